@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Little-endian integers in byte arrays, and checked arithmetic on sizes. */
+#ifndef HP_BYTES_H
+#define HP_BYTES_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint16_t hp_get16(const void *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof v);
+	return le16toh(v);
+}
+
+static inline uint32_t hp_get32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof v);
+	return le32toh(v);
+}
+
+static inline uint64_t hp_get64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return le64toh(v);
+}
+
+/* 48 bits: the low 32 first, then 16. */
+static inline uint64_t hp_get48(const void *p)
+{
+	return hp_get32(p) | (uint64_t)hp_get16((const char *)p + 4) << 32;
+}
+
+static inline void hp_put16(void *p, uint16_t v)
+{
+	v = htole16(v);
+	memcpy(p, &v, sizeof v);
+}
+
+static inline void hp_put32(void *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, sizeof v);
+}
+
+static inline void hp_put64(void *p, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(p, &v, sizeof v);
+}
+
+static inline void hp_put48(void *p, uint64_t v)
+{
+	hp_put32(p, (uint32_t)v);
+	hp_put16((char *)p + 4, (uint16_t)(v >> 32));
+}
+
+/* Do [off, off + len) lie within size bytes?  Never wraps. */
+static inline bool hp_within(uint64_t off, uint64_t len, uint64_t size)
+{
+	return off <= size && len <= size - off;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A member's two checksums in one pass; digests as text. */
+#include "hash.h"
+
+#include <string.h>
+
+void hp_content_hash(const void *p, size_t n, struct hp_content_hash *ret)
+{
+	XXH128_hash_t h = XXH3_128bits(p, n);
+
+	ret->low64 = n > 240 ? h.low64 : XXH3_64bits(p, n);
+	hp_hash_canonical(h, ret->full);
+}
+
+void hp_content_begin(struct hp_content_state *s)
+{
+	XXH3_128bits_reset(&s->x128);
+	s->bytes = 0;
+}
+
+void hp_content_update(struct hp_content_state *s, const void *p, size_t n)
+{
+	if (s->bytes < sizeof s->head) {
+		size_t room = sizeof s->head - (size_t)s->bytes;
+
+		memcpy(s->head + s->bytes, p, n < room ? n : room);
+	}
+	XXH3_128bits_update(&s->x128, p, n);
+	s->bytes += n;
+}
+
+void hp_content_end(struct hp_content_state *s, struct hp_content_hash *ret)
+{
+	XXH128_hash_t h = XXH3_128bits_digest(&s->x128);
+
+	ret->low64 = s->bytes > sizeof s->head ?
+			     h.low64 :
+			     XXH3_64bits(s->head, (size_t)s->bytes);
+	hp_hash_canonical(h, ret->full);
+}
+
+void hp_hex128(const uint8_t h[16], char out[33])
+{
+	static const char digit[] = "0123456789abcdef";
+
+	for (int i = 0; i < 16; i++) {
+		out[2 * i] = digit[h[i] >> 4];
+		out[2 * i + 1] = digit[h[i] & 15];
+	}
+	out[32] = '\0';
+}
+
+static int unhex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+int hp_unhex128(const char *text, size_t len, uint8_t out[16])
+{
+	uint8_t h[16];
+
+	if (len != 32)
+		return -1;
+	for (int i = 0; i < 16; i++) {
+		int hi = unhex(text[2 * i]), lo = unhex(text[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return -1;
+		h[i] = (uint8_t)(hi << 4 | lo);
+	}
+	memcpy(out, h, 16);
+	return 0;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libhpdsl: packed training datasets.  Whole samples in plain tar chunks, one
+ * binary index that answers by number and by path, checksums over every byte.
+ *
+ * Conventions.  Functions return 0 or a count, or a negative code: -errno, or
+ * one of enum hpdsl_code.  On failure ret_* outputs are untouched and *err (may
+ * be NULL) holds one line that names the object and the reason.  Sizes and
+ * offsets are bytes.  Numbers of samples, members and chunks count from 0.
+ * Strings handed out live as long as the object they came from.  Nothing here
+ * prints, exits, changes a signal handler or keeps mutable globals.
+ */
+#ifndef HPDSL_H
+#define HPDSL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HPDSL_VERSION "0.1.0"
+
+/* Longest path of a member, without the closing NUL. */
+#define HPDSL_PATH_MAX 4095
+
+#define HPDSL_NO_LABEL UINT32_MAX
+
+#if defined(__GNUC__)
+#define HPDSL_API __attribute__((visibility("default")))
+#else
+#define HPDSL_API
+#endif
+
+/* Codes of our own, below any -errno. */
+enum hpdsl_code {
+	HPDSL_ECORRUPT = -10001, /* bytes are not what was written */
+	HPDSL_ENOTOURS = -10002, /* not an HPDSL file or directory */
+	HPDSL_ETOONEW = -10003,	 /* of a later format version */
+	HPDSL_EDIFFERS =
+		-10004, /* another dataset, other options, other tree */
+	HPDSL_ECHANGED = -10005, /* the input changed while it was read */
+	HPDSL_ESTOPPED = -10006, /* stopped early as asked; a rerun completes */
+	HPDSL_EUSAGE = -10007,	 /* options or arguments that make no sense */
+};
+
+/* Plain bytes: may be copied, sent to another thread or rank. */
+struct hpdsl_error {
+	int code;
+	char msg[1020];
+};
+
+HPDSL_API const char *hpdsl_version(void);
+
+/*
+ * What a long operation tells its caller, and how it is told to stop.  Zero
+ * everywhere: silent, not to be stopped.  The functions may be called from the
+ * library's threads, never two at a time.
+ */
+struct hpdsl_progress {
+	const char *phase;    /* "scanning", "writing", ... */
+	uint64_t done, total; /* files or bytes; total 0: not known yet */
+	bool bytes;	      /* done and total are bytes */
+};
+
+struct hp_io;
+
+struct hpdsl_watch {
+	void (*progress)(void *arg, const struct hpdsl_progress *p);
+	/* One line worth telling that is no error: a warning. */
+	void (*warn)(void *arg, const char *text);
+	void *arg;
+	/*
+	 * Polled with relaxed atomic loads; may be set by a signal handler.
+	 * Non-zero: finish what is open, then return HPDSL_ESTOPPED.
+	 */
+	const int *stop;
+	/* File operations; NULL: the system's.  For the library's tests. */
+	const struct hp_io *io;
+};
+
+/*
+ * Number of threads for CPU work: 0 takes one for each core this process may
+ * use (at most 16); HPDSL_SERIAL does everything in place, in the calling
+ * thread.  The result is the same, byte for byte, for every value.
+ */
+#define HPDSL_SERIAL UINT32_MAX
+
+/* ---- Packing ---------------------------------------------------------- */
+
+enum hpdsl_shuffle { HPDSL_SHUFFLE_GLOBAL, HPDSL_SHUFFLE_NONE };
+enum hpdsl_group { HPDSL_GROUP_KEY, HPDSL_GROUP_NONE };
+enum hpdsl_labels { HPDSL_LABELS_NONE, HPDSL_LABELS_DIR, HPDSL_LABELS_PARENT };
+enum hpdsl_symlinks { HPDSL_SYMLINKS_FOLLOW, HPDSL_SYMLINKS_FOLLOW_ALL };
+
+struct hpdsl_pack_options {
+	/* Directories whose files are packed; none is allowed with a list. */
+	const char *const *inputs;
+	size_t n_inputs;
+	/* Directory to make.  May be NULL with dry_run. */
+	const char *output;
+	/*
+	 * NULL, or paths to pack instead of a walk, each ended by a NUL byte,
+	 * list_bytes in all; relative to the one input, or to the current
+	 * directory without one.
+	 */
+	const char *list;
+	size_t list_bytes;
+	bool prefix_input; /* put each input's base name in front */
+	enum hpdsl_symlinks symlinks;
+	/* fnmatch patterns, see hpdsl-pack(1); exclude wins. */
+	const char *const *include, *const *exclude;
+	size_t n_include, n_exclude;
+
+	/* At most one of the first three; 0: not given. */
+	uint64_t chunk_size; /* mean bytes of a chunk; 0: 64 MiB */
+	uint64_t chunks;
+	uint64_t samples_per_chunk;
+	uint64_t multiple_of; /* round the number of chunks up to this */
+
+	enum hpdsl_shuffle shuffle;
+	uint64_t seed;
+	enum hpdsl_group group;
+	enum hpdsl_labels labels;
+	uint32_t label_dir; /* with HPDSL_LABELS_DIR: folder 1, 2, ..; 0: 1 */
+	const char *const *meta; /* "KEY=VALUE" */
+	size_t n_meta;
+
+	uint32_t threads; /* CPU work: 0, HPDSL_SERIAL or a number */
+	uint32_t readers; /* files read at a time; 0: 16 */
+	uint64_t memory;  /* bytes for buffers; 0: 512 MiB; at least 8 MiB */
+	bool resume, force, dry_run;
+	struct hpdsl_watch watch;
+};
+
+struct hpdsl_pack_report {
+	uint64_t samples, members, bytes, chunks, classes;
+	uint64_t tar_bytes;   /* all chunks, headers and padding included */
+	uint64_t index_bytes; /* estimate in a dry run */
+	uint64_t chunk_min, chunk_median, chunk_max; /* bytes */
+	uint64_t resumed_chunks; /* found complete and verified */
+	uint64_t dirs, empty_dirs;
+	uint64_t symlinks_followed, symlinks_to_dirs, hard_links, sparse;
+	uint64_t xattrs;     /* files seen with attributes or ACLs not kept;
+				UINT64_MAX: not looked */
+	uint64_t excluded;   /* files left out by include and exclude */
+	uint64_t unlabelled; /* samples without a class */
+	double scan_seconds, seconds;
+	double estimate_seconds; /* dry run: expected time; 0: unknown */
+	uint8_t dataset_id[16];
+};
+
+/*
+ * Packs.  The plan fixes every byte: the same input, options and seed give the
+ * same files for any threads and readers and any interruption and resume.
+ * Errors: HPDSL_EUSAGE, HPDSL_EDIFFERS (resume with another input or other
+ * options), HPDSL_ECHANGED (a file changed since the scan), HPDSL_ESTOPPED,
+ * -EEXIST (output is there), -EBUSY (another packer is at work), -errno.
+ */
+HPDSL_API int hpdsl_pack(const struct hpdsl_pack_options *opt,
+			 struct hpdsl_pack_report *ret,
+			 struct hpdsl_error *err);
+
+/* ---- Reading a dataset ------------------------------------------------ */
+
+struct hpdsl_dataset;
+
+/*
+ * Opens the dataset in directory path through its index alone.  Reads the
+ * header and the section table, whatever the dataset's size.  The handle may
+ * be used by any number of threads at a time.  io: NULL for the system's.
+ */
+HPDSL_API int hpdsl_open(const char *path, const struct hp_io *io,
+			 struct hpdsl_dataset **ret, struct hpdsl_error *err);
+HPDSL_API void hpdsl_close(struct hpdsl_dataset *ds);
+
+struct hpdsl_counts {
+	uint64_t samples, members, chunks, classes;
+	uint64_t bytes; /* of all members' contents */
+	uint8_t dataset_id[16];
+};
+
+HPDSL_API void hpdsl_count(const struct hpdsl_dataset *ds,
+			   struct hpdsl_counts *ret);
+
+struct hpdsl_sample {
+	uint64_t number;
+	uint64_t first_member; /* its members are first_member .. */
+	uint64_t members;      /* .. first_member + members - 1 */
+	uint32_t chunk;
+	uint32_t label;	 /* class number or HPDSL_NO_LABEL */
+	const char *key; /* key_len bytes, not NUL-terminated */
+	size_t key_len;
+};
+
+/* Sample by number.  -ERANGE past the end; HPDSL_ECORRUPT. */
+HPDSL_API int hpdsl_sample_get(const struct hpdsl_dataset *ds, uint64_t number,
+			       struct hpdsl_sample *ret,
+			       struct hpdsl_error *err);
+
+struct hpdsl_member {
+	uint64_t number;
+	uint64_t sample;
+	uint32_t chunk;
+	uint32_t mode;	 /* permission bits */
+	uint64_t offset; /* of its first byte in the plain tar */
+	uint64_t size;
+	uint64_t checksum; /* XXH3-64 of the content */
+	int64_t mtime;	   /* seconds since 1970 */
+	uint32_t mtime_nsec;
+	const char *path; /* original path, NUL-terminated */
+	size_t path_len;
+};
+
+/* Member by number.  -ERANGE past the end; HPDSL_ECORRUPT. */
+HPDSL_API int hpdsl_member_get(const struct hpdsl_dataset *ds, uint64_t number,
+			       struct hpdsl_member *ret,
+			       struct hpdsl_error *err);
+
+/* Member by path (path_len bytes).  -ENOENT if there is none. */
+HPDSL_API int hpdsl_member_find(const struct hpdsl_dataset *ds,
+				const char *path, size_t path_len,
+				struct hpdsl_member *ret,
+				struct hpdsl_error *err);
+
+struct hpdsl_chunk {
+	uint32_t number;
+	const char *name; /* file name, NUL-terminated */
+	uint64_t first_sample, samples;
+	uint64_t first_member, members;
+	uint64_t bytes;	      /* of the file as stored */
+	uint64_t plain_bytes; /* of the plain tar */
+	uint8_t checksum[16]; /* XXH3-128 of the file, canonical (big-endian) */
+};
+
+HPDSL_API int hpdsl_chunk_get(const struct hpdsl_dataset *ds, uint32_t number,
+			      struct hpdsl_chunk *ret, struct hpdsl_error *err);
+
+/* Class name of a label.  NUL-terminated. -ERANGE past the end. */
+HPDSL_API int hpdsl_class_name(const struct hpdsl_dataset *ds, uint32_t label,
+			       const char **ret, struct hpdsl_error *err);
+
+/*
+ * Reads size bytes of the member's content from offset into buf; reading past
+ * the end is -ERANGE.  When the whole member is asked for (offset 0, its whole
+ * size) its checksum is verified: HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_member_read(const struct hpdsl_dataset *ds,
+				const struct hpdsl_member *m, uint64_t offset,
+				void *buf, size_t size,
+				struct hpdsl_error *err);
+
+/*
+ * Hands the member's content to sink in order, in pieces of at most 1 MiB, and
+ * verifies the checksum: HPDSL_ECORRUPT after the last piece.  A sink that
+ * returns non-zero ends the call with that code, its text in *err.
+ */
+HPDSL_API int hpdsl_member_stream(const struct hpdsl_dataset *ds,
+				  const struct hpdsl_member *m,
+				  int (*sink)(void *arg, const void *buf,
+					      size_t n,
+					      struct hpdsl_error *err),
+				  void *arg, struct hpdsl_error *err);
+
+/*
+ * Reads a whole sample, its members one behind the other in stored order, into
+ * buf of cap bytes; ret_bytes is what that takes.  -ENOSPC: buf is too small
+ * (ret_bytes is set in this case too).  Checksums are verified.
+ */
+HPDSL_API int hpdsl_sample_read(const struct hpdsl_dataset *ds,
+				const struct hpdsl_sample *s, void *buf,
+				size_t cap, size_t *ret_bytes,
+				struct hpdsl_error *err);
+
+/* ---- Verifying -------------------------------------------------------- */
+
+struct hpdsl_damage {
+	const char *file; /* of the dataset, or NULL */
+	uint64_t sample;  /* or UINT64_MAX: no particular sample */
+	const char *path; /* of the member or source file, or NULL */
+	const char *reason;
+};
+
+struct hpdsl_verify_options {
+	bool quick;	    /* manifest, sizes, headers only */
+	const char *source; /* compare with the original files in this tree */
+	uint32_t threads;
+	/* Called for everything damaged or different, one call at a time. */
+	void (*damage)(void *arg, const struct hpdsl_damage *d);
+	void *arg;
+	struct hpdsl_watch watch;
+};
+
+struct hpdsl_verify_report {
+	uint64_t chunks, samples, members, bytes; /* checked */
+	uint64_t damaged_chunks, damaged_samples,
+		damaged_files; /* files: manifest, index, chunks */
+	uint64_t unlisted;     /* files the manifest does not know */
+	uint64_t
+		differing; /* with source: files that differ, lack or are new */
+	double seconds;
+	uint8_t dataset_id[16];
+};
+
+/*
+ * Verifies every byte of every file.  0: sound (and equal to source);
+ * HPDSL_ECORRUPT: something is damaged; HPDSL_EDIFFERS: sound, but source
+ * differs.  The report is filled in all three cases.  Other codes: it could
+ * not be done.
+ */
+HPDSL_API int hpdsl_verify(const char *path,
+			   const struct hpdsl_verify_options *opt,
+			   struct hpdsl_verify_report *ret,
+			   struct hpdsl_error *err);
+
+/* ---- Unpacking and rebuilding ----------------------------------------- */
+
+struct hpdsl_unpack_options {
+	/* Members to restore, any order; NULL: all. */
+	const uint64_t *members;
+	uint64_t n_members;
+	uint32_t threads;
+	struct hpdsl_watch watch;
+};
+
+struct hpdsl_unpack_report {
+	uint64_t members, bytes;
+	double seconds;
+};
+
+/*
+ * Restores files (content, mode, mtime) below the new or empty directory
+ * output, never outside it.  A member whose checksum differs does not get its
+ * name; the others are restored, and the result is HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
+			   const struct hpdsl_unpack_options *opt,
+			   struct hpdsl_unpack_report *ret,
+			   struct hpdsl_error *err);
+
+struct hpdsl_reindex_options {
+	bool force; /* replace an index that a chunk contradicts */
+	uint32_t threads;
+	struct hpdsl_watch watch;
+};
+
+struct hpdsl_reindex_report {
+	uint64_t chunks, samples, members, bytes;
+	const char *
+		lost; /* what could not be recovered, comma-separated; static */
+	double seconds;
+	uint8_t dataset_id[16];
+};
+
+/*
+ * Rebuilds index and manifest of the directory path from its chunks.
+ * HPDSL_EDIFFERS: a chunk contradicts the index that is there (see force).
+ */
+HPDSL_API int hpdsl_reindex(const char *path,
+			    const struct hpdsl_reindex_options *opt,
+			    struct hpdsl_reindex_report *ret,
+			    struct hpdsl_error *err);
+
+/* ---- Names ------------------------------------------------------------ */
+
+/*
+ * Length of the key of a path: up to the first dot of its base name, leading
+ * dots belonging to the key.  The suffix is what follows that dot.
+ */
+HPDSL_API size_t hpdsl_key_length(const char *path, size_t path_len);
+
+/*
+ * Writes name with newline as \n and backslash as \\ (nothing else changes),
+ * NUL-terminated, to out of at least 2 * len + 1 bytes; returns its length.
+ */
+HPDSL_API size_t hpdsl_name_escape(const char *name, size_t len, char *out);
+
+/*
+ * The inverse, in place; returns the new length, or (size_t)-1 for a backslash
+ * followed by anything but n or a backslash.
+ */
+HPDSL_API size_t hpdsl_name_unescape(char *name, size_t len);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading index.hpdsl: over memory, whoever mapped or read it.  Opening looks
+ * at the header and the section table only; every 64 KiB block is checked
+ * against its checksum at first touch, every offset at each use.  Hostile
+ * bytes give HPDSL_ECORRUPT, never a fault.  hpdsl-format(5), "Index".
+ */
+#ifndef HP_INDEX_H
+#define HP_INDEX_H
+
+#include "hpdsl.h"
+
+#define HP_INDEX_NAME "index.hpdsl"
+#define HP_INDEX_MAGIC "\x89HPDSLI\n"
+#define HP_INDEX_VERSION 1
+#define HP_INDEX_BLOCK 65536
+
+enum hp_index_section {
+	HP_SECTION_SAMPLES = 1, /* rows of 16 */
+	HP_SECTION_MEMBERS = 2, /* rows of 52 */
+	HP_SECTION_PATHS = 3,	/* each with a NUL behind it */
+	HP_SECTION_LOOKUP = 4,	/* slots of 8 */
+	HP_SECTION_CHUNKS = 5,	/* rows of 88 */
+	HP_SECTION_NAMES = 6,	/* of chunks, each with a NUL */
+	HP_SECTION_CLASSES = 7, /* rows of 8: offset u48, length u16 */
+	HP_SECTION_CLASS_NAMES = 8,
+	/* Kept for later: 9 original paths, 10 SHA-256, 11 frames. */
+};
+
+enum { HP_SECTION_REQUIRED = 1 /* flag: refuse if the kind is unknown */ };
+enum { HP_INDEX_GROUP_NONE = 1 /* header flag: a sample's key is its path */ };
+/* Flags in the upper bits of a member's mode field. */
+enum { HP_MEMBER_GENERATED = 1 << 12 };
+
+struct hp_index;
+
+/*
+ * Opens size bytes at p, which must stay and not change until the index is
+ * freed.  name is for messages and is copied.
+ */
+int hp_index_open(const void *p, uint64_t size, const char *name,
+		  struct hp_index **ret, struct hpdsl_error *err);
+void hp_index_free(struct hp_index *ix);
+
+void hp_index_count(const struct hp_index *ix, struct hpdsl_counts *ret);
+uint32_t hp_index_flags(const struct hp_index *ix);
+
+/* As the hpdsl_ functions of the same name. */
+int hp_index_sample(const struct hp_index *ix, uint64_t number,
+		    struct hpdsl_sample *ret, struct hpdsl_error *err);
+int hp_index_member(const struct hp_index *ix, uint64_t number,
+		    struct hpdsl_member *ret, struct hpdsl_error *err);
+int hp_index_find(const struct hp_index *ix, const char *path, size_t path_len,
+		  uint64_t *ret, struct hpdsl_error *err);
+int hp_index_chunk(const struct hp_index *ix, uint32_t number,
+		   struct hpdsl_chunk *ret, struct hpdsl_error *err);
+int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,
+		   struct hpdsl_error *err);
+
+/*
+ * Checks everything: all blocks, all rows and how they fit together, that each
+ * path is found.  told() hears each thing that is wrong (told may be NULL);
+ * the result is HPDSL_ECORRUPT with the first of them, or 0.
+ */
+int hp_index_check(const struct hp_index *ix,
+		   void (*told)(void *arg, const char *reason), void *arg,
+		   struct hpdsl_error *err);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing index.hpdsl front to back, in memory of 16 bytes a member: what a
+ * member is comes from a source that is walked several times.
+ */
+#ifndef HP_INDEX_WRITE_H
+#define HP_INDEX_WRITE_H
+
+#include "outfile.h"
+
+struct hp_index_member {
+	const char *path;
+	size_t path_len;
+	uint64_t offset, size, checksum;
+	int64_t mtime;
+	uint32_t nsec;
+	uint32_t mode; /* permission bits and HP_MEMBER_ flags */
+	uint64_t sample;
+	uint32_t label;
+};
+
+struct hp_index_chunk {
+	const char *name;
+	uint64_t first_sample, first_member;
+	uint64_t bytes;	      /* as stored; plain and stored are one so far */
+	uint8_t checksum[16]; /* XXH3-128 of the file */
+};
+
+/* Members come in packed order, their samples without gaps from 0. */
+struct hp_index_source {
+	uint64_t samples, members, bytes;
+	uint8_t dataset_id[16];
+	uint32_t flags; /* HP_INDEX_GROUP_NONE */
+	const struct hp_index_chunk *chunks;
+	uint32_t n_chunks;
+	const char *const *classes;
+	uint32_t n_classes;
+	void *arg;
+	void (*begin)(void *arg); /* to the first member */
+	/* 1, 0 behind the last, or an error.  Strings live until the next call.
+	 */
+	int (*next)(void *arg, struct hp_index_member *ret,
+		    struct hpdsl_error *err);
+};
+
+/* Where the bytes go, in order. */
+struct hp_sink {
+	int (*write)(void *arg, const void *buf, size_t n,
+		     struct hpdsl_error *err);
+	void *arg;
+};
+
+int hp_index_write(const struct hp_index_source *src,
+		   const struct hp_sink *sink, struct hpdsl_error *err);
+
+/*
+ * The same into the file index.hpdsl of dir, whole (see outfile.h); its size
+ * and XXH3-128.
+ */
+int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
+		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],
+		  struct hpdsl_error *err);
+
+/* Upper bound of the size, for the check of free space. */
+uint64_t hp_index_bound(uint64_t samples, uint64_t members, uint64_t path_bytes,
+			uint64_t chunks);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The system's file operations as a table, and the loops around a table. */
+#include "io.h"
+
+#include "mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int code(long r)
+{
+	return r < 0 ? -errno : (int)r;
+}
+
+static int sys_open(const struct hp_io *io, int dir, const char *name,
+		    int flags, mode_t mode)
+{
+	int r;
+
+	(void)io;
+	do
+		r = code(openat(dir, name, flags | O_CLOEXEC, mode));
+	while (r == -EINTR);
+	return r;
+}
+
+static int sys_close(const struct hp_io *io, int fd)
+{
+	int r = code(close(fd));
+
+	(void)io;
+	return r == -EINTR ? 0 : r; /* Linux has closed it all the same */
+}
+
+static ssize_t sys_read(const struct hp_io *io, int fd, void *buf, size_t n)
+{
+	ssize_t r = read(fd, buf, n);
+
+	(void)io;
+	return r < 0 ? -errno : r;
+}
+
+static ssize_t sys_pread(const struct hp_io *io, int fd, void *buf, size_t n,
+			 uint64_t off)
+{
+	ssize_t r = pread(fd, buf, n, (off_t)off);
+
+	(void)io;
+	return r < 0 ? -errno : r;
+}
+
+static ssize_t sys_write(const struct hp_io *io, int fd, const void *buf,
+			 size_t n)
+{
+	ssize_t r = write(fd, buf, n);
+
+	(void)io;
+	return r < 0 ? -errno : r;
+}
+
+static ssize_t sys_pwrite(const struct hp_io *io, int fd, const void *buf,
+			  size_t n, uint64_t off)
+{
+	ssize_t r = pwrite(fd, buf, n, (off_t)off);
+
+	(void)io;
+	return r < 0 ? -errno : r;
+}
+
+static int sys_fsync(const struct hp_io *io, int fd)
+{
+	(void)io;
+	return code(fsync(fd));
+}
+
+static int sys_truncate(const struct hp_io *io, int fd, uint64_t size)
+{
+	(void)io;
+	return code(ftruncate(fd, (off_t)size));
+}
+
+static int sys_allocate(const struct hp_io *io, int fd, uint64_t size)
+{
+	(void)io;
+	return code(fallocate(fd, 0, 0, (off_t)size));
+}
+
+static int sys_set_flags(const struct hp_io *io, int fd, int flags)
+{
+	(void)io;
+	return code(fcntl(fd, F_SETFL, flags));
+}
+
+static int sys_lock(const struct hp_io *io, int fd)
+{
+	(void)io;
+	return code(flock(fd, LOCK_EX | LOCK_NB));
+}
+
+static int sys_stat(const struct hp_io *io, int dir, const char *name,
+		    struct stat *ret, int flags)
+{
+	(void)io;
+	return code(fstatat(dir, name, ret, flags));
+}
+
+static int sys_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
+{
+	(void)io;
+	return code(fstatvfs(fd, ret));
+}
+
+static ssize_t sys_readlink(const struct hp_io *io, int dir, const char *name,
+			    char *buf, size_t n)
+{
+	ssize_t r = readlinkat(dir, name, buf, n);
+
+	(void)io;
+	return r < 0 ? -errno : r;
+}
+
+static ssize_t sys_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
+{
+	(void)io;
+	return code(syscall(SYS_getdents64, fd, buf, n));
+}
+
+static int sys_rename(const struct hp_io *io, int old_dir, const char *old_name,
+		      int new_dir, const char *new_name, unsigned flags)
+{
+	(void)io;
+	return code(renameat2(old_dir, old_name, new_dir, new_name, flags));
+}
+
+static int sys_unlink(const struct hp_io *io, int dir, const char *name,
+		      int flags)
+{
+	(void)io;
+	return code(unlinkat(dir, name, flags));
+}
+
+static int sys_mkdir(const struct hp_io *io, int dir, const char *name,
+		     mode_t mode)
+{
+	(void)io;
+	return code(mkdirat(dir, name, mode));
+}
+
+static int sys_chmod(const struct hp_io *io, int fd, mode_t mode)
+{
+	(void)io;
+	return code(fchmod(fd, mode));
+}
+
+static int sys_set_times(const struct hp_io *io, int fd,
+			 const struct timespec times[2])
+{
+	(void)io;
+	return code(futimens(fd, times));
+}
+
+static int sys_map(const struct hp_io *io, int fd, size_t size,
+		   const void **ret)
+{
+	void *p = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	(void)io;
+	if (p == MAP_FAILED)
+		return -errno;
+	*ret = p;
+	return 0;
+}
+
+static void sys_unmap(const struct hp_io *io, const void *p, size_t size)
+{
+	(void)io;
+	munmap((void *)p, size);
+}
+
+const struct hp_io hp_io_system = {
+	.open = sys_open,
+	.close = sys_close,
+	.read = sys_read,
+	.pread = sys_pread,
+	.write = sys_write,
+	.pwrite = sys_pwrite,
+	.fsync = sys_fsync,
+	.truncate = sys_truncate,
+	.allocate = sys_allocate,
+	.set_flags = sys_set_flags,
+	.lock = sys_lock,
+	.stat = sys_stat,
+	.statvfs = sys_statvfs,
+	.readlink = sys_readlink,
+	.getdents = sys_getdents,
+	.rename = sys_rename,
+	.unlink = sys_unlink,
+	.mkdir = sys_mkdir,
+	.chmod = sys_chmod,
+	.set_times = sys_set_times,
+	.map = sys_map,
+	.unmap = sys_unmap,
+};
+
+const struct hp_io *hp_io_or_system(const struct hp_io *io)
+{
+	return io ? io : &hp_io_system;
+}
+
+ssize_t hp_io_pread_full(const struct hp_io *io, int fd, void *buf, size_t n,
+			 uint64_t off)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t r = io->pread(io, fd, (char *)buf + done, n - done,
+				      off + done);
+
+		if (r == -EINTR)
+			continue;
+		if (r < 0)
+			return r;
+		if (r == 0)
+			break;
+		done += (size_t)r;
+	}
+	return (ssize_t)done;
+}
+
+int hp_io_write_full(const struct hp_io *io, int fd, const void *buf, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t r =
+			io->write(io, fd, (const char *)buf + done, n - done);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0 ? (int)r : -EIO;
+		done += (size_t)r;
+	}
+	return 0;
+}
+
+int hp_io_pwrite_full(const struct hp_io *io, int fd, const void *buf, size_t n,
+		      uint64_t off)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t r = io->pwrite(io, fd, (const char *)buf + done,
+				       n - done, off + done);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0 ? (int)r : -EIO;
+		done += (size_t)r;
+	}
+	return 0;
+}
+
+int hp_io_fstat(const struct hp_io *io, int fd, struct stat *ret)
+{
+	return io->stat(io, fd, "", ret, AT_EMPTY_PATH);
+}
+
+int hp_io_slurp(const struct hp_io *io, int dir, const char *name, size_t max,
+		char **ret, size_t *ret_len)
+{
+	hp_auto_fd f = { io,
+			 io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0) };
+	hp_auto_free char *buf = NULL;
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	if (f.fd < 0)
+		return f.fd;
+	r = hp_io_fstat(io, f.fd, &st);
+	if (r < 0)
+		return r;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if ((uint64_t)st.st_size > max)
+		return -EFBIG;
+	buf = hp_array((uint64_t)st.st_size + 1, 1);
+	if (!buf)
+		return -ENOMEM;
+	n = hp_io_pread_full(io, f.fd, buf, (size_t)st.st_size, 0);
+	if (n < 0)
+		return (int)n;
+	buf[n] = '\0';
+	*ret_len = (size_t)n;
+	*ret = hp_take(buf);
+	return 0;
+}
+
+void hp_fd_release(struct hp_fd *f)
+{
+	if (f->fd >= 0)
+		f->io->close(f->io, f->fd);
+	f->fd = -1;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every file operation of the library goes through one table, so that tests
+ * can make the k-th one fail, play a file system in memory, or list names in
+ * another order.  Operations return -errno, never errno; those that return a
+ * count may do less than asked.  hp_io_* below are the loops around them.
+ *
+ * Names are relative to an open directory or AT_FDCWD.  A table may keep state:
+ * it gets itself as first argument, and must allow calls from many threads.
+ */
+#ifndef HP_IO_H
+#define HP_IO_H
+
+#include "hpdsl.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+struct hp_io {
+	int (*open)(const struct hp_io *io, int dir, const char *name,
+		    int flags, mode_t mode);
+	int (*close)(const struct hp_io *io, int fd);
+	ssize_t (*read)(const struct hp_io *io, int fd, void *buf, size_t n);
+	ssize_t (*pread)(const struct hp_io *io, int fd, void *buf, size_t n,
+			 uint64_t off);
+	ssize_t (*write)(const struct hp_io *io, int fd, const void *buf,
+			 size_t n);
+	ssize_t (*pwrite)(const struct hp_io *io, int fd, const void *buf,
+			  size_t n, uint64_t off);
+	int (*fsync)(const struct hp_io *io, int fd);
+	int (*truncate)(const struct hp_io *io, int fd, uint64_t size);
+	/* Reserves space for a file that will get size bytes. */
+	int (*allocate)(const struct hp_io *io, int fd, uint64_t size);
+	/* F_SETFL; for O_DIRECT on and off. */
+	int (*set_flags)(const struct hp_io *io, int fd, int flags);
+	/* An exclusive flock, not waited for: -EWOULDBLOCK. */
+	int (*lock)(const struct hp_io *io, int fd);
+	/* fstatat; with name "" and AT_EMPTY_PATH the open file itself. */
+	int (*stat)(const struct hp_io *io, int dir, const char *name,
+		    struct stat *ret, int flags);
+	int (*statvfs)(const struct hp_io *io, int fd, struct statvfs *ret);
+	ssize_t (*readlink)(const struct hp_io *io, int dir, const char *name,
+			    char *buf, size_t n);
+	/* Raw getdents64 records; 0 at the end. */
+	ssize_t (*getdents)(const struct hp_io *io, int fd, void *buf,
+			    size_t n);
+	/* renameat2; flags 0, RENAME_NOREPLACE or RENAME_EXCHANGE. */
+	int (*rename)(const struct hp_io *io, int old_dir, const char *old_name,
+		      int new_dir, const char *new_name, unsigned flags);
+	/* unlinkat; AT_REMOVEDIR for directories. */
+	int (*unlink)(const struct hp_io *io, int dir, const char *name,
+		      int flags);
+	int (*mkdir)(const struct hp_io *io, int dir, const char *name,
+		     mode_t mode);
+	int (*chmod)(const struct hp_io *io, int fd, mode_t mode);
+	/* futimens: access and modification time. */
+	int (*set_times)(const struct hp_io *io, int fd,
+			 const struct timespec times[2]);
+	/* Read-only shared mapping of the first size bytes; size > 0. */
+	int (*map)(const struct hp_io *io, int fd, size_t size,
+		   const void **ret);
+	void (*unmap)(const struct hp_io *io, const void *p, size_t size);
+};
+
+extern const struct hp_io hp_io_system;
+
+/* io, or the system's table for NULL. */
+const struct hp_io *hp_io_or_system(const struct hp_io *io);
+
+/* Reads until n bytes, the end (fewer is no error) or -errno. */
+ssize_t hp_io_pread_full(const struct hp_io *io, int fd, void *buf, size_t n,
+			 uint64_t off);
+/* Writes all n bytes: 0 or -errno (a write of nothing is -EIO). */
+int hp_io_write_full(const struct hp_io *io, int fd, const void *buf, size_t n);
+int hp_io_pwrite_full(const struct hp_io *io, int fd, const void *buf, size_t n,
+		      uint64_t off);
+int hp_io_fstat(const struct hp_io *io, int fd, struct stat *ret);
+
+/*
+ * A whole small file into a fresh buffer with a NUL behind it; at most max
+ * bytes, else -EFBIG.  The caller frees *ret.
+ */
+int hp_io_slurp(const struct hp_io *io, int dir, const char *name, size_t max,
+		char **ret, size_t *ret_len);
+
+/* A descriptor that closes itself: struct hp_fd f = HP_FD(io, fd). */
+struct hp_fd {
+	const struct hp_io *io;
+	int fd;
+};
+
+void hp_fd_release(struct hp_fd *f);
+#define hp_auto_fd __attribute__((cleanup(hp_fd_release))) struct hp_fd
+
+#endif

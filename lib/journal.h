@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * journal.hpdsl: what an unfinished pack was going to write, and which chunks
+ * it has finished.  It is the packer's lock too.  Removed when the manifest is
+ * there.  hpdsl-format(5), "Journal".
+ *
+ * Its head is written last: a journal without a valid head is one whose pack
+ * had not begun to write chunks.  A torn record at the end is passed over.
+ */
+#ifndef HP_JOURNAL_H
+#define HP_JOURNAL_H
+
+#include "list.h"
+#include "manifest.h"
+
+#define HP_JOURNAL_NAME "journal.hpdsl"
+#define HP_JOURNAL_MAGIC "\x89HPDSLJ\n"
+#define HP_JOURNAL_VERSION 1
+
+struct hp_journal_record {
+	uint32_t chunk;
+	uint64_t bytes;
+	uint8_t checksum[16]; /* XXH3-128 of the chunk file */
+};
+
+struct hp_journal;
+
+/*
+ * Opens (creates) the journal in dir and locks it.  -EBUSY: another packer
+ * holds it (*err names its node and process).  A file system without locks is
+ * told through watch->warn and accepted.  *ret_resumable: it has a valid head.
+ */
+int hp_journal_open(const struct hp_io *io, int dir,
+		    const struct hpdsl_watch *watch, struct hp_journal **ret,
+		    bool *ret_resumable, struct hpdsl_error *err);
+
+/* Starts afresh: writes options, the sorted list, then the head; synced. */
+int hp_journal_begin(struct hp_journal *j, const struct hp_pairs *options,
+		     const struct hp_list *list, struct hpdsl_error *err);
+
+/*
+ * Compares with what is there: HPDSL_EDIFFERS with one line that names the
+ * option, or the first file and how many were added, removed, changed.
+ */
+int hp_journal_compare(struct hp_journal *j, const struct hp_pairs *options,
+		       const struct hp_list *list, struct hpdsl_error *err);
+
+/* Reads the records behind the list; *ret is malloc'ed, the last of each
+ * chunk counts.  Cuts off a torn tail, so that hp_journal_add can go on. */
+int hp_journal_records(struct hp_journal *j, struct hp_journal_record **ret,
+		       size_t *ret_n, struct hpdsl_error *err);
+
+/* Appends and syncs; one call at a time. */
+int hp_journal_add(struct hp_journal *j, const struct hp_journal_record *rec,
+		   struct hpdsl_error *err);
+
+/* Unlinks the file, gives up the lock. */
+int hp_journal_remove(struct hp_journal *j, struct hpdsl_error *err);
+/* Closes; the file stays.  NULL is fine. */
+void hp_journal_close(struct hp_journal *j);
+
+/* The decoders, over memory (also the fuzz targets). */
+#define HP_JOURNAL_HEAD 192
+#define HP_JOURNAL_RECORD 40
+
+struct hp_journal_head {
+	uint64_t options_bytes; /* right behind the head */
+	uint64_t list_bytes;	/* behind the options */
+	uint64_t n_files;
+	uint64_t body_checksum; /* XXH3-64 of options and list */
+	char host[64];		/* of the packer, NUL-terminated */
+	uint32_t pid;
+};
+
+int hp_journal_head_read(const uint8_t buf[HP_JOURNAL_HEAD],
+			 struct hp_journal_head *ret, struct hpdsl_error *err);
+void hp_journal_head_write(const struct hp_journal_head *head,
+			   uint8_t buf[HP_JOURNAL_HEAD]);
+/* 0, or HPDSL_ECORRUPT (no text: a torn tail is no error). */
+int hp_journal_record_read(const uint8_t buf[HP_JOURNAL_RECORD],
+			   struct hp_journal_record *ret);
+void hp_journal_record_write(const struct hp_journal_record *rec,
+			     uint8_t buf[HP_JOURNAL_RECORD]);
+
+/* One file of the list: fixed part and path. */
+#define HP_JOURNAL_FILE 24
+struct hp_journal_file {
+	uint64_t size;
+	int64_t mtime;
+	uint32_t nsec;
+	uint16_t mode;
+	uint16_t path_len;
+	const char *path; /* into buf, not NUL-terminated */
+};
+
+/* Bytes taken, 0 if n are too few, HPDSL_ECORRUPT. */
+ssize_t hp_journal_file_read(const uint8_t *buf, size_t n,
+			     struct hp_journal_file *ret);
+
+#endif

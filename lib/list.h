@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files to be packed, in memory: 64 bytes and the path each.  Filled by
+ * the scan, ordered and grouped in place, completed with checksums by the
+ * writer, read by the index and manifest writers.
+ */
+#ifndef HP_LIST_H
+#define HP_LIST_H
+
+#include "hpdsl.h"
+#include "io.h"
+
+#include <stdio.h>
+
+enum { HP_FILE_FOLLOW = 1 /* reached through a symbolic link */ };
+
+struct hp_file {
+	const char *path; /* of the member; NUL-terminated, in an arena */
+	uint64_t size;
+	int64_t mtime; /* seconds */
+	uint32_t nsec;
+	uint32_t stamp;	  /* hp_file_stamp at the scan */
+	uint8_t full[16]; /* XXH3-128 of the content, once read */
+	uint64_t low64;	  /* XXH3-64 of it */
+	uint16_t path_len;
+	uint16_t key_len; /* set by hp_list_group */
+	uint16_t root;	  /* index into hp_list.roots */
+	uint16_t mode : 12;
+	uint16_t flags : 4;
+};
+
+_Static_assert(sizeof(struct hp_file) == 64, "the memory promise counts it");
+
+/* Where files are: a file's name below fd is its path less prefix_len bytes. */
+struct hp_root {
+	int fd;
+	uint16_t prefix_len;
+	const char *name; /* as given, for messages */
+};
+
+struct hp_arena; /* strings, freed all at once */
+
+struct hp_list {
+	const struct hp_io *io;
+	struct hp_root *roots;
+	size_t n_roots;
+	struct hp_file *files;
+	uint64_t n_files;
+	struct hp_arena *arena;
+
+	/* Set by hp_list_group: sample s is files [samples[s], samples[s+1]).
+	 */
+	uint64_t *samples; /* n_samples + 1 of them */
+	uint64_t n_samples;
+
+	/* Set by hp_list_label: class of each sample, names sorted by bytes. */
+	uint32_t *labels; /* or NULL */
+	const char **classes;
+	uint32_t n_classes;
+};
+
+/* Closes roots, frees everything; the list may be zero. */
+void hp_list_release(struct hp_list *list);
+
+/*
+ * A number that is another one if the file was replaced or changed: of device,
+ * inode and change time.
+ */
+uint32_t hp_file_stamp(const struct stat *st);
+
+/* The file's name below its root's descriptor. */
+static inline const char *hp_file_name(const struct hp_list *list,
+				       const struct hp_file *f)
+{
+	return f->path + list->roots[f->root].prefix_len;
+}
+
+/* Arena: pointers stay valid until it is freed.  NULL: no memory. */
+struct hp_arena *hp_arena_new(void);
+void hp_arena_free(struct hp_arena *a);
+char *hp_arena_add(struct hp_arena *a, const char *s, size_t len); /* + NUL */
+/* Moves the strings of from into a and frees from. */
+void hp_arena_join(struct hp_arena *a, struct hp_arena *from);
+
+/*
+ * Orders by the bytes of (key, path).  Two equal paths: HPDSL_EUSAGE, naming
+ * the path and both roots.  The order depends on nothing but the paths.
+ */
+int hp_list_sort(struct hp_list *list, struct hpdsl_error *err);
+
+/* Numbers 0 .. n_files - 1 in the order of path bytes; ret has n_files places.
+ */
+int hp_list_path_order(const struct hp_list *list, uint64_t *ret,
+		       struct hpdsl_error *err);
+
+/* Makes samples of the sorted files: of one key, or one file each. */
+int hp_list_group(struct hp_list *list, enum hpdsl_group group,
+		  struct hpdsl_error *err);
+
+/*
+ * Classes of the samples, by the folder of their first member: folder number
+ * dir (1, 2, ..) of its path, or the parent folder.  A file that has no such
+ * folder has no class.  HPDSL_LABELS_NONE leaves labels NULL.
+ */
+int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
+		  struct hpdsl_error *err);
+
+/*
+ * The dataset id: XXH3-128 over, for every file in the order of path bytes,
+ * path, a NUL byte, size (8 bytes, little-endian), XXH3-128 of the content
+ * (16 bytes, canonical).  All files must have their checksums.
+ */
+int hp_list_id(const struct hp_list *list, uint8_t ret[16],
+	       struct hpdsl_error *err);
+
+#endif

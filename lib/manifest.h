@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dataset.yaml: between struct and text, over memory.  The same struct always
+ * gives the same bytes.  The last line is the checksum of all bytes before it.
+ * hpdsl-format(5), "Manifest".
+ */
+#ifndef HP_MANIFEST_H
+#define HP_MANIFEST_H
+
+#include "hpdsl.h"
+
+#define HP_MANIFEST_NAME "dataset.yaml"
+#define HP_MANIFEST_VERSION 1
+#define HP_MANIFEST_MAX (1u << 30)
+
+/* Bytes, not always UTF-8; NUL-terminated. */
+struct hp_pair {
+	const char *key, *value;
+};
+
+/*
+ * Options as the manifest and the journal keep them: in a fixed order, a key
+ * that is given several times (include) repeated.
+ */
+struct hp_pairs {
+	struct hp_pair *v;
+	size_t n;
+};
+
+struct hp_manifest_file {
+	const char *name;
+	uint64_t bytes, samples; /* samples: of chunks */
+	uint8_t checksum[16];	 /* XXH3-128 */
+};
+
+struct hp_manifest {
+	uint8_t dataset_id[16];
+	uint64_t samples, members, bytes;
+	bool has_seed;
+	uint64_t seed;
+	struct hp_pairs options;
+	const char *const *classes;
+	size_t n_classes;
+	struct hp_pairs meta;
+	struct hp_manifest_file index;
+	struct hp_manifest_file *chunks;
+	size_t n_chunks;
+	bool rebuilt;
+	const char *lost; /* what a rebuild could not bring back, or NULL */
+	void *memory;	  /* of a parsed one: freed by release */
+};
+
+/* *ret is malloc'ed. */
+int hp_manifest_format(const struct hp_manifest *m, char **ret, size_t *ret_len,
+		       struct hpdsl_error *err);
+
+/*
+ * name is for messages.  HPDSL_ENOTOURS: no manifest of ours; HPDSL_ETOONEW;
+ * HPDSL_ECORRUPT: the checksum or a value is wrong.  Unknown keys are passed
+ * over.  All strings belong to *ret.
+ */
+int hp_manifest_parse(const char *text, size_t len, const char *name,
+		      struct hp_manifest *ret, struct hpdsl_error *err);
+void hp_manifest_release(struct hp_manifest *m);
+
+/*
+ * The options of a pack that shape its bytes, as pairs (keys are the long
+ * options' names with _ for -).  Free ret->v with hp_pairs_release.
+ */
+int hp_options_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
+		     struct hpdsl_error *err);
+void hp_pairs_release(struct hp_pairs *p);
+/* 0 if equal, else HPDSL_EDIFFERS with "--seed is 2, was 1" in *err. */
+int hp_pairs_compare(const struct hp_pairs *now, const struct hp_pairs *was,
+		     struct hpdsl_error *err);
+
+#endif

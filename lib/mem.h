@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Locals that clean up after themselves, and allocation without overflow. */
+#ifndef HP_MEM_H
+#define HP_MEM_H
+
+#include <dirent.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static inline void hp_free_p(void *p)
+{
+	free(*(void **)p);
+}
+
+/* char *hp_auto_free name = NULL; freed when it goes out of scope. */
+#define hp_auto_free __attribute__((cleanup(hp_free_p)))
+
+/* Moves a pointer out of an hp_auto_free local. */
+#define hp_take(p)                          \
+	__extension__({                     \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
+	})
+
+/* n objects of size bytes, not cleared; NULL on overflow or no memory. */
+static inline void *hp_array(uint64_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	return malloc(bytes ? bytes : 1);
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that appear whole: written under a temporary name (".NAME.part"),
+ * synced, renamed.  The one helper that all writers use.  A failed fsync is
+ * final: the file is given up, never synced again.
+ */
+#ifndef HP_OUTFILE_H
+#define HP_OUTFILE_H
+
+#include "io.h"
+
+#define HP_OUTFILE_NAME 64
+
+struct hp_outfile {
+	const struct hp_io *io;
+	int dir; /* borrowed */
+	int fd;
+	bool direct; /* fd has O_DIRECT now */
+	char name[HP_OUTFILE_NAME], temp[HP_OUTFILE_NAME + 8];
+};
+
+/*
+ * Creates the temporary file, mode 0666 less the umask, replacing a left-over
+ * one.  size > 0 reserves that many bytes where the file system can; direct
+ * asks for O_DIRECT, which is dropped where the file system has none.
+ */
+int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
+		    const char *name, uint64_t size, bool direct,
+		    struct hpdsl_error *err);
+
+/*
+ * Writes at off; may be called from several threads at a time when off and n
+ * are multiples of 4096 and buf is so aligned (as O_DIRECT needs it).
+ */
+int hp_outfile_pwrite(struct hp_outfile *f, const void *buf, size_t n,
+		      uint64_t off, struct hpdsl_error *err);
+
+/* The last, unaligned piece: O_DIRECT is switched off first. */
+int hp_outfile_pwrite_tail(struct hp_outfile *f, const void *buf, size_t n,
+			   uint64_t off, struct hpdsl_error *err);
+
+/* fsync and close, still under the temporary name. */
+int hp_outfile_sync(struct hp_outfile *f, struct hpdsl_error *err);
+/* Rename; after hp_outfile_sync.  The directory is not synced. */
+int hp_outfile_commit(struct hp_outfile *f, struct hpdsl_error *err);
+/* Closes and removes the temporary file if it is not committed. */
+void hp_outfile_abandon(struct hp_outfile *f);
+
+/* A whole small file in one call, directory synced too. */
+int hp_outfile_put(const struct hp_io *io, int dir, const char *name,
+		   const void *data, size_t n, struct hpdsl_error *err);
+
+int hp_sync_dir(const struct hp_io *io, int dir, struct hpdsl_error *err);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From directories or a list of paths to struct hp_list, in parallel: opening,
+ * listing and asking for attributes wait for a server, so many threads do it.
+ * An unreadable folder, a device, a dangling link is an error; all of them are
+ * told (watch->warn, up to 20), and no list comes of it.
+ */
+#ifndef HP_SCAN_H
+#define HP_SCAN_H
+
+#include "list.h"
+
+/*
+ * Fills *list (zero before) with roots and files, unsorted; the counts of
+ * *report that the scan knows.  threads: as in hpdsl_pack_options, but 0 means
+ * opt->readers.  An output directory inside an input is HPDSL_EUSAGE.
+ */
+int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
+	    struct hpdsl_pack_report *report, struct hpdsl_error *err);
+
+/*
+ * Should a file with this member path be packed?  See hpdsl-pack(1),
+ * --include: a pattern with a slash is matched against the whole path,
+ * another one against the base name.
+ */
+bool hp_glob_wanted(const struct hpdsl_pack_options *opt, const char *path);
+/* Is a folder left out as a whole by an exclude pattern? */
+bool hp_glob_pruned(const struct hpdsl_pack_options *opt, const char *path);
+
+#endif
