@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The path is bytes, not UTF-8. */
+/* The path is bytes, in no known encoding. */
 #define BINARY "21 hdrcharset=BINARY\n"
 
 static unsigned decimal_digits(uint64_t v)
@@ -42,40 +42,18 @@ static size_t record_put(uint8_t *out, const char *key, const char *value,
 	return n;
 }
 
-/* Length of the UTF-8 sequence at s by its first byte; 0: none begins so. */
-static unsigned utf8_length(uint8_t c)
+/*
+ * Does the path need to be marked as bytes?  It does if it isn't ASCII: a path
+ * not so marked is UTF-8 to readers, and libarchive brings UTF-8 into
+ * normalization form C, which gives another path.
+ */
+static bool is_binary(const struct hp_pax *pax)
 {
-	if (c < 0x80)
-		return 1;
-	if (c >= 0xc2 && c < 0xe0)
-		return 2;
-	if (c >= 0xe0 && c < 0xf0)
-		return 3;
-	return c >= 0xf0 && c < 0xf5 ? 4 : 0;
-}
-
-/* Valid UTF-8: no overlong forms, no surrogates, nothing over U+10FFFF. */
-static bool utf8_valid(const char *text, size_t len)
-{
-	const uint8_t *s = (const uint8_t *)text, *end = s + len;
-
-	while (s < end) {
-		unsigned n = utf8_length(*s);
-
-		if (n == 0 || n > (size_t)(end - s))
-			return false;
-		for (unsigned i = 1; i < n; i++) {
-			if ((s[i] & 0xc0) != 0x80)
-				return false;
-		}
-		if ((s[0] == 0xe0 && s[1] < 0xa0) ||
-		    (s[0] == 0xed && s[1] > 0x9f) ||
-		    (s[0] == 0xf0 && s[1] < 0x90) ||
-		    (s[0] == 0xf4 && s[1] > 0x8f))
-			return false;
-		s += n;
+	for (size_t i = 0; i < pax->path_len; i++) {
+		if ((uint8_t)pax->path[i] >= 0x80)
+			return true;
 	}
-	return true;
+	return false;
 }
 
 size_t hp_pax_size(const struct hp_pax *pax)
@@ -84,7 +62,7 @@ size_t hp_pax_size(const struct hp_pax *pax)
 
 	if (pax->path) {
 		n += record_size(strlen("path"), pax->path_len);
-		if (!utf8_valid(pax->path, pax->path_len))
+		if (is_binary(pax))
 			n += strlen(BINARY);
 	}
 	if (pax->has_size)
@@ -97,7 +75,7 @@ void hp_pax_write(const struct hp_pax *pax, uint8_t *out)
 	char number[24];
 
 	if (pax->path) {
-		if (!utf8_valid(pax->path, pax->path_len)) {
+		if (is_binary(pax)) {
 			memcpy(out, BINARY, strlen(BINARY));
 			out += strlen(BINARY);
 		}

@@ -160,6 +160,8 @@ static size_t put_pax(uint8_t *out, const struct hp_tar_member *m)
 		.type = 'x',
 	};
 
+	if (bytes == 0)
+		return 0;
 	b.name_len =
 		(size_t)snprintf(name, sizeof name, "PaxHeaders/%016" PRIx64,
 				 hp_hash64(m->path, m->path_len));
