@@ -26,7 +26,7 @@ struct compare {
 	const char *prefix; /* with --prefix-input: "NAME/", or "" */
 	size_t prefix_len;
 	uint8_t *seen; /* a bit for each member */
-	bool coarse;   /* a rebuilt index knows whole seconds only */
+	bool coarse;   /* a rebuilt index knows what tar knows */
 };
 
 static void differs(struct compare *c, uint64_t sample, const char *path,
@@ -169,7 +169,7 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 		r = hp_index_member(ix, number, &m, err);
 	if (r < 0)
 		return r;
-	__atomic_fetch_or(c->seen + number / 8, 1u << number % 8,
+	__atomic_fetch_or(c->seen + number / 8, (uint8_t)(1u << number % 8),
 			  __ATOMIC_RELAXED);
 	if (f->size != m.size) {
 		differs(c, m.sample, f->path, "size differs");
@@ -180,7 +180,7 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 		return r;
 	if (!same)
 		differs(c, m.sample, f->path, "content differs");
-	else if ((f->mode & 0777u) != (m.mode & 0777u))
+	else if ((f->mode ^ m.mode) & (c->coarse ? 0777u : 07777u))
 		differs(c, m.sample, f->path, "mode differs");
 	else if (!same_time(c, f, &m))
 		differs(c, m.sample, f->path, "mtime differs");
