@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# For bats files: `load lib`.  Tests run in a fresh folder, with the programs
+# For bats files: `load lib` (`load ../lib` in tests/long).  Tests run in a fresh folder, with the programs
 # of the build under test first in PATH; $SRC is the source tree.
 # shellcheck shell=bash
 
-: "${SRC:=$(cd "$BATS_TEST_DIRNAME" && git rev-parse --show-toplevel)}"
+: "${SRC:=${BATS_TEST_DIRNAME%/tests*}}"
 : "${BUILD:=$SRC/build}"
 export SRC BUILD PATH="$BUILD:$PATH" LC_ALL=C.UTF-8
 
