@@ -128,8 +128,8 @@ ALL_TESTS = $(call prog,$(filter-out $(LONG_UNIT),$(UNIT)) $(FUZZ)) \
 	$(wildcard tests/*.bats)
 LONG_TESTS = $(ALL_TESTS) $(call prog,$(LONG_UNIT)) $(wildcard tests/long/*.bats)
 TEST_JOBS ?= $(shell nproc)
-TEST_ENV = BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
-	SRC='$(CURDIR)'
+TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
+	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)'
 
 check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES)
 
@@ -144,11 +144,11 @@ check-long: check-build ## run the long tests too (an hour or more)
 		prove --timer -j$(TEST_JOBS) -e tests/run $(LONG_TESTS)
 	$(MAKE) fuzz
 
-demo: all ## pack real images and look at them (INPUT=dir: your own)
+demo: all $(BUILD)/tests/bench/gen ## pack real images and look at them (INPUT=dir: your own)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(INPUT)
 
 bench: all $(BENCH_TOOLS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
-	BUILD='$(abspath $(BUILD))' tests/bench/bench.sh $(BENCH)
+	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
 
 lint: ## check layout, scripts, manual pages, and run static checks
 	tests/lint
