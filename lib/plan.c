@@ -73,7 +73,7 @@ int hp_walk_next(struct hp_walk *w, struct hp_place *ret)
 	return 1;
 }
 
-uint64_t hp_plan_chunk_bytes(const struct hp_plan *plan, uint32_t c)
+static uint64_t chunk_bytes(const struct hp_plan *plan, uint32_t c)
 {
 	struct hp_place at = { 0 };
 	struct hp_walk w;
@@ -199,21 +199,24 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The sizes of the chunks: in all, and how they spread. */
+/* The sizes of the chunks: each, in all, and how they spread. */
 static int measure(struct hp_plan *plan, struct hpdsl_error *err)
 {
-	hp_auto_free uint64_t *sizes = hp_array(plan->n_chunks, sizeof *sizes);
+	uint32_t n = plan->n_chunks;
+	hp_auto_free uint64_t *sorted = hp_array(n, sizeof *sorted);
 
-	if (!sizes)
+	plan->sizes = hp_array(n, sizeof *plan->sizes);
+	if (!sorted || !plan->sizes)
 		return hp_fail_nomem(err);
-	for (uint32_t c = 0; c < plan->n_chunks; c++) {
-		sizes[c] = hp_plan_chunk_bytes(plan, c);
-		plan->tar_bytes += sizes[c];
+	for (uint32_t c = 0; c < n; c++) {
+		plan->sizes[c] = chunk_bytes(plan, c);
+		plan->tar_bytes += plan->sizes[c];
 	}
-	qsort(sizes, plan->n_chunks, sizeof *sizes, compare_u64);
-	plan->chunk_min = sizes[0];
-	plan->chunk_median = sizes[plan->n_chunks / 2];
-	plan->chunk_max = sizes[plan->n_chunks - 1];
+	memcpy(sorted, plan->sizes, n * sizeof *sorted);
+	qsort(sorted, n, sizeof *sorted, compare_u64);
+	plan->chunk_min = sorted[0];
+	plan->chunk_median = sorted[n / 2];
+	plan->chunk_max = sorted[n - 1];
 	return 0;
 }
 
@@ -242,6 +245,7 @@ int hp_plan_make(struct hp_plan *plan, const struct hp_list *list,
 void hp_plan_release(struct hp_plan *plan)
 {
 	free(plan->order);
+	free(plan->sizes);
 	memset(plan, 0, sizeof *plan);
 }
 
