@@ -23,7 +23,7 @@ struct hp_file {
 	uint8_t full[16]; /* XXH3-128 of the content, once read */
 	uint64_t low64;	  /* XXH3-64 of it */
 	uint16_t path_len;
-	uint16_t key_len; /* set by hp_list_group */
+	uint16_t key_len; /* set by hp_list_sort and hp_list_group */
 	uint16_t root;	  /* index into hp_list.roots */
 	uint16_t mode : 12;
 	uint16_t flags : 4;
@@ -83,24 +83,31 @@ char *hp_arena_add(struct hp_arena *a, const char *s, size_t len); /* + NUL */
 void hp_arena_join(struct hp_arena *a, struct hp_arena *from);
 
 /*
- * Orders by the bytes of (key, path).  Two equal paths: HPDSL_EUSAGE, naming
- * the path and both roots.  The order depends on nothing but the paths.
+ * Sets the files' key_len and orders by the bytes of (key, path).  Two equal
+ * paths: HPDSL_EUSAGE, naming the path and both roots; the order is then as it
+ * was.  The order depends on nothing but the paths.  16 bytes a file meanwhile.
  */
 int hp_list_sort(struct hp_list *list, struct hpdsl_error *err);
 
-/* Numbers 0 .. n_files - 1 in the order of path bytes; ret has n_files places.
+/*
+ * Numbers 0 .. n_files - 1 in the order of path bytes; ret has n_files places.
+ * 8 bytes a file meanwhile.
  */
 int hp_list_path_order(const struct hp_list *list, uint64_t *ret,
 		       struct hpdsl_error *err);
 
-/* Makes samples of the sorted files: of one key, or one file each. */
+/*
+ * Makes samples of the sorted files: of one key, or one file each, whose key is
+ * then its path.
+ */
 int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 		  struct hpdsl_error *err);
 
 /*
  * Classes of the samples, by the folder of their first member: folder number
  * dir (1, 2, ..) of its path, or the parent folder.  A file that has no such
- * folder has no class.  HPDSL_LABELS_NONE leaves labels NULL.
+ * folder has no class.  HPDSL_LABELS_NONE leaves labels NULL.  dir 0 is 1.
+ * After hp_list_group; class names are in the list's arena.
  */
 int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
 		  struct hpdsl_error *err);

@@ -65,13 +65,26 @@ void hp_manifest_release(struct hp_manifest *m);
 
 /*
  * The options of a pack that shape its bytes, as pairs (keys are the long
- * options' names with _ for -).  Free ret->v with hp_pairs_release.
+ * options' names with _ for -), always with the value that takes effect.  seed
+ * and meta (as "KEY=VALUE") are among them; in the manifest they have places
+ * of their own: hp_manifest_format passes these two over, and a parsed
+ * manifest's options are without them.
  */
 int hp_options_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
 		     struct hpdsl_error *err);
+/* opt->meta taken apart, for hp_manifest.meta.  HPDSL_EUSAGE. */
+int hp_meta_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
+		  struct hpdsl_error *err);
+/* Of those made by the two above, in one piece of memory with their strings. */
 void hp_pairs_release(struct hp_pairs *p);
-/* 0 if equal, else HPDSL_EDIFFERS with "--seed is 2, was 1" in *err. */
+/*
+ * 0 if equal, else HPDSL_EDIFFERS with "--seed is 2 now, was 1" in *err.  The
+ * order of different keys does not matter.
+ */
 int hp_pairs_compare(const struct hp_pairs *now, const struct hp_pairs *was,
 		     struct hpdsl_error *err);
+/* The same with a manifest's options, seed and meta. */
+int hp_manifest_compare(const struct hp_manifest *m, const struct hp_pairs *now,
+			struct hpdsl_error *err);
 
 #endif

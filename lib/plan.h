@@ -16,6 +16,7 @@
 struct hp_plan {
 	const struct hp_list *list;
 	uint64_t *order; /* NULL: the identity */
+	uint64_t *sizes; /* of each chunk as a tar file, bytes */
 	uint64_t n_samples;
 	uint32_t n_chunks;
 	uint64_t tar_bytes; /* of all chunks */
@@ -74,7 +75,11 @@ int hp_walk_next(struct hp_walk *w, struct hp_place *ret);
 void hp_plan_header(const struct hp_file *f, struct hp_tar_member *ret);
 
 /* Bytes of chunk c as a tar file. */
-uint64_t hp_plan_chunk_bytes(const struct hp_plan *plan, uint32_t c);
+static inline uint64_t hp_plan_chunk_bytes(const struct hp_plan *plan,
+					   uint32_t c)
+{
+	return plan->sizes[c];
+}
 
 /* "chunk-000017.tar"; out has HP_CHUNK_NAME bytes. */
 #define HP_CHUNK_NAME 32

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+# HPDSL.  `make help` lists what can be made; everything goes to build/.
+# Sources, tests, pages and completions are found by their names: a new file
+# needs no line here.
+
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+CFLAGS ?= -O2 -g
+# A checkout is strict; a release is not, whatever a later compiler says.
+WERROR ?= $(if $(wildcard .git),-Werror)
+# SAN=address,undefined or SAN=thread
+SAN ?=
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+SHAREDIR ?= $(PREFIX)/share
+PKG_CONFIG ?= pkg-config
+
+comma = ,
+empty =
+space = $(empty) $(empty)
+# Each compiler and each sanitizer has an object tree of its own.
+TREE = $(subst $(space),-,$(strip $(filter-out gcc,$(notdir $(CC))) \
+	$(if $(SAN),san-$(subst $(comma),-,$(SAN)))))
+BUILD := build$(if $(TREE),/$(TREE))
+
+WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wpointer-arith -Wwrite-strings -Wvla
+SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer)
+# Asked for when first needed: `make deps all` installs pkg-config itself.
+once = $(eval $(1) := $$(shell $(2)))$($(1))
+DEP_CFLAGS = $(call once,DEP_CFLAGS,$(PKG_CONFIG) --cflags $(DEP_PKGS))
+DEP_LIBS = $(call once,DEP_LIBS,$(PKG_CONFIG) --libs $(DEP_PKGS))
+DEP_PKGS = libxxhash yaml-0.1
+VERSION = $(call once,VERSION,sed -n \
+	's/^.define HPDSL_VERSION "\(.*\)"/\1/p' lib/hpdsl.h)
+SONAME = libhpdsl.so.0
+
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) $(SANFLAGS) \
+	-pthread -MMD -MP
+LINK = $(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -pthread
+
+# What is made, in short; V=1 shows the whole commands.
+say = $(if $(V),,@echo '  $(1)  $@' && )
+
+# A name in build/ for each source: objects, programs, tests.
+objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
+LIB_OBJS := $(call objs,$(wildcard lib/*.c))
+CMD_MAINS := $(wildcard cmd/hpdsl-*.c)
+CMD_SHARED := $(call objs,$(filter-out $(CMD_MAINS),$(wildcard cmd/*.c)))
+PROGRAMS := $(patsubst cmd/%.c,$(BUILD)/%,$(CMD_MAINS))
+LIBS := $(BUILD)/libhpdsl.a $(BUILD)/$(SONAME)
+UNIT := $(wildcard tests/unit/test_*.c)
+UNIT_SHARED := $(call objs,$(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
+LONG_UNIT := $(filter tests/unit/test_long_%,$(UNIT))
+FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+BENCH_TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+prog = $(patsubst %.c,$(BUILD)/%,$(1))
+
+.PHONY: all deps demo check check-long check-build lint fuzz bench install \
+	uninstall dist help clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+all: $(LIBS) $(PROGRAMS) ## the library and the commands
+
+deps: ## install what building and testing need
+	tests/deps
+
+# A change of compiler or flags rebuilds; what `deps` brings comes first.
+$(BUILD)/flags: FORCE | $(filter deps,$(MAKECMDGOALS))
+	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(ALL_CFLAGS) $(LDFLAGS)' > $@
+FORCE:
+
+$(BUILD)/lib/%.o: lib/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden \
+		$(DEP_CFLAGS) -c -o $@ $<
+
+# Commands see the public header and their own, nothing private.
+$(BUILD)/cmd/%.o: cmd/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd $(DEP_CFLAGS) \
+		-c -o $@ $<
+
+$(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -c -o $@ $<
+
+$(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -Ilib -Itests/unit $(DEP_CFLAGS) -c -o $@ $<
+
+$(BUILD)/include/hpdsl.h: lib/hpdsl.h
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(BUILD)/libhpdsl.a: $(LIB_OBJS)
+	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/$(SONAME): $(LIB_OBJS)
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(SONAME) \
+		$(if $(SAN),,-Wl$(comma)-z,defs) -o $@ $^ $(DEP_LIBS)
+
+$(PROGRAMS): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
+	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
+
+$(EXAMPLES) $(BENCH_TOOLS): %: %.o $(BUILD)/libhpdsl.a
+	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
+
+# tests/unit/wrap.c, if there, stands between the library and malloc.
+WRAP = $(if $(wildcard tests/unit/wrap.c),-Wl$(comma)--wrap=malloc \
+	-Wl$(comma)--wrap=calloc -Wl$(comma)--wrap=realloc)
+$(call prog,$(UNIT)): %: %.o $(UNIT_SHARED) $(BUILD)/libhpdsl.a
+	$(call say,LD)$(LINK) $(WRAP) -o $@ $^ $(DEP_LIBS) -lcmocka -lm
+
+# The replay twin of each fuzz target: feeds it its corpus, with any compiler.
+$(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
+	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
+
+# What prove runs: programs and bats files, each through tests/run.
+ALL_TESTS = $(call prog,$(filter-out $(LONG_UNIT),$(UNIT)) $(FUZZ)) \
+	$(wildcard tests/*.bats)
+LONG_TESTS = $(ALL_TESTS) $(call prog,$(LONG_UNIT)) \
+	$(wildcard tests/long/*.bats)
+TEST_JOBS ?= $(shell nproc)
+TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
+	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)'
+
+check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES)
+
+check: check-build ## run the tests (TESTS=tests/ls.bats: just that)
+	@rm -rf $(BUILD)/tap
+	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
+		$(or $(call prog,$(TESTS)),$(ALL_TESTS))
+
+check-long: check-build ## run the long tests too (an hour or more)
+	@rm -rf $(BUILD)/tap
+	@$(TEST_ENV) HPDSL_LONG=1 TEST_TIMEOUT=7200 \
+		prove --timer -j$(TEST_JOBS) -e tests/run $(LONG_TESTS)
+	$(MAKE) fuzz
+
+demo: all $(BUILD)/tests/bench/gen ## pack real images, look at them (INPUT=dir: yours)
+	BUILD='$(abspath $(BUILD))' tests/demo.sh $(INPUT)
+
+bench: all $(BENCH_TOOLS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
+	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
+
+lint: ## check layout, scripts, manual pages, and run static checks
+	tests/lint
+
+FUZZ_SECONDS ?= 300
+fuzz: ## fuzz each decoder for FUZZ_SECONDS, from its corpus (clang)
+	$(MAKE) CC=clang SAN=fuzzer-no-link,address,undefined fuzz-run
+fuzz-run: $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ))
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $^
+$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhpdsl.a
+	@mkdir -p $(@D)
+	$(call say,LD)$(LINK) -fsanitize=fuzzer -o $@ $^ $(DEP_LIBS)
+
+# What is installed, as MODE:SOURCE:PLACE; uninstall takes away just that.
+into = $(foreach f,$(2),$(1):$(f):$(3)/$(notdir $(f)))
+completions = $(foreach f,$(1),644:$(f):$(SHAREDIR)/$(2)/$(notdir \
+	$(f:.bash=)))
+INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
+	$(call into,644,lib/hpdsl.h,$(INCLUDEDIR)) \
+	$(call into,644,$(BUILD)/libhpdsl.a,$(LIBDIR)) \
+	755:$(BUILD)/$(SONAME):$(LIBDIR)/libhpdsl.so.$(VERSION) \
+	$(call into,644,$(BUILD)/hpdsl.pc,$(LIBDIR)/pkgconfig) \
+	$(foreach s,1 3 5 7,$(call \
+		into,644,$(wildcard man/*.$(s)),$(MANDIR)/man$(s))) \
+	$(call completions,$(wildcard completions/bash/* \
+		completions/*.bash),bash-completion/completions) \
+	$(call completions,$(wildcard completions/zsh/* \
+		completions/_*),zsh/site-functions) \
+	$(call completions,$(wildcard completions/fish/* \
+		completions/*.fish),fish/vendor_completions.d)
+LINKS = $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libhpdsl.so
+
+$(BUILD)/hpdsl.pc: lib/hpdsl.pc.in FORCE
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+		-e 's|@VERSION@|$(VERSION)|' $< > $@
+
+install: all $(BUILD)/hpdsl.pc ## into $(DESTDIR)$(PREFIX)
+	@set -e; for i in $(INSTALLED); do \
+		from=$${i#*:}; to='$(DESTDIR)'$${from#*:}; \
+		echo "install $$to"; \
+		install -D -m $${i%%:*} "$${from%%:*}" "$$to"; done
+	@for l in $(LINKS); do ln -sf libhpdsl.so.$(VERSION) "$$l"; done
+
+uninstall: ## remove what install put there
+	rm -f $(foreach i,$(INSTALLED),'$(DESTDIR)$(lastword \
+		$(subst :, ,$(i)))') $(LINKS)
+
+dist: ## a tarball of the last commit
+	@mkdir -p dist
+	git archive --prefix=hpdsl-$(VERSION)/ HEAD \
+		| gzip -n9 > dist/hpdsl-$(VERSION).tar.gz
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | \
+		awk '{ n = $$1; $$1 = ""; printf "  %-11s%s\n", n, $$0 }'
+	@echo 'Variables: CC CFLAGS WERROR= SAN=address,undefined|thread' \
+		'DESTDIR PREFIX V=1'
+
+clean: ## remove build/ and dist/
+	rm -rf build dist
+
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What shapes a pack's bytes, as pairs of text: made from the options, kept in
+ * manifest and journal, compared before a pack is gone on with.
+ */
+#include "manifest.h"
+
+#include "error.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	MAX_FIXED = 12, /* pairs besides patterns and meta */
+	NUMBER = 24,	/* a number or dir:N as text */
+};
+
+/* Pairs with their strings behind them in one piece of memory. */
+struct builder {
+	struct hp_pairs pairs;
+	char *text; /* free from here */
+};
+
+static uint64_t text_size(const char *const *v, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += strlen(v[i]) + 1;
+	return bytes;
+}
+
+/* Room for n pairs and so many bytes of text. */
+static int begin(struct builder *b, size_t n, uint64_t text,
+		 struct hpdsl_error *err)
+{
+	char *p = hp_array(n * sizeof(struct hp_pair) + text, 1);
+
+	if (!p)
+		return hp_fail_nomem(err);
+	b->pairs.v = (struct hp_pair *)(void *)p;
+	b->pairs.n = 0;
+	b->text = p + n * sizeof(struct hp_pair);
+	return 0;
+}
+
+static const char *copy(struct builder *b, const char *s, size_t n)
+{
+	char *p = b->text;
+
+	memcpy(p, s, n);
+	p[n] = '\0';
+	b->text += n + 1;
+	return p;
+}
+
+static void add(struct builder *b, const char *key, const char *value)
+{
+	b->pairs.v[b->pairs.n++] = (struct hp_pair){ key, value };
+}
+
+static void add_number(struct builder *b, const char *key, uint64_t v)
+{
+	char text[NUMBER];
+	int n = snprintf(text, sizeof text, "%" PRIu64, v);
+
+	add(b, key, copy(b, text, (size_t)n));
+}
+
+static void add_copies(struct builder *b, const char *key, const char *const *v,
+		       size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		add(b, key, copy(b, v[i], strlen(v[i])));
+}
+
+static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt)
+{
+	char text[NUMBER];
+	int n;
+
+	if (opt->labels != HPDSL_LABELS_DIR) {
+		add(b, "labels",
+		    opt->labels == HPDSL_LABELS_PARENT ? "parent" : "none");
+		return;
+	}
+	n = snprintf(text, sizeof text, "dir:%" PRIu32,
+		     opt->label_dir ? opt->label_dir : 1);
+	add(b, "labels", copy(b, text, (size_t)n));
+}
+
+static void add_chunking(struct builder *b,
+			 const struct hpdsl_pack_options *opt)
+{
+	if (opt->chunks)
+		add_number(b, "chunks", opt->chunks);
+	else if (opt->samples_per_chunk)
+		add_number(b, "samples_per_chunk", opt->samples_per_chunk);
+	else
+		add_number(b, "chunk_size",
+			   opt->chunk_size ? opt->chunk_size : 64 << 20);
+	if (opt->multiple_of > 1)
+		add_number(b, "multiple_of", opt->multiple_of);
+}
+
+static void add_all(struct builder *b, const struct hpdsl_pack_options *opt)
+{
+	add(b, "shuffle",
+	    opt->shuffle == HPDSL_SHUFFLE_NONE ? "none" : "global");
+	add_number(b, "seed", opt->seed);
+	add(b, "group", opt->group == HPDSL_GROUP_NONE ? "none" : "key");
+	add_labels(b, opt);
+	add(b, "symlinks",
+	    opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ? "follow-all" :
+							 "follow");
+	add(b, "prefix_input", opt->prefix_input ? "true" : "false");
+	add_chunking(b, opt);
+	add_copies(b, "include", opt->include, opt->n_include);
+	add_copies(b, "exclude", opt->exclude, opt->n_exclude);
+	add_copies(b, "meta", opt->meta, opt->n_meta);
+}
+
+int hp_options_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
+		     struct hpdsl_error *err)
+{
+	struct builder b = { 0 };
+	int r = begin(
+		&b, MAX_FIXED + opt->n_include + opt->n_exclude + opt->n_meta,
+		MAX_FIXED * NUMBER + text_size(opt->include, opt->n_include) +
+			text_size(opt->exclude, opt->n_exclude) +
+			text_size(opt->meta, opt->n_meta),
+		err);
+
+	if (r < 0)
+		return r;
+	add_all(&b, opt);
+	*ret = b.pairs;
+	return 0;
+}
+
+static int add_meta(struct builder *b, const char *text,
+		    struct hpdsl_error *err)
+{
+	const char *equal = strchr(text, '=');
+	char name[HP_PRINTABLE];
+	const char *key;
+
+	hp_printable(text, strlen(text), name);
+	if (!equal || equal == text)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "--meta '%s' is not of the form KEY=VALUE",
+			       name);
+	key = copy(b, text, (size_t)(equal - text));
+	for (size_t i = 0; i < b->pairs.n; i++) {
+		if (!strcmp(b->pairs.v[i].key, key))
+			return hp_fail(err, HPDSL_EUSAGE,
+				       "--meta '%s': this key is given twice",
+				       name);
+	}
+	add(b, key, copy(b, equal + 1, strlen(equal + 1)));
+	return 0;
+}
+
+int hp_meta_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
+		  struct hpdsl_error *err)
+{
+	struct builder b = { 0 };
+	int r = begin(&b, opt->n_meta, text_size(opt->meta, opt->n_meta), err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < opt->n_meta; i++) {
+		r = add_meta(&b, opt->meta[i], err);
+		if (r < 0) {
+			hp_pairs_release(&b.pairs);
+			return r;
+		}
+	}
+	*ret = b.pairs;
+	return 0;
+}
+
+void hp_pairs_release(struct hp_pairs *p)
+{
+	free(p->v);
+	p->v = NULL;
+	p->n = 0;
+}
+
+/* The number of the first pair from i on that has the key; p->n if none. */
+static size_t find(const struct hp_pairs *p, size_t i, const char *key)
+{
+	while (i < p->n && strcmp(p->v[i].key, key))
+		i++;
+	return i;
+}
+
+static bool same_values(const struct hp_pairs *a, const struct hp_pairs *b,
+			const char *key)
+{
+	size_t i = find(a, 0, key), k = find(b, 0, key);
+
+	while (i < a->n && k < b->n) {
+		if (strcmp(a->v[i].value, b->v[k].value))
+			return false;
+		i = find(a, i + 1, key);
+		k = find(b, k + 1, key);
+	}
+	return i == a->n && k == b->n;
+}
+
+/* The values of a key as a message has them: words plain, the rest quoted. */
+static void describe(const struct hp_pairs *p, const char *key, char *out,
+		     size_t size)
+{
+	char value[HP_PRINTABLE];
+	size_t n = 0;
+
+	snprintf(out, size, "not given");
+	for (size_t i = find(p, 0, key); i < p->n && n < size;
+	     i = find(p, i + 1, key)) {
+		const char *s = hp_printable(p->v[i].value,
+					     strlen(p->v[i].value), value);
+		const char *quote =
+			*s && strspn(s, "abcdefghijklmnopqrstuvwxyz"
+					"0123456789:-") == strlen(s) ?
+				"" :
+				"'";
+
+		n += (size_t)snprintf(out + n, size - n, "%s%s%s%s",
+				      n ? ", " : "", quote, s, quote);
+	}
+}
+
+static int differs(const struct hp_pairs *now, const struct hp_pairs *was,
+		   const char *key, struct hpdsl_error *err)
+{
+	char option[64], is[440], other[440];
+
+	snprintf(option, sizeof option, "%s", key);
+	for (char *p = option; *p; p++) {
+		if (*p == '_')
+			*p = '-';
+	}
+	describe(now, key, is, sizeof is);
+	describe(was, key, other, sizeof other);
+	return hp_fail(err, HPDSL_EDIFFERS, "--%s is %s now, was %s", option,
+		       is, other);
+}
+
+int hp_pairs_compare(const struct hp_pairs *now, const struct hp_pairs *was,
+		     struct hpdsl_error *err)
+{
+	for (size_t i = 0; i < now->n; i++) {
+		if (!same_values(now, was, now->v[i].key))
+			return differs(now, was, now->v[i].key, err);
+	}
+	for (size_t i = 0; i < was->n; i++) {
+		if (find(now, 0, was->v[i].key) == now->n)
+			return differs(now, was, was->v[i].key, err);
+	}
+	return 0;
+}
+
+/* Options, seed and meta of a manifest, as hp_options_pairs makes them. */
+static int gather(const struct hp_manifest *m, struct hp_pairs *ret,
+		  struct hpdsl_error *err)
+{
+	uint64_t text = NUMBER;
+	struct builder b = { 0 };
+	int r;
+
+	for (size_t i = 0; i < m->meta.n; i++)
+		text += strlen(m->meta.v[i].key) + strlen(m->meta.v[i].value) +
+			3;
+	r = begin(&b, m->options.n + m->meta.n + 1, text, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < m->options.n; i++)
+		add(&b, m->options.v[i].key, m->options.v[i].value);
+	if (m->has_seed)
+		add_number(&b, "seed", m->seed);
+	for (size_t i = 0; i < m->meta.n; i++) {
+		const char *at = b.text;
+
+		copy(&b, m->meta.v[i].key, strlen(m->meta.v[i].key));
+		b.text[-1] = '=';
+		copy(&b, m->meta.v[i].value, strlen(m->meta.v[i].value));
+		add(&b, "meta", at);
+	}
+	*ret = b.pairs;
+	return 0;
+}
+
+int hp_manifest_compare(const struct hp_manifest *m, const struct hp_pairs *now,
+			struct hpdsl_error *err)
+{
+	struct hp_pairs was;
+	int r;
+
+	if (m->rebuilt && (!m->has_seed || !m->options.n))
+		return hp_fail(err, HPDSL_EDIFFERS,
+			       "%s was rebuilt, its options are not known",
+			       HP_MANIFEST_NAME);
+	r = gather(m, &was, err);
+	if (r < 0)
+		return r;
+	r = hp_pairs_compare(now, &was, err);
+	hp_pairs_release(&was);
+	return r;
+}

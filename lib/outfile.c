@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that appear whole: temporary name, write, fsync, rename. */
+#include "outfile.h"
+
+#include "error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int fail(const struct hp_outfile *f, int code, const char *what,
+		struct hpdsl_error *err)
+{
+	return hp_fail_errno(err, code, "%s: cannot %s", f->name, what);
+}
+
+/* Opens the temporary file; O_DIRECT only where it is to be had. */
+static int create(struct hp_outfile *f, bool direct)
+{
+	int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
+	int fd = -EINVAL;
+
+	if (direct)
+		fd = f->io->open(f->io, f->dir, f->temp, flags | O_DIRECT,
+				 0666);
+	f->direct = fd >= 0;
+	if (fd == -EINVAL) {
+		/* Some file systems create the file before they refuse. */
+		f->io->unlink(f->io, f->dir, f->temp, 0);
+		fd = f->io->open(f->io, f->dir, f->temp, flags, 0666);
+	}
+	return fd;
+}
+
+/* No space is an error now; that space cannot be reserved is none. */
+static int reserve(struct hp_outfile *f, uint64_t size)
+{
+	int r = size ? f->io->allocate(f->io, f->fd, size) : 0;
+
+	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO ? r : 0;
+}
+
+int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
+		    const char *name, uint64_t size, bool direct,
+		    struct hpdsl_error *err)
+{
+	int r;
+
+	*f = (struct hp_outfile){ .io = io, .dir = dir, .fd = -1 };
+	if (strlen(name) >= sizeof f->name)
+		return hp_fail_errno(err, -ENAMETOOLONG, "%s", name);
+	strcpy(f->name, name);
+	snprintf(f->temp, sizeof f->temp, ".%s.part", name);
+	r = create(f, direct);
+	if (r == -EEXIST) {
+		io->unlink(io, dir, f->temp, 0);
+		r = create(f, direct);
+	}
+	if (r < 0) {
+		fail(f, r, "create", err);
+		f->temp[0] = '\0';
+		return r;
+	}
+	f->fd = r;
+	r = reserve(f, size);
+	if (r < 0) {
+		fail(f, r, "reserve space", err);
+		hp_outfile_abandon(f);
+	}
+	return r;
+}
+
+int hp_outfile_pwrite(struct hp_outfile *f, const void *buf, size_t n,
+		      uint64_t off, struct hpdsl_error *err)
+{
+	int r = hp_io_pwrite_full(f->io, f->fd, buf, n, off);
+
+	if (r == -EINVAL && f->direct) {
+		/* This file system wants another alignment: do without. */
+		r = f->io->set_flags(f->io, f->fd, 0);
+		if (r == 0)
+			r = hp_io_pwrite_full(f->io, f->fd, buf, n, off);
+	}
+	return r < 0 ? fail(f, r, "write", err) : 0;
+}
+
+int hp_outfile_pwrite_tail(struct hp_outfile *f, const void *buf, size_t n,
+			   uint64_t off, struct hpdsl_error *err)
+{
+	int r = f->direct ? f->io->set_flags(f->io, f->fd, 0) : 0;
+
+	if (r < 0)
+		return fail(f, r, "switch to buffered writing", err);
+	f->direct = false;
+	r = hp_io_pwrite_full(f->io, f->fd, buf, n, off);
+	return r < 0 ? fail(f, r, "write", err) : 0;
+}
+
+int hp_outfile_sync(struct hp_outfile *f, struct hpdsl_error *err)
+{
+	int r = f->io->fsync(f->io, f->fd);
+	int closed = f->io->close(f->io, f->fd);
+
+	f->fd = -1;
+	if (r < 0)
+		return fail(f, r, "sync", err);
+	return closed < 0 ? fail(f, closed, "close", err) : 0;
+}
+
+int hp_outfile_commit(struct hp_outfile *f, struct hpdsl_error *err)
+{
+	int r = f->io->rename(f->io, f->dir, f->temp, f->dir, f->name, 0);
+
+	if (r < 0)
+		return fail(f, r, "rename into place", err);
+	f->temp[0] = '\0';
+	return 0;
+}
+
+void hp_outfile_abandon(struct hp_outfile *f)
+{
+	if (f->fd >= 0)
+		f->io->close(f->io, f->fd);
+	f->fd = -1;
+	if (f->temp[0])
+		f->io->unlink(f->io, f->dir, f->temp, 0);
+	f->temp[0] = '\0';
+}
+
+int hp_outfile_put(const struct hp_io *io, int dir, const char *name,
+		   const void *data, size_t n, struct hpdsl_error *err)
+{
+	struct hp_outfile f;
+	int r = hp_outfile_open(&f, io, dir, name, 0, false, err);
+
+	if (r < 0)
+		return r;
+	r = hp_outfile_pwrite(&f, data, n, 0, err);
+	if (r == 0)
+		r = hp_outfile_sync(&f, err);
+	if (r == 0)
+		r = hp_outfile_commit(&f, err);
+	if (r == 0)
+		r = hp_sync_dir(io, dir, err);
+	hp_outfile_abandon(&f);
+	return r;
+}
+
+int hp_sync_dir(const struct hp_io *io, int dir, struct hpdsl_error *err)
+{
+	int r = io->fsync(io, dir);
+
+	/* Not every file system can sync a directory; those that cannot
+	 * say so. */
+	if (r < 0 && r != -EINVAL && r != -EROFS && r != -ENOTSUP)
+		return hp_fail_errno(err, r, "cannot sync the directory");
+	return 0;
+}

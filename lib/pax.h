@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data of a pax header: records "LENGTH KEY=VALUE\n" for what ustar cannot
+ * hold.  Ours are hdrcharset, path, size, in this order, where needed.
+ */
+#ifndef HP_PAX_H
+#define HP_PAX_H
+
+#include "hpdsl.h"
+
+struct hp_pax {
+	const char *path; /* NULL: no such record */
+	size_t path_len;
+	bool has_size;
+	uint64_t size;
+};
+
+/* Bytes of the records; 0 if there are none.  At most HP_PAX_MAX. */
+#define HP_PAX_MAX 4608
+size_t hp_pax_size(const struct hp_pax *pax);
+
+/* Writes hp_pax_size bytes. */
+void hp_pax_write(const struct hp_pax *pax, uint8_t *out);
+
+/*
+ * Takes n bytes of records apart; ret->path points into them.  0, or -1 for
+ * bytes that are no records.  Not strict: who needs that writes *ret again and
+ * compares.
+ */
+int hp_pax_read(const uint8_t *data, size_t n, struct hp_pax *ret);
+
+#endif

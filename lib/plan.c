@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plan: how many chunks, which sample goes where, how large all that gets.
+ * Depends on nothing but the list, the options and the seed.
+ */
+#include "plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "perm.h"
+
+#define CHUNK_SIZE_DEFAULT (UINT64_C(64) << 20)
+
+/* ---- Walking ---------------------------------------------------------- */
+
+void hp_plan_header(const struct hp_file *f, struct hp_tar_member *ret)
+{
+	*ret = (struct hp_tar_member){
+		.path = f->path,
+		.path_len = f->path_len,
+		.size = f->size,
+		.mtime = f->mtime,
+		.mode = f->mode & 0777,
+	};
+}
+
+static uint64_t header_size(const struct hp_file *f)
+{
+	struct hp_tar_member m;
+
+	hp_plan_header(f, &m);
+	return hp_tar_header_size(&m);
+}
+
+/* Points w at the files of the sample it is at. */
+static void walk_enter(struct hp_walk *w)
+{
+	const uint64_t *first = w->plan->list->samples;
+	uint64_t s = hp_plan_sample(w->plan, w->sample);
+
+	w->file = first[s];
+	w->file_end = first[s + 1];
+}
+
+void hp_walk_begin(struct hp_walk *w, const struct hp_plan *plan,
+		   uint64_t first, uint64_t end)
+{
+	*w = (struct hp_walk){ .plan = plan, .sample = first, .end = end };
+	if (first < end)
+		walk_enter(w);
+}
+
+int hp_walk_next(struct hp_walk *w, struct hp_place *ret)
+{
+	const struct hp_file *f;
+
+	if (w->sample >= w->end)
+		return 0;
+	f = &w->plan->list->files[w->file];
+	ret->file = w->file;
+	ret->sample = w->sample;
+	ret->header = w->offset;
+	ret->data = ret->header + header_size(f);
+	ret->next = ret->data + hp_tar_padded(f->size);
+	w->offset = ret->next;
+	if (++w->file == w->file_end && ++w->sample < w->end)
+		walk_enter(w);
+	return 1;
+}
+
+static uint64_t chunk_bytes(const struct hp_plan *plan, uint32_t c)
+{
+	struct hp_place at = { 0 };
+	struct hp_walk w;
+
+	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
+		      hp_plan_first(plan, c + 1));
+	while (hp_walk_next(&w, &at) > 0)
+		;
+	return hp_tar_total(at.next);
+}
+
+/* ---- Making ----------------------------------------------------------- */
+
+/*
+ * Bytes of all contents, and of all members with headers and padding.  Neither
+ * is above half of what 63 bits hold, so that no sum over parts of them, ends
+ * of chunks included, overflows later.
+ */
+static int add_up(const struct hp_list *list, uint64_t *ret_bytes,
+		  uint64_t *ret_members, struct hpdsl_error *err)
+{
+	const uint64_t limit = INT64_MAX / 2;
+	uint64_t bytes = 0, members = 0;
+
+	for (uint64_t i = 0; i < list->n_files; i++) {
+		const struct hp_file *f = &list->files[i];
+
+		if (f->size > limit)
+			return hp_fail(err, -EFBIG, "the input is too large");
+		bytes += f->size;
+		members += header_size(f) + hp_tar_padded(f->size);
+		if (members > limit)
+			return hp_fail(err, -EFBIG, "the input is too large");
+	}
+	*ret_bytes = bytes;
+	*ret_members = members;
+	return 0;
+}
+
+static uint64_t round_div(uint64_t a, uint64_t b)
+{
+	return a / b + (a % b >= b - b / 2);
+}
+
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+	return a / b + (a % b > 0);
+}
+
+/* The number of chunks nobody asked for: by the mean size wanted. */
+static uint64_t automatic_chunks(uint64_t members, uint64_t n_samples,
+				 uint64_t chunk_size)
+{
+	uint64_t c = round_div(members,
+			       chunk_size ? chunk_size : CHUNK_SIZE_DEFAULT);
+
+	if (c > HP_CHUNKS_AUTO)
+		c = HP_CHUNKS_AUTO;
+	if (c > n_samples)
+		c = n_samples;
+	return c ? c : 1;
+}
+
+static int count_chunks(const struct hpdsl_pack_options *opt, uint64_t members,
+			uint64_t n, uint32_t *ret, struct hpdsl_error *err)
+{
+	uint64_t c, multiple = opt->multiple_of ? opt->multiple_of : 1;
+
+	if (opt->chunks)
+		c = opt->chunks;
+	else if (opt->samples_per_chunk)
+		c = ceil_div(n, opt->samples_per_chunk);
+	else
+		c = automatic_chunks(members, n, opt->chunk_size);
+	if (__builtin_mul_overflow(ceil_div(c, multiple), multiple, &c))
+		c = UINT64_MAX;
+	if (c > n)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%" PRIu64 " sample%s cannot fill %" PRIu64
+			       " chunks",
+			       n, n == 1 ? "" : "s", c);
+	if (c > HP_CHUNKS_MAX)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%" PRIu64 " chunks are more than %d", c,
+			       HP_CHUNKS_MAX);
+	*ret = (uint32_t)c;
+	return 0;
+}
+
+static int check_options(const struct hp_list *list,
+			 const struct hpdsl_pack_options *opt,
+			 struct hpdsl_error *err)
+{
+	int ways = !!opt->chunk_size + !!opt->chunks + !!opt->samples_per_chunk;
+
+	if (ways > 1)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "only one of chunk size, number of chunks and "
+			       "samples per chunk can be given");
+	if (list->n_samples == 0)
+		return hp_fail(err, HPDSL_EUSAGE, "no samples");
+	return 0;
+}
+
+static int make_order(struct hp_plan *plan, uint64_t seed,
+		      struct hpdsl_error *err)
+{
+	struct hp_perm perm;
+
+	plan->order = hp_array(plan->n_samples, sizeof *plan->order);
+	if (!plan->order)
+		return hp_fail_nomem(err);
+	hp_perm_init(&perm, plan->n_samples,
+		     hp_perm_key(seed, "pack", NULL, 0));
+	hp_perm_range(&perm, 0, (size_t)plan->n_samples, plan->order);
+	return 0;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The sizes of the chunks: each, in all, and how they spread. */
+static int measure(struct hp_plan *plan, struct hpdsl_error *err)
+{
+	uint32_t n = plan->n_chunks;
+	hp_auto_free uint64_t *sorted = hp_array(n, sizeof *sorted);
+
+	plan->sizes = hp_array(n, sizeof *plan->sizes);
+	if (!sorted || !plan->sizes)
+		return hp_fail_nomem(err);
+	for (uint32_t c = 0; c < n; c++) {
+		plan->sizes[c] = chunk_bytes(plan, c);
+		plan->tar_bytes += plan->sizes[c];
+	}
+	memcpy(sorted, plan->sizes, n * sizeof *sorted);
+	qsort(sorted, n, sizeof *sorted, compare_u64);
+	plan->chunk_min = sorted[0];
+	plan->chunk_median = sorted[n / 2];
+	plan->chunk_max = sorted[n - 1];
+	return 0;
+}
+
+int hp_plan_make(struct hp_plan *plan, const struct hp_list *list,
+		 const struct hpdsl_pack_options *opt, struct hpdsl_error *err)
+{
+	struct hp_plan p = { .list = list, .n_samples = list->n_samples };
+	uint64_t members = 0;
+	int rc = check_options(list, opt, err);
+
+	if (rc == 0)
+		rc = add_up(list, &p.bytes, &members, err);
+	if (rc == 0)
+		rc = count_chunks(opt, members, p.n_samples, &p.n_chunks, err);
+	if (rc == 0 && opt->shuffle == HPDSL_SHUFFLE_GLOBAL)
+		rc = make_order(&p, opt->seed, err);
+	if (rc == 0)
+		rc = measure(&p, err);
+	if (rc == 0)
+		*plan = p;
+	else
+		hp_plan_release(&p);
+	return rc;
+}
+
+void hp_plan_release(struct hp_plan *plan)
+{
+	free(plan->order);
+	free(plan->sizes);
+	memset(plan, 0, sizeof *plan);
+}
+
+/* ---- Names of chunks -------------------------------------------------- */
+
+void hp_chunk_name(uint32_t c, char out[HP_CHUNK_NAME])
+{
+	snprintf(out, HP_CHUNK_NAME, "chunk-%06" PRIu32 ".tar", c);
+}
+
+int64_t hp_chunk_number(const char *name)
+{
+	char again[HP_CHUNK_NAME];
+	uint32_t c = 0;
+
+	if (strncmp(name, "chunk-", 6) != 0)
+		return -1;
+	for (int i = 6; i < 12; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return -1;
+		c = 10 * c + (uint32_t)(name[i] - '0');
+	}
+	hp_chunk_name(c, again);
+	return strcmp(name, again) == 0 ? (int64_t)c : -1;
+}
