@@ -144,12 +144,16 @@ static uint64_t clamp_mtime(int64_t t)
 	return (uint64_t)t < OCTAL11_MAX ? (uint64_t)t : OCTAL11_MAX;
 }
 
-/* The pax header and its data, if needed; returns their size. */
+/*
+ * The pax header and its data, if needed; returns their size.  The checksum of
+ * a block does not cover its data: the name does, by the data's XXH3-64.
+ */
 static size_t put_pax(uint8_t *out, const struct hp_tar_member *m)
 {
 	struct hp_pax pax = pax_of(m);
 	size_t bytes = hp_pax_size(&pax);
 	size_t padded = (size_t)hp_tar_padded(bytes);
+	uint8_t *data = out + HP_TAR_BLOCK;
 	char name[32];
 	struct block b = {
 		.name = name,
@@ -162,12 +166,12 @@ static size_t put_pax(uint8_t *out, const struct hp_tar_member *m)
 
 	if (bytes == 0)
 		return 0;
+	memset(data, 0, padded);
+	hp_pax_write(&pax, data);
 	b.name_len =
 		(size_t)snprintf(name, sizeof name, "PaxHeaders/%016" PRIx64,
-				 hp_hash64(m->path, m->path_len));
+				 hp_hash64(data, bytes));
 	put_block(out, &b);
-	memset(out + HP_TAR_BLOCK, 0, padded);
-	hp_pax_write(&pax, out + HP_TAR_BLOCK);
 	return HP_TAR_BLOCK + padded;
 }
 
