@@ -22,6 +22,9 @@
 #define PREFIX_MAX_BYTES 155
 #define OCTAL11_MAX 077777777777u /* 8 GiB - 1 */
 
+_Static_assert(HP_TAR_HEADER_MAX == 2 * HP_TAR_BLOCK + HP_PAX_MAX,
+	       "a pax header's data fits");
+
 /* Offsets of the fields of a ustar block. */
 enum {
 	AT_NAME = 0,
