@@ -33,7 +33,11 @@ void *memio_alloc(size_t n)
 
 char *memio_strdup(const char *s)
 {
-	return strcpy(memio_alloc(strlen(s) + 1), s);
+	size_t n = strlen(s) + 1;
+	char *p = memio_alloc(n);
+
+	memcpy(p, s, n);
+	return p;
 }
 
 void memio_bytes_put(struct bytes *b)
@@ -151,16 +155,14 @@ int memio_resolve(struct memio *m, int dir, const char *name,
 
 int memio_check_parent(struct memio *m, const char *path)
 {
-	char *parent = memio_strdup(path);
-	char *slash = strrchr(parent, '/');
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+	char parent[PATH_ROOM];
 	struct node *n;
 
-	if (slash)
-		*slash = '\0';
-	else
-		*parent = '\0';
+	memcpy(parent, path, len);
+	parent[len] = '\0';
 	n = memio_find(m, parent);
-	free(parent);
 	if (!n)
 		return -ENOENT;
 	return n->dir ? 0 : -ENOTDIR;
