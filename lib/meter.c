@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #define WARNINGS 20
 
@@ -67,4 +68,12 @@ void hp_meter_warn_end(struct hp_meter *m, const char *what)
 		m->watch->warn(m->watch->arg, text);
 	}
 	m->warned = 0;
+}
+
+double hp_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	BATCH = 64,	    /* members a job */
@@ -349,14 +348,6 @@ static int unpack(struct unpack *u, struct hpdsl_error *err)
 		       u->why.msg);
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
 		 const struct hpdsl_unpack_options *opt,
 		 struct hpdsl_unpack_report *ret, struct hpdsl_error *err)
@@ -364,7 +355,7 @@ int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
 	struct unpack u = {
 		.ds = ds, .opt = opt, .output = output, .root = -1
 	};
-	double start = now();
+	double start = hp_now();
 	int r;
 
 	u.io = hp_io_or_system(opt->watch.io);
@@ -377,7 +368,7 @@ int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
 	hp_meter_release(&u.meter);
 	if (r < 0)
 		return r;
-	u.report.seconds = now() - start;
+	u.report.seconds = hp_now() - start;
 	*ret = u.report;
 	return 0;
 }

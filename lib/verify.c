@@ -16,7 +16,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static void tell(struct hp_verify *v, const struct hp_spot *spot,
 		 const char *fmt, va_list ap)
@@ -197,14 +196,6 @@ static int verdict(const struct hp_verify *v, struct hpdsl_error *err)
 	return 0;
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void release(struct hp_verify *v)
 {
 	hp_verify_unload(v);
@@ -218,7 +209,7 @@ int hpdsl_verify(const char *path, const struct hpdsl_verify_options *opt,
 {
 	struct hpdsl_verify_report report = { 0 };
 	struct hp_verify v = { .path = path, .opt = opt, .report = &report };
-	double start = now();
+	double start = hp_now();
 	int r;
 
 	v.io = hp_io_or_system(opt->watch.io);
@@ -230,7 +221,7 @@ int hpdsl_verify(const char *path, const struct hpdsl_verify_options *opt,
 		r = check(&v, err);
 	if (r == 0) {
 		r = verdict(&v, err);
-		report.seconds = now() - start;
+		report.seconds = hp_now() - start;
 		*ret = report;
 	}
 	release(&v);

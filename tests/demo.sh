@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A tour on real data: pack, verify, list, print, extract; and plain tar reads
 # the same chunks.  demo.sh [DIR]: a tree of your own instead of Fashion-MNIST.
-# Works in $BUILD/demo; every line that begins with $ can be typed as it is.
+# Works in DEMO_DIR ($BUILD/demo); every line that begins with $ can be typed as it is.
 set -eu -o pipefail
 
 : "${BUILD:=$PWD/build}"
@@ -44,8 +44,9 @@ make_tree()
 }
 
 # tree: made once, or a link to the user's folder.
-mkdir -p "$BUILD/demo"
-cd "$BUILD/demo"
+: "${DEMO_DIR:=$BUILD/demo}"
+mkdir -p "$DEMO_DIR"
+cd "$DEMO_DIR"
 rm -rf tree.part from-tar restored
 if [ $# -gt 0 ]; then
 	input=$(cd "$OLDPWD" && cd "$1" && pwd)
@@ -68,10 +69,11 @@ show 'hpdsl-verify --source tree/ packed'
 say "List; the path's last column is what cat and unpack take"
 first 5 'hpdsl-ls -l packed'
 
-say "One sample, by its path; it is the file that was packed"
-path=$(hpdsl-ls packed | sed -n '1p')
-show "hpdsl-cat packed '${path//\'/\'\\\'\'}' > one"
-show "cmp one 'tree/${path//\'/\'\\\'\'}'"
+say "One file of a sample, by its path: it is what was packed"
+show 'hpdsl-ls packed > names'
+path=$(printf %q "$(grep -v '[\]' names | sed -n 1p)")
+show "hpdsl-cat packed $path > one"
+show "cmp one tree/$path"
 
 say "Chunks are ordinary tar files"
 first 3 'tar tvf packed/chunk-000000.tar'
@@ -81,7 +83,6 @@ show '(cd from-tar && find . -type f -print0) |
 	(cd from-tar && xargs -0 -I{} cmp {} ../tree/{})'
 
 say "Restore a part of the tree"
-show "hpdsl-ls packed | head -n 100 > names"
-show 'hpdsl-unpack packed restored --files-from names'
+show 'head -n 100 names | hpdsl-unpack --files-from=- packed restored'
 show 'find restored -type f | wc -l'
 printf '\ndemo: all good\n'
