@@ -49,7 +49,7 @@ static void test_every_bit(void **state)
 	for (size_t bit = 0; bit < im.n * 8; bit++) {
 		im.p[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		if (judge(im.p, im.n, &err) == 0)
-			fail_msg("bit %zu of %zu is not missed", bit, im.n * 8);
+			fail_msg("bit %zu of %zu is missed", bit, im.n * 8);
 		assert_int_equal(strncmp(err.msg, "index.hpdsl: ", 13), 0);
 		im.p[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
