@@ -80,8 +80,7 @@ static const char *const nasty[] = {
 	":",
 	"true",
 	"\x80",
-	"a\xff"
-	"b",
+	"a\xff-",
 	"\xef\xbf\xbf",
 };
 enum { N_NASTY = sizeof nasty / sizeof nasty[0] };
