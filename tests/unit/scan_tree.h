@@ -175,13 +175,15 @@ struct tricks {
 	pthread_t home;
 };
 
-/* 0 or what the call shall return. */
-static inline int trick(struct tricks *t, const char *name)
+/* 0 or what the call shall return; again: -EINTR is fine with it. */
+static inline int trick(struct tricks *t, const char *name, bool again)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&t->lock);
 	t->calls++;
+	if (again && t->interrupt && t->calls % 2)
+		r = -EINTR;
 	if (t->fail_at &&
 	    (t->calls == t->fail_at || (t->forever && t->calls > t->fail_at)))
 		r = t->fail_code;
@@ -208,7 +210,7 @@ static inline int trick_open(const struct hp_io *io, int dir, const char *name,
 			     int flags, mode_t mode)
 {
 	struct tricks *t = (struct tricks *)io;
-	int r = trick(t, name);
+	int r = trick(t, name, false);
 
 	if (r == 0)
 		r = hp_io_system.open(io, dir, name, flags, mode);
@@ -229,13 +231,11 @@ static inline int trick_stat(const struct hp_io *io, int dir, const char *name,
 			     struct stat *ret, int flags)
 {
 	struct tricks *t = (struct tricks *)io;
-	int r = trick(t, name);
+	int r = trick(t, name, true);
 
 	trick_count(t, &t->stats, &t->stats_most, 1);
 	if (t->sleep_us)
 		usleep(t->sleep_us);
-	if (r == 0 && t->interrupt && t->calls % 2)
-		r = -EINTR;
 	if (r == 0)
 		r = hp_io_system.stat(io, dir, name, ret, flags);
 	trick_count(t, &t->stats, NULL, -1);
@@ -245,7 +245,7 @@ static inline int trick_stat(const struct hp_io *io, int dir, const char *name,
 static inline ssize_t trick_readlink(const struct hp_io *io, int dir,
 				     const char *name, char *buf, size_t n)
 {
-	int r = trick((struct tricks *)io, name);
+	int r = trick((struct tricks *)io, name, false);
 
 	return r ? r : hp_io_system.readlink(io, dir, name, buf, n);
 }
@@ -278,10 +278,8 @@ static inline ssize_t trick_getdents(const struct hp_io *io, int fd, void *buf,
 				     size_t n)
 {
 	struct tricks *t = (struct tricks *)io;
-	ssize_t r = trick(t, NULL);
+	ssize_t r = trick(t, NULL, true);
 
-	if (r == 0 && t->interrupt && t->calls % 2)
-		r = -EINTR;
 	if (r == 0)
 		r = hp_io_system.getdents(io, fd, buf, n);
 	if (r > 0 && t->shuffle)
