@@ -4,7 +4,8 @@
  * it has finished.  It is the packer's lock too.  Removed when the manifest is
  * there.  hpdsl-format(5), "Journal".
  *
- * Its head is written last: a journal without a valid head is one whose pack
+ * Its head is written last: a journal without a valid head, or with one that
+ * has no options (a claim: it only names the packer at work), is one whose pack
  * had not begun to write chunks.  A torn record at the end is passed over.
  */
 #ifndef HP_JOURNAL_H
@@ -28,7 +29,9 @@ struct hp_journal;
 /*
  * Opens (creates) the journal in dir and locks it.  -EBUSY: another packer
  * holds it (*err names its node and process).  A file system without locks is
- * told through watch->warn and accepted.  *ret_resumable: it has a valid head.
+ * told through watch->warn and accepted.  *ret_resumable: it has a valid head
+ * with options.  The head then names this process.  io, dir and watch are
+ * borrowed.
  */
 int hp_journal_open(const struct hp_io *io, int dir,
 		    const struct hpdsl_watch *watch, struct hp_journal **ret,
@@ -45,16 +48,19 @@ int hp_journal_begin(struct hp_journal *j, const struct hp_pairs *options,
 int hp_journal_compare(struct hp_journal *j, const struct hp_pairs *options,
 		       const struct hp_list *list, struct hpdsl_error *err);
 
-/* Reads the records behind the list; *ret is malloc'ed, the last of each
- * chunk counts.  Cuts off a torn tail, so that hp_journal_add can go on. */
+/*
+ * Reads the records behind the list; *ret is malloc'ed, one for each chunk (the
+ * last written counts), by chunk number, which is in no way checked.  Cuts off
+ * a torn tail, so that hp_journal_add can go on.
+ */
 int hp_journal_records(struct hp_journal *j, struct hp_journal_record **ret,
 		       size_t *ret_n, struct hpdsl_error *err);
 
-/* Appends and syncs; one call at a time. */
+/* Appends and syncs; one call at a time.  A failed sync is final. */
 int hp_journal_add(struct hp_journal *j, const struct hp_journal_record *rec,
 		   struct hpdsl_error *err);
 
-/* Unlinks the file, gives up the lock. */
+/* Unlinks the file, gives up the lock; j is gone even if this fails. */
 int hp_journal_remove(struct hp_journal *j, struct hpdsl_error *err);
 /* Closes; the file stays.  NULL is fine. */
 void hp_journal_close(struct hp_journal *j);
@@ -93,8 +99,19 @@ struct hp_journal_file {
 	const char *path; /* into buf, not NUL-terminated */
 };
 
-/* Bytes taken, 0 if n are too few, HPDSL_ECORRUPT. */
+/* Bytes taken, 0 if n are too few, HPDSL_ECORRUPT (no text). */
 ssize_t hp_journal_file_read(const uint8_t *buf, size_t n,
 			     struct hp_journal_file *ret);
+/* Without the path, which follows. */
+void hp_journal_file_write(const struct hp_journal_file *f,
+			   uint8_t buf[HP_JOURNAL_FILE]);
+
+/*
+ * Options as key, NUL, value, NUL, ...; the strings stay in buf, ret->v is
+ * freed by hp_pairs_release.  HPDSL_ECORRUPT.
+ */
+int hp_journal_options_read(const char *buf, size_t n, struct hp_pairs *ret,
+			    struct hpdsl_error *err);
+#define HP_JOURNAL_OPTIONS_MAX (16u << 20)
 
 #endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal's file: its lock, its beginning, its records.  What it holds is
+ * streamed through a buffer, never kept.  Comparing is journal_compare.c.
+ */
+#include "journal_file.h"
+
+#include "error.h"
+#include "hash.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOCK_TRIES = 10, BUFFER = 256 << 10, RECORDS_AT_A_TIME = 1024 };
+
+static int fail_io(int code, struct hpdsl_error *err)
+{
+	return hp_fail_errno(err, code, HP_JOURNAL_NAME);
+}
+
+static int read_head(struct hp_journal *j, struct hpdsl_error *err)
+{
+	uint8_t buf[HP_JOURNAL_HEAD];
+	ssize_t n = hp_io_pread_full(j->io, j->fd, buf, sizeof buf, 0);
+
+	if (n < 0)
+		return fail_io((int)n, err);
+	if (n < HP_JOURNAL_HEAD)
+		return HPDSL_ENOTOURS;
+	return hp_journal_head_read(buf, &j->head, err);
+}
+
+/* Writes the head, with this process as the one at work; not synced. */
+static int write_head(struct hp_journal *j, struct hpdsl_error *err)
+{
+	uint8_t buf[HP_JOURNAL_HEAD];
+	int r;
+
+	memset(j->head.host, 0, sizeof j->head.host);
+	gethostname(j->head.host, sizeof j->head.host - 1);
+	j->head.pid = (uint32_t)getpid();
+	hp_journal_head_write(&j->head, buf);
+	r = hp_io_pwrite_full(j->io, j->fd, buf, sizeof buf, 0);
+	return r < 0 ? fail_io(r, err) : 0;
+}
+
+/* A second sync may report success for data that the first one lost. */
+static int sync_once(struct hp_journal *j, struct hpdsl_error *err)
+{
+	if (!j->sync_failed)
+		j->sync_failed = j->io->fsync(j->io, j->fd);
+	return j->sync_failed < 0 ? fail_io(j->sync_failed, err) : 0;
+}
+
+static int fail_busy(struct hp_journal *j, struct hpdsl_error *err)
+{
+	char host[HP_PRINTABLE];
+
+	if (read_head(j, NULL) < 0)
+		return hp_fail(err, -EBUSY,
+			       "%s: another hpdsl-pack is at work here",
+			       HP_JOURNAL_NAME);
+	hp_printable(j->head.host, strlen(j->head.host), host);
+	return hp_fail(err, -EBUSY,
+		       "%s: another hpdsl-pack is at work here (node %s, "
+		       "process %u)",
+		       HP_JOURNAL_NAME, host, j->head.pid);
+}
+
+static int lock(struct hp_journal *j, const struct hpdsl_watch *watch,
+		struct hpdsl_error *err)
+{
+	int r = j->io->lock(j->io, j->fd);
+
+	if (r == -EWOULDBLOCK)
+		return fail_busy(j, err);
+	if (r == -ENOSYS || r == -EOPNOTSUPP || r == -ENOLCK || r == -EINVAL) {
+		if (watch && watch->warn)
+			watch->warn(watch->arg, HP_JOURNAL_NAME
+				    ": this file system has no locks: see to "
+				    "it that no other hpdsl-pack writes here");
+		return 0;
+	}
+	return r < 0 ? fail_io(r, err) : 0;
+}
+
+/* 1: the locked file still has its name; 0: the one who had the lock before
+ * removed it meanwhile. */
+static int has_name(struct hp_journal *j, struct hpdsl_error *err)
+{
+	struct stat file, name;
+	int r = hp_io_fstat(j->io, j->fd, &file);
+
+	if (r < 0)
+		return fail_io(r, err);
+	if (!S_ISREG(file.st_mode))
+		return hp_fail(err, -EINVAL, "%s: not a regular file",
+			       HP_JOURNAL_NAME);
+	r = j->io->stat(j->io, j->dir, HP_JOURNAL_NAME, &name,
+			AT_SYMLINK_NOFOLLOW);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return fail_io(r, err);
+	return file.st_dev == name.st_dev && file.st_ino == name.st_ino;
+}
+
+static int open_locked(struct hp_journal *j, const struct hpdsl_watch *watch,
+		       struct hpdsl_error *err)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		int r;
+
+		j->fd = j->io->open(j->io, j->dir, HP_JOURNAL_NAME,
+				    O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+		if (j->fd < 0)
+			return fail_io(j->fd, err);
+		r = lock(j, watch, err);
+		if (r < 0)
+			return r;
+		r = has_name(j, err);
+		if (r != 0)
+			return r < 0 ? r : 0;
+		j->io->close(j->io, j->fd);
+		j->fd = -1;
+	}
+	return hp_fail(err, -EBUSY, "%s: another hpdsl-pack is at work here",
+		       HP_JOURNAL_NAME);
+}
+
+/* Looks at what is there, then makes it name this process. */
+static int take_over(struct hp_journal *j, bool *ret_resumable,
+		     struct hpdsl_error *err)
+{
+	int r = read_head(j, err);
+
+	if (r < 0 && r != HPDSL_ENOTOURS && r != HPDSL_ECORRUPT)
+		return r;
+	if (r < 0)
+		memset(&j->head, 0, sizeof j->head);
+	r = write_head(j, err);
+	if (r < 0)
+		return r;
+	*ret_resumable = j->head.options_bytes > 0;
+	return 0;
+}
+
+int hp_journal_open(const struct hp_io *io, int dir,
+		    const struct hpdsl_watch *watch, struct hp_journal **ret,
+		    bool *ret_resumable, struct hpdsl_error *err)
+{
+	struct hp_journal *j = calloc(1, sizeof *j);
+	int r;
+
+	if (!j)
+		return hp_fail_nomem(err);
+	j->io = hp_io_or_system(io);
+	j->dir = dir;
+	j->fd = -1;
+	r = open_locked(j, watch, err);
+	if (r == 0)
+		r = take_over(j, ret_resumable, err);
+	if (r < 0) {
+		hp_journal_close(j);
+		return r;
+	}
+	*ret = j;
+	return 0;
+}
+
+/* Writes one behind the other and hashes it; the first failure stays. */
+struct stream {
+	struct hp_journal *j;
+	XXH3_state_t hash;
+	uint8_t *buf;
+	size_t n;     /* bytes in buf */
+	uint64_t off; /* where they go */
+	int fail;
+};
+
+static void flush(struct stream *s)
+{
+	if (!s->fail)
+		s->fail = hp_io_pwrite_full(s->j->io, s->j->fd, s->buf, s->n,
+					    s->off);
+	XXH3_64bits_update(&s->hash, s->buf, s->n);
+	s->off += s->n;
+	s->n = 0;
+}
+
+static void put(struct stream *s, const void *p, size_t n)
+{
+	while (n) {
+		size_t room = BUFFER - s->n;
+		size_t k = n < room ? n : room;
+
+		memcpy(s->buf + s->n, p, k);
+		s->n += k;
+		p = (const char *)p + k;
+		n -= k;
+		if (s->n == BUFFER)
+			flush(s);
+	}
+}
+
+static void put_file(struct stream *s, const struct hp_file *f)
+{
+	struct hp_journal_file fixed = {
+		.size = f->size,
+		.mtime = f->mtime,
+		.nsec = f->nsec,
+		.mode = f->mode,
+		.path_len = f->path_len,
+	};
+	uint8_t buf[HP_JOURNAL_FILE];
+
+	hp_journal_file_write(&fixed, buf);
+	put(s, buf, sizeof buf);
+	put(s, f->path, f->path_len);
+}
+
+/* Options and list; completes the head, but for writing it. */
+static int write_body(struct hp_journal *j, const struct hp_pairs *options,
+		      const struct hp_list *list)
+{
+	hp_auto_free uint8_t *buf = malloc(BUFFER);
+	struct stream s = { .j = j, .buf = buf, .off = HP_JOURNAL_HEAD };
+
+	if (!buf)
+		return -ENOMEM;
+	XXH3_64bits_reset(&s.hash);
+	for (size_t i = 0; i < options->n; i++) {
+		put(&s, options->v[i].key, strlen(options->v[i].key) + 1);
+		put(&s, options->v[i].value, strlen(options->v[i].value) + 1);
+	}
+	j->head.options_bytes = s.off + s.n - HP_JOURNAL_HEAD;
+	for (uint64_t i = 0; i < list->n_files && !s.fail; i++)
+		put_file(&s, &list->files[i]);
+	flush(&s);
+	j->head.list_bytes = s.off - HP_JOURNAL_HEAD - j->head.options_bytes;
+	j->head.n_files = list->n_files;
+	j->head.body_checksum = XXH3_64bits_digest(&s.hash);
+	j->end = s.off;
+	return s.fail;
+}
+
+int hp_journal_begin(struct hp_journal *j, const struct hp_pairs *options,
+		     const struct hp_list *list, struct hpdsl_error *err)
+{
+	int r = j->io->truncate(j->io, j->fd, 0);
+
+	if (r < 0)
+		return fail_io(r, err);
+	memset(&j->head, 0, sizeof j->head);
+	r = write_head(j, err); /* a claim, until the body is safe */
+	if (r < 0)
+		return r;
+	r = write_body(j, options, list);
+	if (r < 0)
+		return fail_io(r, err);
+	if (j->head.options_bytes > HP_JOURNAL_OPTIONS_MAX)
+		return hp_fail(err, HPDSL_EUSAGE, "the options are too long");
+	r = sync_once(j, err);
+	if (r == 0)
+		r = write_head(j, err);
+	return r < 0 ? r : sync_once(j, err);
+}
+
+struct records {
+	struct hp_journal_record *v;
+	size_t n, cap;
+};
+
+static int add_record(struct records *all, const struct hp_journal_record *rec)
+{
+	if (all->n == all->cap) {
+		size_t cap = all->cap ? 2 * all->cap : 64;
+		void *v = realloc(all->v, cap * sizeof *all->v);
+
+		if (!v)
+			return -ENOMEM;
+		all->v = v;
+		all->cap = cap;
+	}
+	all->v[all->n++] = *rec;
+	return 0;
+}
+
+/* Reads from *off on, which becomes the end of the last good one. */
+static int read_records(struct hp_journal *j, struct records *all,
+			uint64_t *off)
+{
+	size_t size = RECORDS_AT_A_TIME * HP_JOURNAL_RECORD;
+	hp_auto_free uint8_t *buf = malloc(size);
+	struct hp_journal_record rec;
+
+	if (!buf)
+		return -ENOMEM;
+	for (;;) {
+		ssize_t n = hp_io_pread_full(j->io, j->fd, buf, size, *off);
+
+		if (n < HP_JOURNAL_RECORD)
+			return n < 0 ? (int)n : 0;
+		for (ssize_t i = 0; n - i >= HP_JOURNAL_RECORD;
+		     i += HP_JOURNAL_RECORD) {
+			int r;
+
+			if (hp_journal_record_read(buf + i, &rec) < 0)
+				return 0;
+			r = add_record(all, &rec);
+			if (r < 0)
+				return r;
+			*off += HP_JOURNAL_RECORD;
+		}
+	}
+}
+
+/* By chunk, those of one chunk in the order they were written. */
+static int by_chunk(const void *a, const void *b)
+{
+	const struct hp_journal_record *const *x = a, *const *y = b;
+
+	if ((*x)->chunk != (*y)->chunk)
+		return (*x)->chunk < (*y)->chunk ? -1 : 1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* A fresh array of the last record of each chunk. */
+static int keep_last(const struct records *all, struct hp_journal_record **ret,
+		     size_t *ret_n)
+{
+	hp_auto_free const struct hp_journal_record **at =
+		hp_array(all->n, sizeof *at);
+	struct hp_journal_record *v = hp_array(all->n, sizeof *v);
+	size_t n = 0;
+
+	if (!at || !v) {
+		free(v);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < all->n; i++)
+		at[i] = &all->v[i];
+	qsort(at, all->n, sizeof *at, by_chunk);
+	for (size_t i = 0; i < all->n; i++) {
+		if (i + 1 == all->n || at[i + 1]->chunk != at[i]->chunk)
+			v[n++] = *at[i];
+	}
+	*ret = v;
+	*ret_n = n;
+	return 0;
+}
+
+int hp_journal_records(struct hp_journal *j, struct hp_journal_record **ret,
+		       size_t *ret_n, struct hpdsl_error *err)
+{
+	uint64_t end =
+		HP_JOURNAL_HEAD + j->head.options_bytes + j->head.list_bytes;
+	struct records all = { 0 };
+	struct stat st;
+	int r;
+
+	r = read_records(j, &all, &end);
+	if (r == 0)
+		r = hp_io_fstat(j->io, j->fd, &st);
+	if (r == 0 && (uint64_t)st.st_size > end)
+		r = j->io->truncate(j->io, j->fd, end);
+	if (r == 0)
+		r = keep_last(&all, ret, ret_n);
+	free(all.v);
+	if (r < 0)
+		return fail_io(r, err);
+	j->end = end;
+	return 0;
+}
+
+int hp_journal_add(struct hp_journal *j, const struct hp_journal_record *rec,
+		   struct hpdsl_error *err)
+{
+	uint8_t buf[HP_JOURNAL_RECORD];
+	int r;
+
+	if (j->sync_failed)
+		return fail_io(j->sync_failed, err);
+	hp_journal_record_write(rec, buf);
+	r = hp_io_pwrite_full(j->io, j->fd, buf, sizeof buf, j->end);
+	if (r < 0)
+		return fail_io(r, err);
+	j->end += sizeof buf;
+	return sync_once(j, err);
+}
+
+int hp_journal_remove(struct hp_journal *j, struct hpdsl_error *err)
+{
+	int r = j->io->unlink(j->io, j->dir, HP_JOURNAL_NAME, 0);
+
+	hp_journal_close(j);
+	return r < 0 ? fail_io(r, err) : 0;
+}
+
+void hp_journal_close(struct hp_journal *j)
+{
+	if (!j)
+		return;
+	if (j->fd >= 0)
+		j->io->close(j->io, j->fd);
+	free(j);
+}

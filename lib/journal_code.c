@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The journal's parts between struct and bytes.  Pure; nothing is trusted. */
+#include "journal.h"
+
+#include "bytes.h"
+#include "error.h"
+#include "hash.h"
+#include "mem.h"
+#include "path.h"
+
+#include <string.h>
+
+#define RECORD_MAGIC 0x4b4e4843u /* "CHNK" */
+
+void hp_journal_head_write(const struct hp_journal_head *head,
+			   uint8_t buf[HP_JOURNAL_HEAD])
+{
+	memset(buf, 0, HP_JOURNAL_HEAD);
+	memcpy(buf, HP_JOURNAL_MAGIC, 8);
+	hp_put32(buf + 8, HP_JOURNAL_VERSION);
+	hp_put32(buf + 12, head->pid);
+	hp_put64(buf + 16, head->options_bytes);
+	hp_put64(buf + 24, head->list_bytes);
+	hp_put64(buf + 32, head->n_files);
+	hp_put64(buf + 40, head->body_checksum);
+	memcpy(buf + 48, head->host, strnlen(head->host, 63));
+	hp_put64(buf + 184, hp_hash64(buf, 184));
+}
+
+static bool all_zero(const uint8_t *p, size_t n)
+{
+	while (n && *p == 0) {
+		p++;
+		n--;
+	}
+	return n == 0;
+}
+
+int hp_journal_head_read(const uint8_t buf[HP_JOURNAL_HEAD],
+			 struct hp_journal_head *ret, struct hpdsl_error *err)
+{
+	struct hp_journal_head h;
+	size_t host = strnlen((const char *)buf + 48, 64);
+
+	if (memcmp(buf, HP_JOURNAL_MAGIC, 8))
+		return hp_fail(err, HPDSL_ENOTOURS, "%s: not an HPDSL journal",
+			       HP_JOURNAL_NAME);
+	if (hp_get64(buf + 184) != hp_hash64(buf, 184))
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: checksum differs",
+			       HP_JOURNAL_NAME);
+	if (hp_get32(buf + 8) > HP_JOURNAL_VERSION)
+		return hp_fail(err, HPDSL_ETOONEW,
+			       "%s: version %u is too new for this program",
+			       HP_JOURNAL_NAME, hp_get32(buf + 8));
+	h.pid = hp_get32(buf + 12);
+	h.options_bytes = hp_get64(buf + 16);
+	h.list_bytes = hp_get64(buf + 24);
+	h.n_files = hp_get64(buf + 32);
+	h.body_checksum = hp_get64(buf + 40);
+	memcpy(h.host, buf + 48, sizeof h.host);
+	/* At least one byte of path a file; sums stay far below 2^64. */
+	if (hp_get32(buf + 8) == 0 || host == 64 ||
+	    !all_zero(buf + 48 + host, 136 - host) ||
+	    h.options_bytes > HP_JOURNAL_OPTIONS_MAX ||
+	    h.list_bytes > (uint64_t)1 << 60 ||
+	    h.n_files > h.list_bytes / (HP_JOURNAL_FILE + 1))
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: the head is damaged",
+			       HP_JOURNAL_NAME);
+	*ret = h;
+	return 0;
+}
+
+void hp_journal_record_write(const struct hp_journal_record *rec,
+			     uint8_t buf[HP_JOURNAL_RECORD])
+{
+	hp_put32(buf, RECORD_MAGIC);
+	hp_put32(buf + 4, rec->chunk);
+	hp_put64(buf + 8, rec->bytes);
+	memcpy(buf + 16, rec->checksum, 16);
+	hp_put64(buf + 32, hp_hash64(buf, 32));
+}
+
+int hp_journal_record_read(const uint8_t buf[HP_JOURNAL_RECORD],
+			   struct hp_journal_record *ret)
+{
+	if (hp_get32(buf) != RECORD_MAGIC ||
+	    hp_get64(buf + 32) != hp_hash64(buf, 32))
+		return HPDSL_ECORRUPT;
+	ret->chunk = hp_get32(buf + 4);
+	ret->bytes = hp_get64(buf + 8);
+	memcpy(ret->checksum, buf + 16, 16);
+	return 0;
+}
+
+void hp_journal_file_write(const struct hp_journal_file *f,
+			   uint8_t buf[HP_JOURNAL_FILE])
+{
+	hp_put64(buf, f->size);
+	hp_put64(buf + 8, (uint64_t)f->mtime);
+	hp_put32(buf + 16, f->nsec);
+	hp_put16(buf + 20, f->mode);
+	hp_put16(buf + 22, f->path_len);
+}
+
+ssize_t hp_journal_file_read(const uint8_t *buf, size_t n,
+			     struct hp_journal_file *ret)
+{
+	struct hp_journal_file f;
+
+	if (n < HP_JOURNAL_FILE)
+		return 0;
+	f.size = hp_get64(buf);
+	f.mtime = (int64_t)hp_get64(buf + 8);
+	f.nsec = hp_get32(buf + 16);
+	f.mode = hp_get16(buf + 20);
+	f.path_len = hp_get16(buf + 22);
+	f.path = (const char *)buf + HP_JOURNAL_FILE;
+	if (f.nsec > 999999999 || f.mode > 07777 || f.path_len == 0 ||
+	    f.path_len > HPDSL_PATH_MAX)
+		return HPDSL_ECORRUPT;
+	if (n - HP_JOURNAL_FILE < f.path_len)
+		return 0;
+	if (!hp_path_valid(f.path, f.path_len))
+		return HPDSL_ECORRUPT;
+	*ret = f;
+	return HP_JOURNAL_FILE + f.path_len;
+}
+
+int hp_journal_options_read(const char *buf, size_t n, struct hp_pairs *ret,
+			    struct hpdsl_error *err)
+{
+	struct hp_pairs p = { 0 };
+	uint64_t strings = 0;
+
+	for (size_t i = 0; i < n; i++)
+		strings += buf[i] == '\0';
+	if (strings % 2 || (n && buf[n - 1]))
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: the options are damaged", HP_JOURNAL_NAME);
+	p.v = hp_array(strings / 2, sizeof *p.v);
+	if (!p.v)
+		return hp_fail_nomem(err);
+	for (size_t i = 0; i < n; p.n++) {
+		p.v[p.n].key = buf + i;
+		i += strlen(buf + i) + 1;
+		p.v[p.n].value = buf + i;
+		i += strlen(buf + i) + 1;
+	}
+	*ret = p;
+	return 0;
+}
