@@ -44,6 +44,9 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) $(SANFLAGS) \
 	-pthread -MMD -MP
 LINK = $(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -pthread
 
+# What is made, in short; V=1 shows the whole commands.
+say = $(if $(V),,@echo '  $(1)  $@' && )
+
 # A name in build/ for each source: objects, programs, tests.
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJS := $(call objs,$(wildcard lib/*.c))
@@ -79,76 +82,77 @@ FORCE:
 
 $(BUILD)/lib/%.o: lib/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden $(DEP_CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden \
+		$(DEP_CFLAGS) -c -o $@ $<
 
 # Commands see the public header and their own, nothing private.
 $(BUILD)/cmd/%.o: cmd/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd $(DEP_CFLAGS) \
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd $(DEP_CFLAGS) \
 		-c -o $@ $<
 
 $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -c -o $@ $<
 
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Ilib -Itests/unit $(DEP_CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -Ilib -Itests/unit $(DEP_CFLAGS) -c -o $@ $<
 
 $(BUILD)/include/hpdsl.h: lib/hpdsl.h
 	@mkdir -p $(@D)
-	cp $< $@
+	@cp $< $@
 
 $(BUILD)/libhpdsl.a: $(LIB_OBJS)
-	rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/$(SONAME): $(LIB_OBJS)
-	$(LINK) -shared -Wl,-soname,$(SONAME) $(if $(SAN),,-Wl$(comma)-z,defs) \
-		-o $@ $^ $(DEP_LIBS)
+	$(call say,LD)$(LINK) -shared -Wl,-soname,$(SONAME) \
+		$(if $(SAN),,-Wl$(comma)-z,defs) -o $@ $^ $(DEP_LIBS)
 
 $(PROGRAMS): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
-	$(LINK) -o $@ $^ $(DEP_LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 
 $(EXAMPLES) $(BENCH_TOOLS): %: %.o $(BUILD)/libhpdsl.a
-	$(LINK) -o $@ $^ $(DEP_LIBS) -lm
+	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
 
 # tests/unit/wrap.c, if there, stands between the library and malloc.
 WRAP = $(if $(wildcard tests/unit/wrap.c),-Wl$(comma)--wrap=malloc \
 	-Wl$(comma)--wrap=calloc -Wl$(comma)--wrap=realloc)
 $(call prog,$(UNIT)): %: %.o $(UNIT_SHARED) $(BUILD)/libhpdsl.a
-	$(LINK) $(WRAP) -o $@ $^ $(DEP_LIBS) -lcmocka -lm
+	$(call say,LD)$(LINK) $(WRAP) -o $@ $^ $(DEP_LIBS) -lcmocka -lm
 
 # The replay twin of each fuzz target: feeds it its corpus, with any compiler.
 $(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
-	$(LINK) -o $@ $^ $(DEP_LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 
 # What prove runs: programs and bats files, each through tests/run.
 ALL_TESTS = $(call prog,$(filter-out $(LONG_UNIT),$(UNIT)) $(FUZZ)) \
 	$(wildcard tests/*.bats)
-LONG_TESTS = $(ALL_TESTS) $(call prog,$(LONG_UNIT)) $(wildcard tests/long/*.bats)
+LONG_TESTS = $(ALL_TESTS) $(call prog,$(LONG_UNIT)) \
+	$(wildcard tests/long/*.bats)
 TEST_JOBS ?= $(shell nproc)
-TEST_ENV = BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
-	SRC='$(CURDIR)'
+TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
+	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)'
 
 check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES)
 
 check: check-build ## run the tests (TESTS=tests/ls.bats: just that)
 	@rm -rf $(BUILD)/tap
-	$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
+	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
 		$(or $(call prog,$(TESTS)),$(ALL_TESTS))
 
 check-long: check-build ## run the long tests too (an hour or more)
 	@rm -rf $(BUILD)/tap
-	$(TEST_ENV) HPDSL_LONG=1 TEST_TIMEOUT=7200 \
+	@$(TEST_ENV) HPDSL_LONG=1 TEST_TIMEOUT=7200 \
 		prove --timer -j$(TEST_JOBS) -e tests/run $(LONG_TESTS)
 	$(MAKE) fuzz
 
-demo: all ## pack real images and look at them (INPUT=dir: your own)
+demo: all $(BUILD)/tests/bench/gen ## pack real images, look at them (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(INPUT)
 
 bench: all $(BENCH_TOOLS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
-	BUILD='$(abspath $(BUILD))' tests/bench/bench.sh $(BENCH)
+	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
 
 lint: ## check layout, scripts, manual pages, and run static checks
 	tests/lint
@@ -160,7 +164,7 @@ fuzz-run: $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ))
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $^
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhpdsl.a
 	@mkdir -p $(@D)
-	$(LINK) -fsanitize=fuzzer -o $@ $^ $(DEP_LIBS)
+	$(call say,LD)$(LINK) -fsanitize=fuzzer -o $@ $^ $(DEP_LIBS)
 
 # What is installed, as MODE:SOURCE:PLACE; uninstall takes away just that.
 into = $(foreach f,$(2),$(1):$(f):$(3)/$(notdir $(f)))
@@ -182,7 +186,7 @@ INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
 LINKS = $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libhpdsl.so
 
 $(BUILD)/hpdsl.pc: lib/hpdsl.pc.in FORCE
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 		-e 's|@VERSION@|$(VERSION)|' $< > $@
 
@@ -206,7 +210,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | \
 		awk '{ n = $$1; $$1 = ""; printf "  %-11s%s\n", n, $$0 }'
 	@echo 'Variables: CC CFLAGS WERROR= SAN=address,undefined|thread' \
-		'DESTDIR PREFIX'
+		'DESTDIR PREFIX V=1'
 
 clean: ## remove build/ and dist/
 	rm -rf build dist

@@ -6,10 +6,10 @@
 #include "hpdsl.h"
 
 /*
- * Writes path as a member's path to out (at least len + 1 bytes): leading
- * slashes, "." components and doubled slashes dropped, NUL-terminated.
- * Returns the new length, or -EINVAL (a ".." component, or nothing left),
- * -ENAMETOOLONG (over HPDSL_PATH_MAX).
+ * Writes path as a member's path to out (at least len + 1 bytes, may be path
+ * itself): leading slashes, "." components, doubled and trailing slashes
+ * dropped, NUL-terminated.  Returns the new length, or -EINVAL (a ".."
+ * component, a NUL, or nothing left), -ENAMETOOLONG (over HPDSL_PATH_MAX).
  */
 int hp_path_clean(const char *path, size_t len, char *out);
 

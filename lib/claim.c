@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cutting the plan into pieces, in order: chunk by chunk, segment by segment,
+ * member by member.  All of it under the engine's lock, so it only counts; it
+ * opens nothing and reads nothing.
+ */
+#include "engine.h"
+
+#include "error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Enough bytes for one claim: more would leave other readers idle. */
+enum { RUN_BYTES = 256 * 1024 };
+
+static bool begin_chunk(struct hp_engine *e)
+{
+	const struct hp_plan *plan = &e->pack->plan;
+	const int *stop = e->pack->opt->watch.stop;
+	struct hp_open_chunk *c;
+
+	while (e->next_chunk < plan->n_chunks &&
+	       e->pack->done[e->next_chunk].done)
+		e->next_chunk++;
+	if (e->next_chunk == plan->n_chunks) {
+		e->cut_all = true;
+		return false;
+	}
+	if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED)) {
+		e->stopped = e->cut_all = true;
+		return false;
+	}
+	c = aligned_alloc(64, (sizeof *c + 63) / 64 * 64);
+	if (!c) {
+		struct hpdsl_error err;
+
+		hp_fail_nomem(&err);
+		hp_engine_fail(e, -ENOMEM, &err);
+		return false;
+	}
+	memset(c, 0, sizeof *c);
+	c->number = e->next_chunk++;
+	c->bytes = c->unwritten = hp_plan_chunk_bytes(plan, c->number);
+	c->tail = &c->head;
+	c->out.fd = -1;
+	*e->chunks_tail = c;
+	e->chunks_tail = &c->next;
+	e->cutting = c;
+	e->at = 0;
+	hp_walk_begin(&e->walk, plan, hp_plan_first(plan, c->number),
+		      hp_plan_first(plan, c->number + 1));
+	e->have_place = hp_walk_next(&e->walk, &e->place);
+	return true;
+}
+
+static void begin_segment(struct hp_engine *e)
+{
+	struct hp_open_chunk *c = e->cutting;
+	struct hp_segment *s = e->free;
+	uint64_t left = c->bytes - e->at;
+
+	e->free = s->next;
+	s->next = NULL;
+	s->chunk = c;
+	s->offset = e->at;
+	s->len = left < e->segment_size ? (uint32_t)left : e->segment_size;
+	s->pending = 1;
+	s->front.file = s->back.file = NULL;
+	*c->tail = s;
+	c->tail = &s->next;
+	e->filling = s;
+}
+
+static void piece_done(struct hp_engine *e, struct hp_segment *s)
+{
+	if (--s->pending == 0)
+		pthread_cond_signal(&e->ready);
+}
+
+/* Notes the part of a content that lies in s, if it is not all of it. */
+static void note_part(struct hp_engine *e, struct hp_segment *s,
+		      const struct hp_place *p)
+{
+	struct hp_file *f = &e->pack->list.files[p->file];
+	uint64_t from = p->data > s->offset ? p->data : s->offset;
+	uint64_t end = p->data + f->size, seg_end = s->offset + s->len;
+	uint64_t to = end < seg_end ? end : seg_end;
+	struct hp_part part = { .file = f };
+
+	if (from >= to || (from == p->data && to == end))
+		return;
+	part.start = (uint32_t)(from - s->offset);
+	part.len = (uint32_t)(to - from);
+	part.first = from == p->data;
+	part.last = to == end;
+	if (part.first)
+		s->back = part;
+	else
+		s->front = part;
+}
+
+/* The current member's part in the current segment. */
+static void cut_piece(struct hp_engine *e, struct hp_run *run)
+{
+	struct hp_segment *s = e->filling;
+	uint64_t seg_end = s->offset + s->len;
+	uint64_t to = e->place.next < seg_end ? e->place.next : seg_end;
+
+	run->piece[run->n].segment = s;
+	run->piece[run->n].place = e->place;
+	run->n++;
+	run->bytes += to - e->at;
+	s->pending++;
+	note_part(e, s, &e->place);
+	e->at = to;
+	if (to == e->place.next)
+		e->have_place = hp_walk_next(&e->walk, &e->place);
+}
+
+/* Behind the last member: zeros. */
+static void cut_trailer(struct hp_engine *e)
+{
+	struct hp_segment *s = e->filling;
+	uint32_t from = (uint32_t)(e->at - s->offset);
+
+	memset(s->buf + from, 0, s->len - from);
+	e->at = s->offset + s->len;
+}
+
+/* Is there a segment to fill, begun or free?  May wait for one. */
+static bool get_segment(struct hp_engine *e, const struct hp_run *run,
+			bool wait)
+{
+	while (wait && run->n == 0 && !e->filling && !e->free && !e->cut_all &&
+	       !e->failed)
+		pthread_cond_wait(&e->freed, &e->lock);
+	return (e->filling || e->free) && !e->failed;
+}
+
+void hp_claim(struct hp_engine *e, struct hp_run *run, bool wait)
+{
+	run->n = 0;
+	run->bytes = 0;
+	while (run->n < HP_RUN && run->bytes < RUN_BYTES) {
+		if (!get_segment(e, run, wait))
+			break;
+		if (!e->cutting && (e->cut_all || !begin_chunk(e)))
+			break;
+		if (!e->filling)
+			begin_segment(e);
+		if (e->have_place)
+			cut_piece(e, run);
+		else
+			cut_trailer(e);
+		if (e->at == e->filling->offset + e->filling->len) {
+			piece_done(e, e->filling);
+			e->filling = NULL;
+		}
+		if (e->at == e->cutting->bytes)
+			e->cutting = NULL;
+	}
+}
+
+void hp_claim_done(struct hp_engine *e, const struct hp_run *run)
+{
+	for (unsigned i = 0; i < run->n; i++)
+		piece_done(e, run->piece[i].segment);
+	e->bytes_done += run->bytes;
+}

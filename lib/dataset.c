@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A dataset opened through its index alone.  The index is mapped, so that all
+ * processes of a node share it; it is read where it cannot be mapped.
+ */
+#include "dataset.h"
+
+#include "error.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Size of the regular file f, which is not empty. */
+static int file_size(struct hp_fd *f, const char *name, size_t *ret,
+		     struct hpdsl_error *err)
+{
+	struct stat st;
+	int r = hp_io_fstat(f->io, f->fd, &st);
+
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", name);
+	if (!S_ISREG(st.st_mode))
+		return hp_fail(err, HPDSL_ENOTOURS, "%s: not a regular file",
+			       name);
+	if (st.st_size == 0)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: is empty", name);
+	if ((uint64_t)st.st_size > SIZE_MAX / 2)
+		return hp_fail_errno(err, -EFBIG, "%s", name);
+	*ret = (size_t)st.st_size;
+	return 0;
+}
+
+static int map_index(struct hpdsl_dataset *ds, const char *name,
+		     struct hpdsl_error *err)
+{
+	hp_auto_fd f = { ds->io, ds->io->open(ds->io, ds->dir, HP_INDEX_NAME,
+					      O_RDONLY | O_NONBLOCK, 0) };
+	int r;
+
+	if (f.fd == -ENOENT)
+		return hp_fail(err, HPDSL_ENOTOURS,
+			       "%s: not an HPDSL dataset (it has no %s)",
+			       ds->path, HP_INDEX_NAME);
+	if (f.fd < 0)
+		return hp_fail_errno(err, f.fd, "%s", name);
+	r = file_size(&f, name, &ds->size, err);
+	if (r < 0)
+		return r;
+	r = ds->io->map(ds->io, f.fd, ds->size, &ds->map);
+	if (r == 0)
+		return 0;
+	/* Some file systems cannot map; memory is another matter. */
+	if (r != -ENOMEM)
+		r = hp_io_slurp(ds->io, ds->dir, HP_INDEX_NAME, ds->size,
+				&ds->heap, &ds->size);
+	return r < 0 ? hp_fail_errno(err, r, "%s", name) : 0;
+}
+
+static int open_index(struct hpdsl_dataset *ds, struct hpdsl_error *err)
+{
+	hp_auto_free char *name = NULL;
+	int r;
+
+	if (asprintf(&name, "%s/%s", ds->path, HP_INDEX_NAME) < 0) {
+		name = NULL;
+		return hp_fail_nomem(err);
+	}
+	r = map_index(ds, name, err);
+	if (r < 0)
+		return r;
+	return hp_index_open(ds->map ? ds->map : ds->heap, ds->size, name,
+			     &ds->index, err);
+}
+
+static int fill(struct hpdsl_dataset *ds, const char *path,
+		struct hpdsl_error *err)
+{
+	size_t len = strlen(path);
+
+	/* "out/" and "out" make the same messages. */
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	ds->path = strndup(path, len);
+	ds->files = hp_chunk_files_new();
+	if (!ds->path || !ds->files)
+		return hp_fail_nomem(err);
+	ds->dir =
+		ds->io->open(ds->io, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+	if (ds->dir < 0)
+		return hp_fail_errno(err, ds->dir, "%s", path);
+	return open_index(ds, err);
+}
+
+int hpdsl_open(const char *path, const struct hp_io *io,
+	       struct hpdsl_dataset **ret, struct hpdsl_error *err)
+{
+	struct hpdsl_dataset *ds = calloc(1, sizeof *ds);
+	int r;
+
+	if (!ds)
+		return hp_fail_nomem(err);
+	ds->io = hp_io_or_system(io);
+	ds->dir = -1;
+	r = fill(ds, path, err);
+	if (r < 0) {
+		hpdsl_close(ds);
+		return r;
+	}
+	*ret = ds;
+	return 0;
+}
+
+void hpdsl_close(struct hpdsl_dataset *ds)
+{
+	if (!ds)
+		return;
+	hp_chunk_files_free(ds->files, ds->io);
+	hp_index_free(ds->index);
+	if (ds->map)
+		ds->io->unmap(ds->io, ds->map, ds->size);
+	free(ds->heap);
+	if (ds->dir >= 0)
+		ds->io->close(ds->io, ds->dir);
+	free(ds->path);
+	free(ds);
+}
+
+void hpdsl_count(const struct hpdsl_dataset *ds, struct hpdsl_counts *ret)
+{
+	hp_index_count(ds->index, ret);
+}
+
+int hpdsl_sample_get(const struct hpdsl_dataset *ds, uint64_t number,
+		     struct hpdsl_sample *ret, struct hpdsl_error *err)
+{
+	return hp_index_sample(ds->index, number, ret, err);
+}
+
+int hpdsl_member_get(const struct hpdsl_dataset *ds, uint64_t number,
+		     struct hpdsl_member *ret, struct hpdsl_error *err)
+{
+	return hp_index_member(ds->index, number, ret, err);
+}
+
+int hpdsl_member_find(const struct hpdsl_dataset *ds, const char *path,
+		      size_t path_len, struct hpdsl_member *ret,
+		      struct hpdsl_error *err)
+{
+	uint64_t number;
+	int r = hp_index_find(ds->index, path, path_len, &number, err);
+
+	return r < 0 ? r : hp_index_member(ds->index, number, ret, err);
+}
+
+int hpdsl_chunk_get(const struct hpdsl_dataset *ds, uint32_t number,
+		    struct hpdsl_chunk *ret, struct hpdsl_error *err)
+{
+	return hp_index_chunk(ds->index, number, ret, err);
+}
+
+int hpdsl_class_name(const struct hpdsl_dataset *ds, uint32_t label,
+		     const char **ret, struct hpdsl_error *err)
+{
+	return hp_index_class(ds->index, label, ret, err);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writer's machine put together: memory, threads, progress, the end. */
+#include "engine.h"
+
+#include "error.h"
+#include "mem.h"
+#include "pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum {
+	SEGMENT_MAX = 4 << 20,
+	SEGMENT_UNIT = 64 << 10,
+	SEGMENTS_MAX = 48,
+	READERS = 16,
+	READERS_MAX = 512,
+	/* Threads that mostly wait for the disk while writing. */
+	EXTRA_WRITERS = 2,
+	PROGRESS_MS = 200,
+};
+
+static const uint64_t memory_default = 512 << 20;
+
+/* Three quarters of the memory in segments, enough of them to overlap. */
+static int get_memory(struct hp_engine *e, struct hpdsl_error *err)
+{
+	uint64_t memory = e->pack->opt->memory;
+	uint64_t size, n;
+	void *p;
+
+	if (memory == 0)
+		memory = memory_default;
+	size = memory / 16 / SEGMENT_UNIT * SEGMENT_UNIT;
+	if (size > SEGMENT_MAX)
+		size = SEGMENT_MAX;
+	if (size < SEGMENT_UNIT)
+		size = SEGMENT_UNIT;
+	n = memory / 4 * 3 / size;
+	if (n > SEGMENTS_MAX)
+		n = SEGMENTS_MAX;
+	if (n < 2)
+		n = 2;
+	e->segment_size = (uint32_t)size;
+	e->n_segments = (uint32_t)n;
+	/* Fewer page faults where huge pages are to be had. */
+	p = mmap(NULL, size * n, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return hp_fail_nomem(err);
+	madvise(p, size * n, MADV_HUGEPAGE);
+	e->memory = p;
+	e->segments = calloc(n, sizeof *e->segments);
+	if (!e->segments)
+		return hp_fail_nomem(err);
+	for (uint64_t i = n; i-- > 0;) {
+		e->segments[i].buf = e->memory + i * size;
+		e->segments[i].next = e->free;
+		e->free = &e->segments[i];
+	}
+	return 0;
+}
+
+int hp_engine_init(struct hp_engine *e, struct hp_pack *p,
+		   struct hpdsl_error *err)
+{
+	*e = (struct hp_engine){ .pack = p, .io = p->io };
+	e->chunks_tail = &e->chunks;
+	for (uint32_t c = 0; c < p->plan.n_chunks; c++)
+		if (!p->done[c].done)
+			e->bytes_total += hp_plan_chunk_bytes(&p->plan, c);
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_mutex_init(&e->journal_lock, NULL);
+	pthread_cond_init(&e->freed, NULL);
+	pthread_cond_init(&e->ready, NULL);
+	pthread_cond_init(&e->ended, NULL);
+	return get_memory(e, err);
+}
+
+void hp_engine_release(struct hp_engine *e)
+{
+	while (e->chunks) {
+		struct hp_open_chunk *c = e->chunks;
+
+		e->chunks = c->next;
+		if (c->opened)
+			hp_outfile_abandon(&c->out);
+		free(c);
+	}
+	if (e->memory)
+		munmap(e->memory, (size_t)e->segment_size * e->n_segments);
+	free(e->segments);
+	pthread_cond_destroy(&e->ended);
+	pthread_cond_destroy(&e->ready);
+	pthread_cond_destroy(&e->freed);
+	pthread_mutex_destroy(&e->journal_lock);
+	pthread_mutex_destroy(&e->lock);
+}
+
+void hp_engine_fail(struct hp_engine *e, int code,
+		    const struct hpdsl_error *err)
+{
+	if (!e->failed) {
+		e->failed = code;
+		e->err = *err;
+	}
+	pthread_cond_broadcast(&e->freed);
+	pthread_cond_broadcast(&e->ready);
+	pthread_cond_broadcast(&e->ended);
+}
+
+static bool all_written(const struct hp_engine *e)
+{
+	return e->failed || (e->cut_all && !e->chunks);
+}
+
+/* Claims, reads, reports back; false at the end.  Under the lock. */
+static bool read_some(struct hp_engine *e, bool wait)
+{
+	struct hpdsl_error err;
+	struct hp_run run;
+	int r;
+
+	hp_claim(e, &run, wait);
+	if (run.n == 0)
+		return false;
+	pthread_mutex_unlock(&e->lock);
+	r = hp_read_run(e, &run, &err);
+	pthread_mutex_lock(&e->lock);
+	if (r < 0)
+		hp_engine_fail(e, r, &err);
+	else
+		hp_claim_done(e, &run);
+	return true;
+}
+
+static void *reader(void *arg)
+{
+	struct hp_engine *e = arg;
+
+	pthread_mutex_lock(&e->lock);
+	while (read_some(e, true))
+		;
+	/* A reader that ends may be the one that saw the end of the plan. */
+	pthread_cond_broadcast(&e->freed);
+	pthread_cond_broadcast(&e->ready);
+	pthread_mutex_unlock(&e->lock);
+	return NULL;
+}
+
+static void *writer(void *arg)
+{
+	struct hp_engine *e = arg;
+
+	pthread_mutex_lock(&e->lock);
+	while (!all_written(e))
+		if (!hp_write_one(e) && !all_written(e))
+			pthread_cond_wait(&e->ready, &e->lock);
+	pthread_cond_broadcast(&e->ended);
+	pthread_mutex_unlock(&e->lock);
+	return NULL;
+}
+
+static void tell_progress(const struct hp_engine *e, uint64_t done)
+{
+	const struct hpdsl_watch *w = &e->pack->opt->watch;
+	struct hpdsl_progress p = { .phase = "writing",
+				    .done = done,
+				    .total = e->bytes_total,
+				    .bytes = true };
+
+	if (w->progress)
+		w->progress(w->arg, &p);
+}
+
+/* The caller's thread: tells progress until all is written. */
+static void watch(struct hp_engine *e)
+{
+	struct timespec t;
+	uint64_t done;
+
+	pthread_mutex_lock(&e->lock);
+	while (!all_written(e)) {
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_nsec += PROGRESS_MS * 1000000L;
+		t.tv_sec += t.tv_nsec / 1000000000L;
+		t.tv_nsec %= 1000000000L;
+		pthread_cond_timedwait(&e->ended, &e->lock, &t);
+		done = e->bytes_done;
+		pthread_mutex_unlock(&e->lock);
+		tell_progress(e, done);
+		pthread_mutex_lock(&e->lock);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* All parts in turn, in the calling thread. */
+static void run_serially(struct hp_engine *e)
+{
+	bool more = true;
+
+	pthread_mutex_lock(&e->lock);
+	while (more && !e->failed) {
+		more = read_some(e, false);
+		while (hp_write_one(e))
+			more = true;
+		tell_progress(e, e->bytes_done);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void run_threads(struct hp_engine *e, uint32_t writers, uint32_t readers)
+{
+	pthread_t id[READERS_MAX + 256 + EXTRA_WRITERS];
+	uint32_t n = 0, w = 0;
+
+	while (w < writers && hp_thread_start(&id[n], writer, e) == 0) {
+		n++;
+		w++;
+	}
+	if (w == 0) {
+		run_serially(e);
+		return;
+	}
+	for (w = 0; w < readers && hp_thread_start(&id[n], reader, e) == 0; w++)
+		n++;
+	if (w == 0)
+		reader(e);
+	watch(e);
+	for (uint32_t i = 0; i < n; i++)
+		pthread_join(id[i], NULL);
+}
+
+int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
+{
+	uint32_t threads = hp_threads(p->opt->threads);
+	uint32_t readers = p->opt->readers ? p->opt->readers : READERS;
+	hp_auto_free struct hp_engine *e = calloc(1, sizeof *e);
+	int r;
+
+	if (!e)
+		return hp_fail_nomem(err);
+	r = hp_engine_init(e, p, err);
+	if (r == 0) {
+		if (threads == HPDSL_SERIAL)
+			run_serially(e);
+		else
+			run_threads(e, threads + EXTRA_WRITERS,
+				    readers < READERS_MAX ? readers :
+							    READERS_MAX);
+		r = e->failed;
+		if (r < 0 && err)
+			*err = e->err;
+		if (r == 0 && e->stopped)
+			r = hp_fail(err, HPDSL_ESTOPPED,
+				    "stopped early; --resume completes it");
+	}
+	hp_engine_release(e);
+	return r;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sorting hashes for the lookup table: in place (the table's 16 bytes a member
+ * are all the memory there is), by one byte of the hash after the other from
+ * the top: P. M. McIlroy, K. Bostic, M. D. McIlroy, "Engineering Radix Sort",
+ * Computing Systems 6(1), 1993.
+ */
+#include "index_private.h"
+
+#include <stdlib.h>
+
+enum { FEW = 32 };
+
+static int compare(const void *a, const void *b)
+{
+	const struct hp_hashed *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool before(struct hp_hashed a, struct hp_hashed b)
+{
+	return a.hash < b.hash || (a.hash == b.hash && a.number < b.number);
+}
+
+static void insertion_sort(struct hp_hashed *v, uint64_t n)
+{
+	for (uint64_t i = 1; i < n; i++) {
+		struct hp_hashed x = v[i];
+		uint64_t k = i;
+
+		for (; k > 0 && before(x, v[k - 1]); k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+
+/* Puts each value into its bucket; at[b] becomes the end of bucket b. */
+static void distribute(struct hp_hashed *v, unsigned shift, uint64_t at[256],
+		       const uint64_t end[256])
+{
+	for (unsigned b = 0; b < 256; b++) {
+		while (at[b] < end[b]) {
+			struct hp_hashed x = v[at[b]];
+			unsigned to = x.hash >> shift & 255;
+
+			while (to != b) {
+				struct hp_hashed other = v[at[to]];
+
+				v[at[to]++] = x;
+				x = other;
+				to = x.hash >> shift & 255;
+			}
+			v[at[b]++] = x;
+		}
+	}
+}
+
+static void sort_byte(struct hp_hashed *v, uint64_t n, unsigned shift)
+{
+	uint64_t at[256] = { 0 }, end[256], sum = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		at[v[i].hash >> shift & 255]++;
+	for (unsigned b = 0; b < 256; b++) {
+		uint64_t count = at[b];
+
+		at[b] = sum;
+		sum += count;
+		end[b] = sum;
+	}
+	distribute(v, shift, at, end);
+	for (unsigned b = 0; b < 256; b++) {
+		uint64_t first = b ? end[b - 1] : 0, count = end[b] - first;
+
+		if (count <= FEW)
+			insertion_sort(v + first, count);
+		else if (shift)
+			sort_byte(v + first, count, shift - 8);
+		else /* equal hashes, which nobody meets but who made them */
+			qsort(v + first, count, sizeof *v, compare);
+	}
+}
+
+void hp_lookup_sort(struct hp_hashed *v, uint64_t n)
+{
+	if (n <= FEW)
+		insertion_sort(v, n);
+	else
+		sort_byte(v, n, 56);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an index will look like: sizes of its sections, slots of its members. */
+#include "index_write.h"
+
+#include "error.h"
+#include "hash.h"
+#include "index_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+struct measuring {
+	const struct hp_index_source *src;
+	struct hp_hashed *hashed;
+	struct hp_index_sizes *is;
+	struct hpdsl_error *err;
+};
+
+/* What the caller promises of its members. */
+static int check_member(struct measuring *w, uint64_t number,
+			const struct hp_index_member *m, uint64_t last_sample)
+{
+	const char *why = NULL;
+
+	if (number >= w->src->members)
+		why = "there are more than promised";
+	else if (m->path_len == 0 || m->path_len > HPDSL_PATH_MAX)
+		why = "its path's length";
+	else if (number == 0 ? m->sample != 0 :
+			       m->sample != last_sample &&
+				       m->sample != last_sample + 1)
+		why = "its sample";
+	else if (m->mode & ~(07777u | HP_MEMBER_GENERATED))
+		why = "its mode";
+	if (!why)
+		return 0;
+	return hp_fail(w->err, -EINVAL, "cannot index member %" PRIu64 ": %s",
+		       number, why);
+}
+
+static int measure_members(struct measuring *w)
+{
+	const struct hp_index_source *src = w->src;
+	uint64_t n = 0, sample = 0, bytes = 0;
+	struct hp_index_member m;
+	int r;
+
+	src->begin(src->arg);
+	while ((r = src->next(src->arg, &m, w->err)) > 0) {
+		r = check_member(w, n, &m, sample);
+		if (r < 0)
+			return r;
+		w->hashed[n].hash = hp_hash64(m.path, m.path_len);
+		w->hashed[n].number = n;
+		w->is->length[HP_SECTION_PATHS] += m.path_len + 1;
+		bytes += m.size;
+		sample = m.sample;
+		n++;
+	}
+	if (r < 0)
+		return r;
+	if (n != src->members || sample + (n > 0) != src->samples ||
+	    bytes != src->bytes)
+		return hp_fail(w->err, -EINVAL,
+			       "cannot index: the counts are wrong");
+	return 0;
+}
+
+/* Slots up to the first empty one that ends every search. */
+static uint64_t measure_lookup(const struct measuring *w)
+{
+	uint64_t homes = hp_lookup_homes(w->src->members), next = 0;
+
+	for (uint64_t i = 0; i < w->src->members; i++) {
+		uint64_t home = hp_lookup_home(w->hashed[i].hash, homes);
+
+		next = (home > next ? home : next) + 1;
+	}
+	return next + 1 > homes ? next + 1 : homes;
+}
+
+/* Names are found by 48 bits of offset and 16 of length. */
+static int check_names(struct measuring *w)
+{
+	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
+		size_t len = strlen(w->src->chunks[i].name);
+
+		if (len == 0 || len > UINT16_MAX)
+			return hp_fail(w->err, -EINVAL,
+				       "cannot index chunk %" PRIu32
+				       ": its name's length",
+				       i);
+		w->is->length[HP_SECTION_NAMES] += len + 1;
+	}
+	for (uint32_t i = 0; i < w->src->n_classes; i++) {
+		size_t len = strlen(w->src->classes[i]);
+
+		if (len == 0 || len > UINT16_MAX)
+			return hp_fail(w->err, -EINVAL,
+				       "cannot index class %" PRIu32
+				       ": its name's length",
+				       i);
+		w->is->length[HP_SECTION_CLASS_NAMES] += len + 1;
+	}
+	return 0;
+}
+
+static void add_up(struct hp_index_sizes *is)
+{
+	is->size = HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_KINDS + 8;
+	for (int k = 1; k <= HP_INDEX_KINDS; k++) {
+		uint64_t padded = hp_index_padded(is->length[k]);
+		uint64_t blocks = hp_index_blocks(padded);
+
+		is->size += padded + blocks * 8;
+		if (blocks > is->blocks)
+			is->blocks = blocks;
+	}
+}
+
+int hp_index_measure(const struct hp_index_source *src,
+		     struct hp_hashed *hashed, struct hp_index_sizes *ret,
+		     struct hpdsl_error *err)
+{
+	struct hp_index_sizes is = { .size = 0 };
+	struct measuring w = { src, hashed, &is, err };
+	int r = measure_members(&w);
+
+	if (r == 0)
+		r = check_names(&w);
+	if (r < 0)
+		return r;
+	hp_lookup_sort(hashed, src->members);
+	is.length[HP_SECTION_SAMPLES] = src->samples * HP_SAMPLE_ROW;
+	is.length[HP_SECTION_MEMBERS] = src->members * HP_MEMBER_ROW;
+	is.length[HP_SECTION_LOOKUP] = measure_lookup(&w) * HP_SLOT_ROW;
+	is.length[HP_SECTION_CHUNKS] = (uint64_t)src->n_chunks * HP_CHUNK_ROW;
+	is.length[HP_SECTION_CLASSES] = (uint64_t)src->n_classes * HP_CLASS_ROW;
+	add_up(&is);
+	*ret = is;
+	return 0;
+}

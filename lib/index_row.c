@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of the index, and a member's number by its path.  Each row is checked
+ * when it is read, against the rows it points to: what these functions give
+ * out is in range, whatever the bytes were.
+ */
+#include "index_private.h"
+
+#include "error.h"
+#include "hash.h"
+#include "path.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define COLD __attribute__((cold, noinline))
+
+static COLD int out_of_range(const struct hp_index *ix, const char *what,
+			     uint64_t number, uint64_t count,
+			     struct hpdsl_error *err)
+{
+	return hp_fail(err, -ERANGE,
+		       "%s: no %s %" PRIu64 ", there are %" PRIu64, ix->name,
+		       what, number, count);
+}
+
+static COLD int bad_row(const struct hp_index *ix, const char *what,
+			uint64_t number, const char *why,
+			struct hpdsl_error *err)
+{
+	return hp_fail(err, HPDSL_ECORRUPT, "%s: %s %" PRIu64 ": %s", ix->name,
+		       what, number, why);
+}
+
+/* ---- Samples ---------------------------------------------------------- */
+
+/* Where the sample's members end: where the next one's begin. */
+static int sample_end(const struct hp_index *ix, uint64_t number, uint64_t *ret,
+		      struct hpdsl_error *err)
+{
+	const uint8_t *row;
+
+	if (number + 1 == ix->count.samples) {
+		*ret = ix->count.members;
+		return 0;
+	}
+	row = hp_index_bytes(ix, HP_SECTION_SAMPLES,
+			     (number + 1) * HP_SAMPLE_ROW, HP_SAMPLE_ROW, err);
+	if (!row)
+		return HPDSL_ECORRUPT;
+	*ret = hp_get64(row);
+	return 0;
+}
+
+int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
+			struct hp_sample_row *ret, struct hpdsl_error *err)
+{
+	const uint8_t *row =
+		hp_index_bytes(ix, HP_SECTION_SAMPLES, number * HP_SAMPLE_ROW,
+			       HP_SAMPLE_ROW, err);
+
+	if (!row || sample_end(ix, number, &ret->end, err) < 0)
+		return HPDSL_ECORRUPT;
+	ret->first = hp_get64(row);
+	ret->chunk = hp_get32(row + 8);
+	ret->label = hp_get32(row + 12);
+	if (ret->first >= ret->end || ret->end > ix->count.members)
+		return bad_row(ix, "sample", number, "its members", err);
+	if (ret->chunk >= ix->count.chunks)
+		return bad_row(ix, "sample", number, "its chunk", err);
+	if (ret->label >= ix->count.classes && ret->label != HPDSL_NO_LABEL)
+		return bad_row(ix, "sample", number, "its label", err);
+	return 0;
+}
+
+int hp_index_sample(const struct hp_index *ix, uint64_t number,
+		    struct hpdsl_sample *ret, struct hpdsl_error *err)
+{
+	struct hp_sample_row row;
+	struct hpdsl_member first;
+	int r;
+
+	if (number >= ix->count.samples)
+		return out_of_range(ix, "sample", number, ix->count.samples,
+				    err);
+	r = hp_index_sample_row(ix, number, &row, err);
+	if (r == 0)
+		r = hp_index_member(ix, row.first, &first, err);
+	if (r < 0)
+		return r;
+	if (first.sample != number)
+		return bad_row(ix, "sample", number, "its first member", err);
+	*ret = (struct hpdsl_sample){
+		.number = number,
+		.first_member = row.first,
+		.members = row.end - row.first,
+		.chunk = row.chunk,
+		.label = row.label,
+		.key = first.path,
+		.key_len = ix->flags & HP_INDEX_GROUP_NONE ?
+				   first.path_len :
+				   hpdsl_key_length(first.path, first.path_len),
+	};
+	return 0;
+}
+
+/* ---- Members ---------------------------------------------------------- */
+
+/* The member's sample and chunk have to agree that it is theirs. */
+static int member_place(const struct hp_index *ix, struct hpdsl_member *m,
+			struct hpdsl_error *err)
+{
+	struct hp_sample_row sample;
+	const uint8_t *chunk;
+
+	if (m->sample >= ix->count.samples)
+		return bad_row(ix, "member", m->number, "its sample", err);
+	if (hp_index_sample_row(ix, m->sample, &sample, err) < 0)
+		return HPDSL_ECORRUPT;
+	if (m->number < sample.first || m->number >= sample.end)
+		return bad_row(ix, "member", m->number, "its sample", err);
+	m->chunk = sample.chunk;
+	chunk = hp_index_bytes(ix, HP_SECTION_CHUNKS,
+			       (uint64_t)m->chunk * HP_CHUNK_ROW, HP_CHUNK_ROW,
+			       err);
+	if (!chunk)
+		return HPDSL_ECORRUPT;
+	if (!hp_within(m->offset, m->size, hp_get64(chunk + 40)))
+		return bad_row(ix, "member", m->number,
+			       "it lies outside of its chunk", err);
+	return 0;
+}
+
+static int member_path(const struct hp_index *ix, struct hpdsl_member *m,
+		       uint64_t off, struct hpdsl_error *err)
+{
+	const uint8_t *path =
+		hp_index_bytes(ix, HP_SECTION_PATHS, off, m->path_len + 1, err);
+
+	if (!path)
+		return HPDSL_ECORRUPT;
+	m->path = (const char *)path;
+	if (path[m->path_len] || !hp_path_valid(m->path, m->path_len))
+		return bad_row(ix, "member", m->number, "its path", err);
+	return 0;
+}
+
+int hp_index_member(const struct hp_index *ix, uint64_t number,
+		    struct hpdsl_member *ret, struct hpdsl_error *err)
+{
+	struct hpdsl_member m = { .number = number };
+	const uint8_t *row;
+
+	if (number >= ix->count.members)
+		return out_of_range(ix, "member", number, ix->count.members,
+				    err);
+	row = hp_index_bytes(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
+			     HP_MEMBER_ROW, err);
+	if (!row)
+		return HPDSL_ECORRUPT;
+	m.offset = hp_get64(row);
+	m.size = hp_get64(row + 8);
+	m.checksum = hp_get64(row + 16);
+	m.mtime = (int64_t)hp_get64(row + 24);
+	m.mtime_nsec = hp_get32(row + 32);
+	m.path_len = hp_get16(row + 36);
+	m.mode = hp_get16(row + 38);
+	m.sample = hp_get48(row + 46);
+	if (m.mtime_nsec > 999999999)
+		return bad_row(ix, "member", number, "its time", err);
+	if (m.mode & ~(07777u | HP_MEMBER_GENERATED))
+		return bad_row(ix, "member", number, "its mode", err);
+	m.mode &= 07777;
+	if (member_place(ix, &m, err) < 0 ||
+	    member_path(ix, &m, hp_get48(row + 40), err) < 0)
+		return HPDSL_ECORRUPT;
+	*ret = m;
+	return 0;
+}
+
+/* ---- Members by path -------------------------------------------------- */
+
+static COLD int not_found(const char *path, size_t path_len,
+			  struct hpdsl_error *err)
+{
+	char buf[HP_PRINTABLE];
+
+	if (!err)
+		return -ENOENT;
+	return hp_fail(err, -ENOENT, "no member '%s'",
+		       hp_printable(path, path_len, buf));
+}
+
+/* 1: the member has this path; 0: another one. */
+static int has_path(const struct hp_index *ix, uint64_t number,
+		    const char *path, size_t path_len, struct hpdsl_error *err)
+{
+	const uint8_t *row, *have;
+	uint64_t sample;
+
+	if (number >= ix->count.members)
+		return bad_row(ix, "lookup table: member", number,
+			       "there are not so many", err);
+	row = hp_index_bytes(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
+			     HP_MEMBER_ROW, err);
+	if (!row)
+		return HPDSL_ECORRUPT;
+	/* If it is the one, these are needed next: do not wait in turn. */
+	__builtin_prefetch(row);
+	sample = hp_get48(row + 46);
+	if (sample < ix->count.samples)
+		__builtin_prefetch(
+			hp_index_section(ix, HP_SECTION_SAMPLES)->data +
+			sample * HP_SAMPLE_ROW);
+	if (hp_get16(row + 36) != path_len)
+		return 0;
+	have = hp_index_bytes(ix, HP_SECTION_PATHS, hp_get48(row + 40),
+			      path_len, err);
+	if (!have)
+		return HPDSL_ECORRUPT;
+	return memcmp(have, path, path_len) == 0;
+}
+
+int hp_index_find(const struct hp_index *ix, const char *path, size_t path_len,
+		  uint64_t *ret, struct hpdsl_error *err)
+{
+	uint64_t hash, tag;
+
+	if (path_len == 0 || path_len > HPDSL_PATH_MAX)
+		return not_found(path, path_len, err);
+	hash = hp_hash64(path, path_len);
+	tag = hash & HP_SLOT_TAG;
+	for (uint64_t i = hp_lookup_home(hash, ix->homes); i < ix->slots; i++) {
+		const uint8_t *p =
+			hp_index_bytes(ix, HP_SECTION_LOOKUP, i * HP_SLOT_ROW,
+				       HP_SLOT_ROW, err);
+		uint64_t slot, number;
+		int r;
+
+		if (!p)
+			return HPDSL_ECORRUPT;
+		slot = hp_get64(p);
+		if (!slot)
+			return not_found(path, path_len, err);
+		if (slot >> 40 != tag)
+			continue;
+		/* A slot with a tag and no number wraps, and is too large. */
+		number = (slot & HP_SLOT_NUMBER) - 1;
+		r = has_path(ix, number, path, path_len, err);
+		if (r < 0)
+			return r;
+		if (r) {
+			*ret = number;
+			return 0;
+		}
+	}
+	return hp_fail(err, HPDSL_ECORRUPT, "%s: the lookup table has no end",
+		       ix->name);
+}
+
+/* ---- Chunks and classes ----------------------------------------------- */
+
+/* A NUL-terminated name without a NUL inside. */
+static const char *get_name(const struct hp_index *ix,
+			    enum hp_index_section kind, uint64_t off,
+			    uint64_t len, struct hpdsl_error *err)
+{
+	const uint8_t *p = hp_index_bytes(ix, kind, off, len + 1, err);
+
+	if (p && (len == 0 || memchr(p, '\0', len + 1) != p + len)) {
+		bad_row(ix, "name at", off, "it does not end where it should",
+			err);
+		return NULL;
+	}
+	return (const char *)p;
+}
+
+/* First sample and member behind the chunk. */
+static int chunk_end(const struct hp_index *ix, uint32_t number,
+		     uint64_t *ret_sample, uint64_t *ret_member,
+		     struct hpdsl_error *err)
+{
+	const uint8_t *row;
+
+	if (number + 1 == ix->count.chunks) {
+		*ret_sample = ix->count.samples;
+		*ret_member = ix->count.members;
+		return 0;
+	}
+	row = hp_index_bytes(ix, HP_SECTION_CHUNKS,
+			     (uint64_t)(number + 1) * HP_CHUNK_ROW,
+			     HP_CHUNK_ROW, err);
+	if (!row)
+		return HPDSL_ECORRUPT;
+	*ret_sample = hp_get64(row);
+	*ret_member = hp_get64(row + 8);
+	return 0;
+}
+
+/* Fields for compressed chunks: this version knows none. */
+static int check_plain(const struct hp_index *ix, uint32_t number,
+		       const uint8_t *row, struct hpdsl_error *err)
+{
+	if (hp_get32(row + 80))
+		return hp_fail(err, HPDSL_ETOONEW,
+			       "%s: chunk %" PRIu32
+			       " is of a later version's kind",
+			       ix->name, number);
+	if (hp_get64(row + 16) != hp_get64(row + 40) ||
+	    memcmp(row + 24, row + 48, 16) || hp_get64(row + 64) ||
+	    hp_get32(row + 84))
+		return bad_row(ix, "chunk", number,
+			       "stored and plain form disagree", err);
+	return 0;
+}
+
+int hp_index_chunk(const struct hp_index *ix, uint32_t number,
+		   struct hpdsl_chunk *ret, struct hpdsl_error *err)
+{
+	struct hpdsl_chunk c = { .number = number };
+	uint64_t sample_end, member_end, len;
+	const uint8_t *row;
+	int r;
+
+	if (number >= ix->count.chunks)
+		return out_of_range(ix, "chunk", number, ix->count.chunks, err);
+	row = hp_index_bytes(ix, HP_SECTION_CHUNKS,
+			     (uint64_t)number * HP_CHUNK_ROW, HP_CHUNK_ROW,
+			     err);
+	if (!row || chunk_end(ix, number, &sample_end, &member_end, err) < 0)
+		return HPDSL_ECORRUPT;
+	r = check_plain(ix, number, row, err);
+	if (r < 0)
+		return r;
+	c.first_sample = hp_get64(row);
+	c.first_member = hp_get64(row + 8);
+	c.bytes = hp_get64(row + 16);
+	c.plain_bytes = hp_get64(row + 40);
+	memcpy(c.checksum, row + 24, 16);
+	if (c.first_sample >= sample_end || sample_end > ix->count.samples ||
+	    c.first_member >= member_end || member_end > ix->count.members)
+		return bad_row(ix, "chunk", number, "its samples", err);
+	c.samples = sample_end - c.first_sample;
+	c.members = member_end - c.first_member;
+	len = hp_get16(row + 78);
+	c.name = get_name(ix, HP_SECTION_NAMES, hp_get48(row + 72), len, err);
+	if (!c.name)
+		return HPDSL_ECORRUPT;
+	/* It is opened in the dataset's directory, and nowhere else. */
+	if (memchr(c.name, '/', len) || !strcmp(c.name, ".") ||
+	    !strcmp(c.name, ".."))
+		return bad_row(ix, "chunk", number, "its name", err);
+	*ret = c;
+	return 0;
+}
+
+int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,
+		   struct hpdsl_error *err)
+{
+	const uint8_t *row;
+	const char *name;
+
+	if (label >= ix->count.classes)
+		return out_of_range(ix, "class", label, ix->count.classes, err);
+	row = hp_index_bytes(ix, HP_SECTION_CLASSES,
+			     (uint64_t)label * HP_CLASS_ROW, HP_CLASS_ROW, err);
+	if (!row)
+		return HPDSL_ECORRUPT;
+	name = get_name(ix, HP_SECTION_CLASS_NAMES, hp_get48(row),
+			hp_get16(row + 6), err);
+	if (!name)
+		return HPDSL_ECORRUPT;
+	*ret = name;
+	return 0;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing an index front to back.  After a first walk over the members (see
+ * index_measure.c) all sizes are known; each section is then made in another
+ * walk and leaves in blocks, its checksums behind it.
+ */
+#include "index_write.h"
+
+#include "error.h"
+#include "hash.h"
+#include "index_private.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+struct writer {
+	const struct hp_index_source *src;
+	const struct hp_sink *sink;
+	struct hpdsl_error *err;
+	struct hp_index_sizes is;
+	struct hp_hashed *hashed; /* members, in slot order */
+	uint64_t *sums;		  /* of the section being written */
+	uint8_t *block;		  /* it fills up ... */
+	size_t used;		  /* ... to here */
+	uint64_t n_sums;	  /* blocks that left */
+};
+
+/* ---- Blocks ----------------------------------------------------------- */
+
+static int send(struct writer *w, const void *p, size_t n)
+{
+	return w->sink->write(w->sink->arg, p, n, w->err);
+}
+
+static int send_block(struct writer *w)
+{
+	size_t n = w->used;
+
+	if (w->n_sums == w->is.blocks)
+		return hp_fail(w->err, -EINVAL,
+			       "cannot index: the members changed");
+	hp_put64(&w->sums[w->n_sums++], hp_hash64(w->block, n));
+	w->used = 0;
+	return send(w, w->block, n);
+}
+
+static int put(struct writer *w, const void *p, size_t n)
+{
+	while (n) {
+		size_t room = HP_INDEX_BLOCK - w->used;
+		size_t k = n < room ? n : room;
+		int r = 0;
+
+		memcpy(w->block + w->used, p, k);
+		w->used += k;
+		p = (const uint8_t *)p + k;
+		n -= k;
+		if (w->used == HP_INDEX_BLOCK)
+			r = send_block(w);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Padding, the last block, the checksums. */
+static int end_section(struct writer *w, enum hp_index_section kind)
+{
+	uint64_t n = w->n_sums * HP_INDEX_BLOCK + w->used;
+	int r = 0;
+
+	/* The walks have to agree, or header and table would be lies. */
+	if (n != w->is.length[kind])
+		return hp_fail(w->err, -EINVAL,
+			       "cannot index: the members changed");
+	r = put(w, "\0\0\0\0\0\0\0", hp_index_padded(n) - n);
+	if (r == 0 && w->used)
+		r = send_block(w);
+	if (r == 0 && w->n_sums)
+		r = send(w, w->sums, w->n_sums * 8);
+	w->n_sums = 0;
+	return r;
+}
+
+static int write_header(struct writer *w)
+{
+	uint8_t h[HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_KINDS + 8] = { 0 };
+	const struct hp_index_source *src = w->src;
+	uint64_t at = sizeof h;
+
+	memcpy(h, HP_INDEX_MAGIC, 8);
+	hp_put32(h + 8, HP_INDEX_VERSION);
+	hp_put32(h + 12, sizeof h);
+	hp_put64(h + 16, w->is.size);
+	hp_put64(h + 24, src->samples);
+	hp_put64(h + 32, src->members);
+	hp_put64(h + 40, src->bytes);
+	hp_put32(h + 48, src->n_chunks);
+	hp_put32(h + 52, src->n_classes);
+	hp_put32(h + 56, HP_INDEX_KINDS);
+	hp_put32(h + 60, src->flags);
+	memcpy(h + 64, src->dataset_id, 16);
+	for (uint32_t k = 1; k <= HP_INDEX_KINDS; k++) {
+		uint8_t *row = h + HP_INDEX_FIXED + HP_INDEX_ENTRY * (k - 1);
+		uint64_t padded = hp_index_padded(w->is.length[k]);
+
+		hp_put32(row, k);
+		hp_put32(row + 4, HP_SECTION_REQUIRED);
+		hp_put64(row + 8, at);
+		hp_put64(row + 16, w->is.length[k]);
+		hp_put32(row + 24, hp_index_row_size(k));
+		at += padded + hp_index_blocks(padded) * 8;
+	}
+	hp_put64(h + sizeof h - 8, hp_hash64(h, sizeof h - 8));
+	return send(w, h, sizeof h);
+}
+
+/* ---- Sections --------------------------------------------------------- */
+
+/* How a member becomes a part of a section. */
+typedef int add_fn(struct writer *w, uint64_t number,
+		   const struct hp_index_member *m, uint64_t *state);
+
+static int write_members(struct writer *w, enum hp_index_section kind,
+			 add_fn *add)
+{
+	const struct hp_index_source *src = w->src;
+	uint64_t n = 0, state = 0;
+	struct hp_index_member m;
+	int r;
+
+	src->begin(src->arg);
+	while ((r = src->next(src->arg, &m, w->err)) > 0) {
+		r = add(w, n++, &m, &state);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : end_section(w, kind);
+}
+
+/* Which chunk holds the sample; *chunk only ever goes on. */
+static uint32_t chunk_of(const struct hp_index_source *src, uint64_t sample,
+			 uint32_t chunk)
+{
+	while (chunk + 1 < src->n_chunks &&
+	       src->chunks[chunk + 1].first_sample <= sample)
+		chunk++;
+	return chunk;
+}
+
+/* State: the next sample, and above 40 bits the chunk. */
+static int add_sample(struct writer *w, uint64_t number,
+		      const struct hp_index_member *m, uint64_t *state)
+{
+	uint64_t next = *state & HP_SLOT_NUMBER;
+	uint32_t chunk = (uint32_t)(*state >> 40);
+	uint8_t row[HP_SAMPLE_ROW];
+
+	if (m->sample != next)
+		return 0;
+	chunk = chunk_of(w->src, m->sample, chunk);
+	*state = (uint64_t)chunk << 40 | (next + 1);
+	hp_put64(row, number);
+	hp_put32(row + 8, chunk);
+	hp_put32(row + 12, m->label);
+	return put(w, row, sizeof row);
+}
+
+/* State: the path's offset. */
+static int add_member(struct writer *w, uint64_t number,
+		      const struct hp_index_member *m, uint64_t *state)
+{
+	uint8_t row[HP_MEMBER_ROW];
+
+	(void)number;
+	hp_put64(row, m->offset);
+	hp_put64(row + 8, m->size);
+	hp_put64(row + 16, m->checksum);
+	hp_put64(row + 24, (uint64_t)m->mtime);
+	hp_put32(row + 32, m->nsec);
+	hp_put16(row + 36, (uint16_t)m->path_len);
+	hp_put16(row + 38, (uint16_t)m->mode);
+	hp_put48(row + 40, *state);
+	hp_put48(row + 46, m->sample);
+	*state += m->path_len + 1;
+	return put(w, row, sizeof row);
+}
+
+static int add_path(struct writer *w, uint64_t number,
+		    const struct hp_index_member *m, uint64_t *state)
+{
+	int r = put(w, m->path, m->path_len);
+
+	(void)number;
+	(void)state;
+	return r < 0 ? r : put(w, "", 1);
+}
+
+static int write_lookup(struct writer *w)
+{
+	uint64_t homes = hp_lookup_homes(w->src->members);
+	uint64_t slots = w->is.length[HP_SECTION_LOOKUP] / HP_SLOT_ROW;
+	uint64_t i = 0;
+
+	for (uint64_t at = 0; at < slots; at++) {
+		const struct hp_hashed *h = &w->hashed[i];
+		uint8_t slot[HP_SLOT_ROW] = { 0 };
+		int r;
+
+		if (i < w->src->members &&
+		    hp_lookup_home(h->hash, homes) <= at) {
+			hp_put64(slot, hp_lookup_slot(h->hash, h->number));
+			i++;
+		}
+		r = put(w, slot, sizeof slot);
+		if (r < 0)
+			return r;
+	}
+	return end_section(w, HP_SECTION_LOOKUP);
+}
+
+static int write_chunks(struct writer *w)
+{
+	uint64_t name = 0;
+
+	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
+		const struct hp_index_chunk *c = &w->src->chunks[i];
+		uint8_t row[HP_CHUNK_ROW] = { 0 };
+		size_t len = strlen(c->name);
+		int r;
+
+		hp_put64(row, c->first_sample);
+		hp_put64(row + 8, c->first_member);
+		hp_put64(row + 16, c->bytes);
+		memcpy(row + 24, c->checksum, 16);
+		hp_put64(row + 40, c->bytes);
+		memcpy(row + 48, c->checksum, 16);
+		hp_put48(row + 72, name);
+		hp_put16(row + 78, (uint16_t)len);
+		name += len + 1;
+		r = put(w, row, sizeof row);
+		if (r < 0)
+			return r;
+	}
+	return end_section(w, HP_SECTION_CHUNKS);
+}
+
+static int write_chunk_names(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
+		const char *name = w->src->chunks[i].name;
+		int r = put(w, name, strlen(name) + 1);
+
+		if (r < 0)
+			return r;
+	}
+	return end_section(w, HP_SECTION_NAMES);
+}
+
+static int write_classes(struct writer *w)
+{
+	uint64_t name = 0;
+
+	for (uint32_t i = 0; i < w->src->n_classes; i++) {
+		size_t len = strlen(w->src->classes[i]);
+		uint8_t row[HP_CLASS_ROW];
+		int r;
+
+		hp_put48(row, name);
+		hp_put16(row + 6, (uint16_t)len);
+		name += len + 1;
+		r = put(w, row, sizeof row);
+		if (r < 0)
+			return r;
+	}
+	return end_section(w, HP_SECTION_CLASSES);
+}
+
+static int write_class_names(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->src->n_classes; i++) {
+		const char *name = w->src->classes[i];
+		int r = put(w, name, strlen(name) + 1);
+
+		if (r < 0)
+			return r;
+	}
+	return end_section(w, HP_SECTION_CLASS_NAMES);
+}
+
+static int write_all(struct writer *w)
+{
+	int r = write_header(w);
+
+	if (r == 0)
+		r = write_members(w, HP_SECTION_SAMPLES, add_sample);
+	if (r == 0)
+		r = write_members(w, HP_SECTION_MEMBERS, add_member);
+	if (r == 0)
+		r = write_members(w, HP_SECTION_PATHS, add_path);
+	if (r == 0)
+		r = write_lookup(w);
+	if (r == 0)
+		r = write_chunks(w);
+	if (r == 0)
+		r = write_chunk_names(w);
+	if (r == 0)
+		r = write_classes(w);
+	return r < 0 ? r : write_class_names(w);
+}
+
+int hp_index_write(const struct hp_index_source *src,
+		   const struct hp_sink *sink, struct hpdsl_error *err)
+{
+	struct writer w = { .src = src, .sink = sink, .err = err };
+	hp_auto_free struct hp_hashed *hashed = NULL;
+	hp_auto_free uint64_t *sums = NULL;
+	hp_auto_free uint8_t *block = NULL;
+	int r;
+
+	if (src->members > HP_INDEX_MEMBERS || src->n_chunks > HP_INDEX_CHUNKS)
+		return hp_fail(err, -EFBIG,
+			       "too many members or chunks for one index");
+	hashed = hp_array(src->members, sizeof *hashed);
+	block = hp_array(HP_INDEX_BLOCK, 1);
+	if (!hashed || !block)
+		return hp_fail_nomem(err);
+	w.hashed = hashed;
+	w.block = block;
+	r = hp_index_measure(src, hashed, &w.is, err);
+	if (r < 0)
+		return r;
+	sums = hp_array(w.is.blocks, sizeof *sums);
+	if (!sums)
+		return hp_fail_nomem(err);
+	w.sums = sums;
+	return write_all(&w);
+}

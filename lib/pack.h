@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of the packer, shared by its parts: target, resume, write, index. */
+#ifndef HP_PACK_H
+#define HP_PACK_H
+
+#include "journal.h"
+#include "list.h"
+#include "manifest.h"
+#include "plan.h"
+
+/* Where the dataset is made, and how it gets its name. */
+struct hp_target {
+	const struct hp_io *io;
+	const char *output; /* as given, for messages */
+	int parent;	    /* folder that holds both names below; or -1 */
+	int dir;	    /* where chunks are written */
+	bool replace;	    /* dir is work, to be swapped with name */
+	bool complete;	    /* a whole dataset is there already */
+	bool resumable;	    /* the journal tells of finished chunks */
+	bool made;	    /* the directory is new */
+	bool begun;	    /* something was written that a resume can use */
+	struct hp_journal *journal;
+	char name[256], work[272];
+};
+
+/* A chunk that is done. */
+struct hp_done {
+	uint64_t bytes;
+	uint8_t checksum[16];
+	bool done;
+};
+
+struct hp_pack {
+	const struct hpdsl_pack_options *opt;
+	const struct hp_io *io;
+	struct hpdsl_pack_report *report;
+	struct hp_list list;
+	struct hp_plan plan;
+	struct hp_pairs options;
+	struct hp_target target;
+	struct hp_done *done; /* plan.n_chunks of them */
+};
+
+/*
+ * Opens or makes the output directory and takes its lock.  Nothing that is
+ * there is changed; the journal file is created.
+ */
+int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
+		   struct hpdsl_error *err);
+/* Removes chunks and temporary files of an earlier, unfinished pack. */
+int hp_target_clear(struct hp_target *t, struct hpdsl_error *err);
+/* The dataset is complete: drops the journal, swaps it into place. */
+int hp_target_finish(struct hp_target *t, struct hpdsl_error *err);
+void hp_target_release(struct hp_target *t);
+
+/*
+ * Re-reads the chunks that the journal calls finished; those that are whole
+ * and right get their place in p->done, their members the checksums.
+ */
+int hp_resume(struct hp_pack *p, struct hpdsl_error *err);
+
+/* Is the complete dataset at the target what this run would make? */
+int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err);
+
+/* Writes all chunks that are not done.  HPDSL_ESTOPPED: some are left. */
+int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err);
+
+/* Index, then manifest. */
+int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
+
+/* Free space and inodes against what the plan needs. */
+int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err);
+
+/* Seconds that the whole pack will take, from reading a few files; or 0. */
+double hp_estimate(const struct hp_pack *p);
+
+#endif

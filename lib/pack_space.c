@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a pack needs before it begins: room, and the user's patience. */
+#include "pack.h"
+
+#include "error.h"
+#include "mem.h"
+#include "pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+enum {
+	PROBE_FILES = 256,
+	PROBE_BYTES = 1 << 20, /* of one file at most */
+	PROBE_READERS = 16,
+	OTHER_FILES = 4, /* manifest, index, journal and one to spare */
+	MANIFEST_ROW = 128,
+};
+
+static void human(uint64_t bytes, char out[32])
+{
+	double v = (double)bytes;
+	const char *unit = "BKMGTP";
+
+	while (v >= 1024 && unit[1]) {
+		v /= 1024;
+		unit++;
+	}
+	snprintf(out, 32, *unit == 'B' ? "%.0f bytes" : "%.1f %ciB", v, *unit);
+}
+
+int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
+{
+	uint64_t need = p->report->index_bytes, files = OTHER_FILES, room;
+	char a[32], b[32];
+	struct statvfs vfs;
+	int r = p->io->statvfs(p->io, p->target.dir, &vfs);
+
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", p->target.output);
+	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
+		if (p->done[c].done)
+			continue;
+		need += hp_plan_chunk_bytes(&p->plan, c) + MANIFEST_ROW;
+		files++;
+	}
+	if (__builtin_mul_overflow((uint64_t)vfs.f_bavail,
+				   (uint64_t)vfs.f_frsize, &room))
+		room = UINT64_MAX;
+	/* Some file systems do not know: 0 blocks or 0 inodes in all. */
+	if (vfs.f_blocks && need > room) {
+		human(need, a);
+		human(room, b);
+		return hp_fail(err, -ENOSPC, "%s: needs %s, has %s free",
+			       p->target.output, a, b);
+	}
+	if (vfs.f_files && files > vfs.f_favail)
+		return hp_fail(err, -ENOSPC,
+			       "%s: needs %" PRIu64 " inodes, has %" PRIu64
+			       " free",
+			       p->target.output, files, (uint64_t)vfs.f_favail);
+	return 0;
+}
+
+struct probe {
+	const struct hp_pack *p;
+	uint64_t step;
+	uint64_t bytes; /* read; atomic */
+};
+
+static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
+{
+	struct probe *z = arg;
+	const struct hp_list *list = &z->p->list;
+	const struct hp_file *f = &list->files[number * z->step];
+	hp_auto_free char *buf = malloc(PROBE_BYTES);
+	hp_auto_fd fd = { z->p->io, -1 };
+	ssize_t n;
+
+	if (!buf)
+		return hp_fail_nomem(err);
+	fd.fd = z->p->io->open(z->p->io, list->roots[f->root].fd,
+			       hp_file_name(list, f), O_RDONLY | O_NONBLOCK, 0);
+	if (fd.fd < 0)
+		return hp_fail_errno(err, fd.fd, "%s", f->path);
+	n = hp_io_pread_full(z->p->io, fd.fd, buf, PROBE_BYTES, 0);
+	if (n > 0)
+		__atomic_fetch_add(&z->bytes, (uint64_t)n, __ATOMIC_RELAXED);
+	return 0;
+}
+
+double hp_estimate(const struct hp_pack *p)
+{
+	struct probe z = { .p = p };
+	struct timespec a, b;
+	uint64_t n =
+		p->list.n_files < PROBE_FILES ? p->list.n_files : PROBE_FILES;
+	double t, by_files, by_bytes;
+
+	z.step = p->list.n_files / n;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	if (hp_pool_run(PROBE_READERS, n, probe_one, &z, p->opt->watch.stop,
+			NULL) < 0)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	t = (double)(b.tv_sec - a.tv_sec) +
+	    1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+	by_files = t * (double)p->list.n_files / (double)n;
+	by_bytes = z.bytes ? t * (double)p->plan.bytes / (double)z.bytes : 0;
+	return p->report->scan_seconds +
+	       (by_files > by_bytes ? by_files : by_bytes);
+}

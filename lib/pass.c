@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One pass over a file, front to back, hashed as it is read. */
+#include "pass.h"
+
+#include "error.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 4096
+
+int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
+		  const char *name, struct hpdsl_error *err)
+{
+	struct stat st;
+	int r;
+
+	p->io = io;
+	p->buf = NULL;
+	p->at = NULL;
+	p->have = 0;
+	p->read = p->offset = 0;
+	p->fd = io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0);
+	if (p->fd < 0)
+		return hp_fail_errno(err, p->fd, "%s", name);
+	r = hp_io_fstat(io, p->fd, &st);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", name);
+	if (!S_ISREG(st.st_mode))
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: not a regular file",
+			       name);
+	p->size = (uint64_t)st.st_size;
+	p->buf = aligned_alloc(PAGE, HP_PASS_PIECE);
+	if (!p->buf)
+		return hp_fail_nomem(err);
+	p->at = p->buf;
+	XXH3_128bits_reset(&p->hash);
+	return 0;
+}
+
+/*
+ * What is left moves to the front.  Reads end at a page of the file, so that
+ * whole pages are copied.
+ */
+static int fill(struct hp_pass *p)
+{
+	size_t room = HP_PASS_PIECE - p->have;
+	uint8_t *end = p->buf + p->have;
+	ssize_t n;
+
+	memmove(p->buf, p->at, p->have);
+	p->at = p->buf;
+	room -= (size_t)((p->read + room) % PAGE);
+	do
+		n = p->io->pread(p->io, p->fd, end, room, p->read);
+	while (n == -EINTR);
+	if (n < 0)
+		return (int)n;
+	XXH3_128bits_update(&p->hash, end, (size_t)n);
+	p->read += (size_t)n;
+	p->have += (size_t)n;
+	return n > 0;
+}
+
+int hp_pass_need(struct hp_pass *p, size_t n)
+{
+	assert(n <= HP_PASS_PIECE / 2);
+	while (p->have < n) {
+		int r = fill(p);
+
+		if (r <= 0)
+			return r;
+	}
+	return 0;
+}
+
+void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16])
+{
+	hp_hash_canonical(XXH3_128bits_digest(&p->hash), ret);
+}
+
+void hp_pass_end(struct hp_pass *p)
+{
+	if (p->fd >= 0)
+		p->io->close(p->io, p->fd);
+	free(p->buf);
+	p->fd = -1;
+	p->buf = NULL;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The manifest and index that were there before: whether the chunks are what
+ * they say, and what they know that chunks do not hold.  An index may be
+ * damaged in parts; what can be read of it counts.
+ */
+#include "reindex.h"
+
+#include "error.h"
+#include "mem.h"
+#include "pass.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int load_manifest(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	hp_auto_free char *text = NULL;
+	struct hpdsl_error why;
+	size_t len;
+	int r = hp_io_slurp(x->io, x->dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX,
+			    &text, &len);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", HP_MANIFEST_NAME);
+	r = hp_manifest_parse(text, len, HP_MANIFEST_NAME, &x->manifest, &why);
+	x->has_manifest = r == 0;
+	if (r == 0)
+		return 0;
+	if (x->opt->force || r == HPDSL_ECORRUPT) {
+		hp_meter_warn(&x->meter, "%s", why.msg);
+		return 0;
+	}
+	return hp_fail(err, r, "%s", why.msg);
+}
+
+static int hash_index(struct hp_reindex *x, struct hp_pass *p,
+		      struct hpdsl_error *err)
+{
+	int r = hp_pass_begin(p, x->io, x->dir, HP_INDEX_NAME, err);
+
+	while (r == 0) {
+		r = hp_pass_need(p, 1);
+		if (r < 0)
+			return hp_fail_errno(err, r, "%s", HP_INDEX_NAME);
+		if (!p->have)
+			break;
+		hp_pass_take(p, p->have);
+	}
+	if (r == 0) {
+		x->index_bytes = p->offset;
+		hp_pass_digest(p, x->index_checksum);
+	}
+	return r;
+}
+
+static void index_warning(void *arg, const char *reason)
+{
+	struct hp_reindex *x = arg;
+
+	hp_meter_warn(&x->meter, "%s", reason);
+}
+
+static int open_index(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	int r = hp_view_open(&x->view, x->io, x->dir, HP_INDEX_NAME, err);
+
+	if (r == 0)
+		r = hp_index_open(x->view.p, x->view.size, HP_INDEX_NAME,
+				  &x->index, err);
+	if (r == 0)
+		(void)hp_index_check(x->index, index_warning, x, NULL);
+	return r;
+}
+
+static int load_index(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	struct hp_pass pass;
+	int r = hash_index(x, &pass, &why);
+
+	hp_pass_end(&pass);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = open_index(x, &why);
+	if (r == 0)
+		return 0;
+	if (x->opt->force || r == HPDSL_ECORRUPT || r == HPDSL_ENOTOURS) {
+		hp_meter_warn(&x->meter, "%s", why.msg);
+		return 0;
+	}
+	return hp_fail(err, r, "%s", why.msg);
+}
+
+int hp_reindex_load(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	int r = load_manifest(x, err);
+
+	return r < 0 ? r : load_index(x, err);
+}
+
+void hp_reindex_unload(struct hp_reindex *x)
+{
+	hp_index_free(x->index);
+	hp_view_close(&x->view);
+	if (x->has_manifest)
+		hp_manifest_release(&x->manifest);
+}
+
+static const char *option(const struct hp_reindex *x, const char *key)
+{
+	const struct hp_pairs *p = &x->manifest.options;
+
+	for (size_t i = 0; x->has_manifest && i < p->n; i++) {
+		if (!strcmp(p->v[i].key, key))
+			return p->v[i].value;
+	}
+	return "";
+}
+
+bool hp_reindex_group_none(const struct hp_reindex *x)
+{
+	if (x->has_manifest)
+		return !strcmp(option(x, "group"), "none");
+	return x->index && hp_index_flags(x->index) & HP_INDEX_GROUP_NONE;
+}
+
+/* Says what differs; with force that is a warning. */
+static int contradicts(struct hp_reindex *x, const char *file,
+		       const char *chunk, const struct hp_file *f,
+		       struct hpdsl_error *err)
+{
+	char text[HP_PRINTABLE];
+	struct hpdsl_error why;
+
+	if (f)
+		hp_fail(&why, HPDSL_EDIFFERS,
+			"%s: member '%s' is not as %s has it", chunk,
+			hp_printable(f->path, f->path_len, text), file);
+	else
+		hp_fail(&why, HPDSL_EDIFFERS, "%s is not as %s has it", chunk,
+			file);
+	if (!x->opt->force)
+		return hp_fail(err, why.code, "%s", why.msg);
+	hp_meter_warn(&x->meter, "%s", why.msg);
+	return 0;
+}
+
+static bool same_content(const struct hp_file *f, const struct hpdsl_member *m)
+{
+	return f->size == m->size && f->low64 == m->checksum;
+}
+
+static bool same_path(const struct hp_file *f, const struct hpdsl_member *m)
+{
+	return f->path_len == m->path_len &&
+	       memcmp(f->path, m->path, m->path_len) == 0;
+}
+
+/* Members of a chunk against the index rows at the same numbers. */
+static int compare_members(struct hp_reindex *x, const struct hp_found *c,
+			   struct hpdsl_error *err)
+{
+	struct hpdsl_counts n;
+
+	hp_index_count(x->index, &n);
+	for (uint64_t i = c->first_file; i < c->first_file + c->n; i++) {
+		const struct hp_file *f = &x->list.files[i];
+		struct hpdsl_member m;
+
+		/* A row that is damaged says nothing. */
+		if (i < n.members && hp_index_member(x->index, i, &m, NULL) < 0)
+			continue;
+		if (i >= n.members || !same_path(f, &m) || !same_content(f, &m))
+			return contradicts(x, HP_INDEX_NAME, c->name, f, err);
+	}
+	return 0;
+}
+
+/* Are there as many chunks as this file says? */
+static int compare_number(struct hp_reindex *x, const char *file, uint64_t n,
+			  struct hpdsl_error *err)
+{
+	char name[HP_CHUNK_NAME];
+
+	if (n == x->n_chunks)
+		return 0;
+	if (n < x->n_chunks)
+		return contradicts(x, file, x->chunks[n].name, NULL, err);
+	hp_chunk_name(x->n_chunks, name);
+	if (x->opt->force)
+		return contradicts(x, file, name, NULL, err);
+	return hp_fail(err, -ENOENT, "%s: %s is missing, %s lists it", x->path,
+		       name, file);
+}
+
+static int compare_index(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	struct hpdsl_counts n;
+	int r;
+
+	hp_index_count(x->index, &n);
+	r = compare_number(x, HP_INDEX_NAME, n.chunks, err);
+	for (uint32_t c = 0; c < x->n_chunks && r == 0; c++)
+		r = compare_members(x, &x->chunks[c], err);
+	return r;
+}
+
+static int compare_manifest(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	const struct hp_manifest *m = &x->manifest;
+	int r = compare_number(x, HP_MANIFEST_NAME, m->n_chunks, err);
+
+	x->manifest_agrees = m->n_chunks == x->n_chunks;
+	for (uint32_t c = 0; c < x->n_chunks && c < m->n_chunks; c++) {
+		const struct hp_manifest_file *f = &m->chunks[c];
+		const struct hp_found *is = &x->chunks[c];
+
+		if (r < 0)
+			return r;
+		if (f->bytes == is->bytes &&
+		    memcmp(f->checksum, is->checksum, 16) == 0)
+			continue;
+		x->manifest_agrees = false;
+		r = contradicts(x, HP_MANIFEST_NAME, is->name, NULL, err);
+	}
+	return r;
+}
+
+int hp_reindex_compare(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	int r = x->index ? compare_index(x, err) : 0;
+
+	if (r == 0 && x->has_manifest)
+		r = compare_manifest(x, err);
+	return r;
+}
+
+/* The row of the same file in the old index: by number, else by path. */
+static bool old_row(const struct hp_reindex *x, uint64_t i,
+		    struct hpdsl_member *m)
+{
+	const struct hp_file *f = &x->list.files[i];
+	uint64_t number;
+
+	if (!x->index)
+		return false;
+	if (hp_index_member(x->index, i, m, NULL) == 0 && same_path(f, m))
+		return same_content(f, m);
+	return hp_index_find(x->index, f->path, f->path_len, &number, NULL) ==
+		       0 &&
+	       hp_index_member(x->index, number, m, NULL) == 0 &&
+	       same_content(f, m);
+}
+
+static int64_t clamped(int64_t t)
+{
+	return t < 0 ? 0 : t > 077777777777 ? 077777777777 : t;
+}
+
+/* What the chunk says of time and mode stays; the index only adds to it. */
+static void take_row(struct hp_file *f, const struct hpdsl_member *m)
+{
+	if (clamped(m->mtime) == f->mtime) {
+		f->mtime = m->mtime;
+		f->nsec = m->mtime_nsec;
+	}
+	if ((m->mode & 0777) == f->mode)
+		f->mode = m->mode & 07777;
+}
+
+/* Class names of the old index; false if they are not all there. */
+static bool take_classes(struct hp_reindex *x)
+{
+	struct hpdsl_counts n = { 0 };
+
+	if (!x->index)
+		return false;
+	hp_index_count(x->index, &n);
+	x->list.classes = hp_array(n.classes, sizeof *x->list.classes);
+	for (uint64_t i = 0; x->list.classes && i < n.classes; i++) {
+		if (hp_index_class(x->index, (uint32_t)i, &x->list.classes[i],
+				   NULL) < 0)
+			return false;
+	}
+	x->list.n_classes = (uint32_t)n.classes;
+	return x->list.classes;
+}
+
+/* The label of sample s, from the row of its first file. */
+static bool take_label(struct hp_reindex *x, uint64_t s,
+		       const struct hpdsl_member *m)
+{
+	struct hpdsl_sample old;
+
+	if (hp_index_sample(x->index, m->sample, &old, NULL) < 0 ||
+	    (old.label != HPDSL_NO_LABEL && old.label >= x->list.n_classes))
+		return false;
+	x->list.labels[s] = old.label;
+	return true;
+}
+
+static void take_rows(struct hp_reindex *x, bool classes)
+{
+	uint64_t s = 0;
+
+	x->lost |= classes ? 0 : HP_LOST_LABELS;
+	for (uint64_t i = 0; i < x->list.n_files; i++) {
+		bool first = i == x->list.samples[s], found;
+		struct hpdsl_member m;
+
+		found = old_row(x, i, &m);
+		if (found)
+			take_row(&x->list.files[i], &m);
+		else
+			x->lost |= HP_LOST_TIMES;
+		if (first && classes && (!found || !take_label(x, s, &m)))
+			x->lost |= HP_LOST_LABELS;
+		s += first;
+	}
+}
+
+/* Labels that come from folders can be had again. */
+static int relabel(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	const char *how = option(x, "labels");
+	int r = 0;
+
+	if (!strcmp(how, "parent"))
+		r = hp_list_label(&x->list, HPDSL_LABELS_PARENT, 0, err);
+	else if (!strncmp(how, "dir:", 4))
+		r = hp_list_label(&x->list, HPDSL_LABELS_DIR,
+				  (uint32_t)strtoul(how + 4, NULL, 10), err);
+	else if (strcmp(how, "none") != 0)
+		return 0;
+	if (r == 0)
+		x->lost &= ~(unsigned)HP_LOST_LABELS;
+	return r;
+}
+
+/* What the manifest has lost before is lost still. */
+static void lost_before(struct hp_reindex *x)
+{
+	const char *lost = x->has_manifest ? x->manifest.lost : NULL;
+
+	if (!x->has_manifest || (lost && strstr(lost, "options")))
+		x->lost |= HP_LOST_OPTIONS;
+	if (lost && strstr(lost, "nanoseconds"))
+		x->lost |= HP_LOST_TIMES;
+	if (lost && strstr(lost, "labels"))
+		x->lost |= HP_LOST_LABELS;
+}
+
+int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	uint64_t n = x->list.n_samples;
+	int r = 0;
+
+	x->list.labels = hp_array(n, sizeof *x->list.labels);
+	if (!x->list.labels)
+		return hp_fail_nomem(err);
+	for (uint64_t s = 0; s < n; s++)
+		x->list.labels[s] = HPDSL_NO_LABEL;
+	take_rows(x, take_classes(x));
+	if (x->lost & HP_LOST_LABELS)
+		r = relabel(x, err);
+	lost_before(x);
+	return r;
+}

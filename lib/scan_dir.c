@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listing a folder.  Folders in it become jobs at once; other names are put
+ * into batches that any worker asks the file system for, the last batch of a
+ * folder, and those nobody waits for, in place.
+ */
+#include "scan_walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DENTS_BYTES 65536
+
+/* Fields of a raw record. */
+enum {
+	AT_LENGTH = offsetof(struct dirent64, d_reclen),
+	AT_TYPE = offsetof(struct dirent64, d_type),
+	AT_NAME = offsetof(struct dirent64, d_name),
+};
+
+void hp_scan_enter(struct hp_scan_worker *w, uint16_t root)
+{
+	struct hp_scan_job *job = hp_scan_job(w->s, root, w->len + 1);
+
+	if (!job)
+		return;
+	job->kind = HP_SCAN_FOLDER;
+	memcpy(job->text, w->path, w->len);
+	job->dir_len = (uint16_t)w->len;
+	if (w->len > w->s->list->roots[root].prefix_len)
+		job->text[job->dir_len++] = '/';
+	hp_scan_push(w->s, job);
+}
+
+/* w->path becomes the folder itself, without the closing slash. */
+static const char *path_folder(struct hp_scan_worker *w,
+			       const struct hp_scan_job *job)
+{
+	size_t prefix = w->s->list->roots[job->root].prefix_len;
+
+	memcpy(w->path, job->text, job->dir_len);
+	w->len = job->dir_len - (size_t)(job->dir_len > prefix);
+	w->path[w->len] = '\0';
+	return w->len > prefix ? w->path + prefix : ".";
+}
+
+/* w->path becomes a name in the folder; false: too long, and told. */
+static bool path_name(struct hp_scan_worker *w, const struct hp_scan_job *job,
+		      const char *name, size_t n)
+{
+	if (n > HP_SCAN_NAME_MAX)
+		n = HP_SCAN_NAME_MAX;
+	memcpy(w->path, job->text, job->dir_len);
+	memcpy(w->path + job->dir_len, name, n);
+	w->len = job->dir_len + n;
+	w->path[w->len] = '\0';
+	if (w->len <= HPDSL_PATH_MAX && n < HP_SCAN_NAME_MAX)
+		return true;
+	hp_scan_problem(w, job->root, -ENAMETOOLONG, NULL);
+	return false;
+}
+
+void hp_scan_batch(struct hp_scan_worker *w, const struct hp_scan_job *job)
+{
+	const char *p = job->text + job->dir_len;
+	const char *end = p + job->bytes;
+
+	while (p < end && !hp_scan_over(w->s)) {
+		unsigned char type = (unsigned char)*p++;
+		size_t n = strlen(p);
+
+		if (path_name(w, job, p, n))
+			hp_scan_name(w, job->root, type, false);
+		hp_scan_tick(w);
+		p += n + 1;
+	}
+}
+
+/* An empty batch of this folder's names; false: no memory. */
+static bool batch_begin(struct hp_scan_worker *w, const struct hp_scan_job *dir)
+{
+	struct hp_scan_job *b = w->batch;
+
+	if (!b)
+		b = hp_scan_job(w->s, dir->root,
+				HPDSL_PATH_MAX + 1 + HP_SCAN_NAMES);
+	if (!b)
+		return false;
+	b->kind = HP_SCAN_BATCHED;
+	b->root = dir->root;
+	b->dir_len = dir->dir_len;
+	b->n_names = 0;
+	b->bytes = 0;
+	memcpy(b->text, dir->text, dir->dir_len);
+	w->batch = b;
+	return true;
+}
+
+static bool batch_flush(struct hp_scan_worker *w, const struct hp_scan_job *dir)
+{
+	if (hp_scan_offer(w->s, w->batch))
+		w->batch = NULL;
+	else
+		hp_scan_batch(w, w->batch);
+	return batch_begin(w, dir);
+}
+
+static bool batch_add(struct hp_scan_worker *w, const struct hp_scan_job *dir,
+		      const char *record, size_t n)
+{
+	struct hp_scan_job *b = w->batch;
+	char *to;
+
+	if (n > HP_SCAN_NAME_MAX)
+		n = HP_SCAN_NAME_MAX; /* to be told as too long */
+	if (b->n_names == HP_SCAN_BATCH || b->bytes + n + 2 > HP_SCAN_NAMES) {
+		if (!batch_flush(w, dir))
+			return false;
+		b = w->batch;
+	}
+	to = b->text + b->dir_len + b->bytes;
+	to[0] = record[AT_TYPE];
+	memcpy(to + 1, record + AT_NAME, n);
+	to[n + 1] = '\0';
+	b->bytes += (uint32_t)n + 2;
+	b->n_names++;
+	return true;
+}
+
+/* Length of the record at p, its name's in *ret_name; 0: makes no sense. */
+static size_t record_length(const char *p, size_t n, size_t *ret_name)
+{
+	uint16_t len;
+
+	if (n <= AT_NAME)
+		return 0;
+	memcpy(&len, p + AT_LENGTH, sizeof len);
+	if (len <= AT_NAME || len > n)
+		return 0;
+	*ret_name = strnlen(p + AT_NAME, (size_t)len - AT_NAME);
+	return *ret_name && *ret_name < (size_t)len - AT_NAME ? len : 0;
+}
+
+static bool is_dots(const char *name, size_t n)
+{
+	return name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.'));
+}
+
+/* Takes the names in n bytes of records; how many, or -errno. */
+static int take_records(struct hp_scan_worker *w, const struct hp_scan_job *dir,
+			size_t n)
+{
+	int count = 0;
+
+	for (size_t at = 0, len; at < n && !hp_scan_over(w->s); at += len) {
+		const char *record = w->dents + at;
+		size_t k;
+
+		len = record_length(record, n - at, &k);
+		if (!len)
+			return -EIO;
+		if (is_dots(record + AT_NAME, k))
+			continue;
+		count++;
+		if ((unsigned char)record[AT_TYPE] != DT_DIR) {
+			if (!batch_add(w, dir, record, k))
+				return -ENOMEM;
+		} else if (path_name(w, dir, record + AT_NAME, k) &&
+			   !hp_glob_pruned(w->s->opt, w->path)) {
+			hp_scan_enter(w, dir->root);
+		}
+	}
+	return count;
+}
+
+/* Number of names, or -errno. */
+static int64_t list_names(struct hp_scan_worker *w,
+			  const struct hp_scan_job *dir, int fd)
+{
+	const struct hp_io *io = w->s->io;
+	int64_t total = 0;
+
+	for (;;) {
+		ssize_t n = io->getdents(io, fd, w->dents, DENTS_BYTES);
+		int r;
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? n : total;
+		r = take_records(w, dir, (size_t)n);
+		if (r < 0)
+			return r;
+		total += r;
+		if (hp_scan_over(w->s))
+			return total;
+	}
+}
+
+static void folder_problem(struct hp_scan_worker *w,
+			   const struct hp_scan_job *job, int code)
+{
+	path_folder(w, job);
+	if (code == -ENOENT)
+		hp_scan_problem(w, job->root, HPDSL_ECHANGED,
+				"vanished during the scan");
+	else if (code == -ENOTDIR || code == -ELOOP)
+		hp_scan_problem(w, job->root, HPDSL_ECHANGED,
+				"no folder any more");
+	else
+		hp_scan_problem(w, job->root, code, NULL);
+}
+
+void hp_scan_folder(struct hp_scan_worker *w, const struct hp_scan_job *job)
+{
+	const struct hp_io *io = w->s->io;
+	const struct hp_root *root = &w->s->list->roots[job->root];
+	hp_auto_fd f = { io, -1 };
+	int64_t n;
+
+	if (!w->dents)
+		w->dents = malloc(DENTS_BYTES);
+	if (!w->dents) {
+		hp_scan_abort(w->s, -ENOMEM, "out of memory");
+		return;
+	}
+	if (!batch_begin(w, job))
+		return;
+	f.fd = io->open(io, root->fd, path_folder(w, job),
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, 0);
+	if (f.fd < 0) {
+		folder_problem(w, job, f.fd);
+		return;
+	}
+	n = list_names(w, job, f.fd);
+	if (w->batch)
+		hp_scan_batch(w, w->batch);
+	if (n < 0)
+		folder_problem(w, job, (int)n);
+	w->counts.dirs += job->dir_len > root->prefix_len;
+	w->counts.empty_dirs += n == 0 && job->dir_len > root->prefix_len;
+}

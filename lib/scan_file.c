@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One name: is it a file to pack, and what are its attributes? */
+#include "scan_walk.h"
+
+#include "error.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define FILES_FIRST 1024
+#define HOLE 4096 /* less may be a file system that keeps files in inodes */
+
+int hp_scan_stat(const struct hp_io *io, int dir, const char *name,
+		 struct stat *ret, int flags)
+{
+	int r;
+
+	do
+		r = io->stat(io, dir, name, ret, flags);
+	while (r == -EINTR);
+	return r;
+}
+
+const char *hp_scan_special(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFIFO:
+		return "is a FIFO, not a file";
+	case S_IFSOCK:
+		return "is a socket, not a file";
+	case S_IFCHR:
+	case S_IFBLK:
+		return "is a device, not a file";
+	default:
+		return "is not a regular file";
+	}
+}
+
+static bool grow(struct hp_scan_worker *w)
+{
+	uint64_t cap = w->cap ? w->cap * 2 : FILES_FIRST;
+	struct hp_file *files;
+	size_t bytes;
+
+	if (__builtin_mul_overflow(cap, sizeof *files, &bytes))
+		return false;
+	files = realloc(w->files, bytes);
+	if (!files)
+		return false;
+	w->files = files;
+	w->cap = cap;
+	return true;
+}
+
+void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
+		 unsigned flags)
+{
+	uint64_t size = (uint64_t)st->st_size;
+	uint64_t kept = (uint64_t)st->st_blocks * 512;
+	const char *path = NULL;
+
+	if (!w->arena)
+		w->arena = hp_arena_new();
+	if (w->arena && (w->n < w->cap || grow(w)))
+		path = hp_arena_add(w->arena, w->path, w->len);
+	if (!path) {
+		hp_scan_abort(w->s, -ENOMEM, "out of memory");
+		return;
+	}
+	w->files[w->n++] = (struct hp_file){
+		.path = path,
+		.path_len = (uint16_t)w->len,
+		.size = size,
+		.mtime = st->st_mtim.tv_sec,
+		.nsec = (uint32_t)st->st_mtim.tv_nsec,
+		.stamp = hp_file_stamp(st),
+		.root = root,
+		.mode = st->st_mode & 07777,
+		.flags = (uint16_t)(flags & 0xf),
+	};
+	w->counts.hard_links += st->st_nlink > 1;
+	w->counts.sparse += kept < size && size - kept >= HOLE;
+}
+
+/* A folder: one of the user's list may be one that the walk never meets. */
+static void take_folder(struct hp_scan_worker *w, uint16_t root,
+			const struct stat *st, bool listed)
+{
+	struct hpdsl_error err;
+
+	if (listed && hp_scan_above_output(w->s, st)) {
+		hp_scan_fail_output(w->s, w->path, &err);
+		hp_scan_abort(w->s, err.code, err.msg);
+	} else if (!hp_glob_pruned(w->s->opt, w->path)) {
+		hp_scan_enter(w, root);
+	}
+}
+
+void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
+		  bool listed)
+{
+	const struct hp_root *at = &w->s->list->roots[root];
+	struct stat st = { .st_mode = (mode_t)DTTOIF(type) };
+	bool known = type != DT_UNKNOWN;
+	int r = 0;
+
+	if (known && !hp_glob_wanted(w->s->opt, w->path)) {
+		w->counts.excluded++; /* without asking the file system */
+		return;
+	}
+	if (!known || type == DT_REG)
+		r = hp_scan_stat(w->s->io, at->fd, w->path + at->prefix_len,
+				 &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT);
+	if (r == 0 && S_ISDIR(st.st_mode))
+		take_folder(w, root, &st, listed);
+	else if (!known && !hp_glob_wanted(w->s->opt, w->path))
+		w->counts.excluded++;
+	else if (r == -ENOENT && !listed)
+		hp_scan_problem(w, root, HPDSL_ECHANGED,
+				"vanished during the scan");
+	else if (r < 0)
+		hp_scan_problem(w, root, r, NULL);
+	else if (S_ISLNK(st.st_mode))
+		hp_scan_link(w, root);
+	else if (S_ISREG(st.st_mode))
+		hp_scan_add(w, root, &st, 0);
+	else
+		hp_scan_problem(w, root, -ENOTSUP, hp_scan_special(st.st_mode));
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening what the user named, and refusing what cannot be packed: a file, a
+ * dataset, a folder in which the output is to be made.
+ */
+#include "scan_walk.h"
+
+#include "error.h"
+#include "index.h"
+#include "manifest.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* printable name, for a message */
+#define NAME(name, buf) hp_printable(name, strlen(name), buf)
+
+static int push_above(struct hp_scan *s, const struct stat *st)
+{
+	struct hp_scan_above *more;
+
+	more = realloc(s->above, (s->n_above + 1) * sizeof *more);
+	if (!more)
+		return -ENOMEM;
+	more[s->n_above].dev = st->st_dev;
+	more[s->n_above++].ino = st->st_ino;
+	s->above = more;
+	return 0;
+}
+
+/* Collects fd's folder and all above it. */
+static int climb(struct hp_scan *s, int fd)
+{
+	hp_auto_fd at = { s->io, fd };
+	struct stat st;
+	int r;
+
+	for (;;) {
+		r = hp_scan_stat(s->io, at.fd, "", &st, AT_EMPTY_PATH);
+		if (r < 0)
+			return r;
+		if (s->n_above && st.st_ino == s->above[s->n_above - 1].ino &&
+		    st.st_dev == s->above[s->n_above - 1].dev)
+			return 0; /* ".." of the top is the top */
+		r = push_above(s, &st);
+		if (r < 0)
+			return r;
+		fd = s->io->open(s->io, at.fd, "..", O_PATH | O_DIRECTORY, 0);
+		if (fd < 0)
+			return fd;
+		hp_fd_release(&at);
+		at.fd = fd;
+	}
+}
+
+/* OUTPUT mostly is not there yet: the first folder above it that is. */
+static int find_above(struct hp_scan *s, struct hpdsl_error *err)
+{
+	hp_auto_free char *name = strdup(s->opt->output);
+	char buf[HP_PRINTABLE];
+	int fd = -ENOENT, r;
+
+	if (!name)
+		return hp_fail_nomem(err);
+	for (size_t n = strlen(name); n;) {
+		fd = s->io->open(s->io, AT_FDCWD, name, O_PATH | O_DIRECTORY,
+				 0);
+		if (fd != -ENOENT && fd != -ENOTDIR)
+			break;
+		while (n && name[n - 1] == '/')
+			n--;
+		while (n && name[n - 1] != '/')
+			n--;
+		name[n] = '\0';
+	}
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		fd = s->io->open(s->io, AT_FDCWD, ".", O_PATH | O_DIRECTORY, 0);
+	r = fd < 0 ? fd : climb(s, fd);
+	if (r == -ENOMEM)
+		return hp_fail_nomem(err);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", NAME(s->opt->output, buf));
+	return 0;
+}
+
+bool hp_scan_above_output(const struct hp_scan *s, const struct stat *st)
+{
+	for (size_t i = 0; i < s->n_above; i++)
+		if (s->above[i].ino == st->st_ino &&
+		    s->above[i].dev == st->st_dev)
+			return true;
+	return false;
+}
+
+int hp_scan_fail_output(const struct hp_scan *s, const char *input,
+			struct hpdsl_error *err)
+{
+	char in[HP_PRINTABLE], out[HP_PRINTABLE];
+
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "%s: the output is inside the input %s",
+		       NAME(s->opt->output, out), NAME(input, in));
+}
+
+static int refuse_file(const struct hp_io *io, const char *name, int code,
+		       struct hpdsl_error *err)
+{
+	static const char *const archives[] = { ".tar",	   ".tar.gz",
+						".tgz",	   ".tar.bz2",
+						".tar.xz", ".tar.zst",
+						".zip" };
+	size_t n = strlen(name);
+	char buf[HP_PRINTABLE];
+	struct stat st;
+
+	if (code != -ENOTDIR || hp_scan_stat(io, AT_FDCWD, name, &st, 0) < 0)
+		return hp_fail_errno(err, code, "%s", NAME(name, buf));
+	for (size_t i = 0; i < sizeof archives / sizeof *archives; i++) {
+		size_t k = strlen(archives[i]);
+
+		if (n > k && strcasecmp(name + n - k, archives[i]) == 0)
+			return hp_fail(err, HPDSL_EUSAGE,
+				       "%s: archives as input are not "
+				       "supported yet; unpack it first",
+				       NAME(name, buf));
+	}
+	return hp_fail(err, HPDSL_EUSAGE, "%s: not a directory",
+		       NAME(name, buf));
+}
+
+/* 1 if there, 0 if not, or -errno. */
+static int is_there(const struct hp_io *io, int dir, const char *name)
+{
+	struct stat st;
+	int r = hp_scan_stat(io, dir, name, &st, AT_SYMLINK_NOFOLLOW);
+
+	return r == 0 ? 1 : r == -ENOENT ? 0 : r;
+}
+
+static int refuse_dataset(const struct hp_io *io, const struct hp_root *root,
+			  struct hpdsl_error *err)
+{
+	char buf[HP_PRINTABLE];
+	int r = is_there(io, root->fd, HP_MANIFEST_NAME);
+
+	if (r > 0)
+		r = is_there(io, root->fd, HP_INDEX_NAME);
+	if (r > 0)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%s: is a packed dataset; repacking is not "
+			       "supported yet",
+			       NAME(root->name, buf));
+	return r < 0 ? hp_fail_errno(err, r, "%s", NAME(root->name, buf)) : 0;
+}
+
+/* Base name of the input; of its real path where it has none of its own. */
+static int find_prefix(struct hp_root *root, struct hp_scan_root *more,
+		       struct hpdsl_error *err)
+{
+	const char *name = root->name;
+	size_t n = strlen(name), begin;
+	char buf[HP_PRINTABLE];
+
+	for (int i = 0; i < 2; i++, name = more->real, n = strlen(name)) {
+		while (n && name[n - 1] == '/')
+			n--;
+		for (begin = n; begin && name[begin - 1] != '/';)
+			begin--;
+		name += begin;
+		n -= begin;
+		if (n &&
+		    !(name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.'))))
+			break;
+		if (!more->real)
+			return hp_fail(err, -ENOENT,
+				       "%s: its real path cannot be found",
+				       NAME(root->name, buf));
+		if (i == 1)
+			return 0; /* the root of all has no name */
+	}
+	free(more->prefix);
+	if (asprintf(&more->prefix, "%.*s/", (int)n, name) < 0) {
+		more->prefix = NULL;
+		return hp_fail_nomem(err);
+	}
+	root->prefix_len = (uint16_t)(n + 1);
+	return 0;
+}
+
+static int open_root(struct hp_scan *s, const char *name,
+		     struct hpdsl_error *err)
+{
+	struct hp_list *list = s->list;
+	struct hp_root *root = &list->roots[list->n_roots];
+	struct hp_scan_root *more = &s->more[list->n_roots];
+	char buf[HP_PRINTABLE];
+	struct stat st;
+	int fd, r;
+
+	fd = s->io->open(s->io, AT_FDCWD, name, O_PATH | O_DIRECTORY, 0);
+	if (fd < 0)
+		return refuse_file(s->io, name, fd, err);
+	*root = (struct hp_root){ .fd = fd, .name = name };
+	list->n_roots++;
+	r = hp_scan_stat(s->io, fd, "", &st, AT_EMPTY_PATH);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", NAME(name, buf));
+	more->above_output = hp_scan_above_output(s, &st);
+	more->prefix = strdup("");
+	if (!more->prefix)
+		return hp_fail_nomem(err);
+	r = hp_scan_real(s->io, fd, &more->real);
+	return r == -ENOMEM ? hp_fail_nomem(err) : 0;
+}
+
+static int open_input(struct hp_scan *s, const char *name,
+		      struct hpdsl_error *err)
+{
+	size_t i = s->list->n_roots;
+	int r = open_root(s, name, err);
+
+	if (r < 0)
+		return r;
+	if (s->more[i].above_output)
+		return hp_scan_fail_output(s, name, err);
+	r = refuse_dataset(s->io, &s->list->roots[i], err);
+	if (r == 0 && s->opt->prefix_input)
+		r = find_prefix(&s->list->roots[i], &s->more[i], err);
+	return r;
+}
+
+int hp_scan_roots(struct hp_scan *s, struct hpdsl_error *err)
+{
+	const struct hpdsl_pack_options *opt = s->opt;
+	size_t n = opt->n_inputs ? opt->n_inputs : 2;
+	int r = 0;
+
+	if (!opt->n_inputs && !opt->list)
+		return hp_fail(err, HPDSL_EUSAGE, "no input");
+	if (opt->n_inputs > 1 && opt->list)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "a list of files goes with one input at most");
+	if (n > UINT16_MAX)
+		return hp_fail(err, HPDSL_EUSAGE, "more than %d inputs",
+			       UINT16_MAX);
+	s->list->roots = calloc(n, sizeof *s->list->roots);
+	s->more = calloc(n, sizeof *s->more);
+	if (!s->list->roots || !s->more)
+		return hp_fail_nomem(err);
+	if (opt->output)
+		r = find_above(s, err);
+	for (size_t i = 0; r == 0 && i < opt->n_inputs; i++)
+		r = open_input(s, opt->inputs[i], err);
+	/* Names of a list without an input: relative, then absolute ones. */
+	if (r == 0 && !opt->n_inputs)
+		r = open_root(s, ".", err);
+	if (r == 0 && !opt->n_inputs)
+		r = open_root(s, "/", err);
+	return r;
+}

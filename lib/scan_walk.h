@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of the scan share.  Workers take jobs from one stack: a folder
+ * to list, some hundred names to ask for, a piece of the user's list.  What a
+ * worker finds stays with it until the end, so that no file costs a lock.
+ */
+#ifndef HP_SCAN_WALK_H
+#define HP_SCAN_WALK_H
+
+#include "scan.h"
+
+#include <pthread.h>
+
+#define HP_SCAN_TOLD 20	   /* problems that are told one by one */
+#define HP_SCAN_BATCH 128  /* names in a job */
+#define HP_SCAN_NAMES 8192 /* bytes in a job, type and NUL of each included */
+#define HP_SCAN_NAME_MAX 1024 /* of a base name; FUSE allows so many bytes */
+
+/*
+ * The first of many lines in the order of their text, whichever thread came
+ * when; n counts all.
+ */
+struct hp_scan_lines {
+	uint64_t n;
+	struct hpdsl_error first[HP_SCAN_TOLD];
+};
+
+/* What the scan knows of a root beyond struct hp_root. */
+struct hp_scan_root {
+	char *prefix;	   /* "" or "name/", in front of each member's path */
+	char *real;	   /* real path, or NULL if that cannot be had */
+	bool above_output; /* so it must not be walked */
+};
+
+struct hp_scan_job {
+	struct hp_scan_job *next;
+	enum { HP_SCAN_FOLDER, HP_SCAN_BATCHED, HP_SCAN_LISTED } kind;
+	uint16_t root;
+	uint16_t n_names;
+	uint16_t dir_len;  /* of the folder at text: "" or "a/b/" */
+	uint32_t bytes;	   /* of the names */
+	const char *names; /* LISTED: in the user's list, a NUL behind each */
+	char text[];	   /* then BATCHED: d_type, name, NUL of each */
+};
+
+struct hp_scan {
+	const struct hpdsl_pack_options *opt;
+	const struct hp_io *io;
+	struct hp_list *list; /* roots from the start, files at the end */
+	struct hp_scan_root *more;
+	struct hp_scan_above {
+		dev_t dev;
+		ino_t ino;
+	} * above; /* OUTPUT, or what there is of it, and all folders above */
+	size_t n_above;
+
+	pthread_mutex_t lock; /* of the next five */
+	pthread_cond_t wake;
+	struct hp_scan_job *top;
+	uint32_t busy;	  /* workers with a job */
+	uint32_t batches; /* on the stack */
+	struct hpdsl_error failed;
+	uint32_t batches_max; /* more are done where they are found */
+	int over;	      /* atomic: no job is begun or gone on with */
+
+	pthread_mutex_t tell;	       /* of what calls back, and of: */
+	struct hp_scan_lines problems; /* no list comes of it */
+	struct hp_scan_lines warnings; /* links that were left out */
+	uint64_t next_tell;	       /* nanoseconds */
+	uint64_t files;		       /* atomic: found so far, about */
+};
+
+struct hp_scan_worker {
+	struct hp_scan *s;
+	pthread_t thread;
+	struct hp_file *files;
+	uint64_t n, cap, told;
+	struct hp_arena *arena;
+	struct hpdsl_pack_report counts; /* dirs .. sparse, excluded */
+	uint32_t ticks;
+	char *dents;		   /* for getdents */
+	struct hp_scan_job *batch; /* being filled */
+	size_t len;		   /* of path */
+	char path[HPDSL_PATH_MAX + 1 + HP_SCAN_NAME_MAX + 1];
+};
+
+/* scan_root.c: opens INPUTs, refuses what cannot be one. */
+int hp_scan_roots(struct hp_scan *s, struct hpdsl_error *err);
+/* Is OUTPUT this folder, or below it? */
+bool hp_scan_above_output(const struct hp_scan *s, const struct stat *st);
+int hp_scan_fail_output(const struct hp_scan *s, const char *input,
+			struct hpdsl_error *err);
+
+/* scan_list.c: checks the user's list and makes jobs of it. */
+int hp_scan_list(struct hp_scan *s, struct hpdsl_error *err);
+void hp_scan_listed(struct hp_scan_worker *w, const struct hp_scan_job *job);
+
+/* scan_queue.c */
+int hp_scan_run(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n);
+/* A job with n bytes of text; without memory the scan ends, and NULL. */
+struct hp_scan_job *hp_scan_job(struct hp_scan *s, uint16_t root, size_t n);
+/* Takes the job over. */
+void hp_scan_push(struct hp_scan *s, struct hp_scan_job *job);
+/* The same if few are waiting, else false: the caller does it. */
+bool hp_scan_offer(struct hp_scan *s, struct hp_scan_job *job);
+/* Ends the scan as a whole; the first reason counts. */
+void hp_scan_abort(struct hp_scan *s, int code, const char *text);
+/* Asked all the time: has it ended, or should it? */
+bool hp_scan_over(struct hp_scan *s);
+
+/* scan_dir.c: a folder, and a batch of its names. */
+void hp_scan_folder(struct hp_scan_worker *w, const struct hp_scan_job *job);
+void hp_scan_batch(struct hp_scan_worker *w, const struct hp_scan_job *job);
+/* Pushes the folder at w->path, or at the root itself if that is its prefix. */
+void hp_scan_enter(struct hp_scan_worker *w, uint16_t root);
+
+/* scan_file.c: what is at w->path?  type: d_type, may be DT_UNKNOWN. */
+void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
+		  bool listed);
+void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
+		 unsigned flags);
+/* "is a FIFO" and the like. */
+const char *hp_scan_special(mode_t mode);
+int hp_scan_stat(const struct hp_io *io, int dir, const char *name,
+		 struct stat *ret, int flags);
+/* scan_link.c: a symbolic link at w->path. */
+void hp_scan_link(struct hp_scan_worker *w, uint16_t root);
+/* Real path of an open file, malloc'ed: 0 or -errno. */
+int hp_scan_real(const struct hp_io *io, int fd, char **ret);
+
+/* scan_tell.c */
+/* A problem with w->path: code's text, or what (then code may be our own). */
+void hp_scan_problem(struct hp_scan_worker *w, uint16_t root, int code,
+		     const char *what);
+void hp_scan_warning(struct hp_scan_worker *w, uint16_t root, const char *what);
+/* Now and then: progress. */
+void hp_scan_tick(struct hp_scan_worker *w);
+/* Tells what was collected; the error if there were problems. */
+int hp_scan_conclude(struct hp_scan *s, struct hpdsl_error *err);
+
+#endif

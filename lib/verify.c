@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verifying a dataset.  The manifest vouches for itself and for the index, the
+ * index for every byte of the chunks.  Where one of the two is damaged the
+ * other one still says what it can.
+ */
+#include "verify.h"
+
+#include "error.h"
+#include "listdir.h"
+#include "mem.h"
+#include "pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void tell(struct hp_verify *v, const struct hp_spot *spot,
+		 const char *fmt, va_list ap)
+{
+	char reason[1024];
+	struct hpdsl_damage d = { spot->file, spot->sample, spot->path,
+				  reason };
+
+	if (!v->opt->damage)
+		return;
+	vsnprintf(reason, sizeof reason, fmt, ap);
+	pthread_mutex_lock(&v->meter.lock);
+	v->opt->damage(v->opt->arg, &d);
+	pthread_mutex_unlock(&v->meter.lock);
+}
+
+void hp_verify_tell(struct hp_verify *v, struct hp_spot spot, const char *fmt,
+		    ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	tell(v, &spot, fmt, ap);
+	va_end(ap);
+}
+
+void hp_verify_file(struct hp_verify *v, const char *file, const char *fmt, ...)
+{
+	struct hp_spot spot = { file, UINT64_MAX, NULL };
+	va_list ap;
+
+	va_start(ap, fmt);
+	tell(v, &spot, fmt, ap);
+	va_end(ap);
+	v->report->damaged_files++;
+}
+
+bool hp_verify_is_damage(int code)
+{
+	switch (code) {
+	case -ENOENT:
+	case -EIO:
+	case -EISDIR:
+	case -ENOTDIR:
+	case -ELOOP:
+	case -ENXIO:  /* a socket */
+	case -EINVAL: /* hp_io_slurp: not a regular file */
+	case -EFBIG:
+	case HPDSL_ECORRUPT:
+	case HPDSL_ENOTOURS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *hp_verify_reason(const struct hpdsl_error *err, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(err->msg, name, n) == 0 &&
+	    strncmp(err->msg + n, ": ", 2) == 0)
+		return err->msg + n + 2;
+	return err->msg;
+}
+
+void hp_verify_count(struct hp_verify *v, const struct hpdsl_chunk *chunk,
+		     uint64_t bytes)
+{
+	pthread_mutex_lock(&v->meter.lock);
+	v->report->chunks++;
+	v->report->samples += chunk->samples;
+	v->report->members += chunk->members;
+	v->report->bytes += bytes;
+	pthread_mutex_unlock(&v->meter.lock);
+}
+
+static int check_chunks(struct hp_verify *v, struct hpdsl_error *err)
+{
+	uint64_t total = 0;
+
+	for (uint32_t c = 0; c < v->n_chunks; c++)
+		total += v->chunks[c].bytes;
+	hp_meter_phase(&v->meter, "verifying", total, true);
+	return hp_pool_run(hp_threads(v->opt->threads), v->n_chunks,
+			   hp_verify_chunk, v, v->opt->watch.stop, err);
+}
+
+struct unlisted {
+	struct hp_verify *v;
+	const char **names; /* of the chunks, sorted */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int look_up(void *arg, const char *name)
+{
+	struct unlisted *u = arg;
+	char text[HP_PRINTABLE];
+
+	if (strcmp(name, HP_MANIFEST_NAME) == 0 ||
+	    strcmp(name, HP_INDEX_NAME) == 0 ||
+	    bsearch(&name, u->names, u->v->n_chunks, sizeof *u->names, by_name))
+		return 0;
+	u->v->report->unlisted++;
+	hp_meter_warn(&u->v->meter, "%s: not a file of this dataset",
+		      hp_printable(name, strlen(name), text));
+	return 0;
+}
+
+static int find_unlisted(struct hp_verify *v, struct hpdsl_error *err)
+{
+	hp_auto_free const char **names = hp_array(v->n_chunks, sizeof *names);
+	struct unlisted u = { v, names };
+	int r;
+
+	if (!names)
+		return hp_fail_nomem(err);
+	for (uint32_t c = 0; c < v->n_chunks; c++)
+		names[c] = v->chunks[c].name;
+	qsort(names, v->n_chunks, sizeof *names, by_name);
+	r = hp_listdir(v->io, v->dir, look_up, &u);
+	hp_meter_warn_end(&v->meter, "files that are not of this dataset");
+	return r < 0 ? hp_fail_errno(err, r, "%s", v->path) : 0;
+}
+
+static void set_id(struct hp_verify *v)
+{
+	struct hpdsl_counts n;
+
+	if (v->has_manifest) {
+		memcpy(v->report->dataset_id, v->manifest.dataset_id, 16);
+	} else if (v->index) {
+		hp_index_count(v->index, &n);
+		memcpy(v->report->dataset_id, n.dataset_id, 16);
+	}
+}
+
+static int check(struct hp_verify *v, struct hpdsl_error *err)
+{
+	int r = hp_verify_load(v, err);
+
+	if (r < 0)
+		return r;
+	set_id(v);
+	r = check_chunks(v, err);
+	if (r < 0)
+		return r;
+	/* With neither of the two nothing is known to be listed. */
+	r = v->index || v->has_manifest ? find_unlisted(v, err) : 0;
+	if (r < 0 || !v->opt->source)
+		return r;
+	if (v->index)
+		return hp_verify_source(v, err);
+	hp_meter_warn(&v->meter,
+		      "not compared with %s: there is no sound index",
+		      v->opt->source);
+	return 0;
+}
+
+static int verdict(const struct hp_verify *v, struct hpdsl_error *err)
+{
+	const struct hpdsl_verify_report *r = v->report;
+
+	if (r->damaged_files)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: damaged: %" PRIu64 " files, %" PRIu64
+			       " samples",
+			       v->path, r->damaged_files, r->damaged_samples);
+	if (r->differing)
+		return hp_fail(err, HPDSL_EDIFFERS,
+			       "%s: sound, but %" PRIu64
+			       " files differ from those in %s",
+			       v->path, r->differing, v->opt->source);
+	return 0;
+}
+
+static void release(struct hp_verify *v)
+{
+	hp_verify_unload(v);
+	if (v->dir >= 0)
+		v->io->close(v->io, v->dir);
+	hp_meter_release(&v->meter);
+}
+
+int hpdsl_verify(const char *path, const struct hpdsl_verify_options *opt,
+		 struct hpdsl_verify_report *ret, struct hpdsl_error *err)
+{
+	struct hpdsl_verify_report report = { 0 };
+	struct hp_verify v = { .path = path, .opt = opt, .report = &report };
+	double start = hp_now();
+	int r;
+
+	v.io = hp_io_or_system(opt->watch.io);
+	hp_meter_init(&v.meter, &opt->watch);
+	v.dir = v.io->open(v.io, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+	if (v.dir < 0)
+		r = hp_fail_errno(err, v.dir, "%s", path);
+	else
+		r = check(&v, err);
+	if (r == 0) {
+		r = verdict(&v, err);
+		report.seconds = hp_now() - start;
+		*ret = report;
+	}
+	release(&v);
+	return r;
+}

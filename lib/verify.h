@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of hpdsl_verify share. */
+#ifndef HP_VERIFY_H
+#define HP_VERIFY_H
+
+#include "index.h"
+#include "manifest.h"
+#include "meter.h"
+#include "view.h"
+
+struct hp_verify {
+	const char *path; /* as given, for messages */
+	const struct hpdsl_verify_options *opt;
+	struct hpdsl_verify_report *report; /* under the meter's lock */
+	struct hp_meter meter;
+	const struct hp_io *io;
+	int dir;
+	bool has_manifest; /* it is sound */
+	struct hp_manifest manifest;
+	struct hp_view view;
+	struct hp_index *index; /* NULL: missing or damaged */
+	/* From the index, else from the manifest; then members is 0. */
+	struct hpdsl_chunk *chunks;
+	uint32_t n_chunks;
+};
+
+/* Where damage is; zero but for sample is "the file as a whole". */
+struct hp_spot {
+	const char *file;
+	uint64_t sample;  /* UINT64_MAX: none */
+	const char *path; /* of a member or a source file */
+};
+
+/* Tells the caller.  Counts nothing. */
+void hp_verify_tell(struct hp_verify *v, struct hp_spot spot, const char *fmt,
+		    ...) __attribute__((format(printf, 3, 4)));
+
+/* The file is damaged as a whole: told, and counted among damaged_files. */
+void hp_verify_file(struct hp_verify *v, const char *file, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Is this a failure of what is stored (absent, unreadable, no file at all)
+ * rather than one of this machine or its user?
+ */
+bool hp_verify_is_damage(int code);
+
+/* The reason alone: *err's text behind "name: ". */
+const char *hp_verify_reason(const struct hpdsl_error *err, const char *name);
+
+/* Adds what was checked to the report. */
+void hp_verify_count(struct hp_verify *v, const struct hpdsl_chunk *chunk,
+		     uint64_t bytes);
+
+/*
+ * Loads and checks manifest and index and makes the table of chunks.  Damage is
+ * told and counted; the result is a failure only if it could not be done, or
+ * if this is no dataset.
+ */
+int hp_verify_load(struct hp_verify *v, struct hpdsl_error *err);
+void hp_verify_unload(struct hp_verify *v);
+
+/* A job of hp_pool_run: arg is struct hp_verify, number a chunk. */
+int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err);
+
+/* Compares the members with opt->source. */
+int hp_verify_source(struct hp_verify *v, struct hpdsl_error *err);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Comparison of a dataset's members with the files of the original tree, which
+ * is walked as the packer walked it, as far as the manifest tells.
+ */
+#include "verify.h"
+
+#include "error.h"
+#include "hash.h"
+#include "mem.h"
+#include "pool.h"
+#include "scan.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	BATCH = 32,	    /* files a job */
+	PIECE = 256 * 1024, /* bytes read at a time */
+	READERS = 16,	    /* they wait for the file system */
+};
+
+struct compare {
+	struct hp_verify *v;
+	struct hp_list list;
+	const char *prefix; /* with --prefix-input: "NAME/", or "" */
+	size_t prefix_len;
+	uint8_t *seen; /* a bit for each member */
+	bool coarse;   /* a rebuilt index knows what tar knows */
+};
+
+static void differs(struct compare *c, uint64_t sample, const char *path,
+		    const char *reason)
+{
+	struct hp_verify *v = c->v;
+
+	pthread_mutex_lock(&v->meter.lock);
+	v->report->differing++;
+	pthread_mutex_unlock(&v->meter.lock);
+	hp_verify_tell(v, (struct hp_spot){ NULL, sample, path }, "%s", reason);
+}
+
+static const char *option(const struct hp_verify *v, const char *key)
+{
+	const struct hp_pairs *p = &v->manifest.options;
+
+	for (size_t i = 0; v->has_manifest && i < p->n; i++) {
+		if (!strcmp(p->v[i].key, key))
+			return p->v[i].value;
+	}
+	return "";
+}
+
+/* All values of a repeated key; *ret has room for all pairs. */
+static size_t values(const struct hp_verify *v, const char *key,
+		     const char **ret)
+{
+	const struct hp_pairs *p = &v->manifest.options;
+	size_t n = 0;
+
+	for (size_t i = 0; v->has_manifest && i < p->n; i++) {
+		if (!strcmp(p->v[i].key, key))
+			ret[n++] = p->v[i].value;
+	}
+	return n;
+}
+
+static int scan(struct compare *c, struct hpdsl_error *err)
+{
+	const struct hp_verify *v = c->v;
+	size_t n = v->has_manifest ? v->manifest.options.n : 0;
+	hp_auto_free const char **include = hp_array(n, sizeof *include);
+	hp_auto_free const char **exclude = hp_array(n, sizeof *exclude);
+	struct hpdsl_pack_report counts = { 0 };
+	struct hpdsl_pack_options opt = {
+		.inputs = &v->opt->source,
+		.n_inputs = 1,
+		.prefix_input = !strcmp(option(v, "prefix_input"), "true"),
+		.threads = v->opt->threads,
+		.watch = v->opt->watch,
+	};
+
+	if (!include || !exclude)
+		return hp_fail_nomem(err);
+	if (!strcmp(option(v, "symlinks"), "follow-all"))
+		opt.symlinks = HPDSL_SYMLINKS_FOLLOW_ALL;
+	opt.include = include;
+	opt.n_include = values(v, "include", include);
+	opt.exclude = exclude;
+	opt.n_exclude = values(v, "exclude", exclude);
+	return hp_scan(&c->list, &opt, &counts, err);
+}
+
+/* XXH3-64 of the first size bytes, and whether there are no others. */
+static int hash_file(const struct hp_io *io, int fd, uint64_t size,
+		     uint64_t *ret, bool *ret_whole)
+{
+	hp_auto_free uint8_t *buf = malloc(PIECE);
+	XXH3_state_t state;
+	uint64_t done = 0;
+	ssize_t n;
+
+	if (!buf)
+		return -ENOMEM;
+	XXH3_64bits_reset(&state);
+	do {
+		n = hp_io_pread_full(io, fd, buf, PIECE, done);
+		if (n < 0)
+			return (int)n;
+		XXH3_64bits_update(&state, buf, (size_t)n);
+		done += (size_t)n;
+	} while (n == PIECE && done <= size);
+	*ret = XXH3_64bits_digest(&state);
+	*ret_whole = done == size;
+	return 0;
+}
+
+static int compare_content(struct compare *c, const struct hp_file *f,
+			   const struct hpdsl_member *m, bool *ret_same,
+			   struct hpdsl_error *err)
+{
+	const struct hp_io *io = c->v->io;
+	hp_auto_fd file = { io, io->open(io, c->list.roots[f->root].fd,
+					 hp_file_name(&c->list, f),
+					 O_RDONLY | O_NONBLOCK, 0) };
+	char text[HP_PRINTABLE];
+	uint64_t hash = 0;
+	int r = file.fd;
+
+	*ret_same = false;
+	if (r >= 0)
+		r = hash_file(io, file.fd, m->size, &hash, ret_same);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s/%s",
+				     c->list.roots[f->root].name,
+				     hp_printable(f->path, f->path_len, text));
+	*ret_same = *ret_same && hash == m->checksum;
+	return 0;
+}
+
+/* Chunks hold seconds only, clamped to what ustar can say. */
+static int64_t clamped(int64_t t)
+{
+	return t < 0 ? 0 : t > 077777777777 ? 077777777777 : t;
+}
+
+static bool same_time(const struct compare *c, const struct hp_file *f,
+		      const struct hpdsl_member *m)
+{
+	if (c->coarse)
+		return clamped(f->mtime) == clamped(m->mtime);
+	return f->mtime == m->mtime && f->nsec == m->mtime_nsec;
+}
+
+static int compare_file(struct compare *c, const struct hp_file *f,
+			struct hpdsl_error *err)
+{
+	const struct hp_index *ix = c->v->index;
+	struct hpdsl_member m;
+	uint64_t number;
+	bool same;
+	int r = hp_index_find(ix, f->path, f->path_len, &number, err);
+
+	if (r == -ENOENT) {
+		differs(c, UINT64_MAX, f->path, "is not in the dataset");
+		return 0;
+	}
+	if (r == 0)
+		r = hp_index_member(ix, number, &m, err);
+	if (r < 0)
+		return r;
+	__atomic_fetch_or(c->seen + number / 8, (uint8_t)(1u << number % 8),
+			  __ATOMIC_RELAXED);
+	if (f->size != m.size) {
+		differs(c, m.sample, f->path, "size differs");
+		return 0;
+	}
+	r = compare_content(c, f, &m, &same, err);
+	if (r < 0)
+		return r;
+	if (!same)
+		differs(c, m.sample, f->path, "content differs");
+	else if ((f->mode ^ m.mode) & (c->coarse ? 0777u : 07777u))
+		differs(c, m.sample, f->path, "mode differs");
+	else if (!same_time(c, f, &m))
+		differs(c, m.sample, f->path, "mtime differs");
+	return 0;
+}
+
+static int compare_batch(void *arg, uint64_t number, struct hpdsl_error *err)
+{
+	struct compare *c = arg;
+	uint64_t first = number * BATCH, end = first + BATCH, bytes = 0;
+
+	if (end > c->list.n_files)
+		end = c->list.n_files;
+	for (uint64_t i = first; i < end; i++) {
+		int r = compare_file(c, &c->list.files[i], err);
+
+		if (r < 0)
+			return r;
+		bytes += c->list.files[i].size;
+	}
+	hp_meter_add(&c->v->meter, bytes);
+	return 0;
+}
+
+/* Members below this tree that no file was found for. */
+static int find_absent(struct compare *c, uint64_t members,
+		       struct hpdsl_error *err)
+{
+	for (uint64_t i = 0; i < members; i++) {
+		struct hpdsl_member m;
+		int r;
+
+		if (c->seen[i / 8] & 1u << i % 8)
+			continue;
+		r = hp_index_member(c->v->index, i, &m, err);
+		if (r < 0)
+			return r;
+		if (!strncmp(m.path, c->prefix, c->prefix_len))
+			differs(c, m.sample, m.path, "is absent");
+	}
+	return 0;
+}
+
+static int compare_all(struct compare *c, struct hpdsl_error *err)
+{
+	uint32_t threads = hp_threads(c->v->opt->threads);
+	struct hpdsl_counts n;
+	uint64_t bytes = 0;
+	int r;
+
+	hp_index_count(c->v->index, &n);
+	c->seen = calloc(1, n.members / 8 + 1);
+	if (!c->seen)
+		return hp_fail_nomem(err);
+	/* The root has the prefix, though it may have no files. */
+	if (c->list.n_roots && c->list.roots[0].prefix_len && c->list.n_files) {
+		c->prefix = c->list.files[0].path;
+		c->prefix_len = c->list.roots[0].prefix_len;
+	}
+	for (uint64_t i = 0; i < c->list.n_files; i++)
+		bytes += c->list.files[i].size;
+	hp_meter_phase(&c->v->meter, "comparing", bytes, true);
+	if (threads < READERS)
+		threads = READERS;
+	r = hp_pool_run(threads, (c->list.n_files + BATCH - 1) / BATCH,
+			compare_batch, c, c->v->opt->watch.stop, err);
+	return r < 0 ? r : find_absent(c, n.members, err);
+}
+
+int hp_verify_source(struct hp_verify *v, struct hpdsl_error *err)
+{
+	struct compare c = { .v = v, .prefix = "" };
+	int r;
+
+	c.list.io = v->io;
+	c.coarse = v->has_manifest && v->manifest.rebuilt;
+	r = scan(&c, err);
+	if (r == 0)
+		r = compare_all(&c, err);
+	free(c.seen);
+	hp_list_release(&c.list);
+	return r;
+}

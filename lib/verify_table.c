@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two files that say what a dataset is, and what they say of its chunks.
+ * The manifest vouches for the index; where one of the two is damaged the
+ * other one is used.
+ */
+#include "verify.h"
+
+#include "error.h"
+#include "mem.h"
+#include "pass.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define JOURNAL "journal.hpdsl"
+
+static bool exists(const struct hp_verify *v, const char *name)
+{
+	struct stat st;
+
+	return v->io->stat(v->io, v->dir, name, &st, 0) == 0;
+}
+
+/*
+ * A directory that nobody has finished packing, or that is none of ours.
+ * absent: there is no file dataset.yaml.
+ */
+static int is_dataset(struct hp_verify *v, bool absent, struct hpdsl_error *err)
+{
+	if (absent && exists(v, JOURNAL))
+		return hp_fail(err, HPDSL_ENOTOURS,
+			       "%s: an unfinished pack (hpdsl-pack --resume "
+			       "completes it)",
+			       v->path);
+	if (exists(v, HP_INDEX_NAME))
+		return 0;
+	if (exists(v, "chunk-000000.tar"))
+		return hp_fail(err, HPDSL_ENOTOURS,
+			       "%s: not a dataset: %s and %s are missing "
+			       "(hpdsl-index makes them from the chunks)",
+			       v->path, HP_MANIFEST_NAME, HP_INDEX_NAME);
+	return hp_fail(err, HPDSL_ENOTOURS, "%s: not a dataset (no %s)",
+		       v->path, HP_MANIFEST_NAME);
+}
+
+static int read_manifest(struct hp_verify *v, struct hpdsl_error *err)
+{
+	hp_auto_free char *text = NULL;
+	size_t len;
+	int r = hp_io_slurp(v->io, v->dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX,
+			    &text, &len);
+
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", HP_MANIFEST_NAME);
+	r = hp_manifest_parse(text, len, HP_MANIFEST_NAME, &v->manifest, err);
+	if (!r)
+		v->report->bytes += len;
+	return r;
+}
+
+static int load_manifest(struct hp_verify *v, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	int r = read_manifest(v, &why);
+
+	v->has_manifest = r == 0;
+	if (!r)
+		return 0;
+	if (!hp_verify_is_damage(r))
+		return hp_fail(err, r, "%s: %s", v->path, why.msg);
+	if (r == -ENOENT || r == HPDSL_ENOTOURS) {
+		r = is_dataset(v, r == -ENOENT, err);
+		if (r < 0)
+			return r;
+	}
+	hp_verify_file(v, HP_MANIFEST_NAME, "%s",
+		       why.code == -ENOENT ?
+			       "is missing" :
+			       hp_verify_reason(&why, HP_MANIFEST_NAME));
+	return 0;
+}
+
+/* Reads the index whole: size and checksum against the manifest's. */
+static int hash_index(struct hp_verify *v, struct hp_pass *p,
+		      struct hpdsl_error *err)
+{
+	const struct hp_manifest_file *want = &v->manifest.index;
+	uint8_t digest[16];
+	int r = hp_pass_begin(p, v->io, v->dir, HP_INDEX_NAME, err);
+
+	if (r < 0)
+		return r;
+	if (v->has_manifest && p->size != want->bytes)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "is %" PRIu64 " bytes, %" PRIu64 " expected",
+			       p->size, want->bytes);
+	while (!v->opt->quick && (p->have || p->read < p->size)) {
+		r = hp_pass_need(p, 1);
+		if (r < 0)
+			return hp_fail_errno(err, r, "%s", HP_INDEX_NAME);
+		if (!p->have)
+			break;
+		hp_pass_take(p, p->have);
+	}
+	v->report->bytes += p->read;
+	hp_pass_digest(p, digest);
+	if (!v->opt->quick && v->has_manifest &&
+	    memcmp(digest, want->checksum, sizeof digest) != 0)
+		return hp_fail(err, HPDSL_ECORRUPT, "checksum differs");
+	return 0;
+}
+
+static void index_reason(void *arg, const char *reason)
+{
+	struct hp_verify *v = arg;
+	struct hpdsl_error text;
+
+	hp_fail(&text, 0, "%s", reason);
+	hp_verify_tell(v, (struct hp_spot){ HP_INDEX_NAME, UINT64_MAX, NULL },
+		       "%s", hp_verify_reason(&text, HP_INDEX_NAME));
+}
+
+static void drop_index(struct hp_verify *v)
+{
+	hp_index_free(v->index);
+	v->index = NULL;
+	hp_view_close(&v->view);
+}
+
+/* Does what the index counts agree with the manifest? */
+static bool counts_agree(struct hp_verify *v)
+{
+	const struct hp_manifest *m = &v->manifest;
+	struct hpdsl_counts n;
+
+	hp_index_count(v->index, &n);
+	return n.samples == m->samples && n.members == m->members &&
+	       n.bytes == m->bytes && n.chunks == m->n_chunks &&
+	       n.classes == m->n_classes &&
+	       memcmp(n.dataset_id, m->dataset_id, 16) == 0;
+}
+
+/* What the index says of itself: all that is wrong is told. */
+static int open_index(struct hp_verify *v, struct hpdsl_error *err)
+{
+	int r = hp_view_open(&v->view, v->io, v->dir, HP_INDEX_NAME, err);
+
+	if (r == 0)
+		r = hp_index_open(v->view.p, v->view.size, HP_INDEX_NAME,
+				  &v->index, err);
+	if (r < 0 && hp_verify_is_damage(r))
+		index_reason(v, err->msg);
+	if (r < 0 || v->opt->quick)
+		return r;
+	return hp_index_check(v->index, index_reason, v, err);
+}
+
+static int check_index(struct hp_verify *v, struct hpdsl_error *err)
+{
+	struct hpdsl_error inside;
+	struct hp_pass pass;
+	int r = hash_index(v, &pass, err), k;
+
+	hp_pass_end(&pass);
+	if (r < 0 && hp_verify_is_damage(r))
+		index_reason(v, r == -ENOENT ? "is missing" : err->msg);
+	/* Which part of it is damaged? */
+	if (r == HPDSL_ECORRUPT && v->has_manifest && pass.size)
+		(void)open_index(v, &inside);
+	if (r < 0)
+		return r;
+	k = open_index(v, err);
+	if (k == 0 && v->has_manifest && !counts_agree(v)) {
+		index_reason(v, "counts or dataset id are not the manifest's");
+		return HPDSL_ECORRUPT;
+	}
+	return k;
+}
+
+/*
+ * An index that its manifest does not vouch for is of no use: the chunks are
+ * then held against the manifest.
+ */
+static int load_index(struct hp_verify *v, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	int r = check_index(v, &why);
+
+	if (r == 0)
+		return 0;
+	drop_index(v);
+	if (!hp_verify_is_damage(r))
+		return hp_fail(err, r, "%s: %s", v->path, why.msg);
+	v->report->damaged_files++;
+	return 0;
+}
+
+static void chunks_from_manifest(struct hp_verify *v)
+{
+	uint64_t sample = 0;
+
+	for (uint32_t c = 0; c < v->n_chunks; c++) {
+		const struct hp_manifest_file *f = &v->manifest.chunks[c];
+		struct hpdsl_chunk *row = &v->chunks[c];
+
+		*row = (struct hpdsl_chunk){ .number = c,
+					     .name = f->name,
+					     .first_sample = sample,
+					     .samples = f->samples,
+					     .bytes = f->bytes };
+		memcpy(row->checksum, f->checksum, sizeof row->checksum);
+		sample += f->samples;
+	}
+}
+
+static bool same_chunk(const struct hpdsl_chunk *row,
+		       const struct hp_manifest_file *f)
+{
+	return strcmp(row->name, f->name) == 0 && row->bytes == f->bytes &&
+	       row->samples == f->samples &&
+	       memcmp(row->checksum, f->checksum, sizeof f->checksum) == 0;
+}
+
+/* 0, HPDSL_ECORRUPT with the index given up, or another failure. */
+static int chunks_from_index(struct hp_verify *v, struct hpdsl_error *err)
+{
+	for (uint32_t c = 0; c < v->n_chunks; c++) {
+		int r = hp_index_chunk(v->index, c, &v->chunks[c], err);
+
+		if (r < 0)
+			return r;
+		if (strchr(v->chunks[c].name, '/'))
+			return hp_fail(err, HPDSL_ECORRUPT,
+				       "the name of chunk %" PRIu32
+				       " is not a plain one",
+				       c);
+		if (v->has_manifest &&
+		    !same_chunk(&v->chunks[c], &v->manifest.chunks[c]))
+			return hp_fail(err, HPDSL_ECORRUPT,
+				       "%s is not as the manifest has it",
+				       v->chunks[c].name);
+	}
+	return 0;
+}
+
+static int list_chunks(struct hp_verify *v, struct hpdsl_error *err)
+{
+	struct hpdsl_counts n = { 0 };
+	struct hpdsl_error why;
+	int r;
+
+	if (v->index)
+		hp_index_count(v->index, &n);
+	else if (v->has_manifest)
+		n.chunks = v->manifest.n_chunks;
+	v->n_chunks = (uint32_t)n.chunks;
+	v->chunks = hp_array(n.chunks, sizeof *v->chunks);
+	if (!v->chunks)
+		return hp_fail_nomem(err);
+	if (v->index) {
+		r = chunks_from_index(v, &why);
+		if (r == 0)
+			return 0;
+		if (r != HPDSL_ECORRUPT)
+			return hp_fail(err, r, "%s", why.msg);
+		hp_verify_file(v, HP_INDEX_NAME, "%s",
+			       hp_verify_reason(&why, HP_INDEX_NAME));
+		drop_index(v);
+		v->n_chunks = v->has_manifest ? v->n_chunks : 0;
+	}
+	chunks_from_manifest(v);
+	return 0;
+}
+
+int hp_verify_load(struct hp_verify *v, struct hpdsl_error *err)
+{
+	int r = load_manifest(v, err);
+
+	if (r == 0)
+		r = load_index(v, err);
+	if (r == 0)
+		r = list_chunks(v, err);
+	return r;
+}
+
+void hp_verify_unload(struct hp_verify *v)
+{
+	drop_index(v);
+	if (v->has_manifest)
+		hp_manifest_release(&v->manifest);
+	free(v->chunks);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole file as memory: mapped, or read where that cannot be. */
+#include "view.h"
+
+#include "error.h"
+#include "mem.h"
+
+#include <errno.h>
+
+static int view_read(struct hp_view *v, int fd)
+{
+	hp_auto_free void *buf = hp_array(v->size, 1);
+	ssize_t n;
+
+	if (!buf)
+		return -ENOMEM;
+	n = hp_io_pread_full(v->io, fd, buf, v->size, 0);
+	if (n < 0)
+		return (int)n;
+	v->size = (uint64_t)n;
+	v->p = hp_take(buf);
+	return 0;
+}
+
+/* Any reason not to map is good enough to try reading. */
+static int view_get(struct hp_view *v, int fd)
+{
+	int r = v->io->map(v->io, fd, v->size, &v->p);
+
+	v->mapped = r == 0;
+	return v->mapped ? 0 : view_read(v, fd);
+}
+
+int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
+		 const char *name, struct hpdsl_error *err)
+{
+	hp_auto_fd f = { io,
+			 io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0) };
+	struct hp_view made = { .io = io };
+	struct stat st;
+	int r;
+
+	*v = made;
+	if (f.fd < 0)
+		return hp_fail_errno(err, f.fd, "%s", name);
+	r = hp_io_fstat(io, f.fd, &st);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", name);
+	if (!S_ISREG(st.st_mode))
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: not a regular file",
+			       name);
+	if (!st.st_size)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: empty", name);
+	made.size = (uint64_t)st.st_size;
+	r = view_get(&made, f.fd);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", name);
+	*v = made;
+	return 0;
+}
+
+void hp_view_close(struct hp_view *v)
+{
+	if (v->p && v->mapped)
+		v->io->unmap(v->io, v->p, v->size);
+	else if (v->p)
+		free((void *)v->p);
+	v->p = NULL;
+}

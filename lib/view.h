@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole file as memory: mapped, or read where that cannot be. */
+#ifndef HP_VIEW_H
+#define HP_VIEW_H
+
+#include "io.h"
+
+struct hp_view {
+	const struct hp_io *io;
+	const void *p; /* NULL: nothing here */
+	uint64_t size;
+	bool mapped;
+};
+
+/*
+ * HPDSL_ECORRUPT: no regular file, or an empty one.  -errno.  *v is as good as
+ * zero after a failure.
+ */
+int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
+		 const char *name, struct hpdsl_error *err);
+void hp_view_close(struct hp_view *v);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From full segments to finished chunks: hashed in the chunk's order by one
+ * writer at a time, written in any order by any number of them; the last one
+ * syncs, notes the chunk in the journal and gives it its name.
+ */
+#include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 4096 };
+
+/* A part of a content that spans segments: parts come in order. */
+static void hash_part(struct hp_open_chunk *c, const struct hp_segment *s,
+		      const struct hp_part *part)
+{
+	struct hp_content_hash h;
+
+	if (!part->file)
+		return;
+	if (part->first)
+		hp_content_begin(&c->content);
+	hp_content_update(&c->content, s->buf + part->start, part->len);
+	if (!part->last)
+		return;
+	hp_content_end(&c->content, &h);
+	part->file->low64 = h.low64;
+	memcpy(part->file->full, h.full, sizeof h.full);
+}
+
+static int hash_segment(struct hp_engine *e, struct hp_segment *s,
+			struct hpdsl_error *err)
+{
+	struct hp_open_chunk *c = s->chunk;
+	char name[HP_CHUNK_NAME];
+	int r;
+
+	if (!c->opened) {
+		XXH3_128bits_reset(&c->hash);
+		hp_chunk_name(c->number, name);
+		r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name,
+				    c->bytes, true, err);
+		if (r < 0)
+			return r;
+		c->opened = true;
+	}
+	hash_part(c, s, &s->front);
+	hash_part(c, s, &s->back);
+	XXH3_128bits_update(&c->hash, s->buf, s->len);
+	return 0;
+}
+
+/* What is too short for O_DIRECT waits until all else is written. */
+static int write_segment(struct hp_segment *s, struct hpdsl_error *err)
+{
+	struct hp_open_chunk *c = s->chunk;
+	size_t tail = s->len % ALIGN;
+
+	if (tail) {
+		memcpy(c->tail_buf, s->buf + s->len - tail, tail);
+		c->tail_len = tail;
+	}
+	if (s->len == tail)
+		return 0;
+	return hp_outfile_pwrite(&c->out, s->buf, s->len - tail, s->offset,
+				 err);
+}
+
+static int finish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
+			struct hpdsl_error *err)
+{
+	struct hp_journal_record rec = { .chunk = c->number,
+					 .bytes = c->bytes };
+	struct hp_done *done = &e->pack->done[c->number];
+	int r = 0;
+
+	if (c->tail_len)
+		r = hp_outfile_pwrite_tail(&c->out, c->tail_buf, c->tail_len,
+					   c->bytes - c->tail_len, err);
+	if (r == 0)
+		r = hp_outfile_sync(&c->out, err);
+	if (r < 0)
+		return r;
+	hp_hash_canonical(XXH3_128bits_digest(&c->hash), rec.checksum);
+	pthread_mutex_lock(&e->journal_lock);
+	r = hp_journal_add(e->pack->target.journal, &rec, err);
+	pthread_mutex_unlock(&e->journal_lock);
+	if (r == 0)
+		r = hp_outfile_commit(&c->out, err);
+	if (r < 0)
+		return r;
+	done->bytes = c->bytes;
+	memcpy(done->checksum, rec.checksum, sizeof done->checksum);
+	done->done = true;
+	return 0;
+}
+
+static void remove_chunk(struct hp_engine *e, struct hp_open_chunk *c)
+{
+	struct hp_open_chunk **p = &e->chunks;
+
+	while (*p != c)
+		p = &(*p)->next;
+	*p = c->next;
+	if (e->chunks_tail == &c->next)
+		e->chunks_tail = p;
+	free(c);
+}
+
+/* The first chunk whose next segment is full and waits to be hashed. */
+static struct hp_open_chunk *find_ready(const struct hp_engine *e)
+{
+	struct hp_open_chunk *c = e->chunks;
+
+	while (c && (c->hashing || !c->head || c->head->pending))
+		c = c->next;
+	return c;
+}
+
+static struct hp_segment *pop_segment(struct hp_open_chunk *c)
+{
+	struct hp_segment *s = c->head;
+
+	c->head = s->next;
+	if (!c->head)
+		c->tail = &c->head;
+	return s;
+}
+
+static void free_segment(struct hp_engine *e, struct hp_segment *s)
+{
+	s->next = e->free;
+	e->free = s;
+	pthread_cond_broadcast(&e->freed);
+}
+
+bool hp_write_one(struct hp_engine *e)
+{
+	struct hp_open_chunk *c = find_ready(e);
+	struct hpdsl_error err;
+	struct hp_segment *s;
+	int r;
+
+	if (!c || e->failed)
+		return false;
+	s = pop_segment(c);
+	c->hashing = true;
+	pthread_mutex_unlock(&e->lock);
+	r = hash_segment(e, s, &err);
+	pthread_mutex_lock(&e->lock);
+	c->hashing = false;
+	pthread_cond_signal(&e->ready); /* the chunk's next one may be full */
+	pthread_mutex_unlock(&e->lock);
+	if (r == 0)
+		r = write_segment(s, &err);
+	pthread_mutex_lock(&e->lock);
+	c->unwritten -= s->len;
+	free_segment(e, s);
+	if (r == 0 && c->unwritten == 0) {
+		pthread_mutex_unlock(&e->lock);
+		r = finish_chunk(e, c, &err);
+		pthread_mutex_lock(&e->lock);
+		if (r == 0)
+			remove_chunk(e, c);
+	}
+	if (r < 0)
+		hp_engine_fail(e, r, &err);
+	/* The last one out lets the others go. */
+	if (!e->chunks)
+		pthread_cond_broadcast(&e->ready);
+	return true;
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What holds for every command: help, version, usage errors, and that each
+# option is told in the manual page and completed in three shells.
+
+load lib
+
+commands()
+{
+	find "$BUILD" -maxdepth 1 -name 'hpdsl-*' -type f -perm -u+x \
+		-printf '%f\n' | LC_ALL=C sort
+}
+
+# Runs a check for every command; says for which it failed.
+each()
+{
+	local bad=0 command count=0
+	for command in $(commands); do
+		count=$((count + 1))
+		if ! "$@" "$command"; then
+			echo "^ $command: $*"
+			bad=1
+		fi
+	done
+	[ "$count" -gt 0 ] || { echo "no commands in $BUILD"; return 1; }
+	return "$bad"
+}
+
+# All but --usage, which argp has by itself, a shorter --help.
+long_options()
+{
+	"$1" --help | grep -oE '(^|[ ,])--[a-z][a-z0-9-]*' | tr -d ' ,' |
+		grep -vxe --usage | LC_ALL=C sort -u
+}
+
+# What is in the first list (stdin) and not in the file: printed, a failure.
+all_in()
+{
+	! LC_ALL=C comm -23 - <(LC_ALL=C sort -u "$1") | grep .
+}
+
+help_is_right()
+{
+	"$1" --help > out 2> err || return 1
+	[ ! -s err ] || return 1
+	grep -q "$1" out || return 1
+	grep -qe --help out && grep -qe --version out || return 1
+	! grep -nE '^.{81}' out
+}
+
+version_is_right()
+{
+	local version
+	version=$(sed -n 's/^#define HPDSL_VERSION "\(.*\)"/\1/p' \
+		"$SRC/lib/hpdsl.h")
+	[ "$("$1" --version 2> err)" = "$1 $version" ] && [ ! -s err ]
+}
+
+unknown_option_is_usage()
+{
+	fails 2 "$1: " "$1" --no-such-option &&
+		[[ $message = *no-such-option* ]]
+}
+
+no_arguments_is_usage()
+{
+	fails 2 "$1: " "$1" < /dev/null
+}
+
+full_disk_is_trouble()
+{
+	local status=0
+	"$1" --help > /dev/full 2> err || status=$?
+	[ "$status" = 3 ] && grep -q "^$1: " err
+}
+
+page_has_options()
+{
+	[ -f "$SRC/man/$1.1" ] || { echo "no man/$1.1"; return 1; }
+	mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' |
+		grep -oE -e '--[a-z][a-z0-9-]*' > page
+	long_options "$1" | all_in page
+}
+
+# The other way round: the page tells of no option that is not there.
+page_invents_none()
+{
+	mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' |
+		grep -oE -e '^ {5,8}(-[a-zA-Z0-9], )?--[a-z][a-z0-9-]*' |
+		grep -oE -e '--.*' | grep -vxe --usage |
+		LC_ALL=C sort -u > page
+	long_options "$1" > options
+	all_in options < page
+}
+
+completion()
+{
+	find "$SRC/completions" -name "$1" 2> /dev/null | grep . ||
+		{ echo "no completions named $1"; return 1; }
+}
+
+bash_completes()
+{
+	local file
+	file=$(completion "$1.bash" || completion "$1" | grep /bash/) ||
+		return 1
+	bash --norc -c '
+		source "$1" || exit
+		f=$(complete -p "$2" | sed "s/.*-F \([^ ]*\).*/\1/")
+		COMP_WORDS=("$2" --) COMP_CWORD=1 COMP_LINE="$2 --"
+		COMP_POINT=${#COMP_LINE}
+		"$f" "$2" -- "$2"
+		printf "%s\n" "${COMPREPLY[@]}"
+	' bash "$file" "$1" | sed 's/[= ]*$//' > words
+	long_options "$1" | all_in words
+}
+
+zsh_completes()
+{
+	local file
+	file=$(completion "_$1") || return 1
+	zsh -n "$file" || return 1
+	grep -oE -e '--[a-z][a-z0-9-]*' "$file" > words
+	long_options "$1" | all_in words
+}
+
+fish_completes()
+{
+	local file
+	file=$(completion "$1.fish") || return 1
+	HOME=$PWD fish --no-config -c "
+		source $file
+		complete -C '$1 --'" | cut -f 1 | sed 's/=$//' > words
+	long_options "$1" | all_in words
+}
+
+@test "--help: stdout, 80 columns, exit 0" {
+	each help_is_right
+}
+
+@test "--version: name and version of the library" {
+	each version_is_right
+}
+
+@test "an unknown option: exit 2, one line on stderr" {
+	each unknown_option_is_usage
+}
+
+@test "no arguments: exit 2" {
+	each no_arguments_is_usage
+}
+
+@test "--help to a full disk: exit 3" {
+	each full_disk_is_trouble
+}
+
+@test "every option is in the manual page" {
+	need mandoc
+	each page_has_options
+}
+
+@test "the manual page has no option that is not there" {
+	need mandoc
+	each page_invents_none
+}
+
+@test "every option is completed by bash" {
+	each bash_completes
+}
+
+@test "every option is completed by zsh" {
+	need zsh
+	each zsh_completes
+}
+
+@test "every option is completed by fish" {
+	need fish
+	each fish_completes
+}

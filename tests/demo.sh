@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A tour on real data: pack, verify, list, print, extract; and plain tar reads
+# the same chunks.  demo.sh [DIR]: a tree of your own instead of Fashion-MNIST.
+# Works in DEMO_DIR ($BUILD/demo); every line that begins with $ can be typed as it is.
+set -eu -o pipefail
+
+: "${BUILD:=$PWD/build}"
+src=$(cd "$(dirname "$0")/.." && pwd)
+export PATH="$BUILD:$PATH" LC_ALL=C.UTF-8
+images=/usr/share/datasets/fashion-mnist
+
+say()
+{
+	printf '\n# %s\n' "$*"
+}
+
+# Shows a command line, then runs it.
+show()
+{
+	printf '$ %s\n' "$1"
+	bash -eu -o pipefail -c "$1"
+}
+
+# The first lines of a command's output, without a broken pipe's noise.
+first()
+{
+	printf '$ %s | head -n %d\n' "$2" "$1"
+	bash -c "$2" > .first
+	head -n "$1" .first
+	rm .first
+}
+
+make_tree()
+{
+	if [ -f $images/train-images-idx3-ubyte.gz ]; then
+		say "Fashion-MNIST: 70,000 images as PNG files in class folders"
+		"$src/examples/fashion_mnist_to_png.py" tree.part
+	else
+		say "No package dataset-fashion-mnist here: a generated tree"
+		"$BUILD/tests/bench/gen" tree.part 20000 10 png 300-900
+	fi
+	mv tree.part tree
+}
+
+# tree: made once, or a link to the user's folder.
+: "${DEMO_DIR:=$BUILD/demo}"
+mkdir -p "$DEMO_DIR"
+cd "$DEMO_DIR"
+rm -rf tree.part from-tar restored
+size=' --chunk-size=8M'
+if [ $# -gt 0 ]; then
+	size=
+	input=$(cd "$OLDPWD" && cd "$1" && pwd)
+	rm -rf tree
+	ln -s "$input" tree
+elif [ -L tree ] || [ ! -d tree ]; then
+	rm -rf tree
+	make_tree
+fi
+echo "# in $PWD"
+
+say "Pack: shuffled chunks, each of whole samples, labels by folder"
+show "hpdsl-pack --labels=dir$size --force tree/ packed"
+show 'ls packed | head -n 5'
+
+say "Verify every byte, and against the files it came from"
+show 'hpdsl-verify packed'
+show 'hpdsl-verify --source tree/ packed'
+
+say "List; the path's last column is what cat and unpack take"
+first 5 'hpdsl-ls -l packed'
+
+say "One file of a sample, by its path: it is what was packed"
+show 'hpdsl-ls packed > names'
+path=$(printf %q "$(grep -v '[\]' names | sed -n 1p)")
+show "hpdsl-cat packed $path > one"
+show "cmp one tree/$path"
+
+say "Chunks are ordinary tar files"
+first 3 'tar tvf packed/chunk-000000.tar'
+mkdir from-tar
+show 'tar xf packed/chunk-000000.tar -C from-tar'
+show '(cd from-tar && find . -type f -print0 | xargs -0 sha256sum) > sums'
+show '(cd tree && sha256sum --check --quiet) < sums && wc -l < sums'
+
+say "Restore a part of the tree"
+show 'head -n 100 names | hpdsl-unpack --files-from=- packed restored'
+show 'find restored -type f | wc -l'
+printf '\ndemo: all good\n'

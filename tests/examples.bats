@@ -1,0 +1,43 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The programs in examples/ do what they say, and the demo runs.
+
+load lib
+
+@test "read_samples: every sample, with its class and bytes" {
+	make_tree tree 3 20
+	hpdsl-pack -q --labels=dir --chunks=4 tree packed
+	"$BUILD/examples/read_samples" packed > out
+	[ "$(wc -l < out)" = 60 ]
+	grep -qP '^\d+\tclass1/00007\tclass1\t3 members\t\d+ bytes$' out
+	"$BUILD/examples/read_samples" packed 7 > out
+	[ "$(wc -l < out)" = 9 ]
+	run "$BUILD/examples/read_samples" absent
+	[ "$status" = 1 ]
+}
+
+@test "read_chunks.py: finds the samples that read_samples finds" {
+	make_tree tree 3 20
+	hpdsl-pack -q --chunks=4 tree packed
+	"$BUILD/examples/read_samples" packed | cut -f 2 > ours
+	"$SRC/examples/read_chunks.py" packed > out
+	diff ours <(cut -f 1 out)
+	grep -qP '^class2/00003\tjson=\d+\tpng=\d+$' out
+}
+
+@test "fashion_mnist_to_png.py: PNG files in class folders" {
+	[ -d /usr/share/datasets/fashion-mnist ] ||
+		skip "no package dataset-fashion-mnist"
+	"$SRC/examples/fashion_mnist_to_png.py" out \
+		/usr/share/datasets/fashion-mnist 100
+	[ "$(find out -name '*.png' | wc -l)" = 200 ]
+	[ "$(find out -mindepth 1 -type d | wc -l)" = 10 ]
+	# an ankle boot is the first of them, the first in the paper too
+	[ -s out/Ankle_boot/train-00000.png ]
+}
+
+@test "demo: on a tree of one's own" {
+	make_tree tree 4 50
+	BUILD=$BUILD DEMO_DIR=$PWD/demo "$SRC/tests/demo.sh" tree > out
+	[ "$(tail -n 1 out)" = "demo: all good" ]
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# make install, a stranger's program against what it installs, make uninstall.
+
+load lib
+
+make_it()
+{
+	make -s -C "$SRC" DESTDIR="$PWD/root" \
+		PREFIX=/opt/hpdsl "$@"
+}
+
+# A program of somebody who has pkg-config and a manual, and no source tree.
+write_program()
+{
+	cat > program.c <<- 'END'
+		#include <hpdsl.h>
+		#include <stdio.h>
+		int main(void)
+		{
+			struct hpdsl_dataset *ds = NULL;
+			struct hpdsl_error err;
+			int rc = hpdsl_open("absent", NULL, &ds, &err);
+
+			printf("%s\n", hpdsl_version());
+			hpdsl_close(ds);
+			return rc < 0 && err.code == rc ? 0 : 1;
+		}
+	END
+}
+
+pc()
+{
+	PKG_CONFIG_PATH=root/opt/hpdsl/lib/pkgconfig \
+		pkg-config --define-variable=prefix="$PWD/root/opt/hpdsl" \
+		--define-variable=libdir="$PWD/root/opt/hpdsl/lib" \
+		--define-variable=includedir="$PWD/root/opt/hpdsl/include" \
+		"$@" hpdsl
+}
+
+@test "install: everything has its place" {
+	make_it install
+	cd root/opt/hpdsl
+	for p in "$BUILD"/hpdsl-*; do
+		[ -x "$p" ] && [ -f "$p" ] || continue
+		name=$(basename "$p")
+		echo "$name"
+		[ -x "bin/$name" ]
+		[ -f "share/man/man1/$name.1" ]
+		[ -f "share/bash-completion/completions/$name" ]
+		[ -f "share/zsh/site-functions/_$name" ]
+		[ -f "share/fish/vendor_completions.d/$name.fish" ]
+	done
+	[ -L lib/libhpdsl.so ] && [ -f lib/libhpdsl.so.0 ]
+	[ -f share/man/man5/hpdsl-format.5 ]
+}
+
+@test "install: a program builds with pkg-config, shared and static" {
+	make_it install
+	write_program
+	local with=()
+	[ -z "${SAN:-}" ] || with=("-fsanitize=$SAN")
+	# shellcheck disable=SC2046
+	"${CC:-gcc}" "${with[@]}" -Wall -Werror -o shared program.c $(pc --cflags --libs)
+	# shellcheck disable=SC2046
+	"${CC:-gcc}" "${with[@]}" -o static program.c root/opt/hpdsl/lib/libhpdsl.a \
+		$(pc --cflags) $(pkg-config --libs libxxhash yaml-0.1) -pthread
+	LD_LIBRARY_PATH=root/opt/hpdsl/lib ./shared
+	./static
+}
+
+@test "install: the shared library shows hpdsl_ names only" {
+	run bash -c "nm -D --defined-only '$BUILD/libhpdsl.so.0' |
+		grep -v -e ' hpdsl_' -e ' __odr_asan' -e ' A '"
+	echo "$output"
+	[ -z "$output" ]
+}
+
+@test "uninstall: leaves nothing" {
+	make_it install
+	make_it uninstall
+	run find root ! -type d
+	echo "$output"
+	[ -z "$output" ]
+}

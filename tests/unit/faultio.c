@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "faultio.h"
+
+#include <string.h>
+
+#define BASE hp_io_system
+
+static struct faultio *self(const struct hp_io *io)
+{
+	return (struct faultio *)io; /* its first member */
+}
+
+static bool fails(const struct hp_io *io)
+{
+	struct faultio *f = self(io);
+	long n = __atomic_add_fetch(&f->count, 1, __ATOMIC_RELAXED);
+
+	if (f->fail_at == 0 || n < f->fail_at ||
+	    (n > f->fail_at && !f->forever))
+		return false;
+	__atomic_add_fetch(&f->failed, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static int f_open(const struct hp_io *io, int dir, const char *name, int flags,
+		  mode_t mode)
+{
+	int fd = fails(io) ? self(io)->code :
+			     BASE.open(io, dir, name, flags, mode);
+
+	if (fd >= 0 && fd < (int)sizeof self(io)->broken)
+		self(io)->broken[fd] = 0;
+	return fd;
+}
+
+static int f_close(const struct hp_io *io, int fd)
+{
+	/* It is closed, whatever it says. */
+	int r = BASE.close(io, fd);
+
+	return fails(io) ? self(io)->code : r;
+}
+
+static ssize_t f_read(const struct hp_io *io, int fd, void *buf, size_t n)
+{
+	return fails(io) ? self(io)->code : BASE.read(io, fd, buf, n);
+}
+
+static ssize_t f_pread(const struct hp_io *io, int fd, void *buf, size_t n,
+		       uint64_t off)
+{
+	return fails(io) ? self(io)->code : BASE.pread(io, fd, buf, n, off);
+}
+
+static ssize_t f_write(const struct hp_io *io, int fd, const void *buf,
+		       size_t n)
+{
+	return fails(io) ? self(io)->code : BASE.write(io, fd, buf, n);
+}
+
+static ssize_t f_pwrite(const struct hp_io *io, int fd, const void *buf,
+			size_t n, uint64_t off)
+{
+	return fails(io) ? self(io)->code : BASE.pwrite(io, fd, buf, n, off);
+}
+
+static int f_fsync(const struct hp_io *io, int fd)
+{
+	struct faultio *f = self(io);
+
+	if (f->broken[fd])
+		f->synced_again = true;
+	if (!fails(io))
+		return BASE.fsync(io, fd);
+	f->broken[fd] = 1;
+	return f->code;
+}
+
+static int f_truncate(const struct hp_io *io, int fd, uint64_t size)
+{
+	return fails(io) ? self(io)->code : BASE.truncate(io, fd, size);
+}
+
+static int f_allocate(const struct hp_io *io, int fd, uint64_t size)
+{
+	return fails(io) ? self(io)->code : BASE.allocate(io, fd, size);
+}
+
+static int f_set_flags(const struct hp_io *io, int fd, int flags)
+{
+	return fails(io) ? self(io)->code : BASE.set_flags(io, fd, flags);
+}
+
+static int f_lock(const struct hp_io *io, int fd)
+{
+	return fails(io) ? self(io)->code : BASE.lock(io, fd);
+}
+
+static int f_stat(const struct hp_io *io, int dir, const char *name,
+		  struct stat *ret, int flags)
+{
+	return fails(io) ? self(io)->code :
+			   BASE.stat(io, dir, name, ret, flags);
+}
+
+static int f_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
+{
+	return fails(io) ? self(io)->code : BASE.statvfs(io, fd, ret);
+}
+
+static ssize_t f_readlink(const struct hp_io *io, int dir, const char *name,
+			  char *buf, size_t n)
+{
+	return fails(io) ? self(io)->code :
+			   BASE.readlink(io, dir, name, buf, n);
+}
+
+static ssize_t f_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
+{
+	return fails(io) ? self(io)->code : BASE.getdents(io, fd, buf, n);
+}
+
+static int f_rename(const struct hp_io *io, int old_dir, const char *old_name,
+		    int new_dir, const char *new_name, unsigned flags)
+{
+	return fails(io) ? self(io)->code :
+			   BASE.rename(io, old_dir, old_name, new_dir, new_name,
+				       flags);
+}
+
+static int f_unlink(const struct hp_io *io, int dir, const char *name,
+		    int flags)
+{
+	return fails(io) ? self(io)->code : BASE.unlink(io, dir, name, flags);
+}
+
+static int f_mkdir(const struct hp_io *io, int dir, const char *name,
+		   mode_t mode)
+{
+	return fails(io) ? self(io)->code : BASE.mkdir(io, dir, name, mode);
+}
+
+static int f_chmod(const struct hp_io *io, int fd, mode_t mode)
+{
+	return fails(io) ? self(io)->code : BASE.chmod(io, fd, mode);
+}
+
+static int f_set_times(const struct hp_io *io, int fd,
+		       const struct timespec times[2])
+{
+	return fails(io) ? self(io)->code : BASE.set_times(io, fd, times);
+}
+
+static int f_map(const struct hp_io *io, int fd, size_t size, const void **ret)
+{
+	return fails(io) ? self(io)->code : BASE.map(io, fd, size, ret);
+}
+
+void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
+{
+	memset(f, 0, sizeof *f);
+	f->io = (struct hp_io){
+		.open = f_open,
+		.close = f_close,
+		.read = f_read,
+		.pread = f_pread,
+		.write = f_write,
+		.pwrite = f_pwrite,
+		.fsync = f_fsync,
+		.truncate = f_truncate,
+		.allocate = f_allocate,
+		.set_flags = f_set_flags,
+		.lock = f_lock,
+		.stat = f_stat,
+		.statvfs = f_statvfs,
+		.readlink = f_readlink,
+		.getdents = f_getdents,
+		.rename = f_rename,
+		.unlink = f_unlink,
+		.mkdir = f_mkdir,
+		.chmod = f_chmod,
+		.set_times = f_set_times,
+		.map = f_map,
+		.unmap = hp_io_system.unmap,
+	};
+	f->fail_at = fail_at;
+	f->forever = forever;
+	f->code = code;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The k-th file operation, and the k-th allocation, fails: once and for ever
+ * after, for every k until none is left, in pack, verify and unpack.  No crash,
+ * no leak, no wrong success, nothing half written under a final name; a run
+ * without faults afterwards gives the bytes of an undisturbed one.
+ */
+#include "faultio.h"
+#include "wrap.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char top[256], tree[300], ref[300], out[300];
+
+static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void run(const char *fmt, ...)
+{
+	char cmd[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cmd, sizeof cmd, fmt, ap);
+	va_end(ap);
+	assert_int_equal(system(cmd), 0);
+}
+
+static int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static int pack(const struct hp_io *io, const char *to, bool resume,
+		uint32_t threads, struct hpdsl_error *err)
+{
+	const char *inputs[] = { tree };
+	struct hpdsl_pack_options opt = {
+		.inputs = inputs,
+		.n_inputs = 1,
+		.output = to,
+		.chunks = 3,
+		.labels = HPDSL_LABELS_DIR,
+		.threads = threads,
+		.readers = 2,
+		.memory = 8 << 20,
+		.resume = resume,
+		.watch.io = io,
+	};
+	struct hpdsl_pack_report report;
+
+	return hpdsl_pack(&opt, &report, err);
+}
+
+static int verify(const struct hp_io *io, const char *ds,
+		  struct hpdsl_error *err)
+{
+	struct hpdsl_verify_options opt = { .threads = HPDSL_SERIAL,
+					    .watch.io = io };
+	struct hpdsl_verify_report report;
+
+	return hpdsl_verify(ds, &opt, &report, err);
+}
+
+/* Every file under a final name in out is that of the reference. */
+static void check_finals(void)
+{
+	run("cd %s && if [ -d out ]; then cd out; for f in *; do "
+	    "[ ! -e \"$f\" ] || [ \"$f\" = journal.hpdsl ] || "
+	    "cmp -s \"$f\" ../ref/\"$f\" || "
+	    "{ echo \"bad: $f\" >&2; exit 1; }; done; fi",
+	    top);
+}
+
+static void check_same(void)
+{
+	run("cd %s && diff -r ref out", top);
+}
+
+static void check_pack(struct faultio *f, int r, const struct hpdsl_error *err,
+		       int fds)
+{
+	assert_int_equal(count_fds(), fds);
+	assert_false(f->synced_again);
+	check_finals();
+	if (r == 0) {
+		check_same();
+		return;
+	}
+	assert_int_equal(r, err->code);
+	assert_true(err->msg[0]);
+	assert_null(strchr(err->msg, '\n'));
+}
+
+static void recover(void)
+{
+	struct hpdsl_error err = { 0 };
+	int r = pack(NULL, out, true, HPDSL_SERIAL, &err);
+
+	if (r)
+		fail_msg("resume after a fault: %s", err.msg);
+	check_same();
+}
+
+static void pack_faults(bool forever, uint32_t threads, int code)
+{
+	int fds = count_fds();
+	long k = 1;
+
+	for (;; k++) {
+		struct hpdsl_error err = { 0 };
+		struct faultio f;
+		int r;
+
+		run("rm -rf %s %s/.out*", out, top);
+		faultio_init(&f, k, forever, code);
+		r = pack(&f.io, out, false, threads, &err);
+		check_pack(&f, r, &err, fds);
+		if (f.failed == 0)
+			break;
+		if (r)
+			recover();
+	}
+	print_message("# %ld operations\n", k - 1);
+	assert_true(k > 50);
+}
+
+static void test_pack_once(void **state)
+{
+	(void)state;
+	pack_faults(false, HPDSL_SERIAL, -EIO);
+}
+
+static void test_pack_for_ever(void **state)
+{
+	(void)state;
+	pack_faults(true, HPDSL_SERIAL, -ENOSPC);
+}
+
+static void test_pack_threads(void **state)
+{
+	(void)state;
+	pack_faults(true, 2, -EIO);
+}
+
+static void test_pack_resume(void **state)
+{
+	int fds = count_fds();
+
+	(void)state;
+	for (long k = 1;; k++) {
+		struct hpdsl_error err = { 0 };
+		struct faultio f;
+		int r;
+
+		/* An interrupted run: one chunk is done. */
+		run("rm -rf %s && cp -a %s/half %s", out, top, out);
+		faultio_init(&f, k, false, -EIO);
+		r = pack(&f.io, out, true, HPDSL_SERIAL, &err);
+		check_pack(&f, r, &err, fds);
+		if (f.failed == 0)
+			break;
+		if (r)
+			recover();
+	}
+}
+
+static void verify_faults(bool forever)
+{
+	int fds = count_fds();
+	long k = 1;
+
+	for (;; k++) {
+		struct hpdsl_error err = { 0 };
+		struct faultio f;
+		int r;
+
+		faultio_init(&f, k, forever, -EIO);
+		r = verify(&f.io, ref, &err);
+		assert_int_equal(count_fds(), fds);
+		if (f.failed == 0) {
+			assert_int_equal(r, 0);
+			break;
+		}
+		if (r)
+			assert_true(err.msg[0]);
+	}
+	assert_true(k > 8);
+}
+
+static void test_verify(void **state)
+{
+	(void)state;
+	verify_faults(false);
+	verify_faults(true);
+}
+
+static int unpack(const struct hp_io *io, struct hpdsl_error *err)
+{
+	struct hpdsl_unpack_options opt = { .threads = HPDSL_SERIAL,
+					    .watch.io = io };
+	struct hpdsl_unpack_report report;
+	struct hpdsl_dataset *ds;
+	int r = hpdsl_open(ref, io, &ds, err);
+
+	if (r < 0)
+		return r;
+	r = hpdsl_unpack(ds, out, &opt, &report, err);
+	hpdsl_close(ds);
+	return r;
+}
+
+static void unpack_faults(bool forever)
+{
+	int fds = count_fds();
+	long k = 1;
+
+	for (;; k++) {
+		struct hpdsl_error err = { 0 };
+		struct faultio f;
+		int r;
+
+		run("rm -rf %s", out);
+		faultio_init(&f, k, forever, -EIO);
+		r = unpack(&f.io, &err);
+		assert_int_equal(count_fds(), fds);
+		/* What has its name is right. */
+		run("cd %s && if [ -d out ]; then cd out && find . -type f "
+		    "! -name '.*' -print0 | xargs -0 -r -I{} cmp -s {} "
+		    "../tree/{}; fi",
+		    top);
+		if (r == 0)
+			run("cd %s && diff -r tree out", top);
+		else
+			assert_true(err.msg[0]);
+		if (f.failed == 0) {
+			assert_int_equal(r, 0);
+			break;
+		}
+	}
+	assert_true(k > 30);
+}
+
+static void test_unpack(void **state)
+{
+	(void)state;
+	unpack_faults(false);
+	unpack_faults(true);
+}
+
+static void pack_no_memory(bool forever, uint32_t threads)
+{
+	int fds = count_fds();
+
+	for (long k = 1;; k++) {
+		struct hpdsl_error err = { 0 };
+		long used;
+		int r;
+
+		run("rm -rf %s", out);
+		wrap_fail_at(k, forever);
+		r = pack(NULL, out, false, threads, &err);
+		used = wrap_count();
+		wrap_fail_at(0, false);
+		assert_int_equal(count_fds(), fds);
+		check_finals();
+		if (r == 0)
+			check_same();
+		else
+			assert_true(err.msg[0]);
+		if (used < k)
+			break;
+		if (r)
+			recover();
+	}
+}
+
+static void test_pack_memory(void **state)
+{
+	(void)state;
+	pack_no_memory(false, HPDSL_SERIAL);
+	pack_no_memory(true, HPDSL_SERIAL);
+	pack_no_memory(true, 2);
+}
+
+static void test_verify_memory(void **state)
+{
+	(void)state;
+	for (long k = 1;; k++) {
+		struct hpdsl_error err = { 0 };
+		long used;
+		int r;
+
+		wrap_fail_at(k, k % 2);
+		r = verify(NULL, ref, &err);
+		used = wrap_count();
+		wrap_fail_at(0, false);
+		if (r)
+			assert_true(err.msg[0]);
+		if (used < k) {
+			assert_int_equal(r, 0);
+			break;
+		}
+	}
+}
+
+static void test_unpack_memory(void **state)
+{
+	(void)state;
+	for (long k = 1;; k++) {
+		struct hpdsl_error err = { 0 };
+		long used;
+		int r;
+
+		run("rm -rf %s", out);
+		wrap_fail_at(k, k % 2);
+		r = unpack(NULL, &err);
+		used = wrap_count();
+		wrap_fail_at(0, false);
+		if (r == 0)
+			run("cd %s && diff -r tree out", top);
+		else
+			assert_true(err.msg[0]);
+		if (used < k) {
+			assert_int_equal(r, 0);
+			break;
+		}
+	}
+}
+
+/* A run that died with one of three chunks done, kept as "half". */
+static void make_half(void)
+{
+	char first[400];
+
+	snprintf(first, sizeof first, "%s/chunk-000000.tar", out);
+	for (long k = 1;; k++) {
+		struct hpdsl_error err;
+		struct faultio f;
+
+		run("rm -rf %s", out);
+		faultio_init(&f, k, true, -EIO);
+		assert_true(pack(&f.io, out, false, HPDSL_SERIAL, &err) < 0);
+		if (access(first, F_OK) == 0)
+			break;
+	}
+	run("mv %s %s/half", out, top);
+}
+
+static int setup(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct hpdsl_error err = { 0 };
+
+	(void)state;
+	snprintf(top, sizeof top, "%s/hpdsl-fault-XXXXXX", tmp ? tmp : "/tmp");
+	assert_non_null(mkdtemp(top));
+	snprintf(tree, sizeof tree, "%s/tree", top);
+	snprintf(ref, sizeof ref, "%s/ref", top);
+	snprintf(out, sizeof out, "%s/out", top);
+	run("mkdir -p %s/a %s/b && cd %s && for i in 1 2 3 4; do "
+	    "echo $i > a/$i.txt; echo {} > a/$i.json; "
+	    "head -c ${i}0000 /dev/zero > b/$i.bin; done; : > b/empty; "
+	    "ln -s ../b/1.bin a/link.bin",
+	    tree, tree, tree);
+	if (pack(NULL, ref, false, HPDSL_SERIAL, &err))
+		fail_msg("%s", err.msg);
+	make_half();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	run("rm -rf %s", top);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pack_once),
+		cmocka_unit_test(test_pack_for_ever),
+		cmocka_unit_test(test_pack_threads),
+		cmocka_unit_test(test_pack_resume),
+		cmocka_unit_test(test_verify),
+		cmocka_unit_test(test_unpack),
+		cmocka_unit_test(test_pack_memory),
+		cmocka_unit_test(test_verify_memory),
+		cmocka_unit_test(test_unpack_memory),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

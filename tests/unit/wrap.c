@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wrap.h"
+
+#include <stddef.h>
+
+static long count, fail_at;
+static bool fail_forever;
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+
+void wrap_fail_at(long k, bool forever)
+{
+	fail_at = k;
+	fail_forever = forever;
+	__atomic_store_n(&count, 0, __ATOMIC_RELAXED);
+}
+
+long wrap_count(void)
+{
+	return __atomic_load_n(&count, __ATOMIC_RELAXED);
+}
+
+static bool fails(void)
+{
+	long n = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+
+	return fail_at && (n == fail_at || (n > fail_at && fail_forever));
+}
+
+void *__wrap_malloc(size_t n)
+{
+	return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+	return fails() ? NULL : __real_realloc(p, n);
+}
