@@ -114,15 +114,19 @@ static int base64_digit(unsigned char c)
 /* In place; the new length or -1.  White space is passed over. */
 static ssize_t base64_decode(unsigned char *s, size_t n)
 {
-	unsigned v = 0, bits = 0, digits = 0;
-	size_t k = 0, i;
+	unsigned v = 0, bits = 0, digits = 0, padding = 0;
+	size_t k = 0;
 
-	for (i = 0; i < n && s[i] != '='; i++) {
+	for (size_t i = 0; i < n; i++) {
 		int d = base64_digit(s[i]);
 
 		if (s[i] == ' ' || s[i] == '\n')
 			continue;
-		if (d < 0)
+		if (s[i] == '=') {
+			padding++;
+			continue;
+		}
+		if (d < 0 || padding)
 			return -1;
 		v = (v << 6 | (unsigned)d) & 0xffff;
 		bits += 6;
@@ -132,9 +136,8 @@ static ssize_t base64_decode(unsigned char *s, size_t n)
 			s[k++] = (unsigned char)(v >> bits);
 		}
 	}
-	for (; i < n && s[i] == '='; i++)
-		digits++;
-	if (i != n || digits % 4 || (v & ((1u << bits) - 1)))
+	if ((digits + padding) % 4 || padding > 2 || bits == 6 ||
+	    (v & ((1u << bits) - 1)))
 		return -1;
 	return (ssize_t)k;
 }
@@ -270,8 +273,6 @@ static int add_pairs(struct reader *r, struct hp_pairs *p, const char *key)
 {
 	int k;
 
-	if (r->ev.type != YAML_SEQUENCE_START_EVENT)
-		return add_pair(r, p, key);
 	for (;;) {
 		k = next(r);
 		if (k < 0 || r->ev.type == YAML_SEQUENCE_END_EVENT)
@@ -306,7 +307,8 @@ static int refuse_repeated(struct reader *r, const struct hp_pairs *p)
 	return 0;
 }
 
-static int read_pairs(struct reader *r, void *into)
+/* lists: a key may have several values. */
+static int read_pairs(struct reader *r, struct hp_pairs *p, bool lists)
 {
 	const char *key;
 	int k;
@@ -318,15 +320,39 @@ static int read_pairs(struct reader *r, void *into)
 		if (k < 0)
 			return k;
 		if (r->ev.type == YAML_MAPPING_END_EVENT)
-			return refuse_repeated(r, into);
+			return refuse_repeated(r, p);
 		k = read_text(r, &key);
 		if (k == 0)
 			k = next(r);
-		if (k == 0)
-			k = add_pairs(r, into, key);
+		if (k < 0)
+			return k;
+		if (lists && r->ev.type == YAML_SEQUENCE_START_EVENT)
+			k = add_pairs(r, p, key);
+		else
+			k = add_pair(r, p, key);
 		if (k < 0)
 			return k;
 	}
+}
+
+static int read_meta(struct reader *r, void *into)
+{
+	return read_pairs(r, into, false);
+}
+
+/* Without seed and meta, which have places of their own. */
+static int read_options(struct reader *r, void *into)
+{
+	struct hp_pairs *p = into;
+	int k = read_pairs(r, p, true);
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (strcmp(p->v[i].key, "seed") && strcmp(p->v[i].key, "meta"))
+			p->v[n++] = p->v[i];
+	}
+	p->n = n;
+	return k;
 }
 
 static int read_classes(struct reader *r, void *into)
@@ -488,9 +514,9 @@ static const struct field fields[] = {
 	FIELD("bytes", read_number, bytes, true),
 	FIELD("rebuilt", read_flag, rebuilt, false),
 	FIELD("lost", read_text, lost, false),
-	FIELD("options", read_pairs, options, true),
+	FIELD("options", read_options, options, true),
 	{ "classes", read_classes, 0, false },
-	FIELD("meta", read_pairs, meta, false),
+	FIELD("meta", read_meta, meta, false),
 	FIELD("index", read_index, index, true),
 	{ "chunks", read_chunks, 0, true },
 	{ "checksum", read_known, 0, true },

@@ -22,6 +22,9 @@
 #define PREFIX_MAX_BYTES 155
 #define OCTAL11_MAX 077777777777u /* 8 GiB - 1 */
 
+_Static_assert(HP_TAR_HEADER_MAX == 2 * HP_TAR_BLOCK + HP_PAX_MAX,
+	       "a pax header's data fits");
+
 /* Offsets of the fields of a ustar block. */
 enum {
 	AT_NAME = 0,
@@ -144,12 +147,16 @@ static uint64_t clamp_mtime(int64_t t)
 	return (uint64_t)t < OCTAL11_MAX ? (uint64_t)t : OCTAL11_MAX;
 }
 
-/* The pax header and its data, if needed; returns their size. */
+/*
+ * The pax header and its data, if needed; returns their size.  The checksum of
+ * a block does not cover its data: the name does, by the data's XXH3-64.
+ */
 static size_t put_pax(uint8_t *out, const struct hp_tar_member *m)
 {
 	struct hp_pax pax = pax_of(m);
 	size_t bytes = hp_pax_size(&pax);
 	size_t padded = (size_t)hp_tar_padded(bytes);
+	uint8_t *data = out + HP_TAR_BLOCK;
 	char name[32];
 	struct block b = {
 		.name = name,
@@ -162,12 +169,12 @@ static size_t put_pax(uint8_t *out, const struct hp_tar_member *m)
 
 	if (bytes == 0)
 		return 0;
+	memset(data, 0, padded);
+	hp_pax_write(&pax, data);
 	b.name_len =
 		(size_t)snprintf(name, sizeof name, "PaxHeaders/%016" PRIx64,
-				 hp_hash64(m->path, m->path_len));
+				 hp_hash64(data, bytes));
 	put_block(out, &b);
-	memset(out + HP_TAR_BLOCK, 0, padded);
-	hp_pax_write(&pax, out + HP_TAR_BLOCK);
 	return HP_TAR_BLOCK + padded;
 }
 

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands share: options, messages, progress, numbers as people write
+ * them, JSON, signals, lists of names.  A command is single-minded and short-
+ * lived, so unlike the library these functions may print, keep state and, where
+ * a comment says so, exit.
+ */
+#ifndef CMD_COMMON_H
+#define CMD_COMMON_H
+
+#include <argp.h>
+#include <hpdsl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Exit statuses, the same for every command. */
+enum cmd_status {
+	CMD_DONE = 0,
+	CMD_NO = 1,	 /* damaged, different, absent */
+	CMD_USAGE = 2,	 /* options or arguments that make no sense */
+	CMD_TROUBLE = 3, /* I/O, space, memory */
+	CMD_STOPPED = 75 /* stopped early as asked; a rerun completes it */
+};
+
+static inline void cmd_free_p(void *p)
+{
+	free(*(void **)p);
+}
+
+#define cmd_auto_free __attribute__((cleanup(cmd_free_p)))
+
+/* ---- options.c: how every command begins and reads its options -------- */
+
+/* First call of main(): name, --version, exit status of a usage error. */
+void cmd_start(char **argv);
+
+struct cmd_common {
+	uint32_t threads;   /* as in hpdsl.h */
+	bool threads_given; /* -j was on the command line */
+	bool quiet, json;
+};
+
+#define CMD_OPT_JSON 0x100 /* keys of a command's own begin at CMD_OPT_OWN */
+#define CMD_OPT_OWN 0x110
+
+/* Child parser for -j, -q and --json; its input is a struct cmd_common. */
+extern const struct argp cmd_common_argp;
+
+/* Why an option was refused: text for one line. */
+struct cmd_why {
+	char text[256];
+};
+
+__attribute__((format(printf, 2, 3))) int cmd_refuse(struct cmd_why *why,
+						     const char *fmt, ...);
+
+/* Sets option key; 0, -1 (why says why) or ARGP_ERR_UNKNOWN. */
+int cmd_common_set(struct cmd_common *c, int key, const char *arg,
+		   struct cmd_why *why);
+
+/* ---- memory.c: allocation that exits when there is none --------------- */
+
+__attribute__((noreturn)) void cmd_no_memory(void);
+void *cmd_alloc(size_t n, size_t size);
+/* Room for n + 1 objects in an array grown by this function alone. */
+void *cmd_grow(void *array, size_t n, size_t size);
+
+struct cmd_strings {
+	const char **v;
+	size_t n;
+};
+
+void cmd_strings_add(struct cmd_strings *s, const char *string);
+
+/* ---- message.c: standard error, one line each ------------------------- */
+
+__attribute__((format(printf, 1, 2))) void cmd_message(const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) void cmd_warning(const char *fmt, ...);
+/* Tells the error and gives the exit status that belongs to its code. */
+int cmd_tell(const struct hpdsl_error *err);
+/* The worse of two exit statuses. */
+int cmd_worse(int a, int b);
+
+/* ---- output.c: standard output, every write checked; exits with 3 ----- */
+
+/* Checks the last flush, too, at exit. */
+void cmd_output_start(void);
+/* Tells errno and ends the process. */
+__attribute__((noreturn)) void cmd_output_failed(void);
+void cmd_write(const void *bytes, size_t n);
+__attribute__((format(printf, 1, 2))) void cmd_print(const char *fmt, ...);
+void cmd_flush(void);
+/* A name and what ends it: escaped and a newline, or as it is and a NUL. */
+void cmd_print_name(const char *name, size_t len, bool null);
+/* The escaped name in memory that the caller frees. */
+char *cmd_escape(const char *name, size_t len);
+
+/* ---- size.c: numbers as people write and read them -------------------- */
+
+/* Strict: digits and nothing else; digits and one of K M G T. */
+int cmd_parse_count(const char *s, uint64_t *ret);
+int cmd_parse_size(const char *s, uint64_t *ret);
+/* Seconds, or Slurm's MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS. */
+int cmd_parse_duration(const char *s, uint64_t *ret);
+
+struct cmd_text {
+	char s[48];
+};
+
+struct cmd_text cmd_bytes(uint64_t bytes);	       /* 36.9 MiB */
+struct cmd_text cmd_many(uint64_t n, const char *one); /* 1 chunk, 2 chunks */
+struct cmd_text cmd_thousands(uint64_t n);	       /* 21,875 */
+struct cmd_text cmd_seconds(double seconds);	       /* 3.2 s, 1:05:03 */
+struct cmd_text cmd_time(int64_t mtime);     /* 2024-05-01 12:00:00 (UTC) */
+struct cmd_text cmd_mode(uint32_t mode);     /* -rw-r--r-- */
+double cmd_rate(uint64_t n, double seconds); /* 0 for no time */
+
+/* ---- json.c: one object on one line ----------------------------------- */
+
+struct cmd_json {
+	FILE *out;
+	bool started; /* a comma is due */
+};
+
+/* name NULL: an element of an array, or the outermost object. */
+void cmd_json_open(struct cmd_json *j, const char *name, char bracket);
+void cmd_json_close(struct cmd_json *j, char bracket);
+/* Closes the outermost object and ends the line. */
+void cmd_json_line(struct cmd_json *j);
+void cmd_json_u64(struct cmd_json *j, const char *name, uint64_t value);
+void cmd_json_i64(struct cmd_json *j, const char *name, int64_t value);
+void cmd_json_real(struct cmd_json *j, const char *name, double value);
+void cmd_json_bool(struct cmd_json *j, const char *name, bool value);
+void cmd_json_null(struct cmd_json *j, const char *name);
+void cmd_json_string(struct cmd_json *j, const char *name, const char *s);
+void cmd_json_hex(struct cmd_json *j, const char *name, const uint8_t *bytes,
+		  size_t n);
+/*
+ * A name of any bytes.  What is no UTF-8 becomes U+FFFD, and a second value,
+ * NAME_base64, then holds the bytes.
+ */
+void cmd_json_name(struct cmd_json *j, const char *name, const char *s,
+		   size_t len);
+
+/* ---- progress.c, signal.c: long operations ---------------------------- */
+
+/* Progress unless quiet, warnings, and the stop flag. */
+void cmd_watch(struct hpdsl_watch *w, bool quiet);
+/* Takes the bar off the terminal, so that a line can be written. */
+void cmd_progress_clear(void);
+/* Ends the bar: what is on the terminal stays. */
+void cmd_progress_end(void);
+
+extern int cmd_stop;
+
+/*
+ * SIGINT and SIGTERM end the process at once with 128 + signal, which is safe:
+ * what is on the disk is valid at every instant.  SIGUSR1 sets cmd_stop.
+ * SIGBUS, a mapped file that shrank, becomes an error that names the dataset.
+ */
+void cmd_signals(const char *dataset);
+/* Sets cmd_stop early enough to be done after this many seconds. */
+void cmd_deadline(uint64_t seconds);
+
+/* ---- names_in.c: lists of names --------------------------------------- */
+
+struct cmd_names {
+	char *bytes; /* names, each ended by a NUL */
+	size_t size, count;
+};
+
+/*
+ * Reads names from file ("-": standard input), one a line and escaped as
+ * hpdsl_name_escape() does, or ended by NUL bytes; empty ones are skipped.
+ * Gives an exit status; what was wrong has been told.
+ */
+int cmd_names_read(struct cmd_names *names, const char *file, bool null);
+
+/* ---- select.c: which members a command is about ----------------------- */
+
+struct cmd_selection {
+	uint64_t *members;
+	size_t n;
+};
+
+void cmd_select_add(struct cmd_selection *sel, uint64_t member);
+/* Each adds members and gives an exit status; what is absent is told. */
+int cmd_select_member(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		      uint64_t number);
+int cmd_select_sample(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		      uint64_t number);
+int cmd_select_path(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		    const char *path);
+int cmd_select_names(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		     const struct cmd_names *names);
+/*
+ * Members that a pattern matches: fnmatch over the whole path, over the base
+ * name if it has no slash; or the path itself.
+ */
+int cmd_select_patterns(struct cmd_selection *sel,
+			const struct hpdsl_dataset *ds, char *const *patterns,
+			size_t n);
+/* Ascending, each once. */
+void cmd_select_sort(struct cmd_selection *sel);
+
+#endif

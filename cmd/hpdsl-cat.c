@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hpdsl-cat: members' contents on standard output, in the order they are asked
+ * for.  Every checksum is verified; bytes of a damaged member may have been
+ * written by then, so the exit status tells.
+ */
+#include "common.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct cat {
+	const char *dataset, *files_from;
+	bool null;
+	/* What was asked for, in order: 's' or 'm' with a number, or a path. */
+	struct wish {
+		char kind;
+		uint64_t number;
+		const char *path;
+	} * wishes;
+	size_t n;
+	struct hpdsl_dataset *ds;
+	struct cmd_selection sel;
+};
+
+#define OPT_SAMPLE CMD_OPT_OWN
+#define OPT_MEMBER (CMD_OPT_OWN + 1)
+#define OPT_FILES_FROM (CMD_OPT_OWN + 2)
+
+static const struct argp_option options[] = {
+	{ "sample", OPT_SAMPLE, "N", 0,
+	  "Every member of sample N; may be repeated", 0 },
+	{ "member", OPT_MEMBER, "N", 0, "Member N; may be repeated", 0 },
+	{ "files-from", OPT_FILES_FROM, "FILE", 0,
+	  "Paths from FILE (-: standard input), one a line, as hpdsl-ls "
+	  "prints them; after all others",
+	  0 },
+	{ "null", '0', NULL, 0, "Paths in FILE end with a NUL byte", 0 },
+	{ 0 }
+};
+
+static void add_wish(struct cat *c, struct wish wish)
+{
+	c->wishes = cmd_grow(c->wishes, c->n, sizeof(*c->wishes));
+	c->wishes[c->n++] = wish;
+}
+
+static void add_number(struct argp_state *state, char kind, const char *arg)
+{
+	struct wish wish = { .kind = kind };
+
+	if (cmd_parse_count(arg, &wish.number) < 0)
+		argp_error(state, "'%s' is no number", arg);
+	add_wish(state->input, wish);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cat *c = state->input;
+
+	switch (key) {
+	case OPT_SAMPLE:
+		add_number(state, 's', arg);
+		return 0;
+	case OPT_MEMBER:
+		add_number(state, 'm', arg);
+		return 0;
+	case OPT_FILES_FROM:
+		c->files_from = arg;
+		return 0;
+	case '0':
+		c->null = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (c->dataset)
+			add_wish(c, (struct wish){ .path = arg });
+		else
+			c->dataset = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!c->dataset)
+			argp_error(state, "DATASET is missing");
+		if (!c->n && !c->files_from)
+			argp_error(state, "no PATH, --sample, --member or "
+					  "--files-from");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	options,
+	parse,
+	"DATASET [PATH...]",
+	"Print members of a packed dataset to standard output.\v"
+	"PATH is a member's path as it is, not escaped. If something that is "
+	"asked for is absent or damaged, the rest is still printed and the "
+	"exit status is 1.",
+	NULL,
+	NULL,
+	NULL
+};
+
+static int choose(struct cat *c)
+{
+	struct cmd_names names = { 0 };
+	int status = CMD_DONE, ret;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct wish *w = &c->wishes[i];
+
+		if (w->kind == 's')
+			ret = cmd_select_sample(&c->sel, c->ds, w->number);
+		else if (w->kind == 'm')
+			ret = cmd_select_member(&c->sel, c->ds, w->number);
+		else
+			ret = cmd_select_path(&c->sel, c->ds, w->path);
+		status = cmd_worse(status, ret);
+	}
+	if (c->files_from) {
+		ret = cmd_names_read(&names, c->files_from, c->null);
+		if (ret == CMD_DONE)
+			ret = cmd_select_names(&c->sel, c->ds, &names);
+		status = cmd_worse(status, ret);
+		free(names.bytes);
+	}
+	return status;
+}
+
+static int sink(void *arg, const void *buf, size_t n, struct hpdsl_error *err)
+{
+	(void)arg;
+	(void)err;
+	cmd_write(buf, n);
+	return 0;
+}
+
+static int print_all(struct cat *c)
+{
+	struct hpdsl_error err;
+	struct hpdsl_member m;
+	int status = CMD_DONE;
+
+	for (size_t i = 0; i < c->sel.n; i++)
+		if (hpdsl_member_get(c->ds, c->sel.members[i], &m, &err) < 0 ||
+		    hpdsl_member_stream(c->ds, &m, sink, NULL, &err) < 0)
+			status = cmd_worse(status, cmd_tell(&err));
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct cat c = { 0 };
+	struct hpdsl_error err;
+	int status;
+
+	cmd_start(argv);
+	/* in order: samples, members and paths may be mixed */
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
+	cmd_signals(c.dataset);
+	if (hpdsl_open(c.dataset, NULL, &c.ds, &err) < 0) {
+		status = cmd_tell(&err);
+	} else {
+		status = choose(&c);
+		if (status <= CMD_NO)
+			status = cmd_worse(status, print_all(&c));
+	}
+	free(c.wishes);
+	free(c.sel.members);
+	hpdsl_close(c.ds);
+	return status;
+}

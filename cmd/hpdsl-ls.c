@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hpdsl-ls: lists the members, samples or chunks of a dataset, from its index
+ * alone.  What it prints, hpdsl-cat and hpdsl-unpack take.
+ */
+#include "ls.h"
+
+#include <string.h>
+
+#define OPT_SAMPLES CMD_OPT_OWN
+#define OPT_CHUNKS (CMD_OPT_OWN + 1)
+#define OPT_LABEL (CMD_OPT_OWN + 2)
+
+static const struct argp_option options[] = {
+	{ "long", 'l', NULL, 0,
+	  "One line each: mode, size, time (UTC), chunk, offset in its tar, "
+	  "sample, label, path",
+	  0 },
+	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 },
+	{ "null", '0', NULL, 0,
+	  "End names with a NUL byte and do not escape them", 0 },
+	{ "samples", OPT_SAMPLES, NULL, 0,
+	  "List samples, by their keys; with -l: number, chunk, first member, "
+	  "members, bytes, label, key",
+	  0 },
+	{ "chunks", OPT_CHUNKS, NULL, 0,
+	  "List chunks, by their file names; with -l: first sample, samples, "
+	  "members, bytes, checksum, name",
+	  0 },
+	{ "label", OPT_LABEL, "CLASS", 0, "Only samples of this class", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct ls *l = state->input;
+
+	switch (key) {
+	case 'l':
+		l->long_form = true;
+		return 0;
+	case CMD_OPT_JSON:
+		l->json = true;
+		return 0;
+	case '0':
+		l->null = true;
+		return 0;
+	case OPT_SAMPLES:
+	case OPT_CHUNKS:
+		if (l->unit != MEMBERS)
+			argp_error(state, "--samples or --chunks, once");
+		l->unit = key == OPT_SAMPLES ? SAMPLES : CHUNKS;
+		return 0;
+	case OPT_LABEL:
+		l->label = arg;
+		return 0;
+	case ARGP_KEY_ARGS:
+		l->dataset = state->argv[state->next];
+		l->patterns = state->argv + state->next + 1;
+		l->n_patterns = (size_t)(state->argc - state->next - 1);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "DATASET is missing");
+		return 0;
+	case ARGP_KEY_END:
+		if (l->json && (l->null || l->long_form))
+			argp_error(state, "--json goes with neither -0 nor -l");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	options,
+	parse,
+	"DATASET [PATTERN...]",
+	"List what is in a packed dataset.\v"
+	"A PATTERN is a path, or a glob that is matched against the whole "
+	"path if it has a slash, else against the base name; * matches "
+	"slashes too. A PATTERN that matches nothing makes the exit status "
+	"1. A newline in a name is printed as \\n, a backslash as \\\\.",
+	NULL,
+	NULL,
+	NULL
+};
+
+/* The next member that is wanted by number; false at the end. */
+static bool next_member(struct ls *l, uint64_t *ret)
+{
+	if (!l->n_patterns) {
+		*ret = l->next;
+		return l->next < l->count.members;
+	}
+	while (l->at < l->sel.n && l->sel.members[l->at] < l->next)
+		l->at++;
+	if (l->at == l->sel.n)
+		return false;
+	*ret = l->sel.members[l->at];
+	return true;
+}
+
+/* Lists the sample or chunk that member m stands for, and skips the rest. */
+static int list_unit(struct ls *l, const struct hpdsl_member *m)
+{
+	struct hpdsl_sample s;
+	struct hpdsl_chunk c;
+
+	if (l->unit == CHUNKS) {
+		if (hpdsl_chunk_get(l->ds, m->chunk, &c, &l->err) < 0)
+			return l->err.code;
+		l->next = c.first_member + c.members;
+		ls_print_chunk(l, &c);
+		return 0;
+	}
+	if (hpdsl_sample_get(l->ds, m->sample, &s, &l->err) < 0)
+		return l->err.code;
+	l->next = s.first_member + s.members;
+	return ls_print_sample(l, &s);
+}
+
+/* 1: has the label that is asked for; 0: not, and its sample is skipped. */
+static int has_label(struct ls *l, const struct hpdsl_member *m)
+{
+	struct hpdsl_sample s;
+
+	if (!l->label)
+		return 1;
+	if (hpdsl_sample_get(l->ds, m->sample, &s, &l->err) < 0)
+		return l->err.code;
+	if (s.label == l->label_number)
+		return 1;
+	l->next = s.first_member + s.members;
+	return 0;
+}
+
+static int list(struct ls *l)
+{
+	struct hpdsl_member m;
+	uint64_t number;
+	int ret;
+
+	while (next_member(l, &number)) {
+		if (hpdsl_member_get(l->ds, number, &m, &l->err) < 0)
+			return cmd_tell(&l->err);
+		ret = has_label(l, &m);
+		if (ret > 0 && l->unit == MEMBERS) {
+			l->next = number + 1;
+			ret = ls_print_member(l, &m);
+		} else if (ret > 0) {
+			ret = list_unit(l, &m);
+		}
+		if (ret < 0)
+			return cmd_tell(&l->err);
+	}
+	return CMD_DONE;
+}
+
+/* Looks up --label, and how wide the columns of -l must be. */
+static int look_at_classes(struct ls *l)
+{
+	bool found = !l->label;
+
+	for (uint32_t i = 0; i < l->count.classes; i++) {
+		const char *name;
+		int len;
+
+		if (hpdsl_class_name(l->ds, i, &name, &l->err) < 0)
+			return cmd_tell(&l->err);
+		len = (int)strnlen(name, 24);
+		if (len > l->label_width)
+			l->label_width = len;
+		if (l->label && strcmp(name, l->label) == 0) {
+			l->label_number = i;
+			found = true;
+		}
+	}
+	if (found)
+		return CMD_DONE;
+	cmd_message("%s: no such class", l->label);
+	return CMD_NO;
+}
+
+static int prepare(struct ls *l)
+{
+	if (hpdsl_open(l->dataset, NULL, &l->ds, &l->err) < 0)
+		return cmd_tell(&l->err);
+	hpdsl_count(l->ds, &l->count);
+	l->size_width = 10;
+	l->sample_width =
+		snprintf(NULL, 0, "%llu", (unsigned long long)l->count.members);
+	l->label_width = 1;
+	return look_at_classes(l);
+}
+
+int main(int argc, char **argv)
+{
+	struct ls l = { 0 };
+	int status;
+
+	cmd_start(argv);
+	argp_parse(&argp, argc, argv, 0, NULL, &l);
+	cmd_signals(l.dataset);
+	status = prepare(&l);
+	if (status == CMD_DONE) {
+		status = cmd_select_patterns(&l.sel, l.ds, l.patterns,
+					     l.n_patterns);
+		cmd_select_sort(&l.sel);
+		status = cmd_worse(status, list(&l));
+	}
+	free(l.sel.members);
+	hpdsl_close(l.ds);
+	return status;
+}

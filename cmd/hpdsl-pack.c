@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpdsl-pack: from folders of small files to a packed dataset. */
+#include "pack.h"
+
+#include <string.h>
+
+static int usage(const char *what)
+{
+	cmd_message("%s; try 'hpdsl-pack --help'", what);
+	return CMD_USAGE;
+}
+
+/* Divides the arguments into INPUT... and OUTPUT. */
+static int take_arguments(struct pack *p)
+{
+	if (p->args.n < 1 || (p->args.n < 2 && !p->files_from))
+		return usage("INPUT and OUTPUT are needed");
+	if (p->null && !p->files_from)
+		return usage("--null goes with --files-from");
+	p->opt.output = p->args.v[p->args.n - 1];
+	p->opt.inputs = p->args.v;
+	p->opt.n_inputs = p->args.n - 1;
+	return CMD_DONE;
+}
+
+static int take_names(struct pack *p)
+{
+	int status;
+
+	if (!p->files_from)
+		return CMD_DONE;
+	status = cmd_names_read(&p->names, p->files_from, p->null);
+	if (status)
+		return status;
+	/* an empty list is a list, too */
+	p->opt.list = p->names.bytes;
+	p->opt.list_bytes = p->names.size;
+	return CMD_DONE;
+}
+
+static int prepare(struct pack *p)
+{
+	struct hpdsl_pack_options *o = &p->opt;
+	int status = p->config ? pack_config(p) : CMD_DONE;
+
+	if (!status)
+		status = take_arguments(p);
+	if (status)
+		return status;
+	cmd_signals(o->output);
+	if (p->deadline)
+		cmd_deadline(p->deadline);
+	status = take_names(p);
+	if (status)
+		return status;
+	o->include = p->include.v;
+	o->n_include = p->include.n;
+	o->exclude = p->exclude.v;
+	o->n_exclude = p->exclude.n;
+	o->meta = p->meta.v;
+	o->n_meta = p->meta.n;
+	o->threads = p->common.threads;
+	cmd_watch(&o->watch, p->common.quiet);
+	return CMD_DONE;
+}
+
+/* Differences and damage are no answer here, but in the way. */
+static int tell(const struct hpdsl_error *err)
+{
+	int status = cmd_tell(err);
+
+	return status == CMD_NO ? CMD_TROUBLE : status;
+}
+
+static int run(struct pack *p)
+{
+	struct hpdsl_pack_report report = { 0 };
+	struct hpdsl_error err;
+	int ret;
+
+	pack_warn_splits(p);
+	ret = hpdsl_pack(&p->opt, &report, &err);
+	cmd_progress_end();
+	if (ret < 0)
+		return tell(&err);
+	pack_report(p, &report);
+	return CMD_DONE;
+}
+
+static void release(struct pack *p)
+{
+	pack_config_free(p->config_state);
+	free(p->args.v);
+	free(p->include.v);
+	free(p->exclude.v);
+	free(p->meta.v);
+	free(p->names.bytes);
+}
+
+int main(int argc, char **argv)
+{
+	struct pack p = { 0 };
+	int status;
+
+	cmd_start(argv);
+	argp_parse(&pack_argp, argc, argv, 0, NULL, &p);
+	status = prepare(&p);
+	if (!status)
+		status = run(&p);
+	release(&p);
+	return status;
+}

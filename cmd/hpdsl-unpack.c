@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpdsl-unpack: restores the tree that was packed, or a part of it. */
+#include "common.h"
+
+struct unpack {
+	struct cmd_common common;
+	const char *dataset, *output, *files_from;
+	char **patterns;
+	size_t n_patterns;
+	bool null;
+	uint64_t *samples;
+	size_t n_samples;
+	struct hpdsl_dataset *ds;
+	struct cmd_selection sel;
+};
+
+#define OPT_SAMPLE CMD_OPT_OWN
+#define OPT_FILES_FROM (CMD_OPT_OWN + 1)
+
+static const struct argp_option options[] = {
+	{ "files-from", OPT_FILES_FROM, "FILE", 0,
+	  "Paths from FILE (-: standard input), one a line, as hpdsl-ls "
+	  "prints them",
+	  0 },
+	{ "null", '0', NULL, 0, "Paths in FILE end with a NUL byte", 0 },
+	{ "sample", OPT_SAMPLE, "N", 0,
+	  "Every member of sample N; may be repeated", 0 },
+	{ 0 }
+};
+
+static void add_sample(struct argp_state *state, const char *arg)
+{
+	struct unpack *u = state->input;
+	uint64_t number;
+
+	if (cmd_parse_count(arg, &number) < 0)
+		argp_error(state, "'%s' is no number", arg);
+	u->samples = cmd_grow(u->samples, u->n_samples, sizeof(*u->samples));
+	u->samples[u->n_samples++] = number;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct unpack *u = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &u->common;
+		return 0;
+	case OPT_FILES_FROM:
+		u->files_from = arg;
+		return 0;
+	case '0':
+		u->null = true;
+		return 0;
+	case OPT_SAMPLE:
+		add_sample(state, arg);
+		return 0;
+	case ARGP_KEY_ARGS:
+		if (state->argc - state->next < 2)
+			argp_error(state, "OUTPUT is missing");
+		u->dataset = state->argv[state->next];
+		u->output = state->argv[state->next + 1];
+		u->patterns = state->argv + state->next + 2;
+		u->n_patterns = (size_t)(state->argc - state->next - 2);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "DATASET and OUTPUT are missing");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {
+	{ &cmd_common_argp, 0, NULL, 9 },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	options,
+	parse,
+	"DATASET OUTPUT [PATTERN...]",
+	"Restore the files of a packed dataset below the new or empty folder "
+	"OUTPUT.\v"
+	"A PATTERN is a path, or a glob that is matched against the whole "
+	"path if it has a slash, else against the base name. Without "
+	"PATTERN, --sample and --files-from everything is restored. If "
+	"something that is asked for is absent or damaged, the rest is still "
+	"restored and the exit status is 1.",
+	children,
+	NULL,
+	NULL
+};
+
+static bool wants_all(const struct unpack *u)
+{
+	return !u->n_patterns && !u->n_samples && !u->files_from;
+}
+
+static int choose(struct unpack *u)
+{
+	struct cmd_names names = { 0 };
+	int status = CMD_DONE, ret;
+
+	for (size_t i = 0; i < u->n_samples; i++) {
+		ret = cmd_select_sample(&u->sel, u->ds, u->samples[i]);
+		status = cmd_worse(status, ret);
+	}
+	if (u->n_patterns) {
+		ret = cmd_select_patterns(&u->sel, u->ds, u->patterns,
+					  u->n_patterns);
+		status = cmd_worse(status, ret);
+	}
+	if (u->files_from) {
+		ret = cmd_names_read(&names, u->files_from, u->null);
+		if (ret == CMD_DONE)
+			ret = cmd_select_names(&u->sel, u->ds, &names);
+		status = cmd_worse(status, ret);
+		free(names.bytes);
+	}
+	cmd_select_sort(&u->sel);
+	return status;
+}
+
+static void print_json(const struct unpack *u,
+		       const struct hpdsl_unpack_report *r)
+{
+	struct cmd_json j = { .out = stdout };
+	struct hpdsl_counts count;
+
+	hpdsl_count(u->ds, &count);
+	cmd_json_open(&j, NULL, '{');
+	cmd_json_u64(&j, "members", r->members);
+	cmd_json_u64(&j, "bytes", r->bytes);
+	cmd_json_real(&j, "seconds", r->seconds);
+	cmd_json_hex(&j, "dataset_id", count.dataset_id,
+		     sizeof(count.dataset_id));
+	cmd_json_line(&j);
+}
+
+static int restore(struct unpack *u)
+{
+	struct hpdsl_unpack_options opt = { .threads = u->common.threads };
+	struct hpdsl_unpack_report r = { 0 };
+	struct hpdsl_error err;
+	uint64_t none = 0;
+
+	if (!wants_all(u)) {
+		/* NULL would be everything */
+		opt.members = u->sel.members ? u->sel.members : &none;
+		opt.n_members = u->sel.n;
+	}
+	cmd_watch(&opt.watch, u->common.quiet);
+	if (hpdsl_unpack(u->ds, u->output, &opt, &r, &err) < 0) {
+		cmd_progress_end();
+		return cmd_tell(&err);
+	}
+	cmd_progress_end();
+	if (u->common.json)
+		print_json(u, &r);
+	else if (!u->common.quiet)
+		cmd_message(
+			"%llu files, %s, %s, %s files/s",
+			(unsigned long long)r.members, cmd_bytes(r.bytes).s,
+			cmd_seconds(r.seconds).s,
+			cmd_thousands((uint64_t)cmd_rate(r.members, r.seconds))
+				.s);
+	return CMD_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct unpack u = { 0 };
+	struct hpdsl_error err;
+	int status;
+
+	cmd_start(argv);
+	argp_parse(&argp, argc, argv, 0, NULL, &u);
+	cmd_signals(u.dataset);
+	if (hpdsl_open(u.dataset, NULL, &u.ds, &err) < 0) {
+		status = cmd_tell(&err);
+	} else {
+		status = choose(&u);
+		if (status == CMD_DONE || (status == CMD_NO && u.sel.n))
+			status = cmd_worse(status, restore(&u));
+	}
+	free(u.samples);
+	free(u.sel.members);
+	hpdsl_close(u.ds);
+	return status;
+}

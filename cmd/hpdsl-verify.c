@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hpdsl-verify: is every byte of a dataset what was written?  Damage is data:
+ * it goes to standard output, a line or a JSON object each.
+ */
+#include "common.h"
+
+#include <string.h>
+
+struct verify {
+	struct cmd_common common;
+	const char *dataset;
+	struct hpdsl_verify_options opt;
+	uint64_t told;
+	/* With --json: the elements of "damage", until the object is begun. */
+	struct cmd_json list;
+	char *list_text;
+	size_t list_size;
+};
+
+#define OPT_QUICK CMD_OPT_OWN
+#define OPT_SOURCE (CMD_OPT_OWN + 1)
+
+static const struct argp_option options[] = {
+	{ "quick", OPT_QUICK, NULL, 0,
+	  "Only the manifest, sizes and headers, not the chunks' bytes", 0 },
+	{ "source", OPT_SOURCE, "TREE", 0,
+	  "Compare with the original files in folder TREE, too", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct verify *v = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &v->common;
+		return 0;
+	case OPT_QUICK:
+		v->opt.quick = true;
+		return 0;
+	case OPT_SOURCE:
+		v->opt.source = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (v->dataset)
+			argp_error(state, "one DATASET, not also '%s'", arg);
+		v->dataset = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!v->dataset)
+			argp_error(state, "DATASET is missing");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {
+	{ &cmd_common_argp, 0, NULL, 9 },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	options,
+	parse,
+	"DATASET",
+	"Verify every byte of a packed dataset.\v"
+	"What is damaged goes to standard output, one line each. Exit status: "
+	"0 all is sound, 1 something is damaged or differs from TREE, 3 it "
+	"could not be verified.",
+	children,
+	NULL,
+	NULL
+};
+
+static void json_damage(struct verify *v, const struct hpdsl_damage *d)
+{
+	struct cmd_json *j = &v->list;
+
+	cmd_json_open(j, NULL, '{');
+	if (d->file)
+		cmd_json_name(j, "file", d->file, strlen(d->file));
+	if (d->sample != UINT64_MAX)
+		cmd_json_u64(j, "sample", d->sample);
+	if (d->path)
+		cmd_json_name(j, "path", d->path, strlen(d->path));
+	cmd_json_string(j, "reason", d->reason);
+	cmd_json_close(j, '}');
+}
+
+static void print_damage(void *arg, const struct hpdsl_damage *d)
+{
+	struct verify *v = arg;
+	cmd_auto_free char *path =
+		d->path ? cmd_escape(d->path, strlen(d->path)) : NULL;
+
+	v->told++;
+	if (v->common.json) {
+		json_damage(v, d);
+		return;
+	}
+	cmd_progress_clear();
+	if (d->file)
+		cmd_print("%s: ", d->file);
+	if (d->sample != UINT64_MAX)
+		cmd_print("sample %llu: ", (unsigned long long)d->sample);
+	if (path)
+		cmd_print("%s: ", path);
+	cmd_print("%s\n", d->reason);
+	cmd_flush(); /* whoever waits for a long run sees it now */
+}
+
+static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
+		       int code)
+{
+	struct cmd_json j = { .out = stdout };
+
+	fflush(v->list.out);
+	cmd_json_open(&j, NULL, '{');
+	cmd_json_bool(&j, "sound", code != HPDSL_ECORRUPT);
+	cmd_json_bool(&j, "quick", v->opt.quick);
+	cmd_json_u64(&j, "chunks", r->chunks);
+	cmd_json_u64(&j, "samples", r->samples);
+	cmd_json_u64(&j, "members", r->members);
+	cmd_json_u64(&j, "bytes", r->bytes);
+	cmd_json_u64(&j, "damaged_files", r->damaged_files);
+	cmd_json_u64(&j, "damaged_chunks", r->damaged_chunks);
+	cmd_json_u64(&j, "damaged_samples", r->damaged_samples);
+	cmd_json_u64(&j, "unlisted", r->unlisted);
+	if (v->opt.source)
+		cmd_json_u64(&j, "differing", r->differing);
+	cmd_json_real(&j, "seconds", r->seconds);
+	cmd_json_hex(&j, "dataset_id", r->dataset_id, sizeof(r->dataset_id));
+	cmd_json_open(&j, "damage", '[');
+	cmd_write(v->list_text, v->list_size);
+	cmd_json_close(&j, ']');
+	cmd_json_line(&j);
+}
+
+static void print_summary(struct verify *v, const struct hpdsl_verify_report *r,
+			  int code)
+{
+	if (code == HPDSL_ECORRUPT)
+		cmd_message("damaged: %s (%s), %s",
+			    cmd_many(r->damaged_files, "file").s,
+			    cmd_many(r->damaged_chunks, "chunk").s,
+			    cmd_many(r->damaged_samples, "sample").s);
+	else
+		cmd_message(
+			"sound%s: %s, %s in %s, %s read, %s, %s/s",
+			v->opt.quick ? " (quick)" : "",
+			cmd_many(r->samples, "sample").s,
+			cmd_many(r->members, "member").s,
+			cmd_many(r->chunks, "chunk").s, cmd_bytes(r->bytes).s,
+			cmd_seconds(r->seconds).s,
+			cmd_bytes((uint64_t)cmd_rate(r->bytes, r->seconds)).s);
+	if (r->differing)
+		cmd_message("different from %s: %s", v->opt.source,
+			    cmd_many(r->differing, "file").s);
+}
+
+static int run(struct verify *v)
+{
+	struct hpdsl_verify_report report = { 0 };
+	struct hpdsl_error err = { 0 };
+	int code = hpdsl_verify(v->dataset, &v->opt, &report, &err);
+
+	cmd_progress_end();
+	if (code < 0 && code != HPDSL_ECORRUPT && code != HPDSL_EDIFFERS)
+		return cmd_tell(&err);
+	if (v->common.json)
+		print_json(v, &report, code);
+	else if (!v->common.quiet)
+		print_summary(v, &report, code);
+	if (!code)
+		return CMD_DONE;
+	if (!v->told)
+		return cmd_tell(&err);
+	return CMD_NO;
+}
+
+int main(int argc, char **argv)
+{
+	struct verify v = { 0 };
+	int status;
+
+	cmd_start(argv);
+	argp_parse(&argp, argc, argv, 0, NULL, &v);
+	cmd_signals(v.dataset);
+	v.list.out = open_memstream(&v.list_text, &v.list_size);
+	if (!v.list.out)
+		cmd_no_memory();
+	v.opt.threads = v.common.threads;
+	v.opt.damage = print_damage;
+	v.opt.arg = &v;
+	cmd_watch(&v.opt.watch, v.common.quiet);
+	status = run(&v);
+	fclose(v.list.out);
+	free(v.list_text);
+	return status;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes JSON, RFC 8259: what is needed for one object on one line.  Output is
+ * always UTF-8, whatever bytes a name holds.
+ */
+#include "common.h"
+
+#include <string.h>
+
+static void begin(struct cmd_json *j, const char *name)
+{
+	if (j->started)
+		fputs(", ", j->out);
+	if (name)
+		fprintf(j->out, "\"%s\": ", name);
+	j->started = true;
+}
+
+void cmd_json_open(struct cmd_json *j, const char *name, char bracket)
+{
+	begin(j, name);
+	fputc(bracket, j->out);
+	j->started = false;
+}
+
+void cmd_json_close(struct cmd_json *j, char bracket)
+{
+	fputc(bracket, j->out);
+	j->started = true;
+}
+
+void cmd_json_line(struct cmd_json *j)
+{
+	cmd_json_close(j, '}');
+	j->started = false;
+	fputc('\n', j->out);
+	if (ferror(j->out))
+		cmd_output_failed();
+}
+
+void cmd_json_u64(struct cmd_json *j, const char *name, uint64_t value)
+{
+	begin(j, name);
+	fprintf(j->out, "%llu", (unsigned long long)value);
+}
+
+void cmd_json_i64(struct cmd_json *j, const char *name, int64_t value)
+{
+	begin(j, name);
+	fprintf(j->out, "%lld", (long long)value);
+}
+
+void cmd_json_real(struct cmd_json *j, const char *name, double value)
+{
+	begin(j, name);
+	fprintf(j->out, "%.3f", value);
+}
+
+void cmd_json_bool(struct cmd_json *j, const char *name, bool value)
+{
+	begin(j, name);
+	fputs(value ? "true" : "false", j->out);
+}
+
+void cmd_json_null(struct cmd_json *j, const char *name)
+{
+	begin(j, name);
+	fputs("null", j->out);
+}
+
+void cmd_json_hex(struct cmd_json *j, const char *name, const uint8_t *bytes,
+		  size_t n)
+{
+	begin(j, name);
+	fputc('"', j->out);
+	for (size_t i = 0; i < n; i++)
+		fprintf(j->out, "%02x", bytes[i]);
+	fputc('"', j->out);
+}
+
+/*
+ * Length of the UTF-8 sequence at s, or 0: by the table of well-formed
+ * sequences in the Unicode standard (3-7), so no surrogates, nothing overlong.
+ */
+static size_t utf8_length(const unsigned char *s, size_t len)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t n;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	if (s[0] == 0xe0)
+		low = 0xa0;
+	else if (s[0] == 0xed)
+		high = 0x9f;
+	else if (s[0] == 0xf0)
+		low = 0x90;
+	else if (s[0] == 0xf4)
+		high = 0x8f;
+	if (len < n || s[1] < low || s[1] > high)
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+static void put_char(FILE *out, const unsigned char *s, size_t n)
+{
+	if (*s == '"' || *s == '\\')
+		fprintf(out, "\\%c", *s);
+	else if (*s == '\n')
+		fputs("\\n", out);
+	else if (*s < 0x20 || *s == 0x7f)
+		fprintf(out, "\\u%04x", *s);
+	else
+		fwrite(s, 1, n, out);
+}
+
+/* Writes the string; false: some of its bytes were no UTF-8. */
+static bool put_string(FILE *out, const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	const unsigned char *end = s + len;
+	bool valid = true;
+
+	fputc('"', out);
+	while (s < end) {
+		size_t n = utf8_length(s, (size_t)(end - s));
+
+		if (n)
+			put_char(out, s, n);
+		else
+			fputs("\\ufffd", out);
+		valid = valid && n;
+		s += n ? n : 1;
+	}
+	fputc('"', out);
+	return valid;
+}
+
+static void put_base64(FILE *out, const char *text, size_t len)
+{
+	static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *s = (const unsigned char *)text;
+
+	for (size_t i = 0; i < len; i += 3) {
+		unsigned long v = (unsigned long)s[i] << 16;
+
+		if (i + 1 < len)
+			v |= (unsigned long)s[i + 1] << 8;
+		if (i + 2 < len)
+			v |= s[i + 2];
+		fputc(set[v >> 18], out);
+		fputc(set[v >> 12 & 63], out);
+		fputc(i + 1 < len ? set[v >> 6 & 63] : '=', out);
+		fputc(i + 2 < len ? set[v & 63] : '=', out);
+	}
+}
+
+void cmd_json_string(struct cmd_json *j, const char *name, const char *s)
+{
+	begin(j, name);
+	put_string(j->out, s, strlen(s));
+}
+
+void cmd_json_name(struct cmd_json *j, const char *name, const char *s,
+		   size_t len)
+{
+	begin(j, name);
+	if (put_string(j->out, s, len))
+		return;
+	fprintf(j->out, ", \"%s_base64\": \"", name);
+	put_base64(j->out, s, len);
+	fputc('"', j->out);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines that hpdsl-ls prints: short, long and JSON. */
+#include "ls.h"
+
+#include <string.h>
+
+/* Name of the class, NULL for none. */
+static int class_of(struct ls *l, uint32_t label, const char **ret)
+{
+	*ret = NULL;
+	if (label == HPDSL_NO_LABEL)
+		return 0;
+	return hpdsl_class_name(l->ds, label, ret, &l->err);
+}
+
+static int sample_bytes(struct ls *l, const struct hpdsl_sample *s,
+			uint64_t *ret)
+{
+	struct hpdsl_member m;
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < s->members; i++) {
+		if (hpdsl_member_get(l->ds, s->first_member + i, &m, &l->err) <
+		    0)
+			return l->err.code;
+		sum += m.size;
+	}
+	*ret = sum;
+	return 0;
+}
+
+static void print_label(struct ls *l, const char *class)
+{
+	cmd_auto_free char *text =
+		class ? cmd_escape(class, strlen(class)) : NULL;
+
+	cmd_print("%-*s ", l->label_width, text ? text : "-");
+}
+
+static void json_label(struct cmd_json *j, uint32_t label, const char *class)
+{
+	if (!class) {
+		cmd_json_null(j, "label");
+		cmd_json_null(j, "class");
+		return;
+	}
+	cmd_json_u64(j, "label", label);
+	cmd_json_name(j, "class", class, strlen(class));
+}
+
+static void json_member(const struct hpdsl_member *m, uint32_t label,
+			const char *class)
+{
+	struct cmd_json j = { .out = stdout };
+	char mode[8], checksum[24];
+
+	snprintf(mode, sizeof(mode), "%04o", m->mode & 07777);
+	snprintf(checksum, sizeof(checksum), "%016llx",
+		 (unsigned long long)m->checksum);
+	cmd_json_open(&j, NULL, '{');
+	cmd_json_name(&j, "path", m->path, m->path_len);
+	cmd_json_u64(&j, "size", m->size);
+	cmd_json_string(&j, "mode", mode);
+	cmd_json_i64(&j, "mtime", m->mtime);
+	cmd_json_u64(&j, "mtime_nsec", m->mtime_nsec);
+	cmd_json_u64(&j, "member", m->number);
+	cmd_json_u64(&j, "sample", m->sample);
+	cmd_json_u64(&j, "chunk", m->chunk);
+	cmd_json_u64(&j, "offset", m->offset);
+	cmd_json_string(&j, "xxh3_64", checksum);
+	json_label(&j, label, class);
+	cmd_json_line(&j);
+}
+
+static void long_member(struct ls *l, const struct hpdsl_member *m,
+			const char *class)
+{
+	cmd_print("%s %*llu %s %6u %11llu %*llu ", cmd_mode(m->mode).s,
+		  l->size_width, (unsigned long long)m->size,
+		  cmd_time(m->mtime).s, m->chunk, (unsigned long long)m->offset,
+		  l->sample_width, (unsigned long long)m->sample);
+	print_label(l, class);
+	cmd_print_name(m->path, m->path_len, l->null);
+}
+
+int ls_print_member(struct ls *l, const struct hpdsl_member *m)
+{
+	struct hpdsl_sample s;
+	const char *class;
+
+	if (!l->long_form && !l->json) {
+		cmd_print_name(m->path, m->path_len, l->null);
+		return 0;
+	}
+	if (hpdsl_sample_get(l->ds, m->sample, &s, &l->err) < 0 ||
+	    class_of(l, s.label, &class) < 0)
+		return l->err.code;
+	if (l->json)
+		json_member(m, s.label, class);
+	else
+		long_member(l, m, class);
+	return 0;
+}
+
+static void json_sample(const struct hpdsl_sample *s, uint64_t bytes,
+			const char *class)
+{
+	struct cmd_json j = { .out = stdout };
+
+	cmd_json_open(&j, NULL, '{');
+	cmd_json_u64(&j, "sample", s->number);
+	cmd_json_name(&j, "key", s->key, s->key_len);
+	cmd_json_u64(&j, "chunk", s->chunk);
+	cmd_json_u64(&j, "first_member", s->first_member);
+	cmd_json_u64(&j, "members", s->members);
+	cmd_json_u64(&j, "bytes", bytes);
+	json_label(&j, s->label, class);
+	cmd_json_line(&j);
+}
+
+int ls_print_sample(struct ls *l, const struct hpdsl_sample *s)
+{
+	const char *class;
+	uint64_t bytes = 0;
+
+	if (!l->long_form && !l->json) {
+		cmd_print_name(s->key, s->key_len, l->null);
+		return 0;
+	}
+	if (class_of(l, s->label, &class) < 0 || sample_bytes(l, s, &bytes) < 0)
+		return l->err.code;
+	if (l->json) {
+		json_sample(s, bytes, class);
+		return 0;
+	}
+	cmd_print("%*llu %6u %*llu %3llu %*llu ", l->sample_width,
+		  (unsigned long long)s->number, s->chunk, l->sample_width,
+		  (unsigned long long)s->first_member,
+		  (unsigned long long)s->members, l->size_width,
+		  (unsigned long long)bytes);
+	print_label(l, class);
+	cmd_print_name(s->key, s->key_len, l->null);
+	return 0;
+}
+
+static void json_chunk(const struct hpdsl_chunk *c)
+{
+	struct cmd_json j = { .out = stdout };
+
+	cmd_json_open(&j, NULL, '{');
+	cmd_json_u64(&j, "chunk", c->number);
+	cmd_json_name(&j, "name", c->name, strlen(c->name));
+	cmd_json_u64(&j, "first_sample", c->first_sample);
+	cmd_json_u64(&j, "samples", c->samples);
+	cmd_json_u64(&j, "first_member", c->first_member);
+	cmd_json_u64(&j, "members", c->members);
+	cmd_json_u64(&j, "bytes", c->bytes);
+	cmd_json_u64(&j, "plain_bytes", c->plain_bytes);
+	cmd_json_hex(&j, "xxh3_128", c->checksum, sizeof(c->checksum));
+	cmd_json_line(&j);
+}
+
+void ls_print_chunk(struct ls *l, const struct hpdsl_chunk *c)
+{
+	if (l->json) {
+		json_chunk(c);
+		return;
+	}
+	if (l->long_form) {
+		cmd_print("%*llu %6llu %7llu %11llu ", l->sample_width,
+			  (unsigned long long)c->first_sample,
+			  (unsigned long long)c->samples,
+			  (unsigned long long)c->members,
+			  (unsigned long long)c->bytes);
+		for (size_t i = 0; i < sizeof(c->checksum); i++)
+			cmd_print("%02x", c->checksum[i]);
+		cmd_write(" ", 1);
+	}
+	cmd_print_name(c->name, strlen(c->name), l->null);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages: "hpdsl-pack: text" on standard error, a line each whatever bytes
+ * the text holds, written with one call so that lines of several processes in
+ * one log stay whole.
+ */
+#include "common.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Control characters in names would break the line, or the terminal. */
+static size_t put_clean(char *out, size_t cap, const char *text)
+{
+	size_t n = 0;
+
+	for (; *text && n + 5 < cap; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '\n')
+			n += (size_t)sprintf(out + n, "\\n");
+		else if (c < 0x20 || c == 0x7f)
+			n += (size_t)sprintf(out + n, "\\x%02x", c);
+		else
+			out[n++] = (char)c;
+	}
+	return n;
+}
+
+static void say(const char *kind, const char *fmt, va_list ap)
+{
+	char text[6000], line[8192];
+	ssize_t done;
+	int n;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	n = snprintf(line, 256, "%s: %s", program_invocation_short_name, kind);
+	n += (int)put_clean(line + n, sizeof(line) - (size_t)n - 1, text);
+	line[n++] = '\n';
+	cmd_progress_clear();
+	done = write(STDERR_FILENO, line, (size_t)n);
+	(void)done; /* there is nobody left to tell */
+}
+
+void cmd_message(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+}
+
+void cmd_warning(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("warning: ", fmt, ap);
+	va_end(ap);
+}
+
+static int status_of(int code)
+{
+	switch (code) {
+	case 0:
+		return CMD_DONE;
+	case HPDSL_ECORRUPT:
+	case HPDSL_EDIFFERS:
+		return CMD_NO;
+	case HPDSL_EUSAGE:
+		return CMD_USAGE;
+	case HPDSL_ESTOPPED:
+		return CMD_STOPPED;
+	default:
+		return CMD_TROUBLE;
+	}
+}
+
+int cmd_tell(const struct hpdsl_error *err)
+{
+	cmd_message("%s", err->msg);
+	return status_of(err->code);
+}
+
+int cmd_worse(int a, int b)
+{
+	return a > b ? a : b;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Standard output.  A full disk must not pass for success, so every write is
+ * checked, and the last flush too, which happens at exit.
+ */
+#include "common.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER (1 << 16)
+
+void cmd_output_failed(void)
+{
+	cmd_message("standard output: %s", strerror(errno));
+	_exit(CMD_TROUBLE);
+}
+
+static void flush_at_exit(void)
+{
+	errno = EIO; /* ferror: argp or JSON, which do not look */
+	if (ferror(stdout) || fflush(stdout) != 0)
+		cmd_output_failed();
+}
+
+void cmd_output_start(void)
+{
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, NULL, _IOFBF, BUFFER);
+	atexit(flush_at_exit);
+}
+
+void cmd_write(const void *bytes, size_t n)
+{
+	if (n && fwrite(bytes, 1, n, stdout) != n)
+		cmd_output_failed();
+}
+
+void cmd_print(const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vfprintf(stdout, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		cmd_output_failed();
+}
+
+void cmd_flush(void)
+{
+	if (fflush(stdout) != 0)
+		cmd_output_failed();
+}
+
+char *cmd_escape(const char *name, size_t len)
+{
+	char *out = cmd_alloc(2, len + 1);
+
+	hpdsl_name_escape(name, len, out);
+	return out;
+}
+
+void cmd_print_name(const char *name, size_t len, bool null)
+{
+	char escaped[2 * HPDSL_PATH_MAX + 2];
+
+	if (null) {
+		cmd_write(name, len);
+		cmd_write("", 1);
+		return;
+	}
+	if (len > HPDSL_PATH_MAX)
+		len = HPDSL_PATH_MAX;
+	len = hpdsl_name_escape(name, len, escaped);
+	escaped[len++] = '\n';
+	cmd_write(escaped, len);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpdsl-pack: its options, from the command line or a file, and its reports. */
+#ifndef CMD_PACK_H
+#define CMD_PACK_H
+
+#include "common.h"
+
+struct pack_config;
+
+struct pack {
+	struct cmd_common common;
+	struct hpdsl_pack_options opt;
+	struct cmd_strings args; /* INPUT... OUTPUT */
+	struct cmd_strings include, exclude, meta;
+	const char *files_from, *config;
+	bool null;
+	uint64_t deadline; /* seconds; 0: none */
+	uint64_t given;	   /* options seen, a bit each: see pack_given() */
+	struct cmd_names names;
+	struct pack_config *config_state; /* owns strings of --config */
+};
+
+/* Parser of the command line; its input is a struct pack. */
+extern const struct argp pack_argp;
+
+/* Sets an option by its key: as cmd_common_set(). */
+int pack_set(struct pack *p, int key, const char *arg, struct cmd_why *why);
+/*
+ * The option of a long name, or NULL.  Only options that a configuration file
+ * may hold.
+ */
+const struct argp_option *pack_option(const char *name);
+bool pack_repeats(int key);
+/* Bit of pack.given; options that exclude each other share one. */
+uint64_t pack_given(int key);
+
+/* Sets what file p->config says and the command line did not.  Exit status. */
+int pack_config(struct pack *p);
+void pack_config_free(struct pack_config *c);
+
+/* Warns when the class folders look like train, val and test. */
+void pack_warn_splits(const struct pack *p);
+
+void pack_report(const struct pack *p, const struct hpdsl_pack_report *r);
+
+#endif

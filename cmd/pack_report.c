@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hpdsl-pack says when it is done: for people, and as JSON. */
+#include "pack.h"
+
+#define LLU unsigned long long
+
+/* The manifest is about this long: a head, and a line for each chunk. */
+static uint64_t manifest_bytes(uint64_t chunks)
+{
+	return 4096 + chunks * 110;
+}
+
+static uint64_t space(const struct hpdsl_pack_report *r)
+{
+	return r->tar_bytes + r->index_bytes + manifest_bytes(r->chunks);
+}
+
+/* Chunks, index, manifest and the folder. */
+static uint64_t inodes(const struct hpdsl_pack_report *r)
+{
+	return r->chunks + 3;
+}
+
+static double file_rate(const struct hpdsl_pack_report *r)
+{
+	return cmd_rate(r->members, r->seconds);
+}
+
+static void hex(char out[33], const uint8_t id[16])
+{
+	for (int i = 0; i < 16; i++)
+		sprintf(out + 2 * i, "%02x", id[i]);
+}
+
+/* What the input had and a dataset does not keep. */
+static void tell_lost(const struct hpdsl_pack_report *r)
+{
+	const struct {
+		uint64_t n;
+		const char *one, *rest;
+	} lost[] = {
+		{ r->empty_dirs, "empty folder", "" },
+		{ r->symlinks_to_dirs, "link", " to folders, not followed" },
+		{ r->hard_links, "hard link", ", stored as data" },
+		{ r->sparse, "sparse file", ", stored without holes" },
+		{ r->xattrs == UINT64_MAX ? 0 : r->xattrs, "file",
+		  " with attributes or ACLs" },
+	};
+	char text[400] = "";
+	int n = 0;
+
+	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
+		if (lost[i].n)
+			n += snprintf(text + n, sizeof(text) - (size_t)n,
+				      "%s%s%s", n ? "; " : "",
+				      cmd_many(lost[i].n, lost[i].one).s,
+				      lost[i].rest);
+	if (n)
+		cmd_message("not kept: %s", text);
+	if (r->excluded)
+		cmd_message("left out by --include and --exclude: %s",
+			    cmd_many(r->excluded, "file").s);
+}
+
+static void tell_summary(const struct pack *p,
+			 const struct hpdsl_pack_report *r)
+{
+	char id[33];
+
+	hex(id, r->dataset_id);
+	cmd_message("%s, %s, %s in %s (%s of tar), %s, %s files/s",
+		    cmd_many(r->samples, "sample").s,
+		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
+		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
+		    cmd_seconds(r->seconds).s,
+		    cmd_thousands((uint64_t)file_rate(r)).s);
+	if (r->resumed_chunks)
+		cmd_message("%s there already, verified",
+			    cmd_many(r->resumed_chunks, "chunk").s);
+	if (p->opt.labels != HPDSL_LABELS_NONE)
+		cmd_message("classes: %llu; without a class: %s",
+			    (LLU)r->classes,
+			    cmd_many(r->unlabelled, "sample").s);
+	tell_lost(r);
+	cmd_message("dataset id %s", id);
+}
+
+/* The plan is what a dry run was asked for: it goes to standard output. */
+static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
+{
+	uint64_t over = r->tar_bytes > r->bytes ? r->tar_bytes - r->bytes : 0;
+
+	cmd_print("input:    %s, ", cmd_many(r->samples, "sample").s);
+	cmd_print("%s, %s\n", cmd_many(r->members, "member").s,
+		  cmd_bytes(r->bytes).s);
+	cmd_print("chunks:   %llu; smallest %s, ", (LLU)r->chunks,
+		  cmd_bytes(r->chunk_min).s);
+	cmd_print("median %s, ", cmd_bytes(r->chunk_median).s);
+	cmd_print("largest %s\n", cmd_bytes(r->chunk_max).s);
+	cmd_print("tar:      %s, ", cmd_bytes(r->tar_bytes).s);
+	cmd_print("%s (%.1f %%) of it headers and padding\n", cmd_bytes(over).s,
+		  r->tar_bytes ? 100 * (double)over / (double)r->tar_bytes :
+				 0.0);
+	cmd_print("needs:    %s and %llu inodes\n", cmd_bytes(space(r)).s,
+		  (LLU)inodes(r));
+	if (p->opt.labels != HPDSL_LABELS_NONE)
+		cmd_print("classes:  %llu; without a class: %s\n",
+			  (LLU)r->classes, cmd_many(r->unlabelled, "sample").s);
+	cmd_print("scan:     %s\n", cmd_seconds(r->scan_seconds).s);
+	if (r->estimate_seconds > 0)
+		cmd_print("expected: %s\n", cmd_seconds(r->estimate_seconds).s);
+}
+
+static void json_kept(struct cmd_json *j, const struct hpdsl_pack_report *r)
+{
+	cmd_json_u64(j, "folders", r->dirs);
+	cmd_json_u64(j, "empty_folders", r->empty_dirs);
+	cmd_json_u64(j, "symlinks_followed", r->symlinks_followed);
+	cmd_json_u64(j, "symlinks_to_folders", r->symlinks_to_dirs);
+	cmd_json_u64(j, "hard_links", r->hard_links);
+	cmd_json_u64(j, "sparse", r->sparse);
+	if (r->xattrs == UINT64_MAX)
+		cmd_json_null(j, "xattrs");
+	else
+		cmd_json_u64(j, "xattrs", r->xattrs);
+	cmd_json_u64(j, "excluded", r->excluded);
+	cmd_json_u64(j, "unlabelled", r->unlabelled);
+}
+
+static void json_plan(struct cmd_json *j, const struct hpdsl_pack_report *r)
+{
+	cmd_json_u64(j, "space_bytes", space(r));
+	cmd_json_u64(j, "inodes", inodes(r));
+	if (r->estimate_seconds > 0)
+		cmd_json_real(j, "estimate_seconds", r->estimate_seconds);
+	else
+		cmd_json_null(j, "estimate_seconds");
+}
+
+static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
+{
+	struct cmd_json j = { .out = stdout };
+
+	cmd_json_open(&j, NULL, '{');
+	cmd_json_bool(&j, "dry_run", p->opt.dry_run);
+	cmd_json_u64(&j, "samples", r->samples);
+	cmd_json_u64(&j, "members", r->members);
+	cmd_json_u64(&j, "bytes", r->bytes);
+	cmd_json_u64(&j, "chunks", r->chunks);
+	cmd_json_u64(&j, "tar_bytes", r->tar_bytes);
+	cmd_json_u64(&j, "index_bytes", r->index_bytes);
+	cmd_json_u64(&j, "chunk_min", r->chunk_min);
+	cmd_json_u64(&j, "chunk_median", r->chunk_median);
+	cmd_json_u64(&j, "chunk_max", r->chunk_max);
+	cmd_json_u64(&j, "classes", r->classes);
+	cmd_json_real(&j, "seconds", r->seconds);
+	cmd_json_real(&j, "scan_seconds", r->scan_seconds);
+	if (p->opt.dry_run) {
+		json_plan(&j, r);
+	} else {
+		cmd_json_real(&j, "files_per_second", file_rate(r));
+		cmd_json_u64(&j, "resumed_chunks", r->resumed_chunks);
+		cmd_json_hex(&j, "dataset_id", r->dataset_id,
+			     sizeof(r->dataset_id));
+	}
+	json_kept(&j, r);
+	cmd_json_line(&j);
+}
+
+void pack_report(const struct pack *p, const struct hpdsl_pack_report *r)
+{
+	if (p->common.json) {
+		print_json(p, r);
+		return;
+	}
+	if (p->opt.dry_run)
+		print_plan(p, r);
+	else if (!p->common.quiet)
+		tell_summary(p, r);
+	if (p->opt.dry_run && !p->common.quiet)
+		tell_lost(r);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which members a command is about: by number, sample, path and pattern. */
+#include "common.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+void cmd_select_add(struct cmd_selection *sel, uint64_t member)
+{
+	sel->members = cmd_grow(sel->members, sel->n, sizeof(*sel->members));
+	sel->members[sel->n++] = member;
+}
+
+/* A number past the end is an absent member, not trouble. */
+static int tell_number(const struct hpdsl_error *err)
+{
+	int status = cmd_tell(err);
+
+	return err->code == -ERANGE ? CMD_NO : status;
+}
+
+int cmd_select_member(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		      uint64_t number)
+{
+	struct hpdsl_member m;
+	struct hpdsl_error err;
+
+	if (hpdsl_member_get(ds, number, &m, &err) < 0)
+		return tell_number(&err);
+	cmd_select_add(sel, number);
+	return CMD_DONE;
+}
+
+int cmd_select_sample(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		      uint64_t number)
+{
+	struct hpdsl_sample s;
+	struct hpdsl_error err;
+
+	if (hpdsl_sample_get(ds, number, &s, &err) < 0)
+		return tell_number(&err);
+	for (uint64_t i = 0; i < s.members; i++)
+		cmd_select_add(sel, s.first_member + i);
+	return CMD_DONE;
+}
+
+int cmd_select_path(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		    const char *path)
+{
+	struct hpdsl_member m;
+	struct hpdsl_error err;
+	int ret = hpdsl_member_find(ds, path, strlen(path), &m, &err);
+
+	if (ret == -ENOENT) {
+		cmd_message("%s: no such member", path);
+		return CMD_NO;
+	}
+	if (ret < 0)
+		return cmd_tell(&err);
+	cmd_select_add(sel, m.number);
+	return CMD_DONE;
+}
+
+int cmd_select_names(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		     const struct cmd_names *names)
+{
+	const char *name = names->bytes;
+	int status = CMD_DONE;
+
+	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1)
+		status = cmd_worse(status, cmd_select_path(sel, ds, name));
+	return status;
+}
+
+static bool matches(const char *pattern, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	if (strcmp(pattern, path) == 0)
+		return true;
+	if (base && !strchr(pattern, '/'))
+		path = base + 1;
+	return fnmatch(pattern, path, 0) == 0;
+}
+
+/* Does any pattern match?  Each is tried, to know those that match nothing. */
+static bool any_matches(char *const *patterns, size_t n, bool *hit,
+			const char *path)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (any && hit[i])
+			continue;
+		if (matches(patterns[i], path))
+			any = hit[i] = true;
+	}
+	return any;
+}
+
+static int tell_absent(char *const *patterns, size_t n, const bool *hit)
+{
+	int status = CMD_DONE;
+
+	for (size_t i = 0; i < n; i++) {
+		if (hit[i])
+			continue;
+		cmd_message("%s: no member matches", patterns[i]);
+		status = CMD_NO;
+	}
+	return status;
+}
+
+static int scan_patterns(struct cmd_selection *sel,
+			 const struct hpdsl_dataset *ds, char *const *patterns,
+			 size_t n)
+{
+	cmd_auto_free bool *hit = cmd_alloc(n, sizeof(*hit));
+	struct hpdsl_counts count;
+	struct hpdsl_member m;
+	struct hpdsl_error err;
+
+	hpdsl_count(ds, &count);
+	for (uint64_t i = 0; i < count.members; i++) {
+		if (hpdsl_member_get(ds, i, &m, &err) < 0)
+			return cmd_tell(&err);
+		if (any_matches(patterns, n, hit, m.path))
+			cmd_select_add(sel, i);
+	}
+	return tell_absent(patterns, n, hit);
+}
+
+/* A pattern that can only match the path it spells. */
+static bool is_plain(const char *pattern)
+{
+	return strchr(pattern, '/') && !strpbrk(pattern, "*?[\\");
+}
+
+int cmd_select_patterns(struct cmd_selection *sel,
+			const struct hpdsl_dataset *ds, char *const *patterns,
+			size_t n)
+{
+	int status = CMD_DONE;
+
+	for (size_t i = 0; i < n; i++)
+		if (!is_plain(patterns[i]))
+			return scan_patterns(sel, ds, patterns, n);
+	for (size_t i = 0; i < n; i++)
+		status = cmd_worse(status,
+				   cmd_select_path(sel, ds, patterns[i]));
+	return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void cmd_select_sort(struct cmd_selection *sel)
+{
+	size_t n = 0;
+
+	if (!sel->n)
+		return;
+	qsort(sel->members, sel->n, sizeof(*sel->members), compare);
+	for (size_t i = 0; i < sel->n; i++)
+		if (!n || sel->members[n - 1] != sel->members[i])
+			sel->members[n++] = sel->members[i];
+	sel->n = n;
+}
