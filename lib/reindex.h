@@ -74,4 +74,14 @@ int hp_reindex_compare(struct hp_reindex *x, struct hpdsl_error *err);
 /* Takes over times, modes and labels.  Sets x->lost. */
 int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err);
 
+/* x->lost as text, static; NULL for nothing. */
+const char *hp_reindex_lost(const struct hp_reindex *x);
+
+/*
+ * Writes what is not there or is not so: the index, then the manifest.
+ * *ret_rebuilt: the manifest had to be made anew.
+ */
+int hp_reindex_write(struct hp_reindex *x, bool *ret_rebuilt,
+		     struct hpdsl_error *err);
+
 #endif
