@@ -218,8 +218,7 @@ static int refuse_unfinished(struct hp_reindex *x, struct hpdsl_error *err)
 		       x->path);
 }
 
-static int reindex(struct hp_reindex *x, bool *ret_rebuilt,
-		   struct hpdsl_error *err)
+static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	int (*const steps[])(struct hp_reindex *, struct hpdsl_error *) = {
 		hp_reindex_load,
@@ -231,12 +230,13 @@ static int reindex(struct hp_reindex *x, bool *ret_rebuilt,
 		group,
 		hp_reindex_recover,
 		make_id,
+		hp_reindex_write,
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && r == 0; i++)
 		r = steps[i](x, err);
-	return r < 0 ? r : hp_reindex_write(x, ret_rebuilt, err);
+	return r;
 }
 
 static void release(struct hp_reindex *x)
@@ -258,7 +258,6 @@ int hpdsl_reindex(const char *path, const struct hpdsl_reindex_options *opt,
 {
 	struct hp_reindex x = { .path = path, .opt = opt };
 	double start = hp_now();
-	bool rebuilt = false;
 	int r;
 
 	x.io = hp_io_or_system(opt->watch.io);
@@ -268,7 +267,7 @@ int hpdsl_reindex(const char *path, const struct hpdsl_reindex_options *opt,
 	if (x.dir < 0)
 		r = hp_fail_errno(err, x.dir, "%s", path);
 	else
-		r = reindex(&x, &rebuilt, err);
+		r = reindex(&x, err);
 	hp_meter_warn_end(&x.meter, "warnings");
 	if (r == 0) {
 		*ret = (struct hpdsl_reindex_report){
@@ -276,7 +275,8 @@ int hpdsl_reindex(const char *path, const struct hpdsl_reindex_options *opt,
 			.samples = x.list.n_samples,
 			.members = x.list.n_files,
 			.bytes = x.bytes,
-			.lost = rebuilt ? hp_reindex_lost(&x) : NULL,
+			.lost = x.wrote_manifest ? hp_reindex_lost(&x) : NULL,
+			.unchanged = !x.wrote_index && !x.wrote_manifest,
 			.seconds = hp_now() - start,
 		};
 		memcpy(ret->dataset_id, x.dataset_id, 16);

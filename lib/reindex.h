@@ -50,6 +50,7 @@ struct hp_reindex {
 	uint8_t index_checksum[16]; /* 0 bytes if there is none */
 	bool manifest_agrees;	    /* with all chunks */
 	unsigned lost;		    /* HP_LOST_ */
+	bool wrote_index, wrote_manifest;
 };
 
 /*
@@ -78,10 +79,9 @@ int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err);
 const char *hp_reindex_lost(const struct hp_reindex *x);
 
 /*
- * Writes what is not there or is not so: the index, then the manifest.
- * *ret_rebuilt: the manifest had to be made anew.
+ * Writes what is not there or is not so: the index, then the manifest.  Sets
+ * x->wrote_index and x->wrote_manifest.
  */
-int hp_reindex_write(struct hp_reindex *x, bool *ret_rebuilt,
-		     struct hpdsl_error *err);
+int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err);
 
 #endif

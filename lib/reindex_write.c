@@ -170,25 +170,25 @@ static bool manifest_stands(const struct hp_reindex *x,
 }
 
 static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
-		       bool *ret_rebuilt, struct hpdsl_error *err)
+		       struct hpdsl_error *err)
 {
 	struct hp_manifest_file index = { 0 };
 	int r = foresee_index(src, &index, err);
 
 	if (r < 0)
 		return r;
-	if (index.bytes != x->index_bytes ||
-	    memcmp(index.checksum, x->index_checksum, 16) != 0)
+	x->wrote_index = index.bytes != x->index_bytes ||
+			 memcmp(index.checksum, x->index_checksum, 16) != 0;
+	x->wrote_manifest = !manifest_stands(x, &index);
+	if (x->wrote_index)
 		r = hp_index_save(src, x->io, x->dir, &index.bytes,
 				  index.checksum, err);
-	*ret_rebuilt = !manifest_stands(x, &index);
-	if (r == 0 && *ret_rebuilt)
+	if (r == 0 && x->wrote_manifest)
 		r = write_manifest(x, &index, err);
 	return r;
 }
 
-int hp_reindex_write(struct hp_reindex *x, bool *ret_rebuilt,
-		     struct hpdsl_error *err)
+int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	hp_auto_free struct hp_index_chunk *rows =
 		calloc(x->n_chunks, sizeof *rows);
@@ -221,5 +221,5 @@ int hp_reindex_write(struct hp_reindex *x, bool *ret_rebuilt,
 		};
 		memcpy(rows[c].checksum, k->checksum, 16);
 	}
-	return write_files(x, &src, ret_rebuilt, err);
+	return write_files(x, &src, err);
 }

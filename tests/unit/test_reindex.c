@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl_reindex: what chunks hold comes back; the rest is listed as lost. */
 #include "hpdsl.h"
+#include "faultio.h"
 #include "packed.h"
 
 #include <errno.h>
@@ -96,6 +97,7 @@ static void rebuild(bool force, const char *lost)
 	if (reindex(force, &r, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(r.members, 101);
+	assert_true(!r.unchanged || !lost);
 	assert_int_equal(r.chunks, 3);
 	if (lost)
 		assert_string_equal(r.lost, lost);
@@ -334,6 +336,48 @@ static void test_same_path_twice(void **state)
 		       "one from chunk-000001.tar, one from chunk-000003.tar"));
 }
 
+/*
+ * Any operation fails: no wrong success, and the index is the old one or a
+ * whole new one.
+ */
+static void faults(bool forever)
+{
+	struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
+	struct faultio f;
+	struct stat st;
+
+	for (long k = 1;; k++) {
+		struct hpdsl_reindex_report r;
+		struct hpdsl_error err = { 0 };
+		int code;
+
+		packed_put(at("dataset.yaml"), manifest_was, manifest_n);
+		unlink(at("index.hpdsl"));
+		faultio_init(&f, k, forever, -EIO);
+		opt.watch.io = &f.io;
+		code = hpdsl_reindex(packed.out, &opt, &r, &err);
+		assert_false(f.synced_again);
+		if (!f.failed)
+			break;
+		if (code < 0)
+			assert_true(err.msg[0]);
+		if (stat(at("index.hpdsl"), &st) == 0)
+			assert_int_equal(st.st_size, index_n);
+		assert_int_equal(
+			stat(at(".index.hpdsl.part"), &st) == 0 && !forever, 0);
+		/* Whole seconds: nothing can be lost. */
+		rebuild(false, NULL);
+	}
+}
+
+static void test_faults(void **state)
+{
+	(void)state;
+	make((struct hpdsl_pack_options){ 0 }, 0);
+	faults(false);
+	faults(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +394,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unfinished, begin, end),
 		cmocka_unit_test_setup_teardown(test_same_path_twice, begin,
 						end),
+		cmocka_unit_test_setup_teardown(test_faults, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
