@@ -148,7 +148,7 @@ check-long: check-build ## run the long tests too (an hour or more)
 		prove --timer -j$(TEST_JOBS) -e tests/run $(LONG_TESTS)
 	$(MAKE) fuzz
 
-demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: on yours)
+demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(INPUT)
 
 bench: all $(BENCH_TOOLS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
