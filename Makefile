@@ -149,7 +149,7 @@ check-long: check-build ## run the long tests too (an hour or more)
 	$(MAKE) fuzz
 
 demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
-	BUILD='$(abspath $(BUILD))' tests/demo.sh $(INPUT)
+	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
 
 bench: all $(BENCH_TOOLS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
 	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
