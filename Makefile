@@ -116,9 +116,9 @@ $(PROGRAMS): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
 $(EXAMPLES) $(BENCH_TOOLS): %: %.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
 
-# tests/unit/wrap.c, if there, stands between the library and malloc.
-WRAP = $(if $(wildcard tests/unit/wrap.c),-Wl$(comma)--wrap=malloc \
-	-Wl$(comma)--wrap=calloc -Wl$(comma)--wrap=realloc)
+# tests/unit/wrap.c stands between the library and malloc.
+WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup
+WRAP = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPPED))
 $(call prog,$(UNIT)): %: %.o $(UNIT_SHARED) $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) $(WRAP) -o $@ $^ $(DEP_LIBS) -lcmocka -lm
 
