@@ -153,4 +153,7 @@ deep_file()
 			out/dataset.yaml)* ]]
 	[[ "checksum: $(head -n -1 out/dataset.yaml | xxhsum -H2)" = \
 		$(tail -n 1 out/dataset.yaml)* ]]
+	xxhsum -H3 in/cat/1.txt > sum 2> /dev/null || skip "no xxhsum -H3"
+	[[ $(cat sum) = *"$(hpdsl-ls --json out cat/1.txt |
+		sed 's/.*"xxh3_64": "\([0-9a-f]*\)".*/\1/')"* ]]
 }
