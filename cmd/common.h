@@ -92,6 +92,7 @@ void cmd_output_start(void);
 __attribute__((noreturn)) void cmd_output_failed(void);
 void cmd_write(const void *bytes, size_t n);
 __attribute__((format(printf, 1, 2))) void cmd_print(const char *fmt, ...);
+void cmd_flush(void);
 /* A name and what ends it: escaped and a newline, or as it is and a NUL. */
 void cmd_print_name(const char *name, size_t len, bool null);
 /* The escaped name in memory that the caller frees. */
@@ -106,12 +107,13 @@ int cmd_parse_size(const char *s, uint64_t *ret);
 int cmd_parse_duration(const char *s, uint64_t *ret);
 
 struct cmd_text {
-	char s[32];
+	char s[48];
 };
 
-struct cmd_text cmd_bytes(uint64_t bytes);   /* 36.9 MiB */
-struct cmd_text cmd_thousands(uint64_t n);   /* 21,875 */
-struct cmd_text cmd_seconds(double seconds); /* 3.2 s, 1:05:03 */
+struct cmd_text cmd_bytes(uint64_t bytes);	       /* 36.9 MiB */
+struct cmd_text cmd_many(uint64_t n, const char *one); /* 1 chunk, 2 chunks */
+struct cmd_text cmd_thousands(uint64_t n);	       /* 21,875 */
+struct cmd_text cmd_seconds(double seconds);	       /* 3.2 s, 1:05:03 */
 struct cmd_text cmd_time(int64_t mtime);     /* 2024-05-01 12:00:00 (UTC) */
 struct cmd_text cmd_mode(uint32_t mode);     /* -rw-r--r-- */
 double cmd_rate(uint64_t n, double seconds); /* 0 for no time */

@@ -76,11 +76,10 @@ static void print_json(const struct hpdsl_reindex_report *r)
 
 static void print_summary(const struct hpdsl_reindex_report *r)
 {
-	cmd_message("rebuilt: %llu samples, %llu members, %s in %llu chunks, "
-		    "%s",
-		    (unsigned long long)r->samples,
-		    (unsigned long long)r->members, cmd_bytes(r->bytes).s,
-		    (unsigned long long)r->chunks, cmd_seconds(r->seconds).s);
+	cmd_message("rebuilt: %s, %s, %s in %s, %s",
+		    cmd_many(r->samples, "sample").s,
+		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
+		    cmd_many(r->chunks, "chunk").s, cmd_seconds(r->seconds).s);
 	if (r->lost && *r->lost)
 		cmd_message("lost: %s", r->lost);
 }

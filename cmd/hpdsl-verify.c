@@ -109,6 +109,7 @@ static void print_damage(void *arg, const struct hpdsl_damage *d)
 	if (path)
 		cmd_print("%s: ", path);
 	cmd_print("%s\n", d->reason);
+	cmd_flush(); /* whoever waits for a long run sees it now */
 }
 
 static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
@@ -142,24 +143,22 @@ static void print_summary(struct verify *v, const struct hpdsl_verify_report *r,
 			  int code)
 {
 	if (code == HPDSL_ECORRUPT)
-		cmd_message("damaged: %llu files of the dataset, %llu of them "
-			    "chunks, with %llu samples",
-			    (unsigned long long)r->damaged_files,
-			    (unsigned long long)r->damaged_chunks,
-			    (unsigned long long)r->damaged_samples);
+		cmd_message("damaged: %s (%s), %s",
+			    cmd_many(r->damaged_files, "file").s,
+			    cmd_many(r->damaged_chunks, "chunk").s,
+			    cmd_many(r->damaged_samples, "sample").s);
 	else
 		cmd_message(
-			"sound%s: %llu samples, %llu members, %s in %llu "
-			"chunks, %s, %s/s",
+			"sound%s: %s, %s in %s, %s read, %s, %s/s",
 			v->opt.quick ? " (quick)" : "",
-			(unsigned long long)r->samples,
-			(unsigned long long)r->members, cmd_bytes(r->bytes).s,
-			(unsigned long long)r->chunks,
+			cmd_many(r->samples, "sample").s,
+			cmd_many(r->members, "member").s,
+			cmd_many(r->chunks, "chunk").s, cmd_bytes(r->bytes).s,
 			cmd_seconds(r->seconds).s,
 			cmd_bytes((uint64_t)cmd_rate(r->bytes, r->seconds)).s);
 	if (r->differing)
-		cmd_message("%llu files differ from %s",
-			    (unsigned long long)r->differing, v->opt.source);
+		cmd_message("different from %s: %s", v->opt.source,
+			    cmd_many(r->differing, "file").s);
 }
 
 static int run(struct verify *v)

@@ -50,6 +50,12 @@ void cmd_print(const char *fmt, ...)
 		cmd_output_failed();
 }
 
+void cmd_flush(void)
+{
+	if (fflush(stdout) != 0)
+		cmd_output_failed();
+}
+
 char *cmd_escape(const char *name, size_t len)
 {
 	char *out = cmd_alloc(2, len + 1);

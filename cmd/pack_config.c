@@ -144,7 +144,10 @@ static int load(struct pack_config *c)
 		cmd_no_memory();
 	yaml_parser_set_input_file(&parser, in);
 	c->loaded = yaml_parser_load(&parser, &c->doc);
-	if (!c->loaded) {
+	if (ferror(in)) {
+		cmd_message("%s: %s", c->p->config, strerror(errno));
+		status = CMD_TROUBLE;
+	} else if (!c->loaded) {
 		cmd_message("%s: line %zu: %s", c->p->config,
 			    parser.problem_mark.line + 1,
 			    parser.problem ? parser.problem : "cannot be read");

@@ -37,14 +37,14 @@ static void tell_lost(const struct hpdsl_pack_report *r)
 {
 	const struct {
 		uint64_t n;
-		const char *what;
+		const char *one, *rest;
 	} lost[] = {
-		{ r->empty_dirs, "empty folders" },
-		{ r->symlinks_to_dirs, "links to folders not followed" },
-		{ r->hard_links, "hard links stored as data" },
-		{ r->sparse, "files stored without their holes" },
-		{ r->xattrs == UINT64_MAX ? 0 : r->xattrs,
-		  "files with attributes or ACLs" },
+		{ r->empty_dirs, "empty folder", "" },
+		{ r->symlinks_to_dirs, "link", " to folders, not followed" },
+		{ r->hard_links, "hard link", ", stored as data" },
+		{ r->sparse, "sparse file", ", stored without holes" },
+		{ r->xattrs == UINT64_MAX ? 0 : r->xattrs, "file",
+		  " with attributes or ACLs" },
 	};
 	char text[400] = "";
 	int n = 0;
@@ -52,13 +52,14 @@ static void tell_lost(const struct hpdsl_pack_report *r)
 	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
 		if (lost[i].n)
 			n += snprintf(text + n, sizeof(text) - (size_t)n,
-				      "%s%llu %s", n ? "; " : "",
-				      (LLU)lost[i].n, lost[i].what);
+				      "%s%s%s", n ? "; " : "",
+				      cmd_many(lost[i].n, lost[i].one).s,
+				      lost[i].rest);
 	if (n)
 		cmd_message("not kept: %s", text);
 	if (r->excluded)
-		cmd_message("left out by --include and --exclude: %llu files",
-			    (LLU)r->excluded);
+		cmd_message("left out by --include and --exclude: %s",
+			    cmd_many(r->excluded, "file").s);
 }
 
 static void tell_summary(const struct pack *p,
@@ -67,18 +68,19 @@ static void tell_summary(const struct pack *p,
 	char id[33];
 
 	hex(id, r->dataset_id);
-	cmd_message("%llu samples, %llu members, %s in %llu chunks "
-		    "(%s of tar), %s, %s files/s",
-		    (LLU)r->samples, (LLU)r->members, cmd_bytes(r->bytes).s,
-		    (LLU)r->chunks, cmd_bytes(r->tar_bytes).s,
+	cmd_message("%s, %s, %s in %s (%s of tar), %s, %s files/s",
+		    cmd_many(r->samples, "sample").s,
+		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
+		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
 		    cmd_seconds(r->seconds).s,
 		    cmd_thousands((uint64_t)file_rate(r)).s);
 	if (r->resumed_chunks)
-		cmd_message("%llu chunks were there and have been verified",
-			    (LLU)r->resumed_chunks);
+		cmd_message("%s there already, verified",
+			    cmd_many(r->resumed_chunks, "chunk").s);
 	if (p->opt.labels != HPDSL_LABELS_NONE)
-		cmd_message("%llu classes; %llu samples without a class",
-			    (LLU)r->classes, (LLU)r->unlabelled);
+		cmd_message("classes: %llu; without a class: %s",
+			    (LLU)r->classes,
+			    cmd_many(r->unlabelled, "sample").s);
 	tell_lost(r);
 	cmd_message("dataset id %s", id);
 }
@@ -88,8 +90,9 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 {
 	uint64_t over = r->tar_bytes > r->bytes ? r->tar_bytes - r->bytes : 0;
 
-	cmd_print("input:    %llu samples, %llu members, %s\n", (LLU)r->samples,
-		  (LLU)r->members, cmd_bytes(r->bytes).s);
+	cmd_print("input:    %s, ", cmd_many(r->samples, "sample").s);
+	cmd_print("%s, %s\n", cmd_many(r->members, "member").s,
+		  cmd_bytes(r->bytes).s);
 	cmd_print("chunks:   %llu; smallest %s, ", (LLU)r->chunks,
 		  cmd_bytes(r->chunk_min).s);
 	cmd_print("median %s, ", cmd_bytes(r->chunk_median).s);
@@ -101,8 +104,8 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_print("needs:    %s and %llu inodes\n", cmd_bytes(space(r)).s,
 		  (LLU)inodes(r));
 	if (p->opt.labels != HPDSL_LABELS_NONE)
-		cmd_print("classes:  %llu; %llu samples without one\n",
-			  (LLU)r->classes, (LLU)r->unlabelled);
+		cmd_print("classes:  %llu; without a class: %s\n",
+			  (LLU)r->classes, cmd_many(r->unlabelled, "sample").s);
 	cmd_print("scan:     %s\n", cmd_seconds(r->scan_seconds).s);
 	if (r->estimate_seconds > 0)
 		cmd_print("expected: %s\n", cmd_seconds(r->estimate_seconds).s);

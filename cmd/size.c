@@ -105,6 +105,15 @@ struct cmd_text cmd_bytes(uint64_t bytes)
 	return t;
 }
 
+struct cmd_text cmd_many(uint64_t n, const char *one)
+{
+	struct cmd_text t;
+
+	snprintf(t.s, sizeof(t.s), "%llu %s%s", (unsigned long long)n, one,
+		 n == 1 ? "" : "s");
+	return t;
+}
+
 struct cmd_text cmd_thousands(uint64_t n)
 {
 	struct cmd_text t;

@@ -26,10 +26,11 @@ each()
 	return "$bad"
 }
 
+# All but --usage, which argp has by itself, a shorter --help.
 long_options()
 {
 	"$1" --help | grep -oE '(^|[ ,])--[a-z][a-z0-9-]*' | tr -d ' ,' |
-		LC_ALL=C sort -u
+		grep -vxe --usage | LC_ALL=C sort -u
 }
 
 # What is in the first list (stdin) and not in the file: printed, a failure.
@@ -86,14 +87,16 @@ page_invents_none()
 {
 	mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' |
 		grep -oE -e '^ {5,8}(-[a-zA-Z0-9], )?--[a-z][a-z0-9-]*' |
-		grep -oE -e '--.*' | LC_ALL=C sort -u > page
+		grep -oE -e '--.*' | grep -vxe --usage |
+		LC_ALL=C sort -u > page
 	long_options "$1" > options
 	all_in options < page
 }
 
 completion()
 {
-	find "$SRC/completions" -name "$1" | grep .
+	find "$SRC/completions" -name "$1" 2> /dev/null | grep . ||
+		{ echo "no completions named $1"; return 1; }
 }
 
 bash_completes()

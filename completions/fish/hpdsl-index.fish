@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# fish completion for hpdsl-index
+
+complete -c hpdsl-index -f -a '(__fish_complete_directories)'
+complete -c hpdsl-index -l force -d 'replace an index that a chunk contradicts'
+complete -c hpdsl-index -s j -l threads -x -d 'threads for CPU work'
+complete -c hpdsl-index -s q -l quiet -d 'no progress and no summary'
+complete -c hpdsl-index -l json -d 'summary as one JSON object'
+complete -c hpdsl-index -s '?' -l help -d 'give this help list'
+complete -c hpdsl-index -l usage -d 'give a short usage message'
+complete -c hpdsl-index -s V -l version -d 'print program version'

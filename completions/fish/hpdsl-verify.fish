@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# fish completion for hpdsl-verify
+
+complete -c hpdsl-verify -f -a '(__fish_complete_directories)'
+complete -c hpdsl-verify -l quick -d 'not the bytes of chunks'
+complete -c hpdsl-verify -l source -x -a '(__fish_complete_directories)' \
+    -d 'compare with the original files'
+complete -c hpdsl-verify -s j -l threads -x -d 'threads for CPU work'
+complete -c hpdsl-verify -s q -l quiet -d 'no progress and no summary'
+complete -c hpdsl-verify -l json -d 'summary as one JSON object'
+complete -c hpdsl-verify -s '?' -l help -d 'give this help list'
+complete -c hpdsl-verify -l usage -d 'give a short usage message'
+complete -c hpdsl-verify -s V -l version -d 'print program version'
