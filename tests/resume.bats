@@ -111,7 +111,7 @@ unfinished()
 
 resumed_chunks()
 {
-	pack -q --json --resume | jq .resumed_chunks
+	pack -q --json --resume | field resumed_chunks
 }
 
 @test "SIGKILL at random moments, then --resume: the bytes of an undisturbed run" {
@@ -478,7 +478,7 @@ again()
 		hpdsl-verify -q --source "$small" out
 	done
 	pack -q --force --resume --json > json
-	[ "$(jq .resumed_chunks < json)" -gt 50 ]
+	[ "$(field resumed_chunks < json)" -gt 50 ]
 	is_ref out
 }
 
