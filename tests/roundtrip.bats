@@ -87,7 +87,8 @@ names()
 
 @test "hpdsl-verify --source agrees, and tells when the source differs" {
 	hpdsl-verify -q --source "$in" "$ds"
-	cp -a "$in" c
+	hpdsl-unpack -q "$ds" c
+	hpdsl-verify -q --source c "$ds"
 	printf '\001' | dd of=c/size/65536.bin bs=1 conv=notrunc status=none
 	run hpdsl-verify -q --source c "$ds"
 	[ "$status" = 1 ]
