@@ -76,7 +76,7 @@ def main():
     for name in CLASSES:
         os.makedirs(os.path.join(output, name), exist_ok=True)
     done = sum(convert(source, h, output, count) for h in ("train", "t10k"))
-    print(f"{done} images in {len(CLASSES)} folders under {output}")
+    print(f"{done} images in {len(CLASSES)} folders")
 
 
 if __name__ == "__main__":

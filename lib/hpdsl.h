@@ -351,6 +351,7 @@ struct hpdsl_reindex_report {
 	uint64_t chunks, samples, members, bytes;
 	const char *
 		lost; /* what could not be recovered, comma-separated; static */
+	bool unchanged; /* all was there and sound: nothing was written */
 	double seconds;
 	uint8_t dataset_id[16];
 };

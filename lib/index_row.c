@@ -196,6 +196,7 @@ static int has_path(const struct hp_index *ix, uint64_t number,
 		    const char *path, size_t path_len, struct hpdsl_error *err)
 {
 	const uint8_t *row, *have;
+	uint64_t sample;
 
 	if (number >= ix->count.members)
 		return bad_row(ix, "lookup table: member", number,
@@ -204,6 +205,13 @@ static int has_path(const struct hp_index *ix, uint64_t number,
 			     HP_MEMBER_ROW, err);
 	if (!row)
 		return HPDSL_ECORRUPT;
+	/* If it is the one, these are needed next: do not wait in turn. */
+	__builtin_prefetch(row);
+	sample = hp_get48(row + 46);
+	if (sample < ix->count.samples)
+		__builtin_prefetch(
+			hp_index_section(ix, HP_SECTION_SAMPLES)->data +
+			sample * HP_SAMPLE_ROW);
 	if (hp_get16(row + 36) != path_len)
 		return 0;
 	have = hp_index_bytes(ix, HP_SECTION_PATHS, hp_get48(row + 40),

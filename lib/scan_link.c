@@ -48,6 +48,10 @@ static bool leads_inside(struct hp_scan_worker *w, uint16_t root, int fd)
 
 	if (r == 0 && is_below(real, top))
 		return true;
+	if (r == -ENOMEM) {
+		hp_scan_abort(w->s, r, "out of memory");
+		return false;
+	}
 	if (r == 0)
 		snprintf(what, sizeof what, "link leads outside the input: %s",
 			 hp_printable(real, strlen(real), buf));

@@ -79,6 +79,8 @@ static int find_above(struct hp_scan *s, struct hpdsl_error *err)
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		fd = s->io->open(s->io, AT_FDCWD, ".", O_PATH | O_DIRECTORY, 0);
 	r = fd < 0 ? fd : climb(s, fd);
+	if (r == -ENOMEM)
+		return hp_fail_nomem(err);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", NAME(s->opt->output, buf));
 	return 0;

@@ -26,10 +26,11 @@ each()
 	return "$bad"
 }
 
+# All but --usage, which argp has by itself, a shorter --help.
 long_options()
 {
 	"$1" --help | grep -oE '(^|[ ,])--[a-z][a-z0-9-]*' | tr -d ' ,' |
-		LC_ALL=C sort -u
+		grep -vxe --usage | LC_ALL=C sort -u
 }
 
 # What is in the first list (stdin) and not in the file: printed, a failure.
@@ -86,21 +87,15 @@ page_invents_none()
 {
 	mandoc -T ascii "$SRC/man/$1.1" | sed 's/.\x08//g' |
 		grep -oE -e '^ {5,8}(-[a-zA-Z0-9], )?--[a-z][a-z0-9-]*' |
-		grep -oE -e '--.*' | LC_ALL=C sort -u > page
+		grep -oE -e '--.*' | grep -vxe --usage |
+		LC_ALL=C sort -u > page
 	long_options "$1" > options
 	all_in options < page
 }
 
-completion()
-{
-	find "$SRC/completions" -name "$1" | grep .
-}
-
 bash_completes()
 {
-	local file
-	file=$(completion "$1.bash" || completion "$1" | grep /bash/) ||
-		return 1
+	local file=$SRC/completions/bash/$1
 	bash --norc -c '
 		source "$1" || exit
 		f=$(complete -p "$2" | sed "s/.*-F \([^ ]*\).*/\1/")
@@ -114,8 +109,7 @@ bash_completes()
 
 zsh_completes()
 {
-	local file
-	file=$(completion "_$1") || return 1
+	local file=$SRC/completions/zsh/_$1
 	zsh -n "$file" || return 1
 	grep -oE -e '--[a-z][a-z0-9-]*' "$file" > words
 	long_options "$1" | all_in words
@@ -123,8 +117,7 @@ zsh_completes()
 
 fish_completes()
 {
-	local file
-	file=$(completion "$1.fish") || return 1
+	local file=$SRC/completions/fish/$1.fish
 	HOME=$PWD fish --no-config -c "
 		source $file
 		complete -C '$1 --'" | cut -f 1 | sed 's/=$//' > words
