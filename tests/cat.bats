@@ -4,8 +4,6 @@
 
 bats_require_minimum_version 1.5.0
 load lib
-# run --separate-stderr sets it
-: "${stderr:=}"
 
 setup_file()
 {
