@@ -162,3 +162,49 @@ fill" ]
 	hpdsl-pack -q --chunks 2 --resume in mnt/out
 	hpdsl-verify -q --source in mnt/out
 }
+
+@test "more INPUTs than files may be open by default" {
+	local i
+	mkdir many
+	for i in {1..150}; do
+		mkdir "many/$i"
+		echo "$i" > "many/$i/$i.txt"
+	done
+	(ulimit -Sn 128 && hpdsl-pack -q many/* out)
+	[ "$(hpdsl-ls out | wc -l)" = 150 ]
+}
+
+# changes_while_packing COMMAND..: it runs between scan and reading.
+changes_while_packing()
+{
+	local status=0
+	traced -f -o /dev/null -e trace=flock \
+		-e inject=flock:delay_enter=1500000 \
+		hpdsl-pack -q "$input" out 2> err &
+	while [ ! -e out/journal.hpdsl ]; do sleep 0.02; done
+	"$@"
+	wait "$!" || status=$?
+	cat err
+	[ "$status" = 3 ]
+	[ "$(wc -l < err)" = 1 ]
+	[ ! -e out/dataset.yaml ]
+	rm -r out
+}
+
+@test "a file that is something else when it is read: named, as the user calls it" {
+	need strace
+	local file=in/class0/00001.png input
+	for input in in in/ ./in//; do
+		touch "$file"
+		changes_while_packing rm "$file"
+		grep -F "in/class0/00001.png: vanished" err
+	done
+	echo one > "$file"
+	changes_while_packing sh -c "rm $file; mkfifo $file"
+	grep -F "/00001.png: is 0 bytes, was 4 when scanned" err
+	rm "$file"
+	echo one > "$file"
+	changes_while_packing sh -c "rm $file; mkdir $file"
+	grep -F "/00001.png: " err | grep -F "when scanned"
+	! grep -F // err
+}
