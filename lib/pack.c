@@ -6,28 +6,18 @@
 #include "pack.h"
 
 #include "error.h"
-#include "mem.h"
 #include "index_write.h"
-#include "pool.h"
+#include "mem.h"
+#include "meter.h"
+#include "outfile.h"
 #include "scan.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
-#include <time.h>
 
 enum { SAMPLE_MEMBERS = 64 };
 
 static const uint64_t memory_min = 8 << 20;
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void warn(const struct hp_pack *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -246,10 +236,10 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 			     .io = hp_io_or_system(opt->watch.io),
 			     .report = &report,
 			     .target = { .parent = -1, .dir = -1 } };
-	double start = now();
+	double start = hp_now();
 	int r = run(&p, err);
 
-	report.seconds = now() - start;
+	report.seconds = hp_now() - start;
 	hp_target_release(&p.target);
 	hp_pairs_release(&p.options);
 	hp_plan_release(&p.plan);

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "index.h"
 #include "listdir.h"
+#include "mem.h"
 
 #include <errno.h>
 #include <string.h>

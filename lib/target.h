@@ -5,8 +5,6 @@
 
 #include "pack.h"
 
-#include "mem.h"
-
 enum hp_target_files {
 	HP_PARTS,	  /* temporary files */
 	HP_ALL_BUT_LOCK,  /* and chunks, index, manifest */

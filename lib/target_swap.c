@@ -9,6 +9,7 @@
 #include "target.h"
 
 #include "error.h"
+#include "mem.h"
 #include "outfile.h"
 
 #include <errno.h>
