@@ -75,7 +75,7 @@ static void tell_summary(const struct pack *p,
 		    cmd_seconds(r->seconds).s,
 		    cmd_thousands((uint64_t)file_rate(r)).s);
 	if (r->resumed_chunks)
-		cmd_message("%s there already, verified",
+		cmd_message("%s there already, checked",
 			    cmd_many(r->resumed_chunks, "chunk").s);
 	if (p->opt.labels != HPDSL_LABELS_NONE)
 		cmd_message("classes: %llu; without a class: %s",

@@ -141,7 +141,7 @@ struct hpdsl_pack_report {
 	uint64_t tar_bytes;   /* all chunks, headers and padding included */
 	uint64_t index_bytes; /* estimate in a dry run */
 	uint64_t chunk_min, chunk_median, chunk_max; /* bytes */
-	uint64_t resumed_chunks; /* found complete and verified */
+	uint64_t resumed_chunks; /* found complete and checked */
 	uint64_t dirs, empty_dirs;
 	uint64_t symlinks_followed, symlinks_to_dirs, hard_links, sparse;
 	uint64_t xattrs;     /* files seen with attributes or ACLs not kept;

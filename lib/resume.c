@@ -12,6 +12,7 @@
 #include "pool.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A chunk file read front to back. */
@@ -222,6 +223,36 @@ static int same_files(const struct hp_pack *p, const struct hpdsl_dataset *ds,
 	return 0;
 }
 
+static void note_damage(void *arg, const struct hpdsl_damage *d)
+{
+	char *first = arg;
+
+	if (!*first)
+		snprintf(first, HP_PRINTABLE, "%s: %s", d->file ? d->file : "?",
+			 d->reason);
+}
+
+/* A chunk may have gone since: sizes and first headers tell. */
+static int check_chunks(const struct hp_pack *p, struct hpdsl_error *err)
+{
+	char first[HP_PRINTABLE] = "";
+	struct hpdsl_verify_options opt = {
+		.quick = true,
+		.threads = p->opt->threads,
+		.damage = note_damage,
+		.arg = first,
+		.watch = { .io = p->io, .stop = p->opt->watch.stop },
+	};
+	struct hpdsl_verify_report report;
+	int r = hpdsl_verify(p->target.output, &opt, &report, err);
+
+	if (r != HPDSL_ECORRUPT)
+		return r;
+	return hp_fail(err, r,
+		       "%s: is complete, but damaged: %s; --force replaces it",
+		       p->target.output, first);
+}
+
 int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct hpdsl_dataset *ds;
@@ -233,6 +264,8 @@ int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
 		return r;
 	r = same_files(p, ds, err);
 	hpdsl_close(ds);
+	if (r == 0)
+		r = check_chunks(p, err);
 	if (r == 0)
 		p->report->resumed_chunks = p->plan.n_chunks;
 	return r;

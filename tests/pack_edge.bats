@@ -208,3 +208,17 @@ changes_while_packing()
 	grep -F "/00001.png: " err | grep -F "when scanned"
 	! grep -F // err
 }
+
+@test "--resume on a complete dataset that lacks a chunk: no success" {
+	cp -a new out
+	rm out/chunk-000002.tar
+	fails 3 "chunk-000002.tar: is missing" pack --resume
+	pack --force --resume
+	is_new
+	cp -a old/chunk-000000.tar out/chunk-000000.tar
+	fails 3 "chunk-000000.tar" pack --resume
+	truncate -s 3000 out/dataset.yaml
+	pack --force --resume
+	is_new
+	nothing_beside
+}
