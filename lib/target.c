@@ -134,7 +134,7 @@ static int open_dir(struct hp_target *t, const char *name)
 static int check_replace(const struct hp_target *t, const struct contents *c,
 			 struct hpdsl_error *err)
 {
-	struct stat st;
+	struct stat st, parent;
 	int r;
 
 	if (c->foreign)
@@ -143,12 +143,19 @@ static int check_replace(const struct hp_target *t, const struct contents *c,
 			       "dataset; move it away before replacing",
 			       t->output, c->stranger);
 	r = t->io->stat(t->io, t->parent, t->name, &st, AT_SYMLINK_NOFOLLOW);
+	if (r == 0)
+		r = hp_io_fstat(t->io, t->parent, &parent);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", t->output);
 	if (S_ISLNK(st.st_mode))
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "%s: is a symbolic link; only the directory "
 			       "itself can be replaced",
+			       t->output);
+	if (st.st_dev != parent.st_dev)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%s: is a mount point; only a directory in one "
+			       "can be replaced",
 			       t->output);
 	return 0;
 }

@@ -125,6 +125,16 @@ nothing_beside()
 	nothing_beside
 }
 
+@test "OUTPUT is a mount point: filled, but not replaced" {
+	need_root
+	mkdir mnt
+	mount -t tmpfs none mnt || skip "no tmpfs"
+	hpdsl-pack -q --chunks 4 in mnt
+	[ "$(dataset_digest mnt)" = "$want" ]
+	fails 2 "mount point" hpdsl-pack -q --force in mnt
+	[ "$(dataset_digest mnt)" = "$want" ]
+}
+
 @test "a dataset in OUTPUT is refused before the input is looked at" {
 	cp -a old out
 	mkfifo in/pipe

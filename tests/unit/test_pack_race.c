@@ -104,6 +104,52 @@ static void test_lost_segment(void **state)
 	packed_end(&p);
 }
 
+/* Creates the file before it refuses, as some do, or refuses each write. */
+static int no_direct_open(const struct hp_io *io, int dir, const char *name,
+			  int flags, mode_t mode)
+{
+	int fd = BASE.open(io, dir, name, flags & ~O_DIRECT, mode);
+
+	if (fd < 0 || !(flags & O_DIRECT))
+		return fd;
+	BASE.close(io, fd);
+	return -EINVAL;
+}
+
+static ssize_t no_direct_write(const struct hp_io *io, int fd, const void *buf,
+			       size_t n, uint64_t off)
+{
+	if (fcntl(fd, F_GETFL) & O_DIRECT)
+		return -EINVAL;
+	return BASE.pwrite(io, fd, buf, n, off);
+}
+
+static void test_no_direct(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct hpdsl_error err;
+		struct packed p;
+		struct trick t;
+
+		begin(&p, &t);
+		packed_file(&p, "large", 6 * SEGMENT, 0644, 1600000000, 0);
+		if (i)
+			t.io.open = no_direct_open;
+		else
+			t.io.pwrite = no_direct_write;
+		assert_int_equal(
+			pack(&p,
+			     (struct hpdsl_pack_options){ .memory = MEMORY,
+							  .threads = 8,
+							  .watch.io = &t.io },
+			     &err),
+			0);
+		is_sound(&p);
+		packed_end(&p);
+	}
+}
+
 /* Just before the new dataset is swapped in, another packer begins. */
 static int other_replaces(const struct hp_io *io, int old_dir,
 			  const char *old_name, int new_dir,
@@ -227,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_segment),
+		cmocka_unit_test(test_no_direct),
 		cmocka_unit_test(test_two_replace),
 		cmocka_unit_test(test_two_begin),
 		cmocka_unit_test(test_two_steps),
