@@ -76,12 +76,12 @@ only_parts_of()
 }
 
 @test "single bits flipped at random: each is found and named" {
-	"$SRC/tests/damage.py" flip packed "${HPDSL_LONG:+50}500" 1
+	"$SRC/tests/damage.py" flip packed $((HPDSL_LONG ? 5000 : 500)) 1
 	hpdsl-verify -q packed
 }
 
 @test "files cut at random places: each is found and named" {
-	"$SRC/tests/damage.py" cut packed "${HPDSL_LONG:+10}100" 2
+	"$SRC/tests/damage.py" cut packed $((HPDSL_LONG ? 1000 : 100)) 2
 	hpdsl-verify -q packed
 }
 

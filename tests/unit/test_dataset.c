@@ -116,7 +116,7 @@ static void test_open_fails(void **state)
 	expect_open(&f, HPDSL_ENOTOURS,
 		    "out: not an HPDSL dataset (it has no index.hpdsl)");
 	memio_add(f.m, "out/index.hpdsl/x", "", 0);
-	expect_open(&f, HPDSL_ENOTOURS, "out/index.hpdsl: not a regular file");
+	expect_open(&f, HPDSL_ECORRUPT, "out/index.hpdsl: not a regular file");
 	memio_free(f.m);
 	f.m = memio_new();
 	f.io = memio_io(f.m);

@@ -5,6 +5,7 @@
  * does not fit together in it is found by the check.
  */
 #include "make_index.h"
+#include "path.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -369,6 +370,55 @@ static void test_ungrouped(void **state)
 	free(im.p);
 }
 
+/* An index of one member with this path is as good as the path. */
+static void try_path(char *path, size_t len)
+{
+	bool valid = hp_path_valid(path, len);
+	struct hpdsl_member m;
+	struct hpdsl_error err;
+	struct hp_index *ix;
+	struct corpus c;
+	struct image im;
+	int r;
+
+	corpus_make(&c, 1, 1, 0, 0);
+	c.members[0].path = path;
+	c.members[0].path_len = len;
+	assert_int_equal(image_write(&c, &im, &err), 0);
+	assert_int_equal(hp_index_open(im.p, im.n, name, &ix, &err), 0);
+	r = hp_index_member(ix, 0, &m, &err);
+	if (r != (valid ? 0 : HPDSL_ECORRUPT))
+		fail_msg("'%.*s': %d", (int)len, path, r);
+	hp_index_free(ix);
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* Slashes, dots and NULs at each place of short and longer paths. */
+static void test_paths(void **state)
+{
+	static const char *const bits[] = { "/",    ".",   "//",  "/.",
+					    "./",   "..",  "/./", "/..",
+					    "/../", "/.x", "-",	  "/.." };
+	char path[64];
+
+	(void)state;
+	for (size_t len = 1; len < 52; len++) {
+		for (size_t at = 0; at < len * 12; at++) {
+			const char *s = bits[at % 12];
+			size_t n = strlen(s);
+
+			memset(path, 'a', sizeof path);
+			if (at / 12 + n > len)
+				continue;
+			memcpy(path + at / 12, s, n);
+			try_path(path, len);
+			path[at / 12] = '\0';
+			try_path(path, len);
+		}
+	}
+}
+
 static void count(void *arg, const char *reason)
 {
 	(void)reason;
@@ -420,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_full_lookup),
 		cmocka_unit_test(test_equal_paths),
 		cmocka_unit_test(test_ungrouped),
+		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_told),
 	};
 
