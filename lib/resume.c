@@ -168,43 +168,70 @@ static int same_options(struct hp_pack *p, struct hpdsl_error *err)
 	return r;
 }
 
-/* 1: the dataset has the file as it is now. */
-static bool same_file(const struct hpdsl_dataset *ds, const struct hp_file *f)
+/* Has the dataset the file as it is now?  Then its member is marked. */
+static bool same_file(const struct hpdsl_dataset *ds, const struct hp_file *f,
+		      bool *seen)
 {
 	struct hpdsl_member m;
 
-	return hpdsl_member_find(ds, f->path, f->path_len, &m, NULL) == 0 &&
-	       m.size == f->size && m.mtime == f->mtime &&
-	       m.mtime_nsec == f->nsec && m.mode == (f->mode & 0777u);
+	if (hpdsl_member_find(ds, f->path, f->path_len, &m, NULL) < 0 ||
+	    m.size != f->size || m.mtime != f->mtime ||
+	    m.mtime_nsec != f->nsec || m.mode != (f->mode & 0777u))
+		return false;
+	seen[m.number] = true;
+	return true;
+}
+
+static int fail_changed(const struct hp_pack *p, const char *name, size_t len,
+			const char *what, struct hpdsl_error *err)
+{
+	char path[HP_PRINTABLE];
+
+	return hp_fail(err, HPDSL_EDIFFERS,
+		       "%s: is complete, but the input has changed since: "
+		       "'%s' %s",
+		       p->target.output, hp_printable(name, len, path), what);
+}
+
+static int same_files(const struct hp_pack *p, const struct hpdsl_dataset *ds,
+		      struct hpdsl_error *err)
+{
+	hp_auto_free bool *seen = NULL;
+	struct hpdsl_member m;
+	struct hpdsl_counts n;
+
+	hpdsl_count(ds, &n);
+	seen = calloc(n.members, sizeof *seen);
+	if (!seen)
+		return hp_fail_nomem(err);
+	for (uint64_t i = 0; i < p->list.n_files; i++) {
+		const struct hp_file *f = &p->list.files[i];
+
+		if (!same_file(ds, f, seen))
+			return fail_changed(p, f->path, f->path_len,
+					    "is new or different", err);
+	}
+	for (uint64_t i = 0; i < n.members; i++) {
+		int r = seen[i] ? 0 : hpdsl_member_get(ds, i, &m, err);
+
+		if (r == 0 && !seen[i])
+			r = fail_changed(p, m.path, m.path_len, "is gone", err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct hpdsl_dataset *ds;
-	struct hpdsl_counts n;
-	char path[HP_PRINTABLE];
 	int r = same_options(p, err);
 
 	if (r == 0)
 		r = hpdsl_open(p->target.output, p->io, &ds, err);
 	if (r < 0)
 		return r;
-	hpdsl_count(ds, &n);
-	for (uint64_t i = 0; r == 0 && i < p->list.n_files; i++) {
-		const struct hp_file *f = &p->list.files[i];
-
-		if (!same_file(ds, f))
-			r = hp_fail(err, HPDSL_EDIFFERS,
-				    "%s: is complete, but the input has "
-				    "changed since: '%s' is new or different",
-				    p->target.output,
-				    hp_printable(f->path, f->path_len, path));
-	}
-	if (r == 0 && n.members != p->list.n_files)
-		r = hp_fail(err, HPDSL_EDIFFERS,
-			    "%s: is complete, but the input has changed "
-			    "since: files were removed",
-			    p->target.output);
+	r = same_files(p, ds, err);
 	hpdsl_close(ds);
 	p->report->resumed_chunks = p->plan.n_chunks;
 	return r;

@@ -83,8 +83,7 @@ static void compare_samples(const struct corpus *c, const struct hp_index *ix)
 		assert_int_equal(s.members, n);
 		assert_int_equal(s.chunk, chunk_of(c, i));
 		assert_int_equal(s.label, c->members[member].label);
-		if (!(c->src.flags & HP_INDEX_GROUP_NONE))
-			len = hpdsl_key_length(path, len);
+		len = hpdsl_key_length(path, len);
 		assert_int_equal(s.key_len, len);
 		assert_memory_equal(s.key, path, len);
 		member += n;
