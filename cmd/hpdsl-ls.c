@@ -134,26 +134,41 @@ static int has_label(struct ls *l, const struct hpdsl_member *m)
 	return 0;
 }
 
-static int list(struct ls *l)
+static int list_one(struct ls *l, uint64_t number)
 {
 	struct hpdsl_member m;
+	int ret = hpdsl_member_get(l->ds, number, &m, &l->err);
+
+	if (ret == 0)
+		ret = has_label(l, &m);
+	if (ret <= 0)
+		return ret;
+	if (l->unit != MEMBERS)
+		return list_unit(l, &m);
+	return ls_print_member(l, &m);
+}
+
+/*
+ * Damage costs what lies in it; members of one damaged block say the same.  It
+ * goes forward, whatever a hostile index says of where a chunk ends.
+ */
+static int list(struct ls *l)
+{
+	struct hpdsl_error told = { 0 };
+	int status = CMD_DONE;
 	uint64_t number;
-	int ret;
 
 	while (next_member(l, &number)) {
-		if (hpdsl_member_get(l->ds, number, &m, &l->err) < 0)
-			return cmd_tell(&l->err);
-		ret = has_label(l, &m);
-		if (ret > 0 && l->unit == MEMBERS) {
+		int ret = list_one(l, number);
+
+		if (l->next <= number)
 			l->next = number + 1;
-			ret = ls_print_member(l, &m);
-		} else if (ret > 0) {
-			ret = list_unit(l, &m);
+		if (ret < 0 && strcmp(told.msg, l->err.msg) != 0) {
+			told = l->err;
+			status = cmd_worse(status, cmd_tell(&l->err));
 		}
-		if (ret < 0)
-			return cmd_tell(&l->err);
 	}
-	return CMD_DONE;
+	return status;
 }
 
 /* Looks up --label, and how wide the columns of -l must be. */
