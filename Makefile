@@ -116,9 +116,9 @@ $(PROGRAMS): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
 $(EXAMPLES) $(BENCH_TOOLS): %: %.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
 
-# tests/unit/wrap.c, if there, stands between the library and malloc.
-WRAP = $(if $(wildcard tests/unit/wrap.c),-Wl$(comma)--wrap=malloc \
-	-Wl$(comma)--wrap=calloc -Wl$(comma)--wrap=realloc)
+# tests/unit/wrap.c stands between the library and malloc.
+WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup
+WRAP = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPPED))
 $(call prog,$(UNIT)): %: %.o $(UNIT_SHARED) $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) $(WRAP) -o $@ $^ $(DEP_LIBS) -lcmocka -lm
 
@@ -148,8 +148,8 @@ check-long: check-build ## run the long tests too (an hour or more)
 		prove --timer -j$(TEST_JOBS) -e tests/run $(LONG_TESTS)
 	$(MAKE) fuzz
 
-demo: all $(BUILD)/tests/bench/gen ## pack real images, look at them (INPUT=dir: yours)
-	BUILD='$(abspath $(BUILD))' tests/demo.sh $(INPUT)
+demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
+	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
 
 bench: all $(BENCH_TOOLS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
 	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
@@ -168,8 +168,7 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhpdsl.a
 
 # What is installed, as MODE:SOURCE:PLACE; uninstall takes away just that.
 into = $(foreach f,$(2),$(1):$(f):$(3)/$(notdir $(f)))
-completions = $(foreach f,$(1),644:$(f):$(SHAREDIR)/$(2)/$(notdir \
-	$(f:.bash=)))
+completions = $(call into,644,$(wildcard completions/$(1)/*),$(SHAREDIR)/$(2))
 INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
 	$(call into,644,lib/hpdsl.h,$(INCLUDEDIR)) \
 	$(call into,644,$(BUILD)/libhpdsl.a,$(LIBDIR)) \
@@ -177,12 +176,9 @@ INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
 	$(call into,644,$(BUILD)/hpdsl.pc,$(LIBDIR)/pkgconfig) \
 	$(foreach s,1 3 5 7,$(call \
 		into,644,$(wildcard man/*.$(s)),$(MANDIR)/man$(s))) \
-	$(call completions,$(wildcard completions/bash/* \
-		completions/*.bash),bash-completion/completions) \
-	$(call completions,$(wildcard completions/zsh/* \
-		completions/_*),zsh/site-functions) \
-	$(call completions,$(wildcard completions/fish/* \
-		completions/*.fish),fish/vendor_completions.d)
+	$(call completions,bash,bash-completion/completions) \
+	$(call completions,zsh,zsh/site-functions) \
+	$(call completions,fish,fish/vendor_completions.d)
 LINKS = $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libhpdsl.so
 
 $(BUILD)/hpdsl.pc: lib/hpdsl.pc.in FORCE

@@ -68,6 +68,7 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_u64(&j, "samples", r->samples);
 	cmd_json_u64(&j, "members", r->members);
 	cmd_json_u64(&j, "bytes", r->bytes);
+	cmd_json_bool(&j, "unchanged", r->unchanged);
 	cmd_json_string(&j, "lost", r->lost ? r->lost : "");
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_hex(&j, "dataset_id", r->dataset_id, sizeof(r->dataset_id));
@@ -76,7 +77,8 @@ static void print_json(const struct hpdsl_reindex_report *r)
 
 static void print_summary(const struct hpdsl_reindex_report *r)
 {
-	cmd_message("rebuilt: %s, %s, %s in %s, %s",
+	cmd_message("%s: %s, %s, %s in %s, %s",
+		    r->unchanged ? "sound, nothing to rebuild" : "rebuilt",
 		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
 		    cmd_many(r->chunks, "chunk").s, cmd_seconds(r->seconds).s);

@@ -161,9 +161,8 @@ static int restore(struct unpack *u)
 		print_json(u, &r);
 	else if (!u->common.quiet)
 		cmd_message(
-			"%llu files, %s, %s, %s files/s",
-			(unsigned long long)r.members, cmd_bytes(r.bytes).s,
-			cmd_seconds(r.seconds).s,
+			"%s, %s, %s, %s files/s", cmd_many(r.members, "file").s,
+			cmd_bytes(r.bytes).s, cmd_seconds(r.seconds).s,
 			cmd_thousands((uint64_t)cmd_rate(r.members, r.seconds))
 				.s);
 	return CMD_DONE;

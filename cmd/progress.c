@@ -13,12 +13,14 @@
 
 #define TERMINAL_EVERY 0.1
 #define LOG_EVERY 10.0
+#define RATE_AFTER 0.5 /* a rate of less time says little */
 
 static struct {
 	bool terminal;
 	bool drawn; /* the cursor is in the line of a bar */
 	char phase[32];
 	double phase_start, last;
+	uint64_t first; /* done when the phase began */
 	struct hpdsl_progress now;
 } bar;
 
@@ -39,13 +41,18 @@ static void put(const char *text, size_t n)
 
 static struct cmd_text amount(uint64_t n)
 {
-	return bar.now.bytes ? cmd_bytes(n) : cmd_thousands(n);
+	struct cmd_text t = bar.now.bytes ? cmd_bytes(n) : cmd_thousands(n);
+
+	if (!bar.now.bytes)
+		strcat(t.s, " files"); /* at most 26 digits and commas before */
+	return t;
 }
 
 /* "1.2 GiB of 2.6 GiB, 350.1 MiB/s, 4.0 s left" */
 static int describe(char *out, size_t cap)
 {
-	double rate = cmd_rate(bar.now.done, now() - bar.phase_start);
+	double seconds = now() - bar.phase_start;
+	double rate = cmd_rate(bar.now.done - bar.first, seconds);
 	uint64_t left =
 		bar.now.total > bar.now.done ? bar.now.total - bar.now.done : 0;
 	int n = snprintf(out, cap, "%s", amount(bar.now.done).s);
@@ -53,6 +60,8 @@ static int describe(char *out, size_t cap)
 	if (bar.now.total)
 		n += snprintf(out + n, cap - (size_t)n, " of %s",
 			      amount(bar.now.total).s);
+	if (seconds < RATE_AFTER)
+		return n;
 	n += snprintf(out + n, cap - (size_t)n, ", %s/s",
 		      amount((uint64_t)rate).s);
 	if (left && rate > 0)
@@ -108,10 +117,11 @@ static void log_line(void)
 		cmd_message("%s: %s", bar.phase, text);
 }
 
-static void new_phase(const char *phase, double t)
+static void new_phase(const struct hpdsl_progress *p, double t)
 {
 	cmd_progress_end();
-	snprintf(bar.phase, sizeof(bar.phase), "%s", phase);
+	snprintf(bar.phase, sizeof(bar.phase), "%s", p->phase);
+	bar.first = p->done;
 	bar.phase_start = t;
 	/* a log hears of a phase only when it has lasted */
 	bar.last = bar.terminal ? 0 : t;
@@ -123,7 +133,7 @@ static void show(void *arg, const struct hpdsl_progress *p)
 
 	(void)arg;
 	if (strncmp(p->phase, bar.phase, sizeof(bar.phase) - 1) != 0)
-		new_phase(p->phase, t);
+		new_phase(p, t);
 	bar.now = *p;
 	if (t - bar.last < (bar.terminal ? TERMINAL_EVERY : LOG_EVERY))
 		return;

@@ -3,7 +3,6 @@
 #include "common.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <string.h>
 
 void cmd_select_add(struct cmd_selection *sel, uint64_t member)
@@ -73,15 +72,10 @@ int cmd_select_names(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 	return status;
 }
 
+/* An exact path may hold what would mean something else in a glob. */
 static bool matches(const char *pattern, const char *path)
 {
-	const char *base = strrchr(path, '/');
-
-	if (strcmp(pattern, path) == 0)
-		return true;
-	if (base && !strchr(pattern, '/'))
-		path = base + 1;
-	return fnmatch(pattern, path, 0) == 0;
+	return strcmp(pattern, path) == 0 || hpdsl_glob_match(pattern, path);
 }
 
 /* Does any pattern match?  Each is tried, to know those that match nothing. */

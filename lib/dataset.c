@@ -12,66 +12,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Size of the regular file f, which is not empty. */
-static int file_size(struct hp_fd *f, const char *name, size_t *ret,
-		     struct hpdsl_error *err)
-{
-	struct stat st;
-	int r = hp_io_fstat(f->io, f->fd, &st);
-
-	if (r < 0)
-		return hp_fail_errno(err, r, "%s", name);
-	if (!S_ISREG(st.st_mode))
-		return hp_fail(err, HPDSL_ENOTOURS, "%s: not a regular file",
-			       name);
-	if (st.st_size == 0)
-		return hp_fail(err, HPDSL_ECORRUPT, "%s: is empty", name);
-	if ((uint64_t)st.st_size > SIZE_MAX / 2)
-		return hp_fail_errno(err, -EFBIG, "%s", name);
-	*ret = (size_t)st.st_size;
-	return 0;
-}
-
-static int map_index(struct hpdsl_dataset *ds, const char *name,
-		     struct hpdsl_error *err)
-{
-	hp_auto_fd f = { ds->io, ds->io->open(ds->io, ds->dir, HP_INDEX_NAME,
-					      O_RDONLY | O_NONBLOCK, 0) };
-	int r;
-
-	if (f.fd == -ENOENT)
-		return hp_fail(err, HPDSL_ENOTOURS,
-			       "%s: not an HPDSL dataset (it has no %s)",
-			       ds->path, HP_INDEX_NAME);
-	if (f.fd < 0)
-		return hp_fail_errno(err, f.fd, "%s", name);
-	r = file_size(&f, name, &ds->size, err);
-	if (r < 0)
-		return r;
-	r = ds->io->map(ds->io, f.fd, ds->size, &ds->map);
-	if (r == 0)
-		return 0;
-	/* Some file systems cannot map; memory is another matter. */
-	if (r != -ENOMEM)
-		r = hp_io_slurp(ds->io, ds->dir, HP_INDEX_NAME, ds->size,
-				&ds->heap, &ds->size);
-	return r < 0 ? hp_fail_errno(err, r, "%s", name) : 0;
-}
-
 static int open_index(struct hpdsl_dataset *ds, struct hpdsl_error *err)
 {
 	hp_auto_free char *name = NULL;
+	struct hpdsl_error why;
 	int r;
 
 	if (asprintf(&name, "%s/%s", ds->path, HP_INDEX_NAME) < 0) {
 		name = NULL;
 		return hp_fail_nomem(err);
 	}
-	r = map_index(ds, name, err);
+	r = hp_view_open(&ds->view, ds->io, ds->dir, HP_INDEX_NAME, &why);
+	if (r == -ENOENT)
+		return hp_fail(err, HPDSL_ENOTOURS,
+			       "%s: not an HPDSL dataset (it has no %s)",
+			       ds->path, HP_INDEX_NAME);
 	if (r < 0)
-		return r;
-	return hp_index_open(ds->map ? ds->map : ds->heap, ds->size, name,
-			     &ds->index, err);
+		return hp_fail(err, r, "%s/%s", ds->path, why.msg);
+	return hp_index_open(ds->view.p, ds->view.size, name, &ds->index, err);
 }
 
 static int fill(struct hpdsl_dataset *ds, const char *path,
@@ -118,9 +76,7 @@ void hpdsl_close(struct hpdsl_dataset *ds)
 		return;
 	hp_chunk_files_free(ds->files, ds->io);
 	hp_index_free(ds->index);
-	if (ds->map)
-		ds->io->unmap(ds->io, ds->map, ds->size);
-	free(ds->heap);
+	hp_view_close(&ds->view);
 	if (ds->dir >= 0)
 		ds->io->close(ds->io, ds->dir);
 	free(ds->path);

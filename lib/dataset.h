@@ -4,7 +4,7 @@
 #define HP_DATASET_H
 
 #include "index.h"
-#include "io.h"
+#include "view.h"
 
 struct hp_chunk_files;
 
@@ -12,9 +12,7 @@ struct hpdsl_dataset {
 	const struct hp_io *io;
 	char *path; /* as given, for messages */
 	int dir;
-	const void *map; /* the index: mapped, or else */
-	char *heap;	 /* read */
-	size_t size;	 /* of either */
+	struct hp_view view; /* of the index */
 	struct hp_index *index;
 	struct hp_chunk_files *files;
 };

@@ -91,17 +91,21 @@ bool hp_glob_pruned(const struct hpdsl_pack_options *opt, const char *path)
 	return excluded(opt, path, true);
 }
 
-bool hp_glob_wanted(const struct hpdsl_pack_options *opt, const char *path)
+bool hpdsl_glob_match(const char *pattern, const char *path)
 {
 	struct pattern p;
 
+	if (!pattern_parse(pattern, &p))
+		return false;
+	return p.folder ? match_above(&p, path) : match(&p, path);
+}
+
+bool hp_glob_wanted(const struct hpdsl_pack_options *opt, const char *path)
+{
 	if (excluded(opt, path, false))
 		return false;
-	for (size_t i = 0; i < opt->n_include; i++) {
-		if (!pattern_parse(opt->include[i], &p))
-			continue;
-		if (p.folder ? match_above(&p, path) : match(&p, path))
+	for (size_t i = 0; i < opt->n_include; i++)
+		if (hpdsl_glob_match(opt->include[i], path))
 			return true;
-	}
 	return opt->n_include == 0;
 }

@@ -23,8 +23,6 @@ int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 	for (uint64_t i = 0; i < list->n_files; i++) {
 		struct hp_file *f = list->files + i;
 
-		if (group == HPDSL_GROUP_NONE)
-			f->key_len = f->path_len;
 		if (i == 0 || group == HPDSL_GROUP_NONE || !same_key(f - 1, f))
 			samples[n++] = i;
 	}

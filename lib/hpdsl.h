@@ -351,6 +351,7 @@ struct hpdsl_reindex_report {
 	uint64_t chunks, samples, members, bytes;
 	const char *
 		lost; /* what could not be recovered, comma-separated; static */
+	bool unchanged; /* all was there and sound: nothing was written */
 	double seconds;
 	uint8_t dataset_id[16];
 };
@@ -383,6 +384,14 @@ HPDSL_API size_t hpdsl_name_escape(const char *name, size_t len, char *out);
  * followed by anything but n or a backslash.
  */
 HPDSL_API size_t hpdsl_name_unescape(char *name, size_t len);
+
+/*
+ * Does the pattern, as in hpdsl-pack(1) --include, match the path of a file?
+ * With a slash it is matched against the whole path, "*" and "?" not crossing
+ * a slash, else against the base name; "dir/" matches all below folders dir,
+ * and so does "dir" with a slash and two stars behind it, at the top.
+ */
+HPDSL_API bool hpdsl_glob_match(const char *pattern, const char *path);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,10 @@ enum hp_index_section {
 };
 
 enum { HP_SECTION_REQUIRED = 1 /* flag: refuse if the kind is unknown */ };
-enum { HP_INDEX_GROUP_NONE = 1 /* header flag: a sample's key is its path */ };
+enum {
+	HP_INDEX_GROUP_NONE =
+		1 /* header flag: samples of one member, keys repeat */
+};
 /* Flags in the upper bits of a member's mode field. */
 enum { HP_MEMBER_GENERATED = 1 << 12 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of the index, and a member's number by its path.  Each row is checked
- * when it is read, against the rows it points to: what these functions give
- * out is in range, whatever the bytes were.
+ * Rows of the index.  Each row is checked when it is read, against the rows it
+ * points to: what these functions give out is in range, whatever the bytes
+ * were.
  */
 #include "index_private.h"
 
 #include "error.h"
-#include "hash.h"
 #include "path.h"
 
 #include <errno.h>
@@ -34,34 +33,19 @@ static COLD int bad_row(const struct hp_index *ix, const char *what,
 
 /* ---- Samples ---------------------------------------------------------- */
 
-/* Where the sample's members end: where the next one's begin. */
-static int sample_end(const struct hp_index *ix, uint64_t number, uint64_t *ret,
-		      struct hpdsl_error *err)
-{
-	const uint8_t *row;
-
-	if (number + 1 == ix->count.samples) {
-		*ret = ix->count.members;
-		return 0;
-	}
-	row = hp_index_bytes(ix, HP_SECTION_SAMPLES,
-			     (number + 1) * HP_SAMPLE_ROW, HP_SAMPLE_ROW, err);
-	if (!row)
-		return HPDSL_ECORRUPT;
-	*ret = hp_get64(row);
-	return 0;
-}
-
 int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
 			struct hp_sample_row *ret, struct hpdsl_error *err)
 {
+	/* Its members end where the next sample's begin. */
+	bool last = number + 1 == ix->count.samples;
 	const uint8_t *row =
 		hp_index_bytes(ix, HP_SECTION_SAMPLES, number * HP_SAMPLE_ROW,
-			       HP_SAMPLE_ROW, err);
+			       last ? HP_SAMPLE_ROW : 2 * HP_SAMPLE_ROW, err);
 
-	if (!row || sample_end(ix, number, &ret->end, err) < 0)
+	if (!row)
 		return HPDSL_ECORRUPT;
 	ret->first = hp_get64(row);
+	ret->end = last ? ix->count.members : hp_get64(row + HP_SAMPLE_ROW);
 	ret->chunk = hp_get32(row + 8);
 	ret->label = hp_get32(row + 12);
 	if (ret->first >= ret->end || ret->end > ix->count.members)
@@ -97,9 +81,7 @@ int hp_index_sample(const struct hp_index *ix, uint64_t number,
 		.chunk = row.chunk,
 		.label = row.label,
 		.key = first.path,
-		.key_len = ix->flags & HP_INDEX_GROUP_NONE ?
-				   first.path_len :
-				   hpdsl_key_length(first.path, first.path_len),
+		.key_len = hpdsl_key_length(first.path, first.path_len),
 	};
 	return 0;
 }
@@ -131,6 +113,34 @@ static int member_place(const struct hp_index *ix, struct hpdsl_member *m,
 	return 0;
 }
 
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+
+/*
+ * Can it be seen at a glance that a NUL-terminated path is valid?  False also
+ * for valid ones that are short, or have a component that begins with a dot.
+ */
+static bool plainly_valid(const char *path, size_t len)
+{
+	bytes16 bad = { 0 };
+	uint64_t half[2];
+
+	if (len < 16 || (path[0] | 1) == '/' || path[len - 1] == '/')
+		return false;
+	/* A slash with a slash or a dot (one bit apart) behind it, or a NUL. */
+	for (size_t i = 0;; i = i + 16 < len - 16 ? i + 16 : len - 16) {
+		bytes16 here, next;
+
+		memcpy(&here, path + i, 16);
+		memcpy(&next, path + i + 1, 16);
+		bad |= (bytes16)((here == '/') & ((next | 1) == '/')) |
+		       (bytes16)(here == 0);
+		if (i == len - 16)
+			break;
+	}
+	memcpy(half, &bad, 16);
+	return (half[0] | half[1]) == 0;
+}
+
 static int member_path(const struct hp_index *ix, struct hpdsl_member *m,
 		       uint64_t off, struct hpdsl_error *err)
 {
@@ -140,7 +150,8 @@ static int member_path(const struct hp_index *ix, struct hpdsl_member *m,
 	if (!path)
 		return HPDSL_ECORRUPT;
 	m->path = (const char *)path;
-	if (path[m->path_len] || !hp_path_valid(m->path, m->path_len))
+	if (path[m->path_len] || (!plainly_valid(m->path, m->path_len) &&
+				  !hp_path_valid(m->path, m->path_len)))
 		return bad_row(ix, "member", m->number, "its path", err);
 	return 0;
 }
@@ -176,86 +187,6 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 		return HPDSL_ECORRUPT;
 	*ret = m;
 	return 0;
-}
-
-/* ---- Members by path -------------------------------------------------- */
-
-static COLD int not_found(const char *path, size_t path_len,
-			  struct hpdsl_error *err)
-{
-	char buf[HP_PRINTABLE];
-
-	if (!err)
-		return -ENOENT;
-	return hp_fail(err, -ENOENT, "no member '%s'",
-		       hp_printable(path, path_len, buf));
-}
-
-/* 1: the member has this path; 0: another one. */
-static int has_path(const struct hp_index *ix, uint64_t number,
-		    const char *path, size_t path_len, struct hpdsl_error *err)
-{
-	const uint8_t *row, *have;
-	uint64_t sample;
-
-	if (number >= ix->count.members)
-		return bad_row(ix, "lookup table: member", number,
-			       "there are not so many", err);
-	row = hp_index_bytes(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
-			     HP_MEMBER_ROW, err);
-	if (!row)
-		return HPDSL_ECORRUPT;
-	/* If it is the one, these are needed next: do not wait in turn. */
-	__builtin_prefetch(row);
-	sample = hp_get48(row + 46);
-	if (sample < ix->count.samples)
-		__builtin_prefetch(
-			hp_index_section(ix, HP_SECTION_SAMPLES)->data +
-			sample * HP_SAMPLE_ROW);
-	if (hp_get16(row + 36) != path_len)
-		return 0;
-	have = hp_index_bytes(ix, HP_SECTION_PATHS, hp_get48(row + 40),
-			      path_len, err);
-	if (!have)
-		return HPDSL_ECORRUPT;
-	return memcmp(have, path, path_len) == 0;
-}
-
-int hp_index_find(const struct hp_index *ix, const char *path, size_t path_len,
-		  uint64_t *ret, struct hpdsl_error *err)
-{
-	uint64_t hash, tag;
-
-	if (path_len == 0 || path_len > HPDSL_PATH_MAX)
-		return not_found(path, path_len, err);
-	hash = hp_hash64(path, path_len);
-	tag = hash & HP_SLOT_TAG;
-	for (uint64_t i = hp_lookup_home(hash, ix->homes); i < ix->slots; i++) {
-		const uint8_t *p =
-			hp_index_bytes(ix, HP_SECTION_LOOKUP, i * HP_SLOT_ROW,
-				       HP_SLOT_ROW, err);
-		uint64_t slot, number;
-		int r;
-
-		if (!p)
-			return HPDSL_ECORRUPT;
-		slot = hp_get64(p);
-		if (!slot)
-			return not_found(path, path_len, err);
-		if (slot >> 40 != tag)
-			continue;
-		/* A slot with a tag and no number wraps, and is too large. */
-		number = (slot & HP_SLOT_NUMBER) - 1;
-		r = has_path(ix, number, path, path_len, err);
-		if (r < 0)
-			return r;
-		if (r) {
-			*ret = number;
-			return 0;
-		}
-	}
-	return hp_fail(err, HPDSL_ECORRUPT, "%s: the lookup table has no end",
-		       ix->name);
 }
 
 /* ---- Chunks and classes ----------------------------------------------- */

@@ -23,7 +23,7 @@ struct hp_file {
 	uint8_t full[16]; /* XXH3-128 of the content, once read */
 	uint64_t low64;	  /* XXH3-64 of it */
 	uint16_t path_len;
-	uint16_t key_len; /* set by hp_list_sort and hp_list_group */
+	uint16_t key_len; /* set by hp_list_sort */
 	uint16_t root;	  /* index into hp_list.roots */
 	uint16_t mode : 12;
 	uint16_t flags : 4;

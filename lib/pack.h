@@ -18,6 +18,7 @@ struct hp_target {
 	bool complete;	    /* a whole dataset is there already */
 	bool resumable;	    /* the journal tells of finished chunks */
 	bool made;	    /* the directory is new */
+	bool found;	    /* a journal was there before */
 	bool begun;	    /* something was written that a resume can use */
 	struct hp_journal *journal;
 	char name[256], work[272];

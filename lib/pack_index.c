@@ -111,33 +111,6 @@ static int make_rows(const struct hp_pack *p, struct rows *rows,
 	return 0;
 }
 
-/* META=VALUE strings as pairs; the keys are copied. */
-static int make_meta(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
-		     struct hpdsl_error *err)
-{
-	ret->v = calloc(opt->n_meta + 1, sizeof *ret->v);
-	if (!ret->v)
-		return hp_fail_nomem(err);
-	for (size_t i = 0; i < opt->n_meta; i++) {
-		const char *eq = strchr(opt->meta[i], '=');
-
-		ret->v[i].key =
-			strndup(opt->meta[i], (size_t)(eq - opt->meta[i]));
-		ret->v[i].value = eq + 1;
-		if (!ret->v[i].key)
-			return hp_fail_nomem(err);
-		ret->n++;
-	}
-	return 0;
-}
-
-static void meta_release(struct hp_pairs *meta)
-{
-	for (size_t i = 0; i < meta->n; i++)
-		free((char *)meta->v[i].key);
-	free(meta->v);
-}
-
 static int write_manifest(struct hp_pack *p, const struct rows *rows,
 			  const struct hp_manifest_file *index,
 			  struct hpdsl_error *err)
@@ -160,7 +133,7 @@ static int write_manifest(struct hp_pack *p, const struct rows *rows,
 	int r;
 
 	memcpy(m.dataset_id, p->report->dataset_id, sizeof m.dataset_id);
-	r = make_meta(p->opt, &m.meta, err);
+	r = hp_meta_pairs(p->opt, &m.meta, err);
 	if (r == 0)
 		r = hp_manifest_format(&m, &text, &len, err);
 	if (r == 0)
@@ -168,7 +141,7 @@ static int write_manifest(struct hp_pack *p, const struct rows *rows,
 	if (r == 0)
 		r = hp_outfile_put(p->io, p->target.dir, HP_MANIFEST_NAME, text,
 				   len, err);
-	meta_release(&m.meta);
+	hp_pairs_release(&m.meta);
 	return r;
 }
 

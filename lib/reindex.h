@@ -50,6 +50,7 @@ struct hp_reindex {
 	uint8_t index_checksum[16]; /* 0 bytes if there is none */
 	bool manifest_agrees;	    /* with all chunks */
 	unsigned lost;		    /* HP_LOST_ */
+	bool wrote_index, wrote_manifest;
 };
 
 /*
@@ -73,5 +74,14 @@ int hp_reindex_compare(struct hp_reindex *x, struct hpdsl_error *err);
 
 /* Takes over times, modes and labels.  Sets x->lost. */
 int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err);
+
+/* x->lost as text, static; NULL for nothing. */
+const char *hp_reindex_lost(const struct hp_reindex *x);
+
+/*
+ * Writes what is not there or is not so: the index, then the manifest.  Sets
+ * x->wrote_index and x->wrote_manifest.
+ */
+int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err);
 
 #endif

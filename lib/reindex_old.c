@@ -125,8 +125,10 @@ static const char *option(const struct hp_reindex *x, const char *key)
 
 bool hp_reindex_group_none(const struct hp_reindex *x)
 {
-	if (x->has_manifest)
-		return !strcmp(option(x, "group"), "none");
+	const char *group = option(x, "group");
+
+	if (*group)
+		return !strcmp(group, "none");
 	return x->index && hp_index_flags(x->index) & HP_INDEX_GROUP_NONE;
 }
 

@@ -176,6 +176,7 @@ static int open_unfinished(struct hp_target *t,
 {
 	int r = take_lock(t, opt, err);
 
+	t->found = true;
 	if (r < 0 || opt->resume || opt->force)
 		return r;
 	return hp_fail(err, -EEXIST,
@@ -303,7 +304,8 @@ int hp_target_finish(struct hp_target *t, struct hpdsl_error *err)
 
 void hp_target_release(struct hp_target *t)
 {
-	bool nothing = t->journal && !t->begun && !t->resumable && !t->complete;
+	bool nothing = t->journal && !t->found && !t->begun && !t->resumable &&
+		       !t->complete;
 
 	if (!t->io)
 		return;

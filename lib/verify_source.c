@@ -180,7 +180,7 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 		return r;
 	if (!same)
 		differs(c, m.sample, f->path, "content differs");
-	else if ((f->mode ^ m.mode) & (c->coarse ? 0777u : 07777u))
+	else if ((f->mode ^ m.mode) & 0777u)
 		differs(c, m.sample, f->path, "mode differs");
 	else if (!same_time(c, f, &m))
 		differs(c, m.sample, f->path, "mtime differs");

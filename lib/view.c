@@ -22,13 +22,13 @@ static int view_read(struct hp_view *v, int fd)
 	return 0;
 }
 
-/* Any reason not to map is good enough to try reading. */
+/* A file system that cannot map can read; lack of memory is another matter. */
 static int view_get(struct hp_view *v, int fd)
 {
 	int r = v->io->map(v->io, fd, v->size, &v->p);
 
 	v->mapped = r == 0;
-	return v->mapped ? 0 : view_read(v, fd);
+	return r == 0 || r == -ENOMEM ? r : view_read(v, fd);
 }
 
 int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
@@ -50,7 +50,7 @@ int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
 		return hp_fail(err, HPDSL_ECORRUPT, "%s: not a regular file",
 			       name);
 	if (!st.st_size)
-		return hp_fail(err, HPDSL_ECORRUPT, "%s: empty", name);
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: is empty", name);
 	made.size = (uint64_t)st.st_size;
 	r = view_get(&made, f.fd);
 	if (r < 0)

@@ -93,17 +93,9 @@ page_invents_none()
 	all_in options < page
 }
 
-completion()
-{
-	find "$SRC/completions" -name "$1" 2> /dev/null | grep . ||
-		{ echo "no completions named $1"; return 1; }
-}
-
 bash_completes()
 {
-	local file
-	file=$(completion "$1.bash" || completion "$1" | grep /bash/) ||
-		return 1
+	local file=$SRC/completions/bash/$1
 	bash --norc -c '
 		source "$1" || exit
 		f=$(complete -p "$2" | sed "s/.*-F \([^ ]*\).*/\1/")
@@ -117,8 +109,7 @@ bash_completes()
 
 zsh_completes()
 {
-	local file
-	file=$(completion "_$1") || return 1
+	local file=$SRC/completions/zsh/_$1
 	zsh -n "$file" || return 1
 	grep -oE -e '--[a-z][a-z0-9-]*' "$file" > words
 	long_options "$1" | all_in words
@@ -126,8 +117,7 @@ zsh_completes()
 
 fish_completes()
 {
-	local file
-	file=$(completion "$1.fish") || return 1
+	local file=$SRC/completions/fish/$1.fish
 	HOME=$PWD fish --no-config -c "
 		source $file
 		complete -C '$1 --'" | cut -f 1 | sed 's/=$//' > words

@@ -83,3 +83,9 @@ traced()
 {
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace "$@"
 }
+
+# field NAME: a number or a plain string of the JSON object on stdin.
+field()
+{
+	sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p"
+}

@@ -55,7 +55,7 @@ static void test_group_none(void **state)
 	assert_int_equal(list.n_samples, 3);
 	for (uint64_t s = 0; s < 3; s++) {
 		assert_int_equal(list.samples[s], s);
-		assert_int_equal(list.files[s].key_len, list.files[s].path_len);
+		assert_int_equal(list.files[s].key_len, 1);
 	}
 	hp_list_release(&list);
 }

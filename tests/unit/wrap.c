@@ -9,7 +9,15 @@ static bool fail_forever;
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
+void *__real_reallocarray(void *p, size_t n, size_t size);
+void *__real_aligned_alloc(size_t align, size_t n);
+char *__real_strdup(const char *s);
+char *__real_strndup(const char *s, size_t n);
 void *__wrap_malloc(size_t n);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t n);
+char *__wrap_strdup(const char *s);
+char *__wrap_strndup(const char *s, size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 
@@ -45,4 +53,24 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_realloc(void *p, size_t n)
 {
 	return fails() ? NULL : __real_realloc(p, n);
+}
+
+void *__wrap_reallocarray(void *p, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_reallocarray(p, n, size);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t n)
+{
+	return fails() ? NULL : __real_aligned_alloc(align, n);
+}
+
+char *__wrap_strdup(const char *s)
+{
+	return fails() ? NULL : __real_strdup(s);
+}
+
+char *__wrap_strndup(const char *s, size_t n)
+{
+	return fails() ? NULL : __real_strndup(s, n);
 }

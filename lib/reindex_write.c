@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The new index and manifest, where they are not what is there. */
+#include "reindex.h"
+
+#include "error.h"
+#include "hash.h"
+#include "index_write.h"
+#include "mem.h"
+
+#include <string.h>
+
+static const char *const lost_text[] = {
+	NULL,
+	"nanoseconds of mtimes",
+	"labels",
+	"nanoseconds of mtimes, labels",
+	"seed, options, meta",
+	"nanoseconds of mtimes, seed, options, meta",
+	"labels, seed, options, meta",
+	"nanoseconds of mtimes, labels, seed, options, meta",
+};
+
+const char *hp_reindex_lost(const struct hp_reindex *x)
+{
+	return lost_text[x->lost];
+}
+
+struct source {
+	const struct hp_reindex *x;
+	uint64_t file, sample, offset;
+	uint32_t chunk;
+};
+
+static void source_begin(void *arg)
+{
+	struct source *s = arg;
+
+	s->file = s->sample = s->offset = 0;
+	s->chunk = 0;
+}
+
+static int source_next(void *arg, struct hp_index_member *ret,
+		       struct hpdsl_error *err)
+{
+	struct source *s = arg;
+	const struct hp_reindex *x = s->x;
+	const struct hp_file *f = &x->list.files[s->file];
+	struct hp_tar_member t;
+
+	(void)err;
+	if (s->file == x->list.n_files)
+		return 0;
+	if (s->chunk + 1 < x->n_chunks &&
+	    s->file == x->chunks[s->chunk + 1].first_file) {
+		s->chunk++;
+		s->offset = 0;
+	}
+	if (s->file == x->list.samples[s->sample + 1])
+		s->sample++;
+	hp_plan_header(f, &t);
+	s->offset += hp_tar_header_size(&t);
+	*ret = (struct hp_index_member){
+		.path = f->path,
+		.path_len = f->path_len,
+		.offset = s->offset,
+		.size = f->size,
+		.checksum = f->low64,
+		.mtime = f->mtime,
+		.nsec = f->nsec,
+		.mode = f->mode,
+		.sample = s->sample,
+		.label = x->list.labels[s->sample],
+	};
+	s->offset += hp_tar_padded(f->size);
+	s->file++;
+	return 1;
+}
+
+struct digest {
+	XXH3_state_t state;
+	uint64_t bytes;
+};
+
+static int digest_write(void *arg, const void *buf, size_t n,
+			struct hpdsl_error *err)
+{
+	struct digest *d = arg;
+
+	(void)err;
+	XXH3_128bits_update(&d->state, buf, n);
+	d->bytes += n;
+	return 0;
+}
+
+/* Size and checksum that the index will have. */
+static int foresee_index(const struct hp_index_source *src,
+			 struct hp_manifest_file *ret, struct hpdsl_error *err)
+{
+	struct digest d = { .bytes = 0 };
+	struct hp_sink sink = { digest_write, &d };
+	int r;
+
+	XXH3_128bits_reset(&d.state);
+	r = hp_index_write(src, &sink, err);
+	if (r < 0)
+		return r;
+	ret->name = HP_INDEX_NAME;
+	ret->bytes = d.bytes;
+	hp_hash_canonical(XXH3_128bits_digest(&d.state), ret->checksum);
+	return 0;
+}
+
+static int write_manifest(struct hp_reindex *x,
+			  const struct hp_manifest_file *index,
+			  struct hpdsl_error *err)
+{
+	hp_auto_free struct hp_manifest_file *chunks =
+		calloc(x->n_chunks, sizeof *chunks);
+	struct hp_pair group = { "group",
+				 hp_reindex_group_none(x) ? "none" : "key" };
+	struct hp_manifest m = { 0 };
+	hp_auto_free char *text = NULL;
+	size_t len;
+	int r;
+
+	if (!chunks)
+		return hp_fail_nomem(err);
+	if (x->has_manifest)
+		m = x->manifest;
+	memcpy(m.dataset_id, x->dataset_id, sizeof m.dataset_id);
+	m.samples = x->list.n_samples;
+	m.members = x->list.n_files;
+	m.bytes = x->bytes;
+	m.classes = x->list.classes;
+	m.n_classes = x->list.n_classes;
+	m.index = *index;
+	m.chunks = chunks;
+	m.n_chunks = x->n_chunks;
+	/* What is known of the options goes on being known. */
+	if (!m.options.n)
+		m.options = (struct hp_pairs){ &group, 1 };
+	m.rebuilt = true;
+	m.lost = hp_reindex_lost(x);
+	for (uint32_t c = 0; c < x->n_chunks; c++) {
+		const struct hp_found *k = &x->chunks[c];
+		uint64_t end =
+			c + 1 < x->n_chunks ? k[1].first_sample : m.samples;
+
+		chunks[c].name = k->name;
+		chunks[c].bytes = k->bytes;
+		chunks[c].samples = end - k->first_sample;
+		memcpy(chunks[c].checksum, k->checksum, 16);
+	}
+	r = hp_manifest_format(&m, &text, &len, err);
+	if (r < 0)
+		return r;
+	return hp_outfile_put(x->io, x->dir, HP_MANIFEST_NAME, text, len, err);
+}
+
+/* Is the manifest that is there right about all of it? */
+static bool manifest_stands(const struct hp_reindex *x,
+			    const struct hp_manifest_file *index)
+{
+	const struct hp_manifest *m = &x->manifest;
+
+	return x->has_manifest && x->manifest_agrees &&
+	       m->index.bytes == index->bytes &&
+	       memcmp(m->index.checksum, index->checksum, 16) == 0 &&
+	       memcmp(m->dataset_id, x->dataset_id, 16) == 0;
+}
+
+static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
+		       struct hpdsl_error *err)
+{
+	struct hp_manifest_file index = { 0 };
+	int r = foresee_index(src, &index, err);
+
+	if (r < 0)
+		return r;
+	x->wrote_index = index.bytes != x->index_bytes ||
+			 memcmp(index.checksum, x->index_checksum, 16) != 0;
+	x->wrote_manifest = !manifest_stands(x, &index);
+	if (x->wrote_index)
+		r = hp_index_save(src, x->io, x->dir, &index.bytes,
+				  index.checksum, err);
+	if (r == 0 && x->wrote_manifest)
+		r = write_manifest(x, &index, err);
+	return r;
+}
+
+int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	hp_auto_free struct hp_index_chunk *rows =
+		calloc(x->n_chunks, sizeof *rows);
+	struct source s = { .x = x };
+	struct hp_index_source src = {
+		.samples = x->list.n_samples,
+		.members = x->list.n_files,
+		.bytes = x->bytes,
+		.flags = hp_reindex_group_none(x) ? HP_INDEX_GROUP_NONE : 0,
+		.chunks = rows,
+		.n_chunks = x->n_chunks,
+		.classes = x->list.classes,
+		.n_classes = x->list.n_classes,
+		.arg = &s,
+		.begin = source_begin,
+		.next = source_next,
+	};
+
+	if (!rows)
+		return hp_fail_nomem(err);
+	memcpy(src.dataset_id, x->dataset_id, sizeof src.dataset_id);
+	for (uint32_t c = 0; c < x->n_chunks; c++) {
+		const struct hp_found *k = &x->chunks[c];
+
+		rows[c] = (struct hp_index_chunk){
+			.name = k->name,
+			.first_sample = k->first_sample,
+			.first_member = k->first_file,
+			.bytes = k->bytes,
+		};
+		memcpy(rows[c].checksum, k->checksum, 16);
+	}
+	return write_files(x, &src, err);
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-format(5) against what hpdsl-pack writes: the worked example is made
+# again and compared byte for byte, the vectors are computed again, and a reader
+# that was written from the page alone reads datasets of all kinds.
+
+load lib
+
+# The block that follows the comment `.\" KIND ...` in the page, as it reads.
+block()
+{
+	awk -v mark=".\\\\\" $*" '
+		$0 == mark { on = 1; next }
+		on && /^\.\\" END$/ { exit }
+		on && !/^\.(Bd|Ed)/
+	' "$SRC/man/hpdsl-format.5" | sed 's/\\e/\\/g'
+}
+
+reader()
+{
+	python3 "$SRC/tests/read_dataset.py" "$@"
+}
+
+make_example()
+{
+	block RUN > commands
+	grep -q '^hpdsl-pack ' commands
+	(set -e; unset TZ; eval "$(cat commands)") 2> log || { cat log; return 1; }
+}
+
+# The reader finds no fault, and what it says is what hpdsl-ls says.
+agrees()
+{
+	reader check "$1" > theirs
+	hpdsl-ls --json "$1" | python3 -c '
+import base64, json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    path = base64.b64decode(m["path_base64"]) if "path_base64" in m \
+        else m["path"].encode()
+    path = path.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")
+    sys.stdout.buffer.write(b"%d %d %d %s %s %s\n" % (
+        m["member"], m["sample"], m["size"],
+        (m["class"] or "-").encode(), m["xxh3_64"].encode(), path))
+' > ours
+	[ -s ours ]
+	diff ours theirs
+}
+
+@test "the dumps of the worked example are what hpdsl-pack writes" {
+	local file from size count=0
+	make_example
+	while read -r file from size; do
+		count=$((count + 1))
+		od -A d -t x1 -j "$from" -N "$size" "out/$file" |
+			sed '$d' > is
+		block "DUMP $file $from $size" > page
+		diff page is
+	done < <(sed -n 's/^\.\\" DUMP //p' "$SRC/man/hpdsl-format.5")
+	[ "$count" -ge 13 ]
+	block FILE dataset.yaml | diff - out/dataset.yaml
+}
+
+@test "the dumps cover the whole index of the example" {
+	make_example
+	sed -n 's/^\.\\" DUMP index.hpdsl //p' "$SRC/man/hpdsl-format.5" |
+		awk -v size="$(stat -c %s out/index.hpdsl)" '
+			$1 != at { print "gap or overlap at " at; exit 1 }
+			{ at += $2 }
+			END { exit at != size }'
+}
+
+@test "the reader reads the worked example" {
+	make_example
+	agrees out
+	[ "$(reader sample out 0)" = woof ]
+	[ "$(reader sample out 1)" = 7meow ]
+	[ "$(reader find out cat/1.txt)" = 2 ]
+	[ "$(reader find out cat/2.txt)" = None ]
+}
+
+@test "the vectors of the page" {
+	[ "$(block VECTORS key | reader vectors)" = 4 ]
+	[ "$(block VECTORS permutation | reader vectors)" = 9 ]
+}
+
+@test "packed order is the permutation of the sorted list" {
+	make_tree tree 3 40
+	hpdsl-pack -q --seed=5 --chunks=7 tree shuffled
+	hpdsl-pack -q --shuffle=none --chunks=7 tree sorted
+	hpdsl-ls --samples sorted > keys
+	diff keys <(LC_ALL=C sort keys)
+	reader order 5 120 | while read -r n; do
+		sed -n "$((n + 1))p" keys
+	done > want
+	hpdsl-ls --samples shuffled | diff want -
+}
+
+@test "the reader: many chunks, classes, more than one block" {
+	make_tree tree 4 400
+	hpdsl-pack -q --labels=dir --chunks=33 tree packed
+	[ "$(stat -c %s packed/index.hpdsl)" -gt 262144 ]
+	agrees packed
+}
+
+# FOLDER NAME: a file in it, however long the path.
+deep_file()
+{
+	python3 - "$1" "$2" <<-'END'
+	import os, sys
+	parts = os.fsencode(sys.argv[1]).split(b"/")
+	for part in parts:
+	    os.makedirs(part, exist_ok=True)
+	    os.chdir(part)
+	with open(os.fsencode(sys.argv[2]), "wb") as f:
+	    f.write(os.fsencode(sys.argv[2])[:7])
+	END
+}
+
+@test "the reader: names of every length and kind" {
+	local n a100 folders
+	a100=$(printf 'a%.0s' {1..100})
+	mkdir tree
+	for n in 1 99 100 101 153 154 155; do
+		printf '%s' "$n" > "tree/$(printf 'b%.0s' $(seq "$n"))"
+	done
+	for n in 54 55 56 98 99 100 101 154 155 156 200; do
+		deep_file "tree/$(printf 'c%.0s' $(seq "$n"))" "$a100"
+		deep_file "tree/$(printf 'd%.0s' $(seq "$n"))" "${a100}e"
+	done
+	folders=$(printf "%0.s${a100}${a100}/" {1..19})
+	deep_file "tree/${folders%/}" "$(printf 'f%.0s' {1..255})"
+	deep_file "tree/${folders%/}" "é$(printf 'g%.0s' {1..200})"
+	printf x > $'tree/new\nline.txt'
+	printf x > 'tree/back\slash .x.y'
+	printf x > $'tree/\xff\xfe.bin'
+	: > tree/.hidden
+	: > tree/..two.dots
+	printf '\xe2\x82\xac' > 'tree/€.txt'
+	touch -d '1960-01-01 00:00:00.25 UTC' tree/.hidden
+	touch -d '2400-01-01 UTC' tree/..two.dots
+	hpdsl-pack -q --chunks=5 tree packed
+	agrees packed
+	hpdsl-pack -q --group=none --chunks=3 tree single
+	agrees single
+}
+
+@test "xxhsum gives the checksums of the page" {
+	need xxhsum
+	make_example
+	[[ $(xxhsum -H2 out/index.hpdsl) = \
+		$(sed -n 's/^index:.*xxh3_128: \(.*\)}/\1/p' \
+			out/dataset.yaml)* ]]
+	[[ "checksum: $(head -n -1 out/dataset.yaml | xxhsum -H2)" = \
+		$(tail -n 1 out/dataset.yaml)* ]]
+	xxhsum -H3 in/cat/1.txt > sum 2> /dev/null || skip "no xxhsum -H3"
+	[[ $(cat sum) = *"$(hpdsl-ls --json out cat/1.txt |
+		sed 's/.*"xxh3_64": "\([0-9a-f]*\)".*/\1/')"* ]]
+}

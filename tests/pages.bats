@@ -1,0 +1,56 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What the manual pages and the README promise besides options: programs that
+# compile, files and targets that exist.
+
+load lib
+
+# Lines between the comments .\" EXAMPLE and .\" END of a page, as they read.
+example()
+{
+	sed -n '/^\.\\" EXAMPLE$/,/^\.\\" END$/p' "$SRC/man/$1" |
+		grep -v '^\.' | sed 's/\\e/\\/g'
+}
+
+@test "the program in libhpdsl(3) prints a sample" {
+	local flags=()
+	example libhpdsl.3 > example.c
+	[ -z "${SAN:-}" ] || flags+=("-fsanitize=$SAN")
+	"${CC:-cc}" -std=c11 -Wall -Wextra -Werror "${flags[@]}" \
+		-I"$SRC/lib" -o example example.c "$BUILD/libhpdsl.a" \
+		-lxxhash -lyaml -pthread
+	mkdir in
+	printf 'one ' > in/1.a
+	printf 'two' > in/1.b
+	hpdsl-pack -q in out
+	[ "$(./example out)" = "one two" ]
+	printf X | dd of=out/chunk-000000.tar bs=1 seek=512 conv=notrunc \
+		status=none
+	run bash -c './example out 2>&1 > shown'
+	[ "$status" = 1 ]
+	[ "$output" = "out/chunk-000000.tar: member 0 '1.a': checksum differs" ]
+}
+
+@test "each page that a page names is there" {
+	local page missing=0
+	while read -r page; do
+		[ -f "$SRC/man/$page" ] || { echo "$page"; missing=1; }
+	done < <(sed -n 's/^\.Xr \([a-z-]*hpdsl[a-z-]*\) \([1-8]\).*/\1.\2/p' \
+		"$SRC"/man/*.[1-8] | sort -u)
+	[ "$missing" = 0 ]
+}
+
+@test "what README and CONTRIBUTING name is there" {
+	local name missing=0
+	while read -r name; do
+		[ -e "$SRC/$name" ] || { echo "$name"; missing=1; }
+	done < <(cat "$SRC/README.md" "$SRC/CONTRIBUTING.md" |
+		grep -oE '(lib|man|tests|examples)/[A-Za-z_.0-9-]*[a-z0-9]' |
+		grep -v -e NAME -e ^tests/data | sort -u)
+	while read -r name; do
+		grep -q "^$name:" "$SRC/Makefile" || { echo "$name"; missing=1; }
+	done < <(sed -n 's/^    make \([A-Za-z -]*\)\( #.*\)*$/\1/p' \
+		"$SRC/README.md" "$SRC/CONTRIBUTING.md" | tr ' ' '\n' |
+		grep '^[a-z]' | sort -u)
+	[ "$missing" = 0 ]
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is written into an index comes out of it again; how it is opened. */
+#include "make_index.h"
+#include "memio.h"
+#include "wrap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct hp_index *open_image(const struct image *im)
+{
+	struct hpdsl_error err = { 0 };
+	struct hp_index *ix = NULL;
+
+	if (hp_index_open(im->p, im->n, "index.hpdsl", &ix, &err) < 0)
+		fail_msg("%s", err.msg);
+	return ix;
+}
+
+static void write_image(const struct corpus *c, struct image *im)
+{
+	struct hpdsl_error err = { 0 };
+
+	if (image_write(c, im, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+/* ---- Round trip ------------------------------------------------------- */
+
+static uint32_t chunk_of(const struct corpus *c, uint64_t sample)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < c->src.n_chunks &&
+	       c->chunks[i + 1].first_sample <= sample)
+		i++;
+	return i;
+}
+
+static void compare_member(const struct corpus *c, const struct hp_index *ix,
+			   uint64_t i)
+{
+	const struct hp_index_member *want = &c->members[i];
+	struct hpdsl_member m;
+	uint64_t found;
+
+	assert_int_equal(hp_index_member(ix, i, &m, NULL), 0);
+	assert_int_equal(m.number, i);
+	assert_int_equal(m.sample, want->sample);
+	assert_int_equal(m.chunk, chunk_of(c, want->sample));
+	assert_int_equal(m.offset, want->offset);
+	assert_int_equal(m.size, want->size);
+	assert_int_equal(m.checksum, want->checksum);
+	assert_int_equal(m.mtime, want->mtime);
+	assert_int_equal(m.mtime_nsec, want->nsec);
+	assert_int_equal(m.mode, want->mode & 07777);
+	assert_int_equal(m.path_len, want->path_len);
+	assert_string_equal(m.path, want->path);
+	assert_int_equal(hp_index_find(ix, m.path, m.path_len, &found, NULL),
+			 0);
+	assert_int_equal(found, i);
+}
+
+static void compare_samples(const struct corpus *c, const struct hp_index *ix)
+{
+	uint64_t member = 0;
+
+	for (uint64_t i = 0; i < c->src.samples; i++) {
+		struct hpdsl_sample s;
+		uint64_t n = corpus_members(i, c->src.flags);
+		const char *path = c->members[member].path;
+		size_t len = c->members[member].path_len;
+
+		assert_int_equal(hp_index_sample(ix, i, &s, NULL), 0);
+		assert_int_equal(s.number, i);
+		assert_int_equal(s.first_member, member);
+		assert_int_equal(s.members, n);
+		assert_int_equal(s.chunk, chunk_of(c, i));
+		assert_int_equal(s.label, c->members[member].label);
+		len = hpdsl_key_length(path, len);
+		assert_int_equal(s.key_len, len);
+		assert_memory_equal(s.key, path, len);
+		member += n;
+	}
+}
+
+static void compare_chunks(const struct corpus *c, const struct hp_index *ix)
+{
+	uint64_t samples = 0, members = 0;
+
+	for (uint32_t i = 0; i < c->src.n_chunks; i++) {
+		struct hpdsl_chunk k;
+
+		assert_int_equal(hp_index_chunk(ix, i, &k, NULL), 0);
+		assert_string_equal(k.name, c->chunks[i].name);
+		assert_int_equal(k.first_sample, samples);
+		assert_int_equal(k.first_member, members);
+		assert_int_equal(k.bytes, c->chunks[i].bytes);
+		assert_int_equal(k.plain_bytes, c->chunks[i].bytes);
+		assert_memory_equal(k.checksum, c->chunks[i].checksum, 16);
+		samples += k.samples;
+		members += k.members;
+	}
+	assert_int_equal(samples, c->src.samples);
+	assert_int_equal(members, c->src.members);
+	for (uint32_t i = 0; i < c->src.n_classes; i++) {
+		const char *name;
+
+		assert_int_equal(hp_index_class(ix, i, &name, NULL), 0);
+		assert_string_equal(name, c->classes[i]);
+	}
+}
+
+/* Numbers past the end and paths that are not there are no damage. */
+static void ask_beyond(const struct corpus *c, const struct hp_index *ix)
+{
+	struct hpdsl_member m;
+	struct hpdsl_sample s;
+	struct hpdsl_chunk k;
+	struct hpdsl_error err;
+	char path[MADE_PATH];
+	const char *name;
+	uint64_t n;
+
+	assert_int_equal(hp_index_member(ix, c->src.members, &m, &err),
+			 -ERANGE);
+	assert_int_equal(hp_index_member(ix, UINT64_MAX, &m, &err), -ERANGE);
+	assert_int_equal(hp_index_sample(ix, c->src.samples, &s, &err),
+			 -ERANGE);
+	assert_int_equal(hp_index_chunk(ix, c->src.n_chunks, &k, &err),
+			 -ERANGE);
+	assert_int_equal(hp_index_class(ix, c->src.n_classes, &name, &err),
+			 -ERANGE);
+	assert_int_equal(hp_index_find(ix, "", 0, &n, &err), -ENOENT);
+	for (unsigned i = 0; i < 1000; i++) {
+		int len = snprintf(path, sizeof path, "absent/%u", i);
+
+		assert_int_equal(hp_index_find(ix, path, (size_t)len, &n, &err),
+				 -ENOENT);
+	}
+	assert_string_equal(err.msg, "no member 'absent/999'");
+	if (c->src.members) {
+		/* A part of a path is another path. */
+		name = c->members[0].path;
+		assert_int_equal(
+			hp_index_find(ix, name, strlen(name) - 1, &n, &err),
+			-ENOENT);
+	}
+}
+
+static void round_trip(uint64_t samples, uint32_t chunks, uint32_t classes,
+		       uint32_t flags)
+{
+	struct hpdsl_counts n;
+	struct hpdsl_error err;
+	uint64_t paths = 0;
+	struct hp_index *ix;
+	struct corpus c;
+	struct image im;
+
+	corpus_make(&c, samples, chunks, classes, flags);
+	write_image(&c, &im);
+	ix = open_image(&im);
+	hp_index_count(ix, &n);
+	assert_int_equal(n.samples, samples);
+	assert_int_equal(n.members, c.src.members);
+	assert_int_equal(n.chunks, chunks);
+	assert_int_equal(n.classes, classes);
+	assert_int_equal(n.bytes, c.src.bytes);
+	assert_memory_equal(n.dataset_id, c.src.dataset_id, 16);
+	assert_int_equal(hp_index_flags(ix), flags);
+	for (uint64_t i = 0; i < n.members; i++) {
+		compare_member(&c, ix, i);
+		paths += c.members[i].path_len;
+	}
+	compare_samples(&c, ix);
+	compare_chunks(&c, ix);
+	ask_beyond(&c, ix);
+	if (hp_index_check(ix, NULL, NULL, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_true(hp_index_bound(samples, n.members, paths, chunks) >= im.n);
+	hp_index_free(ix);
+	free(im.p);
+	corpus_free(&c);
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	for (uint64_t n = 1; n < 40; n++) {
+		round_trip(n, 1, 0, 0);
+		round_trip(n, (uint32_t)n, 3, 0);
+		round_trip(n, 1, 1, HP_INDEX_GROUP_NONE);
+	}
+	/* Several blocks a section, rows across their borders. */
+	round_trip(20000, 17, 1000, 0);
+	round_trip(20000, 5000, 0, HP_INDEX_GROUP_NONE);
+}
+
+/* No members: nothing packs that, but the format can hold it. */
+static void test_empty(void **state)
+{
+	(void)state;
+	round_trip(0, 0, 0, 0);
+	round_trip(0, 0, 4, 0);
+}
+
+/* At most 64 bytes a member and 16 a sample, besides the paths. */
+static void test_size(void **state)
+{
+	uint64_t paths = 0;
+	struct corpus c;
+	struct image im;
+
+	(void)state;
+	corpus_make(&c, 20000, 10, 0, 0);
+	write_image(&c, &im);
+	for (uint64_t i = 0; i < c.src.members; i++)
+		paths += c.members[i].path_len + 1;
+	assert_true(im.n - paths <= 64 * c.src.members + 16 * c.src.samples +
+					    100 * c.src.n_chunks + 1024);
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* ---- Opening ---------------------------------------------------------- */
+
+/* Everything but the header is out of reach. */
+static void test_open_reads_header_only(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), room;
+	struct hp_index *ix;
+	struct corpus c;
+	struct image im;
+	uint8_t *p;
+
+	(void)state;
+	corpus_make(&c, 20000, 17, 5, 0);
+	write_image(&c, &im);
+	room = (im.n + page - 1) / page * page;
+	p = mmap(NULL, room, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(p != MAP_FAILED);
+	memcpy(p, im.p, im.n);
+	assert_int_equal(mprotect(p + page, room - page, PROT_NONE), 0);
+	assert_int_equal(hp_index_open(p, im.n, "index.hpdsl", &ix, NULL), 0);
+	hp_index_free(ix);
+	munmap(p, room);
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* One change to the header, its checksum put right again, and what it gives. */
+static void open_changed(size_t off, uint32_t value, int want)
+{
+	struct hpdsl_error err = { 0 };
+	struct hp_index *ix = NULL;
+	struct corpus c;
+	struct image im;
+
+	corpus_make(&c, 5, 2, 2, 0);
+	write_image(&c, &im);
+	hp_put32(im.p + off, value);
+	hp_put64(im.p + HP_INDEX_FIXED + 256,
+		 hp_hash64(im.p, HP_INDEX_FIXED + 256));
+	assert_int_equal(hp_index_open(im.p, im.n, "index.hpdsl", &ix, &err),
+			 want);
+	assert_int_equal(err.code, want);
+	assert_int_equal(strncmp(err.msg, "index.hpdsl: ", 13), 0);
+	assert_null(ix);
+	free(im.p);
+	corpus_free(&c);
+}
+
+static void test_open_refuses(void **state)
+{
+	static const struct {
+		size_t off;
+		uint32_t value;
+		int want;
+	} bad[] = {
+		{ 0, 0, HPDSL_ENOTOURS },
+		{ 4, 0, HPDSL_ENOTOURS },
+		{ 8, 2, HPDSL_ETOONEW },
+		{ 60, 2, HPDSL_ETOONEW },
+		{ 60, 0x80000000, HPDSL_ETOONEW },
+		{ 80 + 4, 3, HPDSL_ETOONEW },	 /* a flag not known */
+		{ 80 + 4, 0, HPDSL_ECORRUPT },	 /* not required? */
+		{ 80 + 224, 12, HPDSL_ETOONEW }, /* a kind not known */
+		{ 12, 80, HPDSL_ECORRUPT },	 /* header length */
+		{ 16, 4096, HPDSL_ECORRUPT },	 /* file size */
+		{ 20, 1, HPDSL_ECORRUPT },	 /* its upper half */
+		{ 24, 6, HPDSL_ECORRUPT },	 /* samples */
+		{ 32, 1, HPDSL_ECORRUPT },	 /* members */
+		{ 36, 1, HPDSL_ECORRUPT },	 /* its upper half */
+		{ 48, 3, HPDSL_ECORRUPT },	 /* chunks */
+		{ 52, 0, HPDSL_ECORRUPT },	 /* classes */
+		{ 56, 7, HPDSL_ECORRUPT },	 /* sections */
+		{ 56, 0xffffffff, HPDSL_ECORRUPT },
+		{ 80, 2, HPDSL_ECORRUPT },	 /* first kind */
+		{ 80 + 8, 352, HPDSL_ECORRUPT }, /* offset */
+		{ 80 + 12, 1, HPDSL_ECORRUPT },	 /* its upper half */
+		{ 80 + 16, 0, HPDSL_ECORRUPT },	 /* length */
+		{ 80 + 20, 0x80000000, HPDSL_ECORRUPT },
+		{ 80 + 24, 17, HPDSL_ECORRUPT }, /* row size */
+		{ 80 + 28, 1, HPDSL_ECORRUPT },	 /* padding */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		open_changed(bad[i].off, bad[i].value, bad[i].want);
+}
+
+/* Adds an empty section of a later version to the table. */
+static void add_section(struct image *im, uint32_t kind, uint32_t flags)
+{
+	size_t table = HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_KINDS;
+	uint8_t *p = calloc(1, im->n + HP_INDEX_ENTRY), *row;
+
+	assert_non_null(p);
+	memcpy(p, im->p, table);
+	memcpy(p + table + HP_INDEX_ENTRY, im->p + table, im->n - table);
+	free(im->p);
+	im->p = p;
+	im->n += HP_INDEX_ENTRY;
+	hp_put32(p + 12, hp_get32(p + 12) + HP_INDEX_ENTRY);
+	hp_put64(p + 16, im->n);
+	hp_put32(p + 56, HP_INDEX_KINDS + 1);
+	for (row = p + HP_INDEX_FIXED; row < p + table; row += HP_INDEX_ENTRY)
+		hp_put64(row + 8, hp_get64(row + 8) + HP_INDEX_ENTRY);
+	hp_put32(row, kind);
+	hp_put32(row + 4, flags);
+	hp_put64(row + 8, im->n);
+	image_repair(p, im->n);
+}
+
+/* Sections not known are passed over, unless they say that they are needed. */
+static void test_later_section(void **state)
+{
+	struct hpdsl_error err = { 0 };
+	struct hp_index *ix = NULL;
+	struct corpus c;
+	struct image im;
+
+	(void)state;
+	corpus_make(&c, 9, 2, 2, 0);
+	write_image(&c, &im);
+	add_section(&im, 10, 0);
+	ix = open_image(&im);
+	for (uint64_t i = 0; i < c.src.members; i++)
+		compare_member(&c, ix, i);
+	assert_int_equal(hp_index_check(ix, NULL, NULL, &err), 0);
+	hp_index_free(ix);
+	free(im.p);
+
+	write_image(&c, &im);
+	add_section(&im, 10, HP_SECTION_REQUIRED);
+	assert_int_equal(hp_index_open(im.p, im.n, "index.hpdsl", &ix, &err),
+			 HPDSL_ETOONEW);
+	assert_string_equal(err.msg,
+			    "index.hpdsl: section 10 of a later version is "
+			    "needed to read it");
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* ---- The writer's duties ---------------------------------------------- */
+
+static void test_write_refuses(void **state)
+{
+	struct hpdsl_error err;
+	struct corpus c;
+	struct image im;
+
+	(void)state;
+	corpus_make(&c, 6, 2, 2, 0);
+	c.members[3].sample += 2;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	c.members[3].sample -= 2;
+	c.members[2].path_len = HPDSL_PATH_MAX + 1;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	c.members[2].path_len = 0;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	assert_string_equal(err.msg,
+			    "cannot index member 2: its path's length");
+	c.members[2].path_len = strlen(c.members[2].path);
+	c.src.bytes++;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	c.src.bytes--;
+	c.src.samples++;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	c.src.samples--;
+	assert_int_equal(image_write(&c, &im, &err), 0);
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* Room that was there before, so that only the writer allocates. */
+static int add_to_room(void *arg, const void *buf, size_t n,
+		       struct hpdsl_error *err)
+{
+	struct image *im = arg;
+
+	(void)err;
+	memcpy(im->p + im->n, buf, n);
+	im->n += n;
+	return 0;
+}
+
+static void test_allocations_fail(void **state)
+{
+	static uint8_t room[1 << 16];
+	struct image im = { room, 0 };
+	struct hp_sink sink = { add_to_room, &im };
+	struct hpdsl_error err;
+	struct hp_index *ix;
+	struct corpus c;
+	long k = 0;
+	int r;
+
+	(void)state;
+	corpus_make(&c, 20, 3, 2, 0);
+	do {
+		im.n = 0;
+		wrap_fail_at(++k, false);
+		r = hp_index_write(&c.src, &sink, &err);
+		wrap_fail_at(0, false);
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (r);
+	assert_true(k > 3);
+	k = 0;
+	do {
+		wrap_fail_at(++k, false);
+		r = hp_index_open(room, im.n, "x", &ix, &err);
+		wrap_fail_at(0, false);
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (r);
+	assert_true(k > 2);
+	wrap_fail_at(1, false);
+	assert_int_equal(hp_index_check(ix, NULL, NULL, &err), -ENOMEM);
+	wrap_fail_at(0, false);
+	assert_int_equal(hp_index_check(ix, NULL, NULL, &err), 0);
+	hp_index_free(ix);
+	corpus_free(&c);
+}
+
+static void test_save(void **state)
+{
+	struct memio *m = memio_new();
+	const struct hp_io *io = memio_io(m);
+	int dir = io->open(io, AT_FDCWD, ".", O_RDONLY | O_DIRECTORY, 0);
+	uint8_t sum[16], want[16];
+	struct hpdsl_error err;
+	const char *names[4];
+	struct corpus c;
+	struct image im;
+	uint64_t bytes;
+	size_t n;
+
+	(void)state;
+	corpus_make(&c, 3000, 3, 2, 0);
+	write_image(&c, &im);
+	memio_set_room(m, im.n / 2);
+	assert_int_equal(hp_index_save(&c.src, io, dir, &bytes, sum, &err),
+			 -ENOSPC);
+	assert_int_equal(memio_list(m, names, 4), 0);
+	memio_set_room(m, 0);
+	assert_int_equal(hp_index_save(&c.src, io, dir, &bytes, sum, &err), 0);
+	assert_int_equal(memio_list(m, names, 4), 1);
+	assert_int_equal(bytes, im.n);
+	assert_memory_equal(memio_bytes(m, "index.hpdsl", &n), im.p, im.n);
+	assert_int_equal(n, im.n);
+	hp_hash128(im.p, im.n, want);
+	assert_memory_equal(sum, want, 16);
+	io->close(io, dir);
+	memio_free(m);
+	free(im.p);
+	corpus_free(&c);
+}
+
+static int before(const void *a, const void *b)
+{
+	const struct hp_hashed *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Many equal hashes and equal bytes of hashes are sorted too. */
+static void test_sort(void **state)
+{
+	static const uint64_t masks[] = {
+		UINT64_MAX, 0xff, 0xff00000000000000, 0, 0xf0f0, 1ull << 63
+	};
+	enum { N = 5000 };
+	struct hp_hashed *v = calloc(N, sizeof *v), *w = calloc(N, sizeof *w);
+	uint64_t x = 1;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof masks / sizeof masks[0]; k++) {
+		for (uint64_t i = 0; i < N; i++) {
+			x = x * 6364136223846793005u + 1442695040888963407u;
+			v[i].hash = (x ^ x >> 29) & masks[k];
+			v[i].number = i;
+		}
+		memcpy(w, v, N * sizeof *v);
+		hp_lookup_sort(v, N);
+		qsort(w, N, sizeof *w, before);
+		assert_memory_equal(v, w, N * sizeof *v);
+	}
+	free(v);
+	free(w);
+}
+
+/* ---- Threads ---------------------------------------------------------- */
+
+static void *ask_all(void *arg)
+{
+	const struct hp_index *ix = arg;
+	struct hpdsl_counts n;
+	intptr_t wrong = 0;
+
+	hp_index_count(ix, &n);
+	for (uint64_t i = 0; i < n.members; i++) {
+		struct hpdsl_member m;
+		uint64_t found;
+
+		if (hp_index_member(ix, i, &m, NULL) ||
+		    hp_index_find(ix, m.path, m.path_len, &found, NULL) ||
+		    found != i)
+			wrong++;
+	}
+	return (void *)wrong;
+}
+
+/* They verify the same blocks at the same time. */
+static void test_threads(void **state)
+{
+	pthread_t t[4];
+	struct hp_index *ix;
+	struct corpus c;
+	struct image im;
+
+	(void)state;
+	corpus_make(&c, 10000, 3, 2, 0);
+	write_image(&c, &im);
+	ix = open_image(&im);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, ask_all, ix), 0);
+	for (int i = 0; i < 4; i++) {
+		void *wrong;
+
+		pthread_join(t[i], &wrong);
+		assert_null(wrong);
+	}
+	hp_index_free(ix);
+	free(im.p);
+	corpus_free(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_open_reads_header_only),
+		cmocka_unit_test(test_open_refuses),
+		cmocka_unit_test(test_later_section),
+		cmocka_unit_test(test_write_refuses),
+		cmocka_unit_test(test_allocations_fail),
+		cmocka_unit_test(test_save),
+		cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
