@@ -251,7 +251,7 @@ only_parts_of()
 	done <<- 'END'
 		cut header: its length is impossible
 		empty is empty
-		longer has 
+		longer has
 		header header: checksum differs
 	END
 }
