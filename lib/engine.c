@@ -6,8 +6,6 @@
 #include "mem.h"
 #include "pool.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
