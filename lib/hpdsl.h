@@ -328,13 +328,15 @@ struct hpdsl_unpack_options {
 
 struct hpdsl_unpack_report {
 	uint64_t members, bytes;
+	uint64_t failed; /* members left out: damaged, or impossible names */
 	double seconds;
 };
 
 /*
  * Restores files (content, mode, mtime) below the new or empty directory
  * output, never outside it.  A member whose checksum differs does not get its
- * name; the others are restored, and the result is HPDSL_ECORRUPT.
+ * name; the others are restored, and the result is HPDSL_ECORRUPT.  *ret is
+ * set whenever all was tried: with 0, or with failed members.
  */
 HPDSL_API int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
 			   const struct hpdsl_unpack_options *opt,
