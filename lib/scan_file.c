@@ -92,8 +92,8 @@ static void take_folder(struct hp_scan_worker *w, uint16_t root,
 	if (listed && hp_scan_above_output(w->s, st)) {
 		hp_scan_fail_output(w->s, w->path, &err);
 		hp_scan_abort(w->s, err.code, err.msg);
-	} else if (!hp_glob_pruned(w->s->opt, w->path)) {
-		hp_scan_enter(w, root);
+	} else {
+		hp_scan_meet(w, root);
 	}
 }
 
