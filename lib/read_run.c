@@ -70,9 +70,10 @@ static int read_content(const struct hp_engine *e, const struct hp_file *f,
 		return fail(list, f, r, NULL, err);
 	file.fd = r;
 	got = n ? hp_io_pread_full(e->io, file.fd, buf, n, off) : 0;
-	if (got < 0)
-		return fail(list, f, (int)got, NULL, err);
+	/* What cannot be read may be something else by now. */
 	r = check_unchanged(e, file.fd, f, err);
+	if (r == 0 && got < 0)
+		r = fail(list, f, (int)got, NULL, err);
 	if (r == 0 && (size_t)got != n)
 		r = fail(list, f, HPDSL_ECHANGED, "shrank while it was read",
 			 err);
