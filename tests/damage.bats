@@ -305,9 +305,9 @@ only_parts_of()
 	rm packed/index.hpdsl
 	for command in hpdsl-ls "hpdsl-cat --member=0"; do
 		# shellcheck disable=SC2086
-		fails 3 "packed: not an HPDSL dataset" $command packed
+		fails 3 "packed: not a dataset: index.hpdsl is missing" $command packed
 	done
-	fails 3 "packed: not an HPDSL dataset" hpdsl-unpack packed some
+	fails 3 "packed: not a dataset: index.hpdsl is missing" hpdsl-unpack packed some
 	[ ! -e some ]
 	verdict 1 hpdsl-verify -q packed
 	[ "$(cat out)" = "index.hpdsl: is missing" ]
