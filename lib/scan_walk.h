@@ -78,6 +78,7 @@ struct hp_scan_worker {
 	struct hp_arena *arena;
 	struct hpdsl_pack_report counts; /* dirs .. sparse, excluded */
 	uint32_t ticks;
+	bool opens_closed;	   /* has opened a file that looked closed */
 	char *dents;		   /* for getdents */
 	struct hp_scan_job *batch; /* being filled */
 	size_t len;		   /* of path */
