@@ -49,7 +49,7 @@ struct cmd_common {
 /* Child parser for -j, -q and --json; its input is a struct cmd_common. */
 extern const struct argp cmd_common_argp;
 
-/* Why an option was refused: text for one line. */
+/* Why an option was refused: text for one line, "name: reason". */
 struct cmd_why {
 	char text[256];
 };
@@ -117,6 +117,8 @@ struct cmd_text cmd_seconds(double seconds);	       /* 3.2 s, 1:05:03 */
 struct cmd_text cmd_time(int64_t mtime);     /* 2024-05-01 12:00:00 (UTC) */
 struct cmd_text cmd_mode(uint32_t mode);     /* -rw-r--r-- */
 double cmd_rate(uint64_t n, double seconds); /* 0 for no time */
+/* 43.9 MiB/s, 84,528 files/s */
+struct cmd_text cmd_speed(uint64_t files, uint64_t bytes, double seconds);
 
 /* ---- json.c: one object on one line ----------------------------------- */
 
@@ -198,8 +200,8 @@ int cmd_select_path(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 int cmd_select_names(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 		     const struct cmd_names *names);
 /*
- * Members that a pattern matches: fnmatch over the whole path, over the base
- * name if it has no slash; or the path itself.
+ * Members that a pattern matches, as hpdsl_glob_match() does, or whose path it
+ * is.
  */
 int cmd_select_patterns(struct cmd_selection *sel,
 			const struct hpdsl_dataset *ds, char *const *patterns,

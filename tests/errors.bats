@@ -118,12 +118,13 @@ need_plain()
 @test "unreadable file" {
 	need_plain
 	chmod 0 in/a/3.txt
-	# known only when it is read: the output can be resumed then
-	fails 3 "in/a/3.txt: Permission denied" plain hpdsl-pack -q in out
-	one_line hpdsl-pack
-	[ ! -e out/dataset.yaml ] && [ ! -e out/index.hpdsl ]
-	chmod 644 in/a/3.txt
-	rm -rf out
+	refuses 3 "in/a/3.txt: Permission denied" plain hpdsl-pack -q in out
+	# All of them before a byte is written, not one a run of hours.
+	chmod 0 in/a/1.txt
+	fails 3 "2 problems in the input" plain hpdsl-pack -q in out
+	[[ $message = *"in/a/1.txt: Permission"*"in/a/3.txt: Permission"* ]]
+	[ ! -e out ]
+	chmod 644 in/a/[13].txt
 }
 
 @test "unreadable folder" {
