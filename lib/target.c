@@ -101,6 +101,33 @@ static int open_parent(struct hp_target *t, struct hpdsl_error *err)
 	return 0;
 }
 
+/* Where an old dataset is, if need be, while the new one takes its name. */
+enum { HP_OLD_NAME = 272 };
+
+static void old_name(const struct hp_target *t, char old[HP_OLD_NAME])
+{
+	snprintf(old, HP_OLD_NAME, ".%s.hpdsl-old", t->name);
+}
+
+/* A run was killed while it replaced a dataset: the old dataset gets its name
+ * back. */
+static int recover(struct hp_target *t, struct hpdsl_error *err)
+{
+	const struct hp_io *io = t->io;
+	char old[HP_OLD_NAME];
+	struct stat st;
+	int r = io->stat(io, t->parent, t->name, &st, AT_SYMLINK_NOFOLLOW);
+
+	if (r != -ENOENT)
+		return 0; /* what is wrong with it is told elsewhere */
+	old_name(t, old);
+	r = io->rename(io, t->parent, old, t->parent, t->name, 0);
+	return r == 0 || r == -ENOENT ?
+		       0 :
+		       hp_fail_errno(err, r, "%s: cannot be brought back (%s)",
+				     t->output, old);
+}
+
 static int open_dir(struct hp_target *t, const char *name, bool make,
 		    struct hpdsl_error *err)
 {
@@ -197,6 +224,8 @@ int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
 				 .dir = -1 };
 	r = open_parent(t, err);
 	if (r == 0)
+		r = recover(t, err);
+	if (r == 0)
 		r = open_dir(t, t->name, true, err);
 	if (r == 0)
 		r = look(t, t->dir, &c, err);
@@ -241,7 +270,7 @@ int hp_target_clear(struct hp_target *t, struct hpdsl_error *err)
 	return r < 0 ? hp_fail_errno(err, r, "%s: cannot clear", t->output) : 0;
 }
 
-/* The old dataset is under the name old now; it goes, file by file. */
+/* The old dataset is under the name old; it goes, file by file. */
 static int remove_old(struct hp_target *t, const char *old,
 		      struct hpdsl_error *err)
 {
@@ -250,6 +279,8 @@ static int remove_old(struct hp_target *t, const char *old,
 					    O_RDONLY | O_DIRECTORY, 0) };
 	int r = f.fd;
 
+	if (r == -ENOENT)
+		return 0;
 	if (r >= 0) {
 		c.dir = f.fd;
 		r = each_name(t->io, f.fd, clear_one, &c);
@@ -257,16 +288,27 @@ static int remove_old(struct hp_target *t, const char *old,
 	if (r >= 0)
 		r = t->io->unlink(t->io, t->parent, old, AT_REMOVEDIR);
 	return r < 0 ? hp_fail_errno(err, r,
-				     "%s: replaced, but the old dataset "
-				     "cannot be removed (%s)",
+				     "%s: the old dataset cannot be "
+				     "removed (%s)",
 				     t->output, old) :
 		       0;
+}
+
+/* Without an exchange there is an instant at which no dataset has the name. */
+static int swap_in_two(struct hp_target *t, const char *old)
+{
+	const struct hp_io *io = t->io;
+	int r = io->rename(io, t->parent, t->name, t->parent, old, 0);
+
+	return r < 0 ? r :
+		       io->rename(io, t->parent, t->work, t->parent, t->name,
+				  0);
 }
 
 static int swap(struct hp_target *t, struct hpdsl_error *err)
 {
 	const struct hp_io *io = t->io;
-	char old[sizeof t->name + 16];
+	char old[HP_OLD_NAME];
 	int r;
 
 	r = io->rename(io, t->parent, t->work, t->parent, t->name,
@@ -274,11 +316,11 @@ static int swap(struct hp_target *t, struct hpdsl_error *err)
 	if (r == 0) {
 		snprintf(old, sizeof old, "%s", t->work);
 	} else if (r == -EINVAL || r == -ENOSYS || r == -ENOTSUP) {
-		snprintf(old, sizeof old, ".%s.hpdsl-old", t->name);
-		r = io->rename(io, t->parent, t->name, t->parent, old, 0);
-		if (r == 0)
-			r = io->rename(io, t->parent, t->work, t->parent,
-				       t->name, 0);
+		old_name(t, old);
+		r = remove_old(t, old, err); /* of a run that was killed */
+		if (r < 0)
+			return r;
+		r = swap_in_two(t, old);
 	}
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s: cannot swap in %s", t->output,
