@@ -158,10 +158,11 @@ extern int cmd_stop;
 
 /*
  * SIGINT and SIGTERM end the process at once with 128 + signal, which is safe:
- * what is on the disk is valid at every instant.  SIGUSR1 sets cmd_stop.
- * SIGBUS, a mapped file that shrank, becomes an error that names the dataset.
+ * what is on the disk is valid at every instant; a line says so, with after at
+ * its end.  SIGUSR1 sets cmd_stop.  SIGBUS, a mapped file that shrank, becomes
+ * an error that names the dataset.
  */
-void cmd_signals(const char *dataset);
+void cmd_signals(const char *dataset, const char *after);
 /* Sets cmd_stop early enough to be done after this many seconds. */
 void cmd_deadline(uint64_t seconds);
 

@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 	cmd_start(argv);
 	/* in order: samples, members and paths may be mixed */
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
-	cmd_signals(c.dataset);
+	cmd_signals(c.dataset, "");
 	if (hpdsl_open(c.dataset, NULL, &c.ds, &err) < 0) {
 		status = cmd_tell(&err);
 	} else {

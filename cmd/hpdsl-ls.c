@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &l);
-	cmd_signals(l.dataset);
+	cmd_signals(l.dataset, "");
 	status = prepare(&l);
 	if (status == CMD_DONE) {
 		status = cmd_select_patterns(&l.sel, l.ds, l.patterns,

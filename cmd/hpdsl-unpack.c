@@ -176,7 +176,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &u);
-	cmd_signals(u.dataset);
+	cmd_signals(u.dataset, "");
 	if (hpdsl_open(u.dataset, NULL, &u.ds, &err) < 0) {
 		status = cmd_tell(&err);
 	} else {

@@ -229,14 +229,15 @@ start_waiting()
 	sleep 0.2
 }
 
-@test "SIGTERM: exit 143 at once" {
+@test "SIGTERM: a line that says so, and exit 143 at once" {
 	start_waiting
 	kill -TERM "$pid"
 	status=0
 	wait "$pid" || status=$?
 	exec 5>&-
 	[ "$status" = 143 ]
-	[ ! -s err ]
+	[ "$(cat err)" = "hpdsl-pack: ended by SIGTERM; the same command with \
+--resume completes the pack" ]
 	[ ! -e out ]
 }
 

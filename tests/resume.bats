@@ -64,8 +64,21 @@ chunks_there()
 }
 
 # at_chunk N DIR SIGNAL COMMAND..: sends it as soon as N chunks are in DIR.
-# The process is $pid then; fails if the command was faster.
+# The process is $pid then; fails if the command was faster, five times over
+# where it begins a DIR that was not there.
 at_chunk()
+{
+	local dir=$2 try tries=5
+	[ ! -e "$dir" ] || tries=1
+	for ((try = 1; try < tries; try++)); do
+		! at_chunk_once "$@" || return 0
+		wait "$pid" || return 1
+		rm -rf "$dir"
+	done
+	at_chunk_once "$@"
+}
+
+at_chunk_once()
 {
 	local n=$1 dir=$2 signal=$3 names
 	shift 3

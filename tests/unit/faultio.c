@@ -29,7 +29,7 @@ static int f_open(const struct hp_io *io, int dir, const char *name, int flags,
 			     BASE.open(io, dir, name, flags, mode);
 
 	if (fd >= 0 && fd < (int)sizeof self(io)->broken)
-		self(io)->broken[fd] = 0;
+		__atomic_store_n(&self(io)->broken[fd], 0, __ATOMIC_RELAXED);
 	return fd;
 }
 
@@ -68,11 +68,11 @@ static int f_fsync(const struct hp_io *io, int fd)
 {
 	struct faultio *f = self(io);
 
-	if (f->broken[fd])
+	if (__atomic_load_n(&f->broken[fd], __ATOMIC_RELAXED))
 		f->synced_again = true;
 	if (!fails(io))
 		return BASE.fsync(io, fd);
-	f->broken[fd] = 1;
+	__atomic_store_n(&f->broken[fd], 1, __ATOMIC_RELAXED);
 	return f->code;
 }
 
