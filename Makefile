@@ -78,6 +78,8 @@ $(BUILD)/flags: FORCE | $(filter deps,$(MAKECMDGOALS))
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
 		echo '$(CC) $(ALL_CFLAGS) $(LDFLAGS)' > $@
+# Phony, because .SECONDARY takes what is not there for done.
+.PHONY: FORCE
 FORCE:
 
 $(BUILD)/lib/%.o: lib/%.c $(BUILD)/flags
@@ -197,10 +199,11 @@ uninstall: ## remove what install put there
 	rm -f $(foreach i,$(INSTALLED),'$(DESTDIR)$(lastword \
 		$(subst :, ,$(i)))') $(LINKS)
 
+TARBALL = dist/hpdsl-$(VERSION).tar
 dist: ## a tarball of the last commit
 	@mkdir -p dist
-	git archive --prefix=hpdsl-$(VERSION)/ HEAD \
-		| gzip -n9 > dist/hpdsl-$(VERSION).tar.gz
+	git archive --prefix=hpdsl-$(VERSION)/ -o $(TARBALL) HEAD
+	gzip -nf9 $(TARBALL)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | \

@@ -49,7 +49,7 @@ struct cmd_common {
 /* Child parser for -j, -q and --json; its input is a struct cmd_common. */
 extern const struct argp cmd_common_argp;
 
-/* Why an option was refused: text for one line. */
+/* Why an option was refused: text for one line, "name: reason". */
 struct cmd_why {
 	char text[256];
 };
@@ -117,6 +117,8 @@ struct cmd_text cmd_seconds(double seconds);	       /* 3.2 s, 1:05:03 */
 struct cmd_text cmd_time(int64_t mtime);     /* 2024-05-01 12:00:00 (UTC) */
 struct cmd_text cmd_mode(uint32_t mode);     /* -rw-r--r-- */
 double cmd_rate(uint64_t n, double seconds); /* 0 for no time */
+/* 43.9 MiB/s, 84,528 files/s */
+struct cmd_text cmd_speed(uint64_t files, uint64_t bytes, double seconds);
 
 /* ---- json.c: one object on one line ----------------------------------- */
 
@@ -158,10 +160,11 @@ extern int cmd_stop;
 
 /*
  * SIGINT and SIGTERM end the process at once with 128 + signal, which is safe:
- * what is on the disk is valid at every instant.  SIGUSR1 sets cmd_stop.
- * SIGBUS, a mapped file that shrank, becomes an error that names the dataset.
+ * what is on the disk is valid at every instant; a line says so, with after at
+ * its end.  SIGUSR1 sets cmd_stop.  SIGBUS, a mapped file that shrank, becomes
+ * an error that names the dataset.
  */
-void cmd_signals(const char *dataset);
+void cmd_signals(const char *dataset, const char *after);
 /* Sets cmd_stop early enough to be done after this many seconds. */
 void cmd_deadline(uint64_t seconds);
 
@@ -197,8 +200,8 @@ int cmd_select_path(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 int cmd_select_names(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 		     const struct cmd_names *names);
 /*
- * Members that a pattern matches: fnmatch over the whole path, over the base
- * name if it has no slash; or the path itself.
+ * Members that a pattern matches, as hpdsl_glob_match() does, or whose path it
+ * is.
  */
 int cmd_select_patterns(struct cmd_selection *sel,
 			const struct hpdsl_dataset *ds, char *const *patterns,

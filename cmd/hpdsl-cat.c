@@ -50,7 +50,8 @@ static void add_number(struct argp_state *state, char kind, const char *arg)
 	struct wish wish = { .kind = kind };
 
 	if (cmd_parse_count(arg, &wish.number) < 0)
-		argp_error(state, "'%s' is no number", arg);
+		argp_error(state, "--%s: '%s' is no number",
+			   kind == 's' ? "sample" : "member", arg);
 	add_wish(state->input, wish);
 }
 
@@ -136,16 +137,30 @@ static int sink(void *arg, const void *buf, size_t n, struct hpdsl_error *err)
 	return 0;
 }
 
+/* A chunk that is gone, or cannot be read, is damage like any other. */
+static int tell(const struct hpdsl_error *err)
+{
+	int status = cmd_tell(err);
+
+	return err->code == -ENOENT || err->code == -EIO ? CMD_NO : status;
+}
+
+/* Members of one damaged chunk say the same: it is told once. */
 static int print_all(struct cat *c)
 {
-	struct hpdsl_error err;
+	struct hpdsl_error err, told = { 0 };
 	struct hpdsl_member m;
 	int status = CMD_DONE;
 
-	for (size_t i = 0; i < c->sel.n; i++)
-		if (hpdsl_member_get(c->ds, c->sel.members[i], &m, &err) < 0 ||
-		    hpdsl_member_stream(c->ds, &m, sink, NULL, &err) < 0)
-			status = cmd_worse(status, cmd_tell(&err));
+	for (size_t i = 0; i < c->sel.n; i++) {
+		if (hpdsl_member_get(c->ds, c->sel.members[i], &m, &err) == 0 &&
+		    hpdsl_member_stream(c->ds, &m, sink, NULL, &err) == 0)
+			continue;
+		if (strcmp(told.msg, err.msg) == 0)
+			continue;
+		told = err;
+		status = cmd_worse(status, tell(&err));
+	}
 	return status;
 }
 
@@ -158,7 +173,7 @@ int main(int argc, char **argv)
 	cmd_start(argv);
 	/* in order: samples, members and paths may be mixed */
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
-	cmd_signals(c.dataset);
+	cmd_signals(c.dataset, "");
 	if (hpdsl_open(c.dataset, NULL, &c.ds, &err) < 0) {
 		status = cmd_tell(&err);
 	} else {

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &x);
-	cmd_signals(x.dataset);
+	cmd_signals(x.dataset, "");
 	x.opt.threads = x.common.threads;
 	cmd_watch(&x.opt.watch, x.common.quiet);
 	ret = hpdsl_reindex(x.dataset, &x.opt, &report, &err);

@@ -14,14 +14,14 @@
 static const struct argp_option options[] = {
 	{ "long", 'l', NULL, 0,
 	  "One line each: mode, size, time (UTC), chunk, offset in its tar, "
-	  "sample, label, path",
+	  "sample, class, path",
 	  0 },
 	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 },
 	{ "null", '0', NULL, 0,
 	  "End names with a NUL byte and do not escape them", 0 },
 	{ "samples", OPT_SAMPLES, NULL, 0,
 	  "List samples, by their keys; with -l: number, chunk, first member, "
-	  "members, bytes, label, key",
+	  "members, bytes, class, key",
 	  0 },
 	{ "chunks", OPT_CHUNKS, NULL, 0,
 	  "List chunks, by their file names; with -l: first sample, samples, "
@@ -77,9 +77,10 @@ static const struct argp argp = {
 	"DATASET [PATTERN...]",
 	"List what is in a packed dataset.\v"
 	"A PATTERN is a path, or a glob that is matched against the whole "
-	"path if it has a slash, else against the base name; * matches "
-	"slashes too. A PATTERN that matches nothing makes the exit status "
-	"1. A newline in a name is printed as \\n, a backslash as \\\\.",
+	"path if it has a slash, else against the base name; * does not "
+	"match a slash; FOLDER/ is everything below. A PATTERN that matches "
+	"nothing makes the exit status 1. A newline in a name is printed as "
+	"\\n, a backslash as \\\\.",
 	NULL,
 	NULL,
 	NULL
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &l);
-	cmd_signals(l.dataset);
+	cmd_signals(l.dataset, "");
 	status = prepare(&l);
 	if (status == CMD_DONE) {
 		status = cmd_select_patterns(&l.sel, l.ds, l.patterns,

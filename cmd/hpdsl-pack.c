@@ -58,7 +58,10 @@ static int prepare(struct pack *p)
 		status = take_arguments(p);
 	if (status)
 		return status;
-	cmd_signals(o->output);
+	cmd_signals(o->output,
+		    o->dry_run ? "" :
+				 "; the same command with --resume completes "
+				 "the pack");
 	if (p->deadline)
 		cmd_deadline(p->deadline);
 	status = take_names(p);

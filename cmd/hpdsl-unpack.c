@@ -34,7 +34,7 @@ static void add_sample(struct argp_state *state, const char *arg)
 	uint64_t number;
 
 	if (cmd_parse_count(arg, &number) < 0)
-		argp_error(state, "'%s' is no number", arg);
+		argp_error(state, "--sample: '%s' is no number", arg);
 	u->samples = cmd_grow(u->samples, u->n_samples, sizeof(*u->samples));
 	u->samples[u->n_samples++] = number;
 }
@@ -84,8 +84,9 @@ static const struct argp argp = {
 	"Restore the files of a packed dataset below the new or empty folder "
 	"OUTPUT.\v"
 	"A PATTERN is a path, or a glob that is matched against the whole "
-	"path if it has a slash, else against the base name. Without "
-	"PATTERN, --sample and --files-from everything is restored. If "
+	"path if it has a slash, else against the base name; FOLDER/ is "
+	"everything below. Without PATTERN, --sample and --files-from "
+	"everything is restored. If "
 	"something that is asked for is absent or damaged, the rest is still "
 	"restored and the exit status is 1.",
 	children,
@@ -133,10 +134,21 @@ static void print_json(const struct unpack *u,
 	cmd_json_open(&j, NULL, '{');
 	cmd_json_u64(&j, "members", r->members);
 	cmd_json_u64(&j, "bytes", r->bytes);
+	cmd_json_u64(&j, "failed", r->failed);
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_hex(&j, "dataset_id", count.dataset_id,
 		     sizeof(count.dataset_id));
 	cmd_json_line(&j);
+}
+
+static void summary(const struct unpack *u, const struct hpdsl_unpack_report *r)
+{
+	if (u->common.json)
+		print_json(u, r);
+	else if (!u->common.quiet)
+		cmd_message("%s, %s, %s, %s", cmd_many(r->members, "file").s,
+			    cmd_bytes(r->bytes).s, cmd_seconds(r->seconds).s,
+			    cmd_speed(r->members, r->bytes, r->seconds).s);
 }
 
 static int restore(struct unpack *u)
@@ -145,6 +157,8 @@ static int restore(struct unpack *u)
 	struct hpdsl_unpack_report r = { 0 };
 	struct hpdsl_error err;
 	uint64_t none = 0;
+	int status = CMD_DONE;
+	bool done;
 
 	if (!wants_all(u)) {
 		/* NULL would be everything */
@@ -152,20 +166,13 @@ static int restore(struct unpack *u)
 		opt.n_members = u->sel.n;
 	}
 	cmd_watch(&opt.watch, u->common.quiet);
-	if (hpdsl_unpack(u->ds, u->output, &opt, &r, &err) < 0) {
-		cmd_progress_end();
-		return cmd_tell(&err);
-	}
+	done = hpdsl_unpack(u->ds, u->output, &opt, &r, &err) == 0;
 	cmd_progress_end();
-	if (u->common.json)
-		print_json(u, &r);
-	else if (!u->common.quiet)
-		cmd_message(
-			"%s, %s, %s, %s files/s", cmd_many(r.members, "file").s,
-			cmd_bytes(r.bytes).s, cmd_seconds(r.seconds).s,
-			cmd_thousands((uint64_t)cmd_rate(r.members, r.seconds))
-				.s);
-	return CMD_DONE;
+	if (!done)
+		status = cmd_tell(&err);
+	if (done || r.failed) /* the others were restored */
+		summary(u, &r);
+	return status;
 }
 
 int main(int argc, char **argv)
@@ -176,7 +183,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &u);
-	cmd_signals(u.dataset);
+	cmd_signals(u.dataset, "");
 	if (hpdsl_open(u.dataset, NULL, &u.ds, &err) < 0) {
 		status = cmd_tell(&err);
 	} else {

@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &v);
-	cmd_signals(v.dataset);
+	cmd_signals(v.dataset, "");
 	v.list.out = open_memstream(&v.list_text, &v.list_size);
 	if (!v.list.out)
 		cmd_no_memory();

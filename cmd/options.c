@@ -82,7 +82,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	int ret = cmd_common_set(c, key, arg, &why);
 
 	if (ret < 0)
-		argp_error(state, "%s", why.text);
+		argp_error(state, "--%s", why.text);
 	if (key == 'j')
 		c->threads_given = true;
 	return ret == ARGP_ERR_UNKNOWN ? ARGP_ERR_UNKNOWN : 0;

@@ -331,7 +331,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 	ret = pack_set(p, key, arg, &why);
 	if (ret < 0)
-		argp_error(state, "%s", why.text);
+		argp_error(state, "--%s", why.text);
 	if (ret == 0)
 		p->given |= pack_given(key);
 	return ret == ARGP_ERR_UNKNOWN ? ARGP_ERR_UNKNOWN : 0;

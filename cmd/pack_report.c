@@ -15,15 +15,10 @@ static uint64_t space(const struct hpdsl_pack_report *r)
 	return r->tar_bytes + r->index_bytes + manifest_bytes(r->chunks);
 }
 
-/* Chunks, index, manifest and the folder. */
+/* Chunks, index, manifest and the folder; until the end, the journal. */
 static uint64_t inodes(const struct hpdsl_pack_report *r)
 {
-	return r->chunks + 3;
-}
-
-static double file_rate(const struct hpdsl_pack_report *r)
-{
-	return cmd_rate(r->members, r->seconds);
+	return r->chunks + 4;
 }
 
 static void hex(char out[33], const uint8_t id[16])
@@ -32,18 +27,36 @@ static void hex(char out[33], const uint8_t id[16])
 		sprintf(out + 2 * i, "%02x", id[i]);
 }
 
+/* Nobody has looked at what is in the folders. */
+static void tell_excluded(const struct hpdsl_pack_report *r)
+{
+	if (r->excluded_dirs)
+		cmd_message("left out by --include and --exclude: %s, and %s "
+			    "with all below",
+			    cmd_many(r->excluded, "file").s,
+			    cmd_many(r->excluded_dirs, "folder").s);
+	else if (r->excluded)
+		cmd_message("left out by --include and --exclude: %s",
+			    cmd_many(r->excluded, "file").s);
+}
+
 /* What the input had and a dataset does not keep. */
 static void tell_lost(const struct hpdsl_pack_report *r)
 {
 	const struct {
 		uint64_t n;
-		const char *one, *rest;
+		const char *one, *many, *rest;
 	} lost[] = {
-		{ r->empty_dirs, "empty folder", "" },
-		{ r->symlinks_to_dirs, "link", " to folders, not followed" },
-		{ r->hard_links, "hard link", ", stored as data" },
-		{ r->sparse, "sparse file", ", stored without holes" },
-		{ r->xattrs == UINT64_MAX ? 0 : r->xattrs, "file",
+		{ r->empty_dirs, "empty folder", "empty folders", "" },
+		{ r->symlinks_to_dirs, "link to a folder", "links to folders",
+		  ", not followed" },
+		{ r->symlinks_followed, "link to a file", "links to files",
+		  ", stored as data" },
+		{ r->hard_links, "hard link", "hard links",
+		  ", stored as data" },
+		{ r->sparse, "sparse file", "sparse files",
+		  ", stored without holes" },
+		{ r->xattrs == UINT64_MAX ? 0 : r->xattrs, "file", "files",
 		  " with attributes or ACLs" },
 	};
 	char text[400] = "";
@@ -51,29 +64,29 @@ static void tell_lost(const struct hpdsl_pack_report *r)
 
 	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
 		if (lost[i].n)
-			n += snprintf(text + n, sizeof(text) - (size_t)n,
-				      "%s%s%s", n ? "; " : "",
-				      cmd_many(lost[i].n, lost[i].one).s,
-				      lost[i].rest);
+			n += snprintf(
+				text + n, sizeof(text) - (size_t)n,
+				"%s%llu %s%s", n ? "; " : "", (LLU)lost[i].n,
+				lost[i].n == 1 ? lost[i].one : lost[i].many,
+				lost[i].rest);
 	if (n)
 		cmd_message("not kept: %s", text);
-	if (r->excluded)
-		cmd_message("left out by --include and --exclude: %s",
-			    cmd_many(r->excluded, "file").s);
+	tell_excluded(r);
 }
 
 static void tell_summary(const struct pack *p,
 			 const struct hpdsl_pack_report *r)
 {
+	bool all = !r->resumed_chunks; /* else there is no honest speed */
 	char id[33];
 
 	hex(id, r->dataset_id);
-	cmd_message("%s, %s, %s in %s (%s of tar), %s, %s files/s",
+	cmd_message("%s, %s, %s in %s (%s of tar), %s%s%s",
 		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
 		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
-		    cmd_seconds(r->seconds).s,
-		    cmd_thousands((uint64_t)file_rate(r)).s);
+		    cmd_seconds(r->seconds).s, all ? ", " : "",
+		    all ? cmd_speed(r->members, r->bytes, r->seconds).s : "");
 	if (r->resumed_chunks)
 		cmd_message("%s there already, checked",
 			    cmd_many(r->resumed_chunks, "chunk").s);
@@ -124,6 +137,7 @@ static void json_kept(struct cmd_json *j, const struct hpdsl_pack_report *r)
 	else
 		cmd_json_u64(j, "xattrs", r->xattrs);
 	cmd_json_u64(j, "excluded", r->excluded);
+	cmd_json_u64(j, "excluded_folders", r->excluded_dirs);
 	cmd_json_u64(j, "unlabelled", r->unlabelled);
 }
 
@@ -158,7 +172,11 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 	if (p->opt.dry_run) {
 		json_plan(&j, r);
 	} else {
-		cmd_json_real(&j, "files_per_second", file_rate(r));
+		if (r->resumed_chunks)
+			cmd_json_null(&j, "files_per_second");
+		else
+			cmd_json_real(&j, "files_per_second",
+				      cmd_rate(r->members, r->seconds));
 		cmd_json_u64(&j, "resumed_chunks", r->resumed_chunks);
 		cmd_json_hex(&j, "dataset_id", r->dataset_id,
 			     sizeof(r->dataset_id));

@@ -128,7 +128,11 @@ static int scan_patterns(struct cmd_selection *sel,
 /* A pattern that can only match the path it spells. */
 static bool is_plain(const char *pattern)
 {
-	return strchr(pattern, '/') && !strpbrk(pattern, "*?[\\");
+	size_t n = strlen(pattern);
+
+	/* "/a/b" is tied to the top, "a/" is all below: see the page */
+	return strchr(pattern, '/') && pattern[0] != '/' &&
+	       pattern[n - 1] != '/' && !strpbrk(pattern, "*?[\\");
 }
 
 int cmd_select_patterns(struct cmd_selection *sel,

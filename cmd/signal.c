@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -11,12 +13,43 @@
 
 int cmd_stop;
 
-static char bus_text[HPDSL_PATH_MAX + 200];
-static size_t bus_length;
+/* A line that is ready when a handler needs it. */
+struct line {
+	char text[HPDSL_PATH_MAX + 200];
+	size_t length;
+};
+
+static struct line bus_line, int_line, term_line;
+
+__attribute__((format(printf, 2, 3))) static void line_set(struct line *l,
+							   const char *fmt, ...)
+{
+	int n = snprintf(l->text, sizeof(l->text),
+			 "%s: ", program_invocation_short_name);
+	va_list ap;
+
+	va_start(ap, fmt);
+	n += vsnprintf(l->text + n, sizeof(l->text) - (size_t)n, fmt, ap);
+	va_end(ap);
+	if ((size_t)n > sizeof(l->text) - 2)
+		n = sizeof(l->text) - 2;
+	l->text[n] = '\n';
+	l->length = (size_t)n + 1;
+}
+
+static void line_write(const struct line *l)
+{
+	ssize_t done;
+
+	cmd_progress_clear();
+	done = write(STDERR_FILENO, l->text, l->length);
+	(void)done; /* there is nobody left to tell */
+}
 
 /* mpirun leaves a rank one second: no tidying up, and none is needed. */
 static void on_end(int signal)
 {
+	line_write(signal == SIGINT ? &int_line : &term_line);
 	_exit(128 + signal);
 }
 
@@ -28,10 +61,8 @@ static void on_stop(int signal)
 
 static void on_bus(int signal)
 {
-	ssize_t done = write(STDERR_FILENO, bus_text, bus_length);
-
 	(void)signal;
-	(void)done;
+	line_write(&bus_line);
 	_exit(CMD_TROUBLE);
 }
 
@@ -53,14 +84,11 @@ static void catch_unless_ignored(int signal, void (*handler)(int))
 	catch (signal, handler);
 }
 
-void cmd_signals(const char *dataset)
+void cmd_signals(const char *dataset, const char *after)
 {
-	int n = snprintf(bus_text, sizeof(bus_text),
-			 "%s: file changed under us (bus error): %s\n",
-			 program_invocation_short_name, dataset);
-
-	bus_length =
-		(size_t)n < sizeof(bus_text) ? (size_t)n : sizeof(bus_text) - 1;
+	line_set(&bus_line, "file changed under us (bus error): %s", dataset);
+	line_set(&int_line, "ended by SIGINT%s", after);
+	line_set(&term_line, "ended by SIGTERM%s", after);
 	catch_unless_ignored(SIGINT, on_end);
 	catch_unless_ignored(SIGTERM, on_end);
 	catch (SIGUSR1, on_stop);

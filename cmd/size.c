@@ -176,3 +176,13 @@ double cmd_rate(uint64_t n, double seconds)
 {
 	return seconds > 0 ? (double)n / seconds : 0;
 }
+
+struct cmd_text cmd_speed(uint64_t files, uint64_t bytes, double seconds)
+{
+	struct cmd_text t;
+
+	snprintf(t.s, sizeof(t.s), "%.15s/s, %.20s files/s",
+		 cmd_bytes((uint64_t)cmd_rate(bytes, seconds)).s,
+		 cmd_thousands((uint64_t)cmd_rate(files, seconds)).s);
+	return t;
+}

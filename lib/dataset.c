@@ -6,11 +6,32 @@
 #include "dataset.h"
 
 #include "error.h"
+#include "journal.h"
 #include "mem.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+static bool exists(const struct hpdsl_dataset *ds, const char *name)
+{
+	struct stat st;
+
+	return ds->io->stat(ds->io, ds->dir, name, &st, 0) == 0;
+}
+
+/* What can be done about it depends on what is there. */
+static int no_index(const struct hpdsl_dataset *ds, struct hpdsl_error *err)
+{
+	const char *what = "not a dataset (no " HP_INDEX_NAME ")";
+
+	if (exists(ds, HP_JOURNAL_NAME))
+		what = "an unfinished pack (hpdsl-pack --resume completes it)";
+	else if (exists(ds, "chunk-000000.tar"))
+		what = "not a dataset: " HP_INDEX_NAME " is missing "
+		       "(hpdsl-index makes it from the chunks)";
+	return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", ds->path, what);
+}
 
 static int open_index(struct hpdsl_dataset *ds, struct hpdsl_error *err)
 {
@@ -24,9 +45,7 @@ static int open_index(struct hpdsl_dataset *ds, struct hpdsl_error *err)
 	}
 	r = hp_view_open(&ds->view, ds->io, ds->dir, HP_INDEX_NAME, &why);
 	if (r == -ENOENT)
-		return hp_fail(err, HPDSL_ENOTOURS,
-			       "%s: not an HPDSL dataset (it has no %s)",
-			       ds->path, HP_INDEX_NAME);
+		return no_index(ds, err);
 	if (r < 0)
 		return hp_fail(err, r, "%s/%s", ds->path, why.msg);
 	return hp_index_open(ds->view.p, ds->view.size, name, &ds->index, err);

@@ -6,6 +6,7 @@
 #include "mem.h"
 #include "pool.h"
 
+#include <inttypes.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -231,6 +232,18 @@ static void run_threads(struct hp_engine *e, uint32_t writers, uint32_t readers)
 		pthread_join(id[i], NULL);
 }
 
+static int stopped(const struct hp_pack *p, struct hpdsl_error *err)
+{
+	uint32_t n = 0;
+
+	for (uint32_t c = 0; c < p->plan.n_chunks; c++)
+		n += p->done[c].done;
+	return hp_fail(err, HPDSL_ESTOPPED,
+		       "stopped early, %" PRIu32 " of %" PRIu32
+		       " chunks are there; --resume completes it",
+		       n, p->plan.n_chunks);
+}
+
 int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(p->opt->threads);
@@ -252,8 +265,7 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 		if (r < 0 && err)
 			*err = e->err;
 		if (r == 0 && e->stopped)
-			r = hp_fail(err, HPDSL_ESTOPPED,
-				    "stopped early; --resume completes it");
+			r = stopped(p, err);
 	}
 	hp_engine_release(e);
 	return r;

@@ -144,10 +144,11 @@ struct hpdsl_pack_report {
 	uint64_t resumed_chunks; /* found complete and checked */
 	uint64_t dirs, empty_dirs;
 	uint64_t symlinks_followed, symlinks_to_dirs, hard_links, sparse;
-	uint64_t xattrs;     /* files seen with attributes or ACLs not kept;
-				UINT64_MAX: not looked */
-	uint64_t excluded;   /* files left out by include and exclude */
-	uint64_t unlabelled; /* samples without a class */
+	uint64_t xattrs;	/* files seen with attributes or ACLs not kept;
+				   UINT64_MAX: not looked */
+	uint64_t excluded;	/* files left out by include and exclude */
+	uint64_t excluded_dirs; /* folders, with all that is below them */
+	uint64_t unlabelled;	/* samples without a class */
 	double scan_seconds, seconds;
 	double estimate_seconds; /* dry run: expected time; 0: unknown */
 	uint8_t dataset_id[16];
@@ -328,13 +329,15 @@ struct hpdsl_unpack_options {
 
 struct hpdsl_unpack_report {
 	uint64_t members, bytes;
+	uint64_t failed; /* members left out: damaged, or impossible names */
 	double seconds;
 };
 
 /*
  * Restores files (content, mode, mtime) below the new or empty directory
  * output, never outside it.  A member whose checksum differs does not get its
- * name; the others are restored, and the result is HPDSL_ECORRUPT.
+ * name; the others are restored, and the result is HPDSL_ECORRUPT.  *ret is
+ * set whenever all was tried: with 0, or with failed members.
  */
 HPDSL_API int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
 			   const struct hpdsl_unpack_options *opt,

@@ -124,7 +124,8 @@ static bool plainly_valid(const char *path, size_t len)
 	bytes16 bad = { 0 };
 	uint64_t half[2];
 
-	if (len < 16 || (path[0] | 1) == '/' || path[len - 1] == '/')
+	if (len < 16 || len > HPDSL_PATH_MAX || (path[0] | 1) == '/' ||
+	    path[len - 1] == '/')
 		return false;
 	/* A slash with a slash or a dot (one bit apart) behind it, or a NUL. */
 	for (size_t i = 0;; i = i + 16 < len - 16 ? i + 16 : len - 16) {

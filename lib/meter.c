@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define WARNINGS 20
@@ -46,15 +47,18 @@ void hp_meter_add(struct hp_meter *m, uint64_t n)
 
 void hp_meter_warn(struct hp_meter *m, const char *fmt, ...)
 {
-	char text[1024];
+	char text[sizeof m->last];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	pthread_mutex_lock(&m->lock);
-	if (m->warned++ < WARNINGS && m->watch->warn)
-		m->watch->warn(m->watch->arg, text);
+	if (strcmp(text, m->last) != 0) {
+		strcpy(m->last, text);
+		if (m->warned++ < WARNINGS && m->watch->warn)
+			m->watch->warn(m->watch->arg, text);
+	}
 	pthread_mutex_unlock(&m->lock);
 }
 

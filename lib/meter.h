@@ -18,6 +18,7 @@ struct hp_meter {
 	pthread_mutex_t lock; /* held while the caller is told */
 	struct hpdsl_progress at;
 	uint64_t warned;
+	char last[1024]; /* the warning before */
 };
 
 void hp_meter_init(struct hp_meter *m, const struct hpdsl_watch *watch);
@@ -28,7 +29,7 @@ void hp_meter_phase(struct hp_meter *m, const char *phase, uint64_t total,
 		    bool bytes);
 void hp_meter_add(struct hp_meter *m, uint64_t n);
 
-/* A warning.  Only the first 20 are passed on. */
+/* A warning, unless it is the one before.  Only the first 20 are passed on. */
 void hp_meter_warn(struct hp_meter *m, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Says how many more there were than were passed on; counts afresh. */

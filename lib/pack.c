@@ -51,44 +51,56 @@ static int check_options(const struct hpdsl_pack_options *opt,
 	return 0;
 }
 
+/* Samples of which something is told: how many, and the worst of them. */
+struct odd {
+	uint64_t n, worst, worst_is;
+};
+
+static void odd_see(struct odd *o, uint64_t sample, uint64_t is, uint64_t most)
+{
+	if (is <= most)
+		return;
+	if (!o->n++ || is > o->worst_is) {
+		o->worst = sample;
+		o->worst_is = is;
+	}
+}
+
+static void odd_warn(const struct hp_pack *p, const struct odd *o,
+		     const char *what, const char *worst)
+{
+	const uint64_t *first = &p->list.samples[o->worst];
+	const struct hp_file *f = &p->list.files[*first];
+	char path[HP_PRINTABLE];
+
+	if (!o->n)
+		return;
+	hp_printable(f->path, f->path_len, path);
+	warn(p, "%" PRIu64 " sample%s %s, the %s is that of '%s'%s", o->n,
+	     o->n == 1 ? "" : "s", what, worst, path,
+	     first[1] - first[0] == 1 ?
+		     "" :
+		     "; --group=none makes each file a sample");
+}
+
 /* Samples that are large or odd are told before anything is written. */
 static void warn_of_samples(const struct hp_pack *p)
 {
 	const struct hp_list *list = &p->list;
 	uint64_t mean = p->plan.tar_bytes / p->plan.n_chunks;
-	uint64_t large = 0, many = 0, first_large = 0, first_many = 0;
+	struct odd large = { 0 }, many = { 0 };
 
 	for (uint64_t s = 0; s < list->n_samples; s++) {
 		uint64_t bytes = 0, i = list->samples[s];
 
-		if (list->samples[s + 1] - i > SAMPLE_MEMBERS && !many++)
-			first_many = s;
+		odd_see(&many, s, list->samples[s + 1] - i, SAMPLE_MEMBERS);
 		for (; i < list->samples[s + 1]; i++)
 			bytes += list->files[i].size;
-		if (p->plan.n_chunks > 1 && bytes > mean && !large++)
-			first_large = s;
+		if (p->plan.n_chunks > 1)
+			odd_see(&large, s, bytes, mean);
 	}
-	if (large) {
-		const struct hp_file *f =
-			&list->files[list->samples[first_large]];
-		char path[HP_PRINTABLE];
-
-		warn(p,
-		     "%" PRIu64 " samples are larger than a chunk, the first "
-		     "is that of '%s'; --group=none would cut them into their "
-		     "files",
-		     large, hp_printable(f->path, f->path_len, path));
-	}
-	if (many) {
-		const struct hp_file *f =
-			&list->files[list->samples[first_many]];
-		char path[HP_PRINTABLE];
-
-		warn(p,
-		     "%" PRIu64 " samples have more than 64 members, the first "
-		     "is that of '%s'; --group=none makes each file a sample",
-		     many, hp_printable(f->path, f->path_len, path));
-	}
+	odd_warn(p, &large, "larger than the mean chunk", "largest");
+	odd_warn(p, &many, "of more than 64 members", "one with most");
 }
 
 /* Everybody could read the copy of what only its owner may read. */

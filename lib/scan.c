@@ -104,6 +104,7 @@ static void join_counts(struct hpdsl_pack_report *to,
 		sum.hard_links += c->hard_links;
 		sum.sparse += c->sparse;
 		sum.excluded += c->excluded;
+		sum.excluded_dirs += c->excluded_dirs;
 	}
 	to->dirs = sum.dirs;
 	to->empty_dirs = sum.empty_dirs;
@@ -112,6 +113,7 @@ static void join_counts(struct hpdsl_pack_report *to,
 	to->hard_links = sum.hard_links;
 	to->sparse = sum.sparse;
 	to->excluded = sum.excluded;
+	to->excluded_dirs = sum.excluded_dirs;
 	to->xattrs = UINT64_MAX;
 }
 
@@ -162,7 +164,9 @@ static int walk(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n,
 		return hp_fail_nomem(err);
 	join_arenas(s->list, w, n);
 	join_counts(report, w, n);
-	return s->list->n_files ? 0 : fail_empty(s, report->excluded, err);
+	if (s->list->n_files)
+		return 0;
+	return fail_empty(s, report->excluded + report->excluded_dirs, err);
 }
 
 static void workers_free(struct hp_scan_worker *w, uint32_t n)

@@ -34,6 +34,14 @@ void hp_scan_enter(struct hp_scan_worker *w, uint16_t root)
 	hp_scan_push(w->s, job);
 }
 
+void hp_scan_meet(struct hp_scan_worker *w, uint16_t root)
+{
+	if (hp_glob_pruned(w->s->opt, w->path))
+		w->counts.excluded_dirs++;
+	else
+		hp_scan_enter(w, root);
+}
+
 /* w->path becomes the folder itself, without the closing slash. */
 static const char *path_folder(struct hp_scan_worker *w,
 			       const struct hp_scan_job *job)
@@ -167,9 +175,8 @@ static int take_records(struct hp_scan_worker *w, const struct hp_scan_job *dir,
 		if ((unsigned char)record[AT_TYPE] != DT_DIR) {
 			if (!batch_add(w, dir, record, k))
 				return -ENOMEM;
-		} else if (path_name(w, dir, record + AT_NAME, k) &&
-			   !hp_glob_pruned(w->s->opt, w->path)) {
-			hp_scan_enter(w, dir->root);
+		} else if (path_name(w, dir, record + AT_NAME, k)) {
+			hp_scan_meet(w, dir->root);
 		}
 	}
 	return count;

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FILES_FIRST 1024
 #define HOLE 4096 /* less may be a file system that keeps files in inodes */
@@ -51,13 +52,51 @@ static bool grow(struct hp_scan_worker *w)
 	return true;
 }
 
+/* ACLs and privileges are not in a mode: reason to ask, no more. */
+static bool looks_closed(const struct stat *st)
+{
+	mode_t all = S_IRUSR | S_IRGRP | S_IROTH;
+
+	if ((st->st_mode & all) == all)
+		return false;
+	return !(st->st_mode &
+		 (st->st_uid == geteuid() ? S_IRUSR : S_IRGRP | S_IROTH));
+}
+
+/*
+ * Is it clear that the file cannot be read?  Better told now than by a pack
+ * that has run for hours.  Who can open one such file is not asked again.
+ */
+static int check_open(struct hp_scan_worker *w, uint16_t root,
+		      const struct stat *st)
+{
+	const struct hp_root *at = &w->s->list->roots[root];
+	const struct hp_io *io = w->s->io;
+	int fd;
+
+	if (w->opens_closed || !looks_closed(st))
+		return 0;
+	fd = io->open(io, at->fd, w->path + at->prefix_len,
+		      O_RDONLY | O_NONBLOCK, 0);
+	if (fd >= 0) {
+		io->close(io, fd);
+		w->opens_closed = true;
+	}
+	return fd == -EACCES || fd == -EPERM ? fd : 0;
+}
+
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags)
 {
 	uint64_t size = (uint64_t)st->st_size;
 	uint64_t kept = (uint64_t)st->st_blocks * 512;
 	const char *path = NULL;
+	int r = check_open(w, root, st);
 
+	if (r < 0) {
+		hp_scan_problem(w, root, r, NULL);
+		return;
+	}
 	if (!w->arena)
 		w->arena = hp_arena_new();
 	if (w->arena && (w->n < w->cap || grow(w)))
@@ -90,8 +129,8 @@ static void take_folder(struct hp_scan_worker *w, uint16_t root,
 	if (listed && hp_scan_above_output(w->s, st)) {
 		hp_scan_fail_output(w->s, w->path, &err);
 		hp_scan_abort(w->s, err.code, err.msg);
-	} else if (!hp_glob_pruned(w->s->opt, w->path)) {
-		hp_scan_enter(w, root);
+	} else {
+		hp_scan_meet(w, root);
 	}
 }
 

@@ -78,6 +78,7 @@ struct hp_scan_worker {
 	struct hp_arena *arena;
 	struct hpdsl_pack_report counts; /* dirs .. sparse, excluded */
 	uint32_t ticks;
+	bool opens_closed;	   /* has opened a file that looked closed */
 	char *dents;		   /* for getdents */
 	struct hp_scan_job *batch; /* being filled */
 	size_t len;		   /* of path */
@@ -113,6 +114,8 @@ void hp_scan_folder(struct hp_scan_worker *w, const struct hp_scan_job *job);
 void hp_scan_batch(struct hp_scan_worker *w, const struct hp_scan_job *job);
 /* Pushes the folder at w->path, or at the root itself if that is its prefix. */
 void hp_scan_enter(struct hp_scan_worker *w, uint16_t root);
+/* The same for one that the walk met, unless a pattern leaves it out. */
+void hp_scan_meet(struct hp_scan_worker *w, uint16_t root);
 
 /* scan_file.c: what is at w->path?  type: d_type, may be DT_UNKNOWN. */
 void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,

@@ -40,9 +40,10 @@ struct unpack {
 	struct worker *idle;
 	uint32_t workers;
 	struct hpdsl_unpack_report report;
-	uint64_t failed, first; /* the lowest of them, and why */
+	uint64_t first; /* the lowest of report.failed, and why */
 	bool corrupt;
 	struct hpdsl_error why;
+	bool tried; /* every member */
 };
 
 static struct worker *worker_get(struct unpack *u)
@@ -101,7 +102,7 @@ static int note(struct unpack *u, uint64_t number, bool corrupt,
 		const struct hpdsl_error *why)
 {
 	pthread_mutex_lock(&u->meter.lock);
-	if (!u->failed++ || number < u->first) {
+	if (!u->report.failed++ || number < u->first) {
 		u->first = number;
 		u->why = *why;
 	}
@@ -338,12 +339,13 @@ static int unpack(struct unpack *u, struct hpdsl_error *err)
 	hp_meter_phase(&u->meter, "unpacking", total_bytes(u), true);
 	r = hp_pool_run(hp_threads(u->opt->threads), (u->n + BATCH - 1) / BATCH,
 			restore_batch, u, u->opt->watch.stop, err);
-	hp_meter_warn_end(&u->meter, "such members");
-	if (r < 0 || !u->failed)
+	hp_meter_warn_end(&u->meter, "such lines");
+	u->tried = r == 0;
+	if (r < 0 || !u->report.failed)
 		return r;
 	return hp_fail(err, u->corrupt ? HPDSL_ECORRUPT : u->why.code,
 		       "%" PRIu64 " of %" PRIu64 " members %s, first: %s",
-		       u->failed, u->n,
+		       u->report.failed, u->n,
 		       u->corrupt ? "are damaged" : "cannot be restored",
 		       u->why.msg);
 }
@@ -366,9 +368,9 @@ int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
 		u.io->close(u.io, u.root);
 	free(u.numbers);
 	hp_meter_release(&u.meter);
-	if (r < 0)
-		return r;
-	u.report.seconds = hp_now() - start;
-	*ret = u.report;
-	return 0;
+	if (u.tried) {
+		u.report.seconds = hp_now() - start;
+		*ret = u.report;
+	}
+	return r;
 }

@@ -72,6 +72,8 @@ static int scan(struct compare *c, struct hpdsl_error *err)
 	hp_auto_free const char **include = hp_array(n, sizeof *include);
 	hp_auto_free const char **exclude = hp_array(n, sizeof *exclude);
 	struct hpdsl_pack_report counts = { 0 };
+	struct hpdsl_error why;
+	int r;
 	struct hpdsl_pack_options opt = {
 		.inputs = &v->opt->source,
 		.n_inputs = 1,
@@ -88,7 +90,9 @@ static int scan(struct compare *c, struct hpdsl_error *err)
 	opt.n_include = values(v, "include", include);
 	opt.exclude = exclude;
 	opt.n_exclude = values(v, "exclude", exclude);
-	return hp_scan(&c->list, &opt, &counts, err);
+	r = hp_scan(&c->list, &opt, &counts, &why);
+	/* No files at all: then all of them are absent. */
+	return r < 0 && r != -ENODATA ? hp_fail(err, r, "%s", why.msg) : 0;
 }
 
 /* XXH3-64 of the first size bytes, and whether there are no others. */

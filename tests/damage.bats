@@ -223,7 +223,24 @@ only_parts_of()
 	done
 	verdict 1 hpdsl-unpack packed one class1/large.bin
 	[ -z "$(find one -type f)" ]
+	# What was restored is told all the same.
+	verdict 1 hpdsl-unpack --json packed three
+	[ "$(field failed < out)" = 2 ]
+	[ "$(field members < out)" = "$(find three -type f | wc -l)" ]
+	verdict 1 hpdsl-unpack packed four
+	grep -q "^hpdsl-unpack: $(find four -type f | wc -l) files, " err
 	verdict 0 hpdsl-unpack packed two class0/00002.json
+}
+
+@test "a chunk that is gone is told once, not for each member" {
+	rm packed/chunk-000001.tar
+	verdict 1 hpdsl-unpack packed some
+	[ "$(grep -c 'warning: packed/chunk-000001.tar: No such file' err)" = 1 ]
+	[ "$(wc -l < err)" = 3 ]
+	hpdsl-ls packed > names
+	verdict 1 hpdsl-cat --files-from=names packed
+	[ "$(cat err)" = \
+		"hpdsl-cat: packed/chunk-000001.tar: No such file or directory" ]
 }
 
 @test "a damaged index: what each command says, and its exit status" {
@@ -251,7 +268,7 @@ only_parts_of()
 	done <<- 'END'
 		cut header: its length is impossible
 		empty is empty
-		longer has 
+		longer has
 		header header: checksum differs
 	END
 }
@@ -288,9 +305,9 @@ only_parts_of()
 	rm packed/index.hpdsl
 	for command in hpdsl-ls "hpdsl-cat --member=0"; do
 		# shellcheck disable=SC2086
-		fails 3 "packed: not an HPDSL dataset" $command packed
+		fails 3 "packed: not a dataset: index.hpdsl is missing" $command packed
 	done
-	fails 3 "packed: not an HPDSL dataset" hpdsl-unpack packed some
+	fails 3 "packed: not a dataset: index.hpdsl is missing" hpdsl-unpack packed some
 	[ ! -e some ]
 	verdict 1 hpdsl-verify -q packed
 	[ "$(cat out)" = "index.hpdsl: is missing" ]

@@ -69,6 +69,15 @@ pc()
 	./static
 }
 
+@test "install: to another place, pkg-config knows" {
+	local at
+	for at in /opt/hpdsl /usr/local; do
+		make_it install PREFIX="$at"
+		grep -qx "prefix=$at" "root$at/lib/pkgconfig/hpdsl.pc"
+		grep -qx "libdir=$at/lib" "root$at/lib/pkgconfig/hpdsl.pc"
+	done
+}
+
 @test "install: the shared library shows hpdsl_ names only" {
 	run bash -c "nm -D --defined-only '$BUILD/libhpdsl.so.0' |
 		grep -v -e ' hpdsl_' -e ' __odr_asan' -e ' A '"

@@ -60,6 +60,13 @@ setup()
 	[ "$(hpdsl-ls ds 00003.png)" = "$(hpdsl-ls ds '*/00003.png')" ]
 }
 
+@test "ls: a slash at the end is all below, one in front the top" {
+	[ "$(hpdsl-ls ds class1/)" = "$(hpdsl-ls ds 'class1/**')" ]
+	[ "$(hpdsl-ls ds class1/ | wc -l)" -gt 20 ]
+	[ "$(hpdsl-ls ds /class0/00001.png)" = class0/00001.png ]
+	fails 1 "/00001.png: no member matches" hpdsl-ls ds /00001.png
+}
+
 @test "ls: each member once, however many patterns match" {
 	[ "$(hpdsl-ls ds class0/00001.png '*00001.png' class0/00001.png |
 		wc -l)" = 2 ]

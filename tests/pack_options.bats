@@ -183,12 +183,22 @@ refused()
 	fails 3 "." hpdsl-pack --config . "$tree" out
 }
 
+@test "summary: what patterns left out, files and whole folders" {
+	run --separate-stderr hpdsl-pack --exclude class1/ --exclude '*.json' \
+		"$tree" a
+	[ "$status" = 0 ]
+	[[ $stderr = *" --exclude: "[1-9]*" files, and 1 folder with all \
+below"* ]]
+	hpdsl-pack --json --exclude class1/ "$tree" b > json
+	json json 'j["excluded"] == 0 and j["excluded_folders"] == 1'
+}
+
 @test "summary: people's on stderr, none with -q, JSON on stdout" {
 	run --separate-stderr hpdsl-pack --chunks 2 "$tree" a
 	[ "$status" = 0 ]
 	[ -z "$output" ]
 	[[ $stderr = *"hpdsl-pack: 60 samples, "*" in 2 chunks ("* ]]
-	[[ $stderr = *"not kept: 1 empty folder; 1 link to folders"* ]]
+	[[ $stderr = *"not kept: 1 empty folder; 1 link to a folder"* ]]
 	[[ $stderr = *"dataset id "* ]]
 	run --separate-stderr hpdsl-pack -q "$tree" b
 	[ "$status" = 0 ]
@@ -205,11 +215,11 @@ print(json.load(open("json"))["dataset_id"])')" c/dataset.yaml
 @test "--dry-run: the plan on stdout, nothing written" {
 	hpdsl-pack -n --chunks 3 "$tree" out > plan 2> err
 	grep 'chunks: *3; smallest .*, median .*, largest ' plan
-	grep 'needs: .* 6 inodes' plan
+	grep 'needs: .* 7 inodes' plan
 	[ ! -e out ]
 	hpdsl-pack -n --json --chunks 3 "$tree" out > plan.json
 	hpdsl-pack --json --chunks 3 "$tree" out > done.json
-	json plan.json 'j["dry_run"] is True and j["inodes"] == 6'
+	json plan.json 'j["dry_run"] is True and j["inodes"] == 7'
 	for key in samples members bytes chunks tar_bytes chunk_min \
 		chunk_median chunk_max; do
 		diff <(python3 -m json.tool plan.json | grep "\"$key\"") \
@@ -229,14 +239,15 @@ start_waiting()
 	sleep 0.2
 }
 
-@test "SIGTERM: exit 143 at once" {
+@test "SIGTERM: a line that says so, and exit 143 at once" {
 	start_waiting
 	kill -TERM "$pid"
 	status=0
 	wait "$pid" || status=$?
 	exec 5>&-
 	[ "$status" = 143 ]
-	[ ! -s err ]
+	[ "$(cat err)" = "hpdsl-pack: ended by SIGTERM; the same command with \
+--resume completes the pack" ]
 	[ ! -e out ]
 }
 

@@ -224,13 +224,3 @@ for line in sys.stdin.buffer.read().split(b"\n")[:-1]:
 	hpdsl-pack -q --force e out
 	[ "$(hpdsl-cat out empty)" = x ]
 }
-
-@test "a sparse file of 5 GiB, little memory" {
-	[ -n "${HPDSL_LONG:-}" ] || skip "only in check-long"
-	mkdir s
-	truncate -s 5G s/large
-	printf end >> s/large
-	hpdsl-pack -q --memory 64M s out
-	[ "$(hpdsl-cat out large | tail -c 5 | od -An -tx1)" = " 00 00 65 6e 64" ]
-	trees tars out
-}

@@ -69,7 +69,7 @@ static int f_fsync(const struct hp_io *io, int fd)
 	struct faultio *f = self(io);
 
 	if (__atomic_load_n(&f->broken[fd], __ATOMIC_RELAXED))
-		__atomic_store_n(&f->synced_again, true, __ATOMIC_RELAXED);
+		f->synced_again = true;
 	if (!fails(io))
 		return BASE.fsync(io, fd);
 	__atomic_store_n(&f->broken[fd], 1, __ATOMIC_RELAXED);

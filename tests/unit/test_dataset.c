@@ -114,7 +114,12 @@ static void test_open_fails(void **state)
 		    "out/index.hpdsl: header: the file is too short");
 	memio_remove(f.m, "out/index.hpdsl");
 	expect_open(&f, HPDSL_ENOTOURS,
-		    "out: not an HPDSL dataset (it has no index.hpdsl)");
+		    "out: not a dataset: index.hpdsl is missing "
+		    "(hpdsl-index makes it from the chunks)");
+	memio_add(f.m, "out/journal.hpdsl", "", 0);
+	expect_open(&f, HPDSL_ENOTOURS,
+		    "out: an unfinished pack (hpdsl-pack --resume completes "
+		    "it)");
 	memio_add(f.m, "out/index.hpdsl/x", "", 0);
 	expect_open(&f, HPDSL_ECORRUPT, "out/index.hpdsl: not a regular file");
 	memio_free(f.m);

@@ -229,7 +229,7 @@ static void test_empty(void **state)
 	expect_error(&o, -ENODATA, "in: no files to pack");
 	make_file("in/b", "");
 	scan_one(&o, "in", &opt);
-	expect_error(&o, -ENODATA, "in: no files to pack (1 excluded)");
+	expect_error(&o, -ENODATA, "in: no files to pack (2 excluded)");
 }
 
 /* ---- Inputs ----------------------------------------------------------- */

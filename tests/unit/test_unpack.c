@@ -59,7 +59,7 @@ static void make(void)
 			    999999999u - (unsigned)i);
 	}
 	packed_file(&packed, "large", 3000001, 0400, -1, 1);
-	packed_file(&packed, "none", 0, 0, 0, 0);
+	packed_file(&packed, "none", 0, 0400, 0, 0);
 	packed_file(&packed, "odd\n\\ \xff", 5, 0666, 1, 0);
 	strcpy(name, "long/");
 	while (n < 3000) {
