@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define READERS_MAX 4096
+#define READERS_MAX 512
 
 enum {
 	OPT_FILES_FROM = CMD_OPT_OWN,

@@ -7,6 +7,7 @@
 #include "engine.h"
 
 #include "error.h"
+#include "meter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,6 @@ enum { RUN_BYTES = 256 * 1024 };
 static bool begin_chunk(struct hp_engine *e)
 {
 	const struct hp_plan *plan = &e->pack->plan;
-	const int *stop = e->pack->opt->watch.stop;
 	struct hp_open_chunk *c;
 
 	while (e->next_chunk < plan->n_chunks &&
@@ -28,7 +28,7 @@ static bool begin_chunk(struct hp_engine *e)
 		e->cut_all = true;
 		return false;
 	}
-	if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED)) {
+	if (hp_stopped(&e->pack->opt->watch)) {
 		e->stopped = e->cut_all = true;
 		return false;
 	}

@@ -6,9 +6,7 @@
 #include "mem.h"
 #include "pool.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 

@@ -4,6 +4,7 @@
 
 #include "hash.h"
 #include "index_private.h"
+#include "outfile.h"
 
 struct saver {
 	struct hp_outfile *file;

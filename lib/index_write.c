@@ -12,7 +12,6 @@
 #include "mem.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 struct writer {
 	const struct hp_index_source *src;

@@ -6,7 +6,7 @@
 #ifndef HP_INDEX_WRITE_H
 #define HP_INDEX_WRITE_H
 
-#include "outfile.h"
+#include "io.h"
 
 struct hp_index_member {
 	const char *path;

@@ -86,8 +86,10 @@ static int lock(struct hp_journal *j, const struct hpdsl_watch *watch,
 	return r < 0 ? fail_io(r, err) : 0;
 }
 
-/* 1: the locked file still has its name; 0: the one who had the lock before
- * removed it meanwhile. */
+/*
+ * 1: the locked file still has its name; 0: the one who had the lock before
+ * removed it meanwhile.
+ */
 static int has_name(struct hp_journal *j, struct hpdsl_error *err)
 {
 	struct stat file, name;
@@ -98,6 +100,7 @@ static int has_name(struct hp_journal *j, struct hpdsl_error *err)
 	if (!S_ISREG(file.st_mode))
 		return hp_fail(err, -EINVAL, "%s: not a regular file",
 			       HP_JOURNAL_NAME);
+	j->fresh = file.st_size == 0;
 	r = j->io->stat(j->io, j->dir, HP_JOURNAL_NAME, &name,
 			AT_SYMLINK_NOFOLLOW);
 	if (r == -ENOENT)
@@ -160,14 +163,18 @@ int hp_journal_open(const struct hp_io *io, int dir,
 	j->dir = dir;
 	j->fd = -1;
 	r = open_locked(j, watch, err);
-	if (r == 0)
-		r = take_over(j, ret_resumable, err);
 	if (r < 0) {
 		hp_journal_close(j);
 		return r;
 	}
-	*ret = j;
-	return 0;
+	r = take_over(j, ret_resumable, err);
+	if (r == 0)
+		*ret = j;
+	else if (j->fresh)
+		hp_journal_remove(j, NULL);
+	else
+		hp_journal_close(j);
+	return r;
 }
 
 /* Writes one behind the other and hashes it; the first failure stays. */

@@ -7,8 +7,9 @@
 
 struct hp_journal {
 	const struct hp_io *io;
-	int dir; /* borrowed */
-	int fd;	 /* locked */
+	int dir;    /* borrowed */
+	int fd;	    /* locked */
+	bool fresh; /* the file was empty: nothing is lost with it */
 	struct hp_journal_head head;
 	uint64_t end;	 /* where the next record goes */
 	int sync_failed; /* what the first failed fsync returned */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a list of files, and how to tell that a file is another one. */
+/* A list's end, how its files are told from others, and what they are called.
+ */
 #include "bytes.h"
 #include "hash.h"
 #include "list.h"
@@ -32,4 +33,25 @@ uint32_t hp_file_stamp(const struct stat *st)
 	hp_put64(b + 16, (uint64_t)st->st_ctim.tv_sec);
 	hp_put64(b + 24, (uint64_t)st->st_ctim.tv_nsec);
 	return (uint32_t)hp_hash64(b, sizeof b);
+}
+
+const char *hp_input_name(const struct hp_root *root, const char *below,
+			  size_t len, char buf[HP_INPUT_NAME])
+{
+	char top[HP_PRINTABLE], rest[HP_PRINTABLE];
+	size_t n = strlen(root->name);
+	const char *slash = len ? "/" : "";
+
+	while (n && root->name[n - 1] == '/')
+		n--;
+	hp_printable(root->name, n, top);
+	if (n == 0)
+		slash = "/"; /* the root of all */
+	if (len && n == 1 && root->name[0] == '.') {
+		top[0] = '\0';
+		slash = "";
+	}
+	snprintf(buf, HP_INPUT_NAME, "%s%s%s", top, slash,
+		 hp_printable(below, len, rest));
+	return buf;
 }

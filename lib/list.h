@@ -7,6 +7,7 @@
 #ifndef HP_LIST_H
 #define HP_LIST_H
 
+#include "error.h"
 #include "hpdsl.h"
 #include "io.h"
 
@@ -74,6 +75,11 @@ static inline const char *hp_file_name(const struct hp_list *list,
 {
 	return f->path + list->roots[f->root].prefix_len;
 }
+
+/* For messages: "input/a/b", or "input" itself for nothing below it. */
+#define HP_INPUT_NAME (2 * HP_PRINTABLE)
+const char *hp_input_name(const struct hp_root *root, const char *below,
+			  size_t len, char buf[HP_INPUT_NAME]);
 
 /* Arena: pointers stay valid until it is freed.  NULL: no memory. */
 struct hp_arena *hp_arena_new(void);

@@ -3,7 +3,6 @@
 #ifndef HP_MEM_H
 #define HP_MEM_H
 
-#include <dirent.h>
 #include <stdint.h>
 #include <stdlib.h>
 

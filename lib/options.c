@@ -8,7 +8,6 @@
 #include "error.h"
 #include "mem.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

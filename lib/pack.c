@@ -6,28 +6,18 @@
 #include "pack.h"
 
 #include "error.h"
-#include "mem.h"
 #include "index_write.h"
-#include "pool.h"
+#include "mem.h"
+#include "meter.h"
+#include "outfile.h"
 #include "scan.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
-#include <time.h>
 
 enum { SAMPLE_MEMBERS = 64 };
 
 static const uint64_t memory_min = 8 << 20;
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void warn(const struct hp_pack *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -189,17 +179,20 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 	if (t->resumable && p->opt->resume) {
 		r = hp_journal_compare(t->journal, &p->options, &p->list, err);
 		if (r == 0)
+			r = hp_target_clear(t, false, err);
+		if (r == 0)
 			r = hp_resume(p, err);
 		return r < 0 ? r : hp_check_space(p, err);
 	}
-	r = hp_check_space(p, err);
+	r = hp_target_clear(t, true, err);
 	if (r == 0)
-		r = hp_target_clear(t, err);
-	if (r == 0) {
-		t->begun = true;
-		r = hp_journal_begin(t->journal, &p->options, &p->list, err);
-	}
-	return r;
+		r = hp_check_space(p, err);
+	if (r < 0)
+		return r;
+	t->begun = true;
+	r = hp_journal_begin(t->journal, &p->options, &p->list, err);
+	/* Chunks without a journal would be nobody's. */
+	return r < 0 ? r : hp_sync_dir(p->io, t->dir, err);
 }
 
 static int write_all(struct hp_pack *p, struct hpdsl_error *err)
@@ -224,6 +217,8 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	const struct hpdsl_pack_options *opt = p->opt;
 	int r = check_options(opt, err);
 
+	if (r == 0 && !opt->dry_run)
+		r = hp_target_check(opt, err);
 	if (r == 0)
 		r = hp_options_pairs(opt, &p->options, err);
 	if (r == 0)
@@ -240,10 +235,15 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	warn_of_privacy(p);
-	if (!p->target.complete)
-		return write_all(p, err);
-	r = hp_resume_complete(p, err);
-	return r < 0 ? r : hp_target_finish(&p->target, err);
+	if (p->target.complete) {
+		r = hp_resume_complete(p, err);
+		if (r == 0)
+			return hp_target_finish(&p->target, err);
+		if (!opt->force || (r != HPDSL_EDIFFERS && r != HPDSL_ECORRUPT))
+			return r;
+		r = hp_target_replace(&p->target, opt, err);
+	}
+	return r < 0 ? r : write_all(p, err);
 }
 
 int hpdsl_pack(const struct hpdsl_pack_options *opt,
@@ -254,10 +254,10 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 			     .io = hp_io_or_system(opt->watch.io),
 			     .report = &report,
 			     .target = { .parent = -1, .dir = -1 } };
-	double start = now();
+	double start = hp_now();
 	int r = run(&p, err);
 
-	report.seconds = now() - start;
+	report.seconds = hp_now() - start;
 	hp_target_release(&p.target);
 	hp_pairs_release(&p.options);
 	hp_plan_release(&p.plan);

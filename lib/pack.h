@@ -14,14 +14,17 @@ struct hp_target {
 	const char *output; /* as given, for messages */
 	int parent;	    /* folder that holds both names below; or -1 */
 	int dir;	    /* where chunks are written */
-	bool replace;	    /* dir is work, to be swapped with name */
+	bool replace;	    /* dir is work, to be swapped in for name */
 	bool complete;	    /* a whole dataset is there already */
 	bool resumable;	    /* the journal tells of finished chunks */
 	bool made;	    /* the directory is new */
 	bool found;	    /* a journal was there before */
 	bool begun;	    /* something was written that a resume can use */
 	struct hp_journal *journal;
-	char name[256], work[272];
+	char name[256]; /* of OUTPUT in parent; beside it: */
+	char work[272]; /* the dataset that will replace it, .. */
+	char old[272];	/* .. and what was replaced, to be removed */
+	char work_journal[288];
 };
 
 /* A chunk that is done. */
@@ -43,14 +46,23 @@ struct hp_pack {
 };
 
 /*
+ * Refuses at once what hp_target_open would refuse hours later: an output that
+ * cannot be made, or a dataset that is not to be replaced.
+ */
+int hp_target_check(const struct hpdsl_pack_options *opt,
+		    struct hpdsl_error *err);
+/*
  * Opens or makes the output directory and takes its lock.  Nothing that is
  * there is changed; the journal file is created.
  */
 int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
 		   struct hpdsl_error *err);
-/* Removes chunks and temporary files of an earlier, unfinished pack. */
-int hp_target_clear(struct hp_target *t, struct hpdsl_error *err);
-/* The dataset is complete: drops the journal, swaps it into place. */
+/* The dataset that is there is to be replaced: goes on beside it, locked. */
+int hp_target_replace(struct hp_target *t, const struct hpdsl_pack_options *opt,
+		      struct hpdsl_error *err);
+/* Removes temporary files of an unfinished pack; its chunks too if asked. */
+int hp_target_clear(struct hp_target *t, bool chunks, struct hpdsl_error *err);
+/* The dataset is complete: swaps it into place, drops the journal. */
 int hp_target_finish(struct hp_target *t, struct hpdsl_error *err);
 void hp_target_release(struct hp_target *t);
 

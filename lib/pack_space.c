@@ -4,11 +4,11 @@
 
 #include "error.h"
 #include "mem.h"
+#include "meter.h"
 #include "pool.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <time.h>
 
 enum {
 	PROBE_FILES = 256,
@@ -93,19 +93,18 @@ static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 double hp_estimate(const struct hp_pack *p)
 {
 	struct probe z = { .p = p };
-	struct timespec a, b;
 	uint64_t n =
 		p->list.n_files < PROBE_FILES ? p->list.n_files : PROBE_FILES;
-	double t, by_files, by_bytes;
+	uint32_t threads = PROBE_READERS;
+	double t = hp_now(), by_files, by_bytes;
 
 	z.step = p->list.n_files / n;
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	if (hp_pool_run(PROBE_READERS, n, probe_one, &z, p->opt->watch.stop,
-			NULL) < 0)
+	if (p->opt->threads == HPDSL_SERIAL)
+		threads = HPDSL_SERIAL;
+	if (hp_pool_run(threads, n, probe_one, &z, p->opt->watch.stop, NULL) <
+	    0)
 		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	t = (double)(b.tv_sec - a.tv_sec) +
-	    1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+	t = hp_now() - t;
 	by_files = t * (double)p->list.n_files / (double)n;
 	by_bytes = z.bytes ? t * (double)p->plan.bytes / (double)z.bytes : 0;
 	return p->report->scan_seconds +

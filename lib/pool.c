@@ -3,7 +3,6 @@
 #include "pool.h"
 
 #include "error.h"
-#include "mem.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -15,14 +15,14 @@
 static int fail(const struct hp_list *list, const struct hp_file *f, int code,
 		const char *what, struct hpdsl_error *err)
 {
-	char path[HP_PRINTABLE];
-	const char *root = list->roots[f->root].name;
+	const struct hp_root *root = &list->roots[f->root];
+	char name[HP_INPUT_NAME];
 
-	hp_printable(hp_file_name(list, f),
-		     f->path_len - list->roots[f->root].prefix_len, path);
+	hp_input_name(root, hp_file_name(list, f),
+		      f->path_len - root->prefix_len, name);
 	if (what)
-		return hp_fail(err, code, "%s/%s: %s", root, path, what);
-	return hp_fail_errno(err, code, "%s/%s", root, path);
+		return hp_fail(err, code, "%s: %s", name, what);
+	return hp_fail_errno(err, code, "%s", name);
 }
 
 static int check_unchanged(const struct hp_engine *e, int fd,
@@ -70,7 +70,7 @@ static int read_content(const struct hp_engine *e, const struct hp_file *f,
 		return fail(list, f, r, NULL, err);
 	file.fd = r;
 	got = n ? hp_io_pread_full(e->io, file.fd, buf, n, off) : 0;
-	/* What cannot be read may be something else by now. */
+	/* First this: it may be a folder or a FIFO now. */
 	r = check_unchanged(e, file.fd, f, err);
 	if (r == 0 && got < 0)
 		r = fail(list, f, (int)got, NULL, err);

@@ -233,6 +233,7 @@ int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
 		return r;
 	r = same_files(p, ds, err);
 	hpdsl_close(ds);
-	p->report->resumed_chunks = p->plan.n_chunks;
+	if (r == 0)
+		p->report->resumed_chunks = p->plan.n_chunks;
 	return r;
 }

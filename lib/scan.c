@@ -4,23 +4,15 @@
 
 #include "error.h"
 #include "mem.h"
+#include "meter.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define WORKERS_MAX 512
 #define DRAIN 16384 /* files moved at a time */
-
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static uint32_t count_workers(const struct hpdsl_pack_options *opt)
 {
@@ -219,7 +211,7 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 		.tell = PTHREAD_MUTEX_INITIALIZER,
 	};
 	struct hpdsl_pack_report found = *report;
-	double begin = seconds_now();
+	double begin = hp_now();
 	int r;
 
 	list->io = s.io;
@@ -244,6 +236,6 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 		return r;
 	}
 	*report = found;
-	report->scan_seconds = seconds_now() - begin;
+	report->scan_seconds = hp_now() - begin;
 	return 0;
 }

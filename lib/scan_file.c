@@ -2,8 +2,6 @@
 /* One name: is it a file to pack, and what are its attributes? */
 #include "scan_walk.h"
 
-#include "error.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -19,23 +19,14 @@ static void line_format(struct hp_scan_worker *w, uint16_t root, int code,
 			const char *what, struct hpdsl_error *ret)
 {
 	const struct hp_root *at = &w->s->list->roots[root];
-	const char *rel = w->path + at->prefix_len;
-	char top[HP_PRINTABLE], below[HP_PRINTABLE];
-	size_t n = strlen(at->name);
-	const char *slash = "";
+	size_t n = at->prefix_len;
+	char name[HP_INPUT_NAME];
 
-	while (n && at->name[n - 1] == '/')
-		n--;
-	hp_printable(rel, w->len - at->prefix_len, below);
-	hp_printable(n ? at->name : "/", n ? n : 1, top);
-	if (*rel && n == 1 && at->name[0] == '.')
-		top[0] = '\0';
-	else if (*rel && n)
-		slash = "/";
+	hp_input_name(at, w->path + n, w->len - n, name);
 	if (what)
-		hp_fail(ret, code, "%s%s%s: %s", top, slash, below, what);
+		hp_fail(ret, code, "%s: %s", name, what);
 	else
-		hp_fail_errno(ret, code, "%s%s%s", top, slash, below);
+		hp_fail_errno(ret, code, "%s", name);
 }
 
 static void lines_add(struct hp_scan_lines *l, const struct hpdsl_error *line)

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The output directory: what may be there, what is made, how a dataset that is
- * replaced stays whole until the new one is.
+ * The output directory: what may be there, and what is made.  What is decided
+ * by a look is looked at again under the lock.
  */
-#include "pack.h"
+#include "target.h"
 
 #include "error.h"
+#include "index.h"
 #include "listdir.h"
 #include "mem.h"
-#include "outfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/fs.h>
 #include <string.h>
 
 /* What a directory holds. */
@@ -34,7 +32,7 @@ static void note_name(struct contents *c, const char *name)
 		c->manifest = true;
 	else if (!strcmp(name, HP_JOURNAL_NAME))
 		c->journal = true;
-	else if (!strcmp(name, "index.hpdsl") || hp_chunk_number(name) >= 0 ||
+	else if (!strcmp(name, HP_INDEX_NAME) || hp_chunk_number(name) >= 0 ||
 		 part_name(name))
 		c->ours = true;
 	else if (!c->foreign) {
@@ -94,6 +92,9 @@ static int open_parent(struct hp_target *t, struct hpdsl_error *err)
 			       "%s: not a name for a new directory", t->output);
 	strcpy(t->name, name);
 	snprintf(t->work, sizeof t->work, ".%s.hpdsl-new", name);
+	snprintf(t->old, sizeof t->old, ".%s.hpdsl-old", name);
+	snprintf(t->work_journal, sizeof t->work_journal, "%s/%s", t->work,
+		 HP_JOURNAL_NAME);
 	t->parent =
 		t->io->open(t->io, AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);
 	if (t->parent < 0)
@@ -101,19 +102,96 @@ static int open_parent(struct hp_target *t, struct hpdsl_error *err)
 	return 0;
 }
 
-static int open_dir(struct hp_target *t, const char *name, bool make,
-		    struct hpdsl_error *err)
+static int begin(struct hp_target *t, const struct hpdsl_pack_options *opt,
+		 struct hpdsl_error *err)
 {
-	int r = make ? t->io->mkdir(t->io, t->parent, name, 0777) : 0;
+	*t = (struct hp_target){ .io = hp_io_or_system(opt->watch.io),
+				 .output = opt->output,
+				 .parent = -1,
+				 .dir = -1 };
+	return open_parent(t, err);
+}
 
-	t->made = make && r == 0;
-	if (r == 0 || r == -EEXIST)
-		r = t->io->open(t->io, t->parent, name, O_RDONLY | O_DIRECTORY,
-				0);
+static int make_dir(struct hp_target *t, const char *name)
+{
+	int r = t->io->mkdir(t->io, t->parent, name, 0777);
+
+	t->made = r == 0;
+	return r == -EEXIST ? 0 : r;
+}
+
+static int open_dir(struct hp_target *t, const char *name)
+{
+	int r = t->io->open(t->io, t->parent, name, O_RDONLY | O_DIRECTORY, 0);
+
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s", t->output);
+		return r;
 	t->dir = r;
 	return 0;
+}
+
+/* May a dataset be replaced by one of another directory? */
+static int check_replace(const struct hp_target *t, const struct contents *c,
+			 struct hpdsl_error *err)
+{
+	struct stat st;
+	int r;
+
+	if (c->foreign)
+		return hp_fail(err, -EEXIST,
+			       "%s: holds '%s', which is no part of the "
+			       "dataset; move it away before replacing",
+			       t->output, c->stranger);
+	r = t->io->stat(t->io, t->parent, t->name, &st, AT_SYMLINK_NOFOLLOW);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", t->output);
+	if (S_ISLNK(st.st_mode))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%s: is a symbolic link; only the directory "
+			       "itself can be replaced",
+			       t->output);
+	return 0;
+}
+
+static int check_contents(const struct hp_target *t,
+			  const struct hpdsl_pack_options *opt,
+			  const struct contents *c, struct hpdsl_error *err)
+{
+	if (c->manifest && opt->force)
+		return check_replace(t, c, err);
+	if (c->manifest && !opt->resume)
+		return hp_fail(err, -EEXIST,
+			       "%s: a packed dataset is there; --force "
+			       "replaces it",
+			       t->output);
+	if (!c->manifest && !c->journal && (c->ours || c->foreign))
+		return hp_fail(err, -ENOTEMPTY,
+			       "%s: is there, not empty and not a dataset",
+			       t->output);
+	return 0;
+}
+
+int hp_target_check(const struct hpdsl_pack_options *opt,
+		    struct hpdsl_error *err)
+{
+	struct hp_target t;
+	struct contents c;
+	int r = begin(&t, opt, err);
+
+	if (r == 0) {
+		r = open_dir(&t, t.name);
+		if (r == 0)
+			r = look(&t, t.dir, &c, err);
+		else if (r == -ENOENT)
+			r = 0;
+		else
+			hp_fail_errno(err, r, "%s", t.output);
+	}
+	/* Whether OUTPUT is an INPUT is for the scan to say. */
+	if (r == 0 && t.dir >= 0 && c.manifest)
+		r = check_contents(&t, opt, &c, err);
+	hp_target_release(&t);
+	return r;
 }
 
 static int take_lock(struct hp_target *t, const struct hpdsl_pack_options *opt,
@@ -126,26 +204,32 @@ static int take_lock(struct hp_target *t, const struct hpdsl_pack_options *opt,
 	return r < 0 ? hp_fail(err, r, "%s: %s", t->output, why.msg) : 0;
 }
 
-/* The new dataset is made beside the old one. */
-static int open_beside(struct hp_target *t,
-		       const struct hpdsl_pack_options *opt,
-		       struct hpdsl_error *err)
+int hp_target_replace(struct hp_target *t, const struct hpdsl_pack_options *opt,
+		      struct hpdsl_error *err)
 {
+	struct contents c = { 0 };
 	int r;
 
+	hp_journal_close(hp_take(t->journal));
 	t->io->close(t->io, t->dir);
 	t->dir = -1;
+	t->complete = false;
 	t->replace = true;
-	r = open_dir(t, t->work, true, err);
-	return r < 0 ? r : take_lock(t, opt, err);
-}
-
-static bool beside_is_there(const struct hp_target *t)
-{
-	struct stat st;
-
-	return t->io->stat(t->io, t->parent, t->work, &st,
-			   AT_SYMLINK_NOFOLLOW) == 0;
+	r = make_dir(t, t->work);
+	if (r == 0)
+		r = open_dir(t, t->work);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s: cannot make %s beside it",
+				     t->output, t->work);
+	r = take_lock(t, opt, err);
+	if (r == 0)
+		r = look(t, t->dir, &c, err);
+	if (r == 0 && c.foreign)
+		r = hp_fail(err, -EEXIST,
+			    "%s: its place beside, %s, holds '%s'", t->output,
+			    t->work, c.stranger);
+	/* It would be in the way at the end. */
+	return r < 0 ? r : hp_target_remove(t, t->old, err);
 }
 
 /* OUTPUT holds a manifest. */
@@ -153,32 +237,33 @@ static int open_dataset(struct hp_target *t,
 			const struct hpdsl_pack_options *opt,
 			const struct contents *c, struct hpdsl_error *err)
 {
-	if (opt->force && c->foreign)
-		return hp_fail(err, -EEXIST,
-			       "%s: holds '%s', which is no part of the "
-			       "dataset; move it away before replacing",
-			       t->output, c->stranger);
-	if (opt->force && (!opt->resume || beside_is_there(t)))
-		return open_beside(t, opt, err);
-	if (!opt->resume)
-		return hp_fail(err, -EEXIST,
-			       "%s: a packed dataset is there; --force "
-			       "replaces it",
-			       t->output);
+	if (opt->force &&
+	    (!opt->resume || hp_target_has(t, t->work_journal) != 0))
+		return hp_target_replace(t, opt, err);
 	t->complete = true;
 	/* Killed between the manifest and the end: the journal is left. */
 	return c->journal ? take_lock(t, opt, err) : 0;
 }
 
+/* OUTPUT is empty, or holds a journal. */
 static int open_unfinished(struct hp_target *t,
-			   const struct hpdsl_pack_options *opt,
+			   const struct hpdsl_pack_options *opt, bool found,
 			   struct hpdsl_error *err)
 {
+	struct contents c;
 	int r = take_lock(t, opt, err);
 
-	t->found = true;
-	if (r < 0 || opt->resume || opt->force)
+	if (r == 0)
+		r = look(t, t->dir, &c, err);
+	if (r < 0)
 		return r;
+	if (c.manifest)
+		return hp_fail(err, -EBUSY,
+			       "%s: another hpdsl-pack has just completed it",
+			       t->output);
+	t->found = found;
+	if (!found || opt->resume || opt->force)
+		return 0;
 	return hp_fail(err, -EEXIST,
 		       "%s: an unfinished pack is there; --resume completes "
 		       "it, --force begins afresh",
@@ -189,134 +274,79 @@ int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
 		   struct hpdsl_error *err)
 {
 	struct contents c;
-	int r;
+	int r = begin(t, opt, err);
 
-	*t = (struct hp_target){ .io = hp_io_or_system(opt->watch.io),
-				 .output = opt->output,
-				 .parent = -1,
-				 .dir = -1 };
-	r = open_parent(t, err);
 	if (r == 0)
-		r = open_dir(t, t->name, true, err);
-	if (r == 0)
-		r = look(t, t->dir, &c, err);
+		r = hp_target_restore(t, err);
 	if (r < 0)
 		return r;
-	if (c.manifest)
-		return open_dataset(t, opt, &c, err);
-	if (c.journal)
-		return open_unfinished(t, opt, err);
-	if (c.ours || c.foreign)
-		return hp_fail(err, -ENOTEMPTY,
-			       "%s: is there, not empty and not a dataset",
-			       t->output);
-	return take_lock(t, opt, err);
+	r = make_dir(t, t->name);
+	if (r == 0)
+		r = open_dir(t, t->name);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", t->output);
+	r = look(t, t->dir, &c, err);
+	if (r == 0)
+		r = check_contents(t, opt, &c, err);
+	if (r < 0)
+		return r;
+	return c.manifest ? open_dataset(t, opt, &c, err) :
+			    open_unfinished(t, opt, c.journal, err);
 }
 
-struct clearing {
-	const struct hp_target *t;
+struct unlinking {
+	const struct hp_io *io;
 	int dir;
-	bool all; /* manifest, index and journal too */
+	enum hp_target_files files;
 };
 
-static int clear_one(void *arg, const char *name)
+static int unlink_one(void *arg, const char *name)
 {
-	const struct clearing *c = arg;
-	const struct hp_io *io = c->t->io;
-	int r = 0;
+	const struct unlinking *u = arg;
+	bool wanted = part_name(name);
+	int r;
 
-	if (hp_chunk_number(name) >= 0 || part_name(name) ||
-	    !strcmp(name, "index.hpdsl") ||
-	    (c->all && (!strcmp(name, HP_MANIFEST_NAME) ||
-			!strcmp(name, HP_JOURNAL_NAME))))
-		r = io->unlink(io, c->dir, name, 0);
+	if (u->files != HP_PARTS)
+		wanted = wanted || hp_chunk_number(name) >= 0 ||
+			 !strcmp(name, HP_INDEX_NAME) ||
+			 !strcmp(name, HP_MANIFEST_NAME);
+	if (u->files == HP_WHOLE_DATASET)
+		wanted = wanted || !strcmp(name, HP_JOURNAL_NAME);
+	r = wanted ? u->io->unlink(u->io, u->dir, name, 0) : 0;
 	return r == -ENOENT ? 0 : r;
 }
 
-int hp_target_clear(struct hp_target *t, struct hpdsl_error *err)
+int hp_target_unlink(const struct hp_io *io, int dir,
+		     enum hp_target_files files)
 {
-	struct clearing c = { .t = t, .dir = t->dir };
-	int r = each_name(t->io, t->dir, clear_one, &c);
+	struct unlinking u = { .io = io, .dir = dir, .files = files };
+
+	return each_name(io, dir, unlink_one, &u);
+}
+
+int hp_target_clear(struct hp_target *t, bool chunks, struct hpdsl_error *err)
+{
+	int r = hp_target_unlink(t->io, t->dir,
+				 chunks ? HP_ALL_BUT_LOCK : HP_PARTS);
 
 	return r < 0 ? hp_fail_errno(err, r, "%s: cannot clear", t->output) : 0;
 }
 
-/* The old dataset is under the name old now; it goes, file by file. */
-static int remove_old(struct hp_target *t, const char *old,
-		      struct hpdsl_error *err)
-{
-	struct clearing c = { .t = t, .all = true };
-	hp_auto_fd f = { t->io, t->io->open(t->io, t->parent, old,
-					    O_RDONLY | O_DIRECTORY, 0) };
-	int r = f.fd;
-
-	if (r >= 0) {
-		c.dir = f.fd;
-		r = each_name(t->io, f.fd, clear_one, &c);
-	}
-	if (r >= 0)
-		r = t->io->unlink(t->io, t->parent, old, AT_REMOVEDIR);
-	return r < 0 ? hp_fail_errno(err, r,
-				     "%s: replaced, but the old dataset "
-				     "cannot be removed (%s)",
-				     t->output, old) :
-		       0;
-}
-
-static int swap(struct hp_target *t, struct hpdsl_error *err)
-{
-	const struct hp_io *io = t->io;
-	char old[sizeof t->name + 16];
-	int r;
-
-	r = io->rename(io, t->parent, t->work, t->parent, t->name,
-		       RENAME_EXCHANGE);
-	if (r == 0) {
-		snprintf(old, sizeof old, "%s", t->work);
-	} else if (r == -EINVAL || r == -ENOSYS || r == -ENOTSUP) {
-		snprintf(old, sizeof old, ".%s.hpdsl-old", t->name);
-		r = io->rename(io, t->parent, t->name, t->parent, old, 0);
-		if (r == 0)
-			r = io->rename(io, t->parent, t->work, t->parent,
-				       t->name, 0);
-	}
-	if (r < 0)
-		return hp_fail_errno(err, r, "%s: cannot swap in %s", t->output,
-				     t->work);
-	r = hp_sync_dir(io, t->parent, err);
-	return r < 0 ? r : remove_old(t, old, err);
-}
-
-int hp_target_finish(struct hp_target *t, struct hpdsl_error *err)
-{
-	int r = 0;
-
-	if (t->journal)
-		r = hp_journal_remove(hp_take(t->journal), err);
-	if (r == 0)
-		r = hp_sync_dir(t->io, t->dir, err);
-	if (r == 0 && t->replace)
-		r = swap(t, err);
-	else if (r == 0 && !t->complete)
-		r = hp_sync_dir(t->io, t->parent, err);
-	return r;
-}
-
 void hp_target_release(struct hp_target *t)
 {
-	bool nothing = t->journal && !t->found && !t->begun && !t->resumable &&
-		       !t->complete;
+	bool untouched =
+		!t->found && !t->begun && !t->resumable && !t->complete;
 
 	if (!t->io)
 		return;
 	/* A run that failed before it wrote leaves no trace. */
-	if (nothing)
+	if (t->journal && untouched)
 		hp_journal_remove(t->journal, NULL);
 	else
 		hp_journal_close(t->journal);
 	if (t->dir >= 0)
 		t->io->close(t->io, t->dir);
-	if (nothing && t->made)
+	if (t->made && untouched)
 		t->io->unlink(t->io, t->parent, t->replace ? t->work : t->name,
 			      AT_REMOVEDIR);
 	if (t->parent >= 0)

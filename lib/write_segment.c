@@ -149,13 +149,15 @@ bool hp_write_one(struct hp_engine *e)
 	pthread_mutex_unlock(&e->lock);
 	r = hash_segment(e, s, &err);
 	pthread_mutex_lock(&e->lock);
-	c->hashing = false;
-	pthread_cond_signal(&e->ready); /* the chunk's next one may be full */
+	c->hashing = r < 0; /* then nobody goes on with this chunk */
+	pthread_cond_signal(&e->ready); /* its next one may be full */
 	pthread_mutex_unlock(&e->lock);
 	if (r == 0)
 		r = write_segment(s, &err);
 	pthread_mutex_lock(&e->lock);
-	c->unwritten -= s->len;
+	/* A chunk that lacks a segment is never finished. */
+	if (r == 0)
+		c->unwritten -= s->len;
 	free_segment(e, s);
 	if (r == 0 && c->unwritten == 0) {
 		pthread_mutex_unlock(&e->lock);

@@ -20,6 +20,11 @@
 #include <cmocka.h>
 
 static char top[256], tree[300], ref[300], out[300];
+static bool force; /* how packs are made */
+static uint64_t seed;
+static int (*faulty_rename)(const struct hp_io *io, int old_dir,
+			    const char *old_name, int new_dir,
+			    const char *new_name, unsigned flags);
 
 static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -60,6 +65,8 @@ static int pack(const struct hp_io *io, const char *to, bool resume,
 		.readers = 2,
 		.memory = 8 << 20,
 		.resume = resume,
+		.force = force,
+		.seed = seed,
 		.watch.io = io,
 	};
 	struct hpdsl_pack_report report;
@@ -178,6 +185,60 @@ static void test_pack_resume(void **state)
 		if (r)
 			recover();
 	}
+}
+
+/* What is in out is what was there, or what replaces it, and whole. */
+static void check_one_of_both(void)
+{
+	run("cd %s && rm -rf found && cp -a out found && "
+	    "rm -f found/journal.hpdsl && "
+	    "{ diff -rq found old || diff -rq found ref; } > diffs || "
+	    "{ cat diffs >&2; exit 1; }",
+	    top);
+}
+
+static int no_exchange(const struct hp_io *io, int old_dir,
+		       const char *old_name, int new_dir, const char *new_name,
+		       unsigned flags)
+{
+	return flags ? -EINVAL :
+		       faulty_rename(io, old_dir, old_name, new_dir, new_name,
+				     flags);
+}
+
+static void replace_faults(bool exchange)
+{
+	struct hpdsl_error err = { 0 };
+	int fds = count_fds();
+
+	for (long k = 1;; k++) {
+		struct faultio f;
+		int r;
+
+		run("cd %s && rm -rf out .out* && cp -a old out", top);
+		faultio_init(&f, k, false, -EIO);
+		faulty_rename = f.io.rename;
+		if (!exchange)
+			f.io.rename = no_exchange;
+		force = true;
+		r = pack(&f.io, out, false, HPDSL_SERIAL, &err);
+		assert_int_equal(count_fds(), fds);
+		check_one_of_both();
+		if (r && pack(NULL, out, true, HPDSL_SERIAL, &err))
+			fail_msg("after operation %ld: %s", k, err.msg);
+		force = false;
+		check_same();
+		run("cd %s && ! ls -d .out*/ 2> /dev/null", top);
+		if (f.failed == 0)
+			break;
+	}
+}
+
+static void test_replace(void **state)
+{
+	(void)state;
+	replace_faults(true);
+	replace_faults(false);
 }
 
 static void verify_faults(bool forever)
@@ -381,6 +442,11 @@ static int setup(void **state)
 	if (pack(NULL, ref, false, HPDSL_SERIAL, &err))
 		fail_msg("%s", err.msg);
 	make_half();
+	seed = 7;
+	if (pack(NULL, out, false, HPDSL_SERIAL, &err))
+		fail_msg("%s", err.msg);
+	seed = 0;
+	run("mv %s %s/old", out, top);
 	return 0;
 }
 
@@ -398,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_pack_for_ever),
 		cmocka_unit_test(test_pack_threads),
 		cmocka_unit_test(test_pack_resume),
+		cmocka_unit_test(test_replace),
 		cmocka_unit_test(test_verify),
 		cmocka_unit_test(test_unpack),
 		cmocka_unit_test(test_pack_memory),

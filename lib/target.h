@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between target.c and target_swap.c. */
+#ifndef HP_TARGET_H
+#define HP_TARGET_H
+
+#include "pack.h"
+
+enum hp_target_files {
+	HP_PARTS,	  /* temporary files */
+	HP_ALL_BUT_LOCK,  /* and chunks, index, manifest */
+	HP_WHOLE_DATASET, /* and the journal */
+};
+
+/* Removes files of ours from a directory. */
+int hp_target_unlink(const struct hp_io *io, int dir,
+		     enum hp_target_files files);
+/* Is there something of this name beside OUTPUT?  1, 0 or -errno. */
+int hp_target_has(const struct hp_target *t, const char *name);
+/* Removes a dataset beside OUTPUT, which may be gone already. */
+int hp_target_remove(const struct hp_target *t, const char *name,
+		     struct hpdsl_error *err);
+/* A run died between the two steps of a swap: undoes the first. */
+int hp_target_restore(struct hp_target *t, struct hpdsl_error *err);
+
+#endif

@@ -1,0 +1,210 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What a pack makes of odd outputs and inputs, and of what a run that died at
+# its very end left beside the output.
+
+load lib
+
+setup_file()
+{
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree in 2 30
+	hpdsl-pack -q --chunks 4 in new
+	hpdsl-pack -q --chunks 2 --seed 3 in old
+	dataset_digest new > digest
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	cp -a "$BATS_FILE_TMPDIR"/{in,new,old} .
+	want=$(cat "$BATS_FILE_TMPDIR/digest")
+}
+
+teardown()
+{
+	! mountpoint -q "$BATS_TEST_TMPDIR/mnt" || umount "$BATS_TEST_TMPDIR/mnt"
+}
+
+pack()
+{
+	hpdsl-pack -q --chunks 4 "$@" in out
+}
+
+is_new()
+{
+	[ "$(dataset_digest out)" = "$want" ] || diff -rq new out
+}
+
+nothing_beside()
+{
+	! find . -maxdepth 1 -name '.out.hpdsl-*' | grep .
+}
+
+@test "died before the dataset it replaced was removed: --resume does that" {
+	local beside
+	for beside in new old; do
+		rm -rf out
+		cp -a new out
+		cp -a old ".out.hpdsl-$beside"
+		[ "$(pack --json --resume | field resumed_chunks)" = 4 ]
+		is_new
+		nothing_beside
+	done
+}
+
+@test "died before the dataset it replaced was removed: --force --resume does not pack again" {
+	local before
+	cp -a new out
+	cp -a old .out.hpdsl-new
+	before=$(stat -c %i out/chunk-000000.tar)
+	pack --force --resume
+	[ "$(stat -c %i out/chunk-000000.tar)" = "$before" ]
+	is_new
+	nothing_beside
+}
+
+@test "died with the journal still in the new dataset: --resume drops it" {
+	cp -a new out
+	cp -a old .out.hpdsl-old
+	: > out/journal.hpdsl
+	pack --resume
+	is_new
+	nothing_beside
+}
+
+@test "died while the output had no name: the dataset that was there is back" {
+	cp -a old .out.hpdsl-old
+	fails 3 "--force" pack
+	diff -r old out
+	nothing_beside
+	mv out .out.hpdsl-old
+	pack --force
+	is_new
+	nothing_beside
+}
+
+@test "--force begins the next replacement over the waste of the last one" {
+	cp -a old out
+	cp -a old .out.hpdsl-old
+	cp -a old .out.hpdsl-new
+	rm .out.hpdsl-new/chunk-000001.tar
+	pack --force
+	is_new
+	nothing_beside
+}
+
+@test "--force --resume replaces another dataset, too, and can be repeated" {
+	cp -a old out
+	fails 3 "--seed" pack --resume
+	diff -r old out
+	pack --force --resume
+	is_new
+	pack --force --resume
+	is_new
+	nothing_beside
+}
+
+@test "a file of the user in the place beside: refused, nothing is touched" {
+	cp -a old out
+	mkdir .out.hpdsl-new
+	echo mine > .out.hpdsl-new/notes
+	fails 3 "notes" pack --force
+	diff -r old out
+	[ "$(ls -A .out.hpdsl-new)" = notes ]
+}
+
+@test "OUTPUT is a link to a folder: filled, but not replaced" {
+	mkdir real
+	ln -s real out
+	pack
+	is_new
+	fails 2 "symbolic link" pack --force
+	[ -L out ]
+	diff -r new real
+	nothing_beside
+}
+
+@test "a dataset in OUTPUT is refused before the input is looked at" {
+	cp -a old out
+	mkfifo in/pipe
+	fails 3 "out: a packed dataset is there" pack
+	fails 3 "nowhere" hpdsl-pack in nowhere/out
+	diff -r old out
+}
+
+@test "a full disk: refused, and nothing is left there" {
+	need_root
+	mkdir mnt
+	mount -t tmpfs -o size=64k none mnt || skip "no tmpfs"
+	mkdir mnt/empty
+	dd if=/dev/zero of=mnt/fill bs=4k 2> /dev/null || :
+	fails 3 "No space left" hpdsl-pack in mnt/empty
+	[ -z "$(ls -A mnt/empty)" ]
+	fails 3 "No space left" hpdsl-pack in mnt/out
+	[ "$(ls mnt)" = "empty
+fill" ]
+}
+
+@test "--force over an unfinished pack: what that takes counts as free" {
+	need_root
+	mkdir mnt
+	mount -t tmpfs -o size=1500k none mnt || skip "no tmpfs"
+	head -c 800000 /dev/urandom > in/large
+	mkdir mnt/out
+	: > mnt/out/journal.hpdsl
+	head -c 1000000 /dev/zero > mnt/out/chunk-000007.tar
+	hpdsl-pack -q --chunks 2 --force in mnt/out
+	hpdsl-verify -q --source in mnt/out
+	rm -r mnt/out/*
+	: > mnt/out/journal.hpdsl
+	head -c 1000000 /dev/zero > mnt/out/.chunk-000001.tar.part
+	hpdsl-pack -q --chunks 2 --resume in mnt/out
+	hpdsl-verify -q --source in mnt/out
+}
+
+@test "more INPUTs than files may be open by default" {
+	local i
+	mkdir many
+	for i in {1..150}; do
+		mkdir "many/$i"
+		echo "$i" > "many/$i/$i.txt"
+	done
+	(ulimit -Sn 128 && hpdsl-pack -q many/* out)
+	[ "$(hpdsl-ls out | wc -l)" = 150 ]
+}
+
+# changes_while_packing COMMAND..: it runs between scan and reading.
+changes_while_packing()
+{
+	local status=0
+	traced -f -o /dev/null -e trace=flock \
+		-e inject=flock:delay_enter=1500000 \
+		hpdsl-pack -q "$input" out 2> err &
+	while [ ! -e out/journal.hpdsl ]; do sleep 0.02; done
+	"$@"
+	wait "$!" || status=$?
+	cat err
+	[ "$status" = 3 ]
+	[ "$(wc -l < err)" = 1 ]
+	[ ! -e out/dataset.yaml ]
+	rm -r out
+}
+
+@test "a file that is something else when it is read: named, as the user calls it" {
+	need strace
+	local file=in/class0/00001.png input
+	for input in in in/ ./in//; do
+		touch "$file"
+		changes_while_packing rm "$file"
+		grep -F "in/class0/00001.png: vanished" err
+	done
+	echo one > "$file"
+	changes_while_packing sh -c "rm $file; mkfifo $file"
+	grep -F "/00001.png: is 0 bytes, was 4 when scanned" err
+	rm "$file"
+	echo one > "$file"
+	changes_while_packing sh -c "rm $file; mkdir $file"
+	grep -F "/00001.png: " err | grep -F "when scanned"
+	! grep -F // err
+}

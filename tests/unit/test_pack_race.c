@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happens only now and then, made to happen: one operation of a pack runs
+ * something else first, or fails while others go on.
+ */
+#include "packed.h"
+
+#include "io.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define BASE hp_io_system
+
+enum { SEGMENT = 512 << 10, MEMORY = 8 << 20 };
+
+/* The system's operations, but for the one that a test puts in. */
+struct trick {
+	struct hp_io io;
+	struct packed *p;
+	unsigned calls;
+	int code; /* of the pack that ran meanwhile */
+	struct hpdsl_error err;
+};
+
+static int pack(const struct packed *p, struct hpdsl_pack_options opt,
+		struct hpdsl_error *err)
+{
+	const char *input = p->tree;
+	struct hpdsl_pack_report report;
+
+	opt.inputs = &input;
+	opt.n_inputs = 1;
+	opt.output = p->out;
+	memset(err, 0, sizeof *err);
+	return hpdsl_pack(&opt, &report, err);
+}
+
+static void is_sound(const struct packed *p)
+{
+	struct hpdsl_verify_options opt = { .source = p->tree };
+	struct hpdsl_verify_report report;
+	struct hpdsl_error err;
+
+	if (hpdsl_verify(p->out, &opt, &report, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(access(packed_at(p, "out/journal.hpdsl"), F_OK), -1);
+}
+
+static bool is_there(const struct packed *p, const char *name)
+{
+	return access(packed_at(p, name), F_OK) == 0;
+}
+
+static void nothing_beside(const struct packed *p)
+{
+	assert_false(is_there(p, ".out.hpdsl-new"));
+	assert_false(is_there(p, ".out.hpdsl-old"));
+}
+
+static void begin(struct packed *p, struct trick *t)
+{
+	packed_begin(p);
+	packed_file(p, "a/1.bin", 30000, 0644, 1600000000, 5);
+	packed_file(p, "a/2.bin", 70000, 0644, 1600000000, 5);
+	*t = (struct trick){ .io = hp_io_system, .p = p };
+}
+
+/* The first segment cannot be written, the others are on their way. */
+static ssize_t first_fails(const struct hp_io *io, int fd, const void *buf,
+			   size_t n, uint64_t off)
+{
+	if (n == SEGMENT)
+		usleep(off ? 100000 : 20000);
+	return n == SEGMENT && !off ? -EIO : BASE.pwrite(io, fd, buf, n, off);
+}
+
+static void test_lost_segment(void **state)
+{
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	packed_file(&p, "large", 6 * SEGMENT, 0644, 1600000000, 0);
+	t.io.pwrite = first_fails;
+	assert_int_equal(pack(&p,
+			      (struct hpdsl_pack_options){ .chunks = 1,
+							   .memory = MEMORY,
+							   .threads = 8,
+							   .watch.io = &t.io },
+			      &err),
+			 -EIO);
+	assert_non_null(strstr(err.msg, "chunk-000000.tar: cannot write"));
+	assert_false(is_there(&p, "out/chunk-000000.tar"));
+	packed_end(&p);
+}
+
+/* Just before the new dataset is swapped in, another packer begins. */
+static int other_replaces(const struct hp_io *io, int old_dir,
+			  const char *old_name, int new_dir,
+			  const char *new_name, unsigned flags)
+{
+	struct trick *t = (struct trick *)io;
+
+	if (flags == RENAME_EXCHANGE && !t->calls++)
+		t->code = pack(t->p,
+			       (struct hpdsl_pack_options){ .force = true,
+							    .chunks = 2 },
+			       &t->err);
+	return BASE.rename(io, old_dir, old_name, new_dir, new_name, flags);
+}
+
+static void test_two_replace(void **state)
+{
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	packed_pack(&p, (struct hpdsl_pack_options){ .seed = 1 });
+	t.io.rename = other_replaces;
+	assert_int_equal(pack(&p,
+			      (struct hpdsl_pack_options){ .force = true,
+							   .watch.io = &t.io },
+			      &err),
+			 0);
+	assert_int_equal(t.calls, 1);
+	assert_int_equal(t.code, -EBUSY);
+	is_sound(&p);
+	nothing_beside(&p);
+	packed_end(&p);
+}
+
+/* After a look at the output, before the lock, another packer does it all. */
+static int other_completes(const struct hp_io *io, int dir, const char *name,
+			   int flags, mode_t mode)
+{
+	struct trick *t = (struct trick *)io;
+
+	if (!strcmp(name, "journal.hpdsl") && !t->calls++)
+		t->code = pack(t->p, (struct hpdsl_pack_options){ .chunks = 2 },
+			       &t->err);
+	return BASE.open(io, dir, name, flags, mode);
+}
+
+static void test_two_begin(void **state)
+{
+	const struct hpdsl_pack_options how[] = {
+		{ .resume = true },
+		{ .force = true },
+		{ .chunks = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+		struct hpdsl_pack_options opt = how[i];
+		struct hpdsl_error err;
+		struct packed p;
+		struct trick t;
+
+		begin(&p, &t);
+		t.io.open = other_completes;
+		opt.watch.io = &t.io;
+		assert_int_equal(pack(&p, opt, &err), -EBUSY);
+		assert_int_equal(t.calls, 1);
+		assert_int_equal(t.code, 0);
+		is_sound(&p);
+		packed_end(&p);
+	}
+}
+
+/* A file system without RENAME_EXCHANGE, as NFS is. */
+static int no_exchange(const struct hp_io *io, int old_dir,
+		       const char *old_name, int new_dir, const char *new_name,
+		       unsigned flags)
+{
+	if (flags)
+		return -EINVAL;
+	return BASE.rename(io, old_dir, old_name, new_dir, new_name, flags);
+}
+
+/* The same, and the new dataset does not get the name. */
+static int no_swap(const struct hp_io *io, int old_dir, const char *old_name,
+		   int new_dir, const char *new_name, unsigned flags)
+{
+	if (!flags && strstr(old_name, "hpdsl-new"))
+		return -EIO;
+	return no_exchange(io, old_dir, old_name, new_dir, new_name, flags);
+}
+
+static void test_two_steps(void **state)
+{
+	const struct hpdsl_pack_options opt = { .force = true };
+	struct hpdsl_pack_options with;
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	packed_pack(&p, (struct hpdsl_pack_options){ .seed = 1 });
+	with = opt;
+	with.watch.io = &t.io;
+	t.io.rename = no_swap;
+	assert_int_equal(pack(&p, with, &err), -EIO);
+	assert_non_null(strstr(err.msg, ".out.hpdsl-new"));
+	is_sound(&p); /* the old one */
+	t.io.rename = no_exchange;
+	with.resume = true;
+	assert_int_equal(pack(&p, with, &err), 0);
+	is_sound(&p);
+	nothing_beside(&p);
+	packed_end(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lost_segment),
+		cmocka_unit_test(test_two_replace),
+		cmocka_unit_test(test_two_begin),
+		cmocka_unit_test(test_two_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

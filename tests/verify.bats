@@ -1,0 +1,253 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-verify: its modes, what it prints, its exit statuses.  What damage it
+# finds is in damage.bats.
+
+load lib
+
+setup_file()
+{
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree tree 3 5
+	touch -d '2020-01-01 12:00:00.123456789' tree/class0/00000.png
+	ln -s 00000.png tree/class0/link.png
+	hpdsl-pack -q --labels=dir --chunks=3 tree packed
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	cp -a "$BATS_FILE_TMPDIR/packed" "$BATS_FILE_TMPDIR/tree" .
+}
+
+# finds STATUS LINE.. -- ARGUMENTS..: hpdsl-verify ends so and prints just
+# these lines, in any order.
+finds()
+{
+	local want=$1 status=0
+	shift
+	: > want
+	while [ "$1" != -- ]; do
+		echo "$1" >> want
+		shift
+	done
+	shift
+	hpdsl-verify "$@" > out 2> err || status=$?
+	if [ "$status" != "$want" ] || ! diff <(sort want) <(sort out); then
+		echo "wanted exit $want, got $status from: hpdsl-verify $*"
+		cat err
+		return 1
+	fi
+}
+
+# The line for a file that differs from its source.
+line()
+{
+	local number
+	number=$(hpdsl-ls --json packed "$1" | grep -o '"sample": [0-9]*')
+	echo "sample ${number#*: }: $1: $2"
+}
+
+@test "a sound dataset: nothing on stdout, a summary, exit 0" {
+	for how in "" -j0 -j1 -j8 --quick --source=tree "--quick --source=tree"; do
+		# shellcheck disable=SC2086
+		finds 0 -- $how packed
+		grep -q '^hpdsl-verify: sound' err
+		[ "$(wc -l < err)" = 1 ]
+		# shellcheck disable=SC2086
+		finds 0 -- -q $how packed
+		[ ! -s err ]
+	done
+}
+
+@test "--json: one object, its counts those of the dataset" {
+	hpdsl-verify --json packed > out
+	python3 - <<- 'END'
+		import json, os
+		r = json.load(open("out"))
+		assert r["sound"] is True and r["quick"] is False
+		assert (r["chunks"], r["samples"], r["members"]) == (3, 16, 40), r
+		assert r["bytes"] == sum(e.stat().st_size for e in os.scandir("packed"))
+		for k in "files", "chunks", "samples":
+		    assert r["damaged_" + k] == 0
+		assert r["unlisted"] == 0 and r["damage"] == []
+		assert "differing" not in r and r["seconds"] >= 0
+		text = open("packed/dataset.yaml").read()
+		assert f"dataset_id: {r['dataset_id']}\n" in text
+	END
+	hpdsl-verify --json --quick --source=tree packed > out
+	grep -q '"quick": true,' out
+	grep -q '"differing": 0,' out
+}
+
+@test "--json: damage is an array of objects" {
+	rm packed/chunk-000000.tar
+	printf '\377' | dd of=packed/chunk-000002.tar bs=1 seek=513 \
+		conv=notrunc status=none
+	run hpdsl-verify -q --json packed
+	[ "$status" = 1 ]
+	echo "$output" > out
+	python3 - <<- 'END'
+		import json
+		r = json.load(open("out"))
+		assert r["sound"] is False
+		assert (r["damaged_files"], r["damaged_chunks"]) == (2, 2)
+		lost, flipped = sorted(r["damage"], key=lambda d: d["file"])
+		assert lost["file"] == "chunk-000000.tar", lost
+		assert lost["reason"].startswith("is missing (samples 0-5)"), lost
+		assert flipped["file"] == "chunk-000002.tar"
+		assert flipped["reason"] == "checksum differs"
+		assert flipped["sample"] == 11 and flipped["path"], flipped
+		assert r["damaged_samples"] == 7, r
+	END
+}
+
+@test "names of any bytes are told so that one is a line" {
+	mkdir odd
+	printf x > odd/$'new\nline.txt'
+	printf y > odd/$'back\\slash.txt'
+	printf z > odd/$'not-utf-8-\377.txt'
+	hpdsl-pack -q --chunks=1 odd packed2
+	for at in 512 1536 2560; do
+		printf '\377' | dd of=packed2/chunk-000000.tar bs=1 seek=$at \
+			conv=notrunc status=none
+	done
+	run hpdsl-verify -q packed2
+	[ "$status" = 1 ]
+	[ "${#lines[@]}" = 3 ]
+	grep -qF 'new\nline.txt: checksum differs' <<< "$output"
+	grep -qF 'back\\slash.txt: checksum differs' <<< "$output"
+	run hpdsl-verify -q --json packed2
+	echo "$output" | python3 -c '
+import base64, json, sys
+d = json.load(sys.stdin)["damage"]
+paths = [base64.b64decode(x["path_base64"]) for x in d if "path_base64" in x]
+assert paths == [b"not-utf-8-\xff.txt"], paths
+assert "new\nline.txt" in [x["path"] for x in d]'
+}
+
+@test "--source: everything that can differ, and nothing else" {
+	local want=()
+	echo changed >> tree/class0/00000.json
+	want+=("$(line class0/00000.json "size differs")")
+	printf X | dd of=tree/class0/00001.json conv=notrunc status=none
+	want+=("$(line class0/00001.json "content differs")")
+	touch -r "$BATS_FILE_TMPDIR/tree/class0/00001.json" \
+		tree/class0/00001.json
+	rm tree/class0/00002.json
+	want+=("$(line class0/00002.json "is absent")")
+	echo new > tree/class0/new.txt
+	want+=("class0/new.txt: is not in the dataset")
+	touch -d '2020-01-01 12:00:00.123456788' tree/class0/00000.png
+	want+=("$(line class0/00000.png "mtime differs")"
+		"$(line class0/link.png "mtime differs")")
+	chmod 600 tree/class1/00001.png
+	want+=("$(line class1/00001.png "mode differs")")
+	for j in 0 4; do
+		finds 1 "${want[@]}" -- -j $j --source=tree packed
+		grep -q 'different from tree: 7 files' err
+	done
+	finds 1 "${want[@]}" -- -q --quick --source=tree packed
+	[ ! -s err ]
+	run hpdsl-verify -q --json --source=tree packed
+	[ "$status" = 1 ]
+	grep -q '"sound": true,.*"differing": 7,' <<< "$output"
+	finds 0 -- -q packed
+}
+
+@test "--source: a file in the place of a folder, an empty tree" {
+	rm -r tree/class1
+	echo x > tree/class1
+	run hpdsl-verify -q --source=tree packed
+	[ "$status" = 1 ]
+	grep -qx 'class1: is not in the dataset' <<< "$output"
+	n=$(hpdsl-ls packed 'class1/*' | wc -l)
+	[ "$(grep -c 'class1/.*: is absent$' <<< "$output")" = "$n" ]
+	mkdir empty
+	run hpdsl-verify -q --source=empty packed
+	[ "$status" = 1 ]
+	[ "${#lines[@]}" = 40 ]
+}
+
+@test "--source: damage and differences are told together" {
+	echo new > tree/new.txt
+	printf '\377' | dd of=packed/chunk-000001.tar bs=1 seek=513 \
+		conv=notrunc status=none
+	run hpdsl-verify -q --source=tree packed
+	[ "$status" = 1 ]
+	[ "${#lines[@]}" = 2 ]
+	grep -q '^chunk-000001.tar: .*checksum differs$' <<< "$output"
+	grep -qx 'new.txt: is not in the dataset' <<< "$output"
+}
+
+@test "--source: walked with the options of the pack" {
+	mkdir -p in/a in/b
+	echo 1 > in/a/1.txt
+	echo 2 > in/a/2.log
+	echo 3 > in/b/3.txt
+	hpdsl-pack -q --prefix-input --include='*.txt' in/a in/b packed2
+	finds 0 -- -q --source=in/a packed2
+	finds 0 -- -q --source=in/b packed2
+	echo 4 >> in/b/3.txt
+	finds 0 -- -q --source=in/a packed2
+	run hpdsl-verify -q --source=in/b packed2
+	[ "$status" = 1 ]
+}
+
+@test "--quick finds what is missing or cut, and no flipped bit" {
+	printf '\377' | dd of=packed/chunk-000001.tar bs=1 seek=513 \
+		conv=notrunc status=none
+	finds 0 -- -q --quick packed
+	printf '\377' | dd of=packed/chunk-000001.tar bs=1 seek=100 \
+		conv=notrunc status=none
+	run hpdsl-verify -q --quick packed
+	[ "$status" = 1 ]
+	grep -q 'chunk-000001.tar: .*header differs' <<< "$output"
+	truncate -s 20480 packed/chunk-000002.tar
+	run hpdsl-verify -q --quick packed
+	[ "$status" = 1 ]
+	grep -q 'chunk-000002.tar: is 20480 bytes' <<< "$output"
+}
+
+@test "what is no dataset, or cannot be read: exit 3, one line" {
+	mkdir empty
+	fails 3 "hpdsl-verify: absent: No such file" hpdsl-verify absent
+	fails 3 "hpdsl-verify: empty: not a dataset" hpdsl-verify empty
+	fails 3 "hpdsl-verify: tree: not a dataset" hpdsl-verify tree
+	fails 3 "Not a directory" hpdsl-verify packed/index.hpdsl
+	fails 3 "hpdsl-verify: nowhere: No such file" \
+		hpdsl-verify --source=nowhere packed
+	fails 2 "" hpdsl-verify
+	fails 2 "" hpdsl-verify packed tree
+	fails 2 "" hpdsl-verify -j x packed
+	run hpdsl-verify --json --source=nowhere packed
+	[ "$status" = 3 ]
+}
+
+@test "a manifest or an index of a later version is no damage: exit 3" {
+	cp -R "$SRC/tests/data/good/tiny" later
+	cp "$SRC/tests/data/bad/manifest/version-99" later/dataset.yaml
+	fails 3 "later: dataset.yaml: version 99" hpdsl-verify later
+	rm later/dataset.yaml
+	cp "$SRC/tests/data/bad/index/version-99" later/index.hpdsl
+	run hpdsl-verify -q later
+	[ "$status" = 3 ]
+	grep -q 'later: index.hpdsl: index of version 99' <<< "$output"
+}
+
+@test "an unfinished pack is no dataset" {
+	rm packed/dataset.yaml packed/index.hpdsl
+	touch packed/journal.hpdsl
+	fails 3 "packed: an unfinished pack (hpdsl-pack --resume" \
+		hpdsl-verify packed
+}
+
+@test "damage that cannot be told, for a full disk: exit 3" {
+	rm packed/chunk-000000.tar
+	for how in -q --json; do
+		status=0
+		hpdsl-verify $how packed > /dev/full 2> err || status=$?
+		[ "$status" = 3 ]
+		grep -q 'No space left' err
+	done
+}
