@@ -395,7 +395,7 @@ changes()
 @test "an output inside the input, or the input itself" {
 	refuses 2 "in/out: the output is inside the input in" hpdsl-pack -q in in/out
 	refuses 2 "inside" hpdsl-pack -q in in
-	refuses 2 "inside" hpdsl-pack -q in in/a/x/y/z
+	refuses 3 "in/a/x/y: No such file" hpdsl-pack -q in in/a/x/y/z
 	refuses 2 "inside" hpdsl-pack -q in in/a/../b/out
 	refuses 2 "inside" hpdsl-pack -q . out
 	ln -s in/a link
