@@ -30,14 +30,17 @@ static void hex(char out[33], const uint8_t id[16])
 /* Nobody has looked at what is in the folders. */
 static void tell_excluded(const struct hpdsl_pack_report *r)
 {
-	if (r->excluded_dirs)
-		cmd_message("left out by --include and --exclude: %s, and %s "
-			    "with all below",
-			    cmd_many(r->excluded, "file").s,
-			    cmd_many(r->excluded_dirs, "folder").s);
+	struct cmd_text files = cmd_many(r->excluded, "file");
+	struct cmd_text folders = cmd_many(r->excluded_dirs, "folder");
+	const char *told = "left out by --include and --exclude";
+
+	if (r->excluded && r->excluded_dirs)
+		cmd_message("%s: %s, and %s with all below", told, files.s,
+			    folders.s);
 	else if (r->excluded)
-		cmd_message("left out by --include and --exclude: %s",
-			    cmd_many(r->excluded, "file").s);
+		cmd_message("%s: %s", told, files.s);
+	else if (r->excluded_dirs)
+		cmd_message("%s: %s with all below", told, folders.s);
 }
 
 /* What the input had and a dataset does not keep. */

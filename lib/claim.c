@@ -127,6 +127,7 @@ static void cut_trailer(struct hp_engine *e)
 
 	memset(s->buf + from, 0, s->len - from);
 	e->at = s->offset + s->len;
+	e->bytes_done += s->len - from;
 }
 
 /* Is there a segment to fill, begun or free?  May wait for one. */

@@ -250,17 +250,29 @@ static int differs(const struct hp_pairs *now, const struct hp_pairs *was,
 		       is, other);
 }
 
+/* Told last: it is there, too, when nobody gave it. */
+static bool is_default(const char *key)
+{
+	return strcmp(key, "chunk_size") == 0;
+}
+
 int hp_pairs_compare(const struct hp_pairs *now, const struct hp_pairs *was,
 		     struct hpdsl_error *err)
 {
 	for (size_t i = 0; i < now->n; i++) {
-		if (!same_values(now, was, now->v[i].key))
-			return differs(now, was, now->v[i].key, err);
+		const char *key = now->v[i].key;
+
+		if (!is_default(key) && !same_values(now, was, key))
+			return differs(now, was, key, err);
 	}
 	for (size_t i = 0; i < was->n; i++) {
-		if (find(now, 0, was->v[i].key) == now->n)
-			return differs(now, was, was->v[i].key, err);
+		const char *key = was->v[i].key;
+
+		if (!is_default(key) && find(now, 0, key) == now->n)
+			return differs(now, was, key, err);
 	}
+	if (!same_values(now, was, "chunk_size"))
+		return differs(now, was, "chunk_size", err);
 	return 0;
 }
 

@@ -39,16 +39,22 @@ static void warn(const struct hp_pack *p, const char *fmt, ...)
 static int check_options(const struct hpdsl_pack_options *opt,
 			 struct hpdsl_error *err)
 {
+	struct hp_pairs meta = { 0 };
+	int r;
+
 	if (opt->n_inputs == 0 && !opt->list)
 		return hp_fail(err, HPDSL_EUSAGE, "nothing to pack");
 	if (!opt->output && !opt->dry_run)
 		return hp_fail(err, HPDSL_EUSAGE, "no output directory");
 	if (opt->memory && opt->memory < memory_min)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "memory: %" PRIu64 " bytes are too few, "
+			       "--memory: %" PRIu64 " bytes are too few, "
 			       "at least 8M are needed",
 			       opt->memory);
-	return 0;
+	/* The manifest, at the end of it all, would be late for that. */
+	r = hp_meta_pairs(opt, &meta, err);
+	hp_pairs_release(&meta);
+	return r;
 }
 
 /* Samples of which something is told: how many, and the worst of them. */

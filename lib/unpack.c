@@ -127,6 +127,8 @@ static int writing_failed(struct unpack *u, uint64_t number, int code,
 {
 	struct hpdsl_error named;
 
+	if (code == HPDSL_ESTOPPED)
+		return hp_fail(err, code, "%s", why->msg);
 	hp_fail(&named, code, "%s: %s", u->output, why->msg);
 	if (is_bad_name(code))
 		return note(u, number, false, &named);

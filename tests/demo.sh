@@ -68,7 +68,7 @@ say "Verify every byte, and against the files it came from"
 show 'hpdsl-verify packed'
 show 'hpdsl-verify --source tree/ packed'
 
-say "List; the path's last column is what cat and unpack take"
+say "List; the last column, the path, is what cat and unpack take"
 first 5 'hpdsl-ls -l packed'
 
 say "One file of a sample, by its path: it is what was packed"

@@ -183,6 +183,13 @@ refused()
 	fails 3 "." hpdsl-pack --config . "$tree" out
 }
 
+@test "--meta: a key twice is refused before anything is written" {
+	fails 2 "'b=2': this key is given twice" hpdsl-pack --meta a=1 \
+		--meta b=1 --meta b=2 "$tree" out
+	[ ! -e out ]
+	fails 2 "given twice" hpdsl-pack -n --meta b=1 --meta b=2 "$tree" out
+}
+
 @test "summary: what patterns left out, files and whole folders" {
 	run --separate-stderr hpdsl-pack --exclude class1/ --exclude '*.json' \
 		"$tree" a

@@ -651,6 +651,7 @@ static void test_compare(void **state)
 	expect_difference(&a, &b, "--chunk-size is 1 now, was 67108864");
 	a.chunks = 3;
 	expect_difference(&a, &b, "--chunks is 3 now, was not given");
+	expect_difference(&b, &a, "--chunks is not given now, was 3");
 	a.chunk_size = a.chunks = 0;
 	a.include = patterns;
 	a.n_include = 1;
