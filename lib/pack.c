@@ -13,28 +13,8 @@
 #include "scan.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-
-enum { SAMPLE_MEMBERS = 64 };
 
 static const uint64_t memory_min = 8 << 20;
-
-static void warn(const struct hp_pack *p, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void warn(const struct hp_pack *p, const char *fmt, ...)
-{
-	const struct hpdsl_watch *w = &p->opt->watch;
-	char text[1024];
-	va_list ap;
-
-	if (!w->warn)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	w->warn(w->arg, text);
-}
 
 static int check_options(const struct hpdsl_pack_options *opt,
 			 struct hpdsl_error *err)
@@ -55,78 +35,6 @@ static int check_options(const struct hpdsl_pack_options *opt,
 	r = hp_meta_pairs(opt, &meta, err);
 	hp_pairs_release(&meta);
 	return r;
-}
-
-/* Samples of which something is told: how many, and the worst of them. */
-struct odd {
-	uint64_t n, worst, worst_is;
-};
-
-static void odd_see(struct odd *o, uint64_t sample, uint64_t is, uint64_t most)
-{
-	if (is <= most)
-		return;
-	if (!o->n++ || is > o->worst_is) {
-		o->worst = sample;
-		o->worst_is = is;
-	}
-}
-
-static void odd_warn(const struct hp_pack *p, const struct odd *o,
-		     const char *what, const char *worst)
-{
-	const uint64_t *first = &p->list.samples[o->worst];
-	const struct hp_file *f = &p->list.files[*first];
-	char path[HP_PRINTABLE];
-
-	if (!o->n)
-		return;
-	hp_printable(f->path, f->path_len, path);
-	warn(p, "%" PRIu64 " sample%s %s, the %s is that of '%s'%s", o->n,
-	     o->n == 1 ? "" : "s", what, worst, path,
-	     first[1] - first[0] == 1 ?
-		     "" :
-		     "; --group=none makes each file a sample");
-}
-
-/* Samples that are large or odd are told before anything is written. */
-static void warn_of_samples(const struct hp_pack *p)
-{
-	const struct hp_list *list = &p->list;
-	uint64_t mean = p->plan.tar_bytes / p->plan.n_chunks;
-	struct odd large = { 0 }, many = { 0 };
-
-	for (uint64_t s = 0; s < list->n_samples; s++) {
-		uint64_t bytes = 0, i = list->samples[s];
-
-		odd_see(&many, s, list->samples[s + 1] - i, SAMPLE_MEMBERS);
-		for (; i < list->samples[s + 1]; i++)
-			bytes += list->files[i].size;
-		if (p->plan.n_chunks > 1)
-			odd_see(&large, s, bytes, mean);
-	}
-	odd_warn(p, &large, "larger than the mean chunk", "largest");
-	odd_warn(p, &many, "of more than 64 members", "one with most");
-}
-
-/* Everybody could read the copy of what only its owner may read. */
-static void warn_of_privacy(const struct hp_pack *p)
-{
-	struct stat in, out;
-
-	if (p->io->stat(p->io, p->target.dir, "", &out, AT_EMPTY_PATH) < 0 ||
-	    !(out.st_mode & 0055))
-		return;
-	for (size_t i = 0; i < p->list.n_roots; i++) {
-		const struct hp_root *root = &p->list.roots[i];
-
-		if (hp_io_fstat(p->io, root->fd, &in) == 0 &&
-		    !(in.st_mode & 0077) && in.st_uid == out.st_uid)
-			warn(p,
-			     "%s is private, but %s can be read by others "
-			     "(see umask)",
-			     root->name, p->target.output);
-	}
 }
 
 static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
@@ -226,7 +134,7 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	report_plan(p);
-	warn_of_samples(p);
+	hp_warn_of_samples(p);
 	if (opt->dry_run) {
 		p->report->estimate_seconds = hp_estimate(p);
 		return 0;
@@ -234,7 +142,7 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	r = hp_target_open(&p->target, opt, err);
 	if (r < 0)
 		return r;
-	warn_of_privacy(p);
+	hp_warn_of_privacy(p);
 	if (p->target.complete) {
 		r = hp_resume_complete(p, err);
 		if (r == 0)

@@ -81,6 +81,11 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err);
 /* Index, then manifest. */
 int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
 
+/* Warnings: of samples larger than a chunk or of very many members, .. */
+void hp_warn_of_samples(const struct hp_pack *p);
+/* .. and that everybody could read the copy of what only its owner may. */
+void hp_warn_of_privacy(const struct hp_pack *p);
+
 /* Free space and inodes against what the plan needs. */
 int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err);
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a packer's user should know before the first byte is written. */
+#include "pack.h"
+
+#include "error.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { SAMPLE_MEMBERS = 64 };
+
+static void warn(const struct hp_pack *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void warn(const struct hp_pack *p, const char *fmt, ...)
+{
+	const struct hpdsl_watch *w = &p->opt->watch;
+	char text[1024];
+	va_list ap;
+
+	if (!w->warn)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	w->warn(w->arg, text);
+}
+
+/* Samples of which something is told: how many, and the worst of them. */
+struct odd {
+	uint64_t n, worst, worst_is;
+};
+
+static void odd_see(struct odd *o, uint64_t sample, uint64_t is, uint64_t most)
+{
+	if (is <= most)
+		return;
+	if (!o->n++ || is > o->worst_is) {
+		o->worst = sample;
+		o->worst_is = is;
+	}
+}
+
+static void odd_warn(const struct hp_pack *p, const struct odd *o,
+		     const char *what, const char *worst)
+{
+	const uint64_t *samples = p->list.samples;
+	uint64_t first = samples[o->worst];
+	const struct hp_file *f = &p->list.files[first];
+	char path[HP_PRINTABLE];
+
+	if (!o->n)
+		return;
+	hp_printable(f->path, f->path_len, path);
+	warn(p, "%" PRIu64 " sample%s %s, the %s is that of '%s'%s", o->n,
+	     o->n == 1 ? "" : "s", what, worst, path,
+	     samples[o->worst + 1] - first == 1 ?
+		     "" :
+		     "; --group=none makes each file a sample");
+}
+
+void hp_warn_of_samples(const struct hp_pack *p)
+{
+	const struct hp_list *list = &p->list;
+	uint64_t mean = p->plan.tar_bytes / p->plan.n_chunks;
+	struct odd large = { 0 }, many = { 0 };
+
+	for (uint64_t s = 0; s < list->n_samples; s++) {
+		uint64_t bytes = 0, i = list->samples[s];
+
+		odd_see(&many, s, list->samples[s + 1] - i, SAMPLE_MEMBERS);
+		for (; i < list->samples[s + 1]; i++)
+			bytes += list->files[i].size;
+		if (p->plan.n_chunks > 1)
+			odd_see(&large, s, bytes, mean);
+	}
+	odd_warn(p, &large, "larger than the mean chunk", "largest");
+	odd_warn(p, &many, "of more than 64 members", "one with most");
+}
+
+void hp_warn_of_privacy(const struct hp_pack *p)
+{
+	struct stat in, out;
+
+	if (p->io->stat(p->io, p->target.dir, "", &out, AT_EMPTY_PATH) < 0 ||
+	    !(out.st_mode & 0055))
+		return;
+	for (size_t i = 0; i < p->list.n_roots; i++) {
+		const struct hp_root *root = &p->list.roots[i];
+
+		if (hp_io_fstat(p->io, root->fd, &in) == 0 &&
+		    !(in.st_mode & 0077) && in.st_uid == out.st_uid)
+			warn(p,
+			     "%s is private, but %s can be read by others "
+			     "(see umask)",
+			     root->name, p->target.output);
+	}
+}
