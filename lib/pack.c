@@ -75,8 +75,9 @@ static void odd_see(struct odd *o, uint64_t sample, uint64_t is, uint64_t most)
 static void odd_warn(const struct hp_pack *p, const struct odd *o,
 		     const char *what, const char *worst)
 {
-	const uint64_t *first = &p->list.samples[o->worst];
-	const struct hp_file *f = &p->list.files[*first];
+	const uint64_t *samples = p->list.samples;
+	uint64_t first = samples[o->worst];
+	const struct hp_file *f = &p->list.files[first];
 	char path[HP_PRINTABLE];
 
 	if (!o->n)
@@ -84,7 +85,7 @@ static void odd_warn(const struct hp_pack *p, const struct odd *o,
 	hp_printable(f->path, f->path_len, path);
 	warn(p, "%" PRIu64 " sample%s %s, the %s is that of '%s'%s", o->n,
 	     o->n == 1 ? "" : "s", what, worst, path,
-	     first[1] - first[0] == 1 ?
+	     samples[o->worst + 1] - first == 1 ?
 		     "" :
 		     "; --group=none makes each file a sample");
 }
