@@ -29,10 +29,7 @@ struct hp_chunk_files *hp_chunk_files_new(void);
 /* Nobody may hold one any more. */
 void hp_chunk_files_free(struct hp_chunk_files *files, const struct hp_io *io);
 
-/*
- * Any number of threads.  A file of another size than the index says is
- * HPDSL_ECORRUPT.
- */
+/* Any number of threads.  What is not a regular file is HPDSL_ECORRUPT. */
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
 		      struct hpdsl_error *err);

@@ -75,6 +75,9 @@ void hp_warn_of_samples(const struct hp_pack *p)
 		if (p->plan.n_chunks > 1)
 			odd_see(&large, s, bytes, mean);
 	}
+	if (list->labels && !list->n_classes)
+		warn(p, "no file has the folder that --labels asks for: "
+			"no sample has a class");
 	odd_warn(p, &large, "larger than the mean chunk", "largest");
 	odd_warn(p, &many, "of more than 64 members", "one with most");
 }

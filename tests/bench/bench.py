@@ -8,8 +8,9 @@ NAME is pack-images, pack-small, pack-kernel, verify or lookup; all of them
 without one.  Everything runs in BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3)
 times, the tools in turn, and ends on the disk: each command is followed by
 `sync -f`, inside the time.  Before a cold run the caches are dropped (root
-only), before a warm one every file is read.  BENCH_SCALE (1) shrinks the
-datasets, to try this script.  Prints tables; BENCH_DIR/results.json has all
+only), before a warm one every file is read.  BENCH_TOOLS ("tar,cp -a") limits
+the others to some of them.  BENCH_SCALE (1) shrinks the datasets, to try this
+script.  Prints tables; BENCH_DIR/results.json has all
 single times.
 """
 import json
@@ -233,6 +234,8 @@ def bench_pack(name):
         return
     paths, files, size = list_files(tree)
     tools = [t for t in COMMANDS if shutil.which(t.split()[0])]
+    if some := os.environ.get("BENCH_TOOLS"):
+        tools = [t for t in tools if t == OURS or t in some.split(",")]
     for state in states():
         times = Times(f"pack {name} {state}")
         for rnd in range(ROUNDS):
@@ -242,7 +245,10 @@ def bench_pack(name):
                 run_tool(times, state, tool, tree, paths)
         writes = [f"write {how} {n}" for how, n in WRITES]
         print_table(times, ["walk", "read"] + writes + tools, files, size)
-        best = min((t for t in PEERS if t in tools), key=times.median)
+        peers = [t for t in PEERS if t in tools]
+        if not peers:
+            continue
+        best = min(peers, key=times.median)
         ours = times.median(OURS)
         ratio_row(
             f"{times.what}: times as fast as {best}",
