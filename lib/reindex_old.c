@@ -70,9 +70,11 @@ static int open_index(struct hp_reindex *x, struct hpdsl_error *err)
 	if (r == 0)
 		r = hp_index_open(x->view.p, x->view.size, HP_INDEX_NAME,
 				  &x->index, err);
-	if (r == 0)
-		(void)hp_index_check(x->index, index_warning, x, NULL);
-	return r;
+	if (r < 0)
+		return r;
+	/* What of it is sound is used. */
+	r = hp_index_check(x->index, index_warning, x, err);
+	return r == HPDSL_ECORRUPT ? 0 : r;
 }
 
 static int load_index(struct hp_reindex *x, struct hpdsl_error *err)

@@ -388,7 +388,7 @@ static void test_write_refuses(void **state)
 	c.members[2].path_len = 0;
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
 	assert_string_equal(err.msg,
-			    "cannot index member 2: its path's length");
+			    "cannot index member 2: its path is empty or too long");
 	c.members[2].path_len = strlen(c.members[2].path);
 	c.src.bytes++;
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
