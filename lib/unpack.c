@@ -85,7 +85,8 @@ static void workers_free(struct unpack *u)
 static bool is_damage(int code)
 {
 	return code == HPDSL_ECORRUPT || code == HPDSL_ENOTOURS ||
-	       code == -ENOENT || code == -EIO;
+	       code == -ENOENT || code == -EIO || code == -ELOOP ||
+	       code == -ENXIO;
 }
 
 static bool is_bad_name(int code)

@@ -216,6 +216,13 @@ static void test_damaged(void **state)
 	assert_int_equal(unpack((struct hpdsl_unpack_options){ 0 }, &r, &err),
 			 HPDSL_ECORRUPT);
 	assert_true(count() > 100);
+	clear();
+	assert_int_equal(symlink("chunk-000001.tar",
+				 packed_at(&packed, "out/chunk-000001.tar")),
+			 0);
+	assert_int_equal(unpack((struct hpdsl_unpack_options){ 0 }, &r, &err),
+			 HPDSL_ECORRUPT);
+	assert_true(count() > 100);
 }
 
 static void test_stop(void **state)
