@@ -166,7 +166,8 @@ static int check_kind(const struct input *in, const uint8_t *row, uint32_t i)
 		return bad_header(in, "sections are missing or out of order");
 	if (i < HP_INDEX_KINDS && (hp_get32(row + 24) != kinds[kind].row ||
 				   flags != HP_SECTION_REQUIRED))
-		return bad_header(in, "a section's row size or flags");
+		return bad_header(in,
+				  "a section's row size or flags are wrong");
 	if (hp_get32(row + 28))
 		return bad_header(in, "a section's padding is not zero");
 	return 0;

@@ -63,7 +63,8 @@ int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,
 /*
  * Checks everything: all blocks, all rows and how they fit together, that each
  * path is found.  told() hears each thing that is wrong (told may be NULL);
- * the result is HPDSL_ECORRUPT with the first of them, or 0.
+ * the result is HPDSL_ECORRUPT with the first of them, or 0; HPDSL_ETOONEW if
+ * rows are of a kind that this version does not know.
  */
 int hp_index_check(const struct hp_index *ix,
 		   void (*told)(void *arg, const char *reason), void *arg,

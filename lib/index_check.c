@@ -26,6 +26,7 @@ struct check {
 	void *arg;
 	struct hpdsl_error *err;
 	unsigned found;
+	int too_new;	  /* HPDSL_ETOONEW: a row of a later version's kind */
 	uint64_t *hashes; /* of each member's path */
 };
 
@@ -110,10 +111,14 @@ static void check_chunks(struct check *c)
 
 	for (uint32_t i = 0; i < c->ix->count.chunks && !enough(c); i++) {
 		struct hp_sample_row row;
+		int r = hp_index_chunk(c->ix, i, &chunk, &e);
 
-		if (hp_index_chunk(c->ix, i, &chunk, &e) < 0 ||
-		    hp_index_sample_row(c->ix, chunk.first_sample, &row, &e) <
-			    0) {
+		if (r == HPDSL_ETOONEW) {
+			c->too_new = hp_fail(c->err, r, "%s", e.msg);
+			return;
+		}
+		if (r < 0 || hp_index_sample_row(c->ix, chunk.first_sample,
+						 &row, &e) < 0) {
 			tell(c, e.msg);
 			continue;
 		}
@@ -206,7 +211,9 @@ static void check_member(struct check *c, uint64_t number, struct run *run)
 	run->chunk = m.chunk;
 	/* A header comes before the data, and data in whole tar blocks. */
 	if (m.offset % 512 || m.offset < run->data + 512)
-		complain(c, "member %" PRIu64 ": its data's place", number);
+		complain(c,
+			 "member %" PRIu64 ": its data lie where they cannot",
+			 number);
 	if ((const uint8_t *)m.path != paths->data + run->path)
 		complain(c, "member %" PRIu64 ": gap or overlap of paths",
 			 number);
@@ -265,15 +272,21 @@ static void check_slot(struct check *c, uint64_t at, uint64_t slot,
 	hash = c->hashes[number];
 	home = hp_lookup_home(hash, c->ix->homes);
 	if (slot != hp_lookup_slot(hash, number))
-		complain(c, "lookup slot %" PRIu64 ": its tag", at);
+		complain(c,
+			 "lookup slot %" PRIu64 ": has the tag of another path",
+			 at);
 	if (at != (home > last->end ? home : last->end))
-		complain(c, "lookup slot %" PRIu64 ": its place", at);
+		complain(c,
+			 "lookup slot %" PRIu64
+			 ": is not where it is looked for",
+			 at);
 	if (last->used && (hash < last->hash ||
 			   (hash == last->hash && number <= last->number)))
 		complain(c, "lookup slot %" PRIu64 ": out of order", at);
 	last->same = last->used && hash == last->hash ? last->same + 1 : 0;
 	if (last->same && (last->same > SAME_HASH || !is_found(c, number)))
-		complain(c, "member %" PRIu64 ": another one hides it", number);
+		complain(c, "member %" PRIu64 ": cannot be found by its path",
+			 number);
 	last->used++;
 	last->end = at + 1;
 	last->hash = hash;
@@ -300,7 +313,7 @@ static void check_lookup(struct check *c)
 			 last.used, ix->count.members);
 	size = last.end + 1 > ix->homes ? last.end + 1 : ix->homes;
 	if (ix->slots != size)
-		complain(c, "lookup table: its size");
+		complain(c, "lookup table: is of a wrong size");
 }
 
 int hp_index_check(const struct hp_index *ix,
@@ -322,6 +335,8 @@ int hp_index_check(const struct hp_index *ix,
 		passes[i](&c);
 		if (c.found)
 			return HPDSL_ECORRUPT;
+		if (c.too_new)
+			return c.too_new;
 	}
 	return 0;
 }

@@ -25,13 +25,13 @@ static int check_member(struct measuring *w, uint64_t number,
 	if (number >= w->src->members)
 		why = "there are more than promised";
 	else if (m->path_len == 0 || m->path_len > HPDSL_PATH_MAX)
-		why = "its path's length";
+		why = "its path is empty or too long";
 	else if (number == 0 ? m->sample != 0 :
 			       m->sample != last_sample &&
 				       m->sample != last_sample + 1)
-		why = "its sample";
+		why = "its sample is out of order";
 	else if (m->mode & ~(07777u | HP_MEMBER_GENERATED))
-		why = "its mode";
+		why = "its mode has unknown bits";
 	if (!why)
 		return 0;
 	return hp_fail(w->err, -EINVAL, "cannot index member %" PRIu64 ": %s",
@@ -88,7 +88,7 @@ static int check_names(struct measuring *w)
 		if (len == 0 || len > UINT16_MAX)
 			return hp_fail(w->err, -EINVAL,
 				       "cannot index chunk %" PRIu32
-				       ": its name's length",
+				       ": its name is empty or too long",
 				       i);
 		w->is->length[HP_SECTION_NAMES] += len + 1;
 	}
@@ -98,7 +98,7 @@ static int check_names(struct measuring *w)
 		if (len == 0 || len > UINT16_MAX)
 			return hp_fail(w->err, -EINVAL,
 				       "cannot index class %" PRIu32
-				       ": its name's length",
+				       ": its name is empty or too long",
 				       i);
 		w->is->length[HP_SECTION_CLASS_NAMES] += len + 1;
 	}

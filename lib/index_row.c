@@ -49,11 +49,14 @@ int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
 	ret->chunk = hp_get32(row + 8);
 	ret->label = hp_get32(row + 12);
 	if (ret->first >= ret->end || ret->end > ix->count.members)
-		return bad_row(ix, "sample", number, "its members", err);
+		return bad_row(ix, "sample", number,
+			       "has an impossible range of members", err);
 	if (ret->chunk >= ix->count.chunks)
-		return bad_row(ix, "sample", number, "its chunk", err);
+		return bad_row(ix, "sample", number,
+			       "is in a chunk that does not exist", err);
 	if (ret->label >= ix->count.classes && ret->label != HPDSL_NO_LABEL)
-		return bad_row(ix, "sample", number, "its label", err);
+		return bad_row(ix, "sample", number,
+			       "has a label without a class", err);
 	return 0;
 }
 
@@ -73,7 +76,8 @@ int hp_index_sample(const struct hp_index *ix, uint64_t number,
 	if (r < 0)
 		return r;
 	if (first.sample != number)
-		return bad_row(ix, "sample", number, "its first member", err);
+		return bad_row(ix, "sample", number,
+			       "its first member is another sample's", err);
 	*ret = (struct hpdsl_sample){
 		.number = number,
 		.first_member = row.first,
@@ -96,11 +100,13 @@ static int member_place(const struct hp_index *ix, struct hpdsl_member *m,
 	const uint8_t *chunk;
 
 	if (m->sample >= ix->count.samples)
-		return bad_row(ix, "member", m->number, "its sample", err);
+		return bad_row(ix, "member", m->number,
+			       "is of a sample that does not exist", err);
 	if (hp_index_sample_row(ix, m->sample, &sample, err) < 0)
 		return HPDSL_ECORRUPT;
 	if (m->number < sample.first || m->number >= sample.end)
-		return bad_row(ix, "member", m->number, "its sample", err);
+		return bad_row(ix, "member", m->number,
+			       "is not among the members of its sample", err);
 	m->chunk = sample.chunk;
 	chunk = hp_index_bytes(ix, HP_SECTION_CHUNKS,
 			       (uint64_t)m->chunk * HP_CHUNK_ROW, HP_CHUNK_ROW,
@@ -109,7 +115,7 @@ static int member_place(const struct hp_index *ix, struct hpdsl_member *m,
 		return HPDSL_ECORRUPT;
 	if (!hp_within(m->offset, m->size, hp_get64(chunk + 40)))
 		return bad_row(ix, "member", m->number,
-			       "it lies outside of its chunk", err);
+			       "lies outside of its chunk", err);
 	return 0;
 }
 
@@ -153,7 +159,8 @@ static int member_path(const struct hp_index *ix, struct hpdsl_member *m,
 	m->path = (const char *)path;
 	if (path[m->path_len] || (!plainly_valid(m->path, m->path_len) &&
 				  !hp_path_valid(m->path, m->path_len)))
-		return bad_row(ix, "member", m->number, "its path", err);
+		return bad_row(ix, "member", m->number, "has an invalid path",
+			       err);
 	return 0;
 }
 
@@ -179,9 +186,11 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 	m.mode = hp_get16(row + 38);
 	m.sample = hp_get48(row + 46);
 	if (m.mtime_nsec > 999999999)
-		return bad_row(ix, "member", number, "its time", err);
+		return bad_row(ix, "member", number, "has an impossible time",
+			       err);
 	if (m.mode & ~(07777u | HP_MEMBER_GENERATED))
-		return bad_row(ix, "member", number, "its mode", err);
+		return bad_row(ix, "member", number, "has unknown mode bits",
+			       err);
 	m.mode &= 07777;
 	if (member_place(ix, &m, err) < 0 ||
 	    member_path(ix, &m, hp_get48(row + 40), err) < 0)
@@ -271,7 +280,11 @@ int hp_index_chunk(const struct hp_index *ix, uint32_t number,
 	memcpy(c.checksum, row + 24, 16);
 	if (c.first_sample >= sample_end || sample_end > ix->count.samples ||
 	    c.first_member >= member_end || member_end > ix->count.members)
-		return bad_row(ix, "chunk", number, "its samples", err);
+		return bad_row(ix, "chunk", number,
+			       "has an impossible range of samples", err);
+	if (c.bytes > INT64_MAX)
+		return bad_row(ix, "chunk", number,
+			       "has a size that no file has", err);
 	c.samples = sample_end - c.first_sample;
 	c.members = member_end - c.first_member;
 	len = hp_get16(row + 78);
@@ -281,7 +294,8 @@ int hp_index_chunk(const struct hp_index *ix, uint32_t number,
 	/* It is opened in the dataset's directory, and nowhere else. */
 	if (memchr(c.name, '/', len) || !strcmp(c.name, ".") ||
 	    !strcmp(c.name, ".."))
-		return bad_row(ix, "chunk", number, "its name", err);
+		return bad_row(ix, "chunk", number,
+			       "has a name that is no plain file name", err);
 	*ret = c;
 	return 0;
 }

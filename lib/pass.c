@@ -21,7 +21,7 @@ int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
 	p->buf = NULL;
 	p->at = NULL;
 	p->have = 0;
-	p->read = p->offset = 0;
+	p->read = p->offset = p->size = 0;
 	p->fd = io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0);
 	if (p->fd < 0)
 		return hp_fail_errno(err, p->fd, "%s", name);

@@ -48,7 +48,7 @@ static int begin(struct reading *r, const struct hpdsl_dataset *ds,
 		return e;
 	if (m->offset > r->chunk.bytes || m->size > r->chunk.bytes - m->offset)
 		return bad_member(r, HPDSL_ECORRUPT,
-				  "it lies outside of its chunk");
+				  "lies outside of its chunk");
 	return hp_chunk_file_get(ds, &r->chunk, &r->file, err);
 }
 
@@ -160,7 +160,8 @@ static int sample_size(const struct hpdsl_dataset *ds,
 			return r;
 		if (__builtin_add_overflow(sum, m.size, &sum) || sum > SIZE_MAX)
 			return hp_fail(err, HPDSL_ECORRUPT,
-				       "%s/%s: sample %" PRIu64 ": its size",
+				       "%s/%s: sample %" PRIu64
+				       ": has an impossible size",
 				       ds->path, HP_INDEX_NAME, s->number);
 	}
 	*ret = sum;

@@ -50,16 +50,15 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int missing(struct hp_reindex *x, uint32_t number,
-		   struct hpdsl_error *err)
+static int missing(uint32_t number, struct hpdsl_error *err)
 {
 	char name[HP_CHUNK_NAME];
 
 	hp_chunk_name(number, name);
 	if (number == 0)
-		return hp_fail(err, HPDSL_ENOTOURS, "%s: not a dataset (no %s)",
-			       x->path, name);
-	return hp_fail(err, -ENOENT, "%s: %s is missing", x->path, name);
+		return hp_fail(err, HPDSL_ENOTOURS, "not a dataset (no %s)",
+			       name);
+	return hp_fail(err, -ENOENT, "%s is missing", name);
 }
 
 /* Chunks are numbered from 0 without gaps. */
@@ -68,10 +67,10 @@ static int make_chunks(struct hp_reindex *x, const struct numbers *found,
 {
 	for (uint32_t i = 0; i < found->n; i++) {
 		if (found->v[i] != i)
-			return missing(x, i, err);
+			return missing(i, err);
 	}
 	if (!found->n)
-		return missing(x, 0, err);
+		return missing(0, err);
 	x->chunks = calloc(found->n, sizeof *x->chunks);
 	if (!x->chunks)
 		return hp_fail_nomem(err);
@@ -87,7 +86,7 @@ static int find_chunks(struct hp_reindex *x, struct hpdsl_error *err)
 	int r = hp_listdir(x->io, x->dir, note_number, &found);
 
 	if (r < 0) {
-		r = hp_fail_errno(err, r, "%s", x->path);
+		r = hp_fail_errno(err, r, "cannot be listed");
 	} else {
 		if (found.n)
 			qsort(found.v, found.n, sizeof *found.v, by_number);
@@ -200,7 +199,7 @@ static int make_id(struct hp_reindex *x, struct hpdsl_error *err)
 	int r = hp_list_id(&x->list, x->dataset_id, &why);
 
 	if (r == HPDSL_EUSAGE)
-		return hp_fail(err, HPDSL_ECORRUPT, "%s: %s", x->path, why.msg);
+		return hp_fail(err, HPDSL_ECORRUPT, "%s", why.msg);
 	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;
 }
 
@@ -213,14 +212,31 @@ static int refuse_unfinished(struct hp_reindex *x, struct hpdsl_error *err)
 	    x->io->stat(x->io, x->dir, JOURNAL, &st, 0) < 0)
 		return 0;
 	return hp_fail(err, HPDSL_ENOTOURS,
-		       "%s: an unfinished pack (hpdsl-pack --resume completes "
-		       "it)",
-		       x->path);
+		       "an unfinished pack (hpdsl-pack --resume completes it)");
 }
 
+/*
+ * Half-written files must not get their names from another run.  Where a file
+ * system knows no locks there are none.
+ */
+static int lock(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	if (x->io->lock(x->io, x->dir) == -EWOULDBLOCK)
+		return hp_fail(err, -EBUSY,
+			       "another hpdsl-index is at work here");
+	return 0;
+}
+
+void hp_reindex_warn(struct hp_reindex *x, const char *text)
+{
+	hp_meter_warn(&x->meter, "%s: %s", x->path, text);
+}
+
+/* What the steps say is about the directory, or names a file in it. */
 static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	int (*const steps[])(struct hp_reindex *, struct hpdsl_error *) = {
+		lock,
 		hp_reindex_load,
 		refuse_unfinished,
 		find_chunks,
@@ -232,11 +248,12 @@ static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 		make_id,
 		hp_reindex_write,
 	};
+	struct hpdsl_error why = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && r == 0; i++)
-		r = steps[i](x, err);
-	return r;
+		r = steps[i](x, &why);
+	return r < 0 ? hp_fail(err, r, "%s: %s", x->path, why.msg) : 0;
 }
 
 static void release(struct hp_reindex *x)

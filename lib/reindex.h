@@ -59,6 +59,9 @@ struct hp_reindex {
  */
 int hp_reindex_chunk(void *arg, uint64_t number, struct hpdsl_error *err);
 
+/* Tells a warning; text names the file. */
+void hp_reindex_warn(struct hp_reindex *x, const char *text);
+
 /* Loads the manifest and index that are there, if they can be. */
 int hp_reindex_load(struct hp_reindex *x, struct hpdsl_error *err);
 void hp_reindex_unload(struct hp_reindex *x);
@@ -79,7 +82,7 @@ int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err);
 const char *hp_reindex_lost(const struct hp_reindex *x);
 
 /*
- * Writes what is not there or is not so: the index, then the manifest.  Sets
+ * Writes what is not there or is not so: the manifest, then the index.  Sets
  * x->wrote_index and x->wrote_manifest.
  */
 int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err);

@@ -32,7 +32,7 @@ static int load_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 	if (r == 0)
 		return 0;
 	if (x->opt->force || r == HPDSL_ECORRUPT) {
-		hp_meter_warn(&x->meter, "%s", why.msg);
+		hp_reindex_warn(x, why.msg);
 		return 0;
 	}
 	return hp_fail(err, r, "%s", why.msg);
@@ -60,9 +60,7 @@ static int hash_index(struct hp_reindex *x, struct hp_pass *p,
 
 static void index_warning(void *arg, const char *reason)
 {
-	struct hp_reindex *x = arg;
-
-	hp_meter_warn(&x->meter, "%s", reason);
+	hp_reindex_warn(arg, reason);
 }
 
 static int open_index(struct hp_reindex *x, struct hpdsl_error *err)
@@ -72,9 +70,11 @@ static int open_index(struct hp_reindex *x, struct hpdsl_error *err)
 	if (r == 0)
 		r = hp_index_open(x->view.p, x->view.size, HP_INDEX_NAME,
 				  &x->index, err);
-	if (r == 0)
-		(void)hp_index_check(x->index, index_warning, x, NULL);
-	return r;
+	if (r < 0)
+		return r;
+	/* What of it is sound is used. */
+	r = hp_index_check(x->index, index_warning, x, err);
+	return r == HPDSL_ECORRUPT ? 0 : r;
 }
 
 static int load_index(struct hp_reindex *x, struct hpdsl_error *err)
@@ -91,7 +91,7 @@ static int load_index(struct hp_reindex *x, struct hpdsl_error *err)
 	if (r == 0)
 		return 0;
 	if (x->opt->force || r == HPDSL_ECORRUPT || r == HPDSL_ENOTOURS) {
-		hp_meter_warn(&x->meter, "%s", why.msg);
+		hp_reindex_warn(x, why.msg);
 		return 0;
 	}
 	return hp_fail(err, r, "%s", why.msg);
@@ -149,7 +149,7 @@ static int contradicts(struct hp_reindex *x, const char *file,
 			file);
 	if (!x->opt->force)
 		return hp_fail(err, why.code, "%s", why.msg);
-	hp_meter_warn(&x->meter, "%s", why.msg);
+	hp_reindex_warn(x, why.msg);
 	return 0;
 }
 
@@ -166,7 +166,7 @@ static bool same_path(const struct hp_file *f, const struct hpdsl_member *m)
 
 /* Members of a chunk against the index rows at the same numbers. */
 static int compare_members(struct hp_reindex *x, const struct hp_found *c,
-			   struct hpdsl_error *err)
+			   bool *ret_told, struct hpdsl_error *err)
 {
 	struct hpdsl_counts n;
 
@@ -178,10 +178,29 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 		/* A row that is damaged says nothing. */
 		if (i < n.members && hp_index_member(x->index, i, &m, NULL) < 0)
 			continue;
-		if (i >= n.members || !same_path(f, &m) || !same_content(f, &m))
+		if (i >= n.members || !same_path(f, &m) ||
+		    !same_content(f, &m)) {
+			*ret_told = true;
 			return contradicts(x, HP_INDEX_NAME, c->name, f, err);
+		}
 	}
 	return 0;
+}
+
+/* The members that are there, and then that no more should be. */
+static int compare_chunk(struct hp_reindex *x, uint32_t number,
+			 struct hpdsl_error *err)
+{
+	const struct hp_found *c = &x->chunks[number];
+	struct hpdsl_chunk was;
+	bool told = false;
+	int r = compare_members(x, c, &told, err);
+
+	if (r < 0 || told || hp_index_chunk(x->index, number, &was, NULL) < 0 ||
+	    (was.bytes == c->bytes && was.members == c->n &&
+	     memcmp(was.checksum, c->checksum, sizeof c->checksum) == 0))
+		return r;
+	return contradicts(x, HP_INDEX_NAME, c->name, NULL, err);
 }
 
 /* Are there as many chunks as this file says? */
@@ -197,8 +216,7 @@ static int compare_number(struct hp_reindex *x, const char *file, uint64_t n,
 	hp_chunk_name(x->n_chunks, name);
 	if (x->opt->force)
 		return contradicts(x, file, name, NULL, err);
-	return hp_fail(err, -ENOENT, "%s: %s is missing, %s lists it", x->path,
-		       name, file);
+	return hp_fail(err, -ENOENT, "%s is missing, %s lists it", name, file);
 }
 
 static int compare_index(struct hp_reindex *x, struct hpdsl_error *err)
@@ -209,7 +227,7 @@ static int compare_index(struct hp_reindex *x, struct hpdsl_error *err)
 	hp_index_count(x->index, &n);
 	r = compare_number(x, HP_INDEX_NAME, n.chunks, err);
 	for (uint32_t c = 0; c < x->n_chunks && r == 0; c++)
-		r = compare_members(x, &x->chunks[c], err);
+		r = compare_chunk(x, c, err);
 	return r;
 }
 

@@ -181,11 +181,14 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 	x->wrote_index = index.bytes != x->index_bytes ||
 			 memcmp(index.checksum, x->index_checksum, 16) != 0;
 	x->wrote_manifest = !manifest_stands(x, &index);
-	if (x->wrote_index)
+	/* The manifest first: it says what was lost.  A new index of which
+	 * nobody says so would pass for the one that was packed, were this run
+	 * to end between the two. */
+	if (x->wrote_manifest)
+		r = write_manifest(x, &index, err);
+	if (r == 0 && x->wrote_index)
 		r = hp_index_save(src, x->io, x->dir, &index.bytes,
 				  index.checksum, err);
-	if (r == 0 && x->wrote_manifest)
-		r = write_manifest(x, &index, err);
 	return r;
 }
 

@@ -8,17 +8,33 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
 #endif
 
-void hp_restore_init(struct hp_restore *r, const struct hp_io *io, int root,
-		     uint32_t worker)
+/*
+ * Temporary files lie beside members, which may have any names: theirs are
+ * such as no member's name can be made to be.
+ */
+static uint64_t random_tag(void)
+{
+	struct timespec now = { 0 };
+	uint64_t tag;
+
+	if (getrandom(&tag, sizeof tag, GRND_NONBLOCK) == sizeof tag)
+		return tag;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
+}
+
+void hp_restore_init(struct hp_restore *r, const struct hp_io *io, int root)
 {
 	r->io = io;
 	r->root = r->folder = root;
-	r->worker = worker;
+	r->tag = random_tag();
 	r->counter = 0;
 	r->folder_len = 0;
 	r->fd = -1;
@@ -128,10 +144,10 @@ int hp_restore_open(struct hp_restore *r, const struct hpdsl_member *m,
 
 	if (k < 0)
 		return k;
-	/* A member may happen to have the temporary name: take the next. */
+	/* Where the name is taken all the same: the next. */
 	do {
 		snprintf(r->temp, sizeof r->temp,
-			 ".hpdsl-%03" PRIx32 "-%06" PRIx64 ".part", r->worker,
+			 ".hpdsl-%016" PRIx64 "-%06" PRIx64 ".part", r->tag,
 			 r->counter++);
 		k = r->io->open(r->io, r->folder, r->temp, flags, 0600);
 	} while (k == -EEXIST);

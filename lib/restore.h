@@ -13,19 +13,16 @@
 /* One thread's place in the output.  It keeps the last folder open. */
 struct hp_restore {
 	const struct hp_io *io;
-	int root; /* borrowed */
-	uint32_t worker;
-	uint64_t counter; /* of temporary names */
-	int folder;	  /* the open folder, root for "" */
+	int root;	       /* borrowed */
+	uint64_t tag, counter; /* of temporary names */
+	int folder;	       /* the open folder, root for "" */
 	size_t folder_len;
 	char folder_path[HPDSL_PATH_MAX + 1];
 	int fd; /* the file being made, or -1 */
 	char temp[HP_RESTORE_TEMP];
 };
 
-/* worker: a number that no other one of the same output has. */
-void hp_restore_init(struct hp_restore *r, const struct hp_io *io, int root,
-		     uint32_t worker);
+void hp_restore_init(struct hp_restore *r, const struct hp_io *io, int root);
 void hp_restore_release(struct hp_restore *r);
 
 /*

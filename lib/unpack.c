@@ -38,7 +38,6 @@ struct unpack {
 	struct hp_meter meter;
 	/* All below under the meter's lock. */
 	struct worker *idle;
-	uint32_t workers;
 	struct hpdsl_unpack_report report;
 	uint64_t first; /* the lowest of report.failed, and why */
 	bool corrupt;
@@ -49,20 +48,17 @@ struct unpack {
 static struct worker *worker_get(struct unpack *u)
 {
 	struct worker *w;
-	uint32_t number = 0;
 
 	pthread_mutex_lock(&u->meter.lock);
 	w = u->idle;
 	if (w)
 		u->idle = w->next;
-	else
-		number = u->workers++;
 	pthread_mutex_unlock(&u->meter.lock);
 	if (w)
 		return w;
 	w = malloc(sizeof *w);
 	if (w)
-		hp_restore_init(&w->place, u->io, u->root, number);
+		hp_restore_init(&w->place, u->io, u->root);
 	return w;
 }
 
@@ -89,7 +85,8 @@ static void workers_free(struct unpack *u)
 static bool is_damage(int code)
 {
 	return code == HPDSL_ECORRUPT || code == HPDSL_ENOTOURS ||
-	       code == -ENOENT || code == -EIO;
+	       code == -ENOENT || code == -EIO || code == -ELOOP ||
+	       code == -ENXIO;
 }
 
 static bool is_bad_name(int code)

@@ -121,7 +121,8 @@ static int need(struct check *k, size_t n, uint64_t sample,
 	}
 	r = hp_pass_need(&k->pass, n);
 	if (r < 0 && !hp_verify_is_damage(r))
-		return hp_fail_errno(err, r, "%s", k->row->name);
+		return hp_fail_errno(err, r, "%s: %s", k->v->path,
+				     k->row->name);
 	if (r < 0) {
 		hp_fail_errno(&why, r, "cannot be read");
 		return lost(k, sample, why.msg);
@@ -220,7 +221,8 @@ static int bad_row(struct check *k, const struct hpdsl_error *row_err,
 		   struct hpdsl_error *err)
 {
 	if (row_err->code != HPDSL_ECORRUPT)
-		return hp_fail(err, row_err->code, "%s", row_err->msg);
+		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
+			       row_err->msg);
 	chunk_damage(k, row_err->msg);
 	return HOPELESS;
 }
@@ -367,7 +369,7 @@ static int check_open(struct check *k, struct hpdsl_error *err)
 		return lost(k, k->row->first_sample,
 			    hp_verify_reason(&why, k->row->name));
 	if (r < 0)
-		return hp_fail(err, r, "%s", why.msg);
+		return hp_fail(err, r, "%s: %s", k->v->path, why.msg);
 	return 0;
 }
 

@@ -231,11 +231,6 @@ static int chunks_from_index(struct hp_verify *v, struct hpdsl_error *err)
 
 		if (r < 0)
 			return r;
-		if (strchr(v->chunks[c].name, '/'))
-			return hp_fail(err, HPDSL_ECORRUPT,
-				       "the name of chunk %" PRIu32
-				       " is not a plain one",
-				       c);
 		if (v->has_manifest &&
 		    !same_chunk(&v->chunks[c], &v->manifest.chunks[c]))
 			return hp_fail(err, HPDSL_ECORRUPT,
@@ -264,7 +259,7 @@ static int list_chunks(struct hp_verify *v, struct hpdsl_error *err)
 		if (r == 0)
 			return 0;
 		if (r != HPDSL_ECORRUPT)
-			return hp_fail(err, r, "%s", why.msg);
+			return hp_fail(err, r, "%s: %s", v->path, why.msg);
 		hp_verify_file(v, HP_INDEX_NAME, "%s",
 			       hp_verify_reason(&why, HP_INDEX_NAME));
 		drop_index(v);

@@ -106,11 +106,11 @@ flip_content()
 	printf '\377' | dd of=packed/index.hpdsl bs=1 seek=30 conv=notrunc \
 		status=none
 	rebuilt "nanoseconds of mtimes"
-	grep -q 'warning: index.hpdsl: header: checksum differs' err
+	grep -q 'warning: packed: index.hpdsl: header: checksum differs' err
 	cp was/* packed
 	sed -i 's/^seed: 9/seed: 8/' packed/dataset.yaml
 	rebuilt "seed, options, meta"
-	grep -q 'warning: dataset.yaml: checksum differs' err
+	grep -q 'warning: packed: dataset.yaml: checksum differs' err
 	cmp was/index.hpdsl packed/index.hpdsl
 	cp was/* packed
 	truncate -s 0 packed/dataset.yaml packed/index.hpdsl
@@ -162,11 +162,11 @@ flip_content()
 
 @test "a chunk that contradicts the index: refused, unless forced" {
 	flip_content
-	refuses 1 "chunk-000001.tar: member '"
+	refuses 1 "packed: chunk-000001.tar: member '"
 	[[ $message = *"' is not as index.hpdsl has it" ]]
 	hpdsl-index --force packed 2> err
-	grep -q "warning: chunk-000001.tar: member '" err
-	grep -q "warning: chunk-000001.tar is not as dataset.yaml has it" err
+	grep -q "warning: packed: chunk-000001.tar: member '" err
+	grep -q "warning: packed: chunk-000001.tar is not as dataset.yaml has it" err
 	hpdsl-verify -q packed
 	grep -qx 'rebuilt: true' packed/dataset.yaml
 	# The content that is there is another one now.
@@ -178,7 +178,7 @@ flip_content()
 @test "a chunk that contradicts the manifest: refused, unless forced" {
 	rm packed/index.hpdsl
 	flip_content
-	refuses 1 "chunk-000001.tar is not as dataset.yaml has it"
+	refuses 1 "packed: chunk-000001.tar is not as dataset.yaml has it"
 	hpdsl-index --force -q packed
 	hpdsl-verify -q packed
 }
@@ -187,7 +187,7 @@ flip_content()
 	mv packed/chunk-000000.tar x
 	mv packed/chunk-000001.tar packed/chunk-000000.tar
 	mv x packed/chunk-000001.tar
-	refuses 1 "chunk-000000.tar: member '"
+	refuses 1 "packed: chunk-000000.tar: member '"
 	hpdsl-index --force -q packed
 	hpdsl-verify -q packed
 	diff <(hpdsl-ls was | sort) <(hpdsl-ls packed | sort)
@@ -196,18 +196,18 @@ flip_content()
 @test "what is no chunk of this format: refused, forced or not" {
 	printf '\377' | dd of=packed/chunk-000001.tar bs=1 seek=10 \
 		conv=notrunc status=none
-	refuses 1 "chunk-000001.tar: at offset 0: header checksum differs"
-	fails 1 "chunk-000001.tar: at offset 0" hpdsl-index --force packed
+	refuses 1 "packed: chunk-000001.tar: at offset 0: header checksum differs"
+	fails 1 "packed: chunk-000001.tar: at offset 0" hpdsl-index --force packed
 	tar cf packed/chunk-000001.tar tree
-	refuses 1 "chunk-000001.tar: at offset"
+	refuses 1 "packed: chunk-000001.tar: at offset"
 	truncate -s 1000 packed/chunk-000001.tar
-	refuses 1 "chunk-000001.tar: "
+	refuses 1 "packed: chunk-000001.tar: "
 	truncate -s 0 packed/chunk-000001.tar
-	refuses 1 "chunk-000001.tar: "
+	refuses 1 "packed: chunk-000001.tar: "
 	cp was/chunk-000001.tar packed
 	printf '\377' | dd of=packed/chunk-000001.tar bs=1 seek=30719 \
 		conv=notrunc status=none
-	refuses 1 "chunk-000001.tar: "
+	refuses 1 "packed: chunk-000001.tar: "
 }
 
 @test "a missing chunk: refused; a last one can be given up" {
@@ -225,7 +225,7 @@ flip_content()
 
 @test "a member twice: refused, forced or not" {
 	cp packed/chunk-000000.tar packed/chunk-000003.tar
-	refuses 1 "chunk-000003.tar is not as index.hpdsl has it"
+	refuses 1 "packed: chunk-000003.tar is not as index.hpdsl has it"
 	status=0
 	hpdsl-index --force packed 2> err || status=$?
 	[ "$status" = 1 ]
@@ -251,7 +251,7 @@ flip_content()
 	cp "$SRC/tests/data/bad/manifest/version-99" later/dataset.yaml
 	rm -r packed
 	mv later packed
-	refuses 3 "version 99 is too new"
+	refuses 3 "packed: dataset.yaml: version 99 is too new"
 }
 
 @test "--json: what was done, and what was lost" {

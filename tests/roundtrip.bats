@@ -224,3 +224,13 @@ for line in sys.stdin.buffer.read().split(b"\n")[:-1]:
 	hpdsl-pack -q --force e out
 	[ "$(hpdsl-cat out empty)" = x ]
 }
+
+@test "names like those of unpack's temporary files" {
+	mkdir temp
+	for i in $(seq 0 9); do
+		echo "$i" > "temp/.hpdsl-000-00000$i.part"
+	done
+	hpdsl-pack -q temp packed-temp
+	hpdsl-unpack -q -j 0 packed-temp restored
+	diff -r temp restored
+}

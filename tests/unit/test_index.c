@@ -387,8 +387,9 @@ static void test_write_refuses(void **state)
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
 	c.members[2].path_len = 0;
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
-	assert_string_equal(err.msg,
-			    "cannot index member 2: its path's length");
+	assert_string_equal(
+		err.msg,
+		"cannot index member 2: its path is empty or too long");
 	c.members[2].path_len = strlen(c.members[2].path);
 	c.src.bytes++;
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);

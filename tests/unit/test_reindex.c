@@ -3,6 +3,7 @@
 #include "hpdsl.h"
 #include "faultio.h"
 #include "packed.h"
+#include "tar.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -378,6 +380,69 @@ static void test_faults(void **state)
 	faults(true);
 }
 
+/* A run that ends early must not make the next one forget what was lost. */
+static void test_loss_is_remembered(void **state)
+{
+	struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
+	struct hpdsl_reindex_report r;
+	struct faultio f = { 0 };
+
+	(void)state;
+	make((struct hpdsl_pack_options){ .labels = HPDSL_LABELS_PARENT }, 5);
+	opt.watch.io = &f.io;
+	for (long k = 1; k == 1 || f.failed; k++) {
+		packed_put(at("dataset.yaml"), manifest_was, manifest_n);
+		unlink(at("index.hpdsl"));
+		faultio_init(&f, k, true, -EIO);
+		hpdsl_reindex(packed.out, &opt, &r, NULL);
+		assert_int_equal(reindex(false, &r, NULL), 0);
+		assert_true(manifest_says("lost: nanoseconds of mtimes\n"));
+	}
+}
+
+/* Without a manifest only the index knows that the last chunk held more. */
+static void test_last_chunk_cut(void **state)
+{
+	struct hpdsl_reindex_report r;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_member last;
+	struct hpdsl_error err;
+
+	(void)state;
+	make((struct hpdsl_pack_options){ 0 }, 0);
+	unlink(at("dataset.yaml"));
+	assert_int_equal(hpdsl_open(packed.out, NULL, &ds, NULL), 0);
+	assert_int_equal(hpdsl_member_get(ds, 100, &last, NULL), 0);
+	hpdsl_close(ds);
+	last.offset -= 512;
+	assert_int_equal(truncate(at("chunk-000002.tar"), (off_t)last.offset),
+			 0);
+	assert_int_equal(truncate(at("chunk-000002.tar"),
+				  (off_t)hp_tar_total(last.offset)),
+			 0);
+	assert_int_equal(reindex(false, &r, &err), HPDSL_EDIFFERS);
+	assert_non_null(strstr(err.msg, "chunk-000002.tar"));
+	assert_true(same_file("index.hpdsl", index_was, index_n));
+	assert_int_equal(reindex(true, &r, &err), 0);
+	assert_int_equal(r.members, 100);
+}
+
+/* Another one is at work. */
+static void test_locked(void **state)
+{
+	struct hpdsl_reindex_report r;
+	struct hpdsl_error err;
+	int dir;
+
+	(void)state;
+	make((struct hpdsl_pack_options){ 0 }, 0);
+	dir = open(packed.out, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(flock(dir, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(reindex(false, &r, &err), -EBUSY);
+	close(dir);
+	rebuild(false, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +459,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unfinished, begin, end),
 		cmocka_unit_test_setup_teardown(test_same_path_twice, begin,
 						end),
+		cmocka_unit_test_setup_teardown(test_loss_is_remembered, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_last_chunk_cut, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_locked, begin, end),
 		cmocka_unit_test_setup_teardown(test_faults, begin, end),
 	};
 

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -215,6 +216,13 @@ static void test_damaged(void **state)
 	assert_int_equal(unpack((struct hpdsl_unpack_options){ 0 }, &r, &err),
 			 HPDSL_ECORRUPT);
 	assert_true(count() > 100);
+	clear();
+	assert_int_equal(symlink("chunk-000001.tar",
+				 packed_at(&packed, "out/chunk-000001.tar")),
+			 0);
+	assert_int_equal(unpack((struct hpdsl_unpack_options){ 0 }, &r, &err),
+			 HPDSL_ECORRUPT);
+	assert_true(count() > 100);
 }
 
 static void test_stop(void **state)
@@ -232,20 +240,32 @@ static void test_stop(void **state)
 
 /* ---- One file, in hostile surroundings -------------------------------- */
 
-static int restore(int root, const char *path, struct hpdsl_error *err)
+/* Restores a file, a link to trap in place of the first temporary name. */
+static int restore_past(int root, const char *path, const char *trap,
+			struct hpdsl_error *err)
 {
 	struct hpdsl_member m = { .path = path,
 				  .path_len = strlen(path),
 				  .mode = 0644 };
 	struct hp_restore place;
+	char temp[64];
 	int r;
 
-	hp_restore_init(&place, &hp_io_system, root, 0);
+	hp_restore_init(&place, &hp_io_system, root);
+	snprintf(temp, sizeof temp, ".hpdsl-%016" PRIx64 "-000000.part",
+		 place.tag);
+	if (trap)
+		assert_int_equal(symlinkat(trap, root, temp), 0);
 	r = hp_restore_open(&place, &m, err);
 	if (r == 0)
 		r = hp_restore_commit(&place, &m, err);
 	hp_restore_release(&place);
 	return r;
+}
+
+static int restore(int root, const char *path, struct hpdsl_error *err)
+{
+	return restore_past(root, path, NULL, err);
 }
 
 static int count_in(const char *dir)
@@ -281,9 +301,7 @@ static void test_links(void **state)
 	snprintf(name, sizeof name, "%s/target", other);
 	assert_int_equal(symlinkat(name, root, "file"), 0);
 	assert_int_equal(restore(root, "file", &err), -EEXIST);
-	/* A link in the place of the temporary file. */
-	assert_int_equal(symlinkat(name, root, ".hpdsl-000-000000.part"), 0);
-	assert_int_equal(restore(root, "whole", &err), 0);
+	assert_int_equal(restore_past(root, "whole", name, &err), 0);
 	assert_int_equal(count_in(other), 0);
 	close(root);
 }
