@@ -144,6 +144,19 @@ fish_completes()
 	each full_disk_is_trouble
 }
 
+# Whoever execs a program names it, and at any length.
+long_name_is_cut()
+{
+	local name status=0
+	name=$(printf 'x%.0s' {1..9000})
+	(exec -a "$name" "$BUILD/$1" absent absent) > out 2> err || status=$?
+	[ "$status" -gt 0 ] && [ "$status" -lt 128 ] && grep -q '^xxx' err
+}
+
+@test "a name of 9000 bytes: no crash" {
+	each long_name_is_cut
+}
+
 @test "every option is in the manual page" {
 	need mandoc
 	each page_has_options
