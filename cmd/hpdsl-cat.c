@@ -105,7 +105,6 @@ static const struct argp argp = {
 
 static int choose(struct cat *c)
 {
-	struct cmd_names names = { 0 };
 	int status = CMD_DONE, ret;
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -120,11 +119,8 @@ static int choose(struct cat *c)
 		status = cmd_worse(status, ret);
 	}
 	if (c->files_from) {
-		ret = cmd_names_read(&names, c->files_from, c->null);
-		if (ret == CMD_DONE)
-			ret = cmd_select_names(&c->sel, c->ds, &names);
+		ret = cmd_select_list(&c->sel, c->ds, c->files_from, c->null);
 		status = cmd_worse(status, ret);
-		free(names.bytes);
 	}
 	return status;
 }

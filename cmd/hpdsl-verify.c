@@ -43,24 +43,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SOURCE:
 		v->opt.source = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (v->dataset)
-			argp_error(state, "one DATASET, not also '%s'", arg);
-		v->dataset = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!v->dataset)
-			argp_error(state, "DATASET is missing");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return cmd_take_dataset(key, arg, state, &v->dataset);
 	}
 }
-
-static const struct argp_child children[] = {
-	{ &cmd_common_argp, 0, NULL, 9 },
-	{ 0 },
-};
 
 static const struct argp argp = {
 	options,
@@ -70,7 +56,7 @@ static const struct argp argp = {
 	"What is damaged goes to standard output, one line each. Exit status: "
 	"0 all is sound, 1 something is damaged or differs from TREE, 3 it "
 	"could not be verified.",
-	children,
+	cmd_common_children,
 	NULL,
 	NULL
 };

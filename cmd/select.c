@@ -61,14 +61,27 @@ int cmd_select_path(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 	return CMD_DONE;
 }
 
-int cmd_select_names(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
-		     const struct cmd_names *names)
+static int select_names(struct cmd_selection *sel,
+			const struct hpdsl_dataset *ds,
+			const struct cmd_names *names)
 {
 	const char *name = names->bytes;
 	int status = CMD_DONE;
 
 	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1)
 		status = cmd_worse(status, cmd_select_path(sel, ds, name));
+	return status;
+}
+
+int cmd_select_list(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		    const char *file, bool null)
+{
+	struct cmd_names names;
+	int status = cmd_names_read(&names, file, null);
+
+	if (status == CMD_DONE)
+		status = select_names(sel, ds, &names);
+	free(names.bytes);
 	return status;
 }
 
