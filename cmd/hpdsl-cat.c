@@ -84,6 +84,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!c->n && !c->files_from)
 			argp_error(state, "no PATH, --sample, --member or "
 					  "--files-from");
+		if (c->null && !c->files_from)
+			argp_error(state, "--null goes with --files-from");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

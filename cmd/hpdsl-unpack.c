@@ -67,6 +67,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "DATASET and OUTPUT are missing");
 		return 0;
+	case ARGP_KEY_END:
+		if (u->null && !u->files_from)
+			argp_error(state, "--null goes with --files-from");
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
