@@ -95,7 +95,7 @@ int cmd_worse(int a, int b);
 
 /* ---- output.c: standard output, every write checked; exits with 3 ----- */
 
-/* Checks the last flush, too, at exit. */
+/* Checks the last flush and the close, too, at exit. */
 void cmd_output_start(void);
 /* Tells errno and ends the process. */
 __attribute__((noreturn)) void cmd_output_failed(void);

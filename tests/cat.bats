@@ -151,3 +151,14 @@ assert json.load(open(sys.argv[1]))["members"] >= 1' "$out.json"
 	[ "$status" = 3 ]
 	grep "standard output: No space left" "$BATS_TEST_TMPDIR/err"
 }
+
+@test "cat: an output that fails when it is closed is exit 3" {
+	need strace
+	out=$BATS_TEST_TMPDIR/out
+	: > "$out"
+	status=0
+	traced -f -o "$out.trace" -P "$out" -e inject=close:error=EDQUOT \
+		hpdsl-cat ds class0/00001.png > "$out" 2> "$out.err" || status=$?
+	[ "$status" = 3 ]
+	grep "standard output: Disk quota exceeded" "$out.err"
+}
