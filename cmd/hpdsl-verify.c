@@ -103,7 +103,8 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 {
 	struct cmd_json j = { .out = stdout };
 
-	fflush(v->list.out);
+	if (fflush(v->list.out) != 0 || ferror(v->list.out))
+		cmd_no_memory();
 	cmd_json_open(&j, NULL, '{');
 	cmd_json_bool(&j, "sound", code != HPDSL_ECORRUPT);
 	cmd_json_bool(&j, "quick", v->opt.quick);
