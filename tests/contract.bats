@@ -107,6 +107,27 @@ bash_completes()
 	long_options "$1" | all_in words
 }
 
+# Values that are files or folders: found, and quoted by bash.
+bash_completes_files()
+{
+	local option bad=0
+	mkdir -p "a folder"
+	for option in $(long_options "$1" |
+		grep -xe --files-from -e --config -e --source); do
+		bash --norc -c '
+			compopt() { echo "$*"; }
+			source "$1" || exit
+			f=$(complete -p "$2" | sed "s/.*-F \([^ ]*\).*/\1/")
+			COMP_WORDS=("$2" "$3" = "a f") COMP_CWORD=3
+			"$f" "$2" "a f" =
+			printf "%s\n" "${COMPREPLY[@]}"
+		' bash "$SRC/completions/bash/$1" "$1" "$option" > words
+		grep -qx "a folder" words && grep -q "filenames" words ||
+			{ echo "$option"; bad=1; }
+	done
+	return "$bad"
+}
+
 zsh_completes()
 {
 	local file=$SRC/completions/zsh/_$1
@@ -169,6 +190,10 @@ long_name_is_cut()
 
 @test "every option is completed by bash" {
 	each bash_completes
+}
+
+@test "names of files are completed by bash" {
+	each bash_completes_files
 }
 
 @test "every option is completed by zsh" {
