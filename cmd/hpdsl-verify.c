@@ -79,6 +79,9 @@ static void json_damage(struct verify *v, const struct hpdsl_damage *d)
 static void print_damage(void *arg, const struct hpdsl_damage *d)
 {
 	struct verify *v = arg;
+	/* a manifest, too, may hold names of any bytes */
+	cmd_auto_free char *file =
+		d->file ? cmd_escape(d->file, strlen(d->file)) : NULL;
 	cmd_auto_free char *path =
 		d->path ? cmd_escape(d->path, strlen(d->path)) : NULL;
 
@@ -88,8 +91,8 @@ static void print_damage(void *arg, const struct hpdsl_damage *d)
 		return;
 	}
 	cmd_progress_clear();
-	if (d->file)
-		cmd_print("%s: ", d->file);
+	if (file)
+		cmd_print("%s: ", file);
 	if (d->sample != UINT64_MAX)
 		cmd_print("sample %llu: ", (unsigned long long)d->sample);
 	if (path)
