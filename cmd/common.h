@@ -46,8 +46,17 @@ struct cmd_common {
 #define CMD_OPT_JSON 0x100 /* keys of a command's own begin at CMD_OPT_OWN */
 #define CMD_OPT_OWN 0x110
 
-/* Child parser for -j, -q and --json; its input is a struct cmd_common. */
+/* Parser for -j, -q and --json; its input is a struct cmd_common. */
 extern const struct argp cmd_common_argp;
+/* The list that has this parser alone, as a command's only child. */
+extern const struct argp_child cmd_common_children[];
+
+/*
+ * For a parser whose one argument is DATASET: takes ARGP_KEY_ARG and _END, and
+ * knows no other key.
+ */
+error_t cmd_take_dataset(int key, char *arg, struct argp_state *state,
+			 const char **dataset);
 
 /* Why an option was refused: text for one line, "name: reason". */
 struct cmd_why {
@@ -86,7 +95,7 @@ int cmd_worse(int a, int b);
 
 /* ---- output.c: standard output, every write checked; exits with 3 ----- */
 
-/* Checks the last flush, too, at exit. */
+/* Checks the last flush and the close, too, at exit. */
 void cmd_output_start(void);
 /* Tells errno and ends the process. */
 __attribute__((noreturn)) void cmd_output_failed(void);
@@ -197,8 +206,9 @@ int cmd_select_sample(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 		      uint64_t number);
 int cmd_select_path(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 		    const char *path);
-int cmd_select_names(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
-		     const struct cmd_names *names);
+/* The names in a list, read as cmd_names_read() does. */
+int cmd_select_list(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		    const char *file, bool null);
 /*
  * Members that a pattern matches, as hpdsl_glob_match() does, or whose path it
  * is.

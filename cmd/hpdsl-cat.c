@@ -84,6 +84,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!c->n && !c->files_from)
 			argp_error(state, "no PATH, --sample, --member or "
 					  "--files-from");
+		if (c->null && !c->files_from)
+			argp_error(state, "--null goes with --files-from");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -105,7 +107,6 @@ static const struct argp argp = {
 
 static int choose(struct cat *c)
 {
-	struct cmd_names names = { 0 };
 	int status = CMD_DONE, ret;
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -120,11 +121,8 @@ static int choose(struct cat *c)
 		status = cmd_worse(status, ret);
 	}
 	if (c->files_from) {
-		ret = cmd_names_read(&names, c->files_from, c->null);
-		if (ret == CMD_DONE)
-			ret = cmd_select_names(&c->sel, c->ds, &names);
+		ret = cmd_select_list(&c->sel, c->ds, c->files_from, c->null);
 		status = cmd_worse(status, ret);
-		free(names.bytes);
 	}
 	return status;
 }

@@ -27,24 +27,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_FORCE:
 		x->opt.force = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (x->dataset)
-			argp_error(state, "one DATASET, not also '%s'", arg);
-		x->dataset = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!x->dataset)
-			argp_error(state, "DATASET is missing");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return cmd_take_dataset(key, arg, state, &x->dataset);
 	}
 }
-
-static const struct argp_child children[] = {
-	{ &cmd_common_argp, 0, NULL, 9 },
-	{ 0 },
-};
 
 static const struct argp argp = {
 	options,
@@ -54,7 +40,7 @@ static const struct argp argp = {
 	"What only the index or the manifest knew is taken from what is left "
 	"of them, or listed as lost. Exit status 1: a chunk contradicts the "
 	"index that is there.",
-	children,
+	cmd_common_children,
 	NULL,
 	NULL
 };

@@ -67,15 +67,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "DATASET and OUTPUT are missing");
 		return 0;
+	case ARGP_KEY_END:
+		if (u->null && !u->files_from)
+			argp_error(state, "--null goes with --files-from");
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
-
-static const struct argp_child children[] = {
-	{ &cmd_common_argp, 0, NULL, 9 },
-	{ 0 },
-};
 
 static const struct argp argp = {
 	options,
@@ -89,7 +88,7 @@ static const struct argp argp = {
 	"everything is restored. If "
 	"something that is asked for is absent or damaged, the rest is still "
 	"restored and the exit status is 1.",
-	children,
+	cmd_common_children,
 	NULL,
 	NULL
 };
@@ -101,7 +100,6 @@ static bool wants_all(const struct unpack *u)
 
 static int choose(struct unpack *u)
 {
-	struct cmd_names names = { 0 };
 	int status = CMD_DONE, ret;
 
 	for (size_t i = 0; i < u->n_samples; i++) {
@@ -114,11 +112,8 @@ static int choose(struct unpack *u)
 		status = cmd_worse(status, ret);
 	}
 	if (u->files_from) {
-		ret = cmd_names_read(&names, u->files_from, u->null);
-		if (ret == CMD_DONE)
-			ret = cmd_select_names(&u->sel, u->ds, &names);
+		ret = cmd_select_list(&u->sel, u->ds, u->files_from, u->null);
 		status = cmd_worse(status, ret);
-		free(names.bytes);
 	}
 	cmd_select_sort(&u->sel);
 	return status;

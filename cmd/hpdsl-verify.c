@@ -43,24 +43,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SOURCE:
 		v->opt.source = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (v->dataset)
-			argp_error(state, "one DATASET, not also '%s'", arg);
-		v->dataset = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!v->dataset)
-			argp_error(state, "DATASET is missing");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return cmd_take_dataset(key, arg, state, &v->dataset);
 	}
 }
-
-static const struct argp_child children[] = {
-	{ &cmd_common_argp, 0, NULL, 9 },
-	{ 0 },
-};
 
 static const struct argp argp = {
 	options,
@@ -70,7 +56,7 @@ static const struct argp argp = {
 	"What is damaged goes to standard output, one line each. Exit status: "
 	"0 all is sound, 1 something is damaged or differs from TREE, 3 it "
 	"could not be verified.",
-	children,
+	cmd_common_children,
 	NULL,
 	NULL
 };
@@ -93,6 +79,9 @@ static void json_damage(struct verify *v, const struct hpdsl_damage *d)
 static void print_damage(void *arg, const struct hpdsl_damage *d)
 {
 	struct verify *v = arg;
+	/* a manifest, too, may hold names of any bytes */
+	cmd_auto_free char *file =
+		d->file ? cmd_escape(d->file, strlen(d->file)) : NULL;
 	cmd_auto_free char *path =
 		d->path ? cmd_escape(d->path, strlen(d->path)) : NULL;
 
@@ -102,8 +91,8 @@ static void print_damage(void *arg, const struct hpdsl_damage *d)
 		return;
 	}
 	cmd_progress_clear();
-	if (d->file)
-		cmd_print("%s: ", d->file);
+	if (file)
+		cmd_print("%s: ", file);
 	if (d->sample != UINT64_MAX)
 		cmd_print("sample %llu: ", (unsigned long long)d->sample);
 	if (path)
@@ -117,7 +106,8 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 {
 	struct cmd_json j = { .out = stdout };
 
-	fflush(v->list.out);
+	if (fflush(v->list.out) != 0 || ferror(v->list.out))
+		cmd_no_memory();
 	cmd_json_open(&j, NULL, '{');
 	cmd_json_bool(&j, "sound", code != HPDSL_ECORRUPT);
 	cmd_json_bool(&j, "quick", v->opt.quick);

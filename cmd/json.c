@@ -11,8 +11,11 @@ static void begin(struct cmd_json *j, const char *name)
 {
 	if (j->started)
 		fputs(", ", j->out);
-	if (name)
-		fprintf(j->out, "\"%s\": ", name);
+	if (name) {
+		fputc('"', j->out);
+		fputs(name, j->out);
+		fputs("\": ", j->out);
+	}
 	j->started = true;
 }
 
@@ -71,10 +74,14 @@ void cmd_json_null(struct cmd_json *j, const char *name)
 void cmd_json_hex(struct cmd_json *j, const char *name, const uint8_t *bytes,
 		  size_t n)
 {
+	static const char digit[] = "0123456789abcdef";
+
 	begin(j, name);
 	fputc('"', j->out);
-	for (size_t i = 0; i < n; i++)
-		fprintf(j->out, "%02x", bytes[i]);
+	for (size_t i = 0; i < n; i++) {
+		fputc(digit[bytes[i] >> 4], j->out);
+		fputc(digit[bytes[i] & 15], j->out);
+	}
 	fputc('"', j->out);
 }
 
@@ -108,16 +115,33 @@ static size_t utf8_length(const unsigned char *s, size_t len)
 	return n;
 }
 
-static void put_char(FILE *out, const unsigned char *s, size_t n)
+static bool is_special(unsigned char c)
 {
-	if (*s == '"' || *s == '\\')
-		fprintf(out, "\\%c", *s);
-	else if (*s == '\n')
+	return c < 0x20 || c == 0x7f || c == '"' || c == '\\';
+}
+
+static void put_special(FILE *out, unsigned char c)
+{
+	if (c == '"' || c == '\\')
+		fprintf(out, "\\%c", c);
+	else if (c == '\n')
 		fputs("\\n", out);
-	else if (*s < 0x20 || *s == 0x7f)
-		fprintf(out, "\\u%04x", *s);
 	else
-		fwrite(s, 1, n, out);
+		fprintf(out, "\\u%04x", c);
+}
+
+/* Length of what may stand in a string as it is, at the beginning of s. */
+static size_t plain_length(const unsigned char *s, size_t len)
+{
+	size_t at = 0, n;
+
+	while (at < len && !is_special(s[at])) {
+		n = utf8_length(s + at, len - at);
+		if (!n)
+			break;
+		at += n;
+	}
+	return at;
 }
 
 /* Writes the string; false: some of its bytes were no UTF-8. */
@@ -128,15 +152,20 @@ static bool put_string(FILE *out, const char *text, size_t len)
 	bool valid = true;
 
 	fputc('"', out);
-	while (s < end) {
-		size_t n = utf8_length(s, (size_t)(end - s));
+	for (;;) {
+		size_t n = plain_length(s, (size_t)(end - s));
 
-		if (n)
-			put_char(out, s, n);
-		else
+		fwrite(s, 1, n, out);
+		s += n;
+		if (s == end)
+			break;
+		if (is_special(*s)) {
+			put_special(out, *s);
+		} else {
 			fputs("\\ufffd", out);
-		valid = valid && n;
-		s += n ? n : 1;
+			valid = false;
+		}
+		s++;
 	}
 	fputc('"', out);
 	return valid;

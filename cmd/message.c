@@ -36,7 +36,9 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	int n;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	n = snprintf(line, 256, "%s: %s", program_invocation_short_name, kind);
+	/* exec gives a program any name, of any length */
+	n = snprintf(line, sizeof(line), "%.100s: %s",
+		     program_invocation_short_name, kind);
 	n += (int)put_clean(line + n, sizeof(line) - (size_t)n - 1, text);
 	line[n++] = '\n';
 	cmd_progress_clear();

@@ -90,3 +90,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cmd_common_argp = { options, parse, NULL, NULL,
 				      NULL,    NULL,  NULL };
+
+const struct argp_child cmd_common_children[] = {
+	{ &cmd_common_argp, 0, NULL, 9 },
+	{ 0 },
+};
+
+error_t cmd_take_dataset(int key, char *arg, struct argp_state *state,
+			 const char **dataset)
+{
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (*dataset)
+			argp_error(state, "one DATASET, not also '%s'", arg);
+		*dataset = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!*dataset)
+			argp_error(state, "DATASET is missing");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Standard output.  A full disk must not pass for success, so every write is
- * checked, and the last flush too, which happens at exit.
+ * checked, and the last flush and the close too, which happen at exit.
  */
 #include "common.h"
 
@@ -22,6 +22,9 @@ static void flush_at_exit(void)
 {
 	errno = EIO; /* ferror: argp or JSON, which do not look */
 	if (ferror(stdout) || fflush(stdout) != 0)
+		cmd_output_failed();
+	/* NFS and quotas may refuse as late as this; EBADF: closed before us */
+	if (close(STDOUT_FILENO) < 0 && errno != EBADF)
 		cmd_output_failed();
 }
 

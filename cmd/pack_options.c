@@ -337,11 +337,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ret == ARGP_ERR_UNKNOWN ? ARGP_ERR_UNKNOWN : 0;
 }
 
-static const struct argp_child children[] = {
-	{ &cmd_common_argp, 0, NULL, 9 },
-	{ 0 },
-};
-
 const struct argp pack_argp = {
 	options,
 	parse,
@@ -351,7 +346,7 @@ const struct argp pack_argp = {
 	"SIZE takes K, M, G and T, powers of 1024. A GLOB with a slash is "
 	"matched against the whole path, another one against the base name. "
 	"With --files-from there is one INPUT or none.",
-	children,
+	cmd_common_children,
 	NULL,
 	NULL
 };

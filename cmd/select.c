@@ -61,14 +61,27 @@ int cmd_select_path(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 	return CMD_DONE;
 }
 
-int cmd_select_names(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
-		     const struct cmd_names *names)
+static int select_names(struct cmd_selection *sel,
+			const struct hpdsl_dataset *ds,
+			const struct cmd_names *names)
 {
 	const char *name = names->bytes;
 	int status = CMD_DONE;
 
 	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1)
 		status = cmd_worse(status, cmd_select_path(sel, ds, name));
+	return status;
+}
+
+int cmd_select_list(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
+		    const char *file, bool null)
+{
+	struct cmd_names names;
+	int status = cmd_names_read(&names, file, null);
+
+	if (status == CMD_DONE)
+		status = select_names(sel, ds, &names);
+	free(names.bytes);
 	return status;
 }
 
@@ -106,23 +119,28 @@ static int tell_absent(char *const *patterns, size_t n, const bool *hit)
 	return status;
 }
 
+/* Damage costs what lies in it; members of one damaged block say the same. */
 static int scan_patterns(struct cmd_selection *sel,
 			 const struct hpdsl_dataset *ds, char *const *patterns,
 			 size_t n)
 {
 	cmd_auto_free bool *hit = cmd_alloc(n, sizeof(*hit));
+	struct hpdsl_error err, told = { 0 };
 	struct hpdsl_counts count;
 	struct hpdsl_member m;
-	struct hpdsl_error err;
+	int status = CMD_DONE;
 
 	hpdsl_count(ds, &count);
 	for (uint64_t i = 0; i < count.members; i++) {
-		if (hpdsl_member_get(ds, i, &m, &err) < 0)
-			return cmd_tell(&err);
-		if (any_matches(patterns, n, hit, m.path))
-			cmd_select_add(sel, i);
+		if (hpdsl_member_get(ds, i, &m, &err) == 0) {
+			if (any_matches(patterns, n, hit, m.path))
+				cmd_select_add(sel, i);
+		} else if (strcmp(told.msg, err.msg) != 0) {
+			told = err;
+			status = cmd_worse(status, cmd_tell(&err));
+		}
 	}
-	return tell_absent(patterns, n, hit);
+	return cmd_worse(status, tell_absent(patterns, n, hit));
 }
 
 /* A pattern that can only match the path it spells. */

@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static void line_set(struct line *l,
 							   const char *fmt, ...)
 {
 	int n = snprintf(l->text, sizeof(l->text),
-			 "%s: ", program_invocation_short_name);
+			 "%.100s: ", program_invocation_short_name);
 	va_list ap;
 
 	va_start(ap, fmt);

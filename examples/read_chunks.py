@@ -11,6 +11,7 @@ the path up to the first dot of the base name; that is all there is to it.
 import glob
 import itertools
 import os
+import signal
 import sys
 import tarfile
 
@@ -38,6 +39,7 @@ def samples(chunk):
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__.strip())
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # "| head" is no error
     sys.stdout.reconfigure(errors="surrogateescape")
     for chunk in sorted(glob.glob(os.path.join(sys.argv[1], "chunk-*.tar"))):
         for key, members in samples(chunk):

@@ -118,6 +118,20 @@ assert json.load(open(sys.argv[1]))["members"] >= 1' "$out.json"
 		hpdsl-cat --files-from "$BATS_TEST_TMPDIR/list" ds
 }
 
+@test "lists: --null without a list is a usage error" {
+	fails 2 "--null goes with --files-from" hpdsl-cat -0 ds x
+	fails 2 "--null goes with --files-from" \
+		hpdsl-unpack -0 ds "$BATS_TEST_TMPDIR/out"
+}
+
+@test "lists: no newline at the end is fine, a CR is part of the name" {
+	printf class0/00001.json | hpdsl-cat --files-from=- ds |
+		cmp - tree/class0/00001.json
+	printf 'class0/00001.json\r\n' > "$BATS_TEST_TMPDIR/list"
+	fails 1 'class0/00001.json\x0d: no such member' \
+		hpdsl-cat --files-from "$BATS_TEST_TMPDIR/list" ds
+}
+
 @test "cat: a damaged member is exit 1, the rest is printed" {
 	cp -r ds "$BATS_TEST_TMPDIR/ds"
 	read -r _ _ _ _ chunk offset _ < <(hpdsl-ls -l ds class0/00001.json)
@@ -136,4 +150,15 @@ assert json.load(open(sys.argv[1]))["members"] >= 1' "$out.json"
 		status=$?
 	[ "$status" = 3 ]
 	grep "standard output: No space left" "$BATS_TEST_TMPDIR/err"
+}
+
+@test "cat: an output that fails when it is closed is exit 3" {
+	need strace
+	out=$BATS_TEST_TMPDIR/out
+	: > "$out"
+	status=0
+	traced -f -o "$out.trace" -P "$out" -e inject=close:error=EDQUOT \
+		hpdsl-cat ds class0/00001.png > "$out" 2> "$out.err" || status=$?
+	[ "$status" = 3 ]
+	grep "standard output: Disk quota exceeded" "$out.err"
 }

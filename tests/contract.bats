@@ -107,6 +107,27 @@ bash_completes()
 	long_options "$1" | all_in words
 }
 
+# Values that are files or folders: found, and quoted by bash.
+bash_completes_files()
+{
+	local option bad=0
+	mkdir -p "a folder"
+	for option in $(long_options "$1" |
+		grep -xe --files-from -e --config -e --source); do
+		bash --norc -c '
+			compopt() { echo "$*"; }
+			source "$1" || exit
+			f=$(complete -p "$2" | sed "s/.*-F \([^ ]*\).*/\1/")
+			COMP_WORDS=("$2" "$3" = "a f") COMP_CWORD=3
+			"$f" "$2" "a f" =
+			printf "%s\n" "${COMPREPLY[@]}"
+		' bash "$SRC/completions/bash/$1" "$1" "$option" > words
+		grep -qx "a folder" words && grep -q "filenames" words ||
+			{ echo "$option"; bad=1; }
+	done
+	return "$bad"
+}
+
 zsh_completes()
 {
 	local file=$SRC/completions/zsh/_$1
@@ -144,6 +165,19 @@ fish_completes()
 	each full_disk_is_trouble
 }
 
+# Whoever execs a program names it, and at any length.
+long_name_is_cut()
+{
+	local name status=0
+	name=$(printf 'x%.0s' {1..9000})
+	(exec -a "$name" "$BUILD/$1" absent absent) > out 2> err || status=$?
+	[ "$status" -gt 0 ] && [ "$status" -lt 128 ] && grep -q '^xxx' err
+}
+
+@test "a name of 9000 bytes: no crash" {
+	each long_name_is_cut
+}
+
 @test "every option is in the manual page" {
 	need mandoc
 	each page_has_options
@@ -156,6 +190,10 @@ fish_completes()
 
 @test "every option is completed by bash" {
 	each bash_completes
+}
+
+@test "names of files are completed by bash" {
+	each bash_completes_files
 }
 
 @test "every option is completed by zsh" {

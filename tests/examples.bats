@@ -25,6 +25,42 @@ load lib
 	grep -qP '^class2/00003\tjson=\d+\tpng=\d+$' out
 }
 
+@test "read_chunks.py: a reader that leaves ends it quietly" {
+	make_tree tree 2 1000
+	hpdsl-pack -q tree packed
+	for ((i = 0; i < 10; i++)); do
+		ln packed/chunk-000000.tar "packed/chunk-00001$i.tar"
+	done
+	status=0
+	(set -o pipefail
+	"$SRC/examples/read_chunks.py" packed 2> err | head -n 1 > first) ||
+		status=$?
+	[ "$status" = 141 ]
+	[ ! -s err ]
+	[ "$(wc -l < first)" = 1 ]
+}
+
+@test "pack.sbatch: a sound script that comes back while there is more" {
+	script=$SRC/examples/pack.sbatch
+	bash -n "$script"
+	! command -v shellcheck > /dev/null || shellcheck "$script"
+	mkdir bin
+	printf '#!/bin/sh\necho "$@" > requeued\n' > bin/scontrol
+	chmod +x bin/scontrol
+	make_tree imagenet 2 10
+	export PATH=$PWD/bin:$PATH PROJECT=$PWD SLURM_JOB_ID=17
+	bash "$script"
+	[ ! -e requeued ]
+	hpdsl-verify -q imagenet.hpdsl
+	# one that is stopped by its deadline
+	printf '#!/bin/sh\nexit 75\n' > bin/hpdsl-pack
+	chmod +x bin/hpdsl-pack
+	status=0
+	bash "$script" || status=$?
+	[ "$status" = 75 ]
+	[ "$(cat requeued)" = "requeue 17" ]
+}
+
 @test "fashion_mnist_to_png.py: PNG files in class folders" {
 	[ -d /usr/share/datasets/fashion-mnist ] ||
 		skip "no package dataset-fashion-mnist"

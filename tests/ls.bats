@@ -169,3 +169,24 @@ setup()
 	[ "$status" = 141 ]
 	[ ! -s err ]
 }
+
+@test "ls: a pattern finds what lies behind a damaged block of the index" {
+	mkdir "$BATS_TEST_TMPDIR/big"
+	cd "$BATS_TEST_TMPDIR"
+	# rows of more than three blocks of 64 KiB
+	(cd big && seq -f '%06g.x' 4000 | xargs touch)
+	hpdsl-pack -q --shuffle=none big packed
+	# in the middle of MEMBERS, behind header, table and 4000 samples
+	printf X | dd of=packed/index.hpdsl bs=1 seek=$((3 * 65536)) \
+		conv=notrunc status=none
+	status=0
+	hpdsl-ls packed > all 2> err || status=$?
+	[ "$status" = 1 ]
+	[ "$(wc -l < err)" = 1 ]
+	[ "$(wc -l < all)" -lt 4000 ]
+	grep -qx 004000.x all
+	status=0
+	hpdsl-ls packed '*.x' > found 2> err || status=$?
+	[ "$status" = 1 ]
+	cmp all found
+}

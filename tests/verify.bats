@@ -251,3 +251,19 @@ assert "new\nline.txt" in [x["path"] for x in d]'
 		grep -q 'No space left' err
 	done
 }
+
+@test "verify: a hostile name of a chunk in the manifest takes one line" {
+	need xxhsum
+	hpdsl-pack -q tree "$BATS_TEST_TMPDIR/ds"
+	cd "$BATS_TEST_TMPDIR/ds"
+	sed -e '$d' -e 's/chunk-000000\.tar/"a\\nb"/' dataset.yaml > text
+	echo "checksum: $(xxhsum -H2 < text | cut -d ' ' -f 1)" |
+		cat text - > dataset.yaml
+	rm text
+	status=0
+	hpdsl-verify -q . > out 2> err || status=$?
+	[ "$status" = 1 ]
+	cat out
+	grep -F 'a\nb' out
+	! grep -x 'b.*' out
+}
