@@ -4,6 +4,9 @@
 #include "memdir.h"
 #include "packed.h"
 
+#include "pass.h"
+#include "tar.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -250,6 +253,21 @@ static void test_size(void **state)
 	packed_put(chunk(1), "", 0);
 	expect((struct hpdsl_verify_options){ 0 }, HPDSL_ECORRUPT,
 	       "chunk-000001.tar: is 0 bytes, ");
+}
+
+/* A chunk that ends where a read does, and a byte behind it. */
+static void test_longer(void **state)
+{
+	enum { CHUNK = 5 * HP_PASS_PIECE };
+
+	(void)state;
+	packed_file(&packed, "whole", CHUNK - 3 * HP_TAR_BLOCK, 0644, 1, 1);
+	packed_pack(&packed, (struct hpdsl_pack_options){ 0 });
+	assert_int_equal(truncate(chunk(0), CHUNK + 1), 0);
+	expect((struct hpdsl_verify_options){ 0 }, HPDSL_ECORRUPT,
+	       "chunk-000000.tar: is longer than it should be\n");
+	assert_int_equal(truncate(chunk(0), CHUNK), 0);
+	expect((struct hpdsl_verify_options){ 0 }, 0, "");
 }
 
 static void test_index_damaged(void **state)
@@ -543,6 +561,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_trailer, begin, end),
 		cmocka_unit_test_setup_teardown(test_missing, begin, end),
 		cmocka_unit_test_setup_teardown(test_size, begin, end),
+		cmocka_unit_test_setup_teardown(test_longer, begin, end),
 		cmocka_unit_test_setup_teardown(test_index_damaged, begin, end),
 		cmocka_unit_test_setup_teardown(test_manifest_damaged, begin,
 						end),
