@@ -225,6 +225,41 @@ static void test_two_begin(void **state)
 	}
 }
 
+/* A link gets the file's name after the scan. */
+static int becomes_link(const struct hp_io *io, int dir, const char *name,
+			int flags, mode_t mode)
+{
+	struct trick *t = (struct trick *)io;
+
+	if (!strcmp(name, "a/1.bin")) {
+		assert_int_equal(unlinkat(dir, name, 0), 0);
+		assert_int_equal(symlinkat("2.bin", dir, name), 0);
+		t->code = BASE.open(io, dir, name, flags, mode);
+		t->calls++;
+		return t->code;
+	}
+	return BASE.open(io, dir, name, flags, mode);
+}
+
+static void test_becomes_link(void **state)
+{
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	t.io.open = becomes_link;
+	assert_int_equal(pack(&p,
+			      (struct hpdsl_pack_options){ .watch.io = &t.io },
+			      &err),
+			 HPDSL_ECHANGED);
+	assert_int_equal(t.calls, 1);
+	assert_int_equal(t.code, -ELOOP); /* what it leads to is not opened */
+	assert_non_null(strstr(err.msg, "1.bin: vanished"));
+	packed_end(&p);
+}
+
 /* A file system without RENAME_EXCHANGE, as NFS is. */
 static int no_exchange(const struct hp_io *io, int old_dir,
 		       const char *old_name, int new_dir, const char *new_name,
@@ -276,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_no_direct),
 		cmocka_unit_test(test_two_replace),
 		cmocka_unit_test(test_two_begin),
+		cmocka_unit_test(test_becomes_link),
 		cmocka_unit_test(test_two_steps),
 	};
 

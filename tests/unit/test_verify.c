@@ -270,6 +270,20 @@ static void test_longer(void **state)
 	expect((struct hpdsl_verify_options){ 0 }, 0, "");
 }
 
+/* Of a mode what a member keeps is the permissions, in header and index. */
+static void test_special_modes(void **state)
+{
+	struct hpdsl_member m;
+
+	(void)state;
+	packed_file(&packed, "all", 1, 07644, 1, 1);
+	packed_file(&packed, "sticky", 1, 01755, 1, 1);
+	packed_pack(&packed, (struct hpdsl_pack_options){ 0 });
+	expect((struct hpdsl_verify_options){ .source = packed.tree }, 0, "");
+	m = find("all");
+	assert_int_equal(m.mode, 0644);
+}
+
 static void test_index_damaged(void **state)
 {
 	struct hpdsl_verify_report r;
@@ -562,6 +576,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_missing, begin, end),
 		cmocka_unit_test_setup_teardown(test_size, begin, end),
 		cmocka_unit_test_setup_teardown(test_longer, begin, end),
+		cmocka_unit_test_setup_teardown(test_special_modes, begin, end),
 		cmocka_unit_test_setup_teardown(test_index_damaged, begin, end),
 		cmocka_unit_test_setup_teardown(test_manifest_damaged, begin,
 						end),
