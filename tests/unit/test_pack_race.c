@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -260,6 +261,191 @@ static void test_becomes_link(void **state)
 	packed_end(&p);
 }
 
+/* After the scan a file says something else of itself, but not its size. */
+static int stat_differs(const struct hp_io *io, int dir, const char *name,
+			struct stat *ret, int flags)
+{
+	const struct trick *t = (const struct trick *)io;
+	int r = BASE.stat(io, dir, name, ret, flags);
+
+	if (r == 0 && !*name && S_ISREG(ret->st_mode) &&
+	    ret->st_size == 30000) {
+		ret->st_mtim.tv_sec += t->calls == 0;
+		ret->st_mtim.tv_nsec += t->calls == 1;
+		ret->st_ctim.tv_nsec ^= t->calls == 2;
+		ret->st_ino += t->calls == 3;
+	}
+	return r;
+}
+
+static void test_stat_differs(void **state)
+{
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	t.io.stat = stat_differs;
+	for (; t.calls < 5; t.calls++) {
+		struct hpdsl_pack_options opt = { .force = true,
+						  .watch.io = &t.io };
+		int r = pack(&p, opt, &err);
+
+		if (r != (t.calls < 4 ? HPDSL_ECHANGED : 0))
+			fail_msg("%u: %d", t.calls, r);
+		if (r)
+			assert_non_null(
+				strstr(err.msg,
+				       "1.bin: changed since it was scanned"));
+		if (r)
+			assert_false(is_there(&p, "out/dataset.yaml"));
+	}
+	is_sound(&p);
+	packed_end(&p);
+}
+
+/* Contents and ends of members on both sides of each end of a segment. */
+static void test_segment_ends(void **state)
+{
+	const size_t near[] = { SEGMENT - 1024, SEGMENT - 512,
+				2 * SEGMENT - 512, 2 * SEGMENT - 1024 };
+	struct hpdsl_pack_options opt = { .memory = MEMORY,
+					  .samples_per_chunk = 1 };
+	struct hpdsl_error err;
+	struct packed p;
+
+	(void)state;
+	packed_begin(&p);
+	for (unsigned i = 0; i < 4; i++) {
+		for (int d = -1; d <= 1; d++) {
+			char name[32];
+
+			snprintf(name, sizeof name, "%u.%d", i, d + 1);
+			packed_file(&p, name, near[i] + (size_t)d, 0644, 1, 0);
+		}
+	}
+	opt.group = HPDSL_GROUP_NONE;
+	assert_int_equal(pack(&p, opt, &err), 0);
+	is_sound(&p);
+	packed_end(&p);
+}
+
+/* ---- Reads and writes that stop half way or are interrupted ------------- */
+
+static bool interrupted(const struct hp_io *io)
+{
+	struct trick *t = (struct trick *)io;
+
+	return __atomic_fetch_add(&t->calls, 1, __ATOMIC_RELAXED) % 2;
+}
+
+/* Half of it, in whole blocks where O_DIRECT may want that. */
+static size_t half(size_t n)
+{
+	return n > 8192 ? n / 2 & ~(size_t)4095 : n > 4096 ? 4096 : n;
+}
+
+static ssize_t half_pread(const struct hp_io *io, int fd, void *buf, size_t n,
+			  uint64_t off)
+{
+	return interrupted(io) ? -EINTR : BASE.pread(io, fd, buf, half(n), off);
+}
+
+static ssize_t half_write(const struct hp_io *io, int fd, const void *buf,
+			  size_t n)
+{
+	return interrupted(io) ? -EINTR : BASE.write(io, fd, buf, half(n));
+}
+
+static ssize_t half_pwrite(const struct hp_io *io, int fd, const void *buf,
+			   size_t n, uint64_t off)
+{
+	return interrupted(io) ? -EINTR :
+				 BASE.pwrite(io, fd, buf, half(n), off);
+}
+
+static void unpack(const struct packed *p, const struct hp_io *io)
+{
+	struct hpdsl_unpack_options opt = { .watch.io = io };
+	struct hpdsl_unpack_report report;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_error err;
+
+	if (hpdsl_open(p->out, io, &ds, &err) < 0 ||
+	    hpdsl_unpack(ds, packed_at(p, "back"), &opt, &report, &err) < 0)
+		fail_msg("%s", err.msg);
+	hpdsl_close(ds);
+	packed_same(p, packed_at(p, "back"));
+}
+
+static void test_half(void **state)
+{
+	struct hpdsl_pack_options opt = { .memory = MEMORY };
+	struct hpdsl_verify_options verify = { 0 };
+	struct hpdsl_verify_report report;
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	packed_file(&p, "large", 3 * SEGMENT, 0644, 1600000000, 0);
+	t.io.pread = half_pread;
+	t.io.write = half_write;
+	t.io.pwrite = half_pwrite;
+	opt.watch.io = verify.watch.io = &t.io;
+	verify.source = p.tree;
+	if (pack(&p, opt, &err) < 0)
+		fail_msg("%s", err.msg);
+	is_sound(&p);
+	if (hpdsl_verify(p.out, &verify, &report, &err) < 0)
+		fail_msg("%s", err.msg);
+	unpack(&p, &t.io);
+	packed_end(&p);
+}
+
+/* ---- Replacing ----------------------------------------------------------- */
+
+/* When all is written, somebody puts another folder in the place beside. */
+static int other_beside(const struct hp_io *io, int old_dir,
+			const char *old_name, int new_dir, const char *new_name,
+			unsigned flags)
+{
+	const struct trick *t = (const struct trick *)io;
+	int r = BASE.rename(io, old_dir, old_name, new_dir, new_name, flags);
+
+	if (!strcmp(new_name, "dataset.yaml")) {
+		char work[PACKED_PATH];
+
+		snprintf(work, sizeof work, "%s",
+			 packed_at(t->p, ".out.hpdsl-new"));
+		assert_int_equal(rename(work, packed_at(t->p, "away")), 0);
+		assert_int_equal(mkdir(work, 0777), 0);
+	}
+	return r;
+}
+
+static void test_other_beside(void **state)
+{
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	packed_pack(&p, (struct hpdsl_pack_options){ .seed = 1 });
+	t.io.rename = other_beside;
+	assert_int_equal(pack(&p,
+			      (struct hpdsl_pack_options){ .force = true,
+							   .watch.io = &t.io },
+			      &err),
+			 -EBUSY);
+	assert_non_null(strstr(err.msg, "is another directory now"));
+	is_sound(&p); /* the old one */
+	packed_end(&p);
+}
+
 /* A file system without RENAME_EXCHANGE, as NFS is. */
 static int no_exchange(const struct hp_io *io, int old_dir,
 		       const char *old_name, int new_dir, const char *new_name,
@@ -312,6 +498,10 @@ int main(void)
 		cmocka_unit_test(test_two_replace),
 		cmocka_unit_test(test_two_begin),
 		cmocka_unit_test(test_becomes_link),
+		cmocka_unit_test(test_stat_differs),
+		cmocka_unit_test(test_segment_ends),
+		cmocka_unit_test(test_half),
+		cmocka_unit_test(test_other_beside),
 		cmocka_unit_test(test_two_steps),
 	};
 
