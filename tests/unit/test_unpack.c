@@ -239,7 +239,7 @@ static ssize_t stop_at_write(const struct hp_io *io, int fd, const void *buf,
 {
 	(void)io;
 	if (n > 500000)
-		stop_here = 1;
+		__atomic_store_n(&stop_here, 1, __ATOMIC_RELAXED);
 	return hp_io_system.write(&hp_io_system, fd, buf, n);
 }
 
