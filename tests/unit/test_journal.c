@@ -50,7 +50,8 @@ static struct {
 	bool fsync_failed, synced_again;
 	bool dribble; /* a byte at a time, every second one interrupted */
 	int lock_code;
-	bool renewed; /* the name gets another file before the lock is had */
+	bool renewed; /* the name goes before the lock is had, */
+	bool taken;   /* and another file gets it */
 } fake;
 
 static struct hp_io fake_io;
@@ -122,6 +123,8 @@ static int fake_lock(const struct hp_io *io, int fd)
 	if (fake.renewed) {
 		fake.renewed = false;
 		unlinkat(dir, NAME, 0);
+		if (fake.taken)
+			close(openat(dir, NAME, O_WRONLY | O_CREAT, 0666));
 	}
 	if (fake.lock_code)
 		return fake.lock_code;
@@ -671,7 +674,7 @@ static void test_lock(void **state)
 /* Who had the lock removed the file just before we got ours. */
 static void test_lock_renewed(void **state)
 {
-	struct hp_journal *j;
+	struct hp_journal *j, *other;
 	bool resumable;
 
 	(void)state;
@@ -680,6 +683,14 @@ static void test_lock_renewed(void **state)
 	assert_int_equal(
 		hp_journal_open(&fake_io, dir, NULL, &j, &resumable, NULL), 0);
 	assert_int_equal(faccessat(dir, NAME, F_OK, 0), 0);
+	hp_journal_close(j);
+	fake.renewed = fake.taken = true;
+	assert_int_equal(
+		hp_journal_open(&fake_io, dir, NULL, &j, &resumable, NULL), 0);
+	/* The lock is that of the file which has the name. */
+	assert_int_equal(
+		hp_journal_open(NULL, dir, NULL, &other, &resumable, NULL),
+		-EBUSY);
 	hp_journal_close(j);
 }
 

@@ -6,6 +6,7 @@
 #include "packed.h"
 
 #include "io.h"
+#include "journal_file.h"
 
 #include <errno.h>
 #include <linux/fs.h>
@@ -13,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -225,6 +227,424 @@ static void test_two_begin(void **state)
 	}
 }
 
+/* A link gets the file's name after the scan. */
+static int becomes_link(const struct hp_io *io, int dir, const char *name,
+			int flags, mode_t mode)
+{
+	struct trick *t = (struct trick *)io;
+
+	if (!strcmp(name, "a/1.bin")) {
+		assert_int_equal(unlinkat(dir, name, 0), 0);
+		assert_int_equal(symlinkat("2.bin", dir, name), 0);
+		t->code = BASE.open(io, dir, name, flags, mode);
+		t->calls++;
+		return t->code;
+	}
+	return BASE.open(io, dir, name, flags, mode);
+}
+
+static void test_becomes_link(void **state)
+{
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	t.io.open = becomes_link;
+	assert_int_equal(pack(&p,
+			      (struct hpdsl_pack_options){ .watch.io = &t.io },
+			      &err),
+			 HPDSL_ECHANGED);
+	assert_int_equal(t.calls, 1);
+	assert_int_equal(t.code, -ELOOP); /* what it leads to is not opened */
+	assert_non_null(strstr(err.msg, "1.bin: vanished"));
+	packed_end(&p);
+}
+
+/* After the scan a file says something else of itself, but not its size. */
+static int stat_differs(const struct hp_io *io, int dir, const char *name,
+			struct stat *ret, int flags)
+{
+	const struct trick *t = (const struct trick *)io;
+	int r = BASE.stat(io, dir, name, ret, flags);
+
+	if (r == 0 && !*name && S_ISREG(ret->st_mode) &&
+	    ret->st_size == 30000) {
+		ret->st_mtim.tv_sec += t->calls == 0;
+		ret->st_mtim.tv_nsec += t->calls == 1;
+		ret->st_ctim.tv_nsec ^= t->calls == 2;
+		ret->st_ino += t->calls == 3;
+	}
+	return r;
+}
+
+static void test_stat_differs(void **state)
+{
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	t.io.stat = stat_differs;
+	for (; t.calls < 5; t.calls++) {
+		struct hpdsl_pack_options opt = { .force = true,
+						  .watch.io = &t.io };
+		int r = pack(&p, opt, &err);
+
+		if (r != (t.calls < 4 ? HPDSL_ECHANGED : 0))
+			fail_msg("%u: %d", t.calls, r);
+		if (r)
+			assert_non_null(
+				strstr(err.msg,
+				       "1.bin: changed since it was scanned"));
+		if (r)
+			assert_false(is_there(&p, "out/dataset.yaml"));
+	}
+	is_sound(&p);
+	packed_end(&p);
+}
+
+/* Contents and ends of members on both sides of each end of a segment. */
+static void test_segment_ends(void **state)
+{
+	const size_t near[] = { SEGMENT - 1024, SEGMENT - 512,
+				2 * SEGMENT - 512, 2 * SEGMENT - 1024 };
+	struct hpdsl_pack_options opt = { .memory = MEMORY,
+					  .samples_per_chunk = 1 };
+	struct hpdsl_error err;
+	struct packed p;
+
+	(void)state;
+	packed_begin(&p);
+	for (unsigned i = 0; i < 4; i++) {
+		for (int d = -1; d <= 1; d++) {
+			char name[32];
+
+			snprintf(name, sizeof name, "%u.%d", i, d + 1);
+			packed_file(&p, name, near[i] + (size_t)d, 0644, 1, 0);
+		}
+	}
+	opt.group = HPDSL_GROUP_NONE;
+	assert_int_equal(pack(&p, opt, &err), 0);
+	is_sound(&p);
+	packed_end(&p);
+}
+
+/* ---- Reads and writes that stop half way or are interrupted ------------- */
+
+static bool interrupted(const struct hp_io *io)
+{
+	struct trick *t = (struct trick *)io;
+
+	return __atomic_fetch_add(&t->calls, 1, __ATOMIC_RELAXED) % 2;
+}
+
+/* Half of it, in whole blocks where O_DIRECT may want that. */
+static size_t half(size_t n)
+{
+	return n > 8192 ? n / 2 & ~(size_t)4095 : n > 4096 ? 4096 : n;
+}
+
+static ssize_t half_pread(const struct hp_io *io, int fd, void *buf, size_t n,
+			  uint64_t off)
+{
+	return interrupted(io) ? -EINTR : BASE.pread(io, fd, buf, half(n), off);
+}
+
+static ssize_t half_write(const struct hp_io *io, int fd, const void *buf,
+			  size_t n)
+{
+	return interrupted(io) ? -EINTR : BASE.write(io, fd, buf, half(n));
+}
+
+static ssize_t half_pwrite(const struct hp_io *io, int fd, const void *buf,
+			   size_t n, uint64_t off)
+{
+	return interrupted(io) ? -EINTR :
+				 BASE.pwrite(io, fd, buf, half(n), off);
+}
+
+static void unpack(const struct packed *p, const struct hp_io *io)
+{
+	struct hpdsl_unpack_options opt = { .watch.io = io };
+	struct hpdsl_unpack_report report;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_error err;
+
+	if (hpdsl_open(p->out, io, &ds, &err) < 0 ||
+	    hpdsl_unpack(ds, packed_at(p, "back"), &opt, &report, &err) < 0)
+		fail_msg("%s", err.msg);
+	hpdsl_close(ds);
+	packed_same(p, packed_at(p, "back"));
+}
+
+static void test_half(void **state)
+{
+	struct hpdsl_pack_options opt = { .memory = MEMORY };
+	struct hpdsl_verify_options verify = { 0 };
+	struct hpdsl_verify_report report;
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	packed_file(&p, "large", 3 * SEGMENT, 0644, 1600000000, 0);
+	t.io.pread = half_pread;
+	t.io.write = half_write;
+	t.io.pwrite = half_pwrite;
+	opt.watch.io = verify.watch.io = &t.io;
+	verify.source = p.tree;
+	if (pack(&p, opt, &err) < 0)
+		fail_msg("%s", err.msg);
+	is_sound(&p);
+	if (hpdsl_verify(p.out, &verify, &report, &err) < 0)
+		fail_msg("%s", err.msg);
+	unpack(&p, &t.io);
+	packed_end(&p);
+}
+
+/* ---- Replacing ----------------------------------------------------------- */
+
+/* When all is written, somebody puts another folder in the place beside. */
+static int other_beside(const struct hp_io *io, int old_dir,
+			const char *old_name, int new_dir, const char *new_name,
+			unsigned flags)
+{
+	const struct trick *t = (const struct trick *)io;
+	int r = BASE.rename(io, old_dir, old_name, new_dir, new_name, flags);
+
+	if (!strcmp(new_name, "dataset.yaml")) {
+		char work[PACKED_PATH];
+
+		snprintf(work, sizeof work, "%s",
+			 packed_at(t->p, ".out.hpdsl-new"));
+		assert_int_equal(rename(work, packed_at(t->p, "away")), 0);
+		assert_int_equal(mkdir(work, 0777), 0);
+	}
+	return r;
+}
+
+static void test_other_beside(void **state)
+{
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	packed_pack(&p, (struct hpdsl_pack_options){ .seed = 1 });
+	t.io.rename = other_beside;
+	assert_int_equal(pack(&p,
+			      (struct hpdsl_pack_options){ .force = true,
+							   .watch.io = &t.io },
+			      &err),
+			 -EBUSY);
+	assert_non_null(strstr(err.msg, "is another directory now"));
+	is_sound(&p); /* the old one */
+	packed_end(&p);
+}
+
+/* ---- What is safe when --------------------------------------------------- */
+
+/* What a power failure would lose, as the operations tell. */
+struct safety {
+	struct hp_io io;
+	char name[256][64];  /* by descriptor */
+	bool parent[256];    /* a folder opened from outside */
+	char unsafe[64][64]; /* files written and not synced since */
+	bool out, above;     /* names in OUTPUT, and its own */
+	bool body;	     /* the journal's */
+	int recorded, renamed;
+	const char *close_fails;
+};
+
+static char *unsafe(struct safety *s, const char *name)
+{
+	for (int i = 0; i < 64; i++)
+		if (!strcmp(s->unsafe[i], name))
+			return s->unsafe[i];
+	return NULL;
+}
+
+static int safe_open(const struct hp_io *io, int dir, const char *name,
+		     int flags, mode_t mode)
+{
+	struct safety *s = (struct safety *)io;
+	int fd = BASE.open(io, dir, name, flags, mode);
+
+	if (fd < 0)
+		return fd;
+	assert_true(fd < 256);
+	snprintf(s->name[fd], sizeof s->name[fd], "%s", name);
+	s->parent[fd] = dir == AT_FDCWD;
+	if (!strcmp(name, "journal.hpdsl"))
+		s->out = true;
+	if (!strncmp(name, ".chunk-", 7) && !s->renamed)
+		assert_false(s->out); /* the journal has its name */
+	return fd;
+}
+
+static ssize_t safe_pwrite(const struct hp_io *io, int fd, const void *buf,
+			   size_t n, uint64_t off)
+{
+	struct safety *s = (struct safety *)io;
+
+	if (!unsafe(s, s->name[fd]))
+		strcpy(unsafe(s, ""), s->name[fd]);
+	if (!strcmp(s->name[fd], "journal.hpdsl")) {
+		s->recorded += n == HP_JOURNAL_RECORD;
+		if (off)
+			s->body = true;
+		else
+			assert_false(s->body); /* before the head says so */
+	}
+	return BASE.pwrite(io, fd, buf, n, off);
+}
+
+static int safe_fsync(const struct hp_io *io, int fd)
+{
+	struct safety *s = (struct safety *)io;
+	char *name = unsafe(s, s->name[fd]);
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	if (S_ISDIR(st.st_mode))
+		*(s->parent[fd] ? &s->above : &s->out) = false;
+	else if (!strcmp(s->name[fd], "journal.hpdsl"))
+		s->body = false;
+	if (name)
+		*name = '\0';
+	return BASE.fsync(io, fd);
+}
+
+static int safe_close(const struct hp_io *io, int fd)
+{
+	const struct safety *s = (const struct safety *)io;
+	int r = BASE.close(io, fd);
+
+	return s->close_fails && !strcmp(s->name[fd], s->close_fails) ? -EIO :
+									r;
+}
+
+static int safe_rename(const struct hp_io *io, int old_dir,
+		       const char *old_name, int new_dir, const char *new_name,
+		       unsigned flags)
+{
+	struct safety *s = (struct safety *)io;
+
+	assert_null(unsafe(s, old_name));
+	if (!strncmp(new_name, "chunk-", 6)) {
+		assert_null(unsafe(s, "journal.hpdsl"));
+		assert_true(s->recorded > 0);
+		s->recorded = 0;
+	}
+	if (!strcmp(new_name, "dataset.yaml"))
+		assert_false(s->out); /* all that it names */
+	*(new_name[0] == '.' || flags ? &s->above : &s->out) = true;
+	s->renamed++;
+	return BASE.rename(io, old_dir, old_name, new_dir, new_name, flags);
+}
+
+static int safe_unlink(const struct hp_io *io, int dir, const char *name,
+		       int flags)
+{
+	struct safety *s = (struct safety *)io;
+
+	if (!strcmp(name, "journal.hpdsl")) {
+		assert_false(s->out);
+		assert_false(s->above);
+		s->out = true;
+	}
+	return BASE.unlink(io, dir, name, flags);
+}
+
+static int safe_mkdir(const struct hp_io *io, int dir, const char *name,
+		      mode_t mode)
+{
+	((struct safety *)io)->above = true;
+	return BASE.mkdir(io, dir, name, mode);
+}
+
+static void safety_begin(struct safety *s, const char *close_fails)
+{
+	*s = (struct safety){ .io = hp_io_system, .close_fails = close_fails };
+	s->io.open = safe_open;
+	s->io.pwrite = safe_pwrite;
+	s->io.fsync = safe_fsync;
+	s->io.close = safe_close;
+	s->io.rename = safe_rename;
+	s->io.unlink = safe_unlink;
+	s->io.mkdir = safe_mkdir;
+}
+
+/* Each thing is safe before the next relies on it. */
+static void test_safe_order(void **state)
+{
+	static struct safety s;
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	for (int replace = 0; replace < 2; replace++) {
+		safety_begin(&s, NULL);
+		assert_int_equal(pack(&p,
+				      (struct hpdsl_pack_options){
+					      .force = replace,
+					      .chunks = 2,
+					      .threads = HPDSL_SERIAL,
+					      .watch.io = &s.io },
+				      &err),
+				 0);
+		assert_false(s.out);
+		assert_false(s.above);
+		assert_true(s.renamed >= 4);
+	}
+	packed_end(&p);
+}
+
+/* A file system may tell only then that it has lost something. */
+static void test_close_fails(void **state)
+{
+	const char *const names[] = { ".chunk-000000.tar.part",
+				      ".index.hpdsl.part",
+				      ".dataset.yaml.part" };
+	struct hpdsl_unpack_options opt = { .threads = HPDSL_SERIAL };
+	struct hpdsl_unpack_report report;
+	struct hpdsl_dataset *ds;
+	static struct safety s;
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	for (int i = 0; i < 3; i++) {
+		safety_begin(&s, names[i]);
+		assert_int_equal(pack(&p,
+				      (struct hpdsl_pack_options){
+					      .force = true,
+					      .threads = HPDSL_SERIAL,
+					      .watch.io = &s.io },
+				      &err),
+				 -EIO);
+		assert_non_null(strstr(err.msg, "cannot close"));
+		assert_false(is_there(&p, "out/dataset.yaml"));
+	}
+	packed_pack(&p, (struct hpdsl_pack_options){ .force = true });
+	safety_begin(&s, ".hpdsl-000-000001.part");
+	opt.watch.io = &s.io;
+	assert_int_equal(hpdsl_open(p.out, NULL, &ds, &err), 0);
+	assert_true(hpdsl_unpack(ds, packed_at(&p, "back"), &opt, &report,
+				 &err) < 0);
+	hpdsl_close(ds);
+	packed_end(&p);
+}
+
 /* A file system without RENAME_EXCHANGE, as NFS is. */
 static int no_exchange(const struct hp_io *io, int old_dir,
 		       const char *old_name, int new_dir, const char *new_name,
@@ -276,6 +696,13 @@ int main(void)
 		cmocka_unit_test(test_no_direct),
 		cmocka_unit_test(test_two_replace),
 		cmocka_unit_test(test_two_begin),
+		cmocka_unit_test(test_becomes_link),
+		cmocka_unit_test(test_stat_differs),
+		cmocka_unit_test(test_segment_ends),
+		cmocka_unit_test(test_half),
+		cmocka_unit_test(test_other_beside),
+		cmocka_unit_test(test_safe_order),
+		cmocka_unit_test(test_close_fails),
 		cmocka_unit_test(test_two_steps),
 	};
 

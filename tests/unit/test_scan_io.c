@@ -170,6 +170,33 @@ static void test_same(void **state)
 	assert_int_equal(t.fds, 0);
 }
 
+/* Patterns say the same where the folder does not tell what a name is. */
+static void test_untyped_globs(void **state)
+{
+	const char *exclude[] = { "*.bin", "no/" };
+	struct hpdsl_pack_options opt = { .exclude = exclude, .n_exclude = 2 };
+	struct tricks t;
+
+	(void)state;
+	make_dir("in");
+	make_file("in/a.txt", "1");
+	make_file("in/b.bin", "1");
+	make_files("in/dir.d", 2);
+	make_files("in/no", 3);
+	make_file("in/dir.d/c.bin", "1");
+	assert_int_equal(mkfifo("in/pipe.bin", 0666), 0);
+	tricks_init(&t);
+	opt.watch.io = &t.io;
+	for (int i = 0; i < 2; i++) {
+		t.untyped = i;
+		scan_one(&o, "in", &opt);
+		assert_int_equal(o.code, 0);
+		assert_int_equal(o.report.excluded, 3);
+		assert_int_equal(o.report.excluded_dirs, 1);
+		EXPECT_FILES(&o, "a.txt", "dir.d/f0", "dir.d/f1");
+	}
+}
+
 /* One folder keeps many readers busy. */
 static void test_parallel(void **state)
 {
@@ -358,7 +385,7 @@ int main(void)
 		TEST(test_same),	TEST(test_parallel),
 		TEST(test_progress),	TEST(test_stop),
 		TEST(test_unreadable),	TEST(test_fail_each),
-		TEST(test_bad_records),
+		TEST(test_bad_records), TEST(test_untyped_globs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,9 +236,46 @@ static void test_stop(void **state)
 	make();
 	opt.watch.stop = &stop;
 	assert_int_equal(unpack(opt, &r, &err), HPDSL_ESTOPPED);
+	assert_int_equal(count(), 0);
+}
+
+/* Stops whoever writes a large piece. */
+static int stop_here;
+
+static ssize_t stop_at_write(const struct hp_io *io, int fd, const void *buf,
+			     size_t n)
+{
+	(void)io;
+	if (n > 500000)
+		__atomic_store_n(&stop_here, 1, __ATOMIC_RELAXED);
+	return hp_io_system.write(&hp_io_system, fd, buf, n);
+}
+
+/* In the middle of a member: nothing of it is left. */
+static void test_stop_in_member(void **state)
+{
+	struct hpdsl_unpack_options opt = { .n_members = 1 };
+	struct hp_io io = hp_io_system;
+	struct hpdsl_unpack_report r;
+	struct hpdsl_member m;
+	struct hpdsl_error err;
+
+	(void)state;
+	make();
+	assert_int_equal(hpdsl_member_find(ds, "large", 5, &m, NULL), 0);
+	io.write = stop_at_write;
+	stop_here = 0;
+	opt.members = &m.number;
+	opt.watch.io = &io;
+	opt.watch.stop = &stop_here;
+	assert_int_equal(unpack(opt, &r, &err), HPDSL_ESTOPPED);
+	assert_int_equal(stop_here, 1);
+	assert_int_equal(count(), 0);
 }
 
 /* ---- One file, in hostile surroundings -------------------------------- */
+
+static const struct hp_io *restore_io = &hp_io_system;
 
 /* Restores a file, a link to trap in place of the first temporary name. */
 static int restore_past(int root, const char *path, const char *trap,
@@ -251,7 +288,7 @@ static int restore_past(int root, const char *path, const char *trap,
 	char temp[64];
 	int r;
 
-	hp_restore_init(&place, &hp_io_system, root);
+	hp_restore_init(&place, restore_io, root);
 	snprintf(temp, sizeof temp, ".hpdsl-%016" PRIx64 "-000000.part",
 		 place.tag);
 	if (trap)
@@ -322,6 +359,37 @@ static void test_file_and_folder(void **state)
 	assert_int_equal(restore(root, "b/c", &err), -EEXIST);
 	close(root);
 	assert_int_equal(count(), 2);
+}
+
+static int no_flags(const struct hp_io *io, int old_dir, const char *old_name,
+		    int new_dir, const char *new_name, unsigned flags)
+{
+	return flags ? -EINVAL :
+		       hp_io_system.rename(io, old_dir, old_name, new_dir,
+					   new_name, flags);
+}
+
+/* A file system that cannot refuse to replace, as NFS: nothing is replaced. */
+static void test_no_noreplace(void **state)
+{
+	struct hp_io io = hp_io_system;
+	struct hpdsl_error err;
+	int root;
+
+	(void)state;
+	assert_int_equal(mkdir(back, 0777), 0);
+	root = open(back, O_RDONLY | O_DIRECTORY);
+	io.rename = no_flags;
+	restore_io = &io;
+	packed_put(packed_at(&packed, "back/a"), "x", 1);
+	assert_int_equal(symlinkat("nowhere", root, "link"), 0);
+	assert_int_equal(restore(root, "a", &err), -EEXIST);
+	assert_int_equal(restore(root, "link", &err), -EEXIST);
+	assert_int_equal(restore(root, "b", &err), 0);
+	restore_io = &hp_io_system;
+	close(root);
+	assert_int_equal(count(), 2);
+	assert_int_equal(count_in(back), 3);
 }
 
 /* ---- Names that an index may not have --------------------------------- */
@@ -421,6 +489,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_output, begin, end),
 		cmocka_unit_test_setup_teardown(test_damaged, begin, end),
 		cmocka_unit_test_setup_teardown(test_stop, begin, end),
+		cmocka_unit_test_setup_teardown(test_stop_in_member, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_no_noreplace, begin, end),
 		cmocka_unit_test_setup_teardown(test_links, begin, end),
 		cmocka_unit_test_setup_teardown(test_file_and_folder, begin,
 						end),

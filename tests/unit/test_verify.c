@@ -4,6 +4,9 @@
 #include "memdir.h"
 #include "packed.h"
 
+#include "pass.h"
+#include "tar.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -250,6 +253,35 @@ static void test_size(void **state)
 	packed_put(chunk(1), "", 0);
 	expect((struct hpdsl_verify_options){ 0 }, HPDSL_ECORRUPT,
 	       "chunk-000001.tar: is 0 bytes, ");
+}
+
+/* A chunk that ends where a read does, and a byte behind it. */
+static void test_longer(void **state)
+{
+	enum { CHUNK = 5 * HP_PASS_PIECE };
+
+	(void)state;
+	packed_file(&packed, "whole", CHUNK - 3 * HP_TAR_BLOCK, 0644, 1, 1);
+	packed_pack(&packed, (struct hpdsl_pack_options){ 0 });
+	assert_int_equal(truncate(chunk(0), CHUNK + 1), 0);
+	expect((struct hpdsl_verify_options){ 0 }, HPDSL_ECORRUPT,
+	       "chunk-000000.tar: is longer than it should be\n");
+	assert_int_equal(truncate(chunk(0), CHUNK), 0);
+	expect((struct hpdsl_verify_options){ 0 }, 0, "");
+}
+
+/* Of a mode what a member keeps is the permissions, in header and index. */
+static void test_special_modes(void **state)
+{
+	struct hpdsl_member m;
+
+	(void)state;
+	packed_file(&packed, "all", 1, 07644, 1, 1);
+	packed_file(&packed, "sticky", 1, 01755, 1, 1);
+	packed_pack(&packed, (struct hpdsl_pack_options){ 0 });
+	expect((struct hpdsl_verify_options){ .source = packed.tree }, 0, "");
+	m = find("all");
+	assert_int_equal(m.mode, 0644);
 }
 
 static void test_index_damaged(void **state)
@@ -543,6 +575,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_trailer, begin, end),
 		cmocka_unit_test_setup_teardown(test_missing, begin, end),
 		cmocka_unit_test_setup_teardown(test_size, begin, end),
+		cmocka_unit_test_setup_teardown(test_longer, begin, end),
+		cmocka_unit_test_setup_teardown(test_special_modes, begin, end),
 		cmocka_unit_test_setup_teardown(test_index_damaged, begin, end),
 		cmocka_unit_test_setup_teardown(test_manifest_damaged, begin,
 						end),
