@@ -157,6 +157,7 @@ assert json.load(open(sys.argv[1]))["members"] >= 1' "$out.json"
 	out=$BATS_TEST_TMPDIR/out
 	: > "$out"
 	status=0
+	# shellcheck disable=SC2094
 	traced -f -o "$out.trace" -P "$out" -e inject=close:error=EDQUOT \
 		hpdsl-cat ds class0/00001.png > "$out" 2> "$out.err" || status=$?
 	[ "$status" = 3 ]

@@ -122,8 +122,10 @@ bash_completes_files()
 			"$f" "$2" "a f" =
 			printf "%s\n" "${COMPREPLY[@]}"
 		' bash "$SRC/completions/bash/$1" "$1" "$option" > words
-		grep -qx "a folder" words && grep -q "filenames" words ||
-			{ echo "$option"; bad=1; }
+		if ! grep -qx "a folder" words || ! grep -q filenames words; then
+			echo "$option"
+			bad=1
+		fi
 	done
 	return "$bad"
 }
