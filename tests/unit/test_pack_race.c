@@ -469,6 +469,13 @@ static char *unsafe(struct safety *s, const char *name)
 	return NULL;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && !strcmp(s + n - k, end);
+}
+
 static int safe_open(const struct hp_io *io, int dir, const char *name,
 		     int flags, mode_t mode)
 {
@@ -525,8 +532,8 @@ static int safe_close(const struct hp_io *io, int fd)
 	const struct safety *s = (const struct safety *)io;
 	int r = BASE.close(io, fd);
 
-	return s->close_fails && !strcmp(s->name[fd], s->close_fails) ? -EIO :
-									r;
+	return s->close_fails && ends_with(s->name[fd], s->close_fails) ? -EIO :
+									  r;
 }
 
 static int safe_rename(const struct hp_io *io, int old_dir,
@@ -636,7 +643,7 @@ static void test_close_fails(void **state)
 		assert_false(is_there(&p, "out/dataset.yaml"));
 	}
 	packed_pack(&p, (struct hpdsl_pack_options){ .force = true });
-	safety_begin(&s, ".hpdsl-000-000001.part");
+	safety_begin(&s, "-000001.part");
 	opt.watch.io = &s.io;
 	assert_int_equal(hpdsl_open(p.out, NULL, &ds, &err), 0);
 	assert_true(hpdsl_unpack(ds, packed_at(&p, "back"), &opt, &report,
