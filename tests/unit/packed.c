@@ -117,18 +117,31 @@ void packed_flip(const char *name, uint64_t byte, unsigned bit)
 	free(data);
 }
 
-void packed_pack(struct packed *p, struct hpdsl_pack_options opt)
+int packed_try(const struct packed *p, struct hpdsl_pack_options opt,
+	       struct hpdsl_error *err)
 {
-	const char *inputs[] = { p->tree };
+	const char *input = p->tree;
 	struct hpdsl_pack_report report;
-	struct hpdsl_error err = { 0 };
 
-	opt.inputs = inputs;
+	opt.inputs = &input;
 	opt.n_inputs = 1;
 	opt.output = p->out;
+	memset(err, 0, sizeof *err);
+	return hpdsl_pack(&opt, &report, err);
+}
+
+void packed_pack(struct packed *p, struct hpdsl_pack_options opt)
+{
+	struct hpdsl_error err;
+
 	opt.memory = 8 << 20;
-	if (hpdsl_pack(&opt, &report, &err) < 0)
+	if (packed_try(p, opt, &err) < 0)
 		fail_msg("%s", err.msg);
+}
+
+bool packed_has(const struct packed *p, const char *name)
+{
+	return access(packed_at(p, name), F_OK) == 0;
 }
 
 void packed_same(const struct packed *p, const char *other)

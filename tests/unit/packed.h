@@ -32,6 +32,13 @@ void packed_put(const char *name, const void *data, size_t n);
 /* Reads it; free it. */
 char *packed_get(const char *name, size_t *ret_n);
 
+/* Packs the tree with these options; what hpdsl_pack gave, *err cleared first.
+ */
+int packed_try(const struct packed *p, struct hpdsl_pack_options opt,
+	       struct hpdsl_error *err);
+/* Is there something of this name below the fixture's top? */
+bool packed_has(const struct packed *p, const char *name);
+
 /* opt: input and output are set here. */
 void packed_pack(struct packed *p, struct hpdsl_pack_options opt);
 
