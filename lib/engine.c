@@ -253,6 +253,7 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 
 	if (!e)
 		return hp_fail_nomem(err);
+	p->report->xattrs = 0;
 	r = hp_engine_init(e, p, err);
 	if (r == 0) {
 		if (threads == HPDSL_SERIAL)

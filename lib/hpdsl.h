@@ -144,8 +144,8 @@ struct hpdsl_pack_report {
 	uint64_t resumed_chunks; /* found complete and checked */
 	uint64_t dirs, empty_dirs;
 	uint64_t symlinks_followed, symlinks_to_dirs, hard_links, sparse;
-	uint64_t xattrs;	/* files seen with attributes or ACLs not kept;
-				   UINT64_MAX: not looked */
+	uint64_t xattrs;	/* files read that have user attributes or an
+				   ACL; UINT64_MAX: none was read */
 	uint64_t excluded;	/* files left out by include and exclude */
 	uint64_t excluded_dirs; /* folders, with all that is below them */
 	uint64_t unlabelled;	/* samples without a class */

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int code(long r)
@@ -123,6 +124,15 @@ static ssize_t sys_readlink(const struct hp_io *io, int dir, const char *name,
 	return r < 0 ? -errno : r;
 }
 
+static ssize_t sys_listxattr(const struct hp_io *io, int fd, char *buf,
+			     size_t n)
+{
+	ssize_t r = flistxattr(fd, buf, n);
+
+	(void)io;
+	return r < 0 ? -errno : r;
+}
+
 static ssize_t sys_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
 {
 	(void)io;
@@ -196,6 +206,7 @@ const struct hp_io hp_io_system = {
 	.stat = sys_stat,
 	.statvfs = sys_statvfs,
 	.readlink = sys_readlink,
+	.listxattr = sys_listxattr,
 	.getdents = sys_getdents,
 	.rename = sys_rename,
 	.unlink = sys_unlink,

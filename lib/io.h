@@ -42,6 +42,9 @@ struct hp_io {
 	int (*statvfs)(const struct hp_io *io, int fd, struct statvfs *ret);
 	ssize_t (*readlink)(const struct hp_io *io, int dir, const char *name,
 			    char *buf, size_t n);
+	/* flistxattr: names, a NUL behind each. */
+	ssize_t (*listxattr)(const struct hp_io *io, int fd, char *buf,
+			     size_t n);
 	/* Raw getdents64 records; 0 at the end. */
 	ssize_t (*getdents)(const struct hp_io *io, int fd, void *buf,
 			    size_t n);

@@ -49,6 +49,23 @@ static int check_unchanged(const struct hp_engine *e, int fd,
 	return 0;
 }
 
+/* Has the file what tar could keep and chunks do not: attributes or an ACL? */
+static bool has_attributes(const struct hp_io *io, int fd)
+{
+	char names[1024 + 1];
+	ssize_t n = io->listxattr(io, fd, names, sizeof names - 1);
+
+	if (n < 0)
+		return n == -ERANGE; /* too many to look at */
+	names[n] = '\0';
+	/* Those of the system itself, which every file has, do not count. */
+	for (const char *s = names; s < names + n; s += strlen(s) + 1)
+		if (!strncmp(s, "user.", 5) ||
+		    !strncmp(s, "system.posix_acl_", 17))
+			return true;
+	return false;
+}
+
 /* Bytes [off, off + n) of the file's content to buf. */
 static int read_content(const struct hp_engine *e, const struct hp_file *f,
 			void *buf, size_t n, uint64_t off,
@@ -77,6 +94,9 @@ static int read_content(const struct hp_engine *e, const struct hp_file *f,
 	if (r == 0 && (size_t)got != n)
 		r = fail(list, f, HPDSL_ECHANGED, "shrank while it was read",
 			 err);
+	if (r == 0 && off == 0 && has_attributes(e->io, file.fd))
+		__atomic_fetch_add(&e->pack->report->xattrs, 1,
+				   __ATOMIC_RELAXED);
 	return r;
 }
 

@@ -232,3 +232,21 @@ changes_while_packing()
 	is_new
 	nothing_beside
 }
+
+@test "attributes and ACLs are not kept, but counted" {
+	mkdir attr
+	echo a > attr/a
+	echo b > attr/b
+	: > attr/empty
+	head -c 9000000 /dev/zero > attr/large
+	python3 -c 'import os
+for name in "b", "empty", "large":
+    os.setxattr("attr/" + name, "user.note", b"x")' ||
+		skip "no attributes on this file system"
+	hpdsl-pack --json attr packed > json 2> err
+	[ "$(field xattrs < json)" = 3 ]
+	hpdsl-pack attr again 2> err
+	grep "not kept:.*3 files with attributes or ACLs" err
+	hpdsl-pack --json --resume attr packed > json 2> err
+	grep '"xattrs": *null' json
+}

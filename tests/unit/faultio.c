@@ -115,6 +115,11 @@ static ssize_t f_readlink(const struct hp_io *io, int dir, const char *name,
 			   BASE.readlink(io, dir, name, buf, n);
 }
 
+static ssize_t f_listxattr(const struct hp_io *io, int fd, char *buf, size_t n)
+{
+	return fails(io) ? self(io)->code : BASE.listxattr(io, fd, buf, n);
+}
+
 static ssize_t f_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
 {
 	return fails(io) ? self(io)->code : BASE.getdents(io, fd, buf, n);
@@ -174,6 +179,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.stat = f_stat,
 		.statvfs = f_statvfs,
 		.readlink = f_readlink,
+		.listxattr = f_listxattr,
 		.getdents = f_getdents,
 		.rename = f_rename,
 		.unlink = f_unlink,

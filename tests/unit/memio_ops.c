@@ -290,6 +290,16 @@ static size_t put_name(uint8_t *buf, size_t room, const struct node *n,
 	return len;
 }
 
+static ssize_t mem_listxattr(const struct hp_io *io, int fd, char *buf,
+			     size_t n)
+{
+	(void)io;
+	(void)fd;
+	(void)buf;
+	(void)n;
+	return -ENOTSUP;
+}
+
 static ssize_t mem_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
 {
 	struct memio *m = memio_enter(io);
@@ -469,6 +479,7 @@ const struct hp_io memio_table = {
 	.stat = mem_stat,
 	.statvfs = mem_statvfs,
 	.readlink = mem_readlink,
+	.listxattr = mem_listxattr,
 	.getdents = mem_getdents,
 	.rename = mem_rename,
 	.unlink = mem_unlink,
