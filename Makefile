@@ -35,7 +35,7 @@ SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 once = $(eval $(1) := $$(shell $(2)))$($(1))
 DEP_CFLAGS = $(call once,DEP_CFLAGS,$(PKG_CONFIG) --cflags $(DEP_PKGS))
 DEP_LIBS = $(call once,DEP_LIBS,$(PKG_CONFIG) --libs $(DEP_PKGS))
-DEP_PKGS = libxxhash yaml-0.1
+DEP_PKGS = libxxhash yaml-0.1 libarchive libzstd libcrypto zlib
 VERSION = $(call once,VERSION,sed -n \
 	's/^.define HPDSL_VERSION "\(.*\)"/\1/p' lib/hpdsl.h)
 SONAME = libhpdsl.so.0

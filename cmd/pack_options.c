@@ -27,6 +27,12 @@ enum {
 	OPT_FORCE,
 	OPT_DEADLINE,
 	OPT_CONFIG,
+	OPT_NESTED,
+	OPT_NAMES,
+	OPT_CLS,
+	OPT_ZSTD,
+	OPT_DIGEST,
+	OPT_EMIT,
 };
 
 static const struct argp_option options[] = {
@@ -46,6 +52,8 @@ static const struct argp_option options[] = {
 	  1 },
 	{ "prefix-input", OPT_PREFIX_INPUT, NULL, 0,
 	  "Begin paths with the name of their INPUT", 1 },
+	{ "nested", OPT_NESTED, NULL, 0,
+	  "Unpack archives that lie in an archive, too", 1 },
 
 	{ NULL, 0, NULL, 0, "Samples and chunks:", 2 },
 	{ "group", OPT_GROUP, "HOW", 0,
@@ -54,7 +62,14 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "labels", OPT_LABELS, "HOW", 0,
 	  "none (default); dir[:N]: the class is the Nth folder of the path; "
-	  "parent: the folder that holds the file",
+	  "parent: the folder that holds the file; FILE: lines of path or key "
+	  "and class",
+	  2 },
+	{ "cls", OPT_CLS, NULL, 0,
+	  "Add to each sample a member .cls with the number of its class", 2 },
+	{ "names", OPT_NAMES, "HOW", 0,
+	  "keep (default): names in chunks are those of the files; portable: "
+	  "names that every reader takes",
 	  2 },
 	{ "shuffle", OPT_SHUFFLE, "HOW", 0,
 	  "global (default): random order of samples; none: sorted", 2 },
@@ -68,6 +83,13 @@ static const struct argp_option options[] = {
 	  "Make the number of chunks a multiple of N", 2 },
 	{ "meta", OPT_META, "KEY=VALUE", 0,
 	  "Put into the manifest (licence, source); may be repeated", 2 },
+
+	{ "zstd", OPT_ZSTD, "LEVEL", OPTION_ARG_OPTIONAL,
+	  "Compress chunks, LEVEL 1 to 22 (default: 3)", 2 },
+	{ "digest", OPT_DIGEST, "HOW", 0,
+	  "xxh3 (default); sha256: SHA-256 of all members and files too", 2 },
+	{ "emit", OPT_EMIT, "LIST", 0,
+	  "Write index files of other readers: dali, energon, wids", 2 },
 
 	{ NULL, 0, NULL, 0, "The run:", 3 },
 	{ "readers", OPT_READERS, "N", 0,
@@ -110,6 +132,8 @@ static int set_choice(struct pack *p, int key, const char *arg,
 	static const char *const shuffles[] = { "global", "none", NULL };
 	static const char *const groups[] = { "key", "none", NULL };
 	static const char *const links[] = { "follow", "follow-all", NULL };
+	static const char *const names[] = { "keep", "portable", NULL };
+	static const char *const digests[] = { "xxh3", "sha256", NULL };
 	int i;
 
 	if (key == OPT_SHUFFLE) {
@@ -118,6 +142,12 @@ static int set_choice(struct pack *p, int key, const char *arg,
 	} else if (key == OPT_GROUP) {
 		i = choice("group", arg, groups, why);
 		p->opt.group = i ? HPDSL_GROUP_NONE : HPDSL_GROUP_KEY;
+	} else if (key == OPT_NAMES) {
+		i = choice("names", arg, names, why);
+		p->opt.names = i ? HPDSL_NAMES_PORTABLE : HPDSL_NAMES_KEEP;
+	} else if (key == OPT_DIGEST) {
+		i = choice("digest", arg, digests, why);
+		p->opt.digest = i ? HPDSL_DIGEST_SHA256 : HPDSL_DIGEST_XXH3;
 	} else {
 		i = choice("symlinks", arg, links, why);
 		p->opt.symlinks =
@@ -130,6 +160,7 @@ static int set_labels(struct pack *p, const char *arg, struct cmd_why *why)
 {
 	uint64_t dir = 1;
 
+	p->opt.label_file = NULL;
 	if (strcmp(arg, "none") == 0) {
 		p->opt.labels = HPDSL_LABELS_NONE;
 	} else if (strcmp(arg, "parent") == 0) {
@@ -140,12 +171,51 @@ static int set_labels(struct pack *p, const char *arg, struct cmd_why *why)
 		    dir <= HPDSL_PATH_MAX)) {
 		p->opt.labels = HPDSL_LABELS_DIR;
 		p->opt.label_dir = (uint32_t)dir;
-	} else {
+	} else if (strncmp(arg, "dir:", 4) == 0 || !*arg) {
 		return cmd_refuse(why,
-				  "labels: '%s' is not none, dir, dir:N "
-				  "or parent",
+				  "labels: '%s' is not none, dir, dir:N, "
+				  "parent or a file",
 				  arg);
+	} else {
+		p->opt.labels = HPDSL_LABELS_FILE;
+		p->opt.label_file = arg;
 	}
+	return 0;
+}
+
+static int set_zstd(struct pack *p, const char *arg, struct cmd_why *why)
+{
+	uint64_t level = 3;
+
+	if (arg && (cmd_parse_count(arg, &level) < 0 || !level || level > 22))
+		return cmd_refuse(why, "zstd: '%s' is no level from 1 to 22",
+				  arg);
+	p->opt.zstd = (int)level;
+	return 0;
+}
+
+/* Names with commas between them. */
+static int set_emit(struct pack *p, const char *arg, struct cmd_why *why)
+{
+	static const char *const names[] = { "dali", "energon", "wids" };
+	unsigned emit = 0;
+
+	for (const char *s = arg;; s++) {
+		size_t n = strcspn(s, ","), i = 0;
+
+		while (i < 3 && (strncmp(s, names[i], n) || names[i][n]))
+			i++;
+		if (i == 3)
+			return cmd_refuse(why,
+					  "emit: '%s' is no list of dali, "
+					  "energon, wids",
+					  arg);
+		emit |= 1u << i;
+		s += n;
+		if (!*s)
+			break;
+	}
+	p->opt.emit = emit;
 	return 0;
 }
 
@@ -256,6 +326,12 @@ static int set_plain(struct pack *p, int key, const char *arg)
 	case OPT_CONFIG:
 		p->config = arg;
 		return 0;
+	case OPT_NESTED:
+		p->opt.nested = true;
+		return 0;
+	case OPT_CLS:
+		p->opt.cls = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -269,11 +345,17 @@ int pack_set(struct pack *p, int key, const char *arg, struct cmd_why *why)
 	case OPT_SHUFFLE:
 	case OPT_GROUP:
 	case OPT_SYMLINKS:
+	case OPT_NAMES:
+	case OPT_DIGEST:
 		return set_choice(p, key, arg, why);
 	case OPT_LABELS:
 		return set_labels(p, arg, why);
 	case OPT_META:
 		return add_meta(p, arg, why);
+	case OPT_ZSTD:
+		return set_zstd(p, arg, why);
+	case OPT_EMIT:
+		return set_emit(p, arg, why);
 	case OPT_CHUNK_SIZE:
 	case OPT_CHUNKS:
 	case OPT_SAMPLES_PER_CHUNK:

@@ -77,6 +77,13 @@ static void tell_lost(const struct hpdsl_pack_report *r)
 	tell_excluded(r);
 }
 
+/* Were classes asked for, or did a packed input have some? */
+static bool has_classes(const struct pack *p, const struct hpdsl_pack_report *r)
+{
+	return r->classes || (p->opt.labels != HPDSL_LABELS_KEEP &&
+			      p->opt.labels != HPDSL_LABELS_NONE);
+}
+
 static void tell_summary(const struct pack *p,
 			 const struct hpdsl_pack_report *r)
 {
@@ -93,7 +100,7 @@ static void tell_summary(const struct pack *p,
 	if (r->resumed_chunks)
 		cmd_message("%s there already, checked",
 			    cmd_many(r->resumed_chunks, "chunk").s);
-	if (p->opt.labels != HPDSL_LABELS_NONE)
+	if (has_classes(p, r))
 		cmd_message("classes: %llu; without a class: %s",
 			    (LLU)r->classes,
 			    cmd_many(r->unlabelled, "sample").s);
@@ -119,7 +126,7 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 				 0.0);
 	cmd_print("needs:    %s and %llu inodes\n", cmd_bytes(space(r)).s,
 		  (LLU)inodes(r));
-	if (p->opt.labels != HPDSL_LABELS_NONE)
+	if (has_classes(p, r))
 		cmd_print("classes:  %llu; without a class: %s\n",
 			  (LLU)r->classes, cmd_many(r->unlabelled, "sample").s);
 	cmd_print("scan:     %s\n", cmd_seconds(r->scan_seconds).s);

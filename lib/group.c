@@ -201,7 +201,7 @@ int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
 	struct runs runs = { .v = NULL };
 	int r;
 
-	if (how == HPDSL_LABELS_NONE)
+	if (how != HPDSL_LABELS_DIR && how != HPDSL_LABELS_PARENT)
 		return 0;
 	labels = hp_array(list->n_samples, sizeof *labels);
 	if (!labels)

@@ -93,11 +93,28 @@ struct hpdsl_watch {
 
 enum hpdsl_shuffle { HPDSL_SHUFFLE_GLOBAL, HPDSL_SHUFFLE_NONE };
 enum hpdsl_group { HPDSL_GROUP_KEY, HPDSL_GROUP_NONE };
-enum hpdsl_labels { HPDSL_LABELS_NONE, HPDSL_LABELS_DIR, HPDSL_LABELS_PARENT };
+enum hpdsl_labels {
+	HPDSL_LABELS_KEEP, /* those of packed inputs; others have none */
+	HPDSL_LABELS_NONE,
+	HPDSL_LABELS_DIR,
+	HPDSL_LABELS_PARENT,
+	HPDSL_LABELS_FILE,
+};
 enum hpdsl_symlinks { HPDSL_SYMLINKS_FOLLOW, HPDSL_SYMLINKS_FOLLOW_ALL };
+enum hpdsl_names { HPDSL_NAMES_KEEP, HPDSL_NAMES_PORTABLE };
+enum hpdsl_digest { HPDSL_DIGEST_XXH3, HPDSL_DIGEST_SHA256 };
+/* Index files of other readers, or'ed. */
+enum hpdsl_emit {
+	HPDSL_EMIT_DALI = 1,
+	HPDSL_EMIT_ENERGON = 2,
+	HPDSL_EMIT_WIDS = 4,
+};
 
 struct hpdsl_pack_options {
-	/* Directories whose files are packed; none is allowed with a list. */
+	/*
+	 * What is packed: directories, tar and zip archives, packed datasets.
+	 * None is allowed with a list.
+	 */
 	const char *const *inputs;
 	size_t n_inputs;
 	/* Directory to make.  May be NULL with dry_run. */
@@ -110,6 +127,7 @@ struct hpdsl_pack_options {
 	const char *list;
 	size_t list_bytes;
 	bool prefix_input; /* put each input's base name in front */
+	bool nested;	   /* archives in an archive are unpacked too */
 	enum hpdsl_symlinks symlinks;
 	/* fnmatch patterns, see hpdsl-pack(1); exclude wins. */
 	const char *const *include, *const *exclude;
@@ -126,6 +144,12 @@ struct hpdsl_pack_options {
 	enum hpdsl_group group;
 	enum hpdsl_labels labels;
 	uint32_t label_dir; /* with HPDSL_LABELS_DIR: folder 1, 2, ..; 0: 1 */
+	const char *label_file; /* with HPDSL_LABELS_FILE: path or key, class */
+	bool cls;		/* add a member .cls with the class number */
+	enum hpdsl_names names;
+	int zstd; /* level; 0: chunks are not compressed */
+	enum hpdsl_digest digest;
+	unsigned emit;		 /* enum hpdsl_emit */
 	const char *const *meta; /* "KEY=VALUE" */
 	size_t n_meta;
 
@@ -138,8 +162,10 @@ struct hpdsl_pack_options {
 
 struct hpdsl_pack_report {
 	uint64_t samples, members, bytes, chunks, classes;
-	uint64_t tar_bytes;   /* all chunks, headers and padding included */
-	uint64_t index_bytes; /* estimate in a dry run */
+	uint64_t tar_bytes;    /* all chunks, headers and padding included */
+	uint64_t stored_bytes; /* all chunks as stored */
+	uint64_t compressed_chunks;
+	uint64_t index_bytes;			     /* estimate in a dry run */
 	uint64_t chunk_min, chunk_median, chunk_max; /* bytes */
 	uint64_t resumed_chunks; /* found complete and checked */
 	uint64_t dirs, empty_dirs;
@@ -207,6 +233,7 @@ struct hpdsl_member {
 	uint64_t sample;
 	uint32_t chunk;
 	uint32_t mode;	 /* permission bits */
+	bool generated;	 /* made by the packer (.cls): there was no such file */
 	uint64_t offset; /* of its first byte in the plain tar */
 	uint64_t size;
 	uint64_t checksum; /* XXH3-64 of the content */
@@ -235,6 +262,10 @@ struct hpdsl_chunk {
 	uint64_t bytes;	      /* of the file as stored */
 	uint64_t plain_bytes; /* of the plain tar */
 	uint8_t checksum[16]; /* XXH3-128 of the file, canonical (big-endian) */
+	uint8_t plain_checksum[16]; /* of the plain tar */
+	bool compressed;	    /* stored as .tar.zst */
+	uint64_t first_frame;	    /* number in the dataset; with compressed */
+	uint32_t frames;
 };
 
 HPDSL_API int hpdsl_chunk_get(const struct hpdsl_dataset *ds, uint32_t number,
@@ -243,6 +274,24 @@ HPDSL_API int hpdsl_chunk_get(const struct hpdsl_dataset *ds, uint32_t number,
 /* Class name of a label.  NUL-terminated. -ERANGE past the end. */
 HPDSL_API int hpdsl_class_name(const struct hpdsl_dataset *ds, uint32_t label,
 			       const char **ret, struct hpdsl_error *err);
+
+/*
+ * The member's name in its chunk, NUL-terminated: other than its path where
+ * names were made portable.  HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_member_stored(const struct hpdsl_dataset *ds,
+				  const struct hpdsl_member *m,
+				  const char **ret, size_t *ret_len,
+				  struct hpdsl_error *err);
+
+/* SHA-256 of a member's content.  -ENODATA: the dataset has none. */
+HPDSL_API int hpdsl_member_sha256(const struct hpdsl_dataset *ds,
+				  uint64_t number, uint8_t ret[32],
+				  struct hpdsl_error *err);
+/* SHA-256 of a chunk's file, as stored. */
+HPDSL_API int hpdsl_chunk_sha256(const struct hpdsl_dataset *ds,
+				 uint32_t number, uint8_t ret[32],
+				 struct hpdsl_error *err);
 
 /*
  * Reads size bytes of the member's content from offset into buf; reading past
@@ -287,6 +336,7 @@ struct hpdsl_damage {
 
 struct hpdsl_verify_options {
 	bool quick;	    /* manifest, sizes, headers only */
+	bool thorough;	    /* parse the chunks with two tar readers too */
 	const char *source; /* compare with the original files in this tree */
 	uint32_t threads;
 	/* Called for everything damaged or different, one call at a time. */
@@ -346,6 +396,13 @@ HPDSL_API int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
 
 struct hpdsl_reindex_options {
 	bool force; /* replace an index that a chunk contradicts */
+	/*
+	 * Foreign tar files to adopt; none: those of the directory, unless it
+	 * holds chunks of ours.
+	 */
+	const char *const *tars;
+	size_t n_tars;
+	const char *output; /* where index and manifest go; NULL: beside */
 	uint32_t threads;
 	struct hpdsl_watch watch;
 };

@@ -24,13 +24,21 @@ enum hp_index_section {
 	HP_SECTION_NAMES = 6,	/* of chunks, each with a NUL */
 	HP_SECTION_CLASSES = 7, /* rows of 8: offset u48, length u16 */
 	HP_SECTION_CLASS_NAMES = 8,
-	/* Kept for later: 9 original paths, 10 SHA-256, 11 frames. */
+	/* Only where needed: */
+	HP_SECTION_STORED = 9,	       /* rows of 16: names in chunks */
+	HP_SECTION_MEMBER_SHA256 = 10, /* rows of 32 */
+	HP_SECTION_FRAMES = 11,	       /* rows of 16 */
+	HP_SECTION_STORED_PATHS = 12,  /* each with a NUL behind it */
+	HP_SECTION_CHUNK_SHA256 = 13,  /* rows of 32 */
 };
 
 enum { HP_SECTION_REQUIRED = 1 /* flag: refuse if the kind is unknown */ };
+/* Header flags. */
 enum {
-	HP_INDEX_GROUP_NONE =
-		1 /* header flag: samples of one member, keys repeat */
+	HP_INDEX_GROUP_NONE = 1, /* samples of one member, keys repeat */
+	/* Adopted tars: chunk names are paths, headers are anybody's, paths
+	 * may repeat. */
+	HP_INDEX_FOREIGN = 2,
 };
 /* Flags in the upper bits of a member's mode field. */
 enum { HP_MEMBER_GENERATED = 1 << 12 };
@@ -59,6 +67,30 @@ int hp_index_chunk(const struct hp_index *ix, uint32_t number,
 		   struct hpdsl_chunk *ret, struct hpdsl_error *err);
 int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,
 		   struct hpdsl_error *err);
+
+/*
+ * The member's name in its chunk: ret is NULL if it is its path.
+ */
+int hp_index_stored(const struct hp_index *ix, uint64_t member,
+		    const char **ret, size_t *ret_len, struct hpdsl_error *err);
+/* SHA-256 of a member's content, of a chunk's file.  -ENODATA: none here. */
+int hp_index_member_sha256(const struct hp_index *ix, uint64_t number,
+			   uint8_t ret[32], struct hpdsl_error *err);
+int hp_index_chunk_sha256(const struct hp_index *ix, uint32_t number,
+			  uint8_t ret[32], struct hpdsl_error *err);
+
+/* A frame of a compressed chunk; number counts in the chunk. */
+struct hp_frame {
+	uint64_t plain, plain_end;   /* offsets in the plain tar */
+	uint64_t stored, stored_end; /* in the file */
+};
+int hp_index_frame(const struct hp_index *ix, const struct hpdsl_chunk *c,
+		   uint32_t number, struct hp_frame *ret,
+		   struct hpdsl_error *err);
+/* The number of the frame that holds byte offset of the plain tar. */
+int hp_index_frame_find(const struct hp_index *ix, const struct hpdsl_chunk *c,
+			uint64_t offset, uint32_t *ret,
+			struct hpdsl_error *err);
 
 /*
  * Checks everything: all blocks, all rows and how they fit together, that each

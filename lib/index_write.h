@@ -14,23 +14,39 @@ struct hp_index_member {
 	uint64_t offset, size, checksum;
 	int64_t mtime;
 	uint32_t nsec;
-	uint32_t mode; /* permission bits and HP_MEMBER_ flags */
+	uint32_t mode;	    /* permission bits and HP_MEMBER_ flags */
+	const char *stored; /* name in the chunk; NULL: the path */
+	size_t stored_len;
+	const uint8_t *sha256; /* with hp_index_source.sha256 */
 	uint64_t sample;
 	uint32_t label;
+};
+
+/* Where a frame of a compressed chunk begins. */
+struct hp_frame_row {
+	uint64_t plain, stored;
 };
 
 struct hp_index_chunk {
 	const char *name;
 	uint64_t first_sample, first_member;
-	uint64_t bytes;	      /* as stored; plain and stored are one so far */
+	uint64_t bytes;	      /* as stored */
 	uint8_t checksum[16]; /* XXH3-128 of the file */
+	bool compressed;      /* then also: */
+	uint64_t plain_bytes;
+	uint8_t plain_checksum[16];
+	const struct hp_frame_row *frames; /* n_frames of them */
+	uint32_t n_frames;
+	const uint8_t *sha256; /* of the file; with hp_index_source.sha256 */
 };
 
 /* Members come in packed order, their samples without gaps from 0. */
 struct hp_index_source {
 	uint64_t samples, members, bytes;
 	uint8_t dataset_id[16];
-	uint32_t flags; /* HP_INDEX_GROUP_NONE */
+	uint32_t flags; /* HP_INDEX_GROUP_NONE, HP_INDEX_FOREIGN */
+	bool sha256;	/* members and chunks have them */
+	bool stored;	/* some members have names of their own */
 	const struct hp_index_chunk *chunks;
 	uint32_t n_chunks;
 	const char *const *classes;

@@ -12,14 +12,18 @@ void hp_list_release(struct hp_list *list)
 {
 	const struct hp_io *io = hp_io_or_system(list->io);
 
-	for (size_t i = 0; i < list->n_roots; i++)
+	for (size_t i = 0; i < list->n_roots; i++) {
 		if (list->roots[i].fd >= 0) /* not AT_FDCWD */
 			io->close(io, list->roots[i].fd);
+		hpdsl_close(list->roots[i].dataset);
+	}
 	free(list->roots);
 	free(list->files);
 	free(list->samples);
 	free(list->labels);
 	free(list->classes);
+	free(list->stored);
+	free(list->sha256);
 	hp_arena_free(list->arena);
 	memset(list, 0, sizeof *list);
 }

@@ -13,7 +13,14 @@
 
 #include <stdio.h>
 
-enum { HP_FILE_FOLLOW = 1 /* reached through a symbolic link */ };
+struct hpdsl_dataset;
+
+/* Flags of a file. */
+enum {
+	HP_FILE_FOLLOW = 1,    /* reached through a symbolic link */
+	HP_FILE_GENERATED = 2, /* no file: its content is the class number */
+	HP_FILE_CRC = 4,       /* stamp is the CRC-32 of the content */
+};
 
 struct hp_file {
 	const char *path; /* of the member; NUL-terminated, in an arena */
@@ -22,7 +29,10 @@ struct hp_file {
 	uint32_t nsec;
 	uint32_t stamp;	  /* hp_file_stamp at the scan */
 	uint8_t full[16]; /* XXH3-128 of the content, once read */
-	uint64_t low64;	  /* XXH3-64 of it */
+	union {
+		uint64_t low64;	 /* XXH3-64 of it */
+		uint64_t source; /* before that: see enum hp_root_kind */
+	};
 	uint16_t path_len;
 	uint16_t key_len; /* set by hp_list_sort */
 	uint16_t root;	  /* index into hp_list.roots */
@@ -32,11 +42,29 @@ struct hp_file {
 
 _Static_assert(sizeof(struct hp_file) == 64, "the memory promise counts it");
 
-/* Where files are: a file's name below fd is its path less prefix_len bytes. */
+/* What an INPUT is, and what a file's source says of its place there. */
+enum hp_root_kind {
+	HP_ROOT_DIR,	 /* nothing: the path names the file */
+	HP_ROOT_TAR,	 /* offset of the content in an archive file */
+	HP_ROOT_STREAM,	 /* ordinal in an archive that has to be decoded */
+	HP_ROOT_DATASET, /* number of the member */
+};
+
+/*
+ * Where files are.  In a directory a file's name below fd is its path less
+ * prefix_len bytes.  Archives are opened by their names when they are read; fd
+ * is -1.
+ */
 struct hp_root {
+	enum hp_root_kind kind;
 	int fd;
 	uint16_t prefix_len;
 	const char *name; /* as given, for messages */
+	/* Of an archive, when it was scanned. */
+	uint64_t size;
+	int64_t mtime;
+	uint32_t nsec, stamp;
+	struct hpdsl_dataset *dataset; /* owned */
 };
 
 struct hp_arena; /* strings, freed all at once */
@@ -48,6 +76,10 @@ struct hp_list {
 	struct hp_file *files;
 	uint64_t n_files;
 	struct hp_arena *arena;
+	/* Name in the chunk of each file, NULL where it is the path; or NULL.
+	 */
+	const char **stored;
+	uint8_t (*sha256)[32]; /* of each content, once read; or NULL */
 
 	/* Set by hp_list_group: sample s is files [samples[s], samples[s+1]).
 	 */
@@ -74,6 +106,14 @@ static inline const char *hp_file_name(const struct hp_list *list,
 				       const struct hp_file *f)
 {
 	return f->path + list->roots[f->root].prefix_len;
+}
+
+/* The file's name in its chunk. */
+static inline const char *hp_stored_name(const struct hp_list *list,
+					 uint64_t file)
+{
+	return list->stored && list->stored[file] ? list->stored[file] :
+						    list->files[file].path;
 }
 
 /* For messages: "input/a/b", or "input" itself for nothing below it. */
@@ -112,7 +152,7 @@ int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 /*
  * Classes of the samples, by the folder of their first member: folder number
  * dir (1, 2, ..) of its path, or the parent folder.  A file that has no such
- * folder has no class.  HPDSL_LABELS_NONE leaves labels NULL.  dir 0 is 1.
+ * folder has no class.  The other ways leave labels as they are.  dir 0 is 1.
  * After hp_list_group; class names are in the list's arena.
  */
 int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,

@@ -31,10 +31,17 @@ struct hp_manifest_file {
 	const char *name;
 	uint64_t bytes, samples; /* samples: of chunks */
 	uint8_t checksum[16];	 /* XXH3-128 */
+	bool compressed;	 /* a chunk; then also: */
+	uint64_t plain_bytes;
+	uint8_t plain_checksum[16];
+	bool has_sha256;
+	uint8_t sha256[32];
 };
 
 struct hp_manifest {
 	uint8_t dataset_id[16];
+	bool has_sha256; /* the next, and those of all files */
+	uint8_t dataset_id_sha256[32];
 	uint64_t samples, members, bytes;
 	bool has_seed;
 	uint64_t seed;
@@ -45,7 +52,10 @@ struct hp_manifest {
 	struct hp_manifest_file index;
 	struct hp_manifest_file *chunks;
 	size_t n_chunks;
+	struct hp_manifest_file *files; /* all others: side files, sums */
+	size_t n_files;
 	bool rebuilt;
+	bool adopted;	  /* foreign tars: chunk names may be paths */
 	const char *lost; /* what a rebuild could not bring back, or NULL */
 	void *memory;	  /* of a parsed one: freed by release */
 };

@@ -22,9 +22,11 @@ static void put_digest(struct hp_yaml_writer *w, const uint8_t digest[16])
 /* Options whose values are numbers and truth values for every reader. */
 static bool is_typed(const char *key)
 {
-	static const char *const keys[] = { "chunk_size", "chunks",
-					    "samples_per_chunk", "multiple_of",
-					    "prefix_input" };
+	static const char *const keys[] = {
+		"chunk_size",  "chunks",       "samples_per_chunk",
+		"multiple_of", "prefix_input", "nested",
+		"cls",	       "zstd"
+	};
 
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
 		if (!strcmp(key, keys[i]))

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-	MAX_FIXED = 12, /* pairs besides patterns and meta */
+	MAX_FIXED = 18, /* pairs besides patterns and meta */
 	NUMBER = 24,	/* a number or dir:N as text */
 };
 
@@ -105,6 +105,36 @@ static void add_chunking(struct builder *b,
 		add_number(b, "multiple_of", opt->multiple_of);
 }
 
+static void add_emit(struct builder *b, unsigned emit)
+{
+	static const char *const names[] = { "dali", "energon", "wids" };
+	char text[NUMBER] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < 3; i++)
+		if (emit & 1u << i)
+			n += (size_t)snprintf(text + n, sizeof text - n, "%s%s",
+					      n ? "," : "", names[i]);
+	if (emit)
+		add(b, "emit", copy(b, text, n));
+}
+
+/* What later versions of the packer can do too: noted only if asked for. */
+static void add_extras(struct builder *b, const struct hpdsl_pack_options *opt)
+{
+	if (opt->nested)
+		add(b, "nested", "true");
+	if (opt->names == HPDSL_NAMES_PORTABLE)
+		add(b, "names", "portable");
+	if (opt->cls)
+		add(b, "cls", "true");
+	if (opt->zstd)
+		add_number(b, "zstd", (uint64_t)opt->zstd);
+	if (opt->digest == HPDSL_DIGEST_SHA256)
+		add(b, "digest", "sha256");
+	add_emit(b, opt->emit);
+}
+
 static void add_all(struct builder *b, const struct hpdsl_pack_options *opt)
 {
 	add(b, "shuffle",
@@ -117,6 +147,7 @@ static void add_all(struct builder *b, const struct hpdsl_pack_options *opt)
 							 "follow");
 	add(b, "prefix_input", opt->prefix_input ? "true" : "false");
 	add_chunking(b, opt);
+	add_extras(b, opt);
 	add_copies(b, "include", opt->include, opt->n_include);
 	add_copies(b, "exclude", opt->exclude, opt->n_exclude);
 	add_copies(b, "meta", opt->meta, opt->n_meta);

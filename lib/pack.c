@@ -168,9 +168,11 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	report.seconds = hp_now() - start;
 	hp_target_release(&p.target);
 	hp_pairs_release(&p.options);
+	for (uint32_t c = 0; p.done && c < p.plan.n_chunks; c++)
+		free(p.done[c].frames);
+	free(p.done);
 	hp_plan_release(&p.plan);
 	hp_list_release(&p.list);
-	free(p.done);
 	if (r == 0 || r == HPDSL_ESTOPPED)
 		*ret = report;
 	return r;

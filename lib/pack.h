@@ -3,6 +3,7 @@
 #ifndef HP_PACK_H
 #define HP_PACK_H
 
+#include "index_write.h"
 #include "journal.h"
 #include "list.h"
 #include "manifest.h"
@@ -29,8 +30,13 @@ struct hp_target {
 
 /* A chunk that is done. */
 struct hp_done {
-	uint64_t bytes;
+	uint64_t bytes; /* as stored */
 	uint8_t checksum[16];
+	uint8_t plain_checksum[16]; /* of the plain tar, .. */
+	struct hp_frame_row *frames; /* .. if it is compressed: owned */
+	uint32_t n_frames;
+	uint8_t sha256[32]; /* of the file, with --digest=sha256 */
+	bool compressed;
 	bool done;
 };
 

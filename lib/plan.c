@@ -18,22 +18,26 @@
 
 /* ---- Walking ---------------------------------------------------------- */
 
-void hp_plan_header(const struct hp_file *f, struct hp_tar_member *ret)
+void hp_plan_header(const struct hp_list *list, uint64_t file,
+		    struct hp_tar_member *ret)
 {
+	const struct hp_file *f = &list->files[file];
+	const char *name = hp_stored_name(list, file);
+
 	*ret = (struct hp_tar_member){
-		.path = f->path,
-		.path_len = f->path_len,
+		.path = name,
+		.path_len = name == f->path ? f->path_len : strlen(name),
 		.size = f->size,
 		.mtime = f->mtime,
 		.mode = f->mode & 0777,
 	};
 }
 
-static uint64_t header_size(const struct hp_file *f)
+static uint64_t header_size(const struct hp_list *list, uint64_t file)
 {
 	struct hp_tar_member m;
 
-	hp_plan_header(f, &m);
+	hp_plan_header(list, file, &m);
 	return hp_tar_header_size(&m);
 }
 
@@ -57,16 +61,15 @@ void hp_walk_begin(struct hp_walk *w, const struct hp_plan *plan,
 
 int hp_walk_next(struct hp_walk *w, struct hp_place *ret)
 {
-	const struct hp_file *f;
+	const struct hp_list *list = w->plan->list;
 
 	if (w->sample >= w->end)
 		return 0;
-	f = &w->plan->list->files[w->file];
 	ret->file = w->file;
 	ret->sample = w->sample;
 	ret->header = w->offset;
-	ret->data = ret->header + header_size(f);
-	ret->next = ret->data + hp_tar_padded(f->size);
+	ret->data = ret->header + header_size(list, w->file);
+	ret->next = ret->data + hp_tar_padded(list->files[w->file].size);
 	w->offset = ret->next;
 	if (++w->file == w->file_end && ++w->sample < w->end)
 		walk_enter(w);
@@ -104,7 +107,7 @@ static int add_up(const struct hp_list *list, uint64_t *ret_bytes,
 		if (f->size > limit)
 			return hp_fail(err, -EFBIG, "the input is too large");
 		bytes += f->size;
-		members += header_size(f) + hp_tar_padded(f->size);
+		members += header_size(list, i) + hp_tar_padded(f->size);
 		if (members > limit)
 			return hp_fail(err, -EFBIG, "the input is too large");
 	}

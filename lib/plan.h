@@ -71,8 +71,9 @@ struct hp_place {
 /* 1 and the next member, or 0 at the end. */
 int hp_walk_next(struct hp_walk *w, struct hp_place *ret);
 
-/* The tar header of a file of the list. */
-void hp_plan_header(const struct hp_file *f, struct hp_tar_member *ret);
+/* The tar header of a file of the list, with its stored name. */
+void hp_plan_header(const struct hp_list *list, uint64_t file,
+		    struct hp_tar_member *ret);
 
 /* Bytes of chunk c as a tar file. */
 static inline uint64_t hp_plan_chunk_bytes(const struct hp_plan *plan,

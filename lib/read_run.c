@@ -101,13 +101,13 @@ static int read_content(const struct hp_engine *e, const struct hp_file *f,
 }
 
 /* The header's part between chunk offsets from and to. */
-static void put_header(const struct hp_segment *s, const struct hp_place *p,
-		       const struct hp_file *f, uint64_t from, uint64_t to)
+static void put_header(const struct hp_engine *e, const struct hp_segment *s,
+		       const struct hp_place *p, uint64_t from, uint64_t to)
 {
 	uint8_t header[HP_TAR_HEADER_MAX];
 	struct hp_tar_member m;
 
-	hp_plan_header(f, &m);
+	hp_plan_header(&e->pack->list, p->file, &m);
 	hp_tar_header_write(&m, header);
 	memcpy(s->buf + (from - s->offset), header + (from - p->header),
 	       (size_t)(to - from));
@@ -137,7 +137,7 @@ static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
 	int r;
 
 	if (from < p->data)
-		put_header(s, p, f, from, min64(p->data, to));
+		put_header(e, s, p, from, min64(p->data, to));
 	if (to > data_end)
 		memset(s->buf + (max64(from, data_end) - s->offset), 0,
 		       (size_t)(to - max64(from, data_end)));

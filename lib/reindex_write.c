@@ -58,7 +58,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	}
 	if (s->file == x->list.samples[s->sample + 1])
 		s->sample++;
-	hp_plan_header(f, &t);
+	hp_plan_header(&x->list, s->file, &t);
 	s->offset += hp_tar_header_size(&t);
 	*ret = (struct hp_index_member){
 		.path = f->path,

@@ -19,6 +19,9 @@
 struct recheck {
 	struct hp_pass pass;
 	struct hp_content_state content;
+	/* Of its members; the list gets them if all of the chunk is right, as
+	 * what they replace says where a member is read from. */
+	struct hp_content_hash *hashes;
 };
 
 /* Goes over n bytes: they count in the chunk's checksum. */
@@ -30,23 +33,23 @@ static int skip(struct hp_pass *p, size_t n)
 	return 0;
 }
 
-static int check_header(struct hp_pass *p, const struct hp_file *f)
+static int check_header(struct hp_pass *p, const struct hp_list *list,
+			uint64_t file)
 {
 	uint8_t header[HP_TAR_HEADER_MAX];
 	struct hp_tar_member m;
 	size_t n;
 
-	hp_plan_header(f, &m);
+	hp_plan_header(list, file, &m);
 	n = hp_tar_header_write(&m, header);
 	if (hp_pass_need(p, n) < 0 || p->have < n || memcmp(p->at, header, n))
 		return -EIO;
 	return skip(p, n);
 }
 
-static int take_content(struct recheck *k, struct hp_file *f)
+static int take_content(struct recheck *k, uint64_t left,
+			struct hp_content_hash *ret)
 {
-	struct hp_content_hash h;
-	uint64_t left = f->size;
 
 	hp_content_begin(&k->content);
 	while (left) {
@@ -59,10 +62,15 @@ static int take_content(struct recheck *k, struct hp_file *f)
 		hp_pass_take(&k->pass, n);
 		left -= n;
 	}
-	hp_content_end(&k->content, &h);
-	f->low64 = h.low64;
-	memcpy(f->full, h.full, sizeof f->full);
+	hp_content_end(&k->content, ret);
 	return 0;
+}
+
+static void walk_chunk(struct hp_walk *w, const struct hp_plan *plan,
+		       uint32_t c)
+{
+	hp_walk_begin(w, plan, hp_plan_first(plan, c),
+		      hp_plan_first(plan, c + 1));
 }
 
 static int check_members(struct recheck *k, struct hp_pack *p, uint32_t c)
@@ -70,18 +78,47 @@ static int check_members(struct recheck *k, struct hp_pack *p, uint32_t c)
 	struct hp_pass *pass = &k->pass;
 	struct hp_place place;
 	struct hp_walk w;
+	uint64_t i = 0;
 
-	hp_walk_begin(&w, &p->plan, hp_plan_first(&p->plan, c),
-		      hp_plan_first(&p->plan, c + 1));
+	walk_chunk(&w, &p->plan, c);
 	while (hp_walk_next(&w, &place)) {
-		struct hp_file *f = &p->list.files[place.file];
+		uint64_t size = p->list.files[place.file].size;
 
-		if (check_header(pass, f) < 0 || take_content(k, f) < 0 ||
+		if (check_header(pass, &p->list, place.file) < 0 ||
+		    take_content(k, size, &k->hashes[i++]) < 0 ||
 		    skip(pass, (size_t)(place.next - pass->offset)) < 0)
 			return -EIO;
 	}
 	return skip(pass,
 		    (size_t)(hp_plan_chunk_bytes(&p->plan, c) - pass->offset));
+}
+
+static uint64_t count_members(const struct hp_plan *plan, uint32_t c)
+{
+	const uint64_t *first = plan->list->samples;
+	uint64_t n = 0;
+
+	for (uint64_t s = hp_plan_first(plan, c);
+	     s < hp_plan_first(plan, c + 1); s++) {
+		uint64_t l = hp_plan_sample(plan, s);
+
+		n += first[l + 1] - first[l];
+	}
+	return n;
+}
+
+static void keep_hashes(const struct recheck *k, struct hp_pack *p, uint32_t c)
+{
+	struct hp_place place;
+	struct hp_walk w;
+
+	walk_chunk(&w, &p->plan, c);
+	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
+		struct hp_file *f = &p->list.files[place.file];
+
+		f->low64 = k->hashes[i].low64;
+		memcpy(f->full, k->hashes[i].full, sizeof f->full);
+	}
 }
 
 static bool is_right(struct recheck *k, struct hp_pack *p,
@@ -110,17 +147,21 @@ static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	struct hp_done *done = &p->done[rec->chunk];
 	hp_auto_free struct recheck *k =
 		aligned_alloc(64, (sizeof *k + 63) / 64 * 64);
+	hp_auto_free struct hp_content_hash *hashes =
+		hp_array(count_members(&p->plan, rec->chunk), sizeof *hashes);
 	char name[HP_CHUNK_NAME];
 	int r;
 
-	if (!k)
+	if (!k || !hashes)
 		return hp_fail_nomem(err);
+	k->hashes = hashes;
 	hp_chunk_name(rec->chunk, name);
 	r = hp_pass_begin(&k->pass, p->io, p->target.dir, name, err);
 	if (r == 0 && is_right(k, p, rec)) {
 		done->bytes = rec->bytes;
 		memcpy(done->checksum, rec->checksum, sizeof done->checksum);
 		done->done = true;
+		keep_hashes(k, p, rec->chunk);
 	}
 	hp_pass_end(&k->pass);
 	return r == -ENOMEM ? r : 0;

@@ -64,7 +64,8 @@ pc()
 	"${CC:-gcc}" "${with[@]}" -Wall -Werror -o shared program.c $(pc --cflags --libs)
 	# shellcheck disable=SC2046
 	"${CC:-gcc}" "${with[@]}" -o static program.c root/opt/hpdsl/lib/libhpdsl.a \
-		$(pc --cflags) $(pkg-config --libs libxxhash yaml-0.1) -pthread
+		$(pc --cflags) $(pkg-config --libs libxxhash yaml-0.1 \
+			libarchive libzstd libcrypto zlib) -pthread
 	LD_LIBRARY_PATH=root/opt/hpdsl/lib ./shared
 	./static
 }

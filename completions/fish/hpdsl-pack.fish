@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for hpdsl-pack
 
-complete -c hpdsl-pack -f -a '(__fish_complete_directories)'
+complete -c hpdsl-pack -F
 complete -c hpdsl-pack -l files-from -r -F -d 'pack the paths in FILE'
 complete -c hpdsl-pack -s 0 -l null -d 'paths in FILE end with NUL'
 complete -c hpdsl-pack -l include -x -d 'only files that match'
@@ -11,8 +11,16 @@ complete -c hpdsl-pack -l symlinks -x -a 'follow follow-all' \
 complete -c hpdsl-pack -l prefix-input \
     -d 'begin paths with the name of their INPUT'
 complete -c hpdsl-pack -l group -x -a 'key none' -d 'what makes a sample'
-complete -c hpdsl-pack -l labels -x -a 'none dir dir: parent' \
+complete -c hpdsl-pack -l labels -r -F -a 'none dir dir: parent' \
     -d 'what is the class'
+complete -c hpdsl-pack -l nested -d 'unpack archives in an archive too'
+complete -c hpdsl-pack -l cls -d 'add members with the class number'
+complete -c hpdsl-pack -l names -x -a 'keep portable' \
+    -d 'what names members get'
+complete -c hpdsl-pack -l zstd -d 'compress chunks'
+complete -c hpdsl-pack -l digest -x -a 'xxh3 sha256' -d 'kind of checksums'
+complete -c hpdsl-pack -l emit -x -a 'dali energon wids' \
+    -d 'index files of other readers'
 complete -c hpdsl-pack -l shuffle -x -a 'global none' -d 'order of samples'
 complete -c hpdsl-pack -l seed -x -d 'which random order'
 complete -c hpdsl-pack -l chunk-size -x -d 'mean size of a chunk'

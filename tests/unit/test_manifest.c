@@ -86,8 +86,14 @@ static const char *const nasty[] = {
 enum { N_NASTY = sizeof nasty / sizeof nasty[0] };
 
 static struct hp_manifest_file chunks[] = {
-	{ "chunk-000000.tar", 20480, 3, { 0xfe, 1, 2 } },
-	{ "chunk-000001.tar", 10240, 2, { 0x11, 0x11, 3 } },
+	{ .name = "chunk-000000.tar",
+	  .bytes = 20480,
+	  .samples = 3,
+	  .checksum = { 0xfe, 1, 2 } },
+	{ .name = "chunk-000001.tar",
+	  .bytes = 10240,
+	  .samples = 2,
+	  .checksum = { 0x11, 0x11, 3 } },
 };
 
 static struct hp_manifest small(void)

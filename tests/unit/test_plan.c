@@ -70,7 +70,7 @@ static uint64_t check_chunk(const struct hp_plan *plan, uint32_t c, char *seen)
 		assert_true(at.file < plan->list->samples[s + 1]);
 		assert_false(seen[at.file]);
 		seen[at.file] = 1;
-		hp_plan_header(f, &m);
+		hp_plan_header(plan->list, at.file, &m);
 		assert_int_equal(at.header, offset);
 		assert_int_equal(at.data, offset + hp_tar_header_size(&m));
 		assert_int_equal(at.next, at.data + hp_tar_padded(f->size));

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One archive file, walked front to back through libarchive: tar and zip, plain
+ * or behind gzip, bzip2, xz or zstd, and with nested the archives inside it, as
+ * if they were folders.  The walk is the same every time, so a file can be named
+ * by its number in it.  Names are bytes, whatever the locale; times of zip are
+ * UTC.
+ */
+#ifndef HP_ARCHIVE_H
+#define HP_ARCHIVE_H
+
+#include "io.h"
+
+enum hp_archive_type {
+	HP_ARCHIVE_FILE,
+	HP_ARCHIVE_FOLDER,
+	HP_ARCHIVE_SYMLINK,
+	HP_ARCHIVE_HARDLINK,
+	HP_ARCHIVE_SPECIAL, /* a device, FIFO or socket */
+};
+
+/* What the walk is at.  Strings live until the next call. */
+struct hp_archive_entry {
+	enum hp_archive_type type;
+	/* As the archive has it, not cleaned; the folders of inner archives
+	 * (their names without the suffix) in front. */
+	const char *path;
+	size_t path_len;
+	size_t inner_len;   /* bytes of these folders, slash included */
+	const char *target; /* of links, as the archive has it, or NULL */
+	size_t target_len;
+	uint64_t size;
+	int64_t mtime; /* seconds since 1970, UTC; 0 if there is none */
+	uint32_t nsec;
+	uint32_t mode;	  /* 07777 */
+	uint64_t ordinal; /* of a file among the files: 0, 1, 2, .. */
+	bool sparse;	  /* the content has holes that are not stored */
+	bool in_place;	  /* the content lies at .. */
+	uint64_t offset;  /* .. of the archive file, as it is */
+	bool has_crc;	  /* a zip says that its CRC-32 is .. */
+	uint32_t crc;	  /* .. this; in place nobody else checks it */
+};
+
+struct hp_archive;
+
+/* Does the name end as an archive's does?  Returns the suffix's length. */
+size_t hp_archive_suffix(const char *name, size_t len);
+
+/*
+ * Opens the file name, relative to dir.  HPDSL_ENOTOURS: no archive of these
+ * kinds; HPDSL_ECORRUPT; -errno.  Messages name the file as name says.
+ */
+int hp_archive_open(const struct hp_io *io, int dir, const char *name,
+		    bool nested, struct hp_archive **ret,
+		    struct hpdsl_error *err);
+/* NULL is harmless. */
+void hp_archive_close(struct hp_archive *a);
+
+/*
+ * 1 and the next thing in the archive, 0 at its end, HPDSL_ECORRUPT for what is
+ * damaged, cut off or nested too deeply, -errno.  What was not read of the thing
+ * before is passed over.
+ */
+int hp_archive_next(struct hp_archive *a, struct hp_archive_entry *ret,
+		    struct hpdsl_error *err);
+
+/* Up to n more bytes of the file the walk is at; 0 at its end. */
+ssize_t hp_archive_read(struct hp_archive *a, void *buf, size_t n,
+			struct hpdsl_error *err);
+
+/* The archive file: bytes taken in so far, bytes in all, and its stat. */
+uint64_t hp_archive_position(const struct hp_archive *a);
+const struct stat *hp_archive_stat(const struct hp_archive *a);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compressed chunks: the zstd seekable format 0.1.0, over memory.  Independent
+ * frames with content size and checksum, then the seek table in a skippable
+ * frame.  hpdsl-format(5), "Compressed chunks".
+ */
+#ifndef HP_SEEKABLE_H
+#define HP_SEEKABLE_H
+
+#include "plan.h"
+
+#define HP_FRAME_BYTES (128u << 10) /* of samples that share a frame */
+#define HP_FRAME_MAX (1u << 30)	    /* of a larger sample */
+
+/* ---- Where frames begin ------------------------------------------------ */
+
+/* Cuts a chunk of a plan into frames. */
+struct hp_frame_walk {
+	struct hp_walk walk;
+	struct hp_place place; /* the next member, if have */
+	bool have;
+	uint64_t at;  /* offset in the plain tar: where the next frame begins */
+	uint64_t end; /* of the sample being cut, if it is large */
+	uint64_t bytes; /* of the chunk */
+};
+
+void hp_frame_walk_begin(struct hp_frame_walk *w, const struct hp_plan *plan,
+			 uint32_t chunk);
+/* Plain bytes of the next frame, or 0 behind the last (the trailer's). */
+uint64_t hp_frame_walk_next(struct hp_frame_walk *w);
+
+/* ---- The seek table ----------------------------------------------------- */
+
+struct hp_seek_entry {
+	uint32_t stored, plain; /* bytes */
+	uint32_t checksum;	/* low half of XXH64 of the plain bytes */
+};
+
+static inline uint64_t hp_seek_table_bytes(uint64_t frames)
+{
+	return 8 + 12 * frames + 9;
+}
+
+/* Most frames of one file. */
+#define HP_SEEK_FRAMES 0x8000000u
+
+/* Writes hp_seek_table_bytes(n) bytes. */
+void hp_seek_table_write(const struct hp_seek_entry *v, uint32_t n,
+			 uint8_t *out);
+/* Frames of the table that ends with these 9 bytes; HPDSL_ECORRUPT. */
+int hp_seek_foot_read(const uint8_t foot[9], uint32_t *ret,
+		      struct hpdsl_error *err);
+/*
+ * Takes hp_seek_table_bytes(n) bytes apart; the frames must fill the bytes of
+ * the file before the table.  HPDSL_ECORRUPT.
+ */
+int hp_seek_table_read(const uint8_t *table, uint32_t n, uint64_t file_bytes,
+		       struct hp_seek_entry *ret, struct hpdsl_error *err);
+
+#endif
