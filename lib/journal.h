@@ -19,7 +19,8 @@
 #define HP_JOURNAL_VERSION 1
 
 struct hp_journal_record {
-	uint32_t chunk;
+	uint32_t chunk;	 /* below 2^31 */
+	bool compressed; /* the file is .tar.zst */
 	uint64_t bytes;
 	uint8_t checksum[16]; /* XXH3-128 of the chunk file */
 };

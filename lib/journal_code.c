@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define RECORD_MAGIC 0x4b4e4843u /* "CHNK" */
+#define COMPRESSED 0x80000000u	 /* in the number of the chunk */
 
 void hp_journal_head_write(const struct hp_journal_head *head,
 			   uint8_t buf[HP_JOURNAL_HEAD])
@@ -74,7 +75,7 @@ void hp_journal_record_write(const struct hp_journal_record *rec,
 			     uint8_t buf[HP_JOURNAL_RECORD])
 {
 	hp_put32(buf, RECORD_MAGIC);
-	hp_put32(buf + 4, rec->chunk);
+	hp_put32(buf + 4, rec->chunk | (rec->compressed ? COMPRESSED : 0));
 	hp_put64(buf + 8, rec->bytes);
 	memcpy(buf + 16, rec->checksum, 16);
 	hp_put64(buf + 32, hp_hash64(buf, 32));
@@ -86,7 +87,8 @@ int hp_journal_record_read(const uint8_t buf[HP_JOURNAL_RECORD],
 	if (hp_get32(buf) != RECORD_MAGIC ||
 	    hp_get64(buf + 32) != hp_hash64(buf, 32))
 		return HPDSL_ECORRUPT;
-	ret->chunk = hp_get32(buf + 4);
+	ret->chunk = hp_get32(buf + 4) & ~COMPRESSED;
+	ret->compressed = hp_get32(buf + 4) & COMPRESSED;
 	ret->bytes = hp_get64(buf + 8);
 	memcpy(ret->checksum, buf + 16, 16);
 	return 0;

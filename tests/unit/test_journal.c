@@ -268,6 +268,7 @@ static void test_resume(void **state)
 		assert_int_equal(n, round ? 4 : 3);
 		for (uint32_t i = 0; i < 3; i++) {
 			assert_int_equal(v[i].chunk, i);
+			assert_false(v[i].compressed);
 			assert_int_equal(v[i].bytes, 1000 + i);
 			assert_int_equal(v[i].checksum[15],
 					 (232 + i + i) & 255);
@@ -275,9 +276,11 @@ static void test_resume(void **state)
 		if (round) { /* the last one written for a chunk */
 			assert_int_equal(v[3].chunk, 7);
 			assert_int_equal(v[3].bytes, round);
+			assert_int_equal(v[3].compressed, round == 2);
 		}
 		free(v);
 		rec = record(7, round + 1);
+		rec.compressed = round == 1;
 		assert_int_equal(hp_journal_add(j, &rec, NULL), 0);
 		hp_journal_close(j);
 	}
