@@ -175,11 +175,17 @@ static int layer_push(struct hp_archive *a, struct hp_layer *l,
 		return fail(a, r, a->failed.msg, err);
 	if (r == 0)
 		return 0;
-	if (layer_begin(l) != ARCHIVE_OK) {
-		if (!l->reader)
-			return hp_fail_nomem(err);
+	r = layer_begin(l);
+	if (!l->reader)
+		return hp_fail_nomem(err);
+	if (r != ARCHIVE_OK && l->feed.zip && !a->failed.code &&
+	    archive_errno(l->reader) != ENOMEM)
+		return fail(a, HPDSL_ECORRUPT,
+			    "the zip's directory is not there: it was cut off, "
+			    "or is damaged",
+			    err);
+	if (r != ARCHIVE_OK)
 		return fail_reader(a, l->reader, err);
-	}
 	l->below = a->top;
 	a->top = l;
 	a->depth++;

@@ -188,23 +188,33 @@ static bool is_bzip2(const uint8_t *p, size_t n)
 		!memcmp(p + 4, "\x17\x72\x45\x38\x50\x90", 6));
 }
 
+/* A frame, or one to be passed over, with which pzstd begins. */
+static bool is_zstd(const uint8_t *p, size_t n)
+{
+	return n >= 4 &&
+	       (!memcmp(p, "\x28\xb5\x2f\xfd", 4) ||
+		((p[0] & 0xf0) == 0x50 && !memcmp(p + 1, "\x2a\x4d\x18", 3)));
+}
+
+static bool is_gzip(const uint8_t *p, size_t n)
+{
+	return n >= 3 && !memcmp(p, "\x1f\x8b\x08", 3);
+}
+
+static bool is_xz(const uint8_t *p, size_t n)
+{
+	return n >= 6 && !memcmp(p, "\3757zXZ\0", 6);
+}
+
 static const struct magic {
-	const char *bytes; /* NULL: see is_bzip2 */
-	size_t n;
+	bool (*is)(const uint8_t *p, size_t n);
 	int (*support)(struct archive *filter); /* NULL: gzip */
 } magics[] = {
-	{ "\x1f\x8b\x08", 3, NULL },
-	{ "\3757zXZ\0", 6, archive_read_support_filter_xz },
-	{ "\x28\xb5\x2f\xfd", 4, archive_read_support_filter_zstd },
-	{ NULL, 0, archive_read_support_filter_bzip2 },
+	{ is_gzip, NULL },
+	{ is_bzip2, archive_read_support_filter_bzip2 },
+	{ is_xz, archive_read_support_filter_xz },
+	{ is_zstd, archive_read_support_filter_zstd },
 };
-
-static bool is_magic(const struct magic *m, const uint8_t *head, size_t n)
-{
-	if (!m->bytes)
-		return is_bzip2(head, n);
-	return n >= m->n && !memcmp(head, m->bytes, m->n);
-}
 
 int hp_decoder_new(struct hp_feed *f, const uint8_t *head, size_t n,
 		   struct hp_decoder **ret)
@@ -213,7 +223,7 @@ int hp_decoder_new(struct hp_feed *f, const uint8_t *head, size_t n,
 	struct hp_decoder *d;
 	int r;
 
-	while (m < end && !is_magic(m, head, n))
+	while (m < end && !m->is(head, n))
 		m++;
 	*ret = NULL;
 	if (m == end)
