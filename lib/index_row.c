@@ -191,6 +191,7 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 	if (m.mode & ~(07777u | HP_MEMBER_GENERATED))
 		return bad_row(ix, "member", number, "has unknown mode bits",
 			       err);
+	m.generated = m.mode & HP_MEMBER_GENERATED;
 	m.mode &= 07777;
 	if (member_place(ix, &m, err) < 0 ||
 	    member_path(ix, &m, hp_get48(row + 40), err) < 0)
