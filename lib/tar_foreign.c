@@ -159,7 +159,10 @@ static int take_path(struct hp_foreign_facts *f, const struct hp_pax_record *r,
 static int take_record(struct hp_foreign_facts *f,
 		       const struct hp_pax_record *r, struct hpdsl_error *err)
 {
-	if (is_key(r, "path"))
+	if (has_prefix(r, "GNU.sparse.") || is_key(r, "SCHILY.realsize"))
+		f->sparse = true;
+	/* That of a sparse file is for the message that refuses it. */
+	if (is_key(r, "path") || is_key(r, "GNU.sparse.name"))
 		return take_path(f, r, err);
 	if (is_key(r, "size")) {
 		f->has_size = r->value_len;
@@ -169,9 +172,6 @@ static int take_record(struct hp_foreign_facts *f,
 	} else if (is_key(r, "mtime")) {
 		f->has_mtime =
 			get_time(r->value, r->value_len, &f->mtime, &f->nsec);
-	} else if (has_prefix(r, "GNU.sparse.") ||
-		   is_key(r, "SCHILY.realsize")) {
-		f->sparse = true;
 	}
 	return 0;
 }
@@ -224,7 +224,7 @@ int hp_foreign_extra(struct hp_foreign *t, const uint8_t *data, size_t n,
 		r = take_records(&t->global, data, n, err);
 		/* Some readers go by it to find the next header, some not. */
 		if (r == 0 && t->global.has_size)
-			r = unsupported(err, "a size for all members");
+			r = corrupt(err, "a size for all members");
 		break;
 	}
 	t->extra = '\0';
@@ -321,6 +321,7 @@ static int take_member(struct hp_foreign *t, const uint8_t *block,
 	char type = (char)block[AT_TYPE];
 	int64_t mode = 0;
 
+	take_name(t, block, m);
 	if (type == 'S' || t->local.sparse || t->global.sparse)
 		return unsupported(err, "a sparse file");
 	if (type == 'M' || type == 'N')
@@ -334,7 +335,6 @@ static int take_member(struct hp_foreign *t, const uint8_t *block,
 		return corrupt(err, "a size that no file has");
 	if (!has_content(type))
 		m->size = 0;
-	take_name(t, block, m);
 	take_mtime(t, block, m);
 	if (get_number(block + AT_MODE, 8, &mode))
 		m->mode = (uint32_t)mode & 07777;

@@ -58,8 +58,8 @@ void hp_foreign_begin(struct hp_foreign *t);
 
 /*
  * The block (512 bytes) at a header's place.  HPDSL_ECORRUPT: it is none;
- * -EOPNOTSUPP: it is of a kind that cannot be read in place.  The reason alone
- * is in *err.
+ * -EOPNOTSUPP: that of a member (t->name) that cannot be read in place.  The
+ * reason alone is in *err.
  */
 int hp_foreign_header(struct hp_foreign *t, const uint8_t *block,
 		      struct hp_foreign_member *ret, struct hpdsl_error *err);
