@@ -88,7 +88,7 @@ need_plain()
 }
 
 @test "an input that is a file, and no archive" {
-	refuses 2 "in/a/1.txt: is empty, so it is no archive" hpdsl-pack -q in/a/1.txt out
+	refuses 2 "in/a/1.txt: is neither a tar nor a zip" hpdsl-pack -q in/a/1.txt out
 	for f in x.tar x.tar.gz x.tgz x.tar.zst x.tar.xz x.zip X.TAR; do
 		echo text > "$f"
 		refuses 2 "$f: is neither a tar nor a zip" hpdsl-pack -q "$f" out
