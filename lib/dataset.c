@@ -60,7 +60,7 @@ static int fill(struct hpdsl_dataset *ds, const char *path,
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	ds->path = strndup(path, len);
-	ds->files = hp_chunk_files_new();
+	ds->files = hp_fd_cache_new(ds->io, HP_CHUNK_FILES);
 	if (!ds->path || !ds->files)
 		return hp_fail_nomem(err);
 	ds->dir =
@@ -93,7 +93,7 @@ void hpdsl_close(struct hpdsl_dataset *ds)
 {
 	if (!ds)
 		return;
-	hp_chunk_files_free(ds->files, ds->io);
+	hp_fd_cache_free(ds->files);
 	hp_index_free(ds->index);
 	hp_view_close(&ds->view);
 	if (ds->dir >= 0)
