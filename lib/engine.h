@@ -49,6 +49,7 @@ struct hp_open_chunk {
 	bool opened;
 	XXH3_state_t hash;
 	struct hp_content_state content;
+	uint32_t crc; /* of it, in a zip */
 
 	struct hp_outfile out;
 	size_t tail_len; /* the last bytes, too few for O_DIRECT */

@@ -3,6 +3,7 @@
 #ifndef HP_PACK_H
 #define HP_PACK_H
 
+#include "fd_cache.h"
 #include "index_write.h"
 #include "journal.h"
 #include "list.h"
@@ -49,6 +50,7 @@ struct hp_pack {
 	struct hp_pairs options;
 	struct hp_target target;
 	struct hp_done *done; /* plan.n_chunks of them */
+	struct hp_fd_cache *archives; /* by number of the root */
 };
 
 /*

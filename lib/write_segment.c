@@ -19,16 +19,22 @@ static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
 {
 	struct hp_open_chunk *c = s->chunk;
 	struct hp_content_hash h;
+	int r;
 
 	if (!part->file)
 		return 0;
-	if (part->first)
+	if (part->first) {
 		hp_content_begin(&c->content);
+		c->crc = 0;
+	}
 	hp_content_update(&c->content, s->buf + part->start, part->len);
+	c->crc = hp_content_crc(part->file, c->crc, s->buf + part->start,
+				part->len);
 	if (!part->last)
 		return 0;
 	hp_content_end(&c->content, &h);
-	return hp_content_set(p, part->file, &h, err);
+	r = hp_content_check_crc(p, part->file, c->crc, err);
+	return r < 0 ? r : hp_content_set(p, part->file, &h, err);
 }
 
 static int hash_segment(struct hp_engine *e, struct hp_segment *s,
