@@ -22,6 +22,7 @@ struct hp_pass {
 	uint8_t *buf;
 	uint64_t read; /* bytes read and hashed so far */
 	XXH3_state_t hash;
+	struct hp_sha256 *sha256; /* gets all bytes too; NULL at first */
 };
 
 /*
