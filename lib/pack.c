@@ -11,8 +11,10 @@
 #include "meter.h"
 #include "outfile.h"
 #include "scan.h"
+#include "seekable.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const uint64_t memory_min = 8 << 20;
 
@@ -55,10 +57,43 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 	return r;
 }
 
+/*
+ * Most frames that chunks can have: one a sample, or of two that follow each
+ * other over 128 KiB; one more for each GiB of a large sample, and the trailer.
+ */
+static uint64_t most_frames(const struct hp_plan *plan)
+{
+	uint64_t by_size =
+		plan->tar_bytes / HP_FRAME_BYTES * 2 + plan->n_chunks;
+	uint64_t n = plan->n_samples < by_size ? plan->n_samples : by_size;
+
+	return n + plan->tar_bytes / HP_FRAME_MAX + plan->n_chunks;
+}
+
+static uint64_t most_index_bytes(const struct hp_pack *p)
+{
+	const struct hp_list *list = &p->list;
+	struct hp_index_extent e = {
+		.samples = p->plan.n_samples,
+		.members = list->n_files,
+		.chunks = p->plan.n_chunks,
+		.frames = p->opt->zstd ? most_frames(&p->plan) : 0,
+		.sha256 = p->opt->digest == HPDSL_DIGEST_SHA256,
+	};
+
+	for (uint64_t i = 0; i < list->n_files; i++) {
+		e.path_bytes += list->files[i].path_len;
+		if (!list->stored || !list->stored[i])
+			continue;
+		e.stored++;
+		e.stored_bytes += strlen(list->stored[i]);
+	}
+	return hp_index_bound(&e);
+}
+
 static void report_plan(struct hp_pack *p)
 {
 	struct hpdsl_pack_report *rep = p->report;
-	uint64_t path_bytes = 0;
 
 	rep->samples = p->plan.n_samples;
 	rep->members = p->list.n_files;
@@ -69,10 +104,7 @@ static void report_plan(struct hp_pack *p)
 	rep->chunk_min = p->plan.chunk_min;
 	rep->chunk_median = p->plan.chunk_median;
 	rep->chunk_max = p->plan.chunk_max;
-	for (uint64_t i = 0; i < p->list.n_files; i++)
-		path_bytes += p->list.files[i].path_len;
-	rep->index_bytes = hp_index_bound(rep->samples, rep->members,
-					  path_bytes, rep->chunks);
+	rep->index_bytes = most_index_bytes(p);
 	if (p->list.labels)
 		for (uint64_t s = 0; s < p->list.n_samples; s++)
 			rep->unlabelled += p->list.labels[s] == HPDSL_NO_LABEL;
