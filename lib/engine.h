@@ -171,7 +171,8 @@ int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan);
 void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c);
 
 /* Counts a full segment: contents that span segments, and the plain digest. */
-void hp_hash_segment(struct hp_open_chunk *c, const struct hp_segment *s);
+int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
+		    struct hpdsl_error *err);
 /* Takes the first segment that is not hashed. */
 struct hp_segment *hp_pop_segment(struct hp_open_chunk *c);
 void hp_free_segment(struct hp_engine *e, struct hp_segment *s);

@@ -160,6 +160,31 @@ struct hpdsl_pack_options {
 	struct hpdsl_watch watch;
 };
 
+/* Popular readers of tar chunks, or'ed. */
+enum hpdsl_reader {
+	HPDSL_READER_WEBDATASET = 1,
+	HPDSL_READER_DALI = 2,
+	HPDSL_READER_ENERGON = 4,
+	HPDSL_READER_WIDS = 8,
+	HPDSL_READER_HF = 16, /* Hugging Face datasets */
+	HPDSL_READER_RAY = 32,
+	HPDSL_READERS_ALL = 63,
+};
+
+/* "webdataset" of one of these bits; static, NULL for any other number. */
+HPDSL_API const char *hpdsl_reader_name(unsigned reader);
+
+/* Names of members that some of these readers trip over, for one reason. */
+#define HPDSL_NAME_RISKS 18 /* reasons there are */
+#define HPDSL_NAME_EXAMPLE 128
+struct hpdsl_name_risk {
+	unsigned readers;   /* enum hpdsl_reader: who trips */
+	const char *reason; /* "no suffix"; static */
+	uint64_t names;
+	/* The first of them, made fit to print and to this size. */
+	char first[HPDSL_NAME_EXAMPLE];
+};
+
 struct hpdsl_pack_report {
 	uint64_t samples, members, bytes, chunks, classes;
 	uint64_t tar_bytes;    /* all chunks, headers and padding included */
@@ -175,6 +200,11 @@ struct hpdsl_pack_report {
 	uint64_t excluded;	/* files left out by include and exclude */
 	uint64_t excluded_dirs; /* folders, with all that is below them */
 	uint64_t unlabelled;	/* samples without a class */
+	uint64_t names_changed; /* with HPDSL_NAMES_PORTABLE */
+	/* Names at risk as they stand in the chunks: n_risks reasons. */
+	uint64_t risky_names;
+	size_t n_risks;
+	struct hpdsl_name_risk risks[HPDSL_NAME_RISKS];
 	double scan_seconds, seconds;
 	double estimate_seconds; /* dry run: expected time; 0: unknown */
 	uint8_t dataset_id[16];

@@ -39,6 +39,13 @@ static int check_options(const struct hpdsl_pack_options *opt,
 	return r;
 }
 
+/* Do samples keep the classes that they have in packed inputs? */
+static bool keeps_labels(const struct hp_pack *p)
+{
+	return p->opt->labels == HPDSL_LABELS_KEEP &&
+	       hp_list_has_classes(&p->list);
+}
+
 static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = p->opt;
@@ -49,6 +56,8 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_list_sort(&p->list, err);
 	if (r == 0)
 		r = hp_list_group(&p->list, opt->group, err);
+	if (r == 0 && keeps_labels(p))
+		r = hp_list_keep_labels(&p->list, err);
 	if (r == 0)
 		r = hp_list_label(&p->list, opt->labels,
 				  opt->label_dir ? opt->label_dir : 1, err);
@@ -160,9 +169,9 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	if (r == 0 && !opt->dry_run)
 		r = hp_target_check(opt, err);
 	if (r == 0)
-		r = hp_options_pairs(opt, &p->options, err);
-	if (r == 0)
 		r = make_plan(p, err);
+	if (r == 0)
+		r = hp_options_pairs(opt, keeps_labels(p), &p->options, err);
 	if (r < 0)
 		return r;
 	report_plan(p);

@@ -118,9 +118,10 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 	if (s->offset == 0)
 		r = hp_zst_open(&q->file, e->io, e->pack->target.dir, c->number,
 				err);
+	if (r == 0)
+		r = hp_hash_segment(e->pack, s, err);
 	if (r < 0)
 		return r;
-	hp_hash_segment(c, s);
 	s->stretch.offset = s->offset;
 	s->stretch.len = s->len;
 	return hp_frames_cut(&q->frames, &s->stretch, err);

@@ -6,36 +6,42 @@
  */
 #include "engine.h"
 
+#include "read_file.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGN = 4096 };
 
 /* A part of a content that spans segments: parts come in order. */
-static void hash_part(struct hp_open_chunk *c, const struct hp_segment *s,
-		      const struct hp_part *part)
+static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
+		     const struct hp_part *part, struct hpdsl_error *err)
 {
+	struct hp_open_chunk *c = s->chunk;
 	struct hp_content_hash h;
 
 	if (!part->file)
-		return;
+		return 0;
 	if (part->first)
 		hp_content_begin(&c->content);
 	hp_content_update(&c->content, s->buf + part->start, part->len);
 	if (!part->last)
-		return;
+		return 0;
 	hp_content_end(&c->content, &h);
-	part->file->low64 = h.low64;
-	memcpy(part->file->full, h.full, sizeof h.full);
+	return hp_content_set(p, part->file, &h, err);
 }
 
-void hp_hash_segment(struct hp_open_chunk *c, const struct hp_segment *s)
+int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
+		    struct hpdsl_error *err)
 {
+	struct hp_open_chunk *c = s->chunk;
+	int r;
+
 	if (s->offset == 0)
 		hp_file_digest_begin(&c->digest);
-	hash_part(c, s, &s->front);
-	hash_part(c, s, &s->back);
 	hp_file_digest_add(&c->digest, s->buf, s->len);
+	r = hash_part(p, s, &s->front, err);
+	return r < 0 ? r : hash_part(p, s, &s->back, err);
 }
 
 static int open_chunk(struct hp_engine *e, struct hp_open_chunk *c,
@@ -161,7 +167,7 @@ bool hp_write_one(struct hp_engine *e)
 	pthread_mutex_unlock(&e->lock);
 	r = c->opened ? 0 : open_chunk(e, c, &err);
 	if (r == 0)
-		hp_hash_segment(c, s);
+		r = hp_hash_segment(e->pack, s, &err);
 	pthread_mutex_lock(&e->lock);
 	c->hashing = r < 0; /* then nobody goes on with this chunk */
 	pthread_cond_signal(&e->ready); /* its next one may be full */
