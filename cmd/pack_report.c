@@ -21,9 +21,9 @@ static uint64_t inodes(const struct hpdsl_pack_report *r)
 	return r->chunks + 4;
 }
 
-static void hex(char out[33], const uint8_t id[16])
+static void hex(char *out, const uint8_t *id, size_t n)
 {
-	for (int i = 0; i < 16; i++)
+	for (size_t i = 0; i < n; i++)
 		sprintf(out + 2 * i, "%02x", id[i]);
 }
 
@@ -88,9 +88,9 @@ static void tell_summary(const struct pack *p,
 			 const struct hpdsl_pack_report *r)
 {
 	bool all = !r->resumed_chunks; /* else there is no honest speed */
-	char id[33];
+	char id[65];
 
-	hex(id, r->dataset_id);
+	hex(id, r->dataset_id, sizeof(r->dataset_id));
 	cmd_message("%s, %s, %s in %s (%s of tar), %s%s%s",
 		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
@@ -106,6 +106,10 @@ static void tell_summary(const struct pack *p,
 			    cmd_many(r->unlabelled, "sample").s);
 	tell_lost(r);
 	cmd_message("dataset id %s", id);
+	if (!r->has_sha256)
+		return;
+	hex(id, r->dataset_id_sha256, sizeof(r->dataset_id_sha256));
+	cmd_message("dataset id (SHA-256) %s", id);
 }
 
 /* The plan is what a dry run was asked for: it goes to standard output. */
@@ -190,6 +194,10 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 		cmd_json_u64(&j, "resumed_chunks", r->resumed_chunks);
 		cmd_json_hex(&j, "dataset_id", r->dataset_id,
 			     sizeof(r->dataset_id));
+		if (r->has_sha256)
+			cmd_json_hex(&j, "dataset_id_sha256",
+				     r->dataset_id_sha256,
+				     sizeof(r->dataset_id_sha256));
 	}
 	json_kept(&j, r);
 	cmd_json_line(&j);

@@ -129,8 +129,7 @@ void hp_engine_release(struct hp_engine *e)
 		e->chunks = c->next;
 		if (c->opened)
 			hp_outfile_abandon(&c->out);
-		hp_squeeze_end(e, c);
-		free(c);
+		hp_free_chunk(e, c);
 	}
 	hp_squeeze_release(e);
 	if (e->memory)

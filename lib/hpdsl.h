@@ -208,6 +208,8 @@ struct hpdsl_pack_report {
 	double scan_seconds, seconds;
 	double estimate_seconds; /* dry run: expected time; 0: unknown */
 	uint8_t dataset_id[16];
+	bool has_sha256; /* the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*
@@ -384,6 +386,8 @@ struct hpdsl_verify_report {
 		differing; /* with source: files that differ, lack or are new */
 	double seconds;
 	uint8_t dataset_id[16];
+	bool has_sha256; /* all files and members have it, and the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*
@@ -444,6 +448,8 @@ struct hpdsl_reindex_report {
 	bool unchanged; /* all was there and sound: nothing was written */
 	double seconds;
 	uint8_t dataset_id[16];
+	bool has_sha256; /* the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*

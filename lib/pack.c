@@ -149,7 +149,11 @@ static int write_all(struct hp_pack *p, struct hpdsl_error *err)
 	int r;
 
 	p->done = calloc(p->plan.n_chunks, sizeof *p->done);
-	if (!p->done)
+	if (p->opt->digest == HPDSL_DIGEST_SHA256)
+		p->list.sha256 =
+			hp_array(p->list.n_files, sizeof *p->list.sha256);
+	if (!p->done ||
+	    (p->opt->digest == HPDSL_DIGEST_SHA256 && !p->list.sha256))
 		return hp_fail_nomem(err);
 	r = begin(p, err);
 	if (r == 0)
