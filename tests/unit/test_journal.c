@@ -294,6 +294,48 @@ static void test_resume(void **state)
 	hp_list_release(&list);
 }
 
+/* Rows of positions lie between those of chunks; the last one counts. */
+static void test_positions(void **state)
+{
+	struct hp_journal_position p[2] = { { 3, 1, 2, 5 }, { 0, 7, 8, 9 } };
+	struct hp_journal_record rec = record(4, 4), *v;
+	const struct hp_journal_position *got;
+	struct hp_journal *j;
+	struct hp_list list;
+	size_t n;
+
+	(void)state;
+	make_list(&list);
+	make_journal(&list, 2);
+	j = open_it(true);
+	assert_int_equal(hp_journal_records(j, &v, &n, NULL), 0);
+	free(v);
+	assert_null(hp_journal_position(j, 0));
+	assert_int_equal(hp_journal_add_positions(j, p, 2, NULL), 0);
+	assert_int_equal(hp_journal_add(j, &rec, NULL), 0);
+	p[1].files = UINT64_MAX;
+	assert_int_equal(hp_journal_add_positions(j, p + 1, 1, NULL), 0);
+	hp_journal_close(j);
+	j = open_it(true);
+	assert_int_equal(hp_journal_records(j, &v, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	free(v);
+	got = hp_journal_position(j, 0);
+	assert_non_null(got);
+	assert_memory_equal(got, &p[1], sizeof *got);
+	got = hp_journal_position(j, 3);
+	assert_non_null(got);
+	assert_int_equal(got->bytes, 2);
+	assert_int_equal(got->archive, 5);
+	assert_null(hp_journal_position(j, 1));
+	assert_null(hp_journal_position(j, 4));
+	/* Another pack begins here. */
+	assert_int_equal(hp_journal_begin(j, &options, &list, NULL), 0);
+	assert_null(hp_journal_position(j, 0));
+	hp_journal_remove(j, NULL);
+	hp_list_release(&list);
+}
+
 /* Many records and files: over every buffer's end. */
 static void test_many(void **state)
 {
@@ -852,6 +894,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_positions),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_changed),
