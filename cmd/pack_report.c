@@ -10,15 +10,17 @@ static uint64_t manifest_bytes(uint64_t chunks)
 	return 4096 + chunks * 110;
 }
 
-static uint64_t space(const struct hpdsl_pack_report *r)
+/* With zstd at most: and a chunk that saves too little is there twice. */
+static uint64_t space(const struct pack *p, const struct hpdsl_pack_report *r)
 {
-	return r->tar_bytes + r->index_bytes + manifest_bytes(r->chunks);
+	return r->tar_bytes + r->index_bytes + manifest_bytes(r->chunks) +
+	       (p->opt.zstd ? r->chunk_max : 0);
 }
 
 /* Chunks, index, manifest and the folder; until the end, the journal. */
-static uint64_t inodes(const struct hpdsl_pack_report *r)
+static uint64_t inodes(const struct pack *p, const struct hpdsl_pack_report *r)
 {
-	return r->chunks + 4;
+	return r->chunks + 4 + (p->opt.zstd ? 1 : 0);
 }
 
 static void hex(char *out, const uint8_t *id, size_t n)
@@ -84,6 +86,14 @@ static bool has_classes(const struct pack *p, const struct hpdsl_pack_report *r)
 			      p->opt.labels != HPDSL_LABELS_NONE);
 }
 
+static void tell_compressed(const struct hpdsl_pack_report *r)
+{
+	cmd_message("compressed: %llu of %s, %s of tar to %s (%.1f %%)",
+		    (LLU)r->compressed_chunks, cmd_many(r->chunks, "chunk").s,
+		    cmd_bytes(r->tar_bytes).s, cmd_bytes(r->stored_bytes).s,
+		    100 * (double)r->stored_bytes / (double)r->tar_bytes);
+}
+
 static void tell_summary(const struct pack *p,
 			 const struct hpdsl_pack_report *r)
 {
@@ -97,6 +107,8 @@ static void tell_summary(const struct pack *p,
 		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
 		    cmd_seconds(r->seconds).s, all ? ", " : "",
 		    all ? cmd_speed(r->members, r->bytes, r->seconds).s : "");
+	if (p->opt.zstd)
+		tell_compressed(r);
 	if (r->resumed_chunks)
 		cmd_message("%s there already, checked",
 			    cmd_many(r->resumed_chunks, "chunk").s);
@@ -128,8 +140,9 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_print("%s (%.1f %%) of it headers and padding\n", cmd_bytes(over).s,
 		  r->tar_bytes ? 100 * (double)over / (double)r->tar_bytes :
 				 0.0);
-	cmd_print("needs:    %s and %llu inodes\n", cmd_bytes(space(r)).s,
-		  (LLU)inodes(r));
+	cmd_print("needs:    %s%s and %llu inodes\n",
+		  p->opt.zstd ? "at most " : "", cmd_bytes(space(p, r)).s,
+		  (LLU)inodes(p, r));
 	if (has_classes(p, r))
 		cmd_print("classes:  %llu; without a class: %s\n",
 			  (LLU)r->classes, cmd_many(r->unlabelled, "sample").s);
@@ -155,10 +168,11 @@ static void json_kept(struct cmd_json *j, const struct hpdsl_pack_report *r)
 	cmd_json_u64(j, "unlabelled", r->unlabelled);
 }
 
-static void json_plan(struct cmd_json *j, const struct hpdsl_pack_report *r)
+static void json_plan(struct cmd_json *j, const struct pack *p,
+		      const struct hpdsl_pack_report *r)
 {
-	cmd_json_u64(j, "space_bytes", space(r));
-	cmd_json_u64(j, "inodes", inodes(r));
+	cmd_json_u64(j, "space_bytes", space(p, r));
+	cmd_json_u64(j, "inodes", inodes(p, r));
 	if (r->estimate_seconds > 0)
 		cmd_json_real(j, "estimate_seconds", r->estimate_seconds);
 	else
@@ -184,7 +198,7 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_real(&j, "scan_seconds", r->scan_seconds);
 	if (p->opt.dry_run) {
-		json_plan(&j, r);
+		json_plan(&j, p, r);
 	} else {
 		if (r->resumed_chunks)
 			cmd_json_null(&j, "files_per_second");
@@ -192,6 +206,8 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 			cmd_json_real(&j, "files_per_second",
 				      cmd_rate(r->members, r->seconds));
 		cmd_json_u64(&j, "resumed_chunks", r->resumed_chunks);
+		cmd_json_u64(&j, "stored_bytes", r->stored_bytes);
+		cmd_json_u64(&j, "compressed_chunks", r->compressed_chunks);
 		cmd_json_hex(&j, "dataset_id", r->dataset_id,
 			     sizeof(r->dataset_id));
 		if (r->has_sha256)

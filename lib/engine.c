@@ -112,6 +112,7 @@ int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
 			e->bytes_total += hp_plan_chunk_bytes(&p->plan, c);
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_mutex_init(&e->journal_lock, NULL);
+	pthread_mutex_init(&e->expand_lock, NULL);
 	pthread_cond_init(&e->freed, NULL);
 	pthread_cond_init(&e->ready, NULL);
 	pthread_cond_init(&e->ended, NULL);
@@ -139,6 +140,7 @@ void hp_engine_release(struct hp_engine *e)
 	pthread_cond_destroy(&e->ended);
 	pthread_cond_destroy(&e->ready);
 	pthread_cond_destroy(&e->freed);
+	pthread_mutex_destroy(&e->expand_lock);
 	pthread_mutex_destroy(&e->journal_lock);
 	pthread_mutex_destroy(&e->lock);
 }

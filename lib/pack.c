@@ -144,6 +144,14 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 	return r < 0 ? r : hp_sync_dir(p->io, t->dir, err);
 }
 
+static void report_chunks(struct hp_pack *p)
+{
+	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
+		p->report->stored_bytes += p->done[c].bytes;
+		p->report->compressed_chunks += p->done[c].compressed;
+	}
+}
+
 static int write_all(struct hp_pack *p, struct hpdsl_error *err)
 {
 	int r;
@@ -158,8 +166,10 @@ static int write_all(struct hp_pack *p, struct hpdsl_error *err)
 	r = begin(p, err);
 	if (r == 0)
 		r = hp_write_chunks(p, err);
-	if (r == 0)
+	if (r == 0) {
+		report_chunks(p);
 		r = hp_write_index(p, err);
+	}
 	if (r == 0)
 		r = hp_target_finish(&p->target, err);
 	return r;

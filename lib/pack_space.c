@@ -46,6 +46,11 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 		need += hp_plan_chunk_bytes(&p->plan, c) + MANIFEST_ROW;
 		files++;
 	}
+	/* A chunk that saves too little is there in both forms for a moment. */
+	if (p->opt->zstd) {
+		need += p->plan.chunk_max;
+		files++;
+	}
 	if (__builtin_mul_overflow((uint64_t)vfs.f_bavail,
 				   (uint64_t)vfs.f_frsize, &room))
 		room = UINT64_MAX;
