@@ -119,6 +119,21 @@ static void report_plan(struct hp_pack *p)
 			rep->unlabelled += p->list.labels[s] == HPDSL_NO_LABEL;
 }
 
+static int resume(struct hp_pack *p, struct hpdsl_error *err)
+{
+	struct hp_target *t = &p->target;
+	int r = hp_journal_compare(t->journal, &p->options, &p->list, err);
+
+	if (r == 0)
+		r = hp_resume(p, err);
+	if (r == 0)
+		r = hp_scatter_check(p, err);
+	if (r < 0)
+		return r;
+	return hp_scatter_resumes(p) ? hp_scatter_clear(p, err) :
+				       hp_target_clear(t, false, err);
+}
+
 /* Takes up an interrupted run, or begins one. */
 static int begin(struct hp_pack *p, struct hpdsl_error *err)
 {
@@ -126,11 +141,7 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 	int r;
 
 	if (t->resumable && p->opt->resume) {
-		r = hp_journal_compare(t->journal, &p->options, &p->list, err);
-		if (r == 0)
-			r = hp_target_clear(t, false, err);
-		if (r == 0)
-			r = hp_resume(p, err);
+		r = resume(p, err);
 		return r < 0 ? r : hp_check_space(p, err);
 	}
 	r = hp_target_clear(t, true, err);

@@ -36,6 +36,7 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 	uint64_t need = p->report->index_bytes, files = OTHER_FILES, room;
 	char a[32], b[32];
 	struct statvfs vfs;
+	bool parts = hp_scatter_resumes(p);
 	int r = p->io->statvfs(p->io, p->target.dir, &vfs);
 
 	if (r < 0)
@@ -44,6 +45,8 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 		if (p->done[c].done)
 			continue;
 		need += hp_plan_chunk_bytes(&p->plan, c) + MANIFEST_ROW;
+		if (parts)
+			need -= hp_scatter_space(p, c);
 		files++;
 	}
 	/* A chunk that saves too little is there in both forms for a moment. */
