@@ -3,6 +3,7 @@
 #include "error.h"
 #include "list.h"
 #include "mem.h"
+#include "name_risk.h"
 
 #include <string.h>
 
@@ -51,11 +52,11 @@ struct runs {
 };
 
 /* The folder that names the class, or no name. */
-static struct run folder_of(const struct hp_file *f, enum hpdsl_labels how,
-			    uint32_t dir)
+static struct hp_name folder_of(const struct hp_file *f, enum hpdsl_labels how,
+				uint32_t dir)
 {
 	const char *name = f->path, *end = f->path + f->path_len, *slash;
-	struct run none = { .name = NULL };
+	struct hp_name none = { NULL, 0 };
 
 	if (how == HPDSL_LABELS_PARENT) {
 		end = memrchr(name, '/', f->path_len);
@@ -63,13 +64,12 @@ static struct run folder_of(const struct hp_file *f, enum hpdsl_labels how,
 			return none;
 		slash = memrchr(name, '/', (size_t)(end - name));
 		name = slash ? slash + 1 : name;
-		return (struct run){ name, (uint32_t)(end - name), 0 };
+		return (struct hp_name){ name, (size_t)(end - name) };
 	}
 	for (; (slash = memchr(name, '/', (size_t)(end - name)));
 	     name = slash + 1)
 		if (--dir == 0)
-			return (struct run){ name, (uint32_t)(slash - name),
-					     0 };
+			return (struct hp_name){ name, (size_t)(slash - name) };
 	return none;
 }
 
@@ -98,13 +98,14 @@ static int runs_add(struct runs *r, struct run run, struct hpdsl_error *err)
 	return 0;
 }
 
-static int collect(const struct hp_list *list, enum hpdsl_labels how,
-		   uint32_t dir, struct runs *runs, uint32_t *labels,
+static int collect(const struct hp_list *list,
+		   struct hp_name (*class_of)(const void *arg, uint64_t sample),
+		   const void *arg, struct runs *runs, uint32_t *labels,
 		   struct hpdsl_error *err)
 {
 	for (uint64_t s = 0; s < list->n_samples; s++) {
-		struct run run =
-			folder_of(list->files + list->samples[s], how, dir);
+		struct hp_name name = class_of(arg, s);
+		struct run run = { name.s, (uint32_t)name.len, 0 };
 
 		if (runs->n == 0 || !same_name(&run, runs->v + runs->n - 1)) {
 			int r = runs_add(runs, run, err);
@@ -194,21 +195,45 @@ static int set_labels(struct hp_list *list, struct runs *runs,
 	return 0;
 }
 
-int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
-		  struct hpdsl_error *err)
+int hp_list_classes(struct hp_list *list,
+		    struct hp_name (*class_of)(const void *arg,
+					       uint64_t sample),
+		    const void *arg, struct hpdsl_error *err)
 {
 	uint32_t *hp_auto_free labels = NULL;
 	struct runs runs = { .v = NULL };
 	int r;
 
-	if (how != HPDSL_LABELS_DIR && how != HPDSL_LABELS_PARENT)
-		return 0;
 	labels = hp_array(list->n_samples, sizeof *labels);
 	if (!labels)
 		return hp_fail_nomem(err);
-	r = collect(list, how, dir ? dir : 1, &runs, labels, err);
+	r = collect(list, class_of, arg, &runs, labels, err);
 	if (r == 0)
 		r = set_labels(list, &runs, &labels, err);
 	free(runs.v);
 	return r;
+}
+
+struct folders {
+	const struct hp_list *list;
+	enum hpdsl_labels how;
+	uint32_t dir;
+};
+
+static struct hp_name folder_class(const void *arg, uint64_t sample)
+{
+	const struct folders *f = arg;
+	const struct hp_list *list = f->list;
+
+	return folder_of(list->files + list->samples[sample], f->how, f->dir);
+}
+
+int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
+		  struct hpdsl_error *err)
+{
+	struct folders f = { list, how, dir ? dir : 1 };
+
+	if (how != HPDSL_LABELS_DIR && how != HPDSL_LABELS_PARENT)
+		return 0;
+	return hp_list_classes(list, folder_class, &f, err);
 }

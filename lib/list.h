@@ -18,7 +18,8 @@ struct hpdsl_dataset;
 /* Flags of a file. */
 enum {
 	HP_FILE_FOLLOW = 1,    /* reached through a symbolic link */
-	HP_FILE_GENERATED = 2, /* no file: its content is the class number */
+	HP_FILE_GENERATED = 2, /* no file: its content is the class number,
+				  which is in source, in digits */
 	HP_FILE_CRC = 4,       /* stamp is the CRC-32 of the content */
 };
 
@@ -159,9 +160,30 @@ int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
 		  struct hpdsl_error *err);
 
 /*
+ * Classes by name: class_of gives each sample's in bytes without NUL, at most
+ * 65535, or s NULL for none.
+ */
+struct hp_name;
+int hp_list_classes(struct hp_list *list,
+		    struct hp_name (*class_of)(const void *arg,
+					       uint64_t sample),
+		    const void *arg, struct hpdsl_error *err);
+
+/*
+ * Gives each sample its generated member: the sample's key and ".cls", in its
+ * place among the members, with mode and time of the first one; its content
+ * is the number of the class in decimal digits, and its source the number.
+ * After hp_list_portable, where that is.  HPDSL_EUSAGE, naming the sample:
+ * there is such a name already, or no class.  Doubles the memory of the files
+ * meanwhile.
+ */
+int hp_list_cls(struct hp_list *list, struct hpdsl_error *err);
+
+/*
  * The dataset id: XXH3-128 over, for every file in the order of path bytes,
  * path, a NUL byte, size (8 bytes, little-endian), XXH3-128 of the content
- * (16 bytes, canonical).  All files must have their checksums.
+ * (16 bytes, canonical).  Generated members are not in it.  All other files
+ * must have their checksums.
  */
 int hp_list_id(const struct hp_list *list, uint8_t ret[16],
 	       struct hpdsl_error *err);
