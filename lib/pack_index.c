@@ -7,6 +7,7 @@
 #include "index_write.h"
 #include "mem.h"
 #include "outfile.h"
+#include "portable.h"
 
 #include <string.h>
 
@@ -39,6 +40,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	const struct hp_plan *plan = &s->p->plan;
 	struct hp_place place;
 	const struct hp_file *f;
+	const char *stored;
 
 	(void)err;
 	while (!hp_walk_next(&s->walk, &place)) {
@@ -47,6 +49,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 		begin_chunk(s, s->chunk + 1);
 	}
 	f = &list->files[place.file];
+	stored = list->stored ? list->stored[place.file] : NULL;
 	*ret = (struct hp_index_member){
 		.path = f->path,
 		.path_len = f->path_len,
@@ -55,7 +58,11 @@ static int source_next(void *arg, struct hp_index_member *ret,
 		.checksum = f->low64,
 		.mtime = f->mtime,
 		.nsec = f->nsec,
-		.mode = f->mode & 0777u,
+		.mode = (f->mode & 0777u) |
+			(f->flags & HP_FILE_GENERATED ? HP_MEMBER_GENERATED :
+							0),
+		.stored = stored,
+		.stored_len = stored ? strlen(stored) : 0,
 		.sample = place.sample,
 		.label = list->labels ? list->labels[hp_plan_sample(
 						plan, place.sample)] :
@@ -158,6 +165,7 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 		.flags = p->opt->group == HPDSL_GROUP_NONE ?
 				 HP_INDEX_GROUP_NONE :
 				 0,
+		.stored = hp_list_renamed(&p->list) > 0,
 		.n_chunks = p->plan.n_chunks,
 		.classes = p->list.classes,
 		.n_classes = p->list.n_classes,
