@@ -2,9 +2,9 @@
 /*
  * One archive file, walked front to back through libarchive: tar and zip, plain
  * or behind gzip, bzip2, xz or zstd, and with nested the archives inside it, as
- * if they were folders.  The walk is the same every time, so a file can be named
- * by its number in it.  Names are bytes, whatever the locale; times of zip are
- * UTC.
+ * if they were folders.  The walk is the same every time, so a file can be
+ * named by its number in it.  Names are bytes, whatever the locale; times of
+ * zip are UTC.
  */
 #ifndef HP_ARCHIVE_H
 #define HP_ARCHIVE_H
@@ -58,8 +58,8 @@ void hp_archive_close(struct hp_archive *a);
 
 /*
  * 1 and the next thing in the archive, 0 at its end, HPDSL_ECORRUPT for what is
- * damaged, cut off or nested too deeply, -errno.  What was not read of the thing
- * before is passed over.
+ * damaged, cut off or nested too deeply, -errno.  What was not read of the
+ * thing before is passed over.
  */
 int hp_archive_next(struct hp_archive *a, struct hp_archive_entry *ret,
 		    struct hpdsl_error *err);
@@ -68,7 +68,16 @@ int hp_archive_next(struct hp_archive *a, struct hp_archive_entry *ret,
 ssize_t hp_archive_read(struct hp_archive *a, void *buf, size_t n,
 			struct hpdsl_error *err);
 
-/* The archive file: bytes taken in so far, bytes in all, and its stat. */
+/*
+ * While *stop is not zero (polled; NULL: never) reading ends with
+ * HPDSL_ESTOPPED.
+ */
+void hp_archive_set_stop(struct hp_archive *a, const int *stop);
+
+/* Bytes that came out of decoders so far, of all layers. */
+uint64_t hp_archive_decoded(const struct hp_archive *a);
+
+/* The archive file: bytes taken in so far, and its stat. */
 uint64_t hp_archive_position(const struct hp_archive *a);
 const struct stat *hp_archive_stat(const struct hp_archive *a);
 

@@ -39,18 +39,23 @@ void hp_content_end(struct hp_content_state *s, struct hp_content_hash *ret)
 	hp_hash_canonical(h, ret->full);
 }
 
-void hp_hex128(const uint8_t h[16], char out[33])
+void hp_hex(const uint8_t *h, size_t n, char *out)
 {
 	static const char digit[] = "0123456789abcdef";
 
-	for (int i = 0; i < 16; i++) {
+	for (size_t i = 0; i < n; i++) {
 		out[2 * i] = digit[h[i] >> 4];
 		out[2 * i + 1] = digit[h[i] & 15];
 	}
-	out[32] = '\0';
+	out[2 * n] = '\0';
 }
 
-static int unhex(char c)
+void hp_hex128(const uint8_t h[16], char out[33])
+{
+	hp_hex(h, 16, out);
+}
+
+static int digit_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -59,19 +64,21 @@ static int unhex(char c)
 	return -1;
 }
 
+int hp_unhex(const char *text, size_t len, uint8_t *out, size_t n)
+{
+	if (len != 2 * n)
+		return -1;
+	for (size_t i = 0; i < len; i++) {
+		if (digit_value(text[i]) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = (uint8_t)(digit_value(text[2 * i]) << 4 |
+				   digit_value(text[2 * i + 1]));
+	return 0;
+}
+
 int hp_unhex128(const char *text, size_t len, uint8_t out[16])
 {
-	uint8_t h[16];
-
-	if (len != 32)
-		return -1;
-	for (int i = 0; i < 16; i++) {
-		int hi = unhex(text[2 * i]), lo = unhex(text[2 * i + 1]);
-
-		if (hi < 0 || lo < 0)
-			return -1;
-		h[i] = (uint8_t)(hi << 4 | lo);
-	}
-	memcpy(out, h, 16);
-	return 0;
+	return hp_unhex(text, len, out, 16);
 }

@@ -61,9 +61,12 @@ void hp_content_begin(struct hp_content_state *s);
 void hp_content_update(struct hp_content_state *s, const void *p, size_t n);
 void hp_content_end(struct hp_content_state *s, struct hp_content_hash *ret);
 
-/* 32 lower-case hex digits and a NUL. */
+/* 2 * n lower-case hex digits and a NUL. */
+void hp_hex(const uint8_t *h, size_t n, char *out);
+/* n bytes, or -1 and out as it was if text is not 2 * n hex digits. */
+int hp_unhex(const char *text, size_t len, uint8_t *out, size_t n);
+/* The same for XXH3-128. */
 void hp_hex128(const uint8_t h[16], char out[33]);
-/* 0, or -1 if text is not 32 hex digits. */
 int hp_unhex128(const char *text, size_t len, uint8_t out[16]);
 
 #endif

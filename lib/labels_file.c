@@ -285,13 +285,19 @@ static int find_lines(struct labelling *l, struct hpdsl_error *err)
 	return 0;
 }
 
-static struct hp_name class_of(const void *arg, uint64_t sample)
+static int class_of(void *arg, uint64_t sample, struct hp_class *ret,
+		    struct hpdsl_error *err)
 {
 	const struct labelling *l = arg;
+	struct hp_name class;
 
+	(void)err;
 	if (!l->line_of[sample])
-		return (struct hp_name){ NULL, 0 };
-	return line_at(l, l->line_of[sample]).class;
+		return 0;
+	class = line_at(l, l->line_of[sample]).class;
+	ret->name = class.s;
+	ret->len = (uint32_t) class.len;
+	return 0;
 }
 
 int hp_list_label_file(struct hp_list *list, const struct hp_labels_file *f,
@@ -306,7 +312,7 @@ int hp_list_label_file(struct hp_list *list, const struct hp_labels_file *f,
 	for (uint32_t i = 1; r == 0 && i <= l.n_lines; i++)
 		r = label_line(&l, i, err);
 	if (r == 0)
-		r = hp_list_classes(list, class_of, &l, err);
+		r = hp_list_classify(list, class_of, &l, err);
 	free(l.starts);
 	free(l.line_of);
 	if (r == 0)

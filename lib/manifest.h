@@ -78,10 +78,10 @@ void hp_manifest_release(struct hp_manifest *m);
  * options' names with _ for -), always with the value that takes effect.  seed
  * and meta (as "KEY=VALUE") are among them; in the manifest they have places
  * of their own: hp_manifest_format passes these two over, and a parsed
- * manifest's options are without them.  labels: XXH3-128 of the labels file,
- * or NULL.
+ * manifest's options are without them.  kept: samples have the classes of
+ * packed inputs.  labels: XXH3-128 of the labels file, or NULL.
  */
-int hp_options_pairs(const struct hpdsl_pack_options *opt,
+int hp_options_pairs(const struct hpdsl_pack_options *opt, bool kept,
 		     const uint8_t *labels, struct hp_pairs *ret,
 		     struct hpdsl_error *err);
 /* opt->meta taken apart, for hp_manifest.meta.  HPDSL_EUSAGE. */

@@ -115,6 +115,16 @@ static void put_classes(struct hp_yaml_writer *w, const struct hp_manifest *m)
 	hp_yaml_end_list(w);
 }
 
+static void put_sha256(struct hp_yaml_writer *w, const char *key,
+		       const uint8_t digest[32])
+{
+	char hex[65];
+
+	hp_hex(digest, 32, hex);
+	hp_yaml_put_plain(w, key);
+	hp_yaml_put_text(w, hex);
+}
+
 static void put_file(struct hp_yaml_writer *w, const struct hp_manifest_file *f,
 		     bool chunk)
 {
@@ -129,7 +139,25 @@ static void put_file(struct hp_yaml_writer *w, const struct hp_manifest_file *f,
 	}
 	hp_yaml_put_plain(w, "xxh3_128");
 	put_digest(w, f->checksum);
+	if (f->compressed) {
+		hp_yaml_put_plain(w, "plain_bytes");
+		hp_yaml_put_number(w, f->plain_bytes);
+		hp_yaml_put_plain(w, "plain_xxh3_128");
+		put_digest(w, f->plain_checksum);
+	}
+	if (f->has_sha256)
+		put_sha256(w, "sha256", f->sha256);
 	hp_yaml_end_map(w);
+}
+
+static void put_files(struct hp_yaml_writer *w, const char *key,
+		      const struct hp_manifest_file *v, size_t n, bool chunks)
+{
+	hp_yaml_put_plain(w, key);
+	hp_yaml_begin_list(w);
+	for (size_t i = 0; i < n; i++)
+		put_file(w, &v[i], chunks);
+	hp_yaml_end_list(w);
 }
 
 static void put_head(struct hp_yaml_writer *w, const struct hp_manifest *m)
@@ -140,6 +168,8 @@ static void put_head(struct hp_yaml_writer *w, const struct hp_manifest *m)
 	hp_yaml_put_number(w, HP_MANIFEST_VERSION);
 	hp_yaml_put_plain(w, "dataset_id");
 	put_digest(w, m->dataset_id);
+	if (m->has_sha256)
+		put_sha256(w, "dataset_id_sha256", m->dataset_id_sha256);
 	hp_yaml_put_plain(w, "samples");
 	hp_yaml_put_number(w, m->samples);
 	hp_yaml_put_plain(w, "members");
@@ -158,6 +188,10 @@ static void put_head(struct hp_yaml_writer *w, const struct hp_manifest *m)
 		hp_yaml_put_plain(w, "lost");
 		hp_yaml_put_text(w, m->lost);
 	}
+	if (m->adopted) {
+		hp_yaml_put_plain(w, "adopted");
+		hp_yaml_put_plain(w, "true");
+	}
 }
 
 static void put_manifest(struct hp_yaml_writer *w, const struct hp_manifest *m)
@@ -169,11 +203,9 @@ static void put_manifest(struct hp_yaml_writer *w, const struct hp_manifest *m)
 	put_meta(w, &m->meta);
 	hp_yaml_put_plain(w, "index");
 	put_file(w, &m->index, false);
-	hp_yaml_put_plain(w, "chunks");
-	hp_yaml_begin_list(w);
-	for (size_t i = 0; i < m->n_chunks; i++)
-		put_file(w, &m->chunks[i], true);
-	hp_yaml_end_list(w);
+	put_files(w, "chunks", m->chunks, m->n_chunks, true);
+	if (m->n_files)
+		put_files(w, "files", m->files, m->n_files, false);
 	hp_yaml_end_map(w);
 }
 

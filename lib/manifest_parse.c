@@ -5,21 +5,17 @@
  * held to limits: no aliases, bounded depth, every number in its range, names
  * of files that are plain names.
  */
-#include "manifest.h"
+#include "manifest_private.h"
 
 #include "error.h"
 #include "hash.h"
-#include "list.h"
 #include "mem.h"
-#include "yaml_reader.h"
 
 #include <string.h>
 
 #define FIRST_LINE "format: hpdsl-dataset\n"
 #define LAST_LINE "checksum: "
 #define LAST_LINE_BYTES 43 /* with 32 hex digits and the newline */
-
-enum { MAX_CHUNKS = 1000000, MAX_NAME = 255 };
 
 static int read_version(struct hp_yaml_reader *r, void *into)
 {
@@ -34,21 +30,6 @@ static int read_version(struct hp_yaml_reader *r, void *into)
 			       "%s: version %llu is too new for this program",
 			       r->name, (unsigned long long)v);
 	return v ? 0 : hp_yaml_bad(r, "no such version");
-}
-
-/* A name in the dataset's directory, and nowhere else. */
-static int read_name(struct hp_yaml_reader *r, void *into)
-{
-	const char *s;
-	int k = hp_yaml_text(r, &s);
-
-	if (k < 0)
-		return k;
-	if (!*s || strlen(s) > MAX_NAME || strchr(s, '/') || !strcmp(s, ".") ||
-	    !strcmp(s, ".."))
-		return hp_yaml_bad(r, "not a file name");
-	*(const char **)into = s;
-	return 0;
 }
 
 static int add_pair(struct hp_yaml_reader *r, struct hp_pairs *p,
@@ -181,61 +162,6 @@ static int read_classes(struct hp_yaml_reader *r, void *into)
 	return k;
 }
 
-#define FILE_FIELD(key, read, member)                                      \
-	{                                                                  \
-		key, read, offsetof(struct hp_manifest_file, member), true \
-	}
-
-static const struct hp_yaml_field file_fields[] = {
-	FILE_FIELD("name", read_name, name),
-	FILE_FIELD("bytes", hp_yaml_number, bytes),
-	FILE_FIELD("xxh3_128", hp_yaml_digest, checksum),
-	FILE_FIELD("samples", hp_yaml_number, samples), /* of chunks */
-};
-
-static int read_index(struct hp_yaml_reader *r, void *into)
-{
-	uint32_t seen;
-
-	return hp_yaml_fields(r, file_fields, 3, into, &seen);
-}
-
-static int add_chunk(struct hp_yaml_reader *r, struct hp_manifest *m)
-{
-	void *v = m->chunks;
-	uint32_t seen;
-	int k;
-
-	if (m->n_chunks == MAX_CHUNKS)
-		return hp_yaml_bad(r, "too many chunks");
-	k = hp_yaml_grow(r, &v, m->n_chunks, sizeof *m->chunks);
-	if (k < 0)
-		return k;
-	m->chunks = v;
-	memset(&m->chunks[m->n_chunks], 0, sizeof *m->chunks);
-	k = hp_yaml_fields(r, file_fields, 4, &m->chunks[m->n_chunks], &seen);
-	if (k < 0)
-		return k;
-	m->n_chunks++;
-	return 0;
-}
-
-static int read_chunks(struct hp_yaml_reader *r, void *into)
-{
-	int k;
-
-	if (r->ev.type != YAML_SEQUENCE_START_EVENT)
-		return hp_yaml_bad(r, "a list was expected");
-	for (;;) {
-		k = hp_yaml_next(r);
-		if (k < 0 || r->ev.type == YAML_SEQUENCE_END_EVENT)
-			return k;
-		k = add_chunk(r, into);
-		if (k < 0)
-			return k;
-	}
-}
-
 /* For keys whose values were looked at before. */
 static int read_known(struct hp_yaml_reader *r, void *into)
 {
@@ -248,9 +174,10 @@ static int read_known(struct hp_yaml_reader *r, void *into)
 		key, read, offsetof(struct hp_manifest, member), required \
 	}
 
-enum { SEED_FIELD = 0 };
+enum { SEED_FIELD = 0, SHA256_FIELD = 1 };
 static const struct hp_yaml_field fields[] = {
 	FIELD("seed", hp_yaml_number, seed, false),
+	FIELD("dataset_id_sha256", hp_yaml_sha256, dataset_id_sha256, false),
 	{ "format", read_known, 0, true },
 	{ "version", read_version, 0, true },
 	FIELD("dataset_id", hp_yaml_digest, dataset_id, true),
@@ -259,11 +186,13 @@ static const struct hp_yaml_field fields[] = {
 	FIELD("bytes", hp_yaml_number, bytes, true),
 	FIELD("rebuilt", hp_yaml_flag, rebuilt, false),
 	FIELD("lost", hp_yaml_text, lost, false),
+	FIELD("adopted", hp_yaml_flag, adopted, false),
 	FIELD("options", read_options, options, true),
 	{ "classes", read_classes, 0, false },
 	FIELD("meta", read_meta, meta, false),
-	FIELD("index", read_index, index, true),
-	{ "chunks", read_chunks, 0, true },
+	FIELD("index", hp_manifest_read_index, index, true),
+	{ "chunks", hp_manifest_read_chunks, 0, true },
+	{ "files", hp_manifest_read_files, 0, false },
 	{ "checksum", read_known, 0, true },
 };
 
@@ -294,9 +223,11 @@ static int read_document(struct hp_yaml_reader *r, struct hp_manifest *m)
 		k = expect(r, YAML_DOCUMENT_END_EVENT);
 	if (k == 0)
 		k = expect(r, YAML_STREAM_END_EVENT);
-	if (k == 0)
-		m->has_seed = seen & 1u << SEED_FIELD;
-	return k;
+	if (k < 0)
+		return k;
+	m->has_seed = seen & 1u << SEED_FIELD;
+	m->has_sha256 = seen & 1u << SHA256_FIELD;
+	return 0;
 }
 
 static int check_sums(const struct hp_manifest *m, const char *name,
@@ -311,6 +242,22 @@ static int check_sums(const struct hp_manifest *m, const char *name,
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "%s: the chunks' samples do not add up", name);
 	return 0;
+}
+
+/* All have a SHA-256, or none has. */
+static int check_sha256(const struct hp_manifest *m, const char *name,
+			struct hpdsl_error *err)
+{
+	bool good = m->index.has_sha256 == m->has_sha256;
+
+	for (size_t i = 0; i < m->n_chunks; i++)
+		good &= m->chunks[i].has_sha256 == m->has_sha256;
+	for (size_t i = 0; i < m->n_files; i++)
+		good &= m->files[i].has_sha256 == m->has_sha256;
+	if (good)
+		return 0;
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "%s: some files have a SHA-256, others have none", name);
 }
 
 /* First line, last line, and that the latter agrees with what is between. */
@@ -362,6 +309,8 @@ int hp_manifest_parse(const char *text, size_t len, const char *name,
 	if (k == 0)
 		k = check_sums(&m, name, err);
 	if (k == 0)
+		k = check_sha256(&m, name, err);
+	if (k == 0)
 		*ret = m;
 	else
 		hp_manifest_release(&m);
@@ -375,6 +324,7 @@ void hp_manifest_release(struct hp_manifest *m)
 		free(m->meta.v);
 		free((void *)(uintptr_t)m->classes);
 		free(m->chunks);
+		free(m->files);
 		hp_arena_free(m->memory);
 	}
 	memset(m, 0, sizeof *m);

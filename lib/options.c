@@ -79,8 +79,11 @@ static void add_copies(struct builder *b, const char *key, const char *const *v,
 }
 
 static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt,
-		       const uint8_t *labels)
+		       bool kept, const uint8_t *labels)
 {
+	static const char *const names[] = { [HPDSL_LABELS_KEEP] = "none",
+					     [HPDSL_LABELS_NONE] = "none",
+					     [HPDSL_LABELS_PARENT] = "parent" };
 	char text[HEX];
 	int n;
 
@@ -94,8 +97,7 @@ static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt,
 	}
 
 	if (opt->labels != HPDSL_LABELS_DIR) {
-		add(b, "labels",
-		    opt->labels == HPDSL_LABELS_PARENT ? "parent" : "none");
+		add(b, "labels", kept ? "keep" : names[opt->labels]);
 		return;
 	}
 	n = snprintf(text, sizeof text, "dir:%" PRIu32,
@@ -148,13 +150,13 @@ static void add_extras(struct builder *b, const struct hpdsl_pack_options *opt)
 }
 
 static void add_all(struct builder *b, const struct hpdsl_pack_options *opt,
-		    const uint8_t *labels)
+		    bool kept, const uint8_t *labels)
 {
 	add(b, "shuffle",
 	    opt->shuffle == HPDSL_SHUFFLE_NONE ? "none" : "global");
 	add_number(b, "seed", opt->seed);
 	add(b, "group", opt->group == HPDSL_GROUP_NONE ? "none" : "key");
-	add_labels(b, opt, labels);
+	add_labels(b, opt, kept, labels);
 	add(b, "symlinks",
 	    opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ? "follow-all" :
 							 "follow");
@@ -166,7 +168,7 @@ static void add_all(struct builder *b, const struct hpdsl_pack_options *opt,
 	add_copies(b, "meta", opt->meta, opt->n_meta);
 }
 
-int hp_options_pairs(const struct hpdsl_pack_options *opt,
+int hp_options_pairs(const struct hpdsl_pack_options *opt, bool kept,
 		     const uint8_t *labels, struct hp_pairs *ret,
 		     struct hpdsl_error *err)
 {
@@ -181,7 +183,7 @@ int hp_options_pairs(const struct hpdsl_pack_options *opt,
 
 	if (r < 0)
 		return r;
-	add_all(&b, opt, labels);
+	add_all(&b, opt, kept, labels);
 	*ret = b.pairs;
 	return 0;
 }

@@ -63,6 +63,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 							0),
 		.stored = stored,
 		.stored_len = stored ? strlen(stored) : 0,
+		.sha256 = list->sha256 ? list->sha256[place.file] : NULL,
 		.sample = place.sample,
 		.label = list->labels ? list->labels[hp_plan_sample(
 						plan, place.sample)] :
@@ -85,6 +86,32 @@ static void rows_release(struct rows *rows)
 	free(rows->names);
 }
 
+/* What became of a chunk, for both. */
+static void fill_row(const struct hp_pack *p, uint32_t c,
+		     struct hp_index_chunk *x, struct hp_manifest_file *m)
+{
+	const struct hp_done *done = &p->done[c];
+
+	x->bytes = m->bytes = done->bytes;
+	memcpy(x->checksum, done->checksum, sizeof x->checksum);
+	memcpy(m->checksum, done->checksum, sizeof m->checksum);
+	if (p->list.sha256) {
+		x->sha256 = done->sha256;
+		memcpy(m->sha256, done->sha256, sizeof m->sha256);
+		m->has_sha256 = true;
+	}
+	if (!done->compressed)
+		return;
+	x->compressed = m->compressed = true;
+	x->plain_bytes = m->plain_bytes = hp_plan_chunk_bytes(&p->plan, c);
+	memcpy(x->plain_checksum, done->plain_checksum,
+	       sizeof x->plain_checksum);
+	memcpy(m->plain_checksum, done->plain_checksum,
+	       sizeof m->plain_checksum);
+	x->frames = done->frames;
+	x->n_frames = done->n_frames;
+}
+
 static int make_rows(const struct hp_pack *p, struct rows *rows,
 		     struct hpdsl_error *err)
 {
@@ -103,13 +130,13 @@ static int make_rows(const struct hp_pack *p, struct rows *rows,
 		struct hp_manifest_file *m = &rows->manifest[c];
 
 		hp_chunk_name(c, rows->names[c]);
+		if (p->done[c].compressed)
+			strcat(rows->names[c], ".zst");
 		x->name = m->name = rows->names[c];
 		x->first_sample = first;
 		x->first_member = member;
-		x->bytes = m->bytes = p->done[c].bytes;
 		m->samples = end - first;
-		memcpy(x->checksum, p->done[c].checksum, sizeof x->checksum);
-		memcpy(m->checksum, x->checksum, sizeof m->checksum);
+		fill_row(p, c, x, m);
 		for (uint64_t s = first; s < end; s++) {
 			uint64_t l = hp_plan_sample(plan, s);
 
@@ -169,6 +196,7 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 		.n_chunks = p->plan.n_chunks,
 		.classes = p->list.classes,
 		.n_classes = p->list.n_classes,
+		.sha256 = p->list.sha256 != NULL,
 		.arg = &s,
 		.begin = source_begin,
 		.next = source_next,

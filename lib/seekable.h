@@ -20,7 +20,8 @@ struct hp_frame_walk {
 	struct hp_place place; /* the next member, if have */
 	bool have;
 	uint64_t at;  /* offset in the plain tar: where the next frame begins */
-	uint64_t end; /* of the sample being cut, if it is large */
+	uint64_t end; /* of the sample that begins there */
+	bool large;   /* frames of it were handed out already */
 	uint64_t bytes; /* of the chunk */
 };
 
@@ -51,8 +52,8 @@ void hp_seek_table_write(const struct hp_seek_entry *v, uint32_t n,
 int hp_seek_foot_read(const uint8_t foot[9], uint32_t *ret,
 		      struct hpdsl_error *err);
 /*
- * Takes hp_seek_table_bytes(n) bytes apart; the frames must fill the bytes of
- * the file before the table.  HPDSL_ECORRUPT.
+ * Takes hp_seek_table_bytes(n) bytes apart, n being what their foot says; the
+ * frames must fill the bytes of the file before the table.  HPDSL_ECORRUPT.
  */
 int hp_seek_table_read(const uint8_t *table, uint32_t n, uint64_t file_bytes,
 		       struct hp_seek_entry *ret, struct hpdsl_error *err);

@@ -165,6 +165,14 @@ int hp_yaml_digest(struct hp_yaml_reader *r, void *into)
 	return 0;
 }
 
+int hp_yaml_sha256(struct hp_yaml_reader *r, void *into)
+{
+	if (!is_scalar(r) || hp_unhex((const char *)r->ev.data.scalar.value,
+				      r->ev.data.scalar.length, into, 32))
+		return hp_yaml_bad(r, "64 hex digits were expected");
+	return 0;
+}
+
 int hp_yaml_flag(struct hp_yaml_reader *r, void *into)
 {
 	if (!scalar_is(r, "true") && !scalar_is(r, "false"))

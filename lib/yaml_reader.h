@@ -36,6 +36,8 @@ int hp_yaml_text(struct hp_yaml_reader *r, void *into);
 int hp_yaml_number(struct hp_yaml_reader *r, void *into);
 /* uint8_t[16]: 32 hex digits. */
 int hp_yaml_digest(struct hp_yaml_reader *r, void *into);
+/* uint8_t[32]: 64 hex digits. */
+int hp_yaml_sha256(struct hp_yaml_reader *r, void *into);
 /* bool: true or false. */
 int hp_yaml_flag(struct hp_yaml_reader *r, void *into);
 

@@ -161,7 +161,9 @@ static bool printable(const char *s)
 /* A digest in hex is no number in any YAML if it has one of these. */
 static bool plain_digest(const char *s)
 {
-	return strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32 &&
+	size_t n = strlen(s);
+
+	return (n == 32 || n == 64) && strspn(s, "0123456789abcdef") == n &&
 	       strpbrk(s, "acdf");
 }
 

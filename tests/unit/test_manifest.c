@@ -112,6 +112,49 @@ static struct hp_manifest small(void)
 	return m;
 }
 
+static struct hp_manifest_file forms[] = {
+	{ .name = "chunk-000000.tar.zst",
+	  .bytes = 7000,
+	  .samples = 5,
+	  .checksum = { 0xfe, 1, 2 },
+	  .compressed = true,
+	  .plain_bytes = 20480,
+	  .plain_checksum = { 0x0f },
+	  .has_sha256 = true,
+	  .sha256 = { 0xaa, 0xbb } },
+	{ .name = "chunk-000001.tar",
+	  .bytes = 10240,
+	  .checksum = { 0x11, 0x11, 3 },
+	  .has_sha256 = true,
+	  .sha256 = { 0x11 } },
+};
+
+static struct hp_manifest_file side_files[] = {
+	{ .name = "chunk-000000.idx",
+	  .bytes = 1,
+	  .checksum = { 0xa },
+	  .has_sha256 = true,
+	  .sha256 = { 0xcc } },
+	{ .name = ".nv-meta/.info.json",
+	  .bytes = UINT64_MAX,
+	  .has_sha256 = true },
+};
+
+/* All that a manifest can hold of its files. */
+static struct hp_manifest rich(void)
+{
+	struct hp_manifest m = small();
+
+	m.has_sha256 = true;
+	m.dataset_id_sha256[0] = 0xde;
+	m.dataset_id_sha256[31] = 0xad;
+	m.index.has_sha256 = true;
+	m.chunks = forms;
+	m.files = side_files;
+	m.n_files = 2;
+	return m;
+}
+
 static char *format(const struct hp_manifest *m, size_t *ret_len)
 {
 	struct hpdsl_error err;
@@ -141,7 +184,8 @@ static void test_text(void **state)
 	char *text;
 
 	(void)state;
-	assert_int_equal(hp_options_pairs(&opt, NULL, &m.options, NULL), 0);
+	assert_int_equal(hp_options_pairs(&opt, false, NULL, &m.options, NULL),
+			 0);
 	assert_int_equal(hp_meta_pairs(&opt, &m.meta, NULL), 0);
 	m.classes = classes;
 	m.n_classes = 2;
@@ -183,6 +227,54 @@ static void test_text(void **state)
 	hp_pairs_release(&m.meta);
 }
 
+#define ZEROS62 "00000000000000000000000000000000000000000000000000000000000000"
+
+static void test_text_of_files(void **state)
+{
+	struct hp_manifest m = rich();
+	size_t n;
+	char *text;
+
+	(void)state;
+	m.adopted = true;
+	text = format(&m, &n);
+	text[n - 33] = '\0';
+	assert_string_equal(
+		text,
+		"format: hpdsl-dataset\n"
+		"version: 1\n"
+		"dataset_id: abcd0000000000000000000000000000\n"
+		"dataset_id_sha256: de000000000000000000000000000000"
+		"000000000000000000000000000000ad\n"
+		"samples: 5\n"
+		"members: 10\n"
+		"bytes: 12345\n"
+		"seed: 18446744073709551615\n"
+		"adopted: true\n"
+		"options: {}\n"
+		"index: {name: index.hpdsl, bytes: 999, xxh3_128: "
+		"'00000000000000000000000000000000', sha256: '00" ZEROS62 "'}\n"
+		"chunks:\n"
+		"- {name: chunk-000000.tar.zst, bytes: 7000, samples: 5, "
+		"xxh3_128: fe010200000000000000000000000000, "
+		"plain_bytes: 20480, "
+		"plain_xxh3_128: 0f000000000000000000000000000000, "
+		"sha256: aabb000000000000000000000000000000000000000000000000"
+		"000000000000}\n"
+		"- {name: chunk-000001.tar, bytes: 10240, samples: 0, "
+		"xxh3_128: '11110300000000000000000000000000', "
+		"sha256: '11" ZEROS62 "'}\n"
+		"files:\n"
+		"- {name: chunk-000000.idx, bytes: 1, "
+		"xxh3_128: 0a000000000000000000000000000000, "
+		"sha256: cc" ZEROS62 "}\n"
+		"- {name: '.nv-meta/.info.json', bytes: 18446744073709551615, "
+		"xxh3_128: '00000000000000000000000000000000', "
+		"sha256: '00" ZEROS62 "'}\n"
+		"checksum: ");
+	free(text);
+}
+
 /* ---- Round trips ------------------------------------------------------ */
 
 static void same_pairs(const struct hp_pairs *a, const struct hp_pairs *b)
@@ -201,6 +293,11 @@ static void same_file(const struct hp_manifest_file *a,
 	assert_int_equal(a->bytes, b->bytes);
 	assert_int_equal(a->samples, b->samples);
 	assert_memory_equal(a->checksum, b->checksum, 16);
+	assert_int_equal(a->compressed, b->compressed);
+	assert_int_equal(a->plain_bytes, b->plain_bytes);
+	assert_memory_equal(a->plain_checksum, b->plain_checksum, 16);
+	assert_int_equal(a->has_sha256, b->has_sha256);
+	assert_memory_equal(a->sha256, b->sha256, 32);
 }
 
 static void same(const struct hp_manifest *a, const struct hp_manifest *b)
@@ -212,6 +309,9 @@ static void same(const struct hp_manifest *a, const struct hp_manifest *b)
 	assert_int_equal(a->has_seed, b->has_seed);
 	assert_int_equal(a->seed, b->seed);
 	assert_int_equal(a->rebuilt, b->rebuilt);
+	assert_int_equal(a->adopted, b->adopted);
+	assert_int_equal(a->has_sha256, b->has_sha256);
+	assert_memory_equal(a->dataset_id_sha256, b->dataset_id_sha256, 32);
 	assert_int_equal(!a->lost, !b->lost);
 	if (a->lost)
 		assert_string_equal(a->lost, b->lost);
@@ -224,6 +324,9 @@ static void same(const struct hp_manifest *a, const struct hp_manifest *b)
 	assert_int_equal(a->n_chunks, b->n_chunks);
 	for (size_t i = 0; i < a->n_chunks; i++)
 		same_file(&a->chunks[i], &b->chunks[i]);
+	assert_int_equal(a->n_files, b->n_files);
+	for (size_t i = 0; i < a->n_files; i++)
+		same_file(&a->files[i], &b->files[i]);
 }
 
 static void round_trip(const struct hp_manifest *m)
@@ -249,6 +352,23 @@ static void test_round_trip_empty(void **state)
 	round_trip(&m);
 	m.rebuilt = true;
 	m.lost = "seed, nanoseconds";
+	round_trip(&m);
+}
+
+static void test_round_trip_files(void **state)
+{
+	struct hp_manifest m = rich();
+	struct hp_manifest_file v[2];
+
+	(void)state;
+	round_trip(&m);
+	m.rebuilt = m.adopted = true;
+	memcpy(v, forms, sizeof v);
+	v[0].name = "../shards/a b/train.tar";
+	v[1].name = "/data/"
+		    "\xff"
+		    "/x.tar";
+	m.chunks = v;
 	round_trip(&m);
 }
 
@@ -337,7 +457,7 @@ static int parse(const char *text, size_t n, struct hpdsl_error *err)
 
 static void test_every_bit(void **state)
 {
-	struct hp_manifest m = small();
+	struct hp_manifest m = rich();
 	struct hpdsl_error err;
 	size_t n;
 	char *text = format(&m, &n);
@@ -360,7 +480,7 @@ static void test_every_bit(void **state)
 
 static void test_every_length(void **state)
 {
-	struct hp_manifest m = small();
+	struct hp_manifest m = rich();
 	struct hpdsl_error err;
 	size_t n;
 	char *text = format(&m, &n);
@@ -386,6 +506,13 @@ static void test_every_length(void **state)
 #define CHUNK(name) "{name: " name ", bytes: 1, samples: 1, xxh3_128: " ID "}"
 #define CHUNKS "chunks:\n- " CHUNK("c") "\n"
 #define END "options: {}\n" INDEX CHUNKS
+#define SHA ID ID
+#define SIDE(name) "{name: " name ", bytes: 1, xxh3_128: " ID "}"
+/* A chunk's row with something behind it, and all of the text to its line. */
+#define ROW(name, rest)                               \
+	"options: {}\n" INDEX "chunks: [{name: " name \
+	", bytes: 1, samples: 1, "                    \
+	"xxh3_128: " ID rest "}]\n"
 
 static int parse_body(const char *body, struct hpdsl_error *err)
 {
@@ -417,6 +544,12 @@ static void test_accepted(void **state)
 		    "xxh3_128: " ID "}\n" CHUNKS,
 		TOP "meta: {a: !!binary YQ==}\n" END,
 		TOP "meta: {a: !!binary ' YQ== '}\nnew: !x y\n" END,
+		TOP END "files: []\n",
+		TOP END "files: [" SIDE("a") ", " SIDE(".b/..c") "]\n",
+		TOP ROW("c", ", plain_bytes: 9, plain_xxh3_128: " ID),
+		TOP "adopted: false\n" END,
+		TOP "adopted: true\n" ROW("../a/c", ""),
+		TOP "adopted: true\n" ROW("/a/c", ""),
 	};
 
 	(void)state;
@@ -480,6 +613,29 @@ static const struct refused refused[] = {
 	  "'bytes' is missing" },
 	{ TOP "options: {}\nindex: {name: i, bytes: 1, xxh3_128: 1}\n" CHUNKS,
 	  "32 hex digits" },
+	{ TOP ROW("c", ", plain_bytes: 9"), "come together" },
+	{ TOP ROW("c", ", plain_xxh3_128: " ID), "come together" },
+	{ TOP ROW("c", ", plain_bytes: 9, plain_xxh3_128: 1"),
+	  "32 hex digits" },
+	{ TOP ROW("c", ", sha256: " SHA), "others have none" },
+	{ TOP ROW("c", ", sha256: " ID), "64 hex digits" },
+	{ TOP "dataset_id_sha256: " SHA "\n" END, "others have none" },
+	{ TOP "dataset_id_sha256: " ID "\n" END, "64 hex digits" },
+	{ TOP END "files: {}\n", "a list was expected" },
+	{ TOP END "files: [" SIDE("") "]\n", "not a file name" },
+	{ TOP END "files: [" SIDE("/a") "]\n", "not a file name" },
+	{ TOP END "files: [" SIDE("a/") "]\n", "not a file name" },
+	{ TOP END "files: [" SIDE("../a") "]\n", "not a file name" },
+	{ TOP END "files: [" SIDE("a/..") "]\n", "not a file name" },
+	{ TOP END "files: [" SIDE("a/b/c") "]\n", "not a file name" },
+	{ TOP END "files: [{name: a, bytes: 1}]\n", "'xxh3_128' is missing" },
+	{ TOP "options: {}\nindex: {name: a/i, bytes: 1, xxh3_128: " ID
+	      "}\n" CHUNKS,
+	  "not a file name" },
+	{ TOP "adopted: 1\n" END, "true or false" },
+	{ TOP "adopted: true\n" ROW("''", ""), "not a file name" },
+	{ TOP "adopted: true\n" ROW("a/", ""), "not a file name" },
+	{ TOP ROW("a/c", "") "adopted: true\n", "not a file name" },
 	{ TOP "\tx: [\n" END, "line 7" },
 	{ TOP "x: [\n" END, "line " },
 	{ TOP END "---\na: b\n", "'checksum' is missing" },
@@ -545,7 +701,7 @@ static void expect_pairs(const struct hpdsl_pack_options *opt,
 	struct hp_pairs p;
 	size_t n = 0;
 
-	assert_int_equal(hp_options_pairs(opt, NULL, &p, NULL), 0);
+	assert_int_equal(hp_options_pairs(opt, false, NULL, &p, NULL), 0);
 	for (size_t i = 0; i < p.n; i++)
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s=%s ",
 				      p.v[i].key, p.v[i].value);
@@ -631,8 +787,8 @@ static void expect_difference(const struct hpdsl_pack_options *now,
 	struct hp_pairs a, b;
 	int r;
 
-	assert_int_equal(hp_options_pairs(now, NULL, &a, NULL), 0);
-	assert_int_equal(hp_options_pairs(was, NULL, &b, NULL), 0);
+	assert_int_equal(hp_options_pairs(now, false, NULL, &a, NULL), 0);
+	assert_int_equal(hp_options_pairs(was, false, NULL, &b, NULL), 0);
 	r = hp_pairs_compare(&a, &b, &err);
 	assert_int_equal(r, msg ? HPDSL_EDIFFERS : 0);
 	assert_string_equal(err.msg, msg ? msg : "");
@@ -695,7 +851,7 @@ static void test_manifest_compare(void **state)
 	char *text;
 
 	(void)state;
-	assert_int_equal(hp_options_pairs(&opt, NULL, &now, NULL), 0);
+	assert_int_equal(hp_options_pairs(&opt, false, NULL, &now, NULL), 0);
 	assert_int_equal(hp_meta_pairs(&opt, &m.meta, NULL), 0);
 	m.options = now;
 	text = format(&m, &n);
@@ -704,7 +860,7 @@ static void test_manifest_compare(void **state)
 	assert_int_equal(hp_manifest_compare(&back, &now, &err), 0);
 	hp_pairs_release(&now);
 	opt.n_meta = 1;
-	assert_int_equal(hp_options_pairs(&opt, NULL, &now, NULL), 0);
+	assert_int_equal(hp_options_pairs(&opt, false, NULL, &now, NULL), 0);
 	assert_int_equal(hp_manifest_compare(&back, &now, &err),
 			 HPDSL_EDIFFERS);
 	assert_string_equal(err.msg,
@@ -730,7 +886,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_text_of_files),
 		cmocka_unit_test(test_round_trip_empty),
+		cmocka_unit_test(test_round_trip_files),
 		cmocka_unit_test(test_round_trip_nasty),
 		cmocka_unit_test(test_round_trip_long),
 		cmocka_unit_test(test_many_chunks),

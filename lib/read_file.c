@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading files of the list.  A file must be as the scan saw it, in size, times
+ * and identity, after its bytes were read: what is packed is one state of it,
+ * or an error that names it.
+ */
+#include "read_file.h"
+
+#include "error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int fail(const struct hp_list *list, const struct hp_file *f, int code,
+		const char *what, struct hpdsl_error *err)
+{
+	const struct hp_root *root = &list->roots[f->root];
+	char name[HP_INPUT_NAME];
+
+	hp_input_name(root, hp_file_name(list, f),
+		      f->path_len - root->prefix_len, name);
+	if (what)
+		return hp_fail(err, code, "%s: %s", name, what);
+	return hp_fail_errno(err, code, "%s", name);
+}
+
+static int check_unchanged(const struct hp_pack *p, int fd,
+			   const struct hp_file *f, struct hpdsl_error *err)
+{
+	const struct hp_list *list = &p->list;
+	struct stat st;
+	char text[96];
+	int r = hp_io_fstat(p->io, fd, &st);
+
+	if (r < 0)
+		return fail(list, f, r, NULL, err);
+	if ((uint64_t)st.st_size != f->size) {
+		snprintf(text, sizeof text,
+			 "is %" PRIu64 " bytes, was %" PRIu64 " when scanned",
+			 (uint64_t)st.st_size, f->size);
+		return fail(list, f, HPDSL_ECHANGED, text, err);
+	}
+	if (st.st_mtim.tv_sec != f->mtime ||
+	    st.st_mtim.tv_nsec != (long)f->nsec ||
+	    hp_file_stamp(&st) != f->stamp)
+		return fail(list, f, HPDSL_ECHANGED,
+			    "changed since it was scanned", err);
+	return 0;
+}
+
+/* Has the file what tar could keep and chunks do not: attributes or an ACL? */
+static bool has_attributes(const struct hp_io *io, int fd)
+{
+	char names[1024 + 1];
+	ssize_t n = io->listxattr(io, fd, names, sizeof names - 1);
+
+	if (n < 0)
+		return n == -ERANGE; /* too many to look at */
+	names[n] = '\0';
+	/* Those of the system itself, which every file has, do not count. */
+	for (const char *s = names; s < names + n; s += strlen(s) + 1)
+		if (!strncmp(s, "user.", 5) ||
+		    !strncmp(s, "system.posix_acl_", 17))
+			return true;
+	return false;
+}
+
+/* A file of a directory. */
+static int read_file(const struct hp_pack *p, const struct hp_file *f,
+		     void *buf, size_t n, uint64_t off, struct hpdsl_error *err)
+{
+	const struct hp_list *list = &p->list;
+	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY |
+		    (f->flags & HP_FILE_FOLLOW ? 0 : O_NOFOLLOW);
+	hp_auto_fd file = { p->io, -1 };
+	ssize_t got;
+	int r;
+
+	r = p->io->open(p->io, list->roots[f->root].fd, hp_file_name(list, f),
+			flags, 0);
+	if (r == -ENOENT || r == -ELOOP || r == -ENOTDIR || r == -ENXIO)
+		return fail(list, f, HPDSL_ECHANGED,
+			    "vanished since it was scanned", err);
+	if (r < 0)
+		return fail(list, f, r, NULL, err);
+	file.fd = r;
+	got = n ? hp_io_pread_full(p->io, file.fd, buf, n, off) : 0;
+	/* First this: it may be a folder or a FIFO now. */
+	r = check_unchanged(p, file.fd, f, err);
+	if (r == 0 && got < 0)
+		r = fail(list, f, (int)got, NULL, err);
+	if (r == 0 && (size_t)got != n)
+		r = fail(list, f, HPDSL_ECHANGED, "shrank while it was read",
+			 err);
+	if (r == 0 && off == 0 && has_attributes(p->io, file.fd))
+		__atomic_fetch_add(&p->report->xattrs, 1, __ATOMIC_RELAXED);
+	return r;
+}
+
+/* A member of a packed dataset; its chunk's name is in the message. */
+static int read_member(const struct hp_root *root, const struct hp_file *f,
+		       void *buf, size_t n, uint64_t off,
+		       struct hpdsl_error *err)
+{
+	struct hpdsl_member m;
+	int r = hpdsl_member_get(root->dataset, f->source, &m, err);
+
+	return r < 0 ? r :
+		       hpdsl_member_read(root->dataset, &m, off, buf, n, err);
+}
+
+int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
+		    size_t n, uint64_t off, struct hpdsl_error *err)
+{
+	const struct hp_root *root = &p->list.roots[f->root];
+
+	if (root->kind == HP_ROOT_DATASET)
+		return read_member(root, f, buf, n, off, err);
+	return read_file(p, f, buf, n, off, err);
+}
+
+/* A member read in parts was not yet held against its checksum. */
+static int check_member(const struct hp_pack *p, const struct hp_file *f,
+			uint64_t low64, struct hpdsl_error *err)
+{
+	const struct hp_root *root = &p->list.roots[f->root];
+	struct hpdsl_member m;
+	int r = hpdsl_member_get(root->dataset, f->source, &m, err);
+
+	if (r < 0 || m.checksum == low64)
+		return r;
+	return fail(&p->list, f, HPDSL_ECORRUPT, "checksum differs", err);
+}
+
+int hp_content_set(const struct hp_pack *p, struct hp_file *f,
+		   const struct hp_content_hash *h, struct hpdsl_error *err)
+{
+	int r = 0;
+
+	if (p->list.roots[f->root].kind == HP_ROOT_DATASET)
+		r = check_member(p, f, h->low64, err);
+	f->low64 = h->low64;
+	memcpy(f->full, h->full, sizeof f->full);
+	return r;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compressed chunks: where frames begin, and the seek table.  Pure. */
+#include "seekable.h"
+
+#include "bytes.h"
+#include "error.h"
+
+#include <inttypes.h>
+
+#define SKIPPABLE 0x184d2a5eu
+#define SEEKABLE 0x8f92eab1u
+#define CHECKSUMS 0x80 /* the descriptor's bit 7, no other */
+
+/* ---- Where frames begin ------------------------------------------------ */
+
+void hp_frame_walk_begin(struct hp_frame_walk *w, const struct hp_plan *plan,
+			 uint32_t chunk)
+{
+	*w = (struct hp_frame_walk){ .bytes =
+					     hp_plan_chunk_bytes(plan, chunk) };
+	hp_walk_begin(&w->walk, plan, hp_plan_first(plan, chunk),
+		      hp_plan_first(plan, chunk + 1));
+	w->have = hp_walk_next(&w->walk, &w->place) > 0;
+}
+
+/* Moves w->end behind the next sample. */
+static bool next_sample(struct hp_frame_walk *w)
+{
+	uint64_t sample = w->place.sample;
+
+	if (!w->have)
+		return false;
+	do {
+		w->end = w->place.next;
+		w->have = hp_walk_next(&w->walk, &w->place) > 0;
+	} while (w->have && w->place.sample == sample);
+	return true;
+}
+
+/* The next frame of the large sample that ends at w->end. */
+static uint64_t cut(struct hp_frame_walk *w)
+{
+	uint64_t left = w->end - w->at;
+	uint64_t n = left < HP_FRAME_MAX ? left : HP_FRAME_MAX;
+
+	w->at += n;
+	w->large = n < left;
+	return n;
+}
+
+uint64_t hp_frame_walk_next(struct hp_frame_walk *w)
+{
+	uint64_t from = w->at;
+
+	/* [at, end) is a sample that did not fit the frame before. */
+	if (w->at == w->end && !next_sample(w)) {
+		w->at = w->end = w->bytes;
+		return w->bytes - from;
+	}
+	if (w->large || w->end - from > HP_FRAME_BYTES)
+		return cut(w);
+	do
+		w->at = w->end;
+	while (next_sample(w) && w->end - from <= HP_FRAME_BYTES);
+	return w->at - from;
+}
+
+/* ---- The seek table ----------------------------------------------------- */
+
+void hp_seek_table_write(const struct hp_seek_entry *v, uint32_t n,
+			 uint8_t *out)
+{
+	uint8_t *p = out + 8;
+
+	hp_put32(out, SKIPPABLE);
+	hp_put32(out + 4, (uint32_t)(hp_seek_table_bytes(n) - 8));
+	for (uint32_t i = 0; i < n; i++, p += 12) {
+		hp_put32(p, v[i].stored);
+		hp_put32(p + 4, v[i].plain);
+		hp_put32(p + 8, v[i].checksum);
+	}
+	hp_put32(p, n);
+	p[4] = CHECKSUMS;
+	hp_put32(p + 5, SEEKABLE);
+}
+
+int hp_seek_foot_read(const uint8_t foot[9], uint32_t *ret,
+		      struct hpdsl_error *err)
+{
+	uint32_t n = hp_get32(foot);
+
+	if (hp_get32(foot + 5) != SEEKABLE)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "there is no seek table at the end");
+	if (foot[4] != CHECKSUMS || !n || n > HP_SEEK_FRAMES)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "the foot of the seek table is damaged");
+	*ret = n;
+	return 0;
+}
+
+int hp_seek_table_read(const uint8_t *table, uint32_t n, uint64_t file_bytes,
+		       struct hp_seek_entry *ret, struct hpdsl_error *err)
+{
+	uint64_t bytes = hp_seek_table_bytes(n), stored = bytes;
+	const uint8_t *p = table + 8;
+
+	if (hp_get32(table) != SKIPPABLE ||
+	    hp_get32(table + 4) != (uint32_t)(bytes - 8))
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "the head of the seek table is damaged");
+	for (uint32_t i = 0; i < n; i++, p += 12) {
+		ret[i] = (struct hp_seek_entry){
+			.stored = hp_get32(p),
+			.plain = hp_get32(p + 4),
+			.checksum = hp_get32(p + 8),
+		};
+		stored += ret[i].stored;
+		if (!ret[i].stored || !ret[i].plain ||
+		    ret[i].plain > HP_FRAME_MAX)
+			return hp_fail(err, HPDSL_ECORRUPT,
+				       "frame %" PRIu32
+				       " of the seek table cannot be",
+				       i);
+	}
+	if (stored != file_bytes)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "the frames of the seek table do not fill the "
+			       "file");
+	return hp_seek_foot_read(p, &n, err);
+}
