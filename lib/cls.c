@@ -16,6 +16,11 @@
 
 enum { PATH_MAX_BYTES = HPDSL_PATH_MAX + sizeof SUFFIX };
 
+void hp_cls_content(const struct hp_file *f, char out[HP_CLS_MAX])
+{
+	snprintf(out, HP_CLS_MAX, "%" PRIu32, (uint32_t)f->source);
+}
+
 static int fail(const struct hp_file *f, const char *what,
 		struct hpdsl_error *err)
 {

@@ -416,7 +416,8 @@ struct hpdsl_unpack_options {
 
 struct hpdsl_unpack_report {
 	uint64_t members, bytes;
-	uint64_t failed; /* members left out: damaged, or impossible names */
+	uint64_t failed;    /* members left out: damaged, or impossible names */
+	uint64_t generated; /* and those that the packer made */
 	double seconds;
 };
 

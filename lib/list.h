@@ -188,6 +188,9 @@ int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
  * meanwhile.
  */
 int hp_list_cls(struct hp_list *list, struct hpdsl_error *err);
+/* The content of one, f->size bytes and a NUL, as long as source is its own. */
+#define HP_CLS_MAX 16
+void hp_cls_content(const struct hp_file *f, char out[HP_CLS_MAX]);
 
 /*
  * The dataset id: XXH3-128 over, for every file in the order of path bytes,
