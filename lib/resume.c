@@ -103,7 +103,8 @@ static bool same_file(const struct hpdsl_dataset *ds, const struct hp_file *f,
 
 	if (hpdsl_member_find(ds, f->path, f->path_len, &m, NULL) < 0 ||
 	    m.size != f->size || m.mtime != f->mtime ||
-	    m.mtime_nsec != f->nsec || m.mode != (f->mode & 0777u))
+	    m.mtime_nsec != f->nsec || m.mode != (f->mode & 0777u) ||
+	    m.generated != !!(f->flags & HP_FILE_GENERATED))
 		return false;
 	seen[m.number] = true;
 	return true;
