@@ -99,7 +99,7 @@ $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
 
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CFLAGS) -Ilib -Itests/unit $(DEP_CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote tests/unit $(DEP_CFLAGS) -c -o $@ $<
 
 $(BUILD)/include/hpdsl.h: lib/hpdsl.h
 	@mkdir -p $(@D)

@@ -2,9 +2,9 @@
 /*
  * One archive file, walked front to back through libarchive: tar and zip, plain
  * or behind gzip, bzip2, xz or zstd, and with nested the archives inside it, as
- * if they were folders.  The walk is the same every time, so a file can be named
- * by its number in it.  Names are bytes, whatever the locale; times of zip are
- * UTC.
+ * if they were folders.  The walk is the same every time, so a file can be
+ * named by its number in it.  Names are bytes, whatever the locale; times of
+ * zip are UTC.
  */
 #ifndef HP_ARCHIVE_H
 #define HP_ARCHIVE_H
@@ -58,8 +58,8 @@ void hp_archive_close(struct hp_archive *a);
 
 /*
  * 1 and the next thing in the archive, 0 at its end, HPDSL_ECORRUPT for what is
- * damaged, cut off or nested too deeply, -errno.  What was not read of the thing
- * before is passed over.
+ * damaged, cut off or nested too deeply, -errno.  What was not read of the
+ * thing before is passed over.
  */
 int hp_archive_next(struct hp_archive *a, struct hp_archive_entry *ret,
 		    struct hpdsl_error *err);

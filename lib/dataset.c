@@ -140,3 +140,30 @@ int hpdsl_class_name(const struct hpdsl_dataset *ds, uint32_t label,
 {
 	return hp_index_class(ds->index, label, ret, err);
 }
+
+int hpdsl_member_stored(const struct hpdsl_dataset *ds,
+			const struct hpdsl_member *m, const char **ret,
+			size_t *ret_len, struct hpdsl_error *err)
+{
+	const char *name;
+	size_t len;
+	int r = hp_index_stored(ds->index, m->number, &name, &len, err);
+
+	if (r < 0)
+		return r;
+	*ret = name ? name : m->path;
+	*ret_len = name ? len : m->path_len;
+	return 0;
+}
+
+int hpdsl_member_sha256(const struct hpdsl_dataset *ds, uint64_t number,
+			uint8_t ret[32], struct hpdsl_error *err)
+{
+	return hp_index_member_sha256(ds->index, number, ret, err);
+}
+
+int hpdsl_chunk_sha256(const struct hpdsl_dataset *ds, uint32_t number,
+		       uint8_t ret[32], struct hpdsl_error *err)
+{
+	return hp_index_chunk_sha256(ds->index, number, ret, err);
+}

@@ -34,181 +34,108 @@ int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 	return 0;
 }
 
-/*
- * Neighbours in the list mostly share their folder, so names are collected run
- * by run: samples, one behind the other, of the same folder.  labels[] first
- * holds numbers of runs.  Sorting the runs' names gives each its class.
- */
-struct run {
-	const char *name; /* not terminated; NULL: no folder */
-	uint32_t len;
-	uint32_t number;
+/* ---- Classes from folders ---------------------------------------------- */
+
+struct folder {
+	const struct hp_list *list;
+	enum hpdsl_labels how;
+	uint32_t dir;
 };
 
-struct runs {
-	struct run *v;
-	uint64_t n, room;
-};
-
-/* The folder that names the class, or no name. */
-static struct run folder_of(const struct hp_file *f, enum hpdsl_labels how,
-			    uint32_t dir)
+static int parent_of(const struct hp_file *f, struct hp_class *ret)
 {
+	const char *end = memrchr(f->path, '/', f->path_len), *slash;
+
+	if (!end)
+		return 0;
+	slash = memrchr(f->path, '/', (size_t)(end - f->path));
+	ret->name = slash ? slash + 1 : f->path;
+	ret->len = (uint32_t)(end - ret->name);
+	return 0;
+}
+
+/* The folder of the sample's first file that names the class, if any. */
+static int folder_of(void *arg, uint64_t sample, struct hp_class *ret,
+		     struct hpdsl_error *err)
+{
+	const struct folder *z = arg;
+	const struct hp_file *f = z->list->files + z->list->samples[sample];
 	const char *name = f->path, *end = f->path + f->path_len, *slash;
-	struct run none = { .name = NULL };
+	uint32_t dir = z->dir;
 
-	if (how == HPDSL_LABELS_PARENT) {
-		end = memrchr(name, '/', f->path_len);
-		if (!end)
-			return none;
-		slash = memrchr(name, '/', (size_t)(end - name));
-		name = slash ? slash + 1 : name;
-		return (struct run){ name, (uint32_t)(end - name), 0 };
-	}
+	(void)err;
+	if (z->how == HPDSL_LABELS_PARENT)
+		return parent_of(f, ret);
 	for (; (slash = memchr(name, '/', (size_t)(end - name)));
-	     name = slash + 1)
-		if (--dir == 0)
-			return (struct run){ name, (uint32_t)(slash - name),
-					     0 };
-	return none;
-}
-
-static bool same_name(const struct run *a, const struct run *b)
-{
-	if (!a->name || !b->name)
-		return a->name == b->name;
-	return a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
-}
-
-static int runs_add(struct runs *r, struct run run, struct hpdsl_error *err)
-{
-	if (r->n == HPDSL_NO_LABEL)
-		return hp_fail(err, HPDSL_EUSAGE, "too many classes");
-	if (r->n == r->room) {
-		uint64_t room = r->room ? r->room * 2 : 64;
-		struct run *v = realloc(r->v, room * sizeof *v);
-
-		if (!v)
-			return hp_fail_nomem(err);
-		r->v = v;
-		r->room = room;
-	}
-	run.number = (uint32_t)r->n;
-	r->v[r->n++] = run;
-	return 0;
-}
-
-static int collect(const struct hp_list *list, enum hpdsl_labels how,
-		   uint32_t dir, struct runs *runs, uint32_t *labels,
-		   struct hpdsl_error *err)
-{
-	for (uint64_t s = 0; s < list->n_samples; s++) {
-		struct run run =
-			folder_of(list->files + list->samples[s], how, dir);
-
-		if (runs->n == 0 || !same_name(&run, runs->v + runs->n - 1)) {
-			int r = runs_add(runs, run, err);
-
-			if (r < 0)
-				return r;
-		}
-		labels[s] = (uint32_t)(runs->n - 1);
-	}
-	return 0;
-}
-
-/* By bytes, those without a name last. */
-static int compare_names(const void *va, const void *vb)
-{
-	const struct run *a = va, *b = vb;
-	int d;
-
-	if (!a->name || !b->name)
-		return !a->name - !b->name;
-	d = memcmp(a->name, b->name, a->len < b->len ? a->len : b->len);
-	if (d == 0)
-		d = (a->len > b->len) - (a->len < b->len);
-	return d;
-}
-
-/*
- * Sorts the runs by name and keeps the first of each name, in order, as the
- * classes; class_of[number of a run] is the class.  Returns their number.
- */
-static uint32_t rank(struct runs *runs, uint32_t *class_of)
-{
-	uint32_t n = 0;
-
-	if (runs->n)
-		qsort(runs->v, runs->n, sizeof *runs->v, compare_names);
-	for (uint64_t i = 0; i < runs->n; i++) {
-		struct run run = runs->v[i];
-
-		if (!run.name) {
-			class_of[run.number] = HPDSL_NO_LABEL;
-			continue;
-		}
-		if (n == 0 || !same_name(&run, runs->v + n - 1))
-			runs->v[n++] = run;
-		class_of[run.number] = n - 1;
-	}
-	return n;
-}
-
-static const char **copy_names(struct hp_list *list, const struct run *v,
-			       uint32_t n)
-{
-	const char **names = hp_array(n, sizeof *names);
-
-	for (uint32_t i = 0; names && i < n; i++) {
-		names[i] = hp_arena_add(list->arena, v[i].name, v[i].len);
-		if (!names[i]) {
-			free(names);
-			return NULL;
+	     name = slash + 1) {
+		if (--dir == 0) {
+			ret->name = name;
+			ret->len = (uint32_t)(slash - name);
+			return 0;
 		}
 	}
-	return names;
-}
-
-/* Takes over labels. */
-static int set_labels(struct hp_list *list, struct runs *runs,
-		      uint32_t **labels, struct hpdsl_error *err)
-{
-	uint32_t *hp_auto_free class_of = hp_array(runs->n, sizeof *class_of);
-	const char **names;
-	uint32_t n;
-
-	if (!class_of)
-		return hp_fail_nomem(err);
-	n = rank(runs, class_of);
-	names = copy_names(list, runs->v, n);
-	if (!names)
-		return hp_fail_nomem(err);
-	for (uint64_t s = 0; s < list->n_samples; s++)
-		(*labels)[s] = class_of[(*labels)[s]];
-	free(list->labels);
-	free(list->classes);
-	list->labels = hp_take(*labels);
-	list->classes = names;
-	list->n_classes = n;
 	return 0;
 }
 
 int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
 		  struct hpdsl_error *err)
 {
-	uint32_t *hp_auto_free labels = NULL;
-	struct runs runs = { .v = NULL };
-	int r;
+	struct folder z = { list, how, dir ? dir : 1 };
 
 	if (how != HPDSL_LABELS_DIR && how != HPDSL_LABELS_PARENT)
 		return 0;
-	labels = hp_array(list->n_samples, sizeof *labels);
-	if (!labels)
-		return hp_fail_nomem(err);
-	r = collect(list, how, dir ? dir : 1, &runs, labels, err);
-	if (r == 0)
-		r = set_labels(list, &runs, &labels, err);
-	free(runs.v);
-	return r;
+	return hp_list_classify(list, folder_of, &z, err);
+}
+
+/* ---- Classes of packed inputs ------------------------------------------ */
+
+/* The class that the sample's first labelled file has in its dataset. */
+static int kept_class(void *arg, uint64_t sample, struct hp_class *ret,
+		      struct hpdsl_error *err)
+{
+	const struct hp_list *list = arg;
+
+	for (uint64_t i = list->samples[sample]; i < list->samples[sample + 1];
+	     i++) {
+		const struct hp_file *f = &list->files[i];
+		const struct hp_root *root = &list->roots[f->root];
+		struct hpdsl_member m;
+		struct hpdsl_sample was;
+		int r;
+
+		if (root->kind != HP_ROOT_DATASET)
+			continue;
+		r = hpdsl_member_get(root->dataset, f->source, &m, err);
+		if (r == 0)
+			r = hpdsl_sample_get(root->dataset, m.sample, &was,
+					     err);
+		if (r == 0 && was.label == HPDSL_NO_LABEL)
+			continue;
+		if (r == 0)
+			r = hpdsl_class_name(root->dataset, was.label,
+					     &ret->name, err);
+		if (r == 0)
+			ret->len = (uint32_t)strlen(ret->name);
+		return r;
+	}
+	return 0;
+}
+
+bool hp_list_has_classes(const struct hp_list *list)
+{
+	for (size_t i = 0; i < list->n_roots; i++) {
+		struct hpdsl_counts n;
+
+		if (list->roots[i].kind != HP_ROOT_DATASET)
+			continue;
+		hpdsl_count(list->roots[i].dataset, &n);
+		if (n.classes)
+			return true;
+	}
+	return false;
+}
+
+int hp_list_keep_labels(struct hp_list *list, struct hpdsl_error *err)
+{
+	return hp_list_classify(list, kept_class, list, err);
 }

@@ -16,6 +16,7 @@
 static const struct {
 	const char *name;
 	uint32_t row;
+	bool optional; /* whoever does not know it may pass it over */
 } kinds[HP_INDEX_KINDS + 1] = {
 	[HP_SECTION_SAMPLES] = { "SAMPLES", HP_SAMPLE_ROW },
 	[HP_SECTION_MEMBERS] = { "MEMBERS", HP_MEMBER_ROW },
@@ -25,11 +26,23 @@ static const struct {
 	[HP_SECTION_NAMES] = { "NAMES", 0 },
 	[HP_SECTION_CLASSES] = { "CLASSES", HP_CLASS_ROW },
 	[HP_SECTION_CLASS_NAMES] = { "CLASS_NAMES", 0 },
+	[HP_SECTION_STORED] = { "STORED", HP_STORED_ROW },
+	[HP_SECTION_MEMBER_SHA256] = { "MEMBER_SHA256", HP_SHA256_ROW, true },
+	[HP_SECTION_FRAMES] = { "FRAMES", HP_FRAME_ROW },
+	[HP_SECTION_STORED_PATHS] = { "STORED_PATHS", 0 },
+	[HP_SECTION_CHUNK_SHA256] = { "CHUNK_SHA256", HP_SHA256_ROW, true },
 };
+
+static const struct hp_section absent;
 
 uint32_t hp_index_row_size(uint32_t kind)
 {
 	return kinds[kind].row;
+}
+
+uint32_t hp_index_kind_flags(uint32_t kind)
+{
+	return kinds[kind].optional ? 0 : HP_SECTION_REQUIRED;
 }
 
 const char *hp_index_section_name(uint32_t kind, char buf[HP_SECTION_NAME])
@@ -134,7 +147,7 @@ static int check_header(struct input *in)
 	uint32_t flags = hp_get32(in->p + 60);
 
 	in->sections = hp_get32(in->p + 56);
-	if (flags & ~(uint32_t)HP_INDEX_GROUP_NONE)
+	if (flags & ~(uint32_t)(HP_INDEX_GROUP_NONE | HP_INDEX_FOREIGN))
 		return hp_fail(in->err, HPDSL_ETOONEW,
 			       "%s: unknown flags %#" PRIx32, in->name, flags);
 	if (in->sections > HP_INDEX_TABLE)
@@ -161,11 +174,11 @@ static int check_kind(const struct input *in, const uint8_t *row, uint32_t i)
 			       " of a later version is needed to read it",
 			       in->name, kind);
 	/* Kinds ascend, and the first eight are there: each has its place. */
-	if (i < HP_INDEX_KINDS ? kind != i + 1 :
-				 kind <= hp_get32(row - HP_INDEX_ENTRY))
+	if (i < HP_INDEX_FIRM ? kind != i + 1 :
+				kind <= hp_get32(row - HP_INDEX_ENTRY))
 		return bad_header(in, "sections are missing or out of order");
-	if (i < HP_INDEX_KINDS && (hp_get32(row + 24) != kinds[kind].row ||
-				   flags != HP_SECTION_REQUIRED))
+	if (kind <= HP_INDEX_KINDS && (hp_get32(row + 24) != kinds[kind].row ||
+				       flags != hp_index_kind_flags(kind)))
 		return bad_header(in,
 				  "a section's row size or flags are wrong");
 	if (hp_get32(row + 28))
@@ -207,13 +220,18 @@ static int check_sections(const struct input *in, struct hp_index *ix,
 {
 	uint64_t at = in->header, bit = 0;
 
-	if (in->sections < HP_INDEX_KINDS)
+	if (in->sections < HP_INDEX_FIRM)
 		return bad_header(in, "sections are missing");
+	for (uint32_t k = HP_INDEX_FIRM; k < HP_INDEX_KINDS; k++)
+		ix->extra[k - HP_INDEX_FIRM] = &absent;
 	for (uint32_t i = 0; i < in->sections; i++) {
-		int r = check_section(in, i, &at, &bit, &ix->sections[i]);
+		struct hp_section *s = &ix->sections[i];
+		int r = check_section(in, i, &at, &bit, s);
 
 		if (r < 0)
 			return r;
+		if (i >= HP_INDEX_FIRM && s->kind <= HP_INDEX_KINDS)
+			ix->extra[s->kind - HP_INDEX_FIRM - 1] = s;
 	}
 	if (at != in->size)
 		return bad_header(in, "the sections do not fill the file");
@@ -230,6 +248,24 @@ static bool has_rows(const struct hp_index *ix, enum hp_index_section kind,
 	       length / kinds[kind].row == rows;
 }
 
+/* Do the sections that need not be there agree with the counts? */
+static bool extras_fit(const struct hp_index *ix)
+{
+	const struct hpdsl_counts *n = &ix->count;
+	uint64_t stored = hp_index_section(ix, HP_SECTION_STORED)->length;
+	uint64_t frames = hp_index_section(ix, HP_SECTION_FRAMES)->length;
+
+	return stored % HP_STORED_ROW == 0 &&
+	       stored / HP_STORED_ROW <= n->members &&
+	       hp_index_has(ix, HP_SECTION_STORED) ==
+		       hp_index_has(ix, HP_SECTION_STORED_PATHS) &&
+	       frames % HP_FRAME_ROW == 0 &&
+	       (!hp_index_has(ix, HP_SECTION_MEMBER_SHA256) ||
+		has_rows(ix, HP_SECTION_MEMBER_SHA256, n->members)) &&
+	       (!hp_index_has(ix, HP_SECTION_CHUNK_SHA256) ||
+		has_rows(ix, HP_SECTION_CHUNK_SHA256, n->chunks));
+}
+
 static int check_counts(const struct input *in, struct hp_index *ix)
 {
 	struct hpdsl_counts *n = &ix->count;
@@ -244,7 +280,7 @@ static int check_counts(const struct input *in, struct hp_index *ix)
 	if (!has_rows(ix, HP_SECTION_SAMPLES, n->samples) ||
 	    !has_rows(ix, HP_SECTION_MEMBERS, n->members) ||
 	    !has_rows(ix, HP_SECTION_CHUNKS, n->chunks) ||
-	    !has_rows(ix, HP_SECTION_CLASSES, n->classes))
+	    !has_rows(ix, HP_SECTION_CLASSES, n->classes) || !extras_fit(ix))
 		return bad_header(in, "counts and sections disagree");
 	if (n->members > HP_INDEX_MEMBERS || n->chunks > HP_INDEX_CHUNKS ||
 	    n->samples > n->members || n->chunks > n->samples ||

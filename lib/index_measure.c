@@ -16,6 +16,21 @@ struct measuring {
 	struct hpdsl_error *err;
 };
 
+static const char *check_more(const struct hp_index_source *src,
+			      const struct hp_index_member *m)
+{
+	size_t most =
+		src->flags & HP_INDEX_FOREIGN ? UINT16_MAX : HPDSL_PATH_MAX;
+
+	if (m->stored && !src->stored)
+		return "nobody said that it has another name in its chunk";
+	if (m->stored && (m->stored_len == 0 || m->stored_len > most))
+		return "its name in its chunk is empty or too long";
+	if (src->sha256 && !m->sha256)
+		return "its SHA-256 is missing";
+	return NULL;
+}
+
 /* What the caller promises of its members. */
 static int check_member(struct measuring *w, uint64_t number,
 			const struct hp_index_member *m, uint64_t last_sample)
@@ -32,6 +47,8 @@ static int check_member(struct measuring *w, uint64_t number,
 		why = "its sample is out of order";
 	else if (m->mode & ~(07777u | HP_MEMBER_GENERATED))
 		why = "its mode has unknown bits";
+	else
+		why = check_more(w->src, m);
 	if (!why)
 		return 0;
 	return hp_fail(w->err, -EINVAL, "cannot index member %" PRIu64 ": %s",
@@ -53,6 +70,11 @@ static int measure_members(struct measuring *w)
 		w->hashed[n].hash = hp_hash64(m.path, m.path_len);
 		w->hashed[n].number = n;
 		w->is->length[HP_SECTION_PATHS] += m.path_len + 1;
+		if (m.stored) {
+			w->is->length[HP_SECTION_STORED] += HP_STORED_ROW;
+			w->is->length[HP_SECTION_STORED_PATHS] +=
+				m.stored_len + 1;
+		}
 		bytes += m.size;
 		sample = m.sample;
 		n++;
@@ -105,9 +127,60 @@ static int check_names(struct measuring *w)
 	return 0;
 }
 
+static int check_chunks(struct measuring *w)
+{
+	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
+		const struct hp_index_chunk *c = &w->src->chunks[i];
+
+		if (w->src->sha256 && !c->sha256)
+			return hp_fail(w->err, -EINVAL,
+				       "cannot index chunk %" PRIu32
+				       ": its SHA-256 is missing",
+				       i);
+		if (c->compressed && (!c->frames || !c->n_frames))
+			return hp_fail(w->err, -EINVAL,
+				       "cannot index chunk %" PRIu32
+				       ": it has no frames",
+				       i);
+		if (c->compressed)
+			w->is->length[HP_SECTION_FRAMES] +=
+				(uint64_t)c->n_frames * HP_FRAME_ROW;
+	}
+	return 0;
+}
+
+/* Lengths that follow from counts, and which sections there are. */
+static void measure_sections(struct measuring *w)
+{
+	const struct hp_index_source *src = w->src;
+	uint64_t *length = w->is->length;
+	bool *has = w->is->has;
+
+	length[HP_SECTION_SAMPLES] = src->samples * HP_SAMPLE_ROW;
+	length[HP_SECTION_MEMBERS] = src->members * HP_MEMBER_ROW;
+	length[HP_SECTION_LOOKUP] = measure_lookup(w) * HP_SLOT_ROW;
+	length[HP_SECTION_CHUNKS] = (uint64_t)src->n_chunks * HP_CHUNK_ROW;
+	length[HP_SECTION_CLASSES] = (uint64_t)src->n_classes * HP_CLASS_ROW;
+	if (src->sha256) {
+		length[HP_SECTION_MEMBER_SHA256] = src->members * HP_SHA256_ROW;
+		length[HP_SECTION_CHUNK_SHA256] =
+			(uint64_t)src->n_chunks * HP_SHA256_ROW;
+	}
+	for (int k = 1; k <= HP_INDEX_FIRM; k++)
+		has[k] = true;
+	has[HP_SECTION_STORED] = has[HP_SECTION_STORED_PATHS] =
+		length[HP_SECTION_STORED] > 0;
+	has[HP_SECTION_FRAMES] = length[HP_SECTION_FRAMES] > 0;
+	has[HP_SECTION_MEMBER_SHA256] = has[HP_SECTION_CHUNK_SHA256] =
+		src->sha256;
+}
+
 static void add_up(struct hp_index_sizes *is)
 {
-	is->size = HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_KINDS + 8;
+	for (int k = 1; k <= HP_INDEX_KINDS; k++)
+		is->sections += is->has[k];
+	is->header = HP_INDEX_FIXED + HP_INDEX_ENTRY * is->sections + 8;
+	is->size = is->header;
 	for (int k = 1; k <= HP_INDEX_KINDS; k++) {
 		uint64_t padded = hp_index_padded(is->length[k]);
 		uint64_t blocks = hp_index_blocks(padded);
@@ -128,14 +201,12 @@ int hp_index_measure(const struct hp_index_source *src,
 
 	if (r == 0)
 		r = check_names(&w);
+	if (r == 0)
+		r = check_chunks(&w);
 	if (r < 0)
 		return r;
 	hp_lookup_sort(hashed, src->members);
-	is.length[HP_SECTION_SAMPLES] = src->samples * HP_SAMPLE_ROW;
-	is.length[HP_SECTION_MEMBERS] = src->members * HP_MEMBER_ROW;
-	is.length[HP_SECTION_LOOKUP] = measure_lookup(&w) * HP_SLOT_ROW;
-	is.length[HP_SECTION_CHUNKS] = (uint64_t)src->n_chunks * HP_CHUNK_ROW;
-	is.length[HP_SECTION_CLASSES] = (uint64_t)src->n_classes * HP_CLASS_ROW;
+	measure_sections(&w);
 	add_up(&is);
 	*ret = is;
 	return 0;

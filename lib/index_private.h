@@ -14,13 +14,18 @@
 enum {
 	HP_INDEX_FIXED = 80, /* bytes of the header before the table */
 	HP_INDEX_ENTRY = 32, /* bytes of a row of the section table */
-	HP_INDEX_KINDS = 8,  /* sections of version 1, all required */
+	HP_INDEX_FIRM = 8,   /* sections that are always there, kinds 1 .. */
+	HP_INDEX_KINDS = 13, /* kinds of version 1 */
 	HP_INDEX_TABLE = 64, /* most sections */
 	HP_SAMPLE_ROW = 16,
 	HP_MEMBER_ROW = 52,
 	HP_SLOT_ROW = 8,
 	HP_CHUNK_ROW = 88,
 	HP_CLASS_ROW = 8,
+	HP_STORED_ROW = 16,
+	HP_SHA256_ROW = 32,
+	HP_FRAME_ROW = 16,
+	HP_CHUNK_COMPRESSED = 1, /* flag of a chunk's row */
 	HP_INDEX_CHUNKS = 1000000,
 };
 
@@ -42,7 +47,9 @@ struct hp_index {
 	uint32_t flags;
 	uint32_t n_sections;
 	uint64_t slots, homes;
-	_Atomic uint64_t *seen;	      /* one bit for each verified block */
+	_Atomic uint64_t *seen; /* one bit for each verified block */
+	/* Those of the kinds behind the first eight; empty if not there. */
+	const struct hp_section *extra[HP_INDEX_KINDS - HP_INDEX_FIRM];
 	struct hp_section sections[]; /* the first eight: kinds 1 .. 8 */
 };
 
@@ -58,6 +65,8 @@ static inline uint64_t hp_index_blocks(uint64_t padded)
 
 /* Bytes of a row of a section; 0: the section holds bytes. */
 uint32_t hp_index_row_size(uint32_t kind);
+/* Flags of a section's row in the table. */
+uint32_t hp_index_kind_flags(uint32_t kind);
 /* "MEMBERS"; "11" for a kind not known, in buf. */
 #define HP_SECTION_NAME 16
 const char *hp_index_section_name(uint32_t kind, char buf[HP_SECTION_NAME]);
@@ -65,7 +74,23 @@ const char *hp_index_section_name(uint32_t kind, char buf[HP_SECTION_NAME]);
 static inline const struct hp_section *hp_index_section(
 	const struct hp_index *ix, enum hp_index_section kind)
 {
-	return &ix->sections[kind - 1];
+	if ((unsigned)kind <= HP_INDEX_FIRM)
+		return &ix->sections[kind - 1];
+	return ix->extra[kind - HP_INDEX_FIRM - 1];
+}
+
+/* Is there such a section?  It may be empty. */
+static inline bool hp_index_has(const struct hp_index *ix,
+				enum hp_index_section kind)
+{
+	return hp_index_section(ix, kind)->kind != 0;
+}
+
+/* Rows of one of the kinds behind the first eight. */
+static inline uint64_t hp_index_rows(const struct hp_index *ix,
+				     enum hp_index_section kind)
+{
+	return hp_index_section(ix, kind)->length / hp_index_row_size(kind);
 }
 
 /* Compares one block with its checksum: 0 or HPDSL_ECORRUPT. */
@@ -100,6 +125,17 @@ static inline const uint8_t *hp_index_bytes(const struct hp_index *ix,
 		return s->data + off;
 	return hp_index_touch(ix, kind, off, len, err);
 }
+
+/* "no member 7, there are 5": -ERANGE. */
+int hp_index_out_of_range(const struct hp_index *ix, const char *what,
+			  uint64_t number, uint64_t count,
+			  struct hpdsl_error *err);
+/* "member 7: has an impossible time": HPDSL_ECORRUPT. */
+int hp_index_bad_row(const struct hp_index *ix, const char *what,
+		     uint64_t number, const char *why, struct hpdsl_error *err);
+/* A name of len bytes and its NUL, without a NUL inside; NULL: told. */
+const char *hp_index_name(const struct hp_index *ix, enum hp_index_section kind,
+			  uint64_t off, uint64_t len, struct hpdsl_error *err);
 
 /* A sample's row, checked. */
 struct hp_sample_row {
@@ -141,8 +177,11 @@ struct hp_index_source;
 
 struct hp_index_sizes {
 	uint64_t length[HP_INDEX_KINDS + 1]; /* of sections, not padded */
-	uint64_t blocks;		     /* of the largest section */
-	uint64_t size;			     /* of the file */
+	bool has[HP_INDEX_KINDS + 1];
+	uint32_t header;   /* bytes */
+	uint32_t sections; /* that there are */
+	uint64_t blocks;   /* of the largest section */
+	uint64_t size;	   /* of the file */
 };
 
 /*

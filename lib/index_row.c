@@ -8,24 +8,25 @@
 
 #include "error.h"
 #include "path.h"
+#include "seekable.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 #define COLD __attribute__((cold, noinline))
 
-static COLD int out_of_range(const struct hp_index *ix, const char *what,
-			     uint64_t number, uint64_t count,
-			     struct hpdsl_error *err)
+COLD int hp_index_out_of_range(const struct hp_index *ix, const char *what,
+			       uint64_t number, uint64_t count,
+			       struct hpdsl_error *err)
 {
 	return hp_fail(err, -ERANGE,
 		       "%s: no %s %" PRIu64 ", there are %" PRIu64, ix->name,
 		       what, number, count);
 }
 
-static COLD int bad_row(const struct hp_index *ix, const char *what,
-			uint64_t number, const char *why,
-			struct hpdsl_error *err)
+COLD int hp_index_bad_row(const struct hp_index *ix, const char *what,
+			  uint64_t number, const char *why,
+			  struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT, "%s: %s %" PRIu64 ": %s", ix->name,
 		       what, number, why);
@@ -49,14 +50,16 @@ int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
 	ret->chunk = hp_get32(row + 8);
 	ret->label = hp_get32(row + 12);
 	if (ret->first >= ret->end || ret->end > ix->count.members)
-		return bad_row(ix, "sample", number,
-			       "has an impossible range of members", err);
+		return hp_index_bad_row(ix, "sample", number,
+					"has an impossible range of members",
+					err);
 	if (ret->chunk >= ix->count.chunks)
-		return bad_row(ix, "sample", number,
-			       "is in a chunk that does not exist", err);
+		return hp_index_bad_row(ix, "sample", number,
+					"is in a chunk that does not exist",
+					err);
 	if (ret->label >= ix->count.classes && ret->label != HPDSL_NO_LABEL)
-		return bad_row(ix, "sample", number,
-			       "has a label without a class", err);
+		return hp_index_bad_row(ix, "sample", number,
+					"has a label without a class", err);
 	return 0;
 }
 
@@ -68,16 +71,17 @@ int hp_index_sample(const struct hp_index *ix, uint64_t number,
 	int r;
 
 	if (number >= ix->count.samples)
-		return out_of_range(ix, "sample", number, ix->count.samples,
-				    err);
+		return hp_index_out_of_range(ix, "sample", number,
+					     ix->count.samples, err);
 	r = hp_index_sample_row(ix, number, &row, err);
 	if (r == 0)
 		r = hp_index_member(ix, row.first, &first, err);
 	if (r < 0)
 		return r;
 	if (first.sample != number)
-		return bad_row(ix, "sample", number,
-			       "its first member is another sample's", err);
+		return hp_index_bad_row(ix, "sample", number,
+					"its first member is another sample's",
+					err);
 	*ret = (struct hpdsl_sample){
 		.number = number,
 		.first_member = row.first,
@@ -100,13 +104,15 @@ static int member_place(const struct hp_index *ix, struct hpdsl_member *m,
 	const uint8_t *chunk;
 
 	if (m->sample >= ix->count.samples)
-		return bad_row(ix, "member", m->number,
-			       "is of a sample that does not exist", err);
+		return hp_index_bad_row(ix, "member", m->number,
+					"is of a sample that does not exist",
+					err);
 	if (hp_index_sample_row(ix, m->sample, &sample, err) < 0)
 		return HPDSL_ECORRUPT;
 	if (m->number < sample.first || m->number >= sample.end)
-		return bad_row(ix, "member", m->number,
-			       "is not among the members of its sample", err);
+		return hp_index_bad_row(
+			ix, "member", m->number,
+			"is not among the members of its sample", err);
 	m->chunk = sample.chunk;
 	chunk = hp_index_bytes(ix, HP_SECTION_CHUNKS,
 			       (uint64_t)m->chunk * HP_CHUNK_ROW, HP_CHUNK_ROW,
@@ -114,8 +120,8 @@ static int member_place(const struct hp_index *ix, struct hpdsl_member *m,
 	if (!chunk)
 		return HPDSL_ECORRUPT;
 	if (!hp_within(m->offset, m->size, hp_get64(chunk + 40)))
-		return bad_row(ix, "member", m->number,
-			       "lies outside of its chunk", err);
+		return hp_index_bad_row(ix, "member", m->number,
+					"lies outside of its chunk", err);
 	return 0;
 }
 
@@ -159,8 +165,8 @@ static int member_path(const struct hp_index *ix, struct hpdsl_member *m,
 	m->path = (const char *)path;
 	if (path[m->path_len] || (!plainly_valid(m->path, m->path_len) &&
 				  !hp_path_valid(m->path, m->path_len)))
-		return bad_row(ix, "member", m->number, "has an invalid path",
-			       err);
+		return hp_index_bad_row(ix, "member", m->number,
+					"has an invalid path", err);
 	return 0;
 }
 
@@ -171,8 +177,8 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 	const uint8_t *row;
 
 	if (number >= ix->count.members)
-		return out_of_range(ix, "member", number, ix->count.members,
-				    err);
+		return hp_index_out_of_range(ix, "member", number,
+					     ix->count.members, err);
 	row = hp_index_bytes(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
 			     HP_MEMBER_ROW, err);
 	if (!row)
@@ -186,11 +192,12 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 	m.mode = hp_get16(row + 38);
 	m.sample = hp_get48(row + 46);
 	if (m.mtime_nsec > 999999999)
-		return bad_row(ix, "member", number, "has an impossible time",
-			       err);
+		return hp_index_bad_row(ix, "member", number,
+					"has an impossible time", err);
 	if (m.mode & ~(07777u | HP_MEMBER_GENERATED))
-		return bad_row(ix, "member", number, "has unknown mode bits",
-			       err);
+		return hp_index_bad_row(ix, "member", number,
+					"has unknown mode bits", err);
+	m.generated = m.mode & HP_MEMBER_GENERATED;
 	m.mode &= 07777;
 	if (member_place(ix, &m, err) < 0 ||
 	    member_path(ix, &m, hp_get48(row + 40), err) < 0)
@@ -202,15 +209,14 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 /* ---- Chunks and classes ----------------------------------------------- */
 
 /* A NUL-terminated name without a NUL inside. */
-static const char *get_name(const struct hp_index *ix,
-			    enum hp_index_section kind, uint64_t off,
-			    uint64_t len, struct hpdsl_error *err)
+const char *hp_index_name(const struct hp_index *ix, enum hp_index_section kind,
+			  uint64_t off, uint64_t len, struct hpdsl_error *err)
 {
 	const uint8_t *p = hp_index_bytes(ix, kind, off, len + 1, err);
 
 	if (p && (len == 0 || memchr(p, '\0', len + 1) != p + len)) {
-		bad_row(ix, "name at", off, "it does not end where it should",
-			err);
+		hp_index_bad_row(ix, "name at", off,
+				 "it does not end where it should", err);
 		return NULL;
 	}
 	return (const char *)p;
@@ -238,64 +244,82 @@ static int chunk_end(const struct hp_index *ix, uint32_t number,
 	return 0;
 }
 
-/* Fields for compressed chunks: this version knows none. */
-static int check_plain(const struct hp_index *ix, uint32_t number,
-		       const uint8_t *row, struct hpdsl_error *err)
+/* The two forms of a chunk, stored and plain, from its row. */
+static int chunk_forms(const struct hp_index *ix, const uint8_t *row,
+		       struct hpdsl_chunk *c, struct hpdsl_error *err)
 {
-	if (hp_get32(row + 80))
+	uint32_t flags = hp_get32(row + 80);
+	const char *why = NULL;
+
+	if (flags & ~(uint32_t)HP_CHUNK_COMPRESSED)
 		return hp_fail(err, HPDSL_ETOONEW,
 			       "%s: chunk %" PRIu32
 			       " is of a later version's kind",
-			       ix->name, number);
-	if (hp_get64(row + 16) != hp_get64(row + 40) ||
-	    memcmp(row + 24, row + 48, 16) || hp_get64(row + 64) ||
-	    hp_get32(row + 84))
-		return bad_row(ix, "chunk", number,
-			       "stored and plain form disagree", err);
-	return 0;
+			       ix->name, c->number);
+	c->compressed = flags & HP_CHUNK_COMPRESSED;
+	c->bytes = hp_get64(row + 16);
+	memcpy(c->checksum, row + 24, 16);
+	c->plain_bytes = hp_get64(row + 40);
+	memcpy(c->plain_checksum, row + 48, 16);
+	c->first_frame = hp_get64(row + 64);
+	c->frames = hp_get32(row + 84);
+	if (c->bytes > INT64_MAX || c->plain_bytes > INT64_MAX)
+		why = "has a size that no file has";
+	else if (!c->compressed &&
+		 (c->bytes != c->plain_bytes || c->first_frame || c->frames ||
+		  memcmp(c->checksum, c->plain_checksum, 16)))
+		why = "stored and plain form disagree";
+	else if (c->compressed &&
+		 (c->frames == 0 || c->frames > HP_SEEK_FRAMES ||
+		  c->bytes <= hp_seek_table_bytes(c->frames) ||
+		  !hp_within(c->first_frame, c->frames,
+			     hp_index_rows(ix, HP_SECTION_FRAMES))))
+		why = "has an impossible range of frames";
+	return why ? hp_index_bad_row(ix, "chunk", c->number, why, err) : 0;
+}
+
+/* It is opened in the dataset's directory, and nowhere else. */
+static bool is_file_name(const char *name)
+{
+	return !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
 }
 
 int hp_index_chunk(const struct hp_index *ix, uint32_t number,
 		   struct hpdsl_chunk *ret, struct hpdsl_error *err)
 {
 	struct hpdsl_chunk c = { .number = number };
-	uint64_t sample_end, member_end, len;
+	uint64_t sample_end, member_end;
 	const uint8_t *row;
 	int r;
 
 	if (number >= ix->count.chunks)
-		return out_of_range(ix, "chunk", number, ix->count.chunks, err);
+		return hp_index_out_of_range(ix, "chunk", number,
+					     ix->count.chunks, err);
 	row = hp_index_bytes(ix, HP_SECTION_CHUNKS,
 			     (uint64_t)number * HP_CHUNK_ROW, HP_CHUNK_ROW,
 			     err);
 	if (!row || chunk_end(ix, number, &sample_end, &member_end, err) < 0)
 		return HPDSL_ECORRUPT;
-	r = check_plain(ix, number, row, err);
+	r = chunk_forms(ix, row, &c, err);
 	if (r < 0)
 		return r;
 	c.first_sample = hp_get64(row);
 	c.first_member = hp_get64(row + 8);
-	c.bytes = hp_get64(row + 16);
-	c.plain_bytes = hp_get64(row + 40);
-	memcpy(c.checksum, row + 24, 16);
 	if (c.first_sample >= sample_end || sample_end > ix->count.samples ||
 	    c.first_member >= member_end || member_end > ix->count.members)
-		return bad_row(ix, "chunk", number,
-			       "has an impossible range of samples", err);
-	if (c.bytes > INT64_MAX)
-		return bad_row(ix, "chunk", number,
-			       "has a size that no file has", err);
+		return hp_index_bad_row(ix, "chunk", number,
+					"has an impossible range of samples",
+					err);
 	c.samples = sample_end - c.first_sample;
 	c.members = member_end - c.first_member;
-	len = hp_get16(row + 78);
-	c.name = get_name(ix, HP_SECTION_NAMES, hp_get48(row + 72), len, err);
+	c.name = hp_index_name(ix, HP_SECTION_NAMES, hp_get48(row + 72),
+			       hp_get16(row + 78), err);
 	if (!c.name)
 		return HPDSL_ECORRUPT;
-	/* It is opened in the dataset's directory, and nowhere else. */
-	if (memchr(c.name, '/', len) || !strcmp(c.name, ".") ||
-	    !strcmp(c.name, ".."))
-		return bad_row(ix, "chunk", number,
-			       "has a name that is no plain file name", err);
+	if (!(ix->flags & HP_INDEX_FOREIGN) && !is_file_name(c.name))
+		return hp_index_bad_row(ix, "chunk", number,
+					"has a name that is no plain file name",
+					err);
 	*ret = c;
 	return 0;
 }
@@ -307,13 +331,14 @@ int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,
 	const char *name;
 
 	if (label >= ix->count.classes)
-		return out_of_range(ix, "class", label, ix->count.classes, err);
+		return hp_index_out_of_range(ix, "class", label,
+					     ix->count.classes, err);
 	row = hp_index_bytes(ix, HP_SECTION_CLASSES,
 			     (uint64_t)label * HP_CLASS_ROW, HP_CLASS_ROW, err);
 	if (!row)
 		return HPDSL_ECORRUPT;
-	name = get_name(ix, HP_SECTION_CLASS_NAMES, hp_get48(row),
-			hp_get16(row + 6), err);
+	name = hp_index_name(ix, HP_SECTION_CLASS_NAMES, hp_get48(row),
+			     hp_get16(row + 6), err);
 	if (!name)
 		return HPDSL_ECORRUPT;
 	*ret = name;

@@ -52,15 +52,18 @@ int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
 	return 0;
 }
 
-uint64_t hp_index_bound(uint64_t samples, uint64_t members, uint64_t path_bytes,
-			uint64_t chunks)
+uint64_t hp_index_bound(const struct hp_index_extent *e)
 {
 	/* What no one can know yet: the run of slots behind the last home,
 	 * far below this many, and the names of classes. */
-	uint64_t slots = hp_lookup_homes(members) + 4096;
-	uint64_t n = samples * HP_SAMPLE_ROW + path_bytes +
-		     members * (HP_MEMBER_ROW + 1) + slots * HP_SLOT_ROW +
-		     chunks * (HP_CHUNK_ROW + 32);
+	uint64_t slots = hp_lookup_homes(e->members) + 4096;
+	uint64_t n = e->samples * HP_SAMPLE_ROW + e->path_bytes +
+		     e->members * (HP_MEMBER_ROW + 1) + slots * HP_SLOT_ROW +
+		     e->chunks * (HP_CHUNK_ROW + 32) +
+		     e->stored * (HP_STORED_ROW + 1) + e->stored_bytes +
+		     e->frames * HP_FRAME_ROW;
 
+	if (e->sha256)
+		n += (e->members + e->chunks) * HP_SHA256_ROW;
 	return n + n / HP_INDEX_BLOCK * 8 + (64 << 10);
 }

@@ -82,37 +82,47 @@ static int end_section(struct writer *w, enum hp_index_section kind)
 	return r;
 }
 
+/* The section table, at table. */
+static void put_table(const struct hp_index_sizes *is, uint8_t *table)
+{
+	uint64_t at = is->header;
+
+	for (uint32_t k = 1; k <= HP_INDEX_KINDS; k++) {
+		uint64_t padded = hp_index_padded(is->length[k]);
+
+		if (!is->has[k])
+			continue;
+		hp_put32(table, k);
+		hp_put32(table + 4, hp_index_kind_flags(k));
+		hp_put64(table + 8, at);
+		hp_put64(table + 16, is->length[k]);
+		hp_put32(table + 24, hp_index_row_size(k));
+		at += padded + hp_index_blocks(padded) * 8;
+		table += HP_INDEX_ENTRY;
+	}
+}
+
 static int write_header(struct writer *w)
 {
 	uint8_t h[HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_KINDS + 8] = { 0 };
 	const struct hp_index_source *src = w->src;
-	uint64_t at = sizeof h;
+	uint32_t n = w->is.header;
 
 	memcpy(h, HP_INDEX_MAGIC, 8);
 	hp_put32(h + 8, HP_INDEX_VERSION);
-	hp_put32(h + 12, sizeof h);
+	hp_put32(h + 12, n);
 	hp_put64(h + 16, w->is.size);
 	hp_put64(h + 24, src->samples);
 	hp_put64(h + 32, src->members);
 	hp_put64(h + 40, src->bytes);
 	hp_put32(h + 48, src->n_chunks);
 	hp_put32(h + 52, src->n_classes);
-	hp_put32(h + 56, HP_INDEX_KINDS);
+	hp_put32(h + 56, w->is.sections);
 	hp_put32(h + 60, src->flags);
 	memcpy(h + 64, src->dataset_id, 16);
-	for (uint32_t k = 1; k <= HP_INDEX_KINDS; k++) {
-		uint8_t *row = h + HP_INDEX_FIXED + HP_INDEX_ENTRY * (k - 1);
-		uint64_t padded = hp_index_padded(w->is.length[k]);
-
-		hp_put32(row, k);
-		hp_put32(row + 4, HP_SECTION_REQUIRED);
-		hp_put64(row + 8, at);
-		hp_put64(row + 16, w->is.length[k]);
-		hp_put32(row + 24, hp_index_row_size(k));
-		at += padded + hp_index_blocks(padded) * 8;
-	}
-	hp_put64(h + sizeof h - 8, hp_hash64(h, sizeof h - 8));
-	return send(w, h, sizeof h);
+	put_table(&w->is, h + HP_INDEX_FIXED);
+	hp_put64(h + n - 8, hp_hash64(h, n - 8));
+	return send(w, h, n);
 }
 
 /* ---- Sections --------------------------------------------------------- */
@@ -196,6 +206,42 @@ static int add_path(struct writer *w, uint64_t number,
 	return r < 0 ? r : put(w, "", 1);
 }
 
+/* State: the name's offset. */
+static int add_stored(struct writer *w, uint64_t number,
+		      const struct hp_index_member *m, uint64_t *state)
+{
+	uint8_t row[HP_STORED_ROW];
+
+	if (!m->stored)
+		return 0;
+	hp_put64(row, number);
+	hp_put48(row + 8, *state);
+	hp_put16(row + 14, (uint16_t)m->stored_len);
+	*state += m->stored_len + 1;
+	return put(w, row, sizeof row);
+}
+
+static int add_stored_path(struct writer *w, uint64_t number,
+			   const struct hp_index_member *m, uint64_t *state)
+{
+	int r;
+
+	(void)number;
+	(void)state;
+	if (!m->stored)
+		return 0;
+	r = put(w, m->stored, m->stored_len);
+	return r < 0 ? r : put(w, "", 1);
+}
+
+static int add_sha256(struct writer *w, uint64_t number,
+		      const struct hp_index_member *m, uint64_t *state)
+{
+	(void)number;
+	(void)state;
+	return put(w, m->sha256, HP_SHA256_ROW);
+}
+
 static int write_lookup(struct writer *w)
 {
 	uint64_t homes = hp_lookup_homes(w->src->members);
@@ -219,9 +265,25 @@ static int write_lookup(struct writer *w)
 	return end_section(w, HP_SECTION_LOOKUP);
 }
 
+/* State: the number of its first frame. */
+static void put_forms(uint8_t *row, const struct hp_index_chunk *c,
+		      uint64_t *frame)
+{
+	hp_put64(row + 16, c->bytes);
+	memcpy(row + 24, c->checksum, 16);
+	hp_put64(row + 40, c->compressed ? c->plain_bytes : c->bytes);
+	memcpy(row + 48, c->compressed ? c->plain_checksum : c->checksum, 16);
+	if (!c->compressed)
+		return;
+	hp_put64(row + 64, *frame);
+	hp_put32(row + 80, HP_CHUNK_COMPRESSED);
+	hp_put32(row + 84, c->n_frames);
+	*frame += c->n_frames;
+}
+
 static int write_chunks(struct writer *w)
 {
-	uint64_t name = 0;
+	uint64_t name = 0, frame = 0;
 
 	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
 		const struct hp_index_chunk *c = &w->src->chunks[i];
@@ -231,10 +293,7 @@ static int write_chunks(struct writer *w)
 
 		hp_put64(row, c->first_sample);
 		hp_put64(row + 8, c->first_member);
-		hp_put64(row + 16, c->bytes);
-		memcpy(row + 24, c->checksum, 16);
-		hp_put64(row + 40, c->bytes);
-		memcpy(row + 48, c->checksum, 16);
+		put_forms(row, c, &frame);
 		hp_put48(row + 72, name);
 		hp_put16(row + 78, (uint16_t)len);
 		name += len + 1;
@@ -243,6 +302,36 @@ static int write_chunks(struct writer *w)
 			return r;
 	}
 	return end_section(w, HP_SECTION_CHUNKS);
+}
+
+static int write_frames(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
+		const struct hp_index_chunk *c = &w->src->chunks[i];
+
+		for (uint32_t k = 0; c->compressed && k < c->n_frames; k++) {
+			uint8_t row[HP_FRAME_ROW];
+			int r;
+
+			hp_put64(row, c->frames[k].plain);
+			hp_put64(row + 8, c->frames[k].stored);
+			r = put(w, row, sizeof row);
+			if (r < 0)
+				return r;
+		}
+	}
+	return end_section(w, HP_SECTION_FRAMES);
+}
+
+static int write_chunk_sha256(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
+		int r = put(w, w->src->chunks[i].sha256, HP_SHA256_ROW);
+
+		if (r < 0)
+			return r;
+	}
+	return end_section(w, HP_SECTION_CHUNK_SHA256);
 }
 
 static int write_chunk_names(struct writer *w)
@@ -288,25 +377,38 @@ static int write_class_names(struct writer *w)
 	return end_section(w, HP_SECTION_CLASS_NAMES);
 }
 
+static int write_section(struct writer *w, enum hp_index_section kind)
+{
+	static add_fn *const of_members[HP_INDEX_KINDS + 1] = {
+		[HP_SECTION_SAMPLES] = add_sample,
+		[HP_SECTION_MEMBERS] = add_member,
+		[HP_SECTION_PATHS] = add_path,
+		[HP_SECTION_STORED] = add_stored,
+		[HP_SECTION_MEMBER_SHA256] = add_sha256,
+		[HP_SECTION_STORED_PATHS] = add_stored_path,
+	};
+	static int (*const others[HP_INDEX_KINDS + 1])(struct writer * w) = {
+		[HP_SECTION_LOOKUP] = write_lookup,
+		[HP_SECTION_CHUNKS] = write_chunks,
+		[HP_SECTION_NAMES] = write_chunk_names,
+		[HP_SECTION_CLASSES] = write_classes,
+		[HP_SECTION_CLASS_NAMES] = write_class_names,
+		[HP_SECTION_FRAMES] = write_frames,
+		[HP_SECTION_CHUNK_SHA256] = write_chunk_sha256,
+	};
+
+	return of_members[kind] ? write_members(w, kind, of_members[kind]) :
+				  others[kind](w);
+}
+
 static int write_all(struct writer *w)
 {
 	int r = write_header(w);
 
-	if (r == 0)
-		r = write_members(w, HP_SECTION_SAMPLES, add_sample);
-	if (r == 0)
-		r = write_members(w, HP_SECTION_MEMBERS, add_member);
-	if (r == 0)
-		r = write_members(w, HP_SECTION_PATHS, add_path);
-	if (r == 0)
-		r = write_lookup(w);
-	if (r == 0)
-		r = write_chunks(w);
-	if (r == 0)
-		r = write_chunk_names(w);
-	if (r == 0)
-		r = write_classes(w);
-	return r < 0 ? r : write_class_names(w);
+	for (int k = 1; r == 0 && k <= HP_INDEX_KINDS; k++)
+		if (w->is.has[k])
+			r = write_section(w, (enum hp_index_section)k);
+	return r;
 }
 
 int hp_index_write(const struct hp_index_source *src,

@@ -77,8 +77,17 @@ int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
 		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],
 		  struct hpdsl_error *err);
 
+/* What is known of an index before it can be written. */
+struct hp_index_extent {
+	uint64_t samples, members, chunks;
+	uint64_t path_bytes;   /* of all paths */
+	uint64_t stored;       /* members with a name of their own, .. */
+	uint64_t stored_bytes; /* .. and the bytes of these */
+	uint64_t frames;       /* of compressed chunks */
+	bool sha256;
+};
+
 /* Upper bound of the size, for the check of free space. */
-uint64_t hp_index_bound(uint64_t samples, uint64_t members, uint64_t path_bytes,
-			uint64_t chunks);
+uint64_t hp_index_bound(const struct hp_index_extent *e);
 
 #endif

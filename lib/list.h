@@ -149,6 +149,26 @@ int hp_list_path_order(const struct hp_list *list, uint64_t *ret,
 int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 		  struct hpdsl_error *err);
 
+/* The name of a sample's class; NULL: it has none. */
+struct hp_class {
+	const char *name; /* len bytes, not terminated; until the list's end */
+	uint32_t len;
+};
+typedef int hp_class_fn(void *arg, uint64_t sample, struct hp_class *ret,
+			struct hpdsl_error *err);
+
+/*
+ * Sets labels and classes: name() gives the class of each sample, asked for in
+ * order.  Classes are numbered by the bytes of their names, which are copied
+ * into the list's arena.  On failure the list is as it was.
+ */
+int hp_list_classify(struct hp_list *list, hp_class_fn *name, void *arg,
+		     struct hpdsl_error *err);
+
+/* Has a packed input classes?  Takes them over, before contents are read. */
+bool hp_list_has_classes(const struct hp_list *list);
+int hp_list_keep_labels(struct hp_list *list, struct hpdsl_error *err);
+
 /*
  * Classes of the samples, by the folder of their first member: folder number
  * dir (1, 2, ..) of its path, or the parent folder.  A file that has no such

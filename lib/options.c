@@ -76,14 +76,18 @@ static void add_copies(struct builder *b, const char *key, const char *const *v,
 		add(b, key, copy(b, v[i], strlen(v[i])));
 }
 
-static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt)
+static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt,
+		       bool kept)
 {
+	static const char *const names[] = { [HPDSL_LABELS_KEEP] = "none",
+					     [HPDSL_LABELS_NONE] = "none",
+					     [HPDSL_LABELS_PARENT] = "parent",
+					     [HPDSL_LABELS_FILE] = "file" };
 	char text[NUMBER];
 	int n;
 
 	if (opt->labels != HPDSL_LABELS_DIR) {
-		add(b, "labels",
-		    opt->labels == HPDSL_LABELS_PARENT ? "parent" : "none");
+		add(b, "labels", kept ? "keep" : names[opt->labels]);
 		return;
 	}
 	n = snprintf(text, sizeof text, "dir:%" PRIu32,
@@ -135,13 +139,14 @@ static void add_extras(struct builder *b, const struct hpdsl_pack_options *opt)
 	add_emit(b, opt->emit);
 }
 
-static void add_all(struct builder *b, const struct hpdsl_pack_options *opt)
+static void add_all(struct builder *b, const struct hpdsl_pack_options *opt,
+		    bool kept)
 {
 	add(b, "shuffle",
 	    opt->shuffle == HPDSL_SHUFFLE_NONE ? "none" : "global");
 	add_number(b, "seed", opt->seed);
 	add(b, "group", opt->group == HPDSL_GROUP_NONE ? "none" : "key");
-	add_labels(b, opt);
+	add_labels(b, opt, kept);
 	add(b, "symlinks",
 	    opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ? "follow-all" :
 							 "follow");
@@ -153,8 +158,8 @@ static void add_all(struct builder *b, const struct hpdsl_pack_options *opt)
 	add_copies(b, "meta", opt->meta, opt->n_meta);
 }
 
-int hp_options_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
-		     struct hpdsl_error *err)
+int hp_options_pairs(const struct hpdsl_pack_options *opt, bool kept,
+		     struct hp_pairs *ret, struct hpdsl_error *err)
 {
 	struct builder b = { 0 };
 	int r = begin(
@@ -166,7 +171,7 @@ int hp_options_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
 
 	if (r < 0)
 		return r;
-	add_all(&b, opt);
+	add_all(&b, opt, kept);
 	*ret = b.pairs;
 	return 0;
 }

@@ -11,8 +11,10 @@
 #include "meter.h"
 #include "outfile.h"
 #include "scan.h"
+#include "seekable.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const uint64_t memory_min = 8 << 20;
 
@@ -37,6 +39,13 @@ static int check_options(const struct hpdsl_pack_options *opt,
 	return r;
 }
 
+/* Do samples keep the classes that they have in packed inputs? */
+static bool keeps_labels(const struct hp_pack *p)
+{
+	return p->opt->labels == HPDSL_LABELS_KEEP &&
+	       hp_list_has_classes(&p->list);
+}
+
 static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = p->opt;
@@ -47,6 +56,8 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_list_sort(&p->list, err);
 	if (r == 0)
 		r = hp_list_group(&p->list, opt->group, err);
+	if (r == 0 && keeps_labels(p))
+		r = hp_list_keep_labels(&p->list, err);
 	if (r == 0)
 		r = hp_list_label(&p->list, opt->labels,
 				  opt->label_dir ? opt->label_dir : 1, err);
@@ -55,10 +66,43 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 	return r;
 }
 
+/*
+ * Most frames that chunks can have: one a sample, or of two that follow each
+ * other over 128 KiB; one more for each GiB of a large sample, and the trailer.
+ */
+static uint64_t most_frames(const struct hp_plan *plan)
+{
+	uint64_t by_size =
+		plan->tar_bytes / HP_FRAME_BYTES * 2 + plan->n_chunks;
+	uint64_t n = plan->n_samples < by_size ? plan->n_samples : by_size;
+
+	return n + plan->tar_bytes / HP_FRAME_MAX + plan->n_chunks;
+}
+
+static uint64_t most_index_bytes(const struct hp_pack *p)
+{
+	const struct hp_list *list = &p->list;
+	struct hp_index_extent e = {
+		.samples = p->plan.n_samples,
+		.members = list->n_files,
+		.chunks = p->plan.n_chunks,
+		.frames = p->opt->zstd ? most_frames(&p->plan) : 0,
+		.sha256 = p->opt->digest == HPDSL_DIGEST_SHA256,
+	};
+
+	for (uint64_t i = 0; i < list->n_files; i++) {
+		e.path_bytes += list->files[i].path_len;
+		if (!list->stored || !list->stored[i])
+			continue;
+		e.stored++;
+		e.stored_bytes += strlen(list->stored[i]);
+	}
+	return hp_index_bound(&e);
+}
+
 static void report_plan(struct hp_pack *p)
 {
 	struct hpdsl_pack_report *rep = p->report;
-	uint64_t path_bytes = 0;
 
 	rep->samples = p->plan.n_samples;
 	rep->members = p->list.n_files;
@@ -69,10 +113,7 @@ static void report_plan(struct hp_pack *p)
 	rep->chunk_min = p->plan.chunk_min;
 	rep->chunk_median = p->plan.chunk_median;
 	rep->chunk_max = p->plan.chunk_max;
-	for (uint64_t i = 0; i < p->list.n_files; i++)
-		path_bytes += p->list.files[i].path_len;
-	rep->index_bytes = hp_index_bound(rep->samples, rep->members,
-					  path_bytes, rep->chunks);
+	rep->index_bytes = most_index_bytes(p);
 	if (p->list.labels)
 		for (uint64_t s = 0; s < p->list.n_samples; s++)
 			rep->unlabelled += p->list.labels[s] == HPDSL_NO_LABEL;
@@ -128,9 +169,9 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	if (r == 0 && !opt->dry_run)
 		r = hp_target_check(opt, err);
 	if (r == 0)
-		r = hp_options_pairs(opt, &p->options, err);
-	if (r == 0)
 		r = make_plan(p, err);
+	if (r == 0)
+		r = hp_options_pairs(opt, keeps_labels(p), &p->options, err);
 	if (r < 0)
 		return r;
 	report_plan(p);

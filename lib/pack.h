@@ -32,7 +32,7 @@ struct hp_target {
 struct hp_done {
 	uint64_t bytes; /* as stored */
 	uint8_t checksum[16];
-	uint8_t plain_checksum[16]; /* of the plain tar, .. */
+	uint8_t plain_checksum[16];  /* of the plain tar, .. */
 	struct hp_frame_row *frames; /* .. if it is compressed: owned */
 	uint32_t n_frames;
 	uint8_t sha256[32]; /* of the file, with --digest=sha256 */

@@ -39,6 +39,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	const struct hp_plan *plan = &s->p->plan;
 	struct hp_place place;
 	const struct hp_file *f;
+	const char *stored;
 
 	(void)err;
 	while (!hp_walk_next(&s->walk, &place)) {
@@ -47,6 +48,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 		begin_chunk(s, s->chunk + 1);
 	}
 	f = &list->files[place.file];
+	stored = list->stored ? list->stored[place.file] : NULL;
 	*ret = (struct hp_index_member){
 		.path = f->path,
 		.path_len = f->path_len,
@@ -55,7 +57,12 @@ static int source_next(void *arg, struct hp_index_member *ret,
 		.checksum = f->low64,
 		.mtime = f->mtime,
 		.nsec = f->nsec,
-		.mode = f->mode & 0777u,
+		.mode = (f->mode & 0777u) |
+			(f->flags & HP_FILE_GENERATED ? HP_MEMBER_GENERATED :
+							0),
+		.stored = stored,
+		.stored_len = stored ? strlen(stored) : 0,
+		.sha256 = list->sha256 ? list->sha256[place.file] : NULL,
 		.sample = place.sample,
 		.label = list->labels ? list->labels[hp_plan_sample(
 						plan, place.sample)] :
@@ -78,6 +85,32 @@ static void rows_release(struct rows *rows)
 	free(rows->names);
 }
 
+/* What became of a chunk, for both. */
+static void fill_row(const struct hp_pack *p, uint32_t c,
+		     struct hp_index_chunk *x, struct hp_manifest_file *m)
+{
+	const struct hp_done *done = &p->done[c];
+
+	x->bytes = m->bytes = done->bytes;
+	memcpy(x->checksum, done->checksum, sizeof x->checksum);
+	memcpy(m->checksum, done->checksum, sizeof m->checksum);
+	if (p->list.sha256) {
+		x->sha256 = done->sha256;
+		memcpy(m->sha256, done->sha256, sizeof m->sha256);
+		m->has_sha256 = true;
+	}
+	if (!done->compressed)
+		return;
+	x->compressed = m->compressed = true;
+	x->plain_bytes = m->plain_bytes = hp_plan_chunk_bytes(&p->plan, c);
+	memcpy(x->plain_checksum, done->plain_checksum,
+	       sizeof x->plain_checksum);
+	memcpy(m->plain_checksum, done->plain_checksum,
+	       sizeof m->plain_checksum);
+	x->frames = done->frames;
+	x->n_frames = done->n_frames;
+}
+
 static int make_rows(const struct hp_pack *p, struct rows *rows,
 		     struct hpdsl_error *err)
 {
@@ -96,13 +129,13 @@ static int make_rows(const struct hp_pack *p, struct rows *rows,
 		struct hp_manifest_file *m = &rows->manifest[c];
 
 		hp_chunk_name(c, rows->names[c]);
+		if (p->done[c].compressed)
+			strcat(rows->names[c], ".zst");
 		x->name = m->name = rows->names[c];
 		x->first_sample = first;
 		x->first_member = member;
-		x->bytes = m->bytes = p->done[c].bytes;
 		m->samples = end - first;
-		memcpy(x->checksum, p->done[c].checksum, sizeof x->checksum);
-		memcpy(m->checksum, x->checksum, sizeof m->checksum);
+		fill_row(p, c, x, m);
 		for (uint64_t s = first; s < end; s++) {
 			uint64_t l = hp_plan_sample(plan, s);
 
@@ -161,6 +194,8 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 		.n_chunks = p->plan.n_chunks,
 		.classes = p->list.classes,
 		.n_classes = p->list.n_classes,
+		.stored = p->list.stored != NULL,
+		.sha256 = p->list.sha256 != NULL,
 		.arg = &s,
 		.begin = source_begin,
 		.next = source_next,

@@ -6,6 +6,7 @@
 #include "mem.h"
 #include "meter.h"
 #include "pool.h"
+#include "read_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -69,6 +70,15 @@ struct probe {
 	uint64_t bytes; /* read; atomic */
 };
 
+static int probe_packed(struct probe *z, const struct hp_file *f, void *buf,
+			struct hpdsl_error *err)
+{
+	size_t n = f->size < PROBE_BYTES ? (size_t)f->size : PROBE_BYTES;
+
+	__atomic_fetch_add(&z->bytes, n, __ATOMIC_RELAXED);
+	return hp_read_content(z->p, f, buf, n, 0, err);
+}
+
 static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct probe *z = arg;
@@ -80,6 +90,8 @@ static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (!buf)
 		return hp_fail_nomem(err);
+	if (list->roots[f->root].kind != HP_ROOT_DIR)
+		return probe_packed(z, f, buf, err);
 	fd.fd = z->p->io->open(z->p->io, list->roots[f->root].fd,
 			       hp_file_name(list, f), O_RDONLY | O_NONBLOCK, 0);
 	if (fd.fd < 0)

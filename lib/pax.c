@@ -87,7 +87,7 @@ void hp_pax_write(const struct hp_pax *pax, uint8_t *out)
 	}
 }
 
-static bool get_decimal(const char *s, size_t len, uint64_t *ret)
+bool hp_pax_number(const char *s, size_t len, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -101,27 +101,42 @@ static bool get_decimal(const char *s, size_t len, uint64_t *ret)
 	return len > 0;
 }
 
+size_t hp_pax_record(const char *s, size_t len, struct hp_pax_record *ret)
+{
+	const char *blank = memchr(s, ' ', len), *equals;
+	size_t head;
+	uint64_t n;
+
+	if (!blank || !hp_pax_number(s, (size_t)(blank - s), &n) || n > len)
+		return 0;
+	head = (size_t)(blank - s) + 1;
+	if (n <= head || s[n - 1] != '\n')
+		return 0;
+	equals = memchr(s + head, '=', (size_t)n - head);
+	if (!equals)
+		return 0;
+	ret->key = s + head;
+	ret->key_len = (size_t)(equals - ret->key);
+	ret->value = equals + 1;
+	ret->value_len = (size_t)(s + n - 1 - ret->value);
+	return (size_t)n;
+}
+
 /* The record at s: its length, or 0 if it is none. */
 static size_t read_record(const char *s, size_t len, struct hp_pax *pax)
 {
-	const char *blank = memchr(s, ' ', len), *value;
-	size_t head, value_len;
-	uint64_t n;
+	struct hp_pax_record r;
+	size_t n = hp_pax_record(s, len, &r);
 
-	if (!blank || !get_decimal(s, (size_t)(blank - s), &n) || n > len)
-		return 0;
-	head = (size_t)(blank - s) + 1;
-	if (n < head + strlen("path=\n") || s[n - 1] != '\n')
-		return 0;
-	value = s + head + strlen("path=");
-	value_len = (size_t)n - head - strlen("path=\n");
-	if (memcmp(s + head, "path=", 5) == 0) {
-		pax->path = value;
-		pax->path_len = value_len;
-	} else if (memcmp(s + head, "size=", 5) == 0) {
-		pax->has_size = get_decimal(value, value_len, &pax->size);
+	if (!n || r.key_len != 4)
+		return n;
+	if (memcmp(r.key, "path", 4) == 0) {
+		pax->path = r.value;
+		pax->path_len = r.value_len;
+	} else if (memcmp(r.key, "size", 4) == 0) {
+		pax->has_size = hp_pax_number(r.value, r.value_len, &pax->size);
 	}
-	return (size_t)n;
+	return n;
 }
 
 int hp_pax_read(const uint8_t *data, size_t n, struct hp_pax *ret)

@@ -29,4 +29,16 @@ void hp_pax_write(const struct hp_pax *pax, uint8_t *out);
  */
 int hp_pax_read(const uint8_t *data, size_t n, struct hp_pax *ret);
 
+/* One record of anybody's. */
+struct hp_pax_record {
+	const char *key, *value; /* not terminated */
+	size_t key_len, value_len;
+};
+
+/* The record at s, of at most len bytes: its length, or 0 if it is none. */
+size_t hp_pax_record(const char *s, size_t len, struct hp_pax_record *ret);
+
+/* A number as pax records have them: decimal digits. */
+bool hp_pax_number(const char *s, size_t len, uint64_t *ret);
+
 #endif

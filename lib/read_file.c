@@ -67,8 +67,9 @@ static bool has_attributes(const struct hp_io *io, int fd)
 	return false;
 }
 
-int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
-		    size_t n, uint64_t off, struct hpdsl_error *err)
+/* A file of a directory. */
+static int read_file(const struct hp_pack *p, const struct hp_file *f,
+		     void *buf, size_t n, uint64_t off, struct hpdsl_error *err)
 {
 	const struct hp_list *list = &p->list;
 	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY |
@@ -95,5 +96,52 @@ int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
 			 err);
 	if (r == 0 && off == 0 && has_attributes(p->io, file.fd))
 		__atomic_fetch_add(&p->report->xattrs, 1, __ATOMIC_RELAXED);
+	return r;
+}
+
+/* A member of a packed dataset; its chunk's name is in the message. */
+static int read_member(const struct hp_root *root, const struct hp_file *f,
+		       void *buf, size_t n, uint64_t off,
+		       struct hpdsl_error *err)
+{
+	struct hpdsl_member m;
+	int r = hpdsl_member_get(root->dataset, f->source, &m, err);
+
+	return r < 0 ? r :
+		       hpdsl_member_read(root->dataset, &m, off, buf, n, err);
+}
+
+int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
+		    size_t n, uint64_t off, struct hpdsl_error *err)
+{
+	const struct hp_root *root = &p->list.roots[f->root];
+
+	if (root->kind == HP_ROOT_DATASET)
+		return read_member(root, f, buf, n, off, err);
+	return read_file(p, f, buf, n, off, err);
+}
+
+/* A member read in parts was not yet held against its checksum. */
+static int check_member(const struct hp_pack *p, const struct hp_file *f,
+			uint64_t low64, struct hpdsl_error *err)
+{
+	const struct hp_root *root = &p->list.roots[f->root];
+	struct hpdsl_member m;
+	int r = hpdsl_member_get(root->dataset, f->source, &m, err);
+
+	if (r < 0 || m.checksum == low64)
+		return r;
+	return fail(&p->list, f, HPDSL_ECORRUPT, "checksum differs", err);
+}
+
+int hp_content_set(const struct hp_pack *p, struct hp_file *f,
+		   const struct hp_content_hash *h, struct hpdsl_error *err)
+{
+	int r = 0;
+
+	if (p->list.roots[f->root].kind == HP_ROOT_DATASET)
+		r = check_member(p, f, h->low64, err);
+	f->low64 = h->low64;
+	memcpy(f->full, h->full, sizeof f->full);
 	return r;
 }

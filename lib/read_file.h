@@ -3,6 +3,7 @@
 #ifndef HP_READ_FILE_H
 #define HP_READ_FILE_H
 
+#include "hash.h"
 #include "pack.h"
 
 /*
@@ -11,5 +12,12 @@
  */
 int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
 		    size_t n, uint64_t off, struct hpdsl_error *err);
+
+/*
+ * The file's content was read, all of it, and has these hashes: takes them
+ * over, once they are what the source promised.  HPDSL_ECORRUPT.
+ */
+int hp_content_set(const struct hp_pack *p, struct hp_file *f,
+		   const struct hp_content_hash *h, struct hpdsl_error *err);
 
 #endif

@@ -54,8 +54,7 @@ static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
 	if (r == 0 && end - at == f->size) {
 		/* All of it is here, and in the cache. */
 		hp_content_hash(s->buf + (at - s->offset), (size_t)f->size, &h);
-		f->low64 = h.low64;
-		memcpy(f->full, h.full, sizeof f->full);
+		r = hp_content_set(e->pack, f, &h, err);
 	}
 	return r;
 }

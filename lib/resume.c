@@ -4,134 +4,15 @@
  * read again and must be, byte for byte, what the plan wants; a chunk that is
  * not is simply written again.
  */
-#include "pack.h"
+#include "chunk_sums.h"
 
 #include "error.h"
 #include "mem.h"
-#include "pass.h"
 #include "pool.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A chunk file read front to back. */
-struct recheck {
-	struct hp_pass pass;
-	struct hp_content_state content;
-	/* Of its members; the list gets them if all of the chunk is right, as
-	 * what they replace says where a member is read from. */
-	struct hp_content_hash *hashes;
-};
-
-/* Goes over n bytes: they count in the chunk's checksum. */
-static int skip(struct hp_pass *p, size_t n)
-{
-	if (hp_pass_need(p, n) < 0 || p->have < n)
-		return -EIO;
-	hp_pass_take(p, n);
-	return 0;
-}
-
-static int check_header(struct hp_pass *p, const struct hp_list *list,
-			uint64_t file)
-{
-	uint8_t header[HP_TAR_HEADER_MAX];
-	struct hp_tar_member m;
-	size_t n;
-
-	hp_plan_header(list, file, &m);
-	n = hp_tar_header_write(&m, header);
-	if (hp_pass_need(p, n) < 0 || p->have < n || memcmp(p->at, header, n))
-		return -EIO;
-	return skip(p, n);
-}
-
-static int take_content(struct recheck *k, uint64_t left,
-			struct hp_content_hash *ret)
-{
-
-	hp_content_begin(&k->content);
-	while (left) {
-		size_t n;
-
-		if (hp_pass_need(&k->pass, 1) < 0 || !k->pass.have)
-			return -EIO;
-		n = left < k->pass.have ? (size_t)left : k->pass.have;
-		hp_content_update(&k->content, k->pass.at, n);
-		hp_pass_take(&k->pass, n);
-		left -= n;
-	}
-	hp_content_end(&k->content, ret);
-	return 0;
-}
-
-static void walk_chunk(struct hp_walk *w, const struct hp_plan *plan,
-		       uint32_t c)
-{
-	hp_walk_begin(w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
-}
-
-static int check_members(struct recheck *k, struct hp_pack *p, uint32_t c)
-{
-	struct hp_pass *pass = &k->pass;
-	struct hp_place place;
-	struct hp_walk w;
-	uint64_t i = 0;
-
-	walk_chunk(&w, &p->plan, c);
-	while (hp_walk_next(&w, &place)) {
-		uint64_t size = p->list.files[place.file].size;
-
-		if (check_header(pass, &p->list, place.file) < 0 ||
-		    take_content(k, size, &k->hashes[i++]) < 0 ||
-		    skip(pass, (size_t)(place.next - pass->offset)) < 0)
-			return -EIO;
-	}
-	return skip(pass,
-		    (size_t)(hp_plan_chunk_bytes(&p->plan, c) - pass->offset));
-}
-
-static uint64_t count_members(const struct hp_plan *plan, uint32_t c)
-{
-	const uint64_t *first = plan->list->samples;
-	uint64_t n = 0;
-
-	for (uint64_t s = hp_plan_first(plan, c);
-	     s < hp_plan_first(plan, c + 1); s++) {
-		uint64_t l = hp_plan_sample(plan, s);
-
-		n += first[l + 1] - first[l];
-	}
-	return n;
-}
-
-static void keep_hashes(const struct recheck *k, struct hp_pack *p, uint32_t c)
-{
-	struct hp_place place;
-	struct hp_walk w;
-
-	walk_chunk(&w, &p->plan, c);
-	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
-		struct hp_file *f = &p->list.files[place.file];
-
-		f->low64 = k->hashes[i].low64;
-		memcpy(f->full, k->hashes[i].full, sizeof f->full);
-	}
-}
-
-static bool is_right(struct recheck *k, struct hp_pack *p,
-		     const struct hp_journal_record *rec)
-{
-	uint8_t digest[16];
-
-	if (rec->bytes != hp_plan_chunk_bytes(&p->plan, rec->chunk) ||
-	    k->pass.size != rec->bytes || check_members(k, p, rec->chunk) < 0)
-		return false;
-	hp_pass_digest(&k->pass, digest);
-	return memcmp(digest, rec->checksum, sizeof digest) == 0;
-}
 
 struct resuming {
 	struct hp_pack *p;
@@ -145,26 +26,23 @@ static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	struct hp_pack *p = z->p;
 	const struct hp_journal_record *rec = &z->rec[number];
 	struct hp_done *done = &p->done[rec->chunk];
-	hp_auto_free struct recheck *k =
-		aligned_alloc(64, (sizeof *k + 63) / 64 * 64);
-	hp_auto_free struct hp_content_hash *hashes =
-		hp_array(count_members(&p->plan, rec->chunk), sizeof *hashes);
+	struct hp_chunk_sums sums;
 	char name[HP_CHUNK_NAME];
 	int r;
 
-	if (!k || !hashes)
-		return hp_fail_nomem(err);
-	k->hashes = hashes;
 	hp_chunk_name(rec->chunk, name);
-	r = hp_pass_begin(&k->pass, p->io, p->target.dir, name, err);
-	if (r == 0 && is_right(k, p, rec)) {
+	r = hp_chunk_sums_take(p, rec->chunk, name, &sums, err);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	if (rec->bytes == hp_plan_chunk_bytes(&p->plan, rec->chunk) &&
+	    !memcmp(sums.digest, rec->checksum, sizeof sums.digest)) {
 		done->bytes = rec->bytes;
 		memcpy(done->checksum, rec->checksum, sizeof done->checksum);
 		done->done = true;
-		keep_hashes(k, p, rec->chunk);
+		hp_chunk_sums_keep(&sums, p, rec->chunk);
 	}
-	hp_pass_end(&k->pass);
-	return r == -ENOMEM ? r : 0;
+	hp_chunk_sums_release(&sums);
+	return 0;
 }
 
 int hp_resume(struct hp_pack *p, struct hpdsl_error *err)

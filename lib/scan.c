@@ -124,6 +124,11 @@ static int seed(struct hp_scan *s, struct hp_scan_worker *w,
 		return hp_scan_list(s, err);
 	/* The last one on the stack is the first to be walked. */
 	for (size_t i = s->list->n_roots; i-- > 0 && !s->over;) {
+		if (s->list->roots[i].kind == HP_ROOT_DATASET) {
+			if (hp_scan_enter_dataset(s, (uint16_t)i) < 0)
+				return hp_fail_nomem(err);
+			continue;
+		}
 		w->len = s->list->roots[i].prefix_len;
 		memcpy(w->path, s->more[i].prefix, w->len);
 		hp_scan_enter(w, (uint16_t)i);

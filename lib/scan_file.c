@@ -85,18 +85,10 @@ static int check_open(struct hp_scan_worker *w, uint16_t root,
 	return fd == -EACCES || fd == -EPERM ? fd : 0;
 }
 
-void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
-		 unsigned flags)
+void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f)
 {
-	uint64_t size = (uint64_t)st->st_size;
-	uint64_t kept = (uint64_t)st->st_blocks * 512;
 	const char *path = NULL;
-	int r = check_open(w, root, st);
 
-	if (r < 0) {
-		hp_scan_problem(w, root, r, NULL);
-		return;
-	}
 	if (!w->arena)
 		w->arena = hp_arena_new();
 	if (w->arena && (w->n < w->cap || grow(w)))
@@ -105,17 +97,31 @@ void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		hp_scan_abort(w->s, -ENOMEM, "out of memory");
 		return;
 	}
-	w->files[w->n++] = (struct hp_file){
-		.path = path,
-		.path_len = (uint16_t)w->len,
-		.size = size,
-		.mtime = st->st_mtim.tv_sec,
-		.nsec = (uint32_t)st->st_mtim.tv_nsec,
-		.stamp = hp_file_stamp(st),
-		.root = root,
-		.mode = st->st_mode & 07777,
-		.flags = (uint16_t)(flags & 0xf),
-	};
+	w->files[w->n] = *f;
+	w->files[w->n].path = path;
+	w->files[w->n++].path_len = (uint16_t)w->len;
+}
+
+void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
+		 unsigned flags)
+{
+	uint64_t size = (uint64_t)st->st_size;
+	uint64_t kept = (uint64_t)st->st_blocks * 512;
+	int r = check_open(w, root, st);
+
+	if (r < 0) {
+		hp_scan_problem(w, root, r, NULL);
+		return;
+	}
+	hp_scan_put(w, &(struct hp_file){
+			       .size = size,
+			       .mtime = st->st_mtim.tv_sec,
+			       .nsec = (uint32_t)st->st_mtim.tv_nsec,
+			       .stamp = hp_file_stamp(st),
+			       .root = root,
+			       .mode = st->st_mode & 07777,
+			       .flags = (uint16_t)(flags & 0xf),
+		       });
 	w->counts.hard_links += st->st_nlink > 1;
 	w->counts.sparse += kept < size && size - kept >= HOLE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening what the user named, and refusing what cannot be packed: a file, a
- * dataset, a folder in which the output is to be made.
+ * Opening what the user named, and refusing what cannot be packed, such as a
+ * folder in which the output is to be made.
  */
 #include "scan_walk.h"
 
@@ -131,29 +131,20 @@ static int refuse_file(const struct hp_io *io, const char *name, int code,
 		       NAME(name, buf));
 }
 
-/* 1 if there, 0 if not, or -errno. */
-static int is_there(const struct hp_io *io, int dir, const char *name)
-{
-	struct stat st;
-	int r = hp_scan_stat(io, dir, name, &st, AT_SYMLINK_NOFOLLOW);
-
-	return r == 0 ? 1 : r == -ENOENT ? 0 : r;
-}
-
-static int refuse_dataset(const struct hp_io *io, const struct hp_root *root,
-			  struct hpdsl_error *err)
+/* A packed dataset is read through its index, never as a tree of files. */
+static int open_dataset(struct hp_scan *s, struct hp_root *root,
+			struct hpdsl_error *err)
 {
 	char buf[HP_PRINTABLE];
-	int r = is_there(io, root->fd, HP_MANIFEST_NAME);
+	int r = hp_scan_is_dataset(s->io, root->fd);
 
-	if (r > 0)
-		r = is_there(io, root->fd, HP_INDEX_NAME);
-	if (r > 0)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "%s: is a packed dataset; repacking is not "
-			       "supported yet",
-			       NAME(root->name, buf));
-	return r < 0 ? hp_fail_errno(err, r, "%s", NAME(root->name, buf)) : 0;
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s/%s", NAME(root->name, buf),
+				     HP_MANIFEST_NAME);
+	if (r == 0)
+		return 0;
+	root->kind = HP_ROOT_DATASET;
+	return hpdsl_open(root->name, s->io, &root->dataset, err);
 }
 
 /* Base name of the input; of its real path where it has none of its own. */
@@ -226,7 +217,7 @@ static int open_input(struct hp_scan *s, const char *name,
 		return r;
 	if (s->more[i].above_output)
 		return hp_scan_fail_output(s, name, err);
-	r = refuse_dataset(s->io, &s->list->roots[i], err);
+	r = open_dataset(s, &s->list->roots[i], err);
 	if (r == 0 && s->opt->prefix_input)
 		r = find_prefix(&s->list->roots[i], &s->more[i], err);
 	return r;

@@ -34,13 +34,19 @@ struct hp_scan_root {
 
 struct hp_scan_job {
 	struct hp_scan_job *next;
-	enum { HP_SCAN_FOLDER, HP_SCAN_BATCHED, HP_SCAN_LISTED } kind;
+	enum {
+		HP_SCAN_FOLDER,
+		HP_SCAN_BATCHED,
+		HP_SCAN_LISTED,
+		HP_SCAN_MEMBERS,
+	} kind;
 	uint16_t root;
 	uint16_t n_names;
-	uint16_t dir_len;  /* of the folder at text: "" or "a/b/" */
-	uint32_t bytes;	   /* of the names */
-	const char *names; /* LISTED: in the user's list, a NUL behind each */
-	char text[];	   /* then BATCHED: d_type, name, NUL of each */
+	uint16_t dir_len;    /* of the folder at text: "" or "a/b/" */
+	uint32_t bytes;	     /* of the names */
+	const char *names;   /* LISTED: in the user's list, a NUL behind each */
+	uint64_t first, end; /* MEMBERS: of a dataset */
+	char text[];	     /* then BATCHED: d_type, name, NUL of each */
 };
 
 struct hp_scan {
@@ -96,6 +102,12 @@ int hp_scan_fail_output(const struct hp_scan *s, const char *input,
 int hp_scan_list(struct hp_scan *s, struct hpdsl_error *err);
 void hp_scan_listed(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
+/* scan_dataset.c: does the directory's manifest say so?  1, 0 or -errno. */
+int hp_scan_is_dataset(const struct hp_io *io, int dir);
+/* Pushes jobs for all members of a dataset; 0 or -ENOMEM. */
+int hp_scan_enter_dataset(struct hp_scan *s, uint16_t root);
+void hp_scan_members(struct hp_scan_worker *w, const struct hp_scan_job *job);
+
 /* scan_queue.c */
 int hp_scan_run(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n);
 /* A job with n bytes of text; without memory the scan ends, and NULL. */
@@ -122,6 +134,8 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 		  bool listed);
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags);
+/* Adds the file at w->path; f says the rest.  Counts nothing. */
+void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f);
 /* "is a FIFO" and the like. */
 const char *hp_scan_special(mode_t mode);
 int hp_scan_stat(const struct hp_io *io, int dir, const char *name,

@@ -6,27 +6,29 @@
  */
 #include "engine.h"
 
+#include "read_file.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGN = 4096 };
 
 /* A part of a content that spans segments: parts come in order. */
-static void hash_part(struct hp_open_chunk *c, const struct hp_segment *s,
-		      const struct hp_part *part)
+static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
+		     const struct hp_part *part, struct hpdsl_error *err)
 {
+	struct hp_open_chunk *c = s->chunk;
 	struct hp_content_hash h;
 
 	if (!part->file)
-		return;
+		return 0;
 	if (part->first)
 		hp_content_begin(&c->content);
 	hp_content_update(&c->content, s->buf + part->start, part->len);
 	if (!part->last)
-		return;
+		return 0;
 	hp_content_end(&c->content, &h);
-	part->file->low64 = h.low64;
-	memcpy(part->file->full, h.full, sizeof h.full);
+	return hp_content_set(p, part->file, &h, err);
 }
 
 static int hash_segment(struct hp_engine *e, struct hp_segment *s,
@@ -45,8 +47,11 @@ static int hash_segment(struct hp_engine *e, struct hp_segment *s,
 			return r;
 		c->opened = true;
 	}
-	hash_part(c, s, &s->front);
-	hash_part(c, s, &s->back);
+	r = hash_part(e->pack, s, &s->front, err);
+	if (r == 0)
+		r = hash_part(e->pack, s, &s->back, err);
+	if (r < 0)
+		return r;
 	XXH3_128bits_update(&c->hash, s->buf, s->len);
 	return 0;
 }

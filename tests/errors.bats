@@ -87,15 +87,12 @@ need_plain()
 	refuses 3 "list" hpdsl-pack -q --files-from list in out
 }
 
-@test "an input that is a file, an archive, a dataset" {
+@test "an input that is a file, an archive" {
 	refuses 2 "in/a/1.txt: not a directory" hpdsl-pack -q in/a/1.txt out
 	for f in x.tar x.tar.gz x.tgz x.tar.zst x.tar.xz x.zip X.TAR; do
 		tar -cf "$f" in
 		refuses 2 "$f: archives" hpdsl-pack -q "$f" out
 	done
-	hpdsl-pack -q in ds
-	refuses 2 "ds: is a packed dataset" hpdsl-pack -q ds out
-	refuses 2 "ds: is a packed dataset" hpdsl-pack -q in ds out
 }
 
 @test "an archive inside the input is data" {

@@ -60,11 +60,32 @@ static void compare_member(const struct corpus *c, const struct hp_index *ix,
 	assert_int_equal(m.mtime, want->mtime);
 	assert_int_equal(m.mtime_nsec, want->nsec);
 	assert_int_equal(m.mode, want->mode & 07777);
+	assert_int_equal(m.generated, (want->mode & HP_MEMBER_GENERATED) != 0);
 	assert_int_equal(m.path_len, want->path_len);
 	assert_string_equal(m.path, want->path);
 	assert_int_equal(hp_index_find(ix, m.path, m.path_len, &found, NULL),
 			 0);
 	assert_int_equal(found, i);
+}
+
+static void compare_extra(const struct corpus *c, const struct hp_index *ix,
+			  uint64_t i)
+{
+	const struct hp_index_member *want = &c->members[i];
+	uint8_t sha256[32];
+	const char *name;
+	size_t len;
+	int r = hp_index_member_sha256(ix, i, sha256, NULL);
+
+	assert_int_equal(r, want->sha256 ? 0 : -ENODATA);
+	if (want->sha256)
+		assert_memory_equal(sha256, want->sha256, 32);
+	assert_int_equal(hp_index_stored(ix, i, &name, &len, NULL), 0);
+	assert_int_equal(len, want->stored_len);
+	if (want->stored)
+		assert_string_equal(name, want->stored);
+	else
+		assert_null(name);
 }
 
 static void compare_samples(const struct corpus *c, const struct hp_index *ix)
@@ -90,6 +111,63 @@ static void compare_samples(const struct corpus *c, const struct hp_index *ix)
 	}
 }
 
+static void compare_frames(const struct hp_index *ix,
+			   const struct hpdsl_chunk *k,
+			   const struct hp_index_chunk *want)
+{
+	for (uint32_t i = 0; i < k->frames; i++) {
+		uint32_t found;
+		struct hp_frame f;
+		bool last = i + 1 == k->frames;
+
+		assert_int_equal(hp_index_frame(ix, k, i, &f, NULL), 0);
+		assert_int_equal(f.plain, want->frames[i].plain);
+		assert_int_equal(f.stored, want->frames[i].stored);
+		assert_int_equal(f.plain_end, last ? want->plain_bytes :
+						     want->frames[i + 1].plain);
+		assert_int_equal(f.stored_end,
+				 last ? k->bytes - 17 - 12 * k->frames :
+					want->frames[i + 1].stored);
+		assert_int_equal(
+			hp_index_frame_find(ix, k, f.plain, &found, NULL), 0);
+		assert_int_equal(found, i);
+		assert_int_equal(hp_index_frame_find(ix, k, f.plain_end - 1,
+						     &found, NULL),
+				 0);
+		assert_int_equal(found, i);
+	}
+}
+
+static void compare_forms(const struct hp_index *ix,
+			  const struct hpdsl_chunk *k,
+			  const struct hp_index_chunk *want)
+{
+	uint8_t sha256[32];
+	struct hp_frame f;
+	uint32_t frame;
+	int r = hp_index_chunk_sha256(ix, k->number, sha256, NULL);
+
+	assert_int_equal(r, want->sha256 ? 0 : -ENODATA);
+	if (want->sha256)
+		assert_memory_equal(sha256, want->sha256, 32);
+	assert_int_equal(k->compressed, want->compressed);
+	assert_int_equal(k->frames, want->n_frames);
+	assert_int_equal(hp_index_frame(ix, k, k->frames, &f, NULL), -ERANGE);
+	assert_int_equal(
+		hp_index_frame_find(ix, k, k->plain_bytes, &frame, NULL),
+		-ERANGE);
+	if (!k->compressed) {
+		assert_int_equal(k->plain_bytes, want->bytes);
+		assert_memory_equal(k->plain_checksum, want->checksum, 16);
+		assert_int_equal(hp_index_frame_find(ix, k, 0, &frame, NULL),
+				 -ERANGE);
+		return;
+	}
+	assert_int_equal(k->plain_bytes, want->plain_bytes);
+	assert_memory_equal(k->plain_checksum, want->plain_checksum, 16);
+	compare_frames(ix, k, want);
+}
+
 static void compare_chunks(const struct corpus *c, const struct hp_index *ix)
 {
 	uint64_t samples = 0, members = 0;
@@ -102,8 +180,8 @@ static void compare_chunks(const struct corpus *c, const struct hp_index *ix)
 		assert_int_equal(k.first_sample, samples);
 		assert_int_equal(k.first_member, members);
 		assert_int_equal(k.bytes, c->chunks[i].bytes);
-		assert_int_equal(k.plain_bytes, c->chunks[i].bytes);
 		assert_memory_equal(k.checksum, c->chunks[i].checksum, 16);
+		compare_forms(ix, &k, &c->chunks[i]);
 		samples += k.samples;
 		members += k.members;
 	}
@@ -125,7 +203,9 @@ static void ask_beyond(const struct corpus *c, const struct hp_index *ix)
 	struct hpdsl_chunk k;
 	struct hpdsl_error err;
 	char path[MADE_PATH];
+	uint8_t sha256[32];
 	const char *name;
+	size_t name_len;
 	uint64_t n;
 
 	assert_int_equal(hp_index_member(ix, c->src.members, &m, &err),
@@ -137,6 +217,15 @@ static void ask_beyond(const struct corpus *c, const struct hp_index *ix)
 			 -ERANGE);
 	assert_int_equal(hp_index_class(ix, c->src.n_classes, &name, &err),
 			 -ERANGE);
+	assert_int_equal(
+		hp_index_stored(ix, c->src.members, &name, &name_len, &err),
+		-ERANGE);
+	assert_int_equal(
+		hp_index_member_sha256(ix, c->src.members, sha256, &err),
+		-ERANGE);
+	assert_int_equal(
+		hp_index_chunk_sha256(ix, c->src.n_chunks, sha256, &err),
+		-ERANGE);
 	assert_int_equal(hp_index_find(ix, "", 0, &n, &err), -ENOENT);
 	for (unsigned i = 0; i < 1000; i++) {
 		int len = snprintf(path, sizeof path, "absent/%u", i);
@@ -154,39 +243,67 @@ static void ask_beyond(const struct corpus *c, const struct hp_index *ix)
 	}
 }
 
+/* What the writer is told of the size beforehand. */
+static struct hp_index_extent extent(const struct corpus *c)
+{
+	struct hp_index_extent e = {
+		.samples = c->src.samples,
+		.members = c->src.members,
+		.chunks = c->src.n_chunks,
+		.sha256 = c->src.sha256,
+	};
+
+	for (uint64_t i = 0; i < e.members; i++) {
+		e.path_bytes += c->members[i].path_len;
+		e.stored += c->members[i].stored != NULL;
+		e.stored_bytes += c->members[i].stored_len;
+	}
+	for (uint32_t i = 0; i < e.chunks; i++)
+		e.frames += c->chunks[i].n_frames;
+	return e;
+}
+
+static void write_and_compare(const struct corpus *c)
+{
+	struct hp_index_extent e = extent(c);
+	struct hpdsl_counts n;
+	struct hpdsl_error err;
+	struct hp_index *ix;
+	struct image im;
+
+	write_image(c, &im);
+	ix = open_image(&im);
+	hp_index_count(ix, &n);
+	assert_int_equal(n.samples, c->src.samples);
+	assert_int_equal(n.members, c->src.members);
+	assert_int_equal(n.chunks, c->src.n_chunks);
+	assert_int_equal(n.classes, c->src.n_classes);
+	assert_int_equal(n.bytes, c->src.bytes);
+	assert_memory_equal(n.dataset_id, c->src.dataset_id, 16);
+	assert_int_equal(hp_index_flags(ix), c->src.flags);
+	for (uint64_t i = 0; i < n.members; i++) {
+		compare_member(c, ix, i);
+		compare_extra(c, ix, i);
+	}
+	compare_samples(c, ix);
+	compare_chunks(c, ix);
+	ask_beyond(c, ix);
+	if (hp_index_check(ix, NULL, NULL, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_true(hp_index_bound(&e) >= im.n);
+	hp_index_free(ix);
+	free(im.p);
+}
+
 static void round_trip(uint64_t samples, uint32_t chunks, uint32_t classes,
 		       uint32_t flags)
 {
-	struct hpdsl_counts n;
-	struct hpdsl_error err;
-	uint64_t paths = 0;
-	struct hp_index *ix;
 	struct corpus c;
-	struct image im;
 
 	corpus_make(&c, samples, chunks, classes, flags);
-	write_image(&c, &im);
-	ix = open_image(&im);
-	hp_index_count(ix, &n);
-	assert_int_equal(n.samples, samples);
-	assert_int_equal(n.members, c.src.members);
-	assert_int_equal(n.chunks, chunks);
-	assert_int_equal(n.classes, classes);
-	assert_int_equal(n.bytes, c.src.bytes);
-	assert_memory_equal(n.dataset_id, c.src.dataset_id, 16);
-	assert_int_equal(hp_index_flags(ix), flags);
-	for (uint64_t i = 0; i < n.members; i++) {
-		compare_member(&c, ix, i);
-		paths += c.members[i].path_len;
-	}
-	compare_samples(&c, ix);
-	compare_chunks(&c, ix);
-	ask_beyond(&c, ix);
-	if (hp_index_check(ix, NULL, NULL, &err) < 0)
-		fail_msg("%s", err.msg);
-	assert_true(hp_index_bound(samples, n.members, paths, chunks) >= im.n);
-	hp_index_free(ix);
-	free(im.p);
+	write_and_compare(&c);
+	corpus_enrich(&c);
+	write_and_compare(&c);
 	corpus_free(&c);
 }
 
@@ -288,11 +405,11 @@ static void test_open_refuses(void **state)
 		{ 0, 0, HPDSL_ENOTOURS },
 		{ 4, 0, HPDSL_ENOTOURS },
 		{ 8, 2, HPDSL_ETOONEW },
-		{ 60, 2, HPDSL_ETOONEW },
+		{ 60, 4, HPDSL_ETOONEW },
 		{ 60, 0x80000000, HPDSL_ETOONEW },
 		{ 80 + 4, 3, HPDSL_ETOONEW },	 /* a flag not known */
 		{ 80 + 4, 0, HPDSL_ECORRUPT },	 /* not required? */
-		{ 80 + 224, 12, HPDSL_ETOONEW }, /* a kind not known */
+		{ 80 + 224, 14, HPDSL_ETOONEW }, /* a kind not known */
 		{ 12, 80, HPDSL_ECORRUPT },	 /* header length */
 		{ 16, 4096, HPDSL_ECORRUPT },	 /* file size */
 		{ 20, 1, HPDSL_ECORRUPT },	 /* its upper half */
@@ -320,7 +437,7 @@ static void test_open_refuses(void **state)
 /* Adds an empty section of a later version to the table. */
 static void add_section(struct image *im, uint32_t kind, uint32_t flags)
 {
-	size_t table = HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_KINDS;
+	size_t table = HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_FIRM;
 	uint8_t *p = calloc(1, im->n + HP_INDEX_ENTRY), *row;
 
 	assert_non_null(p);
@@ -331,7 +448,7 @@ static void add_section(struct image *im, uint32_t kind, uint32_t flags)
 	im->n += HP_INDEX_ENTRY;
 	hp_put32(p + 12, hp_get32(p + 12) + HP_INDEX_ENTRY);
 	hp_put64(p + 16, im->n);
-	hp_put32(p + 56, HP_INDEX_KINDS + 1);
+	hp_put32(p + 56, HP_INDEX_FIRM + 1);
 	for (row = p + HP_INDEX_FIXED; row < p + table; row += HP_INDEX_ENTRY)
 		hp_put64(row + 8, hp_get64(row + 8) + HP_INDEX_ENTRY);
 	hp_put32(row, kind);
@@ -351,7 +468,7 @@ static void test_later_section(void **state)
 	(void)state;
 	corpus_make(&c, 9, 2, 2, 0);
 	write_image(&c, &im);
-	add_section(&im, 10, 0);
+	add_section(&im, 14, 0);
 	ix = open_image(&im);
 	for (uint64_t i = 0; i < c.src.members; i++)
 		compare_member(&c, ix, i);
@@ -360,11 +477,11 @@ static void test_later_section(void **state)
 	free(im.p);
 
 	write_image(&c, &im);
-	add_section(&im, 10, HP_SECTION_REQUIRED);
+	add_section(&im, 14, HP_SECTION_REQUIRED);
 	assert_int_equal(hp_index_open(im.p, im.n, "index.hpdsl", &ix, &err),
 			 HPDSL_ETOONEW);
 	assert_string_equal(err.msg,
-			    "index.hpdsl: section 10 of a later version is "
+			    "index.hpdsl: section 14 of a later version is "
 			    "needed to read it");
 	free(im.p);
 	corpus_free(&c);
@@ -397,6 +514,40 @@ static void test_write_refuses(void **state)
 	c.src.samples++;
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
 	c.src.samples--;
+	assert_int_equal(image_write(&c, &im, &err), 0);
+	free(im.p);
+	corpus_free(&c);
+}
+
+static void test_write_refuses_rich(void **state)
+{
+	struct hpdsl_error err;
+	struct corpus c;
+	struct image im;
+
+	(void)state;
+	corpus_make(&c, 6, 2, 2, 0);
+	corpus_enrich(&c);
+	c.src.stored = false;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	c.src.stored = true;
+	c.members[3].stored_len = 0;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	c.members[3].stored_len = HPDSL_PATH_MAX + 1;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	c.members[3].stored_len = strlen(c.members[3].stored);
+	c.members[2].sha256 = NULL;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	assert_string_equal(err.msg,
+			    "cannot index member 2: its SHA-256 is missing");
+	c.members[2].sha256 = c.sha256[2];
+	c.chunks[1].sha256 = NULL;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	c.chunks[1].sha256 = c.sha256[0];
+	c.chunks[1].compressed = true;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	assert_string_equal(err.msg, "cannot index chunk 1: it has no frames");
+	c.chunks[1].compressed = false;
 	assert_int_equal(image_write(&c, &im, &err), 0);
 	free(im.p);
 	corpus_free(&c);
@@ -576,6 +727,7 @@ int main(void)
 		cmocka_unit_test(test_open_refuses),
 		cmocka_unit_test(test_later_section),
 		cmocka_unit_test(test_write_refuses),
+		cmocka_unit_test(test_write_refuses_rich),
 		cmocka_unit_test(test_allocations_fail),
 		cmocka_unit_test(test_save),
 		cmocka_unit_test(test_sort),

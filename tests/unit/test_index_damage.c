@@ -39,13 +39,23 @@ static int judge(const uint8_t *p, size_t n, struct hpdsl_error *err)
 	return r;
 }
 
-static void test_every_bit(void **state)
+/* With all sections there can be. */
+static void make_rich(struct image *im, uint64_t samples)
+{
+	struct hpdsl_error err = { 0 };
+	struct corpus c;
+
+	corpus_make(&c, samples, 2, 2, 0);
+	corpus_enrich(&c);
+	if (image_write(&c, im, &err) < 0)
+		fail_msg("%s", err.msg);
+	corpus_free(&c);
+}
+
+static void flip_every_bit(struct image im)
 {
 	struct hpdsl_error err;
-	struct image im;
 
-	(void)state;
-	make(&im, 7);
 	assert_int_equal(judge(im.p, im.n, &err), 0);
 	for (size_t bit = 0; bit < im.n * 8; bit++) {
 		im.p[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -56,6 +66,17 @@ static void test_every_bit(void **state)
 	}
 	assert_int_equal(judge(im.p, im.n, &err), 0);
 	free(im.p);
+}
+
+static void test_every_bit(void **state)
+{
+	struct image im;
+
+	(void)state;
+	make(&im, 7);
+	flip_every_bit(im);
+	make_rich(&im, 7);
+	flip_every_bit(im);
 }
 
 /* A flipped bit is told by whoever touches its block, not only by the check. */
@@ -86,13 +107,10 @@ static void test_first_touch(void **state)
 	corpus_free(&c);
 }
 
-static void test_every_length(void **state)
+static void cut_at_every_length(struct image im)
 {
 	struct hpdsl_error err;
-	struct image im;
 
-	(void)state;
-	make(&im, 7);
 	for (size_t n = 0; n < im.n; n++) {
 		uint8_t *p = malloc(n + !n); /* exact, for a sanitizer */
 
@@ -109,6 +127,17 @@ static void test_every_length(void **state)
 		assert_int_equal(judge(im.p, im.n + 8, &err), HPDSL_ECORRUPT);
 	}
 	free(im.p);
+}
+
+static void test_every_length(void **state)
+{
+	struct image im;
+
+	(void)state;
+	make(&im, 7);
+	cut_at_every_length(im);
+	make_rich(&im, 7);
+	cut_at_every_length(im);
 }
 
 /* ---- With intent ------------------------------------------------------ */
@@ -153,15 +182,10 @@ static void open_mutant(const uint8_t *p, size_t n)
 	free(copy);
 }
 
-static void test_mutants(void **state)
+static void try_mutants(struct image im, uint64_t x)
 {
-	uint64_t x = 88172645463325252u;
-	struct image im;
-	uint8_t *p;
+	uint8_t *p = malloc(im.n);
 
-	(void)state;
-	make(&im, 9);
-	p = malloc(im.n);
 	assert_non_null(p);
 	for (int i = 0; i < 30000; i++) {
 		memcpy(p, im.p, im.n);
@@ -171,6 +195,17 @@ static void test_mutants(void **state)
 	}
 	free(p);
 	free(im.p);
+}
+
+static void test_mutants(void **state)
+{
+	struct image im;
+
+	(void)state;
+	make(&im, 9);
+	try_mutants(im, 88172645463325252u);
+	make_rich(&im, 9);
+	try_mutants(im, 48172645463325252u);
 }
 
 /* Bytes written over a row of a section, checksums right again. */
@@ -242,7 +277,8 @@ static const struct forgery forgeries[] = {
 	{ HP_SECTION_CHUNKS, 24, 8, 0, "chunk 0: stored and plain" },
 	{ HP_SECTION_CHUNKS, 64, 8, 1, "chunk 0: stored and plain" },
 	{ HP_SECTION_CHUNKS, 84, 4, 1, "chunk 0: stored and plain" },
-	{ HP_SECTION_CHUNKS, 80, 4, 1, "chunk 0 is of a later version" },
+	{ HP_SECTION_CHUNKS, 80, 4, 2, "chunk 0 is of a later version" },
+	{ HP_SECTION_CHUNKS, 80, 4, 1, "chunk 0: has an impossible range of" },
 	{ HP_SECTION_CHUNKS, 72, 4, 1, "name at 1: it does not end" },
 	{ HP_SECTION_CHUNKS, 72, 4, 17, "section NAMES: gap or overlap at 0" },
 	{ HP_SECTION_CHUNKS, 78, 2, 0, "name at 0: it does not end" },

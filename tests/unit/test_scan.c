@@ -286,10 +286,12 @@ static void test_refused_inputs(void **state)
 	make_file("in/dataset.yaml", "");
 	scan_one(&o, "in", NULL);
 	EXPECT_FILES(&o, "dataset.yaml");
-	make_file("in/index.hpdsl", "");
-	scan_one(&o, "in", NULL);
-	expect_error(&o, HPDSL_EUSAGE,
-		     "in: is a packed dataset; repacking is not supported yet");
+	make_dir("packed");
+	make_file("packed/dataset.yaml", "format: hpdsl-dataset\n");
+	make_file("packed/index.hpdsl", "");
+	scan_one(&o, "packed", NULL);
+	expect_error(&o, HPDSL_ECORRUPT,
+		     "packed/index.hpdsl: is empty");
 }
 
 static void test_output_inside(void **state)

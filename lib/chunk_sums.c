@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chunk file compared with the plan, and hashed, in one pass. */
+#include "chunk_sums.h"
+
+#include "error.h"
+#include "mem.h"
+#include "pass.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct reading {
+	struct hp_pass pass;
+	struct hp_content_state content;
+	const struct hp_pack *pack;
+	struct hp_chunk_sums *sums;
+};
+
+/* HPDSL_ECORRUPT, or the code of a read that failed. */
+static int need(struct hp_pass *p, size_t n)
+{
+	int r = hp_pass_need(p, n);
+
+	return r < 0 ? r : p->have < n ? HPDSL_ECORRUPT : 0;
+}
+
+/* Goes over n bytes: they count in the chunk's checksum. */
+static int skip(struct hp_pass *p, size_t n)
+{
+	int r = need(p, n);
+
+	if (r == 0)
+		hp_pass_take(p, n);
+	return r;
+}
+
+static int check_header(struct reading *k, uint64_t file)
+{
+	uint8_t header[HP_TAR_HEADER_MAX];
+	struct hp_tar_member m;
+	size_t n;
+	int r;
+
+	hp_plan_header(&k->pack->list, file, &m);
+	n = hp_tar_header_write(&m, header);
+	r = need(&k->pass, n);
+	if (r == 0 && memcmp(k->pass.at, header, n) != 0)
+		r = HPDSL_ECORRUPT;
+	if (r == 0)
+		hp_pass_take(&k->pass, n);
+	return r;
+}
+
+static int take_content(struct reading *k, uint64_t left,
+			struct hp_content_hash *ret)
+{
+	hp_content_begin(&k->content);
+	while (left) {
+		size_t n;
+		int r = need(&k->pass, 1);
+
+		if (r < 0)
+			return r;
+		n = left < k->pass.have ? (size_t)left : k->pass.have;
+		hp_content_update(&k->content, k->pass.at, n);
+		hp_pass_take(&k->pass, n);
+		left -= n;
+	}
+	hp_content_end(&k->content, ret);
+	return 0;
+}
+
+static void walk_chunk(struct hp_walk *w, const struct hp_plan *plan,
+		       uint32_t c)
+{
+	hp_walk_begin(w, plan, hp_plan_first(plan, c),
+		      hp_plan_first(plan, c + 1));
+}
+
+static int check_members(struct reading *k, uint32_t c)
+{
+	const struct hp_plan *plan = &k->pack->plan;
+	struct hp_pass *pass = &k->pass;
+	struct hp_place place;
+	struct hp_walk w;
+	uint64_t i = 0;
+	int r = 0;
+
+	walk_chunk(&w, plan, c);
+	while (r == 0 && hp_walk_next(&w, &place)) {
+		uint64_t size = plan->list->files[place.file].size;
+
+		r = check_header(k, place.file);
+		if (r == 0)
+			r = take_content(k, size, &k->sums->hashes[i++]);
+		if (r == 0)
+			r = skip(pass, (size_t)(place.next - pass->offset));
+	}
+	if (r == 0)
+		r = skip(pass,
+			 (size_t)(hp_plan_chunk_bytes(plan, c) - pass->offset));
+	return r;
+}
+
+static uint64_t count_members(const struct hp_plan *plan, uint32_t c)
+{
+	const uint64_t *first = plan->list->samples;
+	uint64_t n = 0;
+
+	for (uint64_t s = hp_plan_first(plan, c);
+	     s < hp_plan_first(plan, c + 1); s++) {
+		uint64_t l = hp_plan_sample(plan, s);
+
+		n += first[l + 1] - first[l];
+	}
+	return n;
+}
+
+static int read_chunk(struct reading *k, uint32_t c, const char *name,
+		      struct hpdsl_error *err)
+{
+	int r = hp_pass_begin(&k->pass, k->pack->io, k->pack->target.dir, name,
+			      err);
+
+	if (r < 0)
+		return r;
+	if (k->pass.size == hp_plan_chunk_bytes(&k->pack->plan, c))
+		r = check_members(k, c);
+	else
+		r = HPDSL_ECORRUPT;
+	if (r == HPDSL_ECORRUPT)
+		return hp_fail(err, r, "%s: is not what was written", name);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", name);
+	hp_pass_digest(&k->pass, k->sums->digest);
+	return 0;
+}
+
+int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
+		       struct hp_chunk_sums *ret, struct hpdsl_error *err)
+{
+	struct hp_chunk_sums sums = { .n = count_members(&p->plan, c) };
+	hp_auto_free struct reading *k =
+		aligned_alloc(64, (sizeof *k + 63) / 64 * 64);
+	int r;
+
+	sums.hashes = hp_array(sums.n, sizeof *sums.hashes);
+	if (!k || !sums.hashes) {
+		hp_chunk_sums_release(&sums);
+		return hp_fail_nomem(err);
+	}
+	k->pack = p;
+	k->sums = &sums;
+	r = read_chunk(k, c, name, err);
+	hp_pass_end(&k->pass);
+	if (r == 0)
+		*ret = sums;
+	else
+		hp_chunk_sums_release(&sums);
+	return r;
+}
+
+void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
+			uint32_t c)
+{
+	struct hp_place place;
+	struct hp_walk w;
+
+	walk_chunk(&w, &p->plan, c);
+	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
+		struct hp_file *f = &p->list.files[place.file];
+
+		f->low64 = sums->hashes[i].low64;
+		memcpy(f->full, sums->hashes[i].full, sizeof f->full);
+	}
+}
+
+void hp_chunk_sums_release(struct hp_chunk_sums *sums)
+{
+	free(sums->hashes);
+	sums->hashes = NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plain chunk file read front to back: all but the contents must be what the
+ * plan puts there; of contents and file the checksums are taken on the way.
+ */
+#ifndef HP_CHUNK_SUMS_H
+#define HP_CHUNK_SUMS_H
+
+#include "hash.h"
+#include "pack.h"
+
+struct hp_chunk_sums {
+	struct hp_content_hash *hashes; /* of its members, in their order */
+	uint64_t n;
+	uint8_t digest[16]; /* XXH3-128 of the file */
+};
+
+/*
+ * Reads the file name of the output directory, which is to be chunk c.
+ * HPDSL_ECORRUPT: it is another one; -errno.
+ */
+int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
+		       struct hp_chunk_sums *ret, struct hpdsl_error *err);
+/* The list gets the checksums of the chunk's members. */
+void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
+			uint32_t c);
+void hp_chunk_sums_release(struct hp_chunk_sums *sums);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a class name for each sample to numbered classes. */
+#include "error.h"
+#include "list.h"
+#include "mem.h"
+
+#include <string.h>
+
+/*
+ * Neighbours in the list mostly share their folder, so names are collected run
+ * by run: samples, one behind the other, of the same folder.  labels[] first
+ * holds numbers of runs.  Sorting the runs' names gives each its class.
+ */
+struct run {
+	const char *name; /* not terminated; NULL: no folder */
+	uint32_t len;
+	uint32_t number;
+};
+
+struct runs {
+	struct run *v;
+	uint64_t n, room;
+};
+
+static bool same_name(const struct run *a, const struct run *b)
+{
+	if (!a->name || !b->name)
+		return a->name == b->name;
+	return a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
+}
+
+static int runs_add(struct runs *r, struct run run, struct hpdsl_error *err)
+{
+	if (r->n == HPDSL_NO_LABEL)
+		return hp_fail(err, HPDSL_EUSAGE, "too many classes");
+	if (r->n == r->room) {
+		uint64_t room = r->room ? r->room * 2 : 64;
+		struct run *v = realloc(r->v, room * sizeof *v);
+
+		if (!v)
+			return hp_fail_nomem(err);
+		r->v = v;
+		r->room = room;
+	}
+	run.number = (uint32_t)r->n;
+	r->v[r->n++] = run;
+	return 0;
+}
+
+static int collect(const struct hp_list *list, hp_class_fn *name, void *arg,
+		   struct runs *runs, uint32_t *labels, struct hpdsl_error *err)
+{
+	for (uint64_t s = 0; s < list->n_samples; s++) {
+		struct hp_class c = { .name = NULL };
+		int r = name(arg, s, &c, err);
+		struct run run = { c.name, c.len, 0 };
+
+		if (r == 0 &&
+		    (runs->n == 0 || !same_name(&run, runs->v + runs->n - 1)))
+			r = runs_add(runs, run, err);
+		if (r < 0)
+			return r;
+		labels[s] = (uint32_t)(runs->n - 1);
+	}
+	return 0;
+}
+
+/* By bytes, those without a name last. */
+static int compare_names(const void *va, const void *vb)
+{
+	const struct run *a = va, *b = vb;
+	int d;
+
+	if (!a->name || !b->name)
+		return !a->name - !b->name;
+	d = memcmp(a->name, b->name, a->len < b->len ? a->len : b->len);
+	if (d == 0)
+		d = (a->len > b->len) - (a->len < b->len);
+	return d;
+}
+
+/*
+ * Sorts the runs by name and keeps the first of each name, in order, as the
+ * classes; class_of[number of a run] is the class.  Returns their number.
+ */
+static uint32_t rank(struct runs *runs, uint32_t *class_of)
+{
+	uint32_t n = 0;
+
+	if (runs->n)
+		qsort(runs->v, runs->n, sizeof *runs->v, compare_names);
+	for (uint64_t i = 0; i < runs->n; i++) {
+		struct run run = runs->v[i];
+
+		if (!run.name) {
+			class_of[run.number] = HPDSL_NO_LABEL;
+			continue;
+		}
+		if (n == 0 || !same_name(&run, runs->v + n - 1))
+			runs->v[n++] = run;
+		class_of[run.number] = n - 1;
+	}
+	return n;
+}
+
+static const char **copy_names(struct hp_list *list, const struct run *v,
+			       uint32_t n)
+{
+	const char **names = hp_array(n, sizeof *names);
+
+	for (uint32_t i = 0; names && i < n; i++) {
+		names[i] = hp_arena_add(list->arena, v[i].name, v[i].len);
+		if (!names[i]) {
+			free(names);
+			return NULL;
+		}
+	}
+	return names;
+}
+
+/* Takes over labels. */
+static int set_labels(struct hp_list *list, struct runs *runs,
+		      uint32_t **labels, struct hpdsl_error *err)
+{
+	uint32_t *hp_auto_free class_of = hp_array(runs->n, sizeof *class_of);
+	const char **names;
+	uint32_t n;
+
+	if (!class_of)
+		return hp_fail_nomem(err);
+	n = rank(runs, class_of);
+	names = copy_names(list, runs->v, n);
+	if (!names)
+		return hp_fail_nomem(err);
+	for (uint64_t s = 0; s < list->n_samples; s++)
+		(*labels)[s] = class_of[(*labels)[s]];
+	free(list->labels);
+	free(list->classes);
+	list->labels = hp_take(*labels);
+	list->classes = names;
+	list->n_classes = n;
+	return 0;
+}
+
+int hp_list_classify(struct hp_list *list, hp_class_fn *name, void *arg,
+		     struct hpdsl_error *err)
+{
+	hp_auto_free uint32_t *labels =
+		hp_array(list->n_samples, sizeof *labels);
+	struct runs runs = { .v = NULL };
+	int r;
+
+	if (!labels)
+		return hp_fail_nomem(err);
+	r = collect(list, name, arg, &runs, labels, err);
+	if (r == 0)
+		r = set_labels(list, &runs, &labels, err);
+	free(runs.v);
+	return r;
+}

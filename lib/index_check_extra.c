@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Passes of hp_index_check over frames of compressed chunks and names in
+ * chunks.  All that the passes before have found sound is not looked at again.
+ */
+#include "index_check.h"
+
+#include "seekable.h"
+#include "tar.h"
+
+#include <inttypes.h>
+
+/* ---- Frames ------------------------------------------------------------ */
+
+/* Where samples of a chunk begin and end in the plain tar, one by one. */
+struct tiles {
+	struct hp_check *c;
+	const struct hpdsl_chunk *chunk;
+	uint64_t sample;     /* behind the one at hand */
+	uint64_t start, end; /* of this; behind the last one: of the trailer */
+};
+
+/* On to the sample that holds byte at, or to the trailer. */
+static void go_to(struct tiles *t, uint64_t at)
+{
+	const struct hpdsl_chunk *k = t->chunk;
+
+	while (at >= t->end) {
+		struct hp_sample_row row;
+		struct hpdsl_member last;
+
+		t->start = t->end;
+		t->end = UINT64_MAX;
+		if (t->sample == k->first_sample + k->samples ||
+		    hp_index_sample_row(t->c->ix, t->sample, &row, NULL) < 0 ||
+		    hp_index_member(t->c->ix, row.end - 1, &last, NULL) < 0)
+			return;
+		t->end = hp_tar_padded(last.offset + last.size);
+		t->sample++;
+	}
+}
+
+/*
+ * A frame begins with a sample, or goes on in the one that the frame before it
+ * began with.
+ */
+static void check_cut(struct tiles *t, const struct hp_frame *f, uint32_t i,
+		      uint64_t *last_start)
+{
+	go_to(t, f->plain);
+	if (f->plain != t->start && *last_start != t->start)
+		hp_check_complain(t->c,
+				  "chunk %" PRIu32 ": frame %" PRIu32
+				  " begins within a sample",
+				  t->chunk->number, i);
+	*last_start = t->start;
+}
+
+static void check_chunk_frames(struct hp_check *c, const struct hpdsl_chunk *k)
+{
+	struct tiles tiles = { .c = c, .chunk = k, .sample = k->first_sample };
+	uint64_t last_start = 0;
+
+	for (uint32_t i = 0; i < k->frames && !hp_check_enough(c); i++) {
+		struct hpdsl_error e;
+		struct hp_frame f;
+
+		/* That each is in order and within the chunk, too. */
+		if (hp_index_frame(c->ix, k, i, &f, &e) < 0)
+			hp_check_tell(c, e.msg);
+		else if (!(c->ix->flags & HP_INDEX_FOREIGN))
+			check_cut(&tiles, &f, i, &last_start);
+	}
+}
+
+void hp_check_frames(struct hp_check *c)
+{
+	uint64_t frame = 0;
+
+	for (uint32_t i = 0; i < c->ix->count.chunks; i++) {
+		struct hpdsl_chunk k;
+
+		if (hp_check_enough(c) ||
+		    hp_index_chunk(c->ix, i, &k, NULL) < 0)
+			return;
+		if (!k.compressed)
+			continue;
+		if (k.first_frame != frame)
+			hp_check_complain(c,
+					  "chunk %" PRIu32
+					  ": gap or overlap of frames",
+					  i);
+		frame = k.first_frame + k.frames;
+		check_chunk_frames(c, &k);
+	}
+	if (!c->found && frame != hp_index_rows(c->ix, HP_SECTION_FRAMES))
+		hp_check_complain(c, "section FRAMES: rows that no chunk has");
+}
+
+/* ---- Names in chunks --------------------------------------------------- */
+
+static void check_stored(struct hp_check *c, uint64_t member, uint64_t *at)
+{
+	struct hpdsl_member m;
+	struct hpdsl_error e;
+	const char *name;
+	size_t len;
+
+	if (hp_index_stored(c->ix, member, &name, &len, &e) < 0 ||
+	    hp_index_member(c->ix, member, &m, &e) < 0) {
+		hp_check_tell(c, e.msg);
+		return;
+	}
+	hp_check_string(c, HP_SECTION_STORED_PATHS, name, at);
+	if (len == m.path_len && !memcmp(name, m.path, len))
+		hp_check_complain(c,
+				  "member %" PRIu64
+				  ": its name in its chunk is its path",
+				  member);
+}
+
+void hp_check_stored(struct hp_check *c)
+{
+	const struct hp_section *s = hp_index_section(c->ix, HP_SECTION_STORED);
+	uint64_t rows = hp_index_rows(c->ix, HP_SECTION_STORED);
+	uint64_t last = 0, at = 0;
+
+	/* All of the order first: it is what finds them. */
+	for (uint64_t i = 0; i < rows && !hp_check_enough(c); i++) {
+		uint64_t member = hp_get64(s->data + i * HP_STORED_ROW);
+
+		if (member >= c->ix->count.members || (i && member <= last))
+			hp_check_complain(c,
+					  "section STORED, row %" PRIu64
+					  ": out of order",
+					  i);
+		last = member;
+	}
+	for (uint64_t i = 0; i < rows && !c->found; i++)
+		check_stored(c, hp_get64(s->data + i * HP_STORED_ROW), &at);
+	if (!c->found)
+		hp_check_strings_end(c, HP_SECTION_STORED_PATHS, at);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chunk file read front to back: its bytes, its contents, its files. */
+#include "reindex_read.h"
+
+#include "error.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
+		     struct hp_found *chunk, struct hpdsl_error *err)
+{
+	r->x = x;
+	r->chunk = chunk;
+	r->reported = 0;
+	r->pass.fd = -1;
+	r->pass.buf = NULL;
+	chunk->arena = hp_arena_new();
+	if (!chunk->arena)
+		return hp_fail_nomem(err);
+	return hp_pass_begin(&r->pass, x->io, x->dir, chunk->name, err);
+}
+
+void hp_reading_done(struct hp_reading *r)
+{
+	r->chunk->bytes = r->pass.offset;
+	hp_pass_digest(&r->pass, r->chunk->checksum);
+	hp_meter_add(&r->x->meter, r->chunk->bytes - r->reported);
+}
+
+void hp_reading_end(struct hp_reading *r)
+{
+	hp_pass_end(&r->pass);
+}
+
+int hp_reading_damaged(const struct hp_reading *r, uint64_t offset,
+		       const char *reason, struct hpdsl_error *err)
+{
+	return hp_fail(err, HPDSL_ECORRUPT, "%s: at offset %" PRIu64 ": %s",
+		       r->chunk->name, offset, reason);
+}
+
+int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
+{
+	int k;
+
+	if (r->pass.have >= n)
+		return 0;
+	if (hp_stopped(&r->x->opt->watch))
+		return hp_fail(err, HPDSL_ESTOPPED, "stopped");
+	if (r->pass.offset - r->reported >= HP_METER_STEP) {
+		hp_meter_add(&r->x->meter, r->pass.offset - r->reported);
+		r->reported = r->pass.offset;
+	}
+	k = hp_pass_need(&r->pass, n);
+	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->name) : 0;
+}
+
+int hp_reading_hash(struct hp_reading *r, uint64_t size,
+		    struct hp_content_hash *ret, struct hpdsl_error *err)
+{
+	if (size <= r->pass.have) {
+		hp_content_hash(r->pass.at, (size_t)size, ret);
+		hp_pass_take(&r->pass, (size_t)size);
+		return 0;
+	}
+	hp_content_begin(&r->state);
+	while (size) {
+		int k = hp_reading_need(r, 1, err);
+		size_t n = r->pass.have;
+
+		if (k < 0)
+			return k;
+		if (!n)
+			return hp_reading_damaged(r, r->pass.offset,
+						  "the file ends here", err);
+		if (n > size)
+			n = (size_t)size;
+		hp_content_update(&r->state, r->pass.at, n);
+		hp_pass_take(&r->pass, n);
+		size -= n;
+	}
+	hp_content_end(&r->state, ret);
+	return 0;
+}
+
+/* A place for one file more. */
+static struct hp_file *new_file(struct hp_found *c)
+{
+	if (c->n == c->room) {
+		uint64_t room = c->room ? c->room * 2 : 64;
+		struct hp_file *more =
+			reallocarray(c->files, room, sizeof *more);
+
+		if (!more)
+			return NULL;
+		c->files = more;
+		c->room = room;
+	}
+	return memset(&c->files[c->n], 0, sizeof *c->files);
+}
+
+struct hp_file *hp_reading_add(struct hp_reading *r,
+			       const struct hp_tar_member *t,
+			       const struct hp_content_hash *hash,
+			       struct hpdsl_error *err)
+{
+	struct hp_found *c = r->chunk;
+	struct hp_file *f = new_file(c);
+
+	if (f)
+		f->path = hp_arena_add(c->arena, t->path, t->path_len);
+	if (!f || !f->path) {
+		hp_fail_nomem(err);
+		return NULL;
+	}
+	f->path_len = (uint16_t)t->path_len;
+	f->size = t->size;
+	f->mtime = t->mtime;
+	f->mode = t->mode & 07777;
+	f->low64 = hash->low64;
+	memcpy(f->full, hash->full, sizeof f->full);
+	c->n++;
+	return f;
+}

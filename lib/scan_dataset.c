@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A packed dataset as input: its members, under their original paths, out of
+ * the index alone.  Workers take ranges of them.
+ */
+#include "scan_walk.h"
+
+#include "error.h"
+#include "index.h"
+#include "manifest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANGE = 16384 }; /* members in a job */
+
+static const char first_line[] = "format: hpdsl-dataset\n";
+
+int hp_scan_is_dataset(const struct hp_io *io, int dir)
+{
+	char line[sizeof first_line - 1];
+	hp_auto_fd f = { io, io->open(io, dir, HP_MANIFEST_NAME,
+				      O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) };
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	if (f.fd < 0)
+		return f.fd == -ENOENT || f.fd == -ELOOP || f.fd == -ENXIO ?
+			       0 :
+			       f.fd;
+	r = hp_io_fstat(io, f.fd, &st);
+	if (r < 0 || !S_ISREG(st.st_mode))
+		return r;
+	n = hp_io_pread_full(io, f.fd, line, sizeof line, 0);
+	if (n < 0)
+		return (int)n;
+	return n == sizeof line && memcmp(line, first_line, sizeof line) == 0;
+}
+
+int hp_scan_enter_dataset(struct hp_scan *s, uint16_t root)
+{
+	struct hpdsl_counts n;
+
+	hpdsl_count(s->list->roots[root].dataset, &n);
+	for (uint64_t i = 0; i < n.members; i += RANGE) {
+		struct hp_scan_job *job = hp_scan_job(s, root, 0);
+
+		if (!job)
+			return -ENOMEM;
+		job->kind = HP_SCAN_MEMBERS;
+		job->first = i;
+		job->end = n.members - i < RANGE ? n.members : i + RANGE;
+		hp_scan_push(s, job);
+	}
+	return 0;
+}
+
+/* Is one of the folders above w->path left out as a whole? */
+static bool pruned(struct hp_scan_worker *w, size_t prefix)
+{
+	for (size_t i = prefix; w->s->opt->n_exclude && i < w->len; i++) {
+		bool is;
+
+		if (w->path[i] != '/')
+			continue;
+		w->path[i] = '\0';
+		is = hp_glob_pruned(w->s->opt, w->path);
+		w->path[i] = '/';
+		if (is)
+			return true;
+	}
+	return false;
+}
+
+static void take_member(struct hp_scan_worker *w, uint16_t root,
+			const struct hpdsl_member *m)
+{
+	size_t prefix = w->s->list->roots[root].prefix_len;
+
+	memcpy(w->path, w->s->more[root].prefix, prefix);
+	/* For a message, if it is too long, what there is room for. */
+	w->len = prefix + m->path_len;
+	if (w->len >= sizeof w->path)
+		w->len = sizeof w->path - 1;
+	memcpy(w->path + prefix, m->path, w->len - prefix);
+	w->path[w->len] = '\0';
+	if (w->len > HPDSL_PATH_MAX)
+		hp_scan_problem(w, root, -ENAMETOOLONG, NULL);
+	else if (pruned(w, prefix) || !hp_glob_wanted(w->s->opt, w->path))
+		w->counts.excluded++;
+	else
+		hp_scan_put(w, &(struct hp_file){
+				       .size = m->size,
+				       .mtime = m->mtime,
+				       .nsec = m->mtime_nsec,
+				       .source = m->number,
+				       .root = root,
+				       .mode = m->mode & 07777,
+			       });
+}
+
+void hp_scan_members(struct hp_scan_worker *w, const struct hp_scan_job *job)
+{
+	const struct hp_root *root = &w->s->list->roots[job->root];
+	struct hpdsl_error err;
+	struct hpdsl_member m;
+
+	for (uint64_t i = job->first; i < job->end; i++) {
+		if (hp_scan_over(w->s))
+			return;
+		if (hpdsl_member_get(root->dataset, i, &m, &err) < 0) {
+			hp_scan_abort(w->s, err.code, err.msg);
+			return;
+		}
+		/* What a packer made, another one makes anew if asked to. */
+		if (!m.generated)
+			take_member(w, job->root, &m);
+		hp_scan_tick(w);
+	}
+}
