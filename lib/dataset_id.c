@@ -27,6 +27,8 @@ int hp_list_id(const struct hp_list *list, uint8_t ret[16],
 		const struct hp_file *f = list->files + order[i];
 		uint8_t b[24];
 
+		if (f->flags & HP_FILE_GENERATED)
+			continue;
 		hp_put64(b, f->size);
 		memcpy(b + 8, f->full, 16);
 		/* The path with its NUL. */

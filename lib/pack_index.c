@@ -7,6 +7,7 @@
 #include "index_write.h"
 #include "mem.h"
 #include "outfile.h"
+#include "portable.h"
 
 #include <string.h>
 
@@ -191,10 +192,10 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 		.flags = p->opt->group == HPDSL_GROUP_NONE ?
 				 HP_INDEX_GROUP_NONE :
 				 0,
+		.stored = hp_list_renamed(&p->list) > 0,
 		.n_chunks = p->plan.n_chunks,
 		.classes = p->list.classes,
 		.n_classes = p->list.n_classes,
-		.stored = p->list.stored != NULL,
 		.sha256 = p->list.sha256 != NULL,
 		.arg = &s,
 		.begin = source_begin,

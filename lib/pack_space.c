@@ -90,7 +90,8 @@ static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (!buf)
 		return hp_fail_nomem(err);
-	if (list->roots[f->root].kind != HP_ROOT_DIR)
+	if (list->roots[f->root].kind != HP_ROOT_DIR ||
+	    f->flags & HP_FILE_GENERATED)
 		return probe_packed(z, f, buf, err);
 	fd.fd = z->p->io->open(z->p->io, list->roots[f->root].fd,
 			       hp_file_name(list, f), O_RDONLY | O_NONBLOCK, 0);

@@ -223,6 +223,10 @@ static int restore(struct unpack *u, struct worker *w, uint64_t number,
 
 	if (r < 0)
 		return reading_failed(u, number, r, &why, err);
+	if (m.generated) {
+		__atomic_fetch_add(&u->report.generated, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
 	if (m.size > SMALL)
 		return restore_large(u, w, &m, err);
 	*ret_small += m.size;
