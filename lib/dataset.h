@@ -4,6 +4,7 @@
 #define HP_DATASET_H
 
 #include "fd_cache.h"
+#include "frame_cache.h"
 #include "index.h"
 #include "view.h"
 
@@ -14,6 +15,7 @@ struct hpdsl_dataset {
 	struct hp_view view; /* of the index */
 	struct hp_index *index;
 	struct hp_fd_cache *files;
+	struct hp_frame_cache *frames;
 };
 
 /* ---- Chunk files, open: chunk_files.c --------------------------------- */

@@ -192,47 +192,18 @@ static int read_archive(const struct hp_pack *p, const struct hp_file *f,
 	return r;
 }
 
-/* The sample that a file of the list is in. */
-static uint64_t find_sample(const struct hp_list *list, const struct hp_file *f)
-{
-	uint64_t file = (uint64_t)(f - list->files);
-	uint64_t low = 0, high = list->n_samples;
-
-	while (high - low > 1) {
-		uint64_t mid = low + (high - low) / 2;
-
-		if (list->samples[mid] <= file)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-size_t hp_content_generate(const struct hp_list *list, const struct hp_file *f,
-			   char ret[HP_GENERATED_MAX])
-{
-	return (size_t)snprintf(ret, HP_GENERATED_MAX, "%" PRIu32,
-				list->labels[find_sample(list, f)]);
-}
-
-static int read_generated(const struct hp_pack *p, const struct hp_file *f,
-			  void *buf, size_t n, uint64_t off)
-{
-	char text[HP_GENERATED_MAX];
-
-	hp_content_generate(&p->list, f, text);
-	memcpy(buf, text + off, n);
-	return 0;
-}
-
 int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
 		    size_t n, uint64_t off, struct hpdsl_error *err)
 {
 	const struct hp_root *root = &p->list.roots[f->root];
 
-	if (f->flags & HP_FILE_GENERATED)
-		return read_generated(p, f, buf, n, off);
+	if (f->flags & HP_FILE_GENERATED) {
+		char text[HP_CLS_MAX];
+
+		hp_cls_content(f, text);
+		memcpy(buf, text + off, n);
+		return 0;
+	}
 	if (root->kind == HP_ROOT_DATASET)
 		return read_member(root, f, buf, n, off, err);
 	if (root->kind == HP_ROOT_TAR)
@@ -263,5 +234,6 @@ int hp_content_set(const struct hp_pack *p, struct hp_file *f,
 		r = check_member(p, f, h->low64, err);
 	f->low64 = h->low64;
 	memcpy(f->full, h->full, sizeof f->full);
+	hp_list_set_sha256(&p->list, f, h->sha256);
 	return r;
 }

@@ -30,9 +30,4 @@ uint32_t hp_content_crc(const struct hp_file *f, uint32_t crc, const void *buf,
 int hp_content_check_crc(const struct hp_pack *p, const struct hp_file *f,
 			 uint32_t crc, struct hpdsl_error *err);
 
-/* Content of a generated file: its class number.  Returns its length. */
-#define HP_GENERATED_MAX 11
-size_t hp_content_generate(const struct hp_list *list, const struct hp_file *f,
-			   char ret[HP_GENERATED_MAX]);
-
 #endif
