@@ -446,6 +446,12 @@ struct hpdsl_reindex_report {
 	const char *
 		lost; /* what could not be recovered, comma-separated; static */
 	bool unchanged; /* all was there and sound: nothing was written */
+	/* Tars of others, and what they hold besides: links, folders, devices
+	 * and the like, which are passed over; samples whose key, members whose
+	 * path came before. */
+	bool adopted;
+	uint64_t links, folders, specials;
+	uint64_t repeated_keys, repeated_paths;
 	double seconds;
 	uint8_t dataset_id[16];
 	bool has_sha256; /* the next */
@@ -453,8 +459,11 @@ struct hpdsl_reindex_report {
 };
 
 /*
- * Rebuilds index and manifest of the directory path from its chunks.
- * HPDSL_EDIFFERS: a chunk contradicts the index that is there (see force).
+ * Rebuilds index and manifest of the directory path from its chunks, or makes
+ * them for tars of others, where these lie: for those in the directory path, or
+ * for opt->tars (path is NULL then).  HPDSL_EDIFFERS: a chunk contradicts the
+ * index that is there (see force); HPDSL_ECORRUPT; HPDSL_ENOTOURS: no dataset,
+ * or archives that are compressed; -EOPNOTSUPP: a sparse file.
  */
 HPDSL_API int hpdsl_reindex(const char *path,
 			    const struct hpdsl_reindex_options *opt,

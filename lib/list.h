@@ -75,6 +75,7 @@ struct hp_list {
 	size_t n_roots;
 	struct hp_file *files;
 	uint64_t n_files;
+	bool repeats; /* equal paths are no error */
 	struct hp_arena *arena;
 	/* Name in the chunk of each file, NULL where it is the path; or NULL.
 	 */
@@ -147,7 +148,8 @@ void hp_arena_join(struct hp_arena *a, struct hp_arena *from);
 int hp_list_sort(struct hp_list *list, struct hpdsl_error *err);
 
 /*
- * Numbers 0 .. n_files - 1 in the order of path bytes; ret has n_files places.
+ * Numbers 0 .. n_files - 1 in the order of path bytes, equal paths by number;
+ * ret has n_files places.
  * 8 bytes a file meanwhile.
  */
 int hp_list_path_order(const struct hp_list *list, uint64_t *ret,

@@ -18,8 +18,8 @@ int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
 	struct stat st;
 	int r;
 
+	hp_pass_init(p);
 	p->io = io;
-	p->buf = NULL;
 	p->at = NULL;
 	p->have = 0;
 	p->read = p->offset = p->size = 0;
@@ -72,7 +72,7 @@ int hp_pass_need(struct hp_pass *p, size_t n)
 {
 	assert(n <= HP_PASS_PIECE / 2);
 	while (p->have < n) {
-		int r = fill(p);
+		int r = p->zst ? hp_pass_zst_fill(p) : fill(p);
 
 		if (r <= 0)
 			return r;
@@ -80,16 +80,24 @@ int hp_pass_need(struct hp_pass *p, size_t n)
 	return 0;
 }
 
-void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16])
+void hp_pass_stored_digest(const struct hp_pass *p, uint8_t ret[16])
 {
 	hp_hash_canonical(XXH3_128bits_digest(&p->hash), ret);
 }
 
+void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16])
+{
+	if (p->zst)
+		hp_pass_zst_digest(p, ret);
+	else
+		hp_pass_stored_digest(p, ret);
+}
+
 void hp_pass_end(struct hp_pass *p)
 {
+	hp_pass_zst_end(p);
 	if (p->fd >= 0)
 		p->io->close(p->io, p->fd);
 	free(p->buf);
-	p->fd = -1;
-	p->buf = NULL;
+	hp_pass_init(p);
 }

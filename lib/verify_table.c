@@ -37,7 +37,7 @@ static int is_dataset(struct hp_verify *v, bool absent, struct hpdsl_error *err)
 			       v->path);
 	if (exists(v, HP_INDEX_NAME))
 		return 0;
-	if (exists(v, "chunk-000000.tar"))
+	if (exists(v, "chunk-000000.tar") || exists(v, "chunk-000000.tar.zst"))
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "%s: not a dataset: %s and %s are missing "
 			       "(hpdsl-index makes them from the chunks)",
@@ -244,8 +244,12 @@ static void chunks_from_manifest(struct hp_verify *v)
 					     .name = f->name,
 					     .first_sample = sample,
 					     .samples = f->samples,
-					     .bytes = f->bytes };
+					     .bytes = f->bytes,
+					     .compressed = f->compressed,
+					     .plain_bytes = f->plain_bytes };
 		memcpy(row->checksum, f->checksum, sizeof row->checksum);
+		memcpy(row->plain_checksum, f->plain_checksum,
+		       sizeof row->plain_checksum);
 		sample += f->samples;
 	}
 }
@@ -259,8 +263,12 @@ static bool same_chunk(const struct hp_verify *v, const struct hpdsl_chunk *row,
 	    (hp_index_chunk_sha256(v->index, row->number, sha256, NULL) < 0 ||
 	     memcmp(sha256, f->sha256, sizeof sha256) != 0))
 		return false;
+	if (row->compressed && (row->plain_bytes != f->plain_bytes ||
+				memcmp(row->plain_checksum, f->plain_checksum,
+				       sizeof f->plain_checksum) != 0))
+		return false;
 	return strcmp(row->name, f->name) == 0 && row->bytes == f->bytes &&
-	       row->samples == f->samples &&
+	       row->samples == f->samples && row->compressed == f->compressed &&
 	       memcmp(row->checksum, f->checksum, sizeof f->checksum) == 0;
 }
 
