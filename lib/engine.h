@@ -102,6 +102,8 @@ struct hp_engine {
 	pthread_cond_t ready; /* a segment can be hashed, or the end */
 	pthread_cond_t ended; /* all is written, or failed */
 	pthread_mutex_t journal_lock;
+	/* Held for what takes a chunk's space twice: one at a time may. */
+	pthread_mutex_t expand_lock;
 
 	uint32_t segment_size, n_segments;
 	uint8_t *memory;

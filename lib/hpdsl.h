@@ -110,6 +110,8 @@ enum hpdsl_emit {
 	HPDSL_EMIT_WIDS = 4,
 };
 
+struct hpdsl_pack_report;
+
 struct hpdsl_pack_options {
 	/*
 	 * What is packed: directories, tar and zip archives, packed datasets.
@@ -158,6 +160,11 @@ struct hpdsl_pack_options {
 	uint64_t memory;  /* bytes for buffers; 0: 512 MiB; at least 8 MiB */
 	bool resume, force, dry_run;
 	struct hpdsl_watch watch;
+	/*
+	 * Called with watch.arg once all is decided, before a byte is written;
+	 * not in a dry run.
+	 */
+	void (*planned)(void *arg, const struct hpdsl_pack_report *plan);
 };
 
 /* Popular readers of tar chunks, or'ed. */
@@ -413,7 +420,8 @@ struct hpdsl_unpack_options {
 
 struct hpdsl_unpack_report {
 	uint64_t members, bytes;
-	uint64_t failed; /* members left out: damaged, or impossible names */
+	uint64_t failed;    /* members left out: damaged, or impossible names */
+	uint64_t generated; /* and those that the packer made */
 	double seconds;
 };
 

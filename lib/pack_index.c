@@ -8,6 +8,7 @@
 #include "mem.h"
 #include "outfile.h"
 #include "sha256sums.h"
+#include "portable.h"
 
 #include <string.h>
 
@@ -164,6 +165,8 @@ static int write_manifest(struct hp_pack *p, const struct rows *rows,
 		.index = *index,
 		.chunks = rows->manifest,
 		.n_chunks = p->plan.n_chunks,
+		.files = p->files,
+		.n_files = p->n_files,
 	};
 	size_t len;
 	int r;
@@ -198,10 +201,10 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 		.flags = p->opt->group == HPDSL_GROUP_NONE ?
 				 HP_INDEX_GROUP_NONE :
 				 0,
+		.stored = hp_list_renamed(&p->list) > 0,
 		.n_chunks = p->plan.n_chunks,
 		.classes = p->list.classes,
 		.n_classes = p->list.n_classes,
-		.stored = p->list.stored != NULL,
 		.sha256 = p->list.sha256 != NULL,
 		.arg = &s,
 		.begin = source_begin,
