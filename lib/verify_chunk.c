@@ -12,6 +12,7 @@
 #include "error.h"
 #include "pass.h"
 #include "tar.h"
+#include "verify_sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,6 +32,7 @@ struct check {
 	uint64_t reported; /* bytes that the meter knows of */
 	uint8_t header[HP_TAR_HEADER_MAX];
 	XXH3_state_t hash; /* of a large content */
+	struct hp_check_sha256 sha256;
 };
 
 /*
@@ -286,6 +288,7 @@ static int hash_in_pieces(struct check *k, const struct hpdsl_member *m,
 		if (n > left)
 			n = (size_t)left;
 		XXH3_64bits_update(&k->hash, k->pass.at, n);
+		hp_check_sha256_add(&k->sha256, k->pass.at, n);
 		hp_pass_take(&k->pass, n);
 		left -= n;
 	}
@@ -299,18 +302,22 @@ static int check_content(struct check *k, const struct hpdsl_member *m,
 	uint64_t hash = 0;
 	int r = 0;
 
+	hp_check_sha256_content(&k->sha256);
 	if (m->size <= TOGETHER)
 		r = need(k, (size_t)m->size, m->sample, err);
 	if (r)
 		return r;
 	if (m->size <= k->pass.have) {
 		hash = hp_hash64(k->pass.at, (size_t)m->size);
+		hp_check_sha256_add(&k->sha256, k->pass.at, (size_t)m->size);
 		hp_pass_take(&k->pass, (size_t)m->size);
 	} else {
 		r = hash_in_pieces(k, m, &hash, err);
 	}
 	if (!r && hash != m->checksum)
 		member_damage(k, m, "checksum differs");
+	else if (!r && !hp_check_sha256_member(&k->sha256, k->v, m->number))
+		member_damage(k, m, "SHA-256 differs");
 	return r;
 }
 
@@ -496,6 +503,12 @@ static void check_digest(struct check *k)
 	if (k->row->compressed &&
 	    memcmp(digest, k->row->plain_checksum, sizeof digest) != 0)
 		chunk_damage(k, "the checksum of the plain tar differs");
+	if (hp_check_sha256_chunk(&k->sha256, k->v, k->row->number))
+		return;
+	if (k->v->index)
+		chunk_damage(k, "SHA-256 differs");
+	else
+		lost(k, k->row->first_sample, "SHA-256 differs");
 }
 
 /* With an index it is known that all that was meant to be there is. */
@@ -601,23 +614,35 @@ static int check_open(struct check *k, struct hpdsl_error *err)
 	return 0;
 }
 
+static int check_chunk(struct check *k, struct hpdsl_error *err)
+{
+	int r = check_open(k, err);
+
+	if (!r) {
+		k->pass.sha256 = k->sha256.file;
+		r = k->v->opt->quick ? check_quickly(k, err) :
+				       check_bytes(k, err);
+	}
+	hp_pass_end(&k->pass);
+	return r;
+}
+
 int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct check k;
-	int r;
+	int r, ended;
 
 	k.v = arg;
 	k.row = &k.v->chunks[number];
 	k.damaged = false;
 	k.last = UINT64_MAX;
 	k.reported = 0;
-	r = check_open(&k, err);
-	if (!r)
-		r = k.v->opt->quick ? check_quickly(&k, err) :
-				      check_bytes(&k, err);
-	hp_pass_end(&k.pass);
-	if (r < 0)
-		return r;
+	r = hp_check_sha256_begin(&k.sha256, k.v, err);
+	if (r == 0)
+		r = check_chunk(&k, err);
+	ended = hp_check_sha256_end(&k.sha256, r < 0 ? NULL : err);
+	if (r < 0 || ended < 0)
+		return r < 0 ? r : ended;
 	hp_meter_add(&k.v->meter, k.row->bytes - k.reported);
 	hp_verify_count(k.v, k.row, k.pass.read);
 	return 0;
