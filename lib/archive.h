@@ -68,7 +68,16 @@ int hp_archive_next(struct hp_archive *a, struct hp_archive_entry *ret,
 ssize_t hp_archive_read(struct hp_archive *a, void *buf, size_t n,
 			struct hpdsl_error *err);
 
-/* The archive file: bytes taken in so far, bytes in all, and its stat. */
+/*
+ * While *stop is not zero (polled; NULL: never) reading ends with
+ * HPDSL_ESTOPPED.
+ */
+void hp_archive_set_stop(struct hp_archive *a, const int *stop);
+
+/* Bytes that came out of decoders so far, of all layers. */
+uint64_t hp_archive_decoded(const struct hp_archive *a);
+
+/* The archive file: bytes taken in so far, and its stat. */
 uint64_t hp_archive_position(const struct hp_archive *a);
 const struct stat *hp_archive_stat(const struct hp_archive *a);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal's file: its lock, its beginning, its records.  What it holds is
- * streamed through a buffer, never kept.  Comparing is journal_compare.c.
+ * The journal's file: its lock, its beginning, its end.  What it holds is
+ * streamed through a buffer, never kept.  Comparing is journal_compare.c, the
+ * rows behind the list are journal_rows.c.
  */
 #include "journal_file.h"
 
@@ -13,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOCK_TRIES = 10, BUFFER = 256 << 10, RECORDS_AT_A_TIME = 1024 };
+enum { LOCK_TRIES = 10, BUFFER = 256 << 10 };
 
-static int fail_io(int code, struct hpdsl_error *err)
+int hp_journal_fail(int code, struct hpdsl_error *err)
 {
 	return hp_fail_errno(err, code, HP_JOURNAL_NAME);
 }
@@ -26,7 +27,7 @@ static int read_head(struct hp_journal *j, struct hpdsl_error *err)
 	ssize_t n = hp_io_pread_full(j->io, j->fd, buf, sizeof buf, 0);
 
 	if (n < 0)
-		return fail_io((int)n, err);
+		return hp_journal_fail((int)n, err);
 	if (n < HP_JOURNAL_HEAD)
 		return HPDSL_ENOTOURS;
 	return hp_journal_head_read(buf, &j->head, err);
@@ -43,15 +44,14 @@ static int write_head(struct hp_journal *j, struct hpdsl_error *err)
 	j->head.pid = (uint32_t)getpid();
 	hp_journal_head_write(&j->head, buf);
 	r = hp_io_pwrite_full(j->io, j->fd, buf, sizeof buf, 0);
-	return r < 0 ? fail_io(r, err) : 0;
+	return r < 0 ? hp_journal_fail(r, err) : 0;
 }
 
-/* A second sync may report success for data that the first one lost. */
-static int sync_once(struct hp_journal *j, struct hpdsl_error *err)
+int hp_journal_sync(struct hp_journal *j, struct hpdsl_error *err)
 {
 	if (!j->sync_failed)
 		j->sync_failed = j->io->fsync(j->io, j->fd);
-	return j->sync_failed < 0 ? fail_io(j->sync_failed, err) : 0;
+	return j->sync_failed < 0 ? hp_journal_fail(j->sync_failed, err) : 0;
 }
 
 static int fail_busy(struct hp_journal *j, struct hpdsl_error *err)
@@ -83,7 +83,7 @@ static int lock(struct hp_journal *j, const struct hpdsl_watch *watch,
 				    "it that no other hpdsl-pack writes here");
 		return 0;
 	}
-	return r < 0 ? fail_io(r, err) : 0;
+	return r < 0 ? hp_journal_fail(r, err) : 0;
 }
 
 /*
@@ -96,7 +96,7 @@ static int has_name(struct hp_journal *j, struct hpdsl_error *err)
 	int r = hp_io_fstat(j->io, j->fd, &file);
 
 	if (r < 0)
-		return fail_io(r, err);
+		return hp_journal_fail(r, err);
 	if (!S_ISREG(file.st_mode))
 		return hp_fail(err, -EINVAL, "%s: not a regular file",
 			       HP_JOURNAL_NAME);
@@ -106,7 +106,7 @@ static int has_name(struct hp_journal *j, struct hpdsl_error *err)
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
-		return fail_io(r, err);
+		return hp_journal_fail(r, err);
 	return file.st_dev == name.st_dev && file.st_ino == name.st_ino;
 }
 
@@ -119,7 +119,7 @@ static int open_locked(struct hp_journal *j, const struct hpdsl_watch *watch,
 		j->fd = j->io->open(j->io, j->dir, HP_JOURNAL_NAME,
 				    O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
 		if (j->fd < 0)
-			return fail_io(j->fd, err);
+			return hp_journal_fail(j->fd, err);
 		r = lock(j, watch, err);
 		if (r < 0)
 			return r;
@@ -259,143 +259,21 @@ int hp_journal_begin(struct hp_journal *j, const struct hp_pairs *options,
 	int r = j->io->truncate(j->io, j->fd, 0);
 
 	if (r < 0)
-		return fail_io(r, err);
+		return hp_journal_fail(r, err);
 	memset(&j->head, 0, sizeof j->head);
+	j->n_positions = 0;
 	r = write_head(j, err); /* a claim, until the body is safe */
 	if (r < 0)
 		return r;
 	r = write_body(j, options, list);
 	if (r < 0)
-		return fail_io(r, err);
+		return hp_journal_fail(r, err);
 	if (j->head.options_bytes > HP_JOURNAL_OPTIONS_MAX)
 		return hp_fail(err, HPDSL_EUSAGE, "the options are too long");
-	r = sync_once(j, err);
+	r = hp_journal_sync(j, err);
 	if (r == 0)
 		r = write_head(j, err);
-	return r < 0 ? r : sync_once(j, err);
-}
-
-struct records {
-	struct hp_journal_record *v;
-	size_t n, cap;
-};
-
-static int add_record(struct records *all, const struct hp_journal_record *rec)
-{
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 64;
-		void *v = realloc(all->v, cap * sizeof *all->v);
-
-		if (!v)
-			return -ENOMEM;
-		all->v = v;
-		all->cap = cap;
-	}
-	all->v[all->n++] = *rec;
-	return 0;
-}
-
-/* Reads from *off on, which becomes the end of the last good one. */
-static int read_records(struct hp_journal *j, struct records *all,
-			uint64_t *off)
-{
-	size_t size = RECORDS_AT_A_TIME * HP_JOURNAL_RECORD;
-	hp_auto_free uint8_t *buf = malloc(size);
-	struct hp_journal_record rec;
-
-	if (!buf)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t n = hp_io_pread_full(j->io, j->fd, buf, size, *off);
-
-		if (n < HP_JOURNAL_RECORD)
-			return n < 0 ? (int)n : 0;
-		for (ssize_t i = 0; n - i >= HP_JOURNAL_RECORD;
-		     i += HP_JOURNAL_RECORD) {
-			int r;
-
-			if (hp_journal_record_read(buf + i, &rec) < 0)
-				return 0;
-			r = add_record(all, &rec);
-			if (r < 0)
-				return r;
-			*off += HP_JOURNAL_RECORD;
-		}
-	}
-}
-
-/* By chunk, those of one chunk in the order they were written. */
-static int by_chunk(const void *a, const void *b)
-{
-	const struct hp_journal_record *const *x = a, *const *y = b;
-
-	if ((*x)->chunk != (*y)->chunk)
-		return (*x)->chunk < (*y)->chunk ? -1 : 1;
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* A fresh array of the last record of each chunk. */
-static int keep_last(const struct records *all, struct hp_journal_record **ret,
-		     size_t *ret_n)
-{
-	hp_auto_free const struct hp_journal_record **at =
-		hp_array(all->n, sizeof *at);
-	struct hp_journal_record *v = hp_array(all->n, sizeof *v);
-	size_t n = 0;
-
-	if (!at || !v) {
-		free(v);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < all->n; i++)
-		at[i] = &all->v[i];
-	qsort(at, all->n, sizeof *at, by_chunk);
-	for (size_t i = 0; i < all->n; i++) {
-		if (i + 1 == all->n || at[i + 1]->chunk != at[i]->chunk)
-			v[n++] = *at[i];
-	}
-	*ret = v;
-	*ret_n = n;
-	return 0;
-}
-
-int hp_journal_records(struct hp_journal *j, struct hp_journal_record **ret,
-		       size_t *ret_n, struct hpdsl_error *err)
-{
-	uint64_t end =
-		HP_JOURNAL_HEAD + j->head.options_bytes + j->head.list_bytes;
-	struct records all = { 0 };
-	struct stat st;
-	int r;
-
-	r = read_records(j, &all, &end);
-	if (r == 0)
-		r = hp_io_fstat(j->io, j->fd, &st);
-	if (r == 0 && (uint64_t)st.st_size > end)
-		r = j->io->truncate(j->io, j->fd, end);
-	if (r == 0)
-		r = keep_last(&all, ret, ret_n);
-	free(all.v);
-	if (r < 0)
-		return fail_io(r, err);
-	j->end = end;
-	return 0;
-}
-
-int hp_journal_add(struct hp_journal *j, const struct hp_journal_record *rec,
-		   struct hpdsl_error *err)
-{
-	uint8_t buf[HP_JOURNAL_RECORD];
-	int r;
-
-	if (j->sync_failed)
-		return fail_io(j->sync_failed, err);
-	hp_journal_record_write(rec, buf);
-	r = hp_io_pwrite_full(j->io, j->fd, buf, sizeof buf, j->end);
-	if (r < 0)
-		return fail_io(r, err);
-	j->end += sizeof buf;
-	return sync_once(j, err);
+	return r < 0 ? r : hp_journal_sync(j, err);
 }
 
 int hp_journal_remove(struct hp_journal *j, struct hpdsl_error *err)
@@ -403,7 +281,7 @@ int hp_journal_remove(struct hp_journal *j, struct hpdsl_error *err)
 	int r = j->io->unlink(j->io, j->dir, HP_JOURNAL_NAME, 0);
 
 	hp_journal_close(j);
-	return r < 0 ? fail_io(r, err) : 0;
+	return r < 0 ? hp_journal_fail(r, err) : 0;
 }
 
 void hp_journal_close(struct hp_journal *j)
@@ -412,5 +290,6 @@ void hp_journal_close(struct hp_journal *j)
 		return;
 	if (j->fd >= 0)
 		j->io->close(j->io, j->fd);
+	free(j->positions);
 	free(j);
 }

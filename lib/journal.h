@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.hpdsl: what an unfinished pack was going to write, and which chunks
- * it has finished.  It is the packer's lock too.  Removed when the manifest is
- * there.  hpdsl-format(5), "Journal".
+ * journal.hpdsl: what an unfinished pack was going to write, which chunks it
+ * has finished, and how far the compressed archives are in those it has not. It
+ * is the packer's lock too.  Removed when the manifest is there.
+ * hpdsl-format(5), "Journal".
  *
  * Its head is written last: a journal without a valid head, or with one that
  * has no options (a claim: it only names the packer at work), is one whose pack
@@ -19,9 +20,18 @@
 #define HP_JOURNAL_VERSION 1
 
 struct hp_journal_record {
-	uint32_t chunk;
+	uint32_t chunk;	 /* below 2^31 */
+	bool compressed; /* the file is .tar.zst */
 	uint64_t bytes;
 	uint8_t checksum[16]; /* XXH3-128 of the chunk file */
+};
+
+/* How far a compressed archive is in its places, on the disk. */
+struct hp_journal_position {
+	uint32_t root;	  /* number of the INPUT */
+	uint64_t files;	  /* of hp_archive's walk that are done */
+	uint64_t bytes;	  /* of the next one */
+	uint64_t archive; /* hp_journal_archive() */
 };
 
 struct hp_journal;
@@ -56,9 +66,18 @@ int hp_journal_compare(struct hp_journal *j, const struct hp_pairs *options,
 int hp_journal_records(struct hp_journal *j, struct hp_journal_record **ret,
 		       size_t *ret_n, struct hpdsl_error *err);
 
+/* Of an INPUT that hp_journal_records has met, the last one; or NULL. */
+const struct hp_journal_position *hp_journal_position(
+	const struct hp_journal *j, uint32_t root);
+
 /* Appends and syncs; one call at a time.  A failed sync is final. */
 int hp_journal_add(struct hp_journal *j, const struct hp_journal_record *rec,
 		   struct hpdsl_error *err);
+
+/* n > 0 positions in the same way, synced once. */
+int hp_journal_add_positions(struct hp_journal *j,
+			     const struct hp_journal_position *pos, size_t n,
+			     struct hpdsl_error *err);
 
 /* Unlinks the file, gives up the lock; j is gone even if this fails. */
 int hp_journal_remove(struct hp_journal *j, struct hpdsl_error *err);
@@ -87,6 +106,13 @@ int hp_journal_record_read(const uint8_t buf[HP_JOURNAL_RECORD],
 			   struct hp_journal_record *ret);
 void hp_journal_record_write(const struct hp_journal_record *rec,
 			     uint8_t buf[HP_JOURNAL_RECORD]);
+
+int hp_journal_position_read(const uint8_t buf[HP_JOURNAL_RECORD],
+			     struct hp_journal_position *ret);
+void hp_journal_position_write(const struct hp_journal_position *pos,
+			       uint8_t buf[HP_JOURNAL_RECORD]);
+/* What tells an archive file from another one: its size and time. */
+uint64_t hp_journal_archive(const struct hp_root *root);
 
 /* One file of the list: fixed part and path. */
 #define HP_JOURNAL_FILE 24

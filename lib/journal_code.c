@@ -10,7 +10,9 @@
 
 #include <string.h>
 
-#define RECORD_MAGIC 0x4b4e4843u /* "CHNK" */
+#define RECORD_MAGIC 0x4b4e4843u   /* "CHNK" */
+#define COMPRESSED 0x80000000u	   /* in the number of the chunk */
+#define POSITION_MAGIC 0x4d525453u /* "STRM" */
 
 void hp_journal_head_write(const struct hp_journal_head *head,
 			   uint8_t buf[HP_JOURNAL_HEAD])
@@ -74,7 +76,7 @@ void hp_journal_record_write(const struct hp_journal_record *rec,
 			     uint8_t buf[HP_JOURNAL_RECORD])
 {
 	hp_put32(buf, RECORD_MAGIC);
-	hp_put32(buf + 4, rec->chunk);
+	hp_put32(buf + 4, rec->chunk | (rec->compressed ? COMPRESSED : 0));
 	hp_put64(buf + 8, rec->bytes);
 	memcpy(buf + 16, rec->checksum, 16);
 	hp_put64(buf + 32, hp_hash64(buf, 32));
@@ -86,10 +88,46 @@ int hp_journal_record_read(const uint8_t buf[HP_JOURNAL_RECORD],
 	if (hp_get32(buf) != RECORD_MAGIC ||
 	    hp_get64(buf + 32) != hp_hash64(buf, 32))
 		return HPDSL_ECORRUPT;
-	ret->chunk = hp_get32(buf + 4);
+	ret->chunk = hp_get32(buf + 4) & ~COMPRESSED;
+	ret->compressed = hp_get32(buf + 4) & COMPRESSED;
 	ret->bytes = hp_get64(buf + 8);
 	memcpy(ret->checksum, buf + 16, 16);
 	return 0;
+}
+
+void hp_journal_position_write(const struct hp_journal_position *pos,
+			       uint8_t buf[HP_JOURNAL_RECORD])
+{
+	hp_put32(buf, POSITION_MAGIC);
+	hp_put32(buf + 4, pos->root);
+	hp_put64(buf + 8, pos->files);
+	hp_put64(buf + 16, pos->bytes);
+	hp_put64(buf + 24, pos->archive);
+	hp_put64(buf + 32, hp_hash64(buf, 32));
+}
+
+int hp_journal_position_read(const uint8_t buf[HP_JOURNAL_RECORD],
+			     struct hp_journal_position *ret)
+{
+	if (hp_get32(buf) != POSITION_MAGIC ||
+	    hp_get64(buf + 32) != hp_hash64(buf, 32) ||
+	    hp_get32(buf + 4) > UINT16_MAX)
+		return HPDSL_ECORRUPT;
+	ret->root = hp_get32(buf + 4);
+	ret->files = hp_get64(buf + 8);
+	ret->bytes = hp_get64(buf + 16);
+	ret->archive = hp_get64(buf + 24);
+	return 0;
+}
+
+uint64_t hp_journal_archive(const struct hp_root *root)
+{
+	uint8_t buf[24];
+
+	hp_put64(buf, root->size);
+	hp_put64(buf + 8, (uint64_t)root->mtime);
+	hp_put64(buf + 16, root->nsec);
+	return hp_hash64(buf, sizeof buf);
 }
 
 void hp_journal_file_write(const struct hp_journal_file *f,

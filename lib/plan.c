@@ -259,6 +259,18 @@ void hp_chunk_name(uint32_t c, char out[HP_CHUNK_NAME])
 	snprintf(out, HP_CHUNK_NAME, "chunk-%06" PRIu32 ".tar", c);
 }
 
+void hp_chunk_zst_name(uint32_t c, char out[HP_CHUNK_NAME])
+{
+	snprintf(out, HP_CHUNK_NAME, "chunk-%06" PRIu32 ".tar.zst", c);
+}
+
+bool hp_chunk_name_is_zst(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 4 && strcmp(name + n - 4, ".zst") == 0;
+}
+
 int64_t hp_chunk_number(const char *name)
 {
 	char again[HP_CHUNK_NAME];
@@ -272,5 +284,7 @@ int64_t hp_chunk_number(const char *name)
 		c = 10 * c + (uint32_t)(name[i] - '0');
 	}
 	hp_chunk_name(c, again);
+	if (hp_chunk_name_is_zst(name))
+		hp_chunk_zst_name(c, again);
 	return strcmp(name, again) == 0 ? (int64_t)c : -1;
 }

@@ -7,8 +7,6 @@
 #include "verify.h"
 
 #include "error.h"
-#include "listdir.h"
-#include "mem.h"
 #include "pool.h"
 
 #include <errno.h>
@@ -104,47 +102,6 @@ static int check_chunks(struct hp_verify *v, struct hpdsl_error *err)
 			   hp_verify_chunk, v, v->opt->watch.stop, err);
 }
 
-struct unlisted {
-	struct hp_verify *v;
-	const char **names; /* of the chunks, sorted */
-};
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int look_up(void *arg, const char *name)
-{
-	struct unlisted *u = arg;
-	char text[HP_PRINTABLE];
-
-	if (strcmp(name, HP_MANIFEST_NAME) == 0 ||
-	    strcmp(name, HP_INDEX_NAME) == 0 ||
-	    bsearch(&name, u->names, u->v->n_chunks, sizeof *u->names, by_name))
-		return 0;
-	u->v->report->unlisted++;
-	hp_meter_warn(&u->v->meter, "%s: not a file of this dataset",
-		      hp_printable(name, strlen(name), text));
-	return 0;
-}
-
-static int find_unlisted(struct hp_verify *v, struct hpdsl_error *err)
-{
-	hp_auto_free const char **names = hp_array(v->n_chunks, sizeof *names);
-	struct unlisted u = { v, names };
-	int r;
-
-	if (!names)
-		return hp_fail_nomem(err);
-	for (uint32_t c = 0; c < v->n_chunks; c++)
-		names[c] = v->chunks[c].name;
-	qsort(names, v->n_chunks, sizeof *names, by_name);
-	r = hp_listdir(v->io, v->dir, look_up, &u);
-	hp_meter_warn_end(&v->meter, "files that are not of this dataset");
-	return r < 0 ? hp_fail_errno(err, r, "%s", v->path) : 0;
-}
-
 static void set_id(struct hp_verify *v)
 {
 	struct hpdsl_counts n;
@@ -165,10 +122,12 @@ static int check(struct hp_verify *v, struct hpdsl_error *err)
 		return r;
 	set_id(v);
 	r = check_chunks(v, err);
+	if (r == 0)
+		r = hp_verify_files(v, err);
 	if (r < 0)
 		return r;
 	/* With neither of the two nothing is known to be listed. */
-	r = v->index || v->has_manifest ? find_unlisted(v, err) : 0;
+	r = v->index || v->has_manifest ? hp_verify_unlisted(v, err) : 0;
 	if (r < 0 || !v->opt->source)
 		return r;
 	if (v->index)

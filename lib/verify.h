@@ -63,6 +63,11 @@ void hp_verify_unload(struct hp_verify *v);
 /* A job of hp_pool_run: arg is struct hp_verify, number a chunk. */
 int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err);
 
+/* The other files that the manifest lists: sizes and checksums. */
+int hp_verify_files(struct hp_verify *v, struct hpdsl_error *err);
+/* Warns of files that nobody lists. */
+int hp_verify_unlisted(struct hp_verify *v, struct hpdsl_error *err);
+
 /* Compares the members with opt->source. */
 int hp_verify_source(struct hp_verify *v, struct hpdsl_error *err);
 

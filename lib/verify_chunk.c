@@ -139,6 +139,17 @@ static bool zeros(const uint8_t *p, size_t n)
 	return memcmp(p, zero, n) == 0;
 }
 
+/* An index row that cannot be had; only where the index was not checked. */
+static int bad_row(struct check *k, const struct hpdsl_error *row_err,
+		   struct hpdsl_error *err)
+{
+	if (row_err->code != HPDSL_ECORRUPT)
+		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
+			       row_err->msg);
+	chunk_damage(k, row_err->msg);
+	return HOPELESS;
+}
+
 /* Is the chunk an adopted tar? */
 static bool is_foreign(const struct check *k)
 {
@@ -172,9 +183,18 @@ static int check_header(struct check *k, const struct hpdsl_member *m,
 {
 	struct hp_tar_member t = { m->path, m->path_len, m->size, m->mtime,
 				   m->mode };
-	size_t n = hp_tar_header_write(&t, k->header);
-	int r;
+	struct hpdsl_error row_err;
+	const char *stored;
+	size_t n;
+	int r = hp_index_stored(k->v->index, m->number, &stored, &n, &row_err);
 
+	if (r < 0)
+		return bad_row(k, &row_err, err);
+	if (stored) {
+		t.path = stored;
+		t.path_len = n;
+	}
+	n = hp_tar_header_write(&t, k->header);
 	if (k->pass.offset + n != m->offset)
 		return misplaced(k, m);
 	r = need(k, n, m->sample, err);
@@ -241,17 +261,6 @@ static int check_padding(struct check *k, const struct hpdsl_member *m,
 		member_damage(k, m, "padding is not zeros");
 	hp_pass_take(&k->pass, n);
 	return 0;
-}
-
-/* An index row that cannot be had; only where the index was not checked. */
-static int bad_row(struct check *k, const struct hpdsl_error *row_err,
-		   struct hpdsl_error *err)
-{
-	if (row_err->code != HPDSL_ECORRUPT)
-		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
-			       row_err->msg);
-	chunk_damage(k, row_err->msg);
-	return HOPELESS;
 }
 
 /* The content; what lies before it is for the file's checksum. */

@@ -165,12 +165,12 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 	bool same;
 	int r = hp_index_find(ix, f->path, f->path_len, &number, err);
 
-	if (r == -ENOENT) {
+	if (r == 0)
+		r = hp_index_member(ix, number, &m, err);
+	if (r == -ENOENT || (r == 0 && m.generated)) {
 		differs(c, UINT64_MAX, f->path, "is not in the dataset");
 		return 0;
 	}
-	if (r == 0)
-		r = hp_index_member(ix, number, &m, err);
 	if (r < 0)
 		return r;
 	__atomic_fetch_or(c->seen + number / 8, (uint8_t)(1u << number % 8),
@@ -233,7 +233,8 @@ static int find_absent(struct compare *c, uint64_t members,
 		r = hp_index_member(c->v->index, i, &m, err);
 		if (r < 0)
 			return r;
-		if (!strncmp(m.path, c->prefix, c->prefix_len) &&
+		if (!m.generated &&
+		    !strncmp(m.path, c->prefix, c->prefix_len) &&
 		    !seen_elsewhere(c, &m))
 			differs(c, m.sample, m.path, "is absent");
 	}

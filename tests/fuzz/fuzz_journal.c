@@ -59,14 +59,18 @@ static void records(const uint8_t *data, size_t n, bool repair)
 {
 	uint8_t buf[HP_JOURNAL_RECORD], again[HP_JOURNAL_RECORD];
 	struct hp_journal_record rec;
+	struct hp_journal_position pos;
 
 	for (; n >= sizeof buf; data += sizeof buf, n -= sizeof buf) {
 		memcpy(buf, data, sizeof buf);
 		if (repair)
 			hp_put64(buf + 32, hp_hash64(buf, 32));
-		if (hp_journal_record_read(buf, &rec) < 0)
+		if (hp_journal_record_read(buf, &rec) == 0)
+			hp_journal_record_write(&rec, again);
+		else if (hp_journal_position_read(buf, &pos) == 0)
+			hp_journal_position_write(&pos, again);
+		else
 			continue;
-		hp_journal_record_write(&rec, again);
 		if (memcmp(buf, again, sizeof buf))
 			abort();
 	}

@@ -268,6 +268,7 @@ static void test_resume(void **state)
 		assert_int_equal(n, round ? 4 : 3);
 		for (uint32_t i = 0; i < 3; i++) {
 			assert_int_equal(v[i].chunk, i);
+			assert_false(v[i].compressed);
 			assert_int_equal(v[i].bytes, 1000 + i);
 			assert_int_equal(v[i].checksum[15],
 					 (232 + i + i) & 255);
@@ -275,9 +276,11 @@ static void test_resume(void **state)
 		if (round) { /* the last one written for a chunk */
 			assert_int_equal(v[3].chunk, 7);
 			assert_int_equal(v[3].bytes, round);
+			assert_int_equal(v[3].compressed, round == 2);
 		}
 		free(v);
 		rec = record(7, round + 1);
+		rec.compressed = round == 1;
 		assert_int_equal(hp_journal_add(j, &rec, NULL), 0);
 		hp_journal_close(j);
 	}
@@ -288,6 +291,48 @@ static void test_resume(void **state)
 	free(v);
 	assert_int_equal(hp_journal_remove(j, NULL), 0);
 	assert_int_equal(faccessat(dir, NAME, F_OK, 0), -1);
+	hp_list_release(&list);
+}
+
+/* Rows of positions lie between those of chunks; the last one counts. */
+static void test_positions(void **state)
+{
+	struct hp_journal_position p[2] = { { 3, 1, 2, 5 }, { 0, 7, 8, 9 } };
+	struct hp_journal_record rec = record(4, 4), *v;
+	const struct hp_journal_position *got;
+	struct hp_journal *j;
+	struct hp_list list;
+	size_t n;
+
+	(void)state;
+	make_list(&list);
+	make_journal(&list, 2);
+	j = open_it(true);
+	assert_int_equal(hp_journal_records(j, &v, &n, NULL), 0);
+	free(v);
+	assert_null(hp_journal_position(j, 0));
+	assert_int_equal(hp_journal_add_positions(j, p, 2, NULL), 0);
+	assert_int_equal(hp_journal_add(j, &rec, NULL), 0);
+	p[1].files = UINT64_MAX;
+	assert_int_equal(hp_journal_add_positions(j, p + 1, 1, NULL), 0);
+	hp_journal_close(j);
+	j = open_it(true);
+	assert_int_equal(hp_journal_records(j, &v, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	free(v);
+	got = hp_journal_position(j, 0);
+	assert_non_null(got);
+	assert_memory_equal(got, &p[1], sizeof *got);
+	got = hp_journal_position(j, 3);
+	assert_non_null(got);
+	assert_int_equal(got->bytes, 2);
+	assert_int_equal(got->archive, 5);
+	assert_null(hp_journal_position(j, 1));
+	assert_null(hp_journal_position(j, 4));
+	/* Another pack begins here. */
+	assert_int_equal(hp_journal_begin(j, &options, &list, NULL), 0);
+	assert_null(hp_journal_position(j, 0));
+	hp_journal_remove(j, NULL);
 	hp_list_release(&list);
 }
 
@@ -849,6 +894,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_positions),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_changed),

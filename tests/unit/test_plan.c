@@ -336,7 +336,10 @@ static void test_chunk_names(void **state)
 			      "chunk-",
 			      "chunk-00001.tar",
 			      "chunk-0000001.tar",
-			      "chunk-000001.tar.zst",
+			      "chunk-000001.zst",
+			      "chunk-000001.tar.zst.zst",
+			      "chunk-000001.tar.gz",
+			      "chunk-00001.tar.zst",
 			      "chunk-00000x.tar",
 			      "chunk-000001",
 			      "Chunk-000001.tar",
@@ -349,6 +352,13 @@ static void test_chunk_names(void **state)
 	assert_int_equal(hp_chunk_number(name), 17);
 	hp_chunk_name(HP_CHUNKS_MAX - 1, name);
 	assert_string_equal(name, "chunk-999999.tar");
+	assert_int_equal(hp_chunk_number(name), 999999);
+	assert_false(hp_chunk_name_is_zst(name));
+	hp_chunk_zst_name(17, name);
+	assert_string_equal(name, "chunk-000017.tar.zst");
+	assert_int_equal(hp_chunk_number(name), 17);
+	assert_true(hp_chunk_name_is_zst(name));
+	hp_chunk_zst_name(HP_CHUNKS_MAX - 1, name);
 	assert_int_equal(hp_chunk_number(name), 999999);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(hp_chunk_number(bad[i]), -1);

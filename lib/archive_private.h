@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the parts of the archive reader.  A feed hands out bytes in pieces; a
+ * layer is libarchive's reader over a feed.  The bottom layer reads the archive
+ * file, those above it archives inside.
+ */
+#ifndef HP_ARCHIVE_PRIVATE_H
+#define HP_ARCHIVE_PRIVATE_H
+
+#include "archive.h"
+
+#include "error.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#define HP_FEED_HEAD 512
+
+enum hp_feed_kind {
+	HP_FEED_REGION, /* of the archive file */
+	HP_FEED_MEMBER, /* what the layer below is at, decoded as it comes */
+	HP_FEED_MEMORY,
+};
+
+struct hp_decoder;
+
+/* Bytes that were looked at, and are to be handed out first. */
+struct hp_ahead {
+	uint8_t head[HP_FEED_HEAD];
+	size_t len, at;
+	const uint8_t *rest; /* of the piece that the head ends in */
+	size_t rest_len;
+};
+
+struct hp_feed {
+	struct hp_archive *a;
+	enum hp_feed_kind kind;
+	uint64_t base, len;   /* REGION: in the file; MEMORY: len */
+	uint64_t at;	      /* REGION, MEMORY: the next byte */
+	struct archive *from; /* MEMBER */
+	uint8_t *memory;      /* MEMORY: owned */
+	uint8_t *buf;
+	size_t step; /* bytes read at a time: few after a jump */
+	struct hp_ahead raw, plain;
+	struct hp_decoder *decoder; /* or NULL: the bytes are those of .. */
+	bool zip;		    /* .. a zip, or of a tar */
+};
+
+struct hp_layer {
+	struct hp_layer *below;
+	struct archive *reader;
+	struct archive_entry *entry; /* libarchive's own */
+	struct hp_feed feed;
+	struct hp_feed member; /* what was taken of the file it is at */
+	size_t prefix_len;     /* of a->path: the folder this archive is */
+	uint64_t next;	       /* in the feed: where a tar's next header is */
+	/* Piece handed out last: what the reader left of it is the tail. */
+	const uint8_t *piece;
+	size_t piece_len;
+	uint64_t given; /* bytes handed out, skipped ones included */
+};
+
+struct hp_archive {
+	const struct hp_io *io;
+	int fd;
+	char *name;
+	struct stat st;
+	bool nested;
+	const int *stop;
+	locale_t locale;
+	struct hp_layer *top;
+	unsigned depth;
+	uint64_t ordinal, position, decoded;
+	uint64_t memory;     /* bytes of zips kept in memory */
+	uint64_t size, done; /* of the file the walk is at */
+	bool in_file;
+	char *path; /* folders of inner archives, then the path */
+	size_t path_cap;
+	uint8_t *window;	   /* of a zip, around a local header */
+	struct hpdsl_error failed; /* what a callback could not say */
+};
+
+/* ---- archive_feed.c ----------------------------------------------------- */
+
+/* The next piece: its bytes, 0 at the end, or a code that is in a->failed. */
+ssize_t hp_feed_take(struct hp_feed *f, const uint8_t **ret);
+/* What the bytes are, by the first ones; sets decoder and zip. */
+int hp_feed_recognise(struct hp_feed *f);
+/* Bytes passed over without being read, at most n; REGION and MEMORY only. */
+uint64_t hp_feed_skip(struct hp_feed *f, uint64_t n);
+/* To where from the beginning; past the end is the end. */
+void hp_feed_seek(struct hp_feed *f, uint64_t to);
+/* Can it seek?  Then its bytes are the archive's. */
+bool hp_feed_seekable(const struct hp_feed *f);
+/* A MEMBER of n bytes becomes MEMORY. */
+int hp_feed_keep(struct hp_feed *f, uint64_t n);
+/* Bytes at an offset, of what is seekable; fewer at the end. */
+ssize_t hp_feed_peek(struct hp_feed *f, void *buf, size_t n, uint64_t at);
+void hp_feed_release(struct hp_feed *f);
+
+/* Is this the header of a tar's member? */
+bool hp_tar_looks_like(const uint8_t block[512]);
+
+/* ---- archive_decode.c --------------------------------------------------- */
+
+/* One for what begins like this: 0 and NULL if it is not compressed. */
+int hp_decoder_new(struct hp_feed *f, const uint8_t *head, size_t n,
+		   struct hp_decoder **ret);
+void hp_decoder_free(struct hp_decoder *d);
+ssize_t hp_decoder_take(struct hp_decoder *d, const uint8_t **ret);
+/* The bytes below the decoder. */
+ssize_t hp_feed_take_raw(struct hp_feed *f, const uint8_t **ret);
+
+/* ---- archive_zip.c ------------------------------------------------------ */
+
+/* What libarchive does not tell of a zip's member, or not as it is. */
+struct hp_zip_facts {
+	bool stored;   /* not compressed, and .. */
+	uint32_t crc;  /* .. this is the CRC-32 of it */
+	bool has_time; /* of an unknown zone, read as UTC: */
+	int64_t mtime;
+	/* Raw bytes, valid until the next call. */
+	const char *path, *target;
+	size_t path_len, target_len;
+};
+
+/* The layer's reader is behind a member's header, or behind a link. */
+int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What libarchive keeps to itself of a zip's member: its local header is found
+ * again, just before the content, for the raw name, the CRC-32, and whether the
+ * time is one of an unknown zone.
+ */
+#include "archive_private.h"
+
+#include "bytes.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	HEADER = 30,
+	NEAR = 4096, /* nearly always enough */
+	LINK_MAX = 65535,
+	WINDOW = HEADER + 3 * 65535,
+	/* Of the header: */
+	AT_FLAGS = 6,
+	AT_METHOD = 8,
+	AT_TIME = 10,
+	AT_DATE = 12,
+	AT_CRC = 14,
+	AT_STORED = 18,
+	AT_NAME_LEN = 26,
+	AT_EXTRA_LEN = 28,
+	/* Flags: */
+	ENCRYPTED = 1,
+	DESCRIPTOR = 8, /* CRC and sizes are behind the content */
+	UTF8 = 0x800,
+	/* Extra fields: */
+	EXTRA_TIME = 0x5455,
+	EXTRA_UNIX = 0x5855,
+	EXTRA_PATH = 0x7075,
+};
+
+/* A header that ends where it must; the last one counts. */
+static const uint8_t *find_header(const uint8_t *w, size_t n, bool link)
+{
+	for (size_t i = n; i-- > 0;) {
+		const uint8_t *h = w + i;
+		size_t len = HEADER;
+
+		if (n - i < HEADER || memcmp(h, "PK\3\4", 4))
+			continue;
+		len += (size_t)hp_get16(h + AT_NAME_LEN) +
+		       hp_get16(h + AT_EXTRA_LEN);
+		if (link)
+			len += hp_get32(h + AT_STORED);
+		if (len == n - i)
+			return h;
+	}
+	return NULL;
+}
+
+/* The header, in a->window; NULL: not found, or not to be read. */
+static const uint8_t *get_header(struct hp_layer *l, uint64_t at, bool link)
+{
+	struct hp_archive *a = l->feed.a;
+	const uint8_t *h = NULL;
+
+	if (!a->window)
+		a->window = malloc(WINDOW);
+	if (!a->window) {
+		hp_fail_nomem(&a->failed);
+		return NULL;
+	}
+	for (uint64_t n = NEAR; !h; n = WINDOW) {
+		ssize_t got;
+
+		if (n > at)
+			n = at;
+		got = hp_feed_peek(&l->feed, a->window, (size_t)n, at - n);
+		if (got != (ssize_t)n)
+			return NULL;
+		h = find_header(a->window, (size_t)n, link);
+		if (n == at || n == WINDOW)
+			break;
+	}
+	return h;
+}
+
+/* An extra field by its number, or NULL. */
+static const uint8_t *find_extra(const uint8_t *h, unsigned id, size_t *ret_n)
+{
+	const uint8_t *p = h + HEADER + hp_get16(h + AT_NAME_LEN);
+	const uint8_t *end = p + hp_get16(h + AT_EXTRA_LEN);
+
+	while (end - p >= 4) {
+		size_t n = hp_get16(p + 2);
+
+		if (n > (size_t)(end - p) - 4)
+			break;
+		if (hp_get16(p) == id) {
+			*ret_n = n;
+			return p + 4;
+		}
+		p += 4 + n;
+	}
+	return NULL;
+}
+
+static void find_time(const uint8_t *h, struct hp_zip_facts *ret)
+{
+	unsigned t = hp_get16(h + AT_TIME), d = hp_get16(h + AT_DATE);
+	struct tm tm = {
+		.tm_year = (int)(d >> 9) + 80,
+		.tm_mon = (int)(d >> 5 & 15) - 1,
+		.tm_mday = (int)(d & 31),
+		.tm_hour = (int)(t >> 11),
+		.tm_min = (int)(t >> 5 & 63),
+		.tm_sec = (int)(t & 31) * 2,
+	};
+	size_t n;
+	const uint8_t *x = find_extra(h, EXTRA_TIME, &n);
+
+	if ((x && n >= 5 && x[0] & 1) || find_extra(h, EXTRA_UNIX, &n))
+		return; /* that is UTC, and what libarchive takes */
+	ret->has_time = true;
+	ret->mtime = timegm(&tm);
+}
+
+static void find_path(const uint8_t *h, struct hp_zip_facts *ret)
+{
+	size_t n;
+	const uint8_t *x = find_extra(h, EXTRA_PATH, &n);
+
+	ret->path = (const char *)h + HEADER;
+	ret->path_len = hp_get16(h + AT_NAME_LEN);
+	if (x && n > 5 && !(hp_get16(h + AT_FLAGS) & UTF8)) {
+		ret->path = (const char *)x + 5;
+		ret->path_len = n - 5;
+	}
+}
+
+/* The CRC of a stored content; false: then it is not in place. */
+static bool find_crc(struct hp_layer *l, const uint8_t *h, uint64_t at,
+		     uint64_t size, uint32_t *ret)
+{
+	uint8_t d[8];
+
+	if (!(hp_get16(h + AT_FLAGS) & DESCRIPTOR)) {
+		uint32_t stored = hp_get32(h + AT_STORED);
+
+		*ret = hp_get32(h + AT_CRC);
+		return stored == size || stored == UINT32_MAX;
+	}
+	if (hp_feed_peek(&l->feed, d, sizeof d, at + size) != sizeof d)
+		return false;
+	*ret = hp_get32(memcmp(d, "PK\7\x8", 4) ? d : d + 4);
+	return true;
+}
+
+int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
+{
+	uint64_t at = (uint64_t)archive_filter_bytes(l->reader, 0);
+	uint64_t size = (uint64_t)archive_entry_size(l->entry);
+	bool link = archive_entry_filetype(l->entry) == AE_IFLNK;
+	const uint8_t *h = get_header(l, at, link);
+	struct hpdsl_error *err = &l->feed.a->failed;
+
+	*ret = (struct hp_zip_facts){ .stored = false };
+	if (err->code)
+		return err->code;
+	if (!h)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "a member's header is not where it should be");
+	find_time(h, ret);
+	find_path(h, ret);
+	ret->stored = !hp_get16(h + AT_METHOD) &&
+		      !(hp_get16(h + AT_FLAGS) & ENCRYPTED);
+	if (link && ret->stored) {
+		ret->target = (const char *)h + HEADER +
+			      hp_get16(h + AT_NAME_LEN) +
+			      hp_get16(h + AT_EXTRA_LEN);
+		ret->target_len = hp_get32(h + AT_STORED);
+	} else if (ret->stored) {
+		ret->stored = find_crc(l, h, at, size, &ret->crc);
+	}
+	return 0;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of a dataset that are neither index nor chunk: those that the
+ * manifest lists are what it says, the others are told.
+ */
+#include "verify.h"
+
+#include "emit.h"
+#include "error.h"
+#include "listdir.h"
+#include "mem.h"
+#include "pass.h"
+#include "pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Those that are listed ---------------------------------------------- */
+
+static int read_all(struct hp_pass *p, struct hpdsl_error *err)
+{
+	while (p->have || p->read < p->size) {
+		int r = hp_pass_need(p, 1);
+
+		if (r < 0)
+			return hp_fail_errno(err, r, "cannot be read");
+		if (!p->have)
+			break;
+		hp_pass_take(p, p->have);
+	}
+	return 0;
+}
+
+static int check_pass(const struct hp_verify *v, struct hp_pass *p,
+		      const struct hp_manifest_file *f, struct hpdsl_error *err)
+{
+	uint8_t digest[16];
+	int r;
+
+	if (p->size != f->bytes)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "is %" PRIu64 " bytes, %" PRIu64 " expected",
+			       p->size, f->bytes);
+	if (v->opt->quick)
+		return 0;
+	r = read_all(p, err);
+	if (r < 0)
+		return r;
+	hp_pass_digest(p, digest);
+	if (memcmp(digest, f->checksum, sizeof digest) != 0)
+		return hp_fail(err, HPDSL_ECORRUPT, "checksum differs");
+	return 0;
+}
+
+static void tell(struct hp_verify *v, const char *file, const char *reason)
+{
+	pthread_mutex_lock(&v->meter.lock);
+	v->report->damaged_files++;
+	pthread_mutex_unlock(&v->meter.lock);
+	hp_verify_tell(v, (struct hp_spot){ file, UINT64_MAX, NULL }, "%s",
+		       reason);
+}
+
+/* A job of hp_pool_run: arg is struct hp_verify, number a row. */
+static int check_file(void *arg, uint64_t number, struct hpdsl_error *err)
+{
+	struct hp_verify *v = arg;
+	const struct hp_manifest_file *f = &v->manifest.files[number];
+	struct hpdsl_error why;
+	struct hp_pass p;
+	int r = hp_pass_begin(&p, v->io, v->dir, f->name, &why);
+
+	if (r == 0)
+		r = check_pass(v, &p, f, &why);
+	hp_pass_end(&p);
+	pthread_mutex_lock(&v->meter.lock);
+	v->report->bytes += p.read;
+	pthread_mutex_unlock(&v->meter.lock);
+	if (r == 0)
+		return 0;
+	if (!hp_verify_is_damage(r))
+		return hp_fail(err, r, "%s: %s", v->path, why.msg);
+	tell(v, f->name,
+	     r == -ENOENT ? "is missing" : hp_verify_reason(&why, f->name));
+	return 0;
+}
+
+int hp_verify_files(struct hp_verify *v, struct hpdsl_error *err)
+{
+	if (!v->has_manifest)
+		return 0;
+	return hp_pool_run(hp_threads(v->opt->threads), v->manifest.n_files,
+			   check_file, v, v->opt->watch.stop, err);
+}
+
+/* ---- Those that are not ------------------------------------------------- */
+
+struct unlisted {
+	struct hp_verify *v;
+	const char **names; /* of all that is known, sorted */
+	uint64_t n;
+	const char *folder; /* of side files that is looked into, or NULL */
+	bool enter;	    /* it is there and listed */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_known(const struct unlisted *u, const char *name)
+{
+	if (strcmp(name, HP_MANIFEST_NAME) == 0 ||
+	    strcmp(name, HP_INDEX_NAME) == 0 ||
+	    bsearch(&name, u->names, u->n, sizeof *u->names, by_name))
+		return true;
+	/* Without a manifest nobody knows which there should be. */
+	return !u->v->has_manifest && (hp_side_is_name(name, false) ||
+				       strcmp(name, HP_SIDE_FOLDER) == 0);
+}
+
+static int look_up(void *arg, const char *name)
+{
+	struct unlisted *u = arg;
+	char path[320], text[HP_PRINTABLE];
+
+	snprintf(path, sizeof path, "%s%s%s", u->folder ? u->folder : "",
+		 u->folder ? "/" : "", name);
+	if (!u->folder && u->enter && strcmp(name, HP_SIDE_FOLDER) == 0)
+		return 0;
+	if (is_known(u, path))
+		return 0;
+	u->v->report->unlisted++;
+	hp_meter_warn(&u->v->meter, "%s: not a file of this dataset",
+		      hp_printable(path, strlen(path), text));
+	return 0;
+}
+
+static int gather(struct unlisted *u, struct hpdsl_error *err)
+{
+	const struct hp_verify *v = u->v;
+	size_t k = strlen(HP_SIDE_FOLDER);
+
+	u->n = v->n_chunks;
+	if (v->has_manifest)
+		u->n += v->manifest.n_files;
+	u->names = hp_array(u->n, sizeof *u->names);
+	if (!u->names)
+		return hp_fail_nomem(err);
+	for (uint64_t i = 0; i < u->n; i++) {
+		const char *name =
+			i < v->n_chunks ?
+				v->chunks[i].name :
+				v->manifest.files[i - v->n_chunks].name;
+
+		u->names[i] = name;
+		u->enter |=
+			strncmp(name, HP_SIDE_FOLDER, k) == 0 && name[k] == '/';
+	}
+	qsort(u->names, u->n, sizeof *u->names, by_name);
+	return 0;
+}
+
+static int list_folder(struct unlisted *u)
+{
+	const struct hp_verify *v = u->v;
+	hp_auto_fd f = { v->io,
+			 v->io->open(v->io, v->dir, HP_SIDE_FOLDER,
+				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) };
+
+	/* That its files are missing has been told. */
+	if (f.fd < 0)
+		return 0;
+	u->folder = HP_SIDE_FOLDER;
+	return hp_listdir(v->io, f.fd, look_up, u);
+}
+
+int hp_verify_unlisted(struct hp_verify *v, struct hpdsl_error *err)
+{
+	struct unlisted u = { .v = v };
+	int r = gather(&u, err);
+
+	if (r == 0) {
+		r = hp_listdir(v->io, v->dir, look_up, &u);
+		if (r == 0 && u.enter)
+			r = list_folder(&u);
+		if (r < 0)
+			hp_fail_errno(err, r, "%s", v->path);
+	}
+	hp_meter_warn_end(&v->meter, "files that are not of this dataset");
+	free(u.names);
+	return r;
+}
