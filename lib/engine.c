@@ -130,8 +130,7 @@ void hp_engine_release(struct hp_engine *e)
 		e->chunks = c->next;
 		if (c->opened)
 			hp_outfile_abandon(&c->out);
-		hp_squeeze_end(e, c);
-		free(c);
+		hp_free_chunk(e, c);
 	}
 	hp_squeeze_release(e);
 	if (e->memory)
@@ -292,7 +291,7 @@ static int stopped(const struct hp_pack *p, struct hpdsl_error *err)
 		       n, p->plan.n_chunks);
 }
 
-int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
+static int write_rest(struct hp_pack *p, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(p->opt->threads);
 	uint32_t readers = p->opt->readers ? p->opt->readers : READERS;
@@ -301,7 +300,6 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 
 	if (!e)
 		return hp_fail_nomem(err);
-	p->report->xattrs = 0;
 	r = hp_engine_init(e, p, threads == HPDSL_SERIAL ? 1 : threads, err);
 	if (r == 0) {
 		if (threads == HPDSL_SERIAL)
@@ -318,4 +316,21 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 	}
 	hp_engine_release(e);
 	return r;
+}
+
+static bool all_done(const struct hp_pack *p)
+{
+	for (uint32_t c = 0; c < p->plan.n_chunks; c++)
+		if (!p->done[c].done)
+			return false;
+	return true;
+}
+
+int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
+{
+	int r;
+
+	p->report->xattrs = 0;
+	r = hp_scatter_chunks(p, err);
+	return r < 0 || all_done(p) ? r : write_rest(p, err);
 }

@@ -58,6 +58,7 @@ struct hp_open_chunk {
 	bool opened;
 	struct hp_file_digest digest; /* of the plain chunk */
 	struct hp_content_state content;
+	struct hp_sha256 *of_content; /* with SHA-256, once needed: owned */
 
 	struct hp_squeeze *zst; /* with compression, or NULL */
 	struct hp_outfile out;
@@ -182,6 +183,8 @@ void hp_free_segment(struct hp_engine *e, struct hp_segment *s);
 int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 		     struct hp_outfile *out, const struct hp_done *done,
 		     struct hpdsl_error *err);
+/* Frees what the chunk holds, and the chunk. */
+void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 /* Under the lock: the chunk is finished. */
 void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 

@@ -118,6 +118,8 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 	if (s->offset == 0)
 		r = hp_zst_open(&q->file, e->io, e->pack->target.dir, c->number,
 				err);
+	if (r == 0 && s->offset == 0 && e->pack->list.sha256)
+		r = hp_file_digest_want_sha256(&q->file.digest, err);
 	if (r == 0)
 		r = hp_hash_segment(e->pack, s, err);
 	if (r < 0)
