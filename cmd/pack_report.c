@@ -12,20 +12,22 @@ static uint64_t manifest_bytes(uint64_t chunks)
 	return 4096 + chunks * 110;
 }
 
-static uint64_t space(const struct hpdsl_pack_report *r)
+/* With zstd at most: and a chunk that saves too little is there twice. */
+static uint64_t space(const struct pack *p, const struct hpdsl_pack_report *r)
 {
-	return r->tar_bytes + r->index_bytes + manifest_bytes(r->chunks);
+	return r->tar_bytes + r->index_bytes + manifest_bytes(r->chunks) +
+	       (p->opt.zstd ? r->chunk_max : 0);
 }
 
 /* Chunks, index, manifest and the folder; until the end, the journal. */
-static uint64_t inodes(const struct hpdsl_pack_report *r)
+static uint64_t inodes(const struct pack *p, const struct hpdsl_pack_report *r)
 {
-	return r->chunks + 4;
+	return r->chunks + 4 + (p->opt.zstd ? 1 : 0);
 }
 
-static void hex(char out[33], const uint8_t id[16])
+static void hex(char *out, const uint8_t *id, size_t n)
 {
-	for (int i = 0; i < 16; i++)
+	for (size_t i = 0; i < n; i++)
 		sprintf(out + 2 * i, "%02x", id[i]);
 }
 
@@ -182,19 +184,29 @@ static bool has_classes(const struct pack *p, const struct hpdsl_pack_report *r)
 			      p->opt.labels != HPDSL_LABELS_NONE);
 }
 
+static void tell_compressed(const struct hpdsl_pack_report *r)
+{
+	cmd_message("compressed: %llu of %s, %s of tar to %s (%.1f %%)",
+		    (LLU)r->compressed_chunks, cmd_many(r->chunks, "chunk").s,
+		    cmd_bytes(r->tar_bytes).s, cmd_bytes(r->stored_bytes).s,
+		    100 * (double)r->stored_bytes / (double)r->tar_bytes);
+}
+
 static void tell_summary(const struct pack *p,
 			 const struct hpdsl_pack_report *r)
 {
 	bool all = !r->resumed_chunks; /* else there is no honest speed */
-	char id[33];
+	char id[65];
 
-	hex(id, r->dataset_id);
+	hex(id, r->dataset_id, sizeof(r->dataset_id));
 	cmd_message("%s, %s, %s in %s (%s of tar), %s%s%s",
 		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
 		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
 		    cmd_seconds(r->seconds).s, all ? ", " : "",
 		    all ? cmd_speed(r->members, r->bytes, r->seconds).s : "");
+	if (p->opt.zstd)
+		tell_compressed(r);
 	if (r->resumed_chunks)
 		cmd_message("%s there already, checked",
 			    cmd_many(r->resumed_chunks, "chunk").s);
@@ -204,6 +216,10 @@ static void tell_summary(const struct pack *p,
 			    cmd_many(r->unlabelled, "sample").s);
 	tell_lost(r);
 	cmd_message("dataset id %s", id);
+	if (!r->has_sha256)
+		return;
+	hex(id, r->dataset_id_sha256, sizeof(r->dataset_id_sha256));
+	cmd_message("dataset id (SHA-256) %s", id);
 }
 
 /* The plan is what a dry run was asked for: it goes to standard output. */
@@ -222,8 +238,9 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_print("%s (%.1f %%) of it headers and padding\n", cmd_bytes(over).s,
 		  r->tar_bytes ? 100 * (double)over / (double)r->tar_bytes :
 				 0.0);
-	cmd_print("needs:    %s and %llu inodes\n", cmd_bytes(space(r)).s,
-		  (LLU)inodes(r));
+	cmd_print("needs:    %s%s and %llu inodes\n",
+		  p->opt.zstd ? "at most " : "", cmd_bytes(space(p, r)).s,
+		  (LLU)inodes(p, r));
 	if (has_classes(p, r))
 		cmd_print("classes:  %llu; without a class: %s\n",
 			  (LLU)r->classes, cmd_many(r->unlabelled, "sample").s);
@@ -250,10 +267,11 @@ static void json_kept(struct cmd_json *j, const struct hpdsl_pack_report *r)
 	cmd_json_u64(j, "unlabelled", r->unlabelled);
 }
 
-static void json_plan(struct cmd_json *j, const struct hpdsl_pack_report *r)
+static void json_plan(struct cmd_json *j, const struct pack *p,
+		      const struct hpdsl_pack_report *r)
 {
-	cmd_json_u64(j, "space_bytes", space(r));
-	cmd_json_u64(j, "inodes", inodes(r));
+	cmd_json_u64(j, "space_bytes", space(p, r));
+	cmd_json_u64(j, "inodes", inodes(p, r));
 	if (r->estimate_seconds > 0)
 		cmd_json_real(j, "estimate_seconds", r->estimate_seconds);
 	else
@@ -279,7 +297,7 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_real(&j, "scan_seconds", r->scan_seconds);
 	if (p->opt.dry_run) {
-		json_plan(&j, r);
+		json_plan(&j, p, r);
 	} else {
 		if (r->resumed_chunks)
 			cmd_json_null(&j, "files_per_second");
@@ -287,8 +305,14 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 			cmd_json_real(&j, "files_per_second",
 				      cmd_rate(r->members, r->seconds));
 		cmd_json_u64(&j, "resumed_chunks", r->resumed_chunks);
+		cmd_json_u64(&j, "stored_bytes", r->stored_bytes);
+		cmd_json_u64(&j, "compressed_chunks", r->compressed_chunks);
 		cmd_json_hex(&j, "dataset_id", r->dataset_id,
 			     sizeof(r->dataset_id));
+		if (r->has_sha256)
+			cmd_json_hex(&j, "dataset_id_sha256",
+				     r->dataset_id_sha256,
+				     sizeof(r->dataset_id_sha256));
 	}
 	json_kept(&j, r);
 	json_names(&j, r);
