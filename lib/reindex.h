@@ -15,6 +15,7 @@ enum {
 	HP_LOST_TIMES = 1, /* nanoseconds; seconds that ustar cannot hold */
 	HP_LOST_LABELS = 2,
 	HP_LOST_OPTIONS = 4, /* and seed and meta */
+	HP_LOST_NAMES = 8,   /* original ones, of what has portable names */
 };
 
 struct hp_adopted;
@@ -98,6 +99,22 @@ void hp_reindex_unload(struct hp_reindex *x);
 int hp_reindex_contradicts(struct hp_reindex *x, const char *file,
 			   const char *chunk, const struct hp_file *f,
 			   struct hpdsl_error *err);
+
+/* The value of an option in a sound manifest; "" if there is none. */
+const char *hp_reindex_option(const struct hp_reindex *x, const char *key);
+
+/*
+ * The row of file i, as it was found, in the old index: by number, else by
+ * path.  False: there is none that is sound and agrees.
+ */
+bool hp_reindex_row(const struct hp_reindex *x, uint64_t i,
+		    struct hpdsl_member *m);
+
+/*
+ * Gives the files their original paths, which stay the index's; what they have
+ * in the chunks becomes list.stored.  Marks generated members.
+ */
+int hp_reindex_names(struct hp_reindex *x, struct hpdsl_error *err);
 
 /*
  * Looks at where frames of compressed chunks begin: HPDSL_ECORRUPT, or it sets
