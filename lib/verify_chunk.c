@@ -220,17 +220,6 @@ static int misplaced(struct check *k, const struct hpdsl_member *m)
 	return HOPELESS;
 }
 
-/* An index row that cannot be had; only where the index was not checked. */
-static int bad_row(struct check *k, const struct hpdsl_error *row_err,
-		   struct hpdsl_error *err)
-{
-	if (row_err->code != HPDSL_ECORRUPT)
-		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
-			       row_err->msg);
-	chunk_damage(k, row_err->msg);
-	return HOPELESS;
-}
-
 /* What the index makes the member's header. */
 static int tar_member(struct check *k, const struct hpdsl_member *m,
 		      struct hp_tar_member *ret, struct hpdsl_error *err)
