@@ -22,8 +22,13 @@ struct hp_adopted;
 /* A chunk as it was found. */
 struct hp_found {
 	const char *name; /* in hp_reindex.names */
-	uint64_t bytes;
+	uint64_t bytes;	  /* of the file */
 	uint8_t checksum[16];
+	bool compressed; /* then also of the tar: */
+	uint64_t plain_bytes;
+	uint8_t plain_checksum[16];
+	struct hp_frame_row *frames; /* n_frames of them */
+	uint32_t n_frames;
 	struct hp_file *files; /* n of them, room for more */
 	uint64_t n, room;
 	struct hp_arena *arena; /* of their paths */
@@ -59,6 +64,7 @@ struct hp_reindex {
 	uint64_t index_bytes;	    /* of the file, */
 	uint8_t index_checksum[16]; /* 0 bytes if there is none */
 	bool manifest_agrees;	    /* with all chunks */
+	bool frames_ungroup;	    /* see hp_reindex_frames */
 	unsigned lost;		    /* HP_LOST_ */
 	bool wrote_index, wrote_manifest;
 };
@@ -93,7 +99,16 @@ int hp_reindex_contradicts(struct hp_reindex *x, const char *file,
 			   const char *chunk, const struct hp_file *f,
 			   struct hpdsl_error *err);
 
-/* Does a sound manifest, or the index, say that keys do not make samples? */
+/*
+ * Looks at where frames of compressed chunks begin: HPDSL_ECORRUPT, or it sets
+ * x->frames_ungroup if keys do not make samples.  After the list is made.
+ */
+int hp_reindex_frames(struct hp_reindex *x, struct hpdsl_error *err);
+
+/*
+ * Does a sound manifest, or the index, or the frames, say that keys do not make
+ * samples?
+ */
 bool hp_reindex_group_none(const struct hp_reindex *x);
 
 /*

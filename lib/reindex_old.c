@@ -129,6 +129,8 @@ bool hp_reindex_group_none(const struct hp_reindex *x)
 
 	if (*group)
 		return !strcmp(group, "none");
+	if (x->frames_ungroup)
+		return true;
 	return x->index && hp_index_flags(x->index) & HP_INDEX_GROUP_NONE;
 }
 
@@ -198,6 +200,7 @@ static int compare_chunk(struct hp_reindex *x, uint32_t number,
 
 	if (r < 0 || told || hp_index_chunk(x->index, number, &was, NULL) < 0 ||
 	    (was.bytes == c->bytes && was.members == c->n &&
+	     was.compressed == c->compressed &&
 	     memcmp(was.checksum, c->checksum, sizeof c->checksum) == 0))
 		return r;
 	return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name, NULL, err);
@@ -244,7 +247,7 @@ static int compare_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 
 		if (r < 0)
 			return r;
-		if (f->bytes == is->bytes &&
+		if (f->bytes == is->bytes && f->compressed == is->compressed &&
 		    memcmp(f->checksum, is->checksum, 16) == 0)
 			continue;
 		x->manifest_agrees = false;

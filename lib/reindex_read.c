@@ -14,19 +14,30 @@ int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 	r->x = x;
 	r->chunk = chunk;
 	r->reported = 0;
-	r->pass.fd = -1;
-	r->pass.buf = NULL;
+	hp_pass_init(&r->pass);
 	chunk->arena = hp_arena_new();
 	if (!chunk->arena)
 		return hp_fail_nomem(err);
+	if (chunk->compressed)
+		return hp_pass_begin_zst(&r->pass, x->io, x->dir, chunk->name,
+					 NULL, NULL, err);
 	return hp_pass_begin(&r->pass, x->io, x->dir, chunk->name, err);
 }
 
-void hp_reading_done(struct hp_reading *r)
+int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
 {
-	r->chunk->bytes = r->pass.offset;
-	hp_pass_digest(&r->pass, r->chunk->checksum);
-	hp_meter_add(&r->x->meter, r->chunk->bytes - r->reported);
+	struct hp_found *c = r->chunk;
+
+	c->bytes = r->pass.read;
+	hp_pass_stored_digest(&r->pass, c->checksum);
+	hp_meter_add(&r->x->meter, c->bytes - r->reported);
+	if (!c->compressed)
+		return 0;
+	c->plain_bytes = r->pass.offset;
+	hp_pass_digest(&r->pass, c->plain_checksum);
+	if (hp_pass_frames(&r->pass, &c->frames, &c->n_frames) < 0)
+		return hp_fail_nomem(err);
+	return 0;
 }
 
 void hp_reading_end(struct hp_reading *r)
@@ -49,11 +60,14 @@ int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
 		return 0;
 	if (hp_stopped(&r->x->opt->watch))
 		return hp_fail(err, HPDSL_ESTOPPED, "stopped");
-	if (r->pass.offset - r->reported >= HP_METER_STEP) {
-		hp_meter_add(&r->x->meter, r->pass.offset - r->reported);
-		r->reported = r->pass.offset;
+	if (r->pass.read - r->reported >= HP_METER_STEP) {
+		hp_meter_add(&r->x->meter, r->pass.read - r->reported);
+		r->reported = r->pass.read;
 	}
 	k = hp_pass_need(&r->pass, n);
+	if (k == HPDSL_ECORRUPT)
+		return hp_fail(err, k, "%s: %s", r->chunk->name,
+			       hp_pass_why(&r->pass));
 	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->name) : 0;
 }
 

@@ -162,6 +162,9 @@ static int write_manifest(struct hp_reindex *x,
 		chunks[c].bytes = k->bytes;
 		chunks[c].samples = end - k->first_sample;
 		memcpy(chunks[c].checksum, k->checksum, 16);
+		chunks[c].compressed = k->compressed;
+		chunks[c].plain_bytes = k->plain_bytes;
+		memcpy(chunks[c].plain_checksum, k->plain_checksum, 16);
 	}
 	r = hp_manifest_format(&m, &text, &len, err);
 	if (r < 0)
@@ -238,7 +241,12 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 			.first_sample = k->first_sample,
 			.first_member = k->first_file,
 			.bytes = k->bytes,
+			.compressed = k->compressed,
+			.plain_bytes = k->plain_bytes,
+			.frames = k->frames,
+			.n_frames = k->n_frames,
 		};
+		memcpy(rows[c].plain_checksum, k->plain_checksum, 16);
 		memcpy(rows[c].checksum, k->checksum, 16);
 	}
 	return write_files(x, &src, err);
