@@ -1,20 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hpdsl-index: rebuilds the index and the manifest of a dataset. */
+/*
+ * hpdsl-index: makes index and manifest anew, or for the first time for tar
+ * files of others.
+ */
 #include "common.h"
+
+#include <sys/stat.h>
 
 struct index {
 	struct cmd_common common;
-	const char *dataset;
+	struct cmd_strings args;
+	const char *dataset; /* a directory, or NULL: tar files */
 	struct hpdsl_reindex_options opt;
 };
 
 #define OPT_FORCE CMD_OPT_OWN
 
 static const struct argp_option options[] = {
+	{ "output", 'o', "DIR", 0,
+	  "Put index and manifest of tar files of others into DIR", 0 },
 	{ "force", OPT_FORCE, NULL, 0,
 	  "Replace an index that a chunk contradicts", 0 },
 	{ 0 }
 };
+
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A directory, or tar files.  What is neither is told when it is opened. */
+static void take_args(struct index *x, struct argp_state *state)
+{
+	struct stat st;
+
+	if (!x->args.n)
+		argp_error(state, "DIR or TAR is missing");
+	if (x->args.n == 1 &&
+	    (stat(x->args.v[0], &st) < 0 || S_ISDIR(st.st_mode))) {
+		x->dataset = x->args.v[0];
+		return;
+	}
+	for (size_t i = 0; i < x->args.n; i++)
+		if (is_dir(x->args.v[i]))
+			argp_error(state,
+				   "one DIR, or tar files alone: '%s' is a "
+				   "directory",
+				   x->args.v[i]);
+	x->opt.tars = x->args.v;
+	x->opt.n_tars = x->args.n;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -27,16 +64,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_FORCE:
 		x->opt.force = true;
 		return 0;
+	case 'o':
+		x->opt.output = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		cmd_strings_add(&x->args, arg);
+		return 0;
+	case ARGP_KEY_END:
+		take_args(x, state);
+		return 0;
 	default:
-		return cmd_take_dataset(key, arg, state, &x->dataset);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp argp = {
 	options,
 	parse,
-	"DATASET",
-	"Rebuild the index and the manifest of a dataset from its chunks.\v"
+	"DIR|TAR...",
+	"Rebuild the index and the manifest of a dataset from its chunks, or "
+	"make them for tar files of others, which stay as they are.\v"
 	"What only the index or the manifest knew is taken from what is left "
 	"of them, or listed as lost. Exit status 1: a chunk contradicts the "
 	"index that is there.",
@@ -54,6 +101,12 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_u64(&j, "samples", r->samples);
 	cmd_json_u64(&j, "members", r->members);
 	cmd_json_u64(&j, "bytes", r->bytes);
+	cmd_json_bool(&j, "adopted", r->adopted);
+	cmd_json_u64(&j, "links", r->links);
+	cmd_json_u64(&j, "folders", r->folders);
+	cmd_json_u64(&j, "specials", r->specials);
+	cmd_json_u64(&j, "repeated_keys", r->repeated_keys);
+	cmd_json_u64(&j, "repeated_paths", r->repeated_paths);
 	cmd_json_bool(&j, "unchanged", r->unchanged);
 	cmd_json_string(&j, "lost", r->lost ? r->lost : "");
 	cmd_json_real(&j, "seconds", r->seconds);
@@ -63,8 +116,10 @@ static void print_json(const struct hpdsl_reindex_report *r)
 
 static void print_summary(const struct hpdsl_reindex_report *r)
 {
+	const char *what = r->adopted ? "adopted" : "rebuilt";
+
 	cmd_message("%s: %s, %s, %s in %s, %s",
-		    r->unchanged ? "sound, nothing to rebuild" : "rebuilt",
+		    r->unchanged ? "sound, nothing to rebuild" : what,
 		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
 		    cmd_many(r->chunks, "chunk").s, cmd_seconds(r->seconds).s);
@@ -81,11 +136,12 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &x);
-	cmd_signals(x.dataset, "");
+	cmd_signals(x.opt.output ? x.opt.output : x.args.v[0], "");
 	x.opt.threads = x.common.threads;
 	cmd_watch(&x.opt.watch, x.common.quiet);
 	ret = hpdsl_reindex(x.dataset, &x.opt, &report, &err);
 	cmd_progress_end();
+	free(x.args.v);
 	if (ret < 0)
 		return cmd_tell(&err);
 	if (x.common.json)

@@ -16,6 +16,27 @@
 /* Enough bytes for one claim: more would leave other readers idle. */
 enum { RUN_BYTES = 256 * 1024 };
 
+static struct hp_open_chunk *new_chunk(struct hp_engine *e)
+{
+	const struct hp_plan *plan = &e->pack->plan;
+	struct hp_open_chunk *c = aligned_alloc(64, (sizeof *c + 63) / 64 * 64);
+	struct hpdsl_error err;
+
+	if (c) {
+		memset(c, 0, sizeof *c);
+		c->number = e->next_chunk;
+		c->bytes = c->unwritten = hp_plan_chunk_bytes(plan, c->number);
+		c->tail = &c->head;
+		c->out.fd = -1;
+		if (!e->pack->opt->zstd || hp_squeeze_begin(c, plan) == 0)
+			return c;
+	}
+	free(c);
+	hp_fail_nomem(&err);
+	hp_engine_fail(e, -ENOMEM, &err);
+	return NULL;
+}
+
 static bool begin_chunk(struct hp_engine *e)
 {
 	const struct hp_plan *plan = &e->pack->plan;
@@ -32,19 +53,10 @@ static bool begin_chunk(struct hp_engine *e)
 		e->stopped = e->cut_all = true;
 		return false;
 	}
-	c = aligned_alloc(64, (sizeof *c + 63) / 64 * 64);
-	if (!c) {
-		struct hpdsl_error err;
-
-		hp_fail_nomem(&err);
-		hp_engine_fail(e, -ENOMEM, &err);
+	c = new_chunk(e);
+	if (!c)
 		return false;
-	}
-	memset(c, 0, sizeof *c);
-	c->number = e->next_chunk++;
-	c->bytes = c->unwritten = hp_plan_chunk_bytes(plan, c->number);
-	c->tail = &c->head;
-	c->out.fd = -1;
+	e->next_chunk++;
 	*e->chunks_tail = c;
 	e->chunks_tail = &c->next;
 	e->cutting = c;

@@ -27,7 +27,8 @@ static int no_index(const struct hpdsl_dataset *ds, struct hpdsl_error *err)
 
 	if (exists(ds, HP_JOURNAL_NAME))
 		what = "an unfinished pack (hpdsl-pack --resume completes it)";
-	else if (exists(ds, "chunk-000000.tar"))
+	else if (exists(ds, "chunk-000000.tar") ||
+		 exists(ds, "chunk-000000.tar.zst"))
 		what = "not a dataset: " HP_INDEX_NAME " is missing "
 		       "(hpdsl-index makes it from the chunks)";
 	return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", ds->path, what);
@@ -61,7 +62,8 @@ static int fill(struct hpdsl_dataset *ds, const char *path,
 		len--;
 	ds->path = strndup(path, len);
 	ds->files = hp_chunk_files_new();
-	if (!ds->path || !ds->files)
+	ds->frames = hp_frame_cache_new();
+	if (!ds->path || !ds->files || !ds->frames)
 		return hp_fail_nomem(err);
 	ds->dir =
 		ds->io->open(ds->io, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
@@ -94,6 +96,7 @@ void hpdsl_close(struct hpdsl_dataset *ds)
 	if (!ds)
 		return;
 	hp_chunk_files_free(ds->files, ds->io);
+	hp_frame_cache_free(ds->frames);
 	hp_index_free(ds->index);
 	hp_view_close(&ds->view);
 	if (ds->dir >= 0)

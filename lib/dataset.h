@@ -3,6 +3,7 @@
 #ifndef HP_DATASET_H
 #define HP_DATASET_H
 
+#include "frame_cache.h"
 #include "index.h"
 #include "view.h"
 
@@ -15,6 +16,7 @@ struct hpdsl_dataset {
 	struct hp_view view; /* of the index */
 	struct hp_index *index;
 	struct hp_chunk_files *files;
+	struct hp_frame_cache *frames;
 };
 
 /* ---- Chunk files, open: chunk_files.c --------------------------------- */

@@ -23,12 +23,22 @@ enum {
 
 static const uint64_t memory_default = 512 << 20;
 
+/* Bytes of a segment, compressed too, and what lies between. */
+static uint64_t stride(const struct hp_engine *e, uint32_t size)
+{
+	uint64_t n;
+
+	if (!e->pack->opt->zstd)
+		return size;
+	n = HP_FRAME_BYTES + (uint64_t)size + hp_stretch_room(size);
+	return (n + 4095) / 4096 * 4096;
+}
+
 /* Three quarters of the memory in segments, enough of them to overlap. */
-static int get_memory(struct hp_engine *e, struct hpdsl_error *err)
+static void choose_segments(struct hp_engine *e)
 {
 	uint64_t memory = e->pack->opt->memory;
 	uint64_t size, n;
-	void *p;
 
 	if (memory == 0)
 		memory = memory_default;
@@ -37,34 +47,64 @@ static int get_memory(struct hp_engine *e, struct hpdsl_error *err)
 		size = SEGMENT_MAX;
 	if (size < SEGMENT_UNIT)
 		size = SEGMENT_UNIT;
-	n = memory / 4 * 3 / size;
+	e->stride = stride(e, (uint32_t)size);
+	n = memory / 4 * 3 / e->stride;
 	if (n > SEGMENTS_MAX)
 		n = SEGMENTS_MAX;
 	if (n < 2)
 		n = 2;
 	e->segment_size = (uint32_t)size;
 	e->n_segments = (uint32_t)n;
+}
+
+/* Where the segment's bytes are, plain and compressed. */
+static void place_segment(struct hp_engine *e, uint32_t i)
+{
+	struct hp_segment *s = &e->segments[i];
+	uint8_t *at = e->memory + i * e->stride;
+
+	s->buf = at;
+	s->next = e->free;
+	e->free = s;
+	if (!e->rows)
+		return;
+	s->buf = s->stretch.buf = at + HP_FRAME_BYTES;
+	s->stretch.out = s->buf + e->segment_size;
+	s->stretch.frame = e->rows + i * hp_stretch_frames(e->segment_size);
+}
+
+static int get_memory(struct hp_engine *e, struct hpdsl_error *err)
+{
+	size_t bytes;
+	void *p;
+
+	choose_segments(e);
+	bytes = e->stride * e->n_segments;
 	/* Fewer page faults where huge pages are to be had. */
-	p = mmap(NULL, size * n, PROT_READ | PROT_WRITE,
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return hp_fail_nomem(err);
-	madvise(p, size * n, MADV_HUGEPAGE);
+	madvise(p, bytes, MADV_HUGEPAGE);
 	e->memory = p;
-	e->segments = calloc(n, sizeof *e->segments);
-	if (!e->segments)
+	e->segments = calloc(e->n_segments, sizeof *e->segments);
+	if (e->pack->opt->zstd)
+		e->rows =
+			hp_array((uint64_t)hp_stretch_frames(e->segment_size) *
+					 e->n_segments,
+				 sizeof *e->rows);
+	if (!e->segments || (e->pack->opt->zstd && !e->rows))
 		return hp_fail_nomem(err);
-	for (uint64_t i = n; i-- > 0;) {
-		e->segments[i].buf = e->memory + i * size;
-		e->segments[i].next = e->free;
-		e->free = &e->segments[i];
-	}
+	for (uint32_t i = e->n_segments; i-- > 0;)
+		place_segment(e, i);
 	return 0;
 }
 
-int hp_engine_init(struct hp_engine *e, struct hp_pack *p,
+int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
 		   struct hpdsl_error *err)
 {
+	int r;
+
 	*e = (struct hp_engine){ .pack = p, .io = p->io };
 	e->chunks_tail = &e->chunks;
 	for (uint32_t c = 0; c < p->plan.n_chunks; c++)
@@ -72,10 +112,14 @@ int hp_engine_init(struct hp_engine *e, struct hp_pack *p,
 			e->bytes_total += hp_plan_chunk_bytes(&p->plan, c);
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_mutex_init(&e->journal_lock, NULL);
+	pthread_mutex_init(&e->expand_lock, NULL);
 	pthread_cond_init(&e->freed, NULL);
 	pthread_cond_init(&e->ready, NULL);
 	pthread_cond_init(&e->ended, NULL);
-	return get_memory(e, err);
+	r = get_memory(e, err);
+	if (r == 0 && p->opt->zstd)
+		r = hp_squeeze_init(e, threads, err);
+	return r;
 }
 
 void hp_engine_release(struct hp_engine *e)
@@ -86,14 +130,17 @@ void hp_engine_release(struct hp_engine *e)
 		e->chunks = c->next;
 		if (c->opened)
 			hp_outfile_abandon(&c->out);
-		free(c);
+		hp_free_chunk(e, c);
 	}
+	hp_squeeze_release(e);
 	if (e->memory)
-		munmap(e->memory, (size_t)e->segment_size * e->n_segments);
+		munmap(e->memory, e->stride * e->n_segments);
 	free(e->segments);
+	free(e->rows);
 	pthread_cond_destroy(&e->ended);
 	pthread_cond_destroy(&e->ready);
 	pthread_cond_destroy(&e->freed);
+	pthread_mutex_destroy(&e->expand_lock);
 	pthread_mutex_destroy(&e->journal_lock);
 	pthread_mutex_destroy(&e->lock);
 }
@@ -253,7 +300,7 @@ static int write_rest(struct hp_pack *p, struct hpdsl_error *err)
 
 	if (!e)
 		return hp_fail_nomem(err);
-	r = hp_engine_init(e, p, err);
+	r = hp_engine_init(e, p, threads == HPDSL_SERIAL ? 1 : threads, err);
 	if (r == 0) {
 		if (threads == HPDSL_SERIAL)
 			run_serially(e);

@@ -8,15 +8,20 @@
  * number of segments, whatever the sizes of chunks and members, and the bytes
  * depend on the plan alone.
  *
+ * Of a chunk to be compressed, the segment's frames are then made by the same
+ * writer, besides those of other segments, and written in the chunk's order;
+ * see frames.h.
+ *
  * One lock guards all that is not said to belong to somebody.  With no threads
  * the calling thread plays all parts in turn.
  */
 #ifndef HP_ENGINE_H
 #define HP_ENGINE_H
 
-#include "hash.h"
+#include "file_digest.h"
 #include "outfile.h"
 #include "pack.h"
+#include "zst_file.h"
 
 #include <pthread.h>
 
@@ -35,6 +40,10 @@ struct hp_segment {
 	uint32_t len;
 	uint32_t pending; /* pieces not read yet, and one while it is filled */
 	struct hp_part front, back;
+
+	/* With compression. */
+	bool squeezed; /* may be written as soon as those before it are */
+	struct hp_stretch stretch;
 };
 
 struct hp_open_chunk {
@@ -47,12 +56,28 @@ struct hp_open_chunk {
 
 	/* Belong to the writer that is hashing. */
 	bool opened;
-	XXH3_state_t hash;
+	struct hp_file_digest digest; /* of the plain chunk */
 	struct hp_content_state content;
+	struct hp_sha256 *of_content; /* with SHA-256, once needed: owned */
 
+	struct hp_squeeze *zst; /* with compression, or NULL */
 	struct hp_outfile out;
 	size_t tail_len; /* the last bytes, too few for O_DIRECT */
 	uint8_t tail_buf[4096];
+};
+
+/* An open chunk that is compressed. */
+struct hp_squeeze {
+	struct hp_zst_file file;	 /* of whoever is writing */
+	struct hp_frames frames;	 /* of whoever is hashing */
+	struct hp_segment *head, **tail; /* hashed, not written, in order */
+	bool writing;			 /* a writer is at it */
+};
+
+/* Contexts that are lent out, under the lock. */
+struct hp_zips {
+	struct hp_zip **v;
+	uint32_t n, idle; /* v[0 .. idle) are there to be had */
 };
 
 /* What is put where by one reader at a time. */
@@ -77,10 +102,21 @@ struct hp_engine {
 	pthread_cond_t ready; /* a segment can be hashed, or the end */
 	pthread_cond_t ended; /* all is written, or failed */
 	pthread_mutex_t journal_lock;
+	/* Held for what takes a chunk's space twice: one at a time may. */
+	pthread_mutex_t expand_lock;
 
 	uint32_t segment_size, n_segments;
 	uint8_t *memory;
+	uint64_t stride; /* bytes from segment to segment */
 	struct hp_segment *segments, *free;
+	struct hp_seek_entry *rows; /* of all segments */
+
+	/*
+	 * Work in progress, one for each thread; and frames that cross the
+	 * border of two segments.  One of the latter is kept for the first
+	 * chunk: the others wait for segments that wait for it.
+	 */
+	struct hp_zips zips, streams;
 
 	struct hp_open_chunk *chunks, **chunks_tail;
 
@@ -100,7 +136,7 @@ struct hp_engine {
 	struct hpdsl_error err;
 };
 
-int hp_engine_init(struct hp_engine *e, struct hp_pack *p,
+int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
 		   struct hpdsl_error *err);
 void hp_engine_release(struct hp_engine *e);
 
@@ -125,5 +161,31 @@ int hp_read_run(const struct hp_engine *e, const struct hp_run *run,
  * if one is ready.  Returns whether it did.
  */
 bool hp_write_one(struct hp_engine *e);
+
+/* ---- Between write_segment.c and squeeze.c ------------------------------- */
+
+/* The same for chunks that are compressed. */
+bool hp_squeeze_one(struct hp_engine *e);
+/* threads of them work at a time; no more than that many contexts are used. */
+int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
+		    struct hpdsl_error *err);
+void hp_squeeze_release(struct hp_engine *e);
+int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan);
+void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c);
+
+/* Counts a full segment: contents that span segments, and the plain digest. */
+int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
+		    struct hpdsl_error *err);
+/* Takes the first segment that is not hashed. */
+struct hp_segment *hp_pop_segment(struct hp_open_chunk *c);
+void hp_free_segment(struct hp_engine *e, struct hp_segment *s);
+/* Syncs the file, notes the chunk as it is in *done, gives it its name. */
+int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
+		     struct hp_outfile *out, const struct hp_done *done,
+		     struct hpdsl_error *err);
+/* Frees what the chunk holds, and the chunk. */
+void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);
+/* Under the lock: the chunk is finished. */
+void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 
 #endif

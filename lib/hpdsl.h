@@ -110,6 +110,8 @@ enum hpdsl_emit {
 	HPDSL_EMIT_WIDS = 4,
 };
 
+struct hpdsl_pack_report;
+
 struct hpdsl_pack_options {
 	/*
 	 * What is packed: directories, tar and zip archives, packed datasets.
@@ -158,6 +160,11 @@ struct hpdsl_pack_options {
 	uint64_t memory;  /* bytes for buffers; 0: 512 MiB; at least 8 MiB */
 	bool resume, force, dry_run;
 	struct hpdsl_watch watch;
+	/*
+	 * Called with watch.arg once all is decided, before a byte is written;
+	 * not in a dry run.
+	 */
+	void (*planned)(void *arg, const struct hpdsl_pack_report *plan);
 };
 
 /* Popular readers of tar chunks, or'ed. */
@@ -208,6 +215,8 @@ struct hpdsl_pack_report {
 	double scan_seconds, seconds;
 	double estimate_seconds; /* dry run: expected time; 0: unknown */
 	uint8_t dataset_id[16];
+	bool has_sha256; /* the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*
@@ -384,6 +393,8 @@ struct hpdsl_verify_report {
 		differing; /* with source: files that differ, lack or are new */
 	double seconds;
 	uint8_t dataset_id[16];
+	bool has_sha256; /* all files and members have it, and the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*
@@ -409,7 +420,8 @@ struct hpdsl_unpack_options {
 
 struct hpdsl_unpack_report {
 	uint64_t members, bytes;
-	uint64_t failed; /* members left out: damaged, or impossible names */
+	uint64_t failed;    /* members left out: damaged, or impossible names */
+	uint64_t generated; /* and those that the packer made */
 	double seconds;
 };
 
@@ -442,13 +454,24 @@ struct hpdsl_reindex_report {
 	const char *
 		lost; /* what could not be recovered, comma-separated; static */
 	bool unchanged; /* all was there and sound: nothing was written */
+	/* Tars of others, and what they hold besides: links, folders, devices
+	 * and the like, which are passed over; samples whose key, members whose
+	 * path came before. */
+	bool adopted;
+	uint64_t links, folders, specials;
+	uint64_t repeated_keys, repeated_paths;
 	double seconds;
 	uint8_t dataset_id[16];
+	bool has_sha256; /* the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*
- * Rebuilds index and manifest of the directory path from its chunks.
- * HPDSL_EDIFFERS: a chunk contradicts the index that is there (see force).
+ * Rebuilds index and manifest of the directory path from its chunks, or makes
+ * them for tars of others, where these lie: for those in the directory path, or
+ * for opt->tars (path is NULL then).  HPDSL_EDIFFERS: a chunk contradicts the
+ * index that is there (see force); HPDSL_ECORRUPT; HPDSL_ENOTOURS: no dataset,
+ * or archives that are compressed; -EOPNOTSUPP: a sparse file.
  */
 HPDSL_API int hpdsl_reindex(const char *path,
 			    const struct hpdsl_reindex_options *opt,

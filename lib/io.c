@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
 static int code(long r)
 {
@@ -191,6 +193,18 @@ static void sys_unmap(const struct hp_io *io, const void *p, size_t size)
 	munmap((void *)p, size);
 }
 
+static ssize_t sys_compress(const struct hp_io *io, ZSTD_CCtx *c,
+			    ZSTD_outBuffer *out, ZSTD_inBuffer *in, int end)
+{
+	size_t r = ZSTD_compressStream2(c, out, in, (ZSTD_EndDirective)end);
+
+	(void)io;
+	if (!ZSTD_isError(r))
+		return (ssize_t)r;
+	return ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation ? -ENOMEM :
+								      -EIO;
+}
+
 const struct hp_io hp_io_system = {
 	.open = sys_open,
 	.close = sys_close,
@@ -215,6 +229,7 @@ const struct hp_io hp_io_system = {
 	.set_times = sys_set_times,
 	.map = sys_map,
 	.unmap = sys_unmap,
+	.compress = sys_compress,
 };
 
 const struct hp_io *hp_io_or_system(const struct hp_io *io)

@@ -17,6 +17,10 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+struct ZSTD_CCtx_s;
+struct ZSTD_inBuffer_s;
+struct ZSTD_outBuffer_s;
+
 struct hp_io {
 	int (*open)(const struct hp_io *io, int dir, const char *name,
 		    int flags, mode_t mode);
@@ -64,6 +68,13 @@ struct hp_io {
 	int (*map)(const struct hp_io *io, int fd, size_t size,
 		   const void **ret);
 	void (*unmap)(const struct hp_io *io, const void *p, size_t size);
+	/*
+	 * No file's, but as easily wrong: ZSTD_compressStream2; end is its
+	 * ZSTD_EndDirective.
+	 */
+	ssize_t (*compress)(const struct hp_io *io, struct ZSTD_CCtx_s *c,
+			    struct ZSTD_outBuffer_s *out,
+			    struct ZSTD_inBuffer_s *in, int end);
 };
 
 extern const struct hp_io hp_io_system;

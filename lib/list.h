@@ -18,7 +18,8 @@ struct hpdsl_dataset;
 /* Flags of a file. */
 enum {
 	HP_FILE_FOLLOW = 1,    /* reached through a symbolic link */
-	HP_FILE_GENERATED = 2, /* no file: its content is the class number */
+	HP_FILE_GENERATED = 2, /* no file: its content is the class number,
+				  which is in source, in digits */
 	HP_FILE_CRC = 4,       /* stamp is the CRC-32 of the content */
 };
 
@@ -75,6 +76,7 @@ struct hp_list {
 	size_t n_roots;
 	struct hp_file *files;
 	uint64_t n_files;
+	bool repeats; /* equal paths are no error */
 	struct hp_arena *arena;
 	/* Name in the chunk of each file, NULL where it is the path; or NULL.
 	 */
@@ -116,6 +118,17 @@ static inline const char *hp_stored_name(const struct hp_list *list,
 						    list->files[file].path;
 }
 
+/* Keeps the SHA-256 of a file's content, if the list has room for them. */
+static inline void hp_list_set_sha256(const struct hp_list *list,
+				      const struct hp_file *f,
+				      const uint8_t sha256[32])
+{
+	if (!list->sha256)
+		return;
+	for (int i = 0; i < 32; i++)
+		list->sha256[f - list->files][i] = sha256[i];
+}
+
 /* For messages: "input/a/b", or "input" itself for nothing below it. */
 #define HP_INPUT_NAME (2 * HP_PRINTABLE)
 const char *hp_input_name(const struct hp_root *root, const char *below,
@@ -136,7 +149,8 @@ void hp_arena_join(struct hp_arena *a, struct hp_arena *from);
 int hp_list_sort(struct hp_list *list, struct hpdsl_error *err);
 
 /*
- * Numbers 0 .. n_files - 1 in the order of path bytes; ret has n_files places.
+ * Numbers 0 .. n_files - 1 in the order of path bytes, equal paths by number;
+ * ret has n_files places.
  * 8 bytes a file meanwhile.
  */
 int hp_list_path_order(const struct hp_list *list, uint64_t *ret,
@@ -179,11 +193,31 @@ int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
 		  struct hpdsl_error *err);
 
 /*
+ * Gives each sample its generated member: the sample's key and ".cls", in its
+ * place among the members, with mode and time of the first one; its content
+ * is the number of the class in decimal digits, and its source the number.
+ * After hp_list_portable, where that is.  HPDSL_EUSAGE, naming the sample:
+ * there is such a name already, or no class.  Doubles the memory of the files
+ * meanwhile.
+ */
+int hp_list_cls(struct hp_list *list, struct hpdsl_error *err);
+/* The content of one, f->size bytes and a NUL, as long as source is its own. */
+#define HP_CLS_MAX 16
+void hp_cls_content(const struct hp_file *f, char out[HP_CLS_MAX]);
+
+/*
  * The dataset id: XXH3-128 over, for every file in the order of path bytes,
  * path, a NUL byte, size (8 bytes, little-endian), XXH3-128 of the content
- * (16 bytes, canonical).  All files must have their checksums.
+ * (16 bytes, canonical).  Generated members are not in it.  All other files
+ * must have their checksums.
  */
 int hp_list_id(const struct hp_list *list, uint8_t ret[16],
 	       struct hpdsl_error *err);
+/*
+ * The same, and the SHA-256 over the same with SHA-256 of the contents, if the
+ * list has them; else that is zeros.
+ */
+int hp_list_ids(const struct hp_list *list, uint8_t ret[16],
+		uint8_t ret_sha256[32], struct hpdsl_error *err);
 
 #endif

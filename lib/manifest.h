@@ -79,10 +79,11 @@ void hp_manifest_release(struct hp_manifest *m);
  * and meta (as "KEY=VALUE") are among them; in the manifest they have places
  * of their own: hp_manifest_format passes these two over, and a parsed
  * manifest's options are without them.  kept: samples have the classes of
- * packed inputs.
+ * packed inputs.  labels: XXH3-128 of the labels file, or NULL.
  */
 int hp_options_pairs(const struct hpdsl_pack_options *opt, bool kept,
-		     struct hp_pairs *ret, struct hpdsl_error *err);
+		     const uint8_t *labels, struct hp_pairs *ret,
+		     struct hpdsl_error *err);
 /* opt->meta taken apart, for hp_manifest.meta.  HPDSL_EUSAGE. */
 int hp_meta_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
 		  struct hpdsl_error *err);

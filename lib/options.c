@@ -6,6 +6,7 @@
 #include "manifest.h"
 
 #include "error.h"
+#include "hash.h"
 #include "mem.h"
 
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 enum {
 	MAX_FIXED = 18, /* pairs besides patterns and meta */
 	NUMBER = 24,	/* a number or dir:N as text */
+	HEX = 33,
 };
 
 /* Pairs with their strings behind them in one piece of memory. */
@@ -77,14 +79,22 @@ static void add_copies(struct builder *b, const char *key, const char *const *v,
 }
 
 static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt,
-		       bool kept)
+		       bool kept, const uint8_t *labels)
 {
 	static const char *const names[] = { [HPDSL_LABELS_KEEP] = "none",
 					     [HPDSL_LABELS_NONE] = "none",
-					     [HPDSL_LABELS_PARENT] = "parent",
-					     [HPDSL_LABELS_FILE] = "file" };
-	char text[NUMBER];
+					     [HPDSL_LABELS_PARENT] = "parent" };
+	char text[HEX];
 	int n;
+
+	if (opt->labels == HPDSL_LABELS_FILE) {
+		add(b, "labels", "file");
+		if (!labels)
+			return;
+		hp_hex128(labels, text);
+		add(b, "labels_xxh3_128", copy(b, text, sizeof text - 1));
+		return;
+	}
 
 	if (opt->labels != HPDSL_LABELS_DIR) {
 		add(b, "labels", kept ? "keep" : names[opt->labels]);
@@ -140,13 +150,13 @@ static void add_extras(struct builder *b, const struct hpdsl_pack_options *opt)
 }
 
 static void add_all(struct builder *b, const struct hpdsl_pack_options *opt,
-		    bool kept)
+		    bool kept, const uint8_t *labels)
 {
 	add(b, "shuffle",
 	    opt->shuffle == HPDSL_SHUFFLE_NONE ? "none" : "global");
 	add_number(b, "seed", opt->seed);
 	add(b, "group", opt->group == HPDSL_GROUP_NONE ? "none" : "key");
-	add_labels(b, opt, kept);
+	add_labels(b, opt, kept, labels);
 	add(b, "symlinks",
 	    opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ? "follow-all" :
 							 "follow");
@@ -159,19 +169,21 @@ static void add_all(struct builder *b, const struct hpdsl_pack_options *opt,
 }
 
 int hp_options_pairs(const struct hpdsl_pack_options *opt, bool kept,
-		     struct hp_pairs *ret, struct hpdsl_error *err)
+		     const uint8_t *labels, struct hp_pairs *ret,
+		     struct hpdsl_error *err)
 {
 	struct builder b = { 0 };
-	int r = begin(
-		&b, MAX_FIXED + opt->n_include + opt->n_exclude + opt->n_meta,
-		MAX_FIXED * NUMBER + text_size(opt->include, opt->n_include) +
-			text_size(opt->exclude, opt->n_exclude) +
-			text_size(opt->meta, opt->n_meta),
-		err);
+	int r = begin(&b,
+		      MAX_FIXED + opt->n_include + opt->n_exclude + opt->n_meta,
+		      MAX_FIXED * NUMBER + HEX +
+			      text_size(opt->include, opt->n_include) +
+			      text_size(opt->exclude, opt->n_exclude) +
+			      text_size(opt->meta, opt->n_meta),
+		      err);
 
 	if (r < 0)
 		return r;
-	add_all(&b, opt, kept);
+	add_all(&b, opt, kept, labels);
 	*ret = b.pairs;
 	return 0;
 }
@@ -275,6 +287,9 @@ static int differs(const struct hp_pairs *now, const struct hp_pairs *was,
 {
 	char option[64], is[440], other[440];
 
+	if (!strcmp(key, "labels_xxh3_128"))
+		return hp_fail(err, HPDSL_EDIFFERS,
+			       "the file of --labels is not what it was");
 	snprintf(option, sizeof option, "%s", key);
 	for (char *p = option; *p; p++) {
 		if (*p == '_')

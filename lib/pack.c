@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "meter.h"
 #include "outfile.h"
+#include "portable.h"
 #include "scan.h"
 #include "seekable.h"
 
@@ -33,9 +34,32 @@ static int check_options(const struct hpdsl_pack_options *opt,
 			       "--memory: %" PRIu64 " bytes are too few, "
 			       "at least 8M are needed",
 			       opt->memory);
+	if (opt->labels == HPDSL_LABELS_FILE && !opt->label_file)
+		return hp_fail(err, HPDSL_EUSAGE, "no file of labels");
+	if (opt->cls && opt->group == HPDSL_GROUP_NONE)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "--cls does not go with --group=none");
+	if (opt->cls && opt->labels == HPDSL_LABELS_NONE)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "--cls needs classes: see --labels");
 	/* The manifest, at the end of it all, would be late for that. */
 	r = hp_meta_pairs(opt, &meta, err);
 	hp_pairs_release(&meta);
+	return r;
+}
+
+static int label(struct hp_pack *p, struct hpdsl_error *err)
+{
+	const struct hpdsl_pack_options *opt = p->opt;
+	struct hp_labels_told told;
+	int r;
+
+	if (opt->labels != HPDSL_LABELS_FILE)
+		return hp_list_label(&p->list, opt->labels,
+				     opt->label_dir ? opt->label_dir : 1, err);
+	r = hp_list_label_file(&p->list, &p->labels, &told, err);
+	if (r == 0)
+		hp_warn_of_labels(p, &told);
 	return r;
 }
 
@@ -59,8 +83,13 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 	if (r == 0 && keeps_labels(p))
 		r = hp_list_keep_labels(&p->list, err);
 	if (r == 0)
-		r = hp_list_label(&p->list, opt->labels,
-				  opt->label_dir ? opt->label_dir : 1, err);
+		r = label(p, err);
+	if (r == 0 && opt->names == HPDSL_NAMES_PORTABLE)
+		r = hp_list_portable(&p->list, opt->group, err);
+	if (r == 0 && opt->cls)
+		r = hp_list_cls(&p->list, err);
+	if (r == 0)
+		r = hp_pack_names(p, err);
 	if (r == 0)
 		r = hp_plan_make(&p->plan, &p->list, opt, err);
 	return r;
@@ -155,18 +184,32 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 	return r < 0 ? r : hp_sync_dir(p->io, t->dir, err);
 }
 
+static void report_chunks(struct hp_pack *p)
+{
+	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
+		p->report->stored_bytes += p->done[c].bytes;
+		p->report->compressed_chunks += p->done[c].compressed;
+	}
+}
+
 static int write_all(struct hp_pack *p, struct hpdsl_error *err)
 {
 	int r;
 
 	p->done = calloc(p->plan.n_chunks, sizeof *p->done);
-	if (!p->done)
+	if (p->opt->digest == HPDSL_DIGEST_SHA256)
+		p->list.sha256 =
+			hp_array(p->list.n_files, sizeof *p->list.sha256);
+	if (!p->done ||
+	    (p->opt->digest == HPDSL_DIGEST_SHA256 && !p->list.sha256))
 		return hp_fail_nomem(err);
 	r = begin(p, err);
 	if (r == 0)
 		r = hp_write_chunks(p, err);
-	if (r == 0)
+	if (r == 0) {
+		report_chunks(p);
 		r = hp_write_index(p, err);
+	}
 	if (r == 0)
 		r = hp_target_finish(&p->target, err);
 	return r;
@@ -180,9 +223,15 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	if (r == 0 && !opt->dry_run)
 		r = hp_target_check(opt, err);
 	if (r == 0)
+		if (r == 0 && opt->labels == HPDSL_LABELS_FILE)
+			r = hp_labels_file_read(&p->labels, p->io,
+						opt->label_file, err);
+	if (r == 0)
 		r = make_plan(p, err);
 	if (r == 0)
-		r = hp_options_pairs(opt, keeps_labels(p), &p->options, err);
+		r = hp_options_pairs(opt, keeps_labels(p),
+				     p->labels.text ? p->labels.checksum : NULL,
+				     &p->options, err);
 	if (r < 0)
 		return r;
 	report_plan(p);
@@ -191,6 +240,8 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 		p->report->estimate_seconds = hp_estimate(p);
 		return 0;
 	}
+	if (opt->planned)
+		opt->planned(opt->watch.arg, p->report);
 	r = hp_target_open(&p->target, opt, err);
 	if (r < 0)
 		return r;
@@ -225,6 +276,7 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	free(p.done);
 	hp_plan_release(&p.plan);
 	hp_list_release(&p.list);
+	hp_labels_file_release(&p.labels);
 	if (r == 0 || r == HPDSL_ESTOPPED)
 		*ret = report;
 	return r;

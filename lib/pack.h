@@ -5,6 +5,7 @@
 
 #include "index_write.h"
 #include "journal.h"
+#include "labels_file.h"
 #include "list.h"
 #include "manifest.h"
 #include "plan.h"
@@ -44,6 +45,7 @@ struct hp_pack {
 	const struct hpdsl_pack_options *opt;
 	const struct hp_io *io;
 	struct hpdsl_pack_report *report;
+	struct hp_labels_file labels;
 	struct hp_list list;
 	struct hp_plan plan;
 	struct hp_pairs options;
@@ -104,6 +106,13 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
 void hp_warn_of_samples(const struct hp_pack *p);
 /* .. and that everybody could read the copy of what only its owner may. */
 void hp_warn_of_privacy(const struct hp_pack *p);
+
+/* .. and what a file of labels does not label. */
+void hp_warn_of_labels(const struct hp_pack *p,
+		       const struct hp_labels_told *told);
+
+/* Sets what the report says of names: those at risk, or those changed. */
+int hp_pack_names(struct hp_pack *p, struct hpdsl_error *err);
 
 /* Free space and inodes against what the plan needs. */
 int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err);

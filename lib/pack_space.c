@@ -49,6 +49,11 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 			need -= hp_scatter_space(p, c);
 		files++;
 	}
+	/* A chunk that saves too little is there in both forms for a moment. */
+	if (p->opt->zstd) {
+		need += p->plan.chunk_max;
+		files++;
+	}
 	if (__builtin_mul_overflow((uint64_t)vfs.f_bavail,
 				   (uint64_t)vfs.f_frsize, &room))
 		room = UINT64_MAX;
@@ -93,7 +98,8 @@ static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (!buf)
 		return hp_fail_nomem(err);
-	if (list->roots[f->root].kind != HP_ROOT_DIR)
+	if (list->roots[f->root].kind != HP_ROOT_DIR ||
+	    f->flags & HP_FILE_GENERATED)
 		return probe_packed(z, f, buf, err);
 	fd.fd = z->p->io->open(z->p->io, list->roots[f->root].fd,
 			       hp_file_name(list, f), O_RDONLY | O_NONBLOCK, 0);

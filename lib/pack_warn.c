@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { SAMPLE_MEMBERS = 64 };
 
@@ -75,11 +76,43 @@ void hp_warn_of_samples(const struct hp_pack *p)
 		if (p->plan.n_chunks > 1)
 			odd_see(&large, s, bytes, mean);
 	}
-	if (list->labels && !list->n_classes)
+	if (list->labels && !list->n_classes &&
+	    p->opt->labels != HPDSL_LABELS_FILE)
 		warn(p, "no file has the folder that --labels asks for: "
 			"no sample has a class");
 	odd_warn(p, &large, "larger than the mean chunk", "largest");
 	odd_warn(p, &many, "of more than 64 members", "one with most");
+}
+
+void hp_warn_of_labels(const struct hp_pack *p,
+		       const struct hp_labels_told *told)
+{
+	char file[HP_PRINTABLE], name[HP_PRINTABLE], text[700] = "";
+	const char *title = p->labels.name;
+	size_t n = 0;
+
+	hp_printable(title, strlen(title), file);
+	if (told->unmatched == told->lines) {
+		warn(p,
+		     "%s: no line names a member or a key: no sample has a "
+		     "class",
+		     file);
+		return;
+	}
+	for (uint64_t i = 0; i < told->unmatched && i < HP_LABELS_FIRST; i++)
+		if (n < sizeof text)
+			n += (size_t)snprintf(
+				text + n, sizeof text - n,
+				"%sline %" PRIu32 " '%.180s'", i ? ", " : "",
+				told->first[i].line,
+				hp_printable(told->first[i].name.s,
+					     told->first[i].name.len, name));
+	if (told->unmatched)
+		warn(p,
+		     "%s: %" PRIu64 " of %" PRIu64
+		     " lines name no member and no key: %s%s",
+		     file, told->unmatched, told->lines, text,
+		     told->unmatched > HP_LABELS_FIRST ? ", ..." : "");
 }
 
 void hp_warn_of_privacy(const struct hp_pack *p)

@@ -3,6 +3,7 @@
 #include "pass.h"
 
 #include "error.h"
+#include "sha256.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,11 +18,12 @@ int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
 	struct stat st;
 	int r;
 
+	hp_pass_init(p);
 	p->io = io;
-	p->buf = NULL;
 	p->at = NULL;
 	p->have = 0;
 	p->read = p->offset = p->size = 0;
+	p->sha256 = NULL;
 	p->fd = io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0);
 	if (p->fd < 0)
 		return hp_fail_errno(err, p->fd, "%s", name);
@@ -59,6 +61,8 @@ static int fill(struct hp_pass *p)
 	if (n < 0)
 		return (int)n;
 	XXH3_128bits_update(&p->hash, end, (size_t)n);
+	if (p->sha256)
+		hp_sha256_update(p->sha256, end, (size_t)n);
 	p->read += (size_t)n;
 	p->have += (size_t)n;
 	return n > 0;
@@ -68,7 +72,7 @@ int hp_pass_need(struct hp_pass *p, size_t n)
 {
 	assert(n <= HP_PASS_PIECE / 2);
 	while (p->have < n) {
-		int r = fill(p);
+		int r = p->zst ? hp_pass_zst_fill(p) : fill(p);
 
 		if (r <= 0)
 			return r;
@@ -76,16 +80,24 @@ int hp_pass_need(struct hp_pass *p, size_t n)
 	return 0;
 }
 
-void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16])
+void hp_pass_stored_digest(const struct hp_pass *p, uint8_t ret[16])
 {
 	hp_hash_canonical(XXH3_128bits_digest(&p->hash), ret);
 }
 
+void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16])
+{
+	if (p->zst)
+		hp_pass_zst_digest(p, ret);
+	else
+		hp_pass_stored_digest(p, ret);
+}
+
 void hp_pass_end(struct hp_pass *p)
 {
+	hp_pass_zst_end(p);
 	if (p->fd >= 0)
 		p->io->close(p->io, p->fd);
 	free(p->buf);
-	p->fd = -1;
-	p->buf = NULL;
+	hp_pass_init(p);
 }

@@ -20,6 +20,7 @@ struct reading {
 	const struct hpdsl_member *m;
 	struct hpdsl_chunk chunk;
 	struct hp_chunk_file file;
+	struct hp_decoder *decoder; /* NULL: the chunk is not compressed */
 	struct hpdsl_error *err;
 };
 
@@ -35,6 +36,23 @@ static int bad_member(const struct reading *r, int code, const char *why)
 }
 
 /* What the caller hands in is compared with the chunk, not believed. */
+static int check_place(const struct reading *r)
+{
+	uint64_t bytes =
+		r->chunk.compressed ? r->chunk.plain_bytes : r->chunk.bytes;
+
+	if (r->m->offset > bytes || r->m->size > bytes - r->m->offset)
+		return bad_member(r, HPDSL_ECORRUPT,
+				  "lies outside of its chunk");
+	return 0;
+}
+
+static void end(const struct reading *r)
+{
+	hp_decoder_put(r->ds->frames, r->decoder);
+	hp_chunk_file_put(r->ds, &r->file);
+}
+
 static int begin(struct reading *r, const struct hpdsl_dataset *ds,
 		 const struct hpdsl_member *m, struct hpdsl_error *err)
 {
@@ -42,27 +60,48 @@ static int begin(struct reading *r, const struct hpdsl_dataset *ds,
 
 	r->ds = ds;
 	r->m = m;
+	r->decoder = NULL;
 	r->err = err;
 	e = hpdsl_chunk_get(ds, m->chunk, &r->chunk, err);
-	if (e < 0)
+	if (e == 0)
+		e = check_place(r);
+	if (e == 0)
+		e = hp_chunk_file_get(ds, &r->chunk, &r->file, err);
+	if (e < 0 || !r->chunk.compressed)
 		return e;
-	if (m->offset > r->chunk.bytes || m->size > r->chunk.bytes - m->offset)
-		return bad_member(r, HPDSL_ECORRUPT,
-				  "lies outside of its chunk");
-	return hp_chunk_file_get(ds, &r->chunk, &r->file, err);
+	r->decoder = hp_decoder_get(ds->frames, m->chunk, m->offset);
+	if (r->decoder)
+		return 0;
+	end(r);
+	return hp_fail_nomem(err);
 }
 
-static void end(const struct reading *r)
+static int decode_at(const struct reading *r, uint64_t offset, void *buf,
+		     size_t size)
 {
-	hp_chunk_file_put(r->ds, &r->file);
+	const struct hp_decoder_source src = { r->ds->io, r->ds->index,
+					       &r->chunk, r->file.fd };
+	struct hpdsl_error why;
+	char name[HP_PRINTABLE];
+	int e = hp_decoder_read(r->decoder, &src, r->m->offset + offset, buf,
+				size, &why);
+
+	if (e == 0)
+		return 0;
+	return hp_fail(r->err, e, "%s/%s: member %" PRIu64 " '%s': %s",
+		       r->ds->path, r->chunk.name, r->m->number,
+		       hp_printable(r->m->path, r->m->path_len, name), why.msg);
 }
 
 static int read_at(const struct reading *r, uint64_t offset, void *buf,
 		   size_t size)
 {
-	ssize_t n = hp_io_pread_full(r->ds->io, r->file.fd, buf, size,
-				     r->m->offset + offset);
+	ssize_t n;
 
+	if (r->decoder)
+		return decode_at(r, offset, buf, size);
+	n = hp_io_pread_full(r->ds->io, r->file.fd, buf, size,
+			     r->m->offset + offset);
 	if (n < 0)
 		return bad_member(r, (int)n, NULL);
 	if ((size_t)n != size)
@@ -75,6 +114,17 @@ static int check(const struct reading *r, uint64_t hash)
 	if (hash == r->m->checksum)
 		return 0;
 	return bad_member(r, HPDSL_ECORRUPT, "checksum differs");
+}
+
+/* Size bytes from offset; all of the member is compared with its checksum. */
+static int read_checked(const struct reading *r, uint64_t offset, void *buf,
+			size_t size)
+{
+	int e = read_at(r, offset, buf, size);
+
+	if (e == 0 && size == r->m->size)
+		e = check(r, hp_hash64(buf, size));
+	return e;
 }
 
 int hpdsl_member_read(const struct hpdsl_dataset *ds,
@@ -94,9 +144,7 @@ int hpdsl_member_read(const struct hpdsl_dataset *ds,
 	e = begin(&r, ds, m, err);
 	if (e < 0)
 		return e;
-	e = read_at(&r, offset, buf, size);
-	if (e == 0 && size == m->size)
-		e = check(&r, hp_hash64(buf, size));
+	e = read_checked(&r, offset, buf, size);
 	end(&r);
 	return e;
 }
@@ -168,12 +216,49 @@ static int sample_size(const struct hpdsl_dataset *ds,
 	return 0;
 }
 
+/* Members one behind the other, with one reading as long as that goes. */
+static int read_members(const struct hpdsl_dataset *ds,
+			const struct hpdsl_sample *s, char *buf, uint64_t size,
+			struct hpdsl_error *err)
+{
+	struct hpdsl_member m;
+	struct reading k;
+	bool open = false;
+	int r = 0;
+
+	for (uint64_t i = 0; i < s->members && r == 0; i++) {
+		r = hpdsl_member_get(ds, s->first_member + i, &m, err);
+		if (r == 0 && m.size > size)
+			r = hp_fail(err, HPDSL_ECORRUPT,
+				    "%s/%s: changed while it was read",
+				    ds->path, HP_INDEX_NAME);
+		if (r < 0)
+			break;
+		if (open && m.chunk == k.chunk.number) {
+			k.m = &m;
+			r = check_place(&k);
+		} else {
+			if (open)
+				end(&k);
+			r = begin(&k, ds, &m, err);
+			open = r == 0;
+		}
+		if (r == 0)
+			r = read_checked(&k, 0, buf, (size_t)m.size);
+		buf += m.size;
+		size -= m.size;
+	}
+	if (open)
+		end(&k);
+	return r;
+}
+
 int hpdsl_sample_read(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_sample *s, void *buf, size_t cap,
 		      size_t *ret_bytes, struct hpdsl_error *err)
 {
 	struct hpdsl_sample own;
-	uint64_t size = 0, at = 0;
+	uint64_t size = 0;
 	int r = hpdsl_sample_get(ds, s->number, &own, err);
 
 	if (r == 0)
@@ -187,21 +272,8 @@ int hpdsl_sample_read(const struct hpdsl_dataset *ds,
 			       " bytes, there is room for %zu",
 			       s->number, size, cap);
 	}
-	for (uint64_t i = 0; i < own.members; i++) {
-		struct hpdsl_member m;
-
-		r = hpdsl_member_get(ds, own.first_member + i, &m, err);
-		if (r == 0 && m.size > size - at)
-			r = hp_fail(err, HPDSL_ECORRUPT,
-				    "%s/%s: changed while it was read",
-				    ds->path, HP_INDEX_NAME);
-		if (r == 0)
-			r = hpdsl_member_read(ds, &m, 0, (char *)buf + at,
-					      (size_t)m.size, err);
-		if (r < 0)
-			return r;
-		at += m.size;
-	}
-	*ret_bytes = (size_t)size;
-	return 0;
+	r = read_members(ds, &own, buf, size, err);
+	if (r == 0)
+		*ret_bytes = (size_t)size;
+	return r;
 }

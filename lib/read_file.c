@@ -116,6 +116,13 @@ int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
 {
 	const struct hp_root *root = &p->list.roots[f->root];
 
+	if (f->flags & HP_FILE_GENERATED) {
+		char text[HP_CLS_MAX];
+
+		hp_cls_content(f, text);
+		memcpy(buf, text + off, n);
+		return 0;
+	}
 	if (root->kind == HP_ROOT_DATASET)
 		return read_member(root, f, buf, n, off, err);
 	return read_file(p, f, buf, n, off, err);
@@ -139,9 +146,11 @@ int hp_content_set(const struct hp_pack *p, struct hp_file *f,
 {
 	int r = 0;
 
-	if (p->list.roots[f->root].kind == HP_ROOT_DATASET)
+	if (p->list.roots[f->root].kind == HP_ROOT_DATASET &&
+	    !(f->flags & HP_FILE_GENERATED))
 		r = check_member(p, f, h->low64, err);
 	f->low64 = h->low64;
 	memcpy(f->full, h->full, sizeof f->full);
+	hp_list_set_sha256(&p->list, f, h->sha256);
 	return r;
 }

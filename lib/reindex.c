@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Index and manifest made anew from the chunks.  If that gives the very files
+ * Index and manifest made anew from the chunks, or for the first time for tars
+ * of others.  If that gives the very files
  * that a sound manifest lists, nothing but what is missing or damaged is
  * written; else the new manifest says that it is a rebuilt one, and what was
  * lost.
  */
-#include "reindex.h"
+#include "adopt.h"
 
 #include "error.h"
-#include "listdir.h"
 #include "mem.h"
 #include "pool.h"
 
@@ -18,82 +18,24 @@
 
 #define JOURNAL "journal.hpdsl"
 
-struct numbers {
-	uint32_t *v;
-	size_t n, room;
-};
-
-static int note_number(void *arg, const char *name)
+int hp_reindex_chunks(struct hp_reindex *x, size_t n, struct hpdsl_error *err)
 {
-	struct numbers *found = arg;
-	int64_t number = hp_chunk_number(name);
-
-	if (number < 0)
-		return 0;
-	if (found->n == found->room) {
-		size_t room = found->room ? found->room * 2 : 256;
-		uint32_t *more = reallocarray(found->v, room, sizeof *more);
-
-		if (!more)
-			return -ENOMEM;
-		found->v = more;
-		found->room = room;
-	}
-	found->v[found->n++] = (uint32_t)number;
-	return 0;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static int missing(uint32_t number, struct hpdsl_error *err)
-{
-	char name[HP_CHUNK_NAME];
-
-	hp_chunk_name(number, name);
-	if (number == 0)
-		return hp_fail(err, HPDSL_ENOTOURS, "not a dataset (no %s)",
-			       name);
-	return hp_fail(err, -ENOENT, "%s is missing", name);
-}
-
-/* Chunks are numbered from 0 without gaps. */
-static int make_chunks(struct hp_reindex *x, const struct numbers *found,
-		       struct hpdsl_error *err)
-{
-	for (uint32_t i = 0; i < found->n; i++) {
-		if (found->v[i] != i)
-			return missing(i, err);
-	}
-	if (!found->n)
-		return missing(0, err);
-	x->chunks = calloc(found->n, sizeof *x->chunks);
-	if (!x->chunks)
+	if (!x->names)
+		x->names = hp_arena_new();
+	x->chunks = calloc(n, sizeof *x->chunks);
+	if (!x->names || !x->chunks)
 		return hp_fail_nomem(err);
-	x->n_chunks = (uint32_t)found->n;
-	for (uint32_t i = 0; i < x->n_chunks; i++)
-		hp_chunk_name(i, x->chunks[i].name);
+	x->n_chunks = (uint32_t)n;
 	return 0;
 }
 
-static int find_chunks(struct hp_reindex *x, struct hpdsl_error *err)
+void hp_found_release(struct hp_found *c)
 {
-	struct numbers found = { 0 };
-	int r = hp_listdir(x->io, x->dir, note_number, &found);
-
-	if (r < 0) {
-		r = hp_fail_errno(err, r, "cannot be listed");
-	} else {
-		if (found.n)
-			qsort(found.v, found.n, sizeof *found.v, by_number);
-		r = make_chunks(x, &found, err);
-	}
-	free(found.v);
-	return r;
+	free(c->files);
+	hp_arena_free(c->arena);
+	if (c->adopted)
+		free(c->adopted->places);
+	free(c->adopted);
 }
 
 static int parse_chunks(struct hp_reindex *x, struct hpdsl_error *err)
@@ -107,7 +49,8 @@ static int parse_chunks(struct hp_reindex *x, struct hpdsl_error *err)
 	}
 	hp_meter_phase(&x->meter, "reading", total, true);
 	return hp_pool_run(hp_threads(x->opt->threads), x->n_chunks,
-			   hp_reindex_chunk, x, x->opt->watch.stop, err);
+			   x->adopt ? hp_adopt_tar : hp_reindex_chunk, x,
+			   x->opt->watch.stop, err);
 }
 
 /* Where files are from, for messages: chunks, as far as roots are numbered. */
@@ -229,7 +172,41 @@ static int lock(struct hp_reindex *x, struct hpdsl_error *err)
 
 void hp_reindex_warn(struct hp_reindex *x, const char *text)
 {
-	hp_meter_warn(&x->meter, "%s: %s", x->path, text);
+	if (x->path)
+		hp_meter_warn(&x->meter, "%s: %s", x->path, text);
+	else
+		hp_meter_warn(&x->meter, "%s", text);
+}
+
+/* Between what was found and what is written: for chunks of ours, .. */
+static int rebuild(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	int r = join(x, err);
+
+	if (r == 0)
+		r = hp_reindex_compare(x, err);
+	if (r == 0)
+		r = group(x, err);
+	return r < 0 ? r : hp_reindex_recover(x, err);
+}
+
+/* .. and for others. */
+static int adopt(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	int r = hp_adopt_drop(x, err);
+
+	if (r == 0)
+		r = join(x, err);
+	if (r == 0)
+		r = hp_adopt_compare(x, err);
+	if (r == 0)
+		r = group(x, err);
+	return r < 0 ? r : hp_adopt_finish(x, err);
+}
+
+static int understand(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	return x->adopt ? adopt(x, err) : rebuild(x, err);
 }
 
 /* What the steps say is about the directory, or names a file in it. */
@@ -239,12 +216,9 @@ static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 		lock,
 		hp_reindex_load,
 		refuse_unfinished,
-		find_chunks,
+		hp_reindex_find,
 		parse_chunks,
-		join,
-		hp_reindex_compare,
-		group,
-		hp_reindex_recover,
+		understand,
 		make_id,
 		hp_reindex_write,
 	};
@@ -253,51 +227,76 @@ static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && r == 0; i++)
 		r = steps[i](x, &why);
-	return r < 0 ? hp_fail(err, r, "%s: %s", x->path, why.msg) : 0;
+	if (r < 0 && x->path)
+		return hp_fail(err, r, "%s: %s", x->path, why.msg);
+	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;
 }
 
-static void release(struct hp_reindex *x)
+static void release(struct hp_reindex *x, bool failed)
 {
-	for (uint32_t c = 0; c < x->n_chunks; c++) {
-		free(x->chunks[c].files);
-		hp_arena_free(x->chunks[c].arena);
-	}
+	for (uint32_t c = 0; c < x->n_chunks; c++)
+		hp_found_release(&x->chunks[c]);
 	free(x->chunks);
 	hp_list_release(&x->list);
 	hp_reindex_unload(x);
 	if (x->dir >= 0)
 		x->io->close(x->io, x->dir);
+	hp_adopt_release(x, failed);
+	hp_arena_free(x->names);
 	hp_meter_release(&x->meter);
+}
+
+static int open_dir(struct hp_reindex *x, const char *path,
+		    struct hpdsl_error *err)
+{
+	if (!path || x->opt->n_tars || x->opt->output)
+		return hp_adopt_open(x, path, err);
+	x->path = path;
+	x->dir = x->io->open(x->io, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+	return x->dir < 0 ? hp_fail_errno(err, x->dir, "%s", path) : 0;
+}
+
+static void report(const struct hp_reindex *x, struct hpdsl_reindex_report *ret)
+{
+	const struct hp_adoption *a = x->adoption;
+
+	*ret = (struct hpdsl_reindex_report){
+		.chunks = x->n_chunks,
+		.samples = x->list.n_samples,
+		.members = x->list.n_files,
+		.bytes = x->bytes,
+		.adopted = x->adopt,
+		.lost = x->wrote_manifest ? hp_reindex_lost(x) : NULL,
+		.unchanged = !x->wrote_index && !x->wrote_manifest,
+	};
+	memcpy(ret->dataset_id, x->dataset_id, 16);
+	if (!x->adopt)
+		return;
+	ret->links = a->links;
+	ret->folders = a->folders;
+	ret->specials = a->specials;
+	ret->repeated_keys = a->repeated_keys;
+	ret->repeated_paths = a->repeated_paths;
 }
 
 int hpdsl_reindex(const char *path, const struct hpdsl_reindex_options *opt,
 		  struct hpdsl_reindex_report *ret, struct hpdsl_error *err)
 {
-	struct hp_reindex x = { .path = path, .opt = opt };
+	struct hp_reindex x = { .opt = opt, .dir = -1 };
 	double start = hp_now();
 	int r;
 
 	x.io = hp_io_or_system(opt->watch.io);
 	x.list.io = x.io;
 	hp_meter_init(&x.meter, &opt->watch);
-	x.dir = x.io->open(x.io, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
-	if (x.dir < 0)
-		r = hp_fail_errno(err, x.dir, "%s", path);
-	else
+	r = open_dir(&x, path, err);
+	if (r == 0)
 		r = reindex(&x, err);
 	hp_meter_warn_end(&x.meter, "warnings");
 	if (r == 0) {
-		*ret = (struct hpdsl_reindex_report){
-			.chunks = x.n_chunks,
-			.samples = x.list.n_samples,
-			.members = x.list.n_files,
-			.bytes = x.bytes,
-			.lost = x.wrote_manifest ? hp_reindex_lost(&x) : NULL,
-			.unchanged = !x.wrote_index && !x.wrote_manifest,
-			.seconds = hp_now() - start,
-		};
-		memcpy(ret->dataset_id, x.dataset_id, 16);
+		report(&x, ret);
+		ret->seconds = hp_now() - start;
 	}
-	release(&x);
+	release(&x, r < 0);
 	return r;
 }

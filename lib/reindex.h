@@ -17,9 +17,11 @@ enum {
 	HP_LOST_OPTIONS = 4, /* and seed and meta */
 };
 
+struct hp_adopted;
+
 /* A chunk as it was found. */
 struct hp_found {
-	char name[HP_CHUNK_NAME];
+	const char *name; /* in hp_reindex.names */
 	uint64_t bytes;
 	uint8_t checksum[16];
 	struct hp_file *files; /* n of them, room for more */
@@ -27,16 +29,24 @@ struct hp_found {
 	struct hp_arena *arena; /* of their paths */
 	uint64_t first_file;	/* in the list of all, once it is made */
 	uint64_t first_sample;
+	struct hp_adopted *adopted; /* what else is known of a foreign tar */
 };
 
+void hp_found_release(struct hp_found *c);
+
+struct hp_adoption;
+
 struct hp_reindex {
-	const char *path; /* as given, for messages */
+	const char *path; /* as given, for messages; NULL: "." by itself */
 	const struct hpdsl_reindex_options *opt;
 	const struct hp_io *io;
 	int dir;
 	struct hp_meter meter;
 	struct hp_found *chunks;
 	uint32_t n_chunks;
+	struct hp_arena *names;
+	bool adopt; /* they are tars of others */
+	struct hp_adoption *adoption;
 	struct hp_list list; /* all files, in packed order */
 	uint64_t bytes;	     /* of their contents */
 	uint8_t dataset_id[16];
@@ -54,6 +64,15 @@ struct hp_reindex {
 };
 
 /*
+ * Finds the chunks, without reading them: those of ours, or what there is to
+ * be adopted.
+ */
+int hp_reindex_find(struct hp_reindex *x, struct hpdsl_error *err);
+
+/* Room for n chunks; their names are to be added to x->names. */
+int hp_reindex_chunks(struct hp_reindex *x, size_t n, struct hpdsl_error *err);
+
+/*
  * Reads one chunk: members, checksums.  A job of hp_pool_run; arg is struct
  * hp_reindex.  HPDSL_ECORRUPT names the chunk and the place.
  */
@@ -65,6 +84,14 @@ void hp_reindex_warn(struct hp_reindex *x, const char *text);
 /* Loads the manifest and index that are there, if they can be. */
 int hp_reindex_load(struct hp_reindex *x, struct hpdsl_error *err);
 void hp_reindex_unload(struct hp_reindex *x);
+
+/*
+ * Chunk, or its member f, is not what file says of it: HPDSL_EDIFFERS, or with
+ * force a warning and 0.
+ */
+int hp_reindex_contradicts(struct hp_reindex *x, const char *file,
+			   const char *chunk, const struct hp_file *f,
+			   struct hpdsl_error *err);
 
 /* Does a sound manifest, or the index, say that keys do not make samples? */
 bool hp_reindex_group_none(const struct hp_reindex *x);

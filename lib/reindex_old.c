@@ -132,10 +132,9 @@ bool hp_reindex_group_none(const struct hp_reindex *x)
 	return x->index && hp_index_flags(x->index) & HP_INDEX_GROUP_NONE;
 }
 
-/* Says what differs; with force that is a warning. */
-static int contradicts(struct hp_reindex *x, const char *file,
-		       const char *chunk, const struct hp_file *f,
-		       struct hpdsl_error *err)
+int hp_reindex_contradicts(struct hp_reindex *x, const char *file,
+			   const char *chunk, const struct hp_file *f,
+			   struct hpdsl_error *err)
 {
 	char text[HP_PRINTABLE];
 	struct hpdsl_error why;
@@ -181,7 +180,8 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 		if (i >= n.members || !same_path(f, &m) ||
 		    !same_content(f, &m)) {
 			*ret_told = true;
-			return contradicts(x, HP_INDEX_NAME, c->name, f, err);
+			return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name,
+						      f, err);
 		}
 	}
 	return 0;
@@ -200,7 +200,7 @@ static int compare_chunk(struct hp_reindex *x, uint32_t number,
 	    (was.bytes == c->bytes && was.members == c->n &&
 	     memcmp(was.checksum, c->checksum, sizeof c->checksum) == 0))
 		return r;
-	return contradicts(x, HP_INDEX_NAME, c->name, NULL, err);
+	return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name, NULL, err);
 }
 
 /* Are there as many chunks as this file says? */
@@ -212,10 +212,11 @@ static int compare_number(struct hp_reindex *x, const char *file, uint64_t n,
 	if (n == x->n_chunks)
 		return 0;
 	if (n < x->n_chunks)
-		return contradicts(x, file, x->chunks[n].name, NULL, err);
+		return hp_reindex_contradicts(x, file, x->chunks[n].name, NULL,
+					      err);
 	hp_chunk_name(x->n_chunks, name);
 	if (x->opt->force)
-		return contradicts(x, file, name, NULL, err);
+		return hp_reindex_contradicts(x, file, name, NULL, err);
 	return hp_fail(err, -ENOENT, "%s is missing, %s lists it", name, file);
 }
 
@@ -247,7 +248,8 @@ static int compare_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 		    memcmp(f->checksum, is->checksum, 16) == 0)
 			continue;
 		x->manifest_agrees = false;
-		r = contradicts(x, HP_MANIFEST_NAME, is->name, NULL, err);
+		r = hp_reindex_contradicts(x, HP_MANIFEST_NAME, is->name, NULL,
+					   err);
 	}
 	return r;
 }

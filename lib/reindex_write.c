@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The new index and manifest, where they are not what is there. */
-#include "reindex.h"
+#include "adopt.h"
 
 #include "error.h"
 #include "hash.h"
@@ -46,6 +46,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	struct source *s = arg;
 	const struct hp_reindex *x = s->x;
 	const struct hp_file *f = &x->list.files[s->file];
+	const struct hp_adopted_place *place;
 	struct hp_tar_member t;
 
 	(void)err;
@@ -58,8 +59,13 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	}
 	if (s->file == x->list.samples[s->sample + 1])
 		s->sample++;
-	hp_plan_header(&x->list, s->file, &t);
-	s->offset += hp_tar_header_size(&t);
+	place = hp_adopted_place(x, s->chunk, s->file);
+	if (place) {
+		s->offset = place->offset;
+	} else {
+		hp_plan_header(&x->list, s->file, &t);
+		s->offset += hp_tar_header_size(&t);
+	}
 	*ret = (struct hp_index_member){
 		.path = f->path,
 		.path_len = f->path_len,
@@ -69,6 +75,9 @@ static int source_next(void *arg, struct hp_index_member *ret,
 		.mtime = f->mtime,
 		.nsec = f->nsec,
 		.mode = f->mode,
+		.stored = place ? place->stored : NULL,
+		.stored_len =
+			place && place->stored ? strlen(place->stored) : 0,
 		.sample = s->sample,
 		.label = x->list.labels[s->sample],
 	};
@@ -140,7 +149,9 @@ static int write_manifest(struct hp_reindex *x,
 	/* What is known of the options goes on being known. */
 	if (!m.options.n)
 		m.options = (struct hp_pairs){ &group, 1 };
-	m.rebuilt = true;
+	/* What was adopted is made from the tars, now as before. */
+	m.adopted = x->adopt;
+	m.rebuilt = !x->adopt;
 	m.lost = hp_reindex_lost(x);
 	for (uint32_t c = 0; c < x->n_chunks; c++) {
 		const struct hp_found *k = &x->chunks[c];
@@ -165,7 +176,7 @@ static bool manifest_stands(const struct hp_reindex *x,
 	const struct hp_manifest *m = &x->manifest;
 
 	return x->has_manifest && x->manifest_agrees &&
-	       m->index.bytes == index->bytes &&
+	       m->adopted == x->adopt && m->index.bytes == index->bytes &&
 	       memcmp(m->index.checksum, index->checksum, 16) == 0 &&
 	       memcmp(m->dataset_id, x->dataset_id, 16) == 0;
 }
@@ -184,11 +195,14 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 	/* The manifest first: it says what was lost.  A new index of which
 	 * nobody says so would pass for the one that was packed, were this run
 	 * to end between the two. */
-	if (x->wrote_manifest)
+	if (x->wrote_manifest && !x->adopt)
 		r = write_manifest(x, &index, err);
 	if (r == 0 && x->wrote_index)
 		r = hp_index_save(src, x->io, x->dir, &index.bytes,
 				  index.checksum, err);
+	/* Of what was adopted nothing is lost: it comes last, as in a pack. */
+	if (r == 0 && x->wrote_manifest && x->adopt)
+		r = write_manifest(x, &index, err);
 	return r;
 }
 
@@ -201,7 +215,9 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 		.samples = x->list.n_samples,
 		.members = x->list.n_files,
 		.bytes = x->bytes,
-		.flags = hp_reindex_group_none(x) ? HP_INDEX_GROUP_NONE : 0,
+		.flags = (hp_reindex_group_none(x) ? HP_INDEX_GROUP_NONE : 0) |
+			 (x->adopt ? HP_INDEX_FOREIGN : 0),
+		.stored = x->adopt,
 		.chunks = rows,
 		.n_chunks = x->n_chunks,
 		.classes = x->list.classes,

@@ -129,6 +129,11 @@ static int seed(struct hp_scan *s, struct hp_scan_worker *w,
 				return hp_fail_nomem(err);
 			continue;
 		}
+		if (s->list->roots[i].kind == HP_ROOT_STREAM) {
+			if (hp_scan_enter_archive(s, (uint16_t)i) < 0)
+				return hp_fail_nomem(err);
+			continue;
+		}
 		w->len = s->list->roots[i].prefix_len;
 		memcpy(w->path, s->more[i].prefix, w->len);
 		hp_scan_enter(w, (uint16_t)i);
@@ -211,6 +216,7 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 		.opt = opt,
 		.io = hp_io_or_system(opt->watch.io),
 		.list = list,
+		.room = UINT64_MAX,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.wake = PTHREAD_COND_INITIALIZER,
 		.tell = PTHREAD_MUTEX_INITIALIZER,
@@ -227,6 +233,9 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 	}
 	free(s.more);
 	free(s.above);
+	free(s.output);
+	free(s.wishes);
+	hp_arena_free(s.wish_arena);
 	while (s.top) {
 		struct hp_scan_job *job = s.top;
 

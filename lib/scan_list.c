@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "." and the like: all of the root. */
@@ -50,6 +51,55 @@ static int check_name(const char *name, size_t n, uint64_t line,
 					    "\"..\" is not allowed in a path");
 }
 
+/* An archive is walked once, with all wishes at hand. */
+static int add_wish(struct hp_scan *s, const char *name, size_t n)
+{
+	char clean[HPDSL_PATH_MAX + 1];
+	struct hp_scan_wish *w;
+	int len;
+
+	if (n == 0)
+		return 0;
+	if (is_top(name, n)) {
+		s->wish_all = true;
+		return 0;
+	}
+	len = hp_path_clean(name, n, clean); /* was checked */
+	if (s->n_wishes % 1024 == 0) {
+		w = reallocarray(s->wishes, s->n_wishes + 1024, sizeof *w);
+		if (!w)
+			return -ENOMEM;
+		s->wishes = w;
+	}
+	if (!s->wish_arena)
+		s->wish_arena = hp_arena_new();
+	w = &s->wishes[s->n_wishes];
+	w->path = s->wish_arena ?
+			  hp_arena_add(s->wish_arena, clean, (size_t)len) :
+			  NULL;
+	if (!w->path)
+		return -ENOMEM;
+	w->len = (size_t)len;
+	w->found = false;
+	s->n_wishes++;
+	return 0;
+}
+
+static int compare_wishes(const void *a, const void *b)
+{
+	const struct hp_scan_wish *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static int enter_wishes(struct hp_scan *s, struct hpdsl_error *err)
+{
+	if (s->n_wishes)
+		qsort(s->wishes, s->n_wishes, sizeof *s->wishes,
+		      compare_wishes);
+	return hp_scan_enter_archive(s, 0) < 0 ? hp_fail_nomem(err) : 0;
+}
+
 static int push_names(struct hp_scan *s, const char *begin, const char *end)
 {
 	struct hp_scan_job *job;
@@ -70,6 +120,7 @@ int hp_scan_list(struct hp_scan *s, struct hpdsl_error *err)
 {
 	const char *p = s->opt->list, *begin = p;
 	const char *end = p + s->opt->list_bytes;
+	bool archive = s->list->roots[0].kind == HP_ROOT_STREAM;
 	uint64_t line = 0;
 	int r;
 
@@ -77,16 +128,20 @@ int hp_scan_list(struct hp_scan *s, struct hpdsl_error *err)
 		size_t n = name_length(p, end);
 
 		r = check_name(p, n, ++line, err);
+		if (r == 0 && archive && add_wish(s, p, n) < 0)
+			r = hp_fail_nomem(err);
 		if (r < 0)
 			return r;
 		p += n + (p + n < end);
+		if (archive)
+			continue;
 		if (line % HP_SCAN_BATCH && p < end)
 			continue;
 		if (push_names(s, begin, p) < 0)
 			return hp_fail_nomem(err);
 		begin = p;
 	}
-	return 0;
+	return archive ? enter_wishes(s, err) : 0;
 }
 
 static void take_top(struct hp_scan_worker *w, uint16_t root)

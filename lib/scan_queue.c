@@ -109,6 +109,8 @@ static void *work(void *arg)
 			hp_scan_batch(w, job);
 		else if (job->kind == HP_SCAN_MEMBERS)
 			hp_scan_members(w, job);
+		else if (job->kind == HP_SCAN_ARCHIVE)
+			hp_scan_archive(w, job);
 		else
 			hp_scan_listed(w, job);
 		free(job);

@@ -5,6 +5,7 @@
  */
 #include "scan_walk.h"
 
+#include "archive.h"
 #include "error.h"
 #include "index.h"
 #include "manifest.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* printable name, for a message */
 #define NAME(name, buf) hp_printable(name, strlen(name), buf)
@@ -56,6 +56,22 @@ static int climb(struct hp_scan *s, int fd)
 	}
 }
 
+/*
+ * Room that is left where OUTPUT is; some file systems do not know.  What a run
+ * that is resumed has taken already counts as free, so nobody knows how much.
+ */
+static void find_room(struct hp_scan *s, int fd)
+{
+	struct statvfs vfs;
+	uint64_t blocks;
+
+	if (s->io->statvfs(s->io, fd, &vfs) < 0 || !vfs.f_blocks)
+		return;
+	blocks = s->opt->resume ? vfs.f_blocks : vfs.f_bavail;
+	if (__builtin_mul_overflow(blocks, (uint64_t)vfs.f_frsize, &s->room))
+		s->room = UINT64_MAX;
+}
+
 /* OUTPUT mostly is not there yet: the first folder above it that is. */
 static int find_above(struct hp_scan *s, struct hpdsl_error *err)
 {
@@ -78,6 +94,13 @@ static int find_above(struct hp_scan *s, struct hpdsl_error *err)
 	}
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		fd = s->io->open(s->io, AT_FDCWD, ".", O_PATH | O_DIRECTORY, 0);
+	if (fd >= 0)
+		find_room(s, fd);
+	if (fd >= 0 && !strcmp(name, s->opt->output) &&
+	    hp_scan_real(s->io, fd, &s->output) == -ENOMEM) {
+		s->io->close(s->io, fd);
+		return hp_fail_nomem(err);
+	}
 	r = fd < 0 ? fd : climb(s, fd);
 	if (r == -ENOMEM)
 		return hp_fail_nomem(err);
@@ -103,32 +126,6 @@ int hp_scan_fail_output(const struct hp_scan *s, const char *input,
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "%s: the output is inside the input %s",
 		       NAME(s->opt->output, out), NAME(input, in));
-}
-
-static int refuse_file(const struct hp_io *io, const char *name, int code,
-		       struct hpdsl_error *err)
-{
-	static const char *const archives[] = { ".tar",	   ".tar.gz",
-						".tgz",	   ".tar.bz2",
-						".tar.xz", ".tar.zst",
-						".zip" };
-	size_t n = strlen(name);
-	char buf[HP_PRINTABLE];
-	struct stat st;
-
-	if (code != -ENOTDIR || hp_scan_stat(io, AT_FDCWD, name, &st, 0) < 0)
-		return hp_fail_errno(err, code, "%s", NAME(name, buf));
-	for (size_t i = 0; i < sizeof archives / sizeof *archives; i++) {
-		size_t k = strlen(archives[i]);
-
-		if (n > k && strcasecmp(name + n - k, archives[i]) == 0)
-			return hp_fail(err, HPDSL_EUSAGE,
-				       "%s: archives as input are not "
-				       "supported yet; unpack it first",
-				       NAME(name, buf));
-	}
-	return hp_fail(err, HPDSL_EUSAGE, "%s: not a directory",
-		       NAME(name, buf));
 }
 
 /* A packed dataset is read through its index, never as a tree of files. */
@@ -172,6 +169,8 @@ static int find_prefix(struct hp_root *root, struct hp_scan_root *more,
 		if (i == 1)
 			return 0; /* the root of all has no name */
 	}
+	if (root->kind == HP_ROOT_STREAM)
+		n -= hp_archive_suffix(name, n);
 	free(more->prefix);
 	if (asprintf(&more->prefix, "%.*s/", (int)n, name) < 0) {
 		more->prefix = NULL;
@@ -192,8 +191,10 @@ static int open_root(struct hp_scan *s, const char *name,
 	int fd, r;
 
 	fd = s->io->open(s->io, AT_FDCWD, name, O_PATH | O_DIRECTORY, 0);
+	if (fd == -ENOTDIR)
+		return hp_scan_open_archive(s, name, err);
 	if (fd < 0)
-		return refuse_file(s->io, name, fd, err);
+		return hp_fail_errno(err, fd, "%s", NAME(name, buf));
 	*root = (struct hp_root){ .fd = fd, .name = name };
 	list->n_roots++;
 	r = hp_scan_stat(s->io, fd, "", &st, AT_EMPTY_PATH);
@@ -217,7 +218,8 @@ static int open_input(struct hp_scan *s, const char *name,
 		return r;
 	if (s->more[i].above_output)
 		return hp_scan_fail_output(s, name, err);
-	r = open_dataset(s, &s->list->roots[i], err);
+	if (s->list->roots[i].kind == HP_ROOT_DIR)
+		r = open_dataset(s, &s->list->roots[i], err);
 	if (r == 0 && s->opt->prefix_input)
 		r = find_prefix(&s->list->roots[i], &s->more[i], err);
 	return r;

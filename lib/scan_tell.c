@@ -51,8 +51,14 @@ void hp_scan_problem(struct hp_scan_worker *w, uint16_t root, int code,
 	struct hpdsl_error line;
 
 	line_format(w, root, code, what, &line);
+	hp_scan_problem_line(w, &line);
+}
+
+void hp_scan_problem_line(struct hp_scan_worker *w,
+			  const struct hpdsl_error *line)
+{
 	pthread_mutex_lock(&w->s->tell);
-	lines_add(&w->s->problems, &line);
+	lines_add(&w->s->problems, line);
 	pthread_mutex_unlock(&w->s->tell);
 }
 

@@ -39,6 +39,7 @@ struct hp_scan_job {
 		HP_SCAN_BATCHED,
 		HP_SCAN_LISTED,
 		HP_SCAN_MEMBERS,
+		HP_SCAN_ARCHIVE,
 	} kind;
 	uint16_t root;
 	uint16_t n_names;
@@ -59,6 +60,19 @@ struct hp_scan {
 		ino_t ino;
 	} * above; /* OUTPUT, or what there is of it, and all folders above */
 	size_t n_above;
+	char *output;	   /* real path of OUTPUT, if it is there already */
+	uint64_t room;	   /* bytes that OUTPUT's file system has left */
+	uint64_t streamed; /* atomic: bytes that a stream would take there */
+
+	/* Of an archive, with a list of paths: what was asked for, sorted. */
+	struct hp_scan_wish {
+		const char *path; /* NUL-terminated */
+		size_t len;
+		bool found;
+	} * wishes;
+	size_t n_wishes;
+	struct hp_arena *wish_arena;
+	bool wish_all; /* the list names the archive as a whole */
 
 	pthread_mutex_t lock; /* of the next five */
 	pthread_cond_t wake;
@@ -108,6 +122,16 @@ int hp_scan_is_dataset(const struct hp_io *io, int dir);
 int hp_scan_enter_dataset(struct hp_scan *s, uint16_t root);
 void hp_scan_members(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
+/*
+ * scan_archive.c: what the file of that name is; its root is not open yet.
+ * HPDSL_EUSAGE: no archive.
+ */
+int hp_scan_open_archive(struct hp_scan *s, const char *name,
+			 struct hpdsl_error *err);
+/* Pushes the job for it; 0 or -ENOMEM. */
+int hp_scan_enter_archive(struct hp_scan *s, uint16_t root);
+void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job);
+
 /* scan_queue.c */
 int hp_scan_run(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n);
 /* A job with n bytes of text; without memory the scan ends, and NULL. */
@@ -150,6 +174,9 @@ int hp_scan_real(const struct hp_io *io, int fd, char **ret);
 void hp_scan_problem(struct hp_scan_worker *w, uint16_t root, int code,
 		     const char *what);
 void hp_scan_warning(struct hp_scan_worker *w, uint16_t root, const char *what);
+/* The same with a line that names its object. */
+void hp_scan_problem_line(struct hp_scan_worker *w,
+			  const struct hpdsl_error *line);
 /* Now and then: progress. */
 void hp_scan_tick(struct hp_scan_worker *w);
 /* Tells what was collected; the error if there were problems. */

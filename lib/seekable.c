@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 
-#define SKIPPABLE 0x184d2a5eu
 #define SEEKABLE 0x8f92eab1u
 #define CHECKSUMS 0x80 /* the descriptor's bit 7, no other */
 
@@ -72,7 +71,7 @@ void hp_seek_table_write(const struct hp_seek_entry *v, uint32_t n,
 {
 	uint8_t *p = out + 8;
 
-	hp_put32(out, SKIPPABLE);
+	hp_put32(out, HP_SEEK_MAGIC);
 	hp_put32(out + 4, (uint32_t)(hp_seek_table_bytes(n) - 8));
 	for (uint32_t i = 0; i < n; i++, p += 12) {
 		hp_put32(p, v[i].stored);
@@ -105,7 +104,7 @@ int hp_seek_table_read(const uint8_t *table, uint32_t n, uint64_t file_bytes,
 	uint64_t bytes = hp_seek_table_bytes(n), stored = bytes;
 	const uint8_t *p = table + 8;
 
-	if (hp_get32(table) != SKIPPABLE ||
+	if (hp_get32(table) != HP_SEEK_MAGIC ||
 	    hp_get32(table + 4) != (uint32_t)(bytes - 8))
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "the head of the seek table is damaged");

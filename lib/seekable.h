@@ -37,6 +37,8 @@ struct hp_seek_entry {
 	uint32_t checksum;	/* low half of XXH64 of the plain bytes */
 };
 
+#define HP_SEEK_MAGIC 0x184d2a5eu /* of the skippable frame that holds it */
+
 static inline uint64_t hp_seek_table_bytes(uint64_t frames)
 {
 	return 8 + 12 * frames + 9;

@@ -234,6 +234,13 @@ static int fail_equal(const struct sorter *s, uint64_t first, uint64_t n,
 		       path, one, two);
 }
 
+/* Files of one path: in the order of the list. */
+static void sort_numbers(uint64_t *w, uint64_t *file, uint64_t n)
+{
+	memcpy(w, file, n * sizeof *w);
+	sort_words(w, file, n);
+}
+
 /* Sorts files first .. first + n - 1, n > 1, whose strings agree up to depth.
  */
 static int sort_strings(const struct sorter *s, uint64_t first, uint64_t n,
@@ -243,8 +250,12 @@ static int sort_strings(const struct sorter *s, uint64_t first, uint64_t n,
 
 	for (;; depth += WORD) {
 		/* Agree up to behind the end of one: they are the same. */
-		if (s->list->files[s->file[first]].path_len + 1u < depth)
-			return fail_equal(s, first, n, err);
+		if (s->list->files[s->file[first]].path_len + 1u < depth) {
+			if (!s->list->repeats)
+				return fail_equal(s, first, n, err);
+			sort_numbers(w, s->file + first, n);
+			return 0;
+		}
 		if (!load_words(s, first, n, depth))
 			sort_words(w, s->file + first, n);
 		if (w[0] != w[n - 1])

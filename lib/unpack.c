@@ -4,6 +4,7 @@
  * dealt to the threads in batches.  A member that is damaged, or whose name
  * cannot be had, is told and left out; the others are restored.
  */
+#include "dataset.h"
 #include "error.h"
 #include "listdir.h"
 #include "mem.h"
@@ -214,6 +215,36 @@ static int restore_large(struct unpack *u, struct worker *w,
 	return r < 0 ? writing_failed(u, m->number, r, &why, err) : done(u, m);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Does another member have the path, that is restored too?  Adopted tars may
+ * repeat paths; the first one has it, whichever thread is faster.
+ */
+static int check_path(const struct unpack *u, const struct hpdsl_member *m,
+		      struct hpdsl_error *err)
+{
+	char text[HP_PRINTABLE];
+	uint64_t first;
+	int r;
+
+	if (!(hp_index_flags(u->ds->index) & HP_INDEX_FOREIGN))
+		return 0;
+	r = hp_index_find(u->ds->index, m->path, m->path_len, &first, err);
+	if (r < 0 || first == m->number ||
+	    (u->numbers &&
+	     !bsearch(&first, u->numbers, u->n, sizeof first, by_number)))
+		return r;
+	return hp_fail(err, -EEXIST,
+		       "'%s': member %" PRIu64 " has the same path",
+		       hp_printable(m->path, m->path_len, text), first);
+}
+
 static int restore(struct unpack *u, struct worker *w, uint64_t number,
 		   uint64_t *ret_small, struct hpdsl_error *err)
 {
@@ -221,6 +252,16 @@ static int restore(struct unpack *u, struct worker *w, uint64_t number,
 	struct hpdsl_member m;
 	int r = hpdsl_member_get(u->ds, number, &m, &why);
 
+	if (r < 0)
+		return reading_failed(u, number, r, &why, err);
+	if (m.generated) {
+		__atomic_fetch_add(&u->report.generated, 1, __ATOMIC_RELAXED);
+		*ret_small += m.size;
+		return 0;
+	}
+	r = check_path(u, &m, &why);
+	if (r == -EEXIST)
+		return writing_failed(u, number, r, &why, err);
 	if (r < 0)
 		return reading_failed(u, number, r, &why, err);
 	if (m.size > SMALL)
@@ -243,13 +284,6 @@ static int restore_batch(void *arg, uint64_t number, struct hpdsl_error *err)
 	worker_put(u, w);
 	hp_meter_add(&u->meter, bytes);
 	return r;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 /* What was asked for: sorted, each once, all there. */

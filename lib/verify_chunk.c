@@ -2,7 +2,8 @@
 /*
  * One chunk against the index, every byte of it: each header is the one that
  * the index row gives, contents match their checksums, all else is zeros, and
- * the file as a whole has its checksum.  Without an index only the last.
+ * the file as a whole has its checksum.  Without an index only the last; of an
+ * adopted tar, whose headers may be anybody's, contents and the last.
  */
 #include "verify.h"
 
@@ -138,18 +139,64 @@ static bool zeros(const uint8_t *p, size_t n)
 	return memcmp(p, zero, n) == 0;
 }
 
+/* An index row that cannot be had; only where the index was not checked. */
+static int bad_row(struct check *k, const struct hpdsl_error *row_err,
+		   struct hpdsl_error *err)
+{
+	if (row_err->code != HPDSL_ECORRUPT)
+		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
+			       row_err->msg);
+	chunk_damage(k, row_err->msg);
+	return HOPELESS;
+}
+
+/* Is the chunk an adopted tar? */
+static bool is_foreign(const struct check *k)
+{
+	return k->v->index && hp_index_flags(k->v->index) & HP_INDEX_FOREIGN;
+}
+
+/* To the end, or to where the next content begins: for the checksum alone. */
+static int read_to(struct check *k, uint64_t end, uint64_t sample,
+		   struct hpdsl_error *err)
+{
+	while (k->pass.offset < end) {
+		uint64_t left = end - k->pass.offset;
+		int r = need(k, 1, sample, err);
+
+		if (r)
+			return r;
+		hp_pass_take(&k->pass,
+			     left < k->pass.have ? left : k->pass.have);
+	}
+	return 0;
+}
+
+static int misplaced(struct check *k, const struct hpdsl_member *m)
+{
+	member_damage(k, m, "is not where the index puts it");
+	return HOPELESS;
+}
+
 static int check_header(struct check *k, const struct hpdsl_member *m,
 			struct hpdsl_error *err)
 {
 	struct hp_tar_member t = { m->path, m->path_len, m->size, m->mtime,
 				   m->mode };
-	size_t n = hp_tar_header_write(&t, k->header);
-	int r;
+	struct hpdsl_error row_err;
+	const char *stored;
+	size_t n;
+	int r = hp_index_stored(k->v->index, m->number, &stored, &n, &row_err);
 
-	if (k->pass.offset + n != m->offset) {
-		member_damage(k, m, "is not where the index puts it");
-		return HOPELESS;
+	if (r < 0)
+		return bad_row(k, &row_err, err);
+	if (stored) {
+		t.path = stored;
+		t.path_len = n;
 	}
+	n = hp_tar_header_write(&t, k->header);
+	if (k->pass.offset + n != m->offset)
+		return misplaced(k, m);
 	r = need(k, n, m->sample, err);
 	if (r)
 		return r;
@@ -216,15 +263,16 @@ static int check_padding(struct check *k, const struct hpdsl_member *m,
 	return 0;
 }
 
-/* An index row that cannot be had; only where the index was not checked. */
-static int bad_row(struct check *k, const struct hpdsl_error *row_err,
-		   struct hpdsl_error *err)
+/* The content; what lies before it is for the file's checksum. */
+static int check_foreign(struct check *k, const struct hpdsl_member *m,
+			 struct hpdsl_error *err)
 {
-	if (row_err->code != HPDSL_ECORRUPT)
-		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
-			       row_err->msg);
-	chunk_damage(k, row_err->msg);
-	return HOPELESS;
+	int r;
+
+	if (k->pass.offset > m->offset)
+		return misplaced(k, m);
+	r = read_to(k, m->offset, m->sample, err);
+	return r ? r : check_content(k, m, err);
 }
 
 static int check_member(struct check *k, uint64_t number,
@@ -236,6 +284,8 @@ static int check_member(struct check *k, uint64_t number,
 
 	if (r < 0)
 		return bad_row(k, &row_err, err);
+	if (is_foreign(k))
+		return check_foreign(k, &m, err);
 	r = check_header(k, &m, err);
 	if (!r)
 		r = check_content(k, &m, err);
@@ -281,21 +331,6 @@ static int check_trailer(struct check *k, struct hpdsl_error *err)
 	return 0;
 }
 
-/* Without an index: to the end, for the checksum alone. */
-static int read_through(struct check *k, struct hpdsl_error *err)
-{
-	while (k->pass.offset < k->row->bytes) {
-		uint64_t left = k->row->bytes - k->pass.offset;
-		int r = need(k, 1, k->row->first_sample, err);
-
-		if (r)
-			return r;
-		hp_pass_take(&k->pass,
-			     left < k->pass.have ? left : k->pass.have);
-	}
-	return 0;
-}
-
 static void check_digest(struct check *k)
 {
 	uint8_t digest[16];
@@ -303,7 +338,9 @@ static void check_digest(struct check *k)
 	hp_pass_digest(&k->pass, digest);
 	if (memcmp(digest, k->row->checksum, sizeof digest) == 0)
 		return;
-	if (k->v->index)
+	if (is_foreign(k))
+		chunk_damage(k, "headers or padding differ");
+	else if (k->v->index)
 		chunk_damage(k, "checksum differs, but nothing inside does");
 	else
 		lost(k, k->row->first_sample, "checksum differs");
@@ -320,14 +357,17 @@ static void too_long(struct check *k)
 
 static int check_bytes(struct check *k, struct hpdsl_error *err)
 {
+	uint64_t end = k->row->first_sample + k->row->samples;
 	int r;
 
 	if (k->v->index) {
 		r = check_members(k, err);
-		if (!r)
+		if (!r && !is_foreign(k))
 			r = check_trailer(k, err);
+		else if (!r)
+			r = read_to(k, k->row->bytes, end, err);
 	} else {
-		r = read_through(k, err);
+		r = read_to(k, k->row->bytes, k->row->first_sample, err);
 	}
 	if (r)
 		return r;
@@ -349,7 +389,7 @@ static int check_quickly(struct check *k, struct hpdsl_error *err)
 		return cut_off(k, k->pass.size, k->row->first_sample);
 	if (k->pass.size > k->row->bytes)
 		too_long(k);
-	if (!k->v->index || !k->row->members)
+	if (!k->v->index || !k->row->members || is_foreign(k))
 		return 0;
 	r = hp_index_member(k->v->index, k->row->first_member, &m, &row_err);
 	if (r < 0)

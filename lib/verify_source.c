@@ -26,7 +26,7 @@ struct compare {
 	const char *prefix; /* with --prefix-input: "NAME/", or "" */
 	size_t prefix_len;
 	uint8_t *seen; /* a bit for each member */
-	bool coarse;   /* a rebuilt index knows what tar knows */
+	bool coarse;   /* the index knows what tar knows */
 };
 
 static void differs(struct compare *c, uint64_t sample, const char *path,
@@ -165,12 +165,12 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 	bool same;
 	int r = hp_index_find(ix, f->path, f->path_len, &number, err);
 
-	if (r == -ENOENT) {
+	if (r == 0)
+		r = hp_index_member(ix, number, &m, err);
+	if (r == -ENOENT || (r == 0 && m.generated)) {
 		differs(c, UINT64_MAX, f->path, "is not in the dataset");
 		return 0;
 	}
-	if (r == 0)
-		r = hp_index_member(ix, number, &m, err);
 	if (r < 0)
 		return r;
 	__atomic_fetch_or(c->seen + number / 8, (uint8_t)(1u << number % 8),
@@ -209,6 +209,17 @@ static int compare_batch(void *arg, uint64_t number, struct hpdsl_error *err)
 	return 0;
 }
 
+/* Is it one of several of its path, of which another was seen? */
+static bool seen_elsewhere(const struct compare *c,
+			   const struct hpdsl_member *m)
+{
+	uint64_t first;
+
+	return hp_index_find(c->v->index, m->path, m->path_len, &first, NULL) ==
+		       0 &&
+	       c->seen[first / 8] & 1u << first % 8;
+}
+
 /* Members below this tree that no file was found for. */
 static int find_absent(struct compare *c, uint64_t members,
 		       struct hpdsl_error *err)
@@ -222,7 +233,9 @@ static int find_absent(struct compare *c, uint64_t members,
 		r = hp_index_member(c->v->index, i, &m, err);
 		if (r < 0)
 			return r;
-		if (!strncmp(m.path, c->prefix, c->prefix_len))
+		if (!m.generated &&
+		    !strncmp(m.path, c->prefix, c->prefix_len) &&
+		    !seen_elsewhere(c, &m))
 			differs(c, m.sample, m.path, "is absent");
 	}
 	return 0;
@@ -260,7 +273,8 @@ int hp_verify_source(struct hp_verify *v, struct hpdsl_error *err)
 	int r;
 
 	c.list.io = v->io;
-	c.coarse = v->has_manifest && v->manifest.rebuilt;
+	c.coarse =
+		v->has_manifest && (v->manifest.rebuilt || v->manifest.adopted);
 	r = scan(&c, err);
 	if (r == 0)
 		r = compare_all(&c, err);

@@ -36,7 +36,8 @@ static int is_dataset(struct hp_verify *v, bool absent, struct hpdsl_error *err)
 			       v->path);
 	if (exists(v, HP_INDEX_NAME))
 		return 0;
-	if (exists(v, "chunk-000000.tar"))
+	if (exists(v, "chunk-000000.tar") ||
+	    exists(v, "chunk-000000.tar.zst"))
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "%s: not a dataset: %s and %s are missing "
 			       "(hpdsl-index makes them from the chunks)",

@@ -19,41 +19,55 @@ static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
 {
 	struct hp_open_chunk *c = s->chunk;
 	struct hp_content_hash h;
+	int r;
 
 	if (!part->file)
 		return 0;
+	if (p->list.sha256 && !c->of_content) {
+		c->of_content = hp_sha256_new();
+		if (!c->of_content)
+			return hp_fail_nomem(err);
+	}
 	if (part->first)
-		hp_content_begin(&c->content);
+		hp_content_begin_sha256(&c->content, c->of_content);
 	hp_content_update(&c->content, s->buf + part->start, part->len);
 	if (!part->last)
 		return 0;
 	hp_content_end(&c->content, &h);
-	return hp_content_set(p, part->file, &h, err);
+	r = hp_sha256_check(c->of_content, err);
+	return r < 0 ? r : hp_content_set(p, part->file, &h, err);
 }
 
-static int hash_segment(struct hp_engine *e, struct hp_segment *s,
-			struct hpdsl_error *err)
+int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
+		    struct hpdsl_error *err)
 {
 	struct hp_open_chunk *c = s->chunk;
+	int r = 0;
+
+	if (s->offset == 0) {
+		hp_file_digest_begin(&c->digest);
+		/* A compressed one is another file. */
+		if (p->list.sha256 && !c->zst)
+			r = hp_file_digest_want_sha256(&c->digest, err);
+	}
+	if (r < 0)
+		return r;
+	hp_file_digest_add(&c->digest, s->buf, s->len);
+	r = hash_part(p, s, &s->front, err);
+	return r < 0 ? r : hash_part(p, s, &s->back, err);
+}
+
+static int open_chunk(struct hp_engine *e, struct hp_open_chunk *c,
+		      struct hpdsl_error *err)
+{
 	char name[HP_CHUNK_NAME];
 	int r;
 
-	if (!c->opened) {
-		XXH3_128bits_reset(&c->hash);
-		hp_chunk_name(c->number, name);
-		r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name,
-				    c->bytes, true, err);
-		if (r < 0)
-			return r;
-		c->opened = true;
-	}
-	r = hash_part(e->pack, s, &s->front, err);
-	if (r == 0)
-		r = hash_part(e->pack, s, &s->back, err);
-	if (r < 0)
-		return r;
-	XXH3_128bits_update(&c->hash, s->buf, s->len);
-	return 0;
+	hp_chunk_name(c->number, name);
+	r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name, c->bytes,
+			    true, err);
+	c->opened = r == 0;
+	return r;
 }
 
 /* What is too short for O_DIRECT waits until all else is written. */
@@ -72,36 +86,54 @@ static int write_segment(struct hp_segment *s, struct hpdsl_error *err)
 				 err);
 }
 
+int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
+		     struct hp_outfile *out, const struct hp_done *done,
+		     struct hpdsl_error *err)
+{
+	struct hp_journal_record rec = { .chunk = c->number,
+					 .bytes = done->bytes,
+					 .compressed = done->compressed };
+	int r = hp_outfile_sync(out, err);
+
+	if (r < 0)
+		return r;
+	memcpy(rec.checksum, done->checksum, sizeof rec.checksum);
+	pthread_mutex_lock(&e->journal_lock);
+	r = hp_journal_add(e->pack->target.journal, &rec, err);
+	pthread_mutex_unlock(&e->journal_lock);
+	return r < 0 ? r : hp_outfile_commit(out, err);
+}
+
 static int finish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 			struct hpdsl_error *err)
 {
-	struct hp_journal_record rec = { .chunk = c->number,
-					 .bytes = c->bytes };
 	struct hp_done *done = &e->pack->done[c->number];
 	int r = 0;
 
 	if (c->tail_len)
 		r = hp_outfile_pwrite_tail(&c->out, c->tail_buf, c->tail_len,
 					   c->bytes - c->tail_len, err);
-	if (r == 0)
-		r = hp_outfile_sync(&c->out, err);
-	if (r < 0)
-		return r;
-	hp_hash_canonical(XXH3_128bits_digest(&c->hash), rec.checksum);
-	pthread_mutex_lock(&e->journal_lock);
-	r = hp_journal_add(e->pack->target.journal, &rec, err);
-	pthread_mutex_unlock(&e->journal_lock);
-	if (r == 0)
-		r = hp_outfile_commit(&c->out, err);
 	if (r < 0)
 		return r;
 	done->bytes = c->bytes;
-	memcpy(done->checksum, rec.checksum, sizeof done->checksum);
-	done->done = true;
-	return 0;
+	hp_file_digest_end(&c->digest, done->checksum);
+	memcpy(done->plain_checksum, done->checksum, sizeof done->checksum);
+	r = hp_file_digest_end_sha256(&c->digest, done->sha256, err);
+	if (r == 0)
+		r = hp_publish_chunk(e, c, &c->out, done, err);
+	done->done = r == 0;
+	return r;
 }
 
-static void remove_chunk(struct hp_engine *e, struct hp_open_chunk *c)
+void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c)
+{
+	hp_file_digest_release(&c->digest);
+	hp_sha256_free(c->of_content);
+	hp_squeeze_end(e, c);
+	free(c);
+}
+
+void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c)
 {
 	struct hp_open_chunk **p = &e->chunks;
 
@@ -110,7 +142,7 @@ static void remove_chunk(struct hp_engine *e, struct hp_open_chunk *c)
 	*p = c->next;
 	if (e->chunks_tail == &c->next)
 		e->chunks_tail = p;
-	free(c);
+	hp_free_chunk(e, c);
 }
 
 /* The first chunk whose next segment is full and waits to be hashed. */
@@ -123,7 +155,7 @@ static struct hp_open_chunk *find_ready(const struct hp_engine *e)
 	return c;
 }
 
-static struct hp_segment *pop_segment(struct hp_open_chunk *c)
+struct hp_segment *hp_pop_segment(struct hp_open_chunk *c)
 {
 	struct hp_segment *s = c->head;
 
@@ -133,7 +165,7 @@ static struct hp_segment *pop_segment(struct hp_open_chunk *c)
 	return s;
 }
 
-static void free_segment(struct hp_engine *e, struct hp_segment *s)
+void hp_free_segment(struct hp_engine *e, struct hp_segment *s)
 {
 	s->next = e->free;
 	e->free = s;
@@ -142,17 +174,22 @@ static void free_segment(struct hp_engine *e, struct hp_segment *s)
 
 bool hp_write_one(struct hp_engine *e)
 {
-	struct hp_open_chunk *c = find_ready(e);
+	struct hp_open_chunk *c;
 	struct hpdsl_error err;
 	struct hp_segment *s;
 	int r;
 
+	if (e->pack->opt->zstd)
+		return hp_squeeze_one(e);
+	c = find_ready(e);
 	if (!c || e->failed)
 		return false;
-	s = pop_segment(c);
+	s = hp_pop_segment(c);
 	c->hashing = true;
 	pthread_mutex_unlock(&e->lock);
-	r = hash_segment(e, s, &err);
+	r = c->opened ? 0 : open_chunk(e, c, &err);
+	if (r == 0)
+		r = hp_hash_segment(e->pack, s, &err);
 	pthread_mutex_lock(&e->lock);
 	c->hashing = r < 0; /* then nobody goes on with this chunk */
 	pthread_cond_signal(&e->ready); /* its next one may be full */
@@ -163,13 +200,13 @@ bool hp_write_one(struct hp_engine *e)
 	/* A chunk that lacks a segment is never finished. */
 	if (r == 0)
 		c->unwritten -= s->len;
-	free_segment(e, s);
+	hp_free_segment(e, s);
 	if (r == 0 && c->unwritten == 0) {
 		pthread_mutex_unlock(&e->lock);
 		r = finish_chunk(e, c, &err);
 		pthread_mutex_lock(&e->lock);
 		if (r == 0)
-			remove_chunk(e, c);
+			hp_remove_chunk(e, c);
 	}
 	if (r < 0)
 		hp_engine_fail(e, r, &err);

@@ -87,11 +87,11 @@ need_plain()
 	refuses 3 "list" hpdsl-pack -q --files-from list in out
 }
 
-@test "an input that is a file, an archive" {
-	refuses 2 "in/a/1.txt: not a directory" hpdsl-pack -q in/a/1.txt out
+@test "an input that is a file, and no archive" {
+	refuses 2 "in/a/1.txt: is neither a tar nor a zip" hpdsl-pack -q in/a/1.txt out
 	for f in x.tar x.tar.gz x.tgz x.tar.zst x.tar.xz x.zip X.TAR; do
-		tar -cf "$f" in
-		refuses 2 "$f: archives" hpdsl-pack -q "$f" out
+		echo text > "$f"
+		refuses 2 "$f: is neither a tar nor a zip" hpdsl-pack -q "$f" out
 	done
 }
 

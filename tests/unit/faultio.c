@@ -161,6 +161,13 @@ static int f_map(const struct hp_io *io, int fd, size_t size, const void **ret)
 	return fails(io) ? self(io)->code : BASE.map(io, fd, size, ret);
 }
 
+static ssize_t f_compress(const struct hp_io *io, struct ZSTD_CCtx_s *c,
+			  struct ZSTD_outBuffer_s *out,
+			  struct ZSTD_inBuffer_s *in, int end)
+{
+	return fails(io) ? self(io)->code : BASE.compress(io, c, out, in, end);
+}
+
 void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 {
 	memset(f, 0, sizeof *f);
@@ -188,6 +195,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.set_times = f_set_times,
 		.map = f_map,
 		.unmap = hp_io_system.unmap,
+		.compress = f_compress,
 	};
 	f->fail_at = fail_at;
 	f->forever = forever;

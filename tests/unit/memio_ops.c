@@ -464,6 +464,13 @@ static void mem_unmap(const struct hp_io *io, const void *p, size_t size)
 	memio_leave(m, 0);
 }
 
+static ssize_t mem_compress(const struct hp_io *io, struct ZSTD_CCtx_s *c,
+			    struct ZSTD_outBuffer_s *out,
+			    struct ZSTD_inBuffer_s *in, int end)
+{
+	return hp_io_system.compress(io, c, out, in, end);
+}
+
 const struct hp_io memio_table = {
 	.open = mem_open,
 	.close = mem_close,
@@ -488,4 +495,5 @@ const struct hp_io memio_table = {
 	.set_times = mem_set_times,
 	.map = mem_map,
 	.unmap = mem_unmap,
+	.compress = mem_compress,
 };

@@ -277,11 +277,10 @@ static void test_refused_inputs(void **state)
 	make_file("x.tar.gz", "");
 	scan_one(&o, "x.tar.gz", NULL);
 	expect_error(&o, HPDSL_EUSAGE,
-		     "x.tar.gz: archives as input are not supported yet; "
-		     "unpack it first");
-	make_file("x.jpg", "");
+		     "x.tar.gz: is empty, so it is no archive");
+	make_file("x.jpg", "JPEG");
 	scan_one(&o, "x.jpg", NULL);
-	expect_error(&o, HPDSL_EUSAGE, "x.jpg: not a directory");
+	expect_error(&o, HPDSL_EUSAGE, "x.jpg: is neither a tar nor a zip");
 	make_dir("in");
 	make_file("in/dataset.yaml", "");
 	scan_one(&o, "in", NULL);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What adopting foreign tars tells: what was passed over in them, and names
+ * that are there more than once.
+ */
+#include "adopt.h"
+
+#include "error.h"
+#include "hash.h"
+#include "index_private.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* "x.tar: why" */
+static void warn(struct hp_reindex *x, const struct hp_found *c,
+		 const char *why)
+{
+	struct hpdsl_error text;
+
+	hp_fail(&text, 0, "%s: %s", c->name, why);
+	hp_reindex_warn(x, text.msg);
+}
+
+/* ---- What is odd about a tar ------------------------------------------- */
+
+static void tell_ends(struct hp_reindex *x, const struct hp_found *c)
+{
+	const struct hp_adopted *a = c->adopted;
+	char why[128];
+
+	if (a->no_end)
+		warn(x, c, "ends without the blocks that end an archive");
+	if (!a->behind)
+		return;
+	snprintf(why, sizeof why,
+		 "what lies behind the end of the archive, from offset %" PRIu64
+		 " on, is passed over",
+		 a->behind);
+	warn(x, c, why);
+}
+
+static void tell_skipped(struct hp_reindex *x, uint64_t n, const char *what,
+			 const struct hp_found *where, const char *first)
+{
+	char name[HP_PRINTABLE];
+	struct hpdsl_error text;
+
+	if (!n)
+		return;
+	hp_fail(&text, 0, "%" PRIu64 " %s%s passed over, first '%s' in %s", n,
+		what, plural(n), hp_printable(first, strlen(first), name),
+		where->name);
+	hp_reindex_warn(x, text.msg);
+}
+
+static void add_up(struct hp_reindex *x)
+{
+	const struct hp_found *link = NULL, *special = NULL;
+	struct hp_adoption *a = x->adoption;
+
+	for (uint32_t i = 0; i < x->n_chunks; i++) {
+		const struct hp_found *c = &x->chunks[i];
+
+		if (!a->links && c->adopted->links)
+			link = c;
+		if (!a->specials && c->adopted->specials)
+			special = c;
+		a->links += c->adopted->links;
+		a->folders += c->adopted->folders;
+		a->specials += c->adopted->specials;
+		tell_ends(x, c);
+	}
+	if (link)
+		tell_skipped(x, a->links, "link", link,
+			     link->adopted->first_link);
+	if (special)
+		tell_skipped(x, a->specials, "special file", special,
+			     special->adopted->first_special);
+}
+
+int hp_adopt_drop(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	uint32_t n = 0;
+
+	add_up(x);
+	for (uint32_t i = 0; i < x->n_chunks; i++) {
+		struct hp_found *c = &x->chunks[i];
+
+		if (c->n) {
+			x->chunks[n++] = *c;
+			continue;
+		}
+		warn(x, c, "left out: there are no files in it");
+		hp_found_release(c);
+	}
+	x->n_chunks = n;
+	return n ? 0 : hp_fail(err, -ENODATA, "no files in any of the tars");
+}
+
+/* ---- What is repeated -------------------------------------------------- */
+
+static const struct hp_file *file_of(const struct hp_reindex *x, uint64_t i,
+				     bool keys)
+{
+	return &x->list.files[keys ? x->list.samples[i] : i];
+}
+
+static size_t length_of(const struct hp_file *f, bool keys)
+{
+	return keys ? f->key_len : f->path_len;
+}
+
+/* Is it the name of another one before it?  Equal hashes stand together. */
+static bool is_repeated(const struct hp_reindex *x, const struct hp_hashed *v,
+			uint64_t i, bool keys)
+{
+	const struct hp_file *f = file_of(x, v[i].number, keys);
+	size_t n = length_of(f, keys);
+
+	for (uint64_t j = i; j-- > 0 && v[j].hash == v[i].hash;) {
+		const struct hp_file *g = file_of(x, v[j].number, keys);
+
+		if (length_of(g, keys) == n && !memcmp(f->path, g->path, n))
+			return true;
+	}
+	return false;
+}
+
+static int count_repeats(const struct hp_reindex *x, bool keys, uint64_t *ret,
+			 uint64_t *ret_first, struct hpdsl_error *err)
+{
+	uint64_t n = keys ? x->list.n_samples : x->list.n_files;
+	hp_auto_free struct hp_hashed *v = hp_array(n, sizeof *v);
+	uint64_t count = 0, first = UINT64_MAX;
+
+	if (!v)
+		return hp_fail_nomem(err);
+	for (uint64_t i = 0; i < n; i++) {
+		const struct hp_file *f = file_of(x, i, keys);
+
+		v[i].hash = hp_hash64(f->path, length_of(f, keys));
+		v[i].number = i;
+	}
+	hp_lookup_sort(v, n);
+	for (uint64_t i = 1; i < n; i++) {
+		if (!is_repeated(x, v, i, keys))
+			continue;
+		count++;
+		if (v[i].number < first)
+			first = v[i].number;
+	}
+	*ret = count;
+	*ret_first = first;
+	return 0;
+}
+
+static void tell_repeats(struct hp_reindex *x, bool keys, uint64_t n,
+			 uint64_t first)
+{
+	const struct hp_file *f;
+	char name[HP_PRINTABLE];
+	struct hpdsl_error text;
+
+	if (!n)
+		return;
+	f = file_of(x, first, keys);
+	hp_printable(f->path, length_of(f, keys), name);
+	hp_fail(&text, 0,
+		"%" PRIu64 " %s%s the %s of one before, first '%s' in %s%s", n,
+		keys ? "sample" : "member", n == 1 ? " has" : "s have",
+		keys ? "key" : "path", name, x->list.roots[f->root].name,
+		keys ? "" :
+		       "; by its path only the first is found and unpacked");
+	hp_reindex_warn(x, text.msg);
+}
+
+int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	struct hp_adoption *a = x->adoption;
+	uint64_t n = x->list.n_samples, first;
+	int r;
+
+	x->list.labels = hp_array(n, sizeof *x->list.labels);
+	if (!x->list.labels)
+		return hp_fail_nomem(err);
+	for (uint64_t s = 0; s < n; s++)
+		x->list.labels[s] = HPDSL_NO_LABEL;
+	r = count_repeats(x, true, &a->repeated_keys, &first, err);
+	if (r < 0)
+		return r;
+	tell_repeats(x, true, a->repeated_keys, first);
+	r = count_repeats(x, false, &a->repeated_paths, &first, err);
+	if (r == 0)
+		tell_repeats(x, false, a->repeated_paths, first);
+	return r;
+}

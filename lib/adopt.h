@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tars of others, made a dataset where they lie: what hpdsl_reindex does
+ * besides for them.
+ */
+#ifndef HP_ADOPT_H
+#define HP_ADOPT_H
+
+#include "reindex.h"
+
+/* Of a file in a foreign tar. */
+struct hp_adopted_place {
+	uint64_t offset;    /* of its content */
+	const char *stored; /* its name there; NULL: its path */
+};
+
+/* What else is known of a foreign tar than of a chunk. */
+struct hp_adopted {
+	struct hp_adopted_place *places; /* as many as files, with room */
+	uint64_t room;
+	/* What is passed over. */
+	uint64_t links, folders, specials;
+	const char *first_link, *first_special; /* in the chunk's arena */
+	bool no_end;	 /* there is no end-of-archive block */
+	uint64_t behind; /* offset of what is behind it, or 0 */
+};
+
+struct hp_adoption {
+	const char *source; /* directory given with -o, or NULL */
+	bool made;	    /* the output directory is ours */
+	bool in_place;	    /* index and manifest lie beside the tars */
+	uint64_t links, folders, specials;
+	uint64_t repeated_keys, repeated_paths;
+};
+
+/* Is it asked for by the options, or what the dataset there is? */
+bool hp_adopt_wanted(const struct hp_reindex *x);
+
+/*
+ * With -o, or tars named: finds the directory for index and manifest, makes it
+ * if need be, and sets x->path and x->dir.  Messages are complete.
+ */
+int hp_adopt_open(struct hp_reindex *x, const char *path,
+		  struct hpdsl_error *err);
+/* Can an index be written there?  Better told before all is read. */
+int hp_adopt_probe(const struct hp_reindex *x, struct hpdsl_error *err);
+/* Removes a directory that was made for nothing. */
+void hp_adopt_release(struct hp_reindex *x, bool failed);
+
+/* The folder of a file's name, or "."; NULL: no memory. */
+const char *hp_adopt_folder(struct hp_reindex *x, const char *path);
+
+/* Finds the tars, in the order of their names: x->chunks. */
+int hp_adopt_find(struct hp_reindex *x, struct hpdsl_error *err);
+
+/*
+ * The name of directory to, as seen from directory from, with a slash behind:
+ * "../tars/"; "" for the same.  Both are real and absolute.  Returns its
+ * length, or -ENAMETOOLONG; out has HPDSL_PATH_MAX + 1 bytes.
+ */
+int hp_adopt_relative(const char *from, const char *to, char *out);
+
+/* As hp_reindex_chunk, for a tar of any writer. */
+int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err);
+
+/* Leaves out tars without files; tells what is odd about the others. */
+int hp_adopt_drop(struct hp_reindex *x, struct hpdsl_error *err);
+
+/* As hp_reindex_compare: by name. */
+int hp_adopt_compare(struct hp_reindex *x, struct hpdsl_error *err);
+
+/* No labels; counts and tells what is repeated. */
+int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err);
+
+/* The place of a file in chunk c; NULL if that is a chunk of ours. */
+static inline const struct hp_adopted_place *hp_adopted_place(
+	const struct hp_reindex *x, uint32_t c, uint64_t file)
+{
+	const struct hp_found *k = &x->chunks[c];
+
+	return k->adopted ? &k->adopted->places[file - k->first_file] : NULL;
+}
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The members of one tar of anybody's, in one pass: where each content lies,
+ * what its header says, its checksums.  What is no regular file is counted and
+ * passed over.
+ */
+#include "adopt.h"
+
+#include "error.h"
+#include "path.h"
+#include "reindex_read.h"
+#include "tar_foreign.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parse {
+	struct hp_reading r;
+	struct hp_adopted *tar;
+	struct hp_foreign headers;
+	struct hp_foreign_member m;
+	uint64_t at; /* offset of the header */
+	char path[HP_FOREIGN_NAME + 1];
+};
+
+static int damaged(const struct parse *p, const char *why,
+		   struct hpdsl_error *err)
+{
+	return hp_reading_damaged(&p->r, p->at, why, err);
+}
+
+/* ---- What is no tar at all -------------------------------------------- */
+
+struct magic {
+	const char *bytes;
+	size_t n;
+	const char *what, *program; /* that takes it away */
+};
+
+static const struct magic magics[] = {
+	{ "\x1f\x8b", 2, "gzip", "gzip -d" },
+	{ "BZh", 3, "bzip2", "bzip2 -d" },
+	{ "\xfd"
+	  "7zXZ",
+	  6, "xz", "xz -d" },
+	{ "\x28\xb5\x2f\xfd", 4, "zstd", "zstd -d" },
+};
+
+/* The first block is no header. */
+static int no_tar(const struct parse *p, const char *why,
+		  struct hpdsl_error *err)
+{
+	const char *name = p->r.chunk->name;
+	const uint8_t *at = p->r.pass.at;
+
+	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
+		const struct magic *k = &magics[i];
+
+		if (memcmp(at, k->bytes, k->n) == 0)
+			return hp_fail(err, HPDSL_ENOTOURS,
+				       "%s: compressed with %s: %s it first, "
+				       "or repack it: hpdsl-pack %s OUTPUT",
+				       name, k->what, k->program, name);
+	}
+	if (memcmp(at, "PK\3\4", 4) == 0)
+		return hp_fail(err, HPDSL_ENOTOURS,
+			       "%s: a zip archive: repack it: hpdsl-pack %s "
+			       "OUTPUT",
+			       name, name);
+	return damaged(p, why, err);
+}
+
+static int bad_header(const struct parse *p, int code, const char *why,
+		      struct hpdsl_error *err)
+{
+	const char *name = p->headers.name;
+	char text[HP_PRINTABLE];
+
+	if (code == -EOPNOTSUPP)
+		return hp_fail(err, code,
+			       "%s: member '%s': %s cannot be read in place: "
+			       "repack it: hpdsl-pack %s OUTPUT",
+			       p->r.chunk->name,
+			       hp_printable(name, strlen(name), text), why,
+			       p->r.chunk->name);
+	return p->at ? damaged(p, why, err) : no_tar(p, why, err);
+}
+
+/* ---- Members ---------------------------------------------------------- */
+
+/* Passes over up to n bytes; fewer at the end of the file. */
+static int skip(struct parse *p, uint64_t n, struct hpdsl_error *err)
+{
+	struct hp_reading *r = &p->r;
+
+	while (n) {
+		int k = hp_reading_need(r, 1, err);
+		size_t step = r->pass.have;
+
+		if (k < 0 || !step)
+			return k;
+		if (step > n)
+			step = (size_t)n;
+		hp_pass_take(&r->pass, step);
+		n -= step;
+	}
+	return 0;
+}
+
+static int read_extra(struct parse *p, struct hpdsl_error *err)
+{
+	struct hp_reading *r = &p->r;
+	size_t n = (size_t)p->m.size, have = 0;
+	struct hpdsl_error why;
+	uint8_t *data = malloc(n ? n : 1);
+	int k = data ? 0 : hp_fail_nomem(err);
+
+	while (k == 0 && have < n) {
+		size_t step;
+
+		k = hp_reading_need(r, 1, err);
+		step = n - have < r->pass.have ? n - have : r->pass.have;
+		if (k == 0 && !step)
+			k = damaged(p, "the file ends in this header", err);
+		if (k < 0)
+			break;
+		memcpy(data + have, r->pass.at, step);
+		hp_pass_take(&r->pass, step);
+		have += step;
+	}
+	if (k == 0 && hp_foreign_extra(&p->headers, data, n, &why) < 0)
+		k = damaged(p, why.msg, err);
+	free(data);
+	return k;
+}
+
+/* Is there room for the place of one file more? */
+static bool reserve(struct hp_adopted *tar, uint64_t files)
+{
+	uint64_t room = tar->room ? tar->room * 2 : 64;
+	struct hp_adopted_place *more;
+
+	if (files < tar->room)
+		return true;
+	more = reallocarray(tar->places, room, sizeof *more);
+	if (!more)
+		return false;
+	tar->places = more;
+	tar->room = room;
+	return true;
+}
+
+static int add_file(struct parse *p, size_t path_len, uint64_t offset,
+		    const struct hp_content_hash *hash, struct hpdsl_error *err)
+{
+	const struct hp_foreign_member *m = &p->m;
+	struct hp_tar_member t = { p->path, path_len, m->size, m->mtime,
+				   m->mode };
+	struct hp_found *c = p->r.chunk;
+	const char *stored = NULL;
+	struct hp_file *f;
+
+	if (path_len != m->name_len || memcmp(p->path, m->name, path_len)) {
+		stored = hp_arena_add(c->arena, m->name, m->name_len);
+		if (!stored)
+			return hp_fail_nomem(err);
+	}
+	if (!reserve(p->tar, c->n))
+		return hp_fail_nomem(err);
+	p->tar->places[c->n] = (struct hp_adopted_place){ offset, stored };
+	f = hp_reading_add(&p->r, &t, hash, err);
+	if (!f)
+		return -ENOMEM;
+	f->nsec = m->nsec;
+	return 0;
+}
+
+static int bad_path(const struct parse *p, int code, struct hpdsl_error *err)
+{
+	char text[HP_PRINTABLE];
+
+	return hp_fail(
+		err, HPDSL_ECORRUPT, "%s: member '%s': %s", p->r.chunk->name,
+		hp_printable(p->m.name, p->m.name_len, text),
+		code == -ENAMETOOLONG ? "its path is too long" :
+					"its path is empty or leads outside");
+}
+
+static int take_file(struct parse *p, struct hpdsl_error *err)
+{
+	const struct hp_foreign_member *m = &p->m;
+	uint64_t offset = p->r.pass.offset;
+	struct hp_content_hash hash;
+	int len = hp_path_clean(m->name, m->name_len, p->path), k;
+
+	if (len < 0)
+		return bad_path(p, len, err);
+	k = hp_reading_hash(&p->r, m->size, &hash, err);
+	return k < 0 ? k : add_file(p, (size_t)len, offset, &hash, err);
+}
+
+static int note_first(struct parse *p, uint64_t *count, const char **first,
+		      struct hpdsl_error *err)
+{
+	if ((*count)++)
+		return 0;
+	*first = hp_arena_add(p->r.chunk->arena, p->m.name, p->m.name_len);
+	return *first ? 0 : hp_fail_nomem(err);
+}
+
+static int take_member(struct parse *p, struct hpdsl_error *err)
+{
+	struct hp_adopted *tar = p->tar;
+	int k = 0;
+
+	switch (p->m.kind) {
+	case HP_FOREIGN_EXTRA:
+		return read_extra(p, err);
+	case HP_FOREIGN_FILE:
+		return take_file(p, err);
+	case HP_FOREIGN_LINK:
+		k = note_first(p, &tar->links, &tar->first_link, err);
+		break;
+	case HP_FOREIGN_SPECIAL:
+		k = note_first(p, &tar->specials, &tar->first_special, err);
+		break;
+	default:
+		tar->folders++;
+	}
+	return k < 0 ? k : skip(p, p->m.size, err);
+}
+
+/* The file ends where a header could begin. */
+static int no_end(struct parse *p, struct hpdsl_error *err)
+{
+	if (p->headers.pending)
+		return damaged(p, "the file ends before the rest of a header",
+			       err);
+	p->tar->no_end = true;
+	return 0;
+}
+
+/* 1: go on, 0: the end. */
+static int parse_one(struct parse *p, struct hpdsl_error *err)
+{
+	struct hp_reading *r = &p->r;
+	struct hpdsl_error why;
+	uint64_t padding;
+	int k = hp_reading_need(r, HP_TAR_BLOCK, err);
+
+	if (k < 0)
+		return k;
+	p->at = r->pass.offset;
+	if (!r->pass.have)
+		return no_end(p, err);
+	if (r->pass.have < HP_TAR_BLOCK)
+		return damaged(p, "the file ends in a header", err);
+	k = hp_foreign_header(&p->headers, r->pass.at, &p->m, &why);
+	if (k < 0)
+		return bad_header(p, k, why.msg, err);
+	hp_pass_take(&r->pass, HP_TAR_BLOCK);
+	if (p->m.kind == HP_FOREIGN_END)
+		return 0;
+	padding = hp_tar_padded(p->m.size) - p->m.size;
+	k = take_member(p, err);
+	if (k == 0)
+		k = skip(p, padding, err);
+	return k < 0 ? k : 1;
+}
+
+static bool zeros(const uint8_t *p, size_t n)
+{
+	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
+
+/* From the end of the archive to that of the file. */
+static int parse_rest(struct parse *p, struct hpdsl_error *err)
+{
+	struct hp_pass *pass = &p->r.pass;
+
+	for (;;) {
+		int k = hp_reading_need(&p->r, 1, err);
+
+		if (k < 0 || !pass->have)
+			return k;
+		if (!p->tar->behind && !zeros(pass->at, pass->have))
+			p->tar->behind = pass->offset;
+		hp_pass_take(pass, pass->have);
+	}
+}
+
+static int parse(struct parse *p, struct hpdsl_error *err)
+{
+	int k;
+
+	p->tar = p->r.chunk->adopted = calloc(1, sizeof *p->tar);
+	if (!p->tar)
+		return hp_fail_nomem(err);
+	hp_foreign_begin(&p->headers);
+	do
+		k = parse_one(p, err);
+	while (k > 0);
+	if (k == 0)
+		k = parse_rest(p, err);
+	if (k == 0)
+		hp_reading_done(&p->r);
+	return k;
+}
+
+int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err)
+{
+	struct hp_reindex *x = arg;
+	struct parse p;
+	int k = hp_reading_begin(&p.r, x, &x->chunks[number], err);
+
+	if (k == 0)
+		k = parse(&p, err);
+	hp_reading_end(&p.r);
+	return k;
+}

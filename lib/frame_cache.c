@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading plain bytes from compressed chunks, frame by frame. */
+#include "frame_cache.h"
+
+#include "error.h"
+#include "frame.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WHOLE = 4 << 20, /* frames up to this are decoded at once */
+	PIECE = 256 *
+		1024, /* of larger ones: read, or passed over, at a time */
+	FEW = 8,      /* idle decoders: with less, a new one is made */
+	MOST = 32,
+	MOST_BYTES = 64 << 20, /* of idle decoders, unless there is one only */
+};
+
+/* Memory that grows. */
+struct room {
+	uint8_t *p;
+	size_t n;
+};
+
+struct hp_decoder {
+	struct hp_decoder *next; /* idle: the one used before */
+	ZSTD_DCtx *zstd;
+	struct room plain, stored;
+	/* The frame at hand, if any. */
+	bool has;
+	uint32_t chunk, number;
+	struct hp_frame frame;
+	/* Of a large one all before plain_at has been decoded; the bytes of the
+	 * file that come next are have at stored.p + at. */
+	bool large;
+	uint64_t plain_at, stored_at;
+	size_t at, have;
+};
+
+struct hp_frame_cache {
+	pthread_mutex_t lock;
+	struct hp_decoder *idle; /* the one used last first */
+	unsigned n;
+	uint64_t bytes; /* of the idle ones */
+};
+
+/* ---- Decoders that wait for work ----------------------------------------- */
+
+struct hp_frame_cache *hp_frame_cache_new(void)
+{
+	struct hp_frame_cache *cache = calloc(1, sizeof *cache);
+
+	if (cache && pthread_mutex_init(&cache->lock, NULL)) {
+		free(cache);
+		return NULL;
+	}
+	return cache;
+}
+
+static void decoder_free(struct hp_decoder *d)
+{
+	if (!d)
+		return;
+	ZSTD_freeDCtx(d->zstd);
+	free(d->plain.p);
+	free(d->stored.p);
+	free(d);
+}
+
+void hp_frame_cache_free(struct hp_frame_cache *cache)
+{
+	if (!cache)
+		return;
+	while (cache->idle) {
+		struct hp_decoder *d = cache->idle;
+
+		cache->idle = d->next;
+		decoder_free(d);
+	}
+	pthread_mutex_destroy(&cache->lock);
+	free(cache);
+}
+
+static struct hp_decoder *decoder_new(void)
+{
+	struct hp_decoder *d = calloc(1, sizeof *d);
+
+	if (d)
+		d->zstd = hp_frame_decoder();
+	if (d && d->zstd)
+		return d;
+	decoder_free(d);
+	return NULL;
+}
+
+static uint64_t size_of(const struct hp_decoder *d)
+{
+	return ZSTD_sizeof_DCtx(d->zstd) + d->plain.n + d->stored.n;
+}
+
+/* Can it give the byte without decoding what it has decoded before? */
+static bool serves(const struct hp_decoder *d, uint32_t chunk, uint64_t offset)
+{
+	return d->has && d->chunk == chunk && offset >= d->frame.plain &&
+	       offset < d->frame.plain_end &&
+	       (!d->large || offset >= d->plain_at);
+}
+
+/* Locked. */
+static struct hp_decoder *unlink_idle(struct hp_frame_cache *cache,
+				      struct hp_decoder **at)
+{
+	struct hp_decoder *d = *at;
+
+	*at = d->next;
+	cache->n--;
+	cache->bytes -= size_of(d);
+	return d;
+}
+
+static struct hp_decoder **oldest(struct hp_frame_cache *cache)
+{
+	struct hp_decoder **at = &cache->idle;
+
+	while ((*at)->next)
+		at = &(*at)->next;
+	return at;
+}
+
+struct hp_decoder *hp_decoder_get(struct hp_frame_cache *cache, uint32_t chunk,
+				  uint64_t offset)
+{
+	struct hp_decoder **at, *d = NULL;
+
+	pthread_mutex_lock(&cache->lock);
+	for (at = &cache->idle; *at; at = &(*at)->next) {
+		if (serves(*at, chunk, offset))
+			break;
+	}
+	if (*at)
+		d = unlink_idle(cache, at);
+	else if (cache->n >= FEW)
+		d = unlink_idle(cache, oldest(cache));
+	pthread_mutex_unlock(&cache->lock);
+	return d ? d : decoder_new();
+}
+
+void hp_decoder_put(struct hp_frame_cache *cache, struct hp_decoder *d)
+{
+	struct hp_decoder *drop = NULL;
+
+	if (!d)
+		return;
+	pthread_mutex_lock(&cache->lock);
+	d->next = cache->idle;
+	cache->idle = d;
+	cache->n++;
+	cache->bytes += size_of(d);
+	while (cache->n > 1 && (cache->n > MOST || cache->bytes > MOST_BYTES)) {
+		d = unlink_idle(cache, oldest(cache));
+		d->next = drop;
+		drop = d;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	while (drop) {
+		d = drop->next;
+		decoder_free(drop);
+		drop = d;
+	}
+}
+
+/* ---- Decoding ------------------------------------------------------------ */
+
+static int make_room(struct room *r, size_t n)
+{
+	uint8_t *p;
+
+	if (r->n >= n)
+		return 0;
+	p = malloc(n);
+	if (!p)
+		return -ENOMEM;
+	free(r->p);
+	r->p = p;
+	r->n = n;
+	return 0;
+}
+
+/* "frame 3: why" */
+static int fail(const struct hp_decoder *d, int code, const char *why,
+		struct hpdsl_error *err)
+{
+	if (code == -ENOMEM)
+		return hp_fail_nomem(err);
+	return hp_fail(err, code, "frame %" PRIu32 ": %s", d->number, why);
+}
+
+/* n bytes of the file, of which there must be so many. */
+static int read_stored(struct hp_decoder *d, const struct hp_decoder_source *s,
+		       uint64_t offset, size_t n, struct hpdsl_error *err)
+{
+	ssize_t k;
+
+	if (make_room(&d->stored, n) < 0)
+		return hp_fail_nomem(err);
+	k = hp_io_pread_full(s->io, s->fd, d->stored.p, n, offset);
+	if (k < 0)
+		return hp_fail_errno(err, (int)k, "frame %" PRIu32, d->number);
+	if ((size_t)k != n)
+		return fail(d, HPDSL_ECORRUPT, "the chunk ends in it", err);
+	return 0;
+}
+
+static int decode_whole(struct hp_decoder *d, const struct hp_decoder_source *s,
+			struct hpdsl_error *err)
+{
+	const struct hp_frame *f = &d->frame;
+	size_t plain = (size_t)(f->plain_end - f->plain);
+	uint64_t stored = f->stored_end - f->stored;
+	struct hpdsl_error why;
+	int r;
+
+	if (stored > ZSTD_compressBound(plain))
+		return fail(d, HPDSL_ECORRUPT, "is too large", err);
+	r = read_stored(d, s, f->stored, (size_t)stored, err);
+	if (r < 0)
+		return r;
+	r = make_room(&d->plain, plain);
+	if (r == 0)
+		r = hp_frame_decode(d->zstd, d->stored.p, (size_t)stored,
+				    d->plain.p, plain, &why);
+	return r < 0 ? fail(d, r, why.msg, err) : 0;
+}
+
+/* More bytes of a large frame at hand; they are all used up. */
+static int refill(struct hp_decoder *d, const struct hp_decoder_source *s,
+		  struct hpdsl_error *err)
+{
+	uint64_t left = d->frame.stored_end - d->stored_at;
+	size_t n = left < PIECE ? (size_t)left : PIECE;
+	int r;
+
+	if (!n)
+		return fail(d, HPDSL_ECORRUPT, "goes on too long", err);
+	r = read_stored(d, s, d->stored_at, n, err);
+	if (r < 0)
+		return r;
+	d->stored_at += n;
+	d->at = 0;
+	d->have = n;
+	return 0;
+}
+
+static int begin_large(struct hp_decoder *d, const struct hp_decoder_source *s,
+		       struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	uint64_t plain;
+	int r;
+
+	d->plain_at = d->frame.plain;
+	d->stored_at = d->frame.stored;
+	ZSTD_DCtx_reset(d->zstd, ZSTD_reset_session_only);
+	r = refill(d, s, err);
+	if (r < 0)
+		return r;
+	r = hp_frame_head(d->stored.p, d->have, &plain, &why);
+	if (r < 0)
+		return fail(d, r, why.msg, err);
+	if (plain != d->frame.plain_end - d->frame.plain)
+		return fail(d, HPDSL_ECORRUPT, "has another size", err);
+	return 0;
+}
+
+/*
+ * The next n bytes of a large frame; with its last byte its checksum is read
+ * and compared.
+ */
+static int decode_next(struct hp_decoder *d, const struct hp_decoder_source *s,
+		       void *buf, size_t n, struct hpdsl_error *err)
+{
+	ZSTD_outBuffer out = { buf, n, 0 };
+	bool to_end = d->plain_at + n == d->frame.plain_end;
+
+	while (to_end || out.pos < n) {
+		ZSTD_inBuffer in;
+		struct hpdsl_error why;
+		int r = d->have ? 0 : refill(d, s, err);
+		size_t k;
+
+		if (r < 0)
+			return r;
+		in = (ZSTD_inBuffer){ d->stored.p + d->at, d->have, 0 };
+		k = ZSTD_decompressStream(d->zstd, &out, &in);
+		if (ZSTD_isError(k)) {
+			r = hp_frame_fail(k, &why);
+			return fail(d, r, why.msg, err);
+		}
+		d->at += in.pos;
+		d->have -= in.pos;
+		if (k)
+			continue;
+		if (!to_end || out.pos < n || d->have ||
+		    d->stored_at != d->frame.stored_end)
+			return fail(d, HPDSL_ECORRUPT, "ends early", err);
+		break;
+	}
+	d->plain_at += n;
+	return 0;
+}
+
+/* Up to byte offset, into nowhere. */
+static int pass_over(struct hp_decoder *d, const struct hp_decoder_source *s,
+		     uint64_t offset, struct hpdsl_error *err)
+{
+	int r = make_room(&d->plain, PIECE);
+
+	if (r < 0)
+		return hp_fail_nomem(err);
+	while (r == 0 && d->plain_at < offset) {
+		uint64_t left = offset - d->plain_at;
+
+		r = decode_next(d, s, d->plain.p,
+				left < PIECE ? (size_t)left : PIECE, err);
+	}
+	return r;
+}
+
+static int load(struct hp_decoder *d, const struct hp_decoder_source *s,
+		uint64_t offset, struct hpdsl_error *err)
+{
+	int r;
+
+	d->has = false;
+	d->chunk = s->row->number;
+	r = hp_index_frame_find(s->index, s->row, offset, &d->number, err);
+	if (r == 0)
+		r = hp_index_frame(s->index, s->row, d->number, &d->frame, err);
+	if (r < 0)
+		return r;
+	d->large = d->frame.plain_end - d->frame.plain > WHOLE;
+	r = d->large ? begin_large(d, s, err) : decode_whole(d, s, err);
+	d->has = r == 0;
+	return r;
+}
+
+/* n bytes that lie in the frame at hand. */
+static int copy(struct hp_decoder *d, const struct hp_decoder_source *s,
+		uint64_t offset, void *buf, size_t n, struct hpdsl_error *err)
+{
+	int r;
+
+	if (!d->large) {
+		memcpy(buf, d->plain.p + (offset - d->frame.plain), n);
+		return 0;
+	}
+	r = pass_over(d, s, offset, err);
+	if (r == 0)
+		r = decode_next(d, s, buf, n, err);
+	d->has = r == 0;
+	return r;
+}
+
+int hp_decoder_read(struct hp_decoder *d, const struct hp_decoder_source *src,
+		    uint64_t offset, void *buf, size_t n,
+		    struct hpdsl_error *err)
+{
+	while (n) {
+		size_t k = n;
+		int r = serves(d, src->row->number, offset) ?
+				0 :
+				load(d, src, offset, err);
+
+		if (r == 0 && k > d->frame.plain_end - offset)
+			k = (size_t)(d->frame.plain_end - offset);
+		if (r == 0)
+			r = copy(d, src, offset, buf, k, err);
+		if (r < 0)
+			return r;
+		buf = (char *)buf + k;
+		offset += k;
+		n -= k;
+	}
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoders of compressed chunks, each with the frame it decoded last, kept for
+ * the next reader: so the members of a sample, or of samples in stored order,
+ * cost one frame each once.  Frames up to 4 MiB are decoded as a whole, larger
+ * ones as far as they are read; idle decoders share a bounded memory.
+ */
+#ifndef HP_FRAME_CACHE_H
+#define HP_FRAME_CACHE_H
+
+#include "index.h"
+#include "io.h"
+
+struct hp_frame_cache;
+struct hp_decoder;
+
+struct hp_frame_cache *hp_frame_cache_new(void);
+/* Nobody may hold a decoder any more.  NULL is fine. */
+void hp_frame_cache_free(struct hp_frame_cache *cache);
+
+/*
+ * A decoder for this byte of the chunk's plain tar: one that has its frame, if
+ * there is one.  NULL: no memory.  Any number of threads.
+ */
+struct hp_decoder *hp_decoder_get(struct hp_frame_cache *cache, uint32_t chunk,
+				  uint64_t offset);
+/* NULL is fine. */
+void hp_decoder_put(struct hp_frame_cache *cache, struct hp_decoder *d);
+
+/* The chunk that is read: its row, where its frames are, its open file. */
+struct hp_decoder_source {
+	const struct hp_io *io;
+	const struct hp_index *index;
+	const struct hpdsl_chunk *row;
+	int fd;
+};
+
+/*
+ * Reads n bytes of the plain tar, which has that many.  HPDSL_ECORRUPT and text
+ * without a name; -errno.
+ */
+int hp_decoder_read(struct hp_decoder *d, const struct hp_decoder_source *src,
+		    uint64_t offset, void *buf, size_t n,
+		    struct hpdsl_error *err);
+
+#endif

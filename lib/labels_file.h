@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Classes from a file of lines: a path or a key, then the class.  A tab stands
+ * before the class, else the last blank of the line.
+ */
+#ifndef HP_LABELS_FILE_H
+#define HP_LABELS_FILE_H
+
+#include "list.h"
+#include "name_risk.h"
+
+#define HP_LABELS_MAX (UINT64_C(1) << 30) /* bytes of the file */
+
+struct hp_labels_file {
+	const char *name; /* as given, for messages */
+	char *text;	  /* len bytes, with a newline behind the last line */
+	size_t len;
+	uint8_t checksum[16]; /* XXH3-128 of the file */
+};
+
+enum { HP_LABELS_FIRST = 3 };
+
+/* What of the lines was of use. */
+struct hp_labels_told {
+	uint64_t lines;	    /* that are not empty */
+	uint64_t unmatched; /* that name nothing */
+	/* The first of them: their numbers, from 1, and names. */
+	struct {
+		uint32_t line;
+		struct hp_name name;
+	} first[HP_LABELS_FIRST];
+};
+
+/*
+ * Reads the file.  HPDSL_EUSAGE: it is too long or holds a NUL byte; -errno.
+ */
+int hp_labels_file_read(struct hp_labels_file *f, const struct hp_io *io,
+			const char *name, struct hpdsl_error *err);
+void hp_labels_file_release(struct hp_labels_file *f);
+
+/*
+ * Gives the sorted, grouped list its labels.  A line that is the path of a
+ * member is for the member's sample; else one that is a key, for the samples of
+ * this key.  HPDSL_EUSAGE: a line without a class, two classes for one sample.
+ * 4 bytes a line and 4 a sample meanwhile, 24 where neighbours differ in class.
+ */
+int hp_list_label_file(struct hp_list *list, const struct hp_labels_file *f,
+		       struct hp_labels_told *ret, struct hpdsl_error *err);
+
+#endif

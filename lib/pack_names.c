@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the plan's report says of the members' names in the chunks. */
+#include "pack.h"
+
+#include "error.h"
+#include "mem.h"
+#include "name_risk.h"
+#include "portable.h"
+
+#include <string.h>
+
+/* One sample's names; room for the largest. */
+struct names {
+	struct hp_name *v;
+	uint64_t n, room;
+};
+
+static int fill(struct names *names, const struct hp_list *list, uint64_t s,
+		struct hpdsl_error *err)
+{
+	uint64_t first = list->samples[s];
+
+	names->n = list->samples[s + 1] - first;
+	if (names->n > names->room) {
+		uint64_t room = names->n + names->n / 2 + 16;
+		struct hp_name *v = hp_array(room, sizeof *v);
+
+		if (!v)
+			return hp_fail_nomem(err);
+		free(names->v);
+		names->v = v;
+		names->room = room;
+	}
+	for (uint64_t i = 0; i < names->n; i++) {
+		const char *name = hp_stored_name(list, first + i);
+
+		names->v[i] = (struct hp_name){ name, strlen(name) };
+	}
+	return 0;
+}
+
+static bool same_key(const struct hp_list *list, uint64_t a, uint64_t b)
+{
+	const struct hp_file *f = &list->files[list->samples[a]];
+	const struct hp_file *g = &list->files[list->samples[b]];
+
+	return f->key_len == g->key_len &&
+	       memcmp(f->path, g->path, f->key_len) == 0;
+}
+
+/* With --group=none: samples are sorted by key. */
+static bool key_again(const struct hp_list *list, uint64_t s)
+{
+	return (s && same_key(list, s - 1, s)) ||
+	       (s + 1 < list->n_samples && same_key(list, s, s + 1));
+}
+
+static int count(const struct hp_list *list, struct hp_risk_counts *counts,
+		 struct hpdsl_error *err)
+{
+	struct names names = { 0 };
+	int r = 0;
+
+	for (uint64_t s = 0; s < list->n_samples && r == 0; s++) {
+		uint32_t also = key_again(list, s) ?
+					UINT32_C(1) << HP_RISK_KEY_AGAIN :
+					0;
+
+		r = fill(&names, list, s, err);
+		if (r == 0)
+			r = hp_risk_counts_add(counts, names.v, (size_t)names.n,
+					       also, err);
+	}
+	free(names.v);
+	return r;
+}
+
+int hp_pack_names(struct hp_pack *p, struct hpdsl_error *err)
+{
+	struct hpdsl_pack_report *rep = p->report;
+	struct hp_risk_counts *counts;
+	int r;
+
+	if (p->opt->names == HPDSL_NAMES_PORTABLE) {
+		rep->names_changed = hp_list_renamed(&p->list);
+		return 0;
+	}
+	counts = calloc(1, sizeof *counts);
+	if (!counts)
+		return hp_fail_nomem(err);
+	r = count(&p->list, counts, err);
+	if (r == 0) {
+		rep->risky_names = counts->risky;
+		rep->n_risks = hp_risk_counts_tell(counts, rep->risks);
+	}
+	hp_risk_counts_release(counts);
+	free(counts);
+	return r;
+}

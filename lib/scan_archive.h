@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between scan_archive.c and scan_archive_link.c: the walk of one archive. */
+#ifndef HP_SCAN_ARCHIVE_H
+#define HP_SCAN_ARCHIVE_H
+
+#include "archive.h"
+#include "scan_walk.h"
+
+/* A symbolic or hard link, as long as nobody knows what it leads to. */
+struct hp_archive_link {
+	const char *path;   /* of the member, the root's prefix included */
+	const char *target; /* as the archive has it */
+	const char *final;  /* path of what it leads to */
+	size_t path_len, target_len, final_len;
+	size_t inner_len; /* of path: prefix and folders of inner archives */
+	bool hard, wanted;
+	bool folder;	     /* it leads to one */
+	bool found;	     /* it leads to a file: */
+	struct hp_file file; /* that one */
+	int fault;	     /* -ELOOP, -EXDEV */
+};
+
+/* Names that are not packed, but that a link may lead to. */
+struct hp_archive_names {
+	struct hp_file *v;
+	uint64_t n, cap;
+};
+
+struct hp_archive_walk {
+	struct hp_scan_worker *w;
+	struct hp_archive *a;
+	uint16_t root;
+	uint64_t first, end; /* of w->files: the archive's own contents */
+	struct hp_archive_names files, folders; /* left out; all of them */
+	struct hp_archive_link *links;
+	uint64_t n_links;
+	struct hp_arena *arena; /* of these names */
+	uint64_t contents;	/* bytes that had to be decoded */
+	bool in_place;
+};
+
+/* Makes files of links, at the end of the walk; false: the scan has ended. */
+bool hp_scan_archive_links(struct hp_archive_walk *k);
+
+/* "..": more than the file itself says; see hp_scan_problem. */
+void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,
+			  size_t len);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Links in an archive become what they lead to, as in a tree that was unpacked
+ * from it: by name, folder by folder, through other links, never above the
+ * archive's own top.
+ */
+#include "scan_archive.h"
+
+#include "error.h"
+#include "path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS_MAX = 40 }; /* links in a row, as Linux allows */
+
+static int compare_bytes(const char *a, size_t n, const char *b, size_t m)
+{
+	int c = memcmp(a, b, n < m ? n : m);
+
+	return c ? c : (n > m) - (n < m);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct hp_archive_link *x = a, *y = b;
+
+	return compare_bytes(x->path, x->path_len, y->path, y->path_len);
+}
+
+static int by_final(const void *a, const void *b)
+{
+	const struct hp_archive_link *x = *(struct hp_archive_link *const *)a;
+	const struct hp_archive_link *y = *(struct hp_archive_link *const *)b;
+
+	return compare_bytes(x->final, x->final_len, y->final, y->final_len);
+}
+
+static const struct hp_archive_link *find(const struct hp_archive_walk *k,
+					  const char *path, size_t len)
+{
+	struct hp_archive_link key = { .path = path, .path_len = len };
+
+	return k->n_links ? bsearch(&key, k->links, k->n_links, sizeof key,
+				    by_path) :
+			    NULL;
+}
+
+/* ---- Where does it lead? ------------------------------------------------ */
+
+/* A path being resolved: what is done, and what is still to be walked. */
+struct trail {
+	char done[HPDSL_PATH_MAX + 1];
+	size_t len, top; /* of it; nothing above top */
+	char todo[2 * HPDSL_PATH_MAX + 2];
+	size_t left; /* bytes at the end of todo */
+	int steps;
+};
+
+/* Puts text before what is still to be walked. */
+static int trail_add(struct trail *t, const char *text, size_t n)
+{
+	size_t room = sizeof t->todo - t->left;
+
+	if (n + 1 > room)
+		return -ENAMETOOLONG;
+	t->left += n + 1;
+	memcpy(t->todo + sizeof t->todo - t->left, text, n);
+	t->todo[sizeof t->todo - t->left + n] = '/';
+	return 0;
+}
+
+static void trail_up(struct trail *t)
+{
+	while (t->len > t->top && t->done[t->len - 1] != '/')
+		t->len--;
+	if (t->len > t->top)
+		t->len--;
+}
+
+static int trail_down(struct trail *t, const char *name, size_t n)
+{
+	size_t slash = t->len > t->top;
+
+	if (t->len + slash + n > HPDSL_PATH_MAX)
+		return -ENAMETOOLONG;
+	if (slash)
+		t->done[t->len++] = '/';
+	memcpy(t->done + t->len, name, n);
+	t->len += n;
+	return 0;
+}
+
+static int follow(struct trail *t, const struct hp_archive_link *l)
+{
+	if (++t->steps > STEPS_MAX)
+		return -ELOOP;
+	if (l->target_len && l->target[0] == '/')
+		return -EXDEV;
+	trail_up(t);
+	return trail_add(t, l->target, l->target_len);
+}
+
+static int walk(const struct hp_archive_walk *k, struct trail *t)
+{
+	int r = 0;
+
+	while (r == 0 && t->left) {
+		const char *name = t->todo + sizeof t->todo - t->left;
+		size_t n = (size_t)((const char *)memchr(name, '/', t->left) -
+				    name);
+		const struct hp_archive_link *l;
+
+		t->left -= n + 1;
+		if (n == 0 || (n == 1 && name[0] == '.'))
+			continue;
+		if (n == 2 && name[0] == '.' && name[1] == '.') {
+			if (t->len == t->top)
+				return -EXDEV;
+			trail_up(t);
+			continue;
+		}
+		r = trail_down(t, name, n);
+		l = r < 0 ? NULL : find(k, t->done, t->len);
+		if (l && !l->hard)
+			r = follow(t, l);
+	}
+	return r;
+}
+
+/* A hard link names its target from the top of its own archive. */
+static int begin_hard(const struct hp_archive_walk *k, struct trail *t,
+		      const struct hp_archive_link *l)
+{
+	memcpy(t->done, l->path, l->inner_len);
+	t->len = l->inner_len;
+	if (t->len > t->top)
+		t->len--; /* the slash */
+	for (int i = 0; i < STEPS_MAX; i++) {
+		char clean[HPDSL_PATH_MAX + 1];
+		size_t len = t->len;
+		int n = l->target_len > HPDSL_PATH_MAX ?
+				-ENAMETOOLONG :
+				hp_path_clean(l->target, l->target_len, clean);
+		const struct hp_archive_link *next;
+
+		if (n == -EINVAL)
+			return -EXDEV;
+		if (n < 0 || trail_down(t, clean, (size_t)n) < 0)
+			return -ENAMETOOLONG;
+		next = find(k, t->done, t->len);
+		if (!next)
+			return 0;
+		if (!next->hard)
+			return follow(t, next) < 0 ? -EXDEV : 0;
+		l = next;
+		t->len = len;
+	}
+	return -ELOOP;
+}
+
+static bool resolve(struct hp_archive_walk *k, struct hp_archive_link *l,
+		    struct trail *t)
+{
+	*t = (struct trail){
+		.top = k->w->s->list->roots[k->root].prefix_len,
+	};
+	if (l->hard) {
+		t->len = t->top;
+		l->fault = begin_hard(k, t, l);
+	} else {
+		memcpy(t->done, l->path, l->path_len);
+		t->len = l->path_len;
+		l->fault = follow(t, l);
+	}
+	if (l->fault == 0)
+		l->fault = walk(k, t);
+	if (l->fault)
+		return true;
+	l->folder = t->len == t->top;
+	l->final = hp_arena_add(k->arena, t->done, t->len);
+	l->final_len = t->len;
+	return l->final;
+}
+
+/* ---- What is there? ----------------------------------------------------- */
+
+/* The links that lead somewhere, by where that is. */
+struct finals {
+	struct hp_archive_link **v;
+	uint64_t n;
+	/* The folder looked up last, and those above it. */
+	const char *seen;
+	size_t seen_len;
+};
+
+static struct hp_archive_link **first_final(const struct finals *f,
+					    const char *path, size_t len)
+{
+	uint64_t low = 0, high = f->n;
+
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (compare_bytes(f->v[mid]->final, f->v[mid]->final_len, path,
+				  len) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return f->v + low;
+}
+
+static void see(struct finals *f, const char *path, size_t len,
+		const struct hp_file *file)
+{
+	struct hp_archive_link **l = first_final(f, path, len);
+
+	for (; l < f->v + f->n && (*l)->final_len == len &&
+	       !memcmp((*l)->final, path, len);
+	     l++) {
+		(*l)->folder |= !file;
+		if (!file || (*l)->found)
+			continue;
+		(*l)->found = true;
+		(*l)->file = *file;
+	}
+}
+
+static void see_folders(struct finals *f, const char *path, size_t len)
+{
+	while (len && path[len - 1] != '/')
+		len--;
+	if (f->seen && f->seen_len == len && !memcmp(f->seen, path, len))
+		return;
+	f->seen = path;
+	f->seen_len = len;
+	for (size_t i = 0; i < len; i++)
+		if (path[i] == '/')
+			see(f, path, i, NULL);
+}
+
+static void see_all(struct hp_archive_walk *k, struct finals *f)
+{
+	const struct hp_file *files = k->w->files;
+
+	for (uint64_t i = k->first; i < k->end; i++) {
+		see(f, files[i].path, files[i].path_len, &files[i]);
+		see_folders(f, files[i].path, files[i].path_len);
+	}
+	for (uint64_t i = 0; i < k->files.n; i++) {
+		files = k->files.v + i;
+		see(f, files->path, files->path_len, files);
+		see_folders(f, files->path, files->path_len);
+	}
+	for (uint64_t i = 0; i < k->folders.n; i++) {
+		files = k->folders.v + i;
+		see(f, files->path, files->path_len, NULL);
+		see_folders(f, files->path, files->path_len);
+	}
+	/* A folder may hold nothing but links. */
+	for (uint64_t i = 0; i < k->n_links; i++)
+		see_folders(f, k->links[i].path, k->links[i].path_len);
+}
+
+/* ---- What comes of it --------------------------------------------------- */
+
+/* Dangling, a loop, outside: as of a tree's links. */
+static void tell(struct hp_archive_walk *k, const struct hp_archive_link *l)
+{
+	struct hp_scan_worker *w = k->w;
+	const char *kind = "dangling link to";
+	char what[64 + HP_PRINTABLE], target[HP_PRINTABLE];
+	int code = l->fault ? l->fault : -ENOENT;
+
+	if (code == -EXDEV)
+		kind = "link leads outside the input:";
+	else if (code == -ELOOP)
+		kind = "link loop, through";
+	else if (l->hard)
+		kind = "hard link to what is not in the archive:";
+	snprintf(what, sizeof what, "%s %s", kind,
+		 hp_printable(l->target, l->target_len, target));
+	if (!l->hard && w->s->opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL)
+		hp_scan_warning(w, k->root, what);
+	else
+		hp_scan_problem(w, k->root, code, what);
+}
+
+static void finish(struct hp_archive_walk *k, struct hp_archive_link *l)
+{
+	struct hp_scan_worker *w = k->w;
+	struct hp_file f = l->file;
+
+	if (!l->wanted)
+		return;
+	memcpy(w->path, l->path, l->path_len + 1);
+	w->len = l->path_len;
+	if (l->fault || (!l->found && !l->folder)) {
+		tell(k, l);
+		return;
+	}
+	if (!l->found) {
+		w->counts.symlinks_to_dirs++;
+		return;
+	}
+	if (!l->hard) {
+		w->counts.symlinks_followed++;
+		f.flags |= HP_FILE_FOLLOW;
+	}
+	hp_scan_put(w, &f);
+}
+
+/* Names of one file: all but the first are links. */
+static void count_hard(struct hp_archive_walk *k, const struct finals *f)
+{
+	const char *last = NULL;
+	size_t len = 0;
+
+	for (uint64_t i = 0; i < f->n; i++) {
+		const struct hp_archive_link *l = f->v[i];
+
+		if (!l->hard || !l->found || !l->wanted)
+			continue;
+		k->w->counts.hard_links++;
+		if (!last || compare_bytes(last, len, l->final, l->final_len))
+			k->w->counts.hard_links++;
+		last = l->final;
+		len = l->final_len;
+	}
+}
+
+bool hp_scan_archive_links(struct hp_archive_walk *k)
+{
+	struct hp_scan *s = k->w->s;
+	struct trail *t = malloc(sizeof *t);
+	struct finals f = {
+		.v = reallocarray(NULL, k->n_links + 1, sizeof *f.v),
+	};
+	bool ok = t && f.v;
+
+	if (ok && k->n_links)
+		qsort(k->links, k->n_links, sizeof *k->links, by_path);
+	for (uint64_t i = 0; ok && i < k->n_links; i++) {
+		ok = resolve(k, &k->links[i], t);
+		if (ok && !k->links[i].fault)
+			f.v[f.n++] = &k->links[i];
+	}
+	if (ok && f.n) {
+		qsort(f.v, f.n, sizeof *f.v, by_final);
+		see_all(k, &f);
+		count_hard(k, &f);
+	}
+	for (uint64_t i = 0; ok && i < k->n_links && !hp_scan_over(s); i++)
+		finish(k, &k->links[i]);
+	free(t);
+	free(f.v);
+	if (!ok)
+		hp_scan_abort(s, -ENOMEM, "out of memory");
+	return ok && !hp_scan_over(s);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From full segments to finished chunks that are compressed.  A writer takes a
+ * segment in the chunk's order, hashes it and cuts it into frames; compresses
+ * them while others are at the next segments; and if all segments before it
+ * are in the file, writes it and those behind it that are waiting.
+ */
+#include "engine.h"
+
+#include "error.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int make_zips(const struct hp_engine *e, struct hp_zips *z, uint32_t n)
+{
+	z->v = calloc(n, sizeof(struct hp_zip *));
+	if (!z->v)
+		return -ENOMEM;
+	for (; z->n < n; z->n++) {
+		z->v[z->n] = hp_zip_new(e->io, e->pack->opt->zstd);
+		if (!z->v[z->n])
+			return -ENOMEM;
+	}
+	z->idle = n;
+	return 0;
+}
+
+int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
+		    struct hpdsl_error *err)
+{
+	/* No more segments than there are can be worked at. */
+	uint32_t n = threads < e->n_segments ? threads : e->n_segments;
+
+	if (make_zips(e, &e->zips, n) < 0 ||
+	    make_zips(e, &e->streams, n + 1) < 0)
+		return hp_fail_nomem(err);
+	return 0;
+}
+
+static void free_zips(struct hp_zips *z)
+{
+	for (uint32_t i = 0; i < z->n; i++)
+		hp_zip_free(z->v[i]);
+	free(z->v);
+}
+
+/* All that were lent out have come back: chunks are gone first. */
+void hp_squeeze_release(struct hp_engine *e)
+{
+	free_zips(&e->zips);
+	free_zips(&e->streams);
+}
+
+static struct hp_zip *borrow(struct hp_zips *z)
+{
+	return z->v[--z->idle];
+}
+
+static void give_back(struct hp_zips *z, struct hp_zip *zip)
+{
+	z->v[z->idle++] = zip;
+}
+
+int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan)
+{
+	struct hp_squeeze *q = aligned_alloc(64, (sizeof *q + 63) / 64 * 64);
+
+	if (!q)
+		return -ENOMEM;
+	memset(q, 0, sizeof *q);
+	q->tail = &q->head;
+	hp_frames_begin(&q->frames, plan, c->number);
+	c->zst = q;
+	return 0;
+}
+
+void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c)
+{
+	struct hp_squeeze *q = c->zst;
+
+	if (!q)
+		return;
+	/* After a failure it may still be there. */
+	if (q->frames.stream)
+		give_back(&e->streams, q->frames.stream);
+	hp_zst_release(&q->file);
+	hp_frames_release(&q->frames);
+	free(q);
+}
+
+/* Has the chunk a context for a frame that crosses a border, or gets it one? */
+static bool may_cut(const struct hp_engine *e, const struct hp_open_chunk *c)
+{
+	return c->zst->frames.stream ||
+	       e->streams.idle > (c == e->chunks ? 0u : 1u);
+}
+
+static struct hp_open_chunk *find_ready(const struct hp_engine *e)
+{
+	struct hp_open_chunk *c = e->chunks;
+
+	while (c &&
+	       (c->hashing || !c->head || c->head->pending || !may_cut(e, c)))
+		c = c->next;
+	return c;
+}
+
+/* Serial in the chunk: digest, and where frames end. */
+static int cut(struct hp_engine *e, struct hp_segment *s,
+	       struct hpdsl_error *err)
+{
+	struct hp_open_chunk *c = s->chunk;
+	struct hp_squeeze *q = c->zst;
+	int r = 0;
+
+	if (s->offset == 0)
+		r = hp_zst_open(&q->file, e->io, e->pack->target.dir, c->number,
+				err);
+	if (r == 0 && s->offset == 0 && e->pack->list.sha256)
+		r = hp_file_digest_want_sha256(&q->file.digest, err);
+	if (r == 0)
+		r = hp_hash_segment(e->pack, s, err);
+	if (r < 0)
+		return r;
+	s->stretch.offset = s->offset;
+	s->stretch.len = s->len;
+	return hp_frames_cut(&q->frames, &s->stretch, err);
+}
+
+static int expand(struct hp_engine *e, struct hp_open_chunk *c,
+		  struct hp_done *done, struct hpdsl_error *err)
+{
+	struct hp_zst_file *f = &c->zst->file;
+	char name[HP_CHUNK_NAME];
+	int r;
+
+	hp_chunk_name(c->number, name);
+	pthread_mutex_lock(&e->expand_lock);
+	r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name, c->bytes,
+			    false, err);
+	c->opened = r == 0;
+	if (r == 0)
+		r = hp_zst_expand(f, c->bytes, done->plain_checksum, &c->out,
+				  done, err);
+	hp_zst_release(f);
+	pthread_mutex_unlock(&e->expand_lock);
+	return r;
+}
+
+static int finish(struct hp_engine *e, struct hp_open_chunk *c,
+		  struct hpdsl_error *err)
+{
+	struct hp_done *done = &e->pack->done[c->number];
+	struct hp_zst_file *f = &c->zst->file;
+	bool saves = hp_zst_saves(f, c->bytes);
+	int r;
+
+	hp_file_digest_end(&c->digest, done->plain_checksum);
+	r = saves ? hp_zst_finish(f, done, err) : expand(e, c, done, err);
+	if (r == 0)
+		r = hp_publish_chunk(e, c, saves ? &f->out : &c->out, done,
+				     err);
+	done->done = r == 0;
+	return r;
+}
+
+/*
+ * Under the lock: writes what is compressed and next in the file.  Whoever
+ * writes the last segment finishes the chunk.
+ */
+static int write_ready(struct hp_engine *e, struct hp_open_chunk *c,
+		       struct hpdsl_error *err)
+{
+	struct hp_squeeze *q = c->zst;
+	struct hp_segment *s;
+	int r = 0;
+
+	if (q->writing)
+		return 0;
+	q->writing = true;
+	while (r == 0 && (s = q->head) && s->squeezed) {
+		q->head = s->next;
+		if (!q->head)
+			q->tail = &q->head;
+		pthread_mutex_unlock(&e->lock);
+		r = hp_zst_add(&q->file, &s->stretch, err);
+		pthread_mutex_lock(&e->lock);
+		if (r == 0)
+			c->unwritten -= s->len;
+		hp_free_segment(e, s);
+	}
+	/* Nobody goes on with a chunk that lacks a segment. */
+	q->writing = r < 0;
+	if (r < 0 || c->unwritten)
+		return r;
+	pthread_mutex_unlock(&e->lock);
+	r = finish(e, c, err);
+	pthread_mutex_lock(&e->lock);
+	if (r == 0)
+		hp_remove_chunk(e, c);
+	return r;
+}
+
+/* Under the lock: takes the next segment of the chunk, to be written. */
+static struct hp_segment *take(struct hp_engine *e, struct hp_open_chunk *c)
+{
+	struct hp_segment *s = hp_pop_segment(c);
+	struct hp_squeeze *q = c->zst;
+
+	s->next = NULL;
+	s->squeezed = false;
+	*q->tail = s;
+	q->tail = &s->next;
+	c->hashing = true;
+	if (!q->frames.stream)
+		q->frames.stream = borrow(&e->streams);
+	return s;
+}
+
+/* Under the lock: the next segment may be cut. */
+static void cut_done(struct hp_engine *e, struct hp_open_chunk *c)
+{
+	struct hp_frames *f = &c->zst->frames;
+
+	c->hashing = false;
+	if (!f->streaming) {
+		give_back(&e->streams, f->stream);
+		f->stream = NULL;
+	}
+	pthread_cond_signal(&e->ready);
+}
+
+bool hp_squeeze_one(struct hp_engine *e)
+{
+	struct hp_open_chunk *c = find_ready(e);
+	struct hpdsl_error err;
+	struct hp_segment *s;
+	struct hp_zip *zip;
+	int r;
+
+	if (!c || e->failed || !e->zips.idle)
+		return false;
+	zip = borrow(&e->zips);
+	s = take(e, c);
+	pthread_mutex_unlock(&e->lock);
+	r = cut(e, s, &err);
+	pthread_mutex_lock(&e->lock);
+	if (r == 0) {
+		cut_done(e, c);
+		pthread_mutex_unlock(&e->lock);
+		r = hp_stretch_compress(zip, c->number, &s->stretch, &err);
+		pthread_mutex_lock(&e->lock);
+	}
+	give_back(&e->zips, zip);
+	pthread_cond_signal(&e->ready);
+	s->squeezed = r == 0;
+	if (r == 0)
+		r = write_ready(e, c, &err);
+	if (r < 0)
+		hp_engine_fail(e, r, &err);
+	/* The last one out lets the others go. */
+	if (!e->chunks)
+		pthread_cond_broadcast(&e->ready);
+	return true;
+}
