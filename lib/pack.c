@@ -208,8 +208,10 @@ static int write_all(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_write_chunks(p, err);
 	if (r == 0) {
 		report_chunks(p);
-		r = hp_write_index(p, err);
+		r = hp_emit_write(p, err);
 	}
+	if (r == 0)
+		r = hp_write_index(p, err);
 	if (r == 0)
 		r = hp_target_finish(&p->target, err);
 	return r;
@@ -236,6 +238,9 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 		return r;
 	report_plan(p);
 	hp_warn_of_samples(p);
+	r = hp_emit_check(p, err);
+	if (r < 0)
+		return r;
 	if (opt->dry_run) {
 		p->report->estimate_seconds = hp_estimate(p);
 		return 0;
@@ -274,6 +279,8 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	for (uint32_t c = 0; p.done && c < p.plan.n_chunks; c++)
 		free(p.done[c].frames);
 	free(p.done);
+	free(p.files);
+	free(p.file_names);
 	hp_plan_release(&p.plan);
 	hp_list_release(&p.list);
 	hp_labels_file_release(&p.labels);

@@ -51,6 +51,10 @@ struct hp_pack {
 	struct hp_pairs options;
 	struct hp_target target;
 	struct hp_done *done; /* plan.n_chunks of them */
+	/* Side files, once they are written; their names are in one block. */
+	struct hp_manifest_file *files;
+	size_t n_files;
+	char *file_names;
 };
 
 /*
@@ -98,6 +102,16 @@ int hp_scatter_clear(const struct hp_pack *p, struct hpdsl_error *err);
 uint64_t hp_scatter_space(const struct hp_pack *p, uint32_t c);
 /* HPDSL_EDIFFERS: such an archive is not the one of the interrupted run. */
 int hp_scatter_check(const struct hp_pack *p, struct hpdsl_error *err);
+
+/*
+ * Can index files of other readers hold the names?  HPDSL_EUSAGE; a warning
+ * where they can do without some.
+ */
+int hp_emit_check(const struct hp_pack *p, struct hpdsl_error *err);
+/* Bytes that these files will take at most, and how many there will be. */
+uint64_t hp_emit_bound(const struct hp_pack *p, uint64_t *ret_files);
+/* Writes them, once all chunks are done.  Sets p->files. */
+int hp_emit_write(struct hp_pack *p, struct hpdsl_error *err);
 
 /* Index, then manifest. */
 int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);

@@ -165,6 +165,8 @@ static int write_manifest(struct hp_pack *p, const struct rows *rows,
 		.index = *index,
 		.chunks = rows->manifest,
 		.n_chunks = p->plan.n_chunks,
+		.files = p->files,
+		.n_files = p->n_files,
 	};
 	size_t len;
 	int r;

@@ -33,7 +33,8 @@ static void human(uint64_t bytes, char out[32])
 
 int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 {
-	uint64_t need = p->report->index_bytes, files = OTHER_FILES, room;
+	uint64_t files, room;
+	uint64_t need = p->report->index_bytes + hp_emit_bound(p, &files);
 	char a[32], b[32];
 	struct statvfs vfs;
 	bool parts = hp_scatter_resumes(p);
@@ -41,6 +42,7 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", p->target.output);
+	files += OTHER_FILES;
 	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
 		if (p->done[c].done)
 			continue;
