@@ -366,7 +366,8 @@ static int look_below(void *arg, const char *name)
 	}
 	if (S_ISDIR(st.st_mode))
 		return enter(s, name, path);
-	if (!s->depth || !(ends_in(name, ".tar") || ends_in(name, ".tgz")))
+	/* What lies in the folder itself but is no chunk, verify tells. */
+	if (s->depth == 1 || !(ends_in(name, ".tar") || ends_in(name, ".tgz")))
 		return 0;
 	return hp_lint_count(s->l, HP_TRIP_STRANGER, path, s->err);
 }
@@ -385,8 +386,7 @@ static int find_strangers(struct compat *c, struct hp_lint *l,
 				       .path = "",
 				       .err = err };
 
-		/* What lies in it but is no chunk, verify tells. */
-		r = hp_listdir(c->io, s.dir, look_below, &s);
+		r = enter(&s, ".", "");
 		if (r < 0)
 			hp_fail_errno(err, r, "below a folder");
 	}

@@ -111,6 +111,7 @@ struct hp_lint {
 	/* The members of the sample that it is at: names, a NUL behind each. */
 	struct hp_text run;
 	size_t run_n, key_len;
+	uint64_t alone; /* hash of the key of the last one without a suffix */
 	struct hp_name *names; /* room for them */
 	uint32_t *risks;
 	size_t room;

@@ -214,7 +214,6 @@ static int end_run(struct hp_lint *l, struct hpdsl_error *err)
 		r = copy_run(l, n, &l->last, err);
 	l->run.n = 0;
 	l->run_n = 0;
-	l->samples++;
 	return r;
 }
 
@@ -222,14 +221,17 @@ static int end_run(struct hp_lint *l, struct hpdsl_error *err)
 
 /* A name that makes no sample with others, in the eyes of most. */
 static int add_alone(struct hp_lint *l, const struct hp_name *name,
-		     struct hpdsl_error *err)
+		     size_t key_len, struct hpdsl_error *err)
 {
+	uint64_t hash = hp_key_hash(name->s, key_len);
 	uint32_t risks;
 	int r = hp_risks_find(name, 1, &risks, err);
 
-	if (!l->run_n || name->len != l->key_len ||
-	    memcmp(l->run.p, name->s, name->len) != 0)
+	/* Our own key rule has it in a sample with those beside it. */
+	if (hash != l->alone && !(l->run_n && key_len == l->key_len &&
+				  memcmp(l->run.p, name->s, key_len) == 0))
 		l->samples++;
+	l->alone = hash;
 	return r < 0 ? r : tally_risks(l, name, &risks, 1, err);
 }
 
@@ -241,6 +243,8 @@ static int add_to_run(struct hp_lint *l, const struct hp_name *name,
 	if (l->run_n &&
 	    (key_len != l->key_len || memcmp(l->run.p, name->s, key_len) != 0))
 		r = end_run(l, err);
+	if (!l->run_n)
+		l->samples += hp_key_hash(name->s, key_len) != l->alone;
 	l->key_len = key_len;
 	hp_text_add(&l->run, name->s, name->len);
 	hp_text_add(&l->run, "", 1);
@@ -264,7 +268,7 @@ int hp_lint_add(struct hp_lint *l, const struct hp_lint_member *m,
 	if (r < 0)
 		return r;
 	if (key_len + 1 >= m->len || (slash ? slash[1] : m->name[0]) == '.')
-		return add_alone(l, &name, err);
+		return add_alone(l, &name, key_len, err);
 	return add_to_run(l, &name, key_len, err);
 }
 
