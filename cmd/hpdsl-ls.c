@@ -10,6 +10,7 @@
 #define OPT_SAMPLES CMD_OPT_OWN
 #define OPT_CHUNKS (CMD_OPT_OWN + 1)
 #define OPT_LABEL (CMD_OPT_OWN + 2)
+#define OPT_STORED (CMD_OPT_OWN + 3)
 
 static const struct argp_option options[] = {
 	{ "long", 'l', NULL, 0,
@@ -28,6 +29,8 @@ static const struct argp_option options[] = {
 	  "members, bytes, checksum, name",
 	  0 },
 	{ "label", OPT_LABEL, "CLASS", 0, "Only samples of this class", 0 },
+	{ "stored", OPT_STORED, NULL, 0,
+	  "Print the members' names in the chunks instead of their paths", 0 },
 	{ 0 }
 };
 
@@ -54,6 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_LABEL:
 		l->label = arg;
 		return 0;
+	case OPT_STORED:
+		l->stored = true;
+		return 0;
 	case ARGP_KEY_ARGS:
 		l->dataset = state->argv[state->next];
 		l->patterns = state->argv + state->next + 1;
@@ -65,6 +71,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (l->json && (l->null || l->long_form))
 			argp_error(state, "--json goes with neither -0 nor -l");
+		if (l->stored && l->unit != MEMBERS)
+			argp_error(state, "--stored is for members");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

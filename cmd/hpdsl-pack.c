@@ -49,6 +49,11 @@ static int take_names(struct pack *p)
 	return CMD_DONE;
 }
 
+static void planned(void *arg, const struct hpdsl_pack_report *plan)
+{
+	pack_tell_names(arg, plan);
+}
+
 static int prepare(struct pack *p)
 {
 	struct hpdsl_pack_options *o = &p->opt;
@@ -75,6 +80,9 @@ static int prepare(struct pack *p)
 	o->n_meta = p->meta.n;
 	o->threads = p->common.threads;
 	cmd_watch(&o->watch, p->common.quiet);
+	o->watch.arg = p;
+	if (!p->common.quiet)
+		o->planned = planned;
 	return CMD_DONE;
 }
 

@@ -130,6 +130,7 @@ static void print_json(const struct unpack *u,
 	cmd_json_u64(&j, "members", r->members);
 	cmd_json_u64(&j, "bytes", r->bytes);
 	cmd_json_u64(&j, "failed", r->failed);
+	cmd_json_u64(&j, "generated", r->generated);
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_hex(&j, "dataset_id", count.dataset_id,
 		     sizeof(count.dataset_id));
@@ -144,6 +145,9 @@ static void summary(const struct unpack *u, const struct hpdsl_unpack_report *r)
 		cmd_message("%s, %s, %s, %s", cmd_many(r->members, "file").s,
 			    cmd_bytes(r->bytes).s, cmd_seconds(r->seconds).s,
 			    cmd_speed(r->members, r->bytes, r->seconds).s);
+	if (r->generated && !u->common.json && !u->common.quiet)
+		cmd_message("left out: %s of class numbers (hpdsl-pack --cls)",
+			    cmd_many(r->generated, "member").s);
 }
 
 static int restore(struct unpack *u)

@@ -9,7 +9,7 @@ enum unit { MEMBERS, SAMPLES, CHUNKS };
 
 struct ls {
 	enum unit unit;
-	bool long_form, json, null;
+	bool long_form, json, null, stored;
 	const char *label, *dataset;
 	char **patterns;
 	size_t n_patterns;

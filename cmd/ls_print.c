@@ -48,7 +48,20 @@ static void json_label(struct cmd_json *j, uint32_t label, const char *class)
 	cmd_json_name(j, "class", class, strlen(class));
 }
 
-static void json_member(const struct hpdsl_member *m, uint32_t label,
+/* What a member is called: its path, or its name in the chunk. */
+struct name {
+	const char *s;
+	size_t len;
+};
+
+static int stored_name(struct ls *l, const struct hpdsl_member *m,
+		       struct name *ret)
+{
+	return hpdsl_member_stored(l->ds, m, &ret->s, &ret->len, &l->err);
+}
+
+static void json_member(const struct ls *l, const struct hpdsl_member *m,
+			const struct name *stored, uint32_t label,
 			const char *class)
 {
 	struct cmd_json j = { .out = stdout };
@@ -59,6 +72,9 @@ static void json_member(const struct hpdsl_member *m, uint32_t label,
 		 (unsigned long long)m->checksum);
 	cmd_json_open(&j, NULL, '{');
 	cmd_json_name(&j, "path", m->path, m->path_len);
+	if (l->stored || stored->len != m->path_len ||
+	    memcmp(stored->s, m->path, m->path_len) != 0)
+		cmd_json_name(&j, "stored", stored->s, stored->len);
 	cmd_json_u64(&j, "size", m->size);
 	cmd_json_string(&j, "mode", mode);
 	cmd_json_i64(&j, "mtime", m->mtime);
@@ -68,37 +84,46 @@ static void json_member(const struct hpdsl_member *m, uint32_t label,
 	cmd_json_u64(&j, "chunk", m->chunk);
 	cmd_json_u64(&j, "offset", m->offset);
 	cmd_json_string(&j, "xxh3_64", checksum);
+	if (m->generated)
+		cmd_json_bool(&j, "generated", true);
 	json_label(&j, label, class);
 	cmd_json_line(&j);
 }
 
 static void long_member(struct ls *l, const struct hpdsl_member *m,
-			const char *class)
+			const struct name *name, const char *class)
 {
-	cmd_print("%s %*llu %s %6u %11llu %*llu ", cmd_mode(m->mode).s,
-		  l->size_width, (unsigned long long)m->size,
-		  cmd_time(m->mtime).s, m->chunk, (unsigned long long)m->offset,
-		  l->sample_width, (unsigned long long)m->sample);
+	struct cmd_text mode = cmd_mode(m->mode);
+
+	if (m->generated)
+		mode.s[0] = 'g';
+	cmd_print("%s %*llu %s %6u %11llu %*llu ", mode.s, l->size_width,
+		  (unsigned long long)m->size, cmd_time(m->mtime).s, m->chunk,
+		  (unsigned long long)m->offset, l->sample_width,
+		  (unsigned long long)m->sample);
 	print_label(l, class);
-	cmd_print_name(m->path, m->path_len, l->null);
+	cmd_print_name(name->s, name->len, l->null);
 }
 
 int ls_print_member(struct ls *l, const struct hpdsl_member *m)
 {
+	struct name name = { m->path, m->path_len };
 	struct hpdsl_sample s;
 	const char *class;
 
+	if ((l->stored || l->json) && stored_name(l, m, &name) < 0)
+		return l->err.code;
 	if (!l->long_form && !l->json) {
-		cmd_print_name(m->path, m->path_len, l->null);
+		cmd_print_name(name.s, name.len, l->null);
 		return 0;
 	}
 	if (hpdsl_sample_get(l->ds, m->sample, &s, &l->err) < 0 ||
 	    class_of(l, s.label, &class) < 0)
 		return l->err.code;
 	if (l->json)
-		json_member(m, s.label, class);
+		json_member(l, m, &name, s.label, class);
 	else
-		long_member(l, m, class);
+		long_member(l, m, &name, class);
 	return 0;
 }
 

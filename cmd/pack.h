@@ -41,6 +41,9 @@ void pack_config_free(struct pack_config *c);
 /* Warns when the class folders look like train, val and test. */
 void pack_warn_splits(const struct pack *p);
 
+/* Before a byte is written: names that other readers trip over. */
+void pack_tell_names(const struct pack *p, const struct hpdsl_pack_report *r);
+
 void pack_report(const struct pack *p, const struct hpdsl_pack_report *r);
 
 #endif

@@ -2,6 +2,8 @@
 /* What hpdsl-pack says when it is done: for people, and as JSON. */
 #include "pack.h"
 
+#include <string.h>
+
 #define LLU unsigned long long
 
 /* The manifest is about this long: a head, and a line for each chunk. */
@@ -10,20 +12,22 @@ static uint64_t manifest_bytes(uint64_t chunks)
 	return 4096 + chunks * 110;
 }
 
-static uint64_t space(const struct hpdsl_pack_report *r)
+/* With zstd at most: and a chunk that saves too little is there twice. */
+static uint64_t space(const struct pack *p, const struct hpdsl_pack_report *r)
 {
-	return r->tar_bytes + r->index_bytes + manifest_bytes(r->chunks);
+	return r->tar_bytes + r->index_bytes + manifest_bytes(r->chunks) +
+	       (p->opt.zstd ? r->chunk_max : 0);
 }
 
 /* Chunks, index, manifest and the folder; until the end, the journal. */
-static uint64_t inodes(const struct hpdsl_pack_report *r)
+static uint64_t inodes(const struct pack *p, const struct hpdsl_pack_report *r)
 {
-	return r->chunks + 4;
+	return r->chunks + 4 + (p->opt.zstd ? 1 : 0);
 }
 
-static void hex(char out[33], const uint8_t id[16])
+static void hex(char *out, const uint8_t *id, size_t n)
 {
-	for (int i = 0; i < 16; i++)
+	for (size_t i = 0; i < n; i++)
 		sprintf(out + 2 * i, "%02x", id[i]);
 }
 
@@ -77,6 +81,102 @@ static void tell_lost(const struct hpdsl_pack_report *r)
 	tell_excluded(r);
 }
 
+/* ---- Names ------------------------------------------------------------ */
+
+enum { RISKS_TOLD = 10 };
+
+/* "webdataset, dali"; "all readers". */
+static void readers_text(unsigned readers, char out[80])
+{
+	size_t n = 0;
+
+	if (readers == HPDSL_READERS_ALL) {
+		strcpy(out, "all readers");
+		return;
+	}
+	out[0] = '\0';
+	for (unsigned bit = 1; bit <= HPDSL_READER_RAY; bit *= 2)
+		if (readers & bit)
+			n += (size_t)snprintf(out + n, 80 - n, "%s%s",
+					      n ? ", " : "",
+					      hpdsl_reader_name(bit));
+}
+
+/* Lines about names; line() prints each. */
+static void names_lines(const struct pack *p, const struct hpdsl_pack_report *r,
+			void (*line)(size_t number, const char *text))
+{
+	char text[512], readers[80];
+	size_t n = r->n_risks < RISKS_TOLD ? r->n_risks : RISKS_TOLD;
+
+	if (p->opt.names == HPDSL_NAMES_PORTABLE) {
+		snprintf(text, sizeof(text), "portable; %llu of %llu changed",
+			 (LLU)r->names_changed, (LLU)r->members);
+		line(0, text);
+		return;
+	}
+	if (!n)
+		return;
+	snprintf(text, sizeof(text),
+		 "%llu of %llu would trip other readers; "
+		 "--names=portable avoids that",
+		 (LLU)r->risky_names, (LLU)r->members);
+	line(0, text);
+	for (size_t i = 0; i < n; i++) {
+		const struct hpdsl_name_risk *k = &r->risks[i];
+
+		readers_text(k->readers, readers);
+		snprintf(text, sizeof(text), "%llu: %s (%s), as '%s'",
+			 (LLU)k->names, k->reason, readers, k->first);
+		line(i + 1, text);
+	}
+	if (n == r->n_risks)
+		return;
+	snprintf(text, sizeof(text), "and %llu more reasons: see --json",
+		 (LLU)(r->n_risks - n));
+	line(n + 1, text);
+}
+
+static void plan_line(size_t number, const char *text)
+{
+	cmd_print("%-10s%s%s\n", number ? "" : "names:", number ? "  " : "",
+		  text);
+}
+
+static void message_line(size_t number, const char *text)
+{
+	cmd_message("%s%s", number ? "  " : "names: ", text);
+}
+
+void pack_tell_names(const struct pack *p, const struct hpdsl_pack_report *r)
+{
+	cmd_progress_end();
+	names_lines(p, r, message_line);
+}
+
+static void json_names(struct cmd_json *j, const struct hpdsl_pack_report *r)
+{
+	cmd_json_u64(j, "names_changed", r->names_changed);
+	cmd_json_u64(j, "risky_names", r->risky_names);
+	cmd_json_open(j, "name_risks", '[');
+	for (size_t i = 0; i < r->n_risks; i++) {
+		const struct hpdsl_name_risk *k = &r->risks[i];
+
+		cmd_json_open(j, NULL, '{');
+		cmd_json_string(j, "reason", k->reason);
+		cmd_json_u64(j, "names", k->names);
+		cmd_json_name(j, "first", k->first, strlen(k->first));
+		cmd_json_open(j, "readers", '[');
+		for (unsigned bit = 1; bit <= HPDSL_READER_RAY; bit *= 2)
+			if (k->readers & bit)
+				cmd_json_string(j, NULL,
+						hpdsl_reader_name(bit));
+		cmd_json_close(j, ']');
+		cmd_json_close(j, '}');
+	}
+	cmd_json_close(j, ']');
+}
+
 /* Were classes asked for, or did a packed input have some? */
 static bool has_classes(const struct pack *p, const struct hpdsl_pack_report *r)
 {
@@ -84,19 +184,29 @@ static bool has_classes(const struct pack *p, const struct hpdsl_pack_report *r)
 			      p->opt.labels != HPDSL_LABELS_NONE);
 }
 
+static void tell_compressed(const struct hpdsl_pack_report *r)
+{
+	cmd_message("compressed: %llu of %s, %s of tar to %s (%.1f %%)",
+		    (LLU)r->compressed_chunks, cmd_many(r->chunks, "chunk").s,
+		    cmd_bytes(r->tar_bytes).s, cmd_bytes(r->stored_bytes).s,
+		    100 * (double)r->stored_bytes / (double)r->tar_bytes);
+}
+
 static void tell_summary(const struct pack *p,
 			 const struct hpdsl_pack_report *r)
 {
 	bool all = !r->resumed_chunks; /* else there is no honest speed */
-	char id[33];
+	char id[65];
 
-	hex(id, r->dataset_id);
+	hex(id, r->dataset_id, sizeof(r->dataset_id));
 	cmd_message("%s, %s, %s in %s (%s of tar), %s%s%s",
 		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
 		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
 		    cmd_seconds(r->seconds).s, all ? ", " : "",
 		    all ? cmd_speed(r->members, r->bytes, r->seconds).s : "");
+	if (p->opt.zstd)
+		tell_compressed(r);
 	if (r->resumed_chunks)
 		cmd_message("%s there already, checked",
 			    cmd_many(r->resumed_chunks, "chunk").s);
@@ -106,6 +216,10 @@ static void tell_summary(const struct pack *p,
 			    cmd_many(r->unlabelled, "sample").s);
 	tell_lost(r);
 	cmd_message("dataset id %s", id);
+	if (!r->has_sha256)
+		return;
+	hex(id, r->dataset_id_sha256, sizeof(r->dataset_id_sha256));
+	cmd_message("dataset id (SHA-256) %s", id);
 }
 
 /* The plan is what a dry run was asked for: it goes to standard output. */
@@ -124,11 +238,13 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_print("%s (%.1f %%) of it headers and padding\n", cmd_bytes(over).s,
 		  r->tar_bytes ? 100 * (double)over / (double)r->tar_bytes :
 				 0.0);
-	cmd_print("needs:    %s and %llu inodes\n", cmd_bytes(space(r)).s,
-		  (LLU)inodes(r));
+	cmd_print("needs:    %s%s and %llu inodes\n",
+		  p->opt.zstd ? "at most " : "", cmd_bytes(space(p, r)).s,
+		  (LLU)inodes(p, r));
 	if (has_classes(p, r))
 		cmd_print("classes:  %llu; without a class: %s\n",
 			  (LLU)r->classes, cmd_many(r->unlabelled, "sample").s);
+	names_lines(p, r, plan_line);
 	cmd_print("scan:     %s\n", cmd_seconds(r->scan_seconds).s);
 	if (r->estimate_seconds > 0)
 		cmd_print("expected: %s\n", cmd_seconds(r->estimate_seconds).s);
@@ -151,10 +267,11 @@ static void json_kept(struct cmd_json *j, const struct hpdsl_pack_report *r)
 	cmd_json_u64(j, "unlabelled", r->unlabelled);
 }
 
-static void json_plan(struct cmd_json *j, const struct hpdsl_pack_report *r)
+static void json_plan(struct cmd_json *j, const struct pack *p,
+		      const struct hpdsl_pack_report *r)
 {
-	cmd_json_u64(j, "space_bytes", space(r));
-	cmd_json_u64(j, "inodes", inodes(r));
+	cmd_json_u64(j, "space_bytes", space(p, r));
+	cmd_json_u64(j, "inodes", inodes(p, r));
 	if (r->estimate_seconds > 0)
 		cmd_json_real(j, "estimate_seconds", r->estimate_seconds);
 	else
@@ -180,7 +297,7 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_real(&j, "scan_seconds", r->scan_seconds);
 	if (p->opt.dry_run) {
-		json_plan(&j, r);
+		json_plan(&j, p, r);
 	} else {
 		if (r->resumed_chunks)
 			cmd_json_null(&j, "files_per_second");
@@ -188,10 +305,17 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 			cmd_json_real(&j, "files_per_second",
 				      cmd_rate(r->members, r->seconds));
 		cmd_json_u64(&j, "resumed_chunks", r->resumed_chunks);
+		cmd_json_u64(&j, "stored_bytes", r->stored_bytes);
+		cmd_json_u64(&j, "compressed_chunks", r->compressed_chunks);
 		cmd_json_hex(&j, "dataset_id", r->dataset_id,
 			     sizeof(r->dataset_id));
+		if (r->has_sha256)
+			cmd_json_hex(&j, "dataset_id_sha256",
+				     r->dataset_id_sha256,
+				     sizeof(r->dataset_id_sha256));
 	}
 	json_kept(&j, r);
+	json_names(&j, r);
 	cmd_json_line(&j);
 }
 

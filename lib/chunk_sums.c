@@ -5,6 +5,7 @@
 #include "error.h"
 #include "mem.h"
 #include "pass.h"
+#include "sha256.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,6 +15,8 @@ struct reading {
 	struct hp_content_state content;
 	const struct hp_pack *pack;
 	struct hp_chunk_sums *sums;
+	/* With the list's: of the file, of the content at hand. */
+	struct hp_sha256 *of_file, *of_content;
 };
 
 /* HPDSL_ECORRUPT, or the code of a read that failed. */
@@ -54,7 +57,7 @@ static int check_header(struct reading *k, uint64_t file)
 static int take_content(struct reading *k, uint64_t left,
 			struct hp_content_hash *ret)
 {
-	hp_content_begin(&k->content);
+	hp_content_begin_sha256(&k->content, k->of_content);
 	while (left) {
 		size_t n;
 		int r = need(&k->pass, 1);
@@ -124,6 +127,9 @@ static int read_chunk(struct reading *k, uint32_t c, const char *name,
 
 	if (r < 0)
 		return r;
+	k->pass.sha256 = k->of_file;
+	if (k->of_file)
+		hp_sha256_begin(k->of_file);
 	if (k->pass.size == hp_plan_chunk_bytes(&k->pack->plan, c))
 		r = check_members(k, c);
 	else
@@ -133,7 +139,10 @@ static int read_chunk(struct reading *k, uint32_t c, const char *name,
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", name);
 	hp_pass_digest(&k->pass, k->sums->digest);
-	return 0;
+	if (k->of_file)
+		hp_sha256_end(k->of_file, k->sums->sha256);
+	r = hp_sha256_check(k->of_file, err);
+	return r < 0 ? r : hp_sha256_check(k->of_content, err);
 }
 
 int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
@@ -142,15 +151,23 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 	struct hp_chunk_sums sums = { .n = count_members(&p->plan, c) };
 	hp_auto_free struct reading *k =
 		aligned_alloc(64, (sizeof *k + 63) / 64 * 64);
+	hp_auto_sha256 struct hp_sha256 *of_file = NULL, *of_content = NULL;
+	bool sha256 = p->list.sha256 != NULL;
 	int r;
 
 	sums.hashes = hp_array(sums.n, sizeof *sums.hashes);
-	if (!k || !sums.hashes) {
+	if (sha256) {
+		of_file = hp_sha256_new();
+		of_content = hp_sha256_new();
+	}
+	if (!k || !sums.hashes || (sha256 && (!of_file || !of_content))) {
 		hp_chunk_sums_release(&sums);
 		return hp_fail_nomem(err);
 	}
 	k->pack = p;
 	k->sums = &sums;
+	k->of_file = of_file;
+	k->of_content = of_content;
 	r = read_chunk(k, c, name, err);
 	hp_pass_end(&k->pass);
 	if (r == 0)
@@ -172,7 +189,10 @@ void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
 
 		f->low64 = sums->hashes[i].low64;
 		memcpy(f->full, sums->hashes[i].full, sizeof f->full);
+		hp_list_set_sha256(&p->list, f, sums->hashes[i].sha256);
 	}
+	if (!p->done[c].compressed)
+		memcpy(p->done[c].sha256, sums->sha256, sizeof sums->sha256);
 }
 
 void hp_chunk_sums_release(struct hp_chunk_sums *sums)

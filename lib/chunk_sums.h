@@ -13,6 +13,7 @@ struct hp_chunk_sums {
 	struct hp_content_hash *hashes; /* of its members, in their order */
 	uint64_t n;
 	uint8_t digest[16]; /* XXH3-128 of the file */
+	uint8_t sha256[32]; /* of the file, if the list has them */
 };
 
 /*
@@ -21,7 +22,10 @@ struct hp_chunk_sums {
  */
 int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 		       struct hp_chunk_sums *ret, struct hpdsl_error *err);
-/* The list gets the checksums of the chunk's members. */
+/*
+ * The list gets the checksums of the chunk's members, and of the file what only
+ * SHA-256 is needed for.
+ */
 void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
 			uint32_t c);
 void hp_chunk_sums_release(struct hp_chunk_sums *sums);

@@ -5,6 +5,8 @@
  */
 #include "emit.h"
 
+#include "sha256sums.h"
+
 #include "hash.h"
 #include "plan.h"
 
@@ -65,7 +67,8 @@ bool hp_side_is_name(const char *name, bool folder)
 			return true;
 	}
 	return !folder &&
-	       (of_chunk(name, ".idx") || of_chunk(name, ".tar.idx"));
+	       (strcmp(name, HP_SHA256SUMS_NAME) == 0 ||
+		of_chunk(name, ".idx") || of_chunk(name, ".tar.idx"));
 }
 
 /* ---- DALI --------------------------------------------------------------- */

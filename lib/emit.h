@@ -35,7 +35,8 @@ unsigned hp_side_emit(enum hp_side_file side);
 /* Its name in the dataset; chunk matters for those of a chunk. */
 void hp_side_name(enum hp_side_file side, uint32_t chunk,
 		  char out[HP_SIDE_NAME]);
-/* Is it a name of one in the dataset, in HP_SIDE_FOLDER with folder? */
+/* Is it a name of one in the dataset, in HP_SIDE_FOLDER with folder?  Or
+ * SHA256SUMS? */
 bool hp_side_is_name(const char *name, bool folder);
 
 /* A member in its place in the plain tar. */

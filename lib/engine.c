@@ -112,6 +112,7 @@ int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
 			e->bytes_total += hp_plan_chunk_bytes(&p->plan, c);
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_mutex_init(&e->journal_lock, NULL);
+	pthread_mutex_init(&e->expand_lock, NULL);
 	pthread_cond_init(&e->freed, NULL);
 	pthread_cond_init(&e->ready, NULL);
 	pthread_cond_init(&e->ended, NULL);
@@ -129,8 +130,7 @@ void hp_engine_release(struct hp_engine *e)
 		e->chunks = c->next;
 		if (c->opened)
 			hp_outfile_abandon(&c->out);
-		hp_squeeze_end(e, c);
-		free(c);
+		hp_free_chunk(e, c);
 	}
 	hp_squeeze_release(e);
 	if (e->memory)
@@ -140,6 +140,7 @@ void hp_engine_release(struct hp_engine *e)
 	pthread_cond_destroy(&e->ended);
 	pthread_cond_destroy(&e->ready);
 	pthread_cond_destroy(&e->freed);
+	pthread_mutex_destroy(&e->expand_lock);
 	pthread_mutex_destroy(&e->journal_lock);
 	pthread_mutex_destroy(&e->lock);
 }
@@ -290,7 +291,7 @@ static int stopped(const struct hp_pack *p, struct hpdsl_error *err)
 		       n, p->plan.n_chunks);
 }
 
-int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
+static int write_rest(struct hp_pack *p, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(p->opt->threads);
 	uint32_t readers = p->opt->readers ? p->opt->readers : READERS;
@@ -299,7 +300,6 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 
 	if (!e)
 		return hp_fail_nomem(err);
-	p->report->xattrs = 0;
 	r = hp_engine_init(e, p, threads == HPDSL_SERIAL ? 1 : threads, err);
 	if (r == 0) {
 		if (threads == HPDSL_SERIAL)
@@ -316,4 +316,21 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 	}
 	hp_engine_release(e);
 	return r;
+}
+
+static bool all_done(const struct hp_pack *p)
+{
+	for (uint32_t c = 0; c < p->plan.n_chunks; c++)
+		if (!p->done[c].done)
+			return false;
+	return true;
+}
+
+int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
+{
+	int r;
+
+	p->report->xattrs = 0;
+	r = hp_scatter_chunks(p, err);
+	return r < 0 || all_done(p) ? r : write_rest(p, err);
 }

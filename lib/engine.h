@@ -58,6 +58,7 @@ struct hp_open_chunk {
 	bool opened;
 	struct hp_file_digest digest; /* of the plain chunk */
 	struct hp_content_state content;
+	struct hp_sha256 *of_content; /* with SHA-256, once needed: owned */
 
 	struct hp_squeeze *zst; /* with compression, or NULL */
 	struct hp_outfile out;
@@ -101,6 +102,8 @@ struct hp_engine {
 	pthread_cond_t ready; /* a segment can be hashed, or the end */
 	pthread_cond_t ended; /* all is written, or failed */
 	pthread_mutex_t journal_lock;
+	/* Held for what takes a chunk's space twice: one at a time may. */
+	pthread_mutex_t expand_lock;
 
 	uint32_t segment_size, n_segments;
 	uint8_t *memory;
@@ -180,6 +183,8 @@ void hp_free_segment(struct hp_engine *e, struct hp_segment *s);
 int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 		     struct hp_outfile *out, const struct hp_done *done,
 		     struct hpdsl_error *err);
+/* Frees what the chunk holds, and the chunk. */
+void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 /* Under the lock: the chunk is finished. */
 void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A member's two checksums in one pass; digests as text. */
+/* A member's checksums in one pass; digests as text. */
 #include "hash.h"
+
+#include "sha256.h"
 
 #include <string.h>
 
@@ -10,12 +12,34 @@ void hp_content_hash(const void *p, size_t n, struct hp_content_hash *ret)
 
 	ret->low64 = n > 240 ? h.low64 : XXH3_64bits(p, n);
 	hp_hash_canonical(h, ret->full);
+	memset(ret->sha256, 0, sizeof ret->sha256);
+}
+
+void hp_content_hash_sha256(const void *p, size_t n, struct hp_sha256 *sha256,
+			    struct hp_content_hash *ret)
+{
+	hp_content_hash(p, n, ret);
+	if (!sha256)
+		return;
+	hp_sha256_begin(sha256);
+	hp_sha256_update(sha256, p, n);
+	hp_sha256_end(sha256, ret->sha256);
 }
 
 void hp_content_begin(struct hp_content_state *s)
 {
 	XXH3_128bits_reset(&s->x128);
 	s->bytes = 0;
+	s->sha256 = NULL;
+}
+
+void hp_content_begin_sha256(struct hp_content_state *s,
+			     struct hp_sha256 *sha256)
+{
+	hp_content_begin(s);
+	s->sha256 = sha256;
+	if (sha256)
+		hp_sha256_begin(sha256);
 }
 
 void hp_content_update(struct hp_content_state *s, const void *p, size_t n)
@@ -26,6 +50,8 @@ void hp_content_update(struct hp_content_state *s, const void *p, size_t n)
 		memcpy(s->head + s->bytes, p, n < room ? n : room);
 	}
 	XXH3_128bits_update(&s->x128, p, n);
+	if (s->sha256)
+		hp_sha256_update(s->sha256, p, n);
 	s->bytes += n;
 }
 
@@ -33,6 +59,9 @@ void hp_content_end(struct hp_content_state *s, struct hp_content_hash *ret)
 {
 	XXH128_hash_t h = XXH3_128bits_digest(&s->x128);
 
+	memset(ret->sha256, 0, sizeof ret->sha256);
+	if (s->sha256)
+		hp_sha256_end(s->sha256, ret->sha256);
 	ret->low64 = s->bytes > sizeof s->head ?
 			     h.low64 :
 			     XXH3_64bits(s->head, (size_t)s->bytes);

@@ -39,25 +39,34 @@ static inline void hp_hash128(const void *p, size_t n, uint8_t out[16])
 	hp_hash_canonical(XXH3_128bits(p, n), out);
 }
 
-/* Both checksums of a member's content. */
+struct hp_sha256;
+
+/* The checksums of a member's content. */
 struct hp_content_hash {
-	uint64_t low64;	  /* XXH3-64 */
-	uint8_t full[16]; /* XXH3-128, canonical */
+	uint64_t low64;	    /* XXH3-64 */
+	uint8_t full[16];   /* XXH3-128, canonical */
+	uint8_t sha256[32]; /* zeros if it was not asked for */
 };
 
 void hp_content_hash(const void *p, size_t n, struct hp_content_hash *ret);
+/* SHA-256 too, unless sha256 is NULL. */
+void hp_content_hash_sha256(const void *p, size_t n, struct hp_sha256 *sha256,
+			    struct hp_content_hash *ret);
 
 /*
- * The same in pieces.  The state is 64-byte aligned, some 1.1 KiB large, and
- * holds no pointers.
+ * The same in pieces.  The state is 64-byte aligned and some 1.1 KiB large.
  */
 struct hp_content_state {
 	XXH3_state_t x128;
 	uint8_t head[240]; /* contents this small have a separate XXH3-64 */
 	uint64_t bytes;
+	struct hp_sha256 *sha256; /* borrowed, or NULL */
 };
 
 void hp_content_begin(struct hp_content_state *s);
+/* With SHA-256, unless it is NULL. */
+void hp_content_begin_sha256(struct hp_content_state *s,
+			     struct hp_sha256 *sha256);
 void hp_content_update(struct hp_content_state *s, const void *p, size_t n);
 void hp_content_end(struct hp_content_state *s, struct hp_content_hash *ret);
 

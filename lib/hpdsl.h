@@ -215,6 +215,8 @@ struct hpdsl_pack_report {
 	double scan_seconds, seconds;
 	double estimate_seconds; /* dry run: expected time; 0: unknown */
 	uint8_t dataset_id[16];
+	bool has_sha256; /* the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*
@@ -391,6 +393,8 @@ struct hpdsl_verify_report {
 		differing; /* with source: files that differ, lack or are new */
 	double seconds;
 	uint8_t dataset_id[16];
+	bool has_sha256; /* all files and members have it, and the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*
@@ -498,6 +502,8 @@ struct hpdsl_reindex_report {
 	uint64_t repeated_keys, repeated_paths;
 	double seconds;
 	uint8_t dataset_id[16];
+	bool has_sha256; /* the next */
+	uint8_t dataset_id_sha256[32];
 };
 
 /*

@@ -103,7 +103,7 @@ static void check_chunks(struct hp_check *c)
 		int r = hp_index_chunk(c->ix, i, &chunk, &e);
 
 		if (r == HPDSL_ETOONEW) {
-			c->too_new = hp_fail(c->err, r, "%s", e.msg);
+			c->failed = hp_fail(c->err, r, "%s", e.msg);
 			return;
 		}
 		if (r < 0 || hp_index_sample_row(c->ix, chunk.first_sample,
@@ -353,8 +353,8 @@ int hp_index_check(const struct hp_index *ix,
 		passes[i](&c);
 		if (c.found)
 			return HPDSL_ECORRUPT;
-		if (c.too_new)
-			return c.too_new;
+		if (c.failed)
+			return c.failed;
 	}
 	return 0;
 }

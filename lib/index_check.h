@@ -13,7 +13,7 @@ struct hp_check {
 	void *arg;
 	struct hpdsl_error *err;
 	unsigned found;
-	int too_new;	  /* HPDSL_ETOONEW: a row of a later version's kind */
+	int failed;	  /* it could not be done, or HPDSL_ETOONEW */
 	uint64_t *hashes; /* of each member's path */
 };
 

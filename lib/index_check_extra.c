@@ -5,6 +5,9 @@
  */
 #include "index_check.h"
 
+#include "error.h"
+#include "hash.h"
+#include "mem.h"
 #include "seekable.h"
 #include "tar.h"
 
@@ -42,34 +45,37 @@ static void go_to(struct tiles *t, uint64_t at)
 
 /*
  * A frame begins with a sample, or goes on in the one that the frame before it
- * began with.
+ * was too small for.
  */
 static void check_cut(struct tiles *t, const struct hp_frame *f, uint32_t i,
-		      uint64_t *last_start)
+		      uint64_t last)
 {
 	go_to(t, f->plain);
-	if (f->plain != t->start && *last_start != t->start)
+	if (f->plain != t->start &&
+	    (last < t->start || f->plain - last != HP_FRAME_MAX))
 		hp_check_complain(t->c,
 				  "chunk %" PRIu32 ": frame %" PRIu32
 				  " begins within a sample",
 				  t->chunk->number, i);
-	*last_start = t->start;
 }
 
 static void check_chunk_frames(struct hp_check *c, const struct hpdsl_chunk *k)
 {
 	struct tiles tiles = { .c = c, .chunk = k, .sample = k->first_sample };
-	uint64_t last_start = 0;
+	uint64_t last = 0;
 
 	for (uint32_t i = 0; i < k->frames && !hp_check_enough(c); i++) {
 		struct hpdsl_error e;
 		struct hp_frame f;
 
 		/* That each is in order and within the chunk, too. */
-		if (hp_index_frame(c->ix, k, i, &f, &e) < 0)
+		if (hp_index_frame(c->ix, k, i, &f, &e) < 0) {
 			hp_check_tell(c, e.msg);
-		else if (!(c->ix->flags & HP_INDEX_FOREIGN))
-			check_cut(&tiles, &f, i, &last_start);
+			continue;
+		}
+		if (!(c->ix->flags & HP_INDEX_FOREIGN))
+			check_cut(&tiles, &f, i, last);
+		last = f.plain;
 	}
 }
 
@@ -119,6 +125,72 @@ static void check_stored(struct hp_check *c, uint64_t member, uint64_t *at)
 				  member);
 }
 
+static bool same_names(const struct hp_check *c, uint64_t a, uint64_t b)
+{
+	const char *x, *y;
+	size_t n, m;
+
+	return hp_index_stored(c->ix, a, &x, &n, NULL) < 0 ||
+	       hp_index_stored(c->ix, b, &y, &m, NULL) < 0 ||
+	       (n == m && !memcmp(x, y, n));
+}
+
+/* Is a name also that of a member that has only its path? */
+static bool is_a_path(const struct hp_check *c, const char *name, size_t len)
+{
+	uint64_t number;
+	size_t other_len;
+
+	return hp_index_find(c->ix, name, len, &number, NULL) == 0 &&
+	       hp_index_stored(c->ix, number, &name, &other_len, NULL) == 0 &&
+	       !name;
+}
+
+/* Compares with those before it that have the same hash. */
+static bool is_another(const struct hp_check *c, const struct hp_hashed *v,
+		       uint64_t i)
+{
+	for (uint64_t k = 1; k <= i && v[i - k].hash == v[i].hash; k++)
+		if (k > HP_SAME_HASH ||
+		    same_names(c, v[i - k].number, v[i].number))
+			return true;
+	return false;
+}
+
+/* No two members have one name in the chunks; 16 bytes a row. */
+static void check_unique(struct hp_check *c, uint64_t rows)
+{
+	const struct hp_section *s = hp_index_section(c->ix, HP_SECTION_STORED);
+	hp_auto_free struct hp_hashed *v = hp_array(rows, sizeof *v);
+
+	if (!v) {
+		c->failed = hp_fail_nomem(c->err);
+		return;
+	}
+	for (uint64_t i = 0; i < rows; i++) {
+		const char *name = "";
+		size_t len = 0;
+
+		v[i].number = hp_get64(s->data + i * HP_STORED_ROW);
+		hp_index_stored(c->ix, v[i].number, &name, &len, NULL);
+		v[i].hash = hp_hash64(name, len);
+		if (is_a_path(c, name, len) && !hp_check_enough(c))
+			hp_check_complain(c,
+					  "member %" PRIu64
+					  ": its name in its chunk is the path "
+					  "of another member",
+					  v[i].number);
+	}
+	hp_lookup_sort(v, rows);
+	for (uint64_t i = 1; i < rows && !hp_check_enough(c); i++)
+		if (is_another(c, v, i))
+			hp_check_complain(c,
+					  "member %" PRIu64
+					  ": its name in its chunk is another "
+					  "member's too",
+					  v[i].number);
+}
+
 void hp_check_stored(struct hp_check *c)
 {
 	const struct hp_section *s = hp_index_section(c->ix, HP_SECTION_STORED);
@@ -140,4 +212,6 @@ void hp_check_stored(struct hp_check *c)
 		check_stored(c, hp_get64(s->data + i * HP_STORED_ROW), &at);
 	if (!c->found)
 		hp_check_strings_end(c, HP_SECTION_STORED_PATHS, at);
+	if (rows && !c->found && !(c->ix->flags & HP_INDEX_FOREIGN))
+		check_unique(c, rows);
 }

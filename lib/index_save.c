@@ -2,13 +2,13 @@
 /* An index as a file that appears whole, and what it takes of the disk. */
 #include "index_write.h"
 
-#include "hash.h"
+#include "file_digest.h"
 #include "index_private.h"
 #include "outfile.h"
 
 struct saver {
 	struct hp_outfile *file;
-	XXH3_state_t hash;
+	struct hp_file_digest digest;
 	uint64_t at;
 };
 
@@ -18,28 +18,42 @@ static int save_piece(void *arg, const void *buf, size_t n,
 	struct saver *s = arg;
 	int r = hp_outfile_pwrite(s->file, buf, n, s->at, err);
 
-	XXH3_128bits_update(&s->hash, buf, n);
+	hp_file_digest_add(&s->digest, buf, n);
 	s->at += n;
 	return r;
 }
 
-int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
-		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],
-		  struct hpdsl_error *err)
+static int save(struct saver *s, const struct hp_index_source *src,
+		uint8_t *ret_sha256, struct hpdsl_error *err)
+{
+	struct hp_sink sink = { save_piece, s };
+	int r = 0;
+
+	hp_file_digest_begin(&s->digest);
+	if (ret_sha256)
+		r = hp_file_digest_want_sha256(&s->digest, err);
+	if (r == 0)
+		r = hp_index_write(src, &sink, err);
+	if (r == 0)
+		r = hp_file_digest_end_sha256(&s->digest, ret_sha256, err);
+	hp_file_digest_release(&s->digest);
+	if (r == 0)
+		r = hp_outfile_sync(s->file, err);
+	return r < 0 ? r : hp_outfile_commit(s->file, err);
+}
+
+int hp_index_save_sha256(const struct hp_index_source *src,
+			 const struct hp_io *io, int dir, uint64_t *ret_bytes,
+			 uint8_t ret_checksum[16], uint8_t *ret_sha256,
+			 struct hpdsl_error *err)
 {
 	struct hp_outfile file;
 	struct saver s = { .file = &file };
-	struct hp_sink sink = { save_piece, &s };
 	int r = hp_outfile_open(&file, io, dir, HP_INDEX_NAME, 0, false, err);
 
 	if (r < 0)
 		return r;
-	XXH3_128bits_reset(&s.hash);
-	r = hp_index_write(src, &sink, err);
-	if (r == 0)
-		r = hp_outfile_sync(&file, err);
-	if (r == 0)
-		r = hp_outfile_commit(&file, err);
+	r = save(&s, src, ret_sha256, err);
 	if (r < 0) {
 		hp_outfile_abandon(&file);
 		return r;
@@ -48,8 +62,16 @@ int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
 	if (r < 0)
 		return r;
 	*ret_bytes = s.at;
-	hp_hash_canonical(XXH3_128bits_digest(&s.hash), ret_checksum);
+	hp_file_digest_end(&s.digest, ret_checksum);
 	return 0;
+}
+
+int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
+		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],
+		  struct hpdsl_error *err)
+{
+	return hp_index_save_sha256(src, io, dir, ret_bytes, ret_checksum, NULL,
+				    err);
 }
 
 uint64_t hp_index_bound(const struct hp_index_extent *e)

@@ -77,6 +77,12 @@ int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
 		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],
 		  struct hpdsl_error *err);
 
+/* And the SHA-256 of the file, if ret_sha256 is not NULL. */
+int hp_index_save_sha256(const struct hp_index_source *src,
+			 const struct hp_io *io, int dir, uint64_t *ret_bytes,
+			 uint8_t ret_checksum[16], uint8_t *ret_sha256,
+			 struct hpdsl_error *err);
+
 /* What is known of an index before it can be written. */
 struct hp_index_extent {
 	uint64_t samples, members, chunks;

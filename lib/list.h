@@ -118,6 +118,17 @@ static inline const char *hp_stored_name(const struct hp_list *list,
 						    list->files[file].path;
 }
 
+/* Keeps the SHA-256 of a file's content, if the list has room for them. */
+static inline void hp_list_set_sha256(const struct hp_list *list,
+				      const struct hp_file *f,
+				      const uint8_t sha256[32])
+{
+	if (!list->sha256)
+		return;
+	for (int i = 0; i < 32; i++)
+		list->sha256[f - list->files][i] = sha256[i];
+}
+
 /* For messages: "input/a/b", or "input" itself for nothing below it. */
 #define HP_INPUT_NAME (2 * HP_PRINTABLE)
 const char *hp_input_name(const struct hp_root *root, const char *below,
@@ -202,5 +213,11 @@ void hp_cls_content(const struct hp_file *f, char out[HP_CLS_MAX]);
  */
 int hp_list_id(const struct hp_list *list, uint8_t ret[16],
 	       struct hpdsl_error *err);
+/*
+ * The same, and the SHA-256 over the same with SHA-256 of the contents, if the
+ * list has them; else that is zeros.
+ */
+int hp_list_ids(const struct hp_list *list, uint8_t ret[16],
+		uint8_t ret_sha256[32], struct hpdsl_error *err);
 
 #endif

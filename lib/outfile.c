@@ -40,17 +40,25 @@ static int reserve(struct hp_outfile *f, uint64_t size)
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO ? r : 0;
 }
 
-int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
-		    const char *name, uint64_t size, bool direct,
-		    struct hpdsl_error *err)
+static int set_names(struct hp_outfile *f, const struct hp_io *io, int dir,
+		     const char *name, struct hpdsl_error *err)
 {
-	int r;
-
 	*f = (struct hp_outfile){ .io = io, .dir = dir, .fd = -1 };
 	if (strlen(name) >= sizeof f->name)
 		return hp_fail_errno(err, -ENAMETOOLONG, "%s", name);
 	strcpy(f->name, name);
 	snprintf(f->temp, sizeof f->temp, ".%s.part", name);
+	return 0;
+}
+
+int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
+		    const char *name, uint64_t size, bool direct,
+		    struct hpdsl_error *err)
+{
+	int r = set_names(f, io, dir, name, err);
+
+	if (r < 0)
+		return r;
 	r = create(f, direct);
 	if (r == -EEXIST) {
 		io->unlink(io, dir, f->temp, 0);
@@ -68,6 +76,26 @@ int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
 		hp_outfile_abandon(f);
 	}
 	return r;
+}
+
+int hp_outfile_reopen(struct hp_outfile *f, const struct hp_io *io, int dir,
+		      const char *name, struct hpdsl_error *err)
+{
+	struct stat st;
+	int r = set_names(f, io, dir, name, err);
+
+	if (r < 0)
+		return r;
+	f->fd = io->open(io, dir, f->temp, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
+	r = f->fd < 0 ? f->fd : hp_io_fstat(io, f->fd, &st);
+	if (r == 0 && !S_ISREG(st.st_mode))
+		r = -EINVAL;
+	if (r == 0)
+		return 0;
+	if (f->fd >= 0)
+		io->close(io, f->fd);
+	f->fd = -1;
+	return fail(f, r, "open", err);
 }
 
 int hp_outfile_pwrite(struct hp_outfile *f, const void *buf, size_t n,
@@ -94,6 +122,22 @@ int hp_outfile_pwrite_tail(struct hp_outfile *f, const void *buf, size_t n,
 	f->direct = false;
 	r = hp_io_pwrite_full(f->io, f->fd, buf, n, off);
 	return r < 0 ? fail(f, r, "write", err) : 0;
+}
+
+int hp_outfile_resize(struct hp_outfile *f, uint64_t size,
+		      struct hpdsl_error *err)
+{
+	int r = f->io->truncate(f->io, f->fd, size);
+
+	return r < 0 ? fail(f, r, "resize", err) : 0;
+}
+
+int hp_outfile_close(struct hp_outfile *f, struct hpdsl_error *err)
+{
+	int r = f->io->close(f->io, f->fd);
+
+	f->fd = -1;
+	return r < 0 ? fail(f, r, "close", err) : 0;
 }
 
 int hp_outfile_sync(struct hp_outfile *f, struct hpdsl_error *err)

@@ -29,6 +29,13 @@ int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
 		    struct hpdsl_error *err);
 
 /*
+ * Opens the temporary file that an earlier run, or this one, left.  -ENOENT;
+ * -EINVAL for what is no regular file.  Nothing is removed if it fails.
+ */
+int hp_outfile_reopen(struct hp_outfile *f, const struct hp_io *io, int dir,
+		      const char *name, struct hpdsl_error *err);
+
+/*
  * Writes at off; may be called from several threads at a time when off and n
  * are multiples of 4096 and buf is so aligned (as O_DIRECT needs it).
  */
@@ -38,6 +45,12 @@ int hp_outfile_pwrite(struct hp_outfile *f, const void *buf, size_t n,
 /* The last, unaligned piece: O_DIRECT is switched off first. */
 int hp_outfile_pwrite_tail(struct hp_outfile *f, const void *buf, size_t n,
 			   uint64_t off, struct hpdsl_error *err);
+
+/* Cuts or lengthens it to size bytes; what is new is zeros. */
+int hp_outfile_resize(struct hp_outfile *f, uint64_t size,
+		      struct hpdsl_error *err);
+/* Closes it under the temporary name, to be opened again. */
+int hp_outfile_close(struct hp_outfile *f, struct hpdsl_error *err);
 
 /* fsync and close, still under the temporary name. */
 int hp_outfile_sync(struct hp_outfile *f, struct hpdsl_error *err);

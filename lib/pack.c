@@ -148,6 +148,21 @@ static void report_plan(struct hp_pack *p)
 			rep->unlabelled += p->list.labels[s] == HPDSL_NO_LABEL;
 }
 
+static int resume(struct hp_pack *p, struct hpdsl_error *err)
+{
+	struct hp_target *t = &p->target;
+	int r = hp_journal_compare(t->journal, &p->options, &p->list, err);
+
+	if (r == 0)
+		r = hp_resume(p, err);
+	if (r == 0)
+		r = hp_scatter_check(p, err);
+	if (r < 0)
+		return r;
+	return hp_scatter_resumes(p) ? hp_scatter_clear(p, err) :
+				       hp_target_clear(t, false, err);
+}
+
 /* Takes up an interrupted run, or begins one. */
 static int begin(struct hp_pack *p, struct hpdsl_error *err)
 {
@@ -155,11 +170,7 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 	int r;
 
 	if (t->resumable && p->opt->resume) {
-		r = hp_journal_compare(t->journal, &p->options, &p->list, err);
-		if (r == 0)
-			r = hp_target_clear(t, false, err);
-		if (r == 0)
-			r = hp_resume(p, err);
+		r = resume(p, err);
 		return r < 0 ? r : hp_check_space(p, err);
 	}
 	r = hp_target_clear(t, true, err);
@@ -173,18 +184,32 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 	return r < 0 ? r : hp_sync_dir(p->io, t->dir, err);
 }
 
+static void report_chunks(struct hp_pack *p)
+{
+	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
+		p->report->stored_bytes += p->done[c].bytes;
+		p->report->compressed_chunks += p->done[c].compressed;
+	}
+}
+
 static int write_all(struct hp_pack *p, struct hpdsl_error *err)
 {
 	int r;
 
 	p->done = calloc(p->plan.n_chunks, sizeof *p->done);
-	if (!p->done)
+	if (p->opt->digest == HPDSL_DIGEST_SHA256)
+		p->list.sha256 =
+			hp_array(p->list.n_files, sizeof *p->list.sha256);
+	if (!p->done ||
+	    (p->opt->digest == HPDSL_DIGEST_SHA256 && !p->list.sha256))
 		return hp_fail_nomem(err);
 	r = begin(p, err);
 	if (r == 0)
 		r = hp_write_chunks(p, err);
-	if (r == 0)
+	if (r == 0) {
+		report_chunks(p);
 		r = hp_emit_write(p, err);
+	}
 	if (r == 0)
 		r = hp_write_index(p, err);
 	if (r == 0)

@@ -7,6 +7,7 @@
 #include "index_write.h"
 #include "mem.h"
 #include "outfile.h"
+#include "sha256sums.h"
 #include "portable.h"
 
 #include <string.h>
@@ -150,6 +151,7 @@ static int write_manifest(struct hp_pack *p, const struct rows *rows,
 			  const struct hp_manifest_file *index,
 			  struct hpdsl_error *err)
 {
+	hp_auto_free struct hp_manifest_file *files = NULL;
 	hp_auto_free char *text = NULL;
 	struct hp_manifest m = {
 		.samples = p->plan.n_samples,
@@ -170,7 +172,12 @@ static int write_manifest(struct hp_pack *p, const struct rows *rows,
 	int r;
 
 	memcpy(m.dataset_id, p->report->dataset_id, sizeof m.dataset_id);
+	m.has_sha256 = p->report->has_sha256;
+	memcpy(m.dataset_id_sha256, p->report->dataset_id_sha256,
+	       sizeof m.dataset_id_sha256);
 	r = hp_meta_pairs(p->opt, &m.meta, err);
+	if (r == 0 && m.has_sha256)
+		r = hp_sha256sums_write(p->io, p->target.dir, &m, &files, err);
 	if (r == 0)
 		r = hp_manifest_format(&m, &text, &len, err);
 	if (r == 0)
@@ -205,14 +212,17 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 	};
 	int r;
 
-	r = hp_list_id(&p->list, p->report->dataset_id, err);
+	r = hp_list_ids(&p->list, p->report->dataset_id,
+			p->report->dataset_id_sha256, err);
+	p->report->has_sha256 = file.has_sha256 = src.sha256;
 	if (r == 0)
 		r = make_rows(p, &rows, err);
 	if (r == 0) {
 		memcpy(src.dataset_id, p->report->dataset_id, 16);
 		src.chunks = rows.index;
-		r = hp_index_save(&src, p->io, p->target.dir, &file.bytes,
-				  file.checksum, err);
+		r = hp_index_save_sha256(&src, p->io, p->target.dir,
+					 &file.bytes, file.checksum,
+					 src.sha256 ? file.sha256 : NULL, err);
 	}
 	if (r == 0) {
 		p->report->index_bytes = file.bytes;

@@ -3,6 +3,7 @@
 #include "pass.h"
 
 #include "error.h"
+#include "sha256.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,6 +23,7 @@ int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
 	p->at = NULL;
 	p->have = 0;
 	p->read = p->offset = p->size = 0;
+	p->sha256 = NULL;
 	p->fd = io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0);
 	if (p->fd < 0)
 		return hp_fail_errno(err, p->fd, "%s", name);
@@ -59,6 +61,8 @@ static int fill(struct hp_pass *p)
 	if (n < 0)
 		return (int)n;
 	XXH3_128bits_update(&p->hash, end, (size_t)n);
+	if (p->sha256)
+		hp_sha256_update(p->sha256, end, (size_t)n);
 	p->read += (size_t)n;
 	p->have += (size_t)n;
 	return n > 0;

@@ -151,5 +151,6 @@ int hp_content_set(const struct hp_pack *p, struct hp_file *f,
 		r = check_member(p, f, h->low64, err);
 	f->low64 = h->low64;
 	memcpy(f->full, h->full, sizeof f->full);
+	hp_list_set_sha256(&p->list, f, h->sha256);
 	return r;
 }

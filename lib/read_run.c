@@ -2,7 +2,9 @@
 /* Reading files into their places in the segments. */
 #include "engine.h"
 
+#include "error.h"
 #include "read_file.h"
+#include "sha256.h"
 
 #include <string.h>
 
@@ -30,7 +32,7 @@ static uint64_t max64(uint64_t a, uint64_t b)
 }
 
 static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
-		      struct hpdsl_error *err)
+		      struct hp_sha256 *sha256, struct hpdsl_error *err)
 {
 	const struct hp_segment *s = piece->segment;
 	const struct hp_place *p = &piece->place;
@@ -53,7 +55,8 @@ static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
 			    (size_t)(end - at), at - p->data, err);
 	if (r == 0 && end - at == f->size) {
 		/* All of it is here, and in the cache. */
-		hp_content_hash(s->buf + (at - s->offset), (size_t)f->size, &h);
+		hp_content_hash_sha256(s->buf + (at - s->offset),
+				       (size_t)f->size, sha256, &h);
 		r = hp_content_set(e->pack, f, &h, err);
 	}
 	return r;
@@ -62,11 +65,18 @@ static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
 int hp_read_run(const struct hp_engine *e, const struct hp_run *run,
 		struct hpdsl_error *err)
 {
+	hp_auto_sha256 struct hp_sha256 *sha256 = NULL;
+
+	if (e->pack->list.sha256) {
+		sha256 = hp_sha256_new();
+		if (!sha256)
+			return hp_fail_nomem(err);
+	}
 	for (unsigned i = 0; i < run->n; i++) {
-		int r = read_piece(e, &run->piece[i], err);
+		int r = read_piece(e, &run->piece[i], sha256, err);
 
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return hp_sha256_check(sha256, err);
 }

@@ -82,7 +82,14 @@ static int same_options(struct hp_pack *p, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	memcpy(p->report->dataset_id, m.dataset_id, sizeof m.dataset_id);
+	p->report->has_sha256 = m.has_sha256;
+	memcpy(p->report->dataset_id_sha256, m.dataset_id_sha256,
+	       sizeof m.dataset_id_sha256);
 	p->report->index_bytes = m.index.bytes;
+	for (size_t c = 0; c < m.n_chunks; c++) {
+		p->report->stored_bytes += m.chunks[c].bytes;
+		p->report->compressed_chunks += m.chunks[c].compressed;
+	}
 	r = hp_manifest_compare(&m, &p->options, err);
 	hp_manifest_release(&m);
 	return r;
@@ -96,7 +103,8 @@ static bool same_file(const struct hpdsl_dataset *ds, const struct hp_file *f,
 
 	if (hpdsl_member_find(ds, f->path, f->path_len, &m, NULL) < 0 ||
 	    m.size != f->size || m.mtime != f->mtime ||
-	    m.mtime_nsec != f->nsec || m.mode != (f->mode & 0777u))
+	    m.mtime_nsec != f->nsec || m.mode != (f->mode & 0777u) ||
+	    m.generated != !!(f->flags & HP_FILE_GENERATED))
 		return false;
 	seen[m.number] = true;
 	return true;

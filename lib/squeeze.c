@@ -118,6 +118,8 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 	if (s->offset == 0)
 		r = hp_zst_open(&q->file, e->io, e->pack->target.dir, c->number,
 				err);
+	if (r == 0 && s->offset == 0 && e->pack->list.sha256)
+		r = hp_file_digest_want_sha256(&q->file.digest, err);
 	if (r == 0)
 		r = hp_hash_segment(e->pack, s, err);
 	if (r < 0)
@@ -130,17 +132,21 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 		  struct hp_done *done, struct hpdsl_error *err)
 {
+	struct hp_zst_file *f = &c->zst->file;
 	char name[HP_CHUNK_NAME];
 	int r;
 
 	hp_chunk_name(c->number, name);
+	pthread_mutex_lock(&e->expand_lock);
 	r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name, c->bytes,
 			    false, err);
-	if (r < 0)
-		return r;
-	c->opened = true;
-	return hp_zst_expand(&c->zst->file, c->bytes, done->plain_checksum,
-			     &c->out, done, err);
+	c->opened = r == 0;
+	if (r == 0)
+		r = hp_zst_expand(f, c->bytes, done->plain_checksum, &c->out,
+				  done, err);
+	hp_zst_release(f);
+	pthread_mutex_unlock(&e->expand_lock);
+	return r;
 }
 
 static int finish(struct hp_engine *e, struct hp_open_chunk *c,

@@ -256,6 +256,7 @@ static int restore(struct unpack *u, struct worker *w, uint64_t number,
 		return reading_failed(u, number, r, &why, err);
 	if (m.generated) {
 		__atomic_fetch_add(&u->report.generated, 1, __ATOMIC_RELAXED);
+		*ret_small += m.size;
 		return 0;
 	}
 	r = check_path(u, &m, &why);

@@ -19,26 +19,39 @@ static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
 {
 	struct hp_open_chunk *c = s->chunk;
 	struct hp_content_hash h;
+	int r;
 
 	if (!part->file)
 		return 0;
+	if (p->list.sha256 && !c->of_content) {
+		c->of_content = hp_sha256_new();
+		if (!c->of_content)
+			return hp_fail_nomem(err);
+	}
 	if (part->first)
-		hp_content_begin(&c->content);
+		hp_content_begin_sha256(&c->content, c->of_content);
 	hp_content_update(&c->content, s->buf + part->start, part->len);
 	if (!part->last)
 		return 0;
 	hp_content_end(&c->content, &h);
-	return hp_content_set(p, part->file, &h, err);
+	r = hp_sha256_check(c->of_content, err);
+	return r < 0 ? r : hp_content_set(p, part->file, &h, err);
 }
 
 int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
 		    struct hpdsl_error *err)
 {
 	struct hp_open_chunk *c = s->chunk;
-	int r;
+	int r = 0;
 
-	if (s->offset == 0)
+	if (s->offset == 0) {
 		hp_file_digest_begin(&c->digest);
+		/* A compressed one is another file. */
+		if (p->list.sha256 && !c->zst)
+			r = hp_file_digest_want_sha256(&c->digest, err);
+	}
+	if (r < 0)
+		return r;
 	hp_file_digest_add(&c->digest, s->buf, s->len);
 	r = hash_part(p, s, &s->front, err);
 	return r < 0 ? r : hash_part(p, s, &s->back, err);
@@ -105,9 +118,19 @@ static int finish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 	done->bytes = c->bytes;
 	hp_file_digest_end(&c->digest, done->checksum);
 	memcpy(done->plain_checksum, done->checksum, sizeof done->checksum);
-	r = hp_publish_chunk(e, c, &c->out, done, err);
+	r = hp_file_digest_end_sha256(&c->digest, done->sha256, err);
+	if (r == 0)
+		r = hp_publish_chunk(e, c, &c->out, done, err);
 	done->done = r == 0;
 	return r;
+}
+
+void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c)
+{
+	hp_file_digest_release(&c->digest);
+	hp_sha256_free(c->of_content);
+	hp_squeeze_end(e, c);
+	free(c);
 }
 
 void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c)
@@ -119,8 +142,7 @@ void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c)
 	*p = c->next;
 	if (e->chunks_tail == &c->next)
 		e->chunks_tail = p;
-	hp_squeeze_end(e, c);
-	free(c);
+	hp_free_chunk(e, c);
 }
 
 /* The first chunk whose next segment is full and waits to be hashed. */

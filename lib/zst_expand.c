@@ -83,7 +83,7 @@ int hp_zst_expand(struct hp_zst_file *f, uint64_t plain,
 	int r;
 
 	if (memory && x.d) {
-		hp_file_digest_begin(&f->digest);
+		hp_file_digest_again(&f->digest);
 		r = expand_all(&x, err);
 	} else {
 		r = hp_fail_nomem(err);
@@ -95,5 +95,5 @@ int hp_zst_expand(struct hp_zst_file *f, uint64_t plain,
 	hp_file_digest_end(&f->digest, done->checksum);
 	if (x.written != plain || memcmp(done->checksum, checksum, 16) != 0)
 		return fail_expand(&x, HPDSL_ECORRUPT, err);
-	return 0;
+	return hp_file_digest_end_sha256(&f->digest, done->sha256, err);
 }

@@ -30,6 +30,7 @@ void hp_zst_release(struct hp_zst_file *f)
 	f->opened = false;
 	free(f->frames);
 	f->frames = NULL;
+	hp_file_digest_release(&f->digest);
 }
 
 static int put(struct hp_zst_file *f, const void *p, size_t n,
@@ -118,5 +119,5 @@ int hp_zst_finish(struct hp_zst_file *f, struct hp_done *done,
 	done->bytes = f->bytes;
 	hp_file_digest_end(&f->digest, done->checksum);
 	done->compressed = true;
-	return 0;
+	return hp_file_digest_end_sha256(&f->digest, done->sha256, err);
 }

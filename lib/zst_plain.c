@@ -83,10 +83,12 @@ int hp_zst_from_plain(struct hp_zst_file *f, const struct hp_pack *p,
 
 	if (r < 0)
 		return r;
-	if (plain) {
+	if (r == 0 && p->list.sha256)
+		r = hp_file_digest_want_sha256(&f->digest, err);
+	if (r == 0 && plain) {
 		hp_file_digest_begin(plain);
 		r = from_plain(f, &x, p, err);
-	} else {
+	} else if (r == 0) {
 		r = hp_fail_nomem(err);
 	}
 	hp_zip_free(x.zip);

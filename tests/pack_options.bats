@@ -83,7 +83,8 @@ chunks()
 	hpdsl-pack --json --labels=dir:2 --force "$tree" a > json
 	json json 'j["classes"] == 0 and j["unlabelled"] == 60'
 	fails 2 "labels: 'dir:0'" hpdsl-pack --labels=dir:0 "$tree" b
-	fails 2 "labels: 'x'" hpdsl-pack --labels x "$tree" b
+	fails 2 "labels: ''" hpdsl-pack --labels= "$tree" b
+	fails 3 "x: No such file" hpdsl-pack --labels x "$tree" b
 }
 
 @test "--labels=dir warns when folders look like splits" {

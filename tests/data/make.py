@@ -129,7 +129,7 @@ class Index:
         self.head = dict(version=1, flags=0, bytes=sum(len(c) for _, c in FILES))
         self.table = {}  # (row, field): value instead of the right one
         self.order = list(range(8))  # of the rows of the table
-        self.extra = []  # (kind, flags, data)
+        self.extra = []  # (kind, flags, row size, data)
         self.cut = None  # length of the file
 
     def homes(self):
@@ -174,9 +174,7 @@ class Index:
             (7, 1, 8, classes),
             (8, 1, 0, self.class_names),
         ]
-        return [known[i] for i in self.order] + [
-            (kind, flags, 0, data) for kind, flags, data in self.extra
-        ]
+        return [known[i] for i in self.order] + self.extra
 
     def __bytes__(self):
         sections = self.sections()
@@ -231,6 +229,46 @@ def whole_file(ix):
     ix.head["bytes"] += ix.members[3]["size"] - 9
 
 
+def stored(ix, rows, names, flags=1, row_size=16):
+    """Names in chunks: of rows (member, offset, length)."""
+    data = b"".join(
+        struct.pack("<Q", member)
+        + struct.pack("<Q", at)[:6]
+        + struct.pack("<H", n)
+        for member, at, n in rows
+    )
+    ix.extra += [(9, flags, row_size, data), (12, 1, 0, names)]
+
+
+def rename(ix, name):
+    """Another name for member 2 in its chunk."""
+    stored(ix, [(2, 0, len(name))], name + b"\0")
+
+
+def sha256(ix, members, chunks):
+    ix.extra += [(10, 0, 32, members), (13, 0, 32, chunks)]
+
+
+def compress(ix, rows, **fields):
+    """Chunk 0, of 1000 bytes, with rows (plain, stored) of frames.
+
+    The frame of cat/1 begins at 0, that of dog/2 at 2048; the trailer at 4096.
+    """
+    c = ix.chunks[0]
+    c.update(bytes=1000, sum=bytes(16), flags=1, frames=len(rows))
+    c.update(fields)
+    data = b"".join(struct.pack("<QQ", *row) for row in rows)
+    ix.extra.append((11, 1, 16, data))
+
+
+def adopt(ix, name):
+    """A chunk by path, as of adopted tars."""
+    ix.head["flags"] = 2
+    set_chunk_name(ix, name)
+
+
+FRAMES = [(0, 0), (2048, 300), (4096, 600)]
+
 INDEXES = {
     # The header and its table
     "not-an-index": lambda ix: ix.head.update(magic=b"\x89PNG\r\n\x1a\n"),
@@ -252,8 +290,8 @@ INDEXES = {
     "sections-overlap": lambda ix: ix.table.update({(1, "offset"): 344}),
     "section-row-size-0": lambda ix: ix.table.update({(1, "row_size"): 0}),
     "section-not-required": lambda ix: ix.table.update({(1, "flags"): 0}),
-    "unknown-required-section": lambda ix: ix.extra.append((99, 1, b"new")),
-    "unknown-section-flag": lambda ix: ix.extra.append((99, 2, b"new")),
+    "unknown-required-section": lambda ix: ix.extra.append((99, 1, 0, b"new")),
+    "unknown-section-flag": lambda ix: ix.extra.append((99, 2, 0, b"new")),
     "samples-wrap": lambda ix: ix.head.update(samples=3 + (1 << 60)),
     "members-wrap": lambda ix: ix.head.update(members=5 + (1 << 62)),
     "samples-too-many": lambda ix: ix.head.update(samples=4),
@@ -326,6 +364,81 @@ INDEXES = {
     "chunk-compressed": lambda ix: ix.chunks[0].update(flags=1),
     "chunk-forms-differ": lambda ix: ix.chunks[0].update(plain=20480),
     "chunk-size-untrue": lambda ix: ix.chunks[0].update(bytes=20480, plain=20480),
+    "chunk-flags-unknown": lambda ix: ix.chunks[0].update(flags=2),
+    "chunk-adopted-name-nul": lambda ix: adopt(ix, b"../a\0b"),
+    "chunk-adopted-name-empty": lambda ix: adopt(ix, b""),
+    "chunk-adopted-is-gone": lambda ix: adopt(ix, b"../no/such.tar"),
+    "chunk-adopted-is-a-device": lambda ix: adopt(ix, b"/dev/zero"),
+    "chunk-adopted-is-a-folder": lambda ix: adopt(ix, b".."),
+    "chunk-adopted-is-other": lambda ix: adopt(ix, b"/etc/passwd"),
+    # Names in chunks
+    "stored-untrue": lambda ix: rename(ix, b"dog/x.jpg"),
+    "stored-escapes": lambda ix: rename(ix, b"../escaped.jpg"),
+    "stored-absolute": lambda ix: rename(ix, b"/tmp/escaped-hpdsl.jpg"),
+    "stored-too-long": lambda ix: rename(ix, b"x" * 4096),
+    "stored-empty": lambda ix: rename(ix, b""),
+    "stored-nul": lambda ix: rename(ix, b"dog/\0.jpg"),
+    "stored-is-the-path": lambda ix: rename(ix, b"dog/2.jpg"),
+    "stored-is-another-path": lambda ix: rename(ix, b"dog/2.json"),
+    "stored-twice": lambda ix: stored(
+        ix, [(2, 0, 1), (3, 2, 1)], b"x\0x\0"
+    ),
+    "stored-out-of-order": lambda ix: stored(
+        ix, [(3, 0, 1), (2, 2, 1)], b"x\0y\0"
+    ),
+    "stored-of-no-member": lambda ix: stored(ix, [(5, 0, 1)], b"x\0"),
+    "stored-number-wraps": lambda ix: stored(ix, [(U64, 0, 1)], b"x\0"),
+    "stored-offset-wraps": lambda ix: stored(
+        ix, [(2, (1 << 48) - 1, 65535)], b"x\0"
+    ),
+    "stored-overlap": lambda ix: stored(
+        ix, [(2, 0, 2), (3, 1, 1)], b"xy\0"
+    ),
+    "stored-too-many": lambda ix: stored(
+        ix, [(i, 2 * i, 1) for i in range(6)], b"x\0" * 6
+    ),
+    "stored-not-required": lambda ix: stored(ix, [(2, 0, 1)], b"x\0", 0),
+    "stored-row-size-17": lambda ix: stored(ix, [(2, 0, 1)], b"x\0", 1, 17),
+    "stored-without-names": lambda ix: (
+        stored(ix, [(2, 0, 1)], b""),
+        ix.extra.pop(),
+    ),
+    "stored-names-unused": lambda ix: stored(ix, [(2, 0, 1)], b"x\0y\0"),
+    # SHA-256
+    "sha256-of-members-missing": lambda ix: sha256(ix, bytes(128), bytes(64)),
+    "sha256-of-chunks-missing": lambda ix: sha256(ix, bytes(160), bytes(32)),
+    "sha256-too-many": lambda ix: sha256(ix, bytes(192), bytes(64)),
+    "sha256-half-a-row": lambda ix: sha256(ix, bytes(150), bytes(64)),
+    # Frames
+    "frames-0": lambda ix: compress(ix, []),
+    "frames-of-a-plain-chunk": lambda ix: compress(ix, FRAMES, flags=0),
+    "frames-too-many": lambda ix: compress(ix, FRAMES, frames=4),
+    "frames-too-few": lambda ix: compress(ix, FRAMES, frames=2),
+    "frames-wrap": lambda ix: compress(ix, FRAMES, frame=U64),
+    "frames-2-to-the-32": lambda ix: compress(ix, FRAMES, frames=(1 << 32) - 1),
+    "frames-table-too-large": lambda ix: compress(ix, FRAMES, bytes=53),
+    "frames-file-wraps": lambda ix: compress(ix, FRAMES, bytes=U64),
+    "frames-plain-wraps": lambda ix: compress(ix, FRAMES, plain=U64),
+    "frames-half-a-row": lambda ix: (
+        compress(ix, FRAMES),
+        ix.extra.append((11, 1, 16, ix.extra.pop()[3] + b"x")),
+    ),
+    "frames-not-required": lambda ix: ix.extra.append((11, 0, 16, bytes(16))),
+    "frames-unused": lambda ix: ix.extra.append((11, 1, 16, bytes(16))),
+    "frame-first-not-0": lambda ix: compress(ix, [(512, 0)] + FRAMES[1:]),
+    "frame-stored-not-0": lambda ix: compress(ix, [(0, 8)] + FRAMES[1:]),
+    "frame-empty": lambda ix: compress(ix, [(0, 0), (0, 300), (4096, 600)]),
+    "frame-of-0-bytes": lambda ix: compress(ix, [(0, 0), (2048, 0), (4096, 600)]),
+    "frame-wraps": lambda ix: compress(ix, [(0, 0), (U64, 300), (4096, 600)]),
+    "frame-out-of-order": lambda ix: compress(
+        ix, [(0, 0), (4096, 300), (2048, 600)]
+    ),
+    "frame-past-the-table": lambda ix: compress(ix, FRAMES[:2] + [(4096, 947)]),
+    "frame-past-the-chunk": lambda ix: compress(ix, FRAMES[:2] + [(10240, 600)]),
+    "frame-in-a-sample": lambda ix: compress(
+        ix, [(0, 0), (1024, 300), (4096, 600)]
+    ),
+    "frame-of-tebibytes": lambda ix: compress(ix, FRAMES, plain=1 << 40),
     # Classes
     "class-name-wraps": lambda ix: ix.classes[1].__setitem__(0, (1 << 48) - 1),
     "class-name-empty": lambda ix: ix.classes[1].__setitem__(1, 0),
@@ -343,7 +456,7 @@ def make_index(defect=None):
 def later_index():
     """What a later version may add: sections that need not be known."""
     ix = Index()
-    ix.extra = [(99, 0, b"new"), (100, 0, b""), (4000000000, 0, b"x" * 100)]
+    ix.extra = [(99, 0, 0, b"new"), (100, 0, 0, b""), (4000000000, 0, 0, b"x" * 100)]
     return bytes(ix)
 
 

@@ -578,6 +578,7 @@ static void test_allocations_fail(void **state)
 
 	(void)state;
 	corpus_make(&c, 20, 3, 2, 0);
+	corpus_enrich(&c);
 	do {
 		im.n = 0;
 		wrap_fail_at(++k, false);
@@ -595,6 +596,8 @@ static void test_allocations_fail(void **state)
 	} while (r);
 	assert_true(k > 2);
 	wrap_fail_at(1, false);
+	assert_int_equal(hp_index_check(ix, NULL, NULL, &err), -ENOMEM);
+	wrap_fail_at(2, false);
 	assert_int_equal(hp_index_check(ix, NULL, NULL, &err), -ENOMEM);
 	wrap_fail_at(0, false);
 	assert_int_equal(hp_index_check(ix, NULL, NULL, &err), 0);

@@ -290,6 +290,59 @@ static const struct forgery forgeries[] = {
 	{ HP_SECTION_CLASSES, 6, 2, 600, "bytes 0 to 601 lie outside of" },
 };
 
+/*
+ * The same with all sections.  Members 0, 3, 6, 9, 12 have other names; chunk 0
+ * has 167 bytes, 10240 plain, and frames at 0, 512, 2560 and 5632 of these.
+ */
+static const struct forgery rich_forgeries[] = {
+	{ HP_SECTION_STORED, 0, 8, 13, "section STORED, row 0: out of order" },
+	{ HP_SECTION_STORED, 0, 8, UINT64_MAX,
+	  "section STORED, row 0: out of order" },
+	{ HP_SECTION_STORED, 16, 8, 0, "section STORED, row 1: out of order" },
+	{ HP_SECTION_STORED, 0, 8, 6, "section STORED, row 1: out of order" },
+	{ HP_SECTION_STORED, 8, 4, 4,
+	  "section STORED_PATHS: gap or overlap at 0" },
+	{ HP_SECTION_STORED, 12, 2, 0xffff,
+	  "bytes 281470681743360 to 2814706" },
+	{ HP_SECTION_STORED, 14, 2, 2, "name at 0: it does not end" },
+	{ HP_SECTION_STORED, 14, 2, 0, "name at 0: it does not end" },
+	{ HP_SECTION_STORED, 14, 2, 600, "bytes 0 to 601 lie outside of" },
+	{ HP_SECTION_STORED_PATHS, 0, 1, '/',
+	  "member 0: has an invalid name in its chunk" },
+	{ HP_SECTION_STORED_PATHS, 4, 3, 0x2f2e2e,
+	  "member 3: has an invalid name in its chunk" },
+	{ HP_SECTION_FRAMES, 0, 8, 512, "chunk 0: frame 0 lies where it can" },
+	{ HP_SECTION_FRAMES, 8, 8, 1, "chunk 0: frame 0 lies where it can" },
+	{ HP_SECTION_FRAMES, 16, 8, 0, "chunk 0: frame 0 lies where it can" },
+	{ HP_SECTION_FRAMES, 24, 8, 0, "chunk 0: frame 0 lies where it can" },
+	{ HP_SECTION_FRAMES, 16, 8, UINT64_MAX, "chunk 0: frame 0 lies where" },
+	{ HP_SECTION_FRAMES, 24, 8, UINT64_MAX, "chunk 0: frame 0 lies where" },
+	{ HP_SECTION_FRAMES, 32, 8, 512, "chunk 0: frame 1 lies where it can" },
+	{ HP_SECTION_FRAMES, 48, 8, 10240, "chunk 0: frame 3 lies where" },
+	{ HP_SECTION_FRAMES, 56, 8, 102, "chunk 0: frame 3 lies where it" },
+	{ HP_SECTION_FRAMES, 16, 8, 256, "chunk 0: frame 1 begins within a" },
+	{ HP_SECTION_FRAMES, 16, 8, 1536, "chunk 0: frame 1 begins within a" },
+	{ HP_SECTION_FRAMES, 48, 8, 6144, "chunk 0: frame 3 begins within a" },
+	{ HP_SECTION_CHUNKS, 16, 8, 65, "chunk 0: has an impossible range of" },
+	{ HP_SECTION_CHUNKS, 16, 8, 121, "chunk 0: frame 3 lies where it" },
+	{ HP_SECTION_CHUNKS, 16, 8, UINT64_MAX, "chunk 0: has a size that no" },
+	{ HP_SECTION_CHUNKS, 40, 8, UINT64_MAX, "chunk 0: has a size that no" },
+	{ HP_SECTION_CHUNKS, 40, 8, 1ull << 40, "chunk 0: frame 3 lies where" },
+	{ HP_SECTION_CHUNKS, 40, 8, 5632, "chunk 0: frame 3 lies where it" },
+	{ HP_SECTION_CHUNKS, 40, 8, 512, "member 1: lies outside of its chun" },
+	{ HP_SECTION_CHUNKS, 64, 8, 1, "chunk 0: has an impossible range of" },
+	{ HP_SECTION_CHUNKS, 64, 8, UINT64_MAX, "chunk 0: has an impossible" },
+	{ HP_SECTION_CHUNKS, 80, 4, 0, "chunk 0: stored and plain form" },
+	{ HP_SECTION_CHUNKS, 80, 4, 3, "chunk 0 is of a later version" },
+	{ HP_SECTION_CHUNKS, 84, 4, 0, "chunk 0: has an impossible range of" },
+	{ HP_SECTION_CHUNKS, 84, 4, 5, "chunk 0: has an impossible range of" },
+	{ HP_SECTION_CHUNKS, 84, 4, UINT32_MAX, "chunk 0: has an impossible" },
+	{ HP_SECTION_CHUNKS, 84, 4, 3,
+	  "section FRAMES: rows that no chunk has" },
+	{ HP_SECTION_CHUNKS, 88 + 64, 8, 1, "chunk 1: stored and plain form" },
+	{ HP_SECTION_CHUNKS, 88 + 84, 4, 1, "chunk 1: stored and plain form" },
+};
+
 static void put_value(uint8_t *p, uint64_t value, unsigned width)
 {
 	uint8_t bytes[8];
@@ -329,6 +382,201 @@ static void test_forgeries(void **state)
 		expect(&im, f->told);
 		free(im.p);
 	}
+}
+
+static void test_rich_forgeries(void **state)
+{
+	size_t n = sizeof rich_forgeries / sizeof rich_forgeries[0];
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		const struct forgery *f = &rich_forgeries[i];
+		struct image im;
+
+		make_rich(&im, 7);
+		put_value(image_section(&im, f->section, NULL) + f->off,
+			  f->value, f->width);
+		expect(&im, f->told);
+		free(im.p);
+	}
+}
+
+/* One byte of a row of the section table, as long as before when padded. */
+static void open_rich(unsigned kind, size_t off, uint8_t value)
+{
+	struct hpdsl_error err = { 0 };
+	struct hp_index *ix = NULL;
+	struct image im;
+	uint8_t *row;
+
+	make_rich(&im, 7);
+	row = im.p + HP_INDEX_FIXED + HP_INDEX_ENTRY * (kind - 1);
+	assert_int_equal(hp_get32(row), kind);
+	row[off] = value;
+	image_repair(im.p, im.n);
+	assert_int_equal(hp_index_open(im.p, im.n, name, &ix, &err),
+			 HPDSL_ECORRUPT);
+	assert_int_equal(strncmp(err.msg, "index.hpdsl: header: ", 21), 0);
+	free(im.p);
+}
+
+static void test_rich_table(void **state)
+{
+	(void)state;
+	open_rich(HP_SECTION_STORED, 16, 5 * 16 - 1);
+	open_rich(HP_SECTION_FRAMES, 16, 4 * 16 - 1);
+	open_rich(HP_SECTION_CHUNK_SHA256, 16, 2 * 32 - 1);
+	open_rich(HP_SECTION_MEMBER_SHA256, 16, (13 * 32 - 1) & 0xff);
+	for (unsigned k = HP_SECTION_STORED; k <= HP_SECTION_CHUNK_SHA256;
+	     k++) {
+		bool optional = k == HP_SECTION_MEMBER_SHA256 ||
+				k == HP_SECTION_CHUNK_SHA256;
+
+		open_rich(k, 0, (uint8_t)(k - 1)); /* twice */
+		open_rich(k, 4, optional);	   /* required or not */
+		open_rich(k, 24, 1);		   /* row size */
+		open_rich(k, 28, 1);		   /* padding */
+	}
+}
+
+/* A name in the chunk is told only where it is another one, and just one's. */
+static void test_stored_not_unique(void **state)
+{
+	struct hpdsl_error err;
+	struct corpus c;
+	struct image im;
+
+	(void)state;
+	corpus_make(&c, 7, 2, 2, 0);
+	corpus_enrich(&c);
+	c.members[3].stored = c.members[3].path;
+	c.members[3].stored_len = c.members[3].path_len;
+	assert_int_equal(image_write(&c, &im, &err), 0);
+	expect(&im, "member 3: its name in its chunk is its path");
+	free(im.p);
+	c.members[3].stored = c.members[4].path;
+	c.members[3].stored_len = c.members[4].path_len;
+	assert_int_equal(image_write(&c, &im, &err), 0);
+	expect(&im, "member 3: its name in its chunk is the path of another");
+	free(im.p);
+	/* Of a member that has another name itself. */
+	c.members[3].stored = c.members[6].path;
+	c.members[3].stored_len = c.members[6].path_len;
+	assert_int_equal(image_write(&c, &im, &err), 0);
+	assert_int_equal(judge(im.p, im.n, &err), 0);
+	free(im.p);
+	c.members[3].stored = c.members[9].stored;
+	c.members[3].stored_len = c.members[9].stored_len;
+	assert_int_equal(image_write(&c, &im, &err), 0);
+	expect(&im, "member 9: its name in its chunk is another member's too");
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* ---- Adopted tars ------------------------------------------------------ */
+
+static void write_foreign(struct corpus *c, struct image *im)
+{
+	struct hpdsl_error err;
+
+	c->src.flags |= HP_INDEX_FOREIGN;
+	if (image_write(c, im, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+/* Chunks are named by path, members in them anything. */
+static void test_foreign_names(void **state)
+{
+	static const char *const names[] = { "/data/a.tar", "../b/c.tar",
+					     "sub/d.tar" };
+	struct hpdsl_error err;
+	struct hpdsl_chunk k;
+	struct hp_index *ix;
+	struct corpus c;
+	struct image im;
+	const char *stored;
+	size_t len;
+
+	(void)state;
+	corpus_make(&c, 7, 3, 2, 0);
+	c.src.stored = true;
+	c.members[2].stored = "./../x//";
+	c.members[2].stored_len = 8;
+	for (int i = 0; i < 3; i++)
+		c.chunks[i].name = names[i];
+	write_foreign(&c, &im);
+	assert_int_equal(judge(im.p, im.n, &err), 0);
+	assert_int_equal(hp_index_open(im.p, im.n, name, &ix, &err), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(hp_index_chunk(ix, i, &k, &err), 0);
+		assert_string_equal(k.name, names[i]);
+	}
+	assert_int_equal(hp_index_stored(ix, 2, &stored, &len, &err), 0);
+	assert_string_equal(stored, "./../x//");
+	hp_index_free(ix);
+	/* The same bytes without the flag. */
+	hp_put32(im.p + 60, 0);
+	expect(&im, "chunk 0: has a name that is no plain file name");
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* Paths may repeat: the first is found. */
+static void test_foreign_paths(void **state)
+{
+	struct hpdsl_error err;
+	struct hp_index *ix;
+	struct corpus c;
+	struct image im;
+	uint64_t number;
+
+	(void)state;
+	corpus_make(&c, 400, 3, 2, 0);
+	for (uint64_t i = 5; i < c.src.members; i++) {
+		strcpy(c.paths[i], c.paths[i % 2 ? 1 : 4]);
+		c.members[i].path_len = strlen(c.paths[i]);
+	}
+	write_foreign(&c, &im);
+	assert_int_equal(judge(im.p, im.n, &err), 0);
+	assert_int_equal(hp_index_open(im.p, im.n, name, &ix, &err), 0);
+	for (uint64_t i = 0; i < c.src.members; i++) {
+		assert_int_equal(hp_index_find(ix, c.members[i].path,
+					       c.members[i].path_len, &number,
+					       &err),
+				 0);
+		assert_int_equal(number, i < 5 ? i : i % 2 ? 1 : 4);
+	}
+	hp_index_free(ix);
+	hp_put32(im.p + 60, 0);
+	image_repair(im.p, im.n);
+	assert_int_equal(judge(im.p, im.n, &err), HPDSL_ECORRUPT);
+	assert_non_null(strstr(err.msg, ": cannot be found by its path"));
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* Contents may lie anywhere in the chunk, but in whole blocks. */
+static void test_foreign_offsets(void **state)
+{
+	struct hpdsl_error err;
+	struct corpus c;
+	struct image im;
+
+	(void)state;
+	corpus_make(&c, 7, 2, 2, 0);
+	c.members[3].offset = c.members[0].offset;
+	write_foreign(&c, &im);
+	assert_int_equal(judge(im.p, im.n, &err), 0);
+	free(im.p);
+	c.members[3].offset += 8;
+	write_foreign(&c, &im);
+	expect(&im, "member 3: its data lie where they cannot");
+	free(im.p);
+	c.members[3].offset = 0;
+	write_foreign(&c, &im);
+	expect(&im, "member 3: its data lie where they cannot");
+	free(im.p);
+	corpus_free(&c);
 }
 
 /* A read so far into a file is another error: it must not come to that. */
@@ -535,6 +783,12 @@ int main(void)
 		cmocka_unit_test(test_every_length),
 		cmocka_unit_test(test_mutants),
 		cmocka_unit_test(test_forgeries),
+		cmocka_unit_test(test_rich_forgeries),
+		cmocka_unit_test(test_rich_table),
+		cmocka_unit_test(test_stored_not_unique),
+		cmocka_unit_test(test_foreign_names),
+		cmocka_unit_test(test_foreign_paths),
+		cmocka_unit_test(test_foreign_offsets),
 		cmocka_unit_test(test_chunk_of_exabytes),
 		cmocka_unit_test(test_lookup_edits),
 		cmocka_unit_test(test_full_lookup),

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A scattered chunk that has all its members: synced, read back, noted in the
+ * journal, named.
+ */
+#include "scatter.h"
+
+#include "chunk_sums.h"
+#include "error.h"
+#include "pool.h"
+
+#include <string.h>
+
+/* Threads that mostly wait for the disk. */
+enum { EXTRA = 2 };
+
+/* What was read back must be what was put there. */
+static int compare_hashes(const struct hp_scatter *s, uint32_t c,
+			  const struct hp_chunk_sums *sums,
+			  struct hpdsl_error *err)
+{
+	const struct hp_plan *plan = &s->pack->plan;
+	char name[HP_CHUNK_NAME], path[HP_PRINTABLE];
+	struct hp_place place;
+	struct hp_walk w;
+
+	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
+		      hp_plan_first(plan, c + 1));
+	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
+		const struct hp_file *f = &plan->list->files[place.file];
+
+		if (f->low64 == sums->hashes[i].low64)
+			continue;
+		hp_chunk_name(c, name);
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: member '%s' is not what was written", name,
+			       hp_printable(f->path, f->path_len, path));
+	}
+	return 0;
+}
+
+static int note_chunk(struct hp_scatter *s, const struct hp_journal_record *rec,
+		      struct hpdsl_error *err)
+{
+	int r;
+
+	pthread_mutex_lock(&s->journal_lock);
+	r = hp_journal_add(s->pack->target.journal, rec, err);
+	pthread_mutex_unlock(&s->journal_lock);
+	return r;
+}
+
+/* The file is complete, and right: it gets its name. */
+static int name_chunk(struct hp_scatter *s, uint32_t c, struct hp_outfile *f,
+		      const struct hp_chunk_sums *sums, struct hpdsl_error *err)
+{
+	struct hp_pack *p = s->pack;
+	struct hp_done *done = &p->done[c];
+	struct hp_journal_record rec = { .chunk = c };
+	int r;
+
+	rec.bytes = hp_plan_chunk_bytes(&p->plan, c);
+	memcpy(rec.checksum, sums->digest, sizeof rec.checksum);
+	r = note_chunk(s, &rec, err);
+	if (r == 0)
+		r = hp_outfile_commit(f, err);
+	if (r < 0)
+		return r;
+	hp_chunk_sums_keep(sums, p, c);
+	done->bytes = rec.bytes;
+	memcpy(done->checksum, rec.checksum, sizeof done->checksum);
+	done->done = true;
+	return 0;
+}
+
+static int finish_file(struct hp_scatter *s, uint32_t c, struct hp_outfile *f,
+		       struct hpdsl_error *err)
+{
+	struct hp_chunk_sums sums;
+	int r = hp_outfile_sync(f, err);
+
+	if (r == 0)
+		r = hp_chunk_sums_take(s->pack, c, f->temp, &sums, err);
+	if (r < 0)
+		return r;
+	r = compare_hashes(s, c, &sums, err);
+	if (r == 0)
+		r = name_chunk(s, c, f, &sums, err);
+	hp_chunk_sums_release(&sums);
+	return r;
+}
+
+static int finish_one(void *arg, uint64_t number, struct hpdsl_error *err)
+{
+	struct hp_scatter *s = arg;
+	uint32_t c = s->chunks[number];
+	struct hp_outfile f;
+	int r = hp_parts_take(&s->parts, c, &f, err);
+
+	if (r < 0)
+		return r;
+	r = finish_file(s, c, &f, err);
+	if (r == 0)
+		hp_meter_add(&s->meter, hp_plan_chunk_bytes(&s->pack->plan, c));
+	/* Of a file that is not right nothing is to be used. */
+	hp_outfile_abandon(&f);
+	return r;
+}
+
+int hp_scatter_finish(struct hp_scatter *s, struct hpdsl_error *err)
+{
+	uint32_t threads = hp_threads(s->pack->opt->threads);
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < s->n_chunks; i++)
+		bytes += hp_plan_chunk_bytes(&s->pack->plan, s->chunks[i]);
+	hp_meter_phase(&s->meter, "checking", bytes, true);
+	if (threads != HPDSL_SERIAL)
+		threads += EXTRA;
+	return hp_pool_run(threads, s->n_chunks, finish_one, s,
+			   s->pack->opt->watch.stop, err);
+}

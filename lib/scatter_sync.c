@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every few seconds: what is in its place is synced, then the journal says how
+ * far the streams are.  What comes meanwhile is for the next time.
+ */
+#include "scatter.h"
+
+#include "error.h"
+#include "mem.h"
+
+#include <time.h>
+
+static const double first_sync = 1, min_interval = 5;
+
+/* The larger part of the time is for other things. */
+enum { SYNC_SHARE = 10 };
+
+/* What an earlier run put in place still is, or is written again. */
+static struct hp_journal_position position(const struct hp_stream *t)
+{
+	struct hp_journal_position p = t->at;
+
+	if (t->before.files > p.files ||
+	    (t->before.files == p.files && t->before.bytes > p.bytes)) {
+		p.files = t->before.files;
+		p.bytes = t->before.bytes;
+	}
+	return p;
+}
+
+static bool same(const struct hp_journal_position *a,
+		 const struct hp_journal_position *b)
+{
+	return a->files == b->files && a->bytes == b->bytes &&
+	       a->archive == b->archive && a->root == b->root;
+}
+
+/* Positions that the journal has not got. */
+static size_t find_new(struct hp_scatter *s, struct hp_journal_position *ret)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->n_streams; i++) {
+		struct hp_journal_position p = position(&s->streams[i]);
+
+		if (s->streams[i].n_spots && !same(&p, &s->streams[i].noted))
+			ret[n++] = p;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+static void keep_noted(struct hp_scatter *s,
+		       const struct hp_journal_position *pos, size_t n)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < s->n_streams && at < n; i++)
+		if (s->streams[i].at.root == pos[at].root)
+			s->streams[i].noted = pos[at++];
+}
+
+int hp_scatter_sync(struct hp_scatter *s, struct hpdsl_error *err)
+{
+	hp_auto_free struct hp_journal_position *pos =
+		hp_array(s->n_streams, sizeof *pos);
+	size_t n;
+	int r;
+
+	if (!pos)
+		return hp_fail_nomem(err);
+	n = find_new(s, pos);
+	if (n == 0)
+		return 0;
+	r = hp_parts_sync(&s->parts, err);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->journal_lock);
+	r = hp_journal_add_positions(s->pack->target.journal, pos, n, err);
+	pthread_mutex_unlock(&s->journal_lock);
+	if (r == 0)
+		keep_noted(s, pos, n);
+	return r;
+}
+
+static void sync_now(struct hp_scatter *s)
+{
+	struct hpdsl_error err;
+	double start = hp_now(), took;
+	int r = hp_scatter_sync(s, &err);
+
+	if (r < 0)
+		hp_scatter_fail(s, r, &err);
+	took = (hp_now() - start) * SYNC_SHARE;
+	s->next_sync = hp_now() + (took > min_interval ? took : min_interval);
+}
+
+void hp_scatter_sync_if_due(struct hp_scatter *s)
+{
+	double now = hp_now();
+
+	/* The first one is early: then there is something to go on from. */
+	if (s->next_sync == 0)
+		s->next_sync = now + first_sync;
+	if (now >= s->next_sync)
+		sync_now(s);
+}
+
+/* Under the lock: until the time, or the end. */
+static void wait_until(struct hp_scatter *s, double when)
+{
+	struct timespec t = { .tv_sec = (time_t)when };
+
+	t.tv_nsec = (long)((when - (double)t.tv_sec) * 1e9);
+	while (!s->ended && !s->failed && hp_now() < when)
+		pthread_cond_timedwait(&s->due, &s->lock, &t);
+}
+
+void *hp_scatter_syncer(void *arg)
+{
+	struct hp_scatter *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	s->next_sync = hp_now() + first_sync;
+	for (;;) {
+		wait_until(s, s->next_sync);
+		if (s->ended || s->failed)
+			break;
+		pthread_mutex_unlock(&s->lock);
+		sync_now(s);
+		pthread_mutex_lock(&s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
