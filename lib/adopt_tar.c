@@ -306,7 +306,7 @@ static int parse(struct parse *p, struct hpdsl_error *err)
 	if (k == 0)
 		k = parse_rest(p, err);
 	if (k == 0)
-		hp_reading_done(&p->r);
+		k = hp_reading_done(&p->r, err);
 	return k;
 }
 

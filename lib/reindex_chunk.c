@@ -87,7 +87,7 @@ static int parse(struct parse *p, struct hpdsl_error *err)
 	if (k == 0)
 		k = parse_trailer(&p->r, err);
 	if (k == 0)
-		hp_reading_done(&p->r);
+		k = hp_reading_done(&p->r, err);
 	return k;
 }
 
