@@ -99,7 +99,7 @@ static int take(struct hp_reindex *x, struct names *found,
 {
 	char text[HP_PRINTABLE];
 
-	if (!found->n && found->others && !x->has_manifest && !x->index)
+	if (!found->n && !x->has_manifest && !x->index)
 		return hp_adopt_find(x, err);
 	if (found->n)
 		qsort(found->v, found->n, sizeof *found->v, by_number);
