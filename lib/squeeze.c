@@ -144,6 +144,8 @@ static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 	if (r == 0)
 		r = hp_zst_expand(f, c->bytes, done->plain_checksum, &c->out,
 				  done, err);
+	if (r == 0)
+		r = hp_zst_discard(f, err);
 	hp_zst_release(f);
 	pthread_mutex_unlock(&e->expand_lock);
 	return r;
