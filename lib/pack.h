@@ -3,6 +3,7 @@
 #ifndef HP_PACK_H
 #define HP_PACK_H
 
+#include "fd_cache.h"
 #include "index_write.h"
 #include "journal.h"
 #include "labels_file.h"
@@ -51,6 +52,7 @@ struct hp_pack {
 	struct hp_pairs options;
 	struct hp_target target;
 	struct hp_done *done; /* plan.n_chunks of them */
+	struct hp_fd_cache *archives; /* by number of the root */
 	/* Side files, once they are written; their names are in one block. */
 	struct hp_manifest_file *files;
 	size_t n_files;

@@ -100,6 +100,9 @@ static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (!buf)
 		return hp_fail_nomem(err);
+	if (list->roots[f->root].kind == HP_ROOT_STREAM &&
+	    !(f->flags & HP_FILE_GENERATED))
+		return 0;
 	if (list->roots[f->root].kind != HP_ROOT_DIR ||
 	    f->flags & HP_FILE_GENERATED)
 		return probe_packed(z, f, buf, err);
@@ -120,6 +123,7 @@ double hp_estimate(const struct hp_pack *p)
 		p->list.n_files < PROBE_FILES ? p->list.n_files : PROBE_FILES;
 	uint32_t threads = PROBE_READERS;
 	double t = hp_now(), by_files, by_bytes;
+	bool streams = false;
 
 	z.step = p->list.n_files / n;
 	if (p->opt->threads == HPDSL_SERIAL)
@@ -130,6 +134,9 @@ double hp_estimate(const struct hp_pack *p)
 	t = hp_now() - t;
 	by_files = t * (double)p->list.n_files / (double)n;
 	by_bytes = z.bytes ? t * (double)p->plan.bytes / (double)z.bytes : 0;
-	return p->report->scan_seconds +
+	/* Decoding a stream is most of its scan. */
+	for (size_t i = 0; i < p->list.n_roots; i++)
+		streams = streams || p->list.roots[i].kind == HP_ROOT_STREAM;
+	return (streams ? 2 : 1) * p->report->scan_seconds +
 	       (by_files > by_bytes ? by_files : by_bytes);
 }
