@@ -73,6 +73,8 @@ int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,
  */
 int hp_index_stored(const struct hp_index *ix, uint64_t member,
 		    const char **ret, size_t *ret_len, struct hpdsl_error *err);
+/* Has it SHA-256 of all members and chunks? */
+bool hp_index_has_sha256(const struct hp_index *ix);
 /* SHA-256 of a member's content, of a chunk's file.  -ENODATA: none here. */
 int hp_index_member_sha256(const struct hp_index *ix, uint64_t number,
 			   uint8_t ret[32], struct hpdsl_error *err);

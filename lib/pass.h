@@ -31,7 +31,7 @@ struct hp_pass {
 	uint64_t read;		 /* bytes of the file read and hashed so far */
 	struct hp_pass_zst *zst; /* NULL: it is not compressed */
 	XXH3_state_t hash;
-	struct hp_sha256 *sha256; /* gets all bytes too; NULL at first */
+	struct hp_sha256 *sha256; /* gets all of these, too; NULL at first */
 };
 
 /* Before anything else, where hp_pass_end may come before hp_pass_begin. */

@@ -11,6 +11,7 @@
 #include "frame.h"
 #include "mem.h"
 #include "seekable.h"
+#include "sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -116,6 +117,8 @@ static int need_stored(struct hp_pass *p, size_t n)
 		if (k <= 0)
 			return (int)k;
 		XXH3_128bits_update(&p->hash, end, (size_t)k);
+		if (p->sha256)
+			hp_sha256_update(p->sha256, end, (size_t)k);
 		p->read += (size_t)k;
 		z->have += (size_t)k;
 	}

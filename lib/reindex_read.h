@@ -13,13 +13,15 @@ struct hp_reading {
 	struct hp_pass pass;
 	uint64_t reported; /* bytes that the meter knows of */
 	struct hp_content_state state;
+	/* With hp_reindex.sha256: of the file, of the content at hand. */
+	struct hp_sha256 *of_file, *of_content;
 };
 
 /* The reading must be ended in every case. */
 int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 		     struct hp_found *chunk, struct hpdsl_error *err);
-/* At the end of the file: the chunk's size and checksum. */
-void hp_reading_done(struct hp_reading *r);
+/* At the end of the file: what the chunk is as a whole. */
+int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err);
 void hp_reading_end(struct hp_reading *r);
 
 /* "chunk-000017.tar: at offset 512: why": HPDSL_ECORRUPT. */

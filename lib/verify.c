@@ -108,6 +108,9 @@ static void set_id(struct hp_verify *v)
 
 	if (v->has_manifest) {
 		memcpy(v->report->dataset_id, v->manifest.dataset_id, 16);
+		v->report->has_sha256 = v->manifest.has_sha256;
+		memcpy(v->report->dataset_id_sha256,
+		       v->manifest.dataset_id_sha256, 32);
 	} else if (v->index) {
 		hp_index_count(v->index, &n);
 		memcpy(v->report->dataset_id, n.dataset_id, 16);
@@ -124,6 +127,8 @@ static int check(struct hp_verify *v, struct hpdsl_error *err)
 	r = check_chunks(v, err);
 	if (r == 0)
 		r = hp_verify_files(v, err);
+	if (r == 0)
+		r = hp_verify_id(v, err);
 	if (r < 0)
 		return r;
 	/* With neither of the two nothing is known to be listed. */

@@ -22,6 +22,9 @@ struct hp_verify {
 	/* From the index, else from the manifest; then members is 0. */
 	struct hpdsl_chunk *chunks;
 	uint32_t n_chunks;
+	/* SHA-256 of the index's members and chunks; without an index, of the
+	 * manifest's chunks. */
+	bool sha256;
 };
 
 /* Where damage is; zero but for sample is "the file as a whole". */
@@ -65,6 +68,11 @@ int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err);
 
 /* The other files that the manifest lists: sizes and checksums. */
 int hp_verify_files(struct hp_verify *v, struct hpdsl_error *err);
+/*
+ * With SHA-256, once all members are known to be sound: is the dataset id over
+ * them what the manifest says?
+ */
+int hp_verify_id(struct hp_verify *v, struct hpdsl_error *err);
 /* Warns of files that nobody lists. */
 int hp_verify_unlisted(struct hp_verify *v, struct hpdsl_error *err);
 

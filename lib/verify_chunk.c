@@ -2,14 +2,17 @@
 /*
  * One chunk against the index, every byte of it: each header is the one that
  * the index row gives, contents match their checksums, all else is zeros, and
- * the file as a whole has its checksum.  Without an index only the last; of an
- * adopted tar, whose headers may be anybody's, contents and the last.
+ * the file as a whole has its checksum.  Of a compressed chunk a frame that is
+ * damaged is passed over, the samples in it being lost.  Without an index only
+ * the last; of an adopted tar, whose headers may be anybody's, contents and the
+ * last.
  */
 #include "verify.h"
 
 #include "error.h"
 #include "pass.h"
 #include "tar.h"
+#include "verify_sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,15 +26,26 @@ struct check {
 	struct hp_verify *v;
 	const struct hpdsl_chunk *row;
 	struct hp_pass pass;
+	struct hp_frame frame; /* the damaged one, after FRAME_LOST */
 	bool damaged;
 	uint64_t last;	   /* sample that was told last */
 	uint64_t reported; /* bytes that the meter knows of */
 	uint8_t header[HP_TAR_HEADER_MAX];
 	XXH3_state_t hash; /* of a large content */
+	struct hp_check_sha256 sha256;
 };
 
-/* What check_ functions return besides 0 and errors: the rest is no use. */
-enum { HOPELESS = 1 };
+/*
+ * What check_ functions return besides 0 and errors: the rest is no use, or
+ * that of a frame is.
+ */
+enum { HOPELESS = 1, FRAME_LOST = 2 };
+
+/* Bytes of the tar. */
+static uint64_t plain_bytes(const struct hpdsl_chunk *row)
+{
+	return row->compressed ? row->plain_bytes : row->bytes;
+}
 
 static void count_damage(struct check *k, uint64_t samples)
 {
@@ -105,22 +119,36 @@ static int cut_off(struct check *k, uint64_t got, uint64_t sample)
 	return lost(k, sample, reason);
 }
 
-/* n bytes at hand, unless the file ends or cannot be read. */
-static int need(struct check *k, size_t n, uint64_t sample,
+/* What cannot be decoded; sample is the first that lacks something. */
+static int not_decoded(struct check *k, uint64_t sample)
+{
+	if (k->pass.read == k->pass.size && k->pass.size < k->row->bytes)
+		return cut_off(k, k->pass.size, sample);
+	if (hp_pass_damaged_frame(&k->pass, &k->frame))
+		return FRAME_LOST;
+	if (!k->v->index)
+		return lost(k, sample, hp_pass_why(&k->pass));
+	chunk_damage(k, hp_pass_why(&k->pass));
+	return HOPELESS;
+}
+
+/* n bytes at hand or fewer at the end, unless it cannot be read. */
+static int fill(struct check *k, size_t n, uint64_t sample,
 		struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
 	int r;
 
-	if (k->pass.have >= n)
-		return 0;
 	if (hp_stopped(&k->v->opt->watch))
 		return hp_fail(err, HPDSL_ESTOPPED, "stopped");
-	if (k->pass.offset - k->reported >= HP_METER_STEP) {
-		hp_meter_add(&k->v->meter, k->pass.offset - k->reported);
-		k->reported = k->pass.offset;
+	if (k->pass.read - k->reported >= HP_METER_STEP &&
+	    k->pass.read <= k->row->bytes) {
+		hp_meter_add(&k->v->meter, k->pass.read - k->reported);
+		k->reported = k->pass.read;
 	}
 	r = hp_pass_need(&k->pass, n);
+	if (r == HPDSL_ECORRUPT)
+		return not_decoded(k, sample);
 	if (r < 0 && !hp_verify_is_damage(r))
 		return hp_fail_errno(err, r, "%s: %s", k->v->path,
 				     k->row->name);
@@ -128,6 +156,20 @@ static int need(struct check *k, size_t n, uint64_t sample,
 		hp_fail_errno(&why, r, "cannot be read");
 		return lost(k, sample, why.msg);
 	}
+	return 0;
+}
+
+/* n bytes at hand, unless the file ends or cannot be read. */
+static int need(struct check *k, size_t n, uint64_t sample,
+		struct hpdsl_error *err)
+{
+	int r;
+
+	if (k->pass.have >= n)
+		return 0;
+	r = fill(k, n, sample, err);
+	if (r)
+		return r;
 	return k->pass.have < n ? cut_off(k, k->pass.read, sample) : 0;
 }
 
@@ -178,22 +220,36 @@ static int misplaced(struct check *k, const struct hpdsl_member *m)
 	return HOPELESS;
 }
 
+/* What the index makes the member's header. */
+static int tar_member(struct check *k, const struct hpdsl_member *m,
+		      struct hp_tar_member *ret, struct hpdsl_error *err)
+{
+	struct hpdsl_error row_err;
+	const char *stored;
+	size_t len;
+
+	if (hp_index_stored(k->v->index, m->number, &stored, &len, &row_err) <
+	    0)
+		return bad_row(k, &row_err, err);
+	*ret = (struct hp_tar_member){
+		.path = stored ? stored : m->path,
+		.path_len = stored ? len : m->path_len,
+		.size = m->size,
+		.mtime = m->mtime,
+		.mode = m->mode,
+	};
+	return 0;
+}
+
 static int check_header(struct check *k, const struct hpdsl_member *m,
 			struct hpdsl_error *err)
 {
-	struct hp_tar_member t = { m->path, m->path_len, m->size, m->mtime,
-				   m->mode };
-	struct hpdsl_error row_err;
-	const char *stored;
+	struct hp_tar_member t;
 	size_t n;
-	int r = hp_index_stored(k->v->index, m->number, &stored, &n, &row_err);
+	int r = tar_member(k, m, &t, err);
 
-	if (r < 0)
-		return bad_row(k, &row_err, err);
-	if (stored) {
-		t.path = stored;
-		t.path_len = n;
-	}
+	if (r)
+		return r;
 	n = hp_tar_header_write(&t, k->header);
 	if (k->pass.offset + n != m->offset)
 		return misplaced(k, m);
@@ -221,6 +277,7 @@ static int hash_in_pieces(struct check *k, const struct hpdsl_member *m,
 		if (n > left)
 			n = (size_t)left;
 		XXH3_64bits_update(&k->hash, k->pass.at, n);
+		hp_check_sha256_add(&k->sha256, k->pass.at, n);
 		hp_pass_take(&k->pass, n);
 		left -= n;
 	}
@@ -234,18 +291,22 @@ static int check_content(struct check *k, const struct hpdsl_member *m,
 	uint64_t hash = 0;
 	int r = 0;
 
+	hp_check_sha256_content(&k->sha256);
 	if (m->size <= TOGETHER)
 		r = need(k, (size_t)m->size, m->sample, err);
 	if (r)
 		return r;
 	if (m->size <= k->pass.have) {
 		hash = hp_hash64(k->pass.at, (size_t)m->size);
+		hp_check_sha256_add(&k->sha256, k->pass.at, (size_t)m->size);
 		hp_pass_take(&k->pass, (size_t)m->size);
 	} else {
 		r = hash_in_pieces(k, m, &hash, err);
 	}
 	if (!r && hash != m->checksum)
 		member_damage(k, m, "checksum differs");
+	else if (!r && !hp_check_sha256_member(&k->sha256, k->v, m->number))
+		member_damage(k, m, "SHA-256 differs");
 	return r;
 }
 
@@ -294,13 +355,89 @@ static int check_member(struct check *k, uint64_t number,
 	return r;
 }
 
+/* Member number, and where its header begins; of an adopted tar, its content.
+ */
+static int find_header(struct check *k, uint64_t number,
+		       struct hpdsl_member *ret, uint64_t *ret_header,
+		       struct hpdsl_error *err)
+{
+	struct hpdsl_error row_err;
+	struct hp_tar_member t;
+	int r = hp_index_member(k->v->index, number, ret, &row_err);
+
+	if (r < 0)
+		return bad_row(k, &row_err, err);
+	*ret_header = ret->offset;
+	if (is_foreign(k))
+		return 0;
+	r = tar_member(k, ret, &t, err);
+	if (!r)
+		*ret_header -= hp_tar_header_size(&t);
+	return r;
+}
+
+/*
+ * Tells the members that have bytes in the damaged frame, from *at on, and
+ * finds where what follows them begins: a header, or the trailer.
+ */
+static int tell_frame(struct check *k, uint64_t *at, uint64_t *ret_next,
+		      struct hpdsl_error *err)
+{
+	uint64_t end = k->row->first_member + k->row->members;
+	struct hpdsl_member m;
+
+	for (; *at < end; ++*at) {
+		int r = find_header(k, *at, &m, ret_next, err);
+
+		if (r || *ret_next >= k->frame.plain_end)
+			return r;
+		member_damage(k, &m, hp_pass_why(&k->pass));
+		*ret_next = m.offset + hp_tar_padded(m.size);
+	}
+	return 0;
+}
+
+static int skip_frame(struct check *k, struct hpdsl_error *err)
+{
+	int r = hp_pass_skip_frame(&k->pass);
+
+	return r < 0 ? hp_fail_errno(err, r, "%s: %s", k->v->path,
+				     k->row->name) :
+		       0;
+}
+
+/*
+ * A frame is damaged: what lies in it is told, and what is at hand next is the
+ * header of the member that *at then is, or the trailer.
+ */
+static int pass_over(struct check *k, uint64_t *at, struct hpdsl_error *err)
+{
+	uint64_t next = k->pass.offset;
+	int r = FRAME_LOST;
+
+	/* More frames of a large sample may be damaged. */
+	while (r == FRAME_LOST) {
+		r = tell_frame(k, at, &next, err);
+		if (!r)
+			r = skip_frame(k, err);
+		if (!r)
+			r = read_to(k, next, k->last, err);
+	}
+	return r;
+}
+
 static int check_members(struct check *k, struct hpdsl_error *err)
 {
 	uint64_t end = k->row->first_member + k->row->members;
+	uint64_t i = k->row->first_member;
 
-	for (uint64_t i = k->row->first_member; i < end; i++) {
+	while (i < end) {
 		int r = check_member(k, i, err);
 
+		if (r == FRAME_LOST)
+			r = pass_over(k, &i, err);
+		else
+			i++;
 		if (r)
 			return r;
 	}
@@ -311,13 +448,14 @@ static int check_members(struct check *k, struct hpdsl_error *err)
 static int check_trailer(struct check *k, struct hpdsl_error *err)
 {
 	uint64_t none = k->row->first_sample + k->row->samples;
+	uint64_t end = plain_bytes(k->row);
 	bool good = true;
 
-	if (hp_tar_total(k->pass.offset) != k->row->bytes) {
+	if (hp_tar_total(k->pass.offset) != end) {
 		chunk_damage(k, "has another size than its members make");
 		return HOPELESS;
 	}
-	while (k->pass.offset < k->row->bytes) {
+	while (k->pass.offset < end) {
 		int r = need(k, HP_TAR_BLOCK, none, err);
 
 		if (r)
@@ -331,19 +469,35 @@ static int check_trailer(struct check *k, struct hpdsl_error *err)
 	return 0;
 }
 
-static void check_digest(struct check *k)
+static void digest_damage(struct check *k)
 {
-	uint8_t digest[16];
-
-	hp_pass_digest(&k->pass, digest);
-	if (memcmp(digest, k->row->checksum, sizeof digest) == 0)
-		return;
 	if (is_foreign(k))
 		chunk_damage(k, "headers or padding differ");
 	else if (k->v->index)
 		chunk_damage(k, "checksum differs, but nothing inside does");
 	else
 		lost(k, k->row->first_sample, "checksum differs");
+}
+
+static void check_digest(struct check *k)
+{
+	uint8_t digest[16];
+
+	hp_pass_stored_digest(&k->pass, digest);
+	if (memcmp(digest, k->row->checksum, sizeof digest) != 0) {
+		digest_damage(k);
+		return;
+	}
+	hp_pass_digest(&k->pass, digest);
+	if (k->row->compressed &&
+	    memcmp(digest, k->row->plain_checksum, sizeof digest) != 0)
+		chunk_damage(k, "the checksum of the plain tar differs");
+	if (hp_check_sha256_chunk(&k->sha256, k->v, k->row->number))
+		return;
+	if (k->v->index)
+		chunk_damage(k, "SHA-256 differs");
+	else
+		lost(k, k->row->first_sample, "SHA-256 differs");
 }
 
 /* With an index it is known that all that was meant to be there is. */
@@ -355,20 +509,48 @@ static void too_long(struct check *k)
 		lost(k, k->row->first_sample, "is longer than it should be");
 }
 
-static int check_bytes(struct check *k, struct hpdsl_error *err)
+/* Behind the trailer of a compressed chunk: its seek table, and the end. */
+static int check_end(struct check *k, struct hpdsl_error *err)
+{
+	uint64_t none = k->row->first_sample + k->row->samples;
+	int r;
+
+	if (!k->row->compressed || k->pass.size > k->row->bytes)
+		return 0;
+	r = fill(k, 1, k->v->index ? none : k->row->first_sample, err);
+	if (!r && k->pass.have)
+		too_long(k);
+	return r;
+}
+
+static int check_plain(struct check *k, struct hpdsl_error *err)
 {
 	uint64_t end = k->row->first_sample + k->row->samples;
 	int r;
 
-	if (k->v->index) {
-		r = check_members(k, err);
-		if (!r && !is_foreign(k))
-			r = check_trailer(k, err);
-		else if (!r)
-			r = read_to(k, k->row->bytes, end, err);
-	} else {
-		r = read_to(k, k->row->bytes, k->row->first_sample, err);
+	if (!k->v->index)
+		return read_to(k, plain_bytes(k->row), k->row->first_sample,
+			       err);
+	r = check_members(k, err);
+	if (!r)
+		r = is_foreign(k) ? read_to(k, plain_bytes(k->row), end, err) :
+				    check_trailer(k, err);
+	/* What is in no member. */
+	while (r == FRAME_LOST) {
+		chunk_damage(k, hp_pass_why(&k->pass));
+		r = skip_frame(k, err);
+		if (!r)
+			r = read_to(k, plain_bytes(k->row), end, err);
 	}
+	return r;
+}
+
+static int check_bytes(struct check *k, struct hpdsl_error *err)
+{
+	int r = check_plain(k, err);
+
+	if (!r)
+		r = check_end(k, err);
 	if (r)
 		return r;
 	if (k->pass.size > k->row->bytes)
@@ -394,42 +576,62 @@ static int check_quickly(struct check *k, struct hpdsl_error *err)
 	r = hp_index_member(k->v->index, k->row->first_member, &m, &row_err);
 	if (r < 0)
 		return bad_row(k, &row_err, err);
-	return check_header(k, &m, err);
+	r = check_header(k, &m, err);
+	if (r == FRAME_LOST)
+		member_damage(k, &m, hp_pass_why(&k->pass));
+	return r;
 }
 
 static int check_open(struct check *k, struct hpdsl_error *err)
 {
+	const struct hp_verify *v = k->v;
 	struct hpdsl_error why;
-	int r = hp_pass_begin(&k->pass, k->v->io, k->v->dir, k->row->name,
-			      &why);
+	int r;
 
+	if (k->row->compressed)
+		r = hp_pass_begin_zst(&k->pass, v->io, v->dir, k->row->name,
+				      v->index, k->row, &why);
+	else
+		r = hp_pass_begin(&k->pass, v->io, v->dir, k->row->name, &why);
 	if (r == -ENOENT)
 		return lost(k, k->row->first_sample, "is missing");
 	if (r < 0 && hp_verify_is_damage(r))
 		return lost(k, k->row->first_sample,
 			    hp_verify_reason(&why, k->row->name));
 	if (r < 0)
-		return hp_fail(err, r, "%s: %s", k->v->path, why.msg);
+		return hp_fail(err, r, "%s: %s", v->path, why.msg);
 	return 0;
+}
+
+static int check_chunk(struct check *k, struct hpdsl_error *err)
+{
+	int r = check_open(k, err);
+
+	if (!r) {
+		k->pass.sha256 = k->sha256.file;
+		r = k->v->opt->quick ? check_quickly(k, err) :
+				       check_bytes(k, err);
+	}
+	hp_pass_end(&k->pass);
+	return r;
 }
 
 int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct check k;
-	int r;
+	int r, ended;
 
 	k.v = arg;
 	k.row = &k.v->chunks[number];
 	k.damaged = false;
 	k.last = UINT64_MAX;
 	k.reported = 0;
-	r = check_open(&k, err);
-	if (!r)
-		r = k.v->opt->quick ? check_quickly(&k, err) :
-				      check_bytes(&k, err);
-	hp_pass_end(&k.pass);
-	if (r < 0)
-		return r;
+	r = hp_check_sha256_begin(&k.sha256, k.v, err);
+	if (r == 0)
+		r = check_chunk(&k, err);
+	ended = hp_check_sha256_end(&k.sha256, r < 0 ? NULL : err);
+	if (r < 0 || ended < 0)
+		return r < 0 ? r : ended;
 	hp_meter_add(&k.v->meter, k.row->bytes - k.reported);
 	hp_verify_count(k.v, k.row, k.pass.read);
 	return 0;

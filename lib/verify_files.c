@@ -11,6 +11,8 @@
 #include "mem.h"
 #include "pass.h"
 #include "pool.h"
+#include "sha256.h"
+#include "sha256sums.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,9 +35,44 @@ static int read_all(struct hp_pass *p, struct hpdsl_error *err)
 	return 0;
 }
 
+/* Does SHA256SUMS say of the others what the manifest says? */
+static int check_sums(const struct hp_verify *v,
+		      const struct hp_manifest_file *f, struct hpdsl_error *err)
+{
+	struct hp_text t = { 0 };
+	uint8_t sha256[HP_SHA256];
+	int r;
+
+	hp_sha256sums_format(&v->manifest, &t);
+	r = t.failed ? hp_fail_nomem(err) : hp_sha256(t.p, t.n, sha256, err);
+	if (r == 0 && (t.n != f->bytes || memcmp(sha256, f->sha256, HP_SHA256)))
+		r = hp_fail(err, HPDSL_ECORRUPT,
+			    "does not say what the manifest says");
+	hp_text_release(&t);
+	return r;
+}
+
+static int check_sha256(const struct hp_verify *v, struct hp_sha256 *s,
+			const struct hp_manifest_file *f,
+			struct hpdsl_error *err)
+{
+	uint8_t sha256[HP_SHA256];
+	int r;
+
+	hp_sha256_end(s, sha256);
+	r = hp_sha256_check(s, err);
+	if (r == 0 && memcmp(sha256, f->sha256, sizeof sha256) != 0)
+		r = hp_fail(err, HPDSL_ECORRUPT, "SHA-256 differs");
+	if (r == 0 && v->manifest.has_sha256 &&
+	    strcmp(f->name, HP_SHA256SUMS_NAME) == 0)
+		r = check_sums(v, f, err);
+	return r;
+}
+
 static int check_pass(const struct hp_verify *v, struct hp_pass *p,
 		      const struct hp_manifest_file *f, struct hpdsl_error *err)
 {
+	hp_auto_sha256 struct hp_sha256 *sha256 = NULL;
 	uint8_t digest[16];
 	int r;
 
@@ -45,13 +82,19 @@ static int check_pass(const struct hp_verify *v, struct hp_pass *p,
 			       p->size, f->bytes);
 	if (v->opt->quick)
 		return 0;
+	if (f->has_sha256) {
+		p->sha256 = sha256 = hp_sha256_new();
+		if (!sha256)
+			return hp_fail_nomem(err);
+		hp_sha256_begin(sha256);
+	}
 	r = read_all(p, err);
 	if (r < 0)
 		return r;
 	hp_pass_digest(p, digest);
 	if (memcmp(digest, f->checksum, sizeof digest) != 0)
 		return hp_fail(err, HPDSL_ECORRUPT, "checksum differs");
-	return 0;
+	return sha256 ? check_sha256(v, sha256, f, err) : 0;
 }
 
 static void tell(struct hp_verify *v, const char *file, const char *reason)

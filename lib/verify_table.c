@@ -9,6 +9,7 @@
 #include "error.h"
 #include "mem.h"
 #include "pass.h"
+#include "sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,8 +37,7 @@ static int is_dataset(struct hp_verify *v, bool absent, struct hpdsl_error *err)
 			       v->path);
 	if (exists(v, HP_INDEX_NAME))
 		return 0;
-	if (exists(v, "chunk-000000.tar") ||
-	    exists(v, "chunk-000000.tar.zst"))
+	if (exists(v, "chunk-000000.tar") || exists(v, "chunk-000000.tar.zst"))
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "%s: not a dataset: %s and %s are missing "
 			       "(hpdsl-index makes them from the chunks)",
@@ -83,16 +83,42 @@ static int load_manifest(struct hp_verify *v, struct hpdsl_error *err)
 	return 0;
 }
 
+/* The checksums of the index, read whole, against the manifest's. */
+static int compare_index(const struct hp_verify *v, const struct hp_pass *p,
+			 struct hp_sha256 *sha256, struct hpdsl_error *err)
+{
+	const struct hp_manifest_file *want = &v->manifest.index;
+	uint8_t digest[16], digest_sha256[HP_SHA256];
+	int r;
+
+	hp_pass_digest(p, digest);
+	if (memcmp(digest, want->checksum, sizeof digest) != 0)
+		return hp_fail(err, HPDSL_ECORRUPT, "checksum differs");
+	if (!sha256)
+		return 0;
+	hp_sha256_end(sha256, digest_sha256);
+	r = hp_sha256_check(sha256, err);
+	if (r == 0 && memcmp(digest_sha256, want->sha256, HP_SHA256) != 0)
+		r = hp_fail(err, HPDSL_ECORRUPT, "SHA-256 differs");
+	return r;
+}
+
 /* Reads the index whole: size and checksum against the manifest's. */
 static int hash_index(struct hp_verify *v, struct hp_pass *p,
 		      struct hpdsl_error *err)
 {
+	hp_auto_sha256 struct hp_sha256 *sha256 = NULL;
 	const struct hp_manifest_file *want = &v->manifest.index;
-	uint8_t digest[16];
 	int r = hp_pass_begin(p, v->io, v->dir, HP_INDEX_NAME, err);
 
 	if (r < 0)
 		return r;
+	if (v->has_manifest && want->has_sha256) {
+		p->sha256 = sha256 = hp_sha256_new();
+		if (!sha256)
+			return hp_fail_nomem(err);
+		hp_sha256_begin(sha256);
+	}
 	if (v->has_manifest && p->size != want->bytes)
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "is %" PRIu64 " bytes, %" PRIu64 " expected",
@@ -106,11 +132,9 @@ static int hash_index(struct hp_verify *v, struct hp_pass *p,
 		hp_pass_take(p, p->have);
 	}
 	v->report->bytes += p->read;
-	hp_pass_digest(p, digest);
-	if (!v->opt->quick && v->has_manifest &&
-	    memcmp(digest, want->checksum, sizeof digest) != 0)
-		return hp_fail(err, HPDSL_ECORRUPT, "checksum differs");
-	return 0;
+	if (v->opt->quick || !v->has_manifest)
+		return 0;
+	return compare_index(v, p, sha256, err);
 }
 
 static void index_reason(void *arg, const char *reason)
@@ -143,6 +167,15 @@ static bool counts_agree(struct hp_verify *v)
 	       memcmp(n.dataset_id, m->dataset_id, 16) == 0;
 }
 
+static const char *disagreement(struct hp_verify *v)
+{
+	if (!counts_agree(v))
+		return "counts or dataset id are not the manifest's";
+	if (v->manifest.has_sha256 && !hp_index_has_sha256(v->index))
+		return "has no SHA-256, the manifest has";
+	return NULL;
+}
+
 /* What the index says of itself: all that is wrong is told. */
 static int open_index(struct hp_verify *v, struct hpdsl_error *err)
 {
@@ -162,6 +195,7 @@ static int check_index(struct hp_verify *v, struct hpdsl_error *err)
 {
 	struct hpdsl_error inside;
 	struct hp_pass pass;
+	const char *reason;
 	int r = hash_index(v, &pass, err), k;
 
 	hp_pass_end(&pass);
@@ -173,11 +207,11 @@ static int check_index(struct hp_verify *v, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	k = open_index(v, err);
-	if (k == 0 && v->has_manifest && !counts_agree(v)) {
-		index_reason(v, "counts or dataset id are not the manifest's");
-		return HPDSL_ECORRUPT;
-	}
-	return k;
+	reason = k == 0 && v->has_manifest ? disagreement(v) : NULL;
+	if (!reason)
+		return k;
+	index_reason(v, reason);
+	return HPDSL_ECORRUPT;
 }
 
 /*
@@ -210,17 +244,31 @@ static void chunks_from_manifest(struct hp_verify *v)
 					     .name = f->name,
 					     .first_sample = sample,
 					     .samples = f->samples,
-					     .bytes = f->bytes };
+					     .bytes = f->bytes,
+					     .compressed = f->compressed,
+					     .plain_bytes = f->plain_bytes };
 		memcpy(row->checksum, f->checksum, sizeof row->checksum);
+		memcpy(row->plain_checksum, f->plain_checksum,
+		       sizeof row->plain_checksum);
 		sample += f->samples;
 	}
 }
 
-static bool same_chunk(const struct hpdsl_chunk *row,
+static bool same_chunk(const struct hp_verify *v, const struct hpdsl_chunk *row,
 		       const struct hp_manifest_file *f)
 {
+	uint8_t sha256[HP_SHA256];
+
+	if (f->has_sha256 &&
+	    (hp_index_chunk_sha256(v->index, row->number, sha256, NULL) < 0 ||
+	     memcmp(sha256, f->sha256, sizeof sha256) != 0))
+		return false;
+	if (row->compressed && (row->plain_bytes != f->plain_bytes ||
+				memcmp(row->plain_checksum, f->plain_checksum,
+				       sizeof f->plain_checksum) != 0))
+		return false;
 	return strcmp(row->name, f->name) == 0 && row->bytes == f->bytes &&
-	       row->samples == f->samples &&
+	       row->samples == f->samples && row->compressed == f->compressed &&
 	       memcmp(row->checksum, f->checksum, sizeof f->checksum) == 0;
 }
 
@@ -233,7 +281,7 @@ static int chunks_from_index(struct hp_verify *v, struct hpdsl_error *err)
 		if (r < 0)
 			return r;
 		if (v->has_manifest &&
-		    !same_chunk(&v->chunks[c], &v->manifest.chunks[c]))
+		    !same_chunk(v, &v->chunks[c], &v->manifest.chunks[c]))
 			return hp_fail(err, HPDSL_ECORRUPT,
 				       "%s is not as the manifest has it",
 				       v->chunks[c].name);
@@ -257,6 +305,7 @@ static int list_chunks(struct hp_verify *v, struct hpdsl_error *err)
 		return hp_fail_nomem(err);
 	if (v->index) {
 		r = chunks_from_index(v, &why);
+		v->sha256 = r == 0 && hp_index_has_sha256(v->index);
 		if (r == 0)
 			return 0;
 		if (r != HPDSL_ECORRUPT)
@@ -267,6 +316,7 @@ static int list_chunks(struct hp_verify *v, struct hpdsl_error *err)
 		v->n_chunks = v->has_manifest ? v->n_chunks : 0;
 	}
 	chunks_from_manifest(v);
+	v->sha256 = v->has_manifest && v->manifest.has_sha256;
 	return 0;
 }
 

@@ -565,6 +565,9 @@ usage()
 	for v in "" dir: dir:0 dir:x dir:-1 dir:99999999999; do
 		usage labels hpdsl-pack -q "--labels=$v" in out
 	done
+	for v in top parent:1 none:1; do
+		refuses 3 "$v: No such file" hpdsl-pack -q "--labels=$v" in out
+	done
 	for v in "" x =x; do
 		usage meta hpdsl-pack -q "--meta=$v" in out
 	done
