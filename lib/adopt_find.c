@@ -138,6 +138,12 @@ static int list_here(struct tars *t, struct hpdsl_error *err)
 
 /* ---- Those elsewhere --------------------------------------------------- */
 
+/* Is there no /proc to ask? */
+static bool is_unknown(int code)
+{
+	return code == -ENOENT || code == -ENOTDIR || code == -EACCES;
+}
+
 /* How the dataset's directory sees dir. */
 static int see(const struct tars *t, const char *dir, int fd,
 	       char prefix[HPDSL_PATH_MAX + 1], struct hpdsl_error *err)
@@ -149,7 +155,7 @@ static int see(const struct tars *t, const char *dir, int fd,
 		r = hp_scan_real(t->x->io, fd, &to);
 	if (r == 0)
 		r = hp_adopt_relative(from, to, prefix);
-	else if (r != -ENOMEM && dir[0] == '/')
+	else if (is_unknown(r) && dir[0] == '/')
 		r = snprintf(prefix, HPDSL_PATH_MAX, "%s/", dir);
 	if (r >= HPDSL_PATH_MAX)
 		r = -ENAMETOOLONG;

@@ -271,9 +271,16 @@ static int parse_one(struct parse *p, struct hpdsl_error *err)
 	return k < 0 ? k : 1;
 }
 
-static bool zeros(const uint8_t *p, size_t n)
+/* Bytes before the first that is not zero. */
+static size_t zeros(const uint8_t *p, size_t n)
 {
-	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+	size_t i = 0;
+
+	if (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0)
+		return n;
+	while (p[i] == 0)
+		i++;
+	return i;
 }
 
 /* From the end of the archive to that of the file. */
@@ -283,11 +290,13 @@ static int parse_rest(struct parse *p, struct hpdsl_error *err)
 
 	for (;;) {
 		int k = hp_reading_need(&p->r, 1, err);
+		size_t n;
 
 		if (k < 0 || !pass->have)
 			return k;
-		if (!p->tar->behind && !zeros(pass->at, pass->have))
-			p->tar->behind = pass->offset;
+		n = p->tar->behind ? 0 : zeros(pass->at, pass->have);
+		if (!p->tar->behind && n < pass->have)
+			p->tar->behind = pass->offset + n;
 		hp_pass_take(pass, pass->have);
 	}
 }
@@ -305,9 +314,7 @@ static int parse(struct parse *p, struct hpdsl_error *err)
 	while (k > 0);
 	if (k == 0)
 		k = parse_rest(p, err);
-	if (k == 0)
-		k = hp_reading_done(&p->r, err);
-	return k;
+	return k < 0 ? k : hp_reading_done(&p->r, err);
 }
 
 int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err)

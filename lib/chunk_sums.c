@@ -119,28 +119,55 @@ static uint64_t count_members(const struct hp_plan *plan, uint32_t c)
 	return n;
 }
 
+static int open_chunk(struct reading *k, uint32_t c, const char *name,
+		      struct hpdsl_error *err)
+{
+	const struct hp_pack *p = k->pack;
+	int r;
+
+	if (hp_chunk_name_is_zst(name))
+		return hp_pass_begin_zst(&k->pass, p->io, p->target.dir, name,
+					 NULL, NULL, err);
+	r = hp_pass_begin(&k->pass, p->io, p->target.dir, name, err);
+	if (r == 0 && k->pass.size != hp_plan_chunk_bytes(&p->plan, c))
+		r = hp_fail(err, HPDSL_ECORRUPT, "%s: is not what was written",
+			    name);
+	return r;
+}
+
+/* Nothing may be left; of a compressed chunk the seek table is checked. */
+static int check_end(struct reading *k)
+{
+	int r = k->pass.zst ? hp_pass_need(&k->pass, 1) : 0;
+
+	return r == 0 && k->pass.have ? HPDSL_ECORRUPT : r;
+}
+
 static int read_chunk(struct reading *k, uint32_t c, const char *name,
 		      struct hpdsl_error *err)
 {
-	int r = hp_pass_begin(&k->pass, k->pack->io, k->pack->target.dir, name,
-			      err);
+	struct hp_chunk_sums *sums = k->sums;
+	int r = open_chunk(k, c, name, err);
 
 	if (r < 0)
 		return r;
 	k->pass.sha256 = k->of_file;
 	if (k->of_file)
 		hp_sha256_begin(k->of_file);
-	if (k->pass.size == hp_plan_chunk_bytes(&k->pack->plan, c))
-		r = check_members(k, c);
-	else
-		r = HPDSL_ECORRUPT;
+	r = check_members(k, c);
+	if (r == 0)
+		r = check_end(k);
+	if (r == 0 && k->pass.zst)
+		r = hp_pass_frames(&k->pass, &sums->frames, &sums->n_frames);
 	if (r == HPDSL_ECORRUPT)
 		return hp_fail(err, r, "%s: is not what was written", name);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", name);
-	hp_pass_digest(&k->pass, k->sums->digest);
+	sums->bytes = k->pass.read;
+	hp_pass_stored_digest(&k->pass, sums->digest);
+	hp_pass_digest(&k->pass, sums->plain_digest);
 	if (k->of_file)
-		hp_sha256_end(k->of_file, k->sums->sha256);
+		hp_sha256_end(k->of_file, sums->sha256);
 	r = hp_sha256_check(k->of_file, err);
 	return r < 0 ? r : hp_sha256_check(k->of_content, err);
 }
@@ -164,6 +191,7 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 		hp_chunk_sums_release(&sums);
 		return hp_fail_nomem(err);
 	}
+	hp_pass_init(&k->pass);
 	k->pack = p;
 	k->sums = &sums;
 	k->of_file = of_file;
@@ -198,5 +226,7 @@ void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
 void hp_chunk_sums_release(struct hp_chunk_sums *sums)
 {
 	free(sums->hashes);
+	free(sums->frames);
 	sums->hashes = NULL;
+	sums->frames = NULL;
 }

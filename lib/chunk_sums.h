@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plain chunk file read front to back: all but the contents must be what the
- * plan puts there; of contents and file the checksums are taken on the way.
+ * A chunk file, plain or compressed, read front to back: all but the contents
+ * must be what the plan puts there; of contents and file the checksums are
+ * taken on the way.
  */
 #ifndef HP_CHUNK_SUMS_H
 #define HP_CHUNK_SUMS_H
@@ -12,12 +13,17 @@
 struct hp_chunk_sums {
 	struct hp_content_hash *hashes; /* of its members, in their order */
 	uint64_t n;
-	uint8_t digest[16]; /* XXH3-128 of the file */
+	uint64_t bytes;		     /* of the file */
+	uint8_t digest[16];	     /* XXH3-128 of the file */
+	uint8_t plain_digest[16];    /* of the tar */
+	struct hp_frame_row *frames; /* n_frames of a compressed one, or NULL */
+	uint32_t n_frames;
 	uint8_t sha256[32]; /* of the file, if the list has them */
 };
 
 /*
- * Reads the file name of the output directory, which is to be chunk c.
+ * Reads the file name of the output directory, which is to be chunk c;
+ * compressed if the name ends in .zst.
  * HPDSL_ECORRUPT: it is another one; -errno.
  */
 int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,

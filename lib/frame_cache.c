@@ -199,19 +199,20 @@ static int fail(const struct hp_decoder *d, int code, const char *why,
 	return hp_fail(err, code, "frame %" PRIu32 ": %s", d->number, why);
 }
 
-/* n bytes of the file, of which there must be so many. */
+/* n bytes of the file, or fewer where it was cut off, but some. */
 static int read_stored(struct hp_decoder *d, const struct hp_decoder_source *s,
-		       uint64_t offset, size_t n, struct hpdsl_error *err)
+		       uint64_t offset, size_t *n, struct hpdsl_error *err)
 {
 	ssize_t k;
 
-	if (make_room(&d->stored, n) < 0)
+	if (make_room(&d->stored, *n) < 0)
 		return hp_fail_nomem(err);
-	k = hp_io_pread_full(s->io, s->fd, d->stored.p, n, offset);
+	k = hp_io_pread_full(s->io, s->fd, d->stored.p, *n, offset);
 	if (k < 0)
 		return hp_fail_errno(err, (int)k, "frame %" PRIu32, d->number);
-	if ((size_t)k != n)
+	if (!k)
 		return fail(d, HPDSL_ECORRUPT, "the chunk ends in it", err);
+	*n = (size_t)k;
 	return 0;
 }
 
@@ -220,19 +221,21 @@ static int decode_whole(struct hp_decoder *d, const struct hp_decoder_source *s,
 {
 	const struct hp_frame *f = &d->frame;
 	size_t plain = (size_t)(f->plain_end - f->plain);
-	uint64_t stored = f->stored_end - f->stored;
+	size_t stored = (size_t)(f->stored_end - f->stored), n = stored;
 	struct hpdsl_error why;
 	int r;
 
 	if (stored > ZSTD_compressBound(plain))
 		return fail(d, HPDSL_ECORRUPT, "is too large", err);
-	r = read_stored(d, s, f->stored, (size_t)stored, err);
+	r = read_stored(d, s, f->stored, &n, err);
 	if (r < 0)
 		return r;
+	if (n != stored)
+		return fail(d, HPDSL_ECORRUPT, "the chunk ends in it", err);
 	r = make_room(&d->plain, plain);
 	if (r == 0)
-		r = hp_frame_decode(d->zstd, d->stored.p, (size_t)stored,
-				    d->plain.p, plain, &why);
+		r = hp_frame_decode(d->zstd, d->stored.p, stored, d->plain.p,
+				    plain, &why);
 	return r < 0 ? fail(d, r, why.msg, err) : 0;
 }
 
@@ -246,7 +249,7 @@ static int refill(struct hp_decoder *d, const struct hp_decoder_source *s,
 
 	if (!n)
 		return fail(d, HPDSL_ECORRUPT, "goes on too long", err);
-	r = read_stored(d, s, d->stored_at, n, err);
+	r = read_stored(d, s, d->stored_at, &n, err);
 	if (r < 0)
 		return r;
 	d->stored_at += n;

@@ -19,27 +19,40 @@ struct resuming {
 	const struct hp_journal_record *rec;
 };
 
+/* The chunk is what the journal says; the frames are taken over. */
+static void take_done(struct hp_done *done, struct hp_chunk_sums *sums)
+{
+	done->bytes = sums->bytes;
+	memcpy(done->checksum, sums->digest, sizeof done->checksum);
+	memcpy(done->plain_checksum, sums->plain_digest,
+	       sizeof done->plain_checksum);
+	done->compressed = sums->frames;
+	done->n_frames = sums->n_frames;
+	done->frames = hp_take(sums->frames);
+	done->done = true;
+}
+
 /* A chunk that is absent or wrong is no error: it will be written. */
 static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct resuming *z = arg;
 	struct hp_pack *p = z->p;
 	const struct hp_journal_record *rec = &z->rec[number];
-	struct hp_done *done = &p->done[rec->chunk];
 	struct hp_chunk_sums sums;
 	char name[HP_CHUNK_NAME];
 	int r;
 
-	hp_chunk_name(rec->chunk, name);
+	if (rec->compressed)
+		hp_chunk_zst_name(rec->chunk, name);
+	else
+		hp_chunk_name(rec->chunk, name);
 	r = hp_chunk_sums_take(p, rec->chunk, name, &sums, err);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	if (rec->bytes == hp_plan_chunk_bytes(&p->plan, rec->chunk) &&
+	if (rec->bytes == sums.bytes &&
 	    !memcmp(sums.digest, rec->checksum, sizeof sums.digest)) {
-		done->bytes = rec->bytes;
-		memcpy(done->checksum, rec->checksum, sizeof done->checksum);
-		done->done = true;
 		hp_chunk_sums_keep(&sums, p, rec->chunk);
+		take_done(&p->done[rec->chunk], &sums);
 	}
 	hp_chunk_sums_release(&sums);
 	return 0;

@@ -21,7 +21,8 @@
 #include <zstd.h>
 
 #define KIB128 131072u
-#define GIB (1u << 30)
+
+uint64_t zst_frame_max = 1u << 30;
 
 static void add_frame(ZSTD_CCtx *z, struct zst_chunk *c, const uint8_t *plain,
 		      size_t n)
@@ -47,8 +48,8 @@ static uint64_t frame_bytes(const uint64_t *ends, size_t samples, size_t *s,
 	uint64_t end = ends[*s];
 
 	if (end - at > KIB128 || (*s && ends[*s - 1] < at)) {
-		if (end - at > GIB)
-			return GIB;
+		if (end - at > zst_frame_max)
+			return zst_frame_max;
 		++*s;
 		return end - at;
 	}

@@ -8,6 +8,9 @@
 
 #include "seekable.h"
 
+/* Frames of a large sample: 1 GiB, unless a test wants several of them. */
+extern uint64_t zst_frame_max;
+
 struct zst_chunk {
 	uint8_t *bytes; /* of the file */
 	size_t n;
