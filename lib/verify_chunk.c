@@ -214,17 +214,6 @@ static int read_to(struct check *k, uint64_t end, uint64_t sample,
 	return 0;
 }
 
-/* An index row that cannot be had; only where the index was not checked. */
-static int bad_row(struct check *k, const struct hpdsl_error *row_err,
-		   struct hpdsl_error *err)
-{
-	if (row_err->code != HPDSL_ECORRUPT)
-		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
-			       row_err->msg);
-	chunk_damage(k, row_err->msg);
-	return HOPELESS;
-}
-
 static int misplaced(struct check *k, const struct hpdsl_member *m)
 {
 	member_damage(k, m, "is not where the index puts it");
