@@ -111,6 +111,9 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_string(&j, "lost", r->lost ? r->lost : "");
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_hex(&j, "dataset_id", r->dataset_id, sizeof(r->dataset_id));
+	if (r->has_sha256)
+		cmd_json_hex(&j, "dataset_id_sha256", r->dataset_id_sha256,
+			     sizeof(r->dataset_id_sha256));
 	cmd_json_line(&j);
 }
 

@@ -119,8 +119,7 @@ static int list_unit(struct ls *l, const struct hpdsl_member *m)
 		if (hpdsl_chunk_get(l->ds, m->chunk, &c, &l->err) < 0)
 			return l->err.code;
 		l->next = c.first_member + c.members;
-		ls_print_chunk(l, &c);
-		return 0;
+		return ls_print_chunk(l, &c);
 	}
 	if (hpdsl_sample_get(l->ds, m->sample, &s, &l->err) < 0)
 		return l->err.code;

@@ -123,6 +123,9 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 		cmd_json_u64(&j, "differing", r->differing);
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_hex(&j, "dataset_id", r->dataset_id, sizeof(r->dataset_id));
+	if (r->has_sha256)
+		cmd_json_hex(&j, "dataset_id_sha256", r->dataset_id_sha256,
+			     sizeof(r->dataset_id_sha256));
 	cmd_json_open(&j, "damage", '[');
 	cmd_write(v->list_text, v->list_size);
 	cmd_json_close(&j, ']');

@@ -27,6 +27,6 @@ struct ls {
 /* Each gives 0, or a code with l->err set. */
 int ls_print_member(struct ls *l, const struct hpdsl_member *m);
 int ls_print_sample(struct ls *l, const struct hpdsl_sample *s);
-void ls_print_chunk(struct ls *l, const struct hpdsl_chunk *c);
+int ls_print_chunk(struct ls *l, const struct hpdsl_chunk *c);
 
 #endif

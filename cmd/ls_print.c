@@ -2,6 +2,7 @@
 /* The lines that hpdsl-ls prints: short, long and JSON. */
 #include "ls.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Name of the class, NULL for none. */
@@ -60,13 +61,24 @@ static int stored_name(struct ls *l, const struct hpdsl_member *m,
 	return hpdsl_member_stored(l->ds, m, &ret->s, &ret->len, &l->err);
 }
 
-static void json_member(const struct ls *l, const struct hpdsl_member *m,
-			const struct name *stored, uint32_t label,
-			const char *class)
+/* Adds the SHA-256 that get() gave, if there are any. */
+static void json_sha256(struct cmd_json *j, int got, const uint8_t sha256[32])
 {
+	if (got == 0)
+		cmd_json_hex(j, "sha256", sha256, 32);
+}
+
+static int json_member(struct ls *l, const struct hpdsl_member *m,
+		       const struct name *stored, uint32_t label,
+		       const char *class)
+{
+	uint8_t sha256[32];
+	int got = hpdsl_member_sha256(l->ds, m->number, sha256, &l->err);
 	struct cmd_json j = { .out = stdout };
 	char mode[8], checksum[24];
 
+	if (got < 0 && got != -ENODATA)
+		return got;
 	snprintf(mode, sizeof(mode), "%04o", m->mode & 07777);
 	snprintf(checksum, sizeof(checksum), "%016llx",
 		 (unsigned long long)m->checksum);
@@ -84,10 +96,12 @@ static void json_member(const struct ls *l, const struct hpdsl_member *m,
 	cmd_json_u64(&j, "chunk", m->chunk);
 	cmd_json_u64(&j, "offset", m->offset);
 	cmd_json_string(&j, "xxh3_64", checksum);
+	json_sha256(&j, got, sha256);
 	if (m->generated)
 		cmd_json_bool(&j, "generated", true);
 	json_label(&j, label, class);
 	cmd_json_line(&j);
+	return 0;
 }
 
 static void long_member(struct ls *l, const struct hpdsl_member *m,
@@ -121,9 +135,8 @@ int ls_print_member(struct ls *l, const struct hpdsl_member *m)
 	    class_of(l, s.label, &class) < 0)
 		return l->err.code;
 	if (l->json)
-		json_member(l, m, &name, s.label, class);
-	else
-		long_member(l, m, &name, class);
+		return json_member(l, m, &name, s.label, class);
+	long_member(l, m, &name, class);
 	return 0;
 }
 
@@ -168,10 +181,14 @@ int ls_print_sample(struct ls *l, const struct hpdsl_sample *s)
 	return 0;
 }
 
-static void json_chunk(const struct hpdsl_chunk *c)
+static int json_chunk(struct ls *l, const struct hpdsl_chunk *c)
 {
+	uint8_t sha256[32];
+	int got = hpdsl_chunk_sha256(l->ds, c->number, sha256, &l->err);
 	struct cmd_json j = { .out = stdout };
 
+	if (got < 0 && got != -ENODATA)
+		return got;
 	cmd_json_open(&j, NULL, '{');
 	cmd_json_u64(&j, "chunk", c->number);
 	cmd_json_name(&j, "name", c->name, strlen(c->name));
@@ -182,15 +199,15 @@ static void json_chunk(const struct hpdsl_chunk *c)
 	cmd_json_u64(&j, "bytes", c->bytes);
 	cmd_json_u64(&j, "plain_bytes", c->plain_bytes);
 	cmd_json_hex(&j, "xxh3_128", c->checksum, sizeof(c->checksum));
+	json_sha256(&j, got, sha256);
 	cmd_json_line(&j);
+	return 0;
 }
 
-void ls_print_chunk(struct ls *l, const struct hpdsl_chunk *c)
+int ls_print_chunk(struct ls *l, const struct hpdsl_chunk *c)
 {
-	if (l->json) {
-		json_chunk(c);
-		return;
-	}
+	if (l->json)
+		return json_chunk(l, c);
 	if (l->long_form) {
 		cmd_print("%*llu %6llu %7llu %11llu ", l->sample_width,
 			  (unsigned long long)c->first_sample,
@@ -202,4 +219,5 @@ void ls_print_chunk(struct ls *l, const struct hpdsl_chunk *c)
 		cmd_write(" ", 1);
 	}
 	cmd_print_name(c->name, strlen(c->name), l->null);
+	return 0;
 }

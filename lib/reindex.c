@@ -33,6 +33,7 @@ void hp_found_release(struct hp_found *c)
 {
 	free(c->files);
 	free(c->frames);
+	free(c->contents);
 	hp_arena_free(c->arena);
 	if (c->adopted)
 		free(c->adopted->places);
@@ -81,7 +82,9 @@ static int join(struct hp_reindex *x, struct hpdsl_error *err)
 		n += x->chunks[c].n;
 	list->arena = hp_arena_new();
 	list->files = hp_array(n, sizeof *list->files);
-	if (!list->arena || !list->files)
+	if (x->sha256)
+		list->sha256 = hp_array(n, sizeof *list->sha256);
+	if (!list->arena || !list->files || (x->sha256 && !list->sha256))
 		return hp_fail_nomem(err);
 	for (uint32_t c = 0; c < x->n_chunks; c++) {
 		struct hp_found *k = &x->chunks[c];
@@ -89,11 +92,15 @@ static int join(struct hp_reindex *x, struct hpdsl_error *err)
 		k->first_file = list->n_files;
 		memcpy(list->files + list->n_files, k->files,
 		       k->n * sizeof *k->files);
+		if (list->sha256)
+			memcpy(list->sha256 + list->n_files, k->contents,
+			       k->n * sizeof *k->contents);
 		for (uint64_t i = 0; i < k->n; i++)
 			list->files[list->n_files + i].root =
 				(uint16_t)(c < UINT16_MAX ? c : UINT16_MAX - 1);
 		list->n_files += k->n;
 		free(hp_take(k->files));
+		free(hp_take(k->contents));
 		hp_arena_join(list->arena, hp_take(k->arena));
 	}
 	for (uint64_t i = 0; i < n; i++)
@@ -140,7 +147,8 @@ static int group(struct hp_reindex *x, struct hpdsl_error *err)
 static int make_id(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
-	int r = hp_list_id(&x->list, x->dataset_id, &why);
+	int r = hp_list_ids(&x->list, x->dataset_id, x->dataset_id_sha256,
+			    &why);
 
 	if (r == HPDSL_EUSAGE)
 		return hp_fail(err, HPDSL_ECORRUPT, "%s", why.msg);
@@ -270,9 +278,12 @@ static void report(const struct hp_reindex *x, struct hpdsl_reindex_report *ret)
 		.bytes = x->bytes,
 		.adopted = x->adopt,
 		.lost = x->wrote_manifest ? hp_reindex_lost(x) : NULL,
-		.unchanged = !x->wrote_index && !x->wrote_manifest,
+		.unchanged =
+			!x->wrote_index && !x->wrote_manifest && !x->wrote_sums,
+		.has_sha256 = x->sha256,
 	};
 	memcpy(ret->dataset_id, x->dataset_id, 16);
+	memcpy(ret->dataset_id_sha256, x->dataset_id_sha256, 32);
 	if (!x->adopt)
 		return;
 	ret->links = a->links;

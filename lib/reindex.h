@@ -24,12 +24,14 @@ struct hp_found {
 	const char *name; /* in hp_reindex.names */
 	uint64_t bytes;	  /* of the file */
 	uint8_t checksum[16];
-	bool compressed; /* then also of the tar: */
+	uint8_t sha256[32]; /* of the file, with hp_reindex.sha256 */
+	bool compressed;    /* then also of the tar: */
 	uint64_t plain_bytes;
 	uint8_t plain_checksum[16];
 	struct hp_frame_row *frames; /* n_frames of them */
 	uint32_t n_frames;
-	struct hp_file *files; /* n of them, room for more */
+	struct hp_file *files;	 /* n of them, room for more */
+	uint8_t (*contents)[32]; /* as many SHA-256, too */
 	uint64_t n, room;
 	struct hp_arena *arena; /* of their paths */
 	uint64_t first_file;	/* in the list of all, once it is made */
@@ -54,7 +56,7 @@ struct hp_reindex {
 	struct hp_adoption *adoption;
 	struct hp_list list; /* all files, in packed order */
 	uint64_t bytes;	     /* of their contents */
-	uint8_t dataset_id[16];
+	uint8_t dataset_id[16], dataset_id_sha256[32];
 
 	/* What was there before. */
 	bool has_manifest; /* it is sound */
@@ -65,8 +67,9 @@ struct hp_reindex {
 	uint8_t index_checksum[16]; /* 0 bytes if there is none */
 	bool manifest_agrees;	    /* with all chunks */
 	bool frames_ungroup;	    /* see hp_reindex_frames */
+	bool sha256;		    /* there were, so there will be */
 	unsigned lost;		    /* HP_LOST_ */
-	bool wrote_index, wrote_manifest;
+	bool wrote_index, wrote_manifest, wrote_sums;
 };
 
 /*

@@ -101,7 +101,11 @@ int hp_reindex_load(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	int r = load_manifest(x, err);
 
-	return r < 0 ? r : load_index(x, err);
+	if (r == 0)
+		r = load_index(x, err);
+	x->sha256 = (x->has_manifest && x->manifest.has_sha256) ||
+		    (x->index && hp_index_has_sha256(x->index));
+	return r;
 }
 
 void hp_reindex_unload(struct hp_reindex *x)
@@ -154,9 +158,17 @@ int hp_reindex_contradicts(struct hp_reindex *x, const char *file,
 	return 0;
 }
 
-static bool same_content(const struct hp_file *f, const struct hpdsl_member *m)
+static bool same_content(const struct hp_reindex *x, const struct hp_file *f,
+			 const struct hpdsl_member *m)
 {
-	return f->size == m->size && f->low64 == m->checksum;
+	uint8_t was[32];
+
+	if (f->size != m->size || f->low64 != m->checksum)
+		return false;
+	/* Whoever can make the other checksums equal is found by this. */
+	return !x->list.sha256 ||
+	       hp_index_member_sha256(x->index, m->number, was, NULL) < 0 ||
+	       !memcmp(was, x->list.sha256[f - x->list.files], sizeof was);
 }
 
 static bool same_path(const struct hp_file *f, const struct hpdsl_member *m)
@@ -180,7 +192,7 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 		if (i < n.members && hp_index_member(x->index, i, &m, NULL) < 0)
 			continue;
 		if (i >= n.members || !same_path(f, &m) ||
-		    !same_content(f, &m)) {
+		    !same_content(x, f, &m)) {
 			*ret_told = true;
 			return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name,
 						      f, err);
@@ -248,7 +260,8 @@ static int compare_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 		if (r < 0)
 			return r;
 		if (f->bytes == is->bytes && f->compressed == is->compressed &&
-		    memcmp(f->checksum, is->checksum, 16) == 0)
+		    memcmp(f->checksum, is->checksum, 16) == 0 &&
+		    (!f->has_sha256 || !memcmp(f->sha256, is->sha256, 32)))
 			continue;
 		x->manifest_agrees = false;
 		r = hp_reindex_contradicts(x, HP_MANIFEST_NAME, is->name, NULL,
@@ -276,11 +289,11 @@ static bool old_row(const struct hp_reindex *x, uint64_t i,
 	if (!x->index)
 		return false;
 	if (hp_index_member(x->index, i, m, NULL) == 0 && same_path(f, m))
-		return same_content(f, m);
+		return same_content(x, f, m);
 	return hp_index_find(x->index, f->path, f->path_len, &number, NULL) ==
 		       0 &&
 	       hp_index_member(x->index, number, m, NULL) == 0 &&
-	       same_content(f, m);
+	       same_content(x, f, m);
 }
 
 static int64_t clamped(int64_t t)

@@ -3,46 +3,76 @@
 #include "reindex_read.h"
 
 #include "error.h"
+#include "sha256.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+static int begin_sha256(struct hp_reading *r, struct hpdsl_error *err)
+{
+	r->of_file = r->of_content = NULL;
+	if (!r->x->sha256)
+		return 0;
+	r->of_file = hp_sha256_new();
+	r->of_content = hp_sha256_new();
+	if (!r->of_file || !r->of_content)
+		return hp_fail_nomem(err);
+	hp_sha256_begin(r->of_file);
+	return 0;
+}
+
 int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 		     struct hp_found *chunk, struct hpdsl_error *err)
 {
+	int k;
+
 	r->x = x;
 	r->chunk = chunk;
 	r->reported = 0;
 	hp_pass_init(&r->pass);
+	k = begin_sha256(r, err);
+	if (k < 0)
+		return k;
 	chunk->arena = hp_arena_new();
 	if (!chunk->arena)
 		return hp_fail_nomem(err);
 	if (chunk->compressed)
-		return hp_pass_begin_zst(&r->pass, x->io, x->dir, chunk->name,
-					 NULL, NULL, err);
-	return hp_pass_begin(&r->pass, x->io, x->dir, chunk->name, err);
+		k = hp_pass_begin_zst(&r->pass, x->io, x->dir, chunk->name,
+				      NULL, NULL, err);
+	else
+		k = hp_pass_begin(&r->pass, x->io, x->dir, chunk->name, err);
+	r->pass.sha256 = r->of_file;
+	return k;
 }
 
 int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
 {
 	struct hp_found *c = r->chunk;
+	int k;
 
 	c->bytes = r->pass.read;
 	hp_pass_stored_digest(&r->pass, c->checksum);
 	hp_meter_add(&r->x->meter, c->bytes - r->reported);
-	if (!c->compressed)
+	if (c->compressed) {
+		c->plain_bytes = r->pass.offset;
+		hp_pass_digest(&r->pass, c->plain_checksum);
+		k = hp_pass_frames(&r->pass, &c->frames, &c->n_frames);
+		if (k < 0)
+			return hp_fail_nomem(err);
+	}
+	if (!r->of_file)
 		return 0;
-	c->plain_bytes = r->pass.offset;
-	hp_pass_digest(&r->pass, c->plain_checksum);
-	if (hp_pass_frames(&r->pass, &c->frames, &c->n_frames) < 0)
-		return hp_fail_nomem(err);
-	return 0;
+	hp_sha256_end(r->of_file, c->sha256);
+	k = hp_sha256_check(r->of_file, err);
+	return k < 0 ? k : hp_sha256_check(r->of_content, err);
 }
 
 void hp_reading_end(struct hp_reading *r)
 {
 	hp_pass_end(&r->pass);
+	hp_sha256_free(r->of_file);
+	hp_sha256_free(r->of_content);
 }
 
 int hp_reading_damaged(const struct hp_reading *r, uint64_t offset,
@@ -75,11 +105,12 @@ int hp_reading_hash(struct hp_reading *r, uint64_t size,
 		    struct hp_content_hash *ret, struct hpdsl_error *err)
 {
 	if (size <= r->pass.have) {
-		hp_content_hash(r->pass.at, (size_t)size, ret);
+		hp_content_hash_sha256(r->pass.at, (size_t)size, r->of_content,
+				       ret);
 		hp_pass_take(&r->pass, (size_t)size);
 		return 0;
 	}
-	hp_content_begin(&r->state);
+	hp_content_begin_sha256(&r->state, r->of_content);
 	while (size) {
 		int k = hp_reading_need(r, 1, err);
 		size_t n = r->pass.have;
@@ -99,19 +130,29 @@ int hp_reading_hash(struct hp_reading *r, uint64_t size,
 	return 0;
 }
 
-/* A place for one file more. */
-static struct hp_file *new_file(struct hp_found *c)
+static bool grow(struct hp_found *c, bool sha256)
 {
-	if (c->n == c->room) {
-		uint64_t room = c->room ? c->room * 2 : 64;
-		struct hp_file *more =
-			reallocarray(c->files, room, sizeof *more);
+	uint64_t room = c->room ? c->room * 2 : 64;
+	void *more = reallocarray(c->files, room, sizeof *c->files);
 
+	if (!more)
+		return false;
+	c->files = more;
+	if (sha256) {
+		more = reallocarray(c->contents, room, sizeof *c->contents);
 		if (!more)
-			return NULL;
-		c->files = more;
-		c->room = room;
+			return false;
+		c->contents = more;
 	}
+	c->room = room;
+	return true;
+}
+
+/* A place for one file more. */
+static struct hp_file *new_file(struct hp_found *c, bool sha256)
+{
+	if (c->n == c->room && !grow(c, sha256))
+		return NULL;
 	return memset(&c->files[c->n], 0, sizeof *c->files);
 }
 
@@ -121,7 +162,7 @@ struct hp_file *hp_reading_add(struct hp_reading *r,
 			       struct hpdsl_error *err)
 {
 	struct hp_found *c = r->chunk;
-	struct hp_file *f = new_file(c);
+	struct hp_file *f = new_file(c, r->x->sha256);
 
 	if (f)
 		f->path = hp_arena_add(c->arena, t->path, t->path_len);
@@ -135,6 +176,8 @@ struct hp_file *hp_reading_add(struct hp_reading *r,
 	f->mode = t->mode & 07777;
 	f->low64 = hash->low64;
 	memcpy(f->full, hash->full, sizeof f->full);
+	if (c->contents)
+		memcpy(c->contents[c->n], hash->sha256, sizeof hash->sha256);
 	c->n++;
 	return f;
 }

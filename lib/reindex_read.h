@@ -13,6 +13,8 @@ struct hp_reading {
 	struct hp_pass pass;
 	uint64_t reported; /* bytes that the meter knows of */
 	struct hp_content_state state;
+	/* With hp_reindex.sha256: of the file, of the content at hand. */
+	struct hp_sha256 *of_file, *of_content;
 };
 
 /* The reading must be ended in every case. */

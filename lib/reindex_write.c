@@ -3,10 +3,11 @@
 #include "adopt.h"
 
 #include "error.h"
-#include "hash.h"
+#include "file_digest.h"
 #include "index_write.h"
 #include "mem.h"
 #include "outfile.h"
+#include "sha256sums.h"
 
 #include <string.h>
 
@@ -78,6 +79,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 		.stored = place ? place->stored : NULL,
 		.stored_len =
 			place && place->stored ? strlen(place->stored) : 0,
+		.sha256 = x->list.sha256 ? x->list.sha256[s->file] : NULL,
 		.sample = s->sample,
 		.label = x->list.labels[s->sample],
 	};
@@ -87,7 +89,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 }
 
 struct digest {
-	XXH3_state_t state;
+	struct hp_file_digest of;
 	uint64_t bytes;
 };
 
@@ -97,26 +99,33 @@ static int digest_write(void *arg, const void *buf, size_t n,
 	struct digest *d = arg;
 
 	(void)err;
-	XXH3_128bits_update(&d->state, buf, n);
+	hp_file_digest_add(&d->of, buf, n);
 	d->bytes += n;
 	return 0;
 }
 
-/* Size and checksum that the index will have. */
+/* Size and checksums that the index will have. */
 static int foresee_index(const struct hp_index_source *src,
 			 struct hp_manifest_file *ret, struct hpdsl_error *err)
 {
 	struct digest d = { .bytes = 0 };
 	struct hp_sink sink = { digest_write, &d };
-	int r;
+	int r = 0;
 
-	XXH3_128bits_reset(&d.state);
-	r = hp_index_write(src, &sink, err);
+	hp_file_digest_begin(&d.of);
+	if (src->sha256)
+		r = hp_file_digest_want_sha256(&d.of, err);
+	if (r == 0)
+		r = hp_index_write(src, &sink, err);
+	if (r == 0)
+		r = hp_file_digest_end_sha256(&d.of, ret->sha256, err);
+	hp_file_digest_release(&d.of);
 	if (r < 0)
 		return r;
 	ret->name = HP_INDEX_NAME;
 	ret->bytes = d.bytes;
-	hp_hash_canonical(XXH3_128bits_digest(&d.state), ret->checksum);
+	ret->has_sha256 = src->sha256;
+	hp_file_digest_end(&d.of, ret->checksum);
 	return 0;
 }
 
@@ -128,16 +137,20 @@ static int write_manifest(struct hp_reindex *x,
 		calloc(x->n_chunks, sizeof *chunks);
 	struct hp_pair group = { "group",
 				 hp_reindex_group_none(x) ? "none" : "key" };
+	hp_auto_free struct hp_manifest_file *files = NULL;
 	struct hp_manifest m = { 0 };
 	hp_auto_free char *text = NULL;
 	size_t len;
-	int r;
+	int r = 0;
 
 	if (!chunks)
 		return hp_fail_nomem(err);
 	if (x->has_manifest)
 		m = x->manifest;
 	memcpy(m.dataset_id, x->dataset_id, sizeof m.dataset_id);
+	m.has_sha256 = x->sha256;
+	memcpy(m.dataset_id_sha256, x->dataset_id_sha256,
+	       sizeof m.dataset_id_sha256);
 	m.samples = x->list.n_samples;
 	m.members = x->list.n_files;
 	m.bytes = x->bytes;
@@ -165,8 +178,13 @@ static int write_manifest(struct hp_reindex *x,
 		chunks[c].compressed = k->compressed;
 		chunks[c].plain_bytes = k->plain_bytes;
 		memcpy(chunks[c].plain_checksum, k->plain_checksum, 16);
+		chunks[c].has_sha256 = x->sha256;
+		memcpy(chunks[c].sha256, k->sha256, 32);
 	}
-	r = hp_manifest_format(&m, &text, &len, err);
+	if (x->sha256)
+		r = hp_sha256sums_write(x->io, x->dir, &m, &files, err);
+	if (r == 0)
+		r = hp_manifest_format(&m, &text, &len, err);
 	if (r < 0)
 		return r;
 	return hp_outfile_put(x->io, x->dir, HP_MANIFEST_NAME, text, len, err);
@@ -181,7 +199,33 @@ static bool manifest_stands(const struct hp_reindex *x,
 	return x->has_manifest && x->manifest_agrees &&
 	       m->adopted == x->adopt && m->index.bytes == index->bytes &&
 	       memcmp(m->index.checksum, index->checksum, 16) == 0 &&
-	       memcmp(m->dataset_id, x->dataset_id, 16) == 0;
+	       memcmp(m->dataset_id, x->dataset_id, 16) == 0 &&
+	       m->has_sha256 == x->sha256 &&
+	       (!x->sha256 ||
+		(memcmp(m->index.sha256, index->sha256, 32) == 0 &&
+		 memcmp(m->dataset_id_sha256, x->dataset_id_sha256, 32) == 0));
+}
+
+/* SHA256SUMS of a manifest that stands, unless it is there and sound. */
+static int mend_sums(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	hp_auto_free char *is = NULL;
+	struct hp_text t = { 0 };
+	size_t n = 0;
+	int r = 0;
+
+	hp_sha256sums_format(&x->manifest, &t);
+	if (t.failed)
+		r = hp_fail_nomem(err);
+	else if (hp_io_slurp(x->io, x->dir, HP_SHA256SUMS_NAME, t.n + 1, &is,
+			     &n) < 0 ||
+		 n != t.n || memcmp(is, t.p, n) != 0)
+		x->wrote_sums = true;
+	if (r == 0 && x->wrote_sums)
+		r = hp_outfile_put(x->io, x->dir, HP_SHA256SUMS_NAME, t.p, t.n,
+				   err);
+	hp_text_release(&t);
+	return r;
 }
 
 static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
@@ -203,6 +247,8 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 	if (r == 0 && x->wrote_index)
 		r = hp_index_save(src, x->io, x->dir, &index.bytes,
 				  index.checksum, err);
+	if (r == 0 && x->sha256 && !x->wrote_manifest)
+		r = mend_sums(x, err);
 	/* Of what was adopted nothing is lost: it comes last, as in a pack. */
 	if (r == 0 && x->wrote_manifest && x->adopt)
 		r = write_manifest(x, &index, err);
@@ -221,6 +267,7 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 		.flags = (hp_reindex_group_none(x) ? HP_INDEX_GROUP_NONE : 0) |
 			 (x->adopt ? HP_INDEX_FOREIGN : 0),
 		.stored = x->adopt,
+		.sha256 = x->sha256,
 		.chunks = rows,
 		.n_chunks = x->n_chunks,
 		.classes = x->list.classes,
@@ -245,6 +292,7 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 			.plain_bytes = k->plain_bytes,
 			.frames = k->frames,
 			.n_frames = k->n_frames,
+			.sha256 = x->sha256 ? k->sha256 : NULL,
 		};
 		memcpy(rows[c].plain_checksum, k->plain_checksum, 16);
 		memcpy(rows[c].checksum, k->checksum, 16);

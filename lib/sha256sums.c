@@ -17,9 +17,12 @@
 static void put_line(struct hp_text *t, const struct hp_manifest_file *f)
 {
 	size_t n = strlen(f->name);
-	hp_auto_free char *name = malloc(2 * n + 1);
+	hp_auto_free char *name = NULL;
 	char hex[2 * HP_SHA256 + 1];
 
+	if (!f->has_sha256)
+		return;
+	name = malloc(2 * n + 1);
 	if (!name) {
 		t->failed = true;
 		return;

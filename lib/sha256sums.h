@@ -12,7 +12,7 @@
 
 #define HP_SHA256SUMS_NAME "SHA256SUMS"
 
-/* In the order of the manifest, all of whose files have SHA-256. */
+/* In the order of the manifest; of files that have SHA-256 there. */
 void hp_sha256sums_format(const struct hp_manifest *m, struct hp_text *t);
 
 /*
