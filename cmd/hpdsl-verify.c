@@ -3,13 +3,14 @@
  * hpdsl-verify: is every byte of a dataset what was written?  Damage is data:
  * it goes to standard output, a line or a JSON object each.
  */
-#include "common.h"
+#include "verify.h"
 
 #include <string.h>
 
 struct verify {
 	struct cmd_common common;
-	const char *dataset;
+	struct cmd_strings args; /* DATASET, or with --compat tars, too */
+	unsigned readers;	 /* --compat */
 	struct hpdsl_verify_options opt;
 	uint64_t told;
 	/* With --json: the elements of "damage", until the object is begun. */
@@ -20,18 +21,40 @@ struct verify {
 
 #define OPT_QUICK CMD_OPT_OWN
 #define OPT_SOURCE (CMD_OPT_OWN + 1)
+#define OPT_THOROUGH (CMD_OPT_OWN + 2)
+#define OPT_COMPAT (CMD_OPT_OWN + 3)
 
 static const struct argp_option options[] = {
 	{ "quick", OPT_QUICK, NULL, 0,
 	  "Only the manifest, sizes and headers, not the chunks' bytes", 0 },
 	{ "source", OPT_SOURCE, "TREE", 0,
 	  "Compare with the original files in folder TREE, too", 0 },
+	{ "thorough", OPT_THOROUGH, NULL, 0,
+	  "Parse the chunks with two independent tar readers, too", 0 },
+	{ "compat", OPT_COMPAT, "LIST", 0,
+	  "Instead, say what other readers would make of the names and "
+	  "headers: webdataset, dali, energon, wids, hf, ray, or all",
+	  0 },
 	{ 0 }
 };
+
+static void check_arguments(const struct verify *v,
+			    const struct argp_state *state)
+{
+	if (!v->args.n || (v->args.n > 1 && !v->readers))
+		argp_error(state, v->args.n ? "more than one DATASET" :
+					      "a DATASET is missing");
+	if (v->readers && (v->opt.quick || v->opt.thorough || v->opt.source))
+		argp_error(state, "--compat looks at headers alone: not with "
+				  "--quick, --thorough or --source");
+	if (v->opt.quick && v->opt.thorough)
+		argp_error(state, "--quick and --thorough exclude each other");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct verify *v = state->input;
+	struct cmd_why why;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -43,19 +66,33 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SOURCE:
 		v->opt.source = arg;
 		return 0;
+	case OPT_THOROUGH:
+		v->opt.thorough = true;
+		return 0;
+	case OPT_COMPAT:
+		v->readers = compat_readers(arg, &why);
+		if (!v->readers)
+			argp_error(state, "--%s", why.text);
+		return 0;
+	case ARGP_KEY_ARG:
+		cmd_strings_add(&v->args, arg);
+		return 0;
+	case ARGP_KEY_END:
+		check_arguments(v, state);
+		return 0;
 	default:
-		return cmd_take_dataset(key, arg, state, &v->dataset);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp argp = {
 	options,
 	parse,
-	"DATASET",
+	"DATASET\n--compat=LIST DATASET|TAR|FOLDER...",
 	"Verify every byte of a packed dataset.\v"
 	"What is damaged goes to standard output, one line each. Exit status: "
-	"0 all is sound, 1 something is damaged or differs from TREE, 3 it "
-	"could not be verified.",
+	"0 all is sound, 1 something is damaged or differs from TREE, or a "
+	"reader of LIST would trip, 3 it could not be verified.",
 	cmd_common_children,
 	NULL,
 	NULL
@@ -111,6 +148,7 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 	cmd_json_open(&j, NULL, '{');
 	cmd_json_bool(&j, "sound", code != HPDSL_ECORRUPT);
 	cmd_json_bool(&j, "quick", v->opt.quick);
+	cmd_json_bool(&j, "thorough", v->opt.thorough);
 	cmd_json_u64(&j, "chunks", r->chunks);
 	cmd_json_u64(&j, "samples", r->samples);
 	cmd_json_u64(&j, "members", r->members);
@@ -158,7 +196,7 @@ static int run(struct verify *v)
 {
 	struct hpdsl_verify_report report = { 0 };
 	struct hpdsl_error err = { 0 };
-	int code = hpdsl_verify(v->dataset, &v->opt, &report, &err);
+	int code = hpdsl_verify(v->args.v[0], &v->opt, &report, &err);
 
 	cmd_progress_end();
 	if (code < 0 && code != HPDSL_ECORRUPT && code != HPDSL_EDIFFERS)
@@ -181,7 +219,12 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &v);
-	cmd_signals(v.dataset, "");
+	cmd_signals(v.args.v[0], "");
+	if (v.readers) {
+		status = compat_run(&v.args, v.readers, &v.common);
+		free(v.args.v);
+		return status;
+	}
 	v.list.out = open_memstream(&v.list_text, &v.list_size);
 	if (!v.list.out)
 		cmd_no_memory();
@@ -192,5 +235,6 @@ int main(int argc, char **argv)
 	status = run(&v);
 	fclose(v.list.out);
 	free(v.list_text);
+	free(v.args.v);
 	return status;
 }

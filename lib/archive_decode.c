@@ -14,7 +14,7 @@
 
 enum { OUT = 256 << 10 };
 
-struct hp_decoder {
+struct hp_filter {
 	struct hp_feed *feed;
 	struct archive *filter; /* or, for gzip, NULL: */
 	z_stream z;
@@ -22,7 +22,7 @@ struct hp_decoder {
 	bool begun, ended; /* a gzip member; all of them */
 };
 
-void hp_decoder_free(struct hp_decoder *d)
+void hp_filter_free(struct hp_filter *d)
 {
 	if (!d)
 		return;
@@ -36,7 +36,7 @@ void hp_decoder_free(struct hp_decoder *d)
 
 /* ---- gzip --------------------------------------------------------------- */
 
-static ssize_t gzip_failed(struct hp_decoder *d, int r)
+static ssize_t gzip_failed(struct hp_filter *d, int r)
 {
 	struct hpdsl_error *err = &d->feed->a->failed;
 
@@ -47,7 +47,7 @@ static ssize_t gzip_failed(struct hp_decoder *d, int r)
 }
 
 /* More input: its bytes, 0 at the end. */
-static ssize_t gzip_fill(struct hp_decoder *d)
+static ssize_t gzip_fill(struct hp_filter *d)
 {
 	const uint8_t *p = NULL;
 	ssize_t n = d->z.avail_in;
@@ -63,7 +63,7 @@ static ssize_t gzip_fill(struct hp_decoder *d)
 }
 
 /* Another member may follow; what is no gzip is passed over, as gzip does. */
-static ssize_t gzip_next_member(struct hp_decoder *d)
+static ssize_t gzip_next_member(struct hp_filter *d)
 {
 	ssize_t n = gzip_fill(d);
 
@@ -78,7 +78,7 @@ static ssize_t gzip_next_member(struct hp_decoder *d)
 	return 1;
 }
 
-static ssize_t gzip_take(struct hp_decoder *d, const uint8_t **ret)
+static ssize_t gzip_take(struct hp_filter *d, const uint8_t **ret)
 {
 	d->z.next_out = d->out;
 	d->z.avail_out = OUT;
@@ -103,7 +103,7 @@ static ssize_t gzip_take(struct hp_decoder *d, const uint8_t **ret)
 	return (ssize_t)(OUT - d->z.avail_out);
 }
 
-static int gzip_begin(struct hp_decoder *d)
+static int gzip_begin(struct hp_filter *d)
 {
 	d->out = malloc(OUT);
 	if (!d->out || inflateInit2(&d->z, 15 + 16) != Z_OK)
@@ -117,7 +117,7 @@ static int gzip_begin(struct hp_decoder *d)
 static la_ssize_t filter_read(struct archive *filter, void *arg,
 			      const void **ret)
 {
-	struct hp_decoder *d = arg;
+	struct hp_filter *d = arg;
 	const uint8_t *p = NULL;
 	ssize_t n = hp_feed_take_raw(d->feed, &p);
 
@@ -128,7 +128,7 @@ static la_ssize_t filter_read(struct archive *filter, void *arg,
 	return ARCHIVE_FATAL;
 }
 
-static ssize_t filter_failed(struct hp_decoder *d)
+static ssize_t filter_failed(struct hp_filter *d)
 {
 	struct hpdsl_error *err = &d->feed->a->failed;
 	const char *why = archive_error_string(d->filter);
@@ -141,7 +141,7 @@ static ssize_t filter_failed(struct hp_decoder *d)
 		       why ? why : "compressed data is damaged");
 }
 
-static ssize_t filter_take(struct hp_decoder *d, const uint8_t **ret)
+static ssize_t filter_take(struct hp_filter *d, const uint8_t **ret)
 {
 	const void *p = NULL;
 	la_int64_t offset;
@@ -159,7 +159,7 @@ static ssize_t filter_take(struct hp_decoder *d, const uint8_t **ret)
 	return (ssize_t)n;
 }
 
-static int filter_begin(struct hp_decoder *d,
+static int filter_begin(struct hp_filter *d,
 			int (*support)(struct archive *filter))
 {
 	struct archive_entry *entry;
@@ -216,11 +216,11 @@ static const struct magic {
 	{ is_zstd, archive_read_support_filter_zstd },
 };
 
-int hp_decoder_new(struct hp_feed *f, const uint8_t *head, size_t n,
-		   struct hp_decoder **ret)
+int hp_filter_new(struct hp_feed *f, const uint8_t *head, size_t n,
+		  struct hp_filter **ret)
 {
 	const struct magic *m = magics, *end = m + 4;
-	struct hp_decoder *d;
+	struct hp_filter *d;
 	int r;
 
 	while (m < end && !m->is(head, n))
@@ -237,7 +237,7 @@ int hp_decoder_new(struct hp_feed *f, const uint8_t *head, size_t n,
 	return r;
 }
 
-ssize_t hp_decoder_take(struct hp_decoder *d, const uint8_t **ret)
+ssize_t hp_filter_take(struct hp_filter *d, const uint8_t **ret)
 {
 	return d->filter ? filter_take(d, ret) : gzip_take(d, ret);
 }

@@ -126,7 +126,7 @@ ssize_t hp_feed_take(struct hp_feed *f, const uint8_t **ret)
 	n = ahead_take(&f->plain, ret);
 	if (n)
 		return n;
-	n = hp_decoder_take(f->decoder, ret);
+	n = hp_filter_take(f->decoder, ret);
 	if (n > 0)
 		f->a->decoded += (uint64_t)n;
 	return n;
@@ -208,7 +208,7 @@ int hp_feed_keep(struct hp_feed *f, uint64_t n)
 
 void hp_feed_release(struct hp_feed *f)
 {
-	hp_decoder_free(f->decoder);
+	hp_filter_free(f->decoder);
 	if (f->kind == HP_FEED_MEMORY)
 		f->a->memory -= f->len;
 	free(f->memory);
@@ -285,7 +285,7 @@ int hp_feed_recognise(struct hp_feed *f)
 	int r = look(f, &f->raw, hp_feed_take_raw);
 
 	if (r == 0)
-		r = hp_decoder_new(f, f->raw.head, f->raw.len, &f->decoder);
+		r = hp_filter_new(f, f->raw.head, f->raw.len, &f->decoder);
 	if (r < 0)
 		return r;
 	if (f->decoder) {

@@ -22,7 +22,7 @@ enum hp_feed_kind {
 	HP_FEED_MEMORY,
 };
 
-struct hp_decoder;
+struct hp_filter;
 
 /* Bytes that were looked at, and are to be handed out first. */
 struct hp_ahead {
@@ -42,8 +42,8 @@ struct hp_feed {
 	uint8_t *buf;
 	size_t step; /* bytes read at a time: few after a jump */
 	struct hp_ahead raw, plain;
-	struct hp_decoder *decoder; /* or NULL: the bytes are those of .. */
-	bool zip;		    /* .. a zip, or of a tar */
+	struct hp_filter *decoder; /* or NULL: the bytes are those of .. */
+	bool zip;		   /* .. a zip, or of a tar */
 };
 
 struct hp_layer {
@@ -104,10 +104,10 @@ bool hp_tar_looks_like(const uint8_t block[512]);
 /* ---- archive_decode.c --------------------------------------------------- */
 
 /* One for what begins like this: 0 and NULL if it is not compressed. */
-int hp_decoder_new(struct hp_feed *f, const uint8_t *head, size_t n,
-		   struct hp_decoder **ret);
-void hp_decoder_free(struct hp_decoder *d);
-ssize_t hp_decoder_take(struct hp_decoder *d, const uint8_t **ret);
+int hp_filter_new(struct hp_feed *f, const uint8_t *head, size_t n,
+		  struct hp_filter **ret);
+void hp_filter_free(struct hp_filter *d);
+ssize_t hp_filter_take(struct hp_filter *d, const uint8_t **ret);
 /* The bytes below the decoder. */
 ssize_t hp_feed_take_raw(struct hp_feed *f, const uint8_t **ret);
 

@@ -61,7 +61,7 @@ static int fill(struct hpdsl_dataset *ds, const char *path,
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	ds->path = strndup(path, len);
-	ds->files = hp_chunk_files_new();
+	ds->files = hp_fd_cache_new(ds->io, HP_CHUNK_FILES);
 	ds->frames = hp_frame_cache_new();
 	if (!ds->path || !ds->files || !ds->frames)
 		return hp_fail_nomem(err);
@@ -95,7 +95,7 @@ void hpdsl_close(struct hpdsl_dataset *ds)
 {
 	if (!ds)
 		return;
-	hp_chunk_files_free(ds->files, ds->io);
+	hp_fd_cache_free(ds->files);
 	hp_frame_cache_free(ds->frames);
 	hp_index_free(ds->index);
 	hp_view_close(&ds->view);

@@ -199,7 +199,9 @@ struct hpdsl_pack_report {
 	uint64_t compressed_chunks;
 	uint64_t index_bytes;			     /* estimate in a dry run */
 	uint64_t chunk_min, chunk_median, chunk_max; /* bytes */
-	uint64_t resumed_chunks; /* found complete and checked */
+	uint64_t resumed_chunks;  /* found complete and checked */
+	uint64_t resumed_members; /* of compressed archives: found in their
+				     places and compared */
 	uint64_t dirs, empty_dirs;
 	uint64_t symlinks_followed, symlinks_to_dirs, hard_links, sparse;
 	uint64_t xattrs;	/* files read that have user attributes or an
@@ -406,6 +408,46 @@ struct hpdsl_verify_report {
 HPDSL_API int hpdsl_verify(const char *path,
 			   const struct hpdsl_verify_options *opt,
 			   struct hpdsl_verify_report *ret,
+			   struct hpdsl_error *err);
+
+/* ---- Other readers ----------------------------------------------------- */
+
+/* Something that one reader would make of some members, samples or tars. */
+struct hpdsl_compat_problem {
+	unsigned reader;    /* one bit of enum hpdsl_reader */
+	const char *effect; /* "drops", "renames", "splits or mixes",
+			       "misreads", "refuses", "note"; static */
+	bool note;	    /* it goes on all the same */
+	const char *unit;   /* "member", "sample" or "tar"; static */
+	const char *reason; /* "no suffix"; static */
+	uint64_t count;
+	const char *first; /* the first name or key, any bytes, or NULL */
+	const char *tar;   /* that has it, or NULL for all */
+};
+
+struct hpdsl_compat_options {
+	unsigned readers; /* enum hpdsl_reader, or'ed */
+	uint32_t threads;
+	/* Called when all has been looked at, reader by reader, in order. */
+	void (*problem)(void *arg, const struct hpdsl_compat_problem *p);
+	void *arg;
+	struct hpdsl_watch watch;
+};
+
+struct hpdsl_compat_report {
+	uint64_t tars, members, samples;
+	unsigned trips; /* readers that would trip, notes apart */
+	double seconds;
+};
+
+/*
+ * What other readers would make of these datasets, tar files and folders of tar
+ * files: from headers and indexes, no content is verified.  All are taken for
+ * one dataset, in this order.
+ */
+HPDSL_API int hpdsl_compat(const char *const *paths, size_t n,
+			   const struct hpdsl_compat_options *opt,
+			   struct hpdsl_compat_report *ret,
 			   struct hpdsl_error *err);
 
 /* ---- Unpacking and rebuilding ----------------------------------------- */

@@ -33,10 +33,10 @@ enum { N_READERS = sizeof reader_bits / sizeof *reader_bits };
 static const struct {
 	const char *text, *effects;
 } table[HP_RISKS] = {
-	[HP_RISK_NO_SUFFIX] = { "no suffix", "dsdrdd" },
+	[HP_RISK_NO_SUFFIX] = { "no suffix", "dsdddd" },
 	[HP_RISK_DOTS] = { "dots inside the base name", "nnnnnn" },
 	[HP_RISK_BLANK] = { "blanks", "-r----" },
-	[HP_RISK_HIDDEN] = { "leading dot", "sdssss" },
+	[HP_RISK_HIDDEN] = { "leading dot", "sdssds" },
 	[HP_RISK_META] = { "first component __x__", "d-d---" },
 	[HP_RISK_FIELD] = { "suffix begins with __", "r-r-rr" },
 	[HP_RISK_LONG] = { "over 100 bytes", "---n--" },

@@ -17,6 +17,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { ARCHIVES_OPEN = 64 };
+
 static const uint64_t memory_min = 8 << 20;
 
 static int check_options(const struct hpdsl_pack_options *opt,
@@ -236,6 +238,9 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 				     &p->options, err);
 	if (r < 0)
 		return r;
+	p->archives = hp_fd_cache_new(p->io, ARCHIVES_OPEN);
+	if (!p->archives)
+		return hp_fail_nomem(err);
 	report_plan(p);
 	hp_warn_of_samples(p);
 	r = hp_emit_check(p, err);
@@ -279,6 +284,7 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	for (uint32_t c = 0; p.done && c < p.plan.n_chunks; c++)
 		free(p.done[c].frames);
 	free(p.done);
+	hp_fd_cache_free(p.archives);
 	free(p.files);
 	free(p.file_names);
 	hp_plan_release(&p.plan);

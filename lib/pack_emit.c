@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "outfile.h"
 #include "pool.h"
+#include "sha256.h"
 
 #include <errno.h>
 #include <string.h>
@@ -68,6 +69,10 @@ static int put(struct hp_pack *p, int dir, uint64_t i, struct hp_text *t,
 		return hp_fail_nomem(err);
 	row->bytes = t->n;
 	hp_hash128(t->p, t->n, row->checksum);
+	row->has_sha256 = p->list.sha256 != NULL;
+	r = row->has_sha256 ? hp_sha256(t->p, t->n, row->sha256, err) : 0;
+	if (r < 0)
+		return r;
 	r = hp_outfile_open(&f, p->io, dir, slash ? slash + 1 : row->name, 0,
 			    false, err);
 	if (r < 0)

@@ -55,6 +55,9 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 	if (p->opt->zstd) {
 		need += p->plan.chunk_max;
 		files++;
+		/* Those to be compressed are all there before the first is. */
+		if (hp_scatter_wanted(p))
+			need += 2 * p->plan.chunk_max;
 	}
 	if (__builtin_mul_overflow((uint64_t)vfs.f_bavail,
 				   (uint64_t)vfs.f_frsize, &room))
@@ -100,6 +103,9 @@ static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (!buf)
 		return hp_fail_nomem(err);
+	if (list->roots[f->root].kind == HP_ROOT_STREAM &&
+	    !(f->flags & HP_FILE_GENERATED))
+		return 0;
 	if (list->roots[f->root].kind != HP_ROOT_DIR ||
 	    f->flags & HP_FILE_GENERATED)
 		return probe_packed(z, f, buf, err);
@@ -120,6 +126,7 @@ double hp_estimate(const struct hp_pack *p)
 		p->list.n_files < PROBE_FILES ? p->list.n_files : PROBE_FILES;
 	uint32_t threads = PROBE_READERS;
 	double t = hp_now(), by_files, by_bytes;
+	bool streams = false;
 
 	z.step = p->list.n_files / n;
 	if (p->opt->threads == HPDSL_SERIAL)
@@ -130,6 +137,9 @@ double hp_estimate(const struct hp_pack *p)
 	t = hp_now() - t;
 	by_files = t * (double)p->list.n_files / (double)n;
 	by_bytes = z.bytes ? t * (double)p->plan.bytes / (double)z.bytes : 0;
-	return p->report->scan_seconds +
+	/* Decoding a stream is most of its scan. */
+	for (size_t i = 0; i < p->list.n_roots; i++)
+		streams = streams || p->list.roots[i].kind == HP_ROOT_STREAM;
+	return (streams ? 2 : 1) * p->report->scan_seconds +
 	       (by_files > by_bytes ? by_files : by_bytes);
 }

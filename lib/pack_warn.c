@@ -125,8 +125,11 @@ void hp_warn_of_privacy(const struct hp_pack *p)
 	for (size_t i = 0; i < p->list.n_roots; i++) {
 		const struct hp_root *root = &p->list.roots[i];
 
-		if (hp_io_fstat(p->io, root->fd, &in) == 0 &&
-		    !(in.st_mode & 0077) && in.st_uid == out.st_uid)
+		int r = root->fd < 0 ? p->io->stat(p->io, AT_FDCWD, root->name,
+						   &in, 0) :
+				       hp_io_fstat(p->io, root->fd, &in);
+
+		if (r == 0 && !(in.st_mode & 0077) && in.st_uid == out.st_uid)
 			warn(p,
 			     "%s is private, but %s can be read by others "
 			     "(see umask)",

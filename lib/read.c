@@ -19,7 +19,7 @@ struct reading {
 	const struct hpdsl_dataset *ds;
 	const struct hpdsl_member *m;
 	struct hpdsl_chunk chunk;
-	struct hp_chunk_file file;
+	struct hp_cached_fd file;
 	struct hp_decoder *decoder; /* NULL: the chunk is not compressed */
 	struct hpdsl_error *err;
 };

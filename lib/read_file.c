@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <zlib.h>
 
 static int fail(const struct hp_list *list, const struct hp_file *f, int code,
 		const char *what, struct hpdsl_error *err)
@@ -111,6 +112,86 @@ static int read_member(const struct hp_root *root, const struct hp_file *f,
 		       hpdsl_member_read(root->dataset, &m, off, buf, n, err);
 }
 
+uint32_t hp_content_crc(const struct hp_file *f, uint32_t crc, const void *buf,
+			size_t n)
+{
+	return f->flags & HP_FILE_CRC ? (uint32_t)crc32_z(crc, buf, n) : 0;
+}
+
+int hp_content_check_crc(const struct hp_pack *p, const struct hp_file *f,
+			 uint32_t crc, struct hpdsl_error *err)
+{
+	if (!(f->flags & HP_FILE_CRC) || crc == f->stamp)
+		return 0;
+	return fail(&p->list, f, HPDSL_ECORRUPT,
+		    "content differs from its CRC-32 in the archive", err);
+}
+
+struct archive {
+	const struct hp_io *io;
+	const struct hp_root *root;
+};
+
+static int open_archive(void *arg, struct hpdsl_error *err)
+{
+	const struct archive *a = arg;
+	char name[HP_INPUT_NAME];
+	int fd = a->io->open(a->io, AT_FDCWD, a->root->name,
+			     O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd >= 0)
+		return fd;
+	return hp_fail_errno(err, fd, "%s",
+			     hp_input_name(a->root, "", 0, name));
+}
+
+static int check_archive(const struct archive *a, int fd,
+			 struct hpdsl_error *err)
+{
+	const struct hp_root *root = a->root;
+	char name[HP_INPUT_NAME];
+	struct stat st;
+	int r = hp_io_fstat(a->io, fd, &st);
+
+	hp_input_name(root, "", 0, name);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", name);
+	if ((uint64_t)st.st_size != root->size ||
+	    st.st_mtim.tv_sec != root->mtime ||
+	    st.st_mtim.tv_nsec != (long)root->nsec ||
+	    hp_file_stamp(&st) != root->stamp)
+		return hp_fail(err, HPDSL_ECHANGED,
+			       "%s: changed since it was scanned", name);
+	return 0;
+}
+
+/* A file whose content lies somewhere in an archive file. */
+static int read_archive(const struct hp_pack *p, const struct hp_file *f,
+			void *buf, size_t n, uint64_t off,
+			struct hpdsl_error *err)
+{
+	struct archive a = { p->io, &p->list.roots[f->root] };
+	struct hp_cached_fd file;
+	ssize_t got;
+	int r = hp_fd_cache_get(p->archives, f->root, open_archive, &a, &file,
+				err);
+
+	if (r < 0)
+		return r;
+	got = n ? hp_io_pread_full(p->io, file.fd, buf, n, f->source + off) : 0;
+	r = check_archive(&a, file.fd, err);
+	hp_fd_cache_put(p->archives, &file);
+	if (r == 0 && got < 0)
+		r = fail(&p->list, f, (int)got, NULL, err);
+	if (r == 0 && (size_t)got != n)
+		r = fail(&p->list, f, HPDSL_ECHANGED,
+			 "shrank while it was read", err);
+	if (r == 0 && n == f->size)
+		r = hp_content_check_crc(p, f, hp_content_crc(f, 0, buf, n),
+					 err);
+	return r;
+}
+
 int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
 		    size_t n, uint64_t off, struct hpdsl_error *err)
 {
@@ -125,6 +206,8 @@ int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
 	}
 	if (root->kind == HP_ROOT_DATASET)
 		return read_member(root, f, buf, n, off, err);
+	if (root->kind == HP_ROOT_TAR)
+		return read_archive(p, f, buf, n, off, err);
 	return read_file(p, f, buf, n, off, err);
 }
 
@@ -146,8 +229,12 @@ int hp_content_set(const struct hp_pack *p, struct hp_file *f,
 {
 	int r = 0;
 
-	if (p->list.roots[f->root].kind == HP_ROOT_DATASET &&
-	    !(f->flags & HP_FILE_GENERATED))
+	if (f->flags & HP_FILE_PLACED)
+		r = f->low64 == h->low64 ? 0 :
+					   fail(&p->list, f, HPDSL_ECORRUPT,
+						"is not what was written", err);
+	else if (p->list.roots[f->root].kind == HP_ROOT_DATASET &&
+		 !(f->flags & HP_FILE_GENERATED))
 		r = check_member(p, f, h->low64, err);
 	f->low64 = h->low64;
 	memcpy(f->full, h->full, sizeof f->full);

@@ -20,4 +20,14 @@ int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
 int hp_content_set(const struct hp_pack *p, struct hp_file *f,
 		   const struct hp_content_hash *h, struct hpdsl_error *err);
 
+/*
+ * For a content that was read in parts: its CRC-32 so far, 0 at first, where
+ * the file has one (HP_FILE_CRC), and the comparison in the end.  What was
+ * read as a whole has been compared.  HPDSL_ECORRUPT.
+ */
+uint32_t hp_content_crc(const struct hp_file *f, uint32_t crc, const void *buf,
+			size_t n);
+int hp_content_check_crc(const struct hp_pack *p, const struct hp_file *f,
+			 uint32_t crc, struct hpdsl_error *err);
+
 #endif

@@ -57,8 +57,7 @@ int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
 	if (c->compressed) {
 		c->plain_bytes = r->pass.offset;
 		hp_pass_digest(&r->pass, c->plain_checksum);
-		k = hp_pass_frames(&r->pass, &c->frames, &c->n_frames);
-		if (k < 0)
+		if (hp_pass_frames(&r->pass, &c->frames, &c->n_frames) < 0)
 			return hp_fail_nomem(err);
 	}
 	if (!r->of_file)

@@ -10,6 +10,7 @@
 #include "index.h"
 #include "listdir.h"
 #include "mem.h"
+#include "sha256sums.h"
 
 #include <errno.h>
 #include <string.h>
@@ -44,7 +45,8 @@ static void note_name(struct contents *c, const char *name)
 	else if (!strcmp(name, HP_SIDE_FOLDER))
 		c->ours = c->folder = true;
 	else if (!strcmp(name, HP_INDEX_NAME) || hp_chunk_number(name) >= 0 ||
-		 hp_side_is_name(name, false) || part_name(name))
+		 hp_side_is_name(name, false) ||
+		 !strcmp(name, HP_SHA256SUMS_NAME) || part_name(name))
 		c->ours = true;
 	else
 		note_stranger(c, name);
@@ -346,6 +348,7 @@ static int unlink_one(void *arg, const char *name)
 	else if (u->files != HP_PARTS)
 		wanted = wanted || hp_chunk_number(name) >= 0 ||
 			 hp_side_is_name(name, false) ||
+			 !strcmp(name, HP_SHA256SUMS_NAME) ||
 			 !strcmp(name, HP_INDEX_NAME) ||
 			 !strcmp(name, HP_MANIFEST_NAME);
 	if (u->files == HP_WHOLE_DATASET && !u->inner)

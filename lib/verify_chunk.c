@@ -181,6 +181,17 @@ static bool zeros(const uint8_t *p, size_t n)
 	return memcmp(p, zero, n) == 0;
 }
 
+/* An index row that cannot be had; only where the index was not checked. */
+static int bad_row(struct check *k, const struct hpdsl_error *row_err,
+		   struct hpdsl_error *err)
+{
+	if (row_err->code != HPDSL_ECORRUPT)
+		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
+			       row_err->msg);
+	chunk_damage(k, row_err->msg);
+	return HOPELESS;
+}
+
 /* Is the chunk an adopted tar? */
 static bool is_foreign(const struct check *k)
 {
@@ -206,17 +217,6 @@ static int read_to(struct check *k, uint64_t end, uint64_t sample,
 static int misplaced(struct check *k, const struct hpdsl_member *m)
 {
 	member_damage(k, m, "is not where the index puts it");
-	return HOPELESS;
-}
-
-/* An index row that cannot be had; only where the index was not checked. */
-static int bad_row(struct check *k, const struct hpdsl_error *row_err,
-		   struct hpdsl_error *err)
-{
-	if (row_err->code != HPDSL_ECORRUPT)
-		return hp_fail(err, row_err->code, "%s: %s", k->v->path,
-			       row_err->msg);
-	chunk_damage(k, row_err->msg);
 	return HOPELESS;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "verify.h"
 
+#include "archive.h"
 #include "error.h"
 #include "hash.h"
 #include "mem.h"
@@ -27,6 +28,12 @@ struct compare {
 	size_t prefix_len;
 	uint8_t *seen; /* a bit for each member */
 	bool coarse;   /* the index knows what tar knows */
+	bool nested;   /* so was the archive */
+};
+
+struct hash {
+	uint64_t low64; /* XXH3-64 */
+	bool whole;	/* of as many bytes as there should be */
 };
 
 static void differs(struct compare *c, uint64_t sample, const char *path,
@@ -78,6 +85,7 @@ static int scan(struct compare *c, struct hpdsl_error *err)
 		.inputs = &v->opt->source,
 		.n_inputs = 1,
 		.prefix_input = !strcmp(option(v, "prefix_input"), "true"),
+		.nested = !strcmp(option(v, "nested"), "true"),
 		.threads = v->opt->threads,
 		.watch = v->opt->watch,
 	};
@@ -86,6 +94,7 @@ static int scan(struct compare *c, struct hpdsl_error *err)
 		return hp_fail_nomem(err);
 	if (!strcmp(option(v, "symlinks"), "follow-all"))
 		opt.symlinks = HPDSL_SYMLINKS_FOLLOW_ALL;
+	c->nested = opt.nested;
 	opt.include = include;
 	opt.n_include = values(v, "include", include);
 	opt.exclude = exclude;
@@ -95,9 +104,12 @@ static int scan(struct compare *c, struct hpdsl_error *err)
 	return r < 0 && r != -ENODATA ? hp_fail(err, r, "%s", why.msg) : 0;
 }
 
-/* XXH3-64 of the first size bytes, and whether there are no others. */
+/*
+ * XXH3-64 of size bytes of a file from off, and whether they are there.  In a
+ * file of its own there must be no others.
+ */
 static int hash_file(const struct hp_io *io, int fd, uint64_t size,
-		     uint64_t *ret, bool *ret_whole)
+		     const uint64_t *off, struct hash *ret)
 {
 	hp_auto_free uint8_t *buf = malloc(PIECE);
 	XXH3_state_t state;
@@ -108,14 +120,19 @@ static int hash_file(const struct hp_io *io, int fd, uint64_t size,
 		return -ENOMEM;
 	XXH3_64bits_reset(&state);
 	do {
-		n = hp_io_pread_full(io, fd, buf, PIECE, done);
+		size_t want = PIECE;
+
+		if (off && size - done < want)
+			want = (size_t)(size - done);
+		n = hp_io_pread_full(io, fd, buf, want,
+				     (off ? *off : 0) + done);
 		if (n < 0)
 			return (int)n;
 		XXH3_64bits_update(&state, buf, (size_t)n);
 		done += (size_t)n;
 	} while (n == PIECE && done <= size);
-	*ret = XXH3_64bits_digest(&state);
-	*ret_whole = done == size;
+	ret->low64 = XXH3_64bits_digest(&state);
+	ret->whole = done == size;
 	return 0;
 }
 
@@ -124,21 +141,23 @@ static int compare_content(struct compare *c, const struct hp_file *f,
 			   struct hpdsl_error *err)
 {
 	const struct hp_io *io = c->v->io;
-	hp_auto_fd file = { io, io->open(io, c->list.roots[f->root].fd,
-					 hp_file_name(&c->list, f),
+	const struct hp_root *root = &c->list.roots[f->root];
+	bool tar = root->kind == HP_ROOT_TAR;
+	const char *name = tar ? root->name : hp_file_name(&c->list, f);
+	hp_auto_fd file = { io, io->open(io, tar ? AT_FDCWD : root->fd, name,
 					 O_RDONLY | O_NONBLOCK, 0) };
 	char text[HP_PRINTABLE];
-	uint64_t hash = 0;
+	struct hash hash = { 0 };
 	int r = file.fd;
 
 	*ret_same = false;
 	if (r >= 0)
-		r = hash_file(io, file.fd, m->size, &hash, ret_same);
+		r = hash_file(io, file.fd, m->size, tar ? &f->source : NULL,
+			      &hash);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s/%s",
-				     c->list.roots[f->root].name,
+		return hp_fail_errno(err, r, "%s/%s", root->name,
 				     hp_printable(f->path, f->path_len, text));
-	*ret_same = *ret_same && hash == m->checksum;
+	*ret_same = hash.whole && hash.low64 == m->checksum;
 	return 0;
 }
 
@@ -156,8 +175,9 @@ static bool same_time(const struct compare *c, const struct hp_file *f,
 	return f->mtime == m->mtime && f->nsec == m->mtime_nsec;
 }
 
+/* hash: of the content, if it is known; NULL: it is read. */
 static int compare_file(struct compare *c, const struct hp_file *f,
-			struct hpdsl_error *err)
+			const struct hash *hash, struct hpdsl_error *err)
 {
 	const struct hp_index *ix = c->v->index;
 	struct hpdsl_member m;
@@ -179,7 +199,10 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 		differs(c, m.sample, f->path, "size differs");
 		return 0;
 	}
-	r = compare_content(c, f, &m, &same, err);
+	if (hash)
+		same = hash->whole && hash->low64 == m.checksum;
+	else
+		r = compare_content(c, f, &m, &same, err);
 	if (r < 0)
 		return r;
 	if (!same)
@@ -199,7 +222,7 @@ static int compare_batch(void *arg, uint64_t number, struct hpdsl_error *err)
 	if (end > c->list.n_files)
 		end = c->list.n_files;
 	for (uint64_t i = first; i < end; i++) {
-		int r = compare_file(c, &c->list.files[i], err);
+		int r = compare_file(c, &c->list.files[i], NULL, err);
 
 		if (r < 0)
 			return r;
@@ -207,6 +230,83 @@ static int compare_batch(void *arg, uint64_t number, struct hpdsl_error *err)
 	}
 	hp_meter_add(&c->v->meter, bytes);
 	return 0;
+}
+
+/* ---- A compressed archive: in its own order ----------------------------- */
+
+static int by_source(const void *a, const void *b)
+{
+	const struct hp_file *x = a, *y = b;
+
+	return (x->source > y->source) - (x->source < y->source);
+}
+
+static int hash_stream(struct hp_archive *a, uint64_t size, uint8_t *buf,
+		       struct hash *ret, struct hpdsl_error *err)
+{
+	XXH3_state_t state;
+	uint64_t done = 0;
+	ssize_t n;
+
+	XXH3_64bits_reset(&state);
+	while ((n = hp_archive_read(a, buf, PIECE, err)) > 0) {
+		XXH3_64bits_update(&state, buf, (size_t)n);
+		done += (size_t)n;
+	}
+	ret->low64 = XXH3_64bits_digest(&state);
+	ret->whole = done == size;
+	return n < 0 ? (int)n : 0;
+}
+
+/* Files that are links have their target's number. */
+static int compare_numbered(struct compare *c, uint64_t *at,
+			    struct hp_archive *a,
+			    const struct hp_archive_entry *e, uint8_t *buf,
+			    struct hpdsl_error *err)
+{
+	const struct hp_list *list = &c->list;
+	struct hash hash;
+	int r;
+
+	if (*at == list->n_files || list->files[*at].source != e->ordinal)
+		return 0;
+	r = hash_stream(a, e->size, buf, &hash, err);
+	hp_meter_add(&c->v->meter, e->size);
+	while (r == 0 && *at < list->n_files &&
+	       list->files[*at].source == e->ordinal)
+		r = compare_file(c, &list->files[(*at)++], &hash, err);
+	return r;
+}
+
+static int compare_stream(struct compare *c, struct hpdsl_error *err)
+{
+	const struct hp_list *list = &c->list;
+	hp_auto_free uint8_t *buf = malloc(PIECE);
+	struct hp_archive_entry e;
+	struct hp_archive *a;
+	uint64_t at = 0;
+	int r;
+
+	if (!buf)
+		return hp_fail_nomem(err);
+	qsort(list->files, list->n_files, sizeof *list->files, by_source);
+	r = hp_archive_open(c->v->io, AT_FDCWD, list->roots[0].name, c->nested,
+			    &a, err);
+	if (r < 0)
+		return r;
+	hp_archive_set_stop(a, c->v->opt->watch.stop);
+	while ((r = hp_archive_next(a, &e, err)) > 0) {
+		if (e.type == HP_ARCHIVE_FILE)
+			r = compare_numbered(c, &at, a, &e, buf, err);
+		if (r < 0)
+			break;
+	}
+	hp_archive_close(a);
+	if (r == 0 && at < list->n_files)
+		r = hp_fail(err, HPDSL_ECHANGED,
+			    "%s: changed while it was read",
+			    list->roots[0].name);
+	return r;
 }
 
 /* Is it one of several of its path, of which another was seen? */
@@ -262,8 +362,11 @@ static int compare_all(struct compare *c, struct hpdsl_error *err)
 	hp_meter_phase(&c->v->meter, "comparing", bytes, true);
 	if (threads < READERS)
 		threads = READERS;
-	r = hp_pool_run(threads, (c->list.n_files + BATCH - 1) / BATCH,
-			compare_batch, c, c->v->opt->watch.stop, err);
+	if (c->list.n_files && c->list.roots[0].kind == HP_ROOT_STREAM)
+		r = compare_stream(c, err);
+	else
+		r = hp_pool_run(threads, (c->list.n_files + BATCH - 1) / BATCH,
+				compare_batch, c, c->v->opt->watch.stop, err);
 	return r < 0 ? r : find_absent(c, n.members, err);
 }
 

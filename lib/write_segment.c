@@ -28,13 +28,19 @@ static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
 		if (!c->of_content)
 			return hp_fail_nomem(err);
 	}
-	if (part->first)
+	if (part->first) {
 		hp_content_begin_sha256(&c->content, c->of_content);
+		c->crc = 0;
+	}
 	hp_content_update(&c->content, s->buf + part->start, part->len);
+	c->crc = hp_content_crc(part->file, c->crc, s->buf + part->start,
+				part->len);
 	if (!part->last)
 		return 0;
 	hp_content_end(&c->content, &h);
 	r = hp_sha256_check(c->of_content, err);
+	if (r == 0)
+		r = hp_content_check_crc(p, part->file, c->crc, err);
 	return r < 0 ? r : hp_content_set(p, part->file, &h, err);
 }
 

@@ -23,6 +23,19 @@ int hp_zst_open(struct hp_zst_file *f, const struct hp_io *io, int dir,
 	return r;
 }
 
+int hp_zst_discard(struct hp_zst_file *f, struct hpdsl_error *err)
+{
+	struct hp_outfile *o = &f->out;
+	int r = o->io->unlink(o->io, o->dir, o->temp, 0);
+
+	if (r < 0)
+		r = hp_fail_errno(err, r, "%s: cannot remove", o->temp);
+	else
+		o->temp[0] = '\0';
+	hp_zst_release(f);
+	return r;
+}
+
 void hp_zst_release(struct hp_zst_file *f)
 {
 	if (f->opened)

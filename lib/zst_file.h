@@ -42,7 +42,9 @@ int hp_zst_finish(struct hp_zst_file *f, struct hp_done *done,
 int hp_zst_expand(struct hp_zst_file *f, uint64_t plain,
 		  const uint8_t checksum[16], struct hp_outfile *out,
 		  struct hp_done *done, struct hpdsl_error *err);
-/* Removes the part unless it was committed. */
+/* It is not wanted: the part is removed, or that is an error. */
+int hp_zst_discard(struct hp_zst_file *f, struct hpdsl_error *err);
+/* Removes the part, if it can, unless it was committed. */
 void hp_zst_release(struct hp_zst_file *f);
 
 /*

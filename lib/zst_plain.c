@@ -94,10 +94,8 @@ int hp_zst_from_plain(struct hp_zst_file *f, const struct hp_pack *p,
 	hp_zip_free(x.zip);
 	hp_zip_free(x.frames.stream);
 	hp_frames_release(&x.frames);
-	if (r == 0 && !hp_zst_saves(f, hp_plan_chunk_bytes(&p->plan, chunk))) {
-		hp_zst_release(f);
-		return 0;
-	}
+	if (r == 0 && !hp_zst_saves(f, hp_plan_chunk_bytes(&p->plan, chunk)))
+		return hp_zst_discard(f, err);
 	if (r == 0)
 		r = hp_zst_finish(f, done, err);
 	if (r < 0)

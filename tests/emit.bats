@@ -276,3 +276,13 @@ taken()
 		diff -r "plain/$f" "out/$f"
 	done
 }
+
+@test "emit: SHA-256 of the files, too" {
+	make_tree tree 2 10
+	hpdsl-pack -q --chunks=3 --digest=sha256 --emit=$all tree out
+	(cd out && sha256sum --quiet -c SHA256SUMS)
+	[ "$(wc -l < out/SHA256SUMS)" = 14 ]
+	checked out "dali energon wids"
+	hpdsl-pack -q --force --chunks=3 tree out
+	[ "$(find out -mindepth 1 | wc -l)" = 5 ]
+}
