@@ -77,7 +77,7 @@ offset()
 	[ "$(find tars -type f | wc -l)" = 13 ]
 	grep -qx 'adopted: true' tars/dataset.yaml
 	grep -qx '  group: key' tars/dataset.yaml
-	! grep -q rebuilt tars/dataset.yaml
+	run ! grep rebuilt tars/dataset.yaml
 	hpdsl-verify -q tars
 	"$SRC/tests/foreign.py" check tars
 	# What hpdsl-unpack restores is what others extract.
@@ -409,7 +409,7 @@ offset()
 	for at in 1 511 513 1000 9000; do
 		head -c $at d/plain.tar > e/cut.tar
 		fails 1 "e: cut.tar: at offset " hpdsl-index e
-		[ "$(ls e | wc -l)" = 2 ]
+		[ "$(find e -type f | wc -l)" = 2 ]
 	done
 	cp d/plain.tar e/cut.tar
 	flip e/cut.tar 100
@@ -444,7 +444,8 @@ offset()
 		grep 'gnu-posix.tar: is longer than it should be'
 	damage rm d/gnu-posix.tar | grep 'gnu-posix.tar: is missing'
 	damage truncate -s 20000 d/gnu-posix.tar
-	fails 1 "" hpdsl-verify -q --quick d || hpdsl-verify --quick d | grep posix
+	run -1 hpdsl-verify -q --quick d
+	[[ $output = "gnu-posix.tar: is 20000 bytes, "* ]]
 	cp e/*.tar d
 	hpdsl-verify -q --quick d
 	# Every byte counts.
@@ -481,7 +482,7 @@ offset()
 	plain=()
 	if [ "$(id -u)" = 0 ]; then
 		need setpriv
-		plain=(setpriv --bounding-set=-dac_override,-dac_read_search)
+		plain=(setpriv "--bounding-set=-dac_override,-dac_read_search")
 	fi
 	fails 3 "d: index.hpdsl: cannot create: Permission denied; -o DIR puts the index elsewhere" \
 		"${plain[@]}" hpdsl-index d
@@ -566,7 +567,7 @@ offset()
 		    with open(f"d/{name}", "wb") as f:
 		        f.write(good + data + end)
 	END
-	[ "$(ls d | wc -l)" = 19 ]
+	[ "$(find d -type f | wc -l)" = 19 ]
 	[ -n "$SAN" ] || ulimit -v 200000
 	for f in d/*; do
 		rm -rf t
