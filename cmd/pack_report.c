@@ -195,7 +195,8 @@ static void tell_compressed(const struct hpdsl_pack_report *r)
 static void tell_summary(const struct pack *p,
 			 const struct hpdsl_pack_report *r)
 {
-	bool all = !r->resumed_chunks; /* else there is no honest speed */
+	/* else there is no honest speed */
+	bool all = !r->resumed_chunks && !r->resumed_members;
 	char id[65];
 
 	hex(id, r->dataset_id, sizeof(r->dataset_id));
@@ -210,6 +211,9 @@ static void tell_summary(const struct pack *p,
 	if (r->resumed_chunks)
 		cmd_message("%s there already, checked",
 			    cmd_many(r->resumed_chunks, "chunk").s);
+	if (r->resumed_members)
+		cmd_message("%s in place already, compared",
+			    cmd_many(r->resumed_members, "member").s);
 	if (has_classes(p, r))
 		cmd_message("classes: %llu; without a class: %s",
 			    (LLU)r->classes,
@@ -299,12 +303,13 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 	if (p->opt.dry_run) {
 		json_plan(&j, p, r);
 	} else {
-		if (r->resumed_chunks)
+		if (r->resumed_chunks || r->resumed_members)
 			cmd_json_null(&j, "files_per_second");
 		else
 			cmd_json_real(&j, "files_per_second",
 				      cmd_rate(r->members, r->seconds));
 		cmd_json_u64(&j, "resumed_chunks", r->resumed_chunks);
+		cmd_json_u64(&j, "resumed_members", r->resumed_members);
 		cmd_json_u64(&j, "stored_bytes", r->stored_bytes);
 		cmd_json_u64(&j, "compressed_chunks", r->compressed_chunks);
 		cmd_json_hex(&j, "dataset_id", r->dataset_id,

@@ -314,9 +314,7 @@ static int parse(struct parse *p, struct hpdsl_error *err)
 	while (k > 0);
 	if (k == 0)
 		k = parse_rest(p, err);
-	if (k == 0)
-		k = hp_reading_done(&p->r, err);
-	return k;
+	return k < 0 ? k : hp_reading_done(&p->r, err);
 }
 
 int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err)

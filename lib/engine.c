@@ -212,7 +212,8 @@ static void *writer(void *arg)
 static void tell_progress(const struct hp_engine *e, uint64_t done)
 {
 	const struct hpdsl_watch *w = &e->pack->opt->watch;
-	struct hpdsl_progress p = { .phase = "writing",
+	const char *phase = e->pack->parts ? "compressing" : "writing";
+	struct hpdsl_progress p = { .phase = phase,
 				    .done = done,
 				    .total = e->bytes_total,
 				    .bytes = true };
@@ -291,7 +292,7 @@ static int stopped(const struct hp_pack *p, struct hpdsl_error *err)
 		       n, p->plan.n_chunks);
 }
 
-static int write_rest(struct hp_pack *p, struct hpdsl_error *err)
+int hp_write_in_order(struct hp_pack *p, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(p->opt->threads);
 	uint32_t readers = p->opt->readers ? p->opt->readers : READERS;
@@ -332,5 +333,5 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 
 	p->report->xattrs = 0;
 	r = hp_scatter_chunks(p, err);
-	return r < 0 || all_done(p) ? r : write_rest(p, err);
+	return r < 0 || all_done(p) ? r : hp_write_in_order(p, err);
 }

@@ -199,7 +199,9 @@ struct hpdsl_pack_report {
 	uint64_t compressed_chunks;
 	uint64_t index_bytes;			     /* estimate in a dry run */
 	uint64_t chunk_min, chunk_median, chunk_max; /* bytes */
-	uint64_t resumed_chunks; /* found complete and checked */
+	uint64_t resumed_chunks;  /* found complete and checked */
+	uint64_t resumed_members; /* of compressed archives: found in their
+				     places and compared */
 	uint64_t dirs, empty_dirs;
 	uint64_t symlinks_followed, symlinks_to_dirs, hard_links, sparse;
 	uint64_t xattrs;	/* files read that have user attributes or an

@@ -204,10 +204,7 @@ static void check_member(struct hp_check *c, uint64_t number, struct run *run)
 	if (m.chunk != run->chunk)
 		run->data = 0;
 	run->chunk = m.chunk;
-	/* A header comes before the data, and data in whole tar blocks.  In an
-	 * adopted tar a hard link may stand for a member before it. */
-	if (c->ix->flags & HP_INDEX_FOREIGN)
-		run->data = 0;
+	/* A header comes before the data, and data in whole tar blocks. */
 	if (m.offset % 512 || m.offset < run->data + 512)
 		hp_check_complain(
 			c, "member %" PRIu64 ": its data lie where they cannot",

@@ -21,6 +21,8 @@ enum {
 	HP_FILE_GENERATED = 2, /* no file: its content is the class number,
 				  which is in source, in digits */
 	HP_FILE_CRC = 4,       /* stamp is the CRC-32 of the content */
+	HP_FILE_PLACED = 8,    /* its content is in the temporary file of its
+				  chunk, low64 is what was put there */
 };
 
 struct hp_file {

@@ -42,6 +42,8 @@ struct hp_done {
 	bool done;
 };
 
+struct hp_parts;
+
 struct hp_pack {
 	const struct hpdsl_pack_options *opt;
 	const struct hp_io *io;
@@ -57,6 +59,8 @@ struct hp_pack {
 	struct hp_manifest_file *files;
 	size_t n_files;
 	char *file_names;
+	/* While chunks are compressed whose members have been put there. */
+	struct hp_parts *parts;
 };
 
 /*
@@ -91,6 +95,9 @@ int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err);
 
 /* Writes all chunks that are not done.  HPDSL_ESTOPPED: some are left. */
 int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err);
+
+/* The same for those whose members can be read in any order. */
+int hp_write_in_order(struct hp_pack *p, struct hpdsl_error *err);
 
 /* Those that hold files of compressed archives; hp_write_chunks begins so. */
 int hp_scatter_chunks(struct hp_pack *p, struct hpdsl_error *err);

@@ -55,6 +55,9 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 	if (p->opt->zstd) {
 		need += p->plan.chunk_max;
 		files++;
+		/* Those to be compressed are all there before the first is. */
+		if (hp_scatter_wanted(p))
+			need += 2 * p->plan.chunk_max;
 	}
 	if (__builtin_mul_overflow((uint64_t)vfs.f_bavail,
 				   (uint64_t)vfs.f_frsize, &room))

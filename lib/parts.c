@@ -242,6 +242,32 @@ int hp_parts_take(struct hp_parts *parts, uint32_t c, struct hp_outfile *ret,
 	return 0;
 }
 
+int hp_parts_read(struct hp_parts *parts, uint32_t c, void *buf, size_t n,
+		  uint64_t off, struct hpdsl_error *err)
+{
+	struct hp_outfile *f;
+	ssize_t got;
+	int r = hp_parts_get(parts, c, &f, err);
+
+	if (r < 0)
+		return r;
+	got = hp_io_pread_full(f->io, f->fd, buf, n, off);
+	if (got < 0)
+		r = hp_fail_errno(err, (int)got, "%s: cannot read", f->name);
+	else if ((size_t)got != n)
+		r = hp_fail(err, HPDSL_ECORRUPT, "%s: is cut off", f->temp);
+	hp_parts_put(parts, c, false);
+	return r;
+}
+
+void hp_parts_drop(struct hp_parts *parts, uint32_t c)
+{
+	struct hp_outfile f;
+
+	if (parts->flags[c] & MADE && hp_parts_take(parts, c, &f, NULL) == 0)
+		hp_outfile_abandon(&f);
+}
+
 /* ---- Syncing ---------------------------------------------------------- */
 
 struct syncing {

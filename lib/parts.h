@@ -42,6 +42,9 @@ int hp_parts_get(struct hp_parts *parts, uint32_t c, struct hp_outfile **ret,
 		 struct hpdsl_error *err);
 void hp_parts_put(struct hp_parts *parts, uint32_t c, bool wrote);
 
+int hp_parts_read(struct hp_parts *parts, uint32_t c, void *buf, size_t n,
+		  uint64_t off, struct hpdsl_error *err);
+
 /*
  * Syncs all that was written and put back before the call.  A file whose sync
  * fails is removed: nobody can know what is in it.
@@ -54,5 +57,7 @@ int hp_parts_sync(struct hp_parts *parts, struct hpdsl_error *err);
  */
 int hp_parts_take(struct hp_parts *parts, uint32_t c, struct hp_outfile *ret,
 		  struct hpdsl_error *err);
+/* Removes the file of chunk c, if there is one: nobody uses it any more. */
+void hp_parts_drop(struct hp_parts *parts, uint32_t c);
 
 #endif

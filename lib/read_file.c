@@ -229,8 +229,12 @@ int hp_content_set(const struct hp_pack *p, struct hp_file *f,
 {
 	int r = 0;
 
-	if (p->list.roots[f->root].kind == HP_ROOT_DATASET &&
-	    !(f->flags & HP_FILE_GENERATED))
+	if (f->flags & HP_FILE_PLACED)
+		r = f->low64 == h->low64 ? 0 :
+					   fail(&p->list, f, HPDSL_ECORRUPT,
+						"is not what was written", err);
+	else if (p->list.roots[f->root].kind == HP_ROOT_DATASET &&
+		 !(f->flags & HP_FILE_GENERATED))
 		r = check_member(p, f, h->low64, err);
 	f->low64 = h->low64;
 	memcpy(f->full, h->full, sizeof f->full);

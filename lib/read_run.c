@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include "error.h"
+#include "parts.h"
 #include "read_file.h"
 #include "sha256.h"
 
@@ -51,8 +52,13 @@ static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
 		       (size_t)(to - max64(from, data_end)));
 	if (at > end || (at == end && (f->size || to < p->next)))
 		return 0;
-	r = hp_read_content(e->pack, f, s->buf + (at - s->offset),
-			    (size_t)(end - at), at - p->data, err);
+	if (f->flags & HP_FILE_PLACED)
+		r = hp_parts_read(e->pack->parts, s->chunk->number,
+				  s->buf + (at - s->offset), (size_t)(end - at),
+				  at, err);
+	else
+		r = hp_read_content(e->pack, f, s->buf + (at - s->offset),
+				    (size_t)(end - at), at - p->data, err);
 	if (r == 0 && end - at == f->size) {
 		/* All of it is here, and in the cache. */
 		hp_content_hash_sha256(s->buf + (at - s->offset),

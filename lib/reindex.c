@@ -32,6 +32,7 @@ int hp_reindex_chunks(struct hp_reindex *x, size_t n, struct hpdsl_error *err)
 void hp_found_release(struct hp_found *c)
 {
 	free(c->files);
+	free(c->frames);
 	free(c->contents);
 	hp_arena_free(c->arena);
 	if (c->adopted)
@@ -191,6 +192,8 @@ static int rebuild(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	int r = join(x, err);
 
+	if (r == 0)
+		r = hp_reindex_frames(x, err);
 	if (r == 0)
 		r = hp_reindex_compare(x, err);
 	if (r == 0)

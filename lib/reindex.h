@@ -15,6 +15,7 @@ enum {
 	HP_LOST_TIMES = 1, /* nanoseconds; seconds that ustar cannot hold */
 	HP_LOST_LABELS = 2,
 	HP_LOST_OPTIONS = 4, /* and seed and meta */
+	HP_LOST_NAMES = 8,   /* original ones, of what has portable names */
 };
 
 struct hp_adopted;
@@ -22,8 +23,13 @@ struct hp_adopted;
 /* A chunk as it was found. */
 struct hp_found {
 	const char *name; /* in hp_reindex.names */
-	uint64_t bytes;
+	uint64_t bytes;	  /* of the file */
 	uint8_t checksum[16];
+	bool compressed; /* then also of the tar: */
+	uint64_t plain_bytes;
+	uint8_t plain_checksum[16];
+	struct hp_frame_row *frames; /* n_frames of them */
+	uint32_t n_frames;
 	uint8_t sha256[32];	 /* of the file, with hp_reindex.sha256 */
 	struct hp_file *files;	 /* n of them, room for more */
 	uint8_t (*contents)[32]; /* as many SHA-256, too */
@@ -61,6 +67,7 @@ struct hp_reindex {
 	uint64_t index_bytes;	    /* of the file, */
 	uint8_t index_checksum[16]; /* 0 bytes if there is none */
 	bool manifest_agrees;	    /* with all chunks */
+	bool frames_ungroup;	    /* see hp_reindex_frames */
 	bool sha256;		    /* there were, so there will be */
 	unsigned lost;		    /* HP_LOST_ */
 	bool wrote_index, wrote_manifest, wrote_sums;
@@ -96,7 +103,32 @@ int hp_reindex_contradicts(struct hp_reindex *x, const char *file,
 			   const char *chunk, const struct hp_file *f,
 			   struct hpdsl_error *err);
 
-/* Does a sound manifest, or the index, say that keys do not make samples? */
+/* The value of an option in a sound manifest; "" if there is none. */
+const char *hp_reindex_option(const struct hp_reindex *x, const char *key);
+
+/*
+ * The row of file i, as it was found, in the old index: by number, else by
+ * path.  False: there is none that is sound and agrees.
+ */
+bool hp_reindex_row(const struct hp_reindex *x, uint64_t i,
+		    struct hpdsl_member *m);
+
+/*
+ * Gives the files their original paths, which stay the index's; what they have
+ * in the chunks becomes list.stored.  Marks generated members.
+ */
+int hp_reindex_names(struct hp_reindex *x, struct hpdsl_error *err);
+
+/*
+ * Looks at where frames of compressed chunks begin: HPDSL_ECORRUPT, or it sets
+ * x->frames_ungroup if keys do not make samples.  After the list is made.
+ */
+int hp_reindex_frames(struct hp_reindex *x, struct hpdsl_error *err);
+
+/*
+ * Does a sound manifest, or the index, or the frames, say that keys do not make
+ * samples?
+ */
 bool hp_reindex_group_none(const struct hp_reindex *x);
 
 /*

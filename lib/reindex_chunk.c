@@ -86,9 +86,7 @@ static int parse(struct parse *p, struct hpdsl_error *err)
 		return hp_reading_damaged(&p->r, 0, "there is no member", err);
 	if (k == 0)
 		k = parse_trailer(&p->r, err);
-	if (k == 0)
-		k = hp_reading_done(&p->r, err);
-	return k;
+	return k < 0 ? k : hp_reading_done(&p->r, err);
 }
 
 int hp_reindex_chunk(void *arg, uint64_t number, struct hpdsl_error *err)

@@ -15,7 +15,8 @@
 #include <string.h>
 
 struct names {
-	uint32_t *v; /* numbers of chunks */
+	/* Chunks: twice the number, and one more if it is compressed. */
+	uint32_t *v;
 	size_t n, room;
 	uint64_t others; /* other tar files */
 	char first[256]; /* of these */
@@ -49,7 +50,8 @@ static int note_name(void *arg, const char *name)
 		found->v = more;
 		found->room = room;
 	}
-	found->v[found->n++] = (uint32_t)number;
+	found->v[found->n++] =
+		2 * (uint32_t)number + hp_chunk_name_is_zst(name);
 	return 0;
 }
 
@@ -71,22 +73,39 @@ static int missing(uint32_t number, struct hpdsl_error *err)
 	return hp_fail(err, -ENOENT, "%s is missing", name);
 }
 
-/* Chunks are numbered from 0 without gaps. */
+/* Chunks are numbered from 0 without gaps, each there in one form. */
+static int check_numbers(const struct names *found, struct hpdsl_error *err)
+{
+	char name[HP_CHUNK_NAME];
+
+	for (uint32_t i = 0; i < found->n; i++) {
+		if (i && found->v[i] / 2 == found->v[i - 1] / 2) {
+			hp_chunk_name(found->v[i] / 2, name);
+			return hp_fail(err, -EEXIST,
+				       "both %s and %s.zst are there: remove "
+				       "the one that is not wanted",
+				       name, name);
+		}
+		if (found->v[i] / 2 != i)
+			return missing(i, err);
+	}
+	return found->n ? 0 : missing(0, err);
+}
+
 static int make_chunks(struct hp_reindex *x, const struct names *found,
 		       struct hpdsl_error *err)
 {
 	char name[HP_CHUNK_NAME];
-	int r;
+	int r = check_numbers(found, err);
 
-	for (uint32_t i = 0; i < found->n; i++) {
-		if (found->v[i] != i)
-			return missing(i, err);
-	}
-	if (!found->n)
-		return missing(0, err);
-	r = hp_reindex_chunks(x, found->n, err);
+	if (r == 0)
+		r = hp_reindex_chunks(x, found->n, err);
 	for (uint32_t i = 0; i < found->n && r == 0; i++) {
-		hp_chunk_name(i, name);
+		x->chunks[i].compressed = found->v[i] % 2;
+		if (x->chunks[i].compressed)
+			hp_chunk_zst_name(i, name);
+		else
+			hp_chunk_name(i, name);
 		x->chunks[i].name = hp_arena_add(x->names, name, strlen(name));
 		if (!x->chunks[i].name)
 			r = hp_fail_nomem(err);

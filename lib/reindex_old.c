@@ -116,7 +116,7 @@ void hp_reindex_unload(struct hp_reindex *x)
 		hp_manifest_release(&x->manifest);
 }
 
-static const char *option(const struct hp_reindex *x, const char *key)
+const char *hp_reindex_option(const struct hp_reindex *x, const char *key)
 {
 	const struct hp_pairs *p = &x->manifest.options;
 
@@ -129,10 +129,12 @@ static const char *option(const struct hp_reindex *x, const char *key)
 
 bool hp_reindex_group_none(const struct hp_reindex *x)
 {
-	const char *group = option(x, "group");
+	const char *group = hp_reindex_option(x, "group");
 
 	if (*group)
 		return !strcmp(group, "none");
+	if (x->frames_ungroup)
+		return true;
 	return x->index && hp_index_flags(x->index) & HP_INDEX_GROUP_NONE;
 }
 
@@ -169,10 +171,20 @@ static bool same_content(const struct hp_reindex *x, const struct hp_file *f,
 	       !memcmp(was, x->list.sha256[f - x->list.files], sizeof was);
 }
 
-static bool same_path(const struct hp_file *f, const struct hpdsl_member *m)
+/* Has the member the name that was found in the chunk? */
+static bool same_name(const struct hp_reindex *x, const struct hp_file *f,
+		      const struct hpdsl_member *m)
 {
-	return f->path_len == m->path_len &&
-	       memcmp(f->path, m->path, m->path_len) == 0;
+	const char *name;
+	size_t len;
+
+	if (hp_index_stored(x->index, m->number, &name, &len, NULL) < 0)
+		return false;
+	if (!name) {
+		name = m->path;
+		len = m->path_len;
+	}
+	return f->path_len == len && memcmp(f->path, name, len) == 0;
 }
 
 /* Members of a chunk against the index rows at the same numbers. */
@@ -189,7 +201,7 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 		/* A row that is damaged says nothing. */
 		if (i < n.members && hp_index_member(x->index, i, &m, NULL) < 0)
 			continue;
-		if (i >= n.members || !same_path(f, &m) ||
+		if (i >= n.members || !same_name(x, f, &m) ||
 		    !same_content(x, f, &m)) {
 			*ret_told = true;
 			return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name,
@@ -210,6 +222,7 @@ static int compare_chunk(struct hp_reindex *x, uint32_t number,
 
 	if (r < 0 || told || hp_index_chunk(x->index, number, &was, NULL) < 0 ||
 	    (was.bytes == c->bytes && was.members == c->n &&
+	     was.compressed == c->compressed &&
 	     memcmp(was.checksum, c->checksum, sizeof c->checksum) == 0))
 		return r;
 	return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name, NULL, err);
@@ -256,7 +269,7 @@ static int compare_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 
 		if (r < 0)
 			return r;
-		if (f->bytes == is->bytes &&
+		if (f->bytes == is->bytes && f->compressed == is->compressed &&
 		    memcmp(f->checksum, is->checksum, 16) == 0 &&
 		    (!f->has_sha256 || !memcmp(f->sha256, is->sha256, 32)))
 			continue;
@@ -276,8 +289,7 @@ int hp_reindex_compare(struct hp_reindex *x, struct hpdsl_error *err)
 	return r;
 }
 
-/* The row of the same file in the old index: by number, else by path. */
-static bool old_row(const struct hp_reindex *x, uint64_t i,
+bool hp_reindex_row(const struct hp_reindex *x, uint64_t i,
 		    struct hpdsl_member *m)
 {
 	const struct hp_file *f = &x->list.files[i];
@@ -285,12 +297,12 @@ static bool old_row(const struct hp_reindex *x, uint64_t i,
 
 	if (!x->index)
 		return false;
-	if (hp_index_member(x->index, i, m, NULL) == 0 && same_path(f, m))
+	if (hp_index_member(x->index, i, m, NULL) == 0 && same_name(x, f, m))
 		return same_content(x, f, m);
 	return hp_index_find(x->index, f->path, f->path_len, &number, NULL) ==
 		       0 &&
 	       hp_index_member(x->index, number, m, NULL) == 0 &&
-	       same_content(x, f, m);
+	       same_name(x, f, m) && same_content(x, f, m);
 }
 
 static int64_t clamped(int64_t t)
@@ -349,7 +361,7 @@ static void take_rows(struct hp_reindex *x, bool classes)
 		bool first = i == x->list.samples[s], found;
 		struct hpdsl_member m;
 
-		found = old_row(x, i, &m);
+		found = hp_reindex_row(x, i, &m);
 		if (found)
 			take_row(&x->list.files[i], &m);
 		else
@@ -363,7 +375,7 @@ static void take_rows(struct hp_reindex *x, bool classes)
 /* Labels that come from folders can be had again. */
 static int relabel(struct hp_reindex *x, struct hpdsl_error *err)
 {
-	const char *how = option(x, "labels");
+	const char *how = hp_reindex_option(x, "labels");
 	int r = 0;
 
 	if (!strcmp(how, "parent"))
@@ -389,6 +401,8 @@ static void lost_before(struct hp_reindex *x)
 		x->lost |= HP_LOST_TIMES;
 	if (lost && strstr(lost, "labels"))
 		x->lost |= HP_LOST_LABELS;
+	if (lost && strstr(lost, "original names"))
+		x->lost |= HP_LOST_NAMES;
 }
 
 int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)
@@ -402,7 +416,9 @@ int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)
 	for (uint64_t s = 0; s < n; s++)
 		x->list.labels[s] = HPDSL_NO_LABEL;
 	take_rows(x, take_classes(x));
-	if (x->lost & HP_LOST_LABELS)
+	r = hp_reindex_names(x, err);
+	/* Folders, too, have other names in the chunks. */
+	if (r == 0 && x->lost & HP_LOST_LABELS && !(x->lost & HP_LOST_NAMES))
 		r = relabel(x, err);
 	lost_before(x);
 	return r;

@@ -37,21 +37,32 @@ int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 	chunk->arena = hp_arena_new();
 	if (!chunk->arena)
 		return hp_fail_nomem(err);
-	k = hp_pass_begin(&r->pass, x->io, x->dir, chunk->name, err);
+	if (chunk->compressed)
+		k = hp_pass_begin_zst(&r->pass, x->io, x->dir, chunk->name,
+				      NULL, NULL, err);
+	else
+		k = hp_pass_begin(&r->pass, x->io, x->dir, chunk->name, err);
 	r->pass.sha256 = r->of_file;
 	return k;
 }
 
 int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
 {
+	struct hp_found *c = r->chunk;
 	int k;
 
-	r->chunk->bytes = r->pass.offset;
-	hp_pass_digest(&r->pass, r->chunk->checksum);
-	hp_meter_add(&r->x->meter, r->chunk->bytes - r->reported);
+	c->bytes = r->pass.read;
+	hp_pass_stored_digest(&r->pass, c->checksum);
+	hp_meter_add(&r->x->meter, c->bytes - r->reported);
+	if (c->compressed) {
+		c->plain_bytes = r->pass.offset;
+		hp_pass_digest(&r->pass, c->plain_checksum);
+		if (hp_pass_frames(&r->pass, &c->frames, &c->n_frames) < 0)
+			return hp_fail_nomem(err);
+	}
 	if (!r->of_file)
 		return 0;
-	hp_sha256_end(r->of_file, r->chunk->sha256);
+	hp_sha256_end(r->of_file, c->sha256);
 	k = hp_sha256_check(r->of_file, err);
 	return k < 0 ? k : hp_sha256_check(r->of_content, err);
 }
@@ -78,11 +89,14 @@ int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
 		return 0;
 	if (hp_stopped(&r->x->opt->watch))
 		return hp_fail(err, HPDSL_ESTOPPED, "stopped");
-	if (r->pass.offset - r->reported >= HP_METER_STEP) {
-		hp_meter_add(&r->x->meter, r->pass.offset - r->reported);
-		r->reported = r->pass.offset;
+	if (r->pass.read - r->reported >= HP_METER_STEP) {
+		hp_meter_add(&r->x->meter, r->pass.read - r->reported);
+		r->reported = r->pass.read;
 	}
 	k = hp_pass_need(&r->pass, n);
+	if (k == HPDSL_ECORRUPT)
+		return hp_fail(err, k, "%s: %s", r->chunk->name,
+			       hp_pass_why(&r->pass));
 	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->name) : 0;
 }
 

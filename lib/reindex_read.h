@@ -20,7 +20,7 @@ struct hp_reading {
 /* The reading must be ended in every case. */
 int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 		     struct hp_found *chunk, struct hpdsl_error *err);
-/* At the end of the file: the chunk's size and checksums. */
+/* At the end of the file: what the chunk is as a whole. */
 int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err);
 void hp_reading_end(struct hp_reading *r);
 

@@ -7,19 +7,34 @@
 #include "index_write.h"
 #include "mem.h"
 #include "outfile.h"
+#include "portable.h"
 #include "sha256sums.h"
 
 #include <string.h>
 
+/* In the order of the bits HP_LOST_. */
+#define TIMES "nanoseconds of mtimes"
+#define LABELS "labels"
+#define OPTIONS "seed, options, meta"
+#define NAMES "original names"
+
 static const char *const lost_text[] = {
 	NULL,
-	"nanoseconds of mtimes",
-	"labels",
-	"nanoseconds of mtimes, labels",
-	"seed, options, meta",
-	"nanoseconds of mtimes, seed, options, meta",
-	"labels, seed, options, meta",
-	"nanoseconds of mtimes, labels, seed, options, meta",
+	TIMES,
+	LABELS,
+	TIMES ", " LABELS,
+	OPTIONS,
+	TIMES ", " OPTIONS,
+	LABELS ", " OPTIONS,
+	TIMES ", " LABELS ", " OPTIONS,
+	NAMES,
+	TIMES ", " NAMES,
+	LABELS ", " NAMES,
+	TIMES ", " LABELS ", " NAMES,
+	OPTIONS ", " NAMES,
+	TIMES ", " OPTIONS ", " NAMES,
+	LABELS ", " OPTIONS ", " NAMES,
+	TIMES ", " LABELS ", " OPTIONS ", " NAMES,
 };
 
 const char *hp_reindex_lost(const struct hp_reindex *x)
@@ -48,6 +63,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	const struct hp_reindex *x = s->x;
 	const struct hp_file *f = &x->list.files[s->file];
 	const struct hp_adopted_place *place;
+	const char *stored = NULL;
 	struct hp_tar_member t;
 
 	(void)err;
@@ -61,8 +77,11 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	if (s->file == x->list.samples[s->sample + 1])
 		s->sample++;
 	place = hp_adopted_place(x, s->chunk, s->file);
+	if (x->list.stored)
+		stored = x->list.stored[s->file];
 	if (place) {
 		s->offset = place->offset;
+		stored = place->stored;
 	} else {
 		hp_plan_header(&x->list, s->file, &t);
 		s->offset += hp_tar_header_size(&t);
@@ -75,10 +94,11 @@ static int source_next(void *arg, struct hp_index_member *ret,
 		.checksum = f->low64,
 		.mtime = f->mtime,
 		.nsec = f->nsec,
-		.mode = f->mode,
-		.stored = place ? place->stored : NULL,
-		.stored_len =
-			place && place->stored ? strlen(place->stored) : 0,
+		.mode = f->mode | (f->flags & HP_FILE_GENERATED ?
+					   (unsigned)HP_MEMBER_GENERATED :
+					   0),
+		.stored = stored,
+		.stored_len = stored ? strlen(stored) : 0,
 		.sha256 = x->list.sha256 ? x->list.sha256[s->file] : NULL,
 		.sample = s->sample,
 		.label = x->list.labels[s->sample],
@@ -175,6 +195,9 @@ static int write_manifest(struct hp_reindex *x,
 		chunks[c].bytes = k->bytes;
 		chunks[c].samples = end - k->first_sample;
 		memcpy(chunks[c].checksum, k->checksum, 16);
+		chunks[c].compressed = k->compressed;
+		chunks[c].plain_bytes = k->plain_bytes;
+		memcpy(chunks[c].plain_checksum, k->plain_checksum, 16);
 		chunks[c].has_sha256 = x->sha256;
 		memcpy(chunks[c].sha256, k->sha256, 32);
 	}
@@ -265,7 +288,7 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 		.bytes = x->bytes,
 		.flags = (hp_reindex_group_none(x) ? HP_INDEX_GROUP_NONE : 0) |
 			 (x->adopt ? HP_INDEX_FOREIGN : 0),
-		.stored = x->adopt,
+		.stored = x->adopt || hp_list_renamed(&x->list) > 0,
 		.sha256 = x->sha256,
 		.chunks = rows,
 		.n_chunks = x->n_chunks,
@@ -287,8 +310,13 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 			.first_sample = k->first_sample,
 			.first_member = k->first_file,
 			.bytes = k->bytes,
+			.compressed = k->compressed,
+			.plain_bytes = k->plain_bytes,
+			.frames = k->frames,
+			.n_frames = k->n_frames,
 			.sha256 = x->sha256 ? k->sha256 : NULL,
 		};
+		memcpy(rows[c].plain_checksum, k->plain_checksum, 16);
 		memcpy(rows[c].checksum, k->checksum, 16);
 	}
 	return write_files(x, &src, err);

@@ -101,6 +101,30 @@ static int run_streams(struct hp_scatter *s, uint32_t threads,
 	return r == 0 && s->stopped ? HPDSL_ESTOPPED : r;
 }
 
+/*
+ * Chunks that are to be compressed are done with all others, but their members
+ * are read where they were put.
+ */
+static int compress(struct hp_scatter *s, struct hpdsl_error *err)
+{
+	struct hp_pack *p = s->pack;
+	struct hp_place place;
+	struct hp_walk w;
+	int r;
+
+	for (uint32_t i = 0; i < s->n_chunks; i++) {
+		hp_walk_begin(&w, &p->plan,
+			      hp_plan_first(&p->plan, s->chunks[i]),
+			      hp_plan_first(&p->plan, s->chunks[i] + 1));
+		while (hp_walk_next(&w, &place))
+			p->list.files[place.file].flags |= HP_FILE_PLACED;
+	}
+	p->parts = &s->parts;
+	r = hp_write_in_order(p, err);
+	p->parts = NULL;
+	return r;
+}
+
 static int scatter(struct hp_scatter *s, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(s->pack->opt->threads);
@@ -120,7 +144,10 @@ static int scatter(struct hp_scatter *s, struct hpdsl_error *err)
 	hp_scatter_buffers_free(s);
 	if (r == 0)
 		r = hp_scatter_copy(s, err);
-	return r == 0 ? hp_scatter_finish(s, err) : r;
+	if (r < 0)
+		return r;
+	return s->pack->opt->zstd ? compress(s, err) :
+				    hp_scatter_finish(s, err);
 }
 
 /* All that was done is to be on the disk, and noted. */

@@ -94,7 +94,7 @@ struct hp_scatter {
 	int failed;
 	struct hpdsl_error err;
 
-	double next_sync; /* by hp_now() */
+	double next_sync, interval; /* by hp_now(), seconds */
 };
 
 /* scatter_plan.c: streams, their spots, and the scattered chunks. */

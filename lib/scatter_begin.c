@@ -58,8 +58,11 @@ static int64_t part_number(const char *name)
 	memcpy(chunk, name + 1, n - 6);
 	chunk[n - 6] = '\0';
 	c = hp_chunk_number(chunk);
+	if (c < 0)
+		return -1;
+	hp_chunk_name((uint32_t)c, chunk); /* not that of a compressed one */
 	snprintf(again, sizeof again, ".%s.part", chunk);
-	return c >= 0 && !strcmp(name, again) ? c : -1;
+	return strcmp(name, again) ? -1 : c;
 }
 
 static bool temporary(const char *name)

@@ -69,6 +69,7 @@ static int name_chunk(struct hp_scatter *s, uint32_t c, struct hp_outfile *f,
 	hp_chunk_sums_keep(sums, p, c);
 	done->bytes = rec.bytes;
 	memcpy(done->checksum, rec.checksum, sizeof done->checksum);
+	memcpy(done->plain_checksum, rec.checksum, sizeof rec.checksum);
 	done->done = true;
 	return 0;
 }

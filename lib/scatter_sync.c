@@ -10,9 +10,10 @@
 
 #include <time.h>
 
-static const double first_sync = 1, min_interval = 5;
+/* Seconds: at first, and once it runs; .. */
+static const double first_interval = 1, max_interval = 5;
 
-/* The larger part of the time is for other things. */
+/* .. or as often as takes the tenth part of the time. */
 enum { SYNC_SHARE = 10 };
 
 /* What an earlier run put in place still is, or is written again. */
@@ -87,23 +88,31 @@ int hp_scatter_sync(struct hp_scatter *s, struct hpdsl_error *err)
 static void sync_now(struct hp_scatter *s)
 {
 	struct hpdsl_error err;
-	double start = hp_now(), took;
+	double start = hp_now(), wait;
 	int r = hp_scatter_sync(s, &err);
 
 	if (r < 0)
 		hp_scatter_fail(s, r, &err);
-	took = (hp_now() - start) * SYNC_SHARE;
-	s->next_sync = hp_now() + (took > min_interval ? took : min_interval);
+	wait = (hp_now() - start) * SYNC_SHARE;
+	/* The first ones come sooner: there is little to sync. */
+	s->interval =
+		s->interval * 2 < max_interval ? s->interval * 2 : max_interval;
+	wait = wait > s->interval ? wait : s->interval;
+	s->next_sync = hp_now() + wait;
+}
+
+/* From the beginning of the streams on. */
+static void begin(struct hp_scatter *s)
+{
+	s->interval = first_interval;
+	s->next_sync = hp_now() + first_interval;
 }
 
 void hp_scatter_sync_if_due(struct hp_scatter *s)
 {
-	double now = hp_now();
-
-	/* The first one is early: then there is something to go on from. */
-	if (s->next_sync == 0)
-		s->next_sync = now + first_sync;
-	if (now >= s->next_sync)
+	if (s->interval == 0)
+		begin(s);
+	if (hp_now() >= s->next_sync)
 		sync_now(s);
 }
 
@@ -122,7 +131,7 @@ void *hp_scatter_syncer(void *arg)
 	struct hp_scatter *s = arg;
 
 	pthread_mutex_lock(&s->lock);
-	s->next_sync = hp_now() + first_sync;
+	begin(s);
 	for (;;) {
 		wait_until(s, s->next_sync);
 		if (s->ended || s->failed)

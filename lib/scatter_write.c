@@ -106,6 +106,7 @@ static bool same_bytes(struct hp_outfile *f, const uint8_t *data, size_t n,
 	return true;
 }
 
+/* 1: they were there. */
 static int put_bytes(struct hp_scatter *s, const struct hp_spot *spot,
 		     const uint8_t *data, size_t n, uint64_t off, bool compare,
 		     struct hpdsl_error *err)
@@ -121,7 +122,7 @@ static int put_bytes(struct hp_scatter *s, const struct hp_spot *spot,
 	if (write)
 		r = hp_outfile_pwrite(f, data, n, off, err);
 	hp_parts_put(&s->parts, spot->chunk, write);
-	return r;
+	return write ? r : 1;
 }
 
 int hp_scatter_put(struct hp_scatter *s, const struct hp_spot *spot,
@@ -133,6 +134,8 @@ int hp_scatter_put(struct hp_scatter *s, const struct hp_spot *spot,
 	size_t before = 0, n = piece->len;
 	uint64_t off = spot->header;
 	struct hp_tar_member m;
+	bool last;
+	int r;
 
 	hp_plan_header(list, spot->file, &m);
 	if (piece->offset == 0) {
@@ -141,10 +144,15 @@ int hp_scatter_put(struct hp_scatter *s, const struct hp_spot *spot,
 	} else {
 		off += hp_tar_header_size(&m) + piece->offset;
 	}
-	if (piece->offset + n == list->files[spot->file].size)
+	last = piece->offset + n == list->files[spot->file].size;
+	if (last)
 		n = hp_tar_padded(n);
-	return put_bytes(s, spot, data - before, before + n, off,
-			 piece->compare, err);
+	r = put_bytes(s, spot, data - before, before + n, off, piece->compare,
+		      err);
+	if (r > 0 && last)
+		__atomic_fetch_add(&s->pack->report->resumed_members, 1,
+				   __ATOMIC_RELAXED);
+	return r < 0 ? r : 0;
 }
 
 /* ---- Whole buffers ---------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -137,6 +138,9 @@ static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 	int r;
 
 	hp_chunk_name(c->number, name);
+	/* It would be in the way, under the same name. */
+	if (e->pack->parts)
+		hp_parts_drop(e->pack->parts, c->number);
 	pthread_mutex_lock(&e->expand_lock);
 	r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name, c->bytes,
 			    false, err);
@@ -165,6 +169,8 @@ static int finish(struct hp_engine *e, struct hp_open_chunk *c,
 		r = hp_publish_chunk(e, c, saves ? &f->out : &c->out, done,
 				     err);
 	done->done = r == 0;
+	if (r == 0 && e->pack->parts)
+		hp_parts_drop(e->pack->parts, c->number);
 	return r;
 }
 

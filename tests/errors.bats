@@ -562,8 +562,11 @@ usage()
 	usage shuffle hpdsl-pack -q --shuffle= in out
 	usage group hpdsl-pack -q --group=dir in out
 	usage symlinks hpdsl-pack -q --symlinks=yes in out
-	for v in "" top dir: dir:0 dir:x dir:-1 dir:99999999999 parent:1 none:1; do
+	for v in "" dir: dir:0 dir:x dir:-1 dir:99999999999; do
 		usage labels hpdsl-pack -q "--labels=$v" in out
+	done
+	for v in top parent:1 none:1; do
+		refuses 3 "$v: No such file" hpdsl-pack -q "--labels=$v" in out
 	done
 	for v in "" x =x; do
 		usage meta hpdsl-pack -q "--meta=$v" in out

@@ -18,7 +18,7 @@ example()
 	[ -z "${SAN:-}" ] || flags+=("-fsanitize=$SAN")
 	"${CC:-cc}" -std=c11 -Wall -Wextra -Werror "${flags[@]}" \
 		-I"$SRC/lib" -o example example.c "$BUILD/libhpdsl.a" \
-		-lxxhash -lyaml -pthread
+		-lxxhash -lyaml -larchive -lzstd -lcrypto -lz -pthread
 	mkdir in
 	printf 'one ' > in/1.a
 	printf 'two' > in/1.b

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames of compressed chunks as a witness: they hold whole samples.  One that
+ * begins between two members of one key says that keys do not make samples
+ * here; one that begins elsewhere was not made by the packer.
+ */
+#include "reindex.h"
+
+#include "error.h"
+#include "index_write.h"
+#include "seekable.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Members of a chunk one by one. */
+struct members {
+	const struct hp_list *list;
+	uint64_t file, first, end;
+	uint64_t offset; /* of the header of file, or of the trailer */
+};
+
+static void next_member(struct members *m)
+{
+	struct hp_tar_member t;
+
+	hp_plan_header(m->list, m->file, &t);
+	m->offset += hp_tar_header_size(&t) +
+		     hp_tar_padded(m->list->files[m->file].size);
+	m->file++;
+}
+
+static bool one_key(const struct members *m)
+{
+	const struct hp_file *b = &m->list->files[m->file], *a = b - 1;
+	size_t n = hpdsl_key_length(b->path, b->path_len);
+
+	return m->file > m->first && m->file < m->end &&
+	       n == hpdsl_key_length(a->path, a->path_len) &&
+	       memcmp(a->path, b->path, n) == 0;
+}
+
+static int check_frames(struct hp_reindex *x, const struct hp_found *c,
+			struct hpdsl_error *err)
+{
+	struct members m = { &x->list, c->first_file, c->first_file,
+			     c->first_file + c->n, 0 };
+
+	for (uint32_t i = 0; i < c->n_frames; i++) {
+		uint64_t at = c->frames[i].plain;
+
+		while (m.file < m.end && m.offset < at)
+			next_member(&m);
+		/* A part of a large sample may begin anywhere. */
+		if (i && at - c->frames[i - 1].plain == HP_FRAME_MAX)
+			continue;
+		if (m.offset != at)
+			return hp_fail(err, HPDSL_ECORRUPT,
+				       "%s: frame %" PRIu32
+				       " does not begin with a member: not "
+				       "compressed by hpdsl-pack; decompress "
+				       "it (zstd -d --rm)",
+				       c->name, i);
+		x->frames_ungroup |= one_key(&m);
+	}
+	return 0;
+}
+
+int hp_reindex_frames(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	int r = 0;
+
+	for (uint32_t c = 0; c < x->n_chunks && r == 0; c++)
+		r = check_frames(x, &x->chunks[c], err);
+	return r;
+}
