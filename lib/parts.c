@@ -54,6 +54,8 @@ int hp_parts_init(struct hp_parts *parts, const struct hp_pack *p,
 	pthread_mutex_init(&parts->lock, NULL);
 	pthread_cond_init(&parts->freed, NULL);
 	parts->slots = calloc(parts->n_slots, sizeof *parts->slots);
+	for (uint32_t i = 0; parts->slots && i < parts->n_slots; i++)
+		parts->slots[i].out.fd = -1;
 	parts->slot_of = hp_array(n, sizeof *parts->slot_of);
 	parts->flags = calloc(n, sizeof *parts->flags);
 	if (!parts->slots || !parts->slot_of || !parts->flags) {
@@ -61,8 +63,6 @@ int hp_parts_init(struct hp_parts *parts, const struct hp_pack *p,
 		return hp_fail_nomem(err);
 	}
 	memset(parts->slot_of, 0xff, n * sizeof *parts->slot_of);
-	for (uint32_t i = 0; i < parts->n_slots; i++)
-		parts->slots[i].out.fd = -1;
 	return 0;
 }
 
@@ -106,6 +106,19 @@ void hp_parts_remove(struct hp_parts *parts)
 			remove_part(parts, c);
 }
 
+/* Where the members of chunk c end; the rest of the file is zeros. */
+static uint64_t members_end(const struct hp_plan *plan, uint32_t c)
+{
+	struct hp_place place = { 0 };
+	struct hp_walk w;
+
+	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
+		      hp_plan_first(plan, c + 1));
+	while (hp_walk_next(&w, &place))
+		;
+	return place.next;
+}
+
 int hp_parts_make(struct hp_parts *parts, uint32_t c, struct hpdsl_error *err)
 {
 	const struct hp_pack *p = parts->pack;
@@ -116,13 +129,17 @@ int hp_parts_make(struct hp_parts *parts, uint32_t c, struct hpdsl_error *err)
 	bool old = r == 0;
 
 	hp_chunk_name(c, name);
-	if (!old)
+	/* Nobody writes or looks at what is behind the members. */
+	if (old)
+		r = hp_outfile_resize(&f, members_end(&p->plan, c), err);
+	else
 		r = hp_outfile_open(&f, p->io, p->target.dir, name, size, false,
 				    err);
-	if (r < 0)
+	if (r < 0 && !old)
 		return r;
 	parts->flags[c] = old ? MADE | OLD : MADE;
-	r = hp_outfile_resize(&f, size, err);
+	if (r == 0)
+		r = hp_outfile_resize(&f, size, err);
 	closed = hp_outfile_close(&f, r == 0 ? err : NULL);
 	return r < 0 ? r : closed;
 }
