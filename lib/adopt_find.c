@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST = 1000000 /* chunks of a dataset */ };
+
 struct tar {
 	const char *name; /* in hp_reindex.names, */
 	const char *base; /* ends as this */
@@ -297,6 +299,8 @@ static int take(struct tars *t, struct hpdsl_error *err)
 	if (!t->n)
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "not a dataset, and no tar files");
+	if (t->n > MOST)
+		return hp_fail(err, -E2BIG, "more than %d tar files", MOST);
 	qsort(t->v, t->n, sizeof *t->v, by_base);
 	r = refuse_equal(t, err);
 	if (r == 0)
