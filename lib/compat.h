@@ -88,7 +88,7 @@ struct hp_tally {
 	char *first; /* or NULL */
 };
 
-/* Members of one key: hashes of its suffixes. */
+/* Members of one key: hashes of its suffixes, ascending. */
 struct hp_lint_run {
 	char *key;
 	uint64_t *fields;

@@ -136,6 +136,13 @@ static void release_run(struct hp_lint_run *run)
 	*run = (struct hp_lint_run){ .key = NULL };
 }
 
+static int by_number(const void *va, const void *vb)
+{
+	uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
+
+	return (a > b) - (a < b);
+}
+
 static int copy_run(const struct hp_lint *l, size_t n, struct hp_lint_run *ret,
 		    struct hpdsl_error *err)
 {
@@ -148,6 +155,7 @@ static int copy_run(const struct hp_lint *l, size_t n, struct hp_lint_run *ret,
 	for (size_t i = 0; i < n; i++)
 		ret->fields[i] = hp_hash64(l->names[i].s + l->key_len,
 					   l->names[i].len - l->key_len);
+	qsort(ret->fields, n, sizeof *ret->fields, by_number);
 	return 0;
 }
 
@@ -308,11 +316,14 @@ void hp_lint_release(struct hp_lint *l)
 static bool share_field(const struct hp_lint_run *a,
 			const struct hp_lint_run *b)
 {
-	for (size_t i = 0; i < a->n; i++)
-		for (size_t k = 0; k < b->n; k++)
-			if (a->fields[i] == b->fields[k])
-				return true;
-	return false;
+	size_t i = 0, k = 0;
+
+	while (i < a->n && k < b->n && a->fields[i] != b->fields[k])
+		if (a->fields[i] < b->fields[k])
+			i++;
+		else
+			k++;
+	return i < a->n && k < b->n;
 }
 
 /* Is the first sample of b the rest of the last one of a? */

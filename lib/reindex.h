@@ -143,6 +143,9 @@ int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err);
 /* x->lost as text, static; NULL for nothing. */
 const char *hp_reindex_lost(const struct hp_reindex *x);
 
+/* Takes the rows of files that are not what they say out of x->manifest. */
+void hp_reindex_files(struct hp_reindex *x);
+
 /*
  * Writes what is not there or is not so: the manifest, then the index.  Sets
  * x->wrote_index and x->wrote_manifest.

@@ -272,6 +272,8 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 	x->wrote_index = index.bytes != x->index_bytes ||
 			 memcmp(index.checksum, x->index_checksum, 16) != 0;
 	x->wrote_manifest = !manifest_stands(x, &index);
+	if (x->wrote_manifest && x->has_manifest)
+		hp_reindex_files(x);
 	/* The manifest first: it says what was lost.  A new index of which
 	 * nobody says so would pass for the one that was packed, were this run
 	 * to end between the two. */

@@ -117,6 +117,14 @@ static void set_id(struct hp_verify *v)
 	}
 }
 
+static int compare_readers(struct hp_verify *v, struct hpdsl_error *err)
+{
+	if (v->index)
+		return hp_verify_thorough(v, err);
+	hp_meter_warn(&v->meter, "not parsed: there is no sound index");
+	return 0;
+}
+
 static int check(struct hp_verify *v, struct hpdsl_error *err)
 {
 	int r = hp_verify_load(v, err);
@@ -133,6 +141,8 @@ static int check(struct hp_verify *v, struct hpdsl_error *err)
 		return r;
 	/* With neither of the two nothing is known to be listed. */
 	r = v->index || v->has_manifest ? hp_verify_unlisted(v, err) : 0;
+	if (r == 0 && v->opt->thorough)
+		r = compare_readers(v, err);
 	if (r < 0 || !v->opt->source)
 		return r;
 	if (v->index)

@@ -22,6 +22,7 @@ struct hp_verify {
 	/* From the index, else from the manifest; then members is 0. */
 	struct hpdsl_chunk *chunks;
 	uint32_t n_chunks;
+	bool *bad; /* of each chunk: damage was found in it; under the lock */
 	/* SHA-256 of the index's members and chunks; without an index, of the
 	 * manifest's chunks. */
 	bool sha256;
@@ -75,6 +76,9 @@ int hp_verify_files(struct hp_verify *v, struct hpdsl_error *err);
 int hp_verify_id(struct hp_verify *v, struct hpdsl_error *err);
 /* Warns of files that nobody lists. */
 int hp_verify_unlisted(struct hp_verify *v, struct hpdsl_error *err);
+
+/* Parses the chunks that are sound so far with two tar readers. */
+int hp_verify_thorough(struct hp_verify *v, struct hpdsl_error *err);
 
 /* Compares the members with opt->source. */
 int hp_verify_source(struct hp_verify *v, struct hpdsl_error *err);

@@ -53,6 +53,7 @@ static void count_damage(struct check *k, uint64_t samples)
 
 	pthread_mutex_lock(&v->meter.lock);
 	v->report->damaged_samples += samples;
+	v->bad[k->row - v->chunks] = true;
 	if (!k->damaged) {
 		v->report->damaged_chunks++;
 		v->report->damaged_files++;

@@ -301,7 +301,8 @@ static int list_chunks(struct hp_verify *v, struct hpdsl_error *err)
 		n.chunks = v->manifest.n_chunks;
 	v->n_chunks = (uint32_t)n.chunks;
 	v->chunks = hp_array(n.chunks, sizeof *v->chunks);
-	if (!v->chunks)
+	v->bad = calloc(n.chunks ? n.chunks : 1, sizeof *v->bad);
+	if (!v->chunks || !v->bad)
 		return hp_fail_nomem(err);
 	if (v->index) {
 		r = chunks_from_index(v, &why);
@@ -337,4 +338,5 @@ void hp_verify_unload(struct hp_verify *v)
 	if (v->has_manifest)
 		hp_manifest_release(&v->manifest);
 	free(v->chunks);
+	free(v->bad);
 }

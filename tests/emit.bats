@@ -286,3 +286,33 @@ taken()
 	hpdsl-pack -q --force --chunks=3 tree out
 	[ "$(find out -mindepth 1 | wc -l)" = 5 ]
 }
+
+@test "emit: hpdsl-index keeps the files that are what they were" {
+	make_tree tree 2 10
+	for digest in xxh3 sha256; do
+		hpdsl-pack -q --chunks=3 --labels=dir --digest=$digest \
+			--emit=$all tree out
+		rm out/index.hpdsl
+		# labels are lost with it: the manifest is written anew
+		hpdsl-index -q out
+		grep -q 'rebuilt: true' out/dataset.yaml
+		checked out "dali energon wids"
+		[ "$(sed '1,/^files:/d' out/dataset.yaml | grep -c xxh3_128)" = \
+			$((10 + (${#digest} - 4) / 2)) ]
+		rm -r out
+	done
+	hpdsl-pack -q --chunks=3 --labels=dir --emit=$all tree out
+	rm out/index.hpdsl out/.nv-meta/split.yaml
+	echo >> out/shards.json
+	hpdsl-index out 2> err
+	grep 'warning: .*shards.json: not what the manifest said' err
+	grep 'warning: .*.nv-meta/split.yaml: not what the manifest said' err
+	hpdsl-verify out 2> err
+	grep 'shards.json: not a file of this dataset' err
+	[ "$(grep -c warning err)" = 1 ]
+	# without an old manifest none are listed
+	rm out/dataset.yaml
+	hpdsl-index -q out
+	run grep files: out/dataset.yaml
+	[ "$status" = 1 ]
+}

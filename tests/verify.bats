@@ -267,3 +267,35 @@ assert "new\nline.txt" in [x["path"] for x in d]'
 	grep -F 'a\nb' out
 	[ "$(grep -cx 'b.*' out)" = 0 ]
 }
+
+@test "--thorough: two tar readers find what the index says" {
+	python3 "$SRC/tests/nasty.py" nasty
+	hpdsl-pack -q --chunks=2 nasty nasty2
+	hpdsl-pack -q --chunks=2 --names=portable nasty portable
+	for ds in packed nasty2 portable; do
+		for j in 0 3; do
+			finds 0 -- -j $j --thorough $ds
+			grep -q '^hpdsl-verify: sound' err
+		done
+		LC_ALL=C finds 0 -- -q --thorough $ds
+	done
+	finds 0 -- -q --thorough --source=tree packed
+	hpdsl-verify --json --thorough packed > out
+	grep -q '"thorough": true,' out
+	fails 2 "exclude each other" hpdsl-verify --thorough --quick packed
+}
+
+@test "--thorough: compressed chunks, and adopted tars" {
+	hpdsl-pack -q --chunks=3 --zstd tree zst
+	ls zst/chunk-000000.tar.zst
+	finds 0 -- -q --thorough zst
+	tar -cf a.tar --format=gnu tree
+	tar -cf b.tar --format=pax -C tree .
+	hpdsl-index -q -o adopted a.tar b.tar
+	finds 0 -- -q --thorough adopted
+	# damage is told once
+	printf X | dd of=a.tar bs=1 seek=2000 conv=notrunc status=none
+	run hpdsl-verify -q --thorough adopted
+	[ "$status" = 1 ]
+	[ "${#lines[@]}" = 1 ]
+}
