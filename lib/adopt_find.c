@@ -90,7 +90,9 @@ static int note_name(void *arg, const char *name)
 
 	if (name[0] == '.')
 		return 0;
-	if (is_compressed(name) && !t->compressed++)
+	/* By name, not by chance: the order of a listing is any. */
+	if (is_compressed(name) &&
+	    (!t->compressed++ || strcmp(name, t->first) < 0))
 		snprintf(t->first, sizeof t->first, "%s", name);
 	if (!ends_with(name, ".tar") ||
 	    (io->stat(io, l->dir, name, &st, 0) == 0 && S_ISDIR(st.st_mode)))
