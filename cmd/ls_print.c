@@ -197,9 +197,14 @@ static int json_chunk(struct ls *l, const struct hpdsl_chunk *c)
 	cmd_json_u64(&j, "first_member", c->first_member);
 	cmd_json_u64(&j, "members", c->members);
 	cmd_json_u64(&j, "bytes", c->bytes);
-	cmd_json_u64(&j, "plain_bytes", c->plain_bytes);
 	cmd_json_hex(&j, "xxh3_128", c->checksum, sizeof(c->checksum));
 	json_sha256(&j, got, sha256);
+	cmd_json_bool(&j, "compressed", c->compressed);
+	cmd_json_u64(&j, "plain_bytes", c->plain_bytes);
+	cmd_json_hex(&j, "plain_xxh3_128", c->plain_checksum,
+		     sizeof(c->plain_checksum));
+	if (c->compressed)
+		cmd_json_u64(&j, "frames", c->frames);
 	cmd_json_line(&j);
 	return 0;
 }

@@ -357,6 +357,11 @@ static int fill(struct hp_archive *a, struct hp_archive_entry *ret,
 		.offset = l->feed.base +
 			  (uint64_t)archive_filter_bytes(l->reader, 0),
 	};
+	/* "-1.25" is -1 and .25 to libarchive. */
+	if (ret->mtime < 0 && ret->nsec && ret->nsec < 1000000000) {
+		ret->mtime--;
+		ret->nsec = 1000000000 - ret->nsec;
+	}
 	ret->in_place = ret->type == HP_ARCHIVE_FILE && !ret->sparse &&
 			l->feed.kind == HP_FEED_REGION && !l->feed.decoder;
 	if (ret->type == HP_ARCHIVE_SYMLINK)
@@ -404,6 +409,7 @@ static int descend(struct hp_archive *a, const struct hp_archive_entry *e,
 		.base = e->offset,
 		.len = e->size,
 		.from = below->reader,
+		.sparse = e->sparse,
 	};
 	l->prefix_len = e->path_len - n + 1;
 	r = layer_push(a, l, &why);
@@ -478,6 +484,7 @@ static int next(struct hp_archive *a, struct hp_archive_entry *ret,
 		a->in_file = true;
 		a->size = ret->size;
 		a->done = 0;
+		a->sparse = ret->sparse;
 	}
 	return 1;
 }
@@ -523,7 +530,7 @@ static ssize_t read_some(struct hp_archive *a, void *buf, size_t n)
 		f->raw.rest_len -= k;
 		return (ssize_t)k;
 	}
-	return archive_read_data(l->reader, buf, n);
+	return hp_reader_take(l->reader, buf, n, a->sparse);
 }
 
 static ssize_t read_file(struct hp_archive *a, void *buf, size_t n,

@@ -88,9 +88,20 @@ static ssize_t reader_failed(struct hp_archive *a, struct archive *reader)
 		       why ? why : "is damaged");
 }
 
+/*
+ * The end comes before a hole that a file ends with, and who asks again gets
+ * the zeros.
+ */
+ssize_t hp_reader_take(struct archive *reader, void *buf, size_t n, bool sparse)
+{
+	la_ssize_t k = archive_read_data(reader, buf, n);
+
+	return k == 0 && sparse ? archive_read_data(reader, buf, n) : k;
+}
+
 static ssize_t member_take(struct hp_feed *f, const uint8_t **ret)
 {
-	la_ssize_t n = archive_read_data(f->from, f->buf, STEP_MAX);
+	ssize_t n = hp_reader_take(f->from, f->buf, STEP_MAX, f->sparse);
 
 	*ret = f->buf;
 	return n < 0 ? reader_failed(f->a, f->from) : n;

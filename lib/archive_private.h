@@ -35,8 +35,9 @@ struct hp_ahead {
 struct hp_feed {
 	struct hp_archive *a;
 	enum hp_feed_kind kind;
-	uint64_t base, len;   /* REGION: in the file; MEMORY: len */
-	uint64_t at;	      /* REGION, MEMORY: the next byte */
+	uint64_t base, len; /* REGION: in the file; MEMORY: len */
+	uint64_t at;	    /* the next byte */
+	bool sparse; /* MEMBER: holes at the end are left out by the reader */
 	struct archive *from; /* MEMBER */
 	uint8_t *memory;      /* MEMORY: owned */
 	uint8_t *buf;
@@ -73,7 +74,7 @@ struct hp_archive {
 	uint64_t ordinal, position, decoded;
 	uint64_t memory;     /* bytes of zips kept in memory */
 	uint64_t size, done; /* of the file the walk is at */
-	bool in_file;
+	bool in_file, sparse;
 	char *path; /* folders of inner archives, then the path */
 	size_t path_cap;
 	uint8_t *window;	   /* of a zip, around a local header */
@@ -84,6 +85,9 @@ struct hp_archive {
 
 /* The next piece: its bytes, 0 at the end, or a code that is in a->failed. */
 ssize_t hp_feed_take(struct hp_feed *f, const uint8_t **ret);
+/* n bytes of what libarchive's reader is at, or its code. */
+ssize_t hp_reader_take(struct archive *reader, void *buf, size_t n,
+		       bool sparse);
 /* What the bytes are, by the first ones; sets decoder and zip. */
 int hp_feed_recognise(struct hp_feed *f);
 /* Bytes passed over without being read, at most n; REGION and MEMORY only. */

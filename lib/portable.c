@@ -103,11 +103,24 @@ static struct hp_name suffix_string(const void *arg, uint64_t number)
 	return (struct hp_name){ s->s, s->len };
 }
 
-static void make_suffix(struct work *w, struct hp_string_set *taken, uint64_t i)
+/* Is it what the path has? */
+static bool is_same(const struct work *w, uint64_t i, const struct suffix *s)
+{
+	const struct hp_name *name = &w->names[i];
+
+	return name->len == w->key_end + 1 + s->len &&
+	       memcmp(name->s + w->key_end + 1, s->s, s->len) == 0;
+}
+
+/* First for those that can stay as they are, then for the others. */
+static void make_suffix(struct work *w, struct hp_string_set *taken, uint64_t i,
+			bool others)
 {
 	struct suffix plain, *s = &w->suffixes[i];
 	bool good = plain_suffix(&w->names[i], w->key_end, &plain);
 
+	if (others == (good && is_same(w, i, &plain)))
+		return;
 	*s = plain;
 	for (uint64_t counter = 0;
 	     !good || !hp_string_set_add(taken, suffix_string(w->suffixes, i),
@@ -129,7 +142,9 @@ static int make_suffixes(struct work *w, struct hpdsl_error *err)
 	if (hp_string_set_init(&taken, w->n, err) < 0)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < w->n; i++)
-		make_suffix(w, &taken, i);
+		make_suffix(w, &taken, i, false);
+	for (uint64_t i = 0; i < w->n; i++)
+		make_suffix(w, &taken, i, true);
 	hp_string_set_release(&taken);
 	return 0;
 }

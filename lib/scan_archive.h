@@ -15,6 +15,8 @@ struct hp_archive_link {
 	size_t inner_len; /* of path: prefix and folders of inner archives */
 	bool hard, wanted;
 	bool folder;	     /* it leads to one */
+	bool same;	     /* it is another name of a file */
+	bool packed;	     /* that has its own name, too */
 	bool found;	     /* it leads to a file: */
 	struct hp_file file; /* that one */
 	int fault;	     /* -ELOOP, -EXDEV */

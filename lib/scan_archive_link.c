@@ -57,6 +57,7 @@ struct trail {
 	char todo[2 * HPDSL_PATH_MAX + 2];
 	size_t left; /* bytes at the end of todo */
 	int steps;
+	bool same; /* done is the same file, by a hard link */
 };
 
 /* Puts text before what is still to be walked. */
@@ -103,7 +104,50 @@ static int follow(struct trail *t, const struct hp_archive_link *l)
 	return trail_add(t, l->target, l->target_len);
 }
 
-static int walk(const struct hp_archive_walk *k, struct trail *t)
+/* Where a hard link points to: from the top of its own archive. */
+static int hard_target(const struct hp_archive_link *l, struct trail *ret)
+{
+	int n;
+
+	if (l->target_len > HPDSL_PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(ret->done, l->path, l->inner_len);
+	n = hp_path_clean(l->target, l->target_len, ret->todo);
+	if (n < 0)
+		return n == -EINVAL ? -EXDEV : n;
+	if (l->inner_len + (size_t)n > HPDSL_PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(ret->done + l->inner_len, ret->todo, (size_t)n);
+	ret->len = l->inner_len + (size_t)n;
+	return 0;
+}
+
+/*
+ * t is at a hard link: on to what has the content.  A hard link of a symbolic
+ * one is a symbolic one in its own folder.
+ */
+static int follow_hard(const struct hp_archive_walk *k, struct trail *t,
+		       const struct hp_archive_link *l, struct trail *scratch)
+{
+	while (l && l->hard) {
+		int r = hard_target(l, scratch);
+
+		if (r < 0)
+			return r;
+		if (++t->steps > STEPS_MAX)
+			return -ELOOP;
+		l = find(k, scratch->done, scratch->len);
+	}
+	if (l)
+		return follow(t, l);
+	t->same = true;
+	memcpy(t->done, scratch->done, scratch->len);
+	t->len = scratch->len;
+	return 0;
+}
+
+static int walk(const struct hp_archive_walk *k, struct trail *t,
+		struct trail *scratch)
 {
 	int r = 0;
 
@@ -124,59 +168,28 @@ static int walk(const struct hp_archive_walk *k, struct trail *t)
 		}
 		r = trail_down(t, name, n);
 		l = r < 0 ? NULL : find(k, t->done, t->len);
-		if (l && !l->hard)
+		if (l && l->hard)
+			r = follow_hard(k, t, l, scratch);
+		else if (l)
 			r = follow(t, l);
 	}
 	return r;
 }
 
-/* A hard link names its target from the top of its own archive. */
-static int begin_hard(const struct hp_archive_walk *k, struct trail *t,
-		      const struct hp_archive_link *l)
-{
-	memcpy(t->done, l->path, l->inner_len);
-	t->len = l->inner_len;
-	if (t->len > t->top)
-		t->len--; /* the slash */
-	for (int i = 0; i < STEPS_MAX; i++) {
-		char clean[HPDSL_PATH_MAX + 1];
-		size_t len = t->len;
-		int n = l->target_len > HPDSL_PATH_MAX ?
-				-ENAMETOOLONG :
-				hp_path_clean(l->target, l->target_len, clean);
-		const struct hp_archive_link *next;
-
-		if (n == -EINVAL)
-			return -EXDEV;
-		if (n < 0 || trail_down(t, clean, (size_t)n) < 0)
-			return -ENAMETOOLONG;
-		next = find(k, t->done, t->len);
-		if (!next)
-			return 0;
-		if (!next->hard)
-			return follow(t, next) < 0 ? -EXDEV : 0;
-		l = next;
-		t->len = len;
-	}
-	return -ELOOP;
-}
-
+/* t: two of them. */
 static bool resolve(struct hp_archive_walk *k, struct hp_archive_link *l,
 		    struct trail *t)
 {
-	*t = (struct trail){
-		.top = k->w->s->list->roots[k->root].prefix_len,
-	};
-	if (l->hard) {
-		t->len = t->top;
-		l->fault = begin_hard(k, t, l);
-	} else {
-		memcpy(t->done, l->path, l->path_len);
-		t->len = l->path_len;
-		l->fault = follow(t, l);
-	}
+	t->top = k->w->s->list->roots[k->root].prefix_len;
+	t->left = 0;
+	t->steps = 0;
+	memcpy(t->done, l->path, l->path_len);
+	t->len = l->path_len;
+	t->same = false;
+	l->fault = l->hard ? follow_hard(k, t, l, t + 1) : follow(t, l);
+	l->same = t->same;
 	if (l->fault == 0)
-		l->fault = walk(k, t);
+		l->fault = walk(k, t, t + 1);
 	if (l->fault)
 		return true;
 	l->folder = t->len == t->top;
@@ -214,7 +227,7 @@ static struct hp_archive_link **first_final(const struct finals *f,
 }
 
 static void see(struct finals *f, const char *path, size_t len,
-		const struct hp_file *file)
+		const struct hp_file *file, bool packed)
 {
 	struct hp_archive_link **l = first_final(f, path, len);
 
@@ -225,6 +238,7 @@ static void see(struct finals *f, const char *path, size_t len,
 		if (!file || (*l)->found)
 			continue;
 		(*l)->found = true;
+		(*l)->packed = packed;
 		(*l)->file = *file;
 	}
 }
@@ -239,7 +253,7 @@ static void see_folders(struct finals *f, const char *path, size_t len)
 	f->seen_len = len;
 	for (size_t i = 0; i < len; i++)
 		if (path[i] == '/')
-			see(f, path, i, NULL);
+			see(f, path, i, NULL, false);
 }
 
 static void see_all(struct hp_archive_walk *k, struct finals *f)
@@ -247,17 +261,17 @@ static void see_all(struct hp_archive_walk *k, struct finals *f)
 	const struct hp_file *files = k->w->files;
 
 	for (uint64_t i = k->first; i < k->end; i++) {
-		see(f, files[i].path, files[i].path_len, &files[i]);
+		see(f, files[i].path, files[i].path_len, &files[i], true);
 		see_folders(f, files[i].path, files[i].path_len);
 	}
 	for (uint64_t i = 0; i < k->files.n; i++) {
 		files = k->files.v + i;
-		see(f, files->path, files->path_len, files);
+		see(f, files->path, files->path_len, files, false);
 		see_folders(f, files->path, files->path_len);
 	}
 	for (uint64_t i = 0; i < k->folders.n; i++) {
 		files = k->folders.v + i;
-		see(f, files->path, files->path_len, NULL);
+		see(f, files->path, files->path_len, NULL, false);
 		see_folders(f, files->path, files->path_len);
 	}
 	/* A folder may hold nothing but links. */
@@ -306,36 +320,37 @@ static void finish(struct hp_archive_walk *k, struct hp_archive_link *l)
 		w->counts.symlinks_to_dirs++;
 		return;
 	}
-	if (!l->hard) {
+	if (!l->same) {
 		w->counts.symlinks_followed++;
 		f.flags |= HP_FILE_FOLLOW;
 	}
 	hp_scan_put(w, &f);
 }
 
-/* Names of one file: all but the first are links. */
+/* Whose content has several names counts, as the file system would tell. */
 static void count_hard(struct hp_archive_walk *k, const struct finals *f)
 {
-	const char *last = NULL;
-	size_t len = 0;
+	uint64_t end;
 
-	for (uint64_t i = 0; i < f->n; i++) {
+	for (uint64_t i = 0; i < f->n; i = end) {
 		const struct hp_archive_link *l = f->v[i];
+		uint64_t n = l->packed;
+		bool several = false;
 
-		if (!l->hard || !l->found || !l->wanted)
-			continue;
-		k->w->counts.hard_links++;
-		if (!last || compare_bytes(last, len, l->final, l->final_len))
-			k->w->counts.hard_links++;
-		last = l->final;
-		len = l->final_len;
+		for (end = i; end < f->n && !by_final(&f->v[i], &f->v[end]);
+		     end++) {
+			several |= f->v[end]->same && f->v[end]->found;
+			n += f->v[end]->wanted;
+		}
+		if (several)
+			k->w->counts.hard_links += n;
 	}
 }
 
 bool hp_scan_archive_links(struct hp_archive_walk *k)
 {
 	struct hp_scan *s = k->w->s;
-	struct trail *t = malloc(sizeof *t);
+	struct trail *t = malloc(2 * sizeof *t);
 	struct finals f = {
 		.v = reallocarray(NULL, k->n_links + 1, sizeof *f.v),
 	};

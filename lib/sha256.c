@@ -21,7 +21,7 @@ struct hp_sha256 *hp_sha256_new(void)
 	if (!s)
 		return NULL;
 	s->ctx = EVP_MD_CTX_new();
-	/* This looks for the algorithm, the others reuse what was found. */
+	/* This looks for the algorithm; to begin anew needs what was found. */
 	if (!s->ctx || EVP_DigestInit_ex(s->ctx, EVP_sha256(), NULL) != 1) {
 		hp_sha256_free(s);
 		return NULL;
@@ -39,19 +39,23 @@ void hp_sha256_free(struct hp_sha256 *s)
 
 void hp_sha256_begin(struct hp_sha256 *s)
 {
-	s->failed |= EVP_DigestInit_ex(s->ctx, NULL, NULL) != 1;
+	if (!s->failed)
+		s->failed = EVP_DigestInit_ex(s->ctx, NULL, NULL) != 1;
 }
 
+/* Behind a failure the context is not to be touched. */
 void hp_sha256_update(struct hp_sha256 *s, const void *p, size_t n)
 {
-	s->failed |= n && EVP_DigestUpdate(s->ctx, p, n) != 1;
+	if (n && !s->failed)
+		s->failed = EVP_DigestUpdate(s->ctx, p, n) != 1;
 }
 
 void hp_sha256_end(struct hp_sha256 *s, uint8_t ret[HP_SHA256])
 {
 	unsigned n = 0;
 
-	if (EVP_DigestFinal_ex(s->ctx, ret, &n) == 1 && n == HP_SHA256)
+	if (!s->failed && EVP_DigestFinal_ex(s->ctx, ret, &n) == 1 &&
+	    n == HP_SHA256)
 		return;
 	memset(ret, 0, HP_SHA256);
 	s->failed = true;

@@ -156,6 +156,16 @@ nothing_beside()
 fill" ]
 }
 
+@test "--zstd: no room for both forms of a chunk is told before the first byte" {
+	need_root
+	mkdir mnt noise
+	mount -t tmpfs -o size=700k none mnt || skip "no tmpfs"
+	head -c 500000 /dev/urandom > noise/a.bin
+	fails 3 "needs " hpdsl-pack -q --zstd noise mnt/out
+	[ -z "$(ls mnt)" ]
+	hpdsl-pack -q noise mnt/out
+}
+
 @test "--force over an unfinished pack: what that takes counts as free" {
 	need_root
 	mkdir mnt

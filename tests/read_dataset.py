@@ -15,11 +15,12 @@ import ctypes
 import os
 import re
 import struct
+import subprocess
 import sys
 
 MASK = (1 << 64) - 1
 BLOCK = 65536
-ROWS = {1: 16, 2: 52, 3: 0, 4: 8, 5: 88, 6: 0, 7: 8, 8: 0}
+ROWS = {1: 16, 2: 52, 3: 0, 4: 8, 5: 88, 6: 0, 7: 8, 8: 0, 11: 16}
 NO_LABEL = 0xFFFFFFFF
 
 
@@ -46,6 +47,10 @@ for _name, _result in (("XXH3_64bits", ctypes.c_uint64),
     _function = getattr(_xxh, _name)
     _function.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     _function.restype = _result
+
+
+_xxh.XXH64.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
+_xxh.XXH64.restype = ctypes.c_uint64
 
 
 def xxh3_64(data):
@@ -175,9 +180,11 @@ class Index:
                 "<IIQQII", self.data, 80 + 32 * i)
             need(kind > last and offset == end and zero == 0,
                  f"section {kind}: place")
-            need(i >= 8 or (kind == i + 1 and flags == 1 and
-                            row == ROWS[kind]), f"section {kind}: row")
-            need(i < 8 or flags == 0, f"section {kind}: too new")
+            need(i >= 8 or kind == i + 1, f"section {kind}: row")
+            if kind in ROWS:
+                need(flags == 1 and row == ROWS[kind], f"section {kind}: row")
+            else:
+                need(flags == 0, f"section {kind}: too new")
             end = self.read_section(kind, offset, length)
             last = kind
         need(end == len(self.data), "index: end")
@@ -232,13 +239,32 @@ class Index:
         sample, member, size, digest, plain, plain_digest, frame = \
             struct.unpack_from("<QQQ16sQ16sQ", row)
         length, flags, frames = struct.unpack_from("<HII", row, 78)
-        need(flags == 0 and frame == 0 and frames == 0 and
-             (size, digest) == (plain, plain_digest), f"chunk {n}: form")
+        if flags == 0:
+            need(frame == 0 and frames == 0 and
+                 (size, digest) == (plain, plain_digest), f"chunk {n}: form")
+        else:
+            need(flags == 1 and frames > 0, f"chunk {n}: form")
         name = self.name(6, u48(row, 72), length)
         need(b"/" not in name and name not in (b".", b".."),
              f"chunk {n}: name")
+        need(name == b"chunk-%06d.tar%s" % (n, b".zst" if flags else b""),
+             f"chunk {n}: name")
         return {"sample": sample, "member": member, "bytes": size,
-                "digest": digest, "name": name}
+                "digest": digest, "plain": plain,
+                "plain_digest": plain_digest, "name": name,
+                "compressed": flags == 1, "frame": frame, "frames": frames}
+
+    def frames(self, c):
+        """(plain, plain end, stored, stored end) of each frame of a chunk."""
+        rows = [struct.unpack_from("<QQ", self.sections[11], 16 * i)
+                for i in range(c["frame"], c["frame"] + c["frames"])]
+        rows.append((c["plain"], c["bytes"] - (8 + 12 * c["frames"] + 9)))
+        need(rows[0] == (0, 0), f"{c['name']}: first frame")
+        frames = [(a[0], b[0], a[1], b[1]) for a, b in zip(rows, rows[1:])]
+        for p, p_end, s, s_end in frames:
+            need(p < p_end <= p + (1 << 30) and s < s_end,
+                 f"{c['name']}: frame at {p}")
+        return frames
 
     def name(self, kind, at, length):
         name = self.sections[kind][at:at + length]
@@ -308,10 +334,15 @@ def check_manifest(text, index, index_bytes):
          in text, "manifest: index")
     need(xxh3_128(index_bytes).hex() in text, "manifest: index checksum")
     chunks = re.findall(r"^- {name: ([^,]+), bytes: (\d+), samples: (\d+), "
-                        r"xxh3_128: '?([0-9a-f]{32})'?}$", text, re.M)
+                        r"xxh3_128: '?([0-9a-f]{32})'?(?:, plain_bytes: (\d+), "
+                        r"plain_xxh3_128: '?([0-9a-f]{32})'?)?}$", text, re.M)
     need(len(chunks) == index.chunks, "manifest: chunks")
-    for n, (name, size, samples, digest) in enumerate(chunks):
+    for n, (name, size, samples, digest, plain, plain_digest) in \
+            enumerate(chunks):
         c = index.chunk(n)
+        need((plain, plain_digest) ==
+             ((str(c["plain"]), c["plain_digest"].hex())
+              if c["compressed"] else ("", "")), f"manifest: {name}, plain")
         end = index.chunk(n + 1)["sample"] if n + 1 < index.chunks \
             else index.samples
         need((name.encode(), int(size), int(samples), digest) ==
@@ -371,6 +402,65 @@ def header(m):
                        b"0")
 
 
+def decompress(frame, size):
+    """The one zstd frame that these bytes are."""
+    bits = frame[4]
+    need(frame[:4] == b"\x28\xb5\x2f\xfd" and bits & 0b111 == 0b100,
+         "frame: header")
+    length = (1 if bits & 0x20 else 0, 2, 4, 8)[bits >> 6]
+    need(length > 0, "frame: no content size")
+    at = 5 if bits & 0x20 else 6
+    value = int.from_bytes(frame[at:at + length], "little") + \
+        (256 if length == 2 else 0)
+    need(value == size, "frame: content size")
+    done = subprocess.run(["zstd", "-dcq"], input=frame, capture_output=True)
+    need(done.returncode == 0 and len(done.stdout) == size,
+         f"frame: {done.stderr.decode()}")
+    return done.stdout
+
+
+def check_cut(index, c, number, frames):
+    """Frames are cut as the page says."""
+    end = index.chunk(number + 1)["sample"] if number + 1 < index.chunks \
+        else index.samples
+    want, begin, at = [], 0, 0
+    for n in range(c["sample"], end):
+        last = index.member(index.sample(n)["end"] - 1)
+        stop = (last["offset"] + last["size"] + 511) // 512 * 512
+        if stop - begin > 131072 and at > begin:
+            want.append(begin)
+            begin = at
+        while stop - begin > 131072:
+            want.append(begin)
+            begin = min(begin + (1 << 30), stop)
+            if begin == stop:
+                break
+        at = stop
+    if at > begin:
+        want.append(begin)
+    need([f[0] for f in frames] == want + [at], f"{c['name']}: cut")
+
+
+def expand(index, c, number, data):
+    """The plain tar of a compressed chunk."""
+    frames = index.frames(c)
+    check_cut(index, c, number, frames)
+    table = struct.pack("<II", 0x184D2A5E, 12 * len(frames) + 9)
+    plain = b""
+    for p, p_end, s, s_end in frames:
+        plain += decompress(data[s:s_end], p_end - p)
+        # The frame's own checksum is the low half of XXH64 of its data.
+        low = _xxh.XXH64(plain[p:], p_end - p, 0) & 0xFFFFFFFF
+        need(data[s_end - 4:s_end] == struct.pack("<I", low),
+             f"{c['name']}: frame at {p}: checksum")
+        table += struct.pack("<III", s_end - s, p_end - p, low)
+    table += struct.pack("<IBI", len(frames), 0x80, 0x8F92EAB1)
+    need(data[frames[-1][3]:] == table, f"{c['name']}: seek table")
+    need(len(plain) == c["plain"] and xxh3_128(plain) == c["plain_digest"],
+         f"{c['name']}: plain checksum")
+    return plain
+
+
 def check_chunk(index, directory, number, told):
     """Every byte of a chunk; calls told(member, content)."""
     c = index.chunk(number)
@@ -378,6 +468,8 @@ def check_chunk(index, directory, number, told):
         data = f.read()
     need(len(data) == c["bytes"] and xxh3_128(data) == c["digest"],
          f"chunk {number}: checksum")
+    if c["compressed"]:
+        data = expand(index, c, number, data)
     end = index.chunk(number + 1)["member"] if number + 1 < index.chunks \
         else index.members
     at = 0
@@ -461,6 +553,19 @@ def check(directory):
     need(xxh3_128(stream) == index.dataset_id, "dataset id")
 
 
+def read_content(index, c, f, m):
+    if not c["compressed"]:
+        f.seek(m["offset"])
+        return f.read(m["size"])
+    content, end = b"", m["offset"] + m["size"]
+    for p, p_end, s, s_end in index.frames(c):
+        if p < end and p_end > m["offset"]:
+            f.seek(s)
+            plain = decompress(f.read(s_end - s), p_end - p)
+            content += plain[max(m["offset"] - p, 0):end - p]
+    return content
+
+
 def print_sample(directory, number):
     """How to read one sample, step by step."""
     index = load(directory)
@@ -469,8 +574,7 @@ def print_sample(directory, number):
     with open(os.path.join(os.fsencode(directory), c["name"]), "rb") as f:
         for n in range(s["first"], s["end"]):
             m = index.member(n)
-            f.seek(m["offset"])
-            content = f.read(m["size"])
+            content = read_content(index, c, f, m)
             need(xxh3_64(content) == m["checksum"], f"member {n}: checksum")
             sys.stdout.buffer.write(content)
 
