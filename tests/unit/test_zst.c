@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed chunks: members and samples read from them, and verifying. */
+#include "faultio.h"
 #include "memdir.h"
 #include "packed.h"
 #include "wrap.h"
@@ -761,6 +762,51 @@ static void test_allocations_fail(void **state)
 	assert_true(k > 4);
 }
 
+/* Each file operation fails once: what is told is that, not damage or luck. */
+static void test_reads_fail(void **state)
+{
+	struct hpdsl_reindex_report rebuilt;
+	struct hpdsl_sample s;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_error err;
+	struct faultio f;
+	char buf[5000];
+	size_t n;
+	long k;
+	int r;
+
+	(void)state;
+	small_tree();
+	pack(2);
+	for (k = 1;; k++) {
+		faultio_init(&f, k, false, -EACCES);
+		r = hpdsl_open(packed.out, &f.io, &ds, &err);
+		if (r == 0) {
+			hpdsl_sample_get(ds, 2, &s, NULL);
+			r = hpdsl_sample_read(ds, &s, buf, sizeof buf, &n,
+					      &err);
+			hpdsl_close(ds);
+		}
+		assert_true(r == 0 || r == -EACCES);
+		assert_true(r == 0 || strstr(err.msg, "Permission denied"));
+		if (!f.failed)
+			break;
+	}
+	assert_true(k > 6);
+	for (k = 1;; k++) {
+		struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
+
+		faultio_init(&f, k, false, -EACCES);
+		opt.watch.io = &f.io;
+		r = hpdsl_reindex(packed.out, &opt, &rebuilt, &err);
+		assert_true(r == 0 || r == -EACCES);
+		if (!f.failed)
+			break;
+	}
+	assert_true(k > 20);
+	assert_true(rebuilt.unchanged);
+}
+
 static void test_unpack(void **state)
 {
 	struct hpdsl_unpack_options opt = { 0 };
@@ -911,6 +957,7 @@ int main(void)
 		TEST(test_verify_table),
 		TEST(test_verify_without_index),
 		TEST(test_allocations_fail),
+		TEST(test_reads_fail),
 		TEST(test_unpack),
 		TEST(test_reindex),
 		TEST(test_reindex_ungrouped),
