@@ -131,6 +131,9 @@ double hp_estimate(const struct hp_pack *p)
 	double t = hp_now(), by_files, by_bytes;
 	bool streams = false;
 
+	/* Compressing takes longer, and nobody has tried how long. */
+	if (p->opt->zstd)
+		return 0;
 	z.step = p->list.n_files / n;
 	if (p->opt->threads == HPDSL_SERIAL)
 		threads = HPDSL_SERIAL;
