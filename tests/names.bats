@@ -188,13 +188,13 @@ hpdsl-pack:   1: no suffix (all readers), as 'a/README'")
 	hpdsl-pack -q --names=portable --prefix-input --labels=dir --cls \
 		--chunks=3 "$tree" out
 	wds compare out "${tree%/*}"
-	for chunk in out/*.tar; do tar tf "$chunk"; done > tar
+	for chunk in out/*.tar; do tar tf "$chunk"; done > tarred
 	hpdsl-ls --stored out > stored
-	diff tar stored
-	[ -z "$(sort tar | uniq -d)" ]
-	[ "$(wc -L < tar)" -le 100 ]
-	run ! grep -vxE '[A-Za-z0-9/_+-]+\.[a-z0-9_+.-]{1,20}' tar
-	run ! grep -E '(^|/)__' tar
+	diff tarred stored
+	[ -z "$(sort tarred | uniq -d)" ]
+	[ "$(wc -L < tarred)" -le 100 ]
+	run ! grep -vxE '[A-Za-z0-9/_+-]+\.[a-z0-9_+.-]{1,20}' tarred
+	run ! grep -E '(^|/)__' tarred
 	hpdsl-pack -n --json --names=portable "$tree" out > json
 	[ "$(field risky_names < json)" = 0 ]
 }
@@ -363,8 +363,8 @@ hpdsl-pack:   1: no suffix (all readers), as 'a/README'")
 			sed 's/ .*//')" out/dataset.yaml
 	fi
 	# with lines in another order: another file, the same labels
-	tac labels > tac
-	hpdsl-pack -q --labels=tac t out2
+	tac labels > turned
+	hpdsl-pack -q --labels=turned t out2
 	diff <(hpdsl-ls --json out) <(hpdsl-ls --json out2)
 }
 

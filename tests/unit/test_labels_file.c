@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "faultio.h"
 #include "hash.h"
 #include "labels_file.h"
 #include "make_list.h"
 #include "portable.h"
+#include "wrap.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -414,6 +416,73 @@ static void test_id(void **state)
 	hp_list_release(&list);
 }
 
+/* ---- Faults ----------------------------------------------------------- */
+
+static int name_all(struct hp_list *list, const struct hp_labels_file *f,
+		    struct hpdsl_error *err)
+{
+	struct hp_labels_told told;
+	int r = hp_list_label_file(list, f, &told, err);
+
+	if (r == 0)
+		r = hp_list_portable(list, HPDSL_GROUP_KEY, err);
+	return r < 0 ? r : hp_list_cls(list, err);
+}
+
+static void test_no_memory(void **state)
+{
+	const struct hp_labels_file f = file_of("a/1 x\na/2 y\na/.3 z\n"
+						"b c.txt x\nd z\na/1-x y\n");
+	int r = -ENOMEM;
+
+	(void)state;
+	for (long k = 1; r; k++) {
+		struct hpdsl_error err = { 0 };
+		struct hp_list list;
+
+		a_list(&list, HPDSL_GROUP_KEY);
+		wrap_fail_at(k, k % 2);
+		r = name_all(&list, &f, &err);
+		wrap_fail_at(0, false);
+		if (r) {
+			assert_int_equal(r, -ENOMEM);
+			assert_int_equal(err.code, -ENOMEM);
+		} else {
+			assert_true(k > 5);
+			assert_int_equal(list.n_files, 13);
+		}
+		hp_list_release(&list);
+	}
+}
+
+static void test_read_faults(void **state)
+{
+	char name[] = "/tmp/hpdsl-labels-XXXXXX";
+	int fd = mkstemp(name), r = -EIO;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "a b\n", 4), 4);
+	close(fd);
+	for (long k = 1; r; k++) {
+		struct hp_labels_file file = { 0 };
+		struct hpdsl_error err;
+		struct faultio f;
+
+		faultio_init(&f, k, false, -EIO);
+		r = hp_labels_file_read(&file, &f.io, name, &err);
+		if (r) {
+			assert_int_equal(r, -EIO);
+			assert_non_null(strstr(err.msg, name));
+		} else {
+			assert_true(k > 3);
+			assert_int_equal(file.len, 4);
+		}
+		hp_labels_file_release(&file);
+	}
+	unlink(name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +496,8 @@ int main(void)
 		cmocka_unit_test(test_cls),
 		cmocka_unit_test(test_cls_refused),
 		cmocka_unit_test(test_id),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_read_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
