@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST = 1000000 /* chunks of a dataset */ };
+
 struct tar {
 	const char *name; /* in hp_reindex.names, */
 	const char *base; /* ends as this */
@@ -88,7 +90,9 @@ static int note_name(void *arg, const char *name)
 
 	if (name[0] == '.')
 		return 0;
-	if (is_compressed(name) && !t->compressed++)
+	/* By name, not by chance: the order of a listing is any. */
+	if (is_compressed(name) &&
+	    (!t->compressed++ || strcmp(name, t->first) < 0))
 		snprintf(t->first, sizeof t->first, "%s", name);
 	if (!ends_with(name, ".tar") ||
 	    (io->stat(io, l->dir, name, &st, 0) == 0 && S_ISDIR(st.st_mode)))
@@ -297,6 +301,8 @@ static int take(struct tars *t, struct hpdsl_error *err)
 	if (!t->n)
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "not a dataset, and no tar files");
+	if (t->n > MOST)
+		return hp_fail(err, -E2BIG, "more than %d tar files", MOST);
 	qsort(t->v, t->n, sizeof *t->v, by_base);
 	r = refuse_equal(t, err);
 	if (r == 0)

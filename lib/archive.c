@@ -9,6 +9,7 @@
 
 #include "bytes.h"
 #include "mem.h"
+#include "tar.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -175,8 +176,8 @@ static int layer_push(struct hp_archive *a, struct hp_layer *l,
 		return fail(a, r, a->failed.msg, err);
 	if (r == 0)
 		return 0;
-	r = layer_begin(l);
-	if (!l->reader)
+	r = l->feed.zip && hp_zip_is_empty(l) ? ARCHIVE_OK : layer_begin(l);
+	if (r != ARCHIVE_OK && !l->reader)
 		return hp_fail_nomem(err);
 	if (r != ARCHIVE_OK && l->feed.zip && !a->failed.code &&
 	    archive_errno(l->reader) != ENOMEM)
@@ -245,7 +246,9 @@ static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 	ssize_t n;
 
 	if (l->feed.zip)
-		return 0;
+		return hp_zip_check_count(l) < 0 ?
+			       fail(a, a->failed.code, a->failed.msg, err) :
+			       0;
 	if (at == l->next)
 		return fail(a, HPDSL_ECORRUPT,
 			    "the tar has no end mark: it was cut off", err);
@@ -429,6 +432,28 @@ static int descend(struct hp_archive *a, const struct hp_archive_entry *e,
 	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;
 }
 
+/*
+ * A sparse file was passed over: did it take the room that its map says?  What
+ * is missing would be zeros.
+ */
+static int check_sparse(struct hp_archive *a, uint64_t begin,
+			struct hpdsl_error *err)
+{
+	struct hp_layer *l = a->top;
+	uint64_t sum = 0, used = (uint64_t)archive_filter_bytes(l->reader, 0);
+	la_int64_t offset, len;
+
+	if (!archive_entry_sparse_reset(l->entry) || l->feed.zip)
+		return 0;
+	while (archive_entry_sparse_next(l->entry, &offset, &len) == ARCHIVE_OK)
+		if (__builtin_add_overflow(sum, (uint64_t)len, &sum))
+			sum = UINT64_MAX / 2;
+	if (used - begin == hp_tar_padded(sum))
+		return 0;
+	return fail(a, HPDSL_ECORRUPT,
+		    "a sparse file's map does not fit its content", err);
+}
+
 /* What is left of the last file; then the next header: 1, 0 or a code. */
 static int next_header(struct hp_archive *a, struct hpdsl_error *err)
 {
@@ -436,16 +461,22 @@ static int next_header(struct hp_archive *a, struct hpdsl_error *err)
 	int r = ARCHIVE_OK;
 
 	hp_feed_release(&l->member);
+	if (l->feed.zip && hp_zip_is_empty(l))
+		return 0;
 	if (l->entry)
 		r = archive_read_data_skip(l->reader);
 	if (r != ARCHIVE_OK)
 		return fail_reader(a, l->reader, err);
+	if (l->entry && check_sparse(a, l->content, err) < 0)
+		return HPDSL_ECORRUPT;
 	l->next = (uint64_t)archive_filter_bytes(l->reader, 0);
 	r = archive_read_next_header(l->reader, &l->entry);
 	if (r == ARCHIVE_EOF) {
 		r = check_end(a, err);
 		return r < 0 ? r : 0;
 	}
+	l->content = (uint64_t)archive_filter_bytes(l->reader, 0);
+	l->entries++;
 	if (r == ARCHIVE_OK || (r == ARCHIVE_WARN && is_harmless(l->reader)))
 		return 1;
 	return fail_reader(a, l->reader, err);

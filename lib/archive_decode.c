@@ -137,6 +137,10 @@ static ssize_t filter_failed(struct hp_filter *d)
 		return err->code;
 	if (archive_errno(d->filter) == ENOMEM)
 		return hp_fail_nomem(err);
+	/* All that there was are frames without anything in them. */
+	if (why && !strcmp(why, "Unrecognized archive format"))
+		return hp_fail(err, HPDSL_ENOTOURS,
+			       "is compressed, but not a tar");
 	return hp_fail(err, HPDSL_ECORRUPT, "%s",
 		       why ? why : "compressed data is damaged");
 }

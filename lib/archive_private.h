@@ -54,7 +54,9 @@ struct hp_layer {
 	struct hp_feed feed;
 	struct hp_feed member; /* what was taken of the file it is at */
 	size_t prefix_len;     /* of a->path: the folder this archive is */
-	uint64_t next;	       /* in the feed: where a tar's next header is */
+	uint64_t entries;
+	uint64_t content; /* in the feed: where the last one began */
+	uint64_t next;	  /* in the feed: where a tar's next header is */
 	/* Piece handed out last: what the reader left of it is the tail. */
 	const uint8_t *piece;
 	size_t piece_len;
@@ -130,5 +132,9 @@ struct hp_zip_facts {
 
 /* The layer's reader is behind a member's header, or behind a link. */
 int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret);
+/* Is nothing in it?  libarchive would not know. */
+bool hp_zip_is_empty(struct hp_layer *l);
+/* At the end: were it as many members as there should be? */
+int hp_zip_check_count(struct hp_layer *l);
 
 #endif

@@ -16,7 +16,9 @@
 enum {
 	HEADER = 30,
 	NEAR = 4096, /* nearly always enough */
-	LINK_MAX = 65535,
+	END = 22,
+	END_NEAR = 16384 + END, /* as far as libarchive looks */
+	AT_COUNT = 10,
 	WINDOW = HEADER + 3 * 65535,
 	/* Of the header: */
 	AT_FLAGS = 6,
@@ -154,6 +156,50 @@ static bool find_crc(struct hp_layer *l, const uint8_t *h, uint64_t at,
 	return true;
 }
 
+/* The record that ends a zip; NULL: libarchive knows better. */
+static const uint8_t *find_end(struct hp_layer *l)
+{
+	struct hp_archive *a = l->feed.a;
+	uint64_t n = l->feed.len < END_NEAR ? l->feed.len : END_NEAR;
+
+	if (!a->window)
+		a->window = malloc(WINDOW);
+	if (!a->window) {
+		hp_fail_nomem(&a->failed);
+		return NULL;
+	}
+	if (hp_feed_peek(&l->feed, a->window, (size_t)n, l->feed.len - n) !=
+	    (ssize_t)n)
+		return NULL;
+	for (size_t i = n < END ? 0 : (size_t)n - END + 1; i-- > 0;)
+		if (!memcmp(a->window + i, "PK\5\6", 4))
+			return a->window + i;
+	return NULL;
+}
+
+bool hp_zip_is_empty(struct hp_layer *l)
+{
+	const uint8_t *e = l->feed.len == END ? find_end(l) : NULL;
+
+	return e && !hp_get16(e + AT_COUNT);
+}
+
+int hp_zip_check_count(struct hp_layer *l)
+{
+	const uint8_t *e = find_end(l);
+	struct hpdsl_error *err = &l->feed.a->failed;
+	uint16_t count;
+
+	if (!e)
+		return err->code;
+	count = hp_get16(e + AT_COUNT);
+	/* All bits: more than that, the number is elsewhere. */
+	if (count == UINT16_MAX || count == (uint16_t)l->entries)
+		return 0;
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "the zip's directory has other members than it says");
+}
+
 int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
 {
 	uint64_t at = (uint64_t)archive_filter_bytes(l->reader, 0);
@@ -170,6 +216,8 @@ int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
 			       "a member's header is not where it should be");
 	find_time(h, ret);
 	find_path(h, ret);
+	if (memchr(ret->path, '\0', ret->path_len))
+		return hp_fail(err, HPDSL_ECORRUPT, "a name holds a NUL byte");
 	ret->stored = !hp_get16(h + AT_METHOD) &&
 		      !(hp_get16(h + AT_FLAGS) & ENCRYPTED);
 	if (link && ret->stored) {

@@ -27,14 +27,21 @@ static int need(struct hp_pass *p, size_t n)
 	return r < 0 ? r : p->have < n ? HPDSL_ECORRUPT : 0;
 }
 
-/* Goes over n bytes: they count in the chunk's checksum. */
-static int skip(struct hp_pass *p, size_t n)
+/* Goes over padding: it counts in the checksum of the chunk. */
+static int skip_zeros(struct hp_pass *p, uint64_t n)
 {
-	int r = need(p, n);
+	while (n) {
+		int r = need(p, 1);
+		size_t k = n < p->have ? (size_t)n : p->have;
 
-	if (r == 0)
-		hp_pass_take(p, n);
-	return r;
+		if (r < 0)
+			return r;
+		if (p->at[0] || memcmp(p->at, p->at + 1, k - 1) != 0)
+			return HPDSL_ECORRUPT;
+		hp_pass_take(p, k);
+		n -= k;
+	}
+	return 0;
 }
 
 static int check_header(struct reading *k, uint64_t file)
@@ -97,12 +104,11 @@ static int check_members(struct reading *k, uint32_t c)
 		if (r == 0)
 			r = take_content(k, size, &k->sums->hashes[i++]);
 		if (r == 0)
-			r = skip(pass, (size_t)(place.next - pass->offset));
+			r = skip_zeros(pass, place.next - pass->offset);
 	}
-	if (r == 0)
-		r = skip(pass,
-			 (size_t)(hp_plan_chunk_bytes(plan, c) - pass->offset));
-	return r;
+	return r < 0 ? r :
+		       skip_zeros(pass,
+				  hp_plan_chunk_bytes(plan, c) - pass->offset);
 }
 
 static uint64_t count_members(const struct hp_plan *plan, uint32_t c)

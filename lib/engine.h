@@ -58,7 +58,7 @@ struct hp_open_chunk {
 	bool opened;
 	struct hp_file_digest digest; /* of the plain chunk */
 	struct hp_content_state content;
-	uint32_t crc; /* of it, in a zip */
+	uint32_t crc;		      /* of it, in a zip */
 	struct hp_sha256 *of_content; /* with SHA-256, once needed: owned */
 
 	struct hp_squeeze *zst; /* with compression, or NULL */

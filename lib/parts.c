@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -21,7 +22,7 @@ enum {
 	SYNCERS = 8,
 };
 
-enum { MADE = 1, OLD = 2, DIRTY = 4 };
+enum { MADE = 1, DIRTY = 2 };
 
 /* An open file, if it is ready, or one that is being opened. */
 struct hp_part_slot {
@@ -54,15 +55,16 @@ int hp_parts_init(struct hp_parts *parts, const struct hp_pack *p,
 	pthread_mutex_init(&parts->lock, NULL);
 	pthread_cond_init(&parts->freed, NULL);
 	parts->slots = calloc(parts->n_slots, sizeof *parts->slots);
+	for (uint32_t i = 0; parts->slots && i < parts->n_slots; i++)
+		parts->slots[i].out.fd = -1;
 	parts->slot_of = hp_array(n, sizeof *parts->slot_of);
 	parts->flags = calloc(n, sizeof *parts->flags);
-	if (!parts->slots || !parts->slot_of || !parts->flags) {
+	parts->old = calloc(n, sizeof *parts->old);
+	if (!parts->slots || !parts->slot_of || !parts->flags || !parts->old) {
 		hp_parts_release(parts);
 		return hp_fail_nomem(err);
 	}
 	memset(parts->slot_of, 0xff, n * sizeof *parts->slot_of);
-	for (uint32_t i = 0; i < parts->n_slots; i++)
-		parts->slots[i].out.fd = -1;
 	return 0;
 }
 
@@ -76,6 +78,7 @@ void hp_parts_release(struct hp_parts *parts)
 	free(parts->slots);
 	free(parts->slot_of);
 	free(parts->flags);
+	free(parts->old);
 	pthread_cond_destroy(&parts->freed);
 	pthread_mutex_destroy(&parts->lock);
 	*parts = (struct hp_parts){ 0 };
@@ -91,12 +94,20 @@ static int reopen(const struct hp_parts *parts, uint32_t c,
 	return hp_outfile_reopen(ret, p->io, p->target.dir, name, err);
 }
 
-static void remove_part(const struct hp_parts *parts, uint32_t c)
+static void remove_part(struct hp_parts *parts, uint32_t c)
 {
-	struct hp_outfile f;
+	const struct hp_pack *p = parts->pack;
+	char name[HP_CHUNK_NAME], temp[HP_CHUNK_NAME + 8];
+	int r;
 
-	if (reopen(parts, c, &f, NULL) == 0)
-		hp_outfile_abandon(&f);
+	hp_chunk_name(c, name);
+	snprintf(temp, sizeof temp, ".%s.part", name);
+	r = p->io->unlink(p->io, p->target.dir, temp, 0);
+	if (r < 0 && r != -ENOENT)
+		return;
+	pthread_mutex_lock(&parts->lock);
+	parts->flags[c] = 0;
+	pthread_mutex_unlock(&parts->lock);
 }
 
 void hp_parts_remove(struct hp_parts *parts)
@@ -104,6 +115,19 @@ void hp_parts_remove(struct hp_parts *parts)
 	for (uint32_t c = 0; parts->pack && c < parts->pack->plan.n_chunks; c++)
 		if (parts->flags[c] & MADE)
 			remove_part(parts, c);
+}
+
+/* Where the members of chunk c end; the rest of the file is zeros. */
+static uint64_t members_end(const struct hp_plan *plan, uint32_t c)
+{
+	struct hp_place place = { 0 };
+	struct hp_walk w;
+
+	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
+		      hp_plan_first(plan, c + 1));
+	while (hp_walk_next(&w, &place))
+		;
+	return place.next;
 }
 
 int hp_parts_make(struct hp_parts *parts, uint32_t c, struct hpdsl_error *err)
@@ -116,20 +140,25 @@ int hp_parts_make(struct hp_parts *parts, uint32_t c, struct hpdsl_error *err)
 	bool old = r == 0;
 
 	hp_chunk_name(c, name);
-	if (!old)
+	/* Nobody writes or looks at what is behind the members. */
+	if (old)
+		r = hp_outfile_resize(&f, members_end(&p->plan, c), err);
+	else
 		r = hp_outfile_open(&f, p->io, p->target.dir, name, size, false,
 				    err);
-	if (r < 0)
+	if (r < 0 && !old)
 		return r;
-	parts->flags[c] = old ? MADE | OLD : MADE;
-	r = hp_outfile_resize(&f, size, err);
+	parts->flags[c] = MADE;
+	parts->old[c] = old;
+	if (r == 0)
+		r = hp_outfile_resize(&f, size, err);
 	closed = hp_outfile_close(&f, r == 0 ? err : NULL);
 	return r < 0 ? r : closed;
 }
 
 bool hp_parts_old(const struct hp_parts *parts, uint32_t c)
 {
-	return parts->flags[c] & OLD;
+	return parts->old[c];
 }
 
 /* ---- Open ones -------------------------------------------------------- */
@@ -262,10 +291,21 @@ int hp_parts_read(struct hp_parts *parts, uint32_t c, void *buf, size_t n,
 
 void hp_parts_drop(struct hp_parts *parts, uint32_t c)
 {
-	struct hp_outfile f;
+	uint16_t at;
 
-	if (parts->flags[c] & MADE && hp_parts_take(parts, c, &f, NULL) == 0)
-		hp_outfile_abandon(&f);
+	bool made;
+
+	pthread_mutex_lock(&parts->lock);
+	made = parts->flags[c] & MADE;
+	at = parts->slot_of[c];
+	if (at != NO_SLOT) {
+		hp_outfile_close(&parts->slots[at].out, NULL);
+		leave_slot(parts, &parts->slots[at]);
+		pthread_cond_broadcast(&parts->freed);
+	}
+	pthread_mutex_unlock(&parts->lock);
+	if (made)
+		remove_part(parts, c);
 }
 
 /* ---- Syncing ---------------------------------------------------------- */

@@ -23,6 +23,7 @@ struct hp_parts {
 	uint64_t clock;	   /* counts uses */
 	uint16_t *slot_of; /* by chunk */
 	uint8_t *flags;	   /* by chunk */
+	bool *old;	   /* by chunk: hp_parts_old */
 };
 
 int hp_parts_init(struct hp_parts *parts, const struct hp_pack *p,

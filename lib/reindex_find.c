@@ -28,7 +28,7 @@ static void note_other(struct names *found, const char *name)
 
 	if (name[0] == '.' || n < 5 || strcmp(name + n - 4, ".tar") != 0)
 		return;
-	if (!found->others++)
+	if (!found->others++ || strcmp(name, found->first) < 0)
 		snprintf(found->first, sizeof found->first, "%s", name);
 }
 

@@ -187,6 +187,17 @@ static bool same_name(const struct hp_reindex *x, const struct hp_file *f,
 	return f->path_len == len && memcmp(f->path, name, len) == 0;
 }
 
+/* A row that is damaged says nothing. */
+static bool is_damaged(const struct hp_reindex *x, uint64_t number,
+		       struct hpdsl_member *ret)
+{
+	const char *name;
+	size_t len;
+
+	return hp_index_member(x->index, number, ret, NULL) < 0 ||
+	       hp_index_stored(x->index, number, &name, &len, NULL) < 0;
+}
+
 /* Members of a chunk against the index rows at the same numbers. */
 static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 			   bool *ret_told, struct hpdsl_error *err)
@@ -198,8 +209,7 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 		const struct hp_file *f = &x->list.files[i];
 		struct hpdsl_member m;
 
-		/* A row that is damaged says nothing. */
-		if (i < n.members && hp_index_member(x->index, i, &m, NULL) < 0)
+		if (i < n.members && is_damaged(x, i, &m))
 			continue;
 		if (i >= n.members || !same_name(x, f, &m) ||
 		    !same_content(x, f, &m)) {

@@ -56,15 +56,30 @@ static void source_begin(void *arg)
 	s->chunk = 0;
 }
 
+/* On to the content of the file at hand; its name there, NULL for its path. */
+static const char *go_to_content(struct source *s)
+{
+	const struct hp_list *list = &s->x->list;
+	const struct hp_adopted_place *place =
+		hp_adopted_place(s->x, s->chunk, s->file);
+	struct hp_tar_member t;
+
+	if (place) {
+		s->offset = place->offset;
+		return place->stored;
+	}
+	hp_plan_header(list, s->file, &t);
+	s->offset += hp_tar_header_size(&t);
+	return list->stored ? list->stored[s->file] : NULL;
+}
+
 static int source_next(void *arg, struct hp_index_member *ret,
 		       struct hpdsl_error *err)
 {
 	struct source *s = arg;
 	const struct hp_reindex *x = s->x;
 	const struct hp_file *f = &x->list.files[s->file];
-	const struct hp_adopted_place *place;
-	const char *stored = NULL;
-	struct hp_tar_member t;
+	const char *stored;
 
 	(void)err;
 	if (s->file == x->list.n_files)
@@ -76,16 +91,7 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	}
 	if (s->file == x->list.samples[s->sample + 1])
 		s->sample++;
-	place = hp_adopted_place(x, s->chunk, s->file);
-	if (x->list.stored)
-		stored = x->list.stored[s->file];
-	if (place) {
-		s->offset = place->offset;
-		stored = place->stored;
-	} else {
-		hp_plan_header(&x->list, s->file, &t);
-		s->offset += hp_tar_header_size(&t);
-	}
+	stored = go_to_content(s);
 	*ret = (struct hp_index_member){
 		.path = f->path,
 		.path_len = f->path_len,
@@ -149,6 +155,27 @@ static int foresee_index(const struct hp_index_source *src,
 	return 0;
 }
 
+static void fill_chunks(const struct hp_reindex *x,
+			struct hp_manifest_file *chunks)
+{
+	for (uint32_t c = 0; c < x->n_chunks; c++) {
+		const struct hp_found *k = &x->chunks[c];
+		struct hp_manifest_file *f = &chunks[c];
+		uint64_t end = c + 1 < x->n_chunks ? k[1].first_sample :
+						     x->list.n_samples;
+
+		f->name = k->name;
+		f->bytes = k->bytes;
+		f->samples = end - k->first_sample;
+		memcpy(f->checksum, k->checksum, 16);
+		f->compressed = k->compressed;
+		f->plain_bytes = k->plain_bytes;
+		memcpy(f->plain_checksum, k->plain_checksum, 16);
+		f->has_sha256 = x->sha256;
+		memcpy(f->sha256, k->sha256, 32);
+	}
+}
+
 static int write_manifest(struct hp_reindex *x,
 			  const struct hp_manifest_file *index,
 			  struct hpdsl_error *err)
@@ -186,21 +213,7 @@ static int write_manifest(struct hp_reindex *x,
 	m.adopted = x->adopt;
 	m.rebuilt = !x->adopt;
 	m.lost = hp_reindex_lost(x);
-	for (uint32_t c = 0; c < x->n_chunks; c++) {
-		const struct hp_found *k = &x->chunks[c];
-		uint64_t end =
-			c + 1 < x->n_chunks ? k[1].first_sample : m.samples;
-
-		chunks[c].name = k->name;
-		chunks[c].bytes = k->bytes;
-		chunks[c].samples = end - k->first_sample;
-		memcpy(chunks[c].checksum, k->checksum, 16);
-		chunks[c].compressed = k->compressed;
-		chunks[c].plain_bytes = k->plain_bytes;
-		memcpy(chunks[c].plain_checksum, k->plain_checksum, 16);
-		chunks[c].has_sha256 = x->sha256;
-		memcpy(chunks[c].sha256, k->sha256, 32);
-	}
+	fill_chunks(x, chunks);
 	if (x->sha256)
 		r = hp_sha256sums_write(x->io, x->dir, &m, &files, err);
 	if (r == 0)

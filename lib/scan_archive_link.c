@@ -98,7 +98,9 @@ static int follow(struct trail *t, const struct hp_archive_link *l)
 {
 	if (++t->steps > STEPS_MAX)
 		return -ELOOP;
-	if (l->target_len && l->target[0] == '/')
+	if (!l->target_len)
+		return -ENOENT;
+	if (l->target[0] == '/')
 		return -EXDEV;
 	trail_up(t);
 	return trail_add(t, l->target, l->target_len);
@@ -312,7 +314,7 @@ static void finish(struct hp_archive_walk *k, struct hp_archive_link *l)
 		return;
 	memcpy(w->path, l->path, l->path_len + 1);
 	w->len = l->path_len;
-	if (l->fault || (!l->found && !l->folder)) {
+	if (l->fault || (!l->found && (l->hard || !l->folder))) {
 		tell(k, l);
 		return;
 	}

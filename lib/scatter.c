@@ -122,9 +122,13 @@ static int compress(struct hp_scatter *s, struct hpdsl_error *err)
 	p->parts = &s->parts;
 	r = hp_write_in_order(p, err);
 	p->parts = NULL;
+	/* What could not be removed at once. */
+	if (r == 0)
+		hp_parts_remove(&s->parts);
 	return r;
 }
 
+/* All members to their places, then the chunks to their names. */
 static int scatter(struct hp_scatter *s, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(s->pack->opt->threads);

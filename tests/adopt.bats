@@ -293,7 +293,7 @@ offset()
 @test "compressed archives and sparse files are refused, with advice" {
 	some d gnu-ustar
 	gzip -k d/gnu-ustar.tar
-	zstd -q d/gnu-ustar.tar
+	: > d/other.tar.zst
 	hpdsl-index d 2>&1 |
 		grep 'warning: 2 compressed archives cannot be adopted, first gnu-ustar.tar'
 	diff - <(hpdsl-ls --chunks d) <<< gnu-ustar.tar
@@ -304,6 +304,7 @@ offset()
 	fails 3 "only: gnu-ustar.tar.gz: compressed with gzip: gzip -d it first, or repack it: hpdsl-pack gnu-ustar.tar.gz OUTPUT" \
 		hpdsl-index only/gnu-ustar.tar.gz
 	for program in bzip2 xz zstd; do
+		command -v $program > /dev/null || continue
 		$program < d/gnu-ustar.tar > only/x.tar
 		fails 3 "only: x.tar: compressed with $program: $program -d it first" \
 			hpdsl-index only/x.tar

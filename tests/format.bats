@@ -145,6 +145,26 @@ deep_file()
 	agrees single
 }
 
+@test "the reader: SHA-256, names in chunks, generated members, side files" {
+	make_tree in 3 30
+	mkdir "in/odd names"
+	printf x > "in/odd names/A.B.JPG"
+	printf y > "in/odd names/\$.txt"
+	hpdsl-pack -q --digest=sha256 --labels=dir --chunk-size=32K in sha
+	agrees sha
+	hpdsl-pack -q --digest=sha256 --names=portable --labels=dir --cls \
+		--emit=dali,energon,wids --chunk-size=32K in all
+	hpdsl-ls --stored all > names
+	hpdsl-ls all > paths
+	! cmp -s names paths
+	grep -q 'cls$' paths
+	agrees all
+	if command -v zstd; then
+		hpdsl-pack -q --digest=sha256 --names=portable --zstd in zst
+		agrees zst
+	fi
+}
+
 @test "xxhsum gives the checksums of the page" {
 	need xxhsum
 	make_example

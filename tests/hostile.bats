@@ -29,6 +29,7 @@ try()
 	lines=$(grep -c "^$1: " err || true)
 	case $1.$status in
 	*.0) ;;
+	limited.[123]) [ "$(grep -v -c "warning: " err)" -ge 1 ] || line+=! ;;
 	hpdsl-cat.[13]) [ "$lines" -ge 1 ] || line+=! ;; # one a member
 	hpdsl-ls.1) [ "$lines" -ge 1 ] || line+=! ;; # one a kind of damage
 	hpdsl-verify.1) [ -s out ] || line+=! ;;
@@ -115,6 +116,39 @@ try_journal()
 	echo "$line${message:+ ${message#hpdsl-pack: }}"
 }
 
+# For an archive: pack, and with --nested, each in little memory and time; then
+# what was packed, and what verify --source and unpack say of it, or the error.
+try_archive()
+{
+	local line=${1##*/}: message="" name nested
+	name=${1##*/}
+	for nested in "" --nested; do
+		rm -rf h u
+		cp "$1" "$name"
+		try limited -q $nested --group=none "$name" h
+		[ "${line##* }" = 0 ] || continue
+		try hpdsl-verify -q --source="$name" h
+		try hpdsl-unpack -q h u
+	done
+	if [ -d h ] && [ -e h/dataset.yaml ]; then
+		message=$(hpdsl-ls h | head -n 5 | cut -c -60 | tr '\n' ' ')
+	else
+		message=$(grep -v ': warning: ' err | sed 's/^hpdsl-pack: //' |
+			cut -c -150)
+	fi
+	rm "$name"
+	echo "$line${message:+ ${message#"$name": }}"
+}
+
+# Sanitizers reserve more than any limit.
+limited()
+{
+	(
+		[ -n "${SAN:-}" ] || ulimit -v 1500000
+		exec timeout 60 hpdsl-pack "$@"
+	)
+}
+
 # Tries each file of bad/KIND; compares with what is expected.
 try_all()
 {
@@ -134,7 +168,8 @@ try_all()
 
 @test "the files are what make.py makes" {
 	"$data/make.py" made
-	for part in good bad/index bad/manifest bad/journal; do
+	"$data/make_archives.py" made
+	for part in good bad/index bad/manifest bad/journal bad/archive; do
 		diff -r "made/$part" "$data/$part"
 	done
 }
@@ -173,6 +208,10 @@ try_all()
 
 @test "hostile journals" {
 	try_all journal
+}
+
+@test "hostile archives" {
+	try_all archive
 }
 
 @test "a journal of the format page's: completed, its chunk kept" {

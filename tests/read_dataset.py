@@ -12,6 +12,7 @@ usage: read_dataset.py check DATASET        everything; a line for each member
        read_dataset.py vectors              checks vectors of the page on stdin
 """
 import ctypes
+import hashlib
 import os
 import re
 import struct
@@ -20,7 +21,9 @@ import sys
 
 MASK = (1 << 64) - 1
 BLOCK = 65536
-ROWS = {1: 16, 2: 52, 3: 0, 4: 8, 5: 88, 6: 0, 7: 8, 8: 0, 11: 16}
+ROWS = {1: 16, 2: 52, 3: 0, 4: 8, 5: 88, 6: 0, 7: 8, 8: 0, 9: 16, 11: 16,
+        12: 0}
+OPTIONAL = {10: 32, 13: 32}
 NO_LABEL = 0xFFFFFFFF
 
 
@@ -152,6 +155,7 @@ def u48(data, at):
 class Index:
     def __init__(self, data):
         self.data = data
+        self.stored = {}
         self.read_header()
         self.read_sections()
 
@@ -183,6 +187,9 @@ class Index:
             need(i >= 8 or kind == i + 1, f"section {kind}: row")
             if kind in ROWS:
                 need(flags == 1 and row == ROWS[kind], f"section {kind}: row")
+            elif kind in OPTIONAL:
+                need(flags == 0 and row == OPTIONAL[kind],
+                     f"section {kind}: row")
             else:
                 need(flags == 0, f"section {kind}: too new")
             end = self.read_section(kind, offset, length)
@@ -192,6 +199,37 @@ class Index:
                             (5, self.chunks), (7, self.classes)):
             need(len(self.sections[kind]) == count * ROWS[kind],
                  f"section {kind}: length")
+        self.sha256 = 10 in self.sections
+        need(self.sha256 == (13 in self.sections), "index: SHA-256")
+        if self.sha256:
+            need(len(self.sections[10]) == 32 * self.members and
+                 len(self.sections[13]) == 32 * self.chunks,
+                 "index: number of SHA-256")
+        self.read_stored()
+
+    def read_stored(self):
+        """Names in chunks that are not the paths."""
+        last, at = -1, 0
+        need((9 in self.sections) == (12 in self.sections), "index: STORED")
+        rows = self.sections.get(9, b"")
+        need(len(rows) % 16 == 0, "STORED: length")
+        for i in range(0, len(rows), 16):
+            member, = struct.unpack_from("<Q", rows, i)
+            length, = struct.unpack_from("<H", rows, i + 14)
+            need(last < member < self.members and u48(rows, i + 8) == at,
+                 f"STORED: row {i // 16}")
+            self.stored[member] = self.name(12, at, length)
+            check_path(self.stored[member])
+            need(self.stored[member] != self.member(member)["path"],
+                 f"member {member}: stored name")
+            last, at = member, at + length + 1
+        need(at == len(self.sections.get(12, b"")), "STORED_PATHS: end")
+
+    def member_sha256(self, n):
+        return self.sections[10][32 * n:32 * n + 32]
+
+    def chunk_sha256(self, n):
+        return self.sections[13][32 * n:32 * n + 32]
 
     def read_section(self, kind, offset, length):
         padded = (length + 7) // 8 * 8
@@ -232,7 +270,8 @@ class Index:
         check_path(path)
         return {"offset": offset, "size": size, "checksum": checksum,
                 "mtime": mtime, "nsec": nsec, "mode": mode, "path": path,
-                "path_at": at, "sample": u48(row, 46)}
+                "path_at": at, "sample": u48(row, 46),
+                "name": self.stored.get(n, path)}
 
     def chunk(self, n):
         row = self.sections[5][88 * n:88 * n + 88]
@@ -335,11 +374,15 @@ def check_manifest(text, index, index_bytes):
     need(xxh3_128(index_bytes).hex() in text, "manifest: index checksum")
     chunks = re.findall(r"^- {name: ([^,]+), bytes: (\d+), samples: (\d+), "
                         r"xxh3_128: '?([0-9a-f]{32})'?(?:, plain_bytes: (\d+), "
-                        r"plain_xxh3_128: '?([0-9a-f]{32})'?)?}$", text, re.M)
+                        r"plain_xxh3_128: '?([0-9a-f]{32})'?)?"
+                        r"(?:, sha256: '?([0-9a-f]{64})'?)?}$", text, re.M)
     need(len(chunks) == index.chunks, "manifest: chunks")
-    for n, (name, size, samples, digest, plain, plain_digest) in \
+    need(index.sha256 == ("dataset_id_sha256" in head), "manifest: SHA-256")
+    for n, (name, size, samples, digest, plain, plain_digest, sha256) in \
             enumerate(chunks):
         c = index.chunk(n)
+        need(sha256 == (index.chunk_sha256(n).hex() if index.sha256 else ""),
+             f"manifest: {name}, SHA-256")
         need((plain, plain_digest) ==
              ((str(c["plain"]), c["plain_digest"].hex())
               if c["compressed"] else ("", "")), f"manifest: {name}, plain")
@@ -381,7 +424,7 @@ def pax_record(keyword, value):
 
 
 def header(m):
-    path, size, records = m["path"], m["size"], b""
+    path, size, records = m["name"], m["size"], b""
     mtime = min(max(m["mtime"], 0), 0o77777777777)
     place = split_path(path)
     if place is None:
@@ -468,6 +511,9 @@ def check_chunk(index, directory, number, told):
         data = f.read()
     need(len(data) == c["bytes"] and xxh3_128(data) == c["digest"],
          f"chunk {number}: checksum")
+    need(not index.sha256 or
+         hashlib.sha256(data).digest() == index.chunk_sha256(number),
+         f"chunk {number}: SHA-256")
     if c["compressed"]:
         data = expand(index, c, number, data)
     end = index.chunk(number + 1)["member"] if number + 1 < index.chunks \
@@ -481,6 +527,9 @@ def check_chunk(index, directory, number, told):
         at += len(head)
         content = data[at:at + m["size"]]
         need(xxh3_64(content) == m["checksum"], f"member {n}: checksum")
+        need(not index.sha256 or
+             hashlib.sha256(content).digest() == index.member_sha256(n),
+             f"member {n}: SHA-256")
         at += m["size"]
         need(not any(data[at:at + -at % 512]), f"member {n}: padding")
         at += -at % 512
@@ -522,6 +571,28 @@ def check_samples(index):
          "index: end of members")
 
 
+def check_sums(directory, text, index):
+    """SHA256SUMS, and what the manifest says of the same files."""
+    rows = re.findall(rb"^(?:index: |- ){name: ([^,]+),.* sha256: "
+                      rb"'?([0-9a-f]{64})'?}$", text, re.M)
+    rows = [(name.strip(b"'"), digest) for name, digest in rows]
+    if not index.sha256:
+        need(not rows, "manifest: SHA-256 out of place")
+        return
+    with open(os.path.join(directory, "SHA256SUMS"), "rb") as f:
+        sums = f.read()
+    need(rows[0][0] == b"index.hpdsl" and
+         sum(name == b"SHA256SUMS" for name, _ in rows) == 1,
+         "manifest: rows with SHA-256")
+    for name, digest in rows:
+        with open(os.path.join(os.fsencode(directory), name), "rb") as f:
+            need(hashlib.sha256(f.read()).hexdigest().encode() == digest,
+                 f"manifest: SHA-256 of {name}")
+    need(sums == b"".join(digest + b"  " + name + b"\n"
+                          for name, digest in rows if name != b"SHA256SUMS"),
+         "SHA256SUMS: differs")
+
+
 def check(directory):
     index = load(directory)
     check_samples(index)
@@ -530,14 +601,18 @@ def check(directory):
     with open(os.path.join(directory, "index.hpdsl"), "rb") as f:
         index_bytes = f.read()
     with open(os.path.join(directory, "dataset.yaml"), "rb") as f:
-        check_manifest(f.read(), index, index_bytes)
-    identity, total = {}, 0
+        manifest = f.read()
+    check_manifest(manifest, index, index_bytes)
+    check_sums(directory, manifest, index)
+    identity, sha256, total = {}, {}, 0
 
     def told(n, m, content):
         nonlocal total
         need(m["path"] not in identity, f"member {n}: path twice")
-        identity[m["path"]] = struct.pack("<Q", m["size"]) + \
-            xxh3_128(content)
+        if not m["mode"] & 0x1000:
+            size = m["path"] + b"\0" + struct.pack("<Q", m["size"])
+            identity[m["path"]] = size + xxh3_128(content)
+            sha256[m["path"]] = size + hashlib.sha256(content).digest()
         total += m["size"]
         label = index.sample(m["sample"])["label"]
         name = b"-" if label == NO_LABEL else index.class_name(label)
@@ -549,8 +624,13 @@ def check(directory):
     for number in range(index.chunks):
         check_chunk(index, directory, number, told)
     need(total == index.bytes, "index: bytes")
-    stream = b"".join(p + b"\0" + identity[p] for p in sorted(identity))
+    stream = b"".join(identity[p] for p in sorted(identity))
     need(xxh3_128(stream) == index.dataset_id, "dataset id")
+    if index.sha256:
+        stream = b"".join(sha256[p] for p in sorted(sha256))
+        need(b"\ndataset_id_sha256: %s\n" %
+             hashlib.sha256(stream).hexdigest().encode() in manifest,
+             "dataset id over SHA-256")
 
 
 def read_content(index, c, f, m):

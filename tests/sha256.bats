@@ -142,6 +142,37 @@ id_of()
 	done
 }
 
+@test "the same id from archives and from a packed dataset" {
+	local i
+	tar -C "$in" -cf in.tar --format=pax .
+	gzip -k in.tar
+	for i in in.tar in.tar.gz "$ref"; do
+		pack -q "$i" out
+		[ "$(id_of out)" = "$(id_of "$ref")" ]
+		members_agree out "$in"
+		sums_pass out
+		hpdsl-verify -q out
+		rm -r out
+	done
+	pack -q --zstd in.tar.gz out
+	[ "$(id_of out)" = "$(id_of "$ref")" ]
+	sums_pass out
+	hpdsl-verify -q out
+}
+
+@test "generated members have SHA-256 and are not in the id" {
+	hpdsl-pack -q --digest=sha256 --labels=parent --prefix-input \
+		"$in/class0" "$in/class1" without
+	hpdsl-pack -q --digest=sha256 --labels=parent --prefix-input --cls \
+		"$in/class0" "$in/class1" with
+	[ "$(id_of with)" = "$(id_of without)" ]
+	sums_pass with
+	hpdsl-verify -q with
+	hpdsl-ls --json with "*.cls" | field sha256 | sort -u > got
+	for i in 0 1; do printf %d "$i" | sha256sum | cut -c 1-64; done |
+		sort | diff - got
+}
+
 @test "the same bytes with 0, 1, 2 and 8 threads" {
 	local j z
 	for z in --zstd --names=keep; do

@@ -518,6 +518,8 @@ def alias_bomb(text):
     return text + bomb
 
 
+FILE_ROW = b"files: [{name: %s, bytes: 1, xxh3_128: '11111111111111111111111111111111'}]\n"
+
 MANIFESTS = {
     "alias-bomb": alias_bomb,
     "alias-of-itself": lambda t: t + b"loop: &a [*a]\n",
@@ -558,6 +560,24 @@ MANIFESTS = {
     "directive": lambda t: b"%YAML 9.9\n" + t,
     "not-ours": replaced(b"hpdsl-dataset", b"hpdsl-nonsense"),
     "size-huge": replaced(b"bytes: 10240, samples: 2", b"bytes: %d, samples: 2" % U64),
+    "plain-bytes-alone": replaced(b"samples: 2,", b"samples: 2, plain_bytes: 9,"),
+    "chunk-said-compressed": replaced(
+        b"samples: 2,",
+        b"samples: 2, plain_bytes: 10240, plain_xxh3_128: %s," % (b"1" * 32),
+    ),
+    "sha256-of-one-chunk": replaced(
+        b"samples: 2,", b"samples: 2, sha256: '%s'," % (b"1" * 64)
+    ),
+    "sha256-short": replaced(b"samples: 2,", b"samples: 2, sha256: ab,"),
+    "file-escapes": lambda t: t + FILE_ROW % b"../x",
+    "file-absolute": lambda t: t + FILE_ROW % b"/x",
+    "file-two-folders": lambda t: t + FILE_ROW % b"a/b/c",
+    "file-missing": lambda t: t + FILE_ROW % b".nv-meta/x",
+    "adopted-too-late": lambda t: replaced(b"chunk-000000", b"../chunk-000000")(t)
+    + b"adopted: true\n",
+    "adopted-elsewhere": lambda t: replaced(
+        b"chunk-000000.tar", b"/nowhere/chunk-000000.tar"
+    )(replaced(b"seed: 0\n", b"seed: 0\nadopted: true\n")(t)),
 }
 
 
