@@ -96,9 +96,10 @@ id_of()
 # few FILE..: adds these files to the small tree t.
 few()
 {
-	local f
+	local f d
 	for f; do
-		[ -d "t/${f%/*}" ] || mkdir -p "t/${f%/*}"
+		d=t/$f
+		[ -d "${d%/*}" ] || mkdir -p "${d%/*}"
 		echo "$f" > "t/$f"
 	done
 }
