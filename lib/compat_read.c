@@ -152,7 +152,8 @@ static int take_member(struct reader *k, const uint8_t *block,
 {
 	struct hp_lint_member lint = {
 		.name = m->name,
-		.len = m->name_len,
+		/* A pax header can hold a NUL; what follows is nothing. */
+		.len = strnlen(m->name, m->name_len),
 		.kind = m->kind,
 		.type = (char)block[AT_TYPE],
 		.form = form_of(k, block) | also,

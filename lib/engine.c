@@ -34,9 +34,22 @@ static uint64_t stride(const struct hp_engine *e, uint32_t size)
 	return (n + 4095) / 4096 * 4096;
 }
 
-/* Three quarters of the memory in segments, enough of them to overlap. */
-static void choose_segments(struct hp_engine *e)
+/*
+ * More would only be cleared and filled for nothing.  Samples longer than a
+ * segment are compressed one behind the other in their chunk, so that each
+ * thread needs a chunk of its own: 16 segments with the usual size.
+ */
+static uint64_t most_segments(const struct hp_engine *e, uint32_t threads)
 {
+	if (!e->pack->opt->zstd)
+		return SEGMENTS_MAX;
+	return 8 + (threads > 1 ? 16 * (uint64_t)(threads - 1) : 8);
+}
+
+/* Three quarters of the memory in segments, enough of them to overlap. */
+static void choose_segments(struct hp_engine *e, uint32_t threads)
+{
+	uint64_t max = most_segments(e, threads);
 	uint64_t memory = e->pack->opt->memory;
 	uint64_t size, n;
 
@@ -49,8 +62,8 @@ static void choose_segments(struct hp_engine *e)
 		size = SEGMENT_UNIT;
 	e->stride = stride(e, (uint32_t)size);
 	n = memory / 4 * 3 / e->stride;
-	if (n > SEGMENTS_MAX)
-		n = SEGMENTS_MAX;
+	if (n > max)
+		n = max;
 	if (n < 2)
 		n = 2;
 	e->segment_size = (uint32_t)size;
@@ -73,12 +86,13 @@ static void place_segment(struct hp_engine *e, uint32_t i)
 	s->stretch.frame = e->rows + i * hp_stretch_frames(e->segment_size);
 }
 
-static int get_memory(struct hp_engine *e, struct hpdsl_error *err)
+static int get_memory(struct hp_engine *e, uint32_t threads,
+		      struct hpdsl_error *err)
 {
 	size_t bytes;
 	void *p;
 
-	choose_segments(e);
+	choose_segments(e, threads);
 	bytes = e->stride * e->n_segments;
 	/* Fewer page faults where huge pages are to be had. */
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -116,7 +130,7 @@ int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
 	pthread_cond_init(&e->freed, NULL);
 	pthread_cond_init(&e->ready, NULL);
 	pthread_cond_init(&e->ended, NULL);
-	r = get_memory(e, err);
+	r = get_memory(e, threads, err);
 	if (r == 0 && p->opt->zstd)
 		r = hp_squeeze_init(e, threads, err);
 	return r;

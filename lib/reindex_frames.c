@@ -30,13 +30,18 @@ static void next_member(struct members *m)
 	m->file++;
 }
 
+/* Have the member at hand and the one before it one key? */
 static bool one_key(const struct members *m)
 {
-	const struct hp_file *b = &m->list->files[m->file], *a = b - 1;
-	size_t n = hpdsl_key_length(b->path, b->path_len);
+	const struct hp_file *a, *b;
+	size_t n;
 
-	return m->file > m->first && m->file < m->end &&
-	       n == hpdsl_key_length(a->path, a->path_len) &&
+	if (m->file == m->first || m->file == m->end)
+		return false;
+	b = &m->list->files[m->file];
+	a = b - 1;
+	n = hpdsl_key_length(b->path, b->path_len);
+	return n == hpdsl_key_length(a->path, a->path_len) &&
 	       memcmp(a->path, b->path, n) == 0;
 }
 

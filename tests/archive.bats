@@ -429,7 +429,7 @@ make_links()
 		rm -r out
 		echo . > list
 		hpdsl-pack -q --files-from=list $form out
-		hpdsl-ls out | sort | diff - <(cd tree && ls -d ./*/* | cut -c3-)
+		hpdsl-ls out | sort | diff - <(cd tree && printf '%s\n' ./*/* | cut -c3-)
 		rm -r out
 		printf '%s\n' class0/00001.png gone class > list
 		fails 3 "2 problems in the input, first: $form/class: is not in the archive" \

@@ -120,7 +120,7 @@ try_journal()
 # what was packed, and what verify --source and unpack say of it, or the error.
 try_archive()
 {
-	local line=${1##*/}: message= name
+	local line=${1##*/}: message="" name nested
 	name=${1##*/}
 	for nested in "" --nested; do
 		rm -rf h u
@@ -129,7 +129,6 @@ try_archive()
 		[ "${line##* }" = 0 ] || continue
 		try hpdsl-verify -q --source="$name" h
 		try hpdsl-unpack -q h u
-		[ "${line: -3}" != "0 0" ] || [ "$(ls -R "$name" u | wc -l)" ]
 	done
 	if [ -d h ] && [ -e h/dataset.yaml ]; then
 		message=$(hpdsl-ls h | head -n 5 | cut -c -60 | tr '\n' ' ')

@@ -133,6 +133,16 @@ check_all()
 	grep -q "\"symlinks_to_folders\": $(find tree -type l -xtype d |
 		wc -l)," out
 	check_all tree
+	# Every offset in the indexes of other readers; what these make of it.
+	hpdsl-pack -q --chunk-size=16M --names=portable \
+		--emit=dali,energon,wids tree emitted
+	run python3 "$SRC/tests/side_files.py" emitted
+	[ "$status" = 0 ] && [ "$output" = "dali energon wids" ]
+	hpdsl-verify -q --compat=webdataset,dali,energon,wids,ray emitted
+	hpdsl-verify -q --thorough emitted
+	hpdsl-verify -q --thorough packed
+	run hpdsl-verify -q --compat=webdataset packed
+	[ "$status" = 1 ]
 }
 
 @test "samples of an image, JSON and text" {

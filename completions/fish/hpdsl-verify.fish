@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for hpdsl-verify
 
-complete -c hpdsl-verify -f -a '(__fish_complete_directories)'
+complete -c hpdsl-verify -F
 complete -c hpdsl-verify -l quick -d 'not the bytes of chunks'
+complete -c hpdsl-verify -l thorough -d 'parse with two tar readers, too'
+complete -c hpdsl-verify -l compat -x \
+    -a 'all webdataset dali energon wids hf ray' \
+    -d 'what other readers make of it'
 complete -c hpdsl-verify -l source -x -a '(__fish_complete_directories)' \
     -d 'compare with the original files'
 complete -c hpdsl-verify -s j -l threads -x -d 'threads for CPU work'
