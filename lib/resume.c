@@ -87,6 +87,20 @@ static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	return 0;
 }
 
+/*
+ * A chunk that has to be written may be there, damaged, in the form that it
+ * will not get: another version of libzstd may save more, or less.
+ */
+static void drop_chunk(const struct hp_pack *p, uint32_t c)
+{
+	char name[HP_CHUNK_NAME];
+
+	hp_chunk_name(c, name);
+	p->io->unlink(p->io, p->target.dir, name, 0);
+	hp_chunk_zst_name(c, name);
+	p->io->unlink(p->io, p->target.dir, name, 0);
+}
+
 int hp_resume(struct hp_pack *p, struct hpdsl_error *err)
 {
 	hp_auto_free struct hp_journal_record *rec = NULL;
@@ -103,8 +117,11 @@ int hp_resume(struct hp_pack *p, struct hpdsl_error *err)
 	z.rec = rec;
 	r = hp_pool_run(p->opt->threads, kept, resume_one, &z,
 			p->opt->watch.stop, err);
-	for (uint32_t c = 0; r == 0 && c < p->plan.n_chunks; c++)
+	for (uint32_t c = 0; r == 0 && c < p->plan.n_chunks; c++) {
 		p->report->resumed_chunks += p->done[c].done;
+		if (p->opt->zstd && !p->done[c].done)
+			drop_chunk(p, c);
+	}
 	return r;
 }
 
