@@ -47,7 +47,7 @@ make_tree()
 : "${DEMO_DIR:=$BUILD/demo}"
 mkdir -p "$DEMO_DIR"
 cd "$DEMO_DIR"
-rm -rf tree.part from-tar restored
+rm -rf tree.part tree.tar.gz from-tar from-archive restored theirs all
 size=' --chunk-size=8M'
 if [ $# -gt 0 ]; then
 	size=
@@ -87,4 +87,21 @@ show '(cd tree && sha256sum --check --quiet) < sums && wc -l < sums'
 say "Restore a part of the tree"
 show 'head -n 100 names | hpdsl-unpack --files-from=- packed restored'
 show 'find restored -type f | wc -l'
+say "The same from a compressed tar: nothing is extracted, the bytes are the same"
+show 'tar --format=posix -C tree -czf tree.tar.gz .'
+show "hpdsl-pack -q --labels=dir$size --force tree.tar.gz from-archive"
+show 'diff -r packed from-archive && echo the same files'
+
+say "Compressed chunks, SHA-256, index files for other readers"
+show "hpdsl-pack --labels=dir$size --force --zstd --digest=sha256 --emit=dali,energon,wids tree/ all"
+show 'hpdsl-verify all'
+show '(cd all && sha256sum --check --quiet SHA256SUMS) && zstd -tq all/*.zst'
+
+say "What would other readers make of the plain chunks?"
+show 'hpdsl-verify -q --compat=webdataset,ray,hf packed'
+
+say "Tars of somebody else, made a dataset where they lie"
+show 'mkdir theirs && tar -C tree -cf theirs/some.tar .'
+show 'hpdsl-index theirs'
+show 'hpdsl-verify theirs'
 printf '\ndemo: all good\n'
