@@ -136,6 +136,7 @@ static void layer_free(struct hp_layer *l)
 		archive_read_free(l->reader);
 	hp_feed_release(&l->feed);
 	hp_feed_release(&l->member);
+	free(l->names);
 	free(l);
 }
 
@@ -463,6 +464,8 @@ static int next_header(struct hp_archive *a, struct hpdsl_error *err)
 	hp_feed_release(&l->member);
 	if (l->feed.zip && hp_zip_is_empty(l))
 		return 0;
+	if (l->feed.zip && !l->entries && hp_zip_first(l) < 0)
+		return fail(a, a->failed.code, a->failed.msg, err);
 	if (l->entry)
 		r = archive_read_data_skip(l->reader);
 	if (r != ARCHIVE_OK)

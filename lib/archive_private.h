@@ -57,6 +57,8 @@ struct hp_layer {
 	uint64_t entries;
 	uint64_t content; /* in the feed: where the last one began */
 	uint64_t next;	  /* in the feed: where a tar's next header is */
+	struct hp_zip_name *names; /* in a zip's directory: owned */
+	size_t n_names;
 	/* Piece handed out last: what the reader left of it is the tail. */
 	const uint8_t *piece;
 	size_t piece_len;
@@ -132,9 +134,19 @@ struct hp_zip_facts {
 
 /* The layer's reader is behind a member's header, or behind a link. */
 int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret);
+/* Before the first member. */
+int hp_zip_first(struct hp_layer *l);
 /* Is nothing in it?  libarchive would not know. */
 bool hp_zip_is_empty(struct hp_layer *l);
 /* At the end: were it as many members as there should be? */
 int hp_zip_check_count(struct hp_layer *l);
+
+/* ---- archive_zip_names.c ------------------------------------------------ */
+
+/* end: the record that ends the zip. */
+int hp_zip_load_names(struct hp_layer *l, const uint8_t *end);
+/* Does the directory know the member, whose header is there, by this name? */
+bool hp_zip_same_name(const struct hp_layer *l, uint64_t offset,
+		      const uint8_t *name, size_t len);
 
 #endif

@@ -93,12 +93,13 @@ id_of()
 	sed -n 's/^dataset_id: //p' "$1/dataset.yaml"
 }
 
-# few FILE..: a small tree t of these files, in t/labels nothing.
+# few FILE..: adds these files to the small tree t.
 few()
 {
-	local f
+	local f d
 	for f; do
-		mkdir -p "t/$(dirname "$f")"
+		d=t/$f
+		[ -d "${d%/*}" ] || mkdir -p "${d%/*}"
 		echo "$f" > "t/$f"
 	done
 }
@@ -126,17 +127,17 @@ few()
 	hpdsl-pack --dry-run "$tree" out > plan
 	sed -n '/^names:/,/^scan:/p' plan | sed '$d' > names
 	[ "$(wc -l < names)" -le 12 ]
-	grep -q 'and 6 more reasons: see --json' names
+	grep -q 'and 7 more reasons: see --json' names
 	hpdsl-pack --dry-run --json "$tree" out > json
 	python3 - <<- 'END'
 	import json
 	j = json.load(open("json"))
 	assert j["names_changed"] == 0
 	risks = {r["reason"]: r for r in j["name_risks"]}
-	assert len(risks) == 16, risks.keys()
+	assert len(risks) == 17, risks.keys()
 	assert risks["over 100 bytes"]["readers"] == ["wids"]
 	assert risks["over 100 bytes"]["names"] == 5
-	assert risks["needs a pax header"]["names"] == 2
+	assert risks["its name in a pax header"]["names"] == 2
 	assert risks["suffixes equal in lower case"]["names"] == 3
 	assert risks["no suffix"]["names"] == 3
 	assert risks["first component __x__"]["first"] == "__meta__/1.jpg"
@@ -197,6 +198,29 @@ hpdsl-pack:   1: no suffix (all readers), as 'a/README'")
 	run ! grep -E '(^|/)__' tarred
 	hpdsl-pack -n --json --names=portable "$tree" out > json
 	[ "$(field risky_names < json)" = 0 ]
+}
+
+@test "the linter names these hazards in the names as they are, and no others" {
+	readers=webdataset,dali,energon,wids,hf,ray
+	hpdsl-pack -q --chunks=3 "$tree" keep
+	hpdsl-pack -n --json "$tree" out > plan
+	run --separate-stderr hpdsl-verify --json --compat=$readers keep
+	[ "$status" = 1 ]
+	echo "$output" > linter
+	python3 - <<- 'END'
+	import json
+	plan = json.load(open("plan"))
+	linter = json.load(open("linter"))
+	told = {(reader, risk["reason"])
+	        for risk in plan["name_risks"] for reader in risk["readers"]}
+	found = {(r["reader"], p["reason"])
+	         for r in linter["readers"] for p in r["problems"]
+	         if p["unit"] == "member"}
+	assert found == told, found ^ told
+	END
+	# of portable ones only that samples are not alike
+	hpdsl-pack -q --names=portable --chunks=3 "$tree" out
+	hpdsl-verify --compat=${readers/hf,/} out
 }
 
 @test "unpacking brings every name back" {

@@ -33,7 +33,7 @@ copy()
 
 @test "zstd -t, GNU tar and bsdtar read them; the tars are those of the plain form" {
 	local c
-	[ "$(ls z/*.tar.zst | wc -l)" = 4 ]
+	[ "$(find z -name '*.tar.zst' | wc -l)" = 4 ]
 	[ -z "$(find z -name '*.tar')" ]
 	zstd -tq z/*.tar.zst
 	for c in z/*.tar.zst; do
@@ -268,8 +268,8 @@ for line in sys.stdin:
 # Kills a pack into out when two of its chunks are there.
 kill_half_way()
 {
-	local try pid
-	for try in 1 2 3 4 5; do
+	local pid
+	for _ in 1 2 3 4 5; do
 		rm -rf out
 		hpdsl-pack -q --zstd=19 --chunks=30 more out &
 		pid=$!
