@@ -15,6 +15,7 @@
 enum {
 	STEP_FIRST = 4 << 10, /* after a jump: a header and little more */
 	STEP_MAX = 256 << 10,
+	SKIP_MIN = 64 << 10,
 	KEEP_MAX = 64 << 20,
 };
 
@@ -159,7 +160,9 @@ uint64_t hp_feed_skip(struct hp_feed *f, uint64_t n)
 {
 	uint64_t left = f->len - f->at;
 
-	if (!hp_feed_seekable(f) || f->raw.at < f->raw.len || f->raw.rest_len)
+	/* Short ways are gone faster by reading on. */
+	if (n < SKIP_MIN || !hp_feed_seekable(f) || f->raw.at < f->raw.len ||
+	    f->raw.rest_len)
 		return 0;
 	if (n > left)
 		n = left;

@@ -57,6 +57,8 @@ struct hp_layer {
 	uint64_t entries;
 	uint64_t content; /* in the feed: where the last one began */
 	uint64_t next;	  /* in the feed: where a tar's next header is */
+	struct hp_zip_name *names; /* in a zip's directory: owned */
+	size_t n_names;
 	/* Piece handed out last: what the reader left of it is the tail. */
 	const uint8_t *piece;
 	size_t piece_len;
@@ -82,6 +84,31 @@ struct hp_archive {
 	uint8_t *window;	   /* of a zip, around a local header */
 	struct hpdsl_error failed; /* what a callback could not say */
 };
+
+/* ---- archive_layer.c ---------------------------------------------------- */
+
+/* "name: why", or "name: in inner/: why" */
+int hp_archive_fail(const struct hp_archive *a, int code, const char *why,
+		    struct hpdsl_error *err);
+/* What a callback noted, or else the reader. */
+int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
+			   struct hpdsl_error *err);
+/*
+ * Puts a layer on top if its feed is an archive: 1, or 0 if it is none, and
+ * then it is untouched but for what was looked at.
+ */
+int hp_layer_push(struct hp_archive *a, struct hp_layer *l,
+		  struct hpdsl_error *err);
+void hp_layer_pop(struct hp_archive *a);
+void hp_layer_free(struct hp_layer *l);
+/* What is left of the last file; then the top's next header: 1, 0 or a code. */
+int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err);
+
+/* ---- archive_entry.c ---------------------------------------------------- */
+
+/* What the top layer is at; its path goes behind the layer's folder. */
+int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
+		   struct hpdsl_error *err);
 
 /* ---- archive_feed.c ----------------------------------------------------- */
 
@@ -132,9 +159,19 @@ struct hp_zip_facts {
 
 /* The layer's reader is behind a member's header, or behind a link. */
 int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret);
+/* Before the first member. */
+int hp_zip_first(struct hp_layer *l);
 /* Is nothing in it?  libarchive would not know. */
 bool hp_zip_is_empty(struct hp_layer *l);
 /* At the end: were it as many members as there should be? */
 int hp_zip_check_count(struct hp_layer *l);
+
+/* ---- archive_zip_names.c ------------------------------------------------ */
+
+/* end: the record that ends the zip. */
+int hp_zip_load_names(struct hp_layer *l, const uint8_t *end);
+/* Does the directory know the member, whose header is there, by this name? */
+bool hp_zip_same_name(const struct hp_layer *l, uint64_t offset,
+		      const uint8_t *name, size_t len);
 
 #endif

@@ -58,8 +58,12 @@ static const uint8_t *find_header(const uint8_t *w, size_t n, bool link)
 	return NULL;
 }
 
-/* The header, in a->window; NULL: not found, or not to be read. */
-static const uint8_t *get_header(struct hp_layer *l, uint64_t at, bool link)
+/*
+ * The header, in a->window, and where it is; NULL: not found, or not to be
+ * read.
+ */
+static const uint8_t *get_header(struct hp_layer *l, uint64_t at, bool link,
+				 uint64_t *ret_offset)
 {
 	struct hp_archive *a = l->feed.a;
 	const uint8_t *h = NULL;
@@ -79,6 +83,8 @@ static const uint8_t *get_header(struct hp_layer *l, uint64_t at, bool link)
 		if (got != (ssize_t)n)
 			return NULL;
 		h = find_header(a->window, (size_t)n, link);
+		if (h)
+			*ret_offset = at - n + (uint64_t)(h - a->window);
 		if (n == at || n == WINDOW)
 			break;
 	}
@@ -184,6 +190,13 @@ bool hp_zip_is_empty(struct hp_layer *l)
 	return e && !hp_get16(e + AT_COUNT);
 }
 
+int hp_zip_first(struct hp_layer *l)
+{
+	const uint8_t *e = find_end(l);
+
+	return e ? hp_zip_load_names(l, e) : l->feed.a->failed.code;
+}
+
 int hp_zip_check_count(struct hp_layer *l)
 {
 	const uint8_t *e = find_end(l);
@@ -205,7 +218,8 @@ int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
 	uint64_t at = (uint64_t)archive_filter_bytes(l->reader, 0);
 	uint64_t size = (uint64_t)archive_entry_size(l->entry);
 	bool link = archive_entry_filetype(l->entry) == AE_IFLNK;
-	const uint8_t *h = get_header(l, at, link);
+	uint64_t offset = 0;
+	const uint8_t *h = get_header(l, at, link, &offset);
 	struct hpdsl_error *err = &l->feed.a->failed;
 
 	*ret = (struct hp_zip_facts){ .stored = false };
@@ -214,6 +228,10 @@ int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
 	if (!h)
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "a member's header is not where it should be");
+	if (!hp_zip_same_name(l, offset, h + HEADER, hp_get16(h + AT_NAME_LEN)))
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "the zip's directory has another name for a "
+			       "member than its header");
 	find_time(h, ret);
 	find_path(h, ret);
 	if (memchr(ret->path, '\0', ret->path_len))

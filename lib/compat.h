@@ -24,11 +24,10 @@ enum hp_trip {
 	HP_TRIP_TYPE,	  /* a file, but of no type '0' */
 	HP_TRIP_GNU_NAME, /* in a GNU header of its own */
 	HP_TRIP_PAX_SIZE,
-	HP_TRIP_BASE256,     /* a size in base 256 */
-	HP_TRIP_PREFIX,	     /* a short name, part of it in the prefix field */
-	HP_TRIP_UNDERSCORES, /* the base name begins with __ */
-	HP_TRIP_AGAIN,	     /* the same name twice in a sample */
-	HP_TRIP_DECODED,     /* the suffix ends as one of a compressed file */
+	HP_TRIP_BASE256, /* a size in base 256 */
+	HP_TRIP_PREFIX,	 /* a short name, part of it in the prefix field */
+	HP_TRIP_AGAIN,	 /* the same name twice in a sample */
+	HP_TRIP_DECODED, /* the suffix ends as one of a compressed file */
 	/* Of samples: */
 	HP_TRIP_APART,	   /* members not adjacent */
 	HP_TRIP_SPLIT,	   /* goes on in the next tar */

@@ -23,8 +23,6 @@ static const struct {
 	[HP_TRIP_PAX_SIZE] = { "its size in a pax header", "member", "-m-m--" },
 	[HP_TRIP_BASE256] = { "its size in base 256", "member", "-r-r--" },
 	[HP_TRIP_PREFIX] = { "a short name with a prefix", "member", "---n--" },
-	[HP_TRIP_UNDERSCORES] = { "base name begins with __", "member",
-				  "----d-" },
 	[HP_TRIP_AGAIN] = { "a name again in its sample", "member", "rddmdr" },
 	[HP_TRIP_DECODED] = { "hf decompresses these", "member", "----i-" },
 	[HP_TRIP_APART] = { "members not adjacent", "sample", "ssrsss" },
@@ -100,9 +98,6 @@ bool hp_lint_trips(unsigned lint, unsigned reader)
 
 const char *hp_lint_text(unsigned lint)
 {
-	/* Whoever wrote it, needed or not. */
-	if (lint == HP_RISK_PAX)
-		return "its name in a pax header";
 	return lint < HP_RISKS ? hp_risk_text((enum hp_risk)lint) :
 				 table[lint - HP_RISKS].text;
 }
@@ -168,8 +163,6 @@ uint32_t hp_lint_of_member(const struct hp_lint_member *m)
 		found |= BIT(TYPE);
 	if (m->form & HP_FORM_PREFIX && m->len <= 100)
 		found |= BIT(PREFIX);
-	if (strncmp(base, "__", 2) == 0)
-		found |= BIT(UNDERSCORES);
 	if (is_decoded(base, m->len - (size_t)(base - m->name)))
 		found |= BIT(DECODED);
 	return found;

@@ -182,7 +182,7 @@ enum hpdsl_reader {
 HPDSL_API const char *hpdsl_reader_name(unsigned reader);
 
 /* Names of members that some of these readers trip over, for one reason. */
-#define HPDSL_NAME_RISKS 18 /* reasons there are */
+#define HPDSL_NAME_RISKS 19 /* reasons there are */
 #define HPDSL_NAME_EXAMPLE 128
 struct hpdsl_name_risk {
 	unsigned readers;   /* enum hpdsl_reader: who trips */

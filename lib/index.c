@@ -260,6 +260,8 @@ static bool extras_fit(const struct hp_index *ix)
 	       hp_index_has(ix, HP_SECTION_STORED) ==
 		       hp_index_has(ix, HP_SECTION_STORED_PATHS) &&
 	       frames % HP_FRAME_ROW == 0 &&
+	       hp_index_has(ix, HP_SECTION_MEMBER_SHA256) ==
+		       hp_index_has(ix, HP_SECTION_CHUNK_SHA256) &&
 	       (!hp_index_has(ix, HP_SECTION_MEMBER_SHA256) ||
 		has_rows(ix, HP_SECTION_MEMBER_SHA256, n->members)) &&
 	       (!hp_index_has(ix, HP_SECTION_CHUNK_SHA256) ||

@@ -66,8 +66,7 @@ int hp_index_stored(const struct hp_index *ix, uint64_t member,
 
 bool hp_index_has_sha256(const struct hp_index *ix)
 {
-	return hp_index_has(ix, HP_SECTION_MEMBER_SHA256) &&
-	       hp_index_has(ix, HP_SECTION_CHUNK_SHA256);
+	return hp_index_has(ix, HP_SECTION_MEMBER_SHA256);
 }
 
 static int get_sha256(const struct hp_index *ix, enum hp_index_section kind,

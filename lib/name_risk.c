@@ -38,9 +38,10 @@ static const struct {
 	[HP_RISK_BLANK] = { "blanks", "-r----" },
 	[HP_RISK_HIDDEN] = { "leading dot", "sdssds" },
 	[HP_RISK_META] = { "first component __x__", "d-d---" },
+	[HP_RISK_UNDERSCORES] = { "base name begins with __", "----d-" },
 	[HP_RISK_FIELD] = { "suffix begins with __", "r-r-rr" },
 	[HP_RISK_LONG] = { "over 100 bytes", "---n--" },
-	[HP_RISK_PAX] = { "needs a pax header", "-n-n--" },
+	[HP_RISK_PAX] = { "its name in a pax header", "-n-n--" },
 	[HP_RISK_UPPER] = { "upper case in the suffix", "n-----" },
 	[HP_RISK_SAME] = { "suffixes equal in lower case", "r-----" },
 	[HP_RISK_NOT_ASCII] = { "not ASCII", "-r----" },
@@ -228,6 +229,8 @@ static uint32_t risks_of_name(const struct hp_name *name)
 			risks_of_suffix(name->s + key + 1, name->len - key - 1);
 	if (is_meta(name))
 		found |= BIT(META);
+	if (name->len >= base + 2 && !memcmp(name->s + base, "__", 2))
+		found |= BIT(UNDERSCORES);
 	if (name->len > NAME_FIELD)
 		found |= BIT(LONG);
 	if (hp_tar_header_size(&m) > HP_TAR_BLOCK)

@@ -10,26 +10,27 @@
 
 /* Why; in the order in which they are told. */
 enum hp_risk {
-	HP_RISK_NO_SUFFIX, /* no dot behind the key, or nothing behind it */
-	HP_RISK_DOTS,	   /* parts that all members share come behind the
-			      first dot */
-	HP_RISK_BLANK,	   /* a space */
-	HP_RISK_HIDDEN,	   /* the base name begins with a dot */
-	HP_RISK_META,	   /* the first component is __x__ */
-	HP_RISK_FIELD,	   /* the suffix begins with __ */
-	HP_RISK_LONG,	   /* over 100 bytes */
-	HP_RISK_PAX,	   /* so long that the header needs a pax record */
-	HP_RISK_UPPER,	   /* upper case in the suffix */
-	HP_RISK_SAME,	   /* suffixes of a sample equal in lower case */
-	HP_RISK_NOT_ASCII, /* a byte above 0x7f, */
-	HP_RISK_NOT_UTF8,  /* and not even UTF-8 */
-	HP_RISK_CONTROL,   /* a byte below 0x20 or 0x7f, but a newline */
-	HP_RISK_NEWLINE,   /* a newline */
-	HP_RISK_FOLDER,	   /* one in a folder's name, and then a dot there */
-	HP_RISK_QUOTE,	   /* a backslash, or a semicolon in the suffix */
-	HP_RISK_SLASH,	   /* begins with ./ or / (never in our chunks) */
-	HP_RISK_KEY_AGAIN, /* the key of another sample, too: the caller says
-			      so */
+	HP_RISK_NO_SUFFIX,   /* no dot behind the key, or nothing behind it */
+	HP_RISK_DOTS,	     /* parts that all members share come behind the
+				first dot */
+	HP_RISK_BLANK,	     /* a space */
+	HP_RISK_HIDDEN,	     /* the base name begins with a dot */
+	HP_RISK_META,	     /* the first component is __x__ */
+	HP_RISK_UNDERSCORES, /* the base name begins with __ */
+	HP_RISK_FIELD,	     /* the suffix begins with __ */
+	HP_RISK_LONG,	     /* over 100 bytes */
+	HP_RISK_PAX,	     /* so long that the header needs a pax record */
+	HP_RISK_UPPER,	     /* upper case in the suffix */
+	HP_RISK_SAME,	     /* suffixes of a sample equal in lower case */
+	HP_RISK_NOT_ASCII,   /* a byte above 0x7f, */
+	HP_RISK_NOT_UTF8,    /* and not even UTF-8 */
+	HP_RISK_CONTROL,     /* a byte below 0x20 or 0x7f, but a newline */
+	HP_RISK_NEWLINE,     /* a newline */
+	HP_RISK_FOLDER,	     /* one in a folder's name, and then a dot there */
+	HP_RISK_QUOTE,	     /* a backslash, or a semicolon in the suffix */
+	HP_RISK_SLASH,	     /* begins with ./ or / (never in our chunks) */
+	HP_RISK_KEY_AGAIN,   /* the key of another sample, too: the caller says
+				so */
 	HP_RISKS
 };
 

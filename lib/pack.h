@@ -53,7 +53,7 @@ struct hp_pack {
 	struct hp_plan plan;
 	struct hp_pairs options;
 	struct hp_target target;
-	struct hp_done *done; /* plan.n_chunks of them */
+	struct hp_done *done;	      /* plan.n_chunks of them */
 	struct hp_fd_cache *archives; /* by number of the root */
 	/* Side files, once they are written; their names are in one block. */
 	struct hp_manifest_file *files;

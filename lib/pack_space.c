@@ -15,7 +15,7 @@ enum {
 	PROBE_FILES = 256,
 	PROBE_BYTES = 1 << 20, /* of one file at most */
 	PROBE_READERS = 16,
-	OTHER_FILES = 5, /* manifest, index, journal, sums, one to spare */
+	OTHER_FILES = 4, /* manifest, index, journal and one to spare */
 	MANIFEST_ROW = 128,
 	SHA256_ROW = 192, /* there, and in SHA256SUMS */
 };
@@ -38,6 +38,7 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 	uint64_t need = p->report->index_bytes + hp_emit_bound(p, &files);
 	char a[32], b[32];
 	struct statvfs vfs;
+	bool left = false;
 	bool parts = hp_scatter_resumes(p);
 	int r = p->io->statvfs(p->io, p->target.dir, &vfs);
 
@@ -51,9 +52,10 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 		if (parts)
 			need -= hp_scatter_space(p, c);
 		files++;
+		left = true;
 	}
 	/* A chunk that saves too little is there in both forms for a moment. */
-	if (p->opt->zstd) {
+	if (p->opt->zstd && left) {
 		need += p->plan.chunk_max;
 		files++;
 		/* Those to be compressed are all there before the first is. */
@@ -61,7 +63,7 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 			need += 2 * p->plan.chunk_max;
 	}
 	if (p->opt->digest == HPDSL_DIGEST_SHA256)
-		need += (files + 1) * SHA256_ROW;
+		need += (++files + 1) * SHA256_ROW;
 	if (__builtin_mul_overflow((uint64_t)vfs.f_bavail,
 				   (uint64_t)vfs.f_frsize, &room))
 		room = UINT64_MAX;
@@ -131,6 +133,9 @@ double hp_estimate(const struct hp_pack *p)
 	double t = hp_now(), by_files, by_bytes;
 	bool streams = false;
 
+	/* Compressing takes longer, and nobody has tried how long. */
+	if (p->opt->zstd)
+		return 0;
 	z.step = p->list.n_files / n;
 	if (p->opt->threads == HPDSL_SERIAL)
 		threads = HPDSL_SERIAL;

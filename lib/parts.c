@@ -292,7 +292,6 @@ int hp_parts_read(struct hp_parts *parts, uint32_t c, void *buf, size_t n,
 void hp_parts_drop(struct hp_parts *parts, uint32_t c)
 {
 	uint16_t at;
-
 	bool made;
 
 	pthread_mutex_lock(&parts->lock);

@@ -27,9 +27,10 @@ static bool is_sound(const struct hp_reindex *x,
 		good = hp_pass_need(&p, 1) == 0 && p.have;
 		hp_pass_take(&p, p.have);
 	}
-	if (good)
+	if (good) {
 		hp_pass_digest(&p, digest);
-	good = good && memcmp(digest, f->checksum, sizeof digest) == 0;
+		good = memcmp(digest, f->checksum, sizeof digest) == 0;
+	}
 	hp_pass_end(&p);
 	return good;
 }

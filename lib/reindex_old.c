@@ -221,6 +221,15 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 	return 0;
 }
 
+static bool same_sha256(const struct hp_reindex *x, uint32_t chunk)
+{
+	uint8_t was[32];
+
+	return !x->sha256 ||
+	       hp_index_chunk_sha256(x->index, chunk, was, NULL) < 0 ||
+	       memcmp(was, x->chunks[chunk].sha256, sizeof was) == 0;
+}
+
 /* The members that are there, and then that no more should be. */
 static int compare_chunk(struct hp_reindex *x, uint32_t number,
 			 struct hpdsl_error *err)
@@ -233,7 +242,8 @@ static int compare_chunk(struct hp_reindex *x, uint32_t number,
 	if (r < 0 || told || hp_index_chunk(x->index, number, &was, NULL) < 0 ||
 	    (was.bytes == c->bytes && was.members == c->n &&
 	     was.compressed == c->compressed &&
-	     memcmp(was.checksum, c->checksum, sizeof c->checksum) == 0))
+	     memcmp(was.checksum, c->checksum, sizeof c->checksum) == 0 &&
+	     same_sha256(x, number)))
 		return r;
 	return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name, NULL, err);
 }

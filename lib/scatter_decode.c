@@ -230,14 +230,12 @@ static int end_stream(struct decoder *d)
 	return r < 0 ? r : 0;
 }
 
-static int decode(struct decoder *d, struct hpdsl_error *err)
+static int decode_archive(struct decoder *d, struct hpdsl_error *err)
 {
 	const struct hp_pack *p = d->s->pack;
 	int r = hp_archive_open(p->io, AT_FDCWD, d->stream->root->name,
 				p->opt->nested, &d->archive, err);
 
-	if (r == -ENOENT || r == -ENOTDIR)
-		return fail_changed(d, err);
 	if (r < 0)
 		return r;
 	hp_archive_set_stop(d->archive, p->opt->watch.stop);
@@ -246,6 +244,13 @@ static int decode(struct decoder *d, struct hpdsl_error *err)
 	if (r == 0)
 		r = decode_all(d, err);
 	hp_archive_close(d->archive);
+	return r;
+}
+
+static int decode(struct decoder *d, struct hpdsl_error *err)
+{
+	int r = decode_archive(d, err);
+
 	/* Whatever it looked like: that is why. */
 	if (r != HPDSL_ESTOPPED && r != -ECANCELED && !still_same(d))
 		r = fail_changed(d, err);

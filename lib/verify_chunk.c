@@ -186,21 +186,21 @@ static int check_chunk(struct hp_checking *k, struct hpdsl_error *err)
 
 int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct hp_checking k;
+	struct hp_verify *v = arg;
+	struct hp_checking k = {
+		.v = v,
+		.row = &v->chunks[number],
+		.last = UINT64_MAX,
+	};
 	int r, ended;
 
-	k.v = arg;
-	k.row = &k.v->chunks[number];
-	k.damaged = false;
-	k.last = UINT64_MAX;
-	k.reported = 0;
-	r = hp_check_sha256_begin(&k.sha256, k.v, err);
+	r = hp_check_sha256_begin(&k.sha256, v, err);
 	if (r == 0)
 		r = check_chunk(&k, err);
 	ended = hp_check_sha256_end(&k.sha256, r < 0 ? NULL : err);
 	if (r < 0 || ended < 0)
 		return r < 0 ? r : ended;
-	hp_meter_add(&k.v->meter, k.row->bytes - k.reported);
-	hp_verify_count(k.v, k.row, k.pass.read);
+	hp_meter_add(&v->meter, k.row->bytes - k.reported);
+	hp_verify_count(v, k.row, k.pass.read);
 	return 0;
 }

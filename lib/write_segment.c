@@ -6,8 +6,10 @@
  */
 #include "engine.h"
 
+#include "error.h"
 #include "read_file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +94,29 @@ static int write_segment(struct hp_segment *s, struct hpdsl_error *err)
 				 err);
 }
 
+/*
+ * A resumed pack may meet a chunk in the other form, if another version of
+ * zstd made it: it is not a second one of that number.
+ */
+static int remove_other(struct hp_engine *e, uint32_t chunk, bool compressed,
+			struct hpdsl_error *err)
+{
+	const struct hp_pack *p = e->pack;
+	char name[HP_CHUNK_NAME];
+	int r;
+
+	if (!p->opt->zstd || !p->opt->resume)
+		return 0;
+	if (compressed)
+		hp_chunk_name(chunk, name);
+	else
+		hp_chunk_zst_name(chunk, name);
+	r = e->io->unlink(e->io, p->target.dir, name, 0);
+	if (r == 0 || r == -ENOENT)
+		return 0;
+	return hp_fail_errno(err, r, "%s: cannot remove", name);
+}
+
 int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 		     struct hp_outfile *out, const struct hp_done *done,
 		     struct hpdsl_error *err)
@@ -107,6 +132,8 @@ int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 	pthread_mutex_lock(&e->journal_lock);
 	r = hp_journal_add(e->pack->target.journal, &rec, err);
 	pthread_mutex_unlock(&e->journal_lock);
+	if (r == 0)
+		r = remove_other(e, c->number, done->compressed, err);
 	return r < 0 ? r : hp_outfile_commit(out, err);
 }
 

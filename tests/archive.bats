@@ -534,17 +534,18 @@ make_links()
 		    for k in range(300):
 		        f.write(buf)
 	END
+	gzip -dc one.tar.gz | zstd -q > one.tar.zst
 	cat > script <<- 'END'
 		mount -t tmpfs -o size=10M none disk
-		for f in one many pax; do
-			timeout 60 hpdsl-pack -q $f.tar.gz disk/out
+		for f in one.tar.gz many.tar.gz pax.tar.gz one.tar.zst; do
+			timeout 60 hpdsl-pack -q $f disk/out
 			echo $?
 		done
 	END
 	unshare -m bash script > out 2>&1
 	cat out
-	[ "$(grep -c '^3$' out)" = 3 ]
-	[ "$(grep -c 'need more than the space that is free' out)" = 3 ]
+	[ "$(grep -c '^3$' out)" = 4 ]
+	[ "$(grep -c 'need more than the space that is free' out)" = 4 ]
 }
 
 @test "memory: 100 bytes and the path for each file of an archive" {

@@ -180,6 +180,15 @@ try_all()
 	hpdsl-verify -q --source="$good/tree" h
 }
 
+@test "the good dataset with SHA-256 is what hpdsl-pack makes" {
+	hpdsl-pack -q --shuffle=none --chunks=2 --labels=dir --digest=sha256 \
+		"$good/tree" h
+	cp "$good"/tiny/chunk-* "$good/sha256"
+	diff -r h "$good/sha256"
+	(cd h && sha256sum --quiet -c SHA256SUMS)
+	hpdsl-verify -q h
+}
+
 @test "a later version's unknown parts are passed over" {
 	cp -R "$good/tiny" h
 	cp "$good/index-later" h/index.hpdsl

@@ -93,12 +93,13 @@ id_of()
 	sed -n 's/^dataset_id: //p' "$1/dataset.yaml"
 }
 
-# few FILE..: a small tree t of these files, in t/labels nothing.
+# few FILE..: adds these files to the small tree t.
 few()
 {
-	local f
+	local f d
 	for f; do
-		mkdir -p "t/$(dirname "$f")"
+		d=t/$f
+		[ -d "${d%/*}" ] || mkdir -p "${d%/*}"
 		echo "$f" > "t/$f"
 	done
 }
@@ -126,17 +127,17 @@ few()
 	hpdsl-pack --dry-run "$tree" out > plan
 	sed -n '/^names:/,/^scan:/p' plan | sed '$d' > names
 	[ "$(wc -l < names)" -le 12 ]
-	grep -q 'and 6 more reasons: see --json' names
+	grep -q 'and 7 more reasons: see --json' names
 	hpdsl-pack --dry-run --json "$tree" out > json
 	python3 - <<- 'END'
 	import json
 	j = json.load(open("json"))
 	assert j["names_changed"] == 0
 	risks = {r["reason"]: r for r in j["name_risks"]}
-	assert len(risks) == 16, risks.keys()
+	assert len(risks) == 17, risks.keys()
 	assert risks["over 100 bytes"]["readers"] == ["wids"]
 	assert risks["over 100 bytes"]["names"] == 5
-	assert risks["needs a pax header"]["names"] == 2
+	assert risks["its name in a pax header"]["names"] == 2
 	assert risks["suffixes equal in lower case"]["names"] == 3
 	assert risks["no suffix"]["names"] == 3
 	assert risks["first component __x__"]["first"] == "__meta__/1.jpg"
@@ -197,6 +198,29 @@ hpdsl-pack:   1: no suffix (all readers), as 'a/README'")
 	run ! grep -E '(^|/)__' tarred
 	hpdsl-pack -n --json --names=portable "$tree" out > json
 	[ "$(field risky_names < json)" = 0 ]
+}
+
+@test "the linter names these hazards in the names as they are, and no others" {
+	readers=webdataset,dali,energon,wids,hf,ray
+	hpdsl-pack -q --chunks=3 "$tree" keep
+	hpdsl-pack -n --json "$tree" out > plan
+	run --separate-stderr hpdsl-verify --json --compat=$readers keep
+	[ "$status" = 1 ]
+	echo "$output" > linter
+	python3 - <<- 'END'
+	import json
+	plan = json.load(open("plan"))
+	linter = json.load(open("linter"))
+	told = {(reader, risk["reason"])
+	        for risk in plan["name_risks"] for reader in risk["readers"]}
+	found = {(r["reader"], p["reason"])
+	         for r in linter["readers"] for p in r["problems"]
+	         if p["unit"] == "member"}
+	assert found == told, found ^ told
+	END
+	# of portable ones only that samples are not alike
+	hpdsl-pack -q --names=portable --chunks=3 "$tree" out
+	hpdsl-verify --compat=${readers/hf,/} out
 }
 
 @test "unpacking brings every name back" {
@@ -487,4 +511,22 @@ line 1" hpdsl-pack --labels=labels t out
 	[ "$(hpdsl-ls twice | wc -l)" = 80 ]
 	hpdsl-verify -q twice
 	wds compare twice t
+}
+
+@test "--cls: classes of a packed input that have other numbers now" {
+	for ((i = 0; i < 40; i++)); do few "c$((i % 2))/$i.jpg"; done
+	hpdsl-pack -q --labels=dir t in
+	hpdsl-pack -q --cls --chunks=4 in out
+	hpdsl-pack -q in plain
+	hpdsl-pack -q --resume in plain
+	for ((i = 0; i < 40; i++)); do echo "c$((i % 2))/$i c$(((i + 1) % 2))"
+	done > labels
+	rm -r in
+	hpdsl-pack -q --labels=labels t in
+	fails 3 "'c0/0.jpg' has another class" hpdsl-pack -q --resume in plain
+	fails 3 "is complete, but the input has changed since" \
+		hpdsl-pack -q --resume --cls --chunks=4 in out
+	hpdsl-pack -q --resume --force --cls --chunks=4 in out
+	wds compare out t
+	[ "$(hpdsl-cat out c0/0.cls)" = 1 ]
 }

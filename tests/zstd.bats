@@ -33,7 +33,7 @@ copy()
 
 @test "zstd -t, GNU tar and bsdtar read them; the tars are those of the plain form" {
 	local c
-	[ "$(ls z/*.tar.zst | wc -l)" = 4 ]
+	[ "$(find z -name '*.tar.zst' | wc -l)" = 4 ]
 	[ -z "$(find z -name '*.tar')" ]
 	zstd -tq z/*.tar.zst
 	for c in z/*.tar.zst; do
@@ -268,8 +268,8 @@ for line in sys.stdin:
 # Kills a pack into out when two of its chunks are there.
 kill_half_way()
 {
-	local try pid
-	for try in 1 2 3 4 5; do
+	local pid
+	for _ in 1 2 3 4 5; do
 		rm -rf out
 		hpdsl-pack -q --zstd=19 --chunks=30 more out &
 		pid=$!
@@ -295,6 +295,9 @@ kill_half_way()
 	[ "$(dataset_digest out)" = "$(dataset_digest ref)" ]
 	printf 'X' | dd of=damaged/chunk-000000.tar.zst bs=1 seek=100 \
 		conv=notrunc status=none
+	# And one that is there in the form that it will not get.
+	rm -f damaged/chunk-000029.tar*
+	cp damaged/chunk-000001.tar.zst damaged/chunk-000029.tar
 	hpdsl-pack -q --zstd=19 --chunks=30 --resume more damaged
 	[ "$(dataset_digest damaged)" = "$(dataset_digest ref)" ]
 }

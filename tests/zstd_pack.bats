@@ -158,6 +158,7 @@ compressed()
 @test "a dry run tells the most that it can need" {
 	hpdsl-pack -n --zstd "$in" out > plan
 	grep '^needs: *at most ' plan
+	[ "$(grep -c '^expected:' plan)" = 0 ]
 	hpdsl-pack -n "$in" out > plan
 	[ "$(grep -c 'at most' plan)" = 0 ]
 }
@@ -212,6 +213,14 @@ killed_at()
 	pack --zstd=19 --resume "$in" out
 	pack --zstd=19 "$in" whole
 	[ "$(dataset_digest out)" = "$(dataset_digest whole)" ]
+}
+
+@test "a chunk that is there in the other form is not left beside the new one" {
+	killed_at 3
+	mv out/chunk-000000.tar.zst out/chunk-000000.tar
+	pack --zstd=19 --resume "$in" out
+	[ ! -e out/chunk-000000.tar ]
+	hpdsl-verify -q out
 }
 
 @test "--force puts compressed chunks in the place of plain ones, and back" {

@@ -6,12 +6,13 @@ usage: make.py OUTPUT
 
 Written from hpdsl-format(5) alone, so it checks that page, too.  OUTPUT gets
 good/tiny, which is what hpdsl-pack --shuffle=none --chunks=2 --labels=dir makes
-of good/tree, and bad/index, bad/manifest, bad/journal with a file for each
+of good/tree, and good/sha256, what is other with --digest=sha256, and bad/index, bad/manifest, bad/journal with a file for each
 defect, named by it.  Checksums are those of the hostile bytes, as an attacker
 would have them, so that the defects are met behind the checksums.
 """
 import copy
 import ctypes
+import hashlib
 import os
 import struct
 import sys
@@ -50,6 +51,10 @@ def h64(data):
     return xxhash.XXH3_64bits(bytes(data), len(data))
 
 
+def sha(data):
+    return hashlib.sha256(bytes(data)).digest()
+
+
 def h128(data):
     h = xxhash.XXH3_128bits(bytes(data), len(data))
     return struct.pack(">QQ", h.high, h.low)
@@ -84,12 +89,18 @@ def tar(members):
 
 
 CHUNKS = [tar(FILES[:4]), tar(FILES[4:])]
-ID = h128(
-    b"".join(
-        path + b"\0" + struct.pack("<Q", len(content)) + h128(content)
-        for path, content in sorted(FILES)
+
+
+def identity(digest):
+    return digest(
+        b"".join(
+            path + b"\0" + struct.pack("<Q", len(content)) + digest(content)
+            for path, content in sorted(FILES)
+        )
     )
-)
+
+
+ID = identity(h128)
 
 # ---- Index -----------------------------------------------------------------
 
@@ -247,6 +258,10 @@ def rename(ix, name):
 
 def sha256(ix, members, chunks):
     ix.extra += [(10, 0, 32, members), (13, 0, 32, chunks)]
+
+
+SHA_MEMBERS = b"".join(sha(content) for _, content in FILES)
+SHA_CHUNKS = b"".join(sha(chunk) for chunk in CHUNKS)
 
 
 def compress(ix, rows, **fields):
@@ -408,6 +423,18 @@ INDEXES = {
     "sha256-of-members-missing": lambda ix: sha256(ix, bytes(128), bytes(64)),
     "sha256-of-chunks-missing": lambda ix: sha256(ix, bytes(160), bytes(32)),
     "sha256-too-many": lambda ix: sha256(ix, bytes(192), bytes(64)),
+    "sha256-of-member-untrue": lambda ix: sha256(
+        ix, SHA_MEMBERS[:64] + bytes(32) + SHA_MEMBERS[96:], SHA_CHUNKS
+    ),
+    "sha256-of-chunk-untrue": lambda ix: sha256(
+        ix, SHA_MEMBERS, bytes(32) + SHA_CHUNKS[32:]
+    ),
+    "sha256-of-members-alone": lambda ix: ix.extra.append(
+        (10, 0, 32, SHA_MEMBERS)
+    ),
+    "sha256-required": lambda ix: ix.extra.extend(
+        [(10, 1, 32, SHA_MEMBERS), (13, 1, 32, SHA_CHUNKS)]
+    ),
     "sha256-half-a-row": lambda ix: sha256(ix, bytes(150), bytes(64)),
     # Frames
     "frames-0": lambda ix: compress(ix, []),
@@ -467,8 +494,32 @@ def sum_line(text):
     return text + b"checksum: " + h128(text).hex().encode() + b"\n"
 
 
-def manifest():
-    index = make_index()
+def sha256_dataset():
+    """Index, SHA256SUMS and manifest of --digest=sha256."""
+    index = make_index(lambda ix: sha256(ix, SHA_MEMBERS, SHA_CHUNKS))
+    named = [("index.hpdsl", index)] + [
+        (f"chunk-00000{i}.tar", c) for i, c in enumerate(CHUNKS)
+    ]
+    sums = "".join(f"{sha(d).hex()}  {n}\n" for n, d in named).encode()
+    text = manifest(index).decode()
+    text = text.replace(
+        "\nsamples:",
+        f"\ndataset_id_sha256: {identity(sha).hex()}\nsamples:",
+        1,
+    ).replace("  chunks: 2\n", "  chunks: 2\n  digest: sha256\n")
+    for _, data in named:
+        old = f"xxh3_128: {h128(data).hex()}"
+        assert old in text
+        text = text.replace(old, f"{old}, sha256: {sha(data).hex()}")
+    text += (
+        f"files:\n- {{name: SHA256SUMS, bytes: {len(sums)}, "
+        f"xxh3_128: {h128(sums).hex()}, sha256: {sha(sums).hex()}}}\n"
+    )
+    return index, sums, sum_line(text.encode())
+
+
+def manifest(index=None):
+    index = index or make_index()
     lines = [
         "format: hpdsl-dataset",
         "version: 1",
@@ -698,6 +749,10 @@ def main():
         put(tiny, f"chunk-00000{i}.tar", chunk)
     put(tiny, "index.hpdsl", make_index())
     put(tiny, "dataset.yaml", sum_line(manifest()))
+    index, sums, text = sha256_dataset()
+    put(os.path.join(good, "sha256"), "index.hpdsl", index)
+    put(os.path.join(good, "sha256"), "SHA256SUMS", sums)
+    put(os.path.join(good, "sha256"), "dataset.yaml", text)
     put(good, "index-later", later_index())
     put(good, "manifest-later", sum_line(later_manifest(manifest())))
     put(good, "journal", make_journal())

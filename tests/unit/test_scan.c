@@ -289,8 +289,7 @@ static void test_refused_inputs(void **state)
 	make_file("packed/dataset.yaml", "format: hpdsl-dataset\n");
 	make_file("packed/index.hpdsl", "");
 	scan_one(&o, "packed", NULL);
-	expect_error(&o, HPDSL_ECORRUPT,
-		     "packed/index.hpdsl: is empty");
+	expect_error(&o, HPDSL_ECORRUPT, "packed/index.hpdsl: is empty");
 }
 
 static void test_output_inside(void **state)

@@ -234,7 +234,7 @@ static void more_or_fewer(void **state)
 	l = truth();
 	l.members[4] = l.members[3];
 	l.members[4].path = "b/3.txt";
-	l.members[4].offset = l.members[3].offset + 512;
+	l.members[4].offset = l.members[3].offset + 1024;
 	l.members[4].size = 0;
 	l.members[4].checksum = hp_hash64("", 0);
 	l.members[4].sample = 2;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed chunks: members and samples read from them, and verifying. */
+#include "faultio.h"
+#include "make_index.h"
 #include "memdir.h"
 #include "packed.h"
 #include "wrap.h"
@@ -761,6 +763,51 @@ static void test_allocations_fail(void **state)
 	assert_true(k > 4);
 }
 
+/* Each file operation fails once: what is told is that, not damage or luck. */
+static void test_reads_fail(void **state)
+{
+	struct hpdsl_reindex_report rebuilt;
+	struct hpdsl_sample s;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_error err;
+	struct faultio f;
+	char buf[5000];
+	size_t n;
+	long k;
+	int r;
+
+	(void)state;
+	small_tree();
+	pack(2);
+	for (k = 1;; k++) {
+		faultio_init(&f, k, false, -EACCES);
+		r = hpdsl_open(packed.out, &f.io, &ds, &err);
+		if (r == 0) {
+			hpdsl_sample_get(ds, 2, &s, NULL);
+			r = hpdsl_sample_read(ds, &s, buf, sizeof buf, &n,
+					      &err);
+			hpdsl_close(ds);
+		}
+		assert_true(r == 0 || r == -EACCES);
+		assert_true(r == 0 || strstr(err.msg, "Permission denied"));
+		if (!f.failed)
+			break;
+	}
+	assert_true(k > 6);
+	for (k = 1;; k++) {
+		struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
+
+		faultio_init(&f, k, false, -EACCES);
+		opt.watch.io = &f.io;
+		r = hpdsl_reindex(packed.out, &opt, &rebuilt, &err);
+		assert_true(r == 0 || r == -EACCES);
+		if (!f.failed)
+			break;
+	}
+	assert_true(k > 20);
+	assert_true(rebuilt.unchanged);
+}
+
 static void test_unpack(void **state)
 {
 	struct hpdsl_unpack_options opt = { 0 };
@@ -777,6 +824,190 @@ static void test_unpack(void **state)
 		fail_msg("%s", err.msg);
 	packed_same(&packed, packed_at(&packed, "back"));
 	hpdsl_close(ds);
+}
+
+/* ---- Rows of frames that lie ----------------------------------------------
+ */
+
+/* What is read is right, or it is an error. */
+static void read_everything(const struct hp_io *io)
+{
+	static char buf[6 << 20];
+	struct hpdsl_dataset *ds;
+	struct hpdsl_counts n;
+	struct hpdsl_member m;
+
+	if (hpdsl_open(MEMDIR_NAME, io, &ds, NULL) < 0)
+		return;
+	hpdsl_count(ds, &n);
+	for (uint64_t i = 0; i < n.members; i++) {
+		if (hpdsl_member_get(ds, i, &m, NULL) < 0 ||
+		    hpdsl_member_read(ds, &m, 0, buf, m.size, NULL) < 0)
+			continue;
+		assert_int_equal(hp_hash64(buf, m.size), m.checksum);
+		assert_int_equal(
+			hpdsl_member_read(ds, &m, m.size / 2, buf, 1, NULL),
+			m.size ? 0 : -ERANGE);
+	}
+	hpdsl_close(ds);
+}
+
+static void test_lying_rows(void **state)
+{
+	static const uint64_t odd[] = { 0,	    1,	       511,
+					131072,	    1u << 30,  UINT32_MAX,
+					1ull << 40, UINT64_MAX };
+	struct hpdsl_verify_report report;
+	struct memdir_file *f;
+	struct memdir mem;
+	struct told told;
+	uint64_t x = 1, n = 0;
+	uint8_t *good;
+
+	(void)state;
+	small_tree();
+	packed_file(&packed, "5.a", 200000, 0644, 1, 1);
+	text_file("6.a", 6000000);
+	pack(1);
+	memdir_load(&mem, packed.out);
+	/* The manifest would vouch for the index. */
+	memdir_find(&mem, "dataset.yaml")->absent = true;
+	f = memdir_find(&mem, "index.hpdsl");
+	good = malloc(f->size);
+	memcpy(good, f->data, f->size);
+	for (int i = 0; i < 400; i++) {
+		uint32_t kind = i % 4 ? HP_SECTION_FRAMES : HP_SECTION_CHUNKS;
+		struct image im = { .p = f->data, .n = f->size };
+		uint8_t *p = image_section(&im, kind, &n);
+		uint64_t at;
+
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		at = (x >> 33) % (n / 8) * 8;
+		if (i % 3)
+			hp_put64(p + at, odd[(x >> 50) % 8]);
+		else
+			hp_put64(p + at, hp_get64(p + at) + (x >> 40) % 1000);
+		image_repair(f->data, f->size);
+		look(&mem.io, false, &told, &report);
+		look(&mem.io, true, &told, &report);
+		read_everything(&mem.io);
+		memcpy(f->data, good, f->size);
+	}
+	free(good);
+	memdir_free(&mem);
+}
+
+/* ---- Rebuilding ---------------------------------------------------------- */
+
+static int reindex(struct hpdsl_reindex_report *ret, struct hpdsl_error *err)
+{
+	struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
+
+	memset(err, 0, sizeof *err);
+	return hpdsl_reindex(packed.out, &opt, ret, err);
+}
+
+static void test_reindex(void **state)
+{
+	struct hpdsl_reindex_report report;
+	struct hpdsl_error err;
+	char *was, *is;
+	size_t n, k;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		char name[64];
+
+		snprintf(name, sizeof name, "%03d.x", i / 2);
+		snprintf(name + 4, sizeof name - 4, "%d", i % 2);
+		packed_file(&packed, name, (size_t)i * 50, 0644, i, 0);
+	}
+	pack(3);
+	was = packed_get(packed_at(&packed, "out/index.hpdsl"), &n);
+	unlink(packed_at(&packed, "out/index.hpdsl"));
+	if (reindex(&report, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(report.chunks, 3);
+	assert_int_equal(report.samples, 100);
+	is = packed_get(packed_at(&packed, "out/index.hpdsl"), &k);
+	assert_int_equal(n, k);
+	assert_memory_equal(was, is, n);
+	free(is);
+	/* Nothing but the chunks is left. */
+	unlink(packed_at(&packed, "out/index.hpdsl"));
+	unlink(packed_at(&packed, "out/dataset.yaml"));
+	if (reindex(&report, &err) < 0)
+		fail_msg("%s", err.msg);
+	is = packed_get(packed_at(&packed, "out/index.hpdsl"), &k);
+	assert_int_equal(n, k);
+	assert_memory_equal(was, is, n);
+	free(is);
+	free(was);
+}
+
+/* Frames that begin between members of one key: keys made no samples. */
+static void test_reindex_ungrouped(void **state)
+{
+	struct hpdsl_reindex_report report;
+	struct hpdsl_error err;
+	char name[64];
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof name, "%02d.%d", i / 4, i % 4);
+		packed_file(&packed, name, 40000, 0644, i, 0);
+	}
+	packed_pack(&packed, (struct hpdsl_pack_options){
+				     .chunks = 1,
+				     .shuffle = HPDSL_SHUFFLE_NONE,
+				     .group = HPDSL_GROUP_NONE,
+			     });
+	zst_dataset(packed.out, 1);
+	unlink(packed_at(&packed, "out/index.hpdsl"));
+	unlink(packed_at(&packed, "out/dataset.yaml"));
+	if (reindex(&report, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(report.samples, 40);
+	assert_int_equal(hpdsl_verify(packed.out,
+				      &(struct hpdsl_verify_options){ 0 },
+				      &(struct hpdsl_verify_report){ 0 }, &err),
+			 0);
+}
+
+/* No damage of a chunk gets into an index: each bit, each length. */
+static void test_reindex_damage(void **state)
+{
+	struct hpdsl_reindex_report report;
+	struct hpdsl_error err;
+	char *data;
+	size_t n;
+
+	(void)state;
+	small_tree();
+	pack(1);
+	unlink(packed_at(&packed, "out/index.hpdsl"));
+	unlink(packed_at(&packed, "out/dataset.yaml"));
+	data = packed_get(chunk(0), &n);
+	for (uint64_t bit = 0; bit < 8 * n; bit++) {
+		data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
+		packed_put(chunk(0), data, n);
+		data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
+		if (reindex(&report, &err) == 0) {
+			/* A bit that zstd does not look at. */
+			assert_int_equal(report.members, 8);
+			unlink(packed_at(&packed, "out/index.hpdsl"));
+			unlink(packed_at(&packed, "out/dataset.yaml"));
+			continue;
+		}
+		assert_int_equal(err.code, HPDSL_ECORRUPT);
+		assert_non_null(strstr(err.msg, "chunk-000000.tar.zst: "));
+	}
+	for (size_t k = 0; k < n; k++) {
+		packed_put(chunk(0), data, k);
+		assert_int_equal(reindex(&report, &err), HPDSL_ECORRUPT);
+	}
+	assert_false(packed_has(&packed, "out/index.hpdsl"));
+	free(data);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -798,7 +1029,12 @@ int main(void)
 		TEST(test_verify_table),
 		TEST(test_verify_without_index),
 		TEST(test_allocations_fail),
+		TEST(test_reads_fail),
 		TEST(test_unpack),
+		TEST(test_lying_rows),
+		TEST(test_reindex),
+		TEST(test_reindex_ungrouped),
+		TEST(test_reindex_damage),
 	};
 
 	return cmocka_run_group_tests_name("zst", tests, NULL, NULL);
