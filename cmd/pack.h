@@ -43,6 +43,9 @@ void pack_warn_splits(const struct pack *p);
 
 /* Before a byte is written: names that other readers trip over. */
 void pack_tell_names(const struct pack *p, const struct hpdsl_pack_report *r);
+/* The same as lines of the plan, and in the JSON object. */
+void pack_print_names(const struct pack *p, const struct hpdsl_pack_report *r);
+void pack_json_names(struct cmd_json *j, const struct hpdsl_pack_report *r);
 
 void pack_report(const struct pack *p, const struct hpdsl_pack_report *r);
 

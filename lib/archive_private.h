@@ -85,6 +85,31 @@ struct hp_archive {
 	struct hpdsl_error failed; /* what a callback could not say */
 };
 
+/* ---- archive_layer.c ---------------------------------------------------- */
+
+/* "name: why", or "name: in inner/: why" */
+int hp_archive_fail(const struct hp_archive *a, int code, const char *why,
+		    struct hpdsl_error *err);
+/* What a callback noted, or else the reader. */
+int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
+			   struct hpdsl_error *err);
+/*
+ * Puts a layer on top if its feed is an archive: 1, or 0 if it is none, and
+ * then it is untouched but for what was looked at.
+ */
+int hp_layer_push(struct hp_archive *a, struct hp_layer *l,
+		  struct hpdsl_error *err);
+void hp_layer_pop(struct hp_archive *a);
+void hp_layer_free(struct hp_layer *l);
+/* What is left of the last file; then the top's next header: 1, 0 or a code. */
+int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err);
+
+/* ---- archive_entry.c ---------------------------------------------------- */
+
+/* What the top layer is at; its path goes behind the layer's folder. */
+int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
+		   struct hpdsl_error *err);
+
 /* ---- archive_feed.c ----------------------------------------------------- */
 
 /* The next piece: its bytes, 0 at the end, or a code that is in a->failed. */

@@ -1,189 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hpdsl_compat: which tars there are, a lint of each, and what that means for
- * the readers asked for.  The names in a packed dataset's chunks come from its
- * index, so compressed chunks have them too.
+ * hpdsl_compat: a lint of each tar, and what that means for the readers asked
+ * for.  The names in a packed dataset's chunks come from its index, so
+ * compressed chunks have them too.
  */
-#include "compat.h"
+#include "compat_run.h"
 
-#include "dataset.h"
-#include "emit.h"
 #include "error.h"
-#include "listdir.h"
 #include "mem.h"
-#include "meter.h"
 #include "plan.h"
 #include "pool.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	DALI_TARS = 1000, /* the usual limit of open files is 1024 */
-	DEPTH = 64,	  /* of folders below one that was given */
-};
-
-/* One tar: a file, or a chunk of a dataset. */
-struct tar {
-	char *name;		 /* below dir, or a path */
-	const struct folder *in; /* NULL: a file that was named */
-	uint32_t chunk;		 /* of in->ds */
-};
-
-/* A folder that was given. */
-struct folder {
-	int dir;
-	bool energon;		  /* its index is there */
-	struct hpdsl_dataset *ds; /* or NULL; foreign ones are read, too */
-	bool foreign;
-};
-
-struct compat {
-	const struct hpdsl_compat_options *opt;
-	const struct hp_io *io;
-	struct hp_meter meter;
-	struct folder *folders; /* room for one an argument */
-	size_t n_folders;
-	struct tar *tars;
-	size_t n, room;
-	struct hp_lint *lints; /* of the tars, then one for the rest */
-};
-
-static int add_tar(struct compat *c, const char *name, const struct folder *in,
-		   uint32_t chunk, struct hpdsl_error *err)
-{
-	char *copy = strdup(name);
-
-	if (copy && c->n == c->room) {
-		size_t room = c->room ? 2 * c->room : 64;
-		struct tar *more = reallocarray(c->tars, room, sizeof *more);
-
-		if (!more) {
-			free(copy);
-			return hp_fail_nomem(err);
-		}
-		c->tars = more;
-		c->room = room;
-	}
-	if (!copy)
-		return hp_fail_nomem(err);
-	c->tars[c->n++] = (struct tar){ copy, in, chunk };
-	return 0;
-}
-
-/* ---- What was given ----------------------------------------------------- */
-
-static bool ends_in(const char *name, const char *end)
-{
-	size_t n = strlen(name), k = strlen(end);
-
-	return n > k && strcmp(name + n - k, end) == 0;
-}
-
-static bool is_tar_name(const char *name)
-{
-	static const char *const ends[] = { ".tar",	".tgz",	   ".tar.gz",
-					    ".tar.bz2", ".tar.xz", ".tar.zst" };
-
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (ends_in(name, ends[i]))
-			return true;
-	return false;
-}
-
-struct names {
-	struct compat *c;
-	const struct folder *in;
-	struct hpdsl_error *err;
-};
-
-static int note_tar(void *arg, const char *name)
-{
-	struct names *s = arg;
-	struct stat st;
-
-	if (!is_tar_name(name) || name[0] == '.' ||
-	    s->c->io->stat(s->c->io, s->in->dir, name, &st, 0) < 0 ||
-	    !S_ISREG(st.st_mode))
-		return 0;
-	return add_tar(s->c, name, s->in, 0, s->err);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct tar *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-static int add_folder(struct compat *c, const struct folder *f,
-		      const char *path, struct hpdsl_error *err)
-{
-	struct names s = { c, f, err };
-	size_t before = c->n;
-	int r = hp_listdir(c->io, f->dir, note_tar, &s);
-
-	if (r < 0)
-		return hp_fail_errno(err, r, "%s", path);
-	if (c->n == before)
-		return hp_fail(err, HPDSL_ENOTOURS,
-			       "%s: neither a dataset nor a folder of tars",
-			       path);
-	qsort(c->tars + before, c->n - before, sizeof *c->tars, by_name);
-	return 0;
-}
-
-static int add_dataset(struct compat *c, struct folder *f,
-		       struct hpdsl_error *err)
-{
-	struct hpdsl_chunk row;
-	struct hpdsl_counts n;
-
-	f->foreign = hp_index_flags(f->ds->index) & HP_INDEX_FOREIGN;
-	hpdsl_count(f->ds, &n);
-	for (uint32_t i = 0; i < n.chunks; i++) {
-		int r = hpdsl_chunk_get(f->ds, i, &row, err);
-
-		if (r == 0)
-			r = add_tar(c, row.name, f, i, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static bool exists(const struct hp_io *io, int dir, const char *name)
-{
-	struct stat st;
-
-	return io->stat(io, dir, name, &st, 0) == 0;
-}
-
-static int add_argument(struct compat *c, const char *path,
-			struct hpdsl_error *err)
-{
-	struct folder *f = &c->folders[c->n_folders];
-	struct stat st;
-	int r = c->io->stat(c->io, AT_FDCWD, path, &st, 0);
-
-	if (r < 0)
-		return hp_fail_errno(err, r, "%s", path);
-	if (!S_ISDIR(st.st_mode))
-		return add_tar(c, path, NULL, 0, err);
-	*f = (struct folder){ .dir = c->io->open(c->io, AT_FDCWD, path,
-						 O_RDONLY | O_DIRECTORY, 0) };
-	if (f->dir < 0)
-		return hp_fail_errno(err, f->dir, "%s", path);
-	c->n_folders++;
-	f->energon = exists(c->io, f->dir, HP_SIDE_FOLDER "/.info.json") ||
-		     exists(c->io, f->dir, HP_SIDE_FOLDER "/.info.yaml");
-	if (!exists(c->io, f->dir, HP_INDEX_NAME))
-		return add_folder(c, f, path, err);
-	r = hpdsl_open(path, c->io, &f->ds, err);
-	return r < 0 ? r : add_dataset(c, f, err);
-}
+enum { DALI_TARS = 1000 /* the usual limit of open files is 1024 */ };
 
 /* ---- One tar ------------------------------------------------------------ */
 
@@ -210,8 +42,8 @@ static int lint_row(struct hp_lint *l, const struct hpdsl_dataset *ds,
 	return hp_lint_add(l, &lint, err);
 }
 
-static int lint_chunk(struct compat *c, struct hp_lint *l, const struct tar *t,
-		      struct hpdsl_error *err)
+static int lint_chunk(struct hp_compat *c, struct hp_lint *l,
+		      const struct hp_compat_tar *t, struct hpdsl_error *err)
 {
 	struct hpdsl_chunk row;
 	int r = hpdsl_chunk_get(t->in->ds, t->chunk, &row, err);
@@ -226,8 +58,8 @@ static int lint_chunk(struct compat *c, struct hp_lint *l, const struct tar *t,
 	return r < 0 ? r : hp_lint_end(l, err);
 }
 
-static int lint_file(struct compat *c, struct hp_lint *l, const struct tar *t,
-		     struct hpdsl_error *err)
+static int lint_file(struct hp_compat *c, struct hp_lint *l,
+		     const struct hp_compat_tar *t, struct hpdsl_error *err)
 {
 	struct hpdsl_error why = { 0 };
 	int r = hp_lint_read(l, c->io, t->in ? t->in->dir : AT_FDCWD, t->name,
@@ -238,17 +70,24 @@ static int lint_file(struct compat *c, struct hp_lint *l, const struct tar *t,
 	return r;
 }
 
-static int lint_members(struct compat *c, struct hp_lint *l,
-			const struct tar *t, struct hpdsl_error *err)
+static int lint_members(struct hp_compat *c, struct hp_lint *l,
+			const struct hp_compat_tar *t, struct hpdsl_error *err)
 {
 	return t->in && t->in->ds && !t->in->foreign ?
 		       lint_chunk(c, l, t, err) :
 		       lint_file(c, l, t, err);
 }
 
+static bool exists(const struct hp_io *io, int dir, const char *name)
+{
+	struct stat st;
+
+	return io->stat(io, dir, name, &st, 0) == 0;
+}
+
 /* Is a file of this tar's name, cut at its first dot or not, and end there? */
-static bool beside(const struct compat *c, const struct tar *t, bool cut,
-		   const char *end)
+static bool beside(const struct hp_compat *c, const struct hp_compat_tar *t,
+		   bool cut, const char *end)
 {
 	const char *slash = strrchr(t->name, '/');
 	const char *base = slash ? slash + 1 : t->name;
@@ -256,7 +95,7 @@ static bool beside(const struct compat *c, const struct tar *t, bool cut,
 	const char *dot = strchr(base, '.');
 	hp_auto_free char *name = NULL;
 
-	if (ends_in(t->name, ".zst"))
+	if (hp_chunk_name_is_zst(t->name))
 		len -= 4;
 	if (cut && dot)
 		len = (size_t)(dot - t->name);
@@ -277,8 +116,8 @@ static int count_bits(struct hp_lint *l, uint32_t bits, struct hpdsl_error *err)
 	return r;
 }
 
-static int lint_beside(struct compat *c, struct hp_lint *l, const struct tar *t,
-		       struct hpdsl_error *err)
+static int lint_beside(struct hp_compat *c, struct hp_lint *l,
+		       const struct hp_compat_tar *t, struct hpdsl_error *err)
 {
 	uint32_t bits = hp_lint_of_tar(t->name);
 
@@ -296,9 +135,9 @@ static int lint_beside(struct compat *c, struct hp_lint *l, const struct tar *t,
 /* A job of hp_pool_run. */
 static int lint_tar(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct compat *c = arg;
+	struct hp_compat *c = arg;
 	struct hp_lint *l = &c->lints[number];
-	const struct tar *t = &c->tars[number];
+	const struct hp_compat_tar *t = &c->tars[number];
 	int r = lint_members(c, l, t, err);
 
 	if (r == 0)
@@ -311,7 +150,7 @@ static int lint_tar(void *arg, uint64_t number, struct hpdsl_error *err)
 static int find_key(void *arg, size_t tar, uint64_t hash, char **ret,
 		    struct hpdsl_error *err)
 {
-	struct compat *c = arg;
+	struct hp_compat *c = arg;
 	struct hp_lint l = { .want = hash };
 	int r = lint_members(c, &l, &c->tars[tar], err);
 
@@ -321,82 +160,10 @@ static int find_key(void *arg, size_t tar, uint64_t hash, char **ret,
 	return r;
 }
 
-/* ---- Tars below a folder that nobody asked for -------------------------- */
-
-struct strangers {
-	struct compat *c;
-	struct hp_lint *l;
-	int dir;
-	unsigned depth;
-	const char *path; /* below the folder */
-	struct hpdsl_error *err;
-};
-
-static int look_below(void *arg, const char *name);
-
-static int enter(const struct strangers *s, const char *name, const char *path)
-{
-	struct strangers below = *s;
-	hp_auto_fd f = {
-		s->c->io, s->c->io->open(s->c->io, s->dir, name,
-					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
-	};
-
-	/* What this user cannot look into, his reader cannot either. */
-	if (f.fd < 0 || s->depth == DEPTH)
-		return 0;
-	below.dir = f.fd;
-	below.depth++;
-	below.path = path;
-	return hp_listdir(s->c->io, f.fd, look_below, &below);
-}
-
-static int look_below(void *arg, const char *name)
-{
-	const struct strangers *s = arg;
-	hp_auto_free char *path = NULL;
-	struct stat st;
-
-	if (s->c->io->stat(s->c->io, s->dir, name, &st, AT_SYMLINK_NOFOLLOW) <
-	    0)
-		return 0;
-	if (asprintf(&path, "%s%s%s", s->path, *s->path ? "/" : "", name) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	if (S_ISDIR(st.st_mode))
-		return enter(s, name, path);
-	/* What lies in the folder itself but is no chunk, verify tells. */
-	if (s->depth == 1 || !(ends_in(name, ".tar") || ends_in(name, ".tgz")))
-		return 0;
-	return hp_lint_count(s->l, HP_TRIP_STRANGER, path, s->err);
-}
-
-static int find_strangers(struct compat *c, struct hp_lint *l,
-			  struct hpdsl_error *err)
-{
-	int r = 0;
-
-	if (!(c->opt->readers & HPDSL_READER_ENERGON))
-		return 0;
-	for (size_t i = 0; i < c->n_folders && r == 0; i++) {
-		struct strangers s = { .c = c,
-				       .l = l,
-				       .dir = c->folders[i].dir,
-				       .path = "",
-				       .err = err };
-
-		r = enter(&s, ".", "");
-		if (r < 0)
-			hp_fail_errno(err, r, "below a folder");
-	}
-	return r;
-}
-
 /* ---- All of it ---------------------------------------------------------- */
 
 /* One kind for one reader, over all tars. */
-static void tell(const struct compat *c, unsigned reader, unsigned lint)
+static void tell(const struct hp_compat *c, unsigned reader, unsigned lint)
 {
 	struct hpdsl_compat_problem p = {
 		.reader = reader,
@@ -421,7 +188,7 @@ static void tell(const struct compat *c, unsigned reader, unsigned lint)
 		c->opt->problem(c->opt->arg, &p);
 }
 
-static unsigned trips(const struct compat *c)
+static unsigned trips(const struct hp_compat *c)
 {
 	unsigned found = 0;
 
@@ -435,7 +202,7 @@ static unsigned trips(const struct compat *c)
 	return found & c->opt->readers;
 }
 
-static void report(const struct compat *c, struct hpdsl_compat_report *ret)
+static void report(const struct hp_compat *c, struct hpdsl_compat_report *ret)
 {
 	*ret = (struct hpdsl_compat_report){ .tars = c->n };
 	for (size_t i = 0; i < c->n; i++) {
@@ -451,7 +218,7 @@ static void report(const struct compat *c, struct hpdsl_compat_report *ret)
 }
 
 /* Only the first tar's first samples count. */
-static void forget_fields(struct compat *c)
+static void forget_fields(struct hp_compat *c)
 {
 	for (size_t i = 1; i < c->n; i++) {
 		struct hp_tally *t =
@@ -462,7 +229,7 @@ static void forget_fields(struct compat *c)
 	}
 }
 
-static int lint_all(struct compat *c, struct hpdsl_error *err)
+static int lint_all(struct hp_compat *c, struct hpdsl_error *err)
 {
 	int r;
 
@@ -476,14 +243,14 @@ static int lint_all(struct compat *c, struct hpdsl_error *err)
 	if (r == 0)
 		r = hp_lint_join(c->lints, c->n, find_key, c, err);
 	if (r == 0)
-		r = find_strangers(c, &c->lints[c->n], err);
+		r = hp_compat_strangers(c, &c->lints[c->n], err);
 	if (r == 0 && c->n >= DALI_TARS)
 		c->lints[c->n].tally[HP_RISKS + HP_TRIP_MANY].n = c->n;
 	forget_fields(c);
 	return r;
 }
 
-static void release(struct compat *c)
+static void release(struct hp_compat *c)
 {
 	for (size_t i = 0; c->lints && i <= c->n; i++)
 		hp_lint_release(&c->lints[i]);
@@ -503,7 +270,8 @@ int hpdsl_compat(const char *const *paths, size_t n,
 		 const struct hpdsl_compat_options *opt,
 		 struct hpdsl_compat_report *ret, struct hpdsl_error *err)
 {
-	struct compat c = { .opt = opt, .io = hp_io_or_system(opt->watch.io) };
+	struct hp_compat c = { .opt = opt,
+			       .io = hp_io_or_system(opt->watch.io) };
 	double start = hp_now();
 	int r = 0;
 
@@ -512,7 +280,7 @@ int hpdsl_compat(const char *const *paths, size_t n,
 	if (!c.folders)
 		r = hp_fail_nomem(err);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_argument(&c, paths[i], err);
+		r = hp_compat_add(&c, paths[i], err);
 	if (r == 0)
 		r = lint_all(&c, err);
 	if (r == 0) {

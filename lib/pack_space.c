@@ -38,6 +38,7 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 	uint64_t need = p->report->index_bytes + hp_emit_bound(p, &files);
 	char a[32], b[32];
 	struct statvfs vfs;
+	bool left = false;
 	bool parts = hp_scatter_resumes(p);
 	int r = p->io->statvfs(p->io, p->target.dir, &vfs);
 
@@ -51,9 +52,10 @@ int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 		if (parts)
 			need -= hp_scatter_space(p, c);
 		files++;
+		left = true;
 	}
 	/* A chunk that saves too little is there in both forms for a moment. */
-	if (p->opt->zstd) {
+	if (p->opt->zstd && left) {
 		need += p->plan.chunk_max;
 		files++;
 		/* Those to be compressed are all there before the first is. */

@@ -32,6 +32,34 @@ static void take_done(struct hp_done *done, struct hp_chunk_sums *sums)
 	done->done = true;
 }
 
+static uint64_t class_hash(const struct hp_file *f)
+{
+	char text[HP_CLS_MAX];
+
+	hp_cls_content(f, text);
+	return hp_hash64(text, (size_t)f->size);
+}
+
+/* Generated members: the class may have another number now. */
+static bool same_classes(const struct hp_pack *p, uint32_t c,
+			 const struct hp_chunk_sums *sums)
+{
+	const struct hp_plan *plan = &p->plan;
+	struct hp_place place;
+	struct hp_walk w;
+
+	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
+		      hp_plan_first(plan, c + 1));
+	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
+		const struct hp_file *f = &p->list.files[place.file];
+
+		if (f->flags & HP_FILE_GENERATED &&
+		    class_hash(f) != sums->hashes[i].low64)
+			return false;
+	}
+	return true;
+}
+
 /* A chunk that is absent or wrong is no error: it will be written. */
 static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 {
@@ -50,12 +78,27 @@ static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	if (rec->bytes == sums.bytes &&
-	    !memcmp(sums.digest, rec->checksum, sizeof sums.digest)) {
+	    !memcmp(sums.digest, rec->checksum, sizeof sums.digest) &&
+	    same_classes(p, rec->chunk, &sums)) {
 		hp_chunk_sums_keep(&sums, p, rec->chunk);
 		take_done(&p->done[rec->chunk], &sums);
 	}
 	hp_chunk_sums_release(&sums);
 	return 0;
+}
+
+/*
+ * A chunk that has to be written may be there, damaged, in the form that it
+ * will not get: another version of libzstd may save more, or less.
+ */
+static void drop_chunk(const struct hp_pack *p, uint32_t c)
+{
+	char name[HP_CHUNK_NAME];
+
+	hp_chunk_name(c, name);
+	p->io->unlink(p->io, p->target.dir, name, 0);
+	hp_chunk_zst_name(c, name);
+	p->io->unlink(p->io, p->target.dir, name, 0);
 }
 
 int hp_resume(struct hp_pack *p, struct hpdsl_error *err)
@@ -74,8 +117,11 @@ int hp_resume(struct hp_pack *p, struct hpdsl_error *err)
 	z.rec = rec;
 	r = hp_pool_run(p->opt->threads, kept, resume_one, &z,
 			p->opt->watch.stop, err);
-	for (uint32_t c = 0; r == 0 && c < p->plan.n_chunks; c++)
+	for (uint32_t c = 0; r == 0 && c < p->plan.n_chunks; c++) {
 		p->report->resumed_chunks += p->done[c].done;
+		if (p->opt->zstd && !p->done[c].done)
+			drop_chunk(p, c);
+	}
 	return r;
 }
 
@@ -117,7 +163,8 @@ static bool same_file(const struct hpdsl_dataset *ds, const struct hp_file *f,
 	if (hpdsl_member_find(ds, f->path, f->path_len, &m, NULL) < 0 ||
 	    m.size != f->size || m.mtime != f->mtime ||
 	    m.mtime_nsec != f->nsec || m.mode != (f->mode & 0777u) ||
-	    m.generated != !!(f->flags & HP_FILE_GENERATED))
+	    m.generated != !!(f->flags & HP_FILE_GENERATED) ||
+	    (m.generated && m.checksum != class_hash(f)))
 		return false;
 	seen[m.number] = true;
 	return true;
@@ -163,6 +210,51 @@ static int same_files(const struct hp_pack *p, const struct hpdsl_dataset *ds,
 	return 0;
 }
 
+/* Has the sample of member m the class that the list's sample s has now? */
+static int same_class(const struct hp_pack *p, const struct hpdsl_dataset *ds,
+		      const struct hpdsl_member *m, uint64_t s, bool *ret,
+		      struct hpdsl_error *err)
+{
+	const struct hp_list *list = &p->list;
+	uint32_t now = list->labels ? list->labels[s] : HPDSL_NO_LABEL;
+	struct hpdsl_sample was;
+	const char *name;
+	int r = hpdsl_sample_get(ds, m->sample, &was, err);
+
+	if (r < 0)
+		return r;
+	*ret = now == was.label;
+	if (!*ret || now == HPDSL_NO_LABEL)
+		return 0;
+	r = hpdsl_class_name(ds, was.label, &name, err);
+	if (r == 0)
+		*ret = !strcmp(name, list->classes[now]);
+	return r;
+}
+
+/* Those of packed inputs are no option, and may be others now. */
+static int same_labels(const struct hp_pack *p, const struct hpdsl_dataset *ds,
+		       struct hpdsl_error *err)
+{
+	const struct hp_list *list = &p->list;
+
+	for (uint64_t s = 0; s < list->n_samples; s++) {
+		const struct hp_file *f = &list->files[list->samples[s]];
+		struct hpdsl_member m;
+		bool same = false;
+		int r = hpdsl_member_find(ds, f->path, f->path_len, &m, err);
+
+		if (r == 0)
+			r = same_class(p, ds, &m, s, &same, err);
+		if (r < 0)
+			return r;
+		if (!same)
+			return fail_changed(p, f->path, f->path_len,
+					    "has another class", err);
+	}
+	return 0;
+}
+
 static void note_damage(void *arg, const struct hpdsl_damage *d)
 {
 	char *first = arg;
@@ -203,6 +295,8 @@ int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	r = same_files(p, ds, err);
+	if (r == 0)
+		r = same_labels(p, ds, err);
 	hpdsl_close(ds);
 	if (r == 0)
 		r = check_chunks(p, err);

@@ -15,16 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_FIRST = 256, HEADER = 512 };
+enum { HEADER = 512 };
 
 static uint64_t min64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-static void no_memory(struct hp_archive_walk *k)
-{
-	hp_scan_abort(k->w->s, -ENOMEM, "out of memory");
 }
 
 /* ---- Roots -------------------------------------------------------------- */
@@ -122,126 +117,6 @@ static bool is_pruned(struct hp_scan_worker *w, size_t prefix)
 	return false;
 }
 
-static bool take_wish(struct hp_scan *s, const char *path, size_t n)
-{
-	uint64_t low = 0, high = s->n_wishes;
-	bool found = false;
-
-	while (low < high) {
-		uint64_t mid = low + (high - low) / 2;
-		int c = strncmp(s->wishes[mid].path, path, n);
-
-		if (c < 0 || (c == 0 && s->wishes[mid].len < n))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	/* A path may be in the list more than once. */
-	for (; low < s->n_wishes && s->wishes[low].len == n &&
-	       !memcmp(s->wishes[low].path, path, n);
-	     low++)
-		found = s->wishes[low].found = true;
-	return found;
-}
-
-/* Is w->path in the user's list, or a folder above it? */
-static bool is_listed(struct hp_archive_walk *k, size_t prefix)
-{
-	struct hp_scan *s = k->w->s;
-	const char *path = k->w->path + prefix;
-	size_t len = k->w->len - prefix;
-	bool found = false;
-
-	if (!s->opt->list || !len)
-		return true;
-	for (size_t i = 1; i <= len; i++)
-		if (i == len || path[i] == '/')
-			found |= take_wish(s, path, i);
-	return found || s->wish_all;
-}
-
-static void tell_absent(struct hp_archive_walk *k)
-{
-	struct hp_scan *s = k->w->s;
-
-	for (uint64_t i = 0; s->opt->list && i < s->n_wishes; i++) {
-		const struct hp_scan_wish *w = &s->wishes[i];
-
-		if (w->found)
-			continue;
-		hp_scan_archive_path(k, w->path, w->len);
-		hp_scan_problem(k->w, k->root, -ENOENT,
-				"is not in the archive");
-	}
-}
-
-/* ---- Names that are kept ------------------------------------------------ */
-
-static const char *keep_text(struct hp_archive_walk *k, const char *s, size_t n)
-{
-	const char *kept = NULL;
-
-	if (!k->arena)
-		k->arena = hp_arena_new();
-	if (k->arena)
-		kept = hp_arena_add(k->arena, s, n);
-	if (!kept)
-		no_memory(k);
-	return kept;
-}
-
-static void keep_name(struct hp_archive_walk *k, struct hp_archive_names *names,
-		      const struct hp_file *f)
-{
-	const char *path = keep_text(k, k->w->path, k->w->len);
-
-	if (path && names->n == names->cap) {
-		uint64_t cap = names->cap ? names->cap * 2 : NAMES_FIRST;
-		struct hp_file *v =
-			reallocarray(names->v, cap, sizeof *names->v);
-
-		if (!v) {
-			no_memory(k);
-			return;
-		}
-		names->v = v;
-		names->cap = cap;
-	}
-	if (!path)
-		return;
-	names->v[names->n] = *f;
-	names->v[names->n].path = path;
-	names->v[names->n++].path_len = (uint16_t)k->w->len;
-}
-
-static void keep_link(struct hp_archive_walk *k,
-		      const struct hp_archive_entry *e, size_t inner,
-		      bool wanted)
-{
-	struct hp_archive_link *l = k->links;
-
-	if (k->n_links % NAMES_FIRST == 0)
-		l = reallocarray(l, k->n_links + NAMES_FIRST, sizeof *l);
-	if (!l) {
-		no_memory(k);
-		return;
-	}
-	k->links = l;
-	l += k->n_links;
-	*l = (struct hp_archive_link){
-		.path = keep_text(k, k->w->path, k->w->len),
-		.target =
-			keep_text(k, e->target ? e->target : "", e->target_len),
-		.path_len = k->w->len,
-		.target_len = e->target_len,
-		.inner_len = inner,
-		.hard = e->type == HP_ARCHIVE_HARDLINK,
-		.wanted = wanted,
-	};
-	if (l->path && l->target)
-		k->n_links++;
-}
-
 /* ---- One thing of the archive ------------------------------------------- */
 
 void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,
@@ -310,8 +185,8 @@ static void take_folder(struct hp_archive_walk *k, bool wanted)
 	struct hp_scan_worker *w = k->w;
 	bool pruned = hp_glob_pruned(w->s->opt, w->path);
 
-	keep_name(k, &k->folders,
-		  &(struct hp_file){ .size = wanted && !pruned });
+	hp_archive_keep_name(k, &k->folders,
+			     &(struct hp_file){ .size = wanted && !pruned });
 	if (wanted && pruned)
 		w->counts.excluded_dirs++;
 	else if (wanted)
@@ -369,7 +244,7 @@ static void take_file(struct hp_archive_walk *k,
 		return;
 	k->contents += e->in_place ? 0 : e->size;
 	if (!wanted) {
-		keep_name(k, &k->files, &f);
+		hp_archive_keep_name(k, &k->files, &f);
 		return;
 	}
 	hp_scan_put(w, &f);
@@ -385,7 +260,7 @@ static void take(struct hp_archive_walk *k, const struct hp_archive_entry *e)
 	if (!set_path(k, e, &inner))
 		return;
 	pruned = is_pruned(w, prefix);
-	wanted = is_listed(k, prefix);
+	wanted = hp_archive_is_listed(k, prefix);
 	if (e->type == HP_ARCHIVE_FOLDER) {
 		take_folder(k, wanted && !pruned);
 		return;
@@ -399,80 +274,13 @@ static void take(struct hp_archive_walk *k, const struct hp_archive_entry *e)
 	if (e->type == HP_ARCHIVE_FILE)
 		take_file(k, e, wanted);
 	else if (e->type != HP_ARCHIVE_SPECIAL)
-		keep_link(k, e, inner, wanted);
+		hp_archive_keep_link(k, e, inner, wanted);
 	else if (wanted)
 		hp_scan_problem(w, k->root, -ENOTSUP,
 				"is a device, FIFO or socket, not a file");
 }
 
 /* ---- The end of the walk ------------------------------------------------ */
-
-static int compare_names(const void *a, const void *b)
-{
-	const struct hp_file *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
-
-static struct hp_file *find_name(const struct hp_archive_names *names,
-				 const char *path, size_t len)
-{
-	uint64_t low = 0, high = names->n;
-
-	while (low < high) {
-		uint64_t mid = low + (high - low) / 2;
-		struct hp_file *f = &names->v[mid];
-		int c = strncmp(f->path, path, len);
-
-		if (c == 0 && f->path_len == len)
-			return f;
-		if (c < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
-}
-
-/* Folders above a name are not empty.  *last: the one the last name was in. */
-static void mark_above(struct hp_archive_names *folders, const char *path,
-		       const char **last)
-{
-	const char *slash = strrchr(path, '/');
-	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
-
-	if (*last && !strncmp(*last, path, n) && !strchr(*last + n, '/'))
-		return;
-	*last = path;
-	for (size_t i = 0; i < n; i++) {
-		struct hp_file *f =
-			path[i] == '/' ? find_name(folders, path, i) : NULL;
-
-		if (f)
-			f->flags = 1;
-	}
-}
-
-static void count_empty(struct hp_archive_walk *k)
-{
-	struct hp_archive_names *d = &k->folders;
-	struct hp_scan_worker *w = k->w;
-	const char *last = NULL;
-
-	if (!d->n)
-		return;
-	qsort(d->v, d->n, sizeof *d->v, compare_names);
-	for (uint64_t i = k->first; i < k->end; i++)
-		mark_above(d, w->files[i].path, &last);
-	for (uint64_t i = 0; i < k->files.n; i++)
-		mark_above(d, k->files.v[i].path, &last);
-	for (uint64_t i = 0; i < d->n; i++)
-		mark_above(d, d->v[i].path, &last);
-	for (uint64_t i = 0; i < k->n_links; i++)
-		mark_above(d, k->links[i].path, &last);
-	for (uint64_t i = 0; i < d->n; i++)
-		w->counts.empty_dirs += d->v[i].size && !d->v[i].flags;
-}
 
 /* All files have an offset, or all have a number. */
 static void settle(struct hp_archive_walk *k)
@@ -514,9 +322,9 @@ static void walk(struct hp_archive_walk *k)
 		return;
 	}
 	k->end = k->w->n;
-	count_empty(k);
+	hp_archive_count_empty(k);
 	if (hp_scan_archive_links(k))
-		tell_absent(k);
+		hp_archive_tell_absent(k);
 	settle(k);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between scan_archive.c and scan_archive_link.c: the walk of one archive. */
+/* Between the parts of scan_archive*.c: the walk of one archive. */
 #ifndef HP_SCAN_ARCHIVE_H
 #define HP_SCAN_ARCHIVE_H
 
@@ -41,6 +41,19 @@ struct hp_archive_walk {
 	bool in_place;
 };
 
+/* scan_archive_names.c: keeps w->path, with what f says. */
+void hp_archive_keep_name(struct hp_archive_walk *k,
+			  struct hp_archive_names *names,
+			  const struct hp_file *f);
+void hp_archive_keep_link(struct hp_archive_walk *k,
+			  const struct hp_archive_entry *e, size_t inner,
+			  bool wanted);
+void hp_archive_count_empty(struct hp_archive_walk *k);
+/* Is w->path in the user's list, or a folder above it?  Yes without a list. */
+bool hp_archive_is_listed(struct hp_archive_walk *k, size_t prefix);
+void hp_archive_tell_absent(struct hp_archive_walk *k);
+
+/* scan_archive_link.c */
 /* Makes files of links, at the end of the walk; false: the scan has ended. */
 bool hp_scan_archive_links(struct hp_archive_walk *k);
 

@@ -5,96 +5,11 @@
  */
 #include "target.h"
 
-#include "emit.h"
 #include "error.h"
-#include "index.h"
-#include "listdir.h"
 #include "mem.h"
-#include "sha256sums.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* What a directory holds. */
-struct contents {
-	bool manifest, journal, ours, foreign;
-	bool folder;	    /* of side files */
-	char stranger[320]; /* the first name that is none of ours */
-};
-
-static bool part_name(const char *name)
-{
-	size_t n = strlen(name);
-
-	return name[0] == '.' && n > 6 && !strcmp(name + n - 5, ".part");
-}
-
-static void note_stranger(struct contents *c, const char *name)
-{
-	if (!c->foreign)
-		snprintf(c->stranger, sizeof c->stranger, "%s", name);
-	c->foreign = true;
-}
-
-static void note_name(struct contents *c, const char *name)
-{
-	if (!strcmp(name, HP_MANIFEST_NAME))
-		c->manifest = true;
-	else if (!strcmp(name, HP_JOURNAL_NAME))
-		c->journal = true;
-	else if (!strcmp(name, HP_SIDE_FOLDER))
-		c->ours = c->folder = true;
-	else if (!strcmp(name, HP_INDEX_NAME) || hp_chunk_number(name) >= 0 ||
-		 hp_side_is_name(name, false) ||
-		 !strcmp(name, HP_SHA256SUMS_NAME) || part_name(name))
-		c->ours = true;
-	else
-		note_stranger(c, name);
-}
-
-/* Calls each() for every name in folder name of dir, from the first. */
-static int each_name(const struct hp_io *io, int dir, const char *name,
-		     int (*each)(void *arg, const char *name), void *arg)
-{
-	hp_auto_fd f = { io, io->open(io, dir, name,
-				      O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) };
-
-	return f.fd < 0 ? f.fd : hp_listdir(io, f.fd, each, arg);
-}
-
-static int note_one(void *arg, const char *name)
-{
-	note_name(arg, name);
-	return 0;
-}
-
-/* A name in the folder of side files. */
-static int note_inner(void *arg, const char *name)
-{
-	char path[300];
-
-	if (hp_side_is_name(name, true) || part_name(name))
-		return 0;
-	snprintf(path, sizeof path, HP_SIDE_FOLDER "/%s", name);
-	note_stranger(arg, path);
-	return 0;
-}
-
-static int look(const struct hp_target *t, int dir, struct contents *ret,
-		struct hpdsl_error *err)
-{
-	int r;
-
-	memset(ret, 0, sizeof *ret);
-	r = each_name(t->io, dir, ".", note_one, ret);
-	if (r == 0 && ret->folder)
-		r = each_name(t->io, dir, HP_SIDE_FOLDER, note_inner, ret);
-	if (r == -ENOTDIR || r == -ELOOP) {
-		note_stranger(ret, HP_SIDE_FOLDER);
-		r = 0;
-	}
-	return r < 0 ? hp_fail_errno(err, r, "%s", t->output) : 0;
-}
 
 /* Splits OUTPUT into the folder that holds it, opened, and its name there. */
 static int open_parent(struct hp_target *t, struct hpdsl_error *err)
@@ -160,7 +75,8 @@ static int open_dir(struct hp_target *t, const char *name)
 }
 
 /* May a dataset be replaced by one of another directory? */
-static int check_replace(const struct hp_target *t, const struct contents *c,
+static int check_replace(const struct hp_target *t,
+			 const struct hp_target_contents *c,
 			 struct hpdsl_error *err)
 {
 	struct stat st, parent;
@@ -191,7 +107,8 @@ static int check_replace(const struct hp_target *t, const struct contents *c,
 
 static int check_contents(const struct hp_target *t,
 			  const struct hpdsl_pack_options *opt,
-			  const struct contents *c, struct hpdsl_error *err)
+			  const struct hp_target_contents *c,
+			  struct hpdsl_error *err)
 {
 	if (c->manifest && opt->force)
 		return check_replace(t, c, err);
@@ -211,13 +128,13 @@ int hp_target_check(const struct hpdsl_pack_options *opt,
 		    struct hpdsl_error *err)
 {
 	struct hp_target t;
-	struct contents c;
+	struct hp_target_contents c;
 	int r = begin(&t, opt, err);
 
 	if (r == 0) {
 		r = open_dir(&t, t.name);
 		if (r == 0)
-			r = look(&t, t.dir, &c, err);
+			r = hp_target_look(&t, t.dir, &c, err);
 		else if (r == -ENOENT)
 			r = 0;
 		else
@@ -243,7 +160,7 @@ static int take_lock(struct hp_target *t, const struct hpdsl_pack_options *opt,
 int hp_target_replace(struct hp_target *t, const struct hpdsl_pack_options *opt,
 		      struct hpdsl_error *err)
 {
-	struct contents c = { 0 };
+	struct hp_target_contents c = { 0 };
 	int r;
 
 	hp_journal_close(hp_take(t->journal));
@@ -259,7 +176,7 @@ int hp_target_replace(struct hp_target *t, const struct hpdsl_pack_options *opt,
 				     t->output, t->work);
 	r = take_lock(t, opt, err);
 	if (r == 0)
-		r = look(t, t->dir, &c, err);
+		r = hp_target_look(t, t->dir, &c, err);
 	if (r == 0 && c.foreign)
 		r = hp_fail(err, -EEXIST,
 			    "%s: its place beside, %s, holds '%s'", t->output,
@@ -271,7 +188,8 @@ int hp_target_replace(struct hp_target *t, const struct hpdsl_pack_options *opt,
 /* OUTPUT holds a manifest. */
 static int open_dataset(struct hp_target *t,
 			const struct hpdsl_pack_options *opt,
-			const struct contents *c, struct hpdsl_error *err)
+			const struct hp_target_contents *c,
+			struct hpdsl_error *err)
 {
 	if (opt->force &&
 	    (!opt->resume || hp_target_has(t, t->work_journal) != 0))
@@ -286,11 +204,11 @@ static int open_unfinished(struct hp_target *t,
 			   const struct hpdsl_pack_options *opt, bool found,
 			   struct hpdsl_error *err)
 {
-	struct contents c;
+	struct hp_target_contents c;
 	int r = take_lock(t, opt, err);
 
 	if (r == 0)
-		r = look(t, t->dir, &c, err);
+		r = hp_target_look(t, t->dir, &c, err);
 	if (r < 0)
 		return r;
 	if (c.manifest)
@@ -309,7 +227,7 @@ static int open_unfinished(struct hp_target *t,
 int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
 		   struct hpdsl_error *err)
 {
-	struct contents c;
+	struct hp_target_contents c;
 	int r = begin(t, opt, err);
 
 	if (r == 0)
@@ -321,69 +239,13 @@ int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
 		r = open_dir(t, t->name);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", t->output);
-	r = look(t, t->dir, &c, err);
+	r = hp_target_look(t, t->dir, &c, err);
 	if (r == 0)
 		r = check_contents(t, opt, &c, err);
 	if (r < 0)
 		return r;
 	return c.manifest ? open_dataset(t, opt, &c, err) :
 			    open_unfinished(t, opt, c.journal, err);
-}
-
-struct unlinking {
-	const struct hp_io *io;
-	int dir;
-	enum hp_target_files files;
-	bool inner; /* in the folder of side files */
-};
-
-static int unlink_one(void *arg, const char *name)
-{
-	const struct unlinking *u = arg;
-	bool wanted = part_name(name);
-	int r;
-
-	if (u->inner)
-		wanted = wanted || hp_side_is_name(name, true);
-	else if (u->files != HP_PARTS)
-		wanted = wanted || hp_chunk_number(name) >= 0 ||
-			 hp_side_is_name(name, false) ||
-			 !strcmp(name, HP_SHA256SUMS_NAME) ||
-			 !strcmp(name, HP_INDEX_NAME) ||
-			 !strcmp(name, HP_MANIFEST_NAME);
-	if (u->files == HP_WHOLE_DATASET && !u->inner)
-		wanted = wanted || !strcmp(name, HP_JOURNAL_NAME);
-	r = wanted ? u->io->unlink(u->io, u->dir, name, 0) : 0;
-	return r == -ENOENT ? 0 : r;
-}
-
-/* What is none of ours stays, and the folder with it. */
-static int unlink_folder(const struct unlinking *u)
-{
-	struct unlinking inner = *u;
-	hp_auto_fd f = { u->io,
-			 u->io->open(u->io, u->dir, HP_SIDE_FOLDER,
-				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) };
-	int r = f.fd;
-
-	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
-		return 0;
-	inner.dir = f.fd;
-	inner.inner = true;
-	if (r >= 0)
-		r = each_name(u->io, f.fd, ".", unlink_one, &inner);
-	if (r == 0)
-		r = u->io->unlink(u->io, u->dir, HP_SIDE_FOLDER, AT_REMOVEDIR);
-	return r == -ENOTEMPTY || r == -EEXIST || r == -ENOENT ? 0 : r;
-}
-
-int hp_target_unlink(const struct hp_io *io, int dir,
-		     enum hp_target_files files)
-{
-	struct unlinking u = { .io = io, .dir = dir, .files = files };
-	int r = each_name(io, dir, ".", unlink_one, &u);
-
-	return r == 0 && files != HP_PARTS ? unlink_folder(&u) : r;
 }
 
 int hp_target_clear(struct hp_target *t, bool chunks, struct hpdsl_error *err)

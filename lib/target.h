@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between target.c and target_swap.c. */
+/* Between target.c, target_files.c and target_swap.c. */
 #ifndef HP_TARGET_H
 #define HP_TARGET_H
 
 #include "pack.h"
+
+/* What a directory holds. */
+struct hp_target_contents {
+	bool manifest, journal, ours, foreign;
+	bool folder;	    /* of side files */
+	char stranger[320]; /* the first name that is none of ours */
+};
+
+/* Looks into a directory. */
+int hp_target_look(const struct hp_target *t, int dir,
+		   struct hp_target_contents *ret, struct hpdsl_error *err);
 
 enum hp_target_files {
 	HP_PARTS,	  /* temporary files */

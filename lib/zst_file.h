@@ -47,13 +47,4 @@ int hp_zst_discard(struct hp_zst_file *f, struct hpdsl_error *err);
 /* Removes the part, if it can, unless it was committed. */
 void hp_zst_release(struct hp_zst_file *f);
 
-/*
- * The other way to a compressed chunk: from a finished plain part, open for
- * reading at fd.  1: the file f is ready to be synced and committed, and *done
- * says what is in it; 0: it would save too little, and there is none.
- */
-int hp_zst_from_plain(struct hp_zst_file *f, const struct hp_pack *p,
-		      uint32_t chunk, int fd, struct hp_done *done,
-		      struct hpdsl_error *err);
-
 #endif

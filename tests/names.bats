@@ -512,3 +512,21 @@ line 1" hpdsl-pack --labels=labels t out
 	hpdsl-verify -q twice
 	wds compare twice t
 }
+
+@test "--cls: classes of a packed input that have other numbers now" {
+	for ((i = 0; i < 40; i++)); do few "c$((i % 2))/$i.jpg"; done
+	hpdsl-pack -q --labels=dir t in
+	hpdsl-pack -q --cls --chunks=4 in out
+	hpdsl-pack -q in plain
+	hpdsl-pack -q --resume in plain
+	for ((i = 0; i < 40; i++)); do echo "c$((i % 2))/$i c$(((i + 1) % 2))"
+	done > labels
+	rm -r in
+	hpdsl-pack -q --labels=labels t in
+	fails 3 "'c0/0.jpg' has another class" hpdsl-pack -q --resume in plain
+	fails 3 "is complete, but the input has changed since" \
+		hpdsl-pack -q --resume --cls --chunks=4 in out
+	hpdsl-pack -q --resume --force --cls --chunks=4 in out
+	wds compare out t
+	[ "$(hpdsl-cat out c0/0.cls)" = 1 ]
+}

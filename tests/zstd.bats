@@ -295,6 +295,9 @@ kill_half_way()
 	[ "$(dataset_digest out)" = "$(dataset_digest ref)" ]
 	printf 'X' | dd of=damaged/chunk-000000.tar.zst bs=1 seek=100 \
 		conv=notrunc status=none
+	# And one that is there in the form that it will not get.
+	rm -f damaged/chunk-000029.tar*
+	cp damaged/chunk-000001.tar.zst damaged/chunk-000029.tar
 	hpdsl-pack -q --zstd=19 --chunks=30 --resume more damaged
 	[ "$(dataset_digest damaged)" = "$(dataset_digest ref)" ]
 }

@@ -11,11 +11,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include "bytes.h"
@@ -388,120 +386,6 @@ static void test_lies(void **state)
 	assert_true(lies > 100);
 }
 
-/* ---- From a plain part ----------------------------------------------------
- */
-
-static char dir_name[64];
-
-static int open_dir(void)
-{
-	strcpy(dir_name, "/tmp/hpdsl-frames-XXXXXX");
-	assert_non_null(mkdtemp(dir_name));
-	return open(dir_name, O_RDONLY | O_DIRECTORY);
-}
-
-static int put_plain(int dir, const uint8_t *p)
-{
-	int fd = openat(dir, "plain", O_RDWR | O_CREAT, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, p, bytes), (ssize_t)bytes);
-	return fd;
-}
-
-static void test_from_plain(void **state)
-{
-	struct hpdsl_pack_options opt = { .zstd = 3 };
-	int dir = open_dir(), fd = put_plain(dir, plain);
-	struct hp_pack p = { .opt = &opt,
-			     .io = &hp_io_system,
-			     .plan = plan,
-			     .target.dir = dir };
-	struct hp_zst_file *f = aligned_alloc(64, sizeof *f);
-	struct hp_done done = { 0 };
-	struct hpdsl_error err;
-	uint8_t digest[16], *stored;
-	struct made m;
-	size_t table;
-
-	(void)state;
-	assert_non_null(f);
-	must_make(3, 1 << 20, false, &m);
-	assert_int_equal(hp_zst_from_plain(f, &p, 0, fd, &done, &err), 1);
-	table = hp_seek_table_bytes(m.n_rows);
-	assert_true(done.compressed);
-	assert_int_equal(done.bytes, m.n + table);
-	assert_int_equal(done.n_frames, m.n_rows);
-	assert_int_equal(done.frames[1].plain, m.rows[0].plain);
-	assert_int_equal(done.frames[1].stored, m.rows[0].stored);
-	hp_hash128(plain, bytes, digest);
-	assert_memory_equal(done.plain_checksum, digest, 16);
-	assert_int_equal(hp_outfile_sync(&f->out, &err), 0);
-	assert_int_equal(hp_outfile_commit(&f->out, &err), 0);
-	hp_zst_release(f);
-	close(fd);
-
-	stored = malloc(done.bytes);
-	fd = openat(dir, "chunk-000000.tar.zst", O_RDONLY);
-	assert_true(fd >= 0);
-	assert_int_equal(read(fd, stored, done.bytes), (ssize_t)done.bytes);
-	assert_int_equal(read(fd, digest, 1), 0);
-	close(fd);
-	assert_memory_equal(stored, m.stored, m.n);
-	hp_seek_table_write(m.rows, m.n_rows, m.stored);
-	assert_memory_equal(stored + m.n, m.stored, table);
-	hp_hash128(stored, done.bytes, digest);
-	assert_memory_equal(done.checksum, digest, 16);
-	free(done.frames);
-	free(stored);
-	free(m.stored);
-	free(f);
-	assert_int_equal(unlinkat(dir, "chunk-000000.tar.zst", 0), 0);
-	assert_int_equal(unlinkat(dir, "plain", 0), 0);
-	close(dir);
-	assert_int_equal(rmdir(dir_name), 0);
-}
-
-static void test_from_noise(void **state)
-{
-	struct hpdsl_pack_options opt = { .zstd = 1 };
-	uint8_t *noise = malloc(bytes);
-	int dir = open_dir(), fd;
-	struct hp_pack p = { .opt = &opt,
-			     .io = &hp_io_system,
-			     .plan = plan,
-			     .target.dir = dir };
-	struct hp_zst_file *f = aligned_alloc(64, sizeof *f);
-	struct hp_done done = { 0 };
-	struct hpdsl_error err;
-	uint64_t x = 1;
-
-	(void)state;
-	assert_non_null(noise);
-	for (uint64_t i = 0; i < bytes; i++) {
-		x = x * 6364136223846793005u + 1442695040888963407u;
-		noise[i] = (uint8_t)(x >> 56);
-	}
-	fd = put_plain(dir, noise);
-	assert_int_equal(hp_zst_from_plain(f, &p, 0, fd, &done, &err), 0);
-	assert_false(done.compressed);
-	assert_null(done.frames);
-	hp_zst_release(f);
-	/* A part that ends too early is an error that names the chunk. */
-	assert_int_equal(ftruncate(fd, (off_t)bytes - 1), 0);
-	assert_int_equal(hp_zst_from_plain(f, &p, 0, fd, &done, &err),
-			 HPDSL_ECORRUPT);
-	assert_non_null(strstr(err.msg, "chunk-000000.tar.zst"));
-	hp_zst_release(f);
-	close(fd);
-	free(noise);
-	free(f);
-	assert_int_equal(unlinkat(dir, "plain", 0), 0);
-	close(dir);
-	/* So nothing is left beside it. */
-	assert_int_equal(rmdir(dir_name), 0);
-}
-
 /* ---- The 5 % --------------------------------------------------------------
  */
 
@@ -532,8 +416,6 @@ int main(void)
 		cmocka_unit_test(test_stretches),
 		cmocka_unit_test(test_high_levels),
 		cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_from_plain),
-		cmocka_unit_test(test_from_noise),
 		cmocka_unit_test(test_saves),
 	};
 

@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "frame.h"
 #include "seekable.h"
+
+#include <zstd_errors.h>
 
 #define MAX_SAMPLES 600
 #define MAX_FILES (3 * MAX_SAMPLES)
@@ -314,6 +317,89 @@ static void test_table_limits(void **state)
 			 HPDSL_ECORRUPT);
 }
 
+/* ---- Frames -------------------------------------------------------------- */
+
+static size_t make_frame(uint8_t out[300], int checksum, int size)
+{
+	ZSTD_CCtx *z = ZSTD_createCCtx();
+	size_t n;
+
+	ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, checksum);
+	ZSTD_CCtx_setParameter(z, ZSTD_c_contentSizeFlag, size);
+	n = ZSTD_compress2(z, out, 300, "0123456789", 10);
+	assert_false(ZSTD_isError(n));
+	ZSTD_freeCCtx(z);
+	return n;
+}
+
+static void test_frame(void **state)
+{
+	ZSTD_DCtx *d = hp_frame_decoder();
+	struct hpdsl_error err;
+	uint8_t frame[300];
+	char out[20];
+	uint64_t plain;
+	size_t n;
+
+	(void)state;
+	n = make_frame(frame, 1, 1);
+	assert_int_equal(hp_frame_head(frame, n, &plain, NULL), 0);
+	assert_int_equal(plain, 10);
+	assert_int_equal(hp_frame_decode(d, frame, n, out, 10, NULL), 0);
+	assert_memory_equal(out, "0123456789", 10);
+	/* Neither more nor less, of both. */
+	assert_int_equal(hp_frame_decode(d, frame, n, out, 11, &err),
+			 HPDSL_ECORRUPT);
+	assert_int_equal(hp_frame_decode(d, frame, n, out, 9, &err),
+			 HPDSL_ECORRUPT);
+	assert_int_equal(hp_frame_decode(d, frame, n + 1, out, 10, &err),
+			 HPDSL_ECORRUPT);
+	assert_string_equal(err.msg, "ends early");
+	for (size_t k = 0; k < n; k++)
+		assert_int_equal(hp_frame_decode(d, frame, k, out, 10, &err),
+				 HPDSL_ECORRUPT);
+	frame[n - 1] ^= 1;
+	assert_int_equal(hp_frame_decode(d, frame, n, out, 10, &err),
+			 HPDSL_ECORRUPT);
+	assert_string_equal(err.msg, "checksum differs");
+	n = make_frame(frame, 0, 1);
+	assert_int_equal(hp_frame_head(frame, n, &plain, NULL), HPDSL_ECORRUPT);
+	n = make_frame(frame, 1, 0);
+	assert_int_equal(hp_frame_head(frame, n, &plain, NULL), HPDSL_ECORRUPT);
+	memcpy(frame, "\x5e\x2a\x4d\x18\4\0\0\0abcd", 12);
+	assert_int_equal(hp_frame_head(frame, 12, &plain, NULL),
+			 HPDSL_ECORRUPT);
+	ZSTD_freeDCtx(d);
+}
+
+/* A frame may want a window of 128 MiB, as level 22 does, and no larger one. */
+static void test_window(void **state)
+{
+	/* Magic; content size in 4 bytes, checksum; window; 512 MiB. */
+	uint8_t head[] = "\x28\xb5\x2f\xfd\x84\0\0\0\0\x20";
+
+	(void)state;
+	for (int log = 26; log <= 30; log++) {
+		ZSTD_DCtx *d = hp_frame_decoder();
+		ZSTD_outBuffer out = { head, 0, 0 };
+		ZSTD_inBuffer in = { head, 10, 0 };
+		uint64_t plain;
+		size_t r;
+
+		head[5] = (uint8_t)((log - 10) << 3);
+		assert_int_equal(hp_frame_head(head, 10, &plain, NULL), 0);
+		assert_int_equal(plain, 1 << 29);
+		r = ZSTD_decompressStream(d, &out, &in);
+		if (log <= 27)
+			assert_false(ZSTD_isError(r));
+		else
+			assert_int_equal(
+				ZSTD_getErrorCode(r),
+				ZSTD_error_frameParameter_windowTooLarge);
+		ZSTD_freeDCtx(d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +409,8 @@ int main(void)
 		cmocka_unit_test(test_table_bytes),
 		cmocka_unit_test(test_table_flips),
 		cmocka_unit_test(test_table_limits),
+		cmocka_unit_test(test_frame),
+		cmocka_unit_test(test_window),
 	};
 
 	return cmocka_run_group_tests_name("seekable", tests, NULL, NULL);

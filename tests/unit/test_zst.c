@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed chunks: members and samples read from them, and verifying. */
 #include "faultio.h"
+#include "make_index.h"
 #include "memdir.h"
 #include "packed.h"
 #include "wrap.h"
@@ -825,6 +826,77 @@ static void test_unpack(void **state)
 	hpdsl_close(ds);
 }
 
+/* ---- Rows of frames that lie ----------------------------------------------
+ */
+
+/* What is read is right, or it is an error. */
+static void read_everything(const struct hp_io *io)
+{
+	static char buf[6 << 20];
+	struct hpdsl_dataset *ds;
+	struct hpdsl_counts n;
+	struct hpdsl_member m;
+
+	if (hpdsl_open(MEMDIR_NAME, io, &ds, NULL) < 0)
+		return;
+	hpdsl_count(ds, &n);
+	for (uint64_t i = 0; i < n.members; i++) {
+		if (hpdsl_member_get(ds, i, &m, NULL) < 0 ||
+		    hpdsl_member_read(ds, &m, 0, buf, m.size, NULL) < 0)
+			continue;
+		assert_int_equal(hp_hash64(buf, m.size), m.checksum);
+		assert_int_equal(
+			hpdsl_member_read(ds, &m, m.size / 2, buf, 1, NULL),
+			m.size ? 0 : -ERANGE);
+	}
+	hpdsl_close(ds);
+}
+
+static void test_lying_rows(void **state)
+{
+	static const uint64_t odd[] = { 0,	    1,	       511,
+					131072,	    1u << 30,  UINT32_MAX,
+					1ull << 40, UINT64_MAX };
+	struct hpdsl_verify_report report;
+	struct memdir_file *f;
+	struct memdir mem;
+	struct told told;
+	uint64_t x = 1, n = 0;
+	uint8_t *good;
+
+	(void)state;
+	small_tree();
+	packed_file(&packed, "5.a", 200000, 0644, 1, 1);
+	text_file("6.a", 6000000);
+	pack(1);
+	memdir_load(&mem, packed.out);
+	/* The manifest would vouch for the index. */
+	memdir_find(&mem, "dataset.yaml")->absent = true;
+	f = memdir_find(&mem, "index.hpdsl");
+	good = malloc(f->size);
+	memcpy(good, f->data, f->size);
+	for (int i = 0; i < 400; i++) {
+		uint32_t kind = i % 4 ? HP_SECTION_FRAMES : HP_SECTION_CHUNKS;
+		struct image im = { .p = f->data, .n = f->size };
+		uint8_t *p = image_section(&im, kind, &n);
+		uint64_t at;
+
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		at = (x >> 33) % (n / 8) * 8;
+		if (i % 3)
+			hp_put64(p + at, odd[(x >> 50) % 8]);
+		else
+			hp_put64(p + at, hp_get64(p + at) + (x >> 40) % 1000);
+		image_repair(f->data, f->size);
+		look(&mem.io, false, &told, &report);
+		look(&mem.io, true, &told, &report);
+		read_everything(&mem.io);
+		memcpy(f->data, good, f->size);
+	}
+	free(good);
+	memdir_free(&mem);
+}
+
 /* ---- Rebuilding ---------------------------------------------------------- */
 
 static int reindex(struct hpdsl_reindex_report *ret, struct hpdsl_error *err)
@@ -959,6 +1031,7 @@ int main(void)
 		TEST(test_allocations_fail),
 		TEST(test_reads_fail),
 		TEST(test_unpack),
+		TEST(test_lying_rows),
 		TEST(test_reindex),
 		TEST(test_reindex_ungrouped),
 		TEST(test_reindex_damage),

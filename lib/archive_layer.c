@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One layer: libarchive's reader over a feed, from header to header, and the
+ * checks that it leaves out.
+ */
+#include "archive_private.h"
+
+#include "tar.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAIL_MAX = 16 << 20 }; /* looked at behind a tar's end mark */
+
+/* ---- What libarchive calls ---------------------------------------------- */
+
+static la_ssize_t layer_read(struct archive *reader, void *arg,
+			     const void **ret)
+{
+	struct hp_layer *l = arg;
+	ssize_t n = hp_feed_take(&l->feed, &l->piece);
+
+	*ret = l->piece;
+	l->piece_len = n > 0 ? (size_t)n : 0;
+	l->given += l->piece_len;
+	if (n >= 0)
+		return n;
+	archive_set_error(reader, EIO, "%s", l->feed.a->failed.msg);
+	return ARCHIVE_FATAL;
+}
+
+static la_int64_t layer_skip(struct archive *reader, void *arg, la_int64_t n)
+{
+	struct hp_layer *l = arg;
+	uint64_t skipped;
+
+	(void)reader;
+	skipped = n > 0 ? hp_feed_skip(&l->feed, (uint64_t)n) : 0;
+	l->given += skipped;
+	if (skipped)
+		l->piece_len = 0;
+	return (la_int64_t)skipped;
+}
+
+static la_int64_t layer_seek(struct archive *reader, void *arg, la_int64_t to,
+			     int whence)
+{
+	struct hp_layer *l = arg;
+	int64_t from = 0;
+
+	if (whence == SEEK_CUR)
+		from = (int64_t)l->feed.at;
+	else if (whence == SEEK_END)
+		from = (int64_t)l->feed.len;
+	if (__builtin_add_overflow(from, to, &to) || to < 0) {
+		archive_set_error(reader, EINVAL, "impossible offset");
+		return ARCHIVE_FATAL;
+	}
+	hp_feed_seek(&l->feed, (uint64_t)to);
+	return (la_int64_t)l->feed.at;
+}
+
+/* ---- Errors ------------------------------------------------------------- */
+
+/* "name: why", or "name: in inner/: why" */
+int hp_archive_fail(const struct hp_archive *a, int code, const char *why,
+		    struct hpdsl_error *err)
+{
+	size_t n = a->top ? a->top->prefix_len : 0;
+	char name[HP_PRINTABLE], inner[HP_PRINTABLE];
+
+	hp_printable(a->name, strlen(a->name), name);
+	if (!n)
+		return hp_fail(err, code, "%s: %s", name, why);
+	return hp_fail(err, code, "%s: in %s: %s", name,
+		       hp_printable(a->path, n, inner), why);
+}
+
+/* What a callback noted, or else the reader. */
+int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
+			   struct hpdsl_error *err)
+{
+	const char *why = archive_error_string(reader);
+
+	if (a->failed.code)
+		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
+	if (archive_errno(reader) == ENOMEM)
+		return hp_fail_nomem(err);
+	return hp_archive_fail(a, HPDSL_ECORRUPT, why ? why : "is damaged",
+			       err);
+}
+
+/*
+ * Of libarchive's warnings one is harmless: that a name is not the locale's.
+ * All others say that something is not as it was written.
+ */
+static bool is_harmless(struct archive *reader)
+{
+	const char *why = archive_error_string(reader);
+
+	return why && (strstr(why, "can't be converted") ||
+		       strstr(why, "cannot be converted"));
+}
+
+/* ---- Layers ------------------------------------------------------------- */
+
+void hp_layer_free(struct hp_layer *l)
+{
+	if (l->reader)
+		archive_read_free(l->reader);
+	hp_feed_release(&l->feed);
+	hp_feed_release(&l->member);
+	free(l->names);
+	free(l);
+}
+
+static int layer_begin(struct hp_layer *l)
+{
+	bool zip = l->feed.zip;
+	int r;
+
+	l->reader = archive_read_new();
+	if (!l->reader)
+		return -ENOMEM;
+	r = zip ? archive_read_support_format_zip_seekable(l->reader) :
+		  archive_read_support_format_tar(l->reader);
+	if (r == ARCHIVE_OK)
+		r = archive_read_set_read_callback(l->reader, layer_read);
+	if (r == ARCHIVE_OK)
+		r = archive_read_set_skip_callback(l->reader, layer_skip);
+	if (r == ARCHIVE_OK && zip)
+		r = archive_read_set_seek_callback(l->reader, layer_seek);
+	if (r == ARCHIVE_OK)
+		r = archive_read_set_callback_data(l->reader, l);
+	return r == ARCHIVE_OK ? archive_read_open1(l->reader) : r;
+}
+
+/*
+ * Puts a layer on top if its feed is an archive: 1, or 0 if it is none, and
+ * then it is untouched but for what was looked at.
+ */
+int hp_layer_push(struct hp_archive *a, struct hp_layer *l,
+		  struct hpdsl_error *err)
+{
+	int r = hp_feed_recognise(&l->feed);
+
+	if (r > 0 && l->feed.zip && !hp_feed_seekable(&l->feed) &&
+	    hp_feed_keep(&l->feed, l->feed.len) < 0)
+		r = a->failed.code;
+	if (r < 0)
+		return hp_archive_fail(a, r, a->failed.msg, err);
+	if (r == 0)
+		return 0;
+	r = l->feed.zip && hp_zip_is_empty(l) ? ARCHIVE_OK : layer_begin(l);
+	if (r != ARCHIVE_OK && !l->reader)
+		return hp_fail_nomem(err);
+	if (r != ARCHIVE_OK && l->feed.zip && !a->failed.code &&
+	    archive_errno(l->reader) != ENOMEM)
+		return hp_archive_fail(
+			a, HPDSL_ECORRUPT,
+			"the zip's directory is not there: it was cut off, "
+			"or is damaged",
+			err);
+	if (r != ARCHIVE_OK)
+		return hp_archive_fail_reader(a, l->reader, err);
+	l->below = a->top;
+	a->top = l;
+	a->depth++;
+	return 1;
+}
+
+void hp_layer_pop(struct hp_archive *a)
+{
+	struct hp_layer *l = a->top;
+
+	a->top = l->below;
+	a->depth--;
+	hp_layer_free(l);
+}
+
+/* ---- The end of a tar --------------------------------------------------- */
+
+/* Looks at blocks that are handed over in pieces of any size. */
+struct tail {
+	uint8_t block[512];
+	size_t n;
+	uint64_t seen;
+	bool more; /* there is a header */
+};
+
+static void tail_add(struct tail *t, const uint8_t *p, size_t n)
+{
+	t->seen += n;
+	while (n && !t->more) {
+		size_t k = sizeof t->block - t->n;
+
+		if (k > n)
+			k = n;
+		memcpy(t->block + t->n, p, k);
+		t->n += k;
+		p += k;
+		n -= k;
+		if (t->n < sizeof t->block)
+			return;
+		t->n = 0;
+		t->more = t->block[257] && hp_tar_looks_like(t->block);
+	}
+}
+
+/*
+ * A tar without its end mark was cut off, between two members; what is behind
+ * the mark is read to see that decoders have no complaint, and that it is not
+ * a second tar, of which libarchive would tell nothing.
+ */
+static int check_end(struct hp_archive *a, struct hpdsl_error *err)
+{
+	struct hp_layer *l = a->top;
+	uint64_t at = (uint64_t)archive_filter_bytes(l->reader, 0);
+	struct tail t = { .n = 0 };
+	const uint8_t *p = NULL;
+	uint64_t left = l->given - at;
+	ssize_t n;
+
+	if (l->feed.zip)
+		return hp_zip_check_count(l) < 0 ?
+			       hp_archive_fail(a, a->failed.code, a->failed.msg,
+					       err) :
+			       0;
+	if (at == l->next)
+		return hp_archive_fail(
+			a, HPDSL_ECORRUPT,
+			"the tar has no end mark: it was cut off", err);
+	if (left <= l->piece_len)
+		tail_add(&t, l->piece + l->piece_len - left, (size_t)left);
+	while (t.seen < TAIL_MAX && !t.more) {
+		n = hp_feed_take(&l->feed, &p);
+		if (n < 0)
+			return hp_archive_fail(a, a->failed.code, a->failed.msg,
+					       err);
+		if (n == 0)
+			return 0;
+		tail_add(&t, p, (size_t)n);
+	}
+	if (t.more)
+		return hp_archive_fail(
+			a, HPDSL_ECORRUPT,
+			"another tar follows the end mark, which readers "
+			"would not see: split it",
+			err);
+	return 0;
+}
+
+/* ---- From header to header ---------------------------------------------- */
+
+/*
+ * A sparse file was passed over: did it take the room that its map says?  What
+ * is missing would be zeros.
+ */
+static int check_sparse(struct hp_archive *a, uint64_t begin,
+			struct hpdsl_error *err)
+{
+	struct hp_layer *l = a->top;
+	uint64_t sum = 0, used = (uint64_t)archive_filter_bytes(l->reader, 0);
+	la_int64_t offset, len;
+
+	if (!archive_entry_sparse_reset(l->entry) || l->feed.zip)
+		return 0;
+	while (archive_entry_sparse_next(l->entry, &offset, &len) == ARCHIVE_OK)
+		if (__builtin_add_overflow(sum, (uint64_t)len, &sum))
+			sum = UINT64_MAX / 2;
+	if (used - begin == hp_tar_padded(sum))
+		return 0;
+	return hp_archive_fail(a, HPDSL_ECORRUPT,
+			       "a sparse file's map does not fit its content",
+			       err);
+}
+
+/* What is left of the last file; then the next header: 1, 0 or a code. */
+int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err)
+{
+	struct hp_layer *l = a->top;
+	int r = ARCHIVE_OK;
+
+	hp_feed_release(&l->member);
+	if (l->feed.zip && hp_zip_is_empty(l))
+		return 0;
+	if (l->feed.zip && !l->entries && hp_zip_first(l) < 0)
+		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
+	if (l->entry)
+		r = archive_read_data_skip(l->reader);
+	if (r != ARCHIVE_OK)
+		return hp_archive_fail_reader(a, l->reader, err);
+	if (l->entry && check_sparse(a, l->content, err) < 0)
+		return HPDSL_ECORRUPT;
+	l->next = (uint64_t)archive_filter_bytes(l->reader, 0);
+	r = archive_read_next_header(l->reader, &l->entry);
+	if (r == ARCHIVE_EOF) {
+		r = check_end(a, err);
+		return r < 0 ? r : 0;
+	}
+	l->content = (uint64_t)archive_filter_bytes(l->reader, 0);
+	l->entries++;
+	if (r == ARCHIVE_OK || (r == ARCHIVE_WARN && is_harmless(l->reader)))
+		return 1;
+	return hp_archive_fail_reader(a, l->reader, err);
+}
