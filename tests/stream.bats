@@ -42,7 +42,7 @@ pack()
 is_ref()
 {
 	diff -r "$ref" out
-	! find out -name '.*' -type f | grep .
+	[ -z "$(find out -name '.*' -type f)" ]
 }
 
 # position: files of the archive that the journal calls done.
@@ -150,7 +150,7 @@ again()
 			hpdsl-pack -q -j $j --chunks=6 $o a b.tar.gz c.tar \
 				d.tar.xz e.ds out 2> /dev/null
 			diff -r ref out
-			! find out -name '.*.part' | grep .
+			[ -z "$(find out -name '*.part')" ]
 		done
 	done
 	hpdsl-verify -q out
@@ -293,7 +293,7 @@ again()
 	[ "$status" = 3 ]
 	grep -q '^hpdsl-pack: a.tar.bz2: changed since it was scanned$' stderr
 	# nothing was noted, so nothing is kept
-	! ls -A out | grep part || [ "$(position)" -gt 0 ]
+	[ -z "$(find out -name '*.part')" ] || [ "$(position)" -gt 0 ]
 }
 
 @test "a wrong checksum in the middle of a stream: told, nothing is left" {
