@@ -169,8 +169,8 @@ static int stop(struct hp_scatter *s, struct hpdsl_error *err)
 	for (uint32_t c = 0; c < p->plan.n_chunks; c++)
 		done += p->done[c].done;
 	return hp_fail(err, HPDSL_ESTOPPED,
-		       "stopped early, %" PRIu64 " files into what is "
-		       "compressed, %" PRIu32 " of %" PRIu32
+		       "stopped early, %" PRIu64 " files of compressed "
+		       "archives are done, %" PRIu32 " of %" PRIu32
 		       " chunks are there; --resume completes it",
 		       files, done, p->plan.n_chunks);
 }
