@@ -87,7 +87,9 @@ noted()
 {
 	local had
 	writing "$@" || return 1
+	# the first one says that nothing is done: it may come only now
 	had=$(rows)
+	[ "$had" -gt 0 ] || had=1
 	sleep 1.1
 	kill -CONT "$pid"
 	while [ "$(rows 2> /dev/null)" -le "$had" ]; do
