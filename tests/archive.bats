@@ -533,19 +533,31 @@ make_links()
 		with gzip.open("pax.tar.gz", "wb", 1) as f:
 		    for k in range(300):
 		        f.write(buf)
+		# archives in archives, a hundred million of them, and no file
+		nest = gzip.compress(bytes(10240))
+		for k in range(4):
+		    out = io.BytesIO()
+		    with tarfile.open(fileobj=out, mode="w") as t:
+		        for n in range(100):
+		            i = tarfile.TarInfo(f"{n}.tar.gz")
+		            i.size = len(nest)
+		            t.addfile(i, io.BytesIO(nest))
+		    nest = gzip.compress(out.getvalue())
+		with open("nest.tar.gz", "wb") as f:
+		    f.write(nest)
 	END
 	gzip -dc one.tar.gz | zstd -q > one.tar.zst
 	cat > script <<- 'END'
 		mount -t tmpfs -o size=10M none disk
-		for f in one.tar.gz many.tar.gz pax.tar.gz one.tar.zst; do
-			timeout 60 hpdsl-pack -q $f disk/out
+		for f in one.tar.gz many.tar.gz pax.tar.gz one.tar.zst nest.tar.gz; do
+			timeout 60 hpdsl-pack -q --nested $f disk/out
 			echo $?
 		done
 	END
 	unshare -m bash script > out 2>&1
 	cat out
-	[ "$(grep -c '^3$' out)" = 4 ]
-	[ "$(grep -c 'need more than the space that is free' out)" = 4 ]
+	[ "$(grep -c '^3$' out)" = 5 ]
+	[ "$(grep -c 'need more than the space that is free' out)" = 5 ]
 }
 
 @test "memory: 100 bytes and the path for each file of an archive" {
