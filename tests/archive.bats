@@ -582,6 +582,30 @@ make_links()
 	[ "$(cat peak)" -le $((16 * 1024 + 33000 + 24000)) ]
 }
 
+@test "memory: targets of links that are longer than any path are not kept" {
+	[ -z "${SAN:-}" ] || skip "sanitizers need memory of their own"
+	python3 - <<- 'END'
+		import gzip, tarfile
+		with gzip.open("a.tar.gz", "wb", 1) as f:
+		    for k in range(300):
+		        i = tarfile.TarInfo(f"{k}.x")
+		        i.type = tarfile.SYMTYPE
+		        i.linkname = "t/" * 400000
+		        f.write(i.tobuf(tarfile.PAX_FORMAT))
+		    f.write(bytes(1024))
+	END
+	python3 - hpdsl-pack -q -n a.tar.gz out > said <<- 'END'
+		import resource, subprocess, sys
+		done = subprocess.run(sys.argv[1:])
+		assert done.returncode == 3, done
+		print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+	END
+	# 240 MB of them
+	tail -n 1 said > peak
+	echo "peak: $(cat peak) KiB"
+	[ "$(cat peak)" -le 80000 ]
+}
+
 @test "archives that stay as they are: told if they are most of the input" {
 	mkdir -p tree shards
 	for i in 1 2; do
