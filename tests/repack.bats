@@ -140,3 +140,12 @@ for line in sys.stdin:
 	run -3 hpdsl-verify -q --source=ds got
 	[[ $output = *checksum* ]]
 }
+
+@test "a list of files does not go with a packed dataset" {
+	echo dataset.yaml > list
+	run -2 hpdsl-pack --files-from=list ds out
+	[[ $output = "hpdsl-pack: ds: a list of files does not go with a packed"* ]]
+	[ ! -e out ]
+	hpdsl-pack -q --include='class0/*' ds out
+	[ -z "$(hpdsl-ls out | grep -v '^class0/')" ]
+}
