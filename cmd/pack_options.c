@@ -423,7 +423,9 @@ const struct argp pack_argp = {
 	options,
 	parse,
 	"INPUT... OUTPUT",
-	"Pack the files of the folders INPUT into shuffled tar chunks with an "
+	"Pack the files of each INPUT, a folder, an archive (tar, tar.gz, "
+	".bz2, "
+	".xz, .zst, zip) or a packed dataset, into shuffled tar chunks with an "
 	"index, in the new or empty folder OUTPUT.\v"
 	"SIZE takes K, M, G and T, powers of 1024. A GLOB with a slash is "
 	"matched against the whole path, another one against the base name. "

@@ -251,6 +251,11 @@ static int take_all(struct reader *k, struct hpdsl_error *why,
 	packed = packing(head, k->have);
 	if (packed != HP_TRIPS)
 		return hp_lint_count(k->l, packed, NULL, err);
+	/* Without even the end mark it is no tar for any of them. */
+	if (k->size == 0) {
+		r = broken(k, why, "empty", err);
+		return r < 0 ? r : hp_lint_end(k->l, err);
+	}
 	hp_foreign_begin(k->tar);
 	do {
 		r = take_header(k, why, err);

@@ -36,7 +36,8 @@ static const struct {
 	[HP_TRIP_EMPTY] = { "no samples", "tar", "-rr---" },
 	[HP_TRIP_BROKEN] = { "damaged, or cut off", "tar", "rrrrrr" },
 	[HP_TRIP_ZSTD] = { "compressed with zstd", "tar", "rrrrrr" },
-	[HP_TRIP_PACKED] = { "compressed", "tar", "-rrr--" },
+	[HP_TRIP_PACKED] = { "compressed, so not looked into", "tar",
+			     "irrrii" },
 	[HP_TRIP_SUFFIX] = { "its name does not end in .tar", "tar", "--d--d" },
 	[HP_TRIP_DOTS] = { "a dot inside its name: wds2idx cuts that of the "
 			   "index there",

@@ -2,6 +2,7 @@
 /* What a packer's user should know before the first byte is written. */
 #include "pack.h"
 
+#include "archive.h"
 #include "error.h"
 
 #include <inttypes.h>
@@ -82,6 +83,54 @@ void hp_warn_of_samples(const struct hp_pack *p)
 			"no sample has a class");
 	odd_warn(p, &large, "larger than the mean chunk", "largest");
 	odd_warn(p, &many, "of more than 64 members", "one with most");
+}
+
+/* Archives among the files: how many, and the first of them. */
+struct inner {
+	uint64_t n, bytes;
+	const struct hp_file *first;
+};
+
+static void inner_warn(const struct hp_pack *p, const struct inner *o,
+		       uint64_t bytes, const char *where, const char *advice)
+{
+	char path[HP_PRINTABLE];
+
+	if (!o->n || o->bytes <= bytes / 2)
+		return;
+	warn(p,
+	     "%" PRIu64 " file%s in %s %s, as '%s', packed as %s; "
+	     "to pack what is in %s: %s",
+	     o->n, o->n == 1 ? "" : "s", where,
+	     o->n == 1 ? "is an archive" : "are archives",
+	     hp_printable(o->first->path, o->first->path_len, path),
+	     o->n == 1 ? "it is" : "they are", o->n == 1 ? "it" : "them",
+	     advice);
+}
+
+void hp_warn_of_archives(const struct hp_pack *p)
+{
+	const struct hp_list *list = &p->list;
+	struct inner dirs = { 0 }, archives = { 0 };
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < list->n_files; i++) {
+		const struct hp_file *f = &list->files[i];
+		enum hp_root_kind kind = list->roots[f->root].kind;
+		struct inner *o = kind == HP_ROOT_DIR ? &dirs : &archives;
+
+		bytes += f->size;
+		if (kind == HP_ROOT_DATASET ||
+		    !hp_archive_suffix(f->path, f->path_len))
+			continue;
+		if (!o->n++)
+			o->first = f;
+		o->bytes += f->size;
+	}
+	inner_warn(p, &dirs, bytes, "directories",
+		   "give each as an input of its own");
+	if (!p->opt->nested)
+		inner_warn(p, &archives, bytes, "archives", "--nested");
 }
 
 void hp_warn_of_labels(const struct hp_pack *p,

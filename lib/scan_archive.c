@@ -80,6 +80,7 @@ int hp_scan_open_archive(struct hp_scan *s, const char *name,
 		.name = name,
 	};
 	note_file(root, hp_archive_stat(a));
+	s->more[s->list->n_roots].compressed = hp_archive_decoded(a) > 0;
 	hp_archive_close(a);
 	s->more[s->list->n_roots].prefix = strdup("");
 	if (!s->more[s->list->n_roots++].prefix)

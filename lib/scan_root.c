@@ -193,6 +193,10 @@ static int open_root(struct hp_scan *s, const char *name,
 	fd = s->io->open(s->io, AT_FDCWD, name, O_PATH | O_DIRECTORY, 0);
 	if (fd == -ENOTDIR)
 		return hp_scan_open_archive(s, name, err);
+	if (fd == -ENOENT && !strcmp(name, "-"))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "-: standard input cannot be an input, which is "
+			       "read more than once: put it into a file");
 	if (fd < 0)
 		return hp_fail_errno(err, fd, "%s", NAME(name, buf));
 	*root = (struct hp_root){ .fd = fd, .name = name };

@@ -3,6 +3,8 @@
 # Archives as input: what comes of one is what comes of the tree that was put
 # into it.
 
+bats_require_minimum_version 1.5.0
+
 load lib
 
 # same DIR DIR: the same chunks and dataset id.
@@ -566,4 +568,52 @@ make_links()
 	tail -n 1 said > peak
 	echo "peak: $(cat peak) KiB"
 	[ "$(cat peak)" -le $((16 * 1024 + 33000 + 24000)) ]
+}
+
+@test "archives that stay as they are: told if they are most of the input" {
+	mkdir -p tree shards
+	for i in 1 2; do
+		head -c 3000 /dev/zero > tree/$i.bin
+		tar -C tree -cf shards/$i.tar $i.bin
+	done
+	tar -C shards -cf of.tar .
+	run --separate-stderr hpdsl-pack -q --chunks=1 shards a
+	[ "$stderr" = "hpdsl-pack: warning: 2 files in directories are \
+archives, as '1.tar', packed as they are; to pack what is in them: give each \
+as an input of its own" ]
+	run --separate-stderr hpdsl-pack -q --chunks=1 of.tar b
+	[ "$stderr" = "hpdsl-pack: warning: 2 files in archives are \
+archives, as '1.tar', packed as they are; to pack what is in them: --nested" ]
+	run --separate-stderr hpdsl-pack -q --chunks=1 --nested of.tar c
+	[ -z "$stderr" ]
+	# few among many
+	head -c 30000 /dev/zero > shards/3.bin
+	run --separate-stderr hpdsl-pack -q --chunks=1 shards d
+	[ -z "$stderr" ]
+	# a packed dataset is taken as it is
+	run --separate-stderr hpdsl-pack -q --chunks=1 a e
+	[ -z "$stderr" ]
+}
+
+@test "standard input is no input, and is told so" {
+	run -2 hpdsl-pack - out
+	[[ $output = *"-: standard input cannot be an input"* ]]
+	[ ! -e out ]
+	# unless it is the name of something
+	mkdir ./-
+	echo 1 > ./-/1.txt
+	hpdsl-pack -q --chunks=1 - out
+	[ "$(hpdsl-ls out)" = 1.txt ]
+}
+
+@test "a source that is damaged is trouble, not an answer" {
+	mkdir tree
+	head -c 100000 /dev/urandom > tree/a.bin
+	for z in "tar -cf" "tar -czf" "tar --zstd -cf"; do
+		$z a.tar -C tree .
+		[ -d out ] || hpdsl-pack -q --chunks=1 a.tar out
+		head -c 50000 a.tar > cut.tar
+		run -3 hpdsl-verify --source=cut.tar out
+		[[ $output = *cut.tar:* && $output != *damaged:* ]]
+	done
 }

@@ -211,14 +211,23 @@ setup()
 			ray: refuses 1 tar: damaged, or cut off, first tars/$what.tar
 		END
 	done
+	: > tars/nothing.tar
+	says 1 webdataset,ray tars/nothing.tar <<- END
+		webdataset: trips
+		webdataset: refuses 1 tar: damaged, or cut off, first tars/nothing.tar
+		ray: trips
+		ray: refuses 1 tar: damaged, or cut off, first tars/nothing.tar
+	END
 	run hpdsl-verify --compat=ray tars/flip.tar
 	[[ $output = *"warning: tars/flip.tar: byte 1024: "*checksum* ]]
 	for ext in gz bz2 xz; do
 		says 1 webdataset,wids,ray tars/packed.tar.$ext <<- END
 			webdataset: takes all of it
+			webdataset: note: 1 tar: compressed, so not looked into, first tars/packed.tar.$ext
 			wids: trips
-			wids: refuses 1 tar: compressed, first tars/packed.tar.$ext
+			wids: refuses 1 tar: compressed, so not looked into, first tars/packed.tar.$ext
 			ray: takes all of it
+			ray: note: 1 tar: compressed, so not looked into, first tars/packed.tar.$ext
 		END
 	done
 }

@@ -93,12 +93,12 @@ show "hpdsl-pack -q --labels=dir$size --force tree.tar.gz from-archive"
 show 'diff -r packed from-archive && echo the same files'
 
 say "Compressed chunks, SHA-256, index files for other readers"
-show "hpdsl-pack --labels=dir$size --force --zstd --digest=sha256 --emit=dali,energon,wids tree/ all"
+show "hpdsl-pack --labels=dir$size --force --zstd --digest=sha256 --names=portable --emit=dali,energon,wids tree/ all"
 show 'hpdsl-verify all'
 show '(cd all && sha256sum --check --quiet SHA256SUMS) && zstd -tq all/*.zst'
 
 say "What would other readers make of the plain chunks?"
-show 'hpdsl-verify -q --compat=webdataset,ray,hf packed'
+show 'hpdsl-verify -q --compat=webdataset,ray,hf packed || [ $? = 1 ]'
 
 say "Tars of somebody else, made a dataset where they lie"
 show 'mkdir theirs && tar -C tree -cf theirs/some.tar .'

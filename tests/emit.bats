@@ -316,3 +316,18 @@ taken()
 	run grep files: out/dataset.yaml
 	[ "$status" = 1 ]
 }
+
+@test "emit: from archives and from a dataset, the same files" {
+	make_tree tree 2 20
+	hpdsl-pack -q --chunks=3 --emit=$all tree want
+	tar -cf in.tar --format=pax -C tree .
+	gzip -k in.tar
+	for input in in.tar in.tar.gz want; do
+		hpdsl-pack -q --chunks=3 --emit=$all $input out
+		for f in shards.json .nv-meta chunk-00000{0,1,2}{,.tar}.idx; do
+			diff -r "want/$f" "out/$f"
+		done
+		checked out "dali energon wids"
+		rm -r out
+	done
+}

@@ -3,6 +3,8 @@
 # A packed dataset as input: its members under their own paths, its classes,
 # never its chunks as files.
 
+bats_require_minimum_version 1.5.0
+
 load lib
 
 setup_file()
@@ -116,4 +118,25 @@ for line in sys.stdin:
 
 @test "an output inside the dataset is refused" {
 	fails 2 "the output is inside the input" hpdsl-pack -q ds ds/out
+}
+
+@test "a packed dataset as the source of a comparison" {
+	hpdsl-pack -q --zstd --names=portable --cls --seed=7 ds got
+	hpdsl-verify -q --source=ds got
+	hpdsl-verify -q --source=got ds
+	# a file more, a file less, another content
+	f=$(find in -type f | LC_ALL=C sort | head -n 1)
+	echo other > "$f"
+	echo new > in/class0/new.txt
+	rm "$(find in -type f | LC_ALL=C sort | tail -n 1)"
+	hpdsl-pack -q in other
+	run -1 hpdsl-verify -q --source=other ds
+	[ "${#lines[@]}" = 3 ]
+	[[ $output = *"${f#in/}: "*" differs"* ]]
+	[[ $output = *"class0/new.txt: is not in the dataset"* ]]
+	[[ $output = *": is absent"* ]]
+	# damage in the source is trouble, not a difference
+	printf X | dd of=ds/chunk-000000.tar bs=1 seek=520 conv=notrunc status=none
+	run -3 hpdsl-verify -q --source=ds got
+	[[ $output = *checksum* ]]
 }

@@ -573,3 +573,19 @@ is_old_or_new()
 		hpdsl-pack -q --chunks 12 --force "$small" out
 	is_ref out
 }
+
+@test "what --force replaces is not counted" {
+	make_tree in 2 40
+	hpdsl-pack -q --zstd --digest=sha256 --chunks=3 in out
+	hpdsl-pack -q --json --resume --force --zstd --chunks=2 in out > json
+	python3 - json <<- 'END'
+		import json, os, sys
+		s = json.load(open(sys.argv[1]))
+		n = [e.stat().st_size for e in os.scandir("out")
+		     if e.name.startswith("chunk-")]
+		assert s["stored_bytes"] == sum(n), s
+		assert s["compressed_chunks"] <= 2, s
+		assert s["resumed_chunks"] == 0, s
+		assert "dataset_id_sha256" not in s, s
+	END
+}

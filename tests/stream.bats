@@ -247,7 +247,7 @@ again()
 	gone USR1 || status=$?
 	cat stderr
 	[ "$status" = 75 ]
-	grep -q 'files of compressed archives are in their places' stderr
+	grep -q 'files of compressed archives are done' stderr
 	grep -q -- '--resume completes it' stderr
 	[ ! -e out/dataset.yaml ]
 	pack -q --resume

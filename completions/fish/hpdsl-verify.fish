@@ -7,7 +7,7 @@ complete -c hpdsl-verify -l thorough -d 'parse with two tar readers, too'
 complete -c hpdsl-verify -l compat -x \
     -a 'all webdataset dali energon wids hf ray' \
     -d 'what other readers make of it'
-complete -c hpdsl-verify -l source -x -a '(__fish_complete_directories)' \
+complete -c hpdsl-verify -l source -r -F \
     -d 'compare with the original files'
 complete -c hpdsl-verify -s j -l threads -x -d 'threads for CPU work'
 complete -c hpdsl-verify -s q -l quiet -d 'no progress and no summary'

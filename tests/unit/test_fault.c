@@ -61,6 +61,7 @@ static int pack(const struct hp_io *io, const char *to, bool resume,
 		.output = to,
 		.chunks = 3,
 		.labels = HPDSL_LABELS_DIR,
+		.digest = HPDSL_DIGEST_SHA256, /* more to go wrong */
 		.threads = threads,
 		.readers = 2,
 		.memory = 8 << 20,

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What serves other readers, with the k-th file operation or allocation
+ * failing, for every k: side files of a pack, --thorough, --compat.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faultio.h"
+#include "packed.h"
+#include "wrap.h"
+
+static struct packed packed;
+static char ref[128];
+
+static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void run(const char *fmt, ...)
+{
+	char cmd[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cmd, sizeof cmd, fmt, ap);
+	va_end(ap);
+	assert_int_equal(system(cmd), 0);
+}
+
+static int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static int pack(const struct hp_io *io, const char *to, bool resume,
+		struct hpdsl_error *err)
+{
+	const char *inputs[] = { packed.tree };
+	struct hpdsl_pack_options opt = {
+		.inputs = inputs,
+		.n_inputs = 1,
+		.output = to,
+		.chunks = 2,
+		.emit = HPDSL_EMIT_DALI | HPDSL_EMIT_ENERGON | HPDSL_EMIT_WIDS,
+		.threads = HPDSL_SERIAL,
+		.memory = 8 << 20,
+		.resume = resume,
+		.watch.io = io,
+	};
+	struct hpdsl_pack_report report;
+
+	return hpdsl_pack(&opt, &report, err);
+}
+
+static int verify(const struct hp_io *io, struct hpdsl_error *err)
+{
+	struct hpdsl_verify_options opt = { .thorough = true,
+					    .threads = HPDSL_SERIAL,
+					    .watch.io = io };
+	struct hpdsl_verify_report report;
+
+	return hpdsl_verify(ref, &opt, &report, err);
+}
+
+static int compat(const struct hp_io *io, struct hpdsl_error *err)
+{
+	char tar[160];
+	const char *paths[] = { ref, tar };
+	struct hpdsl_compat_options opt = { .readers = HPDSL_READERS_ALL,
+					    .threads = HPDSL_SERIAL,
+					    .watch.io = io };
+	struct hpdsl_compat_report report;
+
+	snprintf(tar, sizeof tar, "%s/chunk-000001.tar", ref);
+	return hpdsl_compat(paths, 2, &opt, &report, err);
+}
+
+/* What has its own name is what it should be. */
+static void check_finals(void)
+{
+	run("cd %s && [ ! -d out ] || (cd out && find . -type f "
+	    "! -name '*.part' ! -name journal.hpdsl -print0 | "
+	    "xargs -0 -r -I{} cmp {} ../ref/{})",
+	    packed.top);
+}
+
+/* 0: there was nothing left to fail. */
+static bool pack_with_fault(long k, bool memory)
+{
+	struct hpdsl_error err = { 0 };
+	int fds = count_fds(), r;
+	struct faultio f;
+	bool over;
+
+	run("rm -rf %s", packed.out);
+	if (memory) {
+		wrap_fail_at(k, false);
+		r = pack(NULL, packed.out, false, &err);
+		over = wrap_count() < k;
+		wrap_fail_at(0, false);
+	} else {
+		faultio_init(&f, k, false, k % 2 ? -EIO : -ENOSPC);
+		r = pack(&f.io, packed.out, false, &err);
+		over = f.failed == 0;
+	}
+	assert_int_equal(count_fds(), fds);
+	check_finals();
+	if (r) {
+		assert_true(err.msg[0]);
+		r = pack(NULL, packed.out, true, &err);
+	}
+	if (r)
+		fail_msg("resumed after %ld: %s", k, err.msg);
+	run("diff -r %s %s", ref, packed.out);
+	return !over;
+}
+
+static void test_pack(void **state)
+{
+	long k = 1;
+
+	(void)state;
+	while (pack_with_fault(k, false))
+		k++;
+	assert_true(k > 100);
+}
+
+static void test_pack_memory(void **state)
+{
+	long k = 1;
+
+	(void)state;
+	while (pack_with_fault(k, true))
+		k++;
+	assert_true(k > 50);
+}
+
+static void faults(int (*look)(const struct hp_io *io, struct hpdsl_error *err),
+		   long least)
+{
+	int fds = count_fds();
+	struct faultio f;
+	long k = 0;
+
+	do {
+		struct hpdsl_error err = { 0 };
+		int r;
+
+		faultio_init(&f, ++k, false, -EIO);
+		r = look(&f.io, &err);
+		assert_int_equal(count_fds(), fds);
+		if (r)
+			assert_true(err.msg[0]);
+		else if (f.failed == 0)
+			assert_int_equal(r, 0);
+	} while (f.failed);
+	assert_true(k > least);
+}
+
+static void no_memory(int (*look)(const struct hp_io *io,
+				  struct hpdsl_error *err),
+		      long least)
+{
+	int fds = count_fds(), r;
+	long k = 0, n;
+
+	do {
+		struct hpdsl_error err = { 0 };
+
+		wrap_fail_at(++k, false);
+		r = look(NULL, &err);
+		n = wrap_count();
+		wrap_fail_at(0, false);
+		assert_int_equal(count_fds(), fds);
+		if (r)
+			assert_true(err.msg[0]);
+	} while (n >= k);
+	assert_int_equal(r, 0);
+	assert_true(k > least);
+}
+
+static void test_verify(void **state)
+{
+	(void)state;
+	faults(verify, 20);
+	no_memory(verify, 10);
+}
+
+static void test_compat(void **state)
+{
+	(void)state;
+	faults(compat, 10);
+	no_memory(compat, 10);
+}
+
+static int begin(void **state)
+{
+	struct hpdsl_error err;
+	char name[64];
+
+	(void)state;
+	packed_begin(&packed);
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof name, "a/%d.jpg", i);
+		packed_file(&packed, name, (size_t)i * 700, 0644, 1000, 0);
+		snprintf(name, sizeof name, "a/%d.txt", i);
+		packed_file(&packed, name, (size_t)i, 0644, 1000, 0);
+	}
+	snprintf(ref, sizeof ref, "%s", packed_at(&packed, "ref"));
+	return pack(NULL, ref, false, &err);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	packed_end(&packed);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pack),
+		cmocka_unit_test(test_pack_memory),
+		cmocka_unit_test(test_verify),
+		cmocka_unit_test(test_compat),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
