@@ -634,3 +634,27 @@ archives, as '1.tar', packed as they are; to pack what is in them: --nested" ]
 		[[ $output = *cut.tar:* && $output != *damaged:* ]]
 	done
 }
+
+@test "many links to one folder, many files in it: not each with each" {
+	python3 - <<- 'END'
+		import tarfile
+		zero = tarfile.TarInfo("0").tobuf(tarfile.USTAR_FORMAT)
+		def put(out, name, link=b""):
+		    b = bytearray(zero)
+		    b[: len(name)] = name
+		    b[156:157] = b"2" if link else b"0"
+		    b[157 : 157 + len(link)] = link
+		    b[148:156] = b" " * 8
+		    b[148:156] = b"%06o\0 " % sum(b)
+		    out.write(b)
+		with open("a.tar", "wb") as out:
+		    for i in range(60000):
+		        put(out, b"%c/%d.x" % (97 + i % 2, i))
+		    for i in range(60000):
+		        put(out, b"l/%d" % i, b"../a")
+		    out.write(bytes(1024))
+	END
+	# Each with each takes more than this; else it is a tenth of it.
+	(ulimit -t $((${#SAN} ? 20 : 2)) && hpdsl-pack -n -j 1 a.tar out > said)
+	grep -q '^input:    60000 samples, 60000 members' said
+}
