@@ -167,7 +167,9 @@ static int resume(struct hp_pack *p, struct hpdsl_error *err)
 	if (r == 0)
 		r = hp_resume(p, err);
 	if (r == 0)
-		r = hp_scatter_check(p, err);
+		r = hp_archives_check(p, err);
+	if (r == 0)
+		r = hp_archives_note(p, err);
 	if (r < 0)
 		return r;
 	return hp_scatter_resumes(p) ? hp_scatter_clear(p, err) :
@@ -191,6 +193,8 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 		return r;
 	t->begun = true;
 	r = hp_journal_begin(t->journal, &p->options, &p->list, err);
+	if (r == 0)
+		r = hp_archives_note(p, err);
 	/* Chunks without a journal would be nobody's. */
 	return r < 0 ? r : hp_sync_dir(p->io, t->dir, err);
 }

@@ -99,25 +99,6 @@ int hp_scan_enter_archive(struct hp_scan *s, uint16_t root)
 	return 0;
 }
 
-/* ---- What is wanted ----------------------------------------------------- */
-
-/* Is a folder above w->path left out as a whole? */
-static bool is_pruned(struct hp_scan_worker *w, size_t prefix)
-{
-	for (size_t i = prefix; w->s->opt->n_exclude && i < w->len; i++) {
-		bool is;
-
-		if (w->path[i] != '/')
-			continue;
-		w->path[i] = '\0';
-		is = hp_glob_pruned(w->s->opt, w->path);
-		w->path[i] = '/';
-		if (is)
-			return true;
-	}
-	return false;
-}
-
 /* ---- One thing of the archive ------------------------------------------- */
 
 void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,
@@ -260,7 +241,7 @@ static void take(struct hp_archive_walk *k, const struct hp_archive_entry *e)
 
 	if (!set_path(k, e, &inner))
 		return;
-	pruned = is_pruned(w, prefix);
+	pruned = hp_scan_pruned(w, prefix);
 	wanted = hp_archive_is_listed(k, prefix);
 	if (e->type == HP_ARCHIVE_FOLDER) {
 		take_folder(k, wanted && !pruned);

@@ -202,7 +202,11 @@ static bool resolve(struct hp_archive_walk *k, struct hp_archive_link *l,
 
 /* ---- What is there? ----------------------------------------------------- */
 
-/* The links that lead somewhere, by where that is. */
+/*
+ * The links that lead somewhere, by where that is.  Those that lead to one
+ * place learn of it together, and once: however often it comes, it costs no
+ * more than its search.
+ */
 struct finals {
 	struct hp_archive_link **v;
 	uint64_t n;
@@ -236,8 +240,10 @@ static void see(struct finals *f, const char *path, size_t len,
 	for (; l < f->v + f->n && (*l)->final_len == len &&
 	       !memcmp((*l)->final, path, len);
 	     l++) {
+		if (file ? (*l)->found : (*l)->folder)
+			return;
 		(*l)->folder |= !file;
-		if (!file || (*l)->found)
+		if (!file)
 			continue;
 		(*l)->found = true;
 		(*l)->packed = packed;

@@ -509,6 +509,23 @@ make_links()
 		hpdsl-pack -q --memory=8M 00001.png.zip out
 }
 
+@test "a stored zip's CRC-32 is compared in chunks with files of a stream, too" {
+	mkdir tree
+	head -c 3000000 /dev/urandom > tree/large.bin
+	echo stream > small.txt
+	tar -czf small.tgz small.txt
+	(cd tree && zip -q -0 -r ../a.zip .)
+	hpdsl-pack -q --chunks=1 a.zip small.tgz out
+	rm -r out
+	printf XXXX | dd of=a.zip bs=1 seek=2000000 conv=notrunc status=none
+	for o in "-j0" "" "--zstd"; do
+		# shellcheck disable=SC2086
+		fails 3 "a.zip/large.bin: content differs from its CRC-32" \
+			hpdsl-pack -q $o --chunks=1 a.zip small.tgz out
+		rm -rf out
+	done
+}
+
 @test "a stream that outgrows the room where the output goes" {
 	need_root
 	unshare -m true 2> /dev/null || skip "no mount namespaces"
@@ -616,4 +633,28 @@ archives, as '1.tar', packed as they are; to pack what is in them: --nested" ]
 		run -3 hpdsl-verify --source=cut.tar out
 		[[ $output = *cut.tar:* && $output != *damaged:* ]]
 	done
+}
+
+@test "many links to one folder, many files in it: not each with each" {
+	python3 - <<- 'END'
+		import tarfile
+		zero = tarfile.TarInfo("0").tobuf(tarfile.USTAR_FORMAT)
+		def put(out, name, link=b""):
+		    b = bytearray(zero)
+		    b[: len(name)] = name
+		    b[156:157] = b"2" if link else b"0"
+		    b[157 : 157 + len(link)] = link
+		    b[148:156] = b" " * 8
+		    b[148:156] = b"%06o\0 " % sum(b)
+		    out.write(b)
+		with open("a.tar", "wb") as out:
+		    for i in range(60000):
+		        put(out, b"%c/%d.x" % (97 + i % 2, i))
+		    for i in range(60000):
+		        put(out, b"l/%d" % i, b"../a")
+		    out.write(bytes(1024))
+	END
+	# Each with each takes more than this; else it is a tenth of it.
+	(ulimit -t $((${#SAN} ? 20 : 2)) && hpdsl-pack -n -j 1 a.tar out > said)
+	grep -q '^input:    60000 samples, 60000 members' said
 }
