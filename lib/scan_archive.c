@@ -203,6 +203,13 @@ static bool has_room(struct hp_archive_walk *k, uint64_t size)
 	return false;
 }
 
+/* Archives in archives may hold nothing but archives. */
+static bool may_enter(void *arg)
+{
+	return !hp_scan_over(((struct hp_archive_walk *)arg)->w->s) &&
+	       has_room(arg, 0);
+}
+
 static void take_file(struct hp_archive_walk *k,
 		      const struct hp_archive_entry *e, bool wanted)
 {
@@ -330,6 +337,7 @@ void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job)
 	note_file(root, hp_archive_stat(k.a));
 	hp_archive_set_stop(k.a,
 			    s->opt->watch.stop ? s->opt->watch.stop : &s->over);
+	hp_archive_set_enter(k.a, may_enter, &k);
 	walk(&k);
 	hp_archive_close(k.a);
 	free(k.files.v);

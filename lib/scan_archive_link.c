@@ -100,6 +100,8 @@ static int follow(struct trail *t, const struct hp_archive_link *l)
 		return -ELOOP;
 	if (!l->target_len)
 		return -ENOENT;
+	if (l->target_len > HPDSL_PATH_MAX)
+		return -ENAMETOOLONG;
 	if (l->target[0] == '/')
 		return -EXDEV;
 	trail_up(t);
