@@ -50,7 +50,12 @@ static int set(struct pack_config *c, const struct argp_option *o,
 		cmd_refuse(&why, "%s: a plain value is wanted", o->name);
 		return refuse(c, value, why.text);
 	}
-	if (!o->arg) {
+	/* One that may do without its argument takes both. */
+	if ((o->flags & OPTION_ARG_OPTIONAL) && strcmp(s, "true") == 0)
+		s = NULL;
+	else if ((o->flags & OPTION_ARG_OPTIONAL) && strcmp(s, "false") == 0)
+		return CMD_DONE;
+	else if (!o->arg) {
 		if (strcmp(s, "false") == 0)
 			return CMD_DONE;
 		if (strcmp(s, "true") != 0) {

@@ -26,12 +26,15 @@ struct hp_journal_record {
 	uint8_t checksum[16]; /* XXH3-128 of the chunk file */
 };
 
-/* How far a compressed archive is in its places, on the disk. */
+/*
+ * How far a compressed archive is in its places, on the disk; of what is read
+ * in any order only what it is.
+ */
 struct hp_journal_position {
 	uint32_t root;	  /* number of the INPUT */
 	uint64_t files;	  /* of hp_archive's walk that are done */
 	uint64_t bytes;	  /* of the next one */
-	uint64_t archive; /* hp_journal_archive() */
+	uint64_t archive; /* hp_journal_archive(), or of the dataset id */
 };
 
 struct hp_journal;

@@ -159,6 +159,12 @@ int hp_list_path_order(const struct hp_list *list, uint64_t *ret,
 		       struct hpdsl_error *err);
 
 /*
+ * Is some path a file and, in another file's path, a folder?  HPDSL_EUSAGE
+ * names it and both roots.  16 bytes a file meanwhile.
+ */
+int hp_list_check_folders(const struct hp_list *list, struct hpdsl_error *err);
+
+/*
  * Makes samples of the sorted files: of one key, or one file each, whose key is
  * then its path.
  */

@@ -72,6 +72,13 @@ static bool keeps_labels(const struct hp_pack *p)
 	       hp_list_has_classes(&p->list);
 }
 
+/* One tree has no name twice: not as a file and as a folder either. */
+static bool may_clash(const struct hp_list *list)
+{
+	return list->n_roots > 1 || list->roots[0].kind == HP_ROOT_TAR ||
+	       list->roots[0].kind == HP_ROOT_STREAM;
+}
+
 static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = p->opt;
@@ -80,6 +87,8 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 	r = hp_scan(&p->list, opt, p->report, err);
 	if (r == 0)
 		r = hp_list_sort(&p->list, err);
+	if (r == 0 && may_clash(&p->list))
+		r = hp_list_check_folders(&p->list, err);
 	if (r == 0)
 		r = hp_list_group(&p->list, opt->group, err);
 	if (r == 0 && keeps_labels(p))
@@ -158,7 +167,9 @@ static int resume(struct hp_pack *p, struct hpdsl_error *err)
 	if (r == 0)
 		r = hp_resume(p, err);
 	if (r == 0)
-		r = hp_scatter_check(p, err);
+		r = hp_archives_check(p, err);
+	if (r == 0)
+		r = hp_archives_note(p, err);
 	if (r < 0)
 		return r;
 	return hp_scatter_resumes(p) ? hp_scatter_clear(p, err) :
@@ -182,6 +193,8 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 		return r;
 	t->begun = true;
 	r = hp_journal_begin(t->journal, &p->options, &p->list, err);
+	if (r == 0)
+		r = hp_archives_note(p, err);
 	/* Chunks without a journal would be nobody's. */
 	return r < 0 ? r : hp_sync_dir(p->io, t->dir, err);
 }

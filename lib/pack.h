@@ -109,8 +109,13 @@ bool hp_scatter_resumes(const struct hp_pack *p);
 int hp_scatter_clear(const struct hp_pack *p, struct hpdsl_error *err);
 /* What the one of chunk c takes on the disk. */
 uint64_t hp_scatter_space(const struct hp_pack *p, uint32_t c);
-/* HPDSL_EDIFFERS: such an archive is not the one of the interrupted run. */
-int hp_scatter_check(const struct hp_pack *p, struct hpdsl_error *err);
+
+/*
+ * Archives and datasets that are read: HPDSL_EDIFFERS: one is not that of the
+ * interrupted run; and what a later run has to know of them.
+ */
+int hp_archives_check(const struct hp_pack *p, struct hpdsl_error *err);
+int hp_archives_note(const struct hp_pack *p, struct hpdsl_error *err);
 
 /*
  * Can index files of other readers hold the names?  HPDSL_EUSAGE; a warning

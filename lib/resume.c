@@ -285,22 +285,33 @@ static int check_chunks(const struct hp_pack *p, struct hpdsl_error *err)
 		       p->target.output, first);
 }
 
-int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
+static int same_contents(struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct hpdsl_dataset *ds;
-	int r = same_options(p, err);
+	int r = hpdsl_open(p->target.output, p->io, &ds, err);
 
-	if (r == 0)
-		r = hpdsl_open(p->target.output, p->io, &ds, err);
 	if (r < 0)
 		return r;
 	r = same_files(p, ds, err);
 	if (r == 0)
 		r = same_labels(p, ds, err);
 	hpdsl_close(ds);
+	return r;
+}
+
+int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
+{
+	/* With --force it may be replaced: then it counts for nothing. */
+	const struct hpdsl_pack_report before = *p->report;
+	int r = same_options(p, err);
+
+	if (r == 0)
+		r = same_contents(p, err);
 	if (r == 0)
 		r = check_chunks(p, err);
 	if (r == 0)
 		p->report->resumed_chunks = p->plan.n_chunks;
+	else
+		*p->report = before;
 	return r;
 }

@@ -209,6 +209,16 @@ static int scan(struct hp_scan *s, struct hpdsl_pack_report *report,
 	return r;
 }
 
+static void jobs_free(struct hp_scan_job *job)
+{
+	while (job) {
+		struct hp_scan_job *next = job->next;
+
+		free(job);
+		job = next;
+	}
+}
+
 int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 	    struct hpdsl_pack_report *report, struct hpdsl_error *err)
 {
@@ -236,12 +246,8 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 	free(s.output);
 	free(s.wishes);
 	hp_arena_free(s.wish_arena);
-	while (s.top) {
-		struct hp_scan_job *job = s.top;
-
-		s.top = job->next;
-		free(job);
-	}
+	jobs_free(s.top);
+	jobs_free(s.streams);
 	pthread_cond_destroy(&s.wake);
 	pthread_mutex_destroy(&s.lock);
 	pthread_mutex_destroy(&s.tell);

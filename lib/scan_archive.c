@@ -80,6 +80,7 @@ int hp_scan_open_archive(struct hp_scan *s, const char *name,
 		.name = name,
 	};
 	note_file(root, hp_archive_stat(a));
+	s->more[s->list->n_roots].compressed = hp_archive_decoded(a) > 0;
 	hp_archive_close(a);
 	s->more[s->list->n_roots].prefix = strdup("");
 	if (!s->more[s->list->n_roots++].prefix)
@@ -96,25 +97,6 @@ int hp_scan_enter_archive(struct hp_scan *s, uint16_t root)
 	job->kind = HP_SCAN_ARCHIVE;
 	hp_scan_push(s, job);
 	return 0;
-}
-
-/* ---- What is wanted ----------------------------------------------------- */
-
-/* Is a folder above w->path left out as a whole? */
-static bool is_pruned(struct hp_scan_worker *w, size_t prefix)
-{
-	for (size_t i = prefix; w->s->opt->n_exclude && i < w->len; i++) {
-		bool is;
-
-		if (w->path[i] != '/')
-			continue;
-		w->path[i] = '\0';
-		is = hp_glob_pruned(w->s->opt, w->path);
-		w->path[i] = '/';
-		if (is)
-			return true;
-	}
-	return false;
 }
 
 /* ---- One thing of the archive ------------------------------------------- */
@@ -266,7 +248,7 @@ static void take(struct hp_archive_walk *k, const struct hp_archive_entry *e)
 
 	if (!set_path(k, e, &inner))
 		return;
-	pruned = is_pruned(w, prefix);
+	pruned = hp_scan_pruned(w, prefix);
 	wanted = hp_archive_is_listed(k, prefix);
 	if (e->type == HP_ARCHIVE_FOLDER) {
 		take_folder(k, wanted && !pruned);

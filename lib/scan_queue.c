@@ -46,10 +46,17 @@ struct hp_scan_job *hp_scan_job(struct hp_scan *s, uint16_t root, size_t n)
 	return job;
 }
 
+static bool is_stream(const struct hp_scan *s, const struct hp_scan_job *job)
+{
+	return job->kind == HP_SCAN_ARCHIVE && s->more[job->root].compressed;
+}
+
 static void put(struct hp_scan *s, struct hp_scan_job *job)
 {
-	job->next = s->top;
-	s->top = job;
+	struct hp_scan_job **to = is_stream(s, job) ? &s->streams : &s->top;
+
+	job->next = *to;
+	*to = job;
 	s->batches += job->kind == HP_SCAN_BATCHED;
 	pthread_cond_signal(&s->wake);
 }
@@ -73,18 +80,32 @@ bool hp_scan_offer(struct hp_scan *s, struct hp_scan_job *job)
 	return taken;
 }
 
-/* Gives back the last job (had one), takes the next; NULL: all is done. */
-static struct hp_scan_job *take(struct hp_scan *s, bool had)
+/* Where the next job is that can be begun, or NULL.  Locked. */
+static struct hp_scan_job **find(struct hp_scan *s)
 {
-	struct hp_scan_job *job;
+	if (s->top)
+		return &s->top;
+	return s->streams && s->decoding < s->decoding_max ? &s->streams : NULL;
+}
+
+/* Gives back the last job (had one), takes the next; NULL: all is done. */
+static struct hp_scan_job *take(struct hp_scan *s,
+				const struct hp_scan_job *had)
+{
+	struct hp_scan_job *job, **from;
 
 	pthread_mutex_lock(&s->lock);
-	s->busy -= had;
-	while (!s->top && s->busy && !s->over)
+	s->busy -= had != NULL;
+	if (had && is_stream(s, had)) {
+		s->decoding--;
+		pthread_cond_signal(&s->wake);
+	}
+	while (!(from = find(s)) && s->busy && !s->over)
 		pthread_cond_wait(&s->wake, &s->lock);
-	job = s->over ? NULL : s->top;
+	job = s->over || !from ? NULL : *from;
 	if (job) {
-		s->top = job->next;
+		*from = job->next;
+		s->decoding += is_stream(s, job);
 		s->batches -= job->kind == HP_SCAN_BATCHED;
 		s->busy++;
 	} else {
@@ -97,9 +118,10 @@ static struct hp_scan_job *take(struct hp_scan *s, bool had)
 static void *work(void *arg)
 {
 	struct hp_scan_worker *w = arg;
-	struct hp_scan_job *job;
+	struct hp_scan_job *job, *had = NULL;
 
-	for (bool had = false; (job = take(w->s, had)); had = true) {
+	for (; (job = take(w->s, had)); had = job) {
+		free(had);
 		hp_scan_tick(w);
 		if (hp_scan_over(w->s))
 			;
@@ -113,8 +135,8 @@ static void *work(void *arg)
 			hp_scan_archive(w, job);
 		else
 			hp_scan_listed(w, job);
-		free(job);
 	}
+	free(had);
 	return NULL;
 }
 
@@ -122,6 +144,9 @@ int hp_scan_run(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n)
 {
 	uint32_t started = 1;
 
+	s->decoding_max = hp_threads(s->opt->threads);
+	if (s->decoding_max == HPDSL_SERIAL)
+		s->decoding_max = 1;
 	s->batches_max = n > 1 ? 4 * n : 0;
 	/* w[0] is the caller. */
 	while (started < n &&

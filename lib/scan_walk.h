@@ -30,6 +30,7 @@ struct hp_scan_root {
 	char *prefix;	   /* "" or "name/", in front of each member's path */
 	char *real;	   /* real path, or NULL if that cannot be had */
 	bool above_output; /* so it must not be walked */
+	bool compressed;   /* an archive as a whole */
 };
 
 struct hp_scan_job {
@@ -74,9 +75,15 @@ struct hp_scan {
 	struct hp_arena *wish_arena;
 	bool wish_all; /* the list names the archive as a whole */
 
-	pthread_mutex_t lock; /* of the next five */
+	pthread_mutex_t lock; /* of the next eight */
 	pthread_cond_t wake;
 	struct hp_scan_job *top;
+	/*
+	 * Archives that have to be decoded, which takes memory and a core: no
+	 * more at a time than there are threads.
+	 */
+	struct hp_scan_job *streams;
+	uint32_t decoding, decoding_max;
 	uint32_t busy;	  /* workers with a job */
 	uint32_t batches; /* on the stack */
 	struct hpdsl_error failed;
@@ -158,6 +165,8 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 		  bool listed);
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags);
+/* Is a folder above w->path, behind its prefix, left out as a whole? */
+bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix);
 /* Adds the file at w->path; f says the rest.  Counts nothing. */
 void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f);
 /* "is a FIFO" and the like. */

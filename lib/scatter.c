@@ -170,7 +170,7 @@ static int stop(struct hp_scatter *s, struct hpdsl_error *err)
 		done += p->done[c].done;
 	return hp_fail(err, HPDSL_ESTOPPED,
 		       "stopped early, %" PRIu64 " files of compressed "
-		       "archives are in their places, %" PRIu32 " of %" PRIu32
+		       "archives are done, %" PRIu32 " of %" PRIu32
 		       " chunks are there; --resume completes it",
 		       files, done, p->plan.n_chunks);
 }

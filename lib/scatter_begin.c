@@ -27,25 +27,6 @@ bool hp_scatter_resumes(const struct hp_pack *p)
 	return false;
 }
 
-int hp_scatter_check(const struct hp_pack *p, struct hpdsl_error *err)
-{
-	for (size_t i = 0; i < p->list.n_roots; i++) {
-		const struct hp_root *root = &p->list.roots[i];
-		const struct hp_journal_position *pos =
-			hp_journal_position(p->target.journal, (uint32_t)i);
-		char name[HP_INPUT_NAME];
-
-		if (root->kind != HP_ROOT_STREAM || !pos ||
-		    pos->archive == hp_journal_archive(root))
-			continue;
-		return hp_fail(err, HPDSL_EDIFFERS,
-			       "the input has changed since the interrupted "
-			       "run: %s is another archive",
-			       hp_input_name(root, "", 0, name));
-	}
-	return 0;
-}
-
 /* The number of the chunk that is written under this temporary name, or -1. */
 static int64_t part_number(const char *name)
 {

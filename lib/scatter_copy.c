@@ -30,11 +30,12 @@ static int copy_file(struct copying *k, const struct hp_spot *spot,
 	struct hp_scatter_piece piece = { .compare = true };
 	uint8_t *data = k->data + HP_TAR_HEADER_MAX;
 	struct hp_content_hash h;
+	uint32_t crc = 0;
+	int r;
 
 	hp_content_begin(&k->hash);
 	do {
 		uint64_t left = f->size - piece.offset;
-		int r;
 
 		piece.len = (uint32_t)(left < BUFFER ? left : BUFFER);
 		r = hp_read_content(s->pack, f, data, piece.len, piece.offset,
@@ -42,6 +43,7 @@ static int copy_file(struct copying *k, const struct hp_spot *spot,
 		if (r < 0)
 			return r;
 		hp_content_update(&k->hash, data, piece.len);
+		crc = hp_content_crc(f, crc, data, piece.len);
 		memset(data + piece.len, 0,
 		       hp_tar_padded(piece.len) - piece.len);
 		r = hp_scatter_put(s, spot, &piece, data, err);
@@ -51,7 +53,8 @@ static int copy_file(struct copying *k, const struct hp_spot *spot,
 		piece.offset += piece.len;
 	} while (piece.offset < f->size);
 	hp_content_end(&k->hash, &h);
-	return hp_content_set(s->pack, f, &h, err);
+	r = hp_content_check_crc(s->pack, f, crc, err);
+	return r < 0 ? r : hp_content_set(s->pack, f, &h, err);
 }
 
 static int copy_chunk(void *arg, uint64_t number, struct hpdsl_error *err)

@@ -509,6 +509,23 @@ make_links()
 		hpdsl-pack -q --memory=8M 00001.png.zip out
 }
 
+@test "a stored zip's CRC-32 is compared in chunks with files of a stream, too" {
+	mkdir tree
+	head -c 3000000 /dev/urandom > tree/large.bin
+	echo stream > small.txt
+	tar -czf small.tgz small.txt
+	(cd tree && zip -q -0 -r ../a.zip .)
+	hpdsl-pack -q --chunks=1 a.zip small.tgz out
+	rm -r out
+	printf XXXX | dd of=a.zip bs=1 seek=2000000 conv=notrunc status=none
+	for o in "-j0" "" "--zstd"; do
+		# shellcheck disable=SC2086
+		fails 3 "a.zip/large.bin: content differs from its CRC-32" \
+			hpdsl-pack -q $o --chunks=1 a.zip small.tgz out
+		rm -rf out
+	done
+}
+
 @test "a stream that outgrows the room where the output goes" {
 	need_root
 	unshare -m true 2> /dev/null || skip "no mount namespaces"

@@ -260,3 +260,31 @@ for name in "b", "empty", "large":
 	hpdsl-pack --json --resume attr packed > json 2> err
 	grep '"xattrs": *null' json
 }
+
+@test "a path that is a file here and a folder there" {
+	mkdir -p one/x two/x/a three
+	echo 1 > one/x/a
+	echo 2 > two/x/a/b
+	echo 3 > 'three/x!'
+	fails 2 "'x/a' would be a file, from one, and a folder, from two" \
+		hpdsl-pack -q one two three out
+	[ ! -e out ]
+	python3 - <<'END'
+import io
+import tarfile
+
+with tarfile.open("odd.tar", "w") as t:
+    for name in ("d/f", "d-g", "d/f-1", "d/f/deep/er/x.txt", "d/f0"):
+        i = tarfile.TarInfo(name)
+        i.size = 3
+        t.addfile(i, io.BytesIO(b"abc"))
+END
+	fails 2 "'d/f' would be a file, from odd.tar, and a folder, from odd.tar" \
+		hpdsl-pack -q odd.tar out
+	[ ! -e out ]
+	# names that only begin alike are fine
+	mkdir -p four/x/b
+	echo 4 > four/x/b/c
+	hpdsl-pack -q one four three out
+	[ "$(hpdsl-ls out | sort | tr '\n' ' ')" = 'x! x/a x/b/c ' ]
+}

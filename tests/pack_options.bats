@@ -154,6 +154,17 @@ chunks()
 	[ "$(dataset_digest c)" = "$(dataset_digest d)" ]
 }
 
+@test "--config: an option that may do without its argument" {
+	for level in true:3 5:5 false:; do
+		echo "zstd: ${level%:*}" > c.yaml
+		hpdsl-pack -q --config c.yaml "$tree" "z${level%:*}"
+		[ "$(sed -n 's/^  zstd: //p' "z${level%:*}/dataset.yaml")" = \
+			"${level#*:}" ]
+	done
+	hpdsl-pack -q --zstd=7 --config c.yaml "$tree" seven
+	grep -qx '  zstd: 7' seven/dataset.yaml
+}
+
 # refused LINE TEXT: c.yaml is exit 2 and says so with the line.
 refused()
 {

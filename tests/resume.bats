@@ -296,6 +296,46 @@ git_back()
 	is_ref out
 }
 
+# killed_at K INPUT..: a pack that is killed at its K-th change of a name.
+killed_at()
+{
+	local k=$1 status=0
+	shift
+	traced -f -o /dev/null -e trace=renameat2,rename,renameat \
+		-e inject="renameat2,rename,renameat:signal=KILL:when=$k" \
+		hpdsl-pack -q -j 0 --chunks 12 "$@" out 2> /dev/null || status=$?
+	[ "$status" != 0 ] && [ -e out/journal.hpdsl ]
+}
+
+@test "--resume refuses another tar or dataset with the same names, sizes and times" {
+	need strace
+	local form word
+	cp -a "$small" tree
+	tar --format=pax -C tree -cf a.tar .
+	hpdsl-pack -q tree a.ds
+	find tree -type f -exec sed -i --posix 'y/0123456789/1234567890/' {} +
+	(cd tree && find . -type f -exec touch -r "$small/{}" {} \;)
+	tar --format=pax -C tree -cf b.tar .
+	hpdsl-pack -q tree b.ds
+	touch -d 2001-01-01 b.tar
+	for form in tar ds; do
+		word=archive
+		[ $form = tar ] || word=dataset
+		rm -rf out input
+		cp -a a.$form input
+		killed_at 5 input
+		rm -r input
+		cp -a b.$form input
+		fails 3 "the interrupted run: input is another $word" \
+			hpdsl-pack -q --resume --chunks 12 input out
+		rm -r input
+		cp -a a.$form input
+		killed_at 2 --resume input
+		hpdsl-pack -q --resume --chunks 12 input out
+		diff -r "$BATS_FILE_TMPDIR/small.ref" out
+	done
+}
+
 @test "--resume on a complete dataset refuses what is different, by name" {
 	cp -a "$in" in
 	in=in
@@ -572,4 +612,20 @@ is_old_or_new()
 	traced -f -o /dev/null -e trace=renameat2 "${no[@]}" \
 		hpdsl-pack -q --chunks 12 --force "$small" out
 	is_ref out
+}
+
+@test "what --force replaces is not counted" {
+	make_tree in 2 40
+	hpdsl-pack -q --zstd --digest=sha256 --chunks=3 in out
+	hpdsl-pack -q --json --resume --force --zstd --chunks=2 in out > json
+	python3 - json <<- 'END'
+		import json, os, sys
+		s = json.load(open(sys.argv[1]))
+		n = [e.stat().st_size for e in os.scandir("out")
+		     if e.name.startswith("chunk-")]
+		assert s["stored_bytes"] == sum(n), s
+		assert s["compressed_chunks"] <= 2, s
+		assert s["resumed_chunks"] == 0, s
+		assert "dataset_id_sha256" not in s, s
+	END
 }

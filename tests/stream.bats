@@ -63,7 +63,7 @@ position()
 
 rows()
 {
-	grep -ao STRM out/journal.hpdsl | wc -l
+	grep -ao STRM out/journal.hpdsl 2> /dev/null | wc -l
 }
 
 # writing OPTION..: begins a pack as $pid, which stands still where it puts the
@@ -72,7 +72,9 @@ writing()
 {
 	hpdsl-pack --chunks 20 "$@" "$slow" out > stdout 2> stderr 3>&- &
 	pid=$!
-	while ! find "/proc/$pid/fd" -lname '*.tar.part' 2> /dev/null |
+	# the first row, of no files, comes before any of them
+	while [ ! -e out/journal.hpdsl ] || [ "$(rows)" = 0 ] ||
+		! find "/proc/$pid/fd" -lname '*.tar.part' 2> /dev/null |
 		grep -q .; do
 		[ -e "/proc/$pid/fd/1" ] || break
 	done
@@ -90,8 +92,8 @@ noted()
 	had=$(rows)
 	sleep 1.1
 	kill -CONT "$pid"
-	while [ "$(rows 2> /dev/null)" -le "$had" ]; do
-		[ -e "/proc/$pid" ] || break
+	while [ "$(rows)" -le "$had" ]; do
+		[ -e "/proc/$pid/fd/1" ] || break
 	done
 	kill -STOP "$pid" 2> /dev/null && [ ! -e out/dataset.yaml ] && return
 	echo "too fast: $*"
@@ -245,7 +247,7 @@ again()
 	gone USR1 || status=$?
 	cat stderr
 	[ "$status" = 75 ]
-	grep -q 'files of compressed archives are in their places' stderr
+	grep -q 'files of compressed archives are done' stderr
 	grep -q -- '--resume completes it' stderr
 	[ ! -e out/dataset.yaml ]
 	pack -q --resume
@@ -331,7 +333,7 @@ little_room()
 	pid=$!
 	while [ ! -e disk/out/journal.hpdsl ] ||
 		! grep -aq STRM disk/out/journal.hpdsl; do
-		[ -e "/proc/$pid" ] || exit 1
+		[ -e "/proc/$pid/fd/1" ] || exit 1
 	done
 	kill -KILL "$pid"
 	wait "$pid" || :

@@ -6,6 +6,7 @@
  * without faults afterwards gives the bytes of an undisturbed one.
  */
 #include "faultio.h"
+#include "shell.h"
 #include "wrap.h"
 
 #include <dirent.h>
@@ -26,31 +27,6 @@ static int (*faulty_rename)(const struct hp_io *io, int old_dir,
 			    const char *old_name, int new_dir,
 			    const char *new_name, unsigned flags);
 
-static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static void run(const char *fmt, ...)
-{
-	char cmd[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cmd, sizeof cmd, fmt, ap);
-	va_end(ap);
-	assert_int_equal(system(cmd), 0);
-}
-
-static int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 static int pack(const struct hp_io *io, const char *to, bool resume,
 		uint32_t threads, struct hpdsl_error *err)
 {
@@ -61,6 +37,7 @@ static int pack(const struct hp_io *io, const char *to, bool resume,
 		.output = to,
 		.chunks = 3,
 		.labels = HPDSL_LABELS_DIR,
+		.digest = HPDSL_DIGEST_SHA256, /* more to go wrong */
 		.threads = threads,
 		.readers = 2,
 		.memory = 8 << 20,
