@@ -89,6 +89,9 @@ static int run_streams(struct hp_scatter *s, uint32_t threads,
 		else
 			s->syncing = false;
 	}
+	/* Decoders that sync by themselves must not do so at once. */
+	if (!s->syncing)
+		threads = HPDSL_SERIAL;
 	r = hp_pool_run(threads, s->n_streams, decode_one, s, stop, err);
 	end(s);
 	for (uint32_t i = 0; i < n; i++)
