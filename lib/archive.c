@@ -49,6 +49,8 @@ static int descend(struct hp_archive *a, const struct hp_archive_entry *e,
 		return hp_archive_fail(a, HPDSL_ECORRUPT,
 				       "archives are nested more than 16 deep",
 				       err);
+	if (a->enter && !a->enter(a->enter_arg))
+		return hp_archive_fail(a, HPDSL_ESTOPPED, "stopped", err);
 	l = calloc(1, sizeof *l);
 	if (!l)
 		return hp_fail_nomem(err);
@@ -298,6 +300,13 @@ void hp_archive_close(struct hp_archive *a)
 void hp_archive_set_stop(struct hp_archive *a, const int *stop)
 {
 	a->stop = stop;
+}
+
+void hp_archive_set_enter(struct hp_archive *a, bool (*enter)(void *arg),
+			  void *arg)
+{
+	a->enter = enter;
+	a->enter_arg = arg;
 }
 
 uint64_t hp_archive_decoded(const struct hp_archive *a)

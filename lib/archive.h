@@ -74,6 +74,14 @@ ssize_t hp_archive_read(struct hp_archive *a, void *buf, size_t n,
  */
 void hp_archive_set_stop(struct hp_archive *a, const int *stop);
 
+/*
+ * Asked before an archive inside another is gone into; false: reading ends with
+ * HPDSL_ESTOPPED.  A small file can hold more of them than anybody can walk
+ * through, and nothing else.
+ */
+void hp_archive_set_enter(struct hp_archive *a, bool (*enter)(void *arg),
+			  void *arg);
+
 /* Bytes that came out of decoders so far, of all layers. */
 uint64_t hp_archive_decoded(const struct hp_archive *a);
 

@@ -72,6 +72,8 @@ struct hp_archive {
 	struct stat st;
 	bool nested;
 	const int *stop;
+	bool (*enter)(void *arg); /* NULL: into all */
+	void *enter_arg;
 	locale_t locale;
 	struct hp_layer *top;
 	unsigned depth;

@@ -57,7 +57,7 @@ static void odd_warn(const struct hp_pack *p, const struct odd *o,
 	hp_printable(f->path, f->path_len, path);
 	warn(p, "%" PRIu64 " sample%s %s, the %s is that of '%s'%s", o->n,
 	     o->n == 1 ? "" : "s", what, worst, path,
-	     samples[o->worst + 1] - first == 1 ?
+	     samples[o->worst + 1] - first == 1 || p->opt->cls ?
 		     "" :
 		     "; --group=none makes each file a sample");
 }

@@ -261,6 +261,20 @@ static int mend_sums(struct hp_reindex *x, struct hpdsl_error *err)
 	return r;
 }
 
+/*
+ * Neither manifest nor index knew of SHA-256, so the new ones do not either:
+ * the file may be anybody's, but whoever trusts it should know.
+ */
+static void tell_old_sums(struct hp_reindex *x)
+{
+	struct stat st;
+
+	if (x->io->stat(x->io, x->dir, HP_SHA256SUMS_NAME, &st, 0) == 0)
+		hp_reindex_warn(x, HP_SHA256SUMS_NAME
+				": left as it is; it does not know the new "
+				"index");
+}
+
 static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 		       struct hpdsl_error *err)
 {
@@ -274,6 +288,8 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 	x->wrote_manifest = !manifest_stands(x, &index);
 	if (x->wrote_manifest && x->has_manifest)
 		hp_reindex_files(x);
+	if (x->wrote_manifest && !x->adopt && !x->sha256)
+		tell_old_sums(x);
 	/* The manifest first: it says what was lost.  A new index of which
 	 * nobody says so would pass for the one that was packed, were this run
 	 * to end between the two. */

@@ -99,25 +99,6 @@ int hp_scan_enter_archive(struct hp_scan *s, uint16_t root)
 	return 0;
 }
 
-/* ---- What is wanted ----------------------------------------------------- */
-
-/* Is a folder above w->path left out as a whole? */
-static bool is_pruned(struct hp_scan_worker *w, size_t prefix)
-{
-	for (size_t i = prefix; w->s->opt->n_exclude && i < w->len; i++) {
-		bool is;
-
-		if (w->path[i] != '/')
-			continue;
-		w->path[i] = '\0';
-		is = hp_glob_pruned(w->s->opt, w->path);
-		w->path[i] = '/';
-		if (is)
-			return true;
-	}
-	return false;
-}
-
 /* ---- One thing of the archive ------------------------------------------- */
 
 void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,
@@ -222,6 +203,13 @@ static bool has_room(struct hp_archive_walk *k, uint64_t size)
 	return false;
 }
 
+/* Archives in archives may hold nothing but archives. */
+static bool may_enter(void *arg)
+{
+	return !hp_scan_over(((struct hp_archive_walk *)arg)->w->s) &&
+	       has_room(arg, 0);
+}
+
 static void take_file(struct hp_archive_walk *k,
 		      const struct hp_archive_entry *e, bool wanted)
 {
@@ -260,7 +248,7 @@ static void take(struct hp_archive_walk *k, const struct hp_archive_entry *e)
 
 	if (!set_path(k, e, &inner))
 		return;
-	pruned = is_pruned(w, prefix);
+	pruned = hp_scan_pruned(w, prefix);
 	wanted = hp_archive_is_listed(k, prefix);
 	if (e->type == HP_ARCHIVE_FOLDER) {
 		take_folder(k, wanted && !pruned);
@@ -349,6 +337,7 @@ void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job)
 	note_file(root, hp_archive_stat(k.a));
 	hp_archive_set_stop(k.a,
 			    s->opt->watch.stop ? s->opt->watch.stop : &s->over);
+	hp_archive_set_enter(k.a, may_enter, &k);
 	walk(&k);
 	hp_archive_close(k.a);
 	free(k.files.v);

@@ -100,6 +100,8 @@ static int follow(struct trail *t, const struct hp_archive_link *l)
 		return -ELOOP;
 	if (!l->target_len)
 		return -ENOENT;
+	if (l->target_len > HPDSL_PATH_MAX)
+		return -ENAMETOOLONG;
 	if (l->target[0] == '/')
 		return -EXDEV;
 	trail_up(t);
@@ -202,7 +204,11 @@ static bool resolve(struct hp_archive_walk *k, struct hp_archive_link *l,
 
 /* ---- What is there? ----------------------------------------------------- */
 
-/* The links that lead somewhere, by where that is. */
+/*
+ * The links that lead somewhere, by where that is.  Those that lead to one
+ * place learn of it together, and once: however often it comes, it costs no
+ * more than its search.
+ */
 struct finals {
 	struct hp_archive_link **v;
 	uint64_t n;
@@ -236,8 +242,10 @@ static void see(struct finals *f, const char *path, size_t len,
 	for (; l < f->v + f->n && (*l)->final_len == len &&
 	       !memcmp((*l)->final, path, len);
 	     l++) {
+		if (file ? (*l)->found : (*l)->folder)
+			return;
 		(*l)->folder |= !file;
-		if (!file || (*l)->found)
+		if (!file)
 			continue;
 		(*l)->found = true;
 		(*l)->packed = packed;

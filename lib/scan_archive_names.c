@@ -61,6 +61,9 @@ void hp_archive_keep_link(struct hp_archive_walk *k,
 			  bool wanted)
 {
 	struct hp_archive_link *l = k->links;
+	/* Of one that is too long no more than shows that it is. */
+	size_t len = e->target_len > HPDSL_PATH_MAX ? HPDSL_PATH_MAX + 1 :
+						      e->target_len;
 
 	if (k->n_links % NAMES_FIRST == 0)
 		l = reallocarray(l, k->n_links + NAMES_FIRST, sizeof *l);
@@ -72,10 +75,9 @@ void hp_archive_keep_link(struct hp_archive_walk *k,
 	l += k->n_links;
 	*l = (struct hp_archive_link){
 		.path = keep_text(k, k->w->path, k->w->len),
-		.target =
-			keep_text(k, e->target ? e->target : "", e->target_len),
+		.target = keep_text(k, e->target ? e->target : "", len),
 		.path_len = k->w->len,
-		.target_len = e->target_len,
+		.target_len = len,
 		.inner_len = inner,
 		.hard = e->type == HP_ARCHIVE_HARDLINK,
 		.wanted = wanted,

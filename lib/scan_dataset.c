@@ -57,23 +57,6 @@ int hp_scan_enter_dataset(struct hp_scan *s, uint16_t root)
 	return 0;
 }
 
-/* Is one of the folders above w->path left out as a whole? */
-static bool pruned(struct hp_scan_worker *w, size_t prefix)
-{
-	for (size_t i = prefix; w->s->opt->n_exclude && i < w->len; i++) {
-		bool is;
-
-		if (w->path[i] != '/')
-			continue;
-		w->path[i] = '\0';
-		is = hp_glob_pruned(w->s->opt, w->path);
-		w->path[i] = '/';
-		if (is)
-			return true;
-	}
-	return false;
-}
-
 static void take_member(struct hp_scan_worker *w, uint16_t root,
 			const struct hpdsl_member *m)
 {
@@ -88,7 +71,8 @@ static void take_member(struct hp_scan_worker *w, uint16_t root,
 	w->path[w->len] = '\0';
 	if (w->len > HPDSL_PATH_MAX)
 		hp_scan_problem(w, root, -ENAMETOOLONG, NULL);
-	else if (pruned(w, prefix) || !hp_glob_wanted(w->s->opt, w->path))
+	else if (hp_scan_pruned(w, prefix) ||
+		 !hp_glob_wanted(w->s->opt, w->path))
 		w->counts.excluded++;
 	else
 		hp_scan_put(w, &(struct hp_file){

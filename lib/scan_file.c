@@ -85,6 +85,22 @@ static int check_open(struct hp_scan_worker *w, uint16_t root,
 	return fd == -EACCES || fd == -EPERM ? fd : 0;
 }
 
+bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix)
+{
+	for (size_t i = prefix; w->s->opt->n_exclude && i < w->len; i++) {
+		bool is;
+
+		if (w->path[i] != '/')
+			continue;
+		w->path[i] = '\0';
+		is = hp_glob_pruned(w->s->opt, w->path);
+		w->path[i] = '/';
+		if (is)
+			return true;
+	}
+	return false;
+}
+
 void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f)
 {
 	const char *path = NULL;

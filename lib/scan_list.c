@@ -122,8 +122,17 @@ int hp_scan_list(struct hp_scan *s, struct hpdsl_error *err)
 	const char *end = p + s->opt->list_bytes;
 	bool archive = s->list->roots[0].kind == HP_ROOT_STREAM;
 	uint64_t line = 0;
+	char buf[HP_PRINTABLE];
 	int r;
 
+	/* Its files are not those that lie there. */
+	if (s->list->roots[0].kind == HP_ROOT_DATASET)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%s: a list of files does not go with a packed "
+			       "dataset; patterns do",
+			       hp_printable(s->list->roots[0].name,
+					    strlen(s->list->roots[0].name),
+					    buf));
 	while (p < end) {
 		size_t n = name_length(p, end);
 

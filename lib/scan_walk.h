@@ -165,6 +165,8 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 		  bool listed);
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags);
+/* Is a folder above w->path, behind its prefix, left out as a whole? */
+bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix);
 /* Adds the file at w->path; f says the rest.  Counts nothing. */
 void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f);
 /* "is a FIFO" and the like. */

@@ -117,6 +117,8 @@ int hp_parse_compare(struct hp_parse *p, const struct hp_found_member *f,
 		     struct hpdsl_error *err)
 {
 	char text[HP_PRINTABLE], reason[HP_PRINTABLE + 64];
+	/* Those of a foreign header are all in the index. */
+	unsigned mode_bits = p->foreign ? 07777 : 0777;
 	const char *name;
 	size_t len;
 	int r;
@@ -136,7 +138,7 @@ int hp_parse_compare(struct hp_parse *p, const struct hp_found_member *f,
 		hp_parse_member(p, "size differs");
 		return HP_PARSE_LOST;
 	}
-	if ((f->mode & 0777) != p->m.mode)
+	if ((f->mode & mode_bits) != (p->m.mode & mode_bits))
 		hp_parse_member(p, "mode differs");
 	if (f->mtime != clamped(p))
 		hp_parse_member(p, "mtime differs");

@@ -167,12 +167,35 @@ static bool counts_agree(struct hp_verify *v)
 	       memcmp(n.dataset_id, m->dataset_id, 16) == 0;
 }
 
+/* Are the classes called what the manifest calls them? */
+static bool classes_agree(const struct hp_verify *v)
+{
+	const struct hp_manifest *m = &v->manifest;
+	const char *name;
+
+	for (size_t i = 0; i < m->n_classes; i++)
+		if (hp_index_class(v->index, (uint32_t)i, &name, NULL) < 0 ||
+		    strcmp(name, m->classes[i]) != 0)
+			return false;
+	return true;
+}
+
 static const char *disagreement(struct hp_verify *v)
 {
+	const struct hp_manifest *m = &v->manifest;
+
 	if (!counts_agree(v))
 		return "counts or dataset id are not the manifest's";
-	if (v->manifest.has_sha256 && !hp_index_has_sha256(v->index))
+	if (m->has_sha256 && !hp_index_has_sha256(v->index))
 		return "has no SHA-256, the manifest has";
+	if (!m->has_sha256 && hp_index_has_sha256(v->index))
+		return "has SHA-256, the manifest has none";
+	if (m->adopted != !!(hp_index_flags(v->index) & HP_INDEX_FOREIGN))
+		return m->adopted ? "is not one of adopted tars" :
+				    "is one of adopted tars, the manifest is "
+				    "not";
+	if (!classes_agree(v))
+		return "classes are not the manifest's";
 	return NULL;
 }
 

@@ -578,3 +578,20 @@ offset()
 		[ "$(ls t)" = x.tar ]
 	done
 }
+
+@test "modes beyond rwx, and times before 1970: --thorough finds no fault" {
+	mkdir d
+	python3 - <<- 'END'
+		import io, tarfile
+		for name in "PAX", "GNU", "USTAR":
+		    form = getattr(tarfile, name + "_FORMAT")
+		    with tarfile.open(f"d/{name}.tar", "w", format=form) as t:
+		        for i, mode in enumerate((0o4755, 0o2644, 0o1600, 0o7777)):
+		            m = tarfile.TarInfo(f"{name}/{i}.txt")
+		            m.size, m.mode = 3, mode
+		            m.mtime = -1.25 if name == "PAX" else i if name == "USTAR" else -i
+		            t.addfile(m, io.BytesIO(b"abc"))
+	END
+	hpdsl-index -q d
+	hpdsl-verify -q --thorough d
+}

@@ -85,6 +85,18 @@ only_parts_of()
 	hpdsl-verify -q packed
 }
 
+@test "flips and cuts of a dataset with all there is: each is found and named" {
+	printf 'b' > "tree/class0/My Img.v2.PNG"
+	hpdsl-pack -q --labels=dir --cls --names=portable --zstd \
+		--digest=sha256 --emit=dali,energon,wids --chunks=2 tree full
+	hpdsl-verify -q full
+	[ -e full/chunk-000001.tar.zst ]
+	[ -e full/.nv-meta/split.yaml ]
+	"$SRC/tests/damage.py" flip full $((HPDSL_LONG ? 5000 : 300)) 3
+	"$SRC/tests/damage.py" cut full $((HPDSL_LONG ? 1000 : 60)) 4
+	hpdsl-verify -q full
+}
+
 @test "a missing chunk: named with all its samples; the others come back" {
 	rm packed/chunk-000001.tar
 	for quick in "" --quick; do

@@ -44,9 +44,12 @@ def main():
     dataset, count = sys.argv[2], int(sys.argv[3])
     rng = random.Random(int(sys.argv[4]))
     files = {}
-    for name in sorted(os.listdir(dataset)):
-        with open(os.path.join(dataset, name), "rb") as f:
-            files[name] = f.read()
+    for folder, _, names in os.walk(dataset):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as f:
+                files[os.path.relpath(path, dataset)] = f.read()
+    files = dict(sorted(files.items()))
     names = list(files)
     sizes = [len(b) for b in files.values()]
     missed = 0

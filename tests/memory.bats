@@ -77,7 +77,7 @@ make_links()
 }
 
 @test "a file takes 100 bytes and its path" {
-	local few=1000 many=100000 path=48
+	local few=1000 many=100000 path=49 # with its NUL
 	[ -z "${HPDSL_LONG:-}" ] || many=1000000
 	make_links few $few
 	make_links many $many

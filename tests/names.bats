@@ -370,6 +370,24 @@ hpdsl-pack:   1: no suffix (all readers), as 'a/README'")
 	[ "$(hpdsl-ls out | wc -l)" = 3002 ]
 }
 
+@test "rebuilding: an index whose rows are damaged still tells of names" {
+	few 'a/1 1.jpg' 'a/2 2.jpg'
+	hpdsl-pack -q --names=portable t out
+	# without the manifest, and with a flip in MEMBERS
+	rm out/dataset.yaml
+	python3 - <<- 'END'
+		import struct
+		with open("out/index.hpdsl", "r+b") as f:
+		    f.seek(80 + 32 + 8)
+		    at = struct.unpack("<Q", f.read(8))[0]
+		    f.seek(at)
+		    f.write(b"\1")
+	END
+	hpdsl-index out 2> err
+	grep 'lost: .*original names' err
+	grep '^lost: .*original names' out/dataset.yaml
+}
+
 # ---- Classes from a file -----------------------------------------------------
 
 @test "--labels=FILE: paths and keys, tab or blank" {

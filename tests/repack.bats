@@ -140,3 +140,13 @@ for line in sys.stdin:
 	run -3 hpdsl-verify -q --source=ds got
 	[[ $output = *checksum* ]]
 }
+
+@test "a list of files does not go with a packed dataset" {
+	echo dataset.yaml > list
+	run -2 hpdsl-pack --files-from=list ds out
+	[[ $output = "hpdsl-pack: ds: a list of files does not go with a packed"* ]]
+	[ ! -e out ]
+	hpdsl-pack -q --include='class0/*' ds out
+	run hpdsl-ls out
+	[[ ${#lines[@]} -gt 0 && $output != *class1/* ]]
+}

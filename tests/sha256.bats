@@ -297,3 +297,14 @@ forged()
 	rm two/index.hpdsl
 	fails 1 "chunk-000000.tar is not as dataset.yaml has it" hpdsl-index two
 }
+
+@test "a rebuild from chunks alone: SHA256SUMS is left, and that is told" {
+	mkdir tree
+	echo 1 > tree/1.txt
+	hpdsl-pack -q --digest=sha256 tree out
+	cp out/SHA256SUMS was
+	rm out/index.hpdsl out/dataset.yaml
+	hpdsl-index out 2> err
+	grep -q 'warning: out: SHA256SUMS: left as it is' err
+	cmp out/SHA256SUMS was
+}

@@ -63,7 +63,7 @@ position()
 
 rows()
 {
-	grep -ao STRM out/journal.hpdsl | wc -l
+	grep -ao STRM out/journal.hpdsl 2> /dev/null | wc -l
 }
 
 # writing OPTION..: begins a pack as $pid, which stands still where it puts the
@@ -72,7 +72,9 @@ writing()
 {
 	hpdsl-pack --chunks 20 "$@" "$slow" out > stdout 2> stderr 3>&- &
 	pid=$!
-	while ! find "/proc/$pid/fd" -lname '*.tar.part' 2> /dev/null |
+	# the first row, of no files, comes before any of them
+	while [ ! -e out/journal.hpdsl ] || [ "$(rows)" = 0 ] ||
+		! find "/proc/$pid/fd" -lname '*.tar.part' 2> /dev/null |
 		grep -q .; do
 		[ -e "/proc/$pid/fd/1" ] || break
 	done
@@ -92,8 +94,8 @@ noted()
 	[ "$had" -gt 0 ] || had=1
 	sleep 1.1
 	kill -CONT "$pid"
-	while [ "$(rows 2> /dev/null)" -le "$had" ]; do
-		[ -e "/proc/$pid" ] || break
+	while [ "$(rows)" -le "$had" ]; do
+		[ -e "/proc/$pid/fd/1" ] || break
 	done
 	kill -STOP "$pid" 2> /dev/null && [ ! -e out/dataset.yaml ] && return
 	echo "too fast: $*"
@@ -333,7 +335,7 @@ little_room()
 	pid=$!
 	while [ ! -e disk/out/journal.hpdsl ] ||
 		! grep -aq STRM disk/out/journal.hpdsl; do
-		[ -e "/proc/$pid" ] || exit 1
+		[ -e "/proc/$pid/fd/1" ] || exit 1
 	done
 	kill -KILL "$pid"
 	wait "$pid" || :

@@ -3,6 +3,8 @@
 # hpdsl-verify: its modes, what it prints, its exit statuses.  What damage it
 # finds is in damage.bats.
 
+bats_require_minimum_version 1.5.0
+
 load lib
 
 setup_file()
@@ -298,4 +300,41 @@ assert "new\nline.txt" in [x["path"] for x in d]'
 	run hpdsl-verify -q --thorough adopted
 	[ "$status" = 1 ]
 	[ "${#lines[@]}" = 1 ]
+}
+
+# reword DATASET OLD NEW: in its manifest, whose checksum then fits.
+reword()
+{
+	PYTHONPATH=$SRC/tests python3 - "$@" <<- 'END'
+		import sys
+		from forge import h128
+		name = sys.argv[1] + "/dataset.yaml"
+		old, new = (s.encode().decode("unicode_escape") for s in sys.argv[2:])
+		with open(name) as f:
+		    text = f.read()
+		assert text.count(old) == 1
+		body = text.replace(old, new)[: text.rindex("checksum: ") - len(text)]
+		with open(name, "w") as f:
+		    f.write(body + f"checksum: {h128(body.encode()).hex()}\n")
+	END
+}
+
+@test "a manifest that contradicts its index, however sound both are" {
+	mkdir small
+	echo 1 > small/1.txt
+	hpdsl-pack -q --labels=parent --prefix-input small named
+	reword named '\n- small\n' '\n- door\n'
+	run -1 hpdsl-verify -q named
+	[[ $output = "index.hpdsl: classes are not the manifest's"* ]]
+	mkdir tars
+	tar -cf tars/a.tar -C small 1.txt
+	hpdsl-index -q tars
+	cp -R tars ours
+	reword ours 'adopted: true\n' ''
+	run -1 hpdsl-verify -q ours
+	[[ $output = "index.hpdsl: is one of adopted tars, the manifest is not"* ]]
+	hpdsl-pack -q small theirs
+	reword theirs 'options:' 'adopted: true\noptions:'
+	run -1 hpdsl-verify -q theirs
+	[[ $output = "index.hpdsl: is not one of adopted tars"* ]]
 }

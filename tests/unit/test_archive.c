@@ -14,6 +14,7 @@
 #include "memio.h"
 #include "scan_tree.h"
 #include "tar.h"
+#include "shell.h"
 #include "wrap.h"
 
 #include <time.h>
@@ -315,18 +316,6 @@ static void check_outcome(void)
 	assert_int_equal(o.code, o.err.code);
 	assert_true(o.err.msg[0]);
 	assert_null(o.list.files);
-}
-
-static int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
 }
 
 static void fault_runs(const char *name, bool forever)

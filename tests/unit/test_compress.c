@@ -22,22 +22,10 @@
 #include "index.h"
 #include "packed.h"
 #include "seekable.h"
+#include "shell.h"
 #include "wrap.h"
 
 static struct packed big, small; /* trees, packed to top/out */
-
-static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static void run(const char *fmt, ...)
-{
-	char cmd[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cmd, sizeof cmd, fmt, ap);
-	va_end(ap);
-	assert_int_equal(system(cmd), 0);
-}
 
 static void put(const struct packed *p, const char *path, const void *data,
 		size_t size)

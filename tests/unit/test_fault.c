@@ -6,6 +6,7 @@
  * without faults afterwards gives the bytes of an undisturbed one.
  */
 #include "faultio.h"
+#include "shell.h"
 #include "wrap.h"
 
 #include <dirent.h>
@@ -25,31 +26,6 @@ static uint64_t seed;
 static int (*faulty_rename)(const struct hp_io *io, int old_dir,
 			    const char *old_name, int new_dir,
 			    const char *new_name, unsigned flags);
-
-static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static void run(const char *fmt, ...)
-{
-	char cmd[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cmd, sizeof cmd, fmt, ap);
-	va_end(ap);
-	assert_int_equal(system(cmd), 0);
-}
-
-static int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
 
 static int pack(const struct hp_io *io, const char *to, bool resume,
 		uint32_t threads, struct hpdsl_error *err)

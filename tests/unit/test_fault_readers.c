@@ -17,35 +17,11 @@
 
 #include "faultio.h"
 #include "packed.h"
+#include "shell.h"
 #include "wrap.h"
 
 static struct packed packed;
 static char ref[128];
-
-static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static void run(const char *fmt, ...)
-{
-	char cmd[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cmd, sizeof cmd, fmt, ap);
-	va_end(ap);
-	assert_int_equal(system(cmd), 0);
-}
-
-static int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
 
 static int pack(const struct hp_io *io, const char *to, bool resume,
 		struct hpdsl_error *err)
