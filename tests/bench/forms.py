@@ -40,10 +40,10 @@ def images_tar():
 
 
 def size_of(path):
-    """Bytes of a file, or of all files in a folder."""
+    """Bytes of a file, or of all chunks of a dataset: without its index."""
     if os.path.isfile(path):
         return os.path.getsize(path)
-    return sum(os.path.getsize(p) for p in glob.glob(path + "/*"))
+    return sum(os.path.getsize(p) for p in glob.glob(path + "/chunk-*"))
 
 
 def run_all(times, commands, prepare_one):
@@ -133,7 +133,7 @@ def bench_zstd():
     remove(OUT)
     print_table(times, commands, files, size)
     for tool in commands:
-        print(f"  {tool}: {sizes[tool]} bytes")
+        print(f"  {tool}: {sizes[tool]} bytes in files that hold contents")
     for tool in ours:
         ratio_row(
             f"--zstd, {tool}: times the seconds of {peer}",
