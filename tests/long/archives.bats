@@ -1,0 +1,54 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A whole kernel, as its archive, as its tree, in every form.
+
+load ../lib
+
+kernel=/usr/src/linux-source-6.1.tar.xz
+
+setup_file()
+{
+	[ -f "$kernel" ] || skip "no $kernel (package linux-source-6.1)"
+	cd "$BATS_FILE_TMPDIR" || return 1
+	mkdir tree
+	tar -xJf "$kernel" -C tree
+	hpdsl-pack -q tree want
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	tree=$BATS_FILE_TMPDIR/tree
+	want=$BATS_FILE_TMPDIR/want
+}
+
+@test "the archive that Debian ships gives what its tree gives" {
+	hpdsl-pack -q --digest=sha256 "$kernel" out
+	for f in "$want"/chunk-*; do
+		cmp "$f" "out/${f##*/}"
+	done
+	diff <(grep ^dataset_id: "$want/dataset.yaml") \
+		<(grep ^dataset_id: out/dataset.yaml)
+	(cd out && sha256sum --check --quiet SHA256SUMS)
+	hpdsl-verify -q --thorough --source="$kernel" out
+}
+
+@test "killed ten times in the middle of the archive" {
+	local n
+	for ((n = 0; n < 10; n++)); do
+		timeout -s KILL $((12 + n)) hpdsl-pack -q --resume "$kernel" \
+			out && break
+	done
+	hpdsl-pack -q --resume "$kernel" out
+	diff -r "$want" out
+}
+
+@test "portable names, compressed, with all side files, and back" {
+	hpdsl-pack -q --names=portable --zstd --emit=dali,energon,wids \
+		"$tree" out
+	hpdsl-verify -q --thorough out
+	hpdsl-unpack -q out back
+	same_trees "$tree" back
+	hpdsl-pack -q out again
+	diff -r "$want" again
+}
