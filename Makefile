@@ -59,7 +59,7 @@ UNIT_SHARED := $(call objs,$(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
 LONG_UNIT := $(filter tests/unit/test_long_%,$(UNIT))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
-BENCH_TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 prog = $(patsubst %.c,$(BUILD)/%,$(1))
 
 .PHONY: all deps demo check check-long check-build lint fuzz bench install \
@@ -115,7 +115,7 @@ $(BUILD)/$(SONAME): $(LIB_OBJS)
 $(PROGRAMS): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 
-$(EXAMPLES) $(BENCH_TOOLS): %: %.o $(BUILD)/libhpdsl.a
+$(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
 
 # tests/unit/wrap.c stands between the library and malloc.
@@ -153,7 +153,7 @@ check-long: check-build ## run the long tests too (an hour or more)
 demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
 
-bench: all $(BENCH_TOOLS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
+bench: all $(BENCH_PROGRAMS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
 	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
 
 lint: ## check layout, scripts, manual pages, and run static checks
