@@ -314,11 +314,6 @@ uint64_t hp_archive_decoded(const struct hp_archive *a)
 	return a->decoded;
 }
 
-uint64_t hp_archive_position(const struct hp_archive *a)
-{
-	return a->position;
-}
-
 const struct stat *hp_archive_stat(const struct hp_archive *a)
 {
 	return &a->st;

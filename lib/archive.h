@@ -85,8 +85,7 @@ void hp_archive_set_enter(struct hp_archive *a, bool (*enter)(void *arg),
 /* Bytes that came out of decoders so far, of all layers. */
 uint64_t hp_archive_decoded(const struct hp_archive *a);
 
-/* The archive file: bytes taken in so far, and its stat. */
-uint64_t hp_archive_position(const struct hp_archive *a);
+/* Of the archive file, when it was opened. */
 const struct stat *hp_archive_stat(const struct hp_archive *a);
 
 #endif

@@ -60,8 +60,6 @@ static ssize_t region_take(struct hp_feed *f, const uint8_t **ret)
 	if (f->step < STEP_MAX)
 		f->step *= 2;
 	f->at += (uint64_t)r;
-	if (f->base + f->at > a->position)
-		a->position = f->base + f->at;
 	*ret = f->buf;
 	return r;
 }

@@ -77,7 +77,7 @@ struct hp_archive {
 	locale_t locale;
 	struct hp_layer *top;
 	unsigned depth;
-	uint64_t ordinal, position, decoded;
+	uint64_t ordinal, decoded;
 	uint64_t memory;     /* bytes of zips kept in memory */
 	uint64_t size, done; /* of the file the walk is at */
 	bool in_file, sparse;

@@ -133,8 +133,8 @@ static void add_emit(struct builder *b, unsigned emit)
 		add(b, "emit", copy(b, text, n));
 }
 
-/* What later versions of the packer can do too: noted only if asked for. */
-static void add_extras(struct builder *b, const struct hpdsl_pack_options *opt)
+/* Noted only if asked for. */
+static void add_form(struct builder *b, const struct hpdsl_pack_options *opt)
 {
 	if (opt->nested)
 		add(b, "nested", "true");
@@ -162,7 +162,7 @@ static void add_all(struct builder *b, const struct hpdsl_pack_options *opt,
 							 "follow");
 	add(b, "prefix_input", opt->prefix_input ? "true" : "false");
 	add_chunking(b, opt);
-	add_extras(b, opt);
+	add_form(b, opt);
 	add_copies(b, "include", opt->include, opt->n_include);
 	add_copies(b, "exclude", opt->exclude, opt->n_exclude);
 	add_copies(b, "meta", opt->meta, opt->n_meta);

@@ -50,7 +50,12 @@ static inline uint64_t hp_seek_table_bytes(uint64_t frames)
 /* Writes hp_seek_table_bytes(n) bytes. */
 void hp_seek_table_write(const struct hp_seek_entry *v, uint32_t n,
 			 uint8_t *out);
-/* Frames of the table that ends with these 9 bytes; HPDSL_ECORRUPT. */
+/*
+ * The inverse, which holds what is written against the format; hp_pass instead
+ * makes the table that the frames call for, and compares bytes.
+ *
+ * Frames of the table that ends with these 9 bytes; HPDSL_ECORRUPT.
+ */
 int hp_seek_foot_read(const uint8_t foot[9], uint32_t *ret,
 		      struct hpdsl_error *err);
 /*
