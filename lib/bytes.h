@@ -32,6 +32,12 @@ static inline uint64_t hp_get64(const void *p)
 	return le64toh(v);
 }
 
+/* 40 bits: the low 32 first, then 8. */
+static inline uint64_t hp_get40(const void *p)
+{
+	return hp_get32(p) | (uint64_t)((const uint8_t *)p)[4] << 32;
+}
+
 /* 48 bits: the low 32 first, then 16. */
 static inline uint64_t hp_get48(const void *p)
 {
@@ -54,6 +60,12 @@ static inline void hp_put64(void *p, uint64_t v)
 {
 	v = htole64(v);
 	memcpy(p, &v, sizeof v);
+}
+
+static inline void hp_put40(void *p, uint64_t v)
+{
+	hp_put32(p, (uint32_t)v);
+	((uint8_t *)p)[4] = (uint8_t)(v >> 32);
 }
 
 static inline void hp_put48(void *p, uint64_t v)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a snapshot: sections are independent of each other, and each is a job
+ * of its own.  The bytes depend on the tree alone.
+ */
+#ifndef HP_SNAP_WRITE_H
+#define HP_SNAP_WRITE_H
+
+#include "snap.h"
+#include "tree.h"
+#include "walk.h"
+
+/* Where the bytes go; write is called by many threads, for separate places. */
+struct hp_sink_at {
+	int (*write)(void *arg, const void *buf, size_t n, uint64_t off,
+		     struct hpdsl_error *err);
+	void *arg;
+};
+
+/*
+ * Writes the snapshot of a finished tree.  threads as in hpdsl.h (0: one a
+ * core).  ret_bytes is the size of the whole.  16 bytes an entry and 128 KiB a
+ * thread meanwhile.
+ */
+int hp_snap_write(const struct hp_tree *t, uint32_t threads,
+		  const struct hp_sink_at *sink, uint64_t *ret_bytes,
+		  struct hpdsl_error *err);
+
+/*
+ * The same into the file path, which appears whole.  -EINVAL: path is there and
+ * is no regular file.
+ */
+int hp_snap_save(const struct hp_tree *t, uint32_t threads,
+		 const struct hp_io *io, const char *path,
+		 struct hpdsl_snapshot_info *ret, struct hpdsl_error *err);
+
+/* The same into memory of its own, opened; both are freed by the caller. */
+int hp_snap_in_memory(const struct hp_tree *t, uint32_t threads,
+		      const char *name, void **ret_bytes, struct hp_snap **ret,
+		      struct hpdsl_error *err);
+
+/*
+ * The tree of source: of the packed dataset that it is, else of the directory.
+ * hp_walk's options say the rest.
+ */
+int hp_tree_of(const char *source, const struct hp_walk_options *opt,
+	       struct hp_tree *t, struct hpdsl_snapshot_report *report,
+	       struct hpdsl_error *err);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a directory to struct hp_tree, in parallel: many threads list folders
+ * and ask for attributes, because that waits for a server.  Symbolic links are
+ * recorded, not followed.  What cannot be listed or asked for is an error, told
+ * as in scan.h, and no tree comes of it.
+ */
+#ifndef HP_WALK_H
+#define HP_WALK_H
+
+#include "snap.h"
+#include "tree.h"
+
+struct hp_walk_options {
+	const struct hpdsl_snapshot_options *opt; /* exclude .. watch */
+	/* A file that is left out, wherever it is met; ino 0: none. */
+	dev_t skip_dev;
+	ino_t skip_ino;
+	/*
+	 * With known: a folder that is in it with the same mtime, and whose
+	 * ctime is before since, is taken from there; see struct
+	 * hpdsl_check_options.
+	 */
+	const struct hp_snap *known;
+	int64_t since;
+	uint32_t since_nsec;
+};
+
+/*
+ * Walks the directory path.  Fills *t (zero before), finished, and excluded,
+ * mounts, folders_kept and walk_seconds of *report.  On failure *t is zero.
+ */
+int hp_walk(const char *path, const struct hp_walk_options *opt,
+	    struct hp_tree *t, struct hpdsl_snapshot_report *report,
+	    struct hpdsl_error *err);
+
+#endif
