@@ -174,6 +174,12 @@ extern int cmd_stop;
  * an error that names the dataset.
  */
 void cmd_signals(const char *dataset, const char *after);
+/*
+ * Lets SIGBUS name file when it is about the mapping of s, which it may do for
+ * two snapshots at a time; until s is forgotten, before it is closed.
+ */
+void cmd_bus_snapshot(const struct hpdsl_snapshot *s, const char *file);
+void cmd_bus_forget(const struct hpdsl_snapshot *s);
 /* Sets cmd_stop early enough to be done after this many seconds. */
 void cmd_deadline(uint64_t seconds);
 
