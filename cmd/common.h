@@ -129,6 +129,15 @@ double cmd_rate(uint64_t n, double seconds); /* 0 for no time */
 /* 43.9 MiB/s, 84,528 files/s */
 struct cmd_text cmd_speed(uint64_t files, uint64_t bytes, double seconds);
 
+/* ---- time_in.c: points in time ---------------------------------------- */
+
+/*
+ * @SECONDS[.FRACTION]; YYYY-MM-DD, with HH:MM or HH:MM:SS behind a blank or a
+ * T, with or without a Z, in UTC; else the name of a file whose mtime is meant.
+ * 0, or -1: it is none of these.  ret_nsec is added to ret_sec.
+ */
+int cmd_parse_time(const char *s, int64_t *ret_sec, uint32_t *ret_nsec);
+
 /* ---- json.c: one object on one line ----------------------------------- */
 
 struct cmd_json {
