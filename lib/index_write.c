@@ -57,8 +57,10 @@ static void put_table(struct writer *w, uint8_t *table)
 			continue;
 		w->place[k].offset = at;
 		w->place[k].length = w->is.length[k];
-		at = hp_section_put_row(&hp_index_layout, k, &w->place[k],
-					table);
+		at = hp_section_put_row(k,
+					hp_section_flags(&hp_index_layout, k),
+					hp_section_row(&hp_index_layout, k),
+					&w->place[k], table);
 		table += HP_TABLE_ROW;
 	}
 }

@@ -75,14 +75,14 @@ int hp_section_finish(struct hp_section_out *o)
 	return r;
 }
 
-uint64_t hp_section_put_row(const struct hp_layout *layout, uint32_t kind,
+uint64_t hp_section_put_row(uint32_t kind, uint32_t flags, uint32_t row_size,
 			    const struct hp_section_place *place, uint8_t *row)
 {
 	hp_put32(row, kind);
-	hp_put32(row + 4, hp_section_flags(layout, kind));
+	hp_put32(row + 4, flags);
 	hp_put64(row + 8, place->offset);
 	hp_put64(row + 16, place->length);
-	hp_put32(row + 24, hp_section_row(layout, kind));
+	hp_put32(row + 24, row_size);
 	hp_put32(row + 28, 0);
 	return hp_section_end(place);
 }

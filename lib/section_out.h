@@ -73,10 +73,8 @@ static inline int hp_section_put(struct hp_section_out *o, const void *p,
 /* Padding, the last block, the checksums.  -EINVAL: too few bytes came. */
 int hp_section_finish(struct hp_section_out *o);
 
-/*
- * The row of the section table; returns where the next section begins.
- */
-uint64_t hp_section_put_row(const struct hp_layout *layout, uint32_t kind,
+/* A row of the section table; returns where the next section begins. */
+uint64_t hp_section_put_row(uint32_t kind, uint32_t flags, uint32_t row_size,
 			    const struct hp_section_place *place, uint8_t *row);
 
 #endif
