@@ -102,9 +102,10 @@ $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -c -o $@ $<
 
-$(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
+$(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags | $(BUILD)/include/hpdsl.h
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote tests/unit $(DEP_CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote tests/unit \
+		-I$(BUILD)/include $(DEP_CFLAGS) -c -o $@ $<
 
 $(BUILD)/include/hpdsl.h: lib/hpdsl.h
 	@mkdir -p $(@D)

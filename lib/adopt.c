@@ -7,7 +7,7 @@
 
 #include "error.h"
 #include "hash.h"
-#include "index_private.h"
+#include "lookup.h"
 #include "mem.h"
 
 #include <errno.h>

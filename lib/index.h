@@ -13,7 +13,6 @@
 #define HP_INDEX_NAME "index.hpdsl"
 #define HP_INDEX_MAGIC "\x89HPDSLI\n"
 #define HP_INDEX_VERSION 1
-#define HP_INDEX_BLOCK 65536
 
 enum hp_index_section {
 	HP_SECTION_SAMPLES = 1, /* rows of 16 */
@@ -32,7 +31,6 @@ enum hp_index_section {
 	HP_SECTION_CHUNK_SHA256 = 13,  /* rows of 32 */
 };
 
-enum { HP_SECTION_REQUIRED = 1 /* flag: refuse if the kind is unknown */ };
 /* Header flags. */
 enum {
 	HP_INDEX_GROUP_NONE = 1, /* samples of one member, keys repeat */

@@ -50,20 +50,21 @@ bool hp_check_enough(const struct hp_check *c)
 
 static void check_bytes(struct hp_check *c)
 {
-	for (uint32_t i = 0; i < c->ix->n_sections; i++) {
-		const struct hp_section *s = &c->ix->sections[i];
+	for (uint32_t i = 0; i < c->ix->sections.n; i++) {
+		const struct hp_section *s = &c->ix->sections.all[i];
 		char buf[HP_SECTION_NAME];
 		struct hpdsl_error e;
 
 		for (uint64_t b = 0; b < s->blocks && !hp_check_enough(c); b++)
-			if (hp_index_verify(c->ix, s, b, &e) < 0)
+			if (hp_section_verify(&c->ix->sections, s, b, &e) < 0)
 				hp_check_tell(c, e.msg);
 		for (uint64_t k = s->length; k < s->padded; k++)
 			if (s->data[k] && !hp_check_enough(c))
 				hp_check_complain(
 					c,
 					"section %s: its padding is not zero",
-					hp_index_section_name(s->kind, buf));
+					hp_section_name(&hp_index_layout,
+							s->kind, buf));
 	}
 }
 
@@ -77,7 +78,8 @@ void hp_check_string(struct hp_check *c, enum hp_index_section kind,
 
 	if ((const uint8_t *)p != s->data + *at)
 		hp_check_complain(c, "section %s: gap or overlap at %" PRIu64,
-				  hp_index_section_name(kind, buf), *at);
+				  hp_section_name(&hp_index_layout, kind, buf),
+				  *at);
 	*at = (uint64_t)((const uint8_t *)p - s->data) + strlen(p) + 1;
 }
 
@@ -88,7 +90,7 @@ void hp_check_strings_end(struct hp_check *c, enum hp_index_section kind,
 
 	if (at != hp_index_section(c->ix, kind)->length)
 		hp_check_complain(c, "section %s: bytes that nothing points to",
-				  hp_index_section_name(kind, buf));
+				  hp_section_name(&hp_index_layout, kind, buf));
 }
 
 static void check_chunks(struct hp_check *c)

@@ -179,11 +179,11 @@ static void add_up(struct hp_index_sizes *is)
 {
 	for (int k = 1; k <= HP_INDEX_KINDS; k++)
 		is->sections += is->has[k];
-	is->header = HP_INDEX_FIXED + HP_INDEX_ENTRY * is->sections + 8;
+	is->header = HP_INDEX_FIXED + HP_TABLE_ROW * is->sections + 8;
 	is->size = is->header;
 	for (int k = 1; k <= HP_INDEX_KINDS; k++) {
-		uint64_t padded = hp_index_padded(is->length[k]);
-		uint64_t blocks = hp_index_blocks(padded);
+		uint64_t padded = hp_section_padded(is->length[k]);
+		uint64_t blocks = hp_section_blocks(padded);
 
 		is->size += padded + blocks * 8;
 		if (blocks > is->blocks)

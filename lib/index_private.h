@@ -6,20 +6,16 @@
 #ifndef HP_INDEX_PRIVATE_H
 #define HP_INDEX_PRIVATE_H
 
-#include "bytes.h"
 #include "index.h"
-
-#include <stdatomic.h>
+#include "lookup.h"
+#include "sections.h"
 
 enum {
 	HP_INDEX_FIXED = 80, /* bytes of the header before the table */
-	HP_INDEX_ENTRY = 32, /* bytes of a row of the section table */
 	HP_INDEX_FIRM = 8,   /* sections that are always there, kinds 1 .. */
 	HP_INDEX_KINDS = 13, /* kinds of version 1 */
-	HP_INDEX_TABLE = 64, /* most sections */
 	HP_SAMPLE_ROW = 16,
 	HP_MEMBER_ROW = 52,
-	HP_SLOT_ROW = 8,
 	HP_CHUNK_ROW = 88,
 	HP_CLASS_ROW = 8,
 	HP_STORED_ROW = 16,
@@ -30,53 +26,30 @@ enum {
 };
 
 #define HP_INDEX_MEMBERS ((UINT64_C(1) << 40) - 2) /* most members */
-#define HP_SLOT_NUMBER ((UINT64_C(1) << 40) - 1)   /* bits of a slot */
-#define HP_SLOT_TAG (UINT64_C(0xffffff))	   /* bits of a hash */
 
-struct hp_section {
-	const uint8_t *data, *sums;
-	uint64_t length, padded; /* bytes without and with the padding */
-	uint64_t blocks;
-	uint64_t first_bit; /* of its blocks in hp_index.seen */
-	uint32_t kind;
-};
+/* As the writer calls them. */
+enum { HP_INDEX_BLOCK = HP_BLOCK, HP_INDEX_ENTRY = HP_TABLE_ROW };
+#define hp_index_padded hp_section_padded
+#define hp_index_blocks hp_section_blocks
+#define hp_index_row_size(kind) hp_section_row(&hp_index_layout, kind)
+#define hp_index_kind_flags(kind) hp_section_flags(&hp_index_layout, kind)
+
+extern const struct hp_layout hp_index_layout;
 
 struct hp_index {
-	char *name;
+	struct hp_sections sections;
+	const char *name; /* that of sections */
 	struct hpdsl_counts count;
 	uint32_t flags;
-	uint32_t n_sections;
 	uint64_t slots, homes;
-	_Atomic uint64_t *seen; /* one bit for each verified block */
-	/* Those of the kinds behind the first eight; empty if not there. */
-	const struct hp_section *extra[HP_INDEX_KINDS - HP_INDEX_FIRM];
-	struct hp_section sections[]; /* the first eight: kinds 1 .. 8 */
 };
-
-static inline uint64_t hp_index_padded(uint64_t length)
-{
-	return (length + 7) & ~UINT64_C(7);
-}
-
-static inline uint64_t hp_index_blocks(uint64_t padded)
-{
-	return padded / HP_INDEX_BLOCK + (padded % HP_INDEX_BLOCK != 0);
-}
-
-/* Bytes of a row of a section; 0: the section holds bytes. */
-uint32_t hp_index_row_size(uint32_t kind);
-/* Flags of a section's row in the table. */
-uint32_t hp_index_kind_flags(uint32_t kind);
-/* "MEMBERS"; "11" for a kind not known, in buf. */
-#define HP_SECTION_NAME 16
-const char *hp_index_section_name(uint32_t kind, char buf[HP_SECTION_NAME]);
 
 static inline const struct hp_section *hp_index_section(
 	const struct hp_index *ix, enum hp_index_section kind)
 {
 	if ((unsigned)kind <= HP_INDEX_FIRM)
-		return &ix->sections[kind - 1];
-	return ix->extra[kind - HP_INDEX_FIRM - 1];
+		return hp_section_firm(&ix->sections, kind);
+	return ix->sections.extra[kind];
 }
 
 /* Is there such a section?  It may be empty. */
@@ -90,40 +63,18 @@ static inline bool hp_index_has(const struct hp_index *ix,
 static inline uint64_t hp_index_rows(const struct hp_index *ix,
 				     enum hp_index_section kind)
 {
-	return hp_index_section(ix, kind)->length / hp_index_row_size(kind);
+	return hp_index_section(ix, kind)->length /
+	       hp_section_row(&hp_index_layout, kind);
 }
 
-/* Compares one block with its checksum: 0 or HPDSL_ECORRUPT. */
-int hp_index_verify(const struct hp_index *ix, const struct hp_section *s,
-		    uint64_t block, struct hpdsl_error *err);
-
-/* The slow ways of hp_index_bytes. */
-const uint8_t *hp_index_touch(const struct hp_index *ix,
-			      enum hp_index_section kind, uint64_t off,
-			      uint64_t len, struct hpdsl_error *err);
-
-/*
- * len > 0 bytes at off of a section, once they are known to lie in it and
- * their blocks to be sound; NULL: HPDSL_ECORRUPT, told in *err.
- */
+/* As hp_section_bytes. */
 static inline const uint8_t *hp_index_bytes(const struct hp_index *ix,
 					    enum hp_index_section kind,
 					    uint64_t off, uint64_t len,
 					    struct hpdsl_error *err)
 {
-	const struct hp_section *s = hp_index_section(ix, kind);
-	uint64_t block = off / HP_INDEX_BLOCK;
-	uint64_t bit = s->first_bit + block;
-
-	/* Bits are set after the bytes were checked; the bytes never change,
-	 * so no order is needed between the two. */
-	if (hp_within(off, len, s->length) &&
-	    block == (off + len - 1) / HP_INDEX_BLOCK &&
-	    (atomic_load_explicit(&ix->seen[bit / 64], memory_order_relaxed) >>
-		     bit % 64 &
-	     1))
-		return s->data + off;
-	return hp_index_touch(ix, kind, off, len, err);
+	return hp_section_bytes(&ix->sections, hp_index_section(ix, kind), off,
+				len, err);
 }
 
 /* "no member 7, there are 5": -ERANGE. */
@@ -145,31 +96,6 @@ struct hp_sample_row {
 
 int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
 			struct hp_sample_row *ret, struct hpdsl_error *err);
-
-/* ---- The lookup table ------------------------------------------------- */
-
-/* Slots that are some hash's home: seven members in ten of them. */
-static inline uint64_t hp_lookup_homes(uint64_t members)
-{
-	return members + members * 3 / 7 + 1;
-}
-
-static inline uint64_t hp_lookup_home(uint64_t hash, uint64_t homes)
-{
-	return (uint64_t)((unsigned __int128)hash * homes >> 64);
-}
-
-static inline uint64_t hp_lookup_slot(uint64_t hash, uint64_t number)
-{
-	return (hash & HP_SLOT_TAG) << 40 | (number + 1);
-}
-
-struct hp_hashed {
-	uint64_t hash, number;
-};
-
-/* Orders by (hash, number), in place. */
-void hp_lookup_sort(struct hp_hashed *v, uint64_t n);
 
 /* ---- Before writing --------------------------------------------------- */
 

@@ -87,5 +87,5 @@ uint64_t hp_index_bound(const struct hp_index_extent *e)
 
 	if (e->sha256)
 		n += (e->members + e->chunks) * HP_SHA256_ROW;
-	return n + n / HP_INDEX_BLOCK * 8 + (64 << 10);
+	return n + n / HP_BLOCK * 8 + (64 << 10);
 }

@@ -244,7 +244,7 @@ static inline uint8_t *image_section(const struct image *im, unsigned kind,
 	const uint8_t *row = im->p + HP_INDEX_FIXED;
 
 	while (hp_get32(row) != kind)
-		row += HP_INDEX_ENTRY;
+		row += HP_TABLE_ROW;
 	if (ret_len)
 		*ret_len = hp_get64(row + 16);
 	return im->p + hp_get64(row + 8);
@@ -257,14 +257,13 @@ static inline void image_repair_section(uint8_t *p, size_t n,
 
 	if (!hp_within(at, len, n) || len > n - 7)
 		return;
-	len = hp_index_padded(len);
-	blocks = hp_index_blocks(len);
+	len = hp_section_padded(len);
+	blocks = hp_section_blocks(len);
 	if (!hp_within(at, len, n) || !hp_within(at + len, blocks * 8, n))
 		return;
 	for (uint64_t b = 0; b < blocks; b++) {
-		uint64_t off = b * HP_INDEX_BLOCK;
-		uint64_t k =
-			len - off < HP_INDEX_BLOCK ? len - off : HP_INDEX_BLOCK;
+		uint64_t off = b * HP_BLOCK;
+		uint64_t k = len - off < HP_BLOCK ? len - off : HP_BLOCK;
 
 		hp_put64(p + at + len + b * 8, hp_hash64(p + at + off, k));
 	}
@@ -282,10 +281,10 @@ static inline void image_repair(uint8_t *p, size_t n)
 		return;
 	header = hp_get32(p + 12);
 	sections = hp_get32(p + 56);
-	for (uint32_t i = 0; i < sections && i < HP_INDEX_TABLE; i++) {
-		size_t row = HP_INDEX_FIXED + (size_t)HP_INDEX_ENTRY * i;
+	for (uint32_t i = 0; i < sections && i < HP_TABLE_MAX; i++) {
+		size_t row = HP_INDEX_FIXED + (size_t)HP_TABLE_ROW * i;
 
-		if (hp_within(row, HP_INDEX_ENTRY, n))
+		if (hp_within(row, HP_TABLE_ROW, n))
 			image_repair_section(p, n, p + row);
 	}
 	if (header >= HP_INDEX_FIXED + 8 && header <= n)

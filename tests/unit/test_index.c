@@ -437,20 +437,20 @@ static void test_open_refuses(void **state)
 /* Adds an empty section of a later version to the table. */
 static void add_section(struct image *im, uint32_t kind, uint32_t flags)
 {
-	size_t table = HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_FIRM;
-	uint8_t *p = calloc(1, im->n + HP_INDEX_ENTRY), *row;
+	size_t table = HP_INDEX_FIXED + HP_TABLE_ROW * HP_INDEX_FIRM;
+	uint8_t *p = calloc(1, im->n + HP_TABLE_ROW), *row;
 
 	assert_non_null(p);
 	memcpy(p, im->p, table);
-	memcpy(p + table + HP_INDEX_ENTRY, im->p + table, im->n - table);
+	memcpy(p + table + HP_TABLE_ROW, im->p + table, im->n - table);
 	free(im->p);
 	im->p = p;
-	im->n += HP_INDEX_ENTRY;
-	hp_put32(p + 12, hp_get32(p + 12) + HP_INDEX_ENTRY);
+	im->n += HP_TABLE_ROW;
+	hp_put32(p + 12, hp_get32(p + 12) + HP_TABLE_ROW);
 	hp_put64(p + 16, im->n);
 	hp_put32(p + 56, HP_INDEX_FIRM + 1);
-	for (row = p + HP_INDEX_FIXED; row < p + table; row += HP_INDEX_ENTRY)
-		hp_put64(row + 8, hp_get64(row + 8) + HP_INDEX_ENTRY);
+	for (row = p + HP_INDEX_FIXED; row < p + table; row += HP_TABLE_ROW)
+		hp_put64(row + 8, hp_get64(row + 8) + HP_TABLE_ROW);
 	hp_put32(row, kind);
 	hp_put32(row + 4, flags);
 	hp_put64(row + 8, im->n);

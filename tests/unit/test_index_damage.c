@@ -410,7 +410,7 @@ static void open_rich(unsigned kind, size_t off, uint8_t value)
 	uint8_t *row;
 
 	make_rich(&im, 7);
-	row = im.p + HP_INDEX_FIXED + HP_INDEX_ENTRY * (kind - 1);
+	row = im.p + HP_INDEX_FIXED + HP_TABLE_ROW * (kind - 1);
 	assert_int_equal(hp_get32(row), kind);
 	row[off] = value;
 	image_repair(im.p, im.n);
@@ -762,11 +762,11 @@ static void test_told(void **state)
 	corpus_make(&c, 5000, 2, 2, 0);
 	assert_int_equal(image_write(&c, &im, &err), 0);
 	p = image_section(&im, HP_SECTION_MEMBERS, &len);
-	for (uint64_t i = 0; i < len; i += HP_INDEX_BLOCK)
+	for (uint64_t i = 0; i < len; i += HP_BLOCK)
 		p[i] ^= 1;
 	assert_int_equal(hp_index_open(im.p, im.n, name, &ix, &err), 0);
 	assert_int_equal(hp_index_check(ix, count, &n, &err), HPDSL_ECORRUPT);
-	assert_int_equal(n, (len + HP_INDEX_BLOCK - 1) / HP_INDEX_BLOCK);
+	assert_int_equal(n, (len + HP_BLOCK - 1) / HP_BLOCK);
 	hp_index_free(ix);
 	for (uint64_t i = 0; i < len; i += HP_MEMBER_ROW)
 		hp_put64(p + i, 1);

@@ -22,6 +22,7 @@
 #include "index.h"
 #include "index_write.h"
 #include "io.h"
+#include "sections.h"
 
 /* ---- Counting --------------------------------------------------------- */
 
@@ -233,7 +234,7 @@ static struct pages measure(uint64_t members)
 static void test_pages(void **state)
 {
 	/* A block and its checksum, for each section that is looked at. */
-	const unsigned block = HP_INDEX_BLOCK / (unsigned)page_size + 2;
+	const unsigned block = HP_BLOCK / (unsigned)page_size + 2;
 	struct pages few = measure(1000), many = measure(1000000);
 
 	(void)state;
