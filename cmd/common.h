@@ -129,6 +129,15 @@ double cmd_rate(uint64_t n, double seconds); /* 0 for no time */
 /* 43.9 MiB/s, 84,528 files/s */
 struct cmd_text cmd_speed(uint64_t files, uint64_t bytes, double seconds);
 
+/* ---- time_in.c: points in time ---------------------------------------- */
+
+/*
+ * @SECONDS[.FRACTION]; YYYY-MM-DD, with HH:MM or HH:MM:SS behind a blank or a
+ * T, with or without a Z, in UTC; else the name of a file whose mtime is meant.
+ * 0, or -1: it is none of these.  ret_nsec is added to ret_sec.
+ */
+int cmd_parse_time(const char *s, int64_t *ret_sec, uint32_t *ret_nsec);
+
 /* ---- json.c: one object on one line ----------------------------------- */
 
 struct cmd_json {
@@ -174,6 +183,12 @@ extern int cmd_stop;
  * an error that names the dataset.
  */
 void cmd_signals(const char *dataset, const char *after);
+/*
+ * Lets SIGBUS name file when it is about the mapping of s, which it may do for
+ * two snapshots at a time; until s is forgotten, before it is closed.
+ */
+void cmd_bus_snapshot(const struct hpdsl_snapshot *s, const char *file);
+void cmd_bus_forget(const struct hpdsl_snapshot *s);
 /* Sets cmd_stop early enough to be done after this many seconds. */
 void cmd_deadline(uint64_t seconds);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define MARGIN_MAX 30
+#define BUS_ERROR "file changed under us (bus error): %s"
 
 int cmd_stop;
 
@@ -20,6 +21,15 @@ struct line {
 };
 
 static struct line bus_line, int_line, term_line;
+
+/* Mapped snapshots, which the handler asks; s is written last, and atomically.
+ */
+static struct {
+	const struct hpdsl_snapshot *s;
+	struct line line;
+} maps[2];
+
+#define MAPS (sizeof(maps) / sizeof(*maps))
 
 __attribute__((format(printf, 2, 3))) static void line_set(struct line *l,
 							   const char *fmt, ...)
@@ -59,11 +69,32 @@ static void on_stop(int signal)
 	__atomic_store_n(&cmd_stop, 1, __ATOMIC_RELAXED);
 }
 
-static void on_bus(int signal)
+/* Whose mapping is it?  One that is none of these: what the command is about.
+ */
+static void on_bus(int signal, siginfo_t *info, void *context)
 {
+	const struct line *line = &bus_line;
+
 	(void)signal;
-	line_write(&bus_line);
+	(void)context;
+	for (size_t i = 0; i < MAPS; i++) {
+		const struct hpdsl_snapshot *s =
+			__atomic_load_n(&maps[i].s, __ATOMIC_ACQUIRE);
+
+		if (s && hpdsl_snapshot_maps(s, info->si_addr))
+			line = &maps[i].line;
+	}
+	line_write(line);
 	_exit(CMD_TROUBLE);
+}
+
+static void catch_bus(void)
+{
+	struct sigaction sa = { .sa_sigaction = on_bus,
+				.sa_flags = SA_SIGINFO };
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGBUS, &sa, NULL);
 }
 
 static void catch (int signal, void (*handler)(int))
@@ -86,13 +117,31 @@ static void catch_unless_ignored(int signal, void (*handler)(int))
 
 void cmd_signals(const char *dataset, const char *after)
 {
-	line_set(&bus_line, "file changed under us (bus error): %s", dataset);
+	line_set(&bus_line, BUS_ERROR, dataset);
 	line_set(&int_line, "ended by SIGINT%s", after);
 	line_set(&term_line, "ended by SIGTERM%s", after);
 	catch_unless_ignored(SIGINT, on_end);
 	catch_unless_ignored(SIGTERM, on_end);
 	catch (SIGUSR1, on_stop);
-	catch (SIGBUS, on_bus);
+	catch_bus();
+}
+
+void cmd_bus_snapshot(const struct hpdsl_snapshot *s, const char *file)
+{
+	for (size_t i = 0; i < MAPS; i++) {
+		if (maps[i].s)
+			continue;
+		line_set(&maps[i].line, BUS_ERROR, file);
+		__atomic_store_n(&maps[i].s, s, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+void cmd_bus_forget(const struct hpdsl_snapshot *s)
+{
+	for (size_t i = 0; i < MAPS; i++)
+		if (maps[i].s == s)
+			__atomic_store_n(&maps[i].s, NULL, __ATOMIC_RELEASE);
 }
 
 void cmd_deadline(uint64_t seconds)

@@ -7,6 +7,8 @@
  * has no other meaning than "*".  A pattern of over 4,095 bytes matches
  * nothing.
  */
+#include "glob.h"
+
 #include "scan.h"
 
 #include <fnmatch.h>
@@ -70,17 +72,28 @@ static bool match_above(const struct pattern *p, const char *path)
 	return false;
 }
 
-static bool excluded(const struct hpdsl_pack_options *opt, const char *path,
-		     bool is_folder)
+bool hp_glob_named(const char *const *patterns, size_t n, const char *path,
+		   bool is_folder)
 {
 	struct pattern p;
 
-	for (size_t i = 0; i < opt->n_exclude; i++) {
-		if (!pattern_parse(opt->exclude[i], &p))
-			continue;
-		if ((is_folder || !p.folder) && match(&p, path))
+	for (size_t i = 0; i < n; i++) {
+		if (pattern_parse(patterns[i], &p) &&
+		    (is_folder || !p.folder) && match(&p, path))
 			return true;
-		if (match_above(&p, path))
+	}
+	return false;
+}
+
+bool hp_glob_excluded(const char *const *patterns, size_t n, const char *path,
+		      bool is_folder)
+{
+	struct pattern p;
+
+	if (hp_glob_named(patterns, n, path, is_folder))
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		if (pattern_parse(patterns[i], &p) && match_above(&p, path))
 			return true;
 	}
 	return false;
@@ -88,7 +101,7 @@ static bool excluded(const struct hpdsl_pack_options *opt, const char *path,
 
 bool hp_glob_pruned(const struct hpdsl_pack_options *opt, const char *path)
 {
-	return excluded(opt, path, true);
+	return hp_glob_excluded(opt->exclude, opt->n_exclude, path, true);
 }
 
 bool hpdsl_glob_match(const char *pattern, const char *path)
@@ -102,7 +115,7 @@ bool hpdsl_glob_match(const char *pattern, const char *path)
 
 bool hp_glob_wanted(const struct hpdsl_pack_options *opt, const char *path)
 {
-	if (excluded(opt, path, false))
+	if (hp_glob_excluded(opt->exclude, opt->n_exclude, path, false))
 		return false;
 	for (size_t i = 0; i < opt->n_include; i++)
 		if (hpdsl_glob_match(opt->include[i], path))

@@ -7,9 +7,6 @@
 
 #include "error.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #define TELL_EVERY 200000000 /* nanoseconds */
@@ -29,22 +26,6 @@ static void line_format(struct hp_scan_worker *w, uint16_t root, int code,
 		hp_fail_errno(ret, code, "%s", name);
 }
 
-static void lines_add(struct hp_scan_lines *l, const struct hpdsl_error *line)
-{
-	uint64_t n = l->n < HP_SCAN_TOLD ? l->n : HP_SCAN_TOLD;
-	uint64_t i = n;
-
-	l->n++;
-	while (i > 0 && strcmp(l->first[i - 1].msg, line->msg) > 0)
-		i--;
-	if (i == HP_SCAN_TOLD)
-		return;
-	if (n == HP_SCAN_TOLD)
-		n--;
-	memmove(&l->first[i + 1], &l->first[i], (n - i) * sizeof *line);
-	l->first[i] = *line;
-}
-
 void hp_scan_problem(struct hp_scan_worker *w, uint16_t root, int code,
 		     const char *what)
 {
@@ -58,7 +39,7 @@ void hp_scan_problem_line(struct hp_scan_worker *w,
 			  const struct hpdsl_error *line)
 {
 	pthread_mutex_lock(&w->s->tell);
-	lines_add(&w->s->problems, line);
+	hp_lines_add(&w->s->problems, line);
 	pthread_mutex_unlock(&w->s->tell);
 }
 
@@ -68,7 +49,7 @@ void hp_scan_warning(struct hp_scan_worker *w, uint16_t root, const char *what)
 
 	line_format(w, root, 0, what, &line);
 	pthread_mutex_lock(&w->s->tell);
-	lines_add(&w->s->warnings, &line);
+	hp_lines_add(&w->s->warnings, &line);
 	pthread_mutex_unlock(&w->s->tell);
 }
 
@@ -101,37 +82,10 @@ void hp_scan_tick(struct hp_scan_worker *w)
 	pthread_mutex_unlock(&s->tell);
 }
 
-static void lines_tell(const struct hp_scan *s, const struct hp_scan_lines *l,
-		       const char *after)
-{
-	const struct hpdsl_watch *watch = &s->opt->watch;
-	char text[64];
-
-	for (uint64_t i = 0; i < l->n && i < HP_SCAN_TOLD; i++)
-		watch->warn(watch->arg, l->first[i].msg);
-	if (l->n <= HP_SCAN_TOLD)
-		return;
-	snprintf(text, sizeof text, "and %" PRIu64 " more %s",
-		 l->n - HP_SCAN_TOLD, after);
-	watch->warn(watch->arg, text);
-}
-
 int hp_scan_conclude(struct hp_scan *s, struct hpdsl_error *err)
 {
-	const struct hp_scan_lines *l = &s->problems;
-
 	if (s->opt->watch.progress)
 		progress(s);
-	if (s->opt->watch.warn) {
-		lines_tell(s, &s->warnings, "links left out");
-		if (l->n > 1) /* a single one is the error itself */
-			lines_tell(s, l, "problems");
-	}
-	if (l->n <= 1)
-		return l->n ? hp_fail(err, l->first[0].code, "%s",
-				      l->first[0].msg) :
-			      0;
-	return hp_fail(err, l->first[0].code,
-		       "%" PRIu64 " problems in the input, first: %s", l->n,
-		       l->first[0].msg);
+	hp_lines_tell(&s->warnings, &s->opt->watch, "links left out");
+	return hp_lines_fail(&s->problems, &s->opt->watch, "the input", err);
 }

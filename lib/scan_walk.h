@@ -7,23 +7,14 @@
 #ifndef HP_SCAN_WALK_H
 #define HP_SCAN_WALK_H
 
+#include "lines.h"
 #include "scan.h"
 
 #include <pthread.h>
 
-#define HP_SCAN_TOLD 20	   /* problems that are told one by one */
 #define HP_SCAN_BATCH 128  /* names in a job */
 #define HP_SCAN_NAMES 8192 /* bytes in a job, type and NUL of each included */
 #define HP_SCAN_NAME_MAX 1024 /* of a base name; FUSE allows so many bytes */
-
-/*
- * The first of many lines in the order of their text, whichever thread came
- * when; n counts all.
- */
-struct hp_scan_lines {
-	uint64_t n;
-	struct hpdsl_error first[HP_SCAN_TOLD];
-};
 
 /* What the scan knows of a root beyond struct hp_root. */
 struct hp_scan_root {
@@ -90,11 +81,11 @@ struct hp_scan {
 	uint32_t batches_max; /* more are done where they are found */
 	int over;	      /* atomic: no job is begun or gone on with */
 
-	pthread_mutex_t tell;	       /* of what calls back, and of: */
-	struct hp_scan_lines problems; /* no list comes of it */
-	struct hp_scan_lines warnings; /* links that were left out */
-	uint64_t next_tell;	       /* nanoseconds */
-	uint64_t files;		       /* atomic: found so far, about */
+	pthread_mutex_t tell;	  /* of what calls back, and of: */
+	struct hp_lines problems; /* no list comes of it */
+	struct hp_lines warnings; /* links that were left out */
+	uint64_t next_tell;	  /* nanoseconds */
+	uint64_t files;		  /* atomic: found so far, about */
 };
 
 struct hp_scan_worker {

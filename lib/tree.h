@@ -55,7 +55,8 @@ struct hp_tree {
 	uint8_t dataset_id[16], pack[16];
 	uint64_t members; /* one more than the highest member number */
 
-	struct hp_arena *arena; /* of names and targets */
+	struct hp_arena *arena;	       /* of names and targets */
+	struct hpdsl_dataset *dataset; /* owned: names are in its index */
 };
 
 /* An empty top folder; -ENOMEM. */
@@ -86,11 +87,12 @@ struct hp_leaf {
 };
 
 /*
- * Fills an initialised tree with n leaves, in any order; they are sorted in
- * place.  Folders above them that are no leaves are made with mode 0755, no
- * size, time 0 if t->from_dataset, else they are an error, as are a path that
- * occurs twice and one below what is no folder: HPDSL_EUSAGE, naming the path.
- * A leaf with an empty path is the top.  Does hp_tree_finish.
+ * Fills an initialised tree with n leaves, in any order.  Folders above them
+ * that are no leaves are made with mode 0755, no size, time 0 if
+ * t->from_dataset, else they are an error, as are a path that occurs twice, one
+ * below what is no folder, and one that hp_path_valid does not take:
+ * HPDSL_EUSAGE, naming the path.  A leaf with an empty path is the top.  Does
+ * hp_tree_finish.
  */
 int hp_tree_build(struct hp_tree *t, struct hp_leaf *leaves, uint64_t n,
 		  struct hpdsl_error *err);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commands of hpdsl-snapshot, a file each, and what they share.  Each reads
+ * its own options: argv[0] is "hpdsl-snapshot NAME".
+ */
+#ifndef CMD_SNAPSHOT_H
+#define CMD_SNAPSHOT_H
+
+#include "common.h"
+
+struct snapshot_command {
+	const char *name;
+	int (*run)(int argc, char **argv); /* gives an exit status */
+	/* Its doc, up to \v, is one line that says what the command does. */
+	const struct argp *argp;
+};
+
+int snapshot_create(int argc, char **argv);
+int snapshot_check(int argc, char **argv);
+int snapshot_diff(int argc, char **argv);
+int snapshot_ls(int argc, char **argv);
+int snapshot_stat(int argc, char **argv);
+int snapshot_find(int argc, char **argv);
+int snapshot_du(int argc, char **argv);
+int snapshot_dump(int argc, char **argv);
+int snapshot_load(int argc, char **argv);
+int snapshot_verify(int argc, char **argv);
+
+extern const struct argp snapshot_create_argp, snapshot_check_argp,
+	snapshot_diff_argp, snapshot_ls_argp, snapshot_stat_argp,
+	snapshot_find_argp, snapshot_du_argp, snapshot_dump_argp,
+	snapshot_load_argp, snapshot_verify_argp;
+
+/* ---- snapshot_help.c ---------------------------------------------------- */
+
+/*
+ * The commands with all their options, for --help, in memory that the caller
+ * frees.  The table ends with a row of zeros.
+ */
+char *snapshot_help(const struct snapshot_command *commands);
+
+/* ---- snapshot_common.c -------------------------------------------------- */
+
+/* Keys of options that two commands have; those of one begin behind. */
+enum {
+	SNAPSHOT_OPT_EXCLUDE = CMD_OPT_OWN,
+	SNAPSHOT_OPT_ALL_FILE_SYSTEMS,
+	SNAPSHOT_OPT_AS_TREE,
+	SNAPSHOT_OPT_OWN,
+};
+
+/*
+ * For a parser of arguments that are all needed, one for each of the n names:
+ * takes ARGP_KEY_ARG and _END, and knows no other key.
+ */
+error_t snapshot_take(int key, char *arg, struct argp_state *state,
+		      const char *const *names, const char **ret, size_t n);
+
+/*
+ * Opens FILE and takes care of SIGINT, SIGTERM and SIGBUS, which can name up to
+ * two such files.  Gives an exit status; what was wrong has been told.
+ */
+int snapshot_open(const char *file, struct hpdsl_snapshot **ret);
+/* NULL is harmless. */
+void snapshot_close(struct hpdsl_snapshot *s);
+
+/*
+ * An argument PATH as the library takes it, in place: without "." and empty
+ * names, so without slashes at its ends; "" is the top.  Returns its length.
+ */
+size_t snapshot_path_clean(char *path);
+
+/*
+ * Finds the entry of an argument PATH, which it cleans.  Gives an exit status:
+ * CMD_NO when there is none, which has been told.
+ */
+int snapshot_lookup(const struct hpdsl_snapshot *s, char *path,
+		    struct hpdsl_entry *ret);
+
+/* The path as it is printed: "." for the top. */
+const char *snapshot_path_shown(const char *path, size_t *len);
+/* Prints it and what ends it, as cmd_print_name() does. */
+void snapshot_print_path(const char *path, size_t len, bool null);
+
+char snapshot_type(uint32_t mode);	      /* one of "fdlpcbs" */
+struct cmd_text snapshot_mode(uint32_t mode); /* drwxr-sr-t, as ls -l */
+struct cmd_text snapshot_entries(uint64_t n); /* 1 entry, 1,281,167 entries */
+/* With "type", "mode", "size", "mtime", "mtime_nsec" and, if any, "member". */
+void snapshot_json_entry(struct cmd_json *j, const struct hpdsl_entry *e);
+
+/* ---- snapshot_walk.c: options of what walks a tree ---------------------- */
+
+struct snapshot_walk {
+	struct cmd_common common;
+	struct cmd_strings exclude;
+	struct hpdsl_snapshot_options opt;
+};
+
+/*
+ * The list that has the parser of these options alone; its input is a struct
+ * snapshot_walk.
+ */
+extern const struct argp_child snapshot_walk_children[];
+/* Fills opt from what was given, progress and the stop flag. */
+void snapshot_walk_begin(struct snapshot_walk *w);
+
+/* ---- snapshot_info.c: what a snapshot is, for people and as JSON -------- */
+
+struct snapshot_line {
+	char s[256];
+};
+
+/* 31 entries: 3 folders, 28 files of 1.2 MiB */
+struct snapshot_line snapshot_counts(const struct hpdsl_snapshot_info *i);
+/* Tells its size, both digests and the dataset that it is of. */
+void snapshot_tell_info(const struct hpdsl_snapshot_info *i);
+void snapshot_json_info(struct cmd_json *j,
+			const struct hpdsl_snapshot_info *i);
+/* What create and load say at their end; a line before all tells the time. */
+void snapshot_made(const struct cmd_common *c,
+		   const struct hpdsl_snapshot_report *r);
+void snapshot_tell_passed(const struct hpdsl_snapshot_report *r);
+
+/* ---- snapshot_difference.c: what diff and check print ------------------- */
+
+struct snapshot_differences {
+	bool json, null;
+	struct cmd_json j; /* the object, once begun */
+	bool begun;
+};
+
+/* For struct hpdsl_diff_options; arg is a struct snapshot_differences. */
+void snapshot_difference(void *arg, const struct hpdsl_difference *d);
+/*
+ * With --json: ends the array of differences and gives the object, for more
+ * about them; with err it ends with that instead, and NULL is returned.
+ */
+struct cmd_json *snapshot_differences_end(struct snapshot_differences *d,
+					  const struct hpdsl_error *err);
+/* What a report counts, of n entries. */
+void snapshot_json_diff(struct cmd_json *j, const struct hpdsl_diff_report *r,
+			uint64_t n);
+struct snapshot_line snapshot_diff_counts(const struct hpdsl_diff_report *r,
+					  uint64_t n);
+
+#endif

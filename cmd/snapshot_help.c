@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What hpdsl-snapshot --help says of its commands: a line on what each does,
+ * and the names of its options, out of the tables that the commands parse with.
+ */
+#include "snapshot.h"
+
+#include <string.h>
+
+#define INDENT 6
+#define WIDTH 76
+
+static void put_word(FILE *out, int *column, const char *word)
+{
+	int n = (int)strlen(word);
+
+	if (*column && *column + 1 + n > WIDTH) {
+		fputs("\n", out);
+		*column = 0;
+	}
+	*column += fprintf(out, "%*s%s", *column ? 1 : INDENT, "", word);
+}
+
+/* "-j,--threads=N" */
+static void put_option(FILE *out, int *column, const struct argp_option *o)
+{
+	bool letter = o->key > ' ' && o->key < 0x7f;
+	char word[80], key[8] = "";
+
+	if (letter)
+		snprintf(key, sizeof(key), "-%c,", o->key);
+	snprintf(word, sizeof(word), "%s--%s%s%s", key, o->name,
+		 o->arg ? "=" : "", o->arg ? o->arg : "");
+	put_word(out, column, word);
+}
+
+static void put_options(FILE *out, int *column, const struct argp *argp)
+{
+	for (const struct argp_option *o = argp->options;
+	     o && (o->name || o->doc); o++)
+		if (o->name)
+			put_option(out, column, o);
+	for (const struct argp_child *c = argp->children; c && c->argp; c++)
+		put_options(out, column, c->argp);
+}
+
+static void put_command(FILE *out, const struct snapshot_command *c)
+{
+	const char *doc = c->argp->doc;
+	int column = 0;
+
+	fprintf(out, "  %s %s\n", c->name, c->argp->args_doc);
+	fprintf(out, "%*s%.*s\n", INDENT, "", (int)strcspn(doc, "\v"), doc);
+	put_options(out, &column, c->argp);
+	if (column)
+		fputs("\n", out);
+}
+
+char *snapshot_help(const struct snapshot_command *commands)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		cmd_no_memory();
+	fputs("Commands:\n", out);
+	for (const struct snapshot_command *c = commands; c->name; c++)
+		put_command(out, c);
+	fputs("\n'hpdsl-snapshot COMMAND --help' says more of each.", out);
+	if (fclose(out) != 0)
+		cmd_no_memory();
+	return text;
+}
