@@ -38,9 +38,11 @@ struct hp_hashed {
 /* Orders by (hash, number), in place. */
 void hp_lookup_sort(struct hp_hashed *v, uint64_t n);
 /*
- * The first step of that: orders by the hashes' first byte alone, and says how
+ * The same in steps, of which the second can be done at once for all first
+ * bytes that a hash can have: the first orders by that byte alone, and says how
  * many have which.
  */
 void hp_lookup_split(struct hp_hashed *v, uint64_t n, uint64_t ret_count[256]);
+void hp_lookup_sort_split(struct hp_hashed *v, uint64_t n);
 
 #endif
