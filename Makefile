@@ -59,8 +59,13 @@ UNIT_SHARED := $(call objs,$(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
 LONG_UNIT := $(filter tests/unit/test_long_%,$(UNIT))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
-BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 prog = $(patsubst %.c,$(BUILD)/%,$(1))
+# with_NAME.c needs the package NAME: bench does without where there is none.
+WITH := $(wildcard tests/bench/with_*.c)
+BENCH_PROGRAMS := $(call prog,$(filter-out $(WITH),$(wildcard tests/bench/*.c)))
+BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
+	w,$(WITH),$(if $(shell $(PKG_CONFIG) --modversion \
+	$(w:tests/bench/with_%.c=%) 2> /dev/null),$(w)))))
 
 .PHONY: all deps demo check check-long check-build lint fuzz bench install \
 	uninstall dist help clean
@@ -119,6 +124,9 @@ $(PROGRAMS): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
 $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
 
+$(call prog,$(WITH)): $(BUILD)/tests/bench/with_%: $(BUILD)/tests/bench/with_%.o
+	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $*)
+
 # tests/unit/wrap.c stands between the library and malloc.
 WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup
 WRAP = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPPED))
@@ -154,7 +162,7 @@ check-long: check-build ## run the long tests too (an hour or more)
 demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
 
-bench: all $(BENCH_PROGRAMS) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
+bench: all $(BENCH_PROGRAMS) $(BENCH_MORE) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
 	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
 
 lint: ## check layout, scripts, manual pages, and run static checks

@@ -7,7 +7,15 @@
 
 #include <string.h>
 
-static const struct snapshot_command commands[] = { { 0 } };
+static const struct snapshot_command commands[] = {
+	{ "create", snapshot_create, &snapshot_create_argp },
+	{ "check", snapshot_check, &snapshot_check_argp },
+	{ "diff", snapshot_diff, &snapshot_diff_argp },
+	{ "dump", snapshot_dump, &snapshot_dump_argp },
+	{ "load", snapshot_load, &snapshot_load_argp },
+	{ "verify", snapshot_verify, &snapshot_verify_argp },
+	{ 0 },
+};
 
 struct choice {
 	const struct snapshot_command *command;

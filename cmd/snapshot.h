@@ -50,6 +50,13 @@ enum {
 };
 
 /*
+ * For a parser of arguments that are all needed, one for each of the n names:
+ * takes ARGP_KEY_ARG and _END, and knows no other key.
+ */
+error_t snapshot_take(int key, char *arg, struct argp_state *state,
+		      const char *const *names, const char **ret, size_t n);
+
+/*
  * Opens FILE and takes care of SIGINT, SIGTERM and SIGBUS, which can name up to
  * two such files.  Gives an exit status; what was wrong has been told.
  */
@@ -96,5 +103,44 @@ struct snapshot_walk {
 extern const struct argp_child snapshot_walk_children[];
 /* Fills opt from what was given, progress and the stop flag. */
 void snapshot_walk_begin(struct snapshot_walk *w);
+
+/* ---- snapshot_info.c: what a snapshot is, for people and as JSON -------- */
+
+struct snapshot_line {
+	char s[256];
+};
+
+/* 31 entries: 3 folders, 28 files of 1.2 MiB */
+struct snapshot_line snapshot_counts(const struct hpdsl_snapshot_info *i);
+/* Tells its size, both digests and the dataset that it is of. */
+void snapshot_tell_info(const struct hpdsl_snapshot_info *i);
+void snapshot_json_info(struct cmd_json *j,
+			const struct hpdsl_snapshot_info *i);
+/* What create and load say at their end; a line before all tells the time. */
+void snapshot_made(const struct cmd_common *c,
+		   const struct hpdsl_snapshot_report *r);
+void snapshot_tell_passed(const struct hpdsl_snapshot_report *r);
+
+/* ---- snapshot_difference.c: what diff and check print ------------------- */
+
+struct snapshot_differences {
+	bool json, null;
+	struct cmd_json j; /* the object, once begun */
+	bool begun;
+};
+
+/* For struct hpdsl_diff_options; arg is a struct snapshot_differences. */
+void snapshot_difference(void *arg, const struct hpdsl_difference *d);
+/*
+ * With --json: ends the array of differences and gives the object, for more
+ * about them; with err it ends with that instead, and NULL is returned.
+ */
+struct cmd_json *snapshot_differences_end(struct snapshot_differences *d,
+					  const struct hpdsl_error *err);
+/* What a report counts, of n entries. */
+void snapshot_json_diff(struct cmd_json *j, const struct hpdsl_diff_report *r,
+			uint64_t n);
+struct snapshot_line snapshot_diff_counts(const struct hpdsl_diff_report *r,
+					  uint64_t n);
 
 #endif

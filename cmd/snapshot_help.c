@@ -14,15 +14,14 @@ static void put_word(FILE *out, int *column, const char *word)
 {
 	int n = (int)strlen(word);
 
-	if (*column + 1 + n > WIDTH) {
-		fprintf(out, "\n%*s", INDENT - 1, "");
-		*column = INDENT - 1;
+	if (*column && *column + 1 + n > WIDTH) {
+		fputs("\n", out);
+		*column = 0;
 	}
-	fprintf(out, " %s", word);
-	*column += 1 + n;
+	*column += fprintf(out, "%*s%s", *column ? 1 : INDENT, "", word);
 }
 
-/* "-j, --threads=N" */
+/* "-j,--threads=N" */
 static void put_option(FILE *out, int *column, const struct argp_option *o)
 {
 	bool letter = o->key > ' ' && o->key < 0x7f;
@@ -48,13 +47,13 @@ static void put_options(FILE *out, int *column, const struct argp *argp)
 static void put_command(FILE *out, const struct snapshot_command *c)
 {
 	const char *doc = c->argp->doc;
-	int column = INDENT - 1;
+	int column = 0;
 
 	fprintf(out, "  %s %s\n", c->name, c->argp->args_doc);
 	fprintf(out, "%*s%.*s\n", INDENT, "", (int)strcspn(doc, "\v"), doc);
-	fprintf(out, "%*s", column, "");
 	put_options(out, &column, c->argp);
-	fputs("\n", out);
+	if (column)
+		fputs("\n", out);
 }
 
 char *snapshot_help(const struct snapshot_command *commands)

@@ -27,13 +27,6 @@ enum {
 
 #define HP_INDEX_MEMBERS ((UINT64_C(1) << 40) - 2) /* most members */
 
-/* As the writer calls them. */
-enum { HP_INDEX_BLOCK = HP_BLOCK, HP_INDEX_ENTRY = HP_TABLE_ROW };
-#define hp_index_padded hp_section_padded
-#define hp_index_blocks hp_section_blocks
-#define hp_index_row_size(kind) hp_section_row(&hp_index_layout, kind)
-#define hp_index_kind_flags(kind) hp_section_flags(&hp_index_layout, kind)
-
 extern const struct hp_layout hp_index_layout;
 
 struct hp_index {

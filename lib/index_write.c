@@ -10,7 +10,9 @@
 #include "hash.h"
 #include "index_private.h"
 #include "mem.h"
+#include "section_out.h"
 
+#include <assert.h>
 #include <errno.h>
 
 struct writer {
@@ -19,92 +21,53 @@ struct writer {
 	struct hpdsl_error *err;
 	struct hp_index_sizes is;
 	struct hp_hashed *hashed; /* members, in slot order */
-	uint64_t *sums;		  /* of the section being written */
-	uint8_t *block;		  /* it fills up ... */
-	size_t used;		  /* ... to here */
-	uint64_t n_sums;	  /* blocks that left */
+	struct hp_section_place place[HP_INDEX_KINDS + 1];
+	struct hp_section_out out; /* of the section being written */
+	uint64_t sent;		   /* bytes to the sink */
 };
 
-/* ---- Blocks ----------------------------------------------------------- */
-
-static int send(struct writer *w, const void *p, size_t n)
+/* The sections come in order, each from its front to its checksums. */
+static int send(void *arg, const void *p, size_t n, uint64_t off,
+		struct hpdsl_error *err)
 {
-	return w->sink->write(w->sink->arg, p, n, w->err);
-}
+	struct writer *w = arg;
 
-static int send_block(struct writer *w)
-{
-	size_t n = w->used;
-
-	if (w->n_sums == w->is.blocks)
-		return hp_fail(w->err, -EINVAL,
-			       "cannot index: the members changed");
-	hp_put64(&w->sums[w->n_sums++], hp_hash64(w->block, n));
-	w->used = 0;
-	return send(w, w->block, n);
+	assert(off == w->sent);
+	w->sent += n;
+	return w->sink->write(w->sink->arg, p, n, err);
 }
 
 static int put(struct writer *w, const void *p, size_t n)
 {
-	while (n) {
-		size_t room = HP_INDEX_BLOCK - w->used;
-		size_t k = n < room ? n : room;
-		int r = 0;
-
-		memcpy(w->block + w->used, p, k);
-		w->used += k;
-		p = (const uint8_t *)p + k;
-		n -= k;
-		if (w->used == HP_INDEX_BLOCK)
-			r = send_block(w);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return hp_section_put(&w->out, p, n);
 }
 
-/* Padding, the last block, the checksums. */
-static int end_section(struct writer *w, enum hp_index_section kind)
+static int end_section(struct writer *w)
 {
-	uint64_t n = w->n_sums * HP_INDEX_BLOCK + w->used;
-	int r = 0;
-
-	/* The walks have to agree, or header and table would be lies. */
-	if (n != w->is.length[kind])
-		return hp_fail(w->err, -EINVAL,
-			       "cannot index: the members changed");
-	r = put(w, "\0\0\0\0\0\0\0", hp_index_padded(n) - n);
-	if (r == 0 && w->used)
-		r = send_block(w);
-	if (r == 0 && w->n_sums)
-		r = send(w, w->sums, w->n_sums * 8);
-	w->n_sums = 0;
-	return r;
+	return hp_section_finish(&w->out);
 }
 
-/* The section table, at table. */
-static void put_table(const struct hp_index_sizes *is, uint8_t *table)
+/* Places of the sections; their rows in the table. */
+static void put_table(struct writer *w, uint8_t *table)
 {
-	uint64_t at = is->header;
+	uint64_t at = w->is.header;
 
 	for (uint32_t k = 1; k <= HP_INDEX_KINDS; k++) {
-		uint64_t padded = hp_index_padded(is->length[k]);
-
-		if (!is->has[k])
+		if (!w->is.has[k])
 			continue;
-		hp_put32(table, k);
-		hp_put32(table + 4, hp_index_kind_flags(k));
-		hp_put64(table + 8, at);
-		hp_put64(table + 16, is->length[k]);
-		hp_put32(table + 24, hp_index_row_size(k));
-		at += padded + hp_index_blocks(padded) * 8;
-		table += HP_INDEX_ENTRY;
+		w->place[k].offset = at;
+		w->place[k].length = w->is.length[k];
+		at = hp_section_put_row(k,
+					hp_section_flags(&hp_index_layout, k),
+					hp_section_row(&hp_index_layout, k),
+					&w->place[k], table);
+		table += HP_TABLE_ROW;
 	}
 }
 
 static int write_header(struct writer *w)
 {
-	uint8_t h[HP_INDEX_FIXED + HP_INDEX_ENTRY * HP_INDEX_KINDS + 8] = { 0 };
+	uint8_t h[HP_INDEX_FIXED + HP_TABLE_ROW * HP_INDEX_KINDS + 8] = { 0 };
 	const struct hp_index_source *src = w->src;
 	uint32_t n = w->is.header;
 
@@ -120,9 +83,9 @@ static int write_header(struct writer *w)
 	hp_put32(h + 56, w->is.sections);
 	hp_put32(h + 60, src->flags);
 	memcpy(h + 64, src->dataset_id, 16);
-	put_table(&w->is, h + HP_INDEX_FIXED);
+	put_table(w, h + HP_INDEX_FIXED);
 	hp_put64(h + n - 8, hp_hash64(h, n - 8));
-	return send(w, h, n);
+	return send(w, h, n, 0, w->err);
 }
 
 /* ---- Sections --------------------------------------------------------- */
@@ -131,8 +94,7 @@ static int write_header(struct writer *w)
 typedef int add_fn(struct writer *w, uint64_t number,
 		   const struct hp_index_member *m, uint64_t *state);
 
-static int write_members(struct writer *w, enum hp_index_section kind,
-			 add_fn *add)
+static int write_members(struct writer *w, add_fn *add)
 {
 	const struct hp_index_source *src = w->src;
 	uint64_t n = 0, state = 0;
@@ -145,7 +107,7 @@ static int write_members(struct writer *w, enum hp_index_section kind,
 		if (r < 0)
 			return r;
 	}
-	return r < 0 ? r : end_section(w, kind);
+	return r < 0 ? r : end_section(w);
 }
 
 /* Which chunk holds the sample; *chunk only ever goes on. */
@@ -262,7 +224,7 @@ static int write_lookup(struct writer *w)
 		if (r < 0)
 			return r;
 	}
-	return end_section(w, HP_SECTION_LOOKUP);
+	return end_section(w);
 }
 
 /* State: the number of its first frame. */
@@ -301,7 +263,7 @@ static int write_chunks(struct writer *w)
 		if (r < 0)
 			return r;
 	}
-	return end_section(w, HP_SECTION_CHUNKS);
+	return end_section(w);
 }
 
 static int write_frames(struct writer *w)
@@ -320,7 +282,7 @@ static int write_frames(struct writer *w)
 				return r;
 		}
 	}
-	return end_section(w, HP_SECTION_FRAMES);
+	return end_section(w);
 }
 
 static int write_chunk_sha256(struct writer *w)
@@ -331,7 +293,7 @@ static int write_chunk_sha256(struct writer *w)
 		if (r < 0)
 			return r;
 	}
-	return end_section(w, HP_SECTION_CHUNK_SHA256);
+	return end_section(w);
 }
 
 static int write_chunk_names(struct writer *w)
@@ -343,7 +305,7 @@ static int write_chunk_names(struct writer *w)
 		if (r < 0)
 			return r;
 	}
-	return end_section(w, HP_SECTION_NAMES);
+	return end_section(w);
 }
 
 static int write_classes(struct writer *w)
@@ -362,7 +324,7 @@ static int write_classes(struct writer *w)
 		if (r < 0)
 			return r;
 	}
-	return end_section(w, HP_SECTION_CLASSES);
+	return end_section(w);
 }
 
 static int write_class_names(struct writer *w)
@@ -374,7 +336,7 @@ static int write_class_names(struct writer *w)
 		if (r < 0)
 			return r;
 	}
-	return end_section(w, HP_SECTION_CLASS_NAMES);
+	return end_section(w);
 }
 
 static int write_section(struct writer *w, enum hp_index_section kind)
@@ -397,7 +359,8 @@ static int write_section(struct writer *w, enum hp_index_section kind)
 		[HP_SECTION_CHUNK_SHA256] = write_chunk_sha256,
 	};
 
-	return of_members[kind] ? write_members(w, kind, of_members[kind]) :
+	hp_section_begin(&w->out, &w->place[kind], 0, w->place[kind].length);
+	return of_members[kind] ? write_members(w, of_members[kind]) :
 				  others[kind](w);
 }
 
@@ -415,6 +378,7 @@ int hp_index_write(const struct hp_index_source *src,
 		   const struct hp_sink *sink, struct hpdsl_error *err)
 {
 	struct writer w = { .src = src, .sink = sink, .err = err };
+	const struct hp_sink_at to = { send, &w };
 	hp_auto_free struct hp_hashed *hashed = NULL;
 	hp_auto_free uint64_t *sums = NULL;
 	hp_auto_free uint8_t *block = NULL;
@@ -424,17 +388,18 @@ int hp_index_write(const struct hp_index_source *src,
 		return hp_fail(err, -EFBIG,
 			       "too many members or chunks for one index");
 	hashed = hp_array(src->members, sizeof *hashed);
-	block = hp_array(HP_INDEX_BLOCK, 1);
+	block = hp_array(HP_BLOCK, 1);
 	if (!hashed || !block)
 		return hp_fail_nomem(err);
 	w.hashed = hashed;
-	w.block = block;
 	r = hp_index_measure(src, hashed, &w.is, err);
 	if (r < 0)
 		return r;
 	sums = hp_array(w.is.blocks, sizeof *sums);
 	if (!sums)
 		return hp_fail_nomem(err);
-	w.sums = sums;
+	w.out = (struct hp_section_out){
+		.sink = &to, .err = err, .block = block, .sums = sums
+	};
 	return write_all(&w);
 }

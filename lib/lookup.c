@@ -58,9 +58,11 @@ static void distribute(struct hp_hashed *v, unsigned shift, uint64_t at[256],
 	}
 }
 
-static void sort_byte(struct hp_hashed *v, uint64_t n, unsigned shift)
+/* By the byte at shift; ends of the buckets. */
+static void split(struct hp_hashed *v, uint64_t n, unsigned shift,
+		  uint64_t end[256])
 {
-	uint64_t at[256] = { 0 }, end[256], sum = 0;
+	uint64_t at[256] = { 0 }, sum = 0;
 
 	for (uint64_t i = 0; i < n; i++)
 		at[v[i].hash >> shift & 255]++;
@@ -72,6 +74,13 @@ static void sort_byte(struct hp_hashed *v, uint64_t n, unsigned shift)
 		end[b] = sum;
 	}
 	distribute(v, shift, at, end);
+}
+
+static void sort_byte(struct hp_hashed *v, uint64_t n, unsigned shift)
+{
+	uint64_t end[256];
+
+	split(v, n, shift, end);
 	for (unsigned b = 0; b < 256; b++) {
 		uint64_t first = b ? end[b - 1] : 0, count = end[b] - first;
 
@@ -90,4 +99,11 @@ void hp_lookup_sort(struct hp_hashed *v, uint64_t n)
 		insertion_sort(v, n);
 	else
 		sort_byte(v, n, 56);
+}
+
+void hp_lookup_split(struct hp_hashed *v, uint64_t n, uint64_t ret_count[256])
+{
+	split(v, n, 56, ret_count);
+	for (unsigned b = 255; b > 0; b--)
+		ret_count[b] -= ret_count[b - 1];
 }

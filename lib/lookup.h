@@ -37,5 +37,10 @@ struct hp_hashed {
 
 /* Orders by (hash, number), in place. */
 void hp_lookup_sort(struct hp_hashed *v, uint64_t n);
+/*
+ * The first step of that: orders by the hashes' first byte alone, and says how
+ * many have which.
+ */
+void hp_lookup_split(struct hp_hashed *v, uint64_t n, uint64_t ret_count[256]);
 
 #endif

@@ -6,25 +6,21 @@
 #ifndef HP_SNAP_WRITE_H
 #define HP_SNAP_WRITE_H
 
+#include "section_out.h"
 #include "snap.h"
 #include "tree.h"
 #include "walk.h"
 
-/* Where the bytes go; write is called by many threads, for separate places. */
-struct hp_sink_at {
-	int (*write)(void *arg, const void *buf, size_t n, uint64_t off,
-		     struct hpdsl_error *err);
-	void *arg;
-};
-
 /*
  * Writes the snapshot of a finished tree.  threads as in hpdsl.h (0: one a
- * core).  ret_bytes is the size of the whole.  16 bytes an entry and 128 KiB a
- * thread meanwhile.
+ * core).  16 bytes an entry, 8 a member and 128 KiB a thread meanwhile.
  */
 int hp_snap_write(const struct hp_tree *t, uint32_t threads,
-		  const struct hp_sink_at *sink, uint64_t *ret_bytes,
-		  struct hpdsl_error *err);
+		  const struct hp_sink_at *sink,
+		  struct hpdsl_snapshot_info *ret, struct hpdsl_error *err);
+
+/* No snapshot of this tree has more bytes. */
+uint64_t hp_snap_bound(const struct hp_tree *t);
 
 /*
  * The same into the file path, which appears whole.  -EINVAL: path is there and
