@@ -45,8 +45,12 @@ static int snap_order(const void *a, const void *b)
 
 	while (*x && *x == *y)
 		x++, y++;
-	return (*x == '/' ? 1 : *x ? *x + 1 : 0) -
-	       (*y == '/' ? 1 : *y ? *y + 1 : 0);
+	return (*x == '/' ? 1 :
+		*x	  ? *x + 1 :
+			    0) -
+	       (*y == '/' ? 1 :
+		*y	  ? *y + 1 :
+			    0);
 }
 
 static inline int snap_by_number(const void *a, const void *b)
@@ -125,8 +129,7 @@ static uint64_t snap_slots(const struct spec *v, size_t n, uint8_t **ret)
 			(uint64_t)((unsigned __int128)h[i].hash * homes >> 64);
 
 		next = home > next ? home : next;
-		hp_put64(p + next * 8,
-			 h[i].hash << 40 | (h[i].number + 1));
+		hp_put64(p + next * 8, h[i].hash << 40 | (h[i].number + 1));
 		next++;
 	}
 	slots = next + 1 > homes ? next + 1 : homes;
