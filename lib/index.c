@@ -9,19 +9,19 @@
 #include "mem.h"
 
 static const struct hp_kind kinds[] = {
-	{ "SAMPLES", HP_SAMPLE_ROW, false },
-	{ "MEMBERS", HP_MEMBER_ROW, false },
-	{ "PATHS", 0, false },
-	{ "LOOKUP", HP_SLOT_ROW, false },
-	{ "CHUNKS", HP_CHUNK_ROW, false },
-	{ "NAMES", 0, false },
-	{ "CLASSES", HP_CLASS_ROW, false },
-	{ "CLASS_NAMES", 0, false },
-	{ "STORED", HP_STORED_ROW, false },
-	{ "MEMBER_SHA256", HP_SHA256_ROW, true },
-	{ "FRAMES", HP_FRAME_ROW, false },
-	{ "STORED_PATHS", 0, false },
-	{ "CHUNK_SHA256", HP_SHA256_ROW, true },
+	{ "SAMPLES", HP_SAMPLE_ROW, false, 0 },
+	{ "MEMBERS", HP_MEMBER_ROW, false, 0 },
+	{ "PATHS", 0, false, 0 },
+	{ "LOOKUP", HP_SLOT_ROW, false, 0 },
+	{ "CHUNKS", HP_CHUNK_ROW, false, 0 },
+	{ "NAMES", 0, false, 0 },
+	{ "CLASSES", HP_CLASS_ROW, false, 0 },
+	{ "CLASS_NAMES", 0, false, 0 },
+	{ "STORED", HP_STORED_ROW, false, 0 },
+	{ "MEMBER_SHA256", HP_SHA256_ROW, true, 0 },
+	{ "FRAMES", HP_FRAME_ROW, false, 0 },
+	{ "STORED_PATHS", 0, false, 0 },
+	{ "CHUNK_SHA256", HP_SHA256_ROW, true, 0 },
 };
 
 const struct hp_layout hp_index_layout = {

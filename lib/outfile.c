@@ -3,6 +3,7 @@
 #include "outfile.h"
 
 #include "error.h"
+#include "hash.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,6 +41,22 @@ static int reserve(struct hp_outfile *f, uint64_t size)
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO ? r : 0;
 }
 
+/* A name that leaves no room for dot and ".part" is cut, with its hash. */
+static void set_temp(struct hp_outfile *f)
+{
+	size_t len = strlen(f->name), most = sizeof f->temp - 1;
+	unsigned hash;
+
+	if (len + strlen("..part") <= most) {
+		snprintf(f->temp, sizeof f->temp, ".%.*s.part", (int)len,
+			 f->name);
+		return;
+	}
+	hash = (unsigned)hp_hash64(f->name, len);
+	snprintf(f->temp, sizeof f->temp, ".%.*s-%08x.part",
+		 (int)(most - strlen(".-01234567.part")), f->name, hash);
+}
+
 static int set_names(struct hp_outfile *f, const struct hp_io *io, int dir,
 		     const char *name, struct hpdsl_error *err)
 {
@@ -47,7 +64,7 @@ static int set_names(struct hp_outfile *f, const struct hp_io *io, int dir,
 	if (strlen(name) >= sizeof f->name)
 		return hp_fail_errno(err, -ENAMETOOLONG, "%s", name);
 	strcpy(f->name, name);
-	snprintf(f->temp, sizeof f->temp, ".%s.part", name);
+	set_temp(f);
 	return 0;
 }
 
@@ -77,6 +94,86 @@ int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
 	}
 	return r;
 }
+
+/* ---- Alone ------------------------------------------------------------ */
+
+enum { TRIES = 100 };
+
+/* Locks that a file system does not have are nobody's. */
+static bool is_busy(const struct hp_io *io, int fd)
+{
+	return io->lock(io, fd) == -EWOULDBLOCK;
+}
+
+/* Is this still the file that has the temporary name? */
+static bool is_named(const struct hp_outfile *f, int fd)
+{
+	struct stat a, b;
+
+	return hp_io_fstat(f->io, fd, &a) == 0 &&
+	       f->io->stat(f->io, f->dir, f->temp, &b, AT_SYMLINK_NOFOLLOW) ==
+		       0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Removes what a dead process left; -EBUSY: it is alive. */
+static int remove_left(const struct hp_outfile *f)
+{
+	hp_auto_fd left = { f->io, f->io->open(f->io, f->dir, f->temp,
+					       O_RDONLY | O_NOFOLLOW |
+						       O_NONBLOCK | O_NOCTTY,
+					       0) };
+
+	if (left.fd >= 0 && is_busy(f->io, left.fd))
+		return -EBUSY;
+	/* Between the two it may have got its name, and be another's now. */
+	if (left.fd < 0 || is_named(f, left.fd))
+		return f->io->unlink(f->io, f->dir, f->temp, 0);
+	return 0;
+}
+
+static int create_alone(struct hp_outfile *f)
+{
+	int r = -EBUSY;
+
+	for (int i = 0; i < TRIES; i++) {
+		r = f->io->open(f->io, f->dir, f->temp,
+				O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+		if (r == -EEXIST) {
+			r = remove_left(f);
+			if (r < 0 && r != -ENOENT)
+				return r;
+			continue;
+		}
+		/* Whoever holds it takes it for a dead one's, and away. */
+		if (r < 0 || (!is_busy(f->io, r) && is_named(f, r)))
+			return r;
+		f->io->close(f->io, r);
+		r = -EBUSY;
+	}
+	return r < 0 ? r : -EBUSY;
+}
+
+int hp_outfile_open_alone(struct hp_outfile *f, const struct hp_io *io, int dir,
+			  const char *name, struct hpdsl_error *err)
+{
+	int r = set_names(f, io, dir, name, err);
+
+	if (r < 0)
+		return r;
+	r = create_alone(f);
+	if (r >= 0) {
+		f->fd = r;
+		return 0;
+	}
+	f->temp[0] = '\0';
+	if (r == -EBUSY)
+		return hp_fail(err, r, "%s: another process is writing it",
+			       name);
+	return fail(f, r, "create", err);
+}
+
+/* ---- One that is there ------------------------------------------------ */
 
 int hp_outfile_reopen(struct hp_outfile *f, const struct hp_io *io, int dir,
 		      const char *name, struct hpdsl_error *err)
@@ -151,6 +248,13 @@ int hp_outfile_sync(struct hp_outfile *f, struct hpdsl_error *err)
 	return closed < 0 ? fail(f, closed, "close", err) : 0;
 }
 
+int hp_outfile_flush(struct hp_outfile *f, struct hpdsl_error *err)
+{
+	int r = f->io->fsync(f->io, f->fd);
+
+	return r < 0 ? fail(f, r, "sync", err) : 0;
+}
+
 int hp_outfile_commit(struct hp_outfile *f, struct hpdsl_error *err)
 {
 	int r = f->io->rename(f->io, f->dir, f->temp, f->dir, f->name, 0);
@@ -158,17 +262,21 @@ int hp_outfile_commit(struct hp_outfile *f, struct hpdsl_error *err)
 	if (r < 0)
 		return fail(f, r, "rename into place", err);
 	f->temp[0] = '\0';
+	if (f->fd >= 0)
+		f->io->close(f->io, f->fd); /* it is synced */
+	f->fd = -1;
 	return 0;
 }
 
+/* While it is open it may be locked: nobody else's loses its name here. */
 void hp_outfile_abandon(struct hp_outfile *f)
 {
-	if (f->fd >= 0)
-		f->io->close(f->io, f->fd);
-	f->fd = -1;
 	if (f->temp[0])
 		f->io->unlink(f->io, f->dir, f->temp, 0);
 	f->temp[0] = '\0';
+	if (f->fd >= 0)
+		f->io->close(f->io, f->fd);
+	f->fd = -1;
 }
 
 int hp_outfile_put(const struct hp_io *io, int dir, const char *name,

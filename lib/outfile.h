@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that appear whole: written under a temporary name (".NAME.part"),
- * synced, renamed.  The one helper that all writers use.  A failed fsync is
- * final: the file is given up, never synced again.
+ * Files that appear whole: written under a temporary name (".NAME.part", which
+ * is shortened where it would be too long), synced, renamed.  The one helper
+ * that all writers use.  A failed fsync is final: the file is given up, never
+ * synced again.
  */
 #ifndef HP_OUTFILE_H
 #define HP_OUTFILE_H
 
 #include "io.h"
 
-#define HP_OUTFILE_NAME 64
+#define HP_OUTFILE_NAME 256 /* of any file, and a NUL */
 
 struct hp_outfile {
 	const struct hp_io *io;
 	int dir; /* borrowed */
 	int fd;
 	bool direct; /* fd has O_DIRECT now */
-	char name[HP_OUTFILE_NAME], temp[HP_OUTFILE_NAME + 8];
+	char name[HP_OUTFILE_NAME], temp[HP_OUTFILE_NAME];
 };
 
 /*
@@ -27,6 +28,15 @@ struct hp_outfile {
 int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
 		    const char *name, uint64_t size, bool direct,
 		    struct hpdsl_error *err);
+
+/*
+ * The same for a file that any number of processes may write at a time: the
+ * temporary file is locked until it is closed, and what another one is writing
+ * is -EBUSY.  hp_outfile_flush keeps it open, and so locked, for
+ * hp_outfile_commit.
+ */
+int hp_outfile_open_alone(struct hp_outfile *f, const struct hp_io *io, int dir,
+			  const char *name, struct hpdsl_error *err);
 
 /*
  * Opens the temporary file that an earlier run, or this one, left.  -ENOENT;
@@ -54,7 +64,10 @@ int hp_outfile_close(struct hp_outfile *f, struct hpdsl_error *err);
 
 /* fsync and close, still under the temporary name. */
 int hp_outfile_sync(struct hp_outfile *f, struct hpdsl_error *err);
-/* Rename; after hp_outfile_sync.  The directory is not synced. */
+/* fsync alone. */
+int hp_outfile_flush(struct hp_outfile *f, struct hpdsl_error *err);
+/* Rename, and close if it is open; after one of these.  The directory is not
+ * synced. */
 int hp_outfile_commit(struct hp_outfile *f, struct hpdsl_error *err);
 /* Closes and removes the temporary file if it is not committed. */
 void hp_outfile_abandon(struct hp_outfile *f);

@@ -33,22 +33,36 @@ bool hp_section_has_rows(const struct hp_sections *s,
 	return section->length % row == 0 && section->length / row == rows;
 }
 
+static int bad_block(const struct hp_sections *s,
+		     const struct hp_section *section, uint64_t block,
+		     const char *why, struct hpdsl_error *err)
+{
+	char buf[HP_SECTION_NAME];
+
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "%s: section %s, block %" PRIu64 ": %s", s->name,
+		       hp_section_name(s->layout, section->kind, buf), block,
+		       why);
+}
+
 int hp_section_verify(const struct hp_sections *s,
 		      const struct hp_section *section, uint64_t block,
 		      struct hpdsl_error *err)
 {
 	uint64_t off = block * HP_BLOCK, len = section->padded - off;
-	char buf[HP_SECTION_NAME];
+	const uint8_t *p = section->data + off;
+	char without = 0;
 
 	if (len > HP_BLOCK)
 		len = HP_BLOCK;
-	if (hp_hash64(section->data + off, len) ==
-	    hp_get64(section->sums + block * 8))
-		return 0;
-	return hp_fail(err, HPDSL_ECORRUPT,
-		       "%s: section %s, block %" PRIu64 ": checksum differs",
-		       s->name, hp_section_name(s->layout, section->kind, buf),
-		       block);
+	if (hp_hash64(p, len) != hp_get64(section->sums + block * 8))
+		return bad_block(s, section, block, "checksum differs", err);
+	if (section->kind <= s->layout->n_kinds)
+		without = s->layout->kinds[section->kind - 1].without;
+	if (without && memchr(p, without, len))
+		return bad_block(s, section, block,
+				 "holds a byte that it cannot", err);
+	return 0;
 }
 
 const uint8_t *hp_section_touch(const struct hp_sections *s,

@@ -27,6 +27,7 @@ struct hp_kind {
 	const char *name;
 	uint32_t row;  /* bytes of a row; 0: it holds bytes */
 	bool optional; /* whoever does not know it may pass it over */
+	char without;  /* a byte that it cannot hold, or 0 */
 };
 
 /* A kind of file. */
@@ -115,36 +116,52 @@ static inline const struct hp_section *hp_section_firm(
 bool hp_section_has_rows(const struct hp_sections *s,
 			 const struct hp_section *section, uint64_t rows);
 
-/* Compares one block with its checksum: 0 or HPDSL_ECORRUPT. */
+/*
+ * Compares one block with its checksum, and looks for what it cannot hold: 0
+ * or HPDSL_ECORRUPT.
+ */
 int hp_section_verify(const struct hp_sections *s,
 		      const struct hp_section *section, uint64_t block,
 		      struct hpdsl_error *err);
 
-/* The slow ways of hp_section_bytes. */
+/* The slow ways of hp_section_bytes and hp_section_inside. */
 const uint8_t *hp_section_touch(const struct hp_sections *s,
 				const struct hp_section *section, uint64_t off,
 				uint64_t len, struct hpdsl_error *err);
 
 /*
- * len > 0 bytes at off of a section, once they are known to lie in it and
- * their blocks to be sound; NULL: HPDSL_ECORRUPT, told in *err.
+ * len > 0 bytes at off of a section, which lie in it, once their blocks are
+ * known to be sound; NULL: HPDSL_ECORRUPT, told in *err.
  */
+static inline const uint8_t *hp_section_inside(const struct hp_sections *s,
+					       const struct hp_section *section,
+					       uint64_t off, uint64_t len,
+					       struct hpdsl_error *err)
+{
+	uint64_t bit = section->first_bit + off / HP_BLOCK;
+
+	/* Bits are set after the bytes were checked; the bytes never change,
+	 * so no order is needed between the two. */
+	if (__builtin_expect(
+		    off % HP_BLOCK + len <= HP_BLOCK &&
+			    (atomic_load_explicit(&s->seen[bit / 64],
+						  memory_order_relaxed) >>
+				     bit % 64 &
+			     1),
+		    1))
+		return section->data + off;
+	return hp_section_touch(s, section, off, len, err);
+}
+
+/* The same if they may lie outside, which is HPDSL_ECORRUPT. */
 static inline const uint8_t *hp_section_bytes(const struct hp_sections *s,
 					      const struct hp_section *section,
 					      uint64_t off, uint64_t len,
 					      struct hpdsl_error *err)
 {
-	uint64_t block = off / HP_BLOCK, bit = section->first_bit + block;
-
-	/* Bits are set after the bytes were checked; the bytes never change,
-	 * so no order is needed between the two. */
-	if (hp_within(off, len, section->length) &&
-	    block == (off + len - 1) / HP_BLOCK &&
-	    (atomic_load_explicit(&s->seen[bit / 64], memory_order_relaxed) >>
-		     bit % 64 &
-	     1))
-		return section->data + off;
-	return hp_section_touch(s, section, off, len, err);
+	if (!hp_within(off, len, section->length))
+		return hp_section_touch(s, section, off, len, err);
+	return hp_section_inside(s, section, off, len, err);
 }
 
 #endif

@@ -23,12 +23,21 @@ int hp_snap_write(const struct hp_tree *t, uint32_t threads,
 uint64_t hp_snap_bound(const struct hp_tree *t);
 
 /*
- * The same into the file path, which appears whole.  -EINVAL: path is there and
- * is no regular file.
+ * The same into the file path, which appears whole; threads at a time, and
+ * processes.  A symbolic link is replaced itself, as by rename(2).  -EINVAL:
+ * path, or what it links to, is there and is no regular file; -EBUSY: another
+ * process is writing it.
  */
 int hp_snap_save(const struct hp_tree *t, uint32_t threads,
 		 const struct hp_io *io, const char *path,
 		 struct hpdsl_snapshot_info *ret, struct hpdsl_error *err);
+
+/*
+ * Before work begins whose end is hp_snap_save: could the file be written, as
+ * far as can be known?  Its temporary file is made and removed.
+ */
+int hp_snap_save_check(const struct hp_io *io, const char *path,
+		       struct hpdsl_error *err);
 
 /* The same into memory of its own, opened; both are freed by the caller. */
 int hp_snap_in_memory(const struct hp_tree *t, uint32_t threads,

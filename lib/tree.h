@@ -53,7 +53,8 @@ struct hp_tree {
 	/* From a dataset: */
 	bool from_dataset;
 	uint8_t dataset_id[16], pack[16];
-	uint64_t members; /* one more than the highest member number */
+	uint64_t members;  /* one more than the highest member number */
+	uint64_t excluded; /* members that were left out as asked */
 
 	struct hp_arena *arena;	       /* of names and targets */
 	struct hpdsl_dataset *dataset; /* owned: names are in its index */
@@ -98,8 +99,9 @@ int hp_tree_build(struct hp_tree *t, struct hp_leaf *leaves, uint64_t n,
 		  struct hpdsl_error *err);
 
 /*
- * The tree of a packed dataset, out of its index; generated members are left
- * out.  *t is filled on success.
+ * The tree of a packed dataset, out of its index, which stays open with it;
+ * generated members are left out, and what opt excludes.  *t is filled on
+ * success.  HPDSL_EUSAGE: paths repeat, which those of adopted tars may.
  */
 int hp_tree_of_dataset(struct hp_tree *t, const char *dataset,
 		       const struct hpdsl_snapshot_options *opt,

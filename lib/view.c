@@ -6,10 +6,31 @@
 #include "mem.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20 };
+
+/* What is large is in large pages, where there are: it is read at random. */
+static void *get_memory(uint64_t size)
+{
+	uint64_t rounded;
+	void *p;
+
+	if (size < HUGE_PAGE)
+		return hp_array(size, 1);
+	if (__builtin_add_overflow(size, HUGE_PAGE - 1, &rounded) ||
+	    rounded > SIZE_MAX)
+		return NULL;
+	rounded -= rounded % HUGE_PAGE;
+	p = aligned_alloc(HUGE_PAGE, rounded);
+	if (p)
+		madvise(p, rounded, MADV_HUGEPAGE);
+	return p;
+}
 
 static int view_read(struct hp_view *v, int fd)
 {
-	hp_auto_free void *buf = hp_array(v->size, 1);
+	hp_auto_free void *buf = get_memory(v->size);
 	ssize_t n;
 
 	if (!buf)
@@ -31,8 +52,10 @@ static int view_get(struct hp_view *v, int fd)
 	return r == 0 || r == -ENOMEM ? r : view_read(v, fd);
 }
 
-int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
-		 const char *name, struct hpdsl_error *err)
+typedef int get_fn(struct hp_view *v, int fd);
+
+static int view_open(struct hp_view *v, const struct hp_io *io, int dir,
+		     const char *name, get_fn *get, struct hpdsl_error *err)
 {
 	hp_auto_fd f = { io,
 			 io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0) };
@@ -52,11 +75,30 @@ int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
 	if (!st.st_size)
 		return hp_fail(err, HPDSL_ECORRUPT, "%s: is empty", name);
 	made.size = (uint64_t)st.st_size;
-	r = view_get(&made, f.fd);
+	r = get(&made, f.fd);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", name);
 	*v = made;
 	return 0;
+}
+
+int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
+		 const char *name, struct hpdsl_error *err)
+{
+	return view_open(v, io, dir, name, view_get, err);
+}
+
+int hp_view_read(struct hp_view *v, const struct hp_io *io, int dir,
+		 const char *name, struct hpdsl_error *err)
+{
+	return view_open(v, io, dir, name, view_read, err);
+}
+
+bool hp_view_maps(const struct hp_view *v, const void *addr)
+{
+	uintptr_t first = (uintptr_t)v->p, at = (uintptr_t)addr;
+
+	return v->mapped && v->p && at >= first && at - first < v->size;
 }
 
 void hp_view_close(struct hp_view *v)

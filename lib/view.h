@@ -18,6 +18,11 @@ struct hp_view {
  */
 int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
 		 const char *name, struct hpdsl_error *err);
+/* The same, never mapped: whatever becomes of the file, *v stays as it is. */
+int hp_view_read(struct hp_view *v, const struct hp_io *io, int dir,
+		 const char *name, struct hpdsl_error *err);
+/* Is addr in it, and may it go away because it is mapped? */
+bool hp_view_maps(const struct hp_view *v, const void *addr);
 void hp_view_close(struct hp_view *v);
 
 #endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a snapshot, its entries by number, and what folders hold.  Numbers
+ * descend from an entry to its folder and ascend to what is in it, whatever the
+ * bytes are, and each entry is in one folder only: so every walk ends.
+ */
+#include "snap_private.h"
+
+#include "error.h"
+#include "mem.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define COLD __attribute__((cold, noinline))
+
+static const struct hp_kind kinds[] = {
+	{ "ENTRIES", HP_SNAP_ENTRY_ROW, false, 0 },
+	{ "FOLDERS", HP_SNAP_FOLDER_ROW, false, 0 },
+	{ "NAMES", 0, false, '/' },
+	{ "TARGETS", 0, false, 0 },
+	{ "CHECKSUMS", 8, false, 0 },
+	{ "LOOKUP", HP_SLOT_ROW, false, 0 },
+};
+
+static const struct hp_layout layout = {
+	.what = "snapshot",
+	.magic = HP_SNAP_MAGIC,
+	.version = HP_SNAP_VERSION,
+	.fixed = HP_SNAP_FIXED,
+	.flags = HP_SNAP_FROM_DATASET,
+	.firm = HP_SNAP_KINDS,
+	.n_kinds = HP_SNAP_KINDS,
+	.kinds = kinds,
+};
+
+/* ---- Opening ---------------------------------------------------------- */
+
+static bool has_rows(const struct hp_snap *s, enum hp_snap_section kind,
+		     uint64_t rows)
+{
+	return hp_section_has_rows(&s->file, hp_snap_section(s, kind), rows);
+}
+
+static int check_counts(const struct hp_snap *s, struct hpdsl_error *err)
+{
+	const struct hpdsl_snapshot_info *n = &s->info;
+	const char *why = NULL;
+
+	if (!n->entries || n->entries > HP_TREE_ENTRIES || !n->folders ||
+	    n->folders > n->entries || n->files > n->entries - n->folders ||
+	    n->symlinks > n->entries - n->folders - n->files)
+		why = "counts are impossible";
+	else if (!has_rows(s, HP_SNAP_ENTRIES, n->entries) ||
+		 !has_rows(s, HP_SNAP_FOLDERS, n->folders + 1) ||
+		 !has_rows(s, HP_SNAP_CHECKSUMS, s->members) ||
+		 s->members > (n->from_dataset ? HP_TREE_ENTRIES : 0))
+		why = "counts and sections disagree";
+	else if (!has_rows(s, HP_SNAP_LOOKUP, s->slots) ||
+		 s->slots < s->homes || s->slots > s->homes + n->entries)
+		why = "the lookup table's size is impossible";
+	return why ? hp_sections_bad_header(&s->file, why, err) : 0;
+}
+
+static void fill(struct hp_snap *s, uint64_t size)
+{
+	const uint8_t *p = s->file.header;
+	struct hpdsl_snapshot_info *n = &s->info;
+
+	n->entries = hp_get64(p + 24);
+	n->folders = hp_get64(p + 32);
+	n->bytes = hp_get64(p + 40);
+	n->files = hp_get64(p + 48);
+	n->symlinks = hp_get64(p + 128);
+	n->others = n->entries - n->folders - n->files - n->symlinks;
+	n->file_bytes = size;
+	memcpy(n->digest, p + 64, 16);
+	memcpy(n->files_digest, p + 80, 16);
+	memcpy(n->dataset_id, p + 96, 16);
+	memcpy(n->pack, p + 112, 16);
+	n->from_dataset = s->file.flags & HP_SNAP_FROM_DATASET;
+	s->members = hp_snap_section(s, HP_SNAP_CHECKSUMS)->length / 8;
+	s->homes = hp_lookup_homes(n->entries - 1);
+	s->slots = hp_snap_section(s, HP_SNAP_LOOKUP)->length / HP_SLOT_ROW;
+}
+
+int hp_snap_open(const void *p, uint64_t size, const char *name,
+		 struct hp_snap **ret, struct hpdsl_error *err)
+{
+	hp_auto_free struct hp_snap *s = calloc(1, sizeof *s);
+	int r;
+
+	if (!s)
+		return hp_fail_nomem(err);
+	r = hp_sections_open(&s->file, &layout, p, size, name, err);
+	if (r < 0)
+		return r;
+	fill(s, size);
+	r = check_counts(s, err);
+	if (r < 0) {
+		hp_sections_release(&s->file);
+		return r;
+	}
+	*ret = hp_take(s);
+	return 0;
+}
+
+void hp_snap_free(struct hp_snap *s)
+{
+	if (!s)
+		return;
+	hp_sections_release(&s->file);
+	free(s);
+}
+
+void hp_snap_info(const struct hp_snap *s, struct hpdsl_snapshot_info *ret)
+{
+	*ret = s->info;
+}
+
+/* ---- What can be wrong ------------------------------------------------ */
+
+COLD int hp_snap_out_of_range(const struct hp_snap *s, uint64_t number,
+			      struct hpdsl_error *err)
+{
+	return hp_fail(err, -ERANGE,
+		       "%s: no entry %" PRIu64 ", there are %" PRIu64,
+		       s->file.name, number, s->info.entries);
+}
+
+COLD int hp_snap_bad_entry(const struct hp_snap *s, uint64_t number,
+			   const char *why, struct hpdsl_error *err)
+{
+	return hp_fail(err, HPDSL_ECORRUPT, "%s: entry %" PRIu64 ": %s",
+		       s->file.name, number, why);
+}
+
+COLD int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
+			 const uint8_t *row, struct hpdsl_error *err)
+{
+	uint16_t mode = hp_row_mode(row);
+	const char *why = "its name's length is impossible";
+
+	if (!(HP_SNAP_TYPES >> (mode >> 12) & 1))
+		why = "its type is unknown";
+	else if (hp_get32(row + 16) >= 1000000000)
+		why = "has an impossible time";
+	else if (S_ISREG(mode) && hp_row_link(row) > s->members)
+		why = "has a member number that is impossible";
+	else if (S_ISDIR(mode) && hp_row_link(row) >= s->info.folders)
+		why = "has a folder number that is impossible";
+	else if (number ? hp_row_parent(row) >= number : hp_row_parent(row))
+		why = "is in a folder that cannot be its";
+	else if (!number && !S_ISDIR(mode))
+		why = "is the top, but no folder";
+	return hp_snap_bad_entry(s, number, why, err);
+}
+
+/* ---- Entries and folders ---------------------------------------------- */
+
+static inline int get(const struct hp_snap *s, uint64_t number,
+		      struct hpdsl_entry *ret, struct hpdsl_error *err)
+{
+	const uint8_t *row = hp_snap_row(s, number, err);
+	const char *name = row ? hp_snap_name(s, number, row, err) : NULL;
+
+	if (!name)
+		return HPDSL_ECORRUPT;
+	hp_snap_fill(number, row, name, ret);
+	return 0;
+}
+
+int hp_snap_stat(const struct hp_snap *s, uint64_t number,
+		 struct hpdsl_entry *ret, struct hpdsl_error *err)
+{
+	if (number >= s->info.entries)
+		return hp_snap_out_of_range(s, number, err);
+	return get(s, number, ret, err);
+}
+
+/* First entry and end of a folder; number <= folders. */
+static int folder_row(const struct hp_snap *s, uint64_t number,
+		      uint64_t *ret_first, uint64_t *ret_end,
+		      struct hpdsl_error *err)
+{
+	const uint8_t *row =
+		hp_snap_bytes(s, HP_SNAP_FOLDERS, number * HP_SNAP_FOLDER_ROW,
+			      HP_SNAP_FOLDER_ROW, err);
+
+	if (!row)
+		return HPDSL_ECORRUPT;
+	*ret_first = hp_get48(row);
+	*ret_end = hp_get48(row + 6);
+	return 0;
+}
+
+COLD static int not_a_folder(const struct hp_snap *s, uint64_t number,
+			     struct hpdsl_error *err)
+{
+	return hp_fail(err, -ENOTDIR, "%s: entry %" PRIu64 " is no folder",
+		       s->file.name, number);
+}
+
+/* The number among folders of entry number, which has to be one. */
+static int64_t folder_number(const struct hp_snap *s, uint64_t number,
+			     struct hpdsl_error *err)
+{
+	const uint8_t *row;
+
+	if (number >= s->info.entries)
+		return hp_snap_out_of_range(s, number, err);
+	row = hp_snap_row(s, number, err);
+	if (!row)
+		return HPDSL_ECORRUPT;
+	if (!S_ISDIR(hp_row_mode(row)))
+		return not_a_folder(s, number, err);
+	return (int64_t)hp_row_link(row);
+}
+
+/* Its entries are *ret_first .. *ret_next - 1. */
+static int children(const struct hp_snap *s, uint64_t folder,
+		    uint64_t *ret_first, uint64_t *ret_next, uint64_t *ret_end,
+		    struct hpdsl_error *err)
+{
+	int64_t number = folder_number(s, folder, err);
+	uint64_t unused;
+
+	if (number < 0)
+		return (int)number;
+	if (folder_row(s, (uint64_t)number, ret_first, ret_end, err) < 0 ||
+	    folder_row(s, (uint64_t)number + 1, ret_next, &unused, err) < 0)
+		return HPDSL_ECORRUPT;
+	if (*ret_first <= folder || *ret_next < *ret_first ||
+	    *ret_next > s->info.entries)
+		return hp_snap_bad_entry(s, folder,
+					 "what it holds is impossible", err);
+	if (*ret_end <= (uint64_t)number || *ret_end > s->info.folders)
+		return hp_snap_bad_entry(s, folder,
+					 "what is below it is impossible", err);
+	return 0;
+}
+
+int hp_snap_folder(const struct hp_snap *s, uint64_t folder,
+		   uint64_t *ret_first, uint64_t *ret_n, uint64_t *ret_end,
+		   struct hpdsl_error *err)
+{
+	uint64_t first, next, end_folder, end, unused;
+	int r = children(s, folder, &first, &next, &end_folder, err);
+
+	if (r < 0)
+		return r;
+	if (folder_row(s, end_folder, &end, &unused, err) < 0)
+		return HPDSL_ECORRUPT;
+	if (end < next || end > s->info.entries)
+		return hp_snap_bad_entry(s, folder,
+					 "what is below it is impossible", err);
+	*ret_first = first;
+	*ret_n = next - first;
+	*ret_end = end;
+	return 0;
+}
+
+int64_t hp_snap_readdir(const struct hp_snap *s, uint64_t folder,
+			uint64_t *cursor, struct hpdsl_entry *ret, size_t room,
+			struct hpdsl_error *err)
+{
+	uint64_t first, next, end, n;
+	int r = children(s, folder, &first, &next, &end, err);
+
+	if (r < 0)
+		return r;
+	if (*cursor >= next - first)
+		return 0;
+	first += *cursor;
+	n = next - first < room ? next - first : room;
+	for (uint64_t i = 0; i < n; i++) {
+		r = get(s, first + i, &ret[i], err);
+		if (r < 0)
+			return r;
+		if (ret[i].parent != folder)
+			return hp_snap_bad_entry(s, first + i,
+						 "is in two folders", err);
+	}
+	*cursor += n;
+	return (int64_t)n;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An entry by its path: the hash of the whole path leads to a slot, that to an
+ * entry, and then the names up to the top are compared, the last one first.
+ * Each of the three is somewhere else in memory.  With many paths at once,
+ * these waits overlap: a group of them goes through it step by step, each step
+ * asking for the memory of the next one.
+ */
+#include "snap_private.h"
+
+#include "error.h"
+#include "hash.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define COLD __attribute__((cold, noinline))
+
+struct query {
+	const char *path;
+	size_t len;
+	uint64_t hash;
+};
+
+COLD static int not_found(const struct query *q, struct hpdsl_error *err)
+{
+	char buf[HP_PRINTABLE];
+
+	if (!err)
+		return -ENOENT;
+	return hp_fail(err, -ENOENT, "no entry '%s'",
+		       hp_printable(q->path, q->len, buf));
+}
+
+COLD static int no_such_entry(const struct hp_snap *s, uint64_t number,
+			      struct hpdsl_error *err)
+{
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "%s: lookup table: no entry %" PRIu64, s->file.name,
+		       number);
+}
+
+/* ---- Comparing -------------------------------------------------------- */
+
+/* memcmp(a, b, n) == 0, without a call: names are short. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
+{
+	uint64_t other = 0;
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8)
+		if (hp_get64(a + i) != hp_get64(b + i))
+			return false;
+	if (i)
+		return hp_get64(a + n - 8) == hp_get64(b + n - 8);
+	for (; i < n; i++)
+		other |= (uint8_t)(a[i] ^ b[i]);
+	return !other;
+}
+
+/*
+ * Ends the first *len bytes of path with a name of n bytes?  Then they lose
+ * that many, and the slash before it.
+ */
+static inline bool take_name(const char *path, size_t *len, size_t n)
+{
+	if (n > *len)
+		return false;
+	*len -= n;
+	return !*len || (*len > 1 && path[--*len] == '/');
+}
+
+/* Is folder number the first len bytes of path?  1, 0 or HPDSL_ECORRUPT. */
+static inline int is_folder(const struct hp_snap *s, uint64_t number,
+			    const char *path, size_t len,
+			    struct hpdsl_error *err)
+{
+	while (number && len) {
+		const uint8_t *row = hp_snap_any_row(s, number, err);
+		const char *name =
+			row ? hp_snap_raw_name(s, number, row, err) : NULL;
+		size_t n;
+
+		if (!name)
+			return HPDSL_ECORRUPT;
+		if (!S_ISDIR(hp_row_mode(row)) ||
+		    hp_row_parent(row) >= number || !hp_row_name_len(row))
+			return hp_snap_bad_entry(
+				s, number, "is no folder, but holds others",
+				err);
+		/* There is no slash in a name. */
+		n = hp_row_name_len(row);
+		if (!take_name(path, &len, n) ||
+		    !same_bytes(path + len + (len > 0), name, n))
+			return 0;
+		number = hp_row_parent(row);
+	}
+	return !number && !len;
+}
+
+/* Is it entry number?  1 (and *ret is filled), 0 or HPDSL_ECORRUPT. */
+static inline int is_entry(const struct hp_snap *s, uint64_t number,
+			   const struct query *q, struct hpdsl_entry *ret,
+			   struct hpdsl_error *err)
+{
+	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
+	const uint8_t *row;
+	const char *name;
+	size_t len = q->len, n;
+	int r;
+
+	if (number - 1 >= s->info.entries - 1)
+		return no_such_entry(s, number, err);
+	row = hp_snap_row(s, number, err);
+	if (!row)
+		return HPDSL_ECORRUPT;
+	/* Folders are likelier in the caches; meanwhile the name comes.  And
+	 * when it is waited for last, the next lookup begins before it ends. */
+	__builtin_prefetch(
+		(const void *)((uintptr_t)names->data + hp_row_name(row)));
+	n = hp_row_name_len(row);
+	if (!take_name(q->path, &len, n))
+		return 0;
+	r = is_folder(s, hp_row_parent(row), q->path, len, err);
+	if (r <= 0)
+		return r;
+	name = hp_snap_raw_name(s, number, row, err);
+	if (!name)
+		return HPDSL_ECORRUPT;
+	if (!same_bytes(q->path + q->len - n, name, n))
+		return 0;
+	hp_snap_fill(number, row, name, ret);
+	return 1;
+}
+
+/* ---- One by one ------------------------------------------------------- */
+
+/*
+ * The number in the first slot from *at on that has the tag of hash; *at is
+ * behind it then.  1, 0 at the end of the used ones, or HPDSL_ECORRUPT.
+ */
+static inline int next_number(const struct hp_snap *s, uint64_t hash,
+			      uint64_t *at, uint64_t *ret,
+			      struct hpdsl_error *err)
+{
+	const uint64_t block = HP_BLOCK / HP_SLOT_ROW;
+	uint64_t i = *at;
+
+	while (i < s->slots) {
+		uint64_t end = (i / block + 1) * block;
+		const uint8_t *p = hp_snap_bytes(
+			s, HP_SNAP_LOOKUP, i * HP_SLOT_ROW, HP_SLOT_ROW, err);
+
+		if (!p)
+			return HPDSL_ECORRUPT;
+		for (; i < end && i < s->slots; i++, p += HP_SLOT_ROW) {
+			uint64_t slot = hp_get64(p);
+
+			if (!slot)
+				return 0;
+			if (slot >> 40 != (hash & HP_SLOT_TAG))
+				continue;
+			/* With a tag and no number it wraps, and is too
+			 * large. */
+			*ret = (slot & HP_SLOT_NUMBER) - 1;
+			*at = i + 1;
+			return 1;
+		}
+	}
+	return hp_fail(err, HPDSL_ECORRUPT, "%s: the lookup table has no end",
+		       s->file.name);
+}
+
+/* Looks on from slot at. */
+static int find(const struct hp_snap *s, const struct query *q, uint64_t at,
+		struct hpdsl_entry *ret, struct hpdsl_error *err)
+{
+	uint64_t number = 0;
+	int r;
+
+	while ((r = next_number(s, q->hash, &at, &number, err)) > 0) {
+		r = is_entry(s, number, q, ret, err);
+		if (r)
+			return r < 0 ? r : 0;
+	}
+	return r < 0 ? r : not_found(q, err);
+}
+
+int hp_snap_lookup(const struct hp_snap *s, const char *path, size_t path_len,
+		   struct hpdsl_entry *ret, struct hpdsl_error *err)
+{
+	struct query q = { path, path_len, 0 };
+
+	if (!path_len)
+		return hp_snap_stat(s, 0, ret, err);
+	if (path_len > HPDSL_PATH_MAX)
+		return not_found(&q, err);
+	q.hash = hp_hash64(path, path_len);
+	return find(s, &q, hp_lookup_home(q.hash, s->homes), ret, err);
+}
+
+/* ---- Many at once ----------------------------------------------------- */
+
+enum { GROUP = 32 };
+
+/* A path on its way. */
+struct step {
+	struct query q;
+	uint64_t at;	 /* slot to go on from */
+	uint64_t number; /* to look at; 0: none yet */
+};
+
+/* The cache lines of n > 0 bytes, two at most. */
+static inline void expect(const uint8_t *p, size_t n)
+{
+	__builtin_prefetch(p);
+	__builtin_prefetch(p + n - 1);
+}
+
+static inline void expect_slot(const struct hp_snap *s,
+			       const struct hpdsl_path *p, struct step *t)
+{
+	*t = (struct step){ .q = { p->path, p->len, 0 } };
+	if (!p->len || p->len > HPDSL_PATH_MAX)
+		return;
+	t->q.hash = hp_hash64(p->path, p->len);
+	t->at = hp_lookup_home(t->q.hash, s->homes);
+	__builtin_prefetch(hp_snap_section(s, HP_SNAP_LOOKUP)->data +
+			   t->at * HP_SLOT_ROW);
+}
+
+/* What goes wrong here, or is not found, will again when it is looked up. */
+static inline void expect_row(const struct hp_snap *s, struct step *t)
+{
+	uint64_t at = t->at, number = 0;
+
+	if (!t->q.len || t->q.len > HPDSL_PATH_MAX ||
+	    next_number(s, t->q.hash, &at, &number, NULL) <= 0 ||
+	    number >= s->info.entries)
+		return;
+	t->at = at;
+	t->number = number;
+	expect(hp_snap_section(s, HP_SNAP_ENTRIES)->data +
+		       number * HP_SNAP_ENTRY_ROW,
+	       HP_SNAP_ENTRY_ROW);
+}
+
+static inline void expect_name(const struct hp_snap *s, struct step *t)
+{
+	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
+	const uint8_t *row;
+
+	if (!t->number)
+		return;
+	row = hp_snap_row(s, t->number, NULL);
+	if (!row || !hp_within(hp_row_name(row), hp_row_name_len(row) + 1,
+			       names->length))
+		return;
+	expect(names->data + hp_row_name(row), hp_row_name_len(row) + 1);
+	expect(hp_snap_section(s, HP_SNAP_ENTRIES)->data +
+		       hp_row_parent(row) * HP_SNAP_ENTRY_ROW,
+	       HP_SNAP_ENTRY_ROW);
+}
+
+static inline int look(const struct hp_snap *s, const struct step *t,
+		       struct hpdsl_entry *ret, struct hpdsl_error *err)
+{
+	int r = 0;
+
+	if (!t->number)
+		return hp_snap_lookup(s, t->q.path, t->q.len, ret, err);
+	r = is_entry(s, t->number, &t->q, ret, err);
+	if (r)
+		return r < 0 ? r : 0;
+	return find(s, &t->q, t->at, ret, err);
+}
+
+int64_t hp_snap_lookup_many(const struct hp_snap *s,
+			    const struct hpdsl_path *paths, size_t n,
+			    struct hpdsl_entry *ret, int *codes,
+			    struct hpdsl_error *err)
+{
+	int64_t found = 0;
+	bool corrupt = false;
+
+	for (size_t first = 0; first < n; first += GROUP) {
+		size_t k = n - first < GROUP ? n - first : GROUP;
+		struct step steps[GROUP];
+
+		for (size_t i = 0; i < k; i++)
+			expect_slot(s, &paths[first + i], &steps[i]);
+		for (size_t i = 0; i < k; i++)
+			expect_row(s, &steps[i]);
+		for (size_t i = 0; i < k; i++)
+			expect_name(s, &steps[i]);
+		for (size_t i = 0; i < k; i++) {
+			int r = look(s, &steps[i], &ret[first + i], NULL);
+
+			codes[first + i] = r;
+			found += r == 0;
+			if (r == HPDSL_ECORRUPT && !corrupt)
+				/* Once more, for the text. */
+				look(s, &steps[i], &ret[first + i], err);
+			corrupt |= r == HPDSL_ECORRUPT;
+		}
+	}
+	return corrupt ? HPDSL_ECORRUPT : found;
+}
