@@ -104,4 +104,11 @@ say "Tars of somebody else, made a dataset where they lie"
 show 'mkdir theirs && tar -C tree -cf theirs/some.tar .'
 show 'hpdsl-index theirs'
 show 'hpdsl-verify theirs'
+say "The names of all that, frozen in one file: no question to the file system"
+show 'hpdsl-snapshot create tree/ -o tree.snap'
+show 'hpdsl-snapshot create packed -o packed.snap'
+show 'hpdsl-snapshot diff tree.snap packed.snap && echo the same files || [ $? = 1 ]'
+first 3 'hpdsl-snapshot find --type=f tree.snap'
+first 5 'hpdsl-snapshot du -d 1 tree.snap'
+show 'hpdsl-snapshot check tree.snap tree/ && echo still true'
 printf '\ndemo: all good\n'

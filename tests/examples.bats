@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The programs in examples/ do what they say, and the demo runs.
 
+bats_require_minimum_version 1.5.0
 load lib
 
 @test "read_samples: every sample, with its class and bytes" {
@@ -59,6 +60,48 @@ load lib
 	bash "$script" || status=$?
 	[ "$status" = 75 ]
 	[ "$(cat requeued)" = "requeue 17" ]
+}
+
+@test "read_snapshot: every file below a path, with its size" {
+	make_tree tree 3 20
+	mkdir -p tree/empty
+	hpdsl-snapshot create -q tree -o snap
+	"$BUILD/examples/read_snapshot" snap > out 2> err
+	(cd tree && find . -type f -printf '%s\t%P\n') | LC_ALL=C sort -k 2 |
+		diff - <(LC_ALL=C sort -k 2 out)
+	grep -qx 'read_snapshot: 5 folders' err
+	"$BUILD/examples/read_snapshot" snap class1 > out
+	[ "$(grep -vc $'\tclass1/' out)" = 0 ]
+	[ "$(wc -l < out)" = "$(find tree/class1 -type f | wc -l)" ]
+	run "$BUILD/examples/read_snapshot" snap absent
+	[ "$status" = 1 ]
+}
+
+@test "snapshot.sbatch: a snapshot once, and anew when it is stale" {
+	script=$SRC/examples/snapshot.sbatch
+	bash -n "$script"
+	! command -v shellcheck > /dev/null || shellcheck "$script"
+	mkdir -p bin imagenet/train
+	printf '#!/bin/sh\ntr "\\0" "\\n" < files > seen\n' > bin/srun
+	chmod +x bin/srun
+	touch imagenet/train/{1,2}.JPEG imagenet/train/README
+	export PATH=$PWD/bin:$PATH PROJECT=$PWD
+	bash "$script" 2> first.err
+	[ "$(cat seen)" = $'train/1.JPEG\ntrain/2.JPEG' ]
+	cp imagenet.snap first
+	bash "$script" > out 2> err
+	cmp first imagenet.snap
+	[ ! -s out ]
+	[ "$(grep ' digest' first.err)" = "$(grep ' digest' err)" ]
+	touch imagenet/train/3.JPEG
+	bash "$script" > out
+	[ "$(cat out)" = "+ train/3.JPEG" ]
+	[ "$(wc -l < seen)" = 3 ]
+	run ! cmp -s first imagenet.snap
+	rm -r imagenet
+	status=0
+	bash "$script" || status=$?
+	[ "$status" = 3 ]
 }
 
 @test "fashion_mnist_to_png.py: PNG files in class folders" {

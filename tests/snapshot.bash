@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# For tests of snapshots: `load snapshot` behind `load lib`.
+# shellcheck shell=bash
+
+# python SCRIPT ARG..: one of tests/, which may load the library under test.
+python()
+{
+	local script=$1 name with=
+	shift
+	case ${SAN:-} in
+	*address* | *thread*)
+		case ${CC:-gcc} in
+		*clang*) skip "clang's sanitizers load into no Python" ;;
+		esac
+		name=libasan.so
+		[ "$SAN" != thread ] || name=libtsan.so
+		with=$(gcc -print-file-name=$name)
+		;;
+	esac
+	# what Python itself leaves behind is no finding
+	LD_PRELOAD=$with ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
+		python3 "$SRC/tests/$script" "$@"
+}
+
+# make_snapshot FILE FOLDERS FILES: of no tree, and so quickly made.
+make_snapshot()
+{
+	python3 "$SRC/tests/snapshot_readers.py" text "$2" "$3" |
+		hpdsl-snapshot load -q - -o "$1"
+}
+
+# digests FILE: both, and nothing else.
+digests()
+{
+	hpdsl-snapshot verify --json "$1" |
+		grep -o '"\(files_\)\{0,1\}digest": "[0-9a-f]\{32\}"'
+}
+
+# nothing_beside FOLDER: no temporary file is left in it.
+nothing_beside()
+{
+	! find "$1" -maxdepth 1 -name '.*.part' | grep .
+}

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Several readers of one snapshot, and one whose file is cut short.
+
+snapshot_readers.py text FOLDERS FILES      a text for hpdsl-snapshot load
+snapshot_readers.py shared FILE PROCESSES   all of them hold one copy of it
+snapshot_readers.py cut FILE                mapped and copied; FILE is cut
+snapshot_readers.py replaced FILE COMMAND.. COMMAND writes another FILE under
+                                            an open one
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+from snapshot_lib import COPY, Snapshot
+
+
+def text(folders, files):
+    out = sys.stdout
+    out.write("hpdsl-snapshot 1\nd 0755 4096 0.000000000 - - .\n")
+    for d in range(int(folders)):
+        out.write(f"d 0755 4096 {d}.000000000 - - train-{d:06}\n")
+        for f in range(int(files)):
+            out.write(f"f 0644 {f * 7} {f}.123456789 - - "
+                      f"train-{d:06}/image-{f:08}.jpg\n")
+
+
+def memory(pid, file):
+    """KiB of a process: its part of what is mapped of the file, and of
+    everything."""
+    of_file = total = 0
+    here = False
+    with open(f"/proc/{pid}/smaps", errors="surrogateescape") as f:
+        for line in f:
+            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                here = line.rstrip("\n").endswith(os.path.realpath(file))
+            elif line.startswith("Pss:"):
+                kib = int(line.split()[1])
+                total += kib
+                of_file += kib if here else 0
+    return of_file, total
+
+
+READER = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from snapshot_lib import Snapshot
+print(0, flush=True)
+input()
+s = Snapshot(sys.argv[1])
+assert s.verify() == []
+print(len([s.lookup(s.path(n)) for n in range(0, s.info().entries, 100)]),
+      flush=True)
+input()
+"""
+
+
+def shared(file, processes):
+    readers = [subprocess.Popen(
+        [sys.executable, "-c", READER, file, os.path.dirname(__file__)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(int(processes))]
+    try:
+        def step():
+            for r in readers:
+                r.stdin.write("\n")
+                r.stdin.flush()
+
+        def numbers():
+            return [int(r.stdout.readline()) for r in readers]
+
+        numbers()
+        before = [memory(r.pid, file)[1] for r in readers]
+        step()
+        assert min(numbers()) > 0
+        parts = [memory(r.pid, file) for r in readers]
+        size = os.stat(file).st_size / 1024
+        copies = sum(p for p, _ in parts) / size
+        print(f"{processes} readers of {size:.0f} KiB: {copies:.3f} copies")
+        assert 0.95 < copies < 1.05, parts
+        # Nor is there a copy elsewhere.
+        other = [total - part - was for (part, total), was in zip(parts,
+                                                                  before)]
+        print("KiB besides it:", other)
+        assert max(other) < 1000, other
+        step()
+        assert all(r.wait() == 0 for r in readers)
+    finally:
+        for r in readers:
+            r.kill()
+            r.wait()
+
+
+def cut(file):
+    mapped, copied = Snapshot(file), Snapshot(file, COPY)
+    with copied:
+        name = copied.lookup(b"train-000000").name
+        assert not copied.maps(name)
+        name = mapped.lookup(b"train-000000").name
+        assert mapped.maps(name) and not mapped.maps(id(name))
+        assert not copied.maps(name)
+        want = list(copied.readdir(0))
+        os.truncate(file, 4096)
+        pid = os.fork()
+        if pid == 0:
+            mapped.verify()
+            os._exit(0)
+        status = os.waitpid(pid, 0)[1]
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGBUS
+        assert copied.verify() == []
+        assert list(copied.readdir(0)) == want
+
+
+def replaced(file, *command):
+    with Snapshot(file) as s:
+        before = bytes(s.info().digest)
+        subprocess.run(command, check=True)
+        with Snapshot(file) as now:
+            assert bytes(now.info().digest) != before
+            assert now.verify() == []
+        assert s.verify() == []
+        for n in range(s.info().entries):
+            assert s.lookup(s.path(n)).number == n
+
+
+{"text": text, "shared": shared, "cut": cut,
+ "replaced": replaced}[sys.argv[1]](*sys.argv[2:])
