@@ -733,7 +733,10 @@ HPDSL_API int hpdsl_snapshot_load(const char *text, size_t size,
 				  struct hpdsl_snapshot_report *ret,
 				  struct hpdsl_error *err);
 
-/* What is different about an entry; or'ed. */
+/*
+ * What is different about an entry; or'ed.  Of another type it is that alone,
+ * and what was or is below it is removed or added.
+ */
 enum {
 	HPDSL_DIFF_TYPE = 1,
 	HPDSL_DIFF_SIZE = 2,
@@ -759,9 +762,10 @@ struct hpdsl_diff_options {
 };
 
 struct hpdsl_diff_report {
-	uint64_t compared; /* entries that are in both */
+	uint64_t compared; /* entries that are in both, of those compared */
 	uint64_t added, removed, changed;
-	int64_t newest; /* mtime of the newest of what was added or changed */
+	int64_t newest; /* mtime of the newest of what was added or changed; 0
+			   if nothing was */
 	uint32_t newest_nsec;
 	struct hpdsl_snapshot_report walk; /* of hpdsl_snapshot_check */
 };

@@ -53,10 +53,10 @@ static void check_cut(struct tiles *t, const struct hp_frame *f, uint32_t i,
 	go_to(t, f->plain);
 	if (f->plain != t->start &&
 	    (last < t->start || f->plain - last != HP_FRAME_MAX))
-		hp_check_complain(t->c,
-				  "chunk %" PRIu32 ": frame %" PRIu32
-				  " begins within a sample",
-				  t->chunk->number, i);
+		hp_findings_add(&t->c->findings,
+				"chunk %" PRIu32 ": frame %" PRIu32
+				" begins within a sample",
+				t->chunk->number, i);
 }
 
 static void check_chunk_frames(struct hp_check *c, const struct hpdsl_chunk *k)
@@ -64,13 +64,14 @@ static void check_chunk_frames(struct hp_check *c, const struct hpdsl_chunk *k)
 	struct tiles tiles = { .c = c, .chunk = k, .sample = k->first_sample };
 	uint64_t last = 0;
 
-	for (uint32_t i = 0; i < k->frames && !hp_check_enough(c); i++) {
+	for (uint32_t i = 0; i < k->frames && !hp_findings_enough(&c->findings);
+	     i++) {
 		struct hpdsl_error e;
 		struct hp_frame f;
 
 		/* That each is in order and within the chunk, too. */
 		if (hp_index_frame(c->ix, k, i, &f, &e) < 0) {
-			hp_check_tell(c, e.msg);
+			hp_findings_tell(&c->findings, e.msg);
 			continue;
 		}
 		if (!(c->ix->flags & HP_INDEX_FOREIGN))
@@ -86,21 +87,22 @@ void hp_check_frames(struct hp_check *c)
 	for (uint32_t i = 0; i < c->ix->count.chunks; i++) {
 		struct hpdsl_chunk k;
 
-		if (hp_check_enough(c) ||
+		if (hp_findings_enough(&c->findings) ||
 		    hp_index_chunk(c->ix, i, &k, NULL) < 0)
 			return;
 		if (!k.compressed)
 			continue;
 		if (k.first_frame != frame)
-			hp_check_complain(c,
-					  "chunk %" PRIu32
-					  ": gap or overlap of frames",
-					  i);
+			hp_findings_add(&c->findings,
+					"chunk %" PRIu32
+					": gap or overlap of frames",
+					i);
 		frame = k.first_frame + k.frames;
 		check_chunk_frames(c, &k);
 	}
-	if (!c->found && frame != hp_index_rows(c->ix, HP_SECTION_FRAMES))
-		hp_check_complain(c, "section FRAMES: rows that no chunk has");
+	if (!c->findings.n && frame != hp_index_rows(c->ix, HP_SECTION_FRAMES))
+		hp_findings_add(&c->findings,
+				"section FRAMES: rows that no chunk has");
 }
 
 /* ---- Names in chunks --------------------------------------------------- */
@@ -114,15 +116,15 @@ static void check_stored(struct hp_check *c, uint64_t member, uint64_t *at)
 
 	if (hp_index_stored(c->ix, member, &name, &len, &e) < 0 ||
 	    hp_index_member(c->ix, member, &m, &e) < 0) {
-		hp_check_tell(c, e.msg);
+		hp_findings_tell(&c->findings, e.msg);
 		return;
 	}
 	hp_check_string(c, HP_SECTION_STORED_PATHS, name, at);
 	if (len == m.path_len && !memcmp(name, m.path, len))
-		hp_check_complain(c,
-				  "member %" PRIu64
-				  ": its name in its chunk is its path",
-				  member);
+		hp_findings_add(&c->findings,
+				"member %" PRIu64
+				": its name in its chunk is its path",
+				member);
 }
 
 static bool same_names(const struct hp_check *c, uint64_t a, uint64_t b)
@@ -164,7 +166,7 @@ static void check_unique(struct hp_check *c, uint64_t rows)
 	hp_auto_free struct hp_hashed *v = hp_array(rows, sizeof *v);
 
 	if (!v) {
-		c->failed = hp_fail_nomem(c->err);
+		c->findings.failed = hp_fail_nomem(c->findings.err);
 		return;
 	}
 	for (uint64_t i = 0; i < rows; i++) {
@@ -174,21 +176,22 @@ static void check_unique(struct hp_check *c, uint64_t rows)
 		v[i].number = hp_get64(s->data + i * HP_STORED_ROW);
 		hp_index_stored(c->ix, v[i].number, &name, &len, NULL);
 		v[i].hash = hp_hash64(name, len);
-		if (is_a_path(c, name, len) && !hp_check_enough(c))
-			hp_check_complain(c,
-					  "member %" PRIu64
-					  ": its name in its chunk is the path "
-					  "of another member",
-					  v[i].number);
+		if (is_a_path(c, name, len) &&
+		    !hp_findings_enough(&c->findings))
+			hp_findings_add(&c->findings,
+					"member %" PRIu64
+					": its name in its chunk is the path "
+					"of another member",
+					v[i].number);
 	}
 	hp_lookup_sort(v, rows);
-	for (uint64_t i = 1; i < rows && !hp_check_enough(c); i++)
+	for (uint64_t i = 1; i < rows && !hp_findings_enough(&c->findings); i++)
 		if (is_another(c, v, i))
-			hp_check_complain(c,
-					  "member %" PRIu64
-					  ": its name in its chunk is another "
-					  "member's too",
-					  v[i].number);
+			hp_findings_add(&c->findings,
+					"member %" PRIu64
+					": its name in its chunk is another "
+					"member's too",
+					v[i].number);
 }
 
 void hp_check_stored(struct hp_check *c)
@@ -198,20 +201,21 @@ void hp_check_stored(struct hp_check *c)
 	uint64_t last = 0, at = 0;
 
 	/* All of the order first: it is what finds them. */
-	for (uint64_t i = 0; i < rows && !hp_check_enough(c); i++) {
+	for (uint64_t i = 0; i < rows && !hp_findings_enough(&c->findings);
+	     i++) {
 		uint64_t member = hp_get64(s->data + i * HP_STORED_ROW);
 
 		if (member >= c->ix->count.members || (i && member <= last))
-			hp_check_complain(c,
-					  "section STORED, row %" PRIu64
-					  ": out of order",
-					  i);
+			hp_findings_add(&c->findings,
+					"section STORED, row %" PRIu64
+					": out of order",
+					i);
 		last = member;
 	}
-	for (uint64_t i = 0; i < rows && !c->found; i++)
+	for (uint64_t i = 0; i < rows && !c->findings.n; i++)
 		check_stored(c, hp_get64(s->data + i * HP_STORED_ROW), &at);
-	if (!c->found)
+	if (!c->findings.n)
 		hp_check_strings_end(c, HP_SECTION_STORED_PATHS, at);
-	if (rows && !c->found && !(c->ix->flags & HP_INDEX_FOREIGN))
+	if (rows && !c->findings.n && !(c->ix->flags & HP_INDEX_FOREIGN))
 		check_unique(c, rows);
 }

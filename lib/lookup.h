@@ -37,6 +37,27 @@ struct hp_hashed {
 
 /* Orders by (hash, number), in place. */
 void hp_lookup_sort(struct hp_hashed *v, uint64_t n);
+
+/* ---- Checking all of a table ------------------------------------------ */
+
+struct hp_findings;
+
+struct hp_lookup_check {
+	const char *what, *whats; /* "member", "members": that are found */
+	const uint8_t *slots;
+	uint64_t n_slots, homes;
+	uint64_t first, end;	/* numbers that have to be there */
+	const uint64_t *hashes; /* of the path of each number */
+	/*
+	 * Is number found by its path, though the slot of the number before
+	 * has the same hash?  *same is 0 at the first of these.
+	 */
+	bool (*is_found)(void *arg, uint64_t number, uint64_t before,
+			 uint64_t *same);
+	void *arg;
+};
+
+void hp_lookup_check(const struct hp_lookup_check *l, struct hp_findings *f);
 /*
  * The first step of that: orders by the hashes' first byte alone, and says how
  * many have which.

@@ -42,19 +42,18 @@ static int reserve(struct hp_outfile *f, uint64_t size)
 }
 
 /* A name that leaves no room for dot and ".part" is cut, with its hash. */
-static void set_temp(struct hp_outfile *f)
+void hp_outfile_temp(const char *name, char ret[HP_OUTFILE_NAME])
 {
-	size_t len = strlen(f->name), most = sizeof f->temp - 1;
+	size_t len = strlen(name), most = HP_OUTFILE_NAME - 1;
 	unsigned hash;
 
 	if (len + strlen("..part") <= most) {
-		snprintf(f->temp, sizeof f->temp, ".%.*s.part", (int)len,
-			 f->name);
+		snprintf(ret, HP_OUTFILE_NAME, ".%.*s.part", (int)len, name);
 		return;
 	}
-	hash = (unsigned)hp_hash64(f->name, len);
-	snprintf(f->temp, sizeof f->temp, ".%.*s-%08x.part",
-		 (int)(most - strlen(".-01234567.part")), f->name, hash);
+	hash = (unsigned)hp_hash64(name, len);
+	snprintf(ret, HP_OUTFILE_NAME, ".%.*s-%08x.part",
+		 (int)(most - strlen(".-01234567.part")), name, hash);
 }
 
 static int set_names(struct hp_outfile *f, const struct hp_io *io, int dir,
@@ -64,7 +63,7 @@ static int set_names(struct hp_outfile *f, const struct hp_io *io, int dir,
 	if (strlen(name) >= sizeof f->name)
 		return hp_fail_errno(err, -ENAMETOOLONG, "%s", name);
 	strcpy(f->name, name);
-	set_temp(f);
+	hp_outfile_temp(f->name, f->temp);
 	return 0;
 }
 

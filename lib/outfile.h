@@ -69,6 +69,9 @@ int hp_outfile_flush(struct hp_outfile *f, struct hpdsl_error *err);
 /* Rename, and close if it is open; after one of these.  The directory is not
  * synced. */
 int hp_outfile_commit(struct hp_outfile *f, struct hpdsl_error *err);
+/* The temporary name of a file of that name, of which it is cut if too long. */
+void hp_outfile_temp(const char *name, char ret[HP_OUTFILE_NAME]);
+
 /* Closes and removes the temporary file if it is not committed. */
 void hp_outfile_abandon(struct hp_outfile *f);
 

@@ -22,6 +22,9 @@
 int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 	    struct hpdsl_pack_report *report, struct hpdsl_error *err);
 
+/* Is a directory a packed dataset, says its manifest?  1, 0 or -errno. */
+int hp_scan_is_dataset(const struct hp_io *io, int dir);
+
 /*
  * Should a file with this member path be packed?  See hpdsl-pack(1),
  * --include: a pattern with a slash is matched against the whole path,

@@ -114,9 +114,7 @@ int hp_scan_fail_output(const struct hp_scan *s, const char *input,
 int hp_scan_list(struct hp_scan *s, struct hpdsl_error *err);
 void hp_scan_listed(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
-/* scan_dataset.c: does the directory's manifest say so?  1, 0 or -errno. */
-int hp_scan_is_dataset(const struct hp_io *io, int dir);
-/* Pushes jobs for all members of a dataset; 0 or -ENOMEM. */
+/* scan_dataset.c: pushes jobs for all members of a dataset; 0 or -ENOMEM. */
 int hp_scan_enter_dataset(struct hp_scan *s, uint16_t root);
 void hp_scan_members(struct hp_scan_worker *w, const struct hp_scan_job *job);
 

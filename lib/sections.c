@@ -8,6 +8,7 @@
 #include "sections.h"
 
 #include "error.h"
+#include "findings.h"
 #include "hash.h"
 #include "mem.h"
 
@@ -92,6 +93,27 @@ const uint8_t *hp_section_touch(const struct hp_sections *s,
 		atomic_fetch_or_explicit(word, mask, memory_order_relaxed);
 	}
 	return section->data + off;
+}
+
+void hp_sections_check(const struct hp_sections *s, struct hp_findings *f)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct hp_section *one = &s->all[i];
+		char buf[HP_SECTION_NAME];
+		struct hpdsl_error e;
+
+		for (uint64_t b = 0; b < one->blocks && !hp_findings_enough(f);
+		     b++)
+			if (hp_section_verify(s, one, b, &e) < 0)
+				hp_findings_tell(f, e.msg);
+		for (uint64_t k = one->length; k < one->padded; k++)
+			if (one->data[k] && !hp_findings_enough(f))
+				hp_findings_add(
+					f,
+					"section %s: its padding is not zero",
+					hp_section_name(s->layout, one->kind,
+							buf));
+	}
 }
 
 /* ---- Opening ---------------------------------------------------------- */

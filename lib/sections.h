@@ -124,6 +124,11 @@ int hp_section_verify(const struct hp_sections *s,
 		      const struct hp_section *section, uint64_t block,
 		      struct hpdsl_error *err);
 
+struct hp_findings;
+
+/* All blocks of all sections, and that padding is zero. */
+void hp_sections_check(const struct hp_sections *s, struct hp_findings *f);
+
 /* The slow ways of hp_section_bytes and hp_section_inside. */
 const uint8_t *hp_section_touch(const struct hp_sections *s,
 				const struct hp_section *section, uint64_t off,

@@ -179,10 +179,8 @@ int hp_snap_stat(const struct hp_snap *s, uint64_t number,
 	return get(s, number, ret, err);
 }
 
-/* First entry and end of a folder; number <= folders. */
-static int folder_row(const struct hp_snap *s, uint64_t number,
-		      uint64_t *ret_first, uint64_t *ret_end,
-		      struct hpdsl_error *err)
+int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
+		       struct hp_folder_row *ret, struct hpdsl_error *err)
 {
 	const uint8_t *row =
 		hp_snap_bytes(s, HP_SNAP_FOLDERS, number * HP_SNAP_FOLDER_ROW,
@@ -190,8 +188,8 @@ static int folder_row(const struct hp_snap *s, uint64_t number,
 
 	if (!row)
 		return HPDSL_ECORRUPT;
-	*ret_first = hp_get48(row);
-	*ret_end = hp_get48(row + 6);
+	ret->first = hp_get48(row);
+	ret->end = hp_get48(row + 6);
 	return 0;
 }
 
@@ -218,24 +216,23 @@ static int64_t folder_number(const struct hp_snap *s, uint64_t number,
 	return (int64_t)hp_row_link(row);
 }
 
-/* Its entries are *ret_first .. *ret_next - 1. */
+/* Its entries are row->first .. next->first - 1. */
 static int children(const struct hp_snap *s, uint64_t folder,
-		    uint64_t *ret_first, uint64_t *ret_next, uint64_t *ret_end,
+		    struct hp_folder_row *row, struct hp_folder_row *next,
 		    struct hpdsl_error *err)
 {
 	int64_t number = folder_number(s, folder, err);
-	uint64_t unused;
 
 	if (number < 0)
 		return (int)number;
-	if (folder_row(s, (uint64_t)number, ret_first, ret_end, err) < 0 ||
-	    folder_row(s, (uint64_t)number + 1, ret_next, &unused, err) < 0)
+	if (hp_snap_folder_row(s, (uint64_t)number, row, err) < 0 ||
+	    hp_snap_folder_row(s, (uint64_t)number + 1, next, err) < 0)
 		return HPDSL_ECORRUPT;
-	if (*ret_first <= folder || *ret_next < *ret_first ||
-	    *ret_next > s->info.entries)
+	if (row->first <= folder || next->first < row->first ||
+	    next->first > s->info.entries)
 		return hp_snap_bad_entry(s, folder,
 					 "what it holds is impossible", err);
-	if (*ret_end <= (uint64_t)number || *ret_end > s->info.folders)
+	if (row->end <= (uint64_t)number || row->end > s->info.folders)
 		return hp_snap_bad_entry(s, folder,
 					 "what is below it is impossible", err);
 	return 0;
@@ -245,19 +242,19 @@ int hp_snap_folder(const struct hp_snap *s, uint64_t folder,
 		   uint64_t *ret_first, uint64_t *ret_n, uint64_t *ret_end,
 		   struct hpdsl_error *err)
 {
-	uint64_t first, next, end_folder, end, unused;
-	int r = children(s, folder, &first, &next, &end_folder, err);
+	struct hp_folder_row row, next, end;
+	int r = children(s, folder, &row, &next, err);
 
 	if (r < 0)
 		return r;
-	if (folder_row(s, end_folder, &end, &unused, err) < 0)
+	if (hp_snap_folder_row(s, row.end, &end, err) < 0)
 		return HPDSL_ECORRUPT;
-	if (end < next || end > s->info.entries)
+	if (end.first < next.first || end.first > s->info.entries)
 		return hp_snap_bad_entry(s, folder,
 					 "what is below it is impossible", err);
-	*ret_first = first;
-	*ret_n = next - first;
-	*ret_end = end;
+	*ret_first = row.first;
+	*ret_n = next.first - row.first;
+	*ret_end = end.first;
 	return 0;
 }
 
@@ -265,15 +262,16 @@ int64_t hp_snap_readdir(const struct hp_snap *s, uint64_t folder,
 			uint64_t *cursor, struct hpdsl_entry *ret, size_t room,
 			struct hpdsl_error *err)
 {
-	uint64_t first, next, end, n;
-	int r = children(s, folder, &first, &next, &end, err);
+	struct hp_folder_row row, next;
+	uint64_t first, n;
+	int r = children(s, folder, &row, &next, err);
 
 	if (r < 0)
 		return r;
-	if (*cursor >= next - first)
+	if (*cursor >= next.first - row.first)
 		return 0;
-	first += *cursor;
-	n = next - first < room ? next - first : room;
+	first = row.first + *cursor;
+	n = next.first - first < room ? next.first - first : room;
 	for (uint64_t i = 0; i < n; i++) {
 		r = get(s, first + i, &ret[i], err);
 		if (r < 0)

@@ -122,6 +122,17 @@ static inline const uint8_t *hp_snap_row(const struct hp_snap *s,
 	return row;
 }
 
+/* ---- Rows of FOLDERS -------------------------------------------------- */
+
+struct hp_folder_row {
+	uint64_t first; /* entry: the first of those that are in it */
+	uint64_t end;	/* folder: the first that is not below it */
+};
+
+/* The row of folder number <= folders, as it is. */
+int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
+		       struct hp_folder_row *ret, struct hpdsl_error *err);
+
 /* ---- Names ------------------------------------------------------------ */
 
 /* The name in a row, as it stands there, NUL-terminated; NULL: told. */

@@ -50,7 +50,8 @@ int hp_snap_measure_range(struct hp_snap_writer *w, uint64_t range,
 		if (c.folder != m.folder)
 			hp_folder_path(w->t, c.folder, m.path, &m.prefix_len);
 		m.folder = c.folder;
-		memcpy(m.path + m.prefix_len, node->name, node->name_len);
+		hp_copy_short(m.path + m.prefix_len, node->name,
+			      node->name_len);
 		w->hashed[i - 1].hash =
 			hp_hash64(m.path, m.prefix_len + node->name_len);
 		w->hashed[i - 1].number = i;

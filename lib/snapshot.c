@@ -127,6 +127,5 @@ int hpdsl_snapshot_verify(const struct hpdsl_snapshot *s,
 			  void (*told)(void *arg, const char *reason),
 			  void *arg, struct hpdsl_error *err)
 {
-	(void)s, (void)told, (void)arg, (void)err;
-	return 0;
+	return hp_snap_verify(s->snap, told, arg, err);
 }

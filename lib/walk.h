@@ -8,6 +8,7 @@
 #ifndef HP_WALK_H
 #define HP_WALK_H
 
+#include "outfile.h"
 #include "snap.h"
 #include "tree.h"
 
@@ -16,10 +17,14 @@ struct hp_walk_options {
 	/* A file that is left out, wherever it is met; ino 0: none. */
 	dev_t skip_dev;
 	ino_t skip_ino;
+	/* A name that is left out in one folder; "": none. */
+	char skip_name[HP_OUTFILE_NAME];
+	dev_t skip_dir_dev;
+	ino_t skip_dir_ino;
 	/*
 	 * With known: a folder that is in it with the same mtime, and whose
 	 * ctime is before since, is taken from there; see struct
-	 * hpdsl_check_options.
+	 * hpdsl_check_options.  The tree then has names that are in known.
 	 */
 	const struct hp_snap *known;
 	int64_t since;
@@ -33,5 +38,12 @@ struct hp_walk_options {
 int hp_walk(const char *path, const struct hp_walk_options *opt,
 	    struct hp_tree *t, struct hpdsl_snapshot_report *report,
 	    struct hpdsl_error *err);
+
+/*
+ * A snapshot's own file is left out of the walk, and so is what a run that was
+ * killed left of writing it.  The file need not be there, its folder has to.
+ */
+int hp_walk_skip(struct hp_walk_options *opt, const char *file,
+		 struct hpdsl_error *err);
 
 #endif

@@ -200,6 +200,31 @@ fish_completes()
 	long_options "$1" | all_in words
 }
 
+# The names of the commands that a command has, in three shells.
+completes_commands()
+{
+	local bad=0 names
+	[[ $1 != *" "* ]] || return 0
+	names=$(subcommands "$1")
+	[ -n "$names" ] || return 0
+	bash --norc -c '
+		source "$1" || exit
+		f=$(complete -p "$2" | sed "s/.*-F \([^ ]*\).*/\1/")
+		COMP_WORDS=("$2" "") COMP_CWORD=1
+		"$f" "$2" "" "$2"
+		printf "%s\n" "${COMPREPLY[@]}"
+	' bash "$SRC/completions/bash/$1" "$1" > words
+	LC_ALL=C sort -u <<< "$names" | all_in words || bad=1
+	grep -oE '[a-z]+\\:' "$SRC/completions/zsh/_$1" | tr -d '\\:' > words
+	LC_ALL=C sort -u <<< "$names" | all_in words || bad=1
+	command -v fish > /dev/null || return "$bad"
+	HOME=$PWD fish --no-config -c "
+		source $SRC/completions/fish/$1.fish
+		complete -C '$1 '" | cut -f 1 > words
+	LC_ALL=C sort -u <<< "$names" | all_in words || bad=1
+	return "$bad"
+}
+
 @test "--help: stdout, 80 columns, exit 0" {
 	each help_is_right
 }
@@ -261,4 +286,8 @@ long_name_is_cut()
 @test "every option is completed by fish" {
 	need fish
 	each fish_completes
+}
+
+@test "the names of commands are completed" {
+	each completes_commands
 }

@@ -62,6 +62,21 @@ load lib
 	[ "$(cat requeued)" = "requeue 17" ]
 }
 
+@test "read_snapshot: every file below a path, with its size" {
+	make_tree tree 3 20
+	mkdir -p tree/empty
+	hpdsl-snapshot create -q tree -o snap
+	"$BUILD/examples/read_snapshot" snap > out 2> err
+	(cd tree && find . -type f -printf '%s\t%P\n') | LC_ALL=C sort -k 2 |
+		diff - <(LC_ALL=C sort -k 2 out)
+	grep -qx 'read_snapshot: 5 folders' err
+	"$BUILD/examples/read_snapshot" snap class1 > out
+	[ "$(grep -vc $'\tclass1/' out)" = 0 ]
+	[ "$(wc -l < out)" = "$(find tree/class1 -type f | wc -l)" ]
+	run "$BUILD/examples/read_snapshot" snap absent
+	[ "$status" = 1 ]
+}
+
 @test "snapshot.sbatch: a snapshot once, and anew when it is stale" {
 	script=$SRC/examples/snapshot.sbatch
 	bash -n "$script"

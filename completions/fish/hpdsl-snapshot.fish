@@ -55,6 +55,8 @@ complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from du' \
     -s s -l summarize -d 'a line for each path alone'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from du' \
     -s d -l max-depth -x -d 'levels below a path'
+complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from du' \
+    -s h -l human-readable -d 'bytes as 36.9 MiB'
 complete -c hpdsl-snapshot -s '?' -l help -d 'give this help list'
 complete -c hpdsl-snapshot -l usage -d 'give a short usage message'
 complete -c hpdsl-snapshot -s V -l version -d 'print program version'

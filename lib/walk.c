@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walk as a whole: the top, workers, and what they found put together. */
+#include "walk_private.h"
+
+#include "error.h"
+#include "mem.h"
+#include "meter.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { WORKERS = 16, WORKERS_MAX = 512 };
+
+static uint32_t count_workers(uint32_t threads)
+{
+	if (threads == HPDSL_SERIAL)
+		return 1;
+	if (!threads)
+		return WORKERS;
+	return threads < WORKERS_MAX ? threads : WORKERS_MAX;
+}
+
+/* Opens the top and makes a job of it. */
+static int begin(struct hp_walk *s, struct hp_walk_worker *w, struct hp_tree *t,
+		 struct hpdsl_error *err)
+{
+	struct hp_walk_dir *dir;
+	char buf[HP_INPUT_NAME];
+	struct stat st;
+	int r;
+
+	s->root.fd = s->io->open(s->io, AT_FDCWD, s->root.name,
+				 O_PATH | O_DIRECTORY, 0);
+	r = s->root.fd;
+	if (r >= 0)
+		r = hp_walk_stat(s, s->root.fd, "", &st, AT_EMPTY_PATH);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s",
+				     hp_input_name(&s->root, "", 0, buf));
+	s->dev = st.st_dev;
+	t->top.size = (uint64_t)st.st_size;
+	t->top.mtime = st.st_mtim.tv_sec;
+	t->top.nsec = (uint32_t)st.st_mtim.tv_nsec;
+	t->top.mode = (uint16_t)st.st_mode;
+	dir = hp_walk_meet(w, t->top.folder, &st);
+	if (!dir)
+		return hp_fail_nomem(err);
+	hp_walk_push(s, dir, true);
+	return 0;
+}
+
+static int walk(struct hp_walk *s, struct hp_walk_worker *w, uint32_t n,
+		struct hp_tree *t, struct hpdsl_error *err)
+{
+	int r;
+
+	for (uint32_t i = 0; i < n; i++) {
+		w[i].s = s;
+		w[i].arena = hp_arena_new();
+		if (!w[i].arena)
+			return hp_fail_nomem(err);
+	}
+	r = begin(s, w, t, err);
+	if (r < 0)
+		return r;
+	if (hp_walk_run(s, w, n) < 0)
+		return hp_fail(err, s->failed.code, "%s", s->failed.msg);
+	return hp_walk_conclude(s, err);
+}
+
+/* Folders of a tree that is given up, however they hang together. */
+static void folders_free(struct hp_walk_worker *w, uint32_t n,
+			 struct hp_tree *t)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		while (w[i].folders) {
+			struct hp_folder *f = w[i].folders;
+
+			w[i].folders = f->parent;
+			free(f->nodes);
+			free(f);
+		}
+	}
+	free(t->top.folder->nodes);
+	*t->top.folder = (struct hp_folder){ 0 };
+}
+
+static void join(struct hp_walk_worker *w, uint32_t n, struct hp_tree *t,
+		 struct hpdsl_snapshot_report *report)
+{
+	report->excluded = report->mounts = report->folders_kept = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		hp_arena_join(t->arena, hp_take(w[i].arena));
+		report->excluded += w[i].excluded;
+		report->mounts += w[i].mounts;
+		report->folders_kept += w[i].kept;
+	}
+}
+
+static void workers_free(struct hp_walk_worker *w, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		free(w[i].dents);
+		free(w[i].spare);
+		hp_arena_free(w[i].arena);
+	}
+	free(w);
+}
+
+static int grow(struct hp_walk *s, struct hp_tree *t,
+		struct hpdsl_snapshot_report *report, struct hpdsl_error *err)
+{
+	uint32_t n = count_workers(s->opt->threads);
+	struct hp_walk_worker *w = calloc(n, sizeof *w);
+	int r;
+
+	if (!w)
+		return hp_fail_nomem(err);
+	r = walk(s, w, n, t, err);
+	if (r < 0)
+		folders_free(w, n, t);
+	else
+		join(w, n, t, report);
+	workers_free(w, n);
+	return r;
+}
+
+/* A name that is listed twice is one that was made anew meanwhile. */
+static int finish(struct hp_walk *s, struct hp_tree *t, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	char buf[HP_INPUT_NAME];
+	int r = hp_tree_finish(t, &why);
+
+	if (r == HPDSL_EUSAGE)
+		return hp_fail(err, HPDSL_ECHANGED,
+			       "%s: changed during the walk: %s",
+			       hp_input_name(&s->root, "", 0, buf), why.msg);
+	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;
+}
+
+int hp_walk(const char *path, const struct hp_walk_options *opt,
+	    struct hp_tree *t, struct hpdsl_snapshot_report *report,
+	    struct hpdsl_error *err)
+{
+	struct hp_walk s = {
+		.with = opt,
+		.opt = opt->opt,
+		.io = hp_io_or_system(opt->opt->watch.io),
+		.root = { .fd = -1, .name = path },
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.wake = PTHREAD_COND_INITIALIZER,
+		.tell = PTHREAD_MUTEX_INITIALIZER,
+	};
+	double start = hp_now();
+	int r;
+
+	if (hp_tree_init(t) < 0)
+		return hp_fail_nomem(err);
+	r = grow(&s, t, report, err);
+	if (s.root.fd >= 0)
+		s.io->close(s.io, s.root.fd);
+	pthread_cond_destroy(&s.wake);
+	pthread_mutex_destroy(&s.lock);
+	pthread_mutex_destroy(&s.tell);
+	if (r == 0)
+		r = finish(&s, t, err);
+	if (r < 0) {
+		hp_tree_release(t);
+		return r;
+	}
+	report->walk_seconds = hp_now() - start;
+	return 0;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listing a folder, and putting its nodes together. */
+#include "walk_private.h"
+
+#include "glob.h"
+#include "mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#define DENTS_BYTES (128 * 1024)
+
+/* Fields of a raw record. */
+enum {
+	AT_LENGTH = offsetof(struct dirent64, d_reclen),
+	AT_TYPE = offsetof(struct dirent64, d_type),
+	AT_NAME = offsetof(struct dirent64, d_name),
+};
+
+static void no_memory(struct hp_walk_worker *w)
+{
+	hp_walk_abort(w->s, -ENOMEM, "out of memory");
+}
+
+/* ---- Nodes ------------------------------------------------------------ */
+
+static void batch_free(struct hp_walk_worker *w, struct hp_walk_batch *b)
+{
+	if (w->spare)
+		free(b);
+	else
+		w->spare = b;
+}
+
+/* Moves the nodes out of the batches into an array of just that size. */
+static int gather(struct hp_walk_dir *dir)
+{
+	struct hp_folder *f = dir->folder;
+	struct hp_node *to;
+	uint64_t n = 0;
+
+	for (struct hp_walk_batch *b = dir->first; b; b = b->next)
+		n += b->n;
+	if (!n)
+		return 0;
+	to = hp_array(n, sizeof *to);
+	if (!to)
+		return -ENOMEM;
+	f->nodes = to;
+	f->n = n;
+	for (struct hp_walk_batch *b = dir->first; b; b = b->next) {
+		memcpy(to, b->nodes, b->n * sizeof *to);
+		to += b->n;
+	}
+	return dir->kept ? 0 : hp_nodes_sort(f->nodes, n);
+}
+
+/* A batch is done, or the listing; the last one leaves the folder as it is. */
+static void done(struct hp_walk_worker *w, struct hp_walk_dir *dir)
+{
+	struct hp_walk_batch *b, *next;
+
+	if (__atomic_sub_fetch(&dir->left, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (dir->fd >= 0)
+		w->s->io->close(w->s->io, dir->fd);
+	if (!hp_walk_over(w->s) && gather(dir) < 0)
+		no_memory(w);
+	for (b = dir->first; b; b = next) {
+		next = b->next;
+		batch_free(w, b);
+	}
+	free(dir);
+}
+
+void hp_walk_batch(struct hp_walk_worker *w, struct hp_walk_batch *b)
+{
+	struct hp_walk_dir *dir = b->dir;
+
+	hp_walk_ask(w, b, true);
+	done(w, dir);
+}
+
+static struct hp_walk_batch *batch_new(struct hp_walk_worker *w,
+				       struct hp_walk_dir *dir)
+{
+	struct hp_walk_batch *b = hp_take(w->spare);
+
+	if (!b)
+		b = malloc(sizeof *b);
+	if (!b)
+		return NULL;
+	b->next = NULL;
+	b->dir = dir;
+	b->n = 0;
+	if (dir->last)
+		dir->last->next = b;
+	else
+		dir->first = b;
+	dir->last = b;
+	return b;
+}
+
+/* Somebody else's, if there is one who would wait. */
+static void batch_flush(struct hp_walk_worker *w, struct hp_walk_dir *dir)
+{
+	__atomic_add_fetch(&dir->left, 1, __ATOMIC_RELAXED);
+	if (hp_walk_offer(w->s, dir->last))
+		return;
+	__atomic_sub_fetch(&dir->left, 1, __ATOMIC_RELAXED);
+	hp_walk_ask(w, dir->last, false);
+}
+
+struct hp_node *hp_walk_add(struct hp_walk_worker *w, struct hp_walk_dir *dir,
+			    const char *name, size_t n, mode_t mode)
+{
+	struct hp_walk_batch *b = dir->last;
+	struct hp_node *node;
+
+	if (b && b->n == HP_WALK_BATCH)
+		batch_flush(w, dir);
+	if (!b || b->n == HP_WALK_BATCH)
+		b = batch_new(w, dir);
+	if (!b) {
+		no_memory(w);
+		return NULL;
+	}
+	node = &b->nodes[b->n];
+	*node = (struct hp_node){ .name = name,
+				  .name_len = (uint16_t)n,
+				  .mode = (uint16_t)mode };
+	b->n++;
+	return node;
+}
+
+/* ---- Listing ---------------------------------------------------------- */
+
+/* Length of the record at p, its name's in *ret_name; 0: makes no sense. */
+static size_t record_length(const char *p, size_t n, size_t *ret_name)
+{
+	uint16_t len;
+
+	if (n <= AT_NAME)
+		return 0;
+	memcpy(&len, p + AT_LENGTH, sizeof len);
+	if (len <= AT_NAME || len > n)
+		return 0;
+	*ret_name = strnlen(p + AT_NAME, (size_t)len - AT_NAME);
+	return *ret_name && *ret_name < (size_t)len - AT_NAME ? len : 0;
+}
+
+static bool is_dots(const char *name, size_t n)
+{
+	return name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.'));
+}
+
+bool hp_walk_leaves_out(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
+			const char *name, size_t n, mode_t mode)
+{
+	const struct hpdsl_snapshot_options *opt = w->s->opt;
+
+	if (dir->has_own && !strcmp(name, w->s->with->skip_name))
+		return true;
+	if (!opt->n_exclude || !(mode & S_IFMT))
+		return false;
+	hp_walk_path(w, dir, name, n);
+	if (!hp_glob_named(opt->exclude, opt->n_exclude, w->path,
+			   S_ISDIR(mode)))
+		return false;
+	w->excluded++;
+	return true;
+}
+
+bool hp_walk_wants(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
+		   const char *name, size_t n, mode_t mode)
+{
+	if (hp_walk_leaves_out(w, dir, name, n, mode))
+		return false;
+	if (n < HP_WALK_NAME_MAX &&
+	    dir->len + (dir->len > 0) + n <= HPDSL_PATH_MAX)
+		return true;
+	hp_walk_path(w, dir, name, n);
+	hp_walk_problem(w, -ENAMETOOLONG);
+	return false;
+}
+
+static int take_name(struct hp_walk_worker *w, struct hp_walk_dir *dir,
+		     const char *name, size_t n, mode_t mode)
+{
+	const char *copy;
+
+	if (!hp_walk_wants(w, dir, name, n, mode))
+		return 0;
+	copy = hp_arena_add(w->arena, name, n);
+	return copy && hp_walk_add(w, dir, copy, n, mode) ? 0 : -ENOMEM;
+}
+
+/* Takes the names in n bytes of records. */
+static int take_records(struct hp_walk_worker *w, struct hp_walk_dir *dir,
+			size_t n)
+{
+	int r = 0;
+
+	for (size_t at = 0, len, k; r == 0 && at < n; at += len) {
+		const char *record = w->dents + at;
+		const char *name = record + AT_NAME;
+
+		len = record_length(record, n - at, &k);
+		if (!len)
+			return -EIO;
+		if (!is_dots(name, k))
+			r = take_name(
+				w, dir, name, k,
+				(mode_t)DTTOIF((unsigned char)record[AT_TYPE]));
+	}
+	return r;
+}
+
+static int list(struct hp_walk_worker *w, struct hp_walk_dir *dir)
+{
+	const struct hp_io *io = w->s->io;
+
+	if (!w->dents)
+		w->dents = malloc(DENTS_BYTES);
+	if (!w->dents)
+		return -ENOMEM;
+	while (!hp_walk_over(w->s)) {
+		ssize_t n = io->getdents(io, dir->fd, w->dents, DENTS_BYTES);
+		int r;
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return (int)n;
+		r = take_records(w, dir, (size_t)n);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- A folder --------------------------------------------------------- */
+
+/*
+ * Opens what was met, and no other.  On another device it is something that was
+ * mounted since, maybe because it was opened: 1, if it stays closed.
+ */
+static int open_dir(struct hp_walk_worker *w, struct hp_walk_dir *dir)
+{
+	const struct hp_walk *s = w->s;
+	struct stat st;
+	int r;
+
+	dir->fd = s->io->open(s->io, s->root.fd, dir->len ? dir->path : ".",
+			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK,
+			      0);
+	if (dir->fd < 0)
+		return dir->fd == -ELOOP ? -ENOTDIR : dir->fd;
+	r = hp_walk_stat(s, dir->fd, "", &st, AT_EMPTY_PATH);
+	if (r < 0)
+		return r;
+	if (st.st_dev != dir->dev)
+		return !s->opt->all_file_systems;
+	return st.st_ino == dir->ino ? 0 : -ENOTDIR;
+}
+
+void hp_walk_dir(struct hp_walk_worker *w, struct hp_walk_dir *dir)
+{
+	uint64_t entry;
+	int r = 0;
+
+	if (hp_walk_over(w->s)) {
+		done(w, dir);
+		return;
+	}
+	if (hp_walk_is_known(w, dir, &entry)) {
+		hp_walk_keep(w, dir, entry);
+	} else {
+		r = open_dir(w, dir);
+		if (r == 0)
+			r = list(w, dir);
+	}
+	if (dir->last && !hp_walk_over(w->s))
+		hp_walk_ask(w, dir->last, true);
+	if (r == -ENOMEM)
+		no_memory(w);
+	else if (r != 0) {
+		hp_walk_path(w, dir, "", 0);
+		if (r < 0)
+			hp_walk_problem(w, r);
+		else
+			hp_walk_mount(w);
+	}
+	done(w, dir);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folders that have not changed since they were recorded: what they hold is
+ * taken from there; only the folders in them are asked, since a change in one
+ * is seen there alone.
+ */
+#include "walk_private.h"
+
+#include <errno.h>
+
+enum { ROWS = 64 };
+
+static bool is_before(const struct timespec *t, int64_t sec, uint32_t nsec)
+{
+	return t->tv_sec < sec || (t->tv_sec == sec && t->tv_nsec < nsec);
+}
+
+static void fail(struct hp_walk_worker *w, const struct hpdsl_error *err)
+{
+	hp_walk_abort(w->s, err->code, err->msg);
+}
+
+bool hp_walk_is_known(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
+		      uint64_t *ret)
+{
+	const struct hp_walk_options *with = w->s->with;
+	struct hpdsl_error err;
+	struct hpdsl_entry e;
+	int r;
+
+	if (!with->known ||
+	    !is_before(&dir->ctime, with->since, with->since_nsec))
+		return false;
+	r = hp_snap_lookup(with->known, dir->path, dir->len, &e, &err);
+	if (r < 0 && r != -ENOENT)
+		fail(w, &err);
+	if (r < 0 || !S_ISDIR(e.mode) || e.mtime != dir->mtime.tv_sec ||
+	    e.mtime_nsec != dir->mtime.tv_nsec)
+		return false;
+	*ret = e.number;
+	return true;
+}
+
+static int keep_entry(struct hp_walk_worker *w, struct hp_walk_dir *dir,
+		      const struct hpdsl_entry *e, struct hpdsl_error *err)
+{
+	struct hp_node *node;
+
+	if (!hp_walk_wants(w, dir, e->name, e->name_len, e->mode))
+		return 0;
+	node = hp_walk_add(w, dir, e->name, e->name_len, e->mode);
+	if (!node)
+		return 0; /* the walk has ended */
+	node->size = e->size;
+	node->mtime = e->mtime;
+	node->nsec = e->mtime_nsec;
+	if (S_ISREG(e->mode))
+		node->member = HPDSL_NO_MEMBER;
+	else if (S_ISLNK(e->mode))
+		return hp_snap_target(w->s->with->known, e, &node->target, err);
+	return 0;
+}
+
+void hp_walk_keep(struct hp_walk_worker *w, struct hp_walk_dir *dir,
+		  uint64_t entry)
+{
+	struct hpdsl_entry rows[ROWS];
+	struct hpdsl_error err;
+	uint64_t cursor = 0;
+	int64_t n;
+
+	dir->kept = true;
+	w->kept++;
+	while (!hp_walk_over(w->s)) {
+		n = hp_snap_readdir(w->s->with->known, entry, &cursor, rows,
+				    ROWS, &err);
+		for (int64_t i = 0; i < n; i++) {
+			if (keep_entry(w, dir, &rows[i], &err) < 0) {
+				fail(w, &err);
+				return;
+			}
+		}
+		if (n < 0)
+			fail(w, &err);
+		if (n <= 0)
+			return;
+	}
+}
