@@ -74,6 +74,29 @@ static inline void hp_put48(void *p, uint64_t v)
 	hp_put16((char *)p + 4, (uint16_t)(v >> 32));
 }
 
+/* memcpy for strings that are short, without a call for it. */
+static inline void hp_copy_short(void *to, const void *from, size_t n)
+{
+	uint8_t *d = to;
+	const uint8_t *s = from;
+
+	if (n > 32) {
+		memcpy(d, s, n);
+	} else if (n >= 16) {
+		memcpy(d, s, 16);
+		memcpy(d + n - 16, s + n - 16, 16);
+	} else if (n >= 8) {
+		memcpy(d, s, 8);
+		memcpy(d + n - 8, s + n - 8, 8);
+	} else if (n >= 4) {
+		memcpy(d, s, 4);
+		memcpy(d + n - 4, s + n - 4, 4);
+	} else {
+		while (n--)
+			*d++ = *s++;
+	}
+}
+
 /* Do [off, off + len) lie within size bytes?  Never wraps. */
 static inline bool hp_within(uint64_t off, uint64_t len, uint64_t size)
 {

@@ -65,7 +65,7 @@ static inline int hp_section_put(struct hp_section_out *o, const void *p,
 {
 	if (n >= HP_BLOCK - o->used)
 		return hp_section_put_slow(o, p, n);
-	memcpy(o->block + o->used, p, n);
+	hp_copy_short(o->block + o->used, p, n);
 	o->used += n;
 	return 0;
 }

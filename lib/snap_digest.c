@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The digests of a snapshot: XXH3-128 over its entries in order. */
+/*
+ * The digests of a snapshot: XXH3-128 over its entries in order, and over the
+ * files among them.  Both are made in one pass, because it is reading names and
+ * attributes that takes the time.
+ */
 #include "snap_writer.h"
 
 #include "hash.h"
@@ -7,80 +11,112 @@
 #include <string.h>
 
 enum {
-	BUFFER = 32768,
+	BUFFER = 16384,
 	LARGEST = HPDSL_PATH_MAX + 1 + 22, /* bytes of one entry */
+	STEP = 32,			   /* bytes copied at a time */
 };
 
-struct digest {
+struct stream {
 	XXH3_state_t state;
-	bool files; /* only */
-	size_t used, prefix_len;
-	char prefix[HPDSL_PATH_MAX + 2]; /* of what is in the folder */
+	size_t used;
 	uint8_t buffer[BUFFER];
 };
 
-static void add(struct digest *d, const struct hp_node *node)
-{
-	uint16_t mode = d->files ? node->mode & 0170777 : node->mode;
-	uint8_t *p = d->buffer + d->used;
+struct digests {
+	struct stream all, files;
+	size_t prefix_len;
+	char prefix[HPDSL_PATH_MAX + 2 + STEP]; /* of what is in the folder */
+};
 
-	memcpy(p, d->prefix, d->prefix_len);
-	p += d->prefix_len;
-	memcpy(p, node->name, node->name_len + 1u);
-	p += node->name_len + 1u;
-	hp_put16(p, mode);
-	p += 2;
-	if (!S_ISDIR(mode)) {
-		hp_put64(p, node->size);
-		hp_put64(p + 8, (uint64_t)node->mtime);
-		hp_put32(p + 16, node->nsec);
-		p += 20;
+/* Up to STEP bytes more than n, which have to be there on both sides. */
+static void copy(uint8_t *to, const void *from, size_t n)
+{
+	for (size_t i = 0; i < n; i += STEP)
+		memcpy(to + i, (const uint8_t *)from + i, STEP);
+}
+
+static void begin(struct stream *s)
+{
+	XXH3_128bits_reset(&s->state);
+	s->used = 0;
+}
+
+static void flush(struct stream *s)
+{
+	XXH3_128bits_update(&s->state, s->buffer, s->used);
+	s->used = 0;
+}
+
+/* Takes over n bytes that are in the buffer. */
+static void advance(struct stream *s, size_t n)
+{
+	s->used += n;
+	if (s->used > BUFFER - LARGEST - STEP)
+		flush(s);
+}
+
+static void end(struct stream *s, uint8_t ret[16])
+{
+	flush(s);
+	hp_hash_canonical(XXH3_128bits_digest(&s->state), ret);
+}
+
+/* Bytes of an entry, at p. */
+static size_t put_node(const struct digests *d, const struct hp_node *node,
+		       uint8_t *p)
+{
+	size_t path_len = d->prefix_len + node->name_len;
+
+	copy(p, d->prefix, d->prefix_len);
+	hp_copy_short(p + d->prefix_len, node->name, node->name_len);
+	p += path_len;
+	*p++ = 0;
+	hp_put16(p, node->mode);
+	if (S_ISDIR(node->mode))
+		return path_len + 1 + 2;
+	hp_put64(p + 2, node->size);
+	hp_put64(p + 10, (uint64_t)node->mtime);
+	hp_put32(p + 18, node->nsec);
+	return path_len + 1 + 22;
+}
+
+static void add_node(struct digests *d, const struct hp_node *node)
+{
+	uint8_t *p = d->all.buffer + d->all.used;
+	size_t n = put_node(d, node, p);
+
+	if (S_ISREG(node->mode)) {
+		uint8_t *q = d->files.buffer + d->files.used;
+
+		copy(q, p, n);
+		hp_put16(q + n - 22, node->mode & (S_IFMT | 0777));
+		advance(&d->files, n);
 	}
-	d->used = (size_t)(p - d->buffer);
-	if (d->used > BUFFER - LARGEST) {
-		XXH3_128bits_update(&d->state, d->buffer, d->used);
-		d->used = 0;
-	}
+	advance(&d->all, n);
 }
 
-static void add_folder(struct digest *d, const struct hp_tree *t,
-		       const struct hp_folder *f)
+int hp_snap_digest(struct hp_snap_writer *w, uint64_t number,
+		   struct hpdsl_error *err)
 {
-	hp_folder_path(t, f, d->prefix, &d->prefix_len);
-	for (uint64_t i = 0; i < f->n; i++)
-		if (!d->files || S_ISREG(f->nodes[i].mode))
-			add(d, &f->nodes[i]);
-}
+	const struct hp_tree *t = w->t;
+	struct digests d;
 
-static void digest(const struct hp_tree *t, bool files, uint8_t ret[16])
-{
-	struct digest d;
-
-	XXH3_128bits_reset(&d.state);
-	d.files = files;
-	d.used = d.prefix_len = 0;
-	if (!files)
-		add(&d, &t->top);
-	for (uint64_t i = 0; i < t->n_folders; i++)
-		add_folder(&d, t, t->folders[i]);
-	XXH3_128bits_update(&d.state, d.buffer, d.used);
-	hp_hash_canonical(XXH3_128bits_digest(&d.state), ret);
-}
-
-int hp_snap_digest_all(struct hp_snap_writer *w, uint64_t number,
-		       struct hpdsl_error *err)
-{
 	(void)number;
 	(void)err;
-	digest(w->t, false, w->digest);
-	return 0;
-}
+	begin(&d.all);
+	begin(&d.files);
+	d.prefix_len = 0;
+	add_node(&d, &t->top);
+	for (uint64_t i = 0; i < t->n_folders; i++) {
+		const struct hp_folder *f = t->folders[i];
 
-int hp_snap_digest_files(struct hp_snap_writer *w, uint64_t number,
-			 struct hpdsl_error *err)
-{
-	(void)number;
-	(void)err;
-	digest(w->t, true, w->files_digest);
+		hp_folder_path(t, f, d.prefix, &d.prefix_len);
+		for (uint64_t k = 0; k < f->n; k++) {
+			hp_folder_ahead(f, k);
+			add_node(&d, &f->nodes[k]);
+		}
+	}
+	end(&d.all, w->digest);
+	end(&d.files, w->files_digest);
 	return 0;
 }

@@ -96,8 +96,7 @@ static int write_sections(struct hp_snap_writer *w, uint32_t threads,
 {
 	const struct hp_section_place *place = w->place;
 	const struct work work[] = {
-		{ hp_snap_digest_all, 1 },
-		{ hp_snap_digest_files, 1 },
+		{ hp_snap_digest, 1 },
 		{ hp_snap_split_lookup, 1 },
 		{ hp_snap_write_entries, w->n_ranges },
 		{ hp_snap_write_names,

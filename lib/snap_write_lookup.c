@@ -50,7 +50,8 @@ int hp_snap_measure_range(struct hp_snap_writer *w, uint64_t range,
 		if (c.folder != m.folder)
 			hp_folder_path(w->t, c.folder, m.path, &m.prefix_len);
 		m.folder = c.folder;
-		memcpy(m.path + m.prefix_len, node->name, node->name_len);
+		hp_copy_short(m.path + m.prefix_len, node->name,
+			      node->name_len);
 		w->hashed[i - 1].hash =
 			hp_hash64(m.path, m.prefix_len + node->name_len);
 		w->hashed[i - 1].number = i;
@@ -85,7 +86,7 @@ int hp_snap_sort_lookup(struct hp_snap_writer *w, uint64_t number,
 	uint64_t homes = hp_lookup_homes(w->t->entries - 1);
 
 	(void)err;
-	hp_lookup_sort(w->hashed + b->first, b->end - b->first);
+	hp_lookup_sort_split(w->hashed + b->first, b->end - b->first);
 	b->most = 0;
 	for (uint64_t i = b->first; i < b->end; i++) {
 		uint64_t end =

@@ -61,6 +61,7 @@ static inline const struct hp_node *hp_tree_next(struct hp_tree_cursor *c)
 		c->folder = c->t->folders[c->folder->number + 1];
 		c->at = 0;
 	}
+	hp_folder_ahead(c->folder, c->at);
 	return &c->folder->nodes[c->at++];
 }
 
@@ -81,10 +82,10 @@ hp_snap_job hp_snap_measure_range;			/* first, by ranges */
 hp_snap_job hp_snap_write_entries;			/* by ranges */
 hp_snap_job hp_snap_write_folders, hp_snap_write_names, /* by parts */
 	hp_snap_write_targets, hp_snap_write_checksums;
-hp_snap_job hp_snap_digest_all, hp_snap_digest_files; /* 1 */
-hp_snap_job hp_snap_split_lookup;		      /* 1, after the first */
-hp_snap_job hp_snap_sort_lookup;		      /* by buckets, then */
-hp_snap_job hp_snap_write_lookup;		      /* by parts, after: */
+hp_snap_job hp_snap_digest;	  /* 1: both */
+hp_snap_job hp_snap_split_lookup; /* 1, after the first */
+hp_snap_job hp_snap_sort_lookup;  /* by buckets, then */
+hp_snap_job hp_snap_write_lookup; /* by parts, after: */
 
 /* Where buckets begin; returns the number of slots. */
 uint64_t hp_snap_place_lookup(struct hp_snap_writer *w);

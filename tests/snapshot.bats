@@ -307,16 +307,14 @@ differs()
 	[ "$(hpdsl-snapshot verify -q snap 2>&1)" = "$output" ]
 	run --separate-stderr hpdsl-snapshot verify --json snap
 	[ "$status" = 1 ] && [ -z "$stderr" ]
-	python3 -c 'import json, sys
-	r = json.load(sys.stdin)
-	assert r["sound"] is False and r["damage"] and r["entries"] == 114' \
-		<<< "$output"
+	python3 -c 'import json, sys; r = json.load(sys.stdin)
+assert r["sound"] is False and r["damage"] and r["entries"] == 114' <<< "$output"
 	# the header, too
 	printf X | dd of=snap bs=1 seek=70 conv=notrunc status=none
 	run --separate-stderr hpdsl-snapshot verify --json snap
 	[ "$status" = 1 ]
 	python3 -c 'import json, sys
-	assert json.load(sys.stdin)["sound"] is False' <<< "$output"
+assert json.load(sys.stdin)["sound"] is False' <<< "$output"
 }
 
 @test "standard output on a full disk: exit 3" {

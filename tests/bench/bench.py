@@ -5,13 +5,16 @@
 usage: bench.py [NAME...]      (make bench BENCH="NAME...")
 
 NAME is pack-images, pack-small, pack-kernel, verify, lookup, from-tar,
-from-zst, from-gz, zstd, sample, adopt or sha256; all of them without one.  Everything runs in BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3)
+from-zst, from-gz, zstd, sample, adopt, sha256, create or metadata; all of them
+without one.  Everything runs in BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3)
 times, the tools in turn, and ends on the disk: each command is followed by
-`sync -f`, inside the time.  Before a cold run the caches are dropped (root
-only), before a warm one every file is read.  BENCH_TOOLS ("tar,cp -a") limits
-the others to some of them.  BENCH_SCALE (1) shrinks the datasets, to try this
-script.  Prints tables; BENCH_DIR/results.json has all
-single times.
+`sync -f`, inside the time; for snapshots the commands shown are all there is.
+Before a cold run the caches are dropped (root only), before a warm one every
+file is read, or, for snapshots, asked for its attributes.  LARGE=1: metadata
+looks into a snapshot of 100,000,000 entries too, which takes 7 GB of disk, 16
+GB of memory and some minutes.  BENCH_TOOLS ("tar,cp -a") limits the packers to
+some of them.  BENCH_SCALE (1) shrinks the datasets, to try this script.  Prints
+tables; BENCH_DIR/results.json has all single times.
 """
 import json
 import os
@@ -19,13 +22,21 @@ import platform
 import subprocess
 import sys
 
+import create
 import forms
+import metadata
 import packing
 from measure import BUILD, DIR, ROUNDS, SCALE, results
 
-BENCHES = {**packing.BENCHES, **forms.BENCHES}
+BENCHES = {
+    **packing.BENCHES,
+    **forms.BENCHES,
+    **create.BENCHES,
+    **metadata.BENCHES,
+}
 VERSIONS = (
-    "bsdtar", "cp", "gzip", "hpdsl-pack", "mksquashfs", "rsync", "tar", "zstd"
+    "bsdtar", "cp", "find", "gzip", "hpdsl-pack", "mksquashfs", "rsync", "tar",
+    "zstd"
 )
 
 
@@ -57,11 +68,15 @@ def describe():
     }
     results["rounds"] = ROUNDS
     results["scale"] = SCALE
-    print("commands, each followed by `&& sync -f {out}`:")
-    for tool, command in packing.COMMANDS.items():
-        print(f"  {tool:18}{command}")
     for key, value in results["machine"].items():
         print(f"  {key}: {value}")
+
+
+def show_pack_commands(names):
+    if any(n.startswith("pack-") for n in names):
+        print("commands, each followed by `&& sync -f {out}`:")
+        for tool, command in packing.COMMANDS.items():
+            print(f"  {tool:18}{command}")
 
 
 def main():
@@ -71,6 +86,7 @@ def main():
         sys.exit(__doc__.strip())
     os.environ["PATH"] = BUILD + os.pathsep + os.environ["PATH"]
     os.makedirs(DIR, exist_ok=True)
+    show_pack_commands(names)
     describe()
     for name in names:
         BENCHES[name]()

@@ -387,4 +387,93 @@ static inline void snap_repair(uint8_t *p, size_t n)
 		snap_seal(im);
 }
 
+/* ---- Asking everything ------------------------------------------------ */
+
+/* Below is what hostile bytes are asked: nothing may fault or go on for ever.
+ */
+enum { SNAP_ASKED = 3000 /* entries, at most */ };
+
+static inline uint64_t snap_ask_entry(const struct hp_snap *s, uint64_t number)
+{
+	char path[HPDSL_PATH_MAX + 1];
+	struct hpdsl_entry e = { .number = number }, found[2];
+	struct hpdsl_path p[2] = { { path, 0 }, { path, 0 } };
+	struct hpdsl_error err;
+	uint64_t sum = 0, checksum;
+	const char *target;
+	int codes[2];
+	size_t len;
+
+	if (hp_snap_stat(s, number, &e, &err) == 0) {
+		/* Names are what they should be. */
+		if (strlen(e.name) != e.name_len || strchr(e.name, '/') ||
+		    !strcmp(e.name, ".") || !strcmp(e.name, "..") ||
+		    !e.name_len != !number || e.parent > number)
+			abort();
+		sum += e.size;
+	}
+	if (hp_snap_target(s, &e, &target, &err) == 0)
+		sum += strlen(target);
+	if (hp_snap_checksum(s, &e, &checksum, &err) == 0)
+		sum += checksum;
+	if (hp_snap_path(s, number, path, &len, &err) == 0) {
+		if (strlen(path) != len || len > HPDSL_PATH_MAX)
+			abort();
+		p[0].len = len;
+		p[1].len = len / 2;
+		hp_snap_lookup(s, path, len, found, &err);
+		sum += (uint64_t)hp_snap_lookup_many(s, p, 2, found, codes,
+						     &err);
+	}
+	return sum;
+}
+
+/* All that is below a folder; returns how many entries were met. */
+static inline uint64_t snap_ask_folder(const struct hp_snap *s, uint64_t folder,
+				       uint64_t *left)
+{
+	uint64_t cursor = 0, first, n, end, met = 0;
+	struct hpdsl_entry e[7];
+	struct hpdsl_error err;
+	int64_t k;
+
+	if (hp_snap_folder(s, folder, &first, &n, &end, &err) == 0 &&
+	    (first <= folder || end < first + n))
+		abort();
+	while ((k = hp_snap_readdir(s, folder, &cursor, e, 7, &err)) > 0) {
+		for (int64_t i = 0; i < k && *left; i++) {
+			met++;
+			--*left;
+			if (e[i].number <= folder || e[i].parent != folder)
+				abort();
+			if (S_ISDIR(e[i].mode))
+				met += snap_ask_folder(s, e[i].number, left);
+		}
+		if (!*left)
+			break;
+	}
+	return met;
+}
+
+static inline uint64_t snap_ask_all(const struct hp_snap *s)
+{
+	static const char *const paths[] = { "", "a", "a/b", "x", "a/../b" };
+	uint64_t left = SNAP_ASKED, sum = 0;
+	struct hpdsl_snapshot_info info;
+	struct hpdsl_error err;
+	struct hpdsl_entry e;
+
+	hp_snap_info(s, &info);
+	for (uint64_t i = 0; i < info.entries && i < SNAP_ASKED; i++)
+		sum += snap_ask_entry(s, i);
+	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+		if (hp_snap_lookup(s, paths[i], strlen(paths[i]), &e, &err) ==
+		    0)
+			sum += e.size;
+	if (snap_ask_folder(s, 0, &left) >= info.entries)
+		abort();
+	hp_snap_verify(s, NULL, NULL, &err);
+	return sum;
+}
+
 #endif
