@@ -193,7 +193,7 @@ def cut(file):
 
 # ---- Through the commands ------------------------------------------------
 
-COMMANDS = [["verify", None], ["dump", None], ["ls", "-lR", None],
+COMMANDS = [["verify", "-q", None], ["dump", None], ["ls", "-lR", None],
             ["find", None], ["du", "-a", None], ["find", "--json", None]]
 
 
@@ -204,7 +204,7 @@ def run(command, file):
     return done.returncode, done.stdout, done.stderr
 
 
-def ask_commands(name, where, right, damaged=True):
+def ask_commands(name, where, right, damaged=(1,)):
     """Each of them, of the damaged file name: what it prints is right, or it
     says what is wrong with the file."""
     for command, want in zip(COMMANDS, right):
@@ -212,7 +212,7 @@ def ask_commands(name, where, right, damaged=True):
         if code not in (0, 1, 3):
             wrong(where, command[0], "exit", code, err)
         elif command[0] == "verify" and damaged:
-            if code != 1 or name.encode() not in out + err:
+            if code not in damaged or name.encode() not in out + err:
                 wrong(where, "verify: exit", code, out, err)
         elif code == 0:
             if want is not None and out != want:
@@ -241,12 +241,32 @@ def commands(file, count, seed):
             now = data[:rnd.randrange(len(data))]
         with open(name, "wb") as f:
             f.write(now)
+        # without its mark it is no snapshot
         ask_commands(name, f"cut to {len(now)}" if i % 4 == 0 else
-                     f"bit {bit % 8} of byte {bit // 8}", right)
+                     f"bit {bit % 8} of byte {bit // 8}", right,
+                     (1, 3) if now[:8] != data[:8] else (1,))
         os.unlink(name)
 
 
 # ---- Lies ----------------------------------------------------------------
+
+def harmless(before, now):
+    """Nothing but what no digest covers: targets, sizes and times of folders,
+    what a snapshot of a dataset says of its dataset."""
+    image = Image(before)
+    may = [(image.u32(12) - 8, image.u32(12))]
+    at, length = image.sections[ENTRIES]
+    may += [(at + 40 * n, at + 40 * n + 20) for n in image.of_type("d")]
+    may.append((at + length, at + (length + 7) // 8 * 8 + 8))
+    at, length = image.sections[TARGETS]
+    may.append((at, at + (length + 7) // 8 * 8 + 8))
+    if image.u32(60) & 1:
+        may.append((96, 128))
+        at, length = image.sections[CHECKSUMS]
+        may.append((at, at + length + 8))
+    return all(any(a <= i < b for a, b in may)
+               for i in range(len(before)) if before[i] != now[i])
+
 
 def lie(file, count, seed):
     """Numbers of a kind that break things, anywhere, some at a time."""
@@ -281,7 +301,10 @@ def lie(file, count, seed):
                 opened += 1
                 for _ in s.answers(paths):
                     pass
-                found += bool(s.verify())
+                if s.verify():
+                    found += 1
+                elif not harmless(data, now):
+                    wrong(changes, "verify finds nothing")
         except Failed as e:
             if e.code not in REFUSED:
                 wrong(changes, e)
@@ -454,11 +477,10 @@ def forged(file):
                 wrong(name, e)
         except AssertionError as e:
             wrong(name, "assertion", e)
-        if k < 90 or k % 5 == 0 or os.environ.get("HPDSL_LONG"):
+        if k % 5 == 0 or os.environ.get("HPDSL_LONG"):
             with open("forged", "wb") as f:
                 f.write(now)
             ask_commands("forged", name, [None] * len(COMMANDS))
-    signal.alarm(0)
     print(len(names), "forgeries")
 
 

@@ -56,6 +56,7 @@ held_under()
 {
 	local file=$1 pid status=0
 	shift
+	rm -f trace
 	traced -f -qq -o trace -e trace=close -P "$PWD/$file" \
 		-e inject=close:delay_exit=1000000:when=1 "$@" > out 2> err \
 		3>&- &
