@@ -34,6 +34,17 @@ static int take_arguments(struct pack *p)
 	return CMD_DONE;
 }
 
+static int check_from(const struct pack *p)
+{
+	if (!p->from_snapshot)
+		return CMD_DONE;
+	if (p->files_from)
+		return usage("--from-snapshot does not go with --files-from");
+	if (p->opt.n_inputs != 1)
+		return usage("--from-snapshot goes with one INPUT");
+	return CMD_DONE;
+}
+
 static int take_names(struct pack *p)
 {
 	int status;
@@ -61,6 +72,8 @@ static int prepare(struct pack *p)
 
 	if (!status)
 		status = take_arguments(p);
+	if (!status)
+		status = check_from(p);
 	if (status)
 		return status;
 	cmd_signals(o->output,
@@ -70,6 +83,8 @@ static int prepare(struct pack *p)
 	if (p->deadline)
 		cmd_deadline(p->deadline);
 	status = take_names(p);
+	if (!status)
+		status = pack_snapshot_begin(p);
 	if (status)
 		return status;
 	o->include = p->include.v;
@@ -103,15 +118,20 @@ static int run(struct pack *p)
 	allow_open_files();
 	pack_warn_splits(p);
 	ret = hpdsl_pack(&p->opt, &report, &err);
-	cmd_progress_end();
-	if (ret < 0)
+	if (ret < 0) {
+		cmd_progress_end();
 		return tell(&err);
+	}
+	ret = pack_snapshot_write(p, &err);
+	cmd_progress_end();
+	/* the dataset is complete, whatever became of its snapshot */
 	pack_report(p, &report);
-	return CMD_DONE;
+	return ret < 0 ? tell(&err) : CMD_DONE;
 }
 
 static void release(struct pack *p)
 {
+	pack_snapshot_end(p);
 	pack_config_free(p->config_state);
 	free(p->args.v);
 	free(p->include.v);

@@ -13,11 +13,14 @@ struct pack {
 	struct cmd_strings args; /* INPUT... OUTPUT */
 	struct cmd_strings include, exclude, meta;
 	const char *files_from, *config;
+	const char *from_snapshot, *snapshot_file;
 	bool null;
 	uint64_t deadline; /* seconds; 0: none */
 	uint64_t given;	   /* options seen, a bit each: see pack_given() */
 	struct cmd_names names;
-	struct pack_config *config_state; /* owns strings of --config */
+	struct pack_config *config_state;      /* owns strings of --config */
+	struct hpdsl_snapshot *from;	       /* of --from-snapshot */
+	struct hpdsl_snapshot_report snapshot; /* no entries: not written */
 };
 
 /* Parser of the command line; its input is a struct pack. */
@@ -37,6 +40,17 @@ uint64_t pack_given(int key);
 /* Sets what file p->config says and the command line did not.  Exit status. */
 int pack_config(struct pack *p);
 void pack_config_free(struct pack_config *c);
+
+/*
+ * Opens the snapshot to pack from, sees whether the one to be made can be
+ * written.  Exit status.
+ */
+int pack_snapshot_begin(struct pack *p);
+void pack_snapshot_end(struct pack *p);
+/* Writes that of the complete dataset. */
+int pack_snapshot_write(struct pack *p, struct hpdsl_error *err);
+void pack_snapshot_tell(const struct pack *p);
+void pack_snapshot_json(struct cmd_json *j, const struct pack *p);
 
 /* Warns when the class folders look like train, val and test. */
 void pack_warn_splits(const struct pack *p);

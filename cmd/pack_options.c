@@ -33,6 +33,8 @@ enum {
 	OPT_ZSTD,
 	OPT_DIGEST,
 	OPT_EMIT,
+	OPT_FROM_SNAPSHOT,
+	OPT_SNAPSHOT,
 };
 
 static const struct argp_option options[] = {
@@ -42,6 +44,8 @@ static const struct argp_option options[] = {
 	  "to INPUT, or to the current folder without one",
 	  1 },
 	{ "null", '0', NULL, 0, "Paths in FILE end with a NUL byte", 1 },
+	{ "from-snapshot", OPT_FROM_SNAPSHOT, "FILE", 0,
+	  "Do not walk INPUT: FILE is a snapshot of it", 1 },
 	{ "include", OPT_INCLUDE, "GLOB", 0,
 	  "Only files that match; may be repeated", 1 },
 	{ "exclude", OPT_EXCLUDE, "GLOB", 0,
@@ -90,6 +94,8 @@ static const struct argp_option options[] = {
 	  "xxh3 (default); sha256: SHA-256 of all members and files too", 2 },
 	{ "emit", OPT_EMIT, "LIST", 0,
 	  "Write index files of other readers: dali, energon, wids", 2 },
+	{ "snapshot", OPT_SNAPSHOT, "FILE", 0,
+	  "Write a snapshot of the dataset to FILE", 2 },
 
 	{ NULL, 0, NULL, 0, "The run:", 3 },
 	{ "readers", OPT_READERS, "N", 0,
@@ -331,6 +337,12 @@ static int set_plain(struct pack *p, int key, const char *arg)
 		return 0;
 	case OPT_CLS:
 		p->opt.cls = true;
+		return 0;
+	case OPT_FROM_SNAPSHOT:
+		p->from_snapshot = arg;
+		return 0;
+	case OPT_SNAPSHOT:
+		p->snapshot_file = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

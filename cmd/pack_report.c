@@ -45,6 +45,11 @@ static void tell_excluded(const struct hpdsl_pack_report *r)
 		cmd_message("%s: %s with all below", told, folders.s);
 }
 
+static uint64_t known(uint64_t n)
+{
+	return n == UINT64_MAX ? 0 : n;
+}
+
 /* What the input had and a dataset does not keep. */
 static void tell_lost(const struct hpdsl_pack_report *r)
 {
@@ -57,11 +62,11 @@ static void tell_lost(const struct hpdsl_pack_report *r)
 		  ", not followed" },
 		{ r->symlinks_followed, "link to a file", "links to files",
 		  ", stored as data" },
-		{ r->hard_links, "hard link", "hard links",
+		{ known(r->hard_links), "hard link", "hard links",
 		  ", stored as data" },
-		{ r->sparse, "sparse file", "sparse files",
+		{ known(r->sparse), "sparse file", "sparse files",
 		  ", stored without holes" },
-		{ r->xattrs == UINT64_MAX ? 0 : r->xattrs, "file", "files",
+		{ known(r->xattrs), "file", "files",
 		  " with attributes or ACLs" },
 	};
 	char text[400] = "";
@@ -122,10 +127,11 @@ static void tell_summary(const struct pack *p,
 			    cmd_many(r->unlabelled, "sample").s);
 	tell_lost(r);
 	cmd_message("dataset id %s", id);
-	if (!r->has_sha256)
-		return;
-	hex(id, r->dataset_id_sha256, sizeof(r->dataset_id_sha256));
-	cmd_message("dataset id (SHA-256) %s", id);
+	if (r->has_sha256) {
+		hex(id, r->dataset_id_sha256, sizeof(r->dataset_id_sha256));
+		cmd_message("dataset id (SHA-256) %s", id);
+	}
+	pack_snapshot_tell(p);
 }
 
 /* The plan is what a dry run was asked for: it goes to standard output. */
@@ -156,18 +162,23 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 		cmd_print("expected: %s\n", cmd_seconds(r->estimate_seconds).s);
 }
 
+static void json_known(struct cmd_json *j, const char *name, uint64_t n)
+{
+	if (n == UINT64_MAX)
+		cmd_json_null(j, name);
+	else
+		cmd_json_u64(j, name, n);
+}
+
 static void json_kept(struct cmd_json *j, const struct hpdsl_pack_report *r)
 {
 	cmd_json_u64(j, "folders", r->dirs);
 	cmd_json_u64(j, "empty_folders", r->empty_dirs);
 	cmd_json_u64(j, "symlinks_followed", r->symlinks_followed);
 	cmd_json_u64(j, "symlinks_to_folders", r->symlinks_to_dirs);
-	cmd_json_u64(j, "hard_links", r->hard_links);
-	cmd_json_u64(j, "sparse", r->sparse);
-	if (r->xattrs == UINT64_MAX)
-		cmd_json_null(j, "xattrs");
-	else
-		cmd_json_u64(j, "xattrs", r->xattrs);
+	json_known(j, "hard_links", r->hard_links);
+	json_known(j, "sparse", r->sparse);
+	json_known(j, "xattrs", r->xattrs);
 	cmd_json_u64(j, "excluded", r->excluded);
 	cmd_json_u64(j, "excluded_folders", r->excluded_dirs);
 	cmd_json_u64(j, "unlabelled", r->unlabelled);
@@ -222,6 +233,7 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 				     sizeof(r->dataset_id_sha256));
 	}
 	json_kept(&j, r);
+	pack_snapshot_json(&j, p);
 	pack_json_names(&j, r);
 	cmd_json_line(&j);
 }

@@ -7,41 +7,35 @@
 
 #include <string.h>
 
-#define LLU unsigned long long
-
 static double bytes_per_entry(const struct hpdsl_snapshot_info *i)
 {
 	return i->entries ? (double)i->file_bytes / (double)i->entries : 0;
 }
 
-static void add(struct snapshot_line *l, const char *text)
+/* ", 2,000 files" behind what is there, for people who read large numbers. */
+static void add(struct snapshot_line *l, const char *before, uint64_t n,
+		const char *one)
 {
-	size_t n = strlen(l->s);
+	size_t at = strlen(l->s);
 
-	snprintf(l->s + n, sizeof(l->s) - n, "%s", text);
+	snprintf(l->s + at, sizeof(l->s) - at, "%s%s %s%s", before,
+		 cmd_thousands(n).s, one, n == 1 ? "" : "s");
 }
 
 struct snapshot_line snapshot_counts(const struct hpdsl_snapshot_info *i)
 {
-	const struct {
-		uint64_t n;
-		const char *one;
-	} more[] = { { i->symlinks, "symbolic link" }, { i->others, "other" } };
-	struct snapshot_line l = { "" };
+	struct snapshot_line l;
+	size_t at;
 
-	add(&l, snapshot_entries(i->entries).s);
-	add(&l, ": ");
-	add(&l, cmd_many(i->folders, "folder").s);
-	add(&l, ", ");
-	add(&l, cmd_many(i->files, "file").s);
-	add(&l, " of ");
-	add(&l, cmd_bytes(i->bytes).s);
-	for (size_t k = 0; k < 2; k++) {
-		if (!more[k].n)
-			continue;
-		add(&l, ", ");
-		add(&l, cmd_many(more[k].n, more[k].one).s);
-	}
+	snprintf(l.s, sizeof(l.s), "%s: ", snapshot_entries(i->entries).s);
+	add(&l, "", i->folders, "folder");
+	add(&l, ", ", i->files, "file");
+	at = strlen(l.s);
+	snprintf(l.s + at, sizeof(l.s) - at, " of %s", cmd_bytes(i->bytes).s);
+	if (i->symlinks)
+		add(&l, ", ", i->symlinks, "symbolic link");
+	if (i->others)
+		add(&l, ", ", i->others, "other");
 	return l;
 }
 

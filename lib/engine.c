@@ -346,6 +346,8 @@ int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
 	int r;
 
 	p->report->xattrs = 0;
+	if (p->opt->snapshot)
+		p->report->hard_links = p->report->sparse = 0;
 	r = hp_scatter_chunks(p, err);
 	return r < 0 || all_done(p) ? r : hp_write_in_order(p, err);
 }

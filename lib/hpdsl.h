@@ -130,7 +130,8 @@ struct hpdsl_pack_options {
 	size_t list_bytes;
 	/*
 	 * NULL, or the snapshot whose files are packed instead of a walk; there
-	 * is one input then, the directory that it is of.  Borrowed.
+	 * is one input then, the directory that it is of, and no list.
+	 * Borrowed.
 	 */
 	const struct hpdsl_snapshot *snapshot;
 	bool prefix_input; /* put each input's base name in front */
@@ -208,7 +209,9 @@ struct hpdsl_pack_report {
 	uint64_t resumed_members; /* of compressed archives: found in their
 				     places and compared */
 	uint64_t dirs, empty_dirs;
-	uint64_t symlinks_followed, symlinks_to_dirs, hard_links, sparse;
+	uint64_t symlinks_followed, symlinks_to_dirs;
+	/* With a snapshot of files read; UINT64_MAX: none was. */
+	uint64_t hard_links, sparse;
 	uint64_t xattrs;	/* files read that have user attributes or an
 				   ACL; UINT64_MAX: none was read */
 	uint64_t excluded;	/* files left out by include and exclude */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HOLE 4096 /* less may be a file system that keeps files in inodes */
+
 void hp_list_release(struct hp_list *list)
 {
 	const struct hp_io *io = hp_io_or_system(list->io);
@@ -37,6 +39,14 @@ uint32_t hp_file_stamp(const struct stat *st)
 	hp_put64(b + 16, (uint64_t)st->st_ctim.tv_sec);
 	hp_put64(b + 24, (uint64_t)st->st_ctim.tv_nsec);
 	return (uint32_t)hp_hash64(b, sizeof b);
+}
+
+bool hp_file_sparse(const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size;
+	uint64_t kept = (uint64_t)st->st_blocks * 512;
+
+	return kept < size && size - kept >= HOLE;
 }
 
 const char *hp_input_name(const struct hp_root *root, const char *below,

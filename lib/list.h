@@ -30,7 +30,8 @@ struct hp_file {
 	uint64_t size;
 	int64_t mtime; /* seconds */
 	uint32_t nsec;
-	uint32_t stamp;	  /* hp_file_stamp at the scan */
+	uint32_t stamp;	  /* hp_file_stamp at the scan; of a snapshot's file
+			     when it was first read, before that 0 */
 	uint8_t full[16]; /* XXH3-128 of the content, once read */
 	union {
 		uint64_t low64;	 /* XXH3-64 of it */
@@ -104,6 +105,8 @@ void hp_list_release(struct hp_list *list);
  * inode and change time.
  */
 uint32_t hp_file_stamp(const struct stat *st);
+/* Has it holes? */
+bool hp_file_sparse(const struct stat *st);
 
 /* The file's name below its root's descriptor. */
 static inline const char *hp_file_name(const struct hp_list *list,

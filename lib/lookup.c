@@ -98,12 +98,22 @@ static void sort_byte(struct hp_hashed *v, uint64_t n, unsigned shift)
 	}
 }
 
-void hp_lookup_sort(struct hp_hashed *v, uint64_t n)
+static void sort_from(struct hp_hashed *v, uint64_t n, unsigned shift)
 {
 	if (n <= FEW)
 		insertion_sort(v, n);
 	else
-		sort_byte(v, n, 56);
+		sort_byte(v, n, shift);
+}
+
+void hp_lookup_sort(struct hp_hashed *v, uint64_t n)
+{
+	sort_from(v, n, 56);
+}
+
+void hp_lookup_sort_split(struct hp_hashed *v, uint64_t n)
+{
+	sort_from(v, n, 48);
 }
 
 void hp_lookup_split(struct hp_hashed *v, uint64_t n, uint64_t ret_count[256])

@@ -59,9 +59,11 @@ struct hp_lookup_check {
 
 void hp_lookup_check(const struct hp_lookup_check *l, struct hp_findings *f);
 /*
- * The first step of that: orders by the hashes' first byte alone, and says how
+ * The same in steps, of which the second can be done at once for all first
+ * bytes that a hash can have: the first orders by that byte alone, and says how
  * many have which.
  */
 void hp_lookup_split(struct hp_hashed *v, uint64_t n, uint64_t ret_count[256]);
+void hp_lookup_sort_split(struct hp_hashed *v, uint64_t n);
 
 #endif

@@ -27,28 +27,77 @@ static int fail(const struct hp_list *list, const struct hp_file *f, int code,
 	return hp_fail_errno(err, code, "%s", name);
 }
 
-static int check_unchanged(const struct hp_pack *p, int fd,
+/* Is what is known of the file what a snapshot says?  Links are asked live. */
+static bool is_frozen(const struct hp_pack *p, const struct hp_file *f)
+{
+	return p->opt->snapshot && !(f->flags & HP_FILE_FOLLOW);
+}
+
+/* "vanished since it was scanned" */
+static int fail_changed(const struct hp_pack *p, const struct hp_file *f,
+			const char *what, struct hpdsl_error *err)
+{
+	char text[160];
+
+	snprintf(text, sizeof text, "%s since %s", what,
+		 is_frozen(p, f) ? "the snapshot was made, which is out of "
+				   "date" :
+				   "it was scanned");
+	return fail(&p->list, f, HPDSL_ECHANGED, text, err);
+}
+
+/*
+ * The same in type and mode as in the snapshot, and if it was read before, in
+ * all that a stamp tells.
+ */
+static bool as_frozen(const struct hp_pack *p, const struct hp_file *f,
+		      const struct stat *st)
+{
+	uint32_t *at = &p->list.files[f - p->list.files].stamp;
+	uint32_t stamp = hp_file_stamp(st), before = 0;
+	struct hpdsl_snapshot_info info;
+
+	hpdsl_snapshot_info(p->opt->snapshot, &info);
+	if (!S_ISREG(st->st_mode) ||
+	    (f->mode ^ st->st_mode) & (info.from_dataset ? 0777 : 07777))
+		return false;
+	stamp += stamp == 0;
+	return __atomic_compare_exchange_n(at, &before, stamp, false,
+					   __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED) ||
+	       before == stamp;
+}
+
+static int check_unchanged(const struct hp_pack *p, const struct stat *st,
 			   const struct hp_file *f, struct hpdsl_error *err)
 {
-	const struct hp_list *list = &p->list;
-	struct stat st;
-	char text[96];
-	int r = hp_io_fstat(p->io, fd, &st);
+	bool frozen = is_frozen(p, f);
+	char text[120];
 
-	if (r < 0)
-		return fail(list, f, r, NULL, err);
-	if ((uint64_t)st.st_size != f->size) {
+	if ((uint64_t)st->st_size != f->size) {
 		snprintf(text, sizeof text,
-			 "is %" PRIu64 " bytes, was %" PRIu64 " when scanned",
-			 (uint64_t)st.st_size, f->size);
-		return fail(list, f, HPDSL_ECHANGED, text, err);
+			 "is %" PRIu64 " bytes, was %" PRIu64 " %s",
+			 (uint64_t)st->st_size, f->size,
+			 frozen ? "in the snapshot, which is out of date" :
+				  "when scanned");
+		return fail(&p->list, f, HPDSL_ECHANGED, text, err);
 	}
-	if (st.st_mtim.tv_sec != f->mtime ||
-	    st.st_mtim.tv_nsec != (long)f->nsec ||
-	    hp_file_stamp(&st) != f->stamp)
-		return fail(list, f, HPDSL_ECHANGED,
-			    "changed since it was scanned", err);
+	if (st->st_mtim.tv_sec != f->mtime ||
+	    st->st_mtim.tv_nsec != (long)f->nsec ||
+	    !(frozen ? as_frozen(p, f, st) : hp_file_stamp(st) == f->stamp))
+		return fail_changed(p, f, "changed", err);
 	return 0;
+}
+
+/* What a walk counts, and a snapshot does not know. */
+static void count_frozen(const struct hp_pack *p, const struct stat *st)
+{
+	if (!p->opt->snapshot)
+		return;
+	if (st->st_nlink > 1)
+		__atomic_fetch_add(&p->report->hard_links, 1, __ATOMIC_RELAXED);
+	if (hp_file_sparse(st))
+		__atomic_fetch_add(&p->report->sparse, 1, __ATOMIC_RELAXED);
 }
 
 /* Has the file what tar could keep and chunks do not: attributes or an ACL? */
@@ -76,28 +125,33 @@ static int read_file(const struct hp_pack *p, const struct hp_file *f,
 	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY |
 		    (f->flags & HP_FILE_FOLLOW ? 0 : O_NOFOLLOW);
 	hp_auto_fd file = { p->io, -1 };
+	struct stat st;
 	ssize_t got;
 	int r;
 
 	r = p->io->open(p->io, list->roots[f->root].fd, hp_file_name(list, f),
 			flags, 0);
 	if (r == -ENOENT || r == -ELOOP || r == -ENOTDIR || r == -ENXIO)
-		return fail(list, f, HPDSL_ECHANGED,
-			    "vanished since it was scanned", err);
+		return fail_changed(p, f, "vanished", err);
 	if (r < 0)
 		return fail(list, f, r, NULL, err);
 	file.fd = r;
 	got = n ? hp_io_pread_full(p->io, file.fd, buf, n, off) : 0;
 	/* First this: it may be a folder or a FIFO now. */
-	r = check_unchanged(p, file.fd, f, err);
+	r = hp_io_fstat(p->io, file.fd, &st);
+	r = r < 0 ? fail(list, f, r, NULL, err) :
+		    check_unchanged(p, &st, f, err);
 	if (r == 0 && got < 0)
 		r = fail(list, f, (int)got, NULL, err);
 	if (r == 0 && (size_t)got != n)
 		r = fail(list, f, HPDSL_ECHANGED, "shrank while it was read",
 			 err);
-	if (r == 0 && off == 0 && has_attributes(p->io, file.fd))
+	if (r < 0 || off > 0)
+		return r;
+	count_frozen(p, &st);
+	if (has_attributes(p->io, file.fd))
 		__atomic_fetch_add(&p->report->xattrs, 1, __ATOMIC_RELAXED);
-	return r;
+	return 0;
 }
 
 /* A member of a packed dataset; its chunk's name is in the message. */

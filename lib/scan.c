@@ -115,6 +115,8 @@ static void join_counts(struct hpdsl_pack_report *to,
 	to->excluded = sum.excluded;
 	to->excluded_dirs = sum.excluded_dirs;
 	to->xattrs = UINT64_MAX;
+	if (w->s->opt->snapshot)
+		to->hard_links = to->sparse = UINT64_MAX;
 }
 
 static int seed(struct hp_scan *s, struct hp_scan_worker *w,
@@ -122,6 +124,8 @@ static int seed(struct hp_scan *s, struct hp_scan_worker *w,
 {
 	if (s->opt->list)
 		return hp_scan_list(s, err);
+	if (s->opt->snapshot)
+		return hp_scan_enter_snapshot(s) < 0 ? hp_fail_nomem(err) : 0;
 	/* The last one on the stack is the first to be walked. */
 	for (size_t i = s->list->n_roots; i-- > 0 && !s->over;) {
 		if (s->list->roots[i].kind == HP_ROOT_DATASET) {

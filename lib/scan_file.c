@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #define FILES_FIRST 1024
-#define HOLE 4096 /* less may be a file system that keeps files in inodes */
 
 int hp_scan_stat(const struct hp_io *io, int dir, const char *name,
 		 struct stat *ret, int flags)
@@ -63,18 +62,13 @@ static bool looks_closed(const struct stat *st)
 		 (st->st_uid == geteuid() ? S_IRUSR : S_IRGRP | S_IROTH));
 }
 
-/*
- * Is it clear that the file cannot be read?  Better told now than by a pack
- * that has run for hours.  Who can open one such file is not asked again.
- */
-static int check_open(struct hp_scan_worker *w, uint16_t root,
-		      const struct stat *st)
+int hp_scan_check_open(struct hp_scan_worker *w, uint16_t root, bool closed)
 {
 	const struct hp_root *at = &w->s->list->roots[root];
 	const struct hp_io *io = w->s->io;
 	int fd;
 
-	if (w->opens_closed || !looks_closed(st))
+	if (w->opens_closed || !closed)
 		return 0;
 	fd = io->open(io, at->fd, w->path + at->prefix_len,
 		      O_RDONLY | O_NONBLOCK, 0);
@@ -121,16 +115,14 @@ void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f)
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags)
 {
-	uint64_t size = (uint64_t)st->st_size;
-	uint64_t kept = (uint64_t)st->st_blocks * 512;
-	int r = check_open(w, root, st);
+	int r = hp_scan_check_open(w, root, looks_closed(st));
 
 	if (r < 0) {
 		hp_scan_problem(w, root, r, NULL);
 		return;
 	}
 	hp_scan_put(w, &(struct hp_file){
-			       .size = size,
+			       .size = (uint64_t)st->st_size,
 			       .mtime = st->st_mtim.tv_sec,
 			       .nsec = (uint32_t)st->st_mtim.tv_nsec,
 			       .stamp = hp_file_stamp(st),
@@ -139,7 +131,7 @@ void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 			       .flags = (uint16_t)(flags & 0xf),
 		       });
 	w->counts.hard_links += st->st_nlink > 1;
-	w->counts.sparse += kept < size && size - kept >= HOLE;
+	w->counts.sparse += hp_file_sparse(st);
 }
 
 /* A folder: one of the user's list may be one that the walk never meets. */

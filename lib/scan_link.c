@@ -70,9 +70,12 @@ static void broken(struct hp_scan_worker *w, uint16_t root, const char *name,
 	ssize_t n = io->readlink(io, w->s->list->roots[root].fd, name, target,
 				 sizeof target);
 
-	if (n == -ENOENT) {
+	if (n == -ENOENT || n == -ENOTDIR) {
 		hp_scan_problem(w, root, HPDSL_ECHANGED,
-				"vanished during the scan");
+				w->s->opt->snapshot ?
+					"vanished since the snapshot was "
+					"made, which is out of date" :
+					"vanished during the scan");
 		return;
 	}
 	snprintf(what, sizeof what, "%s %s",

@@ -133,6 +133,8 @@ static void *work(void *arg)
 			hp_scan_members(w, job);
 		else if (job->kind == HP_SCAN_ARCHIVE)
 			hp_scan_archive(w, job);
+		else if (job->kind == HP_SCAN_FROZEN)
+			hp_scan_frozen(w, job);
 		else
 			hp_scan_listed(w, job);
 	}

@@ -229,6 +229,21 @@ static int open_input(struct hp_scan *s, const char *name,
 	return r;
 }
 
+/* A snapshot is one of a directory. */
+static int check_snapshot(const struct hp_scan *s, struct hpdsl_error *err)
+{
+	const struct hp_root *root = s->list->roots;
+	char buf[HP_PRINTABLE];
+
+	if (!s->opt->snapshot || root->kind == HP_ROOT_DIR)
+		return 0;
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "%s: a snapshot goes with a directory, not with %s",
+		       NAME(root->name, buf),
+		       root->kind == HP_ROOT_DATASET ? "a packed dataset" :
+						       "an archive");
+}
+
 int hp_scan_roots(struct hp_scan *s, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = s->opt;
@@ -240,6 +255,10 @@ int hp_scan_roots(struct hp_scan *s, struct hpdsl_error *err)
 	if (opt->n_inputs > 1 && opt->list)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "a list of files goes with one input at most");
+	if (opt->snapshot && (opt->list || opt->n_inputs != 1))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "a snapshot goes with one input, the directory "
+			       "that it is of, and no list of files");
 	if (n > UINT16_MAX)
 		return hp_fail(err, HPDSL_EUSAGE, "more than %d inputs",
 			       UINT16_MAX);
@@ -251,6 +270,8 @@ int hp_scan_roots(struct hp_scan *s, struct hpdsl_error *err)
 		r = find_above(s, err);
 	for (size_t i = 0; r == 0 && i < opt->n_inputs; i++)
 		r = open_input(s, opt->inputs[i], err);
+	if (r == 0)
+		r = check_snapshot(s, err);
 	/* Names of a list without an input: relative, then absolute ones. */
 	if (r == 0 && !opt->n_inputs)
 		r = open_root(s, ".", err);

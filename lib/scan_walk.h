@@ -32,13 +32,14 @@ struct hp_scan_job {
 		HP_SCAN_LISTED,
 		HP_SCAN_MEMBERS,
 		HP_SCAN_ARCHIVE,
+		HP_SCAN_FROZEN,
 	} kind;
 	uint16_t root;
 	uint16_t n_names;
 	uint16_t dir_len;    /* of the folder at text: "" or "a/b/" */
 	uint32_t bytes;	     /* of the names */
 	const char *names;   /* LISTED: in the user's list, a NUL behind each */
-	uint64_t first, end; /* MEMBERS: of a dataset */
+	uint64_t first, end; /* MEMBERS of a dataset, FROZEN: entries */
 	char text[];	     /* then BATCHED: d_type, name, NUL of each */
 };
 
@@ -118,6 +119,10 @@ void hp_scan_listed(struct hp_scan_worker *w, const struct hp_scan_job *job);
 int hp_scan_enter_dataset(struct hp_scan *s, uint16_t root);
 void hp_scan_members(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
+/* scan_snapshot.c: pushes jobs for all entries; 0 or -ENOMEM. */
+int hp_scan_enter_snapshot(struct hp_scan *s);
+void hp_scan_frozen(struct hp_scan_worker *w, const struct hp_scan_job *job);
+
 /*
  * scan_archive.c: what the file of that name is; its root is not open yet.
  * HPDSL_EUSAGE: no archive.
@@ -154,6 +159,12 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 		  bool listed);
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags);
+/*
+ * Is it clear that the file at w->path cannot be read?  -EACCES or -EPERM.
+ * Better told now than by a pack that has run for hours.  Who can open one file
+ * that looks closed is not asked again.
+ */
+int hp_scan_check_open(struct hp_scan_worker *w, uint16_t root, bool closed);
 /* Is a folder above w->path, behind its prefix, left out as a whole? */
 bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix);
 /* Adds the file at w->path; f says the rest.  Counts nothing. */

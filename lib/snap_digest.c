@@ -111,8 +111,10 @@ int hp_snap_digest(struct hp_snap_writer *w, uint64_t number,
 		const struct hp_folder *f = t->folders[i];
 
 		hp_folder_path(t, f, d.prefix, &d.prefix_len);
-		for (uint64_t k = 0; k < f->n; k++)
+		for (uint64_t k = 0; k < f->n; k++) {
+			hp_folder_ahead(f, k);
 			add_node(&d, &f->nodes[k]);
+		}
 	}
 	end(&d.all, w->digest);
 	end(&d.files, w->files_digest);

@@ -16,7 +16,7 @@ int hp_snap_lines_fail(const struct hp_snap_lines *l, struct hpdsl_error *err,
 	va_start(ap, fmt);
 	vsnprintf(reason, sizeof reason, fmt, ap);
 	va_end(ap);
-	return hp_fail(err, HPDSL_ECORRUPT, "%s:%llu: %s",
+	return hp_fail(err, HPDSL_ECORRUPT, "%s: line %llu: %s",
 		       hp_printable(l->text->name, strlen(l->text->name), name),
 		       (unsigned long long)l->number, reason);
 }
@@ -64,11 +64,11 @@ static int read_first(struct hp_snap_lines *l, struct hpdsl_error *err)
 	if (r && l->len == sizeof first - 2 && !memcmp(l->p, first, l->len))
 		return 0;
 	if (r && is_later(l->p, l->len))
-		return hp_fail(
-			err, HPDSL_ETOONEW,
-			"%s:1: the text of a later version than this one reads",
-			hp_printable(l->text->name, strlen(l->text->name),
-				     name));
+		return hp_fail(err, HPDSL_ETOONEW,
+			       "%s: line 1: the text of a later version than "
+			       "this one reads",
+			       hp_printable(l->text->name,
+					    strlen(l->text->name), name));
 	return hp_snap_lines_fail(
 		l, err, "no text of a snapshot, which begins with '%.*s'",
 		(int)sizeof first - 2, first);

@@ -38,7 +38,7 @@ struct hp_snap_text {
 
 /*
  * Fills *t, zero before, with what the text describes, finished.  On failure it
- * is zero.  HPDSL_ECORRUPT: "NAME:LINE: reason"; HPDSL_ETOONEW.
+ * is zero.  HPDSL_ECORRUPT: "NAME: line 7: reason"; HPDSL_ETOONEW.
  */
 int hp_snap_parse(const struct hp_snap_text *text, struct hp_tree *t,
 		  struct hpdsl_error *err);

@@ -86,7 +86,7 @@ int hp_snap_sort_lookup(struct hp_snap_writer *w, uint64_t number,
 	uint64_t homes = hp_lookup_homes(w->t->entries - 1);
 
 	(void)err;
-	hp_lookup_sort(w->hashed + b->first, b->end - b->first);
+	hp_lookup_sort_split(w->hashed + b->first, b->end - b->first);
 	b->most = 0;
 	for (uint64_t i = b->first; i < b->end; i++) {
 		uint64_t end =

@@ -61,6 +61,7 @@ static inline const struct hp_node *hp_tree_next(struct hp_tree_cursor *c)
 		c->folder = c->t->folders[c->folder->number + 1];
 		c->at = 0;
 	}
+	hp_folder_ahead(c->folder, c->at);
 	return &c->folder->nodes[c->at++];
 }
 

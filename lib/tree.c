@@ -184,6 +184,7 @@ static int visit(struct finisher *w)
 			w->path_len -= f->nodes[i++].name_len + 1u;
 			continue;
 		}
+		hp_folder_ahead(f, i);
 		node = &f->nodes[i++];
 		r = check_node(w, f, node);
 		if (r < 0)

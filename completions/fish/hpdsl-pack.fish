@@ -4,6 +4,9 @@
 complete -c hpdsl-pack -F
 complete -c hpdsl-pack -l files-from -r -F -d 'pack the paths in FILE'
 complete -c hpdsl-pack -s 0 -l null -d 'paths in FILE end with NUL'
+complete -c hpdsl-pack -l from-snapshot -r -F \
+    -d 'FILE is a snapshot of INPUT'
+complete -c hpdsl-pack -l snapshot -r -F -d 'write a snapshot of the dataset'
 complete -c hpdsl-pack -l include -x -d 'only files that match'
 complete -c hpdsl-pack -l exclude -x -d 'no files or folders that match'
 complete -c hpdsl-pack -l symlinks -x -a 'follow follow-all' \

@@ -251,27 +251,32 @@ static void test_extremes(void **state)
 static const struct {
 	const char *text, *message;
 } bad[] = {
-	{ "", "text:1: no text of a snapshot, which begins with "
+	{ "", "text: line 1: no text of a snapshot, which begins with "
 	      "'hpdsl-snapshot 1'" },
-	{ "\n", "text:1: no text of a snapshot" },
-	{ "hpdsl-snapshot", "text:1: no newline at its end" },
-	{ "hpdsl-snapshot 1\r\n", "text:1: no text of a snapshot" },
-	{ "hpdsl-snapshot 0\n", "text:1: no text of a snapshot" },
-	{ "hpdsl-snapshot 01\n", "text:1: no text of a snapshot" },
-	{ "hpdsl-snapshot 2x\n", "text:1: no text of a snapshot" },
-	{ "hpdsl-snapshot 1", "text:1: no newline at its end" },
-	{ HEAD, "text:2: the end, and no line of the top" },
-	{ HEAD "\n", "text:2: not the 7 fields of an entry" },
-	{ HEAD TOP "\n", "text:3: not the 7 fields of an entry" },
-	{ HEAD "d 0755 4096 5.000000000 - - .", "text:2: no newline" },
-	{ HEAD TOP TOP, "text:3: the top for a second time" },
-	{ HEAD "f 0755 4096 5.000000000 - - .\n", "text:2: the top is no" },
+	{ "\n", "text: line 1: no text of a snapshot" },
+	{ "hpdsl-snapshot", "text: line 1: no newline at its end" },
+	{ "hpdsl-snapshot 1\r\n", "text: line 1: no text of a snapshot" },
+	{ "hpdsl-snapshot 0\n", "text: line 1: no text of a snapshot" },
+	{ "hpdsl-snapshot 01\n", "text: line 1: no text of a snapshot" },
+	{ "hpdsl-snapshot 2x\n", "text: line 1: no text of a snapshot" },
+	{ "hpdsl-snapshot 1", "text: line 1: no newline at its end" },
+	{ HEAD, "text: line 2: the end, and no line of the top" },
+	{ HEAD "\n", "text: line 2: not the 7 fields of an entry" },
+	{ HEAD TOP "\n", "text: line 3: not the 7 fields of an entry" },
+	{ HEAD "d 0755 4096 5.000000000 - - .", "text: line 2: no newline" },
+	{ HEAD TOP TOP, "text: line 3: the top for a second time" },
+	{ HEAD "f 0755 4096 5.000000000 - - .\n",
+	  "text: line 2: the top is no" },
 	{ HEAD "d 0755 4096 5.000000000 - - \\x2e\n" TOP,
-	  "text:3: the top for a second time" },
-	{ HEAD "d 0755 4096 5.000000000 - -\n", "text:2: not the 7 fields" },
-	{ HEAD "d  0755 4096 5.000000000 - - .\n", "text:2: mode '' is not" },
-	{ HEAD " d 0755 4096 5.000000000 - - .\n", "text:2: no type is ''" },
-	{ HEAD TOP "x 0644 0 0.000000000 - - a\n", "text:3: no type is 'x'" },
+	  "text: line 3: the top for a second time" },
+	{ HEAD "d 0755 4096 5.000000000 - -\n",
+	  "text: line 2: not the 7 fields" },
+	{ HEAD "d  0755 4096 5.000000000 - - .\n",
+	  "text: line 2: mode '' is not" },
+	{ HEAD " d 0755 4096 5.000000000 - - .\n",
+	  "text: line 2: no type is ''" },
+	{ HEAD TOP "x 0644 0 0.000000000 - - a\n",
+	  "text: line 3: no type is 'x'" },
 	{ HEAD TOP "fd 0644 0 0.000000000 - - a\n", "no type is 'fd'" },
 	{ HEAD TOP "f 644 0 0.000000000 - - a\n", "mode '644' is not 4" },
 	{ HEAD TOP "f 10644 0 0.000000000 - - a\n", "mode '10644' is not 4" },
@@ -294,7 +299,7 @@ static const struct {
 	{ HEAD TOP "f 0644 0 -9223372036854775809.000000000 - - a\n",
 	  "mtime '-9223372036854775809.000000000' is not" },
 	{ HEAD TOP "f 0644 0 0.000000000 0 0000000000000000 a\n",
-	  "text:3: only files of a dataset have a member number" },
+	  "text: line 3: only files of a dataset have a member number" },
 	{ HEAD TOP "f 0644 0 0.000000000 0 - a\n", "only files of a dataset" },
 	{ HEAD TOP "f 0644 0 0.000000000 - x a\n", "only files of a dataset" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - \n", "'' is no path below" },
@@ -304,51 +309,53 @@ static const struct {
 	{ HEAD TOP "f 0644 0 0.000000000 - - ./a\n", "'./a' is no path" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - ..\n", "'..' is no path" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - a\\x2f..\n", "'a/..' is no" },
-	{ HEAD TOP "f 0644 0 0.000000000 - - a\\\n", "text:3: a backslash" },
+	{ HEAD TOP "f 0644 0 0.000000000 - - a\\\n",
+	  "text: line 3: a backslash" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - a\\x00\n", "a backslash that" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - a\\xAB\n", "a backslash that" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - a\r\n",
-	  "text:3: byte 0x0d, which has to be written \\x0d" },
+	  "text: line 3: byte 0x0d, which has to be written \\x0d" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - \xff\n",
-	  "text:3: byte 0xff, which has to be written \\xff" },
+	  "text: line 3: byte 0xff, which has to be written \\xff" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - a\tb\n",
-	  "text:3: a tab and a target, but no symbolic link" },
+	  "text: line 3: a tab and a target, but no symbolic link" },
 	{ HEAD TOP "l 0777 1 0.000000000 - - a\n",
-	  "text:3: a symbolic link without a target" },
+	  "text: line 3: a symbolic link without a target" },
 	{ HEAD TOP "l 0777 2 0.000000000 - - a\tb\n",
-	  "text:3: size 2, but the target has 1" },
+	  "text: line 3: size 2, but the target has 1" },
 	{ HEAD TOP "l 0777 3 0.000000000 - - a\tb\tc\n",
-	  "text:3: a second tab" },
+	  "text: line 3: a second tab" },
 	{ HEAD TOP "l 0777 1 0.000000000 - - a\t\\q\n", "a backslash that" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - b\n"
 		   "f 0644 0 0.000000000 - - a\n"
 		   "f 0644 0 0.000000000 - - b\n",
-	  "text:5: this path for a second time: 'b'" },
+	  "text: line 5: this path for a second time: 'b'" },
 	{ HEAD TOP "d 0755 0 0.000000000 - - b\n"
 		   "f 0644 0 0.000000000 - - b\n",
-	  "text:4: this path for a second time: 'b'" },
+	  "text: line 4: this path for a second time: 'b'" },
 	{ HEAD "f 0644 0 0.000000000 - - x/y/z\n" TOP
 	       "f 0644 0 0.000000000 - - a\n",
-	  "text:2: no line has the folder it is in: 'x/y/z'" },
+	  "text: line 2: no line has the folder it is in: 'x/y/z'" },
 	{ HEAD "d 0755 0 0.000000000 - - x/y\n" TOP,
-	  "text:2: no line has the folder it is in: 'x/y'" },
+	  "text: line 2: no line has the folder it is in: 'x/y'" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - a/b\n"
 		   "l 0777 1 0.000000000 - - a\tb\n",
-	  "text:3: what it lies in is no folder: 'a/b'" },
+	  "text: line 3: what it lies in is no folder: 'a/b'" },
 	{ HEAD TOP "dataset 00112233445566778899aabbccddeeff "
 		   "00112233445566778899aabbccddeeff\n",
-	  "text:3: not the 7 fields" },
-	{ HEAD "dataset 00\n", "text:2: not a dataset's id and pack" },
+	  "text: line 3: not the 7 fields" },
+	{ HEAD "dataset 00\n", "text: line 2: not a dataset's id and pack" },
 	{ HEAD "dataset 00112233445566778899aabbccddeeff "
 	       "00112233445566778899aabbccddeefF\n",
-	  "text:2: not a dataset's id and pack" },
+	  "text: line 2: not a dataset's id and pack" },
 	{ HEAD "dataset 00112233445566778899aabbccddeeff "
 	       "00112233445566778899aabbccddeeff \n",
-	  "text:2: not a dataset's id and pack" },
+	  "text: line 2: not a dataset's id and pack" },
 	{ HEAD "dataset 00112233445566778899aabbccddeeff ",
-	  "text:2: no newline" },
+	  "text: line 2: no newline" },
 	{ DATASET DTOP "f 0644 0 0.000000000 - - a\n",
-	  "text:4: a file of a dataset has a member number and a checksum" },
+	  "text: line 4: a file of a dataset has a member number and a "
+	  "checksum" },
 	{ DATASET DTOP "f 0644 0 0.000000000 1 - a\n", "checksum '-' is not" },
 	{ DATASET DTOP "f 0644 0 0.000000000 - 0123456789abcdef a\n",
 	  "member '-' is no number" },
@@ -362,23 +369,23 @@ static const struct {
 	{ DATASET DTOP "f 0644 0 0.000000000 1 0123456789abcdeF a\n",
 	  "checksum '0123456789abcdeF' is not" },
 	{ DATASET DTOP "f 1644 0 0.000000000 1 0123456789abcdef a\n",
-	  "text:4: modes in a dataset are up to 0777" },
+	  "text: line 4: modes in a dataset are up to 0777" },
 	{ DATASET DTOP "l 0777 1 0.000000000 - - a\tb\n",
-	  "text:4: a dataset has files and folders only" },
+	  "text: line 4: a dataset has files and folders only" },
 	{ DATASET DTOP "d 0755 0 1.000000000 - - a\n",
-	  "text:4: a folder of a dataset is 'd 0755 0 0.000000000'" },
+	  "text: line 4: a folder of a dataset is 'd 0755 0 0.000000000'" },
 	{ DATASET DTOP "d 0700 0 0.000000000 - - a\n",
-	  "text:4: a folder of a dataset is 'd 0755 0 0.000000000'" },
+	  "text: line 4: a folder of a dataset is 'd 0755 0 0.000000000'" },
 	{ DATASET DTOP "d 0755 0 0.000000000 1 0123456789abcdef a\n",
-	  "text:4: only files of a dataset have a member number" },
+	  "text: line 4: only files of a dataset have a member number" },
 	{ DATASET DTOP "d 0755 0 0.000000000 - - a\n",
-	  "text:4: an empty folder, which no dataset has: 'a'" },
+	  "text: line 4: an empty folder, which no dataset has: 'a'" },
 	{ DATASET "f 0644 0 0.000000000 1 0123456789abcdef a/b\n"
 		  "f 0644 0 0.000000000 1 0123456789abcdef a/c\n",
-	  "text:4: this member number for a second time: 'a/c'" },
+	  "text: line 4: this member number for a second time: 'a/c'" },
 	{ DATASET "f 0644 0 0.000000000 1 0123456789abcdef a/b/c\n"
 		  "f 0644 0 0.000000000 2 0123456789abcdef a\n",
-	  "text:3: what it lies in is no folder: 'a/b/c'" },
+	  "text: line 3: what it lies in is no folder: 'a/b/c'" },
 };
 
 static void test_bad_lines(void **state)
@@ -412,8 +419,9 @@ static void test_nul(void **state)
 	(void)state;
 	assert_int_equal(parse(text, sizeof text - 1, &tree, &err),
 			 HPDSL_ECORRUPT);
-	assert_string_equal(err.msg, "text:3: byte 0x00, which cannot be in a "
-				     "name");
+	assert_string_equal(err.msg,
+			    "text: line 3: byte 0x00, which cannot be in a "
+			    "name");
 }
 
 static void test_versions(void **state)
@@ -428,8 +436,9 @@ static void test_versions(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(parse(later[i], strlen(later[i]), &tree, &err),
 				 HPDSL_ETOONEW);
-		assert_string_equal(err.msg, "text:1: the text of a later "
-					     "version than this one reads");
+		assert_string_equal(err.msg,
+				    "text: line 1: the text of a later "
+				    "version than this one reads");
 	}
 }
 
@@ -451,8 +460,8 @@ static void test_long_path(void **state)
 		r = parse(text, (size_t)n, &tree, &err);
 		assert_int_equal(r, more ? HPDSL_ECORRUPT : 0);
 		if (more)
-			assert_non_null(
-				strstr(err.msg, "text:3: a path over 4095"));
+			assert_non_null(strstr(
+				err.msg, "text: line 3: a path over 4095"));
 		hp_tree_release(&tree);
 	}
 }
