@@ -153,7 +153,7 @@ same_without_walk()
 }
 
 @test "a dataset has what its tree has: every kind of dataset" {
-	"$SRC/tests/nasty.py" tree
+	python3 "$SRC/tests/nasty.py" tree
 	find tree -type l -delete
 	find tree -type d -empty -delete
 	create tree -o snap
@@ -184,7 +184,7 @@ same_without_walk()
 }
 
 @test "links that a pack follows: the tree's snapshot packs the same" {
-	"$SRC/tests/nasty.py" tree
+	python3 "$SRC/tests/nasty.py" tree
 	create tree -o snap
 	same_without_walk
 	same_without_walk --symlinks=follow-all
