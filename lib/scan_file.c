@@ -62,21 +62,29 @@ static bool looks_closed(const struct stat *st)
 		 (st->st_uid == geteuid() ? S_IRUSR : S_IRGRP | S_IROTH));
 }
 
-int hp_scan_check_open(struct hp_scan_worker *w, uint16_t root, bool closed)
+int hp_scan_try_open(struct hp_scan_worker *w, uint16_t root, int flags)
 {
 	const struct hp_root *at = &w->s->list->roots[root];
 	const struct hp_io *io = w->s->io;
-	int fd;
+	int fd = io->open(io, at->fd, w->path + at->prefix_len,
+			  flags | O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 
-	if (w->opens_closed || !closed)
-		return 0;
-	fd = io->open(io, at->fd, w->path + at->prefix_len,
-		      O_RDONLY | O_NONBLOCK, 0);
-	if (fd >= 0) {
+	if (fd >= 0)
 		io->close(io, fd);
-		w->opens_closed = true;
-	}
-	return fd == -EACCES || fd == -EPERM ? fd : 0;
+	return fd >= 0 ? 1 : fd == -EACCES || fd == -EPERM ? fd : 0;
+}
+
+/* Who can open one file that looks closed is not asked again. */
+static int check_open(struct hp_scan_worker *w, uint16_t root,
+		      const struct stat *st)
+{
+	int r;
+
+	if (w->opens_closed || !looks_closed(st))
+		return 0;
+	r = hp_scan_try_open(w, root, 0);
+	w->opens_closed = r > 0;
+	return r < 0 ? r : 0;
 }
 
 bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix)
@@ -115,7 +123,7 @@ void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f)
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags)
 {
-	int r = hp_scan_check_open(w, root, looks_closed(st));
+	int r = check_open(w, root, st);
 
 	if (r < 0) {
 		hp_scan_problem(w, root, r, NULL);

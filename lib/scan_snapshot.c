@@ -100,10 +100,26 @@ static int count_folder(struct hp_scan_worker *w, const struct hpdsl_entry *e,
 	return 0;
 }
 
+/*
+ * Whose file it is the snapshot does not say: of those that user, group and
+ * others may read in the same way, the first that can be opened speaks for all.
+ */
+static int check_open(struct hp_scan_worker *w, const struct hpdsl_entry *e)
+{
+	unsigned who = (e->mode >> 8 & 1) << 2 | (e->mode >> 5 & 1) << 1 |
+		       (e->mode >> 2 & 1);
+	int r;
+
+	if (who == 7 || w->opens >> who & 1)
+		return 0;
+	r = hp_scan_try_open(w, 0, O_NOFOLLOW);
+	w->opens |= (unsigned char)((r > 0) << who);
+	return r < 0 ? r : 0;
+}
+
 static void take_file(struct hp_scan_worker *w, const struct hpdsl_entry *e)
 {
-	/* Whose file it is the snapshot does not say. */
-	int r = hp_scan_check_open(w, 0, (e->mode & 0444) != 0444);
+	int r = check_open(w, e);
 
 	if (r < 0)
 		hp_scan_problem(w, 0, r, NULL);

@@ -97,8 +97,9 @@ struct hp_scan_worker {
 	struct hp_arena *arena;
 	struct hpdsl_pack_report counts; /* dirs .. sparse, excluded */
 	uint32_t ticks;
-	bool opens_closed;	   /* has opened a file that looked closed */
-	char *dents;		   /* for getdents */
+	bool opens_closed;   /* has opened a file that looked closed */
+	unsigned char opens; /* FROZEN: files whose modes let read so; bits */
+	char *dents;	     /* for getdents */
 	struct hp_scan_job *batch; /* being filled */
 	size_t len;		   /* of path */
 	char path[HPDSL_PATH_MAX + 1 + HP_SCAN_NAME_MAX + 1];
@@ -160,11 +161,11 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags);
 /*
- * Is it clear that the file at w->path cannot be read?  -EACCES or -EPERM.
- * Better told now than by a pack that has run for hours.  Who can open one file
- * that looks closed is not asked again.
+ * Is it clear that the file at w->path cannot be read?  -EACCES or -EPERM; 1:
+ * it can, 0: nobody knows.  Better told now than by a pack that has run for
+ * hours.  flags: 0 or O_NOFOLLOW.
  */
-int hp_scan_check_open(struct hp_scan_worker *w, uint16_t root, bool closed);
+int hp_scan_try_open(struct hp_scan_worker *w, uint16_t root, int flags);
 /* Is a folder above w->path, behind its prefix, left out as a whole? */
 bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix);
 /* Adds the file at w->path; f says the rest.  Counts nothing. */

@@ -41,6 +41,16 @@ same_pack()
 		{ echo "differs: $*"; return 1; }
 }
 
+# plain COMMAND..: as somebody who may not read what its mode closes
+plain()
+{
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --bounding-set=-dac_override,-dac_read_search "$@"
+	else
+		"$@"
+	fi
+}
+
 @test "the same bytes as with a walk" {
 	same_pack
 	run ! grep -i snapshot frozen/dataset.yaml
@@ -164,11 +174,11 @@ same_pack()
 }
 
 @test "files that nobody can read are told before anything is written" {
-	[ "$(id -u)" != 0 ] || skip "root reads all"
+	need setpriv
 	chmod 0 tree/class1/00004.json
 	hpdsl-snapshot create -q tree -o now
 	fails 3 "class1/00004.json: Permission denied" \
-		hpdsl-pack -q --from-snapshot=now tree out
+		plain hpdsl-pack -q --from-snapshot=now tree out
 	[ ! -e out ]
 }
 
@@ -322,9 +332,10 @@ same_pack()
 	refused 2 "cannot lie in the dataset" link/snap
 	fails 2 "are one file" hpdsl-pack -q --from-snapshot=snap \
 		--snapshot=snap tree out
-	if [ "$(id -u)" != 0 ]; then
+	if [ "$(command -v setpriv)" ]; then
 		chmod 500 closed
-		refused 3 "closed/new: Permission denied" closed/new
+		fails 3 "closed/new: Permission denied" plain \
+			hpdsl-pack -q --snapshot=closed/new tree out
 	fi
 	rmdir out
 	hpdsl-pack -q --snapshot=folder/new tree out

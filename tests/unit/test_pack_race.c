@@ -289,6 +289,66 @@ static void test_stat_differs(void **state)
 	packed_end(&p);
 }
 
+/*
+ * A snapshot knows no inode: a file that another one takes the place of while
+ * it is read in parts is found out by what was seen of its first part.
+ */
+static int stat_differs_later(const struct hp_io *io, int dir, const char *name,
+			      struct stat *ret, int flags)
+{
+	struct trick *t = (struct trick *)io;
+	int r = BASE.stat(io, dir, name, ret, flags);
+
+	if (r == 0 && !*name && S_ISREG(ret->st_mode) &&
+	    ret->st_size == 3 * SEGMENT &&
+	    __atomic_fetch_add(&t->calls, 1, __ATOMIC_RELAXED))
+		ret->st_ino += t->code == 1;
+	if (t->code == 2 && S_ISREG(ret->st_mode) && ret->st_size == 30000)
+		ret->st_mode ^= S_IFREG ^ S_IFIFO;
+	return r;
+}
+
+static void test_frozen(void **state)
+{
+	struct hpdsl_snapshot_options how = { 0 };
+	struct hpdsl_snapshot_report report;
+	struct hpdsl_snapshot *s;
+	struct hpdsl_error err;
+	struct packed p;
+	struct trick t;
+
+	(void)state;
+	begin(&p, &t);
+	packed_file(&p, "large", 3 * SEGMENT, 0644, 1600000000, 0);
+	if (hpdsl_snapshot_create(p.tree, packed_at(&p, "snap"), &how, &report,
+				  &err) < 0 ||
+	    hpdsl_snapshot_open(packed_at(&p, "snap"), 0, NULL, &s, &err) < 0)
+		fail_msg("%s", err.msg);
+	t.io.stat = stat_differs_later;
+	for (; t.code < 3; t.code++) {
+		struct hpdsl_pack_options opt = { .force = true,
+						  .snapshot = s,
+						  .memory = MEMORY,
+						  .watch.io = &t.io };
+		int r;
+
+		t.calls = 0;
+		r = packed_try(&p, opt, &err);
+		assert_true(t.calls >= (t.code == 2 ? 0 : 2));
+		if (r != (t.code ? HPDSL_ECHANGED : 0))
+			fail_msg("%d: %d", t.code, r);
+		if (t.code == 0)
+			is_sound(&p);
+		else if (!strstr(err.msg, t.code == 1 ? "large: changed since "
+							"the snapshot" :
+							"1.bin: changed since "
+							"the snapshot"))
+			fail_msg("%s", err.msg);
+	}
+	hpdsl_snapshot_close(s);
+	packed_end(&p);
+}
+
 /* Contents and ends of members on both sides of each end of a segment. */
 static void test_segment_ends(void **state)
 {
@@ -483,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_two_begin),
 		cmocka_unit_test(test_becomes_link),
 		cmocka_unit_test(test_stat_differs),
+		cmocka_unit_test(test_frozen),
 		cmocka_unit_test(test_segment_ends),
 		cmocka_unit_test(test_half),
 		cmocka_unit_test(test_other_beside),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which pages of an index are touched, exactly: it is mapped so that nothing
- * may be read, and the first access to each page faults and is counted.
- * Opening takes as many for a million members as for a thousand.
+ * Which pages of an index or a snapshot are touched, exactly: it is mapped so
+ * that nothing may be read, and the first access to each page faults and is
+ * counted.  Opening takes as many for a million members as for a thousand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "forge_snap.h"
 #include "index.h"
 #include "index_write.h"
 #include "io.h"
@@ -269,11 +270,122 @@ static void test_all(void **state)
 	hpdsl_close(ds);
 }
 
+/* ---- Snapshots -------------------------------------------------------- */
+
+static char snapshot[sizeof folder + 16];
+
+/* Folders of 1000 files; the name of number i is that of path_of. */
+static void write_snapshot(uint64_t files)
+{
+	size_t n = 1 + files + files / 1000;
+	struct spec *v = calloc(n, sizeof *v);
+	char(*paths)[64] = calloc(n, sizeof *paths);
+	struct snap_image im;
+	FILE *out;
+
+	v[0] = (struct spec){ .path = "", .mode = S_IFDIR | 0755 };
+	for (uint64_t i = 0, k = 1; i < files; i++, k++) {
+		if (i % 1000 == 0) {
+			snprintf(paths[k], 64, "folder%04" PRIu64, i / 1000);
+			v[k] = (struct spec){ .path = paths[k],
+					      .mode = S_IFDIR | 0755 };
+			k++;
+		}
+		path_of(i, paths[k]);
+		v[k] = (struct spec){ .path = paths[k],
+				      .mode = S_IFREG | 0644,
+				      .size = i };
+	}
+	im = snap_make(v, n, false);
+	out = fopen(snapshot, "w");
+	assert_non_null(out);
+	assert_int_equal(fwrite(im.p, 1, im.n, out), im.n);
+	assert_int_equal(fclose(out), 0);
+	free(im.p);
+	free(paths);
+	free(v);
+}
+
+struct snapshot_pages {
+	unsigned open, look, again, list;
+};
+
+static unsigned look(struct hpdsl_snapshot *s, uint64_t number)
+{
+	struct hpdsl_entry e;
+	char path[64];
+	size_t n = path_of(number, path);
+
+	touched = 0;
+	assert_int_equal(hpdsl_snapshot_lookup(s, path, n, &e, NULL), 0);
+	assert_int_equal(e.size, number);
+	return (unsigned)touched;
+}
+
+static unsigned list_folder(struct hpdsl_snapshot *s, uint64_t number)
+{
+	struct hpdsl_entry e[1001];
+	uint64_t cursor = 0;
+
+	touched = 0;
+	assert_int_equal(
+		hpdsl_snapshot_readdir(s, number, &cursor, e, 1001, NULL),
+		1000);
+	return (unsigned)touched;
+}
+
+static struct snapshot_pages measure_snapshot(uint64_t files)
+{
+	struct hp_io io = hp_io_system;
+	struct hpdsl_snapshot_info info;
+	struct hpdsl_snapshot *s;
+	struct snapshot_pages p;
+
+	io.map = map_watched;
+	io.unmap = unmap_watched;
+	write_snapshot(files);
+	touched = 0;
+	assert_int_equal(hpdsl_snapshot_open(snapshot, 0, &io, &s, NULL), 0);
+	p.open = (unsigned)touched;
+	hpdsl_snapshot_info(s, &info);
+	assert_int_equal(info.files, files);
+	assert_int_equal(watched_size, info.file_bytes);
+	assert_true(hpdsl_snapshot_maps(s, watched));
+	assert_true(hpdsl_snapshot_maps(s, watched + watched_size - 1));
+	assert_false(hpdsl_snapshot_maps(s, watched - 1));
+	assert_false(hpdsl_snapshot_maps(s, watched + watched_size));
+	p.look = look(s, files / 3 + 5);
+	p.again = look(s, files / 3 + 5);
+	p.list = list_folder(s, files / 1000 / 2 + 1);
+	hpdsl_snapshot_close(s);
+	assert_null(watched);
+	return p;
+}
+
+static void test_snapshot(void **state)
+{
+	const unsigned block = HP_BLOCK / (unsigned)page_size + 2;
+	struct snapshot_pages few = measure_snapshot(1000);
+	struct snapshot_pages many = measure_snapshot(200000);
+
+	(void)state;
+	assert_int_equal(few.open, 1);
+	assert_int_equal(many.open, few.open);
+	/* LOOKUP, ENTRIES and NAMES, the latter for a file and its folder. */
+	assert_in_range(many.look, 1, 5 * block);
+	assert_int_equal(many.again, 0);
+	/* FOLDERS, and two blocks of ENTRIES and of NAMES at most. */
+	assert_in_range(many.list, 1, 6 * block);
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
 	page_size = (size_t)sysconf(_SC_PAGESIZE);
-	return mkdtemp(folder) ? 0 : -1;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(snapshot, sizeof snapshot, "%s/snapshot", folder);
+	return 0;
 }
 
 static int remove_folder(void **state)
@@ -282,7 +394,7 @@ static int remove_folder(void **state)
 
 	(void)state;
 	snprintf(name, sizeof name, "%s/%s", folder, HP_INDEX_NAME);
-	return unlink(name) < 0 || rmdir(folder) < 0;
+	return unlink(name) < 0 || unlink(snapshot) < 0 || rmdir(folder) < 0;
 }
 
 int main(void)
@@ -290,6 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
