@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# hpdsl-format(5) against what hpdsl-pack writes: the worked example is made
-# again and compared byte for byte, the vectors are computed again, and a reader
-# that was written from the page alone reads datasets of all kinds.
+# hpdsl-format(5) against what hpdsl-pack and hpdsl-snapshot write: the worked
+# example is made again and compared byte for byte, the vectors are computed
+# again, and readers that were written from the page alone read datasets and
+# snapshots of all kinds.
 
 load lib
 
@@ -47,27 +48,69 @@ for line in sys.stdin:
 	diff ours theirs
 }
 
-@test "the dumps of the worked example are what hpdsl-pack writes" {
-	local file from size count=0
+@test "the dumps of the worked example are what is written" {
+	local file from size count=0 at
 	make_example
 	while read -r file from size; do
 		count=$((count + 1))
-		od -A d -t x1 -j "$from" -N "$size" "out/$file" |
-			sed '$d' > is
+		at=out/$file
+		[ -e "$at" ] || at=$file
+		od -A d -t x1 -j "$from" -N "$size" "$at" | sed '$d' > is
 		block "DUMP $file $from $size" > page
 		diff page is
 	done < <(sed -n 's/^\.\\" DUMP //p' "$SRC/man/hpdsl-format.5")
-	[ "$count" -ge 13 ]
+	[ "$count" -ge 20 ]
 	block FILE dataset.yaml | diff - out/dataset.yaml
 }
 
-@test "the dumps cover the whole index of the example" {
-	make_example
-	sed -n 's/^\.\\" DUMP index.hpdsl //p' "$SRC/man/hpdsl-format.5" |
-		awk -v size="$(stat -c %s out/index.hpdsl)" '
+# covered NAME FILE: the dumps of NAME are all of the file.
+covered()
+{
+	sed -n "s/^\.\\\\\" DUMP $1 //p" "$SRC/man/hpdsl-format.5" |
+		awk -v size="$(stat -c %s "$2")" '
 			$1 != at { print "gap or overlap at " at; exit 1 }
 			{ at += $2 }
 			END { exit at != size }'
+}
+
+@test "the dumps cover the whole index and snapshot of the example" {
+	make_example
+	covered index.hpdsl out/index.hpdsl
+	covered out.snap out.snap
+}
+
+@test "the text of the example, and the reader of snapshots" {
+	make_example
+	block TEXT > page
+	hpdsl-snapshot dump out.snap | diff page -
+	python3 "$SRC/tests/read_snapshot.py" dump out.snap | diff page -
+	hpdsl-snapshot load -q page -o loaded.snap
+	cmp loaded.snap out.snap
+	[ "$(python3 "$SRC/tests/read_snapshot.py" find out.snap cat)" = 1 ]
+	[ "$(python3 "$SRC/tests/read_snapshot.py" find out.snap ca)" = None ]
+}
+
+# Names of every kind, links, times: read, and told as the command tells them.
+@test "the reader of snapshots: directories and datasets" {
+	make_tree in 3 400
+	printf x > $'in/class1/new\nline\t\\\xff\xc3\xa9\xed\xa0\x80'
+	mkdir -p in/empty in/class1/deeper/still
+	ln -s $'nowhere\n\xfe' in/dangling
+	mkfifo in/class2/fifo
+	truncate -s 5G in/sparse
+	chmod 4751 in/class0/00001.png
+	touch -d '1960-01-01 00:00:00.25 UTC' in/class0/00002.png
+	touch -h -d '2400-01-01 UTC' in/dangling
+	hpdsl-snapshot create -q in -o in.snap
+	[ "$(stat -c %s in.snap)" -gt 65536 ]
+	python3 "$SRC/tests/read_snapshot.py" dump in.snap > want
+	[ "$(wc -l < want)" -gt 1200 ]
+	hpdsl-snapshot dump in.snap | diff want -
+	rm in/sparse in/dangling in/class2/fifo
+	hpdsl-pack -q --labels=dir --cls in packed
+	hpdsl-snapshot create -q packed -o packed.snap
+	python3 "$SRC/tests/read_snapshot.py" dump packed.snap > want
+	hpdsl-snapshot dump packed.snap | diff want -
 }
 
 @test "the reader reads the worked example" {

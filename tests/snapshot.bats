@@ -282,8 +282,8 @@ differs()
 
 @test "load: a text that makes no sense is named with its line" {
 	printf 'hpdsl-snapshot 1\nd 0755 0 0.000000000 - - .\nnonsense\n' > text
-	fails 1 "text:3: " hpdsl-snapshot load text -o snap
-	fails 1 "standard input:3: " hpdsl-snapshot load - -o snap < text
+	fails 1 "text: line 3: " hpdsl-snapshot load text -o snap
+	fails 1 "standard input: line 3: " hpdsl-snapshot load - -o snap < text
 	fails 3 "absent: No such file" hpdsl-snapshot load absent -o snap
 	fails 3 "Is a directory" hpdsl-snapshot load . -o snap
 	[ ! -e snap ]

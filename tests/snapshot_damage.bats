@@ -82,7 +82,7 @@ refused()
 			hpdsl-snapshot ${command//FILE/$2}
 		echo "$command: exit $status, $stderr"
 		[ "$status" = 3 ] || { [ "$status" = 1 ] && [ -f "$2" ]; }
-		[ "$output" = "" ]
+		[ "$output" = "" ] || [ "$command" = "verify FILE" ]
 		[[ $stderr = "hpdsl-snapshot: "*"$2"*"$1"* ]]
 		[ "${#stderr_lines[@]}" = 1 ]
 	done

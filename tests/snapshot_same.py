@@ -29,7 +29,7 @@ def differs(what, *values):
     global bad
     bad += 1
     if bad <= 20:
-        print(what, *("%r" % (v,) for v in values))
+        print(what, *(("%r" % (v,))[:500] for v in values))
 
 
 def equal(what, got, want):
@@ -275,21 +275,42 @@ def text_or_base64(row, name):
     return row[name].encode() if name in row else None
 
 
-def compare_json(file, tree):
-    out = subprocess.run(["hpdsl-snapshot", "find", "--json", file],
+def rows(file, *command):
+    """Of what a command prints as JSON, by paths."""
+    out = subprocess.run(["hpdsl-snapshot", *command, "--json", file],
                          check=True, stdout=subprocess.PIPE).stdout
     got = {}
-    names = dict(file=stat.S_IFREG, folder=stat.S_IFDIR, symlink=stat.S_IFLNK,
-                 fifo=stat.S_IFIFO, char=stat.S_IFCHR, block=stat.S_IFBLK,
-                 socket=stat.S_IFSOCK)
     for line in out.splitlines():
         row = json.loads(line)
         path = text_or_base64(row, "path")
         assert path not in got, path
-        got[b"" if path == b"." else path] = (
-            (TYPES | names)[row["type"]] | int(row["mode"], 8), row["size"],
-            row["mtime"], row["mtime_nsec"], text_or_base64(row, "target"))
-    compare_all(got, wanted(tree))
+        got[b"" if path == b"." else path] = row
+    return got
+
+
+def row_attributes(row):
+    return (TYPES[row["type"]] | int(row["mode"], 8), row["size"],
+            row["mtime"], row["mtime_nsec"])
+
+
+def compare_json(file, tree):
+    want = wanted(tree)
+    compare_all({p: row_attributes(r) for p, r in rows(file, "find").items()},
+                {p: a[:4] for p, a in want.items()})
+    below = {p: [0, 0] for p in want}
+    for path, a in want.items():
+        up, size = path, 0 if stat.S_ISDIR(a[0]) else a[1]
+        while True:
+            below[up][0] += size
+            below[up][1] += 1
+            if not up:
+                break
+            up = up.rpartition(b"/")[0]
+    compare_all({p: [r["bytes"], r["entries"]]
+                 for p, r in rows(file, "du", "-a").items()}, below)
+    del want[b""]
+    compare_all({p: (*row_attributes(r), text_or_base64(r, "target"))
+                 for p, r in rows(file, "ls", "-R").items()}, want)
 
 
 def compare_dataset(file, dataset, tree):
