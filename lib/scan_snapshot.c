@@ -112,7 +112,7 @@ static int check_open(struct hp_scan_worker *w, const struct hpdsl_entry *e)
 
 	if (who == 7 || w->opens >> who & 1)
 		return 0;
-	r = hp_scan_try_open(w, 0);
+	r = hp_scan_try_open(w, 0, O_NOFOLLOW);
 	w->opens |= (unsigned char)((r > 0) << who);
 	return r < 0 ? r : 0;
 }

@@ -163,9 +163,9 @@ void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 /*
  * Is it clear that the file at w->path cannot be read?  -EACCES or -EPERM; 1:
  * it can, 0: nobody knows.  Better told now than by a pack that has run for
- * hours.
+ * hours.  flags: 0 or O_NOFOLLOW.
  */
-int hp_scan_try_open(struct hp_scan_worker *w, uint16_t root);
+int hp_scan_try_open(struct hp_scan_worker *w, uint16_t root, int flags);
 /* Is a folder above w->path, behind its prefix, left out as a whole? */
 bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix);
 /* Adds the file at w->path; f says the rest.  Counts nothing. */

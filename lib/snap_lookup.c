@@ -171,11 +171,11 @@ static inline int next_number(const struct hp_snap *s, uint64_t hash,
 		       s->file.name);
 }
 
-/* Looks on from slot at. */
-static int find(const struct hp_snap *s, const struct query *q, uint64_t at,
+/* By all slots that may have it. */
+static int find(const struct hp_snap *s, const struct query *q,
 		struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
-	uint64_t number = 0;
+	uint64_t at = hp_lookup_home(q->hash, s->homes), number = 0;
 	int r;
 
 	while ((r = next_number(s, q->hash, &at, &number, err)) > 0) {
@@ -186,17 +186,66 @@ static int find(const struct hp_snap *s, const struct query *q, uint64_t at,
 	return r < 0 ? r : not_found(q, err);
 }
 
+enum { NEAR = 4 /* slots; nearly all are as near to their homes */ };
+
+/*
+ * The number that has the tag of hash in a slot near its home; 0: none has, or
+ * what it says is impossible.  Without a branch on what the slots hold: how far
+ * to go is not to be predicted, and what comes next could not begin before.
+ */
+static inline uint64_t near_number(const struct hp_snap *s, uint64_t hash)
+{
+	uint64_t home = hp_lookup_home(hash, s->homes), number, slot = 0;
+	const uint8_t *p;
+
+	if (home + NEAR > s->slots)
+		return 0;
+	p = hp_section_inside(&s->file, hp_snap_section(s, HP_SNAP_LOOKUP),
+			      home * HP_SLOT_ROW, NEAR * HP_SLOT_ROW, NULL);
+	if (!p)
+		return 0;
+	for (int i = NEAR - 1; i >= 0; i--) {
+		uint64_t other = hp_get64(p + i * HP_SLOT_ROW);
+
+		slot = other >> 40 == (hash & HP_SLOT_TAG) ? other : slot;
+	}
+	number = (slot & HP_SLOT_NUMBER) - 1;
+	return number < s->info.entries ? number : 0;
+}
+
+/* The entry may be number, if that is not 0. */
+static inline int look(const struct hp_snap *s, const struct query *q,
+		       uint64_t number, struct hpdsl_entry *ret,
+		       struct hpdsl_error *err)
+{
+	int r = number ? is_entry(s, number, q, ret, err) : 0;
+
+	if (r)
+		return r < 0 ? r : 0;
+	return find(s, q, ret, err);
+}
+
+static inline bool may_exist(size_t path_len)
+{
+	return path_len - 1 < HPDSL_PATH_MAX;
+}
+
+/* The paths that have no hash: that of the top, and what is too long. */
+static int look_short(const struct hp_snap *s, const struct query *q,
+		      struct hpdsl_entry *ret, struct hpdsl_error *err)
+{
+	return q->len ? not_found(q, err) : hp_snap_stat(s, 0, ret, err);
+}
+
 int hp_snap_lookup(const struct hp_snap *s, const char *path, size_t path_len,
 		   struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
 	struct query q = { path, path_len, 0 };
 
-	if (!path_len)
-		return hp_snap_stat(s, 0, ret, err);
-	if (path_len > HPDSL_PATH_MAX)
-		return not_found(&q, err);
+	if (!may_exist(path_len))
+		return look_short(s, &q, ret, err);
 	q.hash = hp_hash64(path, path_len);
-	return find(s, &q, hp_lookup_home(q.hash, s->homes), ret, err);
+	return look(s, &q, near_number(s, q.hash), ret, err);
 }
 
 /* ---- Many at once ----------------------------------------------------- */
@@ -206,8 +255,7 @@ enum { GROUP = 32 };
 /* A path on its way. */
 struct step {
 	struct query q;
-	uint64_t at;	 /* slot to go on from */
-	uint64_t number; /* to look at; 0: none yet */
+	uint64_t number; /* that it may be, or 0 */
 };
 
 /* The cache lines of n > 0 bytes, two at most. */
@@ -220,32 +268,32 @@ static inline void expect(const uint8_t *p, size_t n)
 static inline void expect_slot(const struct hp_snap *s,
 			       const struct hpdsl_path *p, struct step *t)
 {
-	*t = (struct step){ .q = { p->path, p->len, 0 } };
-	if (!p->len || p->len > HPDSL_PATH_MAX)
+	t->q = (struct query){ p->path, p->len, 0 };
+	t->number = 0;
+	if (!may_exist(p->len))
 		return;
 	t->q.hash = hp_hash64(p->path, p->len);
-	t->at = hp_lookup_home(t->q.hash, s->homes);
 	__builtin_prefetch(hp_snap_section(s, HP_SNAP_LOOKUP)->data +
-			   t->at * HP_SLOT_ROW);
+			   hp_lookup_home(t->q.hash, s->homes) * HP_SLOT_ROW);
 }
 
-/* What goes wrong here, or is not found, will again when it is looked up. */
+/* What is wrong here, and further on, is told when it is looked at. */
 static inline void expect_row(const struct hp_snap *s, struct step *t)
 {
-	uint64_t at = t->at, number = 0;
+	uint64_t at = hp_lookup_home(t->q.hash, s->homes), number = 0;
 
-	if (!t->q.len || t->q.len > HPDSL_PATH_MAX ||
+	if (!may_exist(t->q.len) ||
 	    next_number(s, t->q.hash, &at, &number, NULL) <= 0 ||
 	    number >= s->info.entries)
 		return;
-	t->at = at;
 	t->number = number;
 	expect(hp_snap_section(s, HP_SNAP_ENTRIES)->data +
 		       number * HP_SNAP_ENTRY_ROW,
 	       HP_SNAP_ENTRY_ROW);
 }
 
-static inline void expect_name(const struct hp_snap *s, struct step *t)
+/* And the folder's row. */
+static inline void expect_name(const struct hp_snap *s, const struct step *t)
 {
 	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
 	const uint8_t *row;
@@ -262,17 +310,12 @@ static inline void expect_name(const struct hp_snap *s, struct step *t)
 	       HP_SNAP_ENTRY_ROW);
 }
 
-static inline int look(const struct hp_snap *s, const struct step *t,
-		       struct hpdsl_entry *ret, struct hpdsl_error *err)
+static inline int finish(const struct hp_snap *s, const struct step *t,
+			 struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
-	int r = 0;
-
-	if (!t->number)
-		return hp_snap_lookup(s, t->q.path, t->q.len, ret, err);
-	r = is_entry(s, t->number, &t->q, ret, err);
-	if (r)
-		return r < 0 ? r : 0;
-	return find(s, &t->q, t->at, ret, err);
+	if (!may_exist(t->q.len))
+		return look_short(s, &t->q, ret, err);
+	return look(s, &t->q, t->number, ret, err);
 }
 
 int64_t hp_snap_lookup_many(const struct hp_snap *s,
@@ -294,13 +337,13 @@ int64_t hp_snap_lookup_many(const struct hp_snap *s,
 		for (size_t i = 0; i < k; i++)
 			expect_name(s, &steps[i]);
 		for (size_t i = 0; i < k; i++) {
-			int r = look(s, &steps[i], &ret[first + i], NULL);
+			int r = finish(s, &steps[i], &ret[first + i], NULL);
 
 			codes[first + i] = r;
 			found += r == 0;
 			if (r == HPDSL_ECORRUPT && !corrupt)
 				/* Once more, for the text. */
-				look(s, &steps[i], &ret[first + i], err);
+				finish(s, &steps[i], &ret[first + i], err);
 			corrupt |= r == HPDSL_ECORRUPT;
 		}
 	}
