@@ -101,14 +101,6 @@ static int prepare(struct pack *p)
 	return CMD_DONE;
 }
 
-/* Differences and damage are no answer here, but in the way. */
-static int tell(const struct hpdsl_error *err)
-{
-	int status = cmd_tell(err);
-
-	return status == CMD_NO ? CMD_TROUBLE : status;
-}
-
 static int run(struct pack *p)
 {
 	struct hpdsl_pack_report report = { 0 };
@@ -120,13 +112,13 @@ static int run(struct pack *p)
 	ret = hpdsl_pack(&p->opt, &report, &err);
 	if (ret < 0) {
 		cmd_progress_end();
-		return tell(&err);
+		return pack_tell(&err);
 	}
 	ret = pack_snapshot_write(p, &err);
 	cmd_progress_end();
 	/* the dataset is complete, whatever became of its snapshot */
 	pack_report(p, &report);
-	return ret < 0 ? tell(&err) : CMD_DONE;
+	return ret < 0 ? pack_tell(&err) : CMD_DONE;
 }
 
 static void release(struct pack *p)

@@ -61,6 +61,10 @@ void pack_tell_names(const struct pack *p, const struct hpdsl_pack_report *r);
 void pack_print_names(const struct pack *p, const struct hpdsl_pack_report *r);
 void pack_json_names(struct cmd_json *j, const struct hpdsl_pack_report *r);
 
+/* Tells the error; differences and damage are no answer here, but in the way.
+ */
+int pack_tell(const struct hpdsl_error *err);
+
 void pack_report(const struct pack *p, const struct hpdsl_pack_report *r);
 
 #endif

@@ -59,7 +59,7 @@ static int check_place(const struct pack *p)
 		if (errno != ENOENT)
 			return trouble(name, strerror(errno));
 	} else if (!S_ISREG(st.st_mode)) {
-		return trouble(name, "is there, and is no regular file");
+		return trouble(name, "is there and is no regular file");
 	} else if (is_same(&st, p->from_snapshot)) {
 		cmd_message("%s: --from-snapshot and --snapshot are one file",
 			    name);
@@ -72,7 +72,7 @@ static int check_place(const struct pack *p)
 	}
 	if (!*name || name[strlen(name) - 1] == '/')
 		return trouble(name, strerror(*name ? EISDIR : ENOENT));
-	if (access(folder, W_OK | X_OK) < 0)
+	if (access(folder, R_OK | W_OK | X_OK) < 0)
 		return trouble(name, strerror(errno));
 	return CMD_DONE;
 }
@@ -93,7 +93,7 @@ int pack_snapshot_begin(struct pack *p)
 	if (status || !p->from_snapshot)
 		return status;
 	if (hpdsl_snapshot_open(p->from_snapshot, 0, NULL, &p->from, &err) < 0)
-		return cmd_tell(&err);
+		return pack_tell(&err);
 	cmd_bus_snapshot(p->from, p->from_snapshot);
 	p->opt.snapshot = p->from;
 	return CMD_DONE;

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const splits[] = { "train",	 "training",   "val",
 				      "valid",	 "validation", "test",
@@ -58,6 +59,18 @@ static void see_folder(struct tops *t, const char *input)
 	closedir(dir);
 }
 
+/* What is damaged, packing will tell. */
+static void see_snapshot(struct tops *t, const struct hpdsl_snapshot *s)
+{
+	struct hpdsl_entry e;
+	struct hpdsl_error err;
+	uint64_t cursor = 0;
+
+	while (hpdsl_snapshot_readdir(s, 0, &cursor, &e, 1, &err) > 0)
+		if (S_ISDIR(e.mode) && e.name[0] != '.')
+			see(t, e.name, e.name_len);
+}
+
 void pack_warn_splits(const struct pack *p)
 {
 	const struct hpdsl_pack_options *o = &p->opt;
@@ -69,8 +82,11 @@ void pack_warn_splits(const struct pack *p)
 		return;
 	if (p->files_from)
 		see_list(&t, &p->names);
-	for (size_t i = 0; !p->files_from && i < o->n_inputs; i++)
-		see_folder(&t, o->inputs[i]);
+	else if (p->from)
+		see_snapshot(&t, p->from);
+	else
+		for (size_t i = 0; i < o->n_inputs; i++)
+			see_folder(&t, o->inputs[i]);
 	/* one such name among others may well be a class: a train */
 	if (!t.n_split || (t.n_split == 1 && t.other))
 		return;

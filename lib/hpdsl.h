@@ -707,8 +707,9 @@ struct hpdsl_snapshot_report {
  * which appears whole or not at all, replacing an older one.  file itself is
  * left out if it lies in source.  The same name space gives the same bytes.
  * What cannot be read is an error, and nothing is written: HPDSL_ECHANGED (it
- * changed meanwhile), HPDSL_ESTOPPED, HPDSL_EUSAGE, -ENAMETOOLONG (a path over
- * HPDSL_PATH_MAX), -errno.
+ * changed meanwhile), HPDSL_ESTOPPED, HPDSL_EUSAGE (paths of adopted tars that
+ * repeat), -ENAMETOOLONG (a path over HPDSL_PATH_MAX), -EINVAL (file is there
+ * and is no regular file), -EBUSY (another process is writing it), -errno.
  */
 HPDSL_API int hpdsl_snapshot_create(const char *source, const char *file,
 				    const struct hpdsl_snapshot_options *opt,

@@ -183,6 +183,9 @@ static int sys_map(const struct hp_io *io, int fd, size_t size,
 	(void)io;
 	if (p == MAP_FAILED)
 		return -errno;
+	/* Maps are read at random: in large pages, where a file system has
+	 * them, a place is found without asking memory for it. */
+	madvise(p, size, MADV_HUGEPAGE);
 	*ret = p;
 	return 0;
 }

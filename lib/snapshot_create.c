@@ -42,9 +42,11 @@ int hp_tree_of(const char *source, const struct hp_walk_options *opt,
 	if (r == 0)
 		return hp_walk(source, opt, t, report, err);
 	r = hp_tree_of_dataset(t, source, opt->opt, err);
-	if (r == 0)
-		report->walk_seconds = hp_now() - start;
-	return r;
+	if (r < 0)
+		return r;
+	report->excluded = t->excluded;
+	report->walk_seconds = hp_now() - start;
+	return 0;
 }
 
 int hpdsl_snapshot_create(const char *source, const char *file,

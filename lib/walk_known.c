@@ -6,6 +6,8 @@
  */
 #include "walk_private.h"
 
+#include "error.h"
+
 #include <errno.h>
 
 enum { ROWS = 64 };
@@ -50,7 +52,7 @@ static int keep_entry(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 		return 0;
 	node = hp_walk_add(w, dir, e->name, e->name_len, e->mode);
 	if (!node)
-		return 0; /* the walk has ended */
+		return hp_fail_nomem(err);
 	node->size = e->size;
 	node->mtime = e->mtime;
 	node->nsec = e->mtime_nsec;

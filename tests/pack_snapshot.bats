@@ -91,7 +91,8 @@ plain()
 
 @test "no folder is listed, no file is asked for before it is opened" {
 	need strace
-	traced -f -y -o log hpdsl-pack -q --from-snapshot=snap tree out
+	traced -f -y -o log hpdsl-pack -q --labels=dir --from-snapshot=snap \
+		tree out
 	run ! grep -E "getdents.*<$PWD/tree" log
 	# links are, and what is opened already
 	grep -E "(stat|statx|newfstatat|access|readlink).*<$PWD/tree.*, \"[^\"]" \
@@ -130,6 +131,17 @@ plain()
 	fails 3 "tree/class1/" hpdsl-pack -q --from-snapshot=snap \
 		--exclude=folder tree out
 	[[ $message = *"vanished since the snapshot"* ]]
+}
+
+@test "folders that look like splits are told, out of the snapshot" {
+	mkdir -p split/train/cat split/val/cat
+	echo 1 > split/train/cat/1.txt
+	echo 2 > split/val/cat/2.txt
+	hpdsl-snapshot create -q split -o of-split
+	hpdsl-pack -q --labels=dir split walked 2> walk
+	hpdsl-pack -q --labels=dir --from-snapshot=of-split split out 2> told
+	grep "look like splits (train, val)" told
+	cmp walk told
 }
 
 @test "what was added since is not packed" {
@@ -251,6 +263,8 @@ plain()
 	cp -L snap bad
 	printf 'xxxx' | dd of=bad bs=1 seek=1200 conv=notrunc status=none
 	fails 3 "bad" hpdsl-pack -q --from-snapshot=bad tree out
+	printf 'xxxx' | dd of=bad bs=1 seek=40 conv=notrunc status=none
+	fails 3 "bad" hpdsl-pack -q --from-snapshot=bad tree out
 	[ ! -e out ]
 }
 
@@ -318,7 +332,7 @@ plain()
 		fails "$1" "$2" hpdsl-pack -q --snapshot="$3" tree out
 		[ ! -e out/dataset.yaml ]
 	}
-	refused 3 "folder: is there, and is no regular file" folder
+	refused 3 "folder: is there and is no regular file" folder
 	refused 3 "no regular file" /dev/null
 	refused 3 "none/new: No such file" none/new
 	refused 3 "" ""

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "scan_tree.h"
-#include "walk.h"
+#include "snap_write.h"
 #include "wrap.h"
 
 #include <fcntl.h>
@@ -468,6 +468,7 @@ struct lies {
 	const char *replaced; /* is no link any more: readlink */
 	bool twice;	      /* the first record of a listing comes again */
 	int fd;		      /* of the one opened */
+	int opens, stats, lists;
 };
 
 static bool ends(const char *name, const char *end)
@@ -483,6 +484,7 @@ static int lie_open(const struct hp_io *io, int dir, const char *name,
 	struct lies *l = (struct lies *)io;
 	int fd = hp_io_system.open(io, dir, name, flags, mode);
 
+	__atomic_fetch_add(&l->opens, 1, __ATOMIC_RELAXED);
 	if (ends(name, l->mounted) || ends(name, l->other) ||
 	    ends(name, l->device))
 		l->fd = fd;
@@ -498,6 +500,7 @@ static int lie_stat(const struct hp_io *io, int dir, const char *name,
 	int r = hp_io_system.stat(io, dir, name, ret, flags);
 	bool open = (flags & AT_EMPTY_PATH) && dir == l->fd;
 
+	__atomic_fetch_add(&l->stats, 1, __ATOMIC_RELAXED);
 	if (ends(name, l->gone))
 		return -ENOENT;
 	if ((l->device && open) || ends(name, l->device) ||
@@ -522,6 +525,7 @@ static ssize_t lie_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
 	ssize_t r = hp_io_system.getdents(io, fd, buf, n / 2);
 	char *p = buf;
 
+	__atomic_fetch_add(&l->lists, 1, __ATOMIC_RELAXED);
 	for (ssize_t i = 0, len; l->twice && i < r; i += len) {
 		struct dirent64 *d = (struct dirent64 *)(p + i);
 
@@ -801,6 +805,246 @@ static void test_no_memory(void **state)
 	}
 }
 
+/* ---- What is known ----------------------------------------------------- */
+
+/* The snapshot of what there is now, over *ret_bytes. */
+static struct hp_snap *snapshot_of(const char *path, void **ret_bytes)
+{
+	struct hpdsl_error err;
+	struct hp_snap *s;
+
+	walk(&o, path, NULL);
+	assert_int_equal(o.code, 0);
+	assert_int_equal(hp_snap_in_memory(&o.tree, HPDSL_SERIAL, path,
+					   ret_bytes, &s, &err),
+			 0);
+	hp_tree_release(&o.tree);
+	return s;
+}
+
+struct known {
+	struct lies lies;
+	struct hpdsl_snapshot_options opt;
+	struct hp_walk_options with;
+	void *bytes;
+	struct hp_snap *s;
+};
+
+static void known_init(struct known *k)
+{
+	memset(k, 0, sizeof *k);
+	lies_init(&k->lies);
+	k->s = snapshot_of("in", &k->bytes);
+	k->opt.watch.io = &k->lies.io;
+	k->with.opt = &k->opt;
+	k->with.known = k->s;
+	k->with.since = INT64_MAX;
+}
+
+static void known_release(struct known *k)
+{
+	hp_snap_free(k->s);
+	free(k->bytes);
+}
+
+static void walk_known(struct known *k, uint64_t kept)
+{
+	k->lies.opens = k->lies.stats = k->lies.lists = 0;
+	walk_with(&o, "in", &k->with);
+	if (o.code == 0)
+		assert_int_equal(o.report.folders_kept, kept);
+}
+
+static void make_nested(void)
+{
+	make_dir("in");
+	make_files("in/a", 300);
+	make_files("in/b", 2);
+	make_link("in/b/l", "f0");
+	make_dir("in/c");
+	make_files("in/c/d", 1);
+	make_dir("in/c/e");
+}
+
+static char *text_now(void)
+{
+	char *text;
+
+	walk(&o, "in", NULL);
+	assert_int_equal(o.code, 0);
+	text = text_of(&o.tree, false);
+	hp_tree_release(&o.tree);
+	return text;
+}
+
+static void expect_text(const char *want)
+{
+	char *text;
+
+	assert_int_equal(o.code, 0);
+	text = text_of(&o.tree, false);
+	assert_string_equal(text, want);
+	free(text);
+	hp_tree_release(&o.tree);
+}
+
+/* Nothing is asked for but the folders, nothing opened but the top. */
+static void test_since(void **state)
+{
+	struct known k;
+	char *text;
+
+	(void)state;
+	make_nested();
+	text = text_now();
+	known_init(&k);
+	for (int i = 0; i < 2; i++) {
+		k.opt.threads = i ? HPDSL_SERIAL : 0;
+		walk_known(&k, 6);
+		expect_text(text);
+		assert_int_equal(k.lies.opens, 1);
+		assert_int_equal(k.lies.stats, 6);
+		assert_int_equal(k.lies.lists, 0);
+		/* What changed is listed, and nothing else. */
+		make_file(i ? "in/c/d/new2" : "in/c/d/new", "12");
+		make_file("in/b/f0", "was one byte");
+		set_time("in/b/f0", 1, 2);
+		walk_known(&k, 5);
+		assert_int_equal(o.code, 0);
+		assert_int_equal(o.tree.entries, 311 + i);
+		assert_int_equal(k.lies.opens, 2);
+		assert_int_equal(k.lies.stats, 6 + 1 + 2 + i);
+		assert_int_equal(k.lies.lists, 2);
+		hp_tree_release(&o.tree);
+		free(text);
+		text = text_now();
+		known_release(&k);
+		known_init(&k);
+	}
+	free(text);
+	known_release(&k);
+}
+
+/* A change in the same tick is not to be seen in an mtime. */
+static void test_since_ctime(void **state)
+{
+	struct known k;
+	struct stat st;
+
+	(void)state;
+	make_nested();
+	known_init(&k);
+	assert_int_equal(stat("in/c/d", &st), 0);
+	k.with.since = st.st_ctim.tv_sec;
+	k.with.since_nsec = (uint32_t)st.st_ctim.tv_nsec;
+	walk_with(&o, "in", &k.with);
+	assert_int_equal(o.code, 0);
+	assert_true(o.report.folders_kept < 6);
+	hp_tree_release(&o.tree);
+	k.with.since = 0;
+	walk_known(&k, 0);
+	hp_tree_release(&o.tree);
+	/* Another mtime, whatever the ctime. */
+	k.with.since = INT64_MAX;
+	set_time("in/a", 5, 6);
+	walk_known(&k, 5);
+	hp_tree_release(&o.tree);
+	known_release(&k);
+}
+
+static void test_since_exclude(void **state)
+{
+	const char *exclude[] = { "e/", "f1*", "l" };
+	struct known k;
+
+	(void)state;
+	make_nested();
+	known_init(&k);
+	k.opt.exclude = exclude;
+	k.opt.n_exclude = 3;
+	walk_known(&k, 5);
+	assert_int_equal(o.code, 0);
+	assert_int_equal(o.report.excluded, 1 + 111 + 1 + 1);
+	assert_int_equal(o.tree.entries, 310 - 114);
+	hp_tree_release(&o.tree);
+	known_release(&k);
+}
+
+/* Somebody set the mtime back: what is no folder any more is told. */
+static void test_since_gone(void **state)
+{
+	struct known k;
+	struct stat st;
+
+	(void)state;
+	make_nested();
+	assert_int_equal(stat("in/c", &st), 0);
+	known_init(&k);
+	assert_int_equal(rmdir("in/c/e"), 0);
+	set_time("in/c", st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	walk_known(&k, 0);
+	expect_failure(&o, HPDSL_ECHANGED, "in/c/e: vanished during the walk");
+	make_file("in/c/e", "");
+	set_time("in/c", st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	walk_known(&k, 0);
+	expect_failure(&o, HPDSL_ECHANGED, "in/c/e: replaced during the walk");
+	known_release(&k);
+}
+
+static void test_since_damaged(void **state)
+{
+	struct hpdsl_snapshot_info info;
+	struct known k;
+	uint64_t bad = 0;
+
+	(void)state;
+	make_nested();
+	known_init(&k);
+	hp_snap_info(k.s, &info);
+	for (uint64_t i = HP_SNAP_FIXED + 300; i < info.file_bytes; i += 1013) {
+		struct hp_snap *damaged;
+		uint8_t *bytes = malloc(info.file_bytes);
+
+		assert_non_null(bytes);
+		memcpy(bytes, k.bytes, info.file_bytes);
+		bytes[i] ^= 1;
+		assert_int_equal(hp_snap_open(bytes, info.file_bytes, "snap",
+					      &damaged, NULL),
+				 0);
+		k.with.known = damaged;
+		walk_with(&o, "in", &k.with);
+		bad += o.code != 0;
+		if (o.code)
+			assert_int_equal(o.code, HPDSL_ECORRUPT);
+		else
+			hp_tree_release(&o.tree);
+		hp_snap_free(damaged);
+		free(bytes);
+	}
+	assert_true(bad > 3);
+	known_release(&k);
+}
+
+static void test_since_no_memory(void **state)
+{
+	struct known k;
+	long n = 0;
+
+	(void)state;
+	make_nested();
+	known_init(&k);
+	do {
+		wrap_fail_at(++n, false);
+		walk_known(&k, 6);
+		wrap_fail_at(0, false);
+		if (o.code)
+			assert_int_equal(o.code, -ENOMEM);
+	} while (o.code);
+	hp_tree_release(&o.tree);
+	assert_true(n > 10);
+	known_release(&k);
+}
+
 /* A record that makes no sense is no folder's end. */
 static ssize_t bad_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
 {
@@ -828,16 +1072,31 @@ static void test_bad_records(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_kinds),	TEST(test_empty),
-		TEST(test_no_top),	TEST(test_same),
-		TEST(test_parallel),	TEST(test_open_folders),
-		TEST(test_deep),	TEST(test_too_deep),
-		TEST(test_exclude),	TEST(test_own),
-		TEST(test_mounts),	TEST(test_changed),
-		TEST(test_swapped),	TEST(test_problems),
-		TEST(test_stop),	TEST(test_progress),
-		TEST(test_fail_each),	TEST(test_no_memory),
+		TEST(test_kinds),
+		TEST(test_empty),
+		TEST(test_no_top),
+		TEST(test_same),
+		TEST(test_parallel),
+		TEST(test_open_folders),
+		TEST(test_deep),
+		TEST(test_too_deep),
+		TEST(test_exclude),
+		TEST(test_own),
+		TEST(test_mounts),
+		TEST(test_changed),
+		TEST(test_swapped),
+		TEST(test_problems),
+		TEST(test_stop),
+		TEST(test_progress),
+		TEST(test_fail_each),
+		TEST(test_no_memory),
 		TEST(test_bad_records),
+		TEST(test_since),
+		TEST(test_since_ctime),
+		TEST(test_since_exclude),
+		TEST(test_since_gone),
+		TEST(test_since_damaged),
+		TEST(test_since_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
