@@ -5,6 +5,7 @@
 #include "mem.h"
 
 #include <errno.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -19,14 +20,33 @@ static int code(long r)
 	return r < 0 ? -errno : (int)r;
 }
 
+static int open_without_links(int dir, const char *name, int flags, mode_t mode)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.mode = mode,
+		.resolve = RESOLVE_NO_SYMLINKS,
+	};
+	int r = code(syscall(SYS_openat2, dir, name, &how, sizeof how));
+
+	/* Containers may know it less than their kernel does, and say EPERM. */
+	return r == -ENOSYS || r == -EPERM ?
+		       code(openat(dir, name, flags | O_CLOEXEC | O_NOFOLLOW,
+				   mode)) :
+		       r;
+}
+
 static int sys_open(const struct hp_io *io, int dir, const char *name,
 		    int flags, mode_t mode)
 {
+	bool links = !(flags & HP_O_NO_LINKS);
 	int r;
 
 	(void)io;
+	flags &= ~HP_O_NO_LINKS;
 	do
-		r = code(openat(dir, name, flags | O_CLOEXEC, mode));
+		r = links ? code(openat(dir, name, flags | O_CLOEXEC, mode)) :
+			    open_without_links(dir, name, flags, mode);
 	while (r == -EINTR);
 	return r;
 }

@@ -21,6 +21,12 @@ struct ZSTD_CCtx_s;
 struct ZSTD_inBuffer_s;
 struct ZSTD_outBuffer_s;
 
+/*
+ * A flag of open beside the system's: no symbolic link on the way, nor at the
+ * end (-ELOOP).  Where the kernel is too old the way is not looked at.
+ */
+#define HP_O_NO_LINKS (1 << 30)
+
 struct hp_io {
 	int (*open)(const struct hp_io *io, int dir, const char *name,
 		    int flags, mode_t mode);

@@ -123,7 +123,8 @@ static int read_file(const struct hp_pack *p, const struct hp_file *f,
 {
 	const struct hp_list *list = &p->list;
 	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY |
-		    (f->flags & HP_FILE_FOLLOW ? 0 : O_NOFOLLOW);
+		    (f->flags & HP_FILE_FOLLOW ? 0 : O_NOFOLLOW) |
+		    (is_frozen(p, f) ? HP_O_NO_LINKS : 0);
 	hp_auto_fd file = { p->io, -1 };
 	struct stat st;
 	ssize_t got;

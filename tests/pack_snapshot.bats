@@ -131,6 +131,13 @@ plain()
 	fails 3 "tree/class1/" hpdsl-pack -q --from-snapshot=snap \
 		--exclude=folder tree out
 	[[ $message = *"vanished since the snapshot"* ]]
+	mkdir elsewhere
+	mv tree/class9 elsewhere/class1
+	ln -s ../elsewhere/class1 tree/class1
+	rm -rf out
+	fails 3 "tree/class1/" hpdsl-pack -q --from-snapshot=snap \
+		--exclude=folder tree out
+	[[ $message = *"vanished since the snapshot"* ]]
 }
 
 @test "folders that look like splits are told, out of the snapshot" {
