@@ -339,6 +339,9 @@ plain()
 	refused 3 "" folder/new/
 	mkfifo pipe
 	refused 3 "no regular file" pipe
+	ln -s nowhere dangling
+	refused 3 "dangling: is a symbolic link, which is not replaced" dangling
+	refused 2 "cannot lie in the dataset" out/snap
 	mkdir out
 	refused 2 "cannot lie in the dataset" out/snap
 	refused 2 "cannot lie in the dataset" tree/../out/snap
