@@ -380,7 +380,7 @@ struct hp_snap *model_snap(struct model *m, void **ret_bytes)
 	struct hp_leaf *leaves = calloc(m->n, sizeof *leaves);
 	struct hpdsl_error err = { .msg = "" };
 	struct hp_tree tree;
-	struct hp_snap *s;
+	struct hp_snap *s = NULL;
 	int r;
 
 	assert_int_equal(hp_tree_init(&tree), 0);
