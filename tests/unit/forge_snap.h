@@ -382,7 +382,7 @@ static inline void snap_repair(uint8_t *p, size_t n)
 		    hp_within(at, snap_extent(len), n))
 			snap_sums(p + at, snap_padded(len));
 	}
-	/* As it was: a section may lie over the header. */
+	/* Sums may lie in the header, and have changed what it says. */
 	if (header >= 144 && header <= n)
 		hp_put64(p + header - 8, XXH3_64bits(p, header - 8));
 }

@@ -431,6 +431,13 @@ static void top_ends_early(struct snap_image im)
 {
 	hp_put48(folder_row(im, 0) + 6, 3);
 }
+/* No entry is folder 3. */
+static void folder_of_none(struct snap_image im)
+{
+	put16(im, 2, 20, S_IFIFO | 0600);
+	put40(im, 2, 35, 0);
+	hp_put48(folder_row(im, 0) + 6, 3);
+}
 static void last_row_first(struct snap_image im)
 {
 	hp_put48(folder_row(im, 4), 8);
@@ -676,7 +683,8 @@ static const struct defect {
 	D(end_beyond, "entry 2: has the number of another folder"),
 	D(end_before, "folder 1: ends where it does not"),
 	D(end_wrong, "entry 2: has the number of another folder"),
-	D(top_ends_early, "folder 0: ends where it does not"),
+	D(top_ends_early, "folder 0: does not hold all the others"),
+	D(folder_of_none, "folder 0: does not hold all the others"),
 	D(last_row_first, "folder 4: is not the end of all"),
 	D(last_row_end, "folder 4: is not the end of all"),
 	D(target_beyond, "lie outside of section TARGETS"),
