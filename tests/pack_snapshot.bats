@@ -361,6 +361,27 @@ plain()
 	hpdsl-snapshot verify -q folder/new
 }
 
+@test "--snapshot: a full disk at the end leaves the dataset complete" {
+	need_root
+	unshare -m true 2> /dev/null || skip "no mount namespaces"
+	mkdir small
+	unshare -m bash -uc '
+		mount -t tmpfs -o size=8k none small
+		head -c 8k /dev/zero > small/fill
+		hpdsl-pack -q --snapshot=small/new tree out 2> err
+		echo "exit $?" >> err
+		ls -A small >> err
+	'
+	cat err
+	grep -q "small/new: cannot write: No space left on device" err
+	grep -q "out: is complete, and only its snapshot is missing" err
+	grep -q "^exit 3" err
+	[ "$(tail -n 1 err)" = fill ]
+	hpdsl-verify -q out
+	hpdsl-pack -q --resume --snapshot=new tree out
+	hpdsl-snapshot check -q new out
+}
+
 @test "a snapshot that shrinks while it is read is named" {
 	need strace
 	[ -z "${SAN:-}" ] || skip "the sanitizer takes SIGBUS"
