@@ -145,7 +145,7 @@ static int measure(void *arg, const struct hpdsl_snapshot *s,
 	struct hpdsl_entry at;
 	int what;
 
-	snapshot_tour_begin(&t, s, e, path);
+	snapshot_tour_begin(&t, d->paths.file, s, e, path);
 	while ((what = snapshot_tour_next(&t, &at, &d->err)) > 0)
 		step(d, &t, &at, what == SNAPSHOT_TOUR_MEET);
 	snapshot_tour_end(&t);

@@ -152,7 +152,7 @@ static int find(void *arg, const struct hpdsl_snapshot *s,
 	struct hpdsl_entry at;
 	int step;
 
-	snapshot_tour_begin(&t, s, e, path);
+	snapshot_tour_begin(&t, f->paths.file, s, e, path);
 	while ((step = snapshot_tour_next(&t, &at, &f->err)) > 0) {
 		if (step == SNAPSHOT_TOUR_LEAVE || !is_wanted(f, &at, t.path))
 			continue;

@@ -161,22 +161,22 @@ static int print_in_folder(struct ls *l, const struct hpdsl_snapshot *s,
 	return print_entry(l, s, e, path, whole ? (size_t)n : e->name_len);
 }
 
-/* What is in the folder e. */
+/* What is in the folder e; damage, which is told once, ends it. */
 static int print_folder(struct ls *l, const struct hpdsl_snapshot *s,
 			const struct hpdsl_entry *e, const char *path)
 {
 	struct hpdsl_entry in[BATCH];
 	uint64_t cursor = 0;
 	int status = CMD_DONE;
-	int64_t n;
+	int64_t n = 0;
 
 	print_heading(l, path);
-	while ((n = hpdsl_snapshot_readdir(s, e->number, &cursor, in, BATCH,
+	while (status == CMD_DONE &&
+	       (n = hpdsl_snapshot_readdir(s, e->number, &cursor, in, BATCH,
 					   &l->err)) > 0)
-		for (int64_t i = 0; i < n; i++)
-			status = cmd_worse(status,
-					   print_in_folder(l, s, &in[i], path));
-	return n < 0 ? cmd_worse(status, cmd_tell(&l->err)) : status;
+		for (int64_t i = 0; i < n && status == CMD_DONE; i++)
+			status = print_in_folder(l, s, &in[i], path);
+	return n < 0 ? cmd_tell(&l->err) : status;
 }
 
 /* The folder e and all below it. */
@@ -185,15 +185,15 @@ static int print_folders(struct ls *l, const struct hpdsl_snapshot *s,
 {
 	struct snapshot_tour t;
 	struct hpdsl_entry at;
-	int status = CMD_DONE, step;
+	int status = CMD_DONE, step = 0;
 
-	snapshot_tour_begin(&t, s, e, path);
-	while ((step = snapshot_tour_next(&t, &at, &l->err)) > 0)
+	snapshot_tour_begin(&t, l->paths.file, s, e, path);
+	while (status == CMD_DONE &&
+	       (step = snapshot_tour_next(&t, &at, &l->err)) > 0)
 		if (step == SNAPSHOT_TOUR_MEET && S_ISDIR(at.mode))
-			status = cmd_worse(status,
-					   print_folder(l, s, &at, t.path));
+			status = print_folder(l, s, &at, t.path);
 	snapshot_tour_end(&t);
-	return step < 0 ? cmd_worse(status, cmd_tell(&l->err)) : status;
+	return step < 0 ? cmd_tell(&l->err) : status;
 }
 
 struct found {

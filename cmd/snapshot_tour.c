@@ -61,10 +61,11 @@ int snapshot_each_path(const struct snapshot_paths *p,
 	return status;
 }
 
-void snapshot_tour_begin(struct snapshot_tour *t,
+void snapshot_tour_begin(struct snapshot_tour *t, const char *file,
 			 const struct hpdsl_snapshot *s,
 			 const struct hpdsl_entry *e, const char *path)
 {
+	t->file = file;
 	t->s = s;
 	t->top = *e;
 	t->begun = false;
@@ -110,8 +111,8 @@ static int leave(struct snapshot_tour *t, struct hpdsl_entry *ret,
  * Damage that no look at a single entry finds: the tour would write elsewhere,
  * or never end.
  */
-static int check(const struct hpdsl_entry *e, const struct snapshot_level *l,
-		 struct hpdsl_error *err)
+static int check(const struct snapshot_tour *t, const struct hpdsl_entry *e,
+		 const struct snapshot_level *l, struct hpdsl_error *err)
 {
 	const char *what = NULL;
 
@@ -122,7 +123,7 @@ static int check(const struct hpdsl_entry *e, const struct snapshot_level *l,
 	if (!what)
 		return 0;
 	err->code = HPDSL_ECORRUPT;
-	snprintf(err->msg, sizeof(err->msg), "the snapshot: entry %llu %s",
+	snprintf(err->msg, sizeof(err->msg), "%.900s: entry %llu %s", t->file,
 		 (unsigned long long)e->number, what);
 	return err->code;
 }
@@ -135,7 +136,7 @@ static int meet(struct snapshot_tour *t, struct snapshot_level *l,
 	int code = hpdsl_snapshot_stat(t->s, l->next, &e, err);
 
 	if (code == 0)
-		code = check(&e, l, err);
+		code = check(t, &e, l, err);
 	if (code < 0)
 		return code;
 	if (at)

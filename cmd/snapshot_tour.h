@@ -42,6 +42,7 @@ struct snapshot_level {
 };
 
 struct snapshot_tour {
+	const char *file;
 	const struct hpdsl_snapshot *s;
 	struct hpdsl_entry top;
 	bool begun;
@@ -58,8 +59,11 @@ enum {
 	SNAPSHOT_TOUR_LEAVE = 2 /* a folder, behind all that is below it */
 };
 
-/* A tour through e, whose path it is, and all that is below e. */
-void snapshot_tour_begin(struct snapshot_tour *t,
+/*
+ * A tour through e, whose path it is, and all that is below e; file is the
+ * snapshot's, for messages.
+ */
+void snapshot_tour_begin(struct snapshot_tour *t, const char *file,
 			 const struct hpdsl_snapshot *s,
 			 const struct hpdsl_entry *e, const char *path);
 /* The next step, names in order; negative: damaged. */

@@ -713,7 +713,8 @@ struct hpdsl_snapshot_report {
  * What cannot be read is an error, and nothing is written: HPDSL_ECHANGED (it
  * changed meanwhile), HPDSL_ESTOPPED, HPDSL_EUSAGE (paths of adopted tars that
  * repeat), -ENAMETOOLONG (a path over HPDSL_PATH_MAX), -EINVAL (file is there
- * and is no regular file), -EBUSY (another process is writing it), -errno.
+ * and is no regular file, or is a symbolic link), -EBUSY (another process is
+ * writing it), -errno.
  */
 HPDSL_API int hpdsl_snapshot_create(const char *source, const char *file,
 				    const struct hpdsl_snapshot_options *opt,

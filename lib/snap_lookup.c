@@ -310,6 +310,18 @@ static inline void expect_name(const struct hp_snap *s, const struct step *t)
 	       HP_SNAP_ENTRY_ROW);
 }
 
+/* The folder's name; in a large snapshot that is somewhere else, too. */
+static inline void expect_folder(const struct hp_snap *s, const struct step *t)
+{
+	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
+	const uint8_t *row = t->number ? hp_snap_row(s, t->number, NULL) : NULL;
+
+	if (row)
+		row = hp_snap_any_row(s, hp_row_parent(row), NULL);
+	if (row && hp_row_name(row) < names->length)
+		__builtin_prefetch(names->data + hp_row_name(row));
+}
+
 static inline int finish(const struct hp_snap *s, const struct step *t,
 			 struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
@@ -336,6 +348,8 @@ int64_t hp_snap_lookup_many(const struct hp_snap *s,
 			expect_row(s, &steps[i]);
 		for (size_t i = 0; i < k; i++)
 			expect_name(s, &steps[i]);
+		for (size_t i = 0; i < k; i++)
+			expect_folder(s, &steps[i]);
 		for (size_t i = 0; i < k; i++) {
 			int r = finish(s, &steps[i], &ret[first + i], NULL);
 

@@ -118,9 +118,11 @@ struct hp_node *hp_walk_add(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 	struct hp_walk_batch *b = dir->last;
 	struct hp_node *node;
 
-	if (b && b->n == HP_WALK_BATCH)
+	if (b && b->n == HP_WALK_BATCH) {
 		batch_flush(w, dir);
-	if (!b || b->n == HP_WALK_BATCH)
+		b = NULL; /* it may have fewer names by now, but is done */
+	}
+	if (!b)
 		b = batch_new(w, dir);
 	if (!b) {
 		no_memory(w);

@@ -33,7 +33,10 @@ try()
 	hpdsl-cat.[13]) [ "$lines" -ge 1 ] || line+=! ;; # one a member
 	hpdsl-ls.1) [ "$lines" -ge 1 ] || line+=! ;; # one a kind of damage
 	hpdsl-verify.1) [ -s out ] || line+=! ;;
-	*.1 | *.3) [ "$(grep -v -c ": warning: " err)" = 1 ] || line+=! ;;
+	snapshot.[13]) [ -s out ] || grep -q '^hpdsl-snapshot: ' err ||
+		line+=! ;;
+	# a path that is there twice is the input's
+	*.1 | *.3 | hpdsl-pack.2) [ "$(grep -v -c ": warning: " err)" = 1 ] || line+=! ;;
 	*) line+="!" ;;
 	esac
 }
@@ -140,6 +143,52 @@ try_archive()
 	echo "$line${message:+ ${message#"$name": }}"
 }
 
+# For a snapshot: verify, ls, stat, find, du, dump, load of what that printed, diff
+# with the good one, check of a tree like it, pack --from-snapshot, and verify's
+# first word.
+try_snapshot()
+{
+	local line=${1##*/}: message
+	rm -rf h u
+	try snapshot verify -q "$1"
+	message=$(cat out err | grep -m 1 "/${1##*/}: " || true)
+	try snapshot ls -lR "$1"
+	try snapshot stat "$1" cat cat/1.jpg dog/2.jpg link
+	try snapshot find "$1"
+	try snapshot du -a "$1"
+	try snapshot dump "$1"
+	mkdir u
+	cp out u/text
+	try snapshot load -q u/text -o u/snapshot
+	try snapshot diff -q "$good/snapshot" "$1"
+	try snapshot check -q "$1" live
+	try hpdsl-pack -q --from-snapshot="$1" live h
+	[ ! -e h ] || [ -e h/dataset.yaml ] ||
+		[ "$(echo h/*)" = h/journal.hpdsl ] ||
+		line+=" left: $(echo h/*)!"
+	echo "$line${message:+ ${message##*"/${1##*/}: "}}"
+}
+
+snapshot()
+{
+	timeout 60 hpdsl-snapshot "$@"
+}
+
+# The tree of good/snapshot.
+make_live()
+{
+	mkdir -p live/cat/big live/dog
+	printf meow > live/cat/1.jpg
+	printf '{"n": 1}\n' > live/cat/1.json
+	printf roar! > live/cat/big/tiger.jpg
+	printf 'woof, woof' > live/dog/2.jpg
+	printf 'read me' > live/readme
+	ln -s cat/1.jpg live/link
+	chmod 755 live live/cat live/cat/big live/dog
+	chmod 644 live/cat/*.* live/cat/big/* live/dog/* live/readme
+	find live -exec touch -h -d @1700000000.000000005 {} +
+}
+
 # Sanitizers reserve more than any limit.
 limited()
 {
@@ -169,7 +218,9 @@ try_all()
 @test "the files are what make.py makes" {
 	"$data/make.py" made
 	"$data/make_archives.py" made
-	for part in good bad/index bad/manifest bad/journal bad/archive; do
+	"$data/make_snapshots.py" made
+	for part in good bad/index bad/manifest bad/journal bad/archive \
+		bad/snapshot; do
 		diff -r "made/$part" "$data/$part"
 	done
 }
@@ -221,6 +272,25 @@ try_all()
 
 @test "hostile archives" {
 	try_all archive
+}
+
+@test "the good snapshot is what hpdsl-snapshot makes" {
+	make_live
+	hpdsl-snapshot verify -q "$good/snapshot"
+	# sizes of folders are the file system's
+	hpdsl-snapshot create -q live -o made
+	hpdsl-snapshot diff made "$good/snapshot"
+	for s in made "$good/snapshot"; do
+		hpdsl-snapshot dump "$s" | sed 's/^\(d [0-7]*\) [0-9]*/\1 4096/' |
+			hpdsl-snapshot load -q - -o "${s##*/}.loaded"
+	done
+	cmp made.loaded snapshot.loaded
+	cmp snapshot.loaded "$good/snapshot"
+}
+
+@test "hostile snapshots" {
+	make_live
+	try_all snapshot
 }
 
 @test "a journal of the format page's: completed, its chunk kept" {

@@ -126,7 +126,9 @@ plain()
 	linked() { mv "$at" tree/x && ln -s ../x "$at"; }
 	bad "vanished since the snapshot" linked
 	fifo() { rm "$at" && mkfifo "$at"; }
-	bad "" fifo
+	bad "replaced by what is no file since" fifo
+	folder() { rm "$at" && mkdir "$at"; }
+	bad "replaced by what is no file since" folder
 	mv tree/class1 tree/class9
 	fails 3 "tree/class1/" hpdsl-pack -q --from-snapshot=snap \
 		--exclude=folder tree out
@@ -339,6 +341,9 @@ plain()
 	refused 3 "" folder/new/
 	mkfifo pipe
 	refused 3 "no regular file" pipe
+	ln -s nowhere dangling
+	refused 3 "dangling: is a symbolic link, which is not replaced" dangling
+	refused 2 "cannot lie in the dataset" out/snap
 	mkdir out
 	refused 2 "cannot lie in the dataset" out/snap
 	refused 2 "cannot lie in the dataset" tree/../out/snap

@@ -12,15 +12,17 @@ create()
 	hpdsl-snapshot create -q "$@"
 }
 
-# agrees TREE: its snapshot, made here, with the tree itself in every way, and
+# agrees TREE [SHORT]: its snapshot, made here, with the tree itself in every way, and
 # its text with itself.
 agrees()
 {
 	local j
 	create "$1" -o snap
 	python snapshot_same.py live snap "$1"
-	python snapshot_same.py text snap "$1"
-	python snapshot_same.py json snap "$1"
+	[ -n "${2:-}" ] || {
+		python snapshot_same.py text snap "$1"
+		python snapshot_same.py json snap "$1"
+	}
 	hpdsl-snapshot check -q snap "$1"
 	for j in 0 1 2 16; do
 		create -j "$j" "$1" -o again
@@ -91,7 +93,7 @@ agrees_with_find()
 	"$SRC/tests/snapshot_trees.py" many tree 1 "$n"
 	"$SRC/tests/snapshot_trees.py" many tree/more "$folders" \
 		$((folders > 100 ? 1000 : 200))
-	agrees tree
+	agrees tree short
 	agrees_with_find tree
 }
 
@@ -157,9 +159,7 @@ same_without_walk()
 	# modes that a dataset does not keep are no difference, others are
 	chmod 0600 tree/size/1.bin
 	create tree -o snap
-	run hpdsl-snapshot diff snap after
-	[ "$status" = 1 ]
-	echo "$output" > out
+	hpdsl-snapshot diff -q snap after > out || [ "$?" = 1 ]
 	grep -q '^~ size/1.bin' out
 	[ "$(wc -l < out)" = 1 ]
 }

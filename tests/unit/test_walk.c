@@ -424,6 +424,39 @@ static void test_exclude(void **state)
 	}
 }
 
+/* Batches become shorter when it takes attributes to know what is left out. */
+static void test_exclude_many(void **state)
+{
+	const char *exclude[] = { "*7", "f3*" };
+	struct hpdsl_snapshot_options opt = { .exclude = exclude,
+					      .n_exclude = 2 };
+	struct tricks t;
+	char name[64];
+
+	(void)state;
+	make_files("in", 1000);
+	for (int i = 0; i < 500; i++) {
+		snprintf(name, sizeof name, "in/d%d", i);
+		make_dir(name);
+	}
+	tricks_init(&t);
+	opt.watch.io = &t.io;
+	for (int i = 0; i < 8; i++) {
+		t.untyped = i & 1;
+		t.shuffle = i & 4;
+		opt.threads = i & 2 ? HPDSL_SERIAL : 0;
+		walk(&o, "in", &opt);
+		assert_int_equal(o.code, 0);
+		assert_int_equal(o.report.excluded, 100 + 100 + 50);
+		assert_int_equal(o.tree.n_folders, 1 + 450);
+		assert_int_equal(o.tree.entries, 1 + 1500 - 250);
+		/* Once; for each folder: opened, asked, listed to its end. */
+		assert_true(t.calls <= 1500 + 4 * 451 + 10);
+		t.calls = 0;
+		hp_tree_release(&o.tree);
+	}
+}
+
 /* By its inode wherever it is, the temporary one by its name in one folder. */
 static void test_own(void **state)
 {
@@ -1072,31 +1105,19 @@ static void test_bad_records(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_kinds),
-		TEST(test_empty),
-		TEST(test_no_top),
-		TEST(test_same),
-		TEST(test_parallel),
-		TEST(test_open_folders),
-		TEST(test_deep),
-		TEST(test_too_deep),
-		TEST(test_exclude),
-		TEST(test_own),
-		TEST(test_mounts),
-		TEST(test_changed),
-		TEST(test_swapped),
-		TEST(test_problems),
-		TEST(test_stop),
-		TEST(test_progress),
-		TEST(test_fail_each),
-		TEST(test_no_memory),
-		TEST(test_bad_records),
-		TEST(test_since),
-		TEST(test_since_ctime),
-		TEST(test_since_exclude),
-		TEST(test_since_gone),
-		TEST(test_since_damaged),
-		TEST(test_since_no_memory),
+		TEST(test_kinds),	  TEST(test_empty),
+		TEST(test_no_top),	  TEST(test_same),
+		TEST(test_parallel),	  TEST(test_open_folders),
+		TEST(test_deep),	  TEST(test_too_deep),
+		TEST(test_exclude),	  TEST(test_own),
+		TEST(test_exclude_many),  TEST(test_mounts),
+		TEST(test_changed),	  TEST(test_swapped),
+		TEST(test_problems),	  TEST(test_stop),
+		TEST(test_progress),	  TEST(test_fail_each),
+		TEST(test_no_memory),	  TEST(test_bad_records),
+		TEST(test_since),	  TEST(test_since_ctime),
+		TEST(test_since_exclude), TEST(test_since_gone),
+		TEST(test_since_damaged), TEST(test_since_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
