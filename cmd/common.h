@@ -173,6 +173,8 @@ void cmd_watch(struct hpdsl_watch *w, bool quiet);
 void cmd_progress_clear(void);
 /* Ends the bar: what is on the terminal stays. */
 void cmd_progress_end(void);
+/* What is counted where no bytes are, a short word in place of "files". */
+void cmd_progress_counts(const char *what);
 
 extern int cmd_stop;
 

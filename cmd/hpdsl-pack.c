@@ -118,7 +118,13 @@ static int run(struct pack *p)
 	cmd_progress_end();
 	/* the dataset is complete, whatever became of its snapshot */
 	pack_report(p, &report);
-	return ret < 0 ? pack_tell(&err) : CMD_DONE;
+	if (ret == 0)
+		return CMD_DONE;
+	ret = pack_tell(&err);
+	cmd_message("%s: is complete, and only its snapshot is missing, which "
+		    "--resume makes",
+		    p->opt.output);
+	return ret;
 }
 
 static void release(struct pack *p)

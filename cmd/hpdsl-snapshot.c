@@ -79,6 +79,7 @@ int main(int argc, char **argv)
 	char name[128];
 
 	cmd_start(argv);
+	cmd_progress_counts("entries");
 	/* in order: what follows COMMAND is not for us */
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice);
 	snprintf(name, sizeof(name), "%.100s %s", argv[0],

@@ -37,16 +37,18 @@ static bool is_in_output(const char *folder, const char *output)
 	cmd_auto_free char *out = realpath(output, NULL);
 	size_t n = out ? strlen(out) : 0;
 
+	if (!out && errno == ENOENT && strcmp(folder, output) == 0)
+		return true; /* the output that is to be */
 	return in && out && strncmp(in, out, n) == 0 &&
 	       (in[n] == '/' || !in[n]);
 }
 
-static bool is_same(const struct stat *a, const char *name)
+static bool is_same(const char *one, const char *other)
 {
-	struct stat b;
+	struct stat a, b;
 
-	return name && stat(name, &b) == 0 && a->st_dev == b.st_dev &&
-	       a->st_ino == b.st_ino;
+	return one && other && stat(one, &a) == 0 && stat(other, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static int check_place(const struct pack *p)
@@ -55,15 +57,19 @@ static int check_place(const struct pack *p)
 	cmd_auto_free char *folder = folder_of(name);
 	struct stat st;
 
-	if (stat(name, &st) < 0) {
-		if (errno != ENOENT)
-			return trouble(name, strerror(errno));
-	} else if (!S_ISREG(st.st_mode)) {
-		return trouble(name, "is there and is no regular file");
-	} else if (is_same(&st, p->from_snapshot)) {
+	if (is_same(name, p->from_snapshot)) {
 		cmd_message("%s: --from-snapshot and --snapshot are one file",
 			    name);
 		return CMD_USAGE;
+	}
+	if (lstat(name, &st) < 0) {
+		if (errno != ENOENT)
+			return trouble(name, strerror(errno));
+	} else if (S_ISLNK(st.st_mode)) {
+		return trouble(name,
+			       "is a symbolic link, which is not replaced");
+	} else if (!S_ISREG(st.st_mode)) {
+		return trouble(name, "is there and is no regular file");
 	}
 	if (is_in_output(folder, p->opt.output)) {
 		cmd_message("%s: a snapshot cannot lie in the dataset %s", name,

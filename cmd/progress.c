@@ -19,6 +19,7 @@ static struct {
 	bool terminal;
 	bool drawn; /* the cursor is in the line of a bar */
 	char phase[32];
+	const char *what; /* a short word, in place of "files" */
 	double phase_start, last;
 	uint64_t first; /* done when the phase began */
 	struct hpdsl_progress now;
@@ -43,8 +44,8 @@ static struct cmd_text amount(uint64_t n)
 {
 	struct cmd_text t = bar.now.bytes ? cmd_bytes(n) : cmd_thousands(n);
 
-	if (!bar.now.bytes)
-		strcat(t.s, " files"); /* at most 26 digits and commas before */
+	if (!bar.now.bytes) /* at most 26 digits and commas before */
+		strcat(strcat(t.s, " "), bar.what ? bar.what : "files");
 	return t;
 }
 
@@ -164,6 +165,11 @@ void cmd_progress_end(void)
 		put("\n", 1);
 	}
 	bar.drawn = false;
+}
+
+void cmd_progress_counts(const char *what)
+{
+	bar.what = what;
 }
 
 void cmd_watch(struct hpdsl_watch *w, bool quiet)

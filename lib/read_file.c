@@ -74,6 +74,8 @@ static int check_unchanged(const struct hp_pack *p, const struct stat *st,
 	bool frozen = is_frozen(p, f);
 	char text[120];
 
+	if (frozen && !S_ISREG(st->st_mode))
+		return fail_changed(p, f, "replaced by what is no file", err);
 	if ((uint64_t)st->st_size != f->size) {
 		snprintf(text, sizeof text,
 			 "is %" PRIu64 " bytes, was %" PRIu64 " %s",

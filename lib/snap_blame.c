@@ -17,6 +17,7 @@ struct named {
 	uint64_t line;
 	uint64_t member;
 	bool folder;
+	const struct named *above; /* the nearest line that it lies below */
 };
 
 struct blame {
@@ -101,62 +102,67 @@ static void accuse(struct blame *b, const struct named *n, const char *reason)
 	b->reason = reason;
 }
 
-/* The line of the first len bytes of a path; NULL: there is none. */
-static const struct named *line_of(const struct blame *b, const char *path,
-				   size_t len)
-{
-	const struct named key = { .path = path, .len = len };
-	uint64_t low = 0, high = b->n;
-
-	while (low < high) {
-		uint64_t mid = low + (high - low) / 2;
-		int d = compare_paths(&b->named[mid], &key);
-
-		if (d == 0)
-			return &b->named[mid];
-		if (d < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
-}
-
-/* All folders that its path names have to be there, and to be folders. */
-static void look_above(struct blame *b, const struct named *n)
-{
-	size_t len = n->len;
-
-	while (len) {
-		const char *slash = memrchr(n->path, '/', len);
-		const struct named *folder;
-
-		len = slash ? (size_t)(slash - n->path) : 0;
-		folder = line_of(b, n->path, len);
-		if (!folder && !b->lines.dataset)
-			accuse(b, n, "no line has the folder it is in");
-		if (folder && !folder->folder)
-			accuse(b, n, "what it lies in is no folder");
-	}
-}
-
 /* Does b lie below the folder a? */
 static bool is_below(const struct named *a, const struct named *b)
 {
-	return !a->len || (b->len > a->len && b->path[a->len] == '/' &&
-			   !memcmp(a->path, b->path, a->len));
+	if (!a->len)
+		return b->len;
+	return b->len > a->len && b->path[a->len] == '/' &&
+	       !memcmp(a->path, b->path, a->len);
 }
 
-static void look_at(struct blame *b, uint64_t i)
+/*
+ * The folder it lies in has to be there and to be one.  Of a dataset, whose
+ * folders need no lines, the nearest line above it is looked at.  Those further
+ * up are the concern of that line.
+ */
+static void look_above(struct blame *b, struct named *n)
 {
-	const struct named *n = &b->named[i];
+	const char *slash = memrchr(n->path, '/', n->len);
+	size_t len = slash ? (size_t)(slash - n->path) : 0;
+	const struct named *above = n > b->named ? n - 1 : NULL;
 
-	if (i && !compare_paths(n - 1, n))
-		accuse(b, n, "this path for a second time");
-	look_above(b, n);
+	while (above && !is_below(above, n))
+		above = above->above;
+	n->above = above;
+	if (!n->len)
+		return;
+	if (!b->lines.dataset && (!above || above->len != len))
+		accuse(b, n, "no line has the folder it is in");
+	else if (above && !above->folder)
+		accuse(b, n, "what it lies in is no folder");
+}
+
+static void look_for_empty(struct blame *b, const struct named *n)
+{
 	if (b->lines.dataset && n->folder && n->len &&
-	    (i + 1 == b->n || !is_below(n, n + 1)))
+	    (n + 1 == b->named + b->n || !is_below(n, n + 1)))
 		accuse(b, n, "an empty folder, which no dataset has");
+}
+
+static void look_at_paths(struct blame *b)
+{
+	qsort(b->named, b->n, sizeof *b->named, by_path);
+	for (uint64_t i = 1; i < b->n; i++)
+		if (!compare_paths(&b->named[i - 1], &b->named[i]))
+			accuse(b, &b->named[i], "this path for a second time");
+	/* Of two with one path, which is it that others lie in? */
+	if (b->guilty)
+		return;
+	for (uint64_t i = 0; i < b->n; i++) {
+		look_above(b, &b->named[i]);
+		look_for_empty(b, &b->named[i]);
+	}
+}
+
+static void look_at_members(struct blame *b)
+{
+	qsort(b->named, b->n, sizeof *b->named, by_member);
+	for (uint64_t i = 1; i < b->n; i++)
+		if (b->named[i].member != HPDSL_NO_MEMBER &&
+		    b->named[i].member == b->named[i - 1].member)
+			accuse(b, &b->named[i],
+			       "this member number for a second time");
 }
 
 static int find(struct blame *b, struct hpdsl_error *err)
@@ -166,17 +172,9 @@ static int find(struct blame *b, struct hpdsl_error *err)
 
 	if (r < 0)
 		return r;
-	qsort(b->named, b->n, sizeof *b->named, by_path);
-	for (uint64_t i = 0; i < b->n; i++)
-		look_at(b, i);
-	if (!b->guilty) {
-		qsort(b->named, b->n, sizeof *b->named, by_member);
-		for (uint64_t i = 1; i < b->n; i++)
-			if (b->named[i].member != HPDSL_NO_MEMBER &&
-			    b->named[i].member == b->named[i - 1].member)
-				accuse(b, &b->named[i],
-				       "this member number for a second time");
-	}
+	look_at_paths(b);
+	if (!b->guilty)
+		look_at_members(b);
 	if (!b->guilty)
 		return err->code;
 	b->lines.number = b->guilty->line;

@@ -27,14 +27,21 @@ static int fail_there(const struct saver *s, const struct hpdsl_error *why,
 		       s->path, why->msg);
 }
 
-/* What is replaced has to be a file: /dev/null is none, nor is /dev/stdout. */
+/*
+ * What is replaced has to be a file: /dev/null is none, nor is /dev/stdout,
+ * wherever that link leads to.
+ */
 static int check_old(const struct saver *s, struct hpdsl_error *err)
 {
 	struct stat st;
-	int r = s->io->stat(s->io, AT_FDCWD, s->path, &st, 0);
+	int r = s->io->stat(s->io, AT_FDCWD, s->path, &st, AT_SYMLINK_NOFOLLOW);
 
 	if (r < 0 && r != -ENOENT)
 		return hp_fail_errno(err, r, "%s", s->path);
+	if (r == 0 && S_ISLNK(st.st_mode))
+		return hp_fail(err, -EINVAL,
+			       "%s: is a symbolic link, which is not replaced",
+			       s->path);
 	if (r == 0 && !S_ISREG(st.st_mode))
 		return hp_fail(err, -EINVAL,
 			       "%s: is there and is no regular file", s->path);

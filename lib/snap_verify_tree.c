@@ -104,7 +104,7 @@ void hp_snap_check_folders(struct hp_snap_check *c)
 {
 	const struct hpdsl_snapshot_info *n = &c->s->info;
 	const uint8_t *top = hp_snap_row(c->s, 0, NULL);
-	struct hp_folder_row end = { 0, 0 };
+	struct hp_folder_row end = { 0, 0 }, first = { 0, 0 };
 	uint64_t at = 1;
 
 	if (!top || hp_row_link(top))
@@ -112,15 +112,15 @@ void hp_snap_check_folders(struct hp_snap_check *c)
 	row_of(c, n->folders, &end);
 	if (end.first != n->entries || end.end != n->folders)
 		wrong_folder(c, n->folders, "is not the end of all");
+	row_of(c, 0, &first);
+	if (first.end != n->folders)
+		wrong_folder(c, 0, "does not hold all the others");
 	c->folders[0] = 0;
-	/* What is found leaves the numbers of others unknown. */
+	/* Where a folder ends another one begins, or its own folder ends: as
+	 * the top is the last to end, each has its entry when its turn comes.
+	 * What is found leaves those of others unknown. */
 	for (uint64_t i = 0; i < n->folders && !c->f.n; i++)
 		check_folder(c, i, &at);
-	if (c->f.n)
-		return;
-	row_of(c, 0, &end);
-	if (at != n->entries || end.end != n->folders)
-		wrong_folder(c, 0, "does not hold all the others");
 }
 
 /* ---- Paths ------------------------------------------------------------ */

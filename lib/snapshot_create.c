@@ -17,6 +17,7 @@ static int is_dataset(const char *source,
 	const struct hp_io *io = hp_io_or_system(opt->watch.io);
 	hp_auto_fd dir = { io, -1 };
 	char buf[HP_PRINTABLE];
+	struct stat st;
 	int r;
 
 	if (opt->as_tree)
@@ -26,6 +27,10 @@ static int is_dataset(const char *source,
 	if (dir.fd < 0)
 		return hp_fail_errno(err, dir.fd, "%s", buf);
 	r = hp_scan_is_dataset(io, dir.fd);
+	/* Is it the folder that may not be entered? */
+	if (r == -EACCES && io->stat(io, dir.fd, HP_MANIFEST_NAME, &st,
+				     AT_SYMLINK_NOFOLLOW) == r)
+		return hp_fail_errno(err, r, "%s", buf);
 	return r < 0 ? hp_fail_errno(err, r, "%s/%s", buf, HP_MANIFEST_NAME) :
 		       r;
 }

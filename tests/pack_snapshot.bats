@@ -126,7 +126,9 @@ plain()
 	linked() { mv "$at" tree/x && ln -s ../x "$at"; }
 	bad "vanished since the snapshot" linked
 	fifo() { rm "$at" && mkfifo "$at"; }
-	bad "" fifo
+	bad "replaced by what is no file since" fifo
+	folder() { rm "$at" && mkdir "$at"; }
+	bad "replaced by what is no file since" folder
 	mv tree/class1 tree/class9
 	fails 3 "tree/class1/" hpdsl-pack -q --from-snapshot=snap \
 		--exclude=folder tree out
@@ -346,6 +348,9 @@ plain()
 	refused 3 "" folder/new/
 	mkfifo pipe
 	refused 3 "no regular file" pipe
+	ln -s nowhere dangling
+	refused 3 "dangling: is a symbolic link, which is not replaced" dangling
+	refused 2 "cannot lie in the dataset" out/snap
 	mkdir out
 	refused 2 "cannot lie in the dataset" out/snap
 	refused 2 "cannot lie in the dataset" tree/../out/snap
@@ -361,6 +366,27 @@ plain()
 	rmdir out
 	hpdsl-pack -q --snapshot=folder/new tree out
 	hpdsl-snapshot verify -q folder/new
+}
+
+@test "--snapshot: a full disk at the end leaves the dataset complete" {
+	need_root
+	unshare -m true 2> /dev/null || skip "no mount namespaces"
+	mkdir small
+	unshare -m bash -uc '
+		mount -t tmpfs -o size=8k none small
+		head -c 8k /dev/zero > small/fill
+		hpdsl-pack -q --snapshot=small/new tree out 2> err
+		echo "exit $?" >> err
+		ls -A small >> err
+	'
+	cat err
+	grep -q "small/new: cannot write: No space left on device" err
+	grep -q "out: is complete, and only its snapshot is missing" err
+	grep -q "^exit 3" err
+	[ "$(tail -n 1 err)" = fill ]
+	hpdsl-verify -q out
+	hpdsl-pack -q --resume --snapshot=new tree out
+	hpdsl-snapshot check -q new out
 }
 
 @test "a snapshot that shrinks while it is read is named" {

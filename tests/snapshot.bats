@@ -91,6 +91,15 @@ differs()
 	cmp snap other
 }
 
+@test "progress on a terminal counts entries" {
+	need script
+	TERM=xterm script -qec "hpdsl-snapshot create $from/tree -o snap" \
+		/dev/null < /dev/null > said
+	cat -v said
+	grep -q "walking [0-9]* entries" said
+	run ! grep "[0-9] files[^ ]" said
+}
+
 @test "create, load, verify --json: one object, and the same facts" {
 	hpdsl-snapshot create --json "$from/packed" -o snap > create.json 2> err
 	hpdsl-snapshot dump snap > text

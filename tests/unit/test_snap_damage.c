@@ -431,6 +431,13 @@ static void top_ends_early(struct snap_image im)
 {
 	hp_put48(folder_row(im, 0) + 6, 3);
 }
+/* No entry is folder 3. */
+static void folder_of_none(struct snap_image im)
+{
+	put16(im, 2, 20, S_IFIFO | 0600);
+	put40(im, 2, 35, 0);
+	hp_put48(folder_row(im, 0) + 6, 3);
+}
 static void last_row_first(struct snap_image im)
 {
 	hp_put48(folder_row(im, 4), 8);
@@ -676,7 +683,8 @@ static const struct defect {
 	D(end_beyond, "entry 2: has the number of another folder"),
 	D(end_before, "folder 1: ends where it does not"),
 	D(end_wrong, "entry 2: has the number of another folder"),
-	D(top_ends_early, "folder 0: ends where it does not"),
+	D(top_ends_early, "folder 0: does not hold all the others"),
+	D(folder_of_none, "folder 0: does not hold all the others"),
 	D(last_row_first, "folder 4: is not the end of all"),
 	D(last_row_end, "folder 4: is not the end of all"),
 	D(target_beyond, "lie outside of section TARGETS"),
@@ -939,6 +947,25 @@ static void test_told(void **state)
 
 /* ---- Anything --------------------------------------------------------- */
 
+/* What the fuzzer relies on: other entries that agree with each other. */
+static void test_agree(void **state)
+{
+	struct snap_image im = small();
+	struct hpdsl_error err;
+
+	(void)state;
+	put16(im, 3, 20, S_IFREG | 04711);
+	hp_put64(snap_entry(im, 6), UINT64_MAX);
+	snap_section(im, HP_SNAP_NAMES,
+		     NULL)[hp_get48(snap_entry(im, 7) + 24)] = 'y';
+	snap_repair(im.p, im.n);
+	assert_int_equal(judge(im.p, im.n, &err), HPDSL_ECORRUPT);
+	snap_agree(im.p, im.n);
+	if (judge(im.p, im.n, &err))
+		fail_msg("%s", err.msg);
+	free(im.p);
+}
+
 static uint64_t dice(uint64_t *x)
 {
 	*x ^= *x << 13;
@@ -988,6 +1015,7 @@ int main(void)
 		cmocka_unit_test(test_empty_folder),
 		cmocka_unit_test(test_long_path),
 		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_agree),
 		cmocka_unit_test(test_dice),
 	};
 

@@ -338,6 +338,13 @@ static const struct {
 	  "text: line 2: no line has the folder it is in: 'x/y/z'" },
 	{ HEAD "d 0755 0 0.000000000 - - x/y\n" TOP,
 	  "text: line 2: no line has the folder it is in: 'x/y'" },
+	{ HEAD TOP "f 0644 0 0.000000000 - - x/y/z\n"
+		   "d 0755 0 0.000000000 - - x/y\n",
+	  "text: line 4: no line has the folder it is in: 'x/y'" },
+	{ HEAD TOP "d 0755 0 0.000000000 - - x\n"
+		   "f 0644 0 0.000000000 - - x-/z\n"
+		   "f 0644 0 0.000000000 - - x/y\n",
+	  "text: line 4: no line has the folder it is in: 'x-/z'" },
 	{ HEAD TOP "f 0644 0 0.000000000 - - a/b\n"
 		   "l 0777 1 0.000000000 - - a\tb\n",
 	  "text: line 3: what it lies in is no folder: 'a/b'" },
@@ -380,6 +387,14 @@ static const struct {
 	  "text: line 4: only files of a dataset have a member number" },
 	{ DATASET DTOP "d 0755 0 0.000000000 - - a\n",
 	  "text: line 4: an empty folder, which no dataset has: 'a'" },
+	{ DATASET DTOP "d 0755 0 0.000000000 - - a\n"
+		       "f 0644 0 0.000000000 1 0123456789abcdef a/b\n"
+		       "d 0755 0 0.000000000 - - a\n",
+	  "text: line 6: this path for a second time: 'a'" },
+	{ DATASET DTOP "d 0755 0 0.000000000 - - a/b\n"
+		       "f 0644 0 0.000000000 1 0123456789abcdef a/b/c/d\n"
+		       "f 0644 0 0.000000000 2 0123456789abcdef a/b/c\n",
+	  "text: line 5: what it lies in is no folder: 'a/b/c/d'" },
 	{ DATASET "f 0644 0 0.000000000 1 0123456789abcdef a/b\n"
 		  "f 0644 0 0.000000000 1 0123456789abcdef a/c\n",
 	  "text: line 4: this member number for a second time: 'a/c'" },
