@@ -6,19 +6,14 @@
  */
 #include "scan_walk.h"
 
+#include "dents.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DENTS_BYTES 65536
-
-/* Fields of a raw record. */
-enum {
-	AT_LENGTH = offsetof(struct dirent64, d_reclen),
-	AT_TYPE = offsetof(struct dirent64, d_type),
-	AT_NAME = offsetof(struct dirent64, d_name),
-};
 
 void hp_scan_enter(struct hp_scan_worker *w, uint16_t root)
 {
@@ -116,44 +111,25 @@ static bool batch_flush(struct hp_scan_worker *w, const struct hp_scan_job *dir)
 }
 
 static bool batch_add(struct hp_scan_worker *w, const struct hp_scan_job *dir,
-		      const char *record, size_t n)
+		      const struct hp_dent *d)
 {
 	struct hp_scan_job *b = w->batch;
+	/* One that is too long is to be told as that. */
+	size_t n = d->len < HP_SCAN_NAME_MAX ? d->len : HP_SCAN_NAME_MAX;
 	char *to;
 
-	if (n > HP_SCAN_NAME_MAX)
-		n = HP_SCAN_NAME_MAX; /* to be told as too long */
 	if (b->n_names == HP_SCAN_BATCH || b->bytes + n + 2 > HP_SCAN_NAMES) {
 		if (!batch_flush(w, dir))
 			return false;
 		b = w->batch;
 	}
 	to = b->text + b->dir_len + b->bytes;
-	to[0] = record[AT_TYPE];
-	memcpy(to + 1, record + AT_NAME, n);
+	to[0] = (char)d->type;
+	memcpy(to + 1, d->name, n);
 	to[n + 1] = '\0';
 	b->bytes += (uint32_t)n + 2;
 	b->n_names++;
 	return true;
-}
-
-/* Length of the record at p, its name's in *ret_name; 0: makes no sense. */
-static size_t record_length(const char *p, size_t n, size_t *ret_name)
-{
-	uint16_t len;
-
-	if (n <= AT_NAME)
-		return 0;
-	memcpy(&len, p + AT_LENGTH, sizeof len);
-	if (len <= AT_NAME || len > n)
-		return 0;
-	*ret_name = strnlen(p + AT_NAME, (size_t)len - AT_NAME);
-	return *ret_name && *ret_name < (size_t)len - AT_NAME ? len : 0;
-}
-
-static bool is_dots(const char *name, size_t n)
-{
-	return name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.'));
 }
 
 /* Takes the names in n bytes of records; how many, or -errno. */
@@ -163,19 +139,18 @@ static int take_records(struct hp_scan_worker *w, const struct hp_scan_job *dir,
 	int count = 0;
 
 	for (size_t at = 0, len; at < n && !hp_scan_over(w->s); at += len) {
-		const char *record = w->dents + at;
-		size_t k;
+		struct hp_dent d;
 
-		len = record_length(record, n - at, &k);
+		len = hp_dent_take(w->dents + at, n - at, &d);
 		if (!len)
 			return -EIO;
-		if (is_dots(record + AT_NAME, k))
+		if (d.is_dots)
 			continue;
 		count++;
-		if ((unsigned char)record[AT_TYPE] != DT_DIR) {
-			if (!batch_add(w, dir, record, k))
+		if (d.type != DT_DIR) {
+			if (!batch_add(w, dir, &d))
 				return -ENOMEM;
-		} else if (path_name(w, dir, record + AT_NAME, k)) {
+		} else if (path_name(w, dir, d.name, d.len)) {
 			hp_scan_meet(w, dir->root);
 		}
 	}

@@ -2,6 +2,7 @@
 /* Listing a folder, and putting its nodes together. */
 #include "walk_private.h"
 
+#include "dents.h"
 #include "glob.h"
 #include "mem.h"
 
@@ -10,13 +11,6 @@
 #include <string.h>
 
 #define DENTS_BYTES (128 * 1024)
-
-/* Fields of a raw record. */
-enum {
-	AT_LENGTH = offsetof(struct dirent64, d_reclen),
-	AT_TYPE = offsetof(struct dirent64, d_type),
-	AT_NAME = offsetof(struct dirent64, d_name),
-};
 
 static void no_memory(struct hp_walk_worker *w)
 {
@@ -138,25 +132,6 @@ struct hp_node *hp_walk_add(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 
 /* ---- Listing ---------------------------------------------------------- */
 
-/* Length of the record at p, its name's in *ret_name; 0: makes no sense. */
-static size_t record_length(const char *p, size_t n, size_t *ret_name)
-{
-	uint16_t len;
-
-	if (n <= AT_NAME)
-		return 0;
-	memcpy(&len, p + AT_LENGTH, sizeof len);
-	if (len <= AT_NAME || len > n)
-		return 0;
-	*ret_name = strnlen(p + AT_NAME, (size_t)len - AT_NAME);
-	return *ret_name && *ret_name < (size_t)len - AT_NAME ? len : 0;
-}
-
-static bool is_dots(const char *name, size_t n)
-{
-	return name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.'));
-}
-
 bool hp_walk_leaves_out(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 			const char *name, size_t n, mode_t mode)
 {
@@ -205,17 +180,15 @@ static int take_records(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 {
 	int r = 0;
 
-	for (size_t at = 0, len, k; r == 0 && at < n; at += len) {
-		const char *record = w->dents + at;
-		const char *name = record + AT_NAME;
+	for (size_t at = 0, len; r == 0 && at < n; at += len) {
+		struct hp_dent d;
 
-		len = record_length(record, n - at, &k);
+		len = hp_dent_take(w->dents + at, n - at, &d);
 		if (!len)
 			return -EIO;
-		if (!is_dots(name, k))
-			r = take_name(
-				w, dir, name, k,
-				(mode_t)DTTOIF((unsigned char)record[AT_TYPE]));
+		if (!d.is_dots)
+			r = take_name(w, dir, d.name, d.len,
+				      (mode_t)DTTOIF(d.type));
 	}
 	return r;
 }
