@@ -341,8 +341,8 @@ static void test_frozen(void **state)
 			is_sound(&p);
 		else if (!strstr(err.msg, t.code == 1 ? "large: changed since "
 							"the snapshot" :
-							"1.bin: changed since "
-							"the snapshot"))
+							"1.bin: replaced by "
+							"what is no file"))
 			fail_msg("%s", err.msg);
 	}
 	hpdsl_snapshot_close(s);
