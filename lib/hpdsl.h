@@ -554,7 +554,7 @@ enum {
  * Opens the snapshot in file path: one mapping, of which the header alone is
  * looked at.  flags: 0 or HPDSL_SNAPSHOT_COPY.  io: NULL for the system's.
  * HPDSL_ENOTOURS, HPDSL_ETOONEW, HPDSL_ECORRUPT (also: another size than when
- * it was written), -errno.
+ * it was written), HPDSL_EUSAGE (other flags), -errno.
  */
 HPDSL_API int hpdsl_snapshot_open(const char *path, unsigned flags,
 				  const struct hp_io *io,
@@ -636,7 +636,8 @@ HPDSL_API int64_t hpdsl_snapshot_lookup_many(const struct hpdsl_snapshot *s,
  * The entries of a folder, in the order of their names: up to room of them from
  * *cursor on, which begins as 0 and is moved behind them; a cursor is a place
  * among the folder's entries and stays valid.  Returns how many, 0 at the end;
- * -ENOTDIR, -ERANGE (no such entry), HPDSL_ECORRUPT.
+ * -ENOTDIR, -ERANGE (no such entry), HPDSL_ECORRUPT: then *cursor is where it
+ * was, and ret may have been written to.
  */
 HPDSL_API int64_t hpdsl_snapshot_readdir(const struct hpdsl_snapshot *s,
 					 uint64_t folder, uint64_t *cursor,
@@ -661,12 +662,15 @@ HPDSL_API int hpdsl_snapshot_path(const struct hpdsl_snapshot *s,
 				  uint64_t number, char *buf, size_t *ret_len,
 				  struct hpdsl_error *err);
 
-/* Target of a symbolic link, NUL-terminated.  -EINVAL: it is none. */
+/*
+ * Target of a symbolic link, NUL-terminated.  -EINVAL: it is none; -ERANGE,
+ * HPDSL_ECORRUPT.
+ */
 HPDSL_API int hpdsl_snapshot_target(const struct hpdsl_snapshot *s,
 				    const struct hpdsl_entry *e,
 				    const char **ret, struct hpdsl_error *err);
 
-/* XXH3-64 of a file's content.  -ENODATA: not known. */
+/* XXH3-64 of a file's content.  -ENODATA: not known; HPDSL_ECORRUPT. */
 HPDSL_API int hpdsl_snapshot_checksum(const struct hpdsl_snapshot *s,
 				      const struct hpdsl_entry *e,
 				      uint64_t *ret, struct hpdsl_error *err);

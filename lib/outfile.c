@@ -98,35 +98,52 @@ int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
 
 enum { TRIES = 100 };
 
+static int fail_busy(const struct hp_outfile *f, struct hpdsl_error *err)
+{
+	return hp_fail(err, -EBUSY, "%s: another process is writing it",
+		       f->name);
+}
+
 /* Locks that a file system does not have are nobody's. */
 static bool is_busy(const struct hp_io *io, int fd)
 {
 	return io->lock(io, fd) == -EWOULDBLOCK;
 }
 
-/* Is this still the file that has the temporary name? */
-static bool is_named(const struct hp_outfile *f, int fd)
+/* Is this still the file that has the temporary name?  1, 0 or -errno. */
+static int is_named(const struct hp_outfile *f, int fd)
 {
 	struct stat a, b;
+	int r = hp_io_fstat(f->io, fd, &a);
 
-	return hp_io_fstat(f->io, fd, &a) == 0 &&
-	       f->io->stat(f->io, f->dir, f->temp, &b, AT_SYMLINK_NOFOLLOW) ==
-		       0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	if (r == 0)
+		r = f->io->stat(f->io, f->dir, f->temp, &b,
+				AT_SYMLINK_NOFOLLOW);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* NFS locks only what is open for writing. */
+static int open_left(const struct hp_outfile *f)
+{
+	const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	int fd = f->io->open(f->io, f->dir, f->temp, flags | O_RDWR, 0);
+
+	return fd >= 0 ?
+		       fd :
+		       f->io->open(f->io, f->dir, f->temp, flags | O_RDONLY, 0);
 }
 
 /* Removes what a dead process left; -EBUSY: it is alive. */
 static int remove_left(const struct hp_outfile *f)
 {
-	hp_auto_fd left = { f->io, f->io->open(f->io, f->dir, f->temp,
-					       O_RDONLY | O_NOFOLLOW |
-						       O_NONBLOCK | O_NOCTTY,
-					       0) };
+	hp_auto_fd left = { f->io, open_left(f) };
 
 	if (left.fd >= 0 && is_busy(f->io, left.fd))
 		return -EBUSY;
 	/* Between the two it may have got its name, and be another's now. */
-	if (left.fd < 0 || is_named(f, left.fd))
+	if (left.fd < 0 || is_named(f, left.fd) > 0)
 		return f->io->unlink(f->io, f->dir, f->temp, 0);
 	return 0;
 }
@@ -145,7 +162,7 @@ static int create_alone(struct hp_outfile *f)
 			continue;
 		}
 		/* Whoever holds it takes it for a dead one's, and away. */
-		if (r < 0 || (!is_busy(f->io, r) && is_named(f, r)))
+		if (r < 0 || (!is_busy(f->io, r) && is_named(f, r) > 0))
 			return r;
 		f->io->close(f->io, r);
 		r = -EBUSY;
@@ -166,10 +183,7 @@ int hp_outfile_open_alone(struct hp_outfile *f, const struct hp_io *io, int dir,
 		return 0;
 	}
 	f->temp[0] = '\0';
-	if (r == -EBUSY)
-		return hp_fail(err, r, "%s: another process is writing it",
-			       name);
-	return fail(f, r, "create", err);
+	return r == -EBUSY ? fail_busy(f, err) : fail(f, r, "create", err);
 }
 
 /* ---- One that is there ------------------------------------------------ */
@@ -256,8 +270,16 @@ int hp_outfile_flush(struct hp_outfile *f, struct hpdsl_error *err)
 
 int hp_outfile_commit(struct hp_outfile *f, struct hpdsl_error *err)
 {
-	int r = f->io->rename(f->io, f->dir, f->temp, f->dir, f->name, 0);
+	/* Where there are no locks, another process may have taken it away and
+	 * be half through a file of its own. */
+	int r = f->fd < 0 ? 1 : is_named(f, f->fd);
 
+	if (r == 0) {
+		f->temp[0] = '\0';
+		return fail_busy(f, err);
+	}
+	if (r > 0)
+		r = f->io->rename(f->io, f->dir, f->temp, f->dir, f->name, 0);
 	if (r < 0)
 		return fail(f, r, "rename into place", err);
 	f->temp[0] = '\0';

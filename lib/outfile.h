@@ -33,7 +33,7 @@ int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
  * The same for a file that any number of processes may write at a time: the
  * temporary file is locked until it is closed, and what another one is writing
  * is -EBUSY.  hp_outfile_flush keeps it open, and so locked, for
- * hp_outfile_commit.
+ * hp_outfile_commit, which says -EBUSY if it was taken away all the same.
  */
 int hp_outfile_open_alone(struct hp_outfile *f, const struct hp_io *io, int dir,
 			  const char *name, struct hpdsl_error *err);

@@ -14,11 +14,8 @@
 
 struct hp_walk_options {
 	const struct hpdsl_snapshot_options *opt; /* exclude .. watch */
-	/* A file that is left out, wherever it is met; ino 0: none. */
-	dev_t skip_dev;
-	ino_t skip_ino;
-	/* A name that is left out in one folder; "": none. */
-	char skip_name[HP_OUTFILE_NAME];
+	/* Two names that are left out in one folder; "": none. */
+	char skip_name[HP_OUTFILE_NAME], skip_temp[HP_OUTFILE_NAME];
 	dev_t skip_dir_dev;
 	ino_t skip_dir_ino;
 	/*
@@ -41,7 +38,9 @@ int hp_walk(const char *path, const struct hp_walk_options *opt,
 
 /*
  * A snapshot's own file is left out of the walk, and so is what a run that was
- * killed left of writing it.  The file need not be there, its folder has to.
+ * killed left of writing it.  Both by their names: another name of the same
+ * file stays what it is when this one is replaced.  The file need not be there,
+ * its folder has to.
  */
 int hp_walk_skip(struct hp_walk_options *opt, const char *file,
 		 struct hpdsl_error *err);

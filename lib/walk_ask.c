@@ -95,12 +95,6 @@ static int take_target(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 	return 0;
 }
 
-static bool is_own(const struct hp_walk *s, const struct stat *st)
-{
-	return st->st_ino == s->with->skip_ino && s->with->skip_ino &&
-	       st->st_dev == s->with->skip_dev;
-}
-
 /* Fills the node in; false: it is none. */
 static bool take(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 		 struct hp_node *node, const struct stat *st)
@@ -108,8 +102,6 @@ static bool take(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 	bool other = (st->st_mode ^ node->mode) & S_IFMT;
 	int r = 0;
 
-	if (is_own(w->s, st))
-		return false;
 	if (other &&
 	    hp_walk_leaves_out(w, dir, node->name, node->name_len, st->st_mode))
 		return false;

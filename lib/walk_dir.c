@@ -162,7 +162,8 @@ bool hp_walk_leaves_out(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 {
 	const struct hpdsl_snapshot_options *opt = w->s->opt;
 
-	if (dir->has_own && !strcmp(name, w->s->with->skip_name))
+	if (dir->has_own && (!strcmp(name, w->s->with->skip_name) ||
+			     !strcmp(name, w->s->with->skip_temp)))
 		return true;
 	if (!opt->n_exclude || !(mode & S_IFMT))
 		return false;

@@ -22,6 +22,24 @@ static void fail(struct hp_walk_worker *w, const struct hpdsl_error *err)
 	hp_walk_abort(w->s, err->code, err->msg);
 }
 
+/*
+ * Is it recorded as empty, and would be, too, if it had been a mount point that
+ * was not entered?
+ */
+static bool may_be_mount(struct hp_walk_worker *w, uint64_t entry)
+{
+	struct hpdsl_error err;
+	uint64_t first, n, end;
+
+	if (!w->s->opt->all_file_systems)
+		return false;
+	if (hp_snap_folder(w->s->with->known, entry, &first, &n, &end, &err) ==
+	    0)
+		return n == 0;
+	fail(w, &err);
+	return true;
+}
+
 bool hp_walk_is_known(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 		      uint64_t *ret)
 {
@@ -37,7 +55,7 @@ bool hp_walk_is_known(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 	if (r < 0 && r != -ENOENT)
 		fail(w, &err);
 	if (r < 0 || !S_ISDIR(e.mode) || e.mtime != dir->mtime.tv_sec ||
-	    e.mtime_nsec != dir->mtime.tv_nsec)
+	    e.mtime_nsec != dir->mtime.tv_nsec || may_be_mount(w, e.number))
 		return false;
 	*ret = e.number;
 	return true;

@@ -35,7 +35,7 @@ struct hp_walk_dir {
 	struct timespec mtime, ctime;
 	int fd;	       /* -1: not open */
 	bool kept;     /* known.c: only folders in it are asked */
-	bool has_own;  /* skip_name is in here */
+	bool has_own;  /* skip_name and skip_temp are in here */
 	uint32_t left; /* atomic: batches, and the listing itself */
 	struct hp_walk_batch *first, *last;
 	size_t len;

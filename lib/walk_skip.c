@@ -5,7 +5,7 @@
 #include "error.h"
 #include "mem.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 int hp_walk_skip(struct hp_walk_options *opt, const char *file,
@@ -24,15 +24,9 @@ int hp_walk_skip(struct hp_walk_options *opt, const char *file,
 	r = io->stat(io, AT_FDCWD, folder, &st, 0);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", folder);
-	hp_outfile_temp(name, opt->skip_name);
+	hp_outfile_temp(name, opt->skip_temp);
+	snprintf(opt->skip_name, sizeof opt->skip_name, "%s", name);
 	opt->skip_dir_dev = st.st_dev;
 	opt->skip_dir_ino = st.st_ino;
-	r = io->stat(io, AT_FDCWD, file, &st, AT_SYMLINK_NOFOLLOW);
-	if (r < 0 && r != -ENOENT)
-		return hp_fail_errno(err, r, "%s", file);
-	if (r == 0 && S_ISREG(st.st_mode)) {
-		opt->skip_dev = st.st_dev;
-		opt->skip_ino = st.st_ino;
-	}
 	return 0;
 }

@@ -294,6 +294,7 @@ class Snapshot:
                      f"entry {e.number}: empty")
             else:
                 need(e.mode & 0o7000 == 0, f"entry {e.number}: mode")
+                need(e.member is not None, f"entry {e.number}: member")
 
     # ---- Answers
 

@@ -263,6 +263,18 @@ differs()
 	[[ $output = *"+ busy/b"*"~ old/deep/a"* ]]
 }
 
+@test "FILE in SOURCE is left out; another name of the old one is a file" {
+	mkdir tree
+	printf x > tree/f
+	hpdsl-snapshot create -q tree -o tree/snap
+	ln tree/snap tree/older
+	printf y > tree/g
+	hpdsl-snapshot create -q tree -o tree/snap
+	[ "$(hpdsl-snapshot find --type=f -0 tree/snap | tr '\0' ' ')" = \
+		"f g older " ]
+	hpdsl-snapshot check -q tree/snap tree
+}
+
 @test "--exclude: left out, counted, and the same for create and check" {
 	hpdsl-snapshot create --exclude='*.png' --exclude=empty/ \
 		"$from/tree" -o snap 2> err

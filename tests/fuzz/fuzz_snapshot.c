@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a snapshot: as they are, and with their checksums put right,
- * without which hardly any input would get past the first one.  What passes the
+ * without which hardly any input would get past the first one, and with all
+ * else that can be made to agree with the entries.  What passes the
  * proof is what the writer makes of its text, to the byte: so the proof misses
  * nothing that a text can tell.
  */
@@ -81,6 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(p, data, size);
 	try_open(p, size);
 	snap_repair(p, size);
+	try_open(p, size);
+	snap_agree(p, size);
 	try_open(p, size);
 	free(p);
 	return 0;

@@ -387,12 +387,87 @@ static inline void snap_repair(uint8_t *p, size_t n)
 		hp_put64(p + header - 8, XXH3_64bits(p, header - 8));
 }
 
+/* ---- Making all of it agree ------------------------------------------- */
+
+enum { SNAP_ASKED = 3000 /* entries, at most */ };
+
+/* What entry number says, with a path of its own; false: nothing sound. */
+static inline bool snap_spec(const struct hp_snap *s, uint64_t number,
+			     struct spec *ret)
+{
+	char path[HPDSL_PATH_MAX + 1];
+	struct hpdsl_entry e;
+	size_t len;
+
+	if (hp_snap_stat(s, number, &e, NULL) < 0 ||
+	    hp_snap_path(s, number, path, &len, NULL) < 0)
+		return false;
+	*ret = (struct spec){ .path = strdup(path),
+			      .mode = (uint16_t)e.mode,
+			      .size = e.size,
+			      .mtime = e.mtime,
+			      .nsec = e.mtime_nsec,
+			      .len = len,
+			      .number = number };
+	return ret->path;
+}
+
+/* Header and LOOKUP, out of what n entries say. */
+static inline void snap_agree_with(struct snap_image im, const struct spec *v,
+				   size_t n)
+{
+	uint64_t length, bytes = 0, files = 0, links = 0, k;
+	uint8_t *slots, *lookup = snap_section(im, HP_SNAP_LOOKUP, &length);
+
+	for (size_t i = 0; i < n; i++) {
+		links += S_ISLNK(v[i].mode);
+		if (!S_ISREG(v[i].mode))
+			continue;
+		files++;
+		bytes += v[i].size;
+	}
+	k = snap_slots(v, n, &slots);
+	if (k * 8 == length)
+		memcpy(lookup, slots, length);
+	free(slots);
+	hp_put64(im.p + 40, bytes);
+	hp_put64(im.p + 48, files);
+	snap_digest(v, n, false, im.p + 64);
+	snap_digest(v, n, true, im.p + 80);
+	hp_put64(im.p + 128, links);
+}
+
+/*
+ * Beyond what snap_repair does: sums, digests and LOOKUP agree with whatever
+ * the entries say, so that nothing but the entries themselves can be wrong.
+ */
+static inline void snap_agree(uint8_t *p, size_t n)
+{
+	struct spec *v = calloc(SNAP_ASKED, sizeof *v);
+	struct hpdsl_snapshot_info info;
+	uint64_t have = 0;
+	struct hp_snap *s;
+
+	if (hp_snap_open(p, n, "it", &s, NULL) == 0) {
+		hp_snap_info(s, &info);
+		while (have < info.entries && have < SNAP_ASKED &&
+		       snap_spec(s, have, &v[have]))
+			have++;
+		hp_snap_free(s);
+		if (have == info.entries) {
+			snap_agree_with((struct snap_image){ p, n }, v, have);
+			snap_repair(p, n);
+		}
+	}
+	while (have)
+		free((void *)v[--have].path);
+	free(v);
+}
+
 /* ---- Asking everything ------------------------------------------------ */
 
 /* Below is what hostile bytes are asked: nothing may fault or go on for ever.
  */
-enum { SNAP_ASKED = 3000 /* entries, at most */ };
-
 static inline uint64_t snap_ask_entry(const struct hp_snap *s, uint64_t number)
 {
 	char path[HPDSL_PATH_MAX + 1];

@@ -947,6 +947,25 @@ static void test_told(void **state)
 
 /* ---- Anything --------------------------------------------------------- */
 
+/* What the fuzzer relies on: other entries that agree with each other. */
+static void test_agree(void **state)
+{
+	struct snap_image im = small();
+	struct hpdsl_error err;
+
+	(void)state;
+	put16(im, 3, 20, S_IFREG | 04711);
+	hp_put64(snap_entry(im, 6), UINT64_MAX);
+	snap_section(im, HP_SNAP_NAMES,
+		     NULL)[hp_get48(snap_entry(im, 7) + 24)] = 'y';
+	snap_repair(im.p, im.n);
+	assert_int_equal(judge(im.p, im.n, &err), HPDSL_ECORRUPT);
+	snap_agree(im.p, im.n);
+	if (judge(im.p, im.n, &err))
+		fail_msg("%s", err.msg);
+	free(im.p);
+}
+
 static uint64_t dice(uint64_t *x)
 {
 	*x ^= *x << 13;
@@ -996,6 +1015,7 @@ int main(void)
 		cmocka_unit_test(test_empty_folder),
 		cmocka_unit_test(test_long_path),
 		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_agree),
 		cmocka_unit_test(test_dice),
 	};
 

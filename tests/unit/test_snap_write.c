@@ -401,6 +401,40 @@ static void test_alone(void **state)
 	run("cmp %s %s", at("busy"), at("empty"));
 }
 
+static int no_lock(const struct hp_io *io, int fd)
+{
+	(void)io;
+	(void)fd;
+	return -ENOLCK;
+}
+
+/* The second takes the first one's file for a dead one's, and gets the name. */
+static void test_no_locks(void **state)
+{
+	struct hp_io io = hp_io_system;
+	struct hp_outfile a, b;
+	struct hpdsl_error err;
+	struct hp_fd dir = { &io, open(top, O_RDONLY | O_DIRECTORY) };
+
+	(void)state;
+	io.lock = no_lock;
+	assert_int_equal(hp_outfile_open_alone(&a, &io, dir.fd, "two", &err),
+			 0);
+	assert_int_equal(hp_outfile_pwrite(&a, "a", 1, 0, &err), 0);
+	assert_int_equal(hp_outfile_open_alone(&b, &io, dir.fd, "two", &err),
+			 0);
+	assert_int_equal(hp_outfile_flush(&a, &err), 0);
+	assert_int_equal(hp_outfile_commit(&a, &err), -EBUSY);
+	assert_non_null(strstr(err.msg, "two: another process"));
+	hp_outfile_abandon(&a);
+	run("[ ! -e %s ]", at("two"));
+	assert_int_equal(hp_outfile_pwrite(&b, "b", 1, 0, &err), 0);
+	assert_int_equal(hp_outfile_flush(&b, &err), 0);
+	assert_int_equal(hp_outfile_commit(&b, &err), 0);
+	run("[ \"$(cat %s)\" = b ] && [ ! -e %s ]", at("two"), at(".two.part"));
+	hp_fd_release(&dir);
+}
+
 static void check_after(int r, const struct hpdsl_error *err, int fds)
 {
 	assert_int_equal(count_fds(), fds);
@@ -518,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_no_locks),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_no_memory),
 	};
