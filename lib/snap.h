@@ -10,6 +10,7 @@
 #define HP_SNAP_H
 
 #include "hpdsl.h"
+#include "view.h"
 
 #define HP_SNAP_MAGIC "\x89HPDSLS\n"
 #define HP_SNAP_VERSION 1
@@ -80,8 +81,6 @@ int hp_snap_dump(const struct hp_snap *s,
 		 void *arg, struct hpdsl_error *err);
 
 /* ---- The handle of the public functions: snapshot.c -------------------- */
-
-#include "view.h"
 
 struct hpdsl_snapshot {
 	const struct hp_io *io;

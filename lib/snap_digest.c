@@ -110,7 +110,7 @@ int hp_snap_digest(struct hp_snap_writer *w, uint64_t number,
 	for (uint64_t i = 0; i < t->n_folders; i++) {
 		const struct hp_folder *f = t->folders[i];
 
-		hp_folder_path(t, f, d.prefix, &d.prefix_len);
+		hp_folder_path(f, d.prefix, &d.prefix_len);
 		for (uint64_t k = 0; k < f->n; k++) {
 			hp_folder_ahead(f, k);
 			add_node(&d, &f->nodes[k]);

@@ -48,7 +48,7 @@ int hp_snap_measure_range(struct hp_snap_writer *w, uint64_t range,
 		const struct hp_node *node = hp_tree_next(&c);
 
 		if (c.folder != m.folder)
-			hp_folder_path(w->t, c.folder, m.path, &m.prefix_len);
+			hp_folder_path(c.folder, m.path, &m.prefix_len);
 		m.folder = c.folder;
 		hp_copy_short(m.path + m.prefix_len, node->name,
 			      node->name_len);

@@ -68,12 +68,11 @@ int hp_name_compare(const char *a, size_t a_len, const char *b, size_t b_len)
 	return r ? r : (a_len > b_len) - (a_len < b_len);
 }
 
-void hp_folder_path(const struct hp_tree *t, const struct hp_folder *f,
-		    char buf[HPDSL_PATH_MAX + 2], size_t *ret_len)
+void hp_folder_path(const struct hp_folder *f, char buf[HPDSL_PATH_MAX + 2],
+		    size_t *ret_len)
 {
 	size_t at = HPDSL_PATH_MAX + 1;
 
-	(void)t;
 	for (; f->parent; f = f->parent) {
 		const struct hp_node *node = &f->parent->nodes[f->self];
 
@@ -103,7 +102,7 @@ static int fail_node(const struct finisher *w, const struct hp_folder *f,
 	char whole[2 * HPDSL_PATH_MAX + 2];
 	size_t len;
 
-	hp_folder_path(w->t, f, path, &len);
+	hp_folder_path(f, path, &len);
 	memcpy(whole, path, len);
 	memcpy(whole + len, node->name, node->name_len);
 	return hp_fail(w->err, code, "'%s': %s",

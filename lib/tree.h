@@ -85,8 +85,8 @@ int hp_nodes_sort(struct hp_node *nodes, uint64_t n);
 int hp_tree_finish(struct hp_tree *t, struct hpdsl_error *err);
 
 /* Path of a folder, "" or "a/b/" with the slash, for what it holds. */
-void hp_folder_path(const struct hp_tree *t, const struct hp_folder *f,
-		    char buf[HPDSL_PATH_MAX + 2], size_t *ret_len);
+void hp_folder_path(const struct hp_folder *f, char buf[HPDSL_PATH_MAX + 2],
+		    size_t *ret_len);
 
 /* A path with the attributes of its last name; node.name is not set. */
 struct hp_leaf {

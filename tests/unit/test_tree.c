@@ -191,7 +191,7 @@ static void test_numbers(void **state)
 		assert_int_equal(f->first, want[i].first);
 		assert_int_equal(f->n, want[i].n);
 		assert_int_equal(f->end, want[i].end);
-		hp_folder_path(&t, f, path, &len);
+		hp_folder_path(f, path, &len);
 		assert_string_equal(path, want[i].path);
 		assert_int_equal(len, strlen(path));
 	}

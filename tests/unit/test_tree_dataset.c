@@ -81,7 +81,7 @@ static void check_node(const struct fixture *f, const struct hp_tree *t,
 		assert_true(node->folder->n > 0);
 		return;
 	}
-	hp_folder_path(t, folder, path, &len);
+	hp_folder_path(folder, path, &len);
 	memcpy(path + len, node->name, node->name_len + 1u);
 	assert_true(node->member < f->c.src.members);
 	m = &f->c.members[node->member];
