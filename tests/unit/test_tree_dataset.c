@@ -67,8 +67,7 @@ static void get_tree(struct fixture *f, struct hp_tree *t)
 }
 
 /* A node is the member that it says to be. */
-static void check_node(const struct fixture *f, const struct hp_tree *t,
-		       const struct hp_folder *folder,
+static void check_node(const struct fixture *f, const struct hp_folder *folder,
 		       const struct hp_node *node)
 {
 	const struct hp_index_member *m;
@@ -101,8 +100,7 @@ static void check_tree(const struct fixture *f, const struct hp_tree *t)
 	assert_memory_equal(t->pack, f->pack, 16);
 	for (uint64_t i = 0; i < t->n_folders; i++)
 		for (uint64_t k = 0; k < t->folders[i]->n; k++)
-			check_node(f, t, t->folders[i],
-				   &t->folders[i]->nodes[k]);
+			check_node(f, t->folders[i], &t->folders[i]->nodes[k]);
 }
 
 static void check_same(const struct hp_tree *a, const struct hp_tree *b)

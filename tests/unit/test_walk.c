@@ -64,13 +64,12 @@ static char type_of(const struct hp_node *node)
 	return "?pc?d?b?f?l?s???"[node->mode >> 12];
 }
 
-static void print_folder(FILE *to, const struct hp_tree *t,
-			 const struct hp_folder *f, bool brief)
+static void print_folder(FILE *to, const struct hp_folder *f, bool brief)
 {
 	char path[HPDSL_PATH_MAX + 2];
 	size_t len;
 
-	hp_folder_path(t, f, path, &len);
+	hp_folder_path(f, path, &len);
 	for (uint64_t i = 0; i < f->n; i++) {
 		const struct hp_node *node = &f->nodes[i];
 
@@ -99,7 +98,7 @@ static char *text_of(const struct hp_tree *t, bool brief)
 
 	assert_non_null(to);
 	for (uint64_t i = 0; i < t->n_folders; i++)
-		print_folder(to, t, t->folders[i], brief);
+		print_folder(to, t->folders[i], brief);
 	assert_int_equal(fclose(to), 0);
 	return text;
 }
