@@ -9,24 +9,23 @@
 #define LLU unsigned long long
 
 static const struct argp_option options[] = {
-	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 }, { 0 }
+	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 },
+	{ "null", '0', NULL, 0,
+	  "End lines with a NUL byte and do not escape paths", 0 },
+	{ 0 }
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct snapshot_paths *p = state->input;
-
 	(void)arg;
-	if (key == ARGP_KEY_END && p->file && !p->n)
-		argp_error(state, "PATH is missing");
-	return snapshot_take_paths(key, state, p);
+	return snapshot_take_paths(key, state, state->input);
 }
 
 const struct argp snapshot_stat_argp = {
 	options,
 	parse,
-	"FILE PATH...",
-	"Show all that a snapshot knows of PATHs.",
+	"FILE [PATH...]",
+	"Show all that a snapshot knows of PATHs, or of its top.",
 	NULL,
 	NULL,
 	NULL
@@ -83,30 +82,51 @@ static const char *type_name(uint32_t mode)
 	}
 }
 
-static void print_text(const struct facts *f)
+static void end_line(bool null)
+{
+	cmd_write(null ? "" : "\n", 1);
+}
+
+static void print_facts(const struct facts *f, bool null)
 {
 	const struct hpdsl_entry *e = &f->e;
 
-	cmd_print("path:     ");
-	snapshot_print_path(f->path, strlen(f->path), false);
-	cmd_print("type:     %s\n", type_name(e->mode));
-	cmd_print("size:     %llu\n", (LLU)e->size);
-	cmd_print("mode:     %04o %s\n", e->mode & 07777u,
+	cmd_print("size:     %llu", (LLU)e->size);
+	end_line(null);
+	cmd_print("mode:     %04o %s", e->mode & 07777u,
 		  snapshot_mode(e->mode).s);
-	cmd_print("mtime:    %s.%09u UTC\n", cmd_time(e->mtime).s,
+	end_line(null);
+	cmd_print("mtime:    %s.%09u UTC", cmd_time(e->mtime).s,
 		  (unsigned)e->mtime_nsec);
-	cmd_print("entry:    %llu, in %llu\n", (LLU)e->number, (LLU)e->parent);
-	if (S_ISDIR(e->mode))
-		cmd_print("holds:    %llu, %llu below\n", (LLU)f->entries,
+	end_line(null);
+	cmd_print("entry:    %llu, in %llu", (LLU)e->number, (LLU)e->parent);
+	end_line(null);
+	if (S_ISDIR(e->mode)) {
+		cmd_print("holds:    %llu, %llu below", (LLU)f->entries,
 			  (LLU)f->below);
+		end_line(null);
+	}
+}
+
+static void print_text(const struct facts *f, bool null)
+{
+	cmd_print("path:     ");
+	snapshot_print_path(f->path, strlen(f->path), null);
+	cmd_print("type:     %s", type_name(f->e.mode));
+	end_line(null);
+	print_facts(f, null);
 	if (f->target) {
 		cmd_print("target:   ");
-		cmd_print_name(f->target, strlen(f->target), false);
+		cmd_print_name(f->target, strlen(f->target), null);
 	}
-	if (e->member != HPDSL_NO_MEMBER)
-		cmd_print("member:   %llu\n", (LLU)e->member);
-	if (f->has_checksum)
-		cmd_print("checksum: %016llx\n", (LLU)f->checksum);
+	if (f->e.member != HPDSL_NO_MEMBER) {
+		cmd_print("member:   %llu", (LLU)f->e.member);
+		end_line(null);
+	}
+	if (f->has_checksum) {
+		cmd_print("checksum: %016llx", (LLU)f->checksum);
+		end_line(null);
+	}
 }
 
 static void print_json(const struct facts *f)
@@ -147,7 +167,7 @@ static int show(void *arg, const struct hpdsl_snapshot *s,
 	if (p->json)
 		print_json(&f);
 	else
-		print_text(&f);
+		print_text(&f, p->null);
 	return CMD_DONE;
 }
 

@@ -275,7 +275,9 @@ same()
 	run --separate-stderr -1 hpdsl-snapshot stat snap none odd/fifo
 	[[ $output = *"type:     FIFO"* ]]
 	[ "$stderr" = "hpdsl-snapshot: none: no such entry" ]
-	fails 2 "PATH is missing" hpdsl-snapshot stat snap
+	hpdsl-snapshot stat snap | same <(hpdsl-snapshot stat snap .) -
+	hpdsl-snapshot stat -0 snap odd/link | tr '\0' '\n' |
+		same <(hpdsl-snapshot stat snap odd/link) -
 }
 
 # Paths in the order of du, entries, and bytes: du's include folders, or not,

@@ -27,7 +27,7 @@ complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from load' \
     -s j -l threads -x -d 'threads for CPU work'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from check' \
     -l since -r -F -d 'not folders unchanged since'
-complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from check diff ls find du' \
+complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from check diff ls stat find du' \
     -s 0 -l null -d 'end lines with NUL'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from create check diff load verify' \
     -s q -l quiet -d 'no progress and no summary'
