@@ -69,14 +69,19 @@ static void on_stop(int signal)
 	__atomic_store_n(&cmd_stop, 1, __ATOMIC_RELAXED);
 }
 
-/* Whose mapping is it?  One that is none of these: what the command is about.
+/*
+ * Whose mapping is it?  One that is none of these: what the command is about.
+ * Many threads may read it, and one line is enough.
  */
 static void on_bus(int signal, siginfo_t *info, void *context)
 {
+	static int told;
 	const struct line *line = &bus_line;
 
 	(void)signal;
 	(void)context;
+	while (__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+		pause();
 	for (size_t i = 0; i < MAPS; i++) {
 		const struct hpdsl_snapshot *s =
 			__atomic_load_n(&maps[i].s, __ATOMIC_ACQUIRE);

@@ -25,8 +25,17 @@ python()
 # make_snapshot FILE FOLDERS FILES: of no tree, and so quickly made.
 make_snapshot()
 {
-	python3 "$SRC/tests/snapshot_readers.py" text "$2" "$3" |
-		hpdsl-snapshot load -q - -o "$1"
+	awk -v folders="$2" -v files="$3" 'BEGIN {
+		print "hpdsl-snapshot 1\nd 0755 4096 0.000000000 - - ."
+		for (d = 0; d < folders; d++) {
+			folder = sprintf("train-%06d", d)
+			printf "d 0755 4096 %d.000000000 - - %s\n", d, folder
+			for (f = 0; f < files; f++)
+				printf "f 0644 %d %d.123456789 - - " \
+					"%s/image-%08d.jpg\n", f * 7, f,
+					folder, f
+		}
+	}' | hpdsl-snapshot load -q - -o "$1"
 }
 
 # digests FILE: both, and nothing else.
