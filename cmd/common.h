@@ -123,6 +123,8 @@ struct cmd_text cmd_bytes(uint64_t bytes);	       /* 36.9 MiB */
 struct cmd_text cmd_many(uint64_t n, const char *one); /* 1 chunk, 2 chunks */
 struct cmd_text cmd_thousands(uint64_t n);	       /* 21,875 */
 struct cmd_text cmd_seconds(double seconds);	       /* 3.2 s, 1:05:03 */
+/* 2 * n lower-case digits and a NUL. */
+void cmd_hex(char *out, const uint8_t *bytes, size_t n);
 struct cmd_text cmd_time(int64_t mtime);     /* 2024-05-01 12:00:00 (UTC) */
 struct cmd_text cmd_mode(uint32_t mode);     /* -rw-r--r-- */
 double cmd_rate(uint64_t n, double seconds); /* 0 for no time */

@@ -23,12 +23,6 @@ static uint64_t inodes(const struct pack *p, const struct hpdsl_pack_report *r)
 	return r->chunks + 4 + (p->opt.zstd ? 1 : 0);
 }
 
-static void hex(char *out, const uint8_t *id, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		sprintf(out + 2 * i, "%02x", id[i]);
-}
-
 /* Nobody has looked at what is in the folders. */
 static void tell_excluded(const struct hpdsl_pack_report *r)
 {
@@ -106,7 +100,7 @@ static void tell_summary(const struct pack *p,
 	bool all = !r->resumed_chunks && !r->resumed_members;
 	char id[65];
 
-	hex(id, r->dataset_id, sizeof(r->dataset_id));
+	cmd_hex(id, r->dataset_id, sizeof(r->dataset_id));
 	cmd_message("%s, %s, %s in %s (%s of tar), %s%s%s",
 		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
@@ -128,7 +122,7 @@ static void tell_summary(const struct pack *p,
 	tell_lost(r);
 	cmd_message("dataset id %s", id);
 	if (r->has_sha256) {
-		hex(id, r->dataset_id_sha256, sizeof(r->dataset_id_sha256));
+		cmd_hex(id, r->dataset_id_sha256, sizeof(r->dataset_id_sha256));
 		cmd_message("dataset id (SHA-256) %s", id);
 	}
 	pack_snapshot_tell(p);

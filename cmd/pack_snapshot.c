@@ -116,12 +116,6 @@ int pack_snapshot_write(struct pack *p, struct hpdsl_error *err)
 				     &p->snapshot, err);
 }
 
-static void hex(char *out, const uint8_t digest[16])
-{
-	for (size_t i = 0; i < 16; i++)
-		sprintf(out + 2 * i, "%02x", digest[i]);
-}
-
 void pack_snapshot_tell(const struct pack *p)
 {
 	const struct hpdsl_snapshot_info *info = &p->snapshot.info;
@@ -129,8 +123,8 @@ void pack_snapshot_tell(const struct pack *p)
 
 	if (!info->entries)
 		return;
-	hex(all, info->digest);
-	hex(files, info->files_digest);
+	cmd_hex(all, info->digest, 16);
+	cmd_hex(files, info->files_digest, 16);
 	cmd_message("snapshot %s: %s entries, digest %s, files digest %s",
 		    p->snapshot_file, cmd_thousands(info->entries).s, all,
 		    files);

@@ -148,6 +148,12 @@ struct cmd_text cmd_seconds(double seconds)
 	return t;
 }
 
+void cmd_hex(char *out, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sprintf(out + 2 * i, "%02x", bytes[i]);
+}
+
 struct cmd_text cmd_time(int64_t mtime)
 {
 	struct cmd_text t;

@@ -43,8 +43,7 @@ static void tell_hex(const char *what, const uint8_t digest[16])
 {
 	char text[33];
 
-	for (size_t i = 0; i < 16; i++)
-		sprintf(text + 2 * i, "%02x", digest[i]);
+	cmd_hex(text, digest, 16);
 	cmd_message("%s %s", what, text);
 }
 
