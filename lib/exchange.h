@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exchange, as one node sees it: what to read from the origin, what to ask
+ * of whom, what to send next, and what to make of each message.  It decides,
+ * and moves nothing: events come in, actions come out, and there is no clock,
+ * no thread and no file in here.  So one process can play ten thousand nodes.
+ *
+ * How it goes.  Every node pulls, in the order of use.  It has a few incoming
+ * streams; a stream is a chunk asked for from the node that the plan names
+ * (hp_plan_from), and brings its own credits: so many segments may be under
+ * way to it, and a credit is given back when a segment's buffer is free again.
+ * Chunks that this node reads from the origin are streams too, of another kind.
+ *
+ * Whoever is asked sends as far as it has the chunk itself, from memory if the
+ * segment happens to be there, else from its own file, though the chunk is not
+ * verified yet.  So no buffer ever waits for another node: what was received is
+ * written, which always ends, and is free.  All nodes ask in the same order,
+ * and the first chunk that is not everywhere has its source, which reads it,
+ * and behind it nodes that all have asked for it: it goes on.  Hence there is
+ * no deadlock, and memory does not depend on the number of nodes.
+ *
+ * A node whose hash of a chunk does not agree asks again, with the next
+ * attempt; who is asked so answers once it has verified its own.  After
+ * HP_ATTEMPTS from there it reads the origin itself, and after as many of those
+ * the chunk is given up (HP_ACT_GIVE_UP).
+ */
+#ifndef HP_EXCHANGE_H
+#define HP_EXCHANGE_H
+
+#include "hpdsl.h"
+
+enum { HP_ATTEMPTS = 3, HP_MESSAGE_HEADER = 32 };
+
+/* What crosses the wire, before the segment if there is one: 32 bytes. */
+enum hp_message_kind {
+	HP_MSG_REQUEST = 1, /* of a chunk, with credits; attempt */
+	HP_MSG_CREDIT = 2,  /* more of them */
+	HP_MSG_DATA = 3,    /* offset, length; in the form */
+	HP_MSG_SORRY = 4,   /* it will not come from me */
+	HP_MSG_CANCEL = 5,  /* do not send more of it */
+};
+struct hp_message {
+	uint8_t kind;
+	bool plain; /* DATA: the plain tar of a compressed chunk */
+	uint16_t credits;
+	uint32_t attempt;
+	uint64_t chunk;
+	uint64_t offset;
+	uint32_t length; /* of the segment, behind the header */
+};
+void hp_message_put(const struct hp_message *m, uint8_t out[HP_MESSAGE_HEADER]);
+/* 0, or HPDSL_ECORRUPT for what no node of this version sends. */
+int hp_message_get(const uint8_t in[HP_MESSAGE_HEADER], size_t n,
+		   struct hp_message *ret);
+
+struct hp_exchange;
+
+struct hp_exchange_config {
+	uint32_t node;
+	uint64_t chunks;
+	uint32_t segment;    /* largest, bytes */
+	uint32_t in_streams; /* from other nodes, at a time */
+	uint32_t in_buffers; /* segments on their way to this node, at most */
+	uint32_t origin_streams;
+	uint32_t origin_buffers;
+	uint32_t out_buffers; /* segments on their way from this node */
+	/* Chunks to get, in order of use, and from whom: node itself means the
+	 * origin.  Borrowed. */
+	const uint32_t *want, *from;
+	uint32_t n_want;
+	/* Nothing is begun more than this many places of want[] ahead of the
+	 * first chunk that is not here; 0: no bound. */
+	uint32_t ahead;
+	/* Bytes of a chunk as stored, or as the plain tar. */
+	uint64_t (*bytes)(void *arg, uint64_t chunk, bool plain);
+	/* Does this node have it from before, and in which form?  Asked when
+	 * another node wants it. */
+	bool (*held)(void *arg, uint64_t chunk, bool *ret_plain);
+	void *arg;
+};
+
+/* -ENOMEM. */
+int hp_exchange_new(const struct hp_exchange_config *c,
+		    struct hp_exchange **ret, struct hpdsl_error *err);
+void hp_exchange_free(struct hp_exchange *x);
+
+enum hp_action_kind {
+	HP_ACT_SEND = 1, /* msg to node; DATA: with the segment it describes,
+			    of which HP_EV_SENT is to be told */
+	HP_ACT_READ,	/* the origin: chunk, offset, length; then HP_EV_READ */
+	HP_ACT_BEGIN,	/* chunk: its first bytes are here or about to be read;
+			   plain is the form.  Once an attempt, before its
+			   segments: empty the file, begin the hash. */
+	HP_ACT_FINISH,	/* chunk: all is written; compare, expand, publish; then
+			   HP_EV_VERIFIED or HP_EV_DIFFERS */
+	HP_ACT_DROP,	/* chunk: given up while stopping; forget its file */
+	HP_ACT_CLOSE,	/* chunk: nobody reads its stored form any more */
+	HP_ACT_GIVE_UP, /* chunk: it cannot be had; the node has failed */
+};
+struct hp_action {
+	enum hp_action_kind kind;
+	uint32_t node;	       /* SEND */
+	struct hp_message msg; /* SEND; of the others: chunk, attempt, offset,
+				  length, plain */
+};
+/* The next thing to do: 1, or 0 until something happens. */
+int hp_exchange_next(struct hp_exchange *x, struct hp_action *ret);
+
+/*
+ * A message of another node: 1, the segment is to be written (then
+ * HP_EV_WRITTEN and HP_EV_FREE); 0, nothing more to do, a segment is thrown
+ * away; HPDSL_ECORRUPT, nonsense.
+ */
+int hp_exchange_message(struct hp_exchange *x, uint32_t from,
+			const struct hp_message *m);
+
+enum hp_event_kind {
+	HP_EV_READ, /* from the origin, into memory; it is to be written next */
+	HP_EV_READ_FAILED, /* it could not be read; the chunk begins anew */
+	HP_EV_WRITTEN,	   /* the segment at offset, length: in the file */
+	HP_EV_FREE,	   /* the buffer of a segment received or read */
+	HP_EV_SENT,	   /* the buffer of a segment sent */
+	HP_EV_VERIFIED,	   /* the chunk is published; plain is how it is kept */
+	HP_EV_DIFFERS,	   /* its hash does not agree */
+};
+void hp_exchange_event(struct hp_exchange *x, enum hp_event_kind kind,
+		       uint64_t chunk, uint64_t offset, uint32_t length,
+		       bool plain);
+
+/* See hpdsl_stager_stop(). */
+void hp_exchange_stop(struct hp_exchange *x, bool at_once);
+
+struct hp_exchange_counts {
+	bool idle; /* nothing of want[] is under way or will be begun */
+	uint64_t ready, given_up;
+	uint64_t received_bytes, sent_bytes, read_bytes;
+	uint64_t requests, messages;
+	uint64_t refetch_chunks, refetch_bytes;
+	/* Largest ever. */
+	uint32_t in_streams, out_streams, in_buffers, out_buffers;
+	uint32_t waiting_requests;
+};
+void hp_exchange_count(const struct hp_exchange *x,
+		       struct hp_exchange_counts *ret);
+
+#endif
