@@ -64,6 +64,9 @@ PROGRAMS := $(patsubst cmd/%.c,$(BUILD)/%,$(CMD_MAINS))
 STAGE := $(BUILD)/hpdsl-stage
 STAGE_FAULTS := $(BUILD)/tests/bed/hpdsl-stage
 STAGE_OBJS := $(call objs,cmd/hpdsl-stage.c $(wildcard cmd/stage/*.c))
+# The file system that plays a shared one in tests, where there is fuse3.
+ORIGIN := $(BUILD)/tests/bed/origin
+FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
 LIBS := $(BUILD)/libhpdsl.a $(BUILD)/$(SONAME)
 UNIT := $(wildcard tests/unit/test_*.c)
 UNIT_SHARED := $(call objs,$(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
@@ -146,6 +149,12 @@ $(STAGE) $(STAGE_FAULTS): $(CMD_SHARED) $(BUILD)/libhpdsl.a
 	$(if $(MPI),$(call say,LD)$(MPI) $(LINK_FLAGS) -o $@ $^ $(DEP_LIBS),@echo \
 		'  --      $@ is left out: there is no $(MPICC) here')
 
+$(ORIGIN): tests/bed/origin.c $(wildcard tests/bed/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(if $(FUSE_LIBS),$(call say,LD)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) \
+		$(LDFLAGS) -o $@ $< $(FUSE_LIBS),@echo \
+		'  --      $@ is left out: there is no fuse3 here')
+
 $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
 
@@ -172,14 +181,14 @@ TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)' \
 	MPICC='$(MPICC)'
 
-check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS)
+check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN)
 
 check: check-build ## run the tests (TESTS=tests/ls.bats: just that)
 	@rm -rf $(BUILD)/tap
 	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
 		$(or $(call prog,$(TESTS)),$(ALL_TESTS))
 
-check-mpi: all $(STAGE_FAULTS) ## run the tests of hpdsl-stage alone
+check-mpi: all $(STAGE_FAULTS) $(ORIGIN) ## run the tests of hpdsl-stage alone
 	@rm -rf $(BUILD)/tap
 	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
 		$(wildcard tests/stage*.bats)
@@ -193,7 +202,7 @@ check-long: check-build ## run the long tests too (an hour or more)
 demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
 
-bench: all $(BENCH_PROGRAMS) $(BENCH_MORE) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
+bench: all $(BENCH_PROGRAMS) $(BENCH_MORE) $(ORIGIN) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
 	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
 
 lint: ## check layout, scripts, manual pages, and run static checks
