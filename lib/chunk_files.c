@@ -7,12 +7,11 @@
 #include "dataset.h"
 
 #include "error.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 struct wanted {
 	const struct hpdsl_dataset *ds;
@@ -20,18 +19,31 @@ struct wanted {
 	enum hp_chunk_at at;
 };
 
-/* Relative to the dataset's directory; free it. */
-static char *file_name(const struct wanted *w)
-{
+/* Its name, relative to the dataset's directory. */
+struct name {
+	const char *p; /* NULL: no memory */
+	char *own;     /* to be freed */
 	char buf[HP_STAGE_NAME];
+};
 
+static void name_release(struct name *n)
+{
+	free(n->own);
+}
+
+#define auto_name __attribute__((cleanup(name_release))) struct name
+
+static void name_get(const struct wanted *w, struct name *n)
+{
+	n->own = NULL;
 	if (!w->ds->stage)
-		return strdup(w->chunk->name);
-	if (w->at == HP_AT_ORIGIN)
-		return hp_stage_watch_origin(&w->ds->stage->watch,
-					     w->chunk->name);
-	return strdup(
-		hp_stage_chunk_name(w->chunk, w->at == HP_AT_EXPANDED, buf));
+		n->p = w->chunk->name;
+	else if (w->at == HP_AT_ORIGIN)
+		n->p = n->own = hp_stage_watch_origin(&w->ds->stage->watch,
+						      w->chunk->name);
+	else
+		n->p = hp_stage_chunk_name(w->chunk, w->at == HP_AT_EXPANDED,
+					   n->buf);
 }
 
 const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
@@ -39,11 +51,12 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 			       char buf[HP_CHUNK_FILE_TEXT])
 {
 	struct wanted w = { ds, c, at };
-	hp_auto_free char *name = file_name(&w);
+	auto_name name;
 
+	name_get(&w, &name);
 	snprintf(buf, HP_CHUNK_FILE_TEXT, "%s%s%s",
 		 at == HP_AT_ORIGIN ? "" : ds->path,
-		 at == HP_AT_ORIGIN ? "" : "/", name ? name : c->name);
+		 at == HP_AT_ORIGIN ? "" : "/", name.p ? name.p : c->name);
 	return buf;
 }
 
@@ -71,23 +84,27 @@ static int open_chunk(void *arg, struct hpdsl_error *err)
 {
 	const struct wanted *w = arg;
 	const struct hp_io *io = w->ds->io;
-	hp_auto_free char *name = file_name(w);
 	hp_auto_fd f = { io, -1 };
 	char text[HP_CHUNK_FILE_TEXT];
+	auto_name name;
 	struct hpdsl_error why;
 	struct stat st;
 	int r;
 
-	if (!name)
+	name_get(w, &name);
+	if (!name.p)
 		return hp_fail_nomem(err);
-	f.fd = io->open(io, w->ds->dir, name, O_RDONLY | O_NONBLOCK, 0);
+	f.fd = io->open(io, w->ds->dir, name.p, O_RDONLY | O_NONBLOCK, 0);
 	r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
-	hp_chunk_file_text(w->ds, w->chunk, w->at, text);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s", text);
+		return hp_fail_errno(
+			err, r, "%s",
+			hp_chunk_file_text(w->ds, w->chunk, w->at, text));
 	r = check(w, &st, &why);
 	if (r < 0)
-		return hp_fail(err, r, "%s: %s", text, why.msg);
+		return hp_fail(err, r, "%s: %s",
+			       hp_chunk_file_text(w->ds, w->chunk, w->at, text),
+			       why.msg);
 	r = f.fd;
 	f.fd = -1;
 	return r;
