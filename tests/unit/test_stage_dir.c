@@ -649,6 +649,16 @@ static void test_recheck_index(void **unused)
 	packed_flip(in("index.hpdsl"), 300, 1);
 	w = (struct work){ .recheck = true };
 	assert_int_equal(stage(&w, plain, dir, NULL, &err), HPDSL_ECORRUPT);
+	assert_non_null(strstr(err.msg, "damaged, and removed"));
+	w = (struct work){ .job = NULL };
+	must_stage(&w, plain);
+	assert_int_equal(w.held, 4);
+	/* One that cannot even be opened is rechecked unasked. */
+	packed_flip(in("index.hpdsl"), 3, 1);
+	w = (struct work){ .job = NULL };
+	assert_int_equal(stage(&w, plain, dir, NULL, &err), HPDSL_ECORRUPT);
+	assert_non_null(strstr(err.msg, "damaged, and removed"));
+	w = (struct work){ .job = NULL };
 	must_stage(&w, plain);
 	assert_int_equal(w.held, 4);
 }
