@@ -59,6 +59,13 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static struct cmd_text bytes_or_none(uint64_t bytes)
+{
+	struct cmd_text none = { "-" };
+
+	return bytes ? cmd_bytes(bytes) : none;
+}
+
 /* "holds 4.0 GiB 4.0 GiB 4.1 GiB" and so on, of all nodes. */
 static void print_spread(const struct plan_view *v)
 {
@@ -70,8 +77,9 @@ static void print_spread(const struct plan_view *v)
 			all[n] = value(&v->share[n], k);
 		qsort(all, v->nodes, sizeof(*all), ascending);
 		cmd_print("%-10s%12s%12s%12s\n", columns[k].name,
-			  cmd_bytes(all[0]).s, cmd_bytes(all[v->nodes / 2]).s,
-			  cmd_bytes(all[v->nodes - 1]).s);
+			  bytes_or_none(all[0]).s,
+			  bytes_or_none(all[v->nodes / 2]).s,
+			  bytes_or_none(all[v->nodes - 1]).s);
 	}
 }
 
@@ -103,7 +111,8 @@ static void print_table(const struct plan_view *v)
 			cmd_print("%-*.*s ", width, width, v->hosts[n]);
 		cmd_print("%4u", n % parts);
 		for (size_t k = 0; k < COLUMNS; k++)
-			cmd_print("%11s", cmd_bytes(value(&v->share[n], k)).s);
+			cmd_print("%11s",
+				  bytes_or_none(value(&v->share[n], k)).s);
 		cmd_print("\n");
 	}
 }
@@ -143,7 +152,9 @@ void plan_print(const struct plan_view *v)
 
 	cmd_print("plan: %s, %s on %s, each chunk on %s%s\n", v->mode,
 		  cmd_many(parts, "part").s, cmd_many(v->nodes, "node").s,
-		  v->nodes % parts ? "at least " : "",
+		  v->left_bytes	   ? "at most " :
+		  v->nodes % parts ? "at least " :
+				     "",
 		  cmd_many(v->nodes / parts, "node").s);
 	cmd_print("dataset: %s, %s; %s from the origin",
 		  cmd_many(v->chunks, "chunk").s, cmd_bytes(v->bytes).s,
