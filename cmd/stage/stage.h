@@ -72,7 +72,7 @@ uint64_t stage_capacity(const struct stage_options *o,
 			const struct hpdsl_stage_place *p);
 
 /*
- * plan_print.c: prints the plan.  capacity of each of so many nodes, NULL: room
+ * plan.c: prints the plan.  capacity of each of so many nodes, NULL: room
  * for all; hosts: names, NULL: not known.  Exit status; what is wrong has been
  * told.
  */
