@@ -76,16 +76,13 @@ static void note_first(struct stage_run *r)
 			r->progress_first[i] = beat_of(r, i)->done;
 }
 
-static void show(struct stage_run *r, double now)
+static void show(struct stage_run *r)
 {
-	struct hpdsl_watch w = { 0 };
 	struct hpdsl_progress p = { .phase = "staging", .bytes = true };
 	struct slowest s;
 
-	(void)now;
-	cmd_watch(&w, false);
 	find_slowest(r, 1, &s, &p.done, &p.total);
-	w.progress(NULL, &p);
+	r->bar.progress(NULL, &p);
 }
 
 void report_progress(void *arg)
@@ -102,7 +99,7 @@ void report_progress(void *arg)
 	}
 	note_first(r);
 	if (isatty(STDERR_FILENO)) {
-		show(r, now);
+		show(r);
 		return;
 	}
 	if (now - r->progress_at < EVERY)

@@ -231,10 +231,10 @@ static int end(struct stage_step *s)
 	struct stage_run *r = s->r;
 	int ret = 0;
 
-	if (r->begun)
-		ret = hpdsl_stage_end(r->stage, r->failure.err.code, &s->err);
 	hpdsl_stager_free(r->stager);
 	r->stager = NULL;
+	if (r->begun)
+		ret = hpdsl_stage_end(r->stage, r->failure.err.code, &s->err);
 	hpdsl_stage_close(r->stage);
 	r->stage = NULL;
 	hpdsl_stage_source_close(r->source);
@@ -283,7 +283,7 @@ int stage_run(struct stage_job *j)
 	};
 	int status;
 
-	cmd_watch(&r.watch, true);
+	cmd_watch(&r.bar, r.o->common.quiet);
 	r.watch = (struct hpdsl_watch){ .progress = moves,
 					.warn = warn,
 					.arg = &r,
@@ -292,10 +292,10 @@ int stage_run(struct stage_job *j)
 	go(&r);
 	complete(&r);
 	status = stage_exit(r.failure.err.code);
-	report_end(&r, status);
-	status = stage_exit(close_all(&r));
-	if (status)
+	status = cmd_worse(status, report_end(&r, status));
+	if (close_all(&r))
 		stage_tell(j, &r.failure);
+	status = cmd_worse(status, stage_exit(r.failure.err.code));
 	release(&r);
 	return status;
 }

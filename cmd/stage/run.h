@@ -23,7 +23,7 @@ struct stage_run {
 	/* lock.c, run.c */
 	struct hpdsl_stage *stage;
 	bool begun;
-	struct hpdsl_watch watch;
+	struct hpdsl_watch watch, bar;
 
 	/* who_has.c */
 	uint64_t *capacity, *weight;
@@ -76,6 +76,7 @@ int report_end(struct stage_run *r, int status);
 int stage_run(struct stage_job *j);
 /* --status, --clean, --plan under a launcher: the same. */
 int stage_each(struct stage_job *j);
+int stage_alone(const struct stage_options *o);
 
 /* What all ranks exit with for a code of libhpdsl's. */
 int stage_exit(int code);
