@@ -203,6 +203,12 @@ void hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c)
 		note(s, c->number, FAILED, &s->failed);
 }
 
+bool hp_stage_has_failed(const struct hp_stage_read *s,
+			 const struct hpdsl_chunk *c)
+{
+	return notes_of(s, c->number) & FAILED;
+}
+
 /* ---- What the library's users see --------------------------------------- */
 
 static uint64_t get(const uint64_t *from)

@@ -43,6 +43,9 @@ enum hp_chunk_at hp_stage_where(struct hp_stage_read *s,
  * is not looked at again; otherwise it was taken away (hpdsl-stage --clean).
  */
 void hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c);
+/* Was that so? */
+bool hp_stage_has_failed(const struct hp_stage_read *s,
+			 const struct hpdsl_chunk *c);
 /* n bytes were read there. */
 void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n);
 
