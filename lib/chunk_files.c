@@ -130,8 +130,7 @@ bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 {
 	if (!ds->stage || f->at == HP_AT_ORIGIN || !is_files_fault(code))
 		return false;
-	hp_stage_failed(ds->stage, c);
-	return true;
+	return hp_stage_failed(ds->stage, c);
 }
 
 /* Why that one is asked for, and why it is of no use. */
