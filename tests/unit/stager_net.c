@@ -198,6 +198,8 @@ static void make_plan(struct net *n, const struct net_options *o)
 
 void net_begin(struct net *n, struct packed *p, const struct net_options *o)
 {
+	struct hpdsl_error err;
+
 	memset(n, 0, sizeof *n);
 	n->packed = p;
 	n->nodes = o->nodes;
@@ -206,6 +208,9 @@ void net_begin(struct net *n, struct packed *p, const struct net_options *o)
 	for (uint32_t i = 0; i < n->nodes; i++)
 		open_node(n, i, o);
 	make_plan(n, o);
+	for (uint32_t i = 0; i < n->nodes; i++)
+		must(hpdsl_stage_publish(n->node[i].stage, n->plan, &err),
+		     &err);
 }
 
 static bool lacks(void *arg, uint32_t node, uint64_t chunk)
@@ -236,7 +241,6 @@ void net_start(struct net *n, const struct net_options *o)
 			.watch = { .io = &d->io.io },
 		};
 
-		must(hpdsl_stage_publish(d->stage, n->plan, &err), &err);
 		must(hpdsl_stager_new(d->stage, &so, &d->stager, &err), &err);
 	}
 }

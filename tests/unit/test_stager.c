@@ -351,10 +351,10 @@ static void fails_to_write(struct packed *p, long write, bool full)
 	struct net n;
 
 	net_begin(&n, p, &o);
-	net_start(&n, &o);
 	n.node[2].io.bad_write = write;
 	n.node[2].io.write_code = -ENOSPC;
 	n.node[2].io.full = full;
+	net_start(&n, &o);
 	net_run(&n, 0, false);
 	assert_int_equal(n.node[2].failed, -ENOSPC);
 	assert_non_null(strstr(n.node[2].err.msg, ": No space left on device"));
@@ -401,7 +401,7 @@ static void test_stuck(void **state)
 	assert_true(report.stuck_seconds > 0.2);
 	assert_memory_equal(report.stuck, "reading chunk-0", 15);
 	hpdsl_stager_stop(n.node[0].stager, true);
-	n.node[0].io.let_go = true;
+	__atomic_store_n(&n.node[0].io.let_go, true, __ATOMIC_RELAXED);
 	net_run(&n, 0, false);
 	net_end(&n);
 	net_check(&n);
