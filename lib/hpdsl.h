@@ -863,6 +863,14 @@ HPDSL_API int hpdsl_order_parse(const char *text, size_t size, const char *name,
 				const uint8_t pack[16], struct hpdsl_order *ret,
 				struct hpdsl_error *err);
 
+/*
+ * The dataset's chunks, all of them, in the order in which such an epoch, from
+ * the step on, first wants them.  ret: a number for each.
+ */
+HPDSL_API int hpdsl_order_first_use(const struct hpdsl_dataset *ds,
+				    const struct hpdsl_order *order,
+				    uint32_t *ret, struct hpdsl_error *err);
+
 enum hpdsl_stage_mode {
 	HPDSL_STAGE_AUTO, /* as few parts as there is room for */
 	HPDSL_STAGE_REPLICATE,
@@ -917,6 +925,14 @@ struct hpdsl_stage_rates {
 	double write;  /* a node's SSD */
 	double read;   /* a node's SSD, when training reads it */
 };
+/*
+ * What an earlier run reached, as lower bounds, from the text of its report
+ * (hpdsl-stage(1), "Report").  read stays 0.  HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_stage_rates_parse(const char *text, size_t size,
+				      const char *name,
+				      struct hpdsl_stage_rates *ret,
+				      struct hpdsl_error *err);
 struct hpdsl_stage_estimate {
 	double origin_seconds, link_seconds, write_seconds; /* each alone */
 	double seconds;	   /* the largest, and what fills the pipeline */

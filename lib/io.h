@@ -50,6 +50,8 @@ struct hp_io {
 	int (*stat)(const struct hp_io *io, int dir, const char *name,
 		    struct stat *ret, int flags);
 	int (*statvfs)(const struct hp_io *io, int fd, struct statvfs *ret);
+	/* What kind of file system: statfs's f_type. */
+	int (*fs_type)(const struct hp_io *io, int fd, uint64_t *ret);
 	ssize_t (*readlink)(const struct hp_io *io, int dir, const char *name,
 			    char *buf, size_t n);
 	/* flistxattr: names, a NUL behind each. */
@@ -73,6 +75,9 @@ struct hp_io {
 	/* Read-only shared mapping of the first size bytes; size > 0. */
 	int (*map)(const struct hp_io *io, int fd, size_t size,
 		   const void **ret);
+	/* The same to write to, of a file that is open for both. */
+	int (*map_shared)(const struct hp_io *io, int fd, size_t size,
+			  void **ret);
 	void (*unmap)(const struct hp_io *io, const void *p, size_t size);
 	/*
 	 * No file's, but as easily wrong: ZSTD_compressStream2; end is its

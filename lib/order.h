@@ -6,10 +6,11 @@
  *
  *   Runs and lanes.  The N samples are dealt in runs of K, run j to lane j mod
  *   L; lane l is in part l mod D and gets n_l samples.
- *   Parts.  Chunk c is in part c mod D.  A part's chunks stand in the order of
- *   the permutation with key H(seed, "chunks", epoch, part) over its chunks by
- *   number; what a part has over its need goes to one queue, in order of the
- *   parts, from which those that lack are filled at their end, in that order.
+ *   Parts.  Chunk c is in part c mod D.  A part's m chunks that have samples
+ *   stand in the order P(0), P(1), .. of those chunks by number, P being the
+ *   permutation of m with key H(seed, "chunks", epoch, part).  What a part has
+ *   over its need goes to one queue, in order of the parts, from which those
+ *   that lack are filled at their end, in that order.
  *   Cut.  A part's sequence is cut, in order of l, into its lanes.  A piece is
  *   a maximal stretch of one chunk in a lane.
  *   Windows.  A lane of q pieces has v = max(1, ceil(q / W)) windows, of the
@@ -22,15 +23,19 @@
 
 #include "hpdsl.h"
 
-/* 0 or HPDSL_EUSAGE: all of W, L, K, Q, D are at least 1 and D divides L. */
+/* The defaults, as hpdsl.h has them, for what is zero. */
+struct hpdsl_order hp_order_filled(const struct hpdsl_order *o);
+
+/* With these: 0, or HPDSL_EUSAGE where D does not divide L. */
 int hp_order_check(const struct hpdsl_order *o, struct hpdsl_error *err);
 
 /*
  * The chunks in the order in which the epoch, from step o->step on, first wants
- * them: by the first run of the window that holds them, then by place in the
- * window; those that are wanted no more in this epoch come last, by the run
- * that wanted them.  samples[c] of n chunks; those without samples come behind
- * all others, by number.  ret: n numbers.  -ENOMEM, HPDSL_EUSAGE.
+ * them: by the first run, from that step on, of the window that holds them,
+ * then by place in the lane; those that are wanted no more in this epoch come
+ * last, by the run that first wanted them.  samples[c] of n chunks; those
+ * without samples come behind all others, by number.  ret: n numbers.  -ENOMEM,
+ * HPDSL_EUSAGE.
  */
 int hp_order_first_use(const struct hpdsl_order *o, const uint64_t *samples,
 		       uint32_t n, uint32_t *ret, struct hpdsl_error *err);

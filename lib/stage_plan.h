@@ -30,6 +30,10 @@ struct hpdsl_stage_plan {
 	/* Of each node: how many of its part's chunks, in order of use, it
 	 * keeps; UINT32_MAX: all. */
 	uint32_t *kept;
+	uint64_t *part_bytes; /* of each part, all its chunks */
+	uint64_t *held_bytes; /* of each node, what it holds in the end */
+	uint64_t *read_bytes; /* of it, what it reads from the origin if no node
+				 holds anything yet */
 };
 
 /* Number of nodes in the group of a part. */

@@ -38,6 +38,8 @@ int hp_yaml_number(struct hp_yaml_reader *r, void *into);
 int hp_yaml_digest(struct hp_yaml_reader *r, void *into);
 /* uint8_t[32]: 64 hex digits. */
 int hp_yaml_sha256(struct hp_yaml_reader *r, void *into);
+/* double: digits, maybe with a point and more digits; not below 0. */
+int hp_yaml_real(struct hp_yaml_reader *r, void *into);
 /* bool: true or false. */
 int hp_yaml_flag(struct hp_yaml_reader *r, void *into);
 
@@ -55,6 +57,11 @@ struct hp_yaml_field {
  */
 int hp_yaml_fields(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
 		   size_t n, void *base, uint32_t *ret_seen);
+
+/* A whole text that is one mapping; no field is a text.  As hp_yaml_fields. */
+int hp_yaml_map(const char *text, size_t size, const char *name,
+		const struct hp_yaml_field *f, size_t n, void *base,
+		struct hpdsl_error *err);
 
 /* Makes room in *v, which holds n objects of size bytes, for one more. */
 int hp_yaml_grow(struct hp_yaml_reader *r, void **v, size_t n, size_t size);

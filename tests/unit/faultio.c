@@ -108,6 +108,11 @@ static int f_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
 	return fails(io) ? self(io)->code : BASE.statvfs(io, fd, ret);
 }
 
+static int f_fs_type(const struct hp_io *io, int fd, uint64_t *ret)
+{
+	return fails(io) ? self(io)->code : BASE.fs_type(io, fd, ret);
+}
+
 static ssize_t f_readlink(const struct hp_io *io, int dir, const char *name,
 			  char *buf, size_t n)
 {
@@ -161,6 +166,11 @@ static int f_map(const struct hp_io *io, int fd, size_t size, const void **ret)
 	return fails(io) ? self(io)->code : BASE.map(io, fd, size, ret);
 }
 
+static int f_map_shared(const struct hp_io *io, int fd, size_t size, void **ret)
+{
+	return fails(io) ? self(io)->code : BASE.map_shared(io, fd, size, ret);
+}
+
 static ssize_t f_compress(const struct hp_io *io, struct ZSTD_CCtx_s *c,
 			  struct ZSTD_outBuffer_s *out,
 			  struct ZSTD_inBuffer_s *in, int end)
@@ -185,6 +195,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.lock = f_lock,
 		.stat = f_stat,
 		.statvfs = f_statvfs,
+		.fs_type = f_fs_type,
 		.readlink = f_readlink,
 		.listxattr = f_listxattr,
 		.getdents = f_getdents,
@@ -194,6 +205,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.chmod = f_chmod,
 		.set_times = f_set_times,
 		.map = f_map,
+		.map_shared = f_map_shared,
 		.unmap = hp_io_system.unmap,
 		.compress = f_compress,
 	};

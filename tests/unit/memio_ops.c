@@ -252,6 +252,14 @@ static int mem_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
 	return memio_leave(m, 0);
 }
 
+static int mem_fs_type(const struct hp_io *io, int fd, uint64_t *ret)
+{
+	(void)io;
+	(void)fd;
+	*ret = 0xef53; /* ext4 */
+	return 0;
+}
+
 static ssize_t mem_readlink(const struct hp_io *io, int dir, const char *name,
 			    char *buf, size_t n)
 {
@@ -448,6 +456,17 @@ static int mem_map(const struct hp_io *io, int fd, size_t size,
 	return memio_leave(m, 0);
 }
 
+static int mem_map_shared(const struct hp_io *io, int fd, size_t size,
+			  void **ret)
+{
+	const void *p;
+	int r = mem_map(io, fd, size, &p);
+
+	if (r == 0)
+		*ret = (void *)(uintptr_t)p;
+	return r;
+}
+
 static void mem_unmap(const struct hp_io *io, const void *p, size_t size)
 {
 	struct memio *m = memio_enter(io);
@@ -485,6 +504,7 @@ const struct hp_io memio_table = {
 	.lock = mem_lock,
 	.stat = mem_stat,
 	.statvfs = mem_statvfs,
+	.fs_type = mem_fs_type,
 	.readlink = mem_readlink,
 	.listxattr = mem_listxattr,
 	.getdents = mem_getdents,
@@ -494,6 +514,7 @@ const struct hp_io memio_table = {
 	.chmod = mem_chmod,
 	.set_times = mem_set_times,
 	.map = mem_map,
+	.map_shared = mem_map_shared,
 	.unmap = mem_unmap,
 	.compress = mem_compress,
 };

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who passes a chunk to whom.  A group is a ring, its nodes in their order;
+ * each chunk's chain begins at another place of it, and leaves out those that
+ * have the chunk.
+ */
+#include "stage_plan.h"
+
+uint32_t hp_plan_group(const struct hpdsl_stage_plan *p, uint32_t part)
+{
+	return (p->nodes - 1 - part) / p->parts + 1;
+}
+
+bool hp_plan_holds(const struct hpdsl_stage_plan *p, uint32_t node,
+		   uint64_t chunk)
+{
+	return chunk % p->parts == node % p->parts &&
+	       (p->kept[node] == UINT32_MAX || p->rank[chunk] < p->kept[node]);
+}
+
+/* Where in its group's ring the chunk's chain begins if nobody holds it. */
+static uint32_t start_place(const struct hpdsl_stage_plan *p, uint64_t chunk)
+{
+	uint32_t part = (uint32_t)(chunk % p->parts);
+
+	return p->rank[chunk] % hp_plan_group(p, part);
+}
+
+uint32_t hp_plan_reader(const struct hpdsl_stage_plan *p, uint64_t chunk)
+{
+	return (uint32_t)(chunk % p->parts) + start_place(p, chunk) * p->parts;
+}
+
+uint32_t hp_plan_from(const struct hpdsl_stage_plan *p, uint32_t node,
+		      uint64_t chunk, uint32_t holder,
+		      bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
+		      void *arg)
+{
+	uint32_t part = (uint32_t)(chunk % p->parts);
+	uint32_t source = holder, i = node, first, last;
+
+	if (node == holder || !hp_plan_holds(p, node, chunk) ||
+	    !lacks(arg, node, chunk))
+		return UINT32_MAX;
+	if (source == UINT32_MAX)
+		source = hp_plan_reader(p, chunk);
+	if (source == node)
+		return node;
+	/* a holder of another group stands before the chain's usual start */
+	first = source % p->parts == part ? source : hp_plan_reader(p, chunk);
+	last = part + (hp_plan_group(p, part) - 1) * p->parts;
+	while (i != first) {
+		i = i == part ? last : i - p->parts;
+		if (i == source ||
+		    (hp_plan_holds(p, i, chunk) && lacks(arg, i, chunk)))
+			return i;
+	}
+	return source;
+}
