@@ -90,9 +90,9 @@ static bool send(struct carrier *k)
 			fail(k, &err);
 		if (ret <= 0)
 			break;
-		MPI_Isend(s->message.p, (int)s->message.n, MPI_BYTE,
-			  (int)s->message.to, TAG_DATA, k->j->leads,
-			  &s->request);
+		MPI_Issend(s->message.p, (int)s->message.n, MPI_BYTE,
+			   (int)s->message.to, TAG_DATA, k->j->leads,
+			   &s->request);
 		k->n_sends++;
 		any = true;
 	}
