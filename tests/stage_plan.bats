@@ -3,6 +3,7 @@
 # hpdsl-stage --plan, without a launcher: its figures, against what follows from
 # the sizes of the chunks.
 
+bats_require_minimum_version 1.5.0
 load lib
 
 setup_file()
