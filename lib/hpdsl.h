@@ -833,7 +833,7 @@ struct hpdsl_sources {
 	uint64_t absent_chunks;	   /* read from the origin: not planned here, */
 	uint64_t overtaken_chunks; /* .. coming, but not in time or no more, */
 	uint64_t failed_chunks;	   /* .. or no longer as they were staged */
-	double wait_seconds;	   /* for chunks that were coming */
+	double wait_seconds; /* for chunks that were coming, by all threads */
 };
 
 HPDSL_API void hpdsl_sources(const struct hpdsl_dataset *ds,
