@@ -1,47 +1,199 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open chunk files of a dataset, by the numbers of the chunks. */
+/*
+ * Open chunk files of a dataset, by the numbers of the chunks.  Those of a
+ * stage directory are here or at the origin, and if what is here cannot be
+ * used, that is no reason not to read.
+ */
 #include "dataset.h"
 
 #include "error.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 struct wanted {
 	const struct hpdsl_dataset *ds;
 	const struct hpdsl_chunk *chunk;
+	enum hp_chunk_at at;
 };
+
+/* Its name, relative to the dataset's directory. */
+struct name {
+	const char *p; /* NULL: no memory */
+	char *own;     /* to be freed */
+	char buf[HP_STAGE_NAME];
+};
+
+static void name_release(struct name *n)
+{
+	free(n->own);
+}
+
+#define auto_name __attribute__((cleanup(name_release))) struct name
+
+static void name_get(const struct wanted *w, struct name *n)
+{
+	n->own = NULL;
+	if (!w->ds->stage)
+		n->p = w->chunk->name;
+	else if (w->at == HP_AT_ORIGIN)
+		n->p = n->own = hp_stage_watch_origin(&w->ds->stage->watch,
+						      w->chunk->name);
+	else
+		n->p = hp_stage_chunk_name(w->chunk, w->at == HP_AT_EXPANDED,
+					   n->buf);
+}
+
+const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
+			       const struct hpdsl_chunk *c, enum hp_chunk_at at,
+			       char buf[HP_CHUNK_FILE_TEXT])
+{
+	struct wanted w = { ds, c, at };
+	auto_name name;
+
+	name_get(&w, &name);
+	snprintf(buf, HP_CHUNK_FILE_TEXT, "%s%s%s",
+		 at == HP_AT_ORIGIN ? "" : ds->path,
+		 at == HP_AT_ORIGIN ? "" : "/", name.p ? name.p : c->name);
+	return buf;
+}
+
+/*
+ * Of a chunk that was cut short the members before the cut are good: each has
+ * its own checksum.  But of a stage directory there is another file to read,
+ * and at the origin another dataset may have come in the meantime.
+ */
+static int check(const struct wanted *w, const struct stat *st,
+		 struct hpdsl_error *err)
+{
+	const struct hpdsl_chunk *c = w->chunk;
+	uint64_t want = w->at == HP_AT_EXPANDED ? c->plain_bytes : c->bytes;
+
+	if (!S_ISREG(st->st_mode))
+		return hp_fail(err, HPDSL_ECORRUPT, "not a regular file");
+	if (w->ds->stage && (uint64_t)st->st_size != want)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "is %" PRIu64 " bytes, %" PRIu64 " expected",
+			       (uint64_t)st->st_size, want);
+	return 0;
+}
 
 static int open_chunk(void *arg, struct hpdsl_error *err)
 {
 	const struct wanted *w = arg;
 	const struct hp_io *io = w->ds->io;
-	const char *name = w->chunk->name;
-	hp_auto_fd f = { io, io->open(io, w->ds->dir, name,
-				      O_RDONLY | O_NONBLOCK, 0) };
+	hp_auto_fd f = { io, -1 };
+	char text[HP_CHUNK_FILE_TEXT];
+	auto_name name;
+	struct hpdsl_error why;
 	struct stat st;
-	int r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
+	int r;
 
+	name_get(w, &name);
+	if (!name.p)
+		return hp_fail_nomem(err);
+	f.fd = io->open(io, w->ds->dir, name.p, O_RDONLY | O_NONBLOCK, 0);
+	r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s/%s", w->ds->path, name);
-	/* Of a chunk that was cut short the members before the cut are good:
-	 * each has its own checksum. */
-	if (!S_ISREG(st.st_mode))
-		return hp_fail(err, HPDSL_ECORRUPT, "%s/%s: not a regular file",
-			       w->ds->path, name);
+		return hp_fail_errno(
+			err, r, "%s",
+			hp_chunk_file_text(w->ds, w->chunk, w->at, text));
+	r = check(w, &st, &why);
+	if (r < 0)
+		return hp_fail(err, r, "%s: %s",
+			       hp_chunk_file_text(w->ds, w->chunk, w->at, text),
+			       why.msg);
 	r = f.fd;
 	f.fd = -1;
 	return r;
 }
 
-int hp_chunk_file_get(const struct hpdsl_dataset *ds,
-		      const struct hpdsl_chunk *c, struct hp_cached_fd *ret,
-		      struct hpdsl_error *err)
+static int get(struct wanted *w, struct hp_chunk_file *ret,
+	       struct hpdsl_error *err)
 {
-	struct wanted w = { ds, c };
+	ret->at = w->at;
+	return hp_fd_cache_get(w->ds->files, hp_chunk_file_key(w->chunk, w->at),
+			       open_chunk, w, &ret->fd, err);
+}
 
-	return hp_fd_cache_get(ds->files, c->number, open_chunk, &w, ret, err);
+/* Is it the file that is at fault, not this process? */
+static bool is_files_fault(int code)
+{
+	return code != -ENOMEM && code != -EMFILE && code != -ENFILE;
+}
+
+bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
+			  const struct hpdsl_chunk *c,
+			  const struct hp_chunk_file *f, int code)
+{
+	if (!ds->stage || f->at == HP_AT_ORIGIN || !is_files_fault(code))
+		return false;
+	return hp_stage_failed(ds->stage, c);
+}
+
+/* Why that one is asked for, and why it is of no use. */
+static int origin_failed(const struct wanted *w, const struct hpdsl_error *here,
+			 const struct hpdsl_error *why, struct hpdsl_error *err)
+{
+	const struct hpdsl_chunk *c = w->chunk;
+
+	if (!is_files_fault(why->code))
+		return hp_fail(err, why->code, "%s", why->msg);
+	if (here->code)
+		return hp_chunk_file_both(here, why, err);
+	return hp_fail(err, why->code,
+		       "%.400s: %.200s is %s, and at the "
+		       "origin: %s",
+		       w->ds->path, c->name,
+		       hp_stage_has_failed(w->ds->stage, c) ? "damaged here" :
+							      "not staged here",
+		       why->msg);
+}
+
+int hp_chunk_file_both(const struct hpdsl_error *here,
+		       const struct hpdsl_error *origin,
+		       struct hpdsl_error *err)
+{
+	return hp_fail(err, origin->code, "%.480s; and at the origin: %s",
+		       here->msg, origin->msg);
+}
+
+/*
+ * In the end it is the origin's: a chunk that fails is not looked at again,
+ * and one that was taken away is not here any more.
+ */
+static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
+		      struct hpdsl_error *here, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	int r;
+
+	for (;;) {
+		w->at = hp_stage_where(w->ds->stage, w->chunk);
+		r = get(w, ret, &why);
+		if (r == 0)
+			return 0;
+		if (w->at == HP_AT_ORIGIN)
+			return origin_failed(w, here, &why, err);
+		if (!hp_chunk_file_failed(w->ds, w->chunk, ret, r))
+			return hp_fail(err, r, "%s", why.msg);
+		*here = why;
+	}
+}
+
+int hp_chunk_file_get(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
+		      struct hpdsl_error *here, struct hpdsl_error *err)
+{
+	struct wanted w = { ds, c, HP_AT_HERE };
+
+	return ds->stage ? get_staged(&w, ret, here, err) : get(&w, ret, err);
 }
 
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,
-		       const struct hp_cached_fd *f)
+		       const struct hp_chunk_file *f)
 {
-	hp_fd_cache_put(ds->files, f);
+	hp_fd_cache_put(ds->files, &f->fd);
 }
