@@ -1116,7 +1116,10 @@ HPDSL_API int hpdsl_stager_new(struct hpdsl_stage *s,
 			       const struct hpdsl_stager_options *opt,
 			       struct hpdsl_stager **ret,
 			       struct hpdsl_error *err);
-/* Joins its threads; one that never returns from the system keeps it here. */
+/*
+ * Ends its threads.  One that does not return from the system within 5 seconds
+ * is left behind, with the memory that it knows of.  NULL is harmless.
+ */
 HPDSL_API void hpdsl_stager_free(struct hpdsl_stager *s);
 
 /* Largest message, and how many incoming ones may be under way at most. */
