@@ -833,7 +833,7 @@ struct hpdsl_sources {
 	uint64_t absent_chunks;	   /* read from the origin: not planned here, */
 	uint64_t overtaken_chunks; /* .. coming, but not in time or no more, */
 	uint64_t failed_chunks;	   /* .. or no longer as they were staged */
-	double wait_seconds;	   /* for chunks that were coming */
+	double wait_seconds; /* for chunks that were coming, by all threads */
 };
 
 HPDSL_API void hpdsl_sources(const struct hpdsl_dataset *ds,
@@ -1116,7 +1116,10 @@ HPDSL_API int hpdsl_stager_new(struct hpdsl_stage *s,
 			       const struct hpdsl_stager_options *opt,
 			       struct hpdsl_stager **ret,
 			       struct hpdsl_error *err);
-/* Joins its threads; one that never returns from the system keeps it here. */
+/*
+ * Ends its threads.  One that does not return from the system within 5 seconds
+ * is left behind, with the memory that it knows of.  NULL is harmless.
+ */
 HPDSL_API void hpdsl_stager_free(struct hpdsl_stager *s);
 
 /* Largest message, and how many incoming ones may be under way at most. */

@@ -2,6 +2,7 @@
 /* What a stager begins with: manifest, index, and the chunks that are here. */
 #include "stage_dir.h"
 
+#include "dataset.h"
 #include "error.h"
 #include "hash.h"
 #include "index.h"
@@ -83,7 +84,8 @@ static int open_dataset(struct hpdsl_stage *s,
 			struct hpdsl_error *err)
 {
 	struct hpdsl_counts counts;
-	int r = hpdsl_open(s->path, s->io, &s->ds, err);
+	/* Whatever state file an earlier stager left. */
+	int r = hp_dataset_open(s->path, s->io, true, &s->ds, err);
 
 	if (r < 0)
 		return r;
