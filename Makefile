@@ -9,6 +9,8 @@ endif
 CFLAGS ?= -O2 -g
 # A checkout is strict; a release is not, whatever a later compiler says.
 WERROR ?= $(if $(wildcard .git),-Werror)
+# hpdsl-stage alone needs MPI.  MPICC=mpicc.mpich: another one than the default.
+MPICC ?= mpicc
 # SAN=address,undefined or SAN=thread
 SAN ?=
 PREFIX ?= /usr/local
@@ -22,8 +24,9 @@ PKG_CONFIG ?= pkg-config
 comma = ,
 empty =
 space = $(empty) $(empty)
-# Each compiler and each sanitizer has an object tree of its own.
+# Each compiler, each MPI and each sanitizer has an object tree of its own.
 TREE = $(subst $(space),-,$(strip $(filter-out gcc,$(notdir $(CC))) \
+	$(filter-out mpicc,$(notdir $(MPICC))) \
 	$(if $(SAN),san-$(subst $(comma),-,$(SAN)))))
 BUILD := build$(if $(TREE),/$(TREE))
 
@@ -42,7 +45,11 @@ SONAME = libhpdsl.so.0
 
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) $(SANFLAGS) \
 	-pthread -MMD -MP
-LINK = $(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -pthread
+LINK_FLAGS = $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -pthread
+LINK = $(CC) $(LINK_FLAGS)
+# A wrapper around the same compiler; empty where there is none.
+MPI = $(if $(call once,MPICC_PATH,command -v $(MPICC)),OMPI_CC='$(CC)' \
+	MPICH_CC='$(CC)' $(MPICC))
 
 # What is made, in short; V=1 shows the whole commands.
 say = $(if $(V),,@echo '  $(1)  $@' && )
@@ -53,6 +60,13 @@ LIB_OBJS := $(call objs,$(wildcard lib/*.c))
 CMD_MAINS := $(wildcard cmd/hpdsl-*.c)
 CMD_SHARED := $(call objs,$(filter-out $(CMD_MAINS),$(wildcard cmd/*.c)))
 PROGRAMS := $(patsubst cmd/%.c,$(BUILD)/%,$(CMD_MAINS))
+# hpdsl-stage, and the same with faults from HPDSL_FAULT, for the tests.
+STAGE := $(BUILD)/hpdsl-stage
+STAGE_FAULTS := $(BUILD)/tests/bed/hpdsl-stage
+STAGE_OBJS := $(call objs,cmd/hpdsl-stage.c $(wildcard cmd/stage/*.c))
+# The file system that plays a shared one in tests, where there is fuse3.
+ORIGIN := $(BUILD)/tests/bed/origin
+FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
 LIBS := $(BUILD)/libhpdsl.a $(BUILD)/$(SONAME)
 UNIT := $(wildcard tests/unit/test_*.c)
 UNIT_SHARED := $(call objs,$(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
@@ -67,7 +81,7 @@ BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
 	w,$(WITH),$(if $(shell $(PKG_CONFIG) --modversion \
 	$(w:tests/bench/with_%.c=%) 2> /dev/null),$(w)))))
 
-.PHONY: all deps demo check check-long check-build lint fuzz bench install \
+.PHONY: all deps demo check check-mpi check-long check-build lint fuzz bench install \
 	uninstall dist help clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -81,8 +95,8 @@ deps: ## install what building and testing need
 # A change of compiler or flags rebuilds; what `deps` brings comes first.
 $(BUILD)/flags: FORCE | $(filter deps,$(MAKECMDGOALS))
 	@mkdir -p $(@D)
-	@echo '$(CC) $(ALL_CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
-		echo '$(CC) $(ALL_CFLAGS) $(LDFLAGS)' > $@
+	@echo '$(CC) $(MPICC) $(ALL_CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(MPICC) $(ALL_CFLAGS) $(LDFLAGS)' > $@
 # Phony, because .SECONDARY takes what is not there for done.
 .PHONY: FORCE
 FORCE:
@@ -97,6 +111,12 @@ $(BUILD)/cmd/%.o: cmd/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd $(DEP_CFLAGS) \
 		-c -o $@ $<
+
+# Without MPI nothing is made of these, and hpdsl-stage is left out.
+$(STAGE_OBJS): $(BUILD)/%.o: %.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
+	@mkdir -p $(@D)
+	$(if $(MPI),$(call say,CC)$(MPI) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd \
+		$(DEP_CFLAGS) -c -o $@ $<,@:)
 
 $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
 	@mkdir -p $(@D)
@@ -118,8 +138,22 @@ $(BUILD)/$(SONAME): $(LIB_OBJS)
 	$(call say,LD)$(LINK) -shared -Wl,-soname,$(SONAME) \
 		$(if $(SAN),,-Wl$(comma)-z,defs) -o $@ $^ $(DEP_LIBS)
 
-$(PROGRAMS): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
+$(filter-out $(STAGE),$(PROGRAMS)): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
+
+$(STAGE): $(STAGE_OBJS)
+$(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
+	$(BUILD)/tests/bed/stage_faults.o
+$(STAGE) $(STAGE_FAULTS): $(CMD_SHARED) $(BUILD)/libhpdsl.a
+	@mkdir -p $(@D)
+	$(if $(MPI),$(call say,LD)$(MPI) $(LINK_FLAGS) -o $@ $^ $(DEP_LIBS),@echo \
+		'  --      $@ is left out: there is no $(MPICC) here')
+
+$(ORIGIN): tests/bed/origin.c $(wildcard tests/bed/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(if $(FUSE_LIBS),$(call say,LD)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) \
+		$(LDFLAGS) -o $@ $< $(FUSE_LIBS),@echo \
+		'  --      $@ is left out: there is no fuse3 here')
 
 $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
@@ -144,14 +178,20 @@ LONG_TESTS = $(ALL_TESTS) $(call prog,$(LONG_UNIT)) \
 	$(wildcard tests/long/*.bats)
 TEST_JOBS ?= $(shell nproc)
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
-	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)'
+	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)' \
+	MPICC='$(MPICC)'
 
-check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES)
+check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN)
 
 check: check-build ## run the tests (TESTS=tests/ls.bats: just that)
 	@rm -rf $(BUILD)/tap
 	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
 		$(or $(call prog,$(TESTS)),$(ALL_TESTS))
+
+check-mpi: all $(STAGE_FAULTS) $(ORIGIN) ## run the tests of hpdsl-stage alone
+	@rm -rf $(BUILD)/tap
+	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
+		$(wildcard tests/stage*.bats)
 
 check-long: check-build ## run the long tests too (an hour or more)
 	@rm -rf $(BUILD)/tap
@@ -162,7 +202,7 @@ check-long: check-build ## run the long tests too (an hour or more)
 demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
 
-bench: all $(BENCH_PROGRAMS) $(BENCH_MORE) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
+bench: all $(BENCH_PROGRAMS) $(BENCH_MORE) $(ORIGIN) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
 	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
 
 lint: ## check layout, scripts, manual pages, and run static checks
@@ -200,6 +240,8 @@ $(BUILD)/hpdsl.pc: lib/hpdsl.pc.in FORCE
 install: all $(BUILD)/hpdsl.pc ## into $(DESTDIR)$(PREFIX)
 	@set -e; for i in $(INSTALLED); do \
 		from=$${i#*:}; to='$(DESTDIR)'$${from#*:}; \
+		[ -e "$${from%%:*}" ] || [ "$${from%%:*}" != $(STAGE) ] || \
+			continue; \
 		echo "install $$to"; \
 		install -D -m $${i%%:*} "$${from%%:*}" "$$to"; done
 	@for l in $(LINKS); do ln -sf libhpdsl.so.$(VERSION) "$$l"; done
@@ -218,7 +260,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | \
 		awk '{ n = $$1; $$1 = ""; printf "  %-11s%s\n", n, $$0 }'
 	@echo 'Variables: CC CFLAGS WERROR= SAN=address,undefined|thread' \
-		'DESTDIR PREFIX V=1'
+		'MPICC=mpicc.mpich DESTDIR PREFIX V=1'
 
 clean: ## remove build/ and dist/
 	rm -rf build dist

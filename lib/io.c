@@ -210,6 +210,18 @@ static int sys_map(const struct hp_io *io, int fd, size_t size,
 	return 0;
 }
 
+static int sys_map_shared(const struct hp_io *io, int fd, size_t size,
+			  void **ret)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	(void)io;
+	if (p == MAP_FAILED)
+		return -errno;
+	*ret = p;
+	return 0;
+}
+
 static void sys_unmap(const struct hp_io *io, const void *p, size_t size)
 {
 	(void)io;
@@ -251,6 +263,7 @@ const struct hp_io hp_io_system = {
 	.chmod = sys_chmod,
 	.set_times = sys_set_times,
 	.map = sys_map,
+	.map_shared = sys_map_shared,
 	.unmap = sys_unmap,
 	.compress = sys_compress,
 };

@@ -73,6 +73,9 @@ struct hp_io {
 	/* Read-only shared mapping of the first size bytes; size > 0. */
 	int (*map)(const struct hp_io *io, int fd, size_t size,
 		   const void **ret);
+	/* The same to write to, of a file that is open for both. */
+	int (*map_shared)(const struct hp_io *io, int fd, size_t size,
+			  void **ret);
 	void (*unmap)(const struct hp_io *io, const void *p, size_t size);
 	/*
 	 * No file's, but as easily wrong: ZSTD_compressStream2; end is its

@@ -89,14 +89,18 @@ enum hp_stage_end hp_state_ended(const void *p);
 bool hp_state_alive(const void *p, const struct hp_state_header *h,
 		    const uint8_t boot_id[16], uint64_t now);
 
+/* Is it of this boot?  Where either is not known: no. */
+bool hp_state_same_boot(const struct hp_state_header *h,
+			const uint8_t boot_id[16]);
+
 /* This boot's id; zeros and -errno where the system does not tell. */
 int hp_boot_id(const struct hp_io *io, uint8_t ret[16]);
 uint64_t hp_monotonic(void);
 
 /*
- * The name of a chunk's file in a stage directory, in the form given: the
- * dataset's own, without ".zst" when expanded; "chunk-000017.tar" where the
- * dataset's name is a path (adopted tars).  buf: of that size.
+ * The name of a chunk's file in a stage directory, in the form given: by its
+ * number, "chunk-000017.tar", with ".zst" if it is compressed and not expanded.
+ * A packed dataset's own names are the same.  buf: of that size.
  */
 #define HP_STAGE_NAME 256
 const char *hp_stage_chunk_name(const struct hpdsl_chunk *c, bool expanded,

@@ -161,6 +161,11 @@ static int f_map(const struct hp_io *io, int fd, size_t size, const void **ret)
 	return fails(io) ? self(io)->code : BASE.map(io, fd, size, ret);
 }
 
+static int f_map_shared(const struct hp_io *io, int fd, size_t size, void **ret)
+{
+	return fails(io) ? self(io)->code : BASE.map_shared(io, fd, size, ret);
+}
+
 static ssize_t f_compress(const struct hp_io *io, struct ZSTD_CCtx_s *c,
 			  struct ZSTD_outBuffer_s *out,
 			  struct ZSTD_inBuffer_s *in, int end)
@@ -194,6 +199,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.chmod = f_chmod,
 		.set_times = f_set_times,
 		.map = f_map,
+		.map_shared = f_map_shared,
 		.unmap = hp_io_system.unmap,
 		.compress = f_compress,
 	};

@@ -448,6 +448,17 @@ static int mem_map(const struct hp_io *io, int fd, size_t size,
 	return memio_leave(m, 0);
 }
 
+static int mem_map_shared(const struct hp_io *io, int fd, size_t size,
+			  void **ret)
+{
+	const void *p;
+	int r = mem_map(io, fd, size, &p);
+
+	if (r == 0)
+		*ret = (void *)(uintptr_t)p;
+	return r;
+}
+
 static void mem_unmap(const struct hp_io *io, const void *p, size_t size)
 {
 	struct memio *m = memio_enter(io);
@@ -494,6 +505,7 @@ const struct hp_io memio_table = {
 	.chmod = mem_chmod,
 	.set_times = mem_set_times,
 	.map = mem_map,
+	.map_shared = mem_map_shared,
 	.unmap = mem_unmap,
 	.compress = mem_compress,
 };

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stage directory in the hands of its stager, for the files of the library
+ * that fill it.  Whoever has one of these has the lock.
+ */
+#ifndef HP_STAGE_H
+#define HP_STAGE_H
+
+#include "io.h"
+#include "stage_state.h"
+
+#include <pthread.h>
+
+struct hpdsl_stage {
+	const struct hp_io *io;
+	char *path; /* as given, without slashes behind it; for messages */
+	int dir;    /* the directory */
+	int lock;   /* its lock file */
+	uint32_t node, nodes;
+	char host[HP_STATE_TEXT], job[HP_STATE_TEXT]; /* job: or "" */
+	uint8_t boot_id[16];
+
+	/* The state file that was there. */
+	bool has_old;  /* it could be read; then also: */
+	bool old_good; /* of this boot, ended in order: its bytes count */
+	struct hp_state_header old;
+	uint8_t *old_bytes; /* the whole file */
+
+	/* From has_index or put_index on. */
+	bool has_index; /* of this pack: */
+	uint8_t pack[16];
+	struct hp_index_put *put; /* under way */
+
+	/* From begin on. */
+	struct hpdsl_dataset *ds;
+	char *origin;
+	uint64_t chunks;
+	bool keep_compressed;
+	/* What is here, an enum hp_chunk_state each: ABSENT, READY, EXPANDED.
+	 * Loaded and stored atomically. */
+	uint8_t *here;
+
+	/* From publish on: the state file, mapped. */
+	pthread_mutex_t state_lock;
+	void *state;
+	uint64_t state_size;
+	struct hp_state_header now;
+};
+
+/*
+ * The chunk has its name, in this form: says so to readers.  After the rename,
+ * never before.  Any thread.
+ */
+void hp_stage_ready(struct hpdsl_stage *s, uint64_t chunk, bool expanded);
+
+/* How a chunk is here; ABSENT unless it is.  Any thread. */
+enum hp_chunk_state hp_stage_here(const struct hpdsl_stage *s, uint64_t chunk);
+
+/* The name of a chunk's file and its row of the index. */
+int hp_stage_chunk(const struct hpdsl_stage *s, uint64_t chunk, bool expanded,
+		   struct hpdsl_chunk *ret, char name[HP_STAGE_NAME],
+		   struct hpdsl_error *err);
+
+/* ---- Between the files of the directory ------------------------------- */
+
+/* A small file of the kernel's, a NUL behind it: how many bytes, or -errno. */
+ssize_t hp_stage_kernel_file(const struct hp_io *io, const char *path,
+			     char *buf, size_t size);
+/* When a process began, clock ticks since boot, from its stat; 0: no idea. */
+uint64_t hp_stage_parse_start(const char *stat);
+uint64_t hp_stage_pid_start(const struct hp_io *io);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This boot, this process, this moment: what a state file is held against. */
+#include "stage.h"
+
+#include "hash.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+ssize_t hp_stage_kernel_file(const struct hp_io *io, const char *path,
+			     char *buf, size_t size)
+{
+	hp_auto_fd f = { io, io->open(io, AT_FDCWD, path, O_RDONLY | O_NONBLOCK,
+				      0) };
+	ssize_t n;
+
+	if (f.fd < 0)
+		return f.fd;
+	/* Such files say that they are empty. */
+	n = hp_io_pread_full(io, f.fd, buf, size - 1, 0);
+	if (n >= 0)
+		buf[n] = '\0';
+	return n;
+}
+
+/* "4f1c...-....": 32 digits, and dashes anywhere. */
+static bool parse_id(const char *text, uint8_t ret[16])
+{
+	char digits[33];
+	size_t n = 0;
+
+	for (; *text && *text != '\n'; text++) {
+		if (*text == '-')
+			continue;
+		if (n == 32)
+			return false;
+		digits[n++] = *text;
+	}
+	return hp_unhex(digits, n, ret, 16) == 0;
+}
+
+int hp_boot_id(const struct hp_io *io, uint8_t ret[16])
+{
+	char text[64];
+	ssize_t n = hp_stage_kernel_file(io, "/proc/sys/kernel/random/boot_id",
+					 text, sizeof text);
+
+	memset(ret, 0, 16);
+	if (n < 0)
+		return (int)n;
+	return parse_id(text, ret) ? 0 : -EINVAL;
+}
+
+uint64_t hp_monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Field 22 of /proc/self/stat; the second may hold blanks and brackets. */
+uint64_t hp_stage_parse_start(const char *stat)
+{
+	const char *p = strrchr(stat, ')');
+
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+uint64_t hp_stage_pid_start(const struct hp_io *io)
+{
+	char text[1024];
+
+	return hp_stage_kernel_file(io, "/proc/self/stat", text, sizeof text) <
+			       0 ?
+		       0 :
+		       hp_stage_parse_start(text);
+}
