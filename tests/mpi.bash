@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # For tests of hpdsl-stage: `load mpi` behind `load lib`.  MPIRUN is the launcher
-# of the MPI that hpdsl-stage was built with.
+# of the MPI that hpdsl-stage was built with; mpirun.mpich with mpicc.mpich.
 # shellcheck shell=bash
 
-: "${MPIRUN:=mpirun}"
+: "${MPICC:=mpicc}"
+: "${MPIRUN:=${MPICC%mpicc*}mpirun${MPICC##*mpicc}}"
 export MPIRUN
 # More ranks than cores, and root in a container, are what tests are run with.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

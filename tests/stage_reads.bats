@@ -17,8 +17,8 @@ setup_file()
 	hpdsl-pack -q --chunks=5 --zstd text zst
 	cat > traced <<- 'END'
 		#!/bin/sh
-		# What a rank reads, whichever thread does it.
-		exec strace -f --seccomp-bpf -qq -y -o "trace.$$" -e trace=\
+		# What a rank reads, a file for each thread.
+		exec strace -ff --seccomp-bpf -qq -y -s 0 -o "trace.$$" -e trace=\
 		read,pread64,preadv,preadv2,readv,mmap,sendfile,copy_file_range \
 			hpdsl-stage "$@"
 	END
