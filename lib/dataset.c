@@ -52,6 +52,17 @@ static int open_index(struct hpdsl_dataset *ds, struct hpdsl_error *err)
 	return hp_index_open(ds->view.p, ds->view.size, name, &ds->index, err);
 }
 
+static int open_stage(struct hpdsl_dataset *ds, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	struct hpdsl_counts n;
+	int r;
+
+	hp_index_count(ds->index, &n);
+	r = hp_stage_read_new(ds->io, ds->dir, n.chunks, &ds->stage, &why);
+	return r < 0 ? hp_fail(err, r, "%s/%s", ds->path, why.msg) : 0;
+}
+
 static int fill(struct hpdsl_dataset *ds, const char *path,
 		struct hpdsl_error *err)
 {
@@ -72,8 +83,8 @@ static int fill(struct hpdsl_dataset *ds, const char *path,
 	return open_index(ds, err);
 }
 
-int hpdsl_open(const char *path, const struct hp_io *io,
-	       struct hpdsl_dataset **ret, struct hpdsl_error *err)
+int hp_dataset_open(const char *path, const struct hp_io *io, bool plain,
+		    struct hpdsl_dataset **ret, struct hpdsl_error *err)
 {
 	struct hpdsl_dataset *ds = calloc(1, sizeof *ds);
 	int r;
@@ -83,6 +94,8 @@ int hpdsl_open(const char *path, const struct hp_io *io,
 	ds->io = hp_io_or_system(io);
 	ds->dir = -1;
 	r = fill(ds, path, err);
+	if (r == 0 && !plain)
+		r = open_stage(ds, err);
 	if (r < 0) {
 		hpdsl_close(ds);
 		return r;
@@ -91,10 +104,17 @@ int hpdsl_open(const char *path, const struct hp_io *io,
 	return 0;
 }
 
+int hpdsl_open(const char *path, const struct hp_io *io,
+	       struct hpdsl_dataset **ret, struct hpdsl_error *err)
+{
+	return hp_dataset_open(path, io, false, ret, err);
+}
+
 void hpdsl_close(struct hpdsl_dataset *ds)
 {
 	if (!ds)
 		return;
+	hp_stage_read_free(ds->stage);
 	hp_fd_cache_free(ds->files);
 	hp_frame_cache_free(ds->frames);
 	hp_index_free(ds->index);

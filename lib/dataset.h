@@ -6,6 +6,7 @@
 #include "fd_cache.h"
 #include "frame_cache.h"
 #include "index.h"
+#include "stage_read.h"
 #include "view.h"
 
 struct hpdsl_dataset {
@@ -16,17 +17,53 @@ struct hpdsl_dataset {
 	struct hp_index *index;
 	struct hp_fd_cache *files;
 	struct hp_frame_cache *frames;
+	struct hp_stage_read *stage; /* NULL: it is no stage directory */
 };
 
 /* ---- Chunk files, open: chunk_files.c --------------------------------- */
 
 enum { HP_CHUNK_FILES = 256 }; /* at most */
 
-/* Any number of threads.  What is not a regular file is HPDSL_ECORRUPT. */
+struct hp_chunk_file {
+	struct hp_cached_fd fd;
+	enum hp_chunk_at at;
+};
+
+/*
+ * Any number of threads.  What is not a regular file is HPDSL_ECORRUPT.  Of a
+ * stage directory, the file that is to be read now, here or at the origin.
+ */
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
-		      const struct hpdsl_chunk *c, struct hp_cached_fd *ret,
+		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
 		      struct hpdsl_error *err);
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,
-		       const struct hp_cached_fd *f);
+		       const struct hp_chunk_file *f);
+/*
+ * Reading the file failed with this code, or gave wrong bytes: is there another
+ * one, at the origin?  Then that is what is got from now on.
+ */
+bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
+			  const struct hpdsl_chunk *c,
+			  const struct hp_chunk_file *f, int code);
+/* For the caches: the chunk's number and, in the upper half, which copy. */
+static inline uint64_t hp_chunk_file_key(const struct hpdsl_chunk *c,
+					 enum hp_chunk_at at)
+{
+	return c->number | (uint64_t)at << 32;
+}
+/* "out/chunk-000017.tar", as far as there is room.  Returns buf. */
+#define HP_CHUNK_FILE_TEXT 700
+const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
+			       const struct hpdsl_chunk *c, enum hp_chunk_at at,
+			       char buf[HP_CHUNK_FILE_TEXT]);
+
+/* ---- Opening: dataset.c ------------------------------------------------ */
+
+/*
+ * hpdsl_open; with plain set whatever the state file of a stage directory says,
+ * so that nothing is waited for or read from an origin.
+ */
+int hp_dataset_open(const char *path, const struct hp_io *io, bool plain,
+		    struct hpdsl_dataset **ret, struct hpdsl_error *err);
 
 #endif

@@ -18,7 +18,7 @@ struct hp_fd_cache {
 	pthread_mutex_t lock;
 	uint64_t clock;
 	int used, places;
-	uint32_t *number; /* apart: a search reads nothing else */
+	uint64_t *number; /* apart: a search reads nothing else */
 	struct place *place;
 };
 
@@ -59,7 +59,7 @@ void hp_fd_cache_free(struct hp_fd_cache *cache)
 }
 
 /* Takes the file's place, if it has one.  Locked. */
-static bool take(struct hp_fd_cache *cache, uint32_t number,
+static bool take(struct hp_fd_cache *cache, uint64_t number,
 		 struct hp_cached_fd *ret)
 {
 	for (int i = 0; i < cache->used; i++) {
@@ -98,7 +98,7 @@ static int find_place(struct hp_fd_cache *cache)
  * Keeps fd for the file, unless another thread was faster.  Returns the
  * descriptor that has to be closed in exchange, or -1.
  */
-static int keep(struct hp_fd_cache *cache, uint32_t number, int fd,
+static int keep(struct hp_fd_cache *cache, uint64_t number, int fd,
 		struct hp_cached_fd *ret)
 {
 	int i, old;
@@ -132,7 +132,7 @@ static void close_idle(struct hp_fd_cache *cache)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-int hp_fd_cache_get(struct hp_fd_cache *cache, uint32_t number,
+int hp_fd_cache_get(struct hp_fd_cache *cache, uint64_t number,
 		    hp_open_fn *open, void *arg, struct hp_cached_fd *ret,
 		    struct hpdsl_error *err)
 {

@@ -29,7 +29,7 @@ void hp_fd_cache_free(struct hp_fd_cache *cache);
  * The file of this number, opened if it is not open.  Where the process has no
  * descriptors left (-EMFILE, -ENFILE) those that nobody uses are closed.
  */
-int hp_fd_cache_get(struct hp_fd_cache *cache, uint32_t number,
+int hp_fd_cache_get(struct hp_fd_cache *cache, uint64_t number,
 		    hp_open_fn *open, void *arg, struct hp_cached_fd *ret,
 		    struct hpdsl_error *err);
 void hp_fd_cache_put(struct hp_fd_cache *cache, const struct hp_cached_fd *f);

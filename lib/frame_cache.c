@@ -32,7 +32,8 @@ struct hp_decoder {
 	struct room plain, stored;
 	/* The frame at hand, if any. */
 	bool has;
-	uint32_t chunk, number;
+	uint64_t file;
+	uint32_t number;
 	struct hp_frame frame;
 	/* Of a large one all before plain_at has been decoded; the bytes of the
 	 * file that come next are have at stored.p + at. */
@@ -103,9 +104,9 @@ static uint64_t size_of(const struct hp_decoder *d)
 }
 
 /* Can it give the byte without decoding what it has decoded before? */
-static bool serves(const struct hp_decoder *d, uint32_t chunk, uint64_t offset)
+static bool serves(const struct hp_decoder *d, uint64_t file, uint64_t offset)
 {
-	return d->has && d->chunk == chunk && offset >= d->frame.plain &&
+	return d->has && d->file == file && offset >= d->frame.plain &&
 	       offset < d->frame.plain_end &&
 	       (!d->large || offset >= d->plain_at);
 }
@@ -131,14 +132,14 @@ static struct hp_decoder **oldest(struct hp_frame_cache *cache)
 	return at;
 }
 
-struct hp_decoder *hp_decoder_get(struct hp_frame_cache *cache, uint32_t chunk,
+struct hp_decoder *hp_decoder_get(struct hp_frame_cache *cache, uint64_t file,
 				  uint64_t offset)
 {
 	struct hp_decoder **at, *d = NULL;
 
 	pthread_mutex_lock(&cache->lock);
 	for (at = &cache->idle; *at; at = &(*at)->next) {
-		if (serves(*at, chunk, offset))
+		if (serves(*at, file, offset))
 			break;
 	}
 	if (*at)
@@ -200,7 +201,7 @@ static int fail(const struct hp_decoder *d, int code, const char *why,
 }
 
 /* n bytes of the file, or fewer where it was cut off, but some. */
-static int read_stored(struct hp_decoder *d, const struct hp_decoder_source *s,
+static int read_stored(struct hp_decoder *d, struct hp_decoder_source *s,
 		       uint64_t offset, size_t *n, struct hpdsl_error *err)
 {
 	ssize_t k;
@@ -210,13 +211,14 @@ static int read_stored(struct hp_decoder *d, const struct hp_decoder_source *s,
 	k = hp_io_pread_full(s->io, s->fd, d->stored.p, *n, offset);
 	if (k < 0)
 		return hp_fail_errno(err, (int)k, "frame %" PRIu32, d->number);
+	s->read += (uint64_t)k;
 	if (!k)
 		return fail(d, HPDSL_ECORRUPT, "the chunk ends in it", err);
 	*n = (size_t)k;
 	return 0;
 }
 
-static int decode_whole(struct hp_decoder *d, const struct hp_decoder_source *s,
+static int decode_whole(struct hp_decoder *d, struct hp_decoder_source *s,
 			struct hpdsl_error *err)
 {
 	const struct hp_frame *f = &d->frame;
@@ -240,7 +242,7 @@ static int decode_whole(struct hp_decoder *d, const struct hp_decoder_source *s,
 }
 
 /* More bytes of a large frame at hand; they are all used up. */
-static int refill(struct hp_decoder *d, const struct hp_decoder_source *s,
+static int refill(struct hp_decoder *d, struct hp_decoder_source *s,
 		  struct hpdsl_error *err)
 {
 	uint64_t left = d->frame.stored_end - d->stored_at;
@@ -258,7 +260,7 @@ static int refill(struct hp_decoder *d, const struct hp_decoder_source *s,
 	return 0;
 }
 
-static int begin_large(struct hp_decoder *d, const struct hp_decoder_source *s,
+static int begin_large(struct hp_decoder *d, struct hp_decoder_source *s,
 		       struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
@@ -283,7 +285,7 @@ static int begin_large(struct hp_decoder *d, const struct hp_decoder_source *s,
  * The next n bytes of a large frame; with its last byte its checksum is read
  * and compared.
  */
-static int decode_next(struct hp_decoder *d, const struct hp_decoder_source *s,
+static int decode_next(struct hp_decoder *d, struct hp_decoder_source *s,
 		       void *buf, size_t n, struct hpdsl_error *err)
 {
 	ZSTD_outBuffer out = { buf, n, 0 };
@@ -317,7 +319,7 @@ static int decode_next(struct hp_decoder *d, const struct hp_decoder_source *s,
 }
 
 /* Up to byte offset, into nowhere. */
-static int pass_over(struct hp_decoder *d, const struct hp_decoder_source *s,
+static int pass_over(struct hp_decoder *d, struct hp_decoder_source *s,
 		     uint64_t offset, struct hpdsl_error *err)
 {
 	int r = make_room(&d->plain, PIECE);
@@ -333,13 +335,13 @@ static int pass_over(struct hp_decoder *d, const struct hp_decoder_source *s,
 	return r;
 }
 
-static int load(struct hp_decoder *d, const struct hp_decoder_source *s,
+static int load(struct hp_decoder *d, struct hp_decoder_source *s,
 		uint64_t offset, struct hpdsl_error *err)
 {
 	int r;
 
 	d->has = false;
-	d->chunk = s->row->number;
+	d->file = s->file;
 	r = hp_index_frame_find(s->index, s->row, offset, &d->number, err);
 	if (r == 0)
 		r = hp_index_frame(s->index, s->row, d->number, &d->frame, err);
@@ -352,7 +354,7 @@ static int load(struct hp_decoder *d, const struct hp_decoder_source *s,
 }
 
 /* n bytes that lie in the frame at hand. */
-static int copy(struct hp_decoder *d, const struct hp_decoder_source *s,
+static int copy(struct hp_decoder *d, struct hp_decoder_source *s,
 		uint64_t offset, void *buf, size_t n, struct hpdsl_error *err)
 {
 	int r;
@@ -368,13 +370,13 @@ static int copy(struct hp_decoder *d, const struct hp_decoder_source *s,
 	return r;
 }
 
-int hp_decoder_read(struct hp_decoder *d, const struct hp_decoder_source *src,
+int hp_decoder_read(struct hp_decoder *d, struct hp_decoder_source *src,
 		    uint64_t offset, void *buf, size_t n,
 		    struct hpdsl_error *err)
 {
 	while (n) {
 		size_t k = n;
-		int r = serves(d, src->row->number, offset) ?
+		int r = serves(d, src->file, offset) ?
 				0 :
 				load(d, src, offset, err);
 

@@ -19,10 +19,11 @@ struct hp_frame_cache *hp_frame_cache_new(void);
 void hp_frame_cache_free(struct hp_frame_cache *cache);
 
 /*
- * A decoder for this byte of the chunk's plain tar: one that has its frame, if
+ * A decoder for this byte of a chunk's plain tar, file being its number and, in
+ * the upper half, which of its copies: one that has its frame, if
  * there is one.  NULL: no memory.  Any number of threads.
  */
-struct hp_decoder *hp_decoder_get(struct hp_frame_cache *cache, uint32_t chunk,
+struct hp_decoder *hp_decoder_get(struct hp_frame_cache *cache, uint64_t file,
 				  uint64_t offset);
 /* NULL is fine. */
 void hp_decoder_put(struct hp_frame_cache *cache, struct hp_decoder *d);
@@ -32,14 +33,16 @@ struct hp_decoder_source {
 	const struct hp_io *io;
 	const struct hp_index *index;
 	const struct hpdsl_chunk *row;
+	uint64_t file; /* as above */
 	int fd;
+	uint64_t read; /* bytes of the file: counted up */
 };
 
 /*
  * Reads n bytes of the plain tar, which has that many.  HPDSL_ECORRUPT and text
  * without a name; -errno.
  */
-int hp_decoder_read(struct hp_decoder *d, const struct hp_decoder_source *src,
+int hp_decoder_read(struct hp_decoder *d, struct hp_decoder_source *src,
 		    uint64_t offset, void *buf, size_t n,
 		    struct hpdsl_error *err);
 

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -137,6 +138,17 @@ static int sys_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
 	return code(fstatvfs(fd, ret));
 }
 
+static int sys_fs_type(const struct hp_io *io, int fd, uint64_t *ret)
+{
+	struct statfs fs;
+
+	(void)io;
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	*ret = (uint32_t)fs.f_type;
+	return 0;
+}
+
 static ssize_t sys_readlink(const struct hp_io *io, int dir, const char *name,
 			    char *buf, size_t n)
 {
@@ -254,6 +266,7 @@ const struct hp_io hp_io_system = {
 	.lock = sys_lock,
 	.stat = sys_stat,
 	.statvfs = sys_statvfs,
+	.fs_type = sys_fs_type,
 	.readlink = sys_readlink,
 	.listxattr = sys_listxattr,
 	.getdents = sys_getdents,

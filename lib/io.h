@@ -50,6 +50,8 @@ struct hp_io {
 	int (*stat)(const struct hp_io *io, int dir, const char *name,
 		    struct stat *ret, int flags);
 	int (*statvfs)(const struct hp_io *io, int fd, struct statvfs *ret);
+	/* What kind of file system: statfs's f_type. */
+	int (*fs_type)(const struct hp_io *io, int fd, uint64_t *ret);
 	ssize_t (*readlink)(const struct hp_io *io, int dir, const char *name,
 			    char *buf, size_t n);
 	/* flistxattr: names, a NUL behind each. */

@@ -1,82 +1,255 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stager of one node. */
-#include "hpdsl.h"
+/* The stager of one node, from its beginning to its end. */
+#include "stager.h"
 
-#include "error.h"
+#include "mem.h"
+#include "meter.h"
 
-#include <errno.h>
+#include <string.h>
 
-int hpdsl_stager_new(struct hpdsl_stage *s,
+enum {
+	MEMORY = 256 << 20,
+	MEMORY_MIN = 4 << 20,
+	IN_STREAMS = 4,
+	ORIGIN_STREAMS = 8, /* one read at a time each, so as many threads */
+	SPARE_BUFFERS = 3,  /* messages of peers that ask for too much */
+	AHEAD = 64,	    /* chunks begun before the first that is missing */
+	OPEN_FILES = 64,    /* of the origin, and of those that are here */
+};
+
+/* ---- What the exchange asks ---------------------------------------------- */
+
+static uint64_t bytes_of(void *arg, uint64_t chunk, bool plain)
+{
+	const struct hpdsl_stager *s = arg;
+	char name[HP_STAGE_NAME];
+	struct hpdsl_chunk row;
+
+	if (hp_stage_chunk(s->stage, chunk, false, &row, name, NULL) < 0)
+		return 0;
+	if (!plain)
+		return row.bytes;
+	return row.compressed ? row.plain_bytes : 0;
+}
+
+static bool is_held(void *arg, uint64_t chunk, bool *ret_plain)
+{
+	const struct hpdsl_stager *s = arg;
+	enum hp_chunk_state is = hp_stage_here(s->stage, chunk);
+
+	if (is == HP_CHUNK_ABSENT)
+		return false;
+	*ret_plain = is == HP_CHUNK_EXPANDED;
+	return true;
+}
+
+/* ---- What this node gets ------------------------------------------------- */
+
+static void plan_chunk(struct hpdsl_stager *s,
+		       const struct hpdsl_stager_options *opt, uint32_t chunk)
+{
+	uint64_t bytes = s->plan->weight[chunk];
+	bool held = hpdsl_stage_holds(s->stage, chunk);
+	uint32_t from;
+
+	s->ready[chunk] = held ? 0 : -1;
+	if (!hp_plan_holds(s->plan, s->node, chunk))
+		return;
+	s->report.planned_chunks++;
+	s->report.planned_bytes += bytes;
+	if (held) {
+		s->report.held_chunks++;
+		s->report.held_bytes += bytes;
+		return;
+	}
+	from = hp_plan_from(s->plan, s->node, chunk, opt->holder[chunk],
+			    opt->lacks, opt->arg);
+	if (from == UINT32_MAX)
+		return;
+	s->want[s->n_want] = chunk;
+	s->from[s->n_want++] = from;
+}
+
+static int plan_chunks(struct hpdsl_stager *s,
+		       const struct hpdsl_stager_options *opt,
+		       struct hpdsl_error *err)
+{
+	uint64_t n = s->plan->chunks;
+
+	s->chunks = n;
+	s->chunk = calloc(n + 1, sizeof(struct hp_stager_chunk *));
+	s->ready = hp_array(n, sizeof *s->ready);
+	s->want = hp_array(n, sizeof *s->want);
+	s->from = hp_array(n, sizeof *s->from);
+	if (!s->chunk || !s->ready || !s->want || !s->from)
+		return hp_fail_nomem(err);
+	for (uint64_t k = 0; k < n; k++)
+		plan_chunk(s, opt, s->plan->order[k]);
+	return 0;
+}
+
+/* A third each: coming from nodes, from the origin, going to nodes. */
+static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
+{
+	uint32_t third = (s->buffers.max - SPARE_BUFFERS) / 3;
+	struct hp_exchange_config c = {
+		.node = s->node,
+		.chunks = s->chunks,
+		.segment = s->buffers.segment,
+		.in_streams = IN_STREAMS,
+		.in_buffers = third,
+		.origin_streams = ORIGIN_STREAMS,
+		.origin_buffers = third,
+		.out_buffers = third,
+		.want = s->want,
+		.from = s->from,
+		.n_want = s->n_want,
+		.ahead = AHEAD,
+		.bytes = bytes_of,
+		.held = is_held,
+		.arg = s,
+	};
+
+	return hp_exchange_new(&c, &s->x, err);
+}
+
+/* ---- Beginning ----------------------------------------------------------- */
+
+static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
+			const struct hpdsl_stager_options *opt,
+			struct hpdsl_error *err)
+{
+	s->stage = stage;
+	s->io = hp_io_or_system(opt->watch.io);
+	s->plan = opt->plan;
+	s->node = opt->node;
+	s->direct = opt->direct;
+	s->sync = opt->sync;
+	s->keep_compressed = opt->keep_compressed;
+	s->pace.rate = (double)opt->rate;
+	s->started = hp_now();
+	s->origin = strdup(opt->origin);
+	return s->origin ? 0 : hp_fail_nomem(err);
+}
+
+static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
+		 struct hpdsl_error *err)
+{
+	uint64_t memory = opt->memory ? opt->memory : MEMORY;
+	int r;
+
+	if (memory < MEMORY_MIN)
+		memory = MEMORY_MIN;
+	s->origin_files = hp_fd_cache_new(s->io, OPEN_FILES);
+	s->own_files = hp_fd_cache_new(s->io, OPEN_FILES);
+	if (!s->origin_files || !s->own_files)
+		return hp_fail_nomem(err);
+	r = hp_buffers_init(&s->buffers, memory, err);
+	if (r == 0)
+		r = plan_chunks(s, opt, err);
+	if (r == 0)
+		r = make_exchange(s, err);
+	return r < 0 ? r : hp_stager_threads(s, opt->threads, err);
+}
+
+static void init_locks(struct hpdsl_stager *s)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->pause, &monotonic);
+	for (int i = 0; i < HP_CREWS; i++)
+		pthread_cond_init(&s->wake[i], NULL);
+	pthread_condattr_destroy(&monotonic);
+}
+
+int hpdsl_stager_new(struct hpdsl_stage *stage,
 		     const struct hpdsl_stager_options *opt,
 		     struct hpdsl_stager **ret, struct hpdsl_error *err)
 {
-	(void)s;
-	(void)opt;
-	(void)ret;
-	return hp_fail(err, -ENOSYS, "there is no stager yet");
+	struct hpdsl_stager *s = calloc(1, sizeof *s);
+	int r;
+
+	if (!s)
+		return hp_fail_nomem(err);
+	s->origin_dir = -1;
+	init_locks(s);
+	r = copy_options(s, stage, opt, err);
+	if (r == 0)
+		r = begin(s, opt, err);
+	if (r < 0) {
+		hpdsl_stager_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+/* ---- Stopping and ending ------------------------------------------------- */
+
+void hpdsl_stager_stop(struct hpdsl_stager *s, bool at_once)
+{
+	if (at_once)
+		hp_stager_give_up(s);
+	hp_exchange_stop(s->x, at_once);
+}
+
+static void free_jobs(struct hpdsl_stager *s, struct hp_jobs *q)
+{
+	struct hp_job *j;
+
+	while ((j = hp_jobs_take(q))) {
+		hp_part_put(s, j->part);
+		free(j);
+	}
+}
+
+static void free_chunks(struct hpdsl_stager *s)
+{
+	for (uint64_t i = 0; s->chunk && i < s->chunks; i++) {
+		if (s->chunk[i])
+			free_jobs(s, &s->chunk[i]->queue);
+		hp_stager_chunk_free(s, s->chunk[i]);
+	}
+}
+
+static void free_memory(struct hpdsl_stager *s)
+{
+	hp_exchange_free(s->x);
+	hp_buffers_release(&s->buffers);
+	hp_fd_cache_free(s->origin_files);
+	hp_fd_cache_free(s->own_files);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->pause);
+	for (int i = 0; i < HP_CREWS; i++)
+		pthread_cond_destroy(&s->wake[i]);
+	free(s->thread);
+	free(s->chunk);
+	free(s->ready);
+	free(s->want);
+	free(s->from);
+	free(s->origin);
+	free(s);
 }
 
 void hpdsl_stager_free(struct hpdsl_stager *s)
 {
-	(void)s;
-}
-
-size_t hpdsl_stager_message_max(const struct hpdsl_stager *s)
-{
-	(void)s;
-	return 0;
-}
-
-int hpdsl_stager_next(struct hpdsl_stager *s, struct hpdsl_stager_message *ret,
-		      struct hpdsl_error *err)
-{
-	(void)s;
-	(void)ret;
-	(void)err;
-	return 0;
-}
-
-void hpdsl_stager_sent(struct hpdsl_stager *s,
-		       const struct hpdsl_stager_message *m)
-{
-	(void)s;
-	(void)m;
-}
-
-void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n)
-{
-	(void)s;
-	(void)n;
-	return NULL;
-}
-
-int hpdsl_stager_received(struct hpdsl_stager *s, uint32_t from, void *room,
-			  size_t n, struct hpdsl_error *err)
-{
-	(void)s;
-	(void)from;
-	(void)room;
-	(void)n;
-	(void)err;
-	return 0;
-}
-
-void hpdsl_stager_stop(struct hpdsl_stager *s, bool at_once)
-{
-	(void)s;
-	(void)at_once;
-}
-
-void hpdsl_stager_report(const struct hpdsl_stager *s,
-			 struct hpdsl_stager_report *ret)
-{
-	(void)s;
-	*ret = (struct hpdsl_stager_report){ .idle = true };
-}
-
-double hpdsl_stager_ready(const struct hpdsl_stager *s, uint64_t chunk)
-{
-	(void)s;
-	(void)chunk;
-	return -1;
+	if (!s)
+		return;
+	/* A thread may come back from the system at any time: what it knows
+	 * of has to stay for it, with the memory of its read. */
+	if (!hp_stager_join(s))
+		return;
+	hp_outgoings_free(&s->data);
+	hp_outgoings_free(&s->words);
+	free_jobs(s, &s->origin_jobs);
+	free_jobs(s, &s->serve_jobs);
+	free_jobs(s, &s->done);
+	free_jobs(s, &s->spare);
+	free_chunks(s);
+	if (s->origin_dir >= 0)
+		s->io->close(s->io, s->origin_dir);
+	free_memory(s);
 }

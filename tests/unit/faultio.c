@@ -108,6 +108,11 @@ static int f_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
 	return fails(io) ? self(io)->code : BASE.statvfs(io, fd, ret);
 }
 
+static int f_fs_type(const struct hp_io *io, int fd, uint64_t *ret)
+{
+	return fails(io) ? self(io)->code : BASE.fs_type(io, fd, ret);
+}
+
 static ssize_t f_readlink(const struct hp_io *io, int dir, const char *name,
 			  char *buf, size_t n)
 {
@@ -190,6 +195,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.lock = f_lock,
 		.stat = f_stat,
 		.statvfs = f_statvfs,
+		.fs_type = f_fs_type,
 		.readlink = f_readlink,
 		.listxattr = f_listxattr,
 		.getdents = f_getdents,

@@ -252,6 +252,14 @@ static int mem_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
 	return memio_leave(m, 0);
 }
 
+static int mem_fs_type(const struct hp_io *io, int fd, uint64_t *ret)
+{
+	(void)io;
+	(void)fd;
+	*ret = 0xef53; /* ext4 */
+	return 0;
+}
+
 static ssize_t mem_readlink(const struct hp_io *io, int dir, const char *name,
 			    char *buf, size_t n)
 {
@@ -496,6 +504,7 @@ const struct hp_io memio_table = {
 	.lock = mem_lock,
 	.stat = mem_stat,
 	.statvfs = mem_statvfs,
+	.fs_type = mem_fs_type,
 	.readlink = mem_readlink,
 	.listxattr = mem_listxattr,
 	.getdents = mem_getdents,

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exchange's chunks on their way to this node: asked for or read, in order
+ * of use, attempt after attempt, until they are verified, given up or dropped.
+ *
+ * A chunk that is begun takes a slot, of in_streams or of origin_streams, and
+ * keeps it until it is settled and its last buffer is free.
+ */
+#include "exchange_private.h"
+
+static uint32_t segment_of(const struct hp_exchange *x, uint64_t left)
+{
+	return left < x->c.segment ? (uint32_t)left : x->c.segment;
+}
+
+static void largest(uint32_t *max, uint32_t n)
+{
+	if (n > *max)
+		*max = n;
+}
+
+/* ---- Beginning ---- */
+
+/* The next place at or behind *at that nothing is done for, of that kind. */
+static struct hp_xchunk *next_of(struct hp_exchange *x, uint32_t *at,
+				 bool origin)
+{
+	uint64_t end = x->c.n_want;
+
+	if (x->c.ahead && (uint64_t)x->first + x->c.ahead < end)
+		end = x->first + x->c.ahead;
+	for (; *at < end; ++*at) {
+		struct hp_xchunk *k = &x->want[*at];
+
+		if (k->state == HP_COMING_NOT && k->origin == origin)
+			return k;
+	}
+	return NULL;
+}
+
+static void ask(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	if (!k->slot)
+		largest(&x->n.in_streams, ++x->in_open);
+	k->slot = true;
+	k->state = HP_COMING_ASKED;
+	hp_exchange_todo(x, k, HP_TODO_REQUEST);
+}
+
+static void first_bytes(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	k->begun = true;
+	if (k->begin)
+		return;
+	k->begin = true;
+	hp_chunks_push(x, HP_LIST_BEGIN, k);
+}
+
+static void all_written(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	k->state = HP_COMING_CHECKED;
+	hp_exchange_todo(x, k, HP_TODO_FINISH);
+}
+
+static void read_chunk(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	if (!k->slot)
+		x->reads[x->read_open++] = k;
+	k->slot = true;
+	k->state = HP_COMING_READ;
+	k->plain = false;
+	k->size = x->c.bytes(x->c.arg, k->chunk, false);
+	first_bytes(x, k);
+	if (!k->size)
+		all_written(x, k);
+}
+
+void hp_in_fill(struct hp_exchange *x)
+{
+	struct hp_xchunk *k;
+
+	if (x->stopped)
+		return;
+	while (x->in_open < x->c.in_streams &&
+	       (k = next_of(x, &x->ask_at, false)))
+		ask(x, k);
+	while (x->read_open < x->c.origin_streams &&
+	       ((k = hp_chunks_pop(x, HP_LIST_TURNED)) ||
+		(k = next_of(x, &x->read_at, true))))
+		read_chunk(x, k);
+}
+
+/* ---- Ending ---- */
+
+static void leave_slot(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	uint32_t i = 0;
+
+	if (!k->slot)
+		return;
+	k->slot = false;
+	if (!k->origin) {
+		x->in_open--;
+		return;
+	}
+	while (x->reads[i] != k)
+		i++;
+	x->reads[i] = x->reads[--x->read_open];
+}
+
+static void settle(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	leave_slot(x, k);
+	x->settled++;
+	k->end = HP_END_NOT;
+	while (x->first < x->c.n_want &&
+	       x->want[x->first].state >= HP_COMING_READY)
+		x->first++;
+}
+
+static void gone(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	if (k->end == HP_END_GIVE_UP)
+		hp_exchange_todo(x, k, HP_TODO_GIVE_UP);
+	else if (k->begun)
+		hp_exchange_todo(x, k, HP_TODO_DROP);
+	x->n.given_up += k->end == HP_END_GIVE_UP;
+	k->state = HP_COMING_GONE;
+	hp_out_end(x, k, HP_MSG_SORRY, true);
+	settle(x, k);
+}
+
+static void anew(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	bool turn = k->end == HP_END_TURN;
+
+	if (k->begun) {
+		k->again = true;
+		x->n.refetch_chunks++;
+	}
+	k->end = HP_END_NOT;
+	k->begun = false;
+	k->got = k->written = 0;
+	k->granted = k->due = 0;
+	k->attempt++;
+	if (turn) {
+		leave_slot(x, k);
+		k->tries = 0;
+		k->origin = true;
+		k->state = HP_COMING_TURNED;
+		hp_chunks_push(x, HP_LIST_TURNED, k);
+	} else if (k->origin) {
+		read_chunk(x, k);
+	} else {
+		ask(x, k);
+	}
+}
+
+void hp_in_drained(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	if (k->held || k->cancelled)
+		return;
+	if (k->state == HP_COMING_READY && k->slot)
+		settle(x, k);
+	else if (k->out)
+		return;
+	else if (k->end >= HP_END_DROP)
+		gone(x, k);
+	else if (k->end)
+		anew(x, k);
+}
+
+/* The attempt has come to nothing: what was sent on of it is worth nothing. */
+static void end_attempt(struct hp_exchange *x, struct hp_xchunk *k,
+			enum hp_end end)
+{
+	k->end = (uint8_t)(x->stopped && end < HP_END_DROP ? HP_END_DROP : end);
+	k->granted = 0;
+	k->todo &= (uint8_t) ~(HP_TODO_CREDIT | HP_TODO_FINISH);
+	if (k->end >= HP_END_DROP)
+		hp_out_end(x, k, HP_MSG_SORRY, true);
+	else
+		hp_out_end(x, k, HP_MSG_AGAIN, false);
+	hp_in_drained(x, k);
+}
+
+static void failed(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	bool last = ++k->tries >= HP_ATTEMPTS;
+
+	end_attempt(x, k,
+		    !last     ? HP_END_RETRY :
+		    k->origin ? HP_END_GIVE_UP :
+				HP_END_TURN);
+}
+
+/* ---- From other nodes ---- */
+
+static struct hp_xchunk *stream(const struct hp_exchange *x, uint32_t from,
+				const struct hp_message *m)
+{
+	struct hp_xchunk *k = hp_xchunk_find(x, m->chunk);
+
+	if (!k || k->place == HP_NOT_WANTED || k->state != HP_COMING_ASKED ||
+	    x->c.from[k->place] != from || k->attempt != m->attempt ||
+	    k->todo & HP_TODO_REQUEST)
+		return NULL;
+	return k;
+}
+
+static bool form_is_known(struct hp_exchange *x, struct hp_xchunk *k,
+			  const struct hp_message *m)
+{
+	if (k->got)
+		return k->plain == m->plain;
+	k->plain = m->plain;
+	k->size = x->c.bytes(x->c.arg, k->chunk, m->plain);
+	return k->size != 0;
+}
+
+int hp_in_data(struct hp_exchange *x, uint32_t from, const struct hp_message *m)
+{
+	struct hp_xchunk *k = stream(x, from, m);
+
+	if (!k || (k->end && !k->cancelled))
+		return 0;
+	if (!k->granted || m->offset != k->got || !form_is_known(x, k, m) ||
+	    k->got >= k->size || m->length != segment_of(x, k->size - k->got))
+		return HPDSL_ECORRUPT;
+	k->granted--;
+	k->got += m->length;
+	if (k->got == k->size)
+		k->granted = 0;
+	if (k->cancelled)
+		return 0;
+	if (!m->offset)
+		first_bytes(x, k);
+	k->held++;
+	largest(&x->n.in_buffers, ++x->in_used);
+	x->n.received_bytes += m->length;
+	x->n.refetch_bytes += k->again ? m->length : 0;
+	return 1;
+}
+
+/* SORRY or AGAIN. */
+void hp_in_ended(struct hp_exchange *x, uint32_t from,
+		 const struct hp_message *m)
+{
+	struct hp_xchunk *k = stream(x, from, m);
+
+	if (!k || (k->size && k->got == k->size && !k->cancelled))
+		return;
+	if (k->cancelled) {
+		k->cancelled = m->kind != HP_MSG_SORRY;
+		k->granted = 0;
+		hp_in_drained(x, k);
+	} else if (!k->end && m->kind == HP_MSG_AGAIN) {
+		failed(x, k);
+	} else if (!k->end) {
+		end_attempt(x, k, HP_END_TURN);
+	}
+}
+
+/* No more credits than there are segments to come. */
+static uint32_t lacking(const struct hp_exchange *x, const struct hp_xchunk *k)
+{
+	uint64_t left = (k->size - k->got + x->c.segment - 1) / x->c.segment;
+
+	if (k->state != HP_COMING_ASKED || k->end || left <= k->granted)
+		return 0;
+	left -= k->granted;
+	return left < k->due ? (uint32_t)left : k->due;
+}
+
+bool hp_in_credit(struct hp_exchange *x, struct hp_xchunk *k,
+		  struct hp_action *ret)
+{
+	uint32_t n = lacking(x, k);
+
+	if (!n)
+		return false;
+	k->due -= (uint16_t)n;
+	k->granted += (uint16_t)n;
+	*ret = (struct hp_action){
+		.kind = HP_ACT_SEND,
+		.node = x->c.from[k->place],
+		.msg = { .kind = HP_MSG_CREDIT,
+			 .chunk = k->chunk,
+			 .attempt = k->attempt,
+			 .credits = (uint16_t)n },
+	};
+	return true;
+}
+
+/*
+ * Credits go back by the half: if none is out and no buffer in use, all are
+ * due, so they go.
+ */
+static void buffer_free(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	k->held--;
+	if (k->origin) {
+		x->read_used--;
+	} else {
+		x->in_used--;
+		k->due++;
+		if (k->due >= (x->share + 1) / 2 && lacking(x, k))
+			hp_exchange_todo(x, k, HP_TODO_CREDIT);
+	}
+	hp_in_drained(x, k);
+}
+
+/* ---- From the origin ---- */
+
+static struct hp_xchunk *next_to_read(const struct hp_exchange *x)
+{
+	struct hp_xchunk *best = NULL;
+
+	for (uint32_t i = 0; i < x->read_open; i++) {
+		struct hp_xchunk *k = x->reads[i];
+
+		if (k->state == HP_COMING_READ && !k->end && !k->reading &&
+		    k->got < k->size && (!best || k->place < best->place))
+			best = k;
+	}
+	return best;
+}
+
+bool hp_in_read(struct hp_exchange *x, struct hp_action *ret)
+{
+	struct hp_xchunk *k;
+
+	if (x->read_used >= x->c.origin_buffers || !(k = next_to_read(x)))
+		return false;
+	*ret = (struct hp_action){
+		.kind = HP_ACT_READ,
+		.msg = { .chunk = k->chunk,
+			 .attempt = k->attempt,
+			 .offset = k->got,
+			 .length = segment_of(x, k->size - k->got) },
+	};
+	k->reading = true;
+	k->held++;
+	x->read_used++;
+	return true;
+}
+
+static void was_read(struct hp_exchange *x, struct hp_xchunk *k, uint64_t end)
+{
+	uint64_t n = end - k->got;
+
+	k->reading = false;
+	k->got = end;
+	x->n.read_bytes += n;
+	x->n.refetch_bytes += k->again ? n : 0;
+}
+
+static void read_failed(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	k->reading = false;
+	if (!k->end)
+		failed(x, k);
+	buffer_free(x, k);
+}
+
+/* ---- Events ---- */
+
+static void was_written(struct hp_exchange *x, struct hp_xchunk *k,
+			uint64_t end)
+{
+	k->written = end;
+	if (k->end)
+		return;
+	if (k->written == k->size)
+		all_written(x, k);
+	hp_out_changed(x, k);
+}
+
+static void verified(struct hp_exchange *x, struct hp_xchunk *k, bool plain)
+{
+	k->state = HP_COMING_READY;
+	k->kept = plain;
+	k->open = true;
+	x->n.ready++;
+	hp_exchange_todo(x, k, HP_TODO_CLOSE);
+	hp_out_changed(x, k);
+	hp_in_drained(x, k);
+}
+
+void hp_in_event(struct hp_exchange *x, struct hp_xchunk *k,
+		 enum hp_event_kind kind, uint64_t end, bool plain)
+{
+	if (kind == HP_EV_READ && k->reading)
+		was_read(x, k, end);
+	else if (kind == HP_EV_READ_FAILED && k->reading)
+		read_failed(x, k);
+	else if (kind == HP_EV_WRITTEN && k->held)
+		was_written(x, k, end);
+	else if (kind == HP_EV_FREE && k->held)
+		buffer_free(x, k);
+	else if (kind == HP_EV_VERIFIED && k->state == HP_COMING_CHECKED)
+		verified(x, k, plain);
+	else if (kind == HP_EV_DIFFERS && k->state == HP_COMING_CHECKED)
+		failed(x, k);
+}
+
+/* ---- Stopping ---- */
+
+static void cancel(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	if (k->todo & HP_TODO_REQUEST)
+		k->todo &= (uint8_t)~HP_TODO_REQUEST;
+	else {
+		k->cancelled = true;
+		hp_exchange_todo(x, k, HP_TODO_CANCEL);
+	}
+}
+
+/* Is it to go on? */
+static bool goes_on(const struct hp_xchunk *k, bool at_once)
+{
+	if (k->state >= HP_COMING_CHECKED)
+		return !k->end;
+	return !at_once && !k->end && k->begun && (k->got || k->reading);
+}
+
+void hp_in_stop(struct hp_exchange *x, struct hp_xchunk *k, bool at_once)
+{
+	uint16_t granted = k->granted;
+
+	if (k->state >= HP_COMING_READY || k->cancelled || goes_on(k, at_once))
+		return;
+	if (k->state == HP_COMING_ASKED && !k->end &&
+	    !(k->size && k->got == k->size))
+		cancel(x, k);
+	end_attempt(x, k,
+		    k->end == HP_END_GIVE_UP ? HP_END_GIVE_UP : HP_END_DROP);
+	k->granted = granted; /* what is under way still comes */
+}

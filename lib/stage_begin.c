@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a stager begins with: manifest, index, and the chunks that are here. */
+#include "stage_dir.h"
+
+#include "error.h"
+#include "hash.h"
+#include "index.h"
+#include "manifest.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static int put_manifest(struct hpdsl_stage *s,
+			const struct hpdsl_stage_pack *pack,
+			struct hpdsl_error *err)
+{
+	hp_auto_free char *here = NULL;
+	size_t n;
+	int r = hp_io_slurp(s->io, s->dir, HP_MANIFEST_NAME,
+			    pack->manifest_bytes, &here, &n);
+
+	if (r == 0 && n == pack->manifest_bytes &&
+	    memcmp(here, pack->manifest, n) == 0)
+		return 0;
+	return hp_stage_put(s, HP_MANIFEST_NAME, pack->manifest,
+			    pack->manifest_bytes, err);
+}
+
+/* Takes away an index that is damaged: the next run brings it again. */
+static int recheck_index(struct hpdsl_stage *s, struct hpdsl_error *err)
+{
+	uint8_t hash[16];
+	int r = hp_stage_hash(s, HP_INDEX_NAME, hash);
+
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s/%s", s->path, HP_INDEX_NAME);
+	if (memcmp(hash, s->pack, 16) == 0)
+		return 0;
+	s->has_index = false;
+	s->io->unlink(s->io, s->dir, HP_INDEX_NAME, 0);
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "%s/%s: damaged, and removed; the next run brings it "
+		       "again",
+		       s->path, HP_INDEX_NAME);
+}
+
+static int need_index(struct hpdsl_stage *s,
+		      const struct hpdsl_stage_begin *opt,
+		      struct hpdsl_error *err)
+{
+	int r;
+
+	if (!s->has_index || memcmp(s->pack, opt->pack->pack, 16) != 0) {
+		r = hpdsl_stage_has_index(s, opt->pack, err);
+		if (r == 0)
+			r = hp_fail_errno(err, -ENOENT, "%s/%s", s->path,
+					  HP_INDEX_NAME);
+		if (r < 0)
+			return r;
+	}
+	return opt->recheck ? recheck_index(s, err) : 0;
+}
+
+static int open_dataset(struct hpdsl_stage *s,
+			const struct hpdsl_stage_pack *pack,
+			struct hpdsl_error *err)
+{
+	struct hpdsl_counts counts;
+	int r = hpdsl_open(s->path, s->io, &s->ds, err);
+
+	if (r < 0)
+		return r;
+	hpdsl_count(s->ds, &counts);
+	if (counts.chunks != pack->chunks)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: index and manifest do not agree: %" PRIu64
+			       " and %" PRIu64 " chunks",
+			       s->path, (uint64_t)counts.chunks, pack->chunks);
+	s->chunks = counts.chunks;
+	s->here = calloc(s->chunks ? s->chunks : 1, 1);
+	return s->here ? 0 : hp_fail_nomem(err);
+}
+
+/* As if it had not begun. */
+static void forget(struct hpdsl_stage *s)
+{
+	hpdsl_close(hp_take(s->ds));
+	free(hp_take(s->here));
+	free(hp_take(s->origin));
+	s->chunks = 0;
+}
+
+static int begin(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
+		 struct hpdsl_error *err)
+{
+	int r = need_index(s, opt, err);
+
+	if (r == 0)
+		r = put_manifest(s, opt->pack, err);
+	if (r == 0)
+		r = open_dataset(s, opt->pack, err);
+	if (r < 0)
+		return r;
+	s->origin = strdup(opt->pack->origin);
+	return s->origin ? hp_stage_find(s, opt, err) : hp_fail_nomem(err);
+}
+
+int hpdsl_stage_begin(struct hpdsl_stage *s,
+		      const struct hpdsl_stage_begin *opt,
+		      struct hpdsl_error *err)
+{
+	int r;
+
+	if (opt->pack->origin[0] != '/' ||
+	    strlen(opt->pack->origin) >= HP_STATE_ORIGIN)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%s: the origin's path is not absolute, or too "
+			       "long",
+			       s->path);
+	forget(s);
+	s->keep_compressed = opt->keep_compressed;
+	r = begin(s, opt, err);
+	if (r < 0)
+		forget(s);
+	return r;
+}
+
+struct hpdsl_dataset *hpdsl_stage_dataset(struct hpdsl_stage *s)
+{
+	return s->ds;
+}
+
+int hp_stage_chunk(const struct hpdsl_stage *s, uint64_t chunk, bool expanded,
+		   struct hpdsl_chunk *ret, char name[HP_STAGE_NAME],
+		   struct hpdsl_error *err)
+{
+	int r = hpdsl_chunk_get(s->ds, (uint32_t)chunk, ret, err);
+
+	if (r == 0)
+		hp_stage_chunk_name(ret, expanded, name);
+	return r;
+}
+
+enum hp_chunk_state hp_stage_here(const struct hpdsl_stage *s, uint64_t chunk)
+{
+	return chunk < s->chunks ? (enum hp_chunk_state)__atomic_load_n(
+					   s->here + chunk, __ATOMIC_ACQUIRE) :
+				   HP_CHUNK_ABSENT;
+}
+
+bool hpdsl_stage_holds(const struct hpdsl_stage *s, uint64_t chunk)
+{
+	return hp_stage_here(s, chunk) != HP_CHUNK_ABSENT;
+}
+
+/* The same on all nodes, in whatever form a chunk is on one of them. */
+void hpdsl_stage_weights(const struct hpdsl_stage *s, uint64_t *ret)
+{
+	for (uint64_t i = 0; i < s->chunks; i++) {
+		struct hpdsl_chunk c;
+
+		/* The rows were all read when the directory was begun. */
+		if (hpdsl_chunk_get(s->ds, (uint32_t)i, &c, NULL) < 0)
+			ret[i] = 0;
+		else
+			ret[i] = c.compressed && !s->keep_compressed ?
+					 c.plain_bytes :
+					 c.bytes;
+	}
+}

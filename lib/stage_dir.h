@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files that keep a stage directory in order: see stage.h. */
+#ifndef HP_STAGE_DIR_H
+#define HP_STAGE_DIR_H
+
+#include "stage.h"
+
+enum { HP_STAGE_HOLDER = 384 }; /* of the lock's text */
+
+/* A fresh one, with nothing open, to be closed.  io may be NULL. */
+int hp_stage_new(const char *path, const struct hp_io *io,
+		 struct hpdsl_stage **ret, struct hpdsl_error *err);
+
+/* Opens the directory and locks it: what hpdsl_stage_open() promises. */
+int hp_stage_take(struct hpdsl_stage *s, bool make, struct hpdsl_error *err);
+
+/*
+ * Reads the state file that is there.  One that cannot be read for what it is
+ * counts as none.  HPDSL_ETOONEW.
+ */
+int hp_stage_load(struct hpdsl_stage *s, struct hpdsl_error *err);
+
+/* Is there a regular file of that name? */
+bool hp_stage_is_file(const struct hpdsl_stage *s, const char *name);
+/* hp_listdir from the beginning. */
+int hp_stage_list(const struct hpdsl_stage *s,
+		  int (*each)(void *arg, const char *name), void *arg);
+
+/* What a name in a stage directory means. */
+struct hp_stage_name {
+	enum {
+		HP_NAME_OTHER,
+		HP_NAME_FIXED, /* index, manifest, state, lock */
+		HP_NAME_PART,  /* a temporary file of ours */
+		HP_NAME_CHUNK,
+	} kind;
+	uint64_t chunk; /* CHUNK, and PART of one */
+	bool zst;	/* the name ends so; CHUNK */
+};
+/* chunks: how many there are; files of others are none of ours. */
+void hp_stage_name_read(const char *name, uint64_t chunks,
+			struct hp_stage_name *ret);
+
+/* XXH3-128 of a file.  -EINVAL: no regular file; -errno. */
+int hp_stage_hash(const struct hpdsl_stage *s, const char *name,
+		  uint8_t ret[16]);
+/* A small file that appears whole; not synced. */
+int hp_stage_put(const struct hpdsl_stage *s, const char *name,
+		 const void *bytes, size_t n, struct hpdsl_error *err);
+
+/* HPDSL_EDIFFERS: what is here is of another pack. */
+int hp_stage_same_pack(struct hpdsl_stage *s,
+		       const struct hpdsl_stage_pack *pack,
+		       struct hpdsl_error *err);
+
+/* Fills here[], removes what is damaged or left over. */
+int hp_stage_find(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
+		  struct hpdsl_error *err);
+
+void hp_stage_abandon_put(struct hpdsl_stage *s);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which chunks are here.  Where a stager of this boot ended in order, what its
+ * state file says counts, if the size is right; anything else is hashed.
+ */
+#include "stage_dir.h"
+
+#include "error.h"
+#include "mem.h"
+#include "pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is found of a chunk: whether there are files of its two names, and
+ * which of them cannot be kept, why. */
+enum {
+	HAS_PLAIN = 1, /* a name without .zst */
+	HAS_ZST = 2,
+	BAD_SIZE = 4, /* .. of the one, and shifted by 2 of the other */
+	BAD_BYTES = 16,
+	BAD_READ = 64,
+};
+
+struct find {
+	struct hpdsl_stage *s;
+	const struct hpdsl_stage_begin *opt;
+	bool trust; /* the old state */
+	uint8_t *found;
+};
+
+/* ---- Names ------------------------------------------------------------ */
+
+static int see(void *arg, const char *name)
+{
+	struct find *f = arg;
+	struct hp_stage_name in;
+
+	hp_stage_name_read(name, f->s->chunks, &in);
+	if (in.kind == HP_NAME_CHUNK)
+		f->found[in.chunk] |= in.zst ? HAS_ZST : HAS_PLAIN;
+	if (in.kind != HP_NAME_PART)
+		return 0;
+	return f->s->io->unlink(f->s->io, f->s->dir, name, 0);
+}
+
+/* ---- Files ------------------------------------------------------------ */
+
+/* 0, or what is wrong with the file; <0: why that cannot be known. */
+static int check_file(const struct find *f, const char *name, uint64_t bytes,
+		      const uint8_t checksum[16], bool hash)
+{
+	const struct hpdsl_stage *s = f->s;
+	uint8_t is[16];
+	struct stat st;
+	int r = s->io->stat(s->io, s->dir, name, &st, AT_SYMLINK_NOFOLLOW);
+
+	if (r < 0)
+		return r == -EIO ? BAD_READ : r;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if ((uint64_t)st.st_size != bytes)
+		return BAD_SIZE;
+	if (!hash)
+		return 0;
+	r = hp_stage_hash(s, name, is);
+	if (r == -EIO)
+		return BAD_READ;
+	return r < 0 ? r : memcmp(is, checksum, 16) == 0 ? 0 : BAD_BYTES;
+}
+
+/* Is the chunk here in this form?  Notes it, or what is wrong. */
+static int try_form(struct find *f, const struct hpdsl_chunk *c, bool expanded,
+		    struct hpdsl_error *err)
+{
+	struct hpdsl_stage *s = f->s;
+	enum hp_chunk_state form =
+		expanded ? HP_CHUNK_EXPANDED : HP_CHUNK_READY;
+	bool trust = f->trust && hp_state_get(s->old_bytes, c->number) == form;
+	char name[HP_STAGE_NAME];
+	int r;
+
+	hp_stage_chunk_name(c, expanded, name);
+	r = check_file(f, name, expanded ? c->plain_bytes : c->bytes,
+		       expanded ? c->plain_checksum : c->checksum, !trust);
+	if (r == -ENOENT)
+		return 0; /* somebody has just taken it away */
+	if (r == -EINVAL)
+		return hp_fail(err, r, "%s/%s: is no regular file", s->path,
+			       name);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s/%s", s->path, name);
+	if (r == 0)
+		__atomic_store_n(s->here + c->number, (uint8_t)form,
+				 __ATOMIC_RELEASE);
+	f->found[c->number] |= (uint8_t)(expanded ? r : r << 1);
+	return 0;
+}
+
+static int find_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
+{
+	struct find *f = arg;
+	uint8_t has = f->found[number];
+	struct hpdsl_chunk c;
+	int r = hpdsl_chunk_get(f->s->ds, (uint32_t)number, &c, err);
+
+	if (r < 0 || !has)
+		return r;
+	/* The plain tar is what a reader likes best. */
+	if (c.compressed && has & HAS_PLAIN)
+		r = try_form(f, &c, true, err);
+	if (r == 0 && !f->s->here[number] &&
+	    has & (c.compressed ? HAS_ZST : HAS_PLAIN))
+		r = try_form(f, &c, false, err);
+	return r;
+}
+
+/* ---- What is wrong ---------------------------------------------------- */
+
+static int remove_bad(struct find *f, uint32_t number, bool expanded,
+		      struct hpdsl_error *err)
+{
+	const struct hpdsl_watch *w = &f->opt->watch;
+	struct hpdsl_stage *s = f->s;
+	int bad = f->found[number] >> !expanded;
+	const char *what = bad & BAD_READ  ? "cannot be read" :
+			   bad & BAD_BYTES ? "damaged" :
+					     "not of its size";
+	char name[HP_STAGE_NAME], text[256 + HP_PRINTABLE];
+	struct hpdsl_chunk c;
+	int r = hp_stage_chunk(s, number, expanded, &c, name, err);
+
+	if (r < 0)
+		return r;
+	r = s->io->unlink(s->io, s->dir, name, 0);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s/%s: %s, and cannot be removed",
+				     s->path, name, what);
+	snprintf(text, sizeof text, "%s: %s; removed, to be fetched again",
+		 name, what);
+	if (w->warn)
+		w->warn(w->arg, text);
+	return 0;
+}
+
+/* In order, whatever thread has found it. */
+static int remove_all_bad(struct find *f, struct hpdsl_error *err)
+{
+	const int bad = BAD_SIZE | BAD_BYTES | BAD_READ;
+	int r = 0;
+
+	for (uint64_t i = 0; i < f->s->chunks && r == 0; i++) {
+		if (f->found[i] & bad)
+			r = remove_bad(f, (uint32_t)i, true, err);
+		if (r == 0 && f->found[i] & bad << 1)
+			r = remove_bad(f, (uint32_t)i, false, err);
+	}
+	return r;
+}
+
+int hp_stage_find(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
+		  struct hpdsl_error *err)
+{
+	hp_auto_free uint8_t *found = calloc(s->chunks ? s->chunks : 1, 1);
+	struct find f = { .s = s, .opt = opt, .found = found };
+	int r;
+
+	if (!found)
+		return hp_fail_nomem(err);
+	f.trust = s->old_good && !opt->recheck && s->old.chunks == s->chunks;
+	r = hp_stage_list(s, see, &f);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s: cannot be listed", s->path);
+	r = hp_pool_run(opt->threads, s->chunks, find_chunk, &f,
+			opt->watch.stop, err);
+	return r < 0 ? r : remove_all_bad(&f, err);
+}

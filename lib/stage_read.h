@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the readers of a stage directory find a chunk: here, as the dataset
+ * stores it or as the plain tar, or at the origin; when it is coming, they
+ * wait for it.  Decided anew for every read, so that what has become ready is
+ * read here from then on; a descriptor of the origin's chunk stays in the cache
+ * of descriptors until others need its place.
+ */
+#ifndef HP_STAGE_READ_H
+#define HP_STAGE_READ_H
+
+#include "stage_watch.h"
+
+enum hp_chunk_at {
+	HP_AT_HERE,	/* in the dataset's directory, as it stores it */
+	HP_AT_EXPANDED, /* there, as the plain tar of a compressed chunk */
+	HP_AT_ORIGIN,
+};
+
+struct hp_stage_read {
+	struct hp_stage_watch watch;
+	uint8_t *notes;	   /* of each chunk, what happened; atomic */
+	uint64_t patience; /* nanoseconds */
+	/* struct hpdsl_sources; atomic */
+	uint64_t local_bytes, origin_bytes, waited;
+	uint64_t absent, overtaken, failed;
+};
+
+/*
+ * For the dataset of dir, of that many chunks.  *ret is NULL if it has no state
+ * file: it is no stage directory, or none yet.  Else as hp_stage_watch_open.
+ */
+int hp_stage_read_new(const struct hp_io *io, int dir, uint64_t chunks,
+		      struct hp_stage_read **ret, struct hpdsl_error *err);
+/* NULL is harmless. */
+void hp_stage_read_free(struct hp_stage_read *s);
+
+/* Where the chunk is to be read now.  Waits, and counts. */
+enum hp_chunk_at hp_stage_where(struct hp_stage_read *s,
+				const struct hpdsl_chunk *c);
+/*
+ * What is here of the chunk cannot be used.  If it still ought to be here, it
+ * is not looked at again; otherwise it was taken away (hpdsl-stage --clean).
+ */
+void hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c);
+/* n bytes were read there. */
+void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n);
+
+#endif

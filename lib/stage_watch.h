@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state file of a stage directory as its readers see it: mapped, and
+ * looked for again when a newer generation may have taken its place.  Any
+ * number of threads.
+ */
+#ifndef HP_STAGE_WATCH_H
+#define HP_STAGE_WATCH_H
+
+#include "stage_state.h"
+#include "view.h"
+
+#include <pthread.h>
+
+struct hp_stage_watch {
+	const struct hp_io *io;
+	int dir; /* borrowed */
+	uint64_t chunks;
+	uint8_t boot_id[16]; /* this machine's */
+	pthread_mutex_t lock;
+	/* All below under the lock. */
+	struct hp_view view;
+	struct hp_state_header header;
+	uint64_t looked; /* when a newer one was looked for, hp_monotonic */
+};
+
+/* What is known of a chunk. */
+struct hp_stage_seen {
+	enum hp_chunk_state state;
+	bool counts; /* of this boot: the state is to be believed */
+	bool alive;  /* a stager is at work */
+};
+
+/*
+ * dir is a dataset of that many chunks.  -ENOENT: there is no state file.
+ * HPDSL_ECORRUPT, HPDSL_ENOTOURS, HPDSL_ETOONEW: nor one to be used.  Names in
+ * messages have no folder.  *w is to be closed after success only.
+ */
+int hp_stage_watch_open(struct hp_stage_watch *w, const struct hp_io *io,
+			int dir, uint64_t chunks, struct hpdsl_error *err);
+void hp_stage_watch_close(struct hp_stage_watch *w);
+
+void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
+			struct hp_stage_seen *ret);
+
+/*
+ * Takes the file that has the name now, unless that was done less than age
+ * nanoseconds ago: was it?  What is there no more, cannot be used, or is of
+ * another pack leaves all as it is.
+ */
+bool hp_stage_watch_renew(struct hp_stage_watch *w, uint64_t age);
+
+/* Path of a file at the origin: free it; NULL: no memory. */
+char *hp_stage_watch_origin(struct hp_stage_watch *w, const char *name);
+
+#endif

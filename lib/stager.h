@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stager: threads and files around one exchange.
+ *
+ * The caller's thread alone touches the exchange and the buffers.  Work that
+ * may wait for a file is a job, done by one of these threads, and comes back on
+ * a list that hpdsl_stager_next() empties:
+ *
+ *   origin   8, or as many as there are buffers for: read from the origin
+ *   serve    2: read what was written, for another node; close files
+ *   chunks   2 and one for each core (hp_threads): begin, write, verify,
+ *            expand and publish chunks; with HPDSL_SERIAL one of each kind
+ *
+ * Jobs of one chunk that change its file are done in order, one at a time; they
+ * queue at the chunk.  There are never more jobs than buffers and three for
+ * each chunk under way.
+ */
+#ifndef HP_STAGER_H
+#define HP_STAGER_H
+
+#include "error.h"
+#include "exchange.h"
+#include "fd_cache.h"
+#include "file_digest.h"
+#include "outfile.h"
+#include "pace.h"
+#include "stage.h"
+#include "stage_plan.h"
+#include "stager_buffers.h"
+
+#include <pthread.h>
+
+enum hp_job_kind {
+	HP_JOB_READ,  /* the origin */
+	HP_JOB_BLAME, /* why can this chunk not be had? */
+	HP_JOB_FILL,  /* a buffer, to be sent */
+	HP_JOB_PUT,   /* a file that is not needed any more */
+	HP_JOB_BEGIN, /* from here on: of a chunk, in order */
+	HP_JOB_WRITE,
+	HP_JOB_FINISH,
+	HP_JOB_DROP,
+};
+
+enum hp_crew { HP_CREW_ORIGIN, HP_CREW_SERVE, HP_CREW_CHUNKS, HP_CREWS };
+
+/* The file of a chunk that is coming; who holds it may read it. */
+struct hp_part {
+	uint32_t users; /* atomic */
+	int fd;
+	struct hp_outfile out; /* of who writes it; without descriptor */
+};
+
+struct hp_job {
+	struct hp_job *next;
+	enum hp_job_kind kind;
+	struct hp_stager_chunk *chunk;
+	struct hp_buffer *buffer;
+	struct hp_part *part; /* FILL, PUT: of these; BEGIN: what came of it */
+	struct hp_outgoing *out; /* FILL */
+	struct hp_segment_id id; /* of the segment; BEGIN, FINISH: plain */
+	bool differs;		 /* FINISH: what came of it */
+	bool plain;		 /* FINISH: how it is kept */
+	bool written;		 /* WRITE */
+	int result;
+};
+
+struct hp_jobs {
+	struct hp_job *first, **last;
+};
+
+/* A chunk that is coming, or from which another node gets something. */
+struct hp_stager_chunk {
+	uint64_t number;
+	struct hpdsl_chunk row;
+	char name[HP_STAGE_NAME]; /* as the dataset stores it */
+
+	/* Of the caller's thread. */
+	uint32_t jobs, sends; /* under way */
+	struct hp_part *part; /* to be read from, or NULL; .. */
+	bool part_plain;      /* .. in this form */
+
+	/* Under the lock. */
+	struct hp_jobs queue;
+	bool at_work;
+	struct hp_stager_chunk *next; /* that has something queued */
+
+	/* Of the thread that is at work on it. */
+	struct hp_part *writing;
+	struct hp_file_digest *digest;
+	uint64_t at;  /* bytes so far */
+	bool plain;   /* in this form */
+	bool damaged; /* segments came in another order */
+};
+
+/* What a thread does now; read by the caller's thread at any time. */
+struct hp_operation {
+	uint64_t since; /* hp_monotonic(); 0: nothing */
+	const char *what;
+	const char *name; /* lives as long as the operation is noted */
+};
+
+struct hp_stager_thread {
+	struct hpdsl_stager *s;
+	enum hp_crew crew;
+	struct hp_operation now; /* atomics */
+	pthread_t id;
+};
+
+/* A message on its way to another node. */
+struct hp_outgoing {
+	struct hp_outgoing *next;
+	struct hp_stager_chunk *chunk;
+	uint32_t to;
+	bool filled, handed;
+	struct hp_segment_id id;
+	struct hp_buffer *buffer; /* NULL: a header alone */
+	uint8_t header[HP_MESSAGE_HEADER];
+};
+
+struct hp_outgoings {
+	struct hp_outgoing *first, **last;
+};
+
+/* Under the lock. */
+struct hp_stager_counts {
+	uint64_t origin_bytes, written_bytes, retries;
+	double read_seconds, write_seconds, hash_seconds, expand_seconds;
+};
+
+struct hpdsl_stager {
+	/* Fixed. */
+	struct hpdsl_stage *stage;
+	const struct hp_io *io;
+	const struct hpdsl_stage_plan *plan;
+	uint32_t node;
+	bool direct, sync, keep_compressed;
+	char *origin;
+	uint64_t chunks;
+	double started;
+
+	/* Of the caller's thread. */
+	struct hp_exchange *x;
+	struct hp_buffers buffers;
+	struct hp_stager_chunk **chunk; /* of those under way, by number */
+	float *ready;			/* of each chunk: seconds; < 0: no */
+	uint32_t *want, *from;
+	uint32_t n_want;
+	struct hp_outgoings data, words; /* with and without a segment */
+	uint32_t jobs; /* under way, but those to serve others */
+	struct hpdsl_stager_report report;
+	bool failing, told; /* its failure */
+
+	/* Between the threads. */
+	pthread_mutex_t lock;
+	pthread_cond_t wake[HP_CREWS];
+	pthread_cond_t pause; /* of those who sleep; its clock is monotonic */
+	struct hp_jobs origin_jobs, serve_jobs, spare;
+	struct hp_stager_chunk *busy, **busy_last;
+	struct hp_jobs done;
+	struct hp_stager_counts counts;
+	struct hp_pace pace;
+	struct hp_fd_cache *origin_files, *own_files;
+	int origin_dir; /* once it is open */
+	int failed;
+	struct hpdsl_error err;
+	bool any_done;	/* atomic: done is not empty, or failed was set */
+	bool giving_up; /* atomic: what is under way is of no use any more */
+	bool ending;	/* atomic: threads are to end */
+	uint32_t alive; /* threads */
+	uint32_t n_threads;
+	struct hp_stager_thread *thread;
+};
+
+/* ---- Jobs and threads: stager_jobs.c ------------------------------------ */
+
+/* NULL: no memory, and the node has failed. */
+struct hp_job *hp_job_new(struct hpdsl_stager *s, enum hp_job_kind kind,
+			  struct hp_stager_chunk *c);
+void hp_job_start(struct hpdsl_stager *s, struct hp_job *j);
+/* All that are done, in the order in which they were. */
+struct hp_job *hp_jobs_done(struct hpdsl_stager *s);
+void hp_job_free(struct hpdsl_stager *s, struct hp_job *j);
+void hp_jobs_add(struct hp_jobs *q, struct hp_job *j);
+struct hp_job *hp_jobs_take(struct hp_jobs *q);
+
+int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
+		      struct hpdsl_error *err);
+/* False: a thread is still in an operation that does not return. */
+bool hp_stager_join(struct hpdsl_stager *s);
+
+/* The first failure of the node; any thread. */
+void hp_stager_fail(struct hpdsl_stager *s, int code,
+		    const struct hpdsl_error *err);
+/* What is coming is of no use any more. */
+void hp_stager_give_up(struct hpdsl_stager *s);
+/* Is there no use in going on with what is coming? */
+bool hp_stager_gives_up(const struct hpdsl_stager *s);
+
+/*
+ * Around what may take long: false if the stager ends, and nothing may be done
+ * any more; else a time for hp_operation_end(), which gives the seconds since.
+ */
+bool hp_operation_begin(struct hp_stager_thread *t, const char *what,
+			const char *name, double *ret_since);
+double hp_operation_end(struct hp_stager_thread *t, double since);
+/* Waits, unless the stager gives up. */
+void hp_stager_sleep(struct hpdsl_stager *s, double seconds);
+
+/* ---- What the threads do ------------------------------------------------ */
+
+/* 0, or the failure of this node. */
+int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
+		   struct hpdsl_error *err);
+int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
+		    struct hpdsl_error *err);
+int hp_stager_fill(struct hp_stager_thread *t, struct hp_job *j,
+		   struct hpdsl_error *err);
+int hp_stager_begin(struct hp_stager_thread *t, struct hp_job *j,
+		    struct hpdsl_error *err);
+int hp_stager_write(struct hp_stager_thread *t, struct hp_job *j,
+		    struct hpdsl_error *err);
+int hp_stager_finish(struct hp_stager_thread *t, struct hp_job *j,
+		     struct hpdsl_error *err);
+int hp_stager_drop(struct hp_stager_thread *t, struct hp_job *j);
+/* Writes the plain form of what is in c->writing to out. */
+int hp_stager_expand(struct hp_stager_thread *t, struct hp_stager_chunk *c,
+		     struct hp_outfile *out, bool *ret_differs,
+		     struct hpdsl_error *err);
+
+/* A write that failed: "chunk-000017.tar: No space left on device". */
+int hp_stager_fail_write(const char *name, int code, struct hpdsl_error *err);
+
+struct hp_part *hp_part_new(const struct hp_outfile *out);
+struct hp_part *hp_part_hold(struct hp_part *p);
+/* The last one closes it. */
+void hp_part_put(struct hpdsl_stager *s, struct hp_part *p);
+/* Takes its name away, if it has its temporary one. */
+void hp_part_unname(struct hp_part *p);
+/* What a chunk that is given up, or began anew, has written. */
+void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c);
+
+/* ---- Chunks under way: stager_chunk.c ----------------------------------- */
+
+/* NULL: no memory, or damage to the index, and the node has failed. */
+struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s,
+					uint64_t number);
+/* If nothing is under way with it, it is forgotten. */
+void hp_stager_chunk_done(struct hpdsl_stager *s, struct hp_stager_chunk *c);
+void hp_stager_chunk_free(struct hpdsl_stager *s, struct hp_stager_chunk *c);
+
+/* ---- The exchange: stager_actions.c, stager_events.c -------------------- */
+
+/* Does what the exchange wants, until it wants nothing more. */
+void hp_stager_act(struct hpdsl_stager *s);
+/* A segment that was received or read, in this buffer, is to be written. */
+void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
+		    struct hp_buffer *b);
+/* Tells the exchange what the threads have done. */
+void hp_stager_tell(struct hpdsl_stager *s);
+
+/* ---- Messages: stager_messages.c ---------------------------------------- */
+
+void hp_stager_send(struct hpdsl_stager *s, const struct hp_action *a);
+void hp_outgoings_free(struct hp_outgoings *q);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the exchange wants to be done becomes jobs and messages. */
+#include "stager.h"
+
+/* A job of a chunk that is coming. */
+static struct hp_job *job_of(struct hpdsl_stager *s, enum hp_job_kind kind,
+			     const struct hp_action *a)
+{
+	struct hp_stager_chunk *c = hp_stager_chunk(s, a->msg.chunk);
+	struct hp_job *j = c ? hp_job_new(s, kind, c) : NULL;
+
+	if (!j)
+		return NULL;
+	j->id = (struct hp_segment_id){ .chunk = a->msg.chunk,
+					.offset = a->msg.offset,
+					.length = a->msg.length,
+					.plain = a->msg.plain };
+	return j;
+}
+
+static void start(struct hpdsl_stager *s, struct hp_job *j)
+{
+	j->chunk->jobs++;
+	s->jobs++;
+	hp_job_start(s, j);
+}
+
+static void do_job(struct hpdsl_stager *s, enum hp_job_kind kind,
+		   const struct hp_action *a)
+{
+	struct hp_job *j = job_of(s, kind, a);
+
+	if (j)
+		start(s, j);
+}
+
+static void do_read(struct hpdsl_stager *s, const struct hp_action *a)
+{
+	struct hp_job *j = job_of(s, HP_JOB_READ, a);
+	struct hpdsl_error err;
+
+	if (!j)
+		return;
+	j->buffer = hp_buffers_get(&s->buffers);
+	if (j->buffer) {
+		start(s, j);
+		return;
+	}
+	hp_job_free(s, j);
+	hp_stager_fail(s, hp_fail_nomem(&err), &err);
+}
+
+void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
+		    struct hp_buffer *b)
+{
+	struct hp_job *j = hp_job_new(s, HP_JOB_WRITE, c);
+
+	if (!j) {
+		hp_buffers_put(&s->buffers, b);
+		return;
+	}
+	j->buffer = b;
+	j->id = b->id;
+	b->known = true;
+	start(s, j);
+}
+
+/* What was received is not needed any more, or is the published file. */
+static void do_close(struct hpdsl_stager *s, uint64_t number)
+{
+	struct hp_stager_chunk *c = s->chunk[number];
+	struct hp_job *j;
+
+	if (!c || !c->part)
+		return;
+	j = hp_job_new(s, HP_JOB_PUT, c);
+	if (!j)
+		return;
+	j->part = c->part;
+	c->part = NULL;
+	start(s, j);
+}
+
+/* Its file goes, for those too who might have read it. */
+static void do_drop(struct hpdsl_stager *s, const struct hp_action *a)
+{
+	hp_buffers_forget(&s->buffers, a->msg.chunk);
+	do_close(s, a->msg.chunk);
+	do_job(s, HP_JOB_DROP, a);
+}
+
+static void do_action(struct hpdsl_stager *s, const struct hp_action *a)
+{
+	switch (a->kind) {
+	case HP_ACT_SEND:
+		hp_stager_send(s, a);
+		break;
+	case HP_ACT_READ:
+		do_read(s, a);
+		break;
+	case HP_ACT_BEGIN:
+		hp_buffers_forget(&s->buffers, a->msg.chunk);
+		do_close(s, a->msg.chunk);
+		do_job(s, HP_JOB_BEGIN, a);
+		break;
+	case HP_ACT_FINISH:
+		do_job(s, HP_JOB_FINISH, a);
+		break;
+	case HP_ACT_DROP:
+		do_drop(s, a);
+		break;
+	case HP_ACT_CLOSE:
+		do_close(s, a->msg.chunk);
+		break;
+	case HP_ACT_GIVE_UP:
+		do_drop(s, a);
+		do_job(s, HP_JOB_BLAME, a);
+		break;
+	}
+}
+
+void hp_stager_act(struct hpdsl_stager *s)
+{
+	struct hp_action a;
+
+	while (hp_exchange_next(s->x, &a) > 0)
+		do_action(s, &a);
+}

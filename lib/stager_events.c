@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the threads have done becomes events of the exchange. */
+#include "stager.h"
+
+#include "meter.h"
+
+static void tell(struct hpdsl_stager *s, const struct hp_job *j,
+		 enum hp_event_kind kind)
+{
+	hp_exchange_event(s->x, kind, j->id.chunk, j->id.offset, j->id.length,
+			  j->id.plain);
+}
+
+static void was_read(struct hpdsl_stager *s, struct hp_job *j)
+{
+	if (j->result < 0) {
+		hp_buffers_put(&s->buffers, j->buffer);
+		tell(s, j, HP_EV_READ_FAILED);
+		return;
+	}
+	tell(s, j, HP_EV_READ);
+	j->buffer->id = j->id;
+	hp_stager_keep(s, j->chunk, j->buffer);
+}
+
+static void was_written(struct hpdsl_stager *s, struct hp_job *j)
+{
+	if (j->written)
+		tell(s, j, HP_EV_WRITTEN);
+	else
+		j->buffer->known = false;
+	hp_buffers_put(&s->buffers, j->buffer);
+	tell(s, j, HP_EV_FREE);
+}
+
+static void has_begun(struct hp_job *j)
+{
+	j->chunk->part = j->part;
+	j->chunk->part_plain = j->id.plain;
+}
+
+static void was_finished(struct hpdsl_stager *s, struct hp_job *j)
+{
+	bool ready = j->result == 0 && !j->differs;
+
+	j->id.plain = j->plain;
+	if (ready) {
+		s->ready[j->id.chunk] = (float)(hp_now() - s->started);
+		s->report.chunks++;
+	} else {
+		hp_buffers_forget(&s->buffers, j->id.chunk);
+	}
+	tell(s, j, ready ? HP_EV_VERIFIED : HP_EV_DIFFERS);
+}
+
+static void was_filled(struct hp_job *j)
+{
+	struct hp_outgoing *o = j->out;
+
+	o->buffer->id = j->id;
+	o->buffer->known = j->result == 0;
+	/* The node has failed: what is not there is not sent. */
+	o->filled = j->result == 0;
+}
+
+static void take(struct hpdsl_stager *s, struct hp_job *j)
+{
+	switch (j->kind) {
+	case HP_JOB_READ:
+		was_read(s, j);
+		break;
+	case HP_JOB_FILL:
+		was_filled(j);
+		return; /* the chunk is busy until that is sent */
+	case HP_JOB_BEGIN:
+		has_begun(j);
+		break;
+	case HP_JOB_WRITE:
+		was_written(s, j);
+		break;
+	case HP_JOB_FINISH:
+		was_finished(s, j);
+		break;
+	case HP_JOB_DROP:
+	case HP_JOB_PUT:
+	case HP_JOB_BLAME:
+		break;
+	}
+	j->chunk->jobs--;
+	s->jobs--;
+	hp_stager_chunk_done(s, j->chunk);
+}
+
+/* Nothing new is begun by a node that has failed. */
+static void see_failure(struct hpdsl_stager *s)
+{
+	bool failed;
+
+	pthread_mutex_lock(&s->lock);
+	failed = s->failed != 0;
+	pthread_mutex_unlock(&s->lock);
+	if (failed && !s->failing)
+		hp_exchange_stop(s->x, true);
+	s->failing = failed;
+}
+
+void hp_stager_tell(struct hpdsl_stager *s)
+{
+	struct hp_job *j, *next;
+
+	if (!__atomic_load_n(&s->any_done, __ATOMIC_ACQUIRE))
+		return;
+	see_failure(s);
+	for (j = hp_jobs_done(s); j; j = next) {
+		next = j->next;
+		take(s, j);
+		hp_job_free(s, j);
+	}
+}
