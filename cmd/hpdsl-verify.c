@@ -158,6 +158,8 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 	cmd_json_u64(&j, "damaged_chunks", r->damaged_chunks);
 	cmd_json_u64(&j, "damaged_samples", r->damaged_samples);
 	cmd_json_u64(&j, "unlisted", r->unlisted);
+	cmd_json_bool(&j, "staged", r->staged);
+	cmd_json_u64(&j, "absent_chunks", r->absent_chunks);
 	if (v->opt.source)
 		cmd_json_u64(&j, "differing", r->differing);
 	cmd_json_real(&j, "seconds", r->seconds);
@@ -188,6 +190,9 @@ static void print_summary(struct verify *v, const struct hpdsl_verify_report *r,
 			cmd_many(r->chunks, "chunk").s, cmd_bytes(r->bytes).s,
 			cmd_seconds(r->seconds).s,
 			cmd_bytes((uint64_t)cmd_rate(r->bytes, r->seconds)).s);
+	if (r->absent_chunks)
+		cmd_message("not staged here: %s",
+			    cmd_many(r->absent_chunks, "chunk").s);
 	if (r->differing)
 		cmd_message("different from %s: %s", v->opt.source,
 			    cmd_many(r->differing, "file").s);

@@ -7,12 +7,11 @@
 #include "dataset.h"
 
 #include "error.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 struct wanted {
 	const struct hpdsl_dataset *ds;
@@ -20,18 +19,31 @@ struct wanted {
 	enum hp_chunk_at at;
 };
 
-/* Relative to the dataset's directory; free it. */
-static char *file_name(const struct wanted *w)
-{
+/* Its name, relative to the dataset's directory. */
+struct name {
+	const char *p; /* NULL: no memory */
+	char *own;     /* to be freed */
 	char buf[HP_STAGE_NAME];
+};
 
+static void name_release(struct name *n)
+{
+	free(n->own);
+}
+
+#define auto_name __attribute__((cleanup(name_release))) struct name
+
+static void name_get(const struct wanted *w, struct name *n)
+{
+	n->own = NULL;
 	if (!w->ds->stage)
-		return strdup(w->chunk->name);
-	if (w->at == HP_AT_ORIGIN)
-		return hp_stage_watch_origin(&w->ds->stage->watch,
-					     w->chunk->name);
-	return strdup(
-		hp_stage_chunk_name(w->chunk, w->at == HP_AT_EXPANDED, buf));
+		n->p = w->chunk->name;
+	else if (w->at == HP_AT_ORIGIN)
+		n->p = n->own = hp_stage_watch_origin(&w->ds->stage->watch,
+						      w->chunk->name);
+	else
+		n->p = hp_stage_chunk_name(w->chunk, w->at == HP_AT_EXPANDED,
+					   n->buf);
 }
 
 const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
@@ -39,11 +51,12 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 			       char buf[HP_CHUNK_FILE_TEXT])
 {
 	struct wanted w = { ds, c, at };
-	hp_auto_free char *name = file_name(&w);
+	auto_name name;
 
+	name_get(&w, &name);
 	snprintf(buf, HP_CHUNK_FILE_TEXT, "%s%s%s",
 		 at == HP_AT_ORIGIN ? "" : ds->path,
-		 at == HP_AT_ORIGIN ? "" : "/", name ? name : c->name);
+		 at == HP_AT_ORIGIN ? "" : "/", name.p ? name.p : c->name);
 	return buf;
 }
 
@@ -71,23 +84,27 @@ static int open_chunk(void *arg, struct hpdsl_error *err)
 {
 	const struct wanted *w = arg;
 	const struct hp_io *io = w->ds->io;
-	hp_auto_free char *name = file_name(w);
 	hp_auto_fd f = { io, -1 };
 	char text[HP_CHUNK_FILE_TEXT];
+	auto_name name;
 	struct hpdsl_error why;
 	struct stat st;
 	int r;
 
-	if (!name)
+	name_get(w, &name);
+	if (!name.p)
 		return hp_fail_nomem(err);
-	f.fd = io->open(io, w->ds->dir, name, O_RDONLY | O_NONBLOCK, 0);
+	f.fd = io->open(io, w->ds->dir, name.p, O_RDONLY | O_NONBLOCK, 0);
 	r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
-	hp_chunk_file_text(w->ds, w->chunk, w->at, text);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s", text);
+		return hp_fail_errno(
+			err, r, "%s",
+			hp_chunk_file_text(w->ds, w->chunk, w->at, text));
 	r = check(w, &st, &why);
 	if (r < 0)
-		return hp_fail(err, r, "%s: %s", text, why.msg);
+		return hp_fail(err, r, "%s: %s",
+			       hp_chunk_file_text(w->ds, w->chunk, w->at, text),
+			       why.msg);
 	r = f.fd;
 	f.fd = -1;
 	return r;
@@ -113,22 +130,34 @@ bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 {
 	if (!ds->stage || f->at == HP_AT_ORIGIN || !is_files_fault(code))
 		return false;
-	hp_stage_failed(ds->stage, c);
-	return true;
+	return hp_stage_failed(ds->stage, c);
 }
 
 /* Why that one is asked for, and why it is of no use. */
 static int origin_failed(const struct wanted *w, const struct hpdsl_error *here,
 			 const struct hpdsl_error *why, struct hpdsl_error *err)
 {
+	const struct hpdsl_chunk *c = w->chunk;
+
 	if (!is_files_fault(why->code))
 		return hp_fail(err, why->code, "%s", why->msg);
 	if (here->code)
-		return hp_fail(err, why->code, "%.480s; and at the origin: %s",
-			       here->msg, why->msg);
+		return hp_chunk_file_both(here, why, err);
 	return hp_fail(err, why->code,
-		       "%.400s: %s is not staged here, and at the origin: %s",
-		       w->ds->path, w->chunk->name, why->msg);
+		       "%.400s: %.200s is %s, and at the "
+		       "origin: %s",
+		       w->ds->path, c->name,
+		       hp_stage_has_failed(w->ds->stage, c) ? "damaged here" :
+							      "not staged here",
+		       why->msg);
+}
+
+int hp_chunk_file_both(const struct hpdsl_error *here,
+		       const struct hpdsl_error *origin,
+		       struct hpdsl_error *err)
+{
+	return hp_fail(err, origin->code, "%.480s; and at the origin: %s",
+		       here->msg, origin->msg);
 }
 
 /*
@@ -136,9 +165,9 @@ static int origin_failed(const struct wanted *w, const struct hpdsl_error *here,
  * and one that was taken away is not here any more.
  */
 static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
-		      struct hpdsl_error *err)
+		      struct hpdsl_error *here, struct hpdsl_error *err)
 {
-	struct hpdsl_error here = { 0 }, why;
+	struct hpdsl_error why;
 	int r;
 
 	for (;;) {
@@ -147,20 +176,20 @@ static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
 		if (r == 0)
 			return 0;
 		if (w->at == HP_AT_ORIGIN)
-			return origin_failed(w, &here, &why, err);
+			return origin_failed(w, here, &why, err);
 		if (!hp_chunk_file_failed(w->ds, w->chunk, ret, r))
 			return hp_fail(err, r, "%s", why.msg);
-		here = why;
+		*here = why;
 	}
 }
 
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
-		      struct hpdsl_error *err)
+		      struct hpdsl_error *here, struct hpdsl_error *err)
 {
 	struct wanted w = { ds, c, HP_AT_HERE };
 
-	return ds->stage ? get_staged(&w, ret, err) : get(&w, ret, err);
+	return ds->stage ? get_staged(&w, ret, here, err) : get(&w, ret, err);
 }
 
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,

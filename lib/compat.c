@@ -53,7 +53,8 @@ static int lint_chunk(struct hp_compat *c, struct hp_lint *l,
 			return hp_fail(err, HPDSL_ESTOPPED, "stopped");
 		r = lint_row(l, t->in->ds, row.first_member + i, err);
 	}
-	if (r == 0 && row.compressed)
+	/* By its name: a stage directory may have the plain tar. */
+	if (r == 0 && hp_chunk_name_is_zst(t->name))
 		r = hp_lint_count(l, HP_TRIP_ZSTD, NULL, err);
 	return r < 0 ? r : hp_lint_end(l, err);
 }

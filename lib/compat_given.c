@@ -99,6 +99,22 @@ static int add_folder(struct hp_compat *c, const struct hp_compat_folder *f,
 	return 0;
 }
 
+/* What lies in a stage directory under which name: NULL for nothing. */
+static const char *staged_name(const struct hpdsl_dataset *ds,
+			       const struct hpdsl_chunk *row,
+			       char buf[HP_STAGE_NAME])
+{
+	struct hp_stage_seen seen;
+
+	if (!ds->stage)
+		return row->name;
+	hp_stage_watch_see(&ds->stage->watch, row->number, &seen);
+	if (!seen.counts ||
+	    (seen.state != HP_CHUNK_READY && seen.state != HP_CHUNK_EXPANDED))
+		return NULL;
+	return hp_stage_chunk_name(row, seen.state == HP_CHUNK_EXPANDED, buf);
+}
+
 static int add_dataset(struct hp_compat *c, struct hp_compat_folder *f,
 		       struct hpdsl_error *err)
 {
@@ -109,9 +125,12 @@ static int add_dataset(struct hp_compat *c, struct hp_compat_folder *f,
 	hpdsl_count(f->ds, &n);
 	for (uint32_t i = 0; i < n.chunks; i++) {
 		int r = hpdsl_chunk_get(f->ds, i, &row, err);
+		char buf[HP_STAGE_NAME];
+		const char *name =
+			r == 0 ? staged_name(f->ds, &row, buf) : NULL;
 
-		if (r == 0)
-			r = add_tar(c, row.name, f, i, err);
+		if (name)
+			r = add_tar(c, name, f, i, err);
 		if (r < 0)
 			return r;
 	}

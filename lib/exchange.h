@@ -113,8 +113,8 @@ enum hp_action_kind {
 	HP_ACT_BEGIN,	/* chunk: its first bytes are here or about to be read;
 			   plain is the form.  Once an attempt, before its
 			   segments: empty the file, begin the hash.  It comes
-			   before all other actions, so one call of
-			   hp_exchange_next() after a message is enough. */
+			   before all actions of other kinds: take what there is
+			   after a message, then hand its segment on. */
 	HP_ACT_FINISH,	/* chunk: all is written; compare, expand, publish; then
 			   HP_EV_VERIFIED or HP_EV_DIFFERS */
 	HP_ACT_DROP,	/* chunk: given up while stopping; forget its file.

@@ -33,9 +33,11 @@ static void was_written(struct hpdsl_stager *s, struct hp_job *j)
 	tell(s, j, HP_EV_FREE);
 }
 
-static void has_begun(struct hp_job *j)
+static void has_begun(struct hpdsl_stager *s, struct hp_job *j)
 {
+	hp_part_put(s, j->chunk->part);
 	j->chunk->part = j->part;
+	j->part = NULL;
 	j->chunk->part_plain = j->id.plain;
 }
 
@@ -73,7 +75,7 @@ static void take(struct hpdsl_stager *s, struct hp_job *j)
 		was_filled(j);
 		return; /* the chunk is busy until that is sent */
 	case HP_JOB_BEGIN:
-		has_begun(j);
+		has_begun(s, j);
 		break;
 	case HP_JOB_WRITE:
 		was_written(s, j);

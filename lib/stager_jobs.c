@@ -184,6 +184,7 @@ static int work(struct hp_stager_thread *t, struct hp_job *j,
 		return hp_stager_fill(t, j, err);
 	case HP_JOB_PUT:
 		hp_part_put(t->s, j->part);
+		j->part = NULL;
 		return 0;
 	case HP_JOB_BEGIN:
 		return hp_stager_begin(t, j, err);

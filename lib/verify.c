@@ -96,7 +96,8 @@ static int check_chunks(struct hp_verify *v, struct hpdsl_error *err)
 	uint64_t total = 0;
 
 	for (uint32_t c = 0; c < v->n_chunks; c++)
-		total += v->chunks[c].bytes;
+		if (!hp_verify_absent(v, c))
+			total += v->chunks[c].bytes;
 	hp_meter_phase(&v->meter, "verifying", total, true);
 	return hp_pool_run(hp_threads(v->opt->threads), v->n_chunks,
 			   hp_verify_chunk, v, v->opt->watch.stop, err);

@@ -26,6 +26,7 @@ struct hp_verify {
 	/* SHA-256 of the index's members and chunks; without an index, of the
 	 * manifest's chunks. */
 	bool sha256;
+	struct hp_verify_stage *stage; /* NULL: it is no stage directory */
 };
 
 /* Where damage is; zero but for sample is "the file as a whole". */
@@ -63,6 +64,19 @@ void hp_verify_count(struct hp_verify *v, const struct hpdsl_chunk *chunk,
  */
 int hp_verify_load(struct hp_verify *v, struct hpdsl_error *err);
 void hp_verify_unload(struct hp_verify *v);
+
+/*
+ * Of a stage directory, with the table made: which chunks are here, and in
+ * which form; their rows become what is here.
+ */
+int hp_verify_stage_load(struct hp_verify *v, struct hpdsl_error *err);
+void hp_verify_stage_unload(struct hp_verify *v);
+/* Is the chunk, without damage, not here?  Of any dataset. */
+bool hp_verify_absent(struct hp_verify *v, uint32_t chunk);
+/* Is it here as the plain tar of a compressed one? */
+bool hp_verify_expanded(const struct hp_verify *v, uint32_t chunk);
+/* Is it a name that a stage directory may have beside the dataset's? */
+bool hp_verify_stage_knows(const struct hp_verify *v, const char *name);
 
 /* A job of hp_pool_run: arg is struct hp_verify, number a chunk. */
 int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err);

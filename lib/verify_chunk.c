@@ -161,6 +161,8 @@ static int check_open(struct hp_checking *k, struct hpdsl_error *err)
 				      v->index, k->row, &why);
 	else
 		r = hp_pass_begin(&k->pass, v->io, v->dir, k->row->name, &why);
+	if (r == -ENOENT && hp_verify_absent(k->v, k->row->number))
+		return HP_HOPELESS;
 	if (r == -ENOENT)
 		return hp_checking_lost(k, k->row->first_sample, "is missing");
 	if (r < 0 && hp_verify_is_damage(r))
@@ -184,6 +186,14 @@ static int check_chunk(struct hp_checking *k, struct hpdsl_error *err)
 	return r;
 }
 
+static int count_absent(struct hp_verify *v)
+{
+	pthread_mutex_lock(&v->meter.lock);
+	v->report->absent_chunks++;
+	pthread_mutex_unlock(&v->meter.lock);
+	return 0;
+}
+
 int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct hp_verify *v = arg;
@@ -194,12 +204,17 @@ int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 	};
 	int r, ended;
 
+	if (hp_verify_absent(v, k.row->number))
+		return count_absent(v);
 	r = hp_check_sha256_begin(&k.sha256, v, err);
 	if (r == 0)
 		r = check_chunk(&k, err);
 	ended = hp_check_sha256_end(&k.sha256, r < 0 ? NULL : err);
 	if (r < 0 || ended < 0)
 		return r < 0 ? r : ended;
+	/* It may have been taken away just now. */
+	if (!k.pass.read && hp_verify_absent(v, k.row->number))
+		return count_absent(v);
 	hp_meter_add(&v->meter, k.row->bytes - k.reported);
 	hp_verify_count(v, k.row, k.pass.read);
 	return 0;

@@ -123,6 +123,9 @@ static int check_file(void *arg, uint64_t number, struct hpdsl_error *err)
 	pthread_mutex_unlock(&v->meter.lock);
 	if (r == 0)
 		return 0;
+	/* Side files are not staged. */
+	if (r == -ENOENT && v->stage)
+		return 0;
 	if (!hp_verify_is_damage(r))
 		return hp_fail(err, r, "%s: %s", v->path, why.msg);
 	tell(v, f->name,
@@ -157,7 +160,8 @@ static bool is_known(const struct unlisted *u, const char *name)
 {
 	if (strcmp(name, HP_MANIFEST_NAME) == 0 ||
 	    strcmp(name, HP_INDEX_NAME) == 0 ||
-	    bsearch(&name, u->names, u->n, sizeof *u->names, by_name))
+	    bsearch(&name, u->names, u->n, sizeof *u->names, by_name) ||
+	    hp_verify_stage_knows(u->v, name))
 		return true;
 	/* Without a manifest nobody knows which there should be. */
 	return !u->v->has_manifest && (hp_side_is_name(name, false) ||

@@ -217,6 +217,8 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 		return r;
 	__atomic_fetch_or(c->seen + number / 8, (uint8_t)(1u << number % 8),
 			  __ATOMIC_RELAXED);
+	if (hp_verify_absent(c->v, m.chunk))
+		return 0;
 	if (f->size != m.size) {
 		differs(c, m.sample, f->path, "size differs");
 		return 0;
@@ -357,7 +359,7 @@ static int find_absent(struct compare *c, uint64_t members,
 		r = hp_index_member(c->v->index, i, &m, err);
 		if (r < 0)
 			return r;
-		if (!m.generated &&
+		if (!m.generated && !hp_verify_absent(c->v, m.chunk) &&
 		    !strncmp(m.path, c->prefix, c->prefix_len) &&
 		    !seen_elsewhere(c, &m))
 			differs(c, m.sample, m.path, "is absent");

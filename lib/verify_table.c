@@ -352,11 +352,14 @@ int hp_verify_load(struct hp_verify *v, struct hpdsl_error *err)
 		r = load_index(v, err);
 	if (r == 0)
 		r = list_chunks(v, err);
+	if (r == 0)
+		r = hp_verify_stage_load(v, err);
 	return r;
 }
 
 void hp_verify_unload(struct hp_verify *v)
 {
+	hp_verify_stage_unload(v);
 	drop_index(v);
 	if (v->has_manifest)
 		hp_manifest_release(&v->manifest);

@@ -104,7 +104,7 @@ static int check_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 	if (!buf)
 		return hp_fail_nomem(err);
 	/* Damage has been told, and would be told again. */
-	if (v->bad[number])
+	if (v->bad[number] || hp_verify_absent(v, (uint32_t)number))
 		return 0;
 	theirs.reader = "libarchive";
 	theirs.second = true;
@@ -120,9 +120,10 @@ int hp_verify_thorough(struct hp_verify *v, struct hpdsl_error *err)
 	uint64_t total = 0;
 
 	for (uint32_t c = 0; c < v->n_chunks; c++)
-		total += 2 * (v->chunks[c].compressed ?
-				      v->chunks[c].plain_bytes :
-				      v->chunks[c].bytes);
+		if (!hp_verify_absent(v, c))
+			total += 2 * (v->chunks[c].compressed ?
+					      v->chunks[c].plain_bytes :
+					      v->chunks[c].bytes);
 	hp_meter_phase(&v->meter, "parsing", total, true);
 	return hp_pool_run(hp_threads(v->opt->threads), v->n_chunks,
 			   check_chunk, v, v->opt->watch.stop, err);

@@ -10,3 +10,8 @@ const struct hp_io *stage_io(uint32_t node)
 	(void)node;
 	return NULL;
 }
+
+const char *stage_version(void)
+{
+	return hpdsl_version();
+}

@@ -1,10 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hpdsl-stage, without MPI: its options, what it prints, and the directory of
+ * one node.  What concerns the ranks is in job.h.
+ */
 #ifndef CMD_STAGE_H
 #define CMD_STAGE_H
 
 #include "common.h"
 
-/* io.c: NULL, the system's; tests have others. */
+struct stage_options {
+	struct cmd_common common;
+	const char *dataset, *local; /* as given; local may hold %n %h %r %% */
+	enum hpdsl_stage_mode mode;
+	uint32_t copies;
+	bool capacity_given, capacity_percent;
+	uint64_t capacity; /* bytes, or percent of what is free */
+	bool keep_compressed, direct, sync, recheck;
+	const char *order_from;
+	uint32_t pretend; /* nodes; 0: real ones */
+	uint64_t rate, memory;
+	uint64_t deadline, timeout; /* seconds */
+	const char *report;
+	bool plan, status, clean;
+	uint32_t nodes; /* with plan and one rank; 0: not given */
+	struct hpdsl_stage_rates rates; /* 0: not given */
+	const char *rates_from;
+};
+
+/* Parser of the command line; its input is a struct stage_options. */
+extern const struct argp stage_argp;
+
+/*
+ * The mode's name: "copies=2".  Without the word auto for a plan that was made:
+ * parts of so many nodes.
+ */
+struct cmd_text stage_mode(enum hpdsl_stage_mode mode, uint32_t copies);
+struct cmd_text stage_mode_of(uint32_t parts, uint32_t nodes);
+
+/*
+ * Those options that must not differ between ranks, a line "name value" each;
+ * the caller frees it.
+ */
+char *stage_canonical(const struct stage_options *o);
+
+/* io.c: file operations, NULL for the system's, and version; tests have others.
+ */
 const struct hp_io *stage_io(uint32_t node);
+const char *stage_version(void);
+
+/* Which place is meant by % in LOCALDIR. */
+struct stage_where {
+	uint32_t node;
+	int rank;
+	const char *host;
+};
+
+/* place.c: the caller frees it.  NULL: no such thing as %x. */
+char *stage_expand(const char *local, const struct stage_where *w);
+/*
+ * What tells two directories apart, of one machine or of two, whether they are
+ * there yet or not; and what is free there for --capacity.
+ */
+struct stage_key {
+	uint8_t boot[40];
+	uint64_t device, inode, name; /* name: hash, where it is not there */
+};
+int stage_key(const char *path, struct stage_key *ret, struct hpdsl_error *err);
+/* For a plan, which opens and makes nothing: as hpdsl_stage_place(). */
+int stage_free(const char *path, uint64_t *ret, struct hpdsl_error *err);
+uint64_t stage_capacity(const struct stage_options *o,
+			const struct hpdsl_stage_place *p);
+
+/*
+ * plan.c: prints the plan.  capacity of each of so many nodes, NULL: room
+ * for all; hosts: names, NULL: not known.  Exit status; what is wrong has been
+ * told.
+ */
+int stage_plan(const struct stage_options *o, uint32_t nodes,
+	       const uint64_t *capacity, const char *const *hosts);
+
+/* status_clean.c: what one directory holds, or held. */
+struct stage_found {
+	struct hpdsl_stage_status status;
+	uint64_t files, bytes, left; /* of --clean */
+};
+int stage_status_or_clean(const struct stage_options *o, const char *path,
+			  const struct hp_io *io, struct stage_found *ret,
+			  struct hpdsl_error *err);
+/* With --json an object, for an array or the whole. */
+void stage_found_print(const struct stage_options *o, const char *path,
+		       const struct stage_found *f, struct cmd_json *j);
 
 #endif

@@ -327,6 +327,14 @@ static int f_map(const struct hp_io *io, int fd, size_t size, const void **ret)
 	return r ? r : BASE.map(&BASE, fd, size, ret);
 }
 
+/* HPDSL_FAULT_VERSION: this rank is of another version. */
+const char *stage_version(void)
+{
+	const char *other = getenv("HPDSL_FAULT_VERSION");
+
+	return other ? other : hpdsl_version();
+}
+
 const struct hp_io *stage_io(uint32_t node)
 {
 	if (!getenv("HPDSL_FAULT"))

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modes and options as text: for people, and to compare those of two ranks. */
+#include "stage/stage.h"
+
+struct cmd_text stage_mode(enum hpdsl_stage_mode mode, uint32_t copies)
+{
+	static const char *const names[] = {
+		[HPDSL_STAGE_AUTO] = "auto",
+		[HPDSL_STAGE_REPLICATE] = "replicate",
+		[HPDSL_STAGE_PARTITION] = "partition",
+		[HPDSL_STAGE_COPIES] = "copies",
+	};
+	struct cmd_text t;
+
+	if (mode == HPDSL_STAGE_COPIES)
+		snprintf(t.s, sizeof(t.s), "%s=%u", names[mode], copies);
+	else
+		snprintf(t.s, sizeof(t.s), "%s", names[mode]);
+	return t;
+}
+
+struct cmd_text stage_mode_of(uint32_t parts, uint32_t nodes)
+{
+	if (parts <= 1)
+		return stage_mode(HPDSL_STAGE_REPLICATE, 0);
+	if (parts == nodes)
+		return stage_mode(HPDSL_STAGE_PARTITION, 0);
+	return stage_mode(HPDSL_STAGE_COPIES, nodes / parts);
+}
+
+char *stage_canonical(const struct stage_options *o)
+{
+	char *text = NULL;
+	int n = asprintf(
+		&text,
+		"DATASET %s\n--mode %s\n--keep-compressed %d\n"
+		"--order-from %s\n--pretend-nodes %u\n--rate %llu\n"
+		"--memory %llu\n--timeout %llu\n--plan %d\n--status %d\n"
+		"--clean %d\n",
+		o->dataset ? o->dataset : "", stage_mode(o->mode, o->copies).s,
+		o->keep_compressed, o->order_from ? o->order_from : "",
+		o->pretend, (unsigned long long)o->rate,
+		(unsigned long long)o->memory, (unsigned long long)o->timeout,
+		o->plan, o->status, o->clean);
+
+	if (n < 0)
+		cmd_no_memory();
+	return text;
+}

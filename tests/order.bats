@@ -1,0 +1,11 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The order of an epoch: the library's vectors are those of a second
+# implementation.
+
+load lib
+
+@test "the model gives the vectors that the library is held to" {
+	"$SRC/tests/order_model.py" > vectors
+	diff vectors "$SRC/tests/unit/order_vectors.h"
+}

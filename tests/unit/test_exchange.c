@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exchange, played by many nodes in random order, with and without faults.
+ */
+#include "play.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const enum hpdsl_stage_mode modes[] = {
+	HPDSL_STAGE_AUTO,
+	HPDSL_STAGE_REPLICATE,
+	HPDSL_STAGE_PARTITION,
+	HPDSL_STAGE_COPIES,
+};
+
+/* HPDSL_LONG=1: ten times as many. */
+static uint64_t games(uint64_t n)
+{
+	return getenv("HPDSL_LONG") ? 10 * n : n;
+}
+
+static void fine(struct play *p, uint64_t seed)
+{
+	if (!p->wrong)
+		return;
+	fail_msg("game %llu, step %llu: %s", (unsigned long long)seed,
+		 (unsigned long long)p->steps, p->wrong);
+}
+
+/* All that is bounded stayed so, and both ends of every message agree. */
+static void check_node(struct play_node *n)
+{
+	struct hp_exchange_counts k;
+
+	hp_exchange_count(n->x, &k);
+	if (!k.idle)
+		play_wrong(n->p, "it does not end");
+	if (k.in_streams > n->p->c.in_streams ||
+	    k.in_buffers > n->p->c.in_buffers ||
+	    k.out_buffers > n->p->c.out_buffers)
+		play_wrong(n->p, "a bound is exceeded");
+	if (n->in_used || n->read_used || n->out_used)
+		play_wrong(n->p, "a buffer is still in use");
+	if (k.received_bytes != n->taken_bytes ||
+	    k.sent_bytes != n->given_bytes || k.read_bytes != n->read_bytes ||
+	    k.messages != n->put)
+		play_wrong(n->p, "what is counted is not what was seen");
+}
+
+static void check_all(struct play *p)
+{
+	uint64_t put = 0, taken = 0, given = 0, got = 0;
+
+	for (uint32_t i = 0; i < p->nodes; i++) {
+		struct play_node *n = &p->node[i];
+
+		check_node(n);
+		put += n->put;
+		taken += n->taken;
+		given += n->given_bytes;
+		got += n->taken_bytes + n->thrown_bytes;
+	}
+	if (put != taken || given != got)
+		play_wrong(p, "a message was lost");
+}
+
+static void check_complete(struct play *p)
+{
+	for (uint32_t i = 0; i < p->nodes; i++) {
+		struct play_node *n = &p->node[i];
+		struct hp_exchange_counts k;
+
+		hp_exchange_count(n->x, &k);
+		for (uint32_t c = 0; c < n->n_want && !n->stopped; c++)
+			if (!n->file[n->want[c]].ready)
+				play_wrong(p, "a chunk is not there");
+		if (!n->stopped && (k.ready != n->n_want || k.given_up))
+			play_wrong(p, "a chunk is not counted");
+	}
+}
+
+static void check_read_once(struct play *p)
+{
+	for (uint32_t c = 0; c < p->chunks; c++) {
+		bool wanted = false;
+
+		for (uint32_t i = 0; i < p->nodes; i++)
+			wanted |= p->node[i].place[c] != UINT32_MAX;
+		if (p->origin_reads[c] !=
+		    (wanted && p->holder[c] == UINT32_MAX))
+			play_wrong(p, "not read from the origin once");
+	}
+}
+
+static void random_game(struct play *p, uint64_t seed, uint32_t most)
+{
+	struct play dice = { .seed = seed * 7919 };
+	uint32_t nodes = 1 + play_below(&dice, most);
+	uint32_t chunks = 1 + play_below(&dice, 40);
+
+	play_init(p, seed, nodes, chunks, play_below(&dice, 4),
+		  modes[play_below(&dice, 4)]);
+}
+
+static void test_nothing_fails(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= games(300); seed++) {
+		struct play p;
+
+		random_game(&p, seed, seed % 10 ? 12 : 64);
+		play_begin(&p);
+		play_run(&p);
+		check_all(&p);
+		check_complete(&p);
+		check_read_once(&p);
+		fine(&p, seed);
+		play_release(&p);
+	}
+}
+
+/* One stream and one credit: nothing can be put off. */
+static void test_no_room(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= games(200); seed++) {
+		struct play p;
+
+		random_game(&p, seed, 20);
+		p.c.in_streams = p.c.in_buffers = 1;
+		p.c.origin_streams = p.c.origin_buffers = 1;
+		p.c.out_buffers = 1;
+		p.bad_read = p.bad_wire = seed % 2 ? 300 : 0;
+		play_begin(&p);
+		play_run(&p);
+		check_all(&p);
+		fine(&p, seed);
+		play_release(&p);
+	}
+}
+
+static void set_faults(struct play *p)
+{
+	p->bad_read = play_below(p, 2) ? 20 + play_below(p, 500) : 0;
+	p->bad_wire = play_below(p, 2) ? 20 + play_below(p, 500) : 0;
+	p->bad_write = play_below(p, 2) ? 20 + play_below(p, 500) : 0;
+	p->fail_read = play_below(p, 2) ? 20 + play_below(p, 500) : 0;
+}
+
+/* All ends; what is not there was given up, and that only after many faults. */
+static void test_faults(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= games(500); seed++) {
+		struct play p;
+
+		random_game(&p, seed, seed % 10 ? 12 : 64);
+		set_faults(&p);
+		play_begin(&p);
+		play_run(&p);
+		check_all(&p);
+		if (p.faults < HP_ATTEMPTS)
+			check_complete(&p);
+		if (!p.faults)
+			check_read_once(&p);
+		fine(&p, seed);
+		play_release(&p);
+	}
+}
+
+/* A chunk that is bad at the origin: nobody has it, all have the rest. */
+static void test_damaged(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= games(200); seed++) {
+		struct play p;
+
+		random_game(&p, seed, 12);
+		p.damaged = play_below(&p, p.chunks);
+		play_begin(&p);
+		play_run(&p);
+		check_all(&p);
+		if (p.holder[p.damaged] == UINT32_MAX)
+			for (uint32_t i = 0; i < p.nodes; i++)
+				if (p.node[i].place[p.damaged] != UINT32_MAX)
+					p.node[i].file[p.damaged].ready ^= true;
+		for (uint32_t i = 0; i < p.nodes; i++)
+			for (uint32_t c = 0; c < p.node[i].n_want; c++)
+				if (!p.node[i].file[p.node[i].want[c]].ready)
+					play_wrong(&p, "not as it should be");
+		fine(&p, seed);
+		play_release(&p);
+	}
+}
+
+static void stop_some(struct play *p)
+{
+	uint64_t at = play_random(p) % 3000;
+
+	while (p->steps < at && play_step(p))
+		;
+	if (play_below(p, 2)) {
+		play_stop(p, play_below(p, p->nodes), play_below(p, 2));
+		return;
+	}
+	for (uint32_t i = 0; i < p->nodes; i++) {
+		play_stop(p, i, play_below(p, 3) == 0);
+		for (uint32_t k = play_below(p, 20); k; k--)
+			play_step(p);
+	}
+}
+
+static void test_stop(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= games(500); seed++) {
+		struct play p;
+
+		random_game(&p, seed, 12);
+		if (seed % 2)
+			set_faults(&p);
+		play_begin(&p);
+		stop_some(&p);
+		if (play_below(&p, 2))
+			stop_some(&p);
+		play_run(&p);
+		check_all(&p);
+		if (!p.faults)
+			check_complete(&p);
+		fine(&p, seed);
+		play_release(&p);
+	}
+}
+
+static void test_many_nodes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct play p;
+
+		play_init(&p, seed, 2000, 30, seed == 2 ? 1 : 0,
+			  modes[seed % 4]);
+		p.bad_wire = seed == 3 ? 10000 : 0;
+		play_begin(&p);
+		play_run(&p);
+		check_all(&p);
+		check_complete(&p);
+		if (!p.faults)
+			check_read_once(&p);
+		fine(&p, seed);
+		play_release(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_fails),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_many_nodes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
