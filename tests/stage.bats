@@ -160,11 +160,11 @@ unequal()
 		. "$SRC/tests/lib.bash"
 		. "$SRC/tests/mpi.bash"
 		mount -t tmpfs -o size=700k none small
-		stage 2 -q --pretend-nodes=2 --report=report "$from/ds" small/node%n
+		stage 1 -q --report=report "$from/ds" small/node
 		df -k small
-		check_stage sound "$from/ds" small/node0 small/node1
-		hpdsl-verify -q small/node0
-		[ "\$(( \$(chunks_in small/node0) + \$(chunks_in small/node1) ))" -gt 2 ]
+		check_stage sound "$from/ds" small/node
+		hpdsl-verify -q small/node
+		[ "\$(chunks_in small/node)" -gt 2 ]
 	END
 }
 
@@ -187,8 +187,8 @@ unequal()
 }
 
 @test "adopted tars get names of their own" {
-	mkdir -p tars/deep
-	tar -cf tars/deep/a.tar -C "$from/text" class0
+	mkdir tars
+	tar -cf 'tars/an a.tar' -C "$from/text" class0
 	tar -cf tars/b.tar -C "$from/text" class1
 	hpdsl-index -q tars
 	stage 3 -q --pretend-nodes=3 "$PWD/tars" node%n
@@ -210,7 +210,7 @@ unequal()
 	stage 2 --pretend-nodes=2 --mode=replicate "$from/ds" node%n 2> said > out
 	[ ! -s out ]
 	cat said
-	tail -n 1 said | grep -Eqx 'staged 13 chunks, [0-9.]+ [KMG]iB, to 2 nodes in [0-9.]+ m?s( \([0-9.]+ [KMGT]?i?B/s\))?: replicate, [0-9.]+ MiB from the origin, [0-9.]+ MiB between nodes'
+	tail -n 1 said | grep -Eqx 'hpdsl-stage: staged 13 chunks, [0-9.]+ [KMG]iB, to 2 nodes in [0-9.]+ m?s( \([0-9.]+ [KMGT]?i?B/s\))?: replicate, [0-9.]+ MiB from the origin, [0-9.]+ MiB between nodes'
 	stage 2 -q --pretend-nodes=2 --mode=replicate "$from/ds" quiet%n 2> said > out
 	[ ! -s out ] && [ ! -s said ]
 	stage 2 -q --json --pretend-nodes=2 --mode=replicate "$from/ds" json%n \
@@ -296,9 +296,9 @@ unequal()
 }
 
 @test "usage errors" {
-	fails 2 Usage hpdsl-stage
-	fails 2 Usage hpdsl-stage "$from/ds"
-	fails 2 Usage hpdsl-stage "$from/ds" a b
+	fails 2 'Try `hpdsl-stage --help' hpdsl-stage
+	fails 2 'Try `hpdsl-stage --help' hpdsl-stage "$from/ds"
+	fails 2 'Try `hpdsl-stage --help' hpdsl-stage "$from/ds" a b
 	fails 2 mode hpdsl-stage --mode=some "$from/ds" a
 	fails 2 copies hpdsl-stage --mode=copies=0 "$from/ds" a
 	fails 2 copies hpdsl-stage --mode=copies=x "$from/ds" a

@@ -5,7 +5,9 @@ that it can be opened, compares it with the tree that was packed, and prints
 where the bytes came from, as JSON.
 
 usage: stage_reader.py DIR TREE [--order=use|number] [--patience=SECONDS]
+                       [--pause=FILE]
 
+With a FILE it makes that after the first sample, and goes on when it is gone.
 Chunks are read in the order of use, or by number; samples of a chunk in packed
 order.
 """
@@ -133,6 +135,13 @@ def read_sample(ds, number, tree):
         sys.exit(f"sample {number}: other bytes")
 
 
+def pause(path):
+    with open(path, "w", encoding="ascii"):
+        pass
+    while os.path.exists(path):
+        time.sleep(0.01)
+
+
 def main(words):
     options = dict(w[2:].split("=") for w in words if w.startswith("--"))
     directory, tree = (w for w in words if not w.startswith("--"))
@@ -146,6 +155,8 @@ def main(words):
         for number in range(first, first + n):
             read_sample(ds, number, tree)
             seen += 1
+            if seen == 1 and "pause" in options:
+                pause(options["pause"])
     if seen != counts.samples:
         sys.exit(f"{seen} samples of {counts.samples}")
     lib.hpdsl_sources(ds, byref(sources))
