@@ -81,7 +81,7 @@ static void begin(struct play_node *n, const struct hp_action *a)
 	f->finished = false;
 	f->attempt = a->msg.attempt;
 	f->plain = a->msg.plain;
-	f->have = f->bad = 0;
+	f->have = f->bad = f->came = f->came_bad = 0;
 }
 
 static void finish(struct play_node *n, const struct hp_action *a)
