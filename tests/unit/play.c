@@ -316,6 +316,16 @@ static void happen(struct play_node *n, struct play_item *i)
 	}
 }
 
+/* Who has stopped is not done before the last promise is taken back. */
+static void check_stopped(struct play_node *n)
+{
+	struct hp_exchange_counts k;
+
+	hp_exchange_count(n->x, &k);
+	if (k.idle && (n->in_used || n->read_used))
+		play_wrong(n->p, "idle with segments under way");
+}
+
 bool play_step(struct play *p)
 {
 	struct play_node *n;
@@ -336,6 +346,8 @@ bool play_step(struct play *p)
 			;
 	}
 	update_busy(n);
+	if (n->stopped)
+		check_stopped(n);
 	return true;
 }
 
