@@ -146,7 +146,8 @@ $(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
 	$(BUILD)/tests/bed/stage_faults.o
 $(STAGE) $(STAGE_FAULTS): $(CMD_SHARED) $(BUILD)/libhpdsl.a
 	@mkdir -p $(@D)
-	$(if $(MPI),$(call say,LD)$(MPI) $(LINK_FLAGS) -o $@ $^ $(DEP_LIBS),@echo \
+	$(if $(MPI),$(call say,LD)$(MPI) $(LINK_FLAGS) -o $@ \
+		$(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \
 		'  --      $@ is left out: there is no $(MPICC) here')
 
 $(ORIGIN): tests/bed/origin.c $(wildcard tests/bed/*.h) $(BUILD)/flags

@@ -1,15 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hpdsl-stage: a dataset onto the nodes of a job. */
-#include "stage/stage.h"
+/*
+ * hpdsl-stage: a dataset onto the nodes of a job, each byte read once.  Every
+ * rank runs this; leaders of nodes work, the others wait for the exit status.
+ */
+#include "stage/run.h"
 
-#include <mpi.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static int number_in(const char *name)
+{
+	const char *s = getenv(name);
+
+	return s ? atoi(s) : 0;
+}
+
+/* Has a launcher started this process, as one of several or alone? */
+static bool is_launched(void)
+{
+	static const char *const signs[] = { "OMPI_COMM_WORLD_SIZE",
+					     "PMI_SIZE",
+					     "PMI_RANK",
+					     "PMIX_RANK",
+					     "PALS_RANKID",
+					     "MPI_LOCALNRANKS" };
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		if (getenv(signs[i]))
+			return true;
+	return number_in("SLURM_STEP_NUM_TASKS") > 1;
+}
+
+/*
+ * A launcher that speaks another dialect than this MPI starts N jobs of one
+ * rank, each of which would stage everything, into one directory.
+ */
+static int check_launcher(const struct stage_job *j)
+{
+	int n = number_in("OMPI_COMM_WORLD_SIZE");
+
+	if (n <= 1)
+		n = number_in("PMI_SIZE");
+	if (n <= 1 && !getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMI_SIZE"))
+		n = number_in("SLURM_STEP_NUM_TASKS");
+	if (j->ranks > 1 || n <= 1)
+		return CMD_DONE;
+	cmd_message("this launcher starts %d ranks as %d jobs; use this MPI's "
+		    "own mpirun, or srun --mpi=pmix",
+		    n, n);
+	return CMD_TROUBLE;
+}
+
+static void on_mpi_error(MPI_Comm *comm, int *code, ...)
+{
+	char text[MPI_MAX_ERROR_STRING] = "?";
+	int n, rank = 0;
+
+	(void)comm;
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Error_string(*code, text, &n);
+	job_abort("rank %d: MPI: %s", rank, text);
+}
+
+static void start(struct stage_job *j, int *argc, char ***argv)
+{
+	MPI_Errhandler handler;
+	int provided;
+
+	pthread_mutex_init(&j->lock, NULL);
+	j->leads = MPI_COMM_NULL;
+	job_guard(j, "MPI_Init_thread");
+	MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+	job_unguard();
+	MPI_Comm_create_errhandler(on_mpi_error, &handler);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+	MPI_Errhandler_free(&handler);
+	MPI_Comm_rank(MPI_COMM_WORLD, &j->rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &j->ranks);
+	/* one line is enough when all ranks are told to go */
+	if (j->rank != 0) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+	}
+}
+
+static void finish(struct stage_job *j)
+{
+	job_guard(j, "MPI_Finalize");
+	if (j->leads != MPI_COMM_NULL)
+		MPI_Comm_free(&j->leads);
+	MPI_Finalize();
+	job_unguard();
+	job_free(j);
+}
+
+static int run(struct stage_job *j)
+{
+	int status = check_launcher(j);
+
+	if (!status)
+		status = job_begin(j);
+	if (status) {
+		job_flush(j);
+		return status;
+	}
+	if (j->rank == j->leader)
+		status = j->o->dataset && !j->o->plan ? stage_run(j) :
+							stage_each(j);
+	return job_end(j, status);
+}
 
 int main(int argc, char **argv)
 {
-	int provided;
+	struct stage_options o = { 0 };
+	struct stage_job j = { .o = &o };
+	int status;
 
 	cmd_start(argv);
-	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-	MPI_Finalize();
-	return stage_io(0) != NULL;
+	argp_parse(&stage_argp, argc, argv, 0, NULL, &o);
+	/* before MPI_Init: a warning signal may come early */
+	cmd_signals(o.dataset ? o.dataset : o.local,
+		    o.dataset && !o.plan ? "; the same command completes it" :
+					   "");
+	if ((o.plan || o.status || o.clean) && !is_launched())
+		return stage_alone(&o);
+	if (o.deadline)
+		cmd_deadline(o.deadline);
+	start(&j, &argc, &argv);
+	status = run(&j);
+	finish(&j);
+	return status;
 }

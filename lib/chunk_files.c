@@ -130,22 +130,34 @@ bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 {
 	if (!ds->stage || f->at == HP_AT_ORIGIN || !is_files_fault(code))
 		return false;
-	hp_stage_failed(ds->stage, c);
-	return true;
+	return hp_stage_failed(ds->stage, c);
 }
 
 /* Why that one is asked for, and why it is of no use. */
 static int origin_failed(const struct wanted *w, const struct hpdsl_error *here,
 			 const struct hpdsl_error *why, struct hpdsl_error *err)
 {
+	const struct hpdsl_chunk *c = w->chunk;
+
 	if (!is_files_fault(why->code))
 		return hp_fail(err, why->code, "%s", why->msg);
 	if (here->code)
-		return hp_fail(err, why->code, "%.480s; and at the origin: %s",
-			       here->msg, why->msg);
+		return hp_chunk_file_both(here, why, err);
 	return hp_fail(err, why->code,
-		       "%.400s: %s is not staged here, and at the origin: %s",
-		       w->ds->path, w->chunk->name, why->msg);
+		       "%.400s: %.200s is %s, and at the "
+		       "origin: %s",
+		       w->ds->path, c->name,
+		       hp_stage_has_failed(w->ds->stage, c) ? "damaged here" :
+							      "not staged here",
+		       why->msg);
+}
+
+int hp_chunk_file_both(const struct hpdsl_error *here,
+		       const struct hpdsl_error *origin,
+		       struct hpdsl_error *err)
+{
+	return hp_fail(err, origin->code, "%.480s; and at the origin: %s",
+		       here->msg, origin->msg);
 }
 
 /*
@@ -153,9 +165,9 @@ static int origin_failed(const struct wanted *w, const struct hpdsl_error *here,
  * and one that was taken away is not here any more.
  */
 static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
-		      struct hpdsl_error *err)
+		      struct hpdsl_error *here, struct hpdsl_error *err)
 {
-	struct hpdsl_error here = { 0 }, why;
+	struct hpdsl_error why;
 	int r;
 
 	for (;;) {
@@ -164,20 +176,20 @@ static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
 		if (r == 0)
 			return 0;
 		if (w->at == HP_AT_ORIGIN)
-			return origin_failed(w, &here, &why, err);
+			return origin_failed(w, here, &why, err);
 		if (!hp_chunk_file_failed(w->ds, w->chunk, ret, r))
 			return hp_fail(err, r, "%s", why.msg);
-		here = why;
+		*here = why;
 	}
 }
 
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
-		      struct hpdsl_error *err)
+		      struct hpdsl_error *here, struct hpdsl_error *err)
 {
 	struct wanted w = { ds, c, HP_AT_HERE };
 
-	return ds->stage ? get_staged(&w, ret, err) : get(&w, ret, err);
+	return ds->stage ? get_staged(&w, ret, here, err) : get(&w, ret, err);
 }
 
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,

@@ -32,10 +32,15 @@ struct hp_chunk_file {
 /*
  * Any number of threads.  What is not a regular file is HPDSL_ECORRUPT.  Of a
  * stage directory, the file that is to be read now, here or at the origin.
+ * *here, code 0 at first, becomes the reason why what is here is of no use.
  */
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
-		      struct hpdsl_error *err);
+		      struct hpdsl_error *here, struct hpdsl_error *err);
+/* That reason, and why the origin's file does not help. */
+int hp_chunk_file_both(const struct hpdsl_error *here,
+		       const struct hpdsl_error *origin,
+		       struct hpdsl_error *err);
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,
 		       const struct hp_chunk_file *f);
 /*

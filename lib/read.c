@@ -44,10 +44,9 @@ static int bad_member(const struct reading *r, int code, const char *why,
 /* It is final: both reasons, where two files were read. */
 static int fail(const struct reading *r, const struct hpdsl_error *why)
 {
-	if (!r->here.code)
-		return hp_fail(r->err, why->code, "%s", why->msg);
-	return hp_fail(r->err, why->code, "%.480s; and at the origin: %s",
-		       r->here.msg, why->msg);
+	if (r->here.code)
+		return hp_chunk_file_both(&r->here, why, r->err);
+	return hp_fail(r->err, why->code, "%s", why->msg);
 }
 
 /* What the caller hands in is compared with the chunk, not believed. */
@@ -73,7 +72,7 @@ static void end(struct reading *r)
 
 static int open_file(struct reading *r, struct hpdsl_error *err)
 {
-	int e = hp_chunk_file_get(r->ds, &r->chunk, &r->file, err);
+	int e = hp_chunk_file_get(r->ds, &r->chunk, &r->file, &r->here, err);
 
 	if (e < 0)
 		return e;
@@ -113,13 +112,14 @@ static int begin(struct reading *r, const struct hpdsl_dataset *ds,
  */
 static int go_to_origin(struct reading *r, const struct hpdsl_error *why)
 {
-	struct hpdsl_error other;
+	int e;
 
 	if (!hp_chunk_file_failed(r->ds, &r->chunk, &r->file, why->code))
 		return fail(r, why);
 	r->here = *why;
 	end(r);
-	return open_file(r, &other) == 0 ? 1 : fail(r, &other);
+	e = open_file(r, r->err);
+	return e < 0 ? e : 1;
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
@@ -348,10 +348,9 @@ static int read_members(const struct hpdsl_dataset *ds,
 			struct hpdsl_error *err)
 {
 	struct hpdsl_member m;
-	struct reading k;
+	struct reading k = { .open = false };
 	int r = 0;
 
-	k.open = false;
 	for (uint64_t i = 0; i < s->members && r == 0; i++) {
 		r = hpdsl_member_get(ds, s->first_member + i, &m, err);
 		if (r == 0 && m.size > size)

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "mem.h"
 #include "pool.h"
+#include "stage_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -168,6 +169,24 @@ static int refuse_unfinished(struct hp_reindex *x, struct hpdsl_error *err)
 }
 
 /*
+ * What a stage directory holds is the origin's, and only a part of it; the
+ * stager and all readers go by the index that is there.
+ */
+static int refuse_staged(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	static const char *const names[] = { HP_STATE_NAME, HP_STAGE_LOCK };
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (x->io->stat(x->io, x->dir, names[i], &st,
+				AT_SYMLINK_NOFOLLOW) == 0)
+			return hp_fail(err, HPDSL_EUSAGE,
+				       "a stage directory: an index is made at "
+				       "the origin");
+	return 0;
+}
+
+/*
  * Half-written files must not get their names from another run.  Where a file
  * system knows no locks there are none.
  */
@@ -224,13 +243,10 @@ static int understand(struct hp_reindex *x, struct hpdsl_error *err)
 static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	int (*const steps[])(struct hp_reindex *, struct hpdsl_error *) = {
-		lock,
-		hp_reindex_load,
-		refuse_unfinished,
-		hp_reindex_find,
-		parse_chunks,
-		understand,
-		make_id,
+		refuse_staged,	  lock,
+		hp_reindex_load,  refuse_unfinished,
+		hp_reindex_find,  parse_chunks,
+		understand,	  make_id,
 		hp_reindex_write,
 	};
 	struct hpdsl_error why = { 0 };

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define SEGMENT 4194304.0 /* the largest that the stager sends */
+#define ORIGIN "origin"
+#define NETWORK "network"
+#define SSD "SSD"
 
 struct load {
 	double origin;	    /* bytes of all nodes together */
@@ -44,18 +47,27 @@ static void load_of(const struct hpdsl_stage_plan *p, struct load *l)
 		l->total += (double)p->part_bytes[i];
 }
 
-/* Until the last node of the longest chain has its first segment on its SSD. */
+/*
+ * Until all three have work: how long the first segments take in those two that
+ * are not the bound, which has lost this time.  At the origin the segments of
+ * all readers come at the same time.
+ */
 static double fill_seconds(const struct hpdsl_stage_plan *p,
 			   const struct hpdsl_stage_rates *r,
-			   const struct load *l)
+			   const struct load *l,
+			   const struct hpdsl_stage_estimate *e)
 {
-	uint32_t chain = hp_plan_group(p, 0);
 	double mean = p->chunks ? l->total / (double)p->chunks : 0;
-	double segment = mean < SEGMENT ? mean : SEGMENT;
+	double segment = mean < SEGMENT ? mean : SEGMENT, sum = 0;
+	double readers = p->chunks < p->nodes ? (double)p->chunks : p->nodes;
 
-	return seconds(segment * p->nodes, r->origin) +
-	       seconds(segment * (chain - 1), r->link) +
-	       seconds(segment, r->write);
+	if (strcmp(e->bound, ORIGIN) != 0)
+		sum += seconds(segment * readers, r->origin);
+	if (strcmp(e->bound, NETWORK) != 0)
+		sum += seconds(segment * (hp_plan_group(p, 0) - 1), r->link);
+	if (strcmp(e->bound, SSD) != 0)
+		sum += seconds(segment, r->write);
+	return sum;
 }
 
 /*
@@ -88,9 +100,9 @@ void hpdsl_stage_plan_estimate(const struct hpdsl_stage_plan *p,
 	most = larger(ret->origin_seconds,
 		      larger(ret->link_seconds, ret->write_seconds));
 	ret->bound = most <= 0			 ? "nothing known" :
-		     most == ret->origin_seconds ? "origin" :
-		     most == ret->link_seconds	 ? "network" :
-						   "SSD";
-	ret->seconds = most > 0 ? most + fill_seconds(p, r, &l) : 0;
+		     most == ret->origin_seconds ? ORIGIN :
+		     most == ret->link_seconds	 ? NETWORK :
+						   SSD;
+	ret->seconds = most > 0 ? most + fill_seconds(p, r, &l, ret) : 0;
 	ret->epochs = epochs_until_paid(p, r, &l, ret->seconds);
 }

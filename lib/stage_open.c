@@ -4,7 +4,6 @@
 
 #include "error.h"
 #include "mem.h"
-#include "view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -77,10 +76,10 @@ int hp_stage_load(struct hpdsl_stage *s, struct hpdsl_error *err)
 /* Text for people, in one line. */
 static void set_job(struct hpdsl_stage *s, const char *job)
 {
-	char shown[HP_PRINTABLE];
-
-	hp_printable(job, strlen(job), shown);
-	snprintf(s->job, sizeof s->job, "%.*s", (int)sizeof s->job - 1, shown);
+	snprintf(s->job, sizeof s->job, "%s", job);
+	for (char *p = s->job; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' ';
 }
 
 int hpdsl_stage_open(const char *path, const struct hpdsl_stage_at *at,

@@ -36,6 +36,7 @@ int hp_stage_read_new(const struct hp_io *io, int dir, uint64_t chunks,
 	if (!s)
 		return hp_fail_nomem(err);
 	s->patience = PATIENCE * SECOND;
+	s->opened = hp_monotonic();
 	s->notes = calloc(chunks ? chunks : 1, 1);
 	r = s->notes ? hp_stage_watch_open(&s->watch, io, dir, chunks, err) :
 		       hp_fail_nomem(err);
@@ -150,6 +151,19 @@ static bool wait_a_little(struct search *k)
 	return true;
 }
 
+/*
+ * A stager has just begun, and has no state file yet: that takes it a moment,
+ * or it was killed.  Then this is a dataset like others.
+ */
+static bool wait_for_birth(struct search *k)
+{
+	const uint64_t most = HP_STATE_DEAD_SECONDS * SECOND;
+
+	if (hp_stage_watch_renew(&k->s->watch, 0))
+		return true;
+	return hp_monotonic() - k->s->opened < most && wait_a_little(k);
+}
+
 /* 1: look again; 0: it is to be read at *ret. */
 static int decide(struct search *k, enum hp_chunk_at *ret)
 {
@@ -162,6 +176,10 @@ static int decide(struct search *k, enum hp_chunk_at *ret)
 	if (notes & FAILED)
 		return 0;
 	hp_stage_watch_see(&s->watch, number, &seen);
+	if (!seen.born) {
+		*ret = HP_AT_HERE;
+		return wait_for_birth(k);
+	}
 	if (is_here(&seen)) {
 		*ret = seen.state == HP_CHUNK_EXPANDED && k->chunk->compressed ?
 			       HP_AT_EXPANDED :
@@ -194,13 +212,20 @@ enum hp_chunk_at hp_stage_where(struct hp_stage_read *s,
 	return at;
 }
 
-void hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c)
+bool hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c)
 {
 	struct hp_stage_seen seen;
 
 	hp_stage_watch_see(&s->watch, c->number, &seen);
 	if (is_here(&seen))
 		note(s, c->number, FAILED, &s->failed);
+	return seen.born;
+}
+
+bool hp_stage_has_failed(const struct hp_stage_read *s,
+			 const struct hpdsl_chunk *c)
+{
+	return notes_of(s, c->number) & FAILED;
 }
 
 /* ---- What the library's users see --------------------------------------- */

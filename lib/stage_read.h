@@ -21,6 +21,7 @@ struct hp_stage_read {
 	struct hp_stage_watch watch;
 	uint8_t *notes;	   /* of each chunk, what happened; atomic */
 	uint64_t patience; /* nanoseconds */
+	uint64_t opened;   /* hp_monotonic */
 	/* struct hpdsl_sources; atomic */
 	uint64_t local_bytes, origin_bytes, waited;
 	uint64_t absent, overtaken, failed;
@@ -41,8 +42,12 @@ enum hp_chunk_at hp_stage_where(struct hp_stage_read *s,
 /*
  * What is here of the chunk cannot be used.  If it still ought to be here, it
  * is not looked at again; otherwise it was taken away (hpdsl-stage --clean).
+ * False: nobody knows of an origin yet.
  */
-void hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c);
+bool hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c);
+/* Was that so? */
+bool hp_stage_has_failed(const struct hp_stage_read *s,
+			 const struct hpdsl_chunk *c);
 /* n bytes were read there. */
 void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n);
 

@@ -47,26 +47,24 @@ static int open_dir(struct hpdsl_stage *s, struct hpdsl_error *err)
 
 struct look {
 	const struct hpdsl_stage *s;
-	bool lock, state, index, manifest, other;
-	char first[HP_PRINTABLE]; /* of the others */
+	bool lock, state, index, manifest;
+	char first[HP_PRINTABLE]; /* name; "": it is empty */
 };
 
 static int look_at(void *arg, const char *name)
 {
 	struct look *l = arg;
 
-	if (!strcmp(name, HP_STAGE_LOCK))
-		l->lock = hp_stage_is_file(l->s, name);
-	else if (!strcmp(name, HP_STATE_NAME))
-		l->state = hp_stage_is_file(l->s, name);
+	if (!strcmp(name, HP_STAGE_LOCK) && hp_stage_is_file(l->s, name))
+		l->lock = true;
+	else if (!strcmp(name, HP_STATE_NAME) && l->s->has_old)
+		l->state = true;
 	else if (!strcmp(name, HP_INDEX_NAME))
 		l->index = true;
 	else if (!strcmp(name, HP_MANIFEST_NAME))
 		l->manifest = true;
-	else if (!l->other) {
-		l->other = true;
+	if (!l->first[0])
 		hp_printable(name, strlen(name), l->first);
-	}
 	return 0;
 }
 
@@ -78,22 +76,16 @@ static int check_contents(struct hpdsl_stage *s, struct hpdsl_error *err)
 
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s: cannot be listed", s->path);
-	if (l.lock || (l.state && s->has_old))
+	if (l.lock || l.state || !l.first[0])
 		return 0;
 	if (l.index && l.manifest)
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "%s: is a packed dataset, no stage directory",
 			       s->path);
-	if (l.other || l.index || l.manifest || l.state)
-		return hp_fail(err, HPDSL_ENOTOURS,
-			       "%s: is no stage directory, and not empty "
-			       "('%s' is there)",
-			       s->path,
-			       l.other	  ? l.first :
-			       l.index	  ? HP_INDEX_NAME :
-			       l.manifest ? HP_MANIFEST_NAME :
-					    HP_STATE_NAME);
-	return 0;
+	return hp_fail(err, HPDSL_ENOTOURS,
+		       "%s: is no stage directory, and not empty ('%s' is "
+		       "there)",
+		       s->path, l.first);
 }
 
 static int check_owner(struct hpdsl_stage *s, struct stat *st,

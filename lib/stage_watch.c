@@ -30,6 +30,14 @@ static int load(const struct hp_stage_watch *w, struct hp_view *view,
 	return r;
 }
 
+static bool has_lock(const struct hp_stage_watch *w)
+{
+	struct stat st;
+
+	return w->io->stat(w->io, w->dir, HP_STAGE_LOCK, &st,
+			   AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 int hp_stage_watch_open(struct hp_stage_watch *w, const struct hp_io *io,
 			int dir, uint64_t chunks, struct hpdsl_error *err)
 {
@@ -40,7 +48,7 @@ int hp_stage_watch_open(struct hp_stage_watch *w, const struct hp_io *io,
 	w->chunks = chunks;
 	w->looked = hp_monotonic();
 	r = load(w, &w->view, &w->header, err);
-	if (r < 0)
+	if (r < 0 && !(r == -ENOENT && has_lock(w)))
 		return r;
 	/* Where the system does not tell, it is zeros, and nothing counts. */
 	(void)hp_boot_id(io, w->boot_id);
@@ -60,7 +68,13 @@ void hp_stage_watch_close(struct hp_stage_watch *w)
 void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
 			struct hp_stage_seen *ret)
 {
+	*ret = (struct hp_stage_seen){ 0 };
 	pthread_mutex_lock(&w->lock);
+	ret->born = w->view.p;
+	if (!ret->born) {
+		pthread_mutex_unlock(&w->lock);
+		return;
+	}
 	ret->state = hp_state_get(w->view.p, chunk);
 	ret->counts = hp_state_same_boot(&w->header, w->boot_id);
 	ret->alive = ret->state == HP_CHUNK_COMING &&
@@ -97,7 +111,8 @@ bool hp_stage_watch_renew(struct hp_stage_watch *w, uint64_t age)
 	old = w->view;
 	/* Threads that look at the same time may come here in any order, and
 	 * so an older one last: until the next look. */
-	if (memcmp(header.pack, w->header.pack, sizeof header.pack) == 0) {
+	if (!w->view.p ||
+	    memcmp(header.pack, w->header.pack, sizeof header.pack) == 0) {
 		w->view = view;
 		w->header = header;
 	} else {

@@ -19,7 +19,7 @@ struct hp_stage_watch {
 	uint8_t boot_id[16]; /* this machine's */
 	pthread_mutex_t lock;
 	/* All below under the lock. */
-	struct hp_view view;
+	struct hp_view view; /* p is NULL: the stager has made none yet */
 	struct hp_state_header header;
 	uint64_t looked; /* when a newer one was looked for, hp_monotonic */
 };
@@ -29,10 +29,12 @@ struct hp_stage_seen {
 	enum hp_chunk_state state;
 	bool counts; /* of this boot: the state is to be believed */
 	bool alive;  /* a stager is at work */
+	bool born;   /* there is a state file */
 };
 
 /*
- * dir is a dataset of that many chunks.  -ENOENT: there is no state file.
+ * dir is a dataset of that many chunks.  -ENOENT: it is no stage directory,
+ * with neither a state file nor the stager's lock, which is there before.
  * HPDSL_ECORRUPT, HPDSL_ENOTOURS, HPDSL_ETOONEW: nor one to be used.  Names in
  * messages have no folder.  *w is to be closed after success only.
  */

@@ -4,6 +4,8 @@
 
 #include "meter.h"
 
+#include <stdio.h>
+
 static void tell(struct hpdsl_stager *s, const struct hp_job *j,
 		 enum hp_event_kind kind)
 {
@@ -33,10 +35,22 @@ static void was_written(struct hpdsl_stager *s, struct hp_job *j)
 	tell(s, j, HP_EV_FREE);
 }
 
-static void has_begun(struct hp_job *j)
+static void has_begun(struct hpdsl_stager *s, struct hp_job *j)
 {
+	hp_part_put(s, j->chunk->part);
 	j->chunk->part = j->part;
+	j->part = NULL;
 	j->chunk->part_plain = j->id.plain;
+}
+
+static void warn(const struct hpdsl_stager *s, const struct hp_stager_chunk *c)
+{
+	char text[HP_STAGE_NAME + 64];
+
+	snprintf(text, sizeof text, "%s: what came of it differs; once more",
+		 c->name);
+	if (s->watch.warn)
+		s->watch.warn(s->watch.arg, text);
 }
 
 static void was_finished(struct hpdsl_stager *s, struct hp_job *j)
@@ -49,6 +63,8 @@ static void was_finished(struct hpdsl_stager *s, struct hp_job *j)
 		s->report.chunks++;
 	} else {
 		hp_buffers_forget(&s->buffers, j->id.chunk);
+		if (j->result == 0)
+			warn(s, j->chunk);
 	}
 	tell(s, j, ready ? HP_EV_VERIFIED : HP_EV_DIFFERS);
 }
@@ -73,7 +89,7 @@ static void take(struct hpdsl_stager *s, struct hp_job *j)
 		was_filled(j);
 		return; /* the chunk is busy until that is sent */
 	case HP_JOB_BEGIN:
-		has_begun(j);
+		has_begun(s, j);
 		break;
 	case HP_JOB_WRITE:
 		was_written(s, j);

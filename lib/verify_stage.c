@@ -75,6 +75,8 @@ static int take_state(struct hp_verify *v, struct hpdsl_error *err)
 {
 	struct hp_verify_stage *s = v->stage;
 
+	if (!s->watch.view.p)
+		return 0;
 	if (!is_of_pack(v)) {
 		hp_verify_file(v, HP_STATE_NAME, "is of another dataset");
 		return 0;
@@ -103,10 +105,8 @@ static int load(struct hp_verify *v, struct hpdsl_error *err)
 		return take_state(v, err);
 	if (!hp_verify_is_damage(r))
 		return hp_fail(err, r, "%s: %s", v->path, why.msg);
-	/* Without one, but locked: a stager has just begun. */
-	if (r != -ENOENT)
-		hp_verify_file(v, HP_STATE_NAME, "%s",
-			       hp_verify_reason(&why, HP_STATE_NAME));
+	hp_verify_file(v, HP_STATE_NAME, "%s",
+		       hp_verify_reason(&why, HP_STATE_NAME));
 	return 0;
 }
 
@@ -114,6 +114,7 @@ int hp_verify_stage_load(struct hp_verify *v, struct hpdsl_error *err)
 {
 	struct hp_verify_stage *s;
 
+	/* Also one that cannot be read is no plain dataset. */
 	if (!exists(v, HP_STATE_NAME) && !exists(v, HP_STAGE_LOCK))
 		return 0;
 	v->report->staged = true;

@@ -33,7 +33,7 @@ import subprocess
 import sys
 import time
 
-from read_dataset import Bad, Index, need, xxh3_64, xxh3_128
+from read_dataset import Bad, need, xxh3_64, xxh3_128
 
 MAGIC = b"\x89HPDSLT\n"
 ABSENT, COMING, READY, EXPANDED = range(4)
@@ -65,16 +65,32 @@ def beat_now():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-def chunk_row(index, n):
-    """Name, bytes, digest: as stored, and of the plain tar; compressed?"""
-    row = index.sections[5][88 * n:88 * n + 88]
-    size, digest, plain, plain_digest = struct.unpack_from("<Q16sQ16s", row,
-                                                           16)
-    length, flags = struct.unpack_from("<HI", row, 78)
-    at = int.from_bytes(row[72:78], "little")
-    return {"name": os.fsdecode(index.name(6, at, length)), "bytes": size,
-            "digest": digest, "plain": plain, "plain_digest": plain_digest,
-            "compressed": flags == 1}
+class Chunks:
+    """The chunks' rows of an index, and their names; of adopted tars too."""
+
+    def __init__(self, data):
+        need(data[:8] == b"\x89HPDSLI\n", "index: magic")
+        self.chunks, = struct.unpack_from("<I", data, 48)
+        count, = struct.unpack_from("<I", data, 56)
+        for i in range(count):
+            kind, _, offset, length = struct.unpack_from("<IIQQ", data,
+                                                         80 + 32 * i)
+            if kind == 5:
+                self.rows = data[offset:offset + length]
+            elif kind == 6:
+                self.names = data[offset:offset + length]
+        need(len(self.rows) == 88 * self.chunks, "index: chunks")
+
+    def row(self, n):
+        """Name, bytes, digest: as stored, and of the plain tar."""
+        row = self.rows[88 * n:88 * n + 88]
+        size, digest, plain, plain_digest = struct.unpack_from("<Q16sQ16s",
+                                                               row, 16)
+        length, flags = struct.unpack_from("<HI", row, 78)
+        at = int.from_bytes(row[72:78], "little")
+        return {"name": os.fsdecode(self.names[at:at + length]),
+                "bytes": size, "digest": digest, "plain": plain,
+                "plain_digest": plain_digest, "compressed": flags == 1}
 
 
 def file_name(n, row, expanded):
@@ -151,7 +167,7 @@ def poke(folder, at, data):
 def load_index(folder):
     with open(os.path.join(folder, "index.hpdsl"), "rb") as f:
         data = f.read()
-    return Index(data), xxh3_128(data)
+    return Chunks(data), xxh3_128(data)
 
 
 def bring(origin, folder, n, row, expanded):
@@ -229,7 +245,7 @@ def make(origin, folder, words):
     damage = numbers(words.get("damage", "none"), index.chunks)
     cut = numbers(words.get("cut", "none"), index.chunks)
     for n in range(index.chunks):
-        row = chunk_row(index, n)
+        row = index.row(n)
         as_plain = expanded and row["compressed"]
         if n in here:
             path = bring(origin, folder, n, row, as_plain)
@@ -284,7 +300,7 @@ def check(folder):
     need(os.stat(folder).st_mode & 0o777 == 0o700, "mode of the directory")
     known = {"dataset.yaml", "index.hpdsl", NAME, LOCK}
     for n, value in enumerate(s.states):
-        row = chunk_row(index, n)
+        row = index.row(n)
         need(value != EXPANDED or row["compressed"], f"chunk {n}: expanded")
         if value not in (READY, EXPANDED):
             continue
@@ -311,7 +327,7 @@ def set_state(folder, n, word):
 def bring_one(folder, n):
     n = int(n)
     state = load(folder)
-    row = chunk_row(load_index(folder)[0], n)
+    row = load_index(folder)[0].row(n)
     bring(state.origin, folder, n, row, False)
     set_state(folder, n, "ready")
 

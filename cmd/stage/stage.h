@@ -72,15 +72,23 @@ uint64_t stage_capacity(const struct stage_options *o,
 			const struct hpdsl_stage_place *p);
 
 /*
- * plan_print.c: prints the plan.  capacity of each of so many nodes, NULL: room
+ * plan.c: prints the plan.  capacity of each of so many nodes, NULL: room
  * for all; hosts: names, NULL: not known.  Exit status; what is wrong has been
  * told.
  */
 int stage_plan(const struct stage_options *o, uint32_t nodes,
 	       const uint64_t *capacity, const char *const *hosts);
 
-/* status_clean.c */
-void stage_status_print(const struct stage_options *o, const char *path,
-			const struct hpdsl_stage_status *s, struct cmd_json *j);
+/* status_clean.c: what one directory holds, or held. */
+struct stage_found {
+	struct hpdsl_stage_status status;
+	uint64_t files, bytes, left; /* of --clean */
+};
+int stage_status_or_clean(const struct stage_options *o, const char *path,
+			  const struct hp_io *io, struct stage_found *ret,
+			  struct hpdsl_error *err);
+/* With --json an object, for an array or the whole. */
+void stage_found_print(const struct stage_options *o, const char *path,
+		       const struct stage_found *f, struct cmd_json *j);
 
 #endif

@@ -459,7 +459,7 @@ static void times_are_those_of_the_bound(void **state)
 		.origin = 100e9, .link = 25e9, .write = 2e9, .read = 5e9
 	};
 	struct hpdsl_stage_estimate e;
-	double fill = 4194304.0 * (64 / 100e9 + 63 / 25e9 + 1 / 2e9);
+	double fill = 4194304.0 * (64 / 100e9 + 63 / 25e9);
 
 	(void)state;
 	estimate(1, &r, &e);

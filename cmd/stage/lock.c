@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The directories of all nodes, or none: a job that has some of them while it
+ * waits for others would stand in the way of one that has it the other way
+ * round.
+ */
+#include "stage/run.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WAIT_MIN 0.1
+#define WAIT_MAX 2.0
+#define FIRST_WORD 1.0
+#define EVERY 10.0
+
+/* ---- Two nodes, one directory ----------------------------------------- */
+
+struct find_key {
+	const char *path;
+	struct stage_key key;
+	struct hpdsl_error err;
+};
+
+static int find_key(void *arg)
+{
+	struct find_key *f = arg;
+
+	return stage_key(f->path, &f->key, &f->err);
+}
+
+struct placed {
+	struct stage_key key;
+	uint32_t node;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+	int c = memcmp(&x->key, &y->key, sizeof(x->key));
+
+	return c ? c : (x->node > y->node) - (x->node < y->node);
+}
+
+static void find_twins(const struct stage_run *r, struct placed *all,
+		       struct hpdsl_error *err)
+{
+	qsort(all, r->j->nodes, sizeof(*all), by_key);
+	for (uint32_t i = 1; i < r->j->nodes && !err->code; i++)
+		if (!memcmp(&all[i].key, &all[i - 1].key, sizeof(all[i].key))) {
+			err->code = HPDSL_EUSAGE;
+			snprintf(err->msg, sizeof(err->msg),
+				 "%.800s: nodes %u and %u have the same "
+				 "directory; write %%n, %%h or %%r",
+				 r->path, all[i - 1].node, all[i].node);
+		}
+}
+
+static int check_twins(struct stage_run *r)
+{
+	struct find_key f = { .path = r->path };
+	struct placed mine = { .node = r->j->node };
+	struct placed *all = cmd_alloc(r->j->nodes, sizeof(*all));
+	int ret;
+
+	if (job_work(r->j, find_key, &f, "looking for %s", r->path) >= 0)
+		f.err.code = 0;
+	mine.key = f.key;
+	ret = run_agree(r, &f.err, false);
+	if (!ret) {
+		job_allgather(r->j, &mine, sizeof(mine), all);
+		find_twins(r, all, &f.err);
+		ret = run_agree(r, &f.err, true);
+	}
+	free(all);
+	return ret;
+}
+
+/* ---- All locks or none ------------------------------------------------ */
+
+/* For those who wait for this job. */
+static const char *job_name(char *text, size_t size)
+{
+	static const char *const known[][2] = {
+		{ "Slurm", "SLURM_JOB_ID" }, { "PBS", "PBS_JOBID" },
+		{ "LSF", "LSB_JOBID" },	     { "Fujitsu", "PJM_JOBID" },
+		{ "Flux", "FLUX_JOB_ID" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		const char *id = getenv(known[i][1]);
+
+		if (!id)
+			continue;
+		snprintf(text, size, "%s job %.80s", known[i][0], id);
+		return text;
+	}
+	return NULL;
+}
+
+static int open_stage(struct stage_step *s)
+{
+	struct stage_run *r = s->r;
+	char job[120];
+	const struct hpdsl_stage_at at = {
+		.node = r->j->node,
+		.nodes = r->j->nodes,
+		.job = job_name(job, sizeof(job)),
+		.io = r->io,
+	};
+
+	return hpdsl_stage_open(r->path, &at, &r->stage, &s->err);
+}
+
+static int close_stage(void *arg)
+{
+	struct stage_run *r = arg;
+
+	hpdsl_stage_close(r->stage);
+	r->stage = NULL;
+	return 0;
+}
+
+/* Is the one that holds the lock getting on?  Of this node's directory. */
+struct holder {
+	struct stage_run *r;
+	bool at_work;
+};
+
+static int ask_holder(void *arg)
+{
+	struct holder *h = arg;
+	struct hpdsl_stage_status *s = cmd_alloc(1, sizeof(*s));
+	struct hpdsl_error err;
+
+	h->at_work = hpdsl_stage_status(h->r->path, h->r->io, s, &err) == 0 &&
+		     s->at_work;
+	free(s);
+	return 0;
+}
+
+static void pause_for(struct stage_run *r, double seconds)
+{
+	double until = stage_now() + seconds;
+
+	while (stage_now() < until &&
+	       !__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED))
+		job_rest(r->j, job_pass(r->j));
+}
+
+struct waiting {
+	double begin, told, alive, nap;
+};
+
+/* Somebody else is at work: for how long do we wait? */
+static int wait_once(struct stage_run *r, struct waiting *w)
+{
+	struct holder h = { .r = r };
+	uint32_t dead[1];
+	double now;
+
+	job_work(r->j, close_stage, r, "closing %s", r->path);
+	job_work(r->j, ask_holder, &h, "looking at %s", r->path);
+	dead[0] = r->failure.node != r->j->node || h.at_work ? 1 : 0;
+	job_min(r->j, dead, 1); /* of the node that was named */
+	now = stage_now();
+	if (dead[0])
+		w->alive = now;
+	if (now - w->begin > FIRST_WORD && now - w->told > EVERY) {
+		w->told = now;
+		stage_tell(r->j, &r->failure);
+	}
+	if (r->j->rank == 0 && now - w->alive > (double)r->o->timeout)
+		dead[0] = 2;
+	job_bcast(r->j, dead, sizeof(dead), 0);
+	if (dead[0] == 2)
+		return r->failure.err.code;
+	pause_for(r, w->nap);
+	w->nap = w->nap * 1.5 < WAIT_MAX ? w->nap * 1.5 : WAIT_MAX;
+	return 0;
+}
+
+int run_lock(struct stage_run *r)
+{
+	struct waiting w = { .begin = stage_now(), .nap = WAIT_MIN };
+	int ret = check_twins(r);
+
+	w.alive = w.begin;
+	if (ret)
+		return ret;
+	w.told = -EVERY;
+	while ((ret = run_step(r, open_stage, true, false, "opening %s",
+			       r->path)) == -EBUSY) {
+		ret = wait_once(r, &w);
+		if (ret)
+			break;
+	}
+	return ret;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --plan: what staging would do, from the origin's index alone. */
+#include "stage/plan.h"
+#include "stage/stage.h"
+
+struct plan_inputs {
+	struct hpdsl_dataset *ds;
+	uint64_t chunks;
+	uint64_t *weight, *capacity;
+	uint32_t *order;
+};
+
+static void release(struct plan_inputs *in)
+{
+	hpdsl_close(in->ds);
+	free(in->weight);
+	free(in->capacity);
+	free(in->order);
+}
+
+/* Bytes of each chunk on a node, as hpdsl_stage_weights() has them there. */
+static int weigh(const struct stage_options *o, struct plan_inputs *in,
+		 struct hpdsl_error *err)
+{
+	struct hpdsl_counts counts;
+	struct hpdsl_chunk c;
+
+	hpdsl_count(in->ds, &counts);
+	in->chunks = counts.chunks;
+	in->weight = cmd_alloc(in->chunks, sizeof(*in->weight));
+	for (uint32_t i = 0; i < in->chunks; i++) {
+		int r = hpdsl_chunk_get(in->ds, i, &c, err);
+
+		if (r < 0)
+			return r;
+		in->weight[i] = c.compressed && !o->keep_compressed ?
+					c.plain_bytes :
+					c.bytes;
+	}
+	return 0;
+}
+
+/* What the dataset's index is known by; a state may be of another one. */
+static int find_pack(const struct stage_options *o, uint8_t ret[16],
+		     struct hpdsl_error *err)
+{
+	struct hpdsl_stage_source *source;
+	struct hpdsl_stage_pack pack;
+	int r = hpdsl_stage_source_open(o->dataset, stage_io(0), &source, err);
+
+	if (r < 0)
+		return r;
+	hpdsl_stage_source_pack(source, &pack);
+	for (int i = 0; i < 16; i++)
+		ret[i] = pack.pack[i];
+	hpdsl_stage_source_close(source);
+	return 0;
+}
+
+static int gather(const struct stage_options *o, uint32_t nodes,
+		  const uint64_t *capacity, struct plan_inputs *in,
+		  struct hpdsl_error *err)
+{
+	uint8_t pack[16] = { 0 };
+	int r = hpdsl_open(o->dataset, stage_io(0), &in->ds, err);
+
+	if (r == 0)
+		r = weigh(o, in, err);
+	if (r == 0 && o->order_from)
+		r = find_pack(o, pack, err);
+	if (r < 0)
+		return r;
+	in->order = cmd_alloc(in->chunks, sizeof(*in->order));
+	in->capacity = cmd_alloc(nodes, sizeof(*in->capacity));
+	for (uint32_t n = 0; n < nodes; n++)
+		in->capacity[n] = capacity ? capacity[n] : UINT64_MAX;
+	return plan_order(o->order_from, pack, in->ds, in->order, err);
+}
+
+static int make(const struct stage_options *o, const struct plan_inputs *in,
+		struct plan_view *v, struct hpdsl_error *err)
+{
+	const struct hpdsl_stage_wish wish = {
+		.mode = o->mode,
+		.copies = o->copies,
+		.nodes = v->nodes,
+		.capacity = in->capacity,
+		.chunks = in->chunks,
+		.weight = in->weight,
+		.order = in->order,
+	};
+	int r;
+
+	v->chunks = in->chunks;
+	v->rates = o->rates;
+	r = plan_rates(o->rates_from, &v->rates, err);
+	if (r < 0)
+		return r;
+	if (o->rate &&
+	    (v->rates.origin <= 0 || v->rates.origin > (double)o->rate))
+		v->rates.origin = (double)o->rate;
+	return hpdsl_stage_plan_new(&wish, &v->plan, err);
+}
+
+int stage_plan(const struct stage_options *o, uint32_t nodes,
+	       const uint64_t *capacity, const char *const *hosts)
+{
+	const struct cmd_text mode = stage_mode(o->mode, o->copies);
+	struct plan_view v = { .mode = mode.s, .nodes = nodes, .hosts = hosts };
+	struct plan_inputs in = { 0 };
+	struct hpdsl_error err = { 0 };
+	int r = gather(o, nodes, capacity, &in, &err);
+
+	if (r == 0)
+		r = make(o, &in, &v, &err);
+	if (r == 0) {
+		plan_sums(&v);
+		if (o->common.json)
+			plan_json(&v);
+		else
+			plan_print(&v);
+	}
+	free(v.share);
+	hpdsl_stage_plan_free(v.plan);
+	release(&in);
+	return r < 0 ? cmd_tell(&err) : CMD_DONE;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rank 0 tells: how far it is, the summary, and the file of --report. */
+#include "stage/run.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EVERY 10.0
+#define LLU unsigned long long
+
+/* ---- Meanwhile -------------------------------------------------------- */
+
+struct slowest {
+	double left; /* seconds */
+	uint32_t node;
+	const char *host;
+	uint64_t done, total;
+};
+
+/* Node i's last word; of node 0 its own. */
+static const struct stage_beat *beat_of(const struct stage_run *r, uint32_t i)
+{
+	return i ? &r->j->peers[i - 1].last : &r->j->now;
+}
+
+static void find_slowest(struct stage_run *r, double seconds,
+			 struct slowest *ret, uint64_t *done, uint64_t *total)
+{
+	*ret = (struct slowest){ .left = -1 };
+	for (uint32_t i = 0; i < r->j->nodes; i++) {
+		const struct stage_beat *b = beat_of(r, i);
+		uint64_t got = b->done - r->progress_first[i];
+		double rate = cmd_rate(got, seconds);
+		double left = rate > 0 ? (double)(b->total - b->done) / rate :
+			      b->done < b->total ? 1e9 :
+						   0;
+
+		*done += b->done;
+		*total += b->total;
+		if (left <= ret->left)
+			continue;
+		*ret = (struct slowest){ left, i,
+					 i ? r->j->peers[i - 1].host :
+					     r->j->host,
+					 b->done, b->total };
+	}
+}
+
+static void log_line(struct stage_run *r, double seconds)
+{
+	struct slowest s;
+	uint64_t done = 0, total = 0;
+	char left[80] = "", slow[160] = "";
+
+	find_slowest(r, seconds, &s, &done, &total);
+	if (!total)
+		return;
+	if (s.left > 0 && s.left < 1e9)
+		snprintf(left, sizeof(left), ", %s left",
+			 cmd_seconds(s.left).s);
+	if (r->j->nodes > 1 && s.total > s.done)
+		snprintf(slow, sizeof(slow), "; slowest is %s, %d %%",
+			 stage_node_name(s.node, s.host).s,
+			 (int)(100 * (double)s.done / (double)s.total));
+	cmd_message("staging: %d %%, %s of %s%s%s",
+		    (int)(100 * (double)done / (double)total),
+		    cmd_bytes(done).s, cmd_bytes(total).s, left, slow);
+}
+
+/* Nodes that have not told yet count from their first word on. */
+static void note_first(struct stage_run *r)
+{
+	for (uint32_t i = 0; i < r->j->nodes; i++)
+		if (!r->progress_first[i])
+			r->progress_first[i] = beat_of(r, i)->done;
+}
+
+static void show(struct stage_run *r)
+{
+	struct hpdsl_progress p = { .phase = "staging", .bytes = true };
+	struct slowest s;
+
+	find_slowest(r, 1, &s, &p.done, &p.total);
+	r->bar.progress(NULL, &p);
+}
+
+void report_progress(void *arg)
+{
+	struct stage_run *r = arg;
+	double now = stage_now();
+
+	if (r->o->common.quiet)
+		return;
+	if (!r->progress_first) {
+		r->progress_first =
+			cmd_alloc(r->j->nodes, sizeof(*r->progress_first));
+		r->progress_begin = r->progress_at = now;
+	}
+	note_first(r);
+	if (isatty(STDERR_FILENO)) {
+		show(r);
+		return;
+	}
+	if (now - r->progress_at < EVERY)
+		return;
+	r->progress_at = now;
+	log_line(r, now - r->progress_begin);
+}
+
+/* ---- What was planned ------------------------------------------------- */
+
+struct sums {
+	uint64_t chunks, bytes, left_chunks, left_bytes;
+};
+
+/* Of the dataset: a part counts once, as far as its largest holder goes. */
+static void sum_up(const struct stage_run *r, struct sums *ret)
+{
+	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
+	struct hpdsl_stage_share *most = cmd_alloc(parts, sizeof(*most)), s;
+
+	for (uint32_t i = 0; i < r->j->nodes; i++) {
+		hpdsl_stage_plan_share(r->plan, i, &s);
+		if (i < parts || s.chunks > most[i % parts].chunks)
+			most[i % parts] = s;
+	}
+	*ret = (struct sums){ 0 };
+	for (uint32_t p = 0; p < parts; p++) {
+		ret->chunks += most[p].chunks;
+		ret->bytes += most[p].bytes;
+		ret->left_chunks += most[p].left_chunks;
+		ret->left_bytes += most[p].left_bytes;
+	}
+	free(most);
+}
+
+void report_plan(struct stage_run *r)
+{
+	struct sums s;
+
+	if (r->j->rank != 0 || r->o->common.quiet)
+		return;
+	sum_up(r, &s);
+	if (s.left_chunks)
+		cmd_message("%s, %s, left at the origin: there is no room",
+			    cmd_many(s.left_chunks, "chunk").s,
+			    cmd_bytes(s.left_bytes).s);
+}
+
+/* ---- The summary ------------------------------------------------------ */
+
+struct totals {
+	uint64_t origin, peer, chunks, held, retries, refetch;
+};
+
+static struct totals add_up(const struct stage_run *r)
+{
+	struct totals t = { 0 };
+
+	for (uint32_t i = 0; i < r->j->nodes; i++) {
+		const struct hpdsl_stager_report *s = &r->rows[i].r;
+
+		t.origin += s->origin_bytes;
+		t.peer += s->peer_bytes;
+		t.chunks += s->chunks;
+		t.held += s->held_chunks;
+		t.retries += s->retries;
+		t.refetch += s->refetch_bytes;
+	}
+	return t;
+}
+
+static void tell_summary(const struct stage_run *r)
+{
+	struct totals t = add_up(r);
+	double seconds = r->carry_end - r->begin;
+	struct sums s;
+
+	sum_up(r, &s);
+	cmd_message(
+		"staged %s, %s, to %s in %s (%s/s): %s, %s from the "
+		"origin, %s between nodes",
+		cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
+		cmd_many(r->j->nodes, "node").s, cmd_seconds(seconds).s,
+		cmd_bytes((uint64_t)cmd_rate(s.bytes, seconds)).s,
+		stage_mode_of(hpdsl_stage_plan_parts(r->plan), r->j->nodes).s,
+		cmd_bytes(t.origin).s, cmd_bytes(t.peer).s);
+	if (t.refetch)
+		cmd_message("fetched again, as checksums did not agree: %s",
+			    cmd_bytes(t.refetch).s);
+}
+
+static const char *word(int status)
+{
+	return status == CMD_DONE    ? "complete" :
+	       status == CMD_STOPPED ? "stopped" :
+				       "failed";
+}
+
+static void json_head(struct cmd_json *j, const struct stage_run *r, int status)
+{
+	cmd_json_string(j, "status", word(status));
+	if (r->failure.err.code)
+		cmd_json_name(j, "error", r->failure.err.msg,
+			      strlen(r->failure.err.msg));
+	else
+		cmd_json_null(j, "error");
+	cmd_json_string(j, "mode", stage_mode(r->o->mode, r->o->copies).s);
+	if (r->plan)
+		cmd_json_u64(j, "parts", hpdsl_stage_plan_parts(r->plan));
+	else
+		cmd_json_null(j, "parts");
+	cmd_json_real(j, "seconds", stage_now() - r->begin);
+}
+
+static void print_json(const struct stage_run *r, int status)
+{
+	struct cmd_json j = { .out = stdout };
+	struct totals t = add_up(r);
+	struct sums s = { 0 };
+
+	if (r->plan)
+		sum_up(r, &s);
+	cmd_json_open(&j, NULL, '{');
+	json_head(&j, r, status);
+	cmd_json_u64(&j, "nodes", r->j->nodes);
+	cmd_json_u64(&j, "chunks", s.chunks);
+	cmd_json_u64(&j, "bytes", s.bytes);
+	cmd_json_u64(&j, "left_chunks", s.left_chunks);
+	cmd_json_u64(&j, "left_bytes", s.left_bytes);
+	cmd_json_u64(&j, "origin_bytes", t.origin);
+	cmd_json_u64(&j, "peer_bytes", t.peer);
+	cmd_json_u64(&j, "retries", t.retries);
+	cmd_json_u64(&j, "refetch_bytes", t.refetch);
+	cmd_json_line(&j);
+}
+
+/* ---- The report ------------------------------------------------------- */
+
+/* A chunk that is on a node, and since when. */
+struct entry {
+	uint64_t chunk;
+	double seconds;
+};
+
+static void json_row(struct cmd_json *j, const struct stage_run *r, uint32_t i)
+{
+	const struct stage_row *row = &r->rows[i];
+	const struct hpdsl_stager_report *s = &row->r;
+
+	cmd_json_open(j, NULL, '{');
+	cmd_json_u64(j, "node", i);
+	cmd_json_string(j, "host", row->host);
+	if (r->plan)
+		cmd_json_u64(j, "part", i % hpdsl_stage_plan_parts(r->plan));
+	cmd_json_u64(j, "planned_chunks", s->planned_chunks);
+	cmd_json_u64(j, "planned_bytes", s->planned_bytes);
+	cmd_json_u64(j, "chunks", s->chunks);
+	cmd_json_u64(j, "held_chunks", s->held_chunks);
+	cmd_json_u64(j, "held_bytes", s->held_bytes);
+	cmd_json_u64(j, "origin_bytes", s->origin_bytes);
+	cmd_json_u64(j, "peer_bytes", s->peer_bytes);
+	cmd_json_u64(j, "sent_bytes", s->sent_bytes);
+	cmd_json_u64(j, "written_bytes", s->written_bytes);
+	cmd_json_u64(j, "retries", s->retries);
+	cmd_json_u64(j, "refetch_chunks", s->refetch_chunks);
+	cmd_json_u64(j, "refetch_bytes", s->refetch_bytes);
+	cmd_json_real(j, "seconds", row->seconds);
+	cmd_json_real(j, "read_seconds", s->read_seconds);
+	cmd_json_real(j, "write_seconds", s->write_seconds);
+	cmd_json_real(j, "hash_seconds", s->hash_seconds);
+	cmd_json_real(j, "expand_seconds", s->expand_seconds);
+	cmd_json_close(j, '}');
+}
+
+static void json_entries(struct cmd_json *j, const struct stage_run *r,
+			 uint32_t node, const struct entry *e, uint64_t n)
+{
+	const struct hpdsl_dataset *ds = hpdsl_stage_dataset(r->stage);
+	struct hpdsl_chunk c;
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (hpdsl_chunk_get(ds, (uint32_t)e[i].chunk, &c, NULL) < 0)
+			continue;
+		cmd_json_open(j, NULL, '{');
+		cmd_json_name(j, "name", c.name, strlen(c.name));
+		cmd_json_u64(j, "node", node);
+		cmd_json_real(j, "ready_seconds", e[i].seconds);
+		cmd_json_close(j, '}');
+	}
+}
+
+static uint64_t list(const struct stage_run *r, struct entry *e)
+{
+	uint64_t n = 0;
+
+	for (uint64_t c = 0; r->stager && c < r->pack.chunks; c++) {
+		double t = hpdsl_stager_ready(r->stager, c);
+
+		if (t >= 0)
+			e[n++] = (struct entry){ c, t };
+	}
+	return n;
+}
+
+static void send_row(struct stage_run *r)
+{
+	struct stage_row row = { .seconds = stage_now() - r->begin };
+	struct entry *e = cmd_alloc(r->pack.chunks, sizeof(*e));
+
+	snprintf(row.host, sizeof(row.host), "%s", r->j->host);
+	if (r->stager)
+		hpdsl_stager_report(r->stager, &row.r);
+	row.entries = r->o->report ? list(r, e) : 0;
+	job_post(r->j, 0, TAG_ROW, &row, sizeof(row));
+	/* 2 GiB would be 128 million chunks on a node */
+	job_post(r->j, 0, TAG_READY, e, (size_t)row.entries * sizeof(*e));
+	free(e);
+}
+
+static uint32_t node_of(const struct stage_run *r, int rank)
+{
+	uint32_t i = 0;
+
+	while (i < r->j->nodes && r->j->leaders[i] != rank)
+		i++;
+	return i;
+}
+
+static void gather(struct stage_run *r, struct cmd_json *j)
+{
+	r->rows = cmd_alloc(r->j->nodes, sizeof(*r->rows));
+	for (uint32_t i = 0; i < r->j->nodes; i++) {
+		struct stage_mail *m = job_await(r->j, TAG_ROW);
+
+		memcpy(&r->rows[node_of(r, m->source)], m->bytes,
+		       sizeof(*r->rows));
+		free(m);
+	}
+	for (uint32_t i = 0; i < r->j->nodes; i++) {
+		struct stage_mail *m = job_await(r->j, TAG_READY);
+
+		if (j)
+			json_entries(j, r, node_of(r, m->source),
+				     (const struct entry *)(void *)m->bytes,
+				     m->n / sizeof(struct entry));
+		free(m);
+	}
+}
+
+static int failed(const char *file)
+{
+	cmd_message("%s: %s", file, strerror(errno));
+	return CMD_TROUBLE;
+}
+
+static int write_report(struct stage_run *r, int status)
+{
+	cmd_auto_free char *temporary = NULL;
+	struct cmd_json j = { 0 };
+	bool bad;
+
+	if (asprintf(&temporary, "%s.part", r->o->report) < 0)
+		cmd_no_memory();
+	j.out = fopen(temporary, "we");
+	if (!j.out) {
+		int saved = errno;
+
+		gather(r, NULL);
+		errno = saved;
+		return failed(temporary);
+	}
+	cmd_json_open(&j, NULL, '{');
+	json_head(&j, r, status);
+	cmd_json_open(&j, "chunks", '[');
+	gather(r, &j);
+	cmd_json_close(&j, ']');
+	cmd_json_open(&j, "nodes", '[');
+	for (uint32_t i = 0; i < r->j->nodes; i++)
+		json_row(&j, r, i);
+	cmd_json_close(&j, ']');
+	cmd_json_line(&j);
+	bad = ferror(j.out);
+	bad |= fclose(j.out) != 0;
+	if (bad || rename(temporary, r->o->report) < 0)
+		return failed(r->o->report);
+	return CMD_DONE;
+}
+
+int report_end(struct stage_run *r, int status)
+{
+	int ret = CMD_DONE;
+
+	send_row(r);
+	if (r->j->rank != 0)
+		return CMD_DONE;
+	cmd_progress_end();
+	if (r->o->report)
+		ret = write_report(r, status);
+	else
+		gather(r, NULL);
+	if (r->o->common.json)
+		print_json(r, status);
+	else if (!r->o->common.quiet && status == CMD_DONE)
+		tell_summary(r);
+	return ret;
+}

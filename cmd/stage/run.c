@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The phases of a run.  What fails on one node fails on all: after each phase
+ * the leaders compare, and all go on or none.
+ */
+#include "stage/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+int stage_exit(int code)
+{
+	switch (code) {
+	case 0:
+		return CMD_DONE;
+	case HPDSL_ECORRUPT:
+	case HPDSL_EDIFFERS:
+		return CMD_NO;
+	case HPDSL_EUSAGE:
+		return CMD_USAGE;
+	case HPDSL_ESTOPPED:
+		return CMD_STOPPED;
+	default:
+		return CMD_TROUBLE;
+	}
+}
+
+void stage_tell(const struct stage_job *j, const struct stage_failure *f)
+{
+	if (j->rank != 0)
+		return;
+	cmd_progress_end();
+	if (f->global || j->nodes == 1 || f->err.code == HPDSL_ESTOPPED)
+		cmd_message("%s", f->err.msg);
+	else
+		cmd_message("%s: %s", stage_node_name(f->node, f->host).s,
+			    f->err.msg);
+}
+
+int run_agree(struct stage_run *r, const struct hpdsl_error *mine, bool global)
+{
+	struct stage_failure f = { .err = *mine, .global = global };
+
+	return job_agree(r->j, &f, &r->failure);
+}
+
+struct call {
+	int (*fn)(struct stage_step *);
+	struct stage_step step;
+};
+
+static int run_call(void *arg)
+{
+	struct call *c = arg;
+	int ret = c->fn(&c->step);
+
+	if (ret < 0 && !c->step.err.code)
+		c->step.err = (struct hpdsl_error){ ret, "failed" };
+	return ret;
+}
+
+int run_step(struct stage_run *r, int (*fn)(struct stage_step *), bool here,
+	     bool global, const char *fmt, ...)
+{
+	struct call c = { .fn = fn, .step.r = r };
+	char what[STAGE_DOING];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (here && job_work(r->j, run_call, &c, "%s", what) >= 0)
+		c.step.err.code = 0;
+	return run_agree(r, &c.step.err, global);
+}
+
+/* ---- What the library says -------------------------------------------- */
+
+/* From its threads. */
+static void warn(void *arg, const char *text)
+{
+	const struct stage_run *r = arg;
+
+	if (r->j->nodes == 1)
+		cmd_warning("%s", text);
+	else
+		cmd_warning("%s: %s", stage_node_name(r->j->node, r->j->host).s,
+			    text);
+}
+
+static void moves(void *arg, const struct hpdsl_progress *p)
+{
+	const struct stage_run *r = arg;
+
+	(void)p;
+	job_moves(r->j);
+}
+
+/* ---- Phases ----------------------------------------------------------- */
+
+static int begin(struct stage_step *s)
+{
+	const struct hpdsl_stage_begin opt = {
+		.pack = &s->r->pack,
+		.recheck = s->r->o->recheck,
+		.keep_compressed = s->r->o->keep_compressed,
+		.threads = s->r->o->common.threads,
+		.watch = s->r->watch,
+	};
+
+	return hpdsl_stage_begin(s->r->stage, &opt, &s->err);
+}
+
+static int publish(struct stage_step *s)
+{
+	return hpdsl_stage_publish(s->r->stage, s->r->plan, &s->err);
+}
+
+static int new_stager(struct stage_step *s)
+{
+	struct stage_run *r = s->r;
+	const struct hpdsl_stager_options opt = {
+		.origin = r->pack.origin,
+		.node = r->j->node,
+		.plan = r->plan,
+		.holder = r->holder,
+		.lacks = run_lacks,
+		.arg = r,
+		.memory = r->o->memory,
+		/* each its share: at least a byte */
+		.rate = r->o->rate ?
+				(r->o->rate + r->j->nodes - 1) / r->j->nodes :
+				0,
+		.direct = r->o->direct,
+		.sync = r->o->sync,
+		.keep_compressed = r->o->keep_compressed,
+		.threads = r->o->common.threads,
+		.watch = r->watch,
+	};
+
+	return hpdsl_stager_new(r->stage, &opt, &r->stager, &s->err);
+}
+
+static void tick(void *arg)
+{
+	struct stage_run *r = arg;
+
+	hpdsl_stage_beat(r->stage);
+}
+
+static int carry(struct stage_run *r)
+{
+	struct stage_carry c = {
+		.stager = r->stager,
+		.progress = report_progress,
+		.arg = r,
+	};
+
+	r->carry_begin = stage_now();
+	job_carry(r->j, &c);
+	r->carry_end = stage_now();
+	r->failure = c.failure;
+	r->stopped = c.stopped;
+	return c.failure.err.code;
+}
+
+static int prepare(struct stage_run *r)
+{
+	int ret = run_dataset(r);
+
+	if (!ret)
+		ret = run_lock(r);
+	if (ret)
+		return ret;
+	r->j->tick = tick;
+	r->j->tick_arg = r;
+	ret = run_index(r);
+	if (!ret)
+		ret = run_step(r, begin, true, false, "looking through %s",
+			       r->path);
+	if (ret)
+		return ret;
+	r->begun = true;
+	return run_who_has(r);
+}
+
+static int go(struct stage_run *r)
+{
+	int ret = prepare(r);
+
+	if (!ret)
+		ret = run_step(r, publish, true, false, "writing to %s",
+			       r->path);
+	if (!ret)
+		ret = run_step(r, new_stager, true, false, "beginning in %s",
+			       r->path);
+	if (ret)
+		return ret;
+	report_plan(r);
+	return carry(r);
+}
+
+/* ---- The end ---------------------------------------------------------- */
+
+/* Not all that was planned is here, which may be as it was asked for. */
+static int complete(struct stage_run *r)
+{
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_stager_report s;
+
+	if (r->stager && !r->failure.err.code) {
+		hpdsl_stager_report(r->stager, &s);
+		if (s.held_chunks + s.chunks < s.planned_chunks)
+			err = (struct hpdsl_error){
+				r->stopped ? HPDSL_ESTOPPED : -EIO,
+				"not all that was planned is here"
+			};
+		__atomic_store_n(&cmd_stop, 0, __ATOMIC_RELAXED);
+		r->j->wish = false;
+		if (run_agree(r, &err, false) == HPDSL_ESTOPPED)
+			snprintf(r->failure.err.msg, sizeof(r->failure.err.msg),
+				 "stopped early, as asked; the same command "
+				 "completes it");
+	}
+	return r->failure.err.code;
+}
+
+static int end(struct stage_step *s)
+{
+	struct stage_run *r = s->r;
+	int ret = 0;
+
+	hpdsl_stager_free(r->stager);
+	r->stager = NULL;
+	if (r->begun)
+		ret = hpdsl_stage_end(r->stage, r->failure.err.code, &s->err);
+	hpdsl_stage_close(r->stage);
+	r->stage = NULL;
+	hpdsl_stage_source_close(r->source);
+	r->source = NULL;
+	return ret;
+}
+
+/* The first failure counts, not what follows from it. */
+static int close_all(struct stage_run *r)
+{
+	struct stage_failure was = r->failure;
+
+	__atomic_store_n(&cmd_stop, 0, __ATOMIC_RELAXED);
+	r->j->wish = false;
+	r->j->tick = NULL;
+	run_step(r, end, true, false, "closing %s", r->path);
+	if (was.err.code)
+		r->failure = was;
+	return r->failure.err.code;
+}
+
+static void release(struct stage_run *r)
+{
+	hpdsl_stage_plan_free(r->plan);
+	free(r->path);
+	free(r->origin);
+	free(r->manifest);
+	free(r->capacity);
+	free(r->weight);
+	free(r->use);
+	free(r->holder);
+	free(r->held);
+	free(r->rows);
+	free(r->progress_first);
+}
+
+int stage_run(struct stage_job *j)
+{
+	const struct stage_where here = { j->node, j->rank, j->host };
+	struct stage_run r = {
+		.j = j,
+		.o = j->o,
+		.io = stage_io(j->node),
+		.begin = stage_now(),
+		.path = stage_expand(j->o->local, &here),
+	};
+	int status;
+
+	cmd_watch(&r.bar, r.o->common.quiet);
+	r.watch = (struct hpdsl_watch){ .progress = moves,
+					.warn = warn,
+					.arg = &r,
+					.stop = &cmd_stop,
+					.io = r.io };
+	go(&r);
+	complete(&r);
+	status = stage_exit(r.failure.err.code);
+	status = cmd_worse(status, report_end(&r, status));
+	if (close_all(&r))
+		stage_tell(j, &r.failure);
+	status = cmd_worse(status, stage_exit(r.failure.err.code));
+	release(&r);
+	return status;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run, as a leader sees it: what its phases leave to those that follow. */
+#ifndef CMD_STAGE_RUN_H
+#define CMD_STAGE_RUN_H
+
+#include "stage/job.h"
+
+struct stage_run {
+	struct stage_job *j;
+	const struct stage_options *o;
+	const struct hp_io *io;
+	char *path; /* LOCALDIR, here */
+	struct stage_failure failure;
+	bool stopped; /* early, as asked, and not all is here */
+	double begin, carry_begin, carry_end;
+
+	/* dataset.c */
+	struct hpdsl_stage_source *source; /* rank 0 */
+	struct hpdsl_stage_pack pack;
+	struct hpdsl_order order;
+	char *origin, *manifest; /* what pack points into */
+
+	/* lock.c, run.c */
+	struct hpdsl_stage *stage;
+	bool begun;
+	struct hpdsl_watch watch, bar;
+
+	/* who_has.c */
+	uint64_t *capacity, *weight;
+	uint32_t *use; /* chunks in order of use */
+	uint32_t *holder;
+	uint8_t *held; /* rows of bits, a node each; NULL: nobody has any */
+	size_t row;
+	struct hpdsl_stage_plan *plan;
+	struct hpdsl_stager *stager;
+
+	/* report.c, on rank 0 */
+	struct stage_row *rows;
+	FILE *report;
+	char *report_name;
+	double progress_at, progress_begin;
+	uint64_t *progress_first; /* of each node, bytes when it began */
+};
+
+/* Runs fn where all leaders do, in another thread, and compares. */
+struct stage_step {
+	struct stage_run *r;
+	struct hpdsl_error err;
+};
+__attribute__((format(printf, 5, 6))) int run_step(
+	struct stage_run *r, int (*fn)(struct stage_step *), bool here,
+	bool global, const char *fmt, ...);
+/* The same, not compared yet. */
+int run_agree(struct stage_run *r, const struct hpdsl_error *mine, bool global);
+
+/* Each: 0, or what r->failure says, the same for all leaders. */
+int run_dataset(struct stage_run *r); /* dataset.c: manifest, order */
+int run_index(struct stage_run *r);
+int run_lock(struct stage_run *r);    /* lock.c */
+int run_who_has(struct stage_run *r); /* who_has.c: plan, and holders */
+bool run_lacks(void *arg, uint32_t node, uint64_t chunk);
+
+/* What a leader tells of itself in the end. */
+struct stage_row {
+	struct hpdsl_stager_report r;
+	double seconds;
+	char host[STAGE_HOST];
+	uint64_t entries; /* of chunks, in the mail that follows */
+};
+void report_progress(void *arg);
+void report_plan(struct stage_run *r);
+/* Leaders send, rank 0 prints; status is the one that all will have. */
+int report_end(struct stage_run *r, int status);
+
+/* The whole of it; gives an exit status, rank 0 the right one. */
+int stage_run(struct stage_job *j);
+/* --status, --clean, --plan under a launcher: the same. */
+int stage_each(struct stage_job *j);
+int stage_alone(const struct stage_options *o);
+
+/* What all ranks exit with for a code of libhpdsl's. */
+int stage_exit(int code);
+/* One line on rank 0. */
+void stage_tell(const struct stage_job *j, const struct stage_failure *f);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --status and --clean, of one directory: what they do, and what they print. */
+#include "stage/stage.h"
+
+#include <string.h>
+
+#define LLU unsigned long long
+
+static const char *word(const struct hpdsl_stage_status *s)
+{
+	if (s->at_work)
+		return "a stager is at work";
+	if (s->stale)
+		return "of before this node was started: to be verified";
+	return s->complete ? "complete" : "not complete: no stager is at work";
+}
+
+static void print_text(const char *path, const struct hpdsl_stage_status *s)
+{
+	char pack[33];
+
+	cmd_hex(pack, s->pack, sizeof(s->pack));
+	cmd_print("%s: %llu of %s, ", path, (LLU)s->ready,
+		  cmd_many(s->chunks, "chunk").s);
+	cmd_print("%s, here, %llu coming; %s\n", cmd_bytes(s->ready_bytes).s,
+		  (LLU)s->coming, word(s));
+	cmd_print("  node %u of %u (%s), part %u of %u, since %s UTC%s%s\n",
+		  s->node, s->nodes, s->host, s->part, s->parts,
+		  cmd_time(s->started).s, *s->job ? ", " : "", s->job);
+	cmd_print("  origin %s, pack %s\n", s->origin, pack);
+}
+
+static void print_json(const char *path, const struct hpdsl_stage_status *s,
+		       struct cmd_json *j)
+{
+	cmd_json_open(j, NULL, '{');
+	cmd_json_name(j, "directory", path, strlen(path));
+	cmd_json_u64(j, "chunks", s->chunks);
+	cmd_json_u64(j, "ready", s->ready);
+	cmd_json_u64(j, "coming", s->coming);
+	cmd_json_u64(j, "ready_bytes", s->ready_bytes);
+	cmd_json_bool(j, "complete", s->complete);
+	cmd_json_bool(j, "at_work", s->at_work);
+	cmd_json_bool(j, "stale", s->stale);
+	if (s->at_work)
+		cmd_json_real(j, "beat_age", s->beat_age);
+	cmd_json_u64(j, "node", s->node);
+	cmd_json_u64(j, "nodes", s->nodes);
+	cmd_json_u64(j, "part", s->part);
+	cmd_json_u64(j, "parts", s->parts);
+	cmd_json_string(j, "host", s->host);
+	cmd_json_string(j, "job", s->job);
+	cmd_json_i64(j, "started", s->started);
+	cmd_json_name(j, "origin", s->origin, strlen(s->origin));
+	cmd_json_hex(j, "pack", s->pack, sizeof(s->pack));
+	cmd_json_close(j, '}');
+}
+
+int stage_status_or_clean(const struct stage_options *o, const char *path,
+			  const struct hp_io *io, struct stage_found *ret,
+			  struct hpdsl_error *err)
+{
+	if (o->status)
+		return hpdsl_stage_status(path, io, &ret->status, err);
+	return hpdsl_stage_clean(path, io, &ret->files, &ret->bytes, &ret->left,
+				 err);
+}
+
+void stage_found_print(const struct stage_options *o, const char *path,
+		       const struct stage_found *f, struct cmd_json *j)
+{
+	if (o->status) {
+		if (o->common.json)
+			print_json(path, &f->status, j);
+		else
+			print_text(path, &f->status);
+		return;
+	}
+	if (o->common.json) {
+		cmd_json_open(j, NULL, '{');
+		cmd_json_name(j, "directory", path, strlen(path));
+		cmd_json_u64(j, "files", f->files);
+		cmd_json_u64(j, "bytes", f->bytes);
+		cmd_json_u64(j, "left", f->left);
+		cmd_json_close(j, '}');
+	} else if (!o->common.quiet) {
+		cmd_message("%s: %s removed, %s", path,
+			    cmd_many(f->files, "file").s,
+			    cmd_bytes(f->bytes).s);
+	}
+	if (f->left)
+		cmd_warning("%s: stays, for %s of others in it", path,
+			    cmd_many(f->left, "file").s);
+}

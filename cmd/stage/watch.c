@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is there, and gets on?  Leaders send beats to rank 0, the others to their
+ * leader, and each is answered; the lowest other leader keeps an eye on rank 0.
+ * A beat tells the operation that takes longest.  Who is silent or stuck is
+ * named after a while, and ends the job after the timeout: MPI cannot go on
+ * without it.
+ */
+#include "stage/job.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE 30.0
+#define BEAT_EVERY 1.0
+
+double job_patience(const struct stage_job *j)
+{
+	double tenth = (double)j->o->timeout / 10;
+
+	return tenth < PATIENCE ? tenth : PATIENCE;
+}
+
+static double beat_every(const struct stage_job *j)
+{
+	double quarter = job_patience(j) / 4;
+
+	return quarter < BEAT_EVERY ? quarter : BEAT_EVERY;
+}
+
+void job_abort(const char *fmt, ...)
+{
+	char text[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	cmd_message("%s", text);
+	MPI_Abort(MPI_COMM_WORLD, CMD_TROUBLE);
+	_exit(CMD_TROUBLE);
+}
+
+static void peer_set(const struct stage_job *j, struct stage_peer *p, int rank)
+{
+	(void)j;
+	*p = (struct stage_peer){ .rank = rank, .seen = stage_now() };
+}
+
+void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers)
+{
+	bool leader = j->rank == j->leader;
+	size_t n = 0;
+
+	j->peers = cmd_alloc(n_helpers + j->nodes, sizeof(*j->peers));
+	for (uint32_t i = 1; j->rank == 0 && i < j->nodes; i++) {
+		peer_set(j, &j->peers[n], j->leaders[i]);
+		j->peers[n++].node = i;
+	}
+	for (size_t i = 0; leader && i < n_helpers; i++) {
+		peer_set(j, &j->peers[n], helpers[i]);
+		j->peers[n++].node = j->node;
+	}
+	j->n_peers = n;
+	j->boss = leader ? 0 : j->leader;
+	/* with one node there is no other leader: then the lowest other rank */
+	j->watches_boss = j->nodes > 1 ? leader && j->node == 1 : j->rank == 1;
+	peer_set(j, &j->boss_peer, j->boss);
+	peer_set(j, &j->self, j->rank);
+	j->self.node = j->node;
+	j->pass_at = stage_now();
+	j->ready = true;
+}
+
+static struct stage_peer *peer_of(struct stage_job *j, int rank)
+{
+	for (size_t i = 0; i < j->n_peers; i++)
+		if (j->peers[i].rank == rank)
+			return &j->peers[i];
+	return NULL;
+}
+
+static struct stage_name name_of(const struct stage_job *j,
+				 const struct stage_peer *p)
+{
+	struct stage_name s;
+	int n = 0;
+
+	if (p->rank >= 0 && j->nodes > p->node && j->leaders &&
+	    p->rank != j->leaders[p->node])
+		n = snprintf(s.s, sizeof(s.s), "rank %d, ", p->rank);
+	if (*p->host)
+		snprintf(s.s + n, sizeof(s.s) - (size_t)n, "node %u (%s)",
+			 p->node, p->host);
+	else
+		snprintf(s.s + n, sizeof(s.s) - (size_t)n, "node %u", p->node);
+	return s;
+}
+
+/* Beats and their answers. */
+static bool read_mail(struct stage_job *j, double now)
+{
+	struct stage_mail *m;
+	bool any = false;
+
+	while ((m = job_take(j, TAG_BEAT))) {
+		struct stage_peer *p = peer_of(j, m->source);
+
+		if (p && m->n == sizeof(p->last)) {
+			memcpy(&p->last, m->bytes, sizeof(p->last));
+			p->seen = now;
+			p->silent_told = false;
+			j->wish |= p->last.wish;
+		}
+		job_post(j, m->source, TAG_ECHO, NULL, 0);
+		free(m);
+		any = true;
+	}
+	while ((m = job_take(j, TAG_ECHO))) {
+		j->boss_peer.seen = now;
+		j->boss_peer.silent_told = false;
+		j->beat_under_way = false;
+		free(m);
+		any = true;
+	}
+	return any;
+}
+
+static void stuck_here(struct stage_job *j, double now)
+{
+	pthread_mutex_lock(&j->lock);
+	if (j->doing_since > 0) {
+		j->now.stuck_seconds = now - j->doing_since;
+		memcpy(j->now.stuck, j->doing, sizeof(j->now.stuck));
+	}
+	pthread_mutex_unlock(&j->lock);
+}
+
+static void send_beat(struct stage_job *j, double now)
+{
+	bool news = j->wish && !j->now.wish;
+
+	if (now - j->beat_at < beat_every(j) && !news)
+		return;
+	j->beat_at = now;
+	j->now.wish = j->wish;
+	stuck_here(j, now);
+	/* one is enough for somebody who does not answer */
+	if (j->boss == j->rank || (j->beat_under_way && !news))
+		return;
+	j->beat_under_way = true;
+	job_post(j, j->boss, TAG_BEAT, &j->now, sizeof(j->now));
+}
+
+static void check_silent(struct stage_job *j, struct stage_peer *p, double now)
+{
+	double silent = now - p->seen;
+
+	if (silent > (double)j->o->timeout)
+		job_abort("%s has been silent for %.0f s", name_of(j, p).s,
+			  silent);
+	if (silent > job_patience(j) && !p->silent_told) {
+		p->silent_told = true;
+		cmd_warning("%s has been silent for %.0f s", name_of(j, p).s,
+			    silent);
+	}
+}
+
+static void check_stuck(struct stage_job *j, struct stage_peer *p,
+			const struct stage_beat *b, double more)
+{
+	double stuck = b->stuck_seconds;
+
+	if (stuck <= 0 || stuck < job_patience(j)) {
+		p->stuck_told = false;
+		return;
+	}
+	if (stuck + more > (double)j->o->timeout)
+		job_abort("%s: %s has not returned for %.0f s", name_of(j, p).s,
+			  b->stuck, stuck);
+	if (!p->stuck_told)
+		cmd_warning("%s: %s has not returned for %.0f s",
+			    name_of(j, p).s, b->stuck, stuck);
+	p->stuck_told = true;
+}
+
+/* If this process was stopped meanwhile, the others have not been silent. */
+static void forgive(struct stage_job *j, double now)
+{
+	double gap = now - j->pass_at;
+
+	j->pass_at = now;
+	if (gap < beat_every(j))
+		return;
+	j->boss_peer.seen = now;
+	for (size_t i = 0; i < j->n_peers; i++)
+		j->peers[i].seen = now;
+}
+
+bool job_watch_pass(struct stage_job *j)
+{
+	double now = stage_now();
+	bool any = read_mail(j, now);
+
+	forgive(j, now);
+	if (__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED))
+		j->wish = true;
+	send_beat(j, now);
+	if (j->tick && now - j->tick_at >= 1) {
+		j->tick_at = now;
+		j->tick(j->tick_arg);
+	}
+	if (j->watches_boss)
+		check_silent(j, &j->boss_peer, now);
+	for (size_t i = 0; i < j->n_peers; i++) {
+		check_silent(j, &j->peers[i], now);
+		if (j->rank == 0)
+			check_stuck(j, &j->peers[i], &j->peers[i].last,
+				    now - j->peers[i].seen);
+	}
+	if (j->rank == 0)
+		check_stuck(j, &j->self, &j->now, 0);
+	return any;
+}
+
+/* ---- While MPI itself is waited for ----------------------------------- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	pthread_t thread;
+	bool over;
+	const char *what;
+	uint64_t seconds;
+} guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *guarding(void *arg)
+{
+	struct timespec until;
+	int ret = 0;
+
+	(void)arg;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)guard.seconds;
+	pthread_mutex_lock(&guard.lock);
+	while (!guard.over && ret != ETIMEDOUT)
+		ret = pthread_cond_timedwait(&guard.done, &guard.lock, &until);
+	if (!guard.over) {
+		cmd_message("%s has not returned for %llu s: a rank is missing",
+			    guard.what, (unsigned long long)guard.seconds);
+		_exit(CMD_TROUBLE);
+	}
+	pthread_mutex_unlock(&guard.lock);
+	return NULL;
+}
+
+void job_guard(const struct stage_job *j, const char *what)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&guard.done, &attr);
+	pthread_condattr_destroy(&attr);
+	guard.over = false;
+	guard.what = what;
+	guard.seconds = j->o->timeout;
+	if (pthread_create(&guard.thread, NULL, guarding, NULL) != 0)
+		cmd_no_memory();
+}
+
+void job_unguard(void)
+{
+	pthread_mutex_lock(&guard.lock);
+	guard.over = true;
+	pthread_cond_signal(&guard.done);
+	pthread_mutex_unlock(&guard.lock);
+	pthread_join(guard.thread, NULL);
+	pthread_cond_destroy(&guard.done);
+}

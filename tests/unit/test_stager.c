@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stagers over real files and a network in memory: every mode; compressed,
+ * kept and expanded; chunks that are there already; damage on the way and at
+ * the origin; reads that fail and disks that are full; stops.  Nothing wrong
+ * ever has a final name, and the origin is read once.
+ */
+#include "stager_net.h"
+
+#include "faultio.h"
+#include "shell.h"
+#include "wrap.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct packed plain, zipped;
+static uint64_t plain_bytes, zipped_bytes;
+
+static uint64_t stored_bytes(const struct packed *p)
+{
+	struct hpdsl_dataset *ds;
+	struct hpdsl_counts counts;
+	struct hpdsl_error err;
+	uint64_t sum = 0;
+
+	assert_int_equal(hpdsl_open(p->out, NULL, &ds, &err), 0);
+	hpdsl_count(ds, &counts);
+	for (uint32_t c = 0; c < counts.chunks; c++) {
+		struct hpdsl_chunk row;
+
+		assert_int_equal(hpdsl_chunk_get(ds, c, &row, &err), 0);
+		sum += row.bytes;
+	}
+	hpdsl_close(ds);
+	return sum;
+}
+
+static void make(struct packed *p, int zstd, uint64_t *ret)
+{
+	char name[64];
+
+	packed_begin(p);
+	for (int i = 0; i < 60; i++) {
+		snprintf(name, sizeof name, "d%d/f%02d.bin", i % 7, i);
+		packed_file(p, name, (size_t)(i * i * 37 + 100), 0644, i, 0);
+	}
+	/* What compresses well. */
+	for (int i = 0; zstd && i < 40; i++)
+		run("yes %d | head -c %d > %s/z%02d.txt", i, 20000 + i * 999,
+		    p->tree, i);
+	packed_pack(p, (struct hpdsl_pack_options){ .chunk_size = 200 << 10,
+						    .zstd = zstd,
+						    .threads = 1 });
+	*ret = stored_bytes(p);
+}
+
+static int begin_all(void **state)
+{
+	(void)state;
+	make(&plain, 0, &plain_bytes);
+	make(&zipped, 3, &zipped_bytes);
+	return 0;
+}
+
+static int end_all(void **state)
+{
+	(void)state;
+	packed_end(&plain);
+	packed_end(&zipped);
+	return 0;
+}
+
+static void clean(const struct packed *p)
+{
+	run("rm -rf %s/node*", p->top);
+}
+
+static void no_failures(const struct net *n)
+{
+	for (uint32_t i = 0; i < n->nodes; i++)
+		if (n->node[i].failed)
+			fail_msg("node %u: %s", i, n->node[i].err.msg);
+}
+
+/* To the end, without trouble; how many chunks there are on all nodes. */
+static uint64_t stage(struct packed *p, const struct net_options *o,
+		      uint64_t *ret_read)
+{
+	struct net n;
+	uint64_t found;
+
+	net_begin(&n, p, o);
+	net_start(&n, o);
+	net_run(&n, 0, false);
+	no_failures(&n);
+	*ret_read = net_origin_bytes(&n);
+	net_end(&n);
+	found = net_check(&n);
+	assert_int_equal(found % 1, 0);
+	return found;
+}
+
+static uint64_t chunks_of(const struct packed *p)
+{
+	struct hpdsl_dataset *ds;
+	struct hpdsl_counts counts;
+	struct hpdsl_error err;
+
+	assert_int_equal(hpdsl_open(p->out, NULL, &ds, &err), 0);
+	hpdsl_count(ds, &counts);
+	hpdsl_close(ds);
+	return counts.chunks;
+}
+
+static void test_modes(void **state)
+{
+	uint64_t chunks = chunks_of(&plain), bytes;
+
+	(void)state;
+	assert_true(chunks > 6);
+	for (uint32_t nodes = 1; nodes <= NET_NODES; nodes *= 2) {
+		struct net_options o = { .nodes = nodes, .seed = nodes };
+
+		clean(&plain);
+		o.mode = HPDSL_STAGE_REPLICATE;
+		assert_int_equal(stage(&plain, &o, &bytes), nodes * chunks);
+		assert_int_equal(bytes, plain_bytes);
+		clean(&plain);
+		o.mode = HPDSL_STAGE_PARTITION;
+		o.delay = 30;
+		assert_int_equal(stage(&plain, &o, &bytes), chunks);
+		assert_int_equal(bytes, plain_bytes);
+		clean(&plain);
+		o.mode = HPDSL_STAGE_COPIES;
+		o.copies = 2;
+		if (nodes >= 2)
+			assert_int_equal(stage(&plain, &o, &bytes), 2 * chunks);
+	}
+	clean(&plain);
+}
+
+static void test_compressed(void **state)
+{
+	uint64_t chunks = chunks_of(&zipped), bytes;
+
+	(void)state;
+	for (int keep = 0; keep < 2; keep++) {
+		struct net_options o = { .nodes = 4,
+					 .mode = HPDSL_STAGE_REPLICATE,
+					 .keep_compressed = keep,
+					 .delay = 20,
+					 .seed = 5 };
+
+		clean(&zipped);
+		assert_int_equal(stage(&zipped, &o, &bytes), 4 * chunks);
+		assert_int_equal(bytes, zipped_bytes);
+	}
+	clean(&zipped);
+}
+
+/* Some chunks are here already, in either form: they come from there. */
+static void test_held(void **state)
+{
+	uint64_t bytes;
+	struct net_options o = { .nodes = 3, .mode = HPDSL_STAGE_REPLICATE };
+
+	(void)state;
+	for (int keep = 0; keep < 2; keep++) {
+		clean(&zipped);
+		o.keep_compressed = keep;
+		stage(&zipped, &o, &bytes);
+		run("cd %s && rm -rf node0 node2", zipped.top);
+		o.keep_compressed = false;
+		stage(&zipped, &o, &bytes);
+		assert_int_equal(bytes, 0);
+	}
+	clean(&zipped);
+}
+
+static void test_direct(void **state)
+{
+	uint64_t bytes;
+	struct net_options o = { .nodes = 2,
+				 .mode = HPDSL_STAGE_REPLICATE,
+				 .direct = true,
+				 .sync = true };
+
+	(void)state;
+	stage(&plain, &o, &bytes);
+	clean(&plain);
+	stage(&zipped, &o, &bytes);
+	clean(&zipped);
+}
+
+/* ---- Damage ------------------------------------------------------------- */
+
+static void test_damage_in_flight(void **state)
+{
+	struct net_options o = { .nodes = 4,
+				 .mode = HPDSL_STAGE_REPLICATE,
+				 .delay = 10 };
+
+	(void)state;
+	for (long flip = 1; flip < 40; flip += 6) {
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		n.flip = flip;
+		net_start(&n, &o);
+		net_run(&n, 0, false);
+		no_failures(&n);
+		assert_int_equal(net_origin_bytes(&n), zipped_bytes);
+		net_end(&n);
+		assert_int_equal(net_check(&n), 4 * chunks_of(&zipped));
+		clean(&zipped);
+	}
+}
+
+static void test_damage_at_origin(void **state)
+{
+	struct net_options o = { .nodes = 3, .mode = HPDSL_STAGE_REPLICATE };
+	uint64_t at = 70000;
+
+	(void)state;
+	for (int changed = 0; changed < 2; changed++) {
+		char name[200], manifest[200];
+		struct net n;
+		int failed = 0;
+
+		snprintf(name, sizeof name, "%s/chunk-000003.tar", plain.out);
+		snprintf(manifest, sizeof manifest, "%s/dataset.yaml",
+			 plain.out);
+		net_begin(&n, &plain, &o);
+		net_start(&n, &o);
+		packed_flip(name, at, 3);
+		if (changed)
+			packed_flip(manifest, 20, 0);
+		net_run(&n, 0, false);
+		for (uint32_t i = 0; i < n.nodes; i++) {
+			const struct net_node *d = &n.node[i];
+
+			if (!d->failed)
+				continue;
+			failed++;
+			assert_int_equal(d->failed, changed ? HPDSL_ECHANGED :
+							      HPDSL_ECORRUPT);
+			assert_non_null(strstr(d->err.msg,
+					       changed ? "was replaced" :
+							 "chunk-000003.tar"));
+		}
+		assert_true(failed > 0);
+		net_end(&n);
+		packed_flip(name, at, 3);
+		if (changed)
+			packed_flip(manifest, 20, 0);
+		net_check(&n);
+		clean(&plain);
+	}
+}
+
+/* Of another size, or gone: told at once. */
+static void test_short_origin(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	const char *text[] = { "bytes, was", "No such file" };
+	const char *how[] = { "truncate -s -512", "rm" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct net n;
+		const struct net_node *d = n.node;
+
+		net_begin(&n, &plain, &o);
+		net_start(&n, &o);
+		run("cd %s && cp chunk-000002.tar .. && %s chunk-000002.tar",
+		    plain.out, how[i]);
+		net_run(&n, 0, false);
+		if (!d->failed)
+			d++;
+		assert_true(d->failed);
+		assert_non_null(strstr(d->err.msg, "chunk-000002.tar"));
+		assert_non_null(strstr(d->err.msg, text[i]));
+		net_end(&n);
+		run("cd %s && mv ../chunk-000002.tar .", plain.out);
+		net_check(&n);
+		clean(&plain);
+	}
+}
+
+/* A bit that is wrong once: fetched again. */
+static void test_flips_at_origin(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+
+	(void)state;
+	for (long k = 1; k < 12; k += 3) {
+		struct net n;
+
+		net_begin(&n, &plain, &o);
+		n.node[0].io.flip_read = k;
+		n.node[0].io.flips = 1;
+		net_start(&n, &o);
+		net_run(&n, 0, false);
+		no_failures(&n);
+		assert_true(n.node[0].report.refetch_chunks > 0);
+		net_end(&n);
+		assert_int_equal(net_check(&n), 2 * chunks_of(&plain));
+		clean(&plain);
+	}
+}
+
+/* ---- Trouble with files ------------------------------------------------- */
+
+static void test_read_errors(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+
+	(void)state;
+	for (int fails = 2; fails <= 50; fails += 48) {
+		struct net n;
+
+		net_begin(&n, &plain, &o);
+		n.node[1].io.bad_read = 3;
+		n.node[1].io.bad_reads = fails;
+		n.node[1].io.read_code = -EIO;
+		net_start(&n, &o);
+		net_run(&n, 0, false);
+		if (fails == 2) {
+			no_failures(&n);
+			assert_int_equal(n.node[1].report.retries, 2);
+		} else {
+			assert_int_equal(n.node[1].failed, -EIO);
+			assert_non_null(strstr(n.node[1].err.msg, "chunk-0"));
+		}
+		net_end(&n);
+		net_check(&n);
+		clean(&plain);
+	}
+}
+
+static void fails_to_write(struct packed *p, long write, bool full)
+{
+	struct net_options o = { .nodes = 3, .mode = HPDSL_STAGE_REPLICATE };
+	struct net n;
+
+	net_begin(&n, p, &o);
+	n.node[2].io.bad_write = write;
+	n.node[2].io.write_code = -ENOSPC;
+	n.node[2].io.full = full;
+	net_start(&n, &o);
+	net_run(&n, 0, false);
+	assert_int_equal(n.node[2].failed, -ENOSPC);
+	assert_non_null(strstr(n.node[2].err.msg, ": No space left on device"));
+	assert_memory_equal(n.node[2].err.msg, "chunk-0", 7);
+	net_end(&n);
+	net_check(&n);
+	/* What is there is not fetched again, the rest is. */
+	net_begin(&n, p, &o);
+	net_start(&n, &o);
+	net_run(&n, 0, false);
+	no_failures(&n);
+	net_end(&n);
+	assert_int_equal(net_check(&n), 3 * chunks_of(p));
+	clean(p);
+}
+
+static void test_full_disk(void **state)
+{
+	(void)state;
+	fails_to_write(&plain, 0, true);
+	fails_to_write(&plain, 1, false);
+	fails_to_write(&plain, 9, false);
+	fails_to_write(&zipped, 1, false);
+	fails_to_write(&zipped, 7, false);
+}
+
+static bool still_alive(struct hpdsl_stager *s)
+{
+	bool alive;
+
+	pthread_mutex_lock(&s->lock);
+	alive = s->alive > 0;
+	pthread_mutex_unlock(&s->lock);
+	return alive;
+}
+
+/* A read that does not return: told, and nobody waits for it. */
+static void test_stuck(void **state)
+{
+	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
+	struct timespec pause = { .tv_nsec = 300000000 };
+	struct hpdsl_stager_report report;
+	struct net n;
+
+	(void)state;
+	net_begin(&n, &plain, &o);
+	n.node[0].io.slow_read = 2;
+	net_start(&n, &o);
+	for (int i = 0; i < 100; i++)
+		net_step(&n);
+	nanosleep(&pause, NULL);
+	hpdsl_stager_report(n.node[0].stager, &report);
+	assert_false(report.idle);
+	assert_true(report.stuck_seconds > 0.2);
+	assert_memory_equal(report.stuck, "reading chunk-0", 15);
+	hpdsl_stager_stop(n.node[0].stager, true);
+	__atomic_store_n(&n.node[0].io.let_go, true, __ATOMIC_RELAXED);
+	net_run(&n, 0, false);
+	net_end(&n);
+	net_check(&n);
+	clean(&plain);
+}
+
+/* Nor in the end; what it knows of stays for it. */
+static void test_left_behind(void **state)
+{
+	/* Reachable, or it would be a leak. */
+	static struct hpdsl_stager *left;
+	static struct net n;
+	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
+	struct timespec pause = { .tv_nsec = 50000000 };
+
+	(void)state;
+	net_begin(&n, &plain, &o);
+	n.node[0].io.slow_read = 3;
+	net_start(&n, &o);
+	for (int i = 0; i < 50; i++) {
+		net_step(&n);
+		nanosleep(&pause, NULL);
+		if (__atomic_load_n(&n.node[0].io.reads, __ATOMIC_RELAXED) > 2)
+			break;
+	}
+	left = n.node[0].stager;
+	left->patience = 0.1;
+	net_end(&n);
+	assert_true(left->abandoned);
+	__atomic_store_n(&n.node[0].io.let_go, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 100 && still_alive(left); i++)
+		nanosleep(&pause, NULL);
+	assert_false(still_alive(left));
+	run("rm -f %s/node0/.*.part", plain.top);
+	net_check(&n);
+	clean(&plain);
+}
+
+/* ---- Stops -------------------------------------------------------------- */
+
+static void test_stop(void **state)
+{
+	(void)state;
+	for (uint64_t at = 1; at < 300; at += 23) {
+		struct net_options o = { .nodes = 3,
+					 .mode = HPDSL_STAGE_REPLICATE,
+					 .seed = at,
+					 .delay = 8 };
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		net_start(&n, &o);
+		net_run(&n, at, at % 2);
+		no_failures(&n);
+		net_end(&n);
+		net_check(&n);
+		net_begin(&n, &zipped, &o);
+		net_start(&n, &o);
+		net_run(&n, 0, false);
+		no_failures(&n);
+		net_end(&n);
+		assert_int_equal(net_check(&n), 3 * chunks_of(&zipped));
+		clean(&zipped);
+	}
+}
+
+/* ---- Every operation ---------------------------------------------------- */
+
+/* Complete, or it says why; and the next run completes it. */
+static bool run_with_fault(struct packed *p, struct net *n,
+			   const struct net_options *o)
+{
+	bool failed = !net_try(n, o);
+
+	if (!failed)
+		net_run(n, 0, false);
+	wrap_fail_at(0, false);
+	for (uint32_t i = 0; i < n->nodes; i++)
+		failed |= n->node[i].failed != 0;
+	net_end(n);
+	net_check(n);
+	if (failed) {
+		uint64_t bytes;
+
+		assert_int_equal(stage(p, o, &bytes), 2 * chunks_of(p));
+	}
+	clean(p);
+	return failed;
+}
+
+/* The k-th operation on node 1 fails, once or from then on. */
+static void test_every_fault(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	int failures = 0;
+	long k = 1;
+
+	(void)state;
+	for (;; k += getenv("HPDSL_LONG") ? 1 : 13) {
+		struct faultio f;
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		faultio_init(&f, k, k % 2, k % 5 ? -EIO : -ENOSPC);
+		n.node[1].other = &f.io;
+		n.leftovers = true;
+		failures += run_with_fault(&zipped, &n, &o);
+		if (!f.failed)
+			break;
+	}
+	print_message("# %ld operations, %d failures\n", k, failures);
+	assert_true(k > 50 && failures > 5);
+}
+
+static void test_no_memory(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	int failures = 0;
+
+	(void)state;
+	for (long k = 1; k < 400; k += 17) {
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		n.no_memory_at = k;
+		failures += run_with_fault(&zipped, &n, &o);
+	}
+	print_message("# %d failures\n", failures);
+}
+
+/* Foreign tars in folders: their names are paths. */
+static void test_adopted(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	struct hpdsl_reindex_options opt = { .threads = 1 };
+	struct hpdsl_reindex_report report;
+	struct hpdsl_error err;
+	struct packed p;
+	uint64_t bytes;
+	int r;
+
+	(void)state;
+	packed_begin(&p);
+	run("cd %s && mkdir -p tars/a && for i in 1 2 3 4 5; do "
+	    "head -c 300000 /dev/urandom > $i.jpg; tar -cf tars/a/t$i.tar "
+	    "$i.jpg; done && mkdir out",
+	    p.top);
+	opt.output = p.out;
+	r = hpdsl_reindex(packed_at(&p, "tars/a"), &opt, &report, &err);
+	if (r < 0)
+		fail_msg("%s", err.msg);
+	assert_true(report.adopted);
+	assert_int_equal(stage(&p, &o, &bytes), 2 * chunks_of(&p));
+	assert_true(packed_has(&p, "node0/chunk-000000.tar"));
+	packed_end(&p);
+}
+
+static void test_rate(void **state)
+{
+	struct net_options o = { .nodes = 1,
+				 .mode = HPDSL_STAGE_REPLICATE,
+				 .rate = plain_bytes };
+	struct hp_pace pace = { .rate = 100 };
+	time_t before = time(NULL);
+	uint64_t bytes;
+
+	(void)state;
+	assert_true(hp_pace_take(&pace, 1000, 50) <= 0);
+	assert_true(hp_pace_take(&pace, 1000, 50) > 0.39);
+	assert_true(hp_pace_take(&pace, 1001, 50) <= 0);
+	stage(&plain, &o, &bytes);
+	assert_true(time(NULL) - before < 10);
+	clean(&plain);
+}
+
+static void test_nonsense(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	struct hpdsl_error err;
+	uint64_t x = 1;
+	struct net n;
+
+	(void)state;
+	net_begin(&n, &plain, &o);
+	net_start(&n, &o);
+	assert_null(hpdsl_stager_room(n.node[0].stager, 5));
+	assert_null(hpdsl_stager_room(n.node[0].stager, 100 << 20));
+	for (int i = 0; i < 200; i++) {
+		size_t len = i % 2 ? 32 : 500;
+		uint8_t *room = hpdsl_stager_room(n.node[0].stager, len);
+
+		assert_non_null(room);
+		for (size_t k = 0; k < len; k++) {
+			x = x * 6364136223846793005u + 1442695040888963407u;
+			room[k] = (uint8_t)(x >> 40);
+		}
+		assert_int_equal(hpdsl_stager_received(n.node[0].stager, 1,
+						       room, len, &err),
+				 HPDSL_ECORRUPT);
+	}
+	net_run(&n, 0, false);
+	no_failures(&n);
+	net_end(&n);
+	net_check(&n);
+	clean(&plain);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_modes),
+		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_direct),
+		cmocka_unit_test(test_damage_in_flight),
+		cmocka_unit_test(test_damage_at_origin),
+		cmocka_unit_test(test_short_origin),
+		cmocka_unit_test(test_flips_at_origin),
+		cmocka_unit_test(test_read_errors),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_stuck),
+		cmocka_unit_test(test_left_behind),
+		cmocka_unit_test(test_every_fault),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_adopted),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_nonsense),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, begin_all, end_all);
+}
