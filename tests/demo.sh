@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A tour on real data: pack, verify, list, print, extract; and plain tar reads
-# the same chunks.  demo.sh [DIR]: a tree of your own instead of Fashion-MNIST.
+# A tour on real data: pack, verify, list, print, extract, stage; and plain tar
+# reads the same chunks.  demo.sh [DIR]: a tree of your own instead of Fashion-MNIST.
 # Works in DEMO_DIR ($BUILD/demo); every line that begins with $ can be typed as it is.
 set -eu -o pipefail
 
@@ -47,7 +47,7 @@ make_tree()
 : "${DEMO_DIR:=$BUILD/demo}"
 mkdir -p "$DEMO_DIR"
 cd "$DEMO_DIR"
-rm -rf tree.part tree.tar.gz from-tar from-archive restored theirs all
+rm -rf tree.part tree.tar.gz from-tar from-archive restored theirs all node? half?
 size=' --chunk-size=8M'
 if [ $# -gt 0 ]; then
 	size=
@@ -111,4 +111,20 @@ show 'hpdsl-snapshot diff tree.snap packed.snap && echo the same files || [ $? =
 first 3 'hpdsl-snapshot find --type=f tree.snap'
 first 5 'hpdsl-snapshot du -d 1 tree.snap'
 show 'hpdsl-snapshot check tree.snap tree/ && echo still true'
+
+say "On four pretend nodes, every byte read once, and verified on each"
+stage='mpirun -q --oversubscribe -n 4 hpdsl-stage --pretend-nodes=4'
+if [ -x "$BUILD/hpdsl-stage" ] && command -v mpirun > /dev/null; then
+	# as root, in a container
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	show "hpdsl-stage --plan --nodes=4 --rates=origin=1G,link=1G,write=500M packed"
+	show "$stage packed node%n"
+	show 'hpdsl-verify node3'
+	show "hpdsl-ls packed | cmp - <(hpdsl-ls node3)"
+	show "$stage --mode=copies=2 --report=report.json packed half%n"
+	show 'hpdsl-stage --status half1'
+	show "$stage --clean node%n && $stage --clean half%n"
+else
+	echo "left out: hpdsl-stage was not built, for want of MPI"
+fi
 printf '\ndemo: all good\n'

@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-stage at full speed, with chunks of a usual size: killed at any moment,
+# on many nodes, and with readers.  tests/stage_kill.bats and tests/stage.bats
+# have longer versions of their own with HPDSL_LONG.
+
+bats_require_minimum_version 1.5.0
+load ../lib
+load ../snapshot
+load ../mpi
+
+setup_file()
+{
+	[ -x "$BUILD/hpdsl-stage" ] || return 0
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_random tree 300 2500000
+	hpdsl-pack -q --chunk-size=16M tree ds
+	hpdsl-pack -q --chunk-size=16M --zstd tree zst
+}
+
+begin()
+{
+	export STAGE_LIMIT=600
+}
+
+teardown()
+{
+	rm -rf node*
+}
+
+# all_there DATASET MODE NODES
+all_there()
+{
+	# shellcheck disable=SC2046
+	check_stage placed "$1" "$2" "$(printf -- '- %.0s' $(seq "$3"))" \
+		$(nodes node "$3")
+}
+
+@test "16 nodes, in every mode, in all sizes of memory" {
+	local mode memory
+	for mode in replicate partition copies=3; do
+		for memory in 4M 64M 1G; do
+			echo "$mode, $memory"
+			rm -rf node*
+			stage 16 -q --pretend-nodes=16 --mode="$mode" \
+				--memory="$memory" "$from/ds" node%n
+			all_there "$from/ds" "$mode" 16
+		done
+	done
+}
+
+@test "compressed chunks on 4 nodes" {
+	stage 4 -q --pretend-nodes=4 --mode=replicate "$from/zst" node%n
+	all_there "$from/zst" replicate 4
+	rm -rf node*
+	stage 4 -q --pretend-nodes=4 --mode=replicate --keep-compressed \
+		"$from/zst" node%n
+	check_stage --keep-compressed placed "$from/zst" replicate "- - - -" \
+		node0 node1 node2 node3
+}
+
+@test "killed at full speed, 100 times, never begun anew" {
+	local n pid rank
+	for ((n = 0; n < 100; n++)); do
+		[ $((n % 10)) != 0 ] || rm -rf node*
+		stage 3 -q --pretend-nodes=3 --mode=replicate "$from/ds" \
+			"$PWD/node%n" 2> /dev/null 3>&- &
+		pid=$!
+		sleep "0.$((RANDOM % 9))"
+		sleep "0.$((RANDOM % 9))"
+		rank=$(ranks_of "$pid" | shuf -n 1 | cut -d' ' -f 2)
+		[ -z "$rank" ] || kill -KILL "$rank" 2> /dev/null || :
+		wait "$pid" || :
+		check_stage named "$from/ds" node0 node1 node2
+	done
+	stage 3 -q --pretend-nodes=3 --mode=replicate "$from/ds" "$PWD/node%n"
+	all_there "$from/ds" replicate 3
+}
+
+@test "eight readers of four nodes, while it comes" {
+	local n pid pids=()
+	stage 4 -q --pretend-nodes=4 --mode=replicate --rate=60M "$from/ds" \
+		"$PWD/node%n" 3>&- &
+	pids=($!)
+	for n in 0 1 2 3 0 1 2 3; do
+		python stage_reader.py "node$n" "$from/tree" \
+			> "said.${#pids[@]}" 3>&- &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid"
+	done
+	cat said.*
+	[ "$(grep -l '"origin_bytes": 0,' said.* | wc -l)" = 8 ]
+}

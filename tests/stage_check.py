@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds stage directories against the dataset and against what the pages say
+of plans; written from hpdsl-format(5) and hpdsl-stage(1) alone.
+
+usage: stage_check.py placed DATASET MODE CAPACITIES DIR..   all is as planned
+       stage_check.py sound DATASET DIR..     what has its name is as it should
+                                              be, and nothing else is there
+       stage_check.py missing DATASET DIR..   bytes of chunks that no DIR has
+       stage_check.py report FILE DATASET DIR..  an account of a fresh start
+       stage_check.py named DATASET DIR..     the same after a kill: temporary
+                                              files may be left
+       stage_check.py order DATASET           chunks in order of use
+       stage_check.py reads DATASET TRACE..   what strace saw of a dataset
+
+CAPACITIES are numbers, or -, with blanks between them.  --keep-compressed
+as the first word is hpdsl-stage's.
+"""
+import json
+import os
+import re
+import stat
+import struct
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from read_dataset import (Permutation, order_key,  # noqa: E402
+                          xxh3_64, xxh3_128)
+
+ABSENT, COMING, READY, EXPANDED = range(4)
+KEEP = False
+
+
+def need(condition, text):
+    if not condition:
+        sys.exit(f"stage_check: {text}")
+
+
+# ---- The dataset ---------------------------------------------------------
+
+
+class Chunk:
+    def __init__(self, n, row):
+        name, size, samples, digest, plain, plain_digest = row
+        self.n, self.samples = n, int(samples)
+        self.name = name.strip("'")
+        self.bytes, self.digest = int(size), digest
+        self.compressed = plain != ""
+        self.plain = int(plain or size)
+        self.plain_digest = plain_digest or digest
+        stored = self.name if "/" not in self.name else f"chunk-{n:06}.tar"
+        self.forms = {stored: (self.bytes, self.digest, READY)}
+        self.local = stored
+        if self.compressed:
+            expanded = stored.removesuffix(".zst")
+            self.forms[expanded] = (self.plain, self.plain_digest, EXPANDED)
+            if not KEEP:
+                self.local = expanded
+        self.weight = self.forms[self.local][0]
+
+
+def load(dataset):
+    with open(os.path.join(dataset, "dataset.yaml"), encoding="utf-8") as f:
+        text = f.read()
+    rows = re.findall(r"^- {name: ([^,]+), bytes: (\d+), samples: (\d+), "
+                      r"xxh3_128: '?([0-9a-f]{32})'?(?:, plain_bytes: (\d+), "
+                      r"plain_xxh3_128: '?([0-9a-f]{32})'?)?", text, re.M)
+    need(rows, f"{dataset}: no chunks in the manifest")
+    return [Chunk(n, row) for n, row in enumerate(rows)]
+
+
+# ---- A stage directory ---------------------------------------------------
+
+
+class State:
+    def __init__(self, directory):
+        with open(os.path.join(directory, "stage.hpdsl"), "rb") as f:
+            d = f.read()
+        need(d[:8] == b"\x89HPDSLT\n", f"{directory}: magic")
+        (self.version, flags, self.pack, self.boot, chunks, self.generation,
+         self.started, _, self.pid, self.node, self.nodes, self.parts,
+         self.part) = struct.unpack_from("<II16s16sQQqQIIIII", d, 8)
+        need(self.version == 1 and flags == 0, f"{directory}: version")
+        need(xxh3_64(d[:4608]) == struct.unpack_from("<Q", d, 4608)[0],
+             f"{directory}: checksum of the state")
+        need(len(d) == 4736 + chunks, f"{directory}: size of the state")
+        self.beat, self.end = struct.unpack_from("<QI", d, 4672)
+        self.chunks = d[4736:]
+
+
+def files(directory):
+    return sorted(os.listdir(directory))
+
+
+def chunk_files(chunks, directory):
+    """{number: file's name}; each of them sound."""
+    found = {}
+    for c in chunks:
+        for name, (size, digest, _) in c.forms.items():
+            path = os.path.join(directory, name)
+            if not os.path.lexists(path):
+                continue
+            need(stat.S_ISREG(os.lstat(path).st_mode), f"{path}: no file")
+            with open(path, "rb") as f:
+                data = f.read()
+            need(len(data) == size and xxh3_128(data).hex() == digest,
+                 f"{path}: has its name and does not verify")
+            need(c.n not in found, f"{path}: twice")
+            found[c.n] = name
+    return found
+
+
+def sound(dataset, directory, parts_left=False):
+    """What is here; that, the state and nothing else."""
+    chunks = load(dataset)
+    found = chunk_files(chunks, directory)
+    mode = os.stat(directory).st_mode & 0o7777
+    need(mode == 0o700, f"{directory}: mode {mode:o}")
+    known = set(found.values()) | {"dataset.yaml", "index.hpdsl",
+                                   "stage.hpdsl", ".stage.lock"}
+    for name in files(directory):
+        left = parts_left and name.startswith(".")
+        need(name in known or left, f"{directory}: {name} is left there")
+    for name in ("dataset.yaml", "index.hpdsl"):
+        if not os.path.exists(os.path.join(directory, name)):
+            need(parts_left, f"{directory}: no {name}")
+            continue
+        with open(os.path.join(dataset, name), "rb") as a, \
+                open(os.path.join(directory, name), "rb") as b:
+            need(a.read() == b.read(), f"{directory}: {name} differs")
+    return chunks, found
+
+
+# ---- Plans ---------------------------------------------------------------
+
+
+def parts_of(mode, chunks, capacities):
+    nodes = len(capacities)
+    if mode == "replicate":
+        return 1
+    if mode == "partition":
+        return nodes
+    if mode.startswith("copies="):
+        return nodes // int(mode[7:])
+    for parts in range(1, nodes + 1):
+        if all(sum(c.weight for c in chunks if c.n % parts == n % parts) <= room
+               for n, room in enumerate(capacities)):
+            return parts
+    return nodes
+
+
+def order_of_use(samples, seed=0, epoch=0, window=16, lanes=8, run=32):
+    """Of one part, from the epoch's first step on."""
+    filled = [c for c, n in enumerate(samples) if n]
+    p = Permutation(len(filled), order_key(seed, "chunks", (epoch, 0)))
+    left = [[filled[p.at(i)], samples[filled[p.at(i)]]]
+            for i in range(len(filled))]
+    total, wanted = sum(samples), {}
+    for lane in range(lanes):
+        runs = [min(run, total - at)
+                for at in range(lane * run, total, lanes * run)]
+        need_, pieces, at = sum(runs), [], 0
+        while at < need_:
+            n = min(left[0][1], need_ - at)
+            pieces.append((left[0][0], at))
+            at += n
+            left[0][1] -= n
+            if not left[0][1]:
+                left.pop(0)
+        v = max(1, -(-len(pieces) // window))
+        for i in range(v):
+            held = pieces[i * len(pieces) // v:(i + 1) * len(pieces) // v]
+            for place, (c, _) in enumerate(held):
+                key = (held[0][1] // run * lanes + lane, place)
+                wanted[c] = min(wanted.get(c, key), key)
+    return sorted(filled, key=wanted.get) + \
+        [c for c, n in enumerate(samples) if not n]
+
+
+def planned(mode, chunks, capacities):
+    parts = parts_of(mode, chunks, capacities)
+    out = []
+    for n, room in enumerate(capacities):
+        mine = {c.n for c in chunks if c.n % parts == n % parts}
+        if sum(chunks[c].weight for c in mine) > room:
+            order = [c for c in order_of_use([c.samples for c in chunks])
+                     if c in mine]
+            mine = set()
+            for c in order:
+                if chunks[c].weight > room:
+                    break
+                room -= chunks[c].weight
+                mine.add(c)
+        out.append(mine)
+    return parts, out
+
+
+def placed(dataset, mode, capacities, *directories):
+    capacities = [float("inf") if c == "-" else int(c)
+                  for c in capacities.split()]
+    need(len(capacities) == len(directories), "as many capacities as nodes")
+    parts, want = planned(mode, load(dataset), capacities)
+    for n, directory in enumerate(directories):
+        chunks, found = sound(dataset, directory)
+        need(set(found) == want[n],
+             f"{directory}: has {sorted(found)}, planned {sorted(want[n])}")
+        for c, name in found.items():
+            need(name == chunks[c].local, f"{directory}: {name}: its form")
+        s = State(directory)
+        need((s.node, s.nodes, s.parts, s.part, s.end) ==
+             (n, len(directories), parts, n % parts, 1),
+             f"{directory}: {vars(s)}")
+        for c in chunks:
+            is_ = c.forms[found[c.n]][2] if c.n in found else ABSENT
+            need(s.chunks[c.n] == is_, f"{directory}: state of {c.name}")
+
+
+# ---- Accounts ------------------------------------------------------------
+
+
+def report(path, dataset, *directories):
+    with open(path, encoding="utf-8") as f:
+        r = json.load(f)
+    need(r["status"] == "complete", f"status {r['status']}")
+    need(len(r["nodes"]) == len(directories), "nodes of the report")
+    origin, written, everywhere = 0, 0, {}
+    for n, directory in enumerate(directories):
+        row = r["nodes"][n]
+        chunks, found = sound(dataset, directory)
+        need(row["node"] == n and row["host"], f"node {n}: {row}")
+        need(row["chunks"] == len(found), f"node {n}: chunks {row}")
+        stored = sum(chunks[c].bytes for c in found)
+        need(row["origin_bytes"] + row["peer_bytes"] == stored,
+             f"node {n}: {row}, {stored} stored bytes")
+        need(row["retries"] == 0 and row["refetch_bytes"] == 0,
+             f"node {n}: {row}")
+        need(row["written_bytes"] >= sum(chunks[c].weight for c in found),
+             f"node {n}: {row}")
+        origin += row["origin_bytes"]
+        for c in found:
+            everywhere.setdefault(c, []).append(n)
+    need(origin == sum(chunks[c].bytes for c in everywhere),
+         f"{origin} bytes from the origin")
+    told = {}
+    for row in r["chunks"]:
+        need(row["ready_seconds"] >= 0, f"{row}")
+        told.setdefault(row["name"], []).append(row["node"])
+    for c, holders in everywhere.items():
+        need(sorted(told.pop(chunks[c].name)) == holders,
+             f"{chunks[c].name}: nodes of the report")
+    need(not told, f"chunks of the report: {told}")
+
+
+def missing(dataset, *directories):
+    chunks = load(dataset)
+    here = set()
+    for directory in directories:
+        if os.path.isdir(directory):
+            here |= set(chunk_files(chunks, directory))
+    print(sum(c.bytes for c in chunks if c.n not in here))
+
+
+def reads(dataset, *traces):
+    """Each byte of a chunk at most once, index and manifest once; no maps."""
+    top = os.path.realpath(dataset) + "/"
+    spans, once, bad = {}, {}, []
+    for trace in traces:
+        with open(trace, encoding="utf-8", errors="surrogateescape") as f:
+            for line in f:
+                if "unfinished" in line and top in line:
+                    bad.append(line)
+                made = re.search(r"(\w+)\((.*)\) += (\d+)", line)
+                if not made or f"<{top}" not in line:
+                    continue
+                name = re.search("<" + re.escape(top) + "([^>]*)>", line)[1]
+                call, args, n = made[1], made[2], int(made[3])
+                if call == "pread64":
+                    at = int(args.rsplit(", ", 1)[1])
+                    spans.setdefault(name, []).append((at, at + n))
+                    once[name] = once.get(name, 0) + n
+                elif call == "read":
+                    once[name] = once.get(name, 0) + n
+                elif call in ("mmap", "preadv", "preadv2", "readv",
+                              "sendfile", "copy_file_range"):
+                    bad.append(line)
+    need(not bad, f"not to be judged: {bad[:3]}")
+    for name, ranges in spans.items():
+        end = 0
+        for a, b in sorted(ranges):
+            need(a >= end or a == b, f"{name}: byte {a} was read twice")
+            end = max(end, b)
+    for c in load(dataset):
+        need(once.pop(c.name, 0) == c.bytes, f"{c.name}: was not read once")
+    for name in ("dataset.yaml", "index.hpdsl"):
+        size = os.path.getsize(os.path.join(dataset, name))
+        need(once.pop(name, 0) == size, f"{name}: was not read once")
+    need(not once, f"other files were read: {once}")
+
+
+def main(words):
+    global KEEP
+    if words and words[0] == "--keep-compressed":
+        KEEP = True
+        words = words[1:]
+    if len(words) < 2:
+        sys.exit(__doc__)
+    command, words = words[0], words[1:]
+    if command == "order":
+        print(*order_of_use([c.samples for c in load(words[0])]))
+    elif command == "sound":
+        for directory in words[1:]:
+            sound(words[0], directory)
+    elif command == "named":
+        for directory in words[1:]:
+            if os.path.isdir(directory):
+                sound(words[0], directory, parts_left=True)
+    else:
+        {"placed": placed, "report": report, "missing": missing,
+         "reads": reads}[command](*words)
+
+
+main(sys.argv[1:])

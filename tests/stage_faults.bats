@@ -1,0 +1,335 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What goes wrong while hpdsl-stage is at work: it ends in time, names node and
+# reason, and loses nothing that was staged.
+
+bats_require_minimum_version 1.5.0
+load lib
+load mpi
+
+setup_file()
+{
+	[ -x "$BUILD/hpdsl-stage" ] || return 0
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_random tree 40 50000
+	hpdsl-pack -q --chunks=20 tree ds
+	hpdsl-pack -q --chunks=20 --seed=3 tree other
+}
+
+begin()
+{
+	bed=$BUILD/tests/bed/hpdsl-stage
+}
+
+# fault FAULT STATUS TEXT ARG..: on two nodes, or as `stage` takes it.
+faulty()
+{
+	local fault=$1 status=$2 text=$3
+	shift 3
+	rm -rf node* report
+	[ -x "$bed" ] || skip "no $bed"
+	HPDSL_FAULT=$fault STAGE=$bed fails "$status" "$text" \
+		stage 2 -q --pretend-nodes=2 --mode=replicate --report=report \
+		"$@" "$from/ds" node%n
+	one_line
+}
+
+# What all ranks lived to tell is told once.
+one_line()
+{
+	echo "$message"
+	[ "$(grep -c . <<< "$message")" = 1 ]
+	[[ $message == hpdsl-stage:* ]]
+}
+
+# healed FAULT [ARG..]: it ends complete all the same.
+healed()
+{
+	local fault=$1
+	shift
+	rm -rf node* report
+	[ -x "$bed" ] || skip "no $bed"
+	HPDSL_FAULT=$fault STAGE=$bed stage 2 -q --pretend-nodes=2 \
+		--mode=replicate --report=report "$@" "$from/ds" node%n
+	check_stage placed "$from/ds" replicate "- -" node0 node1
+}
+
+# sum FIELD: over the nodes of the report.
+sum()
+{
+	python3 -c 'import json, sys
+print(sum(n[sys.argv[1]] for n in json.load(open("report"))["nodes"]))' "$1"
+}
+
+# completes: what is there is sound, and a run without faults needs only the
+# rest.
+completes()
+{
+	local missing
+	check_stage named "$from/ds" node*
+	missing=$(check_stage missing "$from/ds" node*)
+	stage 2 -q --pretend-nodes=2 --mode=replicate --report=report \
+		"$from/ds" node%n
+	[ "$(sum origin_bytes)" = "$missing" ]
+	check_stage placed "$from/ds" replicate "- -" node0 node1
+}
+
+@test "a disk that is full on one node" {
+	need_root
+	unshare -m true || skip "no mount namespaces"
+	mkdir node1
+	unshare -m bash -eu <<- END
+		. "$SRC/tests/lib.bash"
+		. "$SRC/tests/mpi.bash"
+		mount -t tmpfs -o size=700k none node1
+		mkdir node1/in
+		fails 3 'node 1 (' stage 2 -q --pretend-nodes=2 --capacity=1G \
+			--mode=replicate "$from/ds" "$PWD/node%n/in" ||
+			{ mkdir -p node0; fails 3 'node 1 (' stage 2 -q \
+			--pretend-nodes=2 --capacity=1G --mode=replicate \
+			"$from/ds" "$PWD/node%n/in"; }
+		echo "\$message"
+		[[ \$message == *"No space left on device"* ]]
+		[[ \$message == *chunk-0000*.tar* ]]
+		[ "\$(grep -c . <<< "\$message")" = 1 ]
+		[ "\$(chunks_in node1/in)" -gt 2 ]
+		check_stage named "$from/ds" node0/in node1/in
+		# with more room the same command completes it
+		missing=\$(check_stage missing "$from/ds" node0/in node1/in)
+		mount -o remount,size=10m node1
+		stage 2 -q --pretend-nodes=2 --mode=replicate --report=report \
+			"$from/ds" "$PWD/node%n/in"
+		[ "\$(python3 -c 'import json
+		print(sum(n["origin_bytes"] for n in json.load(open("report"))["nodes"]))')" = "\$missing" ]
+		check_stage placed "$from/ds" replicate "- -" node0/in node1/in
+	END
+}
+
+@test "no space, in any of the calls that can tell" {
+	local op
+	for op in write pwrite allocate; do
+		[ "$op" != write ] || continue
+		faulty "op=$op,node=1,after=6,times=0,error=ENOSPC,name=chunk-" \
+			3 'node 1 ('
+		[[ $message == *chunk-*"No space left on device"* ]]
+		completes
+	done
+}
+
+@test "a chunk that is damaged at the origin" {
+	cp -r "$from/ds" ds
+	flip ds/chunk-000005.tar 30000
+	fails 1 chunk-000005.tar stage 3 -q --pretend-nodes=3 \
+		--mode=replicate --report=report "$PWD/ds" node%n
+	one_line
+	# what is sound was staged
+	[ "$(check_stage missing "$from/ds" node0)" = "$(stat -c %s \
+		ds/chunk-000005.tar)" ]
+	check_stage named "$from/ds" node0 node1 node2
+	[ "$(sum refetch_bytes)" -gt 0 ]
+	cp "$from/ds/chunk-000005.tar" ds/
+	stage 3 -q --pretend-nodes=3 --mode=replicate "$PWD/ds" node%n
+	check_stage placed "$from/ds" replicate "- - -" node0 node1 node2
+}
+
+@test "a chunk that is short, or missing, at the origin" {
+	cp -r "$from/ds" ds
+	truncate -s 1000 ds/chunk-000004.tar
+	fails 1 chunk-000004.tar stage 2 -q --pretend-nodes=2 \
+		--mode=replicate "$PWD/ds" node%n
+	one_line
+	rm -r node*
+	rm ds/chunk-000004.tar
+	fails 3 chunk-000004.tar stage 2 -q --pretend-nodes=2 \
+		--mode=replicate "$PWD/ds" node%n ||
+		fails 1 chunk-000004.tar stage 2 -q --pretend-nodes=2 \
+			--mode=replicate "$PWD/ds" node%n
+	one_line
+	check_stage named "$from/ds" node0 node1
+}
+
+@test "index or manifest damaged at the origin" {
+	cp -r "$from/ds" ds
+	flip ds/index.hpdsl 3000
+	fails 1 index.hpdsl stage 2 -q --pretend-nodes=2 "$PWD/ds" node%n
+	one_line
+	[ "$(chunks_in node0)" = 0 ]
+	cp "$from/ds/index.hpdsl" ds/
+	flip ds/dataset.yaml 400
+	fails 1 dataset.yaml stage 2 -q --pretend-nodes=2 "$PWD/ds" node%n
+	one_line
+	rm ds/dataset.yaml
+	fails 3 ds stage 2 -q --pretend-nodes=2 "$PWD/ds" node%n
+	one_line
+}
+
+@test "a byte changed on its way: fetched again, and counted" {
+	# by who reads the origin, so by all that get it from there
+	healed "op=pread,flip=100,after=3,name=/ds/chunk-"
+	[ "$(sum refetch_bytes)" -gt 0 ]
+	healed "op=pread,node=1,flip=100,times=3,name=/ds/chunk-" --memory=4M
+	[ "$(sum refetch_bytes)" -gt 0 ]
+}
+
+@test "a read that fails is tried again; one that always fails ends the job" {
+	healed "op=pread,node=1,after=2,error=EIO,name=/ds/chunk-"
+	[ "$(sum retries)" = 1 ]
+	faulty "op=pread,node=1,after=2,times=0,error=EIO,name=/ds/chunk-" 3 \
+		'node 1 ('
+	[[ $message == *chunk-*"Input/output error"* ]]
+	completes
+	faulty "op=open,node=0,times=0,error=EACCES,name=chunk-00001" 3 'node 0 ('
+	[[ $message == *chunk-00001*"Permission denied"* ]]
+	completes
+}
+
+@test "the rename, the lock, the state file cannot be done" {
+	faulty "op=rename,node=1,after=4,times=0,error=EIO" 3 'node 1 ('
+	completes
+	faulty "op=map,node=1,times=0,error=EIO" 3 'node 1 (' || :
+	completes
+	faulty "op=mkdir,node=1,error=EROFS,times=0" 3 'node 1 ('
+	[[ $message == *"Read-only"* ]]
+	faulty "op=statvfs,node=1,error=EIO,times=0" 3 'node 1 ('
+}
+
+# ends_named STATUS TEXT PID LIMIT: a job in the background does so in time.
+ends_named()
+{
+	local status=0 began=$SECONDS
+	wait "$3" || status=$?
+	cat said
+	echo "exit $status after $((SECONDS - began)) s"
+	[ "$status" = "$1" ]
+	[ $((SECONDS - began)) -le "$4" ]
+	grep -q "$2" said
+}
+
+nobody()
+{
+	! pgrep -f "hpdsl-stage.* $BATS_TEST_TMPDIR/" > /dev/null
+}
+
+# stopped RANK NODE: a rank that is stopped is named, and ends the job.
+stopped_rank()
+{
+	local pid
+	rm -rf node*
+	stage 3 -q --pretend-nodes=3 --mode=replicate --rate=500K --timeout=3 \
+		"$from/ds" "$PWD/node%n" 2> said 3>&- &
+	pid=$!
+	until_true 20 begun node1
+	kill -STOP "$(ranks_of "$pid" | sed -n "s/^$1 //p")"
+	ends_named 3 "node $2 (" "$pid" 25
+	until_true 20 nobody
+	check_stage named "$from/ds" node0 node1 node2
+}
+
+@test "a stopped rank is named, and ends the job after --timeout" {
+	stopped_rank 1 1
+	stopped_rank 2 2
+}
+
+@test "rank 0 stopped: so does the lowest other leader" {
+	stopped_rank 0 0
+}
+
+@test "a read that never returns" {
+	[ -x "$bed" ] || skip "no $bed"
+	HPDSL_FAULT="op=pread,node=1,after=4,hang,name=/ds/chunk-" STAGE=$bed \
+		stage 2 -q --pretend-nodes=2 --mode=replicate --timeout=3 \
+		"$from/ds" "$PWD/node%n" 2> said 3>&- &
+	ends_named 3 'node 1 (.*reading chunk-0000.*tar' $! 25
+	until_true 20 nobody
+	completes
+	rm -r node*
+	HPDSL_FAULT="op=pwrite,node=0,after=4,hang,name=chunk-" STAGE=$bed \
+		stage 2 -q --pretend-nodes=2 --mode=replicate --timeout=3 \
+		"$from/ds" "$PWD/node%n" 2> said 3>&- &
+	ends_named 3 'node 0 (.*writing.*chunk-0000.*tar' $! 25
+	until_true 20 nobody
+	completes
+}
+
+@test "a system call before the staging that never returns" {
+	[ -x "$bed" ] || skip "no $bed"
+	HPDSL_FAULT="op=mkdir,node=1,hang" STAGE=$bed \
+		stage 2 -q --pretend-nodes=2 --timeout=3 \
+		"$from/ds" "$PWD/node%n" 2> said 3>&- &
+	ends_named 3 'node 1 (' $! 25
+	until_true 20 nobody
+}
+
+@test "LOCALDIR: a link, somebody else's, no directory, not writable" {
+	mkdir real
+	ln -s "$PWD/real" node1
+	fails 3 node1 stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	one_line
+	[[ $message == *"node 1 ("* ]]
+	[ -z "$(ls -A real)" ]
+	[ ! -e node0 ] || [ "$(chunks_in node0)" = 0 ]
+	rm node1
+	touch node1
+	fails 3 node1 stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	one_line
+	rm node1
+	fails 3 nowhere stage 2 -q --pretend-nodes=2 "$from/ds" nowhere/node%n
+	one_line
+	need_root
+	mkdir node1
+	chown 65534 node1
+	fails 3 node1 stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	one_line
+	[ "$(stat -c %u node1)" = 65534 ] && [ -z "$(ls -A node1)" ]
+	rm -r node1
+	unshare -m true || skip "no mount namespaces"
+	unshare -m bash -eu <<- END
+		. "$SRC/tests/lib.bash"
+		. "$SRC/tests/mpi.bash"
+		mkdir readonly
+		mount -t tmpfs -o ro none readonly
+		fails 3 Read-only stage 2 -q --pretend-nodes=2 "$from/ds" \
+			readonly/node%n
+	END
+}
+
+@test "the dataset is replaced while it is staged" {
+	local pid
+	cp -r "$from/ds" ds
+	cp -r "$from/other" new
+	stage 2 -q --pretend-nodes=2 --mode=replicate --rate=500K "$PWD/ds" \
+		"$PWD/node%n" 2> said 3>&- &
+	pid=$!
+	until_true 20 chunks_at_least node1 2
+	mv ds old && mv new ds
+	ends_named 3 'replaced while it was staged' "$pid" 60
+	[ "$(grep -c . said)" = 1 ]
+	check_stage named "$from/ds" node0 node1
+	[ "$(chunks_in node0)" -ge 2 ]
+	completes
+}
+
+@test "ranks of different versions" {
+	local version
+	version=$(hpdsl-stage --version | grep -o '[0-9][0-9.]*' | head -n 1)
+	sed "s/${version//./\\.}/9.9.9/g" "$BUILD/hpdsl-stage" > hpdsl-stage
+	chmod +x hpdsl-stage
+	[ ${#version} = 5 ] && ./hpdsl-stage --version | grep -q 9.9.9 ||
+		skip "no version to put in its place"
+	fails 3 9.9.9 launch -n 1 hpdsl-stage -q --pretend-nodes=2 "$from/ds" \
+		node%n : -n 1 "$PWD/hpdsl-stage" -q --pretend-nodes=2 \
+		"$from/ds" node%n
+	one_line
+	[ ! -e node0 ]
+}
+
+@test "ranks with different arguments" {
+	fails 2 differ launch -n 1 hpdsl-stage -q --pretend-nodes=2 "$from/ds" \
+		node%n : -n 1 hpdsl-stage -q --pretend-nodes=2 --mode=partition \
+		"$from/ds" node%n
+	one_line
+	fails 2 differ launch -n 1 hpdsl-stage -q --pretend-nodes=2 "$from/ds" \
+		node%n : -n 1 hpdsl-stage -q --pretend-nodes=2 \
+		"$from/other" node%n
+	one_line
+}
