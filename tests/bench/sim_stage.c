@@ -375,7 +375,7 @@ static void release(struct sim *s)
 		free(s->node[i].from);
 	}
 	while ((e = s->unused)) {
-		memcpy(&s->unused, e, sizeof e);
+		memcpy(&s->unused, e, sizeof s->unused);
 		free(e);
 	}
 	free(s->node);
