@@ -41,6 +41,7 @@ static void do_read(struct hpdsl_stager *s, const struct hp_action *a)
 
 	if (!j)
 		return;
+	j->again = a->msg.attempt > 0;
 	j->buffer = hp_buffers_get(&s->buffers);
 	if (j->buffer) {
 		start(s, j);
@@ -117,6 +118,15 @@ static void do_action(struct hpdsl_stager *s, const struct hp_action *a)
 		do_job(s, HP_JOB_BLAME, a);
 		break;
 	}
+}
+
+/* What begins with a segment that is at hand, and nothing else. */
+void hp_stager_act_begin(struct hpdsl_stager *s)
+{
+	struct hp_action a;
+
+	while (hp_exchange_next_begin(s->x, &a) > 0)
+		do_action(s, &a);
 }
 
 void hp_stager_act(struct hpdsl_stager *s)

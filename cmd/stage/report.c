@@ -122,6 +122,7 @@ static void json_head(struct cmd_json *j, const struct stage_run *r, int status)
 	else
 		cmd_json_null(j, "parts");
 	cmd_json_real(j, "seconds", stage_now() - r->begin);
+	cmd_json_real(j, "staging_seconds", r->carry_end - r->carry_begin);
 }
 
 static void print_json(const struct stage_run *r, int status)
