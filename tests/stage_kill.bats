@@ -91,7 +91,7 @@ nobody()
 	local tries=0 pid
 	until [ "$tries" -ge 4 ]; do
 		tries=$((tries + 1))
-		stage 2 -q --pretend-nodes=2 --mode=replicate --rate=2M \
+		stage 2 -q --pretend-nodes=2 --mode=replicate --rate=700K \
 			"$from/ds" "$PWD/node%n" 2> /dev/null 3>&- &
 		pid=$!
 		until_true 20 chunks_at_least node1 $((tries * 4))
