@@ -833,7 +833,7 @@ struct hpdsl_sources {
 	uint64_t absent_chunks;	   /* read from the origin: not planned here, */
 	uint64_t overtaken_chunks; /* .. coming, but not in time or no more, */
 	uint64_t failed_chunks;	   /* .. or no longer as they were staged */
-	double wait_seconds;	   /* for chunks that were coming */
+	double wait_seconds; /* for chunks that were coming, by all threads */
 };
 
 HPDSL_API void hpdsl_sources(const struct hpdsl_dataset *ds,
@@ -948,6 +948,7 @@ HPDSL_API void hpdsl_stage_plan_estimate(const struct hpdsl_stage_plan *p,
 /*
  * The origin, read once, by one process of a job, whatever the node count: its
  * manifest in memory, its index in pieces.  Nothing is mapped.
+ * HPDSL_ENOTOURS; HPDSL_EUSAGE: it is a stage directory itself; HPDSL_ECORRUPT.
  */
 struct hpdsl_stage_source;
 HPDSL_API int hpdsl_stage_source_open(const char *path, const struct hp_io *io,
@@ -965,7 +966,11 @@ struct hpdsl_stage_pack {
 };
 HPDSL_API void hpdsl_stage_source_pack(const struct hpdsl_stage_source *s,
 				       struct hpdsl_stage_pack *ret);
-/* The next n bytes, or what is left, of the index: how many; -errno. */
+/*
+ * The next n bytes, or what is left, of the index: how many; -errno;
+ * HPDSL_ECORRUPT in place of the last ones if it is not what the manifest
+ * says, HPDSL_ECHANGED if the manifest does not say it any more.
+ */
 HPDSL_API ssize_t hpdsl_stage_source_index(struct hpdsl_stage_source *s,
 					   void *buf, size_t n,
 					   struct hpdsl_error *err);
@@ -1058,7 +1063,7 @@ HPDSL_API int hpdsl_stage_end(struct hpdsl_stage *s, int how,
 
 /*
  * Removes what was staged, and nothing else: *ret_left counts what else is in
- * the directory, which then stays.  As hpdsl_stage_open otherwise.
+ * the directory, which then stays.  As hpdsl_stage_open otherwise; -ENOENT.
  */
 HPDSL_API int hpdsl_stage_clean(const char *path, const struct hp_io *io,
 				uint64_t *ret_files, uint64_t *ret_bytes,
@@ -1111,7 +1116,10 @@ HPDSL_API int hpdsl_stager_new(struct hpdsl_stage *s,
 			       const struct hpdsl_stager_options *opt,
 			       struct hpdsl_stager **ret,
 			       struct hpdsl_error *err);
-/* Joins its threads; one that never returns from the system keeps it here. */
+/*
+ * Ends its threads.  One that does not return from the system within 5 seconds
+ * is left behind, with the memory that it knows of.  NULL is harmless.
+ */
 HPDSL_API void hpdsl_stager_free(struct hpdsl_stager *s);
 
 /* Largest message, and how many incoming ones may be under way at most. */

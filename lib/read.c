@@ -348,10 +348,9 @@ static int read_members(const struct hpdsl_dataset *ds,
 			struct hpdsl_error *err)
 {
 	struct hpdsl_member m;
-	struct reading k;
+	struct reading k = { .open = false };
 	int r = 0;
 
-	k.open = false;
 	for (uint64_t i = 0; i < s->members && r == 0; i++) {
 		r = hpdsl_member_get(ds, s->first_member + i, &m, err);
 		if (r == 0 && m.size > size)

@@ -2,6 +2,7 @@
 /* What a stager begins with: manifest, index, and the chunks that are here. */
 #include "stage_dir.h"
 
+#include "dataset.h"
 #include "error.h"
 #include "hash.h"
 #include "index.h"
@@ -63,12 +64,28 @@ static int need_index(struct hpdsl_stage *s,
 	return opt->recheck ? recheck_index(s, err) : 0;
 }
 
+/* One that makes no sense would keep readers out, us too. */
+static int drop_bad_state(struct hpdsl_stage *s,
+			  const struct hpdsl_stage_pack *pack,
+			  struct hpdsl_error *err)
+{
+	int r = s->has_old && s->old.chunks == pack->chunks ?
+			0 :
+			s->io->unlink(s->io, s->dir, HP_STATE_NAME, 0);
+
+	return r < 0 && r != -ENOENT ?
+		       hp_fail_errno(err, r, "%s/%s: cannot be removed",
+				     s->path, HP_STATE_NAME) :
+		       0;
+}
+
 static int open_dataset(struct hpdsl_stage *s,
 			const struct hpdsl_stage_pack *pack,
 			struct hpdsl_error *err)
 {
 	struct hpdsl_counts counts;
-	int r = hpdsl_open(s->path, s->io, &s->ds, err);
+	/* Whatever state file an earlier stager left. */
+	int r = hp_dataset_open(s->path, s->io, true, &s->ds, err);
 
 	if (r < 0)
 		return r;
@@ -100,6 +117,8 @@ static int begin(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
 	if (r == 0)
 		r = put_manifest(s, opt->pack, err);
 	if (r == 0)
+		r = drop_bad_state(s, opt->pack, err);
+	if (r == 0)
 		r = open_dataset(s, opt->pack, err);
 	if (r < 0)
 		return r;
@@ -111,6 +130,7 @@ int hpdsl_stage_begin(struct hpdsl_stage *s,
 		      const struct hpdsl_stage_begin *opt,
 		      struct hpdsl_error *err)
 {
+	struct hpdsl_error why;
 	int r;
 
 	if (opt->pack->origin[0] != '/' ||
@@ -122,8 +142,13 @@ int hpdsl_stage_begin(struct hpdsl_stage *s,
 	forget(s);
 	s->keep_compressed = opt->keep_compressed;
 	r = begin(s, opt, err);
-	if (r < 0)
-		forget(s);
+	if (r == 0)
+		return 0;
+	forget(s);
+	/* It was taken for sound because of its size: that ends here. */
+	if (s->has_index && (r == HPDSL_ECORRUPT || r == HPDSL_ENOTOURS) &&
+	    recheck_index(s, &why) == HPDSL_ECORRUPT)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s", why.msg);
 	return r;
 }
 

@@ -51,8 +51,7 @@ uint32_t hp_plan_from(const struct hpdsl_stage_plan *p, uint32_t node,
 	last = part + (hp_plan_group(p, part) - 1) * p->parts;
 	while (i != first) {
 		i = i == part ? last : i - p->parts;
-		if (i == source ||
-		    (hp_plan_holds(p, i, chunk) && lacks(arg, i, chunk)))
+		if (hp_plan_holds(p, i, chunk) && lacks(arg, i, chunk))
 			return i;
 	}
 	return source;

@@ -29,6 +29,7 @@ struct find {
 	const struct hpdsl_stage_begin *opt;
 	bool trust; /* the old state */
 	uint8_t *found;
+	char kept[HP_STAGE_NAME + 1]; /* what could not be removed */
 };
 
 /* ---- Names ------------------------------------------------------------ */
@@ -37,13 +38,17 @@ static int see(void *arg, const char *name)
 {
 	struct find *f = arg;
 	struct hp_stage_name in;
+	int r;
 
 	hp_stage_name_read(name, f->s->chunks, &in);
 	if (in.kind == HP_NAME_CHUNK)
 		f->found[in.chunk] |= in.zst ? HAS_ZST : HAS_PLAIN;
-	if (in.kind != HP_NAME_PART)
+	if (in.kind != HP_NAME_PART || !hp_stage_is_file(f->s, name))
 		return 0;
-	return f->s->io->unlink(f->s->io, f->s->dir, name, 0);
+	r = f->s->io->unlink(f->s->io, f->s->dir, name, 0);
+	if (r < 0)
+		snprintf(f->kept, sizeof f->kept, "/%s", name);
+	return r;
 }
 
 /* ---- Files ------------------------------------------------------------ */
@@ -172,7 +177,8 @@ int hp_stage_find(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
 	f.trust = s->old_good && !opt->recheck && s->old.chunks == s->chunks;
 	r = hp_stage_list(s, see, &f);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s: cannot be listed", s->path);
+		return hp_fail_errno(err, r, "%s%s: cannot be %s", s->path,
+				     f.kept, f.kept[0] ? "removed" : "listed");
 	r = hp_pool_run(opt->threads, s->chunks, find_chunk, &f,
 			opt->watch.stop, err);
 	return r < 0 ? r : remove_all_bad(&f, err);

@@ -99,6 +99,10 @@ static void swap(struct hpdsl_stage *s, void *state, uint64_t size,
 	s->state = state;
 	s->state_size = size;
 	s->now = *h;
+	/* What has come since its bytes were made. */
+	for (uint64_t i = 0; i < s->chunks; i++)
+		if (hp_stage_here(s, i) != HP_CHUNK_ABSENT)
+			hp_state_set(state, i, hp_stage_here(s, i));
 	pthread_mutex_unlock(&s->state_lock);
 	if (old)
 		s->io->unmap(s->io, old, old_size);

@@ -14,6 +14,7 @@ enum {
 	ORIGIN_STREAMS = 8, /* one read at a time each, so as many threads */
 	SPARE_BUFFERS = 3,  /* messages of peers that ask for too much */
 	AHEAD = 64,	    /* chunks begun before the first that is missing */
+	PATIENCE = 5,	    /* seconds */
 	OPEN_FILES = 64,    /* of the origin, and of those that are here */
 };
 
@@ -128,8 +129,12 @@ static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
 	s->keep_compressed = opt->keep_compressed;
 	s->pace.rate = (double)opt->rate;
 	s->started = hp_now();
+	s->watch = opt->watch;
 	s->origin = strdup(opt->origin);
-	return s->origin ? 0 : hp_fail_nomem(err);
+	if (!s->origin)
+		return hp_fail_nomem(err);
+	s->dir = s->io->open(s->io, stage->dir, ".", O_RDONLY | O_DIRECTORY, 0);
+	return s->dir < 0 ? hp_fail_errno(err, s->dir, "%s", stage->path) : 0;
 }
 
 static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
@@ -159,6 +164,7 @@ static void init_locks(struct hpdsl_stager *s)
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->stage_lock, NULL);
 	pthread_cond_init(&s->pause, &monotonic);
 	for (int i = 0; i < HP_CREWS; i++)
 		pthread_cond_init(&s->wake[i], NULL);
@@ -174,7 +180,8 @@ int hpdsl_stager_new(struct hpdsl_stage *stage,
 
 	if (!s)
 		return hp_fail_nomem(err);
-	s->origin_dir = -1;
+	s->origin_dir = s->dir = -1;
+	s->patience = PATIENCE;
 	init_locks(s);
 	r = copy_options(s, stage, opt, err);
 	if (r == 0)
@@ -222,6 +229,7 @@ static void free_memory(struct hpdsl_stager *s)
 	hp_fd_cache_free(s->origin_files);
 	hp_fd_cache_free(s->own_files);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->stage_lock);
 	pthread_cond_destroy(&s->pause);
 	for (int i = 0; i < HP_CREWS; i++)
 		pthread_cond_destroy(&s->wake[i]);
@@ -251,5 +259,7 @@ void hpdsl_stager_free(struct hpdsl_stager *s)
 	free_chunks(s);
 	if (s->origin_dir >= 0)
 		s->io->close(s->io, s->origin_dir);
+	if (s->dir >= 0)
+		s->io->close(s->io, s->dir);
 	free_memory(s);
 }

@@ -71,7 +71,7 @@ struct hp_jobs {
 /* A chunk that is coming, or from which another node gets something. */
 struct hp_stager_chunk {
 	uint64_t number;
-	struct hpdsl_chunk row;
+	struct hpdsl_chunk row;	  /* with a name of our own */
 	char name[HP_STAGE_NAME]; /* as the dataset stores it */
 
 	/* Of the caller's thread. */
@@ -129,14 +129,19 @@ struct hp_stager_counts {
 
 struct hpdsl_stager {
 	/* Fixed. */
-	struct hpdsl_stage *stage;
+	struct hpdsl_stage *stage; /* unless abandoned: */
+	pthread_mutex_t stage_lock;
+	bool abandoned;
+	int dir; /* the stage directory, of our own: threads may outlive it */
 	const struct hp_io *io;
 	const struct hpdsl_stage_plan *plan;
 	uint32_t node;
 	bool direct, sync, keep_compressed;
+	struct hpdsl_watch watch;
 	char *origin;
 	uint64_t chunks;
 	double started;
+	double patience; /* seconds to wait for threads in the end */
 
 	/* Of the caller's thread. */
 	struct hp_exchange *x;

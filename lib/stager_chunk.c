@@ -4,6 +4,8 @@
 
 #include "mem.h"
 
+#include <string.h>
+
 /* ---- Files -------------------------------------------------------------- */
 
 struct hp_part *hp_part_new(const struct hp_outfile *out)
@@ -52,6 +54,18 @@ void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 
 /* ---- Chunks ------------------------------------------------------------- */
 
+/* The index may be gone before a thread that does not come back is. */
+static int describe(struct hpdsl_stager *s, uint64_t number,
+		    struct hp_stager_chunk *c, struct hpdsl_error *err)
+{
+	int r = hp_stage_chunk(s->stage, number, false, &c->row, c->name, err);
+
+	if (r < 0)
+		return r;
+	c->row.name = strdup(c->row.name);
+	return c->row.name ? 0 : hp_fail_nomem(err);
+}
+
 struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s, uint64_t number)
 {
 	struct hp_stager_chunk *c = s->chunk[number];
@@ -64,8 +78,7 @@ struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s, uint64_t number)
 	if (!c)
 		r = hp_fail_nomem(&err);
 	else
-		r = hp_stage_chunk(s->stage, number, false, &c->row, c->name,
-				   &err);
+		r = describe(s, number, c, &err);
 	if (r < 0) {
 		hp_stager_fail(s, r, &err);
 		free(c);
@@ -90,5 +103,6 @@ void hp_stager_chunk_free(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 		return;
 	hp_stager_forget(s, c);
 	hp_part_put(s, c->part);
+	free((char *)c->row.name);
 	free(c);
 }

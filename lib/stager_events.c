@@ -4,6 +4,8 @@
 
 #include "meter.h"
 
+#include <stdio.h>
+
 static void tell(struct hpdsl_stager *s, const struct hp_job *j,
 		 enum hp_event_kind kind)
 {
@@ -41,6 +43,16 @@ static void has_begun(struct hpdsl_stager *s, struct hp_job *j)
 	j->chunk->part_plain = j->id.plain;
 }
 
+static void warn(const struct hpdsl_stager *s, const struct hp_stager_chunk *c)
+{
+	char text[HP_STAGE_NAME + 64];
+
+	snprintf(text, sizeof text, "%s: what came of it differs; once more",
+		 c->name);
+	if (s->watch.warn)
+		s->watch.warn(s->watch.arg, text);
+}
+
 static void was_finished(struct hpdsl_stager *s, struct hp_job *j)
 {
 	bool ready = j->result == 0 && !j->differs;
@@ -51,6 +63,8 @@ static void was_finished(struct hpdsl_stager *s, struct hp_job *j)
 		s->report.chunks++;
 	} else {
 		hp_buffers_forget(&s->buffers, j->id.chunk);
+		if (j->result == 0)
+			warn(s, j->chunk);
 	}
 	tell(s, j, ready ? HP_EV_VERIFIED : HP_EV_DIFFERS);
 }

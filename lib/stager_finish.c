@@ -35,7 +35,7 @@ static int publish(struct hp_stager_thread *t, struct hp_stager_chunk *c,
 	if (r == 0)
 		r = hp_outfile_commit(out, NULL);
 	if (r == 0 && s->sync)
-		r = hp_sync_dir(s->io, s->stage->dir, NULL);
+		r = hp_sync_dir(s->io, s->dir, NULL);
 	if (r < 0)
 		return hp_stager_fail_write(c->name, r, err);
 	return 0;
@@ -87,7 +87,7 @@ static int publish_expanded(struct hp_stager_thread *t, struct hp_job *j,
 
 	hp_stage_chunk_name(&c->row, true, name);
 	if (hp_operation_begin(t, "expanding", c->name, &since)) {
-		r = hp_outfile_open(&out, s->io, s->stage->dir, name,
+		r = hp_outfile_open(&out, s->io, s->dir, name,
 				    c->row.plain_bytes, s->direct, NULL);
 		if (r < 0) {
 			hp_stager_fail_write(name, r, err);
@@ -102,6 +102,15 @@ static int publish_expanded(struct hp_stager_thread *t, struct hp_job *j,
 	s->counts.expand_seconds += seconds;
 	pthread_mutex_unlock(&s->lock);
 	return r;
+}
+
+/* Unless the caller has not waited for this, and the directory is not ours. */
+static void tell_readers(struct hpdsl_stager *s, const struct hp_job *j)
+{
+	pthread_mutex_lock(&s->stage_lock);
+	if (!s->abandoned)
+		hp_stage_ready(s->stage, j->chunk->number, j->plain);
+	pthread_mutex_unlock(&s->stage_lock);
 }
 
 int hp_stager_finish(struct hp_stager_thread *t, struct hp_job *j,
@@ -120,7 +129,7 @@ int hp_stager_finish(struct hp_stager_thread *t, struct hp_job *j,
 	else if (!j->differs)
 		r = publish_part(t, j, err);
 	if (r == 0 && !j->differs)
-		hp_stage_ready(s->stage, c->number, j->plain);
+		tell_readers(s, j);
 	/* Whoever reads the part has it open. */
 	hp_stager_forget(s, c);
 	return r;

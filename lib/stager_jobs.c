@@ -11,9 +11,6 @@
 
 enum { ORIGIN_THREADS = 8, SERVE_THREADS = 2, CHUNK_THREADS = 2 };
 
-/* How long the end waits for operations that are under way. */
-static const double patience = 5;
-
 /* ---- Lists -------------------------------------------------------------- */
 
 void hp_jobs_add(struct hp_jobs *q, struct hp_job *j)
@@ -297,7 +294,7 @@ int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 
 bool hp_stager_join(struct hpdsl_stager *s)
 {
-	double end = hp_now() + patience;
+	double end = hp_now() + s->patience;
 	struct timespec pause = { .tv_nsec = 1000000 };
 	uint32_t alive;
 
@@ -315,6 +312,9 @@ bool hp_stager_join(struct hpdsl_stager *s)
 		alive = s->alive;
 		pthread_mutex_unlock(&s->lock);
 	}
+	pthread_mutex_lock(&s->stage_lock);
+	s->abandoned = alive > 0;
+	pthread_mutex_unlock(&s->stage_lock);
 	for (uint32_t i = 0; i < s->n_threads; i++)
 		if (alive)
 			pthread_detach(s->thread[i].id);

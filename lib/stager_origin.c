@@ -52,8 +52,8 @@ static bool has_changed(struct hpdsl_stager *s)
 	int dir = open_dir(s);
 	hp_auto_free char *now = NULL, *was = NULL;
 	size_t n_now = 0, n_was = 0;
-	int r = hp_io_slurp(s->io, s->stage->dir, HP_MANIFEST_NAME,
-			    HP_MANIFEST_MAX, &was, &n_was);
+	int r = hp_io_slurp(s->io, s->dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX,
+			    &was, &n_was);
 
 	if (r < 0 || dir < 0)
 		return dir == -ENOENT;

@@ -18,8 +18,8 @@ static int open_own(void *arg, struct hpdsl_error *err)
 	int fd;
 
 	hp_stage_chunk_name(row, row->compressed && w->j->id.plain, name);
-	fd = io->open(io, w->s->stage->dir, name,
-		      O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+	fd = io->open(io, w->s->dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW,
+		      0);
 	return fd < 0 ? hp_fail_errno(err, fd, "%s", name) : fd;
 }
 

@@ -40,7 +40,7 @@ static int open_part(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 	int r;
 
 	hp_stage_chunk_name(&c->row, c->row.compressed && c->plain, name);
-	r = hp_outfile_open(&out, s->io, s->stage->dir, name, bytes_to_come(c),
+	r = hp_outfile_open(&out, s->io, s->dir, name, bytes_to_come(c),
 			    s->direct, NULL);
 	if (r < 0)
 		return hp_stager_fail_write(name, r, err);
@@ -49,10 +49,8 @@ static int open_part(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 		hp_outfile_abandon(&out);
 		return hp_fail_nomem(err);
 	}
-	if (is_passing(s, c))
-		/* Whoever has it open can read it. */
-		s->io->unlink(s->io, s->stage->dir, out.temp, 0);
-	if (is_passing(s, c))
+	/* Whoever has it open can read it. */
+	if (is_passing(s, c) && s->io->unlink(s->io, s->dir, out.temp, 0) == 0)
 		c->writing->out.temp[0] = '\0';
 	return 0;
 }
@@ -110,6 +108,11 @@ static int put(struct hp_part *p, const uint8_t *data, size_t n, uint64_t at,
 		r = hp_outfile_pwrite_tail(&p->out, data + n - tail, tail,
 					   at + n - tail, err);
 	p->out.fd = -1;
+	/* It is on its way to the disk at once, so that little is left for the
+	 * sync in the end.  Where that cannot be asked for nothing is lost. */
+	if (r == 0 && !p->out.direct)
+		sync_file_range(p->fd, (off_t)at, (off_t)n,
+				SYNC_FILE_RANGE_WRITE);
 	return r;
 }
 

@@ -322,6 +322,9 @@ static void check(struct stage_options *o, struct argp_state *state)
 			 o->rates.link || o->rates.write || o->rates.read))
 		argp_error(state, "--nodes, --rates and --rates-from go with "
 				  "--plan");
+	if (o->capacity_percent && !o->local)
+		argp_error(state, "--capacity=N%% is of what is free in "
+				  "LOCALDIR, which is missing");
 	if (o->local) {
 		cmd_auto_free char *path = stage_expand(o->local, &nowhere);
 

@@ -117,11 +117,11 @@ static void print_table(const struct plan_view *v)
 	}
 }
 
-static struct cmd_text seconds_or(double seconds)
+static struct cmd_text seconds_at(double seconds, double rate)
 {
 	struct cmd_text unknown = { "unknown" };
 
-	return seconds > 0 ? cmd_seconds(seconds) : unknown;
+	return rate > 0 ? cmd_seconds(seconds) : unknown;
 }
 
 static void print_time(const struct plan_view *v)
@@ -134,8 +134,9 @@ static void print_time(const struct plan_view *v)
 	}
 	cmd_print("time: origin %s, network %s, SSD %s; all in all %s, bound "
 		  "by the %s\n",
-		  seconds_or(e->origin_seconds).s,
-		  seconds_or(e->link_seconds).s, seconds_or(e->write_seconds).s,
+		  seconds_at(e->origin_seconds, v->rates.origin).s,
+		  seconds_at(e->link_seconds, v->rates.link).s,
+		  seconds_at(e->write_seconds, v->rates.write).s,
 		  cmd_seconds(e->seconds).s, e->bound);
 	if (e->epochs > 0)
 		cmd_print("paid: after %.1f epochs, against reading the origin "
@@ -172,9 +173,11 @@ void plan_print(const struct plan_view *v)
 	print_table(v);
 }
 
-static void json_known(struct cmd_json *j, const char *name, double value)
+/* null unless rate is known. */
+static void json_known(struct cmd_json *j, const char *name, double value,
+		       double rate)
 {
-	if (value > 0)
+	if (rate > 0)
 		cmd_json_real(j, name, value);
 	else
 		cmd_json_null(j, name);
@@ -183,22 +186,23 @@ static void json_known(struct cmd_json *j, const char *name, double value)
 static void json_estimate(const struct plan_view *v, struct cmd_json *j)
 {
 	const struct hpdsl_stage_estimate *e = &v->estimate;
+	const struct hpdsl_stage_rates *r = &v->rates;
 
 	cmd_json_open(j, "rates", '{');
-	json_known(j, "origin", v->rates.origin);
-	json_known(j, "link", v->rates.link);
-	json_known(j, "write", v->rates.write);
-	json_known(j, "read", v->rates.read);
+	json_known(j, "origin", r->origin, r->origin);
+	json_known(j, "link", r->link, r->link);
+	json_known(j, "write", r->write, r->write);
+	json_known(j, "read", r->read, r->read);
 	cmd_json_close(j, '}');
-	json_known(j, "origin_seconds", e->origin_seconds);
-	json_known(j, "link_seconds", e->link_seconds);
-	json_known(j, "write_seconds", e->write_seconds);
-	json_known(j, "seconds", e->seconds);
+	json_known(j, "origin_seconds", e->origin_seconds, r->origin);
+	json_known(j, "link_seconds", e->link_seconds, r->link);
+	json_known(j, "write_seconds", e->write_seconds, r->write);
+	json_known(j, "seconds", e->seconds, e->seconds);
 	if (e->seconds > 0)
 		cmd_json_string(j, "bound", e->bound);
 	else
 		cmd_json_null(j, "bound");
-	json_known(j, "epochs", e->epochs);
+	json_known(j, "epochs", e->epochs, e->epochs);
 }
 
 static void json_nodes(const struct plan_view *v, struct cmd_json *j)

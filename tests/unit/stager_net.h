@@ -44,6 +44,7 @@ struct net_channel {
 struct net_node {
 	char path[100];
 	struct net_io io;
+	const struct hp_io *other; /* the stager's, if not that */
 	struct hpdsl_stage *stage;
 	struct hpdsl_stager *stager;
 	struct hpdsl_stager_message sending[256];
@@ -68,7 +69,8 @@ struct net {
 	unsigned delay; /* ticks, at most */
 	/* The bit of this message with a segment is flipped, from 1. */
 	long flip, carried;
-	bool keep_open; /* net_end() is not to check for left-over files */
+	bool leftovers;	   /* there may be some: they cannot be removed */
+	long no_memory_at; /* this allocation fails, once they have begun */
 };
 
 struct net_options {
@@ -85,6 +87,8 @@ struct net_options {
 /* Opens and plans; faults may be set between. */
 void net_begin(struct net *n, struct packed *p, const struct net_options *o);
 void net_start(struct net *n, const struct net_options *o);
+/* The same, but there may be no memory. */
+bool net_try(struct net *n, const struct net_options *o);
 /* Once around all nodes: was there anything? */
 bool net_step(struct net *n);
 /* Until all are idle, or have failed; stop_at: a tick to stop them all. */

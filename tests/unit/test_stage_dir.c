@@ -32,6 +32,7 @@ struct work {
 	struct hpdsl_stage_pack pack;
 	struct hpdsl_stage *s;
 	bool recheck, keep_compressed;
+	uint32_t threads; /* 0: serial */
 	const char *job;
 	uint64_t most;	/* chunks to copy; 0: all */
 	uint64_t limit; /* bytes of capacity; 0: no limit */
@@ -70,7 +71,7 @@ static int begin(struct work *w, const char *from, const char *to,
 		.pack = &w->pack,
 		.recheck = w->recheck,
 		.keep_compressed = w->keep_compressed,
-		.threads = HPDSL_SERIAL,
+		.threads = w->threads ? w->threads : HPDSL_SERIAL,
 		.watch = { .warn = warn, .arg = w, .io = io }
 	};
 	int r = hpdsl_stage_source_open(from, io, &w->source, err);
@@ -638,6 +639,127 @@ static void test_less_planned(void **unused)
 	release(&w);
 }
 
+/* Any number of threads find the same, and tell it in the same order. */
+static void test_threads(void **unused)
+{
+	char first[sizeof((struct work *)0)->warned] = "";
+
+	(void)unused;
+	for (uint32_t threads = 0; threads < 5; threads++) {
+		struct work w = { .job = NULL };
+
+		fresh();
+		must_stage(&w, plain);
+		damage("chunk-000000.tar");
+		damage("chunk-000003.tar");
+		run("truncate -s -1 %s", in("chunk-000002.tar"));
+		w = (struct work){ .threads = threads, .recheck = true };
+		must_stage(&w, plain);
+		assert_int_equal(w.held, 1);
+		assert_int_equal(w.copied, 3);
+		if (threads)
+			assert_string_equal(w.warned, first);
+		else
+			strcpy(first, w.warned);
+	}
+	assert_true(strlen(first) > 100);
+}
+
+static void *beat(void *arg)
+{
+	for (int i = 0; i < 2000; i++)
+		hpdsl_stage_beat(arg);
+	return NULL;
+}
+
+static void *ready(void *arg)
+{
+	for (uint64_t i = 0; i < 2000; i++)
+		hp_stage_ready(arg, i % 4, false);
+	return NULL;
+}
+
+/* Who beats and who publishes do not wait for each other's files. */
+static void test_beats(void **unused)
+{
+	struct work w = { .job = NULL };
+	struct hpdsl_error err;
+	pthread_t id[3];
+
+	(void)unused;
+	fresh();
+	must_stage(&w, plain);
+	assert_int_equal(begin(&w, plain, dir, NULL, &err), 0);
+	hpdsl_stage_beat(w.s); /* nothing is published yet */
+	assert_int_equal(status().at_work, false);
+	pthread_create(&id[0], NULL, beat, w.s);
+	pthread_create(&id[1], NULL, ready, w.s);
+	pthread_create(&id[2], NULL, ready, w.s);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(publish(&w, &err), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(id[i], NULL);
+	assert_true(status().at_work);
+	assert_int_equal(w.s->now.generation, 6);
+	/* Closed without an end: that is one that failed, in order. */
+	release(&w);
+	assert_false(status().at_work);
+	assert_int_equal(status().ready, 4);
+	assert_false(status().complete);
+	damage("chunk-000001.tar");
+	w = (struct work){ .job = NULL };
+	must_stage(&w, plain);
+	assert_int_equal(w.copied, 0);
+}
+
+/* A plan that is not for this directory. */
+static void test_wrong_calls(void **unused)
+{
+	struct hpdsl_stage_at at = { .node = 2, .nodes = 2 };
+	struct work w = { .job = NULL };
+	struct hpdsl_stage_begin b = { .pack = &w.pack };
+	struct hpdsl_stage_pack lie;
+	struct hpdsl_error err;
+	struct hpdsl_stage *s;
+
+	(void)unused;
+	fresh();
+	assert_int_equal(hpdsl_stage_open(dir, &at, &s, &err), HPDSL_EUSAGE);
+	assert_false(there(""));
+	at.node = 1;
+	assert_int_equal(hpdsl_stage_open(dir, &at, &w.s, &err), 0);
+	assert_int_equal(hpdsl_stage_source_open(plain, NULL, &w.source, &err),
+			 0);
+	hpdsl_stage_source_pack(w.source, &w.pack);
+	assert_int_equal(hpdsl_stage_begin(w.s, &b, &err), -ENOENT);
+	/* An index that is not what was promised. */
+	lie = w.pack;
+	assert_int_equal(hpdsl_stage_put_index(w.s, &lie, "x", 1, &err), 0);
+	assert_int_equal(hpdsl_stage_put_index(w.s, &lie, NULL, 0, &err),
+			 HPDSL_ECORRUPT);
+	assert_false(there("index.hpdsl"));
+	assert_false(there(".index.hpdsl.part"));
+	assert_int_equal(put_index(&w, &err), 0);
+	lie.origin = "out";
+	b.pack = &lie;
+	assert_int_equal(hpdsl_stage_begin(w.s, &b, &err), HPDSL_EUSAGE);
+	lie.origin = w.pack.origin;
+	lie.chunks++;
+	assert_int_equal(hpdsl_stage_begin(w.s, &b, &err), HPDSL_ECORRUPT);
+	assert_null(hpdsl_stage_dataset(w.s));
+	b.pack = &w.pack;
+	assert_int_equal(hpdsl_stage_begin(w.s, &b, &err), 0);
+	assert_non_null(hpdsl_stage_dataset(w.s));
+	assert_false(hpdsl_stage_holds(w.s, 4));
+	assert_false(hpdsl_stage_holds(w.s, UINT64_MAX));
+	hp_stage_ready(w.s, 4, false);
+	assert_int_equal(publish(&w, &err), HPDSL_EUSAGE);
+	assert_int_equal(hpdsl_stage_end(w.s, 0, &err), 0);
+	release(&w);
+	hpdsl_stage_close(NULL);
+	hpdsl_stage_source_close(NULL);
+}
+
 static void test_recheck_index(void **unused)
 {
 	struct work w = { .job = NULL };
@@ -649,6 +771,16 @@ static void test_recheck_index(void **unused)
 	packed_flip(in("index.hpdsl"), 300, 1);
 	w = (struct work){ .recheck = true };
 	assert_int_equal(stage(&w, plain, dir, NULL, &err), HPDSL_ECORRUPT);
+	assert_non_null(strstr(err.msg, "damaged, and removed"));
+	w = (struct work){ .job = NULL };
+	must_stage(&w, plain);
+	assert_int_equal(w.held, 4);
+	/* One that cannot even be opened is rechecked unasked. */
+	packed_flip(in("index.hpdsl"), 3, 1);
+	w = (struct work){ .job = NULL };
+	assert_int_equal(stage(&w, plain, dir, NULL, &err), HPDSL_ECORRUPT);
+	assert_non_null(strstr(err.msg, "damaged, and removed"));
+	w = (struct work){ .job = NULL };
 	must_stage(&w, plain);
 	assert_int_equal(w.held, 4);
 }
@@ -1022,6 +1154,9 @@ int main(void)
 		cmocka_unit_test(test_other_boot),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_less_planned),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_beats),
+		cmocka_unit_test(test_wrong_calls),
 		cmocka_unit_test(test_recheck_index),
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_clean_damaged),

@@ -7,7 +7,9 @@
  */
 #include "stager_net.h"
 
+#include "faultio.h"
 #include "shell.h"
+#include "wrap.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -381,6 +383,16 @@ static void test_full_disk(void **state)
 	fails_to_write(&zipped, 7, false);
 }
 
+static bool still_alive(struct hpdsl_stager *s)
+{
+	bool alive;
+
+	pthread_mutex_lock(&s->lock);
+	alive = s->alive > 0;
+	pthread_mutex_unlock(&s->lock);
+	return alive;
+}
+
 /* A read that does not return: told, and nobody waits for it. */
 static void test_stuck(void **state)
 {
@@ -404,6 +416,38 @@ static void test_stuck(void **state)
 	__atomic_store_n(&n.node[0].io.let_go, true, __ATOMIC_RELAXED);
 	net_run(&n, 0, false);
 	net_end(&n);
+	net_check(&n);
+	clean(&plain);
+}
+
+/* Nor in the end; what it knows of stays for it. */
+static void test_left_behind(void **state)
+{
+	/* Reachable, or it would be a leak. */
+	static struct hpdsl_stager *left;
+	static struct net n;
+	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
+	struct timespec pause = { .tv_nsec = 50000000 };
+
+	(void)state;
+	net_begin(&n, &plain, &o);
+	n.node[0].io.slow_read = 3;
+	net_start(&n, &o);
+	for (int i = 0; i < 50; i++) {
+		net_step(&n);
+		nanosleep(&pause, NULL);
+		if (__atomic_load_n(&n.node[0].io.reads, __ATOMIC_RELAXED) > 2)
+			break;
+	}
+	left = n.node[0].stager;
+	left->patience = 0.1;
+	net_end(&n);
+	assert_true(left->abandoned);
+	__atomic_store_n(&n.node[0].io.let_go, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 100 && still_alive(left); i++)
+		nanosleep(&pause, NULL);
+	assert_false(still_alive(left));
+	run("rm -f %s/node0/.*.part", plain.top);
 	net_check(&n);
 	clean(&plain);
 }
@@ -434,6 +478,97 @@ static void test_stop(void **state)
 		assert_int_equal(net_check(&n), 3 * chunks_of(&zipped));
 		clean(&zipped);
 	}
+}
+
+/* ---- Every operation ---------------------------------------------------- */
+
+/* Complete, or it says why; and the next run completes it. */
+static bool run_with_fault(struct packed *p, struct net *n,
+			   const struct net_options *o)
+{
+	bool failed = !net_try(n, o);
+
+	if (!failed)
+		net_run(n, 0, false);
+	wrap_fail_at(0, false);
+	for (uint32_t i = 0; i < n->nodes; i++)
+		failed |= n->node[i].failed != 0;
+	net_end(n);
+	net_check(n);
+	if (failed) {
+		uint64_t bytes;
+
+		assert_int_equal(stage(p, o, &bytes), 2 * chunks_of(p));
+	}
+	clean(p);
+	return failed;
+}
+
+/* The k-th operation on node 1 fails, once or from then on. */
+static void test_every_fault(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	int failures = 0;
+	long k = 1;
+
+	(void)state;
+	for (;; k += getenv("HPDSL_LONG") ? 1 : 13) {
+		struct faultio f;
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		faultio_init(&f, k, k % 2, k % 5 ? -EIO : -ENOSPC);
+		n.node[1].other = &f.io;
+		n.leftovers = true;
+		failures += run_with_fault(&zipped, &n, &o);
+		if (!f.failed)
+			break;
+	}
+	print_message("# %ld operations, %d failures\n", k, failures);
+	assert_true(k > 50 && failures > 5);
+}
+
+static void test_no_memory(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	int failures = 0;
+
+	(void)state;
+	for (long k = 1; k < 400; k += 17) {
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		n.no_memory_at = k;
+		failures += run_with_fault(&zipped, &n, &o);
+	}
+	print_message("# %d failures\n", failures);
+}
+
+/* Foreign tars in folders: their names are paths. */
+static void test_adopted(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	struct hpdsl_reindex_options opt = { .threads = 1 };
+	struct hpdsl_reindex_report report;
+	struct hpdsl_error err;
+	struct packed p;
+	uint64_t bytes;
+	int r;
+
+	(void)state;
+	packed_begin(&p);
+	run("cd %s && mkdir -p tars/a && for i in 1 2 3 4 5; do "
+	    "head -c 300000 /dev/urandom > $i.jpg; tar -cf tars/a/t$i.tar "
+	    "$i.jpg; done && mkdir out",
+	    p.top);
+	opt.output = p.out;
+	r = hpdsl_reindex(packed_at(&p, "tars/a"), &opt, &report, &err);
+	if (r < 0)
+		fail_msg("%s", err.msg);
+	assert_true(report.adopted);
+	assert_int_equal(stage(&p, &o, &bytes), 2 * chunks_of(&p));
+	assert_true(packed_has(&p, "node0/chunk-000000.tar"));
+	packed_end(&p);
 }
 
 static void test_rate(void **state)
@@ -500,6 +635,10 @@ int main(void)
 		cmocka_unit_test(test_read_errors),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_stuck),
+		cmocka_unit_test(test_left_behind),
+		cmocka_unit_test(test_every_fault),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_adopted),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_nonsense),
