@@ -33,6 +33,23 @@ static bool is_launched(void)
 }
 
 /*
+ * --status and --clean of one path for all need no other rank: the first of a
+ * node's ranks does it, so that a script may ask as often as it likes.
+ */
+static bool is_for_one(const struct stage_options *o)
+{
+	return (o->status || o->clean) && !o->pretend &&
+	       !strstr(o->local, "%n") && !strstr(o->local, "%r");
+}
+
+static bool is_first_of_node(void)
+{
+	return !number_in("OMPI_COMM_WORLD_LOCAL_RANK") &&
+	       !number_in("SLURM_LOCALID") && !number_in("PMI_LOCAL_RANK") &&
+	       !number_in("PALS_LOCAL_RANKID") && !number_in("MPI_LOCALRANKID");
+}
+
+/*
  * A launcher that speaks another dialect than this MPI starts N jobs of one
  * rank, each of which would stage everything, into one directory.
  */
@@ -125,6 +142,8 @@ int main(int argc, char **argv)
 					   "");
 	if ((o.plan || o.status || o.clean) && !is_launched())
 		return stage_alone(&o);
+	if (is_for_one(&o))
+		return is_first_of_node() ? stage_alone(&o) : CMD_DONE;
 	if (o.deadline)
 		cmd_deadline(o.deadline);
 	start(&j, &argc, &argv);
