@@ -23,8 +23,8 @@ void *__wrap_realloc(void *p, size_t n);
 
 void wrap_fail_at(long k, bool forever)
 {
-	fail_at = k;
-	fail_forever = forever;
+	__atomic_store_n(&fail_at, k, __ATOMIC_RELAXED);
+	__atomic_store_n(&fail_forever, forever, __ATOMIC_RELAXED);
 	__atomic_store_n(&count, 0, __ATOMIC_RELAXED);
 }
 
@@ -37,7 +37,10 @@ static bool fails(void)
 {
 	long n = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
 
-	return fail_at && (n == fail_at || (n > fail_at && fail_forever));
+	long k = __atomic_load_n(&fail_at, __ATOMIC_RELAXED);
+	bool forever = __atomic_load_n(&fail_forever, __ATOMIC_RELAXED);
+
+	return k && (n == k || (n > k && forever));
 }
 
 void *__wrap_malloc(size_t n)
