@@ -104,7 +104,7 @@ static int clean_name(void *arg, const char *name)
 /* A directory that changes may be listed badly: until nothing is left. */
 static int clean_chunks(struct clean *c)
 {
-	int r;
+	int r = 0;
 
 	do {
 		c->removed = false;

@@ -206,6 +206,8 @@ static int try_take(struct hpdsl_stage *s, bool make, bool *made,
 	if (r < 0 && r != -EEXIST)
 		return hp_fail_errno(err, r, "%s: cannot be made", s->path);
 	r = open_dir(s, err);
+	if (r == -ENOENT && make)
+		return 0;
 	if (r == 0)
 		r = check_owner(s, &st, err);
 	if (r == 0)

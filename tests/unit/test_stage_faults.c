@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whatever fails while a stage directory is filled or cleaned: nothing has a
+ * name or a byte that it does not deserve, nothing is lost, and the next run
+ * completes.
+ */
+#include "faultio.h"
+#include "shell.h"
+#include "stage_work.h"
+#include "wrap.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Nothing has a name that it does not deserve. */
+static void check_no_lie(void)
+{
+	run("cd %s 2>/dev/null || exit 0; for f in *; do [ \"$f\" = '*' ] || "
+	    "[ $f = stage.hpdsl ] || cmp $f %s/$f || exit 1; done",
+	    work_dir, work_plain);
+	if (work_has("stage.hpdsl")) {
+		struct hpdsl_stage_status s = work_status();
+		size_t n;
+		char *state = packed_get(work_at("stage.hpdsl"), &n);
+
+		assert_int_equal(n, hp_state_size(4));
+		for (uint64_t i = 0; i < 4; i++) {
+			char name[40];
+
+			snprintf(name, sizeof name, "chunk-%06u.tar",
+				 (unsigned)i);
+			if (hp_state_get(state, i) == HP_CHUNK_READY)
+				assert_true(work_has(name));
+		}
+		if (s.complete)
+			assert_int_equal(s.ready, s.chunks);
+		assert_int_equal(s.coming, 0);
+		free(state);
+	}
+}
+
+static void check_result(int r, const struct hpdsl_error *err, int fds)
+{
+	assert_int_equal(count_fds(), fds);
+	if (r) {
+		assert_int_equal(err->code, r);
+		assert_true(strlen(err->msg) > 0);
+		assert_null(strchr(err->msg, '\n'));
+	}
+	check_no_lie();
+}
+
+/* before: a shell command that makes what is there before. */
+static void faults(bool forever, int code, const char *before, bool recheck)
+{
+	int fds = count_fds();
+
+	for (long k = 1;; k++) {
+		struct work w = { .recheck = recheck };
+		struct hpdsl_error err;
+		struct faultio f;
+		int r;
+
+		work_fresh();
+		run("%s", before);
+		faultio_init(&f, k, forever, code);
+		r = work_stage(&w, work_plain, work_dir, &f.io, &err);
+		check_result(r, &err, fds);
+		if (!f.failed)
+			break;
+		w = (struct work){ .job = NULL };
+		work_must(&w, work_plain);
+		assert_int_equal(work_status().ready, 4);
+		assert_true(work_status().complete);
+		run("cd %s && [ -z \"$(ls -d .*.part 2>/dev/null)\" ]",
+		    work_dir);
+		assert_true(k < 400);
+	}
+}
+
+static void test_faults(void **unused)
+{
+	char before[500];
+	struct work w = { .most = 2 };
+
+	(void)unused;
+	faults(false, -EIO, "true", false);
+	faults(true, -ENOSPC, "true", false);
+	work_fresh();
+	work_must(&w, work_plain);
+	run("rm -rf %s/half && mv %s %s/half", work_fix.top, work_dir,
+	    work_fix.top);
+	snprintf(before, sizeof before, "cp -r %s/half %s && touch %s",
+		 work_fix.top, work_dir, work_at(".chunk-000003.tar.part"));
+	faults(false, -EIO, before, false);
+	faults(false, -EIO, before, true);
+	faults(true, -ENOSPC, before, true);
+}
+
+static void test_clean_faults(void **unused)
+{
+	struct work w = { .job = NULL };
+	uint64_t n[3];
+	int fds = count_fds();
+
+	(void)unused;
+	work_fresh();
+	work_must(&w, work_plain);
+	run("rm -rf %s/full && mv %s %s/full", work_fix.top, work_dir,
+	    work_fix.top);
+	for (long k = 1;; k++) {
+		struct hpdsl_error err;
+		struct faultio f;
+		int r;
+
+		work_fresh();
+		run("cp -r %s/full %s && touch %s", work_fix.top, work_dir,
+		    work_at(".chunk-000003.tar.part"));
+		faultio_init(&f, k, k % 2, -EIO);
+		memset(&err, 0, sizeof err);
+		r = hpdsl_stage_clean(work_dir, &f.io, n, n + 1, n + 2, &err);
+		assert_int_equal(count_fds(), fds);
+		if (r < 0)
+			assert_int_equal(err.code, r);
+		if (!f.failed)
+			break;
+		/* What is left of it goes away with the next. */
+		if (work_has("") &&
+		    hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2, &err))
+			fail_msg("%ld: %s", k, err.msg);
+		assert_false(work_has(""));
+	}
+}
+
+static void test_no_memory(void **unused)
+{
+	int fds = count_fds();
+
+	(void)unused;
+	for (long k = 1;; k++) {
+		struct work w = { .job = NULL };
+		struct hpdsl_error err;
+		long used;
+		int r;
+
+		work_fresh();
+		wrap_fail_at(k, k % 2);
+		r = work_begin(&w, work_plain, work_dir, NULL, &err);
+		if (r == 0)
+			r = work_publish(&w, &err);
+		used = wrap_count();
+		wrap_fail_at(0, false);
+		work_release(&w);
+		assert_int_equal(count_fds(), fds);
+		if (used < k)
+			break;
+		w = (struct work){ .job = NULL };
+		work_must(&w, work_plain);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_clean_faults),
+		cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, work_setup, work_teardown);
+}
