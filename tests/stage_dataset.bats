@@ -319,3 +319,39 @@ lacks()
 		hpdsl-cat st class1/00000.json
 	hpdsl-cat st class0/00000.json | cmp - in/class0/00000.json
 }
+
+@test "with a damaged index or manifest what is here is still checked" {
+	hpdsl-pack -q --chunks 6 --zstd in zout
+	stage make zout st expanded here=0-3 damage=2
+	cp -r st st2
+	printf X | dd of=st/index.hpdsl bs=1 seek=3000 conv=notrunc status=none
+	hpdsl-verify st > lines 2> text || [ $? = 1 ]
+	grep -q '^index.hpdsl: ' lines
+	grep -q '^chunk-000002.tar: checksum differs (samples 20-29)' lines
+	lacks 'chunk-00000[01345]' lines
+	grep -q 'not staged here: 2 chunks' text
+	printf X | dd of=st2/dataset.yaml bs=1 seek=60 conv=notrunc status=none
+	hpdsl-verify st2 > lines 2> text || [ $? = 1 ]
+	grep -q '^dataset.yaml: ' lines
+	grep -q '^chunk-000002.tar: sample ' lines
+	lacks 'chunk-00000[01345]' lines
+	grep -q 'not staged here: 2 chunks' text
+}
+
+@test "chunks that are taken away meanwhile are no damage" {
+	stage make out st here=0-4 coming=5
+	# Taken away, as hpdsl-stage --clean does it: the byte, then the file.
+	(
+		for ((i = 0; i < 5; i++)); do
+			stage set st $i absent
+			rm "st/chunk-00000$i.tar"
+		done
+	) 3>&- &
+	while kill -0 $! 2> /dev/null; do
+		hpdsl-verify -q st
+		hpdsl-verify -q --thorough st
+	done
+	wait
+	[ "$(hpdsl-verify --json st | field absent_chunks)" = 6 ]
+	all_of st
+}
