@@ -14,7 +14,8 @@
  * Whoever is asked sends as far as it has the chunk itself, from memory if the
  * segment happens to be there, else from its own file, though the chunk is not
  * verified yet.  So no buffer ever waits for another node: what was received is
- * written, which always ends, and is free.  All nodes ask in the same order,
+ * written, which always ends, and is free; what is sent has a buffer waiting
+ * for it, which was promised.  All nodes ask in the same order,
  * and the first chunk that is not everywhere has its source, which reads it,
  * and behind it nodes that all have asked for it: it goes on.  Hence there is
  * no deadlock, and memory does not depend on the number of nodes.
@@ -81,6 +82,11 @@ struct hp_exchange_config {
 		origin_streams; /* chunks being read; one read each at a time */
 	uint32_t origin_buffers; /* segments being read or written */
 	uint32_t out_buffers;	 /* segments on their way from this node */
+	/* Segments are passed on as soon as they are here; those that are not
+	 * WRITTEN yet go from their buffers.  Without it a segment waits at
+	 * every node in the queue to its disk: the last of many nodes then
+	 * waits for all of these. */
+	bool early;
 	/* Chunks to get, in order of use, and from whom: node itself means the
 	 * origin.  Borrowed. */
 	const uint32_t *want, *from;

@@ -239,6 +239,7 @@ int hp_in_data(struct hp_exchange *x, uint32_t from, const struct hp_message *m)
 	largest(&x->n.in_buffers, ++x->in_used);
 	x->n.received_bytes += m->length;
 	x->n.refetch_bytes += k->again ? m->length : 0;
+	hp_out_changed(x, k);
 	return 1;
 }
 
@@ -353,6 +354,8 @@ static void was_read(struct hp_exchange *x, struct hp_xchunk *k, uint64_t end)
 	k->got = end;
 	x->n.read_bytes += n;
 	x->n.refetch_bytes += k->again ? n : 0;
+	if (!k->end)
+		hp_out_changed(x, k);
 }
 
 static void read_failed(struct hp_exchange *x, struct hp_xchunk *k)

@@ -4,8 +4,8 @@
  * credits is served first: all nodes ask in order of use, so it is the one that
  * is wanted first; and as every stream ends, the others get their turn.
  *
- * A chunk that is still on its way here is sent as far as this attempt of it is
- * written, and a refetch (attempt > 0) once it is verified.  When the attempt
+ * A chunk that is still on its way here is sent as far as this attempt of it
+ * has come, and a refetch (attempt > 0) once it is verified.  When the attempt
  * fails, nothing more of it is sent: who has got bytes of it is told AGAIN,
  * when the last of its segments has left, and only then does the chunk begin
  * anew here.  So no byte of one attempt is ever taken for one of another.
@@ -75,13 +75,22 @@ static bool heap_has_room(struct hp_exchange *x)
 	return true;
 }
 
+/* How much of the chunk can be sent to who asked so. */
+static uint64_t there_is(const struct hp_exchange *x, const struct hp_out *o)
+{
+	const struct hp_xchunk *k = o->chunk;
+
+	if (k->state == HP_COMING_READY)
+		return k->size;
+	if (k->end || o->attempt)
+		return 0;
+	return x->c.early ? k->got : k->written;
+}
+
 /* Bytes of the next segment of it, or 0 if it cannot be sent now. */
 static uint32_t ready_for(const struct hp_exchange *x, const struct hp_out *o)
 {
-	const struct hp_xchunk *k = o->chunk;
-	bool all = k->state == HP_COMING_READY;
-	uint64_t have = all ? k->size : k->end || o->attempt ? 0 : k->written;
-	uint64_t left = k->size - o->sent;
+	uint64_t have = there_is(x, o), left = o->chunk->size - o->sent;
 	uint32_t n = left < x->c.segment ? (uint32_t)left : x->c.segment;
 
 	if (!o->credits || o->sent >= have || have - o->sent < n)

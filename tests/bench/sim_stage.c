@@ -4,7 +4,7 @@
  * and, for each node, a link each way and an SSD, each a queue that serves one
  * segment after the other at its rate; messages take the latency.  What comes
  * from the origin comes over the node's link too.  A segment is passed on when
- * it is written.  Prints a table; see hpdsl-stage(1), SCALE.
+ * it is here, and then written.  Prints a table; see hpdsl-stage(1), SCALE.
  */
 #include "exchange_private.h"
 #include "stage_plan.h"
@@ -20,9 +20,9 @@
 static const double origin_rate = 200e9, link_rate = 12.5e9, write_rate = 2e9;
 static const double latency = 10e-6, check_time = 1e-3;
 static const uint64_t capacity = 4 * TB;
-/* 48 segments of 4 MiB: three quarters of 256 MiB. */
-enum { IN_STREAMS = 8, IN_BUFFERS = 24, ORIGIN_STREAMS = 4 };
-enum { ORIGIN_BUFFERS = 8, OUT_BUFFERS = 16, REAL_SEGMENT = 4 << 20 };
+/* What the stager makes of 256 MiB, in segments of 4 MiB. */
+enum { IN_STREAMS = 8, ORIGIN_STREAMS = 8, AHEAD = 64, REAL_SEGMENT = 4 << 20 };
+enum { IN_BUFFERS = 15, ORIGIN_BUFFERS = 15, OUT_BUFFERS = 15 };
 
 enum kind { ORIGIN, READ, HEAD, DATA, MESSAGE, WRITTEN, CHECKED };
 
@@ -348,6 +348,8 @@ static void make_nodes(struct sim *s)
 			.origin_streams = ORIGIN_STREAMS,
 			.origin_buffers = ORIGIN_BUFFERS,
 			.out_buffers = OUT_BUFFERS,
+			.early = true,
+			.ahead = AHEAD,
 			.want = s->node[i].want,
 			.from = s->node[i].from,
 			.n_want = s->node[i].n_want,

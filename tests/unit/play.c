@@ -129,13 +129,16 @@ static void post(struct play_node *n, struct play_item *i)
 
 	if (i->msg.kind == HP_MSG_DATA) {
 		f->sending--;
-		if (!f->ready && (!f->begun || f->attempt != i->attempt ||
-				  !(f->have & bit) || f->plain != i->msg.plain))
-			play_wrong(n->p, "sent what is not in the file");
+		if (!f->ready &&
+		    (!f->begun || f->attempt != i->attempt ||
+		     f->plain != i->msg.plain || !((f->have | f->came) & bit)))
+			play_wrong(n->p, "sent what is not here");
 		if (f->ready &&
 		    i->msg.plain != (f->closed ? f->kept : f->plain))
 			play_wrong(n->p, "sent a form that is not there");
-		i->bad = f->ready ? false : (f->bad & bit) != 0;
+		i->bad = f->ready      ? false :
+			 f->have & bit ? (f->bad & bit) != 0 :
+					 (f->came_bad & bit) != 0;
 		i->bad |= one_in(n->p, n->p->bad_wire);
 		i->kind = PLAY_SENT;
 		play_push(n, i);
@@ -169,6 +172,19 @@ static void promise_over(struct play_node *n, struct play_file *f)
 	f->promised = 0;
 }
 
+/* In memory, as it is; with c.early it may be passed on from there. */
+static void came(struct play_node *n, struct play_item *i)
+{
+	struct play_file *f = &n->file[i->msg.chunk];
+	uint64_t bit = play_bit(n->p, i->msg.offset);
+
+	i->kind = PLAY_WRITE;
+	i->attempt = f->attempt;
+	f->came |= n->p->c.early ? bit : 0;
+	f->came_bad |= i->bad ? bit : 0;
+	play_push(n, i);
+}
+
 static void take(struct play_node *n, struct play_item *i, int rc)
 {
 	struct play_file *f = &n->file[i->msg.chunk];
@@ -186,13 +202,11 @@ static void take(struct play_node *n, struct play_item *i, int rc)
 	}
 	n->taken_bytes += i->msg.length;
 	f->held++, n->in_used++;
-	i->kind = PLAY_WRITE;
 	while ((!f->begun || f->attempt != i->msg.attempt) && play_act(n))
 		;
 	if (!f->begun || f->attempt != i->msg.attempt)
 		play_wrong(n->p, "a segment before BEGIN");
-	i->attempt = f->attempt;
-	play_push(n, i);
+	came(n, i);
 }
 
 static void wire(struct play_node *n, struct play_item *i)
@@ -230,8 +244,7 @@ static void read_origin(struct play_node *n, struct play_item *i)
 	}
 	n->read_bytes += i->msg.length;
 	i->bad = i->msg.chunk == p->damaged || one_in(p, p->bad_read);
-	i->kind = PLAY_WRITE;
-	play_push(n, i);
+	came(n, i);
 	tell(n, HP_EV_READ, i, false);
 }
 
@@ -303,6 +316,16 @@ static void happen(struct play_node *n, struct play_item *i)
 	}
 }
 
+/* Who has stopped is not done before the last promise is taken back. */
+static void check_stopped(struct play_node *n)
+{
+	struct hp_exchange_counts k;
+
+	hp_exchange_count(n->x, &k);
+	if (k.idle && (n->in_used || n->read_used))
+		play_wrong(n->p, "idle with segments under way");
+}
+
 bool play_step(struct play *p)
 {
 	struct play_node *n;
@@ -323,6 +346,8 @@ bool play_step(struct play *p)
 			;
 	}
 	update_busy(n);
+	if (n->stopped)
+		check_stopped(n);
 	return true;
 }
 
@@ -436,6 +461,7 @@ void play_init(struct play *p, uint64_t seed, uint32_t nodes, uint32_t chunks,
 	p->c.origin_streams = 1 + play_below(p, 4);
 	p->c.origin_buffers = 1 + play_below(p, 8);
 	p->c.out_buffers = 1 + play_below(p, 8);
+	p->c.early = play_below(p, 2);
 	p->c.ahead = play_below(p, 2) ? 1 + play_below(p, 8) : 0;
 	p->keep_compressed = play_below(p, 2);
 	p->stored = cleared(chunks, sizeof *p->stored);

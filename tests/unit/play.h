@@ -36,7 +36,8 @@ struct play_items {
 
 /* A chunk's file on a node, by its segments. */
 struct play_file {
-	uint64_t have, bad; /* a bit each */
+	uint64_t have, bad;	 /* written: a bit each */
+	uint64_t came, came_bad; /* in memory, of this attempt */
 	uint32_t attempt;
 	uint16_t promised; /* credits */
 	uint16_t held;	   /* buffers */

@@ -15,6 +15,8 @@ static void data(struct play_node *n, const struct hp_action *a,
 
 	require(n, ++n->out_used <= n->p->c.out_buffers,
 		"too many segments on their way out");
+	require(n, f->ready || !a->msg.attempt,
+		"sent again before it is verified");
 	i->attempt = f->attempt;
 	f->sending++;
 	n->given_bytes += a->msg.length;
@@ -81,7 +83,7 @@ static void begin(struct play_node *n, const struct hp_action *a)
 	f->finished = false;
 	f->attempt = a->msg.attempt;
 	f->plain = a->msg.plain;
-	f->have = f->bad = 0;
+	f->have = f->bad = f->came = f->came_bad = 0;
 }
 
 static void finish(struct play_node *n, const struct hp_action *a)
