@@ -1055,6 +1055,12 @@ HPDSL_API void hpdsl_stage_weights(const struct hpdsl_stage *s, uint64_t *ret);
 HPDSL_API int hpdsl_stage_publish(struct hpdsl_stage *s,
 				  const struct hpdsl_stage_plan *plan,
 				  struct hpdsl_error *err);
+/*
+ * Bytes of chunks that are here, and that the plan has not for this node: they
+ * stay, and take room that a plan may have counted on.
+ */
+HPDSL_API uint64_t hpdsl_stage_surplus(const struct hpdsl_stage *s,
+				       const struct hpdsl_stage_plan *plan);
 /* To be called once a second, by any thread. */
 HPDSL_API void hpdsl_stage_beat(struct hpdsl_stage *s);
 /* How it ended: 0, HPDSL_ESTOPPED or another failure; what is coming is not. */

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Plans that are tried before all that is here counts as in the way. */
+#define ROUNDS 16
+
 static int find_place(struct stage_step *s)
 {
 	struct hpdsl_stage_place p;
@@ -17,7 +20,7 @@ static int find_place(struct stage_step *s)
 	return ret;
 }
 
-static int order_and_plan(struct stage_step *s)
+static int plan(struct stage_step *s)
 {
 	struct stage_run *r = s->r;
 	struct hpdsl_stage_wish wish = {
@@ -29,13 +32,61 @@ static int order_and_plan(struct stage_step *s)
 		.weight = r->weight,
 		.order = r->use,
 	};
-	struct hpdsl_dataset *ds = hpdsl_stage_dataset(r->stage);
-	int ret;
+
+	return hpdsl_stage_plan_new(&wish, &r->plan, &s->err);
+}
+
+static int find_order(struct stage_step *s)
+{
+	struct stage_run *r = s->r;
 
 	hpdsl_stage_weights(r->stage, r->weight);
-	ret = hpdsl_order_first_use(ds, &r->order, r->use, &s->err);
-	if (ret >= 0)
-		ret = hpdsl_stage_plan_new(&wish, &r->plan, &s->err);
+	return hpdsl_order_first_use(hpdsl_stage_dataset(r->stage), &r->order,
+				     r->use, &s->err);
+}
+
+/*
+ * What of the capacity is left for a plan besides chunks that are here and not
+ * in it.  all: it is not known which these will be.
+ */
+static uint64_t room_for(const struct stage_run *r, uint64_t capacity, bool all)
+{
+	uint64_t surplus = 0, now = r->capacity[r->j->node], room;
+	struct hpdsl_stage_share share;
+
+	if (!all) {
+		hpdsl_stage_plan_share(r->plan, r->j->node, &share);
+		surplus = hpdsl_stage_surplus(r->stage, r->plan);
+		room = capacity > surplus ? capacity - surplus : 0;
+		return share.bytes > room ? room : now;
+	}
+	for (uint64_t c = 0; c < r->pack.chunks; c++)
+		if (hpdsl_stage_holds(r->stage, c))
+			surplus += r->weight[c];
+	room = capacity > surplus ? capacity - surplus : 0;
+	return room < now ? room : now;
+}
+
+/*
+ * A plan for the capacities; again, with less, where chunks that it has no use
+ * for stand in its way, as nothing is put out.
+ */
+static int make_plan(struct stage_run *r, uint64_t capacity)
+{
+	uint64_t *all = cmd_alloc(r->j->nodes, sizeof(*all)), mine;
+	int ret, round = 0;
+
+	while (!(ret = run_step(r, plan, true, true, "planning"))) {
+		mine = room_for(r, capacity, round == ROUNDS);
+		job_allgather(r->j, &mine, sizeof(mine), all);
+		if (round++ > ROUNDS ||
+		    !memcmp(all, r->capacity, r->j->nodes * sizeof(*all)))
+			break;
+		memcpy(r->capacity, all, r->j->nodes * sizeof(*all));
+		hpdsl_stage_plan_free(r->plan);
+		r->plan = NULL;
+	}
+	free(all);
 	return ret;
 }
 
@@ -107,7 +158,9 @@ int run_who_has(struct stage_run *r)
 		return ret;
 	capacity = r->capacity[r->j->node];
 	job_allgather(r->j, &capacity, sizeof(capacity), r->capacity);
-	ret = run_step(r, order_and_plan, true, true, "planning");
+	ret = run_step(r, find_order, true, true, "planning");
+	if (!ret)
+		ret = make_plan(r, capacity);
 	if (ret)
 		return ret;
 	if (find_holders(r))
