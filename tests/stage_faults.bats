@@ -82,14 +82,14 @@ completes()
 	unshare -m bash -eu <<- END
 		. "$SRC/tests/lib.bash"
 		. "$SRC/tests/mpi.bash"
-		mount -t tmpfs -o size=700k none node1
+		mount -t tmpfs -o size=1500k none node1
 		fails 3 'node 1 (' stage 2 -q --pretend-nodes=2 --capacity=1G \
 			--mode=replicate "$from/ds" "$PWD/node%n/in"
 		echo "\$message"
 		[[ \$message == *"No space left on device"* ]]
 		[[ \$message == *chunk-0000*.tar* ]]
 		[ "\$(grep -c . <<< "\$message")" = 1 ]
-		[ "\$(chunks_in node1/in)" -gt 2 ]
+		[ "\$(chunks_in node1/in)" -gt 0 ]
 		check_stage named "$from/ds" node0/in node1/in
 		# with more room the same command completes it
 		missing=\$(check_stage missing "$from/ds" node0/in node1/in)
@@ -319,8 +319,8 @@ rename_each()
 @test "the dataset is replaced while it is staged" {
 	replacing rename_each
 	[ "$status" = 3 ]
-	grep -q 'replaced while it was staged' said
-	[ "$(grep -c . said)" = 1 ]
+	tail -n 1 said | grep -q 'replaced while it was staged'
+	[ "$(grep -vc ': warning: ' said)" = 1 ]
 	check_stage named "$from/many" node0 node1
 	[ "$(chunks_in node0)" -ge 2 ]
 	completes many
