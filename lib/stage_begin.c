@@ -33,7 +33,7 @@ static int put_manifest(struct hpdsl_stage *s,
 static int recheck_index(struct hpdsl_stage *s, struct hpdsl_error *err)
 {
 	uint8_t hash[16];
-	int r = hp_stage_hash(s, HP_INDEX_NAME, hash);
+	int r = hp_stage_hash(s, HP_INDEX_NAME, NULL, hash);
 
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", s->path, HP_INDEX_NAME);

@@ -3,6 +3,7 @@
 #ifndef HP_STAGE_DIR_H
 #define HP_STAGE_DIR_H
 
+#include "meter.h"
 #include "stage.h"
 
 enum { HP_STAGE_HOLDER = 384 }; /* of the lock's text */
@@ -41,9 +42,9 @@ struct hp_stage_name {
 void hp_stage_name_read(const char *name, uint64_t chunks,
 			struct hp_stage_name *ret);
 
-/* XXH3-128 of a file.  -EINVAL: no regular file; -errno. */
+/* XXH3-128 of a file.  -EINVAL: no regular file; -errno.  m: told, or NULL. */
 int hp_stage_hash(const struct hpdsl_stage *s, const char *name,
-		  uint8_t ret[16]);
+		  struct hp_meter *m, uint8_t ret[16]);
 /* A small file that appears whole; not synced. */
 int hp_stage_put(const struct hpdsl_stage *s, const char *name,
 		 const void *bytes, size_t n, struct hpdsl_error *err);

@@ -27,6 +27,7 @@ enum {
 struct find {
 	struct hpdsl_stage *s;
 	const struct hpdsl_stage_begin *opt;
+	struct hp_meter *meter;
 	bool trust; /* the old state */
 	uint8_t *found;
 	char kept[HP_STAGE_NAME + 1]; /* what could not be removed */
@@ -54,7 +55,7 @@ static int see(void *arg, const char *name)
 /* ---- Files ------------------------------------------------------------ */
 
 /* 0, or what is wrong with the file; <0: why that cannot be known. */
-static int check_file(const struct find *f, const char *name, uint64_t bytes,
+static int check_file(struct find *f, const char *name, uint64_t bytes,
 		      const uint8_t checksum[16], bool hash)
 {
 	const struct hpdsl_stage *s = f->s;
@@ -70,7 +71,7 @@ static int check_file(const struct find *f, const char *name, uint64_t bytes,
 		return BAD_SIZE;
 	if (!hash)
 		return 0;
-	r = hp_stage_hash(s, name, is);
+	r = hp_stage_hash(s, name, f->meter, is);
 	if (r == -EIO)
 		return BAD_READ;
 	return r < 0 ? r : memcmp(is, checksum, 16) == 0 ? 0 : BAD_BYTES;
@@ -127,13 +128,12 @@ static int find_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 static int remove_bad(struct find *f, uint32_t number, bool expanded,
 		      struct hpdsl_error *err)
 {
-	const struct hpdsl_watch *w = &f->opt->watch;
 	struct hpdsl_stage *s = f->s;
 	int bad = f->found[number] >> !expanded;
 	const char *what = bad & BAD_READ  ? "cannot be read" :
 			   bad & BAD_BYTES ? "damaged" :
 					     "not of its size";
-	char name[HP_STAGE_NAME], text[256 + HP_PRINTABLE];
+	char name[HP_STAGE_NAME];
 	struct hpdsl_chunk c;
 	int r = hp_stage_chunk(s, number, expanded, &c, name, err);
 
@@ -143,10 +143,8 @@ static int remove_bad(struct find *f, uint32_t number, bool expanded,
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s: %s, and cannot be removed",
 				     s->path, name, what);
-	snprintf(text, sizeof text, "%s: %s; removed, to be fetched again",
-		 name, what);
-	if (w->warn)
-		w->warn(w->arg, text);
+	hp_meter_warn(f->meter, "%s: %s; removed, to be fetched again", name,
+		      what);
 	return 0;
 }
 
@@ -165,21 +163,37 @@ static int remove_all_bad(struct find *f, struct hpdsl_error *err)
 	return r;
 }
 
+static int find(struct find *f, struct hpdsl_error *err)
+{
+	struct hpdsl_stage *s = f->s;
+	int r = hp_stage_list(s, see, f);
+
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s%s: cannot be %s", s->path,
+				     f->kept,
+				     f->kept[0] ? "removed" : "listed");
+	hp_meter_phase(f->meter, "checking", 0, true);
+	r = hp_pool_run(f->opt->threads, s->chunks, find_chunk, f,
+			f->opt->watch.stop, err);
+	if (r == 0)
+		r = remove_all_bad(f, err);
+	hp_meter_warn_end(f->meter, "chunks that are fetched again");
+	return r;
+}
+
 int hp_stage_find(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
 		  struct hpdsl_error *err)
 {
 	hp_auto_free uint8_t *found = calloc(s->chunks ? s->chunks : 1, 1);
-	struct find f = { .s = s, .opt = opt, .found = found };
+	struct hp_meter meter;
+	struct find f = { .s = s, .opt = opt, .found = found, .meter = &meter };
 	int r;
 
 	if (!found)
 		return hp_fail_nomem(err);
 	f.trust = s->old_good && !opt->recheck && s->old.chunks == s->chunks;
-	r = hp_stage_list(s, see, &f);
-	if (r < 0)
-		return hp_fail_errno(err, r, "%s%s: cannot be %s", s->path,
-				     f.kept, f.kept[0] ? "removed" : "listed");
-	r = hp_pool_run(opt->threads, s->chunks, find_chunk, &f,
-			opt->watch.stop, err);
-	return r < 0 ? r : remove_all_bad(&f, err);
+	hp_meter_init(&meter, &opt->watch);
+	r = find(&f, err);
+	hp_meter_release(&meter);
+	return r;
 }

@@ -23,7 +23,7 @@ enum { PIECE = 256 * 1024 };
 /* ---- Files in the directory ------------------------------------------- */
 
 int hp_stage_hash(const struct hpdsl_stage *s, const char *name,
-		  uint8_t ret[16])
+		  struct hp_meter *m, uint8_t ret[16])
 {
 	hp_auto_fd f = { s->io,
 			 s->io->open(s->io, s->dir, name,
@@ -45,6 +45,8 @@ int hp_stage_hash(const struct hpdsl_stage *s, const char *name,
 	while ((n = hp_io_pread_full(s->io, f.fd, buf, PIECE, at)) > 0) {
 		XXH3_128bits_update(&hash, buf, (size_t)n);
 		at += (uint64_t)n;
+		if (m)
+			hp_meter_add(m, (uint64_t)n);
 	}
 	if (n == 0)
 		hp_hash_canonical(XXH3_128bits_digest(&hash), ret);
@@ -148,7 +150,7 @@ static int check_index(struct hpdsl_stage *s,
 		return 0;
 	if (s->old_good)
 		return 1;
-	r = hp_stage_hash(s, HP_INDEX_NAME, hash);
+	r = hp_stage_hash(s, HP_INDEX_NAME, NULL, hash);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", s->path, HP_INDEX_NAME);
 	return memcmp(hash, pack->pack, 16) == 0;

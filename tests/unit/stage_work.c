@@ -24,6 +24,14 @@ static void warn(void *arg, const char *text)
 	snprintf(w->warned + n, sizeof w->warned - n, "%s\n", text);
 }
 
+static void progress(void *arg, const struct hpdsl_progress *p)
+{
+	struct work *w = arg;
+
+	assert_true(p->bytes && p->done >= w->hashed);
+	w->hashed = p->done;
+}
+
 int work_put_index(struct work *w, struct hpdsl_error *err)
 {
 	char buf[1000];
@@ -43,13 +51,15 @@ int work_begin(struct work *w, const char *from, const char *to,
 	       const struct hp_io *io, struct hpdsl_error *err)
 {
 	struct hpdsl_stage_at at = { .nodes = 1, .job = w->job, .io = io };
-	struct hpdsl_stage_begin b = {
-		.pack = &w->pack,
-		.recheck = w->recheck,
-		.keep_compressed = w->keep_compressed,
-		.threads = w->threads ? w->threads : HPDSL_SERIAL,
-		.watch = { .warn = warn, .arg = w, .io = io }
-	};
+	struct hpdsl_stage_begin b = { .pack = &w->pack,
+				       .recheck = w->recheck,
+				       .keep_compressed = w->keep_compressed,
+				       .threads = w->threads ? w->threads :
+							       HPDSL_SERIAL,
+				       .watch = { .progress = progress,
+						  .warn = warn,
+						  .arg = w,
+						  .io = io } };
 	int r = hpdsl_stage_source_open(from, io, &w->source, err);
 
 	if (r < 0)

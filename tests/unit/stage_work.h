@@ -27,6 +27,7 @@ struct work {
 	uint64_t most;	/* chunks to copy; 0: all */
 	uint64_t limit; /* bytes of capacity; 0: no limit */
 	uint64_t held, copied;
+	uint64_t hashed; /* bytes of what was found */
 	char warned[4096];
 };
 

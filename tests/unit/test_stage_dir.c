@@ -201,6 +201,34 @@ static void test_busy(void **unused)
 	taken(work_dir);
 }
 
+/* Where it is memory is told by the file system, whatever the name. */
+static void test_memory(void **unused)
+{
+	struct hpdsl_stage_at at = { .nodes = 1 };
+	char path[] = "/dev/shm/hpdsl-XXXXXX";
+	struct hpdsl_stage_place p;
+	struct hpdsl_stage *s;
+	struct hpdsl_error err;
+	uint64_t type = 0;
+	hp_auto_fd f = { &hp_io_system, open("/dev/shm", O_RDONLY) };
+
+	(void)unused;
+	if (f.fd < 0 || hp_io_system.fs_type(f.io, f.fd, &type) < 0 ||
+	    type != 0x01021994 || !mkdtemp(path)) {
+		skip();
+		return;
+	}
+	assert_int_equal(hpdsl_stage_open(path, &at, &s, &err), 0);
+	assert_int_equal(hpdsl_stage_place(s, &p, &err), 0);
+	hpdsl_stage_close(s);
+	run("rm -rf %s", path);
+	assert_true(p.ram);
+	assert_true(p.memory_bytes > 0);
+	assert_int_equal(p.held_bytes, 0);
+	assert_true(p.capacity < p.memory_bytes);
+	assert_true(p.capacity < p.free_bytes);
+}
+
 /* The lock's name goes away while it is taken: the one that has it counts. */
 static int steal_lock(const struct hp_io *io, int fd)
 {
@@ -319,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_stolen_name),
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_clean_damaged),

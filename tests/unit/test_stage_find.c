@@ -240,6 +240,7 @@ static void test_threads(void **unused)
 		work_must(&w, work_plain);
 		assert_int_equal(w.held, 1);
 		assert_int_equal(w.copied, 3);
+		assert_in_range(w.hashed, w.pack.bytes / 2, w.pack.bytes - 1);
 		if (threads)
 			assert_string_equal(w.warned, first);
 		else
