@@ -61,6 +61,7 @@ struct hp_job {
 	bool differs;		 /* FINISH: what came of it */
 	bool plain;		 /* FINISH: how it is kept */
 	bool written;		 /* WRITE */
+	bool again;		 /* READ: it was wrong before */
 	int result;
 };
 
@@ -176,7 +177,7 @@ struct hpdsl_stager {
 	struct hp_stager_thread *thread;
 };
 
-/* ---- Jobs and threads: stager_jobs.c ------------------------------------ */
+/* ---- Jobs: stager_jobs.c ------------------------------------------------ */
 
 /* NULL: no memory, and the node has failed. */
 struct hp_job *hp_job_new(struct hpdsl_stager *s, enum hp_job_kind kind,
@@ -188,14 +189,14 @@ void hp_job_free(struct hpdsl_stager *s, struct hp_job *j);
 void hp_jobs_add(struct hp_jobs *q, struct hp_job *j);
 struct hp_job *hp_jobs_take(struct hp_jobs *q);
 
-int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
-		      struct hpdsl_error *err);
-/* False: a thread is still in an operation that does not return. */
-bool hp_stager_join(struct hpdsl_stager *s);
+enum hp_crew hp_job_crew(const struct hp_job *j);
+/* Under the lock: something is queued at the chunk. */
+void hp_stager_make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 
 /* The first failure of the node; any thread. */
 void hp_stager_fail(struct hpdsl_stager *s, int code,
 		    const struct hpdsl_error *err);
+bool hp_stager_ends(const struct hpdsl_stager *s);
 /* What is coming is of no use any more. */
 void hp_stager_give_up(struct hpdsl_stager *s);
 /* Is there no use in going on with what is coming? */
@@ -210,6 +211,13 @@ bool hp_operation_begin(struct hp_stager_thread *t, const char *what,
 double hp_operation_end(struct hp_stager_thread *t, double since);
 /* Waits, unless the stager gives up. */
 void hp_stager_sleep(struct hpdsl_stager *s, double seconds);
+
+/* ---- Threads: stager_threads.c ------------------------------------------ */
+
+int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
+		      struct hpdsl_error *err);
+/* False: a thread is still in an operation that does not return. */
+bool hp_stager_join(struct hpdsl_stager *s);
 
 /* ---- What the threads do ------------------------------------------------ */
 

@@ -41,6 +41,7 @@ static void do_read(struct hpdsl_stager *s, const struct hp_action *a)
 
 	if (!j)
 		return;
+	j->again = a->msg.attempt > 0;
 	j->buffer = hp_buffers_get(&s->buffers);
 	if (j->buffer) {
 		start(s, j);

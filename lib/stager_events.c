@@ -5,6 +5,7 @@
 #include "meter.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void tell(struct hpdsl_stager *s, const struct hp_job *j,
 		 enum hp_event_kind kind)
@@ -75,8 +76,11 @@ static void was_filled(struct hp_job *j)
 
 	o->buffer->id = j->id;
 	o->buffer->known = j->result == 0;
-	/* The node has failed: what is not there is not sent. */
-	o->filled = j->result == 0;
+	/* The node has failed.  So that all come to an end the others get
+	 * something, which they will find is wrong. */
+	if (j->result < 0)
+		memset(o->buffer->data, 0, j->id.length);
+	o->filled = true;
 }
 
 static void take(struct hpdsl_stager *s, struct hp_job *j)

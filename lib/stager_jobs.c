@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stager's threads, what they have to do, and what they have done. */
+/* What the stager's threads have to do, and what they have done. */
 #include "stager.h"
 
-#include "mem.h"
 #include "meter.h"
-#include "pool.h"
 
-#include <errno.h>
+#include <stdlib.h>
 #include <time.h>
-
-enum { ORIGIN_THREADS = 8, SERVE_THREADS = 2, CHUNK_THREADS = 2 };
 
 /* ---- Lists -------------------------------------------------------------- */
 
@@ -52,8 +48,7 @@ void hp_job_free(struct hpdsl_stager *s, struct hp_job *j)
 	hp_jobs_add(&s->spare, j);
 }
 
-/* Under the lock. */
-static void make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c)
+void hp_stager_make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 {
 	c->next = NULL;
 	if (!s->busy)
@@ -62,7 +57,7 @@ static void make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 	s->busy_last = &c->next;
 }
 
-static enum hp_crew crew_of(const struct hp_job *j)
+enum hp_crew hp_job_crew(const struct hp_job *j)
 {
 	if (j->kind >= HP_JOB_BEGIN)
 		return HP_CREW_CHUNKS;
@@ -72,7 +67,7 @@ static enum hp_crew crew_of(const struct hp_job *j)
 void hp_job_start(struct hpdsl_stager *s, struct hp_job *j)
 {
 	struct hp_stager_chunk *c = j->chunk;
-	enum hp_crew crew = crew_of(j);
+	enum hp_crew crew = hp_job_crew(j);
 
 	pthread_mutex_lock(&s->lock);
 	if (crew == HP_CREW_ORIGIN) {
@@ -81,7 +76,7 @@ void hp_job_start(struct hpdsl_stager *s, struct hp_job *j)
 		hp_jobs_add(&s->serve_jobs, j);
 	} else {
 		if (!c->queue.first && !c->at_work)
-			make_busy(s, c);
+			hp_stager_make_busy(s, c);
 		hp_jobs_add(&c->queue, j);
 	}
 	pthread_cond_signal(&s->wake[crew]);
@@ -131,7 +126,7 @@ bool hp_stager_gives_up(const struct hpdsl_stager *s)
 	return __atomic_load_n(&s->giving_up, __ATOMIC_RELAXED);
 }
 
-static bool ending(const struct hpdsl_stager *s)
+bool hp_stager_ends(const struct hpdsl_stager *s)
 {
 	return __atomic_load_n(&s->ending, __ATOMIC_SEQ_CST);
 }
@@ -146,7 +141,7 @@ void hp_stager_sleep(struct hpdsl_stager *s, double seconds)
 	t.tv_sec += (time_t)seconds;
 	t.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9);
 	pthread_mutex_lock(&s->lock);
-	while (!hp_stager_gives_up(s) && !ending(s) && hp_now() < end)
+	while (!hp_stager_gives_up(s) && !hp_stager_ends(s) && hp_now() < end)
 		pthread_cond_timedwait(&s->pause, &s->lock, &t);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -158,167 +153,11 @@ bool hp_operation_begin(struct hp_stager_thread *t, const char *what,
 	__atomic_store_n(&t->now.name, name, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->now.since, hp_monotonic(), __ATOMIC_RELEASE);
 	*ret_since = hp_now();
-	return !ending(t->s);
+	return !hp_stager_ends(t->s);
 }
 
 double hp_operation_end(struct hp_stager_thread *t, double since)
 {
 	__atomic_store_n(&t->now.since, 0, __ATOMIC_RELEASE);
 	return hp_now() - since;
-}
-
-/* ---- Threads ------------------------------------------------------------ */
-
-static int work(struct hp_stager_thread *t, struct hp_job *j,
-		struct hpdsl_error *err)
-{
-	switch (j->kind) {
-	case HP_JOB_READ:
-		return hp_stager_read(t, j, err);
-	case HP_JOB_BLAME:
-		return hp_stager_blame(t, j, err);
-	case HP_JOB_FILL:
-		return hp_stager_fill(t, j, err);
-	case HP_JOB_PUT:
-		hp_part_put(t->s, j->part);
-		j->part = NULL;
-		return 0;
-	case HP_JOB_BEGIN:
-		return hp_stager_begin(t, j, err);
-	case HP_JOB_WRITE:
-		return hp_stager_write(t, j, err);
-	case HP_JOB_FINISH:
-		return hp_stager_finish(t, j, err);
-	case HP_JOB_DROP:
-		return hp_stager_drop(t, j);
-	}
-	return 0;
-}
-
-/* Under the lock: the next job, or NULL if there is none now. */
-static struct hp_job *take(struct hpdsl_stager *s, enum hp_crew crew)
-{
-	struct hp_stager_chunk *c = s->busy;
-
-	if (crew == HP_CREW_ORIGIN)
-		return hp_jobs_take(&s->origin_jobs);
-	if (crew == HP_CREW_SERVE)
-		return hp_jobs_take(&s->serve_jobs);
-	if (!c)
-		return NULL;
-	s->busy = c->next;
-	c->at_work = true;
-	return hp_jobs_take(&c->queue);
-}
-
-/* Under the lock. */
-static void give_back(struct hpdsl_stager *s, struct hp_job *j)
-{
-	struct hp_stager_chunk *c = j->chunk;
-
-	if (crew_of(j) == HP_CREW_CHUNKS) {
-		c->at_work = false;
-		if (c->queue.first)
-			make_busy(s, c);
-	}
-	hp_jobs_add(&s->done, j);
-	__atomic_store_n(&s->any_done, true, __ATOMIC_RELEASE);
-}
-
-static void *run(void *arg)
-{
-	struct hp_stager_thread *t = arg;
-	struct hpdsl_stager *s = t->s;
-
-	pthread_mutex_lock(&s->lock);
-	while (!ending(s)) {
-		struct hp_job *j = take(s, t->crew);
-		struct hpdsl_error err;
-
-		if (!j) {
-			pthread_cond_wait(&s->wake[t->crew], &s->lock);
-			continue;
-		}
-		pthread_mutex_unlock(&s->lock);
-		j->result = work(t, j, &err);
-		if (j->result < 0 && j->result != -ECANCELED)
-			hp_stager_fail(s, j->result, &err);
-		pthread_mutex_lock(&s->lock);
-		give_back(s, j);
-	}
-	s->alive--;
-	pthread_mutex_unlock(&s->lock);
-	return NULL;
-}
-
-static int start(struct hpdsl_stager *s, enum hp_crew crew, uint32_t n)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < n && r == 0; i++) {
-		struct hp_stager_thread *t = &s->thread[s->n_threads];
-
-		*t = (struct hp_stager_thread){ .s = s, .crew = crew };
-		pthread_mutex_lock(&s->lock);
-		r = hp_thread_start(&t->id, run, t);
-		if (r == 0) {
-			s->alive++;
-			s->n_threads++;
-		}
-		pthread_mutex_unlock(&s->lock);
-		if (r < 0 && i > 0)
-			return 0; /* it goes on with those */
-	}
-	return r;
-}
-
-int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
-		      struct hpdsl_error *err)
-{
-	uint32_t n = hp_threads(threads);
-	bool serial = n == HPDSL_SERIAL;
-	uint32_t of[HP_CREWS] = {
-		[HP_CREW_ORIGIN] = serial ? 1 : ORIGIN_THREADS,
-		[HP_CREW_SERVE] = serial ? 1 : SERVE_THREADS,
-		[HP_CREW_CHUNKS] = serial ? 1 : n + CHUNK_THREADS,
-	};
-	int r = 0;
-
-	s->thread = hp_array(of[0] + of[1] + of[2], sizeof *s->thread);
-	if (!s->thread)
-		return hp_fail_nomem(err);
-	for (int i = 0; i < HP_CREWS && r == 0; i++)
-		r = start(s, (enum hp_crew)i, of[i]);
-	return r < 0 ? hp_fail_errno(err, r, "cannot start a thread") : 0;
-}
-
-bool hp_stager_join(struct hpdsl_stager *s)
-{
-	double end = hp_now() + s->patience;
-	struct timespec pause = { .tv_nsec = 1000000 };
-	uint32_t alive;
-
-	pthread_mutex_lock(&s->lock);
-	__atomic_store_n(&s->giving_up, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->ending, true, __ATOMIC_SEQ_CST);
-	for (int i = 0; i < HP_CREWS; i++)
-		pthread_cond_broadcast(&s->wake[i]);
-	pthread_cond_broadcast(&s->pause);
-	alive = s->alive;
-	pthread_mutex_unlock(&s->lock);
-	while (alive && hp_now() < end) {
-		nanosleep(&pause, NULL);
-		pthread_mutex_lock(&s->lock);
-		alive = s->alive;
-		pthread_mutex_unlock(&s->lock);
-	}
-	pthread_mutex_lock(&s->stage_lock);
-	s->abandoned = alive > 0;
-	pthread_mutex_unlock(&s->stage_lock);
-	for (uint32_t i = 0; i < s->n_threads; i++)
-		if (alive)
-			pthread_detach(s->thread[i].id);
-		else
-			pthread_join(s->thread[i].id, NULL);
-	return alive == 0;
 }

@@ -169,6 +169,10 @@ static int read_once(struct hpdsl_stager *s, struct hp_job *j,
 			    open_chunk, &w, &f, err);
 	if (r < 0)
 		return r;
+	/* What is in memory may be what was wrong. */
+	if (j->again)
+		posix_fadvise(f.fd, (off_t)j->id.offset, (off_t)j->id.length,
+			      POSIX_FADV_DONTNEED);
 	got = read_blocks(s, f.fd, j);
 	hp_fd_cache_put(s->origin_files, &f);
 	if (got < 0)

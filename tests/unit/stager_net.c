@@ -400,23 +400,41 @@ static bool any_failed(const struct net *n)
 	return false;
 }
 
+static void stop_all(struct net *n, bool at_once)
+{
+	for (uint32_t i = 0; i < n->nodes; i++)
+		hpdsl_stager_stop(n->node[i].stager, at_once);
+}
+
+static void fail_at_end(const struct net *n)
+{
+	for (uint32_t i = 0; i < n->nodes; i++)
+		print_message("# node %u: %sidle, %u jobs, %s %s\n", i,
+			      n->node[i].report.idle ? "" : "not ",
+			      n->node[i].stager->jobs, n->node[i].report.stuck,
+			      n->node[i].failed ? n->node[i].err.msg : "");
+	fail_msg("no end");
+}
+
 void net_run(struct net *n, uint64_t stop_at, bool at_once)
 {
 	struct timespec pause = { .tv_nsec = 20000 };
 	time_t end = time(NULL) + 60;
+	bool stopped = false;
 
 	for (;;) {
 		if (!net_step(n))
 			nanosleep(&pause, NULL);
-		if (all_idle(n) || any_failed(n))
+		if (all_idle(n) || (any_failed(n) && n->no_memory_at))
 			break;
+		if (any_failed(n) && !stopped)
+			stop_all(n, stopped = true);
 		if (stop_at && n->tick >= stop_at) {
 			stop_at = 0;
-			for (uint32_t i = 0; i < n->nodes; i++)
-				hpdsl_stager_stop(n->node[i].stager, at_once);
+			stop_all(n, at_once);
 		}
 		if (time(NULL) > end)
-			fail_msg("no end");
+			fail_at_end(n);
 	}
 	/* A failure is told by one call, whatever else there is. */
 	for (uint32_t i = 0; i < n->nodes; i++)

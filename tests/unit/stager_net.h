@@ -91,7 +91,8 @@ void net_start(struct net *n, const struct net_options *o);
 bool net_try(struct net *n, const struct net_options *o);
 /* Once around all nodes: was there anything? */
 bool net_step(struct net *n);
-/* Until all are idle, or have failed; stop_at: a tick to stop them all. */
+/* Until all are idle; if one fails all are stopped at once; stop_at: a tick to
+ * stop them all. */
 void net_run(struct net *n, uint64_t stop_at, bool at_once);
 /* Ends all, closes, frees. */
 void net_end(struct net *n);

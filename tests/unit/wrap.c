@@ -36,7 +36,6 @@ long wrap_count(void)
 static bool fails(void)
 {
 	long n = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
-
 	long k = __atomic_load_n(&fail_at, __ATOMIC_RELAXED);
 	bool forever = __atomic_load_n(&fail_forever, __ATOMIC_RELAXED);
 
