@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -201,6 +203,58 @@ static void test_busy(void **unused)
 	taken(work_dir);
 }
 
+/* One at a time is in it, whoever makes and removes it meanwhile. */
+static void contend(unsigned who, int *inside)
+{
+	struct hpdsl_stage_at at = { .nodes = 1 };
+	uint64_t n[3];
+
+	for (unsigned i = 0; i < 150; i++) {
+		struct hpdsl_stage *s = NULL;
+		struct hpdsl_error err;
+		int r;
+
+		if ((i + who) % 3 == 0)
+			r = hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2,
+					      &err);
+		else
+			r = hpdsl_stage_open(work_dir, &at, &s, &err);
+		if (s) {
+			if (__atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST) !=
+			    1)
+				_exit(2);
+			usleep(200);
+			__atomic_sub_fetch(inside, 1, __ATOMIC_SEQ_CST);
+		}
+		hpdsl_stage_close(s);
+		if (r && r != -EBUSY && (s || r != -ENOENT)) {
+			fprintf(stderr, "%s\n", err.msg);
+			_exit(1);
+		}
+	}
+	_exit(0);
+}
+
+static void test_many(void **unused)
+{
+	int *inside = mmap(NULL, sizeof *inside, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	(void)unused;
+	work_fresh();
+	for (unsigned i = 0; i < 4; i++)
+		if (fork() == 0)
+			contend(i, inside);
+	for (unsigned i = 0; i < 4; i++) {
+		int how;
+
+		assert_true(wait(&how) > 0);
+		assert_int_equal(how, 0);
+	}
+	munmap(inside, sizeof *inside);
+	work_fresh();
+}
+
 /* Where it is memory is told by the file system, whatever the name. */
 static void test_memory(void **unused)
 {
@@ -347,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_stolen_name),
 		cmocka_unit_test(test_clean),
