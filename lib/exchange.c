@@ -278,6 +278,11 @@ int hp_exchange_next(struct hp_exchange *x, struct hp_action *ret)
 	return 1;
 }
 
+int hp_exchange_next_begin(struct hp_exchange *x, struct hp_action *ret)
+{
+	return begin(x, ret);
+}
+
 int hp_exchange_message(struct hp_exchange *x, uint32_t from,
 			const struct hp_message *m)
 {

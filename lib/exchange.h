@@ -140,6 +140,9 @@ struct hp_action {
 };
 /* The next thing to do: 1, or 0 until something happens. */
 int hp_exchange_next(struct hp_exchange *x, struct hp_action *ret);
+/* The same for HP_ACT_BEGIN only: what has to be done with the first segment of
+ * a chunk at hand, before it can be passed on. */
+int hp_exchange_next_begin(struct hp_exchange *x, struct hp_action *ret);
 
 /*
  * A message of another node: 1, the segment is to be written (then

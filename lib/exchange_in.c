@@ -141,6 +141,7 @@ static void anew(struct hp_exchange *x, struct hp_xchunk *k)
 	k->end = HP_END_NOT;
 	k->begun = false;
 	k->got = k->written = 0;
+	k->torn = false;
 	k->granted = k->due = 0;
 	k->attempt++;
 	if (turn) {
@@ -379,6 +380,16 @@ static void was_written(struct hp_exchange *x, struct hp_xchunk *k,
 	hp_out_changed(x, k);
 }
 
+/* What is neither in memory nor written cannot be passed on. */
+static void was_freed(struct hp_exchange *x, struct hp_xchunk *k, uint64_t end)
+{
+	if (k->state < HP_COMING_CHECKED && end > k->written && !k->torn) {
+		k->torn = true;
+		hp_out_changed(x, k);
+	}
+	buffer_free(x, k);
+}
+
 static void verified(struct hp_exchange *x, struct hp_xchunk *k, bool plain)
 {
 	k->state = HP_COMING_READY;
@@ -400,7 +411,7 @@ void hp_in_event(struct hp_exchange *x, struct hp_xchunk *k,
 	else if (kind == HP_EV_WRITTEN && k->held)
 		was_written(x, k, end);
 	else if (kind == HP_EV_FREE && k->held)
-		buffer_free(x, k);
+		was_freed(x, k, end);
 	else if (kind == HP_EV_VERIFIED && k->state == HP_COMING_CHECKED)
 		verified(x, k, plain);
 	else if (kind == HP_EV_DIFFERS && k->state == HP_COMING_CHECKED)

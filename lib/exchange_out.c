@@ -84,7 +84,7 @@ static uint64_t there_is(const struct hp_exchange *x, const struct hp_out *o)
 		return k->size;
 	if (k->end || o->attempt)
 		return 0;
-	return x->c.early ? k->got : k->written;
+	return x->c.early && !k->torn ? k->got : k->written;
 }
 
 /* Bytes of the next segment of it, or 0 if it cannot be sent now. */

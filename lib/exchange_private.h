@@ -77,6 +77,7 @@ struct hp_xchunk {
 	bool slot : 1;	/* takes a stream in or one from the origin */
 	bool open : 1;	/* CLOSE is to be said once nobody reads it */
 	bool again : 1; /* bytes of it have come before, in vain */
+	bool torn : 1;	/* a segment came, but will not be written */
 };
 
 struct hp_chunks {

@@ -10,7 +10,7 @@
 enum {
 	MEMORY = 256 << 20,
 	MEMORY_MIN = 4 << 20,
-	IN_STREAMS = 4,
+	IN_STREAMS = 8,
 	ORIGIN_STREAMS = 8, /* one read at a time each, so as many threads */
 	SPARE_BUFFERS = 3,  /* messages of peers that ask for too much */
 	AHEAD = 64,	    /* chunks begun before the first that is missing */
@@ -102,6 +102,7 @@ static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 		.origin_streams = ORIGIN_STREAMS,
 		.origin_buffers = third,
 		.out_buffers = third,
+		.early = true,
 		.want = s->want,
 		.from = s->from,
 		.n_want = s->n_want,

@@ -120,6 +120,15 @@ static void do_action(struct hpdsl_stager *s, const struct hp_action *a)
 	}
 }
 
+/* What begins with a segment that is at hand, and nothing else. */
+void hp_stager_act_begin(struct hpdsl_stager *s)
+{
+	struct hp_action a;
+
+	while (hp_exchange_next_begin(s->x, &a) > 0)
+		do_action(s, &a);
+}
+
 void hp_stager_act(struct hpdsl_stager *s)
 {
 	struct hp_action a;

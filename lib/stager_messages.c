@@ -210,8 +210,8 @@ static int receive(struct hpdsl_stager *s, uint32_t from,
 	int r = hp_exchange_message(s->x, from, m);
 	struct hp_stager_chunk *c;
 
-	/* Now, since what is to begin has to begin before it. */
-	hp_stager_act(s);
+	/* Before it is kept; the rest after that, since it may be sent on. */
+	hp_stager_act_begin(s);
 	if (r <= 0 || !b) {
 		if (b)
 			hp_buffers_put(&s->buffers, b);

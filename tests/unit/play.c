@@ -202,8 +202,7 @@ static void take(struct play_node *n, struct play_item *i, int rc)
 	}
 	n->taken_bytes += i->msg.length;
 	f->held++, n->in_used++;
-	while ((!f->begun || f->attempt != i->msg.attempt) && play_act(n))
-		;
+	play_act_begin(n);
 	if (!f->begun || f->attempt != i->msg.attempt)
 		play_wrong(n->p, "a segment before BEGIN");
 	came(n, i);

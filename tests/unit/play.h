@@ -98,6 +98,7 @@ void play_release(struct play *p);
 
 /* exchange's actions, in play_act.c; false: none. */
 bool play_act(struct play_node *n);
+void play_act_begin(struct play_node *n);
 void play_push(struct play_node *n, const struct play_item *i);
 void play_wrong(struct play *p, const char *what);
 /* The segments of a chunk from a place on, in a form. */

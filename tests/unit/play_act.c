@@ -119,30 +119,43 @@ static void close_file(struct play_node *n, const struct hp_action *a)
 	f->closed = true;
 }
 
+static void act(struct play_node *n, const struct hp_action *a)
+{
+	switch (a->kind) {
+	case HP_ACT_SEND:
+		send(n, a);
+		break;
+	case HP_ACT_READ:
+		read_origin(n, a);
+		break;
+	case HP_ACT_BEGIN:
+		begin(n, a);
+		break;
+	case HP_ACT_FINISH:
+		finish(n, a);
+		break;
+	case HP_ACT_CLOSE:
+		close_file(n, a);
+		break;
+	default:
+		gone(n, a);
+	}
+}
+
 bool play_act(struct play_node *n)
 {
 	struct hp_action a;
 
 	if (!hp_exchange_next(n->x, &a))
 		return false;
-	switch (a.kind) {
-	case HP_ACT_SEND:
-		send(n, &a);
-		break;
-	case HP_ACT_READ:
-		read_origin(n, &a);
-		break;
-	case HP_ACT_BEGIN:
-		begin(n, &a);
-		break;
-	case HP_ACT_FINISH:
-		finish(n, &a);
-		break;
-	case HP_ACT_CLOSE:
-		close_file(n, &a);
-		break;
-	default:
-		gone(n, &a);
-	}
+	act(n, &a);
 	return true;
+}
+
+void play_act_begin(struct play_node *n)
+{
+	struct hp_action a;
+
+	while (hp_exchange_next_begin(n->x, &a))
+		act(n, &a);
 }
