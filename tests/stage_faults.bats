@@ -39,7 +39,7 @@ faulty()
 one_line()
 {
 	echo "$message"
-	[ "$(grep -c . <<< "$message")" = 1 ]
+	[ "$(grep -vc ": warning: " <<< "$message")" = 1 ]
 	[[ $message == hpdsl-stage:* ]]
 }
 
