@@ -134,6 +134,7 @@ int main(int argc, char **argv)
 	struct stage_job j = { .o = &o };
 	int status;
 
+	j.started = stage_now();
 	cmd_start(argv);
 	argp_parse(&stage_argp, argc, argv, 0, NULL, &o);
 	/* before MPI_Init: a warning signal may come early */

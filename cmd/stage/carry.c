@@ -38,24 +38,29 @@ struct carrier {
 	double look_at;
 	/* Rank 0 */
 	uint32_t idle;
-	bool stop_told, fail_told;
+	bool stop_told, fail_told, late_told;
 };
 
-/* What rank 0 tells all. */
+/*
+ * What a node tells rank 0, and rank 0 all.  A chunk that is damaged at the
+ * origin stops nobody: the others are staged all the same.
+ */
 struct stop {
-	bool at_once;
+	bool stop, at_once;
 	struct stage_failure failure;
 };
 
-static void fail(struct carrier *k, const struct hpdsl_error *err)
+static void fail(struct carrier *k, const struct hpdsl_error *err, bool at_once)
 {
-	struct stage_failure f = { .err = *err, .node = k->j->node };
+	struct stop s = { .stop = at_once, .at_once = at_once };
 
 	if (k->failed_told)
 		return;
 	k->failed_told = true;
-	snprintf(f.host, sizeof(f.host), "%s", k->j->host);
-	job_post(k->j, 0, TAG_FAIL, &f, sizeof(f));
+	s.failure.err = *err;
+	s.failure.node = k->j->node;
+	snprintf(s.failure.host, sizeof(s.failure.host), "%s", k->j->host);
+	job_post(k->j, 0, TAG_FAIL, &s, sizeof(s));
 }
 
 /* ---- Sending ---------------------------------------------------------- */
@@ -87,7 +92,7 @@ static bool send(struct carrier *k)
 		int ret = hpdsl_stager_next(k->c->stager, &s->message, &err);
 
 		if (ret < 0)
-			fail(k, &err);
+			fail(k, &err, ret != HPDSL_ECORRUPT);
 		if (ret <= 0)
 			break;
 		MPI_Issend(s->message.p, (int)s->message.n, MPI_BYTE,
@@ -165,7 +170,7 @@ static bool received(struct carrier *k, bool discard)
 			free(r.room);
 		else if (hpdsl_stager_received(k->c->stager, (uint32_t)r.from,
 					       r.room, r.n, &err) < 0)
-			fail(k, &err);
+			fail(k, &err, true);
 	}
 	return any;
 }
@@ -178,25 +183,56 @@ static void tell_all(struct carrier *k, int tag, const void *p, size_t n)
 		job_post(k->j, k->j->leaders[i], tag, p, n);
 }
 
+static void tell_stop(struct carrier *k, bool at_once)
+{
+	struct stop stop = { .stop = true, .at_once = at_once };
+
+	tell_all(k, TAG_STOP, &stop, sizeof(stop));
+}
+
+/* The first failure is told; a later one may be more urgent. */
+static bool conduct_failures(struct carrier *k)
+{
+	struct stage_mail *m = job_take(k->j, TAG_FAIL);
+	struct stop stop;
+
+	if (!m)
+		return false;
+	memcpy(&stop, m->bytes, sizeof(stop));
+	free(m);
+	if (!k->fail_told)
+		tell_all(k, TAG_STOP, &stop, sizeof(stop));
+	else if (stop.at_once)
+		tell_stop(k, true);
+	k->fail_told = true;
+	return true;
+}
+
+/* Gently in time, so that what is under way is completed; else at once. */
+static bool conduct_stop(struct carrier *k)
+{
+	uint64_t deadline = k->j->o->deadline;
+
+	if (k->j->wish && !k->stop_told) {
+		k->stop_told = true;
+		tell_stop(k, false);
+		return true;
+	}
+	if (deadline && !k->late_told &&
+	    stage_now() - k->j->started >= (double)deadline) {
+		k->late_told = true;
+		tell_stop(k, true);
+		return true;
+	}
+	return false;
+}
+
 static bool conduct(struct carrier *k)
 {
-	struct stop stop = { 0 };
 	struct stage_mail *m;
-	bool any = false;
+	bool any = conduct_failures(k);
 
-	while ((m = job_take(k->j, TAG_FAIL))) {
-		stop.at_once = true;
-		memcpy(&stop.failure, m->bytes, sizeof(stop.failure));
-		if (!k->fail_told)
-			tell_all(k, TAG_STOP, &stop, sizeof(stop));
-		k->fail_told = any = true;
-		free(m);
-	}
-	if (k->j->wish && !k->stop_told) {
-		stop = (struct stop){ 0 };
-		tell_all(k, TAG_STOP, &stop, sizeof(stop));
-		k->stop_told = any = true;
-	}
+	any |= conduct_stop(k);
 	while ((m = job_take(k->j, TAG_IDLE))) {
 		if (++k->idle == k->j->nodes)
 			tell_all(k, TAG_DONE, NULL, 0);
@@ -217,11 +253,12 @@ static bool obey(struct carrier *k)
 		return false;
 	memcpy(&stop, m->bytes, sizeof(stop));
 	free(m);
-	if (stop.failure.err.code)
+	if (stop.failure.err.code && !k->c->failure.err.code)
 		k->c->failure = stop.failure;
-	else
+	else if (!stop.failure.err.code)
 		k->c->stopped = true;
-	hpdsl_stager_stop(k->c->stager, stop.at_once);
+	if (stop.stop)
+		hpdsl_stager_stop(k->c->stager, stop.at_once);
 	return true;
 }
 

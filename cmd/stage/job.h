@@ -77,6 +77,7 @@ struct stage_job {
 	const struct stage_options *o;
 	int rank, ranks;
 	char host[STAGE_HOST], boot[40];
+	double started;
 	uint32_t node, nodes;
 	int leader;	/* of this node, a rank */
 	int *leaders;	/* rank of each node's leader */

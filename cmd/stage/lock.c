@@ -148,6 +148,19 @@ static void pause_for(struct stage_run *r, double seconds)
 		job_rest(r->j, job_pass(r->j));
 }
 
+static void tell_wait(const struct stage_run *r)
+{
+	const struct stage_failure *f = &r->failure;
+
+	if (r->j->rank != 0)
+		return;
+	if (r->j->nodes == 1)
+		cmd_message("waiting: %s", f->err.msg);
+	else
+		cmd_message("waiting: %s: %s",
+			    stage_node_name(f->node, f->host).s, f->err.msg);
+}
+
 struct waiting {
 	double begin, told, alive, nap;
 };
@@ -155,12 +168,17 @@ struct waiting {
 /* Somebody else is at work: for how long do we wait? */
 static int wait_once(struct stage_run *r, struct waiting *w)
 {
+	const struct hpdsl_error none = { 0 };
+	struct stage_failure busy = r->failure;
 	struct holder h = { .r = r };
 	uint32_t dead[1];
 	double now;
 
 	job_work(r->j, close_stage, r, "closing %s", r->path);
 	job_work(r->j, ask_holder, &h, "looking at %s", r->path);
+	if (run_agree(r, &none, true)) /* it is to be stopped */
+		return r->failure.err.code;
+	r->failure = busy;
 	dead[0] = r->failure.node != r->j->node || h.at_work ? 1 : 0;
 	job_min(r->j, dead, 1); /* of the node that was named */
 	now = stage_now();
@@ -168,7 +186,7 @@ static int wait_once(struct stage_run *r, struct waiting *w)
 		w->alive = now;
 	if (now - w->begin > FIRST_WORD && now - w->told > EVERY) {
 		w->told = now;
-		stage_tell(r->j, &r->failure);
+		tell_wait(r);
 	}
 	if (r->j->rank == 0 && now - w->alive > (double)r->o->timeout)
 		dead[0] = 2;

@@ -7,6 +7,7 @@
 #include "stage/job.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -390,6 +391,9 @@ int job_end(struct stage_job *j, int status)
 		memcpy(&status, m->bytes, sizeof(status));
 		free(m);
 	}
+	/* a launcher ends those who are later than others: all has been said */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	job_flush(j);
 	j->ready = false;
 	return status;

@@ -176,16 +176,27 @@ static void tell_summary(const struct stage_run *r)
 	struct totals t = add_up(r);
 	double seconds = r->carry_end - r->begin;
 	struct sums s;
+	char held[80] = "";
 
 	sum_up(r, &s);
+	if (!t.chunks) {
+		cmd_message("nothing to do: %s, %s, on %s already (%s)",
+			    cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
+			    cmd_many(r->j->nodes, "node").s,
+			    cmd_seconds(seconds).s);
+		return;
+	}
+	if (t.held)
+		snprintf(held, sizeof(held), ", %s of %llu there already",
+			 cmd_thousands(t.held).s, (LLU)(t.held + t.chunks));
 	cmd_message(
 		"staged %s, %s, to %s in %s (%s/s): %s, %s from the "
-		"origin, %s between nodes",
+		"origin, %s between nodes%s",
 		cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
 		cmd_many(r->j->nodes, "node").s, cmd_seconds(seconds).s,
 		cmd_bytes((uint64_t)cmd_rate(s.bytes, seconds)).s,
 		stage_mode_of(hpdsl_stage_plan_parts(r->plan), r->j->nodes).s,
-		cmd_bytes(t.origin).s, cmd_bytes(t.peer).s);
+		cmd_bytes(t.origin).s, cmd_bytes(t.peer).s, held);
 	if (t.refetch)
 		cmd_message("fetched again, as checksums did not agree: %s",
 			    cmd_bytes(t.refetch).s);
