@@ -86,22 +86,33 @@ static void remember(struct fit *f, uint32_t parts, uint32_t part)
 			f->node = (uint32_t)n;
 }
 
-static bool part_fits(struct fit *f, uint32_t parts, uint32_t part)
+static bool part_fits(struct fit *f, uint32_t parts, uint32_t part,
+		      uint64_t room)
 {
-	if (hp_fit_part(f->w, parts, part) <= f->room[part])
+	if (hp_fit_part(f->w, parts, part) <= room)
 		return true;
 	remember(f, parts, part);
 	return false;
 }
 
+/* One that refused the last D: its part alone, without a look at all nodes. */
+static bool suspect_fits(struct fit *f, uint32_t parts, uint32_t part)
+{
+	uint64_t room = UINT64_MAX;
+
+	for (uint64_t n = part; n < f->w->nodes; n += parts)
+		if (f->w->capacity[n] < room)
+			room = f->w->capacity[n];
+	return part_fits(f, parts, part, room);
+}
+
 static bool fits(struct fit *f, uint32_t parts)
 {
-	if (!rooms(f, parts) ||
-	    !part_fits(f, parts, (uint32_t)(f->chunk % parts)) ||
-	    !part_fits(f, parts, f->node % parts))
+	if (!suspect_fits(f, parts, (uint32_t)(f->chunk % parts)) ||
+	    !suspect_fits(f, parts, f->node % parts) || !rooms(f, parts))
 		return false;
 	for (uint32_t p = 0; p < parts; p++)
-		if (!part_fits(f, parts, p))
+		if (!part_fits(f, parts, p, f->room[p]))
 			return false;
 	return true;
 }

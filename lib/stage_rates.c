@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rates that an earlier run reached: what all nodes together read, and what
- * the busiest node moved and wrote, over the whole time.  Each is a lower bound
- * of what the machine can do, and one of them is what it can do.
+ * the busiest node moved and wrote, while bytes were moved.  Each is a lower
+ * bound of what the machine can do, and one of them is what it can do.
  */
 #include "yaml_reader.h"
 
@@ -13,7 +13,7 @@ struct node {
 };
 
 struct report {
-	double seconds;
+	double seconds, staging; /* in all, and of it, of moving bytes */
 	struct node sum, most;
 };
 
@@ -60,6 +60,8 @@ static int read_nodes(struct hp_yaml_reader *r, void *into)
 
 static const struct hp_yaml_field fields[] = {
 	{ "seconds", hp_yaml_real, offsetof(struct report, seconds), true },
+	{ "staging_seconds", hp_yaml_real, offsetof(struct report, staging),
+	  false },
 	{ "nodes", read_nodes, 0, true },
 };
 
@@ -73,14 +75,16 @@ int hpdsl_stage_rates_parse(const char *text, size_t size, const char *name,
 			    struct hpdsl_error *err)
 {
 	struct report report = { 0 };
+	double seconds;
 	int r = hp_yaml_map(text, size, name, fields,
 			    sizeof fields / sizeof *fields, &report, err);
 
 	if (r < 0)
 		return r;
+	seconds = report.staging > 0 ? report.staging : report.seconds;
 	memset(ret, 0, sizeof *ret);
-	ret->origin = rate(report.sum.origin, report.seconds);
-	ret->link = rate(report.most.peer, report.seconds);
-	ret->write = rate(report.most.written, report.seconds);
+	ret->origin = rate(report.sum.origin, seconds);
+	ret->link = rate(report.most.peer, seconds);
+	ret->write = rate(report.most.written, seconds);
 	return 0;
 }

@@ -161,7 +161,8 @@ bash_completes_files()
 	mkdir -p "a folder"
 	for option in $(long_options "$1" |
 		grep -xe --files-from -e --config -e --source -e --output \
-			-e --since -e --newer); do
+			-e --since -e --newer -e --order-from \
+			-e --rates-from -e --report); do
 		bash --norc -c '
 			compopt() { echo "$*"; }
 			source "$1" || exit

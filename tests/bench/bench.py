@@ -5,8 +5,8 @@
 usage: bench.py [NAME...]      (make bench BENCH="NAME...")
 
 NAME is pack-images, pack-small, pack-kernel, verify, lookup, from-tar,
-from-zst, from-gz, zstd, sample, adopt, sha256, create or metadata; all of them
-without one.  Everything runs in BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3)
+from-zst, from-gz, zstd, sample, adopt, sha256, create, metadata or simulation;
+all of them without one.  Everything runs in BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3)
 times, the tools in turn, and ends on the disk: each command is followed by
 `sync -f`, inside the time; for snapshots the commands shown are all there is.
 Before a cold run the caches are dropped (root only), before a warm one every
@@ -26,6 +26,7 @@ import create
 import forms
 import metadata
 import packing
+import simulation
 from measure import BUILD, DIR, ROUNDS, SCALE, results
 
 BENCHES = {
@@ -33,6 +34,7 @@ BENCHES = {
     **forms.BENCHES,
     **create.BENCHES,
     **metadata.BENCHES,
+    **simulation.BENCHES,
 }
 VERSIONS = (
     "bsdtar", "cp", "find", "gzip", "hpdsl-pack", "mksquashfs", "rsync", "tar",

@@ -490,7 +490,8 @@ static void times_are_those_of_the_bound(void **state)
 static void rates_of_a_report(void **state)
 {
 	static const char good[] =
-		"{\"status\": \"complete\", \"seconds\": 2.500, \"nodes\": ["
+		"{\"status\": \"complete\", \"seconds\": 9, "
+		"\"staging_seconds\": 2.500, \"nodes\": ["
 		"{\"node\": 0, \"host\": \"a\", \"origin_bytes\": 1000, "
 		"\"peer_bytes\": 500, \"sent_bytes\": 750, "
 		"\"written_bytes\": 1500}, "
