@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file of --report.  It appears whole, by a rename; what is no regular file
- * (/dev/stdout, a pipe) is written to as it is, and never replaced.
+ * (a link as /dev/stdout, a pipe) is written to as it is, and never replaced.
  */
 #include "stage/report_file.h"
 
@@ -13,7 +13,8 @@ static bool is_special(const char *file)
 {
 	struct stat st;
 
-	return stat(file, &st) == 0 && !S_ISREG(st.st_mode);
+	/* /dev/stdout is a link, to what may be a regular file */
+	return lstat(file, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
 FILE *report_open(const char *file, char **ret_temporary)
@@ -29,15 +30,14 @@ FILE *report_open(const char *file, char **ret_temporary)
 int report_try(const char *file)
 {
 	cmd_auto_free char *temporary = NULL;
+	struct stat st;
 	FILE *f;
 
-	/* a pipe may have no reader yet */
-	if (is_special(file) && access(file, W_OK) == 0) {
-		struct stat st;
-
-		return stat(file, &st) == 0 && S_ISDIR(st.st_mode) ? -EISDIR :
-								     0;
-	}
+	/* a pipe may have no reader yet, and a file keeps what it has */
+	if (is_special(file) && stat(file, &st) == 0)
+		return S_ISDIR(st.st_mode)    ? -EISDIR :
+		       access(file, W_OK) < 0 ? -errno :
+						0;
 	f = report_open(file, &temporary);
 	if (!f)
 		return -errno;
