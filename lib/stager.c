@@ -67,6 +67,8 @@ static void plan_chunk(struct hpdsl_stager *s,
 			    opt->lacks, opt->arg);
 	if (from == UINT32_MAX)
 		return;
+	if (from == s->node)
+		s->report.planned_origin_bytes += bytes_of(s, chunk, false);
 	s->want[s->n_want] = chunk;
 	s->from[s->n_want++] = from;
 }
