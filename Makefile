@@ -76,7 +76,9 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 prog = $(patsubst %.c,$(BUILD)/%,$(1))
 # with_NAME.c needs the package NAME: bench does without where there is none.
 WITH := $(wildcard tests/bench/with_*.c)
-BENCH_PROGRAMS := $(call prog,$(filter-out $(WITH),$(wildcard tests/bench/*.c)))
+MPI_BENCH := $(wildcard tests/bench/mpi_*.c)
+BENCH_PROGRAMS := $(call prog,$(filter-out $(WITH) $(MPI_BENCH),$(wildcard \
+	tests/bench/*.c)))
 BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
 	w,$(WITH),$(if $(shell $(PKG_CONFIG) --modversion \
 	$(w:tests/bench/with_%.c=%) 2> /dev/null),$(w)))))
@@ -159,6 +161,11 @@ $(ORIGIN): tests/bed/origin.c $(wildcard tests/bed/*.h) $(BUILD)/flags
 $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS) -lm
 
+$(call prog,$(MPI_BENCH)): $(BUILD)/%: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(if $(MPI),$(call say,LD)$(MPI) $(filter-out -MMD -MP,$(ALL_CFLAGS)) \
+		$(LDFLAGS) -o $@ $<)
+
 $(call prog,$(WITH)): $(BUILD)/tests/bench/with_%: $(BUILD)/tests/bench/with_%.o
 	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $*)
 
@@ -203,7 +210,7 @@ check-long: check-build ## run the long tests too (an hour or more)
 demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
 
-bench: all $(BENCH_PROGRAMS) $(BENCH_MORE) $(ORIGIN) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
+bench: all $(BENCH_PROGRAMS) $(call prog,$(MPI_BENCH)) $(BENCH_MORE) $(ORIGIN) ## measure against tar, bsdtar, mksquashfs (BENCH=...)
 	BUILD='$(abspath $(BUILD))' tests/bench/bench.py $(BENCH)
 
 lint: ## check layout, scripts, manual pages, and run static checks

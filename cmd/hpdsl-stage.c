@@ -119,6 +119,9 @@ static int run(struct stage_job *j)
 	if (!status)
 		status = job_begin(j);
 	if (status) {
+		/* as in job_end() */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGTERM, SIG_IGN);
 		job_flush(j);
 		return status;
 	}

@@ -115,8 +115,19 @@ void hp_exchange_todo(struct hp_exchange *x, struct hp_xchunk *k, int what);
 void hp_chunks_push(struct hp_exchange *x, int list, struct hp_xchunk *k);
 struct hp_xchunk *hp_chunks_pop(struct hp_exchange *x, int list);
 
-/* exchange_in.c */
+/* exchange_attempt.c */
 void hp_in_fill(struct hp_exchange *x);
+/* The first segment of an attempt is here or will be read. */
+void hp_in_first_bytes(struct hp_exchange *x, struct hp_xchunk *k);
+void hp_in_all_written(struct hp_exchange *x, struct hp_xchunk *k);
+/* The attempt has come to nothing, as this source will have it. */
+void hp_in_failed(struct hp_exchange *x, struct hp_xchunk *k);
+void hp_in_end(struct hp_exchange *x, struct hp_xchunk *k, enum hp_end end);
+/* Goes on with a chunk whose attempt has ended, if nothing is under way. */
+void hp_in_drained(struct hp_exchange *x, struct hp_xchunk *k);
+void hp_in_stop(struct hp_exchange *x, struct hp_xchunk *k, bool at_once);
+
+/* exchange_in.c */
 bool hp_in_read(struct hp_exchange *x, struct hp_action *ret);
 bool hp_in_credit(struct hp_exchange *x, struct hp_xchunk *k,
 		  struct hp_action *ret);
@@ -126,9 +137,6 @@ void hp_in_ended(struct hp_exchange *x, uint32_t from,
 		 const struct hp_message *m);
 void hp_in_event(struct hp_exchange *x, struct hp_xchunk *k,
 		 enum hp_event_kind kind, uint64_t end, bool plain);
-/* Goes on with a chunk whose attempt has ended, if nothing is under way. */
-void hp_in_drained(struct hp_exchange *x, struct hp_xchunk *k);
-void hp_in_stop(struct hp_exchange *x, struct hp_xchunk *k, bool at_once);
 
 /* exchange_out.c */
 int hp_out_request(struct hp_exchange *x, uint32_t from,

@@ -95,6 +95,7 @@ struct search {
 	struct hp_stage_read *s;
 	const struct hpdsl_chunk *chunk;
 	bool renewed;	/* the state file was looked for again */
+	bool coming;	/* it has been coming when it was looked at */
 	uint64_t began; /* to wait; 0: it has not */
 	uint64_t pause;
 };
@@ -186,13 +187,14 @@ static int decide(struct search *k, enum hp_chunk_at *ret)
 			       HP_AT_HERE;
 		return 0;
 	}
+	k->coming = k->coming || is_coming(&seen);
 	if (is_coming(&seen) && seen.alive && !(notes & OVERTAKEN) &&
 	    wait_a_little(k))
 		return 1;
 	if (knows_better(k))
 		return 1;
 	/* The bytes of what a stager gave up are zero. */
-	if (is_coming(&seen) || k->began)
+	if (k->coming)
 		note(s, number, OVERTAKEN, &s->overtaken);
 	else
 		note(s, number, ABSENT, &s->absent);

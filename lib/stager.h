@@ -8,11 +8,13 @@
  *
  *   origin   8, or as many as there are buffers for: read from the origin
  *   serve    2: read what was written, for another node; close files
- *   chunks   2 and one for each core (hp_threads): begin, write, verify,
- *            expand and publish chunks; with HPDSL_SERIAL one of each kind
+ *   chunks   2 and one for each core (hp_threads), fewer with little memory:
+ *            begin, write, verify, expand and publish chunks
+ *
+ * With HPDSL_SERIAL there is one of each kind.
  *
  * Jobs of one chunk that change its file are done in order, one at a time; they
- * queue at the chunk.  There are never more jobs than buffers and three for
+ * queue at the chunk.  There are never more jobs than buffers and four for
  * each chunk under way.
  */
 #ifndef HP_STAGER_H

@@ -11,6 +11,9 @@
 
 enum { ORIGIN_THREADS = 8, SERVE_THREADS = 2, CHUNK_THREADS = 2 };
 
+/* Bytes: two pieces, and zstd's window at its usual levels. */
+enum { EXPANDING = 3 << 20 };
+
 /* ---- Jobs --------------------------------------------------------------- */
 
 static int work(struct hp_stager_thread *t, struct hp_job *j,
@@ -118,6 +121,18 @@ static int start(struct hpdsl_stager *s, enum hp_crew crew, uint32_t n)
 	return r;
 }
 
+/* What expands a chunk needs memory beside the buffers, which take 3/4. */
+static uint32_t chunk_threads(const struct hpdsl_stager *s, uint32_t n)
+{
+	uint64_t rest = (uint64_t)s->buffers.max * s->buffers.segment / 3;
+	uint64_t most = rest / EXPANDING;
+
+	n += CHUNK_THREADS;
+	if (most < CHUNK_THREADS)
+		most = CHUNK_THREADS;
+	return n < most ? n : (uint32_t)most;
+}
+
 int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 		      struct hpdsl_error *err)
 {
@@ -126,7 +141,7 @@ int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 	uint32_t of[HP_CREWS] = {
 		[HP_CREW_ORIGIN] = serial ? 1 : ORIGIN_THREADS,
 		[HP_CREW_SERVE] = serial ? 1 : SERVE_THREADS,
-		[HP_CREW_CHUNKS] = serial ? 1 : n + CHUNK_THREADS,
+		[HP_CREW_CHUNKS] = serial ? 1 : chunk_threads(s, n),
 	};
 	int r = 0;
 

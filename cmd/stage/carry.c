@@ -301,6 +301,17 @@ static bool round_once(struct carrier *k)
 	return busy;
 }
 
+static bool drain(struct carrier *k)
+{
+	bool any = sent(k);
+
+	if (k->over)
+		any |= receive(k);
+	any |= received(k, k->over);
+	any |= job_pass(k->j);
+	return any;
+}
+
 /* What was sent has been received, here and everywhere. */
 static void settle(struct carrier *k)
 {
@@ -308,15 +319,11 @@ static void settle(struct carrier *k)
 	bool begun = false;
 	int flag = 0;
 
-	while (k->n_receipts) { /* into rooms of the stager */
-		bool busy = received(k, false) | sent(k) | job_pass(k->j);
-
-		job_rest(k->j, busy);
-	}
+	while (k->n_receipts) /* into rooms of the stager */
+		job_rest(k->j, drain(k));
 	k->over = true;
 	while (!flag) {
-		bool busy = sent(k) | receive(k) | received(k, true) |
-			    job_pass(k->j);
+		bool busy = drain(k);
 
 		if (!begun && !k->n_sends) {
 			MPI_Ibarrier(k->j->leads, &barrier);

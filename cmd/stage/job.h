@@ -152,6 +152,9 @@ double job_patience(const struct stage_job *j);
 /* One line, and the end of all ranks, with status 3. */
 __attribute__((noreturn, format(printf, 1, 2))) void job_abort(const char *fmt,
 							       ...);
+
+/* ---- guard.c ---------------------------------------------------------- */
+
 /* While MPI itself is waited for: ends the process after the timeout. */
 void job_guard(const struct stage_job *j, const char *what);
 void job_unguard(void);
@@ -184,6 +187,21 @@ struct stage_carry {
 	bool stopped;
 };
 void job_carry(struct stage_job *j, struct stage_carry *c);
+
+/* ---- hello.c ---------------------------------------------------------- */
+
+/* Rank 0: mail of that kind from all ranks, by rank; who is silent is named. */
+struct stage_mail **job_gather(struct stage_job *j, int tag);
+void job_forget(struct stage_job *j, struct stage_mail **all);
+/* The answer of rank 0, whom nobody else watches yet. */
+struct stage_mail *job_answer(struct stage_job *j, int tag);
+/*
+ * Are all there, and alike?  0 or an exit status, which rank 0 has explained.
+ * Rank 0 gets all hellos, to be forgotten.
+ */
+int job_hello(struct stage_job *j, struct stage_mail ***ret_all);
+/* The host that sent a hello. */
+const char *job_hello_host(const struct stage_mail *hello);
 
 /* ---- nodes.c ---------------------------------------------------------- */
 

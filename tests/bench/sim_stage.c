@@ -536,7 +536,7 @@ static const struct {
 	{ "replicate", 10, 1024, 64 * GIB },
 	{ "replicate", 100, 1024, 64 * GIB },
 	{ "replicate", 1000, 1024, 64 * GIB },
-	{ "replicate", 10000, 128, 8 * GIB },
+	{ "replicate", 10000, 256, 16 * GIB },
 	{ "partition", 10, 8000, 10 * TB },
 	{ "partition", 100, 8000, 100 * TB },
 	{ "partition", 1000, 8000, 1000 * TB },

@@ -635,9 +635,50 @@ static void test_nonsense(void **state)
 	clean(&plain);
 }
 
+/* Never more than 3/4 of the memory; the oldest of the free is used again. */
+static void test_buffers(void **state)
+{
+	struct hp_segment_id id = { .length = 7 };
+	struct hp_buffer *one, *two;
+	struct hp_buffers b;
+
+	(void)state;
+	for (uint64_t m = 4 << 20; m < UINT64_C(1) << 33; m += m / 3) {
+		assert_int_equal(hp_buffers_init(&b, m, NULL), 0);
+		assert_true(b.max * (uint64_t)(b.segment + 4096) <= m / 4 * 3);
+		assert_true(b.max >= 40);
+		assert_true(b.segment <= m / 64 && b.segment <= 4 << 20);
+		assert_int_equal(b.segment & (b.segment - 1), 0);
+		assert_int_equal((uintptr_t)b.v[1].data % 4096, 0);
+		hp_buffers_release(&b);
+	}
+	assert_int_equal(hp_buffers_init(&b, 4 << 20, NULL), 0);
+	for (uint32_t i = 0; i < b.max; i++) {
+		one = hp_buffers_get(&b);
+		assert_non_null(one);
+		assert_ptr_equal(hp_buffers_at(&b, one->data - 32), one);
+		id.chunk = i;
+		one->id = id;
+		one->known = true;
+	}
+	assert_null(hp_buffers_get(&b));
+	hp_buffers_put(&b, &b.v[5]);
+	hp_buffers_put(&b, &b.v[3]);
+	id.chunk = 3;
+	two = hp_buffers_find(&b, &id);
+	assert_ptr_equal(two, &b.v[3]);
+	assert_ptr_equal(hp_buffers_get(&b), &b.v[5]);
+	assert_null(hp_buffers_get(&b));
+	hp_buffers_forget(&b, 3);
+	assert_null(hp_buffers_find(&b, &id));
+	assert_int_equal(b.most_used, b.max);
+	hp_buffers_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_held),
