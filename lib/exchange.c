@@ -300,6 +300,7 @@ int hp_exchange_message(struct hp_exchange *x, uint32_t from,
 		return hp_in_data(x, from, m);
 	case HP_MSG_SORRY:
 	case HP_MSG_AGAIN:
+	case HP_MSG_LOST:
 		hp_in_ended(x, from, m);
 		return 0;
 	default:

@@ -29,13 +29,16 @@
  * sent bytes of the bad one it tells to do the same (HP_MSG_AGAIN).  After
  * HP_ATTEMPTS from there it reads the origin itself, at once if it is told that
  * the chunk will not come (HP_MSG_SORRY), and after as many of those the chunk
- * is given up (HP_ACT_GIVE_UP).
+ * is given up (HP_ACT_GIVE_UP).  Whoever does so although it was planned to get
+ * it from another node is the second to have tried, and those behind it need
+ * not: it tells them to give it up as well (HP_MSG_LOST).  A chunk that is
+ * damaged is so read by two nodes, not by all of them one after the other.
  *
- * A stream ends when the receiver has all bytes, or by the sender's SORRY or
- * AGAIN, which it sends once no segment of the chunk is on its way; a CANCEL is
- * always answered by a SORRY.  So what was promised to a sender is never taken
- * back, and the buffers suffice at every moment.  For the same reason a chunk
- * begins anew only when none of its segments is under way, in or out.
+ * A stream ends when the receiver has all bytes, or by the sender's SORRY, LOST
+ * or AGAIN, which it sends once no segment of the chunk is on its way; a CANCEL
+ * is always answered by a SORRY.  So what was promised to a sender is never
+ * taken back, and the buffers suffice at every moment.  For the same reason a
+ * chunk begins anew only when none of its segments is under way, in or out.
  */
 #ifndef HP_EXCHANGE_H
 #define HP_EXCHANGE_H
@@ -52,6 +55,7 @@ enum hp_message_kind {
 	HP_MSG_SORRY = 4,   /* it will not come from me, or no more of it */
 	HP_MSG_CANCEL = 5,  /* do not send more of it, and say SORRY */
 	HP_MSG_AGAIN = 6,   /* it was bad: ask again, with the next attempt */
+	HP_MSG_LOST = 7,    /* it cannot be had from anywhere: give it up */
 };
 struct hp_message {
 	uint8_t kind;
@@ -123,7 +127,8 @@ enum hp_action_kind {
 			   after a message, then hand its segment on. */
 	HP_ACT_FINISH,	/* chunk: all is written; compare, expand, publish; then
 			   HP_EV_VERIFIED or HP_EV_DIFFERS */
-	HP_ACT_DROP,	/* chunk: given up while stopping; forget its file.
+	HP_ACT_DROP,	/* chunk: given up, because all stops or as another node
+			   said so; forget its file.
 			   Nothing of it is under way. */
 	HP_ACT_CLOSE,	/* chunk, verified: nobody reads it now; what it was
 			   received as, if it is kept in another form, will not

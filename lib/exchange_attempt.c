@@ -108,15 +108,20 @@ static void settle(struct hp_exchange *x, struct hp_xchunk *k)
 		x->first++;
 }
 
+static enum hp_message_kind last_word(const struct hp_xchunk *k)
+{
+	return k->lost ? HP_MSG_LOST : HP_MSG_SORRY;
+}
+
 static void gone(struct hp_exchange *x, struct hp_xchunk *k)
 {
 	if (k->end == HP_END_GIVE_UP)
 		hp_exchange_todo(x, k, HP_TODO_GIVE_UP);
 	else if (k->begun)
 		hp_exchange_todo(x, k, HP_TODO_DROP);
-	x->n.given_up += k->end == HP_END_GIVE_UP;
+	x->n.given_up += k->end >= HP_END_GIVE_UP;
 	k->state = HP_COMING_GONE;
-	hp_out_end(x, k, HP_MSG_SORRY, true);
+	hp_out_end(x, k, last_word(k), true);
 	settle(x, k);
 }
 
@@ -167,8 +172,11 @@ void hp_in_end(struct hp_exchange *x, struct hp_xchunk *k, enum hp_end end)
 	k->end = (uint8_t)(x->stopped && end < HP_END_DROP ? HP_END_DROP : end);
 	k->granted = 0;
 	k->todo &= (uint8_t) ~(HP_TODO_CREDIT | HP_TODO_FINISH);
+	/* Who was to get it from another node is the second that tried. */
+	k->lost = k->end == HP_END_LOST || (k->end == HP_END_GIVE_UP &&
+					    x->c.from[k->place] != x->c.node);
 	if (k->end >= HP_END_DROP)
-		hp_out_end(x, k, HP_MSG_SORRY, true);
+		hp_out_end(x, k, last_word(k), true);
 	else
 		hp_out_end(x, k, HP_MSG_AGAIN, false);
 	hp_in_drained(x, k);
@@ -214,6 +222,6 @@ void hp_in_stop(struct hp_exchange *x, struct hp_xchunk *k, bool at_once)
 	    !(k->size && k->got == k->size))
 		cancel(x, k);
 	hp_in_end(x, k,
-		  k->end == HP_END_GIVE_UP ? HP_END_GIVE_UP : HP_END_DROP);
+		  k->end > HP_END_DROP ? (enum hp_end)k->end : HP_END_DROP);
 	k->granted = granted; /* what is under way still comes */
 }

@@ -65,7 +65,7 @@ int hp_in_data(struct hp_exchange *x, uint32_t from, const struct hp_message *m)
 	return 1;
 }
 
-/* SORRY or AGAIN. */
+/* SORRY, LOST or AGAIN. */
 void hp_in_ended(struct hp_exchange *x, uint32_t from,
 		 const struct hp_message *m)
 {
@@ -80,7 +80,8 @@ void hp_in_ended(struct hp_exchange *x, uint32_t from,
 	} else if (!k->end && m->kind == HP_MSG_AGAIN) {
 		hp_in_failed(x, k);
 	} else if (!k->end) {
-		hp_in_end(x, k, HP_END_TURN);
+		hp_in_end(x, k,
+			  m->kind == HP_MSG_LOST ? HP_END_LOST : HP_END_TURN);
 	}
 }
 

@@ -254,7 +254,7 @@ int hp_out_request(struct hp_exchange *x, uint32_t from,
 		return -ENOMEM;
 	}
 	if (will_never_be(k)) {
-		end(x, k, o, HP_MSG_SORRY);
+		end(x, k, o, k->lost ? HP_MSG_LOST : HP_MSG_SORRY);
 		return 0;
 	}
 	o->next = k->outs;

@@ -26,6 +26,7 @@ enum hp_end {
 	HP_END_TURN, /* to the origin */
 	HP_END_DROP,
 	HP_END_GIVE_UP,
+	HP_END_LOST, /* others have given it up */
 };
 
 /* Actions that are to be taken for a chunk, lowest first. */
@@ -78,6 +79,7 @@ struct hp_xchunk {
 	bool open : 1;	/* CLOSE is to be said once nobody reads it */
 	bool again : 1; /* bytes of it have come before, in vain */
 	bool torn : 1;	/* a segment came, but will not be written */
+	bool lost : 1;	/* given up, and nobody behind us need try */
 };
 
 struct hp_chunks {

@@ -1153,6 +1153,9 @@ HPDSL_API int hpdsl_stager_received(struct hpdsl_stager *s, uint32_t from,
 				    void *room, size_t n,
 				    struct hpdsl_error *err);
 
+/* The bound on bytes a second from the origin, from now on; 0: none. */
+HPDSL_API void hpdsl_stager_rate(struct hpdsl_stager *s, uint64_t rate);
+
 /*
  * Stops: nothing new is begun; with at_once what is under way is given up too.
  * It still serves others.
@@ -1164,6 +1167,7 @@ struct hpdsl_stager_report {
 	bool idle;
 	uint64_t planned_chunks, planned_bytes; /* held ones included */
 	uint64_t held_chunks, held_bytes;	/* at the start */
+	uint64_t planned_origin_bytes;		/* to be read, as stored */
 	uint64_t chunks;			/* published since */
 	uint64_t origin_bytes, peer_bytes;	/* read; received from nodes */
 	uint64_t sent_bytes, written_bytes;

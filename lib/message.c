@@ -35,6 +35,7 @@ static bool makes_sense(const struct hp_message *m)
 	case HP_MSG_SORRY:
 	case HP_MSG_CANCEL:
 	case HP_MSG_AGAIN:
+	case HP_MSG_LOST:
 		return !m->credits && !segment;
 	default:
 		return false;

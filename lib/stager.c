@@ -5,6 +5,7 @@
 #include "mem.h"
 #include "meter.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum {
@@ -68,6 +69,8 @@ static void plan_chunk(struct hpdsl_stager *s,
 			    opt->lacks, opt->arg);
 	if (from == UINT32_MAX)
 		return;
+	if (from == s->node)
+		s->report.planned_origin_bytes += bytes_of(s, chunk, false);
 	s->want[s->n_want] = chunk;
 	s->from[s->n_want++] = from;
 }
@@ -136,7 +139,12 @@ static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
 	if (!s->origin)
 		return hp_fail_nomem(err);
 	s->dir = s->io->open(s->io, stage->dir, ".", O_RDONLY | O_DIRECTORY, 0);
-	return s->dir < 0 ? hp_fail_errno(err, s->dir, "%s", stage->path) : 0;
+	if (s->dir < 0)
+		return hp_fail_errno(err, s->dir, "%s", stage->path);
+	s->lock_fd = fcntl(stage->lock, F_DUPFD_CLOEXEC, 0);
+	return s->lock_fd < 0 ? hp_fail_errno(err, -errno, "%s/%s", stage->path,
+					      HP_STAGE_LOCK) :
+				0;
 }
 
 static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
@@ -183,7 +191,7 @@ int hpdsl_stager_new(struct hpdsl_stage *stage,
 
 	if (!s)
 		return hp_fail_nomem(err);
-	s->origin_dir = s->dir = -1;
+	s->origin_dir = s->dir = s->lock_fd = -1;
 	s->patience = PATIENCE;
 	init_locks(s);
 	r = copy_options(s, stage, opt, err);
@@ -264,5 +272,7 @@ void hpdsl_stager_free(struct hpdsl_stager *s)
 		s->io->close(s->io, s->origin_dir);
 	if (s->dir >= 0)
 		s->io->close(s->io, s->dir);
+	if (s->lock_fd >= 0)
+		s->io->close(s->io, s->lock_fd);
 	free_memory(s);
 }

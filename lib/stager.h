@@ -137,7 +137,9 @@ struct hpdsl_stager {
 	struct hpdsl_stage *stage; /* unless abandoned: */
 	pthread_mutex_t stage_lock;
 	bool abandoned;
-	int dir; /* the stage directory, of our own: threads may outlive it */
+	/* The stage directory and its lock, of our own: threads may outlive
+	 * them, and change files for as long as they live. */
+	int dir, lock_fd;
 	const struct hp_io *io;
 	const struct hpdsl_stage_plan *plan;
 	uint32_t node;

@@ -201,6 +201,13 @@ static void wait_for_turn(struct hpdsl_stager *s, uint64_t n)
 		hp_stager_sleep(s, wait);
 }
 
+void hpdsl_stager_rate(struct hpdsl_stager *s, uint64_t rate)
+{
+	pthread_mutex_lock(&s->lock);
+	s->pace.rate = (double)rate;
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void count(struct hpdsl_stager *s, uint64_t bytes, double seconds,
 		  uint64_t retries)
 {

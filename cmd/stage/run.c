@@ -128,10 +128,6 @@ static int new_stager(struct stage_step *s)
 		.lacks = run_lacks,
 		.arg = r,
 		.memory = r->o->memory,
-		/* each its share: at least a byte */
-		.rate = r->o->rate ?
-				(r->o->rate + r->j->nodes - 1) / r->j->nodes :
-				0,
 		.direct = r->o->direct,
 		.sync = r->o->sync,
 		.keep_compressed = r->o->keep_compressed,
@@ -140,6 +136,28 @@ static int new_stager(struct stage_step *s)
 	};
 
 	return hpdsl_stager_new(r->stage, &opt, &r->stager, &s->err);
+}
+
+/*
+ * Of --rate each node gets as much as it has of what is to be read.  A 32nd is
+ * split equally: a node may have to read what was to come from another one.
+ */
+static void share_rate(struct stage_run *r)
+{
+	uint64_t *all = cmd_alloc(r->j->nodes, sizeof(*all));
+	struct hpdsl_stager_report s;
+	double total = 0, mine;
+
+	hpdsl_stager_report(r->stager, &s);
+	job_allgather(r->j, &s.planned_origin_bytes, sizeof(*all), all);
+	for (uint32_t n = 0; n < r->j->nodes; n++)
+		total += (double)all[n];
+	free(all);
+	mine = 1.0 / r->j->nodes;
+	if (total > 0)
+		mine = mine / 32 +
+		       (double)s.planned_origin_bytes / total * 31 / 32;
+	hpdsl_stager_rate(r->stager, 1 + (uint64_t)((double)r->o->rate * mine));
 }
 
 static void tick(void *arg)
@@ -197,6 +215,8 @@ static int go(struct stage_run *r)
 			       r->path);
 	if (ret)
 		return ret;
+	if (r->o->rate)
+		share_rate(r);
 	report_plan(r);
 	return carry(r);
 }

@@ -217,10 +217,12 @@ static void wire(struct play_node *n, struct play_item *i)
 		play_wrong(n->p, "a message was refused");
 	else if (i->msg.kind == HP_MSG_DATA)
 		take(n, i, rc);
-	else if ((i->msg.kind == HP_MSG_SORRY || i->msg.kind == HP_MSG_AGAIN) &&
+	else if ((i->msg.kind == HP_MSG_SORRY || i->msg.kind == HP_MSG_LOST ||
+		  i->msg.kind == HP_MSG_AGAIN) &&
 		 expected(n, i)) {
 		promise_over(n, &n->file[i->msg.chunk]);
 		n->file[i->msg.chunk].asked = false;
+		n->file[i->msg.chunk].lost = i->msg.kind == HP_MSG_LOST;
 	}
 }
 

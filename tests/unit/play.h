@@ -42,7 +42,7 @@ struct play_file {
 	uint16_t promised; /* credits */
 	uint16_t held;	   /* buffers */
 	uint16_t sending;  /* segments, from the action to the wire */
-	bool begun, finished, ready, plain, kept, closed, gone, asked;
+	bool begun, finished, ready, plain, kept, closed, gone, asked, lost;
 };
 
 struct play_node {

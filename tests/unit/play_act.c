@@ -105,7 +105,7 @@ static void gone(struct play_node *n, const struct hp_action *a)
 
 	require(n, !f->ready && !f->gone, "dropped what is settled");
 	require(n, !f->held && !f->sending, "dropped while under way");
-	require(n, a->kind == HP_ACT_GIVE_UP || n->stopped,
+	require(n, a->kind == HP_ACT_GIVE_UP || n->stopped || f->lost,
 		"dropped for no reason");
 	f->gone = true;
 }

@@ -171,7 +171,10 @@ static void test_faults(void **state)
 	}
 }
 
-/* Those that want the damaged chunk have all but that, and read it so often. */
+/*
+ * Those that want the damaged chunk have all but that.  However many they are,
+ * two of them read it, as often as one does that is alone.
+ */
 static void check_damaged(struct play *p)
 {
 	uint32_t wanting = 0;
@@ -188,7 +191,8 @@ static void check_damaged(struct play *p)
 		wanting += bad;
 	}
 	if (p->holder[p->damaged] == UINT32_MAX &&
-	    p->origin_reads[p->damaged] != HP_ATTEMPTS * wanting)
+	    p->origin_reads[p->damaged] !=
+		    HP_ATTEMPTS * (wanting < 2 ? wanting : 2))
 		play_wrong(p, "not tried often enough, or too often");
 }
 

@@ -433,7 +433,20 @@ static void test_stuck(void **state)
 	clean(&plain);
 }
 
-/* Nor in the end; what it knows of stays for it. */
+static bool is_locked(const char *path)
+{
+	const struct hpdsl_stage_at at = { .nodes = 1 };
+	struct hpdsl_stage *s = NULL;
+	int r = hpdsl_stage_open(path, &at, &s, NULL);
+
+	hpdsl_stage_close(s);
+	return r == -EBUSY;
+}
+
+/*
+ * Nor in the end; what it knows of stays for it, and nobody else's stager may
+ * write there as long as it lives.
+ */
 static void test_left_behind(void **state)
 {
 	/* Reachable, or it would be a leak. */
@@ -451,6 +464,7 @@ static void test_left_behind(void **state)
 	left->patience = 0.1;
 	net_end(&n);
 	assert_true(left->abandoned);
+	assert_true(is_locked(n.node[0].path));
 	__atomic_store_n(&n.node[0].io.let_go, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < 100 && still_alive(left); i++)
 		nanosleep(&pause, NULL);
