@@ -6,7 +6,7 @@
  * may wait for a file is a job, done by one of these threads, and comes back on
  * a list that hpdsl_stager_next() empties:
  *
- *   origin   8: read from the origin; as many as stager_tempo.h says are at it
+ *   origin   8: read from the origin, as many at a time as the tempo says
  *   serve    2: read what was written, for another node; close files
  *   chunks   2 and one for each core (hp_threads), fewer with little memory:
  *            begin, write, verify, expand and publish chunks
