@@ -134,6 +134,7 @@ static void init(struct hp_exchange *x, const struct hp_exchange_config *c)
 	x->c = *c;
 	if (x->c.in_streams > c->in_buffers)
 		x->c.in_streams = c->in_buffers;
+	x->read_streams = c->origin_streams;
 	x->share = c->in_buffers / x->c.in_streams;
 	if (x->share > UINT16_MAX)
 		x->share = UINT16_MAX;
@@ -328,6 +329,13 @@ void hp_exchange_stop(struct hp_exchange *x, bool at_once)
 	x->list[HP_LIST_TURNED].first = NULL;
 	for (uint32_t i = x->first; i < x->c.n_want; i++)
 		hp_in_stop(x, &x->want[i], at_once);
+}
+
+void hp_exchange_read_streams(struct hp_exchange *x, uint32_t n)
+{
+	x->read_streams = n < 1			  ? 1 :
+			  n < x->c.origin_streams ? n :
+						    x->c.origin_streams;
 }
 
 void hp_exchange_count(const struct hp_exchange *x,

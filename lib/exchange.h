@@ -82,8 +82,8 @@ struct hp_exchange_config {
 				in_buffers / in_streams credits, so there
 				are no more than buffers */
 	uint32_t in_buffers; /* segments on their way to this node, at most */
-	uint32_t
-		origin_streams; /* chunks being read; one read each at a time */
+	uint32_t origin_streams; /* chunks being read; one read each at a time.
+				    See hp_exchange_read_streams() */
 	uint32_t origin_buffers; /* segments being read or written */
 	uint32_t out_buffers;	 /* segments on their way from this node */
 	/* Segments are passed on as soon as they are here; those that are not
@@ -188,6 +188,13 @@ void hp_exchange_event(struct hp_exchange *x, enum hp_event_kind kind,
  * but for what is being finished.  May be called again.
  */
 void hp_exchange_stop(struct hp_exchange *x, bool at_once);
+
+/*
+ * From now on no more than n reads of the origin are begun at a time: 1 to
+ * origin_streams, which it is in the beginning.  So many chunks are begun, and
+ * another one when all of one is read.
+ */
+void hp_exchange_read_streams(struct hp_exchange *x, uint32_t n);
 
 struct hp_exchange_counts {
 	bool idle; /* nothing of want[] is under way or will be begun */

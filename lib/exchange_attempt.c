@@ -74,6 +74,7 @@ void hp_in_fill(struct hp_exchange *x)
 	       (k = next_of(x, &x->ask_at, false)))
 		ask(x, k);
 	while (x->read_open < x->c.origin_streams &&
+	       hp_in_unread(x) < x->read_streams &&
 	       ((k = hp_chunks_pop(x, HP_LIST_TURNED)) ||
 		(k = next_of(x, &x->read_at, true))))
 		read_chunk(x, k);

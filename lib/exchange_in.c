@@ -136,18 +136,34 @@ static void buffer_free(struct hp_exchange *x, struct hp_xchunk *k)
 
 /* ---- From the origin ---- */
 
+static bool is_unread(const struct hp_xchunk *k)
+{
+	return k->state == HP_COMING_READ && !k->end && k->got < k->size;
+}
+
+uint32_t hp_in_unread(const struct hp_exchange *x)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < x->read_open; i++)
+		n += is_unread(x->reads[i]) || x->reads[i]->reading;
+	return n;
+}
+
 static struct hp_xchunk *next_to_read(const struct hp_exchange *x)
 {
 	struct hp_xchunk *best = NULL;
+	uint32_t reading = 0;
 
 	for (uint32_t i = 0; i < x->read_open; i++) {
 		struct hp_xchunk *k = x->reads[i];
 
-		if (k->state == HP_COMING_READ && !k->end && !k->reading &&
-		    k->got < k->size && (!best || k->place < best->place))
+		reading += k->reading;
+		if (is_unread(k) && !k->reading &&
+		    (!best || k->place < best->place))
 			best = k;
 	}
-	return best;
+	return reading < x->read_streams ? best : NULL;
 }
 
 bool hp_in_read(struct hp_exchange *x, struct hp_action *ret)

@@ -94,6 +94,7 @@ struct hp_exchange {
 	struct hp_xchunk **bucket;
 	uint64_t buckets, chunks; /* power of two; chunks in them */
 	struct hp_xchunk **reads; /* origin_streams */
+	uint32_t read_streams;	  /* at a time, of these */
 	struct hp_chunks list[HP_LISTS];
 	struct hp_out **heap; /* that can be served, oldest first */
 	uint32_t heap_n, heap_room;
@@ -132,6 +133,8 @@ void hp_in_drained(struct hp_exchange *x, struct hp_xchunk *k);
 void hp_in_stop(struct hp_exchange *x, struct hp_xchunk *k, bool at_once);
 
 /* exchange_in.c */
+/* Chunks being read from the origin, of which there is more to be read. */
+uint32_t hp_in_unread(const struct hp_exchange *x);
 bool hp_in_read(struct hp_exchange *x, struct hp_action *ret);
 bool hp_in_credit(struct hp_exchange *x, struct hp_xchunk *k,
 		  struct hp_action *ret);

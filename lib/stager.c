@@ -13,7 +13,8 @@ enum {
 	MEMORY_MIN = 4 << 20,
 	IN_STREAMS = 8,
 	KEEP = 16, /* compressed chunks, for a node that has yet to ask */
-	ORIGIN_STREAMS = 8, /* one read at a time each, so as many threads */
+	ORIGIN_STREAMS = 8, /* at most; one read at a time each, so as many
+			       threads */
 	SPARE_BUFFERS = 3,  /* messages of peers that ask for too much */
 	AHEAD = 64,	    /* chunks begun before the first that is missing */
 	PATIENCE = 5,	    /* seconds */
@@ -170,6 +171,7 @@ static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
 		r = plan_chunks(s, opt, err);
 	if (r == 0)
 		r = make_exchange(s, err);
+	hp_tempo_init(&s->tempo, ORIGIN_STREAMS, s->started);
 	return r < 0 ? r : hp_stager_threads(s, opt->threads, err);
 }
 

@@ -6,7 +6,7 @@
  * may wait for a file is a job, done by one of these threads, and comes back on
  * a list that hpdsl_stager_next() empties:
  *
- *   origin   8, or as many as there are buffers for: read from the origin
+ *   origin   8: read from the origin, as many at a time as the tempo says
  *   serve    2: read what was written, for another node; close files
  *   chunks   2 and one for each core (hp_threads), fewer with little memory:
  *            begin, write, verify, expand and publish chunks
@@ -29,6 +29,7 @@
 #include "stage.h"
 #include "stage_plan.h"
 #include "stager_buffers.h"
+#include "stager_tempo.h"
 
 #include <pthread.h>
 
@@ -64,6 +65,7 @@ struct hp_job {
 	bool plain;		 /* FINISH: how it is kept */
 	bool written;		 /* WRITE */
 	bool again;		 /* READ: it was wrong before */
+	double since;		 /* READ: when it was to be begun */
 	int result;
 };
 
@@ -150,6 +152,7 @@ struct hpdsl_stager {
 
 	/* Of the caller's thread. */
 	struct hp_exchange *x;
+	struct hp_tempo tempo;
 	struct hp_buffers buffers;
 	struct hp_stager_chunk **chunk; /* of those under way, by number */
 	float *ready;			/* of each chunk: seconds; < 0: no */

@@ -2,6 +2,8 @@
 /* What the exchange wants to be done becomes jobs and messages. */
 #include "stager.h"
 
+#include "meter.h"
+
 /* A job of a chunk that is coming. */
 static struct hp_job *job_of(struct hpdsl_stager *s, enum hp_job_kind kind,
 			     const struct hp_action *a)
@@ -44,6 +46,8 @@ static void do_read(struct hpdsl_stager *s, const struct hp_action *a)
 	j->again = a->msg.attempt > 0;
 	j->buffer = hp_buffers_get(&s->buffers);
 	if (j->buffer) {
+		j->since = hp_now();
+		hp_tempo_begins(&s->tempo, j->since);
 		start(s, j);
 		return;
 	}
@@ -133,6 +137,7 @@ void hp_stager_act(struct hpdsl_stager *s)
 {
 	struct hp_action a;
 
+	hp_exchange_read_streams(s->x, hp_tempo_streams(&s->tempo, hp_now()));
 	while (hp_exchange_next(s->x, &a) > 0)
 		do_action(s, &a);
 }

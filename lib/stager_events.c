@@ -16,6 +16,8 @@ static void tell(struct hpdsl_stager *s, const struct hp_job *j,
 
 static void was_read(struct hpdsl_stager *s, struct hp_job *j)
 {
+	hp_tempo_ends(&s->tempo, hp_now(), j->since,
+		      j->result < 0 ? 0 : j->id.length);
 	if (j->result < 0) {
 		hp_buffers_put(&s->buffers, j->buffer);
 		tell(s, j, HP_EV_READ_FAILED);

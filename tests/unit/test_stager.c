@@ -393,6 +393,20 @@ static bool still_alive(struct hpdsl_stager *s)
 	return alive;
 }
 
+/* Until that many reads were begun. */
+static void step_to_read(struct net *n, int reads)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < 5000; i++) {
+		net_step(n);
+		if (__atomic_load_n(&n->node[0].io.reads, __ATOMIC_RELAXED) >=
+		    reads)
+			break;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* A read that does not return: told, and nobody waits for it. */
 static void test_stuck(void **state)
 {
@@ -405,8 +419,7 @@ static void test_stuck(void **state)
 	net_begin(&n, &plain, &o);
 	n.node[0].io.slow_read = 2;
 	net_start(&n, &o);
-	for (int i = 0; i < 100; i++)
-		net_step(&n);
+	step_to_read(&n, 2);
 	nanosleep(&pause, NULL);
 	hpdsl_stager_report(n.node[0].stager, &report);
 	assert_false(report.idle);
@@ -446,12 +459,7 @@ static void test_left_behind(void **state)
 	net_begin(&n, &plain, &o);
 	n.node[0].io.slow_read = 3;
 	net_start(&n, &o);
-	for (int i = 0; i < 50; i++) {
-		net_step(&n);
-		nanosleep(&pause, NULL);
-		if (__atomic_load_n(&n.node[0].io.reads, __ATOMIC_RELAXED) > 2)
-			break;
-	}
+	step_to_read(&n, 3);
 	left = n.node[0].stager;
 	left->patience = 0.1;
 	net_end(&n);
