@@ -55,17 +55,23 @@ static bool is_first_of_node(void)
  */
 static int check_launcher(const struct stage_job *j)
 {
+	const char *rank = "OMPI_COMM_WORLD_RANK";
 	int n = number_in("OMPI_COMM_WORLD_SIZE");
 
-	if (n <= 1)
+	if (n <= 1) {
 		n = number_in("PMI_SIZE");
-	if (n <= 1 && !getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMI_SIZE"))
+		rank = "PMI_RANK";
+	}
+	if (n <= 1 && !getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMI_SIZE")) {
 		n = number_in("SLURM_STEP_NUM_TASKS");
+		rank = "SLURM_PROCID";
+	}
 	if (j->ranks > 1 || n <= 1)
 		return CMD_DONE;
-	cmd_message("this launcher starts %d ranks as %d jobs; use this MPI's "
-		    "own mpirun, or srun --mpi=pmix",
-		    n, n);
+	if (!number_in(rank)) /* each of them finds that out */
+		cmd_message("this launcher starts %d ranks as %d jobs; use "
+			    "this MPI's own mpirun, or srun --mpi=pmix",
+			    n, n);
 	return CMD_TROUBLE;
 }
 

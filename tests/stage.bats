@@ -238,9 +238,15 @@ unequal()
 }
 
 @test "a launcher that starts ranks 0 of 1 is found out" {
-	SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=2 \
-		SLURM_PROCID=1 SLURM_LOCALID=1 \
+	local message
+	export SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_NTASKS=2 \
+		SLURM_STEP_NUM_TASKS=2
+	SLURM_PROCID=0 SLURM_LOCALID=0 \
 		fails 3 'rank' hpdsl-stage "$from/ds" node0
+	# one line, not one for each task
+	SLURM_PROCID=1 SLURM_LOCALID=1 \
+		fails 3 '' hpdsl-stage "$from/ds" node0
+	[ -z "$message" ]
 	[ ! -e node0 ]
 }
 

@@ -211,16 +211,25 @@ void job_allgather(struct stage_job *j, const void *p, size_t n, void *ret)
 	MPI_Type_free(&type);
 }
 
+/* MPICH 4.0 takes unsigned numbers for signed ones in MPI_MIN. */
+static void turn(uint32_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		v[i] ^= (uint32_t)1 << 31;
+}
+
 void job_min(struct stage_job *j, uint32_t *v, size_t n)
 {
+	turn(v, n);
 	for (size_t at = 0; at < n; at += PIECE / 4) {
 		size_t piece = n - at < PIECE / 4 ? n - at : PIECE / 4;
 		MPI_Request r;
 
-		MPI_Iallreduce(MPI_IN_PLACE, v + at, (int)piece, MPI_UINT32_T,
+		MPI_Iallreduce(MPI_IN_PLACE, v + at, (int)piece, MPI_INT32_T,
 			       MPI_MIN, j->leads, &r);
 		job_wait(j, &r);
 	}
+	turn(v, n);
 }
 
 /* Real trouble first, then somebody who is in the way, then a wish. */

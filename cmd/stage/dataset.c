@@ -3,6 +3,7 @@
  * What all nodes have to know of the dataset: rank 0 reads it, once, and sends
  * it to the others.
  */
+#include "stage/report_file.h"
 #include "stage/run.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 /* ---- Manifest and order ----------------------------------------------- */
 
-static int state_failed(const char *file, int code, struct hpdsl_error *err)
+static int file_failed(const char *file, int code, struct hpdsl_error *err)
 {
 	err->code = code;
 	snprintf(err->msg, sizeof(err->msg), "%.900s: %s", file,
@@ -35,12 +36,12 @@ static int read_order(struct stage_run *r, struct hpdsl_error *err)
 		return 0;
 	f = fopen(file, "re");
 	if (!f)
-		return state_failed(file, -errno, err);
+		return file_failed(file, -errno, err);
 	text = cmd_alloc(1, STATE_MAX);
 	n = fread(text, 1, STATE_MAX, f);
 	if (ferror(f)) {
 		fclose(f);
-		return state_failed(file, -EIO, err);
+		return file_failed(file, -EIO, err);
 	}
 	fclose(f);
 	return hpdsl_order_parse(text, n, file, r->pack.pack, &r->order, err);
@@ -49,9 +50,15 @@ static int read_order(struct stage_run *r, struct hpdsl_error *err)
 static int open_source(struct stage_step *s)
 {
 	struct stage_run *r = s->r;
-	int ret = hpdsl_stage_source_open(r->o->dataset, r->io, &r->source,
-					  &s->err);
+	int ret = r->o->report ? report_try(r->o->report) : 0;
 
+	/* now, and not after hours */
+	if (ret < 0) {
+		r->report_failed = true;
+		return file_failed(r->o->report, ret, &s->err);
+	}
+	ret = hpdsl_stage_source_open(r->o->dataset, r->io, &r->source,
+				      &s->err);
 	if (ret < 0)
 		return ret;
 	hpdsl_stage_source_pack(r->source, &r->pack);

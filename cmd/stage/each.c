@@ -103,7 +103,7 @@ static int print(const struct stage_job *j, const struct answer *all)
 					  &json);
 	if (list)
 		cmd_json_close(&json, ']');
-	if (j->o->common.json)
+	if (list || (j->o->common.json && !all[0].err.code))
 		cmd_print("\n");
 	return tell_failures(j, all);
 }
@@ -115,6 +115,11 @@ static int plan(const struct stage_job *j, const struct answer *all)
 	const char **hosts = cmd_alloc(nodes, sizeof(*hosts));
 	int status = tell_failures(j, all);
 
+	if (j->o->nodes && j->ranks > 1) {
+		cmd_message("--nodes is for one rank, and there are %d",
+			    j->ranks);
+		status = CMD_USAGE;
+	}
 	for (uint32_t i = 0; i < nodes; i++) {
 		const struct answer *a = &all[i < j->nodes ? i : 0];
 

@@ -36,6 +36,7 @@ enum stage_tag {
 	TAG_ROW,  /* to rank 0: my part of the report */
 	TAG_READY,
 	TAG_FINAL, /* the exit status */
+	TAG_BYE,   /* to who watches me: I go, with all whom I watch */
 	TAG_DATA,
 };
 
@@ -60,7 +61,7 @@ struct stage_peer {
 	int rank;
 	uint32_t node;
 	double seen;
-	bool silent_told, stuck_told;
+	bool silent_told, stuck_told, gone;
 	struct stage_beat last;
 	char host[STAGE_HOST]; /* empty: not known */
 };
@@ -147,6 +148,8 @@ int job_agree(struct stage_job *j, const struct stage_failure *mine,
 /* From now on: beats, and a look at those who should. */
 void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers);
 bool job_watch_pass(struct stage_job *j);
+/* Waits until all whom this rank watches have gone, and goes. */
+void job_bye(struct stage_job *j);
 /* Seconds after which somebody is named. */
 double job_patience(const struct stage_job *j);
 /* One line, and the end of all ranks, with status 3. */

@@ -246,6 +246,7 @@ int job_end(struct stage_job *j, int status)
 		memcpy(&status, m->bytes, sizeof(status));
 		free(m);
 	}
+	job_bye(j);
 	/* a launcher ends those who are later than others: all has been said */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);

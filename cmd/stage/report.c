@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rank 0 tells in the end: the summary, and the file of --report. */
+#include "stage/report_file.h"
 #include "stage/run.h"
 
 #include <errno.h>
@@ -78,7 +79,7 @@ static void tell_summary(const struct stage_run *r)
 	char held[80] = "";
 
 	sum_up(r, &s);
-	if (!t.chunks) {
+	if (!t.chunks && t.held) {
 		cmd_message("nothing to do: %s, %s, on %s already (%s)",
 			    cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
 			    cmd_many(r->j->nodes, "node").s,
@@ -188,9 +189,12 @@ static void json_row(struct cmd_json *j, const struct stage_run *r, uint32_t i)
 static void json_entries(struct cmd_json *j, const struct stage_run *r,
 			 uint32_t node, const struct entry *e, uint64_t n)
 {
-	const struct hpdsl_dataset *ds = hpdsl_stage_dataset(r->stage);
+	const struct hpdsl_dataset *ds;
 	struct hpdsl_chunk c;
 
+	if (!r->stage) /* it failed before */
+		return;
+	ds = hpdsl_stage_dataset(r->stage);
 	for (uint64_t i = 0; i < n; i++) {
 		if (hpdsl_chunk_get(ds, (uint32_t)e[i].chunk, &c, NULL) < 0)
 			continue;
@@ -260,43 +264,32 @@ static void gather(struct stage_run *r, struct cmd_json *j)
 	}
 }
 
-static int failed(const char *file)
-{
-	cmd_message("%s: %s", file, strerror(errno));
-	return CMD_TROUBLE;
-}
-
 static int write_report(struct stage_run *r, int status)
 {
+	const char *file = r->o->report;
 	cmd_auto_free char *temporary = NULL;
-	struct cmd_json j = { 0 };
-	bool bad;
+	struct cmd_json j = { .out = report_open(file, &temporary) };
+	int code = -errno;
 
-	if (asprintf(&temporary, "%s.part", r->o->report) < 0)
-		cmd_no_memory();
-	j.out = fopen(temporary, "we");
 	if (!j.out) {
-		int saved = errno;
-
 		gather(r, NULL);
-		errno = saved;
-		return failed(temporary);
+	} else {
+		cmd_json_open(&j, NULL, '{');
+		json_head(&j, r, status);
+		cmd_json_open(&j, "chunks", '[');
+		gather(r, &j);
+		cmd_json_close(&j, ']');
+		cmd_json_open(&j, "nodes", '[');
+		for (uint32_t i = 0; i < r->j->nodes; i++)
+			json_row(&j, r, i);
+		cmd_json_close(&j, ']');
+		cmd_json_line(&j);
+		code = report_close(j.out, file, temporary);
 	}
-	cmd_json_open(&j, NULL, '{');
-	json_head(&j, r, status);
-	cmd_json_open(&j, "chunks", '[');
-	gather(r, &j);
-	cmd_json_close(&j, ']');
-	cmd_json_open(&j, "nodes", '[');
-	for (uint32_t i = 0; i < r->j->nodes; i++)
-		json_row(&j, r, i);
-	cmd_json_close(&j, ']');
-	cmd_json_line(&j);
-	bad = ferror(j.out);
-	bad |= fclose(j.out) != 0;
-	if (bad || rename(temporary, r->o->report) < 0)
-		return failed(r->o->report);
-	return CMD_DONE;
+	/* what cannot be written at all has been said by report_try() */
+	if (code && !r->report_failed)
+		cmd_message("%s: %s", file, strerror(-code));
+	return code ? CMD_TROUBLE : CMD_DONE;
 }
 
 int report_end(struct stage_run *r, int status)

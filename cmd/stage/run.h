@@ -36,8 +36,7 @@ struct stage_run {
 
 	/* report.c, on rank 0 */
 	struct stage_row *rows;
-	FILE *report;
-	char *report_name;
+	bool report_failed;
 	double progress_at, progress_begin;
 	uint64_t *progress_first; /* of each node, bytes when it began */
 };

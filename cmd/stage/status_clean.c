@@ -6,13 +6,22 @@
 
 #define LLU unsigned long long
 
-static const char *word(const struct hpdsl_stage_status *s)
+/* Beats come every second; after a kill nothing tells but their age. */
+#define LATE 3.0
+
+static void print_word(const struct hpdsl_stage_status *s)
 {
-	if (s->at_work)
-		return "a stager is at work";
-	if (s->stale)
-		return "of before this node was started: to be verified";
-	return s->complete ? "complete" : "not complete: no stager is at work";
+	if (s->at_work && s->beat_age > LATE)
+		cmd_print("a stager was at work %s ago",
+			  cmd_seconds(s->beat_age).s);
+	else if (s->at_work)
+		cmd_print("a stager is at work");
+	else if (s->stale)
+		cmd_print("of before this node was started: to be verified");
+	else if (s->complete)
+		cmd_print("all that was planned");
+	else
+		cmd_print("not all that was planned: no stager is at work");
 }
 
 static void print_text(const char *path, const struct hpdsl_stage_status *s)
@@ -22,9 +31,10 @@ static void print_text(const char *path, const struct hpdsl_stage_status *s)
 	cmd_hex(pack, s->pack, sizeof(s->pack));
 	cmd_print("%s: %llu of %s, ", path, (LLU)s->ready,
 		  cmd_many(s->chunks, "chunk").s);
-	cmd_print("%s, here, %llu coming; %s\n", cmd_bytes(s->ready_bytes).s,
-		  (LLU)s->coming, word(s));
-	cmd_print("  node %u of %u (%s), part %u of %u, since %s UTC%s%s\n",
+	cmd_print("%s, here, %llu coming; ", cmd_bytes(s->ready_bytes).s,
+		  (LLU)s->coming);
+	print_word(s);
+	cmd_print("\n  node %u of %u (%s), part %u of %u, since %s UTC%s%s\n",
 		  s->node, s->nodes, s->host, s->part, s->parts,
 		  cmd_time(s->started).s, *s->job ? ", " : "", s->job);
 	cmd_print("  origin %s, pack %s\n", s->origin, pack);

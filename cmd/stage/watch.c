@@ -155,7 +155,7 @@ static void send_beat(struct stage_job *j, double now)
 
 static void check_silent(struct stage_job *j, struct stage_peer *p, double now)
 {
-	double silent = now - p->seen;
+	double silent = p->gone ? 0 : now - p->seen;
 
 	if (silent > (double)j->o->timeout)
 		job_abort("%s has been silent for %.0f s", name_of(j, p).s,
@@ -172,7 +172,7 @@ static void check_stuck(struct stage_job *j, struct stage_peer *p,
 {
 	double stuck = b->stuck_seconds;
 
-	if (stuck <= 0 || stuck < job_patience(j)) {
+	if (p->gone || stuck <= 0 || stuck < job_patience(j)) {
 		p->stuck_told = false;
 		return;
 	}
@@ -222,4 +222,21 @@ bool job_watch_pass(struct stage_job *j)
 	if (j->rank == 0)
 		check_stuck(j, &j->self, &j->now, 0);
 	return any;
+}
+
+void job_bye(struct stage_job *j)
+{
+	size_t gone = 0;
+
+	while (gone < j->n_peers) {
+		struct stage_mail *m = job_await(j, TAG_BYE);
+		struct stage_peer *p = peer_of(j, m->source);
+
+		if (p)
+			p->gone = true;
+		gone++;
+		free(m);
+	}
+	if (j->boss != j->rank)
+		job_post(j, j->boss, TAG_BYE, NULL, 0);
 }

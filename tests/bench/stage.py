@@ -32,12 +32,16 @@ PEERS = {
 CHUNKS = max(100, int(10000 * SCALE))
 
 
-def make_staged(tree):
+def make_staged(tree, files=2400):
     """512 MiB of images, in chunks of 8 MiB."""
-    files = max(100, int(2400 * SCALE))
+    files = max(100, int(files * SCALE))
     shell(f"{TOOLS}/gen {tree}.in {files} 100 JPEG 220000")
     shell(f"hpdsl-pack -q --chunk-size=8M {tree}.in {tree}")
     remove(tree + ".in")
+
+
+def make_large(tree):
+    make_staged(tree, 9600)
 
 
 def make_many(tree):
@@ -47,6 +51,7 @@ def make_many(tree):
 
 
 measure.MAKERS["staged"] = make_staged
+measure.MAKERS["staged-large"] = make_large
 measure.MAKERS["many-chunks"] = make_many
 
 
@@ -207,7 +212,7 @@ def planned(packed, n):
 
 
 def bench_links():
-    packed, n = dataset("staged"), 4
+    packed, n = dataset("staged-large"), 4
     size = size_of(packed)
     bed = os.path.join(DIR, "bed")
     plan = planned(packed, n)
