@@ -162,7 +162,8 @@ struct hpdsl_stager {
 	struct hp_outgoings data, words; /* with and without a segment */
 	uint32_t jobs; /* under way, but those to serve others */
 	struct hpdsl_stager_report report;
-	bool failing, told; /* its failure */
+	int failing, told; /* failed, as it is known here; and as it was told */
+	bool stopped;	   /* because that is fatal */
 
 	/* Between the threads. */
 	pthread_mutex_t lock;
@@ -176,6 +177,7 @@ struct hpdsl_stager {
 	struct hp_fd_cache *origin_files, *own_files;
 	int origin_dir; /* once it is open */
 	int failed;
+	bool fatal; /* .. and nothing more is to come here */
 	struct hpdsl_error err;
 	bool any_done;	/* atomic: done is not empty, or failed was set */
 	bool giving_up; /* atomic: what is under way is of no use any more */
@@ -204,6 +206,8 @@ void hp_stager_make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 /* The first failure of the node; any thread. */
 void hp_stager_fail(struct hpdsl_stager *s, int code,
 		    const struct hpdsl_error *err);
+/* One chunk cannot be had from the origin: told, but it goes on. */
+void hp_stager_damage(struct hpdsl_stager *s, const struct hpdsl_error *err);
 bool hp_stager_ends(const struct hpdsl_stager *s);
 /* What is coming is of no use any more. */
 void hp_stager_give_up(struct hpdsl_stager *s);

@@ -113,17 +113,18 @@ static void take(struct hpdsl_stager *s, struct hp_job *j)
 	hp_stager_chunk_done(s, j->chunk);
 }
 
-/* Nothing new is begun by a node that has failed. */
+/* Nothing new is begun by a node that has failed, but for a chunk. */
 static void see_failure(struct hpdsl_stager *s)
 {
-	bool failed;
+	bool fatal;
 
 	pthread_mutex_lock(&s->lock);
-	failed = s->failed != 0;
+	s->failing = s->failed;
+	fatal = s->fatal;
 	pthread_mutex_unlock(&s->lock);
-	if (failed && !s->failing)
+	if (fatal && !s->stopped)
 		hp_exchange_stop(s->x, true);
-	s->failing = failed;
+	s->stopped = fatal;
 }
 
 void hp_stager_tell(struct hpdsl_stager *s)

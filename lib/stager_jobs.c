@@ -99,17 +99,30 @@ struct hp_job *hp_jobs_done(struct hpdsl_stager *s)
 
 /* ---- Failing, giving up, ending ----------------------------------------- */
 
+/* A failure that ends all is told even after one that does not. */
 void hp_stager_fail(struct hpdsl_stager *s, int code,
 		    const struct hpdsl_error *err)
 {
 	pthread_mutex_lock(&s->lock);
-	if (!s->failed) {
+	if (!s->failed || !s->fatal) {
 		s->failed = code;
 		s->err = *err;
 	}
+	s->fatal = true;
 	__atomic_store_n(&s->giving_up, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->any_done, true, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&s->pause);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void hp_stager_damage(struct hpdsl_stager *s, const struct hpdsl_error *err)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->failed) {
+		s->failed = HPDSL_ECORRUPT;
+		s->err = *err;
+	}
+	__atomic_store_n(&s->any_done, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&s->lock);
 }
 

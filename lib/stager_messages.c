@@ -129,6 +129,16 @@ static struct hp_outgoing *find_ready(struct hp_outgoings *q)
 	return NULL;
 }
 
+static int tell_failure(struct hpdsl_stager *s, struct hpdsl_error *err)
+{
+	pthread_mutex_lock(&s->lock);
+	s->told = s->failing = s->failed;
+	if (err)
+		*err = s->err;
+	pthread_mutex_unlock(&s->lock);
+	return s->told;
+}
+
 int hpdsl_stager_next(struct hpdsl_stager *s, struct hpdsl_stager_message *ret,
 		      struct hpdsl_error *err)
 {
@@ -136,12 +146,8 @@ int hpdsl_stager_next(struct hpdsl_stager *s, struct hpdsl_stager_message *ret,
 
 	hp_stager_tell(s);
 	hp_stager_act(s);
-	if (s->failing && !s->told) {
-		s->told = true;
-		if (err)
-			*err = s->err;
-		return s->failed;
-	}
+	if (s->failing != s->told)
+		return tell_failure(s, err);
 	o = find_ready(&s->words);
 	if (!o)
 		o = find_ready(&s->data);

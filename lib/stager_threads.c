@@ -72,6 +72,15 @@ static void give_back(struct hpdsl_stager *s, struct hp_job *j)
 	__atomic_store_n(&s->any_done, true, __ATOMIC_RELEASE);
 }
 
+static void tell_failure(struct hpdsl_stager *s, const struct hp_job *j,
+			 const struct hpdsl_error *err)
+{
+	if (j->result == HPDSL_ECORRUPT && hp_job_crew(j) == HP_CREW_ORIGIN)
+		hp_stager_damage(s, err);
+	else if (j->result < 0 && j->result != -ECANCELED)
+		hp_stager_fail(s, j->result, err);
+}
+
 static void *run(void *arg)
 {
 	struct hp_stager_thread *t = arg;
@@ -88,8 +97,7 @@ static void *run(void *arg)
 		}
 		pthread_mutex_unlock(&s->lock);
 		j->result = work(t, j, &err);
-		if (j->result < 0 && j->result != -ECANCELED)
-			hp_stager_fail(s, j->result, &err);
+		tell_failure(s, j, &err);
 		pthread_mutex_lock(&s->lock);
 		give_back(s, j);
 	}

@@ -34,7 +34,7 @@ struct carrier {
 	struct receipt receipts[RECEIVES]; /* oldest first */
 	int n_sends, n_receipts;
 	bool over; /* nobody needs anything any more */
-	bool failed_told, wish_told, idle_told;
+	bool failed_told, urgent_told, wish_told, idle_told;
 	double look_at;
 	/* Rank 0 */
 	uint32_t idle;
@@ -54,9 +54,10 @@ static void fail(struct carrier *k, const struct hpdsl_error *err, bool at_once)
 {
 	struct stop s = { .stop = at_once, .at_once = at_once };
 
-	if (k->failed_told)
+	if (k->urgent_told || (k->failed_told && !at_once))
 		return;
 	k->failed_told = true;
+	k->urgent_told = at_once;
 	s.failure.err = *err;
 	s.failure.node = k->j->node;
 	snprintf(s.failure.host, sizeof(s.failure.host), "%s", k->j->host);
