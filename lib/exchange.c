@@ -137,6 +137,7 @@ static void init(struct hp_exchange *x, const struct hp_exchange_config *c)
 	x->share = c->in_buffers / x->c.in_streams;
 	if (x->share > UINT16_MAX)
 		x->share = UINT16_MAX;
+	x->reads_most = c->origin_streams;
 }
 
 int hp_exchange_new(const struct hp_exchange_config *c,

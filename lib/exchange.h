@@ -143,6 +143,10 @@ struct hp_action {
 	struct hp_message msg; /* SEND; of the others: chunk, attempt, offset,
 				  length, plain */
 };
+/* No more than n reads of the origin at a time from now on, for the chunks that
+ * come first; origin_streams unless said. */
+void hp_exchange_reads(struct hp_exchange *x, uint32_t n);
+
 /* The next thing to do: 1, or 0 until something happens. */
 int hp_exchange_next(struct hp_exchange *x, struct hp_action *ret);
 /* The same for HP_ACT_BEGIN only: what has to be done with the first segment of

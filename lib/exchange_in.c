@@ -150,11 +150,17 @@ static struct hp_xchunk *next_to_read(const struct hp_exchange *x)
 	return best;
 }
 
+void hp_exchange_reads(struct hp_exchange *x, uint32_t n)
+{
+	x->reads_most = n;
+}
+
 bool hp_in_read(struct hp_exchange *x, struct hp_action *ret)
 {
 	struct hp_xchunk *k;
 
-	if (x->read_used >= x->c.origin_buffers || !(k = next_to_read(x)))
+	if (x->reading >= x->reads_most ||
+	    x->read_used >= x->c.origin_buffers || !(k = next_to_read(x)))
 		return false;
 	*ret = (struct hp_action){
 		.kind = HP_ACT_READ,
@@ -164,6 +170,7 @@ bool hp_in_read(struct hp_exchange *x, struct hp_action *ret)
 			 .length = segment_of(x, k->size - k->got) },
 	};
 	k->reading = true;
+	x->reading++;
 	k->held++;
 	x->read_used++;
 	return true;
@@ -174,6 +181,7 @@ static void was_read(struct hp_exchange *x, struct hp_xchunk *k, uint64_t end)
 	uint64_t n = end - k->got;
 
 	k->reading = false;
+	x->reading--;
 	k->got = end;
 	x->n.read_bytes += n;
 	x->n.refetch_bytes += k->again ? n : 0;
@@ -184,6 +192,7 @@ static void was_read(struct hp_exchange *x, struct hp_xchunk *k, uint64_t end)
 static void read_failed(struct hp_exchange *x, struct hp_xchunk *k)
 {
 	k->reading = false;
+	x->reading--;
 	if (!k->end)
 		hp_in_failed(x, k);
 	buffer_free(x, k);

@@ -102,6 +102,7 @@ struct hp_exchange {
 	/* First place that is not settled; next to ask for, and to read. */
 	uint32_t first, ask_at, read_at;
 	uint32_t in_open, in_used, read_open, read_used, out_used;
+	uint32_t reading, reads_most; /* reads of the origin */
 	uint32_t settled;
 	bool stopped;
 	struct hp_exchange_counts n;

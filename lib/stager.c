@@ -12,11 +12,10 @@ enum {
 	MEMORY = 256 << 20,
 	MEMORY_MIN = 4 << 20,
 	IN_STREAMS = 8,
-	ORIGIN_STREAMS = 8, /* one read at a time each, so as many threads */
-	SPARE_BUFFERS = 3,  /* messages of peers that ask for too much */
-	AHEAD = 64,	    /* chunks begun before the first that is missing */
-	PATIENCE = 5,	    /* seconds */
-	OPEN_FILES = 64,    /* of the origin, and of those that are here */
+	SPARE_BUFFERS = 3, /* messages of peers that ask for too much */
+	AHEAD = 64,	   /* chunks begun before the first that is missing */
+	PATIENCE = 5,	   /* seconds */
+	OPEN_FILES = 64,   /* of the origin, and of those that are here */
 };
 
 /* ---- What the exchange asks ---------------------------------------------- */
@@ -102,7 +101,7 @@ static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 		.segment = s->buffers.segment,
 		.in_streams = IN_STREAMS,
 		.in_buffers = third,
-		.origin_streams = ORIGIN_STREAMS,
+		.origin_streams = HP_ORIGIN_READS,
 		.origin_buffers = third,
 		.out_buffers = third,
 		.early = true,
@@ -116,6 +115,16 @@ static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 	};
 
 	return hp_exchange_new(&c, &s->x, err);
+}
+
+/* All nodes together begin with as many reads as one alone. */
+static void begin_reads(struct hpdsl_stager *s)
+{
+	s->reads_least = HP_ORIGIN_READS / s->plan->nodes;
+	if (!s->reads_least)
+		s->reads_least = 1;
+	s->reads = s->reads_least;
+	hp_exchange_reads(s->x, s->reads);
 }
 
 /* ---- Beginning ----------------------------------------------------------- */
@@ -163,7 +172,10 @@ static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
 		r = plan_chunks(s, opt, err);
 	if (r == 0)
 		r = make_exchange(s, err);
-	return r < 0 ? r : hp_stager_threads(s, opt->threads, err);
+	if (r < 0)
+		return r;
+	begin_reads(s);
+	return hp_stager_threads(s, opt->threads, err);
 }
 
 static void init_locks(struct hpdsl_stager *s)

@@ -32,6 +32,9 @@
 
 #include <pthread.h>
 
+/* Reads of the origin at a time, and threads for them. */
+enum { HP_ORIGIN_READS = 8 };
+
 enum hp_job_kind {
 	HP_JOB_READ,  /* the origin */
 	HP_JOB_BLAME, /* why can this chunk not be had? */
@@ -64,6 +67,7 @@ struct hp_job {
 	bool plain;		 /* FINISH: how it is kept */
 	bool written;		 /* WRITE */
 	bool again;		 /* READ: it was wrong before */
+	double seconds;		 /* READ: it took, waiting for its turn too */
 	int result;
 };
 
@@ -155,6 +159,7 @@ struct hpdsl_stager {
 	float *ready;			/* of each chunk: seconds; < 0: no */
 	uint32_t *want, *from;
 	uint32_t n_want;
+	uint32_t reads, reads_least;	 /* of the origin, at a time */
 	struct hp_outgoings data, words; /* with and without a segment */
 	uint32_t jobs; /* under way, but those to serve others */
 	struct hpdsl_stager_report report;

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const double fast_read = 0.025, slow_read = 0.1;
+
 static void tell(struct hpdsl_stager *s, const struct hp_job *j,
 		 enum hp_event_kind kind)
 {
@@ -14,8 +16,22 @@ static void tell(struct hpdsl_stager *s, const struct hp_job *j,
 			  j->id.plain);
 }
 
+/*
+ * The more is read at a time, the later each chunk is here; and from an origin
+ * that is busy with all the nodes' reads nothing is gained by more of them.
+ */
+static void adapt_reads(struct hpdsl_stager *s, double seconds)
+{
+	if (seconds < fast_read && s->reads < HP_ORIGIN_READS)
+		s->reads++;
+	else if (seconds > slow_read && s->reads > s->reads_least)
+		s->reads--;
+	hp_exchange_reads(s->x, s->reads);
+}
+
 static void was_read(struct hpdsl_stager *s, struct hp_job *j)
 {
+	adapt_reads(s, j->seconds);
 	if (j->result < 0) {
 		hp_buffers_put(&s->buffers, j->buffer);
 		tell(s, j, HP_EV_READ_FAILED);

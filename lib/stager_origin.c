@@ -223,7 +223,7 @@ int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
 {
 	struct hpdsl_stager *s = t->s;
 	struct hp_stager_chunk *c = j->chunk;
-	double since, seconds;
+	double began = hp_now(), since, seconds;
 	int r = -EIO;
 
 	wait_for_turn(s, j->id.length);
@@ -238,5 +238,6 @@ int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
 		seconds = hp_operation_end(t, since);
 		count(s, r == 0 ? j->id.length : 0, seconds, i > 0);
 	}
+	j->seconds = hp_now() - began;
 	return r;
 }

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <time.h>
 
-enum { ORIGIN_THREADS = 8, SERVE_THREADS = 2, CHUNK_THREADS = 2 };
+enum { SERVE_THREADS = 2, CHUNK_THREADS = 2 };
 
 /* Bytes: two pieces, and zstd's window at its usual levels. */
 enum { EXPANDING = 3 << 20 };
@@ -147,7 +147,7 @@ int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 	uint32_t n = hp_threads(threads);
 	bool serial = n == HPDSL_SERIAL;
 	uint32_t of[HP_CREWS] = {
-		[HP_CREW_ORIGIN] = serial ? 1 : ORIGIN_THREADS,
+		[HP_CREW_ORIGIN] = serial ? 1 : HP_ORIGIN_READS,
 		[HP_CREW_SERVE] = serial ? 1 : SERVE_THREADS,
 		[HP_CREW_CHUNKS] = serial ? 1 : chunk_threads(s, n),
 	};
