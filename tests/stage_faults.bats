@@ -213,7 +213,7 @@ stopped_rank()
 {
 	local pid
 	rm -rf node*
-	stage 3 -q --pretend-nodes=3 --mode=replicate --rate=500K --timeout=$silence \
+	stage 3 -q --pretend-nodes=3 --mode=replicate --rate=500K --timeout="$silence" \
 		"$from/ds" "$PWD/node%n" 2> said 3>&- &
 	pid=$!
 	until_true 20 begun node1
@@ -235,14 +235,14 @@ stopped_rank()
 @test "a read that never returns" {
 	[ -x "$bed" ] || skip "no $bed"
 	HPDSL_FAULT="op=pread,node=1,after=4,hang,name=/ds/chunk-" STAGE=$bed \
-		stage 2 -q --pretend-nodes=2 --mode=replicate --timeout=$silence \
+		stage 2 -q --pretend-nodes=2 --mode=replicate --timeout="$silence" \
 		"$from/ds" "$PWD/node%n" 2> said 3>&- &
 	ends_named 3 'node 1 (.*reading chunk-0000.*tar' $! 25
 	until_true 20 nobody
 	completes
 	rm -r node*
 	HPDSL_FAULT="op=pwrite,node=0,after=4,hang,name=chunk-" STAGE=$bed \
-		stage 2 -q --pretend-nodes=2 --mode=replicate --timeout=$silence \
+		stage 2 -q --pretend-nodes=2 --mode=replicate --timeout="$silence" \
 		"$from/ds" "$PWD/node%n" 2> said 3>&- &
 	ends_named 3 'node 0 (.*writing.*chunk-0000.*tar' $! 25
 	until_true 20 nobody
@@ -252,7 +252,7 @@ stopped_rank()
 @test "a system call before the staging that never returns" {
 	[ -x "$bed" ] || skip "no $bed"
 	HPDSL_FAULT="op=mkdir,node=1,hang" STAGE=$bed \
-		stage 2 -q --pretend-nodes=2 --timeout=$silence \
+		stage 2 -q --pretend-nodes=2 --timeout="$silence" \
 		"$from/ds" "$PWD/node%n" 2> said 3>&- &
 	ends_named 3 'node 1 (' $! 25
 	until_true 20 nobody
