@@ -204,3 +204,15 @@ assert r["status"] not in ("complete", "failed")'
 	again "$(check_stage missing "$from/ds" node0)" 1
 	whole 1
 }
+
+@test "who still verifies what is there is waited for, however long" {
+	local bed=$BUILD/tests/bed/hpdsl-stage holder
+	[ -x "$bed" ] || skip "no $bed"
+	hpdsl-stage -q "$from/ds" node0
+	HPDSL_FAULT='op=pread,name=chunk,slow=700,times=0' \
+		"$bed" -q -j0 --recheck "$from/ds" node0 &
+	holder=$!
+	sleep 0.5
+	hpdsl-stage -q --timeout=3 "$from/ds" node0
+	wait "$holder"
+}

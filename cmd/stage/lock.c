@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #define WAIT_MIN 0.1
 #define WAIT_MAX 2.0
@@ -124,8 +126,26 @@ static int close_stage(void *arg)
 /* Is the one that holds the lock getting on?  Of this node's directory. */
 struct holder {
 	struct stage_run *r;
+	struct timespec *touched; /* as it was when last looked at */
 	bool at_work;
 };
+
+/* While it verifies what is there it touches its lock, and nothing beats. */
+static bool was_touched(struct holder *h)
+{
+	cmd_auto_free char *file = NULL;
+	struct stat st;
+	bool yes;
+
+	if (asprintf(&file, "%s/.stage.lock", h->r->path) < 0)
+		cmd_no_memory();
+	if (stat(file, &st) < 0)
+		return false;
+	yes = st.st_mtim.tv_sec != h->touched->tv_sec ||
+	      st.st_mtim.tv_nsec != h->touched->tv_nsec;
+	*h->touched = st.st_mtim;
+	return yes;
+}
 
 static int ask_holder(void *arg)
 {
@@ -135,6 +155,7 @@ static int ask_holder(void *arg)
 
 	h->at_work = hpdsl_stage_status(h->r->path, h->r->io, s, &err) == 0 &&
 		     s->at_work;
+	h->at_work |= was_touched(h);
 	free(s);
 	return 0;
 }
@@ -163,6 +184,7 @@ static void tell_wait(const struct stage_run *r)
 
 struct waiting {
 	double begin, told, alive, nap;
+	struct timespec touched;
 };
 
 /* Somebody else is at work: for how long do we wait? */
@@ -170,7 +192,7 @@ static int wait_once(struct stage_run *r, struct waiting *w)
 {
 	const struct hpdsl_error none = { 0 };
 	struct stage_failure busy = r->failure;
-	struct holder h = { .r = r };
+	struct holder h = { .r = r, .touched = &w->touched };
 	uint32_t dead[1];
 	double now;
 
@@ -191,8 +213,13 @@ static int wait_once(struct stage_run *r, struct waiting *w)
 	if (r->j->rank == 0 && now - w->alive > (double)r->o->timeout)
 		dead[0] = 2;
 	job_bcast(r->j, dead, sizeof(dead), 0);
-	if (dead[0] == 2)
+	if (dead[0] == 2) {
+		size_t n = strlen(r->failure.err.msg);
+
+		snprintf(r->failure.err.msg + n, sizeof(r->failure.err.msg) - n,
+			 ", which shows no life");
 		return r->failure.err.code;
+	}
 	pause_for(r, w->nap);
 	w->nap = w->nap * 1.5 < WAIT_MAX ? w->nap * 1.5 : WAIT_MAX;
 	return 0;
