@@ -157,6 +157,7 @@ struct hpdsl_stager {
 	struct hp_stager_chunk **chunk; /* of those under way, by number */
 	float *ready;			/* of each chunk: seconds; < 0: no */
 	uint32_t *want, *from;
+	bool *asked; /* of each of want: will another node ask for it? */
 	uint32_t n_want;
 	struct hp_outgoings data, words; /* with and without a segment */
 	uint32_t jobs; /* under way, but those to serve others */
