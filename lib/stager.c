@@ -12,13 +12,13 @@ enum {
 	MEMORY = 256 << 20,
 	MEMORY_MIN = 4 << 20,
 	IN_STREAMS = 8,
-	KEEP = 16, /* compressed chunks, for a node that has yet to ask */
 	ORIGIN_STREAMS = 8, /* at most; one read at a time each, so as many
 			       threads */
-	SPARE_BUFFERS = 3,  /* messages of peers that ask for too much */
-	AHEAD = 64,	    /* chunks begun before the first that is missing */
-	PATIENCE = 5,	    /* seconds */
-	OPEN_FILES = 64,    /* of the origin, and of those that are here */
+	KEEP = 16, /* compressed chunks, for a node that has yet to ask */
+	SPARE_BUFFERS = 3, /* messages of peers that ask for too much */
+	AHEAD = 64,	   /* chunks begun before the first that is missing */
+	PATIENCE = 5,	   /* seconds */
+	OPEN_FILES = 64,   /* of the origin, and of those that are here */
 };
 
 /* ---- What the exchange asks ---------------------------------------------- */

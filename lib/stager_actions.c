@@ -4,6 +4,14 @@
 
 #include "meter.h"
 
+static struct hp_segment_id id_of(const struct hp_message *m)
+{
+	return (struct hp_segment_id){ .chunk = m->chunk,
+				       .offset = m->offset,
+				       .length = m->length,
+				       .plain = m->plain };
+}
+
 /* A job of a chunk that is coming. */
 static struct hp_job *job_of(struct hpdsl_stager *s, enum hp_job_kind kind,
 			     const struct hp_action *a)
@@ -13,11 +21,20 @@ static struct hp_job *job_of(struct hpdsl_stager *s, enum hp_job_kind kind,
 
 	if (!j)
 		return NULL;
-	j->id = (struct hp_segment_id){ .chunk = a->msg.chunk,
-					.offset = a->msg.offset,
-					.length = a->msg.length,
-					.plain = a->msg.plain };
+	j->id = id_of(&a->msg);
 	return j;
+}
+
+/*
+ * There was no memory for what it wants: the node has failed.  It has to hear
+ * of it all the same, or it waits for ever.
+ */
+void hp_stager_lost(struct hpdsl_stager *s, enum hp_event_kind kind,
+		    const struct hp_segment_id *id)
+{
+	hp_exchange_stop(s->x, true);
+	hp_exchange_event(s->x, kind, id->chunk, id->offset, id->length,
+			  id->plain);
 }
 
 static void start(struct hpdsl_stager *s, struct hp_job *j)
@@ -30,19 +47,25 @@ static void start(struct hpdsl_stager *s, struct hp_job *j)
 static void do_job(struct hpdsl_stager *s, enum hp_job_kind kind,
 		   const struct hp_action *a)
 {
+	struct hp_segment_id id = id_of(&a->msg);
 	struct hp_job *j = job_of(s, kind, a);
 
 	if (j)
 		start(s, j);
+	else if (kind == HP_JOB_FINISH)
+		hp_stager_lost(s, HP_EV_DIFFERS, &id);
 }
 
 static void do_read(struct hpdsl_stager *s, const struct hp_action *a)
 {
+	struct hp_segment_id id = id_of(&a->msg);
 	struct hp_job *j = job_of(s, HP_JOB_READ, a);
 	struct hpdsl_error err;
 
-	if (!j)
+	if (!j) {
+		hp_stager_lost(s, HP_EV_READ_FAILED, &id);
 		return;
+	}
 	j->again = a->msg.attempt > 0;
 	j->buffer = hp_buffers_get(&s->buffers);
 	if (j->buffer) {
@@ -53,6 +76,7 @@ static void do_read(struct hpdsl_stager *s, const struct hp_action *a)
 	}
 	hp_job_free(s, j);
 	hp_stager_fail(s, hp_fail_nomem(&err), &err);
+	hp_stager_lost(s, HP_EV_READ_FAILED, &id);
 }
 
 void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
@@ -61,6 +85,7 @@ void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 	struct hp_job *j = hp_job_new(s, HP_JOB_WRITE, c);
 
 	if (!j) {
+		hp_stager_lost(s, HP_EV_FREE, &b->id);
 		hp_buffers_put(&s->buffers, b);
 		return;
 	}

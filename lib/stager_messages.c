@@ -65,6 +65,8 @@ static bool fill(struct hpdsl_stager *s, struct hp_outgoing *o)
 
 	o->buffer = hp_buffers_get(&s->buffers);
 	if (!j || !o->buffer) {
+		if (o->buffer)
+			hp_buffers_put(&s->buffers, o->buffer);
 		free(j);
 		return false;
 	}
@@ -109,8 +111,12 @@ void hp_stager_send(struct hpdsl_stager *s, const struct hp_action *a)
 		add(data ? &s->data : &s->words, o);
 		return;
 	}
-	free(o);
 	hp_stager_fail(s, hp_fail_nomem(&err), &err);
+	if (data)
+		hp_stager_lost(
+			s, HP_EV_SENT,
+			&(struct hp_segment_id){ .chunk = a->msg.chunk });
+	free(o);
 }
 
 /* The first that may go: none to the same node that was to go before waits. */
@@ -229,8 +235,10 @@ static int receive(struct hpdsl_stager *s, uint32_t from,
 	c = hp_stager_chunk(s, m->chunk);
 	if (c)
 		hp_stager_keep(s, c, b);
-	else
+	else {
+		hp_stager_lost(s, HP_EV_FREE, &b->id);
 		hp_buffers_put(&s->buffers, b);
+	}
 	return 0;
 }
 

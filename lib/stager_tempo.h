@@ -7,9 +7,9 @@
  *
  * It climbs: after a window with so many streams, one with more; they stay if
  * the bytes a second have grown enough.  Later, now and then, it tries one more
- * or fewer.  Windows begin and end, and streams are tried, at multiples of their
- * length since the beginning: that is about the same moment on all nodes, and
- * each sees what comes of it if all do.  A node alone would find that more
+ * or fewer.  Windows begin and end, and streams are tried, at multiples of
+ * their length since the beginning: that is about the same moment on all nodes,
+ * and each sees what comes of it if all do.  A node alone would find that more
  * streams bring it more, which is only what the others lose.
  */
 #ifndef HP_STAGER_TEMPO_H

@@ -560,7 +560,7 @@ static void test_no_memory(void **state)
 	int failures = 0;
 
 	(void)state;
-	for (long k = 1; k < 400; k += getenv("HPDSL_LONG") ? 1 : 37) {
+	for (long k = 1; k < 400; k += getenv("HPDSL_LONG") ? 1 : 13) {
 		struct net n;
 
 		net_begin(&n, &zipped, &o);
