@@ -164,6 +164,7 @@ int hp_exchange_new(const struct hp_exchange_config *c,
 	for (uint32_t i = 0; i < c->n_want; i++) {
 		x->want[i].chunk = c->want[i];
 		x->want[i].place = i;
+		x->want[i].asked = c->asked && c->asked[i];
 		x->want[i].origin = c->from[i] == c->node ||
 				    !c->bytes(c->arg, c->want[i], false);
 		insert(x, &x->want[i]);

@@ -95,6 +95,12 @@ struct hp_exchange_config {
 	 * origin.  Borrowed. */
 	const uint32_t *want, *from;
 	uint32_t n_want;
+	/* Of each of these: will another node ask this one for it?  Then, as
+	 * long as there are no more than keep of them, a chunk that is verified
+	 * and kept in another form than it came in is not CLOSEd before that
+	 * node has got it, so that it travels as it is stored.  NULL: no. */
+	const bool *asked;
+	uint32_t keep;
 	/* Nothing is begun more than this many places of want[] ahead of the
 	 * first chunk that is not here; 0: no bound. */
 	uint32_t ahead;

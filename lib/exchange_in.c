@@ -227,6 +227,7 @@ static void verified(struct hp_exchange *x, struct hp_xchunk *k, bool plain)
 	k->kept = plain;
 	k->open = true;
 	x->n.ready++;
+	hp_out_verified(x, k);
 	hp_exchange_todo(x, k, HP_TODO_CLOSE);
 	hp_out_changed(x, k);
 	hp_in_drained(x, k);

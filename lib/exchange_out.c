@@ -193,9 +193,32 @@ bool hp_out_last(struct hp_exchange *x, struct hp_xchunk *k,
 	return true;
 }
 
+/* Nobody asks for it any more, or too many are kept for those who do. */
+static void not_asked(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	x->kept -= k->asked && k->state == HP_COMING_READY;
+	k->asked = false;
+}
+
+void hp_out_verified(struct hp_exchange *x, struct hp_xchunk *k)
+{
+	struct hp_xchunk *oldest;
+
+	k->asked = k->asked && k->plain != k->kept;
+	if (!k->asked)
+		return;
+	hp_chunks_push(x, HP_LIST_KEPT, k);
+	x->kept++;
+	while (x->kept > x->c.keep &&
+	       (oldest = hp_chunks_pop(x, HP_LIST_KEPT))) {
+		not_asked(x, oldest);
+		hp_exchange_todo(x, oldest, HP_TODO_CLOSE);
+	}
+}
+
 bool hp_out_close(struct hp_exchange *x, struct hp_xchunk *k)
 {
-	if (!k->open || k->outs || k->ended || k->out)
+	if (!k->open || k->asked || k->outs || k->ended || k->out)
 		return false;
 	k->open = false;
 	if (k->plain != k->kept) {
@@ -289,6 +312,7 @@ int hp_out_cancel(struct hp_exchange *x, uint32_t from,
 
 	if (!k)
 		return -ENOMEM;
+	not_asked(x, k);
 	p = find(k, from);
 	o = *p ? take_out(x, p) : new_out(x, k, from, m);
 	if (!o) {
@@ -335,10 +359,12 @@ bool hp_out_data(struct hp_exchange *x, struct hp_action *ret)
 	x->n.sent_bytes += n;
 	if (++x->out_used > x->n.out_buffers)
 		x->n.out_buffers = x->out_used;
-	if (o->sent == o->chunk->size)
+	if (o->sent == o->chunk->size) {
+		not_asked(x, o->chunk);
 		free(take_out(x, find(o->chunk, o->node)));
-	else
+	} else {
 		changed(x, o);
+	}
 	return true;
 }
 

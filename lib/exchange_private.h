@@ -42,7 +42,7 @@ enum {
 };
 
 /* Lists that a chunk may be in. */
-enum { HP_LIST_BEGIN, HP_LIST_TODO, HP_LIST_TURNED, HP_LISTS };
+enum { HP_LIST_BEGIN, HP_LIST_TODO, HP_LIST_TURNED, HP_LIST_KEPT, HP_LISTS };
 
 #define HP_NOT_WANTED UINT32_MAX
 #define HP_NOT_IN_HEAP UINT32_MAX
@@ -77,6 +77,7 @@ struct hp_xchunk {
 	bool reading : 1, cancelled : 1, queued : 1;
 	bool slot : 1;	/* takes a stream in or one from the origin */
 	bool open : 1;	/* CLOSE is to be said once nobody reads it */
+	bool asked : 1; /* another node will ask for it */
 	bool again : 1; /* bytes of it have come before, in vain */
 	bool torn : 1;	/* a segment came, but will not be written */
 	bool lost : 1;	/* given up, and nobody behind us need try */
@@ -104,6 +105,7 @@ struct hp_exchange {
 	uint32_t in_open, in_used, read_open, read_used, out_used;
 	uint32_t reading, reads_most; /* reads of the origin */
 	uint32_t settled;
+	uint32_t kept; /* in HP_LIST_KEPT, and still asked */
 	bool stopped;
 	struct hp_exchange_counts n;
 };
@@ -158,6 +160,8 @@ void hp_out_sent(struct hp_exchange *x, struct hp_xchunk *k);
 bool hp_out_data(struct hp_exchange *x, struct hp_action *ret);
 bool hp_out_last(struct hp_exchange *x, struct hp_xchunk *k,
 		 struct hp_action *ret);
+/* It is verified: it stays open for who will ask, or somebody else's is not. */
+void hp_out_verified(struct hp_exchange *x, struct hp_xchunk *k);
 /* Is it to be closed now?  Then it is served as it is kept from here on. */
 bool hp_out_close(struct hp_exchange *x, struct hp_xchunk *k);
 void hp_out_free(struct hp_exchange *x);

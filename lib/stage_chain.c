@@ -31,6 +31,15 @@ uint32_t hp_plan_reader(const struct hpdsl_stage_plan *p, uint64_t chunk)
 	return (uint32_t)(chunk % p->parts) + start_place(p, chunk) * p->parts;
 }
 
+/* A holder of another group stands before the chain's usual start. */
+static uint32_t chain_start(const struct hpdsl_stage_plan *p, uint64_t chunk,
+			    uint32_t source)
+{
+	if (source != UINT32_MAX && source % p->parts == chunk % p->parts)
+		return source;
+	return hp_plan_reader(p, chunk);
+}
+
 uint32_t hp_plan_from(const struct hpdsl_stage_plan *p, uint32_t node,
 		      uint64_t chunk, uint32_t holder,
 		      bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
@@ -46,8 +55,7 @@ uint32_t hp_plan_from(const struct hpdsl_stage_plan *p, uint32_t node,
 		source = hp_plan_reader(p, chunk);
 	if (source == node)
 		return node;
-	/* a holder of another group stands before the chain's usual start */
-	first = source % p->parts == part ? source : hp_plan_reader(p, chunk);
+	first = chain_start(p, chunk, source);
 	last = part + (hp_plan_group(p, part) - 1) * p->parts;
 	while (i != first) {
 		i = i == part ? last : i - p->parts;
@@ -55,4 +63,22 @@ uint32_t hp_plan_from(const struct hpdsl_stage_plan *p, uint32_t node,
 			return i;
 	}
 	return source;
+}
+
+bool hp_plan_asked(const struct hpdsl_stage_plan *p, uint32_t node,
+		   uint64_t chunk, uint32_t holder,
+		   bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
+		   void *arg)
+{
+	uint32_t part = (uint32_t)(chunk % p->parts);
+	uint32_t first = chain_start(p, chunk, holder);
+	uint32_t last = part + (hp_plan_group(p, part) - 1) * p->parts;
+
+	for (uint32_t i = node;;) {
+		i = i == last ? part : i + p->parts;
+		if (i == first)
+			return false;
+		if (hp_plan_holds(p, i, chunk) && lacks(arg, i, chunk))
+			return true;
+	}
 }

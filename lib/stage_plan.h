@@ -55,5 +55,13 @@ uint32_t hp_plan_from(const struct hpdsl_stage_plan *p, uint32_t node,
 		      uint64_t chunk, uint32_t holder,
 		      bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
 		      void *arg);
+/*
+ * Will another node ask this one for the chunk, by the same rule?  The chunk is
+ * of the node's group.
+ */
+bool hp_plan_asked(const struct hpdsl_stage_plan *p, uint32_t node,
+		   uint64_t chunk, uint32_t holder,
+		   bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
+		   void *arg);
 
 #endif

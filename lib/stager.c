@@ -12,6 +12,7 @@ enum {
 	MEMORY = 256 << 20,
 	MEMORY_MIN = 4 << 20,
 	IN_STREAMS = 8,
+	KEEP = 16, /* compressed chunks, for a node that has yet to ask */
 	SPARE_BUFFERS = 3, /* messages of peers that ask for too much */
 	AHEAD = 64,	   /* chunks begun before the first that is missing */
 	PATIENCE = 5,	   /* seconds */
@@ -70,6 +71,9 @@ static void plan_chunk(struct hpdsl_stager *s,
 	if (from == s->node)
 		s->report.planned_origin_bytes += bytes_of(s, chunk, false);
 	s->want[s->n_want] = chunk;
+	s->asked[s->n_want] =
+		hp_plan_asked(s->plan, s->node, chunk, opt->holder[chunk],
+			      opt->lacks, opt->arg);
 	s->from[s->n_want++] = from;
 }
 
@@ -84,7 +88,8 @@ static int plan_chunks(struct hpdsl_stager *s,
 	s->ready = hp_array(n, sizeof *s->ready);
 	s->want = hp_array(n, sizeof *s->want);
 	s->from = hp_array(n, sizeof *s->from);
-	if (!s->chunk || !s->ready || !s->want || !s->from)
+	s->asked = hp_array(n, sizeof *s->asked);
+	if (!s->chunk || !s->ready || !s->want || !s->from || !s->asked)
 		return hp_fail_nomem(err);
 	for (uint64_t k = 0; k < n; k++)
 		plan_chunk(s, opt, s->plan->order[k]);
@@ -108,6 +113,8 @@ static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 		.want = s->want,
 		.from = s->from,
 		.n_want = s->n_want,
+		.asked = s->asked,
+		.keep = KEEP,
 		.ahead = AHEAD,
 		.bytes = bytes_of,
 		.held = is_held,
@@ -259,6 +266,7 @@ static void free_memory(struct hpdsl_stager *s)
 	free(s->ready);
 	free(s->want);
 	free(s->from);
+	free(s->asked);
 	free(s->origin);
 	free(s);
 }

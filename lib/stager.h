@@ -158,6 +158,7 @@ struct hpdsl_stager {
 	struct hp_stager_chunk **chunk; /* of those under way, by number */
 	float *ready;			/* of each chunk: seconds; < 0: no */
 	uint32_t *want, *from;
+	bool *asked; /* of each of want: will another node ask for it? */
 	uint32_t n_want;
 	uint32_t reads, reads_least;	 /* of the origin, at a time */
 	struct hp_outgoings data, words; /* with and without a segment */

@@ -131,10 +131,10 @@ whole()
 
 @test "a job that waits names who holds the directory, and ends at its deadline" {
 	local pid message
-	stage 1 -q --rate=200K "$from/ds" node0 3>&- &
+	stage 1 -q --rate=150K "$from/ds" node0 3>&- &
 	pid=$!
 	until_true 20 begun node0
-	fails 75 'node0' stage 2 --pretend-nodes=2 --deadline=2 "$from/ds" node%n
+	fails 75 'node0' stage 2 --pretend-nodes=2 --deadline=6 "$from/ds" node%n
 	[[ $message == *"in use by"* ]]
 	[ ! -e node1 ] || [ "$(chunks_in node1)" = 0 ]
 	stop_job "$pid"

@@ -120,6 +120,10 @@ def line(text, seconds, spread="", more=""):
     print(f"{text:34}{seconds:9.2f}{spread:>14}  {more}", flush=True)
 
 
+def show(n, times, tool):
+    line(f"{n} nodes: {tool}", times.median(tool), times.spread(tool))
+
+
 def head(title):
     print(f"\n{title}, n={ROUNDS}")
     print(f"{'':34}{'median s':>9}{'spread':>14}")
@@ -151,7 +155,7 @@ def bench_capped():
                     empty_nodes()
                     times.run(tool, on_nodes(n, PEERS[tool], mount))
             for tool in [OURS] + peers():
-                line(f"{n} nodes: {tool}", times.median(tool), times.spread(tool))
+                show(n, times, tool)
             print(
                 f"{'':34} of it, by its own report:"
                 f" {statistics.median(own):.2f}; read {max(read):.4f} times"
@@ -190,7 +194,7 @@ def bench_uncapped():
                 shell(f"cat {packed}/* > /dev/null")
                 times.run(tool, command)
         for tool in times.runs:
-            line(f"{n} nodes: {tool}", times.median(tool), times.spread(tool))
+            show(n, times, tool)
         ratio_row(
             f"{n} nodes: times the seconds of dd conv=fsync",
             times.median(OURS) / times.median("dd conv=fsync"),
@@ -222,8 +226,8 @@ def bench_links():
     run = f"{BED}/nodes run {bed} mpirun -q -n {n} --map-by ppr:1:node"
     times = Times("stage over links")
     own = []
-    head(f"{n} hosts with links of 1 Gbit/s, fast origin: {bound:.2f} s at best;"
-         f" --plan says {plan['seconds']:.2f} s, bound by {plan['bound']}")
+    head(f"{n} hosts with links of 1 Gbit/s, fast origin: {bound:.2f} s at"
+         f" best; --plan says {plan['seconds']:.2f} s, bound by {plan['bound']}")
     try:
         for rnd in range(ROUNDS):
             note(f"{times.what}: round {rnd + 1}")
@@ -269,7 +273,8 @@ def bench_rerun():
 def bench_stage():
     os.environ["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
     os.environ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
-    if not shutil.which("mpirun") or not os.access(BUILD + "/hpdsl-stage", os.X_OK):
+    built = os.access(BUILD + "/hpdsl-stage", os.X_OK)
+    if not built or not shutil.which("mpirun"):
         note("stage left out: no MPI")
         return
     os.makedirs(NODES, exist_ok=True)

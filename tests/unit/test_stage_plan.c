@@ -227,6 +227,11 @@ static void check_chain(const struct hpdsl_stage_plan *p, uint32_t chunk)
 			assert_true(++steps <= p->nodes);
 		}
 	}
+	for (uint32_t n = chunk % p->parts; n < p->nodes; n += p->parts)
+		if (hp_plan_from(p, n, chunk, holder, lacks, &h) != UINT32_MAX)
+			assert_int_equal(
+				hp_plan_asked(p, n, chunk, holder, lacks, &h),
+				passed >> n & 1);
 	assert_int_equal(readers, holder == UINT32_MAX && passed ? 1 : readers);
 	assert_true(readers <= 1);
 }
