@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What is found of a chunk: whether there are files of its two names, and
  * which of them cannot be kept, why. */
@@ -67,6 +68,9 @@ static int check_file(struct find *f, const char *name, uint64_t bytes,
 		return r == -EIO ? BAD_READ : r;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
+	/* Whose it is may have it open, and change it once it was hashed. */
+	if (st.st_uid != geteuid())
+		return -EPERM;
 	if ((uint64_t)st.st_size != bytes)
 		return BAD_SIZE;
 	if (!hash)
@@ -96,6 +100,9 @@ static int try_form(struct find *f, const struct hpdsl_chunk *c, bool expanded,
 	if (r == -EINVAL)
 		return hp_fail(err, r, "%s/%s: is no regular file", s->path,
 			       name);
+	if (r == -EPERM)
+		return hp_fail(err, r, "%s/%s: belongs to another user",
+			       s->path, name);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", s->path, name);
 	if (r == 0)

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PIECE = 256 * 1024 };
 
@@ -146,6 +147,9 @@ static int check_index(struct hpdsl_stage *s,
 		r = -EINVAL;
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", s->path, HP_INDEX_NAME);
+	/* Whose it is may change it at any time: one of our own comes. */
+	if (st.st_uid != geteuid())
+		return 0;
 	if ((uint64_t)st.st_size != pack->index_bytes)
 		return 0;
 	if (s->old_good)

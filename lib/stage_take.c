@@ -171,6 +171,13 @@ static int try_lock(struct hpdsl_stage *s, struct hpdsl_error *err)
 	if (!S_ISREG(st.st_mode))
 		return hp_fail(err, HPDSL_ENOTOURS, "%s/%s: is no regular file",
 			       s->path, HP_STAGE_LOCK);
+	/* It is about to be written.  Until the directory was made private
+	 * others may have put a file there, or linked one. */
+	if (st.st_uid != geteuid() || st.st_nlink > 1)
+		return hp_fail(err, -EPERM,
+			       "%s/%s: belongs to another user, or has another "
+			       "name",
+			       s->path, HP_STAGE_LOCK);
 	s->lock = f.fd;
 	f.fd = -1;
 	return 1;

@@ -175,6 +175,9 @@ static int read_once(struct hpdsl_stager *s, struct hp_job *j,
 			      POSIX_FADV_DONTNEED);
 	got = read_blocks(s, f.fd, j);
 	hp_fd_cache_put(s->origin_files, &f);
+	/* An NFS server knows no more of a file that was removed. */
+	if (got == -ESTALE && has_changed(s))
+		return fail_origin(s, j->chunk, "", err);
 	if (got < 0)
 		return hp_fail_errno(err, (int)got, "%s/%s", s->origin,
 				     j->chunk->row.name);

@@ -272,6 +272,72 @@ static void test_many_nodes(void **state)
 	}
 }
 
+static uint64_t two_segments(void *arg, uint64_t chunk, bool plain)
+{
+	(void)arg;
+	(void)chunk;
+	return plain ? 0 : 200;
+}
+
+static bool nothing_held(void *arg, uint64_t chunk, bool *ret_plain)
+{
+	(void)arg;
+	(void)chunk;
+	(void)ret_plain;
+	return false;
+}
+
+/* How many reads are begun now, and of which chunk the last one is. */
+static uint32_t reads_begun(struct hp_exchange *x, uint64_t *ret_chunk)
+{
+	struct hp_action a;
+	uint32_t n = 0;
+
+	while (hp_exchange_next(x, &a) > 0)
+		if (a.kind == HP_ACT_READ) {
+			*ret_chunk = a.msg.chunk;
+			n++;
+		}
+	return n;
+}
+
+/* No more reads at a time than were asked for, and the first chunk first. */
+static void test_fewer_reads(void **state)
+{
+	const uint32_t want[] = { 2, 0, 1 }, from[] = { 0, 0, 0 };
+	const struct hp_exchange_config c = {
+		.chunks = 3,
+		.segment = 100,
+		.in_streams = 1,
+		.in_buffers = 1,
+		.origin_streams = 3,
+		.origin_buffers = 6,
+		.out_buffers = 1,
+		.want = want,
+		.from = from,
+		.n_want = 3,
+		.bytes = two_segments,
+		.held = nothing_held,
+	};
+	struct hp_exchange *x;
+	uint64_t chunk = 9;
+
+	(void)state;
+	assert_int_equal(hp_exchange_new(&c, &x, NULL), 0);
+	hp_exchange_reads(x, 1);
+	for (int segment = 0; segment < 2; segment++) {
+		assert_int_equal(reads_begun(x, &chunk), 1);
+		assert_int_equal(chunk, 2);
+		hp_exchange_event(x, HP_EV_READ, 2, 100 * segment, 100, false);
+	}
+	assert_int_equal(reads_begun(x, &chunk), 1);
+	assert_int_equal(chunk, 0);
+	hp_exchange_reads(x, 3);
+	assert_int_equal(reads_begun(x, &chunk), 1);
+	assert_int_equal(chunk, 1);
+	hp_exchange_free(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_many_nodes),
+		cmocka_unit_test(test_fewer_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

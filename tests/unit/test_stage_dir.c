@@ -172,6 +172,40 @@ static void test_owner(void **unused)
 	    work_fix.top, work_at(".stage.lock"), work_at("stage.hpdsl"));
 	refused(work_dir, HPDSL_ENOTOURS, "not empty");
 	run("[ ! -e %s/lockfile ]", work_fix.top);
+	/* The lock is written: not through another name of it. */
+	work_fresh();
+	run("cd %s && echo mine > precious && mkdir -m 777 %s", work_fix.top,
+	    work_dir);
+	run("ln %s/precious %s", work_fix.top, work_at(".stage.lock"));
+	refused(work_dir, -EPERM, "another name");
+	run("cd %s && grep -qx mine precious && rm precious", work_fix.top);
+	work_fresh();
+	run("mkdir -m 777 %s && touch %s && chown 12345 %s", work_dir,
+	    work_at(".stage.lock"), work_at(".stage.lock"));
+	refused(work_dir, -EPERM, "belongs to another user");
+}
+
+/* What somebody else put there he may still change: it is not taken. */
+static void test_owner_of_files(void **unused)
+{
+	struct work w = { 0 };
+	struct hpdsl_error err;
+
+	(void)unused;
+	if (geteuid() != 0) {
+		skip();
+		return;
+	}
+	work_fresh();
+	work_must(&w, work_plain);
+	run("chown 12345 %s", work_at("index.hpdsl"));
+	work_must(&w, work_plain);
+	run("[ $(stat -c %%u %s) = 0 ]", work_at("index.hpdsl"));
+	run("chown 12345 %s", work_at("chunk-000001.tar"));
+	assert_int_equal(work_stage(&w, work_plain, work_dir, NULL, &err),
+			 -EPERM);
+	assert_non_null(strstr(err.msg, "chunk-000001.tar: belongs to"));
+	work_release(&w);
 }
 
 static void test_busy(void **unused)
@@ -400,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_expanded),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_owner_of_files),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_memory),
