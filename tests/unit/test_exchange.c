@@ -324,7 +324,7 @@ static void test_fewer_reads(void **state)
 
 	(void)state;
 	assert_int_equal(hp_exchange_new(&c, &x, NULL), 0);
-	hp_exchange_reads(x, 1);
+	hp_exchange_read_streams(x, 1);
 	for (int segment = 0; segment < 2; segment++) {
 		assert_int_equal(reads_begun(x, &chunk), 1);
 		assert_int_equal(chunk, 2);
@@ -332,7 +332,7 @@ static void test_fewer_reads(void **state)
 	}
 	assert_int_equal(reads_begun(x, &chunk), 1);
 	assert_int_equal(chunk, 0);
-	hp_exchange_reads(x, 3);
+	hp_exchange_read_streams(x, 3);
 	assert_int_equal(reads_begun(x, &chunk), 1);
 	assert_int_equal(chunk, 1);
 	hp_exchange_free(x);
