@@ -175,7 +175,7 @@ nothing_staged()
 	[ "$(grep -c '^trained on bed-n001' job.out)" = 4 ]
 	[ $(($(asked) - before)) = "$(size)" ]
 	"$nodes" on "$bed" 1 hpdsl-stage --status "$SHARED/imagenet" > status
-	grep -q ' 24 of 24 chunks.*complete' status
+	grep -q ' 24 of 24 chunks.*all that was planned' status
 }
 
 @test "stage_job.sbatch: training follows on the same nodes" {
