@@ -124,7 +124,7 @@ assert r["parts"] == 4, r["parts"]'
 	until_true 20 "$nodes" on bed 2 sh -c \
 		"ls $PWD/bed/ssd/in/*.tar > /dev/null 2>&1"
 	"$nodes" link bed 2 down
-	until_true 30 grep -q 'node 1 (bed-n002) has been silent for [3-9] s' \
+	until_true 30 grep -q '^hpdsl-stage: node 1 (bed-n002).* for [3-9] s' \
 		said
 	# the launcher waits for its daemon there
 	"$nodes" link bed 2 up

@@ -178,7 +178,7 @@ static void check_stuck(struct stage_job *j, struct stage_peer *p,
 	}
 	if (stuck + more > (double)j->o->timeout)
 		job_abort("%s: %s has not returned for %.0f s", name_of(j, p).s,
-			  b->stuck, stuck);
+			  b->stuck, stuck + more);
 	if (!p->stuck_told)
 		cmd_warning("%s: %s has not returned for %.0f s",
 			    name_of(j, p).s, b->stuck, stuck);
