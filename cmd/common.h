@@ -88,7 +88,9 @@ void cmd_strings_add(struct cmd_strings *s, const char *string);
 
 __attribute__((format(printf, 1, 2))) void cmd_message(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void cmd_warning(const char *fmt, ...);
-/* Tells the error and gives the exit status that belongs to its code. */
+/* The exit status that belongs to a code of the library. */
+int cmd_status_of(int code);
+/* Tells the error and gives that status. */
 int cmd_tell(const struct hpdsl_error *err);
 /* The worse of two exit statuses. */
 int cmd_worse(int a, int b);

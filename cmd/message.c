@@ -64,7 +64,7 @@ void cmd_warning(const char *fmt, ...)
 	va_end(ap);
 }
 
-static int status_of(int code)
+int cmd_status_of(int code)
 {
 	switch (code) {
 	case 0:
@@ -84,7 +84,7 @@ static int status_of(int code)
 int cmd_tell(const struct hpdsl_error *err)
 {
 	cmd_message("%s", err->msg);
-	return status_of(err->code);
+	return cmd_status_of(err->code);
 }
 
 int cmd_worse(int a, int b)

@@ -85,7 +85,7 @@ static int tell_failures(const struct stage_job *j, const struct answer *all)
 			continue;
 		snprintf(f.host, sizeof(f.host), "%s", all[i].host);
 		stage_tell(j, &f);
-		status = cmd_worse(status, stage_exit(f.err.code));
+		status = cmd_worse(status, cmd_status_of(f.err.code));
 	}
 	return status;
 }

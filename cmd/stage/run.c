@@ -9,23 +9,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-int stage_exit(int code)
-{
-	switch (code) {
-	case 0:
-		return CMD_DONE;
-	case HPDSL_ECORRUPT:
-	case HPDSL_EDIFFERS:
-		return CMD_NO;
-	case HPDSL_EUSAGE:
-		return CMD_USAGE;
-	case HPDSL_ESTOPPED:
-		return CMD_STOPPED;
-	default:
-		return CMD_TROUBLE;
-	}
-}
-
 void stage_tell(const struct stage_job *j, const struct stage_failure *f)
 {
 	if (j->rank != 0)
@@ -311,11 +294,11 @@ int stage_run(struct stage_job *j)
 					.io = r.io };
 	go(&r);
 	complete(&r);
-	status = stage_exit(r.failure.err.code);
+	status = cmd_status_of(r.failure.err.code);
 	status = cmd_worse(status, report_end(&r, status));
 	if (close_all(&r))
 		stage_tell(j, &r.failure);
-	status = cmd_worse(status, stage_exit(r.failure.err.code));
+	status = cmd_worse(status, cmd_status_of(r.failure.err.code));
 	release(&r);
 	return status;
 }

@@ -77,8 +77,6 @@ int stage_run(struct stage_job *j);
 int stage_each(struct stage_job *j);
 int stage_alone(const struct stage_options *o);
 
-/* What all ranks exit with for a code of libhpdsl's. */
-int stage_exit(int code);
 /* One line on rank 0. */
 void stage_tell(const struct stage_job *j, const struct stage_failure *f);
 

@@ -42,9 +42,8 @@ void job_abort(const char *fmt, ...)
 	_exit(CMD_TROUBLE);
 }
 
-static void peer_set(const struct stage_job *j, struct stage_peer *p, int rank)
+static void peer_set(struct stage_peer *p, int rank)
 {
-	(void)j;
 	*p = (struct stage_peer){ .rank = rank, .seen = stage_now() };
 }
 
@@ -55,19 +54,19 @@ void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers)
 
 	j->peers = cmd_alloc(n_helpers + j->nodes, sizeof(*j->peers));
 	for (uint32_t i = 1; j->rank == 0 && i < j->nodes; i++) {
-		peer_set(j, &j->peers[n], j->leaders[i]);
+		peer_set(&j->peers[n], j->leaders[i]);
 		j->peers[n++].node = i;
 	}
 	for (size_t i = 0; leader && i < n_helpers; i++) {
-		peer_set(j, &j->peers[n], helpers[i]);
+		peer_set(&j->peers[n], helpers[i]);
 		j->peers[n++].node = j->node;
 	}
 	j->n_peers = n;
 	j->boss = leader ? 0 : j->leader;
 	/* with one node there is no other leader: then the lowest other rank */
 	j->watches_boss = j->nodes > 1 ? leader && j->node == 1 : j->rank == 1;
-	peer_set(j, &j->boss_peer, j->boss);
-	peer_set(j, &j->self, j->rank);
+	peer_set(&j->boss_peer, j->boss);
+	peer_set(&j->self, j->rank);
 	j->self.node = j->node;
 	j->pass_at = stage_now();
 	j->ready = true;
