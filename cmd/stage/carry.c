@@ -38,7 +38,7 @@ struct carrier {
 	double look_at;
 	/* Rank 0 */
 	uint32_t idle;
-	bool stop_told, fail_told, late_told;
+	bool stop_told, fail_told, urgent_fail_told, late_told;
 };
 
 /*
@@ -191,7 +191,10 @@ static void tell_stop(struct carrier *k, bool at_once)
 	tell_all(k, TAG_STOP, &stop, sizeof(stop));
 }
 
-/* The first failure is told; a later one may be more urgent. */
+/*
+ * The first failure is told; a later one may be more urgent, and is told once:
+ * if the origin fails, all nodes do.
+ */
 static bool conduct_failures(struct carrier *k)
 {
 	struct stage_mail *m = job_take(k->j, TAG_FAIL);
@@ -203,9 +206,10 @@ static bool conduct_failures(struct carrier *k)
 	free(m);
 	if (!k->fail_told)
 		tell_all(k, TAG_STOP, &stop, sizeof(stop));
-	else if (stop.at_once)
+	else if (stop.at_once && !k->urgent_fail_told)
 		tell_stop(k, true);
 	k->fail_told = true;
+	k->urgent_fail_told |= stop.at_once;
 	return true;
 }
 
