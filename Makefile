@@ -152,10 +152,10 @@ $(STAGE) $(STAGE_FAULTS): $(CMD_SHARED) $(BUILD)/libhpdsl.a
 		$(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \
 		'  --      $@ is left out: there is no $(MPICC) here')
 
-$(ORIGIN): tests/bed/origin.c $(wildcard tests/bed/*.h) $(BUILD)/flags
+$(ORIGIN): $(wildcard tests/bed/origin*.c tests/bed/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(if $(FUSE_LIBS),$(call say,LD)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) \
-		$(LDFLAGS) -o $@ $< $(FUSE_LIBS),@echo \
+		$(LDFLAGS) -o $@ $(filter %.c,$^) $(FUSE_LIBS),@echo \
 		'  --      $@ is left out: there is no fuse3 here')
 
 $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
