@@ -189,7 +189,8 @@ TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)' \
 	MPICC='$(MPICC)'
 
-check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN)
+SIM := $(BUILD)/tests/bench/sim_stage
+check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM)
 
 check: check-build ## run the tests (TESTS=tests/ls.bats: just that)
 	@rm -rf $(BUILD)/tap

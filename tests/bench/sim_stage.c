@@ -171,9 +171,11 @@ static const struct {
 	{ "auto", 10000, 20000, 1000 * TB },
 };
 
-/* sim_stage [MODE NODES BYTES CHUNKS SEGMENTS-A-CHUNK] */
+/* sim_stage [MOST-NODES], or MODE NODES BYTES CHUNKS SEGMENTS-A-CHUNK */
 int main(int argc, char **argv)
 {
+	uint64_t most = argc == 2 ? strtoull(argv[1], NULL, 10) : UINT64_MAX;
+
 	head();
 	if (argc == 6) {
 		play(game(argv[1], (uint32_t)atoll(argv[2]),
@@ -182,7 +184,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof games / sizeof *games; i++)
-		play(game(games[i].name, games[i].nodes, games[i].bytes,
-			  games[i].chunks, 16));
+		if (games[i].nodes <= most)
+			play(game(games[i].name, games[i].nodes, games[i].bytes,
+				  games[i].chunks, 16));
 	return 0;
 }
