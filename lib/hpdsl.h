@@ -1139,9 +1139,9 @@ struct hpdsl_stager_message {
 };
 /*
  * The next message to send: 1, 0 (none now), or the failure of this node, told
- * once.  After HPDSL_ECORRUPT, a chunk is damaged at the origin, it goes on
- * with the other chunks, and another failure may follow.  A message stays as it
- * is until it was sent.
+ * once.  After HPDSL_ECORRUPT, a chunk cannot be had from the origin, it goes on
+ * with the other chunks; more of them are warnings, and another failure may
+ * follow.  A message stays as it is until it was sent.
  */
 HPDSL_API int hpdsl_stager_next(struct hpdsl_stager *s,
 				struct hpdsl_stager_message *ret,
