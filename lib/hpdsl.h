@@ -1393,6 +1393,9 @@ struct hpdsl_loader_options {
 	void (*bad)(void *arg, const struct hpdsl_damage *d);
 	void *arg;
 	struct hpdsl_watch watch; /* warn, stop and io */
+	/* hpdsl_loader_next() gives up after so long with -EAGAIN, and may be
+	 * called again; 0: it waits as long as it takes. */
+	uint32_t wait_ms;
 };
 
 /*

@@ -246,6 +246,7 @@ int hp_load_plan_places(const struct hp_load_plan *p, uint64_t turn,
 		return r;
 	}
 	*ret = hp_load_make_end(&m);
+	(*ret)->late = true;
 	(*ret)->begin = turn;
 	(*ret)->end = turn + 1;
 	return 0;

@@ -37,7 +37,7 @@ struct hp_load_block {
 	uint64_t first, last; /* turns that need it */
 	uint32_t uses;	      /* turns that need it and are not over */
 	enum hp_load_state state;
-	uint64_t serial;    /* of all blocks, as they were planned */
+	uint64_t serial; /* of all blocks, as they were planned */
 	struct hp_slot slot;
 	uint64_t collected; /* by this turn, plus 1; the caller's alone */
 };
@@ -56,6 +56,7 @@ struct hp_load_unit {
 	struct hp_load_block *block;
 	uint32_t rows, members, blocks;
 	uint32_t refs;	/* blocks that hold memory, and its lane */
+	bool late;	/* of a turn */
 	uint64_t bytes; /* of these arrays */
 	uint64_t room;	/* that its blocks take, as hp_slots_cost() */
 };

@@ -20,9 +20,8 @@ struct hp_load_share {
 
 static inline uint64_t hp_load_turns(const struct hp_load_share *s)
 {
-	return s->first < s->steps ?
-		       (s->steps - s->first - 1) / s->stride + 1 :
-		       0;
+	return s->first < s->steps ? (s->steps - s->first - 1) / s->stride + 1 :
+				     0;
 }
 
 static inline uint64_t hp_load_step(const struct hp_load_share *s,

@@ -22,8 +22,8 @@ static uint8_t *first_slot(const struct hp_slots *s)
 {
 	uintptr_t at = (uintptr_t)s->base + HUGE_PAGE - 1;
 
-	return s->base + ((at & ~(uintptr_t)(HUGE_PAGE - 1)) -
-			  (uintptr_t)s->base);
+	return s->base +
+	       ((at & ~(uintptr_t)(HUGE_PAGE - 1)) - (uintptr_t)s->base);
 }
 
 int hp_slots_init(struct hp_slots *s, uint64_t limit, size_t slot)

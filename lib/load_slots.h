@@ -15,12 +15,12 @@ enum { HP_SLOT_MIN = 64 << 10, HP_SLOT_MAX = 4 << 20 };
 struct hp_slots {
 	uint8_t *base; /* of all slots */
 	size_t mapped;
-	size_t slot;   /* bytes: a power of two, HP_SLOT_MIN to HP_SLOT_MAX */
+	size_t slot; /* bytes: a power of two, HP_SLOT_MIN to HP_SLOT_MAX */
 	uint32_t n;
 	uint32_t *free; /* a stack; the first cold ones have no pages */
 	uint32_t n_free, cold;
 	uint64_t limit;
-	uint64_t large; /* bytes in mappings of their own */
+	uint64_t large;	 /* bytes in mappings of their own */
 	uint64_t beside; /* charged */
 	uint64_t peak;
 };

@@ -104,8 +104,7 @@ static int add_member(struct hp_load_maker *m, uint64_t number, uint32_t *pick,
 	*ret_code = hp_index_member(m->plan->index, number, &is, NULL);
 	if (*ret_code < 0 || !is_wanted(m, &is, pick))
 		return 0;
-	r = grow(&u->member, &m->member_room, u->members, 1,
-		 sizeof *u->member);
+	r = grow(&u->member, &m->member_room, u->members, 1, sizeof *u->member);
 	if (r < 0)
 		return r;
 	u->member[u->members++] = (struct hp_block_member){
@@ -154,8 +153,8 @@ static int place_row(struct hp_load_maker *m, struct hp_load_row *row)
 
 	for (uint32_t i = 0; i < row->members; i++)
 		hp_fetch_room_add(&room, &v[i]);
-	if (!u->blocks || (room.bytes > m->plan->slot &&
-			   u->block[u->blocks - 1].b.n)) {
+	if (!u->blocks ||
+	    (room.bytes > m->plan->slot && u->block[u->blocks - 1].b.n)) {
 		r = open_block(m);
 		room = m->room;
 		for (uint32_t i = 0; i < row->members; i++)
