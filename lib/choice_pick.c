@@ -147,7 +147,9 @@ static int passes(const struct hp_index *ix, uint64_t sample,
 	struct hpdsl_member m;
 	int r = hp_index_sample_row(ix, sample, &row, err);
 
-	for (uint64_t i = row.first; r == 0 && i < row.end; i++) {
+	if (r < 0)
+		return r;
+	for (uint64_t i = row.first; i < row.end; i++) {
 		r = hp_index_member(ix, i, &m, err);
 		if (r < 0)
 			return r;
@@ -155,7 +157,7 @@ static int passes(const struct hp_index *ix, uint64_t sample,
 			return 0;
 		in = in || matches(opt->include, opt->n_include, m.path);
 	}
-	return r < 0 ? r : in;
+	return in;
 }
 
 static int drop_names(struct hpdsl_choice *c, const struct hp_index *ix,

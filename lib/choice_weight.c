@@ -30,6 +30,15 @@ static int read_labels(struct hpdsl_choice *c, const struct hp_index *ix,
 	return 0;
 }
 
+/* floor(T / (C n_c)) in units of HPDSL_WEIGHT_ONE. */
+static uint64_t fair(uint64_t chosen, uint64_t present, uint64_t has)
+{
+	unsigned __int128 w = ((unsigned __int128)chosen << 32) /
+			      ((unsigned __int128)present * has);
+
+	return w < UINT64_MAX ? (uint64_t)w : UINT64_MAX;
+}
+
 /* Each class present gets the same share of as many samples as are chosen. */
 static void balance(struct hpdsl_choice *c, const uint64_t *has)
 {
@@ -38,12 +47,7 @@ static void balance(struct hpdsl_choice *c, const uint64_t *has)
 	for (uint32_t i = 0; i <= c->classes; i++)
 		present += has[i] > 0;
 	for (uint32_t i = 0; i <= c->classes; i++)
-		c->by_class[i] =
-			has[i] ? (uint64_t)(((unsigned __int128)c->chosen
-					     << 32) /
-					    ((unsigned __int128)present *
-					     has[i])) :
-				 0;
+		c->by_class[i] = has[i] ? fair(c->chosen, present, has[i]) : 0;
 }
 
 static int weigh_classes(struct hpdsl_choice *c, const struct hp_index *ix,
