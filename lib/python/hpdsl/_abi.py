@@ -172,7 +172,7 @@ FUNCTIONS = {
     "version": (c_char_p,),
     "open": (c_int, c_char_p, _P, _P, _P),
     "close": (None, _P),
-    "pack_id": (c_int, _P, _P, _P),
+    "pack_id": (None, _P, _P),
     "count": (None, _P, _P),
     "sample_get": (c_int, _P, c_uint64, _P, _P),
     "sample_labels": (c_int, _P, c_uint64, c_uint64, _P, _P),
@@ -217,7 +217,9 @@ class Library:
         self.path = path if os.path.exists(path) else os.path.basename(path)
         shared = ctypes.CDLL(self.path)
         for name, (result, *arguments) in FUNCTIONS.items():
-            function = getattr(shared, "hpdsl_" + name)
+            function = getattr(shared, "hpdsl_" + name, None)
+            if function is None:
+                continue
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
 

@@ -94,18 +94,25 @@ class Batch:
         or is bad.  KeyError if it is not among the suffixes that the loader was
         given; a loader that was given none looks every name up, which takes
         some microseconds a member."""
-        c = self._c
-        first = self._array(c.first, self._n + 1, "Q", 8)
-        views = self._views(c.member_data, c.member_size, first[-1])
+        first, views = self._first, self._member_views
         if not self._suffixes:
-            return self._by_name(suffix, first, views)
+            return self._by_name(suffix)
         if suffix not in self._suffixes:
             raise KeyError(suffix)
         k = self._suffixes.index(suffix)
         return [views[at + k] for at in first[:-1]]
 
-    def _by_name(self, suffix: str, first: List[int],
-                 views: List[memoryview]) -> List[memoryview]:
+    @cached_property
+    def _first(self) -> List[int]:
+        return self._array(self._c.first, self._n + 1, "Q", 8)
+
+    @cached_property
+    def _member_views(self) -> List[memoryview]:
+        return self._views(self._c.member_data, self._c.member_size,
+                           self._first[-1])
+
+    def _by_name(self, suffix: str) -> List[memoryview]:
+        first, views = self._first, self._member_views
         numbers = self._array(self._c.member_number, first[-1], "Q", 8)
         found = []
         for begin, end in zip(first, first[1:]):

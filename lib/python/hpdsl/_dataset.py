@@ -116,6 +116,16 @@ class Handle:
         self.pid = os.getpid()
         checked(lib.open, path, None, ctypes.byref(ret))
         self.address = ret.value
+        # Is it the same file later?  Cheaper to ask than the pack.
+        index = os.stat(os.path.join(path, b"index.hpdsl"))
+        self.index = (index.st_dev, index.st_ino, index.st_size,
+                      index.st_mtime_ns)
+
+    def pack(self) -> str:
+        """Only the index in memory is asked: right after a fork, too."""
+        ret = (ctypes.c_uint8 * 16)()
+        lib.pack_id(self.address, ret)
+        return bytes(ret).hex()
 
     def __del__(self, close=lib.close, getpid=os.getpid) -> None:
         if self.address is not None and self.pid == getpid():
@@ -166,15 +176,15 @@ class Dataset:
         if handle is None:
             raise ValueError(f"{self.path}: the dataset is closed")
         if handle.pid != os.getpid():
-            handle = self._reopen()
+            handle = self._reopen(handle)
         return handle
 
-    def _reopen(self) -> Handle:
-        other = Dataset(self.path)
-        if other.pack != self.pack:
+    def _reopen(self, before: Handle) -> Handle:
+        handle = Handle(raw(self.path))
+        if handle.index != before.index and handle.pack() != before.pack():
             raise DiffersError(f"{self.path}: another pack than before the "
                                "fork")
-        self._handle = other._handle
+        self._handle = handle
         if self._patience is not None:
             self.patience(self._patience)
         return self._handle
@@ -197,16 +207,11 @@ class Dataset:
 
     @property
     def pack(self) -> str:
-        """Identifies the pack, order of the samples included: 32 hex digits.
-        The dataset id, counts.dataset_id, is the same for every pack of the
-        same files."""
+        """Identifies the pack, numbers of the samples included: 32 hex digits,
+        for which the whole index is read once.  The dataset id,
+        counts.dataset_id, is the same for every pack of the same files."""
         if self._pack is None:
-            ret = (ctypes.c_uint8 * 16)()
-            handle = self._handle
-            if handle is None:
-                handle = self.handle()
-            checked(lib.pack_id, handle.address, ret)
-            self._pack = bytes(ret).hex()
+            self._pack = self.handle().pack()
         return self._pack
 
     def patience(self, seconds: float) -> None:
