@@ -132,7 +132,7 @@ static ssize_t read_direct(struct hp_fetch_file *k, uint64_t at, size_t n,
 
 /* Bytes from at to end through the page cache. */
 static int read_through(struct hp_fetch_file *k, uint64_t at, uint64_t end,
-		       uint8_t *to, struct hpdsl_error *err)
+			uint8_t *to, struct hpdsl_error *err)
 {
 	ssize_t r = hp_io_pread_full(k->f->ds->io, k->file.fd.fd, to,
 				     (size_t)(end - at), at);
@@ -149,8 +149,8 @@ static int read_past(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 		     uint8_t *page, struct hpdsl_error *err)
 {
 	uint64_t begin = hp_fetch_page(at), done;
-	ssize_t r = read_direct(k, begin, (size_t)hp_fetch_pages(at, end),
-				page);
+	ssize_t r =
+		read_direct(k, begin, (size_t)hp_fetch_pages(at, end), page);
 
 	if (r < 0)
 		return hp_fetch_file_fail(k, (int)r, NULL, err);
@@ -164,6 +164,11 @@ static int read_past(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 	return read_through(k, done, end, page + (done - begin), err);
 }
 
+static bool is_most(int64_t have, uint64_t of)
+{
+	return have > 0 && (uint64_t)have >= of / 2;
+}
+
 /* Asks about the next stretch of the file. */
 static void find_way(struct hp_fetch_file *k, uint64_t at, uint64_t end)
 {
@@ -173,7 +178,7 @@ static void find_way(struct hp_fetch_file *k, uint64_t at, uint64_t end)
 
 	k->known = to < end ? to : end;
 	have = io->cached(io, k->file.fd.fd, at, k->known - at);
-	if (have >= 0 && (uint64_t)have >= (k->known - at + 1) / 2)
+	if (is_most(have, k->known - at))
 		k->way = HP_FETCH_FROM_CACHE;
 	else if (have >= 0 && can_pass(k))
 		k->way = HP_FETCH_PAST;
@@ -201,4 +206,48 @@ int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 	if (r == 0)
 		*ret = to;
 	return r;
+}
+
+/* ---- Asking ------------------------------------------------------------- */
+
+/* Where it is stored; false where that cannot be said. */
+static bool stored_at(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_chunk *c, uint64_t *begin,
+		      uint64_t *end)
+{
+	struct hp_frame first, last;
+	uint32_t a, b;
+
+	if (hp_index_frame_find(ds->index, c, *begin, &a, NULL) < 0 ||
+	    hp_index_frame_find(ds->index, c, *end - 1, &b, NULL) < 0 ||
+	    hp_index_frame(ds->index, c, a, &first, NULL) < 0 ||
+	    hp_index_frame(ds->index, c, b, &last, NULL) < 0)
+		return false;
+	*begin = first.stored;
+	*end = last.stored_end;
+	return *end > *begin;
+}
+
+bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
+		     uint64_t bytes)
+{
+	const struct hpdsl_dataset *ds = f->ds;
+	struct hpdsl_error here = { 0 };
+	struct hp_chunk_file file;
+	struct hpdsl_chunk c;
+	uint64_t end;
+	int64_t have;
+
+	if (hpdsl_chunk_get(ds, chunk, &c, NULL) < 0 || !bytes ||
+	    __builtin_add_overflow(offset, bytes, &end) ||
+	    end > c.plain_bytes ||
+	    (ds->stage && !hp_stage_is_here(ds->stage, &c)) ||
+	    hp_chunk_file_get(ds, &c, &file, &here, NULL) < 0)
+		return false;
+	have = -1;
+	if (!c.compressed || file.at == HP_AT_EXPANDED ||
+	    stored_at(ds, &c, &offset, &end))
+		have = ds->io->cached(ds->io, file.fd.fd, offset, end - offset);
+	hp_chunk_file_put(ds, &file);
+	return is_most(have, end - offset);
 }
