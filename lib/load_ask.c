@@ -56,7 +56,7 @@ void hpdsl_loader_state(const struct hpdsl_loader *l, struct hpdsl_state *ret)
 	pthread_mutex_lock(lock_of(l));
 	ret->order = l->reached;
 	pthread_mutex_unlock(lock_of(l));
-	hp_dataset_pack(l->ds, ret->pack);
+	hpdsl_pack_id(l->ds, ret->pack);
 	ret->has_choice = l->opt.choice;
 	if (ret->has_choice)
 		hpdsl_choice_digest(l->opt.choice, ret->choice);
