@@ -10,15 +10,7 @@
 #ifndef HP_EPOCH_H
 #define HP_EPOCH_H
 
-#include "hpdsl.h"
-
-/* A stretch of one chunk in a lane: occurrences of its samples, in order. */
-struct hp_piece {
-	uint32_t chunk;
-	uint64_t begin;	  /* samples of the lane before it */
-	uint64_t skip;	  /* occurrences of the chunk before it */
-	uint64_t samples; /* at least 1 */
-};
+#include "order.h"
 
 struct hp_window {
 	uint32_t lane;

@@ -277,6 +277,14 @@ HPDSL_API int hpdsl_sample_get(const struct hpdsl_dataset *ds, uint64_t number,
 			       struct hpdsl_sample *ret,
 			       struct hpdsl_error *err);
 
+/*
+ * Labels of n samples from first on.  -ERANGE: there are not so many;
+ * HPDSL_ECORRUPT: ret may have been written to.
+ */
+HPDSL_API int hpdsl_sample_labels(const struct hpdsl_dataset *ds,
+				  uint64_t first, uint64_t n, uint32_t *ret,
+				  struct hpdsl_error *err);
+
 struct hpdsl_member {
 	uint64_t number;
 	uint64_t sample;
@@ -1139,9 +1147,9 @@ struct hpdsl_stager_message {
 };
 /*
  * The next message to send: 1, 0 (none now), or the failure of this node, told
- * once.  After HPDSL_ECORRUPT, a chunk is damaged at the origin, it goes on
- * with the other chunks, and another failure may follow.  A message stays as it
- * is until it was sent.
+ * once.  After HPDSL_ECORRUPT, a chunk cannot be had from the origin, it goes on
+ * with the other chunks; more of them are warnings, and another failure may
+ * follow.  A message stays as it is until it was sent.
  */
 HPDSL_API int hpdsl_stager_next(struct hpdsl_stager *s,
 				struct hpdsl_stager_message *ret,
@@ -1393,6 +1401,9 @@ struct hpdsl_loader_options {
 	void (*bad)(void *arg, const struct hpdsl_damage *d);
 	void *arg;
 	struct hpdsl_watch watch; /* warn, stop and io */
+	/* hpdsl_loader_next() gives up after so long with -EAGAIN, and may be
+	 * called again; 0: it waits as long as it takes. */
+	uint32_t wait_ms;
 };
 
 /*

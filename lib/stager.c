@@ -88,10 +88,12 @@ static int plan_chunks(struct hpdsl_stager *s,
 	s->chunks = n;
 	s->chunk = calloc(n + 1, sizeof(struct hp_stager_chunk *));
 	s->ready = hp_array(n, sizeof *s->ready);
+	s->trouble = calloc(n + 1, sizeof *s->trouble);
 	s->want = hp_array(n, sizeof *s->want);
 	s->from = hp_array(n, sizeof *s->from);
 	s->asked = hp_array(n, sizeof *s->asked);
-	if (!s->chunk || !s->ready || !s->want || !s->from || !s->asked)
+	if (!s->chunk || !s->ready || !s->trouble || !s->want || !s->from ||
+	    !s->asked)
 		return hp_fail_nomem(err);
 	for (uint64_t k = 0; k < n; k++)
 		plan_chunk(s, opt, s->plan->order[k]);
@@ -254,6 +256,7 @@ static void free_memory(struct hpdsl_stager *s)
 	free(s->thread);
 	free(s->chunk);
 	free(s->ready);
+	free(s->trouble);
 	free(s->want);
 	free(s->from);
 	free(s->asked);

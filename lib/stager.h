@@ -97,6 +97,12 @@ struct hp_stager_chunk {
 	bool damaged; /* segments came in another order */
 };
 
+/* Bits: what went wrong with a chunk until now. */
+enum {
+	HP_TROUBLE_DIFFERED = 1, /* what came of it */
+	HP_TROUBLE_TOLD = 2,	 /* that it cannot be had from the origin */
+};
+
 /* What a thread does now; read by the caller's thread at any time. */
 struct hp_operation {
 	uint64_t since; /* hp_monotonic(); 0: nothing */
@@ -156,6 +162,7 @@ struct hpdsl_stager {
 	struct hp_buffers buffers;
 	struct hp_stager_chunk **chunk; /* of those under way, by number */
 	float *ready;			/* of each chunk: seconds; < 0: no */
+	uint8_t *trouble;		/* of each chunk: HP_TROUBLE_* */
 	uint32_t *want, *from;
 	bool *asked; /* of each of want: will another node ask for it? */
 	uint32_t n_want;
@@ -175,7 +182,9 @@ struct hpdsl_stager {
 	struct hp_stager_counts counts;
 	struct hp_pace pace;
 	struct hp_fd_cache *origin_files, *own_files;
-	int origin_dir; /* once it is open */
+	int origin_dir;	     /* once it is open */
+	uint32_t unreadable; /* chunks of the origin, in a row */
+	uint32_t damaged;    /* chunks that cannot be had from there */
 	int failed;
 	bool fatal; /* .. and nothing more is to come here */
 	struct hpdsl_error err;
@@ -206,7 +215,10 @@ void hp_stager_make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 /* The first failure of the node; any thread. */
 void hp_stager_fail(struct hpdsl_stager *s, int code,
 		    const struct hpdsl_error *err);
-/* One chunk cannot be had from the origin: told, but it goes on. */
+/*
+ * One chunk cannot be had from the origin, but it goes on: the first is the
+ * node's failure, some more are warnings.
+ */
 void hp_stager_damage(struct hpdsl_stager *s, const struct hpdsl_error *err);
 bool hp_stager_ends(const struct hpdsl_stager *s);
 /* What is coming is of no use any more. */
@@ -236,8 +248,6 @@ bool hp_stager_join(struct hpdsl_stager *s);
 /* 0, or the failure of this node. */
 int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
 		   struct hpdsl_error *err);
-int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
-		    struct hpdsl_error *err);
 int hp_stager_fill(struct hp_stager_thread *t, struct hp_job *j,
 		   struct hpdsl_error *err);
 int hp_stager_begin(struct hp_stager_thread *t, struct hp_job *j,
@@ -263,6 +273,24 @@ void hp_part_put(struct hpdsl_stager *s, struct hp_part *p);
 void hp_part_unname(struct hp_part *p);
 /* What a chunk that is given up, or began anew, has written. */
 void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c);
+
+/* ---- What is wrong at the origin: stager_blame.c ------------------------ */
+
+/* Its directory: opened by who needs it first, kept to the end; or -errno. */
+int hp_stager_origin_dir(struct hpdsl_stager *s);
+/* Something was read there. */
+void hp_stager_readable(struct hpdsl_stager *s);
+/*
+ * Why this chunk cannot be read ("is missing"), with its name; HPDSL_ECORRUPT:
+ * it alone is given up.  Anything else ends the node.
+ */
+int hp_stager_unreadable(struct hp_stager_thread *t,
+			 const struct hp_stager_chunk *c,
+			 const struct hpdsl_error *why,
+			 struct hpdsl_error *err);
+/* The same of a chunk that was read, and differs again and again. */
+int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
+		    struct hpdsl_error *err);
 
 /* ---- Chunks under way: stager_chunk.c ----------------------------------- */
 

@@ -144,7 +144,8 @@ static void do_action(struct hpdsl_stager *s, const struct hp_action *a)
 		break;
 	case HP_ACT_GIVE_UP:
 		do_drop(s, a);
-		do_job(s, HP_JOB_BLAME, a);
+		if (!(s->trouble[a->msg.chunk] & HP_TROUBLE_TOLD))
+			do_job(s, HP_JOB_BLAME, a);
 		break;
 	}
 }
