@@ -863,15 +863,6 @@ struct hpdsl_order {
 };
 
 /*
- * Reads a loader's state, a YAML or JSON map with seed, epoch, step, W, L, K,
- * Q, D and, if it has one, pack (32 hex digits).  name is for messages.
- * HPDSL_ECORRUPT; HPDSL_EDIFFERS: of another pack than the one given.
- */
-HPDSL_API int hpdsl_order_parse(const char *text, size_t size, const char *name,
-				const uint8_t pack[16], struct hpdsl_order *ret,
-				struct hpdsl_error *err);
-
-/*
  * The dataset's chunks, all of them, in the order in which such an epoch, from
  * the step on, first wants them.  ret: a number for each.
  */
@@ -1114,7 +1105,9 @@ struct hpdsl_stager_options {
 	/* Of each chunk, a node that holds it, or UINT32_MAX.  Borrowed. */
 	const uint32_t *holder;
 	/* Does a node of this node's group lack a chunk that is planned for it?
-	 * Asked during hpdsl_stager_new() only. */
+	 * Asked during hpdsl_stager_new() only: of this node, then of those
+	 * with lower numbers, and of those with higher ones, each time up to
+	 * the nearest that lacks it, the group taken as a ring. */
 	bool (*lacks)(void *arg, uint32_t node, uint64_t chunk);
 	void *arg;
 	uint64_t memory; /* bytes for buffers; 0: 256 MiB; at least 4 MiB */
@@ -1322,7 +1315,7 @@ struct hpdsl_share {
 struct hpdsl_place {
 	uint64_t position;
 	uint64_t sample;
-	bool real; /* false: only there to fill the last step up */
+	bool real; /* the mask: false where it only fills the last step up */
 };
 /*
  * The places of a step that are rank's of ranks, in its order: how many, at
@@ -1466,14 +1459,14 @@ HPDSL_API uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l,
 struct hpdsl_state {
 	struct hpdsl_order order; /* its step is the next one */
 	enum hpdsl_end end;
-	uint8_t pack[16];
+	uint8_t pack[16]; /* XXH3-128 of the index; all zero: not known */
 	bool has_choice;
 	uint8_t choice[16];
 };
 HPDSL_API size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf);
 /*
- * Inverse; what is missing is 0 or the default.  name is for messages.
- * HPDSL_ECORRUPT.
+ * Inverse: a JSON or YAML map, in which anything may be missing, and is zero
+ * then, or the default.  name is for messages.  HPDSL_ECORRUPT.
  */
 HPDSL_API int hpdsl_state_parse(const char *text, size_t size, const char *name,
 				struct hpdsl_state *ret,
