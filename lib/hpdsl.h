@@ -1490,7 +1490,8 @@ HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 				const char *name, struct hpdsl_error *err);
 
 struct hpdsl_loader_stats {
-	uint64_t steps, samples, bytes; /* handed out; members' contents */
+	/* Handed out, but for what fills a step up; bytes of members. */
+	uint64_t steps, samples, bytes;
 	uint64_t bad_samples;
 	struct hpdsl_sources sources; /* since the loader was made */
 	uint64_t reads, read_bytes;   /* of chunk files */
