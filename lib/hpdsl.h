@@ -262,6 +262,12 @@ struct hpdsl_counts {
 HPDSL_API void hpdsl_count(const struct hpdsl_dataset *ds,
 			   struct hpdsl_counts *ret);
 
+/*
+ * What identifies the pack, the numbers of its samples included: XXH3-128 of
+ * its index, all of which is read.
+ */
+HPDSL_API void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16]);
+
 struct hpdsl_sample {
 	uint64_t number;
 	uint64_t first_member; /* its members are first_member .. */
@@ -1484,7 +1490,8 @@ HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 				const char *name, struct hpdsl_error *err);
 
 struct hpdsl_loader_stats {
-	uint64_t steps, samples, bytes; /* handed out; members' contents */
+	/* Handed out, but for what fills a step up; bytes of members. */
+	uint64_t steps, samples, bytes;
 	uint64_t bad_samples;
 	struct hpdsl_sources sources; /* since the loader was made */
 	uint64_t reads, read_bytes;   /* of chunk files */
