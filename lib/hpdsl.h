@@ -1128,7 +1128,7 @@ HPDSL_API int hpdsl_stager_new(struct hpdsl_stage *s,
  */
 HPDSL_API void hpdsl_stager_free(struct hpdsl_stager *s);
 
-/* Largest message, and how many incoming ones may be under way at most. */
+/* Bytes of the largest message. */
 HPDSL_API size_t hpdsl_stager_message_max(const struct hpdsl_stager *s);
 
 struct hpdsl_stager_message {
@@ -1148,7 +1148,11 @@ HPDSL_API int hpdsl_stager_next(struct hpdsl_stager *s,
 				struct hpdsl_error *err);
 HPDSL_API void hpdsl_stager_sent(struct hpdsl_stager *s,
 				 const struct hpdsl_stager_message *m);
-/* Room for a message of n bytes from a node; NULL: none could be that long. */
+/*
+ * Room for a message of n bytes from a node.  NULL: none could be that long, or
+ * there are so many of the shortest kind already and no memory for more.
+ */
+enum { HPDSL_STAGER_WORDS = 64 };
 HPDSL_API void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n);
 /* It is here.  A message that makes no sense is HPDSL_ECORRUPT. */
 HPDSL_API int hpdsl_stager_received(struct hpdsl_stager *s, uint32_t from,

@@ -698,6 +698,58 @@ static void test_no_memory(void **state)
 	print_message("# %d failures\n", failures);
 }
 
+static void move(struct net *n, uint32_t from, uint32_t to, const void *p,
+		 size_t size)
+{
+	struct hpdsl_error err;
+	void *room = hpdsl_stager_room(n->node[to].stager, size);
+
+	assert_non_null(room);
+	memcpy(room, p, size);
+	assert_int_equal(hpdsl_stager_received(n->node[to].stager, from, room,
+					       size, &err),
+			 0);
+}
+
+/*
+ * Node 1 is to get all from node 0, and neither has memory left: no word is
+ * lost, and with memory again it goes on.
+ */
+static void test_words_without_memory(void **state)
+{
+	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
+	struct hpdsl_stager_message m;
+	struct hpdsl_error err;
+	uint64_t bytes;
+	struct net n;
+	int words = 0;
+
+	(void)state;
+	stage(&plain, &o, &bytes);
+	o.nodes = 2;
+	net_begin(&n, &plain, &o);
+	net_start(&n, &o);
+	wrap_fail_at(1, true);
+	while (hpdsl_stager_next(n.node[1].stager, &m, &err) > 0) {
+		assert_int_equal(m.n, HP_MESSAGE_HEADER);
+		move(&n, 1, 0, m.p, m.n);
+		hpdsl_stager_sent(n.node[1].stager, &m);
+		words++;
+	}
+	assert_int_equal(hpdsl_stager_next(n.node[0].stager, &m, &err), 0);
+	assert_true(wrap_count() > 0);
+	wrap_fail_at(0, false);
+	/* As many as it has streams. */
+	assert_int_equal(words, 8);
+	assert_non_null(n.node[0].stager->unheard);
+	net_run(&n, 0, false);
+	no_failures(&n);
+	assert_int_equal(net_origin_bytes(&n), 0);
+	net_end(&n);
+	assert_int_equal(net_check(&n), 2 * chunks_of(&plain));
+	clean(&plain);
+}
+
 /* Foreign tars in folders: their names are paths. */
 static void test_adopted(void **state)
 {
@@ -835,6 +887,7 @@ int main(void)
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_every_fault),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_words_without_memory),
 		cmocka_unit_test(test_adopted),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_rate),
