@@ -17,6 +17,7 @@ struct wanted {
 	const struct hpdsl_dataset *ds;
 	const struct hpdsl_chunk *chunk;
 	enum hp_chunk_at at;
+	int flags; /* of open, beside the usual ones */
 	bool any_size;
 };
 
@@ -51,7 +52,7 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_chunk *c, enum hp_chunk_at at,
 			       char buf[HP_CHUNK_FILE_TEXT])
 {
-	struct wanted w = { ds, c, at, false };
+	struct wanted w = { ds, c, at, 0, false };
 	auto_name name;
 
 	name_get(&w, &name);
@@ -95,7 +96,8 @@ static int open_chunk(void *arg, struct hpdsl_error *err)
 	name_get(w, &name);
 	if (!name.p)
 		return hp_fail_nomem(err);
-	f.fd = io->open(io, w->ds->dir, name.p, O_RDONLY | O_NONBLOCK, 0);
+	f.fd = io->open(io, w->ds->dir, name.p,
+			O_RDONLY | O_NONBLOCK | w->flags, 0);
 	r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
 	if (r < 0)
 		return hp_fail_errno(
@@ -184,22 +186,43 @@ static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
 	}
 }
 
+int hp_chunk_file_try(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
+		      struct hpdsl_error *here, struct hpdsl_error *why)
+{
+	struct wanted w = { ds, c, HP_AT_HERE, 0, false };
+
+	return ds->stage ? get_staged(&w, ret, here, why) : get(&w, ret, why);
+}
+
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
 		      struct hpdsl_error *here, struct hpdsl_error *err)
 {
-	struct wanted w = { ds, c, HP_AT_HERE, false };
+	struct hpdsl_error why;
+	int r = hp_chunk_file_try(ds, c, ret, here, &why);
 
-	return ds->stage ? get_staged(&w, ret, here, err) : get(&w, ret, err);
+	if (r < 0 && ret->at == HP_AT_ORIGIN)
+		return hp_chunk_file_nowhere(ds, c, here, &why, err);
+	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;
 }
 
 bool hp_chunk_file_rest(const struct hpdsl_dataset *ds,
 			const struct hpdsl_chunk *c, struct hp_chunk_file *ret)
 {
-	struct wanted w = { ds, c, HP_AT_HERE, true };
+	struct wanted w = { ds, c, HP_AT_HERE, 0, true };
 
 	return ds->stage && hp_stage_has_rest(ds->stage, c, &w.at) &&
 	       get(&w, ret, NULL) == 0;
+}
+
+int hp_chunk_file_open(const struct hpdsl_dataset *ds,
+		       const struct hpdsl_chunk *c, enum hp_chunk_at at,
+		       int flags, struct hpdsl_error *err)
+{
+	struct wanted w = { ds, c, at, flags, false };
+
+	return open_chunk(&w, err);
 }
 
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,

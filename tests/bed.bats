@@ -174,7 +174,8 @@ takes()
 	need_root
 	need mpirun
 	unshare --net --pid --fork true || skip "no namespaces"
-	"$bed/nodes" up bed 2 --link=100mbit
+	"$bed/nodes" up bed 2 --link=100mbit --mtu=9000
+	[[ $("$bed/nodes" on bed 2 ip link show eth0) == *" mtu 9000 "* ]]
 	cat > receive <<- 'END'
 	use IO::Socket::INET;
 	my $s = IO::Socket::INET->new(LocalPort => 5000, Listen => 1)->accept;
