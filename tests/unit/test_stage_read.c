@@ -4,6 +4,7 @@
  * replaced, and all is taken away; where bytes came from, and how long was
  * waited.
  */
+#include "fetching.h"
 #include "io.h"
 #include "packed.h"
 #include "stage_state.h"
@@ -549,6 +550,7 @@ static void break_member(const struct fixture *f, const char *folder,
 static void test_rest(void **state)
 {
 	struct hpdsl_member bad, large;
+	struct fetching fetched;
 	struct hpdsl_dataset *ds;
 	struct hpdsl_sources s;
 	struct fixture f;
@@ -585,6 +587,12 @@ static void test_rest(void **state)
 		if (i != bad.number)
 			same_member(&f, ds, i);
 	no_member(ds, bad.number, "checksum differs; and at the origin: ");
+	fetched = (struct fetching){ .ds = ds, .good = f.origin, .threads = 2 };
+	assert_int_equal(fetching_run(&fetched), 0);
+	assert_int_equal(fetched.members, f.n.members);
+	assert_int_equal(fetched.bad, 1);
+	assert_true(fetched.is_bad[bad.number]);
+	fetching_end(&fetched);
 	expect_chunks(ds, 0, 0, 1);
 	assert_int_equal(sources(ds).origin_bytes, 0);
 	hpdsl_close(ds);
