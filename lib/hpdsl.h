@@ -891,6 +891,8 @@ struct hpdsl_stage_wish {
 	uint64_t chunks;
 	const uint64_t *weight; /* of each chunk, bytes it takes on a node */
 	const uint32_t *order;	/* the chunks' numbers in order of use */
+	/* Names of the nodes, for messages; NULL: they have numbers only. */
+	const char *const *hosts;
 };
 
 /*
@@ -1138,8 +1140,8 @@ struct hpdsl_stager_message {
 };
 /*
  * The next message to send: 1, 0 (none now), or the failure of this node, told
- * once.  After HPDSL_ECORRUPT, a chunk cannot be had from the origin, it goes on
- * with the other chunks; more of them are warnings, and another failure may
+ * once.  After HPDSL_ECORRUPT, a chunk cannot be had from the origin, it goes
+ * on with the other chunks; more of them are warnings, and another failure may
  * follow.  A message stays as it is until it was sent.
  */
 HPDSL_API int hpdsl_stager_next(struct hpdsl_stager *s,
