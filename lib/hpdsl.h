@@ -1092,6 +1092,13 @@ HPDSL_API int hpdsl_stage_status(const char *path, const struct hp_io *io,
 				 struct hpdsl_error *err);
 
 /*
+ * When the stager that has it locked last showed that it gets on with what is
+ * there, before its first beat, in nanoseconds since 1970.  -ENOENT, -errno.
+ */
+HPDSL_API int hpdsl_stage_touched(const char *path, const struct hp_io *io,
+				  int64_t *ret, struct hpdsl_error *err);
+
+/*
  * The stager of one node: reads its chunks from the origin, passes them on,
  * receives others, verifies, writes and publishes them.  It knows no MPI: the
  * caller carries its messages, in order between any two nodes.  All functions
