@@ -14,11 +14,10 @@ enum {
 	IN_STREAMS = 8,
 	ORIGIN_STREAMS = 8, /* at most; one read at a time each, so as many
 			       threads */
-	KEEP = 16, /* compressed chunks, for a node that has yet to ask */
-	SPARE_BUFFERS = 3, /* messages of peers that ask for too much */
-	AHEAD = 64,	   /* chunks begun before the first that is missing */
-	PATIENCE = 5,	   /* seconds */
-	OPEN_FILES = 64,   /* of the origin, and of those that are here */
+	SPARE_BUFFERS = 3,  /* messages of peers that ask for too much */
+	AHEAD = 64,	    /* chunks begun before the first that is missing */
+	PATIENCE = 5,	    /* seconds */
+	OPEN_FILES = 64,    /* of the origin, and of those that are here */
 };
 
 /* ---- What the exchange asks ---------------------------------------------- */
@@ -118,7 +117,7 @@ static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 		.from = s->from,
 		.n_want = s->n_want,
 		.asked = s->asked,
-		.keep = KEEP,
+		.keep = hp_stager_keep_some(s),
 		.ahead = AHEAD,
 		.bytes = bytes_of,
 		.held = is_held,

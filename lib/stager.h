@@ -302,6 +302,13 @@ int hp_stager_unreadable(struct hp_stager_thread *t,
 int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
 		    struct hpdsl_error *err);
 
+/* ---- Room: stager_room.c ------------------------------------------------ */
+
+/* Chunks that may stay in both forms for other nodes. */
+uint32_t hp_stager_keep_some(const struct hpdsl_stager *s);
+/* Of bytes that are free, that will be taken, and of the largest of them. */
+uint32_t hp_stager_keep_of(uint64_t room, uint64_t coming, uint64_t largest);
+
 /* ---- Chunks under way: stager_chunk.c ----------------------------------- */
 
 /* NULL: no memory, or damage to the index, and the node has failed. */

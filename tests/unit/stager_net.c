@@ -121,6 +121,17 @@ static int n_allocate(const struct hp_io *io, int fd, uint64_t size)
 				hp_io_system.allocate(&hp_io_system, fd, size);
 }
 
+static int n_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
+{
+	int r = hp_io_system.statvfs(&hp_io_system, fd, ret);
+
+	if (r == 0 && self(io)->free) {
+		ret->f_frsize = 1;
+		ret->f_bavail = self(io)->free;
+	}
+	return r;
+}
+
 static void init_io(struct net_io *f, const char *origin)
 {
 	f->io = hp_io_system;
@@ -128,6 +139,7 @@ static void init_io(struct net_io *f, const char *origin)
 	f->io.pread = n_pread;
 	f->io.pwrite = n_pwrite;
 	f->io.allocate = n_allocate;
+	f->io.statvfs = n_statvfs;
 	f->origin = origin;
 }
 

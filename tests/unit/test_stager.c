@@ -167,6 +167,46 @@ static void test_compressed(void **state)
 	clean(&zipped);
 }
 
+static void test_keep_of(void **state)
+{
+	(void)state;
+	assert_int_equal(hp_stager_keep_of(UINT64_MAX, 1000, 10), 16);
+	assert_int_equal(hp_stager_keep_of(1240, 1000, 10), 16);
+	assert_int_equal(hp_stager_keep_of(1239, 1000, 10), 15);
+	assert_int_equal(hp_stager_keep_of(1090, 1000, 10), 1);
+	assert_int_equal(hp_stager_keep_of(1089, 1000, 10), 0);
+	assert_int_equal(hp_stager_keep_of(999, 1000, 10), 0);
+	assert_int_equal(hp_stager_keep_of(0, UINT64_MAX, UINT64_MAX), 0);
+}
+
+/* With little room the next node gets what is here for good. */
+static void test_kept_for_others(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	uint64_t peer_bytes[2];
+
+	(void)state;
+	for (int little = 0; little < 2; little++) {
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		for (int i = 0; i < 2; i++)
+			n.node[i].io.free = little ? 1 : UINT64_C(1) << 50;
+		net_start(&n, &o);
+		assert_int_equal(hp_stager_keep_some(n.node[0].stager),
+				 little ? 0 : 16);
+		net_run(&n, 0, false);
+		no_failures(&n);
+		peer_bytes[little] = n.node[0].report.peer_bytes +
+				     n.node[1].report.peer_bytes;
+		net_end(&n);
+		assert_int_equal(net_check(&n), 2 * chunks_of(&zipped));
+		clean(&zipped);
+	}
+	assert_int_equal(peer_bytes[0], zipped_bytes);
+	assert_true(peer_bytes[1] >= peer_bytes[0]);
+}
+
 /* Some chunks are here already, in either form: they come from there. */
 static void test_held(void **state)
 {
@@ -873,6 +913,8 @@ int main(void)
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_keep_of),
+		cmocka_unit_test(test_kept_for_others),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_direct),
 		cmocka_unit_test(test_damage_in_flight),
