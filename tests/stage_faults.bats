@@ -150,8 +150,9 @@ completes()
 without()
 {
 	fails 1 "$1: $2" stage 2 -q --pretend-nodes=2 --mode=replicate \
-		"$PWD/ds" node%n
+		--report=report "$PWD/ds" node%n
 	one_line
+	[ "$(sum lost_chunks)" = 2 ]
 	[[ $message == *": node "[01]" ("*"$PWD/ds/$1: $2"* ]]
 	[ "$(grep -c . <<< "$message")" = 1 ]
 	check_stage named "$from/ds" node0 node1
