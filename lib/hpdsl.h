@@ -1338,7 +1338,7 @@ struct hpdsl_epoch_cost {
 	 * Chunk-mates are two samples of one chunk.  How much likelier than in
 	 * a full shuffle two of them meet in a step: the exact expectation for
 	 * this epoch's windows, over all ways to shuffle within them, and what
-	 * this epoch has.  NAN where no chunk has two.
+	 * this epoch has.  NAN where no chunk has two, or no step.
 	 */
 	double mates_expected, mates_measured;
 };

@@ -572,6 +572,155 @@ static void weights_are_kept(void **state)
 	assert_int_equal(times[4], 0);
 }
 
+/* ---- Chunk-mates ------------------------------------------------------- */
+
+/* The window of each place of a lane, and its step. */
+static void look_up(const struct hpdsl_epoch *e, uint64_t position,
+		    struct hp_window *w, uint64_t *step)
+{
+	uint64_t run = position / e->o.run;
+	uint32_t lane = (uint32_t)(run % e->o.lanes);
+	uint64_t x = run / e->o.lanes * e->o.run + position % e->o.run;
+
+	hp_epoch_window(e, lane, hp_epoch_window_of(e, lane, x), w);
+	*step = run / e->o.step_runs;
+}
+
+static bool same_window(const struct hp_window *a, const struct hp_window *b)
+{
+	return a->lane == b->lane && a->number == b->number;
+}
+
+/* Pairs of places that are in one step, of these two windows. */
+static double meeting_places(const struct hpdsl_epoch *e,
+			     const struct hp_window *a,
+			     const struct hp_window *b)
+{
+	struct hp_window v, w;
+	uint64_t s, t;
+	double n = 0;
+
+	for (uint64_t p = 0; p < e->samples; p++) {
+		look_up(e, p, &v, &s);
+		if (!same_window(&v, a))
+			continue;
+		for (uint64_t q = 0; q < e->samples; q++) {
+			look_up(e, q, &w, &t);
+			n += same_window(&w, b) && s == t && p != q;
+		}
+	}
+	return n;
+}
+
+/* As it is defined, pair by pair. */
+static double mates_by_pairs(const struct hpdsl_epoch *e)
+{
+	uint64_t n = e->samples, batch = (uint64_t)e->o.step_runs * e->o.run;
+	double meet = 0, mates = 0, full = 0;
+	struct hp_spot *spot = calloc(n, sizeof *spot);
+	struct hp_window v, w;
+	uint64_t s, t;
+
+	hp_epoch_spots(e, 0, n, spot);
+	for (uint64_t p = 0; p < n; p++) {
+		for (uint64_t q = 0; q < n; q++) {
+			full += p != q && p / batch == q / batch;
+			if (p == q ||
+			    spot[p].piece->chunk != spot[q].piece->chunk)
+				continue;
+			look_up(e, p, &v, &s);
+			look_up(e, q, &w, &t);
+			mates++;
+			meet += meeting_places(e, &v, &w) /
+				((double)v.samples *
+				 (double)(w.samples - same_window(&v, &w)));
+		}
+	}
+	free(spot);
+	return meet / mates / (full / (double)(n * (n - 1)));
+}
+
+static void mates_are_expected_as_defined(void **state)
+{
+	struct random r = { 99 };
+	double expected, measured;
+	struct drawn d;
+
+	(void)state;
+	for (int i = 0; i < 30; i++) {
+		draw_dataset(&d, &r, ALL);
+		d.made.n = d.made.n < 4 ? 4 : d.made.n % 5 + 3;
+		for (uint32_t c = 0; c < d.made.n; c++)
+			d.samples[c] = 2 + draw(&r, 5);
+		draw_order(&d, &r, 2);
+		make(&d.made, &d.o);
+		assert_int_equal(
+			hp_epoch_mates(d.made.e, &expected, &measured, NULL),
+			0);
+		assert_true(fabs(expected - mates_by_pairs(d.made.e)) < 1e-9);
+		unmake(&d.made);
+	}
+}
+
+/* Of that size; about N / (min(Q, L) W k), and measured within 5 %. */
+static void mates_of(uint32_t window, uint32_t lanes, uint32_t step_runs)
+{
+	enum { MANY = 400, EACH = 100 };
+	static uint64_t samples[MANY];
+	struct hpdsl_order o = { .seed = 1,
+				 .window = window,
+				 .lanes = lanes,
+				 .step_runs = step_runs,
+				 .run = 16 };
+	struct made m = { .n = MANY, .samples = samples };
+	double expected, measured, about;
+	uint32_t mixed = lanes < step_runs ? lanes : step_runs;
+
+	for (int c = 0; c < MANY; c++)
+		samples[c] = EACH;
+	make(&m, &o);
+	assert_int_equal(hp_epoch_mates(m.e, &expected, &measured, NULL), 0);
+	about = (double)MANY / (mixed * window);
+	if (fabs(measured / expected - 1) > 0.05)
+		fail_msg("%u, %u, %u: expected %g, measured %g", window, lanes,
+			 step_runs, expected, measured);
+	if (mixed * window < MANY / 2 && fabs(expected / about - 1) > 0.25)
+		fail_msg("%u, %u, %u: expected %g, about %g", window, lanes,
+			 step_runs, expected, about);
+	unmake(&m);
+}
+
+static void mates_are_measured_as_expected(void **state)
+{
+	struct hpdsl_order o = { .lanes = 1, .window = 1 };
+	static const uint64_t ones[] = { 1, 1, 1 }, one[] = { 50 };
+	struct made m = { .n = 3, .samples = ones };
+	double expected, measured;
+
+	(void)state;
+	mates_of(1, 1, 2);
+	mates_of(4, 8, 8);
+	mates_of(16, 8, 4);
+	mates_of(400, 1, 8);
+	mates_of(7, 20, 3);
+	/* no chunk has two samples; all steps have one; all is one chunk */
+	make(&m, &o);
+	assert_int_equal(hp_epoch_mates(m.e, &expected, &measured, NULL), 0);
+	assert_true(isnan(expected) && isnan(measured));
+	unmake(&m);
+	m = (struct made){ .n = 1, .samples = one };
+	o.run = 7;
+	make(&m, &o);
+	assert_int_equal(hp_epoch_mates(m.e, &expected, &measured, NULL), 0);
+	assert_true(fabs(expected - 1) < 1e-9 && fabs(measured - 1) < 1e-9);
+	unmake(&m);
+	o.run = o.step_runs = 1;
+	make(&m, &o);
+	assert_int_equal(hp_epoch_mates(m.e, &expected, &measured, NULL), 0);
+	assert_true(isnan(expected) && isnan(measured));
+	unmake(&m);
+}
+
 /* ---- What cannot be ---------------------------------------------------- */
 
 static void no_samples(void **state)
@@ -644,11 +793,17 @@ static void no_memory(void **state)
 	(void)state;
 	fill_choice(&m, 15);
 	for (long k = 1; r < 0; k++) {
+		double expected, measured;
+
 		m.e = NULL;
 		wrap_fail_at(k, false);
 		r = hp_epoch_make(&o, first, 3, &m.choice, &m.e, &err);
+		if (r == 0)
+			r = hp_epoch_mates(m.e, &expected, &measured, &err);
 		wrap_fail_at(0, false);
-		assert_true(r == 0 ? k > 5 : r == -ENOMEM && !m.e);
+		assert_true(r == 0 ? k > 9 : r == -ENOMEM);
+		if (r < 0)
+			hpdsl_epoch_free(m.e);
 	}
 	unmake(&m);
 }
@@ -662,6 +817,8 @@ int main(void)
 		cmocka_unit_test(one_window_is_a_full_shuffle),
 		cmocka_unit_test(positions_are_even),
 		cmocka_unit_test(weights_are_kept),
+		cmocka_unit_test(mates_are_expected_as_defined),
+		cmocka_unit_test(mates_are_measured_as_expected),
 		cmocka_unit_test(no_samples),
 		cmocka_unit_test(too_many_samples),
 		cmocka_unit_test(no_memory),
