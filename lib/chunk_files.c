@@ -17,6 +17,7 @@ struct wanted {
 	const struct hpdsl_dataset *ds;
 	const struct hpdsl_chunk *chunk;
 	enum hp_chunk_at at;
+	int flags; /* of open, beside the usual ones */
 };
 
 /* Its name, relative to the dataset's directory. */
@@ -50,7 +51,7 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_chunk *c, enum hp_chunk_at at,
 			       char buf[HP_CHUNK_FILE_TEXT])
 {
-	struct wanted w = { ds, c, at };
+	struct wanted w = { ds, c, at, 0 };
 	auto_name name;
 
 	name_get(&w, &name);
@@ -94,7 +95,8 @@ static int open_chunk(void *arg, struct hpdsl_error *err)
 	name_get(w, &name);
 	if (!name.p)
 		return hp_fail_nomem(err);
-	f.fd = io->open(io, w->ds->dir, name.p, O_RDONLY | O_NONBLOCK, 0);
+	f.fd = io->open(io, w->ds->dir, name.p, O_RDONLY | O_NONBLOCK | w->flags,
+			0);
 	r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
 	if (r < 0)
 		return hp_fail_errno(
@@ -187,9 +189,18 @@ int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
 		      struct hpdsl_error *here, struct hpdsl_error *err)
 {
-	struct wanted w = { ds, c, HP_AT_HERE };
+	struct wanted w = { ds, c, HP_AT_HERE, 0 };
 
 	return ds->stage ? get_staged(&w, ret, here, err) : get(&w, ret, err);
+}
+
+int hp_chunk_file_open(const struct hpdsl_dataset *ds,
+		       const struct hpdsl_chunk *c, enum hp_chunk_at at,
+		       int flags, struct hpdsl_error *err)
+{
+	struct wanted w = { ds, c, at, flags };
+
+	return open_chunk(&w, err);
 }
 
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,

@@ -37,6 +37,10 @@ struct hp_chunk_file {
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
 		      struct hpdsl_error *here, struct hpdsl_error *err);
+/* A descriptor apart, opened with these flags too; the caller closes it. */
+int hp_chunk_file_open(const struct hpdsl_dataset *ds,
+		       const struct hpdsl_chunk *c, enum hp_chunk_at at,
+		       int flags, struct hpdsl_error *err);
 /* That reason, and why the origin's file does not help. */
 int hp_chunk_file_both(const struct hpdsl_error *here,
 		       const struct hpdsl_error *origin,

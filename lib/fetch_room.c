@@ -6,26 +6,23 @@
  */
 #include "fetch_private.h"
 
-static uint64_t page_begin(uint64_t offset)
-{
-	return offset & ~(uint64_t)(HP_FETCH_PAGE - 1);
-}
-
 uint64_t hp_fetch_pages(uint64_t begin, uint64_t end)
 {
-	return page_begin(end + HP_FETCH_PAGE - 1) - page_begin(begin);
+	return hp_fetch_page(end + HP_FETCH_PAGE - 1) - hp_fetch_page(begin);
 }
 
-bool hp_fetch_joins(uint64_t end, const struct hp_block_member *m)
+bool hp_fetch_joins(uint64_t begin, uint64_t end,
+		    const struct hp_block_member *m)
 {
-	return m->offset <= end + HP_FETCH_GAP;
+	return m->offset >= begin && m->offset <= end + HP_FETCH_GAP;
 }
 
 void hp_fetch_room_add(struct hp_fetch_room *r, const struct hp_block_member *m)
 {
 	uint64_t end = m->offset + m->size;
 
-	if (r->any && r->chunk == m->chunk && hp_fetch_joins(r->end, m)) {
+	if (r->any && r->chunk == m->chunk &&
+	    hp_fetch_joins(r->begin, r->end, m)) {
 		r->bytes -= hp_fetch_pages(r->begin, r->end);
 		r->end = end > r->end ? end : r->end;
 	} else {

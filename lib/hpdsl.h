@@ -1105,7 +1105,9 @@ struct hpdsl_stager_options {
 	/* Of each chunk, a node that holds it, or UINT32_MAX.  Borrowed. */
 	const uint32_t *holder;
 	/* Does a node of this node's group lack a chunk that is planned for it?
-	 * Asked during hpdsl_stager_new() only. */
+	 * Asked during hpdsl_stager_new() only: of this node, then of those
+	 * with lower numbers, and of those with higher ones, each time up to
+	 * the nearest that lacks it, the group taken as a ring. */
 	bool (*lacks)(void *arg, uint32_t node, uint64_t chunk);
 	void *arg;
 	uint64_t memory; /* bytes for buffers; 0: 256 MiB; at least 4 MiB */

@@ -269,7 +269,8 @@ static void release(struct stage_run *r)
 	free(r->weight);
 	free(r->use);
 	free(r->holder);
-	free(r->held);
+	free(r->before);
+	free(r->after);
 	free(r->rows);
 	free(r->progress_first);
 }
