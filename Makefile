@@ -19,6 +19,12 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 SHAREDIR ?= $(PREFIX)/share
+# Whose folder for modules below PREFIX is taken, if it looks for them there.
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+PYTHONDIR ?= $(call once,PYTHONDIR,$(PYTHON) -c 'import site; import sys; \
+	p = sys.argv[1] + "/lib/"; print(([d for d in site.getsitepackages() \
+	if d.startswith(p)] + [p + "python3/site-packages"])[0])' '$(PREFIX)' \
+	2> /dev/null || echo '$(PREFIX)/lib/python3/site-packages')
 PKG_CONFIG ?= pkg-config
 
 comma = ,
@@ -236,6 +242,8 @@ INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
 	$(call into,644,$(BUILD)/libhpdsl.a,$(LIBDIR)) \
 	755:$(BUILD)/$(SONAME):$(LIBDIR)/libhpdsl.so.$(VERSION) \
 	$(call into,644,$(BUILD)/hpdsl.pc,$(LIBDIR)/pkgconfig) \
+	$(call into,644,$(filter-out %/_where.py,$(wildcard $(addprefix \
+		lib/python/hpdsl/,*.py py.typed))) $(BUILD)/python/_where.py,$(PYTHONDIR)/hpdsl) \
 	$(foreach s,1 3 5 7,$(call \
 		into,644,$(wildcard man/*.$(s)),$(MANDIR)/man$(s))) \
 	$(call completions,bash,bash-completion/completions) \
@@ -248,7 +256,13 @@ $(BUILD)/hpdsl.pc: lib/hpdsl.pc.in FORCE
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 		-e 's|@VERSION@|$(VERSION)|' $< > $@
 
-install: all $(BUILD)/hpdsl.pc ## into $(DESTDIR)$(PREFIX)
+# The library's place, seen from the module's: both may be moved together.
+$(BUILD)/python/_where.py: lib/python/_where.py.in FORCE
+	@mkdir -p $(@D)
+	@sed "s|@LIBDIR@|$$(realpath -ms --relative-to='$(PYTHONDIR)/hpdsl' \
+		'$(LIBDIR)')|" $< > $@
+
+install: all $(BUILD)/hpdsl.pc $(BUILD)/python/_where.py ## into $(DESTDIR)$(PREFIX)
 	@set -e; for i in $(INSTALLED); do \
 		from=$${i#*:}; to='$(DESTDIR)'$${from#*:}; \
 		[ -e "$${from%%:*}" ] || [ "$${from%%:*}" != $(STAGE) ] || \
@@ -260,6 +274,9 @@ install: all $(BUILD)/hpdsl.pc ## into $(DESTDIR)$(PREFIX)
 uninstall: ## remove what install put there
 	rm -f $(foreach i,$(INSTALLED),'$(DESTDIR)$(lastword \
 		$(subst :, ,$(i)))') $(LINKS)
+	rm -rf '$(DESTDIR)$(PYTHONDIR)/hpdsl/__pycache__'
+	[ ! -d '$(DESTDIR)$(PYTHONDIR)/hpdsl' ] || \
+		rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(PYTHONDIR)/hpdsl'
 
 TARBALL = dist/hpdsl-$(VERSION).tar
 dist: ## a tarball of the last commit
@@ -271,7 +288,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | \
 		awk '{ n = $$1; $$1 = ""; printf "  %-11s%s\n", n, $$0 }'
 	@echo 'Variables: CC CFLAGS WERROR= SAN=address,undefined|thread' \
-		'MPICC=mpicc.mpich DESTDIR PREFIX V=1'
+		'MPICC=mpicc.mpich DESTDIR PREFIX PYTHONDIR V=1'
 
 clean: ## remove build/ and dist/
 	rm -rf build dist

@@ -68,9 +68,6 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 
 /* ---- Opening: dataset.c ------------------------------------------------ */
 
-/* What identifies the pack: XXH3-128 of its index.  Reads all of that. */
-void hp_dataset_pack(const struct hpdsl_dataset *ds, uint8_t ret[16]);
-
 /*
  * hpdsl_open; with plain set whatever the state file of a stage directory says,
  * so that nothing is waited for or read from an origin.

@@ -262,6 +262,12 @@ struct hpdsl_counts {
 HPDSL_API void hpdsl_count(const struct hpdsl_dataset *ds,
 			   struct hpdsl_counts *ret);
 
+/*
+ * What identifies the pack, the numbers of its samples included: XXH3-128 of
+ * its index, all of which is read.
+ */
+HPDSL_API void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16]);
+
 struct hpdsl_sample {
 	uint64_t number;
 	uint64_t first_member; /* its members are first_member .. */

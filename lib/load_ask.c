@@ -2,6 +2,7 @@
 /* Where a loader is, and what it did. */
 #include "load.h"
 
+#include "dataset.h"
 #include "meter.h"
 
 /* It is only the lock that changes. */
@@ -47,6 +48,18 @@ void hpdsl_loader_stats(const struct hpdsl_loader *l,
 	ret->seconds = hp_now() - l->began;
 	ret->memory = l->memory;
 	ret->unchecked = l->opt.unchecked;
+}
+
+void hpdsl_loader_state(const struct hpdsl_loader *l, struct hpdsl_state *ret)
+{
+	*ret = (struct hpdsl_state){ .end = l->opt.end };
+	pthread_mutex_lock(lock_of(l));
+	ret->order = l->reached;
+	pthread_mutex_unlock(lock_of(l));
+	hpdsl_pack_id(l->ds, ret->pack);
+	ret->has_choice = l->opt.choice;
+	if (ret->has_choice)
+		hpdsl_choice_digest(l->opt.choice, ret->choice);
 }
 
 uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l, uint64_t epoch)

@@ -13,10 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Larger samples are read late, if the page cache has them: what is copied into
- * a small memory stays in the caches. */
-enum { LARGE = 32 << 10 };
-
 static int note(struct hp_load_new *n, struct hp_load_unit *u)
 {
 	if (n->n == n->room) {
@@ -68,22 +64,6 @@ static int next_epoch(struct hpdsl_loader *l, struct hp_load_epoch **ret,
 
 /* ---- Windows ------------------------------------------------------------ */
 
-/* Is the window of large samples, all of them in the page cache? */
-static bool is_late(struct hpdsl_loader *l, const struct hp_window *w)
-{
-	if (l->mean < LARGE)
-		return false;
-	for (uint32_t i = 0; i < w->pieces; i++) {
-		struct hpdsl_chunk c;
-
-		if (hpdsl_chunk_get(l->ds, w->piece[i].chunk, &c, NULL) < 0 ||
-		    c.compressed ||
-		    !hp_fetch_cached(l->fetch, c.number, 0, c.plain_bytes))
-			return false;
-	}
-	return true;
-}
-
 void hp_load_warn_one_by_one(struct hpdsl_loader *l)
 {
 	l->stats.one_by_one = true;
@@ -110,7 +90,7 @@ static int whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
 	int r;
 
 	*ret = NULL;
-	if (!e->windows || is_late(l, w))
+	if (!e->windows)
 		return 0;
 	r = hp_load_plan_window(&l->plan, e->e, &e->share, w, &u);
 	if (r == -E2BIG || (r == 0 && !u))

@@ -127,6 +127,7 @@ void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b)
 		l->late -= hp_slots_cost(l->plan.slot, b->b.room);
 	if (b->slot.p)
 		hp_slots_put(&l->slots, &b->slot);
+	b->slot.p = NULL;
 	hp_load_unit_drop(l, b->unit);
 	pthread_cond_signal(&l->work);
 }
