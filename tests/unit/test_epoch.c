@@ -432,6 +432,35 @@ static void ranks_take_turns(void **state)
 	unmake(&m);
 }
 
+/* Where all numbers divide, a rank reads chunks of its node's part alone. */
+static void parts_are_local(void **state)
+{
+	static const uint64_t samples[] = { 32, 32, 32, 32, 32, 32, 32, 32 };
+	struct made m = { .n = 8, .samples = samples };
+	struct hpdsl_order o = {
+		.seed = 6, .lanes = 8, .run = 4, .step_runs = 8, .parts = 4
+	};
+	struct hpdsl_share share = { .ranks = 8 };
+	struct hpdsl_place place[4];
+	uint64_t seen = 0;
+
+	(void)state;
+	make(&m, &o);
+	for (uint64_t s = 0; s < hpdsl_epoch_steps(m.e, HPDSL_END_MASK); s++) {
+		for (share.rank = 0; share.rank < 8; share.rank++) {
+			assert_int_equal(hpdsl_epoch_step(m.e, HPDSL_END_MASK,
+							  s, &share, place, 4,
+							  NULL),
+					 4);
+			for (int i = 0; i < 4; i++, seen++)
+				assert_int_equal(place[i].sample / 32 % 4,
+						 share.rank % 4);
+		}
+	}
+	assert_int_equal(seen, 256);
+	unmake(&m);
+}
+
 /* ---- Chance ------------------------------------------------------------ */
 
 /* Chi-squared of counts that should be alike. */
@@ -814,6 +843,7 @@ int main(void)
 		cmocka_unit_test(the_model_agrees),
 		cmocka_unit_test(every_sample_once),
 		cmocka_unit_test(ranks_take_turns),
+		cmocka_unit_test(parts_are_local),
 		cmocka_unit_test(one_window_is_a_full_shuffle),
 		cmocka_unit_test(positions_are_even),
 		cmocka_unit_test(weights_are_kept),
