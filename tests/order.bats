@@ -174,6 +174,13 @@ numbers()
 			'BEGIN { exit !(e > 0 && m > 0 && m / e < 1.05 &&
 				m / e > 0.95 && e / about < 1.3 && e / about > 0.7) }'
 	done
+	# compressed: whole frames, which are the chunks but for their seek table
+	hpdsl-pack -q --chunks=80 --zstd=3 in ds.zst
+	hpdsl-order --cost --json --window=1 --lanes=1 ds.zst > cost
+	hpdsl-ls --chunks -l ds.zst | awk '{ print $4 }' | sort -n > sizes
+	[ "$(field window_bytes < cost)" -lt "$(tail -n 1 sizes)" ]
+	[ "$(field smallest_read < cost)" -lt "$(head -n 1 sizes)" ]
+	[ "$(field smallest_read < cost)" -gt $(($(head -n 1 sizes) / 2)) ]
 	hpdsl-order --cost --window=80 --lanes=1 ds > cost
 	grep -q '^chunk-mates: meet in a step 1.000 times as often' cost
 	grep -q "^reads:       80, the median 29.[0-9] KiB" cost
