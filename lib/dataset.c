@@ -6,6 +6,7 @@
 #include "dataset.h"
 
 #include "error.h"
+#include "hash.h"
 #include "journal.h"
 #include "mem.h"
 
@@ -123,6 +124,11 @@ void hpdsl_close(struct hpdsl_dataset *ds)
 		ds->io->close(ds->io, ds->dir);
 	free(ds->path);
 	free(ds);
+}
+
+void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16])
+{
+	hp_hash128(ds->view.p, ds->view.size, ret);
 }
 
 void hpdsl_count(const struct hpdsl_dataset *ds, struct hpdsl_counts *ret)

@@ -28,8 +28,8 @@
  * attempt; who is asked so answers once it has verified its own.  Whom it has
  * sent bytes of the bad one it tells to do the same (HP_MSG_AGAIN).  After
  * HP_ATTEMPTS from there it reads the origin itself, at once if it is told that
- * the chunk will not come (HP_MSG_SORRY), and after as many of those the chunk
- * is given up (HP_ACT_GIVE_UP).  Whoever does so although it was planned to get
+ * the chunk will not come (HP_MSG_SORRY), and after as many of those, or at once
+ * if it cannot be read, the chunk is given up (HP_ACT_GIVE_UP).  Whoever does so although it was planned to get
  * it from another node is the second to have tried, and those behind it need
  * not: it tells them to give it up as well (HP_MSG_LOST).  A chunk that is
  * damaged is so read by two nodes, not by all of them one after the other.
@@ -171,6 +171,8 @@ enum hp_event_kind {
 	HP_EV_READ, /* from the origin, into memory; it is to be written next */
 	HP_EV_READ_FAILED, /* it could not be read, its buffer is free; the
 			      chunk begins anew */
+	HP_EV_UNREADABLE,  /* the same, and it need not be tried again here:
+			      the chunk is given up */
 	HP_EV_WRITTEN,	   /* the segment at offset, length: in the file; those
 			      of a chunk in their order */
 	HP_EV_FREE,	   /* the buffer of a segment received or read */

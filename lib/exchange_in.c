@@ -197,10 +197,13 @@ static void was_read(struct hp_exchange *x, struct hp_xchunk *k, uint64_t end)
 		hp_out_changed(x, k);
 }
 
-static void read_failed(struct hp_exchange *x, struct hp_xchunk *k)
+static void read_failed(struct hp_exchange *x, struct hp_xchunk *k,
+			bool for_ever)
 {
 	k->reading = false;
-	if (!k->end)
+	if (!k->end && for_ever)
+		hp_in_end(x, k, HP_END_GIVE_UP);
+	else if (!k->end)
 		hp_in_failed(x, k);
 	buffer_free(x, k);
 }
@@ -246,7 +249,9 @@ void hp_in_event(struct hp_exchange *x, struct hp_xchunk *k,
 	if (kind == HP_EV_READ && k->reading)
 		was_read(x, k, end);
 	else if (kind == HP_EV_READ_FAILED && k->reading)
-		read_failed(x, k);
+		read_failed(x, k, false);
+	else if (kind == HP_EV_UNREADABLE && k->reading)
+		read_failed(x, k, true);
 	else if (kind == HP_EV_WRITTEN && k->held)
 		was_written(x, k, end);
 	else if (kind == HP_EV_FREE && k->held)

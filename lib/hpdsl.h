@@ -262,6 +262,12 @@ struct hpdsl_counts {
 HPDSL_API void hpdsl_count(const struct hpdsl_dataset *ds,
 			   struct hpdsl_counts *ret);
 
+/*
+ * What identifies the pack, the numbers of its samples included: XXH3-128 of
+ * its index, all of which is read.
+ */
+HPDSL_API void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16]);
+
 struct hpdsl_sample {
 	uint64_t number;
 	uint64_t first_member; /* its members are first_member .. */
@@ -276,6 +282,14 @@ struct hpdsl_sample {
 HPDSL_API int hpdsl_sample_get(const struct hpdsl_dataset *ds, uint64_t number,
 			       struct hpdsl_sample *ret,
 			       struct hpdsl_error *err);
+
+/*
+ * Labels of n samples from first on.  -ERANGE: there are not so many;
+ * HPDSL_ECORRUPT: ret may have been written to.
+ */
+HPDSL_API int hpdsl_sample_labels(const struct hpdsl_dataset *ds,
+				  uint64_t first, uint64_t n, uint32_t *ret,
+				  struct hpdsl_error *err);
 
 struct hpdsl_member {
 	uint64_t number;
@@ -855,15 +869,6 @@ struct hpdsl_order {
 };
 
 /*
- * Reads a loader's state, a YAML or JSON map with seed, epoch, step, W, L, K,
- * Q, D and, if it has one, pack (32 hex digits).  name is for messages.
- * HPDSL_ECORRUPT; HPDSL_EDIFFERS: of another pack than the one given.
- */
-HPDSL_API int hpdsl_order_parse(const char *text, size_t size, const char *name,
-				const uint8_t pack[16], struct hpdsl_order *ret,
-				struct hpdsl_error *err);
-
-/*
  * The dataset's chunks, all of them, in the order in which such an epoch, from
  * the step on, first wants them.  ret: a number for each.
  */
@@ -892,6 +897,8 @@ struct hpdsl_stage_wish {
 	uint64_t chunks;
 	const uint64_t *weight; /* of each chunk, bytes it takes on a node */
 	const uint32_t *order;	/* the chunks' numbers in order of use */
+	/* Names of the nodes, for messages; NULL: they have numbers only. */
+	const char *const *hosts;
 };
 
 /*
@@ -1091,6 +1098,13 @@ HPDSL_API int hpdsl_stage_status(const char *path, const struct hp_io *io,
 				 struct hpdsl_error *err);
 
 /*
+ * When the stager that has it locked last showed that it gets on with what is
+ * there, before its first beat, in nanoseconds since 1970.  -ENOENT, -errno.
+ */
+HPDSL_API int hpdsl_stage_touched(const char *path, const struct hp_io *io,
+				  int64_t *ret, struct hpdsl_error *err);
+
+/*
  * The stager of one node: reads its chunks from the origin, passes them on,
  * receives others, verifies, writes and publishes them.  It knows no MPI: the
  * caller carries its messages, in order between any two nodes.  All functions
@@ -1106,7 +1120,9 @@ struct hpdsl_stager_options {
 	/* Of each chunk, a node that holds it, or UINT32_MAX.  Borrowed. */
 	const uint32_t *holder;
 	/* Does a node of this node's group lack a chunk that is planned for it?
-	 * Asked during hpdsl_stager_new() only. */
+	 * Asked during hpdsl_stager_new() only: of this node, then of those
+	 * with lower numbers, and of those with higher ones, each time up to
+	 * the nearest that lacks it, the group taken as a ring. */
 	bool (*lacks)(void *arg, uint32_t node, uint64_t chunk);
 	void *arg;
 	uint64_t memory; /* bytes for buffers; 0: 256 MiB; at least 4 MiB */
@@ -1128,7 +1144,7 @@ HPDSL_API int hpdsl_stager_new(struct hpdsl_stage *s,
  */
 HPDSL_API void hpdsl_stager_free(struct hpdsl_stager *s);
 
-/* Largest message, and how many incoming ones may be under way at most. */
+/* Bytes of the largest message. */
 HPDSL_API size_t hpdsl_stager_message_max(const struct hpdsl_stager *s);
 
 struct hpdsl_stager_message {
@@ -1139,16 +1155,20 @@ struct hpdsl_stager_message {
 };
 /*
  * The next message to send: 1, 0 (none now), or the failure of this node, told
- * once.  After HPDSL_ECORRUPT, a chunk is damaged at the origin, it goes on
- * with the other chunks, and another failure may follow.  A message stays as it
- * is until it was sent.
+ * once.  After HPDSL_ECORRUPT, a chunk cannot be had from the origin, it goes
+ * on with the other chunks; more of them are warnings, and another failure may
+ * follow.  A message stays as it is until it was sent.
  */
 HPDSL_API int hpdsl_stager_next(struct hpdsl_stager *s,
 				struct hpdsl_stager_message *ret,
 				struct hpdsl_error *err);
 HPDSL_API void hpdsl_stager_sent(struct hpdsl_stager *s,
 				 const struct hpdsl_stager_message *m);
-/* Room for a message of n bytes from a node; NULL: none could be that long. */
+/*
+ * Room for a message of n bytes from a node.  NULL: none could be that long, or
+ * there are so many of the shortest kind already and no memory for more.
+ */
+enum { HPDSL_STAGER_WORDS = 64 };
 HPDSL_API void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n);
 /* It is here.  A message that makes no sense is HPDSL_ECORRUPT. */
 HPDSL_API int hpdsl_stager_received(struct hpdsl_stager *s, uint32_t from,
@@ -1176,6 +1196,7 @@ struct hpdsl_stager_report {
 	uint64_t retries;	 /* reads that failed, and were tried again */
 	uint64_t refetch_chunks; /* whose hash did not agree, fetched again */
 	uint64_t refetch_bytes;
+	uint64_t lost_chunks; /* that cannot be had from the origin */
 	double read_seconds, write_seconds, hash_seconds, expand_seconds;
 	/* The operation that has been under way for the longest time. */
 	double stuck_seconds;
@@ -1189,6 +1210,335 @@ HPDSL_API void hpdsl_stager_report(const struct hpdsl_stager *s,
  */
 HPDSL_API double hpdsl_stager_ready(const struct hpdsl_stager *s,
 				    uint64_t chunk);
+
+/* ---- Choosing samples -------------------------------------------------- */
+
+/*
+ * Which samples an epoch has, and how often each: all of them once where there
+ * is no choice.  Decided on the index alone; nothing is rewritten.  A choice is
+ * never changed and may be used by any number of threads; the dataset it was
+ * made of may be closed before it.
+ */
+struct hpdsl_choice;
+
+/* Weights are in units of this: a weight of 1.5 is 3 * HPDSL_WEIGHT_ONE / 2. */
+#define HPDSL_WEIGHT_ONE (UINT64_C(1) << 32)
+/* Shares of a split are in units of this. */
+#define HPDSL_SPLIT_ONE UINT32_C(1000000000)
+
+/* A sample has to pass all that is given. */
+struct hpdsl_choice_options {
+	/* Class numbers; HPDSL_NO_LABEL stands for samples without a class. */
+	const uint32_t *labels;
+	size_t n_labels;
+	/* As hpdsl_glob_match; a sample is in if one of its members' paths
+	 * matches; exclude wins. */
+	const char *const *include, *const *exclude;
+	size_t n_include, n_exclude;
+	/* Sample numbers, in any order; one that repeats counts once.  NULL: no
+	 * list. */
+	const uint64_t *samples;
+	uint64_t n_samples;
+	/*
+	 * A share of all n samples of the dataset, whatever else is asked:
+	 * sample s is in if floor(from n / ONE) <= P(s) < floor(to n / ONE),
+	 * ONE being HPDSL_SPLIT_ONE and P the permutation of n with key
+	 * H(split_seed, "split").  So shares that do not overlap have no sample
+	 * in common.  Both 0: no split.
+	 */
+	uint32_t split_from, split_to;
+	uint64_t split_seed;
+	/*
+	 * How often a sample comes in an epoch, on average; at most one of
+	 * these.  A sample of weight w comes floor(w) times, and once more if
+	 * the upper half of H(seed, "weight", epoch, sample) is less than the
+	 * fraction of w, in 32 bits.
+	 */
+	bool balanced; /* each class of the choice equally often, and as many
+			  samples in all as were chosen; those without a class
+			  count as one */
+	const uint64_t *class_weight;  /* of each class, and one more: none */
+	const uint64_t *sample_weight; /* of each sample of the dataset */
+};
+
+/*
+ * HPDSL_EUSAGE: no such class or sample, shares that are none, two kinds of
+ * weights, or not one sample is left; HPDSL_ECORRUPT, -ENOMEM.
+ */
+HPDSL_API int hpdsl_choose(const struct hpdsl_dataset *ds,
+			   const struct hpdsl_choice_options *opt,
+			   struct hpdsl_choice **ret, struct hpdsl_error *err);
+/* NULL is harmless. */
+HPDSL_API void hpdsl_choice_free(struct hpdsl_choice *c);
+/* Samples chosen, each once, and whether one of them is it. */
+HPDSL_API uint64_t hpdsl_choice_samples(const struct hpdsl_choice *c);
+HPDSL_API bool hpdsl_choice_has(const struct hpdsl_choice *c, uint64_t sample);
+/* What identifies it in a loader's state: see hpdsl-order(7). */
+HPDSL_API void hpdsl_choice_digest(const struct hpdsl_choice *c,
+				   uint8_t ret[16]);
+
+/* ---- The order of an epoch --------------------------------------------- */
+
+/*
+ * Defined in hpdsl-order(7): a pure function of the dataset, the choice, and
+ * struct hpdsl_order.  Memory: a few numbers a piece, and pieces are hardly
+ * more than chunks and lanes.  Never changed once made; any number of threads.
+ */
+struct hpdsl_epoch;
+
+/* What the last step is like where samples do not fill it. */
+enum hpdsl_end {
+	HPDSL_END_MASK,	  /* filled from positions 0, 1, .. with mask 0 */
+	HPDSL_END_REPEAT, /* the same, with mask 1 */
+	HPDSL_END_DROP,	  /* there is no such step */
+};
+
+/*
+ * choice: NULL, or one of this dataset; it must outlive the epoch, the dataset
+ * need not.  order->step plays no part.  HPDSL_EUSAGE: D does not divide L, or
+ * weights left not one sample; HPDSL_ECORRUPT, -ENOMEM.
+ */
+HPDSL_API int hpdsl_epoch_new(const struct hpdsl_dataset *ds,
+			      const struct hpdsl_choice *choice,
+			      const struct hpdsl_order *order,
+			      struct hpdsl_epoch **ret,
+			      struct hpdsl_error *err);
+/* NULL is harmless. */
+HPDSL_API void hpdsl_epoch_free(struct hpdsl_epoch *e);
+
+struct hpdsl_epoch_info {
+	struct hpdsl_order order; /* defaults filled in */
+	uint64_t samples;	  /* N: positions 0 .. N - 1 */
+	uint64_t chunks;	  /* that have any of them */
+	uint64_t windows;	  /* of all lanes */
+	uint64_t batch;		  /* G = QK: samples of a step, of all ranks */
+};
+HPDSL_API void hpdsl_epoch_info(const struct hpdsl_epoch *e,
+				struct hpdsl_epoch_info *ret);
+/* S. */
+HPDSL_API uint64_t hpdsl_epoch_steps(const struct hpdsl_epoch *e,
+				     enum hpdsl_end end);
+
+/* The sample at a position.  -ERANGE from N on. */
+HPDSL_API int hpdsl_epoch_at(const struct hpdsl_epoch *e, uint64_t position,
+			     uint64_t *ret_sample, struct hpdsl_error *err);
+
+/* Who of a job reads: rank of ranks, and of that rank worker of workers. */
+struct hpdsl_share {
+	uint32_t rank, ranks;	  /* 0 ranks: 1 */
+	uint32_t worker, workers; /* 0 workers: 1 */
+	/* Ranks that do not divide Q: batches then differ by a run. */
+	bool uneven;
+};
+
+/* One place of a step. */
+struct hpdsl_place {
+	uint64_t position;
+	uint64_t sample;
+	bool real; /* the mask: false where it only fills the last step up */
+};
+/*
+ * The places of a step that are rank's of ranks, in its order: how many, at
+ * most room.  With ranks 1 it is the whole step.  A rank has the same number of
+ * places, K * Q / ranks, in each step, if ranks divides Q; ask for it with
+ * ret NULL and room 0.  -ERANGE: no such step; HPDSL_EUSAGE: rank is not below
+ * ranks, which is not above Q; -ENOSPC.
+ */
+HPDSL_API int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e,
+				   enum hpdsl_end end, uint64_t step,
+				   const struct hpdsl_share *share,
+				   struct hpdsl_place *ret, size_t room,
+				   struct hpdsl_error *err);
+
+/* What a window costs, and what a small one is worth. */
+struct hpdsl_epoch_cost {
+	uint64_t window_bytes; /* largest window, as stored */
+	uint64_t job_bytes;    /* all lanes' windows at a time, at most */
+	uint64_t reads;	       /* pieces: stretches of a chunk that are read */
+	uint64_t smallest_read, median_read; /* bytes */
+	/*
+	 * Chunk-mates are two samples of one chunk.  How much likelier than in
+	 * a full shuffle two of them meet in a step: the exact expectation for
+	 * this epoch's windows, over all ways to shuffle within them, and what
+	 * this epoch has.  NAN where no chunk has two.
+	 */
+	double mates_expected, mates_measured;
+};
+HPDSL_API int hpdsl_epoch_cost(const struct hpdsl_epoch *e,
+			       const struct hpdsl_dataset *ds,
+			       struct hpdsl_epoch_cost *ret,
+			       struct hpdsl_error *err);
+
+/* ---- Loading ------------------------------------------------------------ */
+
+/*
+ * Reads epochs in their order: own threads read whole windows ahead in large
+ * reads, verify, and hand out batches that point into what was read.
+ */
+struct hpdsl_loader;
+
+enum hpdsl_cache {
+	/* What the page cache has is taken from there; what it has not is read
+	 * past it, where the file system allows that. */
+	HPDSL_CACHE_AUTO,
+	/* All is read through the page cache, and stays as far as there is
+	 * room: for data that fits into the node's memory. */
+	HPDSL_CACHE_KEEP,
+};
+
+struct hpdsl_loader_options {
+	struct hpdsl_order order;	   /* begins at its epoch and step */
+	uint64_t epochs;		   /* how many; 0: no end */
+	const struct hpdsl_choice *choice; /* borrowed; NULL: all samples */
+	enum hpdsl_end end;
+	struct hpdsl_share share;
+	/*
+	 * Members that are wanted, by their suffixes ("jpg"), in this order;
+	 * what a sample lacks has no bytes.  None: all members but those that
+	 * the packer made.
+	 */
+	const char *const *suffixes;
+	size_t n_suffixes;
+	/*
+	 * Bytes for what was read; 0: 4 GiB, at least 16 MiB.  If the windows
+	 * of this share's lanes do not fit, samples are read one by one, in the
+	 * same order; watch.warn says so.
+	 */
+	uint64_t memory;
+	uint32_t threads; /* that read and verify; 0: as many as cores, at least
+			     4 */
+	bool unchecked;	  /* checksums are not compared */
+	bool skip_bad;	  /* a bad sample is told and comes without bytes */
+	enum hpdsl_cache cache;
+	/* Called for each bad sample that is skipped, one call at a time. */
+	void (*bad)(void *arg, const struct hpdsl_damage *d);
+	void *arg;
+	struct hpdsl_watch watch; /* warn, stop and io */
+	/* hpdsl_loader_next() gives up after so long with -EAGAIN, and may be
+	 * called again; 0: it waits as long as it takes. */
+	uint32_t wait_ms;
+};
+
+/*
+ * A step's samples, those of this share: arrays of n, except where it says
+ * otherwise.  All of it is read-only, and valid until it is released.
+ */
+struct hpdsl_batch {
+	uint64_t epoch, step;
+	size_t n;
+	/* The content of its first wanted member. */
+	const void *const *data;
+	const size_t *size;
+	const uint64_t *number; /* of the sample */
+	const uint32_t *label;	/* class number or HPDSL_NO_LABEL */
+	const uint8_t *mask;	/* 1: counts; 0: fills the step up */
+	const uint8_t *bad;	/* 1: could not be read, and has no bytes */
+	/* All wanted members of sample i: first[i] .. first[i + 1] - 1 of the
+	 * three that follow; n + 1 of them. */
+	const size_t *first;
+	const void *const *member_data;
+	const size_t *member_size;
+	const uint64_t *member_number; /* UINT64_MAX: the sample has none */
+};
+
+/*
+ * The dataset must outlive the loader.  HPDSL_EUSAGE: an order, a share or a
+ * step that make no sense, ranks that do not divide Q (but see uneven);
+ * HPDSL_ECORRUPT, -ENOMEM.
+ */
+HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
+			       const struct hpdsl_loader_options *opt,
+			       struct hpdsl_loader **ret,
+			       struct hpdsl_error *err);
+/* With all its batches.  Waits for reads that are under way.  NULL is
+ * harmless. */
+HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
+/*
+ * The next batch: 1; 0: the last epoch's last step was handed out.  A bad
+ * sample is HPDSL_ECORRUPT or -errno, *err names chunk and sample, and the next
+ * call goes on behind that step; -ENOBUFS: nothing can be read, because
+ * batches that were not released hold all the memory; HPDSL_ESTOPPED.  One
+ * thread at a time.
+ */
+HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
+				const struct hpdsl_batch **ret,
+				struct hpdsl_error *err);
+/* Any thread, in any order.  NULL is harmless. */
+HPDSL_API void hpdsl_batch_release(struct hpdsl_loader *l,
+				   const struct hpdsl_batch *b);
+/* Steps of an epoch, of all workers. */
+HPDSL_API uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l,
+				      uint64_t epoch);
+
+/*
+ * Where a loop is that has got all steps before this one: text to be kept, for
+ * hpdsl_state_parse(); a JSON object in one line.  Returns its length, at most
+ * HPDSL_STATE_MAX with the closing NUL.
+ */
+#define HPDSL_STATE_MAX 512
+struct hpdsl_state {
+	struct hpdsl_order order; /* its step is the next one */
+	enum hpdsl_end end;
+	uint8_t pack[16]; /* XXH3-128 of the index; all zero: not known */
+	bool has_choice;
+	uint8_t choice[16];
+};
+HPDSL_API size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf);
+/*
+ * Inverse: a JSON or YAML map, in which anything may be missing, and is zero
+ * then, or the default.  name is for messages.  HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_state_parse(const char *text, size_t size, const char *name,
+				struct hpdsl_state *ret,
+				struct hpdsl_error *err);
+/* Of what this loader has handed out: the state that resumes behind it. */
+HPDSL_API void hpdsl_loader_state(const struct hpdsl_loader *l,
+				  struct hpdsl_state *ret);
+/*
+ * May a loader of this dataset and choice go on from there?  HPDSL_EDIFFERS: it
+ * is of another pack or another choice.
+ */
+HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
+				const struct hpdsl_dataset *ds,
+				const struct hpdsl_choice *choice,
+				const char *name, struct hpdsl_error *err);
+
+struct hpdsl_loader_stats {
+	/* Handed out, but for what fills a step up; bytes of members. */
+	uint64_t steps, samples, bytes;
+	uint64_t bad_samples;
+	struct hpdsl_sources sources; /* since the loader was made */
+	uint64_t reads, read_bytes;   /* of chunk files */
+	uint64_t direct_bytes;	      /* of these past the page cache */
+	uint64_t read_sizes[40];      /* reads of 2^i to 2^(i+1) - 1 bytes */
+	double stall_seconds; /* hpdsl_loader_next() waited: data stall */
+	double seconds;	      /* since the loader was made */
+	uint64_t memory, memory_peak; /* bound, and bytes held at most */
+	uint64_t windows_bytes;	      /* that the windows of the lanes take */
+	bool one_by_one;	      /* they do not fit */
+	bool unchecked;
+};
+HPDSL_API void hpdsl_loader_stats(const struct hpdsl_loader *l,
+				  struct hpdsl_loader_stats *ret);
+
+/* ---- Random access ------------------------------------------------------ */
+
+/* A member to be read, whole, into buf of its size or more. */
+struct hpdsl_request {
+	uint64_t member;
+	void *buf;
+	size_t room;
+	size_t size; /* set: its bytes */
+	int code;    /* set: 0, -ERANGE, -ENOSPC, HPDSL_ECORRUPT, -errno */
+};
+/*
+ * Reads them all, in the order in which they lie in the chunks, neighbours in
+ * one read, with that many threads; checksums are verified.  Returns how many
+ * could be read; *err tells of one that could not.
+ */
+HPDSL_API int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
+				  struct hpdsl_request *req, size_t n,
+				  uint32_t threads, struct hpdsl_error *err);
 
 /* ---- Names ------------------------------------------------------------ */
 

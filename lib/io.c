@@ -257,6 +257,7 @@ const struct hp_io hp_io_system = {
 	.close = sys_close,
 	.read = sys_read,
 	.pread = sys_pread,
+	.cached = hp_io_system_cached,
 	.write = sys_write,
 	.pwrite = sys_pwrite,
 	.fsync = sys_fsync,

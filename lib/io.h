@@ -34,6 +34,12 @@ struct hp_io {
 	ssize_t (*read)(const struct hp_io *io, int fd, void *buf, size_t n);
 	ssize_t (*pread)(const struct hp_io *io, int fd, void *buf, size_t n,
 			 uint64_t off);
+	/*
+	 * Of n bytes from off those that the page cache has, about: 0 to n.
+	 * -EOPNOTSUPP: it cannot be asked.
+	 */
+	int64_t (*cached)(const struct hp_io *io, int fd, uint64_t off,
+			  uint64_t n);
 	ssize_t (*write)(const struct hp_io *io, int fd, const void *buf,
 			 size_t n);
 	ssize_t (*pwrite)(const struct hp_io *io, int fd, const void *buf,
@@ -89,6 +95,9 @@ struct hp_io {
 };
 
 extern const struct hp_io hp_io_system;
+/* Its cached: io_cached.c. */
+int64_t hp_io_system_cached(const struct hp_io *io, int fd, uint64_t off,
+			    uint64_t n);
 
 /* io, or the system's table for NULL. */
 const struct hp_io *hp_io_or_system(const struct hp_io *io);

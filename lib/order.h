@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of an epoch, as far as staging needs it: which chunks it wants
- * first.  A pure function of the number of samples in each chunk and of these
- * parameters; position by position it is the loader's business.
- *
- *   Runs and lanes.  The N samples are dealt in runs of K, run j to lane j mod
- *   L; lane l is in part l mod D and gets n_l samples.
- *   Parts.  Chunk c is in part c mod D.  A part's m chunks that have samples
- *   stand in the order P(0), P(1), .. of those chunks by number, P being the
- *   permutation of m with key H(seed, "chunks", epoch, part).  What a part has
- *   over its need goes to one queue, in order of the parts, from which those
- *   that lack are filled at their end, in that order.
- *   Cut.  A part's sequence is cut, in order of l, into its lanes.  A piece is
- *   a maximal stretch of one chunk in a lane.
- *   Windows.  A lane of q pieces has v = max(1, ceil(q / W)) windows, of the
- *   pieces floor(i q / v) to floor((i + 1) q / v) - 1.
- *
- * Permutation and H are those of hpdsl-format(5), "ORDER".
+ * The order of an epoch up to its lanes, and which chunks it wants first.  Pure
+ * functions of how many samples of each chunk the epoch has, and of the
+ * order's parameters.  hpdsl-order(7) defines it; the names are those there.
  */
 #ifndef HP_ORDER_H
 #define HP_ORDER_H
@@ -28,6 +14,66 @@ struct hpdsl_order hp_order_filled(const struct hpdsl_order *o);
 
 /* With these: 0, or HPDSL_EUSAGE where D does not divide L. */
 int hp_order_check(const struct hpdsl_order *o, struct hpdsl_error *err);
+
+/* ---- Lanes: order_lanes.c --------------------------------------------- */
+
+/* A stretch of one chunk in a lane: occurrences of its samples, in order. */
+struct hp_piece {
+	uint32_t chunk;
+	uint64_t begin;	  /* samples of the lane before it */
+	uint64_t skip;	  /* occurrences of the chunk before it */
+	uint64_t samples; /* at least 1 */
+};
+
+/* A lane that has samples, with its pieces, which are one or more. */
+struct hp_lane {
+	uint32_t number;
+	uint64_t samples;
+	const struct hp_piece *piece;
+	uint32_t pieces;
+};
+
+/*
+ * Deals the samples to the lanes (steps 1 to 4) and shows each lane that has
+ * any, once, in order of the parts and within a part in order of the lanes.
+ * samples[c] of n chunks; o is filled.  see() returns 0 or a code that ends it,
+ * *err set.  A few numbers a chunk are held, however many lanes there are.
+ * HPDSL_EUSAGE: 2^63 samples or more; -ENOMEM.
+ */
+int hp_order_lanes(const struct hpdsl_order *o, const uint64_t *samples,
+		   uint32_t n,
+		   int (*see)(void *arg, const struct hp_lane *lane,
+			      struct hpdsl_error *err),
+		   void *arg, struct hpdsl_error *err);
+
+/* B, of N samples. */
+static inline uint64_t hp_order_runs(const struct hpdsl_order *o,
+				     uint64_t samples)
+{
+	return samples / o->run + (samples % o->run > 0);
+}
+
+/* The run that holds sample x of a lane. */
+static inline uint64_t hp_order_run(const struct hpdsl_order *o, uint32_t lane,
+				    uint64_t x)
+{
+	return x / o->run * o->lanes + lane;
+}
+
+/* v of a lane of so many pieces, and the first piece of window i, 0 .. v. */
+static inline uint64_t hp_lane_windows(const struct hpdsl_order *o,
+				       uint32_t pieces)
+{
+	return ((uint64_t)pieces + o->window - 1) / o->window;
+}
+
+static inline uint32_t hp_window_first(uint32_t pieces, uint64_t windows,
+				       uint64_t i)
+{
+	return (uint32_t)(i * pieces / windows);
+}
+
+/* ---- What is wanted first: order.c ------------------------------------ */
 
 /*
  * The chunks in the order in which the epoch, from step o->step on, first wants

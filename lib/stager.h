@@ -97,6 +97,12 @@ struct hp_stager_chunk {
 	bool damaged; /* segments came in another order */
 };
 
+/* Bits: what went wrong with a chunk until now. */
+enum {
+	HP_TROUBLE_DIFFERED = 1, /* what came of it */
+	HP_TROUBLE_TOLD = 2,	 /* that it cannot be had from the origin */
+};
+
 /* What a thread does now; read by the caller's thread at any time. */
 struct hp_operation {
 	uint64_t since; /* hp_monotonic(); 0: nothing */
@@ -124,6 +130,13 @@ struct hp_outgoing {
 
 struct hp_outgoings {
 	struct hp_outgoing *first, **last;
+};
+
+/* A message of another node that is a header alone. */
+struct hp_word {
+	struct hp_word *next;
+	uint32_t from;
+	_Alignas(8) uint8_t bytes[HP_MESSAGE_HEADER];
 };
 
 /* Under the lock. */
@@ -156,10 +169,14 @@ struct hpdsl_stager {
 	struct hp_buffers buffers;
 	struct hp_stager_chunk **chunk; /* of those under way, by number */
 	float *ready;			/* of each chunk: seconds; < 0: no */
+	uint8_t *trouble;		/* of each chunk: HP_TROUBLE_* */
 	uint32_t *want, *from;
 	bool *asked; /* of each of want: will another node ask for it? */
 	uint32_t n_want;
 	struct hp_outgoings data, words; /* with and without a segment */
+	struct hp_outgoing *spare_outgoings;
+	struct hp_word *spare_words;
+	struct hp_word *unheard, **unheard_last; /* for lack of memory */
 	uint32_t jobs; /* under way, but those to serve others */
 	struct hpdsl_stager_report report;
 	int failing, told; /* failed, as it is known here; and as it was told */
@@ -175,7 +192,9 @@ struct hpdsl_stager {
 	struct hp_stager_counts counts;
 	struct hp_pace pace;
 	struct hp_fd_cache *origin_files, *own_files;
-	int origin_dir; /* once it is open */
+	int origin_dir;	     /* once it is open */
+	uint32_t unreadable; /* chunks of the origin, in a row */
+	uint32_t damaged;    /* chunks that cannot be had from there */
 	int failed;
 	bool fatal; /* .. and nothing more is to come here */
 	struct hpdsl_error err;
@@ -206,7 +225,10 @@ void hp_stager_make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 /* The first failure of the node; any thread. */
 void hp_stager_fail(struct hpdsl_stager *s, int code,
 		    const struct hpdsl_error *err);
-/* One chunk cannot be had from the origin: told, but it goes on. */
+/*
+ * One chunk cannot be had from the origin, but it goes on: the first is the
+ * node's failure, some more are warnings.
+ */
 void hp_stager_damage(struct hpdsl_stager *s, const struct hpdsl_error *err);
 bool hp_stager_ends(const struct hpdsl_stager *s);
 /* What is coming is of no use any more. */
@@ -236,8 +258,6 @@ bool hp_stager_join(struct hpdsl_stager *s);
 /* 0, or the failure of this node. */
 int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
 		   struct hpdsl_error *err);
-int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
-		    struct hpdsl_error *err);
 int hp_stager_fill(struct hp_stager_thread *t, struct hp_job *j,
 		   struct hpdsl_error *err);
 int hp_stager_begin(struct hp_stager_thread *t, struct hp_job *j,
@@ -264,6 +284,31 @@ void hp_part_unname(struct hp_part *p);
 /* What a chunk that is given up, or began anew, has written. */
 void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 
+/* ---- What is wrong at the origin: stager_blame.c ------------------------ */
+
+/* Its directory: opened by who needs it first, kept to the end; or -errno. */
+int hp_stager_origin_dir(struct hpdsl_stager *s);
+/* Something was read there. */
+void hp_stager_readable(struct hpdsl_stager *s);
+/*
+ * Why this chunk cannot be read ("is missing"), with its name; HPDSL_ECORRUPT:
+ * it alone is given up.  Anything else ends the node.
+ */
+int hp_stager_unreadable(struct hp_stager_thread *t,
+			 const struct hp_stager_chunk *c,
+			 const struct hpdsl_error *why,
+			 struct hpdsl_error *err);
+/* The same of a chunk that was read, and differs again and again. */
+int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
+		    struct hpdsl_error *err);
+
+/* ---- Room: stager_room.c ------------------------------------------------ */
+
+/* Chunks that may stay in both forms for other nodes. */
+uint32_t hp_stager_keep_some(const struct hpdsl_stager *s);
+/* Of bytes that are free, that will be taken, and of the largest of them. */
+uint32_t hp_stager_keep_of(uint64_t room, uint64_t coming, uint64_t largest);
+
 /* ---- Chunks under way: stager_chunk.c ----------------------------------- */
 
 /* NULL: no memory, or damage to the index, and the node has failed. */
@@ -287,9 +332,20 @@ void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 /* Tells the exchange what the threads have done. */
 void hp_stager_tell(struct hpdsl_stager *s);
 
-/* ---- Messages: stager_messages.c ---------------------------------------- */
+/* ---- Messages: stager_messages.c, stager_receive.c ---------------------- */
 
+/*
+ * Is there what the next message of the exchange needs?  Else later: one that
+ * is on its way gives it back.  It has to be so before the exchange is asked.
+ */
+bool hp_stager_can_send(struct hpdsl_stager *s);
 void hp_stager_send(struct hpdsl_stager *s, const struct hp_action *a);
-void hp_outgoings_free(struct hp_outgoings *q);
+void hp_outgoings_free(struct hp_outgoing *first);
+
+/* Makes room for some.  -ENOMEM. */
+int hp_stager_words(struct hpdsl_stager *s, struct hpdsl_error *err);
+/* What there was no memory for, once more. */
+void hp_stager_hear(struct hpdsl_stager *s);
+void hp_words_free(struct hp_word *w);
 
 #endif

@@ -144,7 +144,8 @@ static void do_action(struct hpdsl_stager *s, const struct hp_action *a)
 		break;
 	case HP_ACT_GIVE_UP:
 		do_drop(s, a);
-		do_job(s, HP_JOB_BLAME, a);
+		if (!(s->trouble[a->msg.chunk] & HP_TROUBLE_TOLD))
+			do_job(s, HP_JOB_BLAME, a);
 		break;
 	}
 }
@@ -163,6 +164,6 @@ void hp_stager_act(struct hpdsl_stager *s)
 	struct hp_action a;
 
 	hp_exchange_read_streams(s->x, hp_tempo_streams(&s->tempo, hp_now()));
-	while (hp_exchange_next(s->x, &a) > 0)
+	while (hp_stager_can_send(s) && hp_exchange_next(s->x, &a) > 0)
 		do_action(s, &a);
 }

@@ -14,13 +14,23 @@ static void tell(struct hpdsl_stager *s, const struct hp_job *j,
 			  j->id.plain);
 }
 
+/* Why has been told, and what follows from it is not. */
+static void cannot_be_read(struct hpdsl_stager *s, struct hp_job *j)
+{
+	bool alone = j->result == HPDSL_ECORRUPT;
+
+	if (alone)
+		s->trouble[j->id.chunk] |= HP_TROUBLE_TOLD;
+	tell(s, j, alone ? HP_EV_UNREADABLE : HP_EV_READ_FAILED);
+}
+
 static void was_read(struct hpdsl_stager *s, struct hp_job *j)
 {
 	hp_tempo_ends(&s->tempo, hp_now(), j->since,
 		      j->result < 0 ? 0 : j->id.length);
 	if (j->result < 0) {
 		hp_buffers_put(&s->buffers, j->buffer);
-		tell(s, j, HP_EV_READ_FAILED);
+		cannot_be_read(s, j);
 		return;
 	}
 	tell(s, j, HP_EV_READ);
@@ -46,14 +56,19 @@ static void has_begun(struct hpdsl_stager *s, struct hp_job *j)
 	j->chunk->part_plain = j->id.plain;
 }
 
-static void warn(const struct hpdsl_stager *s, const struct hp_stager_chunk *c)
+/* Told in the end, once: whether it helps to try again is not known before. */
+static void is_ready(struct hpdsl_stager *s, const struct hp_job *j)
 {
 	char text[HP_STAGE_NAME + 64];
 
-	snprintf(text, sizeof text, "%s: what came of it differs; once more",
-		 c->name);
-	if (s->watch.warn)
-		s->watch.warn(s->watch.arg, text);
+	s->ready[j->id.chunk] = (float)(hp_now() - s->started);
+	s->report.chunks++;
+	if (!(s->trouble[j->id.chunk] & HP_TROUBLE_DIFFERED) || !s->watch.warn)
+		return;
+	snprintf(text, sizeof text,
+		 "%s: what came of it differed, and was fetched again",
+		 j->chunk->name);
+	s->watch.warn(s->watch.arg, text);
 }
 
 static void was_finished(struct hpdsl_stager *s, struct hp_job *j)
@@ -62,12 +77,11 @@ static void was_finished(struct hpdsl_stager *s, struct hp_job *j)
 
 	j->id.plain = j->plain;
 	if (ready) {
-		s->ready[j->id.chunk] = (float)(hp_now() - s->started);
-		s->report.chunks++;
+		is_ready(s, j);
 	} else {
 		hp_buffers_forget(&s->buffers, j->id.chunk);
 		if (j->result == 0)
-			warn(s, j->chunk);
+			s->trouble[j->id.chunk] |= HP_TROUBLE_DIFFERED;
 	}
 	tell(s, j, ready ? HP_EV_VERIFIED : HP_EV_DIFFERS);
 }

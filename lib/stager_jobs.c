@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Chunks that are named, of those that cannot be had. */
+enum { DAMAGE_TOLD = 16 };
+
 /* ---- Lists -------------------------------------------------------------- */
 
 void hp_jobs_add(struct hp_jobs *q, struct hp_job *j)
@@ -117,13 +120,22 @@ void hp_stager_fail(struct hpdsl_stager *s, int code,
 
 void hp_stager_damage(struct hpdsl_stager *s, const struct hpdsl_error *err)
 {
+	const char *text = err->msg;
+	uint32_t n;
+
 	pthread_mutex_lock(&s->lock);
+	n = ++s->damaged;
 	if (!s->failed) {
 		s->failed = HPDSL_ECORRUPT;
 		s->err = *err;
 	}
 	__atomic_store_n(&s->any_done, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&s->lock);
+	if (n == 1 || n > DAMAGE_TOLD + 1 || !s->watch.warn)
+		return;
+	if (n > DAMAGE_TOLD)
+		text = "more chunks than these cannot be had from the origin";
+	s->watch.warn(s->watch.arg, text);
 }
 
 void hp_stager_give_up(struct hpdsl_stager *s)

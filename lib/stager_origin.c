@@ -5,8 +5,6 @@
  */
 #include "stager.h"
 
-#include "manifest.h"
-#include "mem.h"
 #include "meter.h"
 
 #include <errno.h>
@@ -22,73 +20,6 @@ struct wanted {
 	const struct hp_stager_chunk *c;
 	int dir;
 };
-
-/* The origin's directory: opened by who needs it first, kept to the end. */
-static int open_dir(struct hpdsl_stager *s)
-{
-	int fd, is;
-
-	pthread_mutex_lock(&s->lock);
-	is = s->origin_dir;
-	pthread_mutex_unlock(&s->lock);
-	if (is >= 0)
-		return is;
-	fd = s->io->open(s->io, AT_FDCWD, s->origin, O_RDONLY | O_DIRECTORY, 0);
-	pthread_mutex_lock(&s->lock);
-	is = s->origin_dir;
-	if (is < 0)
-		s->origin_dir = fd;
-	pthread_mutex_unlock(&s->lock);
-	if (is >= 0 && fd >= 0)
-		s->io->close(s->io, fd);
-	return is >= 0 ? is : fd;
-}
-
-/* ---- Was it replaced? --------------------------------------------------- */
-
-/* Is the origin's manifest no longer the one that was staged? */
-static bool has_changed(struct hpdsl_stager *s)
-{
-	int dir = open_dir(s);
-	hp_auto_free char *now = NULL, *was = NULL;
-	size_t n_now = 0, n_was = 0;
-	int r = hp_io_slurp(s->io, s->dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX,
-			    &was, &n_was);
-
-	if (r < 0 || dir < 0)
-		return dir == -ENOENT;
-	r = hp_io_slurp(s->io, dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX, &now,
-			&n_now);
-	/* Whether it is there at all can be told; otherwise it is not known. */
-	return r == -ENOENT ||
-	       (r == 0 && (n_now != n_was || memcmp(now, was, n_now) != 0));
-}
-
-/* The chunk is not what it was: damage, or another dataset by now. */
-static int fail_origin(struct hpdsl_stager *s, const struct hp_stager_chunk *c,
-		       const char *why, struct hpdsl_error *err)
-{
-	if (has_changed(s))
-		return hp_fail(err, HPDSL_ECHANGED,
-			       "%s: the dataset was replaced while it was "
-			       "staged",
-			       s->origin);
-	return hp_fail(err, HPDSL_ECORRUPT, "%s/%s: %s", s->origin, c->row.name,
-		       why);
-}
-
-int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
-		    struct hpdsl_error *err)
-{
-	double since;
-	int r = -ECANCELED;
-
-	if (hp_operation_begin(t, "reading", HP_MANIFEST_NAME, &since))
-		r = fail_origin(t->s, j->chunk,
-				"is damaged: its checksum differs", err);
-	hp_operation_end(t, since);
-	return r;
-}
 
 /* ---- Reading ------------------------------------------------------------ */
 
@@ -106,28 +37,31 @@ static int open_file(const struct wanted *w)
 	return fd;
 }
 
-static int open_chunk(void *arg, struct hpdsl_error *err)
+/* What is told of it, behind the chunk's name. */
+static int fail_read(int code, struct hpdsl_error *why)
+{
+	if (code == -ENOENT)
+		return hp_fail(why, code, "is missing");
+	return hp_fail_errno(why, code, "cannot be read");
+}
+
+static int open_chunk(void *arg, struct hpdsl_error *why)
 {
 	const struct wanted *w = arg;
 	const struct hp_io *io = w->s->io;
 	hp_auto_fd f = { io, open_file(w) };
-	char why[96];
 	struct stat st;
 	int r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
 
-	if (r == -ENOENT && has_changed(w->s))
-		return fail_origin(w->s, w->c, "", err);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s/%s", w->s->origin,
-				     w->c->row.name);
+		return fail_read(r, why);
 	if (!S_ISREG(st.st_mode))
-		return fail_origin(w->s, w->c, "not a regular file", err);
-	if ((uint64_t)st.st_size != w->c->row.bytes) {
-		snprintf(why, sizeof why,
-			 "is %" PRIu64 " bytes, was %" PRIu64 " when packed",
-			 (uint64_t)st.st_size, w->c->row.bytes);
-		return fail_origin(w->s, w->c, why, err);
-	}
+		return hp_fail(why, HPDSL_ECORRUPT, "is no regular file");
+	if ((uint64_t)st.st_size != w->c->row.bytes)
+		return hp_fail(why, HPDSL_ECORRUPT,
+			       "is %" PRIu64 " bytes, was %" PRIu64
+			       " when packed",
+			       (uint64_t)st.st_size, w->c->row.bytes);
 	/* Advice; where it is not taken nothing is lost. */
 	posix_fadvise(f.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	r = f.fd;
@@ -156,17 +90,17 @@ static ssize_t read_blocks(const struct hpdsl_stager *s, int fd,
 }
 
 static int read_once(struct hpdsl_stager *s, struct hp_job *j,
-		     struct hpdsl_error *err)
+		     struct hpdsl_error *why)
 {
-	struct wanted w = { s, j->chunk, open_dir(s) };
+	struct wanted w = { s, j->chunk, hp_stager_origin_dir(s) };
 	struct hp_cached_fd f;
 	ssize_t got;
 	int r;
 
 	if (w.dir < 0)
-		return hp_fail_errno(err, w.dir, "%s", s->origin);
+		return fail_read(w.dir, why);
 	r = hp_fd_cache_get(s->origin_files, (uint32_t)j->chunk->number,
-			    open_chunk, &w, &f, err);
+			    open_chunk, &w, &f, why);
 	if (r < 0)
 		return r;
 	/* What is in memory may be what was wrong. */
@@ -175,14 +109,10 @@ static int read_once(struct hpdsl_stager *s, struct hp_job *j,
 			      POSIX_FADV_DONTNEED);
 	got = read_blocks(s, f.fd, j);
 	hp_fd_cache_put(s->origin_files, &f);
-	/* An NFS server knows no more of a file that was removed. */
-	if (got == -ESTALE && has_changed(s))
-		return fail_origin(s, j->chunk, "", err);
 	if (got < 0)
-		return hp_fail_errno(err, (int)got, "%s/%s", s->origin,
-				     j->chunk->row.name);
+		return fail_read((int)got, why);
 	if ((size_t)got < j->id.length)
-		return fail_origin(s, j->chunk, "was cut short", err);
+		return hp_fail(why, HPDSL_ECORRUPT, "ends too early");
 	return 0;
 }
 
@@ -226,6 +156,7 @@ int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
 {
 	struct hpdsl_stager *s = t->s;
 	struct hp_stager_chunk *c = j->chunk;
+	struct hpdsl_error why;
 	double since, seconds;
 	int r = -EIO;
 
@@ -237,9 +168,13 @@ int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
 			return -ECANCELED;
 		r = -ECANCELED;
 		if (hp_operation_begin(t, "reading", c->row.name, &since))
-			r = read_once(s, j, err);
+			r = read_once(s, j, &why);
 		seconds = hp_operation_end(t, since);
 		count(s, r == 0 ? j->id.length : 0, seconds, i > 0);
 	}
-	return r;
+	if (r == 0)
+		hp_stager_readable(s);
+	if (r == 0 || r == -ECANCELED)
+		return r;
+	return hp_stager_unreadable(t, c, &why, err);
 }

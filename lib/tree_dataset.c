@@ -5,7 +5,6 @@
 #include "dataset.h"
 #include "error.h"
 #include "glob.h"
-#include "hash.h"
 #include "mem.h"
 #include "pool.h"
 
@@ -67,7 +66,7 @@ static int job(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (number > 0)
 		return read_range(d, number - 1, err);
-	hp_hash128(d->ds->view.p, d->ds->view.size, d->pack);
+	hpdsl_pack_id(d->ds, d->pack);
 	return 0;
 }
 

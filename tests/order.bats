@@ -6,6 +6,8 @@
 load lib
 
 @test "the model gives the vectors that the library is held to" {
-	"$SRC/tests/order_model.py" > vectors
+	"$SRC/tests/order_model.py" order > vectors
 	diff vectors "$SRC/tests/unit/order_vectors.h"
+	"$SRC/tests/order_model.py" epochs > vectors
+	diff vectors "$SRC/tests/unit/epoch_vectors.h"
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SENDS 64
-#define RECEIVES 64
+#define RECEIVES HPDSL_STAGER_WORDS
 #define LOOK_EVERY 0.02
 
 struct send {
@@ -27,6 +27,15 @@ struct receipt {
 	size_t n;
 };
 
+/*
+ * What a node tells rank 0, and rank 0 all.  A chunk that cannot be had from
+ * the origin stops nobody: the others are staged all the same.
+ */
+struct stop {
+	bool stop, at_once;
+	struct stage_failure failure;
+};
+
 struct carrier {
 	struct stage_job *j;
 	struct stage_carry *c;
@@ -38,16 +47,8 @@ struct carrier {
 	double look_at;
 	/* Rank 0 */
 	uint32_t idle;
-	bool stop_told, fail_told, late_told;
-};
-
-/*
- * What a node tells rank 0, and rank 0 all.  A chunk that is damaged at the
- * origin stops nobody: the others are staged all the same.
- */
-struct stop {
-	bool stop, at_once;
-	struct stage_failure failure;
+	bool stop_told, late_told;
+	struct stop first; /* failure that was told; code 0: none */
 };
 
 static void fail(struct carrier *k, const struct hpdsl_error *err, bool at_once)
@@ -129,9 +130,9 @@ static bool receive(struct carrier *k)
 		if (!r->room && k->over)
 			cmd_no_memory();
 		if (!r->room)
-			job_abort("%s sent a message of %d bytes, which is "
-				  "none",
-				  stage_node_name((uint32_t)r->from, "?").s, n);
+			job_abort("node %d sent a message of %d bytes, which "
+				  "is none, or there is no memory for it",
+				  r->from, n);
 		MPI_Imrecv(r->room, n, MPI_BYTE, &message, &r->request);
 		k->n_receipts++;
 		any = true;
@@ -191,21 +192,29 @@ static void tell_stop(struct carrier *k, bool at_once)
 	tell_all(k, TAG_STOP, &stop, sizeof(stop));
 }
 
-/* The first failure is told; a later one may be more urgent. */
+/*
+ * The first failure is told to all, and one that stops them takes the place of
+ * one that does not.  What else does not stop them is told here, unless two
+ * nodes have found the same.
+ */
 static bool conduct_failures(struct carrier *k)
 {
 	struct stage_mail *m = job_take(k->j, TAG_FAIL);
-	struct stop stop;
+	struct stop s;
 
 	if (!m)
 		return false;
-	memcpy(&stop, m->bytes, sizeof(stop));
+	memcpy(&s, m->bytes, sizeof(s));
 	free(m);
-	if (!k->fail_told)
-		tell_all(k, TAG_STOP, &stop, sizeof(stop));
-	else if (stop.at_once)
-		tell_stop(k, true);
-	k->fail_told = true;
+	if (!k->first.failure.err.code || (s.stop && !k->first.stop)) {
+		k->first = s;
+		tell_all(k, TAG_STOP, &s, sizeof(s));
+	} else if (!s.stop &&
+		   strcmp(s.failure.err.msg, k->first.failure.err.msg) != 0) {
+		cmd_warning("%s: %s",
+			    stage_node_name(s.failure.node, s.failure.host).s,
+			    s.failure.err.msg);
+	}
 	return true;
 }
 
@@ -254,9 +263,9 @@ static bool obey(struct carrier *k)
 		return false;
 	memcpy(&stop, m->bytes, sizeof(stop));
 	free(m);
-	if (stop.failure.err.code && !k->c->failure.err.code)
+	if (stop.failure.err.code)
 		k->c->failure = stop.failure;
-	else if (!stop.failure.err.code)
+	else
 		k->c->stopped = true;
 	if (stop.stop)
 		hpdsl_stager_stop(k->c->stager, stop.at_once);

@@ -44,7 +44,7 @@ static int read_order(struct stage_run *r, struct hpdsl_error *err)
 		return file_failed(file, -EIO, err);
 	}
 	fclose(f);
-	return hpdsl_order_parse(text, n, file, r->pack.pack, &r->order, err);
+	return stage_order(text, n, file, r->pack.pack, &r->order, err);
 }
 
 static int open_source(struct stage_step *s)

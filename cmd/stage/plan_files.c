@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small files that a plan depends on: a loader's state, an earlier report. */
 #include "stage/plan.h"
+#include "stage/stage.h"
 
 #include <errno.h>
 #include <string.h>
@@ -58,8 +59,7 @@ int plan_order(const char *file, const uint8_t pack[16],
 	if (file) {
 		r = read_file(file, &text, &size, err);
 		if (r == 0)
-			r = hpdsl_order_parse(text, size, file, pack, &order,
-					      err);
+			r = stage_order(text, size, file, pack, &order, err);
 		if (r < 0)
 			return r;
 	}

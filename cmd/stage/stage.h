@@ -43,6 +43,11 @@ struct cmd_text stage_mode_of(uint32_t parts, uint32_t nodes);
  */
 char *stage_canonical(const struct stage_options *o);
 
+/* order.c: of the text of a file.  HPDSL_EDIFFERS: it is of another pack. */
+int stage_order(const char *text, size_t size, const char *file,
+		const uint8_t pack[16], struct hpdsl_order *ret,
+		struct hpdsl_error *err);
+
 /* io.c: file operations, NULL for the system's, and version; tests have others.
  */
 const struct hp_io *stage_io(uint32_t node);

@@ -52,6 +52,12 @@ static ssize_t f_pread(const struct hp_io *io, int fd, void *buf, size_t n,
 	return fails(io) ? self(io)->code : BASE.pread(io, fd, buf, n, off);
 }
 
+static int64_t f_cached(const struct hp_io *io, int fd, uint64_t off,
+			uint64_t n)
+{
+	return fails(io) ? self(io)->code : BASE.cached(io, fd, off, n);
+}
+
 static ssize_t f_write(const struct hp_io *io, int fd, const void *buf,
 		       size_t n)
 {
@@ -188,6 +194,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.close = f_close,
 		.read = f_read,
 		.pread = f_pread,
+		.cached = f_cached,
 		.write = f_write,
 		.pwrite = f_pwrite,
 		.fsync = f_fsync,

@@ -126,6 +126,18 @@ static ssize_t write_node(struct memio *m, struct node *n, const void *buf,
 	return (ssize_t)size;
 }
 
+static int64_t mem_cached(const struct hp_io *io, int fd, uint64_t off,
+			  uint64_t n)
+{
+	struct memio *m = memio_enter(io);
+
+	(void)off;
+	if (!memio_get(m, fd))
+		return memio_leave(m, -EBADF);
+	memio_leave(m, 0);
+	return (int64_t)n;
+}
+
 static ssize_t mem_write(const struct hp_io *io, int fd, const void *buf,
 			 size_t n)
 {
@@ -495,6 +507,7 @@ const struct hp_io memio_table = {
 	.close = mem_close,
 	.read = mem_read,
 	.pread = mem_pread,
+	.cached = mem_cached,
 	.write = mem_write,
 	.pwrite = mem_pwrite,
 	.fsync = mem_fsync,

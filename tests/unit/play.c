@@ -237,10 +237,13 @@ static void read_origin(struct play_node *n, struct play_item *i)
 {
 	struct play *p = n->p;
 
-	if (one_in(p, p->fail_read)) {
+	if (i->msg.chunk == p->missing || one_in(p, p->fail_read)) {
+		bool never = i->msg.chunk == p->missing;
+
+		p->faults += never ? HP_ATTEMPTS : 0;
 		n->read_used--;
 		n->file[i->msg.chunk].held--;
-		tell(n, HP_EV_READ_FAILED, i, false);
+		tell(n, never ? HP_EV_UNREADABLE : HP_EV_READ_FAILED, i, false);
 		return;
 	}
 	n->read_bytes += i->msg.length;
@@ -454,7 +457,8 @@ void play_init(struct play *p, uint64_t seed, uint32_t nodes, uint32_t chunks,
 	*p = (struct play){ .seed = seed,
 			    .nodes = nodes,
 			    .chunks = chunks,
-			    .damaged = UINT32_MAX };
+			    .damaged = UINT32_MAX,
+			    .missing = UINT32_MAX };
 	p->c.segment = 1 + play_below(p, 1000);
 	p->c.chunks = chunks;
 	p->c.in_streams = 1 + play_below(p, 6);

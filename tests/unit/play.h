@@ -73,8 +73,9 @@ struct play {
 	bool keep_compressed;
 	/* One in so many; 0: never. */
 	uint32_t bad_read, bad_wire, bad_write, fail_read;
-	uint32_t
-		damaged; /* this chunk is bad at the origin; UINT32_MAX: none */
+	/* These chunks are bad, or not to be read, at the origin; UINT32_MAX:
+	 * none. */
+	uint32_t damaged, missing;
 	uint64_t steps, faults;
 	const char *wrong; /* the first thing found */
 };

@@ -29,16 +29,30 @@ static long count(long *what)
 	return __atomic_add_fetch(what, 1, __ATOMIC_RELAXED);
 }
 
-static bool is_chunk_of_origin(const struct net_io *f, int fd)
+/* The path of a descriptor, if it is of the origin; or NULL. */
+static const char *origin_path(const struct net_io *f, int fd, char path[512])
 {
-	char link[64], path[512];
+	char link[64];
 	ssize_t n;
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof path - 1);
+	n = readlink(link, path, 511);
 	path[n < 0 ? 0 : n] = '\0';
-	return strncmp(path, f->origin, strlen(f->origin)) == 0 &&
-	       strstr(path, ".tar");
+	return strncmp(path, f->origin, strlen(f->origin)) == 0 ? path : NULL;
+}
+
+static bool is_in_origin(const struct net_io *f, int fd)
+{
+	char path[512];
+
+	return origin_path(f, fd, path) != NULL;
+}
+
+static bool is_chunk_of_origin(const struct net_io *f, int fd)
+{
+	char path[512];
+
+	return origin_path(f, fd, path) && strstr(path, ".tar");
 }
 
 static int n_open(const struct hp_io *io, int dir, const char *name, int flags,
@@ -47,6 +61,10 @@ static int n_open(const struct hp_io *io, int dir, const char *name, int flags,
 	struct net_io *f = self(io);
 	int fd = hp_io_system.open(&hp_io_system, dir, name, flags, mode);
 
+	if (fd >= 0 && f->broken && is_in_origin(f, fd)) {
+		close(fd);
+		return f->broken;
+	}
 	if (fd >= 0 && fd < NET_FDS)
 		__atomic_store_n(&f->is_origin[fd], is_chunk_of_origin(f, fd),
 				 __ATOMIC_RELAXED);
@@ -70,6 +88,8 @@ static ssize_t n_pread(const struct hp_io *io, int fd, void *buf, size_t n,
 
 	if (!__atomic_load_n(&f->is_origin[fd], __ATOMIC_RELAXED))
 		return hp_io_system.pread(&hp_io_system, fd, buf, n, off);
+	if (f->broken)
+		return f->broken;
 	k = count(&f->reads);
 	if (f->slow_read && k == f->slow_read)
 		wait_here(f);
@@ -101,6 +121,17 @@ static int n_allocate(const struct hp_io *io, int fd, uint64_t size)
 				hp_io_system.allocate(&hp_io_system, fd, size);
 }
 
+static int n_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
+{
+	int r = hp_io_system.statvfs(&hp_io_system, fd, ret);
+
+	if (r == 0 && self(io)->free) {
+		ret->f_frsize = 1;
+		ret->f_bavail = self(io)->free;
+	}
+	return r;
+}
+
 static void init_io(struct net_io *f, const char *origin)
 {
 	f->io = hp_io_system;
@@ -108,6 +139,7 @@ static void init_io(struct net_io *f, const char *origin)
 	f->io.pread = n_pread;
 	f->io.pwrite = n_pwrite;
 	f->io.allocate = n_allocate;
+	f->io.statvfs = n_statvfs;
 	f->origin = origin;
 }
 
@@ -203,11 +235,14 @@ void net_begin(struct net *n, struct packed *p, const struct net_options *o)
 
 	memset(n, 0, sizeof *n);
 	n->packed = p;
+	snprintf(n->origin, sizeof n->origin, "%s", p->out);
 	n->nodes = o->nodes;
 	n->delay = o->delay;
 	n->seed = o->seed * 2 + 1;
-	for (uint32_t i = 0; i < n->nodes; i++)
+	for (uint32_t i = 0; i < n->nodes; i++) {
+		pthread_mutex_init(&n->node[i].warn_lock, NULL);
 		open_node(n, i, o);
+	}
 	make_plan(n, o);
 	for (uint32_t i = 0; i < n->nodes; i++)
 		must(hpdsl_stage_publish(n->node[i].stage, n->plan, &err),
@@ -221,12 +256,25 @@ static bool lacks(void *arg, uint32_t node, uint64_t chunk)
 	return !hpdsl_stage_holds(n->node[node].stage, chunk);
 }
 
+/* From any thread. */
+static void warned(void *arg, const char *text)
+{
+	struct net_node *d = arg;
+	size_t used;
+
+	pthread_mutex_lock(&d->warn_lock);
+	used = strlen(d->warned);
+	snprintf(d->warned + used, sizeof d->warned - used, "%s\n", text);
+	d->warnings++;
+	pthread_mutex_unlock(&d->warn_lock);
+}
+
 static int start_node(struct net *n, uint32_t i, const struct net_options *o,
 		      struct hpdsl_error *err)
 {
 	struct net_node *d = &n->node[i];
 	struct hpdsl_stager_options so = {
-		.origin = n->packed->out,
+		.origin = n->origin,
 		.node = i,
 		.plan = n->plan,
 		.holder = n->holder,
@@ -238,9 +286,12 @@ static int start_node(struct net *n, uint32_t i, const struct net_options *o,
 		.sync = o->sync,
 		.keep_compressed = o->keep_compressed,
 		.threads = o->threads ? o->threads : 1,
-		.watch = { .io = d->other ? d->other : &d->io.io },
+		.watch = { .io = d->other ? d->other : &d->io.io,
+			   .warn = warned,
+			   .arg = d },
 	};
 
+	d->io.origin = n->origin;
 	return hpdsl_stager_new(d->stage, &so, &d->stager, err);
 }
 
@@ -344,21 +395,14 @@ static bool deliver(struct net *n, uint32_t from, uint32_t to,
 	struct net_message *m = c->first;
 	struct hpdsl_error err;
 	void *room;
-	int r;
 
 	if (!m || m->due > n->tick)
 		return false;
 	c->first = m->next;
 	room = hpdsl_stager_room(s, m->n);
-	if (!room && n->no_memory_at)
-		room = hpdsl_stager_room(s, m->n);
 	assert_non_null(room);
 	memcpy(room, m->bytes, m->n);
-	r = hpdsl_stager_received(s, from, room, m->n, &err);
-	if (r == -ENOMEM && n->no_memory_at)
-		n->node[to].failed = r;
-	else
-		must(r, &err);
+	must(hpdsl_stager_received(s, from, room, m->n, &err), &err);
 	free(m);
 	return true;
 }
@@ -427,7 +471,7 @@ void net_run(struct net *n, uint64_t stop_at, bool at_once)
 	for (;;) {
 		if (!net_step(n))
 			nanosleep(&pause, NULL);
-		if (all_idle(n) || (any_failed(n) && n->no_memory_at))
+		if (all_idle(n))
 			break;
 		if (any_failed(n) && !stopped)
 			stop_all(n, stopped = true);

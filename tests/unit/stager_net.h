@@ -27,7 +27,9 @@ struct net_io {
 	long flip_read, flips;
 	long slow_read; /* this one does not return until it is let go */
 	bool let_go;
-	bool full; /* no space can be reserved */
+	bool full;     /* no space can be reserved */
+	uint64_t free; /* bytes that the file system tells of; 0: as it is */
+	int broken;    /* nothing of the origin can be opened or read: why */
 };
 
 struct net_message {
@@ -53,10 +55,15 @@ struct net_node {
 	int failed;
 	struct hpdsl_error err;
 	struct hpdsl_stager_report report; /* the last */
+	/* Warnings: how many, atomic; and all of their texts, under a lock. */
+	uint32_t warnings;
+	pthread_mutex_t warn_lock;
+	char warned[8000];
 };
 
 struct net {
 	struct packed *packed;
+	char origin[200]; /* the packed one, unless set before the start */
 	uint32_t nodes;
 	struct net_node node[NET_NODES];
 	struct net_channel words[NET_NODES][NET_NODES];

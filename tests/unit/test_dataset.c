@@ -322,6 +322,40 @@ static void test_sample(void **state)
 	tear_down(&f, ds);
 }
 
+/* The same labels as one by one, whatever the stretch. */
+static void test_labels(void **state)
+{
+	struct hpdsl_sample s;
+	struct hpdsl_error err;
+	struct hpdsl_dataset *ds;
+	struct fixture f;
+	uint32_t labels[9];
+
+	(void)state;
+	set_up(&f, 9, 2, 0);
+	ds = open_it(&f);
+	for (uint64_t first = 0; first <= 9; first++)
+		for (uint64_t n = 0; n <= 9 - first; n++) {
+			memset(labels, 0x77, sizeof labels);
+			assert_int_equal(
+				hpdsl_sample_labels(ds, first, n, labels, &err),
+				0);
+			for (uint64_t i = 0; i < n; i++) {
+				assert_int_equal(hpdsl_sample_get(ds, first + i,
+								  &s, &err),
+						 0);
+				assert_int_equal(labels[i], s.label);
+			}
+			assert_true(n == 9 || labels[n] == 0x77777777);
+		}
+	assert_int_equal(hpdsl_sample_labels(ds, 0, 10, labels, &err), -ERANGE);
+	assert_non_null(strstr(err.msg, "no samples 0 to 9, there are 9"));
+	assert_int_equal(hpdsl_sample_labels(ds, 10, 0, labels, &err), -ERANGE);
+	assert_int_equal(hpdsl_sample_labels(ds, 1, UINT64_MAX, labels, &err),
+			 -ERANGE);
+	tear_down(&f, ds);
+}
+
 /* ---- Damaged chunks --------------------------------------------------- */
 
 /* Each bit of a content is missed by no way of reading the whole of it. */
@@ -489,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_chunk_fails),
 		cmocka_unit_test(test_cut_while_open),

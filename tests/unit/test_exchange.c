@@ -148,6 +148,7 @@ static void set_faults(struct play *p)
 	p->bad_wire = play_below(p, 2) ? 20 + play_below(p, 500) : 0;
 	p->bad_write = play_below(p, 2) ? 20 + play_below(p, 500) : 0;
 	p->fail_read = play_below(p, 2) ? 20 + play_below(p, 500) : 0;
+	p->missing = play_below(p, 2) ? play_below(p, p->chunks) : UINT32_MAX;
 }
 
 /* All ends; what is not there was given up, and that only after many faults. */
@@ -172,42 +173,44 @@ static void test_faults(void **state)
 }
 
 /*
- * Those that want the damaged chunk have all but that.  However many they are,
- * two of them read it, as often as one does that is alone.
+ * Those that want the chunk, which is damaged or missing, have all but that.
+ * However many they are, two of them read it, as often as one does that is
+ * alone: so many tries.
  */
-static void check_damaged(struct play *p)
+static void check_all_but(struct play *p, uint32_t chunk, uint32_t tries)
 {
+	bool bad = p->holder[chunk] == UINT32_MAX;
 	uint32_t wanting = 0;
 
 	for (uint32_t i = 0; i < p->nodes; i++) {
 		struct play_node *n = &p->node[i];
 		struct hp_exchange_counts k;
-		bool bad = p->holder[p->damaged] == UINT32_MAX &&
-			   n->place[p->damaged] != UINT32_MAX;
+		bool lacks = bad && n->place[chunk] != UINT32_MAX;
 
 		hp_exchange_count(n->x, &k);
-		if (k.given_up != bad || k.ready + bad != n->n_want)
+		if (k.given_up != lacks || k.ready + lacks != n->n_want)
 			play_wrong(p, "given up what it should not");
-		wanting += bad;
+		wanting += lacks;
 	}
-	if (p->holder[p->damaged] == UINT32_MAX &&
-	    p->origin_reads[p->damaged] !=
-		    HP_ATTEMPTS * (wanting < 2 ? wanting : 2))
+	if (bad &&
+	    p->origin_reads[chunk] != tries * (wanting < 2 ? wanting : 2))
 		play_wrong(p, "not tried often enough, or too often");
 }
 
 static void test_damaged(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= games(200); seed++) {
+	for (uint64_t seed = 1; seed <= games(400); seed++) {
+		uint32_t tries = seed % 2 ? HP_ATTEMPTS : 1, chunk;
 		struct play p;
 
 		random_game(&p, seed, 12);
-		p.damaged = play_below(&p, p.chunks);
+		chunk = play_below(&p, p.chunks);
+		*(seed % 2 ? &p.damaged : &p.missing) = chunk;
 		play_begin(&p);
 		play_run(&p);
 		check_all(&p);
-		check_damaged(&p);
+		check_all_but(&p, chunk, tries);
 		fine(&p, seed);
 		play_release(&p);
 	}

@@ -115,75 +115,6 @@ static void a_hundred_thousand_chunks(void **state)
 	free(seen);
 }
 
-/* ---- A loader's state -------------------------------------------------- */
-
-static const uint8_t pack[16] = { 0x00, 0x11, 0x22, 0x33, 0x44, 0x55,
-				  0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb,
-				  0xcc, 0xdd, 0xee, 0xff };
-
-static int parse(const char *text, struct hpdsl_order *ret,
-		 struct hpdsl_error *err)
-{
-	return hpdsl_order_parse(text, strlen(text), "state", pack, ret, err);
-}
-
-static void states_are_read(void **state)
-{
-	struct hpdsl_order o;
-	struct hpdsl_error err;
-
-	(void)state;
-	assert_int_equal(parse("seed: 7\nepoch: 2\nstep: 300\nW: 4\nL: 12\n"
-			       "K: 64\nQ: 3\nD: 6\n",
-			       &o, &err),
-			 0);
-	assert_true(o.seed == 7 && o.epoch == 2 && o.step == 300 &&
-		    o.window == 4 && o.lanes == 12 && o.run == 64 &&
-		    o.step_runs == 3 && o.parts == 6);
-	assert_int_equal(parse("{\"pack\": \"00112233445566778899aabbccddeeff\""
-			       ",\n\t\"seed\": 18446744073709551615, \"x\": "
-			       "[1, {\"y\": null}], \"W\": 5}",
-			       &o, &err),
-			 0);
-	assert_true(o.seed == UINT64_MAX && o.window == 5 && o.lanes == 0);
-}
-
-static void bad_states_are_refused(void **state)
-{
-	static const struct {
-		const char *text;
-		int code;
-	} bad[] = {
-		{ "", HPDSL_ECORRUPT },
-		{ "7", HPDSL_ECORRUPT },
-		{ "[]", HPDSL_ECORRUPT },
-		{ "{", HPDSL_ECORRUPT },
-		{ "seed: -1", HPDSL_ECORRUPT },
-		{ "seed: 18446744073709551616", HPDSL_ECORRUPT },
-		{ "W: 0", HPDSL_ECORRUPT },
-		{ "K: 4294967296", HPDSL_ECORRUPT },
-		{ "W: [1]", HPDSL_ECORRUPT },
-		{ "W: 1\nW: 1", HPDSL_ECORRUPT },
-		{ "L: 7\nD: 2", HPDSL_ECORRUPT },
-		{ "pack: 00", HPDSL_ECORRUPT },
-		{ "a: &x 1\nW: *x", HPDSL_ECORRUPT },
-		{ "seed: 1\n---\nseed: 2", HPDSL_ECORRUPT },
-		{ "pack: 00112233445566778899aabbccddee00", HPDSL_EDIFFERS },
-	};
-	struct hpdsl_order o, was;
-
-	(void)state;
-	memset(&o, 0x5a, sizeof o);
-	was = o;
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct hpdsl_error err = { 0 };
-
-		assert_int_equal(parse(bad[i].text, &o, &err), bad[i].code);
-		assert_int_equal(strncmp(err.msg, "state: ", 7), 0);
-		assert_memory_equal(&o, &was, sizeof o);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,8 +123,6 @@ int main(void)
 		cmocka_unit_test(parts_divide_lanes),
 		cmocka_unit_test(too_many_samples),
 		cmocka_unit_test(a_hundred_thousand_chunks),
-		cmocka_unit_test(states_are_read),
-		cmocka_unit_test(bad_states_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,6 +167,46 @@ static void test_compressed(void **state)
 	clean(&zipped);
 }
 
+static void test_keep_of(void **state)
+{
+	(void)state;
+	assert_int_equal(hp_stager_keep_of(UINT64_MAX, 1000, 10), 16);
+	assert_int_equal(hp_stager_keep_of(1240, 1000, 10), 16);
+	assert_int_equal(hp_stager_keep_of(1239, 1000, 10), 15);
+	assert_int_equal(hp_stager_keep_of(1090, 1000, 10), 1);
+	assert_int_equal(hp_stager_keep_of(1089, 1000, 10), 0);
+	assert_int_equal(hp_stager_keep_of(999, 1000, 10), 0);
+	assert_int_equal(hp_stager_keep_of(0, UINT64_MAX, UINT64_MAX), 0);
+}
+
+/* With little room the next node gets what is here for good. */
+static void test_kept_for_others(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	uint64_t peer_bytes[2];
+
+	(void)state;
+	for (int little = 0; little < 2; little++) {
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		for (int i = 0; i < 2; i++)
+			n.node[i].io.free = little ? 1 : UINT64_C(1) << 50;
+		net_start(&n, &o);
+		assert_int_equal(hp_stager_keep_some(n.node[0].stager),
+				 little ? 0 : 16);
+		net_run(&n, 0, false);
+		no_failures(&n);
+		peer_bytes[little] = n.node[0].report.peer_bytes +
+				     n.node[1].report.peer_bytes;
+		net_end(&n);
+		assert_int_equal(net_check(&n), 2 * chunks_of(&zipped));
+		clean(&zipped);
+	}
+	assert_int_equal(peer_bytes[0], zipped_bytes);
+	assert_true(peer_bytes[1] >= peer_bytes[0]);
+}
+
 /* Some chunks are here already, in either form: they come from there. */
 static void test_held(void **state)
 {
@@ -250,6 +290,7 @@ static void test_damage_at_origin(void **state)
 		for (uint32_t i = 0; i < n.nodes; i++) {
 			const struct net_node *d = &n.node[i];
 
+			assert_int_equal(d->warnings, 0);
 			if (!d->failed)
 				continue;
 			failed++;
@@ -271,31 +312,148 @@ static void test_damage_at_origin(void **state)
 	}
 }
 
-/* Of another size, or gone: told at once. */
-static void test_short_origin(void **state)
+/* Nothing but the chunk is missed; its reason is told, by the nodes that tried.
+ */
+static void loses(const struct net *n, const char *chunk, const char *why)
 {
-	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
-	const char *text[] = { "bytes, was", "No such file" };
-	const char *how[] = { "truncate -s -512", "rm" };
+	uint32_t failed = 0;
+
+	for (uint32_t i = 0; i < n->nodes; i++) {
+		const struct net_node *d = &n->node[i];
+
+		if (!d->failed)
+			continue;
+		assert_int_equal(d->failed, HPDSL_ECORRUPT);
+		assert_non_null(strstr(d->err.msg, chunk));
+		if (!strstr(d->err.msg, why))
+			fail_msg("%s", d->err.msg);
+		if (d->warnings)
+			fail_msg("%s", d->warned);
+		failed++;
+	}
+	assert_true(failed == n->nodes || failed == 2);
+}
+
+/* Of another size, gone, no file, not to be opened: that one is given up. */
+static void test_chunk_lost_at_origin(void **state)
+{
+	const struct {
+		const char *how, *why;
+	} k[] = {
+		{ "truncate -s -512", "chunk-000002.tar: is " },
+		{ "truncate -s 0", ": is 0 bytes, was " },
+		{ "rm", "chunk-000002.tar: is missing" },
+		{ "mkdir -p x; ln -sf x/x", "chunk-000002.tar: is missing" },
+		{ "rm -f chunk-000002.tar; mkdir", ": is no regular file" },
+		{ "rm -f chunk-000002.tar; ln -s chunk-000002.tar",
+		  ": cannot be read: Too many levels of symbolic links" },
+	};
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof k / sizeof *k; i++) {
+		struct net_options o = { .nodes = 1 + i % 3,
+					 .mode = HPDSL_STAGE_REPLICATE };
 		struct net n;
-		const struct net_node *d = n.node;
 
 		net_begin(&n, &plain, &o);
 		net_start(&n, &o);
 		run("cd %s && cp chunk-000002.tar .. && %s chunk-000002.tar",
-		    plain.out, how[i]);
+		    plain.out, k[i].how);
 		net_run(&n, 0, false);
-		if (!d->failed)
-			d++;
-		assert_true(d->failed);
-		assert_non_null(strstr(d->err.msg, "chunk-000002.tar"));
-		assert_non_null(strstr(d->err.msg, text[i]));
+		loses(&n, "chunk-000002.tar", k[i].why);
 		net_end(&n);
-		run("cd %s && mv ../chunk-000002.tar .", plain.out);
+		run("cd %s && rm -rf x chunk-000002.tar && "
+		    "mv ../chunk-000002.tar .",
+		    plain.out);
+		assert_int_equal(net_check(&n),
+				 n.nodes * (chunks_of(&plain) - 1));
+		clean(&plain);
+	}
+}
+
+static struct net_node *who_failed(struct net *n)
+{
+	for (uint32_t i = 0; i < n->nodes; i++)
+		if (n->node[i].failed)
+			return &n->node[i];
+	fail_msg("nobody has failed");
+	return NULL;
+}
+
+/* Many of them, but not in a row: each is named once, up to a bound. */
+static void test_many_lost_at_origin(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	struct net n;
+
+	(void)state;
+	run("cp -r %s %s/many && cd %s/many && rm chunk-000001.tar && "
+	    "truncate -s 9 chunk-000004.tar",
+	    plain.out, plain.top, plain.top);
+	packed_flip(packed_at(&plain, "many/chunk-000006.tar"), 70000, 3);
+	net_begin(&n, &plain, &o);
+	snprintf(n.origin, sizeof n.origin, "%s/many", plain.top);
+	net_start(&n, &o);
+	net_run(&n, 0, false);
+	for (int i = 0; i < 2; i++) {
+		struct net_node *d = &n.node[i];
+		char all[9000];
+
+		assert_int_equal(d->failed, HPDSL_ECORRUPT);
+		assert_int_equal(d->warnings, 2);
+		snprintf(all, sizeof all, "%s\n%s", d->err.msg, d->warned);
+		assert_non_null(strstr(all, "chunk-000001.tar: is missing\n"));
+		assert_non_null(strstr(all, "chunk-000004.tar: is 9 bytes"));
+		assert_non_null(strstr(all, "chunk-000006.tar: is damaged"));
+	}
+	net_end(&n);
+	assert_int_equal(net_check(&n), 2 * (chunks_of(&plain) - 3));
+	run("rm -r %s/many", plain.top);
+	clean(&plain);
+}
+
+/* The origin is gone, or broken, or empty: one line, and soon. */
+static void test_origin_lost(void **state)
+{
+	const struct {
+		const char *how; /* NULL: nothing can be read any more */
+		int code;
+		const char *why;
+	} k[] = {
+		{ NULL, -EIO, ": cannot be read: Input/output error" },
+		{ "rm -r lost", HPDSL_ECHANGED, "was replaced" },
+		{ "rm lost/dataset.yaml lost/chunk-*", HPDSL_ECHANGED,
+		  "was replaced" },
+		{ "rm lost/chunk-*", -ENOENT,
+		  ": 8 chunks in a row cannot be had, the last one is "
+		  "chunk-0" },
+		{ "truncate -s 0 lost/chunk-*", -EIO, ": is 0 bytes" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof k / sizeof *k; i++) {
+		struct net_options o = { .nodes = 1,
+					 .mode = HPDSL_STAGE_REPLICATE };
+		struct net_node *d;
+		struct net n;
+
+		run("cp -r %s %s/lost", plain.out, plain.top);
+		net_begin(&n, &plain, &o);
+		snprintf(n.origin, sizeof n.origin, "%s/lost", plain.top);
+		net_start(&n, &o);
+		if (k[i].how)
+			run("cd %s && %s", plain.top, k[i].how);
+		else
+			n.node[0].io.broken = -EIO;
+		net_run(&n, 0, false);
+		d = who_failed(&n);
+		if (d->failed != k[i].code || !strstr(d->err.msg, k[i].why))
+			fail_msg("%zu: %d %s", i, d->failed, d->err.msg);
+		/* The others of eight in a row. */
+		assert_true(d->warnings <= 6);
+		net_end(&n);
 		net_check(&n);
+		run("rm -rf %s/lost", plain.top);
 		clean(&plain);
 	}
 }
@@ -316,6 +474,11 @@ static void test_flips_at_origin(void **state)
 		net_run(&n, 0, false);
 		no_failures(&n);
 		assert_true(n.node[0].report.refetch_chunks > 0);
+		/* Who is told AGAIN may not have seen it. */
+		assert_int_equal(n.node[0].warnings, 1);
+		assert_true(n.node[1].warnings <= 1);
+		assert_non_null(strstr(n.node[0].warned, "differed, and was "
+							 "fetched again"));
 		net_end(&n);
 		assert_int_equal(net_check(&n), 2 * chunks_of(&plain));
 		clean(&plain);
@@ -342,8 +505,13 @@ static void test_read_errors(void **state)
 			no_failures(&n);
 			assert_int_equal(n.node[1].report.retries, 2);
 		} else {
-			assert_int_equal(n.node[1].failed, -EIO);
-			assert_non_null(strstr(n.node[1].err.msg, "chunk-0"));
+			assert_int_equal(n.node[1].failed, HPDSL_ECORRUPT);
+			assert_non_null(strstr(n.node[1].err.msg,
+					       ".tar: cannot be read: Input/"));
+			/* Where they can be read they are. */
+			assert_false(n.node[0].failed);
+			assert_int_equal(n.node[0].report.chunks,
+					 chunks_of(&plain));
 		}
 		net_end(&n);
 		net_check(&n);
@@ -570,6 +738,58 @@ static void test_no_memory(void **state)
 	print_message("# %d failures\n", failures);
 }
 
+static void move(struct net *n, uint32_t from, uint32_t to, const void *p,
+		 size_t size)
+{
+	struct hpdsl_error err;
+	void *room = hpdsl_stager_room(n->node[to].stager, size);
+
+	assert_non_null(room);
+	memcpy(room, p, size);
+	assert_int_equal(hpdsl_stager_received(n->node[to].stager, from, room,
+					       size, &err),
+			 0);
+}
+
+/*
+ * Node 1 is to get all from node 0, and neither has memory left: no word is
+ * lost, and with memory again it goes on.
+ */
+static void test_words_without_memory(void **state)
+{
+	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
+	struct hpdsl_stager_message m;
+	struct hpdsl_error err;
+	uint64_t bytes;
+	struct net n;
+	int words = 0;
+
+	(void)state;
+	stage(&plain, &o, &bytes);
+	o.nodes = 2;
+	net_begin(&n, &plain, &o);
+	net_start(&n, &o);
+	wrap_fail_at(1, true);
+	while (hpdsl_stager_next(n.node[1].stager, &m, &err) > 0) {
+		assert_int_equal(m.n, HP_MESSAGE_HEADER);
+		move(&n, 1, 0, m.p, m.n);
+		hpdsl_stager_sent(n.node[1].stager, &m);
+		words++;
+	}
+	assert_int_equal(hpdsl_stager_next(n.node[0].stager, &m, &err), 0);
+	assert_true(wrap_count() > 0);
+	wrap_fail_at(0, false);
+	/* As many as it has streams. */
+	assert_int_equal(words, 8);
+	assert_non_null(n.node[0].stager->unheard);
+	net_run(&n, 0, false);
+	no_failures(&n);
+	assert_int_equal(net_origin_bytes(&n), 0);
+	net_end(&n);
+	assert_int_equal(net_check(&n), 2 * chunks_of(&plain));
+	clean(&plain);
+}
+
 /* Foreign tars in folders: their names are paths. */
 static void test_adopted(void **state)
 {
@@ -693,11 +913,15 @@ int main(void)
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_keep_of),
+		cmocka_unit_test(test_kept_for_others),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_direct),
 		cmocka_unit_test(test_damage_in_flight),
 		cmocka_unit_test(test_damage_at_origin),
-		cmocka_unit_test(test_short_origin),
+		cmocka_unit_test(test_chunk_lost_at_origin),
+		cmocka_unit_test(test_many_lost_at_origin),
+		cmocka_unit_test(test_origin_lost),
 		cmocka_unit_test(test_flips_at_origin),
 		cmocka_unit_test(test_read_errors),
 		cmocka_unit_test(test_full_disk),
@@ -705,6 +929,7 @@ int main(void)
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_every_fault),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_words_without_memory),
 		cmocka_unit_test(test_adopted),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_rate),

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps, their ranks and the end: steps 7 and 8 of hpdsl-order(7). */
+#include "epoch_private.h"
+
+#include "error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+static uint64_t batch(const struct hpdsl_epoch *e)
+{
+	return (uint64_t)e->o.step_runs * e->o.run;
+}
+
+uint64_t hpdsl_epoch_steps(const struct hpdsl_epoch *e, enum hpdsl_end end)
+{
+	uint64_t g = batch(e);
+
+	return e->samples / g + (end != HPDSL_END_DROP && e->samples % g > 0);
+}
+
+/* n positions from first on, all in one stretch and all there are. */
+static void put_places(const struct hpdsl_epoch *e, uint64_t first, size_t n,
+		       bool real, struct hpdsl_place *ret)
+{
+	enum { SOME = 64 };
+	struct hp_spot spot[SOME];
+
+	for (size_t some; n; n -= some, first += some) {
+		some = n < SOME ? n : SOME;
+		hp_epoch_spots(e, first, some, spot);
+		for (size_t i = 0; i < some; i++, ret++) {
+			ret->position = first + i;
+			ret->real = real;
+			hp_draw_list(&e->draw, spot[i].occurrence, 1,
+				     &ret->sample);
+		}
+	}
+}
+
+/* A whole run; behind N the epoch begins anew, as often as it takes. */
+static void put_run(const struct hpdsl_epoch *e, enum hpdsl_end end,
+		    uint64_t run, struct hpdsl_place *ret)
+{
+	uint64_t at = run * e->o.run, n = e->samples, left = e->o.run;
+	bool real = true;
+
+	while (left) {
+		uint64_t some;
+
+		if (at >= n) {
+			at %= n;
+			real = end == HPDSL_END_REPEAT;
+		}
+		some = n - at < left ? n - at : left;
+		put_places(e, at, (size_t)some, real, ret);
+		ret += some;
+		left -= some;
+		at += some;
+	}
+}
+
+static int check(const struct hpdsl_epoch *e, enum hpdsl_end end, uint64_t step,
+		 uint32_t rank, uint32_t ranks, struct hpdsl_error *err)
+{
+	uint64_t steps = hpdsl_epoch_steps(e, end);
+
+	if (step >= steps)
+		return hp_fail(err, -ERANGE,
+			       "no step %" PRIu64 ", the epoch has %" PRIu64,
+			       step, steps);
+	if (ranks > e->o.step_runs)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%u ranks cannot share steps of %u runs", ranks,
+			       e->o.step_runs);
+	if (rank >= ranks)
+		return hp_fail(err, HPDSL_EUSAGE, "no rank %u of %u", rank,
+			       ranks);
+	return 0;
+}
+
+int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e, enum hpdsl_end end,
+			 uint64_t step, const struct hpdsl_share *share,
+			 struct hpdsl_place *ret, size_t room,
+			 struct hpdsl_error *err)
+{
+	uint32_t rank = share ? share->rank : 0;
+	uint32_t ranks = share && share->ranks ? share->ranks : 1;
+	uint64_t q = e->o.step_runs, n;
+	int r = check(e, end, step, rank, ranks, err);
+
+	if (r < 0)
+		return r;
+	n = ((q - 1 - rank) / ranks + 1) * e->o.run;
+	if (n > INT64_MAX || (ret && n > room))
+		return hp_fail(err, -ENOSPC,
+			       "a step of %" PRIu64 " places, room for %zu", n,
+			       room);
+	for (uint64_t m = rank; ret && m < q; m += ranks) {
+		put_run(e, end, step * q + m, ret);
+		ret += e->o.run;
+	}
+	return (int64_t)n;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of members: stretch by stretch. */
+#include "fetch_private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { DIRECT_FILES = 64 }; /* open at a time */
+
+struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
+			      const struct hp_fetch_options *opt)
+{
+	struct hp_fetch *f = calloc(1, sizeof *f);
+	struct hpdsl_counts n;
+
+	if (!f)
+		return NULL;
+	hpdsl_count(ds, &n);
+	f->ds = ds;
+	f->opt = *opt;
+	f->told = calloc(n.chunks ? n.chunks : 1, 1);
+	f->direct = hp_fd_cache_new(ds->io, DIRECT_FILES);
+	if (f->told && f->direct && pthread_mutex_init(&f->lock, NULL) == 0)
+		return f;
+	hp_fd_cache_free(f->direct);
+	free(f->told);
+	free(f);
+	return NULL;
+}
+
+void hp_fetch_free(struct hp_fetch *f)
+{
+	if (!f)
+		return;
+	hp_fetch_desks_free(f);
+	hp_fd_cache_free(f->direct);
+	pthread_mutex_destroy(&f->lock);
+	free(f->told);
+	free(f);
+}
+
+/* The next stretch: from m[0] of at most n, into page. */
+static void find_stretch(struct hp_fetch_stretch *s, struct hp_block_member *m,
+			 uint32_t n)
+{
+	s->m = m;
+	s->n = 1;
+	s->begin = m->offset;
+	s->end = m->offset + m->size;
+	s->good = 0;
+	for (; s->n < n && m[s->n].chunk == m->chunk &&
+	       hp_fetch_joins(s->begin, s->end, &m[s->n]);
+	     s->n++) {
+		uint64_t end = m[s->n].offset + m[s->n].size;
+
+		s->end = end > s->end ? end : s->end;
+	}
+}
+
+int hp_fetch(struct hp_fetch *f, struct hp_block *b)
+{
+	struct hp_fetch_stretch s = { .f = f, .page = b->buf };
+
+	assert((uintptr_t)b->buf % HP_FETCH_PAGE == 0);
+	b->why.code = 0;
+	for (uint32_t i = 0; i < b->n; i += s.n) {
+		size_t bytes;
+
+		find_stretch(&s, &b->member[i], b->n - i);
+		bytes = (size_t)hp_fetch_pages(s.begin, s.end);
+		assert(s.page + bytes <= (uint8_t *)b->buf + b->room);
+		hp_fetch_stretch(&s, &b->why);
+		s.page += bytes;
+	}
+	return b->why.code;
+}
+
+void hp_fetch_count(const struct hp_fetch *f, struct hp_fetch_counts *ret)
+{
+	const uint64_t *from = (const uint64_t *)&f->count;
+	uint64_t *to = (uint64_t *)ret;
+
+	for (size_t i = 0; i < sizeof *ret / sizeof *to; i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}

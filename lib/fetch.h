@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Members of chunks into memory, many at a time: neighbours in one read, past
+ * the page cache where it does not have them, compressed chunks expanded in
+ * place, contents compared with their checksums.  Moves bytes, and decides
+ * nothing of which or when.  Of a stage directory it reads what is here, waits
+ * for what is coming, and goes to the origin where that is of no use.
+ */
+#ifndef HP_FETCH_H
+#define HP_FETCH_H
+
+#include "hpdsl.h"
+
+enum {
+	HP_FETCH_READ = 4 << 20, /* bytes of one read, at most */
+	HP_FETCH_GAP = 64 << 10, /* read through, rather than read twice */
+	HP_FETCH_PAGE = 4096,
+};
+
+struct hp_fetch;
+
+struct hp_fetch_options {
+	enum hpdsl_cache cache;
+	bool unchecked; /* checksums are not compared */
+	/*
+	 * NULL, or told once of each chunk whose file here was found to be bad;
+	 * by any thread that fetches.
+	 */
+	void (*warn)(void *arg, const char *text);
+	void *arg;
+};
+
+/* ds is borrowed.  NULL: no memory. */
+struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
+			      const struct hp_fetch_options *opt);
+/* Nobody may be fetching any more.  NULL is harmless. */
+void hp_fetch_free(struct hp_fetch *f);
+
+/* A member that is wanted: as hpdsl_member_get() has it. */
+struct hp_block_member {
+	uint32_t chunk;
+	uint64_t number, offset, size, checksum;
+	const void *data; /* set: in the block's buf; NULL if code < 0 */
+	int code;	  /* set: 0, HPDSL_ECORRUPT, -errno */
+};
+
+/*
+ * Members that are read together: those of one chunk in a row, and by offset;
+ * chunks in any order.
+ */
+struct hp_block {
+	struct hp_block_member *member;
+	uint32_t n;
+	void *buf;   /* aligned to HP_FETCH_PAGE */
+	size_t room; /* hp_fetch_room() or more */
+	/* Set if one is bad: of the first, naming chunk, sample and path. */
+	struct hpdsl_error why;
+};
+
+/*
+ * Bytes of buf that members take, with what is read between them, in whole
+ * pages.  For one member after the other, in the block's order: begin with
+ * zero everywhere; a member's room may be looked at with a copy before it is
+ * decided that it still fits.
+ */
+struct hp_fetch_room {
+	size_t bytes;
+	/* The last stretch that is read: nothing of the caller's. */
+	uint32_t chunk;
+	bool any;
+	uint64_t begin, end;
+};
+void hp_fetch_room_add(struct hp_fetch_room *r,
+		       const struct hp_block_member *m);
+/* The same for all of them at once. */
+size_t hp_fetch_room(const struct hp_block_member *m, uint32_t n);
+
+/*
+ * Reads, expands, verifies.  0, or the code of the first member that is bad;
+ * the others are good all the same.  Any number of threads, a block each.
+ */
+int hp_fetch(struct hp_fetch *f, struct hp_block *b);
+
+/*
+ * Has the page cache most of this stretch of the plain tar?  Waits for nothing;
+ * false where that cannot be said.
+ */
+bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
+		     uint64_t bytes);
+
+/* Since it was made. */
+struct hp_fetch_counts {
+	uint64_t reads, read_bytes; /* of chunk files */
+	uint64_t direct_bytes;	    /* of these past the page cache */
+	uint64_t read_sizes[40];    /* reads of 2^i to 2^(i+1) - 1 bytes */
+};
+void hp_fetch_count(const struct hp_fetch *f, struct hp_fetch_counts *ret);
+
+#endif

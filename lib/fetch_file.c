@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes of a chunk's file: from the page cache what it has, in slices; past it
+ * what it has not, in large reads into whole pages, where that can be done.
+ */
+#include "fetch_private.h"
+
+#include "error.h"
+
+#include <errno.h>
+
+enum { SLICE = 256 << 10 };
+
+/* ---- Counting ----------------------------------------------------------- */
+
+static void add(uint64_t *to, uint64_t n)
+{
+	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
+}
+
+void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n, bool direct)
+{
+	struct hp_fetch_counts *c = &k->f->count;
+	unsigned i = n ? 63u - (unsigned)__builtin_clzll(n) : 0;
+
+	add(&c->reads, 1);
+	add(&c->read_bytes, n);
+	add(&c->read_sizes[i < 40 ? i : 39], 1);
+	if (direct)
+		add(&c->direct_bytes, n);
+	if (k->f->ds->stage)
+		hp_stage_count(k->f->ds->stage, k->file.at, n);
+}
+
+/* ---- The file ----------------------------------------------------------- */
+
+void hp_fetch_file_begin(struct hp_fetch_file *k, struct hp_fetch *f,
+			 const struct hpdsl_chunk *c,
+			 const struct hp_chunk_file *file)
+{
+	*k = (struct hp_fetch_file){ .f = f, .chunk = c, .file = *file };
+}
+
+void hp_fetch_file_end(struct hp_fetch_file *k)
+{
+	if (k->has_direct)
+		hp_fd_cache_put(k->f->direct, &k->direct);
+	k->has_direct = false;
+}
+
+int hp_fetch_file_fail(const struct hp_fetch_file *k, int code, const char *why,
+		       struct hpdsl_error *err)
+{
+	char text[HP_CHUNK_FILE_TEXT];
+
+	hp_chunk_file_text(k->f->ds, k->chunk, k->file.at, text);
+	return why ? hp_fail(err, code, "%s: %s", text, why) :
+		     hp_fail_errno(err, code, "%s", text);
+}
+
+/* ---- Past the page cache ------------------------------------------------ */
+
+static int open_direct(void *arg, struct hpdsl_error *err)
+{
+	const struct hp_fetch_file *k = arg;
+
+	return hp_chunk_file_open(k->f->ds, k->chunk, k->file.at, O_DIRECT,
+				  err);
+}
+
+/* Not with this file system, or not with this kind of buffer. */
+static bool is_no_way(int code)
+{
+	return code == -EINVAL || code == -EOPNOTSUPP || code == -ENOTTY;
+}
+
+static uint8_t *no_way(const struct hp_fetch_file *k)
+{
+	return &k->f->no_direct[k->file.at];
+}
+
+/* Is there a descriptor to do so?  If not, the other one serves as well. */
+static bool can_pass(struct hp_fetch_file *k)
+{
+	struct hpdsl_error err;
+	int r;
+
+	if (k->f->opt.cache == HPDSL_CACHE_KEEP ||
+	    __atomic_load_n(no_way(k), __ATOMIC_RELAXED))
+		return false;
+	if (k->has_direct)
+		return true;
+	r = hp_fd_cache_get(k->f->direct,
+			    hp_chunk_file_key(k->chunk, k->file.at),
+			    open_direct, k, &k->direct, &err);
+	if (is_no_way(r))
+		__atomic_store_n(no_way(k), 1, __ATOMIC_RELAXED);
+	k->has_direct = r == 0;
+	return k->has_direct;
+}
+
+/*
+ * Whole pages from at, a page's first byte: n bytes, or fewer at the file's
+ * end, or where it goes no further this way.  -errno.
+ */
+static ssize_t read_direct(struct hp_fetch_file *k, uint64_t at, size_t n,
+			   uint8_t *page)
+{
+	const struct hp_io *io = k->f->ds->io;
+	size_t done = 0;
+
+	while (done < n && done % HP_FETCH_PAGE == 0) {
+		ssize_t r = io->pread(io, k->direct.fd, page + done, n - done,
+				      at + done);
+
+		if (r == -EINTR)
+			continue;
+		if (is_no_way((int)r)) {
+			__atomic_store_n(no_way(k), 1, __ATOMIC_RELAXED);
+			break;
+		}
+		if (r < 0)
+			return r;
+		if (r == 0)
+			break;
+		done += (size_t)r;
+	}
+	return (ssize_t)done;
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
+/* Bytes from at to end through the page cache. */
+static int read_through(struct hp_fetch_file *k, uint64_t at, uint64_t end,
+			uint8_t *to, struct hpdsl_error *err)
+{
+	ssize_t r = hp_io_pread_full(k->f->ds->io, k->file.fd.fd, to,
+				     (size_t)(end - at), at);
+
+	if (r < 0)
+		return hp_fetch_file_fail(k, (int)r, NULL, err);
+	hp_fetch_file_count(k, (uint64_t)r, false);
+	if ((uint64_t)r != end - at)
+		return hp_fetch_file_fail(k, HPDSL_ECORRUPT, "ends early", err);
+	return 0;
+}
+
+static int read_past(struct hp_fetch_file *k, uint64_t at, uint64_t end,
+		     uint8_t *page, struct hpdsl_error *err)
+{
+	uint64_t begin = hp_fetch_page(at), done;
+	ssize_t r =
+		read_direct(k, begin, (size_t)hp_fetch_pages(at, end), page);
+
+	if (r < 0)
+		return hp_fetch_file_fail(k, (int)r, NULL, err);
+	if (r)
+		hp_fetch_file_count(k, (uint64_t)r, true);
+	done = begin + (uint64_t)r;
+	if (done >= end)
+		return 0;
+	if (done < at)
+		done = at;
+	return read_through(k, done, end, page + (done - begin), err);
+}
+
+static bool is_most(int64_t have, uint64_t of)
+{
+	return have > 0 && (uint64_t)have >= of / 2;
+}
+
+/* Asks about the next stretch of the file. */
+static void find_way(struct hp_fetch_file *k, uint64_t at, uint64_t end)
+{
+	const struct hp_io *io = k->f->ds->io;
+	uint64_t to = hp_fetch_page(at) + HP_FETCH_READ;
+	int64_t have;
+
+	k->known = to < end ? to : end;
+	have = io->cached(io, k->file.fd.fd, at, k->known - at);
+	if (is_most(have, k->known - at))
+		k->way = HP_FETCH_FROM_CACHE;
+	else if (have >= 0 && can_pass(k))
+		k->way = HP_FETCH_PAST;
+	else
+		/* Past what cannot be asked may be the slow way. */
+		k->way = HP_FETCH_THROUGH;
+}
+
+int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
+		  uint8_t *page, uint64_t *ret, struct hpdsl_error *err)
+{
+	uint64_t to;
+	int r;
+
+	if (at >= k->known)
+		find_way(k, at, end);
+	to = k->known < end ? k->known : end;
+	if (k->way == HP_FETCH_FROM_CACHE && to > at + SLICE)
+		to = at + SLICE;
+	if (k->way == HP_FETCH_PAST)
+		r = read_past(k, at, to, page, err);
+	else
+		r = read_through(k, at, to, page + (at - hp_fetch_page(at)),
+				 err);
+	if (r == 0)
+		*ret = to;
+	return r;
+}
+
+/* ---- Asking ------------------------------------------------------------- */
+
+/* Where it is stored; false where that cannot be said. */
+static bool stored_at(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_chunk *c, uint64_t *begin,
+		      uint64_t *end)
+{
+	struct hp_frame first, last;
+	uint32_t a, b;
+
+	if (hp_index_frame_find(ds->index, c, *begin, &a, NULL) < 0 ||
+	    hp_index_frame_find(ds->index, c, *end - 1, &b, NULL) < 0 ||
+	    hp_index_frame(ds->index, c, a, &first, NULL) < 0 ||
+	    hp_index_frame(ds->index, c, b, &last, NULL) < 0)
+		return false;
+	*begin = first.stored;
+	*end = last.stored_end;
+	return *end > *begin;
+}
+
+bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
+		     uint64_t bytes)
+{
+	const struct hpdsl_dataset *ds = f->ds;
+	struct hpdsl_error here = { 0 };
+	struct hp_chunk_file file;
+	struct hpdsl_chunk c;
+	uint64_t end;
+	int64_t have;
+
+	if (hpdsl_chunk_get(ds, chunk, &c, NULL) < 0 || !bytes ||
+	    __builtin_add_overflow(offset, bytes, &end) ||
+	    end > c.plain_bytes ||
+	    (ds->stage && !hp_stage_is_here(ds->stage, &c)) ||
+	    hp_chunk_file_get(ds, &c, &file, &here, NULL) < 0)
+		return false;
+	have = -1;
+	if (!c.compressed || file.at == HP_AT_EXPANDED ||
+	    stored_at(ds, &c, &offset, &end))
+		have = ds->io->cached(ds->io, file.fd.fd, offset, end - offset);
+	hp_chunk_file_put(ds, &file);
+	return is_most(have, end - offset);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stretch of one chunk's members: read as a whole, then each compared with
+ * its checksum.  What is bad is read again member by member, so that one bad
+ * place costs no more than the members that it is in.
+ */
+#include "fetch_private.h"
+
+#include "error.h"
+#include "hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- Verifying ---------------------------------------------------------- */
+
+/* "stage/chunk-000017.tar: member 42 'a/b.jpg': checksum differs" */
+static int differs(const struct hp_fetch_stretch *s,
+		   const struct hp_fetch_file *k, uint64_t number,
+		   struct hpdsl_error *err)
+{
+	char file[HP_CHUNK_FILE_TEXT], name[HP_PRINTABLE];
+	struct hpdsl_member m;
+	int r = hpdsl_member_get(s->f->ds, number, &m, err);
+
+	if (r < 0)
+		return r;
+	return hp_fail(
+		err, HPDSL_ECORRUPT,
+		"%s: member %" PRIu64 " '%s': checksum differs",
+		hp_chunk_file_text(s->f->ds, &s->chunk, k->file.at, file),
+		number, hp_printable(m.path, m.path_len, name));
+}
+
+int hp_fetch_verify(struct hp_fetch_stretch *s, const struct hp_fetch_file *k,
+		    uint64_t offset, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	int r = 0;
+
+	for (; s->next < s->n; s->next++) {
+		struct hp_block_member *m = &s->m[s->next];
+		const uint8_t *p = hp_fetch_at(s, m->offset);
+
+		if (m->offset + m->size > offset)
+			break;
+		if (m->code != HP_FETCH_PENDING)
+			continue;
+		if (s->f->opt.unchecked ||
+		    hp_hash64(p, (size_t)m->size) == m->checksum) {
+			m->data = p;
+			m->code = 0;
+			s->good++;
+		} else {
+			r = differs(s, k, m->number, r ? &why : err);
+		}
+	}
+	return r;
+}
+
+void hp_fetch_skip(struct hp_fetch_stretch *s, uint64_t offset)
+{
+	while (s->next < s->n && s->m[s->next].offset < offset)
+		s->next++;
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
+/* Two reasons, of which the first counts; the second is there if r < 0. */
+static int first_of(int first, int r, const struct hpdsl_error *why,
+		    struct hpdsl_error *err)
+{
+	if (first || r == 0)
+		return first;
+	*err = *why;
+	return r;
+}
+
+static int read_plain(struct hp_fetch_stretch *s, struct hp_fetch_file *k,
+		      struct hpdsl_error *err)
+{
+	uint64_t at = s->begin;
+	struct hpdsl_error why;
+	int bad = 0;
+
+	while (at < s->end) {
+		uint8_t *page = hp_fetch_at(s, hp_fetch_page(at));
+		int r = hp_fetch_next(k, at, s->end, page, &at, &why);
+
+		if (r < 0)
+			return first_of(bad, r, &why, err);
+		r = hp_fetch_verify(s, k, at, &why);
+		bad = first_of(bad, r, &why, err);
+	}
+	return bad;
+}
+
+static int read_file(struct hp_fetch_stretch *s,
+		     const struct hp_chunk_file *file, struct hpdsl_error *err)
+{
+	struct hp_fetch_file k;
+	int r;
+
+	hp_fetch_file_begin(&k, s->f, &s->chunk, file);
+	s->next = 0;
+	if (s->chunk.compressed && file->at != HP_AT_EXPANDED)
+		r = hp_fetch_expand(s, &k, err);
+	else
+		r = read_plain(s, &k, err);
+	hp_fetch_file_end(&k);
+	return r;
+}
+
+/* Tells once of each chunk that is read from the origin for this reason. */
+static void tell(const struct hp_fetch_stretch *s,
+		 const struct hpdsl_error *why)
+{
+	const struct hp_fetch *f = s->f;
+	char text[sizeof why->msg + 40];
+
+	if (!f->opt.warn || !hp_stage_has_failed(f->ds->stage, &s->chunk) ||
+	    __atomic_exchange_n(&f->told[s->chunk.number], 1, __ATOMIC_RELAXED))
+		return;
+	snprintf(text, sizeof text, "%s: reading it from the origin", why->msg);
+	f->opt.warn(f->opt.arg, text);
+}
+
+/*
+ * Reads the file that there is; if what is here is bad, the origin's, unless
+ * some of it was good: then the bad ones only are worth reading again.  Members
+ * that stay pending may be good if they are read alone, if it returns 0.
+ */
+static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
+{
+	for (;;) {
+		const struct hpdsl_dataset *ds = s->f->ds;
+		struct hpdsl_error here = { 0 };
+		struct hp_chunk_file file;
+		bool elsewhere;
+		int r = hp_chunk_file_get(ds, &s->chunk, &file, &here, err);
+
+		if (here.code)
+			tell(s, &here);
+		/* Alone they may be good here. */
+		if (r < 0 && ds->stage &&
+		    hp_stage_has_rest(ds->stage, &s->chunk, &file.at))
+			return 0;
+		if (r < 0)
+			return r;
+		r = read_file(s, &file, &here);
+		elsewhere =
+			r < 0 && hp_chunk_file_failed(ds, &s->chunk, &file, r);
+		if (elsewhere)
+			tell(s, &here);
+		hp_chunk_file_put(ds, &file);
+		if (!elsewhere || s->good)
+			return 0;
+	}
+}
+
+/* ---- One by one --------------------------------------------------------- */
+
+/* "sample 12: why" */
+static int bad_sample(const struct hpdsl_member *m, int code, const char *why,
+		      struct hpdsl_error *err)
+{
+	return hp_fail(err, code, "sample %" PRIu64 ": %s", m->sample, why);
+}
+
+/* The chunk's file could not be opened. */
+static int bad_file(const struct hpdsl_member *m, const struct hpdsl_error *why,
+		    struct hpdsl_error *err)
+{
+	char name[HP_PRINTABLE];
+
+	return hp_fail(err, why->code,
+		       "sample %" PRIu64 ": member %" PRIu64 " '%s': %s",
+		       m->sample, m->number,
+		       hp_printable(m->path, m->path_len, name), why->msg);
+}
+
+/* A member that could not be read with its neighbours. */
+static int read_alone(struct hp_fetch_stretch *s, struct hp_block_member *m,
+		      const struct hpdsl_error *file, struct hpdsl_error *err)
+{
+	uint8_t *p = hp_fetch_at(s, m->offset);
+	struct hpdsl_member row;
+	struct hpdsl_error why;
+	int r = hpdsl_member_get(s->f->ds, m->number, &row, err);
+
+	if (r < 0)
+		return r;
+	if (file->code)
+		return bad_file(&row, file, err);
+	if (row.offset != m->offset || row.size != m->size)
+		return bad_sample(&row, HPDSL_ECORRUPT,
+				  "the index changed while it was read", err);
+	r = hpdsl_member_read(s->f->ds, &row, 0, p, (size_t)row.size, &why);
+	if (r < 0)
+		return bad_sample(&row, r, why.msg, err);
+	m->data = p;
+	return 0;
+}
+
+void hp_fetch_stretch(struct hp_fetch_stretch *s, struct hpdsl_error *why)
+{
+	struct hpdsl_error file = { 0 }, ignored;
+	int r;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		s->m[i].code = HP_FETCH_PENDING;
+		s->m[i].data = NULL;
+	}
+	r = hpdsl_chunk_get(s->f->ds, s->m[0].chunk, &s->chunk, &file);
+	if (r == 0)
+		r = read_any(s, &file);
+	file.code = r;
+	for (uint32_t i = 0; s->good < s->n && i < s->n; i++) {
+		struct hp_block_member *m = &s->m[i];
+
+		if (m->code != HP_FETCH_PENDING)
+			continue;
+		m->code = read_alone(s, m, &file, why->code ? &ignored : why);
+	}
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A loader's state as text, and whether it is of this dataset. */
+#include "dataset.h"
+#include "error.h"
+#include "hash.h"
+#include "order.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf)
+{
+	static const char *const ends[] = {
+		[HPDSL_END_MASK] = "mask",
+		[HPDSL_END_REPEAT] = "repeat",
+		[HPDSL_END_DROP] = "drop",
+	};
+	struct hpdsl_order o = hp_order_filled(&s->order);
+	char pack[33], choice[33];
+	int n;
+
+	hp_hex128(s->pack, pack);
+	hp_hex128(s->choice, choice);
+	n = snprintf(buf, HPDSL_STATE_MAX,
+		     "{\"format\": \"hpdsl-state\", \"version\": 1, "
+		     "\"pack\": \"%s\", \"seed\": %" PRIu64
+		     ", \"epoch\": %" PRIu64 ", \"step\": %" PRIu64
+		     ", \"W\": %" PRIu32 ", \"L\": %" PRIu32 ", \"K\": %" PRIu32
+		     ", \"Q\": %" PRIu32 ", \"D\": %" PRIu32
+		     ", \"end\": \"%s\"",
+		     pack, o.seed, o.epoch, o.step, o.window, o.lanes, o.run,
+		     o.step_runs, o.parts, ends[s->end]);
+	if (s->has_choice)
+		n += sprintf(buf + n, ", \"choice\": \"%s\"", choice);
+	return (size_t)(n + sprintf(buf + n, "}"));
+}
+
+static int check_choice(const struct hpdsl_state *s,
+			const struct hpdsl_choice *choice, const char *name,
+			struct hpdsl_error *err)
+{
+	uint8_t digest[16];
+
+	if (!s->has_choice && !choice)
+		return 0;
+	if (!s->has_choice)
+		return hp_fail(err, HPDSL_EDIFFERS,
+			       "%s: the state is of all samples, and here some "
+			       "are chosen",
+			       name);
+	if (!choice)
+		return hp_fail(err, HPDSL_EDIFFERS,
+			       "%s: the state is of a choice of samples, and "
+			       "here are all",
+			       name);
+	hpdsl_choice_digest(choice, digest);
+	if (memcmp(digest, s->choice, sizeof digest) != 0)
+		return hp_fail(err, HPDSL_EDIFFERS,
+			       "%s: the state is of another choice of samples",
+			       name);
+	return 0;
+}
+
+int hpdsl_state_check(const struct hpdsl_state *s,
+		      const struct hpdsl_dataset *ds,
+		      const struct hpdsl_choice *choice, const char *name,
+		      struct hpdsl_error *err)
+{
+	static const uint8_t unknown[16];
+	uint8_t pack[16];
+
+	if (memcmp(s->pack, unknown, sizeof pack) != 0) {
+		hpdsl_pack_id(ds, pack);
+		if (memcmp(s->pack, pack, sizeof pack) != 0)
+			return hp_fail(err, HPDSL_EDIFFERS,
+				       "%s: the state is of another pack",
+				       name);
+	}
+	return check_choice(s, choice, name, err);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A loader's state: as text and back, and of which dataset it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "dataset.h"
+#include "packed.h"
+
+static int parse(const char *text, struct hpdsl_state *ret,
+		 struct hpdsl_error *err)
+{
+	return hpdsl_state_parse(text, strlen(text), "state", ret, err);
+}
+
+static void states_are_read(void **state)
+{
+	static const uint8_t pack[16] = { 0x00, 0x11, 0x22, 0x33, 0x44, 0x55,
+					  0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb,
+					  0xcc, 0xdd, 0xee, 0xff };
+	static const uint8_t unknown[16];
+	struct hpdsl_state s;
+
+	(void)state;
+	assert_int_equal(parse("seed: 7\nepoch: 2\nstep: 300\nW: 4\nL: 12\n"
+			       "K: 64\nQ: 3\nD: 6\n",
+			       &s, NULL),
+			 0);
+	assert_true(s.order.seed == 7 && s.order.epoch == 2 &&
+		    s.order.step == 300 && s.order.window == 4 &&
+		    s.order.lanes == 12 && s.order.run == 64 &&
+		    s.order.step_runs == 3 && s.order.parts == 6);
+	assert_memory_equal(s.pack, unknown, 16);
+	assert_false(s.has_choice);
+	assert_int_equal(
+		parse("{\"pack\": \"00112233445566778899aabbccddeeff\""
+		      ",\n\t\"seed\": 18446744073709551615, \"x\": "
+		      "[1, {\"y\": null}], \"W\": 5, \"end\":\"drop\","
+		      "\"choice\":\"ffeeddccbbaa99887766554433221100\","
+		      " \"version\": 1, \"format\": \"hpdsl-state\"}",
+		      &s, NULL),
+		0);
+	assert_true(s.order.seed == UINT64_MAX && s.order.window == 5 &&
+		    s.order.lanes == 0 && s.end == HPDSL_END_DROP);
+	assert_memory_equal(s.pack, pack, 16);
+	assert_true(s.has_choice);
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(s.choice[i], pack[15 - i]);
+}
+
+static void bad_states_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"7",
+		"[]",
+		"{",
+		"seed: -1",
+		"seed: 18446744073709551616",
+		"W: 0",
+		"K: 4294967296",
+		"W: [1]",
+		"W: 1\nW: 1",
+		"L: 7\nD: 2",
+		"pack: 00",
+		"choice: 00",
+		"end: never",
+		"end: [mask]",
+		"format: hpdsl-order",
+		"version: 2",
+		"a: &x 1\nW: *x",
+		"seed: 1\n---\nseed: 2",
+	};
+	struct hpdsl_state s, was;
+
+	(void)state;
+	memset(&s, 0x5a, sizeof s);
+	was = s;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct hpdsl_error err = { 0 };
+
+		assert_int_equal(parse(bad[i], &s, &err), HPDSL_ECORRUPT);
+		assert_int_equal(strncmp(err.msg, "state: ", 7), 0);
+		assert_memory_equal(&s, &was, sizeof s);
+	}
+}
+
+static void formats(const struct hpdsl_state *s, const char *text)
+{
+	char buf[HPDSL_STATE_MAX], again[HPDSL_STATE_MAX];
+	struct hpdsl_state t;
+
+	assert_int_equal(hpdsl_state_format(s, buf), strlen(text));
+	assert_string_equal(buf, text);
+	assert_int_equal(parse(buf, &t, NULL), 0);
+	hpdsl_state_format(&t, again);
+	assert_string_equal(again, text);
+	assert_int_equal(t.end, s->end);
+	assert_int_equal(t.has_choice, s->has_choice);
+}
+
+static void states_are_written(void **state)
+{
+	struct hpdsl_state s = { .order = { .seed = 42, .step = 9 } };
+
+	(void)state;
+	memset(s.pack, 0x1a, 16);
+	formats(&s,
+		"{\"format\": \"hpdsl-state\", \"version\": 1, \"pack\": "
+		"\"1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a\", \"seed\": 42, "
+		"\"epoch\": 0, \"step\": 9, \"W\": 16, \"L\": 8, \"K\": 32, "
+		"\"Q\": 8, \"D\": 1, \"end\": \"mask\"}");
+	/* the longest there is */
+	s = (struct hpdsl_state){
+		.order = { .seed = UINT64_MAX,
+			   .epoch = UINT64_MAX,
+			   .step = UINT64_MAX,
+			   .window = UINT32_MAX,
+			   .lanes = UINT32_MAX,
+			   .run = UINT32_MAX,
+			   .step_runs = UINT32_MAX,
+			   .parts = UINT32_MAX },
+		.end = HPDSL_END_REPEAT,
+		.has_choice = true,
+	};
+	formats(&s, "{\"format\": \"hpdsl-state\", \"version\": 1, \"pack\": "
+		    "\"00000000000000000000000000000000\", \"seed\": "
+		    "18446744073709551615, \"epoch\": 18446744073709551615, "
+		    "\"step\": 18446744073709551615, \"W\": 4294967295, \"L\": "
+		    "4294967295, \"K\": 4294967295, \"Q\": 4294967295, \"D\": "
+		    "4294967295, \"end\": \"repeat\", \"choice\": "
+		    "\"00000000000000000000000000000000\"}");
+}
+
+static int check(const struct hpdsl_state *s, const struct hpdsl_dataset *ds,
+		 const struct hpdsl_choice *c, const char *want)
+{
+	struct hpdsl_error err = { .msg = "" };
+	int r = hpdsl_state_check(s, ds, c, "state", &err);
+
+	assert_string_equal(err.msg, want);
+	return r;
+}
+
+static void of_this_dataset(void **state)
+{
+	const uint64_t some[] = { 1, 2 }, others[] = { 0, 2 };
+	struct hpdsl_choice_options opt = { .samples = some, .n_samples = 2 };
+	struct hpdsl_choice *c, *other;
+	struct hpdsl_state s = { 0 };
+	struct hpdsl_dataset *ds;
+	struct packed p;
+
+	(void)state;
+	packed_begin(&p);
+	for (int i = 0; i < 5; i++)
+		packed_file(&p, (const char[]){ (char)('a' + i), '\0' }, 10,
+			    0644, 0, 0);
+	packed_pack(&p, (struct hpdsl_pack_options){ 0 });
+	assert_int_equal(hpdsl_open(p.out, NULL, &ds, NULL), 0);
+	assert_int_equal(hpdsl_choose(ds, &opt, &c, NULL), 0);
+	opt.samples = others;
+	assert_int_equal(hpdsl_choose(ds, &opt, &other, NULL), 0);
+
+	assert_int_equal(check(&s, ds, NULL, ""), 0);
+	hpdsl_pack_id(ds, s.pack);
+	assert_int_equal(check(&s, ds, NULL, ""), 0);
+	s.pack[7] ^= 1;
+	assert_int_equal(
+		check(&s, ds, NULL, "state: the state is of another pack"),
+		HPDSL_EDIFFERS);
+	s.pack[7] ^= 1;
+	assert_int_equal(check(&s, ds, c,
+			       "state: the state is of all samples, and here "
+			       "some are chosen"),
+			 HPDSL_EDIFFERS);
+	s.has_choice = true;
+	hpdsl_choice_digest(c, s.choice);
+	assert_int_equal(check(&s, ds, c, ""), 0);
+	assert_int_equal(check(&s, ds, NULL,
+			       "state: the state is of a choice of samples, "
+			       "and here are all"),
+			 HPDSL_EDIFFERS);
+	assert_int_equal(check(&s, ds, other,
+			       "state: the state is of another choice of "
+			       "samples"),
+			 HPDSL_EDIFFERS);
+	hpdsl_choice_free(other);
+	hpdsl_choice_free(c);
+	hpdsl_close(ds);
+	packed_end(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(states_are_read),
+		cmocka_unit_test(bad_states_are_refused),
+		cmocka_unit_test(states_are_written),
+		cmocka_unit_test(of_this_dataset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
