@@ -95,8 +95,8 @@ static int open_chunk(void *arg, struct hpdsl_error *err)
 	name_get(w, &name);
 	if (!name.p)
 		return hp_fail_nomem(err);
-	f.fd = io->open(io, w->ds->dir, name.p, O_RDONLY | O_NONBLOCK | w->flags,
-			0);
+	f.fd = io->open(io, w->ds->dir, name.p,
+			O_RDONLY | O_NONBLOCK | w->flags, 0);
 	r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
 	if (r < 0)
 		return hp_fail_errno(
