@@ -19,6 +19,12 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 SHAREDIR ?= $(PREFIX)/share
+# Whose folder for modules below PREFIX is taken, if it looks for them there.
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+PYTHONDIR ?= $(call once,PYTHONDIR,$(PYTHON) -c 'import site; import sys; \
+	p = sys.argv[1] + "/lib/"; print(([d for d in site.getsitepackages() \
+	if d.startswith(p)] + [p + "python3/site-packages"])[0])' '$(PREFIX)' \
+	2> /dev/null || echo '$(PREFIX)/lib/python3/site-packages')
 PKG_CONFIG ?= pkg-config
 
 comma = ,
@@ -74,14 +80,16 @@ LONG_UNIT := $(filter tests/unit/test_long_%,$(UNIT))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 prog = $(patsubst %.c,$(BUILD)/%,$(1))
-# with_NAME.c needs the package NAME: bench does without where there is none.
+# with_NAME.c, with_NAME-x.c need the package NAME: bench does without where
+# there is none.
 WITH := $(wildcard tests/bench/with_*.c)
 MPI_BENCH := $(wildcard tests/bench/mpi_*.c)
 BENCH_PROGRAMS := $(call prog,$(filter-out $(WITH) $(MPI_BENCH),$(wildcard \
 	tests/bench/*.c)))
 BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
 	w,$(WITH),$(if $(shell $(PKG_CONFIG) --modversion \
-	$(w:tests/bench/with_%.c=%) 2> /dev/null),$(w)))))
+	$(call with,$(w)) 2> /dev/null),$(w)))))
+with = $(firstword $(subst -, ,$(patsubst with_%,%,$(basename $(notdir $(1))))))
 
 .PHONY: all deps demo check check-mpi check-long check-build lint fuzz bench install \
 	uninstall dist help clean
@@ -152,10 +160,10 @@ $(STAGE) $(STAGE_FAULTS): $(CMD_SHARED) $(BUILD)/libhpdsl.a
 		$(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \
 		'  --      $@ is left out: there is no $(MPICC) here')
 
-$(ORIGIN): tests/bed/origin.c $(wildcard tests/bed/*.h) $(BUILD)/flags
+$(ORIGIN): $(wildcard tests/bed/origin*.c tests/bed/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(if $(FUSE_LIBS),$(call say,LD)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) \
-		$(LDFLAGS) -o $@ $< $(FUSE_LIBS),@echo \
+		$(LDFLAGS) -o $@ $(filter %.c,$^) $(FUSE_LIBS),@echo \
 		'  --      $@ is left out: there is no fuse3 here')
 
 $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
@@ -167,7 +175,7 @@ $(call prog,$(MPI_BENCH)): $(BUILD)/%: %.c $(BUILD)/flags
 		$(LDFLAGS) -o $@ $<)
 
 $(call prog,$(WITH)): $(BUILD)/tests/bench/with_%: $(BUILD)/tests/bench/with_%.o
-	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $*)
+	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $(call with,$@)) -lpthread
 
 # tests/unit/wrap.c stands between the library and malloc.
 WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup
@@ -180,16 +188,21 @@ $(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 
 # What prove runs: programs and bats files, each through tests/run.
-ALL_TESTS = $(call prog,$(filter-out $(LONG_UNIT),$(UNIT)) $(FUZZ)) \
-	$(wildcard tests/*.bats)
+# The longest first, so that none of them is left for the end.
+LONGEST = $(wildcard $(patsubst %,tests/%.bats,real snapshot_real \
+	stage_faults stage_resume hostile stage stage_kill))
+ALL_TESTS = $(LONGEST) $(call prog,$(filter-out $(LONG_UNIT),$(UNIT)) $(FUZZ)) \
+	$(filter-out $(LONGEST),$(wildcard tests/*.bats))
 LONG_TESTS = $(ALL_TESTS) $(call prog,$(LONG_UNIT)) \
 	$(wildcard tests/long/*.bats)
-TEST_JOBS ?= $(shell nproc)
+# Some wait for disks and for each other.
+TEST_JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)' \
 	MPICC='$(MPICC)'
 
-check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN)
+SIM := $(BUILD)/tests/bench/sim_stage
+check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM)
 
 check: check-build ## run the tests (TESTS=tests/ls.bats: just that)
 	@rm -rf $(BUILD)/tap
@@ -233,6 +246,8 @@ INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
 	$(call into,644,$(BUILD)/libhpdsl.a,$(LIBDIR)) \
 	755:$(BUILD)/$(SONAME):$(LIBDIR)/libhpdsl.so.$(VERSION) \
 	$(call into,644,$(BUILD)/hpdsl.pc,$(LIBDIR)/pkgconfig) \
+	$(call into,644,$(filter-out %/_where.py,$(wildcard $(addprefix \
+		lib/python/hpdsl/,*.py py.typed))) $(BUILD)/python/_where.py,$(PYTHONDIR)/hpdsl) \
 	$(foreach s,1 3 5 7,$(call \
 		into,644,$(wildcard man/*.$(s)),$(MANDIR)/man$(s))) \
 	$(call completions,bash,bash-completion/completions) \
@@ -245,7 +260,13 @@ $(BUILD)/hpdsl.pc: lib/hpdsl.pc.in FORCE
 		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 		-e 's|@VERSION@|$(VERSION)|' $< > $@
 
-install: all $(BUILD)/hpdsl.pc ## into $(DESTDIR)$(PREFIX)
+# The library's place, seen from the module's: both may be moved together.
+$(BUILD)/python/_where.py: lib/python/_where.py.in FORCE
+	@mkdir -p $(@D)
+	@sed "s|@LIBDIR@|$$(realpath -ms --relative-to='$(PYTHONDIR)/hpdsl' \
+		'$(LIBDIR)')|" $< > $@
+
+install: all $(BUILD)/hpdsl.pc $(BUILD)/python/_where.py ## into $(DESTDIR)$(PREFIX)
 	@set -e; for i in $(INSTALLED); do \
 		from=$${i#*:}; to='$(DESTDIR)'$${from#*:}; \
 		[ -e "$${from%%:*}" ] || [ "$${from%%:*}" != $(STAGE) ] || \
@@ -257,6 +278,9 @@ install: all $(BUILD)/hpdsl.pc ## into $(DESTDIR)$(PREFIX)
 uninstall: ## remove what install put there
 	rm -f $(foreach i,$(INSTALLED),'$(DESTDIR)$(lastword \
 		$(subst :, ,$(i)))') $(LINKS)
+	rm -rf '$(DESTDIR)$(PYTHONDIR)/hpdsl/__pycache__'
+	[ ! -d '$(DESTDIR)$(PYTHONDIR)/hpdsl' ] || \
+		rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(PYTHONDIR)/hpdsl'
 
 TARBALL = dist/hpdsl-$(VERSION).tar
 dist: ## a tarball of the last commit
@@ -268,7 +292,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | \
 		awk '{ n = $$1; $$1 = ""; printf "  %-11s%s\n", n, $$0 }'
 	@echo 'Variables: CC CFLAGS WERROR= SAN=address,undefined|thread' \
-		'MPICC=mpicc.mpich DESTDIR PREFIX V=1'
+		'MPICC=mpicc.mpich DESTDIR PREFIX PYTHONDIR V=1'
 
 clean: ## remove build/ and dist/
 	rm -rf build dist

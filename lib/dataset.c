@@ -126,7 +126,7 @@ void hpdsl_close(struct hpdsl_dataset *ds)
 	free(ds);
 }
 
-void hp_dataset_pack(const struct hpdsl_dataset *ds, uint8_t ret[16])
+void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16])
 {
 	hp_hash128(ds->view.p, ds->view.size, ret);
 }

@@ -56,8 +56,16 @@ static void fill_bytes(const struct hpdsl_stage *s,
 }
 
 /*
- * Its bytes are written, not just mapped: where the disk is full that is an
- * error here, not a signal later.
+ * Its space is reserved where that can be done, and each byte is written before
+ * it is mapped: where the disk is full that is an error here, not a signal
+ * later.  From then on single bytes, the beat and the end are stored in place,
+ * and it never changes its size.
+ *
+ * What remains: a file system that copies on write (btrfs, ZFS, bcachefs) may
+ * need a new block for a page that was written back before, and when others
+ * have filled it a store is a SIGBUS.  The stager is killed then, as by any
+ * signal: what has its name stays whole, and the next run completes it.  So is
+ * it where the disk itself fails.
  */
 static int write_state(struct hpdsl_stage *s, const void *bytes, size_t size,
 		       void **ret, struct hpdsl_error *err)

@@ -71,7 +71,7 @@ int hpdsl_state_check(const struct hpdsl_state *s,
 	uint8_t pack[16];
 
 	if (memcmp(s->pack, unknown, sizeof pack) != 0) {
-		hp_dataset_pack(ds, pack);
+		hpdsl_pack_id(ds, pack);
 		if (memcmp(s->pack, pack, sizeof pack) != 0)
 			return hp_fail(err, HPDSL_EDIFFERS,
 				       "%s: the state is of another pack",

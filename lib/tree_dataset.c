@@ -66,7 +66,7 @@ static int job(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (number > 0)
 		return read_range(d, number - 1, err);
-	hp_dataset_pack(d->ds, d->pack);
+	hpdsl_pack_id(d->ds, d->pack);
 	return 0;
 }
 

@@ -54,3 +54,17 @@ example()
 		grep '^[a-z]' | sort -u)
 	[ "$missing" = 0 ]
 }
+
+@test "the table in hpdsl-stage(1) is what the simulation prints" {
+	local sim=$BUILD/tests/bench/sim_stage rows
+	sed -n '/^mode  *nodes data/,/^\.Ed/p' "$SRC/man/hpdsl-stage.1" |
+		grep -v '^\.' > page
+	[ "$(wc -l < page)" -gt 10 ]
+	# the others take minutes
+	"$sim" 100 | tail -n +2 > said
+	cat said
+	diff said <(awk 'NR == 1 || $2 <= 100' page)
+	rows=$(sed -n '/^} games/,/^}/p' "$SRC/tests/bench/sim_stage.c" |
+		grep -c '^	{')
+	[ "$(wc -l < page)" = $((rows + 1)) ]
+}

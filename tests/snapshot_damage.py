@@ -25,7 +25,6 @@ import struct
 import subprocess
 import sys
 
-import snapshot_lib
 from snapshot_lib import Failed, Snapshot
 
 xxhash = ctypes.CDLL("libxxhash.so.0")

@@ -5,9 +5,9 @@ and names are bytes."""
 
 import ctypes
 import os
-from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p,
-                    c_double, c_int, c_int64, c_size_t, c_uint, c_uint8,
-                    c_uint32, c_uint64, c_void_p)
+from ctypes import (Structure, byref, c_bool, c_char, c_char_p, c_int,
+                    c_int64, c_size_t, c_uint, c_uint8, c_uint32, c_uint64,
+                    c_void_p)
 
 CORRUPT = -10001
 COPY = 1

@@ -223,7 +223,7 @@ def report(path, dataset, *directories):
         r = json.load(f)
     need(r["status"] == "complete", f"status {r['status']}")
     need(len(r["nodes"]) == len(directories), "nodes of the report")
-    origin, written, everywhere = 0, 0, {}
+    origin, everywhere = 0, {}
     for n, directory in enumerate(directories):
         row = r["nodes"][n]
         chunks, found = sound(dataset, directory)

@@ -13,6 +13,9 @@
 #define NAP_MIN 20e-6
 #define NAP_MAX 1e-3
 #define NAP_HELPER 10e-3
+/* In one pass, so that ten thousand letters do not hold up anything else. */
+#define RECEIVES 16
+#define TESTS 64
 
 double stage_now(void)
 {
@@ -32,12 +35,33 @@ static struct stage_mail *letter(int tag, int source, size_t n)
 	return m;
 }
 
-static void append(struct stage_mail **list, struct stage_mail *m)
+static void append(struct stage_mails *list, struct stage_mail *m)
 {
-	while (*list)
-		list = &(*list)->next;
 	m->next = NULL;
-	*list = m;
+	if (list->first)
+		list->last->next = m;
+	else
+		list->first = m;
+	list->last = m;
+	list->n++;
+}
+
+/* The one behind before, NULL: the first. */
+static struct stage_mail *take_out(struct stage_mails *list,
+				   struct stage_mail *before)
+{
+	struct stage_mail *m = before ? before->next : list->first;
+
+	if (!m)
+		return NULL;
+	if (before)
+		before->next = m->next;
+	else
+		list->first = m->next;
+	if (list->last == m)
+		list->last = before;
+	list->n--;
+	return m;
 }
 
 void job_post(struct stage_job *j, int to, int tag, const void *p, size_t n)
@@ -47,7 +71,7 @@ void job_post(struct stage_job *j, int to, int tag, const void *p, size_t n)
 	if (n)
 		memcpy(m->bytes, p, n);
 	if (to == j->rank) {
-		append(&j->inbox, m);
+		append(&j->inbox[tag], m);
 		return;
 	}
 	MPI_Isend(m->bytes, (int)n, MPI_BYTE, to, tag, MPI_COMM_WORLD,
@@ -57,15 +81,16 @@ void job_post(struct stage_job *j, int to, int tag, const void *p, size_t n)
 
 struct stage_mail *job_take(struct stage_job *j, int tag)
 {
-	for (struct stage_mail **m = &j->inbox; *m; m = &(*m)->next) {
-		struct stage_mail *found = *m;
+	return take_out(&j->inbox[tag], NULL);
+}
 
-		if (found->tag != tag)
-			continue;
-		*m = found->next;
-		return found;
-	}
-	return NULL;
+static struct stage_mail *take_from(struct stage_job *j, int tag, int source)
+{
+	struct stage_mail *before = NULL, *m = j->inbox[tag].first;
+
+	for (; m && m->source != source; m = m->next)
+		before = m;
+	return m ? take_out(&j->inbox[tag], before) : NULL;
 }
 
 struct stage_mail *job_await(struct stage_job *j, int tag)
@@ -73,6 +98,15 @@ struct stage_mail *job_await(struct stage_job *j, int tag)
 	struct stage_mail *m;
 
 	while (!(m = job_take(j, tag)))
+		job_rest(j, job_pass(j));
+	return m;
+}
+
+struct stage_mail *job_await_from(struct stage_job *j, int tag, int source)
+{
+	struct stage_mail *m;
+
+	while (!(m = take_from(j, tag, source)))
 		job_rest(j, job_pass(j));
 	return m;
 }
@@ -90,30 +124,31 @@ static bool receive(struct stage_job *j)
 	if (!flag)
 		return false;
 	MPI_Get_count(&status, MPI_BYTE, &n);
+	if (status.MPI_TAG <= 0 || status.MPI_TAG >= TAG_DATA)
+		job_abort("rank %d sent mail of kind %d, which is none",
+			  status.MPI_SOURCE, status.MPI_TAG);
 	m = letter(status.MPI_TAG, status.MPI_SOURCE, (size_t)n);
 	MPI_Imrecv(m->bytes, n, MPI_BYTE, &message, &m->request);
 	append(&j->arriving, m);
 	return true;
 }
 
-/* Takes what is complete out of a list: into the inbox, or away. */
-static bool complete(struct stage_mail **list, struct stage_mail **into)
+/* Takes what is complete out of a list: into the inboxes, or away. */
+static bool complete(struct stage_mails *list, struct stage_mails *inbox)
 {
+	size_t n = list->n < TESTS ? list->n : TESTS;
 	bool any = false;
 
-	while (*list) {
-		struct stage_mail *m = *list;
+	for (; n; n--) {
+		struct stage_mail *m = take_out(list, NULL);
 		int flag = 0;
 
 		MPI_Test(&m->request, &flag, MPI_STATUS_IGNORE);
-		if (!flag) {
-			list = &m->next;
-			continue;
-		}
-		any = true;
-		*list = m->next;
-		if (into)
-			append(into, m);
+		any |= flag;
+		if (!flag)
+			append(list, m);
+		else if (inbox)
+			append(&inbox[m->tag], m);
 		else
 			free(m);
 	}
@@ -122,9 +157,11 @@ static bool complete(struct stage_mail **list, struct stage_mail **into)
 
 bool job_pass(struct stage_job *j)
 {
-	bool any = receive(j);
+	bool any = false;
 
-	any |= complete(&j->arriving, &j->inbox);
+	for (int i = 0; i < RECEIVES && receive(j); i++)
+		any = true;
+	any |= complete(&j->arriving, j->inbox);
 	any |= complete(&j->sending, NULL);
 	if (j->ready)
 		any |= job_watch_pass(j);
@@ -162,23 +199,15 @@ void job_wait(struct stage_job *j, MPI_Request *r)
 
 void job_flush(struct stage_job *j)
 {
-	while (j->sending)
+	while (j->sending.n)
 		job_rest(j, job_pass(j));
-}
-
-static void drop(struct stage_mail *m)
-{
-	while (m) {
-		struct stage_mail *next = m->next;
-
-		free(m);
-		m = next;
-	}
 }
 
 void job_free(struct stage_job *j)
 {
-	drop(j->inbox);
+	for (int tag = 0; tag < TAG_DATA; tag++)
+		while (j->inbox[tag].n)
+			free(job_take(j, tag));
 	free(j->leaders);
 	free(j->peers);
 	pthread_mutex_destroy(&j->lock);

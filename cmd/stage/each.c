@@ -62,10 +62,8 @@ static struct answer *gather(struct stage_job *j)
 
 	for (uint32_t n = 0; n < j->nodes; n++) {
 		struct stage_mail *m = job_await(j, TAG_ROW);
-		uint32_t i = 0;
+		uint32_t i = job_node_of(j, m->source);
 
-		while (i < j->nodes && j->leaders[i] != m->source)
-			i++;
 		if (i < j->nodes && m->n == sizeof(*all))
 			memcpy(&all[i], m->bytes, sizeof(*all));
 		free(m);

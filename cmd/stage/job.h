@@ -11,13 +11,11 @@
 #ifndef CMD_STAGE_JOB_H
 #define CMD_STAGE_JOB_H
 
+#include "stage/peers.h"
 #include "stage/stage.h"
 
 #include <mpi.h>
 #include <pthread.h>
-
-#define STAGE_HOST 64
-#define STAGE_DOING 160
 
 /* Kinds of mail; DATA goes from leader to leader, beside the mail. */
 enum stage_tag {
@@ -28,13 +26,16 @@ enum stage_tag {
 	TAG_MASK,      /* to the leader: my cores */
 	TAG_BEAT,
 	TAG_ECHO,
-	TAG_WISH, /* to rank 0: let us stop early */
-	TAG_FAIL, /* to rank 0: I have failed */
-	TAG_STOP, /* from rank 0 */
-	TAG_IDLE, /* to rank 0: I have nothing left to do */
-	TAG_DONE, /* from rank 0: nobody has */
-	TAG_ROW,  /* to rank 0: my part of the report */
-	TAG_READY,
+	TAG_WISH,	 /* to rank 0: let us stop early */
+	TAG_FAIL,	 /* to rank 0: I have failed */
+	TAG_STOP,	 /* from rank 0 */
+	TAG_IDLE,	 /* to rank 0: I have nothing left to do */
+	TAG_DONE,	 /* from rank 0: nobody has */
+	TAG_NEAR_BEFORE, /* from leader to leader: who lacks what */
+	TAG_NEAR_AFTER,
+	TAG_ROW,   /* to rank 0: my part of the report */
+	TAG_ASK,   /* from rank 0: for the rest of it */
+	TAG_READY, /* to rank 0: that */
 	TAG_FINAL, /* the exit status */
 	TAG_BYE,   /* to who watches me: I go, with all whom I watch */
 	TAG_DATA,
@@ -48,22 +49,10 @@ struct stage_mail {
 	_Alignas(8) unsigned char bytes[];
 };
 
-/* What a rank tells those who watch it. */
-struct stage_beat {
-	bool wish; /* somebody wants to stop early */
-	double stuck_seconds;
-	char stuck[STAGE_DOING];
-	uint64_t done, total; /* bytes */
-};
-
-/* Somebody who is watched. */
-struct stage_peer {
-	int rank;
-	uint32_t node;
-	double seen;
-	bool silent_told, stuck_told, gone;
-	struct stage_beat last;
-	char host[STAGE_HOST]; /* empty: not known */
+/* The oldest first. */
+struct stage_mails {
+	struct stage_mail *first, *last; /* last: if there is a first */
+	size_t n;
 };
 
 /* What came in the way, and where. */
@@ -86,16 +75,20 @@ struct stage_job {
 	bool ready;	/* nodes are known, and beats are sent */
 
 	/* comm.c */
-	struct stage_mail *inbox, *arriving, *sending;
+	struct stage_mails inbox[TAG_DATA]; /* of each kind */
+	struct stage_mails arriving, sending;
 	double nap;
 
 	/* watch.c */
-	struct stage_peer *peers; /* whom this rank watches */
-	size_t n_peers;
+	/* Whom this rank watches: on rank 0 first the other leaders, by node;
+	 * then the helpers, by rank. */
+	struct stage_peer *peers;
+	size_t n_peers, n_helpers;
 	int boss; /* gets the beats; this rank: nobody */
 	bool watches_boss, beat_under_way;
 	struct stage_peer boss_peer;
-	double beat_at, pass_at;
+	double beat_at, pass_at, check_at;
+	bool stuck_sent;
 	bool wish; /* to stop early: this rank's or another's */
 	struct stage_beat now;
 	struct stage_peer self; /* what was told of this rank */
@@ -120,6 +113,7 @@ void job_post(struct stage_job *j, int to, int tag, const void *p, size_t n);
 struct stage_mail *job_take(struct stage_job *j, int tag);
 /* The same, waited for. */
 struct stage_mail *job_await(struct stage_job *j, int tag);
+struct stage_mail *job_await_from(struct stage_job *j, int tag, int source);
 /* Waits for a request.  what is for those who watch. */
 void job_wait(struct stage_job *j, MPI_Request *r);
 /* Moves what can be moved: true if anything was. */
@@ -213,6 +207,8 @@ const char *job_hello_host(const struct stage_mail *hello);
  * have the same, and it has been told.
  */
 int job_begin(struct stage_job *j);
+/* The node that a rank leads; as many as there are: none.  For leaders. */
+uint32_t job_node_of(const struct stage_job *j, int rank);
 /* "node 2 (nid0042)", or nothing where there is one node. */
 struct stage_name {
 	char s[STAGE_HOST + 32];

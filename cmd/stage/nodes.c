@@ -157,6 +157,22 @@ static void find_leaders(struct stage_job *j)
 	job_wait(j, &r);
 }
 
+uint32_t job_node_of(const struct stage_job *j, int rank)
+{
+	uint32_t from = 0, to = j->nodes;
+
+	/* nodes are numbered by the ranks of their leaders */
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (j->leaders[middle] < rank)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < j->nodes && j->leaders[from] == rank ? from : j->nodes;
+}
+
 /* ---- Helpers ---------------------------------------------------------- */
 
 /*

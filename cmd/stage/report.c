@@ -150,6 +150,9 @@ static void print_json(const struct stage_run *r, int status)
 
 /* ---- The report ------------------------------------------------------- */
 
+/* Nodes whose chunks are on their way to rank 0. */
+#define ASKED 16
+
 /* A chunk that is on a node, and since when. */
 struct entry {
 	uint64_t chunk;
@@ -178,6 +181,7 @@ static void json_row(struct cmd_json *j, const struct stage_run *r, uint32_t i)
 	cmd_json_u64(j, "retries", s->retries);
 	cmd_json_u64(j, "refetch_chunks", s->refetch_chunks);
 	cmd_json_u64(j, "refetch_bytes", s->refetch_bytes);
+	cmd_json_u64(j, "lost_chunks", s->lost_chunks);
 	cmd_json_real(j, "seconds", row->seconds);
 	cmd_json_real(j, "read_seconds", s->read_seconds);
 	cmd_json_real(j, "write_seconds", s->write_seconds);
@@ -222,42 +226,62 @@ static uint64_t list(const struct stage_run *r, struct entry *e)
 static void send_row(struct stage_run *r)
 {
 	struct stage_row row = { .seconds = stage_now() - r->begin };
-	struct entry *e = cmd_alloc(r->pack.chunks, sizeof(*e));
 
 	snprintf(row.host, sizeof(row.host), "%s", r->j->host);
 	if (r->stager)
 		hpdsl_stager_report(r->stager, &row.r);
-	row.entries = r->o->report ? list(r, e) : 0;
 	job_post(r->j, 0, TAG_ROW, &row, sizeof(row));
+}
+
+static void ask(struct stage_run *r, uint32_t node, bool more)
+{
+	job_post(r->j, r->j->leaders[node], TAG_ASK, &more, sizeof(more));
+}
+
+/* What is as long as there are chunks, when rank 0 wants it. */
+static void answer(struct stage_run *r)
+{
+	struct stage_mail *m = job_await(r->j, TAG_ASK);
+	bool more = m->n && *m->bytes;
+	struct entry *e;
+
+	free(m);
+	if (!more)
+		return;
+	e = cmd_alloc(r->pack.chunks, sizeof(*e));
 	/* 2 GiB would be 128 million chunks on a node */
-	job_post(r->j, 0, TAG_READY, e, (size_t)row.entries * sizeof(*e));
+	job_post(r->j, 0, TAG_READY, e, (size_t)list(r, e) * sizeof(*e));
 	free(e);
 }
 
-static uint32_t node_of(const struct stage_run *r, int rank)
-{
-	uint32_t i = 0;
-
-	while (i < r->j->nodes && r->j->leaders[i] != rank)
-		i++;
-	return i;
-}
-
-static void gather(struct stage_run *r, struct cmd_json *j)
+static void gather_rows(struct stage_run *r)
 {
 	r->rows = cmd_alloc(r->j->nodes, sizeof(*r->rows));
 	for (uint32_t i = 0; i < r->j->nodes; i++) {
 		struct stage_mail *m = job_await(r->j, TAG_ROW);
+		uint32_t node = job_node_of(r->j, m->source);
 
-		memcpy(&r->rows[node_of(r, m->source)], m->bytes,
-		       sizeof(*r->rows));
+		if (node < r->j->nodes)
+			memcpy(&r->rows[node], m->bytes, sizeof(*r->rows));
 		free(m);
 	}
-	for (uint32_t i = 0; i < r->j->nodes; i++) {
-		struct stage_mail *m = job_await(r->j, TAG_READY);
+}
 
+/* Of a few nodes at a time: all of them might have too much to say. */
+static void gather_entries(struct stage_run *r, struct cmd_json *j)
+{
+	uint32_t asked = 0;
+
+	for (uint32_t i = 0; i < r->j->nodes; i++) {
+		struct stage_mail *m;
+
+		for (; asked < r->j->nodes && asked < i + ASKED; asked++)
+			ask(r, asked, true);
+		if (i == 0)
+			answer(r);
+		m = job_await(r->j, TAG_READY);
 		if (j)
-			json_entries(j, r, node_of(r, m->source),
+			json_entries(j, r, job_node_of(r->j, m->source),
 				     (const struct entry *)(void *)m->bytes,
 				     m->n / sizeof(struct entry));
 		free(m);
@@ -272,12 +296,12 @@ static int write_report(struct stage_run *r, int status)
 	int code = -errno;
 
 	if (!j.out) {
-		gather(r, NULL);
+		gather_entries(r, NULL);
 	} else {
 		cmd_json_open(&j, NULL, '{');
 		json_head(&j, r, status);
 		cmd_json_open(&j, "chunks", '[');
-		gather(r, &j);
+		gather_entries(r, &j);
 		cmd_json_close(&j, ']');
 		cmd_json_open(&j, "nodes", '[');
 		for (uint32_t i = 0; i < r->j->nodes; i++)
@@ -297,13 +321,16 @@ int report_end(struct stage_run *r, int status)
 	int ret = CMD_DONE;
 
 	send_row(r);
-	if (r->j->rank != 0)
+	if (r->j->rank != 0) {
+		answer(r);
 		return CMD_DONE;
+	}
 	cmd_progress_end();
+	gather_rows(r);
 	if (r->o->report)
 		ret = write_report(r, status);
-	else
-		gather(r, NULL);
+	for (uint32_t i = 1; !r->o->report && i < r->j->nodes; i++)
+		ask(r, i, false);
 	if (r->o->common.json)
 		print_json(r, status);
 	else if (!r->o->common.quiet && status == CMD_DONE)

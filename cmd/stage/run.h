@@ -26,11 +26,13 @@ struct stage_run {
 	struct hpdsl_watch watch, bar;
 
 	/* who_has.c */
+	const char **hosts; /* of the nodes; NULL where they are not known */
 	uint64_t *capacity, *weight;
 	uint32_t *use; /* chunks in order of use */
 	uint32_t *holder;
-	uint8_t *held; /* rows of bits, a node each; NULL: nobody has any */
-	size_t row;
+	/* Of each chunk of this node's part the nodes next to it that lack it,
+	 * in the ring of its group.  NULL: all do. */
+	uint32_t *before, *after;
 	struct hpdsl_stage_plan *plan;
 	struct hpdsl_stager *stager;
 
@@ -64,7 +66,6 @@ struct stage_row {
 	struct hpdsl_stager_report r;
 	double seconds;
 	char host[STAGE_HOST];
-	uint64_t entries; /* of chunks, in the mail that follows */
 };
 void report_progress(void *arg);
 void report_plan(struct stage_run *r);

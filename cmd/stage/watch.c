@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PATIENCE 30.0
-#define BEAT_EVERY 1.0
+#define CHECK_EVERY 0.1
 
 double job_patience(const struct stage_job *j)
 {
@@ -24,9 +24,7 @@ double job_patience(const struct stage_job *j)
 
 static double beat_every(const struct stage_job *j)
 {
-	double quarter = job_patience(j) / 4;
-
-	return quarter < BEAT_EVERY ? quarter : BEAT_EVERY;
+	return peers_beat_every(j->nodes, job_patience(j));
 }
 
 void job_abort(const char *fmt, ...)
@@ -62,6 +60,8 @@ void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers)
 		j->peers[n++].node = j->node;
 	}
 	j->n_peers = n;
+	j->n_helpers = leader ? n_helpers : 0;
+	peers_sort(j->peers + n - j->n_helpers, j->n_helpers);
 	j->boss = leader ? 0 : j->leader;
 	/* with one node there is no other leader: then the lowest other rank */
 	j->watches_boss = j->nodes > 1 ? leader && j->node == 1 : j->rank == 1;
@@ -69,15 +69,17 @@ void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers)
 	peer_set(&j->self, j->rank);
 	j->self.node = j->node;
 	j->pass_at = stage_now();
+	j->beat_at = j->pass_at - beat_every(j) +
+		     peers_first_beat(j->node, j->nodes, beat_every(j));
 	j->ready = true;
 }
 
 static struct stage_peer *peer_of(struct stage_job *j, int rank)
 {
-	for (size_t i = 0; i < j->n_peers; i++)
-		if (j->peers[i].rank == rank)
-			return &j->peers[i];
-	return NULL;
+	size_t leaders = j->n_peers - j->n_helpers;
+	struct stage_peer *p = peers_find(j->peers, leaders, rank);
+
+	return p ? p : peers_find(j->peers + leaders, j->n_helpers, rank);
 }
 
 static struct stage_name name_of(const struct stage_job *j,
@@ -136,15 +138,24 @@ static void stuck_here(struct stage_job *j, double now)
 	pthread_mutex_unlock(&j->lock);
 }
 
+/* Of what cannot wait for the next beat, where these are rare. */
+static bool has_news(struct stage_job *j)
+{
+	bool stuck = j->now.stuck_seconds > job_patience(j);
+	bool news = (j->wish && !j->now.wish) || (stuck && !j->stuck_sent);
+
+	j->stuck_sent = stuck;
+	return news;
+}
+
 static void send_beat(struct stage_job *j, double now)
 {
-	bool news = j->wish && !j->now.wish;
+	bool news = has_news(j);
 
 	if (now - j->beat_at < beat_every(j) && !news)
 		return;
 	j->beat_at = now;
 	j->now.wish = j->wish;
-	stuck_here(j, now);
 	/* one is enough for somebody who does not answer */
 	if (j->boss == j->rank || (j->beat_under_way && !news))
 		return;
@@ -197,19 +208,8 @@ static void forgive(struct stage_job *j, double now)
 		j->peers[i].seen = now;
 }
 
-bool job_watch_pass(struct stage_job *j)
+static void check_all(struct stage_job *j, double now)
 {
-	double now = stage_now();
-	bool any = read_mail(j, now);
-
-	forgive(j, now);
-	if (__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED))
-		j->wish = true;
-	send_beat(j, now);
-	if (j->tick && now - j->tick_at >= 1) {
-		j->tick_at = now;
-		j->tick(j->tick_arg);
-	}
 	if (j->watches_boss)
 		check_silent(j, &j->boss_peer, now);
 	for (size_t i = 0; i < j->n_peers; i++) {
@@ -220,6 +220,26 @@ bool job_watch_pass(struct stage_job *j)
 	}
 	if (j->rank == 0)
 		check_stuck(j, &j->self, &j->now, 0);
+}
+
+bool job_watch_pass(struct stage_job *j)
+{
+	double now = stage_now();
+	bool any = read_mail(j, now);
+
+	forgive(j, now);
+	if (__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED))
+		j->wish = true;
+	if (now - j->check_at >= CHECK_EVERY) {
+		j->check_at = now;
+		stuck_here(j, now);
+		check_all(j, now);
+	}
+	send_beat(j, now);
+	if (j->tick && now - j->tick_at >= 1) {
+		j->tick_at = now;
+		j->tick(j->tick_arg);
+	}
 	return any;
 }
 

@@ -3,6 +3,7 @@
  * Capacities and what nodes have already, put together: the plan, the same on
  * all of them, and who has what of it.
  */
+#include "stage/nearest.h"
 #include "stage/run.h"
 
 #include <string.h>
@@ -31,6 +32,7 @@ static int plan(struct stage_step *s)
 		.chunks = r->pack.chunks,
 		.weight = r->weight,
 		.order = r->use,
+		.hosts = r->hosts,
 	};
 
 	return hpdsl_stage_plan_new(&wish, &r->plan, &s->err);
@@ -119,21 +121,75 @@ static bool find_holders(struct stage_run *r)
 	return true;
 }
 
-/* Of each node a row of bits: bit c / D for those of its part that it has. */
-static void find_held(struct stage_run *r)
-{
-	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
-	uint32_t part = r->j->node % parts;
-	uint8_t *mine;
+/* ---- Who lacks what --------------------------------------------------- */
 
-	r->row = (size_t)(r->pack.chunks / parts / 8 + 1);
-	mine = cmd_alloc(r->row, 1);
-	r->held = cmd_alloc(r->j->nodes, r->row);
+/* A group, as a ring; the things are the chunks of its part. */
+struct ring {
+	struct stage_job *j;
+	uint32_t parts, members;
+	size_t n;
+	bool *mine;
+	uint32_t *told;
+};
+
+/* The leader so many places further on. */
+static int leader_at(const struct ring *g, uint32_t places)
+{
+	uint32_t place = g->j->node / g->parts, part = g->j->node % g->parts;
+
+	return g->j->leaders[part + (place + places) % g->members * g->parts];
+}
+
+static void tell(struct ring *g, int to, int tag, const uint32_t *near)
+{
+	nearest_tell(near, g->mine, g->j->node, g->n, g->told);
+	job_post(g->j, to, tag, g->told, g->n * sizeof(*g->told));
+}
+
+static void hear(struct ring *g, int from, int tag, uint32_t *near)
+{
+	struct stage_mail *m = job_await_from(g->j, tag, from);
+
+	if (m->n != g->n * sizeof(*near))
+		job_abort("rank %d has another plan", from);
+	nearest_hear(near, (const uint32_t *)(void *)m->bytes, g->n);
+	free(m);
+}
+
+/*
+ * Whom a chunk comes from, and who will ask for it, are the nearest nodes in
+ * the ring that lack it as well: no node has to know what all others have.
+ */
+static void find_neighbours(struct stage_run *r)
+{
+	struct stage_job *j = r->j;
+	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
+	uint32_t part = j->node % parts, step;
+	struct ring g = { .j = j,
+			  .parts = parts,
+			  .members = (j->nodes - 1 - part) / parts + 1,
+			  .n = (size_t)(r->pack.chunks / parts + 1) };
+
+	g.mine = cmd_alloc(g.n, sizeof(*g.mine));
+	g.told = cmd_alloc(g.n, sizeof(*g.told));
+	r->before = cmd_alloc(g.n, sizeof(*r->before));
+	r->after = cmd_alloc(g.n, sizeof(*r->after));
 	for (uint64_t c = part; c < r->pack.chunks; c += parts)
-		if (hpdsl_stage_holds(r->stage, c))
-			mine[c / parts / 8] |= (uint8_t)(1 << (c / parts % 8));
-	job_allgather(r->j, mine, r->row, r->held);
-	free(mine);
+		g.mine[c / parts] = !hpdsl_stage_holds(r->stage, c);
+	for (size_t i = 0; i < g.n; i++)
+		r->before[i] = r->after[i] = NEAREST_NONE;
+	for (uint32_t reach = 0; (step = nearest_step(reach, g.members));
+	     reach += step) {
+		int on = leader_at(&g, step),
+		    back = leader_at(&g, g.members - step);
+
+		tell(&g, on, TAG_NEAR_BEFORE, r->before);
+		tell(&g, back, TAG_NEAR_AFTER, r->after);
+		hear(&g, back, TAG_NEAR_BEFORE, r->before);
+		hear(&g, on, TAG_NEAR_AFTER, r->after);
+	}
+	free(g.mine);
+	free(g.told);
 }
 
 bool run_lacks(void *arg, uint32_t node, uint64_t chunk)
@@ -141,8 +197,12 @@ bool run_lacks(void *arg, uint32_t node, uint64_t chunk)
 	const struct stage_run *r = arg;
 	uint64_t i = chunk / hpdsl_stage_plan_parts(r->plan);
 
-	return !r->held || !(r->held[node * r->row + i / 8] >> (i % 8) & 1);
+	if (node == r->j->node)
+		return !hpdsl_stage_holds(r->stage, chunk);
+	return !r->before || node == r->before[i] || node == r->after[i];
 }
+
+/* ---- All of it -------------------------------------------------------- */
 
 int run_who_has(struct stage_run *r)
 {
@@ -164,6 +224,6 @@ int run_who_has(struct stage_run *r)
 	if (ret)
 		return ret;
 	if (find_holders(r))
-		find_held(r);
+		find_neighbours(r);
 	return 0;
 }

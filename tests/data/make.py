@@ -10,7 +10,6 @@ of good/tree, and good/sha256, what is other with --digest=sha256, and bad/index
 defect, named by it.  Checksums are those of the hostile bytes, as an attacker
 would have them, so that the defects are met behind the checksums.
 """
-import copy
 import ctypes
 import hashlib
 import os

@@ -18,6 +18,60 @@
 
 #include <cmocka.h>
 
+static int64_t touched(void)
+{
+	struct hpdsl_error err;
+	int64_t t = 0;
+	int r = hpdsl_stage_touched(work_dir, NULL, &t, &err);
+
+	if (r < 0)
+		fail_msg("%s", err.msg);
+	return t;
+}
+
+/* Before it can beat, who holds the lock shows that it gets on. */
+static void test_touched(void **unused)
+{
+	const struct hpdsl_stage_at at = { .nodes = 1 };
+	struct hpdsl_stage_source *source;
+	struct hpdsl_stage_pack pack;
+	struct hpdsl_stage *s;
+	struct work w = { .job = NULL };
+	struct hpdsl_error err;
+	int64_t t;
+	char *index;
+	size_t n;
+
+	(void)unused;
+	work_fresh();
+	assert_int_equal(hpdsl_stage_touched(work_dir, NULL, &t, &err),
+			 -ENOENT);
+	work_must(&w, work_plain);
+	index = packed_get(work_at("index.hpdsl"), &n);
+	assert_int_equal(
+		hpdsl_stage_source_open(work_plain, NULL, &source, &err), 0);
+	hpdsl_stage_source_pack(source, &pack);
+	for (int there = 0; there < 2; there++) {
+		run("rm %s", work_at("stage.hpdsl"));
+		if (!there)
+			run("rm %s", work_at("index.hpdsl"));
+		assert_int_equal(hpdsl_stage_open(work_dir, &at, &s, &err), 0);
+		run("touch -d @1000 %s", work_at(".stage.lock"));
+		assert_int_equal(touched(), INT64_C(1000000000000));
+		assert_int_equal(hpdsl_stage_has_index(s, &pack, &err), there);
+		if (!there)
+			assert_int_equal(
+				hpdsl_stage_put_index(s, &pack, index, n, &err),
+				0);
+		assert_true(touched() > INT64_C(1000000000000));
+		hpdsl_stage_close(s);
+		w = (struct work){ .job = NULL };
+		work_must(&w, work_plain);
+	}
+	hpdsl_stage_source_close(source);
+	free(index);
+}
+
 static void test_whole(void **unused)
 {
 	struct hpdsl_stage_status s;
@@ -427,9 +481,91 @@ static void test_clean_readers(void **unused)
 	hp_io_system.unmap(&hp_io_system, p, hp_state_size(4));
 }
 
+/* ---- The state file's space ------------------------------------------- */
+
+/* What happens to the state file before it is mapped. */
+static struct {
+	struct hp_io io;
+	int allocate_code, fd;
+	uint64_t asked;
+	bool mapped;
+} space;
+
+static int space_open(const struct hp_io *io, int dir, const char *name,
+		      int flags, mode_t mode)
+{
+	int fd = hp_io_system.open(&hp_io_system, dir, name, flags, mode);
+
+	(void)io;
+	if (!strcmp(name, ".stage.hpdsl.part"))
+		space.fd = fd;
+	return fd;
+}
+
+static int space_allocate(const struct hp_io *io, int fd, uint64_t size)
+{
+	(void)io;
+	if (fd == space.fd) {
+		space.asked = size;
+		if (space.allocate_code)
+			return space.allocate_code;
+	}
+	return hp_io_system.allocate(&hp_io_system, fd, size);
+}
+
+/* All of it is there: no store has to find a place for a page. */
+static int space_map_shared(const struct hp_io *io, int fd, size_t size,
+			    void **ret)
+{
+	struct stat st;
+
+	(void)io;
+	assert_int_equal(fd, space.fd);
+	assert_int_equal(space.asked, size);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, size);
+	assert_int_equal(lseek(fd, 0, SEEK_HOLE), size);
+	space.mapped = true;
+	return hp_io_system.map_shared(&hp_io_system, fd, size, ret);
+}
+
+static int stage_with(int allocate_code, struct hpdsl_error *err)
+{
+	struct work w = { .job = NULL };
+	int r;
+
+	work_fresh();
+	space.io = hp_io_system;
+	space.io.open = space_open;
+	space.io.allocate = space_allocate;
+	space.io.map_shared = space_map_shared;
+	space.allocate_code = allocate_code;
+	space.fd = -1;
+	space.asked = 0;
+	space.mapped = false;
+	r = work_stage(&w, work_plain, work_dir, &space.io, err);
+	work_release(&w);
+	return r;
+}
+
+static void test_state_space(void **unused)
+{
+	struct hpdsl_error err;
+
+	(void)unused;
+	assert_int_equal(stage_with(0, &err), 0);
+	assert_true(space.mapped);
+	assert_int_equal(stage_with(-EOPNOTSUPP, &err), 0);
+	assert_true(space.mapped);
+	assert_int_equal(stage_with(-ENOSPC, &err), -ENOSPC);
+	assert_non_null(strstr(err.msg, "No space left on device"));
+	assert_false(space.mapped);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_touched),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_expanded),
 		cmocka_unit_test(test_places),
@@ -442,6 +578,7 @@ int main(void)
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_clean_damaged),
 		cmocka_unit_test(test_clean_readers),
+		cmocka_unit_test(test_state_space),
 	};
 
 	return cmocka_run_group_tests(tests, work_setup, work_teardown);

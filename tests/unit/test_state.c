@@ -167,7 +167,7 @@ static void of_this_dataset(void **state)
 	assert_int_equal(hpdsl_choose(ds, &opt, &other, NULL), 0);
 
 	assert_int_equal(check(&s, ds, NULL, ""), 0);
-	hp_dataset_pack(ds, s.pack);
+	hpdsl_pack_id(ds, s.pack);
 	assert_int_equal(check(&s, ds, NULL, ""), 0);
 	s.pack[7] ^= 1;
 	assert_int_equal(

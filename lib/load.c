@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a loader, asking it, and ending it. */
+#include "load.h"
+
+#include "dataset.h"
+#include "error.h"
+#include "load_fit.h"
+#include "mem.h"
+#include "meter.h"
+#include "pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { THREADS_LEAST = 4 };
+#define MEMORY (UINT64_C(4) << 30)
+#define MEMORY_LEAST (UINT64_C(16) << 20)
+
+/* ---- Options ------------------------------------------------------------ */
+
+static void fill(struct hpdsl_loader *l)
+{
+	struct hpdsl_share *s = &l->opt.share;
+
+	if (!s->ranks)
+		s->ranks = 1;
+	if (!s->workers)
+		s->workers = 1;
+	l->memory = l->opt.memory ? l->opt.memory : MEMORY;
+	if (l->memory < MEMORY_LEAST)
+		l->memory = MEMORY_LEAST;
+	l->began = hp_now();
+	hpdsl_sources(l->ds, &l->before);
+}
+
+static int check_share(const struct hpdsl_loader *l, uint32_t q,
+		       struct hpdsl_error *err)
+{
+	const struct hpdsl_share *s = &l->opt.share;
+
+	if (s->rank >= s->ranks || s->worker >= s->workers)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "no rank %u of %u, worker %u of %u", s->rank,
+			       s->ranks, s->worker, s->workers);
+	if (s->ranks > q)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%u ranks cannot share steps of %u runs",
+			       s->ranks, q);
+	if (q % s->ranks && !s->uneven)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%u ranks cannot share steps of %u runs evenly",
+			       s->ranks, q);
+	return 0;
+}
+
+static int copy_suffixes(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	size_t n = l->opt.n_suffixes;
+
+	if (n > UINT16_MAX)
+		return hp_fail(err, HPDSL_EUSAGE, "too many suffixes");
+	l->suffix = calloc(n ? n : 1, sizeof(*l->suffix));
+	if (!l->suffix)
+		return hp_fail_nomem(err);
+	for (size_t i = 0; i < n; i++) {
+		l->suffix[i] = strdup(l->opt.suffixes[i]);
+		if (!l->suffix[i])
+			return hp_fail_nomem(err);
+	}
+	l->plan.suffixes = (const char *const *)l->suffix;
+	l->plan.n_suffixes = (uint32_t)n;
+	return 0;
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+static void chunk_size(const void *arg, uint32_t chunk, uint64_t *ret_bytes,
+		       uint64_t *ret_samples)
+{
+	const struct hpdsl_loader *l = arg;
+	struct hpdsl_chunk c;
+
+	if (hpdsl_chunk_get(l->ds, chunk, &c, NULL) < 0) {
+		*ret_bytes = *ret_samples = 0;
+		return;
+	}
+	*ret_bytes = c.plain_bytes;
+	*ret_samples = c.samples;
+}
+
+/*
+ * Each lane, and each of a few turns, has slots that are not full: they must
+ * not take all the memory.
+ */
+static size_t slot_size(const struct hpdsl_loader *l)
+{
+	const struct hp_load_epoch *e = l->epoch;
+	uint64_t lanes = hp_load_lanes(&e->share, e->lanes);
+	size_t slot = HP_SLOT_MAX;
+
+	while (slot > HP_SLOT_MIN && (2 * lanes + 8) * slot > l->memory / 4)
+		slot /= 2;
+	return slot;
+}
+
+static int divide_memory(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	struct hp_load_sizes sizes = { .chunk = chunk_size, .arg = l };
+	struct hpdsl_counts n;
+
+	hpdsl_count(l->ds, &n);
+	l->mean = n.samples ? n.bytes / n.samples : 0;
+	sizes.chosen = n.samples ? (double)l->epoch->share.samples /
+					   (double)n.samples :
+				   1;
+	if (sizes.chosen > 1)
+		sizes.chosen = 1;
+	l->plan.slot = slot_size(l);
+	if (hp_slots_init(&l->slots, l->memory, l->plan.slot) < 0)
+		return hp_fail_nomem(err);
+	l->stats.windows_bytes = hp_load_windows(l->epoch->e, &l->epoch->share,
+						 &sizes, l->plan.slot);
+	l->epoch->windows = l->stats.windows_bytes <= hp_load_window_limit(l);
+	l->late_most = l->epoch->windows ? LATE_BYTES : l->memory / 2;
+	if (!l->epoch->windows)
+		hp_load_warn_one_by_one(l);
+	return 0;
+}
+
+/* ---- Threads ------------------------------------------------------------ */
+
+/* With fewer than wanted it goes on; with none, the caller does all. */
+static int start(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	uint32_t n = hp_threads(l->opt.threads);
+
+	if (n == HPDSL_SERIAL)
+		return 0;
+	if (!l->opt.threads && n < THREADS_LEAST)
+		n = THREADS_LEAST;
+	l->thread = hp_array(n, sizeof *l->thread);
+	if (!l->thread)
+		return hp_fail_nomem(err);
+	pthread_mutex_lock(&l->lock);
+	while (l->threads < n &&
+	       hp_thread_start(&l->thread[l->threads], hp_load_worker, l) == 0)
+		l->threads++;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+static void init_locks(struct hpdsl_loader *l)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_init(&l->warn_lock, NULL);
+	pthread_cond_init(&l->work, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->ready, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
+/* ---- New, free ---------------------------------------------------------- */
+
+static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	struct hpdsl_epoch_info info;
+	int r = hp_load_epoch_new(l, &l->opt.order, 0, &l->epoch, err);
+
+	if (r < 0)
+		return r;
+	l->plan_epoch = l->epoch;
+	l->epochs_planned = 1;
+	hpdsl_epoch_info(l->epoch->e, &info);
+	l->order = l->reached = info.order;
+	l->reached.step = l->opt.order.step;
+	if (l->opt.order.step > l->epoch->share.steps)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "no step %" PRIu64 ", the epoch has %" PRIu64,
+			       l->opt.order.step, l->epoch->share.steps);
+	r = check_share(l, info.order.step_runs, err);
+	if (r < 0)
+		return r;
+	if ((uint64_t)hp_load_runs(&l->epoch->share) * info.order.run >
+	    UINT32_MAX / 2)
+		return hp_fail(err, HPDSL_EUSAGE, "steps are too large");
+	l->places = hp_load_runs(&l->epoch->share) * info.order.run;
+	return 0;
+}
+
+static int make(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	struct hp_fetch_options opt = {
+		.cache = l->opt.cache,
+		.unchecked = l->opt.unchecked,
+		.warn = hp_load_warn,
+		.arg = l,
+	};
+	int r = open_epoch(l, err);
+
+	if (r == 0)
+		r = copy_suffixes(l, err);
+	if (r < 0)
+		return r;
+	l->plan.index = l->ds->index;
+	l->fetch = hp_fetch_new(l->ds, &opt);
+	l->place = hp_array(l->places, sizeof *l->place);
+	l->want = hp_array(l->places, sizeof *l->want);
+	if (!l->fetch || !l->place || !l->want)
+		return hp_fail_nomem(err);
+	r = divide_memory(l, err);
+	return r < 0 ? r : start(l, err);
+}
+
+int hpdsl_loader_new(const struct hpdsl_dataset *ds,
+		     const struct hpdsl_loader_options *opt,
+		     struct hpdsl_loader **ret, struct hpdsl_error *err)
+{
+	struct hpdsl_loader *l = calloc(1, sizeof *l);
+	int r;
+
+	if (!l)
+		return hp_fail_nomem(err);
+	l->ds = ds;
+	l->opt = *opt;
+	init_locks(l);
+	fill(l);
+	r = make(l, err);
+	if (r < 0) {
+		hpdsl_loader_free(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+static void end_threads(struct hpdsl_loader *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->ending = true;
+	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+	for (uint32_t i = 0; i < l->threads; i++)
+		pthread_join(l->thread[i], NULL);
+	free(l->thread);
+}
+
+static void free_batches(struct hpdsl_loader *l)
+{
+	struct hp_load_batch *b;
+
+	while (l->newest)
+		hpdsl_batch_release(l, &l->newest->pub);
+	if (l->half)
+		hp_load_put_batch(l, l->half);
+	while ((b = l->idle)) {
+		l->idle = b->next;
+		hp_load_batch_free(b);
+	}
+}
+
+static void free_epochs(struct hpdsl_loader *l)
+{
+	struct hp_load_epoch *e;
+
+	while ((e = l->epoch)) {
+		l->epoch = e->next;
+		hp_load_epoch_free(l, e);
+	}
+}
+
+void hpdsl_loader_free(struct hpdsl_loader *l)
+{
+	if (!l)
+		return;
+	end_threads(l);
+	free_batches(l);
+	free_epochs(l);
+	hp_slots_release(&l->slots);
+	hp_load_queue_release(&l->queue);
+	hp_load_live_release(&l->live);
+	hp_fetch_free(l->fetch);
+	for (size_t i = 0; l->suffix && i < l->opt.n_suffixes; i++)
+		free(l->suffix[i]);
+	free(l->suffix);
+	free(l->place);
+	free(l->want);
+	pthread_cond_destroy(&l->ready);
+	pthread_cond_destroy(&l->work);
+	pthread_mutex_destroy(&l->warn_lock);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}

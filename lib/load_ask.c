@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a loader is, and what it did. */
+#include "load.h"
+
+#include "dataset.h"
+#include "meter.h"
+
+/* It is only the lock that changes. */
+static pthread_mutex_t *lock_of(const struct hpdsl_loader *l)
+{
+	return (pthread_mutex_t *)&l->lock;
+}
+
+static uint64_t sub(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static void sources(const struct hpdsl_loader *l, struct hpdsl_sources *ret)
+{
+	const struct hpdsl_sources *b = &l->before;
+
+	hpdsl_sources(l->ds, ret);
+	ret->local_bytes = sub(ret->local_bytes, b->local_bytes);
+	ret->origin_bytes = sub(ret->origin_bytes, b->origin_bytes);
+	ret->absent_chunks = sub(ret->absent_chunks, b->absent_chunks);
+	ret->overtaken_chunks = sub(ret->overtaken_chunks, b->overtaken_chunks);
+	ret->failed_chunks = sub(ret->failed_chunks, b->failed_chunks);
+	ret->wait_seconds -= b->wait_seconds;
+}
+
+void hpdsl_loader_stats(const struct hpdsl_loader *l,
+			struct hpdsl_loader_stats *ret)
+{
+	struct hp_fetch_counts n;
+
+	hp_fetch_count(l->fetch, &n);
+	pthread_mutex_lock(lock_of(l));
+	*ret = l->stats;
+	ret->memory_peak = l->slots.peak;
+	pthread_mutex_unlock(lock_of(l));
+	sources(l, &ret->sources);
+	ret->reads = n.reads;
+	ret->read_bytes = n.read_bytes;
+	ret->direct_bytes = n.direct_bytes;
+	for (unsigned i = 0; i < 40; i++)
+		ret->read_sizes[i] = n.read_sizes[i];
+	ret->seconds = hp_now() - l->began;
+	ret->memory = l->memory;
+	ret->unchecked = l->opt.unchecked;
+}
+
+void hpdsl_loader_state(const struct hpdsl_loader *l, struct hpdsl_state *ret)
+{
+	*ret = (struct hpdsl_state){ .end = l->opt.end };
+	pthread_mutex_lock(lock_of(l));
+	ret->order = l->reached;
+	pthread_mutex_unlock(lock_of(l));
+	hpdsl_pack_id(l->ds, ret->pack);
+	ret->has_choice = l->opt.choice;
+	if (ret->has_choice)
+		hpdsl_choice_digest(l->opt.choice, ret->choice);
+}
+
+uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l, uint64_t epoch)
+{
+	struct hpdsl_order o = l->order;
+	struct hpdsl_epoch *e;
+	uint64_t steps;
+
+	o.epoch = epoch;
+	if (hpdsl_epoch_new(l->ds, l->opt.choice, &o, &e, NULL) < 0)
+		return 0;
+	steps = hpdsl_epoch_steps(e, l->opt.end);
+	hpdsl_epoch_free(e);
+	return steps;
+}

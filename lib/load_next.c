@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handing out batches, and taking them back. */
+#include "load.h"
+
+#include "error.h"
+#include "meter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+/* Whoever may be stopped from outside looks for it so often. */
+enum { POLL_MS = 50 };
+
+/* ---- Waiting ------------------------------------------------------------ */
+
+/*
+ * Nothing can be read for want of memory, and what is held is needed, or out.
+ */
+static bool is_stuck(const struct hpdsl_loader *l)
+{
+	const struct hp_load_block *b = hp_load_queue_first(&l->queue);
+
+	return !l->reading && !l->over && l->planned > l->turn && b &&
+	       b->first <= l->turn && !hp_slots_fit(&l->slots, b->b.room);
+}
+
+static void go_over(struct hpdsl_loader *l)
+{
+	bool warn = !l->warned_over;
+
+	l->over = l->warned_over = true;
+	pthread_cond_signal(&l->work);
+	if (!warn)
+		return;
+	pthread_mutex_unlock(&l->lock);
+	hp_load_warn(l, "the samples of a step do not fit into the memory: "
+			"more is taken");
+	pthread_mutex_lock(&l->lock);
+}
+
+static struct timespec soon(double seconds)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += (long)(seconds * 1e9);
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+/* Until something has happened, or it is time to look. */
+static void pause_for_work(struct hpdsl_loader *l)
+{
+	struct timespec until = soon(POLL_MS / 1e3);
+
+	l->waiting = true;
+	if (l->opt.watch.stop || l->opt.wait_ms)
+		pthread_cond_timedwait(&l->ready, &l->lock, &until);
+	else
+		pthread_cond_wait(&l->ready, &l->lock);
+	l->waiting = false;
+}
+
+/* Under the lock: waits for that. */
+static int wait_until(struct hpdsl_loader *l, double began,
+		      bool (*done)(struct hpdsl_loader *l),
+		      struct hpdsl_error *err)
+{
+	while (!done(l)) {
+		if (hp_stopped(&l->opt.watch))
+			return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+		if (l->opt.wait_ms && hp_now() - began > l->opt.wait_ms / 1e3)
+			return hp_fail(err, -EAGAIN,
+				       "the next step is not here"
+				       " yet");
+		if (is_stuck(l)) {
+			/* One may be out: so much was seen to fit. */
+			if (l->out > 1)
+				return hp_fail(err, -ENOBUFS,
+					       "%" PRIu32 " batches that were "
+					       "not released hold all the "
+					       "memory",
+					       l->out);
+			go_over(l);
+		} else if (l->threads) {
+			pause_for_work(l);
+		} else {
+			hp_load_work(l);
+		}
+	}
+	return 0;
+}
+
+static bool is_planned(struct hpdsl_loader *l)
+{
+	return l->planned > l->turn || l->planned_all || l->failed;
+}
+
+static bool is_read(struct hpdsl_loader *l)
+{
+	struct hp_load_batch *b = l->half;
+
+	while (b->waited < b->blocks &&
+	       b->block[b->waited]->state == HP_LOAD_READ)
+		b->waited++;
+	return b->waited == b->blocks;
+}
+
+static int stall(struct hpdsl_loader *l, bool (*done)(struct hpdsl_loader *l),
+		 struct hpdsl_error *err)
+{
+	double began;
+	int r;
+
+	if (done(l))
+		return 0;
+	began = hp_now();
+	r = wait_until(l, began, done, err);
+	l->stats.stall_seconds += hp_now() - began;
+	return r;
+}
+
+/* ---- A turn ------------------------------------------------------------- */
+
+/* Under the lock: 1 if there is one. */
+static int find_turn(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	int r = stall(l, is_planned, err);
+
+	if (r < 0)
+		return r;
+	if (l->planned <= l->turn)
+		return l->failed ? hp_fail(err, l->failed, "%s", l->err.msg) :
+				   0;
+	while (l->turn >= l->epoch->end) {
+		struct hp_load_epoch *over = l->epoch;
+
+		l->epoch = over->next;
+		hp_load_epoch_free(l, over);
+	}
+	return 1;
+}
+
+static int begin_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	struct hp_load_batch *b = l->idle;
+
+	if (b)
+		l->idle = b->next;
+	pthread_mutex_unlock(&l->lock);
+	if (!b)
+		b = hp_load_batch_new(l);
+	if (b)
+		hp_load_gather(l, b);
+	pthread_mutex_lock(&l->lock);
+	l->half = b;
+	return b ? 0 : hp_fail_nomem(err);
+}
+
+void hp_load_put_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
+{
+	for (uint32_t i = 0; i < b->blocks; i++)
+		hp_load_block_drop(l, b->block[i]);
+	b->next = l->idle;
+	l->idle = b;
+}
+
+static void link_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
+{
+	b->newer = NULL;
+	b->older = l->newest;
+	if (b->older)
+		b->older->newer = b;
+	l->newest = b;
+	l->out++;
+}
+
+static void unlink_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
+{
+	*(b->newer ? &b->newer->older : &l->newest) = b->older;
+	if (b->older)
+		b->older->newer = b->newer;
+	l->out--;
+}
+
+/* The turn is over, well or badly. */
+static void end_turn(struct hpdsl_loader *l, const struct hp_load_batch *b)
+{
+	l->half = NULL;
+	l->turn++;
+	l->reached.epoch = b->pub.epoch;
+	l->reached.step = b->pub.step + 1;
+	pthread_cond_signal(&l->work);
+}
+
+static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	struct hp_load_batch *b = l->half;
+	struct hp_load_counts n;
+	int r;
+
+	pthread_mutex_unlock(&l->lock);
+	r = hp_load_fill(l, b, &n, err);
+	pthread_mutex_lock(&l->lock);
+	end_turn(l, b);
+	if (r < 0) {
+		hp_load_put_batch(l, b);
+		return r;
+	}
+	link_batch(l, b);
+	l->stats.steps++;
+	l->stats.samples += n.samples;
+	l->stats.bytes += n.bytes;
+	l->stats.bad_samples += n.bad;
+	return 0;
+}
+
+static int next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
+		struct hpdsl_error *err)
+{
+	struct hp_load_batch *b;
+	int r = l->half ? 1 : find_turn(l, err);
+
+	if (r <= 0)
+		return r;
+	r = l->half ? 0 : begin_batch(l, err);
+	if (r == 0)
+		r = stall(l, is_read, err);
+	b = l->half;
+	if (r == 0)
+		r = finish_batch(l, err);
+	if (r < 0)
+		return r;
+	*ret = &b->pub;
+	return 1;
+}
+
+int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
+		      struct hpdsl_error *err)
+{
+	int r;
+
+	if (hp_stopped(&l->opt.watch))
+		return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+	pthread_mutex_lock(&l->lock);
+	pthread_cond_signal(&l->work);
+	r = next(l, ret, err);
+	pthread_mutex_unlock(&l->lock);
+	return r;
+}
+
+void hpdsl_batch_release(struct hpdsl_loader *l, const struct hpdsl_batch *pub)
+{
+	struct hp_load_batch *b = (struct hp_load_batch *)pub;
+
+	if (!b)
+		return;
+	pthread_mutex_lock(&l->lock);
+	unlink_batch(l, b);
+	hp_load_put_batch(l, b);
+	pthread_mutex_unlock(&l->lock);
+}

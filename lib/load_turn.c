@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Planning a turn: windows that it is the first to need, and, of what is not
+ * read as windows, a unit of its own.
+ */
+#include "load.h"
+
+#include "error.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int note(struct hp_load_new *n, struct hp_load_unit *u)
+{
+	if (n->n == n->room) {
+		uint32_t room = n->room ? 2 * n->room : 16;
+		void *p = reallocarray(n->v, room, sizeof(*n->v));
+
+		if (!p)
+			return -ENOMEM;
+		n->v = p;
+		n->room = room;
+	}
+	n->v[n->n++] = u;
+	n->blocks += u->blocks;
+	return 0;
+}
+
+/* ---- Epochs ------------------------------------------------------------- */
+
+/* A whole epoch without a turn: an endless loader would look for ever. */
+static bool is_barren(const struct hpdsl_loader *l,
+		      const struct hp_load_epoch *e)
+{
+	return e->end == e->share.base && e->share.first == l->opt.share.worker;
+}
+
+/* The epoch after the last one that was planned; NULL: there is none. */
+static int next_epoch(struct hpdsl_loader *l, struct hp_load_epoch **ret,
+		      struct hpdsl_error *err)
+{
+	struct hp_load_epoch *last = l->plan_epoch, *e;
+	struct hpdsl_order o = l->order;
+	int r;
+
+	*ret = NULL;
+	if (l->opt.epochs ? l->epochs_planned == l->opt.epochs :
+			    is_barren(l, last))
+		return 0;
+	o.epoch = last->number + 1;
+	o.step = 0;
+	r = hp_load_epoch_new(l, &o, last->end, &e, err);
+	if (r < 0)
+		return r;
+	e->windows = last->windows;
+	last->next = l->plan_epoch = e;
+	l->epochs_planned++;
+	*ret = e;
+	return 0;
+}
+
+/* ---- Windows ------------------------------------------------------------ */
+
+void hp_load_warn_one_by_one(struct hpdsl_loader *l)
+{
+	l->stats.one_by_one = true;
+	if (!l->warned)
+		hp_load_warn(l, "the windows do not fit into the memory: "
+				"samples are read one by one");
+	l->warned = true;
+}
+
+uint64_t hp_load_window_limit(const struct hpdsl_loader *l)
+{
+	uint64_t turn = 4 * l->mean * l->places, rest = l->memory / 8;
+
+	if (turn > rest)
+		rest = turn < l->memory / 2 ? turn : l->memory / 2;
+	return l->memory - rest;
+}
+
+/* The window's unit; NULL: it is not read as a whole. */
+static int whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
+		 const struct hp_window *w, struct hp_load_unit **ret)
+{
+	struct hp_load_unit *u;
+	int r;
+
+	*ret = NULL;
+	if (!e->windows)
+		return 0;
+	r = hp_load_plan_window(&l->plan, e->e, &e->share, w, &u);
+	if (r == -E2BIG || (r == 0 && !u))
+		return 0;
+	if (r < 0)
+		return r;
+	hp_load_live_at(&l->live, l->planned);
+	r = hp_load_live_add(&l->live, u, l->plan.slot,
+			     hp_load_window_limit(l));
+	if (r == 1) {
+		*ret = u;
+		return 0;
+	}
+	hp_load_unit_free(u);
+	if (r == 0)
+		hp_load_warn_one_by_one(l);
+	return r;
+}
+
+static int plan_window(struct hpdsl_loader *l, struct hp_load_epoch *e,
+		       const struct hp_window *w, struct hp_load_new *ret)
+{
+	struct hp_load_unit *u;
+	int r = whole(l, e, w, &u);
+
+	if (r < 0)
+		return r;
+	if (!u)
+		u = hp_load_plan_nothing(w);
+	if (!u)
+		return -ENOMEM;
+	hp_load_lane_add(&e->lane[w->lane], u);
+	return note(ret, u);
+}
+
+/* Windows up to where the run ends. */
+static int plan_run(struct hpdsl_loader *l, struct hp_load_epoch *e,
+		    const struct hp_load_run *run, struct hp_load_new *ret)
+{
+	struct hp_load_lane *lane = &e->lane[run->lane];
+	int r = 0;
+
+	while (r == 0 && lane->planned < run->x + run->real) {
+		uint64_t x = lane->planned < run->x ? run->x : lane->planned;
+		struct hp_window w;
+
+		hp_epoch_window(e->e, run->lane,
+				hp_epoch_window_of(e->e, run->lane, x), &w);
+		r = plan_window(l, e, &w, ret);
+		lane->planned = w.begin + w.samples;
+	}
+	return r;
+}
+
+/* ---- Turns -------------------------------------------------------------- */
+
+/* Which of its places no window has; how many. */
+static uint32_t mark_run(struct hp_load_epoch *e, const struct hp_load_run *run,
+			 uint32_t places, bool *want)
+{
+	struct hp_load_unit *u;
+	uint32_t n = 0, i = 0;
+
+	if (run->real) {
+		struct hp_load_lane *lane = &e->lane[run->lane];
+
+		if (!lane->at)
+			lane->at = lane->head;
+		u = lane->at;
+		for (; i < run->real; i++) {
+			while (run->x + i >= u->end)
+				u = u->next;
+			n += want[i] = !u->at;
+		}
+		lane->at = u;
+	}
+	for (; i < places; i++, n++)
+		want[i] = true;
+	return n;
+}
+
+static int plan_rest(struct hpdsl_loader *l, struct hp_load_epoch *e,
+		     uint64_t step, struct hp_load_new *ret,
+		     struct hpdsl_error *err)
+{
+	struct hpdsl_share share = l->opt.share;
+	struct hp_load_unit *u;
+	int64_t n = hpdsl_epoch_step(e->e, l->opt.end, step, &share, l->place,
+				     l->places, err);
+	int r;
+
+	if (n < 0)
+		return (int)n;
+	r = hp_load_plan_places(&l->plan, l->planned, l->place, l->want,
+				l->places, &u);
+	if (r < 0)
+		return r == -E2BIG ?
+			       hp_fail(err, r, "step %" PRIu64 " is too large",
+				       step) :
+			       hp_fail_nomem(err);
+	hp_load_lane_add(&e->turns, u);
+	ret->late = u->room;
+	hp_load_live_at(&l->live, l->planned);
+	if (hp_load_live_add(&l->live, u, l->plan.slot, UINT64_MAX) < 0 ||
+	    note(ret, u) < 0)
+		return hp_fail_nomem(err);
+	return 0;
+}
+
+static int plan_turn(struct hpdsl_loader *l, struct hp_load_epoch *e,
+		     struct hp_load_new *ret, struct hpdsl_error *err)
+{
+	uint64_t step = hp_load_step(&e->share, l->planned);
+	uint32_t runs = hp_load_runs(&e->share), k = e->share.run, rest = 0;
+
+	for (uint32_t i = 0; i < runs; i++) {
+		struct hp_load_run run = hp_load_run_at(&e->share, step, i);
+
+		if (plan_run(l, e, &run, ret) < 0)
+			return hp_fail_nomem(err);
+		rest += mark_run(e, &run, k, l->want + (uint64_t)i * k);
+	}
+	return rest ? plan_rest(l, e, step, ret, err) : 0;
+}
+
+int hp_load_turn(struct hpdsl_loader *l, struct hp_load_new *ret,
+		 struct hpdsl_error *err)
+{
+	struct hp_load_epoch *e = l->plan_epoch;
+
+	while (l->planned == e->end) {
+		int r = next_epoch(l, &e, err);
+
+		if (r < 0)
+			return r;
+		ret->over = !e;
+		if (!e)
+			return 0;
+	}
+	return plan_turn(l, e, ret, err);
+}

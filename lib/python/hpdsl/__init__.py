@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed training datasets, read from Python: libhpdsl's reading half, with
+nothing but the standard library.
+
+    ds = hpdsl.Dataset("packed")
+    ds[12345]["jpg"], ds.labels, ds.class_names
+
+    train = hpdsl.Choice(ds, split=(0, 0.9))
+    loader = hpdsl.Loader(ds, hpdsl.Order(seed=1), choice=train)
+    for batch in loader:                    # an epoch
+        batch.data, batch.labels, batch.mask
+
+Dataset    samples by number, members by path
+Choice     a subset, a split, weights
+Order      the parameters of an order; Epoch is an order as a function
+Loader     epochs in their order, batch by batch, read ahead by threads
+hpdsl.feed what TensorFlow and DALI take; hpdsl.torch what PyTorch takes
+
+Errors are of class Error: their text is the library's, code its code."""
+
+from ._abi import VERSION as __version__
+from ._batch import NO_LABEL, Batch
+from ._choice import Choice
+from ._dataset import Counts, Dataset, Member, Sample, Sources
+from ._errors import (ChangedError, CorruptError, DiffersError, Error,
+                      NoMemoryError, NotFoundError, NotOursError, RangeError,
+                      StoppedError, SystemFailure, TooNewError, UsageError)
+from ._loader import Loader
+from ._order import Cost, Epoch, Order, Place
+from ._running import Damage
+
+__all__ = [
+    "Batch", "ChangedError", "Choice", "CorruptError", "Cost", "Counts",
+    "Damage", "Dataset", "DiffersError", "Epoch", "Error", "Loader", "Member",
+    "NO_LABEL", "NoMemoryError", "NotFoundError", "NotOursError", "Order",
+    "Place", "RangeError", "Sample", "Sources", "StoppedError",
+    "SystemFailure", "TooNewError", "UsageError", "__version__",
+]

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structs and functions of hpdsl.h that this package uses, for ctypes.
+
+Handles and arrays are plain addresses.  Functions are called without the
+interpreter's lock; structs for results are made for each call, so that threads
+do not share them."""
+
+import ctypes
+import os
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p,
+                    c_double, c_int, c_int64, c_size_t, c_uint8, c_uint32,
+                    c_uint64, c_void_p)
+
+from . import _where
+
+VERSION = "0.1.0"
+NO_MEMBER = (1 << 64) - 1
+WEIGHT_ONE = 1 << 32
+SPLIT_ONE = 1000000000
+STATE_MAX = 512
+ENDS = {"mask": 0, "repeat": 1, "drop": 2}
+CACHES = {"auto": 0, "keep": 1}
+
+
+class Failure(Structure):
+    c_name = "hpdsl_error"
+    _fields_ = [("code", c_int), ("msg", c_char * 1020)]
+
+
+class Counts(Structure):
+    c_name = "hpdsl_counts"
+    _fields_ = [("samples", c_uint64), ("members", c_uint64),
+                ("chunks", c_uint64), ("classes", c_uint64),
+                ("bytes", c_uint64), ("dataset_id", c_uint8 * 16)]
+
+
+class Sample(Structure):
+    c_name = "hpdsl_sample"
+    _fields_ = [("number", c_uint64), ("first_member", c_uint64),
+                ("members", c_uint64), ("chunk", c_uint32),
+                ("label", c_uint32), ("key", c_void_p),
+                ("key_len", c_size_t)]
+
+
+class Member(Structure):
+    c_name = "hpdsl_member"
+    _fields_ = [("number", c_uint64), ("sample", c_uint64),
+                ("chunk", c_uint32), ("mode", c_uint32),
+                ("generated", c_bool), ("offset", c_uint64),
+                ("size", c_uint64), ("checksum", c_uint64),
+                ("mtime", c_int64), ("mtime_nsec", c_uint32),
+                ("path", c_char_p), ("path_len", c_size_t)]
+
+
+class Request(Structure):
+    c_name = "hpdsl_request"
+    _fields_ = [("member", c_uint64), ("buf", c_void_p), ("room", c_size_t),
+                ("size", c_size_t), ("code", c_int)]
+
+
+class Damage(Structure):
+    c_name = "hpdsl_damage"
+    _fields_ = [("file", c_char_p), ("sample", c_uint64), ("path", c_char_p),
+                ("reason", c_char_p)]
+
+
+class Sources(Structure):
+    c_name = "hpdsl_sources"
+    _fields_ = [("staged", c_bool), ("local_bytes", c_uint64),
+                ("origin_bytes", c_uint64), ("absent_chunks", c_uint64),
+                ("overtaken_chunks", c_uint64), ("failed_chunks", c_uint64),
+                ("wait_seconds", c_double)]
+
+
+class Order(Structure):
+    c_name = "hpdsl_order"
+    _fields_ = [("seed", c_uint64), ("epoch", c_uint64), ("step", c_uint64),
+                ("window", c_uint32), ("lanes", c_uint32), ("run", c_uint32),
+                ("step_runs", c_uint32), ("parts", c_uint32)]
+
+
+class Share(Structure):
+    c_name = "hpdsl_share"
+    _fields_ = [("rank", c_uint32), ("ranks", c_uint32),
+                ("worker", c_uint32), ("workers", c_uint32),
+                ("uneven", c_bool)]
+
+
+class ChoiceOptions(Structure):
+    c_name = "hpdsl_choice_options"
+    _fields_ = [("labels", c_void_p), ("n_labels", c_size_t),
+                ("include", c_void_p), ("exclude", c_void_p),
+                ("n_include", c_size_t), ("n_exclude", c_size_t),
+                ("samples", c_void_p), ("n_samples", c_uint64),
+                ("split_from", c_uint32), ("split_to", c_uint32),
+                ("split_seed", c_uint64), ("balanced", c_bool),
+                ("class_weight", c_void_p), ("sample_weight", c_void_p)]
+
+
+class EpochInfo(Structure):
+    c_name = "hpdsl_epoch_info"
+    _fields_ = [("order", Order), ("samples", c_uint64),
+                ("chunks", c_uint64), ("windows", c_uint64),
+                ("batch", c_uint64)]
+
+
+class EpochCost(Structure):
+    c_name = "hpdsl_epoch_cost"
+    _fields_ = [("window_bytes", c_uint64), ("job_bytes", c_uint64),
+                ("reads", c_uint64), ("smallest_read", c_uint64),
+                ("median_read", c_uint64), ("mates_expected", c_double),
+                ("mates_measured", c_double)]
+
+
+class Place(Structure):
+    c_name = "hpdsl_place"
+    _fields_ = [("position", c_uint64), ("sample", c_uint64),
+                ("real", c_bool)]
+
+
+TELL_BAD = CFUNCTYPE(None, c_void_p, POINTER(Damage))
+TELL_WARNING = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class Watch(Structure):
+    c_name = "hpdsl_watch"
+    _fields_ = [("progress", c_void_p), ("warn", TELL_WARNING),
+                ("arg", c_void_p), ("stop", POINTER(c_int)),
+                ("io", c_void_p)]
+
+
+class LoaderOptions(Structure):
+    c_name = "hpdsl_loader_options"
+    _fields_ = [("order", Order), ("epochs", c_uint64), ("choice", c_void_p),
+                ("end", c_int), ("share", Share), ("suffixes", c_void_p),
+                ("n_suffixes", c_size_t), ("memory", c_uint64),
+                ("threads", c_uint32), ("unchecked", c_bool),
+                ("skip_bad", c_bool), ("cache", c_int), ("bad", TELL_BAD),
+                ("arg", c_void_p), ("watch", Watch), ("wait_ms", c_uint32)]
+
+
+class Batch(Structure):
+    c_name = "hpdsl_batch"
+    _fields_ = [("epoch", c_uint64), ("step", c_uint64), ("n", c_size_t),
+                ("data", c_size_t), ("size", c_size_t),
+                ("number", c_size_t), ("label", c_size_t),
+                ("mask", c_size_t), ("bad", c_size_t), ("first", c_size_t),
+                ("member_data", c_size_t), ("member_size", c_size_t),
+                ("member_number", c_size_t)]
+
+
+class State(Structure):
+    c_name = "hpdsl_state"
+    _fields_ = [("order", Order), ("end", c_int), ("pack", c_uint8 * 16),
+                ("has_choice", c_bool), ("choice", c_uint8 * 16)]
+
+
+class LoaderStats(Structure):
+    c_name = "hpdsl_loader_stats"
+    _fields_ = [("steps", c_uint64), ("samples", c_uint64),
+                ("bytes", c_uint64), ("bad_samples", c_uint64),
+                ("sources", Sources), ("reads", c_uint64),
+                ("read_bytes", c_uint64), ("direct_bytes", c_uint64),
+                ("read_sizes", c_uint64 * 40), ("stall_seconds", c_double),
+                ("seconds", c_double), ("memory", c_uint64),
+                ("memory_peak", c_uint64), ("windows_bytes", c_uint64),
+                ("one_by_one", c_bool), ("unchecked", c_bool)]
+
+
+_P = c_void_p
+FUNCTIONS = {
+    "version": (c_char_p,),
+    "open": (c_int, c_char_p, _P, _P, _P),
+    "close": (None, _P),
+    "pack_id": (None, _P, _P),
+    "count": (None, _P, _P),
+    "sample_get": (c_int, _P, c_uint64, _P, _P),
+    "sample_labels": (c_int, _P, c_uint64, c_uint64, _P, _P),
+    "sample_read": (c_int, _P, _P, _P, c_size_t, _P, _P),
+    "member_get": (c_int, _P, c_uint64, _P, _P),
+    "member_find": (c_int, _P, c_char_p, c_size_t, _P, _P),
+    "class_name": (c_int, _P, c_uint32, _P, _P),
+    "sources": (None, _P, _P),
+    "patience": (None, _P, c_double),
+    "key_length": (c_size_t, c_char_p, c_size_t),
+    "read_many": (c_int64, _P, _P, c_size_t, c_uint32, _P),
+    "choose": (c_int, _P, _P, _P, _P),
+    "choice_free": (None, _P),
+    "choice_samples": (c_uint64, _P),
+    "choice_has": (c_bool, _P, c_uint64),
+    "choice_digest": (None, _P, _P),
+    "epoch_new": (c_int, _P, _P, _P, _P, _P),
+    "epoch_free": (None, _P),
+    "epoch_info": (None, _P, _P),
+    "epoch_steps": (c_uint64, _P, c_int),
+    "epoch_at": (c_int, _P, c_uint64, _P, _P),
+    "epoch_step": (c_int64, _P, c_int, c_uint64, _P, _P, c_size_t, _P),
+    "epoch_cost": (c_int, _P, _P, _P, _P),
+    "loader_new": (c_int, _P, _P, _P, _P),
+    "loader_free": (None, _P),
+    "loader_next": (c_int, _P, _P, _P),
+    "batch_release": (None, _P, _P),
+    "loader_steps": (c_uint64, _P, c_uint64),
+    "loader_state": (None, _P, _P),
+    "loader_stats": (None, _P, _P),
+    "state_format": (c_size_t, _P, _P),
+    "state_parse": (c_int, c_char_p, c_size_t, c_char_p, _P, _P),
+    "state_check": (c_int, _P, _P, _P, c_char_p, _P),
+}
+
+
+class Library:
+    """Each function of hpdsl.h under its name without the prefix."""
+
+    def __init__(self, path: str) -> None:
+        # Where it was installed, or else where the system finds libraries.
+        self.path = path if os.path.exists(path) else os.path.basename(path)
+        shared = ctypes.CDLL(self.path)
+        for name, (result, *arguments) in FUNCTIONS.items():
+            function = getattr(shared, "hpdsl_" + name, None)
+            if function is None:
+                continue
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name, function)
+
+
+def _load() -> Library:
+    try:
+        library = Library(_where.LIBRARY)
+    except (OSError, AttributeError) as e:
+        raise ImportError(f"hpdsl: no library of version {VERSION}: {e}"
+                          ) from e
+    version = library.version().decode()
+    if version != VERSION:
+        raise ImportError(f"hpdsl: {library.path} is of version {version}, "
+                          f"this package of version {VERSION}")
+    return library
+
+
+lib = _load()

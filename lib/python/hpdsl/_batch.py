@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A batch whose memory is the library's.
+
+Nothing is copied: contents are memoryviews of what was read.  They are slices of
+one view of all memory, at their addresses; whoever holds one of them holds the
+object that view is of, and when that goes, the library gets the batch back."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cached_property
+from typing import List, Sequence
+
+from . import _abi
+from ._abi import lib
+from ._dataset import Handle, text
+from ._errors import checked
+
+NO_LABEL = -1
+
+
+class Room(ctypes.c_ubyte * (1 << 62)):  # type: ignore[misc]
+    """All memory, for as long as a batch is needed; made by from_address(0).
+    batch is filled in by the library, loader when it is handed out."""
+
+    loader = None
+
+    @cached_property
+    def batch(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p()
+
+    def __del__(self) -> None:
+        if self.loader is not None:
+            self.loader.release(self.batch.value)
+
+
+class Batch:
+    """A step's samples, those of this rank.
+
+    epoch, step  where it belongs
+    len(batch)   n, the number of samples; the rest are lists of n:
+    data         a read-only memoryview of bytes of each sample: its first
+                 wanted member; empty if it has none or is bad
+    labels       class numbers, -1 without a class
+    numbers      of the samples in the dataset
+    mask         bools; False: fills the last step up, and does not count
+    bad          bools; True: could not be read
+
+    Each list is made when it is first asked for.  The memoryviews stay valid for
+    as long as they exist, whatever becomes of batch, loader and dataset; the
+    memory goes back to the loader when they, their slices and the batch are all
+    gone.  To keep contents for long, copy them: bytes(view).
+    """
+
+    def __init__(self, room: Room, handle: Handle, suffixes: Sequence[str]
+                 ) -> None:
+        self._c = c = _abi.Batch.from_address(room.batch.value)
+        self._memory = memoryview(room).cast("B").toreadonly()
+        self._handle, self._suffixes = handle, suffixes
+        self.epoch: int = c.epoch
+        self.step: int = c.step
+        self._n: int = c.n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __repr__(self) -> str:
+        return (f"<hpdsl.Batch of epoch {self.epoch}, step {self.step}, "
+                f"{len(self)} samples>")
+
+    @cached_property
+    def data(self) -> List[memoryview]:
+        return self._views(self._c.data, self._c.size, self._n)
+
+    @cached_property
+    def labels(self) -> List[int]:
+        # HPDSL_NO_LABEL is -1 in 32 bits.
+        return self._array(self._c.label, self._n, "i", 4)
+
+    @cached_property
+    def numbers(self) -> List[int]:
+        return self._array(self._c.number, self._n, "Q", 8)
+
+    @cached_property
+    def mask(self) -> List[bool]:
+        return self._array(self._c.mask, self._n, "?", 1)
+
+    @cached_property
+    def bad(self) -> List[bool]:
+        return self._array(self._c.bad, self._n, "?", 1)
+
+    def members(self, suffix: str) -> List[memoryview]:
+        """Of each sample the member with this suffix, empty where it has none
+        or is bad.  KeyError if it is not among the suffixes that the loader was
+        given; a loader that was given none looks every name up, which takes
+        some microseconds a member."""
+        first, views = self._first, self._member_views
+        if not self._suffixes:
+            return self._by_name(suffix)
+        if suffix not in self._suffixes:
+            raise KeyError(suffix)
+        k = self._suffixes.index(suffix)
+        return [views[at + k] for at in first[:-1]]
+
+    @cached_property
+    def _first(self) -> List[int]:
+        return self._array(self._c.first, self._n + 1, "Q", 8)
+
+    @cached_property
+    def _member_views(self) -> List[memoryview]:
+        return self._views(self._c.member_data, self._c.member_size,
+                           self._first[-1])
+
+    def _by_name(self, suffix: str) -> List[memoryview]:
+        first, views = self._first, self._member_views
+        numbers = self._array(self._c.member_number, first[-1], "Q", 8)
+        found = []
+        for begin, end in zip(first, first[1:]):
+            found.append(self._memory[:0])
+            for k in range(begin, end):
+                if self._suffix(numbers[k]) == suffix:
+                    found[-1] = views[k]
+        return found
+
+    def _suffix(self, member: int) -> str:
+        m = _abi.Member()
+        checked(lib.member_get, self._handle.address, member, ctypes.byref(m))
+        path = m.path
+        return text(path[lib.key_length(path, len(path)) + 1:])
+
+    def _array(self, address: int, n: int, kind: str, size: int) -> list:
+        return self._memory[address:address + n * size].cast(kind).tolist()
+
+    def _views(self, data: int, size: int, n: int) -> List[memoryview]:
+        memory = self._memory
+        return [memory[a:a + s] for a, s in zip(self._array(data, n, "Q", 8),
+                                                self._array(size, n, "Q", 8))]

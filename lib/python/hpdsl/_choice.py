@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which samples an epoch has, and how often each."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _abi
+from ._abi import lib
+from ._dataset import Dataset, raw
+from ._errors import UsageError, checked
+
+Label = Union[int, str, None]
+
+
+class Choice:
+    """Some of a dataset's samples, decided on its index alone.  A sample has to
+    pass all that is given:
+
+    labels    class numbers or names; None or -1: samples without a class
+    include,  patterns as those of hpdsl-pack(1): a sample is in if one of its
+    exclude   members' paths matches; exclude wins
+    samples   sample numbers, in any order; one that repeats counts once
+    split     (a, b), 0 <= a < b <= 1: the part from a to b of a shuffled list
+              of all samples, whatever else is asked; with one split_seed, parts
+              that do not overlap have no sample in common.  (0, 0.9) trains,
+              (0.9, 1) validates.
+
+    and comes once in an epoch, or as often on average as one of these says:
+
+    balanced       each class equally often, as many samples in all as chosen;
+                   those without a class count as one
+    class_weight   {class number or name, or None: weight}; 1 unless given
+    sample_weight  a weight for each sample of the dataset
+
+    len(choice) is the number of samples chosen, each counted once;
+    `number in choice` asks for one.  Never changes; any number of threads may
+    use it.  Goes to other processes with its dataset.
+
+    Raises UsageError for what makes no sense, or leaves not one sample.
+    """
+
+    def __init__(self, dataset: Dataset, *,
+                 labels: Optional[Iterable[Label]] = None,
+                 include: Sequence[str] = (), exclude: Sequence[str] = (),
+                 samples: Optional[Iterable[int]] = None,
+                 split: Optional[Tuple[float, float]] = None,
+                 split_seed: int = 0, balanced: bool = False,
+                 class_weight: Optional[Mapping[Label, float]] = None,
+                 sample_weight: Optional[Iterable[float]] = None) -> None:
+        self.address = None
+        if samples is not None:
+            samples = array("Q", samples)
+        if sample_weight is not None:
+            sample_weight = array("d", sample_weight)
+        self._dataset = dataset
+        self._given = dict(
+            labels=None if labels is None else list(labels),
+            include=_patterns(include), exclude=_patterns(exclude),
+            samples=samples, split=split, split_seed=split_seed,
+            balanced=balanced, class_weight=class_weight,
+            sample_weight=sample_weight)
+        options = _Options(dataset, **self._given)
+        handle, ret = dataset.handle(), ctypes.c_void_p()
+        checked(lib.choose, handle.address, ctypes.byref(options.c),
+                ctypes.byref(ret))
+        self.address = ret.value
+        digest = (ctypes.c_uint8 * 16)()
+        lib.choice_digest(self.address, digest)
+        self.digest = bytes(digest).hex()
+
+    def __del__(self, free=lib.choice_free) -> None:
+        if self.address is not None:
+            free(self.address)
+
+    def __len__(self) -> int:
+        return lib.choice_samples(self.address)
+
+    def __contains__(self, number: int) -> bool:
+        return 0 <= number < len(self._dataset) and lib.choice_has(
+            self.address, number)
+
+    def __reduce__(self):
+        return _again, (self._dataset, self._given)
+
+    def __repr__(self) -> str:
+        return (f"<hpdsl.Choice {self.digest} of {self._dataset.path!r}, "
+                f"{len(self)} samples>")
+
+
+def _again(dataset: Dataset, given: dict) -> Choice:
+    return Choice(dataset, **given)
+
+
+def _patterns(given) -> list:
+    if isinstance(given, (str, bytes)):
+        raise TypeError("patterns are a list, not one string")
+    return list(given)
+
+
+class _Options:
+    """The options as the library takes them, with the arrays that they point
+    to."""
+
+    def __init__(self, dataset: Dataset, labels, include, exclude, samples,
+                 split, split_seed, balanced, class_weight, sample_weight
+                 ) -> None:
+        self.c = c = _abi.ChoiceOptions(split_seed=split_seed,
+                                        balanced=balanced)
+        self.kept: list = []
+        if labels is not None:
+            numbers = array("I", (_label(dataset, of) & 0xffffffff
+                                  for of in labels))
+            if not numbers:
+                raise UsageError("labels: there are none")
+            c.labels, c.n_labels = self._keep(numbers)
+        c.include, c.n_include = self._strings(include)
+        c.exclude, c.n_exclude = self._strings(exclude)
+        if samples is not None:
+            if not samples:
+                raise UsageError("samples: there are none")
+            c.samples, c.n_samples = self._keep(samples)
+        if split is not None:
+            c.split_from, c.split_to = _split(*split)
+        if class_weight is not None:
+            c.class_weight, _ = self._keep(_weights(
+                _of_classes(dataset, class_weight)))
+        if sample_weight is not None:
+            if len(sample_weight) != len(dataset):
+                raise UsageError(f"sample_weight: {len(sample_weight)} for "
+                                 f"{len(dataset)} samples")
+            c.sample_weight, _ = self._keep(_weights(sample_weight))
+
+    def _keep(self, numbers: array) -> Tuple[int, int]:
+        self.kept.append(numbers)
+        return numbers.buffer_info()
+
+    def _strings(self, strings) -> Tuple[Optional[int], int]:
+        if not strings:
+            return None, 0
+        kept = (ctypes.c_char_p * len(strings))(*map(raw, strings))
+        self.kept.append(kept)
+        return ctypes.addressof(kept), len(kept)
+
+
+def _label(dataset: Dataset, of: Label) -> int:
+    if of is None:
+        return -1
+    if isinstance(of, str):
+        if of not in dataset.class_names:
+            raise UsageError(f"{dataset.path}: no class {of!r}")
+        return dataset.class_names.index(of)
+    if not -1 <= of < dataset.counts.classes:
+        raise UsageError(f"{dataset.path}: no class {of}, there are "
+                         f"{dataset.counts.classes}")
+    return int(of)
+
+
+def _split(a: float, b: float) -> Tuple[int, int]:
+    if not 0 <= a < b <= 1:
+        raise UsageError(f"split ({a}, {b}): wanted 0 <= a < b <= 1")
+    return round(a * _abi.SPLIT_ONE), round(b * _abi.SPLIT_ONE)
+
+
+def _of_classes(dataset: Dataset, given: Mapping[Label, float]) -> list:
+    """A weight for each class, and at the end for samples without one."""
+    weights = [1.0] * (dataset.counts.classes + 1)
+    for of, weight in given.items():
+        weights[_label(dataset, of)] = weight
+    return weights
+
+
+def _weights(given: Iterable[float]) -> array:
+    try:
+        return array("Q", (round(w * _abi.WEIGHT_ONE) for w in given))
+    except (OverflowError, ValueError) as e:
+        raise UsageError(f"a weight that is none: {e}") from e

@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset, map style: samples by number, members by path."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from array import array
+from typing import Dict, Iterable, List, NamedTuple, Optional, Union
+
+from . import _abi
+from ._abi import lib
+from ._errors import DiffersError, checked, exception
+
+Path = Union[str, bytes, "os.PathLike[str]"]
+
+
+def text(name: bytes) -> str:
+    """Names may hold any byte: what is no UTF-8 survives both ways."""
+    return name.decode("utf-8", "surrogateescape")
+
+
+def raw(name: Path) -> bytes:
+    name = os.fspath(name)
+    return name if isinstance(name, bytes) else name.encode(
+        "utf-8", "surrogateescape")
+
+
+class Counts(NamedTuple):
+    """What a dataset has; bytes are those of all members' contents."""
+
+    samples: int
+    members: int
+    chunks: int
+    classes: int
+    bytes: int
+    dataset_id: str
+
+
+class Member(NamedTuple):
+    """A file that was packed.  offset is that of its first byte in the plain
+    tar of its chunk, checksum the XXH3-64 of its content, mtime_ns is in
+    nanoseconds since 1970; generated: the packer made it."""
+
+    number: int
+    sample: int
+    chunk: int
+    mode: int
+    generated: bool
+    offset: int
+    size: int
+    checksum: int
+    mtime_ns: int
+    path: str
+
+
+class Sources(NamedTuple):
+    """Where bytes came from, since the dataset was opened; staged: it is a
+    stage directory, else the rest is 0.  wait_seconds: for chunks that were
+    coming, by all threads."""
+
+    staged: bool
+    local_bytes: int
+    origin_bytes: int
+    absent_chunks: int
+    overtaken_chunks: int
+    failed_chunks: int
+    wait_seconds: float
+
+    @classmethod
+    def _of(cls, c: _abi.Sources) -> "Sources":
+        return cls(*(getattr(c, name) for name in cls._fields))
+
+
+class Sample:
+    """A sample and the contents of its members.
+
+    number      of the sample in its dataset
+    key         path of its members up to the first dot of their base name
+    label       class number, -1 without a class
+    class_name  str, None without a class
+    members     {suffix: bytes}, in stored order; sample["jpg"] is one of them
+    data        bytes of the first member
+    """
+
+    __slots__ = ("number", "key", "label", "class_name", "members")
+
+    def __init__(self, number: int, key: str, label: int,
+                 class_name: Optional[str], members: Dict[str, bytes]) -> None:
+        self.number = number
+        self.key = key
+        self.label = label
+        self.class_name = class_name
+        self.members = members
+
+    @property
+    def data(self) -> bytes:
+        return next(iter(self.members.values()), b"")
+
+    def __getitem__(self, suffix: str) -> bytes:
+        return self.members[suffix]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{s}: {len(b)} bytes"
+                          for s, b in self.members.items())
+        return f"<hpdsl.Sample {self.number} {self.key!r} {{{sizes}}}>"
+
+
+class Handle:
+    """An open dataset of the library, closed when nobody needs it any more,
+    but not by a child: what it has was copied at the fork, locks included."""
+
+    def __init__(self, path: bytes) -> None:
+        ret = ctypes.c_void_p()
+        self.address = None
+        self.pid = os.getpid()
+        checked(lib.open, path, None, ctypes.byref(ret))
+        self.address = ret.value
+        # Is it the same file later?  Cheaper to ask than the pack.
+        index = os.stat(os.path.join(path, b"index.hpdsl"))
+        self.index = (index.st_dev, index.st_ino, index.st_size,
+                      index.st_mtime_ns)
+
+    def pack(self) -> str:
+        """Only the index in memory is asked: right after a fork, too."""
+        ret = (ctypes.c_uint8 * 16)()
+        lib.pack_id(self.address, ret)
+        return bytes(ret).hex()
+
+    def __del__(self, close=lib.close, getpid=os.getpid) -> None:
+        if self.address is not None and self.pid == getpid():
+            close(self.address)
+
+
+class _Layout(NamedTuple):
+    """What is to be read for a sample."""
+
+    sample: _abi.Sample
+    key: bytes
+    suffixes: List[str]
+    members: List[int]
+    sizes: List[int]
+
+
+class Dataset:
+    """A packed dataset, or a stage directory.
+
+    len(ds) is its number of samples, ds[i] reads sample i (0 .. len - 1;
+    negative numbers count from the end), ds[i:j] several, ds.read(path) one
+    member.  Checksums are verified whenever something is read.
+
+    Any number of threads may use it.  It goes to other processes by its path:
+    pickled, and after a fork, it is opened anew, and must be the same pack.
+    Usable with `with`; once closed, it raises ValueError.
+
+    Raises NotOursError, CorruptError, TooNewError, and SystemFailure or a
+    kind of it, such as NotFoundError, a FileNotFoundError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = os.path.abspath(text(raw(path)))
+        self._handle: Optional[Handle] = Handle(raw(self.path))
+        self._patience: Optional[float] = None
+        self._pack: Optional[str] = None
+        self._class_names: Optional[List[str]] = None
+        n = _abi.Counts()
+        lib.count(self._handle.address, ctypes.byref(n))
+        self.counts = Counts(n.samples, n.members, n.chunks, n.classes,
+                             n.bytes, bytes(n.dataset_id).hex())
+
+    # ---- Open, closed, elsewhere
+
+    def handle(self) -> Handle:
+        """For those who call the library: keep it as long as it is in use."""
+        handle = self._handle
+        if handle is None:
+            raise ValueError(f"{self.path}: the dataset is closed")
+        if handle.pid != os.getpid():
+            handle = self._reopen(handle)
+        return handle
+
+    def _reopen(self, before: Handle) -> Handle:
+        handle = Handle(raw(self.path))
+        if handle.index != before.index and handle.pack() != before.pack():
+            raise DiffersError(f"{self.path}: another pack than before the "
+                               "fork")
+        self._handle = handle
+        if self._patience is not None:
+            self.patience(self._patience)
+        return self._handle
+
+    def close(self) -> None:
+        """What still uses it, such as a loader, keeps it open for itself."""
+        self._handle = None
+
+    def __enter__(self) -> "Dataset":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __reduce__(self):
+        return _again, (self.path, self.pack, self._patience)
+
+    def __repr__(self) -> str:
+        return f"<hpdsl.Dataset {self.path!r}, {len(self)} samples>"
+
+    @property
+    def pack(self) -> str:
+        """Identifies the pack, numbers of the samples included: 32 hex digits,
+        for which the whole index is read once.  The dataset id,
+        counts.dataset_id, is the same for every pack of the same files."""
+        if self._pack is None:
+            self._pack = self.handle().pack()
+        return self._pack
+
+    def patience(self, seconds: float) -> None:
+        """How long a read waits for a chunk that is coming to a stage
+        directory before it goes to the origin; 300 unless set."""
+        lib.patience(self.handle().address, seconds)
+        self._patience = seconds
+
+    def sources(self) -> Sources:
+        ret = _abi.Sources()
+        lib.sources(self.handle().address, ctypes.byref(ret))
+        return Sources._of(ret)
+
+    # ---- What there is
+
+    def __len__(self) -> int:
+        return self.counts.samples
+
+    @property
+    def class_names(self) -> List[str]:
+        """Of each class: class_names[label]."""
+        if self._class_names is None:
+            handle, name = self.handle(), ctypes.c_char_p()
+            names = []
+            for label in range(self.counts.classes):
+                checked(lib.class_name, handle.address, label,
+                        ctypes.byref(name))
+                names.append(text(name.value or b""))
+            self._class_names = names
+        return self._class_names
+
+    @property
+    def labels(self) -> array:
+        """Class number of each sample, -1 without a class; a new array('i')
+        of len(ds), from the index alone."""
+        handle, ret = self.handle(), array("i", bytes(4 * len(self)))
+        checked(lib.sample_labels, handle.address, 0, len(self),
+                ret.buffer_info()[0])
+        return ret
+
+    def key(self, number: int) -> str:
+        """Key of a sample."""
+        handle, sample = self.handle(), _abi.Sample()
+        checked(lib.sample_get, handle.address, self._number(number),
+                ctypes.byref(sample))
+        return text(ctypes.string_at(sample.key, sample.key_len))
+
+    def members(self, number: int) -> List[Member]:
+        """All members of a sample, those that the packer made too."""
+        handle, sample, m = self.handle(), _abi.Sample(), _abi.Member()
+        checked(lib.sample_get, handle.address, self._number(number),
+                ctypes.byref(sample))
+        found = []
+        for k in range(sample.members):
+            checked(lib.member_get, handle.address, sample.first_member + k,
+                    ctypes.byref(m))
+            found.append(_member(m))
+        return found
+
+    def find(self, path: Path) -> Member:
+        """The member of this path; NotFoundError if there is none."""
+        return _member(self._find(self.handle(), path))
+
+    def _find(self, handle: Handle, path: Path) -> _abi.Member:
+        m, name = _abi.Member(), raw(path)
+        checked(lib.member_find, handle.address, name, len(name),
+                ctypes.byref(m))
+        return m
+
+    # ---- Reading
+
+    def read(self, path: Path) -> bytes:
+        """The content of the member of this path."""
+        handle = self.handle()
+        m = self._find(handle, path)
+        return self._read_members(handle, [m.number], [m.size], 1)[0]
+
+    def __getitem__(self, number: Union[int, slice]):
+        if isinstance(number, slice):
+            return self.read_many(range(*number.indices(len(self))))
+        handle = self.handle()
+        layout = self._layout(handle, self._number(number))
+        # Alone in its sample, or with its neighbours: it is one read.
+        if layout.sample.members == len(layout.members):
+            contents = self._read_sample(handle, layout)
+        else:
+            contents = self._read_members(handle, layout.members,
+                                          layout.sizes, 1)
+        return self._made(layout, contents)
+
+    def read_many(self, numbers: Iterable[int], threads: int = 0
+                  ) -> List[Sample]:
+        """Reads samples in the order in which they lie in the chunks, with
+        that many threads (0: one for each core), and returns them in the
+        order of numbers."""
+        handle = self.handle()
+        layouts = [self._layout(handle, self._number(n)) for n in numbers]
+        contents = iter(self._read_members(
+            handle, [m for layout in layouts for m in layout.members],
+            [s for layout in layouts for s in layout.sizes], threads))
+        return [self._made(layout, [next(contents) for _ in layout.members])
+                for layout in layouts]
+
+    def _number(self, number: int) -> int:
+        n = number.__index__()
+        if n < 0:
+            n += len(self)
+        if not 0 <= n < len(self):
+            raise IndexError(f"{self.path}: no sample {number}, there are "
+                             f"{len(self)}")
+        return n
+
+    def _layout(self, handle: Handle, number: int) -> _Layout:
+        sample, m = _abi.Sample(), _abi.Member()
+        checked(lib.sample_get, handle.address, number, ctypes.byref(sample))
+        key = ctypes.string_at(sample.key, sample.key_len)
+        suffixes, members, sizes = [], [], []
+        for k in range(sample.first_member,
+                       sample.first_member + sample.members):
+            checked(lib.member_get, handle.address, k, ctypes.byref(m))
+            if not m.generated:
+                suffixes.append(text(m.path[len(key) + 1:]))
+                members.append(k)
+                sizes.append(m.size)
+        return _Layout(sample, key, suffixes, members, sizes)
+
+    def _made(self, layout: _Layout, contents: List[bytes]) -> Sample:
+        label = ctypes.c_int32(layout.sample.label).value
+        return Sample(layout.sample.number, text(layout.key), label,
+                      self.class_names[label] if label >= 0 else None,
+                      dict(zip(layout.suffixes, contents)))
+
+    @staticmethod
+    def _read_sample(handle: Handle, layout: _Layout) -> List[bytes]:
+        buf, got = bytearray(sum(layout.sizes) or 1), ctypes.c_size_t()
+        address = ctypes.addressof(ctypes.c_char.from_buffer(buf))
+        checked(lib.sample_read, handle.address, ctypes.byref(layout.sample),
+                address, len(buf), ctypes.byref(got))
+        return _cut(buf, layout.sizes)
+
+    @staticmethod
+    def _read_members(handle: Handle, members: List[int], sizes: List[int],
+                      threads: int) -> List[bytes]:
+        buf = bytearray(sum(sizes) or 1)
+        at = ctypes.addressof(ctypes.c_char.from_buffer(buf))
+        requests = (_abi.Request * len(members))()
+        for request, member, size in zip(requests, members, sizes):
+            request.member, request.buf, request.room = member, at, size
+            at += size
+        failure = _abi.Failure()
+        n = lib.read_many(handle.address, requests, len(members), threads,
+                          ctypes.byref(failure))
+        if n < len(members):
+            raise exception(failure.code, failure.msg)
+        return _cut(buf, sizes)
+
+
+def _cut(buf: bytearray, sizes: List[int]) -> List[bytes]:
+    view, at, pieces = memoryview(buf), 0, []
+    for size in sizes:
+        pieces.append(bytes(view[at:at + size]))
+        at += size
+    return pieces
+
+
+def _member(m: _abi.Member) -> Member:
+    return Member(m.number, m.sample, m.chunk, m.mode, m.generated, m.offset,
+                  m.size, m.checksum, m.mtime * 10**9 + m.mtime_nsec,
+                  text(m.path))
+
+
+def _again(path: str, pack: str, patience: Optional[float]) -> Dataset:
+    """Opens what was pickled."""
+    ds = Dataset(path)
+    if ds.pack != pack:
+        raise DiffersError(f"{path}: another pack than the one that was "
+                           "pickled")
+    if patience is not None:
+        ds.patience(patience)
+    return ds

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the library's codes are in Python."""
+
+import ctypes
+import errno
+from typing import NoReturn
+
+from . import _abi
+
+
+class Error(Exception):
+    """Something that libhpdsl could not do.  Its text names the object and the
+    reason; `code` is the library's: negative, see libhpdsl(3)."""
+
+    code = 0
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
+        self.code = code or self.code
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self):
+        return type(self), (str(self), self.code)
+
+
+class CorruptError(Error):
+    """Bytes are not what was written."""
+
+    code = -10001
+
+
+class NotOursError(Error):
+    """Not a dataset."""
+
+    code = -10002
+
+
+class TooNewError(Error):
+    """Of a later version of the format."""
+
+    code = -10003
+
+
+class DiffersError(Error):
+    """Another dataset, another choice, another pack than was expected."""
+
+    code = -10004
+
+
+class ChangedError(Error):
+    """The input changed while it was read."""
+
+    code = -10005
+
+
+class StoppedError(Error):
+    """Stopped early, as it was asked to."""
+
+    code = -10006
+
+
+class UsageError(Error, ValueError):
+    """Options or arguments that make no sense."""
+
+    code = -10007
+
+
+class SystemFailure(Error, OSError):
+    """The operating system said no: `errno` says why."""
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        OSError.__init__(self, -code, message)
+        self.args = (message,)
+        self.code = code
+
+
+class NotFoundError(SystemFailure, FileNotFoundError):
+    """No such file, folder or member."""
+
+
+class RangeError(SystemFailure, IndexError):
+    """No such sample, member, step or position."""
+
+
+class NoMemoryError(SystemFailure, MemoryError):
+    """Not enough memory."""
+
+
+_OURS = {c.code: c for c in (CorruptError, NotOursError, TooNewError,
+                             DiffersError, ChangedError, StoppedError,
+                             UsageError)}
+_SYSTEM = {-errno.ENOENT: NotFoundError, -errno.ERANGE: RangeError,
+           -errno.ENOMEM: NoMemoryError}
+
+
+def exception(code: int, message: bytes) -> Error:
+    kind = _OURS.get(code) or _SYSTEM.get(code, SystemFailure)
+    return kind(message.decode("utf-8", "surrogateescape"), code)
+
+
+def fail(failure: _abi.Failure) -> NoReturn:
+    """Raises what a function of the library has left in its last argument."""
+    raise exception(failure.code, failure.msg)
+
+
+def checked(function, *arguments) -> int:
+    """Calls a function of the library whose last argument is the error."""
+    failure = _abi.Failure()
+    code = function(*arguments, ctypes.addressof(failure))
+    if code < 0:
+        fail(failure)
+    return code

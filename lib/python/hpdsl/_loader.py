@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Epochs in their order, batch by batch."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import errno
+import json
+import os
+import warnings
+from typing import (Any, Callable, Dict, Iterator, Mapping, Optional, Sequence,
+                    Tuple, Union)
+
+from . import _abi
+from ._abi import lib
+from ._batch import Batch
+from ._choice import Choice
+from ._dataset import Dataset, Sources, raw
+from ._errors import (Error, StoppedError, SystemFailure, UsageError,
+                      checked)
+from ._order import Order, end_number, share_of
+from ._running import Damage, Room, Running
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+class Loader:
+    """Reads epochs in the order that hpdsl-order(7) defines: threads of the
+    library's read whole windows ahead in large reads and verify them; batches
+    point into what was read.
+
+        with hpdsl.Loader(dataset, hpdsl.Order(seed=1)) as loader:
+            for epoch in range(90):
+                for batch in loader:
+                    ...
+
+    `for` gives the rest of the epoch that the loader is in; the next one gives
+    the next epoch, and reading ahead does not stop at the border.
+
+    dataset     a Dataset
+    order       an Order; begins at its epoch and step
+    epochs      how many there are in all; 0: no end
+    choice      a Choice of the dataset; None: all samples
+    end         where samples do not fill the last step: "mask": it is filled
+                with other samples, whose mask is False; "repeat": the same, but
+                they count; "drop": there is no such step
+    rank, ranks who reads: of step_runs runs a step a rank has step_runs / ranks.
+                Ranks that do not divide it need uneven=True
+    worker,     of a rank's steps this loader has every workers-th, from step +
+    workers     worker on
+    suffixes    of the members that are wanted, in this order; None: all but
+                those that the packer made
+    memory      bytes for what was read; 0: 4 GiB.  If the windows do not fit,
+                samples are read one by one, in the same order, and on_warning
+                says so
+    threads     that read and verify; 0: as many as cores, at least 4
+    check       False: checksums are not compared
+    skip_bad    a bad sample comes without bytes and is marked in batch.bad;
+                otherwise it raises CorruptError or SystemFailure, and the next
+                call goes on behind its step
+    cache       "auto", or "keep": all is read through the page cache
+    on_bad      called with a Damage for each bad sample that is skipped
+    on_warning  called with a line of text; else it is a RuntimeWarning
+
+    Both are called in the thread that asks for batches.  A loader belongs to
+    the process that made it, and to one thread at a time; batches may go
+    anywhere in it.  It ends with close(), `with`, or when it is forgotten, as
+    soon as the last view of its batches has gone.
+
+    Raises UsageError for what makes no sense.  SystemFailure with errno ENOBUFS
+    says that batches which were kept hold all the memory.
+    """
+
+    def __init__(self, dataset: Dataset, order: Order = Order(), *,
+                 epochs: int = 0, choice: Optional[Choice] = None,
+                 end: str = "mask", rank: int = 0, ranks: int = 1,
+                 worker: int = 0, workers: int = 1, uneven: bool = False,
+                 suffixes: Optional[Sequence[str]] = None, memory: int = 0,
+                 threads: int = 0, check: bool = True, skip_bad: bool = False,
+                 cache: str = "auto",
+                 on_bad: Optional[Callable[[Damage], Any]] = None,
+                 on_warning: Callable[[str], Any] = _warn) -> None:
+        self._running: Optional[Running] = None
+        if cache not in _abi.CACHES:
+            raise UsageError(f"cache {cache!r}: not one of "
+                             f"{', '.join(_abi.CACHES)}")
+        if isinstance(suffixes, str):
+            raise TypeError("suffixes are a list, not one string")
+        for name, value in (("epochs", epochs), ("memory", memory),
+                            ("threads", threads)):
+            if not 0 <= value < 1 << (32 if name == "threads" else 64):
+                raise UsageError(f"{name} {value}")
+        self.dataset, self.choice = dataset, choice
+        self.suffixes = tuple(suffixes or ())
+        self._share = share_of(rank, ranks, worker, workers, uneven)
+        self._epochs, self._end = epochs, end_number(end)
+        self._plain = dict(memory=memory, threads=threads,
+                           unchecked=not check, skip_bad=skip_bad,
+                           cache=_abi.CACHES[cache])
+        self._on_bad, self._on_warning = on_bad, on_warning
+        self._until = order.epoch + epochs
+        self._start(order)
+
+    # ---- Beginning and ending
+
+    def _start(self, order: Order) -> None:
+        choice, names = self.choice, (ctypes.c_char_p * len(self.suffixes))(
+            *map(raw, self.suffixes))
+        options = _abi.LoaderOptions(
+            order=order._c(), end=self._end, share=self._share,
+            epochs=self._until - order.epoch if self._epochs else 0,
+            choice=choice and choice.address,
+            suffixes=ctypes.addressof(names) if names else None,
+            n_suffixes=len(names), **self._plain)
+        self._handle = self.dataset.handle()
+        self._running = Running(self._handle, options, names, choice)
+        self._room: Optional[Room] = None
+        self._steps: Dict[int, int] = {}
+        # Where the job is, and the step that this share has next.
+        self._reached = self._normal(order.epoch, order.step)
+        self._next = self._reached[0], self._reached[1] + self._share.worker
+
+    def close(self) -> None:
+        """Stops reading.  Batches and views of them stay valid."""
+        running, self._running, self._room = self._running, None, None
+        if running is not None:
+            running.stop.value = 1
+
+    def __enter__(self) -> "Loader":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __reduce__(self):
+        raise TypeError("a loader belongs to the process that made it: pass on "
+                        "its dataset, and its state_dict()")
+
+    def __repr__(self) -> str:
+        return (f"<hpdsl.Loader of {self.dataset.path!r}, rank "
+                f"{self._share.rank} of {self._share.ranks}>")
+
+    def _live(self) -> Running:
+        if self._running is None:
+            raise ValueError("the loader is closed")
+        if self._running.pid != os.getpid():
+            raise RuntimeError("a loader can be used only by the process that "
+                               "made it")
+        return self._running
+
+    # ---- Where it is
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next `for` gives, or the rest of."""
+        return self._next[0]
+
+    def steps(self, epoch: Optional[int] = None) -> int:
+        """Steps of an epoch, of all workers, the same for every rank."""
+        epoch = self.epoch if epoch is None else epoch
+        if epoch not in self._steps:
+            self._steps = {epoch: lib.loader_steps(self._live().address,
+                                                   epoch)}
+        return self._steps[epoch]
+
+    def __len__(self) -> int:
+        """Steps of the epoch that are this worker's, the first to the last."""
+        share = self._share
+        return len(range(share.worker, self.steps(), share.workers))
+
+    def _normal(self, epoch: int, step: int) -> Tuple[int, int]:
+        """The end of an epoch is the beginning of the next."""
+        return (epoch, step) if step < self.steps(epoch) else (epoch + 1, 0)
+
+    def _handed(self, epoch: int, step: int) -> None:
+        share = self._share
+        self._room = None
+        self._reached = self._normal(epoch, step + 1)
+        step += share.workers
+        self._next = (epoch, step) if step < self.steps(epoch) else (
+            epoch + 1, share.worker)
+
+    # ---- Batches
+
+    def __iter__(self) -> Iterator[Batch]:
+        return _Rest(self)
+
+    def next_batch(self) -> Optional[Batch]:
+        """The next batch, over the borders of epochs; None behind the last."""
+        running = self._live()
+        try:
+            if self._room is None:
+                self._room = self._next_room(running)
+        except Error as e:
+            if e.code not in _AGAIN:
+                self._handed(*self._next)
+            raise
+        finally:
+            self._tell(running)
+        if self._room is None:
+            return None
+        batch = Batch(self._room, self._handle, self.suffixes)
+        self._handed(batch.epoch, batch.step)
+        return batch
+
+    @staticmethod
+    def _next_room(running: Running) -> Optional[Room]:
+        try:
+            return running.next()
+        except SystemFailure as e:
+            if e.errno != errno.ENOBUFS:
+                raise
+        # Batches that nobody can get at any more may hold the memory.
+        gc.collect()
+        return running.next()
+
+    def _tell(self, running: Running) -> None:
+        while running.told:
+            told = running.told.popleft()
+            if isinstance(told, str):
+                self._on_warning(told)
+            elif self._on_bad is not None:
+                self._on_bad(told)
+
+    # ---- State and statistics
+
+    def state_dict(self, batch: Optional[Batch] = None) -> Dict[str, Any]:
+        """What to keep, as a dict or as JSON, to go on behind this batch later,
+        or behind the last one that was handed out: on any number of ranks and
+        workers.  The text is what `hpdsl-order --state` and `hpdsl-stage
+        --order-from` take."""
+        running, state = self._live(), _abi.State()
+        lib.loader_state(running.address, ctypes.byref(state))
+        state.order.epoch, state.order.step = self._reached if (
+            batch is None) else self._normal(batch.epoch, batch.step + 1)
+        text = ctypes.create_string_buffer(_abi.STATE_MAX)
+        n = lib.state_format(ctypes.byref(state), text)
+        return json.loads(text.raw[:n])
+
+    def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
+        """Goes on from there: with the state's order, whatever the loader was
+        made with.  DiffersError: it is of another pack or choice."""
+        text = state if isinstance(state, str) else json.dumps(dict(state))
+        c, handle = _abi.State(), self.dataset.handle()
+        checked(lib.state_parse, text.encode(), len(text.encode()), b"state",
+                ctypes.byref(c))
+        checked(lib.state_check, ctypes.byref(c), handle.address,
+                self.choice and self.choice.address, b"state")
+        self.close()
+        self._end = c.end
+        self._start(Order._of(c.order))
+
+    def stats(self) -> Dict[str, Any]:
+        """Since the loader was made: steps, samples and bytes handed out,
+        bad_samples; sources, see Dataset.sources(); reads of chunk files, their
+        read_bytes, and direct_bytes, past the page cache; read_sizes[i], reads
+        of 2**i bytes up to twice that; stall_seconds, for which the caller had
+        to wait, of seconds; memory, its bound, and memory_peak, windows_bytes;
+        one_by_one: windows do not fit; unchecked."""
+        c = _abi.LoaderStats()
+        lib.loader_stats(self._live().address, ctypes.byref(c))
+        told = {name: getattr(c, name) for name, _ in c._fields_}
+        told["sources"] = Sources._of(c.sources)
+        told["read_sizes"] = list(c.read_sizes)
+        return told
+
+
+# The step was not handed out, and is still to come.
+_AGAIN = (StoppedError.code, -errno.ENOBUFS, -errno.ENOMEM)
+
+
+class _Rest:
+    """What is left of the epoch that the loader is in."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader, self._epoch = loader, loader.epoch
+
+    def __iter__(self) -> "_Rest":
+        return self
+
+    def __next__(self) -> Batch:
+        loader = self._loader
+        epoch, step = loader._next
+        if epoch == self._epoch:
+            if step < loader.steps(epoch):
+                batch = loader.next_batch()
+                if batch is not None:
+                    return batch
+            else:  # there are more workers than steps
+                loader._next = epoch + 1, loader._share.worker
+        raise StopIteration

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's loader, with its threads: who may free it, and when.
+
+It goes when neither a Loader nor a batch nor a view of one needs it.  Never in a
+child, which has no such threads; and when the interpreter ends, the threads end
+first."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import errno
+import os
+import threading
+import weakref
+from collections import deque
+from typing import Deque, NamedTuple, Optional, Set, Union
+
+from . import _abi
+from ._abi import lib
+from ._batch import Room
+from ._dataset import Handle, text
+from ._errors import StoppedError, checked, exception
+
+# How long next() is deaf to Ctrl-C.
+WAIT_MS = 50
+
+
+class Damage(NamedTuple):
+    """What is wrong with a sample: file of the dataset, number of the sample,
+    path of the member, each None where there is none, and the reason."""
+
+    file: Optional[str]
+    sample: Optional[int]
+    path: Optional[str]
+    reason: str
+
+
+class Running:
+    """options: without what has to do with threads.  needs: what they point to,
+    kept as long as this."""
+
+    def __init__(self, dataset: Handle, options: _abi.LoaderOptions, *needs
+                 ) -> None:
+        self.address: Optional[int] = None
+        self.pid, self.thread = os.getpid(), threading.get_ident()
+        self.lock = threading.Lock()
+        self.out: Set[int] = set()
+        self.room: Optional[Room] = None
+        self.stop = ctypes.c_int(0)
+        # Filled by the library's threads, emptied by the one that loads.
+        self.told: Deque[Union[str, Damage]] = deque()
+        options.bad, options.watch.warn = _tellers(self.told)
+        options.watch.stop = ctypes.pointer(self.stop)
+        options.wait_ms = WAIT_MS
+        self.needs = dataset, options, self.stop, needs
+        ret = ctypes.c_void_p()
+        checked(lib.loader_new, dataset.address, ctypes.byref(options),
+                ctypes.byref(ret))
+        self.address = ret.value
+        _all.add(self)
+
+    def next(self) -> Optional[Room]:
+        """The next batch; None at the end.  Ctrl-C is heard, and the call that
+        follows it gets what this one would have got."""
+        if self.pid != os.getpid():
+            raise RuntimeError("a loader can be used only by the process that "
+                               "made it")
+        with self.lock:
+            if self.room is None:
+                self.room = Room.from_address(0)
+            room = self.room
+            if room.batch.value is None and not self._wait(room):
+                return None
+            self.out.add(room.batch.value)
+            room.loader = self
+            self.room = None
+            return room
+
+    def _wait(self, room: Room) -> bool:
+        failure, code = _abi.Failure(), -errno.EAGAIN
+        arguments = ctypes.byref(room.batch), ctypes.byref(failure)
+        while code == -errno.EAGAIN:
+            if self.address is None:
+                raise StoppedError("the loader has been stopped")
+            code = lib.loader_next(self.address, *arguments)
+        if code < 0:
+            raise exception(code, failure.msg)
+        return code > 0
+
+    def release(self, batch: int) -> None:
+        if self.address is not None and self.pid == os.getpid():
+            lib.batch_release(self.address, batch)
+        self.out.discard(batch)
+
+    def __del__(self) -> None:
+        self.stop.value = 1
+        if self.address is None or self.pid != os.getpid():
+            return
+        if self.thread == threading.get_ident():
+            lib.loader_free(self.address)
+        else:
+            # This may be a thread of the loader's own, collecting garbage
+            # while it tells something: it cannot wait for itself.
+            threading.Thread(target=_free, args=(self.address, self.needs)
+                             ).start()
+
+    def end(self) -> None:
+        """Ends the threads, for good.  What is out stays valid."""
+        self.stop.value = 1
+        with self.lock:
+            address, self.address = self.address, None
+            if address is None or self.pid != os.getpid():
+                return
+            if self.out:
+                batch = ctypes.c_void_p()
+                while lib.loader_next(address, ctypes.byref(batch), None) in (
+                        1, -errno.EAGAIN):
+                    pass
+            else:
+                lib.loader_free(address)
+
+
+def _free(address: int, needs: object) -> None:
+    lib.loader_free(address)
+
+
+def _tellers(told: Deque[Union[str, Damage]]):
+    """They must not know the loader, or it would never go."""
+
+    def bad(_, damage) -> None:
+        d = damage.contents
+        told.append(Damage(d.file and text(d.file),
+                           None if d.sample == _abi.NO_MEMBER else d.sample,
+                           d.path and text(d.path), text(d.reason)))
+
+    def warn(_, message: bytes) -> None:
+        told.append(text(message))
+
+    return _abi.TELL_BAD(bad), _abi.TELL_WARNING(warn)
+
+
+_all: "weakref.WeakSet[Running]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """While there is an interpreter that they can tell something."""
+    for running in list(_all):
+        running.end()

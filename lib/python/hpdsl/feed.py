@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Loader's epochs in the forms that TensorFlow and DALI take.
+
+TensorFlow asks for an iterator at the beginning of each of its epochs, and takes
+bytes:
+
+    signature = (tf.TensorSpec((), tf.string), tf.TensorSpec((), tf.int32))
+    tf.data.Dataset.from_generator(hpdsl.feed.samples(loader),
+                                   output_signature=signature)
+
+    signature = (tf.TensorSpec((None,), tf.string),
+                 tf.TensorSpec((None,), tf.int32),
+                 tf.TensorSpec((None,), tf.bool))
+    tf.data.Dataset.from_generator(hpdsl.feed.batches(loader),
+                                   output_signature=signature)
+
+DALI's external source takes arrays, and begins anew when an epoch has ended:
+
+    fn.external_source(hpdsl.feed.Dali(loader), num_outputs=3, batch=True,
+                       cycle="raise")
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Iterator, List, Sequence, Tuple
+
+from ._batch import Batch
+from ._loader import Loader
+
+
+def _members(batch: Batch, suffixes: Sequence[str]) -> List[List[memoryview]]:
+    """For each suffix those of all samples; none given: the first members."""
+    return [batch.members(s) for s in suffixes] or [batch.data]
+
+
+def samples(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
+    """A function for from_generator.  Each call gives the rest of the epoch, a
+    sample at a time: bytes of its first member, or of each of the members with
+    these suffixes, and its label (-1: none).  What has no bytes because it is
+    bad, or only fills the last step up, is left out."""
+
+    def epoch() -> Iterator[tuple]:
+        for batch in loader:
+            rows = zip(batch.mask, batch.bad, batch.labels,
+                       *_members(batch, suffixes))
+            for real, bad, label, *views in rows:
+                if real and not bad:
+                    yield (*map(bytes, views), label)
+
+    return epoch
+
+
+def batches(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
+    """The same, a step at a time: a list of bytes for each member asked for,
+    the list of labels and that of the mask, which is also False for what is
+    bad."""
+
+    def epoch() -> Iterator[tuple]:
+        for batch in loader:
+            yield (*([bytes(v) for v in views]
+                     for views in _members(batch, suffixes)),
+                   batch.labels, _counts(batch))
+
+    return epoch
+
+
+def _counts(batch: Batch) -> List[bool]:
+    return [real and not bad for real, bad in zip(batch.mask, batch.bad)]
+
+
+class Dali:
+    """An iterable for external_source: each iteration is the rest of the epoch,
+    a step at a time: for each member asked for a list of n arrays of uint8,
+    shape (size,), then arrays of shape (n,): labels (int32, -1: none) and mask
+    (bool, False also for what is bad).
+
+    The arrays of members are the library's memory, not copies; DALI copies them
+    before it asks for more.  An empty one stands for what is missing; a decoder
+    wants something in its place.  Needs NumPy, as DALI does.
+    """
+
+    def __init__(self, loader: Loader, *suffixes: str) -> None:
+        self._loader, self._suffixes = loader, suffixes
+
+    def __iter__(self) -> Iterator[Tuple]:
+        import numpy as np
+
+        for batch in self._loader:
+            yield (*([np.frombuffer(v, np.uint8) if v else
+                      np.empty(0, np.uint8) for v in views]
+                     for views in _members(batch, self._suffixes)),
+                   np.array(batch.labels, np.int32),
+                   np.array(_counts(batch), np.bool_))

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Datasets for tests of the loader, and what has to come out of it. */
+#include "load_work.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct packed load_fix;
+char load_plain[200], load_zst[200];
+
+/* ---- Datasets ----------------------------------------------------------- */
+
+/* Some without text, some empty, a few that are larger than small slots. */
+static void make_sample(int i)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "c%d/s%03d.jpg", i % 3, i);
+	packed_file(&load_fix, name,
+		    i % 11 == 5 ? 0 :
+		    i == 40	? 300000 :
+				  (size_t)(i * 977 % 9000),
+		    0644, 1000, 0);
+	if (i % 4 == 0)
+		return;
+	snprintf(name, sizeof name, "c%d/s%03d.txt", i % 3, i);
+	packed_file(&load_fix, name, (size_t)i * 13 % 50, 0644, 1000, 0);
+}
+
+static void pack(char to[200], const char *name, int zstd)
+{
+	const char *inputs[] = { load_fix.tree };
+	struct hpdsl_pack_options opt = {
+		.inputs = inputs,
+		.n_inputs = 1,
+		.output = to,
+		.chunks = 9,
+		.seed = 3,
+		.labels = HPDSL_LABELS_DIR,
+		.cls = true,
+		.zstd = zstd,
+	};
+	struct hpdsl_pack_report report;
+	struct hpdsl_error err = { 0 };
+
+	snprintf(to, 200, "%s", packed_at(&load_fix, name));
+	if (hpdsl_pack(&opt, &report, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(report.samples, LOAD_SAMPLES);
+}
+
+int load_setup(void **unused)
+{
+	(void)unused;
+	packed_begin(&load_fix);
+	for (int i = 0; i < LOAD_SAMPLES; i++)
+		make_sample(i);
+	pack(load_plain, "plain", 0);
+	pack(load_zst, "zst", 1);
+	return 0;
+}
+
+int load_teardown(void **unused)
+{
+	(void)unused;
+	packed_end(&load_fix);
+	return 0;
+}
+
+/* ---- Samples ------------------------------------------------------------ */
+
+static void check_member(const struct hpdsl_dataset *ds, uint64_t number,
+			 const void *data, size_t size)
+{
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_member m;
+	char *want;
+
+	assert_int_equal(hpdsl_member_get(ds, number, &m, &err), 0);
+	assert_int_equal(m.size, size);
+	assert_non_null(data);
+	want = malloc(size + 1);
+	assert_non_null(want);
+	if (hpdsl_member_read(ds, &m, 0, want, size, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_memory_equal(data, want, size);
+	free(want);
+}
+
+/* The member of the sample that has this suffix; UINT64_MAX: none. */
+static uint64_t find(const struct hpdsl_dataset *ds,
+		     const struct hpdsl_sample *s, const char *suffix)
+{
+	for (uint64_t i = 0; i < s->members; i++) {
+		struct hpdsl_member m;
+
+		assert_int_equal(
+			hpdsl_member_get(ds, s->first_member + i, &m, NULL), 0);
+		if (!strcmp(strrchr(m.path, '.') + 1, suffix))
+			return m.number;
+	}
+	return UINT64_MAX;
+}
+
+static void check_suffixes(const struct hpdsl_dataset *ds,
+			   const struct hpdsl_loader_options *opt,
+			   const struct hpdsl_sample *s,
+			   const struct hpdsl_batch *b, size_t i)
+{
+	assert_int_equal(b->first[i + 1] - b->first[i], opt->n_suffixes);
+	for (size_t k = 0; k < opt->n_suffixes; k++) {
+		size_t at = b->first[i] + k;
+		uint64_t want = find(ds, s, opt->suffixes[k]);
+
+		assert_int_equal(b->member_number[at], want);
+		if (want != UINT64_MAX) {
+			check_member(ds, want, b->member_data[at],
+				     b->member_size[at]);
+			continue;
+		}
+		assert_null(b->member_data[at]);
+		assert_int_equal(b->member_size[at], 0);
+	}
+}
+
+static void check_all(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_sample *s, const struct hpdsl_batch *b,
+		      size_t i)
+{
+	size_t at = b->first[i];
+
+	for (uint64_t k = 0; k < s->members; k++) {
+		struct hpdsl_member m;
+
+		assert_int_equal(
+			hpdsl_member_get(ds, s->first_member + k, &m, NULL), 0);
+		if (m.generated)
+			continue;
+		assert_int_equal(b->member_number[at], m.number);
+		check_member(ds, m.number, b->member_data[at],
+			     b->member_size[at]);
+		at++;
+	}
+	assert_int_equal(b->first[i + 1], at);
+}
+
+static void check_sample(const struct hpdsl_dataset *ds,
+			 const struct hpdsl_loader_options *opt,
+			 const struct hpdsl_batch *b, size_t i)
+{
+	struct hpdsl_sample s;
+
+	assert_int_equal(hpdsl_sample_get(ds, b->number[i], &s, NULL), 0);
+	assert_int_equal(b->label[i], s.label);
+	assert_int_equal(b->bad[i], 0);
+	if (opt->n_suffixes)
+		check_suffixes(ds, opt, &s, b, i);
+	else
+		check_all(ds, &s, b, i);
+	if (b->first[i] < b->first[i + 1]) {
+		assert_ptr_equal(b->data[i], b->member_data[b->first[i]]);
+		assert_int_equal(b->size[i], b->member_size[b->first[i]]);
+	} else {
+		assert_null(b->data[i]);
+		assert_int_equal(b->size[i], 0);
+	}
+}
+
+void load_check_batch(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_loader_options *opt,
+		      const struct hpdsl_epoch *e, const struct hpdsl_batch *b)
+{
+	struct hpdsl_share share = opt->share;
+	struct hpdsl_place *place = malloc(b->n * sizeof *place);
+	struct hpdsl_error err = { 0 };
+
+	assert_non_null(place);
+	if (hpdsl_epoch_step(e, opt->end, b->step, &share, place, b->n, &err) !=
+	    (int64_t)b->n)
+		fail_msg("step %llu: %s", (unsigned long long)b->step, err.msg);
+	assert_int_equal(b->first[0], 0);
+	for (size_t i = 0; i < b->n; i++) {
+		assert_int_equal(b->number[i], place[i].sample);
+		assert_int_equal(b->mask[i],
+				 place[i].real || opt->end == HPDSL_END_REPEAT);
+		check_sample(ds, opt, b, i);
+	}
+	free(place);
+}
+
+/* ---- Epochs ------------------------------------------------------------- */
+
+struct run {
+	const struct hpdsl_dataset *ds;
+	struct load_case *c;
+	struct hpdsl_loader *l;
+	const struct hpdsl_batch *held[16];
+	uint32_t n_held;
+};
+
+static void hold(struct run *r, const struct hpdsl_batch *b)
+{
+	uint32_t most = r->c->hold ? r->c->hold : 1;
+
+	r->held[r->n_held++] = b;
+	if (r->n_held <= most)
+		return;
+	hpdsl_batch_release(r->l, r->held[0]);
+	memmove(r->held, r->held + 1, --r->n_held * sizeof(*r->held));
+}
+
+static void check_epoch(struct run *r, uint64_t number, uint64_t first)
+{
+	const struct hpdsl_loader_options *opt = &r->c->opt;
+	uint32_t w = opt->share.workers ? opt->share.workers : 1;
+	struct hpdsl_order o = opt->order;
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_epoch *e;
+
+	o.epoch = number;
+	assert_int_equal(hpdsl_epoch_new(r->ds, opt->choice, &o, &e, &err), 0);
+	assert_int_equal(hpdsl_loader_steps(r->l, number),
+			 hpdsl_epoch_steps(e, opt->end));
+	for (uint64_t s = first + opt->share.worker;
+	     s < hpdsl_epoch_steps(e, opt->end); s += w) {
+		const struct hpdsl_batch *b;
+
+		if (hpdsl_loader_next(r->l, &b, &err) != 1)
+			fail_msg("%s", err.msg);
+		assert_int_equal(b->epoch, number);
+		assert_int_equal(b->step, s);
+		load_check_batch(r->ds, opt, e, b);
+		hold(r, b);
+	}
+	hpdsl_epoch_free(e);
+}
+
+void load_check(const char *dataset, struct load_case *c)
+{
+	struct run r = { .c = c };
+	const struct hpdsl_batch *b;
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_dataset *ds;
+
+	assert_int_equal(hpdsl_open(dataset, NULL, &ds, &err), 0);
+	r.ds = ds;
+	if (hpdsl_loader_new(ds, &c->opt, &r.l, &err) < 0)
+		fail_msg("%s", err.msg);
+	for (uint64_t i = 0; i < c->opt.epochs; i++)
+		check_epoch(&r, c->opt.order.epoch + i,
+			    i ? 0 : c->opt.order.step);
+	assert_int_equal(hpdsl_loader_next(r.l, &b, &err), 0);
+	assert_int_equal(hpdsl_loader_next(r.l, &b, &err), 0);
+	for (uint32_t i = 0; i < r.n_held; i++)
+		hpdsl_batch_release(r.l, r.held[i]);
+	hpdsl_loader_stats(r.l, &c->stats);
+	hpdsl_loader_free(r.l);
+	hpdsl_close(ds);
+}
