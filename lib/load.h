@@ -181,13 +181,16 @@ void hp_load_gather(struct hpdsl_loader *l, struct hp_load_batch *b);
 void hp_load_drop_over(struct hpdsl_loader *l);
 /* Under the lock: what it holds is of no more use to it. */
 void hp_load_put_batch(struct hpdsl_loader *l, struct hp_load_batch *b);
+/* What a batch counts for; what fills its step up does not. */
+struct hp_load_counts {
+	uint64_t samples, bytes, bad;
+};
 /*
- * All blocks have been read: fills the batch.  Counts bytes and bad samples.
+ * All blocks have been read: fills the batch.
  * HPDSL_ECORRUPT, -errno: a bad one that is not to be skipped; -ENOMEM.
  */
 int hp_load_fill(struct hpdsl_loader *l, struct hp_load_batch *b,
-		 uint64_t *ret_bytes, uint64_t *ret_bad,
-		 struct hpdsl_error *err);
+		 struct hp_load_counts *ret, struct hpdsl_error *err);
 /* Why sample i of the batch is bad; code is its member's or its row's. */
 int hp_load_why(struct hpdsl_loader *l, const struct hp_load_batch *b, size_t i,
 		int code, struct hpdsl_error *err);

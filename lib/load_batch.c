@@ -245,30 +245,34 @@ static int bad_sample(struct hpdsl_loader *l, struct hp_load_batch *b, size_t i,
 	if (!l->opt.skip_bad || is_ours(why.code))
 		return hp_fail(err, why.code, "%s", why.msg);
 	b->bad[i] = 1;
-	hp_load_tell_bad(l, b, i, &why);
+	if (b->mask[i])
+		hp_load_tell_bad(l, b, i, &why);
 	return 0;
 }
 
 int hp_load_fill(struct hpdsl_loader *l, struct hp_load_batch *b,
-		 uint64_t *ret_bytes, uint64_t *ret_bad,
-		 struct hpdsl_error *err)
+		 struct hp_load_counts *ret, struct hpdsl_error *err)
 {
-	uint64_t bytes = 0, bad = 0;
+	struct hp_load_counts n = { 0 };
 	int r = make_room(l, b, err);
 
 	b->first[0] = 0;
 	for (size_t i = 0; i < b->pub.n && r == 0; i++) {
 		int code = code_of(l, b, i);
+		uint64_t bytes;
 
 		b->bad[i] = 0;
 		if (code < 0)
 			r = bad_sample(l, b, i, code, err);
-		bad += b->bad[i];
-		bytes += fill_sample(l, b, i);
+		bytes = fill_sample(l, b, i);
+		if (!b->mask[i])
+			continue;
+		n.samples++;
+		n.bytes += bytes;
+		n.bad += b->bad[i];
 	}
 	if (r < 0)
 		return r;
-	*ret_bytes = bytes;
-	*ret_bad = bad;
+	*ret = n;
 	return 0;
 }
