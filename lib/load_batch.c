@@ -84,7 +84,7 @@ void hp_load_batch_free(struct hp_load_batch *b)
 
 /* ---- Gathering ---------------------------------------------------------- */
 
-/* The lane's unit that has this; those before it are over. */
+/* The lane's unit that has this.  Those before it are over with this turn. */
 static struct hp_load_unit *unit_at(struct hpdsl_loader *l,
 				    struct hp_load_lane *lane, uint64_t x)
 {
@@ -92,9 +92,8 @@ static struct hp_load_unit *unit_at(struct hpdsl_loader *l,
 		struct hp_load_unit *over = lane->head;
 
 		lane->head = over->next;
-		pthread_mutex_lock(&l->lock);
-		hp_load_unit_drop(l, over);
-		pthread_mutex_unlock(&l->lock);
+		over->next = l->over_units;
+		l->over_units = over;
 	}
 	return lane->head;
 }

@@ -185,10 +185,21 @@ static void unlink_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
 	l->out--;
 }
 
+void hp_load_drop_over(struct hpdsl_loader *l)
+{
+	struct hp_load_unit *u;
+
+	while ((u = l->over_units)) {
+		l->over_units = u->next;
+		hp_load_unit_drop(l, u);
+	}
+}
+
 /* The turn is over, well or badly. */
 static void end_turn(struct hpdsl_loader *l, const struct hp_load_batch *b)
 {
 	l->half = NULL;
+	hp_load_drop_over(l);
 	l->turn++;
 	l->reached.epoch = b->pub.epoch;
 	l->reached.step = b->pub.step + 1;
