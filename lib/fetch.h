@@ -44,7 +44,10 @@ struct hp_block_member {
 	int code;	  /* set: 0, HPDSL_ECORRUPT, -errno */
 };
 
-/* Members that are read together: sorted by chunk and offset. */
+/*
+ * Members that are read together: those of one chunk in a row, and by offset;
+ * chunks in any order.
+ */
 struct hp_block {
 	struct hp_block_member *member;
 	uint32_t n;

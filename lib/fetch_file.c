@@ -132,7 +132,7 @@ static ssize_t read_direct(struct hp_fetch_file *k, uint64_t at, size_t n,
 
 /* Bytes from at to end through the page cache. */
 static int read_through(struct hp_fetch_file *k, uint64_t at, uint64_t end,
-		       uint8_t *to, struct hpdsl_error *err)
+			uint8_t *to, struct hpdsl_error *err)
 {
 	ssize_t r = hp_io_pread_full(k->f->ds->io, k->file.fd.fd, to,
 				     (size_t)(end - at), at);
@@ -149,8 +149,8 @@ static int read_past(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 		     uint8_t *page, struct hpdsl_error *err)
 {
 	uint64_t begin = hp_fetch_page(at), done;
-	ssize_t r = read_direct(k, begin, (size_t)hp_fetch_pages(at, end),
-				page);
+	ssize_t r =
+		read_direct(k, begin, (size_t)hp_fetch_pages(at, end), page);
 
 	if (r < 0)
 		return hp_fetch_file_fail(k, (int)r, NULL, err);
@@ -247,8 +247,7 @@ bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
 	have = -1;
 	if (!c.compressed || file.at == HP_AT_EXPANDED ||
 	    stored_at(ds, &c, &offset, &end))
-		have = ds->io->cached(ds->io, file.fd.fd, offset,
-				      end - offset);
+		have = ds->io->cached(ds->io, file.fd.fd, offset, end - offset);
 	hp_chunk_file_put(ds, &file);
 	return is_most(have, end - offset);
 }

@@ -55,8 +55,8 @@ struct hp_fetch_file {
 	struct hp_chunk_file file;
 	bool has_direct;
 	struct hp_cached_fd direct;
-	uint64_t known;		 /* of what is before .. */
-	enum hp_fetch_way way;	 /* .. this is known */
+	uint64_t known;	       /* of what is before .. */
+	enum hp_fetch_way way; /* .. this is known */
 };
 
 /* file is open, and stays the caller's. */
@@ -73,8 +73,8 @@ void hp_fetch_file_end(struct hp_fetch_file *k);
 int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 		  uint8_t *page, uint64_t *ret, struct hpdsl_error *err);
 /* "stage/chunk-000017.tar: why" */
-int hp_fetch_file_fail(const struct hp_fetch_file *k, int code,
-		       const char *why, struct hpdsl_error *err);
+int hp_fetch_file_fail(const struct hp_fetch_file *k, int code, const char *why,
+		       struct hpdsl_error *err);
 /* n bytes of the file were read at once. */
 void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n,
 			 bool direct);

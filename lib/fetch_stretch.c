@@ -144,8 +144,8 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 		if (r < 0)
 			return r;
 		r = read_file(s, &file, &here);
-		elsewhere = r < 0 &&
-			    hp_chunk_file_failed(ds, &s->chunk, &file, r);
+		elsewhere =
+			r < 0 && hp_chunk_file_failed(ds, &s->chunk, &file, r);
 		if (elsewhere)
 			tell(s, &here);
 		hp_chunk_file_put(ds, &file);

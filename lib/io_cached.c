@@ -45,8 +45,8 @@ static int64_t try_some(int fd, uint64_t off, uint64_t n)
 	for (unsigned i = 0; i < TRIES; i++) {
 		char byte;
 		struct iovec v = { &byte, 1 };
-		ssize_t r = preadv2(fd, &v, 1, (off_t)place(off, n, i),
-				    RWF_NOWAIT);
+		ssize_t r =
+			preadv2(fd, &v, 1, (off_t)place(off, n, i), RWF_NOWAIT);
 
 		if (r < 0 && errno != EAGAIN && errno != EINTR)
 			return -errno;

@@ -76,8 +76,10 @@ static int f_fsync(const struct hp_io *io, int fd)
 
 	if (__atomic_load_n(&f->broken[fd], __ATOMIC_RELAXED))
 		f->synced_again = true;
+	/* It is the caller's to ask for it; a test has no use for the disk's.
+	 */
 	if (!fails(io))
-		return BASE.fsync(io, fd);
+		return 0;
 	__atomic_store_n(&f->broken[fd], 1, __ATOMIC_RELAXED);
 	return f->code;
 }
@@ -219,4 +221,13 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 	f->fail_at = fail_at;
 	f->forever = forever;
 	f->code = code;
+}
+
+const struct hp_io *faultio_none(void)
+{
+	static struct faultio f;
+
+	if (!f.io.open)
+		faultio_init(&f, 0, false, 0);
+	return &f.io;
 }

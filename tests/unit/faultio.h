@@ -21,5 +21,7 @@ struct faultio {
 };
 
 void faultio_init(struct faultio *f, long fail_at, bool forever, int code);
+/* The system's, none of which fails; like all of these it waits for no disk. */
+const struct hp_io *faultio_none(void);
 
 #endif

@@ -75,8 +75,8 @@ static void cut_blocks(struct plan *p)
 	for (uint64_t i = 0; i < p->blocks; i++) {
 		b = &p->block[i];
 		assert_int_equal(hp_fetch_room(b->member, b->n), b->room);
-		b->buf = must(aligned_alloc(HP_FETCH_PAGE,
-					    b->room + HP_FETCH_PAGE));
+		b->buf = must(
+			aligned_alloc(HP_FETCH_PAGE, b->room + HP_FETCH_PAGE));
 		memset((char *)b->buf + b->room, GUARD, GUARDS);
 	}
 }

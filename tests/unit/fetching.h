@@ -20,7 +20,7 @@ struct fetching {
 			 */
 	unsigned every; /* only each so-manyth member; 0: all */
 	unsigned threads;
-	bool uncompared; /* contents may be anything */
+	bool uncompared;      /* contents may be anything */
 	long fail_allocation; /* the k-th of fetching; 0: none */
 	/* What came of it. */
 	struct hp_fetch_counts counts;

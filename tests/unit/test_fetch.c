@@ -402,10 +402,9 @@ static void expect_reason(const struct fetching *t, uint64_t member,
 	char want[3000];
 
 	assert_int_equal(hpdsl_member_get(good, member, &m, NULL), 0);
-	snprintf(want, sizeof want,
-		 "sample %llu: %s: member %llu '%s': %s",
-		 (unsigned long long)m.sample, file,
-		 (unsigned long long)member, m.path, reason);
+	snprintf(want, sizeof want, "sample %llu: %s: member %llu '%s': %s",
+		 (unsigned long long)m.sample, file, (unsigned long long)member,
+		 m.path, reason);
 	assert_string_equal(t->why.msg, want);
 }
 
@@ -482,9 +481,8 @@ static void test_cut(void **state)
 	pack((struct hpdsl_pack_options){ 0 });
 	keep_good();
 	hpdsl_member_find(good, "s3/101.a", 8, &m, NULL);
-	assert_int_equal(truncate(chunk_at(good, m.chunk),
-				  (off_t)(m.offset + 10)),
-			 0);
+	assert_int_equal(
+		truncate(chunk_at(good, m.chunk), (off_t)(m.offset + 10)), 0);
 	ds = open_at(packed.out, NULL);
 	t = (struct fetching){ .ds = ds, .good = good, .threads = 3 };
 	assert_int_equal(fetching_run(&t), 0);
@@ -632,15 +630,15 @@ static void test_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_room),       test(test_plain),
-		test(test_portable),   test(test_zstd),
+		test(test_room),	test(test_plain),
+		test(test_portable),	test(test_zstd),
 		test(test_zstd_frames), test(test_adopted),
-		test(test_system),     test(test_counts),
-		test(test_gaps),       test(test_no_direct),
-		test(test_dribble),    test(test_cached),
-		test(test_one_bad),    test(test_bad_place),
-		test(test_cut),	       test(test_no_file),
-		test(test_bad_frame),  test(test_faults),
+		test(test_system),	test(test_counts),
+		test(test_gaps),	test(test_no_direct),
+		test(test_dribble),	test(test_cached),
+		test(test_one_bad),	test(test_bad_place),
+		test(test_cut),		test(test_no_file),
+		test(test_bad_frame),	test(test_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
  * bytes of an undisturbed one, and writes only what was not there.
  */
 #include "faultio.h"
+#include "folders.h"
 #include "shell.h"
 #include "wrap.h"
 
@@ -21,6 +22,7 @@
 #include <cmocka.h>
 
 static char top[256], tree[300], archive[300], out[300];
+static char refs[2][300]; /* plain and compressed */
 static int zstd;
 
 /* Set at write number stop_at of a run, counted from 1. */
@@ -42,7 +44,7 @@ static int pack(const struct hp_io *io, const char *to, bool resume,
 		.memory = 8 << 20,
 		.zstd = zstd,
 		.resume = resume,
-		.watch = { .io = io, .stop = &stop },
+		.watch = { .io = io ? io : faultio_none(), .stop = &stop },
 	};
 
 	return hpdsl_pack(&opt, report, err);
@@ -58,21 +60,17 @@ static int pack_quietly(const struct hp_io *io, bool resume, uint32_t threads,
 
 static const char *ref(void)
 {
-	return zstd ? "zref" : "ref";
+	return refs[zstd];
 }
 
 static void check_finals(void)
 {
-	run("cd %s && if [ -d out ]; then cd out; for f in *; do "
-	    "[ ! -e \"$f\" ] || [ \"$f\" = journal.hpdsl ] || "
-	    "cmp -s \"$f\" ../%s/\"$f\" || "
-	    "{ echo \"bad: $f\" >&2; exit 1; }; done; fi",
-	    top, ref());
+	folder_check(out, ref(), true);
 }
 
 static void check_same(void)
 {
-	run("cd %s && diff -r %s out && ! ls -A out | grep part", top, ref());
+	folder_check(out, ref(), false);
 }
 
 static void check_pack(struct faultio *f, int r, const struct hpdsl_error *err,
@@ -100,11 +98,12 @@ static void recover(void)
 	check_same();
 }
 
-/* begin makes out as each run is to find it; every step-th operation fails. */
+/* begin, if any, makes out as each run is to find it; every step-th operation
+ * fails. */
 static void faults(const char *begin, long step, bool forever, uint32_t threads,
 		   int code)
 {
-	bool resume = strcmp(begin, "true") != 0;
+	bool resume = begin != NULL;
 	int fds = count_fds();
 	long k = 1;
 
@@ -113,7 +112,9 @@ static void faults(const char *begin, long step, bool forever, uint32_t threads,
 		struct faultio f;
 		int r;
 
-		run("cd %s && rm -rf out .out* && %s", top, begin);
+		folder_remove_output(top);
+		if (begin)
+			run("cd %s && %s", top, begin);
 		faultio_init(&f, k, forever, code);
 		r = pack_quietly(&f.io, resume, threads, &err);
 		check_pack(&f, r, &err, fds);
@@ -129,19 +130,19 @@ static void faults(const char *begin, long step, bool forever, uint32_t threads,
 static void test_once(void **state)
 {
 	(void)state;
-	faults("true", 1, false, HPDSL_SERIAL, -EIO);
+	faults(NULL, 1, false, HPDSL_SERIAL, -EIO);
 }
 
 static void test_for_ever(void **state)
 {
 	(void)state;
-	faults("true", 2, true, HPDSL_SERIAL, -ENOSPC);
+	faults(NULL, 2, true, HPDSL_SERIAL, -ENOSPC);
 }
 
 static void test_threads(void **state)
 {
 	(void)state;
-	faults("true", 3, true, 2, -EIO);
+	faults(NULL, 3, true, 2, -EIO);
 }
 
 static void test_resumed(void **state)
@@ -155,13 +156,13 @@ static void test_compressed(void **state)
 {
 	(void)state;
 	zstd = 1;
-	faults("true", 2, false, HPDSL_SERIAL, -EIO);
+	faults(NULL, 2, false, HPDSL_SERIAL, -EIO);
 	zstd = 0;
 }
 
 static void no_memory(const char *begin, bool forever, uint32_t threads)
 {
-	bool resume = strcmp(begin, "true") != 0;
+	bool resume = begin != NULL;
 	int fds = count_fds();
 
 	for (long k = 1;; k++) {
@@ -169,7 +170,9 @@ static void no_memory(const char *begin, bool forever, uint32_t threads)
 		long used;
 		int r;
 
-		run("cd %s && rm -rf out .out* && %s", top, begin);
+		folder_remove_output(top);
+		if (begin)
+			run("cd %s && %s", top, begin);
 		wrap_fail_at(k, forever);
 		r = pack_quietly(NULL, resume, threads, &err);
 		used = wrap_count();
@@ -190,8 +193,8 @@ static void no_memory(const char *begin, bool forever, uint32_t threads)
 static void test_memory(void **state)
 {
 	(void)state;
-	no_memory("true", false, HPDSL_SERIAL);
-	no_memory("true", true, 2);
+	no_memory(NULL, false, HPDSL_SERIAL);
+	no_memory(NULL, true, 2);
 	no_memory("cp -a half out", true, HPDSL_SERIAL);
 }
 
@@ -208,15 +211,16 @@ static ssize_t counted_pwrite(const struct hp_io *io, int fd, const void *buf,
 static int pack_until(long k, bool resume, uint32_t threads,
 		      struct hpdsl_pack_report *report)
 {
-	struct hp_io io = hp_io_system;
 	struct hpdsl_error err = { 0 };
+	struct faultio f;
 	int r;
 
-	io.pwrite = counted_pwrite;
+	faultio_init(&f, 0, false, 0);
+	f.io.pwrite = counted_pwrite;
 	writes = 0;
 	stop = 0;
 	stop_at = k;
-	r = pack(&io, out, resume, threads, report, &err);
+	r = pack(&f.io, out, resume, threads, report, &err);
 	stop = 0;
 	if (r && r != HPDSL_ESTOPPED)
 		fail_msg("%s", err.msg);
@@ -236,7 +240,7 @@ static void stops(uint32_t threads)
 		long first;
 		int r;
 
-		run("rm -rf %s", out);
+		folder_remove(out);
 		r = pack_until(k, false, threads, &report);
 		first = writes;
 		check_finals();
@@ -304,13 +308,15 @@ static void test_position(void **state)
 {
 	struct hpdsl_pack_report report;
 	struct hpdsl_error err;
-	struct hp_io io = hp_io_system;
+	struct faultio f;
 
 	(void)state;
 	run("cd %s && rm -rf out && cp -a half out", top);
-	io.pwrite = counted_pwrite;
+	faultio_init(&f, 0, false, 0);
+	f.io.pwrite = counted_pwrite;
 	writes = stop_at = 0;
-	assert_int_equal(pack(&io, out, true, HPDSL_SERIAL, &report, &err), 0);
+	assert_int_equal(pack(&f.io, out, true, HPDSL_SERIAL, &report, &err),
+			 0);
 	assert_true(report.resumed_members >= 3);
 	assert_true(report.resumed_members < report.members);
 	check_same();
@@ -351,7 +357,6 @@ static int setup(void **state)
 	struct hpdsl_pack_report report;
 	const char *tmp = getenv("TMPDIR");
 	struct hpdsl_error err = { 0 };
-	char to[300];
 
 	(void)state;
 	snprintf(top, sizeof top, "%s/hpdsl-scatter-XXXXXX",
@@ -367,8 +372,9 @@ static int setup(void **state)
 	    "tar --format=pax -C a -czf a.tar.gz .",
 	    tree, top, top);
 	for (zstd = 0; zstd < 2; zstd++) {
-		snprintf(to, sizeof to, "%s/%s", top, ref());
-		if (pack(NULL, to, false, HPDSL_SERIAL, &report, &err))
+		snprintf(refs[zstd], sizeof refs[0], "%s/%s", top,
+			 zstd ? "zref" : "ref");
+		if (pack(NULL, ref(), false, HPDSL_SERIAL, &report, &err))
 			fail_msg("%s", err.msg);
 	}
 	zstd = 0;
