@@ -80,14 +80,16 @@ LONG_UNIT := $(filter tests/unit/test_long_%,$(UNIT))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 prog = $(patsubst %.c,$(BUILD)/%,$(1))
-# with_NAME.c needs the package NAME: bench does without where there is none.
+# with_NAME.c, with_NAME-x.c need the package NAME: bench does without where
+# there is none.
 WITH := $(wildcard tests/bench/with_*.c)
 MPI_BENCH := $(wildcard tests/bench/mpi_*.c)
 BENCH_PROGRAMS := $(call prog,$(filter-out $(WITH) $(MPI_BENCH),$(wildcard \
 	tests/bench/*.c)))
 BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
 	w,$(WITH),$(if $(shell $(PKG_CONFIG) --modversion \
-	$(w:tests/bench/with_%.c=%) 2> /dev/null),$(w)))))
+	$(call with,$(w)) 2> /dev/null),$(w)))))
+with = $(firstword $(subst -, ,$(patsubst with_%,%,$(basename $(notdir $(1))))))
 
 .PHONY: all deps demo check check-mpi check-long check-build lint fuzz bench install \
 	uninstall dist help clean
@@ -173,7 +175,7 @@ $(call prog,$(MPI_BENCH)): $(BUILD)/%: %.c $(BUILD)/flags
 		$(LDFLAGS) -o $@ $<)
 
 $(call prog,$(WITH)): $(BUILD)/tests/bench/with_%: $(BUILD)/tests/bench/with_%.o
-	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $*)
+	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $(call with,$@)) -lpthread
 
 # tests/unit/wrap.c stands between the library and malloc.
 WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup

@@ -5,6 +5,7 @@
  */
 #include "stage/run.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,48 @@ static bool is_launched(void)
 		if (getenv(signs[i]))
 			return true;
 	return number_in("SLURM_STEP_NUM_TASKS") > 1;
+}
+
+/*
+ * Is this a rank of which another one, rank 0, has the same command line?  MPI
+ * could tell, but not before the options are read.
+ */
+static bool is_one_of_many(void)
+{
+	static const char *const ranks[] = { "OMPI_COMM_WORLD_RANK",
+					     "PMIX_RANK", "PMI_RANK",
+					     "PALS_RANKID", "SLURM_PROCID" };
+
+	/* mpirun ... : ... */
+	if (number_in("OMPI_NUM_APP_CTX") > 1)
+		return false;
+	for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks); i++)
+		if (getenv(ranks[i]))
+			return number_in(ranks[i]) > 0;
+	return false;
+}
+
+/* What is wrong with the options, or --help, is told by one rank for all. */
+static void read_options(int argc, char **argv, struct stage_options *o)
+{
+	static const int fds[2] = { STDOUT_FILENO, STDERR_FILENO };
+	int was[2] = { -1, -1 }, null = -1;
+
+	if (is_one_of_many())
+		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	for (int i = 0; null >= 0 && i < 2; i++) {
+		was[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+		if (was[i] >= 0)
+			dup2(null, fds[i]);
+	}
+	argp_parse(&stage_argp, argc, argv, 0, NULL, o);
+	for (int i = 0; i < 2; i++)
+		if (was[i] >= 0) {
+			dup2(was[i], fds[i]);
+			close(was[i]);
+		}
+	if (null >= 0)
+		close(null);
 }
 
 /*
@@ -145,7 +188,7 @@ int main(int argc, char **argv)
 
 	j.started = stage_now();
 	cmd_start(argv);
-	argp_parse(&stage_argp, argc, argv, 0, NULL, &o);
+	read_options(argc, argv, &o);
 	/* before MPI_Init: a warning signal may come early */
 	cmd_signals(o.dataset ? o.dataset : o.local,
 		    o.dataset && !o.plan ? "; the same command completes it" :

@@ -18,6 +18,7 @@ struct wanted {
 	const struct hpdsl_chunk *chunk;
 	enum hp_chunk_at at;
 	int flags; /* of open, beside the usual ones */
+	bool any_size;
 };
 
 /* Its name, relative to the dataset's directory. */
@@ -51,7 +52,7 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_chunk *c, enum hp_chunk_at at,
 			       char buf[HP_CHUNK_FILE_TEXT])
 {
-	struct wanted w = { ds, c, at, 0 };
+	struct wanted w = { ds, c, at, 0, false };
 	auto_name name;
 
 	name_get(&w, &name);
@@ -74,7 +75,7 @@ static int check(const struct wanted *w, const struct stat *st,
 
 	if (!S_ISREG(st->st_mode))
 		return hp_fail(err, HPDSL_ECORRUPT, "not a regular file");
-	if (w->ds->stage && (uint64_t)st->st_size != want)
+	if (w->ds->stage && !w->any_size && (uint64_t)st->st_size != want)
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "is %" PRIu64 " bytes, %" PRIu64 " expected",
 			       (uint64_t)st->st_size, want);
@@ -95,8 +96,8 @@ static int open_chunk(void *arg, struct hpdsl_error *err)
 	name_get(w, &name);
 	if (!name.p)
 		return hp_fail_nomem(err);
-	f.fd = io->open(io, w->ds->dir, name.p, O_RDONLY | O_NONBLOCK | w->flags,
-			0);
+	f.fd = io->open(io, w->ds->dir, name.p,
+			O_RDONLY | O_NONBLOCK | w->flags, 0);
 	r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
 	if (r < 0)
 		return hp_fail_errno(
@@ -135,23 +136,23 @@ bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 	return hp_stage_failed(ds->stage, c);
 }
 
-/* Why that one is asked for, and why it is of no use. */
-static int origin_failed(const struct wanted *w, const struct hpdsl_error *here,
-			 const struct hpdsl_error *why, struct hpdsl_error *err)
+int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
+			  const struct hpdsl_chunk *c,
+			  const struct hpdsl_error *here,
+			  const struct hpdsl_error *origin,
+			  struct hpdsl_error *err)
 {
-	const struct hpdsl_chunk *c = w->chunk;
-
-	if (!is_files_fault(why->code))
-		return hp_fail(err, why->code, "%s", why->msg);
+	if (!is_files_fault(origin->code))
+		return hp_fail(err, origin->code, "%s", origin->msg);
 	if (here->code)
-		return hp_chunk_file_both(here, why, err);
-	return hp_fail(err, why->code,
+		return hp_chunk_file_both(here, origin, err);
+	return hp_fail(err, origin->code,
 		       "%.400s: %.200s is %s, and at the "
 		       "origin: %s",
-		       w->ds->path, c->name,
-		       hp_stage_has_failed(w->ds->stage, c) ? "damaged here" :
-							      "not staged here",
-		       why->msg);
+		       ds->path, c->name,
+		       hp_stage_has_failed(ds->stage, c) ? "damaged here" :
+							   "not staged here",
+		       origin->msg);
 }
 
 int hp_chunk_file_both(const struct hpdsl_error *here,
@@ -178,27 +179,48 @@ static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
 		if (r == 0)
 			return 0;
 		if (w->at == HP_AT_ORIGIN)
-			return origin_failed(w, here, &why, err);
+			return hp_fail(err, r, "%s", why.msg);
 		if (!hp_chunk_file_failed(w->ds, w->chunk, ret, r))
 			return hp_fail(err, r, "%s", why.msg);
 		*here = why;
 	}
 }
 
+int hp_chunk_file_try(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
+		      struct hpdsl_error *here, struct hpdsl_error *why)
+{
+	struct wanted w = { ds, c, HP_AT_HERE, 0, false };
+
+	return ds->stage ? get_staged(&w, ret, here, why) : get(&w, ret, why);
+}
+
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
 		      struct hpdsl_error *here, struct hpdsl_error *err)
 {
-	struct wanted w = { ds, c, HP_AT_HERE, 0 };
+	struct hpdsl_error why;
+	int r = hp_chunk_file_try(ds, c, ret, here, &why);
 
-	return ds->stage ? get_staged(&w, ret, here, err) : get(&w, ret, err);
+	if (r < 0 && ret->at == HP_AT_ORIGIN)
+		return hp_chunk_file_nowhere(ds, c, here, &why, err);
+	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;
+}
+
+bool hp_chunk_file_rest(const struct hpdsl_dataset *ds,
+			const struct hpdsl_chunk *c, struct hp_chunk_file *ret)
+{
+	struct wanted w = { ds, c, HP_AT_HERE, 0, true };
+
+	return ds->stage && hp_stage_has_rest(ds->stage, c, &w.at) &&
+	       get(&w, ret, NULL) == 0;
 }
 
 int hp_chunk_file_open(const struct hpdsl_dataset *ds,
 		       const struct hpdsl_chunk *c, enum hp_chunk_at at,
 		       int flags, struct hpdsl_error *err)
 {
-	struct wanted w = { ds, c, at, flags };
+	struct wanted w = { ds, c, at, flags, false };
 
 	return open_chunk(&w, err);
 }

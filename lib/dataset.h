@@ -37,6 +37,23 @@ struct hp_chunk_file {
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
 		      struct hpdsl_error *here, struct hpdsl_error *err);
+/* The same, but *why is that of the file that was tried last, ret->at. */
+int hp_chunk_file_try(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
+		      struct hpdsl_error *here, struct hpdsl_error *why);
+/*
+ * What is here of a chunk that is of no use as a whole, whatever its size: for
+ * members that are found to be good, when the origin's is of no use either.
+ * False: there is none.
+ */
+bool hp_chunk_file_rest(const struct hpdsl_dataset *ds,
+			const struct hpdsl_chunk *c, struct hp_chunk_file *ret);
+/* Why the origin's, which could not be got, is asked for, and that. */
+int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
+			  const struct hpdsl_chunk *c,
+			  const struct hpdsl_error *here,
+			  const struct hpdsl_error *origin,
+			  struct hpdsl_error *err);
 /* A descriptor apart, opened with these flags too; the caller closes it. */
 int hp_chunk_file_open(const struct hpdsl_dataset *ds,
 		       const struct hpdsl_chunk *c, enum hp_chunk_at at,

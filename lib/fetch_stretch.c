@@ -141,6 +141,10 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 
 		if (here.code)
 			tell(s, &here);
+		/* Alone they may be good here. */
+		if (r < 0 && ds->stage &&
+		    hp_stage_has_rest(ds->stage, &s->chunk, &file.at))
+			return 0;
 		if (r < 0)
 			return r;
 		r = read_file(s, &file, &here);

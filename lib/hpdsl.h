@@ -897,6 +897,8 @@ struct hpdsl_stage_wish {
 	uint64_t chunks;
 	const uint64_t *weight; /* of each chunk, bytes it takes on a node */
 	const uint32_t *order;	/* the chunks' numbers in order of use */
+	/* Names of the nodes, for messages; NULL: they have numbers only. */
+	const char *const *hosts;
 };
 
 /*
@@ -1096,6 +1098,13 @@ HPDSL_API int hpdsl_stage_status(const char *path, const struct hp_io *io,
 				 struct hpdsl_error *err);
 
 /*
+ * When the stager that has it locked last showed that it gets on with what is
+ * there, before its first beat, in nanoseconds since 1970.  -ENOENT, -errno.
+ */
+HPDSL_API int hpdsl_stage_touched(const char *path, const struct hp_io *io,
+				  int64_t *ret, struct hpdsl_error *err);
+
+/*
  * The stager of one node: reads its chunks from the origin, passes them on,
  * receives others, verifies, writes and publishes them.  It knows no MPI: the
  * caller carries its messages, in order between any two nodes.  All functions
@@ -1135,7 +1144,7 @@ HPDSL_API int hpdsl_stager_new(struct hpdsl_stage *s,
  */
 HPDSL_API void hpdsl_stager_free(struct hpdsl_stager *s);
 
-/* Largest message, and how many incoming ones may be under way at most. */
+/* Bytes of the largest message. */
 HPDSL_API size_t hpdsl_stager_message_max(const struct hpdsl_stager *s);
 
 struct hpdsl_stager_message {
@@ -1146,8 +1155,8 @@ struct hpdsl_stager_message {
 };
 /*
  * The next message to send: 1, 0 (none now), or the failure of this node, told
- * once.  After HPDSL_ECORRUPT, a chunk cannot be had from the origin, it goes on
- * with the other chunks; more of them are warnings, and another failure may
+ * once.  After HPDSL_ECORRUPT, a chunk cannot be had from the origin, it goes
+ * on with the other chunks; more of them are warnings, and another failure may
  * follow.  A message stays as it is until it was sent.
  */
 HPDSL_API int hpdsl_stager_next(struct hpdsl_stager *s,
@@ -1155,7 +1164,11 @@ HPDSL_API int hpdsl_stager_next(struct hpdsl_stager *s,
 				struct hpdsl_error *err);
 HPDSL_API void hpdsl_stager_sent(struct hpdsl_stager *s,
 				 const struct hpdsl_stager_message *m);
-/* Room for a message of n bytes from a node; NULL: none could be that long. */
+/*
+ * Room for a message of n bytes from a node.  NULL: none could be that long, or
+ * there are so many of the shortest kind already and no memory for more.
+ */
+enum { HPDSL_STAGER_WORDS = 64 };
 HPDSL_API void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n);
 /* It is here.  A message that makes no sense is HPDSL_ECORRUPT. */
 HPDSL_API int hpdsl_stager_received(struct hpdsl_stager *s, uint32_t from,
@@ -1490,7 +1503,8 @@ HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 				const char *name, struct hpdsl_error *err);
 
 struct hpdsl_loader_stats {
-	uint64_t steps, samples, bytes; /* handed out; members' contents */
+	/* Handed out, but for what fills a step up; bytes of members. */
+	uint64_t steps, samples, bytes;
 	uint64_t bad_samples;
 	struct hpdsl_sources sources; /* since the loader was made */
 	uint64_t reads, read_bytes;   /* of chunk files */

@@ -91,15 +91,16 @@ static void chunk_size(const void *arg, uint32_t chunk, uint64_t *ret_bytes,
 
 /*
  * Each lane, and each of a few turns, has slots that are not full: they must
- * not take all the memory.
+ * not take all the memory.  And none larger than there is something for.
  */
-static size_t slot_size(const struct hpdsl_loader *l)
+static size_t slot_size(const struct hpdsl_loader *l,
+			const struct hp_load_fit *fit)
 {
-	const struct hp_load_epoch *e = l->epoch;
-	uint64_t lanes = hp_load_lanes(&e->share, e->lanes);
 	size_t slot = HP_SLOT_MAX;
 
-	while (slot > HP_SLOT_MIN && (2 * lanes + 8) * slot > l->memory / 4)
+	while (slot > HP_SLOT_MIN &&
+	       (slot / 2 > fit->largest ||
+		(UINT64_C(2) * fit->lanes + 8) * slot > l->memory / 4))
 		slot /= 2;
 	return slot;
 }
@@ -107,23 +108,24 @@ static size_t slot_size(const struct hpdsl_loader *l)
 static int divide_memory(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	struct hp_load_sizes sizes = { .chunk = chunk_size, .arg = l };
+	struct hp_load_epoch *e = l->epoch;
+	struct hp_load_fit fit;
 	struct hpdsl_counts n;
 
 	hpdsl_count(l->ds, &n);
 	l->mean = n.samples ? n.bytes / n.samples : 0;
-	sizes.chosen = n.samples ? (double)l->epoch->share.samples /
-					   (double)n.samples :
-				   1;
+	sizes.chosen = (double)e->share.samples / (double)n.samples;
 	if (sizes.chosen > 1)
 		sizes.chosen = 1;
-	l->plan.slot = slot_size(l);
+	hp_load_windows(e->e, &e->share, &sizes, &fit);
+	l->plan.slot = slot_size(l, &fit);
 	if (hp_slots_init(&l->slots, l->memory, l->plan.slot) < 0)
 		return hp_fail_nomem(err);
-	l->stats.windows_bytes = hp_load_windows(l->epoch->e, &l->epoch->share,
-						 &sizes, l->plan.slot);
-	l->epoch->windows = l->stats.windows_bytes <= hp_load_window_limit(l);
-	l->late_most = l->epoch->windows ? LATE_BYTES : l->memory / 2;
-	if (!l->epoch->windows)
+	l->stats.windows_bytes = fit.bytes;
+	e->windows = fit.bytes + (uint64_t)fit.lanes * l->plan.slot <=
+		     hp_load_window_limit(l);
+	l->late_most = e->windows ? LATE_BYTES : l->memory / 2;
+	if (!e->windows)
 		hp_load_warn_one_by_one(l);
 	return 0;
 }
@@ -205,6 +207,7 @@ static int make(struct hpdsl_loader *l, struct hpdsl_error *err)
 		r = copy_suffixes(l, err);
 	if (r < 0)
 		return r;
+	hpdsl_pack_id(l->ds, l->pack);
 	l->plan.index = l->ds->index;
 	l->fetch = hp_fetch_new(l->ds, &opt);
 	l->place = hp_array(l->places, sizeof *l->place);
@@ -256,6 +259,7 @@ static void free_batches(struct hpdsl_loader *l)
 		hpdsl_batch_release(l, &l->newest->pub);
 	if (l->half)
 		hp_load_put_batch(l, l->half);
+	hp_load_drop_over(l);
 	while ((b = l->idle)) {
 		l->idle = b->next;
 		hp_load_batch_free(b);

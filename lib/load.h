@@ -76,6 +76,7 @@ struct hpdsl_loader {
 	char **suffix; /* the plan's, owned */
 	struct hp_fetch *fetch;
 	uint64_t memory;
+	uint8_t pack[16];
 	uint32_t places; /* of a batch */
 	uint64_t mean;	 /* bytes of a sample, as stored */
 
@@ -113,8 +114,9 @@ struct hpdsl_loader {
 	struct hp_load_epoch *epoch; /* of the turn; the oldest */
 	uint64_t turn;
 	struct hp_load_batch *half; /* being made; its blocks are not here */
-	bool waiting;		    /* under the lock */
-	bool warned_over;	    /* that more memory is taken */
+	struct hp_load_unit *over_units; /* that it is the last turn of */
+	bool waiting;			 /* under the lock */
+	bool warned_over;		 /* that more memory is taken */
 
 	struct hp_load_batch *idle, *newest; /* batches */
 	uint32_t out;
@@ -175,15 +177,20 @@ struct hp_load_batch *hp_load_batch_new(const struct hpdsl_loader *l);
 void hp_load_batch_free(struct hp_load_batch *b);
 /* The caller: which samples the turn has, and which blocks. */
 void hp_load_gather(struct hpdsl_loader *l, struct hp_load_batch *b);
+/* Under the lock: units that the turn is the last of are dropped. */
+void hp_load_drop_over(struct hpdsl_loader *l);
 /* Under the lock: what it holds is of no more use to it. */
 void hp_load_put_batch(struct hpdsl_loader *l, struct hp_load_batch *b);
+/* What a batch counts for; what fills its step up does not. */
+struct hp_load_counts {
+	uint64_t samples, bytes, bad;
+};
 /*
- * All blocks have been read: fills the batch.  Counts bytes and bad samples.
+ * All blocks have been read: fills the batch.
  * HPDSL_ECORRUPT, -errno: a bad one that is not to be skipped; -ENOMEM.
  */
 int hp_load_fill(struct hpdsl_loader *l, struct hp_load_batch *b,
-		 uint64_t *ret_bytes, uint64_t *ret_bad,
-		 struct hpdsl_error *err);
+		 struct hp_load_counts *ret, struct hpdsl_error *err);
 /* Why sample i of the batch is bad; code is its member's or its row's. */
 int hp_load_why(struct hpdsl_loader *l, const struct hp_load_batch *b, size_t i,
 		int code, struct hpdsl_error *err);

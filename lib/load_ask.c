@@ -2,8 +2,9 @@
 /* Where a loader is, and what it did. */
 #include "load.h"
 
-#include "dataset.h"
 #include "meter.h"
+
+#include <string.h>
 
 /* It is only the lock that changes. */
 static pthread_mutex_t *lock_of(const struct hpdsl_loader *l)
@@ -56,7 +57,7 @@ void hpdsl_loader_state(const struct hpdsl_loader *l, struct hpdsl_state *ret)
 	pthread_mutex_lock(lock_of(l));
 	ret->order = l->reached;
 	pthread_mutex_unlock(lock_of(l));
-	hpdsl_pack_id(l->ds, ret->pack);
+	memcpy(ret->pack, l->pack, sizeof ret->pack);
 	ret->has_choice = l->opt.choice;
 	if (ret->has_choice)
 		hpdsl_choice_digest(l->opt.choice, ret->choice);

@@ -84,7 +84,7 @@ void hp_load_batch_free(struct hp_load_batch *b)
 
 /* ---- Gathering ---------------------------------------------------------- */
 
-/* The lane's unit that has this; those before it are over. */
+/* The lane's unit that has this.  Those before it are over with this turn. */
 static struct hp_load_unit *unit_at(struct hpdsl_loader *l,
 				    struct hp_load_lane *lane, uint64_t x)
 {
@@ -92,9 +92,8 @@ static struct hp_load_unit *unit_at(struct hpdsl_loader *l,
 		struct hp_load_unit *over = lane->head;
 
 		lane->head = over->next;
-		pthread_mutex_lock(&l->lock);
-		hp_load_unit_drop(l, over);
-		pthread_mutex_unlock(&l->lock);
+		over->next = l->over_units;
+		l->over_units = over;
 	}
 	return lane->head;
 }
@@ -246,30 +245,34 @@ static int bad_sample(struct hpdsl_loader *l, struct hp_load_batch *b, size_t i,
 	if (!l->opt.skip_bad || is_ours(why.code))
 		return hp_fail(err, why.code, "%s", why.msg);
 	b->bad[i] = 1;
-	hp_load_tell_bad(l, b, i, &why);
+	if (b->mask[i])
+		hp_load_tell_bad(l, b, i, &why);
 	return 0;
 }
 
 int hp_load_fill(struct hpdsl_loader *l, struct hp_load_batch *b,
-		 uint64_t *ret_bytes, uint64_t *ret_bad,
-		 struct hpdsl_error *err)
+		 struct hp_load_counts *ret, struct hpdsl_error *err)
 {
-	uint64_t bytes = 0, bad = 0;
+	struct hp_load_counts n = { 0 };
 	int r = make_room(l, b, err);
 
 	b->first[0] = 0;
 	for (size_t i = 0; i < b->pub.n && r == 0; i++) {
 		int code = code_of(l, b, i);
+		uint64_t bytes;
 
 		b->bad[i] = 0;
 		if (code < 0)
 			r = bad_sample(l, b, i, code, err);
-		bad += b->bad[i];
-		bytes += fill_sample(l, b, i);
+		bytes = fill_sample(l, b, i);
+		if (!b->mask[i])
+			continue;
+		n.samples++;
+		n.bytes += bytes;
+		n.bad += b->bad[i];
 	}
 	if (r < 0)
 		return r;
-	*ret_bytes = bytes;
-	*ret_bad = bad;
+	*ret = n;
 	return 0;
 }

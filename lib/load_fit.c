@@ -25,15 +25,6 @@ double hp_load_part(const struct hp_load_share *s, uint32_t lane)
 	return (double)mine / (double)n;
 }
 
-uint32_t hp_load_lanes(const struct hp_load_share *s, uint32_t lanes)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < lanes; i++)
-		n += hp_load_part(s, i) > 0;
-	return n;
-}
-
 static double piece_bytes(const struct hp_piece *p,
 			  const struct hp_load_sizes *sizes, double part)
 {
@@ -60,26 +51,38 @@ static uint64_t window_bytes(const struct hp_window *w,
 	return (uint64_t)sum;
 }
 
-uint64_t hp_load_windows(const struct hpdsl_epoch *e,
-			 const struct hp_load_share *s,
-			 const struct hp_load_sizes *sizes, size_t slot)
+static uint64_t largest_window(const struct hpdsl_epoch *e, uint32_t lane,
+			       const struct hp_load_sizes *sizes, double part)
 {
-	uint64_t sum = 0;
+	uint64_t n = hp_epoch_windows(e, lane), max = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		struct hp_window w;
+		uint64_t bytes;
+
+		hp_epoch_window(e, lane, i, &w);
+		bytes = window_bytes(&w, sizes, part);
+		max = bytes > max ? bytes : max;
+	}
+	return max;
+}
+
+void hp_load_windows(const struct hpdsl_epoch *e, const struct hp_load_share *s,
+		     const struct hp_load_sizes *sizes, struct hp_load_fit *ret)
+{
+	struct hp_load_fit fit = { 0 };
 
 	for (uint32_t lane = 0; lane < hp_epoch_lanes(e); lane++) {
 		double part = hp_load_part(s, lane);
-		uint64_t n = part > 0 ? hp_epoch_windows(e, lane) : 0, max = 0;
+		uint64_t bytes;
 
-		for (uint64_t i = 0; i < n; i++) {
-			struct hp_window w;
-			uint64_t bytes;
-
-			hp_epoch_window(e, lane, i, &w);
-			bytes = window_bytes(&w, sizes, part);
-			max = bytes > max ? bytes : max;
-		}
-		if (n)
-			sum += (max / slot + 1) * slot;
+		if (part <= 0)
+			continue;
+		bytes = largest_window(e, lane, sizes, part);
+		fit.lanes++;
+		fit.bytes += bytes;
+		if (bytes > fit.largest)
+			fit.largest = bytes;
 	}
-	return sum;
+	*ret = fit;
 }

@@ -17,11 +17,14 @@ struct hp_load_sizes {
 
 /* Which share of a lane's runs are this reader's; 0: none. */
 double hp_load_part(const struct hp_load_share *s, uint32_t lane);
-/* How many lanes have any. */
-uint32_t hp_load_lanes(const struct hp_load_share *s, uint32_t lanes);
-/* Bytes: the largest window of each lane, in slots of this size. */
-uint64_t hp_load_windows(const struct hpdsl_epoch *e,
-			 const struct hp_load_share *s,
-			 const struct hp_load_sizes *sizes, size_t slot);
+
+struct hp_load_fit {
+	uint32_t lanes;	  /* that have any */
+	uint64_t bytes;	  /* the largest window of each of these */
+	uint64_t largest; /* of all of them */
+};
+void hp_load_windows(const struct hpdsl_epoch *e, const struct hp_load_share *s,
+		     const struct hp_load_sizes *sizes,
+		     struct hp_load_fit *ret);
 
 #endif

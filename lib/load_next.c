@@ -185,10 +185,21 @@ static void unlink_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
 	l->out--;
 }
 
+void hp_load_drop_over(struct hpdsl_loader *l)
+{
+	struct hp_load_unit *u;
+
+	while ((u = l->over_units)) {
+		l->over_units = u->next;
+		hp_load_unit_drop(l, u);
+	}
+}
+
 /* The turn is over, well or badly. */
 static void end_turn(struct hpdsl_loader *l, const struct hp_load_batch *b)
 {
 	l->half = NULL;
+	hp_load_drop_over(l);
 	l->turn++;
 	l->reached.epoch = b->pub.epoch;
 	l->reached.step = b->pub.step + 1;
@@ -198,11 +209,11 @@ static void end_turn(struct hpdsl_loader *l, const struct hp_load_batch *b)
 static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	struct hp_load_batch *b = l->half;
-	uint64_t bytes = 0, bad = 0;
+	struct hp_load_counts n;
 	int r;
 
 	pthread_mutex_unlock(&l->lock);
-	r = hp_load_fill(l, b, &bytes, &bad, err);
+	r = hp_load_fill(l, b, &n, err);
 	pthread_mutex_lock(&l->lock);
 	end_turn(l, b);
 	if (r < 0) {
@@ -211,9 +222,9 @@ static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	}
 	link_batch(l, b);
 	l->stats.steps++;
-	l->stats.samples += b->pub.n;
-	l->stats.bytes += bytes;
-	l->stats.bad_samples += bad;
+	l->stats.samples += n.samples;
+	l->stats.bytes += n.bytes;
+	l->stats.bad_samples += n.bad;
 	return 0;
 }
 

@@ -13,6 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Larger samples are read late, if the page cache has them: what is copied into
+ * a small memory stays in the caches. */
+enum { LARGE = 32 << 10 };
+
 static int note(struct hp_load_new *n, struct hp_load_unit *u)
 {
 	if (n->n == n->room) {
@@ -64,6 +68,22 @@ static int next_epoch(struct hpdsl_loader *l, struct hp_load_epoch **ret,
 
 /* ---- Windows ------------------------------------------------------------ */
 
+/* Is the window of large samples, all of them in the page cache? */
+static bool is_late(struct hpdsl_loader *l, const struct hp_window *w)
+{
+	if (l->mean < LARGE)
+		return false;
+	for (uint32_t i = 0; i < w->pieces; i++) {
+		struct hpdsl_chunk c;
+
+		if (hpdsl_chunk_get(l->ds, w->piece[i].chunk, &c, NULL) < 0 ||
+		    c.compressed ||
+		    !hp_fetch_cached(l->fetch, c.number, 0, c.plain_bytes))
+			return false;
+	}
+	return true;
+}
+
 void hp_load_warn_one_by_one(struct hpdsl_loader *l)
 {
 	l->stats.one_by_one = true;
@@ -90,7 +110,7 @@ static int whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
 	int r;
 
 	*ret = NULL;
-	if (!e->windows)
+	if (!e->windows || is_late(l, w))
 		return 0;
 	r = hp_load_plan_window(&l->plan, e->e, &e->share, w, &u);
 	if (r == -E2BIG || (r == 0 && !u))
@@ -133,6 +153,8 @@ static int plan_run(struct hpdsl_loader *l, struct hp_load_epoch *e,
 	struct hp_load_lane *lane = &e->lane[run->lane];
 	int r = 0;
 
+	if (!run->real)
+		return 0;
 	while (r == 0 && lane->planned < run->x + run->real) {
 		uint64_t x = lane->planned < run->x ? run->x : lane->planned;
 		struct hp_window w;

@@ -3,129 +3,21 @@
  * Contents of members and samples, read with pread from the chunk files and
  * compared with their checksums.
  */
-#include "dataset.h"
+#include "member_source.h"
+
 #include "error.h"
 #include "hash.h"
 #include "mem.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 enum { PIECE = 1 << 20 };
 
-/* A member being read. */
-struct reading {
-	const struct hpdsl_dataset *ds;
-	const struct hpdsl_member *m;
-	struct hpdsl_chunk chunk;
-	bool open;
-	struct hp_chunk_file file;
-	struct hp_decoder *decoder; /* NULL: the file is not compressed */
-	/* Why what a stage directory has of the chunk is of no use; code 0: it
-	 * has not been found to be so. */
-	struct hpdsl_error here;
-	struct hpdsl_error *err;
-};
-
-/* "out/chunk-000017.tar: member 42 'a/b.jpg': why" */
-static int bad_member(const struct reading *r, int code, const char *why,
-		      struct hpdsl_error *err)
-{
-	char file[HP_CHUNK_FILE_TEXT], name[HP_PRINTABLE];
-
-	return hp_fail_errno(
-		err, code, "%s: member %" PRIu64 " '%s'%s%s",
-		hp_chunk_file_text(r->ds, &r->chunk, r->file.at, file),
-		r->m->number, hp_printable(r->m->path, r->m->path_len, name),
-		why ? ": " : "", why ? why : "");
-}
-
-/* It is final: both reasons, where two files were read. */
-static int fail(const struct reading *r, const struct hpdsl_error *why)
-{
-	if (r->here.code)
-		return hp_chunk_file_both(&r->here, why, r->err);
-	return hp_fail(r->err, why->code, "%s", why->msg);
-}
-
-/* What the caller hands in is compared with the chunk, not believed. */
-static int check_place(const struct reading *r)
-{
-	uint64_t bytes =
-		r->chunk.compressed ? r->chunk.plain_bytes : r->chunk.bytes;
-
-	if (r->m->offset > bytes || r->m->size > bytes - r->m->offset)
-		return bad_member(r, HPDSL_ECORRUPT,
-				  "lies outside of its chunk", r->err);
-	return 0;
-}
-
-static void end(struct reading *r)
-{
-	if (!r->open)
-		return;
-	hp_decoder_put(r->ds->frames, r->decoder);
-	hp_chunk_file_put(r->ds, &r->file);
-	r->open = false;
-}
-
-static int open_file(struct reading *r, struct hpdsl_error *err)
-{
-	int e = hp_chunk_file_get(r->ds, &r->chunk, &r->file, &r->here, err);
-
-	if (e < 0)
-		return e;
-	r->open = true;
-	r->decoder = NULL;
-	if (!r->chunk.compressed || r->file.at == HP_AT_EXPANDED)
-		return 0;
-	r->decoder = hp_decoder_get(r->ds->frames,
-				    hp_chunk_file_key(&r->chunk, r->file.at),
-				    r->m->offset);
-	if (r->decoder)
-		return 0;
-	end(r);
-	return hp_fail_nomem(err);
-}
-
-static int begin(struct reading *r, const struct hpdsl_dataset *ds,
-		 const struct hpdsl_member *m, struct hpdsl_error *err)
-{
-	int e;
-
-	r->ds = ds;
-	r->m = m;
-	r->open = false;
-	r->file.at = HP_AT_HERE;
-	r->here.code = 0;
-	r->err = err;
-	e = hpdsl_chunk_get(ds, m->chunk, &r->chunk, err);
-	if (e == 0)
-		e = check_place(r);
-	return e == 0 ? open_file(r, err) : e;
-}
-
-/*
- * The file was found to be bad: 1, on with the origin's, or why->code, with
- * that in the reader's error.
- */
-static int go_to_origin(struct reading *r, const struct hpdsl_error *why)
-{
-	int e;
-
-	if (!hp_chunk_file_failed(r->ds, &r->chunk, &r->file, why->code))
-		return fail(r, why);
-	r->here = *why;
-	end(r);
-	e = open_file(r, r->err);
-	return e < 0 ? e : 1;
-}
-
 /* ---- Bytes -------------------------------------------------------------- */
 
-static int decode_at(struct reading *r, uint64_t offset, void *buf, size_t size,
-		     struct hpdsl_error *err)
+static int decode_at(struct hp_member_source *r, uint64_t offset, void *buf,
+		     size_t size, struct hpdsl_error *err)
 {
 	struct hp_decoder_source src = {
 		.io = r->ds->io,
@@ -142,12 +34,12 @@ static int decode_at(struct reading *r, uint64_t offset, void *buf, size_t size,
 		hp_stage_count(r->ds->stage, r->file.at, src.read);
 	if (e == 0)
 		return 0;
-	bad_member(r, HPDSL_ECORRUPT, why.msg, err);
+	hp_source_fail(r, HPDSL_ECORRUPT, why.msg, err);
 	err->code = e;
 	return e;
 }
 
-static int read_file_at(struct reading *r, uint64_t offset, void *buf,
+static int read_file_at(struct hp_member_source *r, uint64_t offset, void *buf,
 			size_t size, struct hpdsl_error *err)
 {
 	ssize_t n;
@@ -157,73 +49,38 @@ static int read_file_at(struct reading *r, uint64_t offset, void *buf,
 	n = hp_io_pread_full(r->ds->io, r->file.fd.fd, buf, size,
 			     r->m->offset + offset);
 	if (n < 0)
-		return bad_member(r, (int)n, NULL, err);
+		return hp_source_fail(r, (int)n, NULL, err);
 	if (r->ds->stage)
 		hp_stage_count(r->ds->stage, r->file.at, (uint64_t)n);
 	if ((size_t)n != size)
-		return bad_member(r, HPDSL_ECORRUPT, "the chunk ends in it",
-				  err);
+		return hp_source_fail(r, HPDSL_ECORRUPT, "the chunk ends in it",
+				      err);
 	return 0;
 }
 
-static int read_at(struct reading *r, uint64_t offset, void *buf, size_t size)
+static int read_at(struct hp_member_source *r, uint64_t offset, void *buf,
+		   size_t size)
 {
 	struct hpdsl_error why;
 	int e;
 
 	while ((e = read_file_at(r, offset, buf, size, &why)) < 0) {
-		e = go_to_origin(r, &why);
+		e = hp_source_go_on(r, &why);
 		if (e < 0)
 			break;
 	}
 	return e;
 }
 
-/* 1: not so, but now the origin's file is to be read. */
-static int check(struct reading *r, uint64_t hash)
+/* 1: not so, but now there is another file to be read. */
+static int check(struct hp_member_source *r, uint64_t hash)
 {
 	struct hpdsl_error why;
 
 	if (hash == r->m->checksum)
 		return 0;
-	bad_member(r, HPDSL_ECORRUPT, "checksum differs", &why);
-	return go_to_origin(r, &why);
-}
-
-/* Size bytes from offset; all of the member is compared with its checksum. */
-static int read_checked(struct reading *r, uint64_t offset, void *buf,
-			size_t size)
-{
-	int e;
-
-	do {
-		e = read_at(r, offset, buf, size);
-		if (e == 0 && size == r->m->size)
-			e = check(r, hp_hash64(buf, size));
-	} while (e > 0);
-	return e;
-}
-
-int hpdsl_member_read(const struct hpdsl_dataset *ds,
-		      const struct hpdsl_member *m, uint64_t offset, void *buf,
-		      size_t size, struct hpdsl_error *err)
-{
-	char name[HP_PRINTABLE];
-	struct reading r;
-	int e;
-
-	if (offset > m->size || size > m->size - offset)
-		return hp_fail(err, -ERANGE,
-			       "member %" PRIu64 " '%s' has %" PRIu64 " bytes",
-			       m->number,
-			       hp_printable(m->path, m->path_len, name),
-			       m->size);
-	e = begin(&r, ds, m, err);
-	if (e < 0)
-		return e;
-	e = read_checked(&r, offset, buf, size);
-	end(&r);
-	return e;
+	hp_source_fail(r, HPDSL_ECORRUPT, "checksum differs", &why);
+	return hp_source_go_on(r, &why);
 }
 
 struct sink {
@@ -233,7 +90,7 @@ struct sink {
 };
 
 /* The member, piece by piece, to the sink, or nowhere without one. */
-static int pass(struct reading *r, void *buf, const struct sink *sink,
+static int pass(struct hp_member_source *r, void *buf, const struct sink *sink,
 		uint64_t *ret_hash)
 {
 	uint64_t size = r->m->size, at = 0;
@@ -256,12 +113,63 @@ static int pass(struct reading *r, void *buf, const struct sink *sink,
 	return 0;
 }
 
+/* Of what is left of a bad chunk, a part is as good as all of the member. */
+static int check_rest(struct hp_member_source *r)
+{
+	hp_auto_free char *buf = hp_array(PIECE, 1);
+	uint64_t hash;
+	int e;
+
+	if (!buf)
+		return hp_fail_nomem(r->err);
+	e = pass(r, buf, NULL, &hash);
+	return e == 0 ? check(r, hash) : e;
+}
+
+/* Size bytes from offset; all of the member is compared with its checksum. */
+static int read_checked(struct hp_member_source *r, uint64_t offset, void *buf,
+			size_t size)
+{
+	int e;
+
+	do {
+		e = read_at(r, offset, buf, size);
+		if (e == 0 && size == r->m->size)
+			e = check(r, hp_hash64(buf, size));
+		else if (e == 0 && r->rest)
+			e = check_rest(r);
+	} while (e > 0);
+	return e;
+}
+
+int hpdsl_member_read(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_member *m, uint64_t offset, void *buf,
+		      size_t size, struct hpdsl_error *err)
+{
+	char name[HP_PRINTABLE];
+	struct hp_member_source r;
+	int e;
+
+	if (offset > m->size || size > m->size - offset)
+		return hp_fail(err, -ERANGE,
+			       "member %" PRIu64 " '%s' has %" PRIu64 " bytes",
+			       m->number,
+			       hp_printable(m->path, m->path_len, name),
+			       m->size);
+	e = hp_source_begin(&r, ds, m, err);
+	if (e < 0)
+		return e;
+	e = read_checked(&r, offset, buf, size);
+	hp_source_end(&r);
+	return e;
+}
+
 /*
  * What a sink has got cannot be taken back, so what lies in a stage directory
  * is read twice: if it is bad, there is the origin.  What is small is held back
  * instead.
  */
-static int check_here(struct reading *r, void *buf)
+static int check_here(struct hp_member_source *r, void *buf)
 {
 	uint64_t hash;
 	int e;
@@ -274,7 +182,8 @@ static int check_here(struct reading *r, void *buf)
 	return e < 0 ? e : 0;
 }
 
-static int stream_small(struct reading *r, void *buf, const struct sink *sink)
+static int stream_small(struct hp_member_source *r, void *buf,
+			const struct sink *sink)
 {
 	size_t size = (size_t)r->m->size;
 	int e = read_checked(r, 0, buf, size);
@@ -282,7 +191,7 @@ static int stream_small(struct reading *r, void *buf, const struct sink *sink)
 	return e == 0 && size ? sink->take(sink->arg, buf, size, r->err) : e;
 }
 
-static int stream(struct reading *r, const struct sink *sink)
+static int stream(struct hp_member_source *r, const struct sink *sink)
 {
 	uint64_t size = r->m->size, hash = 0;
 	hp_auto_free char *buf = hp_array(size < PIECE ? size : PIECE, 1);
@@ -293,6 +202,7 @@ static int stream(struct reading *r, const struct sink *sink)
 	if (r->ds->stage && size <= PIECE)
 		return stream_small(r, buf, sink);
 	e = check_here(r, buf);
+	r->given = true;
 	if (e == 0)
 		e = pass(r, buf, sink, &hash);
 	if (e)
@@ -308,13 +218,13 @@ int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 				    struct hpdsl_error *err),
 			void *arg, struct hpdsl_error *err)
 {
-	struct reading r;
-	int e = begin(&r, ds, m, err);
+	struct hp_member_source r;
+	int e = hp_source_begin(&r, ds, m, err);
 
 	if (e < 0)
 		return e;
 	e = stream(&r, &(struct sink){ sink, arg });
-	end(&r);
+	hp_source_end(&r);
 	return e;
 }
 
@@ -348,7 +258,7 @@ static int read_members(const struct hpdsl_dataset *ds,
 			struct hpdsl_error *err)
 {
 	struct hpdsl_member m;
-	struct reading k = { .open = false };
+	struct hp_member_source k = { .open = false };
 	int r = 0;
 
 	for (uint64_t i = 0; i < s->members && r == 0; i++) {
@@ -360,18 +270,17 @@ static int read_members(const struct hpdsl_dataset *ds,
 		if (r < 0)
 			break;
 		if (k.open && m.chunk == k.chunk.number) {
-			k.m = &m;
-			r = check_place(&k);
+			r = hp_source_next(&k, &m);
 		} else {
-			end(&k);
-			r = begin(&k, ds, &m, err);
+			hp_source_end(&k);
+			r = hp_source_begin(&k, ds, &m, err);
 		}
 		if (r == 0)
 			r = read_checked(&k, 0, buf, (size_t)m.size);
 		buf += m.size;
 		size -= m.size;
 	}
-	end(&k);
+	hp_source_end(&k);
 	return r;
 }
 

@@ -15,7 +15,8 @@ struct hpdsl_stage {
 	const struct hp_io *io;
 	char *path; /* as given, without slashes behind it; for messages */
 	int dir;    /* the directory */
-	int lock;   /* its lock file */
+	int lock;   /* its lock file, and when it was touched; atomic */
+	uint64_t touched;
 	uint32_t node, nodes;
 	char host[HP_STATE_TEXT], job[HP_STATE_TEXT]; /* job: or "" */
 	uint8_t boot_id[16];

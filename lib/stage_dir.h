@@ -16,6 +16,12 @@ int hp_stage_new(const char *path, const struct hp_io *io,
 int hp_stage_take(struct hpdsl_stage *s, bool make, struct hpdsl_error *err);
 
 /*
+ * Before there are beats: who waits for the lock sees that the work goes on.
+ * Any thread, as often as it likes.
+ */
+void hp_stage_touch(struct hpdsl_stage *s);
+
+/*
  * Reads the state file that is there.  One that cannot be read for what it is
  * counts as none.  HPDSL_ETOONEW.
  */
@@ -42,9 +48,12 @@ struct hp_stage_name {
 void hp_stage_name_read(const char *name, uint64_t chunks,
 			struct hp_stage_name *ret);
 
-/* XXH3-128 of a file.  -EINVAL: no regular file; -errno.  m: told, or NULL. */
-int hp_stage_hash(const struct hpdsl_stage *s, const char *name,
-		  struct hp_meter *m, uint8_t ret[16]);
+/*
+ * XXH3-128 of a file, touching the lock.  -EINVAL: no regular file; -errno.
+ * m: told, or NULL.
+ */
+int hp_stage_hash(struct hpdsl_stage *s, const char *name, struct hp_meter *m,
+		  uint8_t ret[16]);
 /* A small file that appears whole; not synced. */
 int hp_stage_put(const struct hpdsl_stage *s, const char *name,
 		 const void *bytes, size_t n, struct hpdsl_error *err);

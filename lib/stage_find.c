@@ -59,7 +59,7 @@ static int see(void *arg, const char *name)
 static int check_file(struct find *f, const char *name, uint64_t bytes,
 		      const uint8_t checksum[16], bool hash)
 {
-	const struct hpdsl_stage *s = f->s;
+	struct hpdsl_stage *s = f->s;
 	uint8_t is[16];
 	struct stat st;
 	int r = s->io->stat(s->io, s->dir, name, &st, AT_SYMLINK_NOFOLLOW);
@@ -121,9 +121,6 @@ static int find_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (r < 0 || !has)
 		return r;
-	/* There are no beats yet: who waits for the lock sees this. */
-	if (!f->trust)
-		(void)f->s->io->set_times(f->s->io, f->s->lock, NULL);
 	/* The plain tar is what a reader likes best. */
 	if (c.compressed && has & HAS_PLAIN)
 		r = try_form(f, &c, true, err);

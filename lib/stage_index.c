@@ -23,8 +23,8 @@ enum { PIECE = 256 * 1024 };
 
 /* ---- Files in the directory ------------------------------------------- */
 
-int hp_stage_hash(const struct hpdsl_stage *s, const char *name,
-		  struct hp_meter *m, uint8_t ret[16])
+int hp_stage_hash(struct hpdsl_stage *s, const char *name, struct hp_meter *m,
+		  uint8_t ret[16])
 {
 	hp_auto_fd f = { s->io,
 			 s->io->open(s->io, s->dir, name,
@@ -45,6 +45,7 @@ int hp_stage_hash(const struct hpdsl_stage *s, const char *name,
 	XXH3_128bits_reset(&hash);
 	while ((n = hp_io_pread_full(s->io, f.fd, buf, PIECE, at)) > 0) {
 		XXH3_128bits_update(&hash, buf, (size_t)n);
+		hp_stage_touch(s);
 		at += (uint64_t)n;
 		if (m)
 			hp_meter_add(m, (uint64_t)n);
@@ -227,6 +228,7 @@ static int add_bytes(struct hpdsl_stage *s, const void *bytes, size_t n,
 	if (r < 0)
 		return hp_fail(err, r, "%s/%s", s->path, why.msg);
 	XXH3_128bits_update(&p->hash, bytes, n);
+	hp_stage_touch(s);
 	p->at += n;
 	return 0;
 }

@@ -51,10 +51,12 @@ static int check_room(const struct hpdsl_stage_plan *p,
 		if (w->capacity[n] < need)
 			return hp_fail(
 				err, -ENOSPC,
-				"node %u has room for %s of the %s planned for "
-				"it (--mode=auto stages what fits)",
-				n, size_text(w->capacity[n]).s,
-				size_text(need).s);
+				"node %u%s%.200s%s has room for %s of the %s "
+				"planned for it (--mode=auto stages what fits)",
+				n, w->hosts ? " (" : "",
+				w->hosts ? w->hosts[n] : "",
+				w->hosts ? ")" : "",
+				size_text(w->capacity[n]).s, size_text(need).s);
 	}
 	return 0;
 }

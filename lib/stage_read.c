@@ -165,6 +165,14 @@ static bool wait_for_birth(struct search *k)
 	return hp_monotonic() - k->s->opened < most && wait_a_little(k);
 }
 
+static enum hp_chunk_at form_of(const struct hp_stage_seen *seen,
+				const struct hpdsl_chunk *c)
+{
+	return seen->state == HP_CHUNK_EXPANDED && c->compressed ?
+		       HP_AT_EXPANDED :
+		       HP_AT_HERE;
+}
+
 /* 1: look again; 0: it is to be read at *ret. */
 static int decide(struct search *k, enum hp_chunk_at *ret)
 {
@@ -182,9 +190,7 @@ static int decide(struct search *k, enum hp_chunk_at *ret)
 		return wait_for_birth(k);
 	}
 	if (is_here(&seen)) {
-		*ret = seen.state == HP_CHUNK_EXPANDED && k->chunk->compressed ?
-			       HP_AT_EXPANDED :
-			       HP_AT_HERE;
+		*ret = form_of(&seen, k->chunk);
 		return 0;
 	}
 	k->coming = k->coming || is_coming(&seen);
@@ -228,6 +234,18 @@ bool hp_stage_has_failed(const struct hp_stage_read *s,
 			 const struct hpdsl_chunk *c)
 {
 	return notes_of(s, c->number) & FAILED;
+}
+
+bool hp_stage_has_rest(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		       enum hp_chunk_at *ret)
+{
+	struct hp_stage_seen seen;
+
+	if (!hp_stage_has_failed(s, c))
+		return false;
+	hp_stage_watch_see(&s->watch, c->number, &seen);
+	*ret = form_of(&seen, c);
+	return is_here(&seen);
 }
 
 bool hp_stage_is_here(struct hp_stage_read *s, const struct hpdsl_chunk *c)

@@ -48,6 +48,12 @@ bool hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c);
 /* Was that so? */
 bool hp_stage_has_failed(const struct hp_stage_read *s,
 			 const struct hpdsl_chunk *c);
+/*
+ * Where such a chunk lies here: what is good of it can still be read.  False:
+ * it has not failed, or is not here.
+ */
+bool hp_stage_has_rest(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		       enum hp_chunk_at *ret);
 /* Is it here, and good as far as is known?  Waits for nothing. */
 bool hp_stage_is_here(struct hp_stage_read *s, const struct hpdsl_chunk *c);
 /* n bytes were read there. */

@@ -7,6 +7,7 @@
 #include "view.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static int no_state(const struct hpdsl_stage *s, struct hpdsl_error *err)
@@ -104,6 +105,25 @@ static int read_state(struct hpdsl_stage *s, struct hpdsl_stage_status *ret,
 		hp_fail(err, r, "%s/%s", s->path, why.msg);
 	hp_view_close(&v);
 	return r;
+}
+
+int hpdsl_stage_touched(const char *path, const struct hp_io *io, int64_t *ret,
+			struct hpdsl_error *err)
+{
+	hp_auto_free char *name = NULL;
+	struct stat st;
+	int r;
+
+	io = hp_io_or_system(io);
+	if (asprintf(&name, "%s/%s", path, HP_STAGE_LOCK) < 0) {
+		name = NULL;
+		return hp_fail_nomem(err);
+	}
+	r = io->stat(io, AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", name);
+	*ret = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	return 0;
 }
 
 int hpdsl_stage_status(const char *path, const struct hp_io *io,

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 enum { TRIES = 100 };
+/* Nanoseconds between two touches of the lock, at least. */
+#define TOUCH UINT64_C(500000000)
 
 /* ---- The directory ---------------------------------------------------- */
 
@@ -198,6 +200,18 @@ static int write_holder(struct hpdsl_stage *s, struct hpdsl_error *err)
 	return r < 0 ? hp_fail_errno(err, r, "%s/%s: cannot be written",
 				     s->path, HP_STAGE_LOCK) :
 		       0;
+}
+
+void hp_stage_touch(struct hpdsl_stage *s)
+{
+	uint64_t now = hp_monotonic();
+	uint64_t was = __atomic_load_n(&s->touched, __ATOMIC_RELAXED);
+
+	if (was && now - was < TOUCH)
+		return;
+	__atomic_store_n(&s->touched, now, __ATOMIC_RELAXED);
+	/* Where it cannot be done those who wait lose patience. */
+	(void)s->io->set_times(s->io, s->lock, NULL);
 }
 
 /* ---- Both ------------------------------------------------------------- */

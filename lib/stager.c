@@ -14,11 +14,10 @@ enum {
 	IN_STREAMS = 8,
 	ORIGIN_STREAMS = 8, /* at most; one read at a time each, so as many
 			       threads */
-	KEEP = 16, /* compressed chunks, for a node that has yet to ask */
-	SPARE_BUFFERS = 3, /* messages of peers that ask for too much */
-	AHEAD = 64,	   /* chunks begun before the first that is missing */
-	PATIENCE = 5,	   /* seconds */
-	OPEN_FILES = 64,   /* of the origin, and of those that are here */
+	SPARE_BUFFERS = 3,  /* messages of peers that ask for too much */
+	AHEAD = 64,	    /* chunks begun before the first that is missing */
+	PATIENCE = 5,	    /* seconds */
+	OPEN_FILES = 64,    /* of the origin, and of those that are here */
 };
 
 /* ---- What the exchange asks ---------------------------------------------- */
@@ -118,7 +117,7 @@ static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 		.from = s->from,
 		.n_want = s->n_want,
 		.asked = s->asked,
-		.keep = KEEP,
+		.keep = hp_stager_keep_some(s),
 		.ahead = AHEAD,
 		.bytes = bytes_of,
 		.held = is_held,
@@ -166,9 +165,11 @@ static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
 		memory = MEMORY_MIN;
 	s->origin_files = hp_fd_cache_new(s->io, OPEN_FILES);
 	s->own_files = hp_fd_cache_new(s->io, OPEN_FILES);
-	if (!s->origin_files || !s->own_files)
+	if (!s->origin_files || !s->own_files || !hp_stager_can_send(s))
 		return hp_fail_nomem(err);
-	r = hp_buffers_init(&s->buffers, memory, err);
+	r = hp_stager_words(s, err);
+	if (r == 0)
+		r = hp_buffers_init(&s->buffers, memory, err);
 	if (r == 0)
 		r = plan_chunks(s, opt, err);
 	if (r == 0)
@@ -272,8 +273,11 @@ void hpdsl_stager_free(struct hpdsl_stager *s)
 	 * of has to stay for it, with the memory of its read. */
 	if (!hp_stager_join(s))
 		return;
-	hp_outgoings_free(&s->data);
-	hp_outgoings_free(&s->words);
+	hp_outgoings_free(s->data.first);
+	hp_outgoings_free(s->words.first);
+	hp_outgoings_free(s->spare_outgoings);
+	hp_words_free(s->unheard);
+	hp_words_free(s->spare_words);
 	free_jobs(s, &s->origin_jobs);
 	free_jobs(s, &s->serve_jobs);
 	free_jobs(s, &s->done);

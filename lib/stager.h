@@ -132,6 +132,13 @@ struct hp_outgoings {
 	struct hp_outgoing *first, **last;
 };
 
+/* A message of another node that is a header alone. */
+struct hp_word {
+	struct hp_word *next;
+	uint32_t from;
+	_Alignas(8) uint8_t bytes[HP_MESSAGE_HEADER];
+};
+
 /* Under the lock. */
 struct hp_stager_counts {
 	uint64_t origin_bytes, written_bytes, retries;
@@ -167,6 +174,9 @@ struct hpdsl_stager {
 	bool *asked; /* of each of want: will another node ask for it? */
 	uint32_t n_want;
 	struct hp_outgoings data, words; /* with and without a segment */
+	struct hp_outgoing *spare_outgoings;
+	struct hp_word *spare_words;
+	struct hp_word *unheard, **unheard_last; /* for lack of memory */
 	uint32_t jobs; /* under way, but those to serve others */
 	struct hpdsl_stager_report report;
 	int failing, told; /* failed, as it is known here; and as it was told */
@@ -292,6 +302,13 @@ int hp_stager_unreadable(struct hp_stager_thread *t,
 int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
 		    struct hpdsl_error *err);
 
+/* ---- Room: stager_room.c ------------------------------------------------ */
+
+/* Chunks that may stay in both forms for other nodes. */
+uint32_t hp_stager_keep_some(const struct hpdsl_stager *s);
+/* Of bytes that are free, that will be taken, and of the largest of them. */
+uint32_t hp_stager_keep_of(uint64_t room, uint64_t coming, uint64_t largest);
+
 /* ---- Chunks under way: stager_chunk.c ----------------------------------- */
 
 /* NULL: no memory, or damage to the index, and the node has failed. */
@@ -315,9 +332,20 @@ void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 /* Tells the exchange what the threads have done. */
 void hp_stager_tell(struct hpdsl_stager *s);
 
-/* ---- Messages: stager_messages.c ---------------------------------------- */
+/* ---- Messages: stager_messages.c, stager_receive.c ---------------------- */
 
+/*
+ * Is there what the next message of the exchange needs?  Else later: one that
+ * is on its way gives it back.  It has to be so before the exchange is asked.
+ */
+bool hp_stager_can_send(struct hpdsl_stager *s);
 void hp_stager_send(struct hpdsl_stager *s, const struct hp_action *a);
-void hp_outgoings_free(struct hp_outgoings *q);
+void hp_outgoings_free(struct hp_outgoing *first);
+
+/* Makes room for some.  -ENOMEM. */
+int hp_stager_words(struct hpdsl_stager *s, struct hpdsl_error *err);
+/* What there was no memory for, once more. */
+void hp_stager_hear(struct hpdsl_stager *s);
+void hp_words_free(struct hp_word *w);
 
 #endif

@@ -164,6 +164,6 @@ void hp_stager_act(struct hpdsl_stager *s)
 	struct hp_action a;
 
 	hp_exchange_read_streams(s->x, hp_tempo_streams(&s->tempo, hp_now()));
-	while (hp_exchange_next(s->x, &a) > 0)
+	while (hp_stager_can_send(s) && hp_exchange_next(s->x, &a) > 0)
 		do_action(s, &a);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages, out and in.  Those with a segment keep their order among
- * themselves for each node, and so do those without.
+ * Messages to other nodes.  Those with a segment keep their order among
+ * themselves for each node, and so do those without.  One that is lost would be
+ * waited for: there is a record for it before the exchange is asked.
  */
 #include "stager.h"
 
 #include <stdlib.h>
-
 #include <string.h>
 
 /* ---- Lists -------------------------------------------------------------- */
@@ -30,14 +30,32 @@ static void take_out(struct hp_outgoings *q, struct hp_outgoing *o)
 		q->last = p;
 }
 
-void hp_outgoings_free(struct hp_outgoings *q)
+void hp_outgoings_free(struct hp_outgoing *first)
 {
-	while (q->first) {
-		struct hp_outgoing *o = q->first;
+	while (first) {
+		struct hp_outgoing *o = first;
 
-		q->first = o->next;
+		first = o->next;
 		free(o);
 	}
+}
+
+static void give_back(struct hpdsl_stager *s, struct hp_outgoing *o)
+{
+	o->next = s->spare_outgoings;
+	s->spare_outgoings = o;
+}
+
+bool hp_stager_can_send(struct hpdsl_stager *s)
+{
+	struct hp_outgoing *o;
+
+	if (s->spare_outgoings)
+		return true;
+	o = malloc(sizeof *o);
+	if (o)
+		give_back(s, o);
+	return o != NULL;
 }
 
 /* ---- Sending ------------------------------------------------------------ */
@@ -98,25 +116,21 @@ static bool find_segment(struct hpdsl_stager *s, struct hp_outgoing *o,
 
 void hp_stager_send(struct hpdsl_stager *s, const struct hp_action *a)
 {
-	struct hp_outgoing *o = calloc(1, sizeof *o);
+	struct hp_outgoing *o = s->spare_outgoings;
 	bool data = a->msg.kind == HP_MSG_DATA;
 	struct hpdsl_error err;
 
-	if (o) {
-		o->to = a->node;
-		o->filled = !data;
-		hp_message_put(&a->msg, o->header);
-	}
-	if (o && (!data || find_segment(s, o, &a->msg))) {
+	s->spare_outgoings = o->next;
+	*o = (struct hp_outgoing){ .to = a->node, .filled = !data };
+	hp_message_put(&a->msg, o->header);
+	if (!data || find_segment(s, o, &a->msg)) {
 		add(data ? &s->data : &s->words, o);
 		return;
 	}
+	give_back(s, o);
 	hp_stager_fail(s, hp_fail_nomem(&err), &err);
-	if (data)
-		hp_stager_lost(
-			s, HP_EV_SENT,
-			&(struct hp_segment_id){ .chunk = a->msg.chunk });
-	free(o);
+	hp_stager_lost(s, HP_EV_SENT,
+		       &(struct hp_segment_id){ .chunk = a->msg.chunk });
 }
 
 /* The first that may go: none to the same node that was to go before waits. */
@@ -150,6 +164,7 @@ int hpdsl_stager_next(struct hpdsl_stager *s, struct hpdsl_stager_message *ret,
 {
 	struct hp_outgoing *o;
 
+	hp_stager_hear(s);
 	hp_stager_tell(s);
 	hp_stager_act(s);
 	if (s->failing != s->told)
@@ -187,78 +202,5 @@ void hpdsl_stager_sent(struct hpdsl_stager *s,
 	} else {
 		take_out(&s->words, o);
 	}
-	free(o);
-}
-
-/* ---- Receiving ---------------------------------------------------------- */
-
-size_t hpdsl_stager_message_max(const struct hpdsl_stager *s)
-{
-	return HP_MESSAGE_HEADER + (size_t)s->buffers.segment;
-}
-
-void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n)
-{
-	struct hp_buffer *b;
-
-	if (n < HP_MESSAGE_HEADER || n > hpdsl_stager_message_max(s))
-		return NULL;
-	if (n == HP_MESSAGE_HEADER)
-		return malloc(HP_MESSAGE_HEADER);
-	b = hp_buffers_get(&s->buffers);
-	return b ? b->data - HP_MESSAGE_HEADER : NULL;
-}
-
-static int fail_nonsense(uint32_t from, struct hpdsl_error *err)
-{
-	return hp_fail(err, HPDSL_ECORRUPT,
-		       "a message of node %u makes no sense", from);
-}
-
-/* A word; or a segment, which is kept or not. */
-static int receive(struct hpdsl_stager *s, uint32_t from,
-		   const struct hp_message *m, struct hp_buffer *b)
-{
-	int r = hp_exchange_message(s->x, from, m);
-	struct hp_stager_chunk *c;
-
-	/* Before it is kept; the rest after that, since it may be sent on. */
-	hp_stager_act_begin(s);
-	if (r <= 0 || !b) {
-		if (b)
-			hp_buffers_put(&s->buffers, b);
-		return r;
-	}
-	s->report.peer_bytes += m->length;
-	b->id = (struct hp_segment_id){ m->chunk, m->offset, m->length,
-					m->plain };
-	c = hp_stager_chunk(s, m->chunk);
-	if (c)
-		hp_stager_keep(s, c, b);
-	else {
-		hp_stager_lost(s, HP_EV_FREE, &b->id);
-		hp_buffers_put(&s->buffers, b);
-	}
-	return 0;
-}
-
-int hpdsl_stager_received(struct hpdsl_stager *s, uint32_t from, void *room,
-			  size_t n, struct hpdsl_error *err)
-{
-	struct hp_buffer *b = NULL;
-	struct hp_message m;
-	int r;
-
-	if (n > HP_MESSAGE_HEADER)
-		b = hp_buffers_at(&s->buffers, room);
-	r = hp_message_get(room, n, &m);
-	if (!b)
-		free(room);
-	if (r == 0)
-		r = receive(s, from, &m, b);
-	else if (b)
-		hp_buffers_put(&s->buffers, b);
-	if (r == HPDSL_ECORRUPT)
-		return fail_nonsense(from, err);
-	return r < 0 ? hp_fail_nomem(err) : 0;
+	give_back(s, o);
 }

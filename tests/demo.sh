@@ -112,6 +112,11 @@ first 3 'hpdsl-snapshot find --type=f tree.snap'
 first 5 'hpdsl-snapshot du -d 1 tree.snap'
 show 'hpdsl-snapshot check tree.snap tree/ && echo still true'
 
+say "An epoch as a training job reads it: shuffled, verified, a batch at a time"
+show 'hpdsl-read packed'
+show 'hpdsl-read -q --steps=20 --save=state packed && cat state'
+show 'hpdsl-read --state=state --ranks=2 --rank=1 packed'
+
 say "On four pretend nodes, every byte read once, and verified on each"
 stage='mpirun -q --oversubscribe -n 4 hpdsl-stage --pretend-nodes=4'
 if [ -x "$BUILD/hpdsl-stage" ] && command -v mpirun > /dev/null; then
@@ -121,6 +126,7 @@ if [ -x "$BUILD/hpdsl-stage" ] && command -v mpirun > /dev/null; then
 	show "$stage packed node%n"
 	show 'hpdsl-verify node3'
 	show "hpdsl-ls packed | cmp - <(hpdsl-ls node3)"
+	show 'hpdsl-read --ranks=4 --rank=3 node3'
 	show "$stage --mode=copies=2 --report=report.json packed half%n"
 	show 'hpdsl-stage --status half1'
 	show "$stage --clean node%n && $stage --clean half%n"

@@ -133,7 +133,8 @@ unequal()
 @test "a mode that was asked for and has no room: nothing is written" {
 	local mode
 	for mode in replicate partition copies=2; do
-		fails 3 'node ' stage_each "64M 10K" -q --pretend-nodes=2 \
+		fails 3 "node 1 ($(hostname)) has room for 9.7 KiB of " \
+			stage_each "64M 9900" -q --pretend-nodes=2 \
 			--mode="$mode" "$from/ds" node%n
 		[ "$(chunks_in node0)$(chunks_in node1)" = 00 ]
 		rm -rf node*
@@ -313,6 +314,13 @@ unequal()
 	fails 2 deadline hpdsl-stage --deadline=yesterday "$from/ds" a
 	fails 2 rate hpdsl-stage --rate=fast "$from/ds" a
 	fails 2 nodes hpdsl-stage --nodes=2 "$from/ds" a
+	fails 2 memory stage 3 --memory=1 "$from/ds" a
+	[ "$(grep -c 'memory' <<< "$message")" = 1 ]
+	fails 2 speed stage 3 --speed "$from/ds" a
+	[ "$(grep -c 'speed' <<< "$message")" = 1 ]
+	[ "$(stage 3 --help | grep -c '^Usage:')" = 1 ]
+	# that of another rank alone
+	fails 2 'capacity: ' stage_each "64M x" "$from/ds" a%n
 	fails 2 pretend stage 2 --pretend-nodes=3 "$from/ds" a%n
 	fails 3 nothing hpdsl-stage "$PWD/nothing" a
 	[ -z "$(find . -mindepth 1 -maxdepth 1 ! -name tmp)" ]

@@ -38,7 +38,7 @@ part()
 	[ "$(held node0)" = "$half" ]
 	# chunks 0, 6 are in both plans
 	both=$(part 6 0)
-	fails 3 "node 0 has room for" stage 3 -q --pretend-nodes=3 \
+	fails 3 "node 0 ($(hostname)) has room for" stage 3 -q --pretend-nodes=3 \
 		--mode=partition --capacity=$((half + third - both - 1)) \
 		"$from/ds" node%n
 	[ "$(held node0)" = "$half" ]

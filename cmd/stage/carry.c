@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SENDS 64
-#define RECEIVES 64
+#define RECEIVES HPDSL_STAGER_WORDS
 #define LOOK_EVERY 0.02
 
 struct send {
@@ -130,9 +130,9 @@ static bool receive(struct carrier *k)
 		if (!r->room && k->over)
 			cmd_no_memory();
 		if (!r->room)
-			job_abort("%s sent a message of %d bytes, which is "
-				  "none",
-				  stage_node_name((uint32_t)r->from, "?").s, n);
+			job_abort("node %d sent a message of %d bytes, which "
+				  "is none, or there is no memory for it",
+				  r->from, n);
 		MPI_Imrecv(r->room, n, MPI_BYTE, &message, &r->request);
 		k->n_receipts++;
 		any = true;

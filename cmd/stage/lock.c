@@ -8,8 +8,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #define WAIT_MIN 0.1
 #define WAIT_MAX 2.0
@@ -126,25 +124,19 @@ static int close_stage(void *arg)
 /* Is the one that holds the lock getting on?  Of this node's directory. */
 struct holder {
 	struct stage_run *r;
-	struct timespec *touched; /* as it was when last looked at */
+	int64_t *touched; /* as it was when last looked at */
 	bool at_work;
 };
 
 /* While it verifies what is there it touches its lock, and nothing beats. */
 static bool was_touched(struct holder *h)
 {
-	cmd_auto_free char *file = NULL;
-	struct stat st;
-	bool yes;
+	int64_t was = *h->touched;
+	struct hpdsl_error err;
 
-	if (asprintf(&file, "%s/.stage.lock", h->r->path) < 0)
-		cmd_no_memory();
-	if (stat(file, &st) < 0)
-		return false;
-	yes = st.st_mtim.tv_sec != h->touched->tv_sec ||
-	      st.st_mtim.tv_nsec != h->touched->tv_nsec;
-	*h->touched = st.st_mtim;
-	return yes;
+	return hpdsl_stage_touched(h->r->path, h->r->io, h->touched, &err) ==
+		       0 &&
+	       *h->touched != was;
 }
 
 static int ask_holder(void *arg)
@@ -184,7 +176,7 @@ static void tell_wait(const struct stage_run *r)
 
 struct waiting {
 	double begin, told, alive, nap;
-	struct timespec touched;
+	int64_t touched;
 };
 
 /* Somebody else is at work: for how long do we wait? */

@@ -88,6 +88,7 @@ static int make(const struct stage_options *o, const struct plan_inputs *in,
 		.chunks = in->chunks,
 		.weight = in->weight,
 		.order = in->order,
+		.hosts = v->hosts,
 	};
 	int r;
 

@@ -166,6 +166,20 @@ static int carry(struct stage_run *r)
 	return c.failure.err.code;
 }
 
+/* On rank 0, which tells what goes wrong for all. */
+static const char **find_hosts(const struct stage_job *j)
+{
+	const char **hosts;
+
+	if (j->rank != 0)
+		return NULL;
+	hosts = cmd_alloc(j->nodes, sizeof(*hosts));
+	hosts[0] = j->host;
+	for (uint32_t i = 1; i < j->nodes; i++)
+		hosts[i] = j->peers[i - 1].host;
+	return hosts;
+}
+
 static int prepare(struct stage_run *r)
 {
 	int ret = run_dataset(r);
@@ -265,6 +279,7 @@ static void release(struct stage_run *r)
 	free(r->path);
 	free(r->origin);
 	free(r->manifest);
+	free(r->hosts);
 	free(r->capacity);
 	free(r->weight);
 	free(r->use);
@@ -284,6 +299,7 @@ int stage_run(struct stage_job *j)
 		.io = stage_io(j->node),
 		.begin = stage_now(),
 		.path = stage_expand(j->o->local, &here),
+		.hosts = find_hosts(j),
 	};
 	int status;
 

@@ -26,6 +26,7 @@ struct stage_run {
 	struct hpdsl_watch watch, bar;
 
 	/* who_has.c */
+	const char **hosts; /* of the nodes; NULL where they are not known */
 	uint64_t *capacity, *weight;
 	uint32_t *use; /* chunks in order of use */
 	uint32_t *holder;

@@ -32,6 +32,7 @@ static int plan(struct stage_step *s)
 		.chunks = r->pack.chunks,
 		.weight = r->weight,
 		.order = r->use,
+		.hosts = r->hosts,
 	};
 
 	return hpdsl_stage_plan_new(&wish, &r->plan, &s->err);

@@ -5,8 +5,8 @@
 usage: bench.py [NAME...]      (make bench BENCH="NAME...")
 
 NAME is pack-images, pack-small, pack-kernel, verify, lookup, from-tar,
-from-zst, from-gz, zstd, sample, adopt, sha256, create, metadata, stage or
-simulation; all of them without one.  Everything runs in BENCH_DIR
+from-zst, from-gz, zstd, sample, adopt, sha256, create, metadata, stage,
+simulation or read; all of them without one.  Everything runs in BENCH_DIR
 ($BUILD/bench), BENCH_ROUNDS (3; 5 for stage) times, the tools in turn, and ends
 on the disk: each command is followed by `sync -f`, inside the time; for
 snapshots the commands shown are all there is.  Before a cold run the caches are
@@ -15,7 +15,8 @@ asked for its attributes.  LARGE=1: metadata looks into a snapshot of
 100,000,000 entries too, which takes 7 GB of disk, 16 GB of memory and some
 minutes.  BENCH_TOOLS ("tar,cp -a") limits the packers to some of them, and what
 stage is put beside ("cp").  BENCH_PARTS limits stage to some of
-capped,uncapped,links,rerun; BENCH_NODES: the folder of its pretend nodes' SSDs
+capped,uncapped,links,rerun and read to some of disk,origin,python,overlap;
+BENCH_NODES: the folder of its pretend nodes' SSDs
 (BENCH_DIR/nodes).  BENCH_SCALE (1) shrinks the datasets, to try this script.
 Prints tables; BENCH_DIR/results.json has all single times.
 """
@@ -29,6 +30,7 @@ import create
 import forms
 import metadata
 import packing
+import read
 import simulation
 import stage
 from measure import BUILD, DIR, ROUNDS, SCALE, results
@@ -40,6 +42,7 @@ BENCHES = {
     **metadata.BENCHES,
     **stage.BENCHES,
     **simulation.BENCHES,
+    **read.BENCHES,
 }
 VERSIONS = (
     "bsdtar", "cp", "find", "gzip", "hpdsl-pack", "mksquashfs", "rsync", "tar",

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-struct packed load_fix;
-char load_plain[200], load_zst[200];
+struct packed load_fix, load_fix_big;
+char load_plain[200], load_zst[200], load_big[200];
 
 /* ---- Datasets ----------------------------------------------------------- */
 
@@ -32,14 +32,15 @@ static void make_sample(int i)
 	packed_file(&load_fix, name, (size_t)i * 13 % 50, 0644, 1000, 0);
 }
 
-static void pack(char to[200], const char *name, int zstd)
+static void pack(const struct packed *fix, char to[200], const char *name,
+		 int zstd)
 {
-	const char *inputs[] = { load_fix.tree };
+	const char *inputs[] = { fix->tree };
 	struct hpdsl_pack_options opt = {
 		.inputs = inputs,
 		.n_inputs = 1,
 		.output = to,
-		.chunks = 9,
+		.chunks = fix == &load_fix ? 9 : 12,
 		.seed = 3,
 		.labels = HPDSL_LABELS_DIR,
 		.cls = true,
@@ -48,10 +49,11 @@ static void pack(char to[200], const char *name, int zstd)
 	struct hpdsl_pack_report report;
 	struct hpdsl_error err = { 0 };
 
-	snprintf(to, 200, "%s", packed_at(&load_fix, name));
+	snprintf(to, 200, "%s", packed_at(fix, name));
 	if (hpdsl_pack(&opt, &report, &err) < 0)
 		fail_msg("%s", err.msg);
-	assert_int_equal(report.samples, LOAD_SAMPLES);
+	assert_int_equal(report.samples,
+			 fix == &load_fix ? LOAD_SAMPLES : LOAD_BIG);
 }
 
 int load_setup(void **unused)
@@ -60,8 +62,17 @@ int load_setup(void **unused)
 	packed_begin(&load_fix);
 	for (int i = 0; i < LOAD_SAMPLES; i++)
 		make_sample(i);
-	pack(load_plain, "plain", 0);
-	pack(load_zst, "zst", 1);
+	pack(&load_fix, load_plain, "plain", 0);
+	pack(&load_fix, load_zst, "zst", 1);
+	packed_begin(&load_fix_big);
+	for (int i = 0; i < LOAD_BIG; i++) {
+		char name[64];
+
+		snprintf(name, sizeof name, "c%d/b%02d.bin", i % 2, i);
+		packed_file(&load_fix_big, name, LOAD_BIG_SIZE + (size_t)i,
+			    0644, 1000, 0);
+	}
+	pack(&load_fix_big, load_big, "big", 0);
 	return 0;
 }
 
@@ -69,6 +80,7 @@ int load_teardown(void **unused)
 {
 	(void)unused;
 	packed_end(&load_fix);
+	packed_end(&load_fix_big);
 	return 0;
 }
 
@@ -240,6 +252,14 @@ static void check_epoch(struct run *r, uint64_t number, uint64_t first)
 	hpdsl_epoch_free(e);
 }
 
+static void count_warning(void *arg, const char *text)
+{
+	struct load_case *c = arg;
+
+	assert_non_null(strstr(text, "memory"));
+	c->warned++;
+}
+
 void load_check(const char *dataset, struct load_case *c)
 {
 	struct run r = { .c = c };
@@ -249,6 +269,9 @@ void load_check(const char *dataset, struct load_case *c)
 
 	assert_int_equal(hpdsl_open(dataset, NULL, &ds, &err), 0);
 	r.ds = ds;
+	c->warned = 0;
+	c->opt.watch.warn = count_warning;
+	c->opt.watch.arg = c;
 	if (hpdsl_loader_new(ds, &c->opt, &r.l, &err) < 0)
 		fail_msg("%s", err.msg);
 	for (uint64_t i = 0; i < c->opt.epochs; i++)

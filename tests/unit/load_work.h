@@ -5,11 +5,11 @@
 
 #include "packed.h"
 
-/* One tree, packed plain, compressed, and its files as single samples. */
-extern struct packed load_fix;
-extern char load_plain[200], load_zst[200];
+/* One tree, packed plain and compressed, and one of large samples. */
+extern struct packed load_fix, load_fix_big;
+extern char load_plain[200], load_zst[200], load_big[200];
 
-enum { LOAD_SAMPLES = 103 };
+enum { LOAD_SAMPLES = 103, LOAD_BIG = 48, LOAD_BIG_SIZE = 700000 };
 
 /* For cmocka. */
 int load_setup(void **unused);
@@ -17,9 +17,9 @@ int load_teardown(void **unused);
 
 struct load_case {
 	struct hpdsl_loader_options opt;
-	uint32_t hold;	   /* batches that are kept; 0: the last one */
-	bool expect_bound; /* memory_peak must keep to it */
-	struct hpdsl_loader_stats stats; /* set */
+	uint32_t hold; /* batches that are kept; 0: the last one */
+	struct hpdsl_loader_stats stats; /* set, as the next */
+	uint32_t warned;		 /* how often */
 };
 
 /*

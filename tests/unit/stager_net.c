@@ -121,6 +121,17 @@ static int n_allocate(const struct hp_io *io, int fd, uint64_t size)
 				hp_io_system.allocate(&hp_io_system, fd, size);
 }
 
+static int n_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
+{
+	int r = hp_io_system.statvfs(&hp_io_system, fd, ret);
+
+	if (r == 0 && self(io)->free) {
+		ret->f_frsize = 1;
+		ret->f_bavail = self(io)->free;
+	}
+	return r;
+}
+
 static void init_io(struct net_io *f, const char *origin)
 {
 	f->io = hp_io_system;
@@ -128,6 +139,7 @@ static void init_io(struct net_io *f, const char *origin)
 	f->io.pread = n_pread;
 	f->io.pwrite = n_pwrite;
 	f->io.allocate = n_allocate;
+	f->io.statvfs = n_statvfs;
 	f->origin = origin;
 }
 
@@ -383,21 +395,14 @@ static bool deliver(struct net *n, uint32_t from, uint32_t to,
 	struct net_message *m = c->first;
 	struct hpdsl_error err;
 	void *room;
-	int r;
 
 	if (!m || m->due > n->tick)
 		return false;
 	c->first = m->next;
 	room = hpdsl_stager_room(s, m->n);
-	if (!room && n->no_memory_at)
-		room = hpdsl_stager_room(s, m->n);
 	assert_non_null(room);
 	memcpy(room, m->bytes, m->n);
-	r = hpdsl_stager_received(s, from, room, m->n, &err);
-	if (r == -ENOMEM && n->no_memory_at)
-		n->node[to].failed = r;
-	else
-		must(r, &err);
+	must(hpdsl_stager_received(s, from, room, m->n, &err), &err);
 	free(m);
 	return true;
 }
@@ -466,7 +471,7 @@ void net_run(struct net *n, uint64_t stop_at, bool at_once)
 	for (;;) {
 		if (!net_step(n))
 			nanosleep(&pause, NULL);
-		if (all_idle(n) || (any_failed(n) && n->no_memory_at))
+		if (all_idle(n))
 			break;
 		if (any_failed(n) && !stopped)
 			stop_all(n, stopped = true);

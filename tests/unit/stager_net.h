@@ -27,8 +27,9 @@ struct net_io {
 	long flip_read, flips;
 	long slow_read; /* this one does not return until it is let go */
 	bool let_go;
-	bool full;  /* no space can be reserved */
-	int broken; /* nothing of the origin can be opened or read: why */
+	bool full;     /* no space can be reserved */
+	uint64_t free; /* bytes that the file system tells of; 0: as it is */
+	int broken;    /* nothing of the origin can be opened or read: why */
 };
 
 struct net_message {

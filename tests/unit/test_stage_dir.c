@@ -18,6 +18,60 @@
 
 #include <cmocka.h>
 
+static int64_t touched(void)
+{
+	struct hpdsl_error err;
+	int64_t t = 0;
+	int r = hpdsl_stage_touched(work_dir, NULL, &t, &err);
+
+	if (r < 0)
+		fail_msg("%s", err.msg);
+	return t;
+}
+
+/* Before it can beat, who holds the lock shows that it gets on. */
+static void test_touched(void **unused)
+{
+	const struct hpdsl_stage_at at = { .nodes = 1 };
+	struct hpdsl_stage_source *source;
+	struct hpdsl_stage_pack pack;
+	struct hpdsl_stage *s;
+	struct work w = { .job = NULL };
+	struct hpdsl_error err;
+	int64_t t;
+	char *index;
+	size_t n;
+
+	(void)unused;
+	work_fresh();
+	assert_int_equal(hpdsl_stage_touched(work_dir, NULL, &t, &err),
+			 -ENOENT);
+	work_must(&w, work_plain);
+	index = packed_get(work_at("index.hpdsl"), &n);
+	assert_int_equal(
+		hpdsl_stage_source_open(work_plain, NULL, &source, &err), 0);
+	hpdsl_stage_source_pack(source, &pack);
+	for (int there = 0; there < 2; there++) {
+		run("rm %s", work_at("stage.hpdsl"));
+		if (!there)
+			run("rm %s", work_at("index.hpdsl"));
+		assert_int_equal(hpdsl_stage_open(work_dir, &at, &s, &err), 0);
+		run("touch -d @1000 %s", work_at(".stage.lock"));
+		assert_int_equal(touched(), INT64_C(1000000000000));
+		assert_int_equal(hpdsl_stage_has_index(s, &pack, &err), there);
+		if (!there)
+			assert_int_equal(
+				hpdsl_stage_put_index(s, &pack, index, n, &err),
+				0);
+		assert_true(touched() > INT64_C(1000000000000));
+		hpdsl_stage_close(s);
+		w = (struct work){ .job = NULL };
+		work_must(&w, work_plain);
+	}
+	hpdsl_stage_source_close(source);
+	free(index);
+}
+
 static void test_whole(void **unused)
 {
 	struct hpdsl_stage_status s;
@@ -511,6 +565,7 @@ static void test_state_space(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_touched),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_expanded),
 		cmocka_unit_test(test_places),

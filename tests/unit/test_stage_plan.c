@@ -355,6 +355,7 @@ static void no_room_is_told(void **state)
 				      .chunks = 2,
 				      .weight = weight,
 				      .order = order };
+	const char *hosts[] = { "one", "two" };
 	struct hpdsl_stage_plan *p = NULL;
 	struct hpdsl_error err;
 
@@ -363,6 +364,10 @@ static void no_room_is_told(void **state)
 	assert_string_equal(err.msg, "node 1 has room for 10.0 GiB of the "
 				     "20.0 GiB planned for it "
 				     "(--mode=auto stages what fits)");
+	w.hosts = hosts;
+	assert_int_equal(hpdsl_stage_plan_new(&w, &p, &err), -ENOSPC);
+	assert_memory_equal(err.msg, "node 1 (two) has room for 10.0 GiB of",
+			    37);
 }
 
 /* ---- Large ------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  * replaced, and all is taken away; where bytes came from, and how long was
  * waited.
  */
+#include "fetching.h"
 #include "io.h"
 #include "packed.h"
 #include "staged.h"
@@ -315,6 +316,179 @@ static void test_sample(void **state)
 	staged_expect(ds, 0, 0, 1);
 	hpdsl_close(ds);
 	staged_end(&f);
+}
+
+/* As it is at the origin: whole, in a part, as a stream. */
+static void same_member(const struct fixture *f, const struct hpdsl_dataset *ds,
+			uint64_t i)
+{
+	struct stream want = { 0 }, got = { 0 };
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_member m;
+	uint8_t a[300], b[300];
+
+	read_member(ds, i);
+	hpdsl_member_get(f->origin, i, &m, NULL);
+	if (hpdsl_member_read(ds, &m, 100, a, sizeof a, &err) < 0 ||
+	    hpdsl_member_stream(ds, &m, take, &got, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(
+		hpdsl_member_read(f->origin, &m, 100, b, sizeof b, NULL), 0);
+	assert_memory_equal(a, b, sizeof a);
+	assert_int_equal(hpdsl_member_stream(f->origin, &m, take, &want, NULL),
+			 0);
+	assert_int_equal(got.bytes, m.size);
+	assert_int_equal(got.sum, want.sum);
+}
+
+/* Nowhere, in whatever way it is asked for. */
+static void no_member(const struct hpdsl_dataset *ds, uint64_t i,
+		      const char *why)
+{
+	struct stream got = { 0 };
+	struct hpdsl_error err;
+	struct hpdsl_member m;
+	uint8_t a[10];
+
+	hpdsl_member_get(ds, i, &m, NULL);
+	assert_true(try_member(ds, i, &err) < 0);
+	assert_non_null(strstr(err.msg, why));
+	/* Its checksum is over all of it. */
+	assert_true(hpdsl_member_read(ds, &m, 7, a, sizeof a, &err) < 0);
+	assert_non_null(strstr(err.msg, why));
+	assert_true(hpdsl_member_stream(ds, &m, take, &got, &err) < 0);
+	assert_int_equal(got.bytes, 0);
+}
+
+static void break_member(const struct fixture *f, const char *folder,
+			 const struct hpdsl_member *m)
+{
+	char name[PACKED_PATH];
+	struct hpdsl_chunk row;
+
+	chunk_row(f, m->chunk, &row);
+	snprintf(name, sizeof name, "%s/%s", folder, row.name);
+	packed_flip(name, m->offset + m->size - 1, 1);
+}
+
+/* What is good of a bad chunk is read here when there is no origin any more. */
+static void test_rest(void **state)
+{
+	struct hpdsl_member bad, large;
+	struct fetching fetched;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_sources s;
+	struct fixture f;
+	uint64_t before;
+
+	(void)state;
+	set_up(&f, 0);
+	put_all(&f);
+	hpdsl_member_find(f.origin, "large.bin", 9, &large, NULL);
+	hpdsl_member_get(f.origin, first_of(&f, large.chunk), &bad, NULL);
+	if (bad.number == large.number)
+		hpdsl_member_get(f.origin, large.number + 1, &bad, NULL);
+	break_member(&f, f.dir, &bad);
+	ds = open_at(f.dir, NULL);
+	read_member(ds, bad.number);
+	s = sources(ds);
+	assert_int_equal(s.failed_chunks, 1);
+	assert_int_equal(s.origin_bytes, bad.size);
+	/* As long as there is an origin it is the origin's. */
+	same_member(&f, ds, large.number);
+	assert_int_equal(sources(ds).local_bytes, s.local_bytes);
+	before = sources(ds).origin_bytes;
+	hpdsl_close(ds);
+	assert_true(before > large.size);
+
+	ds = open_at(f.dir, NULL);
+	read_member(ds, bad.number);
+	hide_origin(&f);
+	/* Its chunk's file at the origin stays open, and is there as long. */
+	hpdsl_close(ds);
+	ds = open_at(f.dir, NULL);
+	no_member(ds, bad.number, "checksum differs; and at the origin: ");
+	for (uint64_t i = 0; i < f.n.members; i++)
+		if (i != bad.number)
+			same_member(&f, ds, i);
+	no_member(ds, bad.number, "checksum differs; and at the origin: ");
+	fetched = (struct fetching){ .ds = ds, .good = f.origin, .threads = 2 };
+	assert_int_equal(fetching_run(&fetched), 0);
+	assert_int_equal(fetched.members, f.n.members);
+	assert_int_equal(fetched.bad, 1);
+	assert_true(fetched.is_bad[bad.number]);
+	fetching_end(&fetched);
+	expect_chunks(ds, 0, 0, 1);
+	assert_int_equal(sources(ds).origin_bytes, 0);
+	hpdsl_close(ds);
+	show_origin(&f);
+	tear_down(&f);
+}
+
+/* The same of one that was cut short, and of compressed ones. */
+static void test_rest_of_cut(void **state)
+{
+	struct hpdsl_dataset *ds;
+	struct hpdsl_member m;
+	struct hpdsl_chunk row;
+	struct fixture f;
+
+	(void)state;
+	for (int zstd = 0; zstd < 2; zstd++) {
+		set_up(&f, zstd ? 3 : 0);
+		put_all(&f);
+		hpdsl_member_get(f.origin, first_of(&f, 2), &m, NULL);
+		chunk_row(&f, 2, &row);
+		assert_int_equal(truncate(at(&f, row.name),
+					  zstd ? (off_t)row.bytes - 1 :
+						 (off_t)(m.offset + m.size)),
+				 0);
+		hide_origin(&f);
+		ds = open_at(f.dir, NULL);
+		same_member(&f, ds, m.number);
+		if (!zstd)
+			no_member(ds, m.number + 1,
+				  "the chunk ends in it; and at the origin: ");
+		expect_chunks(ds, 0, 0, 1);
+		hpdsl_close(ds);
+		show_origin(&f);
+		tear_down(&f);
+	}
+}
+
+/* Each copy has bad members, but no member is bad in both. */
+static void test_rest_of_two(void **state)
+{
+	struct hpdsl_dataset *ds;
+	struct hpdsl_sample s;
+	struct hpdsl_member m;
+	struct fixture f;
+
+	(void)state;
+	set_up(&f, 0);
+	put_all(&f);
+	for (uint64_t i = 0; i < f.n.members; i++) {
+		hpdsl_member_get(f.origin, i, &m, NULL);
+		if (m.size < 1 << 20)
+			break_member(&f, i % 2 ? f.dir : f.p.out, &m);
+	}
+	ds = open_at(f.dir, NULL);
+	for (uint64_t i = 0; i < 2 * f.n.members; i++)
+		read_member(ds, i % f.n.members);
+	for (uint64_t i = 0; i < f.n.samples; i++) {
+		struct hpdsl_error err;
+		char buf[20000];
+		size_t n;
+
+		hpdsl_sample_get(ds, i, &s, NULL);
+		hpdsl_member_get(ds, s.first_member, &m, NULL);
+		if (m.size < 1 << 20 &&
+		    hpdsl_sample_read(ds, &s, buf, sizeof buf, &n, &err) < 0)
+			fail_msg("%s", err.msg);
+	}
+	expect_chunks(ds, 0, 0, CHUNKS);
+	hpdsl_close(ds);
+	tear_down(&f);
 }
 
 /* ---- Waiting ------------------------------------------------------------ */
@@ -693,6 +867,9 @@ int main(void)
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_rest_of_cut),
+		cmocka_unit_test(test_rest_of_two),
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_dead),
 		cmocka_unit_test(test_published_meanwhile),

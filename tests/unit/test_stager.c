@@ -167,6 +167,46 @@ static void test_compressed(void **state)
 	clean(&zipped);
 }
 
+static void test_keep_of(void **state)
+{
+	(void)state;
+	assert_int_equal(hp_stager_keep_of(UINT64_MAX, 1000, 10), 16);
+	assert_int_equal(hp_stager_keep_of(1240, 1000, 10), 16);
+	assert_int_equal(hp_stager_keep_of(1239, 1000, 10), 15);
+	assert_int_equal(hp_stager_keep_of(1090, 1000, 10), 1);
+	assert_int_equal(hp_stager_keep_of(1089, 1000, 10), 0);
+	assert_int_equal(hp_stager_keep_of(999, 1000, 10), 0);
+	assert_int_equal(hp_stager_keep_of(0, UINT64_MAX, UINT64_MAX), 0);
+}
+
+/* With little room the next node gets what is here for good. */
+static void test_kept_for_others(void **state)
+{
+	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
+	uint64_t peer_bytes[2];
+
+	(void)state;
+	for (int little = 0; little < 2; little++) {
+		struct net n;
+
+		net_begin(&n, &zipped, &o);
+		for (int i = 0; i < 2; i++)
+			n.node[i].io.free = little ? 1 : UINT64_C(1) << 50;
+		net_start(&n, &o);
+		assert_int_equal(hp_stager_keep_some(n.node[0].stager),
+				 little ? 0 : 16);
+		net_run(&n, 0, false);
+		no_failures(&n);
+		peer_bytes[little] = n.node[0].report.peer_bytes +
+				     n.node[1].report.peer_bytes;
+		net_end(&n);
+		assert_int_equal(net_check(&n), 2 * chunks_of(&zipped));
+		clean(&zipped);
+	}
+	assert_int_equal(peer_bytes[0], zipped_bytes);
+	assert_true(peer_bytes[1] >= peer_bytes[0]);
+}
+
 /* Some chunks are here already, in either form: they come from there. */
 static void test_held(void **state)
 {
@@ -698,6 +738,58 @@ static void test_no_memory(void **state)
 	print_message("# %d failures\n", failures);
 }
 
+static void move(struct net *n, uint32_t from, uint32_t to, const void *p,
+		 size_t size)
+{
+	struct hpdsl_error err;
+	void *room = hpdsl_stager_room(n->node[to].stager, size);
+
+	assert_non_null(room);
+	memcpy(room, p, size);
+	assert_int_equal(hpdsl_stager_received(n->node[to].stager, from, room,
+					       size, &err),
+			 0);
+}
+
+/*
+ * Node 1 is to get all from node 0, and neither has memory left: no word is
+ * lost, and with memory again it goes on.
+ */
+static void test_words_without_memory(void **state)
+{
+	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
+	struct hpdsl_stager_message m;
+	struct hpdsl_error err;
+	uint64_t bytes;
+	struct net n;
+	int words = 0;
+
+	(void)state;
+	stage(&plain, &o, &bytes);
+	o.nodes = 2;
+	net_begin(&n, &plain, &o);
+	net_start(&n, &o);
+	wrap_fail_at(1, true);
+	while (hpdsl_stager_next(n.node[1].stager, &m, &err) > 0) {
+		assert_int_equal(m.n, HP_MESSAGE_HEADER);
+		move(&n, 1, 0, m.p, m.n);
+		hpdsl_stager_sent(n.node[1].stager, &m);
+		words++;
+	}
+	assert_int_equal(hpdsl_stager_next(n.node[0].stager, &m, &err), 0);
+	assert_true(wrap_count() > 0);
+	wrap_fail_at(0, false);
+	/* As many as it has streams. */
+	assert_int_equal(words, 8);
+	assert_non_null(n.node[0].stager->unheard);
+	net_run(&n, 0, false);
+	no_failures(&n);
+	assert_int_equal(net_origin_bytes(&n), 0);
+	net_end(&n);
+	assert_int_equal(net_check(&n), 2 * chunks_of(&plain));
+	clean(&plain);
+}
+
 /* Foreign tars in folders: their names are paths. */
 static void test_adopted(void **state)
 {
@@ -821,6 +913,8 @@ int main(void)
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_keep_of),
+		cmocka_unit_test(test_kept_for_others),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_direct),
 		cmocka_unit_test(test_damage_in_flight),
@@ -835,6 +929,7 @@ int main(void)
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_every_fault),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_words_without_memory),
 		cmocka_unit_test(test_adopted),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_rate),

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hpdsl-read: reads epochs as a training job would, as fast as it can or at a
+ * given pace, and says how long the job would have waited for its data.
+ */
+#include "read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Until then, or until a signal wants an end. */
+static void sleep_until(double then)
+{
+	double left;
+
+	while (!__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED) &&
+	       (left = then - now()) > 0) {
+		struct timespec t = { .tv_sec = (time_t)left };
+
+		t.tv_nsec = (long)((left - (double)t.tv_sec) * 1e9);
+		nanosleep(&t, NULL);
+	}
+}
+
+static void tell_bad(void *arg, const struct hpdsl_damage *d)
+{
+	struct read *r = arg;
+	cmd_auto_free char *path =
+		d->path ? cmd_escape(d->path, strlen(d->path)) : NULL;
+
+	r->bad++;
+	cmd_progress_clear();
+	cmd_warning("%s%ssample %llu: %s%s%s", d->file ? d->file : "",
+		    d->file ? ": " : "", (unsigned long long)d->sample,
+		    path ? path : "", path ? ": " : "", d->reason);
+}
+
+/* ---- Draining ----------------------------------------------------------- */
+
+static void progress(const struct read *r, uint64_t samples)
+{
+	const struct hpdsl_watch *w = &r->opt.watch;
+
+	if (w->progress)
+		w->progress(w->arg, &(struct hpdsl_progress){
+					    .phase = "reading",
+					    .done = samples,
+				    });
+}
+
+static int drain(struct read *r)
+{
+	const struct hpdsl_batch *b;
+	struct hpdsl_error err;
+	double begin = now(), due = begin, before;
+	uint64_t samples = 0;
+	int e = 1;
+
+	while (!r->steps || r->n_waits < r->steps) {
+		before = now();
+		e = hpdsl_loader_next(r->loader, &b, &err);
+		if (e <= 0)
+			break;
+		r->waits = cmd_grow(r->waits, r->n_waits, sizeof(*r->waits));
+		r->waits[r->n_waits] = now() - before;
+		if (!r->n_waits++)
+			r->first = now() - begin;
+		samples += b->n;
+		due = now() + r->compute;
+		if (r->pace > 0 && due < begin + (double)samples / r->pace)
+			due = begin + (double)samples / r->pace;
+		sleep_until(due);
+		hpdsl_batch_release(r->loader, b);
+		progress(r, samples);
+	}
+	r->seconds = now() - begin;
+	cmd_progress_end();
+	return e < 0 ? cmd_tell(&err) : CMD_DONE;
+}
+
+/* ---- The state ---------------------------------------------------------- */
+
+/* Under another name first, so that FILE is the old state or the new one. */
+static int write_file(const char *name, const char *text, size_t n)
+{
+	cmd_auto_free char *temp = NULL;
+	int fd, ok;
+
+	if (asprintf(&temp, "%s.%ld", name, (long)getpid()) < 0)
+		cmd_no_memory();
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -1;
+	ok = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
+	ok = close(fd) == 0 && ok;
+	if (ok && rename(temp, name) == 0)
+		return 0;
+	unlink(temp);
+	return -1;
+}
+
+static int save(const struct read *r)
+{
+	char text[HPDSL_STATE_MAX + 1];
+	struct hpdsl_state s;
+	size_t n;
+
+	if (!r->save)
+		return CMD_DONE;
+	hpdsl_loader_state(r->loader, &s);
+	n = hpdsl_state_format(&s, text);
+	text[n++] = '\n';
+	if (write_file(r->save, text, n) == 0)
+		return CMD_DONE;
+	cmd_message("%s: %s", r->save, strerror(errno));
+	return CMD_TROUBLE;
+}
+
+/* ---- All of it ---------------------------------------------------------- */
+
+static int with_loader(struct read *r)
+{
+	struct hpdsl_error err;
+	int status;
+
+	r->opt.order = r->order.order;
+	r->opt.share = r->order.share;
+	r->opt.end = r->order.end;
+	r->opt.suffixes = r->suffixes.v;
+	r->opt.n_suffixes = r->suffixes.n;
+	r->opt.threads = r->common.threads;
+	r->opt.bad = tell_bad;
+	r->opt.arg = r;
+	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0)
+		return cmd_tell(&err);
+	status = drain(r);
+	status = cmd_worse(status, save(r));
+	if (status == CMD_DONE && r->bad)
+		status = CMD_NO;
+	read_report(r, status);
+	hpdsl_loader_free(r->loader);
+	return status;
+}
+
+static int run(struct read *r)
+{
+	struct hpdsl_choice *choice;
+	struct hpdsl_error err;
+	int status;
+
+	if (hpdsl_open(r->dataset, NULL, &r->ds, &err) < 0)
+		return cmd_tell(&err);
+	status = cmd_order_begin(&r->order, r->ds, &choice);
+	if (status == CMD_DONE) {
+		r->opt.choice = choice;
+		status = with_loader(r);
+	}
+	hpdsl_choice_free(choice);
+	hpdsl_close(r->ds);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct read r = { .opt.epochs = 1 };
+	int status;
+
+	cmd_start(argv);
+	argp_parse(&read_argp, argc, argv, 0, NULL, &r);
+	cmd_signals(r.dataset, "");
+	if (r.deadline)
+		cmd_deadline(r.deadline);
+	cmd_watch(&r.opt.watch, r.common.quiet);
+	cmd_progress_counts("samples");
+	status = run(&r);
+	cmd_order_release(&r.order);
+	free(r.suffixes.v);
+	free(r.waits);
+	return status;
+}

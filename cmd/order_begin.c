@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the options of an order mean for a dataset: its state, its choice. */
+#include "order_options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STATE_MAX 65536
+
+/* ---- --state ------------------------------------------------------------ */
+
+static int read_state(const char *file, struct hpdsl_state *ret)
+{
+	char text[STATE_MAX];
+	struct hpdsl_error err;
+	FILE *f = fopen(file, "re");
+	size_t n;
+	int e;
+
+	if (!f) {
+		cmd_message("%s: %s", file, strerror(errno));
+		return CMD_TROUBLE;
+	}
+	n = fread(text, 1, sizeof(text), f);
+	e = ferror(f) ? errno : 0;
+	fclose(f);
+	if (e) {
+		cmd_message("%s: %s", file, strerror(e));
+		return CMD_TROUBLE;
+	}
+	return hpdsl_state_parse(text, n, file, ret, &err) < 0 ?
+		       cmd_worse(cmd_tell(&err), CMD_TROUBLE) :
+		       CMD_DONE;
+}
+
+/* What was given on the command line and is other than the state has it. */
+static const char *conflict(const struct cmd_order *o,
+			    const struct hpdsl_state *s)
+{
+	const struct hpdsl_order *a = &o->order, *b = &s->order;
+	/* In the order of the options' keys, of which given has a bit each. */
+	const struct {
+		const char *name;
+		bool differs;
+	} all[] = {
+		{ "seed", a->seed != b->seed },
+		{ "epoch", a->epoch != b->epoch },
+		{ "from-step", a->step != b->step },
+		{ "window", a->window != b->window },
+		{ "lanes", a->lanes != b->lanes },
+		{ "run", a->run != b->run },
+		{ "step-runs", a->step_runs != b->step_runs },
+		{ "parts", a->parts != b->parts },
+		{ "end", o->end != s->end },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if ((o->given & 1U << i) && all[i].differs)
+			return all[i].name;
+	return NULL;
+}
+
+static int take_state(struct cmd_order *o, const struct hpdsl_dataset *ds,
+		      const struct hpdsl_choice *choice)
+{
+	struct hpdsl_state s;
+	struct hpdsl_error err;
+	const char *option;
+	int status = read_state(o->state, &s);
+
+	if (status != CMD_DONE)
+		return status;
+	if (hpdsl_state_check(&s, ds, choice, o->state, &err) < 0)
+		return cmd_worse(cmd_tell(&err), CMD_TROUBLE);
+	option = conflict(o, &s);
+	if (option) {
+		cmd_message("%s: the state has another --%s", o->state, option);
+		return CMD_USAGE;
+	}
+	o->order = s.order;
+	o->end = s.end;
+	return CMD_DONE;
+}
+
+/* ---- The choice --------------------------------------------------------- */
+
+static int class_number(const struct hpdsl_dataset *ds, const char *text,
+			uint32_t *ret)
+{
+	struct hpdsl_counts counts;
+	struct hpdsl_error err;
+	const char *name;
+	uint64_t n;
+
+	hpdsl_count(ds, &counts);
+	for (uint32_t i = 0; i < counts.classes; i++) {
+		if (hpdsl_class_name(ds, i, &name, &err) < 0)
+			return cmd_tell(&err);
+		if (strcmp(name, text) == 0) {
+			*ret = i;
+			return CMD_DONE;
+		}
+	}
+	if (cmd_parse_count(text, &n) < 0 || n >= counts.classes) {
+		cmd_message("--label=%s: there is no such class", text);
+		return CMD_USAGE;
+	}
+	*ret = (uint32_t)n;
+	return CMD_DONE;
+}
+
+static int take_labels(struct cmd_order *o, const struct hpdsl_dataset *ds)
+{
+	uint32_t *labels = cmd_alloc(o->labels.n, sizeof(*labels));
+	int status = CMD_DONE;
+
+	for (size_t i = 0; i < o->labels.n && status == CMD_DONE; i++)
+		status = class_number(ds, o->labels.v[i], &labels[i]);
+	o->choice.labels = labels;
+	o->choice.n_labels = o->labels.n;
+	return status;
+}
+
+static int take_samples(struct cmd_order *o)
+{
+	struct cmd_names lines;
+	int status = cmd_names_read(&lines, o->samples, false);
+	const char *line = lines.bytes;
+	uint64_t *numbers;
+
+	if (status != CMD_DONE)
+		return status;
+	numbers = cmd_alloc(lines.count, sizeof(*numbers));
+	for (size_t i = 0; i < lines.count; i++, line += strlen(line) + 1) {
+		if (cmd_parse_count(line, &numbers[i]) < 0) {
+			cmd_message("%s: '%s' is no number of a sample",
+				    o->samples, line);
+			status = CMD_USAGE;
+			break;
+		}
+	}
+	free(lines.bytes);
+	o->choice.samples = numbers;
+	o->choice.n_samples = lines.count;
+	return status;
+}
+
+static bool all_samples(const struct cmd_order *o)
+{
+	return !o->labels.n && !o->include.n && !o->exclude.n && !o->samples &&
+	       !o->choice.split_to && !o->choice.balanced;
+}
+
+static int choose(struct cmd_order *o, const struct hpdsl_dataset *ds,
+		  struct hpdsl_choice **ret)
+{
+	struct hpdsl_error err;
+	int status = CMD_DONE;
+
+	*ret = NULL;
+	if (all_samples(o))
+		return CMD_DONE;
+	if (o->labels.n)
+		status = take_labels(o, ds);
+	if (status == CMD_DONE && o->samples)
+		status = take_samples(o);
+	if (status != CMD_DONE)
+		return status;
+	o->choice.include = o->include.v;
+	o->choice.n_include = o->include.n;
+	o->choice.exclude = o->exclude.v;
+	o->choice.n_exclude = o->exclude.n;
+	return hpdsl_choose(ds, &o->choice, ret, &err) < 0 ? cmd_tell(&err) :
+							     CMD_DONE;
+}
+
+int cmd_order_begin(struct cmd_order *o, const struct hpdsl_dataset *ds,
+		    struct hpdsl_choice **ret)
+{
+	int status = choose(o, ds, ret);
+
+	if (status == CMD_DONE && o->state)
+		status = take_state(o, ds, *ret);
+	if (status != CMD_DONE) {
+		hpdsl_choice_free(*ret);
+		*ret = NULL;
+	}
+	return status;
+}
+
+void cmd_order_release(struct cmd_order *o)
+{
+	free((void *)o->choice.labels);
+	free((void *)o->choice.samples);
+	free(o->labels.v);
+	free(o->include.v);
+	free(o->exclude.v);
+}

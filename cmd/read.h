@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpdsl-read: what was asked for, what was measured, and how it is told. */
+#ifndef CMD_READ_H
+#define CMD_READ_H
+
+#include "order_options.h"
+
+struct read {
+	struct cmd_common common;
+	struct cmd_order order;
+	const char *dataset;
+	struct hpdsl_loader_options opt;
+	struct cmd_strings suffixes;
+	const char *save; /* file for the state, or NULL */
+	uint64_t deadline;
+	uint64_t steps;	   /* to read at most; 0: all */
+	double compute;	   /* seconds a step takes without its data */
+	double pace;	   /* samples a second at most; 0: no bound */
+
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *loader;
+	double *waits; /* seconds for each step */
+	size_t n_waits;
+	double first;	/* seconds until the first batch */
+	double seconds; /* in all */
+	uint64_t bad;
+};
+
+/* Parser of the command line; its input is a struct read. */
+extern const struct argp read_argp;
+
+/* The summary, on standard error or, with --json, on standard output. */
+void read_report(struct read *r, int status);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From which file a member is read, and from which one next. */
+#include "member_source.h"
+
+#include "error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+int hp_source_fail(const struct hp_member_source *r, int code, const char *why,
+		   struct hpdsl_error *err)
+{
+	char file[HP_CHUNK_FILE_TEXT], name[HP_PRINTABLE];
+
+	return hp_fail_errno(
+		err, code, "%s: member %" PRIu64 " '%s'%s%s",
+		hp_chunk_file_text(r->ds, &r->chunk, r->file.at, file),
+		r->m->number, hp_printable(r->m->path, r->m->path_len, name),
+		why ? ": " : "", why ? why : "");
+}
+
+/* It is final: both reasons, where two files were read. */
+static int fail(const struct hp_member_source *r, const struct hpdsl_error *why)
+{
+	if (r->rest)
+		return hp_chunk_file_both(why, &r->origin, r->err);
+	if (r->here.code)
+		return hp_chunk_file_both(&r->here, why, r->err);
+	return hp_fail(r->err, why->code, "%s", why->msg);
+}
+
+/* What the caller hands in is compared with the chunk, not believed. */
+static int check_place(const struct hp_member_source *r)
+{
+	uint64_t bytes =
+		r->chunk.compressed ? r->chunk.plain_bytes : r->chunk.bytes;
+
+	if (r->m->offset > bytes || r->m->size > bytes - r->m->offset)
+		return hp_source_fail(r, HPDSL_ECORRUPT,
+				      "lies outside of its chunk", r->err);
+	return 0;
+}
+
+void hp_source_end(struct hp_member_source *r)
+{
+	if (!r->open)
+		return;
+	hp_decoder_put(r->ds->frames, r->decoder);
+	hp_chunk_file_put(r->ds, &r->file);
+	r->open = false;
+}
+
+/* The file is there, in r->file. */
+static int opened(struct hp_member_source *r, struct hpdsl_error *err)
+{
+	r->open = true;
+	r->decoder = NULL;
+	if (!r->chunk.compressed || r->file.at == HP_AT_EXPANDED)
+		return 0;
+	r->decoder = hp_decoder_get(r->ds->frames,
+				    hp_chunk_file_key(&r->chunk, r->file.at),
+				    r->m->offset);
+	if (r->decoder)
+		return 0;
+	hp_source_end(r);
+	return hp_fail_nomem(err);
+}
+
+/*
+ * The origin is of no use, for this reason.  The chunk was found to be bad
+ * here, but this member may be good: 1, on with that; 0, there is no such
+ * thing.
+ */
+static int take_rest(struct hp_member_source *r, const struct hpdsl_error *why)
+{
+	int e;
+
+	if (r->looked || r->rest || r->given)
+		return 0;
+	hp_source_end(r);
+	if (!hp_chunk_file_rest(r->ds, &r->chunk, &r->file))
+		return 0;
+	r->origin = *why;
+	r->rest = true;
+	e = opened(r, r->err);
+	return e < 0 ? e : 1;
+}
+
+/* The one that is to be read; what is left here if that cannot be opened. */
+static int open_file(struct hp_member_source *r)
+{
+	struct hpdsl_error why;
+	int e = hp_chunk_file_try(r->ds, &r->chunk, &r->file, &r->here, &why);
+
+	r->rest = false;
+	if (e == 0)
+		return opened(r, r->err);
+	if (r->file.at != HP_AT_ORIGIN)
+		return hp_fail(r->err, e, "%s", why.msg);
+	e = take_rest(r, &why);
+	if (e == 0)
+		return hp_chunk_file_nowhere(r->ds, &r->chunk, &r->here, &why,
+					     r->err);
+	return e < 0 ? e : 0;
+}
+
+int hp_source_begin(struct hp_member_source *r, const struct hpdsl_dataset *ds,
+		    const struct hpdsl_member *m, struct hpdsl_error *err)
+{
+	int e;
+
+	r->ds = ds;
+	r->m = m;
+	r->open = false;
+	r->file.at = HP_AT_HERE;
+	r->here.code = 0;
+	r->looked = r->rest = r->given = false;
+	r->err = err;
+	e = hpdsl_chunk_get(ds, m->chunk, &r->chunk, err);
+	if (e == 0)
+		e = check_place(r);
+	return e == 0 ? open_file(r) : e;
+}
+
+int hp_source_next(struct hp_member_source *r, const struct hpdsl_member *m)
+{
+	r->m = m;
+	/* of the last member */
+	r->here.code = 0;
+	r->looked = false;
+	return check_place(r);
+}
+
+/* The origin's was read, or what is left here. */
+static int go_to_rest(struct hp_member_source *r, const struct hpdsl_error *why)
+{
+	int e = take_rest(r, why);
+
+	return e ? e : fail(r, why);
+}
+
+int hp_source_go_on(struct hp_member_source *r, const struct hpdsl_error *why)
+{
+	int e;
+
+	if (r->rest || r->file.at == HP_AT_ORIGIN)
+		return go_to_rest(r, why);
+	if (!hp_chunk_file_failed(r->ds, &r->chunk, &r->file, why->code))
+		return fail(r, why);
+	r->here = *why;
+	r->looked = true;
+	hp_source_end(r);
+	e = open_file(r);
+	return e < 0 ? e : 1;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A member being read, and the file that it is read from.  Of a dataset there
+ * is one; of a stage directory that one, then the origin's, and when neither
+ * will do what is left of the first: each member has its own checksum.
+ */
+#ifndef HP_MEMBER_SOURCE_H
+#define HP_MEMBER_SOURCE_H
+
+#include "dataset.h"
+
+struct hp_member_source {
+	const struct hpdsl_dataset *ds;
+	const struct hpdsl_member *m;
+	struct hpdsl_chunk chunk;
+	bool open;
+	struct hp_chunk_file file;
+	struct hp_decoder *decoder; /* NULL: the file is not compressed */
+	/* Why what a stage directory has of the chunk, or the origin, is of no
+	 * use; code 0: it has not been found to be so. */
+	struct hpdsl_error here, origin;
+	bool looked; /* the member is bad here, not only its chunk */
+	bool rest;   /* the file is what is left of one that is bad */
+	bool given;  /* bytes of the member, which cannot be taken back */
+	struct hpdsl_error *err;
+};
+
+/* Opens the member's file: 0, or with *err set, which is kept for what follows.
+ */
+int hp_source_begin(struct hp_member_source *r, const struct hpdsl_dataset *ds,
+		    const struct hpdsl_member *m, struct hpdsl_error *err);
+/* Another member of the same chunk: 0, or the file's. */
+int hp_source_next(struct hp_member_source *r, const struct hpdsl_member *m);
+void hp_source_end(struct hp_member_source *r);
+
+/*
+ * The file was found to be bad: 1, on with another one, or why->code, with that
+ * in the reader's error.
+ */
+int hp_source_go_on(struct hp_member_source *r, const struct hpdsl_error *why);
+
+/* "out/chunk-000017.tar: member 42 'a/b.jpg': why" */
+int hp_source_fail(const struct hp_member_source *r, int code, const char *why,
+		   struct hpdsl_error *err);
+
+#endif

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One epoch in Python, in several ways, each sample touched once.
+
+usage: read_python.py WAY WHAT
+
+WAY is loader or torch (WHAT: a dataset), tarfile (the same, chunk by chunk with
+a shuffle buffer of 5,000 samples), torch_raw (a list of NUL-terminated paths);
+start and torch_start do nothing but import.  Prints samples and bytes.
+"""
+import glob
+import os
+import random
+import sys
+import tarfile
+
+BUFFER = 5000
+BATCH = 256
+
+
+def loader(what):
+    import hpdsl
+
+    samples = size = 0
+    with hpdsl.Dataset(what) as ds, hpdsl.Loader(ds, epochs=1,
+                                                 threads=2) as batches:
+        for batch in batches:
+            samples += len(batch)
+            size += sum(map(len, batch.data))
+    return samples, size
+
+
+def tar_stream(what):
+    """As readers of tar streams do: shuffled chunks, a shuffle buffer."""
+    chunks = sorted(glob.glob(os.path.join(what, "chunk-*.tar")))
+    random.Random(0).shuffle(chunks)
+    for chunk in chunks:
+        with tarfile.open(chunk) as tar:
+            for member in tar:
+                if member.isfile():
+                    yield tar.extractfile(member).read()
+
+
+def tarfile_way(what):
+    rng, held = random.Random(0), []
+    samples = size = 0
+    for sample in tar_stream(what):
+        samples += 1
+        if len(held) < BUFFER:
+            held.append(sample)
+            continue
+        i = rng.randrange(BUFFER)
+        size += len(held[i])
+        held[i] = sample
+    return samples, size + sum(map(len, held))
+
+
+class RawFiles:
+    def __init__(self, paths):
+        self.paths = paths
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        with open(self.paths[i], "rb") as f:
+            return f.read()
+
+
+def torch_raw(what):
+    from torch.utils.data import DataLoader
+
+    with open(what, "rb") as f:
+        paths = f.read().split(b"\0")[:-1]
+    samples = size = 0
+    for batch in DataLoader(RawFiles(paths), batch_size=BATCH, shuffle=True,
+                            num_workers=2, collate_fn=list):
+        samples += len(batch)
+        size += sum(map(len, batch))
+    return samples, size
+
+
+def torch_way(what):
+    import hpdsl.torch
+
+    samples = size = 0
+    data = hpdsl.torch.IterableDataset(what, threads=1)
+    for batch in hpdsl.torch.DataLoader(data, num_workers=2):
+        samples += len(batch["data"])
+        size += sum(map(len, batch["data"]))
+    return samples, size
+
+
+def start(_):
+    import hpdsl  # noqa: F401
+
+    return 0, 0
+
+
+def torch_start(_):
+    import torch.utils.data  # noqa: F401
+
+    return 0, 0
+
+
+WAYS = {
+    "loader": loader,
+    "tarfile": tarfile_way,
+    "torch_raw": torch_raw,
+    "torch": torch_way,
+    "start": start,
+    "torch_start": torch_start,
+}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in WAYS:
+        sys.exit(__doc__.strip())
+    print(*WAYS[sys.argv[1]](sys.argv[2]))

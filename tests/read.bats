@@ -1,0 +1,201 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-read: what it reads, what it says of it, how it stops and goes on.
+
+load lib
+
+setup_file()
+{
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree tree 4 40
+	hpdsl-pack -q --chunks=8 --labels=dir tree ds
+	hpdsl-pack -q --chunks=8 --labels=dir --zstd --cls tree zst
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	# shellcheck disable=SC2034
+	ds=$BATS_FILE_TMPDIR/ds zst=$BATS_FILE_TMPDIR/zst tree=$BATS_FILE_TMPDIR/tree
+}
+
+# reads FIELD NUMBER ARG..: the summary of a read has this number there.
+reads()
+{
+	local field=$1 wanted=$2 got
+	shift 2
+	hpdsl-read -q --json "$@" > summary
+	got=$(field "$field" < summary)
+	[ "$got" = "$wanted" ] ||
+		{ echo "$field: $got, wanted $wanted: $*"; cat summary; return 1; }
+}
+
+bytes_of()
+{
+	(cd "$tree" && find . -type f "$@" -printf '%s\n') |
+		awk '{ s += $1 } END { print s + 0 }'
+}
+
+@test "an epoch is every sample, and every byte of every member, once" {
+	for at in "$ds" "$zst"; do
+		reads samples 160 "$at"
+		reads bytes "$(bytes_of)" "$at"
+		reads bytes "$(bytes_of)" --memory=16M -j1 "$at"
+	done
+	reads samples 480 --epochs=3 "$ds"
+}
+
+@test "some members: by suffix, and the packer's own only then" {
+	reads bytes "$(bytes_of -name '*.png')" --suffix=png "$ds"
+	reads bytes "$(bytes_of ! -name '*.png')" --suffix=json --suffix=txt "$zst"
+	reads bytes 160 --suffix=cls "$zst"
+	reads bytes 0 --suffix=none "$ds"
+}
+
+@test "ranks and workers share an epoch" {
+	sum=0 steps=
+	for rank in 0 1 2 3; do
+		for worker in 0 1; do
+			hpdsl-read -q --json --end=drop --run=4 --ranks=4 \
+				--rank=$rank --workers=2 --worker=$worker "$ds" > summary
+			sum=$((sum + $(field samples < summary)))
+			steps+=" $(field steps < summary)"
+		done
+	done
+	[ "$sum" = 160 ]
+	[ "$steps" = " 3 2 3 2 3 2 3 2" ]
+	fails 2 "8" hpdsl-read --ranks=3 "$ds"
+	reads steps 5 --ranks=3 --uneven --run=4 "$ds"
+}
+
+@test "ends: filled up, or left out" {
+	reads samples 160 --run=10 --step-runs=6 "$ds"
+	reads steps 3 --run=10 --step-runs=6 "$ds"
+	reads samples 180 --run=10 --step-runs=6 --end=repeat "$ds"
+	reads samples 120 --run=10 --step-runs=6 --end=drop "$ds"
+}
+
+@test "some samples: by class, path, list, share" {
+	reads samples 40 --label=class2 "$ds"
+	reads samples 80 --label=class2 --label=0 "$ds"
+	reads samples 40 --include='class1/*' "$ds"
+	reads samples 120 --exclude='class1/*' "$ds"
+	printf '3\n159\n3\n' > list
+	reads samples 2 --samples=list "$ds"
+	reads samples 2 --samples=- "$ds" < list
+	reads samples 144 --split=0:0.9 "$ds"
+	reads samples 16 --split=0.9:1 "$ds"
+	fails 2 "no such class" hpdsl-read --label=nobody "$ds"
+	fails 2 "--split: '0.9'" hpdsl-read --split=0.9 "$ds"
+	fails 2 "" hpdsl-read --label=class1 --include='class2/*' "$ds"
+}
+
+@test "the state goes on where the run stopped, on another number of ranks" {
+	hpdsl-read -q --run=4 --seed=7 --steps=3 --save=state "$ds"
+	[ "$(field step < state)" = 3 ]
+	[ "$(field samples < <(hpdsl-read -q --json --state=state "$ds"))" = 64 ]
+	for rank in 0 1; do
+		reads samples 32 --state=state --ranks=2 --rank=$rank "$ds"
+	done
+	reads samples 64 --state=state --seed=7 --run=4 "$ds"
+	fails 2 "the state has another --seed" hpdsl-read --state=state --seed=8 "$ds"
+	fails 3 "another" hpdsl-read --state=state "$zst"
+	fails 3 "" hpdsl-read --state=state --label=class1 "$ds"
+	fails 3 "absent: No such file" hpdsl-read --state=absent "$ds"
+	echo '{' > broken
+	fails 3 "broken" hpdsl-read --state=broken "$ds"
+}
+
+@test "an old state stays when the new one cannot be written" {
+	need_root
+	echo old > state
+	mkdir full
+	mount -t tmpfs -o size=4k,nr_inodes=4 none full
+	printf '%4096s' x > full/x || :
+	cp state full/ 2> /dev/null || :
+	status=0
+	hpdsl-read -q --save=full/state "$ds" 2> said || status=$?
+	ls full > left
+	umount full
+	[ "$status" = 3 ]
+	grep -q "full/state: No space left on device" said
+	[ "$(grep -c state left)" -le 1 ]
+}
+
+@test "damage: an error with its name, or skipped, and told" {
+	cp -r "$ds" bad
+	at=$(hpdsl-ls -l bad class1/00007.png | awk '{ print $5 " " $6 }')
+	echo "$at"
+	printf 'X' | dd of="bad/chunk-000003.tar" bs=1 seek=1536 conv=notrunc status=none
+	status=0
+	hpdsl-verify -q bad > damage || status=$?
+	[ "$status" = 1 ]
+	n=$(wc -l < damage)
+	[ "$n" = 1 ] || skip "the byte was padding"
+	sample=$(sed -n 's/.*sample \([0-9]*\):.*/\1/p' damage)
+	status=0
+	hpdsl-read -q bad > out 2> said || status=$?
+	[ "$status" = 1 ]
+	grep -q "chunk-000003.tar" said
+	status=0
+	hpdsl-read -q --json --skip-bad bad > out 2> said || status=$?
+	[ "$status" = 1 ]
+	[ "$(wc -l < said)" = 1 ]
+	grep -q "chunk-000003.tar: sample $sample: " said
+	[ "$(field bad_samples < out)" = 1 ]
+	[ "$(field samples < out)" = 160 ]
+	reads bad_samples 0 --unchecked bad
+}
+
+@test "a signal or a deadline stops it, with the state" {
+	hpdsl-read -q --compute=0.05 --epochs=1000 --save=state "$ds" 3>&- &
+	until [ -e "/proc/$!/fd/3" ] 2> /dev/null; do sleep 0.01; done
+	sleep 0.3
+	kill -USR1 $!
+	status=0
+	wait $! || status=$?
+	[ "$status" = 75 ]
+	hpdsl-read -q --steps=1 --state=state "$ds"
+	fails 75 "" hpdsl-read -q --compute=0.05 --epochs=1000 --deadline=2 "$ds"
+}
+
+@test "pace and compute time: the summary says what was waited" {
+	hpdsl-read --run=4 --compute=0.02 "$ds" 2> said
+	grep -q '^hpdsl-read: 160 samples, .*, in 5 steps in ' said
+	grep -q '^hpdsl-read: waited .* for data, ' said
+	grep -q '^hpdsl-read: .* of chunk files, ' said
+	[ "$(wc -l < said)" = 3 ]
+	hpdsl-read -q --json --run=4 --pace=800 "$ds" > summary
+	python3 -c 'import json
+s = json.load(open("summary"))
+assert s["seconds"] >= 0.19, s
+assert s["stall_seconds"] <= s["seconds"]
+assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
+}
+
+@test "memory too small for the windows: one by one, and it says so" {
+	hpdsl-pack -q --chunks=4 --force "$SRC/lib" lib
+	python3 - <<- 'END'
+		import os
+		os.makedirs("big")
+		for i in range(40):
+		    open(f"big/{i}.bin", "wb").write(os.urandom(1 << 20))
+	END
+	hpdsl-pack -q --chunks=4 big packed
+	hpdsl-read --json --memory=16M --run=1 packed > summary 2> said
+	grep -q '"one_by_one": true' summary
+	grep -q 'one by one' said
+	reads one_by_one false --memory=128M --run=1 packed
+}
+
+@test "usage" {
+	fails 2 "DATASET is missing" hpdsl-read
+	fails 2 "--rank=2 is not below --ranks=2" hpdsl-read --ranks=2 --rank=2 "$ds"
+	fails 2 "--memory: '1M' is no size from 16M" hpdsl-read --memory=1M "$ds"
+	fails 2 "--cache: 'no' is neither auto nor keep" hpdsl-read --cache=no "$ds"
+	fails 2 "--end: 'cut' is none of" hpdsl-read --end=cut "$ds"
+	fails 2 "--pace: '-1' is no number" hpdsl-read --pace=-1 "$ds"
+	fails 2 "lanes" hpdsl-read --lanes=3 --parts=2 "$ds"
+	fails 3 "No such file" hpdsl-read absent
+	fails 2 "step" hpdsl-read --from-step=1000 "$ds"
+}
