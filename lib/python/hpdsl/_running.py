@@ -134,6 +134,8 @@ class Running:
             if address is None:
                 return
             if any(running is self for running, _ in list(_out.values())):
+                # Threads that are still reading need it to the very end.
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.needs))
                 batch = ctypes.c_void_p()
                 while lib.loader_next(address, ctypes.byref(batch), None) in (
                         1, -errno.EAGAIN):
