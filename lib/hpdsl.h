@@ -1196,6 +1196,7 @@ struct hpdsl_stager_report {
 	uint64_t retries;	 /* reads that failed, and were tried again */
 	uint64_t refetch_chunks; /* whose hash did not agree, fetched again */
 	uint64_t refetch_bytes;
+	uint64_t lost_chunks; /* that cannot be had from the origin */
 	double read_seconds, write_seconds, hash_seconds, expand_seconds;
 	/* The operation that has been under way for the longest time. */
 	double stuck_seconds;

@@ -209,7 +209,8 @@ assert r["status"] not in ("complete", "failed")'
 	local bed=$BUILD/tests/bed/hpdsl-stage holder
 	[ -x "$bed" ] || skip "no $bed"
 	hpdsl-stage -q "$from/ds" node0
-	HPDSL_FAULT='op=pread,name=chunk,slow=700,times=0' \
+	# three reads a chunk: 0.2 s of silence, several times the timeout in all
+	HPDSL_FAULT='op=pread,name=chunk,slow=60,times=0' \
 		"$bed" -q -j0 --recheck "$from/ds" node0 &
 	holder=$!
 	sleep 0.5
