@@ -1528,13 +1528,14 @@ struct hpdsl_request {
 	uint64_t member;
 	void *buf;
 	size_t room;
-	size_t size; /* set: its bytes */
+	size_t size; /* set: its bytes; 0: there is no such member */
 	int code;    /* set: 0, -ERANGE, -ENOSPC, HPDSL_ECORRUPT, -errno */
 };
 /*
  * Reads them all, in the order in which they lie in the chunks, neighbours in
  * one read, with that many threads; checksums are verified.  Returns how many
- * could be read; *err tells of one that could not.
+ * could be read; *err tells of one that could not, the same for any number of
+ * threads.  -ENOMEM: none was.
  */
 HPDSL_API int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
 				  struct hpdsl_request *req, size_t n,
