@@ -188,11 +188,15 @@ $(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 
 # What prove runs: programs and bats files, each through tests/run.
-ALL_TESTS = $(call prog,$(filter-out $(LONG_UNIT),$(UNIT)) $(FUZZ)) \
-	$(wildcard tests/*.bats)
+# The longest first, so that none of them is left for the end.
+LONGEST = $(wildcard $(patsubst %,tests/%.bats,real snapshot_real \
+	stage_faults stage_resume hostile stage stage_kill))
+ALL_TESTS = $(LONGEST) $(call prog,$(filter-out $(LONG_UNIT),$(UNIT)) $(FUZZ)) \
+	$(filter-out $(LONGEST),$(wildcard tests/*.bats))
 LONG_TESTS = $(ALL_TESTS) $(call prog,$(LONG_UNIT)) \
 	$(wildcard tests/long/*.bats)
-TEST_JOBS ?= $(shell nproc)
+# Some wait for disks and for each other.
+TEST_JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)' \
 	MPICC='$(MPICC)'

@@ -88,7 +88,10 @@ int hp_fetch(struct hp_fetch *f, struct hp_block *b);
 bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
 		     uint64_t bytes);
 
-/* Since it was made. */
+/*
+ * Since it was made, without what was bad and read again member by member.
+ * (hpdsl_sources() has all of it.)
+ */
 struct hp_fetch_counts {
 	uint64_t reads, read_bytes; /* of chunk files */
 	uint64_t direct_bytes;	    /* of these past the page cache */

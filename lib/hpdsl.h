@@ -1196,6 +1196,7 @@ struct hpdsl_stager_report {
 	uint64_t retries;	 /* reads that failed, and were tried again */
 	uint64_t refetch_chunks; /* whose hash did not agree, fetched again */
 	uint64_t refetch_bytes;
+	uint64_t lost_chunks; /* that cannot be had from the origin */
 	double read_seconds, write_seconds, hash_seconds, expand_seconds;
 	/* The operation that has been under way for the longest time. */
 	double stuck_seconds;
@@ -1231,7 +1232,7 @@ struct hpdsl_choice_options {
 	const uint32_t *labels;
 	size_t n_labels;
 	/* As hpdsl_glob_match; a sample is in if one of its members' paths
-	 * matches; exclude wins. */
+	 * matches, but out if any of them matches exclude. */
 	const char *const *include, *const *exclude;
 	size_t n_include, n_exclude;
 	/* Sample numbers, in any order; one that repeats counts once.  NULL: no
@@ -1281,7 +1282,8 @@ HPDSL_API void hpdsl_choice_digest(const struct hpdsl_choice *c,
 /*
  * Defined in hpdsl-order(7): a pure function of the dataset, the choice, and
  * struct hpdsl_order.  Memory: a few numbers a piece, and pieces are hardly
- * more than chunks and lanes.  Never changed once made; any number of threads.
+ * more than chunks and lanes; with a choice, a bit a sample besides.  Never
+ * changed once made; any number of threads.
  */
 struct hpdsl_epoch;
 
@@ -1359,7 +1361,7 @@ struct hpdsl_epoch_cost {
 	 * Chunk-mates are two samples of one chunk.  How much likelier than in
 	 * a full shuffle two of them meet in a step: the exact expectation for
 	 * this epoch's windows, over all ways to shuffle within them, and what
-	 * this epoch has.  NAN where no chunk has two.
+	 * this epoch has.  NAN where no chunk has two, or no step.
 	 */
 	double mates_expected, mates_measured;
 };
@@ -1527,13 +1529,14 @@ struct hpdsl_request {
 	uint64_t member;
 	void *buf;
 	size_t room;
-	size_t size; /* set: its bytes */
+	size_t size; /* set: its bytes; 0: there is no such member */
 	int code;    /* set: 0, -ERANGE, -ENOSPC, HPDSL_ECORRUPT, -errno */
 };
 /*
  * Reads them all, in the order in which they lie in the chunks, neighbours in
  * one read, with that many threads; checksums are verified.  Returns how many
- * could be read; *err tells of one that could not.
+ * could be read; *err tells of one that could not, the same for any number of
+ * threads.  -ENOMEM: none was.
  */
 HPDSL_API int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
 				  struct hpdsl_request *req, size_t n,

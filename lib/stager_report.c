@@ -40,6 +40,7 @@ void hpdsl_stager_report(const struct hpdsl_stager *s,
 	ret->idle = x.idle && s->jobs == 0;
 	ret->refetch_chunks = x.refetch_chunks;
 	ret->refetch_bytes = x.refetch_bytes;
+	ret->lost_chunks = x.given_up;
 	pthread_mutex_lock(lock);
 	ret->origin_bytes = s->counts.origin_bytes;
 	ret->written_bytes = s->counts.written_bytes;

@@ -84,7 +84,7 @@ agrees_with_find()
 }
 
 @test "a folder of very many files, many folders of some" {
-	local n=100000 folders=100
+	local n=40000 folders=60
 	if [ -n "${HPDSL_LONG:-}" ]; then
 		n=1000000 folders=1000
 	elif [ -n "${SAN:-}" ]; then
@@ -105,14 +105,11 @@ agrees_with_find()
 	if [ -n "${HPDSL_LONG:-}" ]; then
 		tar xJf "$from" -C tree --strip-components=1
 	else
-		# the first of it: all of it takes a minute to unpack
-		tar xJf "$from" -C tree --strip-components=1 2> /dev/null &
-		pid=$!
-		sleep 6
-		kill "$pid"
-		wait "$pid" || :
+		# the first of it, and an end in the middle of a file
+		xz -dcq "$from" | head -c 120M |
+			tar xf - -C tree --strip-components=1 2> /dev/null || :
 	fi
-	[ "$(find tree | wc -l)" -ge 1000 ]
+	[ "$(find tree | wc -l)" -ge 5000 ]
 	agrees tree
 	agrees_with_find tree
 }

@@ -105,6 +105,22 @@ completes()
 	END
 }
 
+@test "a tmpfs with too little room takes what it has room for" {
+	need_root
+	unshare -m true || skip "no mount namespaces"
+	mkdir small
+	unshare -m bash -eu <<- END
+		. "$SRC/tests/lib.bash"
+		. "$SRC/tests/mpi.bash"
+		mount -t tmpfs -o size=700k none small
+		stage 1 -q --report=report "$from/ds" small/node
+		df -k small
+		check_stage sound "$from/ds" small/node
+		hpdsl-verify -q small/node
+		[ "\$(chunks_in small/node)" -gt 2 ]
+	END
+}
+
 @test "no space, in any of the calls that can tell" {
 	local op
 	for op in write pwrite allocate; do
@@ -134,8 +150,9 @@ completes()
 without()
 {
 	fails 1 "$1: $2" stage 2 -q --pretend-nodes=2 --mode=replicate \
-		"$PWD/ds" node%n
+		--report=report "$PWD/ds" node%n
 	one_line
+	[ "$(sum lost_chunks)" = 2 ]
 	[[ $message == *": node "[01]" ("*"$PWD/ds/$1: $2"* ]]
 	[ "$(grep -c . <<< "$message")" = 1 ]
 	check_stage named "$from/ds" node0 node1

@@ -181,6 +181,7 @@ static void json_row(struct cmd_json *j, const struct stage_run *r, uint32_t i)
 	cmd_json_u64(j, "retries", s->retries);
 	cmd_json_u64(j, "refetch_chunks", s->refetch_chunks);
 	cmd_json_u64(j, "refetch_bytes", s->refetch_bytes);
+	cmd_json_u64(j, "lost_chunks", s->lost_chunks);
 	cmd_json_real(j, "seconds", row->seconds);
 	cmd_json_real(j, "read_seconds", s->read_seconds);
 	cmd_json_real(j, "write_seconds", s->write_seconds);

@@ -179,6 +179,7 @@ FUNCTIONS = {
     "sample_read": (c_int, _P, _P, _P, c_size_t, _P, _P),
     "member_get": (c_int, _P, c_uint64, _P, _P),
     "member_find": (c_int, _P, c_char_p, c_size_t, _P, _P),
+    "member_read": (c_int, _P, _P, c_uint64, _P, c_size_t, _P),
     "class_name": (c_int, _P, c_uint32, _P, _P),
     "sources": (None, _P, _P),
     "patience": (None, _P, c_double),

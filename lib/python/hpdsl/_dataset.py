@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from array import array
 from typing import Dict, Iterable, List, NamedTuple, Optional, Union
@@ -287,20 +288,14 @@ class Dataset:
         """The content of the member of this path."""
         handle = self.handle()
         m = self._find(handle, path)
-        return self._read_members(handle, [m.number], [m.size], 1)[0]
+        return _read_member(handle, m)
 
     def __getitem__(self, number: Union[int, slice]):
         if isinstance(number, slice):
             return self.read_many(range(*number.indices(len(self))))
         handle = self.handle()
         layout = self._layout(handle, self._number(number))
-        # Alone in its sample, or with its neighbours: it is one read.
-        if layout.sample.members == len(layout.members):
-            contents = self._read_sample(handle, layout)
-        else:
-            contents = self._read_members(handle, layout.members,
-                                          layout.sizes, 1)
-        return self._made(layout, contents)
+        return self._made(layout, self._read_sample(handle, layout))
 
     def read_many(self, numbers: Iterable[int], threads: int = 0
                   ) -> List[Sample]:
@@ -316,7 +311,7 @@ class Dataset:
                 for layout in layouts]
 
     def _number(self, number: int) -> int:
-        n = number.__index__()
+        n = operator.index(number)
         if n < 0:
             n += len(self)
         if not 0 <= n < len(self):
@@ -346,17 +341,24 @@ class Dataset:
 
     @staticmethod
     def _read_sample(handle: Handle, layout: _Layout) -> List[bytes]:
+        """In one read, if all of it is wanted."""
+        if layout.sample.members > len(layout.members):
+            m, contents = _abi.Member(), []
+            for number in layout.members:
+                checked(lib.member_get, handle.address, number,
+                        ctypes.byref(m))
+                contents.append(_read_member(handle, m))
+            return contents
         buf, got = bytearray(sum(layout.sizes) or 1), ctypes.c_size_t()
-        address = ctypes.addressof(ctypes.c_char.from_buffer(buf))
         checked(lib.sample_read, handle.address, ctypes.byref(layout.sample),
-                address, len(buf), ctypes.byref(got))
+                _address(buf), len(buf), ctypes.byref(got))
         return _cut(buf, layout.sizes)
 
     @staticmethod
     def _read_members(handle: Handle, members: List[int], sizes: List[int],
                       threads: int) -> List[bytes]:
         buf = bytearray(sum(sizes) or 1)
-        at = ctypes.addressof(ctypes.c_char.from_buffer(buf))
+        at = _address(buf)
         requests = (_abi.Request * len(members))()
         for request, member, size in zip(requests, members, sizes):
             request.member, request.buf, request.room = member, at, size
@@ -367,6 +369,17 @@ class Dataset:
         if n < len(members):
             raise exception(failure.code, failure.msg)
         return _cut(buf, sizes)
+
+
+def _address(buf: bytearray) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(buf))
+
+
+def _read_member(handle: Handle, m: _abi.Member) -> bytes:
+    buf = bytearray(m.size or 1)
+    checked(lib.member_read, handle.address, ctypes.byref(m), 0,
+            _address(buf), m.size)
+    return bytes(memoryview(buf)[:m.size])
 
 
 def _cut(buf: bytearray, sizes: List[int]) -> List[bytes]:

@@ -111,12 +111,16 @@ class Loader:
             *map(raw, self.suffixes))
         options = _abi.LoaderOptions(
             order=order._c(), end=self._end, share=self._share,
-            epochs=self._until - order.epoch if self._epochs else 0,
+            epochs=max(1, self._until - order.epoch) if self._epochs else 0,
             choice=choice and choice.address,
             suffixes=ctypes.addressof(names) if names else None,
             n_suffixes=len(names), **self._plain)
         self._handle = self.dataset.handle()
         self._running = Running(self._handle, options, names, choice)
+        # A state of the very end: there is nothing to read.
+        self._over = bool(self._epochs) and order.epoch >= self._until
+        if self._over:
+            self._running.stop.value = 1
         self._room: Optional[Room] = None
         self._steps: Dict[int, int] = {}
         # Where the job is, and the step that this share has next.
@@ -191,6 +195,8 @@ class Loader:
     def next_batch(self) -> Optional[Batch]:
         """The next batch, over the borders of epochs; None behind the last."""
         running = self._live()
+        if self._over:
+            return None
         try:
             if self._room is None:
                 self._room = self._next_room(running)

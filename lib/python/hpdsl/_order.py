@@ -152,9 +152,12 @@ class Epoch:
         """The places of a step that are this rank's, in its order.  ranks has
         to divide step_runs unless uneven; end is "mask", "repeat" or "drop",
         see Loader."""
+        share = share_of(rank, ranks, 0, 1, uneven)
+        if self.order.step_runs % ranks and not uneven:
+            raise UsageError(f"{ranks} ranks do not divide "
+                             f"{self.order.step_runs} runs a step")
         room = self.batch
         places = (_abi.Place * room)()
-        share = share_of(rank, ranks, 0, 1, uneven)
         n = checked(lib.epoch_step, self.address, end_number(end), step,
                     ctypes.byref(share), places, room)
         view = memoryview(places).cast("B")[:n * ctypes.sizeof(_abi.Place)]

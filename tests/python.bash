@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# For tests of the Python package: `load python` behind `load lib`.
+# shellcheck shell=bash
+
+# Debian's, which has Debian's modules, whatever else is first in PATH.
+PYTHON=${PYTHON:-$(command -v /usr/bin/python3 || command -v python3)}
+
+# py ARGUMENT..: the interpreter with the package of the source tree, over the
+# library under test.
+py()
+{
+	local name with=
+	case ${SAN:-} in
+	*address* | *thread*)
+		case ${CC:-gcc} in
+		*clang*) skip "clang's sanitizers load into no Python" ;;
+		esac
+		name=libasan.so
+		[ "$SAN" != thread ] || name=libtsan.so
+		with=$(gcc -print-file-name=$name)
+		;;
+	esac
+	# What Python itself leaves behind is no finding.
+	PYTHONPATH=$SRC/lib/python:$SRC/tests/python:$SRC/tests \
+		PYTHONDONTWRITEBYTECODE=1 LD_PRELOAD=$with \
+		ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
+		"$PYTHON" -W error "$@"
+}
+
+# cases CLASS..: the tests of these classes of tests/python, all of them.
+cases()
+{
+	local ran
+	py -m unittest -v "$@" 2> said || { cat said; return 1; }
+	cat said
+	ran=$(sed -n 's/^Ran \([0-9]*\) test.*/\1/p' said)
+	[ "$ran" -ge 1 ]
+	! grep -i 'skipped=' said
+}

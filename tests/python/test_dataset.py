@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets, map style."""
+
+import gc
+import multiprocessing
+import os
+import pickle
+import random
+import shutil
+import threading
+import unittest
+
+import hpdsl
+from common import Packed, command, content, flip, forked, pack
+
+
+class Reading(Packed):
+    def test_samples_by_number(self):
+        with hpdsl.Dataset(self.packed) as ds:
+            self.assertEqual(len(ds), self.samples)
+            keys = set()
+            for number in range(len(ds)):
+                self.assertSample(ds, number, ds[number])
+                keys.add(ds.key(number))
+            self.assertEqual(keys, set(self.keys))
+            self.assertEqual(ds[-1].key, ds[len(ds) - 1].key)
+            self.assertEqual([s.number for s in ds[190:]],
+                             list(range(190, 200)))
+            self.assertEqual([s.number for s in ds], list(range(200)))
+
+    def test_many_in_any_order(self):
+        ds = hpdsl.Dataset(self.packed)
+        numbers = list(range(len(ds))) + [3, 3, 199, -1]
+        random.Random(1).shuffle(numbers)
+        for threads in 0, 1, 3:
+            got = ds.read_many(numbers, threads)
+            self.assertEqual(len(got), len(numbers))
+            for number, sample in zip(numbers, got):
+                self.assertSample(ds, number % len(ds), sample)
+        self.assertEqual(ds.read_many([]), [])
+
+    def test_members_by_path(self):
+        ds = hpdsl.Dataset(self.packed)
+        for key, n in self.keys.items():
+            self.assertEqual(ds.read(f"{key}.json"), content(n, "json"))
+            member = ds.find(os.fsencode(f"{key}.bin"))
+            path = os.path.join(self.tree, member.path)
+            self.assertEqual(member.path, f"{key}.bin")
+            self.assertEqual(member.size, len(content(n, "bin")))
+            self.assertEqual(member.mtime_ns, os.stat(path).st_mtime_ns)
+            self.assertEqual(member.mode, os.stat(path).st_mode & 0o777)
+            self.assertIn(member, ds.members(member.sample))
+            self.assertEqual(ds.key(member.sample), key)
+
+    def test_what_it_has(self):
+        ds = hpdsl.Dataset(self.packed)
+        files = [os.path.join(d, f) for d, _, names in os.walk(self.tree)
+                 for f in names]
+        self.assertEqual(ds.counts.samples, 200)
+        self.assertEqual(ds.counts.members, len(files))
+        self.assertEqual(ds.counts.chunks, 7)
+        self.assertEqual(ds.counts.bytes, sum(map(os.path.getsize, files)))
+        self.assertEqual(sorted(ds.class_names),
+                         ["class0", "class1", "class2"])
+        self.assertEqual(ds.labels.typecode, "i")
+        self.assertEqual(list(ds.labels), [s.label for s in ds])
+        self.assertFalse(ds.sources().staged)
+
+    def test_threads(self):
+        ds, wrong = hpdsl.Dataset(self.packed), []
+
+        def read(seed):
+            numbers = list(range(len(ds)))
+            random.Random(seed).shuffle(numbers)
+            for number in numbers:
+                n = self.keys[ds[number].key]
+                if ds[number].data != content(n, "bin"):
+                    wrong.append(number)
+
+        threads = [threading.Thread(target=read, args=(i,)) for i in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+
+
+class Others(Packed):
+    """Kinds of packs and names."""
+
+    samples = 40
+
+    def test_compressed(self):
+        pack(self.tree, self.at + "/z", "--zstd", "--chunks=3")
+        ds = hpdsl.Dataset(self.at + "/z")
+        for number in range(len(ds)):
+            self.assertSample(ds, number, ds[number])
+
+    def test_without_classes(self):
+        command("hpdsl-pack", "-q", self.tree, self.at + "/n")
+        ds = hpdsl.Dataset(self.at + "/n")
+        self.assertEqual(ds.class_names, [])
+        self.assertEqual(set(ds.labels), {hpdsl.NO_LABEL})
+        self.assertEqual((ds[0].label, ds[0].class_name), (-1, None))
+
+    def test_what_the_packer_made_is_no_content(self):
+        pack(self.tree, self.at + "/c", "--cls")
+        ds = hpdsl.Dataset(self.at + "/c")
+        for number in range(len(ds)):
+            self.assertSample(ds, number, ds[number])
+            self.assertIn(True, [m.generated for m in ds.members(number)])
+
+    def test_names_of_any_bytes(self):
+        top = os.fsencode(self.at) + b"/t"
+        os.makedirs(top + b"/\xff")
+        with open(top + b"/\xff/\xe9.a", "wb") as f:
+            f.write(b"one")
+        command("hpdsl-pack", "-q", top, self.at + "/p")
+        ds = hpdsl.Dataset(os.fsencode(self.at) + b"/p")
+        self.assertEqual(ds[0].key, "\udcff/\udce9")
+        for path in b"\xff/\xe9.a", "\udcff/\udce9.a":
+            self.assertEqual(ds.read(path), b"one")
+
+    def test_one_member_without_suffix(self):
+        os.mkdir(self.at + "/t")
+        for name in "plain", ".hidden", "b.tar.gz":
+            with open(f"{self.at}/t/{name}", "w", encoding="ascii") as f:
+                f.write(name)
+        command("hpdsl-pack", "-q", self.at + "/t", self.at + "/p")
+        got = {s.key: s.members for s in hpdsl.Dataset(self.at + "/p")}
+        self.assertEqual(got, {"plain": {"": b"plain"},
+                               ".hidden": {"": b".hidden"},
+                               "b": {"tar.gz": b"b.tar.gz"}})
+
+
+class Errors(Packed):
+    samples, options = 30, ("--chunks=2",)
+
+    def test_each_has_its_class_code_and_text(self):
+        ds = hpdsl.Dataset(self.packed)
+        for call, kinds, code, text in (
+                (lambda: hpdsl.Dataset(self.at + "/no"),
+                 (hpdsl.NotFoundError, FileNotFoundError, hpdsl.Error), -2,
+                 f"{self.at}/no: No such file or directory"),
+                (lambda: hpdsl.Dataset(self.at),
+                 (hpdsl.NotOursError, hpdsl.Error), -10002,
+                 f"{self.at}: not a dataset (no index.hpdsl)"),
+                (lambda: ds.find("nothing"),
+                 (hpdsl.NotFoundError, KeyError, OSError), -2,
+                 "no member 'nothing'")):
+            with self.assertRaises(kinds[0]) as raised:
+                call()
+            e = raised.exception
+            for kind in kinds[1:]:
+                if kind is not KeyError:
+                    self.assertIsInstance(e, kind)
+            self.assertEqual((e.code, str(e)), (code, text))
+            if isinstance(e, OSError):
+                self.assertEqual(e.errno, -code)
+            again = pickle.loads(pickle.dumps(e))
+            self.assertEqual((type(again), again.code, str(again)),
+                             (type(e), e.code, str(e)))
+
+    def test_numbers(self):
+        ds = hpdsl.Dataset(self.packed)
+        for number in 30, -31, 1 << 70:
+            with self.assertRaisesRegex(IndexError,
+                                        f"no sample {number}, there are 30"):
+                ds[number]
+            with self.assertRaises(IndexError):
+                ds.read_many([0, number])
+            with self.assertRaises(IndexError):
+                ds.members(number)
+        for number in "0", 1.0, None:
+            with self.assertRaises(TypeError):
+                ds[number]
+
+    def test_damage_is_named(self):
+        shutil.copytree(self.packed, self.at + "/d")
+        ds = hpdsl.Dataset(self.at + "/d")
+        member = ds.members(3)[1]
+        flip(f"{self.at}/d/chunk-{member.chunk:06}.tar", member.offset)
+        for call in (lambda: ds[3], lambda: ds.read(member.path),
+                     lambda: ds.read_many(range(30))):
+            with self.assertRaisesRegex(
+                    hpdsl.CorruptError, f"chunk-.*{member.path}.*checksum"):
+                call()
+        self.assertEqual(ds[4].number, 4)
+
+    def test_a_damaged_index(self):
+        shutil.copytree(self.packed, self.at + "/i")
+        flip(self.at + "/i/index.hpdsl", 3)
+        with self.assertRaises(hpdsl.NotOursError):
+            hpdsl.Dataset(self.at + "/i")
+
+    def test_closed(self):
+        ds = hpdsl.Dataset(self.packed)
+        with ds:
+            pass
+        for call in (lambda: ds[0], lambda: ds.labels, ds.sources,
+                     lambda: ds.read_many([0]), lambda: ds.key(0),
+                     lambda: ds.find("x")):
+            with self.assertRaisesRegex(ValueError, "closed"):
+                call()
+        ds.close()
+
+    def test_nothing_stays_open(self):
+        def open_files():
+            return sorted(os.readlink(f"/proc/self/fd/{n}") for n in
+                          os.listdir("/proc/self/fd")
+                          if os.path.exists(f"/proc/self/fd/{n}"))
+
+        before = open_files()
+        for _ in range(20):
+            ds = hpdsl.Dataset(self.packed)
+            ds.read_many(range(len(ds)))
+            with self.assertRaises(hpdsl.Error):
+                hpdsl.Dataset(self.at)
+        del ds
+        gc.collect()
+        self.assertEqual(open_files(), before)
+
+
+def _read(ds, number):
+    return ds[number].data
+
+
+def _first(ds):
+    try:
+        return ds[0].key
+    except hpdsl.Error as e:
+        return type(e).__name__, str(e)
+
+
+class Processes(Packed):
+    def test_pickled(self):
+        ds = hpdsl.Dataset(self.packed)
+        ds.patience(3.5)
+        again = pickle.loads(pickle.dumps(ds))
+        self.assertEqual(again.pack, ds.pack)
+        self.assertEqual(again[7].members, ds[7].members)
+        again = pickle.loads(pickle.dumps(again))
+        self.assertEqual(again._patience, 3.5)
+
+    def test_another_pack_is_refused(self):
+        path = self.at + "/p"
+        pack(self.tree, path, "--seed=1")
+        ds = hpdsl.Dataset(path)
+        self.assertRegex(ds.pack, "^[0-9a-f]{32}$")
+        kept = pickle.dumps(ds)
+        pack(self.tree, path, "--seed=2", "--force")
+        self.assertEqual(hpdsl.Dataset(path).counts, ds.counts)
+        with self.assertRaisesRegex(hpdsl.DiffersError, "another pack"):
+            pickle.loads(kept)
+        # and to a child; the parent goes on with what it has
+        self.assertEqual(forked(lambda: _first(ds)),
+                         ("DiffersError",
+                          f"{path}: another pack than before the fork"))
+        self.assertRegex(ds.key(0), "class")
+
+    def test_relative_path_and_chdir(self):
+        here = os.getcwd()
+        os.chdir(os.path.dirname(self.packed))
+        try:
+            ds = hpdsl.Dataset("packed")
+            os.chdir("/")
+            self.assertEqual(pickle.loads(pickle.dumps(ds)).pack, ds.pack)
+        finally:
+            os.chdir(here)
+
+    def test_spawned(self):
+        ds = hpdsl.Dataset(self.packed)
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            got = pool.starmap(_read, [(ds, n) for n in range(0, 200, 9)])
+        self.assertEqual(got, [ds[n].data for n in range(0, 200, 9)])
+
+    def test_forked_while_threads_read(self):
+        """Locks that are held at the fork are nobody's in the child."""
+        ds, stop = hpdsl.Dataset(self.packed), threading.Event()
+
+        def read():
+            while not stop.is_set():
+                ds.read_many(range(0, 200, 7), 2)
+
+        threads = [threading.Thread(target=read) for _ in range(3)]
+        for t in threads:
+            t.start()
+        try:
+            for _ in range(25):
+                keys = forked(lambda: [s.key for s in ds[3:150:40]])
+                self.assertEqual(keys, [ds.key(n) for n in range(3, 150, 40)])
+        finally:
+            stop.set()
+            for t in threads:
+                t.join()
+
+
+if __name__ == "__main__":
+    unittest.main()

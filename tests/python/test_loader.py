@@ -1,0 +1,535 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders and their batches: what comes, in which order, from where."""
+
+import errno
+import gc
+import json
+import os
+import random
+import shutil
+import threading
+import time
+import unittest
+import warnings
+
+import hpdsl
+from common import Packed, command, content, flip, pack
+
+SMALL = {"window": 2, "lanes": 2, "run": 3, "step_runs": 6}
+
+
+def numbers(batches):
+    """Of the samples that count, in order."""
+    return [n for b in batches for n, real in zip(b.numbers, b.mask) if real]
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+class Batches(Packed):
+    def test_a_batch_is_a_step_of_the_order(self):
+        ds = hpdsl.Dataset(self.packed)
+        for end in "mask", "repeat", "drop":
+            order = hpdsl.Order(seed=9, **SMALL)
+            epoch = hpdsl.Epoch(ds, order)
+            with hpdsl.Loader(ds, order, epochs=1, end=end) as loader:
+                batches = list(loader)
+            self.assertEqual(len(batches), epoch.steps(end))
+            for step, batch in enumerate(batches):
+                self.assertEqual((batch.epoch, batch.step), (0, step))
+                places = epoch.step(step, end=end)
+                self.assertEqual(len(batch), len(places))
+                self.assertEqual(list(zip(batch.numbers, batch.mask)),
+                                 [(p.sample, p.real) for p in places])
+                self.assertEqual(batch.bad, [False] * len(batch))
+                self.assertEqual(batch.labels,
+                                 [ds.labels[n] for n in batch.numbers])
+                self.assertEqual(
+                    [bytes(view) for view in batch.data],
+                    [content(self.keys[ds.key(n)], "bin")
+                     for n in batch.numbers])
+
+    def test_each_sample_once_over_ranks_and_workers(self):
+        ds = hpdsl.Dataset(self.packed)
+        order = hpdsl.Order(seed=2, **SMALL)
+        for ranks, workers in ((1, 2), (2, 1), (3, 2), (6, 3)):
+            steps, seen = {}, []
+            for rank in range(ranks):
+                for worker in range(workers):
+                    with hpdsl.Loader(ds, order, epochs=1, rank=rank,
+                                      ranks=ranks, worker=worker,
+                                      workers=workers, threads=1) as loader:
+                        got = list(loader)
+                        self.assertEqual(len(got), len(loader))
+                    for b in got:
+                        self.assertEqual(b.step % workers, worker)
+                        steps.setdefault(b.step, []).extend(b.numbers)
+                    seen += numbers(got)
+            self.assertEqual(sorted(seen), list(range(200)))
+            epoch = hpdsl.Epoch(ds, order)
+            self.assertEqual(sorted(steps), list(range(epoch.steps())))
+            for step, got in steps.items():
+                self.assertEqual(sorted(got), sorted(
+                    p.sample for p in epoch.step(step)))
+
+    def test_ranks_that_do_not_divide(self):
+        ds = hpdsl.Dataset(self.packed)
+        order = hpdsl.Order(**SMALL)
+        with self.assertRaises(hpdsl.UsageError):
+            hpdsl.Loader(ds, order, rank=1, ranks=4)
+        seen = []
+        for rank in range(4):
+            with hpdsl.Loader(ds, order, rank=rank, ranks=4,
+                              uneven=True) as loader:
+                seen += numbers(loader)
+        self.assertEqual(sorted(seen), list(range(200)))
+
+    def test_epochs_follow_each_other(self):
+        ds = hpdsl.Dataset(self.packed)
+        order = hpdsl.Order(seed=1, epoch=5, **SMALL)
+        with hpdsl.Loader(ds, order) as loader:
+            for epoch in 5, 6, 7:
+                self.assertEqual(loader.epoch, epoch)
+                got = []
+                for batch in loader:
+                    self.assertEqual(batch.epoch, epoch)
+                    got.append(batch)
+                    if epoch == 6 and batch.step == 3:
+                        break
+                if epoch == 6:
+                    self.assertEqual(loader.epoch, 6)
+                    got += loader
+                self.assertEqual(numbers(got), list(hpdsl.Epoch(
+                    ds, hpdsl.Order(seed=1, epoch=epoch, **SMALL))))
+                got.clear()
+
+    def test_the_last_epoch(self):
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, epochs=2) as loader:
+            self.assertEqual([len(list(loader)) for _ in range(4)],
+                             [1, 1, 0, 0])
+            self.assertIsNone(loader.next_batch())
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=2) as loader:
+            steps = []
+            while True:
+                batch = loader.next_batch()
+                if batch is None:
+                    break
+                steps.append((batch.epoch, batch.step))
+        self.assertEqual(steps, [(e, s) for e in range(2) for s in range(12)])
+
+    def test_more_workers_than_steps(self):
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, worker=2, workers=3, epochs=2) as loader:
+            self.assertEqual(len(loader), 0)
+            self.assertEqual([list(loader) for _ in range(3)], [[], [], []])
+
+    def test_a_choice(self):
+        ds = hpdsl.Dataset(self.packed)
+        choice = hpdsl.Choice(ds, labels=["class1"], split=(0, 0.5))
+        want = [n for n in range(200) if n in choice]
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), choice=choice) as loader:
+            del choice
+            gc.collect()
+            self.assertEqual(sorted(numbers(loader)), want)
+
+    def test_members_by_suffix(self):
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=1) as plain, \
+                hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=1,
+                             suffixes=["txt", "bin"]) as chosen:
+            for a, b in zip(plain, chosen):
+                of = [self.keys[ds.key(n)] for n in a.numbers]
+                for suffix in "bin", "json":
+                    self.assertEqual([bytes(v) for v in a.members(suffix)],
+                                     [content(n, suffix) for n in of])
+                text = [content(n, "txt") if n % 3 == 0 else b"" for n in of]
+                for batch in a, b:
+                    self.assertEqual([bytes(v) for v in
+                                      batch.members("txt")], text)
+                self.assertEqual([bytes(v) for v in b.data], text)
+                self.assertEqual([bytes(v) for v in b.members("bin")],
+                                 [content(n, "bin") for n in of])
+                with self.assertRaises(KeyError):
+                    b.members("json")
+                self.assertEqual(len(a.members("gif")), len(a))
+
+    def test_compressed_and_keeping_the_cache(self):
+        pack(self.tree, self.at + "/z", "--zstd", "--chunks=3")
+        ds = hpdsl.Dataset(self.at + "/z")
+        for cache in "auto", "keep":
+            with hpdsl.Loader(ds, hpdsl.Order(**SMALL), cache=cache) as loader:
+                for batch in loader:
+                    for n, view in zip(batch.numbers, batch.data):
+                        self.assertEqual(view, content(
+                            self.keys[ds.key(n)], "bin"))
+
+    def test_statistics(self):
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, epochs=1, suffixes=["bin"]) as loader:
+            size = sum(len(v) for b in loader for v, real in
+                       zip(b.data, b.mask) if real)
+            got = loader.stats()
+        self.assertEqual(json.loads(json.dumps(got))["steps"], 1)
+        self.assertEqual(got["bad_samples"], 0)
+        self.assertGreaterEqual(got["bytes"], size)
+        self.assertGreater(got["reads"], 0)
+        self.assertEqual(sum(got["read_sizes"]), got["reads"])
+        self.assertEqual(got["memory"], 4 << 30)
+        self.assertFalse(got["unchecked"])
+        self.assertGreaterEqual(got["seconds"], got["stall_seconds"])
+
+    def test_what_makes_no_sense(self):
+        ds = hpdsl.Dataset(self.packed)
+        for options in ({"rank": 1}, {"ranks": 0}, {"worker": 2},
+                        {"end": "stop"}, {"cache": "all"}, {"epochs": -1},
+                        {"threads": 1 << 32}, {"memory": -5}, {"ranks": 9}):
+            with self.subTest(options), self.assertRaises(hpdsl.UsageError):
+                hpdsl.Loader(ds, **options)
+        with self.assertRaises(TypeError):
+            hpdsl.Loader(ds, suffixes="bin")
+        loader = hpdsl.Loader(ds)
+        loader.close()
+        loader.close()
+        for call in loader.next_batch, loader.state_dict, loader.stats:
+            with self.assertRaisesRegex(ValueError, "closed"):
+                call()
+
+
+class Memory(Packed):
+    """Whose memory it is, and when it goes back."""
+
+    samples = 60
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.large = os.path.join(cls._folder.name, "large")
+        os.mkdir(cls.large + "-tree")
+        for n in range(60):
+            with open(f"{cls.large}-tree/{n}", "wb") as f:
+                f.write(bytes([n]) * (1 << 20))
+        command("hpdsl-pack", "-q", "--chunks=12", cls.large + "-tree",
+                cls.large)
+
+    def setUp(self):
+        super().setUp()
+        gc.collect()
+
+    def batches(self, **options):
+        order = hpdsl.Order(window=1, lanes=1, run=1, step_runs=2)
+        return hpdsl.Loader(hpdsl.Dataset(self.large), order,
+                            memory=16 << 20, **options)
+
+    def test_views_are_read_only_and_outlive_everything(self):
+        ds = hpdsl.Dataset(self.packed)
+        loader = hpdsl.Loader(ds, hpdsl.Order(**SMALL))
+        batch = loader.next_batch()
+        view = batch.data[0]
+        self.assertTrue(view.readonly)
+        self.assertEqual((view.format, view.ndim, view.itemsize), ("B", 1, 1))
+        with self.assertRaises(TypeError):
+            view[0] = 1
+        kept = [(v[len(v) // 3:], content(self.keys[ds.key(n)], "bin"))
+                for n, v in zip(batch.numbers, batch.data)]
+        del view, batch
+        for _ in range(30):
+            loader.next_batch()
+        loader.close()
+        ds.close()
+        del loader, ds
+        gc.collect()
+        for view, want in kept:
+            self.assertEqual(view, want[len(want) // 3:])
+
+    def test_memory_goes_back_with_the_last_view(self):
+        """Sixty times what fits goes through; what is kept is not touched."""
+        with self.batches() as loader:
+            kept = [loader.next_batch().data[1]]
+            want = bytes(kept[0])
+            for _ in range(600):
+                batch = loader.next_batch()
+                for view in batch.data:
+                    self.assertEqual(view[0], view[-1])
+            self.assertEqual(kept[0], want)
+            self.assertLessEqual(loader.stats()["memory_peak"], 16 << 20)
+
+    def test_batches_that_are_kept_hold_all_memory(self):
+        with self.batches() as loader:
+            kept = []
+            with self.assertRaises(hpdsl.SystemFailure) as raised:
+                for _ in range(60):
+                    kept.append(loader.next_batch())
+            self.assertEqual(raised.exception.errno, errno.ENOBUFS)
+            steps = [b.step for b in kept]
+            self.assertEqual(steps, list(range(len(steps))))
+            kept.clear()
+            self.assertEqual(loader.next_batch().step, len(steps))
+
+    def test_garbage_is_collected_when_memory_is_short(self):
+        gc.disable()
+        try:
+            with self.batches(epochs=1) as loader:
+                for batch in loader:
+                    ring = [batch]
+                    ring.append(ring)
+        finally:
+            gc.enable()
+
+    def test_finalizers_of_garbage_still_see_the_bytes(self):
+        class Looks:
+            def __del__(self):
+                seen.append(bytes(self.view[:9]))
+
+        seen = []
+        with self.batches() as loader:
+            for _ in range(20):
+                ring = Looks()
+                ring.batch = loader.next_batch()
+                ring.view, ring.loader = ring.batch.data[0], loader
+                want = bytes(ring.view[:9])
+                ring.ring, ring = [ring], None
+                gc.collect()
+                self.assertEqual(seen.pop(), want)
+
+    def test_threads_end_with_the_loader(self):
+        before = threads()
+        loader = self.batches()
+        batch = loader.next_batch()
+        self.assertGreater(threads(), before)
+        loader.close()
+        del loader
+        batch = None
+        self.assertEqual(threads(), before)
+        # one that is part of a ring, through what it calls
+        ring = []
+        ring.append(self.batches(on_bad=ring.append))
+        ring.append(ring[0].next_batch())
+        del ring
+        gc.collect()
+        self.assertEqual(threads(), before)
+        self.assertIsNone(batch)
+
+    def test_the_last_view_goes_in_another_thread(self):
+        before = threads()
+        loader = self.batches()
+        views = [loader.next_batch().data]
+        del loader
+        t = threading.Thread(target=views.clear)
+        t.start()
+        t.join()
+        while threads() > before:
+            time.sleep(0.01)
+
+    def test_batches_released_by_many_threads(self):
+        with self.batches() as loader:
+            batches, wrong = [], []
+            lock = threading.Lock()
+            done = threading.Event()
+
+            def look():
+                while not done.is_set() or batches:
+                    with lock:
+                        batch = batches.pop() if batches else None
+                    if batch is None:
+                        time.sleep(0.0001)
+                        continue
+                    for view in batch.data:
+                        if view[:100] != bytes([view[-1]]) * 100:
+                            wrong.append(batch.step)
+
+            those = [threading.Thread(target=look) for _ in range(4)]
+            for t in those:
+                t.start()
+            for _ in range(400):
+                while len(batches) > 1:
+                    time.sleep(0.0001)
+                batch = None
+                batch = loader.next_batch()
+                with lock:
+                    batches.append(batch)
+            batch = None
+            done.set()
+            for t in those:
+                t.join()
+            self.assertEqual(wrong, [])
+
+    def test_windows_that_do_not_fit(self):
+        told = []
+        ds = hpdsl.Dataset(self.large)
+        order = hpdsl.Order(window=12, lanes=1, run=1, step_runs=2)
+        want = list(hpdsl.Epoch(ds, order))
+        with hpdsl.Loader(ds, order, memory=16 << 20, epochs=1,
+                          on_warning=told.append) as loader:
+            self.assertEqual(numbers(loader), want)
+            self.assertTrue(loader.stats()["one_by_one"])
+        self.assertRegex("\n".join(told), "one by one")
+        with self.assertWarnsRegex(RuntimeWarning, "one by one"), \
+                hpdsl.Loader(ds, order, memory=16 << 20) as loader:
+            for _ in loader:
+                pass
+
+
+class States(Packed):
+    def steps(self, ds, state, choice=None, ranks=1, workers=1):
+        """{step: sorted samples} of the rest of the epoch."""
+        steps = {}
+        for rank in range(ranks):
+            for worker in range(workers):
+                with hpdsl.Loader(ds, hpdsl.Order(**SMALL), choice=choice,
+                                  rank=rank, ranks=ranks, worker=worker,
+                                  workers=workers) as loader:
+                    loader.load_state_dict(state)
+                    for batch in loader:
+                        at = batch.epoch, batch.step
+                        steps.setdefault(at, []).extend(
+                            zip(batch.numbers, batch.mask))
+        return {at: sorted(got) for at, got in steps.items()}
+
+    def test_resumed_in_mid_epoch_on_other_ranks_and_workers(self):
+        ds = hpdsl.Dataset(self.packed)
+        choice = hpdsl.Choice(ds, split=(0, 0.9))
+        draw = random.Random(4)
+        order = hpdsl.Order(seed=8, epoch=2, **SMALL)
+        with hpdsl.Loader(ds, order, choice=choice) as loader:
+            start = loader.state_dict()
+            undisturbed = self.steps(ds, start, choice)
+            states = [start]
+            for batch in loader:
+                states.append(json.loads(json.dumps(loader.state_dict())))
+                self.assertEqual(loader.state_dict(batch), states[-1])
+        self.assertEqual((start["epoch"], start["step"], start["W"],
+                          start["end"], start["choice"], start["pack"]),
+                         (2, 0, 2, "mask", choice.digest, ds.pack))
+        self.assertEqual((states[-1]["epoch"], states[-1]["step"]), (3, 0))
+        for stopped in range(0, len(states) - 1, 2):
+            rest = self.steps(ds, states[stopped], choice,
+                              draw.choice((1, 2, 3, 6)),
+                              draw.choice((1, 2, 3)))
+            self.assertEqual(rest, {at: got for at, got in undisturbed.items()
+                                    if at[1] >= stopped})
+
+    def test_state_of_a_batch_that_is_not_the_last(self):
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL)) as loader:
+            first = loader.next_batch()
+            loader.next_batch()
+            self.assertEqual(loader.state_dict(first)["step"], 1)
+            self.assertEqual(loader.state_dict()["step"], 2)
+
+    def test_text_and_what_is_missing(self):
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds) as loader:
+            loader.load_state_dict('{"seed": 3, "epoch": 1, "K": 5, "Q": 2}')
+            self.assertEqual(loader.epoch, 1)
+            self.assertEqual(len(loader.next_batch()), 10)
+            with self.assertRaisesRegex(hpdsl.CorruptError, "state"):
+                loader.load_state_dict({"seed": "x"})
+            self.assertEqual(loader.next_batch().step, 1)
+
+    def test_epochs_are_counted_from_the_first(self):
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=3) as loader:
+            loader.load_state_dict({"epoch": 1, "step": 3, "K": 3, "Q": 6})
+            self.assertEqual([len(list(loader)) for _ in range(4)],
+                             [9, 12, 0, 0])
+            loader.load_state_dict({"epoch": 3, "K": 3, "Q": 6})
+            self.assertEqual(list(loader), [])
+
+    def test_of_another_pack_or_choice(self):
+        pack(self.tree, self.at + "/p", "--seed=77", "--chunks=7")
+        ds, other = hpdsl.Dataset(self.packed), hpdsl.Dataset(self.at + "/p")
+        choice = hpdsl.Choice(ds, labels=[0])
+        with hpdsl.Loader(ds) as a, hpdsl.Loader(ds, choice=choice) as b, \
+                hpdsl.Loader(other) as c:
+            for one, two in ((a, b), (b, a), (a, c), (c, a)):
+                with self.assertRaises(hpdsl.DiffersError):
+                    one.load_state_dict(two.state_dict())
+
+
+class Damage(Packed):
+    samples = 200
+
+    def damaged(self):
+        shutil.copytree(self.packed, self.at + "/d")
+        ds = hpdsl.Dataset(self.at + "/d")
+        number = next(n for n in range(50, 200) if ds.members(n)[0].size)
+        member = ds.members(number)[0]
+        flip(f"{self.at}/d/chunk-{member.chunk:06}.tar", member.offset)
+        return ds, number, member
+
+    def test_a_bad_sample_is_an_error_and_the_next_call_goes_on(self):
+        ds, number, member = self.damaged()
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=1) as loader:
+            steps, rest = [], iter(loader)
+            while True:
+                try:
+                    steps.append(next(rest).step)
+                except StopIteration:
+                    break
+                except hpdsl.CorruptError as e:
+                    self.assertIn(member.path, str(e))
+                    failed = len(steps)
+                    self.assertEqual(loader.state_dict()["step"], failed + 1)
+        self.assertIn(number, [p.sample for p in hpdsl.Epoch(
+            ds, hpdsl.Order(**SMALL)).step(failed)])
+        self.assertEqual(steps, [s for s in range(12) if s != failed])
+
+    def test_skipped_and_listed(self):
+        ds, number, member = self.damaged()
+        told = []
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), skip_bad=True, epochs=1,
+                          on_bad=told.append) as loader:
+            bad = [(n, bytes(v)) for b in loader for n, v, bad in
+                   zip(b.numbers, b.data, b.bad) if bad]
+            self.assertEqual(loader.stats()["bad_samples"], 1)
+        self.assertEqual(bad, [(number, b"")])
+        self.assertEqual([(d.sample, d.path) for d in told],
+                         [(number, member.path)])
+        self.assertRegex(told[0].file, "chunk-")
+        self.assertRegex(told[0].reason, "checksum")
+
+    def test_what_the_caller_raises_passes_and_loses_nothing(self):
+        ds, number, _ = self.damaged()
+
+        def refuse(damage):
+            raise KeyError(damage.sample)
+
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), skip_bad=True, epochs=1,
+                          on_bad=refuse) as loader:
+            seen, rest, raised = [], iter(loader), 0
+            while True:
+                try:
+                    seen.append(next(rest))
+                except KeyError as e:
+                    self.assertEqual(e.args, (number,))
+                    raised += 1
+                except StopIteration:
+                    break
+        self.assertEqual(raised, 1)
+        self.assertEqual([b.step for b in seen], list(range(12)))
+
+    def test_unchecked(self):
+        ds, number, _ = self.damaged()
+        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), check=False) as loader:
+            got = {n: bytes(v) for b in loader
+                   for n, v in zip(b.numbers, b.data)}
+            self.assertTrue(loader.stats()["unchecked"])
+        want = content(self.keys[ds.key(number)], "bin")
+        self.assertNotEqual(got[number], want)
+        self.assertEqual(got[number][1:], want[1:])
+
+    def test_a_chunk_that_is_gone(self):
+        shutil.copytree(self.packed, self.at + "/g")
+        os.unlink(self.at + "/g/chunk-000002.tar")
+        ds = hpdsl.Dataset(self.at + "/g")
+        with hpdsl.Loader(ds, epochs=1) as loader:
+            with self.assertRaisesRegex(FileNotFoundError, "chunk-000002.tar"):
+                list(loader)
+            self.assertEqual(list(loader), [])
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("error")
+    unittest.main()
