@@ -218,9 +218,7 @@ class Library:
         self.path = path if os.path.exists(path) else os.path.basename(path)
         shared = ctypes.CDLL(self.path)
         for name, (result, *arguments) in FUNCTIONS.items():
-            function = getattr(shared, "hpdsl_" + name, None)
-            if function is None:
-                continue
+            function = getattr(shared, "hpdsl_" + name)
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
 
