@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a small network on Fashion-MNIST, straight from packed chunks.
+
+    fashion_mnist_to_png.py png
+    hpdsl-pack --labels=dir --chunks=240 png fashion.hpdsl
+    train_fashion_mnist.py --checkpoint=fashion.pt fashion.hpdsl
+
+A stage directory does as well, even while it is being filled.  Started again,
+it goes on behind its last checkpoint, with just the samples of the epoch that
+were still to come, on as many processes as there are now: torchrun and srun
+start several, and each reads its share of every step.
+"""
+import argparse
+import io
+import json
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from PIL import Image
+from torch import nn
+
+import hpdsl
+import hpdsl.torch
+
+# The two halves of Fashion-MNIST, by the names that the converter gives.
+TRAINING, TEST = "train-*", "t10k-*"
+
+
+def network():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 5, stride=2, padding=2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(16 * 7 * 7, 64),
+        nn.ReLU(),
+        nn.Linear(64, 10),
+    )
+
+
+def image(png):
+    """From the bytes of a file: 1 x 28 x 28 numbers around 0."""
+    pixels = bytearray(Image.open(io.BytesIO(png)).tobytes())
+    grey = torch.frombuffer(pixels, dtype=torch.uint8).view(1, 28, 28)
+    return normal(grey)
+
+
+def normal(grey):
+    return (grey.float() / 255 - 0.3) / 0.35
+
+
+def rate(highest, done):
+    """The learning rate: up for three tenths of the training, then down."""
+    return highest * max(0.0, min(done / 0.3, (1 - done) / 0.7))
+
+
+def train_step(net, optimizer, batch):
+    """Places that only fill the last step up have mask 0 and count nothing.  So
+    that all samples weigh the same, also on several processes, the sum is
+    divided by the number of places, which is the same in every process."""
+    loss = F.cross_entropy(net(batch.data), batch.labels, reduction="none")
+    loss = (loss * batch.mask).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@torch.no_grad()
+def accuracy(net, batches):
+    right = torch.zeros(2)
+    for batch in batches:
+        hit = (net(batch.data).argmax(1) == batch.labels) & batch.mask
+        right += torch.tensor([hit.sum(), batch.mask.sum()])
+    if dist.is_initialized():
+        dist.all_reduce(right)
+    return (right[0] / right[1]).item()
+
+
+def join():
+    """Finds the other processes; returns this one's number."""
+    rank, ranks = (
+        int(os.environ.get(ours, os.environ.get(slurms, default)))
+        for ours, slurms, default in (
+            ("RANK", "SLURM_PROCID", 0),
+            ("WORLD_SIZE", "SLURM_NTASKS", 1),
+        )
+    )
+    if ranks > 1:
+        dist.init_process_group("gloo", rank=rank, world_size=ranks)
+    return rank
+
+
+def save(path, net, optimizer, loader):
+    """Both files appear whole or not at all.  The second one is for
+    `hpdsl-stage --order-from`, which then brings first what comes next."""
+    state = loader.state_dict()
+    kept = {
+        "net": net.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "loader": state,
+    }
+    torch.save(kept, path + ".new")
+    os.replace(path + ".new", path)
+    with open(path + ".order.new", "w") as f:
+        json.dump(state, f)
+    os.replace(path + ".order.new", path + ".order")
+
+
+def resume(path, net, optimizer, loader):
+    kept = torch.load(path)
+    net.load_state_dict(kept["net"])
+    optimizer.load_state_dict(kept["optimizer"])
+    loader.load_state_dict(kept["loader"])
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("dataset", help="packed dataset or stage directory")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--steps", type=int, help="stop after so many")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rate", type=float, default=0.006)
+    parser.add_argument("--window", type=int, default=0, help="in chunks")
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--checkpoint", metavar="FILE")
+    parser.add_argument(
+        "--every", type=int, default=100, help="steps between checkpoints"
+    )
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    rank = join()
+    torch.set_num_threads(1)
+    torch.manual_seed(args.seed)
+    net = module = network()
+    if dist.is_initialized():
+        net = nn.parallel.DistributedDataParallel(module)
+    optimizer = torch.optim.Adam(net.parameters())
+
+    dataset = hpdsl.Dataset(args.dataset)
+
+    def loader(half, epochs):
+        steps = hpdsl.torch.Steps(
+            dataset,
+            hpdsl.Order(seed=args.seed, window=args.window),
+            choice=hpdsl.Choice(dataset, include=[half]),
+            epochs=epochs,
+            decode=image,
+        )
+        return hpdsl.torch.Loader(steps, num_workers=args.workers)
+
+    training = loader(TRAINING, args.epochs)
+    if args.checkpoint and os.path.exists(args.checkpoint):
+        resume(args.checkpoint, module, optimizer, training)
+        print(f"goes on in epoch {training.epoch}, step {training.step}")
+    left = args.steps
+    while training.epoch < args.epochs and left != 0:
+        for batch in training:
+            done = batch.epoch + batch.step / len(training)
+            for group in optimizer.param_groups:
+                group["lr"] = rate(args.rate, done / args.epochs)
+            loss = train_step(net, optimizer, batch)
+            left = left and left - 1
+            last = left == 0 or batch.step + 1 == len(training)
+            if last or (batch.step + 1) % args.every == 0:
+                if args.checkpoint and rank == 0:
+                    save(args.checkpoint, module, optimizer, training)
+            if left == 0:
+                break
+        if rank == 0:
+            print(f"epoch {batch.epoch}: {batch.step + 1} steps, loss {loss:.3f}")
+    found = accuracy(net, loader(TEST, 1))
+    if rank == 0:
+        print(f"{found:.2%} of the test images are recognised")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

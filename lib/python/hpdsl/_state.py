@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loop's state without a loader, for those who count by themselves."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
+
+from . import _abi
+from ._abi import lib
+from ._choice import Choice
+from ._dataset import Dataset
+from ._errors import checked
+from ._order import Order, end_number
+
+
+def make_state(order: Order, end: str, dataset: Dataset,
+               choice: Optional[Choice]) -> Dict[str, Any]:
+    """Of a loop for which the order's step is the next one."""
+    state = _abi.State(order=order._c(), end=end_number(end),
+                       has_choice=choice is not None)
+    state.pack[:] = bytes.fromhex(dataset.pack)
+    if choice is not None:
+        state.choice[:] = bytes.fromhex(choice.digest)
+    text = ctypes.create_string_buffer(_abi.STATE_MAX)
+    n = lib.state_format(ctypes.byref(state), text)
+    return json.loads(text.raw[:n])
+
+
+def read_state(state: Union[str, Mapping[str, Any]], dataset: Dataset,
+               choice: Optional[Choice]) -> Tuple[Order, str]:
+    """Its order and its end.  DiffersError: it is of another pack or choice."""
+    text = (state if isinstance(state, str) else json.dumps(dict(state))
+            ).encode()
+    c, handle = _abi.State(), dataset.handle()
+    checked(lib.state_parse, text, len(text), b"state", ctypes.byref(c))
+    checked(lib.state_check, ctypes.byref(c), handle.address,
+            choice and choice.address, b"state")
+    return Order._of(c.order), list(_abi.ENDS)[c.end]

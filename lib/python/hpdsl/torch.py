@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Epochs for PyTorch: whole steps in the order that hpdsl-order(7) defines, on
+any number of ranks and of DataLoader's workers.
+
+    dataset = hpdsl.Dataset("imagenet.hpdsl")
+    steps = hpdsl.torch.Steps(dataset, hpdsl.Order(seed=1), decode=my_decode)
+    loader = hpdsl.torch.Loader(steps, num_workers=4)
+    while loader.epoch < 90:
+        for batch in loader:
+            ...
+            if it_is_time:
+                torch.save({..., "loader": loader.state_dict()}, path)
+
+Steps reads ahead with the library's threads, in large reads; decoding is what
+workers are for.  Samples and Sampler are the same order over a map-style dataset,
+for code that wants one: each sample is then read by itself or with its
+neighbours of the step.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import replace
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Union
+
+import torch
+import torch.distributed
+import torch.utils.data as data
+
+from ._choice import Choice
+from ._dataset import Dataset, Sample
+from ._loader import Loader as Reader
+from ._order import Epoch, Order
+from ._state import make_state, read_state
+
+# What the library takes for all readers of a process, unless told.
+_MEMORY = 4 << 30
+_LEAST_MEMORY = 16 << 20
+# From here on torch's shared memory is faster than a pipe.
+_LARGE = 1 << 20
+
+
+class Batch(NamedTuple):
+    """A step's samples, those of this rank: n of them.
+
+    data         what collate made of n results of decode
+    labels       tensor of n int64: class numbers, -1 without a class
+    numbers      tensor of n int64: of the samples in the dataset
+    mask         tensor of n bools; False: fills the last step up, or could not
+                 be read, and must not count
+    epoch, step  where it belongs
+    """
+
+    data: Any
+    labels: torch.Tensor
+    numbers: torch.Tensor
+    mask: torch.Tensor
+    epoch: int
+    step: int
+
+
+class Places(NamedTuple):
+    """What Sampler yields: the sample numbers of a step, those of this rank,
+    and whether they count."""
+
+    numbers: List[int]
+    mask: List[bool]
+    epoch: int
+    step: int
+
+
+class _Decoder:
+    """Makes what a training loop gets from what was read."""
+
+    def __init__(self, decode: Optional[Callable], collate: Callable) -> None:
+        self.decode, self.collate = decode or _first_bytes, collate
+
+    def batch(self, members: Iterator, bad: List[bool], labels, numbers, mask,
+              epoch: int, step: int) -> Batch:
+        """A bad sample's place is taken by a good one of the step, which does
+        not count there."""
+        made = [None if none else self.decode(*of)
+                for of, none in zip(members, bad)]
+        if any(bad):
+            if all(bad):
+                raise ValueError(f"epoch {epoch}, step {step}: no sample "
+                                 "could be read")
+            good = made[bad.index(False)]
+            made = [good if none else one for one, none in zip(made, bad)]
+            mask = [real and not none for real, none in zip(mask, bad)]
+        return Batch(self.collate(made), torch.tensor(labels),
+                     torch.tensor(numbers), torch.tensor(mask), epoch, step)
+
+
+def _first_bytes(*members) -> bytes:
+    return bytes(members[0])
+
+
+class _Parcel:
+    """A batch on its way out of a worker as plain bytes, and a batch again when
+    it arrives.  For small ones that is faster than torch's way, by a file in
+    /dev/shm and a socket for each tensor; and a worker that is killed leaves no
+    socket behind."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+    def __reduce__(self):
+        return pickle.loads, (pickle.dumps(self.batch, 5),)
+
+
+def _sent(batch: Batch):
+    here = data.get_worker_info() is None
+    return batch if here or _size(batch.data) >= _LARGE else _Parcel(batch)
+
+
+def _size(of: Any) -> int:
+    if isinstance(of, torch.Tensor):
+        return of.numel() * of.element_size()
+    if isinstance(of, dict):
+        return sum(map(_size, of.values()))
+    if isinstance(of, (list, tuple)):
+        return sum(map(_size, of))
+    return 0
+
+
+class _Position:
+    """Whose turn it is: an order, a rank's share of it, and where to begin.
+
+    The beginning is kept in shared memory, as workers that live on after an
+    epoch learn of the next one in no other way."""
+
+    def __init__(self, dataset: Dataset, order: Order = Order(), *,
+                 choice: Optional[Choice] = None, end: str = "mask",
+                 rank: Optional[int] = None, ranks: Optional[int] = None,
+                 uneven: bool = False) -> None:
+        if rank is None and ranks is None and _distributed():
+            rank = torch.distributed.get_rank()
+            ranks = torch.distributed.get_world_size()
+        self.dataset, self.choice = dataset, choice
+        self.end, self.uneven = end, uneven
+        self.rank = 0 if rank is None else rank
+        self.ranks = 1 if ranks is None else ranks
+        self._epoch: Optional[Epoch] = None
+        self._at = torch.zeros(2, dtype=torch.int64).share_memory_()
+        self.order = order
+        self.order = self.epoch(order.epoch).order
+        self.seek(order.epoch, order.step)
+
+    def epoch(self, number: int) -> Epoch:
+        """The order of that epoch."""
+        if self._epoch is None or self._epoch.order.epoch != number:
+            self._epoch = Epoch(self.dataset, replace(
+                self.order, epoch=number, step=0), self.choice)
+        return self._epoch
+
+    def steps(self, epoch: int) -> int:
+        """Steps of that epoch, the same for every rank."""
+        return self.epoch(epoch).steps(self.end)
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """Where the next iteration begins: it gives the rest of that epoch."""
+        if not 0 <= step <= self.steps(epoch):
+            raise IndexError(f"no step {step} in epoch {epoch}, which has "
+                             f"{self.steps(epoch)}")
+        self._at[0], self._at[1] = epoch, step
+
+    def state_dict(self, epoch: int, step: int) -> dict:
+        """For load_state_dict(), on any number of ranks and workers: the state
+        of a loop for which that step is the next one."""
+        if step >= self.steps(epoch):
+            epoch, step = epoch + 1, 0
+        return make_state(replace(self.order, epoch=epoch, step=step),
+                          self.end, self.dataset, self.choice)
+
+    def load_state_dict(self, state: dict) -> None:
+        """Seeks that step, and takes the order and the end from there too.
+        Raises DiffersError: another pack or another choice."""
+        order, end = read_state(state, self.dataset, self.choice)
+        self.order, self.end, self._epoch = replace(order, step=0), end, None
+        self.order = self.epoch(order.epoch).order
+        self.seek(order.epoch, order.step)
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_epoch": None}
+
+
+def _distributed() -> bool:
+    return (torch.distributed.is_available() and
+            torch.distributed.is_initialized())
+
+
+class Steps(_Position, data.IterableDataset):
+    """The steps of an epoch as Batches, for DataLoader(steps, batch_size=None)
+    with any number of workers; each iteration gives the rest of the epoch that
+    seek() set.  Loader does both, counts, and knows the state to resume from.
+
+    dataset, order, choice, end, uneven
+                 as for hpdsl.Loader; begins at the order's epoch and step
+    rank, ranks  None: those of torch.distributed, if that is initialized
+    epochs       how many there are in all: where reading ahead ends; 0: no end
+    decode       called with the content of a sample's first member, a memoryview
+                 of bytes, or with those of all members of `suffixes`; what it
+                 returns has to be its own, not another view.  None: bytes
+    collate      makes one of the n results
+    memory       bytes for what was read, all workers together; 0: 4 GiB
+    options      others of hpdsl.Loader: suffixes, threads, check, skip_bad,
+                 cache, on_bad, on_warning.  They are used in the workers.
+
+    Under the start method "spawn" all of it has to be picklable.
+    """
+
+    def __init__(self, dataset: Dataset, order: Order = Order(), *,
+                 choice: Optional[Choice] = None, end: str = "mask",
+                 rank: Optional[int] = None, ranks: Optional[int] = None,
+                 uneven: bool = False, epochs: int = 0,
+                 decode: Optional[Callable] = None,
+                 collate: Callable = data.default_collate, memory: int = 0,
+                 **options) -> None:
+        super().__init__(dataset, order, choice=choice, end=end, rank=rank,
+                         ranks=ranks, uneven=uneven)
+        self._decoder = _Decoder(decode, collate)
+        self._epochs_end = order.epoch + epochs if epochs else 0
+        self._memory, self._options = memory or _MEMORY, options
+        self.persistent = False
+        # A reader that is at the beginning of the next epoch, and what it is
+        # good for.
+        self._reader: Optional[Reader] = None
+        self._reader_at: Any = None
+
+    def __getstate__(self) -> dict:
+        return {**super().__getstate__(), "_reader": None, "_reader_at": None}
+
+    def __iter__(self) -> Iterator[Batch]:
+        epoch, step = self._at.tolist()
+        info = data.get_worker_info()
+        worker, workers = (info.id, info.num_workers) if info else (0, 1)
+        if step + worker >= self.steps(epoch):
+            return
+        # Without others there is nobody to end this process after the epoch.
+        last = bool(info) and not self.persistent
+        reader = self._reader_for(epoch, step, worker, workers, last)
+        try:
+            for batch in reader:
+                converted = self._convert(batch)
+                del batch  # the library gets its memory back
+                yield _sent(converted)
+        except BaseException:
+            reader.close()
+            raise
+        self._reader = reader
+        self._reader_at = os.getpid(), epoch + 1, 0, worker, workers
+
+    def _reader_for(self, epoch: int, step: int, worker: int, workers: int,
+                    last: bool) -> Reader:
+        """The one of the epoch before, if it goes on just there, has read
+        ahead."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            if self._reader_at == (os.getpid(), epoch, step, worker, workers):
+                return reader
+            reader.close()
+        left = max(1, self._epochs_end - epoch) if self._epochs_end else 0
+        threads = max(4, os.cpu_count() or 1)
+        options = {"threads": max(2, -(-threads // workers)), **self._options}
+        return Reader(
+            self.dataset, replace(self.order, epoch=epoch, step=step),
+            epochs=1 if last else left, choice=self.choice, end=self.end,
+            rank=self.rank, ranks=self.ranks, worker=worker, workers=workers,
+            uneven=self.uneven, memory=max(_LEAST_MEMORY,
+                                           self._memory // workers), **options)
+
+    def _convert(self, batch) -> Batch:
+        """Nothing of it points into the library's memory."""
+        wanted = self._options.get("suffixes")
+        members = (zip(*map(batch.members, wanted)) if wanted
+                   else ((view,) for view in batch.data))
+        return self._decoder.batch(members, batch.bad, batch.labels,
+                                   batch.numbers, batch.mask, batch.epoch,
+                                   batch.step)
+
+
+class Samples(data.Dataset):
+    """A dataset, map style: samples[n] is (what decode made of it, its label),
+    samples[places] the Batch of a step that Sampler has yielded.
+
+    decode, collate  as for Steps
+    suffixes         of the members that decode gets; None: the first one
+    """
+
+    def __init__(self, dataset: Dataset, *,
+                 decode: Optional[Callable] = None,
+                 collate: Callable = data.default_collate,
+                 suffixes: Optional[List[str]] = None) -> None:
+        self.dataset, self.suffixes = dataset, suffixes
+        self._decoder = _Decoder(decode, collate)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: Union[int, Places]):
+        if isinstance(index, Places):
+            return self._batch(index)
+        sample = self.dataset[index]
+        return self._decoder.decode(*self._members(sample)), sample.label
+
+    def _members(self, sample: Sample) -> List[memoryview]:
+        wanted = ([sample.data] if self.suffixes is None else
+                  [sample.members.get(s, b"") for s in self.suffixes])
+        return [memoryview(content) for content in wanted]
+
+    def _batch(self, places: Places):
+        samples = self.dataset.read_many(places.numbers)
+        return _sent(self._decoder.batch(
+            map(self._members, samples), [False] * len(samples),
+            [sample.label for sample in samples], places.numbers, places.mask,
+            places.epoch, places.step))
+
+
+class Sampler(_Position, data.Sampler):
+    """The same steps for a map-style dataset:
+    DataLoader(samples, sampler=sampler, batch_size=None).  Each iteration gives
+    the rest of the epoch that seek() set, as Places.  Arguments: see Steps."""
+
+    def __iter__(self) -> Iterator[Places]:
+        epoch, step = self._at.tolist()
+        order = self.epoch(epoch)
+        for number in range(step, order.steps(self.end)):
+            places = order.step(number, rank=self.rank, ranks=self.ranks,
+                                end=self.end, uneven=self.uneven)
+            repeat = self.end == "repeat"
+            yield Places([p.sample for p in places],
+                         [p.real or repeat for p in places], epoch, number)
+
+
+class Loader:
+    """A DataLoader that knows where the training loop is.
+
+        Loader(steps, num_workers=4)
+        Loader(samples, sampler, num_workers=4)
+
+    `for batch in loader` gives the rest of the epoch in which the loop is, the
+    next one the next epoch; after a `break` it goes on where it was.
+
+    epoch, step  of the batch that is next; within the loop's body that is the
+                 one behind the batch at hand, though workers are ahead of it
+    len(loader)  steps of that epoch: all of them, not those that are left
+    loader       the DataLoader; options go to it, except batch_size, sampler,
+                 shuffle, batch_sampler, collate_fn and drop_last
+
+    A worker that dies, whatever the reason, is a RuntimeError.
+    """
+
+    def __init__(self, dataset: Union[Steps, Samples],
+                 sampler: Optional[Sampler] = None, **options) -> None:
+        if (sampler is None) != isinstance(dataset, Steps):
+            raise TypeError("wanted Steps, or Samples and a Sampler")
+        self._position: _Position = sampler or dataset
+        if sampler is None:
+            dataset.persistent = options.get("persistent_workers", False)
+        self.loader = data.DataLoader(dataset, batch_size=None,
+                                      sampler=sampler, **options)
+        self._sought()
+
+    def _sought(self) -> None:
+        self.epoch, self.step = self._position._at.tolist()
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        self._position.seek(epoch, step)
+        self._sought()
+
+    def __len__(self) -> int:
+        return self._position.steps(self.epoch)
+
+    def __iter__(self) -> Iterator[Batch]:
+        if self.step >= len(self):
+            self.epoch, self.step = self.epoch + 1, 0
+        self._position.seek(self.epoch, self.step)
+        for batch in self._batches():
+            if (batch.epoch, batch.step) != (self.epoch, self.step):
+                raise RuntimeError(
+                    f"epoch {batch.epoch}, step {batch.step} has come in the "
+                    f"place of epoch {self.epoch}, step {self.step}")
+            self.step += 1
+            yield batch
+        if self.step < len(self):
+            raise RuntimeError(f"epoch {self.epoch} has ended at step "
+                               f"{self.step} of {len(self)}")
+        self.epoch, self.step = self.epoch + 1, 0
+
+    def _batches(self) -> Iterator[Batch]:
+        try:
+            yield from self.loader
+        except (ConnectionError, EOFError) as e:
+            # That is what it looks like where a large batch was on its way.
+            raise RuntimeError("a worker of the DataLoader has died") from e
+
+    def state_dict(self) -> dict:
+        """Where the loop is, counted by the steps that it was handed: numbers
+        and strings only, for load_state_dict() of a loader with the same
+        dataset and choice, on any number of ranks and workers.  As JSON in a
+        file, hpdsl-stage --order-from takes it too."""
+        return self._position.state_dict(self.epoch, self.step)
+
+    def load_state_dict(self, state: dict) -> None:
+        """Not while a `for` is under way.  Raises DiffersError: of another pack
+        or choice."""
+        self._position.load_state_dict(state)
+        self._sought()

@@ -1,0 +1,21 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A network learns as much from chunk-wise orders as from a full shuffle: five
+# seeds in three windows, whole and in parts.  tests/train.bats has one seed.
+
+bats_require_minimum_version 1.5.0
+load ../lib
+load ../torch
+
+@test "the mean test accuracies of Fashion-MNIST agree" {
+	need_torch
+	[ -d /usr/share/datasets/fashion-mnist ] ||
+		skip "no package dataset-fashion-mnist"
+	"$SRC/examples/fashion_mnist_to_png.py" png
+	hpdsl-pack -q --labels=dir --include='train-*' --chunks=240 png packed
+	"$python" "$SRC/tests/long/accuracy.py" png packed > table || {
+		cat table
+		false
+	}
+	[ "$(grep -c ' +- ' table)" = 8 ]
+}

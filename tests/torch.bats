@@ -1,0 +1,58 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl.torch under PyTorch's DataLoader; the cases are in torch_cases.py.
+
+bats_require_minimum_version 1.5.0
+load lib
+load torch
+
+setup_file()
+{
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree tree 3 167
+	hpdsl-pack -q --labels=dir --chunks=13 tree ds
+}
+
+setup()
+{
+	need_torch
+	ds=$BATS_FILE_TMPDIR/ds
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# cases DATASET CASE..: none may take this long.
+cases()
+{
+	timeout -k 5 240 "$python" "$SRC/tests/torch_cases.py" "$@"
+}
+
+@test "every sample once, on ranks with workers" {
+	cases "$ds" once once:map subset
+}
+
+@test "stopped in mid-epoch, and on elsewhere" {
+	cases "$ds" resume resume:map go_on ahead
+}
+
+@test "a state of another dataset or choice is refused" {
+	hpdsl-pack -q --labels=dir --seed=1 --chunks=13 \
+		"$BATS_FILE_TMPDIR/tree" other
+	cases "$ds" other:other
+}
+
+@test "DataLoaders of one's own, several members, spawned workers" {
+	cases "$ds" plain members spawned
+}
+
+@test "a damaged sample, a decoder that fails, a worker that is killed" {
+	cp -r "$ds" damaged
+	at=$(LC_ALL=C grep -obUaHF '"class": 1, "n": 77}' damaged/chunk-*.tar)
+	IFS=: read -r file at _ <<< "$at"
+	printf X | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
+	cases damaged bad
+	cases "$ds" decoder_fails worker_killed
+}
+
+@test "Ctrl-C, and SIGKILL of the trainer, leave nothing" {
+	cases "$ds" stopped:SIGINT stopped:SIGKILL
+}

@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""hpdsl.torch, case by case.
+
+usage: torch_cases.py DATASET CASE...
+
+CASE is the name of a function below, with arguments behind colons; its doc
+string says what it holds.
+"""
+import gc
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import torch
+import torch.utils.data
+
+import hpdsl
+import hpdsl.torch
+from hpdsl.torch import Loader, Sampler, Samples, Steps
+
+ORDER = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=12)
+# "more workers than cores" is no news here.
+warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
+
+
+def reference(ds, order=ORDER, epoch=0, choice=None):
+    """Of each step the numbers that count, sorted."""
+    order = hpdsl.Order(**{**vars(order), "epoch": epoch, "step": 0})
+    steps = hpdsl.Epoch(ds, order, choice)
+    return [sorted(p.sample for p in steps.step(s) if p.real)
+            for s in range(steps.steps())]
+
+
+def steps_loader(ds, workers=0, order=ORDER, loading=None, **given):
+    return Loader(Steps(ds, order, **given), num_workers=workers,
+                  **(loading or {}))
+
+
+def map_loader(ds, workers=0, order=ORDER, loading=None, **given):
+    return Loader(Samples(ds), Sampler(ds, order, **given),
+                  num_workers=workers, **(loading or {}))
+
+
+def counted(batches, into):
+    """Adds the numbers that count to their steps; also looks at the bytes."""
+    for batch in batches:
+        counts = batch.numbers[batch.mask].tolist()
+        into.setdefault((batch.epoch, batch.step), []).extend(counts)
+        assert len(batch.data) == len(batch.mask) == len(batch.labels)
+        yield batch
+
+
+def all_of(loader, into):
+    for _ in counted(loader, into):
+        pass
+
+
+def got(into, epoch=0):
+    """The steps of an epoch, from 0 on without a gap."""
+    steps = sorted(s for e, s in into if e == epoch)
+    assert steps == list(range(len(steps))), steps
+    return [sorted(into[epoch, s]) for s in steps]
+
+
+def same_bytes(ds, batch):
+    for number, content, label in zip(batch.numbers.tolist(), batch.data,
+                                      batch.labels.tolist()):
+        sample = ds[number]
+        assert sample.data == content and sample.label == label
+
+
+def once(ds, kind="steps"):
+    """Every sample exactly once, the same steps, on 1 to 4 ranks with 0 to 3
+    workers each."""
+    make = {"steps": steps_loader, "map": map_loader}[kind]
+    for ranks, workers in [(1, 0), (1, 2), (2, 0), (2, 1), (2, 2), (2, 3),
+                           (4, 0)]:
+        seen = {}
+        for rank in range(ranks):
+            loader = make(ds, workers, rank=rank, ranks=ranks)
+            for k, batch in enumerate(counted(loader, seen)):
+                assert batch.step == k and loader.step == k + 1
+                if workers == 2 and k % 5 == 0:
+                    same_bytes(ds, batch)
+            assert (loader.epoch, loader.step) == (1, 0)
+        assert got(seen) == reference(ds), (ranks, workers)
+
+
+def subset(ds):
+    """The same with a choice, and with what is at the end of an epoch."""
+    choice = hpdsl.Choice(ds, split=(0, 0.7))
+    wanted = reference(ds, choice=choice)
+    for end in "mask", "repeat", "drop":
+        seen, sizes = {}, set()
+        for rank in range(2):
+            for batch in counted(steps_loader(ds, 2, choice=choice, end=end,
+                                              rank=rank, ranks=2), seen):
+                sizes.add(len(batch.numbers))
+        found = got(seen)
+        assert sizes == {18}
+        if end == "mask":
+            assert found == wanted
+        elif end == "drop":
+            assert found == wanted[:-1]
+        else:
+            assert found[:-1] == wanted[:-1] and len(found[-1]) == 36
+
+
+def resume(ds, kind="steps"):
+    """Stopped in mid-epoch and begun again on other numbers, several times:
+    the steps are the same as undisturbed."""
+    make = {"steps": steps_loader, "map": map_loader}[kind]
+    rng = random.Random(7)
+    for plan in ([(2, 2), (1, 3), (4, 0)], [(1, 1), (2, 3), (1, 0)],
+                 [(3, 0), (2, 1), (1, 2)]):
+        seen, state = {}, None
+        for ranks, workers in plan:
+            stop, states = rng.randrange(1, 9), []
+            for rank in range(ranks):
+                loader = make(ds, workers, rank=rank, ranks=ranks)
+                if state:
+                    loader.load_state_dict(state)
+                for _ in itertools.islice(counted(loader, seen), stop):
+                    pass
+                states.append(json.dumps(loader.state_dict()))
+            assert len(set(states)) == 1, states
+            state = json.loads(states[0])
+        loader = make(ds, 2)
+        loader.load_state_dict(state)
+        while loader.epoch < 2:
+            all_of(loader, seen)
+        assert got(seen, 0) == reference(ds, epoch=0)
+        assert got(seen, 1) == reference(ds, epoch=1)
+
+
+def go_on(ds):
+    """After a break a loop goes on where it was; seek() begins elsewhere; a
+    state from the last step begins the next epoch."""
+    steps = len(reference(ds))
+    for workers, persistent in (0, False), (2, False), (2, True):
+        loader = steps_loader(ds, workers,
+                              loading={"persistent_workers": persistent})
+        seen = {}
+        for batch in counted(loader, seen):
+            if batch.step == 3:
+                break
+        all_of(loader, seen)
+        all_of(loader, seen)
+        assert got(seen, 0) == reference(ds, epoch=0)
+        assert got(seen, 1) == reference(ds, epoch=1)
+        loader.seek(7, steps - 1)
+        for batch in loader:
+            assert (batch.epoch, batch.step) == (7, steps - 1)
+            state = loader.state_dict()
+        assert (state["epoch"], state["step"]) == (8, 0)
+        loader.seek(2)
+        loader.load_state_dict(state)
+        assert next(iter(loader)).epoch == 8 and len(loader) == steps
+
+
+def ahead(ds):
+    """Workers are ahead of the loop, and its state does not follow them."""
+    loader = steps_loader(ds, 2, loading={"prefetch_factor": 4})
+    running = iter(loader)
+    for k in range(3):
+        next(running)
+        time.sleep(0.2)
+        assert loader.state_dict()["step"] == k + 1
+
+
+def other(ds, path):
+    """A state of another dataset, or of another choice, is refused."""
+    state = steps_loader(ds).state_dict()
+    for loader in (steps_loader(hpdsl.Dataset(path)),
+                   steps_loader(ds, choice=hpdsl.Choice(ds, split=(0, 0.5)))):
+        try:
+            loader.load_state_dict(state)
+        except hpdsl.DiffersError:
+            continue
+        raise AssertionError("was taken")
+
+
+def plain(ds):
+    """The dataset alone, in DataLoaders of the user's own making."""
+    for workers in 0, 2:
+        steps, seen = Steps(ds, ORDER), {}
+        mine = torch.utils.data.DataLoader(steps, batch_size=None,
+                                           num_workers=workers)
+        all_of(mine, seen)
+        assert got(seen) == reference(ds)
+        steps.seek(1, 2)
+        assert next(iter(mine))[4:] == (1, 2)
+    samples = torch.utils.data.DataLoader(Samples(ds), batch_size=8)
+    first, labels = next(iter(samples))
+    assert list(first) == [ds[n].data for n in range(8)]
+    assert labels.tolist() == list(ds.labels[:8])
+
+
+def both(*members):
+    return torch.tensor([len(m) for m in members])
+
+
+def members(ds):
+    """Several members of a sample, some of which lack one, made into tensors;
+    a worker's tensors are its own."""
+    for workers in 0, 2:
+        for loader in (
+            steps_loader(ds, workers, decode=both, suffixes=["txt", "json"]),
+            Loader(Samples(ds, decode=both, suffixes=["txt", "json"]),
+                   Sampler(ds, ORDER), num_workers=workers),
+        ):
+            kept = list(loader)
+            for batch in kept[::3]:
+                assert batch.data.shape == (36, 2)
+                for n, sizes in zip(batch.numbers.tolist(),
+                                    batch.data.tolist()):
+                    sample = ds[n].members
+                    assert sizes == [len(sample.get("txt", b"")),
+                                     len(sample["json"])]
+
+
+def spawned(ds):
+    """Workers that begin anew, and are kept over epochs."""
+    seen = {}
+    loader = steps_loader(
+        ds, 2, choice=hpdsl.Choice(ds, split=(0, 0.3)), epochs=2,
+        loading={"multiprocessing_context": "spawn",
+                 "persistent_workers": True})
+    for _ in range(2):
+        all_of(loader, seen)
+    for epoch in range(2):
+        assert got(seen, epoch) == reference(ds, epoch=epoch,
+                                             choice=loader._position.choice)
+
+
+def bad(ds):
+    """DATASET has a damaged sample, which is an error, in a worker too; or it
+    is skipped, and does not count."""
+    for workers in 0, 2:
+        try:
+            list(steps_loader(ds, workers))
+        except (hpdsl.CorruptError, RuntimeError) as e:
+            assert "checksum" in str(e), e
+        else:
+            raise AssertionError("not noticed")
+        seen = {}
+        loader = steps_loader(ds, workers, decode=length, skip_bad=True)
+        for batch in counted(loader, seen):
+            assert batch.data.shape == (36,)
+        assert sum(map(len, got(seen))) == len(ds) - 1
+
+
+def length(content):
+    return torch.tensor(len(content))
+
+
+def fail_at_ten(content):
+    fail_at_ten.calls += 1
+    if fail_at_ten.calls == 10:
+        raise KeyError("no such thing")
+    return bytes(content)
+
+
+fail_at_ten.calls = 0
+
+
+def decoder_fails(ds):
+    """What decode raises is raised in the loop."""
+    for workers in 0, 2:
+        fail_at_ten.calls = 0
+        try:
+            list(steps_loader(ds, workers, decode=fail_at_ten))
+        except KeyError as e:
+            assert "no such thing" in str(e)
+        else:
+            raise AssertionError("not noticed")
+
+
+def worker_killed(ds):
+    """A worker that is killed is an error, and no hang."""
+    for persistent in False, True:
+        loader = steps_loader(ds, 2,
+                              loading={"persistent_workers": persistent})
+        try:
+            for epoch in range(1000):
+                for batch in loader:
+                    if (batch.epoch, batch.step) == (0, 1):
+                        victim = multiprocessing.active_children()[0]
+                        os.kill(victim.pid, signal.SIGKILL)
+        except RuntimeError as e:
+            assert "killed" in str(e) or "exited" in str(e), e
+        else:
+            raise AssertionError("not noticed")
+
+
+def for_ever(ds, workers):
+    """Not a case: trains until it is stopped, and says who its workers are."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    loader = steps_loader(ds, int(workers))
+    while True:
+        for batch in loader:
+            if (batch.epoch, batch.step) == (0, 2):
+                print(*(c.pid for c in multiprocessing.active_children()),
+                      flush=True)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def stopped(ds, name):
+    """A trainer that gets the signal ends, and so do its workers; there is
+    nothing in /dev/shm that it has made."""
+    number = getattr(signal, name)
+    for workers in "0", "2":
+        child = subprocess.Popen(
+            [sys.executable, __file__, ds.path, "for_ever:" + workers],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True)
+        pids = list(map(int, child.stdout.readline().split()))
+        assert len(pids) == int(workers)
+        # the terminal's Ctrl-C goes to all of them
+        if number == signal.SIGINT:
+            os.killpg(child.pid, number)
+        else:
+            os.kill(child.pid, number)
+        said = child.communicate()[1]
+        if number == signal.SIGINT:
+            assert said.rstrip().endswith("KeyboardInterrupt"), said
+        while any(map(alive, pids)):
+            time.sleep(0.05)
+        mine = [f"torch_{pid}_" for pid in pids + [child.pid]]
+        left = [f for f in os.listdir("/dev/shm")
+                if f.startswith(tuple(mine))]
+        assert not left, left
+
+
+def main():
+    path, *cases = sys.argv[1:]
+    ds = hpdsl.Dataset(path)
+    for case in cases:
+        print("#", case, file=sys.stderr)
+        name, *arguments = case.split(":")
+        globals()[name](ds, *arguments)
+        left = [f for f in os.listdir("/dev/shm")
+                if f.startswith(f"torch_{os.getpid()}_")]
+        assert not left, left
+        gc.collect()
+        # DataLoader gives those that fail some seconds.
+        while multiprocessing.active_children():
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main()
