@@ -3,6 +3,7 @@
 # make install, a stranger's program against what it installs, make uninstall.
 
 load lib
+load python
 
 make_it()
 {
@@ -77,6 +78,33 @@ pc()
 		grep -qx "prefix=$at" "root$at/lib/pkgconfig/hpdsl.pc"
 		grep -qx "libdir=$at/lib" "root$at/lib/pkgconfig/hpdsl.pc"
 	done
+}
+
+@test "install: the Python package finds the library, wherever both are" {
+	local at
+	mkdir in
+	echo one > in/1.txt
+	hpdsl-pack -q in packed
+	make_it install
+	make_it install PREFIX=/usr LIBDIR=/usr/lib/x PYTHONDIR=/usr/py
+	mv root moved
+	for at in moved/opt/hpdsl/lib/python3/site-packages moved/usr/py; do
+		[ "$(PACKAGE=$PWD/$at py -c 'import hpdsl
+print(hpdsl.Dataset("packed").read("1.txt"), hpdsl.__file__)')" = \
+			"b'one\n' $PWD/$at/hpdsl/__init__.py" ]
+	done
+}
+
+@test "install: the Python package goes where the system looks for it" {
+	local python=/usr/bin/python3 at
+	[ -x "$python" ] || python=python3
+	at=$("$python" -c 'import site
+print(*[d for d in site.getsitepackages() if d.startswith("/usr/lib/")][:1])')
+	[ -n "$at" ] || at=/usr/lib/python3/site-packages
+	make_it install PREFIX=/usr
+	[ -f "root$at/hpdsl/__init__.py" ]
+	[ -f "root$at/hpdsl/_loader.py" ]
+	[ ! -e "root$at/hpdsl/__pycache__" ]
 }
 
 @test "install: the shared library shows hpdsl_ names only" {

@@ -6,7 +6,7 @@
 PYTHON=${PYTHON:-$(command -v /usr/bin/python3 || command -v python3)}
 
 # py ARGUMENT..: the interpreter with the package of the source tree, over the
-# library under test.
+# library under test, or with the one in the folder PACKAGE.
 py()
 {
 	local name with=
@@ -21,7 +21,7 @@ py()
 		;;
 	esac
 	# What Python itself leaves behind is no finding.
-	PYTHONPATH=$SRC/lib/python:$SRC/tests/python:$SRC/tests \
+	PYTHONPATH=${PACKAGE:-$SRC/lib/python}:$SRC/tests/python:$SRC/tests \
 		PYTHONDONTWRITEBYTECODE=1 LD_PRELOAD=$with \
 		ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
 		"$PYTHON" -W error "$@"

@@ -6,9 +6,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import errno
-import json
 import os
 import warnings
+from dataclasses import replace
 from typing import (Any, Callable, Dict, Iterator, Mapping, Optional, Sequence,
                     Tuple, Union)
 
@@ -17,10 +17,10 @@ from ._abi import lib
 from ._batch import Batch
 from ._choice import Choice
 from ._dataset import Dataset, Sources, raw
-from ._errors import (Error, StoppedError, SystemFailure, UsageError,
-                      checked)
+from ._errors import Error, StoppedError, SystemFailure, UsageError
 from ._order import Order, end_number, share_of
 from ._running import Damage, Room, Running
+from ._state import make_state, read_state
 
 
 def _warn(text: str) -> None:
@@ -96,7 +96,8 @@ class Loader:
         self.dataset, self.choice = dataset, choice
         self.suffixes = tuple(suffixes or ())
         self._share = share_of(rank, ranks, worker, workers, uneven)
-        self._epochs, self._end = epochs, end_number(end)
+        end_number(end)
+        self._epochs, self._end = epochs, end
         self._plain = dict(memory=memory, threads=threads,
                            unchecked=not check, skip_bad=skip_bad,
                            cache=_abi.CACHES[cache])
@@ -110,11 +111,12 @@ class Loader:
         choice, names = self.choice, (ctypes.c_char_p * len(self.suffixes))(
             *map(raw, self.suffixes))
         options = _abi.LoaderOptions(
-            order=order._c(), end=self._end, share=self._share,
+            order=order._c(), end=end_number(self._end), share=self._share,
             epochs=max(1, self._until - order.epoch) if self._epochs else 0,
             choice=choice and choice.address,
             suffixes=ctypes.addressof(names) if names else None,
             n_suffixes=len(names), **self._plain)
+        self._order = order
         self._handle = self.dataset.handle()
         self._running = Running(self._handle, options, names, choice)
         # A state of the very end: there is nothing to read.
@@ -238,26 +240,19 @@ class Loader:
         or behind the last one that was handed out: on any number of ranks and
         workers.  The text is what `hpdsl-order --state` and `hpdsl-stage
         --order-from` take."""
-        running, state = self._live(), _abi.State()
-        lib.loader_state(running.address, ctypes.byref(state))
-        state.order.epoch, state.order.step = self._reached if (
-            batch is None) else self._normal(batch.epoch, batch.step + 1)
-        text = ctypes.create_string_buffer(_abi.STATE_MAX)
-        n = lib.state_format(ctypes.byref(state), text)
-        return json.loads(text.raw[:n])
+        self._live()
+        epoch, step = self._reached if batch is None else self._normal(
+            batch.epoch, batch.step + 1)
+        return make_state(replace(self._order, epoch=epoch, step=step),
+                          self._end, self.dataset, self.choice)
 
     def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
         """Goes on from there: with the state's order, whatever the loader was
         made with.  DiffersError: it is of another pack or choice."""
-        text = state if isinstance(state, str) else json.dumps(dict(state))
-        c, handle = _abi.State(), self.dataset.handle()
-        checked(lib.state_parse, text.encode(), len(text.encode()), b"state",
-                ctypes.byref(c))
-        checked(lib.state_check, ctypes.byref(c), handle.address,
-                self.choice and self.choice.address, b"state")
+        order, end = read_state(state, self.dataset, self.choice)
         self.close()
-        self._end = c.end
-        self._start(Order._of(c.order))
+        self._end = end
+        self._start(order)
 
     def stats(self) -> Dict[str, Any]:
         """Since the loader was made: steps, samples and bytes handed out,
