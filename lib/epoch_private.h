@@ -44,4 +44,12 @@ struct hp_spot {
 void hp_epoch_spots(const struct hpdsl_epoch *e, uint64_t first, size_t n,
 		    struct hp_spot *ret);
 
+/*
+ * How much likelier than in a full shuffle chunk-mates meet in a step: the
+ * expectation over all shuffles of the windows, and as it is.  NAN where there
+ * are no mates, or none could meet.  -ENOMEM.
+ */
+int hp_epoch_mates(const struct hpdsl_epoch *e, double *ret_expected,
+		   double *ret_measured, struct hpdsl_error *err);
+
 #endif

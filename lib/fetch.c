@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { DIRECT_FILES = 64 }; /* open at a time */
+enum { FILES = 64 }; /* open at a time */
 
 struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
 			      const struct hp_fetch_options *opt)
@@ -19,10 +19,10 @@ struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
 	f->ds = ds;
 	f->opt = *opt;
 	f->told = calloc(n.chunks ? n.chunks : 1, 1);
-	f->direct = hp_fd_cache_new(ds->io, DIRECT_FILES);
-	if (f->told && f->direct && pthread_mutex_init(&f->lock, NULL) == 0)
+	f->files = hp_fd_cache_new(ds->io, FILES);
+	if (f->told && f->files && pthread_mutex_init(&f->lock, NULL) == 0)
 		return f;
-	hp_fd_cache_free(f->direct);
+	hp_fd_cache_free(f->files);
 	free(f->told);
 	free(f);
 	return NULL;
@@ -33,7 +33,7 @@ void hp_fetch_free(struct hp_fetch *f)
 	if (!f)
 		return;
 	hp_fetch_desks_free(f);
-	hp_fd_cache_free(f->direct);
+	hp_fd_cache_free(f->files);
 	pthread_mutex_destroy(&f->lock);
 	free(f->told);
 	free(f);

@@ -41,13 +41,6 @@ void hp_fetch_file_begin(struct hp_fetch_file *k, struct hp_fetch *f,
 	*k = (struct hp_fetch_file){ .f = f, .chunk = c, .file = *file };
 }
 
-void hp_fetch_file_end(struct hp_fetch_file *k)
-{
-	if (k->has_direct)
-		hp_fd_cache_put(k->f->direct, &k->direct);
-	k->has_direct = false;
-}
-
 int hp_fetch_file_fail(const struct hp_fetch_file *k, int code, const char *why,
 		       struct hpdsl_error *err)
 {
@@ -58,7 +51,22 @@ int hp_fetch_file_fail(const struct hp_fetch_file *k, int code, const char *why,
 		     hp_fail_errno(err, code, "%s", text);
 }
 
-/* ---- Past the page cache ------------------------------------------------ */
+/* ---- Descriptors of its own --------------------------------------------- */
+
+/*
+ * Reads are as large as they are to be: the kernel is to read these bytes at
+ * once, and no others.
+ */
+static int open_large(void *arg, struct hpdsl_error *err)
+{
+	const struct hp_fetch_file *k = arg;
+	const struct hp_io *io = k->f->ds->io;
+	int fd = hp_chunk_file_open(k->f->ds, k->chunk, k->file.at, 0, err);
+
+	if (fd >= 0)
+		io->advise(io, fd, POSIX_FADV_RANDOM);
+	return fd;
+}
 
 static int open_direct(void *arg, struct hpdsl_error *err)
 {
@@ -67,6 +75,38 @@ static int open_direct(void *arg, struct hpdsl_error *err)
 	return hp_chunk_file_open(k->f->ds, k->chunk, k->file.at, O_DIRECT,
 				  err);
 }
+
+static void put_own(struct hp_fetch_file *k)
+{
+	if (k->own != HP_FETCH_NONE)
+		hp_fd_cache_put(k->f->files, &k->fd);
+	k->own = HP_FETCH_NONE;
+}
+
+/* 0: k->fd is such a one. */
+static int get_own(struct hp_fetch_file *k, enum hp_fetch_own own)
+{
+	uint64_t key = hp_chunk_file_key(k->chunk, k->file.at);
+	struct hpdsl_error err;
+	int r;
+
+	if (k->own == own)
+		return 0;
+	put_own(k);
+	r = hp_fd_cache_get(k->f->files, key | (uint64_t)own << 48,
+			    own == HP_FETCH_DIRECT ? open_direct : open_large,
+			    k, &k->fd, &err);
+	if (r == 0)
+		k->own = own;
+	return r;
+}
+
+void hp_fetch_file_end(struct hp_fetch_file *k)
+{
+	put_own(k);
+}
+
+/* ---- Past the page cache ------------------------------------------------ */
 
 /* Not with this file system, or not with this kind of buffer. */
 static bool is_no_way(int code)
@@ -79,24 +119,18 @@ static uint8_t *no_way(const struct hp_fetch_file *k)
 	return &k->f->no_direct[k->file.at];
 }
 
-/* Is there a descriptor to do so?  If not, the other one serves as well. */
+/* Is there a descriptor to do so?  If not, another one serves as well. */
 static bool can_pass(struct hp_fetch_file *k)
 {
-	struct hpdsl_error err;
 	int r;
 
 	if (k->f->opt.cache == HPDSL_CACHE_KEEP ||
 	    __atomic_load_n(no_way(k), __ATOMIC_RELAXED))
 		return false;
-	if (k->has_direct)
-		return true;
-	r = hp_fd_cache_get(k->f->direct,
-			    hp_chunk_file_key(k->chunk, k->file.at),
-			    open_direct, k, &k->direct, &err);
+	r = get_own(k, HP_FETCH_DIRECT);
 	if (is_no_way(r))
 		__atomic_store_n(no_way(k), 1, __ATOMIC_RELAXED);
-	k->has_direct = r == 0;
-	return k->has_direct;
+	return r == 0;
 }
 
 /*
@@ -110,7 +144,7 @@ static ssize_t read_direct(struct hp_fetch_file *k, uint64_t at, size_t n,
 	size_t done = 0;
 
 	while (done < n && done % HP_FETCH_PAGE == 0) {
-		ssize_t r = io->pread(io, k->direct.fd, page + done, n - done,
+		ssize_t r = io->pread(io, k->fd.fd, page + done, n - done,
 				      at + done);
 
 		if (r == -EINTR)
@@ -134,8 +168,9 @@ static ssize_t read_direct(struct hp_fetch_file *k, uint64_t at, size_t n,
 static int read_through(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 			uint8_t *to, struct hpdsl_error *err)
 {
-	ssize_t r = hp_io_pread_full(k->f->ds->io, k->file.fd.fd, to,
-				     (size_t)(end - at), at);
+	int fd = k->own == HP_FETCH_LARGE ? k->fd.fd : k->file.fd.fd;
+	ssize_t r =
+		hp_io_pread_full(k->f->ds->io, fd, to, (size_t)(end - at), at);
 
 	if (r < 0)
 		return hp_fetch_file_fail(k, (int)r, NULL, err);
@@ -183,8 +218,10 @@ static void find_way(struct hp_fetch_file *k, uint64_t at, uint64_t end)
 	else if (have >= 0 && can_pass(k))
 		k->way = HP_FETCH_PAST;
 	else
-		/* Past what cannot be asked may be the slow way. */
 		k->way = HP_FETCH_THROUGH;
+	/* What cannot be asked about may be there: past it is the slow way. */
+	if (k->way == HP_FETCH_THROUGH)
+		get_own(k, HP_FETCH_LARGE);
 }
 
 int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,

@@ -19,7 +19,7 @@ struct hp_fetch_desk {
 struct hp_fetch {
 	const struct hpdsl_dataset *ds;
 	struct hp_fetch_options opt;
-	struct hp_fd_cache *direct; /* descriptors with O_DIRECT */
+	struct hp_fd_cache *files; /* descriptors of its own */
 	/* Atomic, all of these. */
 	uint8_t *told;	      /* of each chunk: its file here is bad */
 	uint8_t no_direct[3]; /* by enum hp_chunk_at: it cannot be done */
@@ -48,15 +48,22 @@ enum hp_fetch_way {
 	HP_FETCH_PAST,
 };
 
+/* What a descriptor is for, beside that of all who read the dataset. */
+enum hp_fetch_own {
+	HP_FETCH_NONE,
+	HP_FETCH_DIRECT, /* past the page cache */
+	HP_FETCH_LARGE,	 /* large reads through it */
+};
+
 /* A chunk's file being read. */
 struct hp_fetch_file {
 	struct hp_fetch *f;
 	const struct hpdsl_chunk *chunk;
 	struct hp_chunk_file file;
-	bool has_direct;
-	struct hp_cached_fd direct;
-	uint64_t known;	       /* of what is before .. */
-	enum hp_fetch_way way; /* .. this is known */
+	enum hp_fetch_own own;
+	struct hp_cached_fd fd; /* unless own is NONE */
+	uint64_t known;		/* of what is before .. */
+	enum hp_fetch_way way;	/* .. this is known */
 };
 
 /* file is open, and stays the caller's. */

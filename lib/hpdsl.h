@@ -1232,7 +1232,7 @@ struct hpdsl_choice_options {
 	const uint32_t *labels;
 	size_t n_labels;
 	/* As hpdsl_glob_match; a sample is in if one of its members' paths
-	 * matches; exclude wins. */
+	 * matches, but out if any of them matches exclude. */
 	const char *const *include, *const *exclude;
 	size_t n_include, n_exclude;
 	/* Sample numbers, in any order; one that repeats counts once.  NULL: no
@@ -1282,7 +1282,8 @@ HPDSL_API void hpdsl_choice_digest(const struct hpdsl_choice *c,
 /*
  * Defined in hpdsl-order(7): a pure function of the dataset, the choice, and
  * struct hpdsl_order.  Memory: a few numbers a piece, and pieces are hardly
- * more than chunks and lanes.  Never changed once made; any number of threads.
+ * more than chunks and lanes; with a choice, a bit a sample besides.  Never
+ * changed once made; any number of threads.
  */
 struct hpdsl_epoch;
 
@@ -1360,7 +1361,7 @@ struct hpdsl_epoch_cost {
 	 * Chunk-mates are two samples of one chunk.  How much likelier than in
 	 * a full shuffle two of them meet in a step: the exact expectation for
 	 * this epoch's windows, over all ways to shuffle within them, and what
-	 * this epoch has.  NAN where no chunk has two.
+	 * this epoch has.  NAN where no chunk has two, or no step.
 	 */
 	double mates_expected, mates_measured;
 };

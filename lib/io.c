@@ -77,6 +77,12 @@ static ssize_t sys_pread(const struct hp_io *io, int fd, void *buf, size_t n,
 	return r < 0 ? -errno : r;
 }
 
+static int sys_advise(const struct hp_io *io, int fd, int advice)
+{
+	(void)io;
+	return -posix_fadvise(fd, 0, 0, advice);
+}
+
 static ssize_t sys_write(const struct hp_io *io, int fd, const void *buf,
 			 size_t n)
 {
@@ -258,6 +264,7 @@ const struct hp_io hp_io_system = {
 	.read = sys_read,
 	.pread = sys_pread,
 	.cached = hp_io_system_cached,
+	.advise = sys_advise,
 	.write = sys_write,
 	.pwrite = sys_pwrite,
 	.fsync = sys_fsync,

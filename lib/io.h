@@ -40,6 +40,8 @@ struct hp_io {
 	 */
 	int64_t (*cached)(const struct hp_io *io, int fd, uint64_t off,
 			  uint64_t n);
+	/* posix_fadvise for the whole file. */
+	int (*advise)(const struct hp_io *io, int fd, int advice);
 	ssize_t (*write)(const struct hp_io *io, int fd, const void *buf,
 			 size_t n);
 	ssize_t (*pwrite)(const struct hp_io *io, int fd, const void *buf,

@@ -4,7 +4,8 @@
 
 A second implementation, slow and plain, written from the definition of the
 order.  Prints the vectors that tests/unit/test_order.c ("order") and
-test_epoch.c ("epochs") hold the library to.
+test_epoch.c ("epochs") hold the library to, and those of hpdsl-order(7)
+("page", "digests").
 """
 import ctypes
 import itertools
@@ -16,6 +17,19 @@ MASK = (1 << 64) - 1
 _xxh = ctypes.CDLL("libxxhash.so.0")
 _xxh.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 _xxh.XXH3_64bits.restype = ctypes.c_uint64
+
+
+class _XXH128(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+
+_xxh.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+_xxh.XXH3_128bits.restype = _XXH128
+
+
+def _xxh128(data):
+    h = _xxh.XXH3_128bits(data, len(data))
+    return f"{h.high:016x}{h.low:016x}"
 
 
 def key_of(seed, purpose, *numbers):
@@ -266,7 +280,76 @@ def print_epochs():
         print("\t},")
 
 
+# ---- hpdsl-order(7) --------------------------------------------------------
+
+PAGE_CHUNKS = [6, 6, 6, 5]
+PAGE_CLASSES = [0] * 12 + [1] * 7 + [2] * 4
+PAGE_VECTORS = [
+    "",
+    "--seed=42 --window=2 --lanes=2 --run=3",
+    "--seed=42 --epoch=1 --window=2 --lanes=2 --run=3",
+    "--seed=42 --window=4 --lanes=1",
+    "--window=1 --lanes=6 --run=2",
+    "--seed=18446744073709551615 --epoch=7 --window=2 --lanes=2 --run=5 "
+    "--parts=2",
+    "--seed=3 --window=1 --lanes=6 --run=2 --parts=3",
+    "--window=2 --lanes=2 --run=2 --split=0:0.4",
+    "--window=2 --lanes=2 --run=2 --split=0.4:1:9",
+    "--seed=5 --window=2 --lanes=2 --run=2 --balanced",
+]
+
+
+def chosen(options, n):
+    """Weights of the samples, and whether samples are weighed; or None."""
+    if "balanced" in options:
+        of = [PAGE_CLASSES.count(c) for c in PAGE_CLASSES]
+        return [(n << 32) // (len(set(PAGE_CLASSES)) * t) for t in of], True
+    if "split" not in options:
+        return None
+    low, high, seed = (options["split"] + ":0").split(":")[:3]
+    low, high = (n * round(float(x) * 10 ** 9) // 10 ** 9 for x in (low, high))
+    places = permutation(n, key_of(int(seed), b"split"))
+    return [ONE * (low <= p < high) for p in places], False
+
+
+def digest(weights, weighed):
+    n = len(weights)
+    bits = sum(1 << s for s in range(n) if weights[s])
+    data = struct.pack("<Q", n) + bits.to_bytes(-(-n // 8), "little")
+    if weighed:
+        data += struct.pack(f"<{n}Q", *weights)
+    return _xxh128(data)
+
+
+def page_vectors():
+    """Each line's options, its samples, and its choice's digest or None."""
+    for line in PAGE_VECTORS:
+        options = dict(word[2:].partition("=")[::2] for word in line.split())
+        choice = chosen(options, sum(PAGE_CHUNKS))
+        numbers = {"seed": 0, "epoch": 0, "window": 16, "lanes": 8, "run": 32,
+                   "parts": 1}
+        numbers.update((k, int(options[k])) for k in numbers if k in options)
+        found = epoch_of(PAGE_CHUNKS, choice and choice[0], *numbers.values())
+        yield line, found, choice and digest(*choice)
+
+
+def print_page():
+    for line, found, _ in page_vectors():
+        print(line or "(no options)")
+        for i in range(0, len(found), 23):
+            print(" ".join(map(str, found[i:i + 23])))
+
+
+def print_digests():
+    for line, _, known in page_vectors():
+        if known:
+            print(f"{known}  {line.split()[-1]}")
+
+
 def main():
+    if sys.argv[1] in ("page", "digests"):
+        {"page": print_page, "digests": print_digests}[sys.argv[1]]()
+        return
     print("/* SPDX-License-Identifier: Apache-2.0 */")
     print("/* Made by tests/order_model.py. */")
     print("/* clang-format off */")

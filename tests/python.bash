@@ -27,7 +27,7 @@ py()
 		"$PYTHON" -W error "$@"
 }
 
-# case CLASS..: the tests of these classes of tests/python, all of them.
+# cases CLASS..: the tests of these classes of tests/python, all of them.
 cases()
 {
 	local ran

@@ -6,6 +6,16 @@
 load lib
 load python
 
+@test "python: structs and constants are those of hpdsl.h" {
+	local with=()
+	py "$SRC/tests/python/layout.py" > layout.c
+	[ "$(grep -c offsetof layout.c)" -ge 100 ]
+	[ -z "${SAN:-}" ] || with=("-fsanitize=$SAN")
+	"${CC:-cc}" -std=c11 -Wall -Werror "${with[@]}" -I"$SRC/lib" \
+		-o layout layout.c
+	./layout
+}
+
 @test "python: samples by number, members by path" {
 	cases test_dataset.Reading
 }
@@ -20,4 +30,12 @@ load python
 
 @test "python: a dataset in other processes, pickled, spawned and forked" {
 	cases test_dataset.Processes
+}
+
+@test "python: choices" {
+	cases test_order.Choices
+}
+
+@test "python: the order of an epoch is the model's" {
+	cases test_order.Orders
 }

@@ -213,6 +213,10 @@ class Memory(Packed):
         command("hpdsl-pack", "-q", "--chunks=12", cls.large + "-tree",
                 cls.large)
 
+    def setUp(self):
+        super().setUp()
+        gc.collect()
+
     def batches(self, **options):
         order = hpdsl.Order(window=1, lanes=1, run=1, step_runs=2)
         return hpdsl.Loader(hpdsl.Dataset(self.large), order,
@@ -273,6 +277,22 @@ class Memory(Packed):
         finally:
             gc.enable()
 
+    def test_finalizers_of_garbage_still_see_the_bytes(self):
+        class Looks:
+            def __del__(self):
+                seen.append(bytes(self.view[:9]))
+
+        seen = []
+        with self.batches() as loader:
+            for _ in range(20):
+                ring = Looks()
+                ring.batch = loader.next_batch()
+                ring.view, ring.loader = ring.batch.data[0], loader
+                want = bytes(ring.view[:9])
+                ring.ring, ring = [ring], None
+                gc.collect()
+                self.assertEqual(seen.pop(), want)
+
     def test_threads_end_with_the_loader(self):
         before = threads()
         loader = self.batches()
@@ -283,10 +303,10 @@ class Memory(Packed):
         batch = None
         self.assertEqual(threads(), before)
         # one that is part of a ring, through what it calls
-        told = []
-        loader = self.batches(on_bad=lambda d: told.append(loader))
-        loader.next_batch()
-        del loader
+        ring = []
+        ring.append(self.batches(on_bad=ring.append))
+        ring.append(ring[0].next_batch())
+        del ring
         gc.collect()
         self.assertEqual(threads(), before)
         self.assertIsNone(batch)
@@ -347,7 +367,8 @@ class Memory(Packed):
         self.assertRegex("\n".join(told), "one by one")
         with self.assertWarnsRegex(RuntimeWarning, "one by one"), \
                 hpdsl.Loader(ds, order, memory=16 << 20) as loader:
-            list(loader)
+            for _ in loader:
+                pass
 
 
 class States(Packed):
@@ -356,8 +377,9 @@ class States(Packed):
         steps = {}
         for rank in range(ranks):
             for worker in range(workers):
-                with hpdsl.Loader(ds, choice=choice, rank=rank, ranks=ranks,
-                                  worker=worker, workers=workers) as loader:
+                with hpdsl.Loader(ds, hpdsl.Order(**SMALL), choice=choice,
+                                  rank=rank, ranks=ranks, worker=worker,
+                                  workers=workers) as loader:
                     loader.load_state_dict(state)
                     for batch in loader:
                         at = batch.epoch, batch.step

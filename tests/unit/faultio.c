@@ -58,6 +58,11 @@ static int64_t f_cached(const struct hp_io *io, int fd, uint64_t off,
 	return fails(io) ? self(io)->code : BASE.cached(io, fd, off, n);
 }
 
+static int f_advise(const struct hp_io *io, int fd, int advice)
+{
+	return fails(io) ? self(io)->code : BASE.advise(io, fd, advice);
+}
+
 static ssize_t f_write(const struct hp_io *io, int fd, const void *buf,
 		       size_t n)
 {
@@ -195,6 +200,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.read = f_read,
 		.pread = f_pread,
 		.cached = f_cached,
+		.advise = f_advise,
 		.write = f_write,
 		.pwrite = f_pwrite,
 		.fsync = f_fsync,

@@ -138,6 +138,14 @@ static int64_t mem_cached(const struct hp_io *io, int fd, uint64_t off,
 	return (int64_t)n;
 }
 
+static int mem_advise(const struct hp_io *io, int fd, int advice)
+{
+	struct memio *m = memio_enter(io);
+
+	(void)advice;
+	return memio_leave(m, memio_get(m, fd) ? 0 : -EBADF);
+}
+
 static ssize_t mem_write(const struct hp_io *io, int fd, const void *buf,
 			 size_t n)
 {
@@ -508,6 +516,7 @@ const struct hp_io memio_table = {
 	.read = mem_read,
 	.pread = mem_pread,
 	.cached = mem_cached,
+	.advise = mem_advise,
 	.write = mem_write,
 	.pwrite = mem_pwrite,
 	.fsync = mem_fsync,

@@ -319,7 +319,7 @@ static void test_sample(void **state)
 }
 
 /* As it is at the origin: whole, in a part, as a stream. */
-static void same_member(const struct fixture *f, const struct hpdsl_dataset *ds,
+static void same_member(const struct staged *f, const struct hpdsl_dataset *ds,
 			uint64_t i)
 {
 	struct stream want = { 0 }, got = { 0 };
@@ -360,13 +360,13 @@ static void no_member(const struct hpdsl_dataset *ds, uint64_t i,
 	assert_int_equal(got.bytes, 0);
 }
 
-static void break_member(const struct fixture *f, const char *folder,
+static void break_member(const struct staged *f, const char *folder,
 			 const struct hpdsl_member *m)
 {
 	char name[PACKED_PATH];
 	struct hpdsl_chunk row;
 
-	chunk_row(f, m->chunk, &row);
+	staged_chunk(f, m->chunk, &row);
 	snprintf(name, sizeof name, "%s/%s", folder, row.name);
 	packed_flip(name, m->offset + m->size - 1, 1);
 }
@@ -378,35 +378,35 @@ static void test_rest(void **state)
 	struct fetching fetched;
 	struct hpdsl_dataset *ds;
 	struct hpdsl_sources s;
-	struct fixture f;
+	struct staged f;
 	uint64_t before;
 
 	(void)state;
-	set_up(&f, 0);
-	put_all(&f);
+	staged_begin(&f, 0);
+	staged_put_all(&f);
 	hpdsl_member_find(f.origin, "large.bin", 9, &large, NULL);
-	hpdsl_member_get(f.origin, first_of(&f, large.chunk), &bad, NULL);
+	hpdsl_member_get(f.origin, staged_first(&f, large.chunk), &bad, NULL);
 	if (bad.number == large.number)
 		hpdsl_member_get(f.origin, large.number + 1, &bad, NULL);
 	break_member(&f, f.dir, &bad);
-	ds = open_at(f.dir, NULL);
+	ds = staged_open(f.dir, NULL);
 	read_member(ds, bad.number);
-	s = sources(ds);
+	s = staged_sources(ds);
 	assert_int_equal(s.failed_chunks, 1);
 	assert_int_equal(s.origin_bytes, bad.size);
 	/* As long as there is an origin it is the origin's. */
 	same_member(&f, ds, large.number);
-	assert_int_equal(sources(ds).local_bytes, s.local_bytes);
-	before = sources(ds).origin_bytes;
+	assert_int_equal(staged_sources(ds).local_bytes, s.local_bytes);
+	before = staged_sources(ds).origin_bytes;
 	hpdsl_close(ds);
 	assert_true(before > large.size);
 
-	ds = open_at(f.dir, NULL);
+	ds = staged_open(f.dir, NULL);
 	read_member(ds, bad.number);
-	hide_origin(&f);
+	staged_hide_origin(&f);
 	/* Its chunk's file at the origin stays open, and is there as long. */
 	hpdsl_close(ds);
-	ds = open_at(f.dir, NULL);
+	ds = staged_open(f.dir, NULL);
 	no_member(ds, bad.number, "checksum differs; and at the origin: ");
 	for (uint64_t i = 0; i < f.n.members; i++)
 		if (i != bad.number)
@@ -418,11 +418,11 @@ static void test_rest(void **state)
 	assert_int_equal(fetched.bad, 1);
 	assert_true(fetched.is_bad[bad.number]);
 	fetching_end(&fetched);
-	expect_chunks(ds, 0, 0, 1);
-	assert_int_equal(sources(ds).origin_bytes, 0);
+	staged_expect(ds, 0, 0, 1);
+	assert_int_equal(staged_sources(ds).origin_bytes, 0);
 	hpdsl_close(ds);
-	show_origin(&f);
-	tear_down(&f);
+	staged_show_origin(&f);
+	staged_end(&f);
 }
 
 /* The same of one that was cut short, and of compressed ones. */
@@ -431,28 +431,28 @@ static void test_rest_of_cut(void **state)
 	struct hpdsl_dataset *ds;
 	struct hpdsl_member m;
 	struct hpdsl_chunk row;
-	struct fixture f;
+	struct staged f;
 
 	(void)state;
 	for (int zstd = 0; zstd < 2; zstd++) {
-		set_up(&f, zstd ? 3 : 0);
-		put_all(&f);
-		hpdsl_member_get(f.origin, first_of(&f, 2), &m, NULL);
-		chunk_row(&f, 2, &row);
-		assert_int_equal(truncate(at(&f, row.name),
+		staged_begin(&f, zstd ? 3 : 0);
+		staged_put_all(&f);
+		hpdsl_member_get(f.origin, staged_first(&f, 2), &m, NULL);
+		staged_chunk(&f, 2, &row);
+		assert_int_equal(truncate(staged_at(&f, row.name),
 					  zstd ? (off_t)row.bytes - 1 :
 						 (off_t)(m.offset + m.size)),
 				 0);
-		hide_origin(&f);
-		ds = open_at(f.dir, NULL);
+		staged_hide_origin(&f);
+		ds = staged_open(f.dir, NULL);
 		same_member(&f, ds, m.number);
 		if (!zstd)
 			no_member(ds, m.number + 1,
 				  "the chunk ends in it; and at the origin: ");
-		expect_chunks(ds, 0, 0, 1);
+		staged_expect(ds, 0, 0, 1);
 		hpdsl_close(ds);
-		show_origin(&f);
-		tear_down(&f);
+		staged_show_origin(&f);
+		staged_end(&f);
 	}
 }
 
@@ -462,17 +462,17 @@ static void test_rest_of_two(void **state)
 	struct hpdsl_dataset *ds;
 	struct hpdsl_sample s;
 	struct hpdsl_member m;
-	struct fixture f;
+	struct staged f;
 
 	(void)state;
-	set_up(&f, 0);
-	put_all(&f);
+	staged_begin(&f, 0);
+	staged_put_all(&f);
 	for (uint64_t i = 0; i < f.n.members; i++) {
 		hpdsl_member_get(f.origin, i, &m, NULL);
 		if (m.size < 1 << 20)
 			break_member(&f, i % 2 ? f.dir : f.p.out, &m);
 	}
-	ds = open_at(f.dir, NULL);
+	ds = staged_open(f.dir, NULL);
 	for (uint64_t i = 0; i < 2 * f.n.members; i++)
 		read_member(ds, i % f.n.members);
 	for (uint64_t i = 0; i < f.n.samples; i++) {
@@ -486,9 +486,9 @@ static void test_rest_of_two(void **state)
 		    hpdsl_sample_read(ds, &s, buf, sizeof buf, &n, &err) < 0)
 			fail_msg("%s", err.msg);
 	}
-	expect_chunks(ds, 0, 0, CHUNKS);
+	staged_expect(ds, 0, 0, CHUNKS);
 	hpdsl_close(ds);
-	tear_down(&f);
+	staged_end(&f);
 }
 
 /* ---- Waiting ------------------------------------------------------------ */

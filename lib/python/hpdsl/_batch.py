@@ -3,7 +3,7 @@
 
 Nothing is copied: contents are memoryviews of what was read.  They are slices of
 one view of all memory, at their addresses; whoever holds one of them holds the
-object that view is of, and when that goes, the library gets the batch back."""
+Room that view is of, and when that goes, the library gets the batch back."""
 
 from __future__ import annotations
 
@@ -21,17 +21,13 @@ NO_LABEL = -1
 
 class Room(ctypes.c_ubyte * (1 << 62)):  # type: ignore[misc]
     """All memory, for as long as a batch is needed; made by from_address(0).
-    batch is filled in by the library, loader when it is handed out."""
+    The library fills batch in; hold is what gives it back when it goes."""
 
-    loader = None
+    hold = None
 
     @cached_property
     def batch(self) -> ctypes.c_void_p:
         return ctypes.c_void_p()
-
-    def __del__(self) -> None:
-        if self.loader is not None:
-            self.loader.release(self.batch.value)
 
 
 class Batch:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import atexit
 import ctypes
 import errno
+import itertools
 import os
 import threading
 import weakref
 from collections import deque
-from typing import Deque, NamedTuple, Optional, Set, Union
+from typing import Deque, Dict, NamedTuple, Optional, Tuple, Union
 
 from . import _abi
 from ._abi import lib
@@ -36,6 +37,24 @@ class Damage(NamedTuple):
     reason: str
 
 
+class Hold(int):
+    """While it exists, its batch is not given back.  A number, because the
+    garbage collector knows nothing of these: it goes when everything that
+    refers to it has really gone, behind all finalizers that may still look."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        running, batch = _out[self]
+        running.release(batch)
+        del _out[self]
+
+
+# Loaders whose batches are out, and these: by the number of their Hold.
+_out: "Dict[int, Tuple[Running, int]]" = {}
+_numbers = itertools.count()
+
+
 class Running:
     """options: without what has to do with threads.  needs: what they point to,
     kept as long as this."""
@@ -45,7 +64,6 @@ class Running:
         self.address: Optional[int] = None
         self.pid, self.thread = os.getpid(), threading.get_ident()
         self.lock = threading.Lock()
-        self.out: Set[int] = set()
         self.room: Optional[Room] = None
         self.stop = ctypes.c_int(0)
         # Filled by the library's threads, emptied by the one that loads.
@@ -72,8 +90,10 @@ class Running:
             room = self.room
             if room.batch.value is None and not self._wait(room):
                 return None
-            self.out.add(room.batch.value)
-            room.loader = self
+            if room.hold is None:
+                number = next(_numbers)
+                _out[number] = self, room.batch.value
+                room.hold = Hold(number)
             self.room = None
             return room
 
@@ -91,28 +111,31 @@ class Running:
     def release(self, batch: int) -> None:
         if self.address is not None and self.pid == os.getpid():
             lib.batch_release(self.address, batch)
-        self.out.discard(batch)
 
     def __del__(self) -> None:
         self.stop.value = 1
-        if self.address is None or self.pid != os.getpid():
+        address, self.address = self.address, None
+        if address is None or self.pid != os.getpid():
             return
         if self.thread == threading.get_ident():
-            lib.loader_free(self.address)
+            lib.loader_free(address)
         else:
             # This may be a thread of the loader's own, collecting garbage
             # while it tells something: it cannot wait for itself.
-            threading.Thread(target=_free, args=(self.address, self.needs)
-                             ).start()
+            threading.Thread(target=_free, args=(address, self.needs)).start()
 
     def end(self) -> None:
         """Ends the threads, for good.  What is out stays valid."""
         self.stop.value = 1
+        if self.pid != os.getpid():
+            return
         with self.lock:
             address, self.address = self.address, None
-            if address is None or self.pid != os.getpid():
+            if address is None:
                 return
-            if self.out:
+            if any(running is self for running, _ in list(_out.values())):
+                # Threads that are still reading need it to the very end.
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.needs))
                 batch = ctypes.c_void_p()
                 while lib.loader_next(address, ctypes.byref(batch), None) in (
                         1, -errno.EAGAIN):

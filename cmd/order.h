@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpdsl-order: an order, position by position, and what it costs. */
+#ifndef CMD_ORDER_H
+#define CMD_ORDER_H
+
+#include "order_options.h"
+
+struct order {
+	struct cmd_order o;
+	const char *dataset;
+	uint64_t from, count; /* positions from .., so many lines */
+	bool count_given;
+	bool cost, classes; /* instead of the list */
+	bool json;
+
+	/* While it runs: */
+	struct hpdsl_dataset *ds;
+	struct hpdsl_choice *choice; /* or NULL */
+	struct hpdsl_epoch *e;
+	struct hpdsl_epoch_info info;
+	uint64_t steps;
+	struct hpdsl_error err;
+};
+
+/*
+ * order_walk.c: calls see() for each step of the share, in its order, with the
+ * places that are real; it returns 0 to go on, 1 to end, or an error's code.
+ * Exit status.
+ */
+int order_walk(struct order *w,
+	       int (*see)(struct order *w, uint64_t step,
+			  const struct hpdsl_place *place, size_t n, void *arg),
+	       void *arg);
+
+/* order_cost.c, order_classes.c: exit status; j: the summary, with --json. */
+int order_cost(struct order *w, struct cmd_json *j);
+int order_classes(struct order *w, struct cmd_json *j);
+
+#endif

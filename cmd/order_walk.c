@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of an order that a share has, one after the other. */
+#include "order.h"
+
+/* Places of a step that are the share's. */
+static int make_room(struct order *w, struct hpdsl_place **ret, size_t *ret_n)
+{
+	const struct hpdsl_share *s = &w->o.share;
+	int64_t n;
+
+	if (s->ranks > 1 && w->info.order.step_runs % s->ranks && !s->uneven) {
+		cmd_message("--ranks=%u does not divide a step of %u runs "
+			    "(--uneven: let ranks differ by a run)",
+			    s->ranks, w->info.order.step_runs);
+		return CMD_USAGE;
+	}
+	n = hpdsl_epoch_step(w->e, w->o.end, 0, s, NULL, 0, &w->err);
+	if (n < 0)
+		return cmd_tell(&w->err);
+	*ret = cmd_alloc((size_t)n, sizeof(**ret));
+	*ret_n = (size_t)n;
+	return CMD_DONE;
+}
+
+/* Moves the real ones to the front; how many. */
+static size_t real_places(struct hpdsl_place *place, size_t n)
+{
+	size_t real = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (place[i].real)
+			place[real++] = place[i];
+	return real;
+}
+
+int order_walk(struct order *w,
+	       int (*see)(struct order *w, uint64_t step,
+			  const struct hpdsl_place *place, size_t n, void *arg),
+	       void *arg)
+{
+	const struct hpdsl_share *s = &w->o.share;
+	uint64_t workers = s->workers ? s->workers : 1;
+	cmd_auto_free struct hpdsl_place *place = NULL;
+	uint64_t step = w->o.order.step;
+	int64_t r;
+	size_t room = 0;
+
+	if (step >= w->steps || s->worker >= w->steps - step)
+		return CMD_DONE;
+	r = make_room(w, &place, &room);
+	if (r != CMD_DONE)
+		return (int)r;
+	for (step += s->worker; step < w->steps; step += workers) {
+		/* none of its positions would be printed */
+		if (step + 1 < w->steps &&
+		    (step + 1) * w->info.batch <= w->from)
+			continue;
+		r = hpdsl_epoch_step(w->e, w->o.end, step, s, place, room,
+				     &w->err);
+		if (r >= 0)
+			r = see(w, step, place, real_places(place, (size_t)r),
+				arg);
+		if (r)
+			break;
+	}
+	return r < 0 ? cmd_tell(&w->err) : CMD_DONE;
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What TensorFlow and DALI would get, asked for as they ask."""
+
+import itertools
+import unittest
+
+import hpdsl
+import hpdsl.feed
+from common import Packed, content
+
+ORDER = hpdsl.Order(run=3, step_runs=6)
+
+
+class Feed(Packed):
+    def setUp(self):
+        super().setUp()
+        self.ds = hpdsl.Dataset(self.packed)
+        self.loader = hpdsl.Loader(self.ds, ORDER)
+        self.addCleanup(self.loader.close)
+
+    def want(self, epoch):
+        order = hpdsl.Order(epoch=epoch, run=3, step_runs=6)
+        return [(self.keys[self.ds.key(n)], self.ds.labels[n])
+                for n in hpdsl.Epoch(self.ds, order)]
+
+    def test_samples_for_from_generator(self):
+        """It calls the function again for each of its epochs."""
+        source = hpdsl.feed.samples(self.loader)
+        for epoch in range(3):
+            self.assertEqual(list(iter(source())),
+                             [(content(n, "bin"), label)
+                              for n, label in self.want(epoch)])
+
+    def test_members_for_from_generator(self):
+        source = hpdsl.feed.samples(self.loader, "json", "txt")
+        self.assertEqual(list(source()),
+                         [(content(n, "json"),
+                           b"" if n % 3 else content(n, "txt"), label)
+                          for n, label in self.want(0)])
+
+    def test_batches_for_from_generator(self):
+        source = hpdsl.feed.batches(self.loader)
+        got = list(source())
+        self.assertEqual([len(labels) for _, labels, _ in got], [18] * 12)
+        flat = [(data, label) for batch in got
+                for data, label, real in zip(*batch) if real]
+        self.assertEqual(flat, [(content(n, "bin"), label)
+                                for n, label in self.want(0)])
+        self.assertTrue(all(type(data) is bytes for data, _ in flat))
+
+    def test_dali(self):
+        """It asks for iter() and next(), and for iter() again when an epoch
+        has ended with StopIteration."""
+        source = hpdsl.feed.Dali(self.loader, "bin", "json")
+        for epoch in range(2):
+            got, rest = [], iter(source)
+            for images, texts, labels, mask in itertools.islice(rest, 99):
+                self.assertEqual(len(images), 18)
+                for array in images + texts:
+                    self.assertEqual((array.dtype.name, array.ndim),
+                                     ("uint8", 1))
+                self.assertEqual((labels.dtype.name, labels.shape),
+                                 ("int32", (18,)))
+                self.assertEqual((mask.dtype.name, mask.shape),
+                                 ("bool", (18,)))
+                got += [(image.tobytes(), text.tobytes(), int(label))
+                        for image, text, label, real
+                        in zip(images, texts, labels, mask) if real]
+            with self.assertRaises(StopIteration):
+                next(rest)
+            self.assertEqual(got, [(content(n, "bin"), content(n, "json"),
+                                    label) for n, label in self.want(epoch)])
+
+
+if __name__ == "__main__":
+    unittest.main()

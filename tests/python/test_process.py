@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders and the life of a process: Ctrl-C, forks, exits, kills."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+
+import hpdsl
+from common import Packed, forked, run
+
+ORDER = "hpdsl.Order(window=2, lanes=2, run=3, step_runs=6)"
+BEGIN = f"""
+import os, signal, sys, threading, time
+import hpdsl
+ds = hpdsl.Dataset(sys.argv[1])
+loader = hpdsl.Loader(ds, {ORDER})
+"""
+# The library reads chunks only when the file in GATE is gone.
+GATE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+static void wait_for(int fd)
+{
+	char link[40], name[4096] = "";
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	if (readlink(link, name, sizeof name - 1) > 0 && strstr(name, "/chunk-"))
+		while (access(getenv("GATE"), F_OK) == 0)
+			usleep(1000);
+}
+#define READS(type, name, with, give) \\
+	type name with \\
+	{ \\
+		type(*next) with = (type(*) with)dlsym(RTLD_NEXT, #name); \\
+		wait_for(fd); \\
+		return next give; \\
+	}
+READS(ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
+READS(ssize_t, pread64, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
+READS(ssize_t, preadv, (int fd, const struct iovec *v, int n, off_t at),
+      (fd, v, n, at))
+READS(ssize_t, preadv64, (int fd, const struct iovec *v, int n, off_t at),
+      (fd, v, n, at))
+READS(ssize_t, preadv2, (int fd, const struct iovec *v, int n, off_t at,
+      int flags), (fd, v, n, at, flags))
+READS(ssize_t, preadv64v2, (int fd, const struct iovec *v, int n, off_t at,
+      int flags), (fd, v, n, at, flags))
+"""
+
+
+class CtrlC(Packed):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shim = os.path.join(cls._folder.name, "gate.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-D_FILE_OFFSET_BITS=64",
+                        "-U_FILE_OFFSET_BITS", "-x", "c", "-", "-o", cls.shim,
+                        "-ldl"], input=GATE, text=True, check=True)
+
+    def setUp(self):
+        super().setUp()
+        self.gate = self.at + "/gate"
+        with open(self.gate, "w", encoding="ascii"):
+            pass
+        before = os.environ.get("LD_PRELOAD")
+        self.environ = dict(os.environ, GATE=self.gate, LD_PRELOAD=" ".join(
+            filter(None, (before, self.shim))))
+
+    def test_in_next_and_nothing_is_lost(self):
+        """A timer of the process's own: it is in next() when that comes."""
+        got = run(BEGIN + """
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for n in range(5):
+    signal.setitimer(signal.ITIMER_REAL, 0.07 * n + 0.01)
+    try:
+        loader.next_batch()
+        print("it did not wait")
+    except KeyboardInterrupt:
+        print("interrupted")
+os.unlink(os.environ["GATE"])
+print([b.step for b in loader])
+""", self.packed, env=self.environ)
+        self.assertEqual(got.stdout, "interrupted\n" * 5 +
+                         f"{list(range(12))}\n")
+        self.assertEqual(got.returncode, 0)
+
+    def test_a_loop_ends(self):
+        with subprocess.Popen([sys.executable, "-c", BEGIN + """
+print("waiting", flush=True)
+try:
+    for batch in loader:
+        print("it did not wait")
+finally:
+    os.unlink(os.environ["GATE"])
+"""] + [self.packed], env=self.environ, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as child:
+            self.assertEqual(child.stdout.readline(), "waiting\n")
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+        self.assertEqual(out, "")
+        self.assertRegex(err, r"\nKeyboardInterrupt\n$")
+        self.assertEqual(child.returncode, -signal.SIGINT)
+
+    def test_other_threads_run_meanwhile(self):
+        got = run(BEGIN + """
+def later():
+    print("other thread")
+    os.unlink(os.environ["GATE"])
+threading.Timer(0.1, later).start()
+print(loader.next_batch().step)
+""", self.packed, env=self.environ)
+        self.assertEqual((got.stdout, got.returncode),
+                         ("other thread\n0\n", 0))
+
+
+class Exits(Packed):
+    def ends(self, program, status=0, out="ready\n"):
+        before = sorted(os.listdir("/dev/shm"))
+        got = run(BEGIN + program, self.packed)
+        self.assertEqual((got.returncode, got.stdout), (status, out))
+        self.assertEqual(sorted(os.listdir("/dev/shm")), before)
+
+    def test_with_an_unfinished_loader(self):
+        self.ends("next(iter(loader)); print('ready')")
+        self.ends("print('ready')")
+        self.ends("print('ready'); sys.exit(7)", 7)
+        self.ends("rest = iter(loader); del loader; next(rest)\n"
+                  "print('ready')")
+
+    def test_with_live_batches_and_views(self):
+        self.ends("kept = [loader.next_batch() for _ in range(3)]\n"
+                  "data = kept[1].data\nloader.close()\nprint('ready')")
+        self.ends("view = loader.next_batch().data\nview.append(view)\n"
+                  "sys.kept = view\nprint('ready')")
+        self.ends("batch = loader.next_batch()\n"
+                  "class Late:\n"
+                  "    def __del__(self, batch=batch):\n"
+                  "        assert len(bytes(batch.data[0])) >= 0\n"
+                  "        sys.stdout.write('ready\\n')\n"
+                  "late = Late()")
+
+    def test_with_threads_that_load(self):
+        self.ends("""
+def load():
+    while True:
+        loader.next_batch()
+t = threading.Thread(target=load, daemon=True)
+t.start()
+while loader.stats()['steps'] < 50:
+    time.sleep(0.001)
+def quiet(args):
+    pass
+threading.excepthook = quiet
+print('ready')
+""")
+
+    def test_out_of_an_exception(self):
+        got = run(BEGIN + "for b in loader:\n    raise KeyError('mine')",
+                  self.packed)
+        self.assertEqual(got.returncode, 1)
+        self.assertRegex(got.stdout, "KeyError: 'mine'\n$")
+
+    def test_loaded_again_after_the_end(self):
+        """What is asked behind the interpreter's exit handlers."""
+        self.ends("""
+class Late:
+    def __del__(self, loader=loader):
+        try:
+            loader.next_batch()
+        except hpdsl.StoppedError:
+            sys.stdout.write('ready\\n')
+late = Late()
+""")
+
+    def test_killed(self):
+        before = sorted(os.listdir("/dev/shm"))
+        files = sorted(os.listdir(self.packed))
+        for _ in range(3):
+            with subprocess.Popen(
+                    [sys.executable, "-c", BEGIN + """
+for _ in range(3):
+    batch = loader.next_batch()
+print("ready", flush=True)
+while True:
+    batch = loader.next_batch()
+"""] + [self.packed], stdout=subprocess.PIPE, text=True) as child:
+                self.assertEqual(child.stdout.readline(), "ready\n")
+                child.kill()
+        self.assertEqual(sorted(os.listdir("/dev/shm")), before)
+        self.assertEqual(sorted(os.listdir(self.packed)), files)
+        self.ends("print('ready')")
+
+
+class Forks(Packed):
+    def loader(self):
+        return hpdsl.Loader(hpdsl.Dataset(self.packed), hpdsl.Order(
+            window=2, lanes=2, run=3, step_runs=6))
+
+    def test_a_loader_belongs_to_its_process(self):
+        loader = self.loader()
+        loader.next_batch()
+        for call in loader.next_batch, loader.state_dict, loader.stats:
+            with self.assertRaisesRegex(RuntimeError, "process that made it"):
+                forked(call)
+        with self.assertRaisesRegex(TypeError, "state_dict"):
+            pickle.dumps(loader)
+        self.assertEqual(loader.next_batch().step, 1)
+
+    def test_children_leave_the_parents_alone(self):
+        """Views stay readable there; what goes in a child stays here."""
+        loader = self.loader()
+        batch = loader.next_batch()
+        want = [bytes(v) for v in batch.data]
+
+        def child():
+            nonlocal loader, batch
+            got = [bytes(v) for v in batch.data]
+            loader = batch = None
+            return got
+
+        for _ in range(10):
+            self.assertEqual(forked(child), want)
+        self.assertEqual(batch.data, want)
+        self.assertEqual([b.step for b in loader], list(range(1, 12)))
+
+    def test_a_child_loads_for_itself(self):
+        loader = self.loader()
+        first = loader.next_batch()
+        got = forked(lambda: [b.numbers for b in self.loader()])
+        self.assertEqual(got, [first.numbers] + [b.numbers for b in loader])
+
+    def test_children_that_end_as_usual(self):
+        """Exit handlers of the parent's run in them."""
+        loader = self.loader()
+        batch = loader.next_batch()
+        context = multiprocessing.get_context("fork")
+        for _ in range(5):
+            child = context.Process(target=len, args=(batch.data,))
+            child.start()
+            child.join(60)
+            self.assertEqual(child.exitcode, 0)
+        got = run(BEGIN + """
+batch = loader.next_batch()
+if os.fork() == 0:
+    sys.exit(5)
+print(os.wait()[1] >> 8, loader.next_batch().step)
+""", self.packed)
+        self.assertEqual((got.stdout, got.returncode), ("5 1\n", 0))
+
+    def test_forked_while_others_load(self):
+        loader, stop = self.loader(), threading.Event()
+
+        def load():
+            while not stop.is_set():
+                loader.next_batch()
+
+        t = threading.Thread(target=load)
+        t.start()
+        try:
+            for _ in range(20):
+                got = forked(lambda: self.loader().next_batch().step)
+                self.assertEqual(got, 0)
+        finally:
+            stop.set()
+            t.join()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The Python package: loaders and their batches, in one process and over its
+# end.  The tests themselves are in tests/python.
+
+load lib
+load python
+
+@test "python: batches are the steps of the order, over ranks and workers" {
+	cases test_loader.Batches
+}
+
+@test "python: memory goes back with the last view, and not before" {
+	cases test_loader.Memory
+}
+
+@test "python: a state resumes on other ranks and workers" {
+	cases test_loader.States
+}
+
+@test "python: bad samples are errors, or skipped and listed" {
+	cases test_loader.Damage
+}
+
+@test "python: Ctrl-C is heard, and loses nothing" {
+	[ -z "${SAN:-}" ] || skip "sanitizers come between the reads and the test"
+	cases test_process.CtrlC
+}
+
+@test "python: a process ends whatever it has open, and leaves nothing" {
+	cases test_process.Exits
+}
+
+@test "python: loaders and children" {
+	cases test_process.Forks
+}
+
+@test "python: what TensorFlow and DALI take" {
+	py -c 'import numpy' 2> /dev/null || skip "no NumPy"
+	cases test_feed
+}
