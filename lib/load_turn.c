@@ -35,11 +35,16 @@ static int note(struct hp_load_new *n, struct hp_load_unit *u)
 
 /* ---- Epochs ------------------------------------------------------------- */
 
-/* A whole epoch without a turn: an endless loader would look for ever. */
+/*
+ * A whole epoch without a turn: an endless loader would look for ever, and
+ * without a choice the others are just as long.
+ */
 static bool is_barren(const struct hpdsl_loader *l,
 		      const struct hp_load_epoch *e)
 {
-	return e->end == e->share.base && e->share.first == l->opt.share.worker;
+	return e->end == e->share.base &&
+	       e->share.first == l->opt.share.worker &&
+	       (!l->opt.epochs || !l->opt.choice);
 }
 
 /* The epoch after the last one that was planned; NULL: there is none. */
@@ -51,8 +56,8 @@ static int next_epoch(struct hpdsl_loader *l, struct hp_load_epoch **ret,
 	int r;
 
 	*ret = NULL;
-	if (l->opt.epochs ? l->epochs_planned == l->opt.epochs :
-			    is_barren(l, last))
+	if (is_barren(l, last) ||
+	    (l->opt.epochs && l->epochs_planned == l->opt.epochs))
 		return 0;
 	o.epoch = last->number + 1;
 	o.step = 0;
@@ -86,7 +91,9 @@ static bool is_late(struct hpdsl_loader *l, const struct hp_window *w)
 
 void hp_load_warn_one_by_one(struct hpdsl_loader *l)
 {
+	pthread_mutex_lock(&l->lock);
 	l->stats.one_by_one = true;
+	pthread_mutex_unlock(&l->lock);
 	if (!l->warned)
 		hp_load_warn(l, "the windows do not fit into the memory: "
 				"samples are read one by one");
