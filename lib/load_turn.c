@@ -109,32 +109,52 @@ uint64_t hp_load_window_limit(const struct hpdsl_loader *l)
 	return l->memory - rest;
 }
 
+/* Planning takes numbers of all of its samples: these need memory, too. */
+static bool is_modest(const struct hpdsl_loader *l, const struct hp_window *w)
+{
+	return w->samples <= l->memory / 64;
+}
+
+/* The window's unit, if it fits: 1. */
+static int plan_whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
+		      const struct hp_window *w, struct hp_load_unit **ret)
+{
+	struct hp_load_unit *u;
+	int r;
+
+	if (!is_modest(l, w))
+		return 0;
+	r = hp_load_plan_window(&l->plan, e->e, &e->share, w, &u);
+	if (r == -E2BIG)
+		return 0;
+	if (r < 0)
+		return r;
+	if (u) {
+		hp_load_live_at(&l->live, l->planned);
+		r = hp_load_live_add(&l->live, u, l->plan.slot,
+				     hp_load_window_limit(l));
+		if (r <= 0) {
+			hp_load_unit_free(u);
+			return r;
+		}
+	}
+	*ret = u;
+	return 1;
+}
+
 /* The window's unit; NULL: it is not read as a whole. */
 static int whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
 		 const struct hp_window *w, struct hp_load_unit **ret)
 {
-	struct hp_load_unit *u;
 	int r;
 
 	*ret = NULL;
 	if (!e->windows || is_late(l, w))
 		return 0;
-	r = hp_load_plan_window(&l->plan, e->e, &e->share, w, &u);
-	if (r == -E2BIG || (r == 0 && !u))
-		return 0;
-	if (r < 0)
-		return r;
-	hp_load_live_at(&l->live, l->planned);
-	r = hp_load_live_add(&l->live, u, l->plan.slot,
-			     hp_load_window_limit(l));
-	if (r == 1) {
-		*ret = u;
-		return 0;
-	}
-	hp_load_unit_free(u);
+	r = plan_whole(l, e, w, ret);
 	if (r == 0)
 		hp_load_warn_one_by_one(l);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int plan_window(struct hpdsl_loader *l, struct hp_load_epoch *e,

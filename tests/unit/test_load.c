@@ -162,6 +162,12 @@ static void test_refused(void **state)
 	c.opt.order.step = 10;
 	refused(&c.opt, "no step 10, the epoch has 9");
 	c = base();
+	c.opt.order.run = 1 << 20;
+	c.opt.order.step_runs = 1 << 10;
+	refused(&c.opt, "steps are too large");
+	c.opt.order.run = c.opt.order.step_runs = UINT32_MAX;
+	refused(&c.opt, "steps are too large");
+	c = base();
 	c.opt.order.parts = 3;
 	refused(&c.opt, "parts");
 }

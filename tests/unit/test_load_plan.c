@@ -281,6 +281,18 @@ static void test_live(void **state)
 	hp_load_live_at(&l, 1000);
 	unit_of(&u[0], &b[0], 1000, 1000, 50);
 	assert_int_equal(hp_load_live_add(&l, &u[0], 100, 100), 1);
+	/* Its arrays count, from now on. */
+	hp_load_live_at(&l, 2000);
+	unit_of(&u[0], &b[0], 2010, 2010, 50);
+	u[0].bytes = 30;
+	assert_int_equal(hp_load_live_add(&l, &u[0], 100, 129), 0);
+	assert_int_equal(hp_load_live_add(&l, &u[0], 100, 130), 1);
+	unit_of(&u[1], &b[1], 2000, 2000, 50);
+	assert_int_equal(hp_load_live_add(&l, &u[1], 100, 129), 0);
+	assert_int_equal(hp_load_live_add(&l, &u[1], 100, 130), 1);
+	/* Nor does it look farther ahead than it has memory for. */
+	unit_of(&u[2], &b[2], 2000, UINT64_C(1) << 40, 50);
+	assert_int_equal(hp_load_live_add(&l, &u[2], 100, 1 << 30), 0);
 	hp_load_live_release(&l);
 }
 
