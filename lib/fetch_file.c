@@ -274,12 +274,18 @@ bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
 	struct hpdsl_chunk c;
 	uint64_t end;
 	int64_t have;
+	int r;
 
 	if (hpdsl_chunk_get(ds, chunk, &c, NULL) < 0 || !bytes ||
 	    __builtin_add_overflow(offset, bytes, &end) ||
 	    end > c.plain_bytes ||
-	    (ds->stage && !hp_stage_is_here(ds->stage, &c)) ||
-	    hp_chunk_file_get(ds, &c, &file, &here, NULL) < 0)
+	    (ds->stage && !hp_stage_is_here(ds->stage, &c)))
+		return false;
+	r = hp_chunk_file_get(ds, &c, &file, &here, NULL);
+	/* It is found out once only, be it here. */
+	if (here.code)
+		hp_fetch_tell(f, &c, &here);
+	if (r < 0)
 		return false;
 	have = -1;
 	if (!c.compressed || file.at == HP_AT_EXPANDED ||

@@ -28,6 +28,10 @@ struct hp_fetch {
 	struct hp_fetch_desk *idle; /* under the lock */
 };
 
+/* Tells once of each chunk that is read from the origin for this reason. */
+void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
+		   const struct hpdsl_error *why);
+
 /* ---- Where members lie: fetch_room.c ------------------------------------ */
 
 static inline uint64_t hp_fetch_page(uint64_t offset)

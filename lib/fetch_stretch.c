@@ -112,20 +112,6 @@ static int read_file(struct hp_fetch_stretch *s,
 	return r;
 }
 
-/* Tells once of each chunk that is read from the origin for this reason. */
-static void tell(const struct hp_fetch_stretch *s,
-		 const struct hpdsl_error *why)
-{
-	const struct hp_fetch *f = s->f;
-	char text[sizeof why->msg + 40];
-
-	if (!f->opt.warn || !hp_stage_has_failed(f->ds->stage, &s->chunk) ||
-	    __atomic_exchange_n(&f->told[s->chunk.number], 1, __ATOMIC_RELAXED))
-		return;
-	snprintf(text, sizeof text, "%s: reading it from the origin", why->msg);
-	f->opt.warn(f->opt.arg, text);
-}
-
 /*
  * Reads the file that there is; if what is here is bad, the origin's, unless
  * some of it was good: then the bad ones only are worth reading again.  Members
@@ -141,7 +127,7 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 		int r = hp_chunk_file_get(ds, &s->chunk, &file, &here, err);
 
 		if (here.code)
-			tell(s, &here);
+			hp_fetch_tell(s->f, &s->chunk, &here);
 		/* Alone they may be good here. */
 		if (r < 0 && ds->stage &&
 		    hp_stage_has_rest(ds->stage, &s->chunk, &file.at))
@@ -152,7 +138,7 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 		elsewhere =
 			r < 0 && hp_chunk_file_failed(ds, &s->chunk, &file, r);
 		if (elsewhere)
-			tell(s, &here);
+			hp_fetch_tell(s->f, &s->chunk, &here);
 		hp_chunk_file_put(ds, &file);
 		if (!elsewhere || s->good)
 			return 0;

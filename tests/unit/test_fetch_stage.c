@@ -321,6 +321,35 @@ static void test_damage(void **state)
 	}
 }
 
+/* What asking about the page cache has found out is told as well. */
+static void test_damage_is_found_by_asking(void **state)
+{
+	struct told told = TOLD;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_chunk row;
+	struct fetching t;
+	struct hp_fetch *f;
+	struct staged s;
+
+	(void)state;
+	staged_begin(&s, 0);
+	staged_put_all(&s);
+	staged_chunk(&s, 1, &row);
+	assert_int_equal(truncate(staged_at(&s, row.name), 2000), 0);
+	ds = staged_open(s.dir, NULL);
+	t = fetching_of(&s, ds, &told);
+	f = hp_fetch_new(ds, &t.opt);
+	assert_non_null(f);
+	for (int i = 0; i < 2; i++) {
+		hp_fetch_cached(f, 1, 0, 1000);
+		assert_int_equal(told.n, 1);
+		expect_told(&told, &s, 1, "is 2000 bytes, ");
+	}
+	hp_fetch_free(f);
+	hpdsl_close(ds);
+	staged_end(&s);
+}
+
 /* A few members here and there are worth no more than themselves. */
 static void test_damage_costs_little(void **state)
 {
@@ -502,6 +531,7 @@ int main(void)
 		cmocka_unit_test(test_growing),
 		cmocka_unit_test(test_cached),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_damage_is_found_by_asking),
 		cmocka_unit_test(test_damage_costs_little),
 		cmocka_unit_test(test_damage_everywhere),
 		cmocka_unit_test(test_no_origin),
