@@ -165,6 +165,7 @@ class Choices(Packed):
                 ({"split": (0, 0)}, "split"),
                 ({"split": (0.5, 0.2)}, "split"),
                 ({"split": (0, 1.5)}, "split"),
+                ({"split": (0, 1e-10)}, "billionth"),
                 ({"include": ["*.gif"]}, ""),
                 ({"balanced": True, "class_weight": {0: 2}}, ""),
                 ({"sample_weight": [1.0]}, "1 for 200 samples"),

@@ -161,7 +161,10 @@ def _label(dataset: Dataset, of: Label) -> int:
 def _split(a: float, b: float) -> Tuple[int, int]:
     if not 0 <= a < b <= 1:
         raise UsageError(f"split ({a}, {b}): wanted 0 <= a < b <= 1")
-    return round(a * _abi.SPLIT_ONE), round(b * _abi.SPLIT_ONE)
+    begin, end = round(a * _abi.SPLIT_ONE), round(b * _abi.SPLIT_ONE)
+    if begin == end:  # (0, 0) would be no split at all
+        raise UsageError(f"split ({a}, {b}): less than a billionth")
+    return begin, end
 
 
 def _of_classes(dataset: Dataset, given: Mapping[Label, float]) -> list:
