@@ -245,6 +245,31 @@ static void test_too_large(void **state)
 	free(image.p);
 }
 
+/* What is noted for each suffix of each sample counts, too. */
+static void test_suffixes_count(void **state)
+{
+	static const struct hpdsl_place place[3] = { { .sample = 1 },
+						     { .sample = 2 },
+						     { .sample = 3 } };
+	static const bool want[3] = { true, true, true };
+	const char *suffixes[1000];
+	struct hp_load_plan p = { .slot = 64 << 10,
+				  .suffixes = suffixes,
+				  .n_suffixes = 1000 };
+	struct hp_load_unit *u;
+	struct hpdsl_dataset *ds;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		suffixes[i] = "png";
+	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, NULL), 0);
+	p.index = ds->index;
+	assert_int_equal(hp_load_plan_places(&p, 0, place, want, 3, &u), 0);
+	assert_true(u->bytes >= UINT64_C(3) * 1000 * sizeof *u->pick);
+	hp_load_unit_free(u);
+	hpdsl_close(ds);
+}
+
 /* ---- Memory by turns ---------------------------------------------------- */
 
 static void unit_of(struct hp_load_unit *u, struct hp_load_block *b,
@@ -400,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_suffixes_count),
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_slots),
