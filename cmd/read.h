@@ -13,9 +13,9 @@ struct read {
 	struct cmd_strings suffixes;
 	const char *save; /* file for the state, or NULL */
 	uint64_t deadline;
-	uint64_t steps;	   /* to read at most; 0: all */
-	double compute;	   /* seconds a step takes without its data */
-	double pace;	   /* samples a second at most; 0: no bound */
+	uint64_t steps; /* to read at most; 0: all */
+	double compute; /* seconds a step takes without its data */
+	double pace;	/* samples a second at most; 0: no bound */
 
 	struct hpdsl_dataset *ds;
 	struct hpdsl_loader *loader;

@@ -28,11 +28,12 @@
  * attempt; who is asked so answers once it has verified its own.  Whom it has
  * sent bytes of the bad one it tells to do the same (HP_MSG_AGAIN).  After
  * HP_ATTEMPTS from there it reads the origin itself, at once if it is told that
- * the chunk will not come (HP_MSG_SORRY), and after as many of those, or at once
- * if it cannot be read, the chunk is given up (HP_ACT_GIVE_UP).  Whoever does so although it was planned to get
- * it from another node is the second to have tried, and those behind it need
- * not: it tells them to give it up as well (HP_MSG_LOST).  A chunk that is
- * damaged is so read by two nodes, not by all of them one after the other.
+ * the chunk will not come (HP_MSG_SORRY), and after as many of those, or at
+ * once if it cannot be read, the chunk is given up (HP_ACT_GIVE_UP).  Whoever
+ * does so although it was planned to get it from another node is the second to
+ * have tried, and those behind it need not: it tells them to give it up as well
+ * (HP_MSG_LOST).  A chunk that is damaged is so read by two nodes, not by all
+ * of them one after the other.
  *
  * A stream ends when the receiver has all bytes, or by the sender's SORRY, LOST
  * or AGAIN, which it sends once no segment of the chunk is on its way; a CANCEL

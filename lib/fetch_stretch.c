@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- Verifying ---------------------------------------------------------- */
 
@@ -160,23 +161,16 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 
 /* ---- One by one --------------------------------------------------------- */
 
-/* "sample 12: why" */
+/* "sample 12: why", and which member, if that does not say so. */
 static int bad_sample(const struct hpdsl_member *m, int code, const char *why,
 		      struct hpdsl_error *err)
 {
-	return hp_fail(err, code, "sample %" PRIu64 ": %s", m->sample, why);
-}
+	char path[HP_PRINTABLE], name[HP_PRINTABLE + 40];
 
-/* The chunk's file could not be opened. */
-static int bad_file(const struct hpdsl_member *m, const struct hpdsl_error *why,
-		    struct hpdsl_error *err)
-{
-	char name[HP_PRINTABLE];
-
-	return hp_fail(err, why->code,
-		       "sample %" PRIu64 ": member %" PRIu64 " '%s': %s",
-		       m->sample, m->number,
-		       hp_printable(m->path, m->path_len, name), why->msg);
+	snprintf(name, sizeof name, "member %" PRIu64 " '%s': ", m->number,
+		 hp_printable(m->path, m->path_len, path));
+	return hp_fail(err, code, "sample %" PRIu64 ": %s%s", m->sample,
+		       strstr(why, name) ? "" : name, why);
 }
 
 /* A member that could not be read with its neighbours. */
@@ -191,7 +185,7 @@ static int read_alone(struct hp_fetch_stretch *s, struct hp_block_member *m,
 	if (r < 0)
 		return r;
 	if (file->code)
-		return bad_file(&row, file, err);
+		return bad_sample(&row, file->code, file->msg, err);
 	if (row.offset != m->offset || row.size != m->size)
 		return bad_sample(&row, HPDSL_ECORRUPT,
 				  "the index changed while it was read", err);

@@ -1403,7 +1403,8 @@ struct hpdsl_loader_options {
 	/*
 	 * Bytes for what was read; 0: 4 GiB, at least 16 MiB.  If the windows
 	 * of this share's lanes do not fit, samples are read one by one, in the
-	 * same order; watch.warn says so.
+	 * same order; watch.warn says so, and if a single step does not fit,
+	 * which is read all the same.
 	 */
 	uint64_t memory;
 	uint32_t threads; /* that read and verify; 0: as many as cores, at least
@@ -1427,7 +1428,7 @@ struct hpdsl_loader_options {
 struct hpdsl_batch {
 	uint64_t epoch, step;
 	size_t n;
-	/* The content of its first wanted member. */
+	/* The content of its first wanted member; NULL: it has none. */
 	const void *const *data;
 	const size_t *size;
 	const uint64_t *number; /* of the sample */
@@ -1458,8 +1459,9 @@ HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
  * The next batch: 1; 0: the last epoch's last step was handed out.  A bad
  * sample is HPDSL_ECORRUPT or -errno, *err names chunk and sample, and the next
  * call goes on behind that step; -ENOBUFS: nothing can be read, because
- * batches that were not released hold all the memory; HPDSL_ESTOPPED.  One
- * thread at a time.
+ * two batches or more that were not released hold all the memory;
+ * HPDSL_ESTOPPED, -EAGAIN.  After these three it is the same step that comes
+ * next.  One thread at a time.
  */
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				const struct hpdsl_batch **ret,

@@ -182,14 +182,12 @@ static const struct hp_block_member *member_at(const struct hpdsl_loader *l,
 }
 
 /* The first code of the sample that is one. */
-static int code_of(const struct hpdsl_loader *l, const struct hp_load_batch *b,
-		   size_t i)
+static int code_of(const struct hp_load_batch *b, size_t i)
 {
 	int code = b->row[i]->code;
 
 	for (uint32_t k = 0; k < b->row[i]->members && code == 0; k++)
 		code = b->unit[i]->member[b->row[i]->member + k].code;
-	(void)l;
 	return code;
 }
 
@@ -258,7 +256,7 @@ int hp_load_fill(struct hpdsl_loader *l, struct hp_load_batch *b,
 
 	b->first[0] = 0;
 	for (size_t i = 0; i < b->pub.n && r == 0; i++) {
-		int code = code_of(l, b, i);
+		int code = code_of(b, i);
 		uint64_t bytes;
 
 		b->bad[i] = 0;

@@ -76,12 +76,12 @@ only_parts_of()
 }
 
 @test "single bits flipped at random: each is found and named" {
-	"$SRC/tests/damage.py" flip packed $((HPDSL_LONG ? 5000 : 500)) 1
+	"$SRC/tests/damage.py" flip packed "$(rounds 500 100 5000)" 1
 	hpdsl-verify -q packed
 }
 
 @test "files cut at random places: each is found and named" {
-	"$SRC/tests/damage.py" cut packed $((HPDSL_LONG ? 1000 : 100)) 2
+	"$SRC/tests/damage.py" cut packed "$(rounds 100 25 1000)" 2
 	hpdsl-verify -q packed
 }
 
@@ -92,8 +92,8 @@ only_parts_of()
 	hpdsl-verify -q full
 	[ -e full/chunk-000001.tar.zst ]
 	[ -e full/.nv-meta/split.yaml ]
-	"$SRC/tests/damage.py" flip full $((HPDSL_LONG ? 5000 : 300)) 3
-	"$SRC/tests/damage.py" cut full $((HPDSL_LONG ? 1000 : 60)) 4
+	"$SRC/tests/damage.py" flip full "$(rounds 300 60 5000)" 3
+	"$SRC/tests/damage.py" cut full "$(rounds 60 20 1000)" 4
 	hpdsl-verify -q full
 }
 

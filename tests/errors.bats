@@ -5,7 +5,7 @@
 
 load lib
 
-export BATS_TEST_TIMEOUT=90
+export BATS_TEST_TIMEOUT=$((${#SAN} ? 300 : 90))
 
 setup()
 {

@@ -68,6 +68,19 @@ dataset_digest()
 		xargs -0 sha256sum | sha256sum)
 }
 
+# rounds SOME FEW MANY: how many of what is only repeated: few under a
+# sanitizer, where each takes longer, many in check-long.
+rounds()
+{
+	if [ -n "${HPDSL_LONG:-}" ]; then
+		echo "$3"
+	elif [ -n "${SAN:-}" ]; then
+		echo "$2"
+	else
+		echo "$1"
+	fi
+}
+
 need()
 {
 	command -v "$1" > /dev/null || skip "no $1"

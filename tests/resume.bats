@@ -128,8 +128,8 @@ resumed_chunks()
 }
 
 @test "SIGKILL at random moments, then --resume: the bytes of an undisturbed run" {
-	local kills=10 landed=0 tries=0 start ms=
-	[ -z "${HPDSL_LONG:-}" ] || kills=200
+	local kills landed=0 tries=0 start ms=
+	kills=$(rounds 10 4 200)
 	start=$(date +%s%N)
 	pack -q
 	ms=$((($(date +%s%N) - start) / 1000000))

@@ -168,6 +168,49 @@ nothing_staged()
 	[ "$status" = 3 ]
 }
 
+@test "train_while_staging.sbatch: trains at once, and goes on in another job" {
+	cat > train.py <<- 'END'
+		import os, socket, subprocess, sys
+		file, data = sys.argv[1].partition("=")[2], sys.argv[2]
+		subprocess.run(["hpdsl-verify", "-q", data], check=True)
+		assert os.environ["MASTER_ADDR"] == "bed-n001", os.environ
+		print("trained on", socket.gethostname(), os.path.exists(file))
+		if os.environ["SLURM_PROCID"] == "0":
+		    open(file, "w").close()
+		    with open(file + ".order", "w") as f:
+		        f.write('{"seed": 3, "step": 2}')
+	END
+	before=$(asked)
+	export TRAIN=$PWD/train.py CHECKPOINT=$PWD/net STAGE_OPTIONS=--rate=2M
+	job train_while_staging.sbatch --nodes=2 --ntasks-per-node=2
+	[ "$(grep -c '^trained on bed-n00[12]' job.out)" = 4 ]
+	[ $(($(asked) - before)) = "$(size)" ]
+	# the state is handed on: one that is none is noticed
+	echo 'seed: x' > net.order
+	job train_while_staging.sbatch --nodes=2 --ntasks-per-node=2
+	[ "$(grep -c '^trained on bed-n00[12] True' job.out)" -ge 4 ]
+	grep -q '^hpdsl-stage: .*net.order' job.out
+	# warned that its time is over, it comes back
+	rm net.order
+	cat > train.py <<- 'END'
+		import os, time
+		if "SLURM_RESTART_COUNT" not in os.environ:
+		    print("trains", flush=True)
+		    time.sleep(1000)
+		print("goes on")
+	END
+	"$slurm" run "$bed" sbatch --parsable --output=job.out --nodes=1 \
+		--ntasks-per-node=1 \
+		"$SRC/examples/train_while_staging.sbatch" > id
+	for ((i = 0; i < 300; i++)); do
+		! grep -q '^trains' job.out || break
+		sleep 0.1
+	done
+	"$slurm" run "$bed" scancel --batch --signal=USR1 "$(cat id)"
+	all_done
+	grep -qx 'goes on' job.out
+}
+
 @test "stage_array.sbatch: jobs on a node share one copy" {
 	before=$(asked)
 	job stage_array.sbatch --array=0-3 --cpus-per-task=2 \

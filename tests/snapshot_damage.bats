@@ -32,18 +32,6 @@ setup()
 	cp "$BATS_FILE_TMPDIR/snap" "$BATS_FILE_TMPDIR/snap-packed" .
 }
 
-# few MANY FEW: how many rounds; fewer where each takes longer.
-few()
-{
-	if [ -n "${HPDSL_LONG:-}" ]; then
-		echo $(($1 * 10))
-	elif [ -n "${SAN:-}" ]; then
-		echo "$2"
-	else
-		echo "$1"
-	fi
-}
-
 @test "every bit flipped: found, and no answer is wrong" {
 	local step=1
 	[ -z "${SAN:-}" ] || step=11
@@ -57,13 +45,13 @@ few()
 }
 
 @test "flips and cuts through the commands: right or refused" {
-	python snapshot_damage.py commands snap "$(few 100 20)" 1
-	python snapshot_damage.py commands snap-packed "$(few 60 20)" 2
+	python snapshot_damage.py commands snap "$(rounds 100 20 1000)" 1
+	python snapshot_damage.py commands snap-packed "$(rounds 60 20 600)" 2
 }
 
 @test "random lies with fitting checksums: every question has an end" {
-	python snapshot_damage.py lie snap "$(few 4000 300)" 3
-	python snapshot_damage.py lie snap-packed "$(few 2000 300)" 4
+	python snapshot_damage.py lie snap "$(rounds 4000 300 40000)" 3
+	python snapshot_damage.py lie snap-packed "$(rounds 2000 300 20000)" 4
 }
 
 @test "forgeries: verify finds each, and every command ends" {

@@ -45,8 +45,8 @@ old_or_new()
 }
 
 @test "SIGKILL at random moments: the old one or the new one" {
-	local kills=50 landed=0 parts=0 tries=0 start us pid new old i
-	[ -z "${HPDSL_LONG:-}" ] || kills=500
+	local kills landed=0 parts=0 tries=0 start us pid new old i
+	kills=$(rounds 50 15 500)
 	cp "$from/one.snap" out/snap
 	start=$(date +%s%N)
 	hpdsl-snapshot create -q "$from/two" -o out/snap

@@ -57,8 +57,8 @@ nobody()
 }
 
 @test "SIGKILL of a rank, of mpirun, of a whole node" {
-	local kills=10 landed=0 tries=0 what ds pid status
-	[ -z "${HPDSL_LONG:-}" ] || kills=200
+	local kills landed=0 tries=0 what ds pid status
+	kills=$(rounds 10 6 200)
 	while [ "$landed" -lt "$kills" ]; do
 		tries=$((tries + 1))
 		[ "$tries" -le $((kills * 4)) ]

@@ -102,6 +102,42 @@ whole()
 	[ "$(chunks_in node0)" = 60 ]
 }
 
+peer_bytes()
+{
+	python3 -c 'import json, sys
+print(sum(n["peer_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]))' \
+		"$1"
+}
+
+@test "seven nodes that lack different chunks get them from each other" {
+	local n c file gone missing mode
+	for mode in replicate copies=3; do
+		rm -rf node*
+		stage 7 -q --pretend-nodes=7 --mode=$mode "$from/ds" node%n
+		gone=0
+		for ((n = 0; n < 7; n++)); do
+			for ((c = 0; c < 60; c++)); do
+				file=$(printf 'node%d/chunk-%06d.tar' $n $c)
+				((c == 11 || (5 * c + 3 * n + c / 7) % 7 < 4)) &&
+					[ -e "$file" ] || continue
+				gone=$((gone + $(stat -c %s "$file")))
+				rm "$file"
+			done
+		done
+		missing=0
+		for file in "$from"/ds/chunk-*; do
+			compgen -G "node*/${file##*/}" > /dev/null ||
+				missing=$((missing + $(stat -c %s "$file")))
+		done
+		[ "$missing" -gt 0 ]
+		again "$missing" 7 --recheck --mode=$mode
+		[ "$(peer_bytes report)" = $((gone - missing)) ]
+		# shellcheck disable=SC2046
+		check_stage placed "$from/ds" $mode \
+			"$(printf -- '- %.0s' {1..7})" $(nodes node 7)
+	done
+}
+
 @test "another pack is refused, and nothing happens to what is there" {
 	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
 	fails 1 node1 stage 2 -q --pretend-nodes=2 "$from/other" node%n ||

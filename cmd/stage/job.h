@@ -88,6 +88,8 @@ struct stage_job {
 	bool watches_boss, beat_under_way;
 	struct stage_peer boss_peer;
 	double beat_at, pass_at, check_at;
+	double named_at; /* of warnings: the first of so many */
+	unsigned named;
 	bool stuck_sent;
 	bool wish; /* to stop early: this rank's or another's */
 	struct stage_beat now;

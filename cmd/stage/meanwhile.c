@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define EVERY 10.0
+#define LOOK_EVERY 0.1 /* at all nodes */
 
 struct slowest {
 	double left; /* seconds */
@@ -88,8 +89,9 @@ void report_progress(void *arg)
 	struct stage_run *r = arg;
 	double now = stage_now();
 
-	if (r->o->common.quiet)
+	if (r->o->common.quiet || now - r->progress_looked < LOOK_EVERY)
 		return;
+	r->progress_looked = now;
 	if (!r->progress_first) {
 		r->progress_first =
 			cmd_alloc(r->j->nodes, sizeof(*r->progress_first));

@@ -39,7 +39,7 @@ struct stage_run {
 	/* report.c, on rank 0 */
 	struct stage_row *rows;
 	bool report_failed;
-	double progress_at, progress_begin;
+	double progress_at, progress_begin, progress_looked;
 	uint64_t *progress_first; /* of each node, bytes when it began */
 };
 

@@ -14,6 +14,7 @@
 
 #define PATIENCE 30.0
 #define CHECK_EVERY 0.1
+#define NAMES 10
 
 double job_patience(const struct stage_job *j)
 {
@@ -163,6 +164,20 @@ static void send_beat(struct stage_job *j, double now)
 	job_post(j, j->boss, TAG_BEAT, &j->now, sizeof(j->now));
 }
 
+/* Where the origin hangs all nodes are stuck: some names are enough. */
+static bool may_name(struct stage_job *j)
+{
+	double now = stage_now();
+
+	if (now - j->named_at > PATIENCE) {
+		j->named_at = now;
+		j->named = 0;
+	}
+	if (j->named == NAMES)
+		cmd_warning("and more nodes, silent or stuck");
+	return j->named++ < NAMES;
+}
+
 static void check_silent(struct stage_job *j, struct stage_peer *p, double now)
 {
 	double silent = p->gone ? 0 : now - p->seen;
@@ -172,8 +187,9 @@ static void check_silent(struct stage_job *j, struct stage_peer *p, double now)
 			  silent);
 	if (silent > job_patience(j) && !p->silent_told) {
 		p->silent_told = true;
-		cmd_warning("%s has been silent for %.0f s", name_of(j, p).s,
-			    silent);
+		if (may_name(j))
+			cmd_warning("%s has been silent for %.0f s",
+				    name_of(j, p).s, silent);
 	}
 }
 
@@ -189,7 +205,7 @@ static void check_stuck(struct stage_job *j, struct stage_peer *p,
 	if (stuck + more > (double)j->o->timeout)
 		job_abort("%s: %s has not returned for %.0f s", name_of(j, p).s,
 			  b->stuck, stuck + more);
-	if (!p->stuck_told)
+	if (!p->stuck_told && may_name(j))
 		cmd_warning("%s: %s has not returned for %.0f s",
 			    name_of(j, p).s, b->stuck, stuck);
 	p->stuck_told = true;

@@ -9,6 +9,7 @@ a shuffle buffer of 5,000 samples), torch_raw (a list of NUL-terminated paths);
 start and torch_start do nothing but import.  Prints samples and bytes.
 """
 import glob
+import importlib
 import os
 import random
 import sys
@@ -81,25 +82,25 @@ def torch_raw(what):
 
 
 def torch_way(what):
+    import hpdsl
     import hpdsl.torch
 
     samples = size = 0
-    data = hpdsl.torch.IterableDataset(what, threads=1)
-    for batch in hpdsl.torch.DataLoader(data, num_workers=2):
-        samples += len(batch["data"])
-        size += sum(map(len, batch["data"]))
+    with hpdsl.Dataset(what) as ds:
+        steps = hpdsl.torch.Steps(ds, threads=1, collate=list)
+        for batch in hpdsl.torch.Loader(steps, num_workers=2):
+            samples += len(batch.data)
+            size += sum(map(len, batch.data))
     return samples, size
 
 
 def start(_):
-    import hpdsl  # noqa: F401
-
+    importlib.import_module("hpdsl")
     return 0, 0
 
 
 def torch_start(_):
-    import torch.utils.data  # noqa: F401
-
+    importlib.import_module("torch.utils.data")
     return 0, 0
 
 

@@ -20,12 +20,13 @@ struct event {
 	uint32_t node, peer;
 	uint8_t kind;
 	struct hp_message m;
+	struct event *next; /* unused ones */
 };
 
 struct events {
 	struct event **heap; /* each has four below it */
 	uint64_t n, room, made;
-	struct event *unused; /* the first bytes of each point to the next */
+	struct event *unused;
 };
 
 static inline void *cleared(uint64_t n, size_t size)
@@ -50,13 +51,13 @@ static inline struct event *event_take(struct events *s)
 
 	if (!p)
 		return cleared(1, sizeof *p);
-	memcpy(&s->unused, p, sizeof s->unused);
+	s->unused = p->next;
 	return p;
 }
 
 static inline void event_put(struct events *s, struct event *p)
 {
-	memcpy(p, &s->unused, sizeof s->unused);
+	p->next = s->unused;
 	s->unused = p;
 }
 

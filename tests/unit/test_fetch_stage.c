@@ -360,7 +360,7 @@ static void test_damage_everywhere(void **state)
 	struct hpdsl_dataset *ds, *copy;
 	struct hpdsl_chunk row;
 	struct hpdsl_member m;
-	char command[400], name[200], want[600];
+	char command[400], name[200], want[2 * PACKED_PATH];
 	struct fetching t;
 	struct staged f;
 
@@ -384,8 +384,11 @@ static void test_damage_everywhere(void **state)
 		assert_true(t.is_bad[m.number]);
 		assert_int_equal(t.why.code, HPDSL_ECORRUPT);
 		snprintf(want, sizeof want,
-			 "sample %llu: %s: member %llu '%s': checksum differs",
-			 (unsigned long long)m.sample, name,
+			 "sample %llu: %s: member %llu '%s': checksum differs; "
+			 "and at the origin: %s: member %llu '%s': checksum "
+			 "differs",
+			 (unsigned long long)m.sample, staged_at(&f, row.name),
+			 (unsigned long long)m.number, m.path, name,
 			 (unsigned long long)m.number, m.path);
 		assert_string_equal(t.why.msg, want);
 		fetching_end(&t);
@@ -422,7 +425,8 @@ static void test_no_origin(void **state)
 	assert_int_equal(t.bad, row.members);
 	assert_int_equal(t.why.code, -ENOENT);
 	assert_non_null(strstr(t.why.msg, "sample "));
-	assert_non_null(strstr(t.why.msg, "; and at the origin: "));
+	assert_non_null(strstr(t.why.msg, " and at the origin: "));
+	assert_non_null(strstr(t.why.msg, ": member "));
 	assert_non_null(strstr(t.why.msg, row.name));
 	fetching_end(&t);
 	hpdsl_close(ds);

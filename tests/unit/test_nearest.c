@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { NODES = 40, CHUNKS = 61 };
+enum { NODES = 40, CHUNKS = 61, ROOM = CHUNKS + 1 };
 
 /* What is true, and what each node has found out of it. */
 struct game {
@@ -22,7 +22,7 @@ struct game {
 	uint32_t nodes, parts, rounds;
 	size_t n; /* chunks of a part, at most */
 	bool held[NODES][CHUNKS];
-	uint32_t before[NODES][CHUNKS], after[NODES][CHUNKS];
+	uint32_t before[NODES][ROOM], after[NODES][ROOM];
 	uint32_t asks; /* the node that asks */
 };
 
@@ -56,8 +56,8 @@ static void mark(const struct game *g, uint32_t node, bool *ret)
 /* What all tell is told before any of them hears. */
 static bool play_round(struct game *g, uint32_t reach)
 {
-	static uint32_t on[NODES][CHUNKS], back[NODES][CHUNKS];
-	bool mine[CHUNKS], any = false;
+	static uint32_t on[NODES][ROOM], back[NODES][ROOM];
+	bool mine[ROOM], any = false;
 	uint32_t members, step;
 
 	for (uint32_t n = 0; n < g->nodes; n++) {

@@ -412,6 +412,36 @@ static void test_many_lost_at_origin(void **state)
 	clean(&plain);
 }
 
+/* However many they are, 16 are named: the first as the failure. */
+static void test_most_warnings(void **state)
+{
+	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
+	struct hpdsl_stager_message m;
+	struct hpdsl_error err;
+	struct net n;
+
+	(void)state;
+	net_begin(&n, &plain, &o);
+	net_start(&n, &o);
+	for (int i = 1; i <= 40; i++) {
+		hp_fail(&err, HPDSL_ECORRUPT, "chunk %d.", i);
+		hp_stager_damage(n.node[0].stager, &err);
+	}
+	assert_int_equal(hpdsl_stager_next(n.node[0].stager, &m, &err),
+			 HPDSL_ECORRUPT);
+	assert_string_equal(err.msg, "chunk 1.");
+	assert_int_equal(n.node[0].warnings, 16);
+	assert_null(strstr(n.node[0].warned, "chunk 1."));
+	assert_non_null(strstr(n.node[0].warned, "chunk 2."));
+	assert_non_null(strstr(n.node[0].warned, "chunk 16."));
+	assert_null(strstr(n.node[0].warned, "chunk 17."));
+	assert_non_null(strstr(n.node[0].warned, "more chunks than these"));
+	net_run(&n, 0, false);
+	net_end(&n);
+	assert_int_equal(net_check(&n), chunks_of(&plain));
+	clean(&plain);
+}
+
 /* The origin is gone, or broken, or empty: one line, and soon. */
 static void test_origin_lost(void **state)
 {
@@ -921,6 +951,7 @@ int main(void)
 		cmocka_unit_test(test_damage_at_origin),
 		cmocka_unit_test(test_chunk_lost_at_origin),
 		cmocka_unit_test(test_many_lost_at_origin),
+		cmocka_unit_test(test_most_warnings),
 		cmocka_unit_test(test_origin_lost),
 		cmocka_unit_test(test_flips_at_origin),
 		cmocka_unit_test(test_read_errors),
