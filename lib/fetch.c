@@ -42,7 +42,7 @@ void hp_fetch_free(struct hp_fetch *f)
 
 /* The next stretch: from m[0] of at most n, into page. */
 static void find_stretch(struct hp_fetch_stretch *s, struct hp_block_member *m,
-			 uint32_t n)
+			 uint32_t n, bool bits)
 {
 	s->m = m;
 	s->n = 1;
@@ -50,7 +50,7 @@ static void find_stretch(struct hp_fetch_stretch *s, struct hp_block_member *m,
 	s->end = m->offset + m->size;
 	s->good = 0;
 	for (; s->n < n && m[s->n].chunk == m->chunk &&
-	       hp_fetch_joins(s->begin, s->end, &m[s->n]);
+	       hp_fetch_joins(s->begin, s->end, &m[s->n], bits);
 	     s->n++) {
 		uint64_t end = m[s->n].offset + m[s->n].size;
 
@@ -67,7 +67,7 @@ int hp_fetch(struct hp_fetch *f, struct hp_block *b)
 	for (uint32_t i = 0; i < b->n; i += s.n) {
 		size_t bytes;
 
-		find_stretch(&s, &b->member[i], b->n - i);
+		find_stretch(&s, &b->member[i], b->n - i, b->bits);
 		bytes = (size_t)hp_fetch_pages(s.begin, s.end);
 		assert(s.page + bytes <= (uint8_t *)b->buf + b->room);
 		hp_fetch_stretch(&s, &b->why);

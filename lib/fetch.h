@@ -53,18 +53,23 @@ struct hp_block {
 	uint32_t n;
 	void *buf;   /* aligned to HP_FETCH_PAGE */
 	size_t room; /* hp_fetch_room() or more */
+	/* What is wanted now of stretches that are wanted bit by bit: gaps are
+	 * read through only if they are of a page or less. */
+	bool bits;
 	/* Set if one is bad: of the first, naming chunk, sample and path. */
 	struct hpdsl_error why;
 };
 
 /*
  * Bytes of buf that members take, with what is read between them, in whole
- * pages; never less than SIZE_MAX once that is reached.  For one member after the other, in the block's order: begin with
- * zero everywhere; a member's room may be looked at with a copy before it is
- * decided that it still fits.
+ * pages; never less than SIZE_MAX once that is reached.  For one member after
+ * the other, in the block's order: begin with zero everywhere but in bits; a
+ * member's room may be looked at with a copy before it is decided that it still
+ * fits.
  */
 struct hp_fetch_room {
 	size_t bytes;
+	bool bits; /* as in the block */
 	/* The last stretch that is read: nothing of the caller's. */
 	uint32_t chunk;
 	bool any;

@@ -42,7 +42,7 @@ static inline uint64_t hp_fetch_page(uint64_t offset)
 uint64_t hp_fetch_pages(uint64_t begin, uint64_t end);
 /* Is a member read with those before it, which go from begin to end? */
 bool hp_fetch_joins(uint64_t begin, uint64_t end,
-		    const struct hp_block_member *m);
+		    const struct hp_block_member *m, bool bits);
 
 /* ---- Bytes of a file: fetch_file.c -------------------------------------- */
 

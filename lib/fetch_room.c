@@ -12,9 +12,11 @@ uint64_t hp_fetch_pages(uint64_t begin, uint64_t end)
 }
 
 bool hp_fetch_joins(uint64_t begin, uint64_t end,
-		    const struct hp_block_member *m)
+		    const struct hp_block_member *m, bool bits)
 {
-	return m->offset >= begin && m->offset <= end + HP_FETCH_GAP;
+	uint64_t gap = bits ? HP_FETCH_PAGE : HP_FETCH_GAP;
+
+	return m->offset >= begin && m->offset <= end + gap;
 }
 
 void hp_fetch_room_add(struct hp_fetch_room *r, const struct hp_block_member *m)
@@ -23,7 +25,7 @@ void hp_fetch_room_add(struct hp_fetch_room *r, const struct hp_block_member *m)
 	size_t more;
 
 	if (r->any && r->chunk == m->chunk &&
-	    hp_fetch_joins(r->begin, r->end, m)) {
+	    hp_fetch_joins(r->begin, r->end, m, r->bits)) {
 		r->end = end > r->end ? end : r->end;
 	} else {
 		r->before = r->bytes;

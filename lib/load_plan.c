@@ -234,6 +234,7 @@ int hp_load_plan_places(const struct hp_load_plan *p, uint64_t turn,
 	if (r < 0)
 		return r;
 	m.u->end = n;
+	m.u->late = true;
 	m.u->at = hp_array(n, sizeof *m.u->at);
 	if (m.u->at) {
 		memset(m.u->at, 0xff, n * sizeof *m.u->at);
@@ -246,7 +247,6 @@ int hp_load_plan_places(const struct hp_load_plan *p, uint64_t turn,
 		return r;
 	}
 	*ret = hp_load_make_end(&m);
-	(*ret)->late = true;
 	(*ret)->begin = turn;
 	(*ret)->end = turn + 1;
 	return 0;

@@ -141,8 +141,11 @@ static int open_block(struct hp_load_maker *m)
 	r = grow(&u->block, &m->block_room, u->blocks, 1, sizeof *u->block);
 	if (r < 0)
 		return r;
-	u->block[u->blocks++] = (struct hp_load_block){ .first = UINT64_MAX };
-	m->room = (struct hp_fetch_room){ 0 };
+	u->block[u->blocks++] = (struct hp_load_block){
+		.first = UINT64_MAX,
+		.b.bits = u->late,
+	};
+	m->room = (struct hp_fetch_room){ .bits = u->late };
 	return 0;
 }
 

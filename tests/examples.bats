@@ -17,6 +17,22 @@ load lib
 	[ "$status" = 1 ]
 }
 
+@test "read_epoch: epochs in order, and on from a state" {
+	make_tree tree 3 200
+	hpdsl-pack -q --labels=dir --chunks=12 tree packed
+	"$BUILD/examples/read_epoch" packed 3 > all
+	[ "$(grep -c '^epoch [012] step [012]: 256 samples, sum ' all)" = 9 ]
+	"$BUILD/examples/read_epoch" packed 3 state 4 > part
+	"$BUILD/examples/read_epoch" packed 3 state >> part
+	diff all part
+	"$BUILD/examples/read_epoch" packed 3 state > none
+	[ ! -s none ]
+	hpdsl-pack -q --chunks=5 tree other
+	run "$BUILD/examples/read_epoch" other 3 state
+	[ "$status" = 1 ]
+	[[ $output = "read_epoch: state: "* ]]
+}
+
 @test "read_chunks.py: finds the samples that read_samples finds" {
 	make_tree tree 3 20
 	hpdsl-pack -q --chunks=4 tree packed

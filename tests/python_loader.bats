@@ -6,6 +6,12 @@
 load lib
 load python
 
+# gcc's sanitizers have locks that a fork leaves locked in the child.
+forks_are_safe()
+{
+	[ -z "${SAN:-}" ] || skip "sanitizers and threads do not survive a fork"
+}
+
 @test "python: batches are the steps of the order, over ranks and workers" {
 	cases test_loader.Batches
 }
@@ -32,7 +38,13 @@ load python
 }
 
 @test "python: loaders and children" {
+	forks_are_safe
 	cases test_process.Forks
+}
+
+@test "python: forks while other threads read and load" {
+	forks_are_safe
+	cases test_dataset.ForksUnderThreads test_process.ForksUnderThreads
 }
 
 @test "python: what TensorFlow and DALI take" {

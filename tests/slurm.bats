@@ -265,7 +265,7 @@ nothing_staged()
 @test "epilog.sh: takes away what its own job left, and nothing else" {
 	cat > leave <<- 'END'
 		#!/bin/bash
-		mine=$TMPDIR/scratch/$SLURM_JOB_ID other=$TMPDIR/scratch/17
+		mine=$TMPDIR/scratch/$SLURM_JOB_ID other=$TMPDIR/scratch/99999
 		mkdir -p "$mine/own" "$other"
 		hpdsl-stage -q "$DATASET" "$mine/stage" || exit
 		cp -a "$mine/stage" "$other"
@@ -285,7 +285,7 @@ nothing_staged()
 	grep -qx /dev/shm/vader_segment.b left
 	run ! grep vader_segment.a left
 	[ "$(grep "$(cat mine)" left)" = "$(cat mine)/own/file" ]
-	[ "$(grep -c /scratch/17/stage/chunk left)" = 24 ]
+	[ "$(grep -c /scratch/99999/stage/chunk left)" = 24 ]
 	kill $!
 }
 

@@ -82,13 +82,15 @@ def torch_raw(what):
 
 
 def torch_way(what):
+    import hpdsl
     import hpdsl.torch
 
     samples = size = 0
-    data = hpdsl.torch.IterableDataset(what, threads=1)
-    for batch in hpdsl.torch.DataLoader(data, num_workers=2):
-        samples += len(batch["data"])
-        size += sum(map(len, batch["data"]))
+    with hpdsl.Dataset(what) as ds:
+        steps = hpdsl.torch.Steps(ds, threads=1, collate=list)
+        for batch in hpdsl.torch.Loader(steps, num_workers=2):
+            samples += len(batch.data)
+            size += sum(map(len, batch.data))
     return samples, size
 
 

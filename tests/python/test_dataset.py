@@ -274,6 +274,8 @@ class Processes(Packed):
             got = pool.starmap(_read, [(ds, n) for n in range(0, 200, 9)])
         self.assertEqual(got, [ds[n].data for n in range(0, 200, 9)])
 
+
+class ForksUnderThreads(Packed):
     def test_forked_while_threads_read(self):
         """Locks that are held at the fork are nobody's in the child."""
         ds, stop = hpdsl.Dataset(self.packed), threading.Event()

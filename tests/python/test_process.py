@@ -200,11 +200,13 @@ while True:
         self.ends("print('ready')")
 
 
-class Forks(Packed):
+class Loads(Packed):
     def loader(self):
         return hpdsl.Loader(hpdsl.Dataset(self.packed), hpdsl.Order(
             window=2, lanes=2, run=3, step_runs=6))
 
+
+class Forks(Loads):
     def test_a_loader_belongs_to_its_process(self):
         loader = self.loader()
         loader.next_batch()
@@ -256,6 +258,8 @@ print(os.wait()[1] >> 8, loader.next_batch().step)
 """, self.packed)
         self.assertEqual((got.stdout, got.returncode), ("5 1\n", 0))
 
+
+class ForksUnderThreads(Loads):
     def test_forked_while_others_load(self):
         loader, stop = self.loader(), threading.Event()
 
