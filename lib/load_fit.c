@@ -10,6 +10,9 @@
 /* Runs of a lane that are looked at: more tell nothing new. */
 enum { LOOK = 4096 };
 
+/* An index may say anything: from here on all sums are equal. */
+#define MOST (UINT64_C(1) << 62)
+
 double hp_load_part(const struct hp_load_share *s, uint32_t lane)
 {
 	uint64_t period = s->step_runs * s->stride, mine = 0;
@@ -48,7 +51,7 @@ static uint64_t window_bytes(const struct hp_window *w,
 
 	for (uint32_t i = 0; i < w->pieces; i++)
 		sum += piece_bytes(&w->piece[i], sizes, part);
-	return (uint64_t)sum;
+	return sum < (double)MOST ? (uint64_t)sum : MOST;
 }
 
 static uint64_t largest_window(const struct hpdsl_epoch *e, uint32_t lane,
@@ -80,7 +83,7 @@ void hp_load_windows(const struct hpdsl_epoch *e, const struct hp_load_share *s,
 			continue;
 		bytes = largest_window(e, lane, sizes, part);
 		fit.lanes++;
-		fit.bytes += bytes;
+		fit.bytes = bytes < MOST - fit.bytes ? fit.bytes + bytes : MOST;
 		if (bytes > fit.largest)
 			fit.largest = bytes;
 	}

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "dataset.h"
+#include "load_fit.h"
 #include "load_live.h"
 #include "load_queue.h"
 #include "load_work.h"
@@ -245,6 +246,43 @@ static void test_too_large(void **state)
 	free(image.p);
 }
 
+static void huge_chunk(const void *arg, uint32_t chunk, uint64_t *ret_bytes,
+		       uint64_t *ret_samples)
+{
+	(void)arg;
+	(void)chunk;
+	*ret_bytes = INT64_MAX;
+	*ret_samples = 1;
+}
+
+/* Windows of chunks of 2^63 bytes do not come out small. */
+static void test_huge_windows(void **state)
+{
+	struct hpdsl_order o = {
+		.seed = 9, .window = 3, .lanes = 3, .run = 4, .step_runs = 4
+	};
+	struct hp_load_sizes sizes = { .chunk = huge_chunk, .chosen = 1 };
+	struct hp_load_share s = { .samples = LOAD_SAMPLES,
+				   .lanes = 3,
+				   .run = 4,
+				   .step_runs = 4,
+				   .ranks = 1,
+				   .stride = 1 };
+	struct hpdsl_dataset *ds;
+	struct hpdsl_epoch *e;
+	struct hp_load_fit fit;
+
+	(void)state;
+	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, NULL), 0);
+	assert_int_equal(hpdsl_epoch_new(ds, NULL, &o, &e, NULL), 0);
+	hp_load_windows(e, &s, &sizes, &fit);
+	assert_int_equal(fit.lanes, 3);
+	assert_int_equal(fit.largest, UINT64_C(1) << 62);
+	assert_int_equal(fit.bytes, UINT64_C(1) << 62);
+	hpdsl_epoch_free(e);
+	hpdsl_close(ds);
+}
+
 /* What is noted for each suffix of each sample counts, too. */
 static void test_suffixes_count(void **state)
 {
@@ -426,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_suffixes_count),
+		cmocka_unit_test(test_huge_windows),
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_slots),
