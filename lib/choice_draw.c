@@ -116,17 +116,16 @@ void hp_draw_list(const struct hp_draw *d, uint64_t first, uint64_t n,
 	for (; n; word++) {
 		for (uint64_t bits = d->choice->bits[word]; n && bits;
 		     bits &= bits - 1) {
+			uint64_t t;
+
 			at = word * 64 + (uint64_t)__builtin_ctzll(bits);
-			for (uint64_t t = weighted(d->choice) ? times(d, at) :
-								1;
-			     n && t; t--) {
-				if (skip) {
-					skip--;
-					continue;
-				}
-				*ret++ = at;
-				n--;
+			t = weighted(d->choice) ? times(d, at) : 1;
+			if (skip >= t) {
+				skip -= t;
+				continue;
 			}
+			for (t -= skip, skip = 0; n && t; n--, t--)
+				*ret++ = at;
 		}
 	}
 }

@@ -62,9 +62,10 @@ struct hp_block {
 
 /*
  * Bytes of buf that members take, with what is read between them, in whole
- * pages.  For one member after the other, in the block's order: begin with
- * zero everywhere but in bits; a member's room may be looked at with a copy
- * before it is decided that it still fits.
+ * pages; never less than SIZE_MAX once that is reached.  For one member after
+ * the other, in the block's order: begin with zero everywhere but in bits; a
+ * member's room may be looked at with a copy before it is decided that it still
+ * fits.
  */
 struct hp_fetch_room {
 	size_t bytes;
@@ -73,6 +74,7 @@ struct hp_fetch_room {
 	uint32_t chunk;
 	bool any;
 	uint64_t begin, end;
+	size_t before; /* bytes of those before it */
 };
 void hp_fetch_room_add(struct hp_fetch_room *r,
 		       const struct hp_block_member *m);

@@ -22,18 +22,23 @@ bool hp_fetch_joins(uint64_t begin, uint64_t end,
 void hp_fetch_room_add(struct hp_fetch_room *r, const struct hp_block_member *m)
 {
 	uint64_t end = m->offset + m->size;
+	size_t more;
 
 	if (r->any && r->chunk == m->chunk &&
 	    hp_fetch_joins(r->begin, r->end, m, r->bits)) {
-		r->bytes -= hp_fetch_pages(r->begin, r->end);
 		r->end = end > r->end ? end : r->end;
 	} else {
+		r->before = r->bytes;
 		r->any = true;
 		r->chunk = m->chunk;
 		r->begin = m->offset;
 		r->end = end;
 	}
-	r->bytes += hp_fetch_pages(r->begin, r->end);
+	more = hp_fetch_pages(r->begin, r->end);
+	/* An index may say that members overlap, and how often it likes. */
+	if (r->before > SIZE_MAX - more)
+		r->before = SIZE_MAX - more;
+	r->bytes = r->before + more;
 }
 
 size_t hp_fetch_room(const struct hp_block_member *m, uint32_t n)

@@ -13,7 +13,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { THREADS_LEAST = 4 };
+enum {
+	THREADS_LEAST = 4,
+	PLACE = 128, /* bytes for a sample of a step, but for its content */
+};
 #define MEMORY (UINT64_C(4) << 30)
 #define MEMORY_LEAST (UINT64_C(16) << 20)
 
@@ -167,9 +170,18 @@ static void init_locks(struct hpdsl_loader *l)
 
 /* ---- New, free ---------------------------------------------------------- */
 
+/* What is kept of each place takes memory that must be there, too. */
+static uint64_t most_places(const struct hpdsl_loader *l)
+{
+	uint64_t n = (l->memory > MEMORY ? l->memory : MEMORY) / PLACE;
+
+	return n < UINT32_MAX / 2 ? n : UINT32_MAX / 2;
+}
+
 static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	struct hpdsl_epoch_info info;
+	uint64_t places;
 	int r = hp_load_epoch_new(l, &l->opt.order, 0, &l->epoch, err);
 
 	if (r < 0)
@@ -186,10 +198,10 @@ static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	r = check_share(l, info.order.step_runs, err);
 	if (r < 0)
 		return r;
-	if ((uint64_t)hp_load_runs(&l->epoch->share) * info.order.run >
-	    UINT32_MAX / 2)
+	places = (uint64_t)hp_load_runs(&l->epoch->share) * info.order.run;
+	if (places > most_places(l))
 		return hp_fail(err, HPDSL_EUSAGE, "steps are too large");
-	l->places = hp_load_runs(&l->epoch->share) * info.order.run;
+	l->places = (uint32_t)places;
 	return 0;
 }
 

@@ -154,6 +154,7 @@ struct hp_load_new {
 
 /* What may be live of windows, in bytes; the rest is for turns. */
 uint64_t hp_load_window_limit(const struct hpdsl_loader *l);
+/* Not under the lock. */
 void hp_load_warn_one_by_one(struct hpdsl_loader *l);
 /* The planner: what the turn l->planned needs. */
 int hp_load_turn(struct hpdsl_loader *l, struct hp_load_new *ret,
@@ -168,7 +169,7 @@ bool hp_load_work(struct hpdsl_loader *l);
 void *hp_load_worker(void *loader);
 /* Under the lock: a turn does not need the block any more. */
 void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b);
-/* Tells the caller's watch, one call at a time. */
+/* Tells the caller's watch, one call at a time, unless that has stopped. */
 void hp_load_warn(void *loader, const char *text);
 
 /* ---- Batches: load_batch.c, load_bad.c ----------------------------------- */

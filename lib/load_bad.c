@@ -63,8 +63,9 @@ int hp_load_why(struct hpdsl_loader *l, const struct hp_load_batch *b, size_t i,
 			r = hpdsl_member_get(l->ds, s.first_member + k, &is,
 					     err);
 		return r < 0 ? r :
-			       hp_fail(err, code, "sample %llu is damaged",
-				       (unsigned long long)b->number[i]);
+			       hp_fail_errno(err, code,
+					     "sample %llu cannot be loaded",
+					     (unsigned long long)b->number[i]);
 	}
 	block = &b->unit[i]->block[b->row[i]->block];
 	if (!block->slot.p || code == -ENOMEM)

@@ -27,12 +27,18 @@ void hp_load_live_at(struct hp_load_live *l, uint64_t turn)
 	l->v[0] = sum;
 }
 
-static int grow(struct hp_load_live *l, uint64_t last)
+/* Turns that may always be looked at; more of them have to be worth it. */
+enum { TURNS = 4096 };
+
+/* 1; 0: so far ahead that the sums would take too much of the limit. */
+static int grow(struct hp_load_live *l, uint64_t last, uint64_t limit)
 {
 	uint64_t n = last + 1 - l->turn;
 	int64_t *v;
 
 	if (n <= l->n)
+		return 1;
+	if (n > TURNS && n > limit / 128)
 		return 0;
 	if (n > l->room) {
 		v = realloc(l->v, 2 * n * sizeof *v);
@@ -43,12 +49,16 @@ static int grow(struct hp_load_live *l, uint64_t last)
 	}
 	memset(l->v + l->n, 0, (n - l->n) * sizeof *l->v);
 	l->n = n;
-	return 0;
+	return 1;
 }
 
+/* last: the turn in which the last of it goes. */
 static void add(struct hp_load_live *l, const struct hp_load_unit *u,
-		size_t slot, int sign)
+		uint64_t last, size_t slot, int sign)
 {
+	/* Its arrays are there from now on. */
+	l->v[0] += (int64_t)u->bytes * sign;
+	l->v[last - l->turn] -= (int64_t)u->bytes * sign;
 	for (uint32_t i = 0; i < u->blocks; i++) {
 		const struct hp_load_block *b = &u->block[i];
 		int64_t cost = (int64_t)hp_slots_cost(slot, b->b.room) * sign;
@@ -75,16 +85,19 @@ int hp_load_live_add(struct hp_load_live *l, const struct hp_load_unit *u,
 		     size_t slot, uint64_t limit)
 {
 	uint64_t last = l->turn;
+	int r;
 
 	for (uint32_t i = 0; i < u->blocks; i++)
 		if (u->block[i].last > last)
 			last = u->block[i].last;
-	if (grow(l, last + 2) < 0)
-		return -ENOMEM;
-	add(l, u, slot, 1);
+	last += 2;
+	r = grow(l, last, limit);
+	if (r <= 0)
+		return r;
+	add(l, u, last, slot, 1);
 	if (most(l) <= limit)
 		return 1;
-	add(l, u, slot, -1);
+	add(l, u, last, slot, -1);
 	return 0;
 }
 

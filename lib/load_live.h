@@ -18,8 +18,9 @@ struct hp_load_live {
 /* Forgets the turns before this one; they never fall. */
 void hp_load_live_at(struct hp_load_live *l, uint64_t turn);
 /*
- * Adds the unit's blocks: 1.  0: in some turn there would be more than limit
- * bytes, and they were not added.  -ENOMEM.
+ * Adds the unit's blocks and its arrays: 1.  0: in some turn there would be
+ * more than limit bytes, or it is needed for far too long, and they were not
+ * added.  -ENOMEM.
  */
 int hp_load_live_add(struct hp_load_live *l, const struct hp_load_unit *u,
 		     size_t slot, uint64_t limit);

@@ -248,18 +248,26 @@ static int next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 	return 1;
 }
 
+/* A thread that is just telling something is waited for; none begins to. */
+static int stopped(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	pthread_mutex_lock(&l->warn_lock);
+	pthread_mutex_unlock(&l->warn_lock);
+	return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+}
+
 int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 		      struct hpdsl_error *err)
 {
 	int r;
 
 	if (hp_stopped(&l->opt.watch))
-		return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+		return stopped(l, err);
 	pthread_mutex_lock(&l->lock);
 	pthread_cond_signal(&l->work);
 	r = next(l, ret, err);
 	pthread_mutex_unlock(&l->lock);
-	return r;
+	return r == HPDSL_ESTOPPED ? stopped(l, err) : r;
 }
 
 void hpdsl_batch_release(struct hpdsl_loader *l, const struct hpdsl_batch *pub)

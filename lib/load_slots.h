@@ -40,6 +40,8 @@ void hp_slots_release(struct hp_slots *s);
 /* What a block of so many bytes takes. */
 static inline uint64_t hp_slots_cost(size_t slot, size_t bytes)
 {
+	if (bytes > SIZE_MAX - 4095)
+		return UINT64_MAX;
 	return bytes <= slot ? slot : (bytes + 4095) & ~(size_t)4095;
 }
 

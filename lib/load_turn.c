@@ -35,11 +35,16 @@ static int note(struct hp_load_new *n, struct hp_load_unit *u)
 
 /* ---- Epochs ------------------------------------------------------------- */
 
-/* A whole epoch without a turn: an endless loader would look for ever. */
+/*
+ * A whole epoch without a turn: an endless loader would look for ever, and
+ * without a choice the others are just as long.
+ */
 static bool is_barren(const struct hpdsl_loader *l,
 		      const struct hp_load_epoch *e)
 {
-	return e->end == e->share.base && e->share.first == l->opt.share.worker;
+	return e->end == e->share.base &&
+	       e->share.first == l->opt.share.worker &&
+	       (!l->opt.epochs || !l->opt.choice);
 }
 
 /* The epoch after the last one that was planned; NULL: there is none. */
@@ -51,8 +56,8 @@ static int next_epoch(struct hpdsl_loader *l, struct hp_load_epoch **ret,
 	int r;
 
 	*ret = NULL;
-	if (l->opt.epochs ? l->epochs_planned == l->opt.epochs :
-			    is_barren(l, last))
+	if (is_barren(l, last) ||
+	    (l->opt.epochs && l->epochs_planned == l->opt.epochs))
 		return 0;
 	o.epoch = last->number + 1;
 	o.step = 0;
@@ -86,7 +91,9 @@ static bool is_late(struct hpdsl_loader *l, const struct hp_window *w)
 
 void hp_load_warn_one_by_one(struct hpdsl_loader *l)
 {
+	pthread_mutex_lock(&l->lock);
 	l->stats.one_by_one = true;
+	pthread_mutex_unlock(&l->lock);
 	if (!l->warned)
 		hp_load_warn(l, "the windows do not fit into the memory: "
 				"samples are read one by one");
@@ -102,32 +109,52 @@ uint64_t hp_load_window_limit(const struct hpdsl_loader *l)
 	return l->memory - rest;
 }
 
+/* Planning takes numbers of all of its samples: these need memory, too. */
+static bool is_modest(const struct hpdsl_loader *l, const struct hp_window *w)
+{
+	return w->samples <= l->memory / 64;
+}
+
+/* The window's unit, if it fits: 1. */
+static int plan_whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
+		      const struct hp_window *w, struct hp_load_unit **ret)
+{
+	struct hp_load_unit *u;
+	int r;
+
+	if (!is_modest(l, w))
+		return 0;
+	r = hp_load_plan_window(&l->plan, e->e, &e->share, w, &u);
+	if (r == -E2BIG)
+		return 0;
+	if (r < 0)
+		return r;
+	if (u) {
+		hp_load_live_at(&l->live, l->planned);
+		r = hp_load_live_add(&l->live, u, l->plan.slot,
+				     hp_load_window_limit(l));
+		if (r <= 0) {
+			hp_load_unit_free(u);
+			return r;
+		}
+	}
+	*ret = u;
+	return 1;
+}
+
 /* The window's unit; NULL: it is not read as a whole. */
 static int whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
 		 const struct hp_window *w, struct hp_load_unit **ret)
 {
-	struct hp_load_unit *u;
 	int r;
 
 	*ret = NULL;
 	if (!e->windows || is_late(l, w))
 		return 0;
-	r = hp_load_plan_window(&l->plan, e->e, &e->share, w, &u);
-	if (r == -E2BIG || (r == 0 && !u))
-		return 0;
-	if (r < 0)
-		return r;
-	hp_load_live_at(&l->live, l->planned);
-	r = hp_load_live_add(&l->live, u, l->plan.slot,
-			     hp_load_window_limit(l));
-	if (r == 1) {
-		*ret = u;
-		return 0;
-	}
-	hp_load_unit_free(u);
+	r = plan_whole(l, e, w, ret);
 	if (r == 0)
 		hp_load_warn_one_by_one(l);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int plan_window(struct hpdsl_loader *l, struct hp_load_epoch *e,

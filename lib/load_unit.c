@@ -14,6 +14,9 @@
 
 /* So that numbers of a unit fit their type, with HP_LOAD_NONE left. */
 #define MOST (UINT32_C(1) << 31)
+/* No machine has memory for such a sample: the index is wrong, and sums of
+ * these cannot be told from sums of sound ones. */
+#define SAMPLE_MOST (UINT64_C(1) << 42)
 
 /* Makes room for one more; -ENOMEM, -E2BIG. */
 static int grow(void *array, uint32_t *room, uint32_t n, uint32_t more,
@@ -188,6 +191,9 @@ static int add_members(struct hp_load_maker *m, struct hp_load_row *row)
 	for (uint64_t i = is.first; row->code == 0 && i < is.end && r == 0; i++)
 		r = add_member(m, i, pick, &row->code);
 	row->members = u->members - row->member;
+	if (row->code == 0 &&
+	    hp_fetch_room(u->member + row->member, row->members) > SAMPLE_MOST)
+		row->code = -EFBIG;
 	if (row->code == 0 || r < 0)
 		return r;
 	for (uint32_t i = 0; i < n; i++)

@@ -18,7 +18,8 @@ void hp_load_warn(void *loader, const char *text)
 	if (!l->opt.watch.warn)
 		return;
 	pthread_mutex_lock(&l->warn_lock);
-	l->opt.watch.warn(l->opt.watch.arg, text);
+	if (!hp_stopped(&l->opt.watch))
+		l->opt.watch.warn(l->opt.watch.arg, text);
 	pthread_mutex_unlock(&l->warn_lock);
 }
 
@@ -33,7 +34,8 @@ static bool is_turn_to_plan(const struct hpdsl_loader *l)
 	/* What is needed now and next is planned in any case. */
 	if (l->planned <= l->turn + 1)
 		return true;
-	return l->late < l->late_most &&
+	/* What there is nothing to read for takes memory, too. */
+	return l->late < l->late_most && l->slots.beside < l->memory / 8 &&
 	       (!first || first->first >= l->planned || l->queue.bytes < AHEAD);
 }
 

@@ -321,6 +321,27 @@ static void draws_agree_with_counting(void **state)
 	hpdsl_choice_free(c);
 }
 
+/* 2^31 times each: a place is found without counting up to it. */
+static void heavy_draws_are_found(void **state)
+{
+	uint64_t weight[N], got[2], k = UINT64_C(1) << 31;
+	struct hpdsl_choice *c;
+	struct hp_draw d;
+
+	(void)state;
+	for (uint64_t s = 0; s < N; s++)
+		weight[s] = k << 32;
+	c = choose((struct hpdsl_choice_options){ .sample_weight = weight });
+	assert_int_equal(hp_draw_init(&d, c, 4, 2, NULL), 0);
+	for (uint64_t s = 1; s < N; s++) {
+		hp_draw_list(&d, s * k - 1, 2, got);
+		assert_int_equal(got[0], s - 1);
+		assert_int_equal(got[1], s);
+	}
+	hp_draw_release(&d);
+	hpdsl_choice_free(c);
+}
+
 /* ---- Digests ----------------------------------------------------------- */
 
 static void digest_is(struct hpdsl_choice *c, const char *want)
@@ -479,6 +500,7 @@ int main(void)
 		cmocka_unit_test(weights_by_sample),
 		cmocka_unit_test(classes_in_balance),
 		cmocka_unit_test(draws_agree_with_counting),
+		cmocka_unit_test(heavy_draws_are_found),
 		cmocka_unit_test(digests_are_as_defined),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(no_memory),

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "load.h"
 #include "load_work.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -161,13 +162,20 @@ static void test_refused(void **state)
 	c.opt.order.step = 10;
 	refused(&c.opt, "no step 10, the epoch has 9");
 	c = base();
+	c.opt.order.run = 1 << 20;
+	c.opt.order.step_runs = 1 << 10;
+	refused(&c.opt, "steps are too large");
+	c.opt.order.run = c.opt.order.step_runs = UINT32_MAX;
+	refused(&c.opt, "steps are too large");
+	c = base();
 	c.opt.order.parts = 3;
 	refused(&c.opt, "parts");
 }
 
-/* Endless, but none of its epochs has a step: it ends. */
+/* Endless, or as good as that, but none of its epochs has a step: it ends. */
 static void test_barren(void **state)
 {
+	static const uint64_t epochs[] = { 0, UINT64_MAX };
 	const struct hpdsl_batch *b;
 	struct load_case c = base();
 	struct hpdsl_error err = { 0 };
@@ -175,13 +183,15 @@ static void test_barren(void **state)
 	struct hpdsl_loader *l;
 
 	(void)state;
-	c.opt.epochs = 0;
 	c.opt.order.run = 64;
 	c.opt.end = HPDSL_END_DROP;
 	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, &err), 0);
-	assert_int_equal(hpdsl_loader_new(ds, &c.opt, &l, &err), 0);
-	assert_int_equal(hpdsl_loader_next(l, &b, &err), 0);
-	hpdsl_loader_free(l);
+	for (size_t i = 0; i < COUNT(epochs); i++) {
+		c.opt.epochs = epochs[i];
+		assert_int_equal(hpdsl_loader_new(ds, &c.opt, &l, &err), 0);
+		assert_int_equal(hpdsl_loader_next(l, &b, &err), 0);
+		hpdsl_loader_free(l);
+	}
 	hpdsl_close(ds);
 }
 
@@ -306,6 +316,36 @@ static void test_bound(void **state)
 	load_check(load_big, &c);
 }
 
+/*
+ * Endless, and nothing is to be read: what is planned ahead is bounded all the
+ * same.
+ */
+static void test_nothing_to_read(void **state)
+{
+	static const char *const none[] = { "png" };
+	struct load_case c = base();
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *l;
+	uint64_t n = 0;
+
+	(void)state;
+	c.opt.epochs = 0;
+	c.opt.suffixes = none;
+	c.opt.n_suffixes = 1;
+	c.opt.threads = HPDSL_SERIAL;
+	c.opt.memory = 16 << 20;
+	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, NULL), 0);
+	assert_int_equal(hpdsl_loader_new(ds, &c.opt, &l, NULL), 0);
+	pthread_mutex_lock(&l->lock);
+	while (hp_load_work(l))
+		assert_true(n++ < 1000000);
+	pthread_mutex_unlock(&l->lock);
+	hpdsl_loader_stats(l, &c.stats);
+	assert_true(c.stats.memory_peak <= c.stats.memory);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+}
+
 /* A step of 33 MB. */
 static void test_over(void **state)
 {
@@ -333,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_one_by_one),
 		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_nothing_to_read),
 		cmocka_unit_test(test_over),
 	};
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "load_live.h"
 #include "load_queue.h"
 #include "load_work.h"
+#include "make_index.h"
 
 /* ---- Units -------------------------------------------------------------- */
 
@@ -170,6 +172,79 @@ static void test_windows(void **state)
 	hpdsl_close(ds);
 }
 
+/* ---- What no memory holds ------------------------------------------------ */
+
+/* Three members that overlap, whose pages are 2^64 bytes in all. */
+static const struct {
+	uint64_t offset, size;
+} overlapping[3] = { { 8192, INT64_MAX - 8192 },
+		     { 4096, INT64_MAX - 4096 },
+		     { 0, 12288 } };
+
+static void test_overlap(void **state)
+{
+	struct hp_block_member b[3] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		b[i].offset = overlapping[i].offset;
+		b[i].size = overlapping[i].size;
+	}
+	assert_int_equal(hp_fetch_room(b, 2), UINT64_MAX - 12287);
+	assert_int_equal(hp_fetch_room(b, 3), SIZE_MAX);
+	assert_int_equal(hp_slots_cost(4096, SIZE_MAX), UINT64_MAX);
+}
+
+/* An index in which sample 2 has these members. */
+static void forge(struct image *im)
+{
+	struct corpus c;
+	uint8_t *row;
+
+	corpus_make(&c, 4, 1, 0, 0);
+	assert_int_equal(image_write(&c, im, NULL), 0);
+	corpus_free(&c);
+	row = image_section(im, HP_SECTION_MEMBERS, NULL) + 3 * HP_MEMBER_ROW;
+	for (int i = 0; i < 3; i++, row += HP_MEMBER_ROW) {
+		hp_put64(row, overlapping[i].offset);
+		hp_put64(row + 8, overlapping[i].size);
+	}
+	row = image_section(im, HP_SECTION_CHUNKS, NULL);
+	hp_put64(row + 16, INT64_MAX);
+	hp_put64(row + 40, INT64_MAX);
+	image_repair(im->p, im->n);
+}
+
+/* Such a sample is bad, and those beside it are not. */
+static void test_too_large(void **state)
+{
+	static const struct hpdsl_place place[3] = { { .sample = 1 },
+						     { .sample = 2 },
+						     { .sample = 3 } };
+	static const bool want[3] = { true, true, true };
+	struct hp_load_plan p = { .slot = 64 << 10 };
+	struct hp_load_unit *u;
+	struct hp_index *ix;
+	struct image image;
+
+	(void)state;
+	forge(&image);
+	assert_int_equal(hp_index_open(image.p, image.n, "it", &ix, NULL), 0);
+	p.index = ix;
+	assert_int_equal(hp_load_plan_places(&p, 0, place, want, 3, &u), 0);
+	assert_int_equal(u->rows, 3);
+	assert_int_equal(u->row[1].code, -EFBIG);
+	assert_int_equal(u->row[1].block, HP_LOAD_NONE);
+	assert_int_equal(u->row[1].members, 0);
+	assert_int_equal(u->row[0].code, 0);
+	assert_int_equal(u->row[2].code, 0);
+	assert_int_equal(u->blocks, 1);
+	assert_true(u->room <= 64 << 10);
+	hp_load_unit_free(u);
+	hp_index_free(ix);
+	free(image.p);
+}
+
 /* ---- Memory by turns ---------------------------------------------------- */
 
 static void unit_of(struct hp_load_unit *u, struct hp_load_block *b,
@@ -206,6 +281,18 @@ static void test_live(void **state)
 	hp_load_live_at(&l, 1000);
 	unit_of(&u[0], &b[0], 1000, 1000, 50);
 	assert_int_equal(hp_load_live_add(&l, &u[0], 100, 100), 1);
+	/* Its arrays count, from now on. */
+	hp_load_live_at(&l, 2000);
+	unit_of(&u[0], &b[0], 2010, 2010, 50);
+	u[0].bytes = 30;
+	assert_int_equal(hp_load_live_add(&l, &u[0], 100, 129), 0);
+	assert_int_equal(hp_load_live_add(&l, &u[0], 100, 130), 1);
+	unit_of(&u[1], &b[1], 2000, 2000, 50);
+	assert_int_equal(hp_load_live_add(&l, &u[1], 100, 129), 0);
+	assert_int_equal(hp_load_live_add(&l, &u[1], 100, 130), 1);
+	/* Nor does it look farther ahead than it has memory for. */
+	unit_of(&u[2], &b[2], 2000, UINT64_C(1) << 40, 50);
+	assert_int_equal(hp_load_live_add(&l, &u[2], 100, 1 << 30), 0);
 	hp_load_live_release(&l);
 }
 
@@ -310,8 +397,12 @@ static void test_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_windows), cmocka_unit_test(test_live),
-		cmocka_unit_test(test_queue),	cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_live),
+		cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_large),
 	};
 

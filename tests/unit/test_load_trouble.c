@@ -18,6 +18,7 @@
 #include <dirent.h>
 
 #include "faultio.h"
+#include "load.h"
 #include "load_work.h"
 #include "shell.h"
 #include "wrap.h"
@@ -413,6 +414,36 @@ static void test_stop(void **state)
 	hpdsl_close(ds);
 }
 
+static void count_warning(void *arg, const char *text)
+{
+	(void)text;
+	++*(int *)arg;
+}
+
+/* Once that is known, no thread tells anything, whatever it still finds. */
+static void test_silence(void **state)
+{
+	struct hpdsl_loader_options opt = base();
+	struct hpdsl_dataset *ds = open_it(load_plain, NULL);
+	int stop = 0, told = 0;
+	const struct hpdsl_batch *b;
+	struct hpdsl_loader *l;
+
+	(void)state;
+	opt.watch.stop = &stop;
+	opt.watch.warn = count_warning;
+	opt.watch.arg = &told;
+	l = new_loader(ds, &opt);
+	hp_load_warn(l, "before");
+	assert_int_equal(told, 1);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	assert_int_equal(hpdsl_loader_next(l, &b, NULL), HPDSL_ESTOPPED);
+	hp_load_warn(l, "behind");
+	assert_int_equal(told, 1);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+}
+
 static int count_threads(void)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -646,6 +677,7 @@ int main(void)
 		cmocka_unit_test(test_keep_all),
 		cmocka_unit_test(test_wait),
 		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_operations),
