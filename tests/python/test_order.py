@@ -80,7 +80,7 @@ class Orders(Packed):
             with self.assertRaisesRegex(hpdsl.RangeError, f"no step {step},"):
                 e.step(step)
         large = hpdsl.Epoch(ds, hpdsl.Order(run=1 << 31, step_runs=1 << 31))
-        with self.assertRaisesRegex(hpdsl.UsageError, "too large"):
+        with self.assertRaisesRegex(hpdsl.UsageError, "too many"):
             large.step(0)
         for call, text in ((lambda: e["x"], "integer"),
                            (lambda: hpdsl.Order(seed=1.5), "order: seed: .*"),

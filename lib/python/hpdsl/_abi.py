@@ -18,7 +18,6 @@ NO_MEMBER = (1 << 64) - 1
 WEIGHT_ONE = 1 << 32
 SPLIT_ONE = 1000000000
 STATE_MAX = 512
-STEP_MOST = 1 << 24
 ENDS = {"mask": 0, "repeat": 1, "drop": 2}
 CACHES = {"auto": 0, "keep": 1}
 

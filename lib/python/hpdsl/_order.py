@@ -15,6 +15,9 @@ from ._choice import Choice, address_of
 from ._dataset import Dataset
 from ._errors import RangeError, UsageError, checked, wanted
 
+# Of a step, as a list: gigabytes.
+_PLACES_MOST = 1 << 24
+
 
 @dataclass(frozen=True)
 class Order:
@@ -170,9 +173,9 @@ class Epoch:
             raise RangeError(f"no step {step}, the epoch has "
                              f"{self.steps(end)}", -errno.ERANGE)
         room = self.batch
-        if room > _abi.STEP_MOST:
-            raise UsageError(f"a step of {room} samples is too large: "
-                             f"{_abi.STEP_MOST} at most")
+        if room > _PLACES_MOST:
+            raise UsageError(f"{room} samples a step are too many: "
+                             f"{_PLACES_MOST} at most")
         places = (_abi.Place * room)()
         n = checked(lib.epoch_step, self.address, end_number(end), step,
                     ctypes.byref(share), places, room)
