@@ -188,6 +188,12 @@ static int with_dataset(struct order *w)
 		return cmd_tell(&w->err);
 	hpdsl_epoch_info(w->e, &w->info);
 	w->steps = hpdsl_epoch_steps(w->e, w->o.end);
+	if (w->o.order.step > w->steps) {
+		cmd_message("no step %llu, the epoch has %llu",
+			    (unsigned long long)w->o.order.step,
+			    (unsigned long long)w->steps);
+		return CMD_USAGE;
+	}
 	return w->cost || w->classes ? sum_up(w) : list(w);
 }
 

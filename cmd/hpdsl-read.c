@@ -129,6 +129,19 @@ static int save(const struct read *r)
 
 /* ---- All of it ---------------------------------------------------------- */
 
+/* A suffix with a dot too many would give a fine benchmark of nothing. */
+static int check_suffixes(const struct read *r)
+{
+	struct hpdsl_loader_stats s;
+
+	hpdsl_loader_stats(r->loader, &s);
+	if (!r->suffixes.n || !s.samples || s.bytes || s.bad_samples)
+		return CMD_DONE;
+	cmd_message("not one of these samples has anything with such a "
+		    "--suffix");
+	return CMD_NO;
+}
+
 static int with_loader(struct read *r)
 {
 	struct hpdsl_error err;
@@ -145,6 +158,7 @@ static int with_loader(struct read *r)
 	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0)
 		return cmd_tell(&err);
 	status = drain(r);
+	status = cmd_worse(status, check_suffixes(r));
 	status = cmd_worse(status, save(r));
 	if (status == CMD_DONE && r->bad)
 		status = CMD_NO;

@@ -94,8 +94,8 @@ static int number_from(const char *name, const char *arg, uint32_t least,
 	uint64_t n;
 
 	if (cmd_parse_count(arg, &n) < 0 || n < least || n > UINT32_MAX)
-		return cmd_refuse(why, "%s: '%s' is no number from %u", name,
-				  arg, least);
+		return cmd_refuse(why, "%s: '%s' is no number from %u to %u",
+				  name, arg, least, UINT32_MAX);
 	*ret = (uint32_t)n;
 	return 0;
 }
@@ -150,7 +150,7 @@ static int set_split(struct hpdsl_choice_options *c, const char *arg,
 	if (!s || *s || c->split_from >= c->split_to)
 		return cmd_refuse(why,
 				  "split: '%s' is not FROM:TO[:SEED] with "
-				  "shares from 0 to 1",
+				  "0 <= FROM < TO <= 1 and at most nine digits",
 				  arg);
 	return 0;
 }

@@ -59,7 +59,8 @@ static int real(const char *name, const char *arg, double *ret,
 	double v = strtod(arg, &end);
 
 	if (end == arg || *end || !(v >= 0 && v <= 1e9))
-		return cmd_refuse(why, "%s: '%s' is no number", name, arg);
+		return cmd_refuse(why, "%s: '%s' is no number from 0", name,
+				  arg);
 	*ret = v;
 	return 0;
 }

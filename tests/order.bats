@@ -109,6 +109,10 @@ numbers()
 	[ -z "$(hpdsl-order "${order[@]}" --count=0 ds)" ]
 	hpdsl-order "${order[@]}" --from-step=3 ds | diff - <(tail -n +13 all)
 	[ -z "$(hpdsl-order "${order[@]}" --from-step=6 ds)" ]
+	fails 2 "no step 7, the epoch has 6" \
+		hpdsl-order "${order[@]}" --from-step=7 ds
+	fails 2 "800000000 samples a step are too many" \
+		hpdsl-order --run=100000000 ds
 	hpdsl-order "${order[@]}" --end=drop ds | diff - <(head -n 20 all)
 	hpdsl-order "${order[@]}" --end=repeat ds |
 		diff - <(cat all; head -n 1 all)

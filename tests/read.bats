@@ -49,7 +49,8 @@ bytes_of()
 	reads bytes "$(bytes_of -name '*.png')" --suffix=png "$ds"
 	reads bytes "$(bytes_of ! -name '*.png')" --suffix=json --suffix=txt "$zst"
 	reads bytes 160 --suffix=cls "$zst"
-	reads bytes 0 --suffix=none "$ds"
+	fails 1 "not one of these samples has anything with such a --suffix" \
+		hpdsl-read -q --suffix=none "$ds"
 }
 
 @test "ranks and workers share an epoch" {
@@ -196,4 +197,7 @@ assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 	fails 2 "lanes" hpdsl-read --lanes=3 --parts=2 "$ds"
 	fails 3 "No such file" hpdsl-read absent
 	fails 2 "step" hpdsl-read --from-step=1000 "$ds"
+	fails 2 "--lanes: '4294967296' is no number from 1 to 4294967295" \
+		hpdsl-read --lanes=4294967296 "$ds"
+	fails 2 "0 <= FROM < TO <= 1" hpdsl-read --split=0.9:0.1 "$ds"
 }

@@ -34,7 +34,6 @@ import time
 from collections import namedtuple
 
 import torch
-import torch.nn.functional as F
 from PIL import Image
 
 import hpdsl

@@ -441,6 +441,9 @@ class States(Packed):
         pack(self.tree, self.at + "/p", "--seed=77", "--chunks=7")
         ds, other = hpdsl.Dataset(self.packed), hpdsl.Dataset(self.at + "/p")
         choice = hpdsl.Choice(ds, labels=[0])
+        for call in hpdsl.Loader, hpdsl.Epoch:
+            with self.assertRaisesRegex(hpdsl.DiffersError, "another pack"):
+                call(other, choice=choice)
         with hpdsl.Loader(ds) as a, hpdsl.Loader(ds, choice=choice) as b, \
                 hpdsl.Loader(other) as c:
             for one, two in ((a, b), (b, a), (a, c), (c, a)):

@@ -76,8 +76,20 @@ class Orders(Packed):
         for position in 200, -201:
             with self.assertRaises(IndexError):
                 e[position]
-        with self.assertRaises(hpdsl.RangeError):
-            e.step(1)
+        for step in 1, -1:
+            with self.assertRaisesRegex(hpdsl.RangeError, f"no step {step},"):
+                e.step(step)
+        large = hpdsl.Epoch(ds, hpdsl.Order(run=1 << 31, step_runs=1 << 31))
+        with self.assertRaisesRegex(hpdsl.UsageError, "too many"):
+            large.step(0)
+        for call, text in ((lambda: e["x"], "integer"),
+                           (lambda: hpdsl.Order(seed=1.5), "order: seed: .*"),
+                           (lambda: hpdsl.Epoch(ds, {}), "hpdsl.Order"),
+                           (lambda: hpdsl.Epoch(ds, choice=[1]),
+                            "choice: wanted hpdsl.Choice, not list"),
+                           (lambda: hpdsl.Epoch("packed"), "hpdsl.Dataset")):
+            with self.assertRaisesRegex(TypeError, text):
+                call()
         for call in (lambda: e.step(0, ranks=3),
                      lambda: e.step(0, rank=2, ranks=2),
                      lambda: e.steps("never"),
@@ -165,7 +177,11 @@ class Choices(Packed):
                 ({"split": (0, 0)}, "split"),
                 ({"split": (0.5, 0.2)}, "split"),
                 ({"split": (0, 1.5)}, "split"),
-                ({"split": (0, 1e-10)}, "billionth"),
+                ({"split": (0, 1e-12)}, "less than a billionth"),
+                ({"split": 0.9}, "wanted .a, b."),
+                ({"split_seed": -1}, "split_seed -1"),
+                ({"split_seed": 1 << 64}, "split_seed"),
+                ({"samples": [-1]}, "samples"),
                 ({"include": ["*.gif"]}, ""),
                 ({"balanced": True, "class_weight": {0: 2}}, ""),
                 ({"sample_weight": [1.0]}, "1 for 200 samples"),
@@ -174,7 +190,8 @@ class Choices(Packed):
             with self.subTest(options), self.assertRaisesRegex(
                     hpdsl.UsageError, text):
                 hpdsl.Choice(ds, **options)
-        for options in {"include": "*.bin"}, {"samples": [1.5]}:
+        for options in ({"include": "*.bin"}, {"samples": [1.5]},
+                        {"labels": "12"}, {"labels": [1.5]}):
             with self.assertRaises(TypeError):
                 hpdsl.Choice(ds, **options)
 

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from array import array
 from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._abi import lib
 from ._dataset import Dataset, raw
-from ._errors import UsageError, checked
+from ._errors import DiffersError, UsageError, checked, wanted
 
 Label = Union[int, str, None]
 
@@ -42,6 +43,8 @@ class Choice:
     Raises UsageError for what makes no sense, or leaves not one sample.
     """
 
+    address: Optional[int] = None
+
     def __init__(self, dataset: Dataset, *,
                  labels: Optional[Iterable[Label]] = None,
                  include: Sequence[str] = (), exclude: Sequence[str] = (),
@@ -50,15 +53,16 @@ class Choice:
                  split_seed: int = 0, balanced: bool = False,
                  class_weight: Optional[Mapping[Label, float]] = None,
                  sample_weight: Optional[Iterable[float]] = None) -> None:
-        self.address = None
+        wanted(Dataset, "dataset", dataset)
         if samples is not None:
-            samples = array("Q", samples)
+            samples = _numbers(samples)
         if sample_weight is not None:
             sample_weight = array("d", sample_weight)
         self._dataset = dataset
         self._given = dict(
-            labels=None if labels is None else list(labels),
-            include=_patterns(include), exclude=_patterns(exclude),
+            labels=None if labels is None else _listed("labels", labels),
+            include=_listed("include", include),
+            exclude=_listed("exclude", exclude),
             samples=samples, split=split, split_seed=split_seed,
             balanced=balanced, class_weight=class_weight,
             sample_weight=sample_weight)
@@ -90,14 +94,34 @@ class Choice:
                 f"{len(self)} samples>")
 
 
+def address_of(choice: Optional[Choice], dataset: Dataset) -> Optional[int]:
+    """For the library, which cannot tell that numbers of samples are of another
+    pack."""
+    if choice is None:
+        return None
+    wanted(Choice, "choice", choice)
+    of = choice._dataset
+    if of.path != dataset.path and of.pack != dataset.pack:
+        raise DiffersError(f"choice: of {of.path}, which is another pack than "
+                           f"{dataset.path}")
+    return choice.address
+
+
 def _again(dataset: Dataset, given: dict) -> Choice:
     return Choice(dataset, **given)
 
 
-def _patterns(given) -> list:
+def _listed(name: str, given) -> list:
     if isinstance(given, (str, bytes)):
-        raise TypeError("patterns are a list, not one string")
+        raise TypeError(f"{name}: wanted a list, not one string")
     return list(given)
+
+
+def _numbers(given) -> array:
+    try:
+        return array("Q", given)
+    except OverflowError as e:
+        raise UsageError(f"samples: a number that is none: {e}") from e
 
 
 class _Options:
@@ -107,6 +131,8 @@ class _Options:
     def __init__(self, dataset: Dataset, labels, include, exclude, samples,
                  split, split_seed, balanced, class_weight, sample_weight
                  ) -> None:
+        if not 0 <= split_seed < 1 << 64:
+            raise UsageError(f"split_seed {split_seed}")
         self.c = c = _abi.ChoiceOptions(split_seed=split_seed,
                                         balanced=balanced)
         self.kept: list = []
@@ -123,7 +149,7 @@ class _Options:
                 raise UsageError("samples: there are none")
             c.samples, c.n_samples = self._keep(samples)
         if split is not None:
-            c.split_from, c.split_to = _split(*split)
+            c.split_from, c.split_to = _split(split)
         if class_weight is not None:
             c.class_weight, _ = self._keep(_weights(
                 _of_classes(dataset, class_weight)))
@@ -155,10 +181,14 @@ def _label(dataset: Dataset, of: Label) -> int:
     if not -1 <= of < dataset.counts.classes:
         raise UsageError(f"{dataset.path}: no class {of}, there are "
                          f"{dataset.counts.classes}")
-    return int(of)
+    return operator.index(of)
 
 
-def _split(a: float, b: float) -> Tuple[int, int]:
+def _split(split: Tuple[float, float]) -> Tuple[int, int]:
+    """In billionths: of (0, 0) the library would make no split at all."""
+    if not isinstance(split, (tuple, list)) or len(split) != 2:
+        raise UsageError(f"split {split!r}: wanted (a, b)")
+    a, b = split
     if not 0 <= a < b <= 1:
         raise UsageError(f"split ({a}, {b}): wanted 0 <= a < b <= 1")
     begin, end = round(a * _abi.SPLIT_ONE), round(b * _abi.SPLIT_ONE)

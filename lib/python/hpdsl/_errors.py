@@ -3,7 +3,7 @@
 
 import ctypes
 import errno
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import _abi
 
@@ -112,3 +112,10 @@ def checked(function, *arguments) -> int:
     if code < 0:
         fail(failure)
     return code
+
+
+def wanted(kind: type, name: str, given: Any) -> None:
+    """A line that says so, in place of one about an attribute."""
+    if not isinstance(given, kind):
+        raise TypeError(f"{name}: wanted hpdsl.{kind.__name__}, not "
+                        f"{type(given).__name__}")

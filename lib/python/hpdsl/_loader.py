@@ -15,9 +15,10 @@ from typing import (Any, Callable, Dict, Iterator, Mapping, Optional, Sequence,
 from . import _abi
 from ._abi import lib
 from ._batch import Batch
-from ._choice import Choice
+from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
-from ._errors import Error, StoppedError, SystemFailure, UsageError
+from ._errors import (Error, StoppedError, SystemFailure, UsageError,
+                      wanted)
 from ._order import Order, end_number, share_of
 from ._running import Damage, Room, Running
 from ._state import make_state, read_state
@@ -74,6 +75,8 @@ class Loader:
     says that batches which were kept hold all the memory.
     """
 
+    _running: Optional[Running] = None
+
     def __init__(self, dataset: Dataset, order: Order = Order(), *,
                  epochs: int = 0, choice: Optional[Choice] = None,
                  end: str = "mask", rank: int = 0, ranks: int = 1,
@@ -83,7 +86,8 @@ class Loader:
                  cache: str = "auto",
                  on_bad: Optional[Callable[[Damage], Any]] = None,
                  on_warning: Callable[[str], Any] = _warn) -> None:
-        self._running: Optional[Running] = None
+        wanted(Dataset, "dataset", dataset)
+        wanted(Order, "order", order)
         if cache not in _abi.CACHES:
             raise UsageError(f"cache {cache!r}: not one of "
                              f"{', '.join(_abi.CACHES)}")
@@ -113,7 +117,7 @@ class Loader:
         options = _abi.LoaderOptions(
             order=order._c(), end=end_number(self._end), share=self._share,
             epochs=max(1, self._until - order.epoch) if self._epochs else 0,
-            choice=choice and choice.address,
+            choice=address_of(choice, self.dataset),
             suffixes=ctypes.addressof(names) if names else None,
             n_suffixes=len(names), **self._plain)
         self._order = order

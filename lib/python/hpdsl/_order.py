@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import operator
 from dataclasses import asdict, dataclass
 from typing import List, NamedTuple, Optional
 
 from . import _abi
 from ._abi import lib
-from ._choice import Choice
+from ._choice import Choice, address_of
 from ._dataset import Dataset
-from ._errors import UsageError, checked
+from ._errors import RangeError, UsageError, checked, wanted
+
+# Of a step, as a list: gigabytes.
+_PLACES_MOST = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,13 @@ class Order:
 
     def __post_init__(self) -> None:
         for name, kind in _abi.Order._fields_:
-            value = getattr(self, name)
+            try:
+                value = operator.index(getattr(self, name))
+            except TypeError as e:
+                raise TypeError(f"order: {name}: {e}") from e
             if not 0 <= value < 1 << 8 * ctypes.sizeof(kind):
                 raise UsageError(f"order: {name} {value}")
+            object.__setattr__(self, name, value)  # a number of numpy's, too
 
     def _c(self) -> _abi.Order:
         return _abi.Order(**asdict(self))
@@ -103,13 +112,16 @@ class Epoch:
     position or step.
     """
 
+    address: Optional[int] = None
+
     def __init__(self, dataset: Dataset, order: Order = Order(),
                  choice: Optional[Choice] = None) -> None:
-        self.address = None
+        wanted(Dataset, "dataset", dataset)
+        wanted(Order, "order", order)
         self._dataset, self._choice = dataset, choice
         self._given = order
         handle, ret = dataset.handle(), ctypes.c_void_p()
-        checked(lib.epoch_new, handle.address, choice and choice.address,
+        checked(lib.epoch_new, handle.address, address_of(choice, dataset),
                 ctypes.byref(order._c()), ctypes.byref(ret))
         self.address = ret.value
         info = _abi.EpochInfo()
@@ -129,6 +141,7 @@ class Epoch:
         return self._samples
 
     def __getitem__(self, position: int) -> int:
+        position = operator.index(position)
         if position < 0:
             position += len(self)
         if not 0 <= position < len(self):
@@ -156,7 +169,13 @@ class Epoch:
         if self.order.step_runs % ranks and not uneven:
             raise UsageError(f"{ranks} ranks do not divide "
                              f"{self.order.step_runs} runs a step")
+        if step < 0:
+            raise RangeError(f"no step {step}, the epoch has "
+                             f"{self.steps(end)}", -errno.ERANGE)
         room = self.batch
+        if room > _PLACES_MOST:
+            raise UsageError(f"{room} samples a step are too many: "
+                             f"{_PLACES_MOST} at most")
         places = (_abi.Place * room)()
         n = checked(lib.epoch_step, self.address, end_number(end), step,
                     ctypes.byref(share), places, room)

@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from . import _abi
 from ._abi import lib
-from ._choice import Choice
+from ._choice import Choice, address_of
 from ._dataset import Dataset
 from ._errors import checked
 from ._order import Order, end_number
@@ -36,5 +36,5 @@ def read_state(state: Union[str, Mapping[str, Any]], dataset: Dataset,
     c, handle = _abi.State(), dataset.handle()
     checked(lib.state_parse, text, len(text), b"state", ctypes.byref(c))
     checked(lib.state_check, ctypes.byref(c), handle.address,
-            choice and choice.address, b"state")
+            address_of(choice, dataset), b"state")
     return Order._of(c.order), list(_abi.ENDS)[c.end]

@@ -31,7 +31,7 @@ import torch.utils.data as data
 from ._choice import Choice
 from ._dataset import Dataset, Sample
 from ._loader import Loader as Reader
-from ._order import Epoch, Order
+from ._order import Epoch, Order, share_of
 from ._state import make_state, read_state
 
 # What the library takes for all readers of a process, unless told.
@@ -142,6 +142,7 @@ class _Position:
         self.end, self.uneven = end, uneven
         self.rank = 0 if rank is None else rank
         self.ranks = 1 if ranks is None else ranks
+        share_of(self.rank, self.ranks, 0, 1, uneven)
         self._epoch: Optional[Epoch] = None
         self._at = torch.zeros(2, dtype=torch.int64).share_memory_()
         self.order = order
@@ -354,7 +355,8 @@ class Loader:
 
     def __init__(self, dataset: Union[Steps, Samples],
                  sampler: Optional[Sampler] = None, **options) -> None:
-        if (sampler is None) != isinstance(dataset, Steps):
+        if not isinstance(dataset, Steps if sampler is None else Samples) or \
+                not isinstance(sampler, (Sampler, type(None))):
             raise TypeError("wanted Steps, or Samples and a Sampler")
         self._position: _Position = sampler or dataset
         if sampler is None:
