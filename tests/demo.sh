@@ -112,6 +112,10 @@ first 3 'hpdsl-snapshot find --type=f tree.snap'
 first 5 'hpdsl-snapshot du -d 1 tree.snap'
 show 'hpdsl-snapshot check tree.snap tree/ && echo still true'
 
+say "The order of an epoch, and what mixing so few chunks at a time costs"
+first 3 'hpdsl-order --seed=1 packed'
+show 'hpdsl-order --window=2 --cost --classes packed'
+
 say "An epoch as a training job reads it: shuffled, verified, a batch at a time"
 show 'hpdsl-read packed'
 show 'hpdsl-read -q --steps=20 --save=state packed && cat state'
