@@ -265,12 +265,12 @@ struct hp_load_unit *hp_load_make_end(struct hp_load_maker *m)
 		member += u->block[i].b.n;
 	}
 	u->refs = u->blocks + 1;
-	u->bytes = sizeof *u + (uint64_t)m->row_room * sizeof *u->row +
-		   (uint64_t)m->member_room * sizeof *u->member +
-		   (uint64_t)m->block_room * sizeof *u->block +
-		   (u->end - u->begin) * sizeof *u->at +
-		   (uint64_t)m->row_room * m->plan->n_suffixes *
-			   sizeof *u->pick;
+	u->bytes =
+		sizeof *u + (uint64_t)m->row_room * sizeof *u->row +
+		(uint64_t)m->member_room * sizeof *u->member +
+		(uint64_t)m->block_room * sizeof *u->block +
+		(u->end - u->begin) * sizeof *u->at +
+		(uint64_t)m->row_room * m->plan->n_suffixes * sizeof *u->pick;
 	m->u = NULL;
 	return u;
 }
