@@ -2,6 +2,8 @@
 /* The steps of an order that a share has, one after the other. */
 #include "order.h"
 
+#include <errno.h>
+
 /* Of a step, in memory: half a gigabyte. */
 enum { PLACES_MOST = 1 << 24 };
 
@@ -18,13 +20,14 @@ static int make_room(struct order *w, struct hpdsl_place **ret, size_t *ret_n)
 		return CMD_USAGE;
 	}
 	n = hpdsl_epoch_step(w->e, w->o.end, 0, s, NULL, 0, &w->err);
-	if (n < 0)
-		return cmd_tell(&w->err);
-	if (n > PLACES_MOST) {
-		cmd_message("%lld samples a step are too many: %d at most",
-			    (long long)n, PLACES_MOST);
+	if (n == -ENOSPC || n > PLACES_MOST) {
+		cmd_message("a step of %llu samples is too large: a share of "
+			    "it may have %d",
+			    (unsigned long long)w->info.batch, PLACES_MOST);
 		return CMD_USAGE;
 	}
+	if (n < 0)
+		return cmd_tell(&w->err);
 	*ret = cmd_alloc((size_t)n, sizeof(**ret));
 	*ret_n = (size_t)n;
 	return CMD_DONE;

@@ -111,8 +111,9 @@ numbers()
 	[ -z "$(hpdsl-order "${order[@]}" --from-step=6 ds)" ]
 	fails 2 "no step 7, the epoch has 6" \
 		hpdsl-order "${order[@]}" --from-step=7 ds
-	fails 2 "800000000 samples a step are too many" \
-		hpdsl-order --run=100000000 ds
+	fails 2 "is too large" hpdsl-order --run=100000000 ds
+	fails 2 "is too large" \
+		hpdsl-order --run=4294967295 --step-runs=4294967295 ds
 	hpdsl-order "${order[@]}" --end=drop ds | diff - <(head -n 20 all)
 	hpdsl-order "${order[@]}" --end=repeat ds |
 		diff - <(cat all; head -n 1 all)

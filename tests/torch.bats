@@ -44,6 +44,10 @@ cases()
 	cases "$ds" plain members spawned
 }
 
+@test "arguments that make no sense" {
+	cases "$ds" wrong
+}
+
 @test "a damaged sample, a decoder that fails, a worker that is killed" {
 	cp -r "$ds" damaged
 	at=$(LC_ALL=C grep -obUaHF '"class": 1, "n": 77}' damaged/chunk-*.tar)

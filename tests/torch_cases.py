@@ -241,6 +241,23 @@ def spawned(ds):
                                              choice=loader._position.choice)
 
 
+def wrong(ds):
+    """What makes no sense is said at once, and not in a worker."""
+    for text, make in (
+            ("foo", lambda: Steps(ds, foo=1)),
+            ("rank 5 of 1", lambda: Steps(ds, rank=5)),
+            ("hpdsl.Dataset", lambda: Steps(ds.path)),
+            ("wanted hpdsl.Choice", lambda: Steps(ds, choice=[1])),
+            ("wanted Steps, or", lambda: Loader(Samples(ds), 5)),
+            ("wanted Steps, or", lambda: Loader(Steps(ds), 5))):
+        try:
+            make()
+        except (TypeError, ValueError) as e:
+            assert text in str(e), e
+        else:
+            raise AssertionError(text)
+
+
 def bad(ds):
     """DATASET has a damaged sample, which is an error, in a worker too; or it
     is skipped, and does not count."""

@@ -426,6 +426,9 @@ class States(Packed):
             self.assertEqual(len(loader.next_batch()), 10)
             with self.assertRaisesRegex(hpdsl.CorruptError, "state"):
                 loader.load_state_dict({"seed": "x"})
+            for other in {}, {"state": {}, "param_groups": []}:
+                with self.assertRaisesRegex(hpdsl.UsageError, "nothing of"):
+                    loader.load_state_dict(other)
             self.assertEqual(loader.next_batch().step, 1)
 
     def test_epochs_are_counted_from_the_first(self):

@@ -11,8 +11,12 @@ from . import _abi
 from ._abi import lib
 from ._choice import Choice, address_of
 from ._dataset import Dataset
-from ._errors import checked
+from ._errors import UsageError, checked
 from ._order import Order, end_number
+
+# Any of them may be missing, but not all.
+_NAMES = frozenset(("format", "pack", "seed", "epoch", "step", "W", "L", "K",
+                    "Q", "D", "end", "choice"))
 
 
 def make_state(order: Order, end: str, dataset: Dataset,
@@ -31,6 +35,8 @@ def make_state(order: Order, end: str, dataset: Dataset,
 def read_state(state: Union[str, Mapping[str, Any]], dataset: Dataset,
                choice: Optional[Choice]) -> Tuple[Order, str]:
     """Its order and its end.  DiffersError: it is of another pack or choice."""
+    if not isinstance(state, str) and not _NAMES.intersection(state):
+        raise UsageError("state: it has nothing of a loader's state")
     text = (state if isinstance(state, str) else json.dumps(dict(state))
             ).encode()
     c, handle = _abi.State(), dataset.handle()

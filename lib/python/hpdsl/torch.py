@@ -19,6 +19,7 @@ neighbours of the step.
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
 from dataclasses import replace
@@ -221,6 +222,8 @@ class Steps(_Position, data.IterableDataset):
                  **options) -> None:
         super().__init__(dataset, order, choice=choice, end=end, rank=rank,
                          ranks=ranks, uneven=uneven)
+        # Here, and not when a worker has started.
+        inspect.signature(Reader).bind(dataset, **options)
         self._decoder = _Decoder(decode, collate)
         self._epochs_end = order.epoch + epochs if epochs else 0
         self._memory, self._options = memory or _MEMORY, options
