@@ -112,7 +112,8 @@ void read_report(struct read *r, int status)
 	struct hpdsl_loader_stats s;
 
 	hpdsl_loader_stats(r->loader, &s);
-	qsort(r->waits, r->n_waits, sizeof(*r->waits), compare);
+	if (r->n_waits)
+		qsort(r->waits, r->n_waits, sizeof(*r->waits), compare);
 	if (r->common.json)
 		print_json(r, status, &s);
 	else if (!r->common.quiet) {
