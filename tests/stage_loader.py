@@ -4,7 +4,7 @@
 the same order with the same bytes.  Prints one JSON object: what was read where,
 what was told.
 
-usage: loader_stage.py DIR ORIGIN [NAME=NUMBER..] [memory=MIB] [pause=FILE]
+usage: stage_loader.py DIR ORIGIN [NAME=NUMBER..] [memory=MIB] [pause=FILE]
 
 NAME is epoch, window, lanes, run, step_runs, parts, rank, ranks or skip_bad.
 With pause, FILE is made after the first batch, and waited for to go away.
@@ -75,4 +75,4 @@ if __name__ == "__main__":
     try:
         main()
     except hpdsl.Error as e:
-        sys.exit(f"loader_stage: {e}")
+        sys.exit(f"stage_loader: {e}")

@@ -26,7 +26,7 @@ epoch()
 	local name=$1 dir=$2 origin=$3
 	shift 3
 	# shellcheck disable=SC2086
-	py "$SRC/tests/loader_stage.py" "$dir" "$origin" $order "$@" > "$name" ||
+	py "$SRC/tests/stage_loader.py" "$dir" "$origin" $order "$@" > "$name" ||
 		return
 }
 
