@@ -8,7 +8,7 @@ import subprocess
 
 import measure
 from measure import BUILD, DIR, ROOT, TOOLS, Times, dataset, list_files
-from measure import note, ratio_row, remove, shell, states
+from measure import note, ratio_row, remove, shell, states, touch_memory
 
 ROUNDS = measure.ROUNDS
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,6 +41,7 @@ def chunks_of(out):
 
 def cool_or_warm(state, paths):
     shell("sync")
+    touch_memory(3 << 30)
     if state == "cold":
         with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as f:
             f.write("3")

@@ -11,7 +11,7 @@ import subprocess
 
 import measure
 from measure import BUILD, DIR, ROOT, SCALE, TOOLS, Times, dataset, note
-from measure import ratio_row, remove, shell
+from measure import ratio_row, remove, shell, touch_memory
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 # Where pretend nodes have their SSDs; /dev/shm/NAME if the disk is too slow.
@@ -211,13 +211,6 @@ def planned(packed, n):
         stdout=subprocess.PIPE,
     ).stdout
     return json.loads(out)
-
-
-def touch_memory(n):
-    """In a virtual machine, memory that is used for the first time is slower
-    than any SSD; the hosts' SSDs are tmpfs."""
-    shell(f"head -c {n} /dev/zero > /dev/shm/hpdsl.bench;"
-          " rm /dev/shm/hpdsl.bench")
 
 
 def bench_links():
