@@ -212,6 +212,19 @@ struct cmd_names {
  */
 int cmd_names_read(struct cmd_names *names, const char *file, bool null);
 
+/* ---- file_in.c, file_out.c: small files ------------------------------- */
+
+/* All of it, which the caller frees: 0, or a negative errno and *err. */
+int cmd_file_read(const char *file, char **ret, size_t *ret_size,
+		  struct hpdsl_error *err);
+/* Can it be written?  Nothing is left behind.  0 or a negative errno. */
+int cmd_file_try(const char *file);
+/* NULL: see errno.  *ret_temporary, if any, is the caller's to free. */
+FILE *cmd_file_open(const char *file, char **ret_temporary);
+/* On the disk, with its name, or 0 turned into a negative errno and nothing
+ * left of what was written. */
+int cmd_file_close(FILE *f, const char *file, const char *temporary);
+
 /* ---- select.c: which members a command is about ----------------------- */
 
 struct cmd_selection {

@@ -6,7 +6,6 @@
 #include "read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,40 +90,34 @@ static int drain(struct read *r)
 
 /* ---- The state ---------------------------------------------------------- */
 
-/* Under another name first, so that FILE is the old state or the new one. */
-static int write_file(const char *name, const char *text, size_t n)
+static int tell_save(const struct read *r, int code)
 {
-	cmd_auto_free char *temp = NULL;
-	int fd, ok;
-
-	if (asprintf(&temp, "%s.%ld", name, (long)getpid()) < 0)
-		cmd_no_memory();
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -1;
-	ok = write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
-	ok = close(fd) == 0 && ok;
-	if (ok && rename(temp, name) == 0)
-		return 0;
-	unlink(temp);
-	return -1;
+	if (code == 0)
+		return CMD_DONE;
+	cmd_message("%s: %s", r->save, strerror(-code));
+	return CMD_TROUBLE;
 }
 
 static int save(const struct read *r)
 {
-	char text[HPDSL_STATE_MAX + 1];
+	cmd_auto_free char *temporary = NULL;
+	char text[HPDSL_STATE_MAX];
 	struct hpdsl_state s;
-	size_t n;
+	int code;
+	FILE *f;
 
 	if (!r->save)
 		return CMD_DONE;
 	hpdsl_loader_state(r->loader, &s);
-	n = hpdsl_state_format(&s, text);
-	text[n++] = '\n';
-	if (write_file(r->save, text, n) == 0)
-		return CMD_DONE;
-	cmd_message("%s: %s", r->save, strerror(errno));
-	return CMD_TROUBLE;
+	hpdsl_state_format(&s, text);
+	f = cmd_file_open(r->save, &temporary);
+	if (f) {
+		fprintf(f, "%s\n", text);
+		code = cmd_file_close(f, r->save, temporary);
+	} else {
+		code = -errno;
+	}
+	return tell_save(r, code);
 }
 
 /* ---- All of it ---------------------------------------------------------- */
@@ -171,8 +164,10 @@ static int run(struct read *r)
 {
 	struct hpdsl_choice *choice;
 	struct hpdsl_error err;
-	int status;
+	int status = r->save ? tell_save(r, cmd_file_try(r->save)) : CMD_DONE;
 
+	if (status != CMD_DONE) /* now, and not after hours */
+		return status;
 	if (hpdsl_open(r->dataset, NULL, &r->ds, &err) < 0)
 		return cmd_tell(&err);
 	status = cmd_order_begin(&r->order, r->ds, &choice);

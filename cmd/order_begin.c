@@ -5,32 +5,18 @@
 #include <errno.h>
 #include <string.h>
 
-#define STATE_MAX 65536
-
 /* ---- --state ------------------------------------------------------------ */
 
 static int read_state(const char *file, struct hpdsl_state *ret)
 {
-	char text[STATE_MAX];
+	cmd_auto_free char *text = NULL;
 	struct hpdsl_error err;
-	FILE *f = fopen(file, "re");
-	size_t n;
-	int e;
+	size_t size;
+	int r = cmd_file_read(file, &text, &size, &err);
 
-	if (!f) {
-		cmd_message("%s: %s", file, strerror(errno));
-		return CMD_TROUBLE;
-	}
-	n = fread(text, 1, sizeof(text), f);
-	e = ferror(f) ? errno : 0;
-	fclose(f);
-	if (e) {
-		cmd_message("%s: %s", file, strerror(e));
-		return CMD_TROUBLE;
-	}
-	return hpdsl_state_parse(text, n, file, ret, &err) < 0 ?
-		       cmd_worse(cmd_tell(&err), CMD_TROUBLE) :
-		       CMD_DONE;
+	if (r == 0)
+		r = hpdsl_state_parse(text, size, file, ret, &err);
+	return r < 0 ? cmd_worse(cmd_tell(&err), CMD_TROUBLE) : CMD_DONE;
 }
 
 /* What was given on the command line and is other than the state has it. */

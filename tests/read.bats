@@ -124,6 +124,16 @@ bytes_of()
 	[ "$(cat left)" = "$(printf 'state\nx')" ]
 }
 
+@test "--save: what is no regular file is written to, what cannot be is told first" {
+	ln -s /dev/stdout out
+	hpdsl-read -q --save=out "$ds" > state
+	[ -L out ]
+	[ "$(field step < state)" = 1 ]
+	fails 3 "absent/state: No such file" \
+		hpdsl-read --compute=1000 --save=absent/state "$ds"
+	fails 3 ".: Is a directory" hpdsl-read --compute=1000 --save=. "$ds"
+}
+
 @test "damage: an error with its name, or skipped, and told" {
 	cp -r "$ds" bad
 	read -r chunk at <<< "$(hpdsl-ls -l bad class1/00007.png |

@@ -3,7 +3,6 @@
  * What all nodes have to know of the dataset: rank 0 reads it, once, and sends
  * it to the others.
  */
-#include "stage/report_file.h"
 #include "stage/run.h"
 
 #include <errno.h>
@@ -12,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STATE_MAX (1 << 20)
 #define INDEX_PIECE ((size_t)4 << 20)
 
 /* ---- Manifest and order ----------------------------------------------- */
@@ -29,28 +27,21 @@ static int read_order(struct stage_run *r, struct hpdsl_error *err)
 {
 	const char *file = r->o->order_from;
 	cmd_auto_free char *text = NULL;
-	FILE *f;
-	size_t n;
+	size_t size;
+	int ret;
 
 	if (!file)
 		return 0;
-	f = fopen(file, "re");
-	if (!f)
-		return file_failed(file, -errno, err);
-	text = cmd_alloc(1, STATE_MAX);
-	n = fread(text, 1, STATE_MAX, f);
-	if (ferror(f)) {
-		fclose(f);
-		return file_failed(file, -EIO, err);
-	}
-	fclose(f);
-	return stage_order(text, n, file, r->pack.pack, &r->order, err);
+	ret = cmd_file_read(file, &text, &size, err);
+	if (ret < 0)
+		return ret;
+	return stage_order(text, size, file, r->pack.pack, &r->order, err);
 }
 
 static int open_source(struct stage_step *s)
 {
 	struct stage_run *r = s->r;
-	int ret = r->o->report ? report_try(r->o->report) : 0;
+	int ret = r->o->report ? cmd_file_try(r->o->report) : 0;
 
 	/* now, and not after hours */
 	if (ret < 0) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rank 0 tells in the end: the summary, and the file of --report. */
-#include "stage/report_file.h"
 #include "stage/run.h"
 
 #include <errno.h>
@@ -292,7 +291,7 @@ static int write_report(struct stage_run *r, int status)
 {
 	const char *file = r->o->report;
 	cmd_auto_free char *temporary = NULL;
-	struct cmd_json j = { .out = report_open(file, &temporary) };
+	struct cmd_json j = { .out = cmd_file_open(file, &temporary) };
 	int code = -errno;
 
 	if (!j.out) {
@@ -308,9 +307,9 @@ static int write_report(struct stage_run *r, int status)
 			json_row(&j, r, i);
 		cmd_json_close(&j, ']');
 		cmd_json_line(&j);
-		code = report_close(j.out, file, temporary);
+		code = cmd_file_close(j.out, file, temporary);
 	}
-	/* what cannot be written at all has been said by report_try() */
+	/* what cannot be written at all has been said by cmd_file_try() */
 	if (code && !r->report_failed)
 		cmd_message("%s: %s", file, strerror(-code));
 	return code ? CMD_TROUBLE : CMD_DONE;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file of --report.  It appears whole, by a rename; what is no regular file
- * (a link as /dev/stdout, a pipe) is written to as it is, and never replaced.
+ * A small file that a command leaves.  It appears whole, by a rename; what is
+ * no regular file (a link as /dev/stdout, a pipe) is written to as it is, and
+ * never replaced.
  */
-#include "stage/report_file.h"
+#include "common.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -17,7 +18,7 @@ static bool is_special(const char *file)
 	return lstat(file, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-FILE *report_open(const char *file, char **ret_temporary)
+FILE *cmd_file_open(const char *file, char **ret_temporary)
 {
 	*ret_temporary = NULL;
 	if (is_special(file))
@@ -27,7 +28,7 @@ FILE *report_open(const char *file, char **ret_temporary)
 	return fopen(*ret_temporary, "we");
 }
 
-int report_try(const char *file)
+int cmd_file_try(const char *file)
 {
 	cmd_auto_free char *temporary = NULL;
 	struct stat st;
@@ -38,7 +39,7 @@ int report_try(const char *file)
 		return S_ISDIR(st.st_mode)    ? -EISDIR :
 		       access(file, W_OK) < 0 ? -errno :
 						0;
-	f = report_open(file, &temporary);
+	f = cmd_file_open(file, &temporary);
 	if (!f)
 		return -errno;
 	fclose(f);
@@ -47,12 +48,14 @@ int report_try(const char *file)
 	return 0;
 }
 
-int report_close(FILE *f, const char *file, const char *temporary)
+int cmd_file_close(FILE *f, const char *file, const char *temporary)
 {
 	bool bad = ferror(f);
 	int code = 0;
 
 	errno = 0;
+	bad |= fflush(f) != 0;
+	bad |= !bad && temporary && fsync(fileno(f)) != 0;
 	bad |= fclose(f) != 0;
 	if (bad)
 		code = errno ? -errno : -EIO;
