@@ -41,13 +41,17 @@ def chunks_of(out):
 
 def cool_or_warm(state, paths):
     shell("sync")
-    touch_memory(3 << 30)
     if state == "cold":
         with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as f:
             f.write("3")
-    else:
-        for path in paths:
-            shell(f"cat {path} > /dev/null")
+        touch_memory(4 << 30)
+        return
+    # Again afterwards, in case that it has taken some of the page cache.
+    for path in paths:
+        shell(f"cat {path} > /dev/null")
+    touch_memory(4 << 30)
+    for path in paths:
+        shell(f"cat {path} > /dev/null")
 
 
 def in_turn(text, commands, prepare):
@@ -97,7 +101,7 @@ def commands_of(tree, out, state):
     dd = "for f in {}; do dd if=$f of=/dev/null bs=4M {} status=none; done"
     two = "; ".join(f"({dd.format(h, '')}) &" for h in halves)
     commands = {
-        "hpdsl-read": (f"hpdsl-read -q -j{THREADS if state == 'warm' else 4}"
+        "hpdsl-read": (f"hpdsl-read -q -j{THREADS}"
                        f" {out}", [f"{out}/*"]),
         "raw files, random": (f"{TOOLS}/readall {THREADS} < {shuffled}",
                               [tree]),
