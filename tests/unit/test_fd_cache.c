@@ -181,8 +181,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-static void ask_all(struct files *f, struct hp_fd_cache *cache,
-		    struct asker *v)
+static void ask_all(struct files *f, struct hp_fd_cache *cache, struct asker *v)
 {
 	pthread_t id[THREADS];
 
