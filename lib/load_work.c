@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What workers do: plan a turn, or read a block. */
+/* What workers do: plan a turn, read a block, or help who plans. */
 #include "load.h"
 
 #include "error.h"
@@ -147,9 +147,16 @@ bool hp_load_work(struct hpdsl_loader *l)
 		return true;
 	}
 	b = take_block(l);
-	if (b)
-		read_block(l, b);
-	return b;
+	if (!b)
+		return hp_load_job(l);
+	read_block(l, b);
+	return true;
+}
+
+void hp_load_wake(struct hpdsl_loader *l, uint32_t n)
+{
+	for (n = n < l->asleep ? n : l->asleep; n; n--)
+		pthread_cond_signal(&l->work);
 }
 
 void *hp_load_worker(void *loader)
@@ -162,7 +169,9 @@ void *hp_load_worker(void *loader)
 			continue;
 		if (l->waiting && !l->reading)
 			pthread_cond_signal(&l->ready);
+		l->asleep++;
 		pthread_cond_wait(&l->work, &l->lock);
+		l->asleep--;
 	}
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
