@@ -59,7 +59,7 @@ struct hp_load_batch {
 	struct hp_load_row **row;
 	struct hp_load_block **block; /* each once */
 	uint32_t blocks;
-	uint32_t waited; /* the first ones of them have been read */
+	uint32_t left; /* those behind these have been read */
 	size_t member_room;
 	/* pub's arrays, to be written. */
 	const void **data;
@@ -144,7 +144,8 @@ struct hpdsl_loader {
 	uint64_t turn;
 	struct hp_load_batch *half; /* being made; its blocks are not here */
 	struct hp_load_unit *over_units; /* that it is the last turn of */
-	bool waiting;			 /* under the lock */
+	bool waiting;			 /* under the lock, as the next */
+	struct hp_load_block *awaited;	 /* for this one, at least */
 	bool warned_over;		 /* that more memory is taken */
 
 	struct hp_load_batch *idle, *newest; /* batches */
@@ -207,6 +208,8 @@ bool hp_load_job(struct hpdsl_loader *l);
 bool hp_load_work(struct hpdsl_loader *l);
 /* Under the lock: as many as n of those that sleep look for work. */
 void hp_load_wake(struct hpdsl_loader *l, uint32_t n);
+/* Under the lock: there may be more to do than before; wakes one if so. */
+void hp_load_tell(struct hpdsl_loader *l);
 /* A thread: works until the loader ends. */
 void *hp_load_worker(void *loader);
 /* Under the lock: a turn does not need the block any more. */

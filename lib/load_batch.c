@@ -151,13 +151,14 @@ void hp_load_gather(struct hpdsl_loader *l, struct hp_load_batch *b)
 
 	b->pub.epoch = l->epoch->number;
 	b->pub.step = hp_load_step(s, l->turn);
-	b->blocks = b->waited = 0;
+	b->blocks = 0;
 	for (uint32_t i = 0; i < hp_load_runs(s); i++) {
 		struct hp_load_run run = hp_load_run_at(s, b->pub.step, i);
 
 		gather_run(l, b, &run, (size_t)i * s->run);
 	}
 	collect(l, b);
+	b->left = b->blocks;
 }
 
 /* ---- Filling ------------------------------------------------------------ */

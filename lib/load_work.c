@@ -39,6 +39,20 @@ static bool is_turn_to_plan(const struct hpdsl_loader *l)
 	       (!first || first->first >= l->planned || l->queue.bytes < AHEAD);
 }
 
+/*
+ * The block that is needed first, if there is memory for it.  Not before all
+ * turns up to that one are planned: they may have one that is needed before.
+ */
+static struct hp_load_block *next_block(const struct hpdsl_loader *l)
+{
+	struct hp_load_block *b = hp_load_queue_first(&l->queue);
+
+	if (!b || (b->first >= l->planned && !l->planned_all) ||
+	    (!l->over && !hp_slots_fit(&l->slots, b->b.room)))
+		return NULL;
+	return b;
+}
+
 /* Under the lock: what was planned is to be read. */
 static int publish(struct hpdsl_loader *l, const struct hp_load_new *n)
 {
@@ -78,23 +92,21 @@ static void plan(struct hpdsl_loader *l)
 		l->failed = r;
 		l->err = err;
 	}
-	pthread_cond_broadcast(&l->work);
-	if (l->waiting)
+	/* To plan the next turn one is enough, who is awake. */
+	if (next_block(l))
+		hp_load_wake(l, l->asleep);
+	if (l->waiting &&
+	    (l->failed || l->planned_all || l->planned == l->turn + 1))
 		pthread_cond_signal(&l->ready);
 }
 
 /* ---- Reading ------------------------------------------------------------ */
 
-/*
- * The block that is needed first, with memory for it.  Not before all turns up
- * to that one are planned: they may have one that is needed before.
- */
 static struct hp_load_block *take_block(struct hpdsl_loader *l)
 {
-	struct hp_load_block *b = hp_load_queue_first(&l->queue);
+	struct hp_load_block *b = next_block(l);
 
-	if (!b || (b->first >= l->planned && !l->planned_all) ||
-	    (!l->over && !hp_slots_fit(&l->slots, b->b.room)))
+	if (!b)
 		return NULL;
 	hp_slots_get(&l->slots, b->b.room, l->over, &b->slot);
 	l->over = false;
@@ -117,7 +129,7 @@ static void read_block(struct hpdsl_loader *l, struct hp_load_block *b)
 	pthread_mutex_lock(&l->lock);
 	l->reading--;
 	b->state = HP_LOAD_READ;
-	if (l->waiting && (b->first <= l->turn || !l->reading))
+	if (l->waiting && b == l->awaited)
 		pthread_cond_signal(&l->ready);
 }
 
@@ -131,7 +143,7 @@ void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b)
 		hp_slots_put(&l->slots, &b->slot);
 	b->slot.p = NULL;
 	hp_load_unit_drop(l, b->unit);
-	pthread_cond_signal(&l->work);
+	hp_load_tell(l);
 }
 
 /* ---- Workers ------------------------------------------------------------ */
@@ -157,6 +169,13 @@ void hp_load_wake(struct hpdsl_loader *l, uint32_t n)
 {
 	for (n = n < l->asleep ? n : l->asleep; n; n--)
 		pthread_cond_signal(&l->work);
+}
+
+void hp_load_tell(struct hpdsl_loader *l)
+{
+	if (l->asleep && !hp_stopped(&l->opt.watch) &&
+	    (is_turn_to_plan(l) || next_block(l)))
+		hp_load_wake(l, 1);
 }
 
 void *hp_load_worker(void *loader)
