@@ -38,12 +38,16 @@ static void test_threads(void **state)
 {
 	static const uint32_t threads[] = { HPDSL_SERIAL, 1, 2, 3, 8, 0 };
 	struct load_case c = base();
+	uint64_t bytes = 0;
 
 	(void)state;
 	c.opt.epochs = 3;
 	for (size_t i = 0; i < COUNT(threads); i++) {
 		c.opt.threads = threads[i];
 		load_check(load_plain, &c);
+		assert_int_equal(c.stats.samples, 3 * LOAD_SAMPLES);
+		assert_true(i == 0 || c.stats.bytes == bytes);
+		bytes = c.stats.bytes;
 		assert_false(c.stats.one_by_one);
 		assert_true(c.stats.memory_peak <= c.stats.memory);
 		assert_true(c.stats.reads > 0);
