@@ -207,9 +207,9 @@ bool hp_load_job(struct hpdsl_loader *l);
  * to do now. */
 bool hp_load_work(struct hpdsl_loader *l);
 /* Under the lock: as many as n of those that sleep look for work. */
-void hp_load_wake(struct hpdsl_loader *l, uint32_t n);
+void hp_load_wake_some(struct hpdsl_loader *l, uint32_t n);
 /* Under the lock: there may be more to do than before; wakes one if so. */
-void hp_load_tell(struct hpdsl_loader *l);
+void hp_load_wake(struct hpdsl_loader *l);
 /* A thread: works until the loader ends. */
 void *hp_load_worker(void *loader);
 /* Under the lock: a turn does not need the block any more. */

@@ -87,7 +87,7 @@ void hp_load_jobs_do(struct hpdsl_loader *l, const struct hp_load_epoch *e)
 	jobs->next = 0;
 	jobs->end = jobs->n;
 	if (jobs->n > 1)
-		hp_load_wake(l, jobs->n - 1);
+		hp_load_wake_some(l, jobs->n - 1);
 	while (hp_load_job(l)) {
 	}
 	while (jobs->busy)

@@ -30,7 +30,7 @@ static void go_over(struct hpdsl_loader *l)
 	bool warn = !l->warned_over;
 
 	l->over = l->warned_over = true;
-	hp_load_tell(l);
+	hp_load_wake(l);
 	if (!warn)
 		return;
 	pthread_mutex_unlock(&l->lock);
@@ -55,6 +55,7 @@ static void pause_for_work(struct hpdsl_loader *l)
 {
 	struct timespec until = soon(POLL_MS / 1e3);
 
+	hp_load_wake(l); /* for whatever has become possible */
 	l->waiting = true;
 	if (l->opt.watch.stop || l->opt.wait_ms)
 		pthread_cond_timedwait(&l->ready, &l->lock, &until);
@@ -204,7 +205,7 @@ static void end_turn(struct hpdsl_loader *l, const struct hp_load_batch *b)
 	l->turn++;
 	l->reached.epoch = b->pub.epoch;
 	l->reached.step = b->pub.step + 1;
-	hp_load_tell(l);
+	hp_load_wake(l);
 }
 
 static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
@@ -265,7 +266,6 @@ int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 	if (hp_stopped(&l->opt.watch))
 		return stopped(l, err);
 	pthread_mutex_lock(&l->lock);
-	hp_load_tell(l);
 	r = next(l, ret, err);
 	pthread_mutex_unlock(&l->lock);
 	return r == HPDSL_ESTOPPED ? stopped(l, err) : r;

@@ -94,7 +94,7 @@ static void plan(struct hpdsl_loader *l)
 	}
 	/* To plan the next turn one is enough, who is awake. */
 	if (next_block(l))
-		hp_load_wake(l, l->asleep);
+		hp_load_wake_some(l, l->asleep);
 	if (l->waiting &&
 	    (l->failed || l->planned_all || l->planned == l->turn + 1))
 		pthread_cond_signal(&l->ready);
@@ -143,7 +143,7 @@ void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b)
 		hp_slots_put(&l->slots, &b->slot);
 	b->slot.p = NULL;
 	hp_load_unit_drop(l, b->unit);
-	hp_load_tell(l);
+	hp_load_wake(l);
 }
 
 /* ---- Workers ------------------------------------------------------------ */
@@ -165,17 +165,17 @@ bool hp_load_work(struct hpdsl_loader *l)
 	return true;
 }
 
-void hp_load_wake(struct hpdsl_loader *l, uint32_t n)
+void hp_load_wake_some(struct hpdsl_loader *l, uint32_t n)
 {
 	for (n = n < l->asleep ? n : l->asleep; n; n--)
 		pthread_cond_signal(&l->work);
 }
 
-void hp_load_tell(struct hpdsl_loader *l)
+void hp_load_wake(struct hpdsl_loader *l)
 {
 	if (l->asleep && !hp_stopped(&l->opt.watch) &&
 	    (is_turn_to_plan(l) || next_block(l)))
-		hp_load_wake(l, 1);
+		hp_load_wake_some(l, 1);
 }
 
 void *hp_load_worker(void *loader)

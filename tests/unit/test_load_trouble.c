@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,6 +383,55 @@ static void test_wait(void **state)
 	hpdsl_close(ds);
 }
 
+static void charge(struct hpdsl_loader *l, int64_t bytes)
+{
+	pthread_mutex_lock(&l->lock);
+	hp_slots_charge(&l->slots, bytes);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void wait_for_sleep(struct hpdsl_loader *l)
+{
+	bool asleep = false;
+
+	while (!asleep) {
+		sched_yield();
+		pthread_mutex_lock(&l->lock);
+		asleep = l->asleep == l->threads;
+		pthread_mutex_unlock(&l->lock);
+	}
+}
+
+/* Memory that nobody was told of is used as soon as the caller waits. */
+static void test_wakes(void **state)
+{
+	struct hpdsl_loader_options opt = base();
+	struct hpdsl_error err = { 0 };
+	const struct hpdsl_batch *b;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *l;
+	struct gate g;
+
+	(void)state;
+	gate_init(&g);
+	ds = open_it(load_plain, &g.io);
+	gate_set(&g, true);
+	opt.threads = 1;
+	opt.wait_ms = 60000; /* then nobody comes */
+	l = new_loader(ds, &opt);
+	gate_wait(&g);
+	charge(l, (int64_t)l->memory);
+	gate_set(&g, false);
+	wait_for_sleep(l);
+	charge(l, -(int64_t)l->memory);
+	if (hpdsl_loader_next(l, &b, &err) != 1)
+		fail_msg("%s", err.msg);
+	assert_true(((const struct hp_load_batch *)b)->blocks > 1);
+	hpdsl_batch_release(l, b);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+}
+
 static void *set_stop(void *arg)
 {
 	__atomic_store_n((int *)arg, 1, __ATOMIC_RELAXED);
@@ -676,6 +726,7 @@ int main(void)
 		cmocka_unit_test(test_unchecked),
 		cmocka_unit_test(test_keep_all),
 		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_wakes),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_end),
