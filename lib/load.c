@@ -52,7 +52,8 @@ static int check_share(const struct hpdsl_loader *l, uint32_t q,
 			       s->ranks, q);
 	if (q % s->ranks && !s->uneven)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "%u ranks cannot share steps of %u runs evenly",
+			       "%u ranks do not divide a step of %u runs "
+			       "(uneven: let ranks differ by a run)",
 			       s->ranks, q);
 	return 0;
 }

@@ -65,7 +65,9 @@ bytes_of()
 	done
 	[ "$sum" = 160 ]
 	[ "$steps" = " 3 2 3 2 3 2 3 2" ]
-	fails 2 "8" hpdsl-read --ranks=3 "$ds"
+	why="3 ranks do not divide a step of 8 runs (uneven: let ranks differ by a run)"
+	fails 2 "$why" hpdsl-read --ranks=3 "$ds"
+	fails 2 "$why" hpdsl-order --ranks=3 "$ds"
 	reads steps 5 --ranks=3 --uneven --run=4 "$ds"
 }
 

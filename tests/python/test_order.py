@@ -99,6 +99,9 @@ class Orders(Packed):
             with self.assertRaises(hpdsl.UsageError) as raised:
                 call()
             self.assertIsInstance(raised.exception, ValueError)
+        with self.assertRaisesRegex(hpdsl.UsageError, "3 ranks do not divide a "
+                                    r"step of 8 runs \(uneven: "):
+            e.step(0, ranks=3)
         self.assertEqual(len(e.step(0, rank=1, ranks=3, uneven=True)), 96)
 
 

@@ -151,7 +151,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	c.opt.share = (struct hpdsl_share){ .rank = 0, .ranks = 3 };
-	refused(&c.opt, "evenly");
+	refused(&c.opt, "3 ranks do not divide a step of 4 runs (uneven: ");
 	c.opt.share = (struct hpdsl_share){ .rank = 2, .ranks = 2 };
 	refused(&c.opt, "no rank 2 of 2");
 	c.opt.share = (struct hpdsl_share){ .worker = 1 };
