@@ -1489,8 +1489,10 @@ struct hpdsl_state {
 };
 HPDSL_API size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf);
 /*
- * Inverse: a JSON or YAML map, in which anything may be missing, and is zero
- * then, or the default.  name is for messages.  HPDSL_ECORRUPT.
+ * Inverse: a JSON or YAML map.  One that has "format" is whole, and names that
+ * are not known are passed over; in one without it, anything may be missing,
+ * and is zero then, or the default, but not all, and no name is unknown.  name
+ * is for messages.  HPDSL_ECORRUPT.
  */
 HPDSL_API int hpdsl_state_parse(const char *text, size_t size, const char *name,
 				struct hpdsl_state *ret,
@@ -1500,7 +1502,8 @@ HPDSL_API void hpdsl_loader_state(const struct hpdsl_loader *l,
 				  struct hpdsl_state *ret);
 /*
  * May a loader of this dataset and choice go on from there?  HPDSL_EDIFFERS: it
- * is of another pack or another choice.
+ * is of another pack or another choice, or its epoch has no such step;
+ * HPDSL_EUSAGE, HPDSL_ECORRUPT, -ENOMEM: that epoch cannot be.
  */
 HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 				const struct hpdsl_dataset *ds,

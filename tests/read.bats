@@ -105,8 +105,25 @@ bytes_of()
 	fails 3 "another" hpdsl-read --state=state "$zst"
 	fails 3 "" hpdsl-read --state=state --label=class1 "$ds"
 	fails 3 "absent: No such file" hpdsl-read --state=absent "$ds"
+}
+
+@test "a state that is none says what it lacks, or has too much" {
+	local command
+	hpdsl-read -q --run=4 --steps=3 --save=state "$ds"
+	sed 's/"step": 3/"step": 6/' state > behind
+	sed 's/"step": 3/"step": -1/' state > negative
+	sed 's/"seed"/"sead"/' state > lacks
 	echo '{' > broken
-	fails 3 "broken" hpdsl-read --state=broken "$ds"
+	echo '{"seed": 3, "lr": 0.1}' > other
+	for command in hpdsl-order hpdsl-read; do
+		fails 3 "broken: line 2: " $command --state=broken "$ds"
+		fails 3 "lacks: 'seed' is missing" $command --state=lacks "$ds"
+		fails 3 "other: line 1: a loader's state has no 'lr'" \
+			$command --state=other "$ds"
+		fails 3 "negative: line 1: not a number" $command --state=negative "$ds"
+		fails 3 "behind: no step 6, epoch 0 has 5" $command --state=behind "$ds"
+		fails 2 "no step 6, the epoch has 5" $command --run=4 --from-step=6 "$ds"
+	done
 }
 
 @test "an old state stays when the new one cannot be written" {

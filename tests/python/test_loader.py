@@ -426,9 +426,15 @@ class States(Packed):
             self.assertEqual(len(loader.next_batch()), 10)
             with self.assertRaisesRegex(hpdsl.CorruptError, "state"):
                 loader.load_state_dict({"seed": "x"})
-            for other in {}, {"state": {}, "param_groups": []}:
-                with self.assertRaisesRegex(hpdsl.UsageError, "nothing of"):
+            for other, text in (({}, "nothing of"),
+                                ({"state": object()}, "has no 'state'"),
+                                ({"format": "hpdsl-state"},
+                                 "'version' is missing")):
+                with self.assertRaisesRegex(hpdsl.CorruptError, text):
                     loader.load_state_dict(other)
+            with self.assertRaisesRegex(hpdsl.DiffersError, "no step 21, "
+                                        "epoch 0 has 20"):
+                loader.load_state_dict({"step": 21, "K": 5, "Q": 2})
             self.assertEqual(loader.next_batch().step, 1)
 
     def test_epochs_are_counted_from_the_first(self):

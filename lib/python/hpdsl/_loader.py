@@ -252,7 +252,8 @@ class Loader:
 
     def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
         """Goes on from there: with the state's order, whatever the loader was
-        made with.  DiffersError: it is of another pack or choice."""
+        made with.  CorruptError: it is no state; DiffersError: it is of
+        another pack or choice, or its epoch has no such step."""
         order, end = read_state(state, self.dataset, self.choice)
         self.close()
         self._end = end
