@@ -264,7 +264,7 @@ HPDSL_API void hpdsl_count(const struct hpdsl_dataset *ds,
 
 /*
  * What identifies the pack, the numbers of its samples included: XXH3-128 of
- * its index, all of which is read.
+ * its index, all of which is read when this is asked for the first time.
  */
 HPDSL_API void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16]);
 

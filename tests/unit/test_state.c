@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "dataset.h"
+#include "hash.h"
 #include "packed.h"
 
 static int parse(const char *text, struct hpdsl_state *ret,
@@ -178,6 +179,31 @@ static void states_are_written(void **state)
 		    "\"00000000000000000000000000000000\"}");
 }
 
+/* Of a large index, only the first who asks has to wait. */
+static void the_pack_is_hashed_once(void **state)
+{
+	uint8_t before[16], after[16];
+	struct hpdsl_dataset *ds;
+	struct hp_view was;
+	struct packed p;
+
+	(void)state;
+	packed_begin(&p);
+	packed_file(&p, "a", 10, 0644, 0, 0);
+	packed_pack(&p, (struct hpdsl_pack_options){ 0 });
+	assert_int_equal(hpdsl_open(p.out, NULL, &ds, NULL), 0);
+	hpdsl_pack_id(ds, before);
+	was = ds->view;
+	ds->view.size = 1;
+	hpdsl_pack_id(ds, after);
+	ds->view = was;
+	assert_memory_equal(before, after, 16);
+	hp_hash128(was.p, was.size, after);
+	assert_memory_equal(before, after, 16);
+	hpdsl_close(ds);
+	packed_end(&p);
+}
+
 static int check(const struct hpdsl_state *s, const struct hpdsl_dataset *ds,
 		 const struct hpdsl_choice *c, const char *want)
 {
@@ -255,6 +281,7 @@ int main(void)
 		cmocka_unit_test(bad_states_are_refused),
 		cmocka_unit_test(what_is_no_state_is_told),
 		cmocka_unit_test(states_are_written),
+		cmocka_unit_test(the_pack_is_hashed_once),
 		cmocka_unit_test(of_this_dataset),
 	};
 
