@@ -216,6 +216,15 @@ assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 	reads one_by_one false --memory=128M --run=1 packed
 }
 
+@test "a share without a step reads nothing" {
+	hpdsl-read --workers=3 --worker=2 "$ds" 2>&1 | tee said
+	grep -q '^hpdsl-read: 0 samples, 0 bytes, in 0 steps ' said
+	grep -q '^hpdsl-read: 0 reads of chunk files, 0 bytes; 0 bytes past' said
+	hpdsl-read "$ds" > all 2>&1
+	grep -q ' reads of .*, half of them from [1-9]' all
+	grep -q 'a step half of the time up to ' all
+}
+
 @test "usage" {
 	fails 2 "DATASET is missing" hpdsl-read
 	fails 2 "--rank=2 is not below --ranks=2" hpdsl-read --ranks=2 --rank=2 "$ds"
