@@ -122,6 +122,34 @@ static int save(const struct read *r)
 
 /* ---- All of it ---------------------------------------------------------- */
 
+/* Why not one step was read, where none was there to be read. */
+static void tell_nothing(const struct read *r)
+{
+	const struct hpdsl_share *s = &r->opt.share;
+	uint64_t epoch = r->opt.order.epoch, from = r->opt.order.step, steps;
+
+	if (r->opt.epochs > 1) { /* so the next one had none, either */
+		epoch++;
+		from = 0;
+	}
+	steps = hpdsl_loader_steps(r->loader, epoch);
+	if (steps > from)
+		cmd_warning("nothing was read: worker %u of %u has no step, "
+			    "epoch %llu has %s from step %llu on",
+			    s->worker, s->workers, (unsigned long long)epoch,
+			    cmd_many(steps - from, "step").s,
+			    (unsigned long long)from);
+	else if (from)
+		cmd_warning("nothing was read: epoch %llu ends at step %llu "
+			    "(--epochs=2: go on with the next)",
+			    (unsigned long long)epoch,
+			    (unsigned long long)from);
+	else
+		cmd_warning("nothing was read: epoch %llu has no whole step "
+			    "(--end=drop)",
+			    (unsigned long long)epoch);
+}
+
 /* A suffix with a dot too many would give a fine benchmark of nothing. */
 static int check_suffixes(const struct read *r)
 {
@@ -151,6 +179,8 @@ static int with_loader(struct read *r)
 	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0)
 		return cmd_tell(&err);
 	status = drain(r);
+	if (status == CMD_DONE && !r->n_waits)
+		tell_nothing(r);
 	status = cmd_worse(status, check_suffixes(r));
 	status = cmd_worse(status, save(r));
 	if (status == CMD_DONE && r->bad)

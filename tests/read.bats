@@ -216,11 +216,28 @@ assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 	reads one_by_one false --memory=128M --run=1 packed
 }
 
-@test "a share without a step reads nothing" {
+@test "a share without a step reads nothing, and says why" {
+	nothing() {
+		local text=$1
+		shift
+		hpdsl-read -q "$@" 2> said
+		cat said
+		[ "$(wc -l < said)" = 1 ]
+		grep -qF "nothing was read: $text" said
+	}
+	nothing "epoch 7 ends at step 5 (--epochs=2: go on with the next)" \
+		--run=4 --epoch=7 --from-step=5 "$ds"
+	nothing "worker 1 of 2 has no step, epoch 0 has 1 step from step 4" \
+		--run=4 --workers=2 --worker=1 --from-step=4 "$ds"
+	nothing "worker 6 of 7 has no step, epoch 1 has 5 steps from step 0" \
+		--run=4 --epochs=2 --workers=7 --worker=6 --from-step=4 "$ds"
+	nothing "epoch 0 has no whole step (--end=drop)" --end=drop "$ds"
 	hpdsl-read --workers=3 --worker=2 "$ds" 2>&1 | tee said
 	grep -q '^hpdsl-read: 0 samples, 0 bytes, in 0 steps ' said
 	grep -q '^hpdsl-read: 0 reads of chunk files, 0 bytes; 0 bytes past' said
+	grep -q 'nothing was read: worker 2 of 3 has no step, epoch 0 has 1 step from' said
 	hpdsl-read "$ds" > all 2>&1
+	[ "$(wc -l < all)" = 3 ]
 	grep -q ' reads of .*, half of them from [1-9]' all
 	grep -q 'a step half of the time up to ' all
 }
