@@ -32,19 +32,6 @@ static void sleep_until(double then)
 	}
 }
 
-static void tell_bad(void *arg, const struct hpdsl_damage *d)
-{
-	struct read *r = arg;
-	cmd_auto_free char *path =
-		d->path ? cmd_escape(d->path, strlen(d->path)) : NULL;
-
-	r->bad++;
-	cmd_progress_clear();
-	cmd_warning("%s%ssample %llu: %s%s%s", d->file ? d->file : "",
-		    d->file ? ": " : "", (unsigned long long)d->sample,
-		    path ? path : "", path ? ": " : "", d->reason);
-}
-
 /* ---- Draining ----------------------------------------------------------- */
 
 static void progress(const struct read *r, uint64_t samples)
@@ -165,7 +152,9 @@ static int check_suffixes(const struct read *r)
 
 static int with_loader(struct read *r)
 {
+	struct read_bad *bad = read_bad_new();
 	struct hpdsl_error err;
+	bool any_bad;
 	int status;
 
 	r->opt.order = r->order.order;
@@ -174,16 +163,19 @@ static int with_loader(struct read *r)
 	r->opt.suffixes = r->suffixes.v;
 	r->opt.n_suffixes = r->suffixes.n;
 	r->opt.threads = r->common.threads;
-	r->opt.bad = tell_bad;
-	r->opt.arg = r;
-	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0)
+	r->opt.bad = read_bad_add;
+	r->opt.arg = bad;
+	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0) {
+		read_bad_end(bad);
 		return cmd_tell(&err);
+	}
 	status = drain(r);
+	any_bad = read_bad_end(bad);
 	if (status == CMD_DONE && !r->n_waits)
 		tell_nothing(r);
 	status = cmd_worse(status, check_suffixes(r));
 	status = cmd_worse(status, save(r));
-	if (status == CMD_DONE && r->bad)
+	if (status == CMD_DONE && any_bad)
 		status = CMD_NO;
 	read_report(r, status);
 	hpdsl_loader_free(r->loader);

@@ -175,6 +175,27 @@ bytes_of()
 	reads bad_samples 0 --unchecked bad
 }
 
+@test "a chunk that is gone is not a line for each of its samples" {
+	local n status=0
+	cp -r "$ds" bad
+	rm bad/chunk-000003.tar
+	hpdsl-read -q --json --epochs=2 --skip-bad bad > out 2> said || status=$?
+	cat said
+	[ "$status" = 1 ]
+	n=$(field bad_samples < out)
+	[ "$n" = 40 ]
+	[ "$(wc -l < said)" = 4 ]
+	[ "$(grep -c 'chunk-000003.tar: sample .*: No such file or directory$' said)" = 3 ]
+	tail -n 1 said | grep -qx "hpdsl-read: warning: chunk-000003.tar: and 37 samples more: bad/chunk-000003.tar: No such file or directory"
+	# another chunk, another reason
+	truncate -s 1000 bad/chunk-000005.tar
+	hpdsl-read -q --skip-bad bad 2> said || :
+	cat said
+	[ "$(grep -c 'chunk-000005.tar: sample ' said)" = 3 ]
+	grep -q "chunk-000005.tar: and 1[0-9] samples more: the chunk ends" said
+	[ "$(wc -l < said)" -le 12 ]
+}
+
 @test "a signal or a deadline stops it, with the state" {
 	hpdsl-read -q --compute=0.05 --epochs=1000 --save=state "$ds" 3>&- &
 	until [ -e "/proc/$!/fd/3" ] 2> /dev/null; do sleep 0.01; done
