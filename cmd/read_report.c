@@ -70,9 +70,14 @@ static void print_json(const struct read *r, int status,
 
 static void tell_speed(const struct read *r, const struct hpdsl_loader_stats *s)
 {
+	char bad[48] = "";
+
+	if (s->bad_samples)
+		snprintf(bad, sizeof(bad), " (%llu bad)",
+			 (unsigned long long)s->bad_samples);
 	cmd_message(
-		"%s, %s, in %s in %s: %s/s, %s/s",
-		cmd_many(s->samples, "sample").s, cmd_bytes(s->bytes).s,
+		"%s%s, %s, in %s in %s: %s/s, %s/s",
+		cmd_many(s->samples, "sample").s, bad, cmd_bytes(s->bytes).s,
 		cmd_many(s->steps, "step").s, cmd_seconds(r->seconds).s,
 		cmd_many((uint64_t)cmd_rate(s->samples, r->seconds), "sample")
 			.s,

@@ -1513,7 +1513,7 @@ HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 struct hpdsl_loader_stats {
 	/* Handed out, but for what fills a step up; bytes of members. */
 	uint64_t steps, samples, bytes;
-	uint64_t bad_samples;
+	uint64_t bad_samples; /* of these samples: they came without bytes */
 	struct hpdsl_sources sources; /* since the loader was made */
 	uint64_t reads, read_bytes;   /* of chunk files */
 	uint64_t direct_bytes;	      /* of these past the page cache */

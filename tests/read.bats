@@ -172,6 +172,10 @@ bytes_of()
 	grep -q "$chunk: sample $sample: class1/00007.png: checksum differs" said
 	[ "$(field bad_samples < out)" = 1 ]
 	[ "$(field samples < out)" = 160 ]
+	lost=$(stat -c %s "$tree/class1/00007".* | awk '{ n += $1 } END { print n }')
+	[ "$(field bytes < out)" = $(($(bytes_of) - lost)) ]
+	hpdsl-read --skip-bad bad 2> said || :
+	grep -q '^hpdsl-read: 160 samples (1 bad), ' said
 	reads bad_samples 0 --unchecked bad
 }
 

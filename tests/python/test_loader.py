@@ -495,7 +495,8 @@ class Damage(Packed):
                           on_bad=told.append) as loader:
             bad = [(n, bytes(v)) for b in loader for n, v, bad in
                    zip(b.numbers, b.data, b.bad) if bad]
-            self.assertEqual(loader.stats()["bad_samples"], 1)
+            stats = loader.stats()
+            self.assertEqual((stats["samples"], stats["bad_samples"]), (200, 1))
         self.assertEqual(bad, [(number, b"")])
         self.assertEqual([(d.sample, d.path) for d in told],
                          [(number, member.path)])

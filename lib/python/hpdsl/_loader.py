@@ -260,8 +260,8 @@ class Loader:
         self._start(order)
 
     def stats(self) -> Dict[str, Any]:
-        """Since the loader was made: steps, samples and bytes handed out,
-        bad_samples; sources, see Dataset.sources(); reads of chunk files, their
+        """Since the loader was made: steps, samples and bytes handed out;
+        bad_samples, of these, that came without bytes; sources, see Dataset.sources(); reads of chunk files, their
         read_bytes, and direct_bytes, past the page cache; read_sizes[i], reads
         of 2**i bytes up to twice that; stall_seconds, for which the caller had
         to wait, of seconds; memory, its bound, and memory_peak, windows_bytes;
