@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define MEMORY_MIN (UINT64_C(16) << 20)
-
 enum {
 	OPT_EPOCHS = CMD_OPT_OWN,
 	OPT_STEPS,
@@ -77,7 +75,7 @@ static int count(const char *name, const char *arg, uint64_t *ret,
 static int set_memory(struct read *r, const char *arg, struct cmd_why *why)
 {
 	if (cmd_parse_size(arg, &r->opt.memory) < 0 ||
-	    r->opt.memory < MEMORY_MIN)
+	    r->opt.memory < HPDSL_LOADER_MEMORY_LEAST)
 		return cmd_refuse(why, "memory: '%s' is no size from 16M", arg);
 	return 0;
 }

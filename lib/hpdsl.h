@@ -88,6 +88,8 @@ struct hpdsl_watch {
  * thread.  The result is the same, byte for byte, for every value.
  */
 #define HPDSL_SERIAL UINT32_MAX
+/* Who asks for more than this means something else. */
+#define HPDSL_THREADS_MOST 4096
 
 /* ---- Packing ---------------------------------------------------------- */
 
@@ -1223,6 +1225,7 @@ struct hpdsl_choice;
 
 /* Weights are in units of this: a weight of 1.5 is 3 * HPDSL_WEIGHT_ONE / 2. */
 #define HPDSL_WEIGHT_ONE (UINT64_C(1) << 32)
+#define HPDSL_WEIGHT_MOST (HPDSL_WEIGHT_ONE << 31) /* that can be given */
 /* Shares of a split are in units of this. */
 #define HPDSL_SPLIT_ONE UINT32_C(1000000000)
 
@@ -1263,7 +1266,8 @@ struct hpdsl_choice_options {
 
 /*
  * HPDSL_EUSAGE: no such class or sample, shares that are none, two kinds of
- * weights, or not one sample is left; HPDSL_ECORRUPT, -ENOMEM.
+ * weights, a weight above HPDSL_WEIGHT_MOST, or not one sample is left;
+ * HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_choose(const struct hpdsl_dataset *ds,
 			   const struct hpdsl_choice_options *opt,
@@ -1387,6 +1391,8 @@ enum hpdsl_cache {
 	HPDSL_CACHE_KEEP,
 };
 
+#define HPDSL_LOADER_MEMORY_LEAST (UINT64_C(16) << 20)
+
 struct hpdsl_loader_options {
 	struct hpdsl_order order;	   /* begins at its epoch and step */
 	uint64_t epochs;		   /* how many; 0: no end */
@@ -1401,10 +1407,10 @@ struct hpdsl_loader_options {
 	const char *const *suffixes;
 	size_t n_suffixes;
 	/*
-	 * Bytes for what was read; 0: 4 GiB, at least 16 MiB.  If the windows
-	 * of this share's lanes do not fit, samples are read one by one, in the
-	 * same order; watch.warn says so, and if a single step does not fit,
-	 * which is read all the same.
+	 * Bytes for what was read; 0: 4 GiB.  If the windows of this share's
+	 * lanes do not fit, samples are read one by one, in the same order;
+	 * watch.warn says so, and if a single step does not fit, which is read
+	 * all the same.
 	 */
 	uint64_t memory;
 	uint32_t threads; /* that read and verify; 0: as many as cores, at least
@@ -1445,7 +1451,8 @@ struct hpdsl_batch {
 
 /*
  * The dataset must outlive the loader.  HPDSL_EUSAGE: an order, a share or a
- * step that make no sense, ranks that do not divide Q (but see uneven);
+ * step that make no sense, ranks that do not divide Q (but see uneven), memory
+ * below HPDSL_LOADER_MEMORY_LEAST, more threads than HPDSL_THREADS_MOST;
  * HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,

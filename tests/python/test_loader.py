@@ -187,6 +187,11 @@ class Batches(Packed):
                         {"threads": 1 << 32}, {"memory": -5}, {"ranks": 9}):
             with self.subTest(options), self.assertRaises(hpdsl.UsageError):
                 hpdsl.Loader(ds, **options)
+        for options, text in (({"memory": 1}, "16 MiB or more, not 1 bytes"),
+                              ({"threads": 100000}, "100000 threads are too "
+                               "many: 4096 at most")):
+            with self.assertRaisesRegex(hpdsl.UsageError, text):
+                hpdsl.Loader(ds, **options)
         with self.assertRaises(TypeError):
             hpdsl.Loader(ds, suffixes="bin")
         loader = hpdsl.Loader(ds)

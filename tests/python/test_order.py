@@ -189,7 +189,11 @@ class Choices(Packed):
                 ({"balanced": True, "class_weight": {0: 2}}, ""),
                 ({"sample_weight": [1.0]}, "1 for 200 samples"),
                 ({"class_weight": {0: -1}}, "weight"),
-                ({"class_weight": {0: float("nan")}}, "weight")):
+                ({"class_weight": {0: float("nan")}}, "weight"),
+                ({"class_weight": {"class2": 4e9}},
+                 "class 2: no weight may be above 2147483648"),
+                ({"sample_weight": [1.0] * 199 + [2.0 ** 31 + 1]},
+                 "sample 199: no weight")):
             with self.subTest(options), self.assertRaisesRegex(
                     hpdsl.UsageError, text):
                 hpdsl.Choice(ds, **options)

@@ -170,6 +170,12 @@ static void test_refused(void **state)
 	c = base();
 	c.opt.order.parts = 3;
 	refused(&c.opt, "parts");
+	c = base();
+	c.opt.memory = (16 << 20) - 1;
+	refused(&c.opt, "memory of 16 MiB or more, not 16777215 bytes");
+	c = base();
+	c.opt.threads = 4097;
+	refused(&c.opt, "4097 threads are too many: 4096 at most");
 }
 
 /* Endless, or as good as that, but none of its epochs has a step: it ends. */

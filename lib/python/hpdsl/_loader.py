@@ -54,10 +54,10 @@ class Loader:
     workers     worker on
     suffixes    of the members that are wanted, in this order; None: all but
                 those that the packer made
-    memory      bytes for what was read; 0: 4 GiB.  If the windows do not fit,
-                samples are read one by one, in the same order, and on_warning
-                says so
-    threads     that read and verify; 0: as many as cores, at least 4
+    memory      bytes for what was read, at least 16 MiB; 0: 4 GiB.  If the
+                windows do not fit, samples are read one by one, in the same
+                order, and on_warning says so
+    threads     that read and verify, at most 4096; 0: one a core, at least 4
     check       False: checksums are not compared
     skip_bad    a bad sample comes without bytes and is marked in batch.bad;
                 otherwise it raises CorruptError or SystemFailure, and the next
@@ -261,11 +261,12 @@ class Loader:
 
     def stats(self) -> Dict[str, Any]:
         """Since the loader was made: steps, samples and bytes handed out;
-        bad_samples, of these, that came without bytes; sources, see Dataset.sources(); reads of chunk files, their
-        read_bytes, and direct_bytes, past the page cache; read_sizes[i], reads
-        of 2**i bytes up to twice that; stall_seconds, for which the caller had
-        to wait, of seconds; memory, its bound, and memory_peak, windows_bytes;
-        one_by_one: windows do not fit; unchecked."""
+        bad_samples, of these, that came without bytes; sources, see
+        Dataset.sources(); reads of chunk files, their read_bytes, and
+        direct_bytes, past the page cache; read_sizes[i], reads of 2**i bytes up
+        to twice that; stall_seconds, for which the caller had to wait, of
+        seconds; memory, its bound, and memory_peak, windows_bytes; one_by_one:
+        windows do not fit; unchecked."""
         c = _abi.LoaderStats()
         lib.loader_stats(self._live().address, ctypes.byref(c))
         told = {name: getattr(c, name) for name, _ in c._fields_}
