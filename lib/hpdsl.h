@@ -1468,8 +1468,9 @@ HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
  * call goes on behind that step; -ENOBUFS: nothing can be read, because
  * two batches or more that were not released hold all the memory;
  * HPDSL_ESTOPPED, -EAGAIN.  After these three it is the same step that comes
- * next; and once it has been stopped, neither bad nor watch.warn is called any
- * more.  One thread at a time.
+ * next, after -ENOMEM it may be: hpdsl_loader_state() tells.  Once it has been
+ * stopped, neither bad nor watch.warn is called any more.  One thread at a
+ * time.
  */
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				const struct hpdsl_batch **ret,

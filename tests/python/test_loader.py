@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 import warnings
+from unittest import mock
 
 import hpdsl
 from common import Packed, command, content, flip, pack
@@ -527,6 +528,45 @@ class Damage(Packed):
                     break
         self.assertEqual(raised, 1)
         self.assertEqual([b.step for b in seen], list(range(12)))
+
+    def test_after_any_error_it_goes_on_where_the_library_does(self):
+        """For want of memory a step may be behind it, or still to come."""
+        real = hpdsl._running.Running.next
+
+        def before(running):
+            raise hpdsl.NoMemoryError("no memory", -errno.ENOMEM)
+
+        def behind(running):
+            real(running)
+            before(running)
+
+        ds = hpdsl.Dataset(self.packed)
+        for workers, worker in (1, 0), (2, 1):
+            with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=2,
+                              workers=workers, worker=worker) as loader:
+                seen, fails = [], {2: before, 5: behind}
+                for call in range(24):
+                    with mock.patch.object(hpdsl._running.Running, "next",
+                                           fails.get(call, real)):
+                        try:
+                            batch = loader.next_batch()
+                        except MemoryError:
+                            lost = seen[-1][1] + workers * (call == 5)
+                            self.assertEqual(loader.state_dict()["step"],
+                                             lost + 1)
+                            continue
+                    if batch is None:
+                        break
+                    seen.append((batch.epoch, batch.step))
+                    at = loader.state_dict()
+                    self.assertEqual((at["epoch"], at["step"]),
+                                     loader._normal(batch.epoch,
+                                                    batch.step + 1))
+            all_steps = [(e, s) for e in (0, 1)
+                         for s in range(worker, 12, workers)]
+            del all_steps[4]  # that of call 5, as call 2 gave none
+            self.assertEqual(seen, all_steps[:len(seen)])
+            self.assertGreater(len(seen), 10)
 
     def test_unchecked(self):
         ds, number, _ = self.damaged()

@@ -17,8 +17,7 @@ from ._abi import lib
 from ._batch import Batch
 from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
-from ._errors import (Error, StoppedError, SystemFailure, UsageError,
-                      wanted)
+from ._errors import Error, SystemFailure, UsageError, wanted
 from ._order import Order, end_number, share_of
 from ._running import Damage, Room, Running
 from ._state import make_state, read_state
@@ -206,8 +205,8 @@ class Loader:
         try:
             if self._room is None:
                 self._room = self._next_room(running)
-        except Error as e:
-            if e.code not in _AGAIN:
+        except Error:
+            if self._passed(running):
                 self._handed(*self._next)
             raise
         finally:
@@ -217,6 +216,15 @@ class Loader:
         batch = Batch(self._room, self._handle, self.suffixes)
         self._handed(batch.epoch, batch.step)
         return batch
+
+    def _passed(self, running: Running) -> bool:
+        """After an error: is that step behind us, as with a bad sample, or still
+        to come?  For want of memory it may be either, so no code tells."""
+        if running.address is None:
+            return False
+        state, (epoch, step) = _abi.State(), self._next
+        lib.loader_state(running.address, ctypes.byref(state))
+        return (state.order.epoch, state.order.step) == (epoch, step + 1)
 
     @staticmethod
     def _next_room(running: Running) -> Optional[Room]:
@@ -273,10 +281,6 @@ class Loader:
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)
         return told
-
-
-# The step was not handed out, and is still to come.
-_AGAIN = (StoppedError.code, -errno.ENOBUFS, -errno.ENOMEM)
 
 
 class _Rest:
