@@ -60,10 +60,14 @@ int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_error *here,
 			  const struct hpdsl_error *origin,
 			  struct hpdsl_error *err);
-/* A descriptor apart, opened with these flags too; the caller closes it. */
+/*
+ * Another descriptor of the same file, opened with these flags too; the caller
+ * closes it.
+ */
 int hp_chunk_file_open(const struct hpdsl_dataset *ds,
-		       const struct hpdsl_chunk *c, enum hp_chunk_at at,
-		       int flags, struct hpdsl_error *err);
+		       const struct hpdsl_chunk *c,
+		       const struct hp_chunk_file *f, int flags,
+		       struct hpdsl_error *err);
 /* That reason, and why the origin's file does not help. */
 int hp_chunk_file_both(const struct hpdsl_error *here,
 		       const struct hpdsl_error *origin,

@@ -45,6 +45,17 @@ bytes_of()
 	reads samples 480 --epochs=3 "$ds"
 }
 
+@test "each chunk is looked up once, however many threads read" {
+	need strace
+	for at in "$ds" "$zst"; do
+		traced -f -qq -e trace=openat -o calls \
+			hpdsl-read -q -j8 --epochs=2 --memory=64M "$at"
+		grep -oE '"chunk-[0-9]+[^"]*"' calls | sort > looked_up
+		[ "$(uniq < looked_up | wc -l)" = 8 ]
+		[ -z "$(uniq -d < looked_up)" ]
+	done
+}
+
 @test "some members: by suffix, and the packer's own only then" {
 	reads bytes "$(bytes_of -name '*.png')" --suffix=png "$ds"
 	reads bytes "$(bytes_of ! -name '*.png')" --suffix=json --suffix=txt "$zst"
