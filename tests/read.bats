@@ -291,4 +291,9 @@ assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 	fails 2 "--lanes: '4294967296' is no number from 1 to 4294967295" \
 		hpdsl-read --lanes=4294967296 "$ds"
 	fails 2 "0 <= FROM < TO <= 1" hpdsl-read --split=0.9:0.1 "$ds"
+	fails 2 "--epochs: '0' is no number from 1" hpdsl-read --epochs=0 "$ds"
+	fails 2 "--seed: '-1' is no number of 64 bits" hpdsl-read --seed=-1 "$ds"
+	fails 2 "--from: 'x' is no number of 64 bits" hpdsl-order --from=x "$ds"
+	fails 2 "--deadline: '0' is neither seconds nor [D-]HH:MM:SS" \
+		hpdsl-read --deadline=0 "$ds"
 }
