@@ -4,10 +4,6 @@
  * it; before that a few pages are tried with RWF_NOWAIT.  Such a try makes some
  * kernels read the page, so places are drawn anew each time: what was tried
  * before must not be all that is there.
- *
- * A kernel that has no cachestat(2) is asked once: that is a fact of the
- * machine and not a state of the library, so it may be kept for the whole
- * process.
  */
 #include "io.h"
 
@@ -59,34 +55,20 @@ static int64_t try_some(int fd, uint64_t off, uint64_t n)
 	return (int64_t)(n / TRIES * found + (found == TRIES ? n % TRIES : 0));
 }
 
-/* Any thread: the worst that can happen is to ask once more. */
-static bool count(int fd, uint64_t off, uint64_t n, struct pages *ret)
-{
-	static bool missing;
-	struct range range = { off, n };
-
-	if (__atomic_load_n(&missing, __ATOMIC_RELAXED))
-		return false;
-	if (syscall(SYS_cachestat, fd, &range, ret, 0) == 0)
-		return true;
-	/* EPERM, and whatever else sandboxes make of what they don't know, may
-	 * be this file's. */
-	if (errno == ENOSYS)
-		__atomic_store_n(&missing, true, __ATOMIC_RELAXED);
-	return false;
-}
-
 int64_t hp_io_system_cached(const struct hp_io *io, int fd, uint64_t off,
 			    uint64_t n)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct range range = { off, n };
 	struct pages pages;
 	uint64_t bytes;
 
 	(void)io;
 	if (!n)
 		return 0;
-	if (!count(fd, off, n, &pages))
+	/* ENOSYS, EPERM, and whatever sandboxes make of what they don't know.
+	 */
+	if (syscall(SYS_cachestat, fd, &range, &pages, 0) < 0)
 		return try_some(fd, off, n);
 	bytes = pages.cached * page;
 	return (int64_t)(bytes < n ? bytes : n);

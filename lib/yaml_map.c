@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small texts of other programs, YAML or JSON, that are one mapping. */
+/* Texts, YAML or JSON, that are one mapping. */
 #include "yaml_reader.h"
 
 #include "error.h"
@@ -43,9 +43,9 @@ static int expect(struct hp_yaml_reader *r, yaml_event_type_t type)
 	return k;
 }
 
-static int read_document(struct hp_yaml_reader *r, void *base)
+int hp_yaml_document(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
+		     size_t n, void *base, uint32_t *ret_seen)
 {
-	struct hp_yaml_map *m = r->map;
 	int k = expect(r, YAML_STREAM_START_EVENT);
 
 	if (k == 0)
@@ -53,7 +53,7 @@ static int read_document(struct hp_yaml_reader *r, void *base)
 	if (k == 0)
 		k = hp_yaml_next(r);
 	if (k == 0)
-		k = hp_yaml_fields(r, m->field, m->n, base, &m->seen);
+		k = hp_yaml_fields(r, f, n, base, ret_seen);
 	if (k == 0)
 		k = expect(r, YAML_DOCUMENT_END_EVENT);
 	return k ? k : expect(r, YAML_STREAM_END_EVENT);
@@ -70,7 +70,7 @@ int hp_yaml_map(struct hp_yaml_map *m, const char *text, size_t size,
 	yaml_parser_set_encoding(&r.yaml, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.yaml, (const unsigned char *)text,
 				     size);
-	k = read_document(&r, base);
+	k = hp_yaml_document(&r, m->field, m->n, base, &m->seen);
 	yaml_event_delete(&r.ev);
 	yaml_parser_delete(&r.yaml);
 	return k;

@@ -59,7 +59,11 @@ struct hp_yaml_field {
 int hp_yaml_fields(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
 		   size_t n, void *base, uint32_t *ret_seen);
 
-/* A whole text that is one mapping; no field is a text. */
+/* The same, of all that there is: one document, which is that mapping. */
+int hp_yaml_document(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
+		     size_t n, void *base, uint32_t *ret_seen);
+
+/* The same, of a text; no field is a text. */
 struct hp_yaml_map {
 	const char *name; /* for messages */
 	const struct hp_yaml_field *field;

@@ -126,6 +126,9 @@ static void what_is_no_state_is_told(void **state)
 	assert_int_equal(parse("\"a\\nb\\xe9\": 2", &s, &err), HPDSL_ECORRUPT);
 	assert_string_equal(err.msg,
 			    "state: line 1: a loader's state has no 'a?b?\?'");
+	assert_int_equal(parse("seed: 1\n---\nseed: 2\n", &s, &err),
+			 HPDSL_ECORRUPT);
+	assert_string_equal(err.msg, "state: line 2: one mapping was expected");
 	/* a nested one is not the state's */
 	assert_int_equal(parse("'': {x: 1}", &s, &err), HPDSL_ECORRUPT);
 	assert_string_equal(err.msg,
