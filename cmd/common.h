@@ -66,6 +66,11 @@ struct cmd_why {
 __attribute__((format(printf, 2, 3))) int cmd_refuse(struct cmd_why *why,
 						     const char *fmt, ...);
 
+/* values.c: values of options.  0, or -1 and why. */
+int cmd_value_count(const char *name, const char *arg, uint64_t least,
+		    uint64_t *ret, struct cmd_why *why);
+int cmd_value_deadline(const char *arg, uint64_t *ret, struct cmd_why *why);
+
 /* Sets option key; 0, -1 (why says why) or ARGP_ERR_UNKNOWN. */
 int cmd_common_set(struct cmd_common *c, int key, const char *arg,
 		   struct cmd_why *why);

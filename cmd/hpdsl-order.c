@@ -40,11 +40,11 @@ static const struct argp_child children[] = {
 static uint64_t number(const char *name, const char *arg,
 		       struct argp_state *state)
 {
+	struct cmd_why why;
 	uint64_t n = 0;
 
-	if (cmd_parse_count(arg, &n) < 0)
-		argp_error(state, "--%s: '%s' is no number of 64 bits", name,
-			   arg);
+	if (cmd_value_count(name, arg, 0, &n, &why) < 0)
+		argp_error(state, "--%s", why.text);
 	return n;
 }
 

@@ -32,19 +32,6 @@ static void sleep_until(double then)
 	}
 }
 
-static void tell_bad(void *arg, const struct hpdsl_damage *d)
-{
-	struct read *r = arg;
-	cmd_auto_free char *path =
-		d->path ? cmd_escape(d->path, strlen(d->path)) : NULL;
-
-	r->bad++;
-	cmd_progress_clear();
-	cmd_warning("%s%ssample %llu: %s%s%s", d->file ? d->file : "",
-		    d->file ? ": " : "", (unsigned long long)d->sample,
-		    path ? path : "", path ? ": " : "", d->reason);
-}
-
 /* ---- Draining ----------------------------------------------------------- */
 
 static void progress(const struct read *r, uint64_t samples)
@@ -122,6 +109,34 @@ static int save(const struct read *r)
 
 /* ---- All of it ---------------------------------------------------------- */
 
+/* Why not one step was read, where none was there to be read. */
+static void tell_nothing(const struct read *r)
+{
+	const struct hpdsl_share *s = &r->opt.share;
+	uint64_t epoch = r->opt.order.epoch, from = r->opt.order.step, steps;
+
+	if (r->opt.epochs > 1) { /* so the next one had none, either */
+		epoch++;
+		from = 0;
+	}
+	steps = hpdsl_loader_steps(r->loader, epoch);
+	if (steps > from)
+		cmd_warning("nothing was read: worker %u of %u has no step, "
+			    "epoch %llu has %s from step %llu on",
+			    s->worker, s->workers, (unsigned long long)epoch,
+			    cmd_many(steps - from, "step").s,
+			    (unsigned long long)from);
+	else if (from)
+		cmd_warning("nothing was read: epoch %llu ends at step %llu "
+			    "(--epochs=2: go on with the next)",
+			    (unsigned long long)epoch,
+			    (unsigned long long)from);
+	else
+		cmd_warning("nothing was read: epoch %llu has no whole step "
+			    "(--end=drop)",
+			    (unsigned long long)epoch);
+}
+
 /* A suffix with a dot too many would give a fine benchmark of nothing. */
 static int check_suffixes(const struct read *r)
 {
@@ -137,7 +152,9 @@ static int check_suffixes(const struct read *r)
 
 static int with_loader(struct read *r)
 {
+	struct read_bad *bad = read_bad_new();
 	struct hpdsl_error err;
+	bool any_bad;
 	int status;
 
 	r->opt.order = r->order.order;
@@ -146,14 +163,19 @@ static int with_loader(struct read *r)
 	r->opt.suffixes = r->suffixes.v;
 	r->opt.n_suffixes = r->suffixes.n;
 	r->opt.threads = r->common.threads;
-	r->opt.bad = tell_bad;
-	r->opt.arg = r;
-	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0)
+	r->opt.bad = read_bad_add;
+	r->opt.arg = bad;
+	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0) {
+		read_bad_end(bad);
 		return cmd_tell(&err);
+	}
 	status = drain(r);
+	any_bad = read_bad_end(bad);
+	if (status == CMD_DONE && !r->n_waits)
+		tell_nothing(r);
 	status = cmd_worse(status, check_suffixes(r));
 	status = cmd_worse(status, save(r));
-	if (status == CMD_DONE && r->bad)
+	if (status == CMD_DONE && any_bad)
 		status = CMD_NO;
 	read_report(r, status);
 	hpdsl_loader_free(r->loader);

@@ -7,8 +7,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define THREADS_MAX 4096
-
 static void print_version(FILE *out, struct argp_state *state)
 {
 	(void)state;
@@ -50,10 +48,10 @@ static int set_threads(struct cmd_common *c, const char *arg,
 {
 	uint64_t n;
 
-	if (cmd_parse_count(arg, &n) < 0 || n > THREADS_MAX)
+	if (cmd_parse_count(arg, &n) < 0 || n > HPDSL_THREADS_MOST)
 		return cmd_refuse(why,
 				  "threads: '%s' is no number from 0 to %d",
-				  arg, THREADS_MAX);
+				  arg, HPDSL_THREADS_MOST);
 	c->threads = n ? (uint32_t)n : HPDSL_SERIAL;
 	return 0;
 }

@@ -79,15 +79,6 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static int number(const char *name, const char *arg, uint64_t *ret,
-		  struct cmd_why *why)
-{
-	return cmd_parse_count(arg, ret) < 0 ?
-		       cmd_refuse(why, "%s: '%s' is no number of 64 bits", name,
-				  arg) :
-		       0;
-}
-
 static int number_from(const char *name, const char *arg, uint32_t least,
 		       uint32_t *ret, struct cmd_why *why)
 {
@@ -162,11 +153,11 @@ static int set_order(struct cmd_order *o, int key, const char *arg,
 
 	switch (key) {
 	case OPT_SEED:
-		return number("seed", arg, &r->seed, why);
+		return cmd_value_count("seed", arg, 0, &r->seed, why);
 	case OPT_EPOCH:
-		return number("epoch", arg, &r->epoch, why);
+		return cmd_value_count("epoch", arg, 0, &r->epoch, why);
 	case OPT_FROM_STEP:
-		return number("from-step", arg, &r->step, why);
+		return cmd_value_count("from-step", arg, 0, &r->step, why);
 	case OPT_WINDOW:
 		return number_from("window", arg, 1, &r->window, why);
 	case OPT_LANES:

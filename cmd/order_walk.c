@@ -14,8 +14,8 @@ static int make_room(struct order *w, struct hpdsl_place **ret, size_t *ret_n)
 	int64_t n;
 
 	if (s->ranks > 1 && w->info.order.step_runs % s->ranks && !s->uneven) {
-		cmd_message("--ranks=%u does not divide a step of %u runs "
-			    "(--uneven: let ranks differ by a run)",
+		cmd_message("%u ranks do not divide a step of %u runs "
+			    "(uneven: let ranks differ by a run)",
 			    s->ranks, w->info.order.step_runs);
 		return CMD_USAGE;
 	}

@@ -225,19 +225,6 @@ static int set_emit(struct pack *p, const char *arg, struct cmd_why *why)
 	return 0;
 }
 
-/* A count of at least 1. */
-static int positive(const char *option, const char *arg, uint64_t *ret,
-		    struct cmd_why *why)
-{
-	uint64_t n;
-
-	if (cmd_parse_count(arg, &n) < 0 || !n)
-		return cmd_refuse(why, "%s: '%s' is no number of at least 1",
-				  option, arg);
-	*ret = n;
-	return 0;
-}
-
 static int size(const char *option, const char *arg, uint64_t *ret,
 		struct cmd_why *why)
 {
@@ -260,16 +247,17 @@ static int set_number(struct pack *p, int key, const char *arg,
 	case OPT_CHUNK_SIZE:
 		return size("chunk-size", arg, &p->opt.chunk_size, why);
 	case OPT_CHUNKS:
-		return positive("chunks", arg, &p->opt.chunks, why);
+		return cmd_value_count("chunks", arg, 1, &p->opt.chunks, why);
 	case OPT_SAMPLES_PER_CHUNK:
-		return positive("samples-per-chunk", arg,
-				&p->opt.samples_per_chunk, why);
+		return cmd_value_count("samples-per-chunk", arg, 1,
+				       &p->opt.samples_per_chunk, why);
 	case OPT_MULTIPLE_OF:
-		return positive("multiple-of", arg, &p->opt.multiple_of, why);
+		return cmd_value_count("multiple-of", arg, 1,
+				       &p->opt.multiple_of, why);
 	case OPT_MEMORY:
 		return size("memory", arg, &p->opt.memory, why);
 	case OPT_READERS:
-		if (positive("readers", arg, &readers, why) < 0)
+		if (cmd_value_count("readers", arg, 1, &readers, why) < 0)
 			return -1;
 		if (readers > READERS_MAX)
 			return cmd_refuse(why, "readers: at most %d",
@@ -277,17 +265,9 @@ static int set_number(struct pack *p, int key, const char *arg,
 		p->opt.readers = (uint32_t)readers;
 		return 0;
 	case OPT_SEED:
-		if (cmd_parse_count(arg, &p->opt.seed) < 0)
-			return cmd_refuse(
-				why, "seed: '%s' is no number of 64 bits", arg);
-		return 0;
+		return cmd_value_count("seed", arg, 0, &p->opt.seed, why);
 	default: /* OPT_DEADLINE */
-		if (cmd_parse_duration(arg, &p->deadline) < 0 || !p->deadline)
-			return cmd_refuse(why,
-					  "deadline: '%s' is neither "
-					  "seconds nor [D-]HH:MM:SS",
-					  arg);
-		return 0;
+		return cmd_value_deadline(arg, &p->deadline, why);
 	}
 }
 

@@ -23,11 +23,18 @@ struct read {
 	size_t n_waits;
 	double first;	/* seconds until the first batch */
 	double seconds; /* in all */
-	uint64_t bad;
 };
 
 /* Parser of the command line; its input is a struct read. */
 extern const struct argp read_argp;
+
+/* Bad samples that are skipped: read_bad.c. */
+struct read_bad;
+struct read_bad *read_bad_new(void);
+/* For the loader: names the sample, unless there were many like it. */
+void read_bad_add(void *bad, const struct hpdsl_damage *d);
+/* Says how many were not named, and frees it; how many samples there were. */
+uint64_t read_bad_end(struct read_bad *b);
 
 /* The summary, on standard error or, with --json, on standard output. */
 void read_report(struct read *r, int status);

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define MEMORY_MIN (UINT64_C(16) << 20)
-
 enum {
 	OPT_EPOCHS = CMD_OPT_OWN,
 	OPT_STEPS,
@@ -65,19 +63,10 @@ static int real(const char *name, const char *arg, double *ret,
 	return 0;
 }
 
-static int count(const char *name, const char *arg, uint64_t *ret,
-		 struct cmd_why *why)
-{
-	if (cmd_parse_count(arg, ret) < 0 || !*ret)
-		return cmd_refuse(why, "%s: '%s' is no number from 1", name,
-				  arg);
-	return 0;
-}
-
 static int set_memory(struct read *r, const char *arg, struct cmd_why *why)
 {
 	if (cmd_parse_size(arg, &r->opt.memory) < 0 ||
-	    r->opt.memory < MEMORY_MIN)
+	    r->opt.memory < HPDSL_LOADER_MEMORY_LEAST)
 		return cmd_refuse(why, "memory: '%s' is no size from 16M", arg);
 	return 0;
 }
@@ -99,9 +88,9 @@ static int set_number(struct read *r, int key, const char *arg,
 {
 	switch (key) {
 	case OPT_EPOCHS:
-		return count("epochs", arg, &r->opt.epochs, why);
+		return cmd_value_count("epochs", arg, 1, &r->opt.epochs, why);
 	case OPT_STEPS:
-		return count("steps", arg, &r->steps, why);
+		return cmd_value_count("steps", arg, 1, &r->steps, why);
 	case OPT_COMPUTE:
 		return real("compute", arg, &r->compute, why);
 	case OPT_PACE:
@@ -111,12 +100,7 @@ static int set_number(struct read *r, int key, const char *arg,
 	case OPT_CACHE:
 		return set_cache(r, arg, why);
 	default: /* OPT_DEADLINE */
-		if (cmd_parse_duration(arg, &r->deadline) < 0 || !r->deadline)
-			return cmd_refuse(why,
-					  "deadline: '%s' is neither "
-					  "seconds nor [D-]HH:MM:SS",
-					  arg);
-		return 0;
+		return cmd_value_deadline(arg, &r->deadline, why);
 	}
 }
 

@@ -70,13 +70,20 @@ static void print_json(const struct read *r, int status,
 
 static void tell_speed(const struct read *r, const struct hpdsl_loader_stats *s)
 {
+	char bad[48] = "";
+
+	if (s->bad_samples)
+		snprintf(bad, sizeof(bad), " (%llu bad)",
+			 (unsigned long long)s->bad_samples);
 	cmd_message(
-		"%s, %s, in %s in %s: %s/s, %s/s",
-		cmd_many(s->samples, "sample").s, cmd_bytes(s->bytes).s,
+		"%s%s, %s, in %s in %s: %s/s, %s/s",
+		cmd_many(s->samples, "sample").s, bad, cmd_bytes(s->bytes).s,
 		cmd_many(s->steps, "step").s, cmd_seconds(r->seconds).s,
 		cmd_many((uint64_t)cmd_rate(s->samples, r->seconds), "sample")
 			.s,
 		cmd_bytes((uint64_t)cmd_rate(s->bytes, r->seconds)).s);
+	if (!r->n_waits)
+		return;
 	cmd_message("waited %s for data, %.1f %% of the time; a step half of "
 		    "the time up to %.3f ms, 99 %% up to %.3f ms, at most "
 		    "%.3f ms; first batch after %.3f s",
@@ -88,11 +95,13 @@ static void tell_speed(const struct read *r, const struct hpdsl_loader_stats *s)
 
 static void tell_reads(const struct hpdsl_loader_stats *s)
 {
-	cmd_message("%s of chunk files, %s, half of them from %s; %s past the "
-		    "page cache; memory %s of %s%s",
+	cmd_message("%s of chunk files, %s%s%s; %s past the page cache; memory "
+		    "%s of %s%s",
 		    cmd_many(s->reads, "read").s, cmd_bytes(s->read_bytes).s,
-		    cmd_bytes(median_read(s)).s, cmd_bytes(s->direct_bytes).s,
-		    cmd_bytes(s->memory_peak).s, cmd_bytes(s->memory).s,
+		    s->reads ? ", half of them from " : "",
+		    s->reads ? cmd_bytes(median_read(s)).s : "",
+		    cmd_bytes(s->direct_bytes).s, cmd_bytes(s->memory_peak).s,
+		    cmd_bytes(s->memory).s,
 		    s->unchecked ? "; checksums were not compared" : "");
 	if (!s->sources.staged)
 		return;

@@ -6,6 +6,7 @@
 #include "index_private.h"
 #include "mem.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Of each sample its class, none being the last; and how many each has. */
@@ -70,13 +71,37 @@ static int weigh_classes(struct hpdsl_choice *c, const struct hp_index *ix,
 	return 0;
 }
 
+/* What is large beyond reason is in other units, or a mistake. */
+static int check_given(const char *what, const uint64_t *w, uint64_t n,
+		       struct hpdsl_error *err)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (w[i] > HPDSL_WEIGHT_MOST)
+			return hp_fail(err, HPDSL_EUSAGE,
+				       "%s %" PRIu64 ": no weight may be above "
+				       "%" PRIu64,
+				       what, i,
+				       (uint64_t)(HPDSL_WEIGHT_MOST /
+						  HPDSL_WEIGHT_ONE));
+	return 0;
+}
+
 int hp_choice_weigh(struct hpdsl_choice *c, const struct hp_index *ix,
 		    const struct hpdsl_choice_options *opt,
 		    struct hpdsl_error *err)
 {
+	int r = 0;
+
 	if (opt->balanced + !!opt->class_weight + !!opt->sample_weight > 1)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "a choice has weights of one kind only");
+	if (opt->class_weight)
+		r = check_given("class", opt->class_weight, c->classes + 1ULL,
+				err);
+	if (opt->sample_weight)
+		r = check_given("sample", opt->sample_weight, c->n, err);
+	if (r < 0)
+		return r;
 	if (opt->balanced || opt->class_weight)
 		return weigh_classes(c, ix, opt->class_weight, err);
 	if (!opt->sample_weight)

@@ -9,6 +9,8 @@
 #include "stage_read.h"
 #include "view.h"
 
+enum { HP_PACK_UNKNOWN, HP_PACK_BEING_KEPT, HP_PACK_KNOWN };
+
 struct hpdsl_dataset {
 	const struct hp_io *io;
 	char *path; /* as given, for messages */
@@ -18,6 +20,10 @@ struct hpdsl_dataset {
 	struct hp_fd_cache *files;
 	struct hp_frame_cache *frames;
 	struct hp_stage_read *stage; /* NULL: it is no stage directory */
+	/* hpdsl_pack_id(), once somebody has asked; without a lock, which a
+	 * child of fork() could find held for ever. */
+	unsigned pack_is; /* HP_PACK_.. */
+	uint8_t pack[16];
 };
 
 /* ---- Chunk files, open: chunk_files.c --------------------------------- */
@@ -54,10 +60,14 @@ int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_error *here,
 			  const struct hpdsl_error *origin,
 			  struct hpdsl_error *err);
-/* A descriptor apart, opened with these flags too; the caller closes it. */
+/*
+ * Another descriptor of the same file, opened with these flags too; the caller
+ * closes it.
+ */
 int hp_chunk_file_open(const struct hpdsl_dataset *ds,
-		       const struct hpdsl_chunk *c, enum hp_chunk_at at,
-		       int flags, struct hpdsl_error *err);
+		       const struct hpdsl_chunk *c,
+		       const struct hp_chunk_file *f, int flags,
+		       struct hpdsl_error *err);
 /* That reason, and why the origin's file does not help. */
 int hp_chunk_file_both(const struct hpdsl_error *here,
 		       const struct hpdsl_error *origin,

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <pthread.h>
 
+enum { FREE = -1, OPENING = -2 };
+
 struct place {
-	int fd; /* -1: free */
+	int fd; /* or one of these */
 	uint32_t users;
 	uint64_t last; /* cache->clock at the last use */
 };
@@ -16,6 +18,7 @@ struct place {
 struct hp_fd_cache {
 	const struct hp_io *io;
 	pthread_mutex_t lock;
+	pthread_cond_t opened; /* one, or it could not be */
 	uint64_t clock;
 	int used, places;
 	uint64_t *number; /* apart: a search reads nothing else */
@@ -39,11 +42,12 @@ struct hp_fd_cache *hp_fd_cache_new(const struct hp_io *io, int places)
 	cache->places = places;
 	cache->number = calloc((size_t)places, sizeof *cache->number);
 	cache->place = calloc((size_t)places, sizeof *cache->place);
-	if (!cache->number || !cache->place ||
-	    pthread_mutex_init(&cache->lock, NULL)) {
+	if (!cache->number || !cache->place) {
 		release(cache);
 		return NULL;
 	}
+	pthread_mutex_init(&cache->lock, NULL);
+	pthread_cond_init(&cache->opened, NULL);
 	return cache;
 }
 
@@ -54,67 +58,68 @@ void hp_fd_cache_free(struct hp_fd_cache *cache)
 	for (int i = 0; i < cache->used; i++)
 		if (cache->place[i].fd >= 0)
 			cache->io->close(cache->io, cache->place[i].fd);
+	pthread_cond_destroy(&cache->opened);
 	pthread_mutex_destroy(&cache->lock);
 	release(cache);
 }
 
-/* Takes the file's place, if it has one.  Locked. */
-static bool take(struct hp_fd_cache *cache, uint64_t number,
-		 struct hp_cached_fd *ret)
+/* The place that the file has, or will have; NULL: none.  Locked. */
+static struct place *find(struct hp_fd_cache *cache, uint64_t number)
 {
 	for (int i = 0; i < cache->used; i++) {
 		struct place *p = &cache->place[i];
 
-		if (cache->number[i] != number || p->fd < 0)
-			continue;
-		p->users++;
-		p->last = ++cache->clock;
-		*ret = (struct hp_cached_fd){ p->fd, i };
-		return true;
+		if (cache->number[i] == number && p->fd != FREE)
+			return p;
 	}
-	return false;
+	return NULL;
 }
 
-/* A new place, or the idle one not used for longest; -1: none.  Locked. */
-static int find_place(struct hp_fd_cache *cache)
+/* A new place, or the idle one not used for longest; NULL: none.  Locked. */
+static struct place *find_room(struct hp_fd_cache *cache)
 {
-	int best = -1;
+	struct place *best = NULL;
 
 	if (cache->used < cache->places) {
-		cache->place[cache->used].fd = -1;
-		return cache->used++;
+		best = &cache->place[cache->used++];
+		best->fd = FREE;
+		return best;
 	}
 	for (int i = 0; i < cache->places; i++) {
-		const struct place *p = &cache->place[i];
+		struct place *p = &cache->place[i];
 
-		if (p->users == 0 &&
-		    (best < 0 || p->last < cache->place[best].last))
-			best = i;
+		if (p->users == 0 && (!best || p->last < best->last))
+			best = p;
 	}
 	return best;
 }
 
 /*
- * Keeps fd for the file, unless another thread was faster.  Returns the
- * descriptor that has to be closed in exchange, or -1.
+ * The file's place with one user more, waited for while another thread opens
+ * it: a server is asked once.  If it has none, one that is OPENING now, for
+ * this thread, and in *ret_old what is to be closed in exchange, or FREE.
+ * NULL: there is none to be had.  Locked.
  */
-static int keep(struct hp_fd_cache *cache, uint64_t number, int fd,
-		struct hp_cached_fd *ret)
+static struct place *take(struct hp_fd_cache *cache, uint64_t number,
+			  int *ret_old)
 {
-	int i, old;
+	struct place *p;
 
-	if (take(cache, number, ret))
-		return fd;
-	i = find_place(cache);
-	if (i < 0) {
-		*ret = (struct hp_cached_fd){ fd, -1 };
-		return -1;
+	*ret_old = FREE;
+	while ((p = find(cache, number)) && p->fd == OPENING)
+		pthread_cond_wait(&cache->opened, &cache->lock);
+	if (p) {
+		p->users++;
+		p->last = ++cache->clock;
+		return p;
 	}
-	old = cache->place[i].fd;
-	cache->number[i] = number;
-	cache->place[i] = (struct place){ fd, 1, ++cache->clock };
-	*ret = (struct hp_cached_fd){ fd, i };
-	return old;
+	p = find_room(cache);
+	if (!p)
+		return NULL;
+	*ret_old = p->fd;
+	cache->number[p - cache->place] = number;
+	*p = (struct place){ OPENING, 1, ++cache->clock };
+	return p;
 }
 
 /* Closes all that nobody uses: the process has no descriptors left. */
@@ -132,31 +137,52 @@ static void close_idle(struct hp_fd_cache *cache)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-int hp_fd_cache_get(struct hp_fd_cache *cache, uint64_t number,
-		    hp_open_fn *open, void *arg, struct hp_cached_fd *ret,
-		    struct hpdsl_error *err)
+static int open_file(struct hp_fd_cache *cache, hp_open_fn *open, void *arg,
+		     struct hpdsl_error *err)
 {
-	bool have;
-	int fd;
+	int fd = open(arg, err);
 
-	pthread_mutex_lock(&cache->lock);
-	have = take(cache, number, ret);
-	pthread_mutex_unlock(&cache->lock);
-	if (have)
-		return 0;
-	/* Opening may wait for a server: others go on meanwhile. */
-	fd = open(arg, err);
 	if (fd == -EMFILE || fd == -ENFILE) {
 		close_idle(cache);
 		fd = open(arg, err);
 	}
+	return fd;
+}
+
+/* It was opened, or not. */
+static void settle(struct hp_fd_cache *cache, struct place *p, int fd)
+{
+	pthread_mutex_lock(&cache->lock);
+	if (fd >= 0)
+		p->fd = fd;
+	else
+		*p = (struct place){ .fd = FREE };
+	pthread_cond_broadcast(&cache->opened);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+int hp_fd_cache_get(struct hp_fd_cache *cache, uint64_t number,
+		    hp_open_fn *open, void *arg, struct hp_cached_fd *ret,
+		    struct hpdsl_error *err)
+{
+	struct place *p;
+	int fd, old;
+
+	pthread_mutex_lock(&cache->lock);
+	p = take(cache, number, &old);
+	fd = p ? p->fd : OPENING;
+	pthread_mutex_unlock(&cache->lock);
+	if (old >= 0)
+		cache->io->close(cache->io, old);
+	if (fd == OPENING) {
+		/* It may wait for a server: others go on meanwhile. */
+		fd = open_file(cache, open, arg, err);
+		if (p)
+			settle(cache, p, fd);
+	}
 	if (fd < 0)
 		return fd;
-	pthread_mutex_lock(&cache->lock);
-	fd = keep(cache, number, fd, ret);
-	pthread_mutex_unlock(&cache->lock);
-	if (fd >= 0)
-		cache->io->close(cache->io, fd);
+	*ret = (struct hp_cached_fd){ fd, p ? (int)(p - cache->place) : -1 };
 	return 0;
 }
 

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FILES = 64 }; /* open at a time */
-
 struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
 			      const struct hp_fetch_options *opt)
 {
@@ -20,7 +18,7 @@ struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
 	f->ds = ds;
 	f->opt = *opt;
 	f->told = calloc(n.chunks ? n.chunks : 1, 1);
-	f->files = hp_fd_cache_new(ds->io, FILES);
+	f->files = hp_fd_cache_new(ds->io, HP_CHUNK_FILES);
 	if (f->told && f->files && pthread_mutex_init(&f->lock, NULL) == 0)
 		return f;
 	hp_fd_cache_free(f->files);

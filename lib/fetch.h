@@ -36,12 +36,17 @@ struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
 /* Nobody may be fetching any more.  NULL is harmless. */
 void hp_fetch_free(struct hp_fetch *f);
 
-/* A member that is wanted: as hpdsl_member_get() has it. */
+/*
+ * A member that is wanted: as hpdsl_member_get() has it.  There are very many,
+ * and whoever has fetched them looks at those in any order: what is of interest
+ * then stands together.
+ */
 struct hp_block_member {
+	uint64_t checksum, offset;
 	uint32_t chunk;
-	uint64_t number, offset, size, checksum;
-	const void *data; /* set: in the block's buf; NULL if code < 0 */
 	int code;	  /* set: 0, HPDSL_ECORRUPT, -errno */
+	const void *data; /* set: in the block's buf; NULL if code < 0 */
+	uint64_t size, number;
 };
 
 /*

@@ -61,7 +61,7 @@ static int open_large(void *arg, struct hpdsl_error *err)
 {
 	const struct hp_fetch_file *k = arg;
 	const struct hp_io *io = k->f->ds->io;
-	int fd = hp_chunk_file_open(k->f->ds, k->chunk, k->file.at, 0, err);
+	int fd = hp_chunk_file_open(k->f->ds, k->chunk, &k->file, 0, err);
 
 	if (fd >= 0)
 		io->advise(io, fd, POSIX_FADV_RANDOM);
@@ -72,8 +72,7 @@ static int open_direct(void *arg, struct hpdsl_error *err)
 {
 	const struct hp_fetch_file *k = arg;
 
-	return hp_chunk_file_open(k->f->ds, k->chunk, k->file.at, O_DIRECT,
-				  err);
+	return hp_chunk_file_open(k->f->ds, k->chunk, &k->file, O_DIRECT, err);
 }
 
 static void put_own(struct hp_fetch_file *k)

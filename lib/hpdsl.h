@@ -88,6 +88,8 @@ struct hpdsl_watch {
  * thread.  The result is the same, byte for byte, for every value.
  */
 #define HPDSL_SERIAL UINT32_MAX
+/* Who asks for more than this means something else. */
+#define HPDSL_THREADS_MOST 4096
 
 /* ---- Packing ---------------------------------------------------------- */
 
@@ -264,7 +266,7 @@ HPDSL_API void hpdsl_count(const struct hpdsl_dataset *ds,
 
 /*
  * What identifies the pack, the numbers of its samples included: XXH3-128 of
- * its index, all of which is read.
+ * its index, all of which is read when this is asked for the first time.
  */
 HPDSL_API void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16]);
 
@@ -1223,6 +1225,7 @@ struct hpdsl_choice;
 
 /* Weights are in units of this: a weight of 1.5 is 3 * HPDSL_WEIGHT_ONE / 2. */
 #define HPDSL_WEIGHT_ONE (UINT64_C(1) << 32)
+#define HPDSL_WEIGHT_MOST (HPDSL_WEIGHT_ONE << 31) /* that can be given */
 /* Shares of a split are in units of this. */
 #define HPDSL_SPLIT_ONE UINT32_C(1000000000)
 
@@ -1263,7 +1266,8 @@ struct hpdsl_choice_options {
 
 /*
  * HPDSL_EUSAGE: no such class or sample, shares that are none, two kinds of
- * weights, or not one sample is left; HPDSL_ECORRUPT, -ENOMEM.
+ * weights, a weight above HPDSL_WEIGHT_MOST, or not one sample is left;
+ * HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_choose(const struct hpdsl_dataset *ds,
 			   const struct hpdsl_choice_options *opt,
@@ -1387,6 +1391,8 @@ enum hpdsl_cache {
 	HPDSL_CACHE_KEEP,
 };
 
+#define HPDSL_LOADER_MEMORY_LEAST (UINT64_C(16) << 20)
+
 struct hpdsl_loader_options {
 	struct hpdsl_order order;	   /* begins at its epoch and step */
 	uint64_t epochs;		   /* how many; 0: no end */
@@ -1401,10 +1407,10 @@ struct hpdsl_loader_options {
 	const char *const *suffixes;
 	size_t n_suffixes;
 	/*
-	 * Bytes for what was read; 0: 4 GiB, at least 16 MiB.  If the windows
-	 * of this share's lanes do not fit, samples are read one by one, in the
-	 * same order; watch.warn says so, and if a single step does not fit,
-	 * which is read all the same.
+	 * Bytes for what was read; 0: 4 GiB.  If the windows of this share's
+	 * lanes do not fit, samples are read one by one, in the same order;
+	 * watch.warn says so, and if a single step does not fit, which is read
+	 * all the same.
 	 */
 	uint64_t memory;
 	uint32_t threads; /* that read and verify; 0: as many as cores, at least
@@ -1445,7 +1451,8 @@ struct hpdsl_batch {
 
 /*
  * The dataset must outlive the loader.  HPDSL_EUSAGE: an order, a share or a
- * step that make no sense, ranks that do not divide Q (but see uneven);
+ * step that make no sense, ranks that do not divide Q (but see uneven), memory
+ * below HPDSL_LOADER_MEMORY_LEAST, more threads than HPDSL_THREADS_MOST;
  * HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
@@ -1461,8 +1468,9 @@ HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
  * call goes on behind that step; -ENOBUFS: nothing can be read, because
  * two batches or more that were not released hold all the memory;
  * HPDSL_ESTOPPED, -EAGAIN.  After these three it is the same step that comes
- * next; and once it has been stopped, neither bad nor watch.warn is called any
- * more.  One thread at a time.
+ * next, after -ENOMEM it may be: hpdsl_loader_state() tells.  Once it has been
+ * stopped, neither bad nor watch.warn is called any more.  One thread at a
+ * time.
  */
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				const struct hpdsl_batch **ret,
@@ -1489,8 +1497,10 @@ struct hpdsl_state {
 };
 HPDSL_API size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf);
 /*
- * Inverse: a JSON or YAML map, in which anything may be missing, and is zero
- * then, or the default.  name is for messages.  HPDSL_ECORRUPT.
+ * Inverse: a JSON or YAML map.  One that has "format" is whole, and names that
+ * are not known are passed over; in one without it, anything may be missing,
+ * and is zero then, or the default, but not all, and no name is unknown.  name
+ * is for messages.  HPDSL_ECORRUPT.
  */
 HPDSL_API int hpdsl_state_parse(const char *text, size_t size, const char *name,
 				struct hpdsl_state *ret,
@@ -1500,7 +1510,8 @@ HPDSL_API void hpdsl_loader_state(const struct hpdsl_loader *l,
 				  struct hpdsl_state *ret);
 /*
  * May a loader of this dataset and choice go on from there?  HPDSL_EDIFFERS: it
- * is of another pack or another choice.
+ * is of another pack or another choice, or its epoch has no such step;
+ * HPDSL_EUSAGE, HPDSL_ECORRUPT, -ENOMEM: that epoch cannot be.
  */
 HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 				const struct hpdsl_dataset *ds,
@@ -1510,7 +1521,7 @@ HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 struct hpdsl_loader_stats {
 	/* Handed out, but for what fills a step up; bytes of members. */
 	uint64_t steps, samples, bytes;
-	uint64_t bad_samples;
+	uint64_t bad_samples; /* of these samples: they came without bytes */
 	struct hpdsl_sources sources; /* since the loader was made */
 	uint64_t reads, read_bytes;   /* of chunk files */
 	uint64_t direct_bytes;	      /* of these past the page cache */

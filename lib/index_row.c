@@ -96,32 +96,34 @@ int hp_index_sample(const struct hp_index *ix, uint64_t number,
 
 /* ---- Members ---------------------------------------------------------- */
 
-/* The member's sample and chunk have to agree that it is theirs. */
-static int member_place(const struct hp_index *ix, struct hpdsl_member *m,
+/* Its chunk.  The member's sample and chunk have to agree that it is theirs. */
+static int member_chunk(const struct hp_index *ix, uint64_t number,
+			const uint8_t *row, uint32_t *ret,
 			struct hpdsl_error *err)
 {
+	uint64_t of = hp_get48(row + 46);
 	struct hp_sample_row sample;
 	const uint8_t *chunk;
 
-	if (m->sample >= ix->count.samples)
-		return hp_index_bad_row(ix, "member", m->number,
+	if (of >= ix->count.samples)
+		return hp_index_bad_row(ix, "member", number,
 					"is of a sample that does not exist",
 					err);
-	if (hp_index_sample_row(ix, m->sample, &sample, err) < 0)
+	if (hp_index_sample_row(ix, of, &sample, err) < 0)
 		return HPDSL_ECORRUPT;
-	if (m->number < sample.first || m->number >= sample.end)
+	if (number < sample.first || number >= sample.end)
 		return hp_index_bad_row(
-			ix, "member", m->number,
+			ix, "member", number,
 			"is not among the members of its sample", err);
-	m->chunk = sample.chunk;
 	chunk = hp_index_bytes(ix, HP_SECTION_CHUNKS,
-			       (uint64_t)m->chunk * HP_CHUNK_ROW, HP_CHUNK_ROW,
-			       err);
+			       (uint64_t)sample.chunk * HP_CHUNK_ROW,
+			       HP_CHUNK_ROW, err);
 	if (!chunk)
 		return HPDSL_ECORRUPT;
-	if (!hp_within(m->offset, m->size, hp_get64(chunk + 40)))
-		return hp_index_bad_row(ix, "member", m->number,
+	if (!hp_within(hp_get64(row), hp_get64(row + 8), hp_get64(chunk + 40)))
+		return hp_index_bad_row(ix, "member", number,
 					"lies outside of its chunk", err);
+	*ret = sample.chunk;
 	return 0;
 }
 
@@ -154,27 +156,49 @@ static bool plainly_valid(const char *path, size_t len)
 	return (half[0] | half[1]) == 0;
 }
 
-static int member_path(const struct hp_index *ix, struct hpdsl_member *m,
-		       uint64_t off, struct hpdsl_error *err)
+/* NULL: told. */
+static const char *member_path(const struct hp_index *ix, uint64_t number,
+			       const uint8_t *row, struct hpdsl_error *err)
 {
-	const uint8_t *path =
-		hp_index_bytes(ix, HP_SECTION_PATHS, off, m->path_len + 1, err);
+	size_t len = hp_get16(row + 36);
+	const char *path = (const char *)hp_index_bytes(
+		ix, HP_SECTION_PATHS, hp_get48(row + 40), len + 1, err);
 
-	if (!path)
-		return HPDSL_ECORRUPT;
-	m->path = (const char *)path;
-	if (path[m->path_len] || (!plainly_valid(m->path, m->path_len) &&
-				  !hp_path_valid(m->path, m->path_len)))
-		return hp_index_bad_row(ix, "member", m->number,
-					"has an invalid path", err);
-	return 0;
+	if (path && (path[len] || (!plainly_valid(path, len) &&
+				   !hp_path_valid(path, len)))) {
+		hp_index_bad_row(ix, "member", number, "has an invalid path",
+				 err);
+		return NULL;
+	}
+	return path;
+}
+
+/* Field by field: a copy would wait for what was just written. */
+static void fill_member(uint64_t number, const uint8_t *row, uint32_t chunk,
+			const char *path, struct hpdsl_member *ret)
+{
+	uint32_t mode = hp_get16(row + 38);
+
+	ret->number = number;
+	ret->sample = hp_get48(row + 46);
+	ret->chunk = chunk;
+	ret->mode = mode & 07777;
+	ret->generated = mode & HP_MEMBER_GENERATED;
+	ret->offset = hp_get64(row);
+	ret->size = hp_get64(row + 8);
+	ret->checksum = hp_get64(row + 16);
+	ret->mtime = (int64_t)hp_get64(row + 24);
+	ret->mtime_nsec = hp_get32(row + 32);
+	ret->path = path;
+	ret->path_len = hp_get16(row + 36);
 }
 
 int hp_index_member(const struct hp_index *ix, uint64_t number,
 		    struct hpdsl_member *ret, struct hpdsl_error *err)
 {
-	struct hpdsl_member m = { .number = number };
 	const uint8_t *row;
+	const char *path;
+	uint32_t chunk = 0;
 
 	if (number >= ix->count.members)
 		return hp_index_out_of_range(ix, "member", number,
@@ -183,26 +207,18 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 			     HP_MEMBER_ROW, err);
 	if (!row)
 		return HPDSL_ECORRUPT;
-	m.offset = hp_get64(row);
-	m.size = hp_get64(row + 8);
-	m.checksum = hp_get64(row + 16);
-	m.mtime = (int64_t)hp_get64(row + 24);
-	m.mtime_nsec = hp_get32(row + 32);
-	m.path_len = hp_get16(row + 36);
-	m.mode = hp_get16(row + 38);
-	m.sample = hp_get48(row + 46);
-	if (m.mtime_nsec > 999999999)
+	if (hp_get32(row + 32) > 999999999)
 		return hp_index_bad_row(ix, "member", number,
 					"has an impossible time", err);
-	if (m.mode & ~(07777u | HP_MEMBER_GENERATED))
+	if (hp_get16(row + 38) & ~(07777u | HP_MEMBER_GENERATED))
 		return hp_index_bad_row(ix, "member", number,
 					"has unknown mode bits", err);
-	m.generated = m.mode & HP_MEMBER_GENERATED;
-	m.mode &= 07777;
-	if (member_place(ix, &m, err) < 0 ||
-	    member_path(ix, &m, hp_get48(row + 40), err) < 0)
+	if (member_chunk(ix, number, row, &chunk, err) < 0)
 		return HPDSL_ECORRUPT;
-	*ret = m;
+	path = member_path(ix, number, row, err);
+	if (!path)
+		return HPDSL_ECORRUPT;
+	fill_member(number, row, chunk, path, ret);
 	return 0;
 }
 

@@ -18,7 +18,6 @@ enum {
 	PLACE = 128, /* bytes for a sample of a step, but for its content */
 };
 #define MEMORY (UINT64_C(4) << 30)
-#define MEMORY_LEAST (UINT64_C(16) << 20)
 
 /* ---- Options ------------------------------------------------------------ */
 
@@ -31,8 +30,6 @@ static void fill(struct hpdsl_loader *l)
 	if (!s->workers)
 		s->workers = 1;
 	l->memory = l->opt.memory ? l->opt.memory : MEMORY;
-	if (l->memory < MEMORY_LEAST)
-		l->memory = MEMORY_LEAST;
 	l->began = hp_now();
 	hpdsl_sources(l->ds, &l->before);
 }
@@ -52,8 +49,25 @@ static int check_share(const struct hpdsl_loader *l, uint32_t q,
 			       s->ranks, q);
 	if (q % s->ranks && !s->uneven)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "%u ranks cannot share steps of %u runs evenly",
+			       "%u ranks do not divide a step of %u runs "
+			       "(uneven: let ranks differ by a run)",
 			       s->ranks, q);
+	return 0;
+}
+
+static int check_limits(const struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	uint32_t threads = l->opt.threads;
+
+	if (l->memory < HPDSL_LOADER_MEMORY_LEAST)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "a loader needs a memory of 16 MiB or more, not "
+			       "%" PRIu64 " bytes",
+			       l->memory);
+	if (threads > HPDSL_THREADS_MOST && threads != HPDSL_SERIAL)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%u threads are too many: %d at most", threads,
+			       HPDSL_THREADS_MOST);
 	return 0;
 }
 
@@ -162,6 +176,7 @@ static void init_locks(struct hpdsl_loader *l)
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_mutex_init(&l->warn_lock, NULL);
 	pthread_cond_init(&l->work, NULL);
+	pthread_cond_init(&l->jobs.done, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&l->ready, &monotonic);
@@ -216,8 +231,10 @@ static int make(struct hpdsl_loader *l, struct hpdsl_error *err)
 		.warn = hp_load_warn,
 		.arg = l,
 	};
-	int r = open_epoch(l, err);
+	int r = check_limits(l, err);
 
+	if (r == 0)
+		r = open_epoch(l, err);
 	if (r == 0)
 		r = copy_suffixes(l, err);
 	if (r < 0)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loader.  Its workers plan turns ahead, one worker at a time, and read
- * the blocks that come of it, in the order in which they are first needed; the
- * caller's thread waits for the blocks of its own turn and makes a batch of
- * them.  Who does what when changes nothing of what comes out.
+ * the blocks that come of it, in the order in which they are first needed; who
+ * has no block to read helps to plan.  The caller's thread waits for the blocks
+ * of its own turn and makes a batch of them.  Who does what when changes
+ * nothing of what comes out.
  *
  * Why it never gets stuck: a block is read only when all blocks that are needed
  * before it are, or are being, read, and what is planned to be read as a window
- * fits into the memory beside all else that its turns need.
+ * fits into the memory beside all else that its turns need.  Who plans waits
+ * only for what others have begun to help with, and that waits for nothing.
  *
  * One lock guards what is not said to belong to somebody: to whoever is
  * planning, or to the caller of hpdsl_loader_next().
@@ -57,7 +59,7 @@ struct hp_load_batch {
 	struct hp_load_row **row;
 	struct hp_load_block **block; /* each once */
 	uint32_t blocks;
-	uint32_t waited; /* the first ones of them have been read */
+	uint32_t left; /* those behind these have been read */
 	size_t member_room;
 	/* pub's arrays, to be written. */
 	const void **data;
@@ -66,6 +68,31 @@ struct hp_load_batch {
 	uint32_t *label;
 	uint8_t *mask, *bad;
 	const void **member_data;
+};
+
+/* A window whose unit is made: by whoever has taken it, until that is done. */
+struct hp_load_job {
+	struct hp_window w;
+	struct hp_load_unit *unit; /* NULL: there is nothing to be read */
+	int code; /* 1; 0: it cannot be read as a whole; -errno */
+};
+
+enum { HP_LOAD_JOBS = 64 };
+
+/*
+ * Windows whose units are made at the same time.  All samples of them together
+ * take no more than those of a single one may: there is memory for that.
+ */
+struct hp_load_jobs {
+	struct hp_load_job v[HP_LOAD_JOBS];
+	/* The planner's. */
+	uint32_t n;
+	uint64_t samples;
+	/* Under the lock. */
+	const struct hp_load_epoch *epoch;
+	uint32_t next, end;  /* those between them nobody has taken */
+	uint32_t busy;	     /* that somebody has */
+	pthread_cond_t done; /* none is left */
 };
 
 struct hpdsl_loader {
@@ -86,6 +113,7 @@ struct hpdsl_loader {
 	pthread_mutex_t warn_lock;
 	pthread_t *thread;
 	uint32_t threads; /* none: the caller does all */
+	uint32_t asleep;  /* of these: they wait for work */
 	bool ending;
 
 	struct hp_slots slots;
@@ -102,6 +130,7 @@ struct hpdsl_loader {
 	uint64_t late;	    /* bytes of turns' units that are not released */
 	uint64_t late_most; /* of these there shall be no more */
 	uint64_t serial;
+	struct hp_load_jobs jobs;
 	/* The planner's. */
 	struct hp_load_epoch *plan_epoch;
 	uint64_t epochs_planned;
@@ -115,7 +144,8 @@ struct hpdsl_loader {
 	uint64_t turn;
 	struct hp_load_batch *half; /* being made; its blocks are not here */
 	struct hp_load_unit *over_units; /* that it is the last turn of */
-	bool waiting;			 /* under the lock */
+	bool waiting;			 /* under the lock, as the next */
+	struct hp_load_block *awaited;	 /* for this one, at least */
 	bool warned_over;		 /* that more memory is taken */
 
 	struct hp_load_batch *idle, *newest; /* batches */
@@ -160,11 +190,26 @@ void hp_load_warn_one_by_one(struct hpdsl_loader *l);
 int hp_load_turn(struct hpdsl_loader *l, struct hp_load_new *ret,
 		 struct hpdsl_error *err);
 
+/* ---- Windows of a turn: load_jobs.c -------------------------------------- */
+
+/* The planner: lists the window, behind the others.  False: there is no room
+ * for it before these are done. */
+bool hp_load_jobs_add(struct hpdsl_loader *l, const struct hp_window *w);
+/* The planner: makes the units of all that are listed, with others' help. */
+void hp_load_jobs_do(struct hpdsl_loader *l, const struct hp_load_epoch *e);
+/* Under the lock, which it gives up meanwhile: makes one of them; false: nobody
+ * is needed. */
+bool hp_load_job(struct hpdsl_loader *l);
+
 /* ---- Workers: load_work.c ------------------------------------------------ */
 
 /* Under the lock, which it gives up meanwhile: does one thing, if there is any
  * to do now. */
 bool hp_load_work(struct hpdsl_loader *l);
+/* Under the lock: as many as n of those that sleep look for work. */
+void hp_load_wake(struct hpdsl_loader *l, uint32_t n);
+/* Under the lock: there may be more to do than before; wakes one if so. */
+void hp_load_tell(struct hpdsl_loader *l);
 /* A thread: works until the loader ends. */
 void *hp_load_worker(void *loader);
 /* Under the lock: a turn does not need the block any more. */

@@ -98,12 +98,15 @@ static struct hp_load_unit *unit_at(struct hpdsl_loader *l,
 	return lane->head;
 }
 
+/* What a batch is made of lies anywhere: all of it is fetched ahead, each first
+ * and last field, which may be in two cache lines. */
 static void put(struct hp_load_batch *b, size_t i, struct hp_load_unit *u,
 		uint64_t place)
 {
 	b->unit[i] = u;
 	b->row[i] = &u->row[u->at[place]];
-	__builtin_prefetch(b->row[i]);
+	__builtin_prefetch(&b->row[i]->number);
+	__builtin_prefetch(&b->row[i]->code);
 }
 
 /* The run's places; those that no window has are the turn's. */
@@ -130,11 +133,14 @@ static void collect(const struct hpdsl_loader *l, struct hp_load_batch *b)
 {
 	for (size_t i = 0; i < b->pub.n; i++) {
 		const struct hp_load_row *row = b->row[i];
+		const struct hp_block_member *m =
+			&b->unit[i]->member[row->member];
 		struct hp_load_block *block;
 
 		b->number[i] = row->number;
 		b->label[i] = row->label;
-		__builtin_prefetch(&b->unit[i]->member[row->member]);
+		__builtin_prefetch(&m->code);
+		__builtin_prefetch(&m->number);
 		if (row->block == HP_LOAD_NONE)
 			continue;
 		block = &b->unit[i]->block[row->block];
@@ -151,13 +157,14 @@ void hp_load_gather(struct hpdsl_loader *l, struct hp_load_batch *b)
 
 	b->pub.epoch = l->epoch->number;
 	b->pub.step = hp_load_step(s, l->turn);
-	b->blocks = b->waited = 0;
+	b->blocks = 0;
 	for (uint32_t i = 0; i < hp_load_runs(s); i++) {
 		struct hp_load_run run = hp_load_run_at(s, b->pub.step, i);
 
 		gather_run(l, b, &run, (size_t)i * s->run);
 	}
 	collect(l, b);
+	b->left = b->blocks;
 }
 
 /* ---- Filling ------------------------------------------------------------ */

@@ -57,6 +57,7 @@ void hpdsl_loader_free(struct hpdsl_loader *l)
 	free(l->place);
 	free(l->want);
 	pthread_cond_destroy(&l->ready);
+	pthread_cond_destroy(&l->jobs.done);
 	pthread_cond_destroy(&l->work);
 	pthread_mutex_destroy(&l->warn_lock);
 	pthread_mutex_destroy(&l->lock);

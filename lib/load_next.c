@@ -30,7 +30,7 @@ static void go_over(struct hpdsl_loader *l)
 	bool warn = !l->warned_over;
 
 	l->over = l->warned_over = true;
-	pthread_cond_signal(&l->work);
+	hp_load_tell(l);
 	if (!warn)
 		return;
 	pthread_mutex_unlock(&l->lock);
@@ -102,10 +102,11 @@ static bool is_read(struct hpdsl_loader *l)
 {
 	struct hp_load_batch *b = l->half;
 
-	while (b->waited < b->blocks &&
-	       b->block[b->waited]->state == HP_LOAD_READ)
-		b->waited++;
-	return b->waited == b->blocks;
+	/* The last one of them is about the last one that is read. */
+	while (b->left && b->block[b->left - 1]->state == HP_LOAD_READ)
+		b->left--;
+	l->awaited = b->left ? b->block[b->left - 1] : NULL;
+	return !b->left;
 }
 
 static int stall(struct hpdsl_loader *l, bool (*done)(struct hpdsl_loader *l),
@@ -203,7 +204,7 @@ static void end_turn(struct hpdsl_loader *l, const struct hp_load_batch *b)
 	l->turn++;
 	l->reached.epoch = b->pub.epoch;
 	l->reached.step = b->pub.step + 1;
-	pthread_cond_signal(&l->work);
+	hp_load_tell(l);
 }
 
 static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
@@ -264,7 +265,7 @@ int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 	if (hp_stopped(&l->opt.watch))
 		return stopped(l, err);
 	pthread_mutex_lock(&l->lock);
-	pthread_cond_signal(&l->work);
+	hp_load_tell(l);
 	r = next(l, ret, err);
 	pthread_mutex_unlock(&l->lock);
 	return r == HPDSL_ESTOPPED ? stopped(l, err) : r;

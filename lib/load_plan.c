@@ -112,15 +112,25 @@ static int add_pieces(struct planning *p)
 	return r;
 }
 
+/* The rows lie anywhere: those of a run are fetched together. */
+static void use_run(struct planning *p, const struct places *v)
+{
+	const struct hp_load_row *row = p->maker.u->row;
+
+	for (uint64_t y = v->first; y < v->end; y++) {
+		p->at[y] = p->row[p->at[y]];
+		__builtin_prefetch(&row[p->at[y]].block);
+	}
+	for (uint64_t y = v->first; y < v->end; y++)
+		hp_load_make_use(&p->maker, p->at[y], v->turn);
+}
+
 static void use(struct planning *p)
 {
 	struct places v = { 0 };
 
 	while (next_places(p, &v))
-		for (uint64_t y = v.first; y < v.end; y++) {
-			p->at[y] = p->row[p->at[y]];
-			hp_load_make_use(&p->maker, p->at[y], v.turn);
-		}
+		use_run(p, &v);
 }
 
 static int plan_window(struct planning *p, const struct hp_load_plan *plan,

@@ -13,10 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Larger samples are read late, if the page cache has them: what is copied into
- * a small memory stays in the caches. */
-enum { LARGE = 32 << 10 };
-
 static int note(struct hp_load_new *n, struct hp_load_unit *u)
 {
 	if (n->n == n->room) {
@@ -73,22 +69,6 @@ static int next_epoch(struct hpdsl_loader *l, struct hp_load_epoch **ret,
 
 /* ---- Windows ------------------------------------------------------------ */
 
-/* Is the window of large samples, all of them in the page cache? */
-static bool is_late(struct hpdsl_loader *l, const struct hp_window *w)
-{
-	if (l->mean < LARGE)
-		return false;
-	for (uint32_t i = 0; i < w->pieces; i++) {
-		struct hpdsl_chunk c;
-
-		if (hpdsl_chunk_get(l->ds, w->piece[i].chunk, &c, NULL) < 0 ||
-		    c.compressed ||
-		    !hp_fetch_cached(l->fetch, c.number, 0, c.plain_bytes))
-			return false;
-	}
-	return true;
-}
-
 void hp_load_warn_one_by_one(struct hpdsl_loader *l)
 {
 	pthread_mutex_lock(&l->lock);
@@ -109,68 +89,73 @@ uint64_t hp_load_window_limit(const struct hpdsl_loader *l)
 	return l->memory - rest;
 }
 
-/* Planning takes numbers of all of its samples: these need memory, too. */
-static bool is_modest(const struct hpdsl_loader *l, const struct hp_window *w)
+/* The unit that was made for the window, if it fits; NULL: the window is not
+ * read as a whole. */
+static int admit(struct hpdsl_loader *l, struct hp_load_job *job,
+		 struct hp_load_unit **ret)
 {
-	return w->samples <= l->memory / 64;
-}
+	struct hp_load_unit *u = hp_take(job->unit);
+	int r = job->code;
 
-/* The window's unit, if it fits: 1. */
-static int plan_whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
-		      const struct hp_window *w, struct hp_load_unit **ret)
-{
-	struct hp_load_unit *u;
-	int r;
-
-	if (!is_modest(l, w))
-		return 0;
-	r = hp_load_plan_window(&l->plan, e->e, &e->share, w, &u);
-	if (r == -E2BIG)
-		return 0;
-	if (r < 0)
-		return r;
 	if (u) {
 		hp_load_live_at(&l->live, l->planned);
 		r = hp_load_live_add(&l->live, u, l->plan.slot,
 				     hp_load_window_limit(l));
-		if (r <= 0) {
-			hp_load_unit_free(u);
-			return r;
-		}
 	}
-	*ret = u;
-	return 1;
-}
-
-/* The window's unit; NULL: it is not read as a whole. */
-static int whole(struct hpdsl_loader *l, const struct hp_load_epoch *e,
-		 const struct hp_window *w, struct hp_load_unit **ret)
-{
-	int r;
-
-	*ret = NULL;
-	if (!e->windows || is_late(l, w))
-		return 0;
-	r = plan_whole(l, e, w, ret);
+	if (r <= 0)
+		hp_load_unit_free(u);
 	if (r == 0)
 		hp_load_warn_one_by_one(l);
+	*ret = r > 0 ? u : NULL;
 	return r < 0 ? r : 0;
 }
 
-static int plan_window(struct hpdsl_loader *l, struct hp_load_epoch *e,
-		       const struct hp_window *w, struct hp_load_new *ret)
+static int add_window(struct hpdsl_loader *l, struct hp_load_epoch *e,
+		      struct hp_load_job *job, struct hp_load_new *ret)
 {
 	struct hp_load_unit *u;
-	int r = whole(l, e, w, &u);
+	int r = admit(l, job, &u);
 
 	if (r < 0)
 		return r;
 	if (!u)
-		u = hp_load_plan_nothing(w);
+		u = hp_load_plan_nothing(&job->w);
 	if (!u)
 		return -ENOMEM;
-	hp_load_lane_add(&e->lane[w->lane], u);
+	hp_load_lane_add(&e->lane[job->w.lane], u);
 	return note(ret, u);
+}
+
+/* All windows that were listed, in their order. */
+static int add_windows(struct hpdsl_loader *l, struct hp_load_epoch *e,
+		       struct hp_load_new *ret)
+{
+	struct hp_load_jobs *jobs = &l->jobs;
+	int r = 0;
+
+	hp_load_jobs_do(l, e);
+	for (uint32_t i = 0; i < jobs->n; i++)
+		if (r == 0)
+			r = add_window(l, e, &jobs->v[i], ret);
+		else
+			hp_load_unit_free(jobs->v[i].unit);
+	jobs->n = 0;
+	jobs->samples = 0;
+	return r;
+}
+
+/* Its unit comes later, with those of others. */
+static int list_window(struct hpdsl_loader *l, struct hp_load_epoch *e,
+		       const struct hp_window *w, struct hp_load_new *ret)
+{
+	int r;
+
+	if (hp_load_jobs_add(l, w))
+		return 0;
+	r = add_windows(l, e, ret);
+	if (r == 0)
+		hp_load_jobs_add(l, w);
+	return r;
 }
 
 /* Windows up to where the run ends. */
@@ -188,10 +173,23 @@ static int plan_run(struct hpdsl_loader *l, struct hp_load_epoch *e,
 
 		hp_epoch_window(e->e, run->lane,
 				hp_epoch_window_of(e->e, run->lane, x), &w);
-		r = plan_window(l, e, &w, ret);
+		r = list_window(l, e, &w, ret);
 		lane->planned = w.begin + w.samples;
 	}
 	return r;
+}
+
+static int plan_windows(struct hpdsl_loader *l, struct hp_load_epoch *e,
+			uint64_t step, struct hp_load_new *ret)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < hp_load_runs(&e->share) && r == 0; i++) {
+		struct hp_load_run run = hp_load_run_at(&e->share, step, i);
+
+		r = plan_run(l, e, &run, ret);
+	}
+	return r == 0 && l->jobs.n ? add_windows(l, e, ret) : r;
 }
 
 /* ---- Turns -------------------------------------------------------------- */
@@ -255,11 +253,11 @@ static int plan_turn(struct hpdsl_loader *l, struct hp_load_epoch *e,
 	uint64_t step = hp_load_step(&e->share, l->planned);
 	uint32_t runs = hp_load_runs(&e->share), k = e->share.run, rest = 0;
 
+	if (plan_windows(l, e, step, ret) < 0)
+		return hp_fail_nomem(err);
 	for (uint32_t i = 0; i < runs; i++) {
 		struct hp_load_run run = hp_load_run_at(&e->share, step, i);
 
-		if (plan_run(l, e, &run, ret) < 0)
-			return hp_fail_nomem(err);
 		rest += mark_run(e, &run, k, l->want + (uint64_t)i * k);
 	}
 	return rest ? plan_rest(l, e, step, ret, err) : 0;

@@ -149,26 +149,30 @@ static int open_block(struct hp_load_maker *m)
 	return 0;
 }
 
+static void add_room(struct hp_load_maker *m, const struct hp_load_row *row)
+{
+	const struct hp_block_member *v = m->u->member + row->member;
+
+	for (uint32_t i = 0; i < row->members; i++)
+		hp_fetch_room_add(&m->room, &v[i]);
+}
+
 /* Adds the row's members to the last block, or to a new one. */
 static int place_row(struct hp_load_maker *m, struct hp_load_row *row)
 {
 	struct hp_load_unit *u = m->u;
-	const struct hp_block_member *v = u->member + row->member;
-	struct hp_fetch_room room = m->room;
-	int r = 0;
+	size_t before = m->room.bytes;
+	int r;
 
-	for (uint32_t i = 0; i < row->members; i++)
-		hp_fetch_room_add(&room, &v[i]);
+	add_room(m, row);
 	if (!u->blocks ||
-	    (room.bytes > m->plan->slot && u->block[u->blocks - 1].b.n)) {
+	    (m->room.bytes > m->plan->slot && u->block[u->blocks - 1].b.n)) {
+		m->room.bytes = before; /* it is not in the last one */
 		r = open_block(m);
-		room = m->room;
-		for (uint32_t i = 0; i < row->members; i++)
-			hp_fetch_room_add(&room, &v[i]);
+		if (r < 0)
+			return r;
+		add_room(m, row);
 	}
-	if (r < 0)
-		return r;
-	m->room = room;
 	row->block = u->blocks - 1;
 	u->block[row->block].b.n += row->members;
 	return 0;
@@ -203,37 +207,46 @@ static int add_members(struct hp_load_maker *m, struct hp_load_row *row)
 	return 0;
 }
 
+/* Room for one more row, and for what is noted of its suffixes. */
+static int grow_rows(struct hp_load_maker *m)
+{
+	struct hp_load_unit *u = m->u;
+	uint32_t picks = m->row_room;
+	int r = grow(&u->row, &m->row_room, u->rows, 1, sizeof *u->row);
+	void *p;
+
+	if (r < 0 || !m->plan->n_suffixes || (u->pick && picks == m->row_room))
+		return r;
+	p = realloc(u->pick, (uint64_t)m->row_room * m->plan->n_suffixes *
+				     sizeof *u->pick);
+	u->pick = p ? p : u->pick;
+	return p ? 0 : -ENOMEM;
+}
+
 int hp_load_make_row(struct hp_load_maker *m, uint64_t sample, uint32_t *ret)
 {
 	struct hp_load_unit *u = m->u;
-	struct hp_load_row row = { .number = sample,
-				   .member = u->members,
-				   .block = HP_LOAD_NONE };
-	uint32_t picks = m->row_room;
+	struct hp_load_row *row;
 	int r;
 
 	if (u->rows && u->row[u->rows - 1].number == sample) {
 		*ret = u->rows - 1;
 		return 0;
 	}
-	r = grow(&u->row, &m->row_room, u->rows, 1, sizeof *u->row);
-	if (r == 0 && m->plan->n_suffixes &&
-	    (!u->pick || picks != m->row_room)) {
-		void *p = realloc(u->pick, (uint64_t)m->row_room *
-						   m->plan->n_suffixes *
-						   sizeof *u->pick);
-
-		u->pick = p ? p : u->pick;
-		r = p ? 0 : -ENOMEM;
-	}
-	if (r == 0)
-		r = add_members(m, &row);
-	if (r == 0 && row.members)
-		r = place_row(m, &row);
+	r = grow_rows(m);
 	if (r < 0)
 		return r;
-	*ret = u->rows;
-	u->row[u->rows++] = row;
+	/* In its place: a copy would wait for what was just written. */
+	row = &u->row[u->rows];
+	*row = (struct hp_load_row){ .number = sample,
+				     .member = u->members,
+				     .block = HP_LOAD_NONE };
+	r = add_members(m, row);
+	if (r == 0 && row->members)
+		r = place_row(m, row);
+	if (r < 0)
+		return r;
+	*ret = u->rows++;
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What workers do: plan a turn, or read a block. */
+/* What workers do: plan a turn, read a block, or help who plans. */
 #include "load.h"
 
 #include "error.h"
@@ -37,6 +37,20 @@ static bool is_turn_to_plan(const struct hpdsl_loader *l)
 	/* What there is nothing to read for takes memory, too. */
 	return l->late < l->late_most && l->slots.beside < l->memory / 8 &&
 	       (!first || first->first >= l->planned || l->queue.bytes < AHEAD);
+}
+
+/*
+ * The block that is needed first, if there is memory for it.  Not before all
+ * turns up to that one are planned: they may have one that is needed before.
+ */
+static struct hp_load_block *next_block(const struct hpdsl_loader *l)
+{
+	struct hp_load_block *b = hp_load_queue_first(&l->queue);
+
+	if (!b || (b->first >= l->planned && !l->planned_all) ||
+	    (!l->over && !hp_slots_fit(&l->slots, b->b.room)))
+		return NULL;
+	return b;
 }
 
 /* Under the lock: what was planned is to be read. */
@@ -78,23 +92,21 @@ static void plan(struct hpdsl_loader *l)
 		l->failed = r;
 		l->err = err;
 	}
-	pthread_cond_broadcast(&l->work);
-	if (l->waiting)
+	/* To plan the next turn one is enough, who is awake. */
+	if (next_block(l))
+		hp_load_wake(l, l->asleep);
+	if (l->waiting &&
+	    (l->failed || l->planned_all || l->planned == l->turn + 1))
 		pthread_cond_signal(&l->ready);
 }
 
 /* ---- Reading ------------------------------------------------------------ */
 
-/*
- * The block that is needed first, with memory for it.  Not before all turns up
- * to that one are planned: they may have one that is needed before.
- */
 static struct hp_load_block *take_block(struct hpdsl_loader *l)
 {
-	struct hp_load_block *b = hp_load_queue_first(&l->queue);
+	struct hp_load_block *b = next_block(l);
 
-	if (!b || (b->first >= l->planned && !l->planned_all) ||
-	    (!l->over && !hp_slots_fit(&l->slots, b->b.room)))
+	if (!b)
 		return NULL;
 	hp_slots_get(&l->slots, b->b.room, l->over, &b->slot);
 	l->over = false;
@@ -117,7 +129,7 @@ static void read_block(struct hpdsl_loader *l, struct hp_load_block *b)
 	pthread_mutex_lock(&l->lock);
 	l->reading--;
 	b->state = HP_LOAD_READ;
-	if (l->waiting && (b->first <= l->turn || !l->reading))
+	if (l->waiting && b == l->awaited)
 		pthread_cond_signal(&l->ready);
 }
 
@@ -131,7 +143,7 @@ void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b)
 		hp_slots_put(&l->slots, &b->slot);
 	b->slot.p = NULL;
 	hp_load_unit_drop(l, b->unit);
-	pthread_cond_signal(&l->work);
+	hp_load_tell(l);
 }
 
 /* ---- Workers ------------------------------------------------------------ */
@@ -147,9 +159,23 @@ bool hp_load_work(struct hpdsl_loader *l)
 		return true;
 	}
 	b = take_block(l);
-	if (b)
-		read_block(l, b);
-	return b;
+	if (!b)
+		return hp_load_job(l);
+	read_block(l, b);
+	return true;
+}
+
+void hp_load_wake(struct hpdsl_loader *l, uint32_t n)
+{
+	for (n = n < l->asleep ? n : l->asleep; n; n--)
+		pthread_cond_signal(&l->work);
+}
+
+void hp_load_tell(struct hpdsl_loader *l)
+{
+	if (l->asleep && !hp_stopped(&l->opt.watch) &&
+	    (is_turn_to_plan(l) || next_block(l)))
+		hp_load_wake(l, 1);
 }
 
 void *hp_load_worker(void *loader)
@@ -162,7 +188,9 @@ void *hp_load_worker(void *loader)
 			continue;
 		if (l->waiting && !l->reading)
 			pthread_cond_signal(&l->ready);
+		l->asleep++;
 		pthread_cond_wait(&l->work, &l->lock);
+		l->asleep--;
 	}
 	pthread_mutex_unlock(&l->lock);
 	return NULL;

@@ -196,33 +196,12 @@ static const struct hp_yaml_field fields[] = {
 	{ "checksum", read_known, 0, true },
 };
 
-static int expect(struct hp_yaml_reader *r, yaml_event_type_t type)
-{
-	int k = hp_yaml_next(r);
-
-	if (k < 0)
-		return k;
-	return r->ev.type == type ?
-		       0 :
-		       hp_yaml_bad(r, "not a manifest's structure");
-}
-
 static int read_document(struct hp_yaml_reader *r, struct hp_manifest *m)
 {
 	uint32_t seen;
-	int k = expect(r, YAML_STREAM_START_EVENT);
+	int k = hp_yaml_document(r, fields, sizeof fields / sizeof fields[0], m,
+				 &seen);
 
-	if (k == 0)
-		k = expect(r, YAML_DOCUMENT_START_EVENT);
-	if (k == 0)
-		k = hp_yaml_next(r);
-	if (k == 0)
-		k = hp_yaml_fields(r, fields, sizeof fields / sizeof fields[0],
-				   m, &seen);
-	if (k == 0)
-		k = expect(r, YAML_DOCUMENT_END_EVENT);
-	if (k == 0)
-		k = expect(r, YAML_STREAM_END_EVENT);
 	if (k < 0)
 		return k;
 	m->has_seed = seen & 1u << SEED_FIELD;

@@ -11,6 +11,7 @@
 
 #include "bytes.h"
 #include "hash.h"
+#include "perm_wide.h"
 
 /* Values carried through the rounds at a time, so that their chains of
  * multiplications overlap. */
@@ -100,8 +101,8 @@ static void lanes_at(const struct hp_perm *p, uint64_t first, uint64_t *ret)
 	memcpy(ret, x, sizeof x);
 }
 
-void hp_perm_range(const struct hp_perm *p, uint64_t first, size_t count,
-		   uint64_t *ret)
+void hp_perm_range_plain(const struct hp_perm *p, uint64_t first, size_t count,
+			 uint64_t *ret)
 {
 	assert(first <= p->n && count <= p->n - first);
 	for (; count >= LANES; count -= LANES) {
@@ -111,6 +112,15 @@ void hp_perm_range(const struct hp_perm *p, uint64_t first, size_t count,
 	}
 	for (; count; count--)
 		*ret++ = hp_perm_at(p, first++);
+}
+
+void hp_perm_range(const struct hp_perm *p, uint64_t first, size_t count,
+		   uint64_t *ret)
+{
+	assert(first <= p->n && count <= p->n - first);
+	/* Vectors take as long for one as for all that they hold. */
+	if (count < 2 || !hp_perm_wide(p, first, count, ret))
+		hp_perm_range_plain(p, first, count, ret);
 }
 
 /* All at once: a state takes ten times as long for bytes as few as these. */

@@ -29,6 +29,9 @@ uint64_t hp_perm_inverse(const struct hp_perm *p, uint64_t i);
 /* hp_perm_at for first .. first + count - 1; faster than one by one. */
 void hp_perm_range(const struct hp_perm *p, uint64_t first, size_t count,
 		   uint64_t *ret);
+/* The same without vectors, which not every processor has. */
+void hp_perm_range_plain(const struct hp_perm *p, uint64_t first, size_t count,
+			 uint64_t *ret);
 
 /* H(seed, purpose, numbers): one key for each use of a seed. */
 uint64_t hp_perm_key(uint64_t seed, const char *purpose,

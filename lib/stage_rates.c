@@ -76,8 +76,10 @@ int hpdsl_stage_rates_parse(const char *text, size_t size, const char *name,
 {
 	struct report report = { 0 };
 	double seconds;
-	int r = hp_yaml_map(text, size, name, fields,
-			    sizeof fields / sizeof *fields, &report, err);
+	struct hp_yaml_map map = { .name = name,
+				   .field = fields,
+				   .n = sizeof fields / sizeof *fields };
+	int r = hp_yaml_map(&map, text, size, &report, err);
 
 	if (r < 0)
 		return r;

@@ -62,6 +62,31 @@ static int check_choice(const struct hpdsl_state *s,
 	return 0;
 }
 
+/* A state of another order, or one that somebody wrote. */
+static int check_step(const struct hpdsl_state *s,
+		      const struct hpdsl_dataset *ds,
+		      const struct hpdsl_choice *choice, const char *name,
+		      struct hpdsl_error *err)
+{
+	struct hpdsl_epoch *e;
+	uint64_t steps;
+	int r;
+
+	if (!s->order.step)
+		return 0;
+	r = hpdsl_epoch_new(ds, choice, &s->order, &e, err);
+	if (r < 0)
+		return r;
+	steps = hpdsl_epoch_steps(e, s->end);
+	hpdsl_epoch_free(e);
+	if (s->order.step > steps)
+		return hp_fail(err, HPDSL_EDIFFERS,
+			       "%s: no step %" PRIu64 ", epoch %" PRIu64
+			       " has %" PRIu64,
+			       name, s->order.step, s->order.epoch, steps);
+	return 0;
+}
+
 int hpdsl_state_check(const struct hpdsl_state *s,
 		      const struct hpdsl_dataset *ds,
 		      const struct hpdsl_choice *choice, const char *name,
@@ -69,6 +94,7 @@ int hpdsl_state_check(const struct hpdsl_state *s,
 {
 	static const uint8_t unknown[16];
 	uint8_t pack[16];
+	int r;
 
 	if (memcmp(s->pack, unknown, sizeof pack) != 0) {
 		hpdsl_pack_id(ds, pack);
@@ -77,5 +103,6 @@ int hpdsl_state_check(const struct hpdsl_state *s,
 				       "%s: the state is of another pack",
 				       name);
 	}
-	return check_choice(s, choice, name, err);
+	r = check_choice(s, choice, name, err);
+	return r < 0 ? r : check_step(s, ds, choice, name, err);
 }

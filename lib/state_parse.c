@@ -71,8 +71,10 @@ static int read_choice(struct hp_yaml_reader *r, void *into)
 
 #define AT(field) offsetof(struct hpdsl_state, field), false
 
+enum { FORMAT, CHOICE = 12 };
+
 static const struct hp_yaml_field fields[] = {
-	{ "format", read_format, 0, false },
+	[FORMAT] = { "format", read_format, 0, false },
 	{ "version", read_version, 0, false },
 	{ "pack", hp_yaml_digest, AT(pack) },
 	{ "seed", hp_yaml_number, AT(order.seed) },
@@ -84,17 +86,47 @@ static const struct hp_yaml_field fields[] = {
 	{ "Q", read_count, AT(order.step_runs) },
 	{ "D", read_count, AT(order.parts) },
 	{ "end", read_end, AT(end) },
-	{ "choice", read_choice, 0, false },
+	[CHOICE] = { "choice", read_choice, 0, false },
 };
+
+/*
+ * What says that it is a state has all that a state has; a later program may
+ * have added to it.  What a person wrote may lack anything, but a name that
+ * means nothing is a mistake, or this is something else altogether.
+ */
+static int check_keys(const struct hp_yaml_map *m, struct hpdsl_error *err)
+{
+	if (m->seen & 1u << FORMAT) {
+		for (size_t i = 0; i < CHOICE; i++)
+			if (!(m->seen & 1u << i))
+				return hp_fail(err, HPDSL_ECORRUPT,
+					       "%s: '%s' is missing", m->name,
+					       fields[i].key);
+		return 0;
+	}
+	if (m->line)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: line %zu: a loader's state has no '%s'",
+			       m->name, m->line, m->unknown);
+	if (!m->seen)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: it has nothing of a loader's state",
+			       m->name);
+	return 0;
+}
 
 int hpdsl_state_parse(const char *text, size_t size, const char *name,
 		      struct hpdsl_state *ret, struct hpdsl_error *err)
 {
+	struct hp_yaml_map map = { .name = name,
+				   .field = fields,
+				   .n = sizeof fields / sizeof *fields };
 	struct hpdsl_error why;
 	struct hpdsl_state s = { 0 };
-	int r = hp_yaml_map(text, size, name, fields,
-			    sizeof fields / sizeof *fields, &s, err);
+	int r = hp_yaml_map(&map, text, size, &s, err);
 
+	if (r == 0)
+		r = check_keys(&map, err);
 	if (r < 0)
 		return r;
 	if (hp_order_check(&s.order, &why) < 0)

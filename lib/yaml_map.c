@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small texts of other programs, YAML or JSON, that are one mapping. */
+/* Texts, YAML or JSON, that are one mapping. */
 #include "yaml_reader.h"
 
 #include "error.h"
@@ -43,10 +43,9 @@ static int expect(struct hp_yaml_reader *r, yaml_event_type_t type)
 	return k;
 }
 
-static int read_document(struct hp_yaml_reader *r,
-			 const struct hp_yaml_field *f, size_t n, void *base)
+int hp_yaml_document(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
+		     size_t n, void *base, uint32_t *ret_seen)
 {
-	uint32_t seen;
 	int k = expect(r, YAML_STREAM_START_EVENT);
 
 	if (k == 0)
@@ -54,17 +53,16 @@ static int read_document(struct hp_yaml_reader *r,
 	if (k == 0)
 		k = hp_yaml_next(r);
 	if (k == 0)
-		k = hp_yaml_fields(r, f, n, base, &seen);
+		k = hp_yaml_fields(r, f, n, base, ret_seen);
 	if (k == 0)
 		k = expect(r, YAML_DOCUMENT_END_EVENT);
 	return k ? k : expect(r, YAML_STREAM_END_EVENT);
 }
 
-int hp_yaml_map(const char *text, size_t size, const char *name,
-		const struct hp_yaml_field *f, size_t n, void *base,
-		struct hpdsl_error *err)
+int hp_yaml_map(struct hp_yaml_map *m, const char *text, size_t size,
+		void *base, struct hpdsl_error *err)
 {
-	struct hp_yaml_reader r = { .name = name, .err = err };
+	struct hp_yaml_reader r = { .name = m->name, .map = m, .err = err };
 	int k;
 
 	if (!yaml_parser_initialize(&r.yaml))
@@ -72,7 +70,7 @@ int hp_yaml_map(const char *text, size_t size, const char *name,
 	yaml_parser_set_encoding(&r.yaml, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.yaml, (const unsigned char *)text,
 				     size);
-	k = read_document(&r, f, n, base);
+	k = hp_yaml_document(&r, m->field, m->n, base, &m->seen);
 	yaml_event_delete(&r.ev);
 	yaml_parser_delete(&r.yaml);
 	return k;

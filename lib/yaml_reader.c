@@ -207,6 +207,24 @@ static int find_field(const struct hp_yaml_reader *r,
 	return -1;
 }
 
+static void note_unknown(struct hp_yaml_reader *r)
+{
+	struct hp_yaml_map *m = r->map;
+	size_t n = r->ev.data.scalar.length;
+
+	if (!m || m->line)
+		return;
+	if (n >= sizeof m->unknown)
+		n = sizeof m->unknown - 1;
+	for (size_t i = 0; i < n; i++) {
+		yaml_char_t c = r->ev.data.scalar.value[i];
+
+		m->unknown[i] = c < ' ' || c >= 0x7f ? '?' : (char)c;
+	}
+	m->unknown[n] = '\0';
+	m->line = r->ev.start_mark.line + 1;
+}
+
 static int read_field(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
 		      size_t n, void *base, uint32_t *seen)
 {
@@ -216,6 +234,8 @@ static int read_field(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
 		return hp_yaml_bad(r, "a key was expected");
 	if (i >= 0 && (*seen & 1u << i))
 		return hp_yaml_bad(r, "this key is given twice");
+	if (i < 0)
+		note_unknown(r);
 	k = hp_yaml_next(r);
 	if (k < 0)
 		return k;

@@ -20,6 +20,7 @@ struct hp_yaml_reader {
 	yaml_event_t ev;  /* the one being looked at */
 	const char *name; /* of the file, for messages */
 	struct hp_arena *strings;
+	struct hp_yaml_map *map; /* NULL: nobody asks for unknown keys */
 	struct hpdsl_error *err;
 };
 
@@ -58,10 +59,24 @@ struct hp_yaml_field {
 int hp_yaml_fields(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
 		   size_t n, void *base, uint32_t *ret_seen);
 
-/* A whole text that is one mapping; no field is a text.  As hp_yaml_fields. */
-int hp_yaml_map(const char *text, size_t size, const char *name,
-		const struct hp_yaml_field *f, size_t n, void *base,
-		struct hpdsl_error *err);
+/* The same, of all that there is: one document, which is that mapping. */
+int hp_yaml_document(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
+		     size_t n, void *base, uint32_t *ret_seen);
+
+/* The same, of a text; no field is a text. */
+struct hp_yaml_map {
+	const char *name; /* for messages */
+	const struct hp_yaml_field *field;
+	size_t n;
+	/* Found: bit i: field i; the first key that is no field, as far as
+	 * there is room and it can be printed, and its line, or 0. */
+	uint32_t seen;
+	size_t line;
+	char unknown[48];
+};
+/* As hp_yaml_fields. */
+int hp_yaml_map(struct hp_yaml_map *m, const char *text, size_t size,
+		void *base, struct hpdsl_error *err);
 
 /* Makes room in *v, which holds n objects of size bytes, for one more. */
 int hp_yaml_grow(struct hp_yaml_reader *r, void **v, size_t n, size_t size);

@@ -30,6 +30,25 @@ fails()
 	fi
 }
 
+# with_library COMMAND..: one that loads the library under test, and has not its
+# sanitizer: that comes first.
+with_library()
+{
+	local name with=
+	case ${SAN:-} in
+	*address* | *thread*)
+		case ${CC:-gcc} in
+		*clang*) skip "clang's sanitizers load into no Python" ;;
+		esac
+		name=libasan.so
+		[ "$SAN" != thread ] || name=libtsan.so
+		with=$(gcc -print-file-name=$name)
+		;;
+	esac
+	# what Python itself leaves behind is no finding
+	LD_PRELOAD=$with ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 "$@"
+}
+
 # make_tree DIR CLASSES SAMPLES: samples of .png, .json and .txt in class
 # folders, contents and sizes the same on every run.
 make_tree()

@@ -9,22 +9,8 @@ PYTHON=${PYTHON:-$(command -v /usr/bin/python3 || command -v python3)}
 # library under test, or with the one in the folder PACKAGE.
 py()
 {
-	local name with=
-	case ${SAN:-} in
-	*address* | *thread*)
-		case ${CC:-gcc} in
-		*clang*) skip "clang's sanitizers load into no Python" ;;
-		esac
-		name=libasan.so
-		[ "$SAN" != thread ] || name=libtsan.so
-		with=$(gcc -print-file-name=$name)
-		;;
-	esac
-	# What Python itself leaves behind is no finding.
 	PYTHONPATH=${PACKAGE:-$SRC/lib/python}:$SRC/tests/python:$SRC/tests \
-		PYTHONDONTWRITEBYTECODE=1 LD_PRELOAD=$with \
-		ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
-		"$PYTHON" -W error "$@"
+		PYTHONDONTWRITEBYTECODE=1 with_library "$PYTHON" -W error "$@"
 }
 
 # cases CLASS..: the tests of these classes of tests/python, all of them.

@@ -45,6 +45,17 @@ bytes_of()
 	reads samples 480 --epochs=3 "$ds"
 }
 
+@test "each chunk is looked up once, however many threads read" {
+	need strace
+	for at in "$ds" "$zst"; do
+		traced -f -qq -e trace=openat -o calls \
+			hpdsl-read -q -j8 --epochs=2 --memory=64M "$at"
+		grep -oE '"chunk-[0-9]+[^"]*"' calls | sort > looked_up
+		[ "$(uniq < looked_up | wc -l)" = 8 ]
+		[ -z "$(uniq -d < looked_up)" ]
+	done
+}
+
 @test "some members: by suffix, and the packer's own only then" {
 	reads bytes "$(bytes_of -name '*.png')" --suffix=png "$ds"
 	reads bytes "$(bytes_of ! -name '*.png')" --suffix=json --suffix=txt "$zst"
@@ -65,7 +76,9 @@ bytes_of()
 	done
 	[ "$sum" = 160 ]
 	[ "$steps" = " 3 2 3 2 3 2 3 2" ]
-	fails 2 "8" hpdsl-read --ranks=3 "$ds"
+	why="3 ranks do not divide a step of 8 runs (uneven: let ranks differ by a run)"
+	fails 2 "$why" hpdsl-read --ranks=3 "$ds"
+	fails 2 "$why" hpdsl-order --ranks=3 "$ds"
 	reads steps 5 --ranks=3 --uneven --run=4 "$ds"
 }
 
@@ -103,8 +116,25 @@ bytes_of()
 	fails 3 "another" hpdsl-read --state=state "$zst"
 	fails 3 "" hpdsl-read --state=state --label=class1 "$ds"
 	fails 3 "absent: No such file" hpdsl-read --state=absent "$ds"
+}
+
+@test "a state that is none says what it lacks, or has too much" {
+	local command
+	hpdsl-read -q --run=4 --steps=3 --save=state "$ds"
+	sed 's/"step": 3/"step": 6/' state > behind
+	sed 's/"step": 3/"step": -1/' state > negative
+	sed 's/"seed"/"sead"/' state > lacks
 	echo '{' > broken
-	fails 3 "broken" hpdsl-read --state=broken "$ds"
+	echo '{"seed": 3, "lr": 0.1}' > other
+	for command in hpdsl-order hpdsl-read; do
+		fails 3 "broken: line 2: " $command --state=broken "$ds"
+		fails 3 "lacks: 'seed' is missing" $command --state=lacks "$ds"
+		fails 3 "other: line 1: a loader's state has no 'lr'" \
+			$command --state=other "$ds"
+		fails 3 "negative: line 1: not a number" $command --state=negative "$ds"
+		fails 3 "behind: no step 6, epoch 0 has 5" $command --state=behind "$ds"
+		fails 2 "no step 6, the epoch has 5" $command --run=4 --from-step=6 "$ds"
+	done
 }
 
 @test "an old state stays when the new one cannot be written" {
@@ -153,7 +183,32 @@ bytes_of()
 	grep -q "$chunk: sample $sample: class1/00007.png: checksum differs" said
 	[ "$(field bad_samples < out)" = 1 ]
 	[ "$(field samples < out)" = 160 ]
+	lost=$(stat -c %s "$tree/class1/00007".* | awk '{ n += $1 } END { print n }')
+	[ "$(field bytes < out)" = $(($(bytes_of) - lost)) ]
+	hpdsl-read --skip-bad bad 2> said || :
+	grep -q '^hpdsl-read: 160 samples (1 bad), ' said
 	reads bad_samples 0 --unchecked bad
+}
+
+@test "a chunk that is gone is not a line for each of its samples" {
+	local n status=0
+	cp -r "$ds" bad
+	rm bad/chunk-000003.tar
+	hpdsl-read -q --json --epochs=2 --skip-bad bad > out 2> said || status=$?
+	cat said
+	[ "$status" = 1 ]
+	n=$(field bad_samples < out)
+	[ "$n" = 40 ]
+	[ "$(wc -l < said)" = 4 ]
+	[ "$(grep -c 'chunk-000003.tar: sample .*: No such file or directory$' said)" = 3 ]
+	tail -n 1 said | grep -qx "hpdsl-read: warning: chunk-000003.tar: and 37 samples more: bad/chunk-000003.tar: No such file or directory"
+	# another chunk, another reason
+	truncate -s 1000 bad/chunk-000005.tar
+	hpdsl-read -q --skip-bad bad 2> said || :
+	cat said
+	[ "$(grep -c 'chunk-000005.tar: sample ' said)" = 3 ]
+	grep -q "chunk-000005.tar: and 1[0-9] samples more: the chunk ends" said
+	[ "$(wc -l < said)" -le 12 ]
 }
 
 @test "a signal or a deadline stops it, with the state" {
@@ -197,6 +252,32 @@ assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 	reads one_by_one false --memory=128M --run=1 packed
 }
 
+@test "a share without a step reads nothing, and says why" {
+	nothing() {
+		local text=$1
+		shift
+		hpdsl-read -q "$@" 2> said
+		cat said
+		[ "$(wc -l < said)" = 1 ]
+		grep -qF "nothing was read: $text" said
+	}
+	nothing "epoch 7 ends at step 5 (--epochs=2: go on with the next)" \
+		--run=4 --epoch=7 --from-step=5 "$ds"
+	nothing "worker 1 of 2 has no step, epoch 0 has 1 step from step 4" \
+		--run=4 --workers=2 --worker=1 --from-step=4 "$ds"
+	nothing "worker 6 of 7 has no step, epoch 1 has 5 steps from step 0" \
+		--run=4 --epochs=2 --workers=7 --worker=6 --from-step=4 "$ds"
+	nothing "epoch 0 has no whole step (--end=drop)" --end=drop "$ds"
+	hpdsl-read --workers=3 --worker=2 "$ds" 2>&1 | tee said
+	grep -q '^hpdsl-read: 0 samples, 0 bytes, in 0 steps ' said
+	grep -q '^hpdsl-read: 0 reads of chunk files, 0 bytes; 0 bytes past' said
+	grep -q 'nothing was read: worker 2 of 3 has no step, epoch 0 has 1 step from' said
+	hpdsl-read "$ds" > all 2>&1
+	[ "$(wc -l < all)" = 3 ]
+	grep -q ' reads of .*, half of them from [1-9]' all
+	grep -q 'a step half of the time up to ' all
+}
+
 @test "usage" {
 	fails 2 "DATASET is missing" hpdsl-read
 	fails 2 "--rank=2 is not below --ranks=2" hpdsl-read --ranks=2 --rank=2 "$ds"
@@ -210,4 +291,9 @@ assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 	fails 2 "--lanes: '4294967296' is no number from 1 to 4294967295" \
 		hpdsl-read --lanes=4294967296 "$ds"
 	fails 2 "0 <= FROM < TO <= 1" hpdsl-read --split=0.9:0.1 "$ds"
+	fails 2 "--epochs: '0' is no number from 1" hpdsl-read --epochs=0 "$ds"
+	fails 2 "--seed: '-1' is no number of 64 bits" hpdsl-read --seed=-1 "$ds"
+	fails 2 "--from: 'x' is no number of 64 bits" hpdsl-order --from=x "$ds"
+	fails 2 "--deadline: '0' is neither seconds nor [D-]HH:MM:SS" \
+		hpdsl-read --deadline=0 "$ds"
 }

@@ -5,21 +5,9 @@
 # python SCRIPT ARG..: one of tests/, which may load the library under test.
 python()
 {
-	local script=$1 name with=
+	local script=$1
 	shift
-	case ${SAN:-} in
-	*address* | *thread*)
-		case ${CC:-gcc} in
-		*clang*) skip "clang's sanitizers load into no Python" ;;
-		esac
-		name=libasan.so
-		[ "$SAN" != thread ] || name=libtsan.so
-		with=$(gcc -print-file-name=$name)
-		;;
-	esac
-	# what Python itself leaves behind is no finding
-	LD_PRELOAD=$with ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
-		python3 "$SRC/tests/$script" "$@"
+	with_library python3 "$SRC/tests/$script" "$@"
 }
 
 # make_snapshot FILE FOLDERS FILES: of no tree, and so quickly made.

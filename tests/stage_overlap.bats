@@ -4,8 +4,8 @@
 # sample, and leaves the origin to the stager.
 
 load lib
-load snapshot
 load mpi
+load python
 
 setup_file()
 {
@@ -35,7 +35,7 @@ reader()
 {
 	local name=$1
 	shift
-	python stage_reader.py "$@" > "$name" 2> "$name.err" 3>&- &
+	py "$SRC/tests/stage_reader.py" "$@" > "$name" 2> "$name.err" 3>&- &
 	readers+=($!)
 }
 

@@ -67,7 +67,7 @@ assert (sum(r["received_bytes"] for r in plan["nodes"]) ==
 @test "what is kept comes first in the order of the state" {
 	cat > state <<- 'END'
 		{"seed": 9, "epoch": 2, "step": 1, "W": 2, "L": 4, "K": 3, "Q": 2,
-		 "D": 2, "position": [1, 2]}
+		 "D": 2}
 	END
 	hpdsl-stage --plan --json --nodes=1 --capacity=300000 \
 		--order-from=state "$ds" > plan
@@ -139,6 +139,9 @@ assert orders[0] != orders[1]
 	echo "pack: 00112233445566778899aabbccddeeff" > state
 	fails 1 "state: the state is of another pack" hpdsl-stage --plan \
 		--order-from=state "$ds"
+	echo "window: 1" > state
+	fails 1 "state: line 1: a loader's state has no 'window'" hpdsl-stage \
+		--plan --order-from=state "$ds"
 	echo "W: 0" > state
 	fails 1 "state: line 1: " hpdsl-stage --plan --order-from=state "$ds"
 	fails 3 "" hpdsl-stage --plan none

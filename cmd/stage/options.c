@@ -211,19 +211,9 @@ static int set_number(struct stage_options *o, int key, const char *arg,
 	case OPT_MEMORY:
 		return size("memory", arg, MEMORY_MIN, &o->memory, why);
 	case OPT_DEADLINE:
-		if (cmd_parse_duration(arg, &o->deadline) < 0 || !o->deadline)
-			return cmd_refuse(why,
-					  "deadline: '%s' is neither "
-					  "seconds nor [D-]HH:MM:SS",
-					  arg);
-		return 0;
+		return cmd_value_deadline(arg, &o->deadline, why);
 	default: /* OPT_TIMEOUT */
-		if (cmd_parse_count(arg, &o->timeout) < 0 || !o->timeout)
-			return cmd_refuse(why,
-					  "timeout: '%s' is no number of "
-					  "seconds",
-					  arg);
-		return 0;
+		return cmd_value_count("timeout", arg, 1, &o->timeout, why);
 	}
 }
 

@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 import warnings
+from unittest import mock
 
 import hpdsl
 from common import Packed, command, content, flip, pack
@@ -186,6 +187,11 @@ class Batches(Packed):
                         {"end": "stop"}, {"cache": "all"}, {"epochs": -1},
                         {"threads": 1 << 32}, {"memory": -5}, {"ranks": 9}):
             with self.subTest(options), self.assertRaises(hpdsl.UsageError):
+                hpdsl.Loader(ds, **options)
+        for options, text in (({"memory": 1}, "16 MiB or more, not 1 bytes"),
+                              ({"threads": 100000}, "100000 threads are too "
+                               "many: 4096 at most")):
+            with self.assertRaisesRegex(hpdsl.UsageError, text):
                 hpdsl.Loader(ds, **options)
         with self.assertRaises(TypeError):
             hpdsl.Loader(ds, suffixes="bin")
@@ -426,9 +432,15 @@ class States(Packed):
             self.assertEqual(len(loader.next_batch()), 10)
             with self.assertRaisesRegex(hpdsl.CorruptError, "state"):
                 loader.load_state_dict({"seed": "x"})
-            for other in {}, {"state": {}, "param_groups": []}:
-                with self.assertRaisesRegex(hpdsl.UsageError, "nothing of"):
+            for other, text in (({}, "nothing of"),
+                                ({"state": object()}, "has no 'state'"),
+                                ({"format": "hpdsl-state"},
+                                 "'version' is missing")):
+                with self.assertRaisesRegex(hpdsl.CorruptError, text):
                     loader.load_state_dict(other)
+            with self.assertRaisesRegex(hpdsl.DiffersError, "no step 21, "
+                                        "epoch 0 has 20"):
+                loader.load_state_dict({"step": 21, "K": 5, "Q": 2})
             self.assertEqual(loader.next_batch().step, 1)
 
     def test_epochs_are_counted_from_the_first(self):
@@ -489,7 +501,8 @@ class Damage(Packed):
                           on_bad=told.append) as loader:
             bad = [(n, bytes(v)) for b in loader for n, v, bad in
                    zip(b.numbers, b.data, b.bad) if bad]
-            self.assertEqual(loader.stats()["bad_samples"], 1)
+            stats = loader.stats()
+            self.assertEqual((stats["samples"], stats["bad_samples"]), (200, 1))
         self.assertEqual(bad, [(number, b"")])
         self.assertEqual([(d.sample, d.path) for d in told],
                          [(number, member.path)])
@@ -515,6 +528,45 @@ class Damage(Packed):
                     break
         self.assertEqual(raised, 1)
         self.assertEqual([b.step for b in seen], list(range(12)))
+
+    def test_after_any_error_it_goes_on_where_the_library_does(self):
+        """For want of memory a step may be behind it, or still to come."""
+        real = hpdsl._running.Running.next
+
+        def before(running):
+            raise hpdsl.NoMemoryError("no memory", -errno.ENOMEM)
+
+        def behind(running):
+            real(running)
+            before(running)
+
+        ds = hpdsl.Dataset(self.packed)
+        for workers, worker in (1, 0), (2, 1):
+            with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=2,
+                              workers=workers, worker=worker) as loader:
+                seen, fails = [], {2: before, 5: behind}
+                for call in range(24):
+                    with mock.patch.object(hpdsl._running.Running, "next",
+                                           fails.get(call, real)):
+                        try:
+                            batch = loader.next_batch()
+                        except MemoryError:
+                            lost = seen[-1][1] + workers * (call == 5)
+                            self.assertEqual(loader.state_dict()["step"],
+                                             lost + 1)
+                            continue
+                    if batch is None:
+                        break
+                    seen.append((batch.epoch, batch.step))
+                    at = loader.state_dict()
+                    self.assertEqual((at["epoch"], at["step"]),
+                                     loader._normal(batch.epoch,
+                                                    batch.step + 1))
+            all_steps = [(e, s) for e in (0, 1)
+                         for s in range(worker, 12, workers)]
+            del all_steps[4]  # that of call 5, as call 2 gave none
+            self.assertEqual(seen, all_steps[:len(seen)])
+            self.assertGreater(len(seen), 10)
 
     def test_unchecked(self):
         ds, number, _ = self.damaged()

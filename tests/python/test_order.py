@@ -99,6 +99,9 @@ class Orders(Packed):
             with self.assertRaises(hpdsl.UsageError) as raised:
                 call()
             self.assertIsInstance(raised.exception, ValueError)
+        with self.assertRaisesRegex(hpdsl.UsageError, "3 ranks do not divide a "
+                                    r"step of 8 runs \(uneven: "):
+            e.step(0, ranks=3)
         self.assertEqual(len(e.step(0, rank=1, ranks=3, uneven=True)), 96)
 
 
@@ -186,7 +189,11 @@ class Choices(Packed):
                 ({"balanced": True, "class_weight": {0: 2}}, ""),
                 ({"sample_weight": [1.0]}, "1 for 200 samples"),
                 ({"class_weight": {0: -1}}, "weight"),
-                ({"class_weight": {0: float("nan")}}, "weight")):
+                ({"class_weight": {0: float("nan")}}, "weight"),
+                ({"class_weight": {"class2": 4e9}},
+                 "class 2: no weight may be above 2147483648"),
+                ({"sample_weight": [1.0] * 199 + [2.0 ** 31 + 1]},
+                 "sample 199: no weight")):
             with self.subTest(options), self.assertRaisesRegex(
                     hpdsl.UsageError, text):
                 hpdsl.Choice(ds, **options)

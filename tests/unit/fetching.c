@@ -46,7 +46,12 @@ static void list_members(struct plan *p)
 
 		assert_int_equal(hpdsl_member_get(t->good, i, &m, NULL), 0);
 		p->member[p->n++] = (struct hp_block_member){
-			m.chunk, i, m.offset, m.size, m.checksum, NULL, 77,
+			.chunk = m.chunk,
+			.number = i,
+			.offset = m.offset,
+			.size = m.size,
+			.checksum = m.checksum,
+			.code = 77,
 		};
 		t->bytes += m.size;
 	}

@@ -22,9 +22,9 @@ void run(const char *fmt, ...)
 	assert_int_equal(system(cmd), 0);
 }
 
-int count_fds(void)
+static int count_names(const char *dir)
 {
-	DIR *d = opendir("/proc/self/fd");
+	DIR *d = opendir(dir);
 	int n = 0;
 
 	assert_non_null(d);
@@ -32,4 +32,14 @@ int count_fds(void)
 		n++;
 	closedir(d);
 	return n;
+}
+
+int count_fds(void)
+{
+	return count_names("/proc/self/fd");
+}
+
+int count_threads(void)
+{
+	return count_names("/proc/self/task");
 }

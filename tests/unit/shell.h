@@ -7,5 +7,7 @@
 void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Names in /proc/self/fd. */
 int count_fds(void);
+/* Names in /proc/self/task. */
+int count_threads(void);
 
 #endif

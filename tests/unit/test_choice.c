@@ -436,6 +436,18 @@ static void nonsense_is_refused(void **state)
 	refused((struct hpdsl_choice_options){ .class_weight = weight,
 					       .sample_weight = weight },
 		"a choice has weights of one kind only");
+	weight[CLASSES] = weight[N - 1] = HPDSL_WEIGHT_MOST;
+	hpdsl_choice_free(choose(
+		(struct hpdsl_choice_options){ .sample_weight = weight }));
+	hpdsl_choice_free(choose(
+		(struct hpdsl_choice_options){ .class_weight = weight }));
+	weight[CLASSES]++;
+	refused((struct hpdsl_choice_options){ .class_weight = weight },
+		"class 5: no weight may be above 2147483648");
+	weight[CLASSES]--;
+	weight[N - 1]++;
+	refused((struct hpdsl_choice_options){ .sample_weight = weight },
+		"sample 199: no weight may be above 2147483648");
 }
 
 /* The k-th allocation fails, for every k until none does. */

@@ -151,7 +151,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	c.opt.share = (struct hpdsl_share){ .rank = 0, .ranks = 3 };
-	refused(&c.opt, "evenly");
+	refused(&c.opt, "3 ranks do not divide a step of 4 runs (uneven: ");
 	c.opt.share = (struct hpdsl_share){ .rank = 2, .ranks = 2 };
 	refused(&c.opt, "no rank 2 of 2");
 	c.opt.share = (struct hpdsl_share){ .worker = 1 };
@@ -170,6 +170,12 @@ static void test_refused(void **state)
 	c = base();
 	c.opt.order.parts = 3;
 	refused(&c.opt, "parts");
+	c = base();
+	c.opt.memory = (16 << 20) - 1;
+	refused(&c.opt, "memory of 16 MiB or more, not 16777215 bytes");
+	c = base();
+	c.opt.threads = 4097;
+	refused(&c.opt, "4097 threads are too many: 4096 at most");
 }
 
 /* Endless, or as good as that, but none of its epochs has a step: it ends. */

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <dirent.h>
 
 #include "faultio.h"
 #include "load.h"
@@ -442,18 +441,6 @@ static void test_silence(void **state)
 	assert_int_equal(told, 1);
 	hpdsl_loader_free(l);
 	hpdsl_close(ds);
-}
-
-static int count_threads(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
 }
 
 static void *open_gate(void *arg)

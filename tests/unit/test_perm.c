@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "perm.h"
+#include "perm_wide.h"
 
 /* Computed by a second implementation, written from the format page. */
 struct vector {
@@ -186,24 +186,94 @@ static void test_large(void **state)
 	}
 }
 
+/* hp_perm_range(), however this machine does it, and the ways to do it. */
+typedef void range_fn(const struct hp_perm *p, uint64_t first, size_t count,
+		      uint64_t *ret);
+
+static void wide(const struct hp_perm *p, uint64_t first, size_t count,
+		 uint64_t *ret)
+{
+	if (!hp_perm_wide(p, first, count, ret))
+		hp_perm_range(p, first, count, ret);
+}
+
+static range_fn *const ways[] = { hp_perm_range, hp_perm_range_plain, wide };
+
+enum { RANGE = 200 };
+
+static void check_range(const struct hp_perm *p, uint64_t first, size_t count)
+{
+	uint64_t want[RANGE];
+
+	assert_true(count <= RANGE);
+	for (size_t i = 0; i < count; i++)
+		want[i] = hp_perm_at(p, first + i);
+	for (size_t k = 0; k < sizeof ways / sizeof(*ways); k++) {
+		uint64_t got[RANGE + 1];
+
+		memset(got, 0xff, sizeof got);
+		ways[k](p, first, count, got);
+		assert_memory_equal(got, want, count * sizeof *want);
+		assert_int_equal(got[count], UINT64_MAX);
+	}
+}
+
 /* Every start and length, so that whole groups and remainders both occur. */
 static void test_range(void **state)
 {
-	uint64_t got[64];
 	struct hp_perm p;
 
 	(void)state;
-	hp_perm_init(&p, 40, 9);
-	for (uint64_t first = 0; first <= 40; first++) {
-		for (size_t count = 0; count <= 40 - first; count++) {
-			memset(got, 0xff, sizeof got);
-			hp_perm_range(&p, first, count, got);
-			for (size_t i = 0; i < count; i++)
-				assert_int_equal(got[i],
-						 hp_perm_at(&p, first + i));
-			assert_int_equal(got[count], UINT64_MAX);
-		}
+	hp_perm_init(&p, 100, 9);
+	for (uint64_t first = 0; first <= 100; first++) {
+		for (size_t count = 0; count <= 100 - first; count++)
+			check_range(&p, first, count);
 	}
+}
+
+/* Where sums of such numbers change their sign, or overflow. */
+static void test_range_sizes(void **state)
+{
+	const uint64_t near[] = { 200,
+				  UINT64_C(1) << 16,
+				  UINT64_C(1) << 31,
+				  UINT64_C(1) << 32,
+				  UINT64_C(1) << 48,
+				  UINT64_C(1) << 62,
+				  UINT64_C(3) << 61,
+				  UINT64_C(1) << 63,
+				  UINT64_MAX - 200 };
+	const size_t counts[] = { 1, 2, 7, 8, 31, 32, 33, RANGE };
+
+	(void)state;
+	for (uint64_t i = 0; i < sizeof near / sizeof *near * 401; i++) {
+		uint64_t n = near[i / 401] - 200 + i % 401;
+		size_t count = counts[i % 8];
+		struct hp_perm p;
+
+		if (n < count)
+			continue;
+		hp_perm_init(&p, n, i);
+		check_range(&p, 0, count);
+		check_range(&p, (n - count) / 2, count);
+		check_range(&p, n - count, count);
+	}
+}
+
+/* Vectors are for less than 2^63 values, and on machines that have them. */
+static void test_wide(void **state)
+{
+	struct hp_perm p;
+	uint64_t got[2];
+	bool has;
+
+	(void)state;
+	hp_perm_init(&p, 1000, 1);
+	has = hp_perm_wide(&p, 0, 2, got);
+	hp_perm_init(&p, INT64_MAX, 1);
+	assert_int_equal(hp_perm_wide(&p, 0, 2, got), has);
+	hp_perm_init(&p, UINT64_C(1) << 63, 1);
+	assert_false(hp_perm_wide(&p, 0, 2, got));
 }
 
 /*
@@ -294,6 +364,8 @@ int main(void)
 		cmocka_unit_test(test_bijection),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_range),
+		cmocka_unit_test(test_range_sizes),
+		cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_permutations),
 	};

@@ -6,9 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "dataset.h"
+#include "hash.h"
 #include "packed.h"
 
 static int parse(const char *text, struct hpdsl_state *ret,
@@ -40,12 +42,14 @@ static void states_are_read(void **state)
 		parse("{\"pack\": \"00112233445566778899aabbccddeeff\""
 		      ",\n\t\"seed\": 18446744073709551615, \"x\": "
 		      "[1, {\"y\": null}], \"W\": 5, \"end\":\"drop\","
+		      "\"epoch\": 0, \"step\": 0, \"L\": 8, \"K\": 1, "
+		      "\"Q\": 1, \"D\": 1, "
 		      "\"choice\":\"ffeeddccbbaa99887766554433221100\","
 		      " \"version\": 1, \"format\": \"hpdsl-state\"}",
 		      &s, NULL),
 		0);
 	assert_true(s.order.seed == UINT64_MAX && s.order.window == 5 &&
-		    s.order.lanes == 0 && s.end == HPDSL_END_DROP);
+		    s.order.lanes == 8 && s.end == HPDSL_END_DROP);
 	assert_memory_equal(s.pack, pack, 16);
 	assert_true(s.has_choice);
 	for (int i = 0; i < 16; i++)
@@ -87,6 +91,48 @@ static void bad_states_are_refused(void **state)
 		assert_int_equal(strncmp(err.msg, "state: ", 7), 0);
 		assert_memory_equal(&s, &was, sizeof s);
 	}
+}
+
+/* What says that it is a state is whole; what does not has nothing else. */
+static void what_is_no_state_is_told(void **state)
+{
+	static const char *const names[] = { "version", "pack", "seed", "epoch",
+					     "step",	"W",	"L",	"K",
+					     "Q",	"D",	"end" };
+	struct hpdsl_state s = { .order.seed = 1 };
+	char text[HPDSL_STATE_MAX], said[80];
+	struct hpdsl_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char *at;
+
+		hpdsl_state_format(&s, text);
+		snprintf(said, sizeof said, "\"%s\"", names[i]);
+		at = strstr(text, said);
+		assert_non_null(at);
+		at[1] = '_';
+		assert_int_equal(parse(text, &s, &err), HPDSL_ECORRUPT);
+		snprintf(said, sizeof said, "state: '%s' is missing", names[i]);
+		assert_string_equal(err.msg, said);
+	}
+	assert_int_equal(parse("{}", &s, &err), HPDSL_ECORRUPT);
+	assert_string_equal(err.msg,
+			    "state: it has nothing of a loader's state");
+	assert_int_equal(parse("seed: 1\nsteps: 7\n'w\u00e9': 2\n", &s, &err),
+			 HPDSL_ECORRUPT);
+	assert_string_equal(err.msg,
+			    "state: line 2: a loader's state has no 'steps'");
+	assert_int_equal(parse("\"a\\nb\\xe9\": 2", &s, &err), HPDSL_ECORRUPT);
+	assert_string_equal(err.msg,
+			    "state: line 1: a loader's state has no 'a?b?\?'");
+	assert_int_equal(parse("seed: 1\n---\nseed: 2\n", &s, &err),
+			 HPDSL_ECORRUPT);
+	assert_string_equal(err.msg, "state: line 2: one mapping was expected");
+	/* a nested one is not the state's */
+	assert_int_equal(parse("'': {x: 1}", &s, &err), HPDSL_ECORRUPT);
+	assert_string_equal(err.msg,
+			    "state: line 1: a loader's state has no ''");
 }
 
 static void formats(const struct hpdsl_state *s, const char *text)
@@ -136,6 +182,31 @@ static void states_are_written(void **state)
 		    "\"00000000000000000000000000000000\"}");
 }
 
+/* Of a large index, only the first who asks has to wait. */
+static void the_pack_is_hashed_once(void **state)
+{
+	uint8_t before[16], after[16];
+	struct hpdsl_dataset *ds;
+	struct hp_view was;
+	struct packed p;
+
+	(void)state;
+	packed_begin(&p);
+	packed_file(&p, "a", 10, 0644, 0, 0);
+	packed_pack(&p, (struct hpdsl_pack_options){ 0 });
+	assert_int_equal(hpdsl_open(p.out, NULL, &ds, NULL), 0);
+	hpdsl_pack_id(ds, before);
+	was = ds->view;
+	ds->view.size = 1;
+	hpdsl_pack_id(ds, after);
+	ds->view = was;
+	assert_memory_equal(before, after, 16);
+	hp_hash128(was.p, was.size, after);
+	assert_memory_equal(before, after, 16);
+	hpdsl_close(ds);
+	packed_end(&p);
+}
+
 static int check(const struct hpdsl_state *s, const struct hpdsl_dataset *ds,
 		 const struct hpdsl_choice *c, const char *want)
 {
@@ -174,6 +245,13 @@ static void of_this_dataset(void **state)
 		check(&s, ds, NULL, "state: the state is of another pack"),
 		HPDSL_EDIFFERS);
 	s.pack[7] ^= 1;
+	s.order.run = s.order.step_runs = 1;
+	s.order.step = 5; /* the end */
+	assert_int_equal(check(&s, ds, NULL, ""), 0);
+	s.order.step = 6;
+	assert_int_equal(check(&s, ds, NULL, "state: no step 6, epoch 0 has 5"),
+			 HPDSL_EDIFFERS);
+	s.order.step = 2;
 	assert_int_equal(check(&s, ds, c,
 			       "state: the state is of all samples, and here "
 			       "some are chosen"),
@@ -181,6 +259,10 @@ static void of_this_dataset(void **state)
 	s.has_choice = true;
 	hpdsl_choice_digest(c, s.choice);
 	assert_int_equal(check(&s, ds, c, ""), 0);
+	s.order.step = 3;
+	assert_int_equal(check(&s, ds, c, "state: no step 3, epoch 0 has 2"),
+			 HPDSL_EDIFFERS);
+	s.order.step = 0;
 	assert_int_equal(check(&s, ds, NULL,
 			       "state: the state is of a choice of samples, "
 			       "and here are all"),
@@ -200,7 +282,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(states_are_read),
 		cmocka_unit_test(bad_states_are_refused),
+		cmocka_unit_test(what_is_no_state_is_told),
 		cmocka_unit_test(states_are_written),
+		cmocka_unit_test(the_pack_is_hashed_once),
 		cmocka_unit_test(of_this_dataset),
 	};
 

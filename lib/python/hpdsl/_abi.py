@@ -202,6 +202,7 @@ FUNCTIONS = {
     "loader_next": (c_int, _P, _P, _P),
     "batch_release": (None, _P, _P),
     "loader_steps": (c_uint64, _P, c_uint64),
+    "loader_state": (None, _P, _P),
     "loader_stats": (None, _P, _P),
     "state_format": (c_size_t, _P, _P),
     "state_parse": (c_int, c_char_p, c_size_t, c_char_p, _P, _P),

@@ -17,8 +17,7 @@ from ._abi import lib
 from ._batch import Batch
 from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
-from ._errors import (Error, StoppedError, SystemFailure, UsageError,
-                      wanted)
+from ._errors import Error, SystemFailure, UsageError, wanted
 from ._order import Order, end_number, share_of
 from ._running import Damage, Room, Running
 from ._state import make_state, read_state
@@ -54,10 +53,10 @@ class Loader:
     workers     worker on
     suffixes    of the members that are wanted, in this order; None: all but
                 those that the packer made
-    memory      bytes for what was read; 0: 4 GiB.  If the windows do not fit,
-                samples are read one by one, in the same order, and on_warning
-                says so
-    threads     that read and verify; 0: as many as cores, at least 4
+    memory      bytes for what was read, at least 16 MiB; 0: 4 GiB.  If the
+                windows do not fit, samples are read one by one, in the same
+                order, and on_warning says so
+    threads     that read and verify, at most 4096; 0: one a core, at least 4
     check       False: checksums are not compared
     skip_bad    a bad sample comes without bytes and is marked in batch.bad;
                 otherwise it raises CorruptError or SystemFailure, and the next
@@ -206,8 +205,8 @@ class Loader:
         try:
             if self._room is None:
                 self._room = self._next_room(running)
-        except Error as e:
-            if e.code not in _AGAIN:
+        except Error:
+            if self._passed(running):
                 self._handed(*self._next)
             raise
         finally:
@@ -217,6 +216,15 @@ class Loader:
         batch = Batch(self._room, self._handle, self.suffixes)
         self._handed(batch.epoch, batch.step)
         return batch
+
+    def _passed(self, running: Running) -> bool:
+        """After an error: is that step behind us, as with a bad sample, or still
+        to come?  For want of memory it may be either, so no code tells."""
+        if running.address is None:
+            return False
+        state, (epoch, step) = _abi.State(), self._next
+        lib.loader_state(running.address, ctypes.byref(state))
+        return (state.order.epoch, state.order.step) == (epoch, step + 1)
 
     @staticmethod
     def _next_room(running: Running) -> Optional[Room]:
@@ -252,29 +260,27 @@ class Loader:
 
     def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
         """Goes on from there: with the state's order, whatever the loader was
-        made with.  DiffersError: it is of another pack or choice."""
+        made with.  CorruptError: it is no state; DiffersError: it is of
+        another pack or choice, or its epoch has no such step."""
         order, end = read_state(state, self.dataset, self.choice)
         self.close()
         self._end = end
         self._start(order)
 
     def stats(self) -> Dict[str, Any]:
-        """Since the loader was made: steps, samples and bytes handed out,
-        bad_samples; sources, see Dataset.sources(); reads of chunk files, their
-        read_bytes, and direct_bytes, past the page cache; read_sizes[i], reads
-        of 2**i bytes up to twice that; stall_seconds, for which the caller had
-        to wait, of seconds; memory, its bound, and memory_peak, windows_bytes;
-        one_by_one: windows do not fit; unchecked."""
+        """Since the loader was made: steps, samples and bytes handed out;
+        bad_samples, of these, that came without bytes; sources, see
+        Dataset.sources(); reads of chunk files, their read_bytes, and
+        direct_bytes, past the page cache; read_sizes[i], reads of 2**i bytes up
+        to twice that; stall_seconds, for which the caller had to wait, of
+        seconds; memory, its bound, and memory_peak, windows_bytes; one_by_one:
+        windows do not fit; unchecked."""
         c = _abi.LoaderStats()
         lib.loader_stats(self._live().address, ctypes.byref(c))
         told = {name: getattr(c, name) for name, _ in c._fields_}
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)
         return told
-
-
-# The step was not handed out, and is still to come.
-_AGAIN = (StoppedError.code, -errno.ENOBUFS, -errno.ENOMEM)
 
 
 class _Rest:

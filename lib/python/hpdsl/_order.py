@@ -167,8 +167,9 @@ class Epoch:
         see Loader."""
         share = share_of(rank, ranks, 0, 1, uneven)
         if self.order.step_runs % ranks and not uneven:
-            raise UsageError(f"{ranks} ranks do not divide "
-                             f"{self.order.step_runs} runs a step")
+            raise UsageError(f"{ranks} ranks do not divide a step of "
+                             f"{self.order.step_runs} runs (uneven: let ranks "
+                             "differ by a run)")
         if step < 0:
             raise RangeError(f"no step {step}, the epoch has "
                              f"{self.steps(end)}", -errno.ERANGE)

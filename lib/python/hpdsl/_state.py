@@ -11,12 +11,8 @@ from . import _abi
 from ._abi import lib
 from ._choice import Choice, address_of
 from ._dataset import Dataset
-from ._errors import UsageError, checked
+from ._errors import checked
 from ._order import Order, end_number
-
-# Any of them may be missing, but not all.
-_NAMES = frozenset(("format", "pack", "seed", "epoch", "step", "W", "L", "K",
-                    "Q", "D", "end", "choice"))
 
 
 def make_state(order: Order, end: str, dataset: Dataset,
@@ -34,10 +30,12 @@ def make_state(order: Order, end: str, dataset: Dataset,
 
 def read_state(state: Union[str, Mapping[str, Any]], dataset: Dataset,
                choice: Optional[Choice]) -> Tuple[Order, str]:
-    """Its order and its end.  DiffersError: it is of another pack or choice."""
-    if not isinstance(state, str) and not _NAMES.intersection(state):
-        raise UsageError("state: it has nothing of a loader's state")
-    text = (state if isinstance(state, str) else json.dumps(dict(state))
+    """Its order and its end.  CorruptError: it is no state; DiffersError: it is
+    of another pack or choice, or its epoch has no such step."""
+    # What JSON has not, as tensors of an optimizer's, is no state either: that
+    # is for the library to say.
+    text = (state if isinstance(state, str) else json.dumps(dict(state),
+                                                            default=str)
             ).encode()
     c, handle = _abi.State(), dataset.handle()
     checked(lib.state_parse, text, len(text), b"state", ctypes.byref(c))
