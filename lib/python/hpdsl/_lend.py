@@ -71,14 +71,15 @@ class Lender:
         self._able = False
 
     def able(self) -> bool:
-        """Whether others can open what this process lends: those that it could
-        open itself, such as its parent."""
+        """Whether this process can lend something to its parent: which can
+        look into this one if this one can look into it."""
         if self._pid != os.getpid():
             self._pid, self._loans = os.getpid(), []
             try:
                 os.readlink(f"/proc/{os.getppid()}/exe")
-                self._able = hasattr(os, "memfd_create")
-            except OSError:
+                os.close(os.memfd_create("hpdsl"))
+                self._able = True
+            except (OSError, AttributeError):
                 self._able = False
         return self._able
 
@@ -125,9 +126,9 @@ class _Borrowed(mmap.mmap):
 
     forks: Optional[int] = None
 
-    def __del__(self) -> None:
+    def __del__(self, free: int = _FREE) -> None:
         if self.forks == _forks:
-            self[0] = _FREE
+            self[0] = free
 
 
 def borrow(loan: Loan) -> memoryview:
@@ -135,13 +136,14 @@ def borrow(loan: Loan) -> memoryview:
     ConnectionError: the lender has died."""
     try:
         fd = os.open(f"/proc/{loan.pid}/fd/{loan.fd}", os.O_RDWR)
-    except OSError as e:
-        raise ConnectionError(f"process {loan.pid}, which has lent memory, has "
-                              "died") from e
+    except (FileNotFoundError, ProcessLookupError, PermissionError) as e:
+        # The last of them while it is on its way out.
+        raise ConnectionError(f"process {loan.pid}, which has lent memory, is "
+                              f"gone: {e.strerror}") from e
     try:
         if os.fstat(fd).st_ino != loan.inode:
-            raise ConnectionError(f"process {loan.pid}, which has lent memory, "
-                                  "is another one now")
+            raise ConnectionError(f"process {loan.pid} is not the one which "
+                                  "has lent memory")
         borrowed = _Borrowed(fd, _HEAD + loan.size)
     finally:
         os.close(fd)
