@@ -232,6 +232,24 @@ def members(ds):
                                      len(sample["json"])]
 
 
+def one_of_them(ds):
+    """Of several members the contents are the first wanted one, also where
+    that is missing."""
+    for workers in 0, 2:
+        for loader in (
+            steps_loader(ds, workers, suffixes=["txt", "json"]),
+            Loader(Samples(ds, suffixes=["txt", "json"]), Sampler(ds, ORDER),
+                   num_workers=workers),
+        ):
+            missing = 0
+            for batch in itertools.islice(loader, 0, None, 3):
+                wanted = [ds[n].members.get("txt", b"")
+                          for n in batch.numbers.tolist()]
+                as_list(batch.data, wanted)
+                missing += wanted.count(b"")
+            assert missing
+
+
 def spawned(ds):
     """Workers that begin anew, and are kept over epochs."""
     seen = {}

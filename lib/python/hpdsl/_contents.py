@@ -115,7 +115,21 @@ def contents_of(views: Sequence[memoryview]) -> Any:
     """A copy of these; in a worker of DataLoader's maybe something that is
     Contents only after it was sent."""
     offsets = [0, *accumulate(map(len, views))]
-    if (offsets[-1] >= _LARGE and data.get_worker_info() is not None and
-            _lender.able()):
+    if _to_lend(offsets[-1]):
         return _Lent(_lender.lend(views, offsets[-1]), offsets)
     return Contents(bytearray().join(views), offsets)
+
+
+def contents_in(whole: bytearray, sizes: Sequence[int]) -> Any:
+    """The same of contents that are at the beginning of this, one behind the
+    other, and not changed any more: not copied, if they stay here."""
+    offsets = [0, *accumulate(sizes)]
+    view = memoryview(whole)[:offsets[-1]]
+    if _to_lend(offsets[-1]):
+        return _Lent(_lender.lend([view], offsets[-1]), offsets)
+    return Contents(view, offsets)
+
+
+def _to_lend(size: int) -> bool:
+    return (size >= _LARGE and data.get_worker_info() is not None and
+            _lender.able())

@@ -59,9 +59,7 @@ class Decoder:
             good = made[bad.index(False)]
             made = [good if none else one for one, none in zip(made, bad)]
             mask = [real and not none for real, none in zip(mask, bad)]
-        here = data.get_worker_info() is None
-        return (_batch if here else _Parcel)(self.collate(made), labels,
-                                             numbers, mask, epoch, step)
+        return finished(self.collate(made), labels, numbers, mask, epoch, step)
 
 
 def _first(*members) -> memoryview:
@@ -70,6 +68,12 @@ def _first(*members) -> memoryview:
 
 def _first_bytes(*members) -> bytes:
     return bytes(members[0])
+
+
+def finished(*of):
+    """A Batch; in a worker what is one when it arrives."""
+    here = data.get_worker_info() is None
+    return (_batch if here else _Parcel)(*of)
 
 
 def _batch(made: Any, labels: List[int], numbers: List[int], mask: List[bool],

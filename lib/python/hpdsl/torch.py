@@ -30,11 +30,11 @@ import torch.distributed
 import torch.utils.data as data
 
 from ._choice import Choice
-from ._contents import Contents
+from ._contents import Contents, contents_in
 from ._dataset import Dataset, Sample
 from ._loader import Loader as Reader
 from ._order import Epoch, Order, share_of
-from ._parcel import Batch, Decoder
+from ._parcel import Batch, Decoder, finished
 from ._state import make_state, read_state
 
 __all__ = ["Batch", "Contents", "Loader", "Places", "Sampler", "Samples",
@@ -245,11 +245,15 @@ class Samples(data.Dataset):
         return [memoryview(content) for content in wanted]
 
     def _batch(self, places: Places):
+        if self._decoder.raw:
+            wanted = None if self.suffixes is None else self.suffixes[0]
+            whole, sizes, labels = self.dataset._read_one_member(
+                places.numbers, wanted)
+            return finished(contents_in(whole, sizes), labels, *places)
         samples = self.dataset.read_many(places.numbers)
         return self._decoder.batch(
             map(self._members, samples), [False] * len(samples),
-            [sample.label for sample in samples], places.numbers, places.mask,
-            places.epoch, places.step)
+            [sample.label for sample in samples], *places)
 
 
 class Sampler(_Position, data.Sampler):
