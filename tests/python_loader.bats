@@ -47,6 +47,10 @@ forks_are_safe()
 	cases test_dataset.ForksUnderThreads test_process.ForksUnderThreads
 }
 
+@test "python: memory that a process lends comes back" {
+	cases test_lend
+}
+
 @test "python: what TensorFlow and DALI take" {
 	cases test_feed
 }

@@ -11,12 +11,18 @@ setup_file()
 	cd "$BATS_FILE_TMPDIR" || return 1
 	make_tree tree 3 167
 	hpdsl-pack -q --labels=dir --chunks=13 tree ds
+	mkdir large
+	for ((i = 0; i < 144; i++)); do
+		head -c $((60000 + i * 300)) /dev/urandom > large/$i.bin
+	done
+	hpdsl-pack -q --chunks=13 large large.ds
 }
 
 setup()
 {
 	need_torch
 	ds=$BATS_FILE_TMPDIR/ds
+	large=$BATS_FILE_TMPDIR/large.ds
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
@@ -44,6 +50,11 @@ cases()
 	cases "$ds" plain members spawned
 }
 
+@test "contents that nothing decodes are one tensor, and stay as they are" {
+	cases "$ds" contents one_of_them
+	cases "$large" contents lent forked not_lent
+}
+
 @test "arguments that make no sense" {
 	cases "$ds" wrong
 }
@@ -55,8 +66,10 @@ cases()
 	printf X | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
 	cases damaged bad
 	cases "$ds" decoder_fails worker_killed
+	cases "$large" worker_killed:SHORT
 }
 
 @test "Ctrl-C, and SIGKILL of the trainer, leave nothing" {
 	cases "$ds" stopped:SIGINT stopped:SIGKILL
+	cases "$large" stopped:SIGINT:SHORT stopped:SIGKILL:SHORT
 }

@@ -12,6 +12,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -21,12 +22,16 @@ import warnings
 
 import torch
 import torch.utils.data
+from torch.utils.data._utils.pin_memory import pin_memory
 
 import hpdsl
 import hpdsl.torch
-from hpdsl.torch import Loader, Sampler, Samples, Steps
+from hpdsl import _contents
+from hpdsl.torch import Contents, Loader, Sampler, Samples, Steps
 
 ORDER = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=12)
+# Three samples a step.
+SHORT = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=1)
 # "more workers than cores" is no news here.
 warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
 
@@ -227,6 +232,24 @@ def members(ds):
                                      len(sample["json"])]
 
 
+def one_of_them(ds):
+    """Of several members the contents are the first wanted one, also where
+    that is missing."""
+    for workers in 0, 2:
+        for loader in (
+            steps_loader(ds, workers, suffixes=["txt", "json"]),
+            Loader(Samples(ds, suffixes=["txt", "json"]), Sampler(ds, ORDER),
+                   num_workers=workers),
+        ):
+            missing = 0
+            for batch in itertools.islice(loader, 0, None, 3):
+                wanted = [ds[n].members.get("txt", b"")
+                          for n in batch.numbers.tolist()]
+                as_list(batch.data, wanted)
+                missing += wanted.count(b"")
+            assert missing
+
+
 def spawned(ds):
     """Workers that begin anew, and are kept over epochs."""
     seen = {}
@@ -239,6 +262,152 @@ def spawned(ds):
     for epoch in range(2):
         assert got(seen, epoch) == reference(ds, epoch=epoch,
                                              choice=loader._position.choice)
+
+
+def as_list(contents, wanted):
+    """Contents are what this list of bytes is, in each of their forms."""
+    assert type(contents) is Contents and len(contents) == len(wanted)
+    assert list(contents) == wanted == contents[:]
+    assert contents[-1] == wanted[-1] and contents[1::2] == wanted[1::2]
+    assert all(type(view) is memoryview for view in contents)
+    for i in len(wanted), -len(wanted) - 1:
+        for of in contents.__getitem__, contents.tensor:
+            try:
+                of(i)
+            except IndexError:
+                continue
+            raise AssertionError(i)
+    for i, tensor in enumerate(contents.tensors()):
+        assert bytes(tensor.tolist()) == wanted[i]
+        assert torch.equal(tensor, contents.tensor(i))
+    at = contents.offsets
+    assert at.dtype == torch.int64 and at.tolist()[0] == 0
+    assert at.diff().tolist() == list(map(len, wanted))
+    assert bytes(contents.buffer.tolist()) == b"".join(wanted)
+
+
+def contents(ds):
+    """Where nothing is decoded, a step's contents lie in one tensor: from
+    workers and without, by either way, pickled and pinned."""
+    def pinned(tensor, device=None):
+        return tensor.clone()
+
+    pinning, torch.Tensor.pin_memory = torch.Tensor.pin_memory, pinned
+    for make in steps_loader, map_loader:
+        for workers in 0, 2:
+            loader = make(ds, workers, SHORT)
+            for batch in itertools.islice(loader, 0, None, 7):
+                same_bytes(ds, batch)
+                wanted = [ds[n].data for n in batch.numbers.tolist()]
+                as_list(batch.data, wanted)
+                as_list(pickle.loads(pickle.dumps(batch)).data, wanted)
+                copy = pin_memory(batch)
+                assert copy[4:] == batch[4:]
+                del batch
+                gc.collect()
+                as_list(copy.data, wanted)
+    torch.Tensor.pin_memory = pinning
+    as_list(_contents.contents_of([b"", b"a", b""]), [b"", b"a", b""])
+    as_list(_contents.contents_of([b"", b""]), [b"", b""])
+    for given in {"decode": bytes}, {"collate": list}:
+        batch = next(iter(steps_loader(ds, 2, **given)))
+        assert type(batch.data) is list
+        assert set(map(type, batch.data)) == {bytes}
+        same_bytes(ds, batch)
+
+
+def loans():
+    """How many each worker has; a file and a mapping are two of its files."""
+    found = []
+    for child in multiprocessing.active_children():
+        folder = f"/proc/{child.pid}/fd/"
+        names = []
+        for fd in os.listdir(folder):
+            try:
+                names.append(os.readlink(folder + fd))
+            except FileNotFoundError:
+                pass
+        found.append(sum(n.startswith("/memfd:hpdsl") for n in names) / 2)
+    return found
+
+
+def lent(ds):
+    """Of large steps the contents are in memory that a worker lends: what is
+    kept stays as it was; what has gone is filled again."""
+    for context in "fork", "spawn":
+        loading = {"multiprocessing_context": context,
+                   "persistent_workers": True}
+        loader = steps_loader(ds, 2, SHORT, loading=loading)
+        seen, kept, views = {}, [], []
+        for batch in counted(loader, seen):
+            same_bytes(ds, batch)
+            if batch.step < 3:
+                kept.append(batch)
+            elif batch.step < 6:
+                views.append((batch.data[1], batch.data.tensor(2),
+                              batch.numbers.tolist()))
+        # in hand, six kept, two of each worker ahead, and one to be filled
+        assert got(seen) == reference(ds, SHORT)
+        assert len(loans()) == 2 and 4 <= min(loans()) <= max(loans()) <= 8
+        for batch in kept:
+            same_bytes(ds, batch)
+        for view, tensor, numbers in views:
+            assert view == ds[numbers[1]].data
+            assert bytes(tensor.tolist()) == ds[numbers[2]].data
+        del batch, kept, views, view, tensor
+        # all that is dropped has come back, nothing more is needed
+        before = loans()
+        all_of(loader, seen)
+        assert loans() == before
+        kept = list(loader)
+        assert max(loans()) <= 12 < len(kept) / 2
+        for batch in kept:
+            same_bytes(ds, batch)
+        del loader
+
+
+def forked(ds):
+    """A child may look at a batch that its parent has dropped; and what it does
+    with its own gives nothing back."""
+    loader = steps_loader(ds, 1, SHORT)
+    running = iter(loader)
+    for end in False, True:
+        batch = next(running)
+        wanted = [ds[n].data for n in batch.numbers.tolist()]
+        go, wait = os.pipe(), os.pipe()
+        child = os.fork()
+        if not child:
+            if not end:
+                os.read(go[0], 1)
+                os._exit(list(batch.data) != wanted)
+            del batch
+            os.write(wait[1], b".")
+            os._exit(0)
+        if not end:
+            del batch
+        else:
+            os.read(wait[0], 1)
+        for _ in range(12):
+            next(running)
+        os.write(go[1], b".")
+        assert os.waitpid(child, 0)[1] == 0
+        if end:
+            assert list(batch.data) == wanted
+
+
+def not_lent(ds):
+    """Where processes must not open what others have, or cannot lend, it goes
+    through the pipe."""
+    readlink, os.readlink = os.readlink, refused
+    batches = list(steps_loader(ds, 2, SHORT))
+    os.readlink = readlink
+    assert len(batches) == len(reference(ds, SHORT))
+    for batch in batches:
+        same_bytes(ds, batch)
+
+
+def refused(path):
+    raise PermissionError(path)
 
 
 def wrong(ds):
@@ -273,6 +442,13 @@ def bad(ds):
         for batch in counted(loader, seen):
             assert batch.data.shape == (36,)
         assert sum(map(len, got(seen))) == len(ds) - 1
+        for batch in steps_loader(ds, workers, skip_bad=True):
+            if not all(batch.mask):
+                break
+        counts = batch.mask.tolist()
+        assert counts.count(False) == 1
+        assert len(batch.data) == 36 and (
+            batch.data[counts.index(False)] == batch.data[counts.index(True)])
 
 
 def length(content):
@@ -301,10 +477,10 @@ def decoder_fails(ds):
             raise AssertionError("not noticed")
 
 
-def worker_killed(ds):
+def worker_killed(ds, order="ORDER"):
     """A worker that is killed is an error, and no hang."""
     for persistent in False, True:
-        loader = steps_loader(ds, 2,
+        loader = steps_loader(ds, 2, globals()[order],
                               loading={"persistent_workers": persistent})
         try:
             for epoch in range(1000):
@@ -313,15 +489,16 @@ def worker_killed(ds):
                         victim = multiprocessing.active_children()[0]
                         os.kill(victim.pid, signal.SIGKILL)
         except RuntimeError as e:
-            assert "killed" in str(e) or "exited" in str(e), e
+            said = "killed", "exited", "has died"
+            assert any(text in str(e) for text in said), e
         else:
             raise AssertionError("not noticed")
 
 
-def for_ever(ds, workers):
+def for_ever(ds, workers, order):
     """Not a case: trains until it is stopped, and says who its workers are."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    loader = steps_loader(ds, int(workers))
+    loader = steps_loader(ds, int(workers), globals()[order])
     while True:
         for batch in loader:
             if (batch.epoch, batch.step) == (0, 2):
@@ -337,13 +514,13 @@ def alive(pid):
         return False
 
 
-def stopped(ds, name):
+def stopped(ds, name, order="ORDER"):
     """A trainer that gets the signal ends, and so do its workers; there is
     nothing in /dev/shm that it has made."""
     number = getattr(signal, name)
     for workers in "0", "2":
         child = subprocess.Popen(
-            [sys.executable, __file__, ds.path, "for_ever:" + workers],
+            [sys.executable, __file__, ds.path, f"for_ever:{workers}:{order}"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True)
         pids = list(map(int, child.stdout.readline().split()))

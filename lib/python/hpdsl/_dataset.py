@@ -7,7 +7,8 @@ import ctypes
 import operator
 import os
 from array import array
-from typing import Dict, Iterable, List, NamedTuple, Optional, Union
+from typing import (Dict, Iterable, List, NamedTuple, Optional, Tuple,
+                    Union)
 
 from . import _abi
 from ._abi import lib
@@ -304,11 +305,31 @@ class Dataset:
         order of numbers."""
         handle = self.handle()
         layouts = [self._layout(handle, self._number(n)) for n in numbers]
-        contents = iter(self._read_members(
-            handle, [m for layout in layouts for m in layout.members],
-            [s for layout in layouts for s in layout.sizes], threads))
+        sizes = [s for layout in layouts for s in layout.sizes]
+        contents = iter(_cut(self._read_members(
+            handle, [m for layout in layouts for m in layout.members], sizes,
+            threads), sizes))
         return [self._made(layout, [next(contents) for _ in layout.members])
                 for layout in layouts]
+
+    def _read_one_member(self, numbers: Iterable[int], suffix: Optional[str]
+                         ) -> Tuple[bytearray, List[int], List[int]]:
+        """For hpdsl.torch: of each sample the member with this suffix, or with
+        None the first one, nothing where there is none.  Returns all contents,
+        one behind the other and maybe more bytes, their sizes, and labels."""
+        handle = self.handle()
+        members, sizes, labels = [], [], []
+        for n in numbers:
+            layout = self._layout(handle, self._number(n))
+            labels.append(ctypes.c_int32(layout.sample.label).value)
+            sizes.append(0)
+            for k, name in enumerate(layout.suffixes):
+                if suffix is None or name == suffix:
+                    members.append((layout.members[k], layout.sizes[k]))
+                    sizes[-1] = layout.sizes[k]
+                    break
+        return (self._read_members(handle, [m for m, _ in members],
+                                   [s for _, s in members], 0), sizes, labels)
 
     def _number(self, number: int) -> int:
         n = operator.index(number)
@@ -356,7 +377,7 @@ class Dataset:
 
     @staticmethod
     def _read_members(handle: Handle, members: List[int], sizes: List[int],
-                      threads: int) -> List[bytes]:
+                      threads: int) -> bytearray:
         buf = bytearray(sum(sizes) or 1)
         at = _address(buf)
         requests = (_abi.Request * len(members))()
@@ -368,7 +389,7 @@ class Dataset:
                           ctypes.byref(failure))
         if n < len(members):
             raise exception(failure.code, failure.msg)
-        return _cut(buf, sizes)
+        return buf
 
 
 def _address(buf: bytearray) -> int:

@@ -12,7 +12,8 @@ any number of ranks and of DataLoader's workers.
                 torch.save({..., "loader": loader.state_dict()}, path)
 
 Steps reads ahead with the library's threads, in large reads; decoding is what
-workers are for.  Samples and Sampler are the same order over a map-style dataset,
+workers are for.  With nothing to decode a batch has Contents: one tensor of
+bytes, in memory that the worker shares.  Samples and Sampler are the same order over a map-style dataset,
 for code that wants one: each sample is then read by itself or with its
 neighbours of the step.
 """
@@ -21,7 +22,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import pickle
 from dataclasses import replace
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Union
 
@@ -30,35 +30,19 @@ import torch.distributed
 import torch.utils.data as data
 
 from ._choice import Choice
+from ._contents import Contents, contents_in
 from ._dataset import Dataset, Sample
 from ._loader import Loader as Reader
 from ._order import Epoch, Order, share_of
+from ._parcel import Batch, Decoder, finished
 from ._state import make_state, read_state
+
+__all__ = ["Batch", "Contents", "Loader", "Places", "Sampler", "Samples",
+           "Steps"]
 
 # What the library takes for all readers of a process, unless told.
 _MEMORY = 4 << 30
 _LEAST_MEMORY = 16 << 20
-# From here on torch's shared memory is faster than a pipe.
-_LARGE = 1 << 20
-
-
-class Batch(NamedTuple):
-    """A step's samples, those of this rank: n of them.
-
-    data         what collate made of n results of decode
-    labels       tensor of n int64: class numbers, -1 without a class
-    numbers      tensor of n int64: of the samples in the dataset
-    mask         tensor of n bools; False: fills the last step up, or could not
-                 be read, and must not count
-    epoch, step  where it belongs
-    """
-
-    data: Any
-    labels: torch.Tensor
-    numbers: torch.Tensor
-    mask: torch.Tensor
-    epoch: int
-    step: int
 
 
 class Places(NamedTuple):
@@ -69,61 +53,6 @@ class Places(NamedTuple):
     mask: List[bool]
     epoch: int
     step: int
-
-
-class _Decoder:
-    """Makes what a training loop gets from what was read."""
-
-    def __init__(self, decode: Optional[Callable], collate: Callable) -> None:
-        self.decode, self.collate = decode or _first_bytes, collate
-
-    def batch(self, members: Iterator, bad: List[bool], labels, numbers, mask,
-              epoch: int, step: int) -> Batch:
-        """A bad sample's place is taken by a good one of the step, which does
-        not count there."""
-        made = [None if none else self.decode(*of)
-                for of, none in zip(members, bad)]
-        if any(bad):
-            if all(bad):
-                raise ValueError(f"epoch {epoch}, step {step}: no sample "
-                                 "could be read")
-            good = made[bad.index(False)]
-            made = [good if none else one for one, none in zip(made, bad)]
-            mask = [real and not none for real, none in zip(mask, bad)]
-        return Batch(self.collate(made), torch.tensor(labels),
-                     torch.tensor(numbers), torch.tensor(mask), epoch, step)
-
-
-def _first_bytes(*members) -> bytes:
-    return bytes(members[0])
-
-
-class _Parcel:
-    """A batch on its way out of a worker as plain bytes, and a batch again when
-    it arrives.  For small ones that is faster than torch's way, by a file in
-    /dev/shm and a socket for each tensor; and a worker that is killed leaves no
-    socket behind."""
-
-    def __init__(self, batch: Batch) -> None:
-        self.batch = batch
-
-    def __reduce__(self):
-        return pickle.loads, (pickle.dumps(self.batch, 5),)
-
-
-def _sent(batch: Batch):
-    here = data.get_worker_info() is None
-    return batch if here or _size(batch.data) >= _LARGE else _Parcel(batch)
-
-
-def _size(of: Any) -> int:
-    if isinstance(of, torch.Tensor):
-        return of.numel() * of.element_size()
-    if isinstance(of, dict):
-        return sum(map(_size, of.values()))
-    if isinstance(of, (list, tuple)):
-        return sum(map(_size, of))
-    return 0
 
 
 class _Position:
@@ -205,7 +134,8 @@ class Steps(_Position, data.IterableDataset):
     decode       called with the content of a sample's first member, a memoryview
                  of bytes, or with those of all members of `suffixes`; what it
                  returns has to be its own, not another view.  None: bytes
-    collate      makes one of the n results
+    collate      makes one of the n results; None: default_collate, or, where
+                 nothing is decoded either, Contents
     memory       bytes for what was read, all workers together; 0: 4 GiB
     options      others of hpdsl.Loader: suffixes, threads, check, skip_bad,
                  cache, on_bad, on_warning.  They are used in the workers.
@@ -218,13 +148,13 @@ class Steps(_Position, data.IterableDataset):
                  rank: Optional[int] = None, ranks: Optional[int] = None,
                  uneven: bool = False, epochs: int = 0,
                  decode: Optional[Callable] = None,
-                 collate: Callable = data.default_collate, memory: int = 0,
+                 collate: Optional[Callable] = None, memory: int = 0,
                  **options) -> None:
         super().__init__(dataset, order, choice=choice, end=end, rank=rank,
                          ranks=ranks, uneven=uneven)
         # Here, and not when a worker has started.
         inspect.signature(Reader).bind(dataset, **options)
-        self._decoder = _Decoder(decode, collate)
+        self._decoder = Decoder(decode, collate)
         self._epochs_end = order.epoch + epochs if epochs else 0
         self._memory, self._options = memory or _MEMORY, options
         self.persistent = False
@@ -249,7 +179,7 @@ class Steps(_Position, data.IterableDataset):
             for batch in reader:
                 converted = self._convert(batch)
                 del batch  # the library gets its memory back
-                yield _sent(converted)
+                yield converted
         except BaseException:
             reader.close()
             raise
@@ -275,7 +205,7 @@ class Steps(_Position, data.IterableDataset):
             uneven=self.uneven, memory=max(_LEAST_MEMORY,
                                            self._memory // workers), **options)
 
-    def _convert(self, batch) -> Batch:
+    def _convert(self, batch):
         """Nothing of it points into the library's memory."""
         wanted = self._options.get("suffixes")
         members = (zip(*map(batch.members, wanted)) if wanted
@@ -295,10 +225,10 @@ class Samples(data.Dataset):
 
     def __init__(self, dataset: Dataset, *,
                  decode: Optional[Callable] = None,
-                 collate: Callable = data.default_collate,
+                 collate: Optional[Callable] = None,
                  suffixes: Optional[List[str]] = None) -> None:
         self.dataset, self.suffixes = dataset, suffixes
-        self._decoder = _Decoder(decode, collate)
+        self._decoder = Decoder(decode, collate)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -315,11 +245,15 @@ class Samples(data.Dataset):
         return [memoryview(content) for content in wanted]
 
     def _batch(self, places: Places):
+        if self._decoder.raw:
+            wanted = None if self.suffixes is None else self.suffixes[0]
+            whole, sizes, labels = self.dataset._read_one_member(
+                places.numbers, wanted)
+            return finished(contents_in(whole, sizes), labels, *places)
         samples = self.dataset.read_many(places.numbers)
-        return _sent(self._decoder.batch(
+        return self._decoder.batch(
             map(self._members, samples), [False] * len(samples),
-            [sample.label for sample in samples], places.numbers, places.mask,
-            places.epoch, places.step))
+            [sample.label for sample in samples], *places)
 
 
 class Sampler(_Position, data.Sampler):

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hpdsl.torch's batches: what they are made of, and how they leave a worker."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional
+
+import torch
+import torch.utils.data as data
+
+from ._contents import contents_of
+
+# From here on torch's shared memory is faster than a pipe.
+_LARGE = 1 << 20
+
+
+class Batch(NamedTuple):
+    """A step's samples, those of this rank: n of them.
+
+    data         what collate made of n results of decode; with neither of
+                 them Contents, the bytes of n samples
+    labels       tensor of n int64: class numbers, -1 without a class
+    numbers      tensor of n int64: of the samples in the dataset
+    mask         tensor of n bools; False: fills the last step up, or could not
+                 be read, and must not count
+    epoch, step  where it belongs
+    """
+
+    data: Any
+    labels: torch.Tensor
+    numbers: torch.Tensor
+    mask: torch.Tensor
+    epoch: int
+    step: int
+
+
+class Decoder:
+    """Makes what a training loop gets from what was read."""
+
+    def __init__(self, decode: Optional[Callable],
+                 collate: Optional[Callable]) -> None:
+        self.raw = decode is None and collate is None
+        self.decode = decode or _first_bytes
+        self.collate = (contents_of if self.raw else
+                        collate or data.default_collate)
+
+    def batch(self, members: Iterator, bad: List[bool], labels: List[int],
+              numbers: List[int], mask: List[bool], epoch: int, step: int):
+        """A bad sample's place is taken by a good one of the step, which does
+        not count there."""
+        decode = _first if self.raw else self.decode
+        made = [None if none else decode(*of)
+                for of, none in zip(members, bad)]
+        if any(bad):
+            if all(bad):
+                raise ValueError(f"epoch {epoch}, step {step}: no sample "
+                                 "could be read")
+            good = made[bad.index(False)]
+            made = [good if none else one for one, none in zip(made, bad)]
+            mask = [real and not none for real, none in zip(mask, bad)]
+        return finished(self.collate(made), labels, numbers, mask, epoch, step)
+
+
+def _first(*members) -> memoryview:
+    return members[0]
+
+
+def _first_bytes(*members) -> bytes:
+    return bytes(members[0])
+
+
+def finished(*of):
+    """A Batch; in a worker what is one when it arrives."""
+    here = data.get_worker_info() is None
+    return (_batch if here else _Parcel)(*of)
+
+
+def _batch(made: Any, labels: List[int], numbers: List[int], mask: List[bool],
+           epoch: int, step: int) -> Batch:
+    return Batch(made, torch.tensor(labels, dtype=torch.int64),
+                 torch.tensor(numbers, dtype=torch.int64),
+                 torch.tensor(mask, dtype=torch.bool), epoch, step)
+
+
+class _Parcel:
+    """A batch on its way out of a worker, and a batch again when it arrives.
+    All but large tensors go as plain bytes: that is faster than torch's way, by
+    a file in /dev/shm and a socket for each tensor; and a worker that is killed
+    leaves no socket behind."""
+
+    def __init__(self, made: Any, *others) -> None:
+        self.made, self.others = made, others
+
+    def __reduce__(self):
+        if _size(self.made) >= _LARGE:
+            return _batch, (self.made, *self.others)
+        return _unpacked, (pickle.dumps((self.made, *self.others), 5),)
+
+
+def _unpacked(parcel: bytes) -> Batch:
+    return _batch(*pickle.loads(parcel))
+
+
+def _size(of: Any) -> int:
+    if isinstance(of, torch.Tensor):
+        return of.numel() * of.element_size()
+    if isinstance(of, dict):
+        return sum(map(_size, of.values()))
+    if isinstance(of, (list, tuple)):
+        return sum(map(_size, of))
+    return 0
