@@ -13,9 +13,9 @@ any number of ranks and of DataLoader's workers.
 
 Steps reads ahead with the library's threads, in large reads; decoding is what
 workers are for.  With nothing to decode a batch has Contents: one tensor of
-bytes, in memory that the worker shares.  Samples and Sampler are the same order over a map-style dataset,
-for code that wants one: each sample is then read by itself or with its
-neighbours of the step.
+bytes, in memory that the worker shares.  Samples and Sampler are the same order
+over a map-style dataset, for code that wants one: each sample is then read by
+itself or with its neighbours of the step.
 """
 
 from __future__ import annotations
