@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 enum { FREE = -1, OPENING = -2 };
+enum { PLACES_LEAST = 8 };
 
 struct place {
 	int fd; /* or one of these */
@@ -25,6 +27,20 @@ struct hp_fd_cache {
 	struct place *place;
 };
 
+/* A process that reads several datasets has other files to open, too. */
+static int affordable(int places)
+{
+	struct rlimit limit;
+	rlim_t most;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return places;
+	most = limit.rlim_cur / 8;
+	if (most < PLACES_LEAST)
+		most = PLACES_LEAST;
+	return (rlim_t)places < most ? places : (int)most;
+}
+
 static void release(struct hp_fd_cache *cache)
 {
 	free(cache->number);
@@ -39,7 +55,7 @@ struct hp_fd_cache *hp_fd_cache_new(const struct hp_io *io, int places)
 	if (!cache)
 		return NULL;
 	cache->io = io;
-	cache->places = places;
+	cache->places = places = affordable(places);
 	cache->number = calloc((size_t)places, sizeof *cache->number);
 	cache->place = calloc((size_t)places, sizeof *cache->place);
 	if (!cache->number || !cache->place) {
@@ -98,22 +114,26 @@ static struct place *find_room(struct hp_fd_cache *cache)
  * The file's place with one user more, waited for while another thread opens
  * it: a server is asked once.  If it has none, one that is OPENING now, for
  * this thread, and in *ret_old what is to be closed in exchange, or FREE.
- * NULL: there is none to be had.  Locked.
+ * NULL: there is none to be had, or the file could not be opened just now, and
+ * all who have waited try for themselves.  Locked.
  */
 static struct place *take(struct hp_fd_cache *cache, uint64_t number,
 			  int *ret_old)
 {
 	struct place *p;
+	bool waited = false;
 
 	*ret_old = FREE;
-	while ((p = find(cache, number)) && p->fd == OPENING)
+	while ((p = find(cache, number)) && p->fd == OPENING) {
 		pthread_cond_wait(&cache->opened, &cache->lock);
+		waited = true;
+	}
 	if (p) {
 		p->users++;
 		p->last = ++cache->clock;
 		return p;
 	}
-	p = find_room(cache);
+	p = waited ? NULL : find_room(cache);
 	if (!p)
 		return NULL;
 	*ret_old = p->fd;
@@ -131,7 +151,7 @@ static void close_idle(struct hp_fd_cache *cache)
 
 		if (p->users == 0 && p->fd >= 0) {
 			cache->io->close(cache->io, p->fd);
-			p->fd = -1;
+			p->fd = FREE;
 		}
 	}
 	pthread_mutex_unlock(&cache->lock);

@@ -80,8 +80,8 @@ struct hp_load_job {
 enum { HP_LOAD_JOBS = 64 };
 
 /*
- * Windows whose units are made at the same time.  All samples of them together
- * take no more than those of a single one may: there is memory for that.
+ * Windows whose units are made at the same time: as many as take less than half
+ * of the memory, or a single one.
  */
 struct hp_load_jobs {
 	struct hp_load_job v[HP_LOAD_JOBS];

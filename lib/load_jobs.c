@@ -29,9 +29,9 @@ static bool is_late(const struct hpdsl_loader *l, const struct hp_window *w)
 }
 
 /* Planning takes numbers of all of its samples: these need memory, too. */
-static bool is_modest(const struct hpdsl_loader *l, uint64_t samples)
+static bool is_modest(const struct hpdsl_loader *l, const struct hp_window *w)
 {
-	return samples <= l->memory / 64;
+	return w->samples <= l->memory / 64;
 }
 
 static int make(const struct hpdsl_loader *l, struct hp_load_job *job)
@@ -41,7 +41,7 @@ static int make(const struct hpdsl_loader *l, struct hp_load_job *job)
 
 	if (!e->windows || is_late(l, &job->w))
 		return 1;
-	if (!is_modest(l, job->w.samples))
+	if (!is_modest(l, &job->w))
 		return 0;
 	r = hp_load_plan_window(&l->plan, e->e, &e->share, &job->w, &job->unit);
 	if (r < 0)
@@ -71,7 +71,7 @@ bool hp_load_jobs_add(struct hpdsl_loader *l, const struct hp_window *w)
 	struct hp_load_jobs *jobs = &l->jobs;
 
 	if (jobs->n && (jobs->n == HP_LOAD_JOBS ||
-			!is_modest(l, jobs->samples + w->samples)))
+			jobs->samples + w->samples > l->memory / 256))
 		return false;
 	jobs->v[jobs->n++] = (struct hp_load_job){ .w = *w };
 	jobs->samples += w->samples;

@@ -9,7 +9,8 @@
 #include <inttypes.h>
 #include <time.h>
 
-/* Whoever may be stopped from outside looks for it so often. */
+/* So often the caller looks whether it was stopped from outside; glibc before
+ * 2.41 may also lose a signal. */
 enum { POLL_MS = 50 };
 
 /* ---- Waiting ------------------------------------------------------------ */
@@ -57,10 +58,7 @@ static void pause_for_work(struct hpdsl_loader *l)
 
 	hp_load_wake(l); /* for whatever has become possible */
 	l->waiting = true;
-	if (l->opt.watch.stop || l->opt.wait_ms)
-		pthread_cond_timedwait(&l->ready, &l->lock, &until);
-	else
-		pthread_cond_wait(&l->ready, &l->lock);
+	pthread_cond_timedwait(&l->ready, &l->lock, &until);
 	l->waiting = false;
 }
 

@@ -113,6 +113,8 @@ static struct hp_load_block *take_block(struct hpdsl_loader *l)
 	hp_load_queue_take(&l->queue);
 	b->state = HP_LOAD_READING;
 	l->reading++;
+	/* With that one gone there may be another one to read, or to plan. */
+	hp_load_wake(l);
 	return b;
 }
 

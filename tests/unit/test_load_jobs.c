@@ -276,7 +276,7 @@ static void test_help(void **state)
 
 /* ---- Room --------------------------------------------------------------- */
 
-/* Together they are no more than one window may be. */
+/* Together they are a small part of the memory, or one. */
 static void test_room(void **state)
 {
 	struct hp_window w = { .samples = 60 };
@@ -284,7 +284,7 @@ static void test_room(void **state)
 
 	(void)state;
 	begin(&p, NULL, 0);
-	p.l->memory = 100 * 64;
+	p.l->memory = 100 * 256;
 	assert_true(hp_load_jobs_add(p.l, &w));
 	w.samples = 41;
 	assert_false(hp_load_jobs_add(p.l, &w));
