@@ -52,7 +52,7 @@ cases()
 
 @test "contents that nothing decodes are one tensor, and stay as they are" {
 	cases "$ds" contents one_of_them
-	cases "$large" contents lent forked not_lent
+	cases "$large" contents lent forked not_lent sent_twice
 }
 
 @test "arguments that make no sense" {

@@ -7,6 +7,7 @@ usage: torch_cases.py DATASET CASE...
 CASE is the name of a function below, with arguments behind colons; its doc
 string says what it holds.
 """
+import copy
 import gc
 import itertools
 import json
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 import warnings
+from unittest import mock
 
 import torch
 import torch.utils.data
@@ -317,17 +319,18 @@ def contents(ds):
 
 
 def loans():
-    """How many each worker has; a file and a mapping are two of its files."""
+    """How many each worker has."""
     found = []
     for child in multiprocessing.active_children():
         folder = f"/proc/{child.pid}/fd/"
-        names = []
+        inodes = set()
         for fd in os.listdir(folder):
             try:
-                names.append(os.readlink(folder + fd))
+                if os.readlink(folder + fd).startswith("/memfd:hpdsl"):
+                    inodes.add(os.stat(folder + fd).st_ino)
             except FileNotFoundError:
                 pass
-        found.append(sum(n.startswith("/memfd:hpdsl") for n in names) / 2)
+        found.append(len(inodes))
     return found
 
 
@@ -396,18 +399,45 @@ def forked(ds):
 
 
 def not_lent(ds):
-    """Where processes must not open what others have, or cannot lend, it goes
-    through the pipe."""
-    readlink, os.readlink = os.readlink, refused
-    batches = list(steps_loader(ds, 2, SHORT))
-    os.readlink = readlink
-    assert len(batches) == len(reference(ds, SHORT))
-    for batch in batches:
+    """Where processes must not open what others have, or cannot lend, or have
+    no memory for it, it goes through the pipe."""
+    for of, name in (os, "readlink"), (_contents._lender, "lend"):
+        for make in steps_loader, map_loader:
+            with mock.patch.object(of, name, side_effect=OSError(name)):
+                batches = list(make(ds, 2, SHORT))
+            assert len(batches) == len(reference(ds, SHORT))
+            for batch in batches:
+                same_bytes(ds, batch)
+
+
+class Wrapped(torch.utils.data.IterableDataset):
+    """Steps, of each of which it makes several things."""
+
+    def __init__(self, steps, make):
+        self.steps, self.make = steps, make
+
+    def __iter__(self):
+        for batch in self.steps:
+            yield from self.make(batch)
+
+
+def twice(batch):
+    return batch, batch, copy.deepcopy(batch)
+
+
+def sent_twice(ds):
+    """What a worker sends several times arrives as often, each the same, and
+    whichever is dropped first."""
+    loader = torch.utils.data.DataLoader(
+        Wrapped(Steps(ds, SHORT), twice), batch_size=None, num_workers=1)
+    kept = []
+    for k, batch in enumerate(loader):
         same_bytes(ds, batch)
-
-
-def refused(path):
-    raise PermissionError(path)
+        if k % 3 == k // 3 % 3:
+            kept.append(batch)
+    assert [b.step for b in kept] == list(range(len(reference(ds, SHORT))))
+    for batch in kept:
+        same_bytes(ds, batch)
 
 
 def wrong(ds):

@@ -177,9 +177,10 @@ class Steps(_Position, data.IterableDataset):
         reader = self._reader_for(epoch, step, worker, workers, last)
         try:
             for batch in reader:
-                converted = self._convert(batch)
-                del batch  # the library gets its memory back
-                yield converted
+                converted = [self._convert(batch)]
+                # The library and the lender get their memory back.
+                del batch
+                yield converted.pop()
         except BaseException:
             reader.close()
             raise
