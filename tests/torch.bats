@@ -55,6 +55,10 @@ cases()
 	cases "$large" contents lent forked not_lent sent_twice
 }
 
+@test "what a worker makes of a batch, and how it is sent" {
+	cases "$ds" in_worker views
+}
+
 @test "arguments that make no sense" {
 	cases "$ds" wrong
 }

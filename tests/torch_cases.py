@@ -28,7 +28,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 
 import hpdsl
 import hpdsl.torch
-from hpdsl import _contents
+from hpdsl import _contents, _parcel
 from hpdsl.torch import Contents, Loader, Sampler, Samples, Steps
 
 ORDER = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=12)
@@ -438,6 +438,41 @@ def sent_twice(ds):
     assert [b.step for b in kept] == list(range(len(reference(ds, SHORT))))
     for batch in kept:
         same_bytes(ds, batch)
+
+
+def look_in(batch):
+    return [batch.labels]
+
+
+def in_worker(ds):
+    """Who looks for a Batch in a worker learns when it will be one."""
+    for look in ({"dataset": Wrapped(Steps(ds), look_in)},
+                 {"dataset": Steps(ds), "collate_fn": attribute}):
+        loader = torch.utils.data.DataLoader(**look, batch_size=None,
+                                             num_workers=1)
+        try:
+            next(iter(loader))
+        except AttributeError as e:
+            assert "no 'labels' here: in a worker" in str(e), e
+        else:
+            raise AssertionError("was there")
+
+
+def attribute(batch):
+    assert not hasattr(batch, "__len__")
+    return batch.labels
+
+
+def views(ds):
+    """Of small views of large memory pickle would write all of it each time:
+    torch's way is taken."""
+    for tensors, way in (
+            ((torch.zeros(25600).split(256)), _parcel._batch),
+            ([torch.zeros(256) for _ in range(100)], _parcel._unpacked),
+            ({"a": [torch.zeros(1 << 18)]}, _parcel._batch),
+            ([torch.eye(3).to_sparse()], _parcel._unpacked)):
+        parcel = _parcel._Parcel(tensors, [], [], [], 0, 0)
+        assert parcel.__reduce__()[0] is way
 
 
 def wrong(ds):

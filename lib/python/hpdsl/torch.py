@@ -141,6 +141,10 @@ class Steps(_Position, data.IterableDataset):
                  cache, on_bad, on_warning.  They are used in the workers.
 
     Under the start method "spawn" all of it has to be picklable.
+
+    In a worker a step is not yet a Batch, but only when it arrives: what is
+    done to it there, decode and collate have to do, and no collate_fn of
+    DataLoader's and no dataset around this one.
     """
 
     def __init__(self, dataset: Dataset, order: Order = Order(), *,
@@ -220,7 +224,7 @@ class Samples(data.Dataset):
     """A dataset, map style: samples[n] is (what decode made of it, its label),
     samples[places] the Batch of a step that Sampler has yielded.
 
-    decode, collate  as for Steps
+    decode, collate  as for Steps, also what is said there of workers
     suffixes         of the members that decode gets; None: the first one
     """
 
