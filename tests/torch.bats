@@ -69,7 +69,7 @@ cases()
 	IFS=: read -r file at _ <<< "$at"
 	printf X | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
 	cases damaged bad
-	cases "$ds" decoder_fails worker_killed
+	cases "$ds" decoder_fails connection lender_gone worker_killed
 	cases "$large" worker_killed:SHORT
 }
 

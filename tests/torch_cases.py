@@ -542,6 +542,47 @@ def decoder_fails(ds):
             raise AssertionError("not noticed")
 
 
+def no_connection(*members):
+    raise ConnectionError("to my server")
+
+
+def connection(ds):
+    """A decoder's error is not taken for that of a worker which has died."""
+    for workers in 0, 2:
+        try:
+            list(steps_loader(ds, workers, decode=no_connection))
+        except ConnectionError as e:
+            assert "to my server" in str(e), e
+        else:
+            raise AssertionError("not noticed")
+
+
+class Unreceived:
+    """Cannot be had where it was sent to."""
+
+    def __init__(self, results):
+        pass
+
+    def __reduce__(self):
+        return unreceived, (unreceived.error,)
+
+
+def unreceived(error):
+    raise error
+
+
+def lender_gone(ds):
+    """What cannot be had from its worker is one that has died."""
+    for error in ConnectionError, EOFError, FileNotFoundError:
+        unreceived.error = error
+        try:
+            list(steps_loader(ds, 1, collate=Unreceived))
+        except RuntimeError as e:
+            assert "has died" in str(e), e
+        else:
+            raise AssertionError("not noticed")
+
+
 def worker_killed(ds, order="ORDER"):
     """A worker that is killed is an error, and no hang."""
     for persistent in False, True:

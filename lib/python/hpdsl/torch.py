@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import traceback
 from dataclasses import replace
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Union
 
@@ -336,8 +337,10 @@ class Loader:
     def _batches(self) -> Iterator[Batch]:
         try:
             yield from self.loader
-        except (ConnectionError, EOFError) as e:
+        except (ConnectionError, EOFError, FileNotFoundError) as e:
             # That is what it looks like where a large batch was on its way.
+            if not _from_queue(e):
+                raise
             raise RuntimeError("a worker of the DataLoader has died") from e
 
     def state_dict(self) -> dict:
@@ -352,3 +355,11 @@ class Loader:
         or choice."""
         self._position.load_state_dict(state)
         self._sought()
+
+
+def _from_queue(e: BaseException) -> bool:
+    """Whether it was raised while something was received, as borrow() and torch
+    do, and is not decode's, in a worker or here."""
+    modules = (frame.f_globals.get("__name__")
+               for frame, _ in traceback.walk_tb(e.__traceback__))
+    return "multiprocessing.queues" in modules
