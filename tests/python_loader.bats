@@ -48,7 +48,12 @@ forks_are_safe()
 }
 
 @test "python: memory that a process lends comes back" {
-	cases test_lend
+	cases test_lend.Lending
+}
+
+@test "python: memory that is lent, and children" {
+	forks_are_safe
+	cases test_lend.Forks
 }
 
 @test "python: what TensorFlow and DALI take" {

@@ -52,7 +52,11 @@ cases()
 
 @test "contents that nothing decodes are one tensor, and stay as they are" {
 	cases "$ds" contents one_of_them
-	cases "$large" contents lent forked not_lent
+	cases "$large" contents lent forked not_lent sent_twice
+}
+
+@test "what a worker makes of a batch, and how it is sent" {
+	cases "$ds" in_worker views
 }
 
 @test "arguments that make no sense" {
@@ -65,7 +69,7 @@ cases()
 	IFS=: read -r file at _ <<< "$at"
 	printf X | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
 	cases damaged bad
-	cases "$ds" decoder_fails worker_killed
+	cases "$ds" decoder_fails connection lender_gone worker_killed
 	cases "$large" worker_killed:SHORT
 }
 

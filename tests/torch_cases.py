@@ -7,6 +7,7 @@ usage: torch_cases.py DATASET CASE...
 CASE is the name of a function below, with arguments behind colons; its doc
 string says what it holds.
 """
+import copy
 import gc
 import itertools
 import json
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 import warnings
+from unittest import mock
 
 import torch
 import torch.utils.data
@@ -26,7 +28,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 
 import hpdsl
 import hpdsl.torch
-from hpdsl import _contents
+from hpdsl import _contents, _parcel
 from hpdsl.torch import Contents, Loader, Sampler, Samples, Steps
 
 ORDER = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=12)
@@ -317,17 +319,18 @@ def contents(ds):
 
 
 def loans():
-    """How many each worker has; a file and a mapping are two of its files."""
+    """How many each worker has."""
     found = []
     for child in multiprocessing.active_children():
         folder = f"/proc/{child.pid}/fd/"
-        names = []
+        inodes = set()
         for fd in os.listdir(folder):
             try:
-                names.append(os.readlink(folder + fd))
+                if os.readlink(folder + fd).startswith("/memfd:hpdsl"):
+                    inodes.add(os.stat(folder + fd).st_ino)
             except FileNotFoundError:
                 pass
-        found.append(sum(n.startswith("/memfd:hpdsl") for n in names) / 2)
+        found.append(len(inodes))
     return found
 
 
@@ -396,18 +399,80 @@ def forked(ds):
 
 
 def not_lent(ds):
-    """Where processes must not open what others have, or cannot lend, it goes
-    through the pipe."""
-    readlink, os.readlink = os.readlink, refused
-    batches = list(steps_loader(ds, 2, SHORT))
-    os.readlink = readlink
-    assert len(batches) == len(reference(ds, SHORT))
-    for batch in batches:
+    """Where processes must not open what others have, or cannot lend, or have
+    no memory for it, it goes through the pipe."""
+    for of, name in (os, "readlink"), (_contents._lender, "lend"):
+        for make in steps_loader, map_loader:
+            with mock.patch.object(of, name, side_effect=OSError(name)):
+                batches = list(make(ds, 2, SHORT))
+            assert len(batches) == len(reference(ds, SHORT))
+            for batch in batches:
+                same_bytes(ds, batch)
+
+
+class Wrapped(torch.utils.data.IterableDataset):
+    """Steps, of each of which it makes several things."""
+
+    def __init__(self, steps, make):
+        self.steps, self.make = steps, make
+
+    def __iter__(self):
+        for batch in self.steps:
+            yield from self.make(batch)
+
+
+def twice(batch):
+    return batch, batch, copy.deepcopy(batch)
+
+
+def sent_twice(ds):
+    """What a worker sends several times arrives as often, each the same, and
+    whichever is dropped first."""
+    loader = torch.utils.data.DataLoader(
+        Wrapped(Steps(ds, SHORT), twice), batch_size=None, num_workers=1)
+    kept = []
+    for k, batch in enumerate(loader):
+        same_bytes(ds, batch)
+        if k % 3 == k // 3 % 3:
+            kept.append(batch)
+    assert [b.step for b in kept] == list(range(len(reference(ds, SHORT))))
+    for batch in kept:
         same_bytes(ds, batch)
 
 
-def refused(path):
-    raise PermissionError(path)
+def look_in(batch):
+    return [batch.labels]
+
+
+def in_worker(ds):
+    """Who looks for a Batch in a worker learns when it will be one."""
+    for look in ({"dataset": Wrapped(Steps(ds), look_in)},
+                 {"dataset": Steps(ds), "collate_fn": attribute}):
+        loader = torch.utils.data.DataLoader(**look, batch_size=None,
+                                             num_workers=1)
+        try:
+            next(iter(loader))
+        except AttributeError as e:
+            assert "no 'labels' here: in a worker" in str(e), e
+        else:
+            raise AssertionError("was there")
+
+
+def attribute(batch):
+    assert not hasattr(batch, "__len__")
+    return batch.labels
+
+
+def views(ds):
+    """Of small views of large memory pickle would write all of it each time:
+    torch's way is taken."""
+    for tensors, way in (
+            ((torch.zeros(25600).split(256)), _parcel._batch),
+            ([torch.zeros(256) for _ in range(100)], _parcel._unpacked),
+            ({"a": [torch.zeros(1 << 18)]}, _parcel._batch),
+            ([torch.eye(3).to_sparse()], _parcel._unpacked)):
+        parcel = _parcel._Parcel(tensors, [], [], [], 0, 0)
+        assert parcel.__reduce__()[0] is way
 
 
 def wrong(ds):
@@ -473,6 +538,47 @@ def decoder_fails(ds):
             list(steps_loader(ds, workers, decode=fail_at_ten))
         except KeyError as e:
             assert "no such thing" in str(e)
+        else:
+            raise AssertionError("not noticed")
+
+
+def no_connection(*members):
+    raise ConnectionError("to my server")
+
+
+def connection(ds):
+    """A decoder's error is not taken for that of a worker which has died."""
+    for workers in 0, 2:
+        try:
+            list(steps_loader(ds, workers, decode=no_connection))
+        except ConnectionError as e:
+            assert "to my server" in str(e), e
+        else:
+            raise AssertionError("not noticed")
+
+
+class Unreceived:
+    """Cannot be had where it was sent to."""
+
+    def __init__(self, results):
+        pass
+
+    def __reduce__(self):
+        return unreceived, (unreceived.error,)
+
+
+def unreceived(error):
+    raise error
+
+
+def lender_gone(ds):
+    """What cannot be had from its worker is one that has died."""
+    for error in ConnectionError, EOFError, FileNotFoundError:
+        unreceived.error = error
+        try:
+            list(steps_loader(ds, 1, collate=Unreceived))
+        except RuntimeError as e:
+            assert "has died" in str(e), e
         else:
             raise AssertionError("not noticed")
 

@@ -17,8 +17,29 @@ CHILD = """
 import sys
 from hpdsl._lend import Lender
 lender = Lender()
-print(lender.able(), *lender.lend([b"abc", b"", b"de"], 5), flush=True)
+loan, view = lender.lend([b"abc", b"", b"de"], 5)
+print(lender.able(), *loan, flush=True)
 sys.stdin.read()
+"""
+
+# Borrows in the last moment before a fork, as another thread may; says what
+# has become of it when the child, and when the parent has dropped it.
+AMID_FORK = """
+import os
+taken = []
+os.register_at_fork(before=lambda: taken.append(_lend.borrow(loan)))
+from hpdsl import _lend
+lender = _lend.Lender()
+loan = lender.lend([b"abc"], 3)[0]
+child = os.fork()
+if not child:
+    taken.clear()
+    os._exit(0)
+os.waitpid(child, 0)
+memory = lender._loans[0]
+held = memory.state()
+taken.clear()
+print([held, memory.state()] == [_lend._HELD, _lend._LOST])
 """
 
 
@@ -26,17 +47,19 @@ def views(*contents):
     return [memoryview(c) for c in contents]
 
 
-class Lending(unittest.TestCase):
+class Case(unittest.TestCase):
     def setUp(self):
         self.lender = Lender()
         self.assertTrue(self.lender.able())
 
     def lend(self, *contents):
-        return self.lender.lend(views(*contents), sum(map(len, contents)))
+        return self.lender.lend(views(*contents), sum(map(len, contents)))[0]
 
     def inodes(self):
         return {memory.inode for memory in self.lender._loans}
 
+
+class Lending(Case):
     def test_comes_back_with_the_last_view(self):
         loan = self.lend(b"abc", b"", b"de")
         whole = borrow(loan)
@@ -73,6 +96,57 @@ class Lending(unittest.TestCase):
         del kept, view
         self.assertEqual(borrow(self.lend(b"abc")), b"abc")
 
+    def test_what_is_kept_takes_few_files_of_the_borrower(self):
+        """None from Python 3.13 on, and one for each before."""
+        before = len(os.listdir("/proc/self/fd"))
+        kept = [borrow(self.lend(b"%d" % k)) for k in range(4)]
+        mine = 1 if sys.version_info >= (3, 13) else 2
+        self.assertEqual(len(os.listdir("/proc/self/fd")) - before,
+                         len(self.inodes()) * mine +
+                         len(kept) * (mine - 1))
+
+    def test_is_borrowed_once(self):
+        """Twice would be two that give it back, and the first does so while the
+        second still reads."""
+        loan = self.lend(b"abc")
+
+        def refused():
+            with self.assertRaisesRegex(RuntimeError, f"{loan.pid}.*before"):
+                borrow(loan)
+
+        view = borrow(loan)
+        refused()
+        self.assertEqual(view, b"abc")
+        del view
+        refused()
+        other = self.lend(b"def")
+        self.assertEqual(other.inode, loan.inode)
+        refused()
+        self.assertEqual(borrow(other), b"def")
+
+    def test_stays_while_the_lender_looks_at_it(self):
+        loan, mine = self.lender.lend(views(b"abc"), 3)
+        self.assertEqual(borrow(loan), b"abc")
+        kept = [self.lender.lend(views(b"%d" % k), 1) for k in range(12)]
+        self.assertEqual(mine, b"abc")
+        self.assertEqual([bytes(view) for _, view in kept],
+                         [b"%d" % k for k in range(12)])
+        self.assertEqual(len(self.inodes()), 13)
+        del mine
+        self.assertEqual(self.lend(b"def").inode, loan.inode)
+
+    def test_borrowing_that_fails_gives_it_back(self):
+        for error in OSError(errno.EMFILE, "EMFILE"), KeyboardInterrupt():
+            with mock.patch.object(_lend, "_Borrowed", side_effect=error), \
+                    self.assertRaises(type(error)):
+                borrow(self.lend(b"abc"))
+            with mock.patch.object(_lend._Borrowed, "take",
+                                   side_effect=error), \
+                    self.assertRaises(type(error)):
+                borrow(self.lend(b"abc"))
+        self.assertEqual(borrow(self.lend(b"def")), b"def")
+        self.assertEqual(len(self.inodes()), 1)
+
     def test_another_process(self):
         """It stays after the lender's end, unless it has not been opened."""
         with subprocess.Popen([sys.executable, "-c", CHILD], text=True,
@@ -104,9 +178,43 @@ class Lending(unittest.TestCase):
         self.assertEqual(caught.exception.errno, errno.EMFILE)
 
     def test_who_cannot_lend_knows(self):
-        for name in "readlink", "memfd_create":
+        before = os.listdir("/proc/self/fd")
+        for name in "readlink", "memfd_create", "open":
             with mock.patch.object(os, name, side_effect=PermissionError):
                 self.assertFalse(Lender().able())
+        self.assertEqual(os.listdir("/proc/self/fd"), before)
+
+
+def in_child(function):
+    child = os.fork()
+    if not child:
+        function()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+class Forks(Case):
+    def test_what_a_fork_has_seen_is_dropped(self):
+        """It must not be filled again, and not be kept either."""
+        for k in range(20):
+            view = borrow(self.lend(b"%d" % k * 5000))
+            held = self.lender._loans[-1]
+            in_child(lambda: None)
+            self.assertEqual(held.state(), _lend._HELD)
+            del view
+            self.assertEqual(held.state(), _lend._LOST)
+            self.assertEqual(len(self.inodes()), 1)
+
+    def test_a_child_gives_nothing_back(self):
+        kept = [borrow(self.lend(b"abc"))]
+        in_child(kept.clear)
+        self.assertEqual(self.lender._loans[0].state(), _lend._HELD)
+        self.assertEqual(kept, [b"abc"])
+
+    def test_borrowed_amid_a_fork(self):
+        said = subprocess.run([sys.executable, "-c", AMID_FORK], text=True,
+                              stdout=subprocess.PIPE, check=True)
+        self.assertEqual(said.stdout, "True\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Iterator, List, Sequence, Tuple
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 import torch.utils.data as data
@@ -37,8 +37,10 @@ class Contents:
                         buffer[offsets[i]:offsets[i + 1]]
 
     None of these is a copy; they stay valid for as long as they exist, and so
-    long no other step gets the memory of this one.  To keep a few of many
-    contents, copy them: bytes(view).
+    long no other step gets the memory of this one.  Copy what you keep,
+    bytes(view): the memory of a large step is a worker's, all of it stays for
+    one view of it, and before Python 3.13 it is an open file of this process
+    as well (ulimit -n).
     """
 
     # No collections.abc.Sequence: torch would take it for a list of numbers,
@@ -98,13 +100,19 @@ class Contents:
 
 
 class _Lent:
-    """Contents on their way to another process."""
+    """Contents on their way to another process: by the loan for the first time,
+    and as bytes if they are sent again."""
 
-    def __init__(self, loan: Loan, offsets: List[int]) -> None:
-        self.loan, self.offsets = loan, offsets
+    def __init__(self, loan: Loan, view: memoryview,
+                 offsets: List[int]) -> None:
+        self.loan: Optional[Loan] = loan
+        self.view, self.offsets = view, offsets
 
     def __reduce__(self):
-        return _arrived, (tuple(self.loan), self.offsets)
+        loan, self.loan = self.loan, None
+        if loan is None:
+            return Contents, (bytearray(self.view), self.offsets)
+        return _arrived, (tuple(loan), self.offsets)
 
 
 def _arrived(loan: tuple, offsets: List[int]) -> Contents:
@@ -115,9 +123,8 @@ def contents_of(views: Sequence[memoryview]) -> Any:
     """A copy of these; in a worker of DataLoader's maybe something that is
     Contents only after it was sent."""
     offsets = [0, *accumulate(map(len, views))]
-    if _to_lend(offsets[-1]):
-        return _Lent(_lender.lend(views, offsets[-1]), offsets)
-    return Contents(bytearray().join(views), offsets)
+    return (_lent(views, offsets) or
+            Contents(bytearray().join(views), offsets))
 
 
 def contents_in(whole: bytearray, sizes: Sequence[int]) -> Any:
@@ -125,11 +132,15 @@ def contents_in(whole: bytearray, sizes: Sequence[int]) -> Any:
     other, and not changed any more: not copied, if they stay here."""
     offsets = [0, *accumulate(sizes)]
     view = memoryview(whole)[:offsets[-1]]
-    if _to_lend(offsets[-1]):
-        return _Lent(_lender.lend([view], offsets[-1]), offsets)
-    return Contents(view, offsets)
+    return _lent([view], offsets) or Contents(view, offsets)
 
 
-def _to_lend(size: int) -> bool:
-    return (size >= _LARGE and data.get_worker_info() is not None and
-            _lender.able())
+def _lent(views: Sequence[memoryview], offsets: List[int]) -> Optional[_Lent]:
+    """None: they have to go through the pipe."""
+    if (offsets[-1] < _LARGE or data.get_worker_info() is None or
+            not _lender.able()):
+        return None
+    try:
+        return _Lent(*_lender.lend(views, offsets[-1]), offsets)
+    except OSError:
+        return None  # no more files, or no memory that can be shared

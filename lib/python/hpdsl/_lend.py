@@ -5,19 +5,30 @@ A Lender has loans: anonymous files, which are in no folder and take nothing of
 /dev/shm, so nothing is left behind however their processes end.  Who borrows
 opens them below /proc, and gives them back by a byte at their beginning; then
 they are filled again, as memory that is used for the first time costs ten times
-as much as the copy."""
+as much as the copy.  Each filling has a number of its own, so that nobody reads
+what is not meant for him."""
 
 from __future__ import annotations
 
 import mmap
 import os
-from typing import List, NamedTuple, Optional, Sequence
+import struct
+import sys
+import weakref
+from itertools import count
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-# The byte that says where a loan is, and where contents begin.
-_FREE, _SENT, _HELD = range(3)
+# Where a loan is.  Lost: who had it has forked, and cannot know whether the
+# child looks at it.
+_FREE, _SENT, _HELD, _LOST = range(4)
+# That and the filling's number, and where contents begin.
+_KEY = struct.Struct("<B7xQ")
 _HEAD = 64
 # So many stay open for one lender, unless more are on their way.
 _OPEN = 8
+# A mapping need not keep a file open, if Python lets it.
+_NO_FILE: Dict[str, Any] = (
+    {"trackfd": False} if sys.version_info >= (3, 13) else {})
 
 _forks = 0
 
@@ -27,7 +38,9 @@ def _count_fork() -> None:
     _forks += 1
 
 
-os.register_at_fork(before=_count_fork)
+# Afterwards too, as another thread may borrow between this and the fork.
+os.register_at_fork(before=_count_fork, after_in_parent=_count_fork,
+                    after_in_child=_count_fork)
 
 
 class Loan(NamedTuple):
@@ -37,6 +50,7 @@ class Loan(NamedTuple):
     fd: int
     inode: int
     size: int
+    serial: int
 
 
 class _Memory:
@@ -48,13 +62,29 @@ class _Memory:
         try:
             # Here, as what lacks later is SIGBUS.
             os.posix_fallocate(self.fd, 0, _HEAD + room)
-            self.map = mmap.mmap(self.fd, _HEAD + room)
+            self.map = mmap.mmap(self.fd, _HEAD + room, **_NO_FILE)
         except BaseException:
             os.close(self.fd)
             raise
         self.inode = os.fstat(self.fd).st_ino
+        self._lent: Any = None
+
+    def fill(self, views: Sequence[memoryview], serial: int) -> memoryview:
+        with memoryview(self.map) as room:
+            at = _HEAD
+            for view in views:
+                end = at + len(view)
+                room[at:end] = view
+                at = end
+            lent = room[_HEAD:at]
+        _KEY.pack_into(self.map, 0, _SENT, serial)
+        self._lent = weakref.ref(lent)
+        return lent
 
     def state(self) -> int:
+        """Not free as long as the lender looks at it himself."""
+        if self._lent is not None and self._lent() is not None:
+            return _SENT
         return self.map[0]
 
     def close(self) -> None:
@@ -68,6 +98,7 @@ class Lender:
     def __init__(self) -> None:
         self._pid: Optional[int] = None
         self._loans: List[_Memory] = []
+        self._serials = count(1)
         self._able = False
 
     def able(self) -> bool:
@@ -77,24 +108,20 @@ class Lender:
             self._pid, self._loans = os.getpid(), []
             try:
                 os.readlink(f"/proc/{os.getppid()}/exe")
-                os.close(os.memfd_create("hpdsl"))
+                _try_opening()
                 self._able = True
             except (OSError, AttributeError):
                 self._able = False
         return self._able
 
-    def lend(self, views: Sequence[memoryview], size: int) -> Loan:
-        """A copy of these, one behind the other, size bytes in all.  It must
-        be sent to one borrower."""
-        memory = self._find(size)
-        with memoryview(memory.map) as room:
-            at = _HEAD
-            for view in views:
-                end = at + len(view)
-                room[at:end] = view
-                at = end
-        memory.map[0] = _SENT
-        return Loan(os.getpid(), memory.fd, memory.inode, size)
+    def lend(self, views: Sequence[memoryview],
+             size: int) -> Tuple[Loan, memoryview]:
+        """A copy of these, one behind the other, size bytes in all: for one
+        borrower, and to be looked at here, too.  OSError: no memory, or no
+        more files."""
+        memory, serial = self._find(size), next(self._serials)
+        return (Loan(os.getpid(), memory.fd, memory.inode, size, serial),
+                memory.fill(views, serial))
 
     def _find(self, size: int) -> _Memory:
         for memory in self._loans:
@@ -112,7 +139,7 @@ class Lender:
         over = len(self._loans) - _OPEN
         for memory in self._loans:
             state = memory.state()
-            if state == _FREE or state == _HELD and over > 0:
+            if state in (_FREE, _LOST) or state == _HELD and over > 0:
                 memory.close()
                 over -= 1
             else:
@@ -120,33 +147,66 @@ class Lender:
         self._loans = kept
 
 
+def _try_opening() -> None:
+    fd = os.memfd_create("hpdsl")
+    try:
+        os.close(os.open(f"/proc/self/fd/{fd}", os.O_RDWR))
+    finally:
+        os.close(fd)
+
+
 class _Borrowed(mmap.mmap):
     """Goes back when the last view of it has gone: but not if a child may look
     at it, too."""
 
-    forks: Optional[int] = None
+    key: Optional[bytes] = None
 
-    def __del__(self, free: int = _FREE) -> None:
+    def take(self, serial: int) -> None:
+        self.forks, self.pid = _forks, os.getpid()
+        self.key = _KEY.pack(_HELD, serial)
+        self[0] = _HELD
+
+    def __del__(self, size: int = _KEY.size, free: int = _FREE,
+                lost: int = _LOST, getpid=os.getpid) -> None:
+        if self.key is None or self[:size] != self.key:
+            return
         if self.forks == _forks:
             self[0] = free
+        elif self.pid == getpid():
+            self[0] = lost
 
 
 def borrow(loan: Loan) -> memoryview:
     """What was lent, for as long as this or another view of it exists.
-    ConnectionError: the lender has died."""
+    ConnectionError: the lender has died; RuntimeError: it was borrowed before.
+    """
+    fd = _open(loan)
+    try:
+        sent = _KEY.pack(_SENT, loan.serial)
+        if os.pread(fd, _KEY.size, 0) != sent:
+            raise RuntimeError(f"what process {loan.pid} has lent was borrowed "
+                               "before, and can be only once")
+        try:
+            borrowed = _Borrowed(fd, _HEAD + loan.size, **_NO_FILE)
+            borrowed.take(loan.serial)
+        except BaseException:
+            if os.pread(fd, _KEY.size, 0) == sent:
+                os.pwrite(fd, bytes([_FREE]), 0)
+            raise
+    finally:
+        os.close(fd)
+    return memoryview(borrowed)[_HEAD:]
+
+
+def _open(loan: Loan) -> int:
     try:
         fd = os.open(f"/proc/{loan.pid}/fd/{loan.fd}", os.O_RDWR)
     except (FileNotFoundError, ProcessLookupError, PermissionError) as e:
         # The last of them while it is on its way out.
         raise ConnectionError(f"process {loan.pid}, which has lent memory, is "
                               f"gone: {e.strerror}") from e
-    try:
-        if os.fstat(fd).st_ino != loan.inode:
-            raise ConnectionError(f"process {loan.pid} is not the one which "
-                                  "has lent memory")
-        borrowed = _Borrowed(fd, _HEAD + loan.size)
-    finally:
+    if os.fstat(fd).st_ino != loan.inode:
         os.close(fd)
-    borrowed.forks = _forks
-    borrowed[0] = _HELD
-    return memoryview(borrowed)[_HEAD:]
+        raise ConnectionError(f"process {loan.pid} is not the one which has "
+                              "lent memory")
+    return fd

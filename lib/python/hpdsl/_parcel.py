@@ -92,6 +92,14 @@ class _Parcel:
     def __init__(self, made: Any, *others) -> None:
         self.made, self.others = made, others
 
+    def __getattr__(self, name: str):
+        if name.startswith("__"):  # what copy and others ask everybody for
+            raise AttributeError(name)
+        raise AttributeError(
+            f"no {name!r} here: in a worker of DataLoader's this is not yet a "
+            "Batch, but only when it arrives; decode and collate are the place "
+            "to work on it in a worker")
+
     def __reduce__(self):
         if _size(self.made) >= _LARGE:
             return _batch, (self.made, *self.others)
@@ -103,10 +111,21 @@ def _unpacked(parcel: bytes) -> Batch:
 
 
 def _size(of: Any) -> int:
+    """How much of it pickle would write as tensors, each with all of the memory
+    that it is a part of."""
     if isinstance(of, torch.Tensor):
-        return of.numel() * of.element_size()
+        return _storage_size(of)
     if isinstance(of, dict):
         return sum(map(_size, of.values()))
     if isinstance(of, (list, tuple)):
         return sum(map(_size, of))
     return 0
+
+
+def _storage_size(tensor: torch.Tensor) -> int:
+    try:
+        # Only the second one is there before PyTorch 2.
+        of = getattr(tensor, "untyped_storage", None) or tensor.storage
+        return of().nbytes()
+    except NotImplementedError:  # a sparse one
+        return tensor.numel() * tensor.element_size()

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import traceback
 from dataclasses import replace
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Union
 
@@ -141,6 +142,10 @@ class Steps(_Position, data.IterableDataset):
                  cache, on_bad, on_warning.  They are used in the workers.
 
     Under the start method "spawn" all of it has to be picklable.
+
+    In a worker a step is not yet a Batch, but only when it arrives: what is
+    done to it there, decode and collate have to do, and no collate_fn of
+    DataLoader's and no dataset around this one.
     """
 
     def __init__(self, dataset: Dataset, order: Order = Order(), *,
@@ -177,9 +182,10 @@ class Steps(_Position, data.IterableDataset):
         reader = self._reader_for(epoch, step, worker, workers, last)
         try:
             for batch in reader:
-                converted = self._convert(batch)
-                del batch  # the library gets its memory back
-                yield converted
+                converted = [self._convert(batch)]
+                # The library and the lender get their memory back.
+                del batch
+                yield converted.pop()
         except BaseException:
             reader.close()
             raise
@@ -219,7 +225,7 @@ class Samples(data.Dataset):
     """A dataset, map style: samples[n] is (what decode made of it, its label),
     samples[places] the Batch of a step that Sampler has yielded.
 
-    decode, collate  as for Steps
+    decode, collate  as for Steps, also what is said there of workers
     suffixes         of the members that decode gets; None: the first one
     """
 
@@ -331,8 +337,10 @@ class Loader:
     def _batches(self) -> Iterator[Batch]:
         try:
             yield from self.loader
-        except (ConnectionError, EOFError) as e:
+        except (ConnectionError, EOFError, FileNotFoundError) as e:
             # That is what it looks like where a large batch was on its way.
+            if not _from_queue(e):
+                raise
             raise RuntimeError("a worker of the DataLoader has died") from e
 
     def state_dict(self) -> dict:
@@ -347,3 +355,11 @@ class Loader:
         or choice."""
         self._position.load_state_dict(state)
         self._sought()
+
+
+def _from_queue(e: BaseException) -> bool:
+    """Whether it was raised while something was received, as borrow() and torch
+    do, and is not decode's, in a worker or here."""
+    modules = (frame.f_globals.get("__name__")
+               for frame, _ in traceback.walk_tb(e.__traceback__))
+    return "multiprocessing.queues" in modules
