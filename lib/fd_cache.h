@@ -21,8 +21,8 @@ struct hp_cached_fd {
 typedef int hp_open_fn(void *arg, struct hpdsl_error *err);
 
 /*
- * places: how many files at most, and no more than an eighth of what the process
- * may have open.  NULL: no memory.
+ * places: how many files at most, and no more than an eighth of what the
+ * process may have open.  NULL: no memory.
  */
 struct hp_fd_cache *hp_fd_cache_new(const struct hp_io *io, int places);
 /* Nobody may hold one any more.  NULL is harmless. */
