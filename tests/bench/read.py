@@ -254,9 +254,14 @@ def readers(place):
 
 
 def order_of(source):
-    """That order, for hpdsl-stage: chunks come as it needs them."""
+    """That order from its first step on, for hpdsl-stage: chunks come as it
+    needs them."""
     path = OUT + "/order.json"
     shell(f"hpdsl-read -q {ORDER} --steps=1 --save={path} {source}")
+    with open(path, encoding="utf-8") as f:
+        order = json.load(f)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({**order, "step": 0}, f)
     return path
 
 
