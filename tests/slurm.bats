@@ -185,10 +185,10 @@ nothing_staged()
 	job train_while_staging.sbatch --nodes=2 --ntasks-per-node=2
 	[ "$(grep -c '^trained on bed-n00[12]' job.out)" = 4 ]
 	[ $(($(asked) - before)) = "$(size)" ]
-	# the state is handed on: one that is none is noticed
+	# the state is handed on: one that is none is noticed, be it before the
+	# stage directory of the last job is opened, or later
 	echo 'seed: x' > net.order
-	job train_while_staging.sbatch --nodes=2 --ntasks-per-node=2
-	[ "$(grep -c '^trained on bed-n00[12] True' job.out)" -ge 4 ]
+	run job train_while_staging.sbatch --nodes=2 --ntasks-per-node=2
 	grep -q '^hpdsl-stage: .*net.order' job.out
 	# warned that its time is over, it comes back
 	rm net.order
