@@ -276,34 +276,39 @@ static void test_help(void **state)
 
 /* ---- Room --------------------------------------------------------------- */
 
+static bool lists(const struct planner *p, uint64_t samples)
+{
+	struct hp_window w = { .samples = samples };
+
+	return hp_load_jobs_add(p->l, &w);
+}
+
+static void list_anew(const struct planner *p)
+{
+	p->l->jobs.n = 0;
+	p->l->jobs.samples = 0;
+}
+
 /* Together they are a small part of the memory, or one. */
 static void test_room(void **state)
 {
-	struct hp_window w = { .samples = 60 };
 	struct planner p;
 
 	(void)state;
 	begin(&p, NULL, 0);
 	p.l->memory = 100 * 256;
-	assert_true(hp_load_jobs_add(p.l, &w));
-	w.samples = 41;
-	assert_false(hp_load_jobs_add(p.l, &w));
-	w.samples = 40;
-	assert_true(hp_load_jobs_add(p.l, &w));
-	w.samples = 1;
-	assert_false(hp_load_jobs_add(p.l, &w));
-	p.l->jobs.n = 0;
-	p.l->jobs.samples = 0;
+	assert_true(lists(&p, 60));
+	assert_false(lists(&p, 41));
+	assert_true(lists(&p, 40));
+	assert_false(lists(&p, 1));
 	/* One that is too large for that is listed alone. */
-	w.samples = 1000;
-	assert_true(hp_load_jobs_add(p.l, &w));
-	w.samples = 1;
-	assert_false(hp_load_jobs_add(p.l, &w));
-	p.l->jobs.n = 0;
-	p.l->jobs.samples = 0;
+	list_anew(&p);
+	assert_true(lists(&p, 1000));
+	assert_false(lists(&p, 1));
+	list_anew(&p);
 	for (int i = 0; i < HP_LOAD_JOBS; i++)
-		assert_true(hp_load_jobs_add(p.l, &w));
-	assert_false(hp_load_jobs_add(p.l, &w));
+		assert_true(lists(&p, 1));
+	assert_false(lists(&p, 1));
 	end(&p);
 }
 
