@@ -13,12 +13,6 @@ static int make_room(struct order *w, struct hpdsl_place **ret, size_t *ret_n)
 	const struct hpdsl_share *s = &w->o.share;
 	int64_t n;
 
-	if (s->ranks > 1 && w->info.order.step_runs % s->ranks && !s->uneven) {
-		cmd_message("%u ranks do not divide a step of %u runs "
-			    "(uneven: let ranks differ by a run)",
-			    s->ranks, w->info.order.step_runs);
-		return CMD_USAGE;
-	}
 	n = hpdsl_epoch_step(w->e, w->o.end, 0, s, NULL, 0, &w->err);
 	if (n == -ENOSPC || n > PLACES_MOST) {
 		cmd_message("a step of %llu samples is too large: a share of "

@@ -44,4 +44,8 @@ void hp_epoch_shuffle(const struct hpdsl_epoch *e, const struct hp_window *w,
 void hp_epoch_samples(const struct hpdsl_epoch *e, const struct hp_piece *p,
 		      uint64_t *ret);
 
+/* HPDSL_EUSAGE: the epoch's steps cannot be shared that way. */
+int hp_epoch_check_share(const struct hpdsl_epoch *e,
+			 const struct hpdsl_share *s, struct hpdsl_error *err);
+
 #endif

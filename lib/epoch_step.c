@@ -60,8 +60,36 @@ static void put_run(const struct hpdsl_epoch *e, enum hpdsl_end end,
 	}
 }
 
+/* Whatever is 0 of is 1. */
+static uint32_t of(uint32_t n)
+{
+	return n ? n : 1;
+}
+
+int hp_epoch_check_share(const struct hpdsl_epoch *e,
+			 const struct hpdsl_share *s, struct hpdsl_error *err)
+{
+	uint32_t ranks = of(s->ranks), workers = of(s->workers);
+	uint32_t q = e->o.step_runs;
+
+	if (s->rank >= ranks || s->worker >= workers)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "no rank %u of %u, worker %u of %u", s->rank,
+			       ranks, s->worker, workers);
+	if (ranks > q)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%u ranks cannot share steps of %u runs", ranks,
+			       q);
+	if (q % ranks && !s->uneven)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%u ranks do not divide a step of %u runs "
+			       "(uneven: let ranks differ by a run)",
+			       ranks, q);
+	return 0;
+}
+
 static int check(const struct hpdsl_epoch *e, enum hpdsl_end end, uint64_t step,
-		 uint32_t rank, uint32_t ranks, struct hpdsl_error *err)
+		 const struct hpdsl_share *share, struct hpdsl_error *err)
 {
 	uint64_t steps = hpdsl_epoch_steps(e, end);
 
@@ -69,14 +97,7 @@ static int check(const struct hpdsl_epoch *e, enum hpdsl_end end, uint64_t step,
 		return hp_fail(err, -ERANGE,
 			       "no step %" PRIu64 ", the epoch has %" PRIu64,
 			       step, steps);
-	if (ranks > e->o.step_runs)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "%u ranks cannot share steps of %u runs", ranks,
-			       e->o.step_runs);
-	if (rank >= ranks)
-		return hp_fail(err, HPDSL_EUSAGE, "no rank %u of %u", rank,
-			       ranks);
-	return 0;
+	return share ? hp_epoch_check_share(e, share, err) : 0;
 }
 
 int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e, enum hpdsl_end end,
@@ -85,9 +106,9 @@ int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e, enum hpdsl_end end,
 			 struct hpdsl_error *err)
 {
 	uint32_t rank = share ? share->rank : 0;
-	uint32_t ranks = share && share->ranks ? share->ranks : 1;
+	uint32_t ranks = of(share ? share->ranks : 1);
 	uint64_t q = e->o.step_runs, n;
-	int r = check(e, end, step, rank, ranks, err);
+	int r = check(e, end, step, share, err);
 
 	if (r < 0)
 		return r;

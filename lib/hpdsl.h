@@ -1344,10 +1344,12 @@ struct hpdsl_place {
 };
 /*
  * The places of a step that are rank's of ranks, in its order: how many, at
- * most room.  With ranks 1 it is the whole step.  A rank has the same number of
- * places, K * Q / ranks, in each step, if ranks divides Q; ask for it with
- * ret NULL and room 0.  -ERANGE: no such step; HPDSL_EUSAGE: rank is not below
- * ranks, which is not above Q; -ENOSPC.
+ * most room.  With ranks 1, or no share (NULL), it is the whole step.  A rank
+ * has the same number of places, K * Q / ranks, in each step, if ranks divides
+ * Q; ask for it with ret NULL and room 0.  Workers take whole steps in turn,
+ * and change nothing here.  -ERANGE: no such step; HPDSL_EUSAGE: no such rank or
+ * worker, more ranks than Q, ranks that do not divide Q (but see uneven);
+ * -ENOSPC.
  */
 HPDSL_API int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e,
 				   enum hpdsl_end end, uint64_t step,

@@ -34,27 +34,6 @@ static void fill(struct hpdsl_loader *l)
 	hpdsl_sources(l->ds, &l->before);
 }
 
-static int check_share(const struct hpdsl_loader *l, uint32_t q,
-		       struct hpdsl_error *err)
-{
-	const struct hpdsl_share *s = &l->opt.share;
-
-	if (s->rank >= s->ranks || s->worker >= s->workers)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "no rank %u of %u, worker %u of %u", s->rank,
-			       s->ranks, s->worker, s->workers);
-	if (s->ranks > q)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "%u ranks cannot share steps of %u runs",
-			       s->ranks, q);
-	if (q % s->ranks && !s->uneven)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "%u ranks do not divide a step of %u runs "
-			       "(uneven: let ranks differ by a run)",
-			       s->ranks, q);
-	return 0;
-}
-
 static int check_limits(const struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	uint32_t threads = l->opt.threads;
@@ -213,7 +192,7 @@ static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "no step %" PRIu64 ", the epoch has %" PRIu64,
 			       l->opt.order.step, l->epoch->share.steps);
-	r = check_share(l, info.order.step_runs, err);
+	r = hp_epoch_check_share(l->epoch->e, &l->opt.share, err);
 	if (r < 0)
 		return r;
 	places = (uint64_t)hp_load_runs(&l->epoch->share) * info.order.run;

@@ -118,8 +118,8 @@ numbers()
 	hpdsl-order "${order[@]}" --end=repeat ds |
 		diff - <(cat all; head -n 1 all)
 	# three ranks: only if asked to
-	fails 2 "3 ranks do not divide a step of 2 runs" hpdsl-order \
-		"${order[@]}" --ranks=3 ds
+	fails 2 "3 ranks do not divide a step of 4 runs" hpdsl-order \
+		"${order[@]}" --step-runs=4 --ranks=3 ds
 	fails 2 "3 ranks cannot share steps of 2 runs" hpdsl-order \
 		"${order[@]}" --ranks=3 --uneven ds
 	for rank in 0 1 2; do

@@ -156,7 +156,9 @@ static void windows_agree(const struct hpdsl_epoch *e, const uint64_t *at)
 
 static void steps_agree(const struct vector *v, const struct hpdsl_epoch *e)
 {
-	struct hpdsl_share share = { .rank = v->rank, .ranks = v->ranks };
+	struct hpdsl_share share = { .rank = v->rank,
+				     .ranks = v->ranks,
+				     .uneven = true };
 	struct hpdsl_place place[MOST];
 	uint64_t real = 0;
 	int64_t n;
@@ -366,7 +368,8 @@ static void every_sample_once(void **state)
 	for (uint32_t i = 0; i < 7 * 4 * 3 * 3 * 4; i++) {
 		enum hpdsl_end end = (enum hpdsl_end)(i / 28 % 3);
 		struct hpdsl_share share = { .ranks = 1 + i % 7,
-					     .workers = i / 7 % 4 };
+					     .workers = i / 7 % 4,
+					     .uneven = true };
 		struct tally t = { { 0 }, { 0 } };
 		uint64_t steps, stop;
 
@@ -393,7 +396,7 @@ static void ranks_take_turns(void **state)
 	static const uint64_t samples[] = { 50, 50 };
 	struct made m = { .n = 2, .samples = samples };
 	struct hpdsl_order o = { .run = 5, .step_runs = 4 };
-	struct hpdsl_share share = { .rank = 1, .ranks = 3 };
+	struct hpdsl_share share = { .rank = 1, .ranks = 3, .uneven = true };
 	struct hpdsl_place place[20];
 	struct hpdsl_error err;
 
@@ -422,11 +425,17 @@ static void ranks_take_turns(void **state)
 					  20, &err),
 			 HPDSL_EUSAGE);
 	assert_string_equal(err.msg, "5 ranks cannot share steps of 4 runs");
+	share = (struct hpdsl_share){ .ranks = 3 };
+	assert_int_equal(hpdsl_epoch_step(m.e, HPDSL_END_MASK, 0, &share, place,
+					  20, &err),
+			 HPDSL_EUSAGE);
+	assert_string_equal(err.msg, "3 ranks do not divide a step of 4 runs "
+				     "(uneven: let ranks differ by a run)");
 	share = (struct hpdsl_share){ .rank = 4, .ranks = 4 };
 	assert_int_equal(hpdsl_epoch_step(m.e, HPDSL_END_MASK, 0, &share, place,
 					  20, &err),
 			 HPDSL_EUSAGE);
-	assert_string_equal(err.msg, "no rank 4 of 4");
+	assert_string_equal(err.msg, "no rank 4 of 4, worker 0 of 1");
 	assert_int_equal(hpdsl_epoch_at(m.e, 100, NULL, &err), -ERANGE);
 	assert_string_equal(err.msg, "no position 100, the epoch has 100");
 	unmake(&m);

@@ -166,10 +166,6 @@ class Epoch:
         to divide step_runs unless uneven; end is "mask", "repeat" or "drop",
         see Loader."""
         share = share_of(rank, ranks, 0, 1, uneven)
-        if self.order.step_runs % ranks and not uneven:
-            raise UsageError(f"{ranks} ranks do not divide a step of "
-                             f"{self.order.step_runs} runs (uneven: let ranks "
-                             "differ by a run)")
         if step < 0:
             raise RangeError(f"no step {step}, the epoch has "
                              f"{self.steps(end)}", -errno.ERANGE)
