@@ -67,7 +67,7 @@ static int drain(struct read *r)
 		if (r->pace > 0 && due < begin + (double)samples / r->pace)
 			due = begin + (double)samples / r->pace;
 		sleep_until(due);
-		hpdsl_batch_release(r->loader, b);
+		hpdsl_batch_release(b);
 		progress(r, samples);
 	}
 	r->seconds = now() - begin;

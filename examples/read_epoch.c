@@ -80,7 +80,7 @@ static int loop(struct hpdsl_loader *loader, uint64_t steps,
 		printf("epoch %" PRIu64 " step %" PRIu64 ": %zu samples, "
 		       "sum %" PRIu64 "\n",
 		       b->epoch, b->step, b->n, train(b));
-		hpdsl_batch_release(loader, b);
+		hpdsl_batch_release(b);
 	}
 	return rc;
 }

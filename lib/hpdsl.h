@@ -1461,8 +1461,12 @@ HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_loader_options *opt,
 			       struct hpdsl_loader **ret,
 			       struct hpdsl_error *err);
-/* With all its batches.  Waits for reads that are under way.  NULL is
- * harmless. */
+/*
+ * Ends its threads, and waits for reads that are under way.  Batches that are
+ * out stay valid, and the memory that they are in, until they are released,
+ * even when the dataset has been closed.  In a child of the process that made
+ * it, which has none of its threads, nothing is done.  NULL is harmless.
+ */
 HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
 /*
  * The next batch: 1; 0: the last epoch's last step was handed out.  A bad
@@ -1477,9 +1481,8 @@ HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				const struct hpdsl_batch **ret,
 				struct hpdsl_error *err);
-/* Any thread, in any order.  NULL is harmless. */
-HPDSL_API void hpdsl_batch_release(struct hpdsl_loader *l,
-				   const struct hpdsl_batch *b);
+/* Any thread, in any order; in a child nothing is done.  NULL is harmless. */
+HPDSL_API void hpdsl_batch_release(const struct hpdsl_batch *b);
 /* Steps of an epoch, of all workers. */
 HPDSL_API uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l,
 				      uint64_t epoch);

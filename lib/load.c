@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	THREADS_LEAST = 4,
@@ -240,6 +241,7 @@ int hpdsl_loader_new(const struct hpdsl_dataset *ds,
 		return hp_fail_nomem(err);
 	l->ds = ds;
 	l->opt = *opt;
+	l->pid = getpid();
 	init_locks(l);
 	fill(l);
 	r = make(l, err);

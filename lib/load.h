@@ -22,6 +22,7 @@
 #include "load_queue.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
 /* What the page cache has is read so far ahead, in bytes, and no further: it is
  * quickly had, and what is copied should stay in the caches. */
@@ -53,6 +54,7 @@ struct hp_load_epoch {
 /* A batch, with what it holds on to. */
 struct hp_load_batch {
 	struct hpdsl_batch pub; /* the first: the caller's pointer is to it */
+	struct hpdsl_loader *loader;
 	struct hp_load_batch *next;	     /* of those that are to be had */
 	struct hp_load_batch *older, *newer; /* of those that are out */
 	struct hp_load_unit **unit;	     /* of each sample */
@@ -103,6 +105,7 @@ struct hpdsl_loader {
 	char **suffix; /* the plan's, owned */
 	struct hp_fetch *fetch;
 	uint64_t memory;
+	pid_t pid; /* that made it */
 	uint8_t pack[16];
 	uint32_t places; /* of a batch */
 	uint64_t mean;	 /* bytes of a sample, as stored */
@@ -150,6 +153,7 @@ struct hpdsl_loader {
 
 	struct hp_load_batch *idle, *newest; /* batches */
 	uint32_t out;
+	bool freed; /* it goes with the last of them; under the lock */
 	/* Under the lock. */
 	struct hpdsl_order reached;
 	struct hpdsl_loader_stats stats;

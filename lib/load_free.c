@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a loader, whatever is under way. */
+/* The end of batches, and of a loader, whatever is under way. */
 #include "load.h"
 
 #include "mem.h"
+
+#include <unistd.h>
+
+/* ---- Batches ------------------------------------------------------------ */
+
+static void unlink_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
+{
+	*(b->newer ? &b->newer->older : &l->newest) = b->older;
+	if (b->older)
+		b->older->newer = b->newer;
+	l->out--;
+}
+
+/* ---- The loader --------------------------------------------------------- */
 
 static void end_threads(struct hpdsl_loader *l)
 {
@@ -19,8 +33,6 @@ static void free_batches(struct hpdsl_loader *l)
 {
 	struct hp_load_batch *b;
 
-	while (l->newest)
-		hpdsl_batch_release(l, &l->newest->pub);
 	if (l->half)
 		hp_load_put_batch(l, l->half);
 	hp_load_drop_over(l);
@@ -40,15 +52,24 @@ static void free_epochs(struct hpdsl_loader *l)
 	}
 }
 
-void hpdsl_loader_free(struct hpdsl_loader *l)
+/* All that is there when nobody needs a batch any more. */
+static void free_rest(struct hpdsl_loader *l)
 {
-	if (!l)
-		return;
-	end_threads(l);
 	free_batches(l);
 	free_epochs(l);
 	hp_slots_release(&l->slots);
 	hp_load_queue_release(&l->queue);
+	pthread_cond_destroy(&l->ready);
+	pthread_cond_destroy(&l->jobs.done);
+	pthread_cond_destroy(&l->work);
+	pthread_mutex_destroy(&l->warn_lock);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* What only reading needs. */
+static void free_reading(struct hpdsl_loader *l)
+{
 	hp_load_live_release(&l->live);
 	hp_fetch_free(l->fetch);
 	for (size_t i = 0; l->suffix && i < l->opt.n_suffixes; i++)
@@ -56,10 +77,44 @@ void hpdsl_loader_free(struct hpdsl_loader *l)
 	free(l->suffix);
 	free(l->place);
 	free(l->want);
-	pthread_cond_destroy(&l->ready);
-	pthread_cond_destroy(&l->jobs.done);
-	pthread_cond_destroy(&l->work);
-	pthread_mutex_destroy(&l->warn_lock);
-	pthread_mutex_destroy(&l->lock);
-	free(l);
+}
+
+/* Threads do not come along when a process forks, and locks come as they are.
+ */
+static bool is_ours(const struct hpdsl_loader *l)
+{
+	return l->pid == getpid();
+}
+
+void hpdsl_loader_free(struct hpdsl_loader *l)
+{
+	bool last;
+
+	if (!l || !is_ours(l))
+		return;
+	end_threads(l);
+	free_reading(l);
+	pthread_mutex_lock(&l->lock);
+	l->freed = true;
+	last = !l->out;
+	pthread_mutex_unlock(&l->lock);
+	if (last)
+		free_rest(l);
+}
+
+void hpdsl_batch_release(const struct hpdsl_batch *pub)
+{
+	struct hp_load_batch *b = (struct hp_load_batch *)pub;
+	struct hpdsl_loader *l = b ? b->loader : NULL;
+	bool last;
+
+	if (!b || !is_ours(l))
+		return;
+	pthread_mutex_lock(&l->lock);
+	unlink_batch(l, b);
+	hp_load_put_batch(l, b);
+	last = l->freed && !l->out;
+	pthread_mutex_unlock(&l->lock);
+	if (last)
+		free_rest(l);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handing out batches, and taking them back. */
+/* Handing out batches. */
 #include "load.h"
 
 #include "error.h"
@@ -169,20 +169,13 @@ void hp_load_put_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
 
 static void link_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
 {
+	b->loader = l;
 	b->newer = NULL;
 	b->older = l->newest;
 	if (b->older)
 		b->older->newer = b;
 	l->newest = b;
 	l->out++;
-}
-
-static void unlink_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
-{
-	*(b->newer ? &b->newer->older : &l->newest) = b->older;
-	if (b->older)
-		b->older->newer = b->newer;
-	l->out--;
 }
 
 void hp_load_drop_over(struct hpdsl_loader *l)
@@ -267,16 +260,4 @@ int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 	r = next(l, ret, err);
 	pthread_mutex_unlock(&l->lock);
 	return r == HPDSL_ESTOPPED ? stopped(l, err) : r;
-}
-
-void hpdsl_batch_release(struct hpdsl_loader *l, const struct hpdsl_batch *pub)
-{
-	struct hp_load_batch *b = (struct hp_load_batch *)pub;
-
-	if (!b)
-		return;
-	pthread_mutex_lock(&l->lock);
-	unlink_batch(l, b);
-	hp_load_put_batch(l, b);
-	pthread_mutex_unlock(&l->lock);
 }

@@ -222,7 +222,7 @@ static void hold(struct run *r, const struct hpdsl_batch *b)
 	r->held[r->n_held++] = b;
 	if (r->n_held <= most)
 		return;
-	hpdsl_batch_release(r->l, r->held[0]);
+	hpdsl_batch_release(r->held[0]);
 	memmove(r->held, r->held + 1, --r->n_held * sizeof(*r->held));
 }
 
@@ -280,7 +280,7 @@ void load_check(const char *dataset, struct load_case *c)
 	assert_int_equal(hpdsl_loader_next(r.l, &b, &err), 0);
 	assert_int_equal(hpdsl_loader_next(r.l, &b, &err), 0);
 	for (uint32_t i = 0; i < r.n_held; i++)
-		hpdsl_batch_release(r.l, r.held[i]);
+		hpdsl_batch_release(r.held[i]);
 	hpdsl_loader_stats(r.l, &c->stats);
 	hpdsl_loader_free(r.l);
 	hpdsl_close(ds);

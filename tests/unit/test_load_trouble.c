@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "faultio.h"
 #include "load.h"
@@ -150,7 +152,7 @@ static void test_skip_bad(void **state)
 			assert_int_equal(b->size[i], 0);
 			assert_null(b->member_data[b->first[i]]);
 		}
-		hpdsl_batch_release(l, b);
+		hpdsl_batch_release(b);
 	}
 	hpdsl_loader_stats(l, &st);
 	assert_true(bad >= 3);
@@ -191,7 +193,7 @@ static void test_bad(void **state)
 			assert_int_equal(r, 1);
 			assert_int_equal(b->step, s);
 			load_check_batch(ds, &opt, e, b);
-			hpdsl_batch_release(l, b);
+			hpdsl_batch_release(b);
 			continue;
 		}
 		bad++;
@@ -224,7 +226,7 @@ static void test_unchecked(void **state)
 	opt.unchecked = true;
 	l = new_loader(ds, &opt);
 	while ((r = hpdsl_loader_next(l, &b, &err)) == 1)
-		hpdsl_batch_release(l, b);
+		hpdsl_batch_release(b);
 	assert_int_equal(r, 0);
 	hpdsl_loader_stats(l, &st);
 	assert_true(st.unchecked);
@@ -262,11 +264,11 @@ static void keep_all(bool windows, uint32_t threads)
 	/* Nothing is lost, and it goes on. */
 	assert_int_equal(hpdsl_loader_next(l, &held[n], &err), -ENOBUFS);
 	while (n)
-		hpdsl_batch_release(l, held[--n]);
+		hpdsl_batch_release(held[--n]);
 	while ((r = hpdsl_loader_next(l, &held[0], &err)) == 1) {
 		assert_int_equal(held[0]->step, all);
 		all++;
-		hpdsl_batch_release(l, held[0]);
+		hpdsl_batch_release(held[0]);
 	}
 	assert_int_equal(r, 0);
 	assert_int_equal(all, LOAD_BIG / 4);
@@ -373,7 +375,7 @@ static void test_wait(void **state)
 		assert_int_equal(r, 1);
 		assert_int_equal(b->step, s);
 		load_check_batch(ds, &opt, e, b);
-		hpdsl_batch_release(l, b);
+		hpdsl_batch_release(b);
 	}
 	hpdsl_loader_stats(l, &st);
 	assert_true(st.stall_seconds > 0 && st.stall_seconds <= st.seconds);
@@ -426,7 +428,7 @@ static void test_wakes(void **state)
 	if (hpdsl_loader_next(l, &b, &err) != 1)
 		fail_msg("%s", err.msg);
 	assert_true(((const struct hp_load_batch *)b)->blocks > 1);
-	hpdsl_batch_release(l, b);
+	hpdsl_batch_release(b);
 	hpdsl_loader_free(l);
 	hpdsl_close(ds);
 }
@@ -499,6 +501,38 @@ static void *open_gate(void *arg)
 	return NULL;
 }
 
+/* A child has neither the threads nor a say in what they do. */
+static void drop_in_child(struct hpdsl_loader *l, const struct hpdsl_batch *b)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		alarm(100);
+		hpdsl_batch_release(b);
+		hpdsl_loader_free(l);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* Loaded from ds, which is closed before they are looked at. */
+static void check_left(const struct hpdsl_loader_options *opt,
+		       const struct hpdsl_batch **left, int n)
+{
+	struct hpdsl_dataset *good = open_it(load_plain, NULL);
+	struct hpdsl_epoch *e = new_epoch(good, opt);
+
+	for (int i = 0; i < n; i++) {
+		load_check_batch(good, opt, e, left[i]);
+		hpdsl_batch_release(left[i]);
+	}
+	hpdsl_epoch_free(e);
+	hpdsl_close(good);
+}
+
 /* At any time, with batches out and reads under way. */
 static void test_end(void **state)
 {
@@ -507,11 +541,12 @@ static void test_end(void **state)
 	(void)state;
 	for (int after = 0; after <= 9; after++) {
 		struct hpdsl_loader_options opt = base();
-		const struct hpdsl_batch *b;
+		const struct hpdsl_batch *b[9];
 		struct hpdsl_dataset *ds;
 		struct hpdsl_loader *l;
 		struct gate g;
 		pthread_t id;
+		int n = 0;
 
 		gate_init(&g);
 		ds = open_it(load_plain, &g.io);
@@ -519,16 +554,20 @@ static void test_end(void **state)
 		opt.epochs = 0;
 		l = new_loader(ds, &opt);
 		for (int i = 0; i < after; i++) {
-			assert_int_equal(hpdsl_loader_next(l, &b, NULL), 1);
+			assert_int_equal(hpdsl_loader_next(l, &b[n], NULL), 1);
 			if (i % 2)
-				hpdsl_batch_release(l, b);
+				hpdsl_batch_release(b[n]);
+			else
+				n++;
 		}
 		if (after == 0)
 			gate_wait(&g);
+		drop_in_child(l, n ? b[0] : NULL);
 		assert_int_equal(pthread_create(&id, NULL, open_gate, &g), 0);
 		hpdsl_loader_free(l);
 		pthread_join(id, NULL);
 		hpdsl_close(ds);
+		check_left(&opt, b, n);
 	}
 	assert_int_equal(count_threads(), threads);
 	assert_int_equal(count_fds(), fds);
@@ -573,7 +612,7 @@ static void test_state(void **state)
 		assert_int_equal(hpdsl_loader_next(l[step % 2], &b, NULL), 1);
 		assert_int_equal(b->step, step);
 		check_state(l[step % 2], ds, 0, step + 1, &s);
-		hpdsl_batch_release(l[step % 2], b);
+		hpdsl_batch_release(b);
 	}
 	hpdsl_loader_free(l[0]);
 	hpdsl_loader_free(l[1]);
@@ -637,7 +676,7 @@ static void load_all(struct fault *f, const struct hpdsl_dataset *good)
 				e = new_epoch(good, &opt);
 			load_check_batch(good, &opt, e, b);
 		}
-		hpdsl_batch_release(l, b);
+		hpdsl_batch_release(b);
 	}
 	f->whole = r == 0 && !failed;
 	hpdsl_loader_free(l);

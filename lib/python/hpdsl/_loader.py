@@ -136,7 +136,7 @@ class Loader:
         """Stops reading.  Batches and views of them stay valid."""
         running, self._running, self._room = self._running, None, None
         if running is not None:
-            running.stop.value = 1
+            running.end()
 
     def __enter__(self) -> "Loader":
         return self

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library's loader, with its threads: who may free it, and when.
 
-It goes when neither a Loader nor a batch nor a view of one needs it.  Never in a
-child, which has no such threads; and when the interpreter ends, the threads end
-first."""
+It goes with the Loader that has it; its batches stay valid.  Never in a child,
+which has no such threads; and when the interpreter ends, the threads end first.
+"""
 
 from __future__ import annotations
 
 import atexit
 import ctypes
 import errno
-import itertools
 import os
 import threading
 import weakref
 from collections import deque
-from typing import Deque, Dict, NamedTuple, Optional, Tuple, Union
+from typing import Deque, NamedTuple, Optional, Union
 
 from . import _abi
 from ._abi import lib
@@ -37,22 +36,19 @@ class Damage(NamedTuple):
     reason: str
 
 
+_method = ctypes.pythonapi.PyInstanceMethod_New
+_method.restype, _method.argtypes = ctypes.py_object, [ctypes.py_object]
+
+
 class Hold(int):
-    """While it exists, its batch is not given back.  A number, because the
-    garbage collector knows nothing of these: it goes when everything that
+    """A batch's address, which is given back when this goes.  By the library
+    alone: were there any Python in it, Ctrl-C that comes in this moment would
+    be printed and forgotten, as whatever a finalizer raises.  A number, because
+    the garbage collector knows nothing of these: it goes when everything that
     refers to it has really gone, behind all finalizers that may still look."""
 
     __slots__ = ()
-
-    def __del__(self) -> None:
-        running, batch = _out[self]
-        running.release(batch)
-        del _out[self]
-
-
-# Loaders whose batches are out, and these: by the number of their Hold.
-_out: "Dict[int, Tuple[Running, int]]" = {}
-_numbers = itertools.count()
+    __del__ = _method(lib.batch_release)
 
 
 class Running:
@@ -90,10 +86,9 @@ class Running:
             room = self.room
             if room.batch.value is None and not self._wait(room):
                 return None
+            # Whatever Ctrl-C comes in between, the next call goes on from.
             if room.hold is None:
-                number = next(_numbers)
-                _out[number] = self, room.batch.value
-                room.hold = Hold(number)
+                room.hold = Hold(room.batch.value)
             self.room = None
             return room
 
@@ -108,18 +103,22 @@ class Running:
             raise exception(code, failure.msg)
         return code > 0
 
-    def release(self, batch: int) -> None:
-        if self.address is not None and self.pid == os.getpid():
-            lib.batch_release(self.address, batch)
-
-    def __del__(self) -> None:
+    def _take(self) -> Optional[int]:
+        """The loader, which now is the caller's to be freed; None: there is none
+        any more."""
         self.stop.value = 1
         address, self.address = self.address, None
-        if address is None or self.pid != os.getpid():
-            return
-        if self.thread == threading.get_ident():
+        room, self.room = self.room, None
+        # Ctrl-C came before next() could return it.
+        if room is not None and room.hold is None:
+            lib.batch_release(room.batch)
+        return address
+
+    def __del__(self) -> None:
+        address = self._take()
+        if address is None or self.thread == threading.get_ident():
             lib.loader_free(address)
-        else:
+        elif self.pid == os.getpid():
             # This may be a thread of the loader's own, collecting garbage
             # while it tells something: it cannot wait for itself.
             threading.Thread(target=_free, args=(address, self.needs)).start()
@@ -127,21 +126,9 @@ class Running:
     def end(self) -> None:
         """Ends the threads, for good.  What is out stays valid."""
         self.stop.value = 1
-        if self.pid != os.getpid():
-            return
-        with self.lock:
-            address, self.address = self.address, None
-            if address is None:
-                return
-            if any(running is self for running, _ in list(_out.values())):
-                # Threads that are still reading need it to the very end.
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.needs))
-                batch = ctypes.c_void_p()
-                while lib.loader_next(address, ctypes.byref(batch), None) in (
-                        1, -errno.EAGAIN):
-                    pass
-            else:
-                lib.loader_free(address)
+        if self.pid == os.getpid():
+            with self.lock:
+                lib.loader_free(self._take())
 
 
 def _free(address: int, needs: object) -> None:
