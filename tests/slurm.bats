@@ -79,17 +79,6 @@ stand_ins()
 	chmod +x bin/*
 }
 
-# until_so COMMAND..: polls it, for as long as a busy machine may take.
-until_so()
-{
-	local end=$((SECONDS + 240))
-
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "never: $*"; return 1; }
-		sleep 0.1
-	done
-}
-
 # job SCRIPT OPTION..: submits it, with the example that may follow it, waits
 # for its end, and ends as it does; output in job.out.
 job()
@@ -98,7 +87,7 @@ job()
 
 	id=$("$slurm" run "$bed" sbatch --parsable --output=job.out "${@:2}" \
 		"$SRC/examples/$1" "$SRC/examples/train_after_stage.sbatch")
-	until_so none_left -j "$id" -t PENDING,RUNNING,COMPLETING || return 99
+	until_true none_left -j "$id" -t PENDING,RUNNING,COMPLETING || return 99
 	state=$("$slurm" run "$bed" scontrol show job "$id")
 	state=${state##*ExitCode=}
 	return "${state%%:*}"
@@ -115,7 +104,7 @@ none_left()
 # Until no job is left.
 all_done()
 {
-	until_so none_left
+	until_true none_left
 }
 
 # warn ID: as Slurm does when a job's time is nearly over.
@@ -229,7 +218,7 @@ nothing_staged()
 	"$slurm" run "$bed" sbatch --parsable --output=job.out --nodes=1 \
 		--ntasks-per-node=1 \
 		"$SRC/examples/train_while_staging.sbatch" > id
-	until_so grep -q '^trains' job.out
+	until_true grep -q '^trains' job.out
 	warn "$(cat id)"
 	all_done
 	grep -qx 'goes on' job.out
@@ -271,7 +260,7 @@ nothing_staged()
 	"$slurm" run "$bed" sbatch --parsable --output=job.out --nodes=2 \
 		"${more[@]}" "$SRC/examples/early_warning.sbatch" > id
 	if [ -z "${HPDSL_LONG:-}" ]; then
-		until_so there 1 3 "$SHARED" 'chunk-*.tar'
+		until_true there 1 3 "$SHARED" 'chunk-*.tar'
 		warn "$(cat id)"
 	fi
 	all_done
@@ -295,10 +284,10 @@ nothing_staged()
 	END
 	touch_held='exec 9> /dev/shm/vader_segment.b; exec sleep 1000'
 	"$nodes" on "$bed" 1 bash -c "$touch_held" 3>&- &
-	until_so there 1 1 /dev/shm vader_segment.b
+	until_true there 1 1 /dev/shm vader_segment.b
 	"$slurm" run "$bed" sbatch --output=job.out --nodelist=bed-n001 leave
 	all_done
-	until_so gone_from 1 /dev/shm/vader_segment.a
+	until_true gone_from 1 /dev/shm/vader_segment.a
 	"$nodes" on "$bed" 1 find /dev/shm "$bed/ssd/scratch" -type f > left
 	grep -qx /dev/shm/other left
 	grep -qx /dev/shm/vader_segment.b left

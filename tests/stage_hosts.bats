@@ -145,17 +145,6 @@ others_ended()
 	! grep -qv "^ *$1\$" living
 }
 
-# until_so COMMAND..: polls it, for as long as a busy machine may take.
-until_so()
-{
-	local end=$((SECONDS + 180))
-
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "never: $*"; return 1; }
-		sleep 0.1
-	done
-}
-
 @test "a host that loses its network is named, and the others end" {
 	local lost ended=0
 	which=packed
@@ -163,11 +152,11 @@ until_so()
 	"$nodes" run "$bed" mpirun -q -n 4 --map-by ppr:1:node \
 		hpdsl-stage -q --timeout=8 --rate=50K "$bed/origin/$which" \
 		"$bed/ssd/stage" 2> err 3>&- &
-	until_so on_host 2 sh -c "ls $bed/ssd/stage/chunk-*"
+	until_true on_host 2 sh -c "ls $bed/ssd/stage/chunk-*"
 	lost=$("$nodes" on "$bed" 2 readlink /proc/self/ns/net | tr -dc 0-9)
 	"$nodes" link "$bed" 2 down
-	until_so grep -q '^hpdsl-stage: node 1 (bed-n002)' err &&
-		until_so others_ended "$lost" || ended=$?
+	until_true grep -q '^hpdsl-stage: node 1 (bed-n002)' err &&
+		until_true others_ended "$lost" || ended=$?
 	# mpirun itself waits for its daemon there for minutes
 	"$nodes" kill "$bed" 0
 	"$nodes" kill "$bed" 2
