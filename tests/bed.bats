@@ -26,6 +26,17 @@ counter()
 	awk -v name="$1" '$1 == name { print $2 }' "${2:-mnt/.origin-stats}"
 }
 
+reads_now()
+{
+	[ "$(counter reads_now)" = "$1" ]
+}
+
+# gone_from FOLDER: nothing is mounted there.
+gone_from()
+{
+	! mountpoint -q "$1"
+}
+
 bytes_of()
 {
 	awk -v f="$1" '$1 == "file" && $5 == f { print $2 }' mnt/.origin-stats
@@ -63,10 +74,7 @@ takes()
 	run ! touch mnt/new
 	run ! cat mnt/absent
 	fusermount3 -u mnt
-	for ((i = 0; i < 50; i++)); do
-		[ ! -s counters ] || break
-		sleep 0.1
-	done
+	until_true test -s counters
 	[ "$(counter opens counters)" = $((opens + 1)) ]
 }
 
@@ -75,11 +83,11 @@ takes()
 	mkdir source other
 	head -c 10M /dev/urandom > source/a
 	origin rate=20M,budget=shared
-	takes 450 30000 cmp source/a mnt/a
+	takes 450 120000 cmp source/a mnt/a
 	"$BUILD/tests/bed/origin" source other \
 		-o "watch=$$,rate=20M,budget=shared"
 	cat other/a > /dev/null &
-	takes 900 30000 eval 'cat mnt/a > /dev/null; wait $!'
+	takes 900 120000 eval 'cat mnt/a > /dev/null; wait $!'
 }
 
 @test "origin: questions cost time, and are bounded" {
@@ -87,7 +95,7 @@ takes()
 	make_tree source 1 10
 	origin op_ms=10
 	before=$(counter lookups)
-	takes 200 30000 cat mnt/class0/*.json > out
+	takes 200 120000 cat mnt/class0/*.json > out
 	[ "$(counter lookups)" -ge $((before + 10)) ]
 	fusermount3 -u mnt
 	origin ops=100
@@ -116,9 +124,10 @@ takes()
 	[ "$(dd if=mnt/a bs=1M skip=1 status=none | wc -c)" = 2097152 ]
 	echo "hang a" > faults
 	cat mnt/a > out &
-	sleep 0.5
+	until_true reads_now 1
+	sleep 0.3
 	kill -0 $!
-	[ "$(counter reads_now)" = 1 ]
+	reads_now 1
 	rm faults
 	wait $!
 	cmp source/a out
@@ -129,18 +138,14 @@ takes()
 	mkdir source mnt
 	echo x > source/a
 	echo "hang a" > faults
-	sleep 100 3>&- &
+	sleep 1000 3>&- &
 	"$BUILD/tests/bed/origin" source mnt \
 		-o "watch=$!,control=$PWD/faults"
 	cat mnt/a > out 2>&1 3>&- &
 	disown
-	sleep 0.2
+	until_true reads_now 1
 	kill -KILL %1
-	for ((i = 0; i < 50; i++)); do
-		mountpoint -q mnt || break
-		sleep 0.1
-	done
-	run ! mountpoint -q mnt
+	until_true gone_from mnt
 }
 
 @test "nodes: hosts of their own, that mpirun reaches; nothing is left" {
@@ -187,7 +192,7 @@ takes()
 	END
 	"$bed/nodes" on bed 2 perl receive 3>&- &
 	# 10 MB at 12.5 MB/s
-	takes 400 30000 "$bed/nodes" on bed 1 bash send 2> refused
+	takes 400 120000 "$bed/nodes" on bed 1 bash send 2> refused
 	wait $!
 	"$bed/nodes" link bed 2 down
 	run ! "$bed/nodes" on bed 1 timeout 1 bash -c \
@@ -200,11 +205,7 @@ takes()
 	unshare --net --pid --fork true || skip "no namespaces"
 	bash -c "'$bed/nodes' up bed 2; kill -KILL \$\$" 3>&- || true
 	init=$(cat bed/init)
-	for ((i = 0; i < 50; i++)); do
-		[ -e "/proc/$init" ] || break
-		sleep 0.1
-	done
-	[ ! -e "/proc/$init" ]
+	until_true test ! -e "/proc/$init"
 	"$bed/nodes" down bed
 }
 

@@ -4,8 +4,9 @@
 # nothing new on disk and nothing old touched.
 
 load lib
+load stopped
 
-export BATS_TEST_TIMEOUT=$((${#SAN} ? 300 : 90))
+export BATS_TEST_TIMEOUT=$((${#SAN} ? 900 : 300))
 
 setup()
 {
@@ -16,12 +17,6 @@ setup()
 		head -c "$((i * 700))" /dev/zero > "in/b/$i.bin"
 	done
 	touch -d '2021-01-01' in/*/*
-	pid=
-}
-
-teardown()
-{
-	[ -z "$pid" ] || kill -KILL "$pid" 2> /dev/null || :
 }
 
 # All that is here, with everything that a write would change.
@@ -134,7 +129,7 @@ need_plain()
 @test "FIFO, socket, device: named, never opened" {
 	local made=1
 	mkfifo in/a/fifo
-	refuses 3 "in/a/fifo: is a FIFO" timeout 20 hpdsl-pack -q in out
+	refuses 3 "in/a/fifo: is a FIFO" timeout 60 hpdsl-pack -q in out
 	hpdsl-pack -q --exclude fifo in out
 	rm -r in/a/fifo out
 	python3 -c 'import socket, sys
@@ -222,45 +217,6 @@ socket.socket(socket.AF_UNIX).bind("in/a/sock")'
 }
 
 # ---- While it is packed
-
-# stopped_at N CALL COMMAND..: runs it until it makes its Nth system call CALL,
-# and leaves it stopped there.
-stopped_at()
-{
-	local when=$1 call=$2
-	shift 2
-	need strace
-	traced -f -o trace -e trace="$call" \
-		-e inject="$call:signal=STOP:when=$when" \
-		sh -c 'echo $$ > pid; exec "$@"' sh "$@" \
-		> stdout 2> stderr 3>&- &
-	tracer=$!
-	for ((i = 0; i < 3000; i++)); do
-		if grep -qs 'stopped by SIGSTOP' trace; then
-			pid=$(cat pid)
-			return 0
-		fi
-		[ -e "/proc/$tracer" ] || break
-		sleep 0.01
-	done
-	echo "it never stopped at its $call number $when"
-	return 1
-}
-
-# goes_on: its exit status; its one line is in $message.
-goes_on()
-{
-	local status=0
-	# strace counts for each thread: others may stop, too
-	while kill -CONT "$pid" 2> /dev/null && [ -e "/proc/$tracer" ]; do
-		sleep 0.02
-	done
-	wait "$tracer" || status=$?
-	pid=
-	message=$(cat stderr)
-	rm stderr stdout pid trace
-	return "$status"
-}
 
 # changes COMMAND: what it does to the input while that is packed is noticed
 # and told of b/4.bin; once that is undone the pack can be completed.
@@ -357,7 +313,7 @@ changes()
 	mkdir -p holds/folder
 	refuses 3 "holds: is there, not empty" hpdsl-pack -q --force in holds
 	mkfifo fifo
-	refuses 3 "fifo" timeout 20 hpdsl-pack -q in fifo
+	refuses 3 "fifo" timeout 60 hpdsl-pack -q in fifo
 	ln -s nowhere link
 	refuses 3 "link" hpdsl-pack -q in link
 	refuses 3 "no/such" hpdsl-pack -q in no/such/out
@@ -428,7 +384,7 @@ on_tmpfs()
 		inodes full_at_work
 	unshare -m true 2> /dev/null || skip "no mount namespaces"
 	# shellcheck disable=SC2016
-	options=$options timeout 60 unshare -m bash -euc '
+	options=$options timeout 240 unshare -m bash -euc '
 		mount -t tmpfs -o "$options" none disk
 		"$@"
 	' bash "$@"
@@ -482,7 +438,7 @@ full_at_work()
 
 @test "a disk that fills up at work: finished chunks stay, --resume completes" {
 	need strace
-	export -f traced stopped_at goes_on need
+	export -f traced stopped_at is_stopped goes_on need until_true
 	for i in 1 2 3 4 5; do
 		head -c 60K /dev/zero > "in/a/$i.txt"
 	done
@@ -604,7 +560,7 @@ bad()
 		status=0
 		rm -rf u
 		# shellcheck disable=SC2086
-		timeout 20 $c > stdout 2> stderr || status=$?
+		timeout 60 $c > stdout 2> stderr || status=$?
 		told=$(cat stderr)
 		# verify's findings are its data, and may be several
 		[[ $c != hpdsl-verify* ]] || told=$(grep "$2" stdout stderr |
@@ -706,7 +662,7 @@ flip()
 	rm ds/dataset.yaml
 	fails_told hpdsl-verify -q ds
 	mkfifo ds/dataset.yaml
-	fails_told timeout 20 hpdsl-verify -q ds
+	fails_told timeout 60 hpdsl-verify -q ds
 	# bombs of YAML
 	rm ds/dataset.yaml
 	{
@@ -716,9 +672,9 @@ flip()
 			echo "$i: &$i [*$p,*$p,*$p,*$p,*$p,*$p,*$p,*$p,*$p]"
 		done
 	} > ds/dataset.yaml
-	fails_told timeout 20 hpdsl-verify -q ds
+	fails_told timeout 60 hpdsl-verify -q ds
 	head -c 1M /dev/zero | tr '\0' '[' > ds/dataset.yaml
-	fails_told timeout 20 hpdsl-verify -q ds
+	fails_told timeout 60 hpdsl-verify -q ds
 }
 
 # fails_told COMMAND: exit 1, one line in all, about the manifest.

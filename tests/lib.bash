@@ -100,6 +100,16 @@ rounds()
 	fi
 }
 
+# until_true COMMAND..: polls it, for as long as a busy machine may take.
+until_true()
+{
+	local end=$((SECONDS + 200))
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || { echo "never: $*"; return 1; }
+		sleep 0.05
+	done
+}
+
 need()
 {
 	command -v "$1" > /dev/null || skip "no $1"

@@ -39,7 +39,7 @@ launch()
 	case $("$MPIRUN" --version 2>&1) in
 	*"Open MPI"* | *OpenRTE*) quiet=(-q --oversubscribe) ;;
 	esac
-	timeout -k 5 "${STAGE_LIMIT:-120}" "$MPIRUN" "${quiet[@]}" "$@" < /dev/null
+	timeout -k 5 "${STAGE_LIMIT:-240}" "$MPIRUN" "${quiet[@]}" "$@" < /dev/null
 }
 
 # stage RANKS ARG..: hpdsl-stage under the launcher, of this name or $STAGE.
@@ -101,17 +101,6 @@ flip()
 	was=$(od -An -tu1 -j "$2" -N 1 "$1")
 	printf '%b' "\\0$(printf %o $((was ^ 90)))" |
 		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
-}
-
-# until_true SECONDS COMMAND..: polls it.
-until_true()
-{
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "never: $*"; return 1; }
-		sleep 0.02
-	done
 }
 
 # launcher_of PID: the launcher that `stage ... &` runs, whatever is between.

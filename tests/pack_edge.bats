@@ -4,6 +4,7 @@
 # its very end left beside the output.
 
 load lib
+load stopped
 
 setup_file()
 {
@@ -23,6 +24,7 @@ setup()
 
 teardown()
 {
+	[ -z "$pid" ] || kill -KILL "$pid" 2> /dev/null || :
 	! mountpoint -q "$BATS_TEST_TMPDIR/mnt" || umount "$BATS_TEST_TMPDIR/mnt"
 }
 
@@ -198,13 +200,10 @@ fill" ]
 changes_while_packing()
 {
 	local status=0
-	traced -f -o /dev/null -e trace=flock \
-		-e inject=flock:delay_enter=1500000 \
-		hpdsl-pack -q "$input" out 2> err &
-	while [ ! -e out/journal.hpdsl ]; do sleep 0.02; done
+	stopped_at 1 flock hpdsl-pack -q "$input" out
 	"$@"
-	wait "$!" || status=$?
-	cat err
+	goes_on || status=$?
+	echo "$message" | tee err
 	[ "$status" = 3 ]
 	[ "$(wc -l < err)" = 1 ]
 	[ ! -e out/dataset.yaml ]

@@ -5,6 +5,7 @@
 
 bats_require_minimum_version 1.5.0
 load lib
+load stopped
 
 setup_file()
 {
@@ -399,20 +400,13 @@ plain()
 		    print(f"f 0644 1 0.000000000 - - name{i:08}")
 	END
 	hpdsl-snapshot load -q text -o big
-	{
-		# once it is mapped: the input is opened next
-		while [ ! -e go ]; do sleep 0.05; done
-		sleep 1
-		truncate -s 4096 big
-	} &
-	touch go
+	# once it is mapped: the input is opened next
 	local status=0
-	strace -f -o log -P "$PWD/tree" -e trace=openat \
-		-e inject=openat:delay_enter=3000000 \
-		hpdsl-pack -q --from-snapshot=big "$PWD/tree" out 2> err ||
-		status=$?
-	cat err
+	stopped_at 1 openat -P"$PWD/tree" hpdsl-pack -q --from-snapshot=big \
+		"$PWD/tree" out
+	truncate -s 4096 big
+	goes_on || status=$?
+	echo "$message"
 	[ "$status" = 3 ]
-	grep "bus error): big" err
-	wait
+	[[ $message = *"bus error): big"* ]]
 }

@@ -30,6 +30,15 @@ reads()
 		{ echo "$field: $got, wanted $wanted: $*"; cat summary; return 1; }
 }
 
+# catches PID SIGNAL: it has a handler for it.
+catches()
+{
+	local set
+	kill -0 "$1" || return
+	set=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/$1/status")
+	[ $(((set >> ($(kill -l "$2") - 1)) & 1)) = 1 ]
+}
+
 bytes_of()
 {
 	(cd "$tree" && find . -type f "$@" -printf '%s\n') |
@@ -212,15 +221,14 @@ bytes_of()
 }
 
 @test "a signal or a deadline stops it, with the state" {
-	hpdsl-read -q --compute=0.05 --epochs=1000 --save=state "$ds" 3>&- &
-	until [ -e "/proc/$!/fd/3" ] 2> /dev/null; do sleep 0.01; done
-	sleep 0.3
+	hpdsl-read -q --compute=0.05 --epochs=100000 --save=state "$ds" 3>&- &
+	until_true catches $! USR1
 	kill -USR1 $!
 	status=0
 	wait $! || status=$?
 	[ "$status" = 75 ]
 	hpdsl-read -q --steps=1 --state=state "$ds"
-	fails 75 "" hpdsl-read -q --compute=0.05 --epochs=1000 --deadline=2 "$ds"
+	fails 75 "" hpdsl-read -q --compute=0.05 --epochs=100000 --deadline=2 "$ds"
 }
 
 @test "pace and compute time: the summary says what was waited" {

@@ -53,6 +53,7 @@ teardown()
 
 	[ -z "$without" ] || return 0
 	"$slurm" run "$bed" scancel --user=root
+	all_done
 	for n in 1 2 3; do
 		"$nodes" on "$bed" "$n" find "$bed/ssd" -mindepth 1 -delete
 	done
@@ -82,30 +83,34 @@ stand_ins()
 # for its end, and ends as it does; output in job.out.
 job()
 {
-	local id i state
+	local id state
 
 	id=$("$slurm" run "$bed" sbatch --parsable --output=job.out "${@:2}" \
 		"$SRC/examples/$1" "$SRC/examples/train_after_stage.sbatch")
-	for ((i = 0; i < 200; i++)); do
-		[ -n "$("$slurm" run "$bed" squeue -h -j "$id" -t \
-			PENDING,RUNNING,COMPLETING)" ] || break
-		sleep 0.2
-	done
+	until_true none_left -j "$id" -t PENDING,RUNNING,COMPLETING || return 99
 	state=$("$slurm" run "$bed" scontrol show job "$id")
 	state=${state##*ExitCode=}
 	return "${state%%:*}"
 }
 
+# none_left OPTION..: squeue says so; that it cannot tell is no answer.
+none_left()
+{
+	local jobs
+
+	jobs=$("$slurm" run "$bed" squeue -h "$@") && [ -z "$jobs" ]
+}
+
 # Until no job is left.
 all_done()
 {
-	local i
+	until_true none_left
+}
 
-	for ((i = 0; i < 1000; i++)); do
-		[ -n "$("$slurm" run "$bed" squeue -h)" ] || return 0
-		sleep 0.2
-	done
-	return 1
+# warn ID: as Slurm does when a job's time is nearly over.
+warn()
+{
+	"$slurm" run "$bed" scancel --batch --signal=USR1 "$1"
 }
 
 # Bytes of chunks that the origin was asked for, all hosts together.
@@ -115,9 +120,20 @@ asked()
 		END { print n + 0 }'
 }
 
+# there HOST N FOLDER NAME: N or more such files.
+there()
+{
+	[ "$("$nodes" on "$bed" "$1" find "$3" -name "$4" | wc -l)" -ge "$2" ]
+}
+
 size()
 {
 	cat "$all"/packed/chunk-* | wc -c
+}
+
+gone_from()
+{
+	! "$nodes" on "$bed" "$1" test -e "$2"
 }
 
 nothing_staged()
@@ -202,11 +218,8 @@ nothing_staged()
 	"$slurm" run "$bed" sbatch --parsable --output=job.out --nodes=1 \
 		--ntasks-per-node=1 \
 		"$SRC/examples/train_while_staging.sbatch" > id
-	for ((i = 0; i < 300; i++)); do
-		! grep -q '^trains' job.out || break
-		sleep 0.1
-	done
-	"$slurm" run "$bed" scancel --batch --signal=USR1 "$(cat id)"
+	until_true grep -q '^trains' job.out
+	warn "$(cat id)"
 	all_done
 	grep -qx 'goes on' job.out
 }
@@ -246,13 +259,10 @@ nothing_staged()
 	[ -z "${HPDSL_LONG:-}" ] || STAGE_OPTIONS=--rate=15K more=(--time=3)
 	"$slurm" run "$bed" sbatch --parsable --output=job.out --nodes=2 \
 		"${more[@]}" "$SRC/examples/early_warning.sbatch" > id
-	for ((i = 0; i < 300; i++)); do
-		[ "$("$nodes" on "$bed" 1 find "$SHARED" -name 'chunk-*.tar' |
-			wc -l)" -lt 3 ] || break
-		sleep 0.1
-	done
-	[ -n "${HPDSL_LONG:-}" ] ||
-		"$slurm" run "$bed" scancel --batch --signal=USR1 "$(cat id)"
+	if [ -z "${HPDSL_LONG:-}" ]; then
+		until_true there 1 3 "$SHARED" 'chunk-*.tar'
+		warn "$(cat id)"
+	fi
 	all_done
 	grep -q 'stopped' job.out
 	grep -q '^hpdsl-stage: staged' job.out
@@ -272,14 +282,12 @@ nothing_staged()
 		touch "$mine/own/file" /dev/shm/{vader_segment.a,other}
 		echo "$mine" > mine
 	END
-	touch_held='exec 9> /dev/shm/vader_segment.b; exec sleep 100'
+	touch_held='exec 9> /dev/shm/vader_segment.b; exec sleep 1000'
 	"$nodes" on "$bed" 1 bash -c "$touch_held" 3>&- &
+	until_true there 1 1 /dev/shm vader_segment.b
 	"$slurm" run "$bed" sbatch --output=job.out --nodelist=bed-n001 leave
 	all_done
-	for ((i = 0; i < 100; i++)); do
-		"$nodes" on "$bed" 1 test -e /dev/shm/vader_segment.a || break
-		sleep 0.1
-	done
+	until_true gone_from 1 /dev/shm/vader_segment.a
 	"$nodes" on "$bed" 1 find /dev/shm "$bed/ssd/scratch" -type f > left
 	grep -qx /dev/shm/other left
 	grep -qx /dev/shm/vader_segment.b left

@@ -5,6 +5,7 @@
 
 bats_require_minimum_version 1.5.0
 load lib
+load stopped
 load snapshot
 
 # paths FILE: those of all entries.
@@ -100,21 +101,16 @@ paths()
 }
 
 @test "SOURCE goes away while it is walked: exit 3, the old file is kept" {
-	local status=0 pid
-	need strace
+	local status=0
 	make_tree tree 20 10
 	hpdsl-snapshot create -q tree -o snap
 	cp snap old
-	traced -f -o /dev/null -e trace=getdents64 \
-		-e inject=getdents64:delay_enter=100000 \
-		hpdsl-snapshot create -q -j1 tree -o snap 2> err &
-	pid=$!
-	sleep 0.5
+	stopped_at 1 getdents64 hpdsl-snapshot create -q -j1 tree -o snap
 	rm -rf tree
-	wait "$pid" || status=$?
-	cat err
+	goes_on || status=$?
+	echo "$message"
 	[ "$status" = 3 ]
-	grep -q " during the walk$" err
+	[[ $message = *" during the walk" ]]
 	cmp old snap
 	nothing_beside .
 	fails 3 "tree: No such file or directory" \

@@ -4,6 +4,7 @@
 # file while they read.
 
 load lib
+load stopped
 load snapshot
 
 setup_file()
@@ -54,19 +55,12 @@ cut_under()
 # held_under FILE COMMAND..: FILE is cut when the command has just mapped it.
 held_under()
 {
-	local file=$1 pid status=0
+	local file=$1 status=0
 	shift
-	rm -f trace
-	traced -f -qq -o trace -e trace=close -P "$PWD/$file" \
-		-e inject=close:delay_exit=1000000:when=1 "$@" > out 2> err \
-		3>&- &
-	pid=$!
-	while ! grep -q close trace 2> /dev/null; do
-		[ -e "/proc/$pid" ] || break
-		sleep 0.02
-	done
+	stopped_at 1 close -P"$PWD/$file" "$@"
 	truncate -s 4096 "$file"
-	wait "$pid" || status=$?
+	goes_on || status=$?
+	echo "$message" > err
 	fails_as_cut "$status" "$file"
 	cp "$BATS_FILE_TMPDIR/large" "$file"
 }

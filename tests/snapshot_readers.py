@@ -18,19 +18,19 @@ from snapshot_lib import COPY, Snapshot
 
 
 def memory(pid, file):
-    """KiB of a process: its part of what is mapped of the file, and of
-    everything."""
-    of_file = total = 0
+    """KiB of a process: its part of what is mapped of the file, and what is its
+    own alone, of no file."""
+    of_file = own = 0
     here = False
     with open(f"/proc/{pid}/smaps", errors="surrogateescape") as f:
         for line in f:
             if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
                 here = line.rstrip("\n").endswith(os.path.realpath(file))
             elif line.startswith("Pss:"):
-                kib = int(line.split()[1])
-                total += kib
-                of_file += kib if here else 0
-    return of_file, total
+                of_file += int(line.split()[1]) if here else 0
+            elif line.startswith("Anonymous:"):
+                own += int(line.split()[1])
+    return of_file, own
 
 
 READER = """
@@ -71,8 +71,7 @@ def shared(file, processes):
         print(f"{processes} readers of {size:.0f} KiB: {copies:.3f} copies")
         assert 0.95 < copies < 1.05, parts
         # Nor is there a copy elsewhere.
-        other = [total - part - was for (part, total), was in zip(parts,
-                                                                  before)]
+        other = [own - was for (_, own), was in zip(parts, before)]
         print("KiB besides it:", other)
         assert max(other) < 1000, other
         step()

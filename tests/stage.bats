@@ -325,7 +325,7 @@ unequal()
 	cat > state.yaml <<- END
 		{seed: 7, epoch: 3, step: 0, W: 1, L: 1, K: 1, Q: 1, D: 1}
 	END
-	stage 1 -q --mode=replicate --memory=4M --rate=1M \
+	stage 1 -q --mode=replicate --memory=4M --rate=400K \
 		--order-from=state.yaml --report=report "$from/ds" node0
 	python3 - report "$SRC/tests" "$from/ds" <<- 'END'
 		import json, sys

@@ -32,6 +32,15 @@ stager()
 	done
 }
 
+# opened PID: when it looks at the state of st.
+opened()
+{
+	until grep -qs '/st/stage.hpdsl' "/proc/$1/maps"; do
+		kill -0 "$1"
+		sleep 0.01
+	done
+}
+
 # all_of DIR: every member is what it was.
 all_of()
 {
@@ -207,6 +216,7 @@ lacks()
 	mv out gone
 	hpdsl-cat --sample 59 st > got 2> text 3>&- &
 	reader=$!
+	opened $reader
 	sleep 0.5
 	kill -0 $reader
 	mkdir out
@@ -225,6 +235,7 @@ lacks()
 	stager out st here=0-4 coming=5
 	hpdsl-cat --sample 59 st > got 3>&- &
 	reader=$!
+	opened $reader
 	sleep 0.3
 	kill -0 $reader
 	stage set st 5 absent
@@ -234,10 +245,11 @@ lacks()
 }
 
 @test "a reader that waits sees the next generation" {
-	stage make out st here=0-4 coming=5 beat=12
+	stage make out st here=0-4 coming=5
 	mv out gone
 	hpdsl-cat --sample 59 st > got 3>&- &
 	reader=$!
+	opened $reader
 	cp gone/chunk-000005.tar st
 	stage renew st here=5
 	wait $reader

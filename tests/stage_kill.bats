@@ -51,6 +51,13 @@ one_kill()
 	esac 2> /dev/null
 }
 
+# ready WHAT PID: all that may be killed is there, or it has all ended.
+ready()
+{
+	[ "$1" = mpirun ] || [ ! -e "/proc/$2" ] ||
+		[ "$(ranks_of "$2" | wc -l)" = 4 ]
+}
+
 nobody()
 {
 	! pgrep -f "hpdsl-stage.* $BATS_TEST_TMPDIR/" > /dev/null
@@ -73,12 +80,13 @@ nobody()
 		stage 4 -q --pretend-nodes=2 --mode=replicate --rate=2M "$ds" \
 			"$PWD/node%n" 2> /dev/null 3>&- &
 		pid=$!
+		until_true ready "$what" "$pid"
 		pause 1.6
 		status=0
 		one_kill "$what" "$pid" || :
 		wait "$pid" || status=$?
 		[ "$status" != 0 ] || continue
-		until_true 30 nobody
+		until_true nobody
 		landed=$((landed + 1))
 		echo "kill $landed: $what, exit $status, there: $(chunks_in \
 			node0) and $(chunks_in node1)"
@@ -94,10 +102,10 @@ nobody()
 		stage 2 -q --pretend-nodes=2 --mode=replicate --rate=700K \
 			"$from/ds" "$PWD/node%n" 2> /dev/null 3>&- &
 		pid=$!
-		until_true 20 chunks_at_least node1 $((tries * 5))
+		until_true chunks_at_least node1 $((tries * 5))
 		one_kill rank "$pid" || : # it was done
 		wait "$pid" || :
-		until_true 30 nobody
+		until_true nobody
 		check_stage named "$from/ds" node0 node1
 	done
 	rerun "$from/ds" 2
@@ -105,10 +113,10 @@ nobody()
 
 @test "mpirun's status tells of a rank that was killed" {
 	local status=0 pid
-	stage 3 -q --pretend-nodes=3 --rate=500K "$from/ds" "$PWD/node%n" \
+	stage 3 -q --pretend-nodes=3 --rate=100K "$from/ds" "$PWD/node%n" \
 		2> said 3>&- &
 	pid=$!
-	until_true 20 begun node2
+	until_true begun node2
 	kill -KILL "$(ranks_of "$pid" | sed -n 's/^1 //p')"
 	wait "$pid" || status=$?
 	cat said

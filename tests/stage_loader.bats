@@ -53,13 +53,15 @@ and failed_chunks == 0 and not warnings and not bad'
 }
 
 @test "being filled, slowly: every sample in its order, nothing read twice" {
+	epoch a node0 "$from/ds" rank=0 ranks=2 ready=ready.a 3>&- &
+	first=$!
+	epoch b node1 "$from/ds" rank=1 ranks=2 ready=ready.b 3>&- &
+	second=$!
+	until_true test -e ready.a -a -e ready.b
 	stage 2 -q --pretend-nodes=2 --rate=2M --report=report \
 		"$from/ds" "$PWD/node%n" 2> said 3>&- &
 	stager=$!
-	until_true 60 test -e node0/stage.hpdsl -a -e node1/stage.hpdsl
-	epoch a node0 "$from/ds" rank=0 ranks=2 3>&- &
-	first=$!
-	epoch b node1 "$from/ds" rank=1 ranks=2
+	wait "$second"
 	wait "$first"
 	wait "$stager" || { cat said; false; }
 	for r in a b; do
@@ -97,7 +99,7 @@ and absent_chunks == 24 - $here"
 @test "deleted, cut and damaged under a running epoch: on from the origin" {
 	stage 1 -q "$from/wide" node
 	epoch a node "$from/wide" window=1 lanes=2 memory=16 pause=here 3>&- &
-	until_true 60 test -e here
+	until_true test -e here
 	i=0
 	for f in node/chunk-*.tar; do
 		case $((i++ % 4)) in

@@ -5,9 +5,11 @@ the same order with the same bytes.  Prints one JSON object: what was read where
 what was told.
 
 usage: stage_loader.py DIR ORIGIN [NAME=NUMBER..] [memory=MIB] [pause=FILE]
+                       [ready=FILE]
 
 NAME is epoch, window, lanes, run, step_runs, parts, rank, ranks or skip_bad.
-With pause, FILE is made after the first batch, and waited for to go away.
+With pause, FILE is made after the first batch, and waited for to go away; with
+ready it is made before DIR is waited for.
 """
 import json
 import os
@@ -36,12 +38,21 @@ def pause(name):
         time.sleep(0.01)
 
 
+def wait_for(place, ready):
+    with open(ready, "w", encoding="ascii"):
+        pass
+    while not os.path.exists(os.path.join(place, "stage.hpdsl")):
+        time.sleep(0.001)
+
+
 def main():
     place, at = sys.argv[1:3]
     given = dict(a.split("=") for a in sys.argv[3:])
     order = hpdsl.Order(seed=3, **{n: int(given[n])
                                    for n in ORDER if n in given})
     share = {n: int(given[n]) for n in ("rank", "ranks") if n in given}
+    if "ready" in given:
+        wait_for(place, given["ready"])
     warnings, bad, begin = [], [], time.monotonic()
     with hpdsl.Dataset(at) as origin, hpdsl.Dataset(place) as staged:
         epoch = hpdsl.Epoch(origin, order)

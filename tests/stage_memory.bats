@@ -27,6 +27,7 @@ watcher()
 		#include <stdio.h>
 		#include <stdlib.h>
 		#include <string.h>
+		#include <sys/prctl.h>
 		#include <unistd.h>
 		int PMPI_Init_thread(int *, char ***, int, int *);
 		int PMPI_Finalize(void);
@@ -58,7 +59,10 @@ watcher()
 		}
 		int MPI_Init_thread(int *c, char ***v, int want, int *got)
 		{
-			int r = PMPI_Init_thread(c, v, want, got);
+			int r;
+			/* large pages are the system's idea */
+			prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+			r = PMPI_Init_thread(c, v, want, got);
 			base = now();
 			pthread_create(&thread, NULL, watch, NULL);
 			return r;

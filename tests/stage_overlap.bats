@@ -30,13 +30,18 @@ slowly()
 	stager=$!
 }
 
-# reader NAME DIR TREE ARG..: in the background; says what it found in NAME.
+# reader NAME DIR TREE ARG..: in the background; says what it found in NAME.  It
+# waits for DIR when this returns: however slow the machine, it then sees the
+# stager's first steps.
 reader()
 {
 	local name=$1
 	shift
-	py "$SRC/tests/stage_reader.py" "$@" > "$name" 2> "$name.err" 3>&- &
+	py "$SRC/tests/stage_reader.py" "$@" "--ready=$name.ready" > "$name" \
+		2> "$name.err" 3>&- &
 	readers+=($!)
+	until_true test -e "$name.ready"
+	rm "$name.ready"
 }
 
 # all_end: of the readers and the stager.
@@ -65,11 +70,11 @@ origin()
 }
 
 @test "replicate: readers on both nodes never go to the origin" {
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=1M \
-		--report=report "$from/ds" node%n
 	reader a node0 "$tree"
 	reader b node1 "$tree"
 	reader c node1 "$tree" --order=number
+	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=1M \
+		--report=report "$from/ds" node%n
 	all_end
 	for r in a b c; do
 		holds "$r" "staged and origin_bytes == 0 and absent_chunks == 0
@@ -79,22 +84,22 @@ and overtaken_chunks == 0 and failed_chunks == 0 and wait_seconds > 0.1"
 }
 
 @test "compressed chunks, expanded or kept, while they come" {
+	reader a node1 "$from/text"
 	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=20K \
 		--report=report "$from/zst" node%n
-	reader a node1 "$from/text"
 	all_end
 	holds a 'staged and origin_bytes == 0 and overtaken_chunks == 0'
+	reader a kept0 "$from/text"
 	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=20K \
 		--keep-compressed --report=report "$from/zst" kept%n
-	reader a kept0 "$from/text"
 	all_end
 	holds a 'staged and origin_bytes == 0 and overtaken_chunks == 0'
 }
 
 @test "partition: a reader waits for its part, and reads the rest from the origin" {
+	reader a node1 "$tree"
 	slowly 3 -q --pretend-nodes=3 --mode=partition --rate=1M \
 		--report=report "$from/ds" node%n
-	reader a node1 "$tree"
 	all_end
 	holds a 'absent_chunks == 16 and overtaken_chunks == 0 and
 failed_chunks == 0 and local_bytes > 0'
@@ -102,8 +107,8 @@ failed_chunks == 0 and local_bytes > 0'
 }
 
 @test "out of patience: what was overtaken is counted, and nothing else is read" {
-	slowly 1 -q --rate=500K --report=report "$from/ds" node0
 	reader a node0 "$tree" --patience=0.05
+	slowly 1 -q --rate=500K --report=report "$from/ds" node0
 	all_end
 	holds a 'overtaken_chunks > 0 and absent_chunks == 0 and
 failed_chunks == 0 and origin_bytes > 0'
@@ -111,10 +116,10 @@ failed_chunks == 0 and origin_bytes > 0'
 }
 
 @test "a stager that is killed: readers go on from the origin" {
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=300K \
-		"$from/ds" "$PWD/node%n"
 	reader a node0 "$tree"
-	until_true 20 chunks_at_least node0 2
+	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=200K \
+		"$from/ds" "$PWD/node%n"
+	until_true chunks_at_least node0 2
 	kill -KILL "$(ranks_of "$stager" | sed -n 's/^0 //p')"
 	wait "$stager" || :
 	wait "${readers[0]}" || { cat ./*.err; return 1; }
@@ -123,10 +128,10 @@ failed_chunks == 0 and origin_bytes > 0'
 
 @test "a stager that stops early lets its readers go to the origin at once" {
 	local status=0
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=300K \
-		"$from/ds" "$PWD/node%n"
 	reader a node1 "$tree"
-	until_true 20 chunks_at_least node1 2
+	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=200K \
+		"$from/ds" "$PWD/node%n"
+	until_true chunks_at_least node1 2
 	kill -USR1 "$(launcher_of "$stager")"
 	wait "$stager" || status=$?
 	[ "$status" = 75 ]
@@ -138,7 +143,7 @@ failed_chunks == 0 and origin_bytes > 0'
 @test "--clean under a reader's feet: it goes to the origin" {
 	stage 1 -q "$from/ds" node0
 	reader a node0 "$tree" --pause=here
-	until_true 20 test -e here
+	until_true test -e here
 	hpdsl-stage --clean node0
 	rm here
 	wait "${readers[0]}" || { cat a.err; return 1; }
@@ -148,9 +153,9 @@ overtaken_chunks + absent_chunks >= 22'
 
 @test "verify, ls and cat while it comes" {
 	local name
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=500K \
+	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=250K \
 		"$from/ds" "$PWD/node%n"
-	until_true 20 chunks_at_least node1 3
+	until_true chunks_at_least node1 3
 	hpdsl-verify node1 > said.verify
 	cat said.verify
 	[ "$(chunks_in node1)" -lt 24 ] || skip "it was too quick"

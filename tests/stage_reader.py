@@ -5,9 +5,10 @@ be opened, compares it with the tree that was packed, and prints where the bytes
 came from, as JSON.
 
 usage: stage_reader.py DIR TREE [--order=use|number] [--patience=SECONDS]
-                       [--pause=FILE]
+                       [--pause=FILE] [--ready=FILE]
 
-With a FILE it makes that after the first sample, and goes on when it is gone.
+With --pause it makes that FILE after the first sample, and goes on when it is
+gone; with --ready it makes that one as soon as it waits for DIR.
 Chunks are read in the order in which an epoch of seed 0 first wants them, or by
 number; samples of a chunk in packed order.
 """
@@ -21,7 +22,7 @@ import hpdsl
 
 def opened(directory):
     """As soon as it can be."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while True:
         try:
             return hpdsl.Dataset(directory)
@@ -60,6 +61,9 @@ def pause(path):
 def main(words):
     options = dict(w[2:].split("=") for w in words if w.startswith("--"))
     directory, tree = (w for w in words if not w.startswith("--"))
+    if "ready" in options:
+        with open(options["ready"], "w", encoding="ascii"):
+            pass
     ds = opened(directory)
     if "patience" in options:
         ds.patience(float(options["patience"]))

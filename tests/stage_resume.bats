@@ -154,7 +154,7 @@ print(sum(n["peer_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]))' \
 	local status=0
 	stage 2 -q --pretend-nodes=2 --rate=1M --report=first "$from/ds" node%n \
 		3>&- &
-	until_true 20 begun node1
+	until_true begun node1
 	stage 3 --pretend-nodes=3 --report=second "$from/ds" node%n 2> said ||
 		status=$?
 	cat said
@@ -167,10 +167,10 @@ print(sum(n["peer_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]))' \
 
 @test "a job that waits names who holds the directory, and ends at its deadline" {
 	local pid message
-	stage 1 -q --rate=150K "$from/ds" node0 3>&- &
+	stage 1 -q --rate=20K "$from/ds" node0 3>&- &
 	pid=$!
-	until_true 20 begun node0
-	fails 75 'node0' stage 2 --pretend-nodes=2 --deadline=6 "$from/ds" node%n
+	until_true begun node0
+	fails 75 'node0' stage 2 --pretend-nodes=2 --deadline=8 "$from/ds" node%n
 	[[ $message == *"in use by"* ]]
 	[ ! -e node1 ] || [ "$(chunks_in node1)" = 0 ]
 	stop_job "$pid"
@@ -192,7 +192,7 @@ stopped()
 
 @test "--deadline: exit 75, and a rerun completes" {
 	local status=0
-	stage 3 --pretend-nodes=3 --rate=1M --deadline=2 --mode=replicate \
+	stage 3 --pretend-nodes=3 --rate=200K --deadline=6 --mode=replicate \
 		--report=report "$from/ds" node%n 2> said || status=$?
 	cat said
 	[ "$(grep -c . said)" -ge 1 ]
@@ -203,10 +203,10 @@ assert r["status"] not in ("complete", "failed")'
 
 @test "SIGUSR1: exit 75, and a rerun completes; three ranks a node" {
 	local status=0 pid
-	stage 6 -q --pretend-nodes=2 --rate=1M --mode=replicate "$from/ds" node%n \
+	stage 6 -q --pretend-nodes=2 --rate=200K --mode=replicate "$from/ds" node%n \
 		3>&- &
 	pid=$!
-	until_true 20 chunks_at_least node0 2
+	until_true chunks_at_least node0 2
 	# to the launcher, which passes it on
 	kill -USR1 "$(launcher_of "$pid")"
 	wait "$pid" || status=$?
@@ -218,10 +218,10 @@ assert r["status"] not in ("complete", "failed")'
 	for rank in 0 1 3; do
 		status=0
 		rm -rf node*
-		stage 4 -q --pretend-nodes=2 --rate=1M --mode=replicate \
+		stage 4 -q --pretend-nodes=2 --rate=200K --mode=replicate \
 			"$from/ds" node%n 3>&- &
 		pid=$!
-		until_true 20 chunks_at_least node0 2
+		until_true chunks_at_least node0 2
 		kill -USR1 "$(ranks_of "$pid" | sed -n "s/^$rank //p")"
 		wait "$pid" || status=$?
 		stopped "$status" 2
@@ -230,15 +230,21 @@ assert r["status"] not in ("complete", "failed")'
 
 @test "SIGTERM to one process alone: 128 + 15, and what is there is sound" {
 	local status=0 pid
-	hpdsl-stage -q --rate=1M "$from/ds" node0 3>&- &
+	hpdsl-stage -q --rate=200K "$from/ds" node0 3>&- &
 	pid=$!
-	until_true 20 chunks_at_least node0 2
+	until_true chunks_at_least node0 2
 	kill -TERM "$pid"
 	wait "$pid" || status=$?
 	[ "$status" = 143 ]
 	check_stage named "$from/ds" node0
 	again "$(check_stage missing "$from/ds" node0)" 1
 	whole 1
+}
+
+# locked DIR: somebody holds it.
+locked()
+{
+	! flock -n "$1/.stage.lock" true
 }
 
 @test "who still verifies what is there is waited for, however long" {
@@ -249,7 +255,7 @@ assert r["status"] not in ("complete", "failed")'
 	HPDSL_FAULT='op=pread,name=chunk,slow=60,times=0' \
 		"$bed" -q -j0 --recheck "$from/ds" node0 &
 	holder=$!
-	sleep 0.5
-	hpdsl-stage -q --timeout=3 "$from/ds" node0
+	until_true locked node0
+	hpdsl-stage -q --timeout=5 "$from/ds" node0
 	wait "$holder"
 }

@@ -36,7 +36,12 @@ train()
 # ranks N OPTION..: the same in N processes; what the first one says.
 ranks()
 {
-	local n=$1 r pids=() pid port=$((20000 + $$ % 10000))
+	local n=$1 r pids=() pid port
+
+	port=$("$python" -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
 
 	for ((r = 1; r < n; r++)); do
 		RANK=$r WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 \
@@ -48,6 +53,16 @@ ranks()
 	for pid in "${pids[@]}"; do
 		wait "$pid"
 	done
+}
+
+# same_share A B: what was said last, but for a few images of 3000 that rounding
+# has moved to another class.
+same_share()
+{
+	diff <(tail -n 1 "$1" | sed 's/^[0-9.]*%//') \
+		<(tail -n 1 "$2" | sed 's/^[0-9.]*%//')
+	awk 'FNR == 1 { n++ } { share[n] = $1 + 0 }
+		END { d = share[1] - share[2]; exit !(d * d <= 0.3 * 0.3) }' "$1" "$2"
 }
 
 # same_net A B: checkpoints of the same place, and the same network but for
@@ -81,7 +96,7 @@ same_net()
 	ranks 2 --checkpoint=net > out
 	grep -qx 'goes on in epoch 1, step 2' out
 	same_net whole net
-	diff <(tail -n 1 whole.out) <(tail -n 1 out)
+	same_share whole.out out
 	# nothing left to do
 	train --checkpoint=net > out
 	run ! grep '^epoch' out

@@ -274,7 +274,7 @@ kill_half_way()
 		hpdsl-pack -q --zstd=19 --chunks=30 more out &
 		pid=$!
 		until [ -e out/chunk-000001.tar.zst ] || [ -e out/dataset.yaml ]; do
-			kill -0 "$pid"
+			kill -0 "$pid" 2> /dev/null || break
 		done
 		kill -KILL "$pid" 2> /dev/null || :
 		wait "$pid" || :

@@ -50,7 +50,7 @@ def flip(path, offset, mask=1):
 def run(program, *arguments, **options):
     """Another interpreter, with the same library; all of its output."""
     return subprocess.run([sys.executable, "-W", "error", "-c", program,
-                           *arguments], check=False, timeout=120,
+                           *arguments], check=False, timeout=300,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, **options)
 
@@ -61,7 +61,7 @@ def forked(function):
     out, into = os.pipe()
     pid = os.fork()
     if pid == 0:
-        signal.alarm(60)
+        signal.alarm(300)
         try:
             got = True, function()
         except BaseException as e:

@@ -25,7 +25,17 @@ def numbers(batches):
 
 
 def threads():
-    return len(os.listdir("/proc/self/task"))
+    """Those on their way out do not count: whoever has joined one may still see
+    it for a moment."""
+    found = 0
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/stat", encoding="ascii") as f:
+                flags = f.read().rpartition(")")[2].split()[6]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found += not int(flags) & 4  # PF_EXITING
+    return found
 
 
 class Batches(Packed):

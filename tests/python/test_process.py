@@ -80,8 +80,8 @@ class CtrlC(Packed):
         got = run(BEGIN + """
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for n in range(5):
-    signal.setitimer(signal.ITIMER_REAL, 0.07 * n + 0.01)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.07 * n + 0.01)
         loader.next_batch()
         print("it did not wait")
     except KeyboardInterrupt:
@@ -95,8 +95,8 @@ print([b.step for b in loader])
 
     def test_a_loop_ends(self):
         with subprocess.Popen([sys.executable, "-c", BEGIN + """
-print("waiting", flush=True)
 try:
+    print("waiting", flush=True)
     for batch in loader:
         print("it did not wait")
 finally:
@@ -105,7 +105,7 @@ finally:
                               stderr=subprocess.PIPE) as child:
             self.assertEqual(child.stdout.readline(), "waiting\n")
             child.send_signal(signal.SIGINT)
-            out, err = child.communicate(timeout=60)
+            out, err = child.communicate(timeout=300)
         self.assertEqual(out, "")
         self.assertRegex(err, r"\nKeyboardInterrupt\n$")
         self.assertEqual(child.returncode, -signal.SIGINT)
@@ -256,7 +256,7 @@ class Forks(Loads):
         for _ in range(5):
             child = context.Process(target=len, args=(batch.data,))
             child.start()
-            child.join(60)
+            child.join(300)
             self.assertEqual(child.exitcode, 0)
         got = run(BEGIN + """
 batch = loader.next_batch()
