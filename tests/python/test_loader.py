@@ -354,6 +354,8 @@ class Memory(Packed):
                     for view in batch.data:
                         if view[:100] != bytes([view[-1]]) * 100:
                             wrong.append(batch.step)
+                    # All of them must fit beside what is being read.
+                    del view, batch
 
             those = [threading.Thread(target=look) for _ in range(4)]
             for t in those:
