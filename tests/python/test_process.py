@@ -93,6 +93,26 @@ print([b.step for b in loader])
                          f"{list(range(12))}\n")
         self.assertEqual(got.returncode, 0)
 
+    def test_none_is_lost(self):
+        """Wherever a fast loop is: not in a finalizer, where it would be."""
+        got = run(BEGIN + """
+came = heard = 0
+def ring(*_):
+    global came
+    came += 1
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, ring)
+while came < 200:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        while came == heard:
+            loader.next_batch().data
+    except KeyboardInterrupt:
+        heard += 1
+print(came, heard)
+""", self.packed)
+        self.assertEqual((got.stdout, got.returncode), ("200 200\n", 0))
+
     def test_a_loop_ends(self):
         with subprocess.Popen([sys.executable, "-c", BEGIN + """
 try:

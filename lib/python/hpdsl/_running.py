@@ -15,7 +15,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from typing import Deque, Dict, NamedTuple, Optional, Tuple, Union
+from typing import Deque, Dict, NamedTuple, Optional, Union
 
 from . import _abi
 from ._abi import lib
@@ -37,6 +37,13 @@ class Damage(NamedTuple):
     reason: str
 
 
+# Loaders whose batches are out, by the number of their Hold.
+_out: "Dict[int, Running]" = {}
+_numbers = itertools.count()
+_method = ctypes.pythonapi.PyInstanceMethod_New
+_method.restype, _method.argtypes = ctypes.py_object, [ctypes.py_object]
+
+
 class Hold(int):
     """While it exists, its batch is not given back.  A number, because the
     garbage collector knows nothing of these: it goes when everything that
@@ -44,15 +51,9 @@ class Hold(int):
 
     __slots__ = ()
 
-    def __del__(self) -> None:
-        running, batch = _out[self]
-        running.release(batch)
-        del _out[self]
-
-
-# Loaders whose batches are out, and these: by the number of their Hold.
-_out: "Dict[int, Tuple[Running, int]]" = {}
-_numbers = itertools.count()
+    # None of Python's code: what a signal's handler raises there is lost, and
+    # Ctrl-C with it.
+    __del__ = _method(_out.pop)
 
 
 class Running:
@@ -65,6 +66,7 @@ class Running:
         self.pid, self.thread = os.getpid(), threading.get_ident()
         self.lock = threading.Lock()
         self.room: Optional[Room] = None
+        self.batches: Dict[int, int] = {}  # by the number of their Hold
         self.stop = ctypes.c_int(0)
         # Filled by the library's threads, emptied by the one that loads.
         self.told: Deque[Union[str, Damage]] = deque()
@@ -85,15 +87,18 @@ class Running:
             raise RuntimeError("a loader can be used only by the process that "
                                "made it")
         with self.lock:
+            self._give_back()
             if self.room is None:
                 self.room = Room.from_address(0)
             room = self.room
             if room.batch.value is None and not self._wait(room):
                 return None
+            # Whatever Ctrl-C comes between, the next call goes on from.
             if room.hold is None:
                 number = next(_numbers)
-                _out[number] = self, room.batch.value
+                _out[number] = self
                 room.hold = Hold(number)
+            self.batches[int(room.hold)] = room.batch.value
             self.room = None
             return room
 
@@ -108,9 +113,13 @@ class Running:
             raise exception(code, failure.msg)
         return code > 0
 
-    def release(self, batch: int) -> None:
-        if self.address is not None and self.pid == os.getpid():
-            lib.batch_release(self.address, batch)
+    def _give_back(self) -> None:
+        """Batches whose Hold has gone; each as soon as it is off the list,
+        whatever is raised meanwhile."""
+        gone = [number for number in self.batches if number not in _out]
+        if gone and self.address is not None:
+            deque(map(lib.batch_release, itertools.repeat(self.address),
+                      map(self.batches.pop, gone)), 0)
 
     def __del__(self) -> None:
         self.stop.value = 1
@@ -133,7 +142,7 @@ class Running:
             address, self.address = self.address, None
             if address is None:
                 return
-            if any(running is self for running, _ in list(_out.values())):
+            if any(running is self for running in list(_out.values())):
                 # Threads that are still reading need it to the very end.
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.needs))
                 batch = ctypes.c_void_p()
