@@ -210,6 +210,7 @@ class Errors(Packed):
                           os.listdir("/proc/self/fd")
                           if os.path.exists(f"/proc/self/fd/{n}"))
 
+        gc.collect()  # what other tests have left
         before = open_files()
         for _ in range(20):
             ds = hpdsl.Dataset(self.packed)

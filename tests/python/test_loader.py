@@ -25,17 +25,17 @@ def numbers(batches):
 
 
 def threads():
-    """Those on their way out do not count: whoever has joined one may still see
-    it for a moment."""
-    found = 0
-    for task in os.listdir("/proc/self/task"):
+    """How many there are, without those that were joined: these are listed for
+    a while longer, as exiting (Linux's PF_EXITING)."""
+    alive = 0
+    for thread in os.listdir("/proc/self/task"):
         try:
-            with open(f"/proc/self/task/{task}/stat", encoding="ascii") as f:
-                flags = f.read().rpartition(")")[2].split()[6]
+            with open(f"/proc/self/task/{thread}/stat", "rb") as f:
+                fields = f.read().rpartition(b")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        found += not int(flags) & 4  # PF_EXITING
-    return found
+        alive += not int(fields[6]) & 4
+    return alive
 
 
 class Batches(Packed):
@@ -354,6 +354,8 @@ class Memory(Packed):
                     for view in batch.data:
                         if view[:100] != bytes([view[-1]]) * 100:
                             wrong.append(batch.step)
+                    # All of them must fit beside what is being read.
+                    del view, batch
 
             those = [threading.Thread(target=look) for _ in range(4)]
             for t in those:

@@ -5,9 +5,9 @@
 
 /* Runs a shell command, which must succeed. */
 void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Names in /proc/self/fd. */
+/* Open files of this process. */
 int count_fds(void);
-/* Names in /proc/self/task. */
+/* Its threads, without those that have been joined. */
 int count_threads(void);
 
 #endif

@@ -3,6 +3,7 @@
 #include "stager_net.h"
 
 #include "hash.h"
+#include "meter.h"
 #include "wrap.h"
 
 #include <dirent.h>
@@ -465,7 +466,7 @@ static void fail_at_end(const struct net *n)
 void net_run(struct net *n, uint64_t stop_at, bool at_once)
 {
 	struct timespec pause = { .tv_nsec = 20000 };
-	time_t end = time(NULL) + 60;
+	double end = hp_now() + 240;
 	bool stopped = false;
 
 	for (;;) {
@@ -479,7 +480,7 @@ void net_run(struct net *n, uint64_t stop_at, bool at_once)
 			stop_at = 0;
 			stop_all(n, at_once);
 		}
-		if (time(NULL) > end)
+		if (hp_now() > end)
 			fail_at_end(n);
 	}
 	/* A failure is told by one call, whatever else there is. */

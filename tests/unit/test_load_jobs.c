@@ -240,7 +240,7 @@ static int64_t meet(const struct hp_io *io, int fd, uint64_t off, uint64_t n)
 	(void)fd;
 	(void)off;
 	(void)n;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += 60; /* then nobody comes */
 	pthread_mutex_lock(&m->lock);
 	if (++m->in > m->most)
@@ -256,6 +256,7 @@ static int64_t meet(const struct hp_io *io, int fd, uint64_t off, uint64_t n)
 static void test_help(void **state)
 {
 	struct meeting m = { .io = hp_io_system };
+	pthread_condattr_t monotonic;
 	struct hp_load_new new;
 	struct planner p;
 	int r;
@@ -263,7 +264,10 @@ static void test_help(void **state)
 	(void)state;
 	m.io.cached = meet;
 	pthread_mutex_init(&m.lock, NULL);
-	pthread_cond_init(&m.met, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&m.met, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	begin(&p, &m.io, 1);
 	p.l->mean = 1 << 20; /* large enough to ask */
 	assert_true(plan_turn(&p, &new, &r));

