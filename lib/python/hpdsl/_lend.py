@@ -3,13 +3,17 @@
 
 A Lender has loans: anonymous files, which are in no folder and take nothing of
 /dev/shm, so nothing is left behind however their processes end.  Who borrows
-opens them below /proc, and gives them back by a byte at their beginning; then
-they are filled again, as memory that is used for the first time costs ten times
-as much as the copy.  Each filling has a number of its own, so that nobody reads
-what is not meant for him."""
+opens them below /proc; then they are filled again, as memory that is used for the
+first time costs ten times as much as the copy.  Each filling has a number of its
+own, so that nobody reads what is not meant for him.
+
+Whoever has a loan holds a lock on it.  The kernel takes that back with the last
+mapping, that of a child too: no finalizer has anything to do, in which Ctrl-C
+would be lost."""
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import struct
@@ -18,9 +22,9 @@ import weakref
 from itertools import count
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-# Where a loan is.  Lost: who had it has forked, and cannot know whether the
-# child looks at it.
-_FREE, _SENT, _HELD, _LOST = range(4)
+# Where a loan is; once it was borrowed, its file says so for good, and the lock
+# whether it still is.
+_FREE, _SENT, _HELD = range(3)
 # That and the filling's number, and where contents begin.
 _KEY = struct.Struct("<B7xQ")
 _HEAD = 64
@@ -29,19 +33,6 @@ _OPEN = 8
 # A mapping need not keep a file open, if Python lets it.
 _NO_FILE: Dict[str, Any] = (
     {"trackfd": False} if sys.version_info >= (3, 13) else {})
-
-_forks = 0
-
-
-def _count_fork() -> None:
-    global _forks
-    _forks += 1
-
-
-# Afterwards too, as another thread may borrow between this and the fork.
-os.register_at_fork(before=_count_fork, after_in_parent=_count_fork,
-                    after_in_child=_count_fork)
-
 
 class Loan(NamedTuple):
     """What the borrower has to know; plain numbers."""
@@ -85,6 +76,9 @@ class _Memory:
         """Not free as long as the lender looks at it himself."""
         if self._lent is not None and self._lent() is not None:
             return _SENT
+        if self.map[0] == _HELD and _lock(self.fd):
+            fcntl.flock(self.fd, fcntl.LOCK_UN)
+            self.map[0] = _FREE
         return self.map[0]
 
     def close(self) -> None:
@@ -139,7 +133,7 @@ class Lender:
         over = len(self._loans) - _OPEN
         for memory in self._loans:
             state = memory.state()
-            if state in (_FREE, _LOST) or state == _HELD and over > 0:
+            if state == _FREE or state == _HELD and over > 0:
                 memory.close()
                 over -= 1
             else:
@@ -147,33 +141,26 @@ class Lender:
         self._loans = kept
 
 
+def _lock(fd: int) -> bool:
+    """False: another opening of the file has it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _try_opening() -> None:
     fd = os.memfd_create("hpdsl")
     try:
-        os.close(os.open(f"/proc/self/fd/{fd}", os.O_RDWR))
+        other = os.open(f"/proc/self/fd/{fd}", os.O_RDWR)
+        try:
+            if not _lock(other) or _lock(fd):
+                raise OSError("no locks")
+        finally:
+            os.close(other)
     finally:
         os.close(fd)
-
-
-class _Borrowed(mmap.mmap):
-    """Goes back when the last view of it has gone: but not if a child may look
-    at it, too."""
-
-    key: Optional[bytes] = None
-
-    def take(self, serial: int) -> None:
-        self.forks, self.pid = _forks, os.getpid()
-        self.key = _KEY.pack(_HELD, serial)
-        self[0] = _HELD
-
-    def __del__(self, size: int = _KEY.size, free: int = _FREE,
-                lost: int = _LOST, getpid=os.getpid) -> None:
-        if self.key is None or self[:size] != self.key:
-            return
-        if self.forks == _forks:
-            self[0] = free
-        elif self.pid == getpid():
-            self[0] = lost
 
 
 def borrow(loan: Loan) -> memoryview:
@@ -183,16 +170,12 @@ def borrow(loan: Loan) -> memoryview:
     fd = _open(loan)
     try:
         sent = _KEY.pack(_SENT, loan.serial)
-        if os.pread(fd, _KEY.size, 0) != sent:
+        if os.pread(fd, _KEY.size, 0) != sent or not _lock(fd):
             raise RuntimeError(f"what process {loan.pid} has lent was borrowed "
                                "before, and can be only once")
-        try:
-            borrowed = _Borrowed(fd, _HEAD + loan.size, **_NO_FILE)
-            borrowed.take(loan.serial)
-        except BaseException:
-            if os.pread(fd, _KEY.size, 0) == sent:
-                os.pwrite(fd, bytes([_FREE]), 0)
-            raise
+        # From here on it is free when what holds the lock is closed.
+        os.pwrite(fd, bytes([_HELD]), 0)
+        borrowed = mmap.mmap(fd, _HEAD + loan.size, **_NO_FILE)
     finally:
         os.close(fd)
     return memoryview(borrowed)[_HEAD:]
