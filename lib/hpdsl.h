@@ -1347,8 +1347,8 @@ struct hpdsl_place {
  * most room.  With ranks 1, or no share (NULL), it is the whole step.  A rank
  * has the same number of places, K * Q / ranks, in each step, if ranks divides
  * Q; ask for it with ret NULL and room 0.  Workers take whole steps in turn,
- * and change nothing here.  -ERANGE: no such step; HPDSL_EUSAGE: no such rank or
- * worker, more ranks than Q, ranks that do not divide Q (but see uneven);
+ * and change nothing here.  -ERANGE: no such step; HPDSL_EUSAGE: no such rank
+ * or worker, more ranks than Q, ranks that do not divide Q (but see uneven);
  * -ENOSPC.
  */
 HPDSL_API int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e,

@@ -53,6 +53,7 @@ goes_on()
 	done
 	wait "$tracer" || status=$?
 	pid=
+	# shellcheck disable=SC2034
 	message=$(cat stderr)
 	rm stderr stdout pid trace
 	return "$status"
