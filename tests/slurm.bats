@@ -191,7 +191,7 @@ nothing_staged()
 		subprocess.run(["hpdsl-verify", "-q", data], check=True)
 		assert os.environ["MASTER_ADDR"] == "bed-n001", os.environ
 		print("trained on", socket.gethostname(), os.path.exists(file))
-		if os.environ["SLURM_PROCID"] == "0":
+		if os.environ["SLURM_PROCID"] == "0" and not os.path.exists(file):
 		    open(file, "w").close()
 		    with open(file + ".order", "w") as f:
 		        f.write('{"seed": 3, "step": 2}')
@@ -202,7 +202,7 @@ nothing_staged()
 	[ "$(grep -c '^trained on bed-n00[12]' job.out)" = 4 ]
 	[ $(($(asked) - before)) = "$(size)" ]
 	# the state is handed on: one that is none is noticed, be it before the
-	# stage directory of the last job is opened, or later
+	# training begins in the stage directory of the last job, or later
 	echo 'seed: x' > net.order
 	run job train_while_staging.sbatch --nodes=2 --ntasks-per-node=2
 	grep -q '^hpdsl-stage: .*net.order' job.out

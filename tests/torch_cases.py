@@ -605,10 +605,12 @@ def worker_killed(ds, order="ORDER"):
 
 
 def for_ever(ds, workers, order):
-    """Not a case: trains until it is stopped, and says who its workers are."""
+    """Not a case: trains until it is stopped, or alone, and says who its
+    workers are."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     loader = steps_loader(ds, int(workers), globals()[order])
-    while True:
+    parent = os.getppid()
+    while os.getppid() == parent:
         for batch in loader:
             if (batch.epoch, batch.step) == (0, 2):
                 print(*(c.pid for c in multiprocessing.active_children()),

@@ -327,6 +327,20 @@ class Memory(Packed):
         self.assertEqual(threads(), before)
         self.assertIsNone(batch)
 
+    def test_garbage_with_the_dataset(self):
+        """In whichever order it is finalized: threads end first."""
+        before = threads()
+        order = hpdsl.Order(window=1, lanes=1, run=1, step_runs=2)
+        for k in range(40):
+            dataset = hpdsl.Dataset(self.large)
+            ring = [hpdsl.Loader(dataset, order, memory=16 << 20), dataset]
+            ring[k % 2].ring = ring
+            if k % 4 > 1:
+                ring.append(ring[0].next_batch())
+            del dataset, ring
+            gc.collect()
+        self.assertEqual(threads(), before)
+
     def test_the_last_view_goes_in_another_thread(self):
         before = threads()
         loader = self.batches()

@@ -19,7 +19,7 @@ from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
 from ._errors import Error, SystemFailure, UsageError, wanted
 from ._order import Order, end_number, share_of
-from ._running import Damage, Room, Running
+from ._running import Damage, Lease, Room, Running, lease
 from ._state import make_state, read_state
 
 
@@ -67,8 +67,8 @@ class Loader:
 
     Both are called in the thread that asks for batches.  A loader belongs to
     the process that made it, and to one thread at a time; batches may go
-    anywhere in it.  It ends with close(), `with`, or when it is forgotten, as
-    soon as the last view of its batches has gone.
+    anywhere in it.  It ends with close(), `with`, or when it is forgotten;
+    views of its batches stay valid.
 
     Raises UsageError for what makes no sense.  SystemFailure with errno ENOBUFS
     says that batches which were kept hold all the memory.
@@ -122,6 +122,7 @@ class Loader:
         self._order = order
         self._handle = self.dataset.handle()
         self._running = Running(self._handle, options, names, choice)
+        self._lease: Optional[Lease] = lease(self._running)
         # A state of the very end: there is nothing to read.
         self._over = bool(self._epochs) and order.epoch >= self._until
         if self._over:
@@ -137,6 +138,7 @@ class Loader:
         running, self._running, self._room = self._running, None, None
         if running is not None:
             running.end()
+        self._lease = None
 
     def __enter__(self) -> "Loader":
         return self

@@ -10,11 +10,11 @@ from __future__ import annotations
 import atexit
 import ctypes
 import errno
+import itertools
 import os
 import threading
-import weakref
 from collections import deque
-from typing import Deque, NamedTuple, Optional, Union
+from typing import Deque, Dict, NamedTuple, Optional, Union
 
 from . import _abi
 from ._abi import lib
@@ -51,6 +51,25 @@ class Hold(int):
     __del__ = _method(lib.batch_release)
 
 
+_leased: "Dict[int, Running]" = {}
+_numbers = itertools.count()
+
+
+class Lease(int):
+    """While it exists, its Running does, and with it the dataset.  A number for
+    the same reason: garbage that a loader is part of is finalized in any order,
+    and the dataset's turn must not come before its threads have ended."""
+
+    __slots__ = ()
+    __del__ = _method(_leased.pop)
+
+
+def lease(running: "Running") -> Lease:
+    number = next(_numbers)
+    _leased[number] = running
+    return Lease(number)
+
+
 class Running:
     """options: without what has to do with threads.  needs: what they point to,
     kept as long as this."""
@@ -72,7 +91,6 @@ class Running:
         checked(lib.loader_new, dataset.address, ctypes.byref(options),
                 ctypes.byref(ret))
         self.address = ret.value
-        _all.add(self)
 
     def next(self) -> Optional[Room]:
         """The next batch; None at the end.  Ctrl-C is heard, and the call that
@@ -150,11 +168,8 @@ def _tellers(told: Deque[Union[str, Damage]]):
     return _abi.TELL_BAD(bad), _abi.TELL_WARNING(warn)
 
 
-_all: "weakref.WeakSet[Running]" = weakref.WeakSet()
-
-
 @atexit.register
 def _end_all() -> None:
     """While there is an interpreter that they can tell something."""
-    for running in list(_all):
+    for running in list(_leased.values()):
         running.end()
