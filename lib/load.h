@@ -55,9 +55,8 @@ struct hp_load_epoch {
 struct hp_load_batch {
 	struct hpdsl_batch pub; /* the first: the caller's pointer is to it */
 	struct hpdsl_loader *loader;
-	struct hp_load_batch *next;	     /* of those that are to be had */
-	struct hp_load_batch *older, *newer; /* of those that are out */
-	struct hp_load_unit **unit;	     /* of each sample */
+	struct hp_load_batch *next; /* of those that are to be had */
+	struct hp_load_unit **unit; /* of each sample */
 	struct hp_load_row **row;
 	struct hp_load_block **block; /* each once */
 	uint32_t blocks;
@@ -151,8 +150,8 @@ struct hpdsl_loader {
 	struct hp_load_block *awaited;	 /* for this one, at least */
 	bool warned_over;		 /* that more memory is taken */
 
-	struct hp_load_batch *idle, *newest; /* batches */
-	uint32_t out;
+	struct hp_load_batch *idle; /* batches to be filled again */
+	uint32_t out;		    /* that the caller has */
 	bool freed; /* it goes with the last of them; under the lock */
 	/* Under the lock. */
 	struct hpdsl_order reached;

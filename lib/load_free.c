@@ -6,18 +6,6 @@
 
 #include <unistd.h>
 
-/* ---- Batches ------------------------------------------------------------ */
-
-static void unlink_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
-{
-	*(b->newer ? &b->newer->older : &l->newest) = b->older;
-	if (b->older)
-		b->older->newer = b->newer;
-	l->out--;
-}
-
-/* ---- The loader --------------------------------------------------------- */
-
 static void end_threads(struct hpdsl_loader *l)
 {
 	pthread_mutex_lock(&l->lock);
@@ -111,7 +99,7 @@ void hpdsl_batch_release(const struct hpdsl_batch *pub)
 	if (!b || !is_ours(l))
 		return;
 	pthread_mutex_lock(&l->lock);
-	unlink_batch(l, b);
+	l->out--;
 	hp_load_put_batch(l, b);
 	last = l->freed && !l->out;
 	pthread_mutex_unlock(&l->lock);

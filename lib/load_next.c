@@ -167,17 +167,6 @@ void hp_load_put_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
 	l->idle = b;
 }
 
-static void link_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
-{
-	b->loader = l;
-	b->newer = NULL;
-	b->older = l->newest;
-	if (b->older)
-		b->older->newer = b;
-	l->newest = b;
-	l->out++;
-}
-
 void hp_load_drop_over(struct hpdsl_loader *l)
 {
 	struct hp_load_unit *u;
@@ -213,7 +202,8 @@ static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 		hp_load_put_batch(l, b);
 		return r;
 	}
-	link_batch(l, b);
+	b->loader = l;
+	l->out++;
 	l->stats.steps++;
 	l->stats.samples += n.samples;
 	l->stats.bytes += n.bytes;
