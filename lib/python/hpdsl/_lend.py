@@ -22,8 +22,8 @@ import weakref
 from itertools import count
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-# Where a loan is; once it was borrowed, its file says so for good, and the lock
-# whether it still is.
+# Where a loan is, in its file; of one that was borrowed the lock says whether it
+# still is, which the lender looks at before he fills it again.
 _FREE, _SENT, _HELD = range(3)
 # That and the filling's number, and where contents begin.
 _KEY = struct.Struct("<B7xQ")
@@ -33,6 +33,7 @@ _OPEN = 8
 # A mapping need not keep a file open, if Python lets it.
 _NO_FILE: Dict[str, Any] = (
     {"trackfd": False} if sys.version_info >= (3, 13) else {})
+
 
 class Loan(NamedTuple):
     """What the borrower has to know; plain numbers."""
