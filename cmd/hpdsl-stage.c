@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* seconds; a rank that waits so long does no harm: its launcher ends it */
+#define RANK_0_STARTS_WITHIN 20
+
 static int number_in(const char *name)
 {
 	const char *s = getenv(name);
@@ -52,20 +55,36 @@ static bool is_one_of_many(void)
 	return false;
 }
 
+/*
+ * A launcher ends all ranks as soon as one has failed: rank 0 is to have told
+ * why before, even when it was started seconds after this one.
+ */
+static void let_rank_0_tell(int status, void *arg)
+{
+	const bool *reading = arg;
+
+	if (*reading && status != CMD_DONE)
+		sleep(RANK_0_STARTS_WITHIN);
+}
+
 /* What is wrong with the options, or --help, is told by one rank for all. */
 static void read_options(int argc, char **argv, struct stage_options *o)
 {
 	static const int fds[2] = { STDOUT_FILENO, STDERR_FILENO };
+	static bool reading;
 	int was[2] = { -1, -1 }, null = -1;
 
-	if (is_one_of_many())
+	if (is_one_of_many()) {
 		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		reading = on_exit(let_rank_0_tell, &reading) == 0;
+	}
 	for (int i = 0; null >= 0 && i < 2; i++) {
 		was[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
 		if (was[i] >= 0)
 			dup2(null, fds[i]);
 	}
 	argp_parse(&stage_argp, argc, argv, 0, NULL, o);
+	reading = false;
 	for (int i = 0; i < 2; i++)
 		if (was[i] >= 0) {
 			dup2(was[i], fds[i]);

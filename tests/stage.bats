@@ -302,6 +302,14 @@ unequal()
 	[ "$(grep -c 'memory' <<< "$message")" = 1 ]
 	fails 2 speed stage 3 --speed "$from/ds" a
 	[ "$(grep -c 'speed' <<< "$message")" = 1 ]
+	# though rank 0 comes later than the others have seen it
+	cat > late <<- 'END'
+		#!/bin/sh
+		[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || sleep 1
+		exec hpdsl-stage "$@"
+	END
+	chmod +x late
+	STAGE=./late fails 2 speed stage 3 --speed "$from/ds" a
 	[ "$(stage 3 --help | grep -c '^Usage:')" = 1 ]
 	# that of another rank alone; MPICH waits for a rank that has ended
 	case $("$MPIRUN" --version 2>&1) in
@@ -311,7 +319,7 @@ unequal()
 	esac
 	fails 2 pretend stage 2 --pretend-nodes=3 "$from/ds" a%n
 	fails 3 nothing hpdsl-stage "$PWD/nothing" a
-	[ -z "$(find . -mindepth 1 -maxdepth 1 ! -name tmp)" ]
+	[ -z "$(find . -mindepth 1 -maxdepth 1 ! -name tmp ! -name late)" ]
 }
 
 @test "other options: --direct, --fsync, -j, --memory" {
