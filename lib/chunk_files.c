@@ -19,6 +19,7 @@ struct wanted {
 	enum hp_chunk_at at;
 	int flags; /* of open, beside the usual ones */
 	bool any_size;
+	const bool *quit;
 };
 
 /* Its name, relative to the dataset's directory. */
@@ -52,7 +53,7 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_chunk *c, enum hp_chunk_at at,
 			       char buf[HP_CHUNK_FILE_TEXT])
 {
-	struct wanted w = { ds, c, at, 0, false };
+	struct wanted w = { .ds = ds, .chunk = c, .at = at };
 	auto_name name;
 
 	name_get(&w, &name);
@@ -174,7 +175,10 @@ static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
 	int r;
 
 	for (;;) {
-		w->at = hp_stage_where(w->ds->stage, w->chunk);
+		if (!hp_stage_where(w->ds->stage, w->chunk, w->quit, &w->at)) {
+			ret->at = HP_AT_HERE;
+			return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+		}
 		r = get(w, ret, &why);
 		if (r == 0)
 			return 0;
@@ -187,20 +191,22 @@ static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
 }
 
 int hp_chunk_file_try(const struct hpdsl_dataset *ds,
-		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
-		      struct hpdsl_error *here, struct hpdsl_error *why)
+		      const struct hpdsl_chunk *c, const bool *quit,
+		      struct hp_chunk_file *ret, struct hpdsl_error *here,
+		      struct hpdsl_error *why)
 {
-	struct wanted w = { ds, c, HP_AT_HERE, 0, false };
+	struct wanted w = { .ds = ds, .chunk = c, .quit = quit };
 
 	return ds->stage ? get_staged(&w, ret, here, why) : get(&w, ret, why);
 }
 
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
-		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
-		      struct hpdsl_error *here, struct hpdsl_error *err)
+		      const struct hpdsl_chunk *c, const bool *quit,
+		      struct hp_chunk_file *ret, struct hpdsl_error *here,
+		      struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
-	int r = hp_chunk_file_try(ds, c, ret, here, &why);
+	int r = hp_chunk_file_try(ds, c, quit, ret, here, &why);
 
 	if (r < 0 && ret->at == HP_AT_ORIGIN)
 		return hp_chunk_file_nowhere(ds, c, here, &why, err);
@@ -210,7 +216,7 @@ int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 bool hp_chunk_file_rest(const struct hpdsl_dataset *ds,
 			const struct hpdsl_chunk *c, struct hp_chunk_file *ret)
 {
-	struct wanted w = { ds, c, HP_AT_HERE, 0, true };
+	struct wanted w = { .ds = ds, .chunk = c, .any_size = true };
 
 	return ds->stage && hp_stage_has_rest(ds->stage, c, &w.at) &&
 	       get(&w, ret, NULL) == 0;
@@ -223,7 +229,9 @@ int hp_chunk_file_open(const struct hpdsl_dataset *ds,
 		       const struct hp_chunk_file *f, int flags,
 		       struct hpdsl_error *err)
 {
-	struct wanted w = { ds, c, f->at, flags, false };
+	struct wanted w = {
+		.ds = ds, .chunk = c, .at = f->at, .flags = flags
+	};
 	char same[sizeof "/proc/self/fd/" + 10];
 	int fd;
 

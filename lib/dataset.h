@@ -39,14 +39,17 @@ struct hp_chunk_file {
  * Any number of threads.  What is not a regular file is HPDSL_ECORRUPT.  Of a
  * stage directory, the file that is to be read now, here or at the origin.
  * *here, code 0 at first, becomes the reason why what is here is of no use.
+ * HPDSL_ESTOPPED: it was still coming when *quit became true; NULL: never.
  */
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
-		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
-		      struct hpdsl_error *here, struct hpdsl_error *err);
+		      const struct hpdsl_chunk *c, const bool *quit,
+		      struct hp_chunk_file *ret, struct hpdsl_error *here,
+		      struct hpdsl_error *err);
 /* The same, but *why is that of the file that was tried last, ret->at. */
 int hp_chunk_file_try(const struct hpdsl_dataset *ds,
-		      const struct hpdsl_chunk *c, struct hp_chunk_file *ret,
-		      struct hpdsl_error *here, struct hpdsl_error *why);
+		      const struct hpdsl_chunk *c, const bool *quit,
+		      struct hp_chunk_file *ret, struct hpdsl_error *here,
+		      struct hpdsl_error *why);
 /*
  * What is here of a chunk that is of no use as a whole, whatever its size: for
  * members that are found to be good, when the origin's is of no use either.

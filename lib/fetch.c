@@ -27,6 +27,12 @@ struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
 	return NULL;
 }
 
+void hp_fetch_quit(struct hp_fetch *f)
+{
+	if (f)
+		__atomic_store_n(&f->quit, true, __ATOMIC_RELAXED);
+}
+
 void hp_fetch_free(struct hp_fetch *f)
 {
 	if (!f)

@@ -33,6 +33,9 @@ struct hp_fetch_options {
 /* ds is borrowed.  NULL: no memory. */
 struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
 			      const struct hp_fetch_options *opt);
+/* Who is waiting for a chunk that is coming gives up: HPDSL_ESTOPPED.  NULL is
+ * harmless. */
+void hp_fetch_quit(struct hp_fetch *f);
 /* Nobody may be fetching any more.  NULL is harmless. */
 void hp_fetch_free(struct hp_fetch *f);
 

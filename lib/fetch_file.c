@@ -280,7 +280,7 @@ bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
 	    end > c.plain_bytes ||
 	    (ds->stage && !hp_stage_is_here(ds->stage, &c)))
 		return false;
-	r = hp_chunk_file_get(ds, &c, &file, &here, NULL);
+	r = hp_chunk_file_get(ds, &c, NULL, &file, &here, NULL);
 	/* It is found out once only, be it here. */
 	if (here.code)
 		hp_fetch_tell(f, &c, &here);

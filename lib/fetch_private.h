@@ -23,6 +23,7 @@ struct hp_fetch {
 	/* Atomic, all of these. */
 	uint8_t *told;	      /* of each chunk: its file here is bad */
 	uint8_t no_direct[3]; /* by enum hp_chunk_at: it cannot be done */
+	bool quit;	      /* nobody waits for what is coming */
 	struct hp_fetch_counts count;
 	pthread_mutex_t lock;
 	struct hp_fetch_desk *idle; /* under the lock */

@@ -124,7 +124,8 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 		struct hpdsl_error here = { 0 };
 		struct hp_chunk_file file;
 		bool elsewhere;
-		int r = hp_chunk_file_get(ds, &s->chunk, &file, &here, err);
+		int r = hp_chunk_file_get(ds, &s->chunk, &s->f->quit, &file,
+					  &here, err);
 
 		if (here.code)
 			hp_fetch_tell(s->f, &s->chunk, &here);

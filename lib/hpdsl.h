@@ -1462,12 +1462,19 @@ HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
 			       struct hpdsl_loader **ret,
 			       struct hpdsl_error *err);
 /*
- * Ends its threads, and waits for reads that are under way.  Batches that are
+ * Ends its threads, and waits for reads that are under way, but not for chunks
+ * that a stager is bringing.  Batches that are
  * out stay valid, and the memory that they are in, until they are released,
  * even when the dataset has been closed.  In a child of the process that made
  * it, which has none of its threads, nothing is done.  NULL is harmless.
  */
 HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
+/*
+ * The same for *l, which becomes NULL, in one step: for cleanup attributes, and
+ * for languages in which an exception may come between any two.  Until it
+ * returns, nobody else may be using the loader.
+ */
+HPDSL_API void hpdsl_loader_freep(struct hpdsl_loader **l);
 /*
  * The next batch: 1; 0: the last epoch's last step was handed out.  A bad
  * sample is HPDSL_ECORRUPT or -errno, *err names chunk and sample, and the next
@@ -1476,14 +1483,14 @@ HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
  * HPDSL_ESTOPPED, -EAGAIN.  After these three it is the same step that comes
  * next, after -ENOMEM it may be: hpdsl_loader_state() tells.  Once it has been
  * stopped, neither bad nor watch.warn is called any more.  One thread at a
- * time.
+ * time.  NULL, as hpdsl_loader_freep() leaves it, is HPDSL_ESTOPPED.
  */
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				const struct hpdsl_batch **ret,
 				struct hpdsl_error *err);
 /* Any thread, in any order; in a child nothing is done.  NULL is harmless. */
 HPDSL_API void hpdsl_batch_release(const struct hpdsl_batch *b);
-/* Steps of an epoch, of all workers. */
+/* Steps of an epoch, of all workers; of NULL 0. */
 HPDSL_API uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l,
 				      uint64_t epoch);
 
@@ -1510,7 +1517,8 @@ HPDSL_API size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf);
 HPDSL_API int hpdsl_state_parse(const char *text, size_t size, const char *name,
 				struct hpdsl_state *ret,
 				struct hpdsl_error *err);
-/* Of what this loader has handed out: the state that resumes behind it. */
+/* Of what this loader has handed out: the state that resumes behind it.  Of
+ * NULL it is all zero, and so are the statistics. */
 HPDSL_API void hpdsl_loader_state(const struct hpdsl_loader *l,
 				  struct hpdsl_state *ret);
 /*

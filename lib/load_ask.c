@@ -35,6 +35,10 @@ void hpdsl_loader_stats(const struct hpdsl_loader *l,
 {
 	struct hp_fetch_counts n;
 
+	if (!l) {
+		*ret = (struct hpdsl_loader_stats){ 0 };
+		return;
+	}
 	hp_fetch_count(l->fetch, &n);
 	pthread_mutex_lock(lock_of(l));
 	*ret = l->stats;
@@ -53,7 +57,10 @@ void hpdsl_loader_stats(const struct hpdsl_loader *l,
 
 void hpdsl_loader_state(const struct hpdsl_loader *l, struct hpdsl_state *ret)
 {
-	*ret = (struct hpdsl_state){ .end = l->opt.end };
+	*ret = (struct hpdsl_state){ 0 };
+	if (!l)
+		return;
+	ret->end = l->opt.end;
 	pthread_mutex_lock(lock_of(l));
 	ret->order = l->reached;
 	pthread_mutex_unlock(lock_of(l));
@@ -65,10 +72,13 @@ void hpdsl_loader_state(const struct hpdsl_loader *l, struct hpdsl_state *ret)
 
 uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l, uint64_t epoch)
 {
-	struct hpdsl_order o = l->order;
+	struct hpdsl_order o;
 	struct hpdsl_epoch *e;
 	uint64_t steps;
 
+	if (!l)
+		return 0;
+	o = l->order;
 	o.epoch = epoch;
 	if (hpdsl_epoch_new(l->ds, l->opt.choice, &o, &e, NULL) < 0)
 		return 0;

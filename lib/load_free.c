@@ -12,6 +12,7 @@ static void end_threads(struct hpdsl_loader *l)
 	l->ending = true;
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
+	hp_fetch_quit(l->fetch);
 	for (uint32_t i = 0; i < l->threads; i++)
 		pthread_join(l->thread[i], NULL);
 	free(l->thread);
@@ -88,6 +89,11 @@ void hpdsl_loader_free(struct hpdsl_loader *l)
 	pthread_mutex_unlock(&l->lock);
 	if (last)
 		free_rest(l);
+}
+
+void hpdsl_loader_freep(struct hpdsl_loader **l)
+{
+	hpdsl_loader_free(__atomic_exchange_n(l, NULL, __ATOMIC_ACQ_REL));
 }
 
 void hpdsl_batch_release(const struct hpdsl_batch *pub)

@@ -244,6 +244,8 @@ int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 {
 	int r;
 
+	if (!l)
+		return hp_fail(err, HPDSL_ESTOPPED, "the loader was freed");
 	if (hp_stopped(&l->opt.watch))
 		return stopped(l, err);
 	pthread_mutex_lock(&l->lock);

@@ -90,7 +90,8 @@ static int take_rest(struct hp_member_source *r, const struct hpdsl_error *why)
 static int open_file(struct hp_member_source *r)
 {
 	struct hpdsl_error why;
-	int e = hp_chunk_file_try(r->ds, &r->chunk, &r->file, &r->here, &why);
+	int e = hp_chunk_file_try(r->ds, &r->chunk, NULL, &r->file, &r->here,
+				  &why);
 
 	r->rest = false;
 	if (e == 0)

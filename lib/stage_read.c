@@ -125,8 +125,8 @@ static bool knows_better(struct search *k)
 	return hp_stage_watch_renew(&k->s->watch, first ? 0 : SECOND);
 }
 
-/* Waits a little for what is coming: false if that has lasted too long. */
-static bool wait_a_little(struct search *k)
+/* Waits a little for what is coming: false if that has lasted so long. */
+static bool wait_a_little(struct search *k, uint64_t most)
 {
 	uint64_t now = hp_monotonic(), left;
 	struct timespec t;
@@ -135,9 +135,9 @@ static bool wait_a_little(struct search *k)
 		k->began = now;
 		k->pause = PAUSE_MIN * MS;
 	}
-	if (now - k->began >= k->s->patience)
+	if (now - k->began >= most)
 		return false;
-	left = k->s->patience - (now - k->began);
+	left = most - (now - k->began);
 	if (k->pause > left)
 		k->pause = left;
 	t = (struct timespec){ .tv_sec = (time_t)(k->pause / SECOND),
@@ -162,7 +162,8 @@ static bool wait_for_birth(struct search *k)
 
 	if (hp_stage_watch_renew(&k->s->watch, 0))
 		return true;
-	return hp_monotonic() - k->s->opened < most && wait_a_little(k);
+	/* It is no matter of patience: there is nowhere else to go. */
+	return hp_monotonic() - k->s->opened < most && wait_a_little(k, most);
 }
 
 static enum hp_chunk_at form_of(const struct hp_stage_seen *seen,
@@ -195,7 +196,7 @@ static int decide(struct search *k, enum hp_chunk_at *ret)
 	}
 	k->coming = k->coming || is_coming(&seen);
 	if (is_coming(&seen) && seen.alive && !(notes & OVERTAKEN) &&
-	    wait_a_little(k))
+	    wait_a_little(k, s->patience))
 		return 1;
 	if (knows_better(k))
 		return 1;
@@ -207,17 +208,18 @@ static int decide(struct search *k, enum hp_chunk_at *ret)
 	return 0;
 }
 
-enum hp_chunk_at hp_stage_where(struct hp_stage_read *s,
-				const struct hpdsl_chunk *c)
+bool hp_stage_where(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		    const bool *quit, enum hp_chunk_at *ret)
 {
 	struct search k = { .s = s, .chunk = c };
-	enum hp_chunk_at at;
+	bool again;
 
-	while (decide(&k, &at))
-		;
+	do
+		again = decide(&k, ret);
+	while (again && !(quit && __atomic_load_n(quit, __ATOMIC_RELAXED)));
 	if (k.began)
 		add(&s->waited, hp_monotonic() - k.began);
-	return at;
+	return !again;
 }
 
 bool hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c)

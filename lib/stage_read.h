@@ -36,9 +36,12 @@ int hp_stage_read_new(const struct hp_io *io, int dir, uint64_t chunks,
 /* NULL is harmless. */
 void hp_stage_read_free(struct hp_stage_read *s);
 
-/* Where the chunk is to be read now.  Waits, and counts. */
-enum hp_chunk_at hp_stage_where(struct hp_stage_read *s,
-				const struct hpdsl_chunk *c);
+/*
+ * Where the chunk is to be read now.  Waits, and counts.  False: it was not
+ * worth while to wait any longer, as *quit has become true; NULL: it never does.
+ */
+bool hp_stage_where(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		    const bool *quit, enum hp_chunk_at *ret);
 /*
  * What is here of the chunk cannot be used.  If it still ought to be here, it
  * is not looked at again; otherwise it was taken away (hpdsl-stage --clean).

@@ -198,7 +198,7 @@ FUNCTIONS = {
     "epoch_step": (c_int64, _P, c_int, c_uint64, _P, _P, c_size_t, _P),
     "epoch_cost": (c_int, _P, _P, _P, _P),
     "loader_new": (c_int, _P, _P, _P, _P),
-    "loader_free": (None, _P),
+    "loader_freep": (None, POINTER(_P)),
     "loader_next": (c_int, _P, _P, _P),
     "batch_release": (None, _P),
     "loader_steps": (c_uint64, _P, c_uint64),

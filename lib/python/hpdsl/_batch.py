@@ -19,15 +19,42 @@ from ._errors import checked
 NO_LABEL = -1
 
 
+# Of a function that is no Python, one that a class can have.
+method = ctypes.pythonapi.PyInstanceMethod_New
+method.restype, method.argtypes = ctypes.py_object, [ctypes.py_object]
+
+
+class Hold(int):
+    """A batch's address, which is given back when this goes.  By the library
+    alone: were there any Python in it, Ctrl-C that comes in this moment would
+    be printed and forgotten, as whatever a finalizer raises.  A number, because
+    the garbage collector knows nothing of these: it goes when everything that
+    refers to it has really gone, behind all finalizers that may still look."""
+
+    __slots__ = ()
+    __del__ = method(lib.batch_release)
+
+
 class Room(ctypes.c_ubyte * (1 << 62)):  # type: ignore[misc]
-    """All memory, for as long as a batch is needed; made by from_address(0).
-    The library fills batch in; hold is what gives it back when it goes."""
+    """All memory, for as long as a batch is needed.  The library fills batch
+    in, and what hold() makes gives it back when this goes."""
 
-    hold = None
+    batch: ctypes.c_void_p
+    number: int
+    _holds: List[Hold]
 
-    @cached_property
-    def batch(self) -> ctypes.c_void_p:
-        return ctypes.c_void_p()
+    @classmethod
+    def make(cls, number: int) -> "Room":
+        room = cls.from_address(0)
+        room.batch, room.number, room._holds = ctypes.c_void_p(), number, []
+        return room
+
+    def hold(self) -> None:
+        """Made and kept in one go: Ctrl-C between the two would give the batch
+        back while it is still to be handed out."""
+        address = self.batch.value
+        if address is not None and not self._holds:
+            self._holds.extend(map(Hold, (address,)))
 
 
 class Batch:

@@ -10,10 +10,26 @@ from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Dataset, raw
+from ._dataset import Dataset, Handle, raw
 from ._errors import DiffersError, UsageError, checked, wanted
 
 Label = Union[int, str, None]
+
+
+class Chosen:
+    """A choice of the library's, which goes when nobody needs it any more."""
+
+    address: Optional[int] = None
+
+    def __init__(self, handle: Handle, options: _abi.ChoiceOptions) -> None:
+        ret = ctypes.c_void_p()
+        checked(lib.choose, handle.address, ctypes.byref(options),
+                ctypes.byref(ret))
+        self.address = ret.value
+
+    def __del__(self, free=lib.choice_free) -> None:
+        if self.address is not None:
+            free(self.address)
 
 
 class Choice:
@@ -43,8 +59,6 @@ class Choice:
     Raises UsageError for what makes no sense, or leaves not one sample.
     """
 
-    address: Optional[int] = None
-
     def __init__(self, dataset: Dataset, *,
                  labels: Optional[Iterable[Label]] = None,
                  include: Sequence[str] = (), exclude: Sequence[str] = (),
@@ -67,24 +81,18 @@ class Choice:
             balanced=balanced, class_weight=class_weight,
             sample_weight=sample_weight)
         options = _Options(dataset, **self._given)
-        handle, ret = dataset.handle(), ctypes.c_void_p()
-        checked(lib.choose, handle.address, ctypes.byref(options.c),
-                ctypes.byref(ret))
-        self.address = ret.value
+        # Without the dataset: a loader keeps it.
+        self.chosen = Chosen(dataset.handle(), options.c)
         digest = (ctypes.c_uint8 * 16)()
-        lib.choice_digest(self.address, digest)
+        lib.choice_digest(self.chosen.address, digest)
         self.digest = bytes(digest).hex()
 
-    def __del__(self, free=lib.choice_free) -> None:
-        if self.address is not None:
-            free(self.address)
-
     def __len__(self) -> int:
-        return lib.choice_samples(self.address)
+        return lib.choice_samples(self.chosen.address)
 
     def __contains__(self, number: int) -> bool:
         return 0 <= number < len(self._dataset) and lib.choice_has(
-            self.address, number)
+            self.chosen.address, number)
 
     def __reduce__(self):
         return _again, (self._dataset, self._given)
@@ -104,7 +112,7 @@ def address_of(choice: Optional[Choice], dataset: Dataset) -> Optional[int]:
     if of.path != dataset.path and of.pack != dataset.pack:
         raise DiffersError(f"choice: of {of.path}, which is another pack than "
                            f"{dataset.path}")
-    return choice.address
+    return choice.chosen.address
 
 
 def _again(dataset: Dataset, given: dict) -> Choice:

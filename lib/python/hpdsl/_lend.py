@@ -171,12 +171,14 @@ def borrow(loan: Loan) -> memoryview:
     fd = _open(loan)
     try:
         sent = _KEY.pack(_SENT, loan.serial)
-        if os.pread(fd, _KEY.size, 0) != sent or not _lock(fd):
+        if not _lock(fd) or os.pread(fd, _KEY.size, 0) != sent:
             raise RuntimeError(f"what process {loan.pid} has lent was borrowed "
                                "before, and can be only once")
-        # From here on it is free when what holds the lock is closed.
-        os.pwrite(fd, bytes([_HELD]), 0)
-        borrowed = mmap.mmap(fd, _HEAD + loan.size, **_NO_FILE)
+        try:
+            borrowed = mmap.mmap(fd, _HEAD + loan.size, **_NO_FILE)
+        finally:
+            # From here on it is free when what holds the lock is closed.
+            os.pwrite(fd, bytes([_HELD]), 0)
     finally:
         os.close(fd)
     return memoryview(borrowed)[_HEAD:]

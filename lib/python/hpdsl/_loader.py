@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import errno
+import gc
 import os
 import warnings
 from dataclasses import replace
-from typing import (Any, Callable, Dict, Iterator, Mapping, Optional, Sequence,
-                    Tuple, Union)
+from typing import (Any, Callable, Dict, Iterator, Mapping, NamedTuple,
+                    Optional, Sequence, Tuple, Union)
 
 from . import _abi
 from ._abi import lib
@@ -19,12 +19,20 @@ from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
 from ._errors import Error, SystemFailure, UsageError, wanted
 from ._order import Order, end_number, share_of
-from ._running import Damage, Lease, Room, Running, lease
+from ._running import Damage, Lease, Room, Running
 from ._state import make_state, read_state
 
 
 def _warn(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+class _At(NamedTuple):
+    """Where a loader is.  Replaced as a whole: Ctrl-C finds this or the next."""
+
+    reached: Tuple[int, int]  # by the job: epoch, step
+    next: Tuple[int, int]  # the step that this share has next
+    room: int  # that was handed out last
 
 
 class Loader:
@@ -75,6 +83,7 @@ class Loader:
     """
 
     _running: Optional[Running] = None
+    _lease: Optional[Lease] = None
 
     def __init__(self, dataset: Dataset, order: Order = Order(), *,
                  epochs: int = 0, choice: Optional[Choice] = None,
@@ -121,24 +130,24 @@ class Loader:
             n_suffixes=len(names), **self._plain)
         self._order = order
         self._handle = self.dataset.handle()
-        self._running = Running(self._handle, options, names, choice)
-        self._lease: Optional[Lease] = lease(self._running)
+        running = Running(self._handle, options, names,
+                          choice and choice.chosen)
+        self._running, self._lease = running, Lease.of(running)
         # A state of the very end: there is nothing to read.
         self._over = bool(self._epochs) and order.epoch >= self._until
         if self._over:
-            self._running.stop.value = 1
-        self._room: Optional[Room] = None
+            running.stop.value = 1
         self._steps: Dict[int, int] = {}
-        # Where the job is, and the step that this share has next.
-        self._reached = self._normal(order.epoch, order.step)
-        self._next = self._reached[0], self._reached[1] + self._share.worker
+        reached = self._normal(order.epoch, order.step)
+        self._at = _At(reached, (reached[0], reached[1] + self._share.worker),
+                       0)
 
     def close(self) -> None:
         """Stops reading.  Batches and views of them stay valid."""
-        running, self._running, self._room = self._running, None, None
+        running = self._running
         if running is not None:
             running.end()
-        self._lease = None
+        self._running = self._lease = None
 
     def __enter__(self) -> "Loader":
         return self
@@ -155,25 +164,26 @@ class Loader:
                 f"{self._share.rank} of {self._share.ranks}>")
 
     def _live(self) -> Running:
-        if self._running is None:
+        running = self._running
+        if running is None:
             raise ValueError("the loader is closed")
-        if self._running.pid != os.getpid():
+        if running.pid != os.getpid():
             raise RuntimeError("a loader can be used only by the process that "
                                "made it")
-        return self._running
+        return running
 
     # ---- Where it is
 
     @property
     def epoch(self) -> int:
         """The epoch that the next `for` gives, or the rest of."""
-        return self._next[0]
+        return self._at.next[0]
 
     def steps(self, epoch: Optional[int] = None) -> int:
         """Steps of an epoch, of all workers, the same for every rank."""
         epoch = self.epoch if epoch is None else epoch
         if epoch not in self._steps:
-            self._steps = {epoch: lib.loader_steps(self._live().address,
+            self._steps = {epoch: lib.loader_steps(self._live().threads,
                                                    epoch)}
         return self._steps[epoch]
 
@@ -186,13 +196,15 @@ class Loader:
         """The end of an epoch is the beginning of the next."""
         return (epoch, step) if step < self.steps(epoch) else (epoch + 1, 0)
 
-    def _handed(self, epoch: int, step: int) -> None:
-        share = self._share
-        self._room = None
-        self._reached = self._normal(epoch, step + 1)
+    def _handed(self, epoch: int, step: int, room: int) -> None:
+        share, reached = self._share, self._normal(epoch, step + 1)
         step += share.workers
-        self._next = (epoch, step) if step < self.steps(epoch) else (
-            epoch + 1, share.worker)
+        self._at = _At(reached, (epoch, step) if step < self.steps(epoch) else
+                       (epoch + 1, share.worker), room)
+
+    def _pass_by(self, epoch: int) -> None:
+        """Not one of its steps is this worker's."""
+        self._at = self._at._replace(next=(epoch + 1, self._share.worker))
 
     # ---- Batches
 
@@ -204,28 +216,32 @@ class Loader:
         running = self._live()
         if self._over:
             return None
-        try:
-            if self._room is None:
-                self._room = self._next_room(running)
-        except Error:
-            if self._passed(running):
-                self._handed(*self._next)
-            raise
-        finally:
-            self._tell(running)
-        if self._room is None:
-            return None
-        batch = Batch(self._room, self._handle, self.suffixes)
-        self._handed(batch.epoch, batch.step)
-        return batch
+        while True:
+            try:
+                room = self._next_room(running)
+            except Error:
+                running.took()
+                if self._passed(running):
+                    self._handed(*self._at.next, self._at.room)
+                raise
+            finally:
+                self._tell(running)
+            if room is None:
+                return None
+            batch = Batch(room, self._handle, self.suffixes)
+            # Ctrl-C came between the two lines that are next.
+            before = room.number == self._at.room
+            if not before:
+                self._handed(batch.epoch, batch.step, room.number)
+            running.took()
+            if not before:
+                return batch
 
     def _passed(self, running: Running) -> bool:
         """After an error: is that step behind us, as with a bad sample, or still
         to come?  For want of memory it may be either, so no code tells."""
-        if running.address is None:
-            return False
-        state, (epoch, step) = _abi.State(), self._next
-        lib.loader_state(running.address, ctypes.byref(state))
+        state, (epoch, step) = _abi.State(), self._at.next
+        lib.loader_state(running.threads, ctypes.byref(state))
         return (state.order.epoch, state.order.step) == (epoch, step + 1)
 
     @staticmethod
@@ -255,7 +271,7 @@ class Loader:
         workers.  The text is what `hpdsl-order --state` and `hpdsl-stage
         --order-from` take."""
         self._live()
-        epoch, step = self._reached if batch is None else self._normal(
+        epoch, step = self._at.reached if batch is None else self._normal(
             batch.epoch, batch.step + 1)
         return make_state(replace(self._order, epoch=epoch, step=step),
                           self._end, self.dataset, self.choice)
@@ -278,7 +294,7 @@ class Loader:
         seconds; memory, its bound, and memory_peak, windows_bytes; one_by_one:
         windows do not fit; unchecked."""
         c = _abi.LoaderStats()
-        lib.loader_stats(self._live().address, ctypes.byref(c))
+        lib.loader_stats(self._live().threads, ctypes.byref(c))
         told = {name: getattr(c, name) for name, _ in c._fields_}
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)
@@ -296,12 +312,12 @@ class _Rest:
 
     def __next__(self) -> Batch:
         loader = self._loader
-        epoch, step = loader._next
+        epoch, step = loader._at.next
         if epoch == self._epoch:
             if step < loader.steps(epoch):
                 batch = loader.next_batch()
                 if batch is not None:
                     return batch
             else:  # there are more workers than steps
-                loader._next = epoch + 1, loader._share.worker
+                loader._pass_by(epoch)
         raise StopIteration

@@ -18,7 +18,7 @@ from typing import Deque, Dict, NamedTuple, Optional, Union
 
 from . import _abi
 from ._abi import lib
-from ._batch import Room
+from ._batch import Room, method
 from ._dataset import Handle, text
 from ._errors import StoppedError, checked, exception
 
@@ -36,19 +36,13 @@ class Damage(NamedTuple):
     reason: str
 
 
-_method = ctypes.pythonapi.PyInstanceMethod_New
-_method.restype, _method.argtypes = ctypes.py_object, [ctypes.py_object]
+class Threads(ctypes.c_void_p):
+    """The library's loader, NULL when there is none any more.  The library
+    fills it in and takes it back in one step each, so Ctrl-C finds it there or
+    not.  needs: what its threads use, which goes after them."""
 
-
-class Hold(int):
-    """A batch's address, which is given back when this goes.  By the library
-    alone: were there any Python in it, Ctrl-C that comes in this moment would
-    be printed and forgotten, as whatever a finalizer raises.  A number, because
-    the garbage collector knows nothing of these: it goes when everything that
-    refers to it has really gone, behind all finalizers that may still look."""
-
-    __slots__ = ()
-    __del__ = _method(lib.batch_release)
+    needs: tuple = ()
+    __del__ = method(lib.loader_freep)
 
 
 _leased: "Dict[int, Running]" = {}
@@ -57,100 +51,91 @@ _numbers = itertools.count()
 
 class Lease(int):
     """While it exists, its Running does, and with it the dataset.  A number for
-    the same reason: garbage that a loader is part of is finalized in any order,
-    and the dataset's turn must not come before its threads have ended."""
+    the same reason as a Hold: garbage that a loader is part of is finalized in
+    any order, and the dataset's turn must not come before its threads have
+    ended."""
 
     __slots__ = ()
-    __del__ = _method(_leased.pop)
+    __del__ = method(_leased.pop)
 
-
-def lease(running: "Running") -> Lease:
-    number = next(_numbers)
-    _leased[number] = running
-    return Lease(number)
+    @classmethod
+    def of(cls, running: "Running") -> "Lease":
+        number = next(_numbers)
+        lease = cls(number)
+        _leased[number] = running
+        return lease
 
 
 class Running:
     """options: without what has to do with threads.  needs: what they point to,
-    kept as long as this."""
+    kept as long as the threads."""
 
     def __init__(self, dataset: Handle, options: _abi.LoaderOptions, *needs
                  ) -> None:
-        self.address: Optional[int] = None
+        self.threads = Threads()
         self.pid, self.thread = os.getpid(), threading.get_ident()
-        self.lock = threading.Lock()
+        # What a signal's handler calls may come here again.
+        self.lock = threading.RLock()
         self.room: Optional[Room] = None
+        self._rooms = itertools.count(1)
         self.stop = ctypes.c_int(0)
         # Filled by the library's threads, emptied by the one that loads.
         self.told: Deque[Union[str, Damage]] = deque()
         options.bad, options.watch.warn = _tellers(self.told)
         options.watch.stop = ctypes.pointer(self.stop)
         options.wait_ms = WAIT_MS
-        self.needs = dataset, options, self.stop, needs
-        ret = ctypes.c_void_p()
+        self.threads.needs = dataset, options, self.stop, needs
         checked(lib.loader_new, dataset.address, ctypes.byref(options),
-                ctypes.byref(ret))
-        self.address = ret.value
+                ctypes.byref(self.threads))
 
     def next(self) -> Optional[Room]:
-        """The next batch; None at the end.  Ctrl-C is heard, and the call that
-        follows it gets what this one would have got."""
+        """The next batch; None at the end.  The same again until took(): Ctrl-C
+        may come at any moment."""
         if self.pid != os.getpid():
             raise RuntimeError("a loader can be used only by the process that "
                                "made it")
         with self.lock:
-            if self.room is None:
-                self.room = Room.from_address(0)
             room = self.room
+            if room is None:
+                self.room = room = Room.make(next(self._rooms))
             if room.batch.value is None and not self._wait(room):
                 return None
-            # Whatever Ctrl-C comes in between, the next call goes on from.
-            if room.hold is None:
-                room.hold = Hold(room.batch.value)
-            self.room = None
+            room.hold()
             return room
+
+    def took(self) -> None:
+        self.room = None
 
     def _wait(self, room: Room) -> bool:
         failure, code = _abi.Failure(), -errno.EAGAIN
         arguments = ctypes.byref(room.batch), ctypes.byref(failure)
         while code == -errno.EAGAIN:
-            if self.address is None:
-                raise StoppedError("the loader has been stopped")
-            code = lib.loader_next(self.address, *arguments)
+            code = lib.loader_next(self.threads, *arguments)
         if code < 0:
             raise exception(code, failure.msg)
         return code > 0
-
-    def _take(self) -> Optional[int]:
-        """The loader, which now is the caller's to be freed; None: there is none
-        any more."""
-        self.stop.value = 1
-        address, self.address = self.address, None
-        room, self.room = self.room, None
-        # Ctrl-C came before next() could return it.
-        if room is not None and room.hold is None:
-            lib.batch_release(room.batch)
-        return address
-
-    def __del__(self) -> None:
-        address = self._take()
-        if address is None or self.thread == threading.get_ident():
-            lib.loader_free(address)
-        elif self.pid == os.getpid():
-            # This may be a thread of the loader's own, collecting garbage
-            # while it tells something: it cannot wait for itself.
-            threading.Thread(target=_free, args=(address, self.needs)).start()
 
     def end(self) -> None:
         """Ends the threads, for good.  What is out stays valid."""
         self.stop.value = 1
         if self.pid == os.getpid():
             with self.lock:
-                lib.loader_free(self._take())
+                lib.loader_freep(self.threads)
+                self._drop()
 
+    def _drop(self) -> None:
+        """What next() could not return."""
+        room, self.room = self.room, None
+        if room is not None:
+            room.hold()
 
-def _free(address: int, needs: object) -> None:
-    lib.loader_free(address)
+    def __del__(self) -> None:
+        self._drop()
+        if threading.get_ident() != self.thread and self.pid == os.getpid():
+            # This may be a thread of the loader's own, collecting garbage
+            # while it tells something: it cannot wait for itself.
+            last = [self.__dict__.pop("threads")]
+            threading.Thread(target=last.clear).start()
 
 
 def _tellers(told: Deque[Union[str, Damage]]):
