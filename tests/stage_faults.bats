@@ -310,6 +310,36 @@ stopped_rank()
 	completes
 }
 
+@test "a call of MPI that never returns, on all nodes" {
+	[ -z "${SAN:-}" ] || skip "preloaded, it would be before the sanitizer"
+	cat > stuck.c <<- 'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		int MPI_Improbe(int from, int tag, void *comm, int *flag, void *m,
+				void *status)
+		{
+			int (*real)(int, int, void *, int *, void *, void *) =
+				dlsym(RTLD_NEXT, "MPI_Improbe");
+			while (access(getenv("STUCK"), F_OK) == 0)
+				pause();
+			return real(from, tag, comm, flag, m, status);
+		}
+	END
+	cc -shared -fPIC -o stuck.so stuck.c -ldl
+	printf '#!/bin/sh\nLD_PRELOAD="$LD_PRELOAD $PWD/stuck.so" exec hpdsl-stage "$@"\n' > stuck
+	chmod +x stuck
+	STUCK=$PWD/now STAGE=$PWD/stuck stage 2 -q --pretend-nodes=2 \
+		--mode=replicate --rate=100K --timeout="$silence" "$from/ds" \
+		"$PWD/node%n" 2> said 3>&- &
+	until_true begun node1
+	touch now
+	ends_named 3 'rank [01] (.*): MPI has not returned for [0-9]* s' $!
+	until_true nobody
+	completes
+}
+
 @test "a system call before the staging that never returns" {
 	[ -x "$bed" ] || skip "no $bed"
 	HPDSL_FAULT="op=mkdir,node=1,hang" STAGE=$bed \

@@ -52,6 +52,27 @@ and failed_chunks == 0 and not warnings and not bad'
 	holds a 'origin_bytes == 0 and failed_chunks == 0'
 }
 
+@test "being filled, too slowly: who has seen enough does not wait for it" {
+	stage 1 -q --rate=2K "$from/ds" "$PWD/node0" 2> said 3>&- &
+	stager=$!
+	until_true compgen -G "node0/.*.part"
+	# far less than its patience, and than the stager takes
+	py - node0 <<- 'END'
+		import os, signal, sys, threading
+		import hpdsl
+		signal.alarm(200)
+		threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+		try:
+		    with hpdsl.Loader(hpdsl.Dataset(sys.argv[1])) as loader:
+		        loader.next_batch()
+		except KeyboardInterrupt:
+		    print("heard")
+		else:
+		    sys.exit("it did not wait")
+	END
+	stop_job "$stager"
+}
+
 @test "being filled, slowly: every sample in its order, nothing read twice" {
 	epoch a node0 "$from/ds" rank=0 ranks=2 ready=ready.a 3>&- &
 	first=$!

@@ -152,10 +152,19 @@ double job_patience(const struct stage_job *j);
 __attribute__((noreturn, format(printf, 1, 2))) void job_abort(const char *fmt,
 							       ...);
 
+/*
+ * In another thread, while a call of MPI does not return: who is silent, as far
+ * as that is known, or where it is.
+ */
+void job_tell_stuck(const struct stage_job *j, uint64_t seconds);
+
 /* ---- guard.c ---------------------------------------------------------- */
 
 /* While MPI itself is waited for: ends the process after the timeout. */
 void job_guard(const struct stage_job *j, const char *what);
+/* The same while there are rounds, each of which is to be told. */
+void job_guard_rounds(const struct stage_job *j);
+void job_guard_round(void);
 void job_unguard(void);
 
 /* ---- work.c ----------------------------------------------------------- */

@@ -267,6 +267,7 @@ int job_end(struct stage_job *j, int status)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	job_flush(j);
+	job_unguard();
 	j->ready = false;
 	return status;
 }

@@ -73,6 +73,7 @@ void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers)
 	j->beat_at = j->pass_at - beat_every(j) +
 		     peers_first_beat(j->node, j->nodes, beat_every(j));
 	j->ready = true;
+	job_guard_rounds(j);
 }
 
 static struct stage_peer *peer_of(struct stage_job *j, int rank)
@@ -238,10 +239,36 @@ static void check_all(struct stage_job *j, double now)
 		check_stuck(j, &j->self, &j->now, 0);
 }
 
+/* Was it silent before MPI was last seen to return? */
+static bool was_silent(const struct stage_job *j, const struct stage_peer *p)
+{
+	return !p->gone && j->pass_at - p->seen > job_patience(j);
+}
+
+void job_tell_stuck(const struct stage_job *j, uint64_t seconds)
+{
+	const struct stage_peer *p = NULL;
+
+	if (j->watches_boss && was_silent(j, &j->boss_peer))
+		p = &j->boss_peer;
+	for (size_t i = 0; i < j->n_peers && !p; i++)
+		if (was_silent(j, &j->peers[i]))
+			p = &j->peers[i];
+	if (p)
+		cmd_message("%s has been silent for %.0f s, and MPI does not "
+			    "return",
+			    name_of(j, p).s, stage_now() - p->seen);
+	else
+		cmd_message("rank %d (%s): MPI has not returned for %llu s",
+			    j->rank, j->host, (unsigned long long)seconds);
+}
+
 bool job_watch_pass(struct stage_job *j)
 {
 	double now = stage_now();
 	bool any = read_mail(j, now);
+
+	job_guard_round();
 
 	forgive(j, now);
 	if (__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED))

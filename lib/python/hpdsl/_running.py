@@ -20,7 +20,7 @@ from . import _abi
 from ._abi import lib
 from ._batch import Room, method
 from ._dataset import Handle, text
-from ._errors import StoppedError, checked, exception
+from ._errors import checked, exception
 
 # How long next() is deaf to Ctrl-C.
 WAIT_MS = 50
