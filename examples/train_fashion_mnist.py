@@ -8,10 +8,12 @@
 
 A stage directory does as well, even while it is being filled.  Started again,
 it goes on behind its last checkpoint, with just the samples of the epoch that
-were still to come, on as many processes as there are now: torchrun and srun
-start several, and each reads its share of every step.
+were still to come, on as many processes as there are now: 1, 2, 4 or 8, for
+they have to divide the 8 runs of a step.  torchrun and srun start several, and
+each reads its share of every step.
 """
 import argparse
+import errno
 import io
 import json
 import os
@@ -62,13 +64,21 @@ def rate(highest, done):
 def train_step(net, optimizer, batch):
     """Places that only fill the last step up have mask 0 and count nothing.  So
     that all samples weigh the same, also on several processes, the sum is
-    divided by the number of places, which is the same in every process."""
+    divided by the number of places, which is the same in every process.
+    Returns the sum, and how many places count."""
     loss = F.cross_entropy(net(batch.data), batch.labels, reduction="none")
-    loss = (loss * batch.mask).mean()
+    loss = loss * batch.mask
     optimizer.zero_grad()
-    loss.backward()
+    loss.mean().backward()
     optimizer.step()
-    return loss.item()
+    return torch.tensor([loss.sum().item(), batch.mask.sum().item()])
+
+
+def mean(total):
+    """Of a sum and a number, each of which every process has a part of."""
+    if dist.is_initialized():
+        dist.all_reduce(total)
+    return (total[0] / total[1]).item()
 
 
 @torch.no_grad()
@@ -77,9 +87,7 @@ def accuracy(net, batches):
     for batch in batches:
         hit = (net(batch.data).argmax(1) == batch.labels) & batch.mask
         right += torch.tensor([hit.sum(), batch.mask.sum()])
-    if dist.is_initialized():
-        dist.all_reduce(right)
-    return (right[0] / right[1]).item()
+    return mean(right)
 
 
 def join():
@@ -112,6 +120,19 @@ def save(path, net, optimizer, loader):
     os.replace(path + ".order.new", path + ".order")
 
 
+def try_to_save(path):
+    """So that training that cannot be kept does not begin."""
+    try:
+        for name in path, path + ".order":
+            if os.path.isdir(name):
+                raise IsADirectoryError(errno.EISDIR, "Is a directory")
+            with open(name + ".new", "w"):
+                pass
+            os.remove(name + ".new")
+    except OSError as e:
+        sys.exit(f"{path}: cannot be written: {e.strerror}")
+
+
 def resume(path, net, optimizer, loader):
     kept = torch.load(path)
     net.load_state_dict(kept["net"])
@@ -119,20 +140,31 @@ def resume(path, net, optimizer, loader):
     loader.load_state_dict(kept["loader"])
 
 
+def count(text):
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("dataset", help="packed dataset or stage directory")
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--steps", type=int, help="stop after so many")
+    parser.add_argument("--epochs", type=count, default=5)
+    parser.add_argument("--steps", type=count, help="stop after so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rate", type=float, default=0.006)
-    parser.add_argument("--window", type=int, default=0, help="in chunks")
-    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--window", type=count, default=0, help="in chunks")
+    parser.add_argument("--workers", type=count, default=0)
     parser.add_argument("--checkpoint", metavar="FILE")
     parser.add_argument(
-        "--every", type=int, default=100, help="steps between checkpoints"
+        "--every",
+        type=count,
+        default=100,
+        metavar="STEPS",
+        help="between checkpoints; 0: only where an epoch ends",
     )
     return parser.parse_args()
 
@@ -140,6 +172,8 @@ def arguments():
 def main():
     args = arguments()
     rank = join()
+    if args.checkpoint and rank == 0:
+        try_to_save(args.checkpoint)
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     net = module = network()
@@ -165,18 +199,20 @@ def main():
         print(f"goes on in epoch {training.epoch}, step {training.step}")
     left = args.steps
     while training.epoch < args.epochs and left != 0:
+        total = torch.zeros(2)
         for batch in training:
             done = batch.epoch + batch.step / len(training)
             for group in optimizer.param_groups:
                 group["lr"] = rate(args.rate, done / args.epochs)
-            loss = train_step(net, optimizer, batch)
+            total += train_step(net, optimizer, batch)
             left = left and left - 1
             last = left == 0 or batch.step + 1 == len(training)
-            if last or (batch.step + 1) % args.every == 0:
+            if last or args.every and (batch.step + 1) % args.every == 0:
                 if args.checkpoint and rank == 0:
                     save(args.checkpoint, module, optimizer, training)
             if left == 0:
                 break
+        loss = mean(total)
         if rank == 0:
             print(f"epoch {batch.epoch}: {batch.step + 1} steps, loss {loss:.3f}")
     found = accuracy(net, loader(TEST, 1))

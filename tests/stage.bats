@@ -196,6 +196,11 @@ unequal()
 	[ ! -s out ]
 	cat said
 	tail -n 1 said | grep -Eqx 'hpdsl-stage: staged 13 chunks, [0-9.]+ [KMG]iB, to 2 nodes in [0-9.]+ m?s( \([0-9.]+ [KMGT]?i?B/s\))?: replicate, [0-9.]+ MiB from the origin, [0-9.]+ MiB between nodes'
+	# what --parts of a reader has to be
+	stage 4 --pretend-nodes=4 --mode=copies=2 "$from/ds" part%n 2> said
+	tail -n 1 said | grep -F ': copies=2, 2 parts, '
+	stage 4 --pretend-nodes=4 --mode=copies=2 "$from/ds" part%n 2> said
+	grep -Ex 'hpdsl-stage: nothing to do: .*: copies=2, 2 parts' said
 	stage 2 -q --pretend-nodes=2 --mode=replicate "$from/ds" quiet%n 2> said > out
 	[ ! -s out ] && [ ! -s said ]
 	stage 2 -q --json --pretend-nodes=2 --mode=replicate "$from/ds" json%n \

@@ -86,6 +86,41 @@ same_net()
 	"$python" -c 'import json; json.load(open("net.order"))'
 }
 
+# same_losses FILE: the four that were printed are one, but for rounding.
+same_losses()
+{
+	awk '/ loss / { l[n++] = $NF } END {
+		for (i = 1; i < n; i++)
+			if ((l[i] - l[0]) ^ 2 > 0.0015 ^ 2) exit 1
+		exit n != 4 }' "$1"
+}
+
+@test "the loss is the mean of an epoch, also of several processes" {
+	# a network that never changes
+	train --rate=0 > out
+	ranks 2 --rate=0 >> out
+	cat out
+	same_losses out
+}
+
+@test "--every=0: checkpoints where epochs end, and where it stops" {
+	train --checkpoint=net --every=0 --steps=15
+	grep -q '"epoch": 1, "step": 3' net.order
+	run -2 train --every=-1
+	[[ $output = *"argument --every: invalid"* ]]
+}
+
+@test "a checkpoint that cannot be written is told before the training" {
+	local file
+
+	mkdir folder other other.order
+	for file in absent/net folder other; do
+		run -1 train --checkpoint="$file"
+		[ "${#lines[@]}" = 1 ]
+		[[ $output = "$file: cannot be written: "* ]]
+	done
+}
+
 @test "stopped and begun again it is the same, also on other processes" {
 	train --checkpoint=whole > whole.out
 	train --checkpoint=net --steps=5

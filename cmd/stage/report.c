@@ -70,6 +70,18 @@ static struct totals add_up(const struct stage_run *r)
 	return t;
 }
 
+/* The mode, and with it what --parts of readers wants. */
+static struct cmd_text spread(const struct stage_run *r)
+{
+	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
+	struct cmd_text t = stage_mode_of(parts, r->j->nodes);
+	size_t n = strlen(t.s);
+
+	if (parts > 1)
+		snprintf(t.s + n, sizeof(t.s) - n, ", %u parts", parts);
+	return t;
+}
+
 static void tell_summary(const struct stage_run *r)
 {
 	struct totals t = add_up(r);
@@ -79,23 +91,22 @@ static void tell_summary(const struct stage_run *r)
 
 	sum_up(r, &s);
 	if (!t.chunks && t.held) {
-		cmd_message("nothing to do: %s, %s, on %s already (%s)",
+		cmd_message("nothing to do: %s, %s, on %s already (%s): %s",
 			    cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
 			    cmd_many(r->j->nodes, "node").s,
-			    cmd_seconds(seconds).s);
+			    cmd_seconds(seconds).s, spread(r).s);
 		return;
 	}
 	if (t.held)
 		snprintf(held, sizeof(held), ", %s of %llu there already",
 			 cmd_thousands(t.held).s, (LLU)(t.held + t.chunks));
-	cmd_message(
-		"staged %s, %s, to %s in %s (%s/s): %s, %s from the "
-		"origin, %s between nodes%s",
-		cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
-		cmd_many(r->j->nodes, "node").s, cmd_seconds(seconds).s,
-		cmd_bytes((uint64_t)cmd_rate(s.bytes, seconds)).s,
-		stage_mode_of(hpdsl_stage_plan_parts(r->plan), r->j->nodes).s,
-		cmd_bytes(t.origin).s, cmd_bytes(t.peer).s, held);
+	cmd_message("staged %s, %s, to %s in %s (%s/s): %s, %s from the "
+		    "origin, %s between nodes%s",
+		    cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
+		    cmd_many(r->j->nodes, "node").s, cmd_seconds(seconds).s,
+		    cmd_bytes((uint64_t)cmd_rate(s.bytes, seconds)).s,
+		    spread(r).s, cmd_bytes(t.origin).s, cmd_bytes(t.peer).s,
+		    held);
 	if (t.refetch)
 		cmd_message("fetched again, as checksums did not agree: %s",
 			    cmd_bytes(t.refetch).s);
