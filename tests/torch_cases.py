@@ -655,6 +655,43 @@ def stopped(ds, name, order="ORDER"):
         assert not left, left
 
 
+def asleep(ds, make, context):
+    """Not a case: trains a step, says who its workers are, and sleeps; they have
+    more for it than a pipe takes."""
+    loading = {"multiprocessing_context": context}
+    loader = (steps_loader(ds, 2, SHORT, loading, decode=bytes)
+              if make == "steps" else
+              Loader(Samples(ds, decode=bytes), Sampler(ds, SHORT),
+                     num_workers=2, **loading))
+    running, parent = iter(loader), os.getppid()
+    assert sum(map(len, next(running).data)) > 128 << 10
+    print(*(c.pid for c in multiprocessing.active_children()), flush=True)
+    while os.getppid() == parent:
+        time.sleep(0.05)
+
+
+def orphans(ds):
+    """Workers end that wait for a trainer to take what they have, if it is
+    killed; whichever way they were started."""
+    trainers = [subprocess.Popen(
+        [sys.executable, __file__, ds.path, f"asleep:{how}"],
+        stdout=subprocess.PIPE, text=True)
+        for how in ("steps:fork", "map:fork", "steps:spawn", "map:forkserver")]
+    pids = []
+    for trainer in trainers:
+        pids += map(int, trainer.stdout.readline().split())
+        trainer.kill()
+        trainer.wait()
+    assert len(pids) == 2 * len(trainers)
+    until = time.monotonic() + 200
+    while any(map(alive, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    left = list(filter(alive, pids))
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left, left
+
+
 def main():
     path, *cases = sys.argv[1:]
     ds = hpdsl.Dataset(path)

@@ -35,6 +35,7 @@ from ._contents import Contents, contents_in
 from ._dataset import Dataset, Sample
 from ._loader import Loader as Reader
 from ._order import Epoch, Order, share_of
+from ._orphan import watch_trainer
 from ._parcel import Batch, Decoder, finished
 from ._state import make_state, read_state
 
@@ -172,6 +173,7 @@ class Steps(_Position, data.IterableDataset):
         return {**super().__getstate__(), "_reader": None, "_reader_at": None}
 
     def __iter__(self) -> Iterator[Batch]:
+        watch_trainer()
         epoch, step = self._at.tolist()
         info = data.get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
@@ -240,6 +242,7 @@ class Samples(data.Dataset):
         return len(self.dataset)
 
     def __getitem__(self, index: Union[int, Places]):
+        watch_trainer()
         if isinstance(index, Places):
             return self._batch(index)
         sample = self.dataset[index]
