@@ -37,7 +37,7 @@ cases()
 }
 
 @test "stopped in mid-epoch, and on elsewhere" {
-	cases "$ds" resume resume:map go_on ahead
+	cases "$ds" resume resume:map go_on ahead finite
 }
 
 @test "a state of another dataset or choice is refused" {

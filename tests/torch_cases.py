@@ -183,6 +183,25 @@ def ahead(ds):
         assert loader.state_dict()["step"] == k + 1
 
 
+def finite(ds):
+    """Behind the last of the epochs that were asked for a `for` gives nothing,
+    wherever the loader came from; of the last one it gives what is left."""
+    order = hpdsl.Order(**{**vars(SHORT), "epoch": 3})
+    steps = len(reference(ds, order))
+    for workers, persistent in (0, False), (2, False), (2, True):
+        loader = steps_loader(ds, workers, order, epochs=2,
+                              loading={"persistent_workers": persistent})
+        assert [sum(1 for _ in loader) for _ in range(4)] == [
+            steps, steps, 0, 0]
+        state = loader.state_dict()
+        assert (loader.epoch, state["epoch"], state["step"]) == (5, 5, 0)
+        loader.seek(4, steps - 2)
+        assert sum(1 for _ in loader) == 2
+        loader.seek(3)
+        loader.load_state_dict(state)
+        assert not list(loader) and not list(loader.loader)
+
+
 def other(ds, path):
     """A state of another dataset, or of another choice, is refused."""
     state = steps_loader(ds).state_dict()

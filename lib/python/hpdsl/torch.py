@@ -33,6 +33,7 @@ import torch.utils.data as data
 from ._choice import Choice
 from ._contents import Contents, contents_in
 from ._dataset import Dataset, Sample
+from ._errors import UsageError
 from ._loader import Loader as Reader
 from ._order import Epoch, Order, share_of
 from ._orphan import watch_trainer
@@ -63,6 +64,8 @@ class _Position:
     The beginning is kept in shared memory, as workers that live on after an
     epoch learn of the next one in no other way."""
 
+    _epochs_end = 0  # 0: there is none
+
     def __init__(self, dataset: Dataset, order: Order = Order(), *,
                  choice: Optional[Choice] = None, end: str = "mask",
                  rank: Optional[int] = None, ranks: Optional[int] = None,
@@ -91,6 +94,10 @@ class _Position:
     def steps(self, epoch: int) -> int:
         """Steps of that epoch, the same for every rank."""
         return self.epoch(epoch).steps(self.end)
+
+    def over(self, epoch: int) -> bool:
+        """Whether that is behind the last epoch."""
+        return bool(self._epochs_end) and epoch >= self._epochs_end
 
     def seek(self, epoch: int, step: int = 0) -> None:
         """Where the next iteration begins: it gives the rest of that epoch."""
@@ -132,7 +139,8 @@ class Steps(_Position, data.IterableDataset):
     dataset, order, choice, end, uneven
                  as for hpdsl.Loader; begins at the order's epoch and step
     rank, ranks  None: those of torch.distributed, if that is initialized
-    epochs       how many there are in all: where reading ahead ends; 0: no end
+    epochs       how many there are in all, from the order's epoch on: behind them
+                 an iteration gives nothing; 0: no end
     decode       called with the content of a sample's first member, a memoryview
                  of bytes, or with those of all members of `suffixes`; what it
                  returns has to be its own, not another view.  None: bytes
@@ -160,6 +168,8 @@ class Steps(_Position, data.IterableDataset):
                          ranks=ranks, uneven=uneven)
         # Here, and not when a worker has started.
         inspect.signature(Reader).bind(dataset, **options)
+        if epochs < 0:
+            raise UsageError(f"epochs {epochs}")
         self._decoder = Decoder(decode, collate)
         self._epochs_end = order.epoch + epochs if epochs else 0
         self._memory, self._options = memory or _MEMORY, options
@@ -177,7 +187,7 @@ class Steps(_Position, data.IterableDataset):
         epoch, step = self._at.tolist()
         info = data.get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
-        if step + worker >= self.steps(epoch):
+        if self.over(epoch) or step + worker >= self.steps(epoch):
             return
         # Without others there is nobody to end this process after the epoch.
         last = bool(info) and not self.persistent
@@ -203,7 +213,7 @@ class Steps(_Position, data.IterableDataset):
             if self._reader_at == (os.getpid(), epoch, step, worker, workers):
                 return reader
             reader.close()
-        left = max(1, self._epochs_end - epoch) if self._epochs_end else 0
+        left = self._epochs_end - epoch if self._epochs_end else 0
         threads = max(4, os.cpu_count() or 1)
         options = {"threads": max(2, -(-threads // workers)), **self._options}
         return Reader(
@@ -288,7 +298,8 @@ class Loader:
         Loader(samples, sampler, num_workers=4)
 
     `for batch in loader` gives the rest of the epoch in which the loop is, the
-    next one the next epoch; after a `break` it goes on where it was.
+    next one the next epoch, and behind the last of Steps' epochs nothing; after a
+    `break` it goes on where it was.
 
     epoch, step  of the batch that is next; within the loop's body that is the
                  one behind the batch at hand, though workers are ahead of it
@@ -324,6 +335,8 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         if self.step >= len(self):
             self.epoch, self.step = self.epoch + 1, 0
+        if self._position.over(self.epoch):
+            return
         self._position.seek(self.epoch, self.step)
         for batch in self._batches():
             if (batch.epoch, batch.step) != (self.epoch, self.step):
