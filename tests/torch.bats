@@ -60,7 +60,7 @@ cases()
 }
 
 @test "arguments that make no sense" {
-	cases "$ds" wrong
+	cases "$ds" wrong distributed
 }
 
 @test "a damaged sample, a decoder that fails, a worker that is killed" {

@@ -203,7 +203,8 @@ def finite(ds):
 
 
 def other(ds, path):
-    """A state of another dataset, or of another choice, is refused."""
+    """A state of another dataset, or of another choice, is refused, and so is
+    its sampler; a dataset that was opened again is the same one."""
     state = steps_loader(ds).state_dict()
     for loader in (steps_loader(hpdsl.Dataset(path)),
                    steps_loader(ds, choice=hpdsl.Choice(ds, split=(0, 0.5)))):
@@ -212,6 +213,32 @@ def other(ds, path):
         except hpdsl.DiffersError:
             continue
         raise AssertionError("was taken")
+    try:
+        Loader(Samples(ds), Sampler(hpdsl.Dataset(path)))
+    except hpdsl.DiffersError as e:
+        assert path in str(e) and ds.path in str(e), e
+    else:
+        raise AssertionError("was taken")
+    again = Loader(Samples(ds), Sampler(hpdsl.Dataset(ds.path), ORDER))
+    assert len(list(again)) == len(reference(ds))
+
+
+def distributed(ds):
+    """The rank is that of torch.distributed, unless both are given."""
+    of = torch.distributed
+    with mock.patch.object(of, "is_initialized", return_value=True), \
+            mock.patch.object(of, "get_rank", return_value=1), \
+            mock.patch.object(of, "get_world_size", return_value=3):
+        for given, wanted in ({}, (1, 3)), ({"rank": 0, "ranks": 2}, (0, 2)):
+            for position in Steps(ds, **given), Sampler(ds, **given):
+                assert (position.rank, position.ranks) == wanted
+        for alone in {"rank": 0}, {"ranks": 1}:
+            try:
+                Steps(ds, **alone)
+            except hpdsl.UsageError as e:
+                assert "both or neither" in str(e), e
+            else:
+                raise AssertionError(alone)
 
 
 def plain(ds):
@@ -498,7 +525,10 @@ def wrong(ds):
     """What makes no sense is said at once, and not in a worker."""
     for text, make in (
             ("foo", lambda: Steps(ds, foo=1)),
-            ("rank 5 of 1", lambda: Steps(ds, rank=5)),
+            ("rank 5 of 1", lambda: Steps(ds, rank=5, ranks=1)),
+            ("both or neither", lambda: Steps(ds, rank=1)),
+            ("both or neither", lambda: Sampler(ds, ranks=2)),
+            ("epochs -1", lambda: Steps(ds, epochs=-1)),
             ("hpdsl.Dataset", lambda: Steps(ds.path)),
             ("wanted hpdsl.Choice", lambda: Steps(ds, choice=[1])),
             ("wanted Steps, or", lambda: Loader(Samples(ds), 5)),

@@ -24,7 +24,7 @@ import inspect
 import os
 import traceback
 from dataclasses import replace
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import torch
 import torch.distributed
@@ -33,7 +33,7 @@ import torch.utils.data as data
 from ._choice import Choice
 from ._contents import Contents, contents_in
 from ._dataset import Dataset, Sample
-from ._errors import UsageError
+from ._errors import DiffersError, UsageError
 from ._loader import Loader as Reader
 from ._order import Epoch, Order, share_of
 from ._orphan import watch_trainer
@@ -70,13 +70,9 @@ class _Position:
                  choice: Optional[Choice] = None, end: str = "mask",
                  rank: Optional[int] = None, ranks: Optional[int] = None,
                  uneven: bool = False) -> None:
-        if rank is None and ranks is None and _distributed():
-            rank = torch.distributed.get_rank()
-            ranks = torch.distributed.get_world_size()
         self.dataset, self.choice = dataset, choice
         self.end, self.uneven = end, uneven
-        self.rank = 0 if rank is None else rank
-        self.ranks = 1 if ranks is None else ranks
+        self.rank, self.ranks = _ranks(rank, ranks)
         share_of(self.rank, self.ranks, 0, 1, uneven)
         self._epoch: Optional[Epoch] = None
         self._at = torch.zeros(2, dtype=torch.int64).share_memory_()
@@ -126,9 +122,23 @@ class _Position:
         return {**self.__dict__, "_epoch": None}
 
 
-def _distributed() -> bool:
-    return (torch.distributed.is_available() and
-            torch.distributed.is_initialized())
+def _ranks(rank: Optional[int], ranks: Optional[int]) -> Tuple[int, int]:
+    if rank is not None and ranks is not None:
+        return rank, ranks
+    if rank is not None or ranks is not None:
+        # What the other one is to be, is a guess: every rank may be 0.
+        raise UsageError(f"rank {rank} of ranks {ranks}: wanted both or "
+                         "neither")
+    if (torch.distributed.is_available() and
+            torch.distributed.is_initialized()):
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return 0, 1
+
+
+def _same_pack(one: Dataset, other: Dataset) -> bool:
+    """The same file is cheaper to see than the same pack."""
+    return (one.handle().index == other.handle().index or
+            one.pack == other.pack)
 
 
 class Steps(_Position, data.IterableDataset):
@@ -138,9 +148,10 @@ class Steps(_Position, data.IterableDataset):
 
     dataset, order, choice, end, uneven
                  as for hpdsl.Loader; begins at the order's epoch and step
-    rank, ranks  None: those of torch.distributed, if that is initialized
-    epochs       how many there are in all, from the order's epoch on: behind them
-                 an iteration gives nothing; 0: no end
+    rank, ranks  both or neither: then those of torch.distributed, if that is
+                 initialized
+    epochs       how many there are in all, from the order's epoch on: behind
+                 them an iteration gives nothing; 0: no end
     decode       called with the content of a sample's first member, a memoryview
                  of bytes, or with those of all members of `suffixes`; what it
                  returns has to be its own, not another view.  None: bytes
@@ -298,8 +309,8 @@ class Loader:
         Loader(samples, sampler, num_workers=4)
 
     `for batch in loader` gives the rest of the epoch in which the loop is, the
-    next one the next epoch, and behind the last of Steps' epochs nothing; after a
-    `break` it goes on where it was.
+    next one the next epoch, and behind the last of Steps' epochs nothing; after
+    a `break` it goes on where it was.
 
     epoch, step  of the batch that is next; within the loop's body that is the
                  one behind the batch at hand, though workers are ahead of it
@@ -307,7 +318,8 @@ class Loader:
     loader       the DataLoader; options go to it, except batch_size, sampler,
                  shuffle, batch_sampler, collate_fn and drop_last
 
-    A worker that dies, whatever the reason, is a RuntimeError.
+    A worker that dies, whatever the reason, is a RuntimeError.  Raises
+    DiffersError: the sampler is of another pack than the samples.
     """
 
     def __init__(self, dataset: Union[Steps, Samples],
@@ -318,6 +330,10 @@ class Loader:
         self._position: _Position = sampler or dataset
         if sampler is None:
             dataset.persistent = options.get("persistent_workers", False)
+        elif not _same_pack(dataset.dataset, sampler.dataset):
+            raise DiffersError(
+                f"sampler: of {sampler.dataset.path}, which is another pack "
+                f"than {dataset.dataset.path}")
         self.loader = data.DataLoader(dataset, batch_size=None,
                                       sampler=sampler, **options)
         self._sought()
