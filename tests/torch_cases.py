@@ -283,6 +283,7 @@ def members(ds):
 def one_of_them(ds):
     """Of several members the contents are the first wanted one, also where
     that is missing."""
+    assert Samples(ds, suffixes=[]).suffixes is None
     for workers in 0, 2:
         for loader in (
             steps_loader(ds, workers, suffixes=["txt", "json"]),
@@ -528,6 +529,9 @@ def wrong(ds):
             ("rank 5 of 1", lambda: Steps(ds, rank=5, ranks=1)),
             ("both or neither", lambda: Steps(ds, rank=1)),
             ("both or neither", lambda: Sampler(ds, ranks=2)),
+            ("not one string", lambda: Steps(ds, suffixes="json")),
+            ("not one string", lambda: Samples(ds, suffixes="json")),
+            ("suffix 3", lambda: Samples(ds, suffixes=["json", 3])),
             ("epochs -1", lambda: Steps(ds, epochs=-1)),
             ("hpdsl.Dataset", lambda: Steps(ds.path)),
             ("wanted hpdsl.Choice", lambda: Steps(ds, choice=[1])),

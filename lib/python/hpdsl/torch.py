@@ -24,12 +24,14 @@ import inspect
 import os
 import traceback
 from dataclasses import replace
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
+                    Optional, Tuple, Union)
 
 import torch
 import torch.distributed
 import torch.utils.data as data
 
+from ._batch import suffixes_of
 from ._choice import Choice
 from ._contents import Contents, contents_in
 from ._dataset import Dataset, Sample
@@ -126,7 +128,7 @@ def _ranks(rank: Optional[int], ranks: Optional[int]) -> Tuple[int, int]:
     if rank is not None and ranks is not None:
         return rank, ranks
     if rank is not None or ranks is not None:
-        # What the other one is to be, is a guess: every rank may be 0.
+        # With a guess at the other one all of them may read the same.
         raise UsageError(f"rank {rank} of ranks {ranks}: wanted both or "
                          "neither")
     if (torch.distributed.is_available() and
@@ -179,6 +181,7 @@ class Steps(_Position, data.IterableDataset):
                          ranks=ranks, uneven=uneven)
         # Here, and not when a worker has started.
         inspect.signature(Reader).bind(dataset, **options)
+        options["suffixes"] = suffixes_of(options.get("suffixes") or ())
         if epochs < 0:
             raise UsageError(f"epochs {epochs}")
         self._decoder = Decoder(decode, collate)
@@ -255,8 +258,9 @@ class Samples(data.Dataset):
     def __init__(self, dataset: Dataset, *,
                  decode: Optional[Callable] = None,
                  collate: Optional[Callable] = None,
-                 suffixes: Optional[List[str]] = None) -> None:
-        self.dataset, self.suffixes = dataset, suffixes
+                 suffixes: Optional[Iterable[str]] = None) -> None:
+        self.dataset = dataset
+        self.suffixes = suffixes_of(suffixes or ()) or None
         self._decoder = Decoder(decode, collate)
 
     def __len__(self) -> int:
