@@ -76,5 +76,5 @@ cases()
 @test "Ctrl-C, and SIGKILL of the trainer, leave nothing" {
 	cases "$ds" stopped:SIGINT stopped:SIGKILL
 	cases "$large" stopped:SIGINT:SHORT stopped:SIGKILL:SHORT
-	cases "$large" orphans
+	cases "$large" orphans not_orphans
 }

@@ -18,6 +18,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from unittest import mock
@@ -28,7 +29,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 
 import hpdsl
 import hpdsl.torch
-from hpdsl import _contents, _parcel
+from hpdsl import _contents, _orphan, _parcel
 from hpdsl.torch import Contents, Loader, Sampler, Samples, Steps
 
 ORDER = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=12)
@@ -743,6 +744,29 @@ def orphans(ds):
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert not left, left
+
+
+def at_once(worker):
+    """In a worker: it ends the moment that it takes its trainer for dead."""
+    _orphan._GRACE = 0
+
+
+def not_orphans(ds):
+    """Workers whose trainer lives are not taken for orphans, whichever way they
+    were started; each has one thread that looks."""
+    for context in "fork", "spawn", "forkserver":
+        loading = {"multiprocessing_context": context,
+                   "persistent_workers": True, "worker_init_fn": at_once}
+        for loader in (
+                steps_loader(ds, 2, SHORT, loading, collate=watchers),
+                Loader(Samples(ds, collate=watchers), Sampler(ds, SHORT),
+                       num_workers=2, **loading)):
+            for _ in range(2):
+                assert {batch.data for batch in loader} == {1}
+
+
+def watchers(results):
+    return sum(t.name == "hpdsl-orphan" for t in threading.enumerate())
 
 
 def main():
