@@ -229,9 +229,7 @@ int hp_chunk_file_open(const struct hpdsl_dataset *ds,
 		       const struct hp_chunk_file *f, int flags,
 		       struct hpdsl_error *err)
 {
-	struct wanted w = {
-		.ds = ds, .chunk = c, .at = f->at, .flags = flags
-	};
+	struct wanted w = { .ds = ds, .chunk = c, .at = f->at, .flags = flags };
 	char same[sizeof "/proc/self/fd/" + 10];
 	int fd;
 

@@ -178,13 +178,11 @@ void hp_load_drop_over(struct hpdsl_loader *l)
 }
 
 /* The turn is over, well or badly. */
-static void end_turn(struct hpdsl_loader *l, const struct hp_load_batch *b)
+static void end_turn(struct hpdsl_loader *l)
 {
 	l->half = NULL;
 	hp_load_drop_over(l);
 	l->turn++;
-	l->reached.epoch = b->pub.epoch;
-	l->reached.step = b->pub.step + 1;
 	hp_load_wake(l);
 }
 
@@ -197,11 +195,14 @@ static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	pthread_mutex_unlock(&l->lock);
 	r = hp_load_fill(l, b, &n, err);
 	pthread_mutex_lock(&l->lock);
-	end_turn(l, b);
+	end_turn(l);
 	if (r < 0) {
+		l->stats.failed_steps++;
 		hp_load_put_batch(l, b);
 		return r;
 	}
+	l->reached.epoch = b->pub.epoch;
+	l->reached.step = b->pub.step + 1;
 	b->loader = l;
 	l->out++;
 	l->stats.steps++;

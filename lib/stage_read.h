@@ -38,7 +38,8 @@ void hp_stage_read_free(struct hp_stage_read *s);
 
 /*
  * Where the chunk is to be read now.  Waits, and counts.  False: it was not
- * worth while to wait any longer, as *quit has become true; NULL: it never does.
+ * worth while to wait any longer, as *quit has become true; NULL: it never
+ * does.
  */
 bool hp_stage_where(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 		    const bool *quit, enum hp_chunk_at *ret);

@@ -113,6 +113,87 @@ print(came, heard)
 """, self.packed)
         self.assertEqual((got.stdout, got.returncode), ("200 200\n", 0))
 
+    def test_no_step_is_lost_or_comes_twice(self):
+        got = run(BEGIN + """
+import random
+from dataclasses import replace
+def ring(*_): raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, ring)
+def at():
+    state = loader.state_dict()
+    return state["epoch"], state["step"]
+def check(place, batch):
+    assert (batch.epoch, batch.step) == place, (place, batch)
+    assert batch.numbers == [p.sample for p in epoch(place[0]).step(place[1])]
+epochs = {}
+def epoch(n):
+    if n not in epochs:
+        epochs.clear()
+        epochs[n] = hpdsl.Epoch(ds, replace(loader._order, epoch=n))
+    return epochs[n]
+heard = 0
+while heard < 300:
+    place = None
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(2e-6, 1e-4))
+        try:
+            while True:
+                place = loader._at.next
+                batch = loader.next_batch()
+                assert (batch.epoch, batch.step) == place, (place, batch)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        heard += 1
+    here = at()
+    one, two = loader.next_batch(), loader.next_batch()
+    check(here, one)
+    check((two.epoch, two.step), two)
+print("all")
+""", self.packed)
+        self.assertEqual((got.stdout, got.returncode), ("all\n", 0))
+
+    def test_while_it_begins_or_ends(self):
+        """Whatever is not heard, as finalizers can tell nobody: it ends."""
+        got = run(BEGIN + """
+import random
+sys.unraisablehook = lambda _: None
+loader.close()
+def threads(): return len(os.listdir("/proc/self/task"))
+before = threads()
+def ring(*_): raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, ring)
+for n in range(400):
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 2e-3))
+            loader = hpdsl.Loader(ds, memory=16 << 20)
+            loader.close()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        pass
+    loader = None
+assert threads() == before, threads()
+print("all")
+""", self.packed)
+        self.assertEqual((got.stdout, got.returncode), ("all\n", 0))
+
+    def test_a_handler_may_close_it(self):
+        got = run(BEGIN + """
+def end(*_):
+    os.unlink(os.environ["GATE"])
+    loader.close()
+signal.signal(signal.SIGALRM, end)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    loader.next_batch()
+except hpdsl.StoppedError as e:
+    print(e)
+""", self.packed, env=self.environ)
+        self.assertEqual((got.stdout, got.returncode),
+                         ("the loader was freed\n", 0))
+
     def test_a_loop_ends(self):
         with subprocess.Popen([sys.executable, "-c", BEGIN + """
 try:

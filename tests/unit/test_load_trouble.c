@@ -169,7 +169,10 @@ static void test_bad(void **state)
 	struct hpdsl_epoch *e;
 	struct hpdsl_dataset *ds;
 	struct hpdsl_loader *l;
+	struct hpdsl_loader_stats st;
+	struct hpdsl_state at;
 	char dir[200];
+	uint64_t reached = 0;
 	int bad = 0;
 
 	(void)state;
@@ -194,9 +197,16 @@ static void test_bad(void **state)
 			assert_int_equal(b->step, s);
 			load_check_batch(ds, &opt, e, b);
 			hpdsl_batch_release(b);
+			reached = s + 1;
 			continue;
 		}
 		bad++;
+		hpdsl_loader_stats(l, &st);
+		assert_int_equal(st.failed_steps, bad);
+		assert_int_equal(st.steps + st.failed_steps, s + 1);
+		/* A job that ends here begins with it again. */
+		hpdsl_loader_state(l, &at);
+		assert_int_equal(at.order.step, reached);
 		assert_int_equal(r, HPDSL_ECORRUPT);
 		assert_null(b);
 		assert_non_null(strstr(err.msg, "chunk-"));

@@ -159,6 +159,7 @@ class LoaderStats(Structure):
     c_name = "hpdsl_loader_stats"
     _fields_ = [("steps", c_uint64), ("samples", c_uint64),
                 ("bytes", c_uint64), ("bad_samples", c_uint64),
+                ("failed_steps", c_uint64),
                 ("sources", Sources), ("reads", c_uint64),
                 ("read_bytes", c_uint64), ("direct_bytes", c_uint64),
                 ("read_sizes", c_uint64 * 40), ("stall_seconds", c_double),

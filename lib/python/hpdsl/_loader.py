@@ -18,7 +18,7 @@ from ._batch import Batch
 from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
 from ._errors import Error, SystemFailure, UsageError, wanted
-from ._order import Order, end_number, share_of
+from ._order import Epoch, Order, end_number, share_of
 from ._running import Damage, Lease, Room, Running
 from ._state import make_state, read_state
 
@@ -32,6 +32,7 @@ class _At(NamedTuple):
 
     reached: Tuple[int, int]  # by the job: epoch, step
     next: Tuple[int, int]  # the step that this share has next
+    turns: int  # handed out, or failed
     room: int  # that was handed out last
 
 
@@ -140,7 +141,7 @@ class Loader:
         self._steps: Dict[int, int] = {}
         reached = self._normal(order.epoch, order.step)
         self._at = _At(reached, (reached[0], reached[1] + self._share.worker),
-                       0)
+                       0, 0)
 
     def close(self) -> None:
         """Stops reading.  Batches and views of them stay valid."""
@@ -196,11 +197,15 @@ class Loader:
         """The end of an epoch is the beginning of the next."""
         return (epoch, step) if step < self.steps(epoch) else (epoch + 1, 0)
 
+    def _behind(self, epoch: int, step: int) -> Tuple[int, int]:
+        """The step of this share that comes after one of it."""
+        step += self._share.workers
+        return (epoch, step) if step < self.steps(epoch) else (
+            epoch + 1, self._share.worker)
+
     def _handed(self, epoch: int, step: int, room: int) -> None:
-        share, reached = self._share, self._normal(epoch, step + 1)
-        step += share.workers
-        self._at = _At(reached, (epoch, step) if step < self.steps(epoch) else
-                       (epoch + 1, share.worker), room)
+        self._at = _At(self._normal(epoch, step + 1),
+                       self._behind(epoch, step), self._at.turns + 1, room)
 
     def _pass_by(self, epoch: int) -> None:
         """Not one of its steps is this worker's."""
@@ -221,8 +226,7 @@ class Loader:
                 room = self._next_room(running)
             except Error:
                 running.took()
-                if self._passed(running):
-                    self._handed(*self._at.next, self._at.room)
+                self._see_failed(running)
                 raise
             finally:
                 self._tell(running)
@@ -237,12 +241,15 @@ class Loader:
             if not before:
                 return batch
 
-    def _passed(self, running: Running) -> bool:
+    def _see_failed(self, running: Running) -> None:
         """After an error: is that step behind us, as with a bad sample, or still
-        to come?  For want of memory it may be either, so no code tells."""
-        state, (epoch, step) = _abi.State(), self._at.next
-        lib.loader_state(running.threads, ctypes.byref(state))
-        return (state.order.epoch, state.order.step) == (epoch, step + 1)
+        to come?  For want of memory it may be either, so no code tells.  It
+        counts as reached only when a later one is handed out."""
+        c, at = _abi.LoaderStats(), self._at
+        lib.loader_stats(running.threads, ctypes.byref(c))
+        if c.steps + c.failed_steps > at.turns:
+            self._at = at._replace(next=self._behind(*at.next),
+                                   turns=at.turns + 1)
 
     @staticmethod
     def _next_room(running: Running) -> Optional[Room]:
@@ -279,15 +286,23 @@ class Loader:
     def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
         """Goes on from there: with the state's order, whatever the loader was
         made with.  CorruptError: it is no state; DiffersError: it is of
-        another pack or choice, or its epoch has no such step."""
+        another pack or choice, or its epoch has no such step; UsageError: its
+        order cannot be shared by this many ranks.  After these all is as it
+        was before."""
+        self._live()
         order, end = read_state(state, self.dataset, self.choice)
+        share, epoch = self._share, Epoch(self.dataset, order, self.choice)
+        if epoch.steps(end):
+            epoch.step(0, rank=share.rank, ranks=share.ranks, end=end,
+                       uneven=share.uneven)
         self.close()
         self._end = end
         self._start(order)
 
     def stats(self) -> Dict[str, Any]:
         """Since the loader was made: steps, samples and bytes handed out;
-        bad_samples, of these, that came without bytes; sources, see
+        bad_samples, of these, that came without bytes; failed_steps, which
+        raised an error and were not handed out; sources, see
         Dataset.sources(); reads of chunk files, their read_bytes, and
         direct_bytes, past the page cache; read_sizes[i], reads of 2**i bytes up
         to twice that; stall_seconds, for which the caller had to wait, of

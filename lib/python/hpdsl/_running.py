@@ -70,13 +70,15 @@ class Running:
     """options: without what has to do with threads.  needs: what they point to,
     kept as long as the threads."""
 
+    room: Optional[Room] = None
+    pid = thread = 0
+
     def __init__(self, dataset: Handle, options: _abi.LoaderOptions, *needs
                  ) -> None:
         self.threads = Threads()
         self.pid, self.thread = os.getpid(), threading.get_ident()
         # What a signal's handler calls may come here again.
         self.lock = threading.RLock()
-        self.room: Optional[Room] = None
         self._rooms = itertools.count(1)
         self.stop = ctypes.c_int(0)
         # Filled by the library's threads, emptied by the one that loads.
@@ -134,7 +136,8 @@ class Running:
         if threading.get_ident() != self.thread and self.pid == os.getpid():
             # This may be a thread of the loader's own, collecting garbage
             # while it tells something: it cannot wait for itself.
-            last = [self.__dict__.pop("threads")]
+            last = [self.threads]
+            del self.threads
             threading.Thread(target=last.clear).start()
 
 
