@@ -37,7 +37,7 @@ cases()
 }
 
 @test "stopped in mid-epoch, and on elsewhere" {
-	cases "$ds" resume resume:map go_on ahead
+	cases "$ds" resume resume:map go_on ahead finite
 }
 
 @test "a state of another dataset or choice is refused" {
@@ -60,7 +60,7 @@ cases()
 }
 
 @test "arguments that make no sense" {
-	cases "$ds" wrong
+	cases "$ds" wrong distributed
 }
 
 @test "a damaged sample, a decoder that fails, a worker that is killed" {
@@ -76,4 +76,5 @@ cases()
 @test "Ctrl-C, and SIGKILL of the trainer, leave nothing" {
 	cases "$ds" stopped:SIGINT stopped:SIGKILL
 	cases "$large" stopped:SIGINT:SHORT stopped:SIGKILL:SHORT
+	cases "$large" orphans not_orphans
 }

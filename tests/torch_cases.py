@@ -18,6 +18,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from unittest import mock
@@ -28,7 +29,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 
 import hpdsl
 import hpdsl.torch
-from hpdsl import _contents, _parcel
+from hpdsl import _contents, _orphan, _parcel
 from hpdsl.torch import Contents, Loader, Sampler, Samples, Steps
 
 ORDER = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=12)
@@ -183,8 +184,28 @@ def ahead(ds):
         assert loader.state_dict()["step"] == k + 1
 
 
+def finite(ds):
+    """Behind the last of the epochs that were asked for a `for` gives nothing,
+    wherever the loader came from; of the last one it gives what is left."""
+    order = hpdsl.Order(**{**vars(SHORT), "epoch": 3})
+    steps = len(reference(ds, order))
+    for workers, persistent in (0, False), (2, False), (2, True):
+        loader = steps_loader(ds, workers, order, epochs=2,
+                              loading={"persistent_workers": persistent})
+        assert [sum(1 for _ in loader) for _ in range(4)] == [
+            steps, steps, 0, 0]
+        state = loader.state_dict()
+        assert (loader.epoch, state["epoch"], state["step"]) == (5, 5, 0)
+        loader.seek(4, steps - 2)
+        assert sum(1 for _ in loader) == 2
+        loader.seek(3)
+        loader.load_state_dict(state)
+        assert not list(loader) and not list(loader.loader)
+
+
 def other(ds, path):
-    """A state of another dataset, or of another choice, is refused."""
+    """A state of another dataset, or of another choice, is refused, and so is
+    its sampler; a dataset that was opened again is the same one."""
     state = steps_loader(ds).state_dict()
     for loader in (steps_loader(hpdsl.Dataset(path)),
                    steps_loader(ds, choice=hpdsl.Choice(ds, split=(0, 0.5)))):
@@ -193,6 +214,32 @@ def other(ds, path):
         except hpdsl.DiffersError:
             continue
         raise AssertionError("was taken")
+    try:
+        Loader(Samples(ds), Sampler(hpdsl.Dataset(path)))
+    except hpdsl.DiffersError as e:
+        assert path in str(e) and ds.path in str(e), e
+    else:
+        raise AssertionError("was taken")
+    again = Loader(Samples(ds), Sampler(hpdsl.Dataset(ds.path), ORDER))
+    assert len(list(again)) == len(reference(ds))
+
+
+def distributed(ds):
+    """The rank is that of torch.distributed, unless both are given."""
+    of = torch.distributed
+    with mock.patch.object(of, "is_initialized", return_value=True), \
+            mock.patch.object(of, "get_rank", return_value=1), \
+            mock.patch.object(of, "get_world_size", return_value=3):
+        for given, wanted in ({}, (1, 3)), ({"rank": 0, "ranks": 2}, (0, 2)):
+            for position in Steps(ds, **given), Sampler(ds, **given):
+                assert (position.rank, position.ranks) == wanted
+        for alone in {"rank": 0}, {"ranks": 1}:
+            try:
+                Steps(ds, **alone)
+            except hpdsl.UsageError as e:
+                assert "both or neither" in str(e), e
+            else:
+                raise AssertionError(alone)
 
 
 def plain(ds):
@@ -237,6 +284,7 @@ def members(ds):
 def one_of_them(ds):
     """Of several members the contents are the first wanted one, also where
     that is missing."""
+    assert Samples(ds, suffixes=[]).suffixes is None
     for workers in 0, 2:
         for loader in (
             steps_loader(ds, workers, suffixes=["txt", "json"]),
@@ -479,7 +527,13 @@ def wrong(ds):
     """What makes no sense is said at once, and not in a worker."""
     for text, make in (
             ("foo", lambda: Steps(ds, foo=1)),
-            ("rank 5 of 1", lambda: Steps(ds, rank=5)),
+            ("rank 5 of 1", lambda: Steps(ds, rank=5, ranks=1)),
+            ("both or neither", lambda: Steps(ds, rank=1)),
+            ("both or neither", lambda: Sampler(ds, ranks=2)),
+            ("not one string", lambda: Steps(ds, suffixes="json")),
+            ("not one string", lambda: Samples(ds, suffixes="json")),
+            ("suffix 3", lambda: Samples(ds, suffixes=["json", 3])),
+            ("epochs -1", lambda: Steps(ds, epochs=-1)),
             ("hpdsl.Dataset", lambda: Steps(ds.path)),
             ("wanted hpdsl.Choice", lambda: Steps(ds, choice=[1])),
             ("wanted Steps, or", lambda: Loader(Samples(ds), 5)),
@@ -653,6 +707,66 @@ def stopped(ds, name, order="ORDER"):
         left = [f for f in os.listdir("/dev/shm")
                 if f.startswith(tuple(mine))]
         assert not left, left
+
+
+def asleep(ds, make, context):
+    """Not a case: trains a step, says who its workers are, and sleeps; they have
+    more for it than a pipe takes."""
+    loading = {"multiprocessing_context": context}
+    loader = (steps_loader(ds, 2, SHORT, loading, decode=bytes)
+              if make == "steps" else
+              Loader(Samples(ds, decode=bytes), Sampler(ds, SHORT),
+                     num_workers=2, **loading))
+    running, parent = iter(loader), os.getppid()
+    assert sum(map(len, next(running).data)) > 128 << 10
+    print(*(c.pid for c in multiprocessing.active_children()), flush=True)
+    while os.getppid() == parent:
+        time.sleep(0.05)
+
+
+def orphans(ds):
+    """Workers end that wait for a trainer to take what they have, if it is
+    killed; whichever way they were started."""
+    trainers = [subprocess.Popen(
+        [sys.executable, __file__, ds.path, f"asleep:{how}"],
+        stdout=subprocess.PIPE, text=True)
+        for how in ("steps:fork", "map:fork", "steps:spawn", "map:forkserver")]
+    pids = []
+    for trainer in trainers:
+        pids += map(int, trainer.stdout.readline().split())
+        trainer.kill()
+        trainer.wait()
+    assert len(pids) == 2 * len(trainers)
+    until = time.monotonic() + 200
+    while any(map(alive, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    left = list(filter(alive, pids))
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left, left
+
+
+def at_once(worker):
+    """In a worker: it ends the moment that it takes its trainer for dead."""
+    _orphan._GRACE = 0
+
+
+def not_orphans(ds):
+    """Workers whose trainer lives are not taken for orphans, whichever way they
+    were started; each has one thread that looks."""
+    for context in "fork", "spawn", "forkserver":
+        loading = {"multiprocessing_context": context,
+                   "persistent_workers": True, "worker_init_fn": at_once}
+        for loader in (
+                steps_loader(ds, 2, SHORT, loading, collate=watchers),
+                Loader(Samples(ds, collate=watchers), Sampler(ds, SHORT),
+                       num_workers=2, **loading)):
+            for _ in range(2):
+                assert {batch.data for batch in loader} == {1}
+
+
+def watchers(results):
+    return sum(t.name == "hpdsl-orphan" for t in threading.enumerate())
 
 
 def main():

@@ -71,6 +71,13 @@ class Feed(Packed):
             self.assertEqual(got, [(content(n, "bin"), content(n, "json"),
                                     label) for n, label in self.want(epoch)])
 
+    def test_what_is_no_suffix(self):
+        """Said at once, and not at the first sample."""
+        for make in hpdsl.feed.samples, hpdsl.feed.batches, hpdsl.feed.Dali:
+            for wrong in ["bin"], 3, None, b"bin":
+                with self.assertRaisesRegex(TypeError, "wanted str"):
+                    make(self.loader, "json", wrong)
+
 
 if __name__ == "__main__":
     unittest.main()

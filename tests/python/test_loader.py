@@ -164,6 +164,10 @@ class Batches(Packed):
                                  [content(n, "bin") for n in of])
                 with self.assertRaises(KeyError):
                     b.members("json")
+                for wrong in 3, ["bin"], b"gif":
+                    for batch in a, b:
+                        with self.assertRaises(TypeError):
+                            batch.members(wrong)
                 self.assertEqual(len(a.members("gif")), len(a))
 
     def test_compressed_and_keeping_the_cache(self):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cached_property
-from typing import List, Sequence
+from typing import Iterable, List, Sequence, Tuple
 
 from . import _abi
 from ._abi import lib
@@ -17,6 +17,21 @@ from ._dataset import Handle, text
 from ._errors import checked
 
 NO_LABEL = -1
+
+
+def suffixes_of(given: Iterable[str]) -> Tuple[str, ...]:
+    """As they were given, but what is no suffix is said here, and not where one
+    is looked for and not found."""
+    if isinstance(given, (str, bytes)):
+        raise TypeError("suffixes are a list, not one string")
+    return tuple(map(_real_suffix, given))
+
+
+def _real_suffix(given: str) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"suffix {given!r}: wanted str, not "
+                        f"{type(given).__name__}")
+    return given
 
 
 # Of a function that is no Python, one that a class can have.
@@ -119,9 +134,9 @@ class Batch:
         some microseconds a member."""
         first, views = self._first, self._member_views
         if not self._suffixes:
-            return self._by_name(suffix)
+            return self._by_name(_real_suffix(suffix))
         if suffix not in self._suffixes:
-            raise KeyError(suffix)
+            raise KeyError(_real_suffix(suffix))
         k = self._suffixes.index(suffix)
         return [views[at + k] for at in first[:-1]]
 

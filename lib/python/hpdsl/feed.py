@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, List, Sequence, Tuple
 
-from ._batch import Batch
+from ._batch import Batch, suffixes_of
 from ._loader import Loader
 
 
@@ -38,6 +38,7 @@ def samples(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
     sample at a time: bytes of its first member, or of each of the members with
     these suffixes, and its label (-1: none).  What has no bytes because it is
     bad, or only fills the last step up, is left out."""
+    suffixes = suffixes_of(suffixes)
 
     def epoch() -> Iterator[tuple]:
         for batch in loader:
@@ -54,6 +55,7 @@ def batches(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
     """The same, a step at a time: a list of bytes for each member asked for,
     the list of labels and that of the mask, which is also False for what is
     bad."""
+    suffixes = suffixes_of(suffixes)
 
     def epoch() -> Iterator[tuple]:
         for batch in loader:
@@ -80,7 +82,7 @@ class Dali:
     """
 
     def __init__(self, loader: Loader, *suffixes: str) -> None:
-        self._loader, self._suffixes = loader, suffixes
+        self._loader, self._suffixes = loader, suffixes_of(suffixes)
 
     def __iter__(self) -> Iterator[Tuple]:
         import numpy as np

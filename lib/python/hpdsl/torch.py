@@ -24,17 +24,21 @@ import inspect
 import os
 import traceback
 from dataclasses import replace
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Union
+from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
+                    Optional, Tuple, Union)
 
 import torch
 import torch.distributed
 import torch.utils.data as data
 
+from ._batch import suffixes_of
 from ._choice import Choice
 from ._contents import Contents, contents_in
 from ._dataset import Dataset, Sample
+from ._errors import DiffersError, UsageError
 from ._loader import Loader as Reader
 from ._order import Epoch, Order, share_of
+from ._orphan import watch_trainer
 from ._parcel import Batch, Decoder, finished
 from ._state import make_state, read_state
 
@@ -62,17 +66,15 @@ class _Position:
     The beginning is kept in shared memory, as workers that live on after an
     epoch learn of the next one in no other way."""
 
+    _epochs_end = 0  # 0: there is none
+
     def __init__(self, dataset: Dataset, order: Order = Order(), *,
                  choice: Optional[Choice] = None, end: str = "mask",
                  rank: Optional[int] = None, ranks: Optional[int] = None,
                  uneven: bool = False) -> None:
-        if rank is None and ranks is None and _distributed():
-            rank = torch.distributed.get_rank()
-            ranks = torch.distributed.get_world_size()
         self.dataset, self.choice = dataset, choice
         self.end, self.uneven = end, uneven
-        self.rank = 0 if rank is None else rank
-        self.ranks = 1 if ranks is None else ranks
+        self.rank, self.ranks = _ranks(rank, ranks)
         share_of(self.rank, self.ranks, 0, 1, uneven)
         self._epoch: Optional[Epoch] = None
         self._at = torch.zeros(2, dtype=torch.int64).share_memory_()
@@ -90,6 +92,10 @@ class _Position:
     def steps(self, epoch: int) -> int:
         """Steps of that epoch, the same for every rank."""
         return self.epoch(epoch).steps(self.end)
+
+    def over(self, epoch: int) -> bool:
+        """Whether that is behind the last epoch."""
+        return bool(self._epochs_end) and epoch >= self._epochs_end
 
     def seek(self, epoch: int, step: int = 0) -> None:
         """Where the next iteration begins: it gives the rest of that epoch."""
@@ -118,9 +124,23 @@ class _Position:
         return {**self.__dict__, "_epoch": None}
 
 
-def _distributed() -> bool:
-    return (torch.distributed.is_available() and
-            torch.distributed.is_initialized())
+def _ranks(rank: Optional[int], ranks: Optional[int]) -> Tuple[int, int]:
+    if rank is not None and ranks is not None:
+        return rank, ranks
+    if rank is not None or ranks is not None:
+        # With a guess at the other one all of them may read the same.
+        raise UsageError(f"rank {rank} of ranks {ranks}: wanted both or "
+                         "neither")
+    if (torch.distributed.is_available() and
+            torch.distributed.is_initialized()):
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return 0, 1
+
+
+def _same_pack(one: Dataset, other: Dataset) -> bool:
+    """The same file is cheaper to see than the same pack."""
+    return (one.handle().index == other.handle().index or
+            one.pack == other.pack)
 
 
 class Steps(_Position, data.IterableDataset):
@@ -130,8 +150,10 @@ class Steps(_Position, data.IterableDataset):
 
     dataset, order, choice, end, uneven
                  as for hpdsl.Loader; begins at the order's epoch and step
-    rank, ranks  None: those of torch.distributed, if that is initialized
-    epochs       how many there are in all: where reading ahead ends; 0: no end
+    rank, ranks  both or neither: then those of torch.distributed, if that is
+                 initialized
+    epochs       how many there are in all, from the order's epoch on: behind
+                 them an iteration gives nothing; 0: no end
     decode       called with the content of a sample's first member, a memoryview
                  of bytes, or with those of all members of `suffixes`; what it
                  returns has to be its own, not another view.  None: bytes
@@ -159,6 +181,9 @@ class Steps(_Position, data.IterableDataset):
                          ranks=ranks, uneven=uneven)
         # Here, and not when a worker has started.
         inspect.signature(Reader).bind(dataset, **options)
+        options["suffixes"] = suffixes_of(options.get("suffixes") or ())
+        if epochs < 0:
+            raise UsageError(f"epochs {epochs}")
         self._decoder = Decoder(decode, collate)
         self._epochs_end = order.epoch + epochs if epochs else 0
         self._memory, self._options = memory or _MEMORY, options
@@ -172,10 +197,11 @@ class Steps(_Position, data.IterableDataset):
         return {**super().__getstate__(), "_reader": None, "_reader_at": None}
 
     def __iter__(self) -> Iterator[Batch]:
+        watch_trainer()
         epoch, step = self._at.tolist()
         info = data.get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
-        if step + worker >= self.steps(epoch):
+        if self.over(epoch) or step + worker >= self.steps(epoch):
             return
         # Without others there is nobody to end this process after the epoch.
         last = bool(info) and not self.persistent
@@ -201,7 +227,7 @@ class Steps(_Position, data.IterableDataset):
             if self._reader_at == (os.getpid(), epoch, step, worker, workers):
                 return reader
             reader.close()
-        left = max(1, self._epochs_end - epoch) if self._epochs_end else 0
+        left = self._epochs_end - epoch if self._epochs_end else 0
         threads = max(4, os.cpu_count() or 1)
         options = {"threads": max(2, -(-threads // workers)), **self._options}
         return Reader(
@@ -232,14 +258,16 @@ class Samples(data.Dataset):
     def __init__(self, dataset: Dataset, *,
                  decode: Optional[Callable] = None,
                  collate: Optional[Callable] = None,
-                 suffixes: Optional[List[str]] = None) -> None:
-        self.dataset, self.suffixes = dataset, suffixes
+                 suffixes: Optional[Iterable[str]] = None) -> None:
+        self.dataset = dataset
+        self.suffixes = suffixes_of(suffixes or ()) or None
         self._decoder = Decoder(decode, collate)
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, index: Union[int, Places]):
+        watch_trainer()
         if isinstance(index, Places):
             return self._batch(index)
         sample = self.dataset[index]
@@ -285,7 +313,8 @@ class Loader:
         Loader(samples, sampler, num_workers=4)
 
     `for batch in loader` gives the rest of the epoch in which the loop is, the
-    next one the next epoch; after a `break` it goes on where it was.
+    next one the next epoch, and behind the last of Steps' epochs nothing; after
+    a `break` it goes on where it was.
 
     epoch, step  of the batch that is next; within the loop's body that is the
                  one behind the batch at hand, though workers are ahead of it
@@ -293,7 +322,8 @@ class Loader:
     loader       the DataLoader; options go to it, except batch_size, sampler,
                  shuffle, batch_sampler, collate_fn and drop_last
 
-    A worker that dies, whatever the reason, is a RuntimeError.
+    A worker that dies, whatever the reason, is a RuntimeError.  Raises
+    DiffersError: the sampler is of another pack than the samples.
     """
 
     def __init__(self, dataset: Union[Steps, Samples],
@@ -304,6 +334,10 @@ class Loader:
         self._position: _Position = sampler or dataset
         if sampler is None:
             dataset.persistent = options.get("persistent_workers", False)
+        elif not _same_pack(dataset.dataset, sampler.dataset):
+            raise DiffersError(
+                f"sampler: of {sampler.dataset.path}, which is another pack "
+                f"than {dataset.dataset.path}")
         self.loader = data.DataLoader(dataset, batch_size=None,
                                       sampler=sampler, **options)
         self._sought()
@@ -321,6 +355,8 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         if self.step >= len(self):
             self.epoch, self.step = self.epoch + 1, 0
+        if self._position.over(self.epoch):
+            return
         self._position.seek(self.epoch, self.step)
         for batch in self._batches():
             if (batch.epoch, batch.step) != (self.epoch, self.step):
