@@ -1478,12 +1478,11 @@ HPDSL_API void hpdsl_loader_freep(struct hpdsl_loader **l);
 /*
  * The next batch: 1; 0: the last epoch's last step was handed out.  A bad
  * sample is HPDSL_ECORRUPT or -errno, *err names chunk and sample, and the next
- * call goes on behind that step, which counts as reached only if it does;
- * -ENOBUFS: nothing can be read, because
- * two batches or more that were not released hold all the memory;
- * HPDSL_ESTOPPED, -EAGAIN.  After these three it is the same step that comes
- * next, after -ENOMEM it may be: the count of failed_steps tells.  Once it has been
- * stopped, neither bad nor watch.warn is called any more.  One thread at a
+ * call goes on behind that step, which counts as reached when it has;
+ * -ENOBUFS: nothing can be read, because two batches or more that were not
+ * released hold all the memory; HPDSL_ESTOPPED, -EAGAIN.  After these three it is the same step that comes
+ * next, after -ENOMEM it may be: the count of failed_steps tells.  Once it has
+ * been stopped, neither bad nor watch.warn is called any more.  One thread at a
  * time.  NULL, as hpdsl_loader_freep() leaves it, is HPDSL_ESTOPPED.
  */
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
@@ -1535,8 +1534,8 @@ HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 struct hpdsl_loader_stats {
 	/* Handed out, but for what fills a step up; bytes of members. */
 	uint64_t steps, samples, bytes;
-	uint64_t bad_samples; /* of these samples: they came without bytes */
-	uint64_t failed_steps; /* not handed out: an error was, in their place */
+	uint64_t bad_samples;  /* of these samples: they came without bytes */
+	uint64_t failed_steps; /* that gave an error in place of a batch */
 	struct hpdsl_sources sources; /* since the loader was made */
 	uint64_t reads, read_bytes;   /* of chunk files */
 	uint64_t direct_bytes;	      /* of these past the page cache */

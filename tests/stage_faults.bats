@@ -328,7 +328,10 @@ stopped_rank()
 		}
 	END
 	cc -shared -fPIC -o stuck.so stuck.c -ldl
-	printf '#!/bin/sh\nLD_PRELOAD="$LD_PRELOAD $PWD/stuck.so" exec hpdsl-stage "$@"\n' > stuck
+	cat > stuck <<- 'END'
+		#!/bin/sh
+		LD_PRELOAD="$LD_PRELOAD $PWD/stuck.so" exec hpdsl-stage "$@"
+	END
 	chmod +x stuck
 	STUCK=$PWD/now STAGE=$PWD/stuck stage 2 -q --pretend-nodes=2 \
 		--mode=replicate --rate=100K --timeout="$silence" "$from/ds" \
