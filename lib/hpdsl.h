@@ -1480,10 +1480,11 @@ HPDSL_API void hpdsl_loader_freep(struct hpdsl_loader **l);
  * sample is HPDSL_ECORRUPT or -errno, *err names chunk and sample, and the next
  * call goes on behind that step, which counts as reached when it has;
  * -ENOBUFS: nothing can be read, because two batches or more that were not
- * released hold all the memory; HPDSL_ESTOPPED, -EAGAIN.  After these three it is the same step that comes
- * next, after -ENOMEM it may be: the count of failed_steps tells.  Once it has
- * been stopped, neither bad nor watch.warn is called any more.  One thread at a
- * time.  NULL, as hpdsl_loader_freep() leaves it, is HPDSL_ESTOPPED.
+ * released hold all the memory; HPDSL_ESTOPPED, -EAGAIN.  After these three it
+ * is the same step that comes next, after -ENOMEM it may be: the count of
+ * failed_steps tells.  Once it has been stopped, neither bad nor watch.warn is
+ * called any more.  One thread at a time.  NULL, as hpdsl_loader_freep() leaves
+ * it, is HPDSL_ESTOPPED.
  */
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				const struct hpdsl_batch **ret,
