@@ -164,7 +164,7 @@ class Errors(Packed):
     def test_numbers(self):
         ds = hpdsl.Dataset(self.packed)
         for number in 30, -31, 1 << 70:
-            with self.assertRaisesRegex(IndexError,
+            with self.assertRaisesRegex(hpdsl.RangeError,
                                         f"no sample {number}, there are 30"):
                 ds[number]
             with self.assertRaises(IndexError):
@@ -174,6 +174,15 @@ class Errors(Packed):
         for number in "0", 1.0, None:
             with self.assertRaises(TypeError):
                 ds[number]
+
+    def test_what_makes_no_sense(self):
+        ds = hpdsl.Dataset(self.packed)
+        for call in (lambda: ds.patience(-1), lambda: ds.patience(float("nan")),
+                     lambda: ds.read_many([0], threads=-1),
+                     lambda: ds.read_many([0], threads=1 << 20),
+                     lambda: hpdsl.Dataset("")):
+            with self.assertRaises(hpdsl.UsageError):
+                call()
 
     def test_damage_is_named(self):
         shutil.copytree(self.packed, self.at + "/d")

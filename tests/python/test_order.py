@@ -74,7 +74,7 @@ class Orders(Packed):
         ds = hpdsl.Dataset(self.packed)
         e = hpdsl.Epoch(ds)
         for position in 200, -201:
-            with self.assertRaises(IndexError):
+            with self.assertRaises(hpdsl.RangeError):
                 e[position]
         for step in 1, -1:
             with self.assertRaisesRegex(hpdsl.RangeError, f"no step {step},"):

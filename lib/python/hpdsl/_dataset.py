@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import operator
 import os
 from array import array
@@ -12,7 +13,10 @@ from typing import (Dict, Iterable, List, NamedTuple, Optional, Tuple,
 
 from . import _abi
 from ._abi import lib
-from ._errors import DiffersError, checked, exception
+from ._errors import (DiffersError, RangeError, UsageError, checked,
+                      exception)
+
+THREADS_MOST = 4096
 
 Path = Union[str, bytes, "os.PathLike[str]"]
 
@@ -156,10 +160,13 @@ class Dataset:
     Usable with `with`; once closed, it raises ValueError.
 
     Raises NotOursError, CorruptError, TooNewError, and SystemFailure or a
-    kind of it, such as NotFoundError, a FileNotFoundError.
+    kind of it, such as NotFoundError, a FileNotFoundError, or RangeError, an
+    IndexError.
     """
 
     def __init__(self, path: Path) -> None:
+        if not raw(path):
+            raise UsageError("a dataset without a name")
         self.path = os.path.abspath(text(raw(path)))
         self._handle: Optional[Handle] = Handle(raw(self.path))
         self._patience: Optional[float] = None
@@ -219,6 +226,8 @@ class Dataset:
     def patience(self, seconds: float) -> None:
         """How long a read waits for a chunk that is coming to a stage
         directory before it goes to the origin; 300 unless set."""
+        if not seconds >= 0:
+            raise UsageError(f"patience of {seconds} seconds")
         lib.patience(self.handle().address, seconds)
         self._patience = seconds
 
@@ -303,6 +312,8 @@ class Dataset:
         """Reads samples in the order in which they lie in the chunks, with
         that many threads (0: one for each core), and returns them in the
         order of numbers."""
+        if not 0 <= threads <= THREADS_MOST:
+            raise UsageError(f"{threads} threads: {THREADS_MOST} at most")
         handle = self.handle()
         layouts = [self._layout(handle, self._number(n)) for n in numbers]
         sizes = [s for layout in layouts for s in layout.sizes]
@@ -336,8 +347,8 @@ class Dataset:
         if n < 0:
             n += len(self)
         if not 0 <= n < len(self):
-            raise IndexError(f"{self.path}: no sample {number}, there are "
-                             f"{len(self)}")
+            raise RangeError(f"{self.path}: no sample {number}, there are "
+                             f"{len(self)}", -errno.ERANGE)
         return n
 
     def _layout(self, handle: Handle, number: int) -> _Layout:

@@ -108,7 +108,7 @@ class Epoch:
     the parameters with defaults filled in; batch is the number of samples of a
     step.  Never changes; any number of threads may use it.
 
-    Raises UsageError for parameters that make no sense, IndexError for no such
+    Raises UsageError for parameters that make no sense, RangeError for no such
     position or step.
     """
 
@@ -145,7 +145,8 @@ class Epoch:
         if position < 0:
             position += len(self)
         if not 0 <= position < len(self):
-            raise IndexError(f"no position {position}, there are {len(self)}")
+            raise RangeError(f"no position {position}, there are "
+                             f"{len(self)}", -errno.ERANGE)
         ret = ctypes.c_uint64()
         checked(lib.epoch_at, self.address, position, ctypes.byref(ret))
         return ret.value

@@ -20,6 +20,7 @@ itself or with its neighbours of the step.
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import traceback
@@ -35,7 +36,7 @@ from ._batch import suffixes_of
 from ._choice import Choice
 from ._contents import Contents, contents_in
 from ._dataset import Dataset, Sample
-from ._errors import DiffersError, UsageError
+from ._errors import DiffersError, RangeError, UsageError
 from ._loader import Loader as Reader
 from ._order import Epoch, Order, share_of
 from ._orphan import watch_trainer
@@ -100,8 +101,8 @@ class _Position:
     def seek(self, epoch: int, step: int = 0) -> None:
         """Where the next iteration begins: it gives the rest of that epoch."""
         if not 0 <= step <= self.steps(epoch):
-            raise IndexError(f"no step {step} in epoch {epoch}, which has "
-                             f"{self.steps(epoch)}")
+            raise RangeError(f"no step {step} in epoch {epoch}, which has "
+                             f"{self.steps(epoch)}", -errno.ERANGE)
         self._at[0], self._at[1] = epoch, step
 
     def state_dict(self, epoch: int, step: int) -> dict:
