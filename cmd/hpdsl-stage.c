@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* seconds; a rank that waits so long does no harm: its launcher ends it */
-#define RANK_0_STARTS_WITHIN 20
+/* Seconds in which rank 0 has told why; Open MPI's launcher then ends the
+ * others, and MPICH's, or srun, may leave them to themselves. */
+#define TOLD_WITHIN 60
+#define TOLD_WITHIN_ELSEWHERE 5
 
 static int number_in(const char *name)
 {
@@ -64,7 +66,8 @@ static void let_rank_0_tell(int status, void *arg)
 	const bool *reading = arg;
 
 	if (*reading && status != CMD_DONE)
-		sleep(RANK_0_STARTS_WITHIN);
+		sleep(getenv("OMPI_COMM_WORLD_RANK") ? TOLD_WITHIN :
+						       TOLD_WITHIN_ELSEWHERE);
 }
 
 /* What is wrong with the options, or --help, is told by one rank for all. */
