@@ -1463,10 +1463,11 @@ HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
 			       struct hpdsl_error *err);
 /*
  * Ends its threads, and waits for reads that are under way, but not for chunks
- * that a stager is bringing.  Batches that are
- * out stay valid, and the memory that they are in, until they are released,
- * even when the dataset has been closed.  In a child of the process that made
- * it, which has none of its threads, nothing is done.  NULL is harmless.
+ * that a stager is bringing.  Batches that are out stay valid, and the blocks
+ * of neighbouring samples that they are in, until they are released, even when
+ * the dataset has been closed; all other memory goes back.  In a child of the
+ * process that made it, which has none of its threads, nothing is done.  NULL
+ * is harmless.
  */
 HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
 /*

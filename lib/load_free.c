@@ -22,13 +22,46 @@ static void free_batches(struct hpdsl_loader *l)
 {
 	struct hp_load_batch *b;
 
-	if (l->half)
-		hp_load_put_batch(l, l->half);
-	hp_load_drop_over(l);
 	while ((b = l->idle)) {
 		l->idle = b->next;
 		hp_load_batch_free(b);
 	}
+}
+
+/* Nobody will read there again: it is wanted only as long as it is lent. */
+static void free_bytes(struct hpdsl_loader *l, struct hp_load_block *b)
+{
+	if (b->lent || !b->slot.p)
+		return;
+	hp_slots_put(&l->slots, &b->slot);
+	b->slot.p = NULL;
+}
+
+static void free_lane_bytes(struct hpdsl_loader *l, struct hp_load_lane *lane)
+{
+	for (struct hp_load_unit *u = lane->head; u; u = u->next)
+		for (uint32_t i = 0; i < u->blocks; i++)
+			free_bytes(l, &u->block[i]);
+}
+
+/* The batch that was to be made. */
+static void free_half(struct hpdsl_loader *l)
+{
+	if (l->half)
+		hp_load_put_batch(l, l->half);
+	l->half = NULL;
+	hp_load_drop_over(l);
+}
+
+/* What was read ahead. */
+static void free_unlent(struct hpdsl_loader *l)
+{
+	for (struct hp_load_epoch *e = l->epoch; e; e = e->next) {
+		free_lane_bytes(l, &e->turns);
+		for (uint32_t i = 0; i < e->lanes; i++)
+			free_lane_bytes(l, &e->lane[i]);
+	}
+	hp_slots_trim(&l->slots);
 }
 
 static void free_epochs(struct hpdsl_loader *l)
@@ -86,6 +119,9 @@ void hpdsl_loader_free(struct hpdsl_loader *l)
 	pthread_mutex_lock(&l->lock);
 	l->freed = true;
 	last = !l->out;
+	free_half(l);
+	if (!last)
+		free_unlent(l);
 	pthread_mutex_unlock(&l->lock);
 	if (last)
 		free_rest(l);
@@ -106,8 +142,15 @@ void hpdsl_batch_release(const struct hpdsl_batch *pub)
 		return;
 	pthread_mutex_lock(&l->lock);
 	l->out--;
+	for (uint32_t i = 0; i < b->blocks; i++) {
+		b->block[i]->lent--;
+		if (l->freed)
+			free_bytes(l, b->block[i]);
+	}
 	hp_load_put_batch(l, b);
 	last = l->freed && !l->out;
+	if (l->freed && !last)
+		hp_slots_trim(&l->slots);
 	pthread_mutex_unlock(&l->lock);
 	if (last)
 		free_rest(l);

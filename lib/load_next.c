@@ -204,6 +204,8 @@ static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	l->reached.epoch = b->pub.epoch;
 	l->reached.step = b->pub.step + 1;
 	b->loader = l;
+	for (uint32_t i = 0; i < b->blocks; i++)
+		b->block[i]->lent++;
 	l->out++;
 	l->stats.steps++;
 	l->stats.samples += n.samples;

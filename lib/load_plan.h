@@ -36,6 +36,7 @@ struct hp_load_block {
 	struct hp_load_unit *unit;
 	uint64_t first, last; /* turns that need it */
 	uint32_t uses;	      /* turns that need it and are not over */
+	uint32_t lent;	      /* of these, batches that the caller has */
 	enum hp_load_state state;
 	uint64_t serial; /* of all blocks, as they were planned */
 	struct hp_slot slot;

@@ -71,15 +71,19 @@ static uint64_t held(const struct hp_slots *s)
 	return used(s) + (uint64_t)(s->n_free - s->cold) * s->slot;
 }
 
-/* Gives the pages of free slots back, if the limit is exceeded otherwise. */
+void hp_slots_trim(struct hp_slots *s)
+{
+	for (uint32_t i = s->cold; i < s->n_free; i++)
+		madvise(first_slot(s) + s->free[i] * s->slot, s->slot,
+			MADV_DONTNEED);
+	s->cold = s->n_free;
+}
+
+/* Free slots keep their pages unless the limit is exceeded otherwise. */
 static void make_room(struct hp_slots *s)
 {
-	if (held(s) > s->limit && s->cold < s->n_free) {
-		for (uint32_t i = s->cold; i < s->n_free; i++)
-			madvise(first_slot(s) + s->free[i] * s->slot, s->slot,
-				MADV_DONTNEED);
-		s->cold = s->n_free;
-	}
+	if (held(s) > s->limit)
+		hp_slots_trim(s);
 	if (held(s) > s->peak)
 		s->peak = held(s);
 }

@@ -54,6 +54,8 @@ bool hp_slots_fit(const struct hp_slots *s, size_t bytes);
 bool hp_slots_get(struct hp_slots *s, size_t bytes, bool over,
 		  struct hp_slot *ret);
 void hp_slots_put(struct hp_slots *s, const struct hp_slot *slot);
+/* Gives the pages of all free slots back. */
+void hp_slots_trim(struct hp_slots *s);
 /* Bytes that are held elsewhere, and count too: more, or fewer. */
 void hp_slots_charge(struct hp_slots *s, int64_t bytes);
 

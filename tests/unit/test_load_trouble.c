@@ -583,6 +583,42 @@ static void test_end(void **state)
 	assert_int_equal(count_fds(), fds);
 }
 
+static uint32_t slots_out(const struct hpdsl_loader *l)
+{
+	return l->slots.n - l->slots.n_free;
+}
+
+/* Batches that outlive the loader keep their own blocks, and no other pages. */
+static void test_end_keeps_little(void **state)
+{
+	static const int order[] = { 1, 0, 2 };
+	struct hpdsl_loader_options opt = base();
+	const struct hpdsl_batch *b[3];
+	struct hpdsl_dataset *ds = open_it(load_plain, NULL);
+	struct hpdsl_epoch *e = new_epoch(ds, &opt);
+	struct hpdsl_loader *l = new_loader(ds, &opt);
+	uint32_t blocks = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(hpdsl_loader_next(l, &b[i], NULL), 1);
+		blocks += ((const struct hp_load_batch *)b[i])->blocks;
+	}
+	hpdsl_loader_free(l);
+	for (int i = 0; i < 3; i++) {
+		const struct hpdsl_batch *next = b[order[i]];
+
+		assert_true(slots_out(l) > 0);
+		assert_true(slots_out(l) <= blocks);
+		assert_int_equal(l->slots.cold, l->slots.n_free);
+		load_check_batch(ds, &opt, e, next);
+		blocks -= ((const struct hp_load_batch *)next)->blocks;
+		hpdsl_batch_release(next);
+	}
+	hpdsl_epoch_free(e);
+	hpdsl_close(ds);
+}
+
 /* ---- Where it is -------------------------------------------------------- */
 
 static void check_state(const struct hpdsl_loader *l,
@@ -766,6 +802,7 @@ int main(void)
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_end_keeps_little),
 		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_allocations),
