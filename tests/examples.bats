@@ -5,6 +5,11 @@
 bats_require_minimum_version 1.5.0
 load lib
 
+teardown()
+{
+	[ -z "${top:-}" ] || rm -rf "$top"
+}
+
 @test "read_samples: every sample, with its class and bytes" {
 	make_tree tree 3 20
 	hpdsl-pack -q --labels=dir --chunks=4 tree packed
@@ -118,6 +123,75 @@ load lib
 	status=0
 	bash "$script" || status=$?
 	[ "$status" = 3 ]
+}
+
+# hold FILE open|mapped: by a process of root's, until its input ends.
+hold()
+{
+	python3 - "$@" <<- 'END'
+		import mmap, os, sys
+		f = open(sys.argv[1], "r+b")
+		if sys.argv[2] == "mapped":
+		    m = mmap.mmap(f.fileno(), 1)
+		    f.close()
+		open("held." + sys.argv[2], "w").close()
+		open("hold").read()
+	END
+}
+
+# In folders of the test: names there are as hostile as /dev/shm allows.
+@test "epilog.sh: names that users choose remove nothing but their own" {
+	local name shm scratch user=nobody
+	need_root
+	need runuser
+	id "$user" > /dev/null || skip "no user $user"
+	top=$(mktemp -d /tmp/epilog.XXXXXX)
+	shm=$top/shm scratch=$top/scratch
+	mkdir -p "$shm" "$scratch/"{17,18}/stage precious/file
+	mkdir "$scratch/17/"$'a b\n-r\nprecious' "$scratch/17/roots"
+	ln -s "$scratch/18/stage" "$scratch/17/link"
+	ln -s "$scratch/18" "$scratch/19"
+	for name in vader_segment.{a,-r,'b c'} -r precious osc_held \
+		sm_segment.$'\n'mapped 'psm2_shm.\012mapped' \
+		mpich_$'\n-r\nprecious\n'; do
+		echo > "$shm/$name"
+	done
+	ln -s "$PWD/precious/file" "$shm/sm_segment.link"
+	touch precious/of_user
+	chown -hR "$user" "$top" precious/of_user
+	chown root "$top" "$shm" "$scratch/17/roots"
+	echo > "$shm/vader_segment.roots"
+	chmod 755 "$top"
+	chmod 1777 "$shm"
+	sed "s|/dev/shm|$shm|g" "$SRC/examples/epilog.sh" > epilog
+	grep -q "$shm/" epilog
+	printf '#!/bin/sh\nprintf "%%s\\0" "$@" >> "%s/cleaned"\n' "$top" \
+		> "$top/stage"
+	chmod 755 "$top/stage"
+	touch "$top/cleaned"
+	chmod 666 "$top/cleaned"
+	mkfifo hold
+	exec 9<> hold
+	hold "$shm/osc_held" open 3>&- 9>&- &
+	hold "$shm/sm_segment."$'\n'mapped mapped 3>&- 9>&- &
+	until_true test -e held.open
+	until_true test -e held.mapped
+
+	for job in 17 19; do
+		SLURM_JOB_ID=$job SLURM_JOB_USER=$user SCRATCH=$scratch \
+			HPDSL_STAGE=$top/stage bash epilog
+	done
+	exec 9>&-
+	wait
+	[ -d precious/file ]
+	[ -e precious/of_user ]
+	[ -d "$scratch/18/stage" ]
+	(cd "$shm" && find . -mindepth 1 -print0 | LC_ALL=C sort -z) > left
+	printf './%s\0' -r osc_held precious sm_segment.$'\n'mapped \
+		sm_segment.link vader_segment.roots | cmp - left
+	printf '%s\0' --clean -q "$scratch/17/"$'a b\n-r\nprecious' \
+		"$scratch/17/stage" |
+		cmp - <(LC_ALL=C sort -zu "$top/cleaned")
 }
 
 @test "fashion_mnist_to_png.py: PNG files in class folders" {
