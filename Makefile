@@ -49,10 +49,26 @@ VERSION = $(call once,VERSION,sed -n \
 	's/^.define HPDSL_VERSION "\(.*\)"/\1/p' lib/hpdsl.h)
 SONAME = libhpdsl.so.0
 
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) $(SANFLAGS) \
-	-pthread -MMD -MP
-LINK_FLAGS = $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -pthread
-LINK = $(CC) $(LINK_FLAGS)
+# What makes a mistake of ours harder to use.  CFLAGS and LDFLAGS come behind
+# it, and so win.  Sanitizers see more without.
+HARDEN = $(if $(SAN),,-fstack-protector-strong -fPIE $(FORTIFY))
+HARDEN_LINK = $(if $(SAN),,-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now \
+	-Wl$(comma)-z$(comma)noexecstack)
+PIE = $(if $(SAN)$(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
+# The highest level that compiler and C library have; none at -O0.
+FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS)),,$(call \
+	once,FORTIFY_IS,$(call fortify,3) || $(call fortify,2)))
+fortify = { echo 'int x[__OPTIMIZE__ && __USE_FORTIFY_LEVEL == $(1) ? 1 : -1];' | \
+	$(CC) $(CFLAGS) $(level) -include string.h -x c -c -o /dev/null - \
+	2> /dev/null && echo '$(level)'; }
+level = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(1)
+
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(HARDEN) $(CFLAGS) $(WARN) $(WERROR) \
+	$(SANFLAGS) -pthread -MMD -MP
+LINK_FLAGS = $(HARDEN_LINK) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -pthread
+LINK = $(CC) $(PIE) $(LINK_FLAGS)
+# From the sources at once.
+COMPILE_LINK = $(PIE) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(HARDEN_LINK) $(LDFLAGS)
 # A wrapper around the same compiler; empty where there is none.
 MPI = $(if $(call once,MPICC_PATH,command -v $(MPICC)),OMPI_CC='$(CC)' \
 	MPICH_CC='$(CC)' $(MPICC))
@@ -105,8 +121,8 @@ deps: ## install what building and testing need
 # A change of compiler or flags rebuilds; what `deps` brings comes first.
 $(BUILD)/flags: FORCE | $(filter deps,$(MAKECMDGOALS))
 	@mkdir -p $(@D)
-	@echo '$(CC) $(MPICC) $(ALL_CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
-		echo '$(CC) $(MPICC) $(ALL_CFLAGS) $(LDFLAGS)' > $@
+	@echo '$(CC) $(MPICC) $(ALL_CFLAGS) $(PIE) $(LINK_FLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(MPICC) $(ALL_CFLAGS) $(PIE) $(LINK_FLAGS)' > $@
 # Phony, because .SECONDARY takes what is not there for done.
 .PHONY: FORCE
 FORCE:
@@ -145,7 +161,7 @@ $(BUILD)/libhpdsl.a: $(LIB_OBJS)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/$(SONAME): $(LIB_OBJS)
-	$(call say,LD)$(LINK) -shared -Wl,-soname,$(SONAME) \
+	$(call say,LD)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(SONAME) \
 		$(if $(SAN),,-Wl$(comma)-z,defs) -o $@ $^ $(DEP_LIBS)
 
 $(filter-out $(STAGE),$(PROGRAMS)): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
@@ -156,14 +172,14 @@ $(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
 	$(BUILD)/tests/bed/stage_faults.o
 $(STAGE) $(STAGE_FAULTS): $(CMD_SHARED) $(BUILD)/libhpdsl.a
 	@mkdir -p $(@D)
-	$(if $(MPI),$(call say,LD)$(MPI) $(LINK_FLAGS) -o $@ \
+	$(if $(MPI),$(call say,LD)$(MPI) $(PIE) $(LINK_FLAGS) -o $@ \
 		$(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \
 		'  --      $@ is left out: there is no $(MPICC) here')
 
 $(ORIGIN): $(wildcard tests/bed/origin*.c tests/bed/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(if $(FUSE_LIBS),$(call say,LD)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) \
-		$(LDFLAGS) -o $@ $(filter %.c,$^) $(FUSE_LIBS),@echo \
+	$(if $(FUSE_LIBS),$(call say,LD)$(CC) $(COMPILE_LINK) \
+		-o $@ $(filter %.c,$^) $(FUSE_LIBS),@echo \
 		'  --      $@ is left out: there is no fuse3 here')
 
 $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
@@ -171,8 +187,7 @@ $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a
 
 $(call prog,$(MPI_BENCH)): $(BUILD)/%: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(if $(MPI),$(call say,LD)$(MPI) $(filter-out -MMD -MP,$(ALL_CFLAGS)) \
-		$(LDFLAGS) -o $@ $<)
+	$(if $(MPI),$(call say,LD)$(MPI) $(COMPILE_LINK) -o $@ $<)
 
 $(call prog,$(WITH)): $(BUILD)/tests/bench/with_%: $(BUILD)/tests/bench/with_%.o
 	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $(call with,$@)) -lpthread
