@@ -222,13 +222,26 @@ int cmd_names_read(struct cmd_names *names, const char *file, bool null);
 /* All of it, which the caller frees: 0, or a negative errno and *err. */
 int cmd_file_read(const char *file, char **ret, size_t *ret_size,
 		  struct hpdsl_error *err);
-/* Can it be written?  Nothing is left behind.  0 or a negative errno. */
-int cmd_file_try(const char *file);
-/* NULL: see errno.  *ret_temporary, if any, is the caller's to free. */
-FILE *cmd_file_open(const char *file, char **ret_temporary);
-/* On the disk, with its name, or 0 turned into a negative errno and nothing
- * left of what was written. */
-int cmd_file_close(FILE *f, const char *file, const char *temporary);
+/*
+ * A file that appears whole when it is closed, in place of what was there, or
+ * that is written to as it is, if it is no regular file.  A link that is
+ * neither the caller's nor root's is not followed.
+ */
+struct cmd_file {
+	FILE *out;
+	const char *file; /* for messages */
+	int dir;	  /* that holds both; -1: it is written as it is */
+	char *name;
+	char temporary[256];
+};
+
+/* Can it be written?  Nothing is left behind.  0, or a negative errno. */
+int cmd_file_try(const char *file, struct hpdsl_error *err);
+/* f->out is to be written to, then f to be closed; file is borrowed. */
+int cmd_file_open(struct cmd_file *f, const char *file,
+		  struct hpdsl_error *err);
+/* On the disk, with its name; else nothing is left of what was written. */
+int cmd_file_close(struct cmd_file *f, struct hpdsl_error *err);
 
 /* ---- select.c: which members a command is about ----------------------- */
 

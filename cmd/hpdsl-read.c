@@ -77,34 +77,21 @@ static int drain(struct read *r)
 
 /* ---- The state ---------------------------------------------------------- */
 
-static int tell_save(const struct read *r, int code)
-{
-	if (code == 0)
-		return CMD_DONE;
-	cmd_message("%s: %s", r->save, strerror(-code));
-	return CMD_TROUBLE;
-}
-
 static int save(const struct read *r)
 {
-	cmd_auto_free char *temporary = NULL;
 	char text[HPDSL_STATE_MAX];
+	struct hpdsl_error err;
 	struct hpdsl_state s;
-	int code;
-	FILE *f;
+	struct cmd_file f;
 
 	if (!r->save)
 		return CMD_DONE;
 	hpdsl_loader_state(r->loader, &s);
 	hpdsl_state_format(&s, text);
-	f = cmd_file_open(r->save, &temporary);
-	if (f) {
-		fprintf(f, "%s\n", text);
-		code = cmd_file_close(f, r->save, temporary);
-	} else {
-		code = -errno;
-	}
-	return tell_save(r, code);
+	if (cmd_file_open(&f, r->save, &err) < 0)
+		return cmd_tell(&err);
+	fprintf(f.out, "%s\n", text);
+	return cmd_file_close(&f, &err) < 0 ? cmd_tell(&err) : CMD_DONE;
 }
 
 /* ---- All of it ---------------------------------------------------------- */
@@ -186,10 +173,11 @@ static int run(struct read *r)
 {
 	struct hpdsl_choice *choice;
 	struct hpdsl_error err;
-	int status = r->save ? tell_save(r, cmd_file_try(r->save)) : CMD_DONE;
+	int status;
 
-	if (status != CMD_DONE) /* now, and not after hours */
-		return status;
+	/* now, and not after hours */
+	if (r->save && cmd_file_try(r->save, &err) < 0)
+		return cmd_tell(&err);
 	if (hpdsl_open(r->dataset, NULL, &r->ds, &err) < 0)
 		return cmd_tell(&err);
 	status = cmd_order_begin(&r->order, r->ds, &choice);

@@ -15,14 +15,6 @@
 
 /* ---- Manifest and order ----------------------------------------------- */
 
-static int file_failed(const char *file, int code, struct hpdsl_error *err)
-{
-	err->code = code;
-	snprintf(err->msg, sizeof(err->msg), "%.900s: %s", file,
-		 strerror(-code));
-	return code;
-}
-
 static int read_order(struct stage_run *r, struct hpdsl_error *err)
 {
 	const char *file = r->o->order_from;
@@ -41,12 +33,12 @@ static int read_order(struct stage_run *r, struct hpdsl_error *err)
 static int open_source(struct stage_step *s)
 {
 	struct stage_run *r = s->r;
-	int ret = r->o->report ? cmd_file_try(r->o->report) : 0;
+	int ret = r->o->report ? cmd_file_try(r->o->report, &s->err) : 0;
 
 	/* now, and not after hours */
 	if (ret < 0) {
 		r->report_failed = true;
-		return file_failed(r->o->report, ret, &s->err);
+		return ret;
 	}
 	ret = hpdsl_stage_source_open(r->o->dataset, r->io, &r->source,
 				      &s->err);

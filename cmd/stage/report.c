@@ -298,32 +298,36 @@ static void gather_entries(struct stage_run *r, struct cmd_json *j)
 	}
 }
 
+static void json_report(struct cmd_json *j, struct stage_run *r, int status)
+{
+	cmd_json_open(j, NULL, '{');
+	json_head(j, r, status);
+	cmd_json_open(j, "chunks", '[');
+	gather_entries(r, j);
+	cmd_json_close(j, ']');
+	cmd_json_open(j, "nodes", '[');
+	for (uint32_t i = 0; i < r->j->nodes; i++)
+		json_row(j, r, i);
+	cmd_json_close(j, ']');
+	cmd_json_line(j);
+}
+
 static int write_report(struct stage_run *r, int status)
 {
-	const char *file = r->o->report;
-	cmd_auto_free char *temporary = NULL;
-	struct cmd_json j = { .out = cmd_file_open(file, &temporary) };
-	int code = -errno;
+	struct hpdsl_error err;
+	struct cmd_file f;
+	int code = cmd_file_open(&f, r->o->report, &err);
 
-	if (!j.out) {
+	if (code < 0) {
 		gather_entries(r, NULL);
 	} else {
-		cmd_json_open(&j, NULL, '{');
-		json_head(&j, r, status);
-		cmd_json_open(&j, "chunks", '[');
-		gather_entries(r, &j);
-		cmd_json_close(&j, ']');
-		cmd_json_open(&j, "nodes", '[');
-		for (uint32_t i = 0; i < r->j->nodes; i++)
-			json_row(&j, r, i);
-		cmd_json_close(&j, ']');
-		cmd_json_line(&j);
-		code = cmd_file_close(j.out, file, temporary);
+		json_report(&(struct cmd_json){ .out = f.out }, r, status);
+		code = cmd_file_close(&f, &err);
 	}
 	/* what cannot be written at all has been said by cmd_file_try() */
-	if (code && !r->report_failed)
-		cmd_message("%s: %s", file, strerror(-code));
-	return code ? CMD_TROUBLE : CMD_DONE;
+	if (code < 0 && !r->report_failed)
+		cmd_message("%s", err.msg);
+	return code < 0 ? CMD_TROUBLE : CMD_DONE;
 }
 
 int report_end(struct stage_run *r, int status)
