@@ -41,12 +41,26 @@ struct cmd_common {
 	uint32_t threads;   /* as in hpdsl.h */
 	bool threads_given; /* -j was on the command line */
 	bool quiet, json;
+	bool foreign_owner;
 };
 
 #define CMD_OPT_JSON 0x100 /* keys of a command's own begin at CMD_OPT_OWN */
+#define CMD_OPT_FOREIGN_OWNER 0x101
 #define CMD_OPT_OWN 0x110
 
-/* Parser for -j, -q and --json; its input is a struct cmd_common. */
+/* For the tables of commands that open datasets. */
+#define CMD_FOREIGN_OWNER                                                  \
+	{                                                                  \
+		"foreign-owner", CMD_OPT_FOREIGN_OWNER, NULL, 0,           \
+			"Take a stage directory or an output folder that " \
+			"is neither this user's nor root's, too",          \
+			0                                                  \
+	}
+
+/*
+ * Parser for -j, -q, --json and --foreign-owner; its input is a struct
+ * cmd_common.
+ */
 extern const struct argp cmd_common_argp;
 /* The list that has this parser alone, as a command's only child. */
 extern const struct argp_child cmd_common_children[];
@@ -242,6 +256,12 @@ int cmd_file_open(struct cmd_file *f, const char *file,
 		  struct hpdsl_error *err);
 /* On the disk, with its name; else nothing is left of what was written. */
 int cmd_file_close(struct cmd_file *f, struct hpdsl_error *err);
+
+/* ---- open.c: the dataset that a command is about --------------------- */
+
+/* As hpdsl_open(), foreign_owner as --foreign-owner says. */
+int cmd_open(const char *dataset, bool foreign_owner,
+	     struct hpdsl_dataset **ret, struct hpdsl_error *err);
 
 /* ---- select.c: which members a command is about ----------------------- */
 

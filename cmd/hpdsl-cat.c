@@ -11,7 +11,7 @@
 
 struct cat {
 	const char *dataset, *files_from;
-	bool null;
+	bool null, foreign_owner;
 	/* What was asked for, in order: 's' or 'm' with a number, or a path. */
 	struct wish {
 		char kind;
@@ -36,6 +36,7 @@ static const struct argp_option options[] = {
 	  "prints them; after all others",
 	  0 },
 	{ "null", '0', NULL, 0, "Paths in FILE end with a NUL byte", 0 },
+	CMD_FOREIGN_OWNER,
 	{ 0 }
 };
 
@@ -71,6 +72,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case '0':
 		c->null = true;
+		return 0;
+	case CMD_OPT_FOREIGN_OWNER:
+		c->foreign_owner = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (c->dataset)
@@ -172,7 +176,7 @@ int main(int argc, char **argv)
 	/* in order: samples, members and paths may be mixed */
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
 	cmd_signals(c.dataset, "");
-	if (hpdsl_open(c.dataset, NULL, &c.ds, &err) < 0) {
+	if (cmd_open(c.dataset, c.foreign_owner, &c.ds, &err) < 0) {
 		status = cmd_tell(&err);
 	} else {
 		status = choose(&c);

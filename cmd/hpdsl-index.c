@@ -141,6 +141,7 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &x);
 	cmd_signals(x.opt.output ? x.opt.output : x.args.v[0], "");
 	x.opt.threads = x.common.threads;
+	x.opt.foreign_owner = x.common.foreign_owner;
 	cmd_watch(&x.opt.watch, x.common.quiet);
 	ret = hpdsl_reindex(x.dataset, &x.opt, &report, &err);
 	cmd_progress_end();

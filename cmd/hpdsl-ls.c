@@ -31,6 +31,7 @@ static const struct argp_option options[] = {
 	{ "label", OPT_LABEL, "CLASS", 0, "Only samples of this class", 0 },
 	{ "stored", OPT_STORED, NULL, 0,
 	  "Print the members' names in the chunks instead of their paths", 0 },
+	CMD_FOREIGN_OWNER,
 	{ 0 }
 };
 
@@ -59,6 +60,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_STORED:
 		l->stored = true;
+		return 0;
+	case CMD_OPT_FOREIGN_OWNER:
+		l->foreign_owner = true;
 		return 0;
 	case ARGP_KEY_ARGS:
 		l->dataset = state->argv[state->next];
@@ -206,7 +210,7 @@ static int look_at_classes(struct ls *l)
 
 static int prepare(struct ls *l)
 {
-	if (hpdsl_open(l->dataset, NULL, &l->ds, &l->err) < 0)
+	if (cmd_open(l->dataset, l->foreign_owner, &l->ds, &l->err) < 0)
 		return cmd_tell(&l->err);
 	hpdsl_count(l->ds, &l->count);
 	l->size_width = 10;

@@ -29,6 +29,7 @@ static const struct argp_option options[] = {
 	{ "json", CMD_OPT_JSON, NULL, 0,
 	  "One JSON object a position; a single one with --cost or --classes",
 	  1 },
+	CMD_FOREIGN_OWNER,
 	{ 0 }
 };
 
@@ -71,6 +72,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_OPT_JSON:
 		w->json = true;
+		return 0;
+	case CMD_OPT_FOREIGN_OWNER:
+		w->foreign_owner = true;
 		return 0;
 	case ARGP_KEY_END:
 		if ((w->cost || w->classes) && (w->from || w->count_given))
@@ -205,7 +209,7 @@ int main(int argc, char **argv)
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &w);
 	cmd_signals(w.dataset, "");
-	if (hpdsl_open(w.dataset, NULL, &w.ds, &w.err) < 0)
+	if (cmd_open(w.dataset, w.foreign_owner, &w.ds, &w.err) < 0)
 		status = cmd_tell(&w.err);
 	else
 		status = with_dataset(&w);

@@ -94,6 +94,7 @@ static int prepare(struct pack *p)
 	o->meta = p->meta.v;
 	o->n_meta = p->meta.n;
 	o->threads = p->common.threads;
+	o->foreign_owner = p->common.foreign_owner;
 	cmd_watch(&o->watch, p->common.quiet);
 	o->watch.arg = p;
 	if (!p->common.quiet)

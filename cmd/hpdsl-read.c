@@ -178,7 +178,7 @@ static int run(struct read *r)
 	/* now, and not after hours */
 	if (r->save && cmd_file_try(r->save, &err) < 0)
 		return cmd_tell(&err);
-	if (hpdsl_open(r->dataset, NULL, &r->ds, &err) < 0)
+	if (cmd_open(r->dataset, r->common.foreign_owner, &r->ds, &err) < 0)
 		return cmd_tell(&err);
 	status = cmd_order_begin(&r->order, r->ds, &choice);
 	if (status == CMD_DONE) {

@@ -152,7 +152,10 @@ static void summary(const struct unpack *u, const struct hpdsl_unpack_report *r)
 
 static int restore(struct unpack *u)
 {
-	struct hpdsl_unpack_options opt = { .threads = u->common.threads };
+	struct hpdsl_unpack_options opt = {
+		.threads = u->common.threads,
+		.foreign_owner = u->common.foreign_owner,
+	};
 	struct hpdsl_unpack_report r = { 0 };
 	struct hpdsl_error err;
 	uint64_t none = 0;
@@ -183,7 +186,7 @@ int main(int argc, char **argv)
 	cmd_start(argv);
 	argp_parse(&argp, argc, argv, 0, NULL, &u);
 	cmd_signals(u.dataset, "");
-	if (hpdsl_open(u.dataset, NULL, &u.ds, &err) < 0) {
+	if (cmd_open(u.dataset, u.common.foreign_owner, &u.ds, &err) < 0) {
 		status = cmd_tell(&err);
 	} else {
 		status = choose(&u);

@@ -235,6 +235,7 @@ int main(int argc, char **argv)
 	if (!v.list.out)
 		cmd_no_memory();
 	v.opt.threads = v.common.threads;
+	v.opt.foreign_owner = v.common.foreign_owner;
 	v.opt.damage = print_damage;
 	v.opt.arg = &v;
 	cmd_watch(&v.opt.watch, v.common.quiet);

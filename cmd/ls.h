@@ -9,6 +9,7 @@ enum unit { MEMBERS, SAMPLES, CHUNKS };
 
 struct ls {
 	enum unit unit;
+	bool foreign_owner;
 	bool long_form, json, null, stored;
 	const char *label, *dataset;
 	char **patterns;

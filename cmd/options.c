@@ -40,6 +40,7 @@ static const struct argp_option options[] = {
 	{ "quiet", 'q', NULL, 0, "No progress and no summary", 0 },
 	{ "json", CMD_OPT_JSON, NULL, 0,
 	  "The summary as one JSON object on standard output", 0 },
+	CMD_FOREIGN_OWNER,
 	{ 0 }
 };
 
@@ -67,6 +68,9 @@ int cmd_common_set(struct cmd_common *c, int key, const char *arg,
 		return 0;
 	case CMD_OPT_JSON:
 		c->json = true;
+		return 0;
+	case CMD_OPT_FOREIGN_OWNER:
+		c->foreign_owner = true;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

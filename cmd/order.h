@@ -9,6 +9,7 @@ struct order {
 	struct cmd_order o;
 	const char *dataset;
 	uint64_t from, count; /* positions from .., so many lines */
+	bool foreign_owner;
 	bool count_given;
 	bool cost, classes; /* instead of the list */
 	bool json;

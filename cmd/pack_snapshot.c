@@ -108,6 +108,8 @@ int pack_snapshot_begin(struct pack *p)
 int pack_snapshot_write(struct pack *p, struct hpdsl_error *err)
 {
 	struct hpdsl_snapshot_options opt = { .threads = p->common.threads,
+					      .foreign_owner =
+						      p->common.foreign_owner,
 					      .watch = p->opt.watch };
 
 	if (!p->snapshot_file || p->opt.dry_run)

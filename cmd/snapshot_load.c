@@ -21,18 +21,25 @@ struct load {
 };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "The snapshot to write; needed", 0 }, { 0 }
+	{ "output", 'o', "FILE", 0, "The snapshot to write; needed", 0 },
+	{ "threads", 'j', "N", 0,
+	  "Threads for CPU work (default: one a core, at most 16); 0 does "
+	  "everything in place, in one thread",
+	  9 },
+	{ "quiet", 'q', NULL, 0, "No progress and no summary", 9 },
+	{ "json", CMD_OPT_JSON, NULL, 0,
+	  "The summary as one JSON object on standard output", 9 },
+	{ 0 }
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const names[] = { "TEXT" };
 	struct load *l = state->input;
+	struct cmd_why why;
+	int ret;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &l->common;
-		return 0;
 	case 'o':
 		l->file = arg;
 		return 0;
@@ -40,6 +47,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!l->file)
 			argp_error(state, "-o FILE is missing");
 		return 0;
+	case 'j':
+	case 'q':
+	case CMD_OPT_JSON:
+		ret = cmd_common_set(&l->common, key, arg, &why);
+		if (ret < 0)
+			argp_error(state, "--%s", why.text);
+		return ret;
 	default:
 		return snapshot_take(key, arg, state, names, &l->text, 1);
 	}
@@ -53,7 +67,7 @@ const struct argp snapshot_load_argp = {
 	"TEXT (-: standard input) is what 'hpdsl-snapshot dump' prints, or "
 	"what somebody made of it; its lines may come in any order. FILE "
 	"appears whole, or not at all.",
-	cmd_common_children,
+	NULL,
 	NULL,
 	NULL
 };

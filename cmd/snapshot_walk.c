@@ -16,6 +16,7 @@ static const struct argp_option options[] = {
 	{ "quiet", 'q', NULL, 0, "No progress and no summary", 0 },
 	{ "json", CMD_OPT_JSON, NULL, 0,
 	  "The summary as one JSON object on standard output", 0 },
+	CMD_FOREIGN_OWNER,
 	{ 0 }
 };
 
@@ -57,5 +58,6 @@ void snapshot_walk_begin(struct snapshot_walk *w)
 	w->opt.exclude = w->exclude.v;
 	w->opt.n_exclude = w->exclude.n;
 	w->opt.threads = w->common.threads;
+	w->opt.foreign_owner = w->common.foreign_owner;
 	cmd_watch(&w->opt.watch, w->common.quiet);
 }

@@ -146,6 +146,8 @@ int compat_run(const struct cmd_strings *paths, unsigned readers,
 	struct compat c = { 0 };
 	struct hpdsl_compat_options opt = { .readers = readers,
 					    .threads = common->threads,
+					    .foreign_owner =
+						    common->foreign_owner,
 					    .problem = note,
 					    .arg = &c };
 	struct hpdsl_compat_report report = { 0 };

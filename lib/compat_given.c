@@ -6,6 +6,7 @@
 #include "error.h"
 #include "listdir.h"
 #include "mem.h"
+#include "owner.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -165,7 +166,8 @@ int hp_compat_add(struct hp_compat *c, const char *path,
 		     exists(c->io, f->dir, HP_SIDE_FOLDER "/.info.yaml");
 	if (!exists(c->io, f->dir, HP_INDEX_NAME))
 		return add_folder(c, f, path, err);
-	r = hpdsl_open(path, c->io, &f->ds, err);
+	r = hpdsl_open_with(path, hp_open_flags(c->opt->foreign_owner), c->io,
+			    &f->ds, err);
 	return r < 0 ? r : add_dataset(c, f, err);
 }
 

@@ -60,7 +60,7 @@ static int open_stage(struct hpdsl_dataset *ds, struct hpdsl_error *err)
 	int r;
 
 	hp_index_count(ds->index, &n);
-	r = hp_stage_read_new(ds->io, ds->dir, n.chunks, &ds->stage, &why);
+	r = hp_stage_read_new(ds, n.chunks, &ds->stage, &why);
 	return r < 0 ? hp_fail(err, r, "%s/%s", ds->path, why.msg) : 0;
 }
 
@@ -84,7 +84,7 @@ static int fill(struct hpdsl_dataset *ds, const char *path,
 	return open_index(ds, err);
 }
 
-int hp_dataset_open(const char *path, const struct hp_io *io, bool plain,
+int hp_dataset_open(const char *path, unsigned flags, const struct hp_io *io,
 		    struct hpdsl_dataset **ret, struct hpdsl_error *err)
 {
 	struct hpdsl_dataset *ds = calloc(1, sizeof *ds);
@@ -93,9 +93,10 @@ int hp_dataset_open(const char *path, const struct hp_io *io, bool plain,
 	if (!ds)
 		return hp_fail_nomem(err);
 	ds->io = hp_io_or_system(io);
+	ds->flags = flags;
 	ds->dir = -1;
 	r = fill(ds, path, err);
-	if (r == 0 && !plain)
+	if (r == 0 && !(flags & HP_OPEN_PLAIN))
 		r = open_stage(ds, err);
 	if (r < 0) {
 		hpdsl_close(ds);
@@ -108,7 +109,15 @@ int hp_dataset_open(const char *path, const struct hp_io *io, bool plain,
 int hpdsl_open(const char *path, const struct hp_io *io,
 	       struct hpdsl_dataset **ret, struct hpdsl_error *err)
 {
-	return hp_dataset_open(path, io, false, ret, err);
+	return hp_dataset_open(path, 0, io, ret, err);
+}
+
+int hpdsl_open_with(const char *path, unsigned flags, const struct hp_io *io,
+		    struct hpdsl_dataset **ret, struct hpdsl_error *err)
+{
+	if (flags & ~(unsigned)HP_OPEN_FLAGS)
+		return hp_fail(err, HPDSL_EUSAGE, "%s: flags %#x", path, flags);
+	return hp_dataset_open(path, flags, io, ret, err);
 }
 
 void hpdsl_close(struct hpdsl_dataset *ds)

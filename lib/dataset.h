@@ -20,6 +20,7 @@ struct hpdsl_dataset {
 	struct hp_fd_cache *files;
 	struct hp_frame_cache *frames;
 	struct hp_stage_read *stage; /* NULL: it is no stage directory */
+	unsigned flags;		     /* HPDSL_OPEN_.., and HP_OPEN_PLAIN */
 	/* hpdsl_pack_id(), once somebody has asked; without a lock, which a
 	 * child of fork() could find held for ever. */
 	unsigned pack_is; /* HP_PACK_.. */
@@ -99,10 +100,13 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 /* ---- Opening: dataset.c ------------------------------------------------ */
 
 /*
- * hpdsl_open; with plain set whatever the state file of a stage directory says,
- * so that nothing is waited for or read from an origin.
+ * A flag beside those of hpdsl_open_with(): whatever the state file of a stage
+ * directory says, so that nothing is waited for or read from an origin.
  */
-int hp_dataset_open(const char *path, const struct hp_io *io, bool plain,
+#define HP_OPEN_PLAIN (1u << 31)
+#define HP_OPEN_FLAGS HPDSL_OPEN_FOREIGN_OWNER /* all but that */
+
+int hp_dataset_open(const char *path, unsigned flags, const struct hp_io *io,
 		    struct hpdsl_dataset **ret, struct hpdsl_error *err);
 
 #endif

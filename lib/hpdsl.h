@@ -167,6 +167,8 @@ struct hpdsl_pack_options {
 	uint32_t readers; /* files read at a time; 0: 16 */
 	uint64_t memory;  /* bytes for buffers; 0: 512 MiB; at least 8 MiB */
 	bool resume, force, dry_run;
+	/* An output, and inputs that are stage directories, of anybody. */
+	bool foreign_owner;
 	struct hpdsl_watch watch;
 	/*
 	 * Called with watch.arg once all is decided, before a byte is written;
@@ -236,7 +238,8 @@ struct hpdsl_pack_report {
  * same files for any threads and readers and any interruption and resume.
  * Errors: HPDSL_EUSAGE, HPDSL_EDIFFERS (resume with another input or other
  * options), HPDSL_ECHANGED (a file changed since the scan), HPDSL_ESTOPPED,
- * -EEXIST (output is there), -EBUSY (another packer is at work), -errno.
+ * -EEXIST (output is there), -EBUSY (another packer is at work), -EPERM (output
+ * is neither the caller's nor root's: see foreign_owner), -errno.
  */
 HPDSL_API int hpdsl_pack(const struct hpdsl_pack_options *opt,
 			 struct hpdsl_pack_report *ret,
@@ -253,6 +256,24 @@ struct hpdsl_dataset;
  */
 HPDSL_API int hpdsl_open(const char *path, const struct hp_io *io,
 			 struct hpdsl_dataset **ret, struct hpdsl_error *err);
+
+enum {
+	/*
+	 * A stage directory, too, that belongs neither to the caller (his
+	 * effective user number) nor to root, or whose state file does.  Its
+	 * owner can cut that file, which is mapped, and so end this process, or
+	 * say that chunks are here which are not; contents are verified all the
+	 * same.  Without it such a directory is -EPERM.  What is no stage
+	 * directory may be anybody's.
+	 */
+	HPDSL_OPEN_FOREIGN_OWNER = 2,
+};
+
+/* The same; flags: 0 or those of HPDSL_OPEN_, or'ed; others: HPDSL_EUSAGE. */
+HPDSL_API int hpdsl_open_with(const char *path, unsigned flags,
+			      const struct hp_io *io,
+			      struct hpdsl_dataset **ret,
+			      struct hpdsl_error *err);
 HPDSL_API void hpdsl_close(struct hpdsl_dataset *ds);
 
 struct hpdsl_counts {
@@ -403,6 +424,7 @@ struct hpdsl_verify_options {
 	bool quick;	    /* manifest, sizes, headers only */
 	bool thorough;	    /* parse the chunks with two tar readers too */
 	const char *source; /* compare with the original files in this tree */
+	bool foreign_owner; /* as HPDSL_OPEN_FOREIGN_OWNER */
 	uint32_t threads;
 	/* Called for everything damaged or different, one call at a time. */
 	void (*damage)(void *arg, const struct hpdsl_damage *d);
@@ -453,7 +475,8 @@ struct hpdsl_compat_problem {
 };
 
 struct hpdsl_compat_options {
-	unsigned readers; /* enum hpdsl_reader, or'ed */
+	unsigned readers;   /* enum hpdsl_reader, or'ed */
+	bool foreign_owner; /* as HPDSL_OPEN_FOREIGN_OWNER */
 	uint32_t threads;
 	/* Called when all has been looked at, reader by reader, in order. */
 	void (*problem)(void *arg, const struct hpdsl_compat_problem *p);
@@ -483,6 +506,7 @@ struct hpdsl_unpack_options {
 	/* Members to restore, any order; NULL: all. */
 	const uint64_t *members;
 	uint64_t n_members;
+	bool foreign_owner; /* output may be anybody's */
 	uint32_t threads;
 	struct hpdsl_watch watch;
 };
@@ -498,7 +522,8 @@ struct hpdsl_unpack_report {
  * Restores files (content, mode, mtime) below the new or empty directory
  * output, never outside it.  A member whose checksum differs does not get its
  * name; the others are restored, and the result is HPDSL_ECORRUPT.  *ret is
- * set whenever all was tried: with 0, or with failed members.
+ * set whenever all was tried: with 0, or with failed members.  -EPERM: output
+ * is there, and neither the caller's nor root's.
  */
 HPDSL_API int hpdsl_unpack(const struct hpdsl_dataset *ds, const char *output,
 			   const struct hpdsl_unpack_options *opt,
@@ -514,6 +539,7 @@ struct hpdsl_reindex_options {
 	const char *const *tars;
 	size_t n_tars;
 	const char *output; /* where index and manifest go; NULL: beside */
+	bool foreign_owner; /* that directory may be anybody's */
 	uint32_t threads;
 	struct hpdsl_watch watch;
 };
@@ -709,6 +735,7 @@ struct hpdsl_snapshot_options {
 	size_t n_exclude;
 	bool all_file_systems; /* enter what is mounted below the top */
 	bool as_tree;	       /* a packed dataset is a folder like any other */
+	bool foreign_owner;    /* as HPDSL_OPEN_FOREIGN_OWNER */
 	/*
 	 * Names asked for at a time: 0 takes 16; HPDSL_SERIAL does everything
 	 * in place.  The result is the same for every value.

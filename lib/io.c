@@ -359,14 +359,19 @@ int hp_io_slurp(const struct hp_io *io, int dir, const char *name, size_t max,
 {
 	hp_auto_fd f = { io,
 			 io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0) };
+
+	return f.fd < 0 ? f.fd : hp_io_slurp_open(io, f.fd, max, ret, ret_len);
+}
+
+int hp_io_slurp_open(const struct hp_io *io, int fd, size_t max, char **ret,
+		     size_t *ret_len)
+{
 	hp_auto_free char *buf = NULL;
 	struct stat st;
 	ssize_t n;
 	int r;
 
-	if (f.fd < 0)
-		return f.fd;
-	r = hp_io_fstat(io, f.fd, &st);
+	r = hp_io_fstat(io, fd, &st);
 	if (r < 0)
 		return r;
 	if (!S_ISREG(st.st_mode))
@@ -376,7 +381,7 @@ int hp_io_slurp(const struct hp_io *io, int dir, const char *name, size_t max,
 	buf = hp_array((uint64_t)st.st_size + 1, 1);
 	if (!buf)
 		return -ENOMEM;
-	n = hp_io_pread_full(io, f.fd, buf, (size_t)st.st_size, 0);
+	n = hp_io_pread_full(io, fd, buf, (size_t)st.st_size, 0);
 	if (n < 0)
 		return (int)n;
 	buf[n] = '\0';

@@ -119,6 +119,9 @@ int hp_io_fstat(const struct hp_io *io, int fd, struct stat *ret);
  */
 int hp_io_slurp(const struct hp_io *io, int dir, const char *name, size_t max,
 		char **ret, size_t *ret_len);
+/* The same of an open file. */
+int hp_io_slurp_open(const struct hp_io *io, int fd, size_t max, char **ret,
+		     size_t *ret_len);
 
 /* A descriptor that closes itself: struct hp_fd f = HP_FD(io, fd). */
 struct hp_fd {

@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "owner.h"
 #include "pool.h"
 #include "stage_state.h"
 
@@ -239,14 +240,23 @@ static int understand(struct hp_reindex *x, struct hpdsl_error *err)
 	return x->adopt ? adopt(x, err) : rebuild(x, err);
 }
 
+/* What is written into is not to be cut, or swapped, by somebody else. */
+static int check_owner(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	bool made = x->adoption && x->adoption->made;
+
+	return made || x->opt->foreign_owner ?
+		       0 :
+		       hp_owner_check(x->io, x->dir, "the directory", err);
+}
+
 /* What the steps say is about the directory, or names a file in it. */
 static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	int (*const steps[])(struct hp_reindex *, struct hpdsl_error *) = {
-		refuse_staged,	  lock,
-		hp_reindex_load,  refuse_unfinished,
-		hp_reindex_find,  parse_chunks,
-		understand,	  make_id,
+		check_owner,	  refuse_staged,     lock,
+		hp_reindex_load,  refuse_unfinished, hp_reindex_find,
+		parse_chunks,	  understand,	     make_id,
 		hp_reindex_write,
 	};
 	struct hpdsl_error why = { 0 };

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "owner.h"
 #include "pool.h"
 
 #include <errno.h>
@@ -270,6 +271,7 @@ static int check_chunks(const struct hp_pack *p, struct hpdsl_error *err)
 	char first[HP_PRINTABLE] = "";
 	struct hpdsl_verify_options opt = {
 		.quick = true,
+		.foreign_owner = p->opt->foreign_owner,
 		.threads = p->opt->threads,
 		.damage = note_damage,
 		.arg = first,
@@ -288,7 +290,9 @@ static int check_chunks(const struct hp_pack *p, struct hpdsl_error *err)
 static int same_contents(struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct hpdsl_dataset *ds;
-	int r = hpdsl_open(p->target.output, p->io, &ds, err);
+	int r = hpdsl_open_with(p->target.output,
+				hp_open_flags(p->opt->foreign_owner), p->io,
+				&ds, err);
 
 	if (r < 0)
 		return r;

@@ -10,6 +10,7 @@
 #include "index.h"
 #include "manifest.h"
 #include "mem.h"
+#include "owner.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -141,7 +142,8 @@ static int open_dataset(struct hp_scan *s, struct hp_root *root,
 	if (r == 0)
 		return 0;
 	root->kind = HP_ROOT_DATASET;
-	return hpdsl_open(root->name, s->io, &root->dataset, err);
+	return hpdsl_open_with(root->name, hp_open_flags(s->opt->foreign_owner),
+			       s->io, &root->dataset, err);
 }
 
 /* Base name of the input; of its real path where it has none of its own. */

@@ -85,7 +85,7 @@ static int open_dataset(struct hpdsl_stage *s,
 {
 	struct hpdsl_counts counts;
 	/* Whatever state file an earlier stager left. */
-	int r = hp_dataset_open(s->path, s->io, true, &s->ds, err);
+	int r = hp_dataset_open(s->path, HP_OPEN_PLAIN, s->io, &s->ds, err);
 
 	if (r < 0)
 		return r;

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "owner.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,6 +43,24 @@ static bool ended_in_order(const void *state)
 	return hp_state_ended(state) != HP_STAGE_AT_WORK;
 }
 
+/* -ENOENT, and -EPERM: a stranger's word on what is here is not taken. */
+static int read_state(const struct hpdsl_stage *s, const char *name, char **ret,
+		      size_t *ret_n, struct hpdsl_error *err)
+{
+	hp_auto_fd f = { s->io, s->io->open(s->io, s->dir, HP_STATE_NAME,
+					    O_RDONLY | O_NONBLOCK, 0) };
+	int r = f.fd;
+
+	if (r >= 0) {
+		r = hp_owner_check(s->io, f.fd, name, err);
+		if (r < 0)
+			return r;
+		r = hp_io_slurp_open(s->io, f.fd, hp_state_size(UINT32_MAX),
+				     ret, ret_n);
+	}
+	return r < 0 ? hp_fail_errno(err, r, "%s", name) : 0;
+}
+
 int hp_stage_load(struct hpdsl_stage *s, struct hpdsl_error *err)
 {
 	hp_auto_free char *bytes = NULL, *name = NULL;
@@ -56,12 +75,11 @@ int hp_stage_load(struct hpdsl_stage *s, struct hpdsl_error *err)
 		name = NULL;
 		return hp_fail_nomem(err);
 	}
-	r = hp_io_slurp(s->io, s->dir, HP_STATE_NAME, hp_state_size(UINT32_MAX),
-			&bytes, &n);
+	r = read_state(s, name, &bytes, &n, &why);
 	if (r == -ENOENT || r == -EISDIR || r == -EINVAL || r == -EFBIG)
 		return 0;
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s", name);
+		return hp_fail(err, r, "%s", why.msg);
 	r = hp_state_parse(bytes, n, name, &h, &why);
 	if (r < 0)
 		return r == HPDSL_ETOONEW ? hp_fail(err, r, "%s", why.msg) : 0;

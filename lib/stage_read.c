@@ -26,7 +26,7 @@ enum {
 	FAILED = 4,    /* nobody reads it here again */
 };
 
-int hp_stage_read_new(const struct hp_io *io, int dir, uint64_t chunks,
+int hp_stage_read_new(const struct hpdsl_dataset *ds, uint64_t chunks,
 		      struct hp_stage_read **ret, struct hpdsl_error *err)
 {
 	struct hp_stage_read *s = calloc(1, sizeof *s);
@@ -38,7 +38,9 @@ int hp_stage_read_new(const struct hp_io *io, int dir, uint64_t chunks,
 	s->patience = PATIENCE * SECOND;
 	s->opened = hp_monotonic();
 	s->notes = calloc(chunks ? chunks : 1, 1);
-	r = s->notes ? hp_stage_watch_open(&s->watch, io, dir, chunks, err) :
+	s->watch.foreign_owner = ds->flags & HPDSL_OPEN_FOREIGN_OWNER;
+	r = s->notes ? hp_stage_watch_open(&s->watch, ds->io, ds->dir, chunks,
+					   err) :
 		       hp_fail_nomem(err);
 	if (r == 0) {
 		*ret = s;

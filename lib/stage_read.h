@@ -28,10 +28,11 @@ struct hp_stage_read {
 };
 
 /*
- * For the dataset of dir, of that many chunks.  *ret is NULL if it has no state
- * file: it is no stage directory, or none yet.  Else as hp_stage_watch_open.
+ * For a dataset, of that many chunks, that is just being opened.  *ret is NULL
+ * if it has no state file: it is no stage directory, or none yet.  Else as
+ * hp_stage_watch_open.
  */
-int hp_stage_read_new(const struct hp_io *io, int dir, uint64_t chunks,
+int hp_stage_read_new(const struct hpdsl_dataset *ds, uint64_t chunks,
 		      struct hp_stage_read **ret, struct hpdsl_error *err);
 /* NULL is harmless. */
 void hp_stage_read_free(struct hp_stage_read *s);

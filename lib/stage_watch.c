@@ -6,11 +6,25 @@
 #include "stage_watch.h"
 
 #include "error.h"
+#include "owner.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Before a byte of it is looked at. */
+static int check_owner(const struct hp_stage_watch *w,
+		       const struct hp_view *view, struct hpdsl_error *err)
+{
+	if (w->foreign_owner)
+		return 0;
+	if (view->p && hp_is_foreign(view->owner))
+		return hp_fail(err, -EPERM, "%s: " HP_FOREIGN, HP_STATE_NAME,
+			       (unsigned)view->owner);
+	return hp_owner_check(w->io, w->dir, HP_STATE_NAME ": its directory",
+			      err);
+}
 
 static int load(const struct hp_stage_watch *w, struct hp_view *view,
 		struct hp_state_header *header, struct hpdsl_error *err)
@@ -19,7 +33,10 @@ static int load(const struct hp_stage_watch *w, struct hp_view *view,
 
 	if (r < 0)
 		return r;
-	r = hp_state_parse(view->p, view->size, HP_STATE_NAME, header, err);
+	r = check_owner(w, view, err);
+	if (r == 0)
+		r = hp_state_parse(view->p, view->size, HP_STATE_NAME, header,
+				   err);
 	if (r == 0 && header->chunks != w->chunks)
 		r = hp_fail(err, HPDSL_ECORRUPT,
 			    "%s: is about %" PRIu64 " chunks, the dataset has "
@@ -48,7 +65,9 @@ int hp_stage_watch_open(struct hp_stage_watch *w, const struct hp_io *io,
 	w->chunks = chunks;
 	w->looked = hp_monotonic();
 	r = load(w, &w->view, &w->header, err);
-	if (r < 0 && !(r == -ENOENT && has_lock(w)))
+	if (r == -ENOENT && has_lock(w))
+		r = check_owner(w, &w->view, err);
+	if (r < 0)
 		return r;
 	/* Where the system does not tell, it is zeros, and nothing counts. */
 	(void)hp_boot_id(io, w->boot_id);

@@ -16,6 +16,7 @@ struct hp_stage_watch {
 	const struct hp_io *io;
 	int dir; /* borrowed */
 	uint64_t chunks;
+	bool foreign_owner;  /* anybody's is taken */
 	uint8_t boot_id[16]; /* this machine's */
 	pthread_mutex_t lock;
 	/* All below under the lock. */
@@ -36,7 +37,9 @@ struct hp_stage_seen {
  * dir is a dataset of that many chunks.  -ENOENT: it is no stage directory,
  * with neither a state file nor the stager's lock, which is there before.
  * HPDSL_ECORRUPT, HPDSL_ENOTOURS, HPDSL_ETOONEW: nor one to be used.  Names in
- * messages have no folder.  *w is to be closed after success only.
+ * messages have no folder.  -EPERM: the directory or the file is neither the
+ * caller's nor root's, unless w->foreign_owner was set before.  *w is to be
+ * closed after success only.
  */
 int hp_stage_watch_open(struct hp_stage_watch *w, const struct hp_io *io,
 			int dir, uint64_t chunks, struct hpdsl_error *err);
@@ -48,7 +51,7 @@ void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
 /*
  * Takes the file that has the name now, unless that was done less than age
  * nanoseconds ago: was it?  What is there no more, cannot be used, or is of
- * another pack leaves all as it is.
+ * another pack or owner leaves all as it is.
  */
 bool hp_stage_watch_renew(struct hp_stage_watch *w, uint64_t age);
 

@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "owner.h"
 
 #include <errno.h>
 #include <string.h>
@@ -72,6 +73,16 @@ static int open_dir(struct hp_target *t, const char *name)
 		return r;
 	t->dir = r;
 	return 0;
+}
+
+/* What is opened last, and was there before this run. */
+static int check_owner(const struct hp_target *t,
+		       const struct hpdsl_pack_options *opt, const char *name,
+		       struct hpdsl_error *err)
+{
+	return t->made || opt->foreign_owner ?
+		       0 :
+		       hp_owner_check(t->io, t->dir, name, err);
 }
 
 /* May a dataset be replaced by one of another directory? */
@@ -141,6 +152,8 @@ int hp_target_check(const struct hpdsl_pack_options *opt,
 			hp_fail_errno(err, r, "%s", t.output);
 	}
 	/* Whether OUTPUT is an INPUT is for the scan to say. */
+	if (r == 0 && t.dir >= 0)
+		r = check_owner(&t, opt, t.output, err);
 	if (r == 0 && t.dir >= 0 && c.manifest)
 		r = check_contents(&t, opt, &c, err);
 	hp_target_release(&t);
@@ -174,7 +187,9 @@ int hp_target_replace(struct hp_target *t, const struct hpdsl_pack_options *opt,
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s: cannot make %s beside it",
 				     t->output, t->work);
-	r = take_lock(t, opt, err);
+	r = check_owner(t, opt, t->work, err);
+	if (r == 0)
+		r = take_lock(t, opt, err);
 	if (r == 0)
 		r = hp_target_look(t, t->dir, &c, err);
 	if (r == 0 && c.foreign)
@@ -239,7 +254,9 @@ int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
 		r = open_dir(t, t->name);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", t->output);
-	r = hp_target_look(t, t->dir, &c, err);
+	r = check_owner(t, opt, t->output, err);
+	if (r == 0)
+		r = hp_target_look(t, t->dir, &c, err);
 	if (r == 0)
 		r = check_contents(t, opt, &c, err);
 	if (r < 0)

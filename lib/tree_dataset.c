@@ -6,6 +6,7 @@
 #include "error.h"
 #include "glob.h"
 #include "mem.h"
+#include "owner.h"
 #include "pool.h"
 
 #include <string.h>
@@ -128,7 +129,8 @@ int hp_tree_of_dataset(struct hp_tree *t, const char *dataset,
 
 	if (r < 0)
 		return hp_fail_nomem(err);
-	r = hpdsl_open(dataset, opt->watch.io, &made.dataset, err);
+	r = hpdsl_open_with(dataset, hp_open_flags(opt->foreign_owner),
+			    opt->watch.io, &made.dataset, err);
 	if (r == 0)
 		r = fill(&made, opt, err);
 	if (r < 0)

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "listdir.h"
 #include "mem.h"
+#include "owner.h"
 #include "meter.h"
 #include "pool.h"
 #include "restore.h"
@@ -336,6 +337,11 @@ static int open_output(struct unpack *u, struct hpdsl_error *err)
 			       u->output);
 	if (u->root < 0)
 		return hp_fail_errno(err, u->root, "%s", u->output);
+	if (was_there && !u->opt->foreign_owner) {
+		r = hp_owner_check(u->io, u->root, u->output, err);
+		if (r < 0)
+			return r;
+	}
 	r = was_there ? hp_listdir(u->io, u->root, found, NULL) : 0;
 	return r < 0 ? hp_fail_errno(err, r, "%s", u->output) : 0;
 }

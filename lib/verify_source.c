@@ -86,6 +86,7 @@ static int scan(struct compare *c, struct hpdsl_error *err)
 		.n_inputs = 1,
 		.prefix_input = !strcmp(option(v, "prefix_input"), "true"),
 		.nested = !strcmp(option(v, "nested"), "true"),
+		.foreign_owner = v->opt->foreign_owner,
 		.threads = v->opt->threads,
 		.watch = v->opt->watch,
 	};

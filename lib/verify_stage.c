@@ -97,9 +97,10 @@ static int load(struct hp_verify *v, struct hpdsl_error *err)
 {
 	struct hp_verify_stage *s = v->stage;
 	struct hpdsl_error why;
-	int r = hp_stage_watch_open(&s->watch, v->io, v->dir, v->n_chunks,
-				    &why);
+	int r;
 
+	s->watch.foreign_owner = v->opt->foreign_owner;
+	r = hp_stage_watch_open(&s->watch, v->io, v->dir, v->n_chunks, &why);
 	s->watching = r == 0;
 	if (r == 0)
 		return take_state(v, err);

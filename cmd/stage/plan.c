@@ -62,7 +62,8 @@ static int gather(const struct stage_options *o, uint32_t nodes,
 		  struct hpdsl_error *err)
 {
 	uint8_t pack[16] = { 0 };
-	int r = hpdsl_open(o->dataset, stage_io(0), &in->ds, err);
+	unsigned flags = o->common.foreign_owner ? HPDSL_OPEN_FOREIGN_OWNER : 0;
+	int r = hpdsl_open_with(o->dataset, flags, stage_io(0), &in->ds, err);
 
 	if (r == 0)
 		r = weigh(o, in, err);

@@ -23,6 +23,8 @@ complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from create check' \
     -l as-tree -d 'take a dataset for a folder'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from create check' \
     -s j -l threads -x -d 'names asked for at a time'
+complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from create check' \
+    -l foreign-owner -d 'stage directories of others, too'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from load' \
     -s j -l threads -x -d 'threads for CPU work'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from check' \

@@ -12,6 +12,7 @@ complete -c hpdsl-verify -l source -r -F \
 complete -c hpdsl-verify -s j -l threads -x -d 'threads for CPU work'
 complete -c hpdsl-verify -s q -l quiet -d 'no progress and no summary'
 complete -c hpdsl-verify -l json -d 'summary as one JSON object'
+complete -c hpdsl-verify -l foreign-owner -d 'stage directories and outputs of others, too'
 complete -c hpdsl-verify -s '?' -l help -d 'give this help list'
 complete -c hpdsl-verify -l usage -d 'give a short usage message'
 complete -c hpdsl-verify -s V -l version -d 'print program version'

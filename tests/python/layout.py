@@ -48,6 +48,7 @@ int main(void)
     for name, number in _abi.CACHES.items():
         check(f"HPDSL_CACHE_{name.upper()}", number)
     check("HPDSL_WEIGHT_ONE", _abi.WEIGHT_ONE)
+    check("HPDSL_OPEN_FOREIGN_OWNER", _abi.OPEN_FOREIGN_OWNER)
     check("HPDSL_SPLIT_ONE", _abi.SPLIT_ONE)
     check("HPDSL_STATE_MAX", _abi.STATE_MAX)
     check("(int32_t)HPDSL_NO_LABEL", -1)

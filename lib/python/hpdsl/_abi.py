@@ -16,6 +16,7 @@ from . import _where
 VERSION = "0.1.0"
 NO_MEMBER = (1 << 64) - 1
 WEIGHT_ONE = 1 << 32
+OPEN_FOREIGN_OWNER = 2
 SPLIT_ONE = 1000000000
 STATE_MAX = 512
 ENDS = {"mask": 0, "repeat": 1, "drop": 2}
@@ -171,7 +172,7 @@ class LoaderStats(Structure):
 _P = c_void_p
 FUNCTIONS = {
     "version": (c_char_p,),
-    "open": (c_int, c_char_p, _P, _P, _P),
+    "open_with": (c_int, c_char_p, c_uint32, _P, _P, _P),
     "close": (None, _P),
     "pack_id": (None, _P, _P),
     "count": (None, _P, _P),

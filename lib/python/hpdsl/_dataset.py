@@ -116,11 +116,11 @@ class Handle:
     """An open dataset of the library, closed when nobody needs it any more,
     but not by a child: what it has was copied at the fork, locks included."""
 
-    def __init__(self, path: bytes) -> None:
+    def __init__(self, path: bytes, flags: int = 0) -> None:
         ret = ctypes.c_void_p()
         self.address = None
         self.pid = os.getpid()
-        checked(lib.open, path, None, ctypes.byref(ret))
+        checked(lib.open_with, path, flags, None, ctypes.byref(ret))
         self.address = ret.value
         # Is it the same file later?  Cheaper to ask than the pack.
         index = os.stat(os.path.join(path, b"index.hpdsl"))
@@ -159,16 +159,20 @@ class Dataset:
     pickled, and after a fork, it is opened anew, and must be the same pack.
     Usable with `with`; once closed, it raises ValueError.
 
+    A stage directory has to belong, and its state file too, to the caller or
+    to root, else it is a SystemFailure; foreign_owner=True takes anybody's.
+
     Raises NotOursError, CorruptError, TooNewError, and SystemFailure or a
     kind of it, such as NotFoundError, a FileNotFoundError, or RangeError, an
     IndexError.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, foreign_owner: bool = False) -> None:
         if not raw(path):
             raise UsageError("a dataset without a name")
         self.path = os.path.abspath(text(raw(path)))
-        self._handle: Optional[Handle] = Handle(raw(self.path))
+        self._flags = _abi.OPEN_FOREIGN_OWNER if foreign_owner else 0
+        self._handle: Optional[Handle] = Handle(raw(self.path), self._flags)
         self._patience: Optional[float] = None
         self._pack: Optional[str] = None
         self._class_names: Optional[List[str]] = None
@@ -189,7 +193,7 @@ class Dataset:
         return handle
 
     def _reopen(self, before: Handle) -> Handle:
-        handle = Handle(raw(self.path))
+        handle = Handle(raw(self.path), self._flags)
         if handle.index != before.index and handle.pack() != before.pack():
             raise DiffersError(f"{self.path}: another pack than before the "
                                "fork")
@@ -209,7 +213,7 @@ class Dataset:
         self.close()
 
     def __reduce__(self):
-        return _again, (self.path, self.pack, self._patience)
+        return _again, (self.path, self.pack, self._patience, self._flags)
 
     def __repr__(self) -> str:
         return f"<hpdsl.Dataset {self.path!r}, {len(self)} samples>"
@@ -428,9 +432,10 @@ def _member(m: _abi.Member) -> Member:
                   text(m.path))
 
 
-def _again(path: str, pack: str, patience: Optional[float]) -> Dataset:
+def _again(path: str, pack: str, patience: Optional[float],
+           flags: int) -> Dataset:
     """Opens what was pickled."""
-    ds = Dataset(path)
+    ds = Dataset(path, foreign_owner=bool(flags & _abi.OPEN_FOREIGN_OWNER))
     if ds.pack != pack:
         raise DiffersError(f"{path}: another pack than the one that was "
                            "pickled")
