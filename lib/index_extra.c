@@ -123,16 +123,14 @@ static const uint8_t *frame_row(const struct hp_index *ix,
 }
 
 /* Is it between the chunk's ends, not empty, and of a size we read? */
-static bool frame_fits(const struct hp_index *ix, const struct hpdsl_chunk *c,
-		       uint32_t number, const struct hp_frame *f)
+static bool frame_fits(const struct hpdsl_chunk *c, uint32_t number,
+		       const struct hp_frame *f)
 {
-	uint64_t most =
-		ix->flags & HP_INDEX_FOREIGN ? UINT32_MAX : HP_FRAME_MAX;
-
 	if (number == 0 && (f->plain || f->stored))
 		return false;
 	return f->plain < f->plain_end && f->plain_end <= c->plain_bytes &&
-	       f->plain_end - f->plain <= most && f->stored < f->stored_end &&
+	       f->plain_end - f->plain <= HP_FRAME_MAX &&
+	       f->stored < f->stored_end &&
 	       f->stored_end <= c->bytes - hp_seek_table_bytes(c->frames) &&
 	       f->stored_end - f->stored <= UINT32_MAX;
 }
@@ -157,7 +155,7 @@ int hp_index_frame(const struct hp_index *ix, const struct hpdsl_chunk *c,
 	f.plain_end = last ? c->plain_bytes : hp_get64(row + HP_FRAME_ROW);
 	f.stored_end = last ? c->bytes - hp_seek_table_bytes(c->frames) :
 			      hp_get64(row + HP_FRAME_ROW + 8);
-	if (!frame_fits(ix, c, number, &f))
+	if (!frame_fits(c, number, &f))
 		return bad_frame(ix, c, number, err);
 	*ret = f;
 	return 0;

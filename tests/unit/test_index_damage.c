@@ -584,6 +584,26 @@ static void test_foreign_offsets(void **state)
 	corpus_free(&c);
 }
 
+/* Frames of adopted tars begin anywhere, but are no larger than others. */
+static void test_foreign_frames(void **state)
+{
+	const uint64_t most = 5632 + (UINT64_C(1) << 30);
+	struct hpdsl_error err;
+	struct image im;
+
+	(void)state;
+	make_rich(&im, 7);
+	hp_put32(im.p + 60, hp_get32(im.p + 60) | HP_INDEX_FOREIGN);
+	put_value(image_section(&im, HP_SECTION_FRAMES, NULL) + 16, 256, 8);
+	put_value(image_section(&im, HP_SECTION_CHUNKS, NULL) + 40, most, 8);
+	image_repair(im.p, im.n);
+	assert_int_equal(judge(im.p, im.n, &err), 0);
+	put_value(image_section(&im, HP_SECTION_CHUNKS, NULL) + 40, most + 1,
+		  8);
+	expect(&im, "chunk 0: frame 3 lies where it cannot");
+	free(im.p);
+}
+
 /* A read so far into a file is another error: it must not come to that. */
 static void test_chunk_of_exabytes(void **state)
 {
@@ -794,6 +814,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_names),
 		cmocka_unit_test(test_foreign_paths),
 		cmocka_unit_test(test_foreign_offsets),
+		cmocka_unit_test(test_foreign_frames),
 		cmocka_unit_test(test_chunk_of_exabytes),
 		cmocka_unit_test(test_lookup_edits),
 		cmocka_unit_test(test_full_lookup),
