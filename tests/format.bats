@@ -5,6 +5,7 @@
 # again, and readers that were written from the page alone read datasets and
 # snapshots of all kinds.
 
+bats_require_minimum_version 1.5.0
 load lib
 
 # The block that follows the comment `.\" KIND ...` in the page, as it reads.
@@ -22,11 +23,60 @@ reader()
 	python3 "$SRC/tests/read_dataset.py" "$@"
 }
 
+# run_block KIND..: the commands of that block.
+run_block()
+{
+	block "$@" > commands
+	grep -q 'hpdsl-' commands
+	(set -e; unset TZ; eval "$(cat commands)") 2> log || { cat log; return 1; }
+}
+
 make_example()
 {
-	block RUN > commands
-	grep -q '^hpdsl-pack ' commands
-	(set -e; unset TZ; eval "$(cat commands)") 2> log || { cat log; return 1; }
+	run_block RUN
+}
+
+# What od says of a part of a file, as the page has it.
+dump()
+{
+	od -A d -t x1 -j "$2" -N "$3" "$1" | sed '$d'
+}
+
+# same_dumps KIND AT-LEAST [DIR]: those that the page has of this kind are what
+# is in the files, but for bytes that stand there as `..'.
+same_dumps()
+{
+	local file from size count=0
+	while read -r file from size; do
+		[ -z "${3:-}" ] || [ "${file%%/*}" = "$3" ] || continue
+		count=$((count + 1))
+		block "$1 $file $from $size" > page
+		dump "$file" "$from" "$size" | awk '
+			NR == FNR { page[NR] = $0; next }
+			{
+				n = split(page[FNR], byte)
+				for (i = 1; i <= n; i++)
+					if (byte[i] == "..")
+						$i = ".."
+				print
+			}' page - > is
+		diff page is
+	done < <(sed -n "s/^\.\\\\\" $1 //p" "$SRC/man/hpdsl-format.5")
+	[ "$count" -ge "$2" ]
+}
+
+# The version whose compressed sizes the page has.
+zstd_of_page()
+{
+	local is
+	is=$(python3 -c '
+import ctypes
+zstd = ctypes.CDLL("libzstd.so.1")
+zstd.ZSTD_versionString.restype = ctypes.c_char_p
+print(zstd.ZSTD_versionString().decode())')
+	sed -n '/^\.\\" ZSTD$/{n;p;}' "$SRC/man/hpdsl-format.5" > page
+	echo "page $(cat page) library $is"
+	[ "$(cat page)" = "$is." ]
 }
 
 # The reader finds no fault, and what it says is what hpdsl-ls says.
@@ -55,12 +105,36 @@ for line in sys.stdin:
 		count=$((count + 1))
 		at=out/$file
 		[ -e "$at" ] || at=$file
-		od -A d -t x1 -j "$from" -N "$size" "$at" | sed '$d' > is
+		dump "$at" "$from" "$size" > is
 		block "DUMP $file $from $size" > page
 		diff page is
 	done < <(sed -n 's/^\.\\" DUMP //p' "$SRC/man/hpdsl-format.5")
 	[ "$count" -ge 20 ]
 	block FILE dataset.yaml | diff - out/dataset.yaml
+}
+
+@test "the dumps of other records: names, pax header, journal" {
+	run_block RUN two
+	run_block RUN journal || :
+	same_dumps DUMP2 7
+	same_dumps MASK 1 cut
+	# What was stopped is completed, to the bytes of an undisturbed run.
+	hpdsl-pack -q --resume --shuffle=none --chunks=2 two cut
+	hpdsl-pack -q --shuffle=none --chunks=2 two whole
+	diff -r cut whole
+}
+
+@test "the dumps of other records: frames and seek table" {
+	run_block RUN two
+	zstd_of_page || skip "another libzstd than the page's"
+	same_dumps DUMPZ 2
+}
+
+@test "the dumps of other records: the state of a stage directory" {
+	[ -x "$BUILD/hpdsl-stage" ] || skip "hpdsl-stage was not built"
+	make_example
+	run_block RUN stage
+	same_dumps MASK 2 staged
 }
 
 # covered NAME FILE: the dumps of NAME are all of the file.
@@ -207,6 +281,92 @@ deep_file()
 		hpdsl-pack -q --digest=sha256 --names=portable --zstd in zst
 		agrees zst
 	fi
+}
+
+records()
+{
+	python3 "$SRC/tests/read_records.py" "$@"
+}
+
+# stopped OUT ARG..: a pack that leaves a journal and its first chunk.
+stopped()
+{
+	local out=$1
+	shift
+	(ulimit -f 64; hpdsl-pack -q -j0 --shuffle=none --chunks=2 "$@" \
+		"$out") 2> log || :
+	[ -s "$out/journal.hpdsl" ] || { cat log; return 1; }
+}
+
+@test "the reader of journals: files, a packed dataset, archives" {
+	run_block RUN two
+	printf x > two/a/2
+	chmod 4751 two/a/2
+	touch -d '1960-01-01 00:00:00.25 UTC' two/a/2
+	tar -C two -cf one.tar b
+	tar -C two -czf one.tar.gz b
+	stopped out --prefix-input --labels=dir --cls --exclude='*.y' \
+		--exclude='*.z' --meta=a=b --meta=c=d plain two one.tar
+	records journal out/journal.hpdsl plain two one.tar > told
+	cat told
+	head -n 12 told | cut -d ' ' -f 2- | diff - <(printf '%s\n' \
+		'shuffle none' 'seed 0' 'group key' 'labels dir:1' \
+		'symlinks follow' 'prefix_input true' 'chunks 2' 'cls true' \
+		'exclude *.y' 'exclude *.z' 'meta a=b' 'meta c=d')
+	grep -qx 'file 4751 1 -315619200.250000000 two/a/2' told
+	grep -qx 'file 4751 1 -315619200.250000000 two/a/2.cls' told
+	grep '^input' told | diff - <(printf 'input %d 0 0\n' 0 2)
+	run ! records journal out/journal.hpdsl one.tar
+	hpdsl-pack -q --resume --shuffle=none --chunks=2 --prefix-input \
+		--labels=dir --cls --exclude='*.y' --exclude='*.z' \
+		--meta=a=b --meta=c=d plain two one.tar out
+	hpdsl-ls out > paths
+	sed -n 's/^file \([^ ]* \)\{3\}//p' told | diff - paths
+}
+
+@test "the reader of stage directories, and of seek tables alone" {
+	need zstd
+	[ -x "$BUILD/hpdsl-stage" ] || skip "hpdsl-stage was not built"
+	local n form
+	make_tree in 3 60
+	hpdsl-pack -q --zstd --chunks=3 in ds
+	records seek ds/chunk-000001.tar.zst |
+		cmp - <(zstd -dcq ds/chunk-000001.tar.zst)
+	hpdsl-stage -q ds staged
+	for form in expanded compressed; do
+		python3 "$SRC/tests/stage_dir.py" make ds "$form" here=0,2 \
+			"$form"
+	done
+	for n in 0 119 120; do
+		hpdsl-cat --sample="$n" ds > want
+		for form in staged expanded compressed; do
+			records staged "$form" "$n" 2> from | cmp - want
+			cat from
+		done
+	done
+	# What is not here is read at the origin.
+	records staged expanded 60 2>&1 > is | grep -q '/ds/chunk-000001.tar.zst'
+	records staged expanded 0 2>&1 > is | grep -qx 'from expanded/.*0.tar'
+	head -c 20 staged/stage.hpdsl > wrong
+	tail -c +21 expanded/stage.hpdsl >> wrong
+	cp wrong staged/stage.hpdsl
+	printf '\1' | dd of=staged/stage.hpdsl bs=1 seek=16 conv=notrunc \
+		status=none
+	run ! records staged staged 0
+}
+
+@test "portable names are what the rules of the page give" {
+	local group
+	python3 "$SRC/tests/portable_names.py" tree in 700
+	(cd in && find . -type f -printf '%P\0') > paths
+	for group in key none; do
+		hpdsl-pack -q --names=portable --group="$group" in "$group"
+		python3 "$SRC/tests/portable_names.py" "$group" < paths > want
+		[ "$(wc -l < want)" -gt 400 ]
+		grep -q -- '-[0-9a-f]\{8\}\.' want
+		paste <(hpdsl-ls "$group") <(hpdsl-ls --stored "$group") |
+			LC_ALL=C sort | diff want -
+	done
 }
 
 @test "xxhsum gives the checksums of the page" {

@@ -40,6 +40,16 @@ example()
 	[ "$missing" = 0 ]
 }
 
+# Who looks one up, or is sent to it, finds the right one.
+@test "no page has a heading twice" {
+	local page twice=0
+	for page in "$SRC"/man/*.[1-8]; do
+		sed -n 's/^\.S[hs] //p' "$page" | sort -f | uniq -di > found
+		[ ! -s found ] || { echo "$page:"; cat found; twice=1; }
+	done
+	[ "$twice" = 0 ]
+}
+
 @test "what README and CONTRIBUTING name is there" {
 	local name missing=0
 	while read -r name; do
