@@ -107,6 +107,7 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_u64(&j, "specials", r->specials);
 	cmd_json_u64(&j, "repeated_keys", r->repeated_keys);
 	cmd_json_u64(&j, "repeated_paths", r->repeated_paths);
+	cmd_json_u64(&j, "repeated_suffixes", r->repeated_suffixes);
 	cmd_json_bool(&j, "unchanged", r->unchanged);
 	cmd_json_string(&j, "lost", r->lost ? r->lost : "");
 	cmd_json_real(&j, "seconds", r->seconds);

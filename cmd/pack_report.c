@@ -176,6 +176,7 @@ static void json_kept(struct cmd_json *j, const struct hpdsl_pack_report *r)
 	cmd_json_u64(j, "excluded", r->excluded);
 	cmd_json_u64(j, "excluded_folders", r->excluded_dirs);
 	cmd_json_u64(j, "unlabelled", r->unlabelled);
+	cmd_json_u64(j, "repeated_suffixes", r->repeated_suffixes);
 }
 
 static void json_plan(struct cmd_json *j, const struct pack *p,

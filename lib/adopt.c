@@ -183,6 +183,29 @@ static void tell_repeats(struct hp_reindex *x, bool keys, uint64_t n,
 	hp_reindex_warn(x, text.msg);
 }
 
+static int see_suffixes(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	const struct hp_list *list = &x->list;
+	uint64_t n = 0, first = 0;
+	const struct hp_file *f;
+	char key[HP_PRINTABLE];
+	struct hpdsl_error text;
+	int r = hp_list_same_suffixes(list, &n, &first, err);
+
+	x->adoption->repeated_suffixes = n;
+	if (r < 0 || !n)
+		return r;
+	f = &list->files[list->samples[first]];
+	hp_fail(&text, 0,
+		"%" PRIu64 " sample%s two members of one suffix, first '%s' in "
+		"%s; by its suffix only the first member is read",
+		n, n == 1 ? " has" : "s have",
+		hp_printable(f->path, f->key_len, key),
+		list->roots[f->root].name);
+	hp_reindex_warn(x, text.msg);
+	return 0;
+}
+
 int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	struct hp_adoption *a = x->adoption;
@@ -199,7 +222,8 @@ int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err)
 		return r;
 	tell_repeats(x, true, a->repeated_keys, first);
 	r = count_repeats(x, false, &a->repeated_paths, &first, err);
-	if (r == 0)
-		tell_repeats(x, false, a->repeated_paths, first);
-	return r;
+	if (r < 0)
+		return r;
+	tell_repeats(x, false, a->repeated_paths, first);
+	return see_suffixes(x, err);
 }

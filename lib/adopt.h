@@ -30,7 +30,7 @@ struct hp_adoption {
 	bool made;	    /* the output directory is ours */
 	bool in_place;	    /* index and manifest lie beside the tars */
 	uint64_t links, folders, specials;
-	uint64_t repeated_keys, repeated_paths;
+	uint64_t repeated_keys, repeated_paths, repeated_suffixes;
 };
 
 /* Is it asked for by the options, or what the dataset there is? */

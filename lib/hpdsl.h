@@ -221,7 +221,8 @@ struct hpdsl_pack_report {
 	uint64_t excluded;	/* files left out by include and exclude */
 	uint64_t excluded_dirs; /* folders, with all that is below them */
 	uint64_t unlabelled;	/* samples without a class */
-	uint64_t names_changed; /* with HPDSL_NAMES_PORTABLE */
+	uint64_t repeated_suffixes; /* samples with two members of one */
+	uint64_t names_changed;	    /* with HPDSL_NAMES_PORTABLE */
 	/* Names at risk as they stand in the chunks: n_risks reasons. */
 	uint64_t risky_names;
 	size_t n_risks;
@@ -551,10 +552,10 @@ struct hpdsl_reindex_report {
 	bool unchanged; /* all was there and sound: nothing was written */
 	/* Tars of others, and what they hold besides: links, folders, devices
 	 * and the like, which are passed over; samples whose key, members whose
-	 * path came before. */
+	 * path came before; samples with two members of one suffix. */
 	bool adopted;
 	uint64_t links, folders, specials;
-	uint64_t repeated_keys, repeated_paths;
+	uint64_t repeated_keys, repeated_paths, repeated_suffixes;
 	double seconds;
 	uint8_t dataset_id[16];
 	bool has_sha256; /* the next */
@@ -1430,8 +1431,8 @@ struct hpdsl_loader_options {
 	struct hpdsl_share share;
 	/*
 	 * Members that are wanted, by their suffixes ("jpg"), in this order;
-	 * what a sample lacks has no bytes.  None: all members but those that
-	 * the packer made.
+	 * what a sample lacks has no bytes, and of two members of one suffix it
+	 * is the first.  None: all members but those that the packer made.
 	 */
 	const char *const *suffixes;
 	size_t n_suffixes;

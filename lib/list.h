@@ -174,6 +174,14 @@ int hp_list_check_folders(const struct hp_list *list, struct hpdsl_error *err);
 int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 		  struct hpdsl_error *err);
 
+/*
+ * How many samples have two members of one suffix, and which is the first of
+ * them.  After hp_list_group; 8 bytes for each member of the largest sample
+ * meanwhile.
+ */
+int hp_list_same_suffixes(const struct hp_list *list, uint64_t *ret_samples,
+			  uint64_t *ret_first, struct hpdsl_error *err);
+
 /* The name of a sample's class; NULL: it has none. */
 struct hp_class {
 	const char *name; /* len bytes, not terminated; until the list's end */

@@ -257,7 +257,9 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	report_plan(p);
 	hp_warn_of_samples(p);
 	hp_warn_of_archives(p);
-	r = hp_emit_check(p, err);
+	r = hp_warn_of_suffixes(p, err);
+	if (r == 0)
+		r = hp_emit_check(p, err);
 	if (r < 0)
 		return r;
 	if (opt->dry_run) {

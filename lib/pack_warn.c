@@ -62,6 +62,27 @@ static void odd_warn(const struct hp_pack *p, const struct odd *o,
 		     "; --group=none makes each file a sample");
 }
 
+int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err)
+{
+	const struct hp_list *list = &p->list;
+	const struct hp_file *f;
+	char key[HP_PRINTABLE];
+	uint64_t n = 0, first = 0;
+	int r = hp_list_same_suffixes(list, &n, &first, err);
+
+	p->report->repeated_suffixes = n;
+	if (r < 0 || !n)
+		return r;
+	f = &list->files[list->samples[first]];
+	warn(p,
+	     "%" PRIu64 " sample%s two members of one suffix, first '%s'; by "
+	     "its suffix only the first member is read%s",
+	     n, n == 1 ? " has" : "s have",
+	     hp_printable(f->path, f->key_len, key),
+	     p->opt->cls ? "" : "; --group=none makes each file a sample");
+	return 0;
+}
+
 void hp_warn_of_samples(const struct hp_pack *p)
 {
 	const struct hp_list *list = &p->list;

@@ -317,6 +317,7 @@ static void report(const struct hp_reindex *x, struct hpdsl_reindex_report *ret)
 	ret->specials = a->specials;
 	ret->repeated_keys = a->repeated_keys;
 	ret->repeated_paths = a->repeated_paths;
+	ret->repeated_suffixes = a->repeated_suffixes;
 }
 
 int hpdsl_reindex(const char *path, const struct hpdsl_reindex_options *opt,

@@ -367,6 +367,22 @@ offset()
 	hpdsl-verify -q --source=u d
 }
 
+@test "two members of one suffix: counted, and the first is read" {
+	mkdir d
+	PYTHONPATH=$SRC/tests python3 - <<- END
+		from foreign import add, tarfile
+		with tarfile.open("d/x.tar", "w") as t:
+		    for name in "a.txt", "b", "b.", "c.jpg", "c.txt", "c.jpg":
+		        add(t, name, b"%d" % len(t.getnames()))
+	END
+	hpdsl-index --json d > out 2> err
+	grep -q "warning: d: 2 samples have two members of one suffix, first 'b' in x.tar; by its suffix only the first member is read" err
+	[ "$(field repeated_suffixes < out)" = 2 ]
+	[ "$(hpdsl-cat d c.jpg)" = 3 ]
+	# of c the first, of the others nothing
+	[ "$(hpdsl-read --json --suffix=jpg d | field bytes)" = 1 ]
+}
+
 @test "links, folders and special files are passed over and counted" {
 	some d python-pax
 	hpdsl-index --json d > out 2> err

@@ -287,3 +287,18 @@ END
 	hpdsl-pack -q one four three out
 	[ "$(hpdsl-ls out | sort | tr '\n' ' ')" = 'x! x/a x/b/c ' ]
 }
+
+@test "two members of one suffix are packed, and told with a count" {
+	local said
+	mkdir -p t/b
+	touch t/a t/a. t/a.txt t/b/..x t/b/..x. t/c.jpg t/c.JPG t/d. t/e
+	for said in --dry-run --names=portable --shuffle=none; do
+		hpdsl-pack "$said" --json --force t two > out 2> err
+		grep "2 samples have two members of one suffix, first 'a'; by its suffix only the first member is read" err
+		[ "$(field repeated_suffixes < out)" = 2 ]
+	done
+	[ "$(hpdsl-ls two | grep -cx 'a\.\{0,1\}')" = 2 ]
+	hpdsl-pack --group=none --json --force t two > out 2> err
+	[ "$(field repeated_suffixes < out)" = 0 ]
+	[ "$(grep -c "one suffix" err)" = 0 ]
+}

@@ -24,6 +24,10 @@ load python
 	cases test_dataset.Others
 }
 
+@test "python: of two members of one suffix the first one wins" {
+	cases test_dataset.Twice
+}
+
 @test "python: errors of a dataset have class, code and text" {
 	cases test_dataset.Errors
 }

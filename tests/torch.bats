@@ -50,6 +50,20 @@ cases()
 	cases "$ds" plain members spawned
 }
 
+@test "two members of one suffix: the first" {
+	mkdir twice
+	PYTHONPATH+=:$SRC/tests "$python" - <<- END
+		from foreign import add, tarfile
+		with tarfile.open("twice/x.tar", "w") as tar:
+		    for n in range(40):
+		        add(tar, f"{n}.txt", b"first")
+		        add(tar, f"{n}.jpg", b"other")
+		        add(tar, f"{n}.txt", b"second")
+	END
+	hpdsl-index -q twice
+	cases twice first_of_two
+}
+
 @test "contents that nothing decodes are one tensor, and stay as they are" {
 	cases "$ds" contents one_of_them
 	cases "$large" contents lent forked not_lent sent_twice

@@ -281,6 +281,18 @@ def members(ds):
                                      len(sample["json"])]
 
 
+def first_of_two(ds):
+    """Of two members of one suffix everybody gets the first."""
+    for given in {"decode": bytes, "collate": list}, {}:
+        for loader in (
+            steps_loader(ds, suffixes=["txt"], **given),
+            Loader(Samples(ds, suffixes=["txt"], **given), Sampler(ds, ORDER)),
+            steps_loader(ds, **given),
+        ):
+            for batch in loader:
+                assert {bytes(one) for one in batch.data} == {b"first"}
+
+
 def one_of_them(ds):
     """Of several members the contents are the first wanted one, also where
     that is missing."""

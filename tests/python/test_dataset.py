@@ -7,11 +7,14 @@ import os
 import pickle
 import random
 import shutil
+import tarfile
+import tempfile
 import threading
 import unittest
 
 import hpdsl
 from common import Packed, command, content, flip, forked, pack
+from foreign import add
 
 
 class Reading(Packed):
@@ -131,6 +134,61 @@ class Others(Packed):
         self.assertEqual(got, {"plain": {"": b"plain"},
                                ".hidden": {"": b".hidden"},
                                "b": {"tar.gz": b"b.tar.gz"}})
+
+
+class Twice(unittest.TestCase):
+    """Samples with two members of one suffix: the first one wins, everywhere.
+    """
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(dir=os.getcwd())
+        cls.addClassCleanup(folder.cleanup)
+        cls.adopted, cls.packed = folder.name + "/tar", folder.name + "/packed"
+        os.mkdir(cls.adopted)
+        with tarfile.open(cls.adopted + "/x.tar", "w") as tar:
+            for name in "a.txt", "a.jpg", "a.txt", "a.jpg", "b.txt":
+                add(tar, name, f"{len(tar.getnames())} {name}".encode())
+        command("hpdsl-index", "-q", cls.adopted)
+        os.mkdir(folder.name + "/tree")
+        for name in "c.", "c", "c.txt":
+            with open(f"{folder.name}/tree/{name}", "w",
+                      encoding="ascii") as f:
+                f.write(name)
+        command("hpdsl-pack", "-q", folder.name + "/tree", cls.packed)
+
+    def test_by_number(self):
+        ds = hpdsl.Dataset(self.adopted)
+        for sample in ds[0], ds.read_many([0])[0], pickle.loads(
+                pickle.dumps(ds[0])):
+            self.assertEqual(sample.members,
+                             {"txt": b"0 a.txt", "jpg": b"1 a.jpg"})
+            self.assertEqual(list(sample.members), ["txt", "jpg"])
+            self.assertEqual(sample.all, [
+                ("txt", b"0 a.txt"), ("jpg", b"1 a.jpg"),
+                ("txt", b"2 a.txt"), ("jpg", b"3 a.jpg")])
+            self.assertEqual(sample["jpg"], b"1 a.jpg")
+            self.assertEqual(sample.data, b"0 a.txt")
+        self.assertEqual(ds.read("a.jpg"), b"1 a.jpg")
+        self.assertEqual(ds[1].all, [("txt", b"4 b.txt")])
+
+    def test_without_suffix(self):
+        sample = hpdsl.Dataset(self.packed)[0]
+        self.assertEqual(sample.members, {"": b"c", "txt": b"c.txt"})
+        self.assertEqual(sample.all,
+                         [("", b"c"), ("", b"c."), ("txt", b"c.txt")])
+        self.assertEqual(sample.data, b"c")
+
+    def test_loader(self):
+        for path, suffix, want in ((self.adopted, "jpg", b"1 a.jpg"),
+                                   (self.adopted, "txt", b"0 a.txt"),
+                                   (self.packed, "", b"c")):
+            for suffixes in None, (suffix,), ("no", suffix):
+                with hpdsl.Loader(hpdsl.Dataset(path), hpdsl.Order(),
+                                  suffixes=suffixes) as loader:
+                    batch = loader.next_batch()
+                    at = batch.numbers.index(0)
+                    self.assertEqual(bytes(batch.members(suffix)[at]), want)
 
 
 class Errors(Packed):

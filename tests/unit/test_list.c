@@ -73,6 +73,63 @@ static void test_group_nothing(void **state)
 	hp_list_release(&list);
 }
 
+/* How many samples have one suffix twice, and the key of the first. */
+static void check_suffixes(struct hp_list *list, uint64_t want, const char *key)
+{
+	uint64_t n = 99, first = 99;
+	const struct hp_file *f;
+
+	assert_int_equal(hp_list_same_suffixes(list, &n, &first, NULL), 0);
+	assert_int_equal(n, want);
+	if (!key) {
+		assert_true(first == UINT64_MAX);
+		return;
+	}
+	f = &list->files[list->samples[first]];
+	assert_int_equal(f->key_len, strlen(key));
+	assert_memory_equal(f->path, key, f->key_len);
+}
+
+static void test_same_suffixes(void **state)
+{
+	struct hp_list list;
+
+	(void)state;
+	LIST_OF(&list, "a.b", "a.b.", "a.", "b.x", "b.X", "c/a", "c", "d.");
+	group(&list, HPDSL_GROUP_KEY);
+	check_suffixes(&list, 0, NULL);
+	hp_list_release(&list);
+
+	LIST_OF(&list, "a.jpg", "b/x", "b/x.", "b/x.a", "c", "c.", ".d", ".d.");
+	group(&list, HPDSL_GROUP_KEY);
+	check_suffixes(&list, 3, ".d");
+	group(&list, HPDSL_GROUP_NONE);
+	check_suffixes(&list, 0, NULL);
+	hp_list_release(&list);
+
+	list_begin(&list, 0);
+	group(&list, HPDSL_GROUP_KEY);
+	check_suffixes(&list, 0, NULL);
+	hp_list_release(&list);
+}
+
+/* As in tars of others: not sorted, one path more than once. */
+static void test_same_suffixes_apart(void **state)
+{
+	static uint64_t samples[] = { 0, 4, 8 };
+	struct hp_list list;
+
+	(void)state;
+	LIST_OF(&list, "a.x", "a.y", "a.z", "a", "b.x", "b.y", "b.z", "b.x");
+	for (int i = 0; i < 8; i++)
+		list.files[i].key_len = 1;
+	list.samples = samples;
+	list.n_samples = 2;
+	check_suffixes(&list, 1, "b");
+	list.samples = NULL;
+	hp_list_release(&list);
+}
+
 /* ---- Classes ---------------------------------------------------------- */
 
 /* labels: the wanted class name of each sample, NULL for none. */
@@ -298,6 +355,8 @@ int main(void)
 		cmocka_unit_test(test_group_key),
 		cmocka_unit_test(test_group_none),
 		cmocka_unit_test(test_group_nothing),
+		cmocka_unit_test(test_same_suffixes),
+		cmocka_unit_test(test_same_suffixes_apart),
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_label_names),
 		cmocka_unit_test(test_many_classes),

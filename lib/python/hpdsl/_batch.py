@@ -128,8 +128,8 @@ class Batch:
         return self._array(self._c.bad, self._n, "?", 1)
 
     def members(self, suffix: str) -> List[memoryview]:
-        """Of each sample the member with this suffix, empty where it has none
-        or is bad.  KeyError if it is not among the suffixes that the loader was
+        """Of each sample the first member with this suffix, empty where it has
+        none or is bad.  KeyError if it is not among the suffixes that the loader was
         given; a loader that was given none looks every name up, which takes
         some microseconds a member."""
         first, views = self._first, self._member_views
@@ -158,6 +158,7 @@ class Batch:
             for k in range(begin, end):
                 if self._suffix(numbers[k]) == suffix:
                     found[-1] = views[k]
+                    break
         return found
 
     def _suffix(self, member: int) -> str:

@@ -85,30 +85,37 @@ class Sample:
     key         path of its members up to the first dot of their base name
     label       class number, -1 without a class
     class_name  str, None without a class
-    members     {suffix: bytes}, in stored order; sample["jpg"] is one of them
+    members     {suffix: bytes}, in stored order; sample["jpg"] is one of them.
+                Of two members of one suffix it has the first
+    all         [(suffix, bytes), ..]: every member, in stored order
     data        bytes of the first member
     """
 
-    __slots__ = ("number", "key", "label", "class_name", "members")
+    __slots__ = ("number", "key", "label", "class_name", "members", "all")
 
     def __init__(self, number: int, key: str, label: int,
-                 class_name: Optional[str], members: Dict[str, bytes]) -> None:
+                 class_name: Optional[str], all: List[Tuple[str, bytes]]
+                 ) -> None:
         self.number = number
         self.key = key
         self.label = label
         self.class_name = class_name
-        self.members = members
+        self.all = all
+        self.members: Dict[str, bytes] = dict(all)
+        if len(self.members) < len(all):
+            self.members = {}
+            for suffix, content in all:
+                self.members.setdefault(suffix, content)
 
     @property
     def data(self) -> bytes:
-        return next(iter(self.members.values()), b"")
+        return self.all[0][1] if self.all else b""
 
     def __getitem__(self, suffix: str) -> bytes:
         return self.members[suffix]
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{s}: {len(b)} bytes"
-                          for s, b in self.members.items())
+        sizes = ", ".join(f"{s}: {len(b)} bytes" for s, b in self.all)
         return f"<hpdsl.Sample {self.number} {self.key!r} {{{sizes}}}>"
 
 
@@ -373,7 +380,7 @@ class Dataset:
         label = ctypes.c_int32(layout.sample.label).value
         return Sample(layout.sample.number, text(layout.key), label,
                       self.class_names[label] if label >= 0 else None,
-                      dict(zip(layout.suffixes, contents)))
+                      list(zip(layout.suffixes, contents)))
 
     @staticmethod
     def _read_sample(handle: Handle, layout: _Layout) -> List[bytes]:
