@@ -187,6 +187,9 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 		return r < 0 ? r : hp_check_space(p, err);
 	}
 	r = hp_target_clear(t, true, err);
+	/* A chunk that came back would stand beside the new journal. */
+	if (r == 0)
+		r = hp_sync_dir(p->io, t->dir, err);
 	if (r == 0)
 		r = hp_check_space(p, err);
 	if (r < 0)
