@@ -31,6 +31,42 @@ void memio_free(struct memio *m)
 	free(m);
 }
 
+struct memio *memio_copy(struct memio *m)
+{
+	struct memio *copy = memio_new();
+
+	memio_enter(&m->io);
+	for (struct node *n = m->nodes; n; n = n->next) {
+		struct node *to;
+
+		if (!n->path)
+			continue;
+		to = *n->path ? memio_node_new(copy, n->path, n->dir, n->mode) :
+				copy->nodes;
+		to->ino = n->ino;
+		to->mtime = n->mtime;
+		if (memio_set_size(copy, to, n->size) < 0)
+			abort();
+		if (n->size)
+			memcpy(to->b->p, n->b->p, n->size);
+	}
+	copy->last_ino = m->last_ino;
+	memio_leave(m, 0);
+	return copy;
+}
+
+void memio_swap(struct memio *a, struct memio *b)
+{
+	struct node *nodes = a->nodes;
+	ino_t last = a->last_ino;
+
+	assert(!a->open && !b->open && !a->maps && !b->maps);
+	a->nodes = b->nodes;
+	a->last_ino = b->last_ino;
+	b->nodes = nodes;
+	b->last_ino = last;
+}
+
 const struct hp_io *memio_io(struct memio *m)
 {
 	return &m->io;

@@ -18,6 +18,14 @@ void memio_free(struct memio *m);
 /* The table to hand to the library; lives as long as m. */
 const struct hp_io *memio_io(struct memio *m);
 
+/* All that is in it, with the same inode numbers. */
+struct memio *memio_copy(struct memio *m);
+
+/* Each gets what the other holds; nothing of them is open. */
+void memio_swap(struct memio *a, struct memio *b);
+/* renameat2 knows no RENAME_EXCHANGE, as on some file systems. */
+extern bool memio_no_exchange;
+
 /* A file with these n bytes, new or replaced; its folders are made. */
 void memio_add(struct memio *m, const char *path, const void *bytes, size_t n);
 void memio_remove(struct memio *m, const char *path);

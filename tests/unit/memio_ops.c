@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int new_fd(struct memio *m, struct node *n, int flags)
 {
@@ -248,6 +249,7 @@ static int mem_stat(const struct hp_io *io, int dir, const char *name,
 	ret->st_dev = 1;
 	ret->st_ino = n->ino;
 	ret->st_nlink = 1;
+	ret->st_uid = geteuid();
 	ret->st_mode = n->mode | (n->dir ? S_IFDIR : S_IFREG);
 	ret->st_size = (off_t)n->size;
 	ret->st_blksize = 4096;
@@ -356,6 +358,8 @@ static ssize_t mem_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
 	return (ssize_t)done;
 }
 
+bool memio_no_exchange;
+
 static int rename_node(struct memio *m, const char *from, const char *to,
 		       unsigned flags)
 {
@@ -366,6 +370,8 @@ static int rename_node(struct memio *m, const char *from, const char *to,
 		return -ENOENT;
 	if (r < 0)
 		return r;
+	if (flags & RENAME_EXCHANGE && memio_no_exchange)
+		return -EINVAL;
 	if (flags & RENAME_EXCHANGE) {
 		if (!b)
 			return -ENOENT;
