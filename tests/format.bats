@@ -262,6 +262,26 @@ deep_file()
 	agrees single
 }
 
+@test "the reader: adopted tars, with names and paths that repeat" {
+	local form
+	make_tree in 3 20
+	deep_file "in/$(printf 'c%.0s' {1..200})" "$(printf 'd%.0s' {1..120})"
+	printf x > in/class0/00003.a
+	mkdir -p tars/sub
+	for form in v7 ustar gnu pax; do
+		tar -C in -H "$form" -cf "tars/$form.tar" class0 2> log ||
+			[ "$form" = v7 ]
+	done
+	tar -C in -H gnu -cf tars/long.tar --sort=name .
+	tar -C in -cf tars/sub/abs.tar --transform='s|^|./a//|' class1
+	tar -C in -rf tars/sub/abs.tar --transform='s|^|./a//|' class1
+	hpdsl-index -q -o packed tars/*.tar tars/sub/abs.tar 2> log
+	grep -q 'have the path of one before' log
+	agrees packed
+	hpdsl-index -q tars 2> log
+	agrees tars
+}
+
 @test "the reader: SHA-256, names in chunks, generated members, side files" {
 	make_tree in 3 30
 	mkdir "in/odd names"

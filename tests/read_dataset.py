@@ -173,8 +173,9 @@ class Index:
              struct.unpack_from("<Q", d, length - 8)[0],
              "index: header checksum")
         need(size == len(d), "index: file size")
-        need(8 <= self.n_sections <= 64 and self.flags in (0, 1),
+        need(8 <= self.n_sections <= 64 and self.flags <= 3,
              "index: sections, flags")
+        self.single, self.adopted = self.flags & 1, self.flags & 2
         self.header_length = length
 
     def read_sections(self):
@@ -219,7 +220,8 @@ class Index:
             need(last < member < self.members and u48(rows, i + 8) == at,
                  f"STORED: row {i // 16}")
             self.stored[member] = self.name(12, at, length)
-            check_path(self.stored[member])
+            if not self.adopted:
+                check_path(self.stored[member])
             need(self.stored[member] != self.member(member)["path"],
                  f"member {member}: stored name")
             last, at = member, at + length + 1
@@ -284,9 +286,8 @@ class Index:
         else:
             need(flags == 1 and frames > 0, f"chunk {n}: form")
         name = self.name(6, u48(row, 72), length)
-        need(b"/" not in name and name not in (b".", b".."),
-             f"chunk {n}: name")
-        need(name == b"chunk-%06d.tar%s" % (n, b".zst" if flags else b""),
+        need(self.adopted or
+             name == b"chunk-%06d.tar%s" % (n, b".zst" if flags else b""),
              f"chunk {n}: name")
         return {"sample": sample, "member": member, "bytes": size,
                 "digest": digest, "plain": plain,
@@ -349,6 +350,9 @@ def check_strings(index):
     names = b"".join(index.chunk(n)["name"] + b"\0"
                      for n in range(index.chunks))
     need(names == index.sections[6], "NAMES: differs")
+    if index.adopted:
+        bases = [os.path.basename(name) for name in names.split(b"\0")[:-1]]
+        need(bases == sorted(set(bases)), "NAMES: order")
     classes = [index.class_name(n) for n in range(index.classes)]
     need(classes == sorted(set(classes)), "CLASSES: order")
     need(b"".join(c + b"\0" for c in classes) == index.sections[8],
@@ -367,6 +371,8 @@ def check_manifest(text, index, index_bytes):
     text = text.decode()
     head = dict(re.findall(r"^(\w+): '?([0-9a-f]+)'?$", text, re.M))
     need(head["dataset_id"] == index.dataset_id.hex(), "manifest: id")
+    need(("\nadopted: true\n" in text) == bool(index.adopted),
+         "manifest: adopted")
     for name in ("samples", "members", "bytes"):
         need(int(head[name]) == getattr(index, name), f"manifest: {name}")
     need(f"\nindex: {{name: index.hpdsl, bytes: {len(index_bytes)}, xxh3_128: "
@@ -388,7 +394,7 @@ def check_manifest(text, index, index_bytes):
               if c["compressed"] else ("", "")), f"manifest: {name}, plain")
         end = index.chunk(n + 1)["sample"] if n + 1 < index.chunks \
             else index.samples
-        need((name.encode(), int(size), int(samples), digest) ==
+        need((name.strip("'").encode(), int(size), int(samples), digest) ==
              (c["name"], c["bytes"], end - c["sample"], c["digest"].hex()),
              f"manifest: {name}")
 
@@ -521,20 +527,27 @@ def check_chunk(index, directory, number, told):
     at = 0
     for n in range(c["member"], end):
         m = index.member(n)
-        head = header(m)
-        need(data[at:at + len(head)] == head and
-             at + len(head) == m["offset"], f"member {n}: header")
-        at += len(head)
+        if index.adopted:
+            need(m["offset"] % 512 == 0 and m["offset"] >= at + 512,
+                 f"member {n}: offset")
+            at = m["offset"]
+        else:
+            head = header(m)
+            need(data[at:at + len(head)] == head and
+                 at + len(head) == m["offset"], f"member {n}: header")
+            at += len(head)
         content = data[at:at + m["size"]]
         need(xxh3_64(content) == m["checksum"], f"member {n}: checksum")
         need(not index.sha256 or
              hashlib.sha256(content).digest() == index.member_sha256(n),
              f"member {n}: SHA-256")
         at += m["size"]
-        need(not any(data[at:at + -at % 512]), f"member {n}: padding")
+        need(index.adopted or not any(data[at:at + -at % 512]),
+             f"member {n}: padding")
         at += -at % 512
         told(n, m, content)
-    need((at + 1024 + 10239) // 10240 * 10240 == len(data) and
+    need(index.adopted or
+         (at + 1024 + 10239) // 10240 * 10240 == len(data) and
          not any(data[at:]), f"chunk {number}: end")
 
 
@@ -550,11 +563,13 @@ def check_samples(index):
     """Samples, members and chunks follow each other without gaps."""
     q, r = divmod(index.samples, index.chunks)
     path_at = member = 0
+    last = None
     for n in range(index.samples):
         s = index.sample(n)
         need(s["first"] == member, f"sample {n}: first member")
         c = index.chunk(s["chunk"])
-        need(c["sample"] == s["chunk"] * q + min(s["chunk"], r),
+        need(index.adopted or
+             c["sample"] == s["chunk"] * q + min(s["chunk"], r),
              f"chunk {s['chunk']}: first sample")
         need(c["sample"] <= n and c["member"] <= member,
              f"sample {n}: chunk")
@@ -566,7 +581,11 @@ def check_samples(index):
             keys.add(key_of(m["path"]))
             path_at += len(m["path"]) + 1
         need(len(keys) == 1, f"sample {n}: keys")
-        member = s["end"]
+        # Of adopted tars a sample is a run that could not be longer.
+        now = s["chunk"], keys.pop()
+        need(not index.adopted or index.single or now != last,
+             f"sample {n}: one with that before it")
+        last, member = now, s["end"]
     need(member == index.members and path_at == len(index.sections[3]),
          "index: end of members")
 
@@ -608,11 +627,12 @@ def check(directory):
 
     def told(n, m, content):
         nonlocal total
-        need(m["path"] not in identity, f"member {n}: path twice")
+        key = m["path"], n if index.adopted else 0
+        need(key not in identity, f"member {n}: path twice")
         if not m["mode"] & 0x1000:
             size = m["path"] + b"\0" + struct.pack("<Q", m["size"])
-            identity[m["path"]] = size + xxh3_128(content)
-            sha256[m["path"]] = size + hashlib.sha256(content).digest()
+            identity[key] = size + xxh3_128(content)
+            sha256[key] = size + hashlib.sha256(content).digest()
         total += m["size"]
         label = index.sample(m["sample"])["label"]
         name = b"-" if label == NO_LABEL else index.class_name(label)
