@@ -389,6 +389,40 @@ stopped()
 	done
 }
 
+# Of each sort of text one; the key that is longer than 128 bytes comes last.
+@test "text stands in the manifest as the page says" {
+	mkdir in
+	printf x > in/1
+	hpdsl-pack -q --meta=a=plain --meta=b=/path --meta=c=é --meta=d=No \
+		--meta=e=12 --meta="f=it's: so" --meta='g=-x' --meta=h= \
+		--meta='i=😀"\é' --meta=$'j=a\tb' --meta=$'k=\xff' \
+		--meta=$'l=\u2028' --meta="m=$(printf '0%.0s' {1..32})" \
+		--meta="n=$(printf '1f%.0s' {1..16})" --meta='o=a #b' \
+		--meta="$(printf 'p%.0s' {1..128})=128" \
+		--meta="$(printf 'q%.0s' {1..129})=long" in out
+	sed -n '/^meta:/,/^index:/p' out/dataset.yaml | sed '1d;$d' > is
+	diff - is <<-END
+	  a: plain
+	  b: /path
+	  c: é
+	  d: 'No'
+	  e: '12'
+	  f: 'it''s: so'
+	  g: '-x'
+	  h: ''
+	  i: "\\U0001F600\"\\\\é"
+	  j: !!binary YQli
+	  k: !!binary /w==
+	  l: !!binary 4oCo
+	  m: '$(printf '0%.0s' {1..32})'
+	  'n': $(printf '1f%.0s' {1..16})
+	  o: 'a #b'
+	  $(printf 'p%.0s' {1..128}): '128'
+	  ? $(printf 'q%.0s' {1..129})
+	  : long
+	END
+}
+
 @test "xxhsum gives the checksums of the page" {
 	need xxhsum
 	make_example
