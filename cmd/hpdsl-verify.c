@@ -160,8 +160,10 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 	cmd_json_u64(&j, "unlisted", r->unlisted);
 	cmd_json_bool(&j, "staged", r->staged);
 	cmd_json_u64(&j, "absent_chunks", r->absent_chunks);
-	if (v->opt.source)
+	if (v->opt.source) {
 		cmd_json_u64(&j, "differing", r->differing);
+		verify_json_not_kept(&j, &r->not_kept);
+	}
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_hex(&j, "dataset_id", r->dataset_id, sizeof(r->dataset_id));
 	if (r->has_sha256)
@@ -176,16 +178,22 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 static void print_summary(struct verify *v, const struct hpdsl_verify_report *r,
 			  int code)
 {
+	const char *quick = v->opt.quick ? " (quick)" : "";
+	char lost[VERIFY_NOT_KEPT];
+
+	verify_not_kept(&r->not_kept, lost);
 	if (code == HPDSL_ECORRUPT)
 		cmd_message("damaged: %s (%s), %s",
 			    cmd_many(r->damaged_files, "file").s,
 			    cmd_many(r->damaged_chunks, "chunk").s,
 			    cmd_many(r->damaged_samples, "sample").s);
-	else
+	else if (*lost)
+		cmd_message("sound%s, but not kept: %s", quick, lost);
+	if (code != HPDSL_ECORRUPT)
 		cmd_message(
-			"sound%s: %s, %s in %s, %s read, %s, %s/s",
-			v->opt.quick ? " (quick)" : "",
-			cmd_many(r->samples, "sample").s,
+			"%s%s%s%s, %s in %s, %s read, %s, %s/s",
+			*lost ? "" : "sound", *lost ? "" : quick,
+			*lost ? "" : ": ", cmd_many(r->samples, "sample").s,
 			cmd_many(r->members, "member").s,
 			cmd_many(r->chunks, "chunk").s, cmd_bytes(r->bytes).s,
 			cmd_seconds(r->seconds).s,

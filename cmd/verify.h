@@ -15,4 +15,9 @@ unsigned compat_readers(const char *list, struct cmd_why *why);
 int compat_run(const struct cmd_strings *paths, unsigned readers,
 	       const struct cmd_common *common);
 
+/* As text, empty if nothing is lost, and as an object of a JSON object. */
+#define VERIFY_NOT_KEPT 600
+void verify_not_kept(const struct hpdsl_not_kept *n, char out[VERIFY_NOT_KEPT]);
+void verify_json_not_kept(struct cmd_json *j, const struct hpdsl_not_kept *n);
+
 #endif

@@ -433,6 +433,20 @@ struct hpdsl_verify_options {
 	struct hpdsl_watch watch;
 };
 
+/*
+ * What a source has and its dataset does not keep, though no file differs; as
+ * the report of a pack, see hpdsl-verify(1).  UINT64_MAX: not known.
+ */
+struct hpdsl_not_kept {
+	uint64_t excluded, excluded_dirs; /* by the patterns of the pack */
+	uint64_t symlinks_to_dirs;
+	uint64_t linked_files; /* behind those that lead outside */
+	uint64_t specials;     /* and what is no file there */
+	uint64_t empty_dirs;
+	uint64_t xattrs; /* files with user attributes or an ACL */
+	uint64_t symlinks_followed, hard_links, sparse; /* stored as data */
+};
+
 struct hpdsl_verify_report {
 	uint64_t chunks, samples, members, bytes; /* checked */
 	uint64_t damaged_chunks, damaged_samples,
@@ -443,6 +457,7 @@ struct hpdsl_verify_report {
 	uint64_t absent_chunks;
 	uint64_t
 		differing; /* with source: files that differ, lack or are new */
+	struct hpdsl_not_kept not_kept; /* with source */
 	double seconds;
 	uint8_t dataset_id[16];
 	bool has_sha256; /* all files and members have it, and the next */

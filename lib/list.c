@@ -5,6 +5,7 @@
 #include "hash.h"
 #include "list.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,9 @@ void hp_list_release(struct hp_list *list)
 	free(list->labels);
 	free(list->classes);
 	free(list->stored);
+	for (size_t i = 0; i < list->n_linked; i++)
+		free(list->linked[i]);
+	free(list->linked);
 	free(list->sha256);
 	hp_arena_free(list->arena);
 	memset(list, 0, sizeof *list);
@@ -47,6 +51,22 @@ bool hp_file_sparse(const struct stat *st)
 	uint64_t kept = (uint64_t)st->st_blocks * 512;
 
 	return kept < size && size - kept >= HOLE;
+}
+
+bool hp_file_has_attributes(const struct hp_io *io, int fd)
+{
+	char names[1024 + 1];
+	ssize_t n = io->listxattr(io, fd, names, sizeof names - 1);
+
+	if (n < 0)
+		return n == -ERANGE; /* too many to look at */
+	names[n] = '\0';
+	/* Those of the system itself, which every file has, do not count. */
+	for (const char *s = names; s < names + n; s += strlen(s) + 1)
+		if (!strncmp(s, "user.", 5) ||
+		    !strncmp(s, "system.posix_acl_", 17))
+			return true;
+	return false;
 }
 
 const char *hp_input_name(const struct hp_root *root, const char *below,

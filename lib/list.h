@@ -81,6 +81,11 @@ struct hp_list {
 	uint64_t n_files;
 	bool repeats; /* equal paths are no error */
 	struct hp_arena *arena;
+	/* Links to folders, by the paths of files there; only noted if asked
+	 * for, in the order of their bytes. */
+	bool note_linked;
+	char **linked;
+	size_t n_linked;
 	/* Name in the chunk of each file, NULL where it is the path; or NULL.
 	 */
 	const char **stored;
@@ -107,6 +112,9 @@ void hp_list_release(struct hp_list *list);
 uint32_t hp_file_stamp(const struct stat *st);
 /* Has it holes? */
 bool hp_file_sparse(const struct stat *st);
+/* Has an open file what tar could keep and chunks do not: attributes, an ACL?
+ */
+bool hp_file_has_attributes(const struct hp_io *io, int fd);
 
 /* The file's name below its root's descriptor. */
 static inline const char *hp_file_name(const struct hp_list *list,

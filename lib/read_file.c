@@ -102,23 +102,6 @@ static void count_frozen(const struct hp_pack *p, const struct stat *st)
 		__atomic_fetch_add(&p->report->sparse, 1, __ATOMIC_RELAXED);
 }
 
-/* Has the file what tar could keep and chunks do not: attributes or an ACL? */
-static bool has_attributes(const struct hp_io *io, int fd)
-{
-	char names[1024 + 1];
-	ssize_t n = io->listxattr(io, fd, names, sizeof names - 1);
-
-	if (n < 0)
-		return n == -ERANGE; /* too many to look at */
-	names[n] = '\0';
-	/* Those of the system itself, which every file has, do not count. */
-	for (const char *s = names; s < names + n; s += strlen(s) + 1)
-		if (!strncmp(s, "user.", 5) ||
-		    !strncmp(s, "system.posix_acl_", 17))
-			return true;
-	return false;
-}
-
 /* A file of a directory. */
 static int read_file(const struct hp_pack *p, const struct hp_file *f,
 		     void *buf, size_t n, uint64_t off, struct hpdsl_error *err)
@@ -152,7 +135,7 @@ static int read_file(const struct hp_pack *p, const struct hp_file *f,
 	if (r < 0 || off > 0)
 		return r;
 	count_frozen(p, &st);
-	if (has_attributes(p->io, file.fd))
+	if (hp_file_has_attributes(p->io, file.fd))
 		__atomic_fetch_add(&p->report->xattrs, 1, __ATOMIC_RELAXED);
 	return 0;
 }

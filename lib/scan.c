@@ -159,6 +159,11 @@ static int fail_empty(const struct hp_scan *s, uint64_t excluded,
 	return hp_fail(err, -ENODATA, "%s: no files to pack", buf);
 }
 
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 static int walk(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n,
 		struct hpdsl_pack_report *report, struct hpdsl_error *err)
 {
@@ -178,6 +183,9 @@ static int walk(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n,
 		return hp_fail_nomem(err);
 	join_arenas(s->list, w, n);
 	join_counts(report, w, n);
+	if (s->list->n_linked)
+		qsort(s->list->linked, s->list->n_linked,
+		      sizeof(*s->list->linked), by_path);
 	if (s->list->n_files)
 		return 0;
 	return fail_empty(s, report->excluded + report->excluded_dirs, err);

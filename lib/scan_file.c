@@ -156,6 +156,25 @@ static void take_folder(struct hp_scan_worker *w, uint16_t root,
 	}
 }
 
+/*
+ * No pattern wants what is at w->path.  Is it, for who notes them, a link to a
+ * folder, that patterns for files say nothing about?
+ */
+static void leave_out(struct hp_scan_worker *w, uint16_t root, mode_t mode)
+{
+	const struct hp_root *at = &w->s->list->roots[root];
+	struct stat st;
+
+	if (S_ISLNK(mode) && w->s->list->note_linked &&
+	    !hp_glob_pruned(w->s->opt, w->path) &&
+	    hp_scan_stat(w->s->io, at->fd, w->path + at->prefix_len, &st,
+			 AT_NO_AUTOMOUNT) == 0 &&
+	    S_ISDIR(st.st_mode))
+		hp_scan_linked(w);
+	else
+		w->counts.excluded++;
+}
+
 void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 		  bool listed)
 {
@@ -165,7 +184,7 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 	int r = 0;
 
 	if (known && !hp_glob_wanted(w->s->opt, w->path)) {
-		w->counts.excluded++; /* without asking the file system */
+		leave_out(w, root, st.st_mode); /* without asking for more */
 		return;
 	}
 	if (!known || type == DT_REG)
@@ -174,7 +193,7 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 	if (r == 0 && S_ISDIR(st.st_mode))
 		take_folder(w, root, &st, listed);
 	else if (!known && !hp_glob_wanted(w->s->opt, w->path))
-		w->counts.excluded++;
+		leave_out(w, root, r == 0 ? st.st_mode : 0);
 	else if (r == -ENOENT && !listed)
 		hp_scan_problem(w, root, HPDSL_ECHANGED,
 				"vanished during the scan");

@@ -87,6 +87,32 @@ static void broken(struct hp_scan_worker *w, uint16_t root, const char *name,
 		hp_scan_problem(w, root, code, what);
 }
 
+static int note(struct hp_list *list, const char *path)
+{
+	char **more = realloc(list->linked,
+			      (list->n_linked + 1) * sizeof(*list->linked));
+
+	if (!more)
+		return -ENOMEM;
+	list->linked = more;
+	more[list->n_linked] = strdup(path);
+	return more[list->n_linked++] ? 0 : -ENOMEM;
+}
+
+void hp_scan_linked(struct hp_scan_worker *w)
+{
+	int r;
+
+	w->counts.symlinks_to_dirs++;
+	if (!w->s->list->note_linked)
+		return;
+	pthread_mutex_lock(&w->s->tell);
+	r = note(w->s->list, w->path);
+	pthread_mutex_unlock(&w->s->tell);
+	if (r < 0)
+		hp_scan_abort(w->s, r, "out of memory");
+}
+
 void hp_scan_link(struct hp_scan_worker *w, uint16_t root)
 {
 	const struct hp_io *io = w->s->io;
@@ -102,7 +128,7 @@ void hp_scan_link(struct hp_scan_worker *w, uint16_t root)
 	} else if (r < 0) {
 		hp_scan_problem(w, root, r, NULL);
 	} else if (S_ISDIR(st.st_mode)) {
-		w->counts.symlinks_to_dirs++;
+		hp_scan_linked(w);
 	} else if (!S_ISREG(st.st_mode)) {
 		hp_scan_problem(w, root, -ENOTSUP, hp_scan_special(st.st_mode));
 	} else if (w->s->opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ||

@@ -176,6 +176,8 @@ int hp_scan_stat(const struct hp_io *io, int dir, const char *name,
 		 struct stat *ret, int flags);
 /* scan_link.c: a symbolic link at w->path. */
 void hp_scan_link(struct hp_scan_worker *w, uint16_t root);
+/* The link at w->path leads to a folder. */
+void hp_scan_linked(struct hp_scan_worker *w);
 /* Real path of an open file, malloc'ed: 0 or -errno. */
 int hp_scan_real(const struct hp_io *io, int fd, char **ret);
 

@@ -3,14 +3,13 @@
  * Comparison of a dataset's members with the files of the original tree, which
  * is walked as the packer walked it, as far as the manifest tells.
  */
-#include "verify.h"
+#include "verify_source.h"
 
 #include "archive.h"
 #include "error.h"
 #include "hash.h"
 #include "mem.h"
 #include "pool.h"
-#include "scan.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,23 +20,8 @@ enum {
 	READERS = 16,	    /* they wait for the file system */
 };
 
-struct compare {
-	struct hp_verify *v;
-	struct hp_list list;
-	const char *prefix; /* with --prefix-input: "NAME/", or "" */
-	size_t prefix_len;
-	uint8_t *seen; /* a bit for each member */
-	bool coarse;   /* the index knows what tar knows */
-	bool nested;   /* so was the archive */
-};
-
-struct hash {
-	uint64_t low64; /* XXH3-64 */
-	bool whole;	/* of as many bytes as there should be */
-};
-
-static void differs(struct compare *c, uint64_t sample, const char *path,
-		    const char *reason)
+void hp_compare_differs(struct hp_compare *c, uint64_t sample, const char *path,
+			const char *reason)
 {
 	struct hp_verify *v = c->v;
 
@@ -47,70 +31,8 @@ static void differs(struct compare *c, uint64_t sample, const char *path,
 	hp_verify_tell(v, (struct hp_spot){ NULL, sample, path }, "%s", reason);
 }
 
-static const char *option(const struct hp_verify *v, const char *key)
-{
-	const struct hp_pairs *p = &v->manifest.options;
-
-	for (size_t i = 0; v->has_manifest && i < p->n; i++) {
-		if (!strcmp(p->v[i].key, key))
-			return p->v[i].value;
-	}
-	return "";
-}
-
-/* All values of a repeated key; *ret has room for all pairs. */
-static size_t values(const struct hp_verify *v, const char *key,
-		     const char **ret)
-{
-	const struct hp_pairs *p = &v->manifest.options;
-	size_t n = 0;
-
-	for (size_t i = 0; v->has_manifest && i < p->n; i++) {
-		if (!strcmp(p->v[i].key, key))
-			ret[n++] = p->v[i].value;
-	}
-	return n;
-}
-
-static int scan(struct compare *c, struct hpdsl_error *err)
-{
-	const struct hp_verify *v = c->v;
-	size_t n = v->has_manifest ? v->manifest.options.n : 0;
-	hp_auto_free const char **include = hp_array(n, sizeof *include);
-	hp_auto_free const char **exclude = hp_array(n, sizeof *exclude);
-	struct hpdsl_pack_report counts = { 0 };
-	struct hpdsl_error why;
-	int r;
-	struct hpdsl_pack_options opt = {
-		.inputs = &v->opt->source,
-		.n_inputs = 1,
-		.prefix_input = !strcmp(option(v, "prefix_input"), "true"),
-		.nested = !strcmp(option(v, "nested"), "true"),
-		.foreign_owner = v->opt->foreign_owner,
-		.threads = v->opt->threads,
-		.watch = v->opt->watch,
-	};
-
-	if (!include || !exclude)
-		return hp_fail_nomem(err);
-	if (!strcmp(option(v, "symlinks"), "follow-all"))
-		opt.symlinks = HPDSL_SYMLINKS_FOLLOW_ALL;
-	c->nested = opt.nested;
-	opt.include = include;
-	opt.n_include = values(v, "include", include);
-	opt.exclude = exclude;
-	opt.n_exclude = values(v, "exclude", exclude);
-	r = hp_scan(&c->list, &opt, &counts, &why);
-	/* No files at all: then all of them are absent. */
-	return r < 0 && r != -ENODATA ? hp_fail(err, r, "%s", why.msg) : 0;
-}
-
-/*
- * XXH3-64 of size bytes of a file from off, and whether they are there.  In a
- * file of its own there must be no others.
- */
-static int hash_file(const struct hp_io *io, int fd, uint64_t size,
-		     const uint64_t *off, struct hash *ret)
+int hp_compare_hash_file(const struct hp_io *io, int fd, uint64_t size,
+			 const uint64_t *off, struct hp_compare_hash *ret)
 {
 	hp_auto_free uint8_t *buf = malloc(PIECE);
 	XXH3_state_t state;
@@ -159,7 +81,7 @@ static int compare_member(const struct hp_root *root, const struct hp_file *f,
 	return r;
 }
 
-static int compare_content(struct compare *c, const struct hp_file *f,
+static int compare_content(struct hp_compare *c, const struct hp_file *f,
 			   const struct hpdsl_member *m, bool *ret_same,
 			   struct hpdsl_error *err)
 {
@@ -170,17 +92,20 @@ static int compare_content(struct compare *c, const struct hp_file *f,
 	hp_auto_fd file = { io, io->open(io, tar ? AT_FDCWD : root->fd, name,
 					 O_RDONLY | O_NONBLOCK, 0) };
 	char text[HP_PRINTABLE];
-	struct hash hash = { 0 };
+	struct hp_compare_hash hash = { 0 };
 	int r = file.fd;
 
 	*ret_same = false;
 	if (r >= 0)
-		r = hash_file(io, file.fd, m->size, tar ? &f->source : NULL,
-			      &hash);
+		r = hp_compare_hash_file(io, file.fd, m->size,
+					 tar ? &f->source : NULL, &hash);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", root->name,
 				     hp_printable(f->path, f->path_len, text));
 	*ret_same = hash.whole && hash.low64 == m->checksum;
+	if (!tar && hp_file_has_attributes(io, file.fd))
+		__atomic_fetch_add(&c->v->report->not_kept.xattrs, 1,
+				   __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -190,7 +115,7 @@ static int64_t clamped(int64_t t)
 	return t < 0 ? 0 : t > 077777777777 ? 077777777777 : t;
 }
 
-static bool same_time(const struct compare *c, const struct hp_file *f,
+static bool same_time(const struct hp_compare *c, const struct hp_file *f,
 		      const struct hpdsl_member *m)
 {
 	if (c->coarse)
@@ -198,9 +123,14 @@ static bool same_time(const struct compare *c, const struct hp_file *f,
 	return f->mtime == m->mtime && f->nsec == m->mtime_nsec;
 }
 
-/* hash: of the content, if it is known; NULL: it is read. */
-static int compare_file(struct compare *c, const struct hp_file *f,
-			const struct hash *hash, struct hpdsl_error *err)
+void hp_compare_see(struct hp_compare *c, uint64_t member)
+{
+	__atomic_fetch_or(c->seen + member / 8, (uint8_t)(1u << member % 8),
+			  __ATOMIC_RELAXED);
+}
+
+int hp_compare_file(struct hp_compare *c, const struct hp_file *f,
+		    const struct hp_compare_hash *hash, struct hpdsl_error *err)
 {
 	const struct hp_index *ix = c->v->index;
 	struct hpdsl_member m;
@@ -211,17 +141,17 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 	if (r == 0)
 		r = hp_index_member(ix, number, &m, err);
 	if (r == -ENOENT || (r == 0 && m.generated)) {
-		differs(c, UINT64_MAX, f->path, "is not in the dataset");
+		hp_compare_differs(c, UINT64_MAX, f->path,
+				   "is not in the dataset");
 		return 0;
 	}
 	if (r < 0)
 		return r;
-	__atomic_fetch_or(c->seen + number / 8, (uint8_t)(1u << number % 8),
-			  __ATOMIC_RELAXED);
+	hp_compare_see(c, number);
 	if (hp_verify_absent(c->v, m.chunk))
 		return 0;
 	if (f->size != m.size) {
-		differs(c, m.sample, f->path, "size differs");
+		hp_compare_differs(c, m.sample, f->path, "size differs");
 		return 0;
 	}
 	if (hash)
@@ -233,23 +163,23 @@ static int compare_file(struct compare *c, const struct hp_file *f,
 	if (r < 0)
 		return r;
 	if (!same)
-		differs(c, m.sample, f->path, "content differs");
+		hp_compare_differs(c, m.sample, f->path, "content differs");
 	else if ((f->mode ^ m.mode) & 0777u)
-		differs(c, m.sample, f->path, "mode differs");
+		hp_compare_differs(c, m.sample, f->path, "mode differs");
 	else if (!same_time(c, f, &m))
-		differs(c, m.sample, f->path, "mtime differs");
+		hp_compare_differs(c, m.sample, f->path, "mtime differs");
 	return 0;
 }
 
 static int compare_batch(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct compare *c = arg;
+	struct hp_compare *c = arg;
 	uint64_t first = number * BATCH, end = first + BATCH, bytes = 0;
 
 	if (end > c->list.n_files)
 		end = c->list.n_files;
 	for (uint64_t i = first; i < end; i++) {
-		int r = compare_file(c, &c->list.files[i], NULL, err);
+		int r = hp_compare_file(c, &c->list.files[i], NULL, err);
 
 		if (r < 0)
 			return r;
@@ -269,7 +199,7 @@ static int by_source(const void *a, const void *b)
 }
 
 static int hash_stream(struct hp_archive *a, uint64_t size, uint8_t *buf,
-		       struct hash *ret, struct hpdsl_error *err)
+		       struct hp_compare_hash *ret, struct hpdsl_error *err)
 {
 	XXH3_state_t state;
 	uint64_t done = 0;
@@ -286,13 +216,13 @@ static int hash_stream(struct hp_archive *a, uint64_t size, uint8_t *buf,
 }
 
 /* Files that are links have their target's number. */
-static int compare_numbered(struct compare *c, uint64_t *at,
+static int compare_numbered(struct hp_compare *c, uint64_t *at,
 			    struct hp_archive *a,
 			    const struct hp_archive_entry *e, uint8_t *buf,
 			    struct hpdsl_error *err)
 {
 	const struct hp_list *list = &c->list;
-	struct hash hash;
+	struct hp_compare_hash hash;
 	int r;
 
 	if (*at == list->n_files || list->files[*at].source != e->ordinal)
@@ -301,11 +231,11 @@ static int compare_numbered(struct compare *c, uint64_t *at,
 	hp_meter_add(&c->v->meter, e->size);
 	while (r == 0 && *at < list->n_files &&
 	       list->files[*at].source == e->ordinal)
-		r = compare_file(c, &list->files[(*at)++], &hash, err);
+		r = hp_compare_file(c, &list->files[(*at)++], &hash, err);
 	return r;
 }
 
-static int compare_stream(struct compare *c, struct hpdsl_error *err)
+static int compare_stream(struct hp_compare *c, struct hpdsl_error *err)
 {
 	const struct hp_list *list = &c->list;
 	hp_auto_free uint8_t *buf = malloc(PIECE);
@@ -317,8 +247,8 @@ static int compare_stream(struct compare *c, struct hpdsl_error *err)
 	if (!buf)
 		return hp_fail_nomem(err);
 	qsort(list->files, list->n_files, sizeof *list->files, by_source);
-	r = hp_archive_open(c->v->io, AT_FDCWD, list->roots[0].name, c->nested,
-			    &a, err);
+	r = hp_archive_open(c->v->io, AT_FDCWD, list->roots[0].name,
+			    c->opt.nested, &a, err);
 	if (r < 0)
 		return r;
 	hp_archive_set_stop(a, c->v->opt->watch.stop);
@@ -337,7 +267,7 @@ static int compare_stream(struct compare *c, struct hpdsl_error *err)
 }
 
 /* Is it one of several of its path, of which another was seen? */
-static bool seen_elsewhere(const struct compare *c,
+static bool seen_elsewhere(const struct hp_compare *c,
 			   const struct hpdsl_member *m)
 {
 	uint64_t first;
@@ -348,7 +278,7 @@ static bool seen_elsewhere(const struct compare *c,
 }
 
 /* Members below this tree that no file was found for. */
-static int find_absent(struct compare *c, uint64_t members,
+static int find_absent(struct hp_compare *c, uint64_t members,
 		       struct hpdsl_error *err)
 {
 	for (uint64_t i = 0; i < members; i++) {
@@ -363,12 +293,12 @@ static int find_absent(struct compare *c, uint64_t members,
 		if (!m.generated && !hp_verify_absent(c->v, m.chunk) &&
 		    !strncmp(m.path, c->prefix, c->prefix_len) &&
 		    !seen_elsewhere(c, &m))
-			differs(c, m.sample, m.path, "is absent");
+			hp_compare_differs(c, m.sample, m.path, "is absent");
 	}
 	return 0;
 }
 
-static int compare_all(struct compare *c, struct hpdsl_error *err)
+static int compare_all(struct hp_compare *c, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(c->v->opt->threads);
 	struct hpdsl_counts n;
@@ -394,18 +324,20 @@ static int compare_all(struct compare *c, struct hpdsl_error *err)
 	else
 		r = hp_pool_run(threads, (c->list.n_files + BATCH - 1) / BATCH,
 				compare_batch, c, c->v->opt->watch.stop, err);
+	if (r == 0)
+		r = hp_compare_linked(c, err);
 	return r < 0 ? r : find_absent(c, n.members, err);
 }
 
 int hp_verify_source(struct hp_verify *v, struct hpdsl_error *err)
 {
-	struct compare c = { .v = v, .prefix = "" };
+	struct hp_compare c = { .v = v, .prefix = "" };
 	int r;
 
 	c.list.io = v->io;
 	c.coarse =
 		v->has_manifest && (v->manifest.rebuilt || v->manifest.adopted);
-	r = scan(&c, err);
+	r = hp_compare_scan(&c, err);
 	if (r == 0)
 		r = compare_all(&c, err);
 	/* Our index is sound: it is the source, and so no answer. */
@@ -415,6 +347,8 @@ int hp_verify_source(struct hp_verify *v, struct hpdsl_error *err)
 			err->code = r;
 	}
 	free(c.seen);
+	free(c.include);
+	free(c.exclude);
 	hp_list_release(&c.list);
 	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What serves other readers, with the k-th file operation or allocation
- * failing, for every k: side files of a pack, --thorough, --compat.
+ * failing, for every k: side files of a pack, --thorough, --compat, --source.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,6 +51,22 @@ static int verify(const struct hp_io *io, struct hpdsl_error *err)
 	struct hpdsl_verify_report report;
 
 	return hpdsl_verify(ref, &opt, &report, err);
+}
+
+/* With a folder behind a link, whose files are kept under names of their own.
+ */
+static int compare(const struct hp_io *io, struct hpdsl_error *err)
+{
+	struct hpdsl_verify_options opt = { .source = packed.tree,
+					    .quick = true,
+					    .threads = HPDSL_SERIAL,
+					    .watch.io = io };
+	struct hpdsl_verify_report report = { 0 };
+	int r = hpdsl_verify(ref, &opt, &report, err);
+
+	if (r == 0)
+		assert_int_equal(report.not_kept.linked_files, 2);
+	return r;
 }
 
 static int compat(const struct hp_io *io, struct hpdsl_error *err)
@@ -177,6 +193,13 @@ static void test_verify(void **state)
 	no_memory(verify, 10);
 }
 
+static void test_source(void **state)
+{
+	(void)state;
+	faults(compare, 50);
+	no_memory(compare, 50);
+}
+
 static void test_compat(void **state)
 {
 	(void)state;
@@ -197,6 +220,9 @@ static int begin(void **state)
 		snprintf(name, sizeof name, "a/%d.txt", i);
 		packed_file(&packed, name, (size_t)i, 0644, 1000, 0);
 	}
+	run("cd %s && mkdir -p far/a && cp -p tree/a/1.jpg far/a && "
+	    "ln -s ../far tree/link && ln -s a far/b && ln -s a/1.jpg far/c",
+	    packed.top);
 	snprintf(ref, sizeof ref, "%s", packed_at(&packed, "ref"));
 	return pack(NULL, ref, false, &err);
 }
@@ -214,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_pack),
 		cmocka_unit_test(test_pack_memory),
 		cmocka_unit_test(test_verify),
+		cmocka_unit_test(test_source),
 		cmocka_unit_test(test_compat),
 	};
 
