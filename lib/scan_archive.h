@@ -14,6 +14,11 @@ struct hp_archive_link {
 	size_t path_len, target_len, final_len;
 	size_t inner_len; /* of path: prefix and folders of inner archives */
 	bool hard, wanted;
+	/* Of hard ones: */
+	struct hp_archive_link *next; /* the link that it is another name of */
+	struct hp_archive_link *last; /* of the row of hard links from here */
+	struct hp_archive_link *passed; /* by a walk that began there */
+	int row_fault;
 	bool folder;	     /* it leads to one */
 	bool same;	     /* it is another name of a file */
 	bool packed;	     /* that has its own name, too */
@@ -52,6 +57,26 @@ void hp_archive_count_empty(struct hp_archive_walk *k);
 /* Is w->path in the user's list, or a folder above it?  Yes without a list. */
 bool hp_archive_is_listed(struct hp_archive_walk *k, size_t prefix);
 void hp_archive_tell_absent(struct hp_archive_walk *k);
+
+/* Where a hard link points to: from the top of its own archive. */
+struct hp_archive_target {
+	char path[2 * HPDSL_PATH_MAX + 2];
+	size_t len;
+};
+
+/* scan_archive_hard.c */
+/* By bytes, what is shorter first. */
+int hp_archive_compare(const char *a, size_t n, const char *b, size_t m);
+void hp_archive_sort_links(struct hp_archive_walk *k);
+/* In sorted ones; or NULL. */
+struct hp_archive_link *hp_archive_find_link(const struct hp_archive_walk *k,
+					     const char *path, size_t len);
+/* 0, -EXDEV, -ENAMETOOLONG. */
+int hp_archive_hard_target(const struct hp_archive_link *l,
+			   struct hp_archive_target *ret);
+/* Sets last, or row_fault, of all hard links. */
+void hp_archive_end_rows(struct hp_archive_walk *k,
+			 struct hp_archive_target *scratch);
 
 /* scan_archive_link.c */
 /* Makes files of links, at the end of the walk; false: the scan has ended. */

@@ -16,36 +16,13 @@
 
 enum { STEPS_MAX = 40 }; /* links in a row, as Linux allows */
 
-static int compare_bytes(const char *a, size_t n, const char *b, size_t m)
-{
-	int c = memcmp(a, b, n < m ? n : m);
-
-	return c ? c : (n > m) - (n < m);
-}
-
-static int by_path(const void *a, const void *b)
-{
-	const struct hp_archive_link *x = a, *y = b;
-
-	return compare_bytes(x->path, x->path_len, y->path, y->path_len);
-}
-
 static int by_final(const void *a, const void *b)
 {
 	const struct hp_archive_link *x = *(struct hp_archive_link *const *)a;
 	const struct hp_archive_link *y = *(struct hp_archive_link *const *)b;
 
-	return compare_bytes(x->final, x->final_len, y->final, y->final_len);
-}
-
-static const struct hp_archive_link *find(const struct hp_archive_walk *k,
-					  const char *path, size_t len)
-{
-	struct hp_archive_link key = { .path = path, .path_len = len };
-
-	return k->n_links ? bsearch(&key, k->links, k->n_links, sizeof key,
-				    by_path) :
-			    NULL;
+	return hp_archive_compare(x->final, x->final_len, y->final,
+				  y->final_len);
 }
 
 /* ---- Where does it lead? ------------------------------------------------ */
@@ -58,6 +35,7 @@ struct trail {
 	size_t left; /* bytes at the end of todo */
 	int steps;
 	bool same; /* done is the same file, by a hard link */
+	struct hp_archive_target target; /* of that */
 };
 
 /* Puts text before what is still to be walked. */
@@ -108,50 +86,30 @@ static int follow(struct trail *t, const struct hp_archive_link *l)
 	return trail_add(t, l->target, l->target_len);
 }
 
-/* Where a hard link points to: from the top of its own archive. */
-static int hard_target(const struct hp_archive_link *l, struct trail *ret)
-{
-	int n;
-
-	if (l->target_len > HPDSL_PATH_MAX)
-		return -ENAMETOOLONG;
-	memcpy(ret->done, l->path, l->inner_len);
-	n = hp_path_clean(l->target, l->target_len, ret->todo);
-	if (n < 0)
-		return n == -EINVAL ? -EXDEV : n;
-	if (l->inner_len + (size_t)n > HPDSL_PATH_MAX)
-		return -ENAMETOOLONG;
-	memcpy(ret->done + l->inner_len, ret->todo, (size_t)n);
-	ret->len = l->inner_len + (size_t)n;
-	return 0;
-}
-
 /*
  * t is at a hard link: on to what has the content.  A hard link of a symbolic
  * one is a symbolic one in its own folder.
  */
 static int follow_hard(const struct hp_archive_walk *k, struct trail *t,
-		       const struct hp_archive_link *l, struct trail *scratch)
+		       const struct hp_archive_link *l)
 {
-	while (l && l->hard) {
-		int r = hard_target(l, scratch);
+	struct hp_archive_target *at = &t->target;
+	int r = l->row_fault;
 
-		if (r < 0)
-			return r;
-		if (++t->steps > STEPS_MAX)
-			return -ELOOP;
-		l = find(k, scratch->done, scratch->len);
-	}
+	if (r == 0)
+		r = hp_archive_hard_target(l->last, at);
+	if (r < 0)
+		return r;
+	l = hp_archive_find_link(k, at->path, at->len);
 	if (l)
 		return follow(t, l);
 	t->same = true;
-	memcpy(t->done, scratch->done, scratch->len);
-	t->len = scratch->len;
+	memcpy(t->done, at->path, at->len);
+	t->len = at->len;
 	return 0;
 }
 
-static int walk(const struct hp_archive_walk *k, struct trail *t,
-		struct trail *scratch)
+static int walk(const struct hp_archive_walk *k, struct trail *t)
 {
 	int r = 0;
 
@@ -171,16 +129,15 @@ static int walk(const struct hp_archive_walk *k, struct trail *t,
 			continue;
 		}
 		r = trail_down(t, name, n);
-		l = r < 0 ? NULL : find(k, t->done, t->len);
+		l = r < 0 ? NULL : hp_archive_find_link(k, t->done, t->len);
 		if (l && l->hard)
-			r = follow_hard(k, t, l, scratch);
+			r = follow_hard(k, t, l);
 		else if (l)
 			r = follow(t, l);
 	}
 	return r;
 }
 
-/* t: two of them. */
 static bool resolve(struct hp_archive_walk *k, struct hp_archive_link *l,
 		    struct trail *t)
 {
@@ -190,10 +147,10 @@ static bool resolve(struct hp_archive_walk *k, struct hp_archive_link *l,
 	memcpy(t->done, l->path, l->path_len);
 	t->len = l->path_len;
 	t->same = false;
-	l->fault = l->hard ? follow_hard(k, t, l, t + 1) : follow(t, l);
+	l->fault = l->hard ? follow_hard(k, t, l) : follow(t, l);
 	l->same = t->same;
 	if (l->fault == 0)
-		l->fault = walk(k, t, t + 1);
+		l->fault = walk(k, t);
 	if (l->fault)
 		return true;
 	l->folder = t->len == t->top;
@@ -225,8 +182,8 @@ static struct hp_archive_link **first_final(const struct finals *f,
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2;
 
-		if (compare_bytes(f->v[mid]->final, f->v[mid]->final_len, path,
-				  len) < 0)
+		if (hp_archive_compare(f->v[mid]->final, f->v[mid]->final_len,
+				       path, len) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -360,14 +317,16 @@ static void count_hard(struct hp_archive_walk *k, const struct finals *f)
 bool hp_scan_archive_links(struct hp_archive_walk *k)
 {
 	struct hp_scan *s = k->w->s;
-	struct trail *t = malloc(2 * sizeof *t);
+	struct trail *t = malloc(sizeof *t);
 	struct finals f = {
 		.v = reallocarray(NULL, k->n_links + 1, sizeof *f.v),
 	};
 	bool ok = t && f.v;
 
-	if (ok && k->n_links)
-		qsort(k->links, k->n_links, sizeof *k->links, by_path);
+	if (ok) {
+		hp_archive_sort_links(k);
+		hp_archive_end_rows(k, &t->target);
+	}
 	for (uint64_t i = 0; ok && i < k->n_links; i++) {
 		ok = resolve(k, &k->links[i], t);
 		if (ok && !k->links[i].fault)

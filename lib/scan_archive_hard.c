@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hard links of hard links in an archive: any number of them in a row, as tar
+ * makes them one by one.  Only those that come back to themselves are a loop.
+ */
+#include "scan_archive.h"
+
+#include "path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int hp_archive_compare(const char *a, size_t n, const char *b, size_t m)
+{
+	int c = memcmp(a, b, n < m ? n : m);
+
+	return c ? c : (n > m) - (n < m);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct hp_archive_link *x = a, *y = b;
+
+	return hp_archive_compare(x->path, x->path_len, y->path, y->path_len);
+}
+
+void hp_archive_sort_links(struct hp_archive_walk *k)
+{
+	if (k->n_links)
+		qsort(k->links, k->n_links, sizeof *k->links, by_path);
+}
+
+struct hp_archive_link *hp_archive_find_link(const struct hp_archive_walk *k,
+					     const char *path, size_t len)
+{
+	struct hp_archive_link key = { .path = path, .path_len = len };
+
+	return k->n_links ? bsearch(&key, k->links, k->n_links, sizeof key,
+				    by_path) :
+			    NULL;
+}
+
+int hp_archive_hard_target(const struct hp_archive_link *l,
+			   struct hp_archive_target *ret)
+{
+	int n;
+
+	if (l->target_len > HPDSL_PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(ret->path, l->path, l->inner_len);
+	n = hp_path_clean(l->target, l->target_len, ret->path + l->inner_len);
+	if (n < 0)
+		return n == -EINVAL ? -EXDEV : n;
+	ret->len = l->inner_len + (size_t)n;
+	return ret->len > HPDSL_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* From first on, until it is known how the row ends; marks what it passes. */
+static void walk_row(const struct hp_archive_walk *k,
+		     struct hp_archive_link *first,
+		     struct hp_archive_target *at)
+{
+	struct hp_archive_link *l = first, *last = NULL;
+	int fault = 0;
+
+	while (!fault && !last) {
+		l->passed = first;
+		fault = hp_archive_hard_target(l, at);
+		l->next = fault ? NULL :
+				  hp_archive_find_link(k, at->path, at->len);
+		if (!l->next || !l->next->hard)
+			last = l;
+		else if (l->next->last || l->next->row_fault) {
+			last = l->next->last;
+			fault = l->next->row_fault;
+		} else if (l->next->passed == first) {
+			fault = -ELOOP;
+		}
+		l = l->next;
+	}
+	for (l = first; l && l->passed == first && !l->last && !l->row_fault;
+	     l = l->next) {
+		l->last = fault ? NULL : last;
+		l->row_fault = fault;
+	}
+}
+
+void hp_archive_end_rows(struct hp_archive_walk *k,
+			 struct hp_archive_target *scratch)
+{
+	for (uint64_t i = 0; i < k->n_links; i++) {
+		struct hp_archive_link *l = &k->links[i];
+
+		if (l->hard && !l->last && !l->row_fault)
+			walk_row(k, l, scratch);
+	}
+}
