@@ -10,6 +10,7 @@
 #include "path.h"
 #include "reindex_read.h"
 #include "tar_foreign.h"
+#include "tar_tail.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -79,13 +80,16 @@ static int bad_header(const struct parse *p, int code, const char *why,
 	const char *name = p->headers.name;
 	char text[HP_PRINTABLE];
 
-	if (code == -EOPNOTSUPP)
+	hp_printable(name, strlen(name), text);
+	if (code == -EOPNOTSUPP && p->headers.mapped)
 		return hp_fail(err, code,
 			       "%s: member '%s': %s cannot be read in place: "
 			       "repack it: hpdsl-pack %s OUTPUT",
-			       p->r.chunk->name,
-			       hp_printable(name, strlen(name), text), why,
-			       p->r.chunk->name);
+			       p->r.chunk->name, text, why, p->r.chunk->name);
+	/* What nobody can know is no better for being packed. */
+	if (code == -EOPNOTSUPP)
+		return hp_fail(err, code, "%s: member '%s': is %s",
+			       p->r.chunk->name, text, why);
 	return p->at ? damaged(p, why, err) : no_tar(p, why, err);
 }
 
@@ -287,6 +291,7 @@ static size_t zeros(const uint8_t *p, size_t n)
 static int parse_rest(struct parse *p, struct hpdsl_error *err)
 {
 	struct hp_pass *pass = &p->r.pass;
+	struct hp_tar_tail tail = { .n = 0 };
 
 	for (;;) {
 		int k = hp_reading_need(&p->r, 1, err);
@@ -294,6 +299,9 @@ static int parse_rest(struct parse *p, struct hpdsl_error *err)
 
 		if (k < 0 || !pass->have)
 			return k;
+		hp_tar_tail_add(&tail, pass->at, pass->have);
+		if (tail.more)
+			return damaged(p, HP_TAR_TAIL_WHY, err);
 		n = p->tar->behind ? 0 : zeros(pass->at, pass->have);
 		if (!p->tar->behind && n < pass->have)
 			p->tar->behind = pass->offset + n;

@@ -292,6 +292,7 @@ void hp_archive_close(struct hp_archive *a)
 	if (a->locale)
 		freelocale(a->locale);
 	free(a->window);
+	free(a->target);
 	free(a->path);
 	free(a->name);
 	free(a);
@@ -307,6 +308,11 @@ void hp_archive_set_enter(struct hp_archive *a, bool (*enter)(void *arg),
 {
 	a->enter = enter;
 	a->enter_arg = arg;
+}
+
+void hp_archive_set_endless(struct hp_archive *a)
+{
+	a->endless = true;
 }
 
 uint64_t hp_archive_decoded(const struct hp_archive *a)

@@ -82,6 +82,9 @@ void hp_archive_set_stop(struct hp_archive *a, const int *stop);
 void hp_archive_set_enter(struct hp_archive *a, bool (*enter)(void *arg),
 			  void *arg);
 
+/* A tar may end without its end mark, as one that was adopted so may. */
+void hp_archive_set_endless(struct hp_archive *a);
+
 /* Bytes that came out of decoders so far, of all layers. */
 uint64_t hp_archive_decoded(const struct hp_archive *a);
 

@@ -25,7 +25,7 @@ static int path_set(struct hp_archive *a, size_t at, const char *s, size_t n,
 	return 0;
 }
 
-static enum hp_archive_type type_of(struct archive_entry *e)
+enum hp_archive_type hp_entry_type(struct archive_entry *e)
 {
 	if (archive_entry_hardlink(e))
 		return HP_ARCHIVE_HARDLINK;
@@ -60,11 +60,12 @@ static int fill_zip(struct hp_archive *a, struct hp_archive_entry *ret,
 		ret->mtime = z.mtime;
 		ret->nsec = 0;
 	}
-	if (!*path) {
+	/* libarchive takes backslashes for slashes, whoever made the zip. */
+	if (!*path || (!z.dos && memchr(z.path, '\\', z.path_len))) {
 		*path = z.path;
 		*path_len = z.path_len;
 	}
-	if (ret->type == HP_ARCHIVE_SYMLINK && !ret->target) {
+	if (ret->type == HP_ARCHIVE_SYMLINK && z.target) {
 		ret->target = z.target;
 		ret->target_len = z.target_len;
 	}
@@ -86,7 +87,7 @@ int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 	int r = 0;
 
 	*ret = (struct hp_archive_entry){
-		.type = type_of(e),
+		.type = hp_entry_type(e),
 		.inner_len = l->prefix_len,
 		.size = size > 0 ? (uint64_t)size : 0,
 		.mtime = archive_entry_mtime(e),
@@ -102,6 +103,7 @@ int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 		ret->nsec = 1000000000 - ret->nsec;
 	}
 	ret->in_place = ret->type == HP_ARCHIVE_FILE && !ret->sparse &&
+			!hp_headers_sparse(l) &&
 			l->feed.kind == HP_FEED_REGION && !l->feed.decoder;
 	if (ret->type == HP_ARCHIVE_SYMLINK)
 		set_target(ret, archive_entry_symlink(e));

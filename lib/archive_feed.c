@@ -8,6 +8,7 @@
 
 #include "bytes.h"
 #include "mem.h"
+#include "tar_tail.h"
 
 #include <errno.h>
 #include <string.h>
@@ -259,27 +260,6 @@ static int look(struct hp_feed *f, struct hp_ahead *h,
 static bool is_zip(const uint8_t *p, size_t n)
 {
 	return n >= 22 && (!memcmp(p, "PK\3\4", 4) || !memcmp(p, "PK\5\6", 4));
-}
-
-bool hp_tar_looks_like(const uint8_t block[512])
-{
-	uint64_t sum = 0, said = 0;
-	int64_t sum_signed = 0;
-	int at = 148, digits = 0;
-
-	for (int i = 0; i < 512; i++) {
-		uint8_t c = i >= 148 && i < 156 ? ' ' : block[i];
-
-		sum += c;
-		sum_signed += (int8_t)c;
-	}
-	while (at < 156 && block[at] == ' ')
-		at++;
-	for (; at < 156 && block[at] >= '0' && block[at] <= '7'; at++) {
-		said = said * 8 + (uint64_t)(block[at] - '0');
-		digits++;
-	}
-	return digits && (said == sum || (int64_t)said == sum_signed);
 }
 
 static bool is_tar(const uint8_t *p, size_t n)

@@ -5,13 +5,11 @@
  */
 #include "archive_private.h"
 
-#include "tar.h"
+#include "tar_tail.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TAIL_MAX = 16 << 20 }; /* looked at behind a tar's end mark */
 
 /* ---- What libarchive calls ---------------------------------------------- */
 
@@ -19,8 +17,10 @@ static la_ssize_t layer_read(struct archive *reader, void *arg,
 			     const void **ret)
 {
 	struct hp_layer *l = arg;
-	ssize_t n = hp_feed_take(&l->feed, &l->piece);
+	ssize_t n = hp_headers_next_piece(l);
 
+	if (n == 0)
+		n = hp_feed_take(&l->feed, &l->piece);
 	*ret = l->piece;
 	l->piece_len = n > 0 ? (size_t)n : 0;
 	l->given += l->piece_len;
@@ -111,6 +111,7 @@ void hp_layer_free(struct hp_layer *l)
 		archive_read_free(l->reader);
 	hp_feed_release(&l->feed);
 	hp_feed_release(&l->member);
+	hp_headers_free(l->headers);
 	free(l->names);
 	free(l);
 }
@@ -121,7 +122,7 @@ static int layer_begin(struct hp_layer *l)
 	int r;
 
 	l->reader = archive_read_new();
-	if (!l->reader)
+	if (!l->reader || (!zip && hp_headers_new(l) < 0))
 		return -ENOMEM;
 	r = zip ? archive_read_support_format_zip_seekable(l->reader) :
 		  archive_read_support_format_tar(l->reader);
@@ -153,7 +154,7 @@ int hp_layer_push(struct hp_archive *a, struct hp_layer *l,
 	if (r == 0)
 		return 0;
 	r = l->feed.zip && hp_zip_is_empty(l) ? ARCHIVE_OK : layer_begin(l);
-	if (r != ARCHIVE_OK && !l->reader)
+	if (r == -ENOMEM)
 		return hp_fail_nomem(err);
 	if (r != ARCHIVE_OK && l->feed.zip && !a->failed.code &&
 	    archive_errno(l->reader) != ENOMEM)
@@ -181,33 +182,6 @@ void hp_layer_pop(struct hp_archive *a)
 
 /* ---- The end of a tar --------------------------------------------------- */
 
-/* Looks at blocks that are handed over in pieces of any size. */
-struct tail {
-	uint8_t block[512];
-	size_t n;
-	uint64_t seen;
-	bool more; /* there is a header */
-};
-
-static void tail_add(struct tail *t, const uint8_t *p, size_t n)
-{
-	t->seen += n;
-	while (n && !t->more) {
-		size_t k = sizeof t->block - t->n;
-
-		if (k > n)
-			k = n;
-		memcpy(t->block + t->n, p, k);
-		t->n += k;
-		p += k;
-		n -= k;
-		if (t->n < sizeof t->block)
-			return;
-		t->n = 0;
-		t->more = t->block[257] && hp_tar_looks_like(t->block);
-	}
-}
-
 /*
  * A tar without its end mark was cut off, between two members; what is behind
  * the mark is read to see that decoders have no complaint, and that it is not
@@ -217,7 +191,7 @@ static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 {
 	struct hp_layer *l = a->top;
 	uint64_t at = (uint64_t)archive_filter_bytes(l->reader, 0);
-	struct tail t = { .n = 0 };
+	struct hp_tar_tail t = { .n = 0 };
 	const uint8_t *p = NULL;
 	uint64_t left = l->given - at;
 	ssize_t n;
@@ -228,53 +202,29 @@ static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 					       err) :
 			       0;
 	if (at == l->next)
-		return hp_archive_fail(
-			a, HPDSL_ECORRUPT,
-			"the tar has no end mark: it was cut off", err);
+		return a->endless ? 0 :
+				    hp_archive_fail(a, HPDSL_ECORRUPT,
+						    "the tar has no end mark: "
+						    "it was cut off",
+						    err);
 	if (left <= l->piece_len)
-		tail_add(&t, l->piece + l->piece_len - left, (size_t)left);
-	while (t.seen < TAIL_MAX && !t.more) {
+		hp_tar_tail_add(&t, l->piece + l->piece_len - left,
+				(size_t)left);
+	while (t.seen < HP_TAR_TAIL_MAX && !t.more) {
 		n = hp_feed_take(&l->feed, &p);
 		if (n < 0)
 			return hp_archive_fail(a, a->failed.code, a->failed.msg,
 					       err);
 		if (n == 0)
 			return 0;
-		tail_add(&t, p, (size_t)n);
+		hp_tar_tail_add(&t, p, (size_t)n);
 	}
 	if (t.more)
-		return hp_archive_fail(
-			a, HPDSL_ECORRUPT,
-			"another tar follows the end mark, which readers "
-			"would not see: split it",
-			err);
+		return hp_archive_fail(a, HPDSL_ECORRUPT, HP_TAR_TAIL_WHY, err);
 	return 0;
 }
 
 /* ---- From header to header ---------------------------------------------- */
-
-/*
- * A sparse file was passed over: did it take the room that its map says?  What
- * is missing would be zeros.
- */
-static int check_sparse(struct hp_archive *a, uint64_t begin,
-			struct hpdsl_error *err)
-{
-	struct hp_layer *l = a->top;
-	uint64_t sum = 0, used = (uint64_t)archive_filter_bytes(l->reader, 0);
-	la_int64_t offset, len;
-
-	if (!archive_entry_sparse_reset(l->entry) || l->feed.zip)
-		return 0;
-	while (archive_entry_sparse_next(l->entry, &offset, &len) == ARCHIVE_OK)
-		if (__builtin_add_overflow(sum, (uint64_t)len, &sum))
-			sum = UINT64_MAX / 2;
-	if (used - begin == hp_tar_padded(sum))
-		return 0;
-	return hp_archive_fail(a, HPDSL_ECORRUPT,
-			       "a sparse file's map does not fit its content",
-			       err);
-}
 
 /* What is left of the last file; then the next header: 1, 0 or a code. */
 int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err)
@@ -291,9 +241,10 @@ int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err)
 		r = archive_read_data_skip(l->reader);
 	if (r != ARCHIVE_OK)
 		return hp_archive_fail_reader(a, l->reader, err);
-	if (l->entry && check_sparse(a, l->content, err) < 0)
-		return HPDSL_ECORRUPT;
 	l->next = (uint64_t)archive_filter_bytes(l->reader, 0);
+	if (l->entry && hp_headers_check_room(l, l->next - l->content) < 0)
+		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
+	hp_headers_begin(l);
 	r = archive_read_next_header(l->reader, &l->entry);
 	if (r == ARCHIVE_EOF) {
 		r = check_end(a, err);
@@ -301,7 +252,8 @@ int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err)
 	}
 	l->content = (uint64_t)archive_filter_bytes(l->reader, 0);
 	l->entries++;
-	if (r == ARCHIVE_OK || (r == ARCHIVE_WARN && is_harmless(l->reader)))
-		return 1;
-	return hp_archive_fail_reader(a, l->reader, err);
+	if (r != ARCHIVE_OK && (r != ARCHIVE_WARN || !is_harmless(l->reader)))
+		return hp_archive_fail_reader(a, l->reader, err);
+	r = hp_headers_end(l);
+	return r < 0 ? hp_archive_fail(a, r, a->failed.msg, err) : 1;
 }

@@ -57,7 +57,8 @@ struct hp_layer {
 	uint64_t entries;
 	uint64_t content; /* in the feed: where the last one began */
 	uint64_t next;	  /* in the feed: where a tar's next header is */
-	struct hp_zip_name *names; /* in a zip's directory: owned */
+	struct hp_headers *headers; /* of a tar */
+	struct hp_zip_name *names;  /* in a zip's directory: owned */
 	size_t n_names;
 	/* Piece handed out last: what the reader left of it is the tail. */
 	const uint8_t *piece;
@@ -81,9 +82,11 @@ struct hp_archive {
 	uint64_t memory;     /* bytes of zips kept in memory */
 	uint64_t size, done; /* of the file the walk is at */
 	bool in_file, sparse;
-	char *path; /* folders of inner archives, then the path */
+	bool endless; /* tars need no end mark */
+	char *path;   /* folders of inner archives, then the path */
 	size_t path_cap;
 	uint8_t *window;	   /* of a zip, around a local header */
+	uint8_t *target;	   /* of a zip's link */
 	struct hpdsl_error failed; /* what a callback could not say */
 };
 
@@ -106,8 +109,25 @@ void hp_layer_free(struct hp_layer *l);
 /* What is left of the last file; then the top's next header: 1, 0 or a code. */
 int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err);
 
+/* ---- archive_header.c --------------------------------------------------- */
+
+/* Of a tar; none of these does anything in a zip.  Codes are in a->failed. */
+int hp_headers_new(struct hp_layer *l);
+void hp_headers_free(struct hp_headers *h);
+/* The layer's piece goes away, or more is left out behind it. */
+int hp_headers_next_piece(struct hp_layer *l);
+/* At l->next libarchive begins to read headers, .. */
+void hp_headers_begin(struct hp_layer *l);
+/* .. and at l->content it is behind them: is it as they say? */
+int hp_headers_end(struct hp_layer *l);
+/* Is the last one a sparse file? */
+bool hp_headers_sparse(const struct hp_layer *l);
+/* It was gone past: is what it took what the headers say? */
+int hp_headers_check_room(struct hp_layer *l, uint64_t used);
+
 /* ---- archive_entry.c ---------------------------------------------------- */
 
+enum hp_archive_type hp_entry_type(struct archive_entry *e);
 /* What the top layer is at; its path goes behind the layer's folder. */
 int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 		   struct hpdsl_error *err);
@@ -133,9 +153,6 @@ int hp_feed_keep(struct hp_feed *f, uint64_t n);
 ssize_t hp_feed_peek(struct hp_feed *f, void *buf, size_t n, uint64_t at);
 void hp_feed_release(struct hp_feed *f);
 
-/* Is this the header of a tar's member? */
-bool hp_tar_looks_like(const uint8_t block[512]);
-
 /* ---- archive_decode.c --------------------------------------------------- */
 
 /* One for what begins like this: 0 and NULL if it is not compressed. */
@@ -150,6 +167,7 @@ ssize_t hp_feed_take_raw(struct hp_feed *f, const uint8_t **ret);
 
 /* What libarchive does not tell of a zip's member, or not as it is. */
 struct hp_zip_facts {
+	bool dos;      /* made where a backslash parts folders */
 	bool stored;   /* not compressed, and .. */
 	uint32_t crc;  /* .. this is the CRC-32 of it */
 	bool has_time; /* of an unknown zone, read as UTC: */
@@ -168,12 +186,31 @@ bool hp_zip_is_empty(struct hp_layer *l);
 /* At the end: were it as many members as there should be? */
 int hp_zip_check_count(struct hp_layer *l);
 
+/* ---- archive_zip_link.c ------------------------------------------------- */
+
+/* A deflated content, and what comes of it. */
+struct hp_zip_stored {
+	uint64_t at; /* in the feed */
+	uint32_t len, size, crc;
+};
+
+int hp_zip_inflate_target(struct hp_layer *l, const struct hp_zip_stored *s,
+			  struct hp_zip_facts *ret);
+
 /* ---- archive_zip_names.c ------------------------------------------------ */
+
+/* What the directory says of the member whose header is at an offset. */
+struct hp_zip_name {
+	uint64_t offset;
+	uint64_t hash; /* XXH3-64 of the name */
+	uint32_t stored, size, crc;
+	uint8_t system; /* that it was made on */
+};
 
 /* end: the record that ends the zip. */
 int hp_zip_load_names(struct hp_layer *l, const uint8_t *end);
-/* Does the directory know the member, whose header is there, by this name? */
-bool hp_zip_same_name(const struct hp_layer *l, uint64_t offset,
-		      const uint8_t *name, size_t len);
+/* NULL: nothing is known of it. */
+const struct hp_zip_name *hp_zip_find_name(const struct hp_layer *l,
+					   uint64_t offset);
 
 #endif

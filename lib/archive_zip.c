@@ -7,6 +7,7 @@
 #include "archive_private.h"
 
 #include "bytes.h"
+#include "hash.h"
 #include "mem.h"
 
 #include <errno.h>
@@ -27,8 +28,10 @@ enum {
 	AT_DATE = 12,
 	AT_CRC = 14,
 	AT_STORED = 18,
+	AT_PLAIN = 22,
 	AT_NAME_LEN = 26,
 	AT_EXTRA_LEN = 28,
+	DEFLATED = 8, /* the method */
 	/* Flags: */
 	ENCRYPTED = 1,
 	DESCRIPTOR = 8, /* CRC and sizes are behind the content */
@@ -39,22 +42,57 @@ enum {
 	EXTRA_PATH = 0x7075,
 };
 
-/* A header that ends where it must; the last one counts. */
-static const uint8_t *find_header(const uint8_t *w, size_t n, bool link)
+/* Bytes of the header with its name and extra fields. */
+static size_t header_size(const uint8_t *h)
 {
-	for (size_t i = n; i-- > 0;) {
-		const uint8_t *h = w + i;
-		size_t len = HEADER;
+	return HEADER + (size_t)hp_get16(h + AT_NAME_LEN) +
+	       hp_get16(h + AT_EXTRA_LEN);
+}
 
-		if (n - i < HEADER || memcmp(h, "PK\3\4", 4))
-			continue;
-		len += (size_t)hp_get16(h + AT_NAME_LEN) +
-		       hp_get16(h + AT_EXTRA_LEN);
-		if (link)
-			len += hp_get32(h + AT_STORED);
-		if (len == n - i)
-			return h;
-	}
+/* Is it that of a member with libarchive's name, but for its slashes? */
+static bool is_named(const uint8_t *h, const char *path)
+{
+	size_t n = hp_get16(h + AT_NAME_LEN);
+
+	for (size_t i = 0; path && i < n; i++)
+		if (path[i] != (char)h[HEADER + i] &&
+		    (path[i] != '/' || h[HEADER + i] != '\\'))
+			return false;
+	return true;
+}
+
+/*
+ * Does this one end n bytes on?  Of a link the target is behind it; where that
+ * is deflated libarchive counts it twice.
+ */
+static bool ends_there(const uint8_t *h, size_t n, struct hp_layer *l,
+		       uint64_t offset, bool link)
+{
+	const struct hp_zip_name *name;
+	uint32_t stored;
+
+	if (header_size(h) > n)
+		return false;
+	if (!link)
+		return header_size(h) == n;
+	name = hp_zip_find_name(l, offset);
+	stored = name ? name->stored : hp_get32(h + AT_STORED);
+	n -= header_size(h);
+	return n == stored ||
+	       (hp_get16(h + AT_METHOD) && n == (uint64_t)stored * 2 &&
+		is_named(h, archive_entry_pathname(l->entry)));
+}
+
+/* A header that ends at offset at; the last one counts. */
+static const uint8_t *find_header(struct hp_layer *l, size_t n, uint64_t at,
+				  bool link)
+{
+	const uint8_t *w = l->feed.a->window;
+
+	for (size_t i = n; i-- > 0;)
+		if (n - i >= HEADER && !memcmp(w + i, "PK\3\4", 4) &&
+		    ends_there(w + i, n - i, l, at - (n - i), link))
+			return w + i;
 	return NULL;
 }
 
@@ -82,7 +120,7 @@ static const uint8_t *get_header(struct hp_layer *l, uint64_t at, bool link,
 		got = hp_feed_peek(&l->feed, a->window, (size_t)n, at - n);
 		if (got != (ssize_t)n)
 			return NULL;
-		h = find_header(a->window, (size_t)n, link);
+		h = find_header(l, (size_t)n, at, link);
 		if (h)
 			*ret_offset = at - n + (uint64_t)(h - a->window);
 		if (n == at || n == WINDOW)
@@ -213,6 +251,49 @@ int hp_zip_check_count(struct hp_layer *l)
 		       "the zip's directory has other members than it says");
 }
 
+/* What libarchive made of backslashes is right where they part folders. */
+static bool is_dos(const struct hp_zip_name *name)
+{
+	enum { FAT = 0, HPFS = 6, NTFS = 10, VFAT = 14 };
+
+	return name && (name->system == FAT || name->system == HPFS ||
+			name->system == NTFS || name->system == VFAT);
+}
+
+/* As it is, or inflated; another method is libarchive's alone. */
+static int find_target(struct hp_layer *l, const uint8_t *h, uint64_t offset,
+		       struct hp_zip_facts *ret)
+{
+	const struct hp_zip_name *name = hp_zip_find_name(l, offset);
+	struct hp_zip_stored s = {
+		.at = offset + header_size(h),
+		.len = name ? name->stored : hp_get32(h + AT_STORED),
+		.size = name ? name->size : hp_get32(h + AT_PLAIN),
+		.crc = name ? name->crc : hp_get32(h + AT_CRC),
+	};
+
+	if (ret->stored) {
+		ret->target = (const char *)h + header_size(h);
+		ret->target_len = s.len;
+	}
+	return hp_get16(h + AT_METHOD) == DEFLATED ?
+		       hp_zip_inflate_target(l, &s, ret) :
+		       0;
+}
+
+static int check_name(struct hp_layer *l, const uint8_t *h,
+		      const struct hp_zip_name *name)
+{
+	struct hpdsl_error *err = &l->feed.a->failed;
+
+	if (name &&
+	    name->hash != hp_hash64(h + HEADER, hp_get16(h + AT_NAME_LEN)))
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "the zip's directory has another name for a "
+			       "member than its header");
+	return 0;
+}
+
 int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
 {
 	uint64_t at = (uint64_t)archive_filter_bytes(l->reader, 0);
@@ -220,6 +301,7 @@ int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
 	bool link = archive_entry_filetype(l->entry) == AE_IFLNK;
 	uint64_t offset = 0;
 	const uint8_t *h = get_header(l, at, link, &offset);
+	const struct hp_zip_name *name;
 	struct hpdsl_error *err = &l->feed.a->failed;
 
 	*ret = (struct hp_zip_facts){ .stored = false };
@@ -228,23 +310,18 @@ int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
 	if (!h)
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "a member's header is not where it should be");
-	if (!hp_zip_same_name(l, offset, h + HEADER, hp_get16(h + AT_NAME_LEN)))
-		return hp_fail(err, HPDSL_ECORRUPT,
-			       "the zip's directory has another name for a "
-			       "member than its header");
+	name = hp_zip_find_name(l, offset);
+	if (check_name(l, h, name) < 0)
+		return err->code;
 	find_time(h, ret);
 	find_path(h, ret);
 	if (memchr(ret->path, '\0', ret->path_len))
 		return hp_fail(err, HPDSL_ECORRUPT, "a name holds a NUL byte");
+	ret->dos = is_dos(name);
 	ret->stored = !hp_get16(h + AT_METHOD) &&
 		      !(hp_get16(h + AT_FLAGS) & ENCRYPTED);
-	if (link && ret->stored) {
-		ret->target = (const char *)h + HEADER +
-			      hp_get16(h + AT_NAME_LEN) +
-			      hp_get16(h + AT_EXTRA_LEN);
-		ret->target_len = hp_get32(h + AT_STORED);
-	} else if (ret->stored) {
-		ret->stored = find_crc(l, h, at, size, &ret->crc);
-	}
+	if (link)
+		return find_target(l, h, offset, ret);
+	ret->stored = ret->stored && find_crc(l, h, at, size, &ret->crc);
 	return 0;
 }

@@ -7,7 +7,6 @@
 #include "tar_foreign.h"
 
 #include "error.h"
-#include "pax.h"
 #include "tar.h"
 
 #include <errno.h>
@@ -25,6 +24,8 @@ enum {
 	AT_MAGIC = 257,
 	AT_PREFIX = 345,
 	PREFIX = 155,
+	AT_MAP = 386,	   /* of type S */
+	AT_MORE_MAP = 482, /* it goes on in the next block */
 };
 
 void hp_foreign_begin(struct hp_foreign *t)
@@ -32,7 +33,7 @@ void hp_foreign_begin(struct hp_foreign *t)
 	t->global = (struct hp_foreign_facts){ 0 };
 	t->local = (struct hp_foreign_facts){ 0 };
 	t->extra = '\0';
-	t->pending = false;
+	t->pending = t->mapped = false;
 	t->long_len = 0;
 }
 
@@ -102,133 +103,6 @@ static bool sum_agrees(const uint8_t *block)
 static bool is_zero_block(const uint8_t *p)
 {
 	return p[0] == 0 && memcmp(p, p + 1, HP_TAR_BLOCK - 1) == 0;
-}
-
-/* ---- Extended headers ------------------------------------------------- */
-
-/* "[-]SECONDS[.FRACTION]"; parts of a nanosecond are cut off. */
-static bool get_time(const char *s, size_t n, int64_t *ret, uint32_t *ret_nsec)
-{
-	bool negative = n && *s == '-';
-	size_t i = negative, digits = 0;
-	uint32_t nsec = 0;
-	int64_t v = 0;
-
-	for (; i < n && s[i] >= '0' && s[i] <= '9'; i++, digits++)
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, s[i] - '0', &v))
-			return false;
-	if (!digits || (i < n && s[i] != '.'))
-		return false;
-	digits = 0;
-	for (i++; i < n && s[i] >= '0' && s[i] <= '9'; i++)
-		if (digits++ < 9)
-			nsec = nsec * 10 + (uint32_t)(s[i] - '0');
-	if (i < n)
-		return false;
-	for (; digits < 9; digits++)
-		nsec *= 10;
-	*ret = negative ? -v - (nsec > 0) : v;
-	*ret_nsec = negative && nsec ? 1000000000 - nsec : nsec;
-	return true;
-}
-
-static bool has_prefix(const struct hp_pax_record *r, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return r->key_len >= n && memcmp(r->key, prefix, n) == 0;
-}
-
-static bool is_key(const struct hp_pax_record *r, const char *key)
-{
-	return r->key_len == strlen(key) && has_prefix(r, key);
-}
-
-static int take_path(struct hp_foreign_facts *f, const struct hp_pax_record *r,
-		     struct hpdsl_error *err)
-{
-	if (r->value_len > HP_FOREIGN_NAME)
-		return corrupt(err, "a name is too long");
-	memcpy(f->path, r->value, r->value_len);
-	f->path_len = r->value_len;
-	return 0;
-}
-
-/* A record without a value takes back what was said before. */
-static int take_record(struct hp_foreign_facts *f,
-		       const struct hp_pax_record *r, struct hpdsl_error *err)
-{
-	if (has_prefix(r, "GNU.sparse.") || is_key(r, "SCHILY.realsize"))
-		f->sparse = true;
-	/* That of a sparse file is for the message that refuses it. */
-	if (is_key(r, "path") || is_key(r, "GNU.sparse.name"))
-		return take_path(f, r, err);
-	if (is_key(r, "size")) {
-		f->has_size = r->value_len;
-		if (f->has_size &&
-		    !hp_pax_number(r->value, r->value_len, &f->size))
-			return corrupt(err, "a pax size is no number");
-	} else if (is_key(r, "mtime")) {
-		f->has_mtime =
-			get_time(r->value, r->value_len, &f->mtime, &f->nsec);
-	}
-	return 0;
-}
-
-static int take_records(struct hp_foreign_facts *f, const uint8_t *data,
-			size_t n, struct hpdsl_error *err)
-{
-	struct hp_pax_record record;
-
-	while (n) {
-		size_t step = hp_pax_record((const char *)data, n, &record);
-		int r;
-
-		if (!step)
-			return corrupt(err, "damaged pax header");
-		r = take_record(f, &record, err);
-		if (r < 0)
-			return r;
-		data += step;
-		n -= step;
-	}
-	return 0;
-}
-
-static int take_long_name(struct hp_foreign *t, const uint8_t *data, size_t n,
-			  struct hpdsl_error *err)
-{
-	n = strnlen((const char *)data, n);
-	if (n > HP_FOREIGN_NAME)
-		return corrupt(err, "a name is too long");
-	memcpy(t->name, data, n);
-	t->long_len = n;
-	return 0;
-}
-
-int hp_foreign_extra(struct hp_foreign *t, const uint8_t *data, size_t n,
-		     struct hpdsl_error *err)
-{
-	int r = 0;
-
-	switch (t->extra) {
-	case 'L':
-		r = take_long_name(t, data, n, err);
-		break;
-	case 'x':
-	case 'X': /* of Solaris */
-		r = take_records(&t->local, data, n, err);
-		break;
-	case 'g':
-		r = take_records(&t->global, data, n, err);
-		/* Some readers go by it to find the next header, some not. */
-		if (r == 0 && t->global.has_size)
-			r = corrupt(err, "a size for all members");
-		break;
-	}
-	t->extra = '\0';
-	return r;
 }
 
 /* ---- Members ---------------------------------------------------------- */
@@ -315,6 +189,21 @@ static bool has_content(char type)
 	return type < '1' || type > '6';
 }
 
+static int refuse_sparse(struct hp_foreign *t, const uint8_t *block,
+			 struct hpdsl_error *err)
+{
+	bool holes = t->local.holes || t->global.holes;
+
+	t->mapped = !holes;
+	if (block[AT_TYPE] == 'S')
+		t->mapped &= block[AT_MAP] || block[AT_MORE_MAP];
+	else
+		t->mapped &= t->local.map || t->global.map;
+	return unsupported(err, holes	  ? "a sparse file with SUN.holesdata" :
+				t->mapped ? "a sparse file" :
+					    "a sparse file without a map");
+}
+
 static int take_member(struct hp_foreign *t, const uint8_t *block,
 		       struct hp_foreign_member *m, struct hpdsl_error *err)
 {
@@ -322,8 +211,9 @@ static int take_member(struct hp_foreign *t, const uint8_t *block,
 	int64_t mode = 0;
 
 	take_name(t, block, m);
+	t->mapped = false;
 	if (type == 'S' || t->local.sparse || t->global.sparse)
-		return unsupported(err, "a sparse file");
+		return refuse_sparse(t, block, err);
 	if (type == 'M' || type == 'N')
 		return unsupported(err, type == 'M' ?
 						"the rest of a file that began "
@@ -339,8 +229,13 @@ static int take_member(struct hp_foreign *t, const uint8_t *block,
 	if (get_number(block + AT_MODE, 8, &mode))
 		m->mode = (uint32_t)mode & 07777;
 	if (m->kind == HP_FOREIGN_FILE && m->name_len &&
-	    m->name[m->name_len - 1] == '/')
+	    m->name[m->name_len - 1] == '/') {
+		/* Some go past it, others read it as the next header. */
+		if (m->size)
+			return corrupt(err, "a file with content has the name "
+					    "of a folder");
 		m->kind = HP_FOREIGN_FOLDER;
+	}
 	return 0;
 }
 
@@ -358,7 +253,8 @@ static int take_extra(struct hp_foreign *t, char type,
 /* What was said of this member alone. */
 static void forget(struct hp_foreign *t)
 {
-	t->local.sparse = t->local.has_size = t->local.has_mtime = false;
+	t->local.sparse = t->local.map = t->local.holes = false;
+	t->local.has_size = t->local.has_mtime = false;
 	t->local.path_len = t->long_len = 0;
 	t->pending = false;
 }

@@ -37,7 +37,9 @@ struct hp_foreign_member {
 
 /* What extended headers say. */
 struct hp_foreign_facts {
-	bool sparse, has_size, has_mtime;
+	bool has_size, has_mtime;
+	bool sparse, map; /* a file with holes; where its bytes belong */
+	bool holes;	  /* of Solaris: which of its bytes are none */
 	uint64_t size;
 	int64_t mtime;
 	uint32_t nsec;
@@ -49,6 +51,7 @@ struct hp_foreign {
 	struct hp_foreign_facts global, local;
 	char extra;	 /* kind of the extended header to be handed in */
 	bool pending;	 /* extended headers wait for their member */
+	bool mapped;	 /* after -EOPNOTSUPP: a sparse file with a map */
 	size_t long_len; /* of a GNU name in name; 0: none */
 	char name[HP_FOREIGN_NAME + 1];
 };
@@ -58,8 +61,8 @@ void hp_foreign_begin(struct hp_foreign *t);
 
 /*
  * The block (512 bytes) at a header's place.  HPDSL_ECORRUPT: it is none;
- * -EOPNOTSUPP: that of a member (t->name) that cannot be read in place.  The
- * reason alone is in *err.
+ * -EOPNOTSUPP: that of a member (t->name) that cannot be read in place; it can
+ * be decoded if t->mapped.  The reason alone is in *err.
  */
 int hp_foreign_header(struct hp_foreign *t, const uint8_t *block,
 		      struct hp_foreign_member *ret, struct hpdsl_error *err);

@@ -75,6 +75,8 @@ static int with_libarchive(struct hp_parse *p, uint8_t *buf,
 	if (r < 0)
 		return hp_parse_failed(p, r, &why, err);
 	hp_archive_set_stop(a, p->v->opt->watch.stop);
+	if (p->foreign)
+		hp_archive_set_endless(a);
 	r = walk_archive(p, a, buf, err);
 	hp_archive_close(a);
 	return r;

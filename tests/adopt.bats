@@ -321,6 +321,32 @@ offset()
 	[ "$(find only -type f | wc -l)" = 2 ]
 }
 
+@test "what readers take differently is refused, packed or adopted" {
+	local name status why
+	mkdir d
+	while read -r status name why; do
+		cp "$SRC/tests/data/bad/archive/$name" d/x.tar
+		fails "$status" "$why" hpdsl-index d
+		fails 3 "$why" hpdsl-pack -q d/x.tar out
+		[ "$(ls d)" = x.tar ]
+		[ ! -e out ]
+	done <<- 'END'
+		3 sparse-alone-schily-realsize-100 member 'x': is a sparse file without a map
+		3 sparse-alone-gnu-realsize-8 member 'x': is a sparse file without a map
+		3 sparse-alone-gnu-size-5000 member 'x': is a sparse file without a map
+		3 sparse-map-empty-near member 'x': is a sparse file without a map
+		3 sparse-holes-of-solaris member 'x': is a sparse file with SUN.holesdata
+		3 type-multivolume member 'x': is the rest of a file that began in another archive
+		1 folder-named-file a file with content has the name of a folder
+		1 folder-named-file-v7 a file with content has the name of a folder
+		1 end-then-another-tar another tar follows the end mark, which readers would not see: split it
+		1 end-one-block-then-a-header another tar follows the end mark, which readers would not see: split it
+		1 path-nul a name holds a NUL byte
+		1 gnu-name-0 a long name is empty
+		1 size-no-octal a size is no number
+	END
+}
+
 @test "paths that lead outside are refused; others are cleaned" {
 	mkdir d
 	for name in ../a.txt a/../../b.txt a/.. .. .; do
@@ -404,6 +430,11 @@ offset()
 	head -c 10240 /dev/zero > d/zeros.tar
 	: > d/nothing.tar
 	tar -cf d/folders.tar -C "$BATS_FILE_TMPDIR/tree" class0/empty
+	fails 1 "d: two.tar: at offset 8704: another tar follows the end mark, which readers would not see: split it" \
+		hpdsl-index d
+	[ ! -e d/dataset.yaml ]
+	# What is no tar is passed over.
+	(cat d/plain.tar && printf 'x%.0s' {1..700}) > d/two.tar
 	hpdsl-index d 2> err
 	grep -q 'warning: d: bare.tar: ends without the blocks that end an archive' err
 	grep -q 'warning: d: two.tar: what lies behind the end of the archive, from offset 10240 on, is passed over' err
@@ -417,7 +448,7 @@ offset()
 		two.tar
 	END
 	"$SRC/tests/foreign.py" check d
-	hpdsl-verify -q d 2> /dev/null
+	hpdsl-verify -q --thorough d 2> /dev/null
 	hpdsl-index d 2>&1 | grep 'nothing to rebuild'
 	mkdir e
 	cp d/zeros.tar e

@@ -124,6 +124,10 @@ is_("link-hard-out", tar(hardlink(b"l", b"../../etc/passwd")))
 is_("link-hard-absolute", tar(hardlink(b"l", b"/etc/passwd")))
 is_("link-hard-dangling", tar(GOOD, hardlink(b"l", b"gone")))
 is_("link-hard-loop", tar(hardlink(b"a", b"b"), hardlink(b"b", b"a")))
+is_("link-hard-chain-100", tar(GOOD, *(
+    hardlink(b"l%d" % i, b"l%d" % (i - 1) if i else b"good") for i in range(100))))
+is_("link-hard-loop-of-50", tar(GOOD, *(
+    hardlink(b"l%d" % i, b"l%d" % (i - 1) if i else b"l49") for i in range(50))))
 is_("link-hard-to-folder", tar(GOOD, head(b"d/", 0, b"5"), hardlink(b"l", b"d")))
 is_("link-hard-with-content", tar(GOOD, head(b"l", 8, b"1", b"good") +
                                   pad(b"content\n")))
@@ -192,6 +196,40 @@ is_("sparse-overlaps", tar(sparse(b"x", 5000, (100, 8), (50, 8),
 is_("sparse-beyond", tar(sparse(b"x", 100, (4992, 8), data=b"the end\n")))
 is_("sparse-longer-than-data", tar(sparse(b"x", 5000, (0, 4000), data=b"few")))
 is_("sparse-map-cut", sparse(b"x", 5000, (0, 8), extended=b"1", data=b""))
+is_("sparse-pax-0.0", tar(
+    pax((b"GNU.sparse.size", b"5000"), (b"GNU.sparse.numblocks", b"1"),
+        (b"GNU.sparse.offset", b"4992"), (b"GNU.sparse.numbytes", b"8")),
+    file(b"x"), GOOD))
+is_("sparse-pax-0.1", tar(
+    pax((b"GNU.sparse.size", b"5000"), (b"GNU.sparse.numblocks", b"1"),
+        (b"GNU.sparse.map", b"4992,8"), (b"GNU.sparse.name", b"real")),
+    file(b"x"), GOOD))
+V1 = ((b"GNU.sparse.major", b"1"), (b"GNU.sparse.minor", b"0"))
+is_("sparse-pax-1.0", tar(
+    pax(*V1, (b"GNU.sparse.realsize", b"5000"), (b"GNU.sparse.name", b"x")),
+    head(b"x", 520), pad(b"1\n4992\n8\n"), pad(b"content\n"), GOOD))
+is_("sparse-pax-1.0-whole", tar(
+    pax(*V1, (b"GNU.sparse.realsize", b"8"), (b"GNU.sparse.name", b"x")),
+    head(b"x", 520), pad(b"1\n0\n8\n"), pad(b"content\n"), GOOD))
+# Without a map: what follows in the archive is no part of them.
+for name, key in (("schily-realsize", b"SCHILY.realsize"),
+                  ("gnu-realsize", b"GNU.sparse.realsize"),
+                  ("gnu-size", b"GNU.sparse.size")):
+    for size in b"3", b"8", b"100", b"5000", b"999999999":
+        is_(f"sparse-alone-{name}-{size.decode()}",
+            tar(pax((key, size)), file(b"x"), GOOD, file(b"y", b"more\n" * 2000)))
+is_("sparse-alone-global", tar(pax((b"GNU.sparse.realsize", b"100"), kind=b"g"),
+                               file(b"x"), GOOD))
+is_("sparse-map-empty", tar(sparse(b"x", 5000, data=b"content\n"), GOOD,
+                            file(b"y", b"more\n" * 2000)))
+is_("sparse-map-empty-near", tar(sparse(b"x", 100, data=b"content\n"), GOOD))
+is_("sparse-map-empty-pax", tar(
+    pax((b"GNU.sparse.size", b"100"), (b"GNU.sparse.map", b"")), file(b"x"), GOOD))
+is_("sparse-holes-of-solaris", tar(
+    pax((b"SUN.holesdata", b" 0 512 1024")), file(b"x", b"d" * 512 + bytes(512)), GOOD))
+is_("sparse-size-and-pax-size", tar(
+    pax((b"SCHILY.realsize", b"100"), (b"size", b"16")),
+    head(b"x", 8) + pad(b"sixteen bytes..."), GOOD))
 is_("sparse-pax-map-bad",
     tar(pax((b"GNU.sparse.major", b"1"), (b"GNU.sparse.minor", b"0"),
             (b"GNU.sparse.realsize", b"5000"), (b"GNU.sparse.name", b"x")),
@@ -212,6 +250,11 @@ is_("type-volume", tar(head(b"label", 0, b"V", **GNU), GOOD))
 is_("type-contiguous", tar(file(b"x", kind=b"7")))
 is_("mode-odd", tar(file(b"x", mode=b"7777777\0"), file(b"y", mode=b"rwxrwxrw")))
 is_("mtime-base-256", tar(file(b"x", **GNU, mtime=b"\xff" * 8 + b"\xff\xff\xff\x00")))
+is_("type-volume-with-content", tar(head(b"label", 8, b"V", **GNU) +
+                                    pad(b"content\n"), GOOD))
+is_("folder-named-file", tar(file(b"d/"), GOOD))
+is_("folder-named-file-v7", tar(head(b"d/", 8, b"\0", magic=b"\0" * 8) +
+                                pad(b"content\n"), GOOD))
 is_("only-folders", tar(head(b"d/", 0, b"5"), head(b"d/e/", 0, b"5")))
 
 # Ends
@@ -222,6 +265,7 @@ is_("one-zero-block", bytes(512))
 is_("end-missing", GOOD + file(b"x"))
 is_("end-one-block", GOOD + bytes(512))
 is_("end-then-another-tar", tar(GOOD) + bytes(8192) + tar(file(b"x")))
+is_("end-one-block-then-a-header", GOOD + bytes(512) + tar(file(b"x")))
 is_("cut-in-header", (GOOD + file(b"x") + END)[:1024 + 300])
 is_("cut-in-content", file(b"x", b"c" * 5000)[:3000])
 is_("cut-before-padding", file(b"x", b"c" * 100)[:612])
@@ -315,11 +359,11 @@ def local(name, data, method=0, flags=0, crc=None, size=None, stored=None,
 
 
 def central(name, at, data, method=0, flags=0, crc=None, size=None, stored=None,
-            mode=0o100644, extra=b""):
+            mode=0o100644, extra=b"", system=3):
     crc = zlib.crc32(data) if crc is None else crc
     size = len(data) if size is None else size
     stored = len(data) if stored is None else stored
-    return struct.pack("<4s6H3I5H2I", b"PK\1\2", 0x314, 20, flags, method, 0x6000,
+    return struct.pack("<4s6H3I5H2I", b"PK\1\2", system << 8 | 20, 20, flags, method, 0x6000,
                        0x5767, crc, stored, size, len(name), len(extra), 0, 0, 0,
                        mode << 16, at) + name + extra
 
@@ -367,6 +411,14 @@ is_("zip-cut-in-the-end", zip_of(Z)[:-5])
 is_("zip-path-dot-dot", zip_of(Z, both(b"../../escaped-8")))
 is_("zip-path-absolute", zip_of(both(b"/tmp/escaped-9")))
 is_("zip-path-backslash", zip_of(both(b"..\\..\\escaped-10")))
+for system, name in (0, "dos"), (3, "unix"), (7, "macintosh"), (10, "ntfs"), \
+        (11, "mvs"), (14, "vfat"), (19, "darwin"):
+    is_(f"zip-path-backslash-{name}", zip_of(
+        (b"a\\b", b"content\n", {}, {"system": system})))
+    is_(f"zip-path-both-slashes-{name}", zip_of(
+        (b"d/a\\b", b"content\n", {}, {"system": system})))
+is_("zip-path-backslash-out", zip_of((b"..\\..\\escaped-12", b"content\n", {},
+                                      {"system": 0})))
 is_("zip-path-drive", zip_of(both(b"C:\\escaped-11")))
 is_("zip-path-nul", zip_of(both(b"be\0hind")))
 is_("zip-path-empty", zip_of(both(b"")))
@@ -393,6 +445,22 @@ is_("zip-count-too-large", zip_of(Z, count=500))
 is_("zip-count-too-small", zip_of(Z, both(b"x"), count=1))
 is_("zip-link-out", zip_of(both(b"l", b"../../etc/passwd")[:3] +
                            ({"mode": 0o120777},)))
+LINK = squeezed(b"l", b"d/target")
+LINK = LINK[:3] + ({**LINK[3], "mode": 0o120777},)
+is_("zip-link-deflated", zip_of(both(b"d/target"), LINK))
+is_("zip-link-deflated-first", zip_of(LINK, both(b"d/target")))
+BAD = squeezed(b"l", b"d/target", size=9)
+is_("zip-link-deflated-size", zip_of(both(b"d/target"), BAD[:3] +
+                                     ({**BAD[3], "mode": 0o120777},)))
+BAD = squeezed(b"l", b"d/target", crc=1)
+is_("zip-link-deflated-crc", zip_of(both(b"d/target"), BAD[:3] +
+                                    ({**BAD[3], "mode": 0o120777},)))
+BAD = {"method": 8, "size": 8, "crc": 0}
+is_("zip-link-deflated-damaged", zip_of(both(b"d/target"), (
+    b"l", b"\xff" * 20, BAD, {**BAD, "mode": 0o120777})))
+BAD = {"method": 77, "size": 8, "crc": 0}
+is_("zip-link-method-unknown", zip_of(both(b"d/target"), (
+    b"l", b"d/target", BAD, {**BAD, "mode": 0o120777})))
 is_("zip-link-huge", zip_of((b"l", b"t", {"size": 0xfffffffe, "stored": 0xfffffffe},
                              {"mode": 0o120777, "size": 0xfffffffe,
                               "stored": 0xfffffffe})))
@@ -403,6 +471,13 @@ Z64 = struct.pack("<HHQQ", 1, 16, 8, 8)
 is_("zip64-good", zip_of((b"x", b"content\n",
                           {"size": 2**32 - 1, "stored": 2**32 - 1, "extra": Z64},
                           {"size": 2**32 - 1, "stored": 2**32 - 1, "extra": Z64})))
+D64 = zip_of((b"a\\b", b"content\n", {}, {
+    "system": 0, "at": 2**32 - 1, "extra": struct.pack("<HHQ", 1, 8, 0)}))
+BEGIN = len(local(b"a\\b", b"content\n")) + 8
+is_("zip64-directory", D64[:-22] + struct.pack(
+    "<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, len(D64) - 22 - BEGIN, BEGIN) +
+    struct.pack("<4sIQI", b"PK\6\7", 0, len(D64) - 22, 1) +
+    struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, 2**32 - 1, 2**32 - 1, 0))
 Z64BAD = struct.pack("<HHQQ", 1, 16, 1 << 62, 1 << 62)
 is_("zip64-size-huge", zip_of((b"x", b"content\n",
                                {"size": 2**32 - 1, "stored": 2**32 - 1,

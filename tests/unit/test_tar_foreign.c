@@ -154,8 +154,8 @@ static void test_kinds(void **state)
 		make("x", types[i], 77);
 		want(kinds[i], "x", content ? 77 : 0);
 	}
-	make("x/", '0', 77);
-	want(HP_FOREIGN_FOLDER, "x/", 77);
+	make("x/", '0', 0);
+	want(HP_FOREIGN_FOLDER, "x/", 0);
 }
 
 static void test_checksum(void **state)
@@ -336,10 +336,31 @@ static void test_refused(void **state)
 {
 	(void)state;
 	make("a", 'S', 0);
+	want_error(-EOPNOTSUPP, "a sparse file without a map");
+	assert_false(t.mapped);
+	make("a", 'S', 0);
+	memcpy(block + 386, "00000000000", 12);
+	sign(false);
 	want_error(-EOPNOTSUPP, "a sparse file");
+	assert_true(t.mapped);
 	assert_int_equal(give_pax('x', "GNU.sparse.major", "1"), 0);
 	make("a", '0', 0);
 	want_error(-EOPNOTSUPP, "a sparse file");
+	assert_true(t.mapped);
+	assert_int_equal(give_pax('x', "SCHILY.realsize", "1"), 0);
+	make("a", '0', 0);
+	want_error(-EOPNOTSUPP, "a sparse file without a map");
+	assert_false(t.mapped);
+	assert_int_equal(give_pax('x', "SUN.holesdata", " 0 1 2"), 0);
+	make("a", '0', 0);
+	want_error(-EOPNOTSUPP, "a sparse file with SUN.holesdata");
+	assert_false(t.mapped);
+	make("a/", '\0', 1);
+	want_error(HPDSL_ECORRUPT,
+		   "a file with content has the name of a folder");
+	assert_int_equal(give('L', "", 1), HPDSL_ECORRUPT);
+	assert_string_equal(err.msg, "a long name is empty");
+	hp_foreign_begin(&t);
 	make("a", '0', 0);
 	want(HP_FOREIGN_FILE, "a", 0);
 	make("a", 'M', 0);
