@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -21,33 +22,52 @@ static int code(long r)
 	return r < 0 ? -errno : (int)r;
 }
 
-static int open_without_links(int dir, const char *name, int flags, mode_t mode)
+/* Does the name itself lead out of the directory it is relative to? */
+static bool leads_out(const char *name)
 {
-	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC),
-		.mode = mode,
-		.resolve = RESOLVE_NO_SYMLINKS,
-	};
-	int r = code(syscall(SYS_openat2, dir, name, &how, sizeof how));
+	if (name[0] == '/')
+		return true;
+	while (name) {
+		if (!strncmp(name, "..", 2) && (!name[2] || name[2] == '/'))
+			return true;
+		name = strchr(name, '/');
+		name += name ? 1 : 0;
+	}
+	return false;
+}
 
+static int open_resolving(int dir, const char *name, int flags, mode_t mode)
+{
+	struct open_how how = { .mode = mode };
+	int r;
+
+	if (flags & HP_O_NO_LINKS)
+		how.resolve |= RESOLVE_NO_SYMLINKS;
+	if (flags & HP_O_BENEATH)
+		how.resolve |= RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+	if (flags & HP_O_BENEATH && leads_out(name))
+		return -EXDEV;
+	if (flags & HP_O_NO_LINKS)
+		flags |= O_NOFOLLOW;
+	flags &= ~(HP_O_NO_LINKS | HP_O_BENEATH);
+	how.flags = (uint64_t)(flags | O_CLOEXEC);
+	r = code(syscall(SYS_openat2, dir, name, &how, sizeof how));
 	/* Containers may know it less than their kernel does, and say EPERM. */
 	return r == -ENOSYS || r == -EPERM ?
-		       code(openat(dir, name, flags | O_CLOEXEC | O_NOFOLLOW,
-				   mode)) :
+		       code(openat(dir, name, flags | O_CLOEXEC, mode)) :
 		       r;
 }
 
 static int sys_open(const struct hp_io *io, int dir, const char *name,
 		    int flags, mode_t mode)
 {
-	bool links = !(flags & HP_O_NO_LINKS);
+	bool plain = !(flags & (HP_O_NO_LINKS | HP_O_BENEATH));
 	int r;
 
 	(void)io;
-	flags &= ~HP_O_NO_LINKS;
 	do
-		r = links ? code(openat(dir, name, flags | O_CLOEXEC, mode)) :
-			    open_without_links(dir, name, flags, mode);
+		r = plain ? code(openat(dir, name, flags | O_CLOEXEC, mode)) :
+			    open_resolving(dir, name, flags, mode);
 	while (r == -EINTR);
 	return r;
 }

@@ -26,6 +26,11 @@ struct ZSTD_outBuffer_s;
  * end (-ELOOP).  Where the kernel is too old the way is not looked at.
  */
 #define HP_O_NO_LINKS (1 << 30)
+/*
+ * Another: nothing but what lies below dir, whatever name and links say
+ * (-EXDEV).  Where the kernel is too old the name alone is looked at.
+ */
+#define HP_O_BENEATH (1 << 29)
 
 struct hp_io {
 	int (*open)(const struct hp_io *io, int dir, const char *name,

@@ -2,6 +2,8 @@
 /* Which paths a member may have, and how an input's path becomes one. */
 #include "path.h"
 
+#include "once.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -59,4 +61,13 @@ bool hp_path_valid(const char *path, size_t len)
 			return false;
 	}
 	return true;
+}
+
+bool hp_path_copy(const char *path, size_t len, char buf[HPDSL_PATH_MAX + 1])
+{
+	if (len > HPDSL_PATH_MAX)
+		return false;
+	hp_copy_once(buf, path, len);
+	buf[len] = '\0';
+	return hp_path_valid(buf, len);
 }

@@ -19,4 +19,11 @@ int hp_path_clean(const char *path, size_t len, char *out);
  */
 bool hp_path_valid(const char *path, size_t len);
 
+/*
+ * Copies len bytes of a path, which may be changed meanwhile as those of a
+ * mapped file may, to buf with a NUL behind them.  Is the copy, which nobody
+ * changes, a path that a member may have?
+ */
+bool hp_path_copy(const char *path, size_t len, char buf[HPDSL_PATH_MAX + 1]);
+
 #endif

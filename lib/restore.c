@@ -3,6 +3,7 @@
 #include "restore.h"
 
 #include "error.h"
+#include "path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -57,7 +58,7 @@ void hp_restore_release(struct hp_restore *r)
 
 static int open_folder(const struct hp_io *io, int dir, const char *name)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | HP_O_BENEATH;
 	int fd = io->open(io, dir, name, flags, 0), k;
 
 	if (fd != -ENOENT)
@@ -137,11 +138,15 @@ static int failed(const struct hpdsl_member *m, int code,
 int hp_restore_open(struct hp_restore *r, const struct hpdsl_member *m,
 		    struct hpdsl_error *err)
 {
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+	const int flags =
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | HP_O_BENEATH;
 	const char *base = base_name(m);
 	size_t folder = base == m->path ? 0 : (size_t)(base - m->path) - 1;
-	int k = enter(r, m->path, folder, err);
+	int k;
 
+	if (!hp_path_valid(m->path, m->path_len))
+		return failed(m, -EINVAL, err);
+	k = enter(r, m->path, folder, err);
 	if (k < 0)
 		return k;
 	/* Where the name is taken all the same: the next. */

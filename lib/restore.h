@@ -27,7 +27,9 @@ void hp_restore_release(struct hp_restore *r);
 
 /*
  * Begins the file with a member's path: its folders, a temporary name.  -EEXIST
- * where a folder's name is taken by a file.  Write to r->fd.
+ * where a folder's name is taken by a file, -EINVAL for a path that no member
+ * may have.  Write to r->fd.  The path is the caller's own, with a NUL behind
+ * it, not one in a mapping, and the same until the file has its name.
  */
 int hp_restore_open(struct hp_restore *r, const struct hpdsl_member *m,
 		    struct hpdsl_error *err);

@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "owner.h"
 #include "meter.h"
+#include "path.h"
 #include "pool.h"
 #include "restore.h"
 
@@ -26,6 +27,7 @@ enum {
 struct worker {
 	struct worker *next;
 	struct hp_restore place;
+	char path[HPDSL_PATH_MAX + 1]; /* of the member it is at */
 	uint8_t buf[SMALL];
 };
 
@@ -246,12 +248,31 @@ static int check_path(const struct unpack *u, const struct hpdsl_member *m,
 		       hp_printable(m->path, m->path_len, text), first);
 }
 
+/*
+ * A member with a path of our own: what the index says may be another one as
+ * soon as it was looked at.
+ */
+static int get_member(const struct unpack *u, struct worker *w, uint64_t number,
+		      struct hpdsl_member *ret, struct hpdsl_error *err)
+{
+	int r = hpdsl_member_get(u->ds, number, ret, err);
+
+	if (r < 0)
+		return r;
+	if (!hp_path_copy(ret->path, ret->path_len, w->path))
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: member %" PRIu64 " has an invalid path",
+			       u->ds->path, number);
+	ret->path = w->path;
+	return 0;
+}
+
 static int restore(struct unpack *u, struct worker *w, uint64_t number,
 		   uint64_t *ret_small, struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
 	struct hpdsl_member m;
-	int r = hpdsl_member_get(u->ds, number, &m, &why);
+	int r = get_member(u, w, number, &m, &why);
 
 	if (r < 0)
 		return reading_failed(u, number, r, &why, err);
