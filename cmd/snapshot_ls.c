@@ -75,7 +75,7 @@ static int print_json(struct ls *l, const struct hpdsl_snapshot *s,
 	cmd_json_name(&j, "path", path, len);
 	snapshot_json_entry(&j, e);
 	if (target)
-		cmd_json_name(&j, "target", target, strlen(target));
+		cmd_json_name(&j, "target", target, e->size);
 	cmd_json_line(&j);
 	return CMD_DONE;
 }
@@ -104,13 +104,13 @@ static int print_name(struct ls *l, const struct hpdsl_snapshot *s,
 	if (l->paths.null) {
 		cmd_write(name, len);
 		cmd_print(" -> ");
-		cmd_write(target, strlen(target) + 1);
+		cmd_write(target, e->size + 1);
 		return CMD_DONE;
 	}
 	n = hpdsl_name_escape(name, len, line);
 	cmd_write(line, n);
 	cmd_print(" -> ");
-	cmd_print_name(target, strlen(target), false);
+	cmd_print_name(target, e->size, false);
 	return CMD_DONE;
 }
 
@@ -150,15 +150,17 @@ static int print_in_folder(struct ls *l, const struct hpdsl_snapshot *s,
 {
 	char path[HPDSL_PATH_MAX + 1];
 	bool whole = l->headings && l->paths.null;
-	int n = snprintf(path, sizeof(path), "%s%s%s", folder,
-			 *folder ? "/" : "", e->name);
+	int n = snprintf(path, sizeof(path), "%s%s%.*s", folder,
+			 *folder ? "/" : "", (int)e->name_len, e->name);
+	size_t before = strlen(folder) + (*folder ? 1 : 0);
 
 	if ((size_t)n >= sizeof(path)) {
 		cmd_message("%s: entry %llu has a path that is too long",
 			    l->paths.file, (unsigned long long)e->number);
 		return CMD_NO;
 	}
-	return print_entry(l, s, e, path, whole ? (size_t)n : e->name_len);
+	/* The name has ended earlier if it was changed meanwhile. */
+	return print_entry(l, s, e, path, (size_t)n - (whole ? 0 : before));
 }
 
 /* What is in the folder e; damage, which is told once, ends it. */

@@ -117,7 +117,7 @@ static void print_text(const struct facts *f, bool null)
 	print_facts(f, null);
 	if (f->target) {
 		cmd_print("target:   ");
-		cmd_print_name(f->target, strlen(f->target), null);
+		cmd_print_name(f->target, f->e.size, null);
 	}
 	if (f->e.member != HPDSL_NO_MEMBER) {
 		cmd_print("member:   %llu", (LLU)f->e.member);
@@ -146,7 +146,7 @@ static void print_json(const struct facts *f)
 		cmd_json_u64(&j, "below", f->below);
 	}
 	if (f->target)
-		cmd_json_name(&j, "target", f->target, strlen(f->target));
+		cmd_json_name(&j, "target", f->target, f->e.size);
 	if (f->has_checksum) {
 		snprintf(checksum, sizeof(checksum), "%016llx",
 			 (LLU)f->checksum);

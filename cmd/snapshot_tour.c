@@ -141,8 +141,9 @@ static int meet(struct snapshot_tour *t, struct snapshot_level *l,
 		return code;
 	if (at)
 		t->path[at++] = '/';
-	memcpy(t->path + at, e.name, e.name_len + 1);
+	memcpy(t->path + at, e.name, e.name_len);
 	t->len = at + e.name_len;
+	t->path[t->len] = '\0';
 	l->next++;
 	if (S_ISDIR(e.mode))
 		code = push(t, e.number, err);

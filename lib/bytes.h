@@ -74,6 +74,41 @@ static inline void hp_put48(void *p, uint64_t v)
 	hp_put16((char *)p + 4, (uint16_t)(v >> 32));
 }
 
+/*
+ * Of memory that others may write to: what is read here is read once, and the
+ * compiler does not go back to it for what it has already.
+ */
+static inline __attribute__((always_inline)) void hp_copy_once(
+	void *to, const void *from, size_t n)
+{
+	memcpy(to, from, n);
+	__asm__ volatile("" : : "r"(to) : "memory");
+}
+
+static inline uint16_t hp_once16(const void *p)
+{
+	uint16_t v = hp_get16(p);
+
+	__asm__ volatile("" : "+r"(v));
+	return v;
+}
+
+static inline uint64_t hp_once64(const void *p)
+{
+	uint64_t v = hp_get64(p);
+
+	__asm__ volatile("" : "+r"(v));
+	return v;
+}
+
+static inline uint64_t hp_once48(const void *p)
+{
+	uint64_t v = hp_get48(p);
+
+	__asm__ volatile("" : "+r"(v));
+	return v;
+}
+
 /* memcpy for strings that are short, without a call for it. */
 static inline void hp_copy_short(void *to, const void *from, size_t n)
 {

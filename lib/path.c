@@ -2,7 +2,7 @@
 /* Which paths a member may have, and how an input's path becomes one. */
 #include "path.h"
 
-#include "once.h"
+#include "bytes.h"
 
 #include <errno.h>
 #include <string.h>

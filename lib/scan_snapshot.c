@@ -5,6 +5,8 @@
  * file.  Workers take ranges of entries.  What is not as it was comes out when
  * the file is read.
  */
+#include "bytes.h"
+#include "path.h"
 #include "scan_walk.h"
 
 #include <errno.h>
@@ -72,9 +74,15 @@ static bool path_name(struct hp_scan_worker *w, const struct folder *in,
 
 	if (n > HP_SCAN_NAME_MAX)
 		n = HP_SCAN_NAME_MAX;
-	memcpy(w->path + in->len, e->name, n);
+	hp_copy_once(w->path + in->len, e->name, n);
 	w->len = in->len + n;
 	w->path[w->len] = '\0';
+	/* What is in the file may be another name by now. */
+	if (!hp_path_valid(w->path + in->len, n) ||
+	    memchr(w->path + in->len, '/', n)) {
+		hp_scan_problem(w, 0, -EINVAL, "no name that a file can have");
+		return false;
+	}
 	if (w->len <= HPDSL_PATH_MAX && n < HP_SCAN_NAME_MAX)
 		return true;
 	hp_scan_problem(w, 0, -ENAMETOOLONG, NULL);

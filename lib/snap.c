@@ -137,22 +137,21 @@ COLD int hp_snap_bad_entry(const struct hp_snap *s, uint64_t number,
 }
 
 COLD int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
-			 const uint8_t *row, struct hpdsl_error *err)
+			 const struct hp_snap_row *row, struct hpdsl_error *err)
 {
-	uint16_t mode = hp_row_mode(row);
 	const char *why = "its name's length is impossible";
 
-	if (!(HP_SNAP_TYPES >> (mode >> 12) & 1))
+	if (!(HP_SNAP_TYPES >> (row->mode >> 12) & 1))
 		why = "its type is unknown";
-	else if (hp_get32(row + 16) >= 1000000000)
+	else if (row->nsec >= 1000000000)
 		why = "has an impossible time";
-	else if (S_ISREG(mode) && hp_row_link(row) > s->members)
+	else if (S_ISREG(row->mode) && row->link > s->members)
 		why = "has a member number that is impossible";
-	else if (S_ISDIR(mode) && hp_row_link(row) >= s->info.folders)
+	else if (S_ISDIR(row->mode) && row->link >= s->info.folders)
 		why = "has a folder number that is impossible";
-	else if (number ? hp_row_parent(row) >= number : hp_row_parent(row))
+	else if (number ? row->parent >= number : row->parent)
 		why = "is in a folder that cannot be its";
-	else if (!number && !S_ISDIR(mode))
+	else if (!number && !S_ISDIR(row->mode))
 		why = "is the top, but no folder";
 	return hp_snap_bad_entry(s, number, why, err);
 }
@@ -162,12 +161,14 @@ COLD int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
 static inline int get(const struct hp_snap *s, uint64_t number,
 		      struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
-	const uint8_t *row = hp_snap_row(s, number, err);
-	const char *name = row ? hp_snap_name(s, number, row, err) : NULL;
+	struct hp_snap_row row;
+	const char *name = NULL;
 
+	if (hp_snap_row(s, number, &row, err))
+		name = hp_snap_name(s, number, &row, err);
 	if (!name)
 		return HPDSL_ECORRUPT;
-	hp_snap_fill(number, row, name, ret);
+	hp_snap_fill(number, &row, name, ret);
 	return 0;
 }
 
@@ -185,11 +186,13 @@ int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
 	const uint8_t *row =
 		hp_snap_bytes(s, HP_SNAP_FOLDERS, number * HP_SNAP_FOLDER_ROW,
 			      HP_SNAP_FOLDER_ROW, err);
+	uint8_t copy[HP_SNAP_FOLDER_ROW];
 
 	if (!row)
 		return HPDSL_ECORRUPT;
-	ret->first = hp_get48(row);
-	ret->end = hp_get48(row + 6);
+	hp_copy_once(copy, row, sizeof copy);
+	ret->first = hp_get48(copy);
+	ret->end = hp_get48(copy + 6);
 	return 0;
 }
 
@@ -204,16 +207,15 @@ COLD static int not_a_folder(const struct hp_snap *s, uint64_t number,
 static int64_t folder_number(const struct hp_snap *s, uint64_t number,
 			     struct hpdsl_error *err)
 {
-	const uint8_t *row;
+	struct hp_snap_row row;
 
 	if (number >= s->info.entries)
 		return hp_snap_out_of_range(s, number, err);
-	row = hp_snap_row(s, number, err);
-	if (!row)
+	if (!hp_snap_row(s, number, &row, err))
 		return HPDSL_ECORRUPT;
-	if (!S_ISDIR(hp_row_mode(row)))
+	if (!S_ISDIR(row.mode))
 		return not_a_folder(s, number, err);
-	return (int64_t)hp_row_link(row);
+	return (int64_t)row.link;
 }
 
 /* Its entries are row->first .. next->first - 1. */

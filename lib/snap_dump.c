@@ -132,7 +132,7 @@ static int put_line(struct dump *d, const struct hpdsl_entry *e,
 {
 	bool link = S_ISLNK(e->mode);
 	const char *target = NULL;
-	uint64_t checksum = 0, need = FIELDS + text_len;
+	uint64_t checksum = 0, need = FIELDS + text_len, target_need;
 	int r = 0;
 
 	if (!hp_snap_type_letter(e->mode))
@@ -144,7 +144,9 @@ static int put_line(struct dump *d, const struct hpdsl_entry *e,
 		r = hp_snap_target(d->snap, e, &target, err);
 	if (r < 0)
 		return r;
-	if (link && __builtin_add_overflow(need, 4 * strlen(target), &need))
+	if (link &&
+	    (__builtin_mul_overflow(e->size, UINT64_C(4), &target_need) ||
+	     __builtin_add_overflow(need, target_need, &need)))
 		return hp_fail_nomem(err);
 	r = reserve(d, need, err);
 	if (r)
@@ -153,7 +155,7 @@ static int put_line(struct dump *d, const struct hpdsl_entry *e,
 	put(d, text, text_len);
 	if (link) {
 		put_char(d, '\t');
-		d->n += hp_snap_escape(target, strlen(target), d->out + d->n);
+		d->n += hp_snap_escape(target, e->size, d->out + d->n);
 	}
 	put_char(d, '\n');
 	return 0;

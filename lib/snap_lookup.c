@@ -76,24 +76,24 @@ static inline int is_folder(const struct hp_snap *s, uint64_t number,
 			    struct hpdsl_error *err)
 {
 	while (number && len) {
-		const uint8_t *row = hp_snap_any_row(s, number, err);
-		const char *name =
-			row ? hp_snap_raw_name(s, number, row, err) : NULL;
+		struct hp_snap_row row;
+		const char *name = NULL;
 		size_t n;
 
+		if (hp_snap_any_row(s, number, &row, err))
+			name = hp_snap_raw_name(s, number, &row, err);
 		if (!name)
 			return HPDSL_ECORRUPT;
-		if (!S_ISDIR(hp_row_mode(row)) ||
-		    hp_row_parent(row) >= number || !hp_row_name_len(row))
+		if (!S_ISDIR(row.mode) || row.parent >= number || !row.name_len)
 			return hp_snap_bad_entry(
 				s, number, "is no folder, but holds others",
 				err);
 		/* There is no slash in a name. */
-		n = hp_row_name_len(row);
+		n = row.name_len;
 		if (!take_name(path, &len, n) ||
 		    !same_bytes(path + len + (len > 0), name, n))
 			return 0;
-		number = hp_row_parent(row);
+		number = row.parent;
 	}
 	return !number && !len;
 }
@@ -104,32 +104,30 @@ static inline int is_entry(const struct hp_snap *s, uint64_t number,
 			   struct hpdsl_error *err)
 {
 	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
-	const uint8_t *row;
+	struct hp_snap_row row;
 	const char *name;
 	size_t len = q->len, n;
 	int r;
 
 	if (number - 1 >= s->info.entries - 1)
 		return no_such_entry(s, number, err);
-	row = hp_snap_row(s, number, err);
-	if (!row)
+	if (!hp_snap_row(s, number, &row, err))
 		return HPDSL_ECORRUPT;
 	/* Folders are likelier in the caches; meanwhile the name comes.  And
 	 * when it is waited for last, the next lookup begins before it ends. */
-	__builtin_prefetch(
-		(const void *)((uintptr_t)names->data + hp_row_name(row)));
-	n = hp_row_name_len(row);
+	__builtin_prefetch((const void *)((uintptr_t)names->data + row.name));
+	n = row.name_len;
 	if (!take_name(q->path, &len, n))
 		return 0;
-	r = is_folder(s, hp_row_parent(row), q->path, len, err);
+	r = is_folder(s, row.parent, q->path, len, err);
 	if (r <= 0)
 		return r;
-	name = hp_snap_raw_name(s, number, row, err);
+	name = hp_snap_raw_name(s, number, &row, err);
 	if (!name)
 		return HPDSL_ECORRUPT;
 	if (!same_bytes(q->path + q->len - n, name, n))
 		return 0;
-	hp_snap_fill(number, row, name, ret);
+	hp_snap_fill(number, &row, name, ret);
 	return 1;
 }
 
@@ -154,7 +152,7 @@ static inline int next_number(const struct hp_snap *s, uint64_t hash,
 		if (!p)
 			return HPDSL_ECORRUPT;
 		for (; i < end && i < s->slots; i++, p += HP_SLOT_ROW) {
-			uint64_t slot = hp_get64(p);
+			uint64_t slot = hp_once64(p);
 
 			if (!slot)
 				return 0;
@@ -205,7 +203,7 @@ static inline uint64_t near_number(const struct hp_snap *s, uint64_t hash)
 	if (!p)
 		return 0;
 	for (int i = NEAR - 1; i >= 0; i--) {
-		uint64_t other = hp_get64(p + i * HP_SLOT_ROW);
+		uint64_t other = hp_once64(p + i * HP_SLOT_ROW);
 
 		slot = other >> 40 == (hash & HP_SLOT_TAG) ? other : slot;
 	}
@@ -296,17 +294,14 @@ static inline void expect_row(const struct hp_snap *s, struct step *t)
 static inline void expect_name(const struct hp_snap *s, const struct step *t)
 {
 	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
-	const uint8_t *row;
+	struct hp_snap_row row;
 
-	if (!t->number)
+	if (!t->number || !hp_snap_row(s, t->number, &row, NULL) ||
+	    !hp_within(row.name, row.name_len + 1u, names->length))
 		return;
-	row = hp_snap_row(s, t->number, NULL);
-	if (!row || !hp_within(hp_row_name(row), hp_row_name_len(row) + 1,
-			       names->length))
-		return;
-	expect(names->data + hp_row_name(row), hp_row_name_len(row) + 1);
+	expect(names->data + row.name, row.name_len + 1u);
 	expect(hp_snap_section(s, HP_SNAP_ENTRIES)->data +
-		       hp_row_parent(row) * HP_SNAP_ENTRY_ROW,
+		       row.parent * HP_SNAP_ENTRY_ROW,
 	       HP_SNAP_ENTRY_ROW);
 }
 
@@ -314,12 +309,12 @@ static inline void expect_name(const struct hp_snap *s, const struct step *t)
 static inline void expect_folder(const struct hp_snap *s, const struct step *t)
 {
 	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
-	const uint8_t *row = t->number ? hp_snap_row(s, t->number, NULL) : NULL;
+	struct hp_snap_row row;
 
-	if (row)
-		row = hp_snap_any_row(s, hp_row_parent(row), NULL);
-	if (row && hp_row_name(row) < names->length)
-		__builtin_prefetch(names->data + hp_row_name(row));
+	if (t->number && hp_snap_row(s, t->number, &row, NULL) &&
+	    hp_snap_any_row(s, row.parent, &row, NULL) &&
+	    row.name < names->length)
+		__builtin_prefetch(names->data + row.name);
 }
 
 static inline int finish(const struct hp_snap *s, const struct step *t,

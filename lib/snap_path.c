@@ -3,6 +3,7 @@
 #include "snap_private.h"
 
 #include "error.h"
+#include "path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,54 +18,59 @@ int hp_snap_path(const struct hp_snap *s, uint64_t number, char *buf,
 		return hp_snap_out_of_range(s, number, err);
 	path[at] = '\0';
 	for (uint64_t i = number; i;) {
-		const uint8_t *row = hp_snap_row(s, i, err);
-		const char *name = row ? hp_snap_name(s, i, row, err) : NULL;
+		const char *name = NULL;
+		struct hp_snap_row row;
 
+		if (hp_snap_row(s, i, &row, err))
+			name = hp_snap_name(s, i, &row, err);
 		if (!name)
 			return HPDSL_ECORRUPT;
-		if (i != number && !S_ISDIR(hp_row_mode(row)))
+		if (i != number && !S_ISDIR(row.mode))
 			return hp_snap_bad_entry(
 				s, i, "holds others, but is no folder", err);
-		len = hp_row_name_len(row);
+		len = row.name_len;
 		if (len + (i != number) > at)
 			return hp_snap_bad_entry(s, number,
 						 "its path is too long", err);
 		if (i != number)
 			path[--at] = '/';
 		at -= len;
-		memcpy(path + at, name, len);
-		i = hp_row_parent(row);
+		hp_copy_once(path + at, name, len);
+		i = row.parent;
 	}
 	len = sizeof path - 1 - at;
+	/* Of names that were changed since they were looked at? */
+	if (number && !hp_path_valid(path + at, len))
+		return hp_snap_bad_entry(s, number, "its path is impossible",
+					 err);
 	memcpy(buf, path + at, len + 1);
 	*ret_len = len;
 	return 0;
 }
 
+/* The entry's size says how long it is, also to who is given it. */
 int hp_snap_target(const struct hp_snap *s, const struct hpdsl_entry *e,
 		   const char **ret, struct hpdsl_error *err)
 {
-	const uint8_t *row, *target;
-	uint64_t size;
+	const uint8_t *target;
+	struct hp_snap_row row;
 
 	if (e->number >= s->info.entries)
 		return hp_snap_out_of_range(s, e->number, err);
-	row = hp_snap_row(s, e->number, err);
-	if (!row)
+	if (!hp_snap_row(s, e->number, &row, err))
 		return HPDSL_ECORRUPT;
-	if (!S_ISLNK(hp_row_mode(row)))
+	if (!S_ISLNK(row.mode))
 		return hp_fail(err, -EINVAL,
 			       "%s: entry %" PRIu64 " is no symbolic link",
 			       s->file.name, e->number);
-	size = hp_get64(row);
-	if (size >= hp_snap_section(s, HP_SNAP_TARGETS)->length)
+	if (row.size != e->size ||
+	    row.size >= hp_snap_section(s, HP_SNAP_TARGETS)->length)
 		return hp_snap_bad_entry(s, e->number,
 					 "its target is impossible", err);
-	target = hp_snap_bytes(s, HP_SNAP_TARGETS, hp_row_link(row), size + 1,
-			       err);
+	target = hp_snap_bytes(s, HP_SNAP_TARGETS, row.link, row.size + 1, err);
 	if (!target)
 		return HPDSL_ECORRUPT;
-	if (target[size] || memchr(target, '\0', size))
+	if (target[row.size] || memchr(target, '\0', row.size))
 		return hp_snap_bad_entry(s, e->number,
 					 "its target is impossible", err);
 	*ret = (const char *)target;

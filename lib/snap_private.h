@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the snapshot's reader share: the open snapshot, and its
- * rows, each of which is checked whenever it is read.
+ * rows, each of which is copied and the copy checked whenever it is read.
  */
 #ifndef HP_SNAP_PRIVATE_H
 #define HP_SNAP_PRIVATE_H
@@ -40,36 +40,35 @@ int hp_snap_out_of_range(const struct hp_snap *s, uint64_t number,
 /* "entry 7: why": HPDSL_ECORRUPT. */
 int hp_snap_bad_entry(const struct hp_snap *s, uint64_t number, const char *why,
 		      struct hpdsl_error *err);
-/* The same for what is wrong with its row; says what that is. */
-int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
-		    const uint8_t *row, struct hpdsl_error *err);
 
 /* ---- Rows of ENTRIES -------------------------------------------------- */
 
-static inline uint16_t hp_row_mode(const uint8_t *row)
+/* A row, copied: the one in the file may be changed meanwhile. */
+struct hp_snap_row {
+	uint64_t size, name, parent, link;
+	int64_t mtime;
+	uint32_t nsec;
+	uint16_t mode, name_len;
+};
+
+static inline void hp_snap_copy_row(const uint8_t *p, struct hp_snap_row *ret)
 {
-	return hp_get16(row + 20);
+	uint64_t times = hp_once64(p + 16), name = hp_once64(p + 24),
+		 last = hp_once64(p + 32);
+
+	ret->size = hp_once64(p);
+	ret->mtime = (int64_t)hp_once64(p + 8);
+	ret->nsec = (uint32_t)times;
+	ret->mode = (uint16_t)(times >> 32);
+	ret->name_len = (uint16_t)(times >> 48);
+	ret->name = name & ((UINT64_C(1) << 48) - 1);
+	ret->parent = name >> 48 | (last & 0xffffff) << 16;
+	ret->link = last >> 24;
 }
 
-static inline uint16_t hp_row_name_len(const uint8_t *row)
-{
-	return hp_get16(row + 22);
-}
-
-static inline uint64_t hp_row_name(const uint8_t *row)
-{
-	return hp_get48(row + 24);
-}
-
-static inline uint64_t hp_row_parent(const uint8_t *row)
-{
-	return hp_get40(row + 30);
-}
-
-static inline uint64_t hp_row_link(const uint8_t *row)
-{
-	return hp_get64(row + 32) >> 24;
-}
+/* "entry 7: .." for what is wrong with its row: HPDSL_ECORRUPT. */
+int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
+		    const struct hp_snap_row *row, struct hpdsl_error *err);
 
 /* Bits of the types that there are, by mode >> 12. */
 enum {
@@ -81,45 +80,46 @@ enum {
 
 /* Is what a row says possible?  Its name is another matter. */
 static inline bool hp_row_possible(const struct hp_snap *s, uint64_t number,
-				   const uint8_t *row)
+				   const struct hp_snap_row *row)
 {
-	uint16_t mode = hp_row_mode(row), len = hp_row_name_len(row);
-	uint64_t link = hp_row_link(row), below = UINT64_MAX;
+	uint64_t below = UINT64_MAX;
 
-	if (S_ISREG(mode))
+	if (S_ISREG(row->mode))
 		below = s->members + 1;
-	else if (S_ISDIR(mode))
+	else if (S_ISDIR(row->mode))
 		below = s->info.folders;
 	/* The top is the only one without a name, and in itself. */
-	return HP_SNAP_TYPES >> (mode >> 12) & 1 &&
-	       hp_get32(row + 16) < 1000000000 && link < below &&
-	       (number ? hp_row_parent(row) < number &&
-				 (unsigned)len - 1 < HPDSL_PATH_MAX :
-			 !hp_row_parent(row) && !len && S_ISDIR(mode));
+	return HP_SNAP_TYPES >> (row->mode >> 12) & 1 &&
+	       row->nsec < 1000000000 && row->link < below &&
+	       (number ? row->parent < number &&
+				 (unsigned)row->name_len - 1 < HPDSL_PATH_MAX :
+			 !row->parent && !row->name_len && S_ISDIR(row->mode));
 }
 
-/* The row of an entry that is known to exist, as it is; NULL: told. */
-static inline const uint8_t *hp_snap_any_row(const struct hp_snap *s,
-					     uint64_t number,
-					     struct hpdsl_error *err)
+/* The row of an entry that is known to exist, as it is; false: told. */
+static inline bool hp_snap_any_row(const struct hp_snap *s, uint64_t number,
+				   struct hp_snap_row *ret,
+				   struct hpdsl_error *err)
 {
-	return hp_section_inside(&s->file, hp_snap_section(s, HP_SNAP_ENTRIES),
-				 number * HP_SNAP_ENTRY_ROW, HP_SNAP_ENTRY_ROW,
-				 err);
+	const uint8_t *p = hp_section_inside(
+		&s->file, hp_snap_section(s, HP_SNAP_ENTRIES),
+		number * HP_SNAP_ENTRY_ROW, HP_SNAP_ENTRY_ROW, err);
+
+	if (p)
+		hp_snap_copy_row(p, ret);
+	return p;
 }
 
 /* The same once it is known to be possible. */
-static inline const uint8_t *hp_snap_row(const struct hp_snap *s,
-					 uint64_t number,
-					 struct hpdsl_error *err)
+static inline bool hp_snap_row(const struct hp_snap *s, uint64_t number,
+			       struct hp_snap_row *ret, struct hpdsl_error *err)
 {
-	const uint8_t *row = hp_snap_any_row(s, number, err);
-
-	if (row && !hp_row_possible(s, number, row)) {
-		hp_snap_bad_row(s, number, row, err);
-		return NULL;
-	}
-	return row;
+	if (!hp_snap_any_row(s, number, ret, err))
+		return false;
+	if (hp_row_possible(s, number, ret))
+		return true;
+	hp_snap_bad_row(s, number, ret, err);
+	return false;
 }
 
 /* ---- Rows of FOLDERS -------------------------------------------------- */
@@ -135,14 +135,19 @@ int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
 
 /* ---- Names ------------------------------------------------------------ */
 
-/* The name in a row, as it stands there, NUL-terminated; NULL: told. */
+/*
+ * The name in a row, as it stands there, row->name_len bytes and a NUL; NULL:
+ * told.  It may be another one at the next look: who makes something of it
+ * copies it first.
+ */
 static inline const char *hp_snap_raw_name(const struct hp_snap *s,
-					   uint64_t number, const uint8_t *row,
+					   uint64_t number,
+					   const struct hp_snap_row *row,
 					   struct hpdsl_error *err)
 {
-	uint16_t len = hp_row_name_len(row);
+	uint16_t len = row->name_len;
 	const char *name = (const char *)hp_snap_bytes(
-		s, HP_SNAP_NAMES, hp_row_name(row), (uint64_t)len + 1, err);
+		s, HP_SNAP_NAMES, row->name, (uint64_t)len + 1, err);
 
 	if (name && name[len]) {
 		hp_snap_bad_entry(s, number, "its name has no end", err);
@@ -179,12 +184,12 @@ static inline bool hp_name_valid(const char *name, size_t len)
 
 /* The name in a row, which is one that an entry may have; NULL: told. */
 static inline const char *hp_snap_name(const struct hp_snap *s, uint64_t number,
-				       const uint8_t *row,
+				       const struct hp_snap_row *row,
 				       struct hpdsl_error *err)
 {
 	const char *name = hp_snap_raw_name(s, number, row, err);
 
-	if (name && !hp_name_valid(name, hp_row_name_len(row))) {
+	if (name && !hp_name_valid(name, row->name_len)) {
 		hp_snap_bad_entry(s, number, "its name is impossible", err);
 		return NULL;
 	}
@@ -194,21 +199,19 @@ static inline const char *hp_snap_name(const struct hp_snap *s, uint64_t number,
 /* ---- Entries ---------------------------------------------------------- */
 
 /* What row and name of an entry, both checked, say. */
-static inline void hp_snap_fill(uint64_t number, const uint8_t *row,
+static inline void hp_snap_fill(uint64_t number, const struct hp_snap_row *row,
 				const char *name, struct hpdsl_entry *ret)
 {
-	uint16_t mode = hp_row_mode(row);
-
 	ret->number = number;
-	ret->parent = hp_row_parent(row);
-	ret->size = hp_get64(row);
-	ret->mtime = (int64_t)hp_get64(row + 8);
-	ret->mtime_nsec = hp_get32(row + 16);
-	ret->mode = mode;
+	ret->parent = row->parent;
+	ret->size = row->size;
+	ret->mtime = row->mtime;
+	ret->mtime_nsec = row->nsec;
+	ret->mode = row->mode;
 	/* 0 - 1 is HPDSL_NO_MEMBER. */
-	ret->member = S_ISREG(mode) ? hp_row_link(row) - 1 : HPDSL_NO_MEMBER;
+	ret->member = S_ISREG(row->mode) ? row->link - 1 : HPDSL_NO_MEMBER;
 	ret->name = name;
-	ret->name_len = hp_row_name_len(row);
+	ret->name_len = row->name_len;
 }
 
 #endif

@@ -104,6 +104,8 @@ static void check_of_dataset(struct hp_snap_check *c,
 
 static void check_entry(struct hp_snap_check *c, const struct hpdsl_entry *e)
 {
+	struct hp_snap_row row;
+
 	check_string(c, e->number, HP_SNAP_NAMES, e->name, e->name_len,
 		     &c->names);
 	if (S_ISREG(e->mode))
@@ -111,7 +113,7 @@ static void check_entry(struct hp_snap_check *c, const struct hpdsl_entry *e)
 	else if (S_ISLNK(e->mode))
 		check_link(c, e);
 	else if (!S_ISDIR(e->mode) &&
-		 hp_row_link(hp_snap_any_row(c->s, e->number, NULL)))
+		 (!hp_snap_any_row(c->s, e->number, &row, NULL) || row.link))
 		hp_snap_wrong(c, e->number,
 			      "a field that should be zero is not");
 	if (c->s->info.from_dataset)
@@ -213,8 +215,8 @@ int hp_snap_verify(const struct hp_snap *s,
 					  .told = told,
 					  .arg = arg,
 					  .err = err } };
-	hp_auto_free uint64_t *hashes = hp_array(s->info.entries, 8);
-	hp_auto_free uint64_t *folders = hp_array(s->info.folders, 8);
+	hp_auto_free uint64_t *hashes = calloc(s->info.entries, 8);
+	hp_auto_free uint64_t *folders = calloc(s->info.folders, 8);
 	hp_auto_free uint64_t *used = calloc(s->members / 64 + 1, 8);
 
 	if (!hashes || !folders || !used)

@@ -41,10 +41,11 @@ static void row_of(struct hp_snap_check *c, uint64_t number,
 static void check_number(struct hp_snap_check *c, struct folder *d,
 			 uint64_t entry)
 {
-	const uint8_t *row = hp_snap_row(c->s, entry, NULL);
 	struct hp_folder_row below = { 0, 0 };
+	struct hp_snap_row row;
 
-	if (!row || hp_row_link(row) != d->end) {
+	if (!hp_snap_row(c->s, entry, &row, NULL) || !S_ISDIR(row.mode) ||
+	    row.link != d->end) {
 		hp_snap_wrong(c, entry, "has the number of another folder");
 		return;
 	}
@@ -103,11 +104,11 @@ static void check_folder(struct hp_snap_check *c, uint64_t number, uint64_t *at)
 void hp_snap_check_folders(struct hp_snap_check *c)
 {
 	const struct hpdsl_snapshot_info *n = &c->s->info;
-	const uint8_t *top = hp_snap_row(c->s, 0, NULL);
 	struct hp_folder_row end = { 0, 0 }, first = { 0, 0 };
+	struct hp_snap_row top;
 	uint64_t at = 1;
 
-	if (!top || hp_row_link(top))
+	if (!hp_snap_row(c->s, 0, &top, NULL) || top.link)
 		hp_snap_wrong(c, 0, "is not the first folder");
 	row_of(c, n->folders, &end);
 	if (end.first != n->entries || end.end != n->folders)
@@ -165,7 +166,8 @@ static void add_child(struct hp_snap_check *c, struct digests *d,
 		hp_snap_wrong(c, number, "its path is too long");
 		return;
 	}
-	memcpy(d->path + d->prefix, e.name, e.name_len + 1);
+	hp_copy_once(d->path + d->prefix, e.name, e.name_len);
+	d->path[len] = '\0';
 	c->hashes[number] = hp_hash64(d->path, len);
 	add(d, len, &e);
 }

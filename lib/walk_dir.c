@@ -27,6 +27,15 @@ static void batch_free(struct hp_walk_worker *w, struct hp_walk_batch *b)
 		w->spare = b;
 }
 
+static bool in_order(const struct hp_node *v, uint64_t n)
+{
+	for (uint64_t i = 1; i < n; i++)
+		if (hp_name_compare(v[i - 1].name, v[i - 1].name_len, v[i].name,
+				    v[i].name_len) > 0)
+			return false;
+	return true;
+}
+
 /* Moves the nodes out of the batches into an array of just that size. */
 static int gather(struct hp_walk_dir *dir)
 {
@@ -47,7 +56,9 @@ static int gather(struct hp_walk_dir *dir)
 		memcpy(to, b->nodes, b->n * sizeof *to);
 		to += b->n;
 	}
-	return dir->kept ? 0 : hp_nodes_sort(f->nodes, n);
+	/* Those out of a file are in order, unless that was changed. */
+	return dir->kept && in_order(f->nodes, n) ? 0 :
+						    hp_nodes_sort(f->nodes, n);
 }
 
 /* A batch is done, or the listing; the last one leaves the folder as it is. */

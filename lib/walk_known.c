@@ -7,8 +7,11 @@
 #include "walk_private.h"
 
 #include "error.h"
+#include "path.h"
+#include "snap_private.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { ROWS = 64 };
 
@@ -61,14 +64,41 @@ bool hp_walk_is_known(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 	return true;
 }
 
+static int keep_target(struct hp_walk_worker *w, const struct hpdsl_entry *e,
+		       struct hp_node *node, struct hpdsl_error *err)
+{
+	const struct hp_snap *known = w->s->with->known;
+	const char *target;
+	int r = hp_snap_target(known, e, &target, err);
+
+	if (r < 0)
+		return r;
+	node->target = hp_arena_add(w->arena, target, e->size);
+	if (!node->target)
+		return hp_fail_nomem(err);
+	if (strlen(node->target) != e->size)
+		return hp_snap_bad_entry(known, e->number,
+					 "its target is impossible", err);
+	return 0;
+}
+
+/* Its name and a link's target are copied: the file may be changed meanwhile.
+ */
 static int keep_entry(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 		      const struct hpdsl_entry *e, struct hpdsl_error *err)
 {
+	const struct hp_snap *known = w->s->with->known;
+	const char *name = hp_arena_add(w->arena, e->name, e->name_len);
 	struct hp_node *node;
 
-	if (!hp_walk_wants(w, dir, e->name, e->name_len, e->mode))
+	if (!name)
+		return hp_fail_nomem(err);
+	if (!hp_path_valid(name, e->name_len) || memchr(name, '/', e->name_len))
+		return hp_snap_bad_entry(known, e->number,
+					 "its name is impossible", err);
+	if (!hp_walk_wants(w, dir, name, e->name_len, e->mode))
 		return 0;
-	node = hp_walk_add(w, dir, e->name, e->name_len, e->mode);
+	node = hp_walk_add(w, dir, name, e->name_len, e->mode);
 	if (!node)
 		return hp_fail_nomem(err);
 	node->size = e->size;
@@ -77,7 +107,7 @@ static int keep_entry(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 	if (S_ISREG(e->mode))
 		node->member = HPDSL_NO_MEMBER;
 	else if (S_ISLNK(e->mode))
-		return hp_snap_target(w->s->with->known, e, &node->target, err);
+		return keep_target(w, e, node, err);
 	return 0;
 }
 

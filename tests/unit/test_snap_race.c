@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every call on a snapshot while another thread changes bytes of its file: what
+ * comes may be wrong, but it is an entry, a path or an error, and no memory but
+ * the snapshot's is looked at.  The mapping is memory of the file's exact size,
+ * so that an address sanitizer sees more.
+ */
+#include "flips.h"
+#include "hpdsl.h"
+#include "io.h"
+#include "packed.h"
+#include "path.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MS 300 /* of each test */
+
+/* ---- A mapping that is memory ----------------------------------------- */
+
+static void *mapped;
+static size_t mapped_size;
+
+static int heap_map(const struct hp_io *io, int fd, size_t size,
+		    const void **ret)
+{
+	mapped = malloc(size);
+	mapped_size = size;
+	*ret = mapped;
+	return mapped && hp_io_pread_full(io, fd, mapped, size, 0) ==
+				       (ssize_t)size ?
+		       0 :
+		       -EIO;
+}
+
+static void heap_unmap(const struct hp_io *io, const void *p, size_t size)
+{
+	(void)io;
+	(void)size;
+	free((void *)p);
+}
+
+/* ---- What is looked at ------------------------------------------------ */
+
+static struct packed packed;
+static uint64_t sum; /* of all that was given out */
+
+static void use(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sum += (uint8_t)p[i];
+}
+
+static void known(int64_t code)
+{
+	if (code < 0 && code != HPDSL_ECORRUPT && code != -ERANGE &&
+	    code != -ENOENT && code != -ENOTDIR && code != -EINVAL &&
+	    code != -ENODATA && code != HPDSL_EDIFFERS &&
+	    code != HPDSL_EUSAGE && code != -ENAMETOOLONG)
+		fail_msg("code %lld", (long long)code);
+}
+
+static void each_entry(const struct hpdsl_snapshot *s, uint64_t entries)
+{
+	char path[HPDSL_PATH_MAX + 1];
+	struct hpdsl_entry e;
+	const char *target;
+	uint64_t checksum;
+	size_t n;
+
+	for (uint64_t i = 0; i < entries; i++) {
+		int r = hpdsl_snapshot_path(s, i, path, &n, NULL);
+
+		known(r);
+		assert_true(r < 0 || !i || hp_path_valid(path, n));
+		r = hpdsl_snapshot_stat(s, i, &e, NULL);
+		known(r);
+		if (r < 0)
+			continue;
+		assert_true(e.name_len <= HPDSL_PATH_MAX);
+		use(e.name, e.name_len + 1);
+		r = hpdsl_snapshot_target(s, &e, &target, NULL);
+		known(r);
+		if (r == 0)
+			use(target, e.size + 1);
+		known(hpdsl_snapshot_checksum(s, &e, &checksum, NULL));
+	}
+}
+
+static void each_folder(const struct hpdsl_snapshot *s, uint64_t entries)
+{
+	for (uint64_t i = 0; i < entries; i++) {
+		uint64_t cursor = 0, first, n, end;
+		struct hpdsl_entry e[4];
+		int64_t got;
+
+		known(hpdsl_snapshot_folder(s, i, &first, &n, &end, NULL));
+		while ((got = hpdsl_snapshot_readdir(s, i, &cursor, e, 4,
+						     NULL)) > 0)
+			for (int64_t k = 0; k < got; k++)
+				use(e[k].name, e[k].name_len + 1);
+		known(got);
+	}
+}
+
+static void look_up(const struct hpdsl_snapshot *s)
+{
+	const struct hpdsl_path paths[] = {
+		{ "d3/f17.bin", 10 }, { "d0/f8.bin", 9 }, { "", 0 },
+		{ "d5/link", 7 },     { "d5", 2 },	  { "none/x", 6 },
+	};
+	enum { N = sizeof paths / sizeof *paths };
+	struct hpdsl_entry e[N];
+	int codes[N];
+
+	known(hpdsl_snapshot_lookup_many(s, paths, N, e, codes, NULL));
+	for (int i = 0; i < N; i++) {
+		known(codes[i]);
+		if (codes[i] == 0)
+			use(e[i].name, e[i].name_len + 1);
+		known(hpdsl_snapshot_lookup(s, paths[i].path, paths[i].len,
+					    &e[i], NULL));
+	}
+}
+
+static int sink(void *arg, const void *buf, size_t n, struct hpdsl_error *err)
+{
+	(void)arg;
+	(void)err;
+	use(buf, n);
+	return 0;
+}
+
+static void difference(void *arg, const struct hpdsl_difference *d)
+{
+	(void)arg;
+	use(d->path, d->path_len + 1);
+}
+
+static void as_a_whole(const struct hpdsl_snapshot *s,
+		       const struct hpdsl_snapshot *other)
+{
+	struct hpdsl_diff_options opt = { .difference = difference };
+	struct hpdsl_diff_report report;
+	struct hpdsl_error err;
+
+	known(hpdsl_snapshot_verify(s, NULL, NULL, &err));
+	known(hpdsl_snapshot_dump(s, sink, NULL, &err));
+	known(hpdsl_snapshot_diff(s, other, &opt, &report, &err));
+	known(hpdsl_snapshot_diff(other, s, &opt, &report, &err));
+}
+
+/* What takes names from it to look for files. */
+static void against_tree(const struct hpdsl_snapshot *s)
+{
+	struct hpdsl_check_options check = {
+		.walk.threads = HPDSL_SERIAL,
+		.has_since = true,
+		.since = INT64_MAX / 4,
+		.diff.difference = difference,
+	};
+	struct hpdsl_diff_report report;
+	struct hpdsl_error err;
+
+	hpdsl_snapshot_check(s, NULL, packed.tree, &check, &report, &err);
+	packed_try(&packed,
+		   (struct hpdsl_pack_options){ .snapshot = s,
+						.dry_run = true,
+						.threads = HPDSL_SERIAL },
+		   &err);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* All of it is touched before: no checksum stands in the way. */
+static void race(const char *file, bool of_tree)
+{
+	struct hp_io io = hp_io_system;
+	struct hpdsl_snapshot *s, *other;
+	struct hpdsl_snapshot_info info;
+	struct hpdsl_error err = { 0 };
+	uint64_t end;
+	struct flips f;
+
+	io.map = heap_map;
+	io.unmap = heap_unmap;
+	assert_int_equal(hpdsl_snapshot_open(file, 0, NULL, &other, &err), 0);
+	assert_int_equal(hpdsl_snapshot_open(file, 0, &io, &s, &err), 0);
+	assert_int_equal(hpdsl_snapshot_verify(s, NULL, NULL, &err), 0);
+	hpdsl_snapshot_info(s, &info);
+	flips_begin(&f, mapped, mapped_size);
+	end = now_ms() + MS;
+	do {
+		each_entry(s, info.entries);
+		each_folder(s, info.entries);
+		look_up(s);
+		as_a_whole(s, other);
+		if (of_tree)
+			against_tree(s);
+	} while (now_ms() < end);
+	flips_end(&f);
+	hpdsl_snapshot_close(s);
+	hpdsl_snapshot_close(other);
+}
+
+static void test_tree(void **state)
+{
+	struct hpdsl_snapshot_options opt = { 0 };
+	struct hpdsl_snapshot_report report;
+	struct hpdsl_error err = { 0 };
+
+	(void)state;
+#ifdef FLIPS_UNDER_TSAN
+	skip();
+#endif
+	assert_int_equal(hpdsl_snapshot_create(packed.tree,
+					       packed_at(&packed, "s.tree"),
+					       &opt, &report, &err),
+			 0);
+	race(packed_at(&packed, "s.tree"), true);
+}
+
+static void test_dataset(void **state)
+{
+	struct hpdsl_snapshot_options opt = { 0 };
+	struct hpdsl_snapshot_report report;
+	struct hpdsl_error err = { 0 };
+
+	(void)state;
+#ifdef FLIPS_UNDER_TSAN
+	skip();
+#endif
+	packed_pack(&packed, (struct hpdsl_pack_options){ .chunks = 2 });
+	assert_int_equal(hpdsl_snapshot_create(packed.out,
+					       packed_at(&packed, "s.set"),
+					       &opt, &report, &err),
+			 0);
+	race(packed_at(&packed, "s.set"), false);
+}
+
+static int begin(void **state)
+{
+	char path[64];
+
+	(void)state;
+	packed_begin(&packed);
+	for (int i = 0; i < 40; i++) {
+		snprintf(path, sizeof path, "d%d/f%d.bin", i % 7, i);
+		packed_file(&packed, path, (size_t)i, 0644, i, 0);
+	}
+	for (int i = 0; i < 7; i++) {
+		snprintf(path, sizeof path, "tree/d%d/link", i);
+		assert_int_equal(
+			symlink("../d0/f0.bin", packed_at(&packed, path)), 0);
+	}
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	packed_end(&packed);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_tree, begin, end),
+		cmocka_unit_test_setup_teardown(test_dataset, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
