@@ -8,6 +8,7 @@
 #include "error.h"
 #include "index_private.h"
 #include "mem.h"
+#include "path.h"
 #include "perm.h"
 
 #include <inttypes.h>
@@ -143,6 +144,7 @@ static int passes(const struct hp_index *ix, uint64_t sample,
 		  struct hpdsl_error *err)
 {
 	bool in = opt->n_include == 0;
+	char path[HPDSL_PATH_MAX + 1];
 	struct hp_sample_row row;
 	struct hpdsl_member m;
 	int r = hp_index_sample_row(ix, sample, &row, err);
@@ -153,9 +155,13 @@ static int passes(const struct hp_index *ix, uint64_t sample,
 		r = hp_index_member(ix, i, &m, err);
 		if (r < 0)
 			return r;
-		if (matches(opt->exclude, opt->n_exclude, m.path))
+		/* Where the mapped one ends may change while it is compared. */
+		if (!hp_path_copy(m.path, m.path_len, path))
+			return hp_index_bad_row(ix, "member", i,
+						"has an invalid path", err);
+		if (matches(opt->exclude, opt->n_exclude, path))
 			return 0;
-		in = in || matches(opt->include, opt->n_include, m.path);
+		in = in || matches(opt->include, opt->n_include, path);
 	}
 	return in;
 }

@@ -6,12 +6,14 @@
  */
 #include "dataset.h"
 
+#include "bytes.h"
 #include "error.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct wanted {
 	const struct hpdsl_dataset *ds;
@@ -26,8 +28,10 @@ struct wanted {
 struct name {
 	const char *p; /* NULL: no memory */
 	char *own;     /* to be freed */
-	char buf[HP_STAGE_NAME];
+	char buf[HPDSL_PATH_MAX + 1];
 };
+
+_Static_assert(HP_STAGE_NAME <= HPDSL_PATH_MAX, "it is made in the buffer");
 
 static void name_release(struct name *n)
 {
@@ -36,17 +40,39 @@ static void name_release(struct name *n)
 
 #define auto_name __attribute__((cleanup(name_release))) struct name
 
+/*
+ * The name in the index, copied: there it may be changed at any time.  One
+ * that leads out of the directory is "", which no file has; those of adopted
+ * tars may be anywhere.
+ */
+static void copy_name(const struct wanted *w, char buf[HPDSL_PATH_MAX + 1])
+{
+	const struct hp_view *v = &w->ds->view;
+	const char *name = w->chunk->name;
+	size_t room = HPDSL_PATH_MAX;
+
+	if (hp_view_maps(v, name) &&
+	    (uintptr_t)v->p + v->size - (uintptr_t)name < room)
+		room = (uintptr_t)v->p + v->size - (uintptr_t)name;
+	room = strnlen(name, room);
+	hp_copy_once(buf, name, room);
+	buf[room] = '\0';
+	if (!(hp_index_flags(w->ds->index) & HP_INDEX_FOREIGN) &&
+	    (strchr(buf, '/') || !strcmp(buf, ".") || !strcmp(buf, "..")))
+		buf[0] = '\0';
+}
+
 static void name_get(const struct wanted *w, struct name *n)
 {
 	n->own = NULL;
-	if (!w->ds->stage)
-		n->p = w->chunk->name;
-	else if (w->at == HP_AT_ORIGIN)
-		n->p = n->own = hp_stage_watch_origin(&w->ds->stage->watch,
-						      w->chunk->name);
+	n->p = n->buf;
+	if (w->ds->stage && w->at != HP_AT_ORIGIN)
+		hp_stage_chunk_name(w->chunk, w->at == HP_AT_EXPANDED, n->buf);
 	else
-		n->p = hp_stage_chunk_name(w->chunk, w->at == HP_AT_EXPANDED,
-					   n->buf);
+		copy_name(w, n->buf);
+	if (w->ds->stage && w->at == HP_AT_ORIGIN)
+		n->p = n->own =
+			hp_stage_watch_origin(&w->ds->stage->watch, n->buf);
 }
 
 const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
@@ -57,9 +83,10 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 	auto_name name;
 
 	name_get(&w, &name);
-	snprintf(buf, HP_CHUNK_FILE_TEXT, "%s%s%s",
+	snprintf(buf, HP_CHUNK_FILE_TEXT, "%s%s%.690s",
 		 at == HP_AT_ORIGIN ? "" : ds->path,
-		 at == HP_AT_ORIGIN ? "" : "/", name.p ? name.p : c->name);
+		 at == HP_AT_ORIGIN ? "" : "/",
+		 name.p ? name.p : name.buf);
 	return buf;
 }
 

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,14 +93,19 @@ void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 	const struct hp_block_member *is = bad_member(b, i);
 	struct hpdsl_damage d = { .sample = b->number[i],
 				  .reason = reason_of(why) };
+	char file[HPDSL_PATH_MAX + 1], path[HPDSL_PATH_MAX + 1];
 	struct hpdsl_member m;
 	struct hpdsl_chunk c;
 
 	if (!l->opt.bad)
 		return;
-	if (is && hpdsl_chunk_get(l->ds, is->chunk, &c, NULL) == 0)
-		d.file = c.name;
-	if (is && hpdsl_member_get(l->ds, is->number, &m, NULL) == 0)
-		d.path = m.path;
+	/* Copies: their ends are certain. */
+	if (is && hpdsl_chunk_get(l->ds, is->chunk, &c, NULL) == 0) {
+		snprintf(file, sizeof file, "%s", c.name);
+		d.file = file;
+	}
+	if (is && hpdsl_member_get(l->ds, is->number, &m, NULL) == 0 &&
+	    hp_path_copy(m.path, m.path_len, path))
+		d.path = path;
 	l->opt.bad(l->opt.arg, &d);
 }

@@ -76,7 +76,8 @@ static bool has_suffix(const struct hpdsl_member *m, const char *suffix)
 	/* The dot between them belongs to neither. */
 	if (key < m->path_len)
 		key++;
-	return !strcmp(m->path + key, suffix);
+	return strlen(suffix) == m->path_len - key &&
+	       !memcmp(m->path + key, suffix, m->path_len - key);
 }
 
 /* Is the member wanted?  Notes for what. */

@@ -63,9 +63,10 @@ static void index_warning(void *arg, const char *reason)
 	hp_reindex_warn(arg, reason);
 }
 
+/* Not mapped: its names and numbers become the new one's. */
 static int open_index(struct hp_reindex *x, struct hpdsl_error *err)
 {
-	int r = hp_view_open(&x->view, x->io, x->dir, HP_INDEX_NAME, err);
+	int r = hp_view_read(&x->view, x->io, x->dir, HP_INDEX_NAME, err);
 
 	if (r == 0)
 		r = hp_index_open(x->view.p, x->view.size, HP_INDEX_NAME,

@@ -5,9 +5,11 @@
  */
 #include "scan_walk.h"
 
+#include "bytes.h"
 #include "error.h"
 #include "index.h"
 #include "manifest.h"
+#include "path.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -67,10 +69,13 @@ static void take_member(struct hp_scan_worker *w, uint16_t root,
 	w->len = prefix + m->path_len;
 	if (w->len >= sizeof w->path)
 		w->len = sizeof w->path - 1;
-	memcpy(w->path + prefix, m->path, w->len - prefix);
+	hp_copy_once(w->path + prefix, m->path, w->len - prefix);
 	w->path[w->len] = '\0';
 	if (w->len > HPDSL_PATH_MAX)
 		hp_scan_problem(w, root, -ENAMETOOLONG, NULL);
+	/* What is in the index may be another path by now. */
+	else if (!hp_path_valid(w->path + prefix, w->len - prefix))
+		hp_scan_problem(w, root, -EINVAL, "no path of a member");
 	else if (hp_scan_pruned(w, prefix) ||
 		 !hp_glob_wanted(w->s->opt, w->path))
 		w->counts.excluded++;

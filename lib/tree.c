@@ -57,7 +57,6 @@ void hp_tree_release(struct hp_tree *t)
 	}
 	free(t->folders);
 	hp_arena_free(t->arena);
-	hpdsl_close(t->dataset);
 	*t = (struct hp_tree){ 0 };
 }
 

@@ -63,8 +63,7 @@ struct hp_tree {
 	uint64_t members;  /* one more than the highest member number */
 	uint64_t excluded; /* members that were left out as asked */
 
-	struct hp_arena *arena;	       /* of names and targets */
-	struct hpdsl_dataset *dataset; /* owned: names are in its index */
+	struct hp_arena *arena; /* of names and targets */
 };
 
 /* An empty top folder; -ENOMEM. */
@@ -106,7 +105,7 @@ int hp_tree_build(struct hp_tree *t, struct hp_leaf *leaves, uint64_t n,
 		  struct hpdsl_error *err);
 
 /*
- * The tree of a packed dataset, out of its index, which stays open with it;
+ * The tree of a packed dataset, out of its index, with names of its own;
  * generated members are left out, and what opt excludes.  *t is filled on
  * success.  HPDSL_EUSAGE: paths repeat, which those of adopted tars may.
  */

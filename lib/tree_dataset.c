@@ -7,8 +7,11 @@
 #include "glob.h"
 #include "mem.h"
 #include "owner.h"
+#include "path.h"
 #include "pool.h"
 
+#include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 enum { RANGE = 16384 /* members in a job */ };
@@ -18,20 +21,51 @@ struct reader {
 	const struct hpdsl_snapshot_options *opt;
 	uint64_t members, ranges;
 	struct hp_leaf *leaves; /* by member; without a path: left out */
+	struct hp_arena *arena; /* of their paths */
+	pthread_mutex_t lock;	/* of the arena */
 	uint64_t excluded;	/* changed by many */
 	uint8_t pack[16];
 };
 
-static bool take(struct reader *d, const struct hpdsl_member *m)
+static bool is_excluded(struct reader *d, const char *path)
 {
+	if (!hp_glob_excluded(d->opt->exclude, d->opt->n_exclude, path, false))
+		return false;
+	__atomic_fetch_add(&d->excluded, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static const char *keep(struct reader *d, const char *path, size_t len)
+{
+	const char *kept;
+
+	pthread_mutex_lock(&d->lock);
+	kept = hp_arena_add(d->arena, path, len);
+	pthread_mutex_unlock(&d->lock);
+	return kept;
+}
+
+/*
+ * The member's path, of our own: the index may be changed while the tree is
+ * made.  *ret is NULL for one that is left out.
+ */
+static int take(struct reader *d, const struct hpdsl_member *m,
+		const char **ret, struct hpdsl_error *err)
+{
+	char path[HPDSL_PATH_MAX + 1];
+
+	*ret = NULL;
 	/* What a packer made was no file. */
 	if (m->generated)
-		return false;
-	if (!hp_glob_excluded(d->opt->exclude, d->opt->n_exclude, m->path,
-			      false))
-		return true;
-	__atomic_fetch_add(&d->excluded, 1, __ATOMIC_RELAXED);
-	return false;
+		return 0;
+	if (!hp_path_copy(m->path, m->path_len, path))
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: member %" PRIu64 " has an invalid path",
+			       d->ds->path, m->number);
+	if (is_excluded(d, path))
+		return 0;
+	*ret = keep(d, path, m->path_len);
+	return *ret ? 0 : hp_fail_nomem(err);
 }
 
 static int read_range(struct reader *d, uint64_t range, struct hpdsl_error *err)
@@ -42,12 +76,12 @@ static int read_range(struct reader *d, uint64_t range, struct hpdsl_error *err)
 	for (; i < end && i < d->members; i++) {
 		int r = hpdsl_member_get(d->ds, i, &m, err);
 
+		if (r == 0)
+			r = take(d, &m, &d->leaves[i].path, err);
 		if (r < 0)
 			return r;
-		d->leaves[i].path = NULL;
-		if (!take(d, &m))
+		if (!d->leaves[i].path)
 			continue;
-		d->leaves[i].path = m.path;
 		d->leaves[i].node = (struct hp_node){
 			.size = m.size,
 			.mtime = m.mtime,
@@ -101,38 +135,46 @@ static int read_all(struct reader *d, struct hp_tree *t,
 	return r < 0 ? hp_fail(err, r, "%s: %s", d->ds->path, why.msg) : 0;
 }
 
-static int fill(struct hp_tree *t, const struct hpdsl_snapshot_options *opt,
+static int fill(struct hp_tree *t, const struct hpdsl_dataset *ds,
+		const struct hpdsl_snapshot_options *opt,
 		struct hpdsl_error *err)
 {
-	struct reader d = { .ds = t->dataset, .opt = opt };
+	struct reader d = { .ds = ds, .opt = opt };
 	hp_auto_free struct hp_leaf *leaves = NULL;
 	struct hpdsl_counts n;
+	int r;
 
-	hpdsl_count(t->dataset, &n);
+	hpdsl_count(ds, &n);
 	leaves = hp_array(n.members, sizeof *leaves);
 	if (!leaves)
 		return hp_fail_nomem(err);
 	t->from_dataset = true;
 	memcpy(t->dataset_id, n.dataset_id, 16);
 	d.leaves = leaves;
+	d.arena = t->arena;
 	d.members = n.members;
 	d.ranges = (n.members + RANGE - 1) / RANGE;
-	return read_all(&d, t, err);
+	if (pthread_mutex_init(&d.lock, NULL))
+		return hp_fail_nomem(err);
+	r = read_all(&d, t, err);
+	pthread_mutex_destroy(&d.lock);
+	return r;
 }
 
 int hp_tree_of_dataset(struct hp_tree *t, const char *dataset,
 		       const struct hpdsl_snapshot_options *opt,
 		       struct hpdsl_error *err)
 {
+	struct hpdsl_dataset *ds;
 	struct hp_tree made;
-	int r = hp_tree_init(&made);
+	int r = hpdsl_open_with(dataset, hp_open_flags(opt->foreign_owner),
+				opt->watch.io, &ds, err);
 
 	if (r < 0)
-		return hp_fail_nomem(err);
-	r = hpdsl_open_with(dataset, hp_open_flags(opt->foreign_owner),
-			    opt->watch.io, &made.dataset, err);
-	if (r == 0)
-		r = fill(&made, opt, err);
+		return r;
+	r = hp_tree_init(&made);
+	r = r < 0 ? hp_fail_nomem(err) : fill(&made, ds, opt, err);
+	hpdsl_close(ds);
 	if (r < 0)
 		hp_tree_release(&made);
 	else

@@ -199,10 +199,13 @@ static const char *disagreement(struct hp_verify *v)
 	return NULL;
 }
 
-/* What the index says of itself: all that is wrong is told. */
+/*
+ * What the index says of itself: all that is wrong is told.  Not mapped, so
+ * that what was checked is what the chunks are compared with.
+ */
 static int open_index(struct hp_verify *v, struct hpdsl_error *err)
 {
-	int r = hp_view_open(&v->view, v->io, v->dir, HP_INDEX_NAME, err);
+	int r = hp_view_read(&v->view, v->io, v->dir, HP_INDEX_NAME, err);
 
 	if (r == 0)
 		r = hp_index_open(v->view.p, v->view.size, HP_INDEX_NAME,
