@@ -658,7 +658,7 @@ struct hpdsl_entry {
 	uint32_t mtime_nsec;
 	uint32_t mode;	  /* type and permission bits, as st_mode */
 	uint64_t member;  /* number in the dataset, or HPDSL_NO_MEMBER */
-	const char *name; /* NUL-terminated; "" of the top */
+	const char *name; /* NUL-terminated; "" of the top; in the mapping */
 	size_t name_len;
 };
 
@@ -724,8 +724,8 @@ HPDSL_API int hpdsl_snapshot_path(const struct hpdsl_snapshot *s,
 				  struct hpdsl_error *err);
 
 /*
- * Target of a symbolic link, NUL-terminated.  -EINVAL: it is none; -ERANGE,
- * HPDSL_ECORRUPT.
+ * Target of a symbolic link: e->size bytes and a NUL, in the mapping.  -EINVAL:
+ * it is none; -ERANGE, HPDSL_ECORRUPT (or e is not of this snapshot).
  */
 HPDSL_API int hpdsl_snapshot_target(const struct hpdsl_snapshot *s,
 				    const struct hpdsl_entry *e,

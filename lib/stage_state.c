@@ -132,25 +132,13 @@ static const char *get_fields(const uint8_t *b, uint64_t size,
 	return all_zeros(b) ? NULL : "not zero where it has to be";
 }
 
-int hp_state_parse(const void *p, uint64_t size, const char *name,
-		   struct hp_state_header *ret, struct hpdsl_error *err)
+/* Of a copy, from which nobody takes away what was seen in it. */
+static int parse_fixed(const uint8_t *b, uint64_t size, const char *name,
+		       struct hp_state_header *ret, struct hpdsl_error *err)
 {
-	const uint8_t *b = p;
 	struct hp_state_header h;
 	const char *wrong;
 
-	if (size < 8 || memcmp(b, HP_STATE_MAGIC, 8) != 0)
-		return hp_fail(err, HPDSL_ENOTOURS,
-			       "%s: not the state of a stage directory", name);
-	if (size < AT_FLAGS || hp_get32(b + AT_VERSION) == 0)
-		return hp_fail(err, HPDSL_ECORRUPT, "%s: damaged", name);
-	if (hp_get32(b + AT_VERSION) > HP_STATE_VERSION)
-		return hp_fail(err, HPDSL_ETOONEW,
-			       "%s: version %" PRIu32
-			       " is newer than this program",
-			       name, hp_get32(b + AT_VERSION));
-	if (size < HP_STATE_CHUNKS)
-		return hp_fail(err, HPDSL_ECORRUPT, "%s: cut short", name);
 	if (hp_get64(b + AT_CHECKSUM) != hp_hash64(b, AT_CHECKSUM))
 		return hp_fail(err, HPDSL_ECORRUPT, "%s: checksum differs",
 			       name);
@@ -164,16 +152,41 @@ int hp_state_parse(const void *p, uint64_t size, const char *name,
 	return 0;
 }
 
+int hp_state_parse(const void *p, uint64_t size, const char *name,
+		   struct hp_state_header *ret, struct hpdsl_error *err)
+{
+	uint8_t b[HP_STATE_CHUNKS] = { 0 };
+
+	hp_copy_once(b, p, size < sizeof b ? size : sizeof b);
+	if (size < 8 || memcmp(b, HP_STATE_MAGIC, 8) != 0)
+		return hp_fail(err, HPDSL_ENOTOURS,
+			       "%s: not the state of a stage directory", name);
+	if (size < AT_FLAGS || hp_get32(b + AT_VERSION) == 0)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: damaged", name);
+	if (hp_get32(b + AT_VERSION) > HP_STATE_VERSION)
+		return hp_fail(err, HPDSL_ETOONEW,
+			       "%s: version %" PRIu32
+			       " is newer than this program",
+			       name, hp_get32(b + AT_VERSION));
+	if (size < HP_STATE_CHUNKS)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: cut short", name);
+	return parse_fixed(b, size, name, ret, err);
+}
+
 /* ---- What changes ----------------------------------------------------- */
+
+enum hp_chunk_state hp_state_of(uint8_t byte)
+{
+	return byte <= HP_CHUNK_EXPANDED ? (enum hp_chunk_state)byte :
+					   HP_CHUNK_ABSENT;
+}
 
 enum hp_chunk_state hp_state_get(const void *p, uint64_t chunk)
 {
 	const uint8_t *b = p;
-	uint8_t s =
-		__atomic_load_n(b + HP_STATE_CHUNKS + chunk, __ATOMIC_ACQUIRE);
 
-	return s <= HP_CHUNK_EXPANDED ? (enum hp_chunk_state)s :
-					HP_CHUNK_ABSENT;
+	return hp_state_of(
+		__atomic_load_n(b + HP_STATE_CHUNKS + chunk, __ATOMIC_ACQUIRE));
 }
 
 void hp_state_set(void *p, uint64_t chunk, enum hp_chunk_state s)

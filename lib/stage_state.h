@@ -2,7 +2,7 @@
 /*
  * stage.hpdsl, the state file of a stage directory, over memory: which chunks
  * are here, which are coming, who brings them, and where the others are.  One
- * stager writes it, any number of readers map it.  What is fixed has a
+ * stager writes it, mapped, any number of readers read it.  What is fixed has a
  * checksum; what changes are the beat, the end and one byte a chunk, each
  * stored and loaded as a whole.  hpdsl-format(5), "STAGE DIRECTORY".
  */
@@ -66,11 +66,15 @@ uint64_t hp_state_size(uint64_t chunks);
 void hp_state_format(const struct hp_state_header *h, void *p);
 
 /*
- * Reads and checks the fixed part of size bytes at p.  name is for messages.
+ * Reads and checks the fixed part of size bytes at p, of which it needs no more
+ * than the first HP_STATE_CHUNKS to be there.  name is for messages.
  * HPDSL_ENOTOURS, HPDSL_ETOONEW, HPDSL_ECORRUPT.
  */
 int hp_state_parse(const void *p, uint64_t size, const char *name,
 		   struct hp_state_header *ret, struct hpdsl_error *err);
+
+/* What a chunk's byte says. */
+enum hp_chunk_state hp_state_of(uint8_t byte);
 
 /* What changes.  p is the whole file, mapped shared; any process, any time. */
 enum hp_chunk_state hp_state_get(const void *p, uint64_t chunk); /* acquires */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state file as readers see it.  What a look costs under the lock is next
- * to nothing, so that a file that was replaced can be unmapped at once.
+ * The state file as readers see it.  What a look costs under the lock is a read
+ * of one byte, so that a file that was replaced can be closed at once.
  */
 #include "stage_watch.h"
 
@@ -13,38 +13,77 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Before a byte of it is looked at. */
-static int check_owner(const struct hp_stage_watch *w,
-		       const struct hp_view *view, struct hpdsl_error *err)
+/* Before a byte of it is looked at; fd is -1 if there is only a directory. */
+static int check_owner(const struct hp_stage_watch *w, int fd,
+		       struct hpdsl_error *err)
 {
+	int r = 0;
+
 	if (w->foreign_owner)
 		return 0;
-	if (view->p && hp_is_foreign(view->owner))
-		return hp_fail(err, -EPERM, "%s: " HP_FOREIGN, HP_STATE_NAME,
-			       (unsigned)view->owner);
-	return hp_owner_check(w->io, w->dir, HP_STATE_NAME ": its directory",
+	if (fd >= 0)
+		r = hp_owner_check(w->io, fd, HP_STATE_NAME, err);
+	return r < 0 ? r :
+		       hp_owner_check(w->io, w->dir,
+				      HP_STATE_NAME ": its directory", err);
+}
+
+/* The fixed part of the open file, checked. */
+static int read_header(const struct hp_stage_watch *w, int fd,
+		       struct hp_state_header *ret, struct hpdsl_error *err)
+{
+	uint8_t fixed[HP_STATE_CHUNKS];
+	struct stat st;
+	ssize_t n;
+	int r = hp_io_fstat(w->io, fd, &st);
+
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", HP_STATE_NAME);
+	if (!S_ISREG(st.st_mode))
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: not a regular file",
+			       HP_STATE_NAME);
+	if (!st.st_size)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: is empty",
+			       HP_STATE_NAME);
+	n = hp_io_pread_full(w->io, fd, fixed, sizeof fixed, 0);
+	if (n < 0)
+		return hp_fail_errno(err, (int)n, "%s", HP_STATE_NAME);
+	/* Cut short since it was asked for its size? */
+	if ((size_t)n < sizeof fixed)
+		st.st_size = n;
+	return hp_state_parse(fixed, (uint64_t)st.st_size, HP_STATE_NAME, ret,
 			      err);
 }
 
-static int load(const struct hp_stage_watch *w, struct hp_view *view,
+/* The file that has the name now, open; the caller closes *ret_fd. */
+static int load(const struct hp_stage_watch *w, int *ret_fd,
 		struct hp_state_header *header, struct hpdsl_error *err)
 {
-	int r = hp_view_open(view, w->io, w->dir, HP_STATE_NAME, err);
+	hp_auto_fd f = { w->io, w->io->open(w->io, w->dir, HP_STATE_NAME,
+					    O_RDONLY | O_NONBLOCK, 0) };
+	int r;
 
+	if (f.fd < 0)
+		return hp_fail_errno(err, f.fd, "%s", HP_STATE_NAME);
+	r = check_owner(w, f.fd, err);
+	if (r == 0)
+		r = read_header(w, f.fd, header, err);
 	if (r < 0)
 		return r;
-	r = check_owner(w, view, err);
-	if (r == 0)
-		r = hp_state_parse(view->p, view->size, HP_STATE_NAME, header,
-				   err);
-	if (r == 0 && header->chunks != w->chunks)
-		r = hp_fail(err, HPDSL_ECORRUPT,
-			    "%s: is about %" PRIu64 " chunks, the dataset has "
-			    "%" PRIu64,
-			    HP_STATE_NAME, header->chunks, w->chunks);
-	if (r < 0)
-		hp_view_close(view);
-	return r;
+	if (header->chunks != w->chunks)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: is about %" PRIu64
+			       " chunks, the dataset has %" PRIu64,
+			       HP_STATE_NAME, header->chunks, w->chunks);
+	*ret_fd = f.fd;
+	f.fd = -1;
+	return 0;
+}
+
+static void close_file(const struct hp_stage_watch *w, int fd)
+{
+	if (fd >= 0)
+		w->io->close(w->io, fd);
 }
 
 static bool has_lock(const struct hp_stage_watch *w)
@@ -63,16 +102,17 @@ int hp_stage_watch_open(struct hp_stage_watch *w, const struct hp_io *io,
 	w->io = io;
 	w->dir = dir;
 	w->chunks = chunks;
+	w->fd = -1;
 	w->looked = hp_monotonic();
-	r = load(w, &w->view, &w->header, err);
+	r = load(w, &w->fd, &w->header, err);
 	if (r == -ENOENT && has_lock(w))
-		r = check_owner(w, &w->view, err);
+		r = check_owner(w, -1, err);
 	if (r < 0)
 		return r;
 	/* Where the system does not tell, it is zeros, and nothing counts. */
 	(void)hp_boot_id(io, w->boot_id);
 	if (pthread_mutex_init(&w->lock, NULL)) {
-		hp_view_close(&w->view);
+		close_file(w, w->fd);
 		return hp_fail_nomem(err);
 	}
 	return 0;
@@ -80,39 +120,47 @@ int hp_stage_watch_open(struct hp_stage_watch *w, const struct hp_io *io,
 
 void hp_stage_watch_close(struct hp_stage_watch *w)
 {
-	hp_view_close(&w->view);
+	close_file(w, w->fd);
 	pthread_mutex_destroy(&w->lock);
+}
+
+/* By what changes in the file: is a stager at work? */
+static bool is_alive(const struct hp_stage_watch *w)
+{
+	/* As the whole file, of which no more is looked at. */
+	uint8_t p[HP_STATE_CHUNKS] __attribute__((aligned(8)));
+	const size_t n = HP_STATE_CHUNKS - HP_STATE_FIXED;
+
+	return hp_io_pread_full(w->io, w->fd, p + HP_STATE_FIXED, n,
+				HP_STATE_FIXED) == (ssize_t)n &&
+	       hp_state_alive(p, &w->header, w->boot_id, hp_monotonic());
 }
 
 void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
 			struct hp_stage_seen *ret)
 {
+	uint8_t byte;
+
 	*ret = (struct hp_stage_seen){ 0 };
 	pthread_mutex_lock(&w->lock);
-	ret->born = w->view.p;
-	if (!ret->born) {
-		pthread_mutex_unlock(&w->lock);
-		return;
+	ret->born = w->fd >= 0;
+	if (ret->born && hp_io_pread_full(w->io, w->fd, &byte, 1,
+					  HP_STATE_CHUNKS + chunk) == 1) {
+		ret->state = hp_state_of(byte);
+		ret->counts = hp_state_same_boot(&w->header, w->boot_id);
 	}
-	ret->state = hp_state_get(w->view.p, chunk);
-	ret->counts = hp_state_same_boot(&w->header, w->boot_id);
-	ret->alive = ret->state == HP_CHUNK_COMING &&
-		     hp_state_alive(w->view.p, &w->header, w->boot_id,
-				    hp_monotonic());
+	ret->alive = ret->state == HP_CHUNK_COMING && is_alive(w);
 	pthread_mutex_unlock(&w->lock);
 }
 
-/*
- * Whose turn it is to look.  A copy of a file that cannot be mapped is old as
- * soon as it is made.
- */
+/* Whose turn it is to look. */
 static bool is_due(struct hp_stage_watch *w, uint64_t age)
 {
 	uint64_t now = hp_monotonic();
 	bool due;
 
 	pthread_mutex_lock(&w->lock);
-	due = now - w->looked >= age || !w->view.mapped;
+	due = now - w->looked >= age || w->fd < 0;
 	if (due)
 		w->looked = now;
 	pthread_mutex_unlock(&w->lock);
@@ -121,24 +169,24 @@ static bool is_due(struct hp_stage_watch *w, uint64_t age)
 
 bool hp_stage_watch_renew(struct hp_stage_watch *w, uint64_t age)
 {
-	struct hp_view view = { 0 }, old;
 	struct hp_state_header header;
+	int fd = -1, old;
 
-	if (!is_due(w, age) || load(w, &view, &header, NULL) < 0)
+	if (!is_due(w, age) || load(w, &fd, &header, NULL) < 0)
 		return false;
 	pthread_mutex_lock(&w->lock);
-	old = w->view;
+	old = w->fd;
 	/* Threads that look at the same time may come here in any order, and
 	 * so an older one last: until the next look. */
-	if (!w->view.p ||
+	if (w->fd < 0 ||
 	    memcmp(header.pack, w->header.pack, sizeof header.pack) == 0) {
-		w->view = view;
+		w->fd = fd;
 		w->header = header;
 	} else {
-		old = view;
+		old = fd;
 	}
 	pthread_mutex_unlock(&w->lock);
-	hp_view_close(&old);
+	close_file(w, old);
 	return true;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state file of a stage directory as its readers see it: mapped, and
- * looked for again when a newer generation may have taken its place.  Any
- * number of threads.
+ * The state file of a stage directory as its readers see it: open, a byte read
+ * at each look, so that a file that somebody cuts short is one that says no
+ * more, and looked for again when a newer generation may have taken its place.
+ * Any number of threads.
  */
 #ifndef HP_STAGE_WATCH_H
 #define HP_STAGE_WATCH_H
 
+#include "io.h"
 #include "stage_state.h"
-#include "view.h"
 
 #include <pthread.h>
 
@@ -20,7 +21,7 @@ struct hp_stage_watch {
 	uint8_t boot_id[16]; /* this machine's */
 	pthread_mutex_t lock;
 	/* All below under the lock. */
-	struct hp_view view; /* p is NULL: the stager has made none yet */
+	int fd; /* -1: the stager has made none yet */
 	struct hp_state_header header;
 	uint64_t looked; /* when a newer one was looked for, hp_monotonic */
 };
@@ -28,7 +29,7 @@ struct hp_stage_watch {
 /* What is known of a chunk. */
 struct hp_stage_seen {
 	enum hp_chunk_state state;
-	bool counts; /* of this boot: the state is to be believed */
+	bool counts; /* of this boot, and whole: the state is to be believed */
 	bool alive;  /* a stager is at work */
 	bool born;   /* there is a state file */
 };

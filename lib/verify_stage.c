@@ -75,7 +75,7 @@ static int take_state(struct hp_verify *v, struct hpdsl_error *err)
 {
 	struct hp_verify_stage *s = v->stage;
 
-	if (!s->watch.view.p)
+	if (s->watch.fd < 0)
 		return 0;
 	if (!is_of_pack(v)) {
 		hp_verify_file(v, HP_STATE_NAME, "is of another dataset");

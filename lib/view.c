@@ -75,7 +75,6 @@ static int view_open(struct hp_view *v, const struct hp_io *io, int dir,
 	if (!st.st_size)
 		return hp_fail(err, HPDSL_ECORRUPT, "%s: is empty", name);
 	made.size = (uint64_t)st.st_size;
-	made.owner = st.st_uid;
 	r = get(&made, f.fd);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", name);

@@ -10,7 +10,6 @@ struct hp_view {
 	const void *p; /* NULL: nothing here */
 	uint64_t size;
 	bool mapped;
-	uid_t owner; /* of the file, as it was when it was opened */
 };
 
 /*

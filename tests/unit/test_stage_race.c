@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a stage directory, and asking for its state, while somebody changes
+ * bytes of the state file or cuts it short: members come out right, from here
+ * or from the origin.
+ */
+#include "flips.h"
+#include "staged.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MS 250 /* of each race */
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* All members but the large one. */
+static void read_all(const struct staged *f, const struct hpdsl_dataset *ds)
+{
+	char buf[4096];
+
+	for (uint64_t i = 0; i < f->n.members; i++) {
+		struct hpdsl_error err = { 0 };
+		struct hpdsl_member m;
+
+		assert_int_equal(hpdsl_member_get(ds, i, &m, &err), 0);
+		if (m.size <= sizeof buf &&
+		    hpdsl_member_read(ds, &m, 0, buf, m.size, &err) < 0)
+			fail_msg("%s", err.msg);
+	}
+}
+
+static void ask(const struct staged *f)
+{
+	struct hpdsl_stage_status s;
+	struct hpdsl_error err;
+
+	if (hpdsl_stage_status(f->dir, NULL, &s, &err) < 0)
+		return;
+	assert_true(memchr(s.host, '\0', sizeof s.host) != NULL);
+	assert_true(memchr(s.job, '\0', sizeof s.job) != NULL);
+	assert_true(memchr(s.origin, '\0', sizeof s.origin) != NULL);
+	assert_int_equal(s.chunks, STAGED_CHUNKS);
+	assert_true(s.ready + s.coming <= STAGED_CHUNKS);
+}
+
+static void race(int zstd)
+{
+	struct hpdsl_dataset *ds;
+	struct staged f;
+	struct flips flips;
+	uint64_t end;
+
+	staged_begin(&f, zstd);
+	staged_put_all(&f);
+	ds = staged_open(f.dir, NULL);
+	hpdsl_patience(ds, 0);
+	flips_begin(&flips, f.state, hp_state_size(STAGED_CHUNKS));
+	end = now_ms() + MS;
+	do {
+		read_all(&f, ds);
+		ask(&f);
+	} while (now_ms() < end);
+	flips_end(&flips);
+	ask(&f);
+	hpdsl_close(ds);
+	staged_end(&f);
+}
+
+static void test_race(void **state)
+{
+	(void)state;
+#ifdef FLIPS_UNDER_TSAN
+	skip();
+#endif
+	race(0);
+	race(1);
+}
+
+/* A parser of memory that changes: what it takes makes sense. */
+static void test_parse(void **state)
+{
+	const uint64_t size = hp_state_size(STAGED_CHUNKS);
+	struct hp_state_header h, had;
+	struct flips flips;
+	struct staged f;
+	uint8_t *p = malloc(size);
+	uint64_t end, taken = 0;
+
+	(void)state;
+	assert_non_null(p);
+#ifdef FLIPS_UNDER_TSAN
+	skip();
+#endif
+	staged_begin(&f, 0);
+	staged_state(&f, HP_CHUNK_READY);
+	memcpy(p, f.state, size);
+	assert_int_equal(hp_state_parse(p, size, "it", &had, NULL), 0);
+	flips_begin(&flips, p, size);
+	end = now_ms() + MS;
+	do {
+		if (hp_state_parse(p, size, "it", &h, NULL) < 0)
+			continue;
+		/* What has the checksum of what was written is that. */
+		assert_memory_equal(&h, &had, sizeof h);
+		taken++;
+	} while (now_ms() < end || !taken);
+	flips_end(&flips);
+	free(p);
+	staged_end(&f);
+}
+
+/* Cut to n bytes under an open dataset, it says no more of what is gone. */
+static void cut(off_t n)
+{
+	struct hpdsl_dataset *ds;
+	struct staged f;
+
+	staged_begin(&f, 0);
+	staged_put_all(&f);
+	ds = staged_open(f.dir, NULL);
+	hpdsl_patience(ds, 0);
+	read_all(&f, ds);
+	staged_expect(ds, 0, 0, 0);
+	assert_int_equal(truncate(staged_at(&f, HP_STATE_NAME), n), 0);
+	read_all(&f, ds);
+	/* The large one is the sixth's, which nobody reads. */
+	assert_true(staged_sources(ds).absent_chunks >= STAGED_CHUNKS - 1);
+	ask(&f);
+	hpdsl_close(ds);
+	staged_end(&f);
+}
+
+static void test_cut(void **state)
+{
+	(void)state;
+	cut(0);
+	cut(HP_STATE_FIXED + 4);
+	cut(HP_STATE_CHUNKS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_race),
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
