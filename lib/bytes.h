@@ -78,8 +78,9 @@ static inline void hp_put48(void *p, uint64_t v)
  * Of memory that others may write to: what is read here is read once, and the
  * compiler does not go back to it for what it has already.
  */
-static inline __attribute__((always_inline)) void hp_copy_once(
-	void *to, const void *from, size_t n)
+static inline __attribute__((always_inline)) void hp_copy_once(void *to,
+							       const void *from,
+							       size_t n)
 {
 	memcpy(to, from, n);
 	__asm__ volatile("" : : "r"(to) : "memory");

@@ -85,8 +85,7 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 	name_get(&w, &name);
 	snprintf(buf, HP_CHUNK_FILE_TEXT, "%s%s%.690s",
 		 at == HP_AT_ORIGIN ? "" : ds->path,
-		 at == HP_AT_ORIGIN ? "" : "/",
-		 name.p ? name.p : name.buf);
+		 at == HP_AT_ORIGIN ? "" : "/", name.p ? name.p : name.buf);
 	return buf;
 }
 
