@@ -375,6 +375,20 @@ stopped()
 	run ! records staged staged 0
 }
 
+# With the parameters of the page, and the library that hpdsl-pack has.
+@test "the frames of compressed chunks are made again" {
+	need zstd
+	local level
+	make_tree in 2 60
+	seq 60000 > in/large.txt
+	for level in 1 3 9 19; do
+		hpdsl-pack -q --zstd="$level" --chunks=1 in "$level"
+		records seek "$level/chunk-000000.tar.zst" "$level" > tar
+		cmp tar <(zstd -dcq "$level/chunk-000000.tar.zst")
+	done
+	run ! records seek 19/chunk-000000.tar.zst 3
+}
+
 @test "portable names are what the rules of the page give" {
 	local group
 	python3 "$SRC/tests/portable_names.py" tree in 700

@@ -4,8 +4,9 @@
 
 usage: read_records.py journal FILE [INPUT...]   a line for each record; INPUTs
                                                  are held against their rows
-       read_records.py seek FILE                 frames of a compressed chunk,
-                                                 by the seek table alone
+       read_records.py seek FILE [LEVEL]         frames of a compressed chunk,
+                                                 by the seek table alone; made
+                                                 again and compared
        read_records.py staged DIR N              sample N, from where the state
                                                  file says that it is
 """
@@ -109,7 +110,61 @@ def read_journal(path, inputs):
 # ---- The seek table -------------------------------------------------------
 
 
-def read_frames(path):
+_zstd = ctypes.CDLL("libzstd.so.1")
+_zstd.ZSTD_createCCtx.restype = ctypes.c_void_p
+for _name, _arguments in (
+        ("ZSTD_freeCCtx", [ctypes.c_void_p]),
+        ("ZSTD_CCtx_setParameter", [ctypes.c_void_p, ctypes.c_int,
+                                    ctypes.c_int]),
+        ("ZSTD_CCtx_setPledgedSrcSize", [ctypes.c_void_p, ctypes.c_ulonglong]),
+        ("ZSTD_compressStream2", [ctypes.c_void_p, ctypes.c_void_p,
+                                  ctypes.c_void_p, ctypes.c_int])):
+    getattr(_zstd, _name).argtypes = _arguments
+    getattr(_zstd, _name).restype = ctypes.c_size_t
+
+# Numbers of zstd.h: parameters, and what to do with the input.
+LEVEL, WINDOW_LOG, HASH_LOG, CHAIN_LOG, MIN_MATCH = 100, 101, 102, 103, 105
+CONTENT_SIZE, CHECKSUM = 200, 201
+GO_ON, END = 0, 2
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = [("p", ctypes.c_void_p), ("size", ctypes.c_size_t),
+                ("pos", ctypes.c_size_t)]
+
+
+def compress(content, level):
+    """A frame as hpdsl-pack makes it."""
+    settings = {LEVEL: level, CONTENT_SIZE: 1, CHECKSUM: 1}
+    if level == 3:
+        settings.update({HASH_LOG: 17, CHAIN_LOG: 16, MIN_MATCH: 4})
+    elif level >= 9:
+        settings[WINDOW_LOG] = 21
+    context = _zstd.ZSTD_createCCtx()
+    for key, value in settings.items():
+        _zstd.ZSTD_CCtx_setParameter(context, key, value)
+    room = ctypes.create_string_buffer(len(content) + len(content) // 64 +
+                                       65536)
+    out = _Buffer(ctypes.cast(room, ctypes.c_void_p), len(room), 0)
+    calls = [(content, END)]
+    if len(content) > 131072:
+        _zstd.ZSTD_CCtx_setPledgedSrcSize(context, len(content))
+        calls = [(content[:100001], GO_ON), (content[100001:], GO_ON),
+                 (b"", END)]
+    for piece, end in calls:
+        source = _Buffer(ctypes.cast(ctypes.c_char_p(piece), ctypes.c_void_p),
+                         len(piece), 0)
+        while True:
+            left = _zstd.ZSTD_compressStream2(context, ctypes.byref(out),
+                                              ctypes.byref(source), end)
+            if source.pos == source.size and (end == GO_ON or left == 0):
+                break
+            need(left <= len(content), "compression fails")
+    _zstd.ZSTD_freeCCtx(context)
+    return room.raw[:out.pos]
+
+
+def read_frames(path, level):
     """The plain bytes of each frame, by the table at the file's end."""
     data = read(path)
     frames, descriptor, magic = struct.unpack("<IBI", data[-9:])
@@ -126,6 +181,8 @@ def read_frames(path):
         need(_xxh.XXH64(content, plain, 0) & 0xFFFFFFFF == checksum ==
              struct.unpack_from("<I", data, at + stored - 4)[0],
              f"frame {i}: checksum")
+        need(level is None or compress(content, level) ==
+             data[at:at + stored], f"frame {i}: another writer's")
         at += stored
         yield content
     need(at == begin, "seek table: frames")
@@ -189,8 +246,8 @@ def main(args):
     if len(args) >= 2 and args[0] == "journal":
         for line in read_journal(args[1], args[2:]):
             out.write(line.replace(b"\n", b"\\n") + b"\n")
-    elif len(args) == 2 and args[0] == "seek":
-        for content in read_frames(args[1]):
+    elif len(args) in (2, 3) and args[0] == "seek":
+        for content in read_frames(args[1], int(args[2]) if args[2:] else None):
             out.write(content)
     elif len(args) == 3 and args[0] == "staged":
         print_staged(args[1], int(args[2]))
