@@ -40,16 +40,24 @@ void hp_side_name(enum hp_side_file side, uint32_t chunk,
 		snprintf(out, HP_SIDE_NAME, "%s", names[side]);
 }
 
-/* Is the name that of a chunk, in the place of whose end there is one? */
-static bool of_chunk(const char *name, const char *end)
+/* The number of the chunk, in the place of the end of whose name there is one.
+ */
+static int64_t of_chunk(const char *name, const char *end)
 {
 	size_t n = strlen(name), k = strlen(end);
 	char chunk[HP_SIDE_NAME];
 
 	if (n <= k || n >= HP_SIDE_NAME || strcmp(name + n - k, end) != 0)
-		return false;
+		return -1;
 	snprintf(chunk, sizeof chunk, "%.*s.tar", (int)(n - k), name);
-	return hp_chunk_number(chunk) >= 0;
+	return hp_chunk_number(chunk);
+}
+
+int64_t hp_side_chunk(const char *name)
+{
+	int64_t c = of_chunk(name, ".tar.idx");
+
+	return c >= 0 ? c : of_chunk(name, ".idx");
 }
 
 bool hp_side_is_name(const char *name, bool folder)
@@ -66,9 +74,8 @@ bool hp_side_is_name(const char *name, bool folder)
 		    strcmp(name, base ? base + 1 : one) == 0)
 			return true;
 	}
-	return !folder &&
-	       (strcmp(name, HP_SHA256SUMS_NAME) == 0 ||
-		of_chunk(name, ".idx") || of_chunk(name, ".tar.idx"));
+	return !folder && (strcmp(name, HP_SHA256SUMS_NAME) == 0 ||
+			   hp_side_chunk(name) >= 0);
 }
 
 /* ---- DALI --------------------------------------------------------------- */

@@ -38,6 +38,8 @@ void hp_side_name(enum hp_side_file side, uint32_t chunk,
 /* Is it a name of one in the dataset, in HP_SIDE_FOLDER with folder?  Or
  * SHA256SUMS? */
 bool hp_side_is_name(const char *name, bool folder);
+/* The number of the chunk whose file that is; -1: it is of none. */
+int64_t hp_side_chunk(const char *name);
 
 /* A member in its place in the plain tar. */
 struct hp_emit_member {

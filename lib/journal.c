@@ -254,7 +254,8 @@ static int write_body(struct hp_journal *j, const struct hp_pairs *options,
 }
 
 int hp_journal_begin(struct hp_journal *j, const struct hp_pairs *options,
-		     const struct hp_list *list, struct hpdsl_error *err)
+		     const struct hp_list *list, uint64_t chunks,
+		     struct hpdsl_error *err)
 {
 	int r = j->io->truncate(j->io, j->fd, 0);
 
@@ -271,9 +272,15 @@ int hp_journal_begin(struct hp_journal *j, const struct hp_pairs *options,
 	if (j->head.options_bytes > HP_JOURNAL_OPTIONS_MAX)
 		return hp_fail(err, HPDSL_EUSAGE, "the options are too long");
 	r = hp_journal_sync(j, err);
+	j->head.chunks = chunks;
 	if (r == 0)
 		r = write_head(j, err);
 	return r < 0 ? r : hp_journal_sync(j, err);
+}
+
+uint64_t hp_journal_chunks(const struct hp_journal *j)
+{
+	return j->head.chunks;
 }
 
 int hp_journal_remove(struct hp_journal *j, struct hpdsl_error *err)

@@ -50,9 +50,16 @@ int hp_journal_open(const struct hp_io *io, int dir,
 		    const struct hpdsl_watch *watch, struct hp_journal **ret,
 		    bool *ret_resumable, struct hpdsl_error *err);
 
-/* Starts afresh: writes options, the sorted list, then the head; synced. */
+/*
+ * Starts afresh: writes options, the sorted list, then the head, with the
+ * number of chunks that are planned; synced.
+ */
 int hp_journal_begin(struct hp_journal *j, const struct hp_pairs *options,
-		     const struct hp_list *list, struct hpdsl_error *err);
+		     const struct hp_list *list, uint64_t chunks,
+		     struct hpdsl_error *err);
+
+/* How many chunks that pack was going to write; 0: nobody knows. */
+uint64_t hp_journal_chunks(const struct hp_journal *j);
 
 /*
  * Compares with what is there: HPDSL_EDIFFERS with one line that names the
@@ -95,6 +102,7 @@ struct hp_journal_head {
 	uint64_t options_bytes; /* right behind the head */
 	uint64_t list_bytes;	/* behind the options */
 	uint64_t n_files;
+	uint64_t chunks; /* that it was going to write; 0: it does not say */
 	uint64_t body_checksum; /* XXH3-64 of options and list */
 	char host[64];		/* of the packer, NUL-terminated */
 	uint32_t pid;

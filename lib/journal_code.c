@@ -26,6 +26,7 @@ void hp_journal_head_write(const struct hp_journal_head *head,
 	hp_put64(buf + 32, head->n_files);
 	hp_put64(buf + 40, head->body_checksum);
 	memcpy(buf + 48, head->host, strnlen(head->host, 63));
+	hp_put64(buf + 112, head->chunks);
 	hp_put64(buf + 184, hp_hash64(buf, 184));
 }
 
@@ -60,10 +61,11 @@ int hp_journal_head_read(const uint8_t buf[HP_JOURNAL_HEAD],
 	h.n_files = hp_get64(buf + 32);
 	h.body_checksum = hp_get64(buf + 40);
 	memcpy(h.host, buf + 48, sizeof h.host);
+	h.chunks = hp_get64(buf + 112);
 	/* At least one byte of path a file; sums stay far below 2^64. */
 	if (hp_get32(buf + 8) == 0 || host == 64 ||
-	    !all_zero(buf + 48 + host, 136 - host) ||
-	    h.options_bytes > HP_JOURNAL_OPTIONS_MAX ||
+	    !all_zero(buf + 48 + host, 64 - host) || !all_zero(buf + 120, 64) ||
+	    h.chunks > h.n_files || h.options_bytes > HP_JOURNAL_OPTIONS_MAX ||
 	    h.list_bytes > (uint64_t)1 << 60 ||
 	    h.n_files > h.list_bytes / (HP_JOURNAL_FILE + 1))
 		return hp_fail(err, HPDSL_ECORRUPT, "%s: the head is damaged",

@@ -195,7 +195,8 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	t->begun = true;
-	r = hp_journal_begin(t->journal, &p->options, &p->list, err);
+	r = hp_journal_begin(t->journal, &p->options, &p->list,
+			     p->plan.n_chunks, err);
 	if (r == 0)
 		r = hp_archives_note(p, err);
 	/* Chunks without a journal would be nobody's. */
@@ -271,6 +272,7 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	}
 	if (opt->planned)
 		opt->planned(opt->watch.arg, p->report);
+	p->target.chunks = p->plan.n_chunks;
 	r = hp_target_open(&p->target, opt, err);
 	if (r < 0)
 		return r;

@@ -23,6 +23,7 @@ struct hp_target {
 	bool made;	    /* the directory is new */
 	bool found;	    /* a journal was there before */
 	bool begun;	    /* something was written that a resume can use */
+	uint64_t chunks;    /* of the plan; 0: there is none yet */
 	struct hp_journal *journal;
 	char name[256]; /* of OUTPUT in parent; beside it: */
 	char work[272]; /* the dataset that will replace it, .. */
@@ -71,7 +72,7 @@ int hp_target_check(const struct hpdsl_pack_options *opt,
 		    struct hpdsl_error *err);
 /*
  * Opens or makes the output directory and takes its lock.  Nothing that is
- * there is changed; the journal file is created.
+ * there is changed; the journal file is created.  t->chunks is set before.
  */
 int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
 		   struct hpdsl_error *err);

@@ -4,7 +4,7 @@
 #include "error.h"
 #include "listdir.h"
 #include "outfile.h"
-#include "pack.h"
+#include "target.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,20 +46,13 @@ static int64_t part_number(const char *name)
 	return strcmp(name, again) ? -1 : c;
 }
 
-static bool temporary(const char *name)
-{
-	size_t n = strlen(name);
-
-	return name[0] == '.' && n > 6 && !strcmp(name + n - 5, ".part");
-}
-
 static int clear_one(void *arg, const char *name)
 {
 	const struct hp_pack *p = arg;
 	int64_t c = part_number(name);
 	int r;
 
-	if (!temporary(name) ||
+	if (hp_target_name(name, p->plan.n_chunks, false) != HP_OUR_PART ||
 	    (c >= 0 && c < p->plan.n_chunks && !p->done[c].done))
 		return 0;
 	r = p->io->unlink(p->io, p->target.dir, name, 0);

@@ -52,6 +52,7 @@ static int begin(struct hp_target *t, const struct hpdsl_pack_options *opt,
 {
 	*t = (struct hp_target){ .io = hp_io_or_system(opt->watch.io),
 				 .output = opt->output,
+				 .chunks = t->chunks,
 				 .parent = -1,
 				 .dir = -1 };
 	return open_parent(t, err);
@@ -138,7 +139,7 @@ static int check_contents(const struct hp_target *t,
 int hp_target_check(const struct hpdsl_pack_options *opt,
 		    struct hpdsl_error *err)
 {
-	struct hp_target t;
+	struct hp_target t = { .chunks = 0 };
 	struct hp_target_contents c;
 	int r = begin(&t, opt, err);
 
@@ -267,7 +268,7 @@ int hp_target_open(struct hp_target *t, const struct hpdsl_pack_options *opt,
 
 int hp_target_clear(struct hp_target *t, bool chunks, struct hpdsl_error *err)
 {
-	int r = hp_target_unlink(t->io, t->dir,
+	int r = hp_target_unlink(t, t->dir,
 				 chunks ? HP_ALL_BUT_LOCK : HP_PARTS);
 
 	return r < 0 ? hp_fail_errno(err, r, "%s: cannot clear", t->output) : 0;

@@ -12,6 +12,22 @@ struct hp_target_contents {
 	char stranger[320]; /* the first name that is none of ours */
 };
 
+/* What a name in a directory of ours means. */
+enum hp_target_name {
+	HP_STRANGE, /* nothing: it is another's */
+	HP_OURS,
+	HP_OUR_PART, /* a temporary file of one that is ours */
+};
+
+/*
+ * The chunks below this number are ours: by what lies in the directory, or by
+ * journal and plan if that is no dataset.
+ */
+uint64_t hp_target_known(const struct hp_target *t, int dir);
+/* inner: in the folder of side files.  All but the journal. */
+enum hp_target_name hp_target_name(const char *name, uint64_t known,
+				   bool inner);
+
 /* Looks into a directory. */
 int hp_target_look(const struct hp_target *t, int dir,
 		   struct hp_target_contents *ret, struct hpdsl_error *err);
@@ -22,8 +38,11 @@ enum hp_target_files {
 	HP_WHOLE_DATASET, /* and the journal */
 };
 
-/* Removes files of ours from a directory. */
-int hp_target_unlink(const struct hp_io *io, int dir,
+/*
+ * Removes files of ours from a directory in which there is a manifest, an index
+ * or a journal; the first two last, so that the rest is known until it is gone.
+ */
+int hp_target_unlink(const struct hp_target *t, int dir,
 		     enum hp_target_files files);
 /* Is there something of this name beside OUTPUT?  1, 0 or -errno. */
 int hp_target_has(const struct hp_target *t, const char *name);

@@ -9,18 +9,10 @@
 #include "error.h"
 #include "index.h"
 #include "listdir.h"
-#include "sha256sums.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-static bool part_name(const char *name)
-{
-	size_t n = strlen(name);
-
-	return name[0] == '.' && n > 6 && !strcmp(name + n - 5, ".part");
-}
 
 static void note_stranger(struct hp_target_contents *c, const char *name)
 {
@@ -29,20 +21,27 @@ static void note_stranger(struct hp_target_contents *c, const char *name)
 	c->foreign = true;
 }
 
-static void note_name(struct hp_target_contents *c, const char *name)
+struct looking {
+	struct hp_target_contents *c;
+	uint64_t known;
+};
+
+static int note_one(void *arg, const char *name)
 {
+	const struct looking *l = arg;
+	struct hp_target_contents *c = l->c;
+
 	if (!strcmp(name, HP_MANIFEST_NAME))
 		c->manifest = true;
 	else if (!strcmp(name, HP_JOURNAL_NAME))
 		c->journal = true;
 	else if (!strcmp(name, HP_SIDE_FOLDER))
 		c->ours = c->folder = true;
-	else if (!strcmp(name, HP_INDEX_NAME) || hp_chunk_number(name) >= 0 ||
-		 hp_side_is_name(name, false) ||
-		 !strcmp(name, HP_SHA256SUMS_NAME) || part_name(name))
+	else if (hp_target_name(name, l->known, false) != HP_STRANGE)
 		c->ours = true;
 	else
 		note_stranger(c, name);
+	return 0;
 }
 
 /* Calls each() for every name in folder name of dir, from the first. */
@@ -55,33 +54,29 @@ static int each_name(const struct hp_io *io, int dir, const char *name,
 	return f.fd < 0 ? f.fd : hp_listdir(io, f.fd, each, arg);
 }
 
-static int note_one(void *arg, const char *name)
-{
-	note_name(arg, name);
-	return 0;
-}
-
 /* A name in the folder of side files. */
 static int note_inner(void *arg, const char *name)
 {
+	const struct looking *l = arg;
 	char path[300];
 
-	if (hp_side_is_name(name, true) || part_name(name))
+	if (hp_target_name(name, l->known, true) != HP_STRANGE)
 		return 0;
 	snprintf(path, sizeof path, HP_SIDE_FOLDER "/%s", name);
-	note_stranger(arg, path);
+	note_stranger(l->c, path);
 	return 0;
 }
 
 int hp_target_look(const struct hp_target *t, int dir,
 		   struct hp_target_contents *ret, struct hpdsl_error *err)
 {
+	struct looking l = { ret, hp_target_known(t, dir) };
 	int r;
 
 	memset(ret, 0, sizeof *ret);
-	r = each_name(t->io, dir, ".", note_one, ret);
+	r = each_name(t->io, dir, ".", note_one, &l);
 	if (r == 0 && ret->folder)
-		r = each_name(t->io, dir, HP_SIDE_FOLDER, note_inner, ret);
+		r = each_name(t->io, dir, HP_SIDE_FOLDER, note_inner, &l);
 	if (r == -ENOTDIR || r == -ELOOP) {
 		note_stranger(ret, HP_SIDE_FOLDER);
 		r = 0;
@@ -93,27 +88,28 @@ struct unlinking {
 	const struct hp_io *io;
 	int dir;
 	enum hp_target_files files;
+	uint64_t known;
 	bool inner; /* in the folder of side files */
 };
+
+static int unlink_name(const struct unlinking *u, const char *name)
+{
+	int r = u->io->unlink(u->io, u->dir, name, 0);
+
+	return r == -ENOENT ? 0 : r;
+}
 
 static int unlink_one(void *arg, const char *name)
 {
 	const struct unlinking *u = arg;
-	bool wanted = part_name(name);
-	int r;
+	enum hp_target_name is = hp_target_name(name, u->known, u->inner);
+	bool last = !u->inner && (!strcmp(name, HP_INDEX_NAME) ||
+				  !strcmp(name, HP_MANIFEST_NAME));
 
-	if (u->inner)
-		wanted = wanted || hp_side_is_name(name, true);
-	else if (u->files != HP_PARTS)
-		wanted = wanted || hp_chunk_number(name) >= 0 ||
-			 hp_side_is_name(name, false) ||
-			 !strcmp(name, HP_SHA256SUMS_NAME) ||
-			 !strcmp(name, HP_INDEX_NAME) ||
-			 !strcmp(name, HP_MANIFEST_NAME);
-	if (u->files == HP_WHOLE_DATASET && !u->inner)
-		wanted = wanted || !strcmp(name, HP_JOURNAL_NAME);
-	r = wanted ? u->io->unlink(u->io, u->dir, name, 0) : 0;
-	return r == -ENOENT ? 0 : r;
+	if (is == HP_OUR_PART ||
+	    (is == HP_OURS && u->files != HP_PARTS && !last))
+		return unlink_name(u, name);
+	return 0;
 }
 
 /* What is none of ours stays, and the folder with it. */
@@ -136,11 +132,41 @@ static int unlink_folder(const struct unlinking *u)
 	return r == -ENOTEMPTY || r == -EEXIST || r == -ENOENT ? 0 : r;
 }
 
-int hp_target_unlink(const struct hp_io *io, int dir,
+static bool has(const struct unlinking *u, const char *name)
+{
+	struct stat st;
+
+	return u->io->stat(u->io, u->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* What the others are known by. */
+static int unlink_last(const struct unlinking *u)
+{
+	static const char *const names[] = { HP_INDEX_NAME, HP_MANIFEST_NAME,
+					     HP_JOURNAL_NAME };
+	size_t n = u->files == HP_WHOLE_DATASET ? 3 : 2;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (has(u, names[i]))
+			r = unlink_name(u, names[i]);
+	return r;
+}
+
+int hp_target_unlink(const struct hp_target *t, int dir,
 		     enum hp_target_files files)
 {
-	struct unlinking u = { .io = io, .dir = dir, .files = files };
-	int r = each_name(io, dir, ".", unlink_one, &u);
+	struct unlinking u = { .io = t->io,
+			       .dir = dir,
+			       .files = files,
+			       .known = hp_target_known(t, dir) };
+	int r;
 
-	return r == 0 && files != HP_PARTS ? unlink_folder(&u) : r;
+	if (!has(&u, HP_MANIFEST_NAME) && !has(&u, HP_INDEX_NAME) &&
+	    !has(&u, HP_JOURNAL_NAME))
+		return 0;
+	r = each_name(t->io, dir, ".", unlink_one, &u);
+	if (r == 0 && files != HP_PARTS)
+		r = unlink_folder(&u);
+	return r == 0 && files != HP_PARTS ? unlink_last(&u) : r;
 }

@@ -47,7 +47,7 @@ int hp_target_remove(const struct hp_target *t, const char *name,
 	if (r == -ENOENT)
 		return 0;
 	if (r >= 0)
-		r = hp_target_unlink(io, f.fd, HP_WHOLE_DATASET);
+		r = hp_target_unlink(t, f.fd, HP_WHOLE_DATASET);
 	if (r >= 0)
 		r = io->unlink(io, t->parent, name, AT_REMOVEDIR);
 	/* Somebody else may be at it, too. */

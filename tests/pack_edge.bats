@@ -175,7 +175,7 @@ fill" ]
 	head -c 800000 /dev/urandom > in/large
 	mkdir mnt/out
 	: > mnt/out/journal.hpdsl
-	head -c 1000000 /dev/zero > mnt/out/chunk-000007.tar
+	head -c 1000000 /dev/zero > mnt/out/chunk-000001.tar
 	hpdsl-pack -q --chunks 2 --force in mnt/out
 	hpdsl-verify -q --source in mnt/out
 	rm -r mnt/out/*
@@ -301,4 +301,86 @@ END
 	hpdsl-pack --group=none --json --force t two > out 2> err
 	[ "$(field repeated_suffixes < out)" = 0 ]
 	[ "$(grep -c "one suffix" err)" = 0 ]
+}
+
+# Files of others that have names like ours.
+strangers()
+{
+	mkdir -p out/.nv-meta
+	echo mine | tee out/.x.part out/.x.tar.part out/chunk-000099.tar \
+		out/.chunk-000050.tar.part out/chunk-000099.tar.zst \
+		out/chunk-000099.idx out/.nv-meta/.y.part > /dev/null
+}
+
+strangers_are_there()
+{
+	[ "$(grep -rlx mine out | wc -l)" = 7 ]
+}
+
+@test "--force over a dataset: files of others in it are named, and stay" {
+	local name
+	for name in .x.part chunk-000099.tar .chunk-000050.tar.part \
+		chunk-000002.tar.zst.part chunk-000002.tar chunk-000002.idx \
+		.nv-meta/.y.part; do
+		rm -rf out
+		cp -a old out
+		mkdir out/.nv-meta
+		echo mine > "out/$name"
+		fails 3 "out: holds '$name', which is no part of the dataset" \
+			pack --force
+		[ "$(cat "out/$name")" = mine ]
+		hpdsl-verify -q out
+		rm "out/$name"
+		pack --force
+		is_new
+		nothing_beside
+	done
+}
+
+@test "--force over a dataset of which the manifest, or the index, is damaged" {
+	local bad
+	for bad in dataset.yaml index.hpdsl; do
+		rm -rf out
+		cp -a old out
+		echo > "out/$bad"
+		echo mine > out/chunk-000003.tar
+		fails 3 "out: holds 'chunk-000003.tar'" pack --force
+		rm out/chunk-000003.tar
+		pack --force
+		is_new
+		nothing_beside
+	done
+}
+
+@test "--force, --resume over an unfinished pack: files of others stay" {
+	local how
+	for how in --force --resume; do
+		rm -rf out
+		need strace
+		# with the part of a chunk that the next plan does not have
+		traced -f -o trace -e trace=renameat,renameat2 \
+			-e inject=renameat,renameat2:signal=KILL:when=6 \
+			hpdsl-pack -q -j0 --chunks 9 in out 2> /dev/null || :
+		[ -e out/journal.hpdsl ] && [ -e out/chunk-000004.tar ]
+		compgen -G 'out/.chunk-00000[5-9].tar.part'
+		strangers
+		if [ "$how" = --force ]; then
+			pack --force
+		else
+			hpdsl-pack -q --chunks 9 --resume in out
+		fi
+		strangers_are_there
+		rm out/.*.part out/chunk-000099.* out/.nv-meta/.y.part
+		rmdir out/.nv-meta
+		hpdsl-verify -q --source in out
+		[ "$how" = --resume ] || is_new
+	done
+}
+
+@test "a directory of adopted tars is not replaced, whatever they are called" {
+	mkdir out
+	tar cf out/chunk-000000.tar -C in .
+	hpdsl-index -q out/chunk-000000.tar
+	fails 3 "out: holds 'chunk-000000.tar'" pack --force
+	[ -s out/chunk-000000.tar ]
 }

@@ -220,7 +220,7 @@ static void make_journal(const struct hp_list *list, uint32_t n)
 
 	unlinkat(dir, NAME, 0);
 	j = open_it(false);
-	assert_int_equal(hp_journal_begin(j, &options, list, NULL), 0);
+	assert_int_equal(hp_journal_begin(j, &options, list, 1, NULL), 0);
 	for (uint32_t i = 0; i < n; i++) {
 		struct hp_journal_record rec = record(i, 1000 + i);
 
@@ -285,7 +285,7 @@ static void test_resume(void **state)
 		hp_journal_close(j);
 	}
 	j = open_it(true);
-	assert_int_equal(hp_journal_begin(j, &options, &list, NULL), 0);
+	assert_int_equal(hp_journal_begin(j, &options, &list, 1, NULL), 0);
 	assert_int_equal(hp_journal_records(j, &v, &n, NULL), 0);
 	assert_int_equal(n, 0);
 	free(v);
@@ -330,7 +330,7 @@ static void test_positions(void **state)
 	assert_null(hp_journal_position(j, 1));
 	assert_null(hp_journal_position(j, 4));
 	/* Another pack begins here. */
-	assert_int_equal(hp_journal_begin(j, &options, &list, NULL), 0);
+	assert_int_equal(hp_journal_begin(j, &options, &list, 1, NULL), 0);
 	assert_null(hp_journal_position(j, 0));
 	hp_journal_remove(j, NULL);
 	hp_list_release(&list);
@@ -359,7 +359,7 @@ static void test_many(void **state)
 	assert_int_equal(hp_journal_open(&fake_io, dir, NULL, &j,
 					 &(bool){ false }, NULL),
 			 0);
-	assert_int_equal(hp_journal_begin(j, &options, &list, NULL), 0);
+	assert_int_equal(hp_journal_begin(j, &options, &list, 1, NULL), 0);
 	for (uint32_t i = 0; i < RECORDS; i++) {
 		struct hp_journal_record rec = record(RECORDS - 1 - i, i);
 
@@ -395,7 +395,7 @@ static void test_extremes(void **state)
 	j = open_it(true);
 	assert_int_equal(hp_journal_compare(j, &options, &list, NULL), 0);
 	list.n_files = 0;
-	assert_int_equal(hp_journal_begin(j, &options, &list, NULL), 0);
+	assert_int_equal(hp_journal_begin(j, &options, &list, 1, NULL), 0);
 	assert_int_equal(hp_journal_compare(j, &options, &list, NULL), 0);
 	hp_journal_remove(j, NULL);
 	hp_list_release(&list);
@@ -629,11 +629,18 @@ static void test_hostile(void **state)
 	assert_int_equal(hp_journal_head_read(buf, &back, &err),
 			 HPDSL_ECORRUPT);
 	h.n_files = 10;
+	h.chunks = 11;
+	hp_journal_head_write(&h, buf);
+	assert_int_equal(hp_journal_head_read(buf, &back, &err),
+			 HPDSL_ECORRUPT);
+	h.chunks = 10;
 	hp_journal_head_write(&h, buf);
 	assert_int_equal(hp_journal_head_read(buf, &back, &err), 0);
+	assert_int_equal(back.chunks, 10);
 	/* A list that is not as long as the head has it, checksums right. */
 	h.list_bytes = 0;
 	h.n_files = 0;
+	h.chunks = 0;
 	h.body_checksum = hp_hash64("", 1);
 	hp_journal_head_write(&h, buf);
 	spew(buf, sizeof buf);
@@ -706,7 +713,7 @@ static void test_lock(void **state)
 	unlinkat(dir, NAME, 0);
 	j = open_it(false);
 	expect_busy(msg); /* already before the journal is begun */
-	assert_int_equal(hp_journal_begin(j, &options, &list, NULL), 0);
+	assert_int_equal(hp_journal_begin(j, &options, &list, 1, NULL), 0);
 	expect_busy(msg);
 	hp_journal_close(j);
 	j = open_it(true);
@@ -795,7 +802,7 @@ static int begin_run(const struct hp_list *list, struct hpdsl_error *err)
 
 	if (r < 0)
 		return r;
-	r = hp_journal_begin(j, &options, list, err);
+	r = hp_journal_begin(j, &options, list, 1, err);
 	for (uint32_t i = 0; i < 3; i++) { /* goes on after a failure */
 		struct hp_journal_record rec = record(i, 1000 + i);
 		int k = r < 0 ? r : hp_journal_add(j, &rec, err);

@@ -293,7 +293,7 @@ static void test_spoiled(void **state)
 		" out/.chunk-000000.tar.part; mv x out/.chunk-000001.tar.part",
 		"for f in out/.*.part; do head -c 5000 /dev/urandom | "
 		"dd of=$f bs=1 conv=notrunc status=none; done",
-		"touch out/.chunk-000009.tar.part out/.x.part",
+		"touch out/.chunk-000001.tar.zst.part out/.index.hpdsl.part",
 	};
 
 	(void)state;
