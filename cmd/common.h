@@ -125,8 +125,19 @@ __attribute__((format(printf, 1, 2))) void cmd_print(const char *fmt, ...);
 void cmd_flush(void);
 /* A name and what ends it: escaped and a newline, or as it is and a NUL. */
 void cmd_print_name(const char *name, size_t len, bool null);
-/* The escaped name in memory that the caller frees. */
+
+/* ---- escape.c: names on standard output ------------------------------- */
+
+/* Room for a name of so many bytes, and a NUL. */
+#define CMD_ESCAPED(len) (4 * (len) + 1)
+/* As hpdsl_name_escape(), and \x1b for a control character on a terminal. */
+size_t cmd_escape_name(const char *name, size_t len, char *out);
+/* The same in memory that the caller frees. */
 char *cmd_escape(const char *name, size_t len);
+/* Is there a control character at s that is not to reach the terminal? */
+bool cmd_is_control(const unsigned char *s, size_t len);
+/* Length of the UTF-8 sequence at s, 0: it is none. */
+size_t cmd_utf8_length(const unsigned char *s, size_t len);
 
 /* ---- size.c: numbers as people write and read them -------------------- */
 

@@ -85,36 +85,6 @@ void cmd_json_hex(struct cmd_json *j, const char *name, const uint8_t *bytes,
 	fputc('"', j->out);
 }
 
-/*
- * Length of the UTF-8 sequence at s, or 0: by the table of well-formed
- * sequences in the Unicode standard (3-7), so no surrogates, nothing overlong.
- */
-static size_t utf8_length(const unsigned char *s, size_t len)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t n;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (s[0] == 0xe0)
-		low = 0xa0;
-	else if (s[0] == 0xed)
-		high = 0x9f;
-	else if (s[0] == 0xf0)
-		low = 0x90;
-	else if (s[0] == 0xf4)
-		high = 0x8f;
-	if (len < n || s[1] < low || s[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 static bool is_special(unsigned char c)
 {
 	return c < 0x20 || c == 0x7f || c == '"' || c == '\\';
@@ -135,8 +105,9 @@ static size_t plain_length(const unsigned char *s, size_t len)
 {
 	size_t at = 0, n;
 
-	while (at < len && !is_special(s[at])) {
-		n = utf8_length(s + at, len - at);
+	while (at < len && !is_special(s[at]) &&
+	       !cmd_is_control(s + at, len - at)) {
+		n = cmd_utf8_length(s + at, len - at);
 		if (!n)
 			break;
 		at += n;
@@ -161,6 +132,8 @@ static bool put_string(FILE *out, const char *text, size_t len)
 			break;
 		if (is_special(*s)) {
 			put_special(out, *s);
+		} else if (cmd_utf8_length(s, (size_t)(end - s))) {
+			put_special(out, *++s); /* U+0080 and so on */
 		} else {
 			fputs("\\ufffd", out);
 			valid = false;

@@ -59,17 +59,9 @@ void cmd_flush(void)
 		cmd_output_failed();
 }
 
-char *cmd_escape(const char *name, size_t len)
-{
-	char *out = cmd_alloc(2, len + 1);
-
-	hpdsl_name_escape(name, len, out);
-	return out;
-}
-
 void cmd_print_name(const char *name, size_t len, bool null)
 {
-	char escaped[2 * HPDSL_PATH_MAX + 2];
+	char escaped[CMD_ESCAPED(HPDSL_PATH_MAX) + 1];
 
 	if (null) {
 		cmd_write(name, len);
@@ -78,7 +70,7 @@ void cmd_print_name(const char *name, size_t len, bool null)
 	}
 	if (len > HPDSL_PATH_MAX)
 		len = HPDSL_PATH_MAX;
-	len = hpdsl_name_escape(name, len, escaped);
+	len = cmd_escape_name(name, len, escaped);
 	escaped[len++] = '\n';
 	cmd_write(escaped, len);
 }

@@ -74,11 +74,11 @@ static void print_line(const struct hpdsl_difference *d, bool null)
 {
 	size_t len = d->path_len;
 	const char *path = snapshot_path_shown(d->path, &len);
-	char escaped[2 * HPDSL_PATH_MAX + 2];
+	char escaped[CMD_ESCAPED(HPDSL_PATH_MAX)];
 
 	cmd_print("%c ", !d->before ? '+' : d->after ? '~' : '-');
 	if (!null) {
-		len = hpdsl_name_escape(path, len, escaped);
+		len = cmd_escape_name(path, len, escaped);
 		path = escaped;
 	}
 	cmd_write(path, len);

@@ -91,7 +91,7 @@ static void print_attributes(const struct hpdsl_entry *e)
 static int print_name(struct ls *l, const struct hpdsl_snapshot *s,
 		      const struct hpdsl_entry *e, const char *name, size_t len)
 {
-	char line[2 * HPDSL_PATH_MAX + 1];
+	char line[CMD_ESCAPED(HPDSL_PATH_MAX)];
 	const char *target;
 	size_t n;
 
@@ -107,7 +107,7 @@ static int print_name(struct ls *l, const struct hpdsl_snapshot *s,
 		cmd_write(target, e->size + 1);
 		return CMD_DONE;
 	}
-	n = hpdsl_name_escape(name, len, line);
+	n = cmd_escape_name(name, len, line);
 	cmd_write(line, n);
 	cmd_print(" -> ");
 	cmd_print_name(target, e->size, false);
@@ -131,13 +131,13 @@ static int print_entry(struct ls *l, const struct hpdsl_snapshot *s,
 
 static void print_heading(struct ls *l, const char *path)
 {
-	char line[2 * HPDSL_PATH_MAX + 1];
+	char line[CMD_ESCAPED(HPDSL_PATH_MAX)];
 	size_t len = strlen(path);
 
 	if (!l->headings || l->paths.json || l->paths.null)
 		return;
 	path = snapshot_path_shown(path, &len);
-	len = hpdsl_name_escape(path, len, line);
+	len = cmd_escape_name(path, len, line);
 	if (l->printed)
 		cmd_write("\n", 1);
 	l->printed = true;

@@ -26,6 +26,10 @@ static void print_word(const struct hpdsl_stage_status *s)
 
 static void print_text(const char *path, const struct hpdsl_stage_status *s)
 {
+	/* whoever wrote the state file may have written anything */
+	cmd_auto_free char *host = cmd_escape(s->host, strlen(s->host)),
+			   *job = cmd_escape(s->job, strlen(s->job)),
+			   *origin = cmd_escape(s->origin, strlen(s->origin));
 	char pack[33];
 
 	cmd_hex(pack, s->pack, sizeof(s->pack));
@@ -35,9 +39,9 @@ static void print_text(const char *path, const struct hpdsl_stage_status *s)
 		  (LLU)s->coming);
 	print_word(s);
 	cmd_print("\n  node %u of %u (%s), part %u of %u, since %s UTC%s%s\n",
-		  s->node, s->nodes, s->host, s->part, s->parts,
-		  cmd_time(s->started).s, *s->job ? ", " : "", s->job);
-	cmd_print("  origin %s, pack %s\n", s->origin, pack);
+		  s->node, s->nodes, host, s->part, s->parts,
+		  cmd_time(s->started).s, *job ? ", " : "", job);
+	cmd_print("  origin %s, pack %s\n", origin, pack);
 }
 
 static void print_json(const char *path, const struct hpdsl_stage_status *s,
