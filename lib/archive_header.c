@@ -9,6 +9,7 @@
 
 #include "tar.h"
 #include "tar_foreign.h"
+#include "tar_tail.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -118,6 +119,21 @@ void hp_headers_begin(struct hp_layer *l)
 		return;
 	drop(l->headers, l->next);
 	l->headers->inside = true;
+}
+
+void hp_headers_add_tail(const struct hp_layer *l, uint64_t at,
+			 struct hp_tar_tail *t)
+{
+	const struct hp_headers *h = l->headers;
+	uint64_t end = h->from + h->n, begin = l->given - l->piece_len;
+
+	if (at < end)
+		hp_tar_tail_add(t, h->kept + (at - h->from),
+				(size_t)(end - at));
+	at = at < end ? end : at;
+	if (at >= begin && at < l->given)
+		hp_tar_tail_add(t, l->piece + (at - begin),
+				(size_t)(l->given - at));
 }
 
 /* ---- What they say ------------------------------------------------------ */

@@ -193,7 +193,6 @@ static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 	uint64_t at = (uint64_t)archive_filter_bytes(l->reader, 0);
 	struct hp_tar_tail t = { .n = 0 };
 	const uint8_t *p = NULL;
-	uint64_t left = l->given - at;
 	ssize_t n;
 
 	if (l->feed.zip)
@@ -207,9 +206,7 @@ static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 						    "the tar has no end mark: "
 						    "it was cut off",
 						    err);
-	if (left <= l->piece_len)
-		hp_tar_tail_add(&t, l->piece + l->piece_len - left,
-				(size_t)left);
+	hp_headers_add_tail(l, at, &t);
 	while (t.seen < HP_TAR_TAIL_MAX && !t.more) {
 		n = hp_feed_take(&l->feed, &p);
 		if (n < 0)

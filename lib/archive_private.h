@@ -23,6 +23,7 @@ enum hp_feed_kind {
 };
 
 struct hp_filter;
+struct hp_tar_tail;
 
 /* Bytes that were looked at, and are to be handed out first. */
 struct hp_ahead {
@@ -120,6 +121,9 @@ int hp_headers_next_piece(struct hp_layer *l);
 void hp_headers_begin(struct hp_layer *l);
 /* .. and at l->content it is behind them: is it as they say? */
 int hp_headers_end(struct hp_layer *l);
+/* From there on, at the end: what libarchive was given. */
+void hp_headers_add_tail(const struct hp_layer *l, uint64_t at,
+			 struct hp_tar_tail *t);
 /* Is the last one a sparse file? */
 bool hp_headers_sparse(const struct hp_layer *l);
 /* It was gone past: is what it took what the headers say? */

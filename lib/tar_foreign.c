@@ -214,6 +214,10 @@ static int take_member(struct hp_foreign *t, const uint8_t *block,
 	t->mapped = false;
 	if (type == 'S' || t->local.sparse || t->global.sparse)
 		return refuse_sparse(t, block, err);
+	/* libarchive goes by it, others by the type alone. */
+	if (has_content(type) && block[AT_MAP] &&
+	    memcmp(block + AT_MAGIC, "ustar  ", 8) == 0)
+		return corrupt(err, "a map of holes in what is no sparse file");
 	if (type == 'M' || type == 'N')
 		return unsupported(err, type == 'M' ?
 						"the rest of a file that began "

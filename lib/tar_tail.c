@@ -42,6 +42,7 @@ void hp_tar_tail_add(struct hp_tar_tail *t, const uint8_t *p, size_t n)
 		if (t->n < sizeof t->block)
 			return;
 		t->n = 0;
-		t->more = t->block[257] && hp_tar_looks_like(t->block);
+		t->more = !memcmp(t->block + 257, "ustar", 5) &&
+			  hp_tar_looks_like(t->block);
 	}
 }

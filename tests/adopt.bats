@@ -336,6 +336,7 @@ offset()
 		3 sparse-alone-gnu-size-5000 member 'x': is a sparse file without a map
 		3 sparse-map-empty-near member 'x': is a sparse file without a map
 		3 sparse-holes-of-solaris member 'x': is a sparse file with SUN.holesdata
+		1 sparse-map-of-another-type a map of holes in what is no sparse file
 		3 type-multivolume member 'x': is the rest of a file that began in another archive
 		1 folder-named-file a file with content has the name of a folder
 		1 folder-named-file-v7 a file with content has the name of a folder

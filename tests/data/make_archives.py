@@ -174,8 +174,8 @@ is_("gnu-name-dot-dot", tar(head(b"././@LongLink", 600, b"L", **GNU),
 is_("gnu-name-0", tar(head(b"././@LongLink", 0, b"L", **GNU), GOOD))
 
 
-def sparse(path, real, *blocks, data=b"", extended=b"\0"):
-    h = bytearray(head(path, len(data), b"S", **GNU))
+def sparse(path, real, *blocks, data=b"", extended=b"\0", kind=b"S"):
+    h = bytearray(head(path, len(data), kind, **GNU))
     at = 386
     for where, n in blocks:
         h[at:at + 24] = b"%011o\0%011o\0" % (where, n)
@@ -220,6 +220,8 @@ for name, key in (("schily-realsize", b"SCHILY.realsize"),
             tar(pax((key, size)), file(b"x"), GOOD, file(b"y", b"more\n" * 2000)))
 is_("sparse-alone-global", tar(pax((b"GNU.sparse.realsize", b"100"), kind=b"g"),
                                file(b"x"), GOOD))
+is_("sparse-map-of-another-type", tar(
+    sparse(b"x", 8, (4992, 8), data=b"content\n", kind=b"7"), GOOD))
 is_("sparse-map-empty", tar(sparse(b"x", 5000, data=b"content\n"), GOOD,
                             file(b"y", b"more\n" * 2000)))
 is_("sparse-map-empty-near", tar(sparse(b"x", 100, data=b"content\n"), GOOD))
@@ -266,6 +268,8 @@ is_("end-missing", GOOD + file(b"x"))
 is_("end-one-block", GOOD + bytes(512))
 is_("end-then-another-tar", tar(GOOD) + bytes(8192) + tar(file(b"x")))
 is_("end-one-block-then-a-header", GOOD + bytes(512) + tar(file(b"x")))
+# Compressed, a piece that is decoded ends in the header behind the end mark.
+is_("end-then-a-header-in-pieces", GOOD + file(b"y", b"c" * 1536) + bytes(512) + tar(file(b"x")))
 is_("cut-in-header", (GOOD + file(b"x") + END)[:1024 + 300])
 is_("cut-in-content", file(b"x", b"c" * 5000)[:3000])
 is_("cut-before-padding", file(b"x", b"c" * 100)[:612])
