@@ -179,5 +179,6 @@ int hp_list_cls(struct hp_list *list, struct hpdsl_error *err)
 			return hp_fail_nomem(err);
 		list->stored = stored;
 	}
-	return insert_all(list, err);
+	r = insert_all(list, err);
+	return r < 0 ? r : hp_list_check_folders(list, err);
 }

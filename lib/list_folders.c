@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A path cannot be a file and a folder: in no tree that is ever unpacked.
- * Trees cannot have both, but two of them can, and any archive.
+ * Trees cannot have both, but two of them can, any archive, and a tree with
+ * generated members.
  */
 #include "error.h"
 #include "list.h"
@@ -57,11 +58,17 @@ static int fail(const struct hp_list *list, const struct hp_file *file,
 	const char *two = list->roots[inside->root].name;
 	char path[HP_PRINTABLE], a[HP_PRINTABLE], b[HP_PRINTABLE];
 
+	hp_printable(two, strlen(two), b);
+	if (file->flags & HP_FILE_GENERATED)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "--cls: '%s' would be a file, and is a folder, "
+			       "from %s",
+			       hp_printable(file->path, file->path_len, path),
+			       b);
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "'%s' would be a file, from %s, and a folder, from %s",
 		       hp_printable(file->path, file->path_len, path),
-		       hp_printable(one, strlen(one), a),
-		       hp_printable(two, strlen(two), b));
+		       hp_printable(one, strlen(one), a), b);
 }
 
 /* The folders above f that are not those of the path before. */

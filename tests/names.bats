@@ -503,6 +503,13 @@ line 1" hpdsl-pack --labels=labels t out
 	fails 2 "--cls does not go with --group=none" \
 		hpdsl-pack -q --cls --labels=dir --group=none t out
 	rm t/top.jpg
+	# no tar reader makes a file where there is a folder
+	few dog/x.jpg dog/x.cls/y.jpg
+	for names in keep portable; do
+		fails 2 "--cls: 'dog/x.cls' would be a file, and is a folder, from t" \
+			hpdsl-pack -q --labels=dir --cls --names=$names t out
+	done
+	rm -r t/dog
 	few cat/1.cls
 	fails 2 "'cat/1.cls' has the name" \
 		hpdsl-pack -q --labels=dir --cls t out
