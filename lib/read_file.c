@@ -112,6 +112,7 @@ static int read_file(const struct hp_pack *p, const struct hp_file *f,
 		    (is_frozen(p, f) ? HP_O_NO_LINKS : 0);
 	hp_auto_fd file = { p->io, -1 };
 	struct stat st;
+	uint8_t byte;
 	ssize_t got;
 	int r;
 
@@ -122,13 +123,19 @@ static int read_file(const struct hp_pack *p, const struct hp_file *f,
 	if (r < 0)
 		return fail(list, f, r, NULL, err);
 	file.fd = r;
-	got = n ? hp_io_pread_full(p->io, file.fd, buf, n, off) : 0;
+	/* What says that it is empty need not be: it is asked for a byte. */
+	got = hp_io_pread_full(p->io, file.fd, f->size ? buf : &byte,
+			       f->size ? n : 1, off);
 	/* First this: it may be a folder or a FIFO now. */
 	r = hp_io_fstat(p->io, file.fd, &st);
 	r = r < 0 ? fail(list, f, r, NULL, err) :
 		    check_unchanged(p, &st, f, err);
 	if (r == 0 && got < 0)
 		r = fail(list, f, (int)got, NULL, err);
+	if (r == 0 && !f->size && got)
+		r = fail(list, f, -EOPNOTSUPP,
+			 "has content, though its size is 0: copy it first",
+			 err);
 	if (r == 0 && (size_t)got != n)
 		r = fail(list, f, HPDSL_ECHANGED, "shrank while it was read",
 			 err);

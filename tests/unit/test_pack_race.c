@@ -56,6 +56,50 @@ static void begin(struct packed *p, struct trick *t)
 	*t = (struct trick){ .io = hp_io_system, .p = p };
 }
 
+/* One file has content, though its size is 0, as those of /proc. */
+static ssize_t more_than_none(const struct hp_io *io, int fd, void *buf,
+			      size_t n, uint64_t off)
+{
+	struct trick *t = (struct trick *)io;
+	struct stat st;
+
+	if (n && !off && fstat(fd, &st) == 0 && st.st_size == 0 &&
+	    st.st_mtim.tv_nsec == 7) {
+		t->calls++;
+		memset(buf, 'x', 1);
+		return 1;
+	}
+	return BASE.pread(io, fd, buf, n, off);
+}
+
+static void test_not_empty(void **state)
+{
+	(void)state;
+	for (uint32_t threads = 1; threads < 3; threads++) {
+		struct hpdsl_pack_options opt = {
+			.threads = threads > 1 ? threads : HPDSL_SERIAL
+		};
+		struct hpdsl_error err;
+		struct packed p;
+		struct trick t;
+
+		begin(&p, &t);
+		packed_file(&p, "a/empty", 0, 0644, 1600000000, 5);
+		t.io.pread = more_than_none;
+		opt.watch.io = &t.io;
+		assert_int_equal(packed_try(&p, opt, &err), 0);
+		assert_int_equal(t.calls, 0);
+		is_sound(&p);
+		packed_file(&p, "a/full", 0, 0644, 1600000000, 7);
+		opt.force = true;
+		assert_int_equal(packed_try(&p, opt, &err), -EOPNOTSUPP);
+		assert_non_null(strstr(err.msg, "tree/a/full: has content, "
+						"though its size is 0"));
+		assert_int_equal(t.calls, 1);
+		packed_end(&p);
+	}
+}
+
 /* The first segment cannot be written, the others are on their way. */
 static ssize_t first_fails(const struct hp_io *io, int fd, const void *buf,
 			   size_t n, uint64_t off)
@@ -537,6 +581,7 @@ static void test_two_steps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_not_empty),
 		cmocka_unit_test(test_lost_segment),
 		cmocka_unit_test(test_no_direct),
 		cmocka_unit_test(test_two_replace),
