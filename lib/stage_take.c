@@ -9,6 +9,7 @@
 #include "index.h"
 #include "manifest.h"
 #include "mem.h"
+#include "outfile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -185,6 +186,24 @@ static int try_lock(struct hpdsl_stage *s, struct hpdsl_error *err)
 	return 1;
 }
 
+/*
+ * By the lock an unfinished directory is known for one: it has to be there
+ * whenever something else is, also after a power failure.
+ */
+static int sync_lock(struct hpdsl_stage *s, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	struct stat st;
+	int r = hp_io_fstat(s->io, s->lock, &st);
+
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s/%s", s->path, HP_STAGE_LOCK);
+	if (st.st_size)
+		return 0;
+	r = hp_sync_dir(s->io, s->dir, &why);
+	return r < 0 ? hp_fail(err, r, "%s: %s", s->path, why.msg) : 0;
+}
+
 /* For those who find it locked. */
 static int write_holder(struct hpdsl_stage *s, struct hpdsl_error *err)
 {
@@ -263,6 +282,8 @@ int hp_stage_take(struct hpdsl_stage *s, bool make, struct hpdsl_error *err)
 	/* What was there before the lock may have changed until then. */
 	if (r > 0)
 		r = hp_stage_load(s, err);
+	if (r == 0)
+		r = sync_lock(s, err);
 	if (r == 0)
 		r = write_holder(s, err);
 	if (r < 0) {

@@ -11,6 +11,22 @@
 
 enum { SOME = 600, SEEN = 1 << 22 };
 
+void scene_put_tree(struct memio *m)
+{
+	uint8_t bytes[3000];
+
+	for (unsigned i = 0; i < 9; i++) {
+		char name[40];
+		size_t n = i * 317 % sizeof bytes;
+
+		memset(bytes, (int)('a' + i), n);
+		snprintf(name, sizeof name, "tree/%c/%u.bin", 'x' + i % 2, i);
+		memio_add(m, name, bytes, n);
+		snprintf(name, sizeof name, "tree/%c/%u.txt", 'x' + i % 2, i);
+		memio_add(m, name, name, strlen(name));
+	}
+}
+
 int scene_verify(struct memio *m, const char *path)
 {
 	struct hpdsl_verify_options opt = { .threads = HPDSL_SERIAL,

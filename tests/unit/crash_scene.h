@@ -22,6 +22,8 @@ struct scene {
 /* In check some of the states, in check-long all. */
 void scene_play(struct scene *s);
 
+/* Small files below "tree". */
+void scene_put_tree(struct memio *m);
 /* What hpdsl_verify says of a dataset there. */
 int scene_verify(struct memio *m, const char *path);
 /*

@@ -457,7 +457,7 @@ static int mem_set_times(const struct hp_io *io, int fd,
 	struct memio *m = memio_enter(io);
 	struct file *f = memio_get(m, fd);
 
-	if (f && times[1].tv_nsec != UTIME_OMIT)
+	if (f && times && times[1].tv_nsec != UTIME_OMIT)
 		f->node->mtime = times[1];
 	return memio_leave(m, f ? 0 : -EBADF);
 }

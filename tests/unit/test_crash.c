@@ -19,22 +19,6 @@
 
 /* ---- What is packed ---------------------------------------------------- */
 
-static void put_tree(struct memio *m)
-{
-	uint8_t bytes[3000];
-
-	for (unsigned i = 0; i < 9; i++) {
-		char name[40];
-		size_t n = i * 317 % sizeof bytes;
-
-		memset(bytes, (int)('a' + i), n);
-		snprintf(name, sizeof name, "tree/%c/%u.bin", 'x' + i % 2, i);
-		memio_add(m, name, bytes, n);
-		snprintf(name, sizeof name, "tree/%c/%u.txt", 'x' + i % 2, i);
-		memio_add(m, name, name, strlen(name));
-	}
-}
-
 struct way {
 	uint32_t chunks;
 	uint64_t seed;
@@ -130,7 +114,7 @@ static int run_pack(const struct hp_io *io, bool again_,
 
 static void test_pack(void **state)
 {
-	struct scene s = { .put = put_tree,
+	struct scene s = { .put = scene_put_tree,
 			   .run = run_pack,
 			   .check = check_out };
 
@@ -146,7 +130,7 @@ static void put_some_of(struct memio *m, struct way w, int some)
 	struct memio *half;
 	size_t k = 0;
 
-	put_tree(m);
+	scene_put_tree(m);
 	crash_begin(&c, m);
 	must_pack(m, w);
 	crash_end(&c);
@@ -183,7 +167,7 @@ static void test_resume(void **state)
 
 static void put_other(struct memio *m)
 {
-	put_tree(m);
+	scene_put_tree(m);
 	must_pack(m, other);
 }
 
@@ -267,7 +251,7 @@ static int run_index(const struct hp_io *io, bool again_,
 
 static void put_no_index(struct memio *m)
 {
-	put_tree(m);
+	scene_put_tree(m);
 	must_pack(m, fresh);
 	memio_remove(m, "out/index.hpdsl");
 }
@@ -302,7 +286,7 @@ static void put_tars(struct memio *m)
 {
 	static uint8_t tar[16384];
 
-	put_tree(m);
+	scene_put_tree(m);
 	for (unsigned t = 0; t < 2; t++) {
 		char name[40], path[40];
 		size_t n = 0;
@@ -356,7 +340,7 @@ static void put_stale_snapshot(struct memio *m)
 {
 	struct hpdsl_error err = { 0 };
 
-	put_tree(m);
+	scene_put_tree(m);
 	if (run_snapshot(memio_io(m), false, &err))
 		fail_msg("%s", err.msg);
 	memio_add(m, "tree/new", "new", 3);
@@ -377,7 +361,7 @@ static void check_snapshot(struct memio *m, const struct scene *s, bool done)
 
 static void test_snapshot(void **state)
 {
-	struct scene s = { .put = put_tree,
+	struct scene s = { .put = scene_put_tree,
 			   .run = run_snapshot,
 			   .check = check_snapshot };
 
