@@ -52,12 +52,17 @@ struct block {
 
 /* ---- Writing ---------------------------------------------------------- */
 
-static void put_octal(uint8_t *field, unsigned digits, uint64_t v)
+/* Returns the sum of its digits, less that of so many zeros. */
+static uint32_t put_octal(uint8_t *field, unsigned digits, uint64_t v)
 {
+	uint32_t sum = 0;
+
 	while (digits-- > 0) {
+		sum += (uint32_t)(v & 7);
 		field[digits] = (uint8_t)('0' + (v & 7));
 		v >>= 3;
 	}
+	return sum;
 }
 
 /* The sum of the block's bytes, those of the checksum counted as blanks. */
@@ -72,21 +77,38 @@ static uint32_t block_sum(const uint8_t *block)
 	return sum;
 }
 
+/* Copies n bytes, and returns their sum. */
+static uint32_t put_bytes(uint8_t *out, const char *p, size_t n)
+{
+	uint32_t sum = 0;
+
+	memcpy(out, p, n);
+	for (size_t i = 0; i < n; i++)
+		sum += (uint8_t)p[i];
+	return sum;
+}
+
+/*
+ * The checksum is made from what goes in: reading back bytes that were just
+ * written one by one would take longer than all the rest.
+ */
 static void put_block(uint8_t *out, const struct block *b)
 {
+	uint32_t sum = 8 * ' ' + (uint8_t)b->type + (4 * 7 + 7 + 2 * 11) * '0';
+
 	memset(out, 0, HP_TAR_BLOCK);
-	memcpy(out + AT_NAME, b->name, b->name_len);
-	put_octal(out + AT_MODE, 7, b->mode);
-	put_octal(out + AT_UID, 7, 0);
-	put_octal(out + AT_GID, 7, 0);
-	put_octal(out + AT_SIZE, 11, b->size);
-	put_octal(out + AT_MTIME, 11, b->mtime);
+	sum += put_bytes(out + AT_NAME, b->name, b->name_len);
+	sum += put_octal(out + AT_MODE, 7, b->mode);
+	memcpy(out + AT_UID, "0000000", 8);
+	memcpy(out + AT_GID, "0000000", 8);
+	sum += put_octal(out + AT_SIZE, 11, b->size);
+	sum += put_octal(out + AT_MTIME, 11, b->mtime);
 	out[AT_TYPE] = (uint8_t)b->type;
-	memcpy(out + AT_MAGIC, "ustar\00000", 8);
-	put_octal(out + AT_DEVMAJOR, 7, 0);
-	put_octal(out + AT_DEVMINOR, 7, 0);
-	memcpy(out + AT_PREFIX, b->prefix, b->prefix_len);
-	put_octal(out + AT_CHECKSUM, 6, block_sum(out));
+	sum += put_bytes(out + AT_MAGIC, "ustar\00000", 8);
+	memcpy(out + AT_DEVMAJOR, "0000000", 8);
+	memcpy(out + AT_DEVMINOR, "0000000", 8);
+	sum += put_bytes(out + AT_PREFIX, b->prefix, b->prefix_len);
+	put_octal(out + AT_CHECKSUM, 6, sum);
 	out[AT_CHECKSUM + 7] = ' ';
 }
 
