@@ -168,6 +168,10 @@ int hp_list_sort(struct hp_list *list, struct hpdsl_error *err);
  */
 int hp_list_path_order(const struct hp_list *list, uint64_t *ret,
 		       struct hpdsl_error *err);
+struct hp_name;
+/* The same of n names without NUL, equal ones in the order of their numbers. */
+int hp_names_order(const struct hp_name *names, uint64_t n, uint64_t *ret,
+		   struct hpdsl_error *err);
 
 /*
  * Is some path a file and, in another file's path, a folder?  HPDSL_EUSAGE

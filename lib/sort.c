@@ -19,11 +19,13 @@
 #include "error.h"
 #include "list.h"
 #include "mem.h"
+#include "name_risk.h"
 
 enum { WORD = 8, SMALL = 24 };
 
 struct sorter {
-	const struct hp_list *list;
+	const struct hp_list *list;  /* NULL: .. */
+	const struct hp_name *names; /* .. these are sorted, as paths */
 	uint64_t *word; /* eight bytes of the virtual string of .. */
 	uint64_t *file; /* .. this file of the list */
 	bool by_key;
@@ -163,37 +165,51 @@ static uint64_t load(const char *p)
 }
 
 /* The eight bytes at depth of the virtual string, zeros behind its end. */
-static uint64_t word_at(const struct hp_file *f, bool by_key, size_t depth)
+static uint64_t word_at(struct hp_name path, size_t key, size_t depth)
 {
-	size_t key = by_key ? f->key_len : f->path_len;
 	uint64_t v = 0;
 
 	if (depth + WORD <= key)
-		return load(f->path + depth);
-	if (depth > key && depth + WORD - 1 <= f->path_len)
-		return load(f->path + depth - 1);
+		return load(path.s + depth);
+	if (depth > key && depth + WORD - 1 <= path.len)
+		return load(path.s + depth - 1);
 	for (size_t i = depth; i < depth + WORD; i++) {
 		unsigned char c = 0;
 
 		if (i < key)
-			c = (unsigned char)f->path[i];
-		else if (i > key && i <= f->path_len)
-			c = (unsigned char)f->path[i - 1];
+			c = (unsigned char)path.s[i];
+		else if (i > key && i <= path.len)
+			c = (unsigned char)path.s[i - 1];
 		v = v << 8 | c;
 	}
 	return v;
+}
+
+static uint64_t word_of(const struct sorter *s, uint64_t file, size_t depth)
+{
+	const struct hp_file *f;
+
+	if (s->names)
+		return word_at(s->names[file], s->names[file].len, depth);
+	f = s->list->files + file;
+	return word_at((struct hp_name){ f->path, f->path_len },
+		       s->by_key ? f->key_len : f->path_len, depth);
+}
+
+static size_t length_of(const struct sorter *s, uint64_t file)
+{
+	return s->names ? s->names[file].len : s->list->files[file].path_len;
 }
 
 /* Fills in the words; returns whether they are in order already. */
 static bool load_words(const struct sorter *s, uint64_t first, uint64_t n,
 		       size_t depth)
 {
-	const struct hp_file *files = s->list->files;
 	uint64_t last = 0;
 	bool sorted = true;
 
 	for (uint64_t i = first; i < first + n; i++) {
-		uint64_t v = word_at(files + s->file[i], s->by_key, depth);
+		uint64_t v = word_of(s, s->file[i], depth);
 
 		s->word[i] = v;
 		sorted &= v >= last;
@@ -250,8 +266,8 @@ static int sort_strings(const struct sorter *s, uint64_t first, uint64_t n,
 
 	for (;; depth += WORD) {
 		/* Agree up to behind the end of one: they are the same. */
-		if (s->list->files[s->file[first]].path_len + 1u < depth) {
-			if (!s->list->repeats)
+		if (length_of(s, s->file[first]) + 1 < depth) {
+			if (s->list && !s->list->repeats)
 				return fail_equal(s, first, n, err);
 			sort_numbers(w, s->file + first, n);
 			return 0;
@@ -275,22 +291,25 @@ static int sort_strings(const struct sorter *s, uint64_t first, uint64_t n,
 	return 0;
 }
 
-/* Sets file[] to the numbers of all files in order. */
-static int sort_all(const struct hp_list *list, bool by_key, uint64_t *file,
-		    struct hpdsl_error *err)
+/* Sets s.file[] to the numbers of all n in order. */
+static int sort_numbered(struct sorter s, uint64_t n, struct hpdsl_error *err)
 {
-	uint64_t *hp_auto_free word = hp_array(list->n_files, sizeof *word);
-	const struct sorter s = {
-		.list = list, .word = word, .file = file, .by_key = by_key
-	};
+	uint64_t *hp_auto_free word = hp_array(n, sizeof *word);
 
 	if (!word)
 		return hp_fail_nomem(err);
-	for (uint64_t i = 0; i < list->n_files; i++)
-		file[i] = i;
-	if (list->n_files < 2)
-		return 0;
-	return sort_strings(&s, 0, list->n_files, 0, err);
+	s.word = word;
+	for (uint64_t i = 0; i < n; i++)
+		s.file[i] = i;
+	return n < 2 ? 0 : sort_strings(&s, 0, n, 0, err);
+}
+
+static int sort_all(const struct hp_list *list, bool by_key, uint64_t *file,
+		    struct hpdsl_error *err)
+{
+	return sort_numbered(
+		(struct sorter){ .list = list, .file = file, .by_key = by_key },
+		list->n_files, err);
 }
 
 /* ---- The list --------------------------------------------------------- */
@@ -338,4 +357,11 @@ int hp_list_path_order(const struct hp_list *list, uint64_t *ret,
 		       struct hpdsl_error *err)
 {
 	return sort_all(list, false, ret, err);
+}
+
+int hp_names_order(const struct hp_name *names, uint64_t n, uint64_t *ret,
+		   struct hpdsl_error *err)
+{
+	return sort_numbered((struct sorter){ .names = names, .file = ret }, n,
+			     err);
 }
