@@ -7,7 +7,7 @@
 
 #include "error.h"
 #include "hash.h"
-#include "journal.h"
+#include "manifest.h"
 #include "mem.h"
 
 #include <errno.h>
@@ -24,15 +24,12 @@ static bool exists(const struct hpdsl_dataset *ds, const char *name)
 /* What can be done about it depends on what is there. */
 static int no_index(const struct hpdsl_dataset *ds, struct hpdsl_error *err)
 {
-	const char *what = "not a dataset (no " HP_INDEX_NAME ")";
-
-	if (exists(ds, HP_JOURNAL_NAME))
-		what = "an unfinished pack (hpdsl-pack --resume completes it)";
-	else if (exists(ds, "chunk-000000.tar") ||
-		 exists(ds, "chunk-000000.tar.zst"))
-		what = "not a dataset: " HP_INDEX_NAME " is missing "
-		       "(hpdsl-index makes it from the chunks)";
-	return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", ds->path, what);
+	if (!exists(ds, HP_MANIFEST_NAME))
+		return hp_manifest_missing(ds->io, ds->dir, ds->path, err);
+	return hp_fail(err, HPDSL_ENOTOURS,
+		       "%s: not a dataset: " HP_INDEX_NAME " is missing "
+		       "(hpdsl-index makes it from the chunks)",
+		       ds->path);
 }
 
 static int open_index(struct hpdsl_dataset *ds, struct hpdsl_error *err)
@@ -98,6 +95,10 @@ int hp_dataset_open(const char *path, unsigned flags, const struct hp_io *io,
 	r = fill(ds, path, err);
 	if (r == 0 && !(flags & HP_OPEN_PLAIN))
 		r = open_stage(ds, err);
+	/* Of a stage directory its stager has made sure, and may yet bring it.
+	 */
+	if (r == 0 && !plain && !ds->stage)
+		r = hp_manifest_look(ds->io, ds->dir, ds->path, err);
 	if (r < 0) {
 		hpdsl_close(ds);
 		return r;

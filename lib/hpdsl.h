@@ -252,8 +252,11 @@ struct hpdsl_dataset;
 
 /*
  * Opens the dataset in directory path through its index alone.  Reads the
- * header and the section table, whatever the dataset's size.  The handle may
- * be used by any number of threads at a time.  io: NULL for the system's.
+ * header and the section table, whatever the dataset's size, and the first two
+ * lines of the manifest.  The handle may be used by any number of threads at a
+ * time.  io: NULL for the system's.  HPDSL_ENOTOURS: also without a manifest;
+ * HPDSL_ETOONEW: it, or the index, is of a later version; HPDSL_ECORRUPT;
+ * -errno.
  */
 HPDSL_API int hpdsl_open(const char *path, const struct hp_io *io,
 			 struct hpdsl_dataset **ret, struct hpdsl_error *err);

@@ -156,7 +156,13 @@ static void check_member(struct hp_check *c, uint64_t number, struct run *run)
 	struct hpdsl_member m;
 	struct hpdsl_error e;
 
-	if (hp_index_member(c->ix, number, &m, &e) < 0) {
+	int r = hp_index_member(c->ix, number, &m, &e);
+
+	if (r == HPDSL_ETOONEW) {
+		c->findings.failed = hp_fail(c->findings.err, r, "%s", e.msg);
+		return;
+	}
+	if (r < 0) {
 		hp_findings_tell(&c->findings, e.msg);
 		return;
 	}
@@ -183,10 +189,11 @@ static void check_members(struct hp_check *c)
 {
 	struct run run = { 0 };
 
-	for (uint64_t i = 0;
-	     i < c->ix->count.members && !hp_findings_enough(&c->findings); i++)
+	for (uint64_t i = 0; i < c->ix->count.members && !c->findings.failed &&
+			     !hp_findings_enough(&c->findings);
+	     i++)
 		check_member(c, i, &run);
-	if (c->findings.n)
+	if (c->findings.n || c->findings.failed)
 		return;
 	hp_check_strings_end(c, HP_SECTION_PATHS, run.path);
 	if (run.bytes != c->ix->count.bytes)

@@ -211,8 +211,10 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 		return hp_index_bad_row(ix, "member", number,
 					"has an impossible time", err);
 	if (hp_get16(row + 38) & ~(07777u | HP_MEMBER_GENERATED))
-		return hp_index_bad_row(ix, "member", number,
-					"has unknown mode bits", err);
+		return hp_fail(err, HPDSL_ETOONEW,
+			       "%s: member %" PRIu64
+			       " is of a later version's kind",
+			       ix->name, number);
 	if (member_chunk(ix, number, row, &chunk, err) < 0)
 		return HPDSL_ECORRUPT;
 	path = member_path(ix, number, row, err);

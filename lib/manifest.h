@@ -57,7 +57,7 @@ struct hp_manifest {
 	bool rebuilt;
 	bool adopted;	  /* foreign tars: chunk names may be paths */
 	const char *lost; /* what a rebuild could not bring back, or NULL */
-	void *memory;	  /* of a parsed one: freed by release */
+	void *memory; /* of a parsed one: freed by release */
 };
 
 /* *ret is malloc'ed. */
@@ -72,6 +72,19 @@ int hp_manifest_format(const struct hp_manifest *m, char **ret, size_t *ret_len,
 int hp_manifest_parse(const char *text, size_t len, const char *name,
 		      struct hp_manifest *ret, struct hpdsl_error *err);
 void hp_manifest_release(struct hp_manifest *m);
+
+struct hp_io;
+
+/*
+ * For whoever goes on with the index alone: HPDSL_ENOTOURS: there is none in
+ * the directory dir, which is called path; HPDSL_ETOONEW; else 0, also for one
+ * that is damaged.
+ */
+int hp_manifest_look(const struct hp_io *io, int dir, const char *path,
+		     struct hpdsl_error *err);
+/* What is said where there is none, and what can be done: HPDSL_ENOTOURS. */
+int hp_manifest_missing(const struct hp_io *io, int dir, const char *path,
+			struct hpdsl_error *err);
 
 /*
  * The options of a pack that shape its bytes, as pairs (keys are the long

@@ -136,6 +136,9 @@ static int open_dataset(struct hp_scan *s, struct hp_root *root,
 	char buf[HP_PRINTABLE];
 	int r = hp_scan_is_dataset(s->io, root->fd);
 
+	if (r == HPDSL_ENOTOURS)
+		return hp_manifest_missing(s->io, root->fd,
+					   NAME(root->name, buf), err);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", NAME(root->name, buf),
 				     HP_MANIFEST_NAME);

@@ -27,6 +27,8 @@ static int is_dataset(const char *source,
 	if (dir.fd < 0)
 		return hp_fail_errno(err, dir.fd, "%s", buf);
 	r = hp_scan_is_dataset(io, dir.fd);
+	if (r == HPDSL_ENOTOURS)
+		return hp_manifest_missing(io, dir.fd, buf, err);
 	/* Is it the folder that may not be entered? */
 	if (r == -EACCES && io->stat(io, dir.fd, HP_MANIFEST_NAME, &st,
 				     AT_SYMLINK_NOFOLLOW) == r)

@@ -9,7 +9,6 @@
 #include "hash.h"
 #include "index.h"
 #include "io.h"
-#include "journal.h"
 #include "manifest.h"
 #include "mem.h"
 
@@ -71,19 +70,6 @@ static bool has(const struct hpdsl_stage_source *s, const char *name)
 	return s->io->stat(s->io, s->dir, name, &st, 0) == 0;
 }
 
-static int no_manifest(const struct hpdsl_stage_source *s,
-		       struct hpdsl_error *err)
-{
-	const char *what = "not a dataset (no " HP_MANIFEST_NAME ")";
-
-	if (has(s, HP_JOURNAL_NAME))
-		what = "an unfinished pack (hpdsl-pack --resume completes it)";
-	else if (has(s, HP_INDEX_NAME))
-		what = "not a whole dataset: " HP_MANIFEST_NAME " is missing "
-		       "(hpdsl-index makes it)";
-	return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", s->path, what);
-}
-
 static int read_manifest(struct hpdsl_stage_source *s, struct hpdsl_error *err)
 {
 	size_t n;
@@ -98,7 +84,7 @@ static int read_manifest(struct hpdsl_stage_source *s, struct hpdsl_error *err)
 	r = hp_io_slurp(s->io, s->dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX,
 			&s->manifest, &n);
 	if (r == -ENOENT)
-		return no_manifest(s, err);
+		return hp_manifest_missing(s->io, s->dir, s->path, err);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", s->path,
 				     HP_MANIFEST_NAME);

@@ -146,7 +146,7 @@ setup()
 
 @test "ls: no dataset is trouble; a full disk is, too" {
 	fails 3 "none" hpdsl-ls none
-	fails 3 "no index.hpdsl" hpdsl-ls tree
+	fails 3 "no dataset.yaml" hpdsl-ls tree
 	for form in "" -l --json --samples --chunks; do
 		status=0
 		# shellcheck disable=SC2086

@@ -202,7 +202,7 @@ class Errors(Packed):
                  f"{self.at}/no: No such file or directory"),
                 (lambda: hpdsl.Dataset(self.at),
                  (hpdsl.NotOursError, hpdsl.Error), -10002,
-                 f"{self.at}: not a dataset (no index.hpdsl)"),
+                 f"{self.at}: not a dataset (no dataset.yaml)"),
                 (lambda: ds.find("nothing"),
                  (hpdsl.NotFoundError, KeyError, OSError), -2,
                  "no member 'nothing'")):

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look at the manifest by those who read a dataset through its index: without
+ * one it is no dataset, and one of a later version may have an index whose
+ * meaning is another one.  What is damaged is left to those who read it.
+ */
+#include "manifest.h"
+
+#include "error.h"
+#include "index.h"
+#include "io.h"
+#include "journal.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* How the manifests of this version begin: what need not be read. */
+static const char head[] = "format: hpdsl-dataset\nversion: 1\n";
+
+static bool exists(const struct hp_io *io, int dir, const char *name)
+{
+	struct stat st;
+
+	return io->stat(io, dir, name, &st, 0) == 0;
+}
+
+int hp_manifest_missing(const struct hp_io *io, int dir, const char *path,
+			struct hpdsl_error *err)
+{
+	const char *what = "not a dataset (no " HP_MANIFEST_NAME ")";
+
+	if (exists(io, dir, HP_JOURNAL_NAME))
+		what = "an unfinished pack (hpdsl-pack --resume completes it)";
+	else if (exists(io, dir, HP_INDEX_NAME) ||
+		 exists(io, dir, "chunk-000000.tar") ||
+		 exists(io, dir, "chunk-000000.tar.zst"))
+		what = "not a dataset: " HP_MANIFEST_NAME " is missing "
+		       "(hpdsl-index makes it from the chunks)";
+	return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", path, what);
+}
+
+/* Does it begin so?  Or it cannot be read, which is somebody else's worry. */
+static bool is_usual(const struct hp_io *io, int fd)
+{
+	char is[sizeof head - 1];
+	struct stat st;
+
+	if (hp_io_fstat(io, fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return true;
+	return hp_io_pread_full(io, fd, is, sizeof is, 0) != sizeof is ||
+	       memcmp(is, head, sizeof is) == 0;
+}
+
+int hp_manifest_look(const struct hp_io *io, int dir, const char *path,
+		     struct hpdsl_error *err)
+{
+	hp_auto_fd f = { io, io->open(io, dir, HP_MANIFEST_NAME,
+				      O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) };
+	hp_auto_free char *text = NULL;
+	struct hp_manifest m = { .memory = NULL };
+	struct hpdsl_error why;
+	size_t n;
+	int r;
+
+	if (f.fd == -ENOENT)
+		return hp_manifest_missing(io, dir, path, err);
+	if (f.fd < 0 || is_usual(io, f.fd) ||
+	    hp_io_slurp(io, dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX, &text, &n) <
+		    0)
+		return 0;
+	r = hp_manifest_parse(text, n, HP_MANIFEST_NAME, &m, &why);
+	hp_manifest_release(&m);
+	return r == HPDSL_ETOONEW ? hp_fail(err, r, "%s/%s", path, why.msg) : 0;
+}
