@@ -12,7 +12,7 @@
 #define MAGIC 0xfd2fb528u
 
 /* Bits of the byte behind the magic. */
-enum { CHECKSUM = 4, RESERVED = 8, DICTIONARY = 3 };
+enum { CHECKSUM = 4, RESERVED = 8, DICTIONARY = 3, SINGLE = 32 };
 
 ZSTD_DCtx *hp_frame_decoder(void)
 {
@@ -38,13 +38,25 @@ int hp_frame_fail(size_t zstd_error, struct hpdsl_error *err)
 	}
 }
 
+/*
+ * The decoder looks at the window only when it decodes in pieces.  Its bytes,
+ * from a header of at least 6 bytes: RFC 8878, 3.1.1.1.2.
+ */
+static uint64_t window_of(const uint8_t *head, uint64_t plain)
+{
+	unsigned log = 10u + (head[5] >> 3);
+	uint64_t base = UINT64_C(1) << log;
+
+	return head[4] & SINGLE ? plain : base + base / 8 * (head[5] & 7);
+}
+
 int hp_frame_head(const void *p, size_t n, uint64_t *ret_plain,
 		  struct hpdsl_error *err)
 {
 	unsigned long long plain;
 	uint8_t bits;
 
-	if (n < 5 || hp_get32(p) != MAGIC)
+	if (n < 6 || hp_get32(p) != MAGIC)
 		return hp_fail(err, HPDSL_ECORRUPT, "is no zstd frame");
 	bits = ((const uint8_t *)p)[4];
 	plain = ZSTD_getFrameContentSize(p, n);
@@ -53,6 +65,8 @@ int hp_frame_head(const void *p, size_t n, uint64_t *ret_plain,
 	    plain == ZSTD_CONTENTSIZE_UNKNOWN || !plain || plain > HP_FRAME_MAX)
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "has a header that is none of ours");
+	if (window_of(p, plain) > UINT64_C(1) << HP_FRAME_WINDOW_LOG)
+		return hp_fail(err, HPDSL_ECORRUPT, "has too large a window");
 	*ret_plain = plain;
 	return 0;
 }

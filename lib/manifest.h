@@ -12,6 +12,7 @@
 #define HP_MANIFEST_NAME "dataset.yaml"
 #define HP_MANIFEST_VERSION 1
 #define HP_MANIFEST_MAX (1u << 30)
+#define HP_MANIFEST_ODD 96 /* bytes: HP_YAML_ODD */
 
 /* Bytes, not always UTF-8; NUL-terminated. */
 struct hp_pair {
@@ -57,6 +58,8 @@ struct hp_manifest {
 	bool rebuilt;
 	bool adopted;	  /* foreign tars: chunk names may be paths */
 	const char *lost; /* what a rebuild could not bring back, or NULL */
+	/* What is known to nobody, or out of order, for those who check; "" */
+	char odd[HP_MANIFEST_ODD];
 	void *memory; /* of a parsed one: freed by release */
 };
 

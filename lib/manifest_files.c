@@ -14,22 +14,29 @@ enum { MAX_CHUNKS = 1000000, MAX_FILES = 4 * MAX_CHUNKS, MAX_NAME = 255 };
 		key, read, offsetof(struct hp_manifest_file, member), required \
 	}
 
-enum {
-	SHA256 = 3, /* numbers of the fields that may be absent */
-	PLAIN_BYTES = 5,
-	PLAIN_CHECKSUM = 6,
-	FIELDS = 4,	  /* of every file */
-	CHUNK_FIELDS = 7, /* of chunks */
-};
-
+/* In the order that they have to have. */
 static const struct hp_yaml_field file_fields[] = {
 	FIELD("name", hp_yaml_text, name, true),
 	FIELD("bytes", hp_yaml_number, bytes, true),
 	FIELD("xxh3_128", hp_yaml_digest, checksum, true),
 	FIELD("sha256", hp_yaml_sha256, sha256, false),
+};
+enum { FILE_FIELDS = 4, FILE_SHA256 = 3 };
+
+static const struct hp_yaml_field chunk_fields[] = {
+	FIELD("name", hp_yaml_text, name, true),
+	FIELD("bytes", hp_yaml_number, bytes, true),
 	FIELD("samples", hp_yaml_number, samples, true),
+	FIELD("xxh3_128", hp_yaml_digest, checksum, true),
 	FIELD("plain_bytes", hp_yaml_number, plain_bytes, false),
 	FIELD("plain_xxh3_128", hp_yaml_digest, plain_checksum, false),
+	FIELD("sha256", hp_yaml_sha256, sha256, false),
+};
+enum {
+	CHUNK_FIELDS = 7,
+	PLAIN_BYTES = 4,
+	PLAIN_CHECKSUM = 5,
+	CHUNK_SHA256 = 6
 };
 
 /* A name of n bytes in a directory. */
@@ -63,16 +70,25 @@ static int check_name(struct hp_yaml_reader *r, bool good)
 	return good ? 0 : hp_yaml_bad(r, "not a file name");
 }
 
-static int read_file(struct hp_yaml_reader *r, size_t fields,
-		     struct hp_manifest_file *f)
+static int read_file(struct hp_yaml_reader *r, struct hp_manifest_file *f)
+{
+	uint32_t seen;
+	int k = hp_yaml_fields(r, file_fields, FILE_FIELDS, f, &seen);
+
+	if (k == 0)
+		f->has_sha256 = seen & 1u << FILE_SHA256;
+	return k;
+}
+
+static int read_chunk(struct hp_yaml_reader *r, struct hp_manifest_file *f)
 {
 	uint32_t seen;
 	bool bytes, checksum;
-	int k = hp_yaml_fields(r, file_fields, fields, f, &seen);
+	int k = hp_yaml_fields(r, chunk_fields, CHUNK_FIELDS, f, &seen);
 
 	if (k < 0)
 		return k;
-	f->has_sha256 = seen & 1u << SHA256;
+	f->has_sha256 = seen & 1u << CHUNK_SHA256;
 	bytes = seen & 1u << PLAIN_BYTES;
 	checksum = seen & 1u << PLAIN_CHECKSUM;
 	f->compressed = bytes;
@@ -85,14 +101,16 @@ static int read_file(struct hp_yaml_reader *r, size_t fields,
 int hp_manifest_read_index(struct hp_yaml_reader *r, void *into)
 {
 	struct hp_manifest_file *f = into;
-	int k = read_file(r, FIELDS, f);
+	int k = read_file(r, f);
 
 	return k < 0 ? k : check_name(r, is_plain(f->name, strlen(f->name)));
 }
 
 /* Reads one row to the end of *v, which has n of them. */
 static int add_file(struct hp_yaml_reader *r, struct hp_manifest_file **v,
-		    size_t n, size_t fields)
+		    size_t n,
+		    int (*read)(struct hp_yaml_reader *r,
+				struct hp_manifest_file *f))
 {
 	void *p = *v;
 	int k = hp_yaml_grow(r, &p, n, sizeof **v);
@@ -101,7 +119,7 @@ static int add_file(struct hp_yaml_reader *r, struct hp_manifest_file **v,
 		return k;
 	*v = p;
 	memset(&(*v)[n], 0, sizeof **v);
-	return read_file(r, fields, &(*v)[n]);
+	return read(r, &(*v)[n]);
 }
 
 static int add_chunk(struct hp_yaml_reader *r, struct hp_manifest *m)
@@ -111,7 +129,7 @@ static int add_chunk(struct hp_yaml_reader *r, struct hp_manifest *m)
 
 	if (m->n_chunks == MAX_CHUNKS)
 		return hp_yaml_bad(r, "too many chunks");
-	k = add_file(r, &m->chunks, m->n_chunks, CHUNK_FIELDS);
+	k = add_file(r, &m->chunks, m->n_chunks, read_chunk);
 	if (k < 0)
 		return k;
 	name = m->chunks[m->n_chunks++].name;
@@ -125,7 +143,7 @@ static int add_side_file(struct hp_yaml_reader *r, struct hp_manifest *m)
 
 	if (m->n_files == MAX_FILES)
 		return hp_yaml_bad(r, "too many files");
-	k = add_file(r, &m->files, m->n_files, FIELDS);
+	k = add_file(r, &m->files, m->n_files, read_file);
 	return k < 0 ? k :
 		       check_name(r, is_side_file(m->files[m->n_files++].name));
 }

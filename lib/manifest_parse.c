@@ -122,6 +122,40 @@ static int read_meta(struct hp_yaml_reader *r, void *into)
 	return read_pairs(r, into, false);
 }
 
+/* Its place among the options; -1: there is no such option. */
+static int place_of(const char *key)
+{
+	static const char *const names[] = {
+		"shuffle",    "group",	      "labels", "labels_xxh3_128",
+		"symlinks",   "prefix_input", "chunks", "samples_per_chunk",
+		"chunk_size", "multiple_of",  "nested", "names",
+		"cls",	      "zstd",	      "digest", "emit",
+		"include",    "exclude",
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i], key))
+			return (int)i;
+	return -1;
+}
+
+static void look_at_options(struct hp_yaml_reader *r, const struct hp_pairs *p)
+{
+	int last = -1;
+
+	for (size_t i = 0; i < p->n; i++) {
+		int place = place_of(p->v[i].key);
+
+		if (place < 0)
+			hp_yaml_odd(r, "before it, an option that is not "
+				       "known");
+		else if (place < last)
+			hp_yaml_odd(r, "before it, an option that is not in "
+				       "its place");
+		last = place;
+	}
+}
+
 /* Without seed and meta, which have places of their own. */
 static int read_options(struct hp_yaml_reader *r, void *into)
 {
@@ -129,6 +163,8 @@ static int read_options(struct hp_yaml_reader *r, void *into)
 	int k = read_pairs(r, p, true);
 	size_t n = 0;
 
+	if (k == 0)
+		look_at_options(r, p);
 	for (size_t i = 0; i < p->n; i++) {
 		if (strcmp(p->v[i].key, "seed") && strcmp(p->v[i].key, "meta"))
 			p->v[n++] = p->v[i];
@@ -174,16 +210,17 @@ static int read_known(struct hp_yaml_reader *r, void *into)
 		key, read, offsetof(struct hp_manifest, member), required \
 	}
 
-enum { SEED_FIELD = 0, SHA256_FIELD = 1 };
+/* In the order that they have to have. */
+enum { SHA256_FIELD = 3, SEED_FIELD = 7 };
 static const struct hp_yaml_field fields[] = {
-	FIELD("seed", hp_yaml_number, seed, false),
-	FIELD("dataset_id_sha256", hp_yaml_sha256, dataset_id_sha256, false),
 	{ "format", read_known, 0, true },
 	{ "version", read_version, 0, true },
 	FIELD("dataset_id", hp_yaml_digest, dataset_id, true),
+	FIELD("dataset_id_sha256", hp_yaml_sha256, dataset_id_sha256, false),
 	FIELD("samples", hp_yaml_number, samples, true),
 	FIELD("members", hp_yaml_number, members, true),
 	FIELD("bytes", hp_yaml_number, bytes, true),
+	FIELD("seed", hp_yaml_number, seed, false),
 	FIELD("rebuilt", hp_yaml_flag, rebuilt, false),
 	FIELD("lost", hp_yaml_text, lost, false),
 	FIELD("adopted", hp_yaml_flag, adopted, false),
@@ -268,8 +305,8 @@ static int check_text(const char *text, size_t len, const char *name,
 int hp_manifest_parse(const char *text, size_t len, const char *name,
 		      struct hp_manifest *ret, struct hpdsl_error *err)
 {
-	struct hp_yaml_reader r = { .name = name, .err = err };
 	struct hp_manifest m = { 0 };
+	struct hp_yaml_reader r = { .name = name, .odd = m.odd, .err = err };
 	int k = check_text(text, len, name, err);
 
 	if (k < 0)

@@ -8,6 +8,8 @@
 
 #include "error.h"
 #include "pool.h"
+#include "verify_order.h"
+#include "verify_rules.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,6 +93,20 @@ void hp_verify_count(struct hp_verify *v, const struct hpdsl_chunk *chunk,
 	pthread_mutex_unlock(&v->meter.lock);
 }
 
+/*
+ * The rows early, for they take longest; a chunk before them, so that of two
+ * that are damaged the first mostly comes first.
+ */
+static int check_part(void *arg, uint64_t number, struct hpdsl_error *err)
+{
+	struct hp_verify *v = arg;
+	uint64_t rows = v->n_chunks > 0;
+
+	if (v->order && number == rows)
+		return hp_verify_rows(v, err);
+	return hp_verify_chunk(v, number - (v->order && number > rows), err);
+}
+
 static int check_chunks(struct hp_verify *v, struct hpdsl_error *err)
 {
 	uint64_t total = 0;
@@ -99,8 +115,9 @@ static int check_chunks(struct hp_verify *v, struct hpdsl_error *err)
 		if (!hp_verify_absent(v, c))
 			total += v->chunks[c].bytes;
 	hp_meter_phase(&v->meter, "verifying", total, true);
-	return hp_pool_run(hp_threads(v->opt->threads), v->n_chunks,
-			   hp_verify_chunk, v, v->opt->watch.stop, err);
+	return hp_pool_run(hp_threads(v->opt->threads),
+			   v->n_chunks + (v->order != NULL), check_part, v,
+			   v->opt->watch.stop, err);
 }
 
 static void set_id(struct hp_verify *v)
@@ -133,7 +150,12 @@ static int check(struct hp_verify *v, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	set_id(v);
-	r = check_chunks(v, err);
+	hp_rules_manifest(v);
+	r = hp_verify_order_new(v, err);
+	if (r == 0)
+		r = check_chunks(v, err);
+	if (r == 0)
+		r = hp_verify_rows_tell(v, err);
 	if (r == 0)
 		r = hp_verify_files(v, err);
 	if (r == 0)
@@ -173,6 +195,7 @@ static int verdict(const struct hp_verify *v, struct hpdsl_error *err)
 
 static void release(struct hp_verify *v)
 {
+	hp_verify_order_free(v->order);
 	hp_verify_unload(v);
 	if (v->dir >= 0)
 		v->io->close(v->io, v->dir);

@@ -27,6 +27,8 @@ struct hp_verify {
 	 * manifest's chunks. */
 	bool sha256;
 	struct hp_verify_stage *stage; /* NULL: it is no stage directory */
+	struct hp_verify_order *order; /* NULL: contents are not read */
+	uint8_t index_hash[16];	       /* XXH3-128 of the index */
 };
 
 /* Where damage is; zero but for sample is "the file as a whole". */
@@ -84,8 +86,8 @@ int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err);
 /* The other files that the manifest lists: sizes and checksums. */
 int hp_verify_files(struct hp_verify *v, struct hpdsl_error *err);
 /*
- * With SHA-256, once all members are known to be sound: is the dataset id over
- * them what the manifest says?
+ * Once all members are known to be sound: are the dataset ids those of their
+ * contents?
  */
 int hp_verify_id(struct hp_verify *v, struct hpdsl_error *err);
 /* Warns of files that nobody lists. */

@@ -19,7 +19,7 @@ struct hp_checking {
 	uint64_t last;	   /* sample that was told last */
 	uint64_t reported; /* bytes that the meter knows of */
 	uint8_t header[HP_TAR_HEADER_MAX];
-	XXH3_state_t hash; /* of a large content */
+	struct hp_content_state hash; /* of a large content */
 	struct hp_check_sha256 sha256;
 };
 

@@ -6,6 +6,7 @@
 #include "verify_chunk.h"
 
 #include "error.h"
+#include "verify_order.h"
 
 #include <errno.h>
 
@@ -61,11 +62,11 @@ int hp_checking_header(struct hp_checking *k, const struct hpdsl_member *m,
 }
 
 static int hash_in_pieces(struct hp_checking *k, const struct hpdsl_member *m,
-			  uint64_t *ret, struct hpdsl_error *err)
+			  struct hp_content_hash *ret, struct hpdsl_error *err)
 {
 	uint64_t left = m->size;
 
-	XXH3_64bits_reset(&k->hash);
+	hp_content_begin(&k->hash);
 	while (left) {
 		int r = hp_checking_need(k, 1, m->sample, err);
 		size_t n = k->pass.have;
@@ -74,19 +75,19 @@ static int hash_in_pieces(struct hp_checking *k, const struct hpdsl_member *m,
 			return r;
 		if (n > left)
 			n = (size_t)left;
-		XXH3_64bits_update(&k->hash, k->pass.at, n);
+		hp_content_update(&k->hash, k->pass.at, n);
 		hp_check_sha256_add(&k->sha256, k->pass.at, n);
 		hp_pass_take(&k->pass, n);
 		left -= n;
 	}
-	*ret = XXH3_64bits_digest(&k->hash);
+	hp_content_end(&k->hash, ret);
 	return 0;
 }
 
 static int check_content(struct hp_checking *k, const struct hpdsl_member *m,
 			 struct hpdsl_error *err)
 {
-	uint64_t hash = 0;
+	struct hp_content_hash hash;
 	int r = 0;
 
 	hp_check_sha256_content(&k->sha256);
@@ -95,17 +96,20 @@ static int check_content(struct hp_checking *k, const struct hpdsl_member *m,
 	if (r)
 		return r;
 	if (m->size <= k->pass.have) {
-		hash = hp_hash64(k->pass.at, (size_t)m->size);
+		hp_content_hash(k->pass.at, (size_t)m->size, &hash);
 		hp_check_sha256_add(&k->sha256, k->pass.at, (size_t)m->size);
 		hp_pass_take(&k->pass, (size_t)m->size);
 	} else {
 		r = hash_in_pieces(k, m, &hash, err);
 	}
-	if (!r && hash != m->checksum)
+	if (r)
+		return r;
+	if (hash.low64 != m->checksum)
 		hp_checking_member(k, m, "checksum differs");
-	else if (!r && !hp_check_sha256_member(&k->sha256, k->v, m->number))
+	else if (!hp_check_sha256_member(&k->sha256, k->v, m->number))
 		hp_checking_member(k, m, "SHA-256 differs");
-	return r;
+	hp_verify_order_content(k->v, m->number, hash.full);
+	return 0;
 }
 
 static int check_padding(struct hp_checking *k, const struct hpdsl_member *m,

@@ -63,12 +63,17 @@ static int take_chunk(struct hp_verify *v, uint32_t number)
 	return change_row(v, row, seen.state == HP_CHUNK_EXPANDED);
 }
 
-/* Is it of the pack that the index is, as far as the manifest tells? */
+/*
+ * Is it of the pack that the index is?  With --quick the manifest's word
+ * counts; where neither is known, nothing does.
+ */
 static bool is_of_pack(const struct hp_verify *v)
 {
-	return !v->has_manifest ||
-	       memcmp(v->stage->watch.header.pack, v->manifest.index.checksum,
-		      sizeof v->manifest.index.checksum) == 0;
+	const uint8_t *pack =
+		v->has_manifest ? v->manifest.index.checksum : v->index_hash;
+
+	return (!v->has_manifest && (!v->index || v->opt->quick)) ||
+	       memcmp(v->stage->watch.header.pack, pack, 16) == 0;
 }
 
 static int take_state(struct hp_verify *v, struct hpdsl_error *err)

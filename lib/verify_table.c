@@ -132,6 +132,7 @@ static int hash_index(struct hp_verify *v, struct hp_pass *p,
 		hp_pass_take(p, p->have);
 	}
 	v->report->bytes += p->read;
+	hp_pass_digest(p, v->index_hash);
 	if (v->opt->quick || !v->has_manifest)
 		return 0;
 	return compare_index(v, p, sha256, err);

@@ -6,6 +6,7 @@
 #include "hash.h"
 #include "mem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BINARY_TAG "tag:yaml.org,2002:binary"
@@ -16,6 +17,13 @@ int hp_yaml_bad(struct hp_yaml_reader *r, const char *reason)
 {
 	return hp_fail(r->err, HPDSL_ECORRUPT, "%s: line %zu: %s", r->name,
 		       r->ev.start_mark.line + 1, reason);
+}
+
+void hp_yaml_odd(struct hp_yaml_reader *r, const char *reason)
+{
+	if (r->odd && !r->odd[0])
+		snprintf(r->odd, HP_YAML_ODD, "line %zu: %s",
+			 r->ev.start_mark.line + 1, reason);
 }
 
 int hp_yaml_next(struct hp_yaml_reader *r)
@@ -234,8 +242,12 @@ static int read_field(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
 		return hp_yaml_bad(r, "a key was expected");
 	if (i >= 0 && (*seen & 1u << i))
 		return hp_yaml_bad(r, "this key is given twice");
-	if (i < 0)
+	if (i < 0) {
 		note_unknown(r);
+		hp_yaml_odd(r, "a key that is not known");
+	} else if (*seen >> i) {
+		hp_yaml_odd(r, "a key that is not in its place");
+	}
 	k = hp_yaml_next(r);
 	if (k < 0)
 		return k;

@@ -21,11 +21,16 @@ struct hp_yaml_reader {
 	const char *name; /* of the file, for messages */
 	struct hp_arena *strings;
 	struct hp_yaml_map *map; /* NULL: nobody asks for unknown keys */
+	char *odd; /* gets the first thing that a checking reader refuses, of
+		      HP_YAML_ODD bytes; or NULL */
 	struct hpdsl_error *err;
 };
 
 /* "name: line 7: reason" */
 int hp_yaml_bad(struct hp_yaml_reader *r, const char *reason);
+/* "line 7: reason" to r->odd, unless it has another one. */
+#define HP_YAML_ODD 96
+void hp_yaml_odd(struct hp_yaml_reader *r, const char *reason);
 /* On to the next event; an alias is refused. */
 int hp_yaml_next(struct hp_yaml_reader *r);
 /* Passes over a value of any kind. */
@@ -54,7 +59,8 @@ struct hp_yaml_field {
 
 /*
  * Fills *base from a mapping with at most 32 fields; bit i of *ret_seen: field
- * i was there.  Keys that are no fields are passed over.
+ * i was there.  Keys that are no fields are passed over, and in any order, but
+ * for r->odd.
  */
 int hp_yaml_fields(struct hp_yaml_reader *r, const struct hp_yaml_field *f,
 		   size_t n, void *base, uint32_t *ret_seen);

@@ -4,8 +4,8 @@
 
 usage: forge.py DATASET WHAT
 
-All XXH3 checksums are made to fit again, and of SHA-256, each with what comes
-before it: WHAT is xxh3 (none), index (that of the index), members (those of
+All XXH3 checksums are made to fit again, with the dataset id, and of SHA-256,
+each with what comes before it: WHAT is xxh3 (none), index (that of the index), members (those of
 member and chunk, SHA256SUMS), all (dataset_id_sha256).  Plain chunks with
 --digest=sha256, contents of more than 240 bytes or of at most 8.
 """
@@ -58,12 +58,17 @@ class Index:
         at += self.rows[kind][0]
         return bytes(self.d[at : at + n])
 
+    def set_id(self, dataset_id):
+        self.d[64:80] = dataset_id
+
     def repair(self):
         for at, length in self.rows.values():
             end = at + (length + 7) // 8 * 8
             for i, block in enumerate(range(at, end, 65536)):
                 sum_ = h64(self.d[block : min(block + 65536, end)])
                 struct.pack_into("<Q", self.d, end + 8 * i, sum_)
+        at = struct.unpack_from("<I", self.d, 12)[0] - 8
+        struct.pack_into("<Q", self.d, at, h64(self.d[:at]))
         return bytes(self.d)
 
     def paths(self):
@@ -77,6 +82,20 @@ def id_sha256(ix):
         size = ix.get(2, 52 * i + 8, 8)
         rows.append(path + b"\0" + size + ix.get(10, 32 * i, 32))
     return sha(b"".join(sorted(rows)))
+
+
+def id_xxh3(ix, chunks):
+    """Of the dataset, from the index and the bytes of its plain chunks."""
+    rows = []
+    for i, path in enumerate(ix.paths()):
+        offset, size = struct.unpack("<QQ", ix.get(2, 52 * i, 16))
+        mode, = struct.unpack("<H", ix.get(2, 52 * i + 38, 2))
+        sample = int.from_bytes(ix.get(2, 52 * i + 46, 6), "little")
+        chunk, = struct.unpack("<I", ix.get(1, 16 * sample + 8, 4))
+        if not mode & 0x1000:
+            content = chunks[chunk][offset : offset + size]
+            rows.append((path + b"\0", struct.pack("<Q", size) + h128(content)))
+    return h128(b"".join(path + rest for path, rest in sorted(rows)))
 
 
 def main():
@@ -101,12 +120,17 @@ def main():
     if level >= 2:
         ix.put(10, 0, sha(content))
         ix.put(13, 0, sha(chunk))
+    old_id = old_index[64:80]
+    names = sorted(n for n in os.listdir(".") if n.startswith("chunk-"))
+    chunks = [chunk if n == names[0] else open(n, "rb").read() for n in names]
+    ix.set_id(id_xxh3(ix, chunks))
     index = ix.repair()
 
     def replace(text, old, new):
         assert old.hex().encode() in text, old.hex()
         return text.replace(old.hex().encode(), new.hex().encode())
 
+    manifest = replace(manifest, old_id, index[64:80])
     manifest = replace(manifest, h128(old), h128(chunk))
     manifest = replace(manifest, h128(old_index), h128(index))
     if level >= 1:

@@ -4,6 +4,7 @@
 # are right: what each command makes of them, as the .expected files have it,
 # and that nothing is written where it does not belong.
 
+bats_require_minimum_version 1.5.0
 load lib
 
 data=$SRC/tests/data
@@ -256,7 +257,11 @@ try_all()
 	cp "$good/tiny/index.hpdsl" h
 	cp "$good/manifest-later" h/dataset.yaml
 	hpdsl-ls h | diff - <(hpdsl-ls "$good/tiny")
-	hpdsl-verify -q h
+	hpdsl-index -q h
+	# whoever checks does not pass them over
+	cp "$good/manifest-later" h/dataset.yaml
+	run -1 hpdsl-verify -q h
+	[ "$output" = "dataset.yaml: line 22: a key that is not known" ]
 }
 
 @test "hostile indexes" {
