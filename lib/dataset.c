@@ -97,7 +97,7 @@ int hp_dataset_open(const char *path, unsigned flags, const struct hp_io *io,
 		r = open_stage(ds, err);
 	/* Of a stage directory its stager has made sure, and may yet bring it.
 	 */
-	if (r == 0 && !plain && !ds->stage)
+	if (r == 0 && !(flags & HP_OPEN_PLAIN) && !ds->stage)
 		r = hp_manifest_look(ds->io, ds->dir, ds->path, err);
 	if (r < 0) {
 		hpdsl_close(ds);
