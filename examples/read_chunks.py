@@ -30,10 +30,11 @@ def samples(chunk):
     with tarfile.open(chunk, "r:", errors="surrogateescape") as tar:
         grouped = itertools.groupby(tar, lambda m: key_and_suffix(m.name)[0])
         for key, members in grouped:
-            yield key, {
-                key_and_suffix(m.name)[1]: tar.extractfile(m).read()
-                for m in members
-            }
+            sample = {}
+            for m in members:  # of two with one suffix the first one counts
+                content = tar.extractfile(m).read()
+                sample.setdefault(key_and_suffix(m.name)[1], content)
+            yield key, sample
 
 
 def main():

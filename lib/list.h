@@ -81,8 +81,8 @@ struct hp_list {
 	uint64_t n_files;
 	bool repeats; /* equal paths are no error */
 	struct hp_arena *arena;
-	/* Links to folders, by the paths of files there; only noted if asked
-	 * for, in the order of their bytes. */
+	/* Links to folders, as members' paths, in the order of their bytes;
+	 * for who asks for them, and to whom no files are no error. */
 	bool note_linked;
 	char **linked;
 	size_t n_linked;

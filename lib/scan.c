@@ -186,7 +186,7 @@ static int walk(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n,
 	if (s->list->n_linked)
 		qsort(s->list->linked, s->list->n_linked,
 		      sizeof(*s->list->linked), by_path);
-	if (s->list->n_files)
+	if (s->list->n_files || s->list->note_linked)
 		return 0;
 	return fail_empty(s, report->excluded + report->excluded_dirs, err);
 }

@@ -9,7 +9,6 @@
 #include "mem.h"
 #include "scan.h"
 
-#include <errno.h>
 #include <string.h>
 
 static const char *option(const struct hp_verify *v, const char *key)
@@ -87,16 +86,13 @@ static void note_counts(struct hp_compare *c,
 int hp_compare_scan(struct hp_compare *c, struct hpdsl_error *err)
 {
 	struct hpdsl_pack_report counts = { 0 };
-	struct hpdsl_error why;
 	int r = make_options(c, err);
 
-	if (r < 0)
-		return r;
+	/* Without files there all of ours are absent, or behind links. */
 	c->list.note_linked = true;
-	r = hp_scan(&c->list, &c->opt, &counts, &why);
-	/* No files at all: then all of them are absent. */
-	if (r < 0 && r != -ENODATA)
-		return hp_fail(err, r, "%s", why.msg);
-	note_counts(c, &counts);
-	return 0;
+	if (r == 0)
+		r = hp_scan(&c->list, &c->opt, &counts, err);
+	if (r == 0)
+		note_counts(c, &counts);
+	return r;
 }

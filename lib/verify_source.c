@@ -298,6 +298,20 @@ static int find_absent(struct hp_compare *c, uint64_t members,
 	return 0;
 }
 
+/* The root has the prefix, though it may have no files. */
+static void find_prefix(struct hp_compare *c)
+{
+	const struct hp_list *list = &c->list;
+
+	if (list->n_files)
+		c->prefix = list->files[0].path;
+	else if (list->n_linked)
+		c->prefix = list->linked[0];
+	else
+		return;
+	c->prefix_len = list->roots[0].prefix_len;
+}
+
 static int compare_all(struct hp_compare *c, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(c->v->opt->threads);
@@ -309,11 +323,7 @@ static int compare_all(struct hp_compare *c, struct hpdsl_error *err)
 	c->seen = calloc(1, n.members / 8 + 1);
 	if (!c->seen)
 		return hp_fail_nomem(err);
-	/* The root has the prefix, though it may have no files. */
-	if (c->list.n_roots && c->list.roots[0].prefix_len && c->list.n_files) {
-		c->prefix = c->list.files[0].path;
-		c->prefix_len = c->list.roots[0].prefix_len;
-	}
+	find_prefix(c);
 	for (uint64_t i = 0; i < c->list.n_files; i++)
 		bytes += c->list.files[i].size;
 	hp_meter_phase(&c->v->meter, "comparing", bytes, true);

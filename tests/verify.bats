@@ -442,6 +442,20 @@ behind()
 		"$(behind class1/new.txt)" -- -q --source=tree packed
 }
 
+@test "--source: a tree of nothing but links to folders" {
+	mkdir links
+	ln -s "$PWD/tree/class0" "$PWD/tree/class1" "$PWD/tree/class2" links
+	finds 0 -- --source=links packed
+	grep 'sound, but not kept: 3 linked folders (40 files)$' err
+	# nothing is left of the input's own, and the other one is not asked for
+	hpdsl-pack -q --prefix-input tree/class0 tree/class1 two
+	mkdir -p again/class0
+	ln -s "$PWD/tree/class1" again/class0/lnk
+	run -1 hpdsl-verify -q --source=again/class0 two
+	[ "$(grep -c 'class0/.*: is absent$' <<< "$output")" = "${#lines[@]}" ]
+	[ "${#lines[@]}" = "$(hpdsl-ls two 'class0/*' | wc -l)" ]
+}
+
 @test "--source: links in linked folders, loops, and each folder once" {
 	far
 	ln -s lnk tree/again
