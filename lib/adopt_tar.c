@@ -95,7 +95,7 @@ static int bad_header(const struct parse *p, int code, const char *why,
 
 /* ---- Members ---------------------------------------------------------- */
 
-/* Passes over up to n bytes; fewer at the end of the file. */
+/* Passes over n bytes. */
 static int skip(struct parse *p, uint64_t n, struct hpdsl_error *err)
 {
 	struct hp_reading *r = &p->r;
@@ -104,7 +104,9 @@ static int skip(struct parse *p, uint64_t n, struct hpdsl_error *err)
 		int k = hp_reading_need(r, 1, err);
 		size_t step = r->pass.have;
 
-		if (k < 0 || !step)
+		if (k == 0 && !step)
+			k = damaged(p, "the file ends in this member", err);
+		if (k < 0)
 			return k;
 		if (step > n)
 			step = (size_t)n;

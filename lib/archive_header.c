@@ -25,7 +25,7 @@ struct hp_headers {
 	uint64_t from;	 /* offset of the first of these bytes */
 	bool inside;	 /* it reads headers: none of it is dropped */
 	bool sparse;	 /* the last member, which has a map */
-	uint64_t stored; /* bytes behind its headers, else; padding included */
+	uint64_t stored; /* bytes behind its headers, and map */
 };
 
 int hp_headers_new(struct hp_layer *l)
@@ -147,6 +147,23 @@ static int refuse(struct hp_layer *l, int code, const char *why)
 		       hp_printable(name, strlen(name), text), why);
 }
 
+/* A sparse file's header, and what libarchive took of its map behind it. */
+static int parse_sparse(struct hp_layer *l, const uint8_t *block, size_t n)
+{
+	struct hp_headers *h = l->headers;
+	uint64_t map = n - HP_TAR_BLOCK;
+
+	h->sparse = true;
+	h->stored = h->foreign.stored;
+	/* Of type S it does not count. */
+	if (block[156] == 'S')
+		return 0;
+	if (map > h->stored)
+		return refuse(l, HPDSL_ECORRUPT, "behind a damaged header");
+	h->stored -= map;
+	return 0;
+}
+
 /* Our reader at the n bytes: *ret is the member that they end with. */
 static int parse(struct hp_layer *l, size_t n, struct hp_foreign_member *ret)
 {
@@ -160,10 +177,8 @@ static int parse(struct hp_layer *l, size_t n, struct hp_foreign_member *ret)
 		if (n - at < HP_TAR_BLOCK)
 			return hp_fail(err, HPDSL_ECORRUPT, "damaged header");
 		r = hp_foreign_header(&h->foreign, h->kept + at, ret, &why);
-		if (r == -EOPNOTSUPP && h->foreign.mapped) {
-			h->sparse = true;
-			return 0;
-		}
+		if (r == -EOPNOTSUPP && h->foreign.mapped)
+			return parse_sparse(l, h->kept + at, n - at);
 		if (r < 0)
 			return r == -EOPNOTSUPP ?
 				       refuse(l, r, why.msg) :
@@ -233,7 +248,8 @@ int hp_headers_end(struct hp_layer *l)
 	r = parse(l, (size_t)(l->content - l->next), &m);
 	if (r == 0)
 		r = compare(l, &m);
-	h->stored = hp_tar_padded(m.size);
+	if (!h->sparse)
+		h->stored = m.size;
 	drop(h, l->content);
 	return r;
 }
@@ -265,14 +281,11 @@ int hp_headers_check_room(struct hp_layer *l, uint64_t used)
 
 	if (!h)
 		return 0;
-	if (!h->sparse)
-		return used == h->stored ?
-			       0 :
-			       refuse(l, HPDSL_ECORRUPT,
-				      "not stored with as many bytes as its "
-				      "size says");
+	if (used != hp_tar_padded(h->stored))
+		return refuse(l, HPDSL_ECORRUPT,
+			      "not stored with as many bytes as its size says");
 	/* What is missing would be zeros. */
-	if (add_map(l->entry, &sum) < 0 || used != hp_tar_padded(sum))
+	if (h->sparse && (add_map(l->entry, &sum) < 0 || h->stored != sum))
 		return refuse(l, HPDSL_ECORRUPT,
 			      "a sparse file whose map does not fit its "
 			      "content");

@@ -87,6 +87,9 @@ int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
 		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
 	if (archive_errno(reader) == ENOMEM)
 		return hp_fail_nomem(err);
+	/* It calls what it cannot inflate a method that it does not know. */
+	if (why && strstr(why, "of link entry (8:"))
+		why = "a symbolic link's target is damaged";
 	return hp_archive_fail(a, HPDSL_ECORRUPT, why ? why : "is damaged",
 			       err);
 }

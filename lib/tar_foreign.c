@@ -190,10 +190,11 @@ static bool has_content(char type)
 }
 
 static int refuse_sparse(struct hp_foreign *t, const uint8_t *block,
-			 struct hpdsl_error *err)
+			 uint64_t size, struct hpdsl_error *err)
 {
 	bool holes = t->local.holes || t->global.holes;
 
+	t->stored = t->local.has_size ? t->local.size : size;
 	t->mapped = !holes;
 	if (block[AT_TYPE] == 'S')
 		t->mapped &= block[AT_MAP] || block[AT_MORE_MAP];
@@ -213,7 +214,7 @@ static int take_member(struct hp_foreign *t, const uint8_t *block,
 	take_name(t, block, m);
 	t->mapped = false;
 	if (type == 'S' || t->local.sparse || t->global.sparse)
-		return refuse_sparse(t, block, err);
+		return refuse_sparse(t, block, m->size, err);
 	/* libarchive goes by it, others by the type alone. */
 	if (has_content(type) && block[AT_MAP] &&
 	    memcmp(block + AT_MAGIC, "ustar  ", 8) == 0)
@@ -249,6 +250,9 @@ static int take_extra(struct hp_foreign *t, char type,
 {
 	if (m->size > HP_FOREIGN_EXTRA_MAX)
 		return corrupt(err, "an extended header is too large");
+	/* Some go past it, others read it as the next header. */
+	if (type == 'V' && m->size)
+		return corrupt(err, "a volume's name has a content");
 	t->extra = type;
 	t->pending |= type != 'g' && type != 'V';
 	return 0;

@@ -51,7 +51,8 @@ struct hp_foreign {
 	struct hp_foreign_facts global, local;
 	char extra;	 /* kind of the extended header to be handed in */
 	bool pending;	 /* extended headers wait for their member */
-	bool mapped;	 /* after -EOPNOTSUPP: a sparse file with a map */
+	bool mapped;	 /* after -EOPNOTSUPP: a sparse file with a map, .. */
+	uint64_t stored; /* .. its bytes, those of a map before them too */
 	size_t long_len; /* of a GNU name in name; 0: none */
 	char name[HP_FOREIGN_NAME + 1];
 };

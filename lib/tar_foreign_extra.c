@@ -77,8 +77,10 @@ static void take_sparse(struct hp_foreign_facts *f,
 	f->holes |= is_key(r, "SUN.holesdata");
 	f->sparse |= f->holes || has_prefix(r, "GNU.sparse.") ||
 		     is_key(r, "SCHILY.realsize");
-	f->map |= is_key(r, "GNU.sparse.offset") ||
-		  is_key(r, "GNU.sparse.map") || is_key(r, "GNU.sparse.major");
+	if (r->value_len)
+		f->map |= is_key(r, "GNU.sparse.offset") ||
+			  is_key(r, "GNU.sparse.map") ||
+			  is_key(r, "GNU.sparse.major");
 }
 
 /* A record without a value takes back what was said before. */

@@ -336,6 +336,7 @@ offset()
 		3 sparse-alone-gnu-size-5000 member 'x': is a sparse file without a map
 		3 sparse-map-empty-near member 'x': is a sparse file without a map
 		3 sparse-holes-of-solaris member 'x': is a sparse file with SUN.holesdata
+		3 sparse-map-empty-pax member 'x': is a sparse file without a map
 		1 sparse-map-of-another-type a map of holes in what is no sparse file
 		3 type-multivolume member 'x': is the rest of a file that began in another archive
 		1 folder-named-file a file with content has the name of a folder
@@ -455,7 +456,7 @@ offset()
 	cp d/zeros.tar e
 	fails 3 "e: no files in any of the tars" hpdsl-index e
 	# Cut off anywhere else: an error that names the place.
-	for at in 1 511 513 1000 9000; do
+	for at in 1 511 513 1000 1300 9000; do
 		head -c $at d/plain.tar > e/cut.tar
 		fails 1 "e: cut.tar: at offset " hpdsl-index e
 		[ "$(find e -type f | wc -l)" = 2 ]

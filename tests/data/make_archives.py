@@ -227,6 +227,12 @@ is_("sparse-map-empty", tar(sparse(b"x", 5000, data=b"content\n"), GOOD,
 is_("sparse-map-empty-near", tar(sparse(b"x", 100, data=b"content\n"), GOOD))
 is_("sparse-map-empty-pax", tar(
     pax((b"GNU.sparse.size", b"100"), (b"GNU.sparse.map", b"")), file(b"x"), GOOD))
+is_("sparse-map-empty-1.0", tar(
+    pax(*V1, (b"GNU.sparse.realsize", b"100"), (b"GNU.sparse.name", b"x")),
+    head(b"x", 520), pad(b"0\n"), pad(b"content\n"), GOOD))
+is_("sparse-all-a-hole-1.0", tar(
+    pax(*V1, (b"GNU.sparse.realsize", b"100"), (b"GNU.sparse.name", b"x")),
+    head(b"x", 512), pad(b"0\n"), GOOD))
 is_("sparse-holes-of-solaris", tar(
     pax((b"SUN.holesdata", b" 0 512 1024")), file(b"x", b"d" * 512 + bytes(512)), GOOD))
 is_("sparse-size-and-pax-size", tar(

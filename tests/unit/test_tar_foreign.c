@@ -358,6 +358,12 @@ static void test_refused(void **state)
 	make("a/", '\0', 1);
 	want_error(HPDSL_ECORRUPT,
 		   "a file with content has the name of a folder");
+	make("label", 'V', 0);
+	assert_int_equal(take(), 0);
+	assert_int_equal(m.kind, HP_FOREIGN_EXTRA);
+	assert_int_equal(hp_foreign_extra(&t, block, 0, &err), 0);
+	make("label", 'V', 1);
+	want_error(HPDSL_ECORRUPT, "a volume's name has a content");
 	assert_int_equal(give('L', "", 1), HPDSL_ECORRUPT);
 	assert_string_equal(err.msg, "a long name is empty");
 	hp_foreign_begin(&t);
