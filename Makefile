@@ -92,7 +92,6 @@ FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
 LIBS := $(BUILD)/libhpdsl.a $(BUILD)/$(SONAME)
 UNIT := $(wildcard tests/unit/test_*.c)
 UNIT_SHARED := $(call objs,$(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
-LONG_UNIT := $(filter tests/unit/test_long_%,$(UNIT))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 prog = $(patsubst %.c,$(BUILD)/%,$(1))
@@ -107,7 +106,8 @@ BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
 	$(call with,$(w)) 2> /dev/null),$(w)))))
 with = $(firstword $(subst -, ,$(patsubst with_%,%,$(basename $(notdir $(1))))))
 
-.PHONY: all deps demo check check-mpi check-long check-build lint fuzz bench install \
+.PHONY: all deps demo check check-mpi check-long check-build lint fuzz \
+	fuzz-programs fuzz-run bench install \
 	uninstall dist help clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -206,10 +206,8 @@ $(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
 # The longest first, so that none of them is left for the end.
 LONGEST = $(wildcard $(patsubst %,tests/%.bats,real snapshot_real \
 	stage_faults stage_resume hostile stage stage_kill))
-ALL_TESTS = $(LONGEST) $(call prog,$(filter-out $(LONG_UNIT),$(UNIT)) $(FUZZ)) \
+ALL_TESTS = $(LONGEST) $(call prog,$(UNIT) $(FUZZ)) \
 	$(filter-out $(LONGEST),$(wildcard tests/*.bats))
-LONG_TESTS = $(ALL_TESTS) $(call prog,$(LONG_UNIT)) \
-	$(wildcard tests/long/*.bats)
 # Some wait for disks and for each other.
 TEST_JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
@@ -229,11 +227,11 @@ check-mpi: all $(STAGE_FAULTS) $(ORIGIN) ## run the tests of hpdsl-stage alone
 	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
 		$(wildcard tests/stage*.bats)
 
-check-long: check-build ## run the long tests too (an hour or more)
-	@rm -rf $(BUILD)/tap
-	@$(TEST_ENV) HPDSL_LONG=1 TEST_TIMEOUT=7200 \
-		prove --timer -j$(TEST_JOBS) -e tests/run $(LONG_TESTS)
-	$(MAKE) fuzz
+# Built before the time counts.
+LONG ?= 1h
+check-long: check-build ## run the loops of tests/long, for about LONG=1h in all
+	@! command -v clang > /dev/null || $(FUZZ_MAKE) fuzz-programs
+	@$(TEST_ENV) LONG='$(LONG)' tests/long/run $(LOOPS)
 
 demo: all $(BUILD)/tests/bench/gen ## a tour on real images (INPUT=dir: yours)
 	BUILD='$(abspath $(BUILD))' tests/demo.sh $(if $(INPUT),'$(INPUT)')
@@ -246,8 +244,11 @@ lint: ## check layout, scripts, manual pages, and run static checks
 
 FUZZ_SECONDS ?= 300
 fuzz: ## fuzz each decoder for FUZZ_SECONDS, from its corpus (clang)
-	$(MAKE) CC=clang SAN=fuzzer-no-link,address,undefined fuzz-run
-fuzz-run: $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ))
+	$(FUZZ_MAKE) fuzz-run
+FUZZ_MAKE = $(MAKE) CC=clang SAN=fuzzer-no-link,address,undefined
+FUZZ_PROGRAMS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ))
+fuzz-programs: $(FUZZ_PROGRAMS)
+fuzz-run: $(FUZZ_PROGRAMS)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $^
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhpdsl.a
 	@mkdir -p $(@D)

@@ -100,6 +100,12 @@ rounds()
 	fi
 }
 
+# longer: in check-long, is there time left for one more of them?
+longer()
+{
+	[ -n "${LONG_SECONDS:-}" ] && [ "$SECONDS" -lt "$LONG_SECONDS" ]
+}
+
 # until_true COMMAND..: polls it, for as long as a busy machine may take.
 until_true()
 {

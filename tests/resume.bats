@@ -134,9 +134,10 @@ resumed_chunks()
 	pack -q
 	ms=$((($(date +%s%N) - start) / 1000000))
 	is_ref out
-	while [ "$landed" -lt "$kills" ]; do
+	[ -z "${LONG_SECONDS:-}" ] || kills=1
+	while [ "$landed" -lt "$kills" ] || longer; do
 		tries=$((tries + 1))
-		[ "$tries" -lt $((kills * 10)) ]
+		[ "$tries" -lt $(((kills + landed) * 10)) ]
 		rm -rf out
 		hpdsl-pack -q --chunks "$CHUNKS" "$in" out 3>&- &
 		pid=$!
