@@ -2,9 +2,10 @@
 /*
  * Reading a stage directory, and asking for its state, while somebody changes
  * bytes of the state file or cuts it short: members come out right, from here
- * or from the origin.
+ * or from the origin.  And while a chunk gets another name in the index.
  */
 #include "flips.h"
+#include "io.h"
 #include "staged.h"
 
 #include <setjmp.h>
@@ -152,12 +153,79 @@ static void test_cut(void **state)
 	cut(HP_STATE_CHUNKS);
 }
 
+/* ---- The name of a chunk ----------------------------------------------- */
+
+static struct {
+	const struct staged *f;
+	bool armed, done, escaped;
+} attack;
+
+/* A chunk's name in the index becomes one that leads elsewhere. */
+static void strike(void)
+{
+	const char was[] = "chunk-000003.tar", is[] = "../x/../../y.tar";
+	char name[200];
+	size_t n;
+	char *p, *at;
+	int fd;
+
+	snprintf(name, sizeof name, "%s", staged_at(attack.f, "index.hpdsl"));
+	p = packed_get(name, &n);
+	at = memmem(p, n, was, sizeof was);
+	assert_non_null(at);
+	fd = open(name, O_WRONLY);
+	assert_int_equal(pwrite(fd, is, sizeof is, at - p), sizeof is);
+	close(fd);
+	free(p);
+	attack.done = true;
+}
+
+/* Before a reader goes to the origin it looks for a newer state file. */
+static int open_and_strike(const struct hp_io *io, int dir, const char *name,
+			   int flags, mode_t mode)
+{
+	(void)io;
+	if (attack.armed && !attack.done && !strcmp(name, HP_STATE_NAME))
+		strike();
+	attack.escaped = attack.escaped || strstr(name, "..") != NULL;
+	return hp_io_system.open(&hp_io_system, dir, name, flags, mode);
+}
+
+static void test_chunk_name(void **state)
+{
+	struct hp_io io = hp_io_system;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_error err;
+	struct hpdsl_member m;
+	struct staged f;
+	char buf[4096];
+
+	(void)state;
+	staged_begin(&f, 0);
+	staged_state(&f, HP_CHUNK_ABSENT);
+	memset(&attack, 0, sizeof attack);
+	attack.f = &f;
+	io.open = open_and_strike;
+	ds = staged_open(f.dir, &io);
+	assert_int_equal(hpdsl_member_get(ds, staged_first(&f, 3), &m, &err),
+			 0);
+	assert_true(m.size <= sizeof buf);
+	attack.armed = true;
+	/* The right bytes or an error, but nobody opens what it says now. */
+	hpdsl_member_read(ds, &m, 0, buf, m.size, &err);
+	assert_true(attack.done);
+	assert_false(attack.escaped);
+	hpdsl_close(ds);
+	staged_end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_race),
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_chunk_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
