@@ -93,9 +93,11 @@ def journal_rows(data, inputs):
 def read_journal(path, inputs):
     data = read(path)
     need(data[:8] == b"\x89HPDSLJ\n", "journal: magic")
-    version, _, options, listed, files, body, node = struct.unpack_from(
-        "<IIQQQQ64s", data, 8)
-    need(version == 1 and not any(data[112:184]), "journal: head")
+    version, _, options, listed, files, body = struct.unpack_from(
+        "<IIQQQQ", data, 8)
+    node, chunks = struct.unpack_from("<64sQ", data, 48)
+    need(version == 1 and chunks <= files and not any(data[120:184]),
+         "journal: head")
     need(struct.unpack_from("<Q", data, 184)[0] == xxh3_64(data[:184]),
          "journal: checksum of the head")
     text(node)
