@@ -73,3 +73,17 @@ both()
 	[ "$(head -n 1 log)" = first ] && [ "$(tail -n 1 log)" = behind ]
 	[ "$(field step < log)" = 1 ]
 }
+
+@test "/dev/stdout is followed in a user's name space, where root is nobody" {
+	local ds=$BATS_FILE_TMPDIR/ds caller=()
+	if [ "$(id -u)" = 0 ]; then
+		need setpriv
+		caller=(setpriv --reuid=65533 --regid=65533 --clear-groups)
+		chmod 755 . .. ../..
+	fi
+	"${caller[@]}" unshare -Ur test -r "$ds" -a -x "$BUILD/hpdsl-read" ||
+		skip "no user name spaces, or nobody else can come here"
+	"${caller[@]}" unshare -Ur "$BUILD/hpdsl-read" -q --save=/dev/stdout \
+		"$ds" > out
+	[ "$(field step < out)" = 1 ]
+}
