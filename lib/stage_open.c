@@ -49,15 +49,20 @@ static int read_state(const struct hpdsl_stage *s, const char *name, char **ret,
 {
 	hp_auto_fd f = { s->io, s->io->open(s->io, s->dir, HP_STATE_NAME,
 					    O_RDONLY | O_NONBLOCK, 0) };
+	struct stat st;
 	int r = f.fd;
 
-	if (r >= 0) {
-		r = hp_owner_check(s->io, f.fd, name, err);
-		if (r < 0)
-			return r;
+	if (r >= 0)
+		r = hp_io_fstat(s->io, f.fd, &st);
+	/* No option takes it: what a stager believes it goes on with. */
+	if (r == 0 && hp_is_foreign(st.st_uid))
+		return hp_fail(err, -EPERM,
+			       "%s: belongs to user %u, neither to the caller "
+			       "nor to root; remove it",
+			       name, (unsigned)st.st_uid);
+	if (r == 0)
 		r = hp_io_slurp_open(s->io, f.fd, hp_state_size(UINT32_MAX),
 				     ret, ret_n);
-	}
 	return r < 0 ? hp_fail_errno(err, r, "%s", name) : 0;
 }
 

@@ -87,12 +87,17 @@ refused()
 }
 
 @test "so is another user's state file in one's own, and a directory of his" {
+	local how
 	staged root root
 	chown $stranger node/stage.hpdsl
 	refused "node/stage.hpdsl: " hpdsl-ls node
 	refused "stage.hpdsl: " hpdsl-verify -q node
-	# the stager, too, takes nobody's word
-	refused "node/stage.hpdsl: " hpdsl-stage -q "$from/ds" "$PWD/node"
+	# the stager, too, takes nobody's word, and there no option helps
+	for how in -q --foreign-owner; do
+		fails 3 "node/stage.hpdsl: belongs to user $stranger, " \
+			hpdsl-stage -q $how "$from/ds" "$PWD/node"
+		[[ $message = *"; remove it" ]]
+	done
 	chown root node/stage.hpdsl
 	chown $stranger node
 	refused "node/stage.hpdsl: its directory: " hpdsl-ls node
