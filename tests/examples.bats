@@ -130,12 +130,13 @@ hold()
 {
 	python3 - "$@" <<- 'END'
 		import mmap, os, sys
+		end = open("hold") # before it is told: whoever writes goes
 		f = open(sys.argv[1], "r+b")
 		if sys.argv[2] == "mapped":
 		    m = mmap.mmap(f.fileno(), 1)
 		    f.close()
 		open("held." + sys.argv[2], "w").close()
-		open("hold").read()
+		end.read()
 	END
 }
 
