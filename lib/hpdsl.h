@@ -265,7 +265,7 @@ enum {
 	/*
 	 * A stage directory, too, that belongs neither to the caller (his
 	 * effective user number) nor to root, or whose state file does.  Its
-	 * owner can cut that file, which is mapped, and so end this process, or
+	 * owner can cut the index, which is mapped, and so end this process, or
 	 * say that chunks are here which are not; contents are verified all the
 	 * same.  Without it such a directory is -EPERM.  What is no stage
 	 * directory may be anybody's.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose it is.  The owner of a directory or of a state file can cut it or put
- * another in its place while it is in use: what is mapped, or written into, is
- * to be the caller's own or root's.  Asked of what is open, never by name.
+ * Whose it is.  The owner of a directory or of a state file can change it, cut
+ * what is mapped, or put another in its place while it is in use: what is
+ * believed, or written into, is to be the caller's own or root's.  Asked of
+ * what is open, never by name.
  */
 #ifndef HP_OWNER_H
 #define HP_OWNER_H
