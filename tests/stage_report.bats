@@ -72,3 +72,31 @@ print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"
 	[[ $(hpdsl-stage --status node0) == \
 	*"0 of 4 chunks"*"all that was planned"* ]]
 }
+
+@test "LOCALDIR in the dataset, and the dataset in LOCALDIR, are refused" {
+	local to
+	cp -r "$from/ds" ds
+	ln -s ds link
+	mkdir -p ds/there holds
+	mv ds holds/ds
+	ln -s holds/ds ds
+	ls -AR holds > before
+	for to in ds/sub link/sub "$PWD/holds/ds/there" holds/ds/no/../sub \
+		ds/there/sub/ holds/ds; do
+		fails 2 "$to: is in the dataset $PWD/holds/ds" \
+			hpdsl-stage -q ds "$to"
+	done
+	(cd holds/ds && fails 2 "sub: is in the dataset" hpdsl-stage -q . sub)
+	fails 2 "holds: holds the dataset $PWD/holds/ds" \
+		hpdsl-stage -q ds holds
+	(cd holds && fails 2 ".: holds the dataset" hpdsl-stage -q ds .)
+	fails 2 "ds/sub0: is in the dataset" \
+		stage 2 -q --pretend-nodes=2 ds ds/sub%n
+	ls -AR holds | diff before -
+	hpdsl-stage -q ds holds/beside
+	hpdsl-verify -q holds/beside
+	# nor when it has become a stage directory
+	mv holds/ds holds/beside/ds
+	fails 2 "holds/beside: holds the dataset" \
+		hpdsl-stage -q holds/beside/ds holds/beside
+}

@@ -14,10 +14,10 @@
 #define FIRST_WORD 1.0
 #define EVERY 10.0
 
-/* ---- Two nodes, one directory ----------------------------------------- */
+/* ---- Two nodes, one directory; or the dataset's ----------------------- */
 
 struct find_key {
-	const char *path;
+	const char *path, *origin;
 	struct stage_key key;
 	struct hpdsl_error err;
 };
@@ -26,7 +26,9 @@ static int find_key(void *arg)
 {
 	struct find_key *f = arg;
 
-	return stage_key(f->path, &f->key, &f->err);
+	int ret = stage_apart(f->origin, f->path, &f->err);
+
+	return ret < 0 ? ret : stage_key(f->path, &f->key, &f->err);
 }
 
 struct placed {
@@ -58,7 +60,7 @@ static void find_twins(const struct stage_run *r, struct placed *all,
 
 static int check_twins(struct stage_run *r)
 {
-	struct find_key f = { .path = r->path };
+	struct find_key f = { .path = r->path, .origin = r->origin };
 	struct placed mine = { .node = r->j->node };
 	struct placed *all = cmd_alloc(r->j->nodes, sizeof(*all));
 	int ret;
