@@ -175,29 +175,39 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 	cmd_json_line(&j);
 }
 
-static void print_summary(struct verify *v, const struct hpdsl_verify_report *r,
-			  int code)
+static void print_sound(const struct verify *v,
+			const struct hpdsl_verify_report *r)
 {
 	const char *quick = v->opt.quick ? " (quick)" : "";
 	char lost[VERIFY_NOT_KEPT];
 
+	if (r->staged && !r->chunks) {
+		cmd_message("no chunk is here: nothing but manifest and index "
+			    "was verified, and these are sound");
+		return;
+	}
 	verify_not_kept(&r->not_kept, lost);
+	if (*lost)
+		cmd_message("sound%s, but not kept: %s", quick, lost);
+	cmd_message("%s%s%s%s, %s in %s, %s read, %s, %s/s",
+		    *lost ? "" : "sound", *lost ? "" : quick,
+		    *lost ? "" : ": ", cmd_many(r->samples, "sample").s,
+		    cmd_many(r->members, "member").s,
+		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->bytes).s,
+		    cmd_seconds(r->seconds).s,
+		    cmd_bytes((uint64_t)cmd_rate(r->bytes, r->seconds)).s);
+}
+
+static void print_summary(struct verify *v, const struct hpdsl_verify_report *r,
+			  int code)
+{
 	if (code == HPDSL_ECORRUPT)
 		cmd_message("damaged: %s (%s), %s",
 			    cmd_many(r->damaged_files, "file").s,
 			    cmd_many(r->damaged_chunks, "chunk").s,
 			    cmd_many(r->damaged_samples, "sample").s);
-	else if (*lost)
-		cmd_message("sound%s, but not kept: %s", quick, lost);
-	if (code != HPDSL_ECORRUPT)
-		cmd_message(
-			"%s%s%s%s, %s in %s, %s read, %s, %s/s",
-			*lost ? "" : "sound", *lost ? "" : quick,
-			*lost ? "" : ": ", cmd_many(r->samples, "sample").s,
-			cmd_many(r->members, "member").s,
-			cmd_many(r->chunks, "chunk").s, cmd_bytes(r->bytes).s,
-			cmd_seconds(r->seconds).s,
-			cmd_bytes((uint64_t)cmd_rate(r->bytes, r->seconds)).s);
+	else
+		print_sound(v, r);
 	if (r->absent_chunks)
 		cmd_message("not staged here: %s",
 			    cmd_many(r->absent_chunks, "chunk").s);

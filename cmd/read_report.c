@@ -118,6 +118,8 @@ static void tell_reads(const struct hpdsl_loader_stats *s)
 
 void read_report(struct read *r, int status)
 {
+	/* zeros behind an error tell nobody anything */
+	bool any = r->n_waits || status == CMD_DONE;
 	struct hpdsl_loader_stats s;
 
 	hpdsl_loader_stats(r->loader, &s);
@@ -125,7 +127,7 @@ void read_report(struct read *r, int status)
 		qsort(r->waits, r->n_waits, sizeof(*r->waits), compare);
 	if (r->common.json)
 		print_json(r, status, &s);
-	else if (!r->common.quiet) {
+	else if (any && !r->common.quiet) {
 		tell_speed(r, &s);
 		tell_reads(&s);
 	}

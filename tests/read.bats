@@ -173,6 +173,21 @@ bytes_of()
 	fails 3 ".: Is a directory" hpdsl-read --compute=1000 --save=. "$ds"
 }
 
+@test "nothing was read: the error is all that is told" {
+	cp -r "$ds" bad
+	rm bad/chunk-*
+	status=0
+	hpdsl-read bad 2> said || status=$?
+	[ "$status" = 3 ]
+	grep -q '^hpdsl-read: bad/chunk-.*: No such file' said
+	[ "$(wc -l < said)" = 1 ]
+	# a program is told all the same
+	status=0
+	hpdsl-read --json bad > summary 2> /dev/null || status=$?
+	[ "$status" = 3 ]
+	[ "$(field complete < summary)" = false ]
+}
+
 @test "damage: an error with its name, or skipped, and told" {
 	cp -r "$ds" bad
 	read -r chunk at <<< "$(hpdsl-ls -l bad class1/00007.png |

@@ -141,6 +141,8 @@ lacks()
 	rm st/stage.hpdsl
 	hpdsl-verify st 2> text
 	grep -q 'not staged here: 6 chunks' text
+	grep -q '^hpdsl-verify: no chunk is here: ' text
+	lacks '0 samples' text
 }
 
 @test "hpdsl-verify --source compares what is here" {
