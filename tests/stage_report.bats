@@ -80,7 +80,7 @@ print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"
 	mkdir -p ds/there holds
 	mv ds holds/ds
 	ln -s holds/ds ds
-	ls -AR holds > before
+	find holds > before
 	for to in ds/sub link/sub "$PWD/holds/ds/there" holds/ds/no/../sub \
 		ds/there/sub/ holds/ds; do
 		fails 2 "$to: is in the dataset $PWD/holds/ds" \
@@ -92,7 +92,7 @@ print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"
 	(cd holds && fails 2 ".: holds the dataset" hpdsl-stage -q ds .)
 	fails 2 "ds/sub0: is in the dataset" \
 		stage 2 -q --pretend-nodes=2 ds ds/sub%n
-	ls -AR holds | diff before -
+	find holds | diff before -
 	hpdsl-stage -q ds holds/beside
 	hpdsl-verify -q holds/beside
 	# nor when it has become a stage directory
