@@ -140,7 +140,7 @@ int hp_target_check(const struct hpdsl_pack_options *opt,
 		    struct hpdsl_error *err)
 {
 	struct hp_target t = { .chunks = 0 };
-	struct hp_target_contents c;
+	struct hp_target_contents c = { .manifest = false };
 	int r = begin(&t, opt, err);
 
 	if (r == 0) {
