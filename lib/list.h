@@ -228,8 +228,8 @@ int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
  * place among the members, with mode and time of the first one; its content
  * is the number of the class in decimal digits, and its source the number.
  * After hp_list_portable, where that is.  HPDSL_EUSAGE, naming the sample:
- * there is such a name already, as a file or a folder, or no class.  Doubles the memory of the files
- * meanwhile.
+ * there is such a name already, as a file or a folder, or no class.  Doubles
+ * the memory of the files meanwhile.
  */
 int hp_list_cls(struct hp_list *list, struct hpdsl_error *err);
 /* The content of one, f->size bytes and a NUL, as long as source is its own. */

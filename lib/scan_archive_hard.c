@@ -61,10 +61,10 @@ static void walk_row(const struct hp_archive_walk *k,
 		     struct hp_archive_link *first,
 		     struct hp_archive_target *at)
 {
-	struct hp_archive_link *l = first, *last = NULL;
+	struct hp_archive_link *l, *last = NULL;
 	int fault = 0;
 
-	while (!fault && !last) {
+	for (l = first; l && !fault && !last; l = l->next) {
 		l->passed = first;
 		fault = hp_archive_hard_target(l, at);
 		l->next = fault ? NULL :
@@ -77,7 +77,6 @@ static void walk_row(const struct hp_archive_walk *k,
 		} else if (l->next->passed == first) {
 			fault = -ELOOP;
 		}
-		l = l->next;
 	}
 	for (l = first; l && l->passed == first && !l->last && !l->row_fault;
 	     l = l->next) {
