@@ -84,6 +84,26 @@ python_tar()
 	done
 }
 
+# test_two_ways has all of them, read in memory.
+@test "odd tars, as they are and compressed: the same bytes, or both refused" {
+	local file one two taken=0
+	for file in "$SRC"/tests/data/bad/archive/{sparse,end,size}-*; do
+		rm -rf plain packed
+		cp "$file" a
+		one=0 two=0
+		hpdsl-pack -q --group=none a plain 2> err || one=$?
+		gzip -nf a
+		hpdsl-pack -q --group=none a.gz packed 2> err.gz || two=$?
+		[ "$one" = "$two" ] || {
+			echo "${file##*/}: $one, compressed $two" && cat err err.gz
+			return 1
+		}
+		[ "$one" != 0 ] || diff -r plain packed
+		[ "$one" != 0 ] || taken=$((taken + 1))
+	done
+	[ "$taken" -ge 5 ]
+}
+
 @test "pax and GNU tar keep nanoseconds apart; the id is the same" {
 	make_tree tree 2 20
 	hpdsl-pack -q tree ref
