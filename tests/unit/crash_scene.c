@@ -15,7 +15,7 @@ void scene_put_tree(struct memio *m)
 {
 	uint8_t bytes[3000];
 
-	for (unsigned i = 0; i < 9; i++) {
+	for (unsigned i = 0; i < SCENE_FILES; i++) {
 		char name[40];
 		size_t n = i * 317 % sizeof bytes;
 
@@ -42,7 +42,7 @@ static void check_member(const struct hpdsl_dataset *ds, struct memio *m,
 {
 	struct hpdsl_error err;
 	struct hpdsl_member member;
-	uint8_t got[4096];
+	static uint8_t got[3 << 20];
 	const uint8_t *want;
 	char path[256];
 	size_t n = 0;

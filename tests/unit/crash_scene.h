@@ -5,6 +5,8 @@
 
 #include "crash.h"
 
+enum { SCENE_FILES = 9 }; /* .bin and .txt each */
+
 struct scene {
 	/* What is there before. */
 	void (*put)(struct memio *m);

@@ -14,10 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
 /* ---- What is packed ---------------------------------------------------- */
+
+enum { LARGE = 1500000, TAR = LARGE + 65536 };
 
 struct way {
 	uint32_t chunks;
@@ -26,9 +30,11 @@ struct way {
 	int zstd;
 };
 
+static const char *input = "tree";
+
 static int pack(const struct hp_io *io, struct way w, struct hpdsl_error *err)
 {
-	static const char *const inputs[] = { "tree" };
+	const char *const inputs[] = { input };
 	struct hpdsl_pack_options opt = {
 		.inputs = inputs,
 		.n_inputs = 1,
@@ -281,35 +287,107 @@ static void test_index(void **state)
 	scene_play(&s);
 }
 
-/* Tars of others. */
+/* ---- Tars -------------------------------------------------------------- */
+
+/* Every step-th of the texts, from one; bytes, end included. */
+static size_t make_tar(struct memio *m, unsigned from, unsigned step,
+		       uint8_t tar[TAR])
+{
+	size_t n = 0;
+
+	memset(tar, 0, TAR);
+	for (unsigned i = from; i < SCENE_FILES; i += step) {
+		char name[40];
+		struct hp_tar_member f = { .path = name + 5, .mode = 0644 };
+		const uint8_t *p;
+		size_t size;
+
+		snprintf(name, sizeof name, "tree/%c/%u.txt", 'x' + i % 2, i);
+		p = memio_bytes(m, name, &size);
+		f.path_len = strlen(f.path);
+		f.size = size;
+		n += hp_tar_header_write(&f, tar + n);
+		memcpy(tar + n, p, size);
+		n += (size_t)hp_tar_padded(size);
+	}
+	assert_true(n + 1024 <= TAR);
+	return n + 1024;
+}
+
+/* More than is put in place at a time. */
+static void put_large(struct memio *m)
+{
+	static uint8_t bytes[LARGE];
+
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i / 1000);
+	memio_add(m, "tree/y/3.txt", bytes, sizeof bytes);
+}
+
 static void put_tars(struct memio *m)
 {
-	static uint8_t tar[16384];
+	static uint8_t tar[TAR];
 
 	scene_put_tree(m);
-	for (unsigned t = 0; t < 2; t++) {
-		char name[40], path[40];
-		size_t n = 0;
+	memio_add(m, "out/0.tar", tar, make_tar(m, 0, 2, tar));
+	memio_add(m, "out/1.tar", tar, make_tar(m, 1, 2, tar));
+}
 
-		memset(tar, 0, sizeof tar);
-		for (unsigned i = t; i < 9; i += 2) {
-			struct hp_tar_member f = { .path = path, .mode = 0644 };
-			const uint8_t *p;
-			size_t size;
+static void put_archive(struct memio *m)
+{
+	static uint8_t tar[TAR], gz[TAR];
+	z_stream z = { .next_in = tar, .next_out = gz, .avail_out = sizeof gz };
 
-			snprintf(name, sizeof name, "tree/%c/%u.txt",
-				 'x' + i % 2, i);
-			snprintf(path, sizeof path, "%s", name + 5);
-			p = memio_bytes(m, name, &size);
-			f.path_len = strlen(path);
-			f.size = size;
-			n += hp_tar_header_write(&f, tar + n);
-			memcpy(tar + n, p, size);
-			n += (size_t)hp_tar_padded(size);
-		}
-		snprintf(name, sizeof name, "out/%u.tar", t);
-		memio_add(m, name, tar, n + 1024);
-	}
+	scene_put_tree(m);
+	put_large(m);
+	z.avail_in = (uInt)make_tar(m, 0, 1, tar);
+	assert_int_equal(
+		deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY),
+		Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	memio_add(m, "in.tar.gz", gz, sizeof gz - z.avail_out);
+	deflateEnd(&z);
+}
+
+static ssize_t (*pwrite_now)(const struct hp_io *io, int fd, const void *buf,
+			     size_t n, uint64_t off);
+static int writes;
+
+/* So long that the journal notes how far the archive is. */
+static ssize_t pwrite_late(const struct hp_io *io, int fd, const void *buf,
+			   size_t n, uint64_t off)
+{
+	if (n > 500000 && ++writes == 2)
+		usleep(1100000);
+	return pwrite_now(io, fd, buf, n, off);
+}
+
+static int run_archive(const struct hp_io *io, bool again_,
+		       struct hpdsl_error *err)
+{
+	struct hp_io *table = (struct hp_io *)(uintptr_t)io;
+	int r;
+
+	pwrite_now = io->pwrite;
+	writes = 0;
+	if (!again_)
+		table->pwrite = pwrite_late;
+	r = run_pack(io, again_, err);
+	table->pwrite = pwrite_now;
+	return r;
+}
+
+/* It is scattered into all chunks at a time. */
+static void test_archive(void **state)
+{
+	struct scene s = { .put = put_archive,
+			   .run = run_archive,
+			   .check = check_out };
+
+	(void)state;
+	input = "in.tar.gz";
+	scene_play(&s);
+	input = "tree";
 }
 
 static void test_adopt(void **state)
@@ -380,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_force_two_steps),
 		cmocka_unit_test(test_force_unfinished),
 		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_archive),
 		cmocka_unit_test(test_adopt),
 		cmocka_unit_test(test_snapshot),
 	};
