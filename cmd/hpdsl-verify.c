@@ -190,8 +190,8 @@ static void print_sound(const struct verify *v,
 	if (*lost)
 		cmd_message("sound%s, but not kept: %s", quick, lost);
 	cmd_message("%s%s%s%s, %s in %s, %s read, %s, %s/s",
-		    *lost ? "" : "sound", *lost ? "" : quick,
-		    *lost ? "" : ": ", cmd_many(r->samples, "sample").s,
+		    *lost ? "" : "sound", *lost ? "" : quick, *lost ? "" : ": ",
+		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s,
 		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->bytes).s,
 		    cmd_seconds(r->seconds).s,

@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "hash.h"
+#include "journal.h"
 #include "manifest.h"
 #include "mem.h"
 
@@ -24,7 +25,7 @@ static bool exists(const struct hpdsl_dataset *ds, const char *name)
 /* What can be done about it depends on what is there. */
 static int no_index(const struct hpdsl_dataset *ds, struct hpdsl_error *err)
 {
-	if (!exists(ds, HP_MANIFEST_NAME))
+	if (exists(ds, HP_JOURNAL_NAME) || !exists(ds, HP_MANIFEST_NAME))
 		return hp_manifest_missing(ds->io, ds->dir, ds->path, err);
 	return hp_fail(err, HPDSL_ENOTOURS,
 		       "%s: not a dataset: " HP_INDEX_NAME " is missing "

@@ -125,19 +125,19 @@ static int check_sample(struct hp_rules *r, struct hpdsl_error *err)
 {
 	int k = hp_index_sample_row(r->ix, r->sample, &r->row, err);
 
+	if (k < 0)
+		return k;
 	r->generated = 0;
-	for (uint64_t i = r->row.first; k == 0 && i < r->row.end; i++) {
+	for (uint64_t i = r->row.first; i < r->row.end; i++) {
 		struct hp_rule_row m;
 
 		k = hp_rule_row(r->ix, i, &m, err);
 		if (k < 0)
-			break;
+			return k;
 		if (i == r->row.first)
 			r->key = hp_key_of(m.path);
 		check_member(r, i, &m);
 	}
-	if (k < 0)
-		return k;
 	if (r->adopted)
 		check_run(r);
 	if (r->cls || r->generated)

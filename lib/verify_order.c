@@ -25,6 +25,7 @@ int hp_verify_order_new(struct hp_verify *v, struct hpdsl_error *err)
 	if (!o)
 		return hp_fail_nomem(err);
 	hp_index_count(v->index, &n);
+	o->members = n.members;
 	o->item = hp_array(n.members, sizeof *o->item);
 	o->content = hp_array(n.members, sizeof *o->content);
 	return o->item && o->content ? 0 : hp_fail_nomem(err);
@@ -99,12 +100,18 @@ static int add_sample(struct hp_verify *v, uint64_t sample, struct sorted *is,
 	struct hp_sample_row row;
 	int r = hp_index_sample_row(v->index, sample, &row, err);
 
-	for (uint64_t i = row.first; r == 0 && i < row.end; i++) {
+	if (r < 0)
+		return r;
+	/* Rows that were sound and are read again may be other ones now. */
+	if (row.end - row.first > o->members - o->n)
+		return hp_fail(err, HPDSL_ECHANGED,
+			       HP_INDEX_NAME ": changed while it was read");
+	for (uint64_t i = row.first; i < row.end; i++) {
 		struct hp_rule_row m;
 
 		r = hp_rule_row(v->index, i, &m, err);
 		if (r < 0)
-			break;
+			return r;
 		is->paths &= hp_name_compare(is->path, m.path) < 0;
 		is->path = m.path;
 		if (i == row.first && is->keys) {
@@ -118,7 +125,7 @@ static int add_sample(struct hp_verify *v, uint64_t sample, struct sorted *is,
 				(struct hp_verify_item){ m.path.s, m.size, i,
 							 m.path.len };
 	}
-	return r;
+	return 0;
 }
 
 /* ---- Sorting ------------------------------------------------------------ */
@@ -149,7 +156,7 @@ static int sort(struct hp_verify_order *o, struct hpdsl_error *err)
 	return 0;
 }
 
-/* What is of no use for the rest is given back at once. */
+/* As far as the list tells; it is given back before anything is sorted. */
 static int arrange(struct hp_rules *r, struct sorted *is,
 		   struct hpdsl_error *err)
 {

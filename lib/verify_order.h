@@ -21,6 +21,7 @@ struct hp_verify_item {
 struct hp_verify_order {
 	struct hp_verify_item *item; /* all but generated members */
 	uint64_t n;
+	uint64_t members;	/* room for so many */
 	uint8_t (*content)[16]; /* by member: XXH3-128, once it was read */
 	struct hp_text found;	/* what is wrong with the rows: lines, each
 				   ended by a NUL */

@@ -192,10 +192,15 @@ def _(d):
     d.counts = {"bytes": 77}
 
 
-@wrong("dataset-id", "plain",
-       "index.hpdsl: the dataset id is not that of the members")
-def _(d):
-    d.on("id")(lambda _: bytes(16))
+def other_id(base):
+    @wrong("dataset-id", base,
+           "index.hpdsl: the dataset id is not that of the members")
+    def _(d):
+        d.on("id")(lambda _: bytes(16))
+
+
+for name in "plain", "zst", "single", "tars", "dashes":
+    other_id(name)
 
 
 @wrong("kinds", "plain",

@@ -45,13 +45,21 @@ static void add_chunk(struct fixture *f, uint32_t chunk, uint64_t first,
 	free(p);
 }
 
-/* large: the first member has this many bytes. */
-static void set_up(struct fixture *f, uint64_t samples, uint32_t chunks,
-		   uint64_t large)
+static void image_of(struct fixture *f)
 {
 	struct hpdsl_error err = { 0 };
 	struct image im;
 
+	if (image_write(&f->c, &im, &err) < 0)
+		fail_msg("%s", err.msg);
+	memio_add(f->m, "out/index.hpdsl", im.p, im.n);
+	free(im.p);
+}
+
+/* large: the first member has this many bytes. */
+static void set_up(struct fixture *f, uint64_t samples, uint32_t chunks,
+		   uint64_t large)
+{
 	f->m = memio_new();
 	f->io = memio_io(f->m);
 	corpus_make(&f->c, samples, chunks, 2, 0);
@@ -62,10 +70,9 @@ static void set_up(struct fixture *f, uint64_t samples, uint32_t chunks,
 		add_chunk(f, i, f->c.chunks[i].first_member,
 			  i + 1 < chunks ? f->c.chunks[i + 1].first_member :
 					   f->c.src.members);
-	if (image_write(&f->c, &im, &err) < 0)
-		fail_msg("%s", err.msg);
-	memio_add(f->m, "out/index.hpdsl", im.p, im.n);
-	free(im.p);
+	image_of(f);
+	/* Nobody looks into it, but it has to be there. */
+	memio_add(f->m, "out/dataset.yaml", "", 0);
 }
 
 static struct hpdsl_dataset *open_it(struct fixture *f)
@@ -112,6 +119,12 @@ static void test_open_fails(void **state)
 	memio_add(f.m, "out/index.hpdsl", HP_INDEX_MAGIC, 8);
 	expect_open(&f, HPDSL_ECORRUPT,
 		    "out/index.hpdsl: header: the file is too short");
+	memio_remove(f.m, "out/dataset.yaml");
+	image_of(&f);
+	expect_open(&f, HPDSL_ENOTOURS,
+		    "out: not a dataset: dataset.yaml is missing "
+		    "(hpdsl-index makes it from the chunks)");
+	memio_add(f.m, "out/dataset.yaml", "", 0);
 	memio_remove(f.m, "out/index.hpdsl");
 	expect_open(&f, HPDSL_ENOTOURS,
 		    "out: not a dataset: index.hpdsl is missing "

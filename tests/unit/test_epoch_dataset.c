@@ -189,6 +189,7 @@ static int try_index(const struct image *im, struct hpdsl_error *err)
 	int r;
 
 	memio_add(m, "d/index.hpdsl", im->p, im->n);
+	memio_add(m, "d/dataset.yaml", "", 0);
 	r = hpdsl_open("d", memio_io(m), &ds, err);
 	assert_int_equal(r, 0);
 	r = hpdsl_epoch_new(ds, NULL, &o, &e, err);

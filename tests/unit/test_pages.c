@@ -23,6 +23,7 @@
 #include "index.h"
 #include "index_write.h"
 #include "io.h"
+#include "manifest.h"
 #include "sections.h"
 
 /* ---- Counting --------------------------------------------------------- */
@@ -149,6 +150,8 @@ static void write_index(uint64_t members)
 		hp_index_save(&src, &hp_io_system, dir, &size, digest, NULL),
 		0);
 	free(c.chunks);
+	/* Nobody looks into it, but it has to be there. */
+	close(openat(dir, HP_MANIFEST_NAME, O_CREAT | O_WRONLY, 0644));
 	close(dir);
 }
 
@@ -394,6 +397,9 @@ static int remove_folder(void **state)
 
 	(void)state;
 	snprintf(name, sizeof name, "%s/%s", folder, HP_INDEX_NAME);
+	if (unlink(name) < 0)
+		return -1;
+	snprintf(name, sizeof name, "%s/%s", folder, HP_MANIFEST_NAME);
 	return unlink(name) < 0 || unlink(snapshot) < 0 || rmdir(folder) < 0;
 }
 

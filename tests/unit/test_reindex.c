@@ -410,10 +410,10 @@ static void test_last_chunk_cut(void **state)
 
 	(void)state;
 	make((struct hpdsl_pack_options){ 0 }, 0);
-	unlink(at("dataset.yaml"));
 	assert_int_equal(hpdsl_open(packed.out, NULL, &ds, NULL), 0);
 	assert_int_equal(hpdsl_member_get(ds, 100, &last, NULL), 0);
 	hpdsl_close(ds);
+	unlink(at("dataset.yaml"));
 	last.offset -= 512;
 	assert_int_equal(truncate(at("chunk-000002.tar"), (off_t)last.offset),
 			 0);
