@@ -12,9 +12,13 @@
  */
 #include <hpdsl.h>
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* What a job would do with a batch: here, to add up some bytes. */
 static uint64_t train(const struct hpdsl_batch *b)
@@ -32,6 +36,14 @@ static uint64_t train(const struct hpdsl_batch *b)
 	return sum;
 }
 
+/* Without it a state would be lost, or passed over, without a word. */
+static int failed(const char *file, struct hpdsl_error *err)
+{
+	err->code = -errno;
+	snprintf(err->msg, sizeof err->msg, "%s: %s", file, strerror(errno));
+	return err->code;
+}
+
 static int load_state(const char *file, const struct hpdsl_dataset *ds,
 		      struct hpdsl_loader_options *opt, struct hpdsl_error *err)
 {
@@ -41,6 +53,8 @@ static int load_state(const char *file, const struct hpdsl_dataset *ds,
 	size_t n;
 	int rc;
 
+	if (!f && file && errno != ENOENT)
+		return failed(file, err);
 	if (!f)
 		return 0; /* from the beginning */
 	n = fread(text, 1, sizeof text, f);
@@ -55,18 +69,31 @@ static int load_state(const char *file, const struct hpdsl_dataset *ds,
 	return rc;
 }
 
-static void save_state(const char *file, const struct hpdsl_loader *loader)
+/* Whole or not at all: it gets its name when it is on the disk. */
+static int save_state(const char *file, const struct hpdsl_loader *loader,
+		      struct hpdsl_error *err)
 {
-	char text[HPDSL_STATE_MAX];
+	char text[HPDSL_STATE_MAX], next[PATH_MAX];
 	struct hpdsl_state state;
-	FILE *f = file ? fopen(file, "w") : NULL;
+	FILE *f;
+	int bad;
 
-	if (!f)
-		return;
+	if (!file)
+		return 0;
 	hpdsl_loader_state(loader, &state);
 	hpdsl_state_format(&state, text);
-	fprintf(f, "%s\n", text);
-	fclose(f);
+	errno = ENAMETOOLONG;
+	if (snprintf(next, sizeof next, "%s.next", file) >= PATH_MAX)
+		return failed(file, err);
+	unlink(next); /* what a run that was killed left */
+	f = fopen(next, "wx");
+	if (!f)
+		return failed(next, err);
+	bad = fprintf(f, "%s\n", text) < 0 || fflush(f) || fsync(fileno(f));
+	bad |= fclose(f);
+	if (bad || rename(next, file))
+		return failed(file, err);
+	return 0;
 }
 
 static int loop(struct hpdsl_loader *loader, uint64_t steps,
@@ -113,7 +140,7 @@ int main(int argc, char **argv)
 		if (rc == 0)
 			rc = loop(loader, steps, &err);
 		if (rc >= 0)
-			save_state(file, loader);
+			rc = save_state(file, loader, &err);
 	}
 	if (rc < 0)
 		fprintf(stderr, "read_epoch: %s\n", err.msg);

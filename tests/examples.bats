@@ -36,6 +36,10 @@ teardown()
 	run "$BUILD/examples/read_epoch" other 3 state
 	[ "$status" = 1 ]
 	[[ $output = "read_epoch: state: "* ]]
+	run "$BUILD/examples/read_epoch" packed 3 nowhere/state 1
+	[ "$status" = 1 ]
+	[[ $output = *"read_epoch: nowhere/state"*": No such file"* ]]
+	[ -z "$(find . -name 'state?*')" ]
 }
 
 @test "read_chunks.py: finds the samples that read_samples finds" {
