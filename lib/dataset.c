@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A dataset opened through its index alone.  The index is mapped, so that all
- * processes of a node share it; it is read where it cannot be mapped.
+ * processes of a node share it; it is read where it cannot be mapped, or where
+ * that is wanted.
  */
 #include "dataset.h"
 
 #include "error.h"
-#include "hash.h"
 #include "journal.h"
 #include "manifest.h"
 #include "mem.h"
@@ -43,12 +43,17 @@ static int open_index(struct hpdsl_dataset *ds, struct hpdsl_error *err)
 		name = NULL;
 		return hp_fail_nomem(err);
 	}
-	r = hp_view_open(&ds->view, ds->io, ds->dir, HP_INDEX_NAME, &why);
+	if (ds->flags & HPDSL_OPEN_COPY)
+		r = hp_view_read(&ds->view, ds->io, ds->dir, HP_INDEX_NAME,
+				 &why);
+	else
+		r = hp_view_hold(&ds->view, ds->io, ds->dir, HP_INDEX_NAME,
+				 &why);
 	if (r == -ENOENT)
 		return no_index(ds, err);
 	if (r < 0)
 		return hp_fail(err, r, "%s/%s", ds->path, why.msg);
-	return hp_index_open(ds->view.p, ds->view.size, name, &ds->index, err);
+	return hp_index_open_view(&ds->view, name, &ds->index, err);
 }
 
 static int open_stage(struct hpdsl_dataset *ds, struct hpdsl_error *err)
@@ -147,13 +152,33 @@ void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16])
 		memcpy(ret, d->pack, sizeof d->pack);
 		return;
 	}
-	hp_hash128(ds->view.p, ds->view.size, ret);
+	hp_index_pack_id(ds->index, ret);
 	if (!__atomic_compare_exchange_n(&d->pack_is, &unknown,
 					 HP_PACK_BEING_KEPT, false,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	memcpy(d->pack, ret, sizeof d->pack);
 	__atomic_store_n(&d->pack_is, HP_PACK_KNOWN, __ATOMIC_RELEASE);
+}
+
+void hpdsl_index_digest(const struct hpdsl_dataset *ds, uint8_t ret[16])
+{
+	hp_index_digest(ds->index, ret);
+}
+
+int hp_dataset_blame(const struct hpdsl_dataset *ds, int code,
+		     struct hpdsl_error *err)
+{
+	struct hpdsl_error why = { 0 };
+
+	if (code != HPDSL_ECORRUPT ||
+	    !hp_index_replaced(ds->index, ds->io, ds->dir))
+		return code;
+	if (err)
+		why = *err;
+	return hp_fail(err, HPDSL_ECHANGED,
+		       "%.640s (%.320s/%s is of another pack by now)", why.msg,
+		       ds->path, HP_INDEX_NAME);
 }
 
 void hpdsl_count(const struct hpdsl_dataset *ds, struct hpdsl_counts *ret)

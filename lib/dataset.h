@@ -104,9 +104,18 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
  * directory says, so that nothing is waited for or read from an origin.
  */
 #define HP_OPEN_PLAIN (1u << 31)
-#define HP_OPEN_FLAGS HPDSL_OPEN_FOREIGN_OWNER /* all but that */
+/* All but that. */
+#define HP_OPEN_FLAGS (HPDSL_OPEN_COPY | HPDSL_OPEN_FOREIGN_OWNER)
 
 int hp_dataset_open(const char *path, unsigned flags, const struct hp_io *io,
 		    struct hpdsl_dataset **ret, struct hpdsl_error *err);
+
+/*
+ * What was read, of a chunk or of the index, is not what the opened index says:
+ * code and *err become HPDSL_ECHANGED if that is because index.hpdsl is of
+ * another pack by now.  Returns the code; any other is left alone.
+ */
+int hp_dataset_blame(const struct hpdsl_dataset *ds, int code,
+		     struct hpdsl_error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include "fetch_private.h"
 
 #include "error.h"
+#include "index_copy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,8 +82,9 @@ struct expand {
 	struct hp_fetch_stretch *s;
 	struct hp_fetch_file *k;
 	struct hp_fetch_desk *desk;
-	uint32_t number; /* of the frame that comes next */
-	uint64_t at;	 /* all before it is expanded, or bad */
+	const struct hp_index *ix; /* a copy, for its frames */
+	uint32_t number;	   /* of the frame that comes next */
+	uint64_t at;		   /* all before it is expanded, or bad */
 	int bad;
 	struct hpdsl_error *err; /* the first reason */
 };
@@ -165,8 +167,7 @@ static uint64_t end_of_read(const struct expand *x, const struct hp_frame *f)
 
 	for (uint32_t i = x->number + 1; i < x->s->chunk.frames; i++) {
 		if (last.plain_end >= x->s->end ||
-		    hp_index_frame(x->s->f->ds->index, &x->s->chunk, i, &next,
-				   NULL) < 0 ||
+		    hp_index_frame(x->ix, &x->s->chunk, i, &next, NULL) < 0 ||
 		    next.plain_end > x->s->end ||
 		    next.stored_end - f->stored > HP_FETCH_READ)
 			break;
@@ -222,15 +223,14 @@ static void expand_whole(struct expand *x, const struct hp_frame *first)
 	do
 		expand_one(x, &f, first->stored);
 	while (x->at < x->s->end &&
-	       hp_index_frame(x->s->f->ds->index, &x->s->chunk, x->number, &f,
-			      NULL) == 0 &&
+	       hp_index_frame(x->ix, &x->s->chunk, x->number, &f, NULL) == 0 &&
 	       is_whole(x, &f) && f.stored >= first->stored &&
 	       f.stored_end <= end);
 }
 
 static void expand_all(struct expand *x)
 {
-	const struct hp_index *ix = x->s->f->ds->index;
+	const struct hp_index *ix = x->ix;
 	const struct hpdsl_chunk *c = &x->s->chunk;
 	struct hpdsl_error why;
 	struct hp_frame f;
@@ -252,7 +252,10 @@ int hp_fetch_expand(struct hp_fetch_stretch *s, struct hp_fetch_file *k,
 		    struct hpdsl_error *err)
 {
 	struct expand x = { .s = s, .k = k, .at = s->begin, .err = err };
+	hp_auto_index_copy c;
 
+	hp_index_copy_begin(&c, s->f->ds->index, true);
+	x.ix = &c.ix;
 	x.desk = desk_get(s->f);
 	if (!x.desk)
 		return hp_fail_nomem(err);

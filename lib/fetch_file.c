@@ -6,6 +6,7 @@
 #include "fetch_private.h"
 
 #include "error.h"
+#include "index_copy.h"
 
 #include <errno.h>
 
@@ -252,12 +253,14 @@ static bool stored_at(const struct hpdsl_dataset *ds,
 		      uint64_t *end)
 {
 	struct hp_frame first, last;
+	hp_auto_index_copy copy;
 	uint32_t a, b;
 
-	if (hp_index_frame_find(ds->index, c, *begin, &a, NULL) < 0 ||
-	    hp_index_frame_find(ds->index, c, *end - 1, &b, NULL) < 0 ||
-	    hp_index_frame(ds->index, c, a, &first, NULL) < 0 ||
-	    hp_index_frame(ds->index, c, b, &last, NULL) < 0)
+	hp_index_copy_begin(&copy, ds->index, false);
+	if (hp_index_frame_find(&copy.ix, c, *begin, &a, NULL) < 0 ||
+	    hp_index_frame_find(&copy.ix, c, *end - 1, &b, NULL) < 0 ||
+	    hp_index_frame(&copy.ix, c, a, &first, NULL) < 0 ||
+	    hp_index_frame(&copy.ix, c, b, &last, NULL) < 0)
 		return false;
 	*begin = first.stored;
 	*end = last.stored_end;

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "hash.h"
+#include "index_copy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,16 +22,12 @@ static int differs(const struct hp_fetch_stretch *s,
 		   struct hpdsl_error *err)
 {
 	char file[HP_CHUNK_FILE_TEXT], name[HP_PRINTABLE];
-	struct hpdsl_member m;
-	int r = hpdsl_member_get(s->f->ds, number, &m, err);
 
-	if (r < 0)
-		return r;
 	return hp_fail(
 		err, HPDSL_ECORRUPT,
 		"%s: member %" PRIu64 " '%s': checksum differs",
 		hp_chunk_file_text(s->f->ds, &s->chunk, k->file.at, file),
-		number, hp_printable(m.path, m.path_len, name));
+		number, hp_index_path_text(s->f->ds->index, number, name));
 }
 
 int hp_fetch_verify(struct hp_fetch_stretch *s, const struct hp_fetch_file *k,
@@ -165,14 +162,19 @@ static int read_alone(struct hp_fetch_stretch *s, struct hp_block_member *m,
 		      const struct hpdsl_error *file, struct hpdsl_error *err)
 {
 	uint8_t *p = hp_fetch_at(s, m->offset);
+	hp_auto_index_copy c;
 	struct hpdsl_member row;
 	struct hpdsl_error why;
-	int r = hpdsl_member_get(s->f->ds, m->number, &row, err);
+	int r;
 
+	hp_index_copy_begin(&c, s->f->ds->index, false);
+	r = hp_index_member(&c.ix, m->number, &row, err);
 	if (r < 0)
-		return r;
+		return hp_dataset_blame(s->f->ds, r, err);
 	if (file->code)
-		return bad_sample(&row, file->code, file->msg, err);
+		return hp_dataset_blame(
+			s->f->ds, bad_sample(&row, file->code, file->msg, err),
+			err);
 	if (row.offset != m->offset || row.size != m->size)
 		return bad_sample(&row, HPDSL_ECORRUPT,
 				  "the index changed while it was read", err);

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "frame.h"
+#include "index_copy.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -338,13 +339,15 @@ static int pass_over(struct hp_decoder *d, struct hp_decoder_source *s,
 static int load(struct hp_decoder *d, struct hp_decoder_source *s,
 		uint64_t offset, struct hpdsl_error *err)
 {
+	hp_auto_index_copy c;
 	int r;
 
+	hp_index_copy_begin(&c, s->index, false);
 	d->has = false;
 	d->file = s->file;
-	r = hp_index_frame_find(s->index, s->row, offset, &d->number, err);
+	r = hp_index_frame_find(&c.ix, s->row, offset, &d->number, err);
 	if (r == 0)
-		r = hp_index_frame(s->index, s->row, d->number, &d->frame, err);
+		r = hp_index_frame(&c.ix, s->row, d->number, &d->frame, err);
 	if (r < 0)
 		return r;
 	d->large = d->frame.plain_end - d->frame.plain > WHOLE;

@@ -42,7 +42,7 @@ enum hpdsl_code {
 	HPDSL_ETOONEW = -10003,	 /* of a later format version */
 	HPDSL_EDIFFERS =
 		-10004, /* another dataset, other options, other tree */
-	HPDSL_ECHANGED = -10005, /* the input changed while it was read */
+	HPDSL_ECHANGED = -10005, /* what is read changed meanwhile */
 	HPDSL_ESTOPPED = -10006, /* stopped early as asked; a rerun completes */
 	HPDSL_EUSAGE = -10007,	 /* options or arguments that make no sense */
 };
@@ -252,16 +252,39 @@ struct hpdsl_dataset;
 
 /*
  * Opens the dataset in directory path through its index alone.  Reads the
- * header and the section table, whatever the dataset's size, and the first two
- * lines of the manifest.  The handle may be used by any number of threads at a
- * time.  io: NULL for the system's.  HPDSL_ENOTOURS: also without a manifest;
- * HPDSL_ETOONEW: it, or the index, is of a later version; HPDSL_ECORRUPT;
- * -errno.
+ * header, the section table and the checksums of blocks of 64 KiB, and the
+ * first two lines of the manifest, whatever the dataset's size.  The handle may
+ * be used by any number of threads at a time.  io: NULL for the system's.
+ * HPDSL_ENOTOURS: also without a manifest; HPDSL_ETOONEW: it, or the index, is
+ * of a later version; HPDSL_ECORRUPT; -errno.
+ *
+ * The index is mapped, and stays open.  What if somebody changes it?
+ *  - Replaced or removed by name: nothing; this one stays what it was.
+ *  - Written to in place: no call crashes.  What hands out contents
+ *    (hpdsl_member_read, hpdsl_member_stream, hpdsl_sample_read,
+ *    hpdsl_read_many, loaders, hpdsl_unpack), and hpdsl_.._rows, goes by the
+ *    index that was opened: it reads rows anew and holds them against
+ *    checksums kept since then.  Loaders do so with every row; the others if
+ *    size, mtime or ctime of the open index are not what they were when that
+ *    was last done, and so do not notice what is written through a mapping, or
+ *    within one tick of the file system's clock.  All others look things up in
+ *    the mapping: they give what is there now, and strings (path, key, name in
+ *    a chunk) point there: they change with the file, and lose the NUL behind
+ *    them.  Names of chunks and classes do not.
+ *  - Cut short: contents are an error; whatever else looks behind the new end
+ *    is SIGBUS.
+ * HPDSL_ECHANGED: what is read does not fit the opened index, and index.hpdsl
+ * is of another pack by now; without that it is HPDSL_ECORRUPT.
  */
 HPDSL_API int hpdsl_open(const char *path, const struct hp_io *io,
 			 struct hpdsl_dataset **ret, struct hpdsl_error *err);
 
 enum {
+	/*
+	 * The index is read into memory of this process, whose size it takes,
+	 * and looked at nowhere else: nothing of the above can happen to it.
+	 */
+	HPDSL_OPEN_COPY = 1,
 	/*
 	 * A stage directory, too, that belongs neither to the caller (his
 	 * effective user number) nor to root, or whose state file does.  Its
@@ -294,6 +317,15 @@ HPDSL_API void hpdsl_count(const struct hpdsl_dataset *ds,
  * its index, all of which is read when this is asked for the first time.
  */
 HPDSL_API void hpdsl_pack_id(const struct hpdsl_dataset *ds, uint8_t ret[16]);
+
+/*
+ * The same for who wants to know only if two handles are of one pack: of what
+ * was read when it was opened, so that it costs nothing, and says nothing of
+ * what became of the file.  A child may ask it of a handle that it has from a
+ * fork.
+ */
+HPDSL_API void hpdsl_index_digest(const struct hpdsl_dataset *ds,
+				  uint8_t ret[16]);
 
 struct hpdsl_sample {
 	uint64_t number;
@@ -382,6 +414,31 @@ HPDSL_API int hpdsl_member_sha256(const struct hpdsl_dataset *ds,
 HPDSL_API int hpdsl_chunk_sha256(const struct hpdsl_dataset *ds,
 				 uint32_t number, uint8_t ret[32],
 				 struct hpdsl_error *err);
+
+/* A sample and members of it, with strings of their own. */
+struct hpdsl_rows {
+	struct hpdsl_sample sample;
+	const struct hpdsl_member *member; /* n of them */
+	uint64_t n;
+};
+
+/*
+ * Rows that are kept as they are until they are freed, and that are, as surely
+ * as contents, those of the index that was opened: see hpdsl_open().  Of all of
+ * a sample, of one member by number, by path.  -ERANGE, -ENOENT;
+ * HPDSL_ECORRUPT; HPDSL_ECHANGED.
+ */
+HPDSL_API int hpdsl_sample_rows(const struct hpdsl_dataset *ds, uint64_t number,
+				struct hpdsl_rows **ret,
+				struct hpdsl_error *err);
+HPDSL_API int hpdsl_member_rows(const struct hpdsl_dataset *ds, uint64_t number,
+				struct hpdsl_rows **ret,
+				struct hpdsl_error *err);
+HPDSL_API int hpdsl_path_rows(const struct hpdsl_dataset *ds, const char *path,
+			      size_t path_len, struct hpdsl_rows **ret,
+			      struct hpdsl_error *err);
+/* NULL is harmless. */
+HPDSL_API void hpdsl_rows_free(struct hpdsl_rows *rows);
 
 /*
  * Reads size bytes of the member's content from offset into buf; reading past

@@ -33,12 +33,14 @@ const struct hp_layout hp_index_layout = {
 	.firm = HP_INDEX_FIRM,
 	.n_kinds = HP_INDEX_KINDS,
 	.kinds = kinds,
+	.kept = 1u << HP_SECTION_CHUNKS | 1u << HP_SECTION_NAMES |
+		1u << HP_SECTION_CLASSES | 1u << HP_SECTION_CLASS_NAMES,
 };
 
 static bool has_rows(const struct hp_index *ix, enum hp_index_section kind,
 		     uint64_t rows)
 {
-	return hp_section_has_rows(&ix->sections, hp_index_section(ix, kind),
+	return hp_section_has_rows(ix->sections, hp_index_section(ix, kind),
 				   rows);
 }
 
@@ -71,11 +73,11 @@ static int check_counts(struct hp_index *ix, struct hpdsl_error *err)
 	    !has_rows(ix, HP_SECTION_CHUNKS, n->chunks) ||
 	    !has_rows(ix, HP_SECTION_CLASSES, n->classes) || !extras_fit(ix))
 		return hp_sections_bad_header(
-			&ix->sections, "counts and sections disagree", err);
+			ix->sections, "counts and sections disagree", err);
 	if (n->members > HP_INDEX_MEMBERS || n->chunks > HP_INDEX_CHUNKS ||
 	    n->samples > n->members || n->chunks > n->samples ||
 	    (n->members && !n->chunks))
-		return hp_sections_bad_header(&ix->sections,
+		return hp_sections_bad_header(ix->sections,
 					      "counts are impossible", err);
 	ix->homes = hp_lookup_homes(n->members);
 	ix->slots =
@@ -83,14 +85,14 @@ static int check_counts(struct hp_index *ix, struct hpdsl_error *err)
 	if (!has_rows(ix, HP_SECTION_LOOKUP, ix->slots) ||
 	    ix->slots < ix->homes || ix->slots > ix->homes + n->members + 1)
 		return hp_sections_bad_header(
-			&ix->sections, "the lookup table's size is impossible",
+			ix->sections, "the lookup table's size is impossible",
 			err);
 	return 0;
 }
 
 static void fill(struct hp_index *ix)
 {
-	const uint8_t *p = ix->sections.header;
+	const uint8_t *p = ix->sections->header;
 	struct hpdsl_counts *n = &ix->count;
 
 	n->samples = hp_get64(p + 24);
@@ -99,37 +101,58 @@ static void fill(struct hp_index *ix)
 	n->chunks = hp_get32(p + 48);
 	n->classes = hp_get32(p + 52);
 	memcpy(n->dataset_id, p + 64, 16);
-	ix->flags = ix->sections.flags;
-	ix->name = ix->sections.name;
+	ix->flags = ix->sections->flags;
+	ix->name = ix->sections->name;
+}
+
+static int open_at(const struct hp_view *v, const char *name,
+		   struct hp_index **ret, struct hpdsl_error *err)
+{
+	hp_auto_free struct hp_index *ix = calloc(1, sizeof *ix);
+	hp_auto_free struct hp_sections *s = calloc(1, sizeof *s);
+	int r;
+
+	if (!ix || !s)
+		return hp_fail_nomem(err);
+	if (v->held) {
+		s->io = v->io;
+		s->fd = v->fd;
+	}
+	r = hp_sections_open(s, &hp_index_layout, v->p, v->size, name, err);
+	if (r < 0)
+		return r;
+	ix->sections = s;
+	fill(ix);
+	r = check_counts(ix, err);
+	if (r < 0) {
+		hp_sections_release(s);
+		return r;
+	}
+	s = NULL;
+	*ret = hp_take(ix);
+	return 0;
 }
 
 int hp_index_open(const void *p, uint64_t size, const char *name,
 		  struct hp_index **ret, struct hpdsl_error *err)
 {
-	hp_auto_free struct hp_index *ix = calloc(1, sizeof *ix);
-	int r;
+	struct hp_view v = { .p = p, .size = size };
 
-	if (!ix)
-		return hp_fail_nomem(err);
-	r = hp_sections_open(&ix->sections, &hp_index_layout, p, size, name,
-			     err);
-	if (r < 0)
-		return r;
-	fill(ix);
-	r = check_counts(ix, err);
-	if (r < 0) {
-		hp_sections_release(&ix->sections);
-		return r;
-	}
-	*ret = hp_take(ix);
-	return 0;
+	return open_at(&v, name, ret, err);
+}
+
+int hp_index_open_view(const struct hp_view *v, const char *name,
+		       struct hp_index **ret, struct hpdsl_error *err)
+{
+	return open_at(v, name, ret, err);
 }
 
 void hp_index_free(struct hp_index *ix)
 {
 	if (!ix)
 		return;
-	hp_sections_release(&ix->sections);
+	hp_sections_release(ix->sections);
+	free(ix->sections);
 	free(ix);
 }
 

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading index.hpdsl: over memory, whoever mapped or read it.  Opening looks
- * at the header and the section table only; every 64 KiB block is checked
- * against its checksum at first touch, every offset at each use.  Hostile
- * bytes give HPDSL_ECORRUPT, never a fault.  hpdsl-format(5), "Index".
+ * at the header, the section table and, of a file that stays open, the
+ * checksums of blocks only, and copies them; every 64 KiB block is checked
+ * against its checksum at first touch, every number at each use, on a copy.
+ * Hostile bytes give HPDSL_ECORRUPT, never a fault, even if they are being
+ * written to.  hpdsl-format(5), "Index".
+ *
+ * Names of chunks and classes are private memory of the index, and stay what
+ * they are.  Paths, keys and names in chunks are the mapping's: valid when they
+ * are handed out, but whoever writes the file changes them, their NUL too.  Who
+ * uses them does so within their length, and copies and checks first what must
+ * not change.  index_copy.h has rows that are surely those that were written.
  */
 #ifndef HP_INDEX_H
 #define HP_INDEX_H
 
-#include "hpdsl.h"
+#include "view.h"
 
 #define HP_INDEX_NAME "index.hpdsl"
 #define HP_INDEX_MAGIC "\x89HPDSLI\n"
@@ -44,12 +52,31 @@ enum { HP_MEMBER_GENERATED = 1 << 12 };
 struct hp_index;
 
 /*
- * Opens size bytes at p, which must stay and not change until the index is
- * freed.  name is for messages and is copied.
+ * Opens size bytes at p, which must stay until the index is freed.  name is for
+ * messages and is copied.
  */
 int hp_index_open(const void *p, uint64_t size, const char *name,
 		  struct hp_index **ret, struct hpdsl_error *err);
+/* The same of a view; with hp_view_hold's, what has to be right is read. */
+int hp_index_open_view(const struct hp_view *v, const char *name,
+		       struct hp_index **ret, struct hpdsl_error *err);
 void hp_index_free(struct hp_index *ix);
+
+/* ---- Which one it is: index_identity.c --------------------------------- */
+
+/* XXH3-128 of the file, all of which is read. */
+void hp_index_pack_id(const struct hp_index *ix, uint8_t ret[16]);
+/*
+ * Of the header and the checksums of all blocks, as they were when it was
+ * opened: another one for every pack, from memory alone.
+ */
+void hp_index_digest(const struct hp_index *ix, uint8_t ret[16]);
+/* Is index.hpdsl of dir by now one of another pack, and sound as far as opening
+ * it tells? */
+bool hp_index_replaced(const struct hp_index *ix, const struct hp_io *io,
+		       int dir);
+
+/* ---- What it has -------------------------------------------------------- */
 
 void hp_index_count(const struct hp_index *ix, struct hpdsl_counts *ret);
 uint32_t hp_index_flags(const struct hp_index *ix);

@@ -14,13 +14,13 @@
 
 static void check_bytes(struct hp_check *c)
 {
-	hp_sections_check(&c->ix->sections, &c->findings);
+	hp_sections_check(c->ix->sections, &c->findings);
 }
 
 /* ---- Chunks and classes ----------------------------------------------- */
 
 void hp_check_string(struct hp_check *c, enum hp_index_section kind,
-		     const char *p, uint64_t *at)
+		     const char *p, size_t len, uint64_t *at)
 {
 	const struct hp_section *s = hp_index_section(c->ix, kind);
 	char buf[HP_SECTION_NAME];
@@ -29,7 +29,7 @@ void hp_check_string(struct hp_check *c, enum hp_index_section kind,
 		hp_findings_add(
 			&c->findings, "section %s: gap or overlap at %" PRIu64,
 			hp_section_name(&hp_index_layout, kind, buf), *at);
-	*at = (uint64_t)((const uint8_t *)p - s->data) + strlen(p) + 1;
+	*at = (uint64_t)((const uint8_t *)p - s->data) + len + 1;
 }
 
 void hp_check_strings_end(struct hp_check *c, enum hp_index_section kind,
@@ -75,7 +75,8 @@ static void check_chunks(struct hp_check *c)
 				"chunk %" PRIu32
 				": its first member is not its first sample's",
 				i);
-		hp_check_string(c, HP_SECTION_NAMES, chunk.name, &at);
+		hp_check_string(c, HP_SECTION_NAMES, chunk.name,
+				strlen(chunk.name), &at);
 	}
 	if (!c->findings.n)
 		hp_check_strings_end(c, HP_SECTION_NAMES, at);
@@ -94,7 +95,8 @@ static void check_classes(struct hp_check *c)
 		if (hp_index_class(c->ix, i, &name, &e) < 0)
 			hp_findings_tell(&c->findings, e.msg);
 		else
-			hp_check_string(c, HP_SECTION_CLASS_NAMES, name, &at);
+			hp_check_string(c, HP_SECTION_CLASS_NAMES, name,
+					strlen(name), &at);
 	}
 	if (!c->findings.n)
 		hp_check_strings_end(c, HP_SECTION_CLASS_NAMES, at);

@@ -14,7 +14,7 @@ struct hp_check {
 
 /* A string belongs at *at, which becomes the place of the next one. */
 void hp_check_string(struct hp_check *c, enum hp_index_section kind,
-		     const char *p, uint64_t *at);
+		     const char *p, size_t len, uint64_t *at);
 void hp_check_strings_end(struct hp_check *c, enum hp_index_section kind,
 			  uint64_t at);
 

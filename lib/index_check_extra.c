@@ -119,7 +119,14 @@ static void check_stored(struct hp_check *c, uint64_t member, uint64_t *at)
 		hp_findings_tell(&c->findings, e.msg);
 		return;
 	}
-	hp_check_string(c, HP_SECTION_STORED_PATHS, name, at);
+	if (!name) { /* which this is the row of */
+		hp_findings_add(&c->findings,
+				"member %" PRIu64
+				": the index changed while it was checked",
+				member);
+		return;
+	}
+	hp_check_string(c, HP_SECTION_STORED_PATHS, name, len, at);
 	if (len == m.path_len && !memcmp(name, m.path, len))
 		hp_findings_add(&c->findings,
 				"member %" PRIu64
@@ -134,7 +141,7 @@ static bool same_names(const struct hp_check *c, uint64_t a, uint64_t b)
 
 	return hp_index_stored(c->ix, a, &x, &n, NULL) < 0 ||
 	       hp_index_stored(c->ix, b, &y, &m, NULL) < 0 ||
-	       (n == m && !memcmp(x, y, n));
+	       (x && y && n == m && !memcmp(x, y, n));
 }
 
 /* Is a name also that of a member that has only its path? */
@@ -173,7 +180,7 @@ static void check_unique(struct hp_check *c, uint64_t rows)
 		const char *name = "";
 		size_t len = 0;
 
-		v[i].number = hp_get64(s->data + i * HP_STORED_ROW);
+		v[i].number = hp_once64(s->data + i * HP_STORED_ROW);
 		hp_index_stored(c->ix, v[i].number, &name, &len, NULL);
 		v[i].hash = hp_hash64(name, len);
 		if (is_a_path(c, name, len) &&
@@ -203,7 +210,7 @@ void hp_check_stored(struct hp_check *c)
 	/* All of the order first: it is what finds them. */
 	for (uint64_t i = 0; i < rows && !hp_findings_enough(&c->findings);
 	     i++) {
-		uint64_t member = hp_get64(s->data + i * HP_STORED_ROW);
+		uint64_t member = hp_once64(s->data + i * HP_STORED_ROW);
 
 		if (member >= c->ix->count.members || (i && member <= last))
 			hp_findings_add(&c->findings,
@@ -213,7 +220,7 @@ void hp_check_stored(struct hp_check *c)
 		last = member;
 	}
 	for (uint64_t i = 0; i < rows && !c->findings.n; i++)
-		check_stored(c, hp_get64(s->data + i * HP_STORED_ROW), &at);
+		check_stored(c, hp_once64(s->data + i * HP_STORED_ROW), &at);
 	if (!c->findings.n)
 		hp_check_strings_end(c, HP_SECTION_STORED_PATHS, at);
 	if (rows && !c->findings.n && !(c->ix->flags & HP_INDEX_FOREIGN))

@@ -19,11 +19,12 @@ static int stored_name(const struct hp_index *ix, const uint8_t *row,
 		       struct hpdsl_error *err)
 {
 	uint16_t len = hp_get16(row + 14);
-	const char *name = hp_index_name(ix, HP_SECTION_STORED_PATHS,
-					 hp_get48(row + 8), len, err);
+	const char *name;
+	int r = hp_index_name(ix, HP_SECTION_STORED_PATHS, hp_get48(row + 8),
+			      len, &name, err);
 
-	if (!name)
-		return HPDSL_ECORRUPT;
+	if (r < 0)
+		return r;
 	/* An adopted tar may have any name. */
 	if (!(ix->flags & HP_INDEX_FOREIGN) && !hp_path_valid(name, len))
 		return hp_index_bad_row(ix, "member", hp_get64(row),
@@ -44,12 +45,13 @@ int hp_index_stored(const struct hp_index *ix, uint64_t member,
 					     ix->count.members, err);
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2;
-		const uint8_t *row =
-			hp_index_bytes(ix, HP_SECTION_STORED,
-				       mid * HP_STORED_ROW, HP_STORED_ROW, err);
+		uint8_t row[HP_STORED_ROW];
+		int r = hp_index_take(ix, HP_SECTION_STORED,
+				      mid * HP_STORED_ROW, row, sizeof row,
+				      err);
 
-		if (!row)
-			return HPDSL_ECORRUPT;
+		if (r < 0)
+			return r;
 		if (hp_get64(row) == member)
 			return stored_name(ix, row, ret, ret_len, err);
 		if (hp_get64(row) < member)
@@ -72,16 +74,10 @@ bool hp_index_has_sha256(const struct hp_index *ix)
 static int get_sha256(const struct hp_index *ix, enum hp_index_section kind,
 		      uint64_t number, uint8_t ret[32], struct hpdsl_error *err)
 {
-	const uint8_t *row;
-
 	if (!hp_index_has(ix, kind))
 		return hp_fail(err, -ENODATA, "%s: has no SHA-256", ix->name);
-	row = hp_index_bytes(ix, kind, number * HP_SHA256_ROW, HP_SHA256_ROW,
-			     err);
-	if (!row)
-		return HPDSL_ECORRUPT;
-	memcpy(ret, row, HP_SHA256_ROW);
-	return 0;
+	return hp_index_take(ix, kind, number * HP_SHA256_ROW, ret,
+			     HP_SHA256_ROW, err);
 }
 
 int hp_index_member_sha256(const struct hp_index *ix, uint64_t number,
@@ -113,13 +109,13 @@ static int bad_frame(const struct hp_index *ix, const struct hpdsl_chunk *c,
 		       ix->name, c->number, number);
 }
 
-static const uint8_t *frame_row(const struct hp_index *ix,
-				const struct hpdsl_chunk *c, uint32_t number,
-				uint32_t n, struct hpdsl_error *err)
+static int frame_row(const struct hp_index *ix, const struct hpdsl_chunk *c,
+		     uint32_t number, uint32_t n, uint8_t *ret,
+		     struct hpdsl_error *err)
 {
-	return hp_index_bytes(ix, HP_SECTION_FRAMES,
-			      (c->first_frame + number) * HP_FRAME_ROW,
-			      (uint64_t)n * HP_FRAME_ROW, err);
+	return hp_index_take(ix, HP_SECTION_FRAMES,
+			     (c->first_frame + number) * HP_FRAME_ROW, ret,
+			     (uint64_t)n * HP_FRAME_ROW, err);
 }
 
 /* Is it between the chunk's ends, not empty, and of a size we read? */
@@ -140,16 +136,17 @@ int hp_index_frame(const struct hp_index *ix, const struct hpdsl_chunk *c,
 		   struct hpdsl_error *err)
 {
 	bool last = number + 1 == c->frames;
+	uint8_t row[2 * HP_FRAME_ROW];
 	struct hp_frame f;
-	const uint8_t *row;
+	int r;
 
 	if (number >= c->frames)
 		return hp_index_out_of_range(ix, "frame", number, c->frames,
 					     err);
 	/* It ends where the next one begins. */
-	row = frame_row(ix, c, number, last ? 1 : 2, err);
-	if (!row)
-		return HPDSL_ECORRUPT;
+	r = frame_row(ix, c, number, last ? 1 : 2, row, err);
+	if (r < 0)
+		return r;
 	f.plain = hp_get64(row);
 	f.stored = hp_get64(row + 8);
 	f.plain_end = last ? c->plain_bytes : hp_get64(row + HP_FRAME_ROW);
@@ -174,10 +171,11 @@ int hp_index_frame_find(const struct hp_index *ix, const struct hpdsl_chunk *c,
 	/* The last one that begins at or before offset. */
 	while (high - low > 1) {
 		uint32_t mid = low + (high - low) / 2;
-		const uint8_t *row = frame_row(ix, c, mid, 1, err);
+		uint8_t row[HP_FRAME_ROW];
 
-		if (!row)
-			return HPDSL_ECORRUPT;
+		r = frame_row(ix, c, mid, 1, row, err);
+		if (r < 0)
+			return r;
 		if (hp_get64(row) <= offset)
 			low = mid;
 		else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the index share: its layout in numbers, the open index,
- * and the one way to its bytes, which checks bounds and block checksums.
+ * and the one way to its bytes, which checks bounds and block checksums, and
+ * gives copies of them: somebody may be writing to the file.
  */
 #ifndef HP_INDEX_PRIVATE_H
 #define HP_INDEX_PRIVATE_H
@@ -29,8 +30,12 @@ enum {
 
 extern const struct hp_layout hp_index_layout;
 
+struct hp_index_copy;
+
 struct hp_index {
-	struct hp_sections sections;
+	struct hp_sections *sections;
+	/* NULL, or where rows are taken from instead: index_copy.h. */
+	struct hp_index_copy *copy;
 	const char *name; /* that of sections */
 	struct hpdsl_counts count;
 	uint32_t flags;
@@ -41,8 +46,8 @@ static inline const struct hp_section *hp_index_section(
 	const struct hp_index *ix, enum hp_index_section kind)
 {
 	if ((unsigned)kind <= HP_INDEX_FIRM)
-		return hp_section_firm(&ix->sections, kind);
-	return ix->sections.extra[kind];
+		return hp_section_firm(ix->sections, kind);
+	return ix->sections->extra[kind];
 }
 
 /* Is there such a section?  It may be empty. */
@@ -60,14 +65,54 @@ static inline uint64_t hp_index_rows(const struct hp_index *ix,
 	       hp_section_row(&hp_index_layout, kind);
 }
 
-/* As hp_section_bytes. */
-static inline const uint8_t *hp_index_bytes(const struct hp_index *ix,
-					    enum hp_index_section kind,
-					    uint64_t off, uint64_t len,
-					    struct hpdsl_error *err)
+/* The same as hp_index_take of one that has a copy: index_copy.c. */
+int hp_index_copy_take(struct hp_index_copy *c, const struct hp_section *s,
+		       uint64_t off, void *to, uint64_t len,
+		       struct hpdsl_error *err);
+
+/*
+ * Copies len > 0 bytes at off of a section, whose blocks are sound: 0,
+ * HPDSL_ECORRUPT, -errno.  What is in the copy is looked at, nothing else.
+ */
+static inline __attribute__((always_inline)) int hp_index_take(
+	const struct hp_index *ix, enum hp_index_section kind, uint64_t off,
+	void *to, uint64_t len, struct hpdsl_error *err)
 {
-	return hp_section_bytes(&ix->sections, hp_index_section(ix, kind), off,
-				len, err);
+	const struct hp_section *s = hp_index_section(ix, kind);
+	int r;
+
+	if (__builtin_expect(ix->copy && !s->own, 0))
+		return hp_index_copy_take(ix->copy, s, off, to, len, err);
+	if (!hp_within(off, len, s->length) ||
+	    !hp_section_seen(ix->sections, s, off, len)) {
+		r = hp_section_touch(ix->sections, s, off, len, err);
+		if (r < 0)
+			return r;
+	}
+	hp_copy_once(to, s->data + off, len);
+	return 0;
+}
+
+/*
+ * The same where they lie: for sections that are kept, and for strings, which
+ * are looked at within their length only.
+ */
+static inline int hp_index_bytes(const struct hp_index *ix,
+				 enum hp_index_section kind, uint64_t off,
+				 uint64_t len, const uint8_t **ret,
+				 struct hpdsl_error *err)
+{
+	const struct hp_section *s = hp_index_section(ix, kind);
+	int r;
+
+	if (!hp_within(off, len, s->length) ||
+	    !hp_section_seen(ix->sections, s, off, len)) {
+		r = hp_section_touch(ix->sections, s, off, len, err);
+		if (r < 0)
+			return r;
+	}
+	*ret = s->data + off;
+	return 0;
 }
 
 /* "no member 7, there are 5": -ERANGE. */
@@ -77,9 +122,11 @@ int hp_index_out_of_range(const struct hp_index *ix, const char *what,
 /* "member 7: has an impossible time": HPDSL_ECORRUPT. */
 int hp_index_bad_row(const struct hp_index *ix, const char *what,
 		     uint64_t number, const char *why, struct hpdsl_error *err);
-/* A name of len bytes and its NUL, without a NUL inside; NULL: told. */
-const char *hp_index_name(const struct hp_index *ix, enum hp_index_section kind,
-			  uint64_t off, uint64_t len, struct hpdsl_error *err);
+/* A name of len bytes and its NUL, without a NUL inside, when it was looked at.
+ */
+int hp_index_name(const struct hp_index *ix, enum hp_index_section kind,
+		  uint64_t off, uint16_t len, const char **ret,
+		  struct hpdsl_error *err);
 
 /* A sample's row, checked. */
 struct hp_sample_row {

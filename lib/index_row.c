@@ -4,7 +4,7 @@
  * points to: what these functions give out is in range, whatever the bytes
  * were.
  */
-#include "index_private.h"
+#include "index_copy.h"
 
 #include "error.h"
 #include "path.h"
@@ -34,17 +34,25 @@ COLD int hp_index_bad_row(const struct hp_index *ix, const char *what,
 
 /* ---- Samples ---------------------------------------------------------- */
 
-int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
-			struct hp_sample_row *ret, struct hpdsl_error *err)
+static inline __attribute__((always_inline)) int sample_row(
+	const struct hp_index *ix, uint64_t number, struct hp_sample_row *ret,
+	struct hpdsl_error *err)
 {
 	/* Its members end where the next sample's begin. */
 	bool last = number + 1 == ix->count.samples;
-	const uint8_t *row =
-		hp_index_bytes(ix, HP_SECTION_SAMPLES, number * HP_SAMPLE_ROW,
-			       last ? HP_SAMPLE_ROW : 2 * HP_SAMPLE_ROW, err);
+	uint8_t row[2 * HP_SAMPLE_ROW];
+	int r;
 
-	if (!row)
-		return HPDSL_ECORRUPT;
+	if (last)
+		r = hp_index_take(ix, HP_SECTION_SAMPLES,
+				  number * HP_SAMPLE_ROW, row, HP_SAMPLE_ROW,
+				  err);
+	else
+		r = hp_index_take(ix, HP_SECTION_SAMPLES,
+				  number * HP_SAMPLE_ROW, row,
+				  2 * HP_SAMPLE_ROW, err);
+	if (r < 0)
+		return r;
 	ret->first = hp_get64(row);
 	ret->end = last ? ix->count.members : hp_get64(row + HP_SAMPLE_ROW);
 	ret->chunk = hp_get32(row + 8);
@@ -61,6 +69,12 @@ int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
 		return hp_index_bad_row(ix, "sample", number,
 					"has a label without a class", err);
 	return 0;
+}
+
+int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
+			struct hp_sample_row *ret, struct hpdsl_error *err)
+{
+	return sample_row(ix, number, ret, err);
 }
 
 int hp_index_sample(const struct hp_index *ix, uint64_t number,
@@ -96,31 +110,40 @@ int hp_index_sample(const struct hp_index *ix, uint64_t number,
 
 /* ---- Members ---------------------------------------------------------- */
 
+/* Of a copied row: no load of bytes 46 to 49, which are not copied at once, and
+ * would have to wait. */
+static inline uint64_t sample_of(const uint8_t *row)
+{
+	return hp_get16(row + 46) | (uint64_t)hp_get32(row + 48) << 16;
+}
+
 /* Its chunk.  The member's sample and chunk have to agree that it is theirs. */
 static int member_chunk(const struct hp_index *ix, uint64_t number,
 			const uint8_t *row, uint32_t *ret,
 			struct hpdsl_error *err)
 {
-	uint64_t of = hp_get48(row + 46);
+	uint64_t of = sample_of(row);
 	struct hp_sample_row sample;
-	const uint8_t *chunk;
+	uint8_t bytes[8];
+	int r;
 
 	if (of >= ix->count.samples)
 		return hp_index_bad_row(ix, "member", number,
 					"is of a sample that does not exist",
 					err);
-	if (hp_index_sample_row(ix, of, &sample, err) < 0)
-		return HPDSL_ECORRUPT;
+	r = sample_row(ix, of, &sample, err);
+	if (r < 0)
+		return r;
 	if (number < sample.first || number >= sample.end)
 		return hp_index_bad_row(
 			ix, "member", number,
 			"is not among the members of its sample", err);
-	chunk = hp_index_bytes(ix, HP_SECTION_CHUNKS,
-			       (uint64_t)sample.chunk * HP_CHUNK_ROW,
-			       HP_CHUNK_ROW, err);
-	if (!chunk)
-		return HPDSL_ECORRUPT;
-	if (!hp_within(hp_get64(row), hp_get64(row + 8), hp_get64(chunk + 40)))
+	r = hp_index_take(ix, HP_SECTION_CHUNKS,
+			  (uint64_t)sample.chunk * HP_CHUNK_ROW + 40, bytes,
+			  sizeof bytes, err);
+	if (r < 0)
+		return r;
+	if (!hp_within(hp_get64(row), hp_get64(row + 8), hp_get64(bytes)))
 		return hp_index_bad_row(ix, "member", number,
 					"lies outside of its chunk", err);
 	*ret = sample.chunk;
@@ -156,21 +179,33 @@ static bool plainly_valid(const char *path, size_t len)
 	return (half[0] | half[1]) == 0;
 }
 
-/* NULL: told. */
-static const char *member_path(const struct hp_index *ix, uint64_t number,
-			       const uint8_t *row, struct hpdsl_error *err)
+/* Of one that has a copy, there; else where it lies, as it is now. */
+static int member_path(const struct hp_index *ix, uint64_t number,
+		       const uint8_t *row, const char **ret,
+		       struct hpdsl_error *err)
 {
 	size_t len = hp_get16(row + 36);
-	const char *path = (const char *)hp_index_bytes(
-		ix, HP_SECTION_PATHS, hp_get48(row + 40), len + 1, err);
+	uint64_t off = hp_get48(row + 40);
+	const char *path;
+	const uint8_t *p;
+	int r;
 
-	if (path && (path[len] || (!plainly_valid(path, len) &&
-				   !hp_path_valid(path, len)))) {
-		hp_index_bad_row(ix, "member", number, "has an invalid path",
-				 err);
-		return NULL;
+	if (ix->copy && len <= HPDSL_PATH_MAX) {
+		p = (const uint8_t *)ix->copy->path;
+		r = hp_index_take(ix, HP_SECTION_PATHS, off, ix->copy->path,
+				  len + 1, err);
+	} else {
+		r = hp_index_bytes(ix, HP_SECTION_PATHS, off, len + 1, &p, err);
 	}
-	return path;
+	if (r < 0)
+		return r;
+	path = (const char *)p;
+	if (path[len] ||
+	    (!plainly_valid(path, len) && !hp_path_valid(path, len)))
+		return hp_index_bad_row(ix, "member", number,
+					"has an invalid path", err);
+	*ret = path;
+	return 0;
 }
 
 /* Field by field: a copy would wait for what was just written. */
@@ -180,7 +215,7 @@ static void fill_member(uint64_t number, const uint8_t *row, uint32_t chunk,
 	uint32_t mode = hp_get16(row + 38);
 
 	ret->number = number;
-	ret->sample = hp_get48(row + 46);
+	ret->sample = sample_of(row);
 	ret->chunk = chunk;
 	ret->mode = mode & 07777;
 	ret->generated = mode & HP_MEMBER_GENERATED;
@@ -196,17 +231,18 @@ static void fill_member(uint64_t number, const uint8_t *row, uint32_t chunk,
 int hp_index_member(const struct hp_index *ix, uint64_t number,
 		    struct hpdsl_member *ret, struct hpdsl_error *err)
 {
-	const uint8_t *row;
-	const char *path;
+	uint8_t row[HP_MEMBER_ROW];
+	const char *path = NULL;
 	uint32_t chunk = 0;
+	int r;
 
 	if (number >= ix->count.members)
 		return hp_index_out_of_range(ix, "member", number,
 					     ix->count.members, err);
-	row = hp_index_bytes(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
-			     HP_MEMBER_ROW, err);
-	if (!row)
-		return HPDSL_ECORRUPT;
+	r = hp_index_take(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW, row,
+			  sizeof row, err);
+	if (r < 0)
+		return r;
 	if (hp_get32(row + 32) > 999999999)
 		return hp_index_bad_row(ix, "member", number,
 					"has an impossible time", err);
@@ -215,29 +251,31 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 			       "%s: member %" PRIu64
 			       " is of a later version's kind",
 			       ix->name, number);
-	if (member_chunk(ix, number, row, &chunk, err) < 0)
-		return HPDSL_ECORRUPT;
-	path = member_path(ix, number, row, err);
-	if (!path)
-		return HPDSL_ECORRUPT;
-	fill_member(number, row, chunk, path, ret);
-	return 0;
+	r = member_chunk(ix, number, row, &chunk, err);
+	if (r == 0)
+		r = member_path(ix, number, row, &path, err);
+	if (r == 0)
+		fill_member(number, row, chunk, path, ret);
+	return r;
 }
 
 /* ---- Chunks and classes ----------------------------------------------- */
 
 /* A NUL-terminated name without a NUL inside. */
-const char *hp_index_name(const struct hp_index *ix, enum hp_index_section kind,
-			  uint64_t off, uint64_t len, struct hpdsl_error *err)
+int hp_index_name(const struct hp_index *ix, enum hp_index_section kind,
+		  uint64_t off, uint16_t len, const char **ret,
+		  struct hpdsl_error *err)
 {
-	const uint8_t *p = hp_index_bytes(ix, kind, off, len + 1, err);
+	const uint8_t *p;
+	int r = hp_index_bytes(ix, kind, off, len + 1u, &p, err);
 
-	if (p && (len == 0 || memchr(p, '\0', len + 1) != p + len)) {
-		hp_index_bad_row(ix, "name at", off,
-				 "it does not end where it should", err);
-		return NULL;
-	}
-	return (const char *)p;
+	if (r < 0)
+		return r;
+	if (len == 0 || memchr(p, '\0', len + 1u) != p + len)
+		return hp_index_bad_row(ix, "name at", off,
+					"it does not end where it should", err);
+	*ret = (const char *)p;
+	return 0;
 }
 
 /* First sample and member behind the chunk. */
@@ -246,17 +284,18 @@ static int chunk_end(const struct hp_index *ix, uint32_t number,
 		     struct hpdsl_error *err)
 {
 	const uint8_t *row;
+	int r;
 
 	if (number + 1 == ix->count.chunks) {
 		*ret_sample = ix->count.samples;
 		*ret_member = ix->count.members;
 		return 0;
 	}
-	row = hp_index_bytes(ix, HP_SECTION_CHUNKS,
-			     (uint64_t)(number + 1) * HP_CHUNK_ROW,
-			     HP_CHUNK_ROW, err);
-	if (!row)
-		return HPDSL_ECORRUPT;
+	r = hp_index_bytes(ix, HP_SECTION_CHUNKS,
+			   (uint64_t)(number + 1) * HP_CHUNK_ROW, HP_CHUNK_ROW,
+			   &row, err);
+	if (r < 0)
+		return r;
 	*ret_sample = hp_get64(row);
 	*ret_member = hp_get64(row + 8);
 	return 0;
@@ -313,12 +352,13 @@ int hp_index_chunk(const struct hp_index *ix, uint32_t number,
 	if (number >= ix->count.chunks)
 		return hp_index_out_of_range(ix, "chunk", number,
 					     ix->count.chunks, err);
-	row = hp_index_bytes(ix, HP_SECTION_CHUNKS,
-			     (uint64_t)number * HP_CHUNK_ROW, HP_CHUNK_ROW,
-			     err);
-	if (!row || chunk_end(ix, number, &sample_end, &member_end, err) < 0)
-		return HPDSL_ECORRUPT;
-	r = chunk_forms(ix, row, &c, err);
+	r = hp_index_bytes(ix, HP_SECTION_CHUNKS,
+			   (uint64_t)number * HP_CHUNK_ROW, HP_CHUNK_ROW, &row,
+			   err);
+	if (r == 0)
+		r = chunk_end(ix, number, &sample_end, &member_end, err);
+	if (r == 0)
+		r = chunk_forms(ix, row, &c, err);
 	if (r < 0)
 		return r;
 	c.first_sample = hp_get64(row);
@@ -330,10 +370,10 @@ int hp_index_chunk(const struct hp_index *ix, uint32_t number,
 					err);
 	c.samples = sample_end - c.first_sample;
 	c.members = member_end - c.first_member;
-	c.name = hp_index_name(ix, HP_SECTION_NAMES, hp_get48(row + 72),
-			       hp_get16(row + 78), err);
-	if (!c.name)
-		return HPDSL_ECORRUPT;
+	r = hp_index_name(ix, HP_SECTION_NAMES, hp_get48(row + 72),
+			  hp_get16(row + 78), &c.name, err);
+	if (r < 0)
+		return r;
 	if (!(ix->flags & HP_INDEX_FOREIGN) && !is_file_name(c.name))
 		return hp_index_bad_row(ix, "chunk", number,
 					"has a name that is no plain file name",
@@ -346,19 +386,16 @@ int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,
 		   struct hpdsl_error *err)
 {
 	const uint8_t *row;
-	const char *name;
+	int r;
 
 	if (label >= ix->count.classes)
 		return hp_index_out_of_range(ix, "class", label,
 					     ix->count.classes, err);
-	row = hp_index_bytes(ix, HP_SECTION_CLASSES,
-			     (uint64_t)label * HP_CLASS_ROW, HP_CLASS_ROW, err);
-	if (!row)
-		return HPDSL_ECORRUPT;
-	name = hp_index_name(ix, HP_SECTION_CLASS_NAMES, hp_get48(row),
-			     hp_get16(row + 6), err);
-	if (!name)
-		return HPDSL_ECORRUPT;
-	*ret = name;
-	return 0;
+	r = hp_index_bytes(ix, HP_SECTION_CLASSES,
+			   (uint64_t)label * HP_CLASS_ROW, HP_CLASS_ROW, &row,
+			   err);
+	if (r < 0)
+		return r;
+	return hp_index_name(ix, HP_SECTION_CLASS_NAMES, hp_get48(row),
+			     hp_get16(row + 6), ret, err);
 }

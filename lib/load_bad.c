@@ -2,9 +2,10 @@
 /* Samples that cannot be read: why, in the words of whoever found it. */
 #include "load.h"
 
+#include "dataset.h"
 #include "error.h"
+#include "index_copy.h"
 #include "mem.h"
-#include "path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,12 +28,17 @@ static int ask_again(const struct hpdsl_loader *l,
 		     const struct hp_block_member *is, struct hpdsl_error *err)
 {
 	hp_auto_free void *buf = hp_array(is->size, 1);
+	hp_auto_index_copy c;
 	struct hpdsl_member m;
 	int r;
 
+	hp_index_copy_begin(&c, l->ds->index, false);
 	if (!buf)
 		return hp_fail_nomem(err);
-	r = hpdsl_member_get(l->ds, is->number, &m, err);
+	r = hp_index_member(&c.ix, is->number, &m, err);
+	if (r == 0 && m.size > is->size)
+		r = hp_fail(err, HPDSL_ECORRUPT, "%s: is of two sizes",
+			    c.ix.name);
 	if (r == 0)
 		r = hpdsl_member_read(l->ds, &m, 0, buf, (size_t)m.size, err);
 	return r;
@@ -48,26 +54,34 @@ static bool is_told(const struct hp_load_block *block,
 	return false;
 }
 
+/* The index is bad there. */
+static int bad_row(const struct hpdsl_loader *l, uint64_t sample, int code,
+		   struct hpdsl_error *err)
+{
+	hp_auto_index_copy c;
+	struct hpdsl_member m;
+	struct hpdsl_sample s;
+	int r;
+
+	hp_index_copy_begin(&c, l->ds->index, true);
+	r = hp_index_sample(&c.ix, sample, &s, err);
+	for (uint64_t k = 0; r == 0 && k < s.members; k++)
+		r = hp_index_member(&c.ix, s.first_member + k, &m, err);
+	if (r == 0)
+		r = hp_fail_errno(err, code, "sample %llu cannot be loaded",
+				  (unsigned long long)sample);
+	return hp_dataset_blame(l->ds, r, err);
+}
+
 int hp_load_why(struct hpdsl_loader *l, const struct hp_load_batch *b, size_t i,
 		int code, struct hpdsl_error *err)
 {
 	const struct hp_block_member *m = bad_member(b, i);
 	const struct hp_load_block *block;
-	struct hpdsl_sample s;
 	int r;
 
-	if (!m) { /* the index */
-		struct hpdsl_member is;
-
-		r = hpdsl_sample_get(l->ds, b->number[i], &s, err);
-		for (uint64_t k = 0; r == 0 && k < s.members; k++)
-			r = hpdsl_member_get(l->ds, s.first_member + k, &is,
-					     err);
-		return r < 0 ? r :
-			       hp_fail_errno(err, code,
-					     "sample %llu cannot be loaded",
-					     (unsigned long long)b->number[i]);
-	}
+	if (!m)
+		return bad_row(l, b->number[i], code, err);
 	block = &b->unit[i]->block[b->row[i]->block];
 	if (!block->slot.p || code == -ENOMEM)
 		return hp_fail_nomem(err);
@@ -93,19 +107,16 @@ void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 	const struct hp_block_member *is = bad_member(b, i);
 	struct hpdsl_damage d = { .sample = b->number[i],
 				  .reason = reason_of(why) };
-	char file[HPDSL_PATH_MAX + 1], path[HPDSL_PATH_MAX + 1];
+	hp_auto_index_copy copy;
 	struct hpdsl_member m;
 	struct hpdsl_chunk c;
 
 	if (!l->opt.bad)
 		return;
-	/* Copies: their ends are certain. */
-	if (is && hpdsl_chunk_get(l->ds, is->chunk, &c, NULL) == 0) {
-		snprintf(file, sizeof file, "%s", c.name);
-		d.file = file;
-	}
-	if (is && hpdsl_member_get(l->ds, is->number, &m, NULL) == 0 &&
-	    hp_path_copy(m.path, m.path_len, path))
-		d.path = path;
+	hp_index_copy_begin(&copy, l->ds->index, false);
+	if (is && hpdsl_chunk_get(l->ds, is->chunk, &c, NULL) == 0)
+		d.file = c.name;
+	if (is && hp_index_member(&copy.ix, is->number, &m, NULL) == 0)
+		d.path = m.path;
 	l->opt.bad(l->opt.arg, &d);
 }

@@ -6,7 +6,6 @@
 #include "load_unit.h"
 
 #include "error.h"
-#include "index_private.h"
 #include "mem.h"
 
 #include <errno.h>
@@ -45,12 +44,16 @@ int hp_load_make(struct hp_load_maker *m, const struct hp_load_plan *plan,
 	uint32_t first;
 	int r;
 
-	*m = (struct hp_load_maker){ .plan = plan };
+	m->plan = plan;
+	m->row_room = m->member_room = m->block_room = 0;
+	m->room = (struct hp_fetch_room){ 0 };
+	m->u = NULL;
 	if (rows > MOST)
 		return -E2BIG;
 	m->u = calloc(1, sizeof *m->u);
 	if (!m->u)
 		return -ENOMEM;
+	hp_index_copy_begin(&m->copy, plan->index, true);
 	first = rows ? (uint32_t)rows : 1;
 	r = grow(&m->u->row, &m->row_room, 0, first, sizeof *m->u->row);
 	if (r == 0)
@@ -65,6 +68,7 @@ void hp_load_make_release(struct hp_load_maker *m)
 {
 	hp_load_unit_free(m->u);
 	m->u = NULL;
+	hp_index_copy_end(&m->copy);
 }
 
 /* ---- Members ------------------------------------------------------------ */
@@ -105,7 +109,7 @@ static int add_member(struct hp_load_maker *m, uint64_t number, uint32_t *pick,
 	struct hpdsl_member is;
 	int r;
 
-	*ret_code = hp_index_member(m->plan->index, number, &is, NULL);
+	*ret_code = hp_index_member(&m->copy.ix, number, &is, NULL);
 	if (*ret_code < 0 || !is_wanted(m, &is, pick))
 		return 0;
 	r = grow(&u->member, &m->member_room, u->members, 1, sizeof *u->member);
@@ -191,7 +195,7 @@ static int add_members(struct hp_load_maker *m, struct hp_load_row *row)
 
 	for (uint32_t i = 0; i < n; i++)
 		pick[i] = HP_LOAD_NONE;
-	row->code = hp_index_sample_row(m->plan->index, row->number, &is, NULL);
+	row->code = hp_index_sample_row(&m->copy.ix, row->number, &is, NULL);
 	row->label = is.label;
 	for (uint64_t i = is.first; row->code == 0 && i < is.end && r == 0; i++)
 		r = add_member(m, i, pick, &row->code);
@@ -201,6 +205,8 @@ static int add_members(struct hp_load_maker *m, struct hp_load_row *row)
 		row->code = -EFBIG;
 	if (row->code == 0 || r < 0)
 		return r;
+	if (row->code == -ENOMEM)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		pick[i] = HP_LOAD_NONE;
 	u->members = row->member;
@@ -272,6 +278,7 @@ struct hp_load_unit *hp_load_make_end(struct hp_load_maker *m)
 	struct hp_load_unit *u = m->u;
 	uint32_t member = 0;
 
+	hp_index_copy_end(&m->copy);
 	close_block(m);
 	for (uint32_t i = 0; i < u->blocks; i++) {
 		u->block[i].unit = u;

@@ -3,6 +3,7 @@
 #ifndef HP_LOAD_UNIT_H
 #define HP_LOAD_UNIT_H
 
+#include "index_copy.h"
 #include "load_plan.h"
 
 struct hp_load_maker {
@@ -10,6 +11,7 @@ struct hp_load_maker {
 	struct hp_load_unit *u; /* owned until it is taken */
 	uint32_t row_room, member_room, block_room;
 	struct hp_fetch_room room; /* of the last block */
+	struct hp_index_copy copy; /* of the rows */
 };
 
 /* About that many rows will come; -ENOMEM. */

@@ -68,7 +68,7 @@ void hp_lookup_check(const struct hp_lookup_check *l, struct hp_findings *f)
 	uint64_t size;
 
 	for (uint64_t i = 0; i < l->n_slots && !hp_findings_enough(f); i++) {
-		uint64_t slot = hp_get64(l->slots + i * HP_SLOT_ROW);
+		uint64_t slot = hp_once64(l->slots + i * HP_SLOT_ROW);
 
 		if (slot)
 			check_slot(l, i, slot, &last, f);

@@ -3,6 +3,7 @@
 #include "member_source.h"
 
 #include "error.h"
+#include "index_copy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ int hp_source_fail(const struct hp_member_source *r, int code, const char *why,
 	return hp_fail_errno(
 		err, code, "%s: member %" PRIu64 " '%s'%s%s",
 		hp_chunk_file_text(r->ds, &r->chunk, r->file.at, file),
-		r->m->number, hp_printable(r->m->path, r->m->path_len, name),
+		r->m.number,
+		hp_index_path_text(r->ds->index, r->m.number, name),
 		why ? ": " : "", why ? why : "");
 }
 
@@ -29,13 +31,12 @@ static int fail(const struct hp_member_source *r, const struct hpdsl_error *why)
 	return hp_fail(r->err, why->code, "%s", why->msg);
 }
 
-/* What the caller hands in is compared with the chunk, not believed. */
 static int check_place(const struct hp_member_source *r)
 {
 	uint64_t bytes =
 		r->chunk.compressed ? r->chunk.plain_bytes : r->chunk.bytes;
 
-	if (r->m->offset > bytes || r->m->size > bytes - r->m->offset)
+	if (r->m.offset > bytes || r->m.size > bytes - r->m.offset)
 		return hp_source_fail(r, HPDSL_ECORRUPT,
 				      "lies outside of its chunk", r->err);
 	return 0;
@@ -59,7 +60,7 @@ static int opened(struct hp_member_source *r, struct hpdsl_error *err)
 		return 0;
 	r->decoder = hp_decoder_get(r->ds->frames,
 				    hp_chunk_file_key(&r->chunk, r->file.at),
-				    r->m->offset);
+				    r->m.offset);
 	if (r->decoder)
 		return 0;
 	hp_source_end(r);
@@ -111,7 +112,7 @@ int hp_source_begin(struct hp_member_source *r, const struct hpdsl_dataset *ds,
 	int e;
 
 	r->ds = ds;
-	r->m = m;
+	r->m = *m;
 	r->open = false;
 	r->file.at = HP_AT_HERE;
 	r->here.code = 0;
@@ -125,7 +126,7 @@ int hp_source_begin(struct hp_member_source *r, const struct hpdsl_dataset *ds,
 
 int hp_source_next(struct hp_member_source *r, const struct hpdsl_member *m)
 {
-	r->m = m;
+	r->m = *m;
 	/* of the last member */
 	r->here.code = 0;
 	r->looked = false;

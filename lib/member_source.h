@@ -11,7 +11,7 @@
 
 struct hp_member_source {
 	const struct hpdsl_dataset *ds;
-	const struct hpdsl_member *m;
+	struct hpdsl_member m; /* its path is not used */
 	struct hpdsl_chunk chunk;
 	bool open;
 	struct hp_chunk_file file;
@@ -25,7 +25,9 @@ struct hp_member_source {
 	struct hpdsl_error *err;
 };
 
-/* Opens the member's file: 0, or with *err set, which is kept for what follows.
+/*
+ * Opens the file of a member, which is as a copy of the index has it: 0, or
+ * with *err set, which is kept for what follows.
  */
 int hp_source_begin(struct hp_member_source *r, const struct hpdsl_dataset *ds,
 		    const struct hpdsl_member *m, struct hpdsl_error *err);

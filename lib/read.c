@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "hash.h"
+#include "index_copy.h"
 #include "mem.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static int decode_at(struct hp_member_source *r, uint64_t offset, void *buf,
 		.fd = r->file.fd.fd,
 	};
 	struct hpdsl_error why;
-	int e = hp_decoder_read(r->decoder, &src, r->m->offset + offset, buf,
+	int e = hp_decoder_read(r->decoder, &src, r->m.offset + offset, buf,
 				size, &why);
 
 	if (r->ds->stage)
@@ -47,7 +48,7 @@ static int read_file_at(struct hp_member_source *r, uint64_t offset, void *buf,
 	if (r->decoder)
 		return decode_at(r, offset, buf, size, err);
 	n = hp_io_pread_full(r->ds->io, r->file.fd.fd, buf, size,
-			     r->m->offset + offset);
+			     r->m.offset + offset);
 	if (n < 0)
 		return hp_source_fail(r, (int)n, NULL, err);
 	if (r->ds->stage)
@@ -77,7 +78,7 @@ static int check(struct hp_member_source *r, uint64_t hash)
 {
 	struct hpdsl_error why;
 
-	if (hash == r->m->checksum)
+	if (hash == r->m.checksum)
 		return 0;
 	hp_source_fail(r, HPDSL_ECORRUPT, "checksum differs", &why);
 	return hp_source_go_on(r, &why);
@@ -93,7 +94,7 @@ struct sink {
 static int pass(struct hp_member_source *r, void *buf, const struct sink *sink,
 		uint64_t *ret_hash)
 {
-	uint64_t size = r->m->size, at = 0;
+	uint64_t size = r->m.size, at = 0;
 	XXH3_state_t hash;
 
 	XXH3_64bits_reset(&hash);
@@ -134,12 +135,26 @@ static int read_checked(struct hp_member_source *r, uint64_t offset, void *buf,
 
 	do {
 		e = read_at(r, offset, buf, size);
-		if (e == 0 && size == r->m->size)
+		if (e == 0 && size == r->m.size)
 			e = check(r, hp_hash64(buf, size));
 		else if (e == 0 && r->rest)
 			e = check_rest(r);
 	} while (e > 0);
 	return e;
+}
+
+/* What the caller hands in is compared with the index, not believed. */
+static int begin_same(struct hp_member_source *r,
+		      const struct hpdsl_dataset *ds,
+		      const struct hpdsl_member *m, struct hpdsl_error *err)
+{
+	hp_auto_index_copy c;
+	int e;
+
+	r->open = false;
+	hp_index_copy_begin(&c, ds->index, false);
+	e = hp_index_copy_same(&c, m, err);
+	return e == 0 ? hp_source_begin(r, ds, m, err) : e;
 }
 
 int hpdsl_member_read(const struct hpdsl_dataset *ds,
@@ -154,14 +169,13 @@ int hpdsl_member_read(const struct hpdsl_dataset *ds,
 		return hp_fail(err, -ERANGE,
 			       "member %" PRIu64 " '%s' has %" PRIu64 " bytes",
 			       m->number,
-			       hp_printable(m->path, m->path_len, name),
+			       hp_index_path_text(ds->index, m->number, name),
 			       m->size);
-	e = hp_source_begin(&r, ds, m, err);
-	if (e < 0)
-		return e;
-	e = read_checked(&r, offset, buf, size);
+	e = begin_same(&r, ds, m, err);
+	if (e == 0)
+		e = read_checked(&r, offset, buf, size);
 	hp_source_end(&r);
-	return e;
+	return hp_dataset_blame(ds, e, err);
 }
 
 /*
@@ -185,7 +199,7 @@ static int check_here(struct hp_member_source *r, void *buf)
 static int stream_small(struct hp_member_source *r, void *buf,
 			const struct sink *sink)
 {
-	size_t size = (size_t)r->m->size;
+	size_t size = (size_t)r->m.size;
 	int e = read_checked(r, 0, buf, size);
 
 	return e == 0 && size ? sink->take(sink->arg, buf, size, r->err) : e;
@@ -193,7 +207,7 @@ static int stream_small(struct hp_member_source *r, void *buf,
 
 static int stream(struct hp_member_source *r, const struct sink *sink)
 {
-	uint64_t size = r->m->size, hash = 0;
+	uint64_t size = r->m.size, hash = 0;
 	hp_auto_free char *buf = hp_array(size < PIECE ? size : PIECE, 1);
 	int e;
 
@@ -212,6 +226,22 @@ static int stream(struct hp_member_source *r, const struct sink *sink)
 	return e > 0 ? hp_fail(r->err, HPDSL_ECORRUPT, "%s", r->here.msg) : e;
 }
 
+/* The caller's sink: what it says of itself is not about the dataset. */
+struct given {
+	int (*take)(void *arg, const void *buf, size_t n,
+		    struct hpdsl_error *err);
+	void *arg;
+	int failed;
+};
+
+static int give(void *arg, const void *buf, size_t n, struct hpdsl_error *err)
+{
+	struct given *g = arg;
+
+	g->failed = g->take(g->arg, buf, n, err);
+	return g->failed;
+}
+
 int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 			const struct hpdsl_member *m,
 			int (*sink)(void *arg, const void *buf, size_t n,
@@ -219,54 +249,52 @@ int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 			void *arg, struct hpdsl_error *err)
 {
 	struct hp_member_source r;
-	int e = hp_source_begin(&r, ds, m, err);
+	struct given given = { sink, arg, 0 };
+	int e = begin_same(&r, ds, m, err);
 
-	if (e < 0)
-		return e;
-	e = stream(&r, &(struct sink){ sink, arg });
+	if (e == 0)
+		e = stream(&r, &(struct sink){ give, &given });
 	hp_source_end(&r);
-	return e;
+	return given.failed ? given.failed : hp_dataset_blame(ds, e, err);
 }
 
 /* ---- Samples ---------------------------------------------------------- */
 
-static int sample_size(const struct hpdsl_dataset *ds,
-		       const struct hpdsl_sample *s, uint64_t *ret,
-		       struct hpdsl_error *err)
+static int sample_size(const struct hp_index *ix, const struct hpdsl_sample *s,
+		       uint64_t *ret, struct hpdsl_error *err)
 {
 	uint64_t sum = 0;
 
 	for (uint64_t i = 0; i < s->members; i++) {
 		struct hpdsl_member m;
-		int r = hpdsl_member_get(ds, s->first_member + i, &m, err);
+		int r = hp_index_member(ix, s->first_member + i, &m, err);
 
 		if (r < 0)
 			return r;
 		if (__builtin_add_overflow(sum, m.size, &sum) || sum > SIZE_MAX)
 			return hp_fail(err, HPDSL_ECORRUPT,
-				       "%s/%s: sample %" PRIu64
+				       "%s: sample %" PRIu64
 				       ": has an impossible size",
-				       ds->path, HP_INDEX_NAME, s->number);
+				       ix->name, s->number);
 	}
 	*ret = sum;
 	return 0;
 }
 
-/* Members one behind the other, with one reading as long as that goes. */
+/*
+ * Members one behind the other, with one reading as long as that goes.  Their
+ * rows, if they are looked at twice, are the same: both are what was written.
+ */
 static int read_members(const struct hpdsl_dataset *ds,
-			const struct hpdsl_sample *s, char *buf, uint64_t size,
-			struct hpdsl_error *err)
+			const struct hp_index *ix, const struct hpdsl_sample *s,
+			char *buf, struct hpdsl_error *err)
 {
 	struct hpdsl_member m;
 	struct hp_member_source k = { .open = false };
 	int r = 0;
 
 	for (uint64_t i = 0; i < s->members && r == 0; i++) {
-		r = hpdsl_member_get(ds, s->first_member + i, &m, err);
-		if (r == 0 && m.size > size)
-			r = hp_fail(err, HPDSL_ECORRUPT,
-				    "%s/%s: changed while it was read",
-				    ds->path, HP_INDEX_NAME);
+		r = hp_index_member(ix, s->first_member + i, &m, err);
 		if (r < 0)
 			break;
 		if (k.open && m.chunk == k.chunk.number) {
@@ -278,33 +306,48 @@ static int read_members(const struct hpdsl_dataset *ds,
 		if (r == 0)
 			r = read_checked(&k, 0, buf, (size_t)m.size);
 		buf += m.size;
-		size -= m.size;
 	}
 	hp_source_end(&k);
 	return r;
+}
+
+struct sample_room {
+	uint64_t number;
+	char *buf;
+	size_t cap;
+	uint64_t size; /* that it takes */
+};
+
+static int sample_read(const struct hpdsl_dataset *ds,
+		       const struct hp_index *ix, struct sample_room *room,
+		       struct hpdsl_error *err)
+{
+	struct hpdsl_sample s;
+	int r = hp_index_sample(ix, room->number, &s, err);
+
+	if (r == 0)
+		r = sample_size(ix, &s, &room->size, err);
+	if (r < 0)
+		return r;
+	if (room->size > room->cap)
+		return hp_fail(err, -ENOSPC,
+			       "sample %" PRIu64 " takes %" PRIu64
+			       " bytes, there is room for %zu",
+			       s.number, room->size, room->cap);
+	return read_members(ds, ix, &s, room->buf, err);
 }
 
 int hpdsl_sample_read(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_sample *s, void *buf, size_t cap,
 		      size_t *ret_bytes, struct hpdsl_error *err)
 {
-	struct hpdsl_sample own;
-	uint64_t size = 0;
-	int r = hpdsl_sample_get(ds, s->number, &own, err);
+	struct sample_room room = { s->number, buf, cap, 0 };
+	hp_auto_index_copy c;
+	int r;
 
-	if (r == 0)
-		r = sample_size(ds, &own, &size, err);
-	if (r < 0)
-		return r;
-	if (size > cap) {
-		*ret_bytes = (size_t)size;
-		return hp_fail(err, -ENOSPC,
-			       "sample %" PRIu64 " takes %" PRIu64
-			       " bytes, there is room for %zu",
-			       s->number, size, cap);
-	}
-	r = read_members(ds, &own, buf, size, err);
-	if (r == 0)
-		*ret_bytes = (size_t)size;
-	return r;
+	hp_index_copy_begin(&c, ds->index, false);
+	r = sample_read(ds, &c.ix, &room, err);
+	if (r == 0 || r == -ENOSPC)
+		*ret_bytes = (size_t)room.size;
+	return hp_dataset_blame(ds, r, err);
 }

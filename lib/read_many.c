@@ -6,6 +6,8 @@
  */
 #include "error.h"
 #include "fetch.h"
+#include "dataset.h"
+#include "index_copy.h"
 #include "mem.h"
 #include "pool.h"
 
@@ -65,16 +67,16 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Where the member is that a request wants, if it can be read at all. */
-static int find(const struct many *k, size_t i, struct item *ret,
-		struct hpdsl_error *err)
+static int find(const struct many *k, const struct hp_index *ix, size_t i,
+		struct item *ret, struct hpdsl_error *err)
 {
 	struct hpdsl_request *q = &k->req[i];
 	struct hpdsl_member m;
-	int r = hpdsl_member_get(k->ds, q->member, &m, err);
+	int r = hp_index_member(ix, q->member, &m, err);
 
 	q->size = 0;
 	if (r < 0)
-		return r;
+		return hp_dataset_blame(k->ds, r, err);
 	q->size = (size_t)m.size;
 	if (m.size > q->room)
 		return hp_fail(err, -ENOSPC,
@@ -96,14 +98,16 @@ static int sort(struct many *k, size_t n, struct hpdsl_error *err)
 {
 	hp_auto_free struct item *items = hp_array(n, sizeof *items);
 	struct hpdsl_error why;
+	hp_auto_index_copy c;
 
+	hp_index_copy_begin(&c, k->ds->index, false);
 	k->member = hp_array(n, sizeof *k->member);
 	k->of = hp_array(n, sizeof *k->of);
 	k->block = hp_array(n + 1, sizeof *k->block);
 	if (!items || !k->member || !k->of || !k->block)
 		return hp_fail_nomem(err);
 	for (size_t i = 0; i < n; i++) {
-		int r = find(k, i, &items[k->n], &why);
+		int r = find(k, &c.ix, i, &items[k->n], &why);
 
 		k->req[i].code = r;
 		if (r == 0)
@@ -213,9 +217,12 @@ static void release(struct many *k)
 /* Straight to where it is wanted. */
 static int read_alone(struct many *k, size_t i, struct hpdsl_error *err)
 {
+	hp_auto_index_copy c;
 	struct hpdsl_member m;
-	int r = hpdsl_member_get(k->ds, k->member[i].number, &m, err);
+	int r;
 
+	hp_index_copy_begin(&c, k->ds->index, false);
+	r = hp_index_member(&c.ix, k->member[i].number, &m, err);
 	if (r == 0)
 		r = hpdsl_member_read(k->ds, &m, 0, k->req[k->of[i]].buf,
 				      (size_t)k->member[i].size, err);

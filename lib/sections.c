@@ -12,8 +12,12 @@
 #include "hash.h"
 #include "mem.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+
+/* No version's header will be larger. */
+enum { HEADER_MOST = 1 << 20 };
 
 static const struct hp_section absent;
 
@@ -46,17 +50,15 @@ static int bad_block(const struct hp_sections *s,
 		       why);
 }
 
-int hp_section_verify(const struct hp_sections *s,
-		      const struct hp_section *section, uint64_t block,
-		      struct hpdsl_error *err)
+/* Is this a block's content, wherever it lies? */
+static int check_block(const struct hp_sections *s,
+		       const struct hp_section *section, uint64_t block,
+		       const uint8_t *p, struct hpdsl_error *err)
 {
-	uint64_t off = block * HP_BLOCK, len = section->padded - off;
-	const uint8_t *p = section->data + off;
+	uint32_t len = hp_section_block_bytes(section, block);
 	char without = 0;
 
-	if (len > HP_BLOCK)
-		len = HP_BLOCK;
-	if (hp_hash64(p, len) != hp_get64(section->sums + block * 8))
+	if (hp_hash64(p, len) != hp_section_sum(s, section, block))
 		return bad_block(s, section, block, "checksum differs", err);
 	if (section->kind <= s->layout->n_kinds)
 		without = s->layout->kinds[section->kind - 1].without;
@@ -66,33 +68,104 @@ int hp_section_verify(const struct hp_sections *s,
 	return 0;
 }
 
-const uint8_t *hp_section_touch(const struct hp_sections *s,
-				const struct hp_section *section, uint64_t off,
-				uint64_t len, struct hpdsl_error *err)
+/* n bytes of the file, into private memory: what is there now. */
+static int read_bytes(const struct hp_sections *s, uint64_t off, void *to,
+		      uint64_t n)
+{
+	ssize_t k;
+
+	if (!s->io) {
+		hp_copy_once(to, s->bytes + off, n);
+		return 0;
+	}
+	k = hp_io_pread_full(s->io, s->fd, to, n, off);
+	if (k < 0)
+		return (int)k;
+	return (uint64_t)k == n ? 0 : HPDSL_ECORRUPT;
+}
+
+int hp_section_get(const struct hp_sections *s,
+		   const struct hp_section *section, uint64_t block,
+		   uint8_t *to, struct hpdsl_error *err)
+{
+	int r = read_bytes(s, section->offset + block * HP_BLOCK, to,
+			   hp_section_block_bytes(section, block));
+
+	if (r == HPDSL_ECORRUPT)
+		return bad_block(s, section, block, "the file ends in it", err);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", s->name);
+	return check_block(s, section, block, to, err);
+}
+
+/* Which bit of seen[..] is the block's? */
+static _Atomic uint64_t *seen(const struct hp_sections *s,
+			      const struct hp_section *section, uint64_t block,
+			      uint64_t *ret_mask)
+{
+	uint64_t bit = section->first_bit + block;
+
+	*ret_mask = UINT64_C(1) << bit % 64;
+	return &s->seen[bit / 64];
+}
+
+/* Once it is filled it is read by many, and never written to again. */
+static int keep_block(const struct hp_sections *s,
+		      const struct hp_section *section, uint64_t block,
+		      struct hpdsl_error *err)
+{
+	/* What is kept changes nothing that anybody sees. */
+	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+	uint64_t mask;
+	_Atomic uint64_t *word = seen(s, section, block, &mask);
+	int r = 0;
+
+	pthread_mutex_lock(lock);
+	if (!(atomic_load_explicit(word, memory_order_relaxed) & mask))
+		r = hp_section_get(s, section, block,
+				   section->own + block * HP_BLOCK, err);
+	if (r == 0)
+		atomic_fetch_or_explicit(word, mask, memory_order_release);
+	pthread_mutex_unlock(lock);
+	return r;
+}
+
+int hp_section_verify(const struct hp_sections *s,
+		      const struct hp_section *section, uint64_t block,
+		      struct hpdsl_error *err)
+{
+	if (section->own)
+		return keep_block(s, section, block, err);
+	return check_block(s, section, block, section->data + block * HP_BLOCK,
+			   err);
+}
+
+int hp_section_touch(const struct hp_sections *s,
+		     const struct hp_section *section, uint64_t off,
+		     uint64_t len, struct hpdsl_error *err)
 {
 	char buf[HP_SECTION_NAME];
 
-	if (!hp_within(off, len, section->length)) {
-		hp_fail(err, HPDSL_ECORRUPT,
-			"%s: bytes %" PRIu64 " to %" PRIu64
-			" lie outside of section %s",
-			s->name, off, off + len,
-			hp_section_name(s->layout, section->kind, buf));
-		return NULL;
-	}
+	if (!hp_within(off, len, section->length))
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "%s: bytes %" PRIu64 " to %" PRIu64
+			       " lie outside of section %s",
+			       s->name, off, off + len,
+			       hp_section_name(s->layout, section->kind, buf));
 	for (uint64_t b = off / HP_BLOCK; b <= (off + len - 1) / HP_BLOCK;
 	     b++) {
-		uint64_t bit = section->first_bit + b;
-		uint64_t mask = UINT64_C(1) << bit % 64;
-		_Atomic uint64_t *word = &s->seen[bit / 64];
+		uint64_t mask;
+		_Atomic uint64_t *word = seen(s, section, b, &mask);
+		int r;
 
-		if (atomic_load_explicit(word, memory_order_relaxed) & mask)
+		if (atomic_load_explicit(word, memory_order_acquire) & mask)
 			continue;
-		if (hp_section_verify(s, section, b, err) < 0)
-			return NULL;
+		r = hp_section_verify(s, section, b, err);
+		if (r < 0)
+			return r;
 		atomic_fetch_or_explicit(word, mask, memory_order_relaxed);
 	}
-	return section->data + off;
+	return 0;
 }
 
 void hp_sections_check(const struct hp_sections *s, struct hp_findings *f)
@@ -121,7 +194,8 @@ void hp_sections_check(const struct hp_sections *s, struct hp_findings *f)
 /* The bytes being opened. */
 struct input {
 	const struct hp_layout *layout;
-	const uint8_t *p;
+	struct hp_sections *s;
+	const uint8_t *p; /* header and section table, once they are read */
 	uint64_t size;
 	const char *name;
 	uint32_t header, sections;
@@ -142,33 +216,67 @@ int hp_sections_bad_header(const struct hp_sections *s, const char *what,
 	return bad_header(&in, what);
 }
 
+/* Of the file, into private memory. */
+static int get(const struct input *in, uint64_t off, void *to, uint64_t n)
+{
+	int r = read_bytes(in->s, off, to, n);
+
+	if (r == HPDSL_ECORRUPT)
+		return bad_header(in, "the file is too short");
+	return r < 0 ? hp_fail_errno(in->err, r, "%s", in->name) : 0;
+}
+
+/* All of the header, as long as it says that it is, and no more than it can be.
+ */
+static int read_header(struct input *in)
+{
+	const struct hp_layout *l = in->layout;
+	uint8_t head[16];
+	uint64_t n = in->size < sizeof head ? in->size : sizeof head;
+	int r = get(in, 0, head, n);
+
+	if (r < 0)
+		return r;
+	if (memcmp(head, l->magic, n < 8 ? n : 8))
+		return hp_fail(in->err, HPDSL_ENOTOURS, "%s: not an HPDSL %s",
+			       in->name, l->what);
+	if (in->size < l->fixed + 8)
+		return bad_header(in, "the file is too short");
+	in->header = hp_get32(head + 12);
+	if (in->header < l->fixed + 8 || in->header > in->size ||
+	    in->header > HEADER_MOST)
+		return bad_header(in, "its length is impossible");
+	in->s->header = hp_array(in->header, 1);
+	if (!in->s->header)
+		return hp_fail_nomem(in->err);
+	in->s->header_bytes = in->header;
+	in->p = in->s->header;
+	return get(in, 0, in->s->header, in->header);
+}
+
 /*
  * Magic, version, the header's length and its checksum have their places in
  * every version, so that damage and a later version are told apart.
  */
 static int check_frame(struct input *in)
 {
-	const struct hp_layout *l = in->layout;
-	uint64_t magic = in->size < 8 ? in->size : 8;
 	uint32_t version;
+	int r = read_header(in);
 
-	if (memcmp(in->p, l->magic, magic))
-		return hp_fail(in->err, HPDSL_ENOTOURS, "%s: not an HPDSL %s",
-			       in->name, l->what);
-	if (in->size < l->fixed + 8)
-		return bad_header(in, "the file is too short");
-	in->header = hp_get32(in->p + 12);
-	if (in->header < l->fixed + 8 || in->header > in->size)
-		return bad_header(in, "its length is impossible");
+	if (r < 0)
+		return r;
+	/* It may have changed since its length was read. */
 	if (hp_hash64(in->p, in->header - 8) !=
-	    hp_get64(in->p + in->header - 8))
+		    hp_get64(in->p + in->header - 8) ||
+	    hp_get32(in->p + 12) != in->header)
 		return bad_header(in, "checksum differs");
 	version = hp_get32(in->p + 8);
-	if (version != l->version)
+	if (version != in->layout->version)
 		return hp_fail(in->err, HPDSL_ETOONEW,
 			       "%s: %s of version %" PRIu32
 			       ", this program reads version %" PRIu32,
-			       in->name, l->what, version, l->version);
+			       in->name, in->layout->what, version,
+			       in->layout->version);
 	return 0;
 }
 
@@ -236,8 +344,8 @@ static int check_section(const struct input *in, uint32_t i, uint64_t *at,
 		return bad_header(in, "a section's place is impossible");
 	s->padded = hp_section_padded(s->length);
 	s->blocks = hp_section_blocks(s->padded);
-	s->data = in->p + *at;
-	s->sums = s->data + s->padded;
+	s->offset = *at;
+	s->data = in->s->bytes + *at;
 	if (!hp_within(*at + s->padded, s->blocks * 8, in->size))
 		return bad_header(in, "a section reaches beyond the file");
 	*at += s->padded + s->blocks * 8;
@@ -246,17 +354,17 @@ static int check_section(const struct input *in, uint32_t i, uint64_t *at,
 	return 0;
 }
 
-static int check_sections(const struct input *in, struct hp_sections *s,
-			  uint64_t *ret_blocks)
+static int check_sections(struct input *in)
 {
-	uint64_t at = in->header, bit = 0;
+	struct hp_sections *s = in->s;
+	uint64_t at = in->header;
 
 	if (in->sections < in->layout->firm)
 		return bad_header(in, "sections are missing");
 	for (uint32_t k = 0; k <= HP_KINDS_MAX; k++)
 		s->extra[k] = &absent;
 	for (uint32_t i = 0; i < in->sections; i++) {
-		int r = check_section(in, i, &at, &bit, &s->all[i]);
+		int r = check_section(in, i, &at, &s->blocks, &s->all[i]);
 
 		if (r < 0)
 			return r;
@@ -265,40 +373,101 @@ static int check_sections(const struct input *in, struct hp_sections *s,
 	}
 	if (at != in->size)
 		return bad_header(in, "the sections do not fill the file");
-	*ret_blocks = bit;
+	s->n = in->sections;
 	return 0;
+}
+
+/* ---- Private copies --------------------------------------------------- */
+
+static int read_sums(const struct input *in)
+{
+	struct hp_sections *s = in->s;
+
+	s->sums = hp_array(s->blocks, sizeof *s->sums);
+	s->proved = calloc(s->blocks + 1, sizeof *s->proved);
+	if (!s->sums || !s->proved)
+		return hp_fail_nomem(in->err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct hp_section *one = &s->all[i];
+		uint64_t *sums = s->sums + one->first_bit;
+		int r = get(in, one->offset + one->padded, sums,
+			    one->blocks * 8);
+
+		if (r < 0)
+			return r;
+		for (uint64_t b = 0; b < one->blocks; b++)
+			sums[b] = hp_get64(&sums[b]);
+	}
+	return 0;
+}
+
+/* Empty at first: of what nobody looks at no page is there. */
+static int keep(const struct input *in)
+{
+	struct hp_sections *s = in->s;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct hp_section *one = &s->all[i];
+
+		if (one->kind > in->layout->n_kinds ||
+		    !(in->layout->kept >> one->kind & 1) || !one->padded)
+			continue;
+		one->own = calloc(one->padded, 1);
+		if (!one->own)
+			return hp_fail_nomem(in->err);
+		one->data = one->own;
+	}
+	return 0;
+}
+
+static int copy(const struct input *in)
+{
+	struct hp_sections *s = in->s;
+
+	s->name = strdup(in->name);
+	s->seen = calloc(s->blocks / 64 + 1, sizeof *s->seen);
+	if (!s->name || !s->seen)
+		return hp_fail_nomem(in->err);
+	s->flags = hp_get32(in->p + 60);
+	if (keep(in) < 0)
+		return -ENOMEM;
+	return s->io ? read_sums(in) : 0;
 }
 
 int hp_sections_open(struct hp_sections *s, const struct hp_layout *layout,
 		     const void *p, uint64_t size, const char *name,
 		     struct hpdsl_error *err)
 {
-	struct input in = { layout, p, size, name, 0, 0, err };
-	uint64_t blocks = 0;
-	int r = check_frame(&in);
+	struct input in = { layout, s, NULL, size, name, 0, 0, err };
+	int r;
 
+	s->layout = layout;
+	s->bytes = p;
+	s->size = size;
+	pthread_mutex_init(&s->lock, NULL);
+	r = check_frame(&in);
 	if (r == 0)
 		r = check_header(&in);
 	if (r == 0)
-		r = check_sections(&in, s, &blocks);
+		r = check_sections(&in);
+	if (r == 0)
+		r = copy(&in);
 	if (r < 0)
-		return r;
-	s->layout = layout;
-	s->header = p;
-	s->flags = hp_get32(in.p + 60);
-	s->n = in.sections;
-	s->name = strdup(name);
-	s->seen = calloc(blocks / 64 + 1, sizeof *s->seen);
-	if (s->name && s->seen)
-		return 0;
-	hp_sections_release(s);
-	return hp_fail_nomem(err);
+		hp_sections_release(s);
+	return r;
 }
 
 void hp_sections_release(struct hp_sections *s)
 {
+	if (!s->layout)
+		return;
+	for (uint32_t i = 0; i < s->n; i++)
+		free(s->all[i].own);
 	free(s->name);
+	free(s->header);
 	free(s->seen);
-	s->name = NULL;
-	s->seen = NULL;
+	free(s->sums);
+	free(s->proved);
+	pthread_mutex_destroy(&s->lock);
+	s->layout = NULL;
 }

@@ -41,19 +41,20 @@ struct hp_rule_row {
 static inline int hp_rule_row(const struct hp_index *ix, uint64_t number,
 			      struct hp_rule_row *ret, struct hpdsl_error *err)
 {
-	const uint8_t *row =
-		hp_index_bytes(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
-			       HP_MEMBER_ROW, err);
+	uint8_t row[HP_MEMBER_ROW];
+	const uint8_t *path = NULL;
+	int r = hp_index_take(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
+			      row, sizeof row, err);
 
-	if (!row)
-		return HPDSL_ECORRUPT;
+	if (r < 0)
+		return r;
 	ret->path.len = hp_get16(row + 36);
 	ret->size = hp_get64(row + 8);
 	ret->generated = hp_get16(row + 38) & HP_MEMBER_GENERATED;
-	ret->path.s = (const char *)hp_index_bytes(ix, HP_SECTION_PATHS,
-						   hp_get48(row + 40),
-						   ret->path.len + 1, err);
-	return ret->path.s ? 0 : HPDSL_ECORRUPT;
+	r = hp_index_bytes(ix, HP_SECTION_PATHS, hp_get48(row + 40),
+			   ret->path.len + 1, &path, err);
+	ret->path.s = (const char *)path;
+	return r;
 }
 
 /* Negative, 0 or positive, as strings of bytes are ordered. */

@@ -52,6 +52,16 @@ static int view_get(struct hp_view *v, int fd)
 	return r == 0 || r == -ENOMEM ? r : view_read(v, fd);
 }
 
+/* The caller's descriptor becomes the view's. */
+static int view_hold(struct hp_view *v, int fd)
+{
+	int r = view_get(v, fd);
+
+	v->held = r == 0 && v->mapped;
+	v->fd = fd;
+	return r;
+}
+
 typedef int get_fn(struct hp_view *v, int fd);
 
 static int view_open(struct hp_view *v, const struct hp_io *io, int dir,
@@ -78,8 +88,16 @@ static int view_open(struct hp_view *v, const struct hp_io *io, int dir,
 	r = get(&made, f.fd);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", name);
+	if (made.held)
+		f.fd = -1;
 	*v = made;
 	return 0;
+}
+
+int hp_view_hold(struct hp_view *v, const struct hp_io *io, int dir,
+		 const char *name, struct hpdsl_error *err)
+{
+	return view_open(v, io, dir, name, view_hold, err);
 }
 
 int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
@@ -107,5 +125,7 @@ void hp_view_close(struct hp_view *v)
 		v->io->unmap(v->io, v->p, v->size);
 	else if (v->p)
 		free((void *)v->p);
+	if (v->p && v->held)
+		v->io->close(v->io, v->fd);
 	v->p = NULL;
 }

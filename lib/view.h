@@ -10,6 +10,8 @@ struct hp_view {
 	const void *p; /* NULL: nothing here */
 	uint64_t size;
 	bool mapped;
+	bool held; /* .. and fd is the file, open */
+	int fd;
 };
 
 /*
@@ -17,6 +19,9 @@ struct hp_view {
  * zero after a failure.
  */
 int hp_view_open(struct hp_view *v, const struct hp_io *io, int dir,
+		 const char *name, struct hpdsl_error *err);
+/* The same; a file that is mapped stays open. */
+int hp_view_hold(struct hp_view *v, const struct hp_io *io, int dir,
 		 const char *name, struct hpdsl_error *err);
 /* The same, never mapped: whatever becomes of the file, *v stays as it is. */
 int hp_view_read(struct hp_view *v, const struct hp_io *io, int dir,

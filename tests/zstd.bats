@@ -131,9 +131,9 @@ for line in sys.stdin:
 	traced -f -y -e trace=pread64 -o trace hpdsl-cat z class0/00007.png \
 		> out
 	cmp out "$BATS_FILE_TMPDIR/tree/class0/00007.png"
-	[ "$(grep -c 'tar.zst' trace)" = 1 ]
+	[ "$(grep -c 'tar\.zst>' trace)" = 1 ]
 	local got
-	got=$(sed -n 's/.*tar\.zst.* = \([0-9]*\)$/\1/p' trace)
+	got=$(sed -n 's/.*tar\.zst>.* = \([0-9]*\)$/\1/p' trace)
 	[ "$got" -gt 0 ]
 	[ "$got" -lt 131072 ]
 }

@@ -491,7 +491,7 @@ static void test_taken_away(void **state)
 
 /*
  * One operation that fails costs nothing where there are two files to read,
- * unless it was the origin's.
+ * unless it was the origin's.  Of the index there is only one.
  */
 static void test_faults(void **state)
 {
@@ -508,7 +508,8 @@ static void test_faults(void **state)
 		struct faultio io;
 
 		faultio_init(&io, k, false, -EIO);
-		if (hpdsl_open(f.dir, &io.io, &ds, &err) < 0)
+		if (hpdsl_open_with(f.dir, HPDSL_OPEN_COPY, &io.io, &ds, &err) <
+		    0)
 			continue;
 		t = fetching_of(&f, ds, &told);
 		assert_int_equal(fetching_run(&t), 0);

@@ -325,6 +325,17 @@ static ssize_t gate_pread(const struct hp_io *io, int fd, void *buf, size_t n,
 	return hp_io_system.pread(&hp_io_system, fd, buf, n, off);
 }
 
+/* Reads of the index are over, those of chunks wait. */
+static struct hpdsl_dataset *open_gated(struct gate *g)
+{
+	struct hpdsl_dataset *ds = NULL;
+
+	assert_int_equal(
+		hpdsl_open_with(load_plain, HPDSL_OPEN_COPY, &g->io, &ds, NULL),
+		0);
+	return ds;
+}
+
 static void gate_init(struct gate *g)
 {
 	*g = (struct gate){ .io = hp_io_system };
@@ -363,7 +374,7 @@ static void test_wait(void **state)
 
 	(void)state;
 	gate_init(&g);
-	ds = open_it(load_plain, &g.io);
+	ds = open_gated(&g);
 	e = new_epoch(ds, &opt);
 	gate_set(&g, true);
 	opt.wait_ms = 1;
@@ -425,7 +436,7 @@ static void test_wakes(void **state)
 
 	(void)state;
 	gate_init(&g);
-	ds = open_it(load_plain, &g.io);
+	ds = open_gated(&g);
 	gate_set(&g, true);
 	opt.threads = 1;
 	opt.wait_ms = 60000; /* then nobody comes */
@@ -462,7 +473,7 @@ static void test_stop(void **state)
 
 	(void)state;
 	gate_init(&g);
-	ds = open_it(load_plain, &g.io);
+	ds = open_gated(&g);
 	gate_set(&g, true);
 	opt.watch.stop = &stop;
 	l = new_loader(ds, &opt);
@@ -559,7 +570,7 @@ static void test_end(void **state)
 		int n = 0;
 
 		gate_init(&g);
-		ds = open_it(load_plain, &g.io);
+		ds = open_gated(&g);
 		gate_set(&g, after == 0);
 		opt.epochs = 0;
 		l = new_loader(ds, &opt);

@@ -85,7 +85,8 @@ static struct hpdsl_dataset *open_at(const struct hp_io *io)
 	struct hpdsl_error err;
 	struct hpdsl_dataset *ds = NULL;
 
-	if (hpdsl_open(packed.out, io, &ds, &err) < 0)
+	/* Its reads are those of chunks. */
+	if (hpdsl_open_with(packed.out, HPDSL_OPEN_COPY, io, &ds, &err) < 0)
 		fail_msg("%s", err.msg);
 	return ds;
 }

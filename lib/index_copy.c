@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of rows, read from the file and held against private checksums. */
+#include "index_copy.h"
+
+#include "error.h"
+#include "hash.h"
+#include "mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+void hp_index_copy_begin(struct hp_index_copy *c, const struct hp_index *ix,
+			 bool whole)
+{
+	c->ix = *ix;
+	c->whole = whole;
+	c->stat = 0;
+	if (ix->sections->io)
+		c->ix.copy = c;
+	for (unsigned i = 0; i < HP_COPY_KINDS; i++) {
+		c->window[i].n = 0;
+		c->window[i].block = NULL;
+	}
+}
+
+void hp_index_copy_end(struct hp_index_copy *c)
+{
+	for (unsigned i = 0; i < HP_COPY_KINDS; i++)
+		free(c->window[i].block);
+}
+
+/* ---- Has the file changed? --------------------------------------------- */
+
+/* Size, mtime and ctime as one number, never 0. */
+static int ask_stat(struct hp_index_copy *c, struct hpdsl_error *err)
+{
+	const struct hp_sections *s = c->ix.sections;
+	struct stat st;
+	int r = hp_io_fstat(s->io, s->fd, &st);
+	uint64_t v[5];
+
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", s->name);
+	v[0] = (uint64_t)st.st_size;
+	v[1] = (uint64_t)st.st_mtim.tv_sec;
+	v[2] = (uint64_t)st.st_mtim.tv_nsec;
+	v[3] = (uint64_t)st.st_ctim.tv_sec;
+	v[4] = (uint64_t)st.st_ctim.tv_nsec;
+	c->stat = hp_hash64(v, sizeof v) | 1;
+	return 0;
+}
+
+static _Atomic uint64_t *proved(const struct hp_index_copy *c,
+				const struct hp_section *s, uint64_t block)
+{
+	return &c->ix.sections->proved[s->first_bit + block];
+}
+
+/* ---- Windows ------------------------------------------------------------ */
+
+static struct hp_copy_window *window_of(struct hp_index_copy *c,
+					const struct hp_section *s)
+{
+	switch (s->kind) {
+	case HP_SECTION_SAMPLES:
+		return &c->window[1];
+	case HP_SECTION_MEMBERS:
+		return &c->window[2];
+	case HP_SECTION_PATHS:
+		return &c->window[3];
+	case HP_SECTION_FRAMES:
+		return &c->window[4];
+	default:
+		/* Whoever goes from one of these to another reads again. */
+		c->window[0].n = 0;
+		return &c->window[0];
+	}
+}
+
+/* The whole block, hashed; what the file's stat was before is noted. */
+static int read_block(struct hp_index_copy *c, const struct hp_section *s,
+		      uint64_t block, struct hp_copy_window *w,
+		      struct hpdsl_error *err)
+{
+	int r = 0;
+
+	w->n = 0;
+	if (!w->block)
+		w->block = hp_array(HP_BLOCK, 1);
+	if (!w->block)
+		return hp_fail_nomem(err);
+	if (!c->whole)
+		r = ask_stat(c, err);
+	if (r == 0)
+		r = hp_section_get(c->ix.sections, s, block, w->block, err);
+	if (r < 0)
+		return r;
+	if (!c->whole)
+		atomic_store_explicit(proved(c, s, block), c->stat,
+				      memory_order_relaxed);
+	w->p = w->block;
+	w->off = block * HP_BLOCK;
+	w->n = hp_section_block_bytes(s, block);
+	return 0;
+}
+
+/*
+ * A few rows of a block that was found to be sound: 1, if the file, asked after
+ * that, is what it was then.
+ */
+static int read_few(struct hp_index_copy *c, const struct hp_section *s,
+		    uint64_t off, struct hp_copy_window *w,
+		    struct hpdsl_error *err)
+{
+	const struct hp_sections *f = c->ix.sections;
+	uint64_t block = off / HP_BLOCK, from = off & ~UINT64_C(511);
+	uint64_t end = block * HP_BLOCK + hp_section_block_bytes(s, block);
+	uint64_t was =
+		atomic_load_explicit(proved(c, s, block), memory_order_relaxed);
+	size_t n = end - from < HP_COPY_WINDOW ? (size_t)(end - from) :
+						 HP_COPY_WINDOW;
+	ssize_t k;
+	int r;
+
+	if (!was)
+		return 0;
+	w->n = 0;
+	k = hp_io_pread_full(f->io, f->fd, w->few, n, s->offset + from);
+	if (k < 0)
+		return hp_fail_errno(err, (int)k, "%s", f->name);
+	r = ask_stat(c, err);
+	if (r < 0)
+		return r;
+	if ((size_t)k != n || was != c->stat)
+		return 0;
+	w->p = w->few;
+	w->off = from;
+	w->n = (uint32_t)n;
+	return 1;
+}
+
+static int fill(struct hp_index_copy *c, const struct hp_section *s,
+		uint64_t off, struct hp_copy_window *w, struct hpdsl_error *err)
+{
+	int r = c->whole ? 0 : read_few(c, s, off, w, err);
+
+	if (r)
+		return r < 0 ? r : 0;
+	return read_block(c, s, off / HP_BLOCK, w, err);
+}
+
+int hp_index_copy_take(struct hp_index_copy *c, const struct hp_section *s,
+		       uint64_t off, void *to, uint64_t len,
+		       struct hpdsl_error *err)
+{
+	struct hp_copy_window *w = window_of(c, s);
+	uint8_t *at = to;
+
+	if (!hp_within(off, len, s->length))
+		return hp_section_touch(c->ix.sections, s, off, len, err);
+	while (len) {
+		uint64_t skip = off - w->off, n;
+
+		if (off < w->off || skip >= w->n) {
+			int r = fill(c, s, off, w, err);
+
+			if (r < 0)
+				return r;
+			skip = off - w->off;
+		}
+		n = w->n - skip < len ? w->n - skip : len;
+		memcpy(at, w->p + skip, n);
+		at += n;
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* ---- Members ------------------------------------------------------------ */
+
+/* Blocks of the path: hashed again only if the file has changed. */
+static int prove_path(struct hp_index_copy *c, uint64_t off, uint64_t len,
+		      struct hpdsl_error *err)
+{
+	const struct hp_section *s = hp_index_section(&c->ix, HP_SECTION_PATHS);
+
+	if (!c->ix.copy)
+		return 0;
+	if (!hp_within(off, len, s->length))
+		return hp_section_touch(c->ix.sections, s, off, len, err);
+	for (uint64_t b = off / HP_BLOCK; b <= (off + len - 1) / HP_BLOCK;
+	     b++) {
+		int r = 0;
+
+		if (c->whole ||
+		    atomic_load_explicit(proved(c, s, b),
+					 memory_order_relaxed) != c->stat)
+			r = read_block(c, s, b, window_of(c, s), err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Its chunk, if the chunk's row does not say so: the sample's word counts. */
+static bool is_in_chunk(struct hp_index_copy *c, const struct hpdsl_member *m,
+			const struct hpdsl_chunk *chunk)
+{
+	struct hpdsl_member now;
+
+	return m->number - chunk->first_member < chunk->members ||
+	       (hp_index_member(&c->ix, m->number, &now, NULL) == 0 &&
+		now.chunk == m->chunk);
+}
+
+int hp_index_copy_same(struct hp_index_copy *c, const struct hpdsl_member *m,
+		       struct hpdsl_error *err)
+{
+	const struct hp_index *ix = &c->ix;
+	uint8_t row[HP_MEMBER_ROW];
+	struct hpdsl_chunk chunk;
+	int r;
+
+	if (m->number >= ix->count.members)
+		return hp_index_out_of_range(ix, "member", m->number,
+					     ix->count.members, err);
+	r = hp_index_take(ix, HP_SECTION_MEMBERS, m->number * HP_MEMBER_ROW,
+			  row, sizeof row, err);
+	if (r == 0)
+		r = hp_index_chunk(ix, m->chunk, &chunk, err);
+	if (r == 0)
+		r = prove_path(c, hp_get48(row + 40), hp_get16(row + 36) + 1u,
+			       err);
+	if (r < 0)
+		return r;
+	if (hp_get64(row) == m->offset && hp_get64(row + 8) == m->size &&
+	    hp_get64(row + 16) == m->checksum &&
+	    hp_get16(row + 36) == m->path_len && is_in_chunk(c, m, &chunk))
+		return 0;
+	return hp_index_bad_row(ix, "member", m->number,
+				"is not what it was when it was asked for",
+				err);
+}
+
+const char *hp_index_path_text(const struct hp_index *ix, uint64_t member,
+			       char buf[320])
+{
+	hp_auto_index_copy c;
+	struct hpdsl_member m;
+
+	hp_index_copy_begin(&c, ix, false);
+	if (hp_index_member(&c.ix, member, &m, NULL) < 0)
+		return "?";
+	return hp_printable(m.path, m.path_len, buf);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows for whoever hands out contents: private copies of what was written when
+ * the index was opened, held against the checksums of then, whatever has become
+ * of the file.  They are read, so that a file which was cut short is an error.
+ * An index in memory of our own is used as it is.
+ */
+#ifndef HP_INDEX_COPY_H
+#define HP_INDEX_COPY_H
+
+#include "index_private.h"
+
+enum {
+	HP_COPY_WINDOW = 2048, /* bytes that are read at once, of single rows */
+	HP_COPY_KINDS = 5,
+};
+
+/* A stretch of a section, in private memory. */
+struct hp_copy_window {
+	uint64_t off;
+	uint32_t n;
+	const uint8_t *p; /* few or block */
+	uint8_t *block;	  /* HP_BLOCK bytes; NULL: not needed so far */
+	uint8_t few[HP_COPY_WINDOW];
+};
+
+/* One thread's, and not for long: 15 KiB, on its stack. */
+struct hp_index_copy {
+	/*
+	 * For all that takes an index.  Members' paths point into the copy,
+	 * until the next one is asked for.
+	 */
+	struct hp_index ix;
+	/* Whole blocks are read and hashed, as many as are looked at: for
+	 * whoever walks the rows.  Else rows alone are read, and their blocks
+	 * hashed only if the file's size, mtime or ctime is not what it was
+	 * when that was last done. */
+	bool whole;
+	uint64_t stat; /* the last one, as a number */
+	struct hp_copy_window window[HP_COPY_KINDS];
+	char path[HPDSL_PATH_MAX + 1];
+};
+
+void hp_index_copy_begin(struct hp_index_copy *c, const struct hp_index *ix,
+			 bool whole);
+void hp_index_copy_end(struct hp_index_copy *c);
+
+#define hp_auto_index_copy \
+	__attribute__((cleanup(hp_index_copy_end))) struct hp_index_copy
+
+/*
+ * Is this, which somebody has asked for before, the index's member?  As far as
+ * its content goes, and its path is of a sound block.  0; HPDSL_ECORRUPT;
+ * -errno. Of all indexes, one in memory too.
+ */
+int hp_index_copy_same(struct hp_index_copy *c, const struct hpdsl_member *m,
+		       struct hpdsl_error *err);
+
+/*
+ * The member's path, made fit to print: of a copy, or "?" if it cannot be had.
+ */
+const char *hp_index_path_text(const struct hp_index *ix, uint64_t member,
+			       char buf[320]);
+
+#endif
