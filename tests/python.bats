@@ -43,3 +43,7 @@ load python
 @test "python: the order of an epoch is the model's" {
 	cases test_order.Orders
 }
+
+@test "python: a dataset that changes while it is open" {
+	cases test_changed.Changed
+}

@@ -9,13 +9,14 @@ import ctypes
 import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p,
                     c_double, c_int, c_int64, c_size_t, c_uint8, c_uint32,
-                    c_uint64, c_void_p)
+                    c_uint64, c_void_p, string_at)
 
 from . import _where
 
 VERSION = "0.1.0"
 NO_MEMBER = (1 << 64) - 1
 WEIGHT_ONE = 1 << 32
+OPEN_COPY = 1
 OPEN_FOREIGN_OWNER = 2
 SPLIT_ONE = 1000000000
 STATE_MAX = 512
@@ -50,7 +51,17 @@ class Member(Structure):
                 ("generated", c_bool), ("offset", c_uint64),
                 ("size", c_uint64), ("checksum", c_uint64),
                 ("mtime", c_int64), ("mtime_nsec", c_uint32),
-                ("path", c_char_p), ("path_len", c_size_t)]
+                ("path", c_void_p), ("path_len", c_size_t)]
+
+    @property
+    def name(self) -> bytes:
+        """The path: whoever writes to the index can take its NUL away."""
+        return string_at(self.path, self.path_len)
+
+
+class Rows(Structure):
+    c_name = "hpdsl_rows"
+    _fields_ = [("sample", Sample), ("member", c_void_p), ("n", c_uint64)]
 
 
 class Request(Structure):
@@ -175,11 +186,16 @@ FUNCTIONS = {
     "open_with": (c_int, c_char_p, c_uint32, _P, _P, _P),
     "close": (None, _P),
     "pack_id": (None, _P, _P),
+    "index_digest": (None, _P, _P),
     "count": (None, _P, _P),
     "sample_get": (c_int, _P, c_uint64, _P, _P),
     "sample_labels": (c_int, _P, c_uint64, c_uint64, _P, _P),
     "sample_read": (c_int, _P, _P, _P, c_size_t, _P, _P),
     "member_get": (c_int, _P, c_uint64, _P, _P),
+    "sample_rows": (c_int, _P, c_uint64, _P, _P),
+    "member_rows": (c_int, _P, c_uint64, _P, _P),
+    "path_rows": (c_int, _P, c_char_p, c_size_t, _P, _P),
+    "rows_free": (None, _P),
     "member_find": (c_int, _P, c_char_p, c_size_t, _P, _P),
     "member_read": (c_int, _P, _P, c_uint64, _P, c_size_t, _P),
     "class_name": (c_int, _P, c_uint32, _P, _P),

@@ -13,8 +13,7 @@ from typing import Iterable, List, Sequence, Tuple
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Handle, text
-from ._errors import checked
+from ._dataset import Handle, Rows, text
 
 NO_LABEL = -1
 
@@ -162,9 +161,8 @@ class Batch:
         return found
 
     def _suffix(self, member: int) -> str:
-        m = _abi.Member()
-        checked(lib.member_get, self._handle.address, member, ctypes.byref(m))
-        path = m.path
+        rows = Rows(lib.member_rows, self._handle, member)
+        path = rows.members[0].name
         return text(path[lib.key_length(path, len(path)) + 1:])
 
     def _array(self, address: int, n: int, kind: str, size: int) -> list:

@@ -13,7 +13,7 @@ from typing import (Dict, Iterable, List, NamedTuple, Optional, Tuple,
 
 from . import _abi
 from ._abi import lib
-from ._errors import (DiffersError, RangeError, UsageError, checked,
+from ._errors import (CorruptError, DiffersError, RangeError, UsageError, checked,
                       exception)
 
 THREADS_MOST = 4096
@@ -129,20 +129,39 @@ class Handle:
         self.pid = os.getpid()
         checked(lib.open_with, path, flags, None, ctypes.byref(ret))
         self.address = ret.value
-        # Is it the same file later?  Cheaper to ask than the pack.
-        index = os.stat(os.path.join(path, b"index.hpdsl"))
-        self.index = (index.st_dev, index.st_ino, index.st_size,
-                      index.st_mtime_ns)
 
     def pack(self) -> str:
-        """Only the index in memory is asked: right after a fork, too."""
         ret = (ctypes.c_uint8 * 16)()
         lib.pack_id(self.address, ret)
         return bytes(ret).hex()
 
+    def digest(self) -> bytes:
+        """Another one for every pack, of what was read when it was opened:
+        cheaper than the pack, and to be had by a child, too."""
+        ret = (ctypes.c_uint8 * 16)()
+        lib.index_digest(self.address, ret)
+        return bytes(ret)
+
     def __del__(self, close=lib.close, getpid=os.getpid) -> None:
         if self.address is not None and self.pid == getpid():
             close(self.address)
+
+
+class Rows:
+    """A sample and members of it, which are surely the opened index's; they
+    are no more when this is gone."""
+
+    def __init__(self, function, handle: Handle, *wanted) -> None:
+        self.address = None
+        ret = ctypes.c_void_p()
+        checked(function, handle.address, *wanted, ctypes.byref(ret))
+        self.address = ret.value
+        rows = _abi.Rows.from_address(ret.value)
+        self.sample = rows.sample
+        self.members = (_abi.Member * rows.n).from_address(rows.member)
+
+    def __del__(self, free=lib.rows_free) -> None:
+        free(self.address)
 
 
 class _Layout(NamedTuple):
@@ -166,19 +185,24 @@ class Dataset:
     pickled, and after a fork, it is opened anew, and must be the same pack.
     Usable with `with`; once closed, it raises ValueError.
 
+    The index is mapped: if somebody cuts it short, look-ups end in SIGBUS, and
+    reading is an error.  copy=True reads it into memory instead.
+
     A stage directory has to belong, and its state file too, to the caller or
     to root, else it is a SystemFailure; foreign_owner=True takes anybody's.
 
-    Raises NotOursError, CorruptError, TooNewError, and SystemFailure or a
-    kind of it, such as NotFoundError, a FileNotFoundError, or RangeError, an
-    IndexError.
+    Raises NotOursError, CorruptError, TooNewError, ChangedError, and
+    SystemFailure or a kind of it, such as NotFoundError, a FileNotFoundError,
+    or RangeError, an IndexError.
     """
 
-    def __init__(self, path: Path, *, foreign_owner: bool = False) -> None:
+    def __init__(self, path: Path, *, copy: bool = False,
+                 foreign_owner: bool = False) -> None:
         if not raw(path):
             raise UsageError("a dataset without a name")
         self.path = os.path.abspath(text(raw(path)))
-        self._flags = _abi.OPEN_FOREIGN_OWNER if foreign_owner else 0
+        self._flags = ((_abi.OPEN_COPY if copy else 0) |
+                       (_abi.OPEN_FOREIGN_OWNER if foreign_owner else 0))
         self._handle: Optional[Handle] = Handle(raw(self.path), self._flags)
         self._patience: Optional[float] = None
         self._pack: Optional[str] = None
@@ -201,7 +225,7 @@ class Dataset:
 
     def _reopen(self, before: Handle) -> Handle:
         handle = Handle(raw(self.path), self._flags)
-        if handle.index != before.index and handle.pack() != before.pack():
+        if handle.digest() != before.digest():
             raise DiffersError(f"{self.path}: another pack than before the "
                                "fork")
         self._handle = handle
@@ -308,8 +332,9 @@ class Dataset:
     def read(self, path: Path) -> bytes:
         """The content of the member of this path."""
         handle = self.handle()
-        m = self._find(handle, path)
-        return _read_member(handle, m)
+        name = raw(path)
+        rows = Rows(lib.path_rows, handle, name, len(name))
+        return _read_member(handle, rows.members[0])
 
     def __getitem__(self, number: Union[int, slice]):
         if isinstance(number, slice):
@@ -363,16 +388,14 @@ class Dataset:
         return n
 
     def _layout(self, handle: Handle, number: int) -> _Layout:
-        sample, m = _abi.Sample(), _abi.Member()
-        checked(lib.sample_get, handle.address, number, ctypes.byref(sample))
+        rows = Rows(lib.sample_rows, handle, number)
+        sample = _abi.Sample.from_buffer_copy(rows.sample)
         key = ctypes.string_at(sample.key, sample.key_len)
         suffixes, members, sizes = [], [], []
-        for k in range(sample.first_member,
-                       sample.first_member + sample.members):
-            checked(lib.member_get, handle.address, k, ctypes.byref(m))
+        for m in rows.members:
             if not m.generated:
-                suffixes.append(text(m.path[len(key) + 1:]))
-                members.append(k)
+                suffixes.append(text(m.name[len(key) + 1:]))
+                members.append(m.number)
                 sizes.append(m.size)
         return _Layout(sample, key, suffixes, members, sizes)
 
@@ -386,15 +409,13 @@ class Dataset:
     def _read_sample(handle: Handle, layout: _Layout) -> List[bytes]:
         """In one read, if all of it is wanted."""
         if layout.sample.members > len(layout.members):
-            m, contents = _abi.Member(), []
-            for number in layout.members:
-                checked(lib.member_get, handle.address, number,
-                        ctypes.byref(m))
-                contents.append(_read_member(handle, m))
-            return contents
+            rows = [Rows(lib.member_rows, handle, n) for n in layout.members]
+            return [_read_member(handle, r.members[0]) for r in rows]
         buf, got = bytearray(sum(layout.sizes) or 1), ctypes.c_size_t()
         checked(lib.sample_read, handle.address, ctypes.byref(layout.sample),
                 _address(buf), len(buf), ctypes.byref(got))
+        if got.value != sum(layout.sizes):
+            raise CorruptError("the index changed while it was read")
         return _cut(buf, layout.sizes)
 
     @staticmethod
@@ -436,13 +457,14 @@ def _cut(buf: bytearray, sizes: List[int]) -> List[bytes]:
 def _member(m: _abi.Member) -> Member:
     return Member(m.number, m.sample, m.chunk, m.mode, m.generated, m.offset,
                   m.size, m.checksum, m.mtime * 10**9 + m.mtime_nsec,
-                  text(m.path))
+                  text(m.name))
 
 
 def _again(path: str, pack: str, patience: Optional[float],
            flags: int) -> Dataset:
     """Opens what was pickled."""
-    ds = Dataset(path, foreign_owner=bool(flags & _abi.OPEN_FOREIGN_OWNER))
+    ds = Dataset(path, copy=bool(flags & _abi.OPEN_COPY),
+                 foreign_owner=bool(flags & _abi.OPEN_FOREIGN_OWNER))
     if ds.pack != pack:
         raise DiffersError(f"{path}: another pack than the one that was "
                            "pickled")

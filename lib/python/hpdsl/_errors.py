@@ -50,7 +50,7 @@ class DiffersError(Error):
 
 
 class ChangedError(Error):
-    """The input changed while it was read."""
+    """What is read changed meanwhile: the dataset is another one by now."""
 
     code = -10005
 
