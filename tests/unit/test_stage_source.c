@@ -103,7 +103,7 @@ static void test_source_damaged(void **unused)
 	run("rm %s", work_at("index.hpdsl"));
 	assert_int_equal(read_source(work_dir, 1000, &err), -ENOENT);
 	run("rm %s", work_at("dataset.yaml"));
-	no_source(work_dir, HPDSL_ENOTOURS, "no dataset.yaml");
+	no_source(work_dir, HPDSL_ENOTOURS, "dataset.yaml is missing");
 }
 
 int main(void)

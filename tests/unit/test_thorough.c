@@ -82,6 +82,30 @@ static int next(void *arg, struct hp_index_member *ret, struct hpdsl_error *err)
 	return 1;
 }
 
+/* The dataset id of what the index says to be in the tar. */
+static void make_id(const struct lies *l, uint8_t ret[16])
+{
+	uint8_t all[(MEMBERS + 1) * 300], *p = all;
+	bool done[MEMBERS + 1] = { false };
+
+	for (uint64_t k = 0; k < l->n; k++) {
+		const struct hp_index_member *m = NULL;
+
+		for (uint64_t i = 0; i < l->n; i++)
+			if (!done[i] &&
+			    (!m || strcmp(l->members[i].path, m->path) < 0))
+				m = &l->members[i];
+		done[m - l->members] = true;
+		assert_true(m->path_len < 200);
+		memcpy(p, m->path, m->path_len + 1);
+		p += m->path_len + 1;
+		hp_put64(p, m->size);
+		hp_hash128(tar + m->offset, (size_t)m->size, p + 8);
+		p += 24;
+	}
+	hp_hash128(all, (size_t)(p - all), ret);
+}
+
 /* Writes tar and index to packed.out. */
 static void put(struct lies *l)
 {
@@ -106,6 +130,7 @@ static void put(struct lies *l)
 		src.bytes += l->members[i].size;
 		src.stored |= l->members[i].stored != NULL;
 	}
+	make_id(l, src.dataset_id);
 	hp_hash128(tar, sizeof tar, chunk.checksum);
 	if (stat(packed.out, &st) != 0)
 		assert_int_equal(mkdir(packed.out, 0700), 0);

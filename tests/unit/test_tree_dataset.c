@@ -40,6 +40,7 @@ static void put_index(struct fixture *f)
 	if (image_write(&f->c, &im, &err) < 0)
 		fail_msg("%s", err.msg);
 	memio_add(f->m, "out/index.hpdsl", im.p, im.n);
+	memio_add(f->m, "out/dataset.yaml", "", 0);
 	hp_hash128(im.p, im.n, f->pack);
 	free(im.p);
 }

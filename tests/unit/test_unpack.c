@@ -458,6 +458,7 @@ static void test_hostile(void **state)
 	assert_int_equal(mkdir(packed.out, 0777), 0);
 	packed_put(packed_at(&packed, "out/chunk-000000.tar"), zeros,
 		   sizeof zeros);
+	packed_put(packed_at(&packed, "out/dataset.yaml"), zeros, 1);
 	write_index("good");
 	assert_int_equal(hpdsl_open(packed.out, NULL, &ds, NULL), 0);
 	assert_int_equal(unpack((struct hpdsl_unpack_options){ 0 }, &r, &err),
