@@ -6,10 +6,35 @@
 
 #include <string.h>
 
+/*
+ * The dispatched functions may leave the upper halves of vector registers in
+ * use; all that comes after them without AVX is slower then, by a tenth of the
+ * time of a verification.
+ */
+#if defined(__x86_64__) && !defined(HP_NO_DISPATCH)
+#include <immintrin.h>
+
+__attribute__((target("avx"))) static void zero_upper(void)
+{
+	_mm256_zeroupper();
+}
+
+static void leave_vectors(void)
+{
+	if (__builtin_cpu_supports("avx"))
+		zero_upper();
+}
+#else
+static void leave_vectors(void)
+{
+}
+#endif
+
 void hp_content_hash(const void *p, size_t n, struct hp_content_hash *ret)
 {
 	XXH128_hash_t h = XXH3_128bits(p, n);
 
+	leave_vectors();
 	ret->low64 = n > 240 ? h.low64 : XXH3_64bits(p, n);
 	hp_hash_canonical(h, ret->full);
 	memset(ret->sha256, 0, sizeof ret->sha256);
@@ -50,6 +75,7 @@ void hp_content_update(struct hp_content_state *s, const void *p, size_t n)
 		memcpy(s->head + s->bytes, p, n < room ? n : room);
 	}
 	XXH3_128bits_update(&s->x128, p, n);
+	leave_vectors();
 	if (s->sha256)
 		hp_sha256_update(s->sha256, p, n);
 	s->bytes += n;
