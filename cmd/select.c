@@ -127,13 +127,17 @@ static int scan_patterns(struct cmd_selection *sel,
 	cmd_auto_free bool *hit = cmd_alloc(n, sizeof(*hit));
 	struct hpdsl_error err, told = { 0 };
 	struct hpdsl_counts count;
+	char path[HPDSL_PATH_MAX + 1];
 	struct hpdsl_member m;
 	int status = CMD_DONE;
 
 	hpdsl_count(ds, &count);
 	for (uint64_t i = 0; i < count.members; i++) {
 		if (hpdsl_member_get(ds, i, &m, &err) == 0) {
-			if (any_matches(patterns, n, hit, m.path))
+			/* It ends where it ended when it was looked at. */
+			memcpy(path, m.path, m.path_len);
+			path[m.path_len] = '\0';
+			if (any_matches(patterns, n, hit, path))
 				cmd_select_add(sel, i);
 		} else if (strcmp(told.msg, err.msg) != 0) {
 			told = err;
