@@ -54,9 +54,10 @@ static bool is_named(const uint8_t *h, const char *path)
 {
 	size_t n = hp_get16(h + AT_NAME_LEN);
 
+	/* A name may hold a NUL, where the path ends. */
 	for (size_t i = 0; path && i < n; i++)
-		if (path[i] != (char)h[HEADER + i] &&
-		    (path[i] != '/' || h[HEADER + i] != '\\'))
+		if (!path[i] || (path[i] != (char)h[HEADER + i] &&
+				 (path[i] != '/' || h[HEADER + i] != '\\')))
 			return false;
 	return true;
 }

@@ -459,6 +459,10 @@ LINK = squeezed(b"l", b"d/target")
 LINK = LINK[:3] + ({**LINK[3], "mode": 0o120777},)
 is_("zip-link-deflated", zip_of(both(b"d/target"), LINK))
 is_("zip-link-deflated-first", zip_of(LINK, both(b"d/target")))
+# What a sanitizer fills memory with goes on behind the end of its path.
+BAD = squeezed(b"l\0" + b"\xbe" * 200, b"d/target")
+is_("zip-link-deflated-nul", zip_of(both(b"d/target"), BAD[:3] +
+                                    ({**BAD[3], "mode": 0o120777},)))
 BAD = squeezed(b"l", b"d/target", size=9)
 is_("zip-link-deflated-size", zip_of(both(b"d/target"), BAD[:3] +
                                      ({**BAD[3], "mode": 0o120777},)))
