@@ -144,6 +144,19 @@ static int look(struct place *p, const char *file, char text[PATH_MAX],
 	return code < 0 ? code : n > 0;
 }
 
+/*
+ * A pipe that somebody else has put into a folder as /tmp, where a file is
+ * expected: he would read what is written, or let the writer wait for ever.
+ */
+static bool is_trap(const struct place *p)
+{
+	struct stat dir;
+
+	return S_ISFIFO(p->st.st_mode) && !p->magic && p->st.st_uid != 0 &&
+	       p->st.st_uid != geteuid() && fstat(p->dir, &dir) == 0 &&
+	       dir.st_mode & S_ISVTX && dir.st_uid != p->st.st_uid;
+}
+
 static int find(const char *file, struct place *p, struct hpdsl_error *err)
 {
 	char text[PATH_MAX];
@@ -162,6 +175,8 @@ static int find(const char *file, struct place *p, struct hpdsl_error *err)
 		r = -ELOOP;
 	if (r == 0 && S_ISDIR(p->st.st_mode))
 		r = -EISDIR;
+	if (r == 0 && is_trap(p))
+		r = -EPERM;
 	if (r < 0 && !err->code)
 		fail(file, r, err);
 	return r;

@@ -197,12 +197,32 @@ static void others_link(void **state)
 	unlink("theirs");
 }
 
+static void others_pipe(void **state)
+{
+	struct hpdsl_error err;
+	struct cmd_file f;
+
+	(void)state;
+	assert_int_equal(mkdir("d", 0777) | mkfifo("d/r", 0666), 0);
+	if (chown("d/r", 65534, 65534) == 0) {
+		assert_int_equal(cmd_file_try("d/r", &err), 0);
+		assert_int_equal(chmod("d", 01777), 0);
+		assert_int_equal(cmd_file_try("d/r", &err), -EPERM);
+		assert_int_equal(cmd_file_open(&f, "d/r", &err), -EPERM);
+		assert_int_equal(chown("d/r", geteuid(), getegid()), 0);
+	}
+	assert_int_equal(chmod("d", 01777), 0);
+	assert_int_equal(cmd_file_try("d/r", &err), 0);
+	assert_int_equal(unlink("d/r") | rmdir("d"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_at_once),	cmocka_unit_test(mode_is_kept),
 		cmocka_unit_test(long_name),	cmocka_unit_test(own_link),
 		cmocka_unit_test(open_already), cmocka_unit_test(others_link),
+		cmocka_unit_test(others_pipe),
 	};
 
 	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
