@@ -111,9 +111,9 @@ void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 	struct hpdsl_member m;
 	struct hpdsl_chunk c;
 
+	hp_index_copy_begin(&copy, l->ds->index, false);
 	if (!l->opt.bad)
 		return;
-	hp_index_copy_begin(&copy, l->ds->index, false);
 	if (is && hpdsl_chunk_get(l->ds, is->chunk, &c, NULL) == 0)
 		d.file = c.name;
 	if (is && hp_index_member(&copy.ix, is->number, &m, NULL) == 0)
