@@ -18,7 +18,7 @@ void hp_index_copy_begin(struct hp_index_copy *c, const struct hp_index *ix,
 	if (ix->sections->io)
 		c->ix.copy = c;
 	for (unsigned i = 0; i < HP_COPY_KINDS; i++) {
-		c->window[i].n = 0;
+		c->window[i].off = c->window[i].n = 0;
 		c->window[i].block = NULL;
 	}
 }

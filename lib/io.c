@@ -39,22 +39,25 @@ static bool leads_out(const char *name)
 static int open_resolving(int dir, const char *name, int flags, mode_t mode)
 {
 	struct open_how how = { .mode = mode };
-	int r;
+	bool beneath = flags & HP_O_BENEATH;
+	int r = -ENOSYS;
 
-	if (flags & HP_O_NO_LINKS)
-		how.resolve |= RESOLVE_NO_SYMLINKS;
-	if (flags & HP_O_BENEATH)
-		how.resolve |= RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-	if (flags & HP_O_BENEATH && leads_out(name))
+	if (beneath && leads_out(name))
 		return -EXDEV;
-	if (flags & HP_O_NO_LINKS)
+	if (beneath)
+		how.resolve |= RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+	if (flags & HP_O_NO_LINKS) {
+		how.resolve |= RESOLVE_NO_SYMLINKS;
 		flags |= O_NOFOLLOW;
-	flags &= ~(HP_O_NO_LINKS | HP_O_BENEATH);
-	how.flags = (uint64_t)(flags | O_CLOEXEC);
-	r = code(syscall(SYS_openat2, dir, name, &how, sizeof how));
+	}
+	flags = (flags & ~(HP_O_NO_LINKS | HP_O_BENEATH)) | O_CLOEXEC;
+	how.flags = (uint64_t)flags;
+	/* A single name that is no link leads nowhere else. */
+	if (!(flags & O_NOFOLLOW) || strchr(name, '/'))
+		r = code(syscall(SYS_openat2, dir, name, &how, sizeof how));
 	/* Containers may know it less than their kernel does, and say EPERM. */
 	return r == -ENOSYS || r == -EPERM ?
-		       code(openat(dir, name, flags | O_CLOEXEC, mode)) :
+		       code(openat(dir, name, flags, mode)) :
 		       r;
 }
 

@@ -35,7 +35,8 @@ stager()
 # opened PID: when it looks at the state of st.
 opened()
 {
-	until grep -qs '/st/stage.hpdsl' "/proc/$1/maps"; do
+	until find "/proc/$1/fd" -lname '*/st/stage.hpdsl' 2> /dev/null |
+		grep -q .; do
 		kill -0 "$1"
 		sleep 0.01
 	done
