@@ -431,6 +431,11 @@ struct hpdsl_rows {
 HPDSL_API int hpdsl_sample_rows(const struct hpdsl_dataset *ds, uint64_t number,
 				struct hpdsl_rows **ret,
 				struct hpdsl_error *err);
+/* The same of n samples in one: an array of n, in the order of number. */
+HPDSL_API int hpdsl_samples_rows(const struct hpdsl_dataset *ds,
+				 const uint64_t *number, size_t n,
+				 struct hpdsl_rows **ret,
+				 struct hpdsl_error *err);
 HPDSL_API int hpdsl_member_rows(const struct hpdsl_dataset *ds, uint64_t number,
 				struct hpdsl_rows **ret,
 				struct hpdsl_error *err);
@@ -1664,6 +1669,9 @@ struct hpdsl_request {
 	size_t room;
 	size_t size; /* set: its bytes; 0: there is no such member */
 	int code;    /* set: 0, -ERANGE, -ENOSPC, HPDSL_ECORRUPT, -errno */
+	/* NULL, or this member of hpdsl_.._rows of the same dataset, which is
+	 * then believed and not looked up again. */
+	const struct hpdsl_member *row;
 };
 /*
  * Reads them all, in the order in which they lie in the chunks, neighbours in

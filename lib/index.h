@@ -86,6 +86,9 @@ int hp_index_sample(const struct hp_index *ix, uint64_t number,
 		    struct hpdsl_sample *ret, struct hpdsl_error *err);
 int hp_index_member(const struct hp_index *ix, uint64_t number,
 		    struct hpdsl_member *ret, struct hpdsl_error *err);
+/* The same for who wants its content alone: the path is NULL, not looked at. */
+int hp_index_place(const struct hp_index *ix, uint64_t number,
+		   struct hpdsl_member *ret, struct hpdsl_error *err);
 int hp_index_find(const struct hp_index *ix, const char *path, size_t path_len,
 		  uint64_t *ret, struct hpdsl_error *err);
 int hp_index_chunk(const struct hp_index *ix, uint32_t number,

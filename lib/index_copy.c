@@ -14,13 +14,24 @@ void hp_index_copy_begin(struct hp_index_copy *c, const struct hp_index *ix,
 {
 	c->ix = *ix;
 	c->whole = whole;
+	c->later = false;
+	c->trusted = false;
+	c->stale = false;
 	c->stat = 0;
 	if (ix->sections->io)
 		c->ix.copy = c;
 	for (unsigned i = 0; i < HP_COPY_KINDS; i++) {
 		c->window[i].off = c->window[i].n = 0;
+		c->window[i].end = UINT64_MAX / 2;
 		c->window[i].block = NULL;
 	}
+}
+
+void hp_index_copy_begin_later(struct hp_index_copy *c,
+			       const struct hp_index *ix)
+{
+	hp_index_copy_begin(c, ix, false);
+	c->later = true;
 }
 
 void hp_index_copy_end(struct hp_index_copy *c)
@@ -48,6 +59,27 @@ static int ask_stat(struct hp_index_copy *c, struct hpdsl_error *err)
 	v[4] = (uint64_t)st.st_ctim.tv_nsec;
 	c->stat = hp_hash64(v, sizeof v) | 1;
 	return 0;
+}
+
+bool hp_index_copy_again(struct hp_index_copy *c, int *r,
+			 struct hpdsl_error *err)
+{
+	uint64_t was = c->stat;
+	int e;
+
+	if (!c->later || !c->trusted)
+		return false;
+	e = ask_stat(c, err);
+	if (e < 0) {
+		*r = e;
+		return false;
+	}
+	if (!c->stale && c->stat == was)
+		return false;
+	c->later = false;
+	for (unsigned i = 0; i < HP_COPY_KINDS; i++)
+		c->window[i].n = 0;
+	return true;
 }
 
 static _Atomic uint64_t *proved(const struct hp_index_copy *c,
@@ -82,6 +114,7 @@ static int read_block(struct hp_index_copy *c, const struct hp_section *s,
 		      uint64_t block, struct hp_copy_window *w,
 		      struct hpdsl_error *err)
 {
+	uint64_t before = c->stat;
 	int r = 0;
 
 	w->n = 0;
@@ -91,6 +124,9 @@ static int read_block(struct hp_index_copy *c, const struct hp_section *s,
 		return hp_fail_nomem(err);
 	if (!c->whole)
 		r = ask_stat(c, err);
+	/* What was trusted so far was of another time. */
+	if (c->trusted && c->stat != before)
+		c->stale = true;
 	if (r == 0)
 		r = hp_section_get(c->ix.sections, s, block, w->block, err);
 	if (r < 0)
@@ -101,7 +137,26 @@ static int read_block(struct hp_index_copy *c, const struct hp_section *s,
 	w->p = w->block;
 	w->off = block * HP_BLOCK;
 	w->n = hp_section_block_bytes(s, block);
+	w->end = w->off + w->n;
 	return 0;
+}
+
+/* Is the stat still was?  Asked now, or later for all blocks of one stat. */
+static int is_still(struct hp_index_copy *c, uint64_t was,
+		    struct hpdsl_error *err)
+{
+	int r;
+
+	if (!c->later) {
+		r = ask_stat(c, err);
+		return r < 0 ? r : was == c->stat;
+	}
+	if (!c->stat)
+		c->stat = was;
+	if (was != c->stat)
+		return 0;
+	c->trusted = true;
+	return 1;
 }
 
 /*
@@ -113,29 +168,31 @@ static int read_few(struct hp_index_copy *c, const struct hp_section *s,
 		    struct hpdsl_error *err)
 {
 	const struct hp_sections *f = c->ix.sections;
-	uint64_t block = off / HP_BLOCK, from = off & ~UINT64_C(511);
+	uint64_t block = off / HP_BLOCK, from = off & ~UINT64_C(63);
 	uint64_t end = block * HP_BLOCK + hp_section_block_bytes(s, block);
 	uint64_t was =
 		atomic_load_explicit(proved(c, s, block), memory_order_relaxed);
-	size_t n = end - from < HP_COPY_WINDOW ? (size_t)(end - from) :
-						 HP_COPY_WINDOW;
+	/* Behind what was read, or a little further: there will be more. */
+	size_t n = off - w->end < HP_COPY_ALONE ? HP_COPY_WINDOW :
+						  HP_COPY_ALONE;
 	ssize_t k;
 	int r;
 
 	if (!was)
 		return 0;
+	if (n > end - from)
+		n = (size_t)(end - from);
 	w->n = 0;
 	k = hp_io_pread_full(f->io, f->fd, w->few, n, s->offset + from);
 	if (k < 0)
 		return hp_fail_errno(err, (int)k, "%s", f->name);
-	r = ask_stat(c, err);
-	if (r < 0)
-		return r;
-	if ((size_t)k != n || was != c->stat)
-		return 0;
+	r = is_still(c, was, err);
+	if (r <= 0 || (size_t)k != n)
+		return r < 0 ? r : 0;
 	w->p = w->few;
 	w->off = from;
 	w->n = (uint32_t)n;
+	w->end = from + n;
 	return 1;
 }
 
@@ -197,6 +254,8 @@ static int prove_path(struct hp_index_copy *c, uint64_t off, uint64_t len,
 		    atomic_load_explicit(proved(c, s, b),
 					 memory_order_relaxed) != c->stat)
 			r = read_block(c, s, b, window_of(c, s), err);
+		else
+			c->trusted = true;
 		if (r < 0)
 			return r;
 	}
@@ -210,7 +269,7 @@ static bool is_in_chunk(struct hp_index_copy *c, const struct hpdsl_member *m,
 	struct hpdsl_member now;
 
 	return m->number - chunk->first_member < chunk->members ||
-	       (hp_index_member(&c->ix, m->number, &now, NULL) == 0 &&
+	       (hp_index_place(&c->ix, m->number, &now, NULL) == 0 &&
 		now.chunk == m->chunk);
 }
 

@@ -11,13 +11,14 @@
 #include "index_private.h"
 
 enum {
-	HP_COPY_WINDOW = 2048, /* bytes that are read at once, of single rows */
+	HP_COPY_WINDOW = 2048, /* bytes that are read at once, of rows */
+	HP_COPY_ALONE = 256,   /* of rows that no others were read before */
 	HP_COPY_KINDS = 5,
 };
 
 /* A stretch of a section, in private memory. */
 struct hp_copy_window {
-	uint64_t off;
+	uint64_t off, end; /* end stays when n becomes 0 */
 	uint32_t n;
 	const uint8_t *p; /* few or block */
 	uint8_t *block;	  /* HP_BLOCK bytes; NULL: not needed so far */
@@ -36,7 +37,11 @@ struct hp_index_copy {
 	 * hashed only if the file's size, mtime or ctime is not what it was
 	 * when that was last done. */
 	bool whole;
-	uint64_t stat; /* the last one, as a number */
+	/* The stat is not asked after every read, but when all is done:
+	 * hp_index_copy_again().  Until then stat is what it has to be, and
+	 * trusted: somebody relies on it.  stale: it was not. */
+	bool later, trusted, stale;
+	uint64_t stat; /* the last one, as a number; 0: none so far */
 	struct hp_copy_window window[HP_COPY_KINDS];
 	char path[HPDSL_PATH_MAX + 1];
 };
@@ -44,6 +49,22 @@ struct hp_index_copy {
 void hp_index_copy_begin(struct hp_index_copy *c, const struct hp_index *ix,
 			 bool whole);
 void hp_index_copy_end(struct hp_index_copy *c);
+
+/*
+ * The same for a few rows, or many, with one stat for all of them: what was
+ * taken is not to be used before it was asked,
+ *
+ *	hp_index_copy_begin_later(&c, ix);
+ *	do
+ *		r = take them all, from the beginning;
+ *	while (hp_index_copy_again(&c, &r, err));
+ *
+ * which is true at most once: the file had changed, and r may be wrong, too.
+ */
+void hp_index_copy_begin_later(struct hp_index_copy *c,
+			       const struct hp_index *ix);
+bool hp_index_copy_again(struct hp_index_copy *c, int *r,
+			 struct hpdsl_error *err);
 
 #define hp_auto_index_copy \
 	__attribute__((cleanup(hp_index_copy_end))) struct hp_index_copy

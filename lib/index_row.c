@@ -228,8 +228,9 @@ static void fill_member(uint64_t number, const uint8_t *row, uint32_t chunk,
 	ret->path_len = hp_get16(row + 36);
 }
 
-int hp_index_member(const struct hp_index *ix, uint64_t number,
-		    struct hpdsl_member *ret, struct hpdsl_error *err)
+static inline __attribute__((always_inline)) int get_member(
+	const struct hp_index *ix, uint64_t number, bool with_path,
+	struct hpdsl_member *ret, struct hpdsl_error *err)
 {
 	uint8_t row[HP_MEMBER_ROW];
 	const char *path = NULL;
@@ -252,11 +253,23 @@ int hp_index_member(const struct hp_index *ix, uint64_t number,
 			       " is of a later version's kind",
 			       ix->name, number);
 	r = member_chunk(ix, number, row, &chunk, err);
-	if (r == 0)
+	if (r == 0 && with_path)
 		r = member_path(ix, number, row, &path, err);
 	if (r == 0)
 		fill_member(number, row, chunk, path, ret);
 	return r;
+}
+
+int hp_index_member(const struct hp_index *ix, uint64_t number,
+		    struct hpdsl_member *ret, struct hpdsl_error *err)
+{
+	return get_member(ix, number, true, ret, err);
+}
+
+int hp_index_place(const struct hp_index *ix, uint64_t number,
+		   struct hpdsl_member *ret, struct hpdsl_error *err)
+{
+	return get_member(ix, number, false, ret, err);
 }
 
 /* ---- Chunks and classes ----------------------------------------------- */

@@ -41,6 +41,10 @@ void hp_source_end(struct hp_member_source *r);
  */
 int hp_source_go_on(struct hp_member_source *r, const struct hpdsl_error *why);
 
+/* All of such a member, into buf of its size; it is in read.c. */
+int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,
+		   void *buf, struct hpdsl_error *err);
+
 /* "out/chunk-000017.tar: member 42 'a/b.jpg': why" */
 int hp_source_fail(const struct hp_member_source *r, int code, const char *why,
 		   struct hpdsl_error *err);

@@ -152,8 +152,10 @@ static int begin_same(struct hp_member_source *r,
 	int e;
 
 	r->open = false;
-	hp_index_copy_begin(&c, ds->index, false);
-	e = hp_index_copy_same(&c, m, err);
+	hp_index_copy_begin_later(&c, ds->index);
+	do
+		e = hp_index_copy_same(&c, m, err);
+	while (hp_index_copy_again(&c, &e, err));
 	return e == 0 ? hp_source_begin(r, ds, m, err) : e;
 }
 
@@ -174,6 +176,18 @@ int hpdsl_member_read(const struct hpdsl_dataset *ds,
 	e = begin_same(&r, ds, m, err);
 	if (e == 0)
 		e = read_checked(&r, offset, buf, size);
+	hp_source_end(&r);
+	return hp_dataset_blame(ds, e, err);
+}
+
+int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,
+		   void *buf, struct hpdsl_error *err)
+{
+	struct hp_member_source r;
+	int e = hp_source_begin(&r, ds, m, err);
+
+	if (e == 0)
+		e = read_checked(&r, 0, buf, (size_t)m->size);
 	hp_source_end(&r);
 	return hp_dataset_blame(ds, e, err);
 }
@@ -260,25 +274,36 @@ int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 
 /* ---- Samples ---------------------------------------------------------- */
 
-static int sample_size(const struct hp_index *ix, const struct hpdsl_sample *s,
-		       uint64_t *ret, struct hpdsl_error *err)
+/* Its members, first to end, and how much they are. */
+static int sample_size(const struct hp_index *ix, uint64_t number,
+		       struct hp_sample_row *s, uint64_t *ret,
+		       struct hpdsl_error *err)
 {
 	uint64_t sum = 0;
+	int r;
 
-	for (uint64_t i = 0; i < s->members; i++) {
+	if (number >= ix->count.samples)
+		return hp_index_out_of_range(ix, "sample", number,
+					     ix->count.samples, err);
+	r = hp_index_sample_row(ix, number, s, err);
+	for (uint64_t i = s->first; r == 0 && i < s->end; i++) {
 		struct hpdsl_member m;
-		int r = hp_index_member(ix, s->first_member + i, &m, err);
 
+		r = hp_index_place(ix, i, &m, err);
 		if (r < 0)
-			return r;
+			break;
+		if (m.sample != number)
+			return hp_index_bad_row(
+				ix, "sample", number,
+				"has a member of another sample", err);
 		if (__builtin_add_overflow(sum, m.size, &sum) || sum > SIZE_MAX)
 			return hp_fail(err, HPDSL_ECORRUPT,
 				       "%s: sample %" PRIu64
 				       ": has an impossible size",
-				       ix->name, s->number);
+				       ix->name, number);
 	}
 	*ret = sum;
-	return 0;
+	return r;
 }
 
 /*
@@ -286,15 +311,16 @@ static int sample_size(const struct hp_index *ix, const struct hpdsl_sample *s,
  * rows, if they are looked at twice, are the same: both are what was written.
  */
 static int read_members(const struct hpdsl_dataset *ds,
-			const struct hp_index *ix, const struct hpdsl_sample *s,
-			char *buf, struct hpdsl_error *err)
+			const struct hp_index *ix,
+			const struct hp_sample_row *s, char *buf,
+			struct hpdsl_error *err)
 {
 	struct hpdsl_member m;
 	struct hp_member_source k = { .open = false };
 	int r = 0;
 
-	for (uint64_t i = 0; i < s->members && r == 0; i++) {
-		r = hp_index_member(ix, s->first_member + i, &m, err);
+	for (uint64_t i = s->first; i < s->end && r == 0; i++) {
+		r = hp_index_place(ix, i, &m, err);
 		if (r < 0)
 			break;
 		if (k.open && m.chunk == k.chunk.number) {
@@ -322,18 +348,16 @@ static int sample_read(const struct hpdsl_dataset *ds,
 		       const struct hp_index *ix, struct sample_room *room,
 		       struct hpdsl_error *err)
 {
-	struct hpdsl_sample s;
-	int r = hp_index_sample(ix, room->number, &s, err);
+	struct hp_sample_row s = { 0 };
+	int r = sample_size(ix, room->number, &s, &room->size, err);
 
-	if (r == 0)
-		r = sample_size(ix, &s, &room->size, err);
 	if (r < 0)
 		return r;
 	if (room->size > room->cap)
 		return hp_fail(err, -ENOSPC,
 			       "sample %" PRIu64 " takes %" PRIu64
 			       " bytes, there is room for %zu",
-			       s.number, room->size, room->cap);
+			       room->number, room->size, room->cap);
 	return read_members(ds, ix, &s, room->buf, err);
 }
 
@@ -345,8 +369,10 @@ int hpdsl_sample_read(const struct hpdsl_dataset *ds,
 	hp_auto_index_copy c;
 	int r;
 
-	hp_index_copy_begin(&c, ds->index, false);
-	r = sample_read(ds, &c.ix, &room, err);
+	hp_index_copy_begin_later(&c, ds->index);
+	do
+		r = sample_read(ds, &c.ix, &room, err);
+	while (hp_index_copy_again(&c, &r, err));
 	if (r == 0 || r == -ENOSPC)
 		*ret_bytes = (size_t)room.size;
 	return hp_dataset_blame(ds, r, err);

@@ -9,6 +9,7 @@
 #include "dataset.h"
 #include "index_copy.h"
 #include "mem.h"
+#include "member_source.h"
 #include "pool.h"
 
 #include <errno.h>
@@ -66,13 +67,34 @@ static int by_place(const void *a, const void *b)
 	return x->of < y->of ? -1 : x->of > y->of;
 }
 
+/* Its row: the one that is given, if it is a row at all, or the index's. */
+static int get_row(const struct hpdsl_request *q, const struct hp_index *ix,
+		   struct hpdsl_member *ret, struct hpdsl_error *err)
+{
+	struct hpdsl_chunk chunk;
+	int r;
+
+	if (!q->row)
+		return hp_index_place(ix, q->member, ret, err);
+	*ret = *q->row;
+	if (ret->number != q->member)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "member %" PRIu64 ": a row of another one",
+			       q->member);
+	r = hp_index_chunk(ix, ret->chunk, &chunk, err);
+	if (r == 0 && !hp_within(ret->offset, ret->size, chunk.plain_bytes))
+		r = hp_index_bad_row(ix, "member", ret->number,
+				     "lies outside of its chunk", err);
+	return r;
+}
+
 /* Where the member is that a request wants, if it can be read at all. */
 static int find(const struct many *k, const struct hp_index *ix, size_t i,
 		struct item *ret, struct hpdsl_error *err)
 {
 	struct hpdsl_request *q = &k->req[i];
 	struct hpdsl_member m;
-	int r = hp_index_member(ix, q->member, &m, err);
+	int r = get_row(q, ix, &m, err);
 
 	q->size = 0;
 	if (r < 0)
@@ -94,20 +116,15 @@ static int find(const struct many *k, const struct hp_index *ix, size_t i,
 	return 0;
 }
 
-static int sort(struct many *k, size_t n, struct hpdsl_error *err)
+static void find_all(struct many *k, const struct hp_index *ix,
+		     struct item *items, size_t n)
 {
-	hp_auto_free struct item *items = hp_array(n, sizeof *items);
 	struct hpdsl_error why;
-	hp_auto_index_copy c;
 
-	hp_index_copy_begin(&c, k->ds->index, false);
-	k->member = hp_array(n, sizeof *k->member);
-	k->of = hp_array(n, sizeof *k->of);
-	k->block = hp_array(n + 1, sizeof *k->block);
-	if (!items || !k->member || !k->of || !k->block)
-		return hp_fail_nomem(err);
+	k->n = 0;
+	k->failed = SIZE_MAX;
 	for (size_t i = 0; i < n; i++) {
-		int r = find(k, &c.ix, i, &items[k->n], &why);
+		int r = find(k, ix, i, &items[k->n], &why);
 
 		k->req[i].code = r;
 		if (r == 0)
@@ -115,6 +132,25 @@ static int sort(struct many *k, size_t n, struct hpdsl_error *err)
 		else if (k->failed)
 			k->failed = 0, k->why = why;
 	}
+}
+
+static int sort(struct many *k, size_t n, struct hpdsl_error *err)
+{
+	hp_auto_free struct item *items = hp_array(n, sizeof *items);
+	hp_auto_index_copy c;
+	int r = 0;
+
+	hp_index_copy_begin_later(&c, k->ds->index);
+	k->member = hp_array(n, sizeof *k->member);
+	k->of = hp_array(n, sizeof *k->of);
+	k->block = hp_array(n + 1, sizeof *k->block);
+	if (!items || !k->member || !k->of || !k->block)
+		return hp_fail_nomem(err);
+	do
+		find_all(k, &c.ix, items, n);
+	while (hp_index_copy_again(&c, &r, err));
+	if (r < 0)
+		return r;
 	qsort(items, k->n, sizeof *items, by_place);
 	for (size_t i = 0; i < k->n; i++) {
 		k->member[i] = items[i].m;
@@ -221,11 +257,14 @@ static int read_alone(struct many *k, size_t i, struct hpdsl_error *err)
 	struct hpdsl_member m;
 	int r;
 
-	hp_index_copy_begin(&c, k->ds->index, false);
-	r = hp_index_member(&c.ix, k->member[i].number, &m, err);
+	hp_index_copy_begin_later(&c, k->ds->index);
+	do
+		r = get_row(&k->req[k->of[i]], &c.ix, &m, err);
+	while (hp_index_copy_again(&c, &r, err));
 	if (r == 0)
-		r = hpdsl_member_read(k->ds, &m, 0, k->req[k->of[i]].buf,
-				      (size_t)k->member[i].size, err);
+		r = hp_member_read(k->ds, &m, k->req[k->of[i]].buf, err);
+	else
+		r = hp_dataset_blame(k->ds, r, err);
 	k->member[i].code = r;
 	return r;
 }
@@ -284,7 +323,7 @@ int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
 			struct hpdsl_error *err)
 {
 	struct hp_fetch_options opt = { .cache = HPDSL_CACHE_KEEP };
-	struct many k = { .ds = ds, .req = req, .failed = SIZE_MAX };
+	struct many k = { .ds = ds, .req = req };
 	int r;
 
 	pthread_mutex_init(&k.lock, NULL);

@@ -11,137 +11,217 @@
 
 #include <string.h>
 
+/* Rows, and behind them their members and strings, which are said by where they
+ * begin: all of it moves as it grows. */
+struct build {
+	const struct hp_index *ix;
+	char *p;
+	size_t used, room;
+	size_t n; /* rows that are made */
+};
+
 /* What is wanted: members first .. first + n - 1 of a sample. */
 struct wanted {
-	struct hp_index_copy *c;
 	uint64_t sample, first, n;
 };
 
-/* Behind the struct: the members, then the key, then their paths. */
-static int measure(const struct wanted *w, const struct hpdsl_sample *s,
-		   uint64_t *ret, struct hpdsl_error *err)
+/* Room for bytes behind what there is, as for any object. */
+static int grow(struct build *b, size_t bytes, size_t *ret,
+		struct hpdsl_error *err)
 {
-	uint64_t sum = sizeof(struct hpdsl_rows) + s->key_len + 1;
-	struct hpdsl_member m;
+	size_t at = (b->used + 7) & ~(size_t)7, end, room;
+	char *p;
 
-	for (uint64_t i = 0; i < w->n; i++) {
-		int r = hp_index_member(&w->c->ix, w->first + i, &m, err);
-
-		if (r < 0)
-			return r;
-		sum += sizeof m + m.path_len + 1;
+	if (__builtin_add_overflow(at, bytes, &end) || end > SIZE_MAX / 2)
+		return hp_fail_nomem(err);
+	if (end > b->room) {
+		room = end > 2 * b->room ? end : 2 * b->room;
+		p = realloc(b->p, room);
+		if (!p)
+			return hp_fail_nomem(err);
+		b->p = p;
+		b->room = room;
 	}
-	*ret = sum;
+	b->used = end;
+	*ret = at;
 	return 0;
 }
 
 /* n bytes, and a NUL that need not be there. */
-static const char *put(char **at, const char *s, size_t n)
+static int put(struct build *b, const char *s, size_t n, const char **ret,
+	       struct hpdsl_error *err)
 {
-	char *to = *at;
-
-	memcpy(to, s, n);
-	to[n] = '\0';
-	*at += n + 1;
-	return to;
-}
-
-/* All of this was looked at before, and is the same as then, or an error. */
-static int fill(const struct wanted *w, struct hpdsl_rows *rows, uint64_t bytes,
-		struct hpdsl_error *err)
-{
-	struct hpdsl_member *m = (struct hpdsl_member *)(rows + 1);
-	char *at = (char *)(m + w->n), *end = (char *)rows + bytes;
-	const struct hp_index *ix = &w->c->ix;
-	int r = hp_index_sample(ix, w->sample, &rows->sample, err);
+	size_t at = 0;
+	int r = grow(b, n + 1, &at, err);
 
 	if (r < 0)
 		return r;
-	rows->member = m;
-	rows->n = w->n;
-	rows->sample.key = put(&at, rows->sample.key, rows->sample.key_len);
+	memcpy(b->p + at, s, n);
+	b->p[at + n] = '\0';
+	*ret = (const char *)(uintptr_t)at;
+	return 0;
+}
+
+static int add_members(struct build *b, const struct wanted *w, size_t at,
+		       struct hpdsl_error *err)
+{
+	struct hpdsl_member m;
+
 	for (uint64_t i = 0; i < w->n; i++) {
-		r = hp_index_member(ix, w->first + i, &m[i], err);
-		if (r == 0 && m[i].path_len >= (size_t)(end - at))
-			r = hp_fail(err, HPDSL_ECORRUPT,
-				    "%s: changed while it was read", ix->name);
+		int r = hp_index_member(b->ix, w->first + i, &m, err);
+
+		if (r == 0)
+			r = put(b, m.path, m.path_len, &m.path, err);
 		if (r < 0)
 			return r;
-		m[i].path = put(&at, m[i].path, m[i].path_len);
+		memcpy(b->p + at + i * sizeof m, &m, sizeof m);
 	}
 	return 0;
 }
 
-static int make(const struct wanted *w, struct hpdsl_rows **ret,
-		struct hpdsl_error *err)
+static int add(struct build *b, const struct wanted *w,
+	       const struct hpdsl_sample *s, struct hpdsl_error *err)
 {
-	hp_auto_free struct hpdsl_rows *rows = NULL;
-	struct hpdsl_sample s;
-	uint64_t bytes = 0;
-	int r = hp_index_sample(&w->c->ix, w->sample, &s, err);
+	struct hpdsl_rows rows = { .sample = *s, .n = w->n };
+	size_t at = 0, bytes;
+	int r = put(b, s->key, s->key_len, &rows.sample.key, err);
 
+	if (r == 0 && __builtin_mul_overflow(
+			      w->n, sizeof(struct hpdsl_member), &bytes))
+		r = hp_fail_nomem(err);
 	if (r == 0)
-		r = measure(w, &s, &bytes, err);
+		r = grow(b, bytes, &at, err);
+	if (r == 0)
+		r = add_members(b, w, at, err);
 	if (r < 0)
 		return r;
-	rows = hp_array(bytes, 1);
-	if (!rows)
-		return hp_fail_nomem(err);
-	r = fill(w, rows, bytes, err);
+	rows.member = (const struct hpdsl_member *)(uintptr_t)at;
+	memcpy(b->p + b->n++ * sizeof rows, &rows, sizeof rows);
+	return 0;
+}
+
+static int add_sample(struct build *b, uint64_t number, struct hpdsl_error *err)
+{
+	struct hpdsl_sample s;
+	int r = hp_index_sample(b->ix, number, &s, err);
+
+	if (r < 0)
+		return r;
+	return add(b, &(struct wanted){ number, s.first_member, s.members }, &s,
+		   err);
+}
+
+static int add_member(struct build *b, uint64_t number, struct hpdsl_error *err)
+{
+	struct hpdsl_sample s;
+	struct hpdsl_member m;
+	int r = hp_index_place(b->ix, number, &m, err);
+
 	if (r == 0)
-		*ret = hp_take(rows);
+		r = hp_index_sample(b->ix, m.sample, &s, err);
+	if (r < 0)
+		return r;
+	return add(b, &(struct wanted){ m.sample, number, 1 }, &s, err);
+}
+
+/* It moves no more: pointers instead of places. */
+static struct hpdsl_rows *finish(struct build *b)
+{
+	struct hpdsl_rows *rows = (struct hpdsl_rows *)b->p;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct hpdsl_member *m = (struct hpdsl_member *)(b->p +
+			(uintptr_t)rows[i].member);
+
+		rows[i].sample.key = b->p + (uintptr_t)rows[i].sample.key;
+		rows[i].member = m;
+		for (uint64_t k = 0; k < rows[i].n; k++)
+			m[k].path = b->p + (uintptr_t)m[k].path;
+	}
+	return rows;
+}
+
+/* What somebody asks for: samples or a member by number, a member by path. */
+struct question {
+	const uint64_t *sample, *member;
+	const char *path;
+	size_t path_len;
+	size_t n;
+};
+
+static int answer(struct build *b, const struct question *q,
+		  struct hpdsl_error *err)
+{
+	size_t at, bytes;
+	uint64_t number;
+	int r = 0;
+
+	b->n = 0;
+	b->used = 0;
+	if (__builtin_mul_overflow(q->n, sizeof(struct hpdsl_rows), &bytes))
+		return hp_fail_nomem(err);
+	r = grow(b, bytes, &at, err);
+	for (size_t i = 0; q->sample && i < q->n && r == 0; i++)
+		r = add_sample(b, q->sample[i], err);
+	if (r == 0 && q->member)
+		r = add_member(b, *q->member, err);
+	if (r == 0 && q->path) {
+		r = hp_index_find(b->ix, q->path, q->path_len, &number, err);
+		if (r == 0)
+			r = add_member(b, number, err);
+	}
 	return r;
 }
 
-static int of_member(struct hp_index_copy *c, uint64_t number,
-		     struct hpdsl_rows **ret, struct hpdsl_error *err)
+static int ask(const struct hpdsl_dataset *ds, const struct question *q,
+	       struct hpdsl_rows **ret, struct hpdsl_error *err)
 {
-	struct hpdsl_member m;
-	int r = hp_index_member(&c->ix, number, &m, err);
+	hp_auto_index_copy c;
+	struct build b = { .ix = &c.ix };
+	int r;
 
-	if (r < 0)
-		return r;
-	return make(&(struct wanted){ c, m.sample, number, 1 }, ret, err);
+	hp_index_copy_begin_later(&c, ds->index);
+	do
+		r = answer(&b, q, err);
+	while (hp_index_copy_again(&c, &r, err));
+	if (r == 0)
+		*ret = finish(&b);
+	else
+		free(b.p);
+	return hp_dataset_blame(ds, r, err);
 }
 
 int hpdsl_sample_rows(const struct hpdsl_dataset *ds, uint64_t number,
 		      struct hpdsl_rows **ret, struct hpdsl_error *err)
 {
-	struct hpdsl_sample s;
-	hp_auto_index_copy c;
-	int r;
+	return ask(ds, &(struct question){ .sample = &number, .n = 1 }, ret,
+		   err);
+}
 
-	hp_index_copy_begin(&c, ds->index, false);
-	r = hp_index_sample(&c.ix, number, &s, err);
-	if (r == 0)
-		r = make(&(struct wanted){ &c, number, s.first_member,
-					   s.members },
-			 ret, err);
-	return hp_dataset_blame(ds, r, err);
+int hpdsl_samples_rows(const struct hpdsl_dataset *ds, const uint64_t *number,
+		       size_t n, struct hpdsl_rows **ret,
+		       struct hpdsl_error *err)
+{
+	return ask(ds, &(struct question){ .sample = number, .n = n }, ret,
+		   err);
 }
 
 int hpdsl_member_rows(const struct hpdsl_dataset *ds, uint64_t number,
 		      struct hpdsl_rows **ret, struct hpdsl_error *err)
 {
-	hp_auto_index_copy c;
-
-	hp_index_copy_begin(&c, ds->index, false);
-	return hp_dataset_blame(ds, of_member(&c, number, ret, err), err);
+	return ask(ds, &(struct question){ .member = &number, .n = 1 }, ret,
+		   err);
 }
 
 int hpdsl_path_rows(const struct hpdsl_dataset *ds, const char *path,
 		    size_t path_len, struct hpdsl_rows **ret,
 		    struct hpdsl_error *err)
 {
-	hp_auto_index_copy c;
-	uint64_t number;
-	int r;
-
-	hp_index_copy_begin(&c, ds->index, false);
-	r = hp_index_find(&c.ix, path, path_len, &number, err);
-	if (r == 0)
-		r = of_member(&c, number, ret, err);
-	return hp_dataset_blame(ds, r, err);
+	return ask(ds,
+		   &(struct question){ .path = path,
+				       .path_len = path_len,
+				       .n = 1 },
+		   ret, err);
 }
 
 void hpdsl_rows_free(struct hpdsl_rows *rows)

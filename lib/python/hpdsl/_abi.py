@@ -67,7 +67,7 @@ class Rows(Structure):
 class Request(Structure):
     c_name = "hpdsl_request"
     _fields_ = [("member", c_uint64), ("buf", c_void_p), ("room", c_size_t),
-                ("size", c_size_t), ("code", c_int)]
+                ("size", c_size_t), ("code", c_int), ("row", c_void_p)]
 
 
 class Damage(Structure):
@@ -193,6 +193,7 @@ FUNCTIONS = {
     "sample_read": (c_int, _P, _P, _P, c_size_t, _P, _P),
     "member_get": (c_int, _P, c_uint64, _P, _P),
     "sample_rows": (c_int, _P, c_uint64, _P, _P),
+    "samples_rows": (c_int, _P, _P, c_size_t, _P, _P),
     "member_rows": (c_int, _P, c_uint64, _P, _P),
     "path_rows": (c_int, _P, c_char_p, c_size_t, _P, _P),
     "rows_free": (None, _P),

@@ -162,7 +162,7 @@ class Batch:
 
     def _suffix(self, member: int) -> str:
         rows = Rows(lib.member_rows, self._handle, member)
-        path = rows.members[0].name
+        path = rows.member().name
         return text(path[lib.key_length(path, len(path)) + 1:])
 
     def _array(self, address: int, n: int, kind: str, size: int) -> list:

@@ -7,6 +7,7 @@ import ctypes
 import errno
 import operator
 import os
+import struct
 from array import array
 from typing import (Dict, Iterable, List, NamedTuple, Optional, Tuple,
                     Union)
@@ -148,7 +149,7 @@ class Handle:
 
 
 class Rows:
-    """A sample and members of it, which are surely the opened index's; they
+    """Samples and members of them, which are surely the opened index's; they
     are no more when this is gone."""
 
     def __init__(self, function, handle: Handle, *wanted) -> None:
@@ -156,22 +157,36 @@ class Rows:
         ret = ctypes.c_void_p()
         checked(function, handle.address, *wanted, ctypes.byref(ret))
         self.address = ret.value
-        rows = _abi.Rows.from_address(ret.value)
-        self.sample = rows.sample
-        self.members = (_abi.Member * rows.n).from_address(rows.member)
+
+    def member(self) -> _abi.Member:
+        """The first one of the first sample."""
+        at = _abi.Rows.from_address(self.address).member
+        return _abi.Member.from_address(at)
 
     def __del__(self, free=lib.rows_free) -> None:
         free(self.address)
 
 
 class _Layout(NamedTuple):
-    """What is to be read for a sample."""
+    """What is to be read for a sample; label -1: without a class."""
 
-    sample: _abi.Sample
+    number: int
+    label: int
     key: bytes
+    all: bool  # of its members are wanted
     suffixes: List[str]
     members: List[int]
+    places: List[int]  # of their rows: as long as there are the Rows
     sizes: List[int]
+
+
+# _abi.Rows, Member and Request: far faster than the fields one by one.
+_ROWS = struct.Struct("@QQQIiPNPQ")
+_MEMBER = struct.Struct("@QQII?QQQqIPN")
+_REQUEST = struct.Struct("@QPNNiP")
+_bytes_at = ctypes.string_at
+assert (_ROWS.size, _MEMBER.size, _REQUEST.size) == tuple(
+    map(ctypes.sizeof, (_abi.Rows, _abi.Member, _abi.Request)))
 
 
 class Dataset:
@@ -334,13 +349,14 @@ class Dataset:
         handle = self.handle()
         name = raw(path)
         rows = Rows(lib.path_rows, handle, name, len(name))
-        return _read_member(handle, rows.members[0])
+        return _read_member(handle, rows.member())
 
     def __getitem__(self, number: Union[int, slice]):
         if isinstance(number, slice):
             return self.read_many(range(*number.indices(len(self))))
         handle = self.handle()
-        layout = self._layout(handle, self._number(number))
+        rows = Rows(lib.sample_rows, handle, self._number(number))
+        layout = _layout(_ROWS.unpack(_bytes_at(rows.address, _ROWS.size)))
         return self._made(layout, self._read_sample(handle, layout))
 
     def read_many(self, numbers: Iterable[int], threads: int = 0
@@ -351,11 +367,11 @@ class Dataset:
         if not 0 <= threads <= THREADS_MOST:
             raise UsageError(f"{threads} threads: {THREADS_MOST} at most")
         handle = self.handle()
-        layouts = [self._layout(handle, self._number(n)) for n in numbers]
-        sizes = [s for layout in layouts for s in layout.sizes]
-        contents = iter(_cut(self._read_members(
-            handle, [m for layout in layouts for m in layout.members], sizes,
-            threads), sizes))
+        rows, layouts = self._layouts(handle, numbers)
+        wanted = [w for layout in layouts
+                  for w in zip(layout.members, layout.places, layout.sizes)]
+        contents = iter(_cut(self._read_members(handle, rows, wanted, threads),
+                             [size for _, _, size in wanted]))
         return [self._made(layout, [next(contents) for _ in layout.members])
                 for layout in layouts]
 
@@ -365,18 +381,18 @@ class Dataset:
         None the first one, nothing where there is none.  Returns all contents,
         one behind the other and maybe more bytes, their sizes, and labels."""
         handle = self.handle()
-        members, sizes, labels = [], [], []
-        for n in numbers:
-            layout = self._layout(handle, self._number(n))
-            labels.append(ctypes.c_int32(layout.sample.label).value)
+        wanted, sizes, labels = [], [], []
+        rows, layouts = self._layouts(handle, numbers)
+        for layout in layouts:
+            labels.append(layout.label)
             sizes.append(0)
             for k, name in enumerate(layout.suffixes):
                 if suffix is None or name == suffix:
-                    members.append((layout.members[k], layout.sizes[k]))
+                    wanted.append((layout.members[k], layout.places[k],
+                                   layout.sizes[k]))
                     sizes[-1] = layout.sizes[k]
                     break
-        return (self._read_members(handle, [m for m, _ in members],
-                                   [s for _, s in members], 0), sizes, labels)
+        return self._read_members(handle, rows, wanted, 0), sizes, labels
 
     def _number(self, number: int) -> int:
         n = operator.index(number)
@@ -387,52 +403,71 @@ class Dataset:
                              f"{len(self)}", -errno.ERANGE)
         return n
 
-    def _layout(self, handle: Handle, number: int) -> _Layout:
-        rows = Rows(lib.sample_rows, handle, number)
-        sample = _abi.Sample.from_buffer_copy(rows.sample)
-        key = ctypes.string_at(sample.key, sample.key_len)
-        suffixes, members, sizes = [], [], []
-        for m in rows.members:
-            if not m.generated:
-                suffixes.append(text(m.name[len(key) + 1:]))
-                members.append(m.number)
-                sizes.append(m.size)
-        return _Layout(sample, key, suffixes, members, sizes)
+    def _layouts(self, handle: Handle, numbers: Iterable[int]
+                 ) -> Tuple[Rows, List[_Layout]]:
+        there = len(self)
+        wanted = array("Q", [
+            n if type(n) is int and 0 <= n < there else self._number(n)
+            for n in numbers])
+        rows = Rows(lib.samples_rows, handle, wanted.buffer_info()[0],
+                    len(wanted))
+        found = _bytes_at(rows.address, _ROWS.size * len(wanted))
+        return rows, [_layout(row) for row in _ROWS.iter_unpack(found)]
 
     def _made(self, layout: _Layout, contents: List[bytes]) -> Sample:
-        label = ctypes.c_int32(layout.sample.label).value
-        return Sample(layout.sample.number, text(layout.key), label,
+        label = layout.label
+        return Sample(layout.number, text(layout.key), label,
                       self.class_names[label] if label >= 0 else None,
                       list(zip(layout.suffixes, contents)))
 
     @staticmethod
     def _read_sample(handle: Handle, layout: _Layout) -> List[bytes]:
         """In one read, if all of it is wanted."""
-        if layout.sample.members > len(layout.members):
+        if not layout.all:
             rows = [Rows(lib.member_rows, handle, n) for n in layout.members]
-            return [_read_member(handle, r.members[0]) for r in rows]
+            return [_read_member(handle, r.member()) for r in rows]
         buf, got = bytearray(sum(layout.sizes) or 1), ctypes.c_size_t()
-        checked(lib.sample_read, handle.address, ctypes.byref(layout.sample),
+        sample = _abi.Sample(layout.number)
+        checked(lib.sample_read, handle.address, ctypes.byref(sample),
                 _address(buf), len(buf), ctypes.byref(got))
         if got.value != sum(layout.sizes):
             raise CorruptError("the index changed while it was read")
         return _cut(buf, layout.sizes)
 
     @staticmethod
-    def _read_members(handle: Handle, members: List[int], sizes: List[int],
-                      threads: int) -> bytearray:
-        buf = bytearray(sum(sizes) or 1)
+    def _read_members(handle: Handle, rows: Rows,
+                      wanted: List[Tuple[int, int, int]], threads: int
+                      ) -> bytearray:
+        """Members, by number, place of their row, and size; rows are held
+        for as long as this takes."""
+        buf = bytearray(sum(size for _, _, size in wanted) or 1)
         at = _address(buf)
-        requests = (_abi.Request * len(members))()
-        for request, member, size in zip(requests, members, sizes):
-            request.member, request.buf, request.room = member, at, size
+        requests = bytearray(_REQUEST.size * len(wanted) or 1)
+        for k, (member, place, size) in enumerate(wanted):
+            _REQUEST.pack_into(requests, k * _REQUEST.size, member, at, size,
+                               0, 0, place)
             at += size
         failure = _abi.Failure()
-        n = lib.read_many(handle.address, requests, len(members), threads,
-                          ctypes.byref(failure))
-        if n < len(members):
+        n = lib.read_many(handle.address, _address(requests), len(wanted),
+                          threads, ctypes.byref(failure))
+        if n < len(wanted):
             raise exception(failure.code, failure.msg)
         return buf
+
+
+def _layout(row: Tuple) -> _Layout:
+    sample, _, _, _, label, key, key_len, place, n = row
+    suffixes, members, places, sizes = [], [], [], []
+    for (number, _, _, _, generated, _, size, _, _, _, path, length
+         ) in _MEMBER.iter_unpack(_bytes_at(place, n * _MEMBER.size)):
+        if not generated:
+            suffixes.append(text(_bytes_at(path, length)[key_len + 1:]))
+            members.append(number)
+            places.append(place)
+            sizes.append(size)
+        place += _MEMBER.size
+    return _Layout(sample, label, _bytes_at(key, key_len), len(members) == n,
+                   suffixes, members, places, sizes)
 
 
 def _address(buf: bytearray) -> int:
