@@ -1670,7 +1670,7 @@ struct hpdsl_request {
 	size_t size; /* set: its bytes; 0: there is no such member */
 	int code;    /* set: 0, -ERANGE, -ENOSPC, HPDSL_ECORRUPT, -errno */
 	/* NULL, or this member of hpdsl_.._rows of the same dataset, which is
-	 * then believed and not looked up again. */
+	 * then believed and not looked up again; another one: HPDSL_EUSAGE. */
 	const struct hpdsl_member *row;
 };
 /*

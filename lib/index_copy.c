@@ -21,7 +21,8 @@ void hp_index_copy_begin(struct hp_index_copy *c, const struct hp_index *ix,
 	if (ix->sections->io)
 		c->ix.copy = c;
 	for (unsigned i = 0; i < HP_COPY_KINDS; i++) {
-		c->window[i].off = c->window[i].n = 0;
+		c->window[i].off = 0;
+		c->window[i].n = 0;
 		c->window[i].end = UINT64_MAX / 2;
 		c->window[i].block = NULL;
 	}
@@ -93,20 +94,12 @@ static _Atomic uint64_t *proved(const struct hp_index_copy *c,
 static struct hp_copy_window *window_of(struct hp_index_copy *c,
 					const struct hp_section *s)
 {
-	switch (s->kind) {
-	case HP_SECTION_SAMPLES:
-		return &c->window[1];
-	case HP_SECTION_MEMBERS:
-		return &c->window[2];
-	case HP_SECTION_PATHS:
-		return &c->window[3];
-	case HP_SECTION_FRAMES:
-		return &c->window[4];
-	default:
-		/* Whoever goes from one of these to another reads again. */
+	unsigned i = hp_copy_window_number((enum hp_index_section)s->kind);
+
+	/* Whoever goes from one of these to another reads again. */
+	if (i == 0)
 		c->window[0].n = 0;
-		return &c->window[0];
-	}
+	return &c->window[i];
 }
 
 /* The whole block, hashed; what the file's stat was before is noted. */
@@ -173,8 +166,8 @@ static int read_few(struct hp_index_copy *c, const struct hp_section *s,
 	uint64_t was =
 		atomic_load_explicit(proved(c, s, block), memory_order_relaxed);
 	/* Behind what was read, or a little further: there will be more. */
-	size_t n = off - w->end < HP_COPY_ALONE ? HP_COPY_WINDOW :
-						  HP_COPY_ALONE;
+	size_t n =
+		off - w->end < HP_COPY_ALONE ? HP_COPY_WINDOW : HP_COPY_ALONE;
 	ssize_t k;
 	int r;
 

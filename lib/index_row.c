@@ -44,13 +44,13 @@ static inline __attribute__((always_inline)) int sample_row(
 	int r;
 
 	if (last)
-		r = hp_index_take(ix, HP_SECTION_SAMPLES,
-				  number * HP_SAMPLE_ROW, row, HP_SAMPLE_ROW,
-				  err);
+		r = hp_index_take_row(ix, HP_SECTION_SAMPLES,
+				      number * HP_SAMPLE_ROW, row,
+				      HP_SAMPLE_ROW, err);
 	else
-		r = hp_index_take(ix, HP_SECTION_SAMPLES,
-				  number * HP_SAMPLE_ROW, row,
-				  2 * HP_SAMPLE_ROW, err);
+		r = hp_index_take_row(ix, HP_SECTION_SAMPLES,
+				      number * HP_SAMPLE_ROW, row,
+				      2 * HP_SAMPLE_ROW, err);
 	if (r < 0)
 		return r;
 	ret->first = hp_get64(row);
@@ -190,7 +190,10 @@ static int member_path(const struct hp_index *ix, uint64_t number,
 	const uint8_t *p;
 	int r;
 
-	if (ix->copy && len <= HPDSL_PATH_MAX) {
+	p = ix->copy ? hp_copy_here(ix, HP_SECTION_PATHS, off, len + 1) : NULL;
+	if (p) {
+		r = 0;
+	} else if (ix->copy && len <= HPDSL_PATH_MAX) {
 		p = (const uint8_t *)ix->copy->path;
 		r = hp_index_take(ix, HP_SECTION_PATHS, off, ix->copy->path,
 				  len + 1, err);
@@ -240,8 +243,8 @@ static inline __attribute__((always_inline)) int get_member(
 	if (number >= ix->count.members)
 		return hp_index_out_of_range(ix, "member", number,
 					     ix->count.members, err);
-	r = hp_index_take(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW, row,
-			  sizeof row, err);
+	r = hp_index_take_row(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
+			      row, sizeof row, err);
 	if (r < 0)
 		return r;
 	if (hp_get32(row + 32) > 999999999)

@@ -86,8 +86,8 @@ static int add(struct build *b, const struct wanted *w,
 	size_t at = 0, bytes;
 	int r = put(b, s->key, s->key_len, &rows.sample.key, err);
 
-	if (r == 0 && __builtin_mul_overflow(
-			      w->n, sizeof(struct hpdsl_member), &bytes))
+	if (r == 0 &&
+	    __builtin_mul_overflow(w->n, sizeof(struct hpdsl_member), &bytes))
 		r = hp_fail_nomem(err);
 	if (r == 0)
 		r = grow(b, bytes, &at, err);
@@ -130,8 +130,9 @@ static struct hpdsl_rows *finish(struct build *b)
 	struct hpdsl_rows *rows = (struct hpdsl_rows *)b->p;
 
 	for (size_t i = 0; i < b->n; i++) {
-		struct hpdsl_member *m = (struct hpdsl_member *)(b->p +
-			(uintptr_t)rows[i].member);
+		struct hpdsl_member *m =
+			(struct hpdsl_member *)(b->p +
+						(uintptr_t)rows[i].member);
 
 		rows[i].sample.key = b->p + (uintptr_t)rows[i].sample.key;
 		rows[i].member = m;
@@ -218,9 +219,8 @@ int hpdsl_path_rows(const struct hpdsl_dataset *ds, const char *path,
 		    struct hpdsl_error *err)
 {
 	return ask(ds,
-		   &(struct question){ .path = path,
-				       .path_len = path_len,
-				       .n = 1 },
+		   &(struct question){
+			   .path = path, .path_len = path_len, .n = 1 },
 		   ret, err);
 }
 

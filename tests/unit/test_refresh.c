@@ -486,6 +486,57 @@ static void check_rows(const struct hpdsl_dataset *ds,
 	}
 }
 
+enum { SOME = 5 };
+
+/* Rows of many at once; what becomes of them in hpdsl_read_many. */
+static void test_many_rows(void **state)
+{
+	const uint64_t number[SOME] = { 70, 3, 99, 3, 0 };
+	struct hpdsl_dataset *ds = open_it(was, 0);
+	struct hpdsl_request q[SOME] = { 0 };
+	struct hpdsl_rows *rows = NULL;
+	static char buf[SOME][ROOM];
+	struct hpdsl_member other;
+
+	(void)state;
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(
+			hpdsl_samples_rows(ds, number, SOME, &rows, NULL), 0);
+		for (unsigned i = 0; i < SOME; i++) {
+			const struct hpdsl_member *m = &rows[i].member[1];
+
+			assert_int_equal(rows[i].sample.number, number[i]);
+			assert_int_equal(rows[i].n, 2);
+			check_rows(ds, &rows[i]);
+			q[i] = (struct hpdsl_request){ .member = m->number,
+						       .buf = buf[i],
+						       .room = ROOM,
+						       .row = m };
+		}
+		assert_int_equal(hpdsl_read_many(ds, q, SOME, 1, NULL), SOME);
+		other = rows[0].member[0];
+		q[0].row = &other;
+		assert_int_equal(hpdsl_read_many(ds, q, SOME, 1, NULL),
+				 SOME - 1);
+		assert_int_equal(q[0].code, HPDSL_EUSAGE);
+		q[0].member = other.number;
+		other.offset = UINT64_MAX - 3;
+		hpdsl_read_many(ds, q, SOME, 1, NULL);
+		assert_int_equal(q[0].code, HPDSL_ECORRUPT);
+		other.chunk = CHUNKS;
+		hpdsl_read_many(ds, q, SOME, 1, NULL);
+		assert_int_equal(q[0].code, -ERANGE);
+		hpdsl_rows_free(rows);
+		age(); /* no change: all of it is taken again */
+	}
+	assert_int_equal(hpdsl_samples_rows(ds, NULL, 0, &rows, NULL), 0);
+	hpdsl_rows_free(rows);
+	put_index(second);
+	assert_int_equal(hpdsl_samples_rows(ds, number, SOME, &rows, NULL),
+			 HPDSL_ECHANGED);
+	hpdsl_close(ds);
+}
+
 static void test_rows(void **state)
 {
 	struct hpdsl_dataset *ds = open_it(was, 0);
@@ -529,6 +580,7 @@ int main(void)
 		cmocka_unit_test_setup(test_copy, begin),
 		cmocka_unit_test_setup(test_digest, begin),
 		cmocka_unit_test_setup(test_rows, begin),
+		cmocka_unit_test_setup(test_many_rows, begin),
 	};
 
 	return cmocka_run_group_tests(tests, make_packs, remove_packs);

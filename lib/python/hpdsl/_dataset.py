@@ -14,8 +14,8 @@ from typing import (Dict, Iterable, List, NamedTuple, Optional, Tuple,
 
 from . import _abi
 from ._abi import lib
-from ._errors import (CorruptError, DiffersError, RangeError, UsageError, checked,
-                      exception)
+from ._errors import (CorruptError, DiffersError, RangeError, UsageError,
+                      checked, exception)
 
 THREADS_MOST = 4096
 
