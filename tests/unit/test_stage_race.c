@@ -10,6 +10,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,8 @@ static void test_race(void **state)
 static void test_parse(void **state)
 {
 	const uint64_t size = hp_state_size(STAGED_CHUNKS);
+	const size_t used =
+		offsetof(struct hp_state_header, origin) + HP_STATE_ORIGIN;
 	struct hp_state_header h, had;
 	struct flips flips;
 	struct staged f;
@@ -115,8 +118,9 @@ static void test_parse(void **state)
 	do {
 		if (hp_state_parse(p, size, "it", &h, NULL) < 0)
 			continue;
-		/* What has the checksum of what was written is that. */
-		assert_memory_equal(&h, &had, sizeof h);
+		/* What has the checksum of what was written is that; what lies
+		 * behind the last field is anything. */
+		assert_memory_equal(&h, &had, used);
 		taken++;
 	} while (now_ms() < end || !taken);
 	flips_end(&flips);
