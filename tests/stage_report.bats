@@ -87,6 +87,7 @@ print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"
 			hpdsl-stage -q ds "$to"
 	done
 	(cd holds/ds && fails 2 "sub: is in the dataset" hpdsl-stage -q . sub)
+	(cd holds/ds && fails 2 ": is in the dataset" hpdsl-stage -q . "")
 	fails 2 "holds: holds the dataset $PWD/holds/ds" \
 		hpdsl-stage -q ds holds
 	(cd holds && fails 2 ".: holds the dataset" hpdsl-stage -q ds .)

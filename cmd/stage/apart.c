@@ -52,16 +52,15 @@ static int open_nearest(const char *path, bool *ret_itself)
 	if (!p)
 		cmd_no_memory();
 	*ret_itself = fd >= 0;
-	while (fd < 0 && errno == ENOENT && strcmp(p, ".") && strcmp(p, "/")) {
+	while (fd < 0 && errno == ENOENT && strcmp(p, "/")) {
 		char *slash;
 
 		for (size_t n = strlen(p); n > 1 && p[n - 1] == '/';)
 			p[--n] = '\0';
 		slash = strrchr(p, '/');
 		if (!slash)
-			strcpy(p, ".");
-		else
-			slash[slash == p] = '\0';
+			return open(".", flags);
+		slash[slash == p] = '\0';
 		fd = open(p, flags);
 	}
 	return fd;
