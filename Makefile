@@ -78,7 +78,7 @@ say = $(if $(V),,@echo '  $(1)  $@' && )
 
 # A name in build/ for each source: objects, programs, tests.
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
-LIB_OBJS := $(call objs,$(wildcard lib/*.c))
+LIB_OBJS := $(call objs,$(wildcard lib/*.c lib/*/*.c))
 CMD_MAINS := $(wildcard cmd/hpdsl-*.c)
 CMD_SHARED := $(call objs,$(filter-out $(CMD_MAINS),$(wildcard cmd/*.c)))
 PROGRAMS := $(patsubst cmd/%.c,$(BUILD)/%,$(CMD_MAINS))
@@ -130,7 +130,7 @@ FORCE:
 $(BUILD)/lib/%.o: lib/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden \
-		$(DEP_CFLAGS) -c -o $@ $<
+		-iquote lib $(DEP_CFLAGS) -c -o $@ $<
 
 # Commands see the public header and their own, nothing private.
 $(BUILD)/cmd/%.o: cmd/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
@@ -157,8 +157,9 @@ $(BUILD)/include/hpdsl.h: lib/hpdsl.h
 	@mkdir -p $(@D)
 	@cp $< $@
 
+# P: files of different folders may have one name.
 $(BUILD)/libhpdsl.a: $(LIB_OBJS)
-	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR)rm -f $@ && $(AR) rcsP $@ $^
 
 $(BUILD)/$(SONAME): $(LIB_OBJS)
 	$(call say,LD)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(SONAME) \
@@ -313,4 +314,4 @@ help: ## this list
 clean: ## remove build/ and dist/
 	rm -rf build dist
 
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
