@@ -3,9 +3,11 @@
  * Strings that live and die together, one behind the other in large blocks:
  * no header and no rounding for each, so a path costs its bytes and a NUL.
  */
-#include "list.h"
+#include "arena.h"
+
 #include "mem.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { BLOCK_MIN = 4096, BLOCK_MAX = 1 << 20 };

@@ -7,6 +7,7 @@
 #ifndef HP_LIST_H
 #define HP_LIST_H
 
+#include "arena.h"
 #include "error.h"
 #include "hpdsl.h"
 #include "io.h"
@@ -70,8 +71,6 @@ struct hp_root {
 	uint32_t nsec, stamp;
 	struct hpdsl_dataset *dataset; /* owned */
 };
-
-struct hp_arena; /* strings, freed all at once */
 
 struct hp_list {
 	const struct hp_io *io;
@@ -146,13 +145,6 @@ static inline void hp_list_set_sha256(const struct hp_list *list,
 #define HP_INPUT_NAME (2 * HP_PRINTABLE)
 const char *hp_input_name(const struct hp_root *root, const char *below,
 			  size_t len, char buf[HP_INPUT_NAME]);
-
-/* Arena: pointers stay valid until it is freed.  NULL: no memory. */
-struct hp_arena *hp_arena_new(void);
-void hp_arena_free(struct hp_arena *a);
-char *hp_arena_add(struct hp_arena *a, const char *s, size_t len); /* + NUL */
-/* Moves the strings of from into a and frees from. */
-void hp_arena_join(struct hp_arena *a, struct hp_arena *from);
 
 /*
  * Sets the files' key_len and orders by the bytes of (key, path).  Two equal

@@ -5,6 +5,7 @@
  */
 #include "snap_text.h"
 
+#include "error.h"
 #include "hash.h"
 #include "mem.h"
 #include "siblings.h"

@@ -6,6 +6,7 @@
  */
 #include "snap_text.h"
 
+#include "error.h"
 #include "path.h"
 
 #include <inttypes.h>

@@ -2,9 +2,11 @@
 /* The lines of a snapshot's text, and the first of them. */
 #include "snap_text.h"
 
+#include "error.h"
 #include "hash.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 int hp_snap_lines_fail(const struct hp_snap_lines *l, struct hpdsl_error *err,

@@ -2,6 +2,7 @@
 /* From the text of a snapshot to the tree that it describes. */
 #include "snap_text.h"
 
+#include "error.h"
 #include "mem.h"
 #include "meter.h"
 

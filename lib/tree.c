@@ -5,6 +5,8 @@
  */
 #include "tree.h"
 
+#include "error.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

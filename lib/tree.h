@@ -7,8 +7,10 @@
 #ifndef HP_TREE_H
 #define HP_TREE_H
 
-#include "list.h"
+#include "arena.h"
+#include "hpdsl.h"
 
+#include <stdint.h>
 #include <sys/stat.h>
 
 #define HP_TREE_ENTRIES ((UINT64_C(1) << 40) - 2) /* most entries */

@@ -10,8 +10,8 @@
 #ifndef HP_YAML_READER_H
 #define HP_YAML_READER_H
 
+#include "arena.h"
 #include "hpdsl.h"
-#include "list.h"
 
 #include <yaml.h>
 
