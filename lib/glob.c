@@ -9,8 +9,6 @@
  */
 #include "glob.h"
 
-#include "scan.h"
-
 #include <fnmatch.h>
 #include <string.h>
 

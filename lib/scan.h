@@ -28,13 +28,4 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
  */
 int hp_scan_is_dataset(const struct hp_io *io, int dir);
 
-/*
- * Should a file with this member path be packed?  See hpdsl-pack(1),
- * --include: a pattern with a slash is matched against the whole path,
- * another one against the base name.
- */
-bool hp_glob_wanted(const struct hpdsl_pack_options *opt, const char *path);
-/* Is a folder left out as a whole by an exclude pattern? */
-bool hp_glob_pruned(const struct hpdsl_pack_options *opt, const char *path);
-
 #endif

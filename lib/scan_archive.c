@@ -7,6 +7,7 @@
 #include "scan_archive.h"
 
 #include "error.h"
+#include "glob.h"
 #include "mem.h"
 #include "path.h"
 

@@ -7,6 +7,7 @@
 
 #include "bytes.h"
 #include "error.h"
+#include "glob.h"
 #include "index.h"
 #include "manifest.h"
 #include "path.h"

@@ -7,6 +7,7 @@
 #include "scan_walk.h"
 
 #include "dents.h"
+#include "glob.h"
 
 #include <dirent.h>
 #include <errno.h>

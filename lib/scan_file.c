@@ -2,6 +2,8 @@
 /* One name: is it a file to pack, and what are its attributes? */
 #include "scan_walk.h"
 
+#include "glob.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

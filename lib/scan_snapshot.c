@@ -6,6 +6,7 @@
  * the file is read.
  */
 #include "bytes.h"
+#include "glob.h"
 #include "path.h"
 #include "scan_walk.h"
 

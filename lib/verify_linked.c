@@ -7,6 +7,7 @@
 
 #include "bytes.h"
 #include "error.h"
+#include "glob.h"
 #include "key_set.h"
 #include "listdir.h"
 #include "mem.h"
