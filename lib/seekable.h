@@ -7,30 +7,10 @@
 #ifndef HP_SEEKABLE_H
 #define HP_SEEKABLE_H
 
-#include "plan.h"
+#include "hpdsl.h"
 
 #define HP_FRAME_BYTES (128u << 10) /* of samples that share a frame */
 #define HP_FRAME_MAX (1u << 30)	    /* of a larger sample */
-
-/* ---- Where frames begin ------------------------------------------------ */
-
-/* Cuts a chunk of a plan into frames. */
-struct hp_frame_walk {
-	struct hp_walk walk;
-	struct hp_place place; /* the next member, if have */
-	bool have;
-	uint64_t at;  /* offset in the plain tar: where the next frame begins */
-	uint64_t end; /* of the sample that begins there */
-	bool large;   /* frames of it were handed out already */
-	uint64_t bytes; /* of the chunk */
-};
-
-void hp_frame_walk_begin(struct hp_frame_walk *w, const struct hp_plan *plan,
-			 uint32_t chunk);
-/* Plain bytes of the next frame, or 0 behind the last (the trailer's). */
-uint64_t hp_frame_walk_next(struct hp_frame_walk *w);
-
-/* ---- The seek table ----------------------------------------------------- */
 
 struct hp_seek_entry {
 	uint32_t stored, plain; /* bytes */

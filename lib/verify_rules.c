@@ -3,6 +3,7 @@
 #include "verify_rules.h"
 
 #include "error.h"
+#include "frame_cut.h"
 #include "index_private.h"
 #include "plan.h"
 #include "seekable.h"

@@ -17,6 +17,7 @@
 #include <zstd.h>
 
 #include "bytes.h"
+#include "frame_cut.h"
 #include "zst_file.h"
 
 #define FRAME HP_FRAME_BYTES

@@ -12,6 +12,7 @@
 
 #include "bytes.h"
 #include "frame.h"
+#include "frame_cut.h"
 #include "seekable.h"
 
 #include <zstd_errors.h>

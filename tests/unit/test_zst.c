@@ -4,6 +4,7 @@
 #include "make_index.h"
 #include "memdir.h"
 #include "packed.h"
+#include "plan.h"
 #include "wrap.h"
 #include "zst.h"
 
