@@ -6,6 +6,7 @@
 #include "adopt.h"
 
 #include "error.h"
+#include "names.h"
 
 #include <errno.h>
 #include <string.h>

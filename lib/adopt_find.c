@@ -8,14 +8,13 @@
 #include "error.h"
 #include "listdir.h"
 #include "mem.h"
+#include "names.h"
 #include "scan_walk.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { MOST = 1000000 /* chunks of a dataset */ };
 
 struct tar {
 	const char *name; /* in hp_reindex.names, */
@@ -301,8 +300,9 @@ static int take(struct tars *t, struct hpdsl_error *err)
 	if (!t->n)
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "not a dataset, and no tar files");
-	if (t->n > MOST)
-		return hp_fail(err, -E2BIG, "more than %d tar files", MOST);
+	if (t->n > HP_CHUNKS_MAX)
+		return hp_fail(err, -E2BIG, "more than %d tar files",
+			       HP_CHUNKS_MAX);
 	qsort(t->v, t->n, sizeof *t->v, by_base);
 	r = refuse_equal(t, err);
 	if (r == 0)
@@ -322,12 +322,9 @@ static int take(struct tars *t, struct hpdsl_error *err)
 
 static int other_name(void *arg, const char *name)
 {
-	size_t n = strlen(name);
-
 	(void)arg;
 	/* What a run that was killed has left. */
-	return name[0] == '.' && n > 6 && !strcmp(name + n - 5, ".part") ? 0 :
-									   1;
+	return hp_name_is_part(name) ? 0 : 1;
 }
 
 static bool is_adopted(const struct hp_reindex *x)

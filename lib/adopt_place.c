@@ -6,6 +6,7 @@
 #include "adopt.h"
 
 #include "error.h"
+#include "names.h"
 #include "outfile.h"
 
 #include <errno.h>

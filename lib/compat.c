@@ -8,8 +8,9 @@
 
 #include "error.h"
 #include "mem.h"
-#include "plan.h"
+#include "names.h"
 #include "pool.h"
+#include "tar.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "listdir.h"
 #include "mem.h"
+#include "names.h"
 #include "owner.h"
 
 #include <errno.h>

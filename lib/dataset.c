@@ -7,9 +7,9 @@
 #include "dataset.h"
 
 #include "error.h"
-#include "journal.h"
 #include "manifest.h"
 #include "mem.h"
+#include "names.h"
 
 #include <errno.h>
 #include <stdio.h>

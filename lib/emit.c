@@ -5,10 +5,10 @@
  */
 #include "emit.h"
 
+#include "names.h"
 #include "sha256sums.h"
 
 #include "hash.h"
-#include "plan.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "dataset.h"
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 
 #include <string.h>
 

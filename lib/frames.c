@@ -3,6 +3,7 @@
 #include "frames.h"
 
 #include "error.h"
+#include "names.h"
 
 #include <assert.h>
 #include <errno.h>

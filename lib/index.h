@@ -18,7 +18,6 @@
 
 #include "view.h"
 
-#define HP_INDEX_NAME "index.hpdsl"
 #define HP_INDEX_MAGIC "\x89HPDSLI\n"
 #define HP_INDEX_VERSION 1
 

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "hash.h"
 #include "mem.h"
+#include "names.h"
 
 enum { PIECE = 1 << 20 };
 

@@ -9,6 +9,7 @@
 
 #include "index.h"
 #include "lookup.h"
+#include "names.h"
 #include "sections.h"
 
 enum {
@@ -23,7 +24,7 @@ enum {
 	HP_SHA256_ROW = 32,
 	HP_FRAME_ROW = 16,
 	HP_CHUNK_COMPRESSED = 1, /* flag of a chunk's row */
-	HP_INDEX_CHUNKS = 1000000,
+	HP_INDEX_CHUNKS = HP_CHUNKS_MAX,
 };
 
 #define HP_INDEX_MEMBERS ((UINT64_C(1) << 40) - 2) /* most members */

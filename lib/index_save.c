@@ -4,6 +4,7 @@
 
 #include "file_digest.h"
 #include "index_private.h"
+#include "names.h"
 #include "outfile.h"
 
 struct saver {

@@ -15,7 +15,6 @@
 #include "list.h"
 #include "manifest.h"
 
-#define HP_JOURNAL_NAME "journal.hpdsl"
 #define HP_JOURNAL_MAGIC "\x89HPDSLJ\n"
 #define HP_JOURNAL_VERSION 1
 

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "hash.h"
 #include "mem.h"
+#include "names.h"
 #include "path.h"
 
 #include <string.h>

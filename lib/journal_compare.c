@@ -9,6 +9,7 @@
 #include "error.h"
 #include "hash.h"
 #include "mem.h"
+#include "names.h"
 
 #include <errno.h>
 #include <inttypes.h>

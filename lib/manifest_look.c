@@ -7,10 +7,9 @@
 #include "manifest.h"
 
 #include "error.h"
-#include "index.h"
 #include "io.h"
-#include "journal.h"
 #include "mem.h"
+#include "names.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,8 +32,8 @@ int hp_manifest_missing(const struct hp_io *io, int dir, const char *path,
 	if (exists(io, dir, HP_JOURNAL_NAME))
 		what = "an unfinished pack (hpdsl-pack --resume completes it)";
 	else if (exists(io, dir, HP_INDEX_NAME) ||
-		 exists(io, dir, "chunk-000000.tar") ||
-		 exists(io, dir, "chunk-000000.tar.zst"))
+		 exists(io, dir, HP_CHUNK_FIRST) ||
+		 exists(io, dir, HP_CHUNK_ZST_FIRST))
 		what = "not a dataset: " HP_MANIFEST_NAME " is missing "
 		       "(hpdsl-index makes it from the chunks)";
 	return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", path, what);

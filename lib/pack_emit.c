@@ -9,6 +9,7 @@
 #include "error.h"
 #include "hash.h"
 #include "mem.h"
+#include "names.h"
 #include "outfile.h"
 #include "pool.h"
 #include "sha256.h"

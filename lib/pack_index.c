@@ -6,6 +6,7 @@
 #include "index.h"
 #include "index_write.h"
 #include "mem.h"
+#include "names.h"
 #include "outfile.h"
 #include "sha256sums.h"
 #include "portable.h"

@@ -12,6 +12,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 #include "perm.h"
 
 #define CHUNK_SIZE_DEFAULT (UINT64_C(64) << 20)
@@ -250,41 +251,4 @@ void hp_plan_release(struct hp_plan *plan)
 	free(plan->order);
 	free(plan->sizes);
 	memset(plan, 0, sizeof *plan);
-}
-
-/* ---- Names of chunks -------------------------------------------------- */
-
-void hp_chunk_name(uint32_t c, char out[HP_CHUNK_NAME])
-{
-	snprintf(out, HP_CHUNK_NAME, "chunk-%06" PRIu32 ".tar", c);
-}
-
-void hp_chunk_zst_name(uint32_t c, char out[HP_CHUNK_NAME])
-{
-	snprintf(out, HP_CHUNK_NAME, "chunk-%06" PRIu32 ".tar.zst", c);
-}
-
-bool hp_chunk_name_is_zst(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > 4 && strcmp(name + n - 4, ".zst") == 0;
-}
-
-int64_t hp_chunk_number(const char *name)
-{
-	char again[HP_CHUNK_NAME];
-	uint32_t c = 0;
-
-	if (strncmp(name, "chunk-", 6) != 0)
-		return -1;
-	for (int i = 6; i < 12; i++) {
-		if (name[i] < '0' || name[i] > '9')
-			return -1;
-		c = 10 * c + (uint32_t)(name[i] - '0');
-	}
-	hp_chunk_name(c, again);
-	if (hp_chunk_name_is_zst(name))
-		hp_chunk_zst_name(c, again);
-	return strcmp(name, again) == 0 ? (int64_t)c : -1;
 }

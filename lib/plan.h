@@ -8,10 +8,10 @@
 #define HP_PLAN_H
 
 #include "list.h"
+#include "names.h"
 #include "tar.h"
 
-#define HP_CHUNKS_AUTO 8192   /* most chunks made unasked */
-#define HP_CHUNKS_MAX 1000000 /* chunk-%06u */
+#define HP_CHUNKS_AUTO 8192 /* most chunks made unasked */
 
 struct hp_plan {
 	const struct hp_list *list;
@@ -81,15 +81,5 @@ static inline uint64_t hp_plan_chunk_bytes(const struct hp_plan *plan,
 {
 	return plan->sizes[c];
 }
-
-/* "chunk-000017.tar"; out has HP_CHUNK_NAME bytes. */
-#define HP_CHUNK_NAME 32
-void hp_chunk_name(uint32_t c, char out[HP_CHUNK_NAME]);
-/* "chunk-000017.tar.zst": of the compressed form. */
-void hp_chunk_zst_name(uint32_t c, char out[HP_CHUNK_NAME]);
-/* The number in such a name of either form, or -1. */
-int64_t hp_chunk_number(const char *name);
-/* Does the name end in .zst? */
-bool hp_chunk_name_is_zst(const char *name);
 
 #endif

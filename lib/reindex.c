@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 #include "owner.h"
 #include "pool.h"
 #include "stage_state.h"
@@ -17,8 +18,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define JOURNAL "journal.hpdsl"
 
 int hp_reindex_chunks(struct hp_reindex *x, size_t n, struct hpdsl_error *err)
 {
@@ -163,7 +162,7 @@ static int refuse_unfinished(struct hp_reindex *x, struct hpdsl_error *err)
 	struct stat st;
 
 	if (x->opt->force || x->has_manifest ||
-	    x->io->stat(x->io, x->dir, JOURNAL, &st, 0) < 0)
+	    x->io->stat(x->io, x->dir, HP_JOURNAL_NAME, &st, 0) < 0)
 		return 0;
 	return hp_fail(err, HPDSL_ENOTOURS,
 		       "an unfinished pack (hpdsl-pack --resume completes it)");

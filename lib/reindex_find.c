@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "listdir.h"
+#include "names.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 #include "pass.h"
 
 #include <errno.h>

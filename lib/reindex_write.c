@@ -6,6 +6,7 @@
 #include "file_digest.h"
 #include "index_write.h"
 #include "mem.h"
+#include "names.h"
 #include "outfile.h"
 #include "portable.h"
 #include "sha256sums.h"

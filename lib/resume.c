@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 #include "owner.h"
 #include "pool.h"
 

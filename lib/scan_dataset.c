@@ -10,6 +10,7 @@
 #include "glob.h"
 #include "index.h"
 #include "manifest.h"
+#include "names.h"
 #include "path.h"
 
 #include <errno.h>

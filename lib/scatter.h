@@ -15,6 +15,7 @@
 #define HP_SCATTER_H
 
 #include "meter.h"
+#include "names.h"
 #include "parts.h"
 
 /* A place for a file of a stream. */

@@ -3,6 +3,7 @@
  */
 #include "error.h"
 #include "listdir.h"
+#include "names.h"
 #include "outfile.h"
 #include "target.h"
 
@@ -34,7 +35,7 @@ static int64_t part_number(const char *name)
 	size_t n = strlen(name);
 	int64_t c;
 
-	if (n <= 6 || n - 6 >= sizeof chunk)
+	if (!hp_name_is_part(name) || n - 6 >= sizeof chunk)
 		return -1;
 	memcpy(chunk, name + 1, n - 6);
 	chunk[n - 6] = '\0';

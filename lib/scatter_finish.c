@@ -7,6 +7,7 @@
 
 #include "chunk_sums.h"
 #include "error.h"
+#include "names.h"
 #include "pool.h"
 
 #include <string.h>

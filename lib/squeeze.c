@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 #include "parts.h"
 
 #include <errno.h>

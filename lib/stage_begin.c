@@ -8,6 +8,7 @@
 #include "index.h"
 #include "manifest.h"
 #include "mem.h"
+#include "names.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,6 +9,7 @@
 #include "index.h"
 #include "manifest.h"
 #include "mem.h"
+#include "names.h"
 
 #include <errno.h>
 #include <string.h>

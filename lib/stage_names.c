@@ -5,6 +5,7 @@
 #include "index.h"
 #include "listdir.h"
 #include "manifest.h"
+#include "names.h"
 #include "outfile.h"
 
 #include <errno.h>
@@ -42,8 +43,7 @@ static bool read_part(const char *name, uint64_t chunks,
 	char whole[HP_STAGE_NAME], again[HP_OUTFILE_NAME];
 	struct hp_stage_name in;
 
-	if (name[0] != '.' || n <= end + 1 || n - end > sizeof whole ||
-	    strcmp(name + n - end, ".part") != 0)
+	if (!hp_name_is_part(name) || n - end > sizeof whole)
 		return false;
 	memcpy(whole, name + 1, n - end - 1);
 	whole[n - end - 1] = '\0';

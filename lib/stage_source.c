@@ -11,6 +11,7 @@
 #include "io.h"
 #include "manifest.h"
 #include "mem.h"
+#include "names.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,6 +9,7 @@
 #include "index.h"
 #include "manifest.h"
 #include "mem.h"
+#include "names.h"
 #include "outfile.h"
 
 #include <errno.h>

@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 #include "owner.h"
 
 #include <errno.h>

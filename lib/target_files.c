@@ -9,6 +9,7 @@
 #include "error.h"
 #include "index.h"
 #include "listdir.h"
+#include "names.h"
 
 #include <errno.h>
 #include <stdio.h>

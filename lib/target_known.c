@@ -10,6 +10,7 @@
 #include "error.h"
 #include "index.h"
 #include "mem.h"
+#include "names.h"
 #include "outfile.h"
 #include "sha256sums.h"
 #include "view.h"
@@ -109,8 +110,7 @@ enum hp_target_name hp_target_name(const char *name, uint64_t known, bool inner)
 
 	if (is_final(name, known, inner))
 		return HP_OURS;
-	if (name[0] != '.' || n <= 6 || n >= sizeof final ||
-	    strcmp(name + n - 5, ".part") != 0)
+	if (!hp_name_is_part(name) || n >= sizeof final)
 		return HP_STRANGE;
 	memcpy(final, name + 1, n - 6);
 	final[n - 6] = '\0';

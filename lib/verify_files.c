@@ -9,6 +9,7 @@
 #include "error.h"
 #include "listdir.h"
 #include "mem.h"
+#include "names.h"
 #include "pass.h"
 #include "pool.h"
 #include "sha256.h"

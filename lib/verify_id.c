@@ -8,6 +8,7 @@
 #include "bytes.h"
 #include "error.h"
 #include "hash.h"
+#include "names.h"
 #include "sha256.h"
 
 struct ids {

@@ -6,6 +6,7 @@
 #include "verify_rules.h"
 
 #include "error.h"
+#include "names.h"
 
 #include <string.h>
 

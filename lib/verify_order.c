@@ -9,6 +9,7 @@
 #include "error.h"
 #include "list.h"
 #include "mem.h"
+#include "names.h"
 #include "perm.h"
 #include "verify_rules.h"
 

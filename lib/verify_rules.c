@@ -5,7 +5,7 @@
 #include "error.h"
 #include "frame_cut.h"
 #include "index_private.h"
-#include "plan.h"
+#include "names.h"
 #include "seekable.h"
 #include "tar.h"
 

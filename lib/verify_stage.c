@@ -9,7 +9,7 @@
 #include "error.h"
 #include "list.h"
 #include "mem.h"
-#include "plan.h"
+#include "names.h"
 #include "stage_watch.h"
 
 #include <errno.h>
@@ -165,14 +165,12 @@ bool hp_verify_expanded(const struct hp_verify *v, uint32_t chunk)
 
 bool hp_verify_stage_knows(const struct hp_verify *v, const char *name)
 {
-	size_t n = strlen(name);
 	int64_t number;
 
 	if (!v->stage)
 		return false;
 	if (strcmp(name, HP_STATE_NAME) == 0 ||
-	    strcmp(name, HP_STAGE_LOCK) == 0 ||
-	    (name[0] == '.' && n > 5 && strcmp(name + n - 5, ".part") == 0))
+	    strcmp(name, HP_STAGE_LOCK) == 0 || hp_name_is_part(name))
 		return true;
 	/* Staging may go on meanwhile, and bring it in either form. */
 	number = hp_chunk_number(name);

@@ -8,14 +8,13 @@
 
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 #include "pass.h"
 #include "sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-#define JOURNAL "journal.hpdsl"
 
 static bool exists(const struct hp_verify *v, const char *name)
 {
@@ -30,14 +29,14 @@ static bool exists(const struct hp_verify *v, const char *name)
  */
 static int is_dataset(struct hp_verify *v, bool absent, struct hpdsl_error *err)
 {
-	if (absent && exists(v, JOURNAL))
+	if (absent && exists(v, HP_JOURNAL_NAME))
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "%s: an unfinished pack (hpdsl-pack --resume "
 			       "completes it)",
 			       v->path);
 	if (exists(v, HP_INDEX_NAME))
 		return 0;
-	if (exists(v, "chunk-000000.tar") || exists(v, "chunk-000000.tar.zst"))
+	if (exists(v, HP_CHUNK_FIRST) || exists(v, HP_CHUNK_ZST_FIRST))
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "%s: not a dataset: %s and %s are missing "
 			       "(hpdsl-index makes them from the chunks)",

@@ -7,6 +7,7 @@
 #include "engine.h"
 
 #include "error.h"
+#include "names.h"
 #include "read_file.h"
 
 #include <errno.h>

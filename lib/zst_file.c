@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "names.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "index.h"
 #include "index_write.h"
 #include "mem.h"
+#include "names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

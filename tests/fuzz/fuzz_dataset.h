@@ -12,6 +12,7 @@
 #include "make_index.h"
 
 #include "io.h"
+#include "names.h"
 
 enum {
 	IN_DIR = 1000, /* descriptors, none of them the system's */

@@ -10,7 +10,7 @@
 
 #include "bytes.h"
 #include "emit.h"
-#include "plan.h"
+#include "names.h"
 
 /* Two samples of two members each: names, sizes, places in the tar. */
 static const struct hp_emit_member golden[] = {

@@ -13,6 +13,7 @@
 #include "hash.h"
 #include "journal.h"
 #include "make_list.h"
+#include "names.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -24,6 +24,7 @@
 #include "index_write.h"
 #include "io.h"
 #include "manifest.h"
+#include "names.h"
 #include "sections.h"
 
 /* ---- Counting --------------------------------------------------------- */

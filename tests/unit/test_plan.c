@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "names.h"
 #include "perm.h"
 #include "plan.h"
 

@@ -3,8 +3,8 @@
 #include "faultio.h"
 #include "make_index.h"
 #include "memdir.h"
+#include "names.h"
 #include "packed.h"
-#include "plan.h"
 #include "wrap.h"
 #include "zst.h"
 
