@@ -62,13 +62,4 @@ int hp_stage_chunk(const struct hpdsl_stage *s, uint64_t chunk, bool expanded,
 		   struct hpdsl_chunk *ret, char name[HP_STAGE_NAME],
 		   struct hpdsl_error *err);
 
-/* ---- Between the files of the directory ------------------------------- */
-
-/* A small file of the kernel's, a NUL behind it: how many bytes, or -errno. */
-ssize_t hp_stage_kernel_file(const struct hp_io *io, const char *path,
-			     char *buf, size_t size);
-/* When a process began, clock ticks since boot, from its stat; 0: no idea. */
-uint64_t hp_stage_parse_start(const char *stat);
-uint64_t hp_stage_pid_start(const struct hp_io *io);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* This boot, this process, this moment: what a state file is held against. */
-#include "stage.h"
+#include "boot.h"
 
 #include "hash.h"
 

@@ -5,6 +5,7 @@
  */
 #include "stage_memory.h"
 
+#include "boot.h"
 #include "mem.h"
 #include "stage.h"
 

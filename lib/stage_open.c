@@ -2,6 +2,7 @@
 /* A stage directory is opened, and closed; what its state file says. */
 #include "stage_dir.h"
 
+#include "boot.h"
 #include "error.h"
 #include "mem.h"
 #include "owner.h"

@@ -5,6 +5,7 @@
  */
 #include "stage_dir.h"
 
+#include "boot.h"
 #include "error.h"
 #include "mem.h"
 #include "outfile.h"

@@ -97,10 +97,6 @@ bool hp_state_alive(const void *p, const struct hp_state_header *h,
 bool hp_state_same_boot(const struct hp_state_header *h,
 			const uint8_t boot_id[16]);
 
-/* This boot's id; zeros and -errno where the system does not tell. */
-int hp_boot_id(const struct hp_io *io, uint8_t ret[16]);
-uint64_t hp_monotonic(void);
-
 /*
  * The name of a chunk's file in a stage directory, in the form given: by its
  * number, "chunk-000017.tar", with ".zst" if it is compressed and not expanded.

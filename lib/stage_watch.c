@@ -5,6 +5,7 @@
  */
 #include "stage_watch.h"
 
+#include "boot.h"
 #include "error.h"
 #include "owner.h"
 

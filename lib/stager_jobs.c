@@ -2,6 +2,7 @@
 /* What the stager's threads have to do, and what they have done. */
 #include "stager.h"
 
+#include "boot.h"
 #include "meter.h"
 
 #include <stdlib.h>

@@ -2,6 +2,8 @@
 /* What the stager tells of itself, though a thread of it may be stuck. */
 #include "stager.h"
 
+#include "boot.h"
+
 #include <stdio.h>
 
 /* Takes no lock that is held while the system is asked for anything. */

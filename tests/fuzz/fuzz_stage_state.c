@@ -4,6 +4,7 @@
  * right.  What is taken is what the writer makes of it, to the byte.  The same
  * bytes as a name in a stage directory, and as what the kernel tells of groups.
  */
+#include "boot.h"
 #include "bytes.h"
 #include "hash.h"
 #include "stage_dir.h"

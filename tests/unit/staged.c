@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "staged.h"
 
+#include "boot.h"
 #include "io.h"
 
 #include <setjmp.h>

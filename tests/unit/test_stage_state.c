@@ -4,6 +4,7 @@
  * bytes, beat and end mean; names of chunks; and what the kernel's files say of
  * boot, process and memory.
  */
+#include "boot.h"
 #include "bytes.h"
 #include "hash.h"
 #include "io.h"

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This boot, this process, this moment: what tells them from others. */
+#ifndef HP_BOOT_H
+#define HP_BOOT_H
+
+#include "io.h"
+
+/* This boot's id; zeros and -errno where the system does not tell. */
+int hp_boot_id(const struct hp_io *io, uint8_t ret[16]);
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t hp_monotonic(void);
+
+/* A small file of the kernel's, a NUL behind it: how many bytes, or -errno. */
+ssize_t hp_stage_kernel_file(const struct hp_io *io, const char *path,
+			     char *buf, size_t size);
+/* When a process began, clock ticks since boot, from its stat; 0: no idea. */
+uint64_t hp_stage_parse_start(const char *stat);
+uint64_t hp_stage_pid_start(const struct hp_io *io);
+
+#endif
