@@ -9,7 +9,6 @@
 #include "section_out.h"
 #include "snap.h"
 #include "tree.h"
-#include "walk.h"
 
 /*
  * Writes the snapshot of a finished tree.  threads as in hpdsl.h (0: one a
@@ -43,13 +42,5 @@ int hp_snap_save_check(const struct hp_io *io, const char *path,
 int hp_snap_in_memory(const struct hp_tree *t, uint32_t threads,
 		      const char *name, void **ret_bytes, struct hp_snap **ret,
 		      struct hpdsl_error *err);
-
-/*
- * The tree of source: of the packed dataset that it is, else of the directory.
- * hp_walk's options say the rest.
- */
-int hp_tree_of(const char *source, const struct hp_walk_options *opt,
-	       struct hp_tree *t, struct hpdsl_snapshot_report *report,
-	       struct hpdsl_error *err);
 
 #endif

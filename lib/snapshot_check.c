@@ -4,6 +4,7 @@
 #include "mem.h"
 #include "meter.h"
 #include "snap_write.h"
+#include "walk.h"
 
 /* The source as it is now: a snapshot over *ret_bytes. */
 static int snapshot_now(const char *source, const struct hp_walk_options *with,

@@ -6,6 +6,7 @@
 #include "meter.h"
 #include "scan.h"
 #include "snap_write.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <string.h>

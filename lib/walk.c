@@ -5,6 +5,7 @@
 #include "error.h"
 #include "mem.h"
 #include "meter.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <string.h>

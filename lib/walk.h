@@ -37,6 +37,14 @@ int hp_walk(const char *path, const struct hp_walk_options *opt,
 	    struct hpdsl_error *err);
 
 /*
+ * The tree of source: of the packed dataset that it is, else of the directory.
+ * hp_walk's options say the rest.
+ */
+int hp_tree_of(const char *source, const struct hp_walk_options *opt,
+	       struct hp_tree *t, struct hpdsl_snapshot_report *report,
+	       struct hpdsl_error *err);
+
+/*
  * A snapshot's own file is left out of the walk, and so is what a run that was
  * killed left of writing it.  Both by their names: another name of the same
  * file stays what it is when this one is replaced.  The file need not be there,

@@ -3,6 +3,7 @@
 #include "walk_private.h"
 
 #include "mem.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "path.h"
 #include "snap_private.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <string.h>

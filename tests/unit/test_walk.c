@@ -8,6 +8,7 @@
 
 #include "scan_tree.h"
 #include "snap_write.h"
+#include "walk.h"
 #include "wrap.h"
 
 #include <fcntl.h>
