@@ -15,6 +15,47 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char first_line[] = "format: hpdsl-dataset\n";
+
+/* Is an index of ours there?  Without its manifest. */
+static bool is_bare(const struct hp_io *io, int dir)
+{
+	hp_auto_fd f = { io, io->open(io, dir, HP_INDEX_NAME,
+				      O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) };
+	char magic[sizeof HP_INDEX_MAGIC - 1];
+	struct stat st;
+
+	return f.fd >= 0 && hp_io_fstat(io, f.fd, &st) == 0 &&
+	       S_ISREG(st.st_mode) &&
+	       hp_io_pread_full(io, f.fd, magic, sizeof magic, 0) ==
+		       (ssize_t)sizeof magic &&
+	       !memcmp(magic, HP_INDEX_MAGIC, sizeof magic);
+}
+
+int hp_dataset_is_one(const struct hp_io *io, int dir)
+{
+	char line[sizeof first_line - 1];
+	hp_auto_fd f = { io, io->open(io, dir, HP_MANIFEST_NAME,
+				      O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) };
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	if (f.fd == -ENOENT && is_bare(io, dir))
+		return HPDSL_ENOTOURS;
+	if (f.fd < 0)
+		return f.fd == -ENOENT || f.fd == -ELOOP || f.fd == -ENXIO ?
+			       0 :
+			       f.fd;
+	r = hp_io_fstat(io, f.fd, &st);
+	if (r < 0 || !S_ISREG(st.st_mode))
+		return r;
+	n = hp_io_pread_full(io, f.fd, line, sizeof line, 0);
+	if (n < 0)
+		return (int)n;
+	return n == sizeof line && memcmp(line, first_line, sizeof line) == 0;
+}
+
 static bool exists(const struct hpdsl_dataset *ds, const char *name)
 {
 	struct stat st;

@@ -107,6 +107,12 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 /* All but that. */
 #define HP_OPEN_FLAGS (HPDSL_OPEN_COPY | HPDSL_OPEN_FOREIGN_OWNER)
 
+/*
+ * Is a directory a packed dataset, says its manifest?  1, 0 or -errno;
+ * HPDSL_ENOTOURS: there is an index, but no manifest.
+ */
+int hp_dataset_is_one(const struct hp_io *io, int dir);
+
 int hp_dataset_open(const char *path, unsigned flags, const struct hp_io *io,
 		    struct hpdsl_dataset **ret, struct hpdsl_error *err);
 

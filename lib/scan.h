@@ -22,10 +22,4 @@
 int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 	    struct hpdsl_pack_report *report, struct hpdsl_error *err);
 
-/*
- * Is a directory a packed dataset, says its manifest?  1, 0 or -errno;
- * HPDSL_ENOTOURS: there is an index, but no manifest.
- */
-int hp_scan_is_dataset(const struct hp_io *io, int dir);
-
 #endif

@@ -6,6 +6,7 @@
 #include "scan_walk.h"
 
 #include "archive.h"
+#include "dataset.h"
 #include "error.h"
 #include "index.h"
 #include "manifest.h"
@@ -134,7 +135,7 @@ static int open_dataset(struct hp_scan *s, struct hp_root *root,
 			struct hpdsl_error *err)
 {
 	char buf[HP_PRINTABLE];
-	int r = hp_scan_is_dataset(s->io, root->fd);
+	int r = hp_dataset_is_one(s->io, root->fd);
 
 	if (r == HPDSL_ENOTOURS)
 		return hp_manifest_missing(s->io, root->fd,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a directory or a dataset to a snapshot. */
+#include "dataset.h"
 #include "error.h"
 #include "manifest.h"
 #include "mem.h"
 #include "meter.h"
-#include "scan.h"
 #include "snap_write.h"
 #include "walk.h"
 
@@ -27,7 +27,7 @@ static int is_dataset(const char *source,
 	dir.fd = io->open(io, AT_FDCWD, source, O_PATH | O_DIRECTORY, 0);
 	if (dir.fd < 0)
 		return hp_fail_errno(err, dir.fd, "%s", buf);
-	r = hp_scan_is_dataset(io, dir.fd);
+	r = hp_dataset_is_one(io, dir.fd);
 	if (r == HPDSL_ENOTOURS)
 		return hp_manifest_missing(io, dir.fd, buf, err);
 	/* Is it the folder that may not be entered? */
