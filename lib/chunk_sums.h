@@ -8,7 +8,7 @@
 #define HP_CHUNK_SUMS_H
 
 #include "hash.h"
-#include "pack.h"
+#include "run.h"
 
 struct hp_chunk_sums {
 	struct hp_content_hash *hashes; /* of its members, in their order */

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "mem.h"
+#include "pack.h"
 #include "pool.h"
 
 #include <inttypes.h>

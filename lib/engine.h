@@ -20,7 +20,7 @@
 
 #include "file_digest.h"
 #include "outfile.h"
-#include "pack.h"
+#include "run.h"
 #include "zst_file.h"
 
 #include <pthread.h>

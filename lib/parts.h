@@ -8,7 +8,7 @@
 #define HP_PARTS_H
 
 #include "outfile.h"
-#include "pack.h"
+#include "run.h"
 
 #include <pthread.h>
 

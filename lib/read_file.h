@@ -4,7 +4,7 @@
 #define HP_READ_FILE_H
 
 #include "hash.h"
-#include "pack.h"
+#include "run.h"
 
 /*
  * Bytes [off, off + n) of the file's content to buf.  HPDSL_ECHANGED: it is not

@@ -10,6 +10,7 @@
 #include "mem.h"
 #include "names.h"
 #include "owner.h"
+#include "pack.h"
 #include "pool.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
 #include "scatter.h"
 
 #include "error.h"
+#include "pack.h"
 #include "pool.h"
 
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include "file_digest.h"
 #include "frames.h"
 #include "outfile.h"
-#include "pack.h"
+#include "run.h"
 
 struct hp_zst_file {
 	struct hp_file_digest digest; /* of the file */
