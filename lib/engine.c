@@ -4,7 +4,6 @@
 
 #include "error.h"
 #include "mem.h"
-#include "pack.h"
 #include "pool.h"
 
 #include <inttypes.h>
@@ -332,23 +331,4 @@ int hp_write_in_order(struct hp_pack *p, struct hpdsl_error *err)
 	}
 	hp_engine_release(e);
 	return r;
-}
-
-static bool all_done(const struct hp_pack *p)
-{
-	for (uint32_t c = 0; c < p->plan.n_chunks; c++)
-		if (!p->done[c].done)
-			return false;
-	return true;
-}
-
-int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err)
-{
-	int r;
-
-	p->report->xattrs = 0;
-	if (p->opt->snapshot)
-		p->report->hard_links = p->report->sparse = 0;
-	r = hp_scatter_chunks(p, err);
-	return r < 0 || all_done(p) ? r : hp_write_in_order(p, err);
 }
