@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scattered chunks from their making to their names; see scatter.h. */
-#include "scatter.h"
+#include "scatter_private.h"
 
 #include "error.h"
 #include "pack.h"

@@ -4,7 +4,7 @@
  * content goes to a buffer for all the places that name it.  What comes must be
  * what the scan saw.
  */
-#include "scatter.h"
+#include "scatter_private.h"
 
 #include "archive.h"
 #include "error.h"

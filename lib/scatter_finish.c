@@ -3,7 +3,7 @@
  * A scattered chunk that has all its members: synced, read back, noted in the
  * journal, named.
  */
-#include "scatter.h"
+#include "scatter_private.h"
 
 #include "chunk_sums.h"
 #include "error.h"

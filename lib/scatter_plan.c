@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which chunks are scattered, and where each file of a stream goes. */
-#include "scatter.h"
+#include "scatter_private.h"
 
 #include "error.h"
 #include "mem.h"

@@ -3,7 +3,7 @@
  * Every few seconds: what is in its place is synced, then the journal says how
  * far the streams are.  What comes meanwhile is for the next time.
  */
-#include "scatter.h"
+#include "scatter_private.h"
 
 #include "error.h"
 #include "mem.h"

@@ -11,8 +11,8 @@
  * One lock guards what is not said to belong to somebody.  With no threads the
  * calling one does it all.
  */
-#ifndef HP_SCATTER_H
-#define HP_SCATTER_H
+#ifndef HP_SCATTER_PRIVATE_H
+#define HP_SCATTER_PRIVATE_H
 
 #include "meter.h"
 #include "names.h"
