@@ -12,6 +12,7 @@
 #include "outfile.h"
 #include "portable.h"
 #include "scan.h"
+#include "scatter.h"
 #include "seekable.h"
 
 #include <inttypes.h>

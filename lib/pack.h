@@ -38,17 +38,6 @@ int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err);
 /* Writes all chunks that are not done.  HPDSL_ESTOPPED: some are left. */
 int hp_write_chunks(struct hp_pack *p, struct hpdsl_error *err);
 
-/* Those that hold files of compressed archives; hp_write_chunks begins so. */
-int hp_scatter_chunks(struct hp_pack *p, struct hpdsl_error *err);
-/* Are there any such archives? */
-bool hp_scatter_wanted(const struct hp_pack *p);
-/* Has an interrupted run left temporary files of chunks that can be used? */
-bool hp_scatter_resumes(const struct hp_pack *p);
-/* Removes all other temporary files. */
-int hp_scatter_clear(const struct hp_pack *p, struct hpdsl_error *err);
-/* What the one of chunk c takes on the disk. */
-uint64_t hp_scatter_space(const struct hp_pack *p, uint32_t c);
-
 /*
  * Archives and datasets that are read: HPDSL_EDIFFERS: one is not that of the
  * interrupted run; and what a later run has to know of them.

@@ -2,6 +2,8 @@
 /* Chunks: first those with files of streams, then all others. */
 #include "pack.h"
 
+#include "scatter.h"
+
 static bool all_done(const struct hp_pack *p)
 {
 	for (uint32_t c = 0; c < p->plan.n_chunks; c++)

@@ -7,6 +7,7 @@
 #include "meter.h"
 #include "pool.h"
 #include "read_file.h"
+#include "scatter.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scattered chunks from their making to their names; see scatter.h. */
+/* Scattered chunks from their making to their names; see scatter_private.h. */
 #include "scatter_private.h"
 
 #include "error.h"
-#include "pack.h"
 #include "pool.h"
+#include "scatter.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an interrupted run left of scattered chunks, and whether it can be used.
  */
+#include "scatter.h"
+
 #include "error.h"
 #include "listdir.h"
 #include "names.h"
 #include "outfile.h"
-#include "target.h"
+#include "target_known.h"
 
 #include <errno.h>
 #include <stdio.h>

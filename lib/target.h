@@ -4,6 +4,7 @@
 #define HP_TARGET_H
 
 #include "pack.h"
+#include "target_known.h"
 
 /* What a directory holds. */
 struct hp_target_contents {
@@ -11,22 +12,6 @@ struct hp_target_contents {
 	bool folder;	    /* of side files */
 	char stranger[320]; /* the first name that is none of ours */
 };
-
-/* What a name in a directory of ours means. */
-enum hp_target_name {
-	HP_STRANGE, /* nothing: it is another's */
-	HP_OURS,
-	HP_OUR_PART, /* a temporary file of one that is ours */
-};
-
-/*
- * The chunks below this number are ours: by what lies in the directory, or by
- * journal and plan if that is no dataset.
- */
-uint64_t hp_target_known(const struct hp_target *t, int dir);
-/* inner: in the folder of side files.  All but the journal. */
-enum hp_target_name hp_target_name(const char *name, uint64_t known,
-				   bool inner);
 
 /* Looks into a directory. */
 int hp_target_look(const struct hp_target *t, int dir,
