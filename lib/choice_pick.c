@@ -6,7 +6,7 @@
 #include "choice.h"
 
 #include "error.h"
-#include "index_private.h"
+#include "index.h"
 #include "mem.h"
 #include "path.h"
 #include "perm.h"

@@ -3,7 +3,7 @@
 #include "choice.h"
 
 #include "error.h"
-#include "index_private.h"
+#include "index.h"
 #include "mem.h"
 
 #include <inttypes.h>

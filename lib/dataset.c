@@ -233,6 +233,12 @@ int hpdsl_sample_get(const struct hpdsl_dataset *ds, uint64_t number,
 	return hp_index_sample(ds->index, number, ret, err);
 }
 
+int hpdsl_sample_labels(const struct hpdsl_dataset *ds, uint64_t first,
+			uint64_t n, uint32_t *ret, struct hpdsl_error *err)
+{
+	return hp_index_labels(ds->index, first, n, ret, err);
+}
+
 int hpdsl_member_get(const struct hpdsl_dataset *ds, uint64_t number,
 		     struct hpdsl_member *ret, struct hpdsl_error *err)
 {

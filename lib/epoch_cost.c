@@ -4,7 +4,7 @@
 
 #include "dataset.h"
 #include "error.h"
-#include "index_private.h"
+#include "index.h"
 #include "mem.h"
 
 /* Bytes of a chunk's file that hold bytes from .. to - 1 of its plain tar. */

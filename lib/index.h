@@ -94,7 +94,27 @@ int hp_index_chunk(const struct hp_index *ix, uint32_t number,
 		   struct hpdsl_chunk *ret, struct hpdsl_error *err);
 int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,
 		   struct hpdsl_error *err);
+/* As hpdsl_sample_labels. */
+int hp_index_labels(const struct hp_index *ix, uint64_t first, uint64_t n,
+		    uint32_t *ret, struct hpdsl_error *err);
 
+/* A sample's row, checked. */
+struct hp_sample_row {
+	uint64_t first, end; /* members */
+	uint32_t chunk, label;
+};
+
+int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
+			struct hp_sample_row *ret, struct hpdsl_error *err);
+
+/* "member 7: has an impossible time": HPDSL_ECORRUPT. */
+int hp_index_bad_row(const struct hp_index *ix, const char *what,
+		     uint64_t number, const char *why, struct hpdsl_error *err);
+/* Is there such a section, with nothing in it? */
+bool hp_index_is_bare(const struct hp_index *ix, enum hp_index_section kind);
+
+/* Have members names in their chunks that are not their paths? */
+bool hp_index_has_stored(const struct hp_index *ix);
 /*
  * The member's name in its chunk: ret is NULL if it is its path.
  */

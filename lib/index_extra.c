@@ -12,7 +12,17 @@
 #include <errno.h>
 #include <inttypes.h>
 
+bool hp_index_is_bare(const struct hp_index *ix, enum hp_index_section kind)
+{
+	return hp_index_has(ix, kind) && !hp_index_section(ix, kind)->length;
+}
+
 /* ---- Names in chunks --------------------------------------------------- */
+
+bool hp_index_has_stored(const struct hp_index *ix)
+{
+	return hp_index_rows(ix, HP_SECTION_STORED) > 0;
+}
 
 static int stored_name(const struct hp_index *ix, const uint8_t *row,
 		       const char **ret, size_t *ret_len,

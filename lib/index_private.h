@@ -120,23 +120,11 @@ static inline int hp_index_bytes(const struct hp_index *ix,
 int hp_index_out_of_range(const struct hp_index *ix, const char *what,
 			  uint64_t number, uint64_t count,
 			  struct hpdsl_error *err);
-/* "member 7: has an impossible time": HPDSL_ECORRUPT. */
-int hp_index_bad_row(const struct hp_index *ix, const char *what,
-		     uint64_t number, const char *why, struct hpdsl_error *err);
 /* A name of len bytes and its NUL, without a NUL inside, when it was looked at.
  */
 int hp_index_name(const struct hp_index *ix, enum hp_index_section kind,
 		  uint64_t off, uint16_t len, const char **ret,
 		  struct hpdsl_error *err);
-
-/* A sample's row, checked. */
-struct hp_sample_row {
-	uint64_t first, end; /* members */
-	uint32_t chunk, label;
-};
-
-int hp_index_sample_row(const struct hp_index *ix, uint64_t number,
-			struct hp_sample_row *ret, struct hpdsl_error *err);
 
 /* ---- Before writing --------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "reindex.h"
 
 #include "error.h"
-#include "index_private.h"
+#include "index.h"
 #include "mem.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ int hp_reindex_names(struct hp_reindex *x, struct hpdsl_error *err)
 	for (uint64_t i = 0; i < list->n_files && !stored; i++)
 		stored = list->stored[i];
 	/* Rows that are damaged still say that there were names. */
-	if (x->index && hp_index_rows(x->index, HP_SECTION_STORED))
+	if (x->index && hp_index_has_stored(x->index))
 		stored = true;
 	if (lost && (portable || stored))
 		x->lost |= HP_LOST_NAMES;

@@ -3,18 +3,16 @@
  * Labels of many samples at a time: for those who draw, count or weigh by class
  * and have no use for keys and members.
  */
-#include "dataset.h"
+#include "index_private.h"
 
 #include "error.h"
-#include "index_private.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-int hpdsl_sample_labels(const struct hpdsl_dataset *ds, uint64_t first,
-			uint64_t n, uint32_t *ret, struct hpdsl_error *err)
+int hp_index_labels(const struct hp_index *ix, uint64_t first, uint64_t n,
+		    uint32_t *ret, struct hpdsl_error *err)
 {
-	const struct hp_index *ix = ds->index;
 	uint64_t all = ix->count.samples;
 	struct hp_sample_row row;
 	int r;

@@ -4,7 +4,7 @@
 
 #include "error.h"
 #include "frame_cut.h"
-#include "index_private.h"
+#include "index.h"
 #include "names.h"
 #include "seekable.h"
 #include "tar.h"
@@ -24,8 +24,7 @@ static void check_sections(struct hp_rules *r)
 	};
 
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-		if (hp_index_has(r->ix, needed[i].kind) &&
-		    !hp_index_section(r->ix, needed[i].kind)->length)
+		if (hp_index_is_bare(r->ix, needed[i].kind))
 			hp_findings_add(&r->findings, "section %s: is empty",
 					needed[i].name);
 }
