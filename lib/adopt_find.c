@@ -9,7 +9,6 @@
 #include "listdir.h"
 #include "mem.h"
 #include "names.h"
-#include "scan_walk.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -152,10 +151,10 @@ static int see(const struct tars *t, const char *dir, int fd,
 	       char prefix[HPDSL_PATH_MAX + 1], struct hpdsl_error *err)
 {
 	hp_auto_free char *from = NULL, *to = NULL;
-	int r = hp_scan_real(t->x->io, t->x->dir, &from);
+	int r = hp_io_real_path(t->x->io, t->x->dir, &from);
 
 	if (r == 0)
-		r = hp_scan_real(t->x->io, fd, &to);
+		r = hp_io_real_path(t->x->io, fd, &to);
 	if (r == 0)
 		r = hp_adopt_relative(from, to, prefix);
 	else if (is_unknown(r) && dir[0] == '/')

@@ -377,6 +377,17 @@ int hp_io_fstat(const struct hp_io *io, int fd, struct stat *ret)
 	return io->stat(io, fd, "", ret, AT_EMPTY_PATH);
 }
 
+int hp_io_stat(const struct hp_io *io, int dir, const char *name,
+	       struct stat *ret, int flags)
+{
+	int r;
+
+	do
+		r = io->stat(io, dir, name, ret, flags);
+	while (r == -EINTR);
+	return r;
+}
+
 int hp_io_slurp(const struct hp_io *io, int dir, const char *name, size_t max,
 		char **ret, size_t *ret_len)
 {

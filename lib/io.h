@@ -117,6 +117,11 @@ int hp_io_write_full(const struct hp_io *io, int fd, const void *buf, size_t n);
 int hp_io_pwrite_full(const struct hp_io *io, int fd, const void *buf, size_t n,
 		      uint64_t off);
 int hp_io_fstat(const struct hp_io *io, int fd, struct stat *ret);
+/* io->stat, asked again when a signal came. */
+int hp_io_stat(const struct hp_io *io, int dir, const char *name,
+	       struct stat *ret, int flags);
+/* Real path of an open file, malloc'ed: 0 or -errno. */
+int hp_io_real_path(const struct hp_io *io, int fd, char **ret);
 
 /*
  * A whole small file into a fresh buffer with a NUL behind it; at most max

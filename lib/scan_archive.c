@@ -46,7 +46,7 @@ static int check_place(const struct hp_scan *s, const char *name,
 
 	if (!s->output || f.fd < 0)
 		return 0;
-	if (hp_scan_real(s->io, f.fd, &real) == -ENOMEM)
+	if (hp_io_real_path(s->io, f.fd, &real) == -ENOMEM)
 		return hp_fail_nomem(err);
 	n = strlen(s->output);
 	if (!real || strncmp(real, s->output, n) || real[n] != '/')

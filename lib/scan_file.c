@@ -11,17 +11,6 @@
 
 #define FILES_FIRST 1024
 
-int hp_scan_stat(const struct hp_io *io, int dir, const char *name,
-		 struct stat *ret, int flags)
-{
-	int r;
-
-	do
-		r = io->stat(io, dir, name, ret, flags);
-	while (r == -EINTR);
-	return r;
-}
-
 const char *hp_scan_special(mode_t mode)
 {
 	switch (mode & S_IFMT) {
@@ -169,8 +158,8 @@ static void leave_out(struct hp_scan_worker *w, uint16_t root, mode_t mode)
 
 	if (S_ISLNK(mode) && w->s->list->note_linked &&
 	    !hp_glob_pruned(w->s->opt, w->path) &&
-	    hp_scan_stat(w->s->io, at->fd, w->path + at->prefix_len, &st,
-			 AT_NO_AUTOMOUNT) == 0 &&
+	    hp_io_stat(w->s->io, at->fd, w->path + at->prefix_len, &st,
+		       AT_NO_AUTOMOUNT) == 0 &&
 	    S_ISDIR(st.st_mode))
 		hp_scan_linked(w);
 	else
@@ -190,8 +179,8 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 		return;
 	}
 	if (!known || type == DT_REG)
-		r = hp_scan_stat(w->s->io, at->fd, w->path + at->prefix_len,
-				 &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT);
+		r = hp_io_stat(w->s->io, at->fd, w->path + at->prefix_len, &st,
+			       AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT);
 	if (r == 0 && S_ISDIR(st.st_mode))
 		take_folder(w, root, &st, listed);
 	else if (!known && !hp_glob_wanted(w->s->opt, w->path))

@@ -14,21 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int hp_scan_real(const struct hp_io *io, int fd, char **ret)
-{
-	char name[32], real[PATH_MAX + 1];
-	ssize_t n;
-
-	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-	n = io->readlink(io, AT_FDCWD, name, real, sizeof real);
-	if (n < 0)
-		return (int)n;
-	if ((size_t)n == sizeof real)
-		return -ENAMETOOLONG;
-	*ret = strndup(real, (size_t)n);
-	return *ret ? 0 : -ENOMEM;
-}
-
 static bool is_below(const char *path, const char *folder)
 {
 	size_t n = strlen(folder);
@@ -44,7 +29,7 @@ static bool leads_inside(struct hp_scan_worker *w, uint16_t root, int fd)
 	const char *top = w->s->more[root].real;
 	hp_auto_free char *real = NULL;
 	char what[64 + HP_PRINTABLE], buf[HP_PRINTABLE];
-	int r = top ? hp_scan_real(w->s->io, fd, &real) : -ENOENT;
+	int r = top ? hp_io_real_path(w->s->io, fd, &real) : -ENOENT;
 
 	if (r == 0 && is_below(real, top))
 		return true;
@@ -120,8 +105,7 @@ void hp_scan_link(struct hp_scan_worker *w, uint16_t root)
 	const char *name = w->path + at->prefix_len;
 	hp_auto_fd f = { io, io->open(io, at->fd, name, O_PATH, 0) };
 	struct stat st;
-	int r = f.fd < 0 ? f.fd :
-			   hp_scan_stat(io, f.fd, "", &st, AT_EMPTY_PATH);
+	int r = f.fd < 0 ? f.fd : hp_io_stat(io, f.fd, "", &st, AT_EMPTY_PATH);
 
 	if (r == -ENOENT || r == -ELOOP || r == -ENOTDIR) {
 		broken(w, root, name, r);

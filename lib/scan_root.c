@@ -41,7 +41,7 @@ static int climb(struct hp_scan *s, int fd)
 	int r;
 
 	for (;;) {
-		r = hp_scan_stat(s->io, at.fd, "", &st, AT_EMPTY_PATH);
+		r = hp_io_stat(s->io, at.fd, "", &st, AT_EMPTY_PATH);
 		if (r < 0)
 			return r;
 		if (s->n_above && st.st_ino == s->above[s->n_above - 1].ino &&
@@ -99,7 +99,7 @@ static int find_above(struct hp_scan *s, struct hpdsl_error *err)
 	if (fd >= 0)
 		find_room(s, fd);
 	if (fd >= 0 && !strcmp(name, s->opt->output) &&
-	    hp_scan_real(s->io, fd, &s->output) == -ENOMEM) {
+	    hp_io_real_path(s->io, fd, &s->output) == -ENOMEM) {
 		s->io->close(s->io, fd);
 		return hp_fail_nomem(err);
 	}
@@ -207,14 +207,14 @@ static int open_root(struct hp_scan *s, const char *name,
 		return hp_fail_errno(err, fd, "%s", NAME(name, buf));
 	*root = (struct hp_root){ .fd = fd, .name = name };
 	list->n_roots++;
-	r = hp_scan_stat(s->io, fd, "", &st, AT_EMPTY_PATH);
+	r = hp_io_stat(s->io, fd, "", &st, AT_EMPTY_PATH);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", NAME(name, buf));
 	more->above_output = hp_scan_above_output(s, &st);
 	more->prefix = strdup("");
 	if (!more->prefix)
 		return hp_fail_nomem(err);
-	r = hp_scan_real(s->io, fd, &more->real);
+	r = hp_io_real_path(s->io, fd, &more->real);
 	return r == -ENOMEM ? hp_fail_nomem(err) : 0;
 }
 

@@ -172,14 +172,10 @@ bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix);
 void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f);
 /* "is a FIFO" and the like. */
 const char *hp_scan_special(mode_t mode);
-int hp_scan_stat(const struct hp_io *io, int dir, const char *name,
-		 struct stat *ret, int flags);
 /* scan_link.c: a symbolic link at w->path. */
 void hp_scan_link(struct hp_scan_worker *w, uint16_t root);
 /* The link at w->path leads to a folder. */
 void hp_scan_linked(struct hp_scan_worker *w);
-/* Real path of an open file, malloc'ed: 0 or -errno. */
-int hp_scan_real(const struct hp_io *io, int fd, char **ret);
 
 /* scan_tell.c */
 /* A problem with w->path: code's text, or what (then code may be our own). */

@@ -12,7 +12,6 @@
 #include "listdir.h"
 #include "mem.h"
 #include "meter.h"
-#include "scan_walk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -126,7 +125,7 @@ static int take_link(struct walk *k, const char *name)
 	if (r >= 0)
 		r = hp_io_fstat(io, f.fd, &st);
 	if (r == 0)
-		r = hp_scan_real(io, f.fd, &real);
+		r = hp_io_real_path(io, f.fd, &real);
 	return r < 0 ? fail(k, r) : take(k, &st, real);
 }
 
@@ -147,8 +146,8 @@ static int take_name(void *arg, const char *name)
 	k->path[k->dir_len] = '/';
 	memcpy(k->path + k->dir_len + 1, name, n + 1);
 	k->len = k->dir_len + 1 + n;
-	r = hp_scan_stat(k->w->io, k->fd, name, &st,
-			 AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT);
+	r = hp_io_stat(k->w->io, k->fd, name, &st,
+		       AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT);
 	if (r < 0)
 		return fail(k, r);
 	if (S_ISLNK(st.st_mode))
@@ -173,7 +172,7 @@ static int list(struct walk *k)
 	if (r <= 0)
 		return r;
 	free(hp_take(k->real));
-	r = hp_scan_real(io, k->fd, &k->real);
+	r = hp_io_real_path(io, k->fd, &k->real);
 	if (r < 0 || is_walked(k))
 		return r;
 	return hp_listdir(io, k->fd, take_name, k);
@@ -208,7 +207,7 @@ static int begin(struct walk *k)
 	if (r == 0)
 		r = see(k, &st);
 	if (r >= 0)
-		r = hp_scan_real(k->w->io, k->root->fd, &k->top);
+		r = hp_io_real_path(k->w->io, k->root->fd, &k->top);
 	return r < 0 ? fail(k, r) : 0;
 }
 
