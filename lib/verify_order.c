@@ -71,17 +71,14 @@ static void unshuffle(const struct hp_verify *v, uint64_t n, uint64_t *list)
 static void fetch(const struct hp_index *ix, const uint64_t *list, uint64_t i,
 		  uint64_t n)
 {
-	const struct hp_section *s = hp_index_section(ix, HP_SECTION_SAMPLES);
 	struct hp_sample_row row;
 	struct hp_rule_row m;
 
 	if (i + 2 * FAR < n)
-		__builtin_prefetch(s->data + list[i + 2 * FAR] * HP_SAMPLE_ROW);
+		hp_index_sample_ahead(ix, list[i + 2 * FAR]);
 	if (i + FAR < n &&
 	    hp_index_sample_row(ix, list[i + FAR], &row, NULL) == 0)
-		__builtin_prefetch(
-			hp_index_section(ix, HP_SECTION_MEMBERS)->data +
-			row.first * HP_MEMBER_ROW);
+		hp_index_member_ahead(ix, row.first);
 	if (i + NEAR < n &&
 	    hp_index_sample_row(ix, list[i + NEAR], &row, NULL) == 0 &&
 	    hp_rule_row(ix, row.first, &m, NULL) == 0)

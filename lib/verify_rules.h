@@ -7,7 +7,7 @@
 #define HP_VERIFY_RULES_H
 
 #include "findings.h"
-#include "index_private.h"
+#include "index_look.h"
 #include "name_risk.h"
 #include "verify.h"
 
@@ -41,20 +41,15 @@ struct hp_rule_row {
 static inline int hp_rule_row(const struct hp_index *ix, uint64_t number,
 			      struct hp_rule_row *ret, struct hpdsl_error *err)
 {
-	uint8_t row[HP_MEMBER_ROW];
-	const uint8_t *path = NULL;
-	int r = hp_index_take(ix, HP_SECTION_MEMBERS, number * HP_MEMBER_ROW,
-			      row, sizeof row, err);
+	struct hp_index_look look;
+	int r = hp_index_look(ix, number, &look, err);
 
 	if (r < 0)
 		return r;
-	ret->path.len = hp_get16(row + 36);
-	ret->size = hp_get64(row + 8);
-	ret->generated = hp_get16(row + 38) & HP_MEMBER_GENERATED;
-	r = hp_index_bytes(ix, HP_SECTION_PATHS, hp_get48(row + 40),
-			   ret->path.len + 1, &path, err);
-	ret->path.s = (const char *)path;
-	return r;
+	ret->path = (struct hp_name){ look.path, look.path_len };
+	ret->size = look.size;
+	ret->generated = look.generated;
+	return 0;
 }
 
 /* Negative, 0 or positive, as strings of bytes are ordered. */
