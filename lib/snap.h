@@ -70,6 +70,10 @@ int hp_snap_verify(const struct hp_snap *s,
 		   void (*told)(void *arg, const char *reason), void *arg,
 		   struct hpdsl_error *err);
 
+/* "entry 7: why": HPDSL_ECORRUPT. */
+int hp_snap_bad_entry(const struct hp_snap *s, uint64_t number, const char *why,
+		      struct hpdsl_error *err);
+
 /* Compares, see hpdsl_snapshot_diff. */
 int hp_snap_diff(const struct hp_snap *before, const struct hp_snap *after,
 		 const struct hpdsl_diff_options *opt,

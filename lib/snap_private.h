@@ -37,9 +37,6 @@ static inline const uint8_t *hp_snap_bytes(const struct hp_snap *s,
 /* "no entry 7, there are 5": -ERANGE. */
 int hp_snap_out_of_range(const struct hp_snap *s, uint64_t number,
 			 struct hpdsl_error *err);
-/* "entry 7: why": HPDSL_ECORRUPT. */
-int hp_snap_bad_entry(const struct hp_snap *s, uint64_t number, const char *why,
-		      struct hpdsl_error *err);
 
 /* ---- Rows of ENTRIES -------------------------------------------------- */
 

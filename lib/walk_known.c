@@ -8,7 +8,6 @@
 
 #include "error.h"
 #include "path.h"
-#include "snap_private.h"
 #include "walk.h"
 
 #include <errno.h>
