@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names in an open directory, one by one. */
+/* The names in an open directory, one by one, from getdents64 records. */
 #ifndef HP_LISTDIR_H
 #define HP_LISTDIR_H
 
 #include "io.h"
+
+/* A raw record that listing a folder gives. */
+struct hp_dent {
+	const char *name; /* in the record */
+	size_t len;	  /* of it; never 0 */
+	unsigned char type;
+	bool is_dots; /* "." or ".." */
+};
+
+/* The first record of n bytes: its length, or 0 if it makes no sense. */
+size_t hp_dent_take(const char *p, size_t n, struct hp_dent *ret);
 
 /*
  * Calls each(arg, name) for every name but "." and "..", from where the

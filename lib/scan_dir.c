@@ -6,8 +6,8 @@
  */
 #include "scan_walk.h"
 
-#include "dents.h"
 #include "glob.h"
+#include "listdir.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* Listing a folder, and putting its nodes together. */
 #include "walk_private.h"
 
-#include "dents.h"
 #include "glob.h"
+#include "listdir.h"
 #include "mem.h"
 
 #include <dirent.h>
