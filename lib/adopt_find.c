@@ -6,7 +6,7 @@
 #include "adopt.h"
 
 #include "error.h"
-#include "listdir.h"
+#include "dir.h"
 #include "mem.h"
 #include "names.h"
 

@@ -4,7 +4,7 @@
 
 #include "emit.h"
 #include "error.h"
-#include "listdir.h"
+#include "dir.h"
 #include "mem.h"
 #include "names.h"
 #include "owner.h"

@@ -7,7 +7,7 @@
 #include "scan_walk.h"
 
 #include "glob.h"
-#include "listdir.h"
+#include "dir.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "scatter.h"
 
 #include "error.h"
-#include "listdir.h"
+#include "dir.h"
 #include "names.h"
 #include "outfile.h"
 #include "target_known.h"

@@ -3,7 +3,7 @@
 #include "stage_dir.h"
 
 #include "index.h"
-#include "listdir.h"
+#include "dir.h"
 #include "manifest.h"
 #include "names.h"
 #include "outfile.h"

@@ -8,7 +8,7 @@
 #include "emit.h"
 #include "error.h"
 #include "index.h"
-#include "listdir.h"
+#include "dir.h"
 #include "names.h"
 
 #include <errno.h>

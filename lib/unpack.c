@@ -6,7 +6,7 @@
  */
 #include "dataset.h"
 #include "error.h"
-#include "listdir.h"
+#include "dir.h"
 #include "mem.h"
 #include "owner.h"
 #include "meter.h"

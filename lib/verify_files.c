@@ -7,7 +7,7 @@
 
 #include "emit.h"
 #include "error.h"
-#include "listdir.h"
+#include "dir.h"
 #include "mem.h"
 #include "names.h"
 #include "pass.h"

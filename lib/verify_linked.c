@@ -9,7 +9,7 @@
 #include "error.h"
 #include "glob.h"
 #include "key_set.h"
-#include "listdir.h"
+#include "dir.h"
 #include "mem.h"
 #include "meter.h"
 

@@ -3,7 +3,7 @@
 #include "walk_private.h"
 
 #include "glob.h"
-#include "listdir.h"
+#include "dir.h"
 #include "mem.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names in an open directory, one by one, from getdents64 records. */
-#include "listdir.h"
+#include "dir.h"
 
 #include "mem.h"
 

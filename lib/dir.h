@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names in an open directory, one by one, from getdents64 records. */
-#ifndef HP_LISTDIR_H
-#define HP_LISTDIR_H
+#ifndef HP_DIR_H
+#define HP_DIR_H
 
 #include "io.h"
 
