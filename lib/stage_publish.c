@@ -9,6 +9,8 @@
 #include "error.h"
 #include "mem.h"
 #include "outfile.h"
+#include "stage.h"
+#include "stage_fit.h"
 #include "stage_plan.h"
 
 #include <errno.h>
@@ -189,4 +191,17 @@ int hpdsl_stage_end(struct hpdsl_stage *s, int how, struct hpdsl_error *err)
 		hp_state_end(s->state, end);
 	pthread_mutex_unlock(&s->state_lock);
 	return 0;
+}
+
+/* ---- What an earlier plan has left -------------------------------------- */
+
+uint64_t hpdsl_stage_surplus(const struct hpdsl_stage *s,
+			     const struct hpdsl_stage_plan *plan)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t c = 0; c < plan->chunks; c++)
+		if (hpdsl_stage_holds(s, c) && !hp_plan_holds(plan, s->node, c))
+			sum = hp_fit_add(sum, plan->weight[c]);
+	return sum;
 }
