@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This boot, this process, this moment: what tells them from others. */
+/* This boot and this process: what tells them from others. */
 #ifndef HP_BOOT_H
 #define HP_BOOT_H
 
@@ -7,8 +7,6 @@
 
 /* This boot's id; zeros and -errno where the system does not tell. */
 int hp_boot_id(const struct hp_io *io, uint8_t ret[16]);
-/* Nanoseconds of CLOCK_MONOTONIC. */
-uint64_t hp_monotonic(void);
 
 /* A small file of the kernel's, a NUL behind it: how many bytes, or -errno. */
 ssize_t hp_stage_kernel_file(const struct hp_io *io, const char *path,

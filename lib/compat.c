@@ -6,6 +6,7 @@
  */
 #include "compat_run.h"
 
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
 #include "names.h"

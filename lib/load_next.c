@@ -2,6 +2,7 @@
 /* Handing out batches. */
 #include "load.h"
 
+#include "clock.h"
 #include "error.h"
 #include "meter.h"
 

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define WARNINGS 20
 
@@ -72,12 +71,4 @@ void hp_meter_warn_end(struct hp_meter *m, const char *what)
 		m->watch->warn(m->watch->arg, text);
 	}
 	m->warned = 0;
-}
-
-double hp_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }

@@ -35,9 +35,6 @@ void hp_meter_warn(struct hp_meter *m, const char *fmt, ...)
 /* Says how many more there were than were passed on; counts afresh. */
 void hp_meter_warn_end(struct hp_meter *m, const char *what);
 
-/* Seconds of a clock that only goes forward. */
-double hp_now(void);
-
 static inline bool hp_stopped(const struct hpdsl_watch *w)
 {
 	return w->stop && __atomic_load_n(w->stop, __ATOMIC_RELAXED);

@@ -5,10 +5,10 @@
  */
 #include "pack.h"
 
+#include "clock.h"
 #include "error.h"
 #include "index_write.h"
 #include "mem.h"
-#include "meter.h"
 #include "outfile.h"
 #include "portable.h"
 #include "scan.h"

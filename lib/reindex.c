@@ -8,6 +8,7 @@
  */
 #include "adopt.h"
 
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
 #include "names.h"

@@ -5,6 +5,7 @@
  */
 #include "scatter_private.h"
 
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
 

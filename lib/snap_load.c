@@ -2,8 +2,8 @@
 /* A snapshot's file out of its text. */
 #include "snap_text.h"
 
+#include "clock.h"
 #include "io.h"
-#include "meter.h"
 #include "snap_write.h"
 
 int hpdsl_snapshot_load(const char *text, size_t size, const char *name,

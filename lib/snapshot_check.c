@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A snapshot, and what it was made of as that is now. */
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
 #include "meter.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a directory or a dataset to a snapshot. */
+#include "clock.h"
 #include "dataset.h"
 #include "error.h"
 #include "manifest.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This boot, this process, this moment: what a state file is held against. */
+/* This boot and this process: what a state file is held against. */
 #include "boot.h"
 
 #include "hash.h"
@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 ssize_t hp_stage_kernel_file(const struct hp_io *io, const char *path,
@@ -53,14 +52,6 @@ int hp_boot_id(const struct hp_io *io, uint8_t ret[16])
 	if (n < 0)
 		return (int)n;
 	return parse_id(text, ret) ? 0 : -EINVAL;
-}
-
-uint64_t hp_monotonic(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* Field 22 of /proc/self/stat; the second may hold blanks and brackets. */

@@ -6,6 +6,7 @@
 #include "stage_dir.h"
 
 #include "boot.h"
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
 #include "outfile.h"

@@ -2,7 +2,7 @@
 /* Where the readers of a stage directory find a chunk, and what they count. */
 #include "stage_read.h"
 
-#include "boot.h"
+#include "clock.h"
 #include "dataset.h"
 #include "error.h"
 #include "mem.h"

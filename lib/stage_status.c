@@ -2,7 +2,7 @@
 /* What a stage directory says of itself, to whoever asks. */
 #include "stage_dir.h"
 
-#include "boot.h"
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
 #include "view.h"

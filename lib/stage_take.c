@@ -5,7 +5,7 @@
  */
 #include "stage_dir.h"
 
-#include "boot.h"
+#include "clock.h"
 #include "error.h"
 #include "index.h"
 #include "manifest.h"

@@ -6,6 +6,7 @@
 #include "stage_watch.h"
 
 #include "boot.h"
+#include "clock.h"
 #include "error.h"
 #include "owner.h"
 

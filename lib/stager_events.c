@@ -2,7 +2,7 @@
 /* What the threads have done becomes events of the exchange. */
 #include "stager.h"
 
-#include "meter.h"
+#include "clock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "stager.h"
 
-#include "meter.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <inttypes.h>

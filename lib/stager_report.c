@@ -2,7 +2,7 @@
 /* What the stager tells of itself, though a thread of it may be stuck. */
 #include "stager.h"
 
-#include "boot.h"
+#include "clock.h"
 
 #include <stdio.h>
 

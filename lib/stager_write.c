@@ -6,8 +6,8 @@
  */
 #include "stager.h"
 
+#include "clock.h"
 #include "mem.h"
-#include "meter.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  * dealt to the threads in batches.  A member that is damaged, or whose name
  * cannot be had, is told and left out; the others are restored.
  */
+#include "clock.h"
 #include "dataset.h"
 #include "error.h"
 #include "dir.h"

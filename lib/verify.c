@@ -6,6 +6,7 @@
  */
 #include "verify.h"
 
+#include "clock.h"
 #include "error.h"
 #include "pool.h"
 #include "verify_order.h"

@@ -2,9 +2,9 @@
 /* The walk as a whole: the top, workers, and what they found put together. */
 #include "walk_private.h"
 
+#include "clock.h"
 #include "error.h"
 #include "mem.h"
-#include "meter.h"
 #include "walk.h"
 
 #include <errno.h>

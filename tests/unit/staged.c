@@ -2,6 +2,7 @@
 #include "staged.h"
 
 #include "boot.h"
+#include "clock.h"
 #include "io.h"
 
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 /* Stagers in one process, and the network between them. */
 #include "stager_net.h"
 
+#include "clock.h"
 #include "hash.h"
-#include "meter.h"
 #include "wrap.h"
 
 #include <dirent.h>

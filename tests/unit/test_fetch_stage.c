@@ -4,7 +4,7 @@
  * while it is read, and taken away: same bytes as from the origin, counted
  * where they came from, and what was bad is told once.
  */
-#include "boot.h"
+#include "clock.h"
 #include "faultio.h"
 #include "fetching.h"
 #include "staged.h"

@@ -4,7 +4,7 @@
  * replaced, and all is taken away; where bytes came from, and how long was
  * waited.
  */
-#include "boot.h"
+#include "clock.h"
 #include "fetching.h"
 #include "io.h"
 #include "packed.h"

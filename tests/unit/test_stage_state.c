@@ -6,6 +6,7 @@
  */
 #include "boot.h"
 #include "bytes.h"
+#include "clock.h"
 #include "hash.h"
 #include "io.h"
 #include "memio.h"

@@ -7,8 +7,8 @@
  */
 #include "stager_net.h"
 
+#include "clock.h"
 #include "faultio.h"
-#include "meter.h"
 #include "shell.h"
 #include "wrap.h"
 
