@@ -5,10 +5,10 @@
  */
 #include "adopt.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "lookup.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <inttypes.h>

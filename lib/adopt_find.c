@@ -5,9 +5,9 @@
  */
 #include "adopt.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "dir.h"
-#include "mem.h"
 #include "names.h"
 
 #include <errno.h>

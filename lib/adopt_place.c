@@ -5,7 +5,7 @@
  */
 #include "adopt.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "names.h"
 #include "outfile.h"
 

@@ -6,8 +6,8 @@
  */
 #include "adopt.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 #include "reindex_read.h"
 #include "tar_foreign.h"
 #include "tar_tail.h"

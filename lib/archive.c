@@ -7,7 +7,7 @@
  */
 #include "archive_private.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <locale.h>

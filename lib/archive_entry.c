@@ -2,7 +2,7 @@
 /* What a layer is at, in our words. */
 #include "archive_private.h"
 
-#include "bytes.h"
+#include "base/bytes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #include "archive_private.h"
 
-#include "bytes.h"
-#include "mem.h"
+#include "base/bytes.h"
+#include "base/mem.h"
 #include "tar_tail.h"
 
 #include <errno.h>

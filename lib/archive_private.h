@@ -9,7 +9,7 @@
 
 #include "archive.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -6,9 +6,9 @@
  */
 #include "archive_private.h"
 
-#include "bytes.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <string.h>

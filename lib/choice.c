@@ -2,11 +2,11 @@
 /* A choice of samples: made of its parts, and known by its digest. */
 #include "choice.h"
 
-#include "bytes.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "dataset.h"
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
 
 #include <inttypes.h>
 #include <string.h>

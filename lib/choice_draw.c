@@ -6,9 +6,9 @@
  */
 #include "choice.h"
 
-#include "error.h"
-#include "mem.h"
-#include "perm.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/perm.h"
 
 static bool weighted(const struct hpdsl_choice *c)
 {

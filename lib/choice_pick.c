@@ -5,11 +5,11 @@
  */
 #include "choice.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/perm.h"
 #include "index.h"
-#include "mem.h"
-#include "path.h"
-#include "perm.h"
 
 #include <inttypes.h>
 #include <string.h>

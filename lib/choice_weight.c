@@ -2,9 +2,9 @@
 /* What the chosen samples weigh. */
 #include "choice.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "index.h"
-#include "mem.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  */
 #include "dataset.h"
 
-#include "bytes.h"
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <inttypes.h>

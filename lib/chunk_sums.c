@@ -2,11 +2,11 @@
 /* A chunk file compared with the plan, and hashed, in one pass. */
 #include "chunk_sums.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/sha256.h"
 #include "names.h"
 #include "pass.h"
-#include "sha256.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef HP_CHUNK_SUMS_H
 #define HP_CHUNK_SUMS_H
 
-#include "hash.h"
+#include "base/hash.h"
 #include "run.h"
 
 struct hp_chunk_sums {

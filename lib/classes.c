@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a class name for each sample to numbered classes. */
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "list.h"
-#include "mem.h"
 
 #include <string.h>
 

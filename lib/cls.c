@@ -3,9 +3,9 @@
  * Members that the packer makes: the number of the sample's class, as a file of
  * the sample, for readers that see chunks only.
  */
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "list.h"
-#include "mem.h"
 #include "portable.h"
 
 #include <inttypes.h>

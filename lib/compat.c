@@ -6,9 +6,9 @@
  */
 #include "compat_run.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 #include "names.h"
 #include "pool.h"
 #include "tar.h"

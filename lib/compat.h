@@ -8,12 +8,12 @@
 #ifndef HP_COMPAT_H
 #define HP_COMPAT_H
 
+#include "base/key_set.h"
+#include "base/text.h"
 #include "hpdsl.h"
 #include "io.h"
-#include "key_set.h"
 #include "name_risk.h"
 #include "tar_foreign.h"
-#include "text.h"
 
 /* What is odd besides names, which are name_risk.h's. */
 enum hp_trip {

@@ -2,10 +2,10 @@
 /* Datasets, folders and files given to hpdsl_compat, as a list of tars. */
 #include "compat_run.h"
 
-#include "emit.h"
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "dir.h"
-#include "mem.h"
+#include "emit.h"
 #include "names.h"
 #include "owner.h"
 

@@ -5,9 +5,9 @@
  */
 #include "compat.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #include "compress.h"
 
-#include "bytes.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>

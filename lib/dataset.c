@@ -6,9 +6,9 @@
  */
 #include "dataset.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "manifest.h"
-#include "mem.h"
 #include "names.h"
 
 #include <errno.h>

@@ -3,12 +3,12 @@
  * The dataset id names the content, whatever the chunks: it depends on paths,
  * sizes and contents, and not on the order in which they are held.
  */
-#include "bytes.h"
-#include "error.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/sha256.h"
 #include "list.h"
-#include "mem.h"
-#include "sha256.h"
 
 struct ids {
 	XXH3_state_t xxh3;

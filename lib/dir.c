@@ -2,7 +2,7 @@
 /* The names in an open directory, one by one, from getdents64 records. */
 #include "dir.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "names.h"
 #include "sha256sums.h"
 
-#include "hash.h"
+#include "base/hash.h"
 
 #include <stdio.h>
 #include <string.h>

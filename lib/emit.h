@@ -7,8 +7,8 @@
 #ifndef HP_EMIT_H
 #define HP_EMIT_H
 
+#include "base/text.h"
 #include "hpdsl.h"
-#include "text.h"
 
 /* What files these are. */
 enum hp_side_file {

@@ -2,8 +2,8 @@
 /* The writer's machine put together: memory, threads, progress, the end. */
 #include "engine.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "pool.h"
 
 #include <inttypes.h>

@@ -18,7 +18,7 @@
 #ifndef HP_ENGINE_H
 #define HP_ENGINE_H
 
-#include "file_digest.h"
+#include "base/file_digest.h"
 #include "outfile.h"
 #include "run.h"
 #include "zst_file.h"

@@ -2,9 +2,9 @@
 /* Making an epoch: how many samples each chunk has, and the lanes' pieces. */
 #include "epoch_private.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "dataset.h"
-#include "error.h"
-#include "mem.h"
 #include "names.h"
 
 #include <string.h>

@@ -2,10 +2,10 @@
 /* What windows of this size take: memory, and how long their reads are. */
 #include "epoch_private.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "dataset.h"
-#include "error.h"
 #include "index.h"
-#include "mem.h"
 
 /* Bytes of a chunk's file that hold bytes from .. to - 1 of its plain tar. */
 static int stored_bytes(const struct hp_index *ix, uint32_t number,

@@ -8,8 +8,8 @@
  */
 #include "epoch_private.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Steps, their ranks and the end: steps 7 and 8 of hpdsl-order(7). */
 #include "epoch_private.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <inttypes.h>

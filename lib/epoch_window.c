@@ -2,8 +2,8 @@
 /* Windows and positions: steps 5 and 6 of hpdsl-order(7). */
 #include "epoch_private.h"
 
-#include "error.h"
-#include "perm.h"
+#include "base/error.h"
+#include "base/perm.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* The exchange: its life, its chunks by number, and what is to be done next. */
 #include "exchange_private.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <string.h>

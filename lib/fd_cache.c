@@ -2,7 +2,7 @@
 /* Open files by number, the least recently used one making place. */
 #include "fd_cache.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <pthread.h>

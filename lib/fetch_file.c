@@ -5,7 +5,7 @@
  */
 #include "fetch_private.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "index_copy.h"
 
 #include <errno.h>

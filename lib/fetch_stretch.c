@@ -6,8 +6,8 @@
  */
 #include "fetch_private.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "index_copy.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* What a check of a whole file finds: told one by one, up to a bound. */
 #include "findings.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

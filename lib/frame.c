@@ -2,8 +2,8 @@
 /* Frames of compressed chunks, over memory. */
 #include "frame.h"
 
-#include "bytes.h"
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "seekable.h"
 
 #include <errno.h>

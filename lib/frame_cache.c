@@ -2,7 +2,7 @@
 /* Reading plain bytes from compressed chunks, frame by frame. */
 #include "frame_cache.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "frame.h"
 #include "index_copy.h"
 

@@ -2,7 +2,7 @@
 /* From stretches of a chunk to frames. */
 #include "frames.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "names.h"
 
 #include <assert.h>

@@ -5,8 +5,8 @@
  */
 #include "index_private.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 static const struct hp_kind kinds[] = {
 	{ "SAMPLES", HP_SAMPLE_ROW, false, 0 },

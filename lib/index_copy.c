@@ -2,9 +2,9 @@
 /* Copies of rows, read from the file and held against private checksums. */
 #include "index_copy.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,8 +5,8 @@
  */
 #include "index_private.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 #include "seekable.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
  */
 #include "index_copy.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <inttypes.h>

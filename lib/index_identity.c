@@ -5,9 +5,9 @@
  */
 #include "index_private.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "names.h"
 
 enum { PIECE = 1 << 20 };

@@ -5,7 +5,7 @@
  */
 #include "index_private.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 /* What an index will look like: sizes of its sections, slots of its members. */
 #include "index_write.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "index_private.h"
 
 #include <errno.h>

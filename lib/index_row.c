@@ -6,8 +6,8 @@
  */
 #include "index_copy.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 #include "seekable.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* An index as a file that appears whole, and what it takes of the disk. */
 #include "index_write.h"
 
-#include "file_digest.h"
+#include "base/file_digest.h"
 #include "index_private.h"
 #include "names.h"
 #include "outfile.h"

@@ -6,10 +6,10 @@
  */
 #include "index_write.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "index_private.h"
-#include "mem.h"
 #include "section_out.h"
 
 #include <assert.h>

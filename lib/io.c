@@ -2,7 +2,7 @@
 /* The system's file operations as a table, and the loops around a table. */
 #include "io.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <linux/openat2.h>

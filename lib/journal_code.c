@@ -2,12 +2,12 @@
 /* The journal's parts between struct and bytes.  Pure; nothing is trusted. */
 #include "journal.h"
 
-#include "bytes.h"
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/path.h"
 #include "names.h"
-#include "path.h"
 
 #include <string.h>
 

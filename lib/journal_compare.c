@@ -6,9 +6,9 @@
  */
 #include "journal_file.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "names.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef HP_JOURNAL_FILE_H
 #define HP_JOURNAL_FILE_H
 
-#include "error.h"
+#include "base/error.h"
 #include "journal.h"
 
 struct hp_journal_found {

@@ -5,7 +5,7 @@
  */
 #include "journal_file.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* Lines of names and classes, looked up in the sorted list one by one. */
 #include "labels_file.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* Problems and warnings, in the order of their text. */
 #include "lines.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list's end, how its files are told from others, and what they are called.
  */
-#include "bytes.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "list.h"
 
 #include <errno.h>

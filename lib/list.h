@@ -7,8 +7,8 @@
 #ifndef HP_LIST_H
 #define HP_LIST_H
 
-#include "arena.h"
-#include "error.h"
+#include "base/arena.h"
+#include "base/error.h"
 #include "hpdsl.h"
 #include "io.h"
 

@@ -4,9 +4,9 @@
  * Trees cannot have both, but two of them can, any archive, and a tree with
  * generated members.
  */
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "list.h"
-#include "mem.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * Samples in which one suffix stands for two members: "a" and "a.", or, in tars
  * of others, one path twice.  Asked for by suffix, only the first can be had.
  */
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "list.h"
-#include "mem.h"
 
 #include <stdlib.h>
 #include <string.h>

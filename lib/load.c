@@ -2,11 +2,11 @@
 /* Making a loader: its share, its memory, its threads. */
 #include "load.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
 #include "dataset.h"
-#include "error.h"
 #include "load_fit.h"
-#include "mem.h"
 #include "pool.h"
 
 #include <errno.h>

@@ -2,10 +2,10 @@
 /* Samples that cannot be read: why, in the words of whoever found it. */
 #include "load.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "dataset.h"
-#include "error.h"
 #include "index_copy.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* Batches: which samples a turn has, and, once they have been read, where. */
 #include "load.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 

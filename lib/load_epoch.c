@@ -2,7 +2,7 @@
 /* An epoch that is being loaded: this reader's share, and its lanes' units. */
 #include "load.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* The end of batches, and of a loader, whatever is under way. */
 #include "load.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <unistd.h>
 

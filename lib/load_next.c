@@ -2,8 +2,8 @@
 /* Handing out batches. */
 #include "load.h"
 
+#include "base/error.h"
 #include "clock.h"
-#include "error.h"
 #include "meter.h"
 
 #include <errno.h>

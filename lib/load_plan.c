@@ -6,8 +6,8 @@
  */
 #include "load_plan.h"
 
+#include "base/mem.h"
 #include "load_unit.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <string.h>

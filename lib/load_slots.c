@@ -2,7 +2,7 @@
 /* Slots: all of them in one mapping, which takes no memory until it is used. */
 #include "load_slots.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <sys/mman.h>

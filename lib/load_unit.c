@@ -5,8 +5,8 @@
  */
 #include "load_unit.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* What workers do: plan a turn, read a block, or help who plans. */
 #include "load.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "meter.h"
 
 #include <errno.h>

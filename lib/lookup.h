@@ -8,7 +8,7 @@
 #ifndef HP_LOOKUP_H
 #define HP_LOOKUP_H
 
-#include "bytes.h"
+#include "base/bytes.h"
 
 enum { HP_SLOT_ROW = 8 /* bytes of a slot */ };
 

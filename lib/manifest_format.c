@@ -2,8 +2,8 @@
 /* The manifest as text: which keys there are, and in which order. */
 #include "manifest.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "yaml_writer.h"
 
 #include <errno.h>

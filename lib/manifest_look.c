@@ -6,9 +6,9 @@
  */
 #include "manifest.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "io.h"
-#include "mem.h"
 #include "names.h"
 
 #include <errno.h>

@@ -7,9 +7,9 @@
  */
 #include "manifest_private.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* From which file a member is read, and from which one next. */
 #include "member_source.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "index_copy.h"
 
 #include <inttypes.h>

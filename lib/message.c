@@ -4,9 +4,9 @@
  * chunk (8), offset (8), length (4), little-endian, and a checksum of those
  * (4).  What a kind has no use for is zero.
  */
-#include "bytes.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "exchange.h"
-#include "hash.h"
 
 enum { SUMMED = 28 };
 

@@ -2,9 +2,9 @@
 /* Parts of base names, and sets of strings. */
 #include "name_parts.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 
 #include <string.h>
 

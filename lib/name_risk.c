@@ -7,11 +7,11 @@
  */
 #include "name_risk.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/utf8.h"
 #include "name_parts.h"
 #include "tar.h"
-#include "utf8.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -15,8 +15,8 @@
  */
 #include "tree.h"
 
-#include "bytes.h"
-#include "mem.h"
+#include "base/bytes.h"
+#include "base/mem.h"
 
 #include <errno.h>
 

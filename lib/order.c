@@ -5,8 +5,8 @@
  */
 #include "order.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #define LANES 8
 #define WINDOW 16

@@ -2,8 +2,8 @@
 /* The order in which an epoch wants the chunks of a dataset. */
 #include "order.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 int hpdsl_order_first_use(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_order *order, uint32_t *ret,

@@ -5,9 +5,9 @@
  */
 #include "order.h"
 
-#include "error.h"
-#include "mem.h"
-#include "perm.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/perm.h"
 
 #include <assert.h>
 

@@ -2,8 +2,8 @@
 /* Files that appear whole: temporary name, write, fsync, rename. */
 #include "outfile.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdio.h>

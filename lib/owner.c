@@ -2,7 +2,7 @@
 /* Whose a file or directory is. */
 #include "owner.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -5,10 +5,10 @@
  */
 #include "pack.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
 #include "index_write.h"
-#include "mem.h"
 #include "outfile.h"
 #include "portable.h"
 #include "scan.h"

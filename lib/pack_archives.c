@@ -4,10 +4,10 @@
  * times of what they hold; that a resumed run reads the same contents, too, is
  * for the journal to say.
  */
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "dataset.h"
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
 #include "pack.h"
 
 /* What tells the INPUT from another one. */

@@ -5,14 +5,14 @@
  */
 #include "pack.h"
 
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/sha256.h"
 #include "emit.h"
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
 #include "names.h"
 #include "outfile.h"
 #include "pool.h"
-#include "sha256.h"
 
 #include <errno.h>
 #include <string.h>

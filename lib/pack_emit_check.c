@@ -2,9 +2,9 @@
 /* Before a byte is written: can the side files of this plan hold its names? */
 #include "pack.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "emit.h"
-#include "error.h"
-#include "mem.h"
 #include "name_risk.h"
 
 #include <inttypes.h>

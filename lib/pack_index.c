@@ -2,14 +2,14 @@
 /* From a packed plan to index and manifest. */
 #include "pack.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "index.h"
 #include "index_write.h"
-#include "mem.h"
 #include "names.h"
 #include "outfile.h"
-#include "sha256sums.h"
 #include "portable.h"
+#include "sha256sums.h"
 
 #include <string.h>
 

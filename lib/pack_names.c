@@ -2,8 +2,8 @@
 /* What the plan's report says of the members' names in the chunks. */
 #include "pack.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "name_risk.h"
 #include "portable.h"
 

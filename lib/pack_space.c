@@ -2,9 +2,9 @@
 /* What a pack needs before it begins: room, and the user's patience. */
 #include "pack.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 #include "pool.h"
 #include "read_file.h"
 #include "scatter.h"

@@ -3,7 +3,7 @@
 #include "pack.h"
 
 #include "archive.h"
-#include "error.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

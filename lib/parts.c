@@ -2,8 +2,8 @@
 /* Temporary files of chunks, few of them open at a time. */
 #include "parts.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "names.h"
 #include "pool.h"
 

@@ -2,8 +2,8 @@
 /* One pass over a file, front to back, hashed as it is read. */
 #include "pass.h"
 
-#include "error.h"
-#include "sha256.h"
+#include "base/error.h"
+#include "base/sha256.h"
 
 #include <assert.h>
 #include <errno.h>

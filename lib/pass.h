@@ -11,7 +11,7 @@
 #ifndef HP_PASS_H
 #define HP_PASS_H
 
-#include "hash.h"
+#include "base/hash.h"
 #include "index.h"
 #include "index_write.h"
 #include "io.h"

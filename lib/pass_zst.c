@@ -6,12 +6,12 @@
  */
 #include "pass.h"
 
-#include "bytes.h"
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/sha256.h"
 #include "frame.h"
-#include "mem.h"
 #include "seekable.h"
-#include "sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/perm.h"
 #include "names.h"
-#include "perm.h"
 
 #define CHUNK_SIZE_DEFAULT (UINT64_C(64) << 20)
 

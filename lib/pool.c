@@ -2,7 +2,7 @@
 /* Numbered jobs on a few threads; the first failure by number is the result. */
 #include "pool.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -6,9 +6,9 @@
  */
 #include "portable.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "name_parts.h"
 
 #include <errno.h>

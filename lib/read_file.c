@@ -6,7 +6,7 @@
  */
 #include "read_file.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #ifndef HP_READ_FILE_H
 #define HP_READ_FILE_H
 
-#include "hash.h"
+#include "base/hash.h"
 #include "run.h"
 
 /*

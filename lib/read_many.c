@@ -4,11 +4,11 @@
  * read, on a few threads.  Through the page cache: who asks at random asks
  * again.
  */
-#include "error.h"
-#include "fetch.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "dataset.h"
+#include "fetch.h"
 #include "index_copy.h"
-#include "mem.h"
 #include "member_source.h"
 #include "pool.h"
 

@@ -2,10 +2,10 @@
 /* Reading files into their places in the segments. */
 #include "engine.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/sha256.h"
 #include "parts.h"
 #include "read_file.h"
-#include "sha256.h"
 
 #include <string.h>
 

@@ -8,9 +8,9 @@
  */
 #include "adopt.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 #include "names.h"
 #include "owner.h"
 #include "pool.h"

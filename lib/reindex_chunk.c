@@ -2,7 +2,7 @@
 /* The members of one chunk, read from the tar file alone. */
 #include "reindex_read.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "reindex.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "index_write.h"
 #include "seekable.h"
 

@@ -5,9 +5,9 @@
  */
 #include "reindex.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "index.h"
-#include "mem.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  */
 #include "reindex.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "names.h"
 #include "pass.h"
 

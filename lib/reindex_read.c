@@ -2,8 +2,8 @@
 /* A chunk file read front to back: its bytes, its contents, its files. */
 #include "reindex_read.h"
 
-#include "error.h"
-#include "sha256.h"
+#include "base/error.h"
+#include "base/sha256.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /* The new index and manifest, where they are not what is there. */
 #include "adopt.h"
 
-#include "error.h"
-#include "file_digest.h"
+#include "base/error.h"
+#include "base/file_digest.h"
+#include "base/mem.h"
 #include "index_write.h"
-#include "mem.h"
 #include "names.h"
 #include "outfile.h"
 #include "portable.h"

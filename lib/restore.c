@@ -2,8 +2,8 @@
 /* Making files below a directory, whole or not at all, never outside it. */
 #include "restore.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <inttypes.h>

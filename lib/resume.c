@@ -6,8 +6,8 @@
  */
 #include "chunk_sums.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "names.h"
 #include "owner.h"
 #include "pack.h"

@@ -5,9 +5,9 @@
  */
 #include "dataset.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "index_copy.h"
-#include "mem.h"
 
 #include <string.h>
 

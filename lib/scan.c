@@ -2,9 +2,9 @@
 /* The scan as a whole: roots, workers, and what they found put together. */
 #include "scan_walk.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <inttypes.h>

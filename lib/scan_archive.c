@@ -6,10 +6,10 @@
  */
 #include "scan_archive.h"
 
-#include "error.h"
-#include "glob.h"
-#include "mem.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/glob.h"
+#include "base/mem.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <stdio.h>

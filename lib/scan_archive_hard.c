@@ -5,7 +5,7 @@
  */
 #include "scan_archive.h"
 
-#include "path.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #include "scan_archive.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <stdio.h>

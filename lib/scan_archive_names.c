@@ -5,7 +5,7 @@
  */
 #include "scan_archive.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,11 +5,11 @@
  */
 #include "scan_walk.h"
 
-#include "bytes.h"
-#include "error.h"
-#include "glob.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/glob.h"
+#include "base/path.h"
 #include "names.h"
-#include "path.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #include "scan_walk.h"
 
-#include "glob.h"
+#include "base/glob.h"
 #include "dir.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 /* One name: is it a file to pack, and what are its attributes? */
 #include "scan_walk.h"
 
-#include "glob.h"
+#include "base/glob.h"
 
 #include <dirent.h>
 #include <errno.h>

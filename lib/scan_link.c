@@ -6,8 +6,8 @@
  */
 #include "scan_walk.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,8 +5,8 @@
  */
 #include "scan_walk.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 
 #include <dirent.h>
 #include <errno.h>

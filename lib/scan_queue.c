@@ -6,7 +6,7 @@
  */
 #include "scan_walk.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "pool.h"
 
 #include <errno.h>

@@ -6,11 +6,11 @@
 #include "scan_walk.h"
 
 #include "archive.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "dataset.h"
-#include "error.h"
 #include "index.h"
 #include "manifest.h"
-#include "mem.h"
 #include "owner.h"
 
 #include <errno.h>

@@ -5,9 +5,9 @@
  * file.  Workers take ranges of entries.  What is not as it was comes out when
  * the file is read.
  */
-#include "bytes.h"
-#include "glob.h"
-#include "path.h"
+#include "base/bytes.h"
+#include "base/glob.h"
+#include "base/path.h"
 #include "scan_walk.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "scan_walk.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <time.h>
 

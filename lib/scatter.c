@@ -2,7 +2,7 @@
 /* Scattered chunks from their making to their names; see scatter_private.h. */
 #include "scatter_private.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "pool.h"
 #include "scatter.h"
 

@@ -3,7 +3,7 @@
  */
 #include "scatter.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "dir.h"
 #include "names.h"
 #include "outfile.h"

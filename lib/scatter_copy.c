@@ -3,9 +3,9 @@
  */
 #include "scatter_private.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "pool.h"
 #include "read_file.h"
 

@@ -7,8 +7,8 @@
 #include "scatter_private.h"
 
 #include "archive.h"
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #include "scatter_private.h"
 
+#include "base/error.h"
 #include "chunk_sums.h"
-#include "error.h"
 #include "names.h"
 #include "pool.h"
 

@@ -2,8 +2,8 @@
 /* Which chunks are scattered, and where each file of a stream goes. */
 #include "scatter_private.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <string.h>
 

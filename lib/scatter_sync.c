@@ -5,9 +5,9 @@
  */
 #include "scatter_private.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 
 #include <time.h>
 

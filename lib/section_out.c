@@ -2,8 +2,8 @@
 /* Sections in blocks, with their checksums. */
 #include "section_out.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 #include <errno.h>
 

@@ -7,10 +7,10 @@
  */
 #include "sections.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "findings.h"
-#include "hash.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -15,7 +15,7 @@
 #ifndef HP_SECTIONS_H
 #define HP_SECTIONS_H
 
-#include "bytes.h"
+#include "base/bytes.h"
 #include "io.h"
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
 /* Compressed chunks: the seek table.  Pure. */
 #include "seekable.h"
 
-#include "bytes.h"
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 

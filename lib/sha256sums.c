@@ -2,11 +2,11 @@
 /* SHA256SUMS: its text, and the file. */
 #include "sha256sums.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/sha256.h"
 #include "outfile.h"
-#include "sha256.h"
 
 #include <string.h>
 

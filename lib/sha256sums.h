@@ -6,9 +6,9 @@
 #ifndef HP_SHA256SUMS_H
 #define HP_SHA256SUMS_H
 
+#include "base/text.h"
 #include "io.h"
 #include "manifest.h"
-#include "text.h"
 
 #define HP_SHA256SUMS_NAME "SHA256SUMS"
 

@@ -6,8 +6,8 @@
  */
 #include "snap_private.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "tree.h"
 
 #include <errno.h>

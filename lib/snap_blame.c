@@ -5,8 +5,8 @@
  */
 #include "snap_text.h"
 
+#include "base/mem.h"
 #include "list.h"
-#include "mem.h"
 
 #include <string.h>
 

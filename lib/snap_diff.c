@@ -4,8 +4,8 @@
  * sorted names are merged.  Digests are not asked, since they do not cover
  * everything that is compared.
  */
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "meter.h"
 #include "siblings.h"
 

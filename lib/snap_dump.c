@@ -5,9 +5,9 @@
  */
 #include "snap_text.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "siblings.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
  */
 #include "snap_text.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* The lines of a snapshot's text, and the first of them. */
 #include "snap_text.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 #include <stdarg.h>
 #include <stdio.h>

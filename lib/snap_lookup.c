@@ -8,8 +8,8 @@
  */
 #include "snap_private.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <inttypes.h>

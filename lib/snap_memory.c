@@ -2,8 +2,8 @@
 /* A snapshot that is never a file: to compare a tree with another snapshot. */
 #include "snap_write.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* From the text of a snapshot to the tree that it describes. */
 #include "snap_text.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "meter.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /* What belongs to one entry: its path, a link's target, a file's checksum. */
 #include "snap_private.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <inttypes.h>

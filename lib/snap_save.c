@@ -5,8 +5,8 @@
  */
 #include "snap_write.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "outfile.h"
 
 #include <errno.h>

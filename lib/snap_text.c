@@ -2,7 +2,7 @@
 /* How names stand on the lines of a snapshot's text. */
 #include "snap_text.h"
 
-#include "utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  */
 #include "snap_verify.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
 

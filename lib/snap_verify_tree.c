@@ -7,8 +7,8 @@
  */
 #include "snap_verify.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "tree.h"
 
 #include <inttypes.h>

@@ -7,9 +7,9 @@
  */
 #include "snap_writer.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "pool.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
  */
 #include "snap_writer.h"
 
-#include "hash.h"
+#include "base/hash.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
  */
 #include "snap.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "io.h"
-#include "mem.h"
 
 static int open_view(struct hpdsl_snapshot *s, const char *path, unsigned flags,
 		     struct hpdsl_error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A snapshot, and what it was made of as that is now. */
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 #include "meter.h"
 #include "snap_write.h"
 #include "walk.h"

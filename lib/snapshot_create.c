@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a directory or a dataset to a snapshot. */
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
 #include "dataset.h"
-#include "error.h"
 #include "manifest.h"
-#include "mem.h"
 #include "meter.h"
 #include "snap_write.h"
 #include "walk.h"

@@ -15,10 +15,10 @@
  * Costs 16 bytes a file; never quadratic; the stack is bounded by the longest
  * path.
  */
-#include "bytes.h"
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "list.h"
-#include "mem.h"
 #include "name_risk.h"
 
 enum { WORD = 8, SMALL = 24 };

@@ -7,8 +7,8 @@
  */
 #include "engine.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "names.h"
 #include "parts.h"
 

@@ -2,12 +2,12 @@
 /* What a stager begins with: manifest, index, and the chunks that are here. */
 #include "stage_dir.h"
 
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "dataset.h"
-#include "error.h"
-#include "hash.h"
 #include "index.h"
 #include "manifest.h"
-#include "mem.h"
 #include "names.h"
 
 #include <errno.h>

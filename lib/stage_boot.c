@@ -2,7 +2,7 @@
 /* This boot and this process: what a state file is held against. */
 #include "boot.h"
 
-#include "hash.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdio.h>

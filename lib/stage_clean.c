@@ -5,10 +5,10 @@
  */
 #include "stage_dir.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "index.h"
 #include "manifest.h"
-#include "mem.h"
 #include "names.h"
 
 #include <errno.h>

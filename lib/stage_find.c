@@ -5,8 +5,8 @@
  */
 #include "stage_dir.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "pool.h"
 
 #include <errno.h>

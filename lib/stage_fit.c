@@ -7,7 +7,7 @@
  */
 #include "stage_fit.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <errno.h>
 

@@ -6,11 +6,11 @@
  */
 #include "stage_dir.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "index.h"
 #include "manifest.h"
-#include "mem.h"
 #include "names.h"
 #include "outfile.h"
 

@@ -5,8 +5,8 @@
  */
 #include "stage_memory.h"
 
+#include "base/mem.h"
 #include "boot.h"
-#include "mem.h"
 #include "stage.h"
 
 #include <stdio.h>

@@ -2,9 +2,9 @@
 /* A stage directory is opened, and closed; what its state file says. */
 #include "stage_dir.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "boot.h"
-#include "error.h"
-#include "mem.h"
 #include "owner.h"
 
 #include <errno.h>

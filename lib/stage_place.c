@@ -6,8 +6,8 @@
 #include "stage_dir.h"
 #include "stage_memory.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <linux/magic.h>

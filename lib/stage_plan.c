@@ -2,8 +2,8 @@
 /* The plan: how many parts, what each node keeps, who reads what. */
 #include "stage_plan.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "stage_fit.h"
 
 #include <errno.h>

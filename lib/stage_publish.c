@@ -5,10 +5,10 @@
  */
 #include "stage_dir.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "boot.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 #include "outfile.h"
 #include "stage.h"
 #include "stage_fit.h"

@@ -2,10 +2,10 @@
 /* Where the readers of a stage directory find a chunk, and what they count. */
 #include "stage_read.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
 #include "dataset.h"
-#include "error.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <string.h>

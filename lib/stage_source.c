@@ -5,12 +5,12 @@
  */
 #include "stage_state.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "index.h"
 #include "io.h"
 #include "manifest.h"
-#include "mem.h"
 #include "names.h"
 
 #include <errno.h>

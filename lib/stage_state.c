@@ -6,9 +6,9 @@
  */
 #include "stage_state.h"
 
-#include "bytes.h"
-#include "error.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 /* What a stage directory says of itself, to whoever asks. */
 #include "stage_dir.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 #include "view.h"
 
 #include <errno.h>

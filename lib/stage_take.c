@@ -5,11 +5,11 @@
  */
 #include "stage_dir.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
 #include "index.h"
 #include "manifest.h"
-#include "mem.h"
 #include "names.h"
 #include "outfile.h"
 

@@ -5,9 +5,9 @@
  */
 #include "stage_watch.h"
 
+#include "base/error.h"
 #include "boot.h"
 #include "clock.h"
-#include "error.h"
 #include "owner.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* The stager of one node, from its beginning to its end. */
 #include "stager.h"
 
+#include "base/mem.h"
 #include "clock.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <string.h>

@@ -20,10 +20,10 @@
 #ifndef HP_STAGER_H
 #define HP_STAGER_H
 
-#include "error.h"
+#include "base/error.h"
+#include "base/file_digest.h"
 #include "exchange.h"
 #include "fd_cache.h"
-#include "file_digest.h"
 #include "outfile.h"
 #include "pace.h"
 #include "stage.h"

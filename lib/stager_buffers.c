@@ -2,8 +2,8 @@
 /* Buffers of one segment each, that remember what they held. */
 #include "stager_buffers.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <string.h>
 

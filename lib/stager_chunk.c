@@ -2,7 +2,7 @@
 /* Chunks under way, and the files of those that are coming. */
 #include "stager.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <string.h>
 

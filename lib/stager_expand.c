@@ -2,8 +2,8 @@
 /* A chunk as stored to the plain tar, which has to be what the index says. */
 #include "stager.h"
 
+#include "base/mem.h"
 #include "frame.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <string.h>

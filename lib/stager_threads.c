@@ -2,8 +2,8 @@
 /* The stager's threads: each takes the jobs of its crew. */
 #include "stager.h"
 
+#include "base/mem.h"
 #include "clock.h"
-#include "mem.h"
 #include "pool.h"
 
 #include <errno.h>

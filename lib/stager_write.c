@@ -6,8 +6,8 @@
  */
 #include "stager.h"
 
+#include "base/mem.h"
 #include "clock.h"
-#include "mem.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loader's state as text, and whether it is of this dataset. */
+#include "base/error.h"
+#include "base/hash.h"
 #include "dataset.h"
-#include "error.h"
-#include "hash.h"
 #include "order.h"
 
 #include <inttypes.h>

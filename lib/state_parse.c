@@ -2,7 +2,7 @@
 /* Reading a loader's state, which other programs may write, too. */
 #include "order.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "yaml_reader.h"
 
 #include <string.h>

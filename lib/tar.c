@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
-#include "hash.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/path.h"
 #include "pax.h"
 
 #define NAME_MAX_BYTES 100

@@ -6,7 +6,7 @@
  */
 #include "tar_foreign.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "tar.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "tar_foreign.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "pax.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
  */
 #include "target.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "names.h"
 #include "owner.h"
 

@@ -5,10 +5,10 @@
  */
 #include "target.h"
 
-#include "emit.h"
-#include "error.h"
-#include "index.h"
+#include "base/error.h"
 #include "dir.h"
+#include "emit.h"
+#include "index.h"
 #include "names.h"
 
 #include <errno.h>

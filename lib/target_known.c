@@ -6,10 +6,10 @@
  */
 #include "target_known.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "emit.h"
-#include "error.h"
 #include "index.h"
-#include "mem.h"
 #include "names.h"
 #include "outfile.h"
 #include "sha256sums.h"

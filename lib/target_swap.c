@@ -8,8 +8,8 @@
  */
 #include "target.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "outfile.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "tree.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #ifndef HP_TREE_H
 #define HP_TREE_H
 
-#include "arena.h"
+#include "base/arena.h"
 #include "hpdsl.h"
 
 #include <stdint.h>

@@ -6,10 +6,10 @@
  */
 #include "tree.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <string.h>

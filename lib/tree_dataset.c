@@ -2,12 +2,12 @@
 /* A packed dataset's name space, out of its index alone. */
 #include "tree.h"
 
+#include "base/error.h"
+#include "base/glob.h"
+#include "base/mem.h"
+#include "base/path.h"
 #include "dataset.h"
-#include "error.h"
-#include "glob.h"
-#include "mem.h"
 #include "owner.h"
-#include "path.h"
 #include "pool.h"
 
 #include <inttypes.h>

@@ -4,14 +4,14 @@
  * dealt to the threads in batches.  A member that is damaged, or whose name
  * cannot be had, is told and left out; the others are restored.
  */
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/path.h"
 #include "clock.h"
 #include "dataset.h"
-#include "error.h"
 #include "dir.h"
-#include "mem.h"
-#include "owner.h"
 #include "meter.h"
-#include "path.h"
+#include "owner.h"
 #include "pool.h"
 #include "restore.h"
 

@@ -6,8 +6,8 @@
  */
 #include "verify.h"
 
+#include "base/error.h"
 #include "clock.h"
-#include "error.h"
 #include "pool.h"
 #include "verify_order.h"
 #include "verify_rules.h"

@@ -9,7 +9,7 @@
  */
 #include "verify_chunk.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 /* Reading the chunk that is checked, and what is told of it. */
 #include "verify_chunk.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <inttypes.h>

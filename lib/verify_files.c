@@ -5,14 +5,14 @@
  */
 #include "verify.h"
 
-#include "emit.h"
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/sha256.h"
 #include "dir.h"
-#include "mem.h"
+#include "emit.h"
 #include "names.h"
 #include "pass.h"
 #include "pool.h"
-#include "sha256.h"
 #include "sha256sums.h"
 
 #include <errno.h>

@@ -5,11 +5,11 @@
  */
 #include "verify_order.h"
 
-#include "bytes.h"
-#include "error.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/sha256.h"
 #include "names.h"
-#include "sha256.h"
 
 struct ids {
 	XXH3_state_t xxh3;	  /* 64-byte aligned */

@@ -2,8 +2,8 @@
 /* Rules about keys: what makes a sample, and which member was generated. */
 #include "verify_rules.h"
 
-#include "error.h"
-#include "hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "name_parts.h"
 
 #include <inttypes.h>

@@ -5,12 +5,12 @@
  */
 #include "verify_linked.h"
 
-#include "bytes.h"
-#include "error.h"
-#include "glob.h"
-#include "key_set.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/glob.h"
+#include "base/key_set.h"
+#include "base/mem.h"
 #include "dir.h"
-#include "mem.h"
 #include "meter.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "verify_rules.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "names.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "verify_chunk.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "verify_order.h"
 
 #include <errno.h>

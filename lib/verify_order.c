@@ -6,11 +6,11 @@
  */
 #include "verify_order.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/perm.h"
 #include "list.h"
-#include "mem.h"
 #include "names.h"
-#include "perm.h"
 #include "verify_rules.h"
 
 enum { PIECE = 1024, NEAR = 6, FAR = 12 }; /* samples */

@@ -7,7 +7,7 @@
 #ifndef HP_VERIFY_ORDER_H
 #define HP_VERIFY_ORDER_H
 
-#include "text.h"
+#include "base/text.h"
 #include "verify.h"
 
 #include <string.h>

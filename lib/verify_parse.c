@@ -2,8 +2,8 @@
 /* Our tar reader at a chunk, for hp_verify_thorough; and what readers tell. */
 #include "verify_parse.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "pass.h"
 #include "tar.h"
 #include "tar_foreign.h"

@@ -3,7 +3,7 @@
 #ifndef HP_VERIFY_PARSE_H
 #define HP_VERIFY_PARSE_H
 
-#include "hash.h"
+#include "base/hash.h"
 #include "verify.h"
 
 /* What a reader found. */

@@ -2,7 +2,7 @@
 /* Rules about sections, classes, names of chunks and frames. */
 #include "verify_rules.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "frame_cut.h"
 #include "index.h"
 #include "names.h"

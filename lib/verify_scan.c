@@ -5,8 +5,8 @@
  */
 #include "verify_source.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "scan.h"
 
 #include <string.h>

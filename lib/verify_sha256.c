@@ -2,7 +2,7 @@
 /* SHA-256 of one chunk and its members, while the chunk is verified. */
 #include "verify_sha256.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef HP_VERIFY_SHA256_H
 #define HP_VERIFY_SHA256_H
 
-#include "sha256.h"
+#include "base/sha256.h"
 #include "verify.h"
 
 /* Both NULL if the dataset has none, or contents are not read. */

@@ -6,9 +6,9 @@
 #include "verify_source.h"
 
 #include "archive.h"
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 #include "pool.h"
 
 #include <errno.h>

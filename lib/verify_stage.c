@@ -6,9 +6,9 @@
  */
 #include "verify.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "list.h"
-#include "mem.h"
 #include "names.h"
 #include "stage_watch.h"
 

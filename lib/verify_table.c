@@ -6,11 +6,11 @@
  */
 #include "verify.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/sha256.h"
 #include "names.h"
 #include "pass.h"
-#include "sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,8 +8,8 @@
 #include "verify_parse.h"
 
 #include "archive.h"
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "pool.h"
 
 enum { BUFFER = 256 << 10 };

@@ -6,7 +6,7 @@
  */
 #include "verify_source.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "scan.h"
 #include "verify_linked.h"
 

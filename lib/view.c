@@ -2,8 +2,8 @@
 /* A whole file as memory: mapped, or read where that cannot be. */
 #include "view.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -2,9 +2,9 @@
 /* The walk as a whole: the top, workers, and what they found put together. */
 #include "walk_private.h"
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "clock.h"
-#include "error.h"
-#include "mem.h"
 #include "walk.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* What is behind a name: attributes, the target of a link, a folder to list. */
 #include "walk_private.h"
 
-#include "mem.h"
+#include "base/mem.h"
 #include "walk.h"
 
 #include <errno.h>

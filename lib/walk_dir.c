@@ -2,9 +2,9 @@
 /* Listing a folder, and putting its nodes together. */
 #include "walk_private.h"
 
-#include "glob.h"
+#include "base/glob.h"
+#include "base/mem.h"
 #include "dir.h"
-#include "mem.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
  */
 #include "walk_private.h"
 
-#include "error.h"
-#include "path.h"
+#include "base/error.h"
+#include "base/path.h"
 #include "walk.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 #include "walk_private.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "pool.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Problems, mount points, progress. */
 #include "walk_private.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <string.h>

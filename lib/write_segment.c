@@ -6,7 +6,7 @@
  */
 #include "engine.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "names.h"
 #include "read_file.h"
 

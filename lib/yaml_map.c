@@ -2,7 +2,7 @@
 /* Texts, YAML or JSON, that are one mapping. */
 #include "yaml_reader.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <ctype.h>
 

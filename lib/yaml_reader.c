@@ -2,9 +2,9 @@
 /* Typed values from libyaml's events; nothing in the text is trusted. */
 #include "yaml_reader.h"
 
-#include "error.h"
-#include "hash.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef HP_YAML_READER_H
 #define HP_YAML_READER_H
 
-#include "arena.h"
+#include "base/arena.h"
 #include "hpdsl.h"
 
 #include <yaml.h>

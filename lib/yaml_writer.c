@@ -2,7 +2,7 @@
 /* YAML from typed values, by libyaml's emitter; when text is quoted. */
 #include "yaml_writer.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,8 +5,8 @@
  */
 #include "zst_file.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <string.h>
 #include <zstd.h>

@@ -2,8 +2,8 @@
 /* Compressed chunk files: written in order, and finished. */
 #include "zst_file.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 #include "names.h"
 
 #include <string.h>

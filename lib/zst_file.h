@@ -6,7 +6,7 @@
 #ifndef HP_ZST_FILE_H
 #define HP_ZST_FILE_H
 
-#include "file_digest.h"
+#include "base/file_digest.h"
 #include "frames.h"
 #include "outfile.h"
 #include "run.h"

@@ -4,9 +4,9 @@
  * (1,000,000 unless given) and prints how many it finds a second, by number and
  * by path, in random order, on one core.
  */
+#include "base/mem.h"
 #include "index.h"
 #include "index_write.h"
-#include "mem.h"
 #include "names.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  */
 #include "keys.h"
 
-#include "bytes.h"
+#include "base/bytes.h"
 
 struct head {
 	uint64_t n, width; /* of a path with its padding; a value follows it */

@@ -6,8 +6,8 @@
  */
 #include "keys.h"
 
-#include "bytes.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 
 struct head {
 	uint64_t slots, width; /* a slot: path with padding, then a value */

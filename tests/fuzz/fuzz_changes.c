@@ -5,9 +5,9 @@
  * is u8 which of them, u8 how many changes, 4 bytes for each (before which
  * call, what, u16 where), the file.
  */
+#include "base/path.h"
 #include "forge_snap.h"
 #include "make_index.h"
-#include "path.h"
 #include "stage_state.h"
 
 enum { HEAD = 2, CALLS = 256 };

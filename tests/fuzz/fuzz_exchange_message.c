@@ -3,7 +3,7 @@
  * Messages as bytes, and an exchange that is told anything by its peers while
  * its own disk and buffers do what they should: bounds hold, nothing breaks.
  */
-#include "bytes.h"
+#include "base/bytes.h"
 #include "exchange.h"
 
 #include <errno.h>

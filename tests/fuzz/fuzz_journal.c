@@ -3,8 +3,8 @@
  * The journal's decoders: head, options, list, records, from one journal.  The
  * checksums of head and records are put right, so that what they cover is read.
  */
-#include "bytes.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "journal.h"
 
 #include <stdlib.h>

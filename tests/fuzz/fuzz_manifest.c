@@ -4,7 +4,7 @@
  * checksum put right, so that they reach the YAML.  What is accepted must come
  * back from its own text.
  */
-#include "hash.h"
+#include "base/hash.h"
 #include "manifest.h"
 
 #include <stdio.h>

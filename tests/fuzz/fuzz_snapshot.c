@@ -6,10 +6,10 @@
  * proof is what the writer makes of its text, to the byte: so the proof misses
  * nothing that a text can tell.
  */
+#include "base/text.h"
 #include "forge_snap.h"
 #include "snap_text.h"
 #include "snap_write.h"
-#include "text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

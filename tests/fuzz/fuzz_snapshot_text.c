@@ -3,9 +3,9 @@
  * A snapshot's text of any bytes: if it loads, then what it makes is sound, its
  * own text loads too, gives the same bytes, and is the same text again.
  */
+#include "base/text.h"
 #include "snap_text.h"
 #include "snap_write.h"
-#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>

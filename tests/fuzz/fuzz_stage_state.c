@@ -4,9 +4,9 @@
  * right.  What is taken is what the writer makes of it, to the byte.  The same
  * bytes as a name in a stage directory, and as what the kernel tells of groups.
  */
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "boot.h"
-#include "bytes.h"
-#include "hash.h"
 #include "stage_dir.h"
 #include "stage_memory.h"
 

@@ -2,7 +2,7 @@
 /* Choosing what is lost, and building what is left. */
 #include "crash.h"
 
-#include "hash.h"
+#include "base/hash.h"
 #include "memio_private.h"
 
 #include <setjmp.h>

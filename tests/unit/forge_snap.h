@@ -6,8 +6,8 @@
 #ifndef FORGE_SNAP_H
 #define FORGE_SNAP_H
 
-#include "bytes.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "snap.h"
 
 #include <stdio.h>

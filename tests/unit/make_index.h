@@ -3,8 +3,8 @@
 #ifndef MAKE_INDEX_H
 #define MAKE_INDEX_H
 
-#include "bytes.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "index.h"
 #include "index_private.h"
 #include "index_write.h"

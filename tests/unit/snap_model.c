@@ -2,9 +2,9 @@
 /* A name space as a plain list of paths. */
 #include "snap_model.h"
 
+#include "base/mem.h"
+#include "base/path.h"
 #include "make_list.h"
-#include "mem.h"
-#include "path.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 #ifndef SNAP_MODEL_H
 #define SNAP_MODEL_H
 
+#include "base/text.h"
 #include "snap_write.h"
-#include "text.h"
 
 struct thing {
 	char *path; /* "": the top */

@@ -2,8 +2,8 @@
 /* Stagers in one process, and the network between them. */
 #include "stager_net.h"
 
+#include "base/hash.h"
 #include "clock.h"
-#include "hash.h"
 #include "wrap.h"
 
 #include <dirent.h>

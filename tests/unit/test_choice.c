@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/perm.h"
 #include "choice.h"
 #include "make_index.h"
-#include "perm.h"
 #include "wrap.h"
 
 /*

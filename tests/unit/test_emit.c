@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "bytes.h"
+#include "base/bytes.h"
 #include "emit.h"
 #include "names.h"
 

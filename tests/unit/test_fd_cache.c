@@ -2,7 +2,7 @@
 /* Open files, kept: who opens, who closes, and how often. */
 #include "fd_cache.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <pthread.h>

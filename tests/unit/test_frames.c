@@ -16,7 +16,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "bytes.h"
+#include "base/bytes.h"
 #include "frame_cut.h"
 #include "zst_file.h"
 

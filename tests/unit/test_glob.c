@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "glob.h"
+#include "base/glob.h"
 #include "scan.h"
 
 #include <string.h>

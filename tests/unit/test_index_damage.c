@@ -4,8 +4,8 @@
  * And one that was made with intent, its checksums right, crashes nothing; what
  * does not fit together in it is found by the check.
  */
+#include "base/path.h"
 #include "make_index.h"
-#include "path.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "faultio.h"
-#include "hash.h"
 #include "labels_file.h"
 #include "make_list.h"
 #include "portable.h"

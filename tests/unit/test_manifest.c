@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "hash.h"
+#include "base/hash.h"
 #include "manifest.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "path.h"
+#include "base/path.h"
 
 static void check_clean(const char *path, const char *want)
 {

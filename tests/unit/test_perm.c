@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "perm_wide.h"
+#include "base/perm_wide.h"
 
 /* Computed by a second implementation, written from the format page. */
 struct vector {

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mem.h"
+#include "base/mem.h"
+#include "base/perm.h"
 #include "names.h"
-#include "perm.h"
 #include "plan.h"
 
 #define MAX_SAMPLES 1000

@@ -2,7 +2,7 @@
 /* Jobs dealt to threads: each once, until one fails or somebody says stop. */
 #include "pool.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "check_names.h"
-#include "hash.h"
 #include "make_list.h"
 #include "portable.h"
 

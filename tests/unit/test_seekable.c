@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytes.h"
+#include "base/bytes.h"
 #include "frame.h"
 #include "frame_cut.h"
 #include "seekable.h"

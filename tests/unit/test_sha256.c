@@ -2,10 +2,10 @@
 /* SHA-256: known values, pieces, failures of memory; SHA256SUMS; ids. */
 #include "make_list.h"
 
-#include "bytes.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/sha256.h"
 #include "memio.h"
-#include "sha256.h"
 #include "sha256sums.h"
 #include "wrap.h"
 

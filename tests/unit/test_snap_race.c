@@ -5,11 +5,11 @@
  * the snapshot's is looked at.  The mapping is memory of the file's exact size,
  * so that an address sanitizer sees more.
  */
+#include "base/path.h"
 #include "flips.h"
 #include "hpdsl.h"
 #include "io.h"
 #include "packed.h"
-#include "path.h"
 
 #include <errno.h>
 #include <setjmp.h>

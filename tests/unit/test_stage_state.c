@@ -4,10 +4,10 @@
  * bytes, beat and end mean; names of chunks; and what the kernel's files say of
  * boot, process and memory.
  */
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "boot.h"
-#include "bytes.h"
 #include "clock.h"
-#include "hash.h"
 #include "io.h"
 #include "memio.h"
 #include "stage_dir.h"

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "dataset.h"
-#include "hash.h"
 #include "packed.h"
 
 static int parse(const char *text, struct hpdsl_state *ret,

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hash.h"
+#include "base/hash.h"
 #include "tar.h"
 
 #define GIB8 (UINT64_C(1) << 33)

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bytes.h"
-#include "hash.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "index.h"
 #include "index_write.h"
 #include "packed.h"

@@ -8,8 +8,8 @@
 #include "wrap.h"
 #include "zst.h"
 
+#include "base/hash.h"
 #include "dataset.h"
-#include "hash.h"
 
 #include <errno.h>
 #include <pthread.h>

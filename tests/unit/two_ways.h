@@ -8,7 +8,7 @@
 #define TWO_WAYS_H
 
 #include "archive.h"
-#include "hash.h"
+#include "base/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Chunks compressed for tests. */
 #include "zst.h"
 
-#include "hash.h"
+#include "base/hash.h"
 #include "hpdsl.h"
 #include "index_write.h"
 #include "manifest.h"

@@ -3,9 +3,9 @@
  * Which paths a member may have, how an input's path becomes one, their keys;
  * names on lines, newline and backslash escaped.
  */
-#include "path.h"
+#include "base/path.h"
 
-#include "bytes.h"
+#include "base/bytes.h"
 #include "hpdsl.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-256, from OpenSSL. */
-#include "sha256.h"
+#include "base/sha256.h"
 
-#include "error.h"
-#include "mem.h"
+#include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <openssl/evp.h>

@@ -7,7 +7,7 @@
  * has no other meaning than "*".  A pattern of over 4,095 bytes matches
  * nothing.
  */
-#include "glob.h"
+#include "base/glob.h"
 
 #include <fnmatch.h>
 #include <string.h>

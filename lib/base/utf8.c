@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What UTF-8 is. */
-#include "utf8.h"
+#include "base/utf8.h"
 
 size_t hp_utf8_char(const unsigned char *s, size_t len)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setting struct hpdsl_error, and names made fit to print. */
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdarg.h>

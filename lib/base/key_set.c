@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open addressing; the hashes are good as they are. */
-#include "key_set.h"
+#include "base/key_set.h"
 
-#include "hash.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>

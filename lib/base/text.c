@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that grow at their end. */
-#include "text.h"
+#include "base/text.h"
 
-#include "bytes.h"
+#include "base/bytes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A member's checksums in one pass; digests as text. */
-#include "hash.h"
+#include "base/hash.h"
 
-#include "sha256.h"
+#include "base/sha256.h"
 
 #include <string.h>
 

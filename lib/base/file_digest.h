@@ -6,9 +6,9 @@
 #ifndef HP_FILE_DIGEST_H
 #define HP_FILE_DIGEST_H
 
-#include "error.h"
-#include "hash.h"
-#include "sha256.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/sha256.h"
 
 struct hp_file_digest {
 	XXH3_state_t xxh;	  /* 64-byte aligned */

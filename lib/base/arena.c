@@ -3,9 +3,9 @@
  * Strings that live and die together, one behind the other in large blocks:
  * no header and no rounding for each, so a path costs its bytes and a NUL.
  */
-#include "arena.h"
+#include "base/arena.h"
 
-#include "mem.h"
+#include "base/mem.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The rounds of perm.c with AVX-512: eight values a vector, four vectors side
  * by side, so that their chains of multiplications overlap.
  */
-#include "perm_wide.h"
+#include "base/perm_wide.h"
 
 #if defined(__x86_64__)
 

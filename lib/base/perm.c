@@ -4,14 +4,14 @@
  * shift[r] - x (mod n), and one bit drawn for the pair says whether the two
  * change places: a round undoes itself, so the inverse runs them backwards.
  */
-#include "perm.h"
+#include "base/perm.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "bytes.h"
-#include "hash.h"
-#include "perm_wide.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/perm_wide.h"
 
 /* Values carried through the rounds at a time, so that their chains of
  * multiplications overlap. */

@@ -4,7 +4,7 @@
 #ifndef HP_PERM_WIDE_H
 #define HP_PERM_WIDE_H
 
-#include "perm.h"
+#include "base/perm.h"
 
 #include <stdbool.h>
 
