@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "dir.h"
 #include "names.h"
+#include "sys/dir.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "names.h"
-#include "outfile.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
 #include <stdlib.h>

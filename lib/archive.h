@@ -9,7 +9,7 @@
 #ifndef HP_ARCHIVE_H
 #define HP_ARCHIVE_H
 
-#include "io.h"
+#include "sys/io.h"
 
 enum hp_archive_type {
 	HP_ARCHIVE_FILE,

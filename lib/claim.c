@@ -7,7 +7,7 @@
 #include "engine.h"
 
 #include "base/error.h"
-#include "meter.h"
+#include "sys/meter.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
 #include "names.h"
-#include "pool.h"
+#include "sys/clock.h"
+#include "sys/pool.h"
 #include "tar.h"
 
 #include <errno.h>

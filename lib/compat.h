@@ -11,8 +11,8 @@
 #include "base/key_set.h"
 #include "base/text.h"
 #include "hpdsl.h"
-#include "io.h"
 #include "name_risk.h"
+#include "sys/io.h"
 #include "tar_foreign.h"
 
 /* What is odd besides names, which are name_risk.h's. */

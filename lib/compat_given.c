@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "dir.h"
 #include "emit.h"
 #include "names.h"
-#include "owner.h"
+#include "sys/dir.h"
+#include "sys/owner.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include "compat.h"
 #include "dataset.h"
-#include "meter.h"
+#include "sys/meter.h"
 
 /* One tar: a file, or a chunk of a dataset. */
 struct hp_compat_tar {

@@ -7,8 +7,8 @@
 #ifndef HP_COMPRESS_H
 #define HP_COMPRESS_H
 
-#include "io.h"
 #include "seekable.h"
+#include "sys/io.h"
 
 /* One thread's means: contexts for both directions, which are kept. */
 struct hp_zip;

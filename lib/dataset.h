@@ -3,11 +3,11 @@
 #ifndef HP_DATASET_H
 #define HP_DATASET_H
 
-#include "fd_cache.h"
 #include "frame_cache.h"
 #include "index.h"
 #include "stage_read.h"
-#include "view.h"
+#include "sys/fd_cache.h"
+#include "sys/view.h"
 
 enum { HP_PACK_UNKNOWN, HP_PACK_BEING_KEPT, HP_PACK_KNOWN };
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <inttypes.h>
 #include <sys/mman.h>

@@ -19,8 +19,8 @@
 #define HP_ENGINE_H
 
 #include "base/file_digest.h"
-#include "outfile.h"
 #include "run.h"
+#include "sys/outfile.h"
 #include "zst_file.h"
 
 #include <pthread.h>

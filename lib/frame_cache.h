@@ -9,7 +9,7 @@
 #define HP_FRAME_CACHE_H
 
 #include "index.h"
-#include "io.h"
+#include "sys/io.h"
 
 struct hp_frame_cache;
 struct hp_decoder;

@@ -16,7 +16,7 @@
 #ifndef HP_INDEX_H
 #define HP_INDEX_H
 
-#include "view.h"
+#include "sys/view.h"
 
 #define HP_INDEX_MAGIC "\x89HPDSLI\n"
 #define HP_INDEX_VERSION 1

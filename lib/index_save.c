@@ -5,7 +5,7 @@
 #include "base/file_digest.h"
 #include "index_private.h"
 #include "names.h"
-#include "outfile.h"
+#include "sys/outfile.h"
 
 struct saver {
 	struct hp_outfile *file;

@@ -6,7 +6,7 @@
 #ifndef HP_INDEX_WRITE_H
 #define HP_INDEX_WRITE_H
 
-#include "io.h"
+#include "sys/io.h"
 
 struct hp_index_member {
 	const char *path;
@@ -70,8 +70,8 @@ int hp_index_write(const struct hp_index_source *src,
 		   const struct hp_sink *sink, struct hpdsl_error *err);
 
 /*
- * The same into the file index.hpdsl of dir, whole (see outfile.h); its size
- * and XXH3-128.
+ * The same into the file index.hpdsl of dir, whole (see sys/outfile.h); its
+ * size and XXH3-128.
  */
 int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
 		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "hpdsl.h"
-#include "io.h"
+#include "sys/io.h"
 
 #include <stdio.h>
 

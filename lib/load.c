@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
 #include "dataset.h"
 #include "load_fit.h"
-#include "pool.h"
+#include "sys/clock.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <inttypes.h>

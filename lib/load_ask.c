@@ -2,7 +2,7 @@
 /* Where a loader is, and what it did. */
 #include "load.h"
 
-#include "clock.h"
+#include "sys/clock.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "load.h"
 
 #include "base/error.h"
-#include "clock.h"
-#include "meter.h"
+#include "sys/clock.h"
+#include "sys/meter.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "meter.h"
+#include "sys/meter.h"
 
 #include <errno.h>
 

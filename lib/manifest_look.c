@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "io.h"
 #include "names.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
 #include "index_write.h"
-#include "outfile.h"
 #include "portable.h"
 #include "scan.h"
 #include "scatter.h"
 #include "seekable.h"
+#include "sys/clock.h"
+#include "sys/outfile.h"
 
 #include <inttypes.h>
 #include <string.h>

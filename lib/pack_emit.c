@@ -11,8 +11,8 @@
 #include "base/sha256.h"
 #include "emit.h"
 #include "names.h"
-#include "outfile.h"
-#include "pool.h"
+#include "sys/outfile.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <string.h>

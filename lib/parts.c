@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "names.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
 #ifndef HP_PARTS_H
 #define HP_PARTS_H
 
-#include "outfile.h"
 #include "run.h"
+#include "sys/outfile.h"
 
 #include <pthread.h>
 

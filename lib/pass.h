@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "index.h"
 #include "index_write.h"
-#include "io.h"
+#include "sys/io.h"
 
 #define HP_PASS_PIECE (256 * 1024)
 

@@ -10,7 +10,7 @@
 #include "fetch.h"
 #include "index_copy.h"
 #include "member_source.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <inttypes.h>

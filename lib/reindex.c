@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
 #include "names.h"
-#include "owner.h"
-#include "pool.h"
 #include "stage_state.h"
+#include "sys/clock.h"
+#include "sys/owner.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "index.h"
 #include "list.h"
 #include "manifest.h"
-#include "meter.h"
 #include "plan.h"
-#include "view.h"
+#include "sys/meter.h"
+#include "sys/view.h"
 
 /* What only the input knew. */
 enum {

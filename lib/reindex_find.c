@@ -6,8 +6,8 @@
 #include "adopt.h"
 
 #include "base/error.h"
-#include "dir.h"
 #include "names.h"
+#include "sys/dir.h"
 
 #include <errno.h>
 #include <inttypes.h>

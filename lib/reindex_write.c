@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "index_write.h"
 #include "names.h"
-#include "outfile.h"
 #include "portable.h"
 #include "sha256sums.h"
+#include "sys/outfile.h"
 
 #include <string.h>
 

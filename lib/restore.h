@@ -6,7 +6,7 @@
 #ifndef HP_RESTORE_H
 #define HP_RESTORE_H
 
-#include "io.h"
+#include "sys/io.h"
 
 #define HP_RESTORE_TEMP 64
 

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "names.h"
-#include "owner.h"
 #include "pack.h"
-#include "pool.h"
+#include "sys/owner.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,13 +3,13 @@
 #ifndef HP_RUN_H
 #define HP_RUN_H
 
-#include "fd_cache.h"
 #include "index_write.h"
 #include "journal.h"
 #include "labels_file.h"
 #include "list.h"
 #include "manifest.h"
 #include "plan.h"
+#include "sys/fd_cache.h"
 
 /* Where the dataset is made, and how it gets its name. */
 struct hp_target {

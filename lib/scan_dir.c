@@ -7,7 +7,7 @@
 #include "scan_walk.h"
 
 #include "base/glob.h"
-#include "dir.h"
+#include "sys/dir.h"
 
 #include <dirent.h>
 #include <errno.h>

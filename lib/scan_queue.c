@@ -7,7 +7,7 @@
 #include "scan_walk.h"
 
 #include "base/error.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>

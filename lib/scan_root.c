@@ -11,7 +11,7 @@
 #include "dataset.h"
 #include "index.h"
 #include "manifest.h"
-#include "owner.h"
+#include "sys/owner.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #ifndef HP_SCAN_WALK_H
 #define HP_SCAN_WALK_H
 
-#include "lines.h"
 #include "scan.h"
+#include "sys/lines.h"
 
 #include <pthread.h>
 

@@ -3,8 +3,8 @@
 #include "scatter_private.h"
 
 #include "base/error.h"
-#include "pool.h"
 #include "scatter.h"
+#include "sys/pool.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

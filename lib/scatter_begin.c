@@ -4,9 +4,9 @@
 #include "scatter.h"
 
 #include "base/error.h"
-#include "dir.h"
 #include "names.h"
-#include "outfile.h"
+#include "sys/dir.h"
+#include "sys/outfile.h"
 #include "target_known.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "pool.h"
 #include "read_file.h"
+#include "sys/pool.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "chunk_sums.h"
 #include "names.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <string.h>
 

@@ -14,9 +14,9 @@
 #ifndef HP_SCATTER_PRIVATE_H
 #define HP_SCATTER_PRIVATE_H
 
-#include "meter.h"
 #include "names.h"
 #include "parts.h"
+#include "sys/meter.h"
 
 /* A place for a file of a stream. */
 struct hp_spot {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
+#include "sys/clock.h"
 
 #include <time.h>
 

@@ -16,7 +16,7 @@
 #define HP_SECTIONS_H
 
 #include "base/bytes.h"
-#include "io.h"
+#include "sys/io.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "outfile.h"
+#include "sys/outfile.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #define HP_SHA256SUMS_H
 
 #include "base/text.h"
-#include "io.h"
 #include "manifest.h"
+#include "sys/io.h"
 
 #define HP_SHA256SUMS_NAME "SHA256SUMS"
 

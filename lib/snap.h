@@ -10,7 +10,7 @@
 #define HP_SNAP_H
 
 #include "hpdsl.h"
-#include "view.h"
+#include "sys/view.h"
 
 #define HP_SNAP_MAGIC "\x89HPDSLS\n"
 #define HP_SNAP_VERSION 1

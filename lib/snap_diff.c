@@ -6,8 +6,8 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "meter.h"
 #include "siblings.h"
+#include "sys/meter.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 /* A snapshot's file out of its text. */
 #include "snap_text.h"
 
-#include "clock.h"
-#include "io.h"
 #include "snap_write.h"
+#include "sys/clock.h"
+#include "sys/io.h"
 
 int hpdsl_snapshot_load(const char *text, size_t size, const char *name,
 			const char *file,

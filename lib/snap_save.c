@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "outfile.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "io.h"
+#include "sys/io.h"
 
 static int open_view(struct hpdsl_snapshot *s, const char *path, unsigned flags,
 		     struct hpdsl_error *err)

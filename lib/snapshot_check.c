@@ -2,9 +2,9 @@
 /* A snapshot, and what it was made of as that is now. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
-#include "meter.h"
 #include "snap_write.h"
+#include "sys/clock.h"
+#include "sys/meter.h"
 #include "walk.h"
 
 /* The source as it is now: a snapshot over *ret_bytes. */

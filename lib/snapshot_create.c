@@ -2,11 +2,11 @@
 /* From a directory or a dataset to a snapshot. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
 #include "dataset.h"
 #include "manifest.h"
-#include "meter.h"
 #include "snap_write.h"
+#include "sys/clock.h"
+#include "sys/meter.h"
 #include "walk.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #ifndef HP_STAGE_H
 #define HP_STAGE_H
 
-#include "io.h"
 #include "stage_state.h"
+#include "sys/io.h"
 
 #include <pthread.h>
 

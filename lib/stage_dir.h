@@ -3,8 +3,8 @@
 #ifndef HP_STAGE_DIR_H
 #define HP_STAGE_DIR_H
 
-#include "meter.h"
 #include "stage.h"
+#include "sys/meter.h"
 
 enum { HP_STAGE_HOLDER = 384 }; /* of the lock's text */
 

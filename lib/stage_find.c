@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <inttypes.h>

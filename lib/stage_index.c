@@ -12,7 +12,7 @@
 #include "index.h"
 #include "manifest.h"
 #include "names.h"
-#include "outfile.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include "stage_memory.h"
 
 #include "base/mem.h"
-#include "boot.h"
 #include "stage.h"
+#include "sys/boot.h"
 
 #include <stdio.h>
 #include <stdlib.h>

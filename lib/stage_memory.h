@@ -6,7 +6,7 @@
 #ifndef HP_STAGE_MEMORY_H
 #define HP_STAGE_MEMORY_H
 
-#include "io.h"
+#include "sys/io.h"
 
 /* Bytes of a "NAME:   123 kB" line of /proc/meminfo; UINT64_MAX: no such. */
 uint64_t hp_meminfo(const char *text, const char *name);

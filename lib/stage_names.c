@@ -3,10 +3,10 @@
 #include "stage_dir.h"
 
 #include "index.h"
-#include "dir.h"
 #include "manifest.h"
 #include "names.h"
-#include "outfile.h"
+#include "sys/dir.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
 #include <stdlib.h>

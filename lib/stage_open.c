@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "boot.h"
-#include "owner.h"
+#include "sys/boot.h"
+#include "sys/owner.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "boot.h"
-#include "clock.h"
-#include "outfile.h"
 #include "stage.h"
 #include "stage_fit.h"
 #include "stage_plan.h"
+#include "sys/boot.h"
+#include "sys/clock.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
 #include "dataset.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "index.h"
-#include "io.h"
 #include "manifest.h"
 #include "names.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
-#include "view.h"
+#include "sys/clock.h"
+#include "sys/view.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,11 +7,11 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
 #include "index.h"
 #include "manifest.h"
 #include "names.h"
-#include "outfile.h"
+#include "sys/clock.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #include "stage_watch.h"
 
 #include "base/error.h"
-#include "boot.h"
-#include "clock.h"
-#include "owner.h"
+#include "sys/boot.h"
+#include "sys/clock.h"
+#include "sys/owner.h"
 
 #include <errno.h>
 #include <inttypes.h>

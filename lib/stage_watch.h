@@ -8,8 +8,8 @@
 #ifndef HP_STAGE_WATCH_H
 #define HP_STAGE_WATCH_H
 
-#include "io.h"
 #include "stage_state.h"
+#include "sys/io.h"
 
 #include <pthread.h>
 

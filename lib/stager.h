@@ -23,13 +23,13 @@
 #include "base/error.h"
 #include "base/file_digest.h"
 #include "exchange.h"
-#include "fd_cache.h"
-#include "outfile.h"
 #include "pace.h"
 #include "stage.h"
 #include "stage_plan.h"
 #include "stager_buffers.h"
 #include "stager_tempo.h"
+#include "sys/fd_cache.h"
+#include "sys/outfile.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
 /* What the exchange wants to be done becomes jobs and messages. */
 #include "stager.h"
 
-#include "clock.h"
+#include "sys/clock.h"
 
 static struct hp_segment_id id_of(const struct hp_message *m)
 {

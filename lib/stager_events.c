@@ -2,7 +2,7 @@
 /* What the threads have done becomes events of the exchange. */
 #include "stager.h"
 
-#include "clock.h"
+#include "sys/clock.h"
 
 #include <stdio.h>
 #include <string.h>

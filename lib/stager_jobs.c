@@ -2,7 +2,7 @@
 /* What the stager's threads have to do, and what they have done. */
 #include "stager.h"
 
-#include "clock.h"
+#include "sys/clock.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -5,7 +5,7 @@
  */
 #include "stager.h"
 
-#include "clock.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>

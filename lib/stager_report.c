@@ -2,7 +2,7 @@
 /* What the stager tells of itself, though a thread of it may be stuck. */
 #include "stager.h"
 
-#include "clock.h"
+#include "sys/clock.h"
 
 #include <stdio.h>
 

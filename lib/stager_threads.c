@@ -3,8 +3,8 @@
 #include "stager.h"
 
 #include "base/mem.h"
-#include "clock.h"
-#include "pool.h"
+#include "sys/clock.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <time.h>

@@ -7,7 +7,7 @@
 #include "stager.h"
 
 #include "base/mem.h"
-#include "clock.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <string.h>

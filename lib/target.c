@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "names.h"
-#include "owner.h"
+#include "sys/owner.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,10 +6,10 @@
 #include "target.h"
 
 #include "base/error.h"
-#include "dir.h"
 #include "emit.h"
 #include "index.h"
 #include "names.h"
+#include "sys/dir.h"
 
 #include <errno.h>
 #include <stdio.h>

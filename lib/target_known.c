@@ -11,9 +11,9 @@
 #include "emit.h"
 #include "index.h"
 #include "names.h"
-#include "outfile.h"
 #include "sha256sums.h"
-#include "view.h"
+#include "sys/outfile.h"
+#include "sys/view.h"
 
 #include <errno.h>
 #include <string.h>

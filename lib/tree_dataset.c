@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "dataset.h"
-#include "owner.h"
-#include "pool.h"
+#include "sys/owner.h"
+#include "sys/pool.h"
 
 #include <inttypes.h>
 #include <pthread.h>

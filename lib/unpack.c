@@ -7,13 +7,13 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "clock.h"
 #include "dataset.h"
-#include "dir.h"
-#include "meter.h"
-#include "owner.h"
-#include "pool.h"
 #include "restore.h"
+#include "sys/clock.h"
+#include "sys/dir.h"
+#include "sys/meter.h"
+#include "sys/owner.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <inttypes.h>

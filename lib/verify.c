@@ -7,8 +7,8 @@
 #include "verify.h"
 
 #include "base/error.h"
-#include "clock.h"
-#include "pool.h"
+#include "sys/clock.h"
+#include "sys/pool.h"
 #include "verify_order.h"
 #include "verify_rules.h"
 

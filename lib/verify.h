@@ -5,8 +5,8 @@
 
 #include "index.h"
 #include "manifest.h"
-#include "meter.h"
-#include "view.h"
+#include "sys/meter.h"
+#include "sys/view.h"
 
 struct hp_verify {
 	const char *path; /* as given, for messages */

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "dir.h"
 #include "emit.h"
 #include "names.h"
 #include "pass.h"
-#include "pool.h"
 #include "sha256sums.h"
+#include "sys/dir.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,8 +10,8 @@
 #include "base/glob.h"
 #include "base/key_set.h"
 #include "base/mem.h"
-#include "dir.h"
-#include "meter.h"
+#include "sys/dir.h"
+#include "sys/meter.h"
 
 #include <errno.h>
 #include <string.h>

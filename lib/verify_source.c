@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <string.h>

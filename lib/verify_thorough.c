@@ -10,7 +10,7 @@
 #include "archive.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 enum { BUFFER = 256 << 10 };
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "clock.h"
+#include "sys/clock.h"
 #include "walk.h"
 
 #include <errno.h>

@@ -8,8 +8,8 @@
 #ifndef HP_WALK_H
 #define HP_WALK_H
 
-#include "outfile.h"
 #include "snap.h"
+#include "sys/outfile.h"
 #include "tree.h"
 
 struct hp_walk_options {

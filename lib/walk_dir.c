@@ -4,7 +4,7 @@
 
 #include "base/glob.h"
 #include "base/mem.h"
-#include "dir.h"
+#include "sys/dir.h"
 
 #include <dirent.h>
 #include <errno.h>

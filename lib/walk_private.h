@@ -8,8 +8,8 @@
 #ifndef HP_WALK_PRIVATE_H
 #define HP_WALK_PRIVATE_H
 
-#include "lines.h"
 #include "list.h"
+#include "sys/lines.h"
 #include "walk.h"
 
 #include <pthread.h>

@@ -8,7 +8,7 @@
 #include "walk_private.h"
 
 #include "base/error.h"
-#include "pool.h"
+#include "sys/pool.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,8 @@
 
 #include "base/file_digest.h"
 #include "frames.h"
-#include "outfile.h"
 #include "run.h"
+#include "sys/outfile.h"
 
 struct hp_zst_file {
 	struct hp_file_digest digest; /* of the file */

@@ -22,8 +22,8 @@
  *
  * Those left out are as they were: error=EIO when nothing else is said.
  */
-#include "io.h"
 #include "stage/stage.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <signal.h>

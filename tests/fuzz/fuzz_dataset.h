@@ -11,8 +11,8 @@
 
 #include "make_index.h"
 
-#include "io.h"
 #include "names.h"
+#include "sys/io.h"
 
 enum {
 	IN_DIR = 1000, /* descriptors, none of them the system's */

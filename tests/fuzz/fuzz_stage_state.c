@@ -6,9 +6,9 @@
  */
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "boot.h"
 #include "stage_dir.h"
 #include "stage_memory.h"
+#include "sys/boot.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef FAULTIO_H
 #define FAULTIO_H
 
-#include "io.h"
+#include "sys/io.h"
 
 struct faultio {
 	struct hp_io io;

@@ -7,7 +7,7 @@
 #define FETCHING_H
 
 #include "fetch.h"
-#include "io.h"
+#include "sys/io.h"
 
 /* ---- Blocks ------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #ifndef MEMDIR_H
 #define MEMDIR_H
 
-#include "io.h"
+#include "sys/io.h"
 
 #define MEMDIR_NAME "mem" /* the directory, as its user opens it */
 #define MEMDIR_FILES 16

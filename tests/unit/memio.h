@@ -8,7 +8,7 @@
 #ifndef MEMIO_H
 #define MEMIO_H
 
-#include "io.h"
+#include "sys/io.h"
 
 struct memio;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations: see io.h for what each has to do. */
+/* The operations: see sys/io.h for what each has to do. */
 #include "memio_private.h"
 
 #include <assert.h>

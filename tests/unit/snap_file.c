@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "snap_file.h"
 
-#include "io.h"
 #include "snap_write.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <setjmp.h>

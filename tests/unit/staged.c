@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "staged.h"
 
-#include "boot.h"
-#include "clock.h"
-#include "io.h"
+#include "sys/boot.h"
+#include "sys/clock.h"
+#include "sys/io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

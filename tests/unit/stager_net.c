@@ -3,7 +3,7 @@
 #include "stager_net.h"
 
 #include "base/hash.h"
-#include "clock.h"
+#include "sys/clock.h"
 #include "wrap.h"
 
 #include <dirent.h>

@@ -8,9 +8,9 @@
 #ifndef STAGER_NET_H
 #define STAGER_NET_H
 
-#include "io.h"
 #include "packed.h"
 #include "stager.h"
+#include "sys/io.h"
 
 enum { NET_NODES = 8, NET_FDS = 1024 };
 

@@ -5,8 +5,8 @@
  * stager completes it.  See crash.h.
  */
 #include "crash_scene.h"
-#include "outfile.h"
 #include "stage_work.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
 #include <setjmp.h>

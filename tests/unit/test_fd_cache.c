@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open files, kept: who opens, who closes, and how often. */
-#include "fd_cache.h"
+#include "sys/fd_cache.h"
 
 #include "base/error.h"
 

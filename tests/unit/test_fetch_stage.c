@@ -4,10 +4,10 @@
  * while it is read, and taken away: same bytes as from the origin, counted
  * where they came from, and what was bad is told once.
  */
-#include "clock.h"
 #include "faultio.h"
 #include "fetching.h"
 #include "staged.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "io.h"
 #include "load.h"
 #include "packed.h"
+#include "sys/io.h"
 #include "wrap.h"
 
 /* More chunks than are planned at a time. */

@@ -5,7 +5,7 @@
  */
 #include "packed.h"
 
-#include "io.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <linux/fs.h>

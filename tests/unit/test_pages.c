@@ -22,10 +22,10 @@
 #include "forge_snap.h"
 #include "index.h"
 #include "index_write.h"
-#include "io.h"
 #include "manifest.h"
 #include "names.h"
 #include "sections.h"
+#include "sys/io.h"
 
 /* ---- Counting --------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs dealt to threads: each once, until one fails or somebody says stop. */
-#include "pool.h"
+#include "sys/pool.h"
 
 #include "base/error.h"
 

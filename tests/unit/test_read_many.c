@@ -9,7 +9,7 @@
 #include "wrap.h"
 #include "zst.h"
 
-#include "io.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <setjmp.h>

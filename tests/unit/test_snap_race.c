@@ -8,8 +8,8 @@
 #include "base/path.h"
 #include "flips.h"
 #include "hpdsl.h"
-#include "io.h"
 #include "packed.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <setjmp.h>

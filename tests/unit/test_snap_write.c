@@ -6,9 +6,9 @@
  */
 #include "faultio.h"
 #include "make_snap.h"
-#include "outfile.h"
 #include "shell.h"
 #include "snap_write.h"
+#include "sys/outfile.h"
 #include "wrap.h"
 
 #include <dirent.h>

@@ -16,8 +16,8 @@
 
 #include "faultio.h"
 #include "forge_snap.h"
-#include "io.h"
 #include "shell.h"
+#include "sys/io.h"
 #include "wrap.h"
 
 static char folder[] = "/tmp/hpdsl-snapshot-XXXXXX";

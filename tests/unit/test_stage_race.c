@@ -5,8 +5,8 @@
  * or from the origin.  And while a chunk gets another name in the index.
  */
 #include "flips.h"
-#include "io.h"
 #include "staged.h"
+#include "sys/io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,11 +4,11 @@
  * replaced, and all is taken away; where bytes came from, and how long was
  * waited.
  */
-#include "clock.h"
 #include "fetching.h"
-#include "io.h"
 #include "packed.h"
 #include "staged.h"
+#include "sys/clock.h"
+#include "sys/io.h"
 #include "wrap.h"
 
 #include <errno.h>

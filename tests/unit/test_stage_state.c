@@ -6,12 +6,12 @@
  */
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "boot.h"
-#include "clock.h"
-#include "io.h"
 #include "memio.h"
 #include "stage_dir.h"
 #include "stage_memory.h"
+#include "sys/boot.h"
+#include "sys/clock.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -7,9 +7,9 @@
  */
 #include "stager_net.h"
 
-#include "clock.h"
 #include "faultio.h"
 #include "shell.h"
+#include "sys/clock.h"
 #include "wrap.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
  * hpdsl_unpack while somebody writes the index that it has mapped: between two
  * system calls of its own, so that each attack meets the same moment always.
  */
-#include "io.h"
 #include "packed.h"
 #include "restore.h"
+#include "sys/io.h"
 
 #include <dirent.h>
 #include <errno.h>

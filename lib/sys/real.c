@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where an open file really is. */
-#include "io.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <limits.h>

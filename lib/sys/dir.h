@@ -3,7 +3,7 @@
 #ifndef HP_DIR_H
 #define HP_DIR_H
 
-#include "io.h"
+#include "sys/io.h"
 
 /* A raw record that listing a folder gives. */
 struct hp_dent {

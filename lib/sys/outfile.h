@@ -8,7 +8,7 @@
 #ifndef HP_OUTFILE_H
 #define HP_OUTFILE_H
 
-#include "io.h"
+#include "sys/io.h"
 
 #define HP_OUTFILE_NAME 256 /* of any file, and a NUL */
 

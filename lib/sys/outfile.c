@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that appear whole: temporary name, write, fsync, rename. */
-#include "outfile.h"
+#include "sys/outfile.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names in an open directory, one by one, from getdents64 records. */
-#include "dir.h"
+#include "sys/dir.h"
 
 #include "base/mem.h"
 

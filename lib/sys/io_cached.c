@@ -5,7 +5,7 @@
  * kernels read the page, so places are drawn anew each time: what was tried
  * before must not be all that is there.
  */
-#include "io.h"
+#include "sys/io.h"
 
 #include <errno.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress and warnings from many threads, one at a time. */
-#include "meter.h"
+#include "sys/meter.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef HP_VIEW_H
 #define HP_VIEW_H
 
-#include "io.h"
+#include "sys/io.h"
 
 struct hp_view {
 	const struct hp_io *io;

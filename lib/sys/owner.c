@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose a file or directory is. */
-#include "owner.h"
+#include "sys/owner.h"
 
 #include "base/error.h"
 

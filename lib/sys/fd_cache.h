@@ -7,7 +7,7 @@
 #ifndef HP_FD_CACHE_H
 #define HP_FD_CACHE_H
 
-#include "io.h"
+#include "sys/io.h"
 
 struct hp_fd_cache;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Problems and warnings, in the order of their text. */
-#include "lines.h"
+#include "sys/lines.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A whole file as memory: mapped, or read where that cannot be. */
-#include "view.h"
+#include "sys/view.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* This boot and this process: what a state file is held against. */
-#include "boot.h"
+#include "sys/boot.h"
 
 #include "base/hash.h"
 

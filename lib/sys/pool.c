@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbered jobs on a few threads; the first failure by number is the result. */
-#include "pool.h"
+#include "sys/pool.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CLOCK_MONOTONIC, in two units. */
-#include "clock.h"
+#include "sys/clock.h"
 
 #include <time.h>
 

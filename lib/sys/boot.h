@@ -3,7 +3,7 @@
 #ifndef HP_BOOT_H
 #define HP_BOOT_H
 
-#include "io.h"
+#include "sys/io.h"
 
 /* This boot's id; zeros and -errno where the system does not tell. */
 int hp_boot_id(const struct hp_io *io, uint8_t ret[16]);

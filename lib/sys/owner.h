@@ -8,7 +8,7 @@
 #ifndef HP_OWNER_H
 #define HP_OWNER_H
 
-#include "io.h"
+#include "sys/io.h"
 
 /* Behind the name of what it is about; takes the owner as unsigned. */
 #define HP_FOREIGN                                               \

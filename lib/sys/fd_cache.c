@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open files by number, the least recently used one making place. */
-#include "fd_cache.h"
+#include "sys/fd_cache.h"
 
 #include "base/mem.h"
 

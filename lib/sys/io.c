@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The system's file operations as a table, and the loops around a table. */
-#include "io.h"
+#include "sys/io.h"
 
 #include "base/mem.h"
 
