@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/path.h"
+#include "chunk/foreign.h"
+#include "chunk/tar_tail.h"
 #include "reindex_read.h"
-#include "tar_foreign.h"
-#include "tar_tail.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "tar_tail.h"
+#include "chunk/tar_tail.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,9 +7,9 @@
  */
 #include "archive_private.h"
 
-#include "tar.h"
-#include "tar_foreign.h"
-#include "tar_tail.h"
+#include "chunk/foreign.h"
+#include "chunk/tar.h"
+#include "chunk/tar_tail.h"
 
 #include <errno.h>
 #include <stdlib.h>

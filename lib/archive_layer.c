@@ -5,7 +5,7 @@
  */
 #include "archive_private.h"
 
-#include "tar_tail.h"
+#include "chunk/tar_tail.h"
 
 #include <errno.h>
 #include <stdlib.h>

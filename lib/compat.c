@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "chunk/tar.h"
 #include "names.h"
 #include "sys/clock.h"
 #include "sys/pool.h"
-#include "tar.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,10 +10,10 @@
 
 #include "base/key_set.h"
 #include "base/text.h"
+#include "chunk/foreign.h"
 #include "hpdsl.h"
 #include "name_risk.h"
 #include "sys/io.h"
-#include "tar_foreign.h"
 
 /* What is odd besides names, which are name_risk.h's. */
 enum hp_trip {

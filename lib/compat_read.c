@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "tar.h"
+#include "chunk/tar.h"
 
 #include <errno.h>
 #include <inttypes.h>

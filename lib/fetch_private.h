@@ -3,9 +3,9 @@
 #ifndef HP_FETCH_PRIVATE_H
 #define HP_FETCH_PRIVATE_H
 
+#include "chunk/frame.h"
 #include "dataset.h"
 #include "fetch.h"
-#include "frame.h"
 
 #include <pthread.h>
 

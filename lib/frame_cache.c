@@ -3,7 +3,7 @@
 #include "frame_cache.h"
 
 #include "base/error.h"
-#include "frame.h"
+#include "chunk/frame.h"
 #include "index_copy.h"
 
 #include <errno.h>

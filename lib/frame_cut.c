@@ -2,7 +2,7 @@
 /* Cutting a chunk of a plan into frames.  Pure. */
 #include "frame_cut.h"
 
-#include "seekable.h"
+#include "chunk/seek_table.h"
 
 void hp_frame_walk_begin(struct hp_frame_walk *w, const struct hp_plan *plan,
 			 uint32_t chunk)

@@ -8,7 +8,7 @@
 #ifndef HP_FRAMES_H
 #define HP_FRAMES_H
 
-#include "compress.h"
+#include "chunk/compress.h"
 #include "frame_cut.h"
 
 /* What is serial: one chunk, as far as it was cut. */

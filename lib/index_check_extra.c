@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "seekable.h"
-#include "tar.h"
+#include "chunk/seek_table.h"
+#include "chunk/tar.h"
 
 #include <inttypes.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/path.h"
-#include "seekable.h"
+#include "chunk/seek_table.h"
 
 #include <errno.h>
 #include <inttypes.h>

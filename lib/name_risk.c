@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "chunk/tar.h"
 #include "name_parts.h"
-#include "tar.h"
 
 #include <stdio.h>
 #include <string.h>

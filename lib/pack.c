@@ -7,11 +7,11 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "chunk/seek_table.h"
 #include "index_write.h"
 #include "portable.h"
 #include "scan.h"
 #include "scatter.h"
-#include "seekable.h"
 #include "sys/clock.h"
 #include "sys/outfile.h"
 

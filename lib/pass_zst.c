@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "frame.h"
-#include "seekable.h"
+#include "chunk/frame.h"
+#include "chunk/seek_table.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,9 +7,9 @@
 #ifndef HP_PLAN_H
 #define HP_PLAN_H
 
+#include "chunk/tar.h"
 #include "list.h"
 #include "names.h"
-#include "tar.h"
 
 #define HP_CHUNKS_AUTO 8192 /* most chunks made unasked */
 

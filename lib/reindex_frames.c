@@ -7,8 +7,8 @@
 #include "reindex.h"
 
 #include "base/error.h"
+#include "chunk/seek_table.h"
 #include "index_write.h"
-#include "seekable.h"
 
 #include <inttypes.h>
 #include <string.h>

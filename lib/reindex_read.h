@@ -3,9 +3,9 @@
 #ifndef HP_REINDEX_READ_H
 #define HP_REINDEX_READ_H
 
+#include "chunk/tar.h"
 #include "pass.h"
 #include "reindex.h"
-#include "tar.h"
 
 struct hp_reading {
 	struct hp_reindex *x;

@@ -3,7 +3,7 @@
 #include "stager.h"
 
 #include "base/mem.h"
-#include "frame.h"
+#include "chunk/frame.h"
 
 #include <errno.h>
 #include <string.h>

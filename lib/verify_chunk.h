@@ -3,8 +3,8 @@
 #ifndef HP_VERIFY_CHUNK_H
 #define HP_VERIFY_CHUNK_H
 
+#include "chunk/tar.h"
 #include "pass.h"
-#include "tar.h"
 #include "verify.h"
 #include "verify_sha256.h"
 

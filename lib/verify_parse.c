@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "chunk/foreign.h"
+#include "chunk/tar.h"
 #include "pass.h"
-#include "tar.h"
-#include "tar_foreign.h"
 
 #include <errno.h>
 #include <inttypes.h>

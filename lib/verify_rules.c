@@ -3,11 +3,11 @@
 #include "verify_rules.h"
 
 #include "base/error.h"
+#include "chunk/seek_table.h"
+#include "chunk/tar.h"
 #include "frame_cut.h"
 #include "index.h"
 #include "names.h"
-#include "seekable.h"
-#include "tar.h"
 
 #include <inttypes.h>
 #include <string.h>

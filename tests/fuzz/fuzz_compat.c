@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chunk/tar.h"
 #include "compat.h"
-#include "tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

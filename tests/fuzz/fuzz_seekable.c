@@ -5,9 +5,9 @@
  * ones and a seek table that may be wrong.  What is good must be read, with the
  * right plain bytes, and what is bad must be found.
  */
-#include "frame.h"
+#include "chunk/frame.h"
+#include "chunk/seek_table.h"
 #include "pass.h"
-#include "seekable.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tar.h"
+#include "chunk/tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tar.h"
-#include "tar_foreign.h"
+#include "chunk/foreign.h"
+#include "chunk/tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

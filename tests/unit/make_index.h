@@ -5,11 +5,11 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "chunk/seek_table.h"
+#include "chunk/tar.h"
 #include "index.h"
 #include "index_private.h"
 #include "index_write.h"
-#include "seekable.h"
-#include "tar.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  * bit and any operation wrong.
  */
 #include "adopt.h"
+#include "chunk/tar.h"
 #include "faultio.h"
 #include "memio.h"
 #include "packed.h"
-#include "tar.h"
 #include "wrap.h"
 
 #include <errno.h>

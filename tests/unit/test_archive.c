@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "archive.h"
+#include "chunk/tar.h"
 #include "faultio.h"
 #include "memio.h"
 #include "scan_tree.h"
-#include "tar.h"
 #include "shell.h"
 #include "wrap.h"
 

@@ -18,10 +18,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "chunk/seek_table.h"
 #include "faultio.h"
 #include "index.h"
 #include "packed.h"
-#include "seekable.h"
 #include "shell.h"
 #include "wrap.h"
 

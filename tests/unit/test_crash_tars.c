@@ -4,8 +4,8 @@
  * tars of others, while a compressed archive is packed, and while a snapshot is
  * written.
  */
+#include "chunk/tar.h"
 #include "crash_pack.h"
-#include "tar.h"
 
 #include <errno.h>
 #include <setjmp.h>

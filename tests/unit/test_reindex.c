@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl_reindex: what chunks hold comes back; the rest is listed as lost. */
-#include "hpdsl.h"
+#include "chunk/tar.h"
 #include "faultio.h"
+#include "hpdsl.h"
 #include "packed.h"
-#include "tar.h"
 
 #include <errno.h>
 #include <fcntl.h>

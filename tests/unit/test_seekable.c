@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "frame.h"
+#include "chunk/frame.h"
+#include "chunk/seek_table.h"
 #include "frame_cut.h"
-#include "seekable.h"
 
 #include <zstd_errors.h>
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "tar.h"
+#include "chunk/tar.h"
 
 #define GIB8 (UINT64_C(1) << 33)
 

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tar.h"
-#include "tar_foreign.h"
+#include "chunk/foreign.h"
+#include "chunk/tar.h"
 
 static struct hp_foreign t;
 static struct hp_foreign_member m;

@@ -16,10 +16,10 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "chunk/tar.h"
 #include "index.h"
 #include "index_write.h"
 #include "packed.h"
-#include "tar.h"
 
 enum { MEMBERS = 4, TAR = 10240 };
 

@@ -4,8 +4,8 @@
 #include "memdir.h"
 #include "packed.h"
 
+#include "chunk/tar.h"
 #include "pass.h"
-#include "tar.h"
 
 #include <errno.h>
 #include <fcntl.h>

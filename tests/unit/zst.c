@@ -3,11 +3,11 @@
 #include "zst.h"
 
 #include "base/hash.h"
+#include "chunk/tar.h"
 #include "hpdsl.h"
 #include "index_write.h"
 #include "manifest.h"
 #include "packed.h"
-#include "tar.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

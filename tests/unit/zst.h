@@ -6,7 +6,7 @@
 #ifndef ZST_H
 #define ZST_H
 
-#include "seekable.h"
+#include "chunk/seek_table.h"
 
 /* Frames of a large sample: 1 GiB, unless a test wants several of them. */
 extern uint64_t zst_frame_max;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of compressed chunks, over memory. */
-#include "frame.h"
+#include "chunk/frame.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "seekable.h"
+#include "chunk/seek_table.h"
 
 #include <errno.h>
 #include <zstd_errors.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed chunks: the seek table.  Pure. */
-#include "seekable.h"
+#include "chunk/seek_table.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

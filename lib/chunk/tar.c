@@ -5,7 +5,7 @@
  * fields out, writes the header again and compares: a byte that we would not
  * have written is damage.
  */
-#include "tar.h"
+#include "chunk/tar.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/path.h"
-#include "pax.h"
+#include "chunk/pax.h"
 
 #define NAME_MAX_BYTES 100
 #define PREFIX_MAX_BYTES 155

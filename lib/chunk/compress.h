@@ -7,7 +7,7 @@
 #ifndef HP_COMPRESS_H
 #define HP_COMPRESS_H
 
-#include "seekable.h"
+#include "chunk/seek_table.h"
 #include "sys/io.h"
 
 /* One thread's means: contexts for both directions, which are kept. */

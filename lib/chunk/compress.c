@@ -4,7 +4,7 @@
  * ones stream through both contexts, and two digests are compared: so a frame
  * that arrives in pieces is made as one that is there at once.
  */
-#include "compress.h"
+#include "chunk/compress.h"
 
 #include "base/bytes.h"
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Another tar behind the end of one. */
-#include "tar_tail.h"
+#include "chunk/tar_tail.h"
 
 #include <string.h>
 

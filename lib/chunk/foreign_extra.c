@@ -3,10 +3,10 @@
  * The data of extended headers in foreign tars: records of pax, and GNU's long
  * names.
  */
-#include "tar_foreign.h"
+#include "chunk/foreign.h"
 
 #include "base/error.h"
-#include "pax.h"
+#include "chunk/pax.h"
 
 #include <string.h>
 

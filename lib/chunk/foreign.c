@@ -4,10 +4,10 @@
  * tar manual's "Basic Tar Format"; the type \0 and names that end in a slash
  * are read as v7 meant them.
  */
-#include "tar_foreign.h"
+#include "chunk/foreign.h"
 
 #include "base/error.h"
-#include "tar.h"
+#include "chunk/tar.h"
 
 #include <errno.h>
 #include <string.h>

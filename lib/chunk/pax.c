@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of pax headers: written and taken apart. */
-#include "pax.h"
+#include "chunk/pax.h"
 
 #include <inttypes.h>
 #include <stdio.h>
