@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "lookup.h"
+#include "format/lookup.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "adopt.h"
 
 #include "base/error.h"
-#include "names.h"
+#include "format/names.h"
 
 #include <errno.h>
 #include <string.h>

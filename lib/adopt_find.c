@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "names.h"
+#include "format/names.h"
 #include "sys/dir.h"
 
 #include <errno.h>

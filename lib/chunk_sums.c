@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "names.h"
+#include "format/names.h"
 #include "pass.h"
 
 #include <errno.h>

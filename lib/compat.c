@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "chunk/tar.h"
-#include "names.h"
+#include "format/names.h"
 #include "sys/clock.h"
 #include "sys/pool.h"
 

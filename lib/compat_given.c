@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "emit.h"
-#include "names.h"
+#include "format/emit.h"
+#include "format/names.h"
 #include "sys/dir.h"
 #include "sys/owner.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "manifest.h"
-#include "names.h"
+#include "format/manifest.h"
+#include "format/names.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset.h"
-#include "names.h"
+#include "format/names.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "frames.h"
 
 #include "base/error.h"
-#include "names.h"
+#include "format/names.h"
 
 #include <assert.h>
 #include <errno.h>

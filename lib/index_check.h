@@ -3,7 +3,7 @@
 #ifndef HP_INDEX_CHECK_H
 #define HP_INDEX_CHECK_H
 
-#include "findings.h"
+#include "format/findings.h"
 #include "index_private.h"
 
 struct hp_check {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "names.h"
+#include "format/names.h"
 
 enum { PIECE = 1 << 20 };
 

@@ -7,10 +7,10 @@
 #ifndef HP_INDEX_PRIVATE_H
 #define HP_INDEX_PRIVATE_H
 
+#include "format/lookup.h"
+#include "format/names.h"
+#include "format/sections.h"
 #include "index.h"
-#include "lookup.h"
-#include "names.h"
-#include "sections.h"
 
 enum {
 	HP_INDEX_FIXED = 80, /* bytes of the header before the table */

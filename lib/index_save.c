@@ -3,8 +3,8 @@
 #include "index_write.h"
 
 #include "base/file_digest.h"
+#include "format/names.h"
 #include "index_private.h"
-#include "names.h"
 #include "sys/outfile.h"
 
 struct saver {

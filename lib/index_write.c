@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "format/section_out.h"
 #include "index_private.h"
-#include "section_out.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -12,8 +12,8 @@
 #ifndef HP_JOURNAL_H
 #define HP_JOURNAL_H
 
+#include "format/manifest.h"
 #include "list.h"
-#include "manifest.h"
 
 #define HP_JOURNAL_MAGIC "\x89HPDSLJ\n"
 #define HP_JOURNAL_VERSION 1

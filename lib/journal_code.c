@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "names.h"
+#include "format/names.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "names.h"
+#include "format/names.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * What shapes a pack's bytes, as pairs of text: made from the options, kept in
  * manifest and journal, compared before a pack is gone on with.
  */
-#include "manifest.h"
+#include "format/manifest.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -9,8 +9,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "emit.h"
-#include "names.h"
+#include "format/emit.h"
+#include "format/names.h"
 #include "sys/outfile.h"
 #include "sys/pool.h"
 

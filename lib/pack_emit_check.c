@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "emit.h"
+#include "format/emit.h"
 #include "name_risk.h"
 
 #include <inttypes.h>

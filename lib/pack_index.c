@@ -4,11 +4,11 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "format/names.h"
+#include "format/sha256sums.h"
 #include "index.h"
 #include "index_write.h"
-#include "names.h"
 #include "portable.h"
-#include "sha256sums.h"
 #include "sys/outfile.h"
 
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/perm.h"
-#include "names.h"
+#include "format/names.h"
 
 #define CHUNK_SIZE_DEFAULT (UINT64_C(64) << 20)
 

@@ -8,8 +8,8 @@
 #define HP_PLAN_H
 
 #include "chunk/tar.h"
+#include "format/names.h"
 #include "list.h"
-#include "names.h"
 
 #define HP_CHUNKS_AUTO 8192 /* most chunks made unasked */
 

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "names.h"
-#include "stage_state.h"
+#include "format/names.h"
+#include "format/stage_state.h"
 #include "sys/clock.h"
 #include "sys/owner.h"
 #include "sys/pool.h"

@@ -3,9 +3,9 @@
 #ifndef HP_REINDEX_H
 #define HP_REINDEX_H
 
+#include "format/manifest.h"
 #include "index.h"
 #include "list.h"
-#include "manifest.h"
 #include "plan.h"
 #include "sys/meter.h"
 #include "sys/view.h"

@@ -6,7 +6,7 @@
 #include "adopt.h"
 
 #include "base/error.h"
-#include "names.h"
+#include "format/names.h"
 #include "sys/dir.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "names.h"
+#include "format/names.h"
 #include "pass.h"
 
 #include <errno.h>

@@ -5,10 +5,10 @@
 #include "base/error.h"
 #include "base/file_digest.h"
 #include "base/mem.h"
+#include "format/names.h"
+#include "format/sha256sums.h"
 #include "index_write.h"
-#include "names.h"
 #include "portable.h"
-#include "sha256sums.h"
 #include "sys/outfile.h"
 
 #include <string.h>

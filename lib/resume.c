@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "names.h"
+#include "format/names.h"
 #include "pack.h"
 #include "sys/owner.h"
 #include "sys/pool.h"

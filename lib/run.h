@@ -3,11 +3,11 @@
 #ifndef HP_RUN_H
 #define HP_RUN_H
 
+#include "format/manifest.h"
 #include "index_write.h"
 #include "journal.h"
 #include "labels_file.h"
 #include "list.h"
-#include "manifest.h"
 #include "plan.h"
 #include "sys/fd_cache.h"
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/path.h"
-#include "names.h"
+#include "format/names.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset.h"
+#include "format/manifest.h"
 #include "index.h"
-#include "manifest.h"
 #include "sys/owner.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "scatter.h"
 
 #include "base/error.h"
-#include "names.h"
+#include "format/names.h"
 #include "sys/dir.h"
 #include "sys/outfile.h"
 #include "target_known.h"

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "chunk_sums.h"
-#include "names.h"
+#include "format/names.h"
 #include "sys/pool.h"
 
 #include <string.h>

@@ -14,7 +14,7 @@
 #ifndef HP_SCATTER_PRIVATE_H
 #define HP_SCATTER_PRIVATE_H
 
-#include "names.h"
+#include "format/names.h"
 #include "parts.h"
 #include "sys/meter.h"
 

@@ -6,8 +6,8 @@
 #ifndef HP_SNAP_PRIVATE_H
 #define HP_SNAP_PRIVATE_H
 
-#include "lookup.h"
-#include "sections.h"
+#include "format/lookup.h"
+#include "format/sections.h"
 #include "snap.h"
 
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 #ifndef HP_SNAP_VERIFY_H
 #define HP_SNAP_VERIFY_H
 
-#include "findings.h"
+#include "format/findings.h"
 #include "snap_private.h"
 
 struct hp_snap_check {

@@ -6,7 +6,7 @@
 #ifndef HP_SNAP_WRITE_H
 #define HP_SNAP_WRITE_H
 
-#include "section_out.h"
+#include "format/section_out.h"
 #include "snap.h"
 #include "tree.h"
 

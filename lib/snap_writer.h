@@ -8,7 +8,7 @@
 #ifndef HP_SNAP_WRITER_H
 #define HP_SNAP_WRITER_H
 
-#include "lookup.h"
+#include "format/lookup.h"
 #include "snap_write.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset.h"
-#include "manifest.h"
+#include "format/manifest.h"
 #include "snap_write.h"
 #include "sys/clock.h"
 #include "sys/meter.h"

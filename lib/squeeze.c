@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "names.h"
+#include "format/names.h"
 #include "parts.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef HP_STAGE_H
 #define HP_STAGE_H
 
-#include "stage_state.h"
+#include "format/stage_state.h"
 #include "sys/io.h"
 
 #include <pthread.h>

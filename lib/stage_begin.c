@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "dataset.h"
+#include "format/manifest.h"
+#include "format/names.h"
 #include "index.h"
-#include "manifest.h"
-#include "names.h"
 
 #include <errno.h>
 #include <inttypes.h>

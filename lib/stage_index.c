@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "format/manifest.h"
+#include "format/names.h"
 #include "index.h"
-#include "manifest.h"
-#include "names.h"
 #include "sys/outfile.h"
 
 #include <errno.h>

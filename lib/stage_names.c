@@ -2,9 +2,9 @@
 /* What the names in a stage directory mean, and which of them are ours. */
 #include "stage_dir.h"
 
+#include "format/manifest.h"
+#include "format/names.h"
 #include "index.h"
-#include "manifest.h"
-#include "names.h"
 #include "sys/dir.h"
 #include "sys/outfile.h"
 

@@ -4,7 +4,7 @@
  * the busiest node moved and wrote, while bytes were moved.  Each is a lower
  * bound of what the machine can do, and one of them is what it can do.
  */
-#include "yaml_reader.h"
+#include "format/yaml_reader.h"
 
 #include <string.h>
 

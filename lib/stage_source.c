@@ -3,14 +3,14 @@
  * The origin as a stager sees it: its manifest in memory, its index in pieces,
  * which are read, never mapped, and must be what the manifest says.
  */
-#include "stage_state.h"
+#include "format/stage_state.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "format/manifest.h"
+#include "format/names.h"
 #include "index.h"
-#include "manifest.h"
-#include "names.h"
 #include "sys/io.h"
 
 #include <errno.h>

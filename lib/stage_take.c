@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "format/manifest.h"
+#include "format/names.h"
 #include "index.h"
-#include "manifest.h"
-#include "names.h"
 #include "sys/clock.h"
 #include "sys/outfile.h"
 

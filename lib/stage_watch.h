@@ -8,7 +8,7 @@
 #ifndef HP_STAGE_WATCH_H
 #define HP_STAGE_WATCH_H
 
-#include "stage_state.h"
+#include "format/stage_state.h"
 #include "sys/io.h"
 
 #include <pthread.h>

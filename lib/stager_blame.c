@@ -7,7 +7,7 @@
 #include "stager.h"
 
 #include "base/mem.h"
-#include "manifest.h"
+#include "format/manifest.h"
 
 #include <errno.h>
 #include <string.h>

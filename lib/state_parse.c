@@ -3,7 +3,7 @@
 #include "order.h"
 
 #include "base/error.h"
-#include "yaml_reader.h"
+#include "format/yaml_reader.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
 #include "target.h"
 
 #include "base/error.h"
-#include "emit.h"
+#include "format/emit.h"
+#include "format/names.h"
 #include "index.h"
-#include "names.h"
 #include "sys/dir.h"
 
 #include <errno.h>

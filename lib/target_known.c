@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "emit.h"
+#include "format/emit.h"
+#include "format/names.h"
+#include "format/sha256sums.h"
 #include "index.h"
-#include "names.h"
-#include "sha256sums.h"
 #include "sys/outfile.h"
 #include "sys/view.h"
 

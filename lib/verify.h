@@ -3,8 +3,8 @@
 #ifndef HP_VERIFY_H
 #define HP_VERIFY_H
 
+#include "format/manifest.h"
 #include "index.h"
-#include "manifest.h"
 #include "sys/meter.h"
 #include "sys/view.h"
 

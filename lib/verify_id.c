@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sha256.h"
-#include "names.h"
+#include "format/names.h"
 
 struct ids {
 	XXH3_state_t xxh3;	  /* 64-byte aligned */

@@ -6,7 +6,7 @@
 #include "verify_rules.h"
 
 #include "base/error.h"
-#include "names.h"
+#include "format/names.h"
 
 #include <string.h>
 

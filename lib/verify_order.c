@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/perm.h"
+#include "format/names.h"
 #include "list.h"
-#include "names.h"
 #include "verify_rules.h"
 
 enum { PIECE = 1024, NEAR = 6, FAR = 12 }; /* samples */

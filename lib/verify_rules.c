@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "chunk/seek_table.h"
 #include "chunk/tar.h"
+#include "format/names.h"
 #include "frame_cut.h"
 #include "index.h"
-#include "names.h"
 
 #include <inttypes.h>
 #include <string.h>

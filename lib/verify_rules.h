@@ -6,7 +6,7 @@
 #ifndef HP_VERIFY_RULES_H
 #define HP_VERIFY_RULES_H
 
-#include "findings.h"
+#include "format/findings.h"
 #include "index_look.h"
 #include "name_risk.h"
 #include "verify.h"

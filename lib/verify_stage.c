@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "format/names.h"
 #include "list.h"
-#include "names.h"
 #include "stage_watch.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "engine.h"
 
 #include "base/error.h"
-#include "names.h"
+#include "format/names.h"
 #include "read_file.h"
 
 #include <errno.h>

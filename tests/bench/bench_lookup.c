@@ -5,9 +5,9 @@
  * by path, in random order, on one core.
  */
 #include "base/mem.h"
+#include "format/names.h"
 #include "index.h"
 #include "index_write.h"
-#include "names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  */
 #include "base/path.h"
 #include "forge_snap.h"
+#include "format/stage_state.h"
 #include "make_index.h"
-#include "stage_state.h"
 
 enum { HEAD = 2, CALLS = 256 };
 

@@ -11,7 +11,7 @@
 
 #include "make_index.h"
 
-#include "names.h"
+#include "format/names.h"
 #include "sys/io.h"
 
 enum {

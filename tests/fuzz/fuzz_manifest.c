@@ -5,7 +5,7 @@
  * back from its own text.
  */
 #include "base/hash.h"
-#include "manifest.h"
+#include "format/manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #ifndef STAGED_H
 #define STAGED_H
 
+#include "format/stage_state.h"
 #include "packed.h"
-#include "stage_state.h"
 
 enum { STAGED_CHUNKS = 6, STAGED_LARGE = 3 << 20 };
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "emit.h"
-#include "names.h"
+#include "format/emit.h"
+#include "format/names.h"
 
 /* Two samples of two members each: names, sizes, places in the tar. */
 static const struct hp_emit_member golden[] = {

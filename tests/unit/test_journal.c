@@ -11,9 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "format/names.h"
 #include "journal.h"
 #include "make_list.h"
-#include "names.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "manifest.h"
+#include "format/manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 #include "forge_snap.h"
+#include "format/manifest.h"
+#include "format/names.h"
+#include "format/sections.h"
 #include "index.h"
 #include "index_write.h"
-#include "manifest.h"
-#include "names.h"
-#include "sections.h"
 #include "sys/io.h"
 
 /* ---- Counting --------------------------------------------------------- */

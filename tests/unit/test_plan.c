@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "base/perm.h"
-#include "names.h"
+#include "format/names.h"
 #include "plan.h"
 
 #define MAX_SAMPLES 1000

@@ -5,8 +5,8 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/sha256.h"
+#include "format/sha256sums.h"
 #include "memio.h"
-#include "sha256sums.h"
 #include "wrap.h"
 
 #include <errno.h>

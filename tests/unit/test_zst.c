@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed chunks: members and samples read from them, and verifying. */
 #include "faultio.h"
+#include "format/names.h"
 #include "make_index.h"
 #include "memdir.h"
-#include "names.h"
 #include "packed.h"
 #include "wrap.h"
 #include "zst.h"

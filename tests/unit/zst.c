@@ -4,9 +4,9 @@
 
 #include "base/hash.h"
 #include "chunk/tar.h"
+#include "format/manifest.h"
 #include "hpdsl.h"
 #include "index_write.h"
-#include "manifest.h"
 #include "packed.h"
 
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The manifest as text: which keys there are, and in which order. */
-#include "manifest.h"
+#include "format/manifest.h"
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "yaml_writer.h"
+#include "format/yaml_writer.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * held to limits: no aliases, bounded depth, every number in its range, names
  * of files that are plain names.
  */
-#include "manifest_private.h"
+#include "format/manifest_private.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -4,11 +4,11 @@
  * one it is no dataset, and one of a later version may have an index whose
  * meaning is another one.  What is damaged is left to those who read it.
  */
-#include "manifest.h"
+#include "format/manifest.h"
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "names.h"
+#include "format/names.h"
 #include "sys/io.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Typed values from libyaml's events; nothing in the text is trusted. */
-#include "yaml_reader.h"
+#include "format/yaml_reader.h"
 
 #include "base/error.h"
 #include "base/hash.h"

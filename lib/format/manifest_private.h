@@ -3,8 +3,8 @@
 #ifndef HP_MANIFEST_PRIVATE_H
 #define HP_MANIFEST_PRIVATE_H
 
-#include "manifest.h"
-#include "yaml_reader.h"
+#include "format/manifest.h"
+#include "format/yaml_reader.h"
 
 /* The values of index (into struct hp_manifest_file), chunks and files (into
  * struct hp_manifest, its key adopted before chunks). */

@@ -5,7 +5,7 @@
  * the top: P. M. McIlroy, K. Bostic, M. D. McIlroy, "Engineering Radix Sort",
  * Computing Systems 6(1), 1993.
  */
-#include "lookup.h"
+#include "format/lookup.h"
 
 #include <stdlib.h>
 

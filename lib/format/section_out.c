@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections in blocks, with their checksums. */
-#include "section_out.h"
+#include "format/section_out.h"
 
 #include "base/error.h"
 #include "base/hash.h"

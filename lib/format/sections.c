@@ -5,12 +5,12 @@
  * looked at until it is asked for, and then only after its block's checksum
  * agreed.
  */
-#include "sections.h"
+#include "format/sections.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "findings.h"
+#include "format/findings.h"
 
 #include <errno.h>
 #include <inttypes.h>

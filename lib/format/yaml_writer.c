@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* YAML from typed values, by libyaml's emitter; when text is quoted. */
-#include "yaml_writer.h"
+#include "format/yaml_writer.h"
 
 #include "base/mem.h"
 

@@ -7,7 +7,7 @@
 #define HP_SHA256SUMS_H
 
 #include "base/text.h"
-#include "manifest.h"
+#include "format/manifest.h"
 #include "sys/io.h"
 
 #define HP_SHA256SUMS_NAME "SHA256SUMS"

@@ -4,7 +4,7 @@
  * what changes is loaded and stored with single atomic operations, so any
  * number of processes may look while one writes.
  */
-#include "stage_state.h"
+#include "format/stage_state.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

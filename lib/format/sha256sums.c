@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SHA256SUMS: its text, and the file. */
-#include "sha256sums.h"
+#include "format/sha256sums.h"
 
 #include "base/error.h"
 #include "base/hash.h"

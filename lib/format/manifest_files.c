@@ -3,7 +3,7 @@
  * The manifest's rows of files.  Names lead into the dataset's directory and
  * nowhere else, but for chunks that were adopted where they lie.
  */
-#include "manifest_private.h"
+#include "format/manifest_private.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
  * twice; each is as near to its home as they allow: then every path is found if
  * all are there.
  */
-#include "lookup.h"
+#include "format/lookup.h"
 
-#include "findings.h"
+#include "format/findings.h"
 
 #include <inttypes.h>
 

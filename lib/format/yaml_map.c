@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts, YAML or JSON, that are one mapping. */
-#include "yaml_reader.h"
+#include "format/yaml_reader.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a check of a whole file finds: told one by one, up to a bound. */
-#include "findings.h"
+#include "format/findings.h"
 
 #include "base/error.h"
 

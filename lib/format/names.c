@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of chunks, written and read, and of what is not whole yet. */
-#include "names.h"
+#include "format/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

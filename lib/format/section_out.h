@@ -8,7 +8,7 @@
 #ifndef HP_SECTION_OUT_H
 #define HP_SECTION_OUT_H
 
-#include "sections.h"
+#include "format/sections.h"
 
 /* Where the bytes go; write is called by many threads, for separate places. */
 struct hp_sink_at {

@@ -3,10 +3,10 @@
  * Index files of other readers, as these readers' own tools write them.  The
  * grammars are in hpdsl-format(5), "Side files".
  */
-#include "emit.h"
+#include "format/emit.h"
 
-#include "names.h"
-#include "sha256sums.h"
+#include "format/names.h"
+#include "format/sha256sums.h"
 
 #include "base/hash.h"
 
