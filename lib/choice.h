@@ -6,7 +6,7 @@
 #ifndef HP_CHOICE_H
 #define HP_CHOICE_H
 
-#include "index.h"
+#include "index/index.h"
 
 struct hpdsl_choice {
 	uint64_t n;	     /* samples of the dataset */

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/perm.h"
-#include "index.h"
+#include "index/index.h"
 
 #include <inttypes.h>
 #include <string.h>

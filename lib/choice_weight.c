@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "index.h"
+#include "index/index.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define HP_DATASET_H
 
 #include "frame_cache.h"
-#include "index.h"
+#include "index/index.h"
 #include "stage_read.h"
 #include "sys/fd_cache.h"
 #include "sys/view.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset.h"
-#include "index.h"
+#include "index/index.h"
 
 /* Bytes of a chunk's file that hold bytes from .. to - 1 of its plain tar. */
 static int stored_bytes(const struct hp_index *ix, uint32_t number,

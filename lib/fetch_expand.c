@@ -8,7 +8,7 @@
 #include "fetch_private.h"
 
 #include "base/error.h"
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include <inttypes.h>
 #include <stdio.h>

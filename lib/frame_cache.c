@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "chunk/frame.h"
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #ifndef HP_FRAME_CACHE_H
 #define HP_FRAME_CACHE_H
 
-#include "index.h"
+#include "index/index.h"
 #include "sys/io.h"
 
 struct hp_frame_cache;

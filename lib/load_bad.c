@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset.h"
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 
 #include "epoch.h"
 #include "fetch.h"
-#include "index.h"
+#include "index/index.h"
 #include "load_share.h"
 #include "load_slots.h"
 

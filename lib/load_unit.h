@@ -3,7 +3,7 @@
 #ifndef HP_LOAD_UNIT_H
 #define HP_LOAD_UNIT_H
 
-#include "index_copy.h"
+#include "index/copy.h"
 #include "load_plan.h"
 
 struct hp_load_maker {

@@ -3,7 +3,7 @@
 #include "member_source.h"
 
 #include "base/error.h"
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include <inttypes.h>
 #include <stdio.h>

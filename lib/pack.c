@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "chunk/seek_table.h"
-#include "index_write.h"
+#include "index/write.h"
 #include "portable.h"
 #include "scan.h"
 #include "scatter.h"

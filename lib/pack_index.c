@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "format/names.h"
 #include "format/sha256sums.h"
-#include "index.h"
-#include "index_write.h"
+#include "index/index.h"
+#include "index/write.h"
 #include "portable.h"
 #include "sys/outfile.h"
 

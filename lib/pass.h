@@ -12,8 +12,8 @@
 #define HP_PASS_H
 
 #include "base/hash.h"
-#include "index.h"
-#include "index_write.h"
+#include "index/index.h"
+#include "index/write.h"
 #include "sys/io.h"
 
 #define HP_PASS_PIECE (256 * 1024)

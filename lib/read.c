@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include <errno.h>
 #include <inttypes.h>

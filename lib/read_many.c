@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "dataset.h"
 #include "fetch.h"
-#include "index_copy.h"
+#include "index/copy.h"
 #include "member_source.h"
 #include "sys/pool.h"
 

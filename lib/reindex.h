@@ -4,7 +4,7 @@
 #define HP_REINDEX_H
 
 #include "format/manifest.h"
-#include "index.h"
+#include "index/index.h"
 #include "list.h"
 #include "plan.h"
 #include "sys/meter.h"

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "chunk/seek_table.h"
-#include "index_write.h"
+#include "index/write.h"
 
 #include <inttypes.h>
 #include <string.h>

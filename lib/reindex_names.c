@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "index.h"
+#include "index/index.h"
 
 #include <string.h>
 

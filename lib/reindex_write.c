@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "format/names.h"
 #include "format/sha256sums.h"
-#include "index_write.h"
+#include "index/write.h"
 #include "portable.h"
 #include "sys/outfile.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define HP_RUN_H
 
 #include "format/manifest.h"
-#include "index_write.h"
+#include "index/write.h"
 #include "journal.h"
 #include "labels_file.h"
 #include "list.h"

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "dataset.h"
 #include "format/manifest.h"
-#include "index.h"
+#include "index/index.h"
 #include "sys/owner.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "dataset.h"
 #include "format/manifest.h"
 #include "format/names.h"
-#include "index.h"
+#include "index/index.h"
 
 #include <errno.h>
 #include <inttypes.h>

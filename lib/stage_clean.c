@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "format/manifest.h"
 #include "format/names.h"
-#include "index.h"
+#include "index/index.h"
 
 #include <errno.h>
 #include <string.h>

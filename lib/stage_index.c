@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "format/manifest.h"
 #include "format/names.h"
-#include "index.h"
+#include "index/index.h"
 #include "sys/outfile.h"
 
 #include <errno.h>

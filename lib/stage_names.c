@@ -4,7 +4,7 @@
 
 #include "format/manifest.h"
 #include "format/names.h"
-#include "index.h"
+#include "index/index.h"
 #include "sys/dir.h"
 #include "sys/outfile.h"
 

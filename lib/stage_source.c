@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "format/manifest.h"
 #include "format/names.h"
-#include "index.h"
+#include "index/index.h"
 #include "sys/io.h"
 
 #include <errno.h>

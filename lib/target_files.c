@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "format/emit.h"
 #include "format/names.h"
-#include "index.h"
+#include "index/index.h"
 #include "sys/dir.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "format/emit.h"
 #include "format/names.h"
 #include "format/sha256sums.h"
-#include "index.h"
+#include "index/index.h"
 #include "sys/outfile.h"
 #include "sys/view.h"
 

@@ -7,7 +7,7 @@
 #include "chunk/tar.h"
 #include "format/names.h"
 #include "frame_cut.h"
-#include "index.h"
+#include "index/index.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #define HP_VERIFY_RULES_H
 
 #include "format/findings.h"
-#include "index_look.h"
+#include "index/look.h"
 #include "name_risk.h"
 #include "verify.h"
 

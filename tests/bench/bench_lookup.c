@@ -6,8 +6,8 @@
  */
 #include "base/mem.h"
 #include "format/names.h"
-#include "index.h"
-#include "index_write.h"
+#include "index/index.h"
+#include "index/write.h"
 
 #include <inttypes.h>
 #include <stdio.h>

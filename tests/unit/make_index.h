@@ -7,9 +7,9 @@
 #include "base/hash.h"
 #include "chunk/seek_table.h"
 #include "chunk/tar.h"
-#include "index.h"
-#include "index_private.h"
-#include "index_write.h"
+#include "index/index.h"
+#include "index/private.h"
+#include "index/write.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@
 
 #include "chunk/seek_table.h"
 #include "faultio.h"
-#include "index.h"
+#include "index/index.h"
 #include "packed.h"
 #include "shell.h"
 #include "wrap.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "epoch_private.h"
-#include "index_private.h"
+#include "index/private.h"
 #include "make_index.h"
 #include "memio.h"
 #include "packed.h"

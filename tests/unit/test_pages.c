@@ -23,8 +23,8 @@
 #include "format/manifest.h"
 #include "format/names.h"
 #include "format/sections.h"
-#include "index.h"
-#include "index_write.h"
+#include "index/index.h"
+#include "index/write.h"
 #include "sys/io.h"
 
 /* ---- Counting --------------------------------------------------------- */

@@ -17,8 +17,8 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "chunk/tar.h"
-#include "index.h"
-#include "index_write.h"
+#include "index/index.h"
+#include "index/write.h"
 #include "packed.h"
 
 enum { MEMBERS = 4, TAR = 10240 };

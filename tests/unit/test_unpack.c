@@ -3,7 +3,7 @@
 #include "hpdsl.h"
 #include "packed.h"
 
-#include "index_write.h"
+#include "index/write.h"
 #include "restore.h"
 
 #include <dirent.h>

@@ -6,7 +6,7 @@
 #include "chunk/tar.h"
 #include "format/manifest.h"
 #include "hpdsl.h"
-#include "index_write.h"
+#include "index/write.h"
 #include "packed.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * points to: what these functions give out is in range, whatever the bytes
  * were.
  */
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include "base/error.h"
 #include "base/path.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an index will look like: sizes of its sections, slots of its members. */
-#include "index_write.h"
+#include "index/write.h"
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "index_private.h"
+#include "index/private.h"
 
 #include <errno.h>
 #include <inttypes.h>

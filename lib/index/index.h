@@ -11,7 +11,7 @@
  * they are.  Paths, keys and names in chunks are the mapping's: valid when they
  * are handed out, but whoever writes the file changes them, their NUL too.  Who
  * uses them does so within their length, and copies and checks first what must
- * not change.  index_copy.h has rows that are surely those that were written.
+ * not change.  copy.h has rows that are surely those that were written.
  */
 #ifndef HP_INDEX_H
 #define HP_INDEX_H
@@ -61,7 +61,7 @@ int hp_index_open_view(const struct hp_view *v, const char *name,
 		       struct hp_index **ret, struct hpdsl_error *err);
 void hp_index_free(struct hp_index *ix);
 
-/* ---- Which one it is: index_identity.c --------------------------------- */
+/* ---- Which one it is: identity.c --------------------------------------- */
 
 /* XXH3-128 of the file, all of which is read. */
 void hp_index_pack_id(const struct hp_index *ix, uint8_t ret[16]);

@@ -8,7 +8,7 @@
 #ifndef HP_INDEX_COPY_H
 #define HP_INDEX_COPY_H
 
-#include "index_private.h"
+#include "index/private.h"
 
 #include <string.h>
 

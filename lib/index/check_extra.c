@@ -3,7 +3,7 @@
  * Passes of hp_index_check over frames of compressed chunks and names in
  * chunks.  All that the passes before have found sound is not looked at again.
  */
-#include "index_check.h"
+#include "index/check.h"
 
 #include "base/error.h"
 #include "base/hash.h"

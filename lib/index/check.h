@@ -4,7 +4,7 @@
 #define HP_INDEX_CHECK_H
 
 #include "format/findings.h"
-#include "index_private.h"
+#include "index/private.h"
 
 struct hp_check {
 	const struct hp_index *ix;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of rows, read from the file and held against private checksums. */
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -3,7 +3,7 @@
  * Which index this is: of the file that was opened, and whether that is the one
  * that has its name by now.
  */
-#include "index_private.h"
+#include "index/private.h"
 
 #include "base/error.h"
 #include "base/hash.h"

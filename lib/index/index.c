@@ -3,7 +3,7 @@
  * Opening an index: what the header counts has to agree with the sections that
  * there are.
  */
-#include "index_private.h"
+#include "index/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

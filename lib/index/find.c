@@ -3,7 +3,7 @@
  * A member's number by its path: a hash table with open addressing, its slots
  * in the order of the hashes.
  */
-#include "index_copy.h"
+#include "index/copy.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -3,7 +3,7 @@
  * Labels of many samples at a time: for those who draw, count or weigh by class
  * and have no use for keys and members.
  */
-#include "index_private.h"
+#include "index/private.h"
 
 #include "base/error.h"
 

@@ -10,7 +10,7 @@
 #include "format/lookup.h"
 #include "format/names.h"
 #include "format/sections.h"
-#include "index.h"
+#include "index/index.h"
 
 enum {
 	HP_INDEX_FIXED = 80, /* bytes of the header before the table */
@@ -35,7 +35,7 @@ struct hp_index_copy;
 
 struct hp_index {
 	struct hp_sections *sections;
-	/* NULL, or where rows are taken from instead: index_copy.h. */
+	/* NULL, or where rows are taken from instead: copy.h. */
 	struct hp_index_copy *copy;
 	const char *name; /* that of sections */
 	struct hpdsl_counts count;
@@ -66,7 +66,7 @@ static inline uint64_t hp_index_rows(const struct hp_index *ix,
 	       hp_section_row(&hp_index_layout, kind);
 }
 
-/* The same as hp_index_take of one that has a copy: index_copy.c. */
+/* The same as hp_index_take of one that has a copy: copy.c. */
 int hp_index_copy_take(struct hp_index_copy *c, const struct hp_section *s,
 		       uint64_t off, void *to, uint64_t len,
 		       struct hpdsl_error *err);

@@ -3,7 +3,7 @@
  * Rows of the sections that are there only where needed: names in chunks,
  * SHA-256, frames of compressed chunks.  Each is checked when it is read.
  */
-#include "index_private.h"
+#include "index/private.h"
 
 #include "base/error.h"
 #include "base/path.h"

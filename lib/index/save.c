@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An index as a file that appears whole, and what it takes of the disk. */
-#include "index_write.h"
+#include "index/write.h"
 
 #include "base/file_digest.h"
 #include "format/names.h"
-#include "index_private.h"
+#include "index/private.h"
 #include "sys/outfile.h"
 
 struct saver {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing an index front to back.  After a first walk over the members (see
- * index_measure.c) all sizes are known; each section is then made in another
+ * measure.c) all sizes are known; each section is then made in another
  * walk and leaves in blocks, its checksums behind it.
  */
-#include "index_write.h"
+#include "index/write.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "format/section_out.h"
-#include "index_private.h"
+#include "index/private.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef HP_INDEX_LOOK_H
 #define HP_INDEX_LOOK_H
 
-#include "index_private.h"
+#include "index/private.h"
 
 struct hp_index_look {
 	const char *path; /* where it lies in the mapping, with its NUL */
