@@ -2,7 +2,7 @@
 /* What a packer's user should know before the first byte is written. */
 #include "pack.h"
 
-#include "archive.h"
+#include "archive/archive.h"
 #include "base/error.h"
 
 #include <inttypes.h>

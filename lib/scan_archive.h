@@ -3,7 +3,7 @@
 #ifndef HP_SCAN_ARCHIVE_H
 #define HP_SCAN_ARCHIVE_H
 
-#include "archive.h"
+#include "archive/archive.h"
 #include "scan_walk.h"
 
 /* A symbolic or hard link, as long as nobody knows what it leads to. */

@@ -5,7 +5,7 @@
  */
 #include "scan_walk.h"
 
-#include "archive.h"
+#include "archive/archive.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset.h"

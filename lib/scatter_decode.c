@@ -6,7 +6,7 @@
  */
 #include "scatter_private.h"
 
-#include "archive.h"
+#include "archive/archive.h"
 #include "base/error.h"
 #include "base/hash.h"
 

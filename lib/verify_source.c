@@ -5,7 +5,7 @@
  */
 #include "verify_source.h"
 
-#include "archive.h"
+#include "archive/archive.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"

@@ -7,7 +7,7 @@
  */
 #include "verify_parse.h"
 
-#include "archive.h"
+#include "archive/archive.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "sys/pool.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "archive.h"
+#include "archive/archive.h"
 
 enum { ENTRIES = 2000, BYTES = 4 << 20 };
 

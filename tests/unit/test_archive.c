@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "archive.h"
+#include "archive/archive.h"
 #include "chunk/tar.h"
 #include "faultio.h"
 #include "memio.h"

@@ -7,7 +7,7 @@
 #ifndef TWO_WAYS_H
 #define TWO_WAYS_H
 
-#include "archive.h"
+#include "archive/archive.h"
 #include "base/hash.h"
 
 #include <stdio.h>

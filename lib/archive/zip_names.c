@@ -4,7 +4,7 @@
  * contents, which are the ones that libarchive goes by: other programs go by
  * the directory, and a zip must not be two things.
  */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "base/bytes.h"
 #include "base/hash.h"

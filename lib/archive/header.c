@@ -5,7 +5,7 @@
  * and a content is read in place only where both say where it lies and how long
  * it is.  What they read differently is refused.
  */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "chunk/foreign.h"
 #include "chunk/tar.h"

@@ -4,7 +4,7 @@
  * libarchive does not compare its length and CRC-32, and cannot hand out a
  * target that is not in the locale's encoding.
  */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * One layer: libarchive's reader over a feed, from header to header, and the
  * checks that it leaves out.
  */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "chunk/tar_tail.h"
 

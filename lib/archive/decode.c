@@ -4,7 +4,7 @@
  * check gzip's checksums; bzip2, xz and zstd through libarchive's filters, over
  * a reader that takes their bytes for what they are.
  */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "base/mem.h"
 

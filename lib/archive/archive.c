@@ -5,7 +5,7 @@
  * then hands out tar's names as they are, and those it calls impossible to
  * convert too.
  */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "base/mem.h"
 

@@ -4,7 +4,7 @@
  * again, just before the content, for the raw name, the CRC-32, and whether the
  * time is one of an unknown zone.
  */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "base/bytes.h"
 #include "base/hash.h"

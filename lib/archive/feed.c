@@ -4,7 +4,7 @@
  * the archive around it as that is decoded, or memory.  What they are is told
  * by their beginning, never by a name.
  */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"

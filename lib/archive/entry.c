@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a layer is at, in our words. */
-#include "archive_private.h"
+#include "archive/private.h"
 
 #include "base/bytes.h"
 
