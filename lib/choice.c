@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define HP_COMPAT_RUN_H
 
 #include "compat.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "sys/meter.h"
 
 /* One tar: a file, or a chunk of a dataset. */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "format/names.h"
 
 #include <string.h>

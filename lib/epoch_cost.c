@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "index/index.h"
 
 /* Bytes of a chunk's file that hold bytes from .. to - 1 of its plain tar. */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "index/copy.h"
 
 #include <errno.h>

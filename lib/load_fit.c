@@ -5,7 +5,7 @@
  */
 #include "load_fit.h"
 
-#include "fetch.h"
+#include "dataset/fetch.h"
 
 /* Runs of a lane that are looked at: more tell nothing new. */
 enum { LOOK = 4096 };

@@ -11,8 +11,8 @@
 #ifndef HP_LOAD_PLAN_H
 #define HP_LOAD_PLAN_H
 
+#include "dataset/fetch.h"
 #include "epoch.h"
-#include "fetch.h"
 #include "index/index.h"
 #include "load_share.h"
 #include "load_slots.h"

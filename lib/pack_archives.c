@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "pack.h"
 
 /* What tells the INPUT from another one. */

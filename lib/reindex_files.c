@@ -6,8 +6,8 @@
  */
 #include "reindex.h"
 
+#include "dataset/pass.h"
 #include "format/sha256sums.h"
-#include "pass.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "dataset/pass.h"
 #include "format/names.h"
-#include "pass.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #define HP_REINDEX_READ_H
 
 #include "chunk/tar.h"
-#include "pass.h"
+#include "dataset/pass.h"
 #include "reindex.h"
 
 struct hp_reading {

@@ -8,7 +8,7 @@
 #include "archive/archive.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "format/manifest.h"
 #include "index/index.h"
 #include "sys/owner.h"

@@ -2,7 +2,7 @@
 /* From a directory or a dataset to a snapshot. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "format/manifest.h"
 #include "snap_write.h"
 #include "sys/clock.h"

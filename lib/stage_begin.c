@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "format/manifest.h"
 #include "format/names.h"
 #include "index/index.h"

@@ -2,7 +2,7 @@
 /* A loader's state as text, and whether it is of this dataset. */
 #include "base/error.h"
 #include "base/hash.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "order.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "base/glob.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "sys/owner.h"
 #include "sys/pool.h"
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "restore.h"
 #include "sys/clock.h"
 #include "sys/dir.h"

@@ -4,7 +4,7 @@
 #define HP_VERIFY_CHUNK_H
 
 #include "chunk/tar.h"
-#include "pass.h"
+#include "dataset/pass.h"
 #include "verify.h"
 #include "verify_sha256.h"
 

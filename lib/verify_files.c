@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "dataset/pass.h"
 #include "format/emit.h"
 #include "format/names.h"
 #include "format/sha256sums.h"
-#include "pass.h"
 #include "sys/dir.h"
 #include "sys/pool.h"
 

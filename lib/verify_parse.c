@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "chunk/foreign.h"
 #include "chunk/tar.h"
-#include "pass.h"
+#include "dataset/pass.h"
 
 #include <errno.h>
 #include <inttypes.h>

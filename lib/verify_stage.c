@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "dataset/stage_watch.h"
 #include "format/names.h"
 #include "list.h"
-#include "stage_watch.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "dataset/pass.h"
 #include "format/names.h"
-#include "pass.h"
 
 #include <errno.h>
 #include <inttypes.h>

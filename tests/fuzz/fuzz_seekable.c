@@ -7,7 +7,7 @@
  */
 #include "chunk/frame.h"
 #include "chunk/seek_table.h"
-#include "pass.h"
+#include "dataset/pass.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef FETCHING_H
 #define FETCHING_H
 
-#include "fetch.h"
+#include "dataset/fetch.h"
 #include "sys/io.h"
 
 /* ---- Blocks ------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "packed.h"
 #include "zst.h"
 
-#include "dataset.h"
+#include "dataset/dataset.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "load_fit.h"
 #include "load_live.h"
 #include "load_queue.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "packed.h"
 
 static int parse(const char *text, struct hpdsl_state *ret,

@@ -5,7 +5,7 @@
 #include "packed.h"
 
 #include "chunk/tar.h"
-#include "pass.h"
+#include "dataset/pass.h"
 
 #include <errno.h>
 #include <fcntl.h>

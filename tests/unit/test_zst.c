@@ -9,7 +9,7 @@
 #include "zst.h"
 
 #include "base/hash.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the readers of a stage directory find a chunk, and what they count. */
-#include "stage_read.h"
+#include "dataset/stage_read.h"
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "sys/clock.h"
 
 #include <errno.h>

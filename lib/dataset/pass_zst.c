@@ -4,7 +4,7 @@
  * are read, those of the plain tar as they are decoded, and what frames were
  * met makes the seek table that has to follow them.
  */
-#include "pass.h"
+#include "dataset/pass.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

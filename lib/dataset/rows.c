@@ -3,7 +3,7 @@
  * Rows to keep: of the index as it was opened, with strings of their own.  For
  * whoever reads contents and needs names and sizes that surely belong to them.
  */
-#include "dataset.h"
+#include "dataset/dataset.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,9 +3,9 @@
 #ifndef HP_DATASET_H
 #define HP_DATASET_H
 
-#include "frame_cache.h"
+#include "dataset/frame_cache.h"
+#include "dataset/stage_read.h"
 #include "index/index.h"
-#include "stage_read.h"
 #include "sys/fd_cache.h"
 #include "sys/view.h"
 

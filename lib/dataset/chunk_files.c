@@ -4,7 +4,7 @@
  * stage directory are here or at the origin, and if what is here cannot be
  * used, that is no reason not to read.
  */
-#include "dataset.h"
+#include "dataset/dataset.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

@@ -3,7 +3,7 @@
  * The state file as readers see it.  What a look costs under the lock is a read
  * of one byte, so that a file that was replaced can be closed at once.
  */
-#include "stage_watch.h"
+#include "dataset/stage_watch.h"
 
 #include "base/error.h"
 #include "sys/boot.h"

@@ -4,7 +4,7 @@
  * processes of a node share it; it is read where it cannot be mapped, or where
  * that is wanted.
  */
-#include "dataset.h"
+#include "dataset/dataset.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading plain bytes from compressed chunks, frame by frame. */
-#include "frame_cache.h"
+#include "dataset/frame_cache.h"
 
 #include "base/error.h"
 #include "chunk/frame.h"

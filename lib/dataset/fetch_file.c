@@ -3,7 +3,7 @@
  * Bytes of a chunk's file: from the page cache what it has, in slices; past it
  * what it has not, in large reads into whole pages, where that can be done.
  */
-#include "fetch_private.h"
+#include "dataset/fetch_private.h"
 
 #include "base/error.h"
 #include "index/copy.h"

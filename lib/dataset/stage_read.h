@@ -9,7 +9,7 @@
 #ifndef HP_STAGE_READ_H
 #define HP_STAGE_READ_H
 
-#include "stage_watch.h"
+#include "dataset/stage_watch.h"
 
 enum hp_chunk_at {
 	HP_AT_HERE,	/* in the dataset's directory, as it stores it */

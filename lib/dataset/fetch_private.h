@@ -4,8 +4,8 @@
 #define HP_FETCH_PRIVATE_H
 
 #include "chunk/frame.h"
-#include "dataset.h"
-#include "fetch.h"
+#include "dataset/dataset.h"
+#include "dataset/fetch.h"
 
 #include <pthread.h>
 

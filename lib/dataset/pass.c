@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One pass over a file, front to back, hashed as it is read. */
-#include "pass.h"
+#include "dataset/pass.h"
 
 #include "base/error.h"
 #include "base/sha256.h"

@@ -4,7 +4,7 @@
  * stretch, which is read from its first page to its last; stretches lie one
  * behind the other.
  */
-#include "fetch_private.h"
+#include "dataset/fetch_private.h"
 
 uint64_t hp_fetch_pages(uint64_t begin, uint64_t end)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From which file a member is read, and from which one next. */
-#include "member_source.h"
+#include "dataset/member_source.h"
 
 #include "base/error.h"
 #include "index/copy.h"

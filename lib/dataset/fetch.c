@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of members: stretch by stretch. */
-#include "fetch_private.h"
+#include "dataset/fetch_private.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "dataset.h"
-#include "fetch.h"
+#include "dataset/dataset.h"
+#include "dataset/fetch.h"
+#include "dataset/member_source.h"
 #include "index/copy.h"
-#include "member_source.h"
 #include "sys/pool.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #ifndef HP_MEMBER_SOURCE_H
 #define HP_MEMBER_SOURCE_H
 
-#include "dataset.h"
+#include "dataset/dataset.h"
 
 struct hp_member_source {
 	const struct hpdsl_dataset *ds;

@@ -4,7 +4,7 @@
  * its checksum.  What is bad is read again member by member, so that one bad
  * place costs no more than the members that it is in.
  */
-#include "fetch_private.h"
+#include "dataset/fetch_private.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -3,7 +3,7 @@
  * Contents of members and samples, read with pread from the chunk files and
  * compared with their checksums.
  */
-#include "member_source.h"
+#include "dataset/member_source.h"
 
 #include "base/error.h"
 #include "base/hash.h"

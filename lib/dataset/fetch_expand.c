@@ -5,7 +5,7 @@
  * stretch may need as well, and large ones go by the dataset's decoders, which
  * keep what they decoded last.
  */
-#include "fetch_private.h"
+#include "dataset/fetch_private.h"
 
 #include "base/error.h"
 #include "index/copy.h"
