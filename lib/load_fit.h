@@ -3,8 +3,8 @@
 #ifndef HP_LOAD_FIT_H
 #define HP_LOAD_FIT_H
 
-#include "epoch.h"
 #include "load_share.h"
+#include "order/epoch.h"
 
 /* Chunks, as an estimate sees them. */
 struct hp_load_sizes {

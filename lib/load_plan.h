@@ -12,10 +12,10 @@
 #define HP_LOAD_PLAN_H
 
 #include "dataset/fetch.h"
-#include "epoch.h"
 #include "index/index.h"
 #include "load_share.h"
 #include "load_slots.h"
+#include "order/epoch.h"
 
 #define HP_LOAD_NONE UINT32_MAX
 

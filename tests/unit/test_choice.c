@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/perm.h"
-#include "choice.h"
 #include "make_index.h"
+#include "order/choice.h"
 #include "wrap.h"
 
 /*

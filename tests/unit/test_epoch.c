@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "epoch_private.h"
+#include "order/private.h"
 #include "wrap.h"
 
 #define MOST 256

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "epoch_private.h"
 #include "index/private.h"
 #include "make_index.h"
 #include "memio.h"
+#include "order/private.h"
 #include "packed.h"
 #include "wrap.h"
 

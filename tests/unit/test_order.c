@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "order.h"
+#include "order/order.h"
 
 #define MOST 20
 

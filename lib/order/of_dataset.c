@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which an epoch wants the chunks of a dataset. */
-#include "order.h"
+#include "order/order.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -28,7 +28,7 @@ static inline uint64_t hp_choice_words(uint64_t samples)
 	return samples / 64 + (samples % 64 > 0);
 }
 
-/* Its parts: choice_pick.c takes samples out of c->bits, choice_weight.c sets
+/* Its parts: pick.c takes samples out of c->bits, weight.c sets
  * what they weigh. */
 int hp_choice_pick(struct hpdsl_choice *c, const struct hp_index *ix,
 		   const struct hpdsl_choice_options *opt,
@@ -39,7 +39,7 @@ int hp_choice_weigh(struct hpdsl_choice *c, const struct hp_index *ix,
 /* w of a sample; 0: not chosen. */
 uint64_t hp_choice_weight(const struct hpdsl_choice *c, uint64_t sample);
 
-/* ---- Draws: choice_draw.c ---------------------------------------------- */
+/* ---- Draws: draw.c ----------------------------------------------------- */
 
 /*
  * The samples of an epoch, by number, each as often as it comes: occurrences,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps, their ranks and the end: steps 7 and 8 of hpdsl-order(7). */
-#include "epoch_private.h"
+#include "order/private.h"
 
 #include "base/error.h"
 

@@ -4,7 +4,7 @@
  * on nothing but seed, epoch, its number and its weight; sums of them, one for
  * each word of the bitmap, find any occurrence.
  */
-#include "choice.h"
+#include "order/choice.h"
 
 #include "base/error.h"
 #include "base/mem.h"

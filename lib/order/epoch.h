@@ -10,7 +10,7 @@
 #ifndef HP_EPOCH_H
 #define HP_EPOCH_H
 
-#include "order.h"
+#include "order/order.h"
 
 struct hp_window {
 	uint32_t lane;

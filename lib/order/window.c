@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Windows and positions: steps 5 and 6 of hpdsl-order(7). */
-#include "epoch_private.h"
+#include "order/private.h"
 
 #include "base/error.h"
 #include "base/perm.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the chosen samples weigh. */
-#include "choice.h"
+#include "order/choice.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * Runs, lanes, parts and the cut: steps 1 to 4 of hpdsl-order(7).  Goes through
  * the lanes of each part once, piece by piece.
  */
-#include "order.h"
+#include "order/order.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "dataset/dataset.h"
-#include "order.h"
+#include "order/order.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What windows of this size take: memory, and how long their reads are. */
-#include "epoch_private.h"
+#include "order/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

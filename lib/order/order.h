@@ -15,7 +15,7 @@ struct hpdsl_order hp_order_filled(const struct hpdsl_order *o);
 /* With these: 0, or HPDSL_EUSAGE where D does not divide L. */
 int hp_order_check(const struct hpdsl_order *o, struct hpdsl_error *err);
 
-/* ---- Lanes: order_lanes.c --------------------------------------------- */
+/* ---- Lanes: lanes.c --------------------------------------------------- */
 
 /* A stretch of one chunk in a lane: occurrences of its samples, in order. */
 struct hp_piece {

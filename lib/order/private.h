@@ -3,8 +3,8 @@
 #ifndef HP_EPOCH_PRIVATE_H
 #define HP_EPOCH_PRIVATE_H
 
-#include "choice.h"
-#include "epoch.h"
+#include "order/choice.h"
+#include "order/epoch.h"
 
 struct hp_epoch_lane {
 	uint64_t samples;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a loader's state, which other programs may write, too. */
-#include "order.h"
+#include "order/order.h"
 
 #include "base/error.h"
 #include "format/yaml_reader.h"

@@ -3,7 +3,7 @@
  * Taking samples: a list, a share, classes, names.  Each takes from the bitmap
  * what does not pass, the cheap ones first.
  */
-#include "choice.h"
+#include "order/choice.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A choice of samples: made of its parts, and known by its digest. */
-#include "choice.h"
+#include "order/choice.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

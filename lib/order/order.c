@@ -3,7 +3,7 @@
  * An order's parameters; and, from its lanes, the first run that wants each
  * chunk.
  */
-#include "order.h"
+#include "order/order.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making an epoch: how many samples each chunk has, and the lanes' pieces. */
-#include "epoch_private.h"
+#include "order/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

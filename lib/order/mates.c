@@ -6,7 +6,7 @@
  * one of this and one of another window, since these are shuffled
  * independently, with the sum of c_s / n times c'_s / n'.
  */
-#include "epoch_private.h"
+#include "order/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"
