@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "chunk/foreign.h"
 #include "hpdsl.h"
-#include "name_risk.h"
+#include "plan/name_risk.h"
 #include "sys/io.h"
 
-/* What is odd besides names, which are name_risk.h's. */
+/* What is odd besides names, which are plan/name_risk.h's. */
 enum hp_trip {
 	/* Of members: */
 	HP_TRIP_LINK,

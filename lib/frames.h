@@ -9,7 +9,7 @@
 #define HP_FRAMES_H
 
 #include "chunk/compress.h"
-#include "frame_cut.h"
+#include "plan/frame_cut.h"
 
 /* What is serial: one chunk, as far as it was cut. */
 struct hp_frames {

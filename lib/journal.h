@@ -13,7 +13,7 @@
 #define HP_JOURNAL_H
 
 #include "format/manifest.h"
-#include "list.h"
+#include "plan/list.h"
 
 #define HP_JOURNAL_MAGIC "\x89HPDSLJ\n"
 #define HP_JOURNAL_VERSION 1

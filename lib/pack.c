@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "chunk/seek_table.h"
 #include "index/write.h"
-#include "portable.h"
+#include "plan/portable.h"
 #include "scan.h"
 #include "scatter.h"
 #include "sys/clock.h"

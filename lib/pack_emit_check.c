@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "format/emit.h"
-#include "name_risk.h"
+#include "plan/name_risk.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "name_risk.h"
-#include "portable.h"
+#include "plan/name_risk.h"
+#include "plan/portable.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 
 #include "format/manifest.h"
 #include "index/index.h"
-#include "list.h"
-#include "plan.h"
+#include "plan/list.h"
+#include "plan/plan.h"
 #include "sys/meter.h"
 #include "sys/view.h"
 

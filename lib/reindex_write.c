@@ -8,7 +8,7 @@
 #include "format/names.h"
 #include "format/sha256sums.h"
 #include "index/write.h"
-#include "portable.h"
+#include "plan/portable.h"
 #include "sys/outfile.h"
 
 #include <string.h>

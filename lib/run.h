@@ -6,9 +6,9 @@
 #include "format/manifest.h"
 #include "index/write.h"
 #include "journal.h"
-#include "labels_file.h"
-#include "list.h"
-#include "plan.h"
+#include "plan/labels_file.h"
+#include "plan/list.h"
+#include "plan/plan.h"
 #include "sys/fd_cache.h"
 
 /* Where the dataset is made, and how it gets its name. */

@@ -10,7 +10,7 @@
 #ifndef HP_SCAN_H
 #define HP_SCAN_H
 
-#include "list.h"
+#include "plan/list.h"
 
 /*
  * Fills *list (zero before) with roots and files, unsorted; the counts of

@@ -6,7 +6,7 @@
 #include "snap_text.h"
 
 #include "base/mem.h"
-#include "list.h"
+#include "plan/list.h"
 
 #include <string.h>
 

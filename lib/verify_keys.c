@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "name_parts.h"
+#include "plan/name_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef HP_VERIFY_LINKED_H
 #define HP_VERIFY_LINKED_H
 
-#include "list.h"
+#include "plan/list.h"
 
 struct hp_linked_file {
 	const char *path; /* through the link, as a member's would be */

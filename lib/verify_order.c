@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/perm.h"
 #include "format/names.h"
-#include "list.h"
+#include "plan/list.h"
 #include "verify_rules.h"
 
 enum { PIECE = 1024, NEAR = 6, FAR = 12 }; /* samples */

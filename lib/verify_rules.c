@@ -6,8 +6,8 @@
 #include "chunk/seek_table.h"
 #include "chunk/tar.h"
 #include "format/names.h"
-#include "frame_cut.h"
 #include "index/index.h"
+#include "plan/frame_cut.h"
 
 #include <inttypes.h>
 #include <string.h>

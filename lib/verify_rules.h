@@ -8,7 +8,7 @@
 
 #include "format/findings.h"
 #include "index/look.h"
-#include "name_risk.h"
+#include "plan/name_risk.h"
 #include "verify.h"
 
 /* One walk over the index. */

@@ -3,7 +3,7 @@
 #ifndef HP_VERIFY_SOURCE_H
 #define HP_VERIFY_SOURCE_H
 
-#include "list.h"
+#include "plan/list.h"
 #include "verify.h"
 
 struct hp_compare {

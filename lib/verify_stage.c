@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "dataset/stage_watch.h"
 #include "format/names.h"
-#include "list.h"
+#include "plan/list.h"
 
 #include <errno.h>
 #include <string.h>

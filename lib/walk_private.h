@@ -8,7 +8,7 @@
 #ifndef HP_WALK_PRIVATE_H
 #define HP_WALK_PRIVATE_H
 
-#include "list.h"
+#include "plan/list.h"
 #include "sys/lines.h"
 #include "walk.h"
 

@@ -4,8 +4,8 @@
  * all promises, with class members too.  The bytes behind are a file of labels.
  */
 #include "check_names.h"
-#include "labels_file.h"
 #include "make_list.h"
+#include "plan/labels_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #ifndef CHECK_NAMES_H
 #define CHECK_NAMES_H
 
-#include "name_risk.h"
-#include "portable.h"
+#include "plan/name_risk.h"
+#include "plan/portable.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef MAKE_LIST_H
 #define MAKE_LIST_H
 
-#include "list.h"
+#include "plan/list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include <zstd.h>
 
 #include "base/bytes.h"
-#include "frame_cut.h"
+#include "plan/frame_cut.h"
 #include "zst_file.h"
 
 #define FRAME HP_FRAME_BYTES

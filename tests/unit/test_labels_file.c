@@ -8,9 +8,9 @@
 
 #include "base/hash.h"
 #include "faultio.h"
-#include "labels_file.h"
 #include "make_list.h"
-#include "portable.h"
+#include "plan/labels_file.h"
+#include "plan/portable.h"
 #include "wrap.h"
 
 #include <errno.h>

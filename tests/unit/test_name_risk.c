@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "make_list.h"
-#include "name_risk.h"
+#include "plan/name_risk.h"
 
 #include <stdio.h>
 

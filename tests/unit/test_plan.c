@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/perm.h"
 #include "format/names.h"
-#include "plan.h"
+#include "plan/plan.h"
 
 #define MAX_SAMPLES 1000
 #define MAX_FILES (3 * MAX_SAMPLES)

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "check_names.h"
 #include "make_list.h"
-#include "portable.h"
+#include "plan/portable.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "chunk/frame.h"
 #include "chunk/seek_table.h"
-#include "frame_cut.h"
+#include "plan/frame_cut.h"
 
 #include <zstd_errors.h>
 

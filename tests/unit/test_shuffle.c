@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "make_list.h"
-#include "plan.h"
+#include "plan/plan.h"
 
 enum { CLASSES = 20, MAX_CELLS = 64 };
 

@@ -2,7 +2,7 @@
 /* Samples and classes of a sorted list. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "list.h"
+#include "plan/list.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef HP_PORTABLE_H
 #define HP_PORTABLE_H
 
-#include "list.h"
+#include "plan/list.h"
 
 #define HP_PORTABLE_MAX 100   /* bytes of a name: those of ustar's field */
 #define HP_PORTABLE_SUFFIX 20 /* bytes of a suffix */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of names and classes, looked up in the sorted list one by one. */
-#include "labels_file.h"
+#include "plan/labels_file.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -6,7 +6,7 @@
 #ifndef HP_FRAME_CUT_H
 #define HP_FRAME_CUT_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Cuts a chunk of a plan into frames. */
 struct hp_frame_walk {

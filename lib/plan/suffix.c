@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "list.h"
+#include "plan/list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of base names, and sets of strings. */
-#include "name_parts.h"
+#include "plan/name_parts.h"
 
 #include "base/error.h"
 #include "base/hash.h"

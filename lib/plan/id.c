@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "list.h"
+#include "plan/list.h"
 
 struct ids {
 	XXH3_state_t xxh3;

@@ -5,13 +5,13 @@
  * pattern for key and suffix, ^((?:.*\/|)[^.]+)[.]([^/]*)$; wids and DALI have
  * their own.
  */
-#include "name_risk.h"
+#include "plan/name_risk.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "chunk/tar.h"
-#include "name_parts.h"
+#include "plan/name_parts.h"
 
 #include <stdio.h>
 #include <string.h>

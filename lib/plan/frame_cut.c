@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cutting a chunk of a plan into frames.  Pure. */
-#include "frame_cut.h"
+#include "plan/frame_cut.h"
 
 #include "chunk/seek_table.h"
 

@@ -6,8 +6,8 @@
 #ifndef HP_LABELS_FILE_H
 #define HP_LABELS_FILE_H
 
-#include "list.h"
-#include "name_risk.h"
+#include "plan/list.h"
+#include "plan/name_risk.h"
 
 #define HP_LABELS_MAX (UINT64_C(1) << 30) /* bytes of the file */
 

@@ -3,7 +3,7 @@
  * The plan: how many chunks, which sample goes where, how large all that gets.
  * Depends on nothing but the list, the options and the seed.
  */
-#include "plan.h"
+#include "plan/plan.h"
 
 #include <errno.h>
 #include <inttypes.h>

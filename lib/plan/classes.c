@@ -2,7 +2,7 @@
 /* From a class name for each sample to numbered classes. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "list.h"
+#include "plan/list.h"
 
 #include <string.h>
 

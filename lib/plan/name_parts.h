@@ -6,7 +6,7 @@
 #ifndef HP_NAME_PARTS_H
 #define HP_NAME_PARTS_H
 
-#include "name_risk.h"
+#include "plan/name_risk.h"
 
 /* Where the base name begins. */
 size_t hp_base_at(const struct hp_name *name);

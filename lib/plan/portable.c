@@ -4,12 +4,12 @@
  * is get theirs; the others follow in order, so that what is fine keeps its
  * name whatever comes beside it.
  */
-#include "portable.h"
+#include "plan/portable.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "name_parts.h"
+#include "plan/name_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>

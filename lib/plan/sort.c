@@ -18,8 +18,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "list.h"
-#include "name_risk.h"
+#include "plan/list.h"
+#include "plan/name_risk.h"
 
 enum { WORD = 8, SMALL = 24 };
 

@@ -5,8 +5,8 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "list.h"
-#include "portable.h"
+#include "plan/list.h"
+#include "plan/portable.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "chunk/tar.h"
 #include "format/names.h"
-#include "list.h"
+#include "plan/list.h"
 
 #define HP_CHUNKS_AUTO 8192 /* most chunks made unasked */
 

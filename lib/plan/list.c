@@ -3,7 +3,7 @@
  */
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "list.h"
+#include "plan/list.h"
 
 #include <errno.h>
 #include <stdlib.h>
