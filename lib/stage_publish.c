@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "spread/fit.h"
+#include "spread/plan.h"
 #include "stage.h"
-#include "stage_fit.h"
-#include "stage_plan.h"
 #include "sys/boot.h"
 #include "sys/clock.h"
 #include "sys/outfile.h"

@@ -22,10 +22,10 @@
 
 #include "base/error.h"
 #include "base/file_digest.h"
-#include "exchange.h"
 #include "pace.h"
+#include "spread/exchange.h"
+#include "spread/plan.h"
 #include "stage.h"
-#include "stage_plan.h"
 #include "stager_buffers.h"
 #include "stager_tempo.h"
 #include "sys/fd_cache.h"

@@ -7,7 +7,7 @@
 #ifndef BENCH_SIM_EVENTS_H
 #define BENCH_SIM_EVENTS_H
 
-#include "exchange.h"
+#include "spread/exchange.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,9 +9,9 @@
 #ifndef BENCH_SIM_JOB_H
 #define BENCH_SIM_JOB_H
 
-#include "exchange_private.h"
 #include "sim_events.h"
-#include "stage_plan.h"
+#include "spread/plan.h"
+#include "spread/private.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define TB UINT64_C(1000000000000)

@@ -4,7 +4,7 @@
  * its own disk and buffers do what they should: bounds hold, nothing breaks.
  */
 #include "base/bytes.h"
-#include "exchange.h"
+#include "spread/exchange.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #ifndef PLAY_H
 #define PLAY_H
 
-#include "exchange.h"
-#include "stage_plan.h"
+#include "spread/exchange.h"
+#include "spread/plan.h"
 
 enum play_kind {
 	PLAY_POST = 1, /* a message waits to be put on the wire */

@@ -5,7 +5,7 @@
  */
 #include "stage/nearest.c"
 
-#include "stage_plan.h"
+#include "spread/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stage_plan.h"
+#include "spread/plan.h"
 
 enum { NODES = 8, CHUNKS = 23 };
 

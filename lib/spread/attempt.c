@@ -6,7 +6,7 @@
  * A chunk that is begun takes a slot, of in_streams or of origin_streams, and
  * keeps it until it is settled and its last buffer is free.
  */
-#include "exchange_private.h"
+#include "spread/private.h"
 
 /* ---- Beginning ---- */
 

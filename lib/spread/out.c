@@ -10,7 +10,7 @@
  * when the last of its segments has left, and only then does the chunk begin
  * anew here.  So no byte of one attempt is ever taken for one of another.
  */
-#include "exchange_private.h"
+#include "spread/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * each chunk's chain begins at another place of it, and leaves out those that
  * have the chunk.
  */
-#include "stage_plan.h"
+#include "spread/plan.h"
 
 uint32_t hp_plan_group(const struct hpdsl_stage_plan *p, uint32_t part)
 {

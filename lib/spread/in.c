@@ -3,7 +3,7 @@
  * The exchange's segments on their way to this node, from others or from the
  * origin: what came, what was written, and whose buffer is free again.
  */
-#include "exchange_private.h"
+#include "spread/private.h"
 
 static uint32_t segment_of(const struct hp_exchange *x, uint64_t left)
 {

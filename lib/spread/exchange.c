@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exchange: its life, its chunks by number, and what is to be done next. */
-#include "exchange_private.h"
+#include "spread/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan: how many parts, what each node keeps, who reads what. */
-#include "stage_plan.h"
+#include "spread/plan.h"
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "stage_fit.h"
+#include "spread/fit.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef HP_EXCHANGE_PRIVATE_H
 #define HP_EXCHANGE_PRIVATE_H
 
-#include "exchange.h"
+#include "spread/exchange.h"
 
 /* How far a chunk has come here. */
 enum hp_coming {
@@ -120,7 +120,7 @@ void hp_exchange_todo(struct hp_exchange *x, struct hp_xchunk *k, int what);
 void hp_chunks_push(struct hp_exchange *x, int list, struct hp_xchunk *k);
 struct hp_xchunk *hp_chunks_pop(struct hp_exchange *x, int list);
 
-/* exchange_attempt.c */
+/* attempt.c */
 void hp_in_fill(struct hp_exchange *x);
 /* The first segment of an attempt is here or will be read. */
 void hp_in_first_bytes(struct hp_exchange *x, struct hp_xchunk *k);
@@ -132,7 +132,7 @@ void hp_in_end(struct hp_exchange *x, struct hp_xchunk *k, enum hp_end end);
 void hp_in_drained(struct hp_exchange *x, struct hp_xchunk *k);
 void hp_in_stop(struct hp_exchange *x, struct hp_xchunk *k, bool at_once);
 
-/* exchange_in.c */
+/* in.c */
 /* Chunks being read from the origin, of which there is more to be read. */
 uint32_t hp_in_unread(const struct hp_exchange *x);
 bool hp_in_read(struct hp_exchange *x, struct hp_action *ret);
@@ -145,7 +145,7 @@ void hp_in_ended(struct hp_exchange *x, uint32_t from,
 void hp_in_event(struct hp_exchange *x, struct hp_xchunk *k,
 		 enum hp_event_kind kind, uint64_t end, bool plain);
 
-/* exchange_out.c */
+/* out.c */
 int hp_out_request(struct hp_exchange *x, uint32_t from,
 		   const struct hp_message *m);
 int hp_out_credit(struct hp_exchange *x, uint32_t from,

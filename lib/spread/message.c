@@ -6,7 +6,7 @@
  */
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "exchange.h"
+#include "spread/exchange.h"
 
 enum { SUMMED = 28 };
 

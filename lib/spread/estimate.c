@@ -4,7 +4,7 @@
  * slowest of the three decides, and before all three have work the first
  * segment has to go through a whole chain.
  */
-#include "stage_plan.h"
+#include "spread/plan.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * dataset.  A D is refused by its tightest part, once that is found: the parts
  * with the chunk and the node that refused the last D are looked at first.
  */
-#include "stage_fit.h"
+#include "spread/fit.h"
 
 #include "base/mem.h"
 
