@@ -8,7 +8,7 @@
 #define HP_SIBLINGS_H
 
 #include "snap_private.h"
-#include "tree.h"
+#include "tree/tree.h"
 
 struct hp_siblings {
 	uint64_t folder;    /* entry */

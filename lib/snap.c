@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "tree.h"
+#include "tree/tree.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #ifndef HP_SNAP_TEXT_H
 #define HP_SNAP_TEXT_H
 
-#include "tree.h"
+#include "tree/tree.h"
 
 #define HP_SNAP_TEXT_FIRST "hpdsl-snapshot 1\n" /* the first line */
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "tree.h"
+#include "tree/tree.h"
 
 #include <inttypes.h>
 

@@ -8,7 +8,7 @@
 
 #include "format/section_out.h"
 #include "snap.h"
-#include "tree.h"
+#include "tree/tree.h"
 
 /*
  * Writes the snapshot of a finished tree.  threads as in hpdsl.h (0: one a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A packed dataset's name space, out of its index alone. */
-#include "tree.h"
+#include "tree/tree.h"
 
 #include "base/error.h"
 #include "base/glob.h"

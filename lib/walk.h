@@ -10,7 +10,7 @@
 
 #include "snap.h"
 #include "sys/outfile.h"
-#include "tree.h"
+#include "tree/tree.h"
 
 struct hp_walk_options {
 	const struct hpdsl_snapshot_options *opt; /* exclude .. watch */

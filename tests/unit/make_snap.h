@@ -3,7 +3,7 @@
 #ifndef MAKE_SNAP_H
 #define MAKE_SNAP_H
 
-#include "tree.h"
+#include "tree/tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #include "make_index.h"
 #include "memio.h"
 #include "snap_write.h"
-#include "tree.h"
+#include "tree/tree.h"
 #include "wrap.h"
 
 struct fixture {

@@ -4,7 +4,7 @@
  * paths, so that each leaf goes straight to where it belongs, and the names of
  * one folder at a time are all that is ever sorted.
  */
-#include "tree.h"
+#include "tree/tree.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -3,7 +3,7 @@
  * Numbering a tree, and freeing it.  Both go from folder to folder by the
  * parents' pointers: a stack, or recursion, would bound how deep a tree may be.
  */
-#include "tree.h"
+#include "tree/tree.h"
 
 #include "base/error.h"
 

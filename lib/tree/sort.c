@@ -13,7 +13,7 @@
  * Any name is read once for each word it shares with another one, so there is
  * nothing to make this quadratic.
  */
-#include "tree.h"
+#include "tree/tree.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
