@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "load.h"
+#include "load/load.h"
 #include "load_work.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

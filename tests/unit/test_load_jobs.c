@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "load.h"
+#include "load/load.h"
 #include "packed.h"
 #include "sys/io.h"
 #include "wrap.h"

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "dataset/dataset.h"
-#include "load_fit.h"
-#include "load_live.h"
-#include "load_queue.h"
+#include "load/fit.h"
+#include "load/live.h"
+#include "load/queue.h"
 #include "load_work.h"
 #include "make_index.h"
 

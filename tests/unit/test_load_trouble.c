@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "faultio.h"
-#include "load.h"
+#include "load/load.h"
 #include "load_work.h"
 #include "shell.h"
 #include "wrap.h"

@@ -7,7 +7,7 @@
 #ifndef HP_LOAD_LIVE_H
 #define HP_LOAD_LIVE_H
 
-#include "load_plan.h"
+#include "load/plan.h"
 
 struct hp_load_live {
 	uint64_t turn;	/* v[0] is of this one */

@@ -17,9 +17,9 @@
 #ifndef HP_LOAD_H
 #define HP_LOAD_H
 
-#include "load_live.h"
-#include "load_plan.h"
-#include "load_queue.h"
+#include "load/live.h"
+#include "load/plan.h"
+#include "load/queue.h"
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -160,7 +160,7 @@ struct hpdsl_loader {
 	double began;
 };
 
-/* ---- Epochs: load_epoch.c ------------------------------------------------ */
+/* ---- Epochs: epoch.c ----------------------------------------------------- */
 
 /* The epoch of this order, of which o->step is the first step; its first turn
  * is base. */
@@ -174,7 +174,7 @@ void hp_load_lane_add(struct hp_load_lane *lane, struct hp_load_unit *u);
 /* Under the lock: one user less. */
 void hp_load_unit_drop(struct hpdsl_loader *l, struct hp_load_unit *u);
 
-/* ---- Turns: load_turn.c -------------------------------------------------- */
+/* ---- Turns: turn.c ------------------------------------------------------- */
 
 /* Units that a turn has brought, one behind the other. */
 struct hp_load_new {
@@ -193,7 +193,7 @@ void hp_load_warn_one_by_one(struct hpdsl_loader *l);
 int hp_load_turn(struct hpdsl_loader *l, struct hp_load_new *ret,
 		 struct hpdsl_error *err);
 
-/* ---- Windows of a turn: load_jobs.c -------------------------------------- */
+/* ---- Windows of a turn: jobs.c ------------------------------------------- */
 
 /* The planner: lists the window, behind the others.  False: there is no room
  * for it before these are done. */
@@ -204,7 +204,7 @@ void hp_load_jobs_do(struct hpdsl_loader *l, const struct hp_load_epoch *e);
  * is needed. */
 bool hp_load_job(struct hpdsl_loader *l);
 
-/* ---- Workers: load_work.c ------------------------------------------------ */
+/* ---- Workers: work.c ----------------------------------------------------- */
 
 /* Under the lock, which it gives up meanwhile: does one thing, if there is any
  * to do now. */
@@ -220,7 +220,7 @@ void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b);
 /* Tells the caller's watch, one call at a time, unless that has stopped. */
 void hp_load_warn(void *loader, const char *text);
 
-/* ---- Batches: load_batch.c, load_bad.c ----------------------------------- */
+/* ---- Batches: batch.c, bad.c --------------------------------------------- */
 
 struct hp_load_batch *hp_load_batch_new(const struct hpdsl_loader *l);
 void hp_load_batch_free(struct hp_load_batch *b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handing out batches. */
-#include "load.h"
+#include "load/load.h"
 
 #include "base/error.h"
 #include "sys/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a loader is, and what it did. */
-#include "load.h"
+#include "load/load.h"
 
 #include "sys/clock.h"
 

@@ -3,7 +3,7 @@
 #ifndef HP_LOAD_QUEUE_H
 #define HP_LOAD_QUEUE_H
 
-#include "load_plan.h"
+#include "load/plan.h"
 
 struct hp_load_queue {
 	struct hp_load_block **v; /* a heap */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sum over turns, kept as its differences. */
-#include "load_live.h"
+#include "load/live.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An epoch that is being loaded: this reader's share, and its lanes' units. */
-#include "load.h"
+#include "load/load.h"
 
 #include "base/error.h"
 

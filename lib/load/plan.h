@@ -13,8 +13,8 @@
 
 #include "dataset/fetch.h"
 #include "index/index.h"
-#include "load_share.h"
-#include "load_slots.h"
+#include "load/share.h"
+#include "load/slots.h"
 #include "order/epoch.h"
 
 #define HP_LOAD_NONE UINT32_MAX

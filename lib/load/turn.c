@@ -3,7 +3,7 @@
  * Planning a turn: windows that it is the first to need, and, of what is not
  * read as windows, a unit of its own.
  */
-#include "load.h"
+#include "load/load.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * Rows of the index become rows of a unit, and members of blocks.  A block is
  * as much as fits into a slot, or one sample that does not.
  */
-#include "load_unit.h"
+#include "load/unit.h"
 
 #include "base/error.h"
 #include "base/mem.h"

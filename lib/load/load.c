@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a loader: its share, its memory, its threads. */
-#include "load.h"
+#include "load/load.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset/dataset.h"
-#include "load_fit.h"
+#include "load/fit.h"
 #include "sys/clock.h"
 #include "sys/pool.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples that cannot be read: why, in the words of whoever found it. */
-#include "load.h"
+#include "load/load.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * The estimate looks at the table of chunks alone, as if all samples of a chunk
  * were of one size.
  */
-#include "load_fit.h"
+#include "load/fit.h"
 
 #include "dataset/fetch.h"
 

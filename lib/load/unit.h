@@ -4,7 +4,7 @@
 #define HP_LOAD_UNIT_H
 
 #include "index/copy.h"
-#include "load_plan.h"
+#include "load/plan.h"
 
 struct hp_load_maker {
 	const struct hp_load_plan *plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What workers do: plan a turn, read a block, or help who plans. */
-#include "load.h"
+#include "load/load.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slots: all of them in one mapping, which takes no memory until it is used. */
-#include "load_slots.h"
+#include "load/slots.h"
 
 #include "base/mem.h"
 

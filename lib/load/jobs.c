@@ -4,7 +4,7 @@
  * on another, so they are made by all that have nothing better to do.  What
  * becomes of them is the planner's, one after the other.
  */
-#include "load.h"
+#include "load/load.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of batches, and of a loader, whatever is under way. */
-#include "load.h"
+#include "load/load.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A binary heap. */
-#include "load_queue.h"
+#include "load/queue.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  * see which of its samples are needed, and, once these have their rows in
  * stored order, to note which turns need which block.
  */
-#include "load_plan.h"
+#include "load/plan.h"
 
 #include "base/mem.h"
-#include "load_unit.h"
+#include "load/unit.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches: which samples a turn has, and, once they have been read, where. */
-#include "load.h"
+#include "load/load.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
 #ifndef HP_LOAD_FIT_H
 #define HP_LOAD_FIT_H
 
-#include "load_share.h"
+#include "load/share.h"
 #include "order/epoch.h"
 
 /* Chunks, as an estimate sees them. */
