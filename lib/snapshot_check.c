@@ -2,7 +2,7 @@
 /* A snapshot, and what it was made of as that is now. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "snap_write.h"
+#include "snap/write.h"
 #include "sys/clock.h"
 #include "sys/meter.h"
 #include "walk.h"

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "dataset/dataset.h"
 #include "format/manifest.h"
-#include "snap_write.h"
+#include "snap/write.h"
 #include "sys/clock.h"
 #include "sys/meter.h"
 #include "walk.h"

@@ -8,7 +8,7 @@
 #ifndef HP_WALK_H
 #define HP_WALK_H
 
-#include "snap.h"
+#include "snap/snap.h"
 #include "sys/outfile.h"
 #include "tree/tree.h"
 

@@ -4,7 +4,7 @@
  * files each, of a tree that there never was, because nobody has a hundred
  * million files to spare.  The paths are class00012/00000345.JPEG.
  */
-#include "snap_write.h"
+#include "snap/write.h"
 
 #include "base/error.h"
 #include "base/mem.h"

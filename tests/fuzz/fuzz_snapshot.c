@@ -8,8 +8,8 @@
  */
 #include "base/text.h"
 #include "forge_snap.h"
-#include "snap_text.h"
-#include "snap_write.h"
+#include "snap/text.h"
+#include "snap/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

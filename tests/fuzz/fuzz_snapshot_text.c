@@ -4,8 +4,8 @@
  * own text loads too, gives the same bytes, and is the same text again.
  */
 #include "base/text.h"
-#include "snap_text.h"
-#include "snap_write.h"
+#include "snap/text.h"
+#include "snap/write.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "snap.h"
+#include "snap/snap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "snap_file.h"
 
-#include "snap_write.h"
+#include "snap/write.h"
 #include "sys/io.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #define SNAP_MODEL_H
 
 #include "base/text.h"
-#include "snap_write.h"
+#include "snap/write.h"
 
 struct thing {
 	char *path; /* "": the top */

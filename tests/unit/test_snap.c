@@ -6,7 +6,7 @@
  */
 #include "forge_snap.h"
 #include "make_snap.h"
-#include "snap_write.h"
+#include "snap/write.h"
 
 #include <errno.h>
 #include <fcntl.h>

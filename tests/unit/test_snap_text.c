@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "make_list.h"
+#include "snap/text.h"
 #include "snap_model.h"
-#include "snap_text.h"
 #include "wrap.h"
 
 #include <errno.h>

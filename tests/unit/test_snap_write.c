@@ -7,7 +7,7 @@
 #include "faultio.h"
 #include "make_snap.h"
 #include "shell.h"
-#include "snap_write.h"
+#include "snap/write.h"
 #include "sys/outfile.h"
 #include "wrap.h"
 

@@ -12,7 +12,7 @@
 
 #include "make_index.h"
 #include "memio.h"
-#include "snap_write.h"
+#include "snap/write.h"
 #include "tree/tree.h"
 #include "wrap.h"
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "scan_tree.h"
-#include "snap_write.h"
+#include "snap/write.h"
 #include "walk.h"
 #include "wrap.h"
 

@@ -8,7 +8,7 @@
 
 #include "format/lookup.h"
 #include "format/sections.h"
-#include "snap.h"
+#include "snap/snap.h"
 
 #include <sys/stat.h>
 

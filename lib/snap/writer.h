@@ -9,7 +9,7 @@
 #define HP_SNAP_WRITER_H
 
 #include "format/lookup.h"
-#include "snap_write.h"
+#include "snap/write.h"
 
 enum {
 	HP_SNAP_RANGE = 8192,	  /* entries */

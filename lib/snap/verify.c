@@ -4,7 +4,7 @@
  * then, in passes that each trust the ones before, that all rows fit together.
  * The first pass that finds something is the last.
  */
-#include "snap_verify.h"
+#include "snap/verify.h"
 
 #include "base/error.h"
 #include "base/mem.h"

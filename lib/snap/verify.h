@@ -4,7 +4,7 @@
 #define HP_SNAP_VERIFY_H
 
 #include "format/findings.h"
-#include "snap_private.h"
+#include "snap/private.h"
 
 struct hp_snap_check {
 	const struct hp_snap *s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A snapshot's file out of its text. */
-#include "snap_text.h"
+#include "snap/text.h"
 
-#include "snap_write.h"
+#include "snap/write.h"
 #include "sys/clock.h"
 #include "sys/io.h"
 

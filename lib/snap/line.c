@@ -4,7 +4,7 @@
  * together.  What dump does not write is not taken, so that an editor or a
  * transfer that changed something does not go by unseen.
  */
-#include "snap_text.h"
+#include "snap/text.h"
 
 #include "base/error.h"
 #include "base/path.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A snapshot that is never a file: to compare a tree with another snapshot. */
-#include "snap_write.h"
+#include "snap/write.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  * files among them.  Both are made in one pass, because it is reading names and
  * attributes that takes the time.
  */
-#include "snap_writer.h"
+#include "snap/writer.h"
 
 #include "base/hash.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lines of a snapshot's text, and the first of them. */
-#include "snap_text.h"
+#include "snap/text.h"
 
 #include "base/error.h"
 #include "base/hash.h"

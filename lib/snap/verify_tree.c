@@ -5,7 +5,7 @@
  * number where the one before it ends, and the folder ends where the last one
  * does: so numbers are those of the pre-order, and each folder has one entry.
  */
-#include "snap_verify.h"
+#include "snap/verify.h"
 
 #include "base/error.h"
 #include "base/hash.h"

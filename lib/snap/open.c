@@ -3,7 +3,7 @@
  * A snapshot opened from its file: mapped, so that all processes of a node
  * share it, or read into memory that nobody can take away.
  */
-#include "snap.h"
+#include "snap/snap.h"
 
 #include "base/error.h"
 #include "base/mem.h"

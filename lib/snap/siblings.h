@@ -7,7 +7,7 @@
 #ifndef HP_SIBLINGS_H
 #define HP_SIBLINGS_H
 
-#include "snap_private.h"
+#include "snap/private.h"
 #include "tree/tree.h"
 
 struct hp_siblings {

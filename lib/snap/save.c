@@ -3,7 +3,7 @@
  * A snapshot as a file, which appears whole, under any name and in any
  * directory that the user chose.
  */
-#include "snap_write.h"
+#include "snap/write.h"
 
 #include "base/error.h"
 #include "base/mem.h"

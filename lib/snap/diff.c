@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
-#include "siblings.h"
+#include "snap/siblings.h"
 #include "sys/meter.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * descend from an entry to its folder and ascend to what is in it, whatever the
  * bytes are, and each entry is in one folder only: so every walk ends.
  */
-#include "snap_private.h"
+#include "snap/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

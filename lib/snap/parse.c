@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the text of a snapshot to the tree that it describes. */
-#include "snap_text.h"
+#include "snap/text.h"
 
 #include "base/error.h"
 #include "base/mem.h"

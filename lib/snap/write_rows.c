@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sections of a snapshot that follow the entries' order, part by part. */
-#include "snap_writer.h"
+#include "snap/writer.h"
 
 #include <string.h>
 

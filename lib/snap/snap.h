@@ -84,7 +84,7 @@ int hp_snap_dump(const struct hp_snap *s,
 			     struct hpdsl_error *err),
 		 void *arg, struct hpdsl_error *err);
 
-/* ---- The handle of the public functions: snapshot.c -------------------- */
+/* ---- The handle of the public functions: open.c ------------------------ */
 
 struct hpdsl_snapshot {
 	const struct hp_io *io;

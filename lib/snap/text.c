@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How names stand on the lines of a snapshot's text. */
-#include "snap_text.h"
+#include "snap/text.h"
 
 #include "base/utf8.h"
 

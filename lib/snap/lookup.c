@@ -6,7 +6,7 @@
  * these waits overlap: a group of them goes through it step by step, each step
  * asking for the memory of the next one.
  */
-#include "snap_private.h"
+#include "snap/private.h"
 
 #include "base/error.h"
 #include "base/hash.h"

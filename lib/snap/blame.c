@@ -3,7 +3,7 @@
  * Each line makes sense, but all together they are no tree: finds the first one
  * that is to blame.  Reads the text again, since this is seldom asked.
  */
-#include "snap_text.h"
+#include "snap/text.h"
 
 #include "base/mem.h"
 #include "plan/list.h"

@@ -5,7 +5,7 @@
  * the lookup table's end, which depends on the hashes: so that section is last,
  * and the header is written when all else is.
  */
-#include "snap_writer.h"
+#include "snap/writer.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -3,12 +3,12 @@
  * A snapshot as text: each folder's line followed by what is below it, names
  * sorted.  What it needs is a stack as deep as the tree, and no more.
  */
-#include "snap_text.h"
+#include "snap/text.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "siblings.h"
+#include "snap/siblings.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #define HP_SNAP_WRITE_H
 
 #include "format/section_out.h"
-#include "snap.h"
+#include "snap/snap.h"
 #include "tree/tree.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What belongs to one entry: its path, a link's target, a file's checksum. */
-#include "snap_private.h"
+#include "snap/private.h"
 
 #include "base/error.h"
 #include "base/path.h"

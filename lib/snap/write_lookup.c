@@ -5,7 +5,7 @@
  * function of where those of the bucket before it do; so blocks of slots can be
  * made independently of each other too.
  */
-#include "snap_writer.h"
+#include "snap/writer.h"
 
 #include "base/hash.h"
 
