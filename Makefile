@@ -150,7 +150,7 @@ $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
 
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags | $(BUILD)/include/hpdsl.h
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote cmd -iquote tests/unit \
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote . -iquote cmd -iquote tests/unit \
 		-I$(BUILD)/include $(DEP_CFLAGS) -c -o $@ $<
 
 $(BUILD)/include/hpdsl.h: lib/hpdsl.h

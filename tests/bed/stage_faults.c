@@ -22,7 +22,7 @@
  *
  * Those left out are as they were: error=EIO when nothing else is said.
  */
-#include "stage/stage.h"
+#include "cmd/stage/stage.h"
 #include "sys/io.h"
 
 #include <errno.h>
