@@ -25,7 +25,7 @@
 #include "pace.h"
 #include "spread/exchange.h"
 #include "spread/plan.h"
-#include "stage.h"
+#include "stage/stage.h"
 #include "stager_buffers.h"
 #include "stager_tempo.h"
 #include "sys/fd_cache.h"

@@ -6,8 +6,8 @@
  */
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "stage_dir.h"
-#include "stage_memory.h"
+#include "stage/memory.h"
+#include "stage/private.h"
 #include "sys/boot.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define STAGE_WORK_H
 
 #include "packed.h"
-#include "stage_dir.h"
+#include "stage/private.h"
 
 extern struct packed work_fix;
 /* The datasets, and the stage directory, which is not made. */

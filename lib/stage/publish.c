@@ -3,13 +3,13 @@
  * The state file as its one writer keeps it: a new one for each plan, under a
  * temporary name until it says all that is true; then byte by byte.
  */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "spread/fit.h"
 #include "spread/plan.h"
-#include "stage.h"
+#include "stage/stage.h"
 #include "sys/boot.h"
 #include "sys/clock.h"
 #include "sys/outfile.h"

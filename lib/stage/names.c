@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the names in a stage directory mean, and which of them are ours. */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "format/manifest.h"
 #include "format/names.h"

@@ -3,7 +3,7 @@
 #ifndef HP_STAGE_DIR_H
 #define HP_STAGE_DIR_H
 
-#include "stage.h"
+#include "stage/stage.h"
 #include "sys/meter.h"
 
 enum { HP_STAGE_HOLDER = 384 }; /* of the lock's text */

@@ -3,7 +3,7 @@
  * Taking a stage directory: made or found, ours and nobody else's, locked.
  * What is no stage directory stays as it was.
  */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

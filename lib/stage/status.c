@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a stage directory says of itself, to whoever asks. */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

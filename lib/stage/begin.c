@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a stager begins with: manifest, index, and the chunks that are here. */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -3,7 +3,7 @@
  * Which chunks are here.  Where a stager of this boot ended in order, what its
  * state file says counts, if the size is right; anything else is hashed.
  */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

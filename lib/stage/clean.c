@@ -3,7 +3,7 @@
  * Taking a stage directory away: what a stager put there, by its names, and
  * nothing else.  Readers are told first, and read the origin from then on.
  */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  * comes, in pieces.  Nothing is synced: after another boot it is read again
  * before it counts.
  */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/hash.h"

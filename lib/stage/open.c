@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stage directory is opened, and closed; what its state file says. */
-#include "stage_dir.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

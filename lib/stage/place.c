@@ -3,8 +3,8 @@
  * How much room there is where a stage directory lies.  Whether that is memory
  * is told by the file system's kind, never by a name.
  */
-#include "stage_dir.h"
-#include "stage_memory.h"
+#include "stage/memory.h"
+#include "stage/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"
