@@ -10,7 +10,7 @@
 #include "chunk/seek_table.h"
 #include "index/write.h"
 #include "plan/portable.h"
-#include "scan.h"
+#include "scan/scan.h"
 #include "scatter.h"
 #include "sys/clock.h"
 #include "sys/outfile.h"

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "scan.h"
+#include "scan/scan.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "verify_source.h"
 
 #include "base/error.h"
-#include "scan.h"
+#include "scan/scan.h"
 #include "verify_linked.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * From a directory to struct hp_tree, in parallel: many threads list folders
  * and ask for attributes, because that waits for a server.  Symbolic links are
  * recorded, not followed.  What cannot be listed or asked for is an error, told
- * as in scan.h, and no tree comes of it.
+ * as in scan/scan.h, and no tree comes of it.
  */
 #ifndef HP_WALK_H
 #define HP_WALK_H

@@ -7,7 +7,7 @@
 #ifndef SCAN_TREE_H
 #define SCAN_TREE_H
 
-#include "scan.h"
+#include "scan/scan.h"
 
 #include <dirent.h>
 #include <errno.h>

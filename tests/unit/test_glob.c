@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/glob.h"
-#include "scan.h"
+#include "scan/scan.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Hard links of hard links in an archive: any number of them in a row, as tar
  * makes them one by one.  Only those that come back to themselves are a loop.
  */
-#include "scan_archive.h"
+#include "scan/archive.h"
 
 #include "base/path.h"
 

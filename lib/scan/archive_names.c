@@ -3,7 +3,7 @@
  * Names of an archive that are kept until the end of its walk: those that links
  * may lead to, folders, and what the user's list asks for.
  */
-#include "scan_archive.h"
+#include "scan/archive.h"
 
 #include "base/error.h"
 

@@ -4,7 +4,7 @@
  * into batches that any worker asks the file system for, the last batch of a
  * folder, and those nobody waits for, in place.
  */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "base/glob.h"
 #include "sys/dir.h"

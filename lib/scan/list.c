@@ -3,7 +3,7 @@
  * The user's list of paths.  It is checked as a whole before anything is asked
  * of the file system, then cut into jobs that point into it.
  */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "base/error.h"
 #include "base/path.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One name: is it a file to pack, and what are its attributes? */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "base/glob.h"
 

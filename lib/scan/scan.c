@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scan as a whole: roots, workers, and what they found put together. */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * A packed dataset as input: its members, under their original paths, out of
  * the index alone.  Workers take ranges of them.
  */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

@@ -7,7 +7,7 @@
 #ifndef HP_SCAN_WALK_H
 #define HP_SCAN_WALK_H
 
-#include "scan.h"
+#include "scan/scan.h"
 #include "sys/lines.h"
 
 #include <pthread.h>
@@ -105,27 +105,27 @@ struct hp_scan_worker {
 	char path[HPDSL_PATH_MAX + 1 + HP_SCAN_NAME_MAX + 1];
 };
 
-/* scan_root.c: opens INPUTs, refuses what cannot be one. */
+/* root.c: opens INPUTs, refuses what cannot be one. */
 int hp_scan_roots(struct hp_scan *s, struct hpdsl_error *err);
 /* Is OUTPUT this folder, or below it? */
 bool hp_scan_above_output(const struct hp_scan *s, const struct stat *st);
 int hp_scan_fail_output(const struct hp_scan *s, const char *input,
 			struct hpdsl_error *err);
 
-/* scan_list.c: checks the user's list and makes jobs of it. */
+/* list.c: checks the user's list and makes jobs of it. */
 int hp_scan_list(struct hp_scan *s, struct hpdsl_error *err);
 void hp_scan_listed(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
-/* scan_dataset.c: pushes jobs for all members of a dataset; 0 or -ENOMEM. */
+/* of_dataset.c: pushes jobs for all members of a dataset; 0 or -ENOMEM. */
 int hp_scan_enter_dataset(struct hp_scan *s, uint16_t root);
 void hp_scan_members(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
-/* scan_snapshot.c: pushes jobs for all entries; 0 or -ENOMEM. */
+/* of_snapshot.c: pushes jobs for all entries; 0 or -ENOMEM. */
 int hp_scan_enter_snapshot(struct hp_scan *s);
 void hp_scan_frozen(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
 /*
- * scan_archive.c: what the file of that name is; its root is not open yet.
+ * archive.c: what the file of that name is; its root is not open yet.
  * HPDSL_EUSAGE: no archive.
  */
 int hp_scan_open_archive(struct hp_scan *s, const char *name,
@@ -134,7 +134,7 @@ int hp_scan_open_archive(struct hp_scan *s, const char *name,
 int hp_scan_enter_archive(struct hp_scan *s, uint16_t root);
 void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
-/* scan_queue.c */
+/* queue.c */
 int hp_scan_run(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n);
 /* A job with n bytes of text; without memory the scan ends, and NULL. */
 struct hp_scan_job *hp_scan_job(struct hp_scan *s, uint16_t root, size_t n);
@@ -147,7 +147,7 @@ void hp_scan_abort(struct hp_scan *s, int code, const char *text);
 /* Asked all the time: has it ended, or should it? */
 bool hp_scan_over(struct hp_scan *s);
 
-/* scan_dir.c: a folder, and a batch of its names. */
+/* dir.c: a folder, and a batch of its names. */
 void hp_scan_folder(struct hp_scan_worker *w, const struct hp_scan_job *job);
 void hp_scan_batch(struct hp_scan_worker *w, const struct hp_scan_job *job);
 /* Pushes the folder at w->path, or at the root itself if that is its prefix. */
@@ -155,7 +155,7 @@ void hp_scan_enter(struct hp_scan_worker *w, uint16_t root);
 /* The same for one that the walk met, unless a pattern leaves it out. */
 void hp_scan_meet(struct hp_scan_worker *w, uint16_t root);
 
-/* scan_file.c: what is at w->path?  type: d_type, may be DT_UNKNOWN. */
+/* file.c: what is at w->path?  type: d_type, may be DT_UNKNOWN. */
 void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 		  bool listed);
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
@@ -172,12 +172,12 @@ bool hp_scan_pruned(struct hp_scan_worker *w, size_t prefix);
 void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f);
 /* "is a FIFO" and the like. */
 const char *hp_scan_special(mode_t mode);
-/* scan_link.c: a symbolic link at w->path. */
+/* link.c: a symbolic link at w->path. */
 void hp_scan_link(struct hp_scan_worker *w, uint16_t root);
 /* The link at w->path leads to a folder. */
 void hp_scan_linked(struct hp_scan_worker *w);
 
-/* scan_tell.c */
+/* tell.c */
 /* A problem with w->path: code's text, or what (then code may be our own). */
 void hp_scan_problem(struct hp_scan_worker *w, uint16_t root, int code,
 		     const char *what);

@@ -3,7 +3,7 @@
  * Opening what the user named, and refusing what cannot be packed, such as a
  * folder in which the output is to be made.
  */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "archive/archive.h"
 #include "base/error.h"

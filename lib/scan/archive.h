@@ -4,7 +4,7 @@
 #define HP_SCAN_ARCHIVE_H
 
 #include "archive/archive.h"
-#include "scan_walk.h"
+#include "scan/private.h"
 
 /* A symbolic or hard link, as long as nobody knows what it leads to. */
 struct hp_archive_link {
@@ -46,7 +46,7 @@ struct hp_archive_walk {
 	bool in_place;
 };
 
-/* scan_archive_names.c: keeps w->path, with what f says. */
+/* archive_names.c: keeps w->path, with what f says. */
 void hp_archive_keep_name(struct hp_archive_walk *k,
 			  struct hp_archive_names *names,
 			  const struct hp_file *f);
@@ -64,7 +64,7 @@ struct hp_archive_target {
 	size_t len;
 };
 
-/* scan_archive_hard.c */
+/* archive_hard.c */
 /* By bytes, what is shorter first. */
 int hp_archive_compare(const char *a, size_t n, const char *b, size_t m);
 void hp_archive_sort_links(struct hp_archive_walk *k);
@@ -78,7 +78,7 @@ int hp_archive_hard_target(const struct hp_archive_link *l,
 void hp_archive_end_rows(struct hp_archive_walk *k,
 			 struct hp_archive_target *scratch);
 
-/* scan_archive_link.c */
+/* archive_link.c */
 /* Makes files of links, at the end of the walk; false: the scan has ended. */
 bool hp_scan_archive_links(struct hp_archive_walk *k);
 

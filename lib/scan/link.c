@@ -4,7 +4,7 @@
  * Where a link leads is asked of the kernel, by the name of the opened target
  * in /proc: nothing is resolved by hand.
  */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  * from it: by name, folder by folder, through other links, never above the
  * archive's own top.
  */
-#include "scan_archive.h"
+#include "scan/archive.h"
 
 #include "base/error.h"
 #include "base/path.h"

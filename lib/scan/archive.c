@@ -4,7 +4,7 @@
  * worker.  Each file's content has a place in the archive file or, where a
  * single one has none, a number in the walk; links are looked at in the end.
  */
-#include "scan_archive.h"
+#include "scan/archive.h"
 
 #include "base/error.h"
 #include "base/glob.h"

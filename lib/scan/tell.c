@@ -3,7 +3,7 @@
  * Problems, warnings, progress.  Lines are collected and told at the end, in
  * the order of their text: the same for any number of threads.
  */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "base/error.h"
 

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/glob.h"
 #include "base/path.h"
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include <errno.h>
 #include <string.h>

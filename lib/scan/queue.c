@@ -4,7 +4,7 @@
  * it goes on with however few threads there are.  The last job on is the first
  * off: the walk goes into the depth, and the stack stays short.
  */
-#include "scan_walk.h"
+#include "scan/private.h"
 
 #include "base/error.h"
 #include "sys/pool.h"
