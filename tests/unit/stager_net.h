@@ -9,7 +9,7 @@
 #define STAGER_NET_H
 
 #include "packed.h"
-#include "stager.h"
+#include "stager/stager.h"
 #include "sys/io.h"
 
 enum { NET_NODES = 8, NET_FDS = 1024 };

@@ -48,7 +48,7 @@ static void put_origin(struct memio *m)
 		fail_msg("%s", err.msg);
 }
 
-/* As lib/stager_finish.c does it. */
+/* As lib/stager/finish.c does it. */
 static int copy_one(struct work *w, const struct hp_io *io, uint32_t number,
 		    struct hpdsl_error *err)
 {

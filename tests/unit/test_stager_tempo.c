@@ -3,7 +3,7 @@
  * How many reads at a time, against models of origins: nodes share what one
  * gives, and each read goes no faster than its stream.  In virtual time.
  */
-#include "stager_tempo.h"
+#include "stager/tempo.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the stager's threads have to do, and what they have done. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "sys/clock.h"
 

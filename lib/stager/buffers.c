@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers of one segment each, that remember what they held. */
-#include "stager_buffers.h"
+#include "stager/buffers.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stager of one node, from its beginning to its end. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "base/mem.h"
 #include "sys/clock.h"

@@ -3,7 +3,7 @@
  * The origin, which is read and never mapped: a mapped file can neither be
  * capped nor counted, and a read that does not return can be told.
  */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "sys/clock.h"
 

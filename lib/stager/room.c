@@ -4,7 +4,7 @@
  * came, too: for a node that has yet to ask for them, and would get the larger
  * form.  No plan has counted their room, so they get what it leaves.
  */
-#include "stager.h"
+#include "stager/stager.h"
 
 enum {
 	KEEP = 16,     /* at most */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads of the origin at a time: a climb on the bytes a second. */
-#include "stager_tempo.h"
+#include "stager/tempo.h"
 
 /* Seconds; a window with too few reads becomes LONGER times as long. */
 static const double shortest = 0.25, longest = 16;

@@ -4,7 +4,7 @@
  * temporary file that had its whole size reserved at the start, so that a full
  * disk is seen early.
  */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "base/mem.h"
 #include "sys/clock.h"

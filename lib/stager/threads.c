@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stager's threads: each takes the jobs of its crew. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "base/mem.h"
 #include "sys/clock.h"

@@ -3,7 +3,7 @@
  * A chunk of which all is written: only if it is what the index says it gets
  * its name, and only then readers are told.
  */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include <errno.h>
 #include <string.h>

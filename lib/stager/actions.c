@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the exchange wants to be done becomes jobs and messages. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "sys/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segments for other nodes, from what this one has written. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  * themselves for each node, and so do those without.  One that is lost would be
  * waited for: there is a record for it before the exchange is asked.
  */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the threads have done becomes events of the exchange. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "sys/clock.h"
 

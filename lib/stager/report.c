@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the stager tells of itself, though a thread of it may be stuck. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "sys/clock.h"
 

@@ -4,7 +4,7 @@
  * is it the origin?  Then the node ends: the dataset was replaced or removed,
  * its manifest cannot be read either, or chunk after chunk cannot.
  */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "base/mem.h"
 #include "format/manifest.h"

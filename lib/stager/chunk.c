@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks under way, and the files of those that are coming. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "base/mem.h"
 

@@ -4,7 +4,7 @@
  * no memory to do what it says, it is kept, with those that come behind it,
  * until there is.
  */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -22,12 +22,12 @@
 
 #include "base/error.h"
 #include "base/file_digest.h"
-#include "pace.h"
 #include "spread/exchange.h"
 #include "spread/plan.h"
 #include "stage/stage.h"
-#include "stager_buffers.h"
-#include "stager_tempo.h"
+#include "stager/buffers.h"
+#include "stager/pace.h"
+#include "stager/tempo.h"
 #include "sys/fd_cache.h"
 #include "sys/outfile.h"
 
@@ -206,7 +206,7 @@ struct hpdsl_stager {
 	struct hp_stager_thread *thread;
 };
 
-/* ---- Jobs: stager_jobs.c ------------------------------------------------ */
+/* ---- Jobs: jobs.c ------------------------------------------------------- */
 
 /* NULL: no memory, and the node has failed. */
 struct hp_job *hp_job_new(struct hpdsl_stager *s, enum hp_job_kind kind,
@@ -246,7 +246,7 @@ double hp_operation_end(struct hp_stager_thread *t, double since);
 /* Waits, unless the stager gives up. */
 void hp_stager_sleep(struct hpdsl_stager *s, double seconds);
 
-/* ---- Threads: stager_threads.c ------------------------------------------ */
+/* ---- Threads: threads.c ------------------------------------------------- */
 
 int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 		      struct hpdsl_error *err);
@@ -284,7 +284,7 @@ void hp_part_unname(struct hp_part *p);
 /* What a chunk that is given up, or began anew, has written. */
 void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 
-/* ---- What is wrong at the origin: stager_blame.c ------------------------ */
+/* ---- What is wrong at the origin: blame.c ------------------------------- */
 
 /* Its directory: opened by who needs it first, kept to the end; or -errno. */
 int hp_stager_origin_dir(struct hpdsl_stager *s);
@@ -302,14 +302,14 @@ int hp_stager_unreadable(struct hp_stager_thread *t,
 int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
 		    struct hpdsl_error *err);
 
-/* ---- Room: stager_room.c ------------------------------------------------ */
+/* ---- Room: room.c ------------------------------------------------------- */
 
 /* Chunks that may stay in both forms for other nodes. */
 uint32_t hp_stager_keep_some(const struct hpdsl_stager *s);
 /* Of bytes that are free, that will be taken, and of the largest of them. */
 uint32_t hp_stager_keep_of(uint64_t room, uint64_t coming, uint64_t largest);
 
-/* ---- Chunks under way: stager_chunk.c ----------------------------------- */
+/* ---- Chunks under way: chunk.c ------------------------------------------ */
 
 /* NULL: no memory, or damage to the index, and the node has failed. */
 struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s,
@@ -318,7 +318,7 @@ struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s,
 void hp_stager_chunk_done(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 void hp_stager_chunk_free(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 
-/* ---- The exchange: stager_actions.c, stager_events.c -------------------- */
+/* ---- The exchange: actions.c, events.c ---------------------------------- */
 
 /* Does what the exchange wants, until it wants nothing more. */
 void hp_stager_act(struct hpdsl_stager *s);
@@ -332,7 +332,7 @@ void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 /* Tells the exchange what the threads have done. */
 void hp_stager_tell(struct hpdsl_stager *s);
 
-/* ---- Messages: stager_messages.c, stager_receive.c ---------------------- */
+/* ---- Messages: messages.c, receive.c ------------------------------------ */
 
 /*
  * Is there what the next message of the exchange needs?  Else later: one that

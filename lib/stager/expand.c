@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chunk as stored to the plain tar, which has to be what the index says. */
-#include "stager.h"
+#include "stager/stager.h"
 
 #include "base/mem.h"
 #include "chunk/frame.h"
