@@ -8,7 +8,7 @@
 
 #include "scan_tree.h"
 #include "snap/write.h"
-#include "walk.h"
+#include "walk/walk.h"
 #include "wrap.h"
 
 #include <fcntl.h>

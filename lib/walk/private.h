@@ -10,7 +10,7 @@
 
 #include "plan/list.h"
 #include "sys/lines.h"
-#include "walk.h"
+#include "walk/walk.h"
 
 #include <pthread.h>
 
@@ -85,7 +85,7 @@ struct hp_walk_worker {
 	char target[HPDSL_PATH_MAX + 1];
 };
 
-/* walk_queue.c */
+/* queue.c */
 int hp_walk_run(struct hp_walk *s, struct hp_walk_worker *w, uint32_t n);
 /* Takes over a list of folders; soon: this worker is about to take one. */
 void hp_walk_push(struct hp_walk *s, struct hp_walk_dir *list, bool soon);
@@ -97,7 +97,7 @@ void hp_walk_abort(struct hp_walk *s, int code, const char *text);
 /* Asked all the time: has it ended, or should it? */
 bool hp_walk_over(struct hp_walk *s);
 
-/* walk_dir.c: a folder, and what becomes of it. */
+/* dir.c: a folder, and what becomes of it. */
 void hp_walk_dir(struct hp_walk_worker *w, struct hp_walk_dir *dir);
 /* A batch that was offered. */
 void hp_walk_batch(struct hp_walk_worker *w, struct hp_walk_batch *b);
@@ -114,7 +114,7 @@ bool hp_walk_leaves_out(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 bool hp_walk_wants(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 		   const char *name, size_t n, mode_t mode);
 
-/* walk_ask.c: attributes of a batch's names; those that are none are dropped.
+/* ask.c: attributes of a batch's names; those that are none are dropped.
  */
 void hp_walk_ask(struct hp_walk_worker *w, struct hp_walk_batch *b, bool last);
 /* A folder at w->path, to be pushed; NULL: no memory, the walk has ended. */
@@ -124,13 +124,13 @@ struct hp_walk_dir *hp_walk_meet(struct hp_walk_worker *w,
 int hp_walk_stat(const struct hp_walk *s, int dir, const char *name,
 		 struct stat *ret, int flags);
 
-/* walk_known.c: may it be taken from the known snapshot?  Its entry. */
+/* known.c: may it be taken from the known snapshot?  Its entry. */
 bool hp_walk_is_known(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 		      uint64_t *ret);
 void hp_walk_keep(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 		  uint64_t entry);
 
-/* walk_tell.c: w->path becomes a name in the folder; no bytes: the folder. */
+/* tell.c: w->path becomes a name in the folder; no bytes: the folder. */
 void hp_walk_path(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 		  const char *name, size_t n);
 /* A problem with w->path. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walk as a whole: the top, workers, and what they found put together. */
-#include "walk_private.h"
+#include "walk/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "sys/clock.h"
-#include "walk.h"
+#include "walk/walk.h"
 
 #include <errno.h>
 #include <stdio.h>

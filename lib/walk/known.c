@@ -4,11 +4,11 @@
  * taken from there; only the folders in them are asked, since a change in one
  * is seen there alone.
  */
-#include "walk_private.h"
+#include "walk/private.h"
 
 #include "base/error.h"
 #include "base/path.h"
-#include "walk.h"
+#include "walk/walk.h"
 
 #include <errno.h>
 #include <string.h>

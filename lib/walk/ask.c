@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is behind a name: attributes, the target of a link, a folder to list. */
-#include "walk_private.h"
+#include "walk/private.h"
 
 #include "base/mem.h"
-#include "walk.h"
+#include "walk/walk.h"
 
 #include <errno.h>
 #include <string.h>

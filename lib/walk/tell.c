@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Problems, mount points, progress. */
-#include "walk_private.h"
+#include "walk/private.h"
 
 #include "base/error.h"
 

@@ -5,7 +5,7 @@
  * Batches go first, since they keep a folder open, then the last folder on: the
  * walk goes into the depth, and the stack stays short.
  */
-#include "walk_private.h"
+#include "walk/private.h"
 
 #include "base/error.h"
 #include "sys/pool.h"

@@ -5,7 +5,7 @@
 #include "snap/write.h"
 #include "sys/clock.h"
 #include "sys/meter.h"
-#include "walk.h"
+#include "walk/walk.h"
 
 /* The source as it is now: a snapshot over *ret_bytes. */
 static int snapshot_now(const char *source, const struct hp_walk_options *with,

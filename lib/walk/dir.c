@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listing a folder, and putting its nodes together. */
-#include "walk_private.h"
+#include "walk/private.h"
 
 #include "base/glob.h"
 #include "base/mem.h"

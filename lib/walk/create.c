@@ -7,7 +7,7 @@
 #include "snap/write.h"
 #include "sys/clock.h"
 #include "sys/meter.h"
-#include "walk.h"
+#include "walk/walk.h"
 
 #include <errno.h>
 #include <string.h>
