@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "chunk/tar.h"
-#include "compat.h"
+#include "compat/compat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

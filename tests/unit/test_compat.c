@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compat.h"
+#include "compat/compat.h"
 #include "wrap.h"
 
 static void add_as(struct hp_lint *l, const char *name, unsigned form,

@@ -4,7 +4,7 @@
  * 1.0, DALI and its wds2idx, Energon, wids, Hugging Face datasets and Ray Data;
  * four of them read through Python's tarfile as a stream.
  */
-#include "compat.h"
+#include "compat/compat.h"
 
 #include <string.h>
 

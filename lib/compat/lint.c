@@ -3,7 +3,7 @@
  * The members of one tar, sample by sample.  A sample is a run of files with
  * one key and a suffix; what most readers pass over does not end it.
  */
-#include "compat.h"
+#include "compat/compat.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -4,7 +4,7 @@
  * for.  The names in a packed dataset's chunks come from its index, so
  * compressed chunks have them too.
  */
-#include "compat_run.h"
+#include "compat/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  * they are small the reads hold them anyway, where they are large they are not
  * read.
  */
-#include "compat.h"
+#include "compat/compat.h"
 
 #include "base/error.h"
 #include "base/hash.h"

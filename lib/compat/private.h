@@ -3,7 +3,7 @@
 #ifndef HP_COMPAT_RUN_H
 #define HP_COMPAT_RUN_H
 
-#include "compat.h"
+#include "compat/compat.h"
 #include "dataset/dataset.h"
 #include "sys/meter.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Datasets, folders and files given to hpdsl_compat, as a list of tars. */
-#include "compat_run.h"
+#include "compat/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"
