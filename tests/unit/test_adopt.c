@@ -3,11 +3,11 @@
  * hpdsl_reindex for tars of others: names as seen from another directory, any
  * bit and any operation wrong.
  */
-#include "adopt.h"
 #include "chunk/tar.h"
 #include "faultio.h"
 #include "memio.h"
 #include "packed.h"
+#include "reindex/adopt.h"
 #include "wrap.h"
 
 #include <errno.h>

@@ -4,13 +4,13 @@
  * what its header says, its checksums.  What is no regular file is counted and
  * passed over.
  */
-#include "adopt.h"
+#include "reindex/adopt.h"
 
 #include "base/error.h"
 #include "base/path.h"
 #include "chunk/foreign.h"
 #include "chunk/tar_tail.h"
-#include "reindex_read.h"
+#include "reindex/read.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * Adopted tars against the index and manifest that were made of them before:
  * by name, since both know them in the order of their names.
  */
-#include "adopt.h"
+#include "reindex/adopt.h"
 
 #include "base/error.h"
 #include "format/names.h"

@@ -6,7 +6,7 @@
  * written; else the new manifest says that it is a rebuilt one, and what was
  * lost.
  */
-#include "adopt.h"
+#include "reindex/adopt.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The members of one chunk, read from the tar file alone. */
-#include "reindex_read.h"
+#include "reindex/read.h"
 
 #include "base/error.h"
 

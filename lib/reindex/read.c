@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chunk file read front to back: its bytes, its contents, its files. */
-#include "reindex_read.h"
+#include "reindex/read.h"
 
 #include "base/error.h"
 #include "base/sha256.h"

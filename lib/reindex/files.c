@@ -4,7 +4,7 @@
  * manifest that was right about the chunks is believed, a file at a time, if
  * the file is what it says.  Others stay where they are, unlisted.
  */
-#include "reindex.h"
+#include "reindex/reindex.h"
 
 #include "dataset/pass.h"
 #include "format/sha256sums.h"

@@ -3,7 +3,7 @@
  * What adopting foreign tars tells: what was passed over in them, and names
  * that are there more than once.
  */
-#include "adopt.h"
+#include "reindex/adopt.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -5,7 +5,7 @@
 
 #include "chunk/tar.h"
 #include "dataset/pass.h"
-#include "reindex.h"
+#include "reindex/reindex.h"
 
 struct hp_reading {
 	struct hp_reindex *x;

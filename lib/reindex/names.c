@@ -3,7 +3,7 @@
  * Chunks with portable names: what their members were called, and which of them
  * the packer made.
  */
-#include "reindex.h"
+#include "reindex/reindex.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * Which tars are adopted: those named, those of a directory, or those of the
  * dataset that is there; and that nothing else is in the way.
  */
-#include "adopt.h"
+#include "reindex/adopt.h"
 
 #include "base/error.h"
 #include "base/mem.h"

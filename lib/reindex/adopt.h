@@ -6,7 +6,7 @@
 #ifndef HP_ADOPT_H
 #define HP_ADOPT_H
 
-#include "reindex.h"
+#include "reindex/reindex.h"
 
 /* Of a file in a foreign tar. */
 struct hp_adopted_place {

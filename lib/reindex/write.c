@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The new index and manifest, where they are not what is there. */
-#include "adopt.h"
+#include "reindex/adopt.h"
 
 #include "base/error.h"
 #include "base/file_digest.h"

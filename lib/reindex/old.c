@@ -4,7 +4,7 @@
  * they say, and what they know that chunks do not hold.  An index may be
  * damaged in parts; what can be read of it counts.
  */
-#include "reindex.h"
+#include "reindex/reindex.h"
 
 #include "base/error.h"
 #include "base/mem.h"

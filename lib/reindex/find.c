@@ -3,7 +3,7 @@
  * Which files of a directory are chunks: those with names of ours, numbered
  * without gaps.  Where there are none but other tars, these are adopted.
  */
-#include "adopt.h"
+#include "reindex/adopt.h"
 
 #include "base/error.h"
 #include "format/names.h"

@@ -3,7 +3,7 @@
  * Where index and manifest of adopted tars go: beside them, or into a
  * directory of their own.
  */
-#include "adopt.h"
+#include "reindex/adopt.h"
 
 #include "base/error.h"
 #include "format/names.h"

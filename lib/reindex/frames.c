@@ -4,7 +4,7 @@
  * begins between two members of one key says that keys do not make samples
  * here; one that begins elsewhere was not made by the packer.
  */
-#include "reindex.h"
+#include "reindex/reindex.h"
 
 #include "base/error.h"
 #include "chunk/seek_table.h"
