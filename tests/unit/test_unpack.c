@@ -4,7 +4,7 @@
 #include "packed.h"
 
 #include "index/write.h"
-#include "restore.h"
+#include "unpack/restore.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  * system calls of its own, so that each attack meets the same moment always.
  */
 #include "packed.h"
-#include "restore.h"
 #include "sys/io.h"
+#include "unpack/restore.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,12 +8,12 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "dataset/dataset.h"
-#include "restore.h"
 #include "sys/clock.h"
 #include "sys/dir.h"
 #include "sys/meter.h"
 #include "sys/owner.h"
 #include "sys/pool.h"
+#include "unpack/restore.h"
 
 #include <errno.h>
 #include <inttypes.h>

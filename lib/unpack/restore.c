@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making files below a directory, whole or not at all, never outside it. */
-#include "restore.h"
+#include "unpack/restore.h"
 
 #include "base/error.h"
 #include "base/path.h"
