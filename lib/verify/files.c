@@ -3,7 +3,7 @@
  * The files of a dataset that are neither index nor chunk: those that the
  * manifest lists are what it says, the others are told.
  */
-#include "verify.h"
+#include "verify/verify.h"
 
 #include "base/error.h"
 #include "base/mem.h"

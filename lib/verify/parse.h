@@ -4,7 +4,7 @@
 #define HP_VERIFY_PARSE_H
 
 #include "base/hash.h"
-#include "verify.h"
+#include "verify/verify.h"
 
 /* What a reader found. */
 struct hp_found_member {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our tar reader at a chunk, for hp_verify_thorough; and what readers tell. */
-#include "verify_parse.h"
+#include "verify/parse.h"
 
 #include "base/error.h"
 #include "base/mem.h"

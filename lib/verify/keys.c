@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about keys: what makes a sample, and which member was generated. */
-#include "verify_rules.h"
+#include "verify/rules.h"
 
 #include "base/error.h"
 #include "base/hash.h"

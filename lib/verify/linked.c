@@ -3,7 +3,7 @@
  * Following links to folders: no loop holds it up, for a folder is known by
  * device and inode, and where it lies is asked of the kernel.
  */
-#include "verify_linked.h"
+#include "verify/linked.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

@@ -4,7 +4,7 @@
  * the rows of the table, each in the form that it has here.  All the rest of
  * the dataset is elsewhere, and no damage.
  */
-#include "verify.h"
+#include "verify/verify.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -8,7 +8,7 @@
 #define HP_VERIFY_ORDER_H
 
 #include "base/text.h"
-#include "verify.h"
+#include "verify/verify.h"
 
 #include <string.h>
 

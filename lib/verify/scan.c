@@ -3,7 +3,7 @@
  * The walk of a source, with the options of the pack, and what it counts of
  * things that no dataset keeps.
  */
-#include "verify_source.h"
+#include "verify/source.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -5,7 +5,7 @@
  * in their order, and nothing else.  What is checked elsewhere says that a
  * chunk is what we wrote; this, that others find in it what we meant.
  */
-#include "verify_parse.h"
+#include "verify/parse.h"
 
 #include "archive/archive.h"
 #include "base/error.h"

@@ -7,7 +7,7 @@
  * the last; of an adopted tar, whose headers may be anybody's, contents and the
  * last.
  */
-#include "verify_chunk.h"
+#include "verify/chunk.h"
 
 #include "base/error.h"
 

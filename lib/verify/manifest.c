@@ -3,7 +3,7 @@
  * Rules about the manifest, where it is sound: a reader passes over what it
  * does not know, whoever checks does not.
  */
-#include "verify_rules.h"
+#include "verify/rules.h"
 
 #include "base/error.h"
 #include "format/names.h"

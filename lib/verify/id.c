@@ -3,7 +3,7 @@
  * The dataset ids, from the index and the hashes of contents that were read:
  * whoever has one from elsewhere then knows what the dataset holds.
  */
-#include "verify_order.h"
+#include "verify/order.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

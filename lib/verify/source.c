@@ -3,7 +3,7 @@
  * Comparison of a dataset's members with the files of the original tree, which
  * is walked as the packer walked it, as far as the manifest tells.
  */
-#include "verify_source.h"
+#include "verify/source.h"
 
 #include "archive/archive.h"
 #include "base/error.h"

@@ -4,7 +4,7 @@
  * The manifest vouches for the index; where one of the two is damaged the
  * other one is used.
  */
-#include "verify.h"
+#include "verify/verify.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,10 +3,10 @@
  * The members of a chunk against the index: each header is the one that its row
  * gives, contents match their checksums, padding is zeros.
  */
-#include "verify_chunk.h"
+#include "verify/chunk.h"
 
 #include "base/error.h"
-#include "verify_order.h"
+#include "verify/order.h"
 
 #include <errno.h>
 

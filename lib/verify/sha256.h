@@ -4,7 +4,7 @@
 #define HP_VERIFY_SHA256_H
 
 #include "base/sha256.h"
-#include "verify.h"
+#include "verify/verify.h"
 
 /* Both NULL if the dataset has none, or contents are not read. */
 struct hp_check_sha256 {

@@ -4,11 +4,11 @@
  * A linked folder can have been an INPUT of its own, or, in another copy of the
  * tree, a folder.
  */
-#include "verify_source.h"
+#include "verify/source.h"
 
 #include "base/error.h"
 #include "scan/scan.h"
-#include "verify_linked.h"
+#include "verify/linked.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "format/findings.h"
 #include "index/look.h"
 #include "plan/name_risk.h"
-#include "verify.h"
+#include "verify/verify.h"
 
 /* One walk over the index. */
 struct hp_rules {
@@ -68,14 +68,14 @@ static inline struct hp_name hp_key_of(struct hp_name path)
 /* "sample 7: why", unless enough was found. */
 void hp_rules_sample_bad(struct hp_rules *r, uint64_t number, const char *why);
 
-/* Sections, classes, names of chunks, frames: verify_rules.c. */
+/* Sections, classes, names of chunks, frames: rules.c. */
 void hp_rules_plain(struct hp_rules *r);
-/* Samples and their members, in order: verify_keys.c. */
+/* Samples and their members, in order: keys.c. */
 int hp_rules_samples(struct hp_rules *r, struct hpdsl_error *err);
 /* That no two samples have one key, however they lie. */
 int hp_rules_unique(struct hp_rules *r, struct hpdsl_error *err);
 
-/* The manifest, with what it says of the index: verify_manifest.c. */
+/* The manifest, with what it says of the index: manifest.c. */
 void hp_rules_manifest(struct hp_verify *v);
 
 /* The value of an option in the manifest; "": none, or no manifest. */

@@ -5,8 +5,8 @@
 
 #include "chunk/tar.h"
 #include "dataset/pass.h"
-#include "verify.h"
-#include "verify_sha256.h"
+#include "verify/sha256.h"
+#include "verify/verify.h"
 
 #include <string.h>
 
@@ -46,7 +46,7 @@ static inline bool hp_zeros(const uint8_t *p, size_t n)
 /* Is the chunk an adopted tar? */
 bool hp_checking_is_foreign(const struct hp_checking *k);
 
-/* ---- What is damaged: verify_damage.c ----------------------------------- */
+/* ---- What is damaged: damage.c ------------------------------------------ */
 
 /* Each sample is told once, with its first reason; members come in order. */
 void hp_checking_member(struct hp_checking *k, const struct hpdsl_member *m,
@@ -63,7 +63,7 @@ int hp_checking_bad_row(struct hp_checking *k,
 			const struct hpdsl_error *row_err,
 			struct hpdsl_error *err);
 
-/* ---- Reading: verify_damage.c ------------------------------------------- */
+/* ---- Reading: damage.c -------------------------------------------------- */
 
 /* n bytes at hand or fewer at the end, unless it cannot be read. */
 int hp_checking_fill(struct hp_checking *k, size_t n, uint64_t sample,
@@ -77,7 +77,7 @@ int hp_checking_read_to(struct hp_checking *k, uint64_t end, uint64_t sample,
 /* After HP_FRAME_LOST: on to the next frame. */
 int hp_checking_skip_frame(struct hp_checking *k, struct hpdsl_error *err);
 
-/* ---- Members: verify_member.c ------------------------------------------- */
+/* ---- Members: member.c -------------------------------------------------- */
 
 int hp_checking_header(struct hp_checking *k, const struct hpdsl_member *m,
 		       struct hpdsl_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about sections, classes, names of chunks and frames. */
-#include "verify_rules.h"
+#include "verify/rules.h"
 
 #include "base/error.h"
 #include "chunk/seek_table.h"

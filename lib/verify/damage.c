@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the chunk that is checked, and what is told of it. */
-#include "verify_chunk.h"
+#include "verify/chunk.h"
 
 #include "base/error.h"
 

@@ -4,13 +4,13 @@
  * index for every byte of the chunks.  Where one of the two is damaged the
  * other one still says what it can.
  */
-#include "verify.h"
+#include "verify/verify.h"
 
 #include "base/error.h"
 #include "sys/clock.h"
 #include "sys/pool.h"
-#include "verify_order.h"
-#include "verify_rules.h"
+#include "verify/order.h"
+#include "verify/rules.h"
 
 #include <errno.h>
 #include <inttypes.h>

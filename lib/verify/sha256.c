@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-256 of one chunk and its members, while the chunk is verified. */
-#include "verify_sha256.h"
+#include "verify/sha256.h"
 
 #include "base/error.h"
 

@@ -4,14 +4,14 @@
  * was packed, which is sorted by keys, so nearly by paths: where that list
  * turns out to be in order nothing is left to sort, and no key comes twice.
  */
-#include "verify_order.h"
+#include "verify/order.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/perm.h"
 #include "format/names.h"
 #include "plan/list.h"
-#include "verify_rules.h"
+#include "verify/rules.h"
 
 enum { PIECE = 1024, NEAR = 6, FAR = 12 }; /* samples */
 

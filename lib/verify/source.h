@@ -4,7 +4,7 @@
 #define HP_VERIFY_SOURCE_H
 
 #include "plan/list.h"
-#include "verify.h"
+#include "verify/verify.h"
 
 struct hp_compare {
 	struct hp_verify *v;
