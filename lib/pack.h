@@ -3,7 +3,7 @@
 #ifndef HP_PACK_H
 #define HP_PACK_H
 
-#include "run.h"
+#include "write/run.h"
 
 /*
  * Refuses at once what hp_target_open would refuse hours later: an output that

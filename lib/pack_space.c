@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "read_file.h"
 #include "scatter.h"
 #include "sys/clock.h"
 #include "sys/pool.h"
+#include "write/read_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * read again and must be, byte for byte, what the plan wants; a chunk that is
  * not is simply written again.
  */
-#include "chunk_sums.h"
+#include "write/chunk_sums.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -6,7 +6,7 @@
 #ifndef HP_SCATTER_H
 #define HP_SCATTER_H
 
-#include "run.h"
+#include "write/run.h"
 
 /*
  * Writes the chunks that are not done and hold files of such archives.

@@ -7,7 +7,7 @@
 #include "format/names.h"
 #include "sys/dir.h"
 #include "sys/outfile.h"
-#include "target_known.h"
+#include "write/target_known.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "read_file.h"
 #include "sys/pool.h"
+#include "write/read_file.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
 #include "scatter_private.h"
 
 #include "base/error.h"
-#include "chunk_sums.h"
 #include "format/names.h"
 #include "sys/pool.h"
+#include "write/chunk_sums.h"
 
 #include <string.h>
 

@@ -15,8 +15,8 @@
 #define HP_SCATTER_PRIVATE_H
 
 #include "format/names.h"
-#include "parts.h"
 #include "sys/meter.h"
+#include "write/parts.h"
 
 /* A place for a file of a stream. */
 struct hp_spot {

@@ -4,7 +4,7 @@
 #define HP_TARGET_H
 
 #include "pack.h"
-#include "target_known.h"
+#include "write/target_known.h"
 
 /* What a directory holds. */
 struct hp_target_contents {

@@ -5,7 +5,7 @@
  */
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "journal.h"
+#include "write/journal.h"
 
 #include <stdlib.h>
 #include <string.h>

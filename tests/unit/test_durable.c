@@ -5,8 +5,8 @@
  */
 #include "packed.h"
 
-#include "journal_file.h"
 #include "sys/io.h"
+#include "write/journal_file.h"
 
 #include <errno.h>
 #include <setjmp.h>

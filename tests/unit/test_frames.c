@@ -18,7 +18,7 @@
 
 #include "base/bytes.h"
 #include "plan/frame_cut.h"
-#include "zst_file.h"
+#include "write/zst_file.h"
 
 #define FRAME HP_FRAME_BYTES
 #define HEADER 512

@@ -12,8 +12,8 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "format/names.h"
-#include "journal.h"
 #include "make_list.h"
+#include "write/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>

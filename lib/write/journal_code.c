@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The journal's parts between struct and bytes.  Pure; nothing is trusted. */
-#include "journal.h"
+#include "write/journal.h"
 
 #include "base/bytes.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writer's machine put together: memory, threads, progress, the end. */
-#include "engine.h"
+#include "write/engine.h"
 
 #include "base/error.h"
 #include "base/mem.h"

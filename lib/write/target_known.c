@@ -4,7 +4,7 @@
  * index or the journal that lie there account for, or the plan, and their
  * temporary ones.  A file that only has such a name is a stranger's, and stays.
  */
-#include "target_known.h"
+#include "write/target_known.h"
 
 #include "base/error.h"
 #include "base/mem.h"

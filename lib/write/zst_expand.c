@@ -3,7 +3,7 @@
  * A chunk whose compressed form saves too little is plain after all.  It was
  * not kept meanwhile: it comes back out of what was written.
  */
-#include "zst_file.h"
+#include "write/zst_file.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
  * and identity, after its bytes were read: what is packed is one state of it,
  * or an error that names it.
  */
-#include "read_file.h"
+#include "write/read_file.h"
 
 #include "base/error.h"
 

@@ -7,9 +7,9 @@
 #define HP_ZST_FILE_H
 
 #include "base/file_digest.h"
-#include "frames.h"
-#include "run.h"
 #include "sys/outfile.h"
+#include "write/frames.h"
+#include "write/run.h"
 
 struct hp_zst_file {
 	struct hp_file_digest digest; /* of the file */

@@ -7,8 +7,8 @@
 #ifndef HP_PARTS_H
 #define HP_PARTS_H
 
-#include "run.h"
 #include "sys/outfile.h"
+#include "write/run.h"
 
 #include <pthread.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading files into their places in the segments. */
-#include "engine.h"
+#include "write/engine.h"
 
 #include "base/error.h"
 #include "base/sha256.h"
-#include "parts.h"
-#include "read_file.h"
+#include "write/parts.h"
+#include "write/read_file.h"
 
 #include <string.h>
 

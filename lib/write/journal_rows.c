@@ -3,7 +3,7 @@
  * The journal's rows, which grow while a pack is at work: of chunks that are
  * finished, and of how far compressed archives are in their places.
  */
-#include "journal_file.h"
+#include "write/journal_file.h"
 
 #include "base/mem.h"
 

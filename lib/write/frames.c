@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From stretches of a chunk to frames. */
-#include "frames.h"
+#include "write/frames.h"
 
 #include "base/error.h"
 #include "format/names.h"

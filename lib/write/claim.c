@@ -4,7 +4,7 @@
  * member by member.  All of it under the engine's lock, so it only counts; it
  * opens nothing and reads nothing.
  */
-#include "engine.h"
+#include "write/engine.h"
 
 #include "base/error.h"
 #include "sys/meter.h"

@@ -4,7 +4,7 @@
  * streamed through a buffer, never kept.  Comparing is journal_compare.c, the
  * rows behind the list are journal_rows.c.
  */
-#include "journal_file.h"
+#include "write/journal_file.h"
 
 #include "base/error.h"
 #include "base/hash.h"

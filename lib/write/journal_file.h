@@ -4,7 +4,7 @@
 #define HP_JOURNAL_FILE_H
 
 #include "base/error.h"
-#include "journal.h"
+#include "write/journal.h"
 
 struct hp_journal_found {
 	bool found;

@@ -4,11 +4,11 @@
  * writer at a time, written in any order by any number of them; the last one
  * syncs, notes the chunk in the journal and gives it its name.
  */
-#include "engine.h"
+#include "write/engine.h"
 
 #include "base/error.h"
 #include "format/names.h"
-#include "read_file.h"
+#include "write/read_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

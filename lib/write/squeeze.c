@@ -5,12 +5,12 @@
  * them while others are at the next segments; and if all segments before it
  * are in the file, writes it and those behind it that are waiting.
  */
-#include "engine.h"
+#include "write/engine.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "format/names.h"
-#include "parts.h"
+#include "write/parts.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Temporary files of chunks, few of them open at a time. */
-#include "parts.h"
+#include "write/parts.h"
 
 #include "base/error.h"
 #include "base/mem.h"

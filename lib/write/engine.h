@@ -19,9 +19,9 @@
 #define HP_ENGINE_H
 
 #include "base/file_digest.h"
-#include "run.h"
 #include "sys/outfile.h"
-#include "zst_file.h"
+#include "write/run.h"
+#include "write/zst_file.h"
 
 #include <pthread.h>
 
@@ -163,7 +163,7 @@ int hp_read_run(const struct hp_engine *e, const struct hp_run *run,
  */
 bool hp_write_one(struct hp_engine *e);
 
-/* ---- Between write_segment.c and squeeze.c ------------------------------- */
+/* ---- Between segment.c and squeeze.c ------------------------------------- */
 
 /* The same for chunks that are compressed. */
 bool hp_squeeze_one(struct hp_engine *e);

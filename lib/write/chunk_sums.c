@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chunk file compared with the plan, and hashed, in one pass. */
-#include "chunk_sums.h"
+#include "write/chunk_sums.h"
 
 #include "base/error.h"
 #include "base/mem.h"

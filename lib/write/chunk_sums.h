@@ -8,7 +8,7 @@
 #define HP_CHUNK_SUMS_H
 
 #include "base/hash.h"
-#include "run.h"
+#include "write/run.h"
 
 struct hp_chunk_sums {
 	struct hp_content_hash *hashes; /* of its members, in their order */

@@ -4,7 +4,7 @@
  * and the new one have the same order, so one pass over both finds what was
  * added, removed and changed.
  */
-#include "journal_file.h"
+#include "write/journal_file.h"
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -5,11 +5,11 @@
 
 #include "format/manifest.h"
 #include "index/write.h"
-#include "journal.h"
 #include "plan/labels_file.h"
 #include "plan/list.h"
 #include "plan/plan.h"
 #include "sys/fd_cache.h"
+#include "write/journal.h"
 
 /* Where the dataset is made, and how it gets its name. */
 struct hp_target {

@@ -3,7 +3,7 @@
 #ifndef HP_TARGET_KNOWN_H
 #define HP_TARGET_KNOWN_H
 
-#include "run.h"
+#include "write/run.h"
 
 /* What a name in a directory of ours means. */
 enum hp_target_name {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed chunk files: written in order, and finished. */
-#include "zst_file.h"
+#include "write/zst_file.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
 #define HP_READ_FILE_H
 
 #include "base/hash.h"
-#include "run.h"
+#include "write/run.h"
 
 /*
  * Bytes [off, off + n) of the file's content to buf.  HPDSL_ECHANGED: it is not
