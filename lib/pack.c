@@ -11,7 +11,7 @@
 #include "index/write.h"
 #include "plan/portable.h"
 #include "scan/scan.h"
-#include "scatter.h"
+#include "scatter/scatter.h"
 #include "sys/clock.h"
 #include "sys/outfile.h"
 

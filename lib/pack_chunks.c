@@ -2,7 +2,7 @@
 /* Chunks: first those with files of streams, then all others. */
 #include "pack.h"
 
-#include "scatter.h"
+#include "scatter/scatter.h"
 
 static bool all_done(const struct hp_pack *p)
 {

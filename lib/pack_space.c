@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "scatter.h"
+#include "scatter/scatter.h"
 #include "sys/clock.h"
 #include "sys/pool.h"
 #include "write/read_file.h"

@@ -98,14 +98,14 @@ struct hp_scatter {
 	double next_sync, interval; /* by hp_now(), seconds */
 };
 
-/* scatter_plan.c: streams, their spots, and the scattered chunks. */
+/* plan.c: streams, their spots, and the scattered chunks. */
 int hp_scatter_plan(struct hp_scatter *s, struct hpdsl_error *err);
 
-/* scatter_decode.c: a stream from its beginning to its end, or a stop. */
+/* decode.c: a stream from its beginning to its end, or a stop. */
 int hp_scatter_decode(struct hp_scatter *s, struct hp_stream *stream,
 		      struct hpdsl_error *err);
 
-/* scatter_write.c */
+/* write.c */
 int hp_scatter_buffers(struct hp_scatter *s, uint32_t decoders,
 		       struct hpdsl_error *err);
 void hp_scatter_buffers_free(struct hp_scatter *s);
@@ -124,17 +124,17 @@ int hp_scatter_put(struct hp_scatter *s, const struct hp_spot *spot,
 		   const struct hp_scatter_piece *piece, uint8_t *data,
 		   struct hpdsl_error *err);
 
-/* scatter_sync.c: all that is in its place to the disk, positions noted. */
+/* sync.c: all that is in its place to the disk, positions noted. */
 int hp_scatter_sync(struct hp_scatter *s, struct hpdsl_error *err);
 /* The same if it is time. */
 void hp_scatter_sync_if_due(struct hp_scatter *s);
 /* A thread that does so until the end. */
 void *hp_scatter_syncer(void *arg);
 
-/* scatter_copy.c: the other members of scattered chunks.  HPDSL_ESTOPPED. */
+/* copy.c: the other members of scattered chunks.  HPDSL_ESTOPPED. */
 int hp_scatter_copy(struct hp_scatter *s, struct hpdsl_error *err);
 
-/* scatter_finish.c: checks, names.  HPDSL_ESTOPPED. */
+/* finish.c: checks, names.  HPDSL_ESTOPPED. */
 int hp_scatter_finish(struct hp_scatter *s, struct hpdsl_error *err);
 
 /* Notes the first failure and wakes everybody. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which chunks are scattered, and where each file of a stream goes. */
-#include "scatter_private.h"
+#include "scatter/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * Every few seconds: what is in its place is synced, then the journal says how
  * far the streams are.  What comes meanwhile is for the next time.
  */
-#include "scatter_private.h"
+#include "scatter/private.h"
 
 #include "base/error.h"
 #include "base/mem.h"

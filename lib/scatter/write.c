@@ -3,7 +3,7 @@
  * Buffers on their way from the decoders to the chunks.  They are written in
  * any order; a stream's position moves when all before it are written.
  */
-#include "scatter_private.h"
+#include "scatter/private.h"
 
 #include "base/error.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scattered chunks from their making to their names; see scatter_private.h. */
-#include "scatter_private.h"
+/* Scattered chunks from their making to their names; see private.h. */
+#include "scatter/private.h"
 
 #include "base/error.h"
-#include "scatter.h"
+#include "scatter/scatter.h"
 #include "sys/pool.h"
 
 #include <inttypes.h>

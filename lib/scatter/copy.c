@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members of scattered chunks that come from files which can be read anywhere.
  */
-#include "scatter_private.h"
+#include "scatter/private.h"
 
 #include "base/error.h"
 #include "base/hash.h"

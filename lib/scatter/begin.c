@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an interrupted run left of scattered chunks, and whether it can be used.
  */
-#include "scatter.h"
+#include "scatter/scatter.h"
 
 #include "base/error.h"
 #include "format/names.h"

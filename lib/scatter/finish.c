@@ -3,7 +3,7 @@
  * A scattered chunk that has all its members: synced, read back, noted in the
  * journal, named.
  */
-#include "scatter_private.h"
+#include "scatter/private.h"
 
 #include "base/error.h"
 #include "format/names.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chunks with files of compressed archives, which can only be read front to
- * back.  scatter_private.h says how.
+ * back.  private.h says how.
  */
 #ifndef HP_SCATTER_H
 #define HP_SCATTER_H

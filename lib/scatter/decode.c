@@ -4,7 +4,7 @@
  * content goes to a buffer for all the places that name it.  What comes must be
  * what the scan saw.
  */
-#include "scatter_private.h"
+#include "scatter/private.h"
 
 #include "archive/archive.h"
 #include "base/error.h"
