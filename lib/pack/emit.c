@@ -3,7 +3,7 @@
  * The side files of a pack, once its chunks are there: index files of other
  * readers, from the plan alone.
  */
-#include "pack.h"
+#include "pack/pack.h"
 
 #include "base/error.h"
 #include "base/hash.h"

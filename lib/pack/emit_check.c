@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Before a byte is written: can the side files of this plan hold its names? */
-#include "pack.h"
+#include "pack/pack.h"
 
 #include "base/error.h"
 #include "base/mem.h"

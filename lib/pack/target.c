@@ -3,7 +3,7 @@
  * The output directory: what may be there, and what is made.  What is decided
  * by a look is looked at again under the lock.
  */
-#include "target.h"
+#include "pack/target.h"
 
 #include "base/error.h"
 #include "base/mem.h"

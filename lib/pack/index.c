@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a packed plan to index and manifest. */
-#include "pack.h"
+#include "pack/pack.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a packer's user should know before the first byte is written. */
-#include "pack.h"
+#include "pack/pack.h"
 
 #include "archive/archive.h"
 #include "base/error.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "format/names.h"
-#include "pack.h"
+#include "pack/pack.h"
 #include "sys/owner.h"
 #include "sys/pool.h"
 

@@ -3,7 +3,7 @@
  * hpdsl_pack: scan, group, permute, cut, write.  What is decided is decided
  * before the first byte is written; see pack.h for the parts.
  */
-#include "pack.h"
+#include "pack/pack.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "dataset/dataset.h"
-#include "pack.h"
+#include "pack/pack.h"
 
 /* What tells the INPUT from another one. */
 static uint64_t identity(const struct hp_root *root)

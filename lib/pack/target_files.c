@@ -3,7 +3,7 @@
  * Files of ours in a directory: which names they have, and how they go.  What
  * has another name is a stranger, and stays.
  */
-#include "target.h"
+#include "pack/target.h"
 
 #include "base/error.h"
 #include "format/emit.h"

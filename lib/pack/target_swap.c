@@ -6,7 +6,7 @@
  * is ever made.  So what has the name old, or the name work and no journal, is
  * waste as soon as there is a dataset in OUTPUT.
  */
-#include "target.h"
+#include "pack/target.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the plan's report says of the members' names in the chunks. */
-#include "pack.h"
+#include "pack/pack.h"
 
 #include "base/error.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
 #ifndef HP_TARGET_H
 #define HP_TARGET_H
 
-#include "pack.h"
+#include "pack/pack.h"
 #include "write/target_known.h"
 
 /* What a directory holds. */

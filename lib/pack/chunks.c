@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks: first those with files of streams, then all others. */
-#include "pack.h"
+#include "pack/pack.h"
 
 #include "scatter/scatter.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a pack needs before it begins: room, and the user's patience. */
-#include "pack.h"
+#include "pack/pack.h"
 
 #include "base/error.h"
 #include "base/mem.h"
