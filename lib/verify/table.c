@@ -7,9 +7,9 @@
 #include "verify/verify.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "dataset/pass.h"
 #include "format/names.h"
 
 #include <errno.h>
@@ -82,59 +82,58 @@ static int load_manifest(struct hp_verify *v, struct hpdsl_error *err)
 	return 0;
 }
 
-/* The checksums of the index, read whole, against the manifest's. */
-static int compare_index(const struct hp_verify *v, const struct hp_pass *p,
-			 struct hp_sha256 *sha256, struct hpdsl_error *err)
+/* The SHA-256 of the index, if the manifest has one. */
+static int compare_sha256(const struct hp_verify *v, struct hpdsl_error *err)
 {
 	const struct hp_manifest_file *want = &v->manifest.index;
-	uint8_t digest[16], digest_sha256[HP_SHA256];
+	hp_auto_sha256 struct hp_sha256 *sha256 = NULL;
+	uint8_t digest[HP_SHA256];
 	int r;
 
-	hp_pass_digest(p, digest);
-	if (memcmp(digest, want->checksum, sizeof digest) != 0)
-		return hp_fail(err, HPDSL_ECORRUPT, "checksum differs");
-	if (!sha256)
+	if (!want->has_sha256)
 		return 0;
-	hp_sha256_end(sha256, digest_sha256);
+	sha256 = hp_sha256_new();
+	if (!sha256)
+		return hp_fail_nomem(err);
+	hp_sha256_begin(sha256);
+	hp_sha256_update(sha256, v->view.p, v->view.size);
+	hp_sha256_end(sha256, digest);
 	r = hp_sha256_check(sha256, err);
-	if (r == 0 && memcmp(digest_sha256, want->sha256, HP_SHA256) != 0)
+	if (r == 0 && memcmp(digest, want->sha256, HP_SHA256) != 0)
 		r = hp_fail(err, HPDSL_ECORRUPT, "SHA-256 differs");
 	return r;
 }
 
-/* Reads the index whole: size and checksum against the manifest's. */
-static int hash_index(struct hp_verify *v, struct hp_pass *p,
-		      struct hpdsl_error *err)
+/* Before it is read: memory may not do for another one. */
+static int compare_size(const struct hp_verify *v, struct hpdsl_error *err)
 {
-	hp_auto_sha256 struct hp_sha256 *sha256 = NULL;
-	const struct hp_manifest_file *want = &v->manifest.index;
-	int r = hp_pass_begin(p, v->io, v->dir, HP_INDEX_NAME, err);
+	uint64_t want = v->manifest.index.bytes;
+	struct stat st;
 
-	if (r < 0)
-		return r;
-	if (v->has_manifest && want->has_sha256) {
-		p->sha256 = sha256 = hp_sha256_new();
-		if (!sha256)
-			return hp_fail_nomem(err);
-		hp_sha256_begin(sha256);
-	}
-	if (v->has_manifest && p->size != want->bytes)
-		return hp_fail(err, HPDSL_ECORRUPT,
-			       "is %" PRIu64 " bytes, %" PRIu64 " expected",
-			       p->size, want->bytes);
-	while (!v->opt->quick && (p->have || p->read < p->size)) {
-		r = hp_pass_need(p, 1);
-		if (r < 0)
-			return hp_fail_errno(err, r, "%s", HP_INDEX_NAME);
-		if (!p->have)
-			break;
-		hp_pass_take(p, p->have);
-	}
-	v->report->bytes += p->read;
-	hp_pass_digest(p, v->index_hash);
-	if (v->opt->quick || !v->has_manifest)
+	/* Why not, reading it tells. */
+	if (!v->has_manifest ||
+	    v->io->stat(v->io, v->dir, HP_INDEX_NAME, &st, 0) < 0 ||
+	    !S_ISREG(st.st_mode) || (uint64_t)st.st_size == want)
 		return 0;
-	return compare_index(v, p, sha256, err);
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "is %" PRIu64 " bytes, %" PRIu64 " expected",
+		       (uint64_t)st.st_size, want);
+}
+
+/* The checksums of what was read, against the manifest's. */
+static int hash_index(struct hp_verify *v, struct hpdsl_error *err)
+{
+	const struct hp_manifest_file *want = &v->manifest.index;
+
+	if (v->opt->quick)
+		return 0;
+	v->report->bytes += v->view.size;
+	hp_hash128(v->view.p, v->view.size, v->index_hash);
+	if (!v->has_manifest)
+		return 0;
+	if (memcmp(v->index_hash, want->checksum, sizeof v->index_hash) != 0)
+		return hp_fail(err, HPDSL_ECORRUPT, "checksum differs");
+	return compare_sha256(v, err);
 }
 
 static void index_reason(void *arg, const char *reason)
@@ -199,17 +198,12 @@ static const char *disagreement(struct hp_verify *v)
 	return NULL;
 }
 
-/*
- * What the index says of itself: all that is wrong is told.  Not mapped, so
- * that what was checked is what the chunks are compared with.
- */
+/* What the index says of itself: all that is wrong is told. */
 static int open_index(struct hp_verify *v, struct hpdsl_error *err)
 {
-	int r = hp_view_read(&v->view, v->io, v->dir, HP_INDEX_NAME, err);
+	int r = hp_index_open(v->view.p, v->view.size, HP_INDEX_NAME, &v->index,
+			      err);
 
-	if (r == 0)
-		r = hp_index_open(v->view.p, v->view.size, HP_INDEX_NAME,
-				  &v->index, err);
 	if (r < 0 && hp_verify_is_damage(r))
 		index_reason(v, err->msg);
 	if (r < 0 || v->opt->quick)
@@ -217,18 +211,24 @@ static int open_index(struct hp_verify *v, struct hpdsl_error *err)
 	return hp_index_check(v->index, index_reason, v, err);
 }
 
+/*
+ * Read once, and not mapped: what the manifest vouches for is what is checked,
+ * and what the chunks are compared with.
+ */
 static int check_index(struct hp_verify *v, struct hpdsl_error *err)
 {
 	struct hpdsl_error inside;
-	struct hp_pass pass;
 	const char *reason;
-	int r = hash_index(v, &pass, err), k;
+	int r = compare_size(v, err), k;
 
-	hp_pass_end(&pass);
+	if (r == 0)
+		r = hp_view_read(&v->view, v->io, v->dir, HP_INDEX_NAME, err);
+	if (r == 0)
+		r = hash_index(v, err);
 	if (r < 0 && hp_verify_is_damage(r))
 		index_reason(v, r == -ENOENT ? "is missing" : err->msg);
 	/* Which part of it is damaged? */
-	if (r == HPDSL_ECORRUPT && v->has_manifest && pass.size)
+	if (v->view.p && r == HPDSL_ECORRUPT)
 		(void)open_index(v, &inside);
 	if (r < 0)
 		return r;
