@@ -18,6 +18,7 @@ void hp_index_copy_begin(struct hp_index_copy *c, const struct hp_index *ix,
 	c->trusted = false;
 	c->stale = false;
 	c->stat = 0;
+	c->sample = UINT64_MAX;
 	if (ix->sections->io)
 		c->ix.copy = c;
 	for (unsigned i = 0; i < HP_COPY_KINDS; i++) {
@@ -78,6 +79,7 @@ bool hp_index_copy_again(struct hp_index_copy *c, int *r,
 	if (!c->stale && c->stat == was)
 		return false;
 	c->later = false;
+	c->sample = UINT64_MAX;
 	for (unsigned i = 0; i < HP_COPY_KINDS; i++)
 		c->window[i].n = 0;
 	return true;

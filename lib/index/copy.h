@@ -44,6 +44,10 @@ struct hp_index_copy {
 	 * trusted: somebody relies on it.  stale: it was not. */
 	bool later, trusted, stale;
 	uint64_t stat; /* the last one, as a number; 0: none so far */
+	/* The sample whose row was taken last, for its members ask again; of
+	 * none: UINT64_MAX. */
+	uint64_t sample;
+	struct hp_sample_row row;
 	struct hp_copy_window window[HP_COPY_KINDS];
 	char path[HPDSL_PATH_MAX + 1];
 };

@@ -10,7 +10,8 @@
 #include "base/mem.h"
 #include "format/names.h"
 
-enum { PIECE = 1 << 20 };
+/* Small enough for the caches. */
+enum { PIECE = 1 << 18 };
 
 /* The file as it is now, as far as it goes. */
 static void hash_file(const struct hp_sections *s, uint8_t *buf,

@@ -43,6 +43,10 @@ static inline __attribute__((always_inline)) int sample_row(
 	uint8_t row[2 * HP_SAMPLE_ROW];
 	int r;
 
+	if (ix->copy && ix->copy->sample == number) {
+		*ret = ix->copy->row;
+		return 0;
+	}
 	if (last)
 		r = hp_index_take_row(ix, HP_SECTION_SAMPLES,
 				      number * HP_SAMPLE_ROW, row,
@@ -68,6 +72,10 @@ static inline __attribute__((always_inline)) int sample_row(
 	if (ret->label >= ix->count.classes && ret->label != HPDSL_NO_LABEL)
 		return hp_index_bad_row(ix, "sample", number,
 					"has a label without a class", err);
+	if (ix->copy) {
+		ix->copy->sample = number;
+		ix->copy->row = *ret;
+	}
 	return 0;
 }
 
