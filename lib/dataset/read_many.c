@@ -88,23 +88,34 @@ static int get_row(const struct hpdsl_request *q, const struct hp_index *ix,
 	return r;
 }
 
-/* Where the member is that a request wants, if it can be read at all. */
-static int find(const struct many *k, const struct hp_index *ix, size_t i,
-		struct item *ret, struct hpdsl_error *err)
+/* The row of a member that can be read at all. */
+static int get(const struct hpdsl_dataset *ds, struct hpdsl_request *q,
+	       const struct hp_index *ix, struct hpdsl_member *ret,
+	       struct hpdsl_error *err)
 {
-	struct hpdsl_request *q = &k->req[i];
-	struct hpdsl_member m;
-	int r = get_row(q, ix, &m, err);
+	int r = get_row(q, ix, ret, err);
 
 	q->size = 0;
 	if (r < 0)
-		return hp_dataset_blame(k->ds, r, err);
-	q->size = (size_t)m.size;
-	if (m.size > q->room)
+		return hp_dataset_blame(ds, r, err);
+	q->size = (size_t)ret->size;
+	if (ret->size > q->room)
 		return hp_fail(err, -ENOSPC,
 			       "member %" PRIu64 " takes %" PRIu64
 			       " bytes, there is room for %zu",
-			       m.number, m.size, q->room);
+			       ret->number, ret->size, q->room);
+	return 0;
+}
+
+/* Where the member is that a request wants. */
+static int find(const struct many *k, const struct hp_index *ix, size_t i,
+		struct item *ret, struct hpdsl_error *err)
+{
+	struct hpdsl_member m;
+	int r = get(k->ds, &k->req[i], ix, &m, err);
+
+	if (r < 0)
+		return r;
 	*ret = (struct item){
 		.m = { .chunk = m.chunk,
 		       .number = m.number,
@@ -318,9 +329,9 @@ static int read_block(void *arg, uint64_t number, struct hpdsl_error *err)
 	return 0;
 }
 
-int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
-			struct hpdsl_request *req, size_t n, uint32_t threads,
-			struct hpdsl_error *err)
+static int64_t read_several(const struct hpdsl_dataset *ds,
+			    struct hpdsl_request *req, size_t n,
+			    uint32_t threads, struct hpdsl_error *err)
 {
 	struct hp_fetch_options opt = { .cache = HPDSL_CACHE_KEEP };
 	struct many k = { .ds = ds, .req = req };
@@ -342,4 +353,31 @@ int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
 		req[i].code = r;
 	release(&k);
 	return r < 0 ? r : (int64_t)k.done;
+}
+
+/* Nothing to sort, nothing to share. */
+static int64_t read_one(const struct hpdsl_dataset *ds, struct hpdsl_request *q,
+			struct hpdsl_error *err)
+{
+	hp_auto_index_copy c;
+	struct hpdsl_member m;
+	int r;
+
+	hp_index_copy_begin_later(&c, ds->index);
+	do
+		r = get(ds, q, &c.ix, &m, err);
+	while (hp_index_copy_again(&c, &r, err));
+	if (r == 0)
+		r = hp_member_read(ds, &m, q->buf, err);
+	q->code = r;
+	return r == 0;
+}
+
+int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
+			struct hpdsl_request *req, size_t n, uint32_t threads,
+			struct hpdsl_error *err)
+{
+	if (n == 1)
+		return read_one(ds, req, err);
+	return read_several(ds, req, n, threads, err);
 }

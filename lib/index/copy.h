@@ -15,7 +15,7 @@
 enum {
 	HP_COPY_WINDOW = 2048, /* bytes that are read at once, of rows */
 	HP_COPY_ALONE = 256,   /* of rows that no others were read before */
-	HP_COPY_KINDS = 5,
+	HP_COPY_KINDS = 6,
 };
 
 /* A stretch of a section, in private memory. */
@@ -27,7 +27,7 @@ struct hp_copy_window {
 	uint8_t few[HP_COPY_WINDOW];
 };
 
-/* One thread's, and not for long: 15 KiB, on its stack. */
+/* One thread's, and not for long: 17 KiB, on its stack. */
 struct hp_index_copy {
 	/*
 	 * For all that takes an index.  Members' paths point into the copy,
@@ -86,6 +86,8 @@ static inline unsigned hp_copy_window_number(enum hp_index_section kind)
 		return 3;
 	case HP_SECTION_FRAMES:
 		return 4;
+	case HP_SECTION_LOOKUP:
+		return 5;
 	default:
 		return 0;
 	}

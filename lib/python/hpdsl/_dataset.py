@@ -14,8 +14,7 @@ from typing import (Dict, Iterable, List, NamedTuple, Optional, Tuple,
 
 from . import _abi
 from ._abi import lib
-from ._errors import (CorruptError, DiffersError, RangeError, UsageError,
-                      checked, exception)
+from ._errors import DiffersError, RangeError, UsageError, checked, exception
 
 THREADS_MOST = 4096
 
@@ -175,7 +174,6 @@ class _Layout(NamedTuple):
     number: int
     label: int
     key: str
-    all: bool  # of its members are wanted
     suffixes: List[str]
     wanted: List[Tuple[int, int, int]]
 
@@ -363,7 +361,8 @@ class Dataset:
         handle = self.handle()
         name = raw(path)
         rows = Rows(lib.path_rows, handle, name, len(name))
-        return _read_member(handle, rows.member())
+        m = rows.member()
+        return _read_member(handle, m.number, ctypes.addressof(m), m.size)
 
     def __getitem__(self, number: Union[int, slice]):
         if isinstance(number, slice):
@@ -371,7 +370,7 @@ class Dataset:
         handle = self.handle()
         rows = Rows(lib.sample_rows, handle, self._number(number))
         layout = _layout(_ROWS.unpack(_bytes_at(rows.address, _ROWS.size)))
-        return self._made(layout, self._read_sample(handle, layout))
+        return self._made(layout, self._read_sample(handle, rows, layout))
 
     def read_many(self, numbers: Iterable[int], threads: int = 0
                   ) -> List[Sample]:
@@ -436,21 +435,12 @@ class Dataset:
                       self.class_names[label] if label >= 0 else None,
                       list(zip(layout.suffixes, contents)))
 
-    @staticmethod
-    def _read_sample(handle: Handle, layout: _Layout) -> List[bytes]:
-        """In one read, if all of it is wanted."""
-        if not layout.all:
-            rows = [Rows(lib.member_rows, handle, n)
-                    for n, _, _ in layout.wanted]
-            return [_read_member(handle, r.member()) for r in rows]
-        sizes = [size for _, _, size in layout.wanted]
-        buf, got = bytearray(sum(sizes) or 1), ctypes.c_size_t()
-        sample = _abi.Sample(layout.number)
-        checked(lib.sample_read, handle.address, ctypes.byref(sample),
-                _address(buf), len(buf), ctypes.byref(got))
-        if got.value != sum(sizes):
-            raise CorruptError("the index changed while it was read")
-        return _cut(buf, sizes)
+    def _read_sample(self, handle: Handle, rows: Rows, layout: _Layout
+                     ) -> List[bytes]:
+        if len(layout.wanted) == 1:
+            return [_read_member(handle, *layout.wanted[0])]
+        return _cut(self._read_members(handle, rows, layout.wanted, 1),
+                    [size for _, _, size in layout.wanted])
 
     @staticmethod
     def _read_members(handle: Handle, rows: Rows,
@@ -483,18 +473,22 @@ def _layout(row: Tuple) -> _Layout:
             wanted.append((number, place, size))
         place += _MEMBER.size
     return _Layout(sample, label, text(_bytes_at(key, key_len)),
-                   len(wanted) == n, suffixes, wanted)
+                   suffixes, wanted)
 
 
 def _address(buf: bytearray) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(buf))
 
 
-def _read_member(handle: Handle, m: _abi.Member) -> bytes:
-    buf = bytearray(m.size or 1)
-    checked(lib.member_read, handle.address, ctypes.byref(m), 0,
-            _address(buf), m.size)
-    return bytes(memoryview(buf)[:m.size])
+def _read_member(handle: Handle, number: int, place: int, size: int) -> bytes:
+    """The member of the row at place, which is held for as long."""
+    buf, request = bytearray(size or 1), bytearray(_REQUEST.size)
+    _REQUEST.pack_into(request, 0, number, _address(buf), size, place)
+    failure = _abi.Failure()
+    if lib.read_many(handle.address, _address(request), 1, 1,
+                     ctypes.byref(failure)) < 1:
+        raise exception(failure.code, failure.msg)
+    return bytes(memoryview(buf)[:size])
 
 
 def _cut(buf: bytearray, sizes: List[int]) -> List[bytes]:
