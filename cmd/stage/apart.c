@@ -4,7 +4,7 @@
  * origin, or --clean look through it.  Asked of the directories themselves, by
  * device and inode, so links and mount points make no difference.
  */
-#include "stage/stage.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modes and options as text: for people, and to compare those of two ranks. */
-#include "stage/stage.h"
+#include "stage.h"
 
 struct cmd_text stage_mode(enum hpdsl_stage_mode mode, uint32_t copies)
 {

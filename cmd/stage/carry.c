@@ -7,7 +7,7 @@
  * Hoefler, Siebert, Lumsdaine, "Scalable communication protocols for dynamic
  * sparse data exchange", PPoPP 2010).
  */
-#include "stage/job.h"
+#include "job.h"
 
 #include <string.h>
 

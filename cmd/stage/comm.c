@@ -3,7 +3,7 @@
  * Mail between ranks, and collective operations of the leaders, all waited for
  * in the same round.
  */
-#include "stage/job.h"
+#include "job.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * What all nodes have to know of the dataset: rank 0 reads it, once, and sends
  * it to the others.
  */
-#include "stage/run.h"
+#include "run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --status, --clean and --plan under a launcher: each node tells rank 0. */
-#include "stage/run.h"
+#include "run.h"
 
 #include <errno.h>
 #include <string.h>

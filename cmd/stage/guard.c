@@ -5,7 +5,7 @@
  * moment in which Open MPI makes a connection.  Another thread looks at the
  * clock.
  */
-#include "stage/job.h"
+#include "job.h"
 
 #include <errno.h>
 #include <time.h>

@@ -3,7 +3,7 @@
  * The first word of every rank to rank 0, which names those who are silent, and
  * compares versions and options.
  */
-#include "stage/job.h"
+#include "job.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The file operations of a node: the system's.  In tests an object with faults
  * takes the place of this one.
  */
-#include "stage/stage.h"
+#include "stage.h"
 
 const struct hp_io *stage_io(uint32_t node)
 {

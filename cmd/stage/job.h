@@ -11,8 +11,8 @@
 #ifndef CMD_STAGE_JOB_H
 #define CMD_STAGE_JOB_H
 
-#include "stage/peers.h"
-#include "stage/stage.h"
+#include "peers.h"
+#include "stage.h"
 
 #include <mpi.h>
 #include <pthread.h>

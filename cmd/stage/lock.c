@@ -4,7 +4,7 @@
  * waits for others would stand in the way of one that has it the other way
  * round.
  */
-#include "stage/run.h"
+#include "run.h"
 
 #include <errno.h>
 #include <string.h>

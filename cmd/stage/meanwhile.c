@@ -3,7 +3,7 @@
  * How far it is, told by rank 0: a bar on a terminal, a line every ten seconds
  * in a log, with the node that will be the last.
  */
-#include "stage/run.h"
+#include "run.h"
 
 #include <unistd.h>
 

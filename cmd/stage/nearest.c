@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The nearest one in a ring that has something, found by doubling. */
-#include "stage/nearest.h"
+#include "nearest.h"
 
 uint32_t nearest_step(uint32_t reach, uint32_t members)
 {

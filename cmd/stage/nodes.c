@@ -3,7 +3,7 @@
  * From ranks to nodes: MPI tells who shares memory with whom, and rank 0
  * numbers the nodes.
  */
-#include "stage/job.h"
+#include "job.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl-stage's options. */
-#include "stage/stage.h"
+#include "stage.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order that a loader's state tells, if it is of this pack. */
-#include "stage/stage.h"
+#include "stage.h"
 
 #include <string.h>
 

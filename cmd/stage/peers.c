@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is watched, and how often one hears of him: pure functions. */
-#include "stage/peers.h"
+#include "peers.h"
 
 #include <stdlib.h>
 

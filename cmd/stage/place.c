@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LOCALDIR on a node: its path, which directory that is, and its room. */
-#include "stage/stage.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <fcntl.h>

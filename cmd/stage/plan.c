@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --plan: what staging would do, from the origin's index alone. */
-#include "stage/plan.h"
-#include "stage/stage.h"
+#include "plan.h"
+#include "stage.h"
 
 struct plan_inputs {
 	struct hpdsl_dataset *ds;

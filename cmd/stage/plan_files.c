@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small files that a plan depends on: a loader's state, an earlier report. */
-#include "stage/plan.h"
-#include "stage/stage.h"
+#include "plan.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <string.h>

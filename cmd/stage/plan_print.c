@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --plan prints. */
-#include "stage/plan.h"
+#include "plan.h"
 
 #include <string.h>
 

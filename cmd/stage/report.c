@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rank 0 tells in the end: the summary, and the file of --report. */
-#include "stage/run.h"
+#include "run.h"
 
 #include <errno.h>
 #include <string.h>

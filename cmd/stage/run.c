@@ -3,7 +3,7 @@
  * The phases of a run.  What fails on one node fails on all: after each phase
  * the leaders compare, and all go on or none.
  */
-#include "stage/run.h"
+#include "run.h"
 
 #include <errno.h>
 #include <stdarg.h>

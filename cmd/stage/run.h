@@ -3,7 +3,7 @@
 #ifndef CMD_STAGE_RUN_H
 #define CMD_STAGE_RUN_H
 
-#include "stage/job.h"
+#include "job.h"
 
 struct stage_run {
 	struct stage_job *j;

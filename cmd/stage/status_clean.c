@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --status and --clean, of one directory: what they do, and what they print. */
-#include "stage/stage.h"
+#include "stage.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * named after a while, and ends the job after the timeout: MPI cannot go on
  * without it.
  */
-#include "stage/job.h"
+#include "job.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Capacities and what nodes have already, put together: the plan, the same on
  * all of them, and who has what of it.
  */
-#include "stage/nearest.h"
-#include "stage/run.h"
+#include "nearest.h"
+#include "run.h"
 
 #include <string.h>
 

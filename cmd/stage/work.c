@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What may block is done by another thread, while this one goes round. */
-#include "stage/job.h"
+#include "job.h"
 
 #include <stdarg.h>
 

@@ -3,7 +3,7 @@
  * Nodes that find out who lacks what next to them, each with tables of its own
  * and messages to others: their plan is that of somebody who knows all.
  */
-#include "stage/nearest.c"
+#include "cmd/stage/nearest.c"
 
 #include "spread/plan.h"
 

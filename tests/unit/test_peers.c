@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who watches ten thousand nodes hears of all, and not too often. */
-#include "stage/peers.c"
+#include "cmd/stage/peers.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
