@@ -80,7 +80,7 @@ say = $(if $(V),,@echo '  $(1)  $@' && )
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJS := $(call objs,$(wildcard lib/*.c lib/*/*.c))
 CMD_MAINS := $(wildcard cmd/hpdsl-*.c)
-CMD_SHARED := $(call objs,$(filter-out $(CMD_MAINS),$(wildcard cmd/*.c)))
+CMD_SHARED := $(call objs,$(filter-out $(CMD_MAINS),$(wildcard cmd/*.c cmd/common/*.c)))
 PROGRAMS := $(patsubst cmd/%.c,$(BUILD)/%,$(CMD_MAINS))
 # hpdsl-stage, and the same with faults from HPDSL_FAULT, for the tests.
 STAGE := $(BUILD)/hpdsl-stage

@@ -3,7 +3,7 @@
 #ifndef CMD_LS_H
 #define CMD_LS_H
 
-#include "common.h"
+#include "common/common.h"
 
 enum unit { MEMBERS, SAMPLES, CHUNKS };
 

@@ -3,7 +3,7 @@
 #ifndef CMD_ORDER_H
 #define CMD_ORDER_H
 
-#include "order_options.h"
+#include "common/order_options.h"
 
 struct order {
 	struct cmd_order o;

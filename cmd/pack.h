@@ -3,7 +3,7 @@
 #ifndef CMD_PACK_H
 #define CMD_PACK_H
 
-#include "common.h"
+#include "common/common.h"
 
 struct pack_config;
 

@@ -3,7 +3,7 @@
 #ifndef CMD_READ_H
 #define CMD_READ_H
 
-#include "order_options.h"
+#include "common/order_options.h"
 
 struct read {
 	struct cmd_common common;

@@ -6,7 +6,7 @@
 #ifndef CMD_SNAPSHOT_H
 #define CMD_SNAPSHOT_H
 
-#include "common.h"
+#include "common/common.h"
 
 struct snapshot_command {
 	const char *name;

@@ -3,7 +3,7 @@
 #ifndef CMD_VERIFY_H
 #define CMD_VERIFY_H
 
-#include "common.h"
+#include "common/common.h"
 
 /*
  * Bits of enum hpdsl_reader from names with commas between them, or "all"; 0:

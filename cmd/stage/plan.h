@@ -3,7 +3,7 @@
 #ifndef CMD_STAGE_PLAN_H
 #define CMD_STAGE_PLAN_H
 
-#include "common.h"
+#include "common/common.h"
 
 struct plan_view {
 	struct hpdsl_stage_plan *plan;

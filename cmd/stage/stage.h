@@ -6,7 +6,7 @@
 #ifndef CMD_STAGE_H
 #define CMD_STAGE_H
 
-#include "common.h"
+#include "common/common.h"
 
 struct stage_options {
 	struct cmd_common common;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Points in time, as people give them. */
-#include "time_in.c"
+#include "cmd/common/time_in.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
