@@ -79,13 +79,14 @@ say = $(if $(V),,@echo '  $(1)  $@' && )
 # A name in build/ for each source: objects, programs, tests.
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJS := $(call objs,$(wildcard lib/*.c lib/*/*.c))
-CMD_MAINS := $(wildcard cmd/hpdsl-*.c)
-CMD_SHARED := $(call objs,$(filter-out $(CMD_MAINS),$(wildcard cmd/*.c cmd/common/*.c)))
-PROGRAMS := $(patsubst cmd/%.c,$(BUILD)/%,$(CMD_MAINS))
+# A program is what its folder and common/ hold.
+COMMANDS := $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/hpdsl-*.c)))
+PROGRAMS := $(addprefix $(BUILD)/hpdsl-,$(COMMANDS))
+COMMON := $(call objs,$(wildcard cmd/common/*.c))
 # hpdsl-stage, and the same with faults from HPDSL_FAULT, for the tests.
 STAGE := $(BUILD)/hpdsl-stage
 STAGE_FAULTS := $(BUILD)/tests/bed/hpdsl-stage
-STAGE_OBJS := $(call objs,cmd/hpdsl-stage.c $(wildcard cmd/stage/*.c))
+STAGE_OBJS := $(call objs,$(wildcard cmd/stage/*.c))
 # The file system that plays a shared one in tests, where there is fuse3.
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
@@ -165,13 +166,16 @@ $(BUILD)/$(SONAME): $(LIB_OBJS)
 	$(call say,LD)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(SONAME) \
 		$(if $(SAN),,-Wl$(comma)-z,defs) -o $@ $^ $(DEP_LIBS)
 
-$(filter-out $(STAGE),$(PROGRAMS)): $(BUILD)/%: $(BUILD)/cmd/%.o $(CMD_SHARED) $(BUILD)/libhpdsl.a
+define program
+$(BUILD)/hpdsl-$(1): $(call objs,$(wildcard cmd/$(1)/*.c)) $(COMMON) $(BUILD)/libhpdsl.a
+endef
+$(foreach c,$(COMMANDS),$(eval $(call program,$(c))))
+$(filter-out $(STAGE),$(PROGRAMS)):
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 
-$(STAGE): $(STAGE_OBJS)
 $(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
-	$(BUILD)/tests/bed/stage_faults.o
-$(STAGE) $(STAGE_FAULTS): $(CMD_SHARED) $(BUILD)/libhpdsl.a
+	$(BUILD)/tests/bed/stage_faults.o $(COMMON) $(BUILD)/libhpdsl.a
+$(STAGE) $(STAGE_FAULTS):
 	@mkdir -p $(@D)
 	$(if $(MPI),$(call say,LD)$(MPI) $(PIE) $(LINK_FLAGS) -o $@ \
 		$(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \

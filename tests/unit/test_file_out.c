@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small files that commands leave: whole, whoever else writes them. */
-#include "file_out.c"
+#include "cmd/common/file_out.c"
 
 #include <setjmp.h>
 #include <stdarg.h>

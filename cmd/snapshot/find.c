@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl-snapshot find: paths of entries that meet all conditions. */
-#include "snapshot_tour.h"
+#include "tour.h"
 
 #include <fnmatch.h>
 #include <string.h>

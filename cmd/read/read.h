@@ -28,7 +28,7 @@ struct read {
 /* Parser of the command line; its input is a struct read. */
 extern const struct argp read_argp;
 
-/* Bad samples that are skipped: read_bad.c. */
+/* Bad samples that are skipped: bad.c. */
 struct read_bad;
 struct read_bad *read_bad_new(void);
 /* For the loader: names the sample, unless there were many like it. */

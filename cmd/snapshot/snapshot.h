@@ -31,7 +31,7 @@ extern const struct argp snapshot_create_argp, snapshot_check_argp,
 	snapshot_find_argp, snapshot_du_argp, snapshot_dump_argp,
 	snapshot_load_argp, snapshot_verify_argp;
 
-/* ---- snapshot_help.c ---------------------------------------------------- */
+/* ---- help.c ------------------------------------------------------------- */
 
 /*
  * The commands with all their options, for --help, in memory that the caller
@@ -39,7 +39,7 @@ extern const struct argp snapshot_create_argp, snapshot_check_argp,
  */
 char *snapshot_help(const struct snapshot_command *commands);
 
-/* ---- snapshot_common.c -------------------------------------------------- */
+/* ---- shared.c ----------------------------------------------------------- */
 
 /* Keys of options that two commands have; those of one begin behind. */
 enum {
@@ -88,7 +88,7 @@ struct cmd_text snapshot_entries(uint64_t n); /* 1 entry, 1,281,167 entries */
 /* With "type", "mode", "size", "mtime", "mtime_nsec" and, if any, "member". */
 void snapshot_json_entry(struct cmd_json *j, const struct hpdsl_entry *e);
 
-/* ---- snapshot_walk.c: options of what walks a tree ---------------------- */
+/* ---- walk.c: options of what walks a tree ------------------------------- */
 
 struct snapshot_walk {
 	struct cmd_common common;
@@ -104,7 +104,7 @@ extern const struct argp_child snapshot_walk_children[];
 /* Fills opt from what was given, progress and the stop flag. */
 void snapshot_walk_begin(struct snapshot_walk *w);
 
-/* ---- snapshot_info.c: what a snapshot is, for people and as JSON -------- */
+/* ---- info.c: what a snapshot is, for people and as JSON ----------------- */
 
 struct snapshot_line {
 	char s[256];
@@ -121,7 +121,7 @@ void snapshot_made(const struct cmd_common *c,
 		   const struct hpdsl_snapshot_report *r);
 void snapshot_tell_passed(const struct hpdsl_snapshot_report *r);
 
-/* ---- snapshot_difference.c: what diff and check print ------------------- */
+/* ---- difference.c: what diff and check print ---------------------------- */
 
 struct snapshot_differences {
 	bool json, null;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl-snapshot ls: what is in a folder of a snapshot, as ls shows it. */
-#include "snapshot_tour.h"
+#include "tour.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
  * hpdsl-stage: a dataset onto the nodes of a job, each byte read once.  Every
  * rank runs this; leaders of nodes work, the others wait for the exit status.
  */
-#include "stage/run.h"
+#include "run.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * hpdsl-snapshot du: bytes and entries below each folder.  Both, because a
  * quota is mostly one of the two.
  */
-#include "snapshot_tour.h"
+#include "tour.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -24,7 +24,7 @@ struct order {
 };
 
 /*
- * order_walk.c: calls see() for each step of the share, in its order, with the
+ * walk.c: calls see() for each step of the share, in its order, with the
  * places that are real; it returns 0 to go on, 1 to end, or an error's code.
  * Exit status.
  */
@@ -33,7 +33,7 @@ int order_walk(struct order *w,
 			  const struct hpdsl_place *place, size_t n, void *arg),
 	       void *arg);
 
-/* order_cost.c, order_classes.c: exit status; j: the summary, with --json. */
+/* cost.c, classes.c: exit status; j: the summary, with --json. */
 int order_cost(struct order *w, struct cmd_json *j);
 int order_classes(struct order *w, struct cmd_json *j);
 

@@ -4,7 +4,7 @@
  * deep.  Paths grow and shrink by a name at a time, so each entry costs the
  * bytes of its own name.
  */
-#include "snapshot_tour.h"
+#include "tour.h"
 
 #include <string.h>
 #include <sys/stat.h>

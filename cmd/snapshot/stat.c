@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl-snapshot stat: all that a snapshot knows of an entry. */
-#include "snapshot_tour.h"
+#include "tour.h"
 
 #include <errno.h>
 #include <string.h>
