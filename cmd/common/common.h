@@ -199,12 +199,20 @@ void cmd_json_hex(struct cmd_json *j, const char *name, const uint8_t *bytes,
 void cmd_json_name(struct cmd_json *j, const char *name, const char *s,
 		   size_t len);
 
+/* ---- terminal.c: the line that a bar is in, on standard error --------- */
+
+bool cmd_bar_is_drawn(void);
+/* line is no wider than the terminal. */
+void cmd_bar_draw(const char *line);
+/* What is drawn stays, and the next line begins. */
+void cmd_bar_leave(void);
+/* Takes the bar off the terminal, so that a line can be written. */
+void cmd_progress_clear(void);
+
 /* ---- progress.c, signal.c: long operations ---------------------------- */
 
 /* Progress unless quiet, warnings, and the stop flag. */
 void cmd_watch(struct hpdsl_watch *w, bool quiet);
-/* Takes the bar off the terminal, so that a line can be written. */
-void cmd_progress_clear(void);
 /* Ends the bar: what is on the terminal stays. */
 void cmd_progress_end(void);
 /* What is counted where no bytes are, a short word in place of "files". */

@@ -17,7 +17,6 @@
 
 static struct {
 	bool terminal;
-	bool drawn; /* the cursor is in the line of a bar */
 	char phase[32];
 	const char *what; /* a short word, in place of "files" */
 	double phase_start, last;
@@ -31,13 +30,6 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void put(const char *text, size_t n)
-{
-	ssize_t done = write(STDERR_FILENO, text, n);
-
-	(void)done; /* progress is not worth failing for */
 }
 
 static struct cmd_text amount(uint64_t n)
@@ -97,11 +89,8 @@ static void draw(void)
 	n = snprintf(line, sizeof(line), "%s %s%s%s%s", bar.phase,
 		     *blocks ? "[" : "", blocks, *blocks ? "] " : "", text);
 	if (n > width)
-		n = width;
-	put("\r", 1);
-	memcpy(line + n, "\033[K", 3);
-	put(line, (size_t)n + 3);
-	bar.drawn = true;
+		line[width] = '\0';
+	cmd_bar_draw(line);
 }
 
 static void log_line(void)
@@ -151,20 +140,11 @@ static void warn(void *arg, const char *text)
 	cmd_warning("%s", text);
 }
 
-void cmd_progress_clear(void)
-{
-	if (bar.drawn)
-		put("\r\033[K", 4);
-	bar.drawn = false;
-}
-
 void cmd_progress_end(void)
 {
-	if (bar.drawn) {
+	if (cmd_bar_is_drawn())
 		draw(); /* its last state, which the clock may have left out */
-		put("\n", 1);
-	}
-	bar.drawn = false;
+	cmd_bar_leave();
 }
 
 void cmd_progress_counts(const char *what)
