@@ -246,10 +246,3 @@ void pack_report(const struct pack *p, const struct hpdsl_pack_report *r)
 	if (p->opt.dry_run && !p->common.quiet)
 		tell_lost(r);
 }
-
-int pack_tell(const struct hpdsl_error *err)
-{
-	int status = cmd_tell(err);
-
-	return status == CMD_NO ? CMD_TROUBLE : status;
-}
