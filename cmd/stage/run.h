@@ -43,7 +43,7 @@ struct stage_run {
 	uint64_t *progress_first; /* of each node, bytes when it began */
 };
 
-/* Runs fn where all leaders do, in another thread, and compares. */
+/* step.c: runs fn where all leaders do, in another thread, and compares. */
 struct stage_step {
 	struct stage_run *r;
 	struct hpdsl_error err;
