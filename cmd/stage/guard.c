@@ -21,7 +21,8 @@ static struct {
 	pthread_t thread;
 	bool on, over;
 	const struct stage_job *j;
-	const char *what; /* NULL: rounds are counted */
+	const char *what; /* NULL: rounds are counted, and tell tells */
+	job_tell_fn *tell;
 	uint64_t rounds, seconds;
 } guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -65,14 +66,15 @@ static void *guarding(void *arg)
 				    guard.what,
 				    (unsigned long long)guard.seconds);
 		else
-			job_tell_stuck(guard.j, guard.seconds);
+			guard.tell(guard.j, guard.seconds);
 		_exit(CMD_TROUBLE);
 	}
 	pthread_mutex_unlock(&guard.lock);
 	return NULL;
 }
 
-static void start(const struct stage_job *j, const char *what, uint64_t seconds)
+static void start(const struct stage_job *j, const char *what,
+		  job_tell_fn *tell, uint64_t seconds)
 {
 	pthread_condattr_t attr;
 
@@ -84,6 +86,7 @@ static void start(const struct stage_job *j, const char *what, uint64_t seconds)
 	guard.over = false;
 	guard.j = j;
 	guard.what = what;
+	guard.tell = tell;
 	guard.seconds = seconds;
 	if (pthread_create(&guard.thread, NULL, guarding, NULL) != 0)
 		cmd_no_memory();
@@ -92,12 +95,12 @@ static void start(const struct stage_job *j, const char *what, uint64_t seconds)
 
 void job_guard(const struct stage_job *j, const char *what)
 {
-	start(j, what, j->o->timeout);
+	start(j, what, NULL, j->o->timeout);
 }
 
-void job_guard_rounds(const struct stage_job *j)
+void job_guard_rounds(const struct stage_job *j, job_tell_fn *tell)
 {
-	start(j, NULL, j->o->timeout + LATER);
+	start(j, NULL, tell, j->o->timeout + LATER);
 }
 
 void job_guard_round(void)

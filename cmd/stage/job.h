@@ -77,7 +77,8 @@ struct stage_job {
 	/* comm.c */
 	struct stage_mails inbox[TAG_DATA]; /* of each kind */
 	struct stage_mails arriving, sending;
-	double nap;
+
+	double nap; /* round.c */
 
 	/* watch.c */
 	/* Whom this rank watches: on rank 0 first the other leaders, by node;
@@ -113,18 +114,50 @@ double stage_now(void);
 void job_post(struct stage_job *j, int to, int tag, const void *p, size_t n);
 /* The oldest mail of that kind, to be freed, or NULL. */
 struct stage_mail *job_take(struct stage_job *j, int tag);
-/* The same, waited for. */
-struct stage_mail *job_await(struct stage_job *j, int tag);
-struct stage_mail *job_await_from(struct stage_job *j, int tag, int source);
-/* Waits for a request.  what is for those who watch. */
-void job_wait(struct stage_job *j, MPI_Request *r);
+struct stage_mail *job_take_from(struct stage_job *j, int tag, int source);
+/* Sends and receives what can be: true if anything was. */
+bool job_move_mail(struct stage_job *j);
+void job_free(struct stage_job *j);
+/* One line, and the end of all ranks, with status 3. */
+__attribute__((noreturn, format(printf, 1, 2))) void job_abort(const char *fmt,
+							       ...);
+
+/* ---- guard.c ---------------------------------------------------------- */
+
+/* While MPI itself is waited for: ends the process after the timeout. */
+void job_guard(const struct stage_job *j, const char *what);
+/* Says, in another thread, who or what has not returned for so long. */
+typedef void job_tell_fn(const struct stage_job *j, uint64_t seconds);
+/* The same while there are rounds, each of which is to be told. */
+void job_guard_rounds(const struct stage_job *j, job_tell_fn *tell);
+void job_guard_round(void);
+void job_unguard(void);
+
+/* ---- watch.c ---------------------------------------------------------- */
+
+/* From now on: beats, and a look at those who should. */
+void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers);
+bool job_watch_pass(struct stage_job *j);
+/* It need not be watched any longer. */
+void job_watch_gone(struct stage_job *j, int rank);
+/* Seconds after which somebody is named. */
+double job_patience(const struct stage_job *j);
+
+/* ---- round.c ---------------------------------------------------------- */
+
 /* Moves what can be moved: true if anything was. */
 bool job_pass(struct stage_job *j);
 /* Sleeps, unless busy: the longer the longer there is nothing to do. */
 void job_rest(struct stage_job *j, bool busy);
+/* Waits for a request. */
+void job_wait(struct stage_job *j, MPI_Request *r);
 /* Waits until all mail is on its way. */
 void job_flush(struct stage_job *j);
-void job_free(struct stage_job *j);
+/* As job_take(), waited for. */
+struct stage_mail *job_await(struct stage_job *j, int tag);
+struct stage_mail *job_await_from(struct stage_job *j, int tag, int source);
+/* Waits until all whom this rank watches have gone, and goes. */
+void job_bye(struct stage_job *j);
 
 /* Collective among the leaders. */
 void job_bcast(struct stage_job *j, void *p, size_t n, uint32_t from);
@@ -138,34 +171,6 @@ void job_min(struct stage_job *j, uint32_t *v, size_t n);
  */
 int job_agree(struct stage_job *j, const struct stage_failure *mine,
 	      struct stage_failure *ret);
-
-/* ---- watch.c ---------------------------------------------------------- */
-
-/* From now on: beats, and a look at those who should. */
-void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers);
-bool job_watch_pass(struct stage_job *j);
-/* Waits until all whom this rank watches have gone, and goes. */
-void job_bye(struct stage_job *j);
-/* Seconds after which somebody is named. */
-double job_patience(const struct stage_job *j);
-/* One line, and the end of all ranks, with status 3. */
-__attribute__((noreturn, format(printf, 1, 2))) void job_abort(const char *fmt,
-							       ...);
-
-/*
- * In another thread, while a call of MPI does not return: who is silent, as far
- * as that is known, or where it is.
- */
-void job_tell_stuck(const struct stage_job *j, uint64_t seconds);
-
-/* ---- guard.c ---------------------------------------------------------- */
-
-/* While MPI itself is waited for: ends the process after the timeout. */
-void job_guard(const struct stage_job *j, const char *what);
-/* The same while there are rounds, each of which is to be told. */
-void job_guard_rounds(const struct stage_job *j);
-void job_guard_round(void);
-void job_unguard(void);
 
 /* ---- work.c ----------------------------------------------------------- */
 

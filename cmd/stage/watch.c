@@ -8,9 +8,7 @@
  */
 #include "job.h"
 
-#include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PATIENCE 30.0
 #define CHECK_EVERY 0.1
@@ -26,54 +24,6 @@ double job_patience(const struct stage_job *j)
 static double beat_every(const struct stage_job *j)
 {
 	return peers_beat_every(j->nodes, job_patience(j));
-}
-
-void job_abort(const char *fmt, ...)
-{
-	char text[1200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	cmd_message("%s", text);
-	MPI_Abort(MPI_COMM_WORLD, CMD_TROUBLE);
-	_exit(CMD_TROUBLE);
-}
-
-static void peer_set(struct stage_peer *p, int rank)
-{
-	*p = (struct stage_peer){ .rank = rank, .seen = stage_now() };
-}
-
-void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers)
-{
-	bool leader = j->rank == j->leader;
-	size_t n = 0;
-
-	j->peers = cmd_alloc(n_helpers + j->nodes, sizeof(*j->peers));
-	for (uint32_t i = 1; j->rank == 0 && i < j->nodes; i++) {
-		peer_set(&j->peers[n], j->leaders[i]);
-		j->peers[n++].node = i;
-	}
-	for (size_t i = 0; leader && i < n_helpers; i++) {
-		peer_set(&j->peers[n], helpers[i]);
-		j->peers[n++].node = j->node;
-	}
-	j->n_peers = n;
-	j->n_helpers = leader ? n_helpers : 0;
-	peers_sort(j->peers + n - j->n_helpers, j->n_helpers);
-	j->boss = leader ? 0 : j->leader;
-	/* with one node there is no other leader: then the lowest other rank */
-	j->watches_boss = j->nodes > 1 ? leader && j->node == 1 : j->rank == 1;
-	peer_set(&j->boss_peer, j->boss);
-	peer_set(&j->self, j->rank);
-	j->self.node = j->node;
-	j->pass_at = stage_now();
-	j->beat_at = j->pass_at - beat_every(j) +
-		     peers_first_beat(j->node, j->nodes, beat_every(j));
-	j->ready = true;
-	job_guard_rounds(j);
 }
 
 static struct stage_peer *peer_of(struct stage_job *j, int rank)
@@ -245,7 +195,7 @@ static bool was_silent(const struct stage_job *j, const struct stage_peer *p)
 	return !p->gone && j->pass_at - p->seen > job_patience(j);
 }
 
-void job_tell_stuck(const struct stage_job *j, uint64_t seconds)
+static void tell_stuck(const struct stage_job *j, uint64_t seconds)
 {
 	const struct stage_peer *p = NULL;
 
@@ -261,6 +211,49 @@ void job_tell_stuck(const struct stage_job *j, uint64_t seconds)
 	else
 		cmd_message("rank %d (%s): MPI has not returned for %llu s",
 			    j->rank, j->host, (unsigned long long)seconds);
+}
+
+static void peer_set(struct stage_peer *p, int rank)
+{
+	*p = (struct stage_peer){ .rank = rank, .seen = stage_now() };
+}
+
+void job_watch(struct stage_job *j, const int *helpers, size_t n_helpers)
+{
+	bool leader = j->rank == j->leader;
+	size_t n = 0;
+
+	j->peers = cmd_alloc(n_helpers + j->nodes, sizeof(*j->peers));
+	for (uint32_t i = 1; j->rank == 0 && i < j->nodes; i++) {
+		peer_set(&j->peers[n], j->leaders[i]);
+		j->peers[n++].node = i;
+	}
+	for (size_t i = 0; leader && i < n_helpers; i++) {
+		peer_set(&j->peers[n], helpers[i]);
+		j->peers[n++].node = j->node;
+	}
+	j->n_peers = n;
+	j->n_helpers = leader ? n_helpers : 0;
+	peers_sort(j->peers + n - j->n_helpers, j->n_helpers);
+	j->boss = leader ? 0 : j->leader;
+	/* with one node there is no other leader: then the lowest other rank */
+	j->watches_boss = j->nodes > 1 ? leader && j->node == 1 : j->rank == 1;
+	peer_set(&j->boss_peer, j->boss);
+	peer_set(&j->self, j->rank);
+	j->self.node = j->node;
+	j->pass_at = stage_now();
+	j->beat_at = j->pass_at - beat_every(j) +
+		     peers_first_beat(j->node, j->nodes, beat_every(j));
+	j->ready = true;
+	job_guard_rounds(j, tell_stuck);
+}
+
+void job_watch_gone(struct stage_job *j, int rank)
+{
+	struct stage_peer *p = peer_of(j, rank);
+
+	if (p)
+		p->gone = true;
 }
 
 bool job_watch_pass(struct stage_job *j)
@@ -284,21 +277,4 @@ bool job_watch_pass(struct stage_job *j)
 		j->tick(j->tick_arg);
 	}
 	return any;
-}
-
-void job_bye(struct stage_job *j)
-{
-	size_t gone = 0;
-
-	while (gone < j->n_peers) {
-		struct stage_mail *m = job_await(j, TAG_BYE);
-		struct stage_peer *p = peer_of(j, m->source);
-
-		if (p)
-			p->gone = true;
-		gone++;
-		free(m);
-	}
-	if (j->boss != j->rank)
-		job_post(j, j->boss, TAG_BYE, NULL, 0);
 }
