@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 	int status;
 
 	cmd_start(argv);
-	argp_parse(&pack_argp, argc, argv, 0, NULL, &p);
+	argp_parse(pack_argp(), argc, argv, 0, NULL, &p);
 	status = prepare(&p);
 	if (!status)
 		status = run(&p);

@@ -24,7 +24,7 @@ struct pack {
 };
 
 /* Parser of the command line; its input is a struct pack. */
-extern const struct argp pack_argp;
+const struct argp *pack_argp(void);
 
 /* Sets an option by its key: as cmd_common_set(). */
 int pack_set(struct pack *p, int key, const char *arg, struct cmd_why *why);
