@@ -49,12 +49,13 @@ struct cmd_common {
 #define CMD_OPT_OWN 0x110
 
 /* For the tables of commands that open datasets. */
-#define CMD_FOREIGN_OWNER                                                  \
-	{                                                                  \
-		"foreign-owner", CMD_OPT_FOREIGN_OWNER, NULL, 0,           \
-			"Take a stage directory or an output folder that " \
-			"is neither this user's nor root's, too",          \
-			0                                                  \
+#define CMD_FOREIGN_OWNER_TEXT                                             \
+	"Take a stage directory or an output folder that is neither this " \
+	"user's nor root's, too"
+#define CMD_FOREIGN_OWNER                                        \
+	{                                                        \
+		"foreign-owner", CMD_OPT_FOREIGN_OWNER, NULL, 0, \
+			CMD_FOREIGN_OWNER_TEXT, 0                \
 	}
 
 /*

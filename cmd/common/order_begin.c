@@ -24,7 +24,6 @@ static const char *conflict(const struct cmd_order *o,
 			    const struct hpdsl_state *s)
 {
 	const struct hpdsl_order *a = &o->order, *b = &s->order;
-	/* In the order of the options' keys, of which given has a bit each. */
 	const struct {
 		const char *name;
 		bool differs;
@@ -41,7 +40,7 @@ static const char *conflict(const struct cmd_order *o,
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		if ((o->given & 1U << i) && all[i].differs)
+		if (all[i].differs && cmd_order_gave(o, all[i].name))
 			return all[i].name;
 	return NULL;
 }

@@ -13,7 +13,7 @@ struct cmd_order {
 	struct hpdsl_share share;
 	enum hpdsl_end end;
 	const char *state; /* a file */
-	uint32_t given;	   /* what --state says, too: a bit each, private */
+	uint64_t given;	   /* see cmd_order_gave() */
 
 	/* The choice, as it was asked for. */
 	struct cmd_strings labels, include, exclude;
@@ -25,6 +25,10 @@ struct cmd_order {
  * one, whose input is a struct cmd_common, in this order. */
 extern const struct argp cmd_order_argp;
 extern const struct argp_child cmd_order_children[];
+/* Puts the options there, before they are parsed. */
+void cmd_order_show(void);
+/* Was the option with this name on the command line? */
+bool cmd_order_gave(const struct cmd_order *o, const char *option);
 
 /*
  * With the dataset open: reads --state into order and end, and makes the

@@ -5,89 +5,69 @@
  */
 #include "order.h"
 
+#include "common/table.h"
+
 #include <string.h>
 
-enum {
-	OPT_FROM = CMD_OPT_OWN,
-	OPT_COUNT,
-	OPT_COST,
-	OPT_CLASSES,
-};
+static int take_count(const struct cmd_option *o, void *to, const char *arg,
+		      struct cmd_why *why)
+{
+	struct order *w = to;
 
-static const struct argp_option options[] = {
-	{ "from", OPT_FROM, "P", 0, "Positions from this one on (default: 0)",
-	  1 },
-	{ "count", OPT_COUNT, "N", 0, "So many positions at most", 1 },
-	{ "cost", OPT_COST, NULL, 0,
+	w->count_given = true;
+	return cmd_value_count(o->name, arg, 0, &w->count, why);
+}
+
+#define FLAG(member) CMD_FLAG(struct order, member)
+
+static const struct cmd_option options[] = {
+	{ "from", "P", "Positions from this one on (default: 0)",
+	  CMD_COUNT(struct order, from, 0) },
+	{ "count", "N", "So many positions at most", .take = take_count },
+	{ "cost", NULL,
 	  "Print what the window costs: memory, reads, and how much likelier "
 	  "than in a full shuffle two samples of a chunk meet in a step",
-	  1 },
-	{ "classes", OPT_CLASSES, NULL, 0,
+	  FLAG(cost) },
+	{ "classes", NULL,
 	  "Print how many classes a batch has, and how much of it the most "
 	  "frequent one is",
-	  1 },
-	{ "json", CMD_OPT_JSON, NULL, 0,
+	  FLAG(classes) },
+	{ "json", NULL,
 	  "One JSON object a position; a single one with --cost or --classes",
-	  1 },
-	CMD_FOREIGN_OWNER,
+	  FLAG(json) },
+	{ "foreign-owner", NULL, CMD_FOREIGN_OWNER_TEXT, FLAG(foreign_owner) },
 	{ 0 }
 };
+
+/* As argp has it. */
+static struct argp_option shown[sizeof(options) / sizeof(*options)];
 
 static const struct argp_child children[] = {
 	{ &cmd_order_argp, 0, NULL, 0 },
 	{ 0 },
 };
 
-static uint64_t number(const char *name, const char *arg,
-		       struct argp_state *state)
-{
-	struct cmd_why why;
-	uint64_t n = 0;
-
-	if (cmd_value_count(name, arg, 0, &n, &why) < 0)
-		argp_error(state, "--%s", why.text);
-	return n;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct order *w = state->input;
+	error_t ret;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
+	if (key == ARGP_KEY_INIT) {
 		state->child_inputs[0] = &w->o;
 		return 0;
-	case OPT_FROM:
-		w->from = number("from", arg, state);
-		return 0;
-	case OPT_COUNT:
-		w->count = number("count", arg, state);
-		w->count_given = true;
-		return 0;
-	case OPT_COST:
-		w->cost = true;
-		return 0;
-	case OPT_CLASSES:
-		w->classes = true;
-		return 0;
-	case CMD_OPT_JSON:
-		w->json = true;
-		return 0;
-	case CMD_OPT_FOREIGN_OWNER:
-		w->foreign_owner = true;
-		return 0;
-	case ARGP_KEY_END:
-		if ((w->cost || w->classes) && (w->from || w->count_given))
-			argp_error(state, "--from and --count are for the list "
-					  "of positions");
-		/* fall through */
-	default:
-		return cmd_take_dataset(key, arg, state, &w->dataset);
 	}
+	if (key == ARGP_KEY_END && (w->cost || w->classes) &&
+	    (w->from || w->count_given))
+		argp_error(state, "--from and --count are for the list of "
+				  "positions");
+	ret = cmd_options_parse(options, key, arg, state);
+	return ret == ARGP_ERR_UNKNOWN ?
+		       cmd_take_dataset(key, arg, state, &w->dataset) :
+		       ret;
 }
 
 static const struct argp argp = {
-	options,
+	shown,
 	parse,
 	"DATASET",
 	"Print the order in which an epoch reads the samples of a dataset.\v"
@@ -207,6 +187,8 @@ int main(int argc, char **argv)
 	int status;
 
 	cmd_start(argv);
+	cmd_order_show();
+	cmd_options_show(options, shown);
 	argp_parse(&argp, argc, argv, 0, NULL, &w);
 	cmd_signals(w.dataset, "");
 	if (cmd_open(w.dataset, w.foreign_owner, &w.ds, &w.err) < 0)

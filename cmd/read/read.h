@@ -26,7 +26,7 @@ struct read {
 };
 
 /* Parser of the command line; its input is a struct read. */
-extern const struct argp read_argp;
+const struct argp *read_argp(void);
 
 /* Bad samples that are skipped: bad.c. */
 struct read_bad;
