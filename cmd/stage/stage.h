@@ -28,7 +28,7 @@ struct stage_options {
 };
 
 /* Parser of the command line; its input is a struct stage_options. */
-extern const struct argp stage_argp;
+const struct argp *stage_argp(void);
 
 /*
  * The mode's name: "copies=2".  Without the word auto for a plan that was made:
