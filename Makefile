@@ -76,6 +76,9 @@ MPI = $(if $(call once,MPICC_PATH,command -v $(MPICC)),OMPI_CC='$(CC)' \
 # What is made, in short; V=1 shows the whole commands.
 say = $(if $(V),,@echo '  $(1)  $@' && )
 
+# The public header, and the sheets that it is made of.
+HEADERS := lib/hpdsl.h $(wildcard lib/hpdsl/*.h)
+PUBLIC := $(patsubst lib/%,$(BUILD)/include/%,$(HEADERS))
 # A name in build/ for each source: objects, programs, tests.
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJS := $(call objs,$(wildcard lib/*.c lib/*/*.c))
@@ -134,27 +137,27 @@ $(BUILD)/lib/%.o: lib/%.c $(BUILD)/flags
 		-iquote lib $(DEP_CFLAGS) -c -o $@ $<
 
 # Commands see the public header and their own, nothing private.
-$(BUILD)/cmd/%.o: cmd/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
+$(BUILD)/cmd/%.o: cmd/%.c $(BUILD)/flags $(PUBLIC)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd $(DEP_CFLAGS) \
 		-c -o $@ $<
 
 # Without MPI nothing is made of these, and hpdsl-stage is left out.
-$(STAGE_OBJS): $(BUILD)/%.o: %.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
+$(STAGE_OBJS): $(BUILD)/%.o: %.c $(BUILD)/flags $(PUBLIC)
 	@mkdir -p $(@D)
 	$(if $(MPI),$(call say,CC)$(MPI) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd \
 		$(DEP_CFLAGS) -c -o $@ $<,@:)
 
-$(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(BUILD)/include/hpdsl.h
+$(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(PUBLIC)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -c -o $@ $<
 
-$(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags | $(BUILD)/include/hpdsl.h
+$(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags | $(PUBLIC)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote . -iquote cmd -iquote tests/unit \
 		-I$(BUILD)/include $(DEP_CFLAGS) -c -o $@ $<
 
-$(BUILD)/include/hpdsl.h: lib/hpdsl.h
+$(PUBLIC): $(BUILD)/include/%: lib/%
 	@mkdir -p $(@D)
 	@cp $< $@
 
@@ -263,7 +266,7 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhpdsl.a
 into = $(foreach f,$(2),$(1):$(f):$(3)/$(notdir $(f)))
 completions = $(call into,644,$(wildcard completions/$(1)/*),$(SHAREDIR)/$(2))
 INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
-	$(call into,644,lib/hpdsl.h,$(INCLUDEDIR)) \
+	$(foreach h,$(HEADERS),644:$(h):$(INCLUDEDIR)/$(h:lib/%=%)) \
 	$(call into,644,$(BUILD)/libhpdsl.a,$(LIBDIR)) \
 	755:$(BUILD)/$(SONAME):$(LIBDIR)/libhpdsl.so.$(VERSION) \
 	$(call into,644,$(BUILD)/hpdsl.pc,$(LIBDIR)/pkgconfig) \
@@ -300,8 +303,9 @@ uninstall: ## remove what install put there
 	rm -f $(foreach i,$(INSTALLED),'$(DESTDIR)$(lastword \
 		$(subst :, ,$(i)))') $(LINKS)
 	rm -rf '$(DESTDIR)$(PYTHONDIR)/hpdsl/__pycache__'
-	[ ! -d '$(DESTDIR)$(PYTHONDIR)/hpdsl' ] || \
-		rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(PYTHONDIR)/hpdsl'
+	for d in '$(PYTHONDIR)' '$(INCLUDEDIR)'; do \
+		[ ! -d "$(DESTDIR)$$d/hpdsl" ] || \
+		rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$d/hpdsl"; done
 
 TARBALL = dist/hpdsl-$(VERSION).tar
 dist: ## a tarball of the last commit

@@ -54,6 +54,9 @@ pc()
 	done
 	[ -L lib/libhpdsl.so ] && [ -f lib/libhpdsl.so.0 ]
 	[ -f share/man/man5/hpdsl-format.5 ]
+	[ "$(cd include && find . -type f | LC_ALL=C sort)" = \
+		"$(cd "$SRC/lib" && find ./hpdsl.h ./hpdsl -type f |
+			LC_ALL=C sort)" ]
 }
 
 @test "install: a program builds with pkg-config, shared and static" {
@@ -69,6 +72,18 @@ pc()
 			libarchive libzstd libcrypto zlib) -pthread
 	LD_LIBRARY_PATH=root/opt/hpdsl/lib ./shared
 	./static
+}
+
+@test "install: each sheet of the header is enough by itself" {
+	local sheet
+	make_it install
+	for sheet in core pack dataset verify unpack snapshot stage order loader; do
+		echo "#include <hpdsl/$sheet.h>" > sheet.c
+		# shellcheck disable=SC2046
+		"${CC:-gcc}" -std=c11 -pedantic -Wall -Wextra -Werror \
+			-fsyntax-only sheet.c $(pc --cflags)
+	done
+	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 9 ]
 }
 
 @test "install: to another place, pkg-config knows" {
@@ -120,4 +135,5 @@ print(*[d for d in site.getsitepackages() if d.startswith("/usr/lib/")][:1])')
 	run find root ! -type d
 	echo "$output"
 	[ -z "$output" ]
+	[ ! -e root/opt/hpdsl/include/hpdsl ]
 }

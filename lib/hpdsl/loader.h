@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads epochs in their order: own threads read whole windows ahead in large
+ * reads, verify, and hand out batches that point into what was read.
+ */
+#ifndef HPDSL_LOADER_H
+#define HPDSL_LOADER_H
+
+#include "core.h"
+#include "dataset.h"
+#include "order.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hpdsl_damage;
+
+struct hpdsl_loader;
+
+enum hpdsl_cache {
+	/* What the page cache has is taken from there; what it has not is read
+	 * past it, where the file system allows that. */
+	HPDSL_CACHE_AUTO,
+	/* All is read through the page cache, and stays as far as there is
+	 * room: for data that fits into the node's memory. */
+	HPDSL_CACHE_KEEP,
+};
+
+#define HPDSL_LOADER_MEMORY_LEAST (UINT64_C(16) << 20)
+
+struct hpdsl_loader_options {
+	struct hpdsl_order order;	   /* begins at its epoch and step */
+	uint64_t epochs;		   /* how many; 0: no end */
+	const struct hpdsl_choice *choice; /* borrowed; NULL: all samples */
+	enum hpdsl_end end;
+	struct hpdsl_share share;
+	/*
+	 * Members that are wanted, by their suffixes ("jpg"), in this order;
+	 * what a sample lacks has no bytes, and of two members of one suffix it
+	 * is the first.  None: all members but those that the packer made.
+	 */
+	const char *const *suffixes;
+	size_t n_suffixes;
+	/*
+	 * Bytes for what was read; 0: 4 GiB.  If the windows of this share's
+	 * lanes do not fit, samples are read one by one, in the same order;
+	 * watch.warn says so, and if a single step does not fit, which is read
+	 * all the same.
+	 */
+	uint64_t memory;
+	uint32_t threads; /* that read and verify; 0: as many as cores, at least
+			     4 */
+	bool unchecked;	  /* checksums are not compared */
+	bool skip_bad;	  /* a bad sample is told and comes without bytes */
+	enum hpdsl_cache cache;
+	/* Called for each bad sample that is skipped, one call at a time. */
+	void (*bad)(void *arg, const struct hpdsl_damage *d);
+	void *arg;
+	struct hpdsl_watch watch; /* warn, stop and io */
+	/* hpdsl_loader_next() gives up after so long with -EAGAIN, and may be
+	 * called again; 0: it waits as long as it takes. */
+	uint32_t wait_ms;
+};
+
+/*
+ * A step's samples, those of this share: arrays of n, except where it says
+ * otherwise.  All of it is read-only, and valid until it is released.
+ */
+struct hpdsl_batch {
+	uint64_t epoch, step;
+	size_t n;
+	/* The content of its first wanted member; NULL: it has none. */
+	const void *const *data;
+	const size_t *size;
+	const uint64_t *number; /* of the sample */
+	const uint32_t *label;	/* class number or HPDSL_NO_LABEL */
+	const uint8_t *mask;	/* 1: counts; 0: fills the step up */
+	const uint8_t *bad;	/* 1: could not be read, and has no bytes */
+	/* All wanted members of sample i: first[i] .. first[i + 1] - 1 of the
+	 * three that follow; n + 1 of them. */
+	const size_t *first;
+	const void *const *member_data;
+	const size_t *member_size;
+	const uint64_t *member_number; /* UINT64_MAX: the sample has none */
+};
+
+/*
+ * The dataset must outlive the loader.  HPDSL_EUSAGE: an order, a share or a
+ * step that make no sense, ranks that do not divide Q (but see uneven), memory
+ * below HPDSL_LOADER_MEMORY_LEAST, more threads than HPDSL_THREADS_MOST;
+ * HPDSL_ECORRUPT, -ENOMEM.
+ */
+HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
+			       const struct hpdsl_loader_options *opt,
+			       struct hpdsl_loader **ret,
+			       struct hpdsl_error *err);
+/*
+ * Ends its threads, and waits for reads that are under way, but not for chunks
+ * that a stager is bringing.  Batches that are out stay valid, and the blocks
+ * of neighbouring samples that they are in, until they are released, even when
+ * the dataset has been closed; all other memory goes back.  In a child of the
+ * process that made it, which has none of its threads, nothing is done.  NULL
+ * is harmless.
+ */
+HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
+/*
+ * The same for *l, which becomes NULL, in one step: for cleanup attributes, and
+ * for languages in which an exception may come between any two.  Until it
+ * returns, nobody else may be using the loader.
+ */
+HPDSL_API void hpdsl_loader_freep(struct hpdsl_loader **l);
+/*
+ * The next batch: 1; 0: the last epoch's last step was handed out.  A bad
+ * sample is HPDSL_ECORRUPT or -errno, *err names chunk and sample, and the next
+ * call goes on behind that step, which counts as reached when it has;
+ * -ENOBUFS: nothing can be read, because two batches or more that were not
+ * released hold all the memory; HPDSL_ESTOPPED, -EAGAIN.  After these three it
+ * is the same step that comes next, after -ENOMEM it may be: the count of
+ * failed_steps tells.  Once it has been stopped, neither bad nor watch.warn is
+ * called any more.  One thread at a time.  NULL, as hpdsl_loader_freep() leaves
+ * it, is HPDSL_ESTOPPED.
+ */
+HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
+				const struct hpdsl_batch **ret,
+				struct hpdsl_error *err);
+/* Any thread, in any order; in a child nothing is done.  NULL is harmless. */
+HPDSL_API void hpdsl_batch_release(const struct hpdsl_batch *b);
+/* Steps of an epoch, of all workers; of NULL 0. */
+HPDSL_API uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l,
+				      uint64_t epoch);
+
+/*
+ * Where a loop is that has got all steps before this one: text to be kept, for
+ * hpdsl_state_parse(); a JSON object in one line.  Returns its length, at most
+ * HPDSL_STATE_MAX with the closing NUL.
+ */
+#define HPDSL_STATE_MAX 512
+struct hpdsl_state {
+	struct hpdsl_order order; /* its step is the next one */
+	enum hpdsl_end end;
+	uint8_t pack[16]; /* XXH3-128 of the index; all zero: not known */
+	bool has_choice;
+	uint8_t choice[16];
+};
+HPDSL_API size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf);
+/*
+ * Inverse: a JSON or YAML map.  One that has "format" is whole, and names that
+ * are not known are passed over; in one without it, anything may be missing,
+ * and is zero then, or the default, but not all, and no name is unknown.  name
+ * is for messages.  HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_state_parse(const char *text, size_t size, const char *name,
+				struct hpdsl_state *ret,
+				struct hpdsl_error *err);
+/* Of what this loader has handed out: the state that resumes behind it.  Of
+ * NULL it is all zero, and so are the statistics. */
+HPDSL_API void hpdsl_loader_state(const struct hpdsl_loader *l,
+				  struct hpdsl_state *ret);
+/*
+ * May a loader of this dataset and choice go on from there?  HPDSL_EDIFFERS: it
+ * is of another pack or another choice, or its epoch has no such step;
+ * HPDSL_EUSAGE, HPDSL_ECORRUPT, -ENOMEM: that epoch cannot be.
+ */
+HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
+				const struct hpdsl_dataset *ds,
+				const struct hpdsl_choice *choice,
+				const char *name, struct hpdsl_error *err);
+
+struct hpdsl_loader_stats {
+	/* Handed out, but for what fills a step up; bytes of members. */
+	uint64_t steps, samples, bytes;
+	uint64_t bad_samples;  /* of these samples: they came without bytes */
+	uint64_t failed_steps; /* that gave an error in place of a batch */
+	struct hpdsl_sources sources; /* since the loader was made */
+	uint64_t reads, read_bytes;   /* of chunk files */
+	uint64_t direct_bytes;	      /* of these past the page cache */
+	uint64_t read_sizes[40];      /* reads of 2^i to 2^(i+1) - 1 bytes */
+	double stall_seconds; /* hpdsl_loader_next() waited: data stall */
+	double seconds;	      /* since the loader was made */
+	uint64_t memory, memory_peak; /* bound, and bytes held at most */
+	uint64_t windows_bytes;	      /* that the windows of the lanes take */
+	bool one_by_one;	      /* they do not fit */
+	bool unchecked;
+};
+HPDSL_API void hpdsl_loader_stats(const struct hpdsl_loader *l,
+				  struct hpdsl_loader_stats *ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files become a dataset. */
+#ifndef HPDSL_PACK_H
+#define HPDSL_PACK_H
+
+#include "core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hpdsl_snapshot;
+
+enum hpdsl_shuffle { HPDSL_SHUFFLE_GLOBAL, HPDSL_SHUFFLE_NONE };
+enum hpdsl_group { HPDSL_GROUP_KEY, HPDSL_GROUP_NONE };
+enum hpdsl_labels {
+	HPDSL_LABELS_KEEP, /* those of packed inputs; others have none */
+	HPDSL_LABELS_NONE,
+	HPDSL_LABELS_DIR,
+	HPDSL_LABELS_PARENT,
+	HPDSL_LABELS_FILE,
+};
+enum hpdsl_symlinks { HPDSL_SYMLINKS_FOLLOW, HPDSL_SYMLINKS_FOLLOW_ALL };
+enum hpdsl_names { HPDSL_NAMES_KEEP, HPDSL_NAMES_PORTABLE };
+enum hpdsl_digest { HPDSL_DIGEST_XXH3, HPDSL_DIGEST_SHA256 };
+/* Index files of other readers, or'ed. */
+enum hpdsl_emit {
+	HPDSL_EMIT_DALI = 1,
+	HPDSL_EMIT_ENERGON = 2,
+	HPDSL_EMIT_WIDS = 4,
+};
+
+struct hpdsl_pack_report;
+
+struct hpdsl_pack_options {
+	/*
+	 * What is packed: directories, tar and zip archives, packed datasets.
+	 * None is allowed with a list.
+	 */
+	const char *const *inputs;
+	size_t n_inputs;
+	/* Directory to make.  May be NULL with dry_run. */
+	const char *output;
+	/*
+	 * NULL, or paths to pack instead of a walk, each ended by a NUL byte,
+	 * list_bytes in all; relative to the one input, or to the current
+	 * directory without one.
+	 */
+	const char *list;
+	size_t list_bytes;
+	/*
+	 * NULL, or the snapshot whose files are packed instead of a walk; there
+	 * is one input then, the directory that it is of, and no list.
+	 * Borrowed.
+	 */
+	const struct hpdsl_snapshot *snapshot;
+	bool prefix_input; /* put each input's base name in front */
+	bool nested;	   /* archives in an archive are unpacked too */
+	enum hpdsl_symlinks symlinks;
+	/* fnmatch patterns, see hpdsl-pack(1); exclude wins. */
+	const char *const *include, *const *exclude;
+	size_t n_include, n_exclude;
+
+	/* At most one of the first three; 0: not given. */
+	uint64_t chunk_size; /* mean bytes of a chunk; 0: 64 MiB */
+	uint64_t chunks;
+	uint64_t samples_per_chunk;
+	uint64_t multiple_of; /* round the number of chunks up to this */
+
+	enum hpdsl_shuffle shuffle;
+	uint64_t seed;
+	enum hpdsl_group group;
+	enum hpdsl_labels labels;
+	uint32_t label_dir; /* with HPDSL_LABELS_DIR: folder 1, 2, ..; 0: 1 */
+	const char *label_file; /* with HPDSL_LABELS_FILE: path or key, class */
+	bool cls;		/* add a member .cls with the class number */
+	enum hpdsl_names names;
+	int zstd; /* level; 0: chunks are not compressed */
+	enum hpdsl_digest digest;
+	unsigned emit;		 /* enum hpdsl_emit */
+	const char *const *meta; /* "KEY=VALUE" */
+	size_t n_meta;
+
+	uint32_t threads; /* CPU work: 0, HPDSL_SERIAL or a number */
+	uint32_t readers; /* files read at a time; 0: 16 */
+	uint64_t memory;  /* bytes for buffers; 0: 512 MiB; at least 8 MiB */
+	bool resume, force, dry_run;
+	/* An output, and inputs that are stage directories, of anybody. */
+	bool foreign_owner;
+	struct hpdsl_watch watch;
+	/*
+	 * Called with watch.arg once all is decided, before a byte is written;
+	 * not in a dry run.
+	 */
+	void (*planned)(void *arg, const struct hpdsl_pack_report *plan);
+};
+
+/* Popular readers of tar chunks, or'ed. */
+enum hpdsl_reader {
+	HPDSL_READER_WEBDATASET = 1,
+	HPDSL_READER_DALI = 2,
+	HPDSL_READER_ENERGON = 4,
+	HPDSL_READER_WIDS = 8,
+	HPDSL_READER_HF = 16, /* Hugging Face datasets */
+	HPDSL_READER_RAY = 32,
+	HPDSL_READERS_ALL = 63,
+};
+
+/* "webdataset" of one of these bits; static, NULL for any other number. */
+HPDSL_API const char *hpdsl_reader_name(unsigned reader);
+
+/* Names of members that some of these readers trip over, for one reason. */
+#define HPDSL_NAME_RISKS 19 /* reasons there are */
+#define HPDSL_NAME_EXAMPLE 128
+struct hpdsl_name_risk {
+	unsigned readers;   /* enum hpdsl_reader: who trips */
+	const char *reason; /* "no suffix"; static */
+	uint64_t names;
+	/* The first of them, made fit to print and to this size. */
+	char first[HPDSL_NAME_EXAMPLE];
+};
+
+struct hpdsl_pack_report {
+	uint64_t samples, members, bytes, chunks, classes;
+	uint64_t tar_bytes;    /* all chunks, headers and padding included */
+	uint64_t stored_bytes; /* all chunks as stored */
+	uint64_t compressed_chunks;
+	uint64_t index_bytes;			     /* estimate in a dry run */
+	uint64_t chunk_min, chunk_median, chunk_max; /* bytes */
+	uint64_t resumed_chunks;  /* found complete and checked */
+	uint64_t resumed_members; /* of compressed archives: found in their
+				     places and compared */
+	uint64_t dirs, empty_dirs;
+	uint64_t symlinks_followed, symlinks_to_dirs;
+	/* With a snapshot of files read; UINT64_MAX: none was. */
+	uint64_t hard_links, sparse;
+	uint64_t xattrs;	/* files read that have user attributes or an
+				   ACL; UINT64_MAX: none was read */
+	uint64_t excluded;	/* files left out by include and exclude */
+	uint64_t excluded_dirs; /* folders, with all that is below them */
+	uint64_t unlabelled;	/* samples without a class */
+	uint64_t repeated_suffixes; /* samples with two members of one */
+	uint64_t names_changed;	    /* with HPDSL_NAMES_PORTABLE */
+	/* Names at risk as they stand in the chunks: n_risks reasons. */
+	uint64_t risky_names;
+	size_t n_risks;
+	struct hpdsl_name_risk risks[HPDSL_NAME_RISKS];
+	double scan_seconds, seconds;
+	double estimate_seconds; /* dry run: expected time; 0: unknown */
+	uint8_t dataset_id[16];
+	bool has_sha256; /* the next */
+	uint8_t dataset_id_sha256[32];
+};
+
+/*
+ * Packs.  The plan fixes every byte: the same input, options and seed give the
+ * same files for any threads and readers and any interruption and resume.
+ * Errors: HPDSL_EUSAGE, HPDSL_EDIFFERS (resume with another input or other
+ * options), HPDSL_ECHANGED (a file changed since the scan), HPDSL_ESTOPPED,
+ * -EEXIST (output is there), -EBUSY (another packer is at work), -EPERM (output
+ * is neither the caller's nor root's: see foreign_owner), -errno.
+ */
+HPDSL_API int hpdsl_pack(const struct hpdsl_pack_options *opt,
+			 struct hpdsl_pack_report *ret,
+			 struct hpdsl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stage directory is a node's copy of a dataset, whole or in part: manifest,
+ * index, the chunks that are here, and a small state file.  hpdsl_open() takes
+ * it like any other dataset.  What is not here is read from the origin; for
+ * what is coming a reader waits while the stager is at work.
+ */
+#ifndef HPDSL_STAGE_H
+#define HPDSL_STAGE_H
+
+#include "core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hpdsl_dataset;
+
+/* ---- Who gets what --------------------------------------------------- */
+
+enum hpdsl_stage_mode {
+	HPDSL_STAGE_AUTO, /* as few parts as there is room for */
+	HPDSL_STAGE_REPLICATE,
+	HPDSL_STAGE_PARTITION,
+	HPDSL_STAGE_COPIES,
+};
+
+/*
+ * Who gets what: see hpdsl_stage_plan_new().  Chunk c is in part c mod parts,
+ * node n holds part n mod parts.
+ */
+struct hpdsl_stage_plan;
+
+struct hpdsl_stage_wish {
+	enum hpdsl_stage_mode mode;
+	uint32_t copies; /* with HPDSL_STAGE_COPIES */
+	uint32_t nodes;
+	const uint64_t *capacity; /* of each node, bytes for chunks */
+	uint64_t chunks;
+	const uint64_t *weight; /* of each chunk, bytes it takes on a node */
+	const uint32_t *order;	/* the chunks' numbers in order of use */
+	/* Names of the nodes, for messages; NULL: they have numbers only. */
+	const char *const *hosts;
+};
+
+/*
+ * Plans.  The arrays stay the caller's and must outlive the plan, but for
+ * capacity.  -ENOSPC: a mode that was asked for does not fit, *err names a node
+ * by its number; HPDSL_EUSAGE; -ENOMEM.  Automatic always fits: what has no
+ * room anywhere is left at the origin.
+ */
+HPDSL_API int hpdsl_stage_plan_new(const struct hpdsl_stage_wish *wish,
+				   struct hpdsl_stage_plan **ret,
+				   struct hpdsl_error *err);
+HPDSL_API void hpdsl_stage_plan_free(struct hpdsl_stage_plan *p);
+HPDSL_API uint32_t hpdsl_stage_plan_parts(const struct hpdsl_stage_plan *p);
+
+/* What a plan means for one node, in bytes and chunks, on an empty start. */
+struct hpdsl_stage_share {
+	uint64_t chunks, bytes; /* that it holds in the end */
+	uint64_t origin_chunks, origin_bytes;
+	uint64_t received_bytes, sent_bytes;
+	uint64_t left_chunks, left_bytes; /* of its part, for lack of room */
+	uint32_t receives_from, sends_to; /* neighbours */
+};
+HPDSL_API void hpdsl_stage_plan_share(const struct hpdsl_stage_plan *p,
+				      uint32_t node,
+				      struct hpdsl_stage_share *ret);
+
+/* Bytes a second; 0: not known, and then no bound. */
+struct hpdsl_stage_rates {
+	double origin; /* all nodes together */
+	double link;   /* a node, each way */
+	double write;  /* a node's SSD */
+	double read;   /* a node's SSD, when training reads it */
+};
+/*
+ * What an earlier run reached, as lower bounds, from the text of its report
+ * (hpdsl-stage(1), "Report").  read stays 0.  HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_stage_rates_parse(const char *text, size_t size,
+				      const char *name,
+				      struct hpdsl_stage_rates *ret,
+				      struct hpdsl_error *err);
+struct hpdsl_stage_estimate {
+	double origin_seconds, link_seconds, write_seconds; /* each alone */
+	double seconds;	   /* the largest, and what fills the pipeline */
+	const char *bound; /* "origin", "network", "SSD", "nothing known" */
+	/* Epochs after which staging has paid, against reading the origin in
+	 * each; 0: never, or not known. */
+	double epochs;
+};
+HPDSL_API void hpdsl_stage_plan_estimate(const struct hpdsl_stage_plan *p,
+					 const struct hpdsl_stage_rates *rates,
+					 struct hpdsl_stage_estimate *ret);
+
+/* ---- The origin ------------------------------------------------------ */
+
+/*
+ * The origin, read once, by one process of a job, whatever the node count: its
+ * manifest in memory, its index in pieces.  Nothing is mapped.
+ * HPDSL_ENOTOURS; HPDSL_EUSAGE: it is a stage directory itself; HPDSL_ECORRUPT.
+ */
+struct hpdsl_stage_source;
+HPDSL_API int hpdsl_stage_source_open(const char *path, const struct hp_io *io,
+				      struct hpdsl_stage_source **ret,
+				      struct hpdsl_error *err);
+HPDSL_API void hpdsl_stage_source_close(struct hpdsl_stage_source *s);
+/* Absolute path, manifest (text, bytes) and what it says of the index. */
+struct hpdsl_stage_pack {
+	const char *origin;
+	const char *manifest;
+	uint64_t manifest_bytes;
+	uint64_t index_bytes;
+	uint8_t pack[16];
+	uint64_t chunks, bytes; /* of all chunks, as stored */
+};
+HPDSL_API void hpdsl_stage_source_pack(const struct hpdsl_stage_source *s,
+				       struct hpdsl_stage_pack *ret);
+/*
+ * The next n bytes, or what is left, of the index: how many; -errno;
+ * HPDSL_ECORRUPT in place of the last ones if it is not what the manifest
+ * says, HPDSL_ECHANGED if the manifest does not say it any more.
+ */
+HPDSL_API ssize_t hpdsl_stage_source_index(struct hpdsl_stage_source *s,
+					   void *buf, size_t n,
+					   struct hpdsl_error *err);
+/* A pack from a manifest that another process read; ret points into it. */
+HPDSL_API int hpdsl_stage_pack_parse(const char *origin, const char *manifest,
+				     size_t bytes, struct hpdsl_stage_pack *ret,
+				     struct hpdsl_error *err);
+
+/* ---- A stage directory ----------------------------------------------- */
+
+/* A stage directory in the hands of a stager: locked. */
+struct hpdsl_stage;
+
+struct hpdsl_stage_at {
+	uint32_t node, nodes;
+	const char *job; /* "Slurm job 4711", for those who wait; or NULL */
+	const struct hp_io *io;
+};
+
+/*
+ * Takes the directory path, which is made (mode 0700, its parent has to be
+ * there), and locks it.  Nothing else is changed.  Refused: a symbolic link,
+ * somebody else's (-EPERM), what is not empty and no stage directory
+ * (HPDSL_ENOTOURS), one that another stager holds (-EBUSY, *err names it).
+ */
+HPDSL_API int hpdsl_stage_open(const char *path,
+			       const struct hpdsl_stage_at *at,
+			       struct hpdsl_stage **ret,
+			       struct hpdsl_error *err);
+/* Unlocks.  NULL is harmless. */
+HPDSL_API void hpdsl_stage_close(struct hpdsl_stage *s);
+
+struct hpdsl_stage_place {
+	uint64_t device, inode; /* of the directory */
+	uint64_t free_bytes;	/* for this user, by the file system */
+	uint64_t memory_bytes;	/* left to this job where it is RAM */
+	bool ram;		/* tmpfs, ramfs */
+	uint64_t held_bytes;	/* chunks that are there and count as room */
+	uint64_t capacity;	/* free less 5 %, the smaller with memory, and
+				   held_bytes */
+};
+HPDSL_API int hpdsl_stage_place(const struct hpdsl_stage *s,
+				struct hpdsl_stage_place *ret,
+				struct hpdsl_error *err);
+
+/*
+ * The index: is it there, for this pack, and sound?  1, 0 (it has to come), or
+ * HPDSL_EDIFFERS: another pack is here.
+ */
+HPDSL_API int hpdsl_stage_has_index(struct hpdsl_stage *s,
+				    const struct hpdsl_stage_pack *pack,
+				    struct hpdsl_error *err);
+/* Its bytes, in order; the last call has n = 0: it is checked and published. */
+HPDSL_API int hpdsl_stage_put_index(struct hpdsl_stage *s,
+				    const struct hpdsl_stage_pack *pack,
+				    const void *bytes, size_t n,
+				    struct hpdsl_error *err);
+
+struct hpdsl_stage_begin {
+	const struct hpdsl_stage_pack *pack;
+	bool recheck; /* hash what is there, whatever is known of it */
+	bool keep_compressed;
+	uint32_t threads;
+	struct hpdsl_watch watch;
+};
+/*
+ * With the index in place: puts the manifest, finds the chunks that are there
+ * (hashing them again if recheck, after another boot or an unclean end; what
+ * does not agree is taken away and told as a warning), removes left-over
+ * temporary files, and opens the directory as a dataset.
+ */
+HPDSL_API int hpdsl_stage_begin(struct hpdsl_stage *s,
+				const struct hpdsl_stage_begin *opt,
+				struct hpdsl_error *err);
+/* After begin.  Owned by s. */
+HPDSL_API struct hpdsl_dataset *hpdsl_stage_dataset(struct hpdsl_stage *s);
+HPDSL_API bool hpdsl_stage_holds(const struct hpdsl_stage *s, uint64_t chunk);
+/* Bytes of each chunk in this directory once it is here: n = chunks. */
+HPDSL_API void hpdsl_stage_weights(const struct hpdsl_stage *s, uint64_t *ret);
+/*
+ * Publishes the plan: a new generation of the state file, in which the chunks
+ * of this node that are not here are coming.
+ */
+HPDSL_API int hpdsl_stage_publish(struct hpdsl_stage *s,
+				  const struct hpdsl_stage_plan *plan,
+				  struct hpdsl_error *err);
+/*
+ * Bytes of chunks that are here, and that the plan has not for this node: they
+ * stay, and take room that a plan may have counted on.
+ */
+HPDSL_API uint64_t hpdsl_stage_surplus(const struct hpdsl_stage *s,
+				       const struct hpdsl_stage_plan *plan);
+/* To be called once a second, by any thread. */
+HPDSL_API void hpdsl_stage_beat(struct hpdsl_stage *s);
+/* How it ended: 0, HPDSL_ESTOPPED or another failure; what is coming is not. */
+HPDSL_API int hpdsl_stage_end(struct hpdsl_stage *s, int how,
+			      struct hpdsl_error *err);
+
+/*
+ * Removes what was staged, and nothing else: *ret_left counts what else is in
+ * the directory, which then stays.  As hpdsl_stage_open otherwise; -ENOENT.
+ */
+HPDSL_API int hpdsl_stage_clean(const char *path, const struct hp_io *io,
+				uint64_t *ret_files, uint64_t *ret_bytes,
+				uint64_t *ret_left, struct hpdsl_error *err);
+
+struct hpdsl_stage_status {
+	uint64_t chunks, ready, coming; /* of the dataset; here; on the way */
+	uint64_t ready_bytes;
+	uint32_t node, nodes, parts, part;
+	bool at_work, complete, stale; /* stale: of another boot */
+	double beat_age;	       /* seconds; with at_work */
+	int64_t started;
+	char host[128], job[128], origin[4096];
+	uint8_t pack[16];
+};
+/* Of any stage directory, at work or not; takes no lock. */
+HPDSL_API int hpdsl_stage_status(const char *path, const struct hp_io *io,
+				 struct hpdsl_stage_status *ret,
+				 struct hpdsl_error *err);
+
+/*
+ * When the stager that has it locked last showed that it gets on with what is
+ * there, before its first beat, in nanoseconds since 1970.  -ENOENT, -errno.
+ */
+HPDSL_API int hpdsl_stage_touched(const char *path, const struct hp_io *io,
+				  int64_t *ret, struct hpdsl_error *err);
+
+/* ---- The stager of one node ------------------------------------------ */
+
+/*
+ * The stager of one node: reads its chunks from the origin, passes them on,
+ * receives others, verifies, writes and publishes them.  It knows no MPI: the
+ * caller carries its messages, in order between any two nodes.  All functions
+ * are called by one thread, and none of them waits; files are the business of
+ * the stager's own threads.
+ */
+struct hpdsl_stager;
+
+struct hpdsl_stager_options {
+	const char *origin; /* directory */
+	uint32_t node;
+	const struct hpdsl_stage_plan *plan;
+	/* Of each chunk, a node that holds it, or UINT32_MAX.  Borrowed. */
+	const uint32_t *holder;
+	/* Does a node of this node's group lack a chunk that is planned for it?
+	 * Asked during hpdsl_stager_new() only: of this node, then of those
+	 * with lower numbers, and of those with higher ones, each time up to
+	 * the nearest that lacks it, the group taken as a ring. */
+	bool (*lacks)(void *arg, uint32_t node, uint64_t chunk);
+	void *arg;
+	uint64_t memory; /* bytes for buffers; 0: 256 MiB; at least 4 MiB */
+	uint64_t rate;	 /* bytes a second from the origin; 0: no bound */
+	bool direct;	 /* O_DIRECT, where there is such a thing */
+	bool sync;	 /* fsync chunks before they are published */
+	bool keep_compressed;
+	uint32_t threads;
+	struct hpdsl_watch watch; /* warn and io only */
+};
+
+HPDSL_API int hpdsl_stager_new(struct hpdsl_stage *s,
+			       const struct hpdsl_stager_options *opt,
+			       struct hpdsl_stager **ret,
+			       struct hpdsl_error *err);
+/*
+ * Ends its threads.  One that does not return from the system within 5 seconds
+ * is left behind, with the memory that it knows of.  NULL is harmless.
+ */
+HPDSL_API void hpdsl_stager_free(struct hpdsl_stager *s);
+
+/* Bytes of the largest message. */
+HPDSL_API size_t hpdsl_stager_message_max(const struct hpdsl_stager *s);
+
+struct hpdsl_stager_message {
+	uint32_t to;
+	const void *p;
+	size_t n;
+	void *token; /* the stager's */
+};
+/*
+ * The next message to send: 1, 0 (none now), or the failure of this node, told
+ * once.  After HPDSL_ECORRUPT, a chunk cannot be had from the origin, it goes
+ * on with the other chunks; more of them are warnings, and another failure may
+ * follow.  A message stays as it is until it was sent.
+ */
+HPDSL_API int hpdsl_stager_next(struct hpdsl_stager *s,
+				struct hpdsl_stager_message *ret,
+				struct hpdsl_error *err);
+HPDSL_API void hpdsl_stager_sent(struct hpdsl_stager *s,
+				 const struct hpdsl_stager_message *m);
+/*
+ * Room for a message of n bytes from a node.  NULL: none could be that long, or
+ * there are so many of the shortest kind already and no memory for more.
+ */
+enum { HPDSL_STAGER_WORDS = 64 };
+HPDSL_API void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n);
+/* It is here.  A message that makes no sense is HPDSL_ECORRUPT. */
+HPDSL_API int hpdsl_stager_received(struct hpdsl_stager *s, uint32_t from,
+				    void *room, size_t n,
+				    struct hpdsl_error *err);
+
+/* The bound on bytes a second from the origin, from now on; 0: none. */
+HPDSL_API void hpdsl_stager_rate(struct hpdsl_stager *s, uint64_t rate);
+
+/*
+ * Stops: nothing new is begun; with at_once what is under way is given up too.
+ * It still serves others.
+ */
+HPDSL_API void hpdsl_stager_stop(struct hpdsl_stager *s, bool at_once);
+
+struct hpdsl_stager_report {
+	/* Nothing is left to do here but to serve others. */
+	bool idle;
+	uint64_t planned_chunks, planned_bytes; /* held ones included */
+	uint64_t held_chunks, held_bytes;	/* at the start */
+	uint64_t planned_origin_bytes;		/* to be read, as stored */
+	uint64_t chunks;			/* published since */
+	uint64_t origin_bytes, peer_bytes;	/* read; received from nodes */
+	uint64_t sent_bytes, written_bytes;
+	uint64_t retries;	 /* reads that failed, and were tried again */
+	uint64_t refetch_chunks; /* whose hash did not agree, fetched again */
+	uint64_t refetch_bytes;
+	uint64_t lost_chunks; /* that cannot be had from the origin */
+	double read_seconds, write_seconds, hash_seconds, expand_seconds;
+	/* The operation that has been under way for the longest time. */
+	double stuck_seconds;
+	char stuck[160]; /* "reading chunk-000017.tar" */
+};
+HPDSL_API void hpdsl_stager_report(const struct hpdsl_stager *s,
+				   struct hpdsl_stager_report *ret);
+/*
+ * When the chunk was published, seconds after hpdsl_stager_new(); 0: it was
+ * held before; negative: it is not here.
+ */
+HPDSL_API double hpdsl_stager_ready(const struct hpdsl_stager *s,
+				    uint64_t chunk);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
