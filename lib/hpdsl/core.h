@@ -32,7 +32,8 @@ enum hpdsl_code {
 		-10004, /* another dataset, other options, other tree */
 	HPDSL_ECHANGED = -10005, /* what is read changed meanwhile */
 	HPDSL_ESTOPPED = -10006, /* stopped early as asked; a rerun completes */
-	HPDSL_EUSAGE = -10007,	 /* options or arguments that make no sense */
+	HPDSL_EUSAGE = -10007,	 /* options or arguments that make no sense, or
+				    a call that is out of order */
 };
 
 /* Plain bytes: may be copied, sent to another thread or rank. */

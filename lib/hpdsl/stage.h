@@ -132,7 +132,11 @@ HPDSL_API int hpdsl_stage_pack_parse(const char *origin, const char *manifest,
 
 /* ---- A stage directory ----------------------------------------------- */
 
-/* A stage directory in the hands of a stager: locked. */
+/*
+ * A stage directory in the hands of a stager: locked.  libhpdsl(3), "Staging",
+ * has a table of what may be called when; a call that is out of order is
+ * HPDSL_EUSAGE, and changes nothing.
+ */
 struct hpdsl_stage;
 
 struct hpdsl_stage_at {
@@ -196,10 +200,14 @@ struct hpdsl_stage_begin {
 HPDSL_API int hpdsl_stage_begin(struct hpdsl_stage *s,
 				const struct hpdsl_stage_begin *opt,
 				struct hpdsl_error *err);
-/* After begin.  Owned by s. */
+/* Owned by s.  Before begin there is none: NULL. */
 HPDSL_API struct hpdsl_dataset *hpdsl_stage_dataset(struct hpdsl_stage *s);
+/* Before begin: false. */
 HPDSL_API bool hpdsl_stage_holds(const struct hpdsl_stage *s, uint64_t chunk);
-/* Bytes of each chunk in this directory once it is here: n = chunks. */
+/*
+ * Bytes of each chunk in this directory once it is here: n = chunks.  Before
+ * begin nothing is written to ret.
+ */
 HPDSL_API void hpdsl_stage_weights(const struct hpdsl_stage *s, uint64_t *ret);
 /*
  * Publishes the plan: a new generation of the state file, in which the chunks
@@ -210,13 +218,16 @@ HPDSL_API int hpdsl_stage_publish(struct hpdsl_stage *s,
 				  struct hpdsl_error *err);
 /*
  * Bytes of chunks that are here, and that the plan has not for this node: they
- * stay, and take room that a plan may have counted on.
+ * stay, and take room that a plan may have counted on.  Before begin: 0.
  */
 HPDSL_API uint64_t hpdsl_stage_surplus(const struct hpdsl_stage *s,
 				       const struct hpdsl_stage_plan *plan);
 /* To be called once a second, by any thread. */
 HPDSL_API void hpdsl_stage_beat(struct hpdsl_stage *s);
-/* How it ended: 0, HPDSL_ESTOPPED or another failure; what is coming is not. */
+/*
+ * How it ended: 0, HPDSL_ESTOPPED or another failure; what is coming is not.
+ * After hpdsl_stager_free(), and then nothing but hpdsl_stage_close() is left.
+ */
 HPDSL_API int hpdsl_stage_end(struct hpdsl_stage *s, int how,
 			      struct hpdsl_error *err);
 
@@ -282,13 +293,15 @@ struct hpdsl_stager_options {
 	struct hpdsl_watch watch; /* warn and io only */
 };
 
+/* With a plan published; one at a time in a directory. */
 HPDSL_API int hpdsl_stager_new(struct hpdsl_stage *s,
 			       const struct hpdsl_stager_options *opt,
 			       struct hpdsl_stager **ret,
 			       struct hpdsl_error *err);
 /*
  * Ends its threads.  One that does not return from the system within 5 seconds
- * is left behind, with the memory that it knows of.  NULL is harmless.
+ * is left behind, with the memory that it knows of.  Before the directory is
+ * closed.  NULL is harmless.
  */
 HPDSL_API void hpdsl_stager_free(struct hpdsl_stager *s);
 

@@ -132,8 +132,10 @@ int hpdsl_stage_begin(struct hpdsl_stage *s,
 		      struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
-	int r;
+	int r = hp_stage_in_order(s, __func__, HP_STEP(HP_STEP_OPENED), err);
 
+	if (r < 0)
+		return r;
 	if (opt->pack->origin[0] != '/' ||
 	    strlen(opt->pack->origin) >= HP_STATE_ORIGIN)
 		return hp_fail(err, HPDSL_EUSAGE,

@@ -173,8 +173,11 @@ int hpdsl_stage_has_index(struct hpdsl_stage *s,
 			  const struct hpdsl_stage_pack *pack,
 			  struct hpdsl_error *err)
 {
-	int r = hp_stage_same_pack(s, pack, err);
+	int r = hp_stage_in_order(s, __func__, HP_STEP(HP_STEP_OPENED), err);
 
+	if (r < 0)
+		return r;
+	r = hp_stage_same_pack(s, pack, err);
 	s->has_index = false;
 	if (r == 0)
 		r = check_index(s, pack, err);
@@ -263,8 +266,14 @@ int hpdsl_stage_put_index(struct hpdsl_stage *s,
 			  const struct hpdsl_stage_pack *pack,
 			  const void *bytes, size_t n, struct hpdsl_error *err)
 {
-	int r = s->put ? 0 : begin_put(s, pack, err);
+	int r = hp_stage_in_order(
+		s, __func__, HP_STEP(HP_STEP_OPENED) | HP_STEP(HP_STEP_INDEX),
+		err);
 
+	if (r < 0)
+		return r;
+	if (!s->put)
+		r = begin_put(s, pack, err);
 	if (r == 0)
 		r = n ? add_bytes(s, bytes, n, err) : finish_put(s, pack, err);
 	if (r < 0 || !n)

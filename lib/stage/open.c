@@ -135,6 +135,7 @@ void hpdsl_stage_close(struct hpdsl_stage *s)
 	if (!s)
 		return;
 	/* Whoever closes it is in order, if nothing else is. */
+	s->has_stager = false;
 	if (s->state && hp_state_ended(s->state) == HP_STAGE_AT_WORK)
 		hpdsl_stage_end(s, -EIO, NULL);
 	if (s->state)

@@ -129,10 +129,15 @@ int hpdsl_stage_publish(struct hpdsl_stage *s,
 	hp_auto_free void *bytes = NULL;
 	struct hpdsl_error why;
 	void *state = NULL;
-	int r;
+	int r = hp_stage_in_order(s, __func__,
+				  HP_STEP(HP_STEP_BEGUN) |
+					  HP_STEP(HP_STEP_PUBLISHED) |
+					  HP_STEP(HP_STEP_AT_WORK),
+				  err);
 
-	if (!s->ds || plan->chunks != s->chunks || plan->nodes != s->nodes ||
-	    !size)
+	if (r < 0)
+		return r;
+	if (plan->chunks != s->chunks || plan->nodes != s->nodes || !size)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "%s: the plan is not for this directory",
 			       s->path);
@@ -178,8 +183,13 @@ int hpdsl_stage_end(struct hpdsl_stage *s, int how, struct hpdsl_error *err)
 	enum hp_stage_end end = how == 0	      ? HP_STAGE_COMPLETE :
 				how == HPDSL_ESTOPPED ? HP_STAGE_STOPPED :
 							HP_STAGE_FAILED;
+	int r = hp_stage_in_order(
+		s, __func__,
+		HP_STEP(HP_STEP_BEGUN) | HP_STEP(HP_STEP_PUBLISHED), err);
 
-	(void)err;
+	if (r < 0)
+		return r;
+	s->ended = true;
 	pthread_mutex_lock(&s->state_lock);
 	for (uint64_t i = 0; s->state && i < s->chunks; i++) {
 		if (hp_state_get(s->state, i) != HP_CHUNK_COMING)

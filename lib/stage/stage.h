@@ -46,7 +46,25 @@ struct hpdsl_stage {
 	void *state;
 	uint64_t state_size;
 	struct hp_state_header now;
+
+	bool has_stager; /* one, from hpdsl_stager_new() to .._free() */
+	bool ended;	 /* hpdsl_stage_end() was called */
 };
+
+/* How far it is; the steps at which a call may come are or'ed of HP_STEP(). */
+enum hp_stage_step {
+	HP_STEP_OPENED,
+	HP_STEP_INDEX,
+	HP_STEP_BEGUN,
+	HP_STEP_PUBLISHED,
+	HP_STEP_AT_WORK,
+	HP_STEP_ENDED,
+};
+#define HP_STEP(step) (1U << (step))
+
+/* HPDSL_EUSAGE: this call may not come now. */
+int hp_stage_in_order(const struct hpdsl_stage *s, const char *call,
+		      unsigned steps, struct hpdsl_error *err);
 
 /*
  * The chunk has its name, in this form: says so to readers.  After the rename,

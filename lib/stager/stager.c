@@ -134,6 +134,7 @@ static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
 			struct hpdsl_error *err)
 {
 	s->stage = stage;
+	stage->has_stager = true;
 	s->io = hp_io_or_system(opt->watch.io);
 	s->plan = opt->plan;
 	s->node = opt->node;
@@ -196,9 +197,13 @@ int hpdsl_stager_new(struct hpdsl_stage *stage,
 		     const struct hpdsl_stager_options *opt,
 		     struct hpdsl_stager **ret, struct hpdsl_error *err)
 {
-	struct hpdsl_stager *s = calloc(1, sizeof *s);
-	int r;
+	struct hpdsl_stager *s;
+	int r = hp_stage_in_order(stage, __func__, HP_STEP(HP_STEP_PUBLISHED),
+				  err);
 
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof *s);
 	if (!s)
 		return hp_fail_nomem(err);
 	s->origin_dir = s->dir = s->lock_fd = -1;
@@ -269,6 +274,7 @@ void hpdsl_stager_free(struct hpdsl_stager *s)
 {
 	if (!s)
 		return;
+	s->stage->has_stager = false;
 	/* A thread may come back from the system at any time: what it knows
 	 * of has to stay for it, with the memory of its read. */
 	if (!hp_stager_join(s))
