@@ -656,7 +656,7 @@ archives, as '1.tar', packed as they are; to pack what is in them: give each \
 as an input of its own" ]
 	run --separate-stderr hpdsl-pack -q --chunks=1 of.tar b
 	[ "$stderr" = "hpdsl-pack: warning: 2 files in archives are \
-archives, as '1.tar', packed as they are; to pack what is in them: --nested" ]
+archives, as '1.tar', packed as they are; to pack what is in them: ask for nested archives (--nested)" ]
 	run --separate-stderr hpdsl-pack -q --chunks=1 --nested of.tar c
 	[ -z "$stderr" ]
 	# few among many

@@ -246,7 +246,7 @@ taken()
 	# complete: nothing to do, unless a side file has gone
 	hpdsl-pack -q --resume --chunks=6 --emit=$all tree want
 	rm want/shards.json
-	fails 3 "shards.json: is missing; --force" \
+	fails 3 "shards.json: is missing; it can be replaced (--force)" \
 		hpdsl-pack -q --resume --chunks=6 --emit=$all tree want
 }
 

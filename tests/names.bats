@@ -453,7 +453,7 @@ line 1" hpdsl-pack --labels=labels t out
 	cp labels moved
 	hpdsl-pack -q --resume --labels=moved t out
 	echo 'a/1 x' >> labels
-	fails 3 "the file of --labels is not what it was" \
+	fails 3 "the file of labels is not what it was (--labels)" \
 		hpdsl-pack -q --resume --labels=labels t out
 	fails 3 "--labels is dir:1 now, was file" \
 		hpdsl-pack -q --resume --labels=dir t out
@@ -498,9 +498,9 @@ line 1" hpdsl-pack --labels=labels t out
 	few cat/1.jpg top.jpg
 	fails 2 "'top.jpg' is of a sample without a class" \
 		hpdsl-pack -q --labels=dir --cls t out
-	fails 2 "--cls needs classes" hpdsl-pack -q --cls t out
-	fails 2 "--cls needs classes" hpdsl-pack -q --cls --labels=none t out
-	fails 2 "--cls does not go with --group=none" \
+	fails 2 "--cls needs classes: see --labels" hpdsl-pack -q --cls t out
+	fails 2 "--cls needs classes: see --labels" hpdsl-pack -q --cls --labels=none t out
+	fails 2 "--cls does not go with group none (--group=none)" \
 		hpdsl-pack -q --cls --labels=dir --group=none t out
 	rm t/top.jpg
 	# no tar reader makes a file where there is a folder

@@ -49,7 +49,7 @@ refuse()
 	hpdsl-pack -q in ds
 	cp -R ds none
 	rm none/dataset.yaml
-	refuse none "none: not a dataset: dataset.yaml is missing"
+	refuse none "none: not a dataset: dataset.yaml is missing (hpdsl-index makes it from the chunks)"
 	run -1 hpdsl-verify -q none
 	[ "$output" = "dataset.yaml: is missing" ]
 	hpdsl-index -q none
@@ -68,4 +68,26 @@ refuse()
 		fails 3 index.hpdsl hpdsl-pack -q index packed
 		rm -rf packed
 	done
+}
+
+# What the library says, and which option would help at this shell.
+@test "the command names its option, the library does not" {
+	local how="hpdsl-pack --resume completes it" text
+	mkdir -p in/cat
+	echo meow > in/cat/1.jpg
+	hpdsl-pack -q in ds
+	fails 3 "ds: a packed dataset is there; --force replaces it" \
+		hpdsl-pack -q in ds
+	fails 2 "--meta 'a=c': this key is given twice" \
+		hpdsl-pack -q --meta=a=b --meta=a=c in out
+	fails 2 "--cls needs classes: see --labels" hpdsl-pack -q --cls in out
+	cp -R ds unfinished
+	mv unfinished/dataset.yaml unfinished/journal.hpdsl
+	for text in ls verify index; do
+		fails 3 "unfinished: an unfinished pack ($how)" \
+			"hpdsl-$text" unfinished
+	done
+	rm ds/dataset.yaml ds/index.hpdsl
+	fails 3 "and index.hpdsl are missing (hpdsl-index makes them from the chunks)" \
+		hpdsl-verify ds
 }

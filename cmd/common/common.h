@@ -104,6 +104,11 @@ struct cmd_strings {
 
 void cmd_strings_add(struct cmd_strings *s, const char *string);
 
+/* ---- advice.c ----------------------------------------------------------- */
+
+/* Adds which option would help to what the library says, in place. */
+void cmd_advise(char *text, size_t cap);
+
 /* ---- message.c: standard error, one line each ------------------------- */
 
 __attribute__((format(printf, 1, 2))) void cmd_message(const char *fmt, ...);

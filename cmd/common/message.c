@@ -36,6 +36,7 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	int n;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	cmd_advise(text, sizeof(text));
 	/* exec gives a program any name, of any length */
 	n = snprintf(line, sizeof(line), "%.100s: %s",
 		     program_invocation_short_name, kind);

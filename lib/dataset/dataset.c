@@ -69,8 +69,7 @@ static int no_index(const struct hpdsl_dataset *ds, struct hpdsl_error *err)
 	if (exists(ds, HP_JOURNAL_NAME) || !exists(ds, HP_MANIFEST_NAME))
 		return hp_manifest_missing(ds->io, ds->dir, ds->path, err);
 	return hp_fail(err, HPDSL_ENOTOURS,
-		       "%s: not a dataset: " HP_INDEX_NAME " is missing "
-		       "(hpdsl-index makes it from the chunks)",
+		       "%s: not a dataset: " HP_INDEX_NAME " is missing",
 		       ds->path);
 }
 

@@ -106,7 +106,7 @@ int hp_meta_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
 /* Of those made by the two above, in one piece of memory with their strings. */
 void hp_pairs_release(struct hp_pairs *p);
 /*
- * 0 if equal, else HPDSL_EDIFFERS with "--seed is 2 now, was 1" in *err.  The
+ * 0 if equal, else HPDSL_EDIFFERS with "seed is 2 now, was 1" in *err.  The
  * order of different keys does not matter.
  */
 int hp_pairs_compare(const struct hp_pairs *now, const struct hp_pairs *was,

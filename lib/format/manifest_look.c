@@ -30,12 +30,11 @@ int hp_manifest_missing(const struct hp_io *io, int dir, const char *path,
 	const char *what = "not a dataset (no " HP_MANIFEST_NAME ")";
 
 	if (exists(io, dir, HP_JOURNAL_NAME))
-		what = "an unfinished pack (hpdsl-pack --resume completes it)";
+		what = "an unfinished pack";
 	else if (exists(io, dir, HP_INDEX_NAME) ||
 		 exists(io, dir, HP_CHUNK_FIRST) ||
 		 exists(io, dir, HP_CHUNK_ZST_FIRST))
-		what = "not a dataset: " HP_MANIFEST_NAME " is missing "
-		       "(hpdsl-index makes it from the chunks)";
+		what = "not a dataset: " HP_MANIFEST_NAME " is missing";
 	return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", path, what);
 }
 

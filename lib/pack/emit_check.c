@@ -148,14 +148,13 @@ static int tell_broken(const struct names *s, struct hpdsl_error *err)
 			snprintf(more, sizeof more,
 				 " (and %" PRIu64 " names more)", b->names - 1);
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "--emit=%s: its index cannot hold '%s': %s%s%s",
+			       "emit=%s: its index cannot hold '%s': %s%s%s",
 			       rules[k].name,
 			       hp_printable(m.path, m.path_len, name),
 			       b->reason, more,
 			       s->p->opt->names == HPDSL_NAMES_PORTABLE ?
 				       "" :
-				       "; --names=portable makes names that "
-				       "it takes");
+				       "; portable names are taken");
 	}
 	return 0;
 }

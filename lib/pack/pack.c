@@ -34,17 +34,16 @@ static int check_options(const struct hpdsl_pack_options *opt,
 		return hp_fail(err, HPDSL_EUSAGE, "no output directory");
 	if (opt->memory && opt->memory < memory_min)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "--memory: %" PRIu64 " bytes are too few, "
+			       "memory: %" PRIu64 " bytes are too few, "
 			       "at least 8M are needed",
 			       opt->memory);
 	if (opt->labels == HPDSL_LABELS_FILE && !opt->label_file)
 		return hp_fail(err, HPDSL_EUSAGE, "no file of labels");
 	if (opt->cls && opt->group == HPDSL_GROUP_NONE)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "--cls does not go with --group=none");
+			       "cls does not go with group none");
 	if (opt->cls && opt->labels == HPDSL_LABELS_NONE)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "--cls needs classes: see --labels");
+		return hp_fail(err, HPDSL_EUSAGE, "cls needs classes");
 	/* The manifest, at the end of it all, would be late for that. */
 	r = hp_meta_pairs(opt, &meta, err);
 	hp_pairs_release(&meta);

@@ -285,7 +285,7 @@ static int check_chunks(const struct hp_pack *p, struct hpdsl_error *err)
 	if (r != HPDSL_ECORRUPT)
 		return r;
 	return hp_fail(err, r,
-		       "%s: is complete, but damaged: %s; --force replaces it",
+		       "%s: is complete, but damaged: %s; it can be replaced",
 		       p->target.output, first);
 }
 

@@ -126,9 +126,7 @@ static int check_contents(const struct hp_target *t,
 	if (c->manifest && opt->force)
 		return check_replace(t, c, err);
 	if (c->manifest && !opt->resume)
-		return hp_fail(err, -EEXIST,
-			       "%s: a packed dataset is there; --force "
-			       "replaces it",
+		return hp_fail(err, -EEXIST, "%s: a packed dataset is there",
 			       t->output);
 	if (!c->manifest && !c->journal && (c->ours || c->foreign))
 		return hp_fail(err, -ENOTEMPTY,
@@ -235,9 +233,7 @@ static int open_unfinished(struct hp_target *t,
 	t->found = found;
 	if (!found || opt->resume || opt->force)
 		return 0;
-	return hp_fail(err, -EEXIST,
-		       "%s: an unfinished pack is there; --resume completes "
-		       "it, --force begins afresh",
+	return hp_fail(err, -EEXIST, "%s: an unfinished pack is there",
 		       t->output);
 }
 

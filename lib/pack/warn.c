@@ -59,7 +59,7 @@ static void odd_warn(const struct hp_pack *p, const struct odd *o,
 	     o->n == 1 ? "" : "s", what, worst, path,
 	     samples[o->worst + 1] - first == 1 || p->opt->cls ?
 		     "" :
-		     "; --group=none makes each file a sample");
+		     "; without groups each file is a sample");
 }
 
 int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err)
@@ -79,7 +79,7 @@ int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err)
 	     "its suffix only the first member is read%s",
 	     n, n == 1 ? " has" : "s have",
 	     hp_printable(f->path, f->key_len, key),
-	     p->opt->cls ? "" : "; --group=none makes each file a sample");
+	     p->opt->cls ? "" : "; without groups each file is a sample");
 	return 0;
 }
 
@@ -100,8 +100,8 @@ void hp_warn_of_samples(const struct hp_pack *p)
 	}
 	if (list->labels && !list->n_classes &&
 	    p->opt->labels != HPDSL_LABELS_FILE)
-		warn(p, "no file has the folder that --labels asks for: "
-			"no sample has a class");
+		warn(p, "no file has the folder that names a class: "
+			"no sample has one");
 	odd_warn(p, &large, "larger than the mean chunk", "largest");
 	odd_warn(p, &many, "of more than 64 members", "one with most");
 }
@@ -151,7 +151,8 @@ void hp_warn_of_archives(const struct hp_pack *p)
 	inner_warn(p, &dirs, bytes, "directories",
 		   "give each as an input of its own");
 	if (!p->opt->nested)
-		inner_warn(p, &archives, bytes, "archives", "--nested");
+		inner_warn(p, &archives, bytes, "archives",
+			   "ask for nested archives");
 }
 
 void hp_warn_of_labels(const struct hp_pack *p,

@@ -27,14 +27,13 @@ static int fail(const struct hp_file *f, const char *what,
 	char path[HP_PRINTABLE];
 
 	hp_printable(f->path, f->path_len, path);
-	return hp_fail(err, HPDSL_EUSAGE, "--cls: '%s' %s", path, what);
+	return hp_fail(err, HPDSL_EUSAGE, "cls: '%s' %s", path, what);
 }
 
 static int check_labels(const struct hp_list *list, struct hpdsl_error *err)
 {
 	if (!list->labels)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "--cls needs classes: see --labels");
+		return hp_fail(err, HPDSL_EUSAGE, "cls needs classes");
 	for (uint64_t s = 0; s < list->n_samples; s++)
 		if (list->labels[s] == HPDSL_NO_LABEL)
 			return fail(&list->files[list->samples[s]],

@@ -61,7 +61,7 @@ static int fail(const struct hp_list *list, const struct hp_file *file,
 	hp_printable(two, strlen(two), b);
 	if (file->flags & HP_FILE_GENERATED)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "--cls: '%s' would be a file, and is a folder, "
+			       "cls: '%s' would be a file, and is a folder, "
 			       "from %s",
 			       hp_printable(file->path, file->path_len, path),
 			       b);

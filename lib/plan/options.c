@@ -198,13 +198,12 @@ static int add_meta(struct builder *b, const char *text,
 	hp_printable(text, strlen(text), name);
 	if (!equal || equal == text)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "--meta '%s' is not of the form KEY=VALUE",
-			       name);
+			       "meta '%s' is not of the form KEY=VALUE", name);
 	key = copy(b, text, (size_t)(equal - text));
 	for (size_t i = 0; i < b->pairs.n; i++) {
 		if (!strcmp(b->pairs.v[i].key, key))
 			return hp_fail(err, HPDSL_EUSAGE,
-				       "--meta '%s': this key is given twice",
+				       "meta '%s': this key is given twice",
 				       name);
 	}
 	add(b, key, copy(b, equal + 1, strlen(equal + 1)));
@@ -285,20 +284,15 @@ static void describe(const struct hp_pairs *p, const char *key, char *out,
 static int differs(const struct hp_pairs *now, const struct hp_pairs *was,
 		   const char *key, struct hpdsl_error *err)
 {
-	char option[64], is[440], other[440];
+	char is[440], other[440];
 
 	if (!strcmp(key, "labels_xxh3_128"))
 		return hp_fail(err, HPDSL_EDIFFERS,
-			       "the file of --labels is not what it was");
-	snprintf(option, sizeof option, "%s", key);
-	for (char *p = option; *p; p++) {
-		if (*p == '_')
-			*p = '-';
-	}
+			       "the file of labels is not what it was");
 	describe(now, key, is, sizeof is);
 	describe(was, key, other, sizeof other);
-	return hp_fail(err, HPDSL_EDIFFERS, "--%s is %s now, was %s", option,
-		       is, other);
+	return hp_fail(err, HPDSL_EDIFFERS, "%s is %s now, was %s", key, is,
+		       other);
 }
 
 /* Told last: it is there, too, when nobody gave it. */

@@ -64,7 +64,7 @@ static int check_frames(struct hp_reindex *x, const struct hp_found *c,
 				       "%s: frame %" PRIu32
 				       " does not begin with a member: not "
 				       "compressed by hpdsl-pack; decompress "
-				       "it (zstd -d --rm)",
+				       "it",
 				       c->name, i);
 		x->frames_ungroup |= one_key(&m);
 	}

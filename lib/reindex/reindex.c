@@ -165,8 +165,7 @@ static int refuse_unfinished(struct hp_reindex *x, struct hpdsl_error *err)
 	if (x->opt->force || x->has_manifest ||
 	    x->io->stat(x->io, x->dir, HP_JOURNAL_NAME, &st, 0) < 0)
 		return 0;
-	return hp_fail(err, HPDSL_ENOTOURS,
-		       "an unfinished pack (hpdsl-pack --resume completes it)");
+	return hp_fail(err, HPDSL_ENOTOURS, "an unfinished pack");
 }
 
 /*

@@ -175,7 +175,7 @@ static int stop(struct hp_scatter *s, struct hpdsl_error *err)
 	return hp_fail(err, HPDSL_ESTOPPED,
 		       "stopped early, %" PRIu64 " files of compressed "
 		       "archives are done, %" PRIu32 " of %" PRIu32
-		       " chunks are there; --resume completes it",
+		       " chunks are there",
 		       files, done, p->plan.n_chunks);
 }
 

@@ -53,7 +53,7 @@ static int check_room(const struct hpdsl_stage_plan *p,
 			return hp_fail(
 				err, -ENOSPC,
 				"node %u%s%.200s%s has room for %s of the %s "
-				"planned for it (--mode=auto stages what fits)",
+				"planned for it",
 				n, w->hosts ? " (" : "",
 				w->hosts ? w->hosts[n] : "",
 				w->hosts ? ")" : "",

@@ -85,8 +85,8 @@ static int fail_other(const struct hpdsl_stage *s, const uint8_t here[16],
 	hp_hex128(here, a);
 	hp_hex128(pack->pack, b);
 	return hp_fail(err, HPDSL_EDIFFERS,
-		       "%s: another pack is here: %s%s%s; this one is %s of %s "
-		       "(hpdsl-stage --clean makes room)",
+		       "%s: another pack is here: %s%s%s; this one is %s of "
+		       "%s; the other one has to make room",
 		       s->path, a, *from ? " of " : "", from, b, pack->origin);
 }
 

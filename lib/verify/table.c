@@ -30,16 +30,13 @@ static bool exists(const struct hp_verify *v, const char *name)
 static int is_dataset(struct hp_verify *v, bool absent, struct hpdsl_error *err)
 {
 	if (absent && exists(v, HP_JOURNAL_NAME))
-		return hp_fail(err, HPDSL_ENOTOURS,
-			       "%s: an unfinished pack (hpdsl-pack --resume "
-			       "completes it)",
+		return hp_fail(err, HPDSL_ENOTOURS, "%s: an unfinished pack",
 			       v->path);
 	if (exists(v, HP_INDEX_NAME))
 		return 0;
 	if (exists(v, HP_CHUNK_FIRST) || exists(v, HP_CHUNK_ZST_FIRST))
 		return hp_fail(err, HPDSL_ENOTOURS,
-			       "%s: not a dataset: %s and %s are missing "
-			       "(hpdsl-index makes them from the chunks)",
+			       "%s: not a dataset: %s and %s are missing",
 			       v->path, HP_MANIFEST_NAME, HP_INDEX_NAME);
 	return hp_fail(err, HPDSL_ENOTOURS, "%s: not a dataset (no %s)",
 		       v->path, HP_MANIFEST_NAME);

@@ -302,7 +302,7 @@ static int stopped(const struct hp_pack *p, struct hpdsl_error *err)
 		n += p->done[c].done;
 	return hp_fail(err, HPDSL_ESTOPPED,
 		       "stopped early, %" PRIu32 " of %" PRIu32
-		       " chunks are there; --resume completes it",
+		       " chunks are there",
 		       n, p->plan.n_chunks);
 }
 

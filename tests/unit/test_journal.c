@@ -487,13 +487,12 @@ static void test_other_options(void **state)
 	assert_int_equal(hp_journal_compare(j, &(struct hp_pairs){ two, 4 },
 					    &list, &err),
 			 HPDSL_EDIFFERS);
-	assert_string_equal(err.msg, "--seed is 2 now, was 1");
+	assert_string_equal(err.msg, "seed is 2 now, was 1");
 	two[1].value = "1";
 	assert_int_equal(hp_journal_compare(j, &(struct hp_pairs){ two, 3 },
 					    &list, &err),
 			 HPDSL_EDIFFERS);
-	assert_string_equal(err.msg,
-			    "--include is '*.jpg' now, was '*.jpg', ''");
+	assert_string_equal(err.msg, "include is '*.jpg' now, was '*.jpg', ''");
 	hp_journal_close(j);
 	hp_list_release(&list);
 }

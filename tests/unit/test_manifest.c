@@ -772,11 +772,11 @@ static void test_meta(void **state)
 	}
 	opt.meta = bad;
 	assert_int_equal(hp_meta_pairs(&opt, &p, &err), HPDSL_EUSAGE);
-	assert_string_equal(err.msg, "--meta 'a' is not of the form KEY=VALUE");
+	assert_string_equal(err.msg, "meta 'a' is not of the form KEY=VALUE");
 	opt.meta = twice;
 	opt.n_meta = 3;
 	assert_int_equal(hp_meta_pairs(&opt, &p, &err), HPDSL_EUSAGE);
-	assert_string_equal(err.msg, "--meta 'a=c': this key is given twice");
+	assert_string_equal(err.msg, "meta 'a=c': this key is given twice");
 }
 
 static void expect_difference(const struct hpdsl_pack_options *now,
@@ -807,31 +807,31 @@ static void test_compare(void **state)
 	expect_difference(&a, &b, NULL);
 	a.seed = 2;
 	b.seed = 1;
-	expect_difference(&a, &b, "--seed is 2 now, was 1");
+	expect_difference(&a, &b, "seed is 2 now, was 1");
 	b.seed = 2;
 	a.chunk_size = 1;
-	expect_difference(&a, &b, "--chunk-size is 1 now, was 67108864");
+	expect_difference(&a, &b, "chunk_size is 1 now, was 67108864");
 	a.chunks = 3;
-	expect_difference(&a, &b, "--chunks is 3 now, was not given");
-	expect_difference(&b, &a, "--chunks is not given now, was 3");
+	expect_difference(&a, &b, "chunks is 3 now, was not given");
+	expect_difference(&b, &a, "chunks is not given now, was 3");
 	a.chunk_size = a.chunks = 0;
 	a.include = patterns;
 	a.n_include = 1;
-	expect_difference(&a, &b, "--include is '*.jpg' now, was not given");
-	expect_difference(&b, &a, "--include is not given now, was '*.jpg'");
+	expect_difference(&a, &b, "include is '*.jpg' now, was not given");
+	expect_difference(&b, &a, "include is not given now, was '*.jpg'");
 	b.include = patterns;
 	b.n_include = 2;
 	expect_difference(&a, &b,
-			  "--include is '*.jpg' now, was '*.jpg', '*.p\\nng'");
+			  "include is '*.jpg' now, was '*.jpg', '*.p\\nng'");
 	expect_difference(&b, &a,
-			  "--include is '*.jpg', '*.p\\nng' now, was '*.jpg'");
+			  "include is '*.jpg', '*.p\\nng' now, was '*.jpg'");
 	b.n_include = 1;
 	b.meta = meta;
 	b.n_meta = 1;
-	expect_difference(&a, &b, "--meta is not given now, was 'a=b'");
+	expect_difference(&a, &b, "meta is not given now, was 'a=b'");
 	b.n_meta = 0;
 	b.labels = HPDSL_LABELS_DIR;
-	expect_difference(&a, &b, "--labels is none now, was dir:1");
+	expect_difference(&a, &b, "labels is none now, was dir:1");
 }
 
 /* A pack's own manifest, read back, has the pack's options. */
@@ -863,13 +863,11 @@ static void test_manifest_compare(void **state)
 	assert_int_equal(hp_options_pairs(&opt, false, NULL, &now, NULL), 0);
 	assert_int_equal(hp_manifest_compare(&back, &now, &err),
 			 HPDSL_EDIFFERS);
-	assert_string_equal(err.msg,
-			    "--meta is 'b=1' now, was 'b=1', 'a=\\x01'");
+	assert_string_equal(err.msg, "meta is 'b=1' now, was 'b=1', 'a=\\x01'");
 	back.seed = 3;
 	assert_int_equal(hp_manifest_compare(&back, &now, &err),
 			 HPDSL_EDIFFERS);
-	assert_string_equal(err.msg,
-			    "--seed is 18446744073709551615 now, was 3");
+	assert_string_equal(err.msg, "seed is 18446744073709551615 now, was 3");
 	back.rebuilt = true;
 	back.has_seed = false;
 	assert_int_equal(hp_manifest_compare(&back, &now, &err),

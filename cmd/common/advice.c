@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library says what is wrong, in words that are right for every program;
+ * what to do about it at a shell, and by which option, is added here.
+ */
+#include "common/common.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define COMPLETES " (hpdsl-pack --resume completes it)"
+#define INDEXES(what) " (hpdsl-index makes " what " from the chunks)"
+#define NO_GROUPS " (--group=none)"
+
+/* How a text of the library ends, and what goes behind it. */
+static const struct advice {
+	const char *of; /* the command; NULL: all */
+	const char *end, *add;
+} advice[] = {
+	{ NULL, " unfinished pack", COMPLETES },
+	{ NULL, ": index.hpdsl is missing", INDEXES("it") },
+	{ NULL, "not a dataset: dataset.yaml is missing", INDEXES("it") },
+	{ NULL, "dataset.yaml and index.hpdsl are missing", INDEXES("them") },
+	{ "pack", " chunks are there", "; --resume completes it" },
+	{ "pack", ": a packed dataset is there", "; --force replaces it" },
+	{ "pack", ": an unfinished pack is there",
+	  "; --resume completes it, --force begins afresh" },
+	{ "pack", "; it can be replaced", " (--force)" },
+	{ "pack", "cls needs classes", ": see --labels" },
+	{ "pack", "cls does not go with group none", NO_GROUPS },
+	{ "pack", "; without groups each file is a sample", NO_GROUPS },
+	{ "pack", "ask for nested archives", " (--nested)" },
+	{ "pack", "portable names are taken", " (--names=portable)" },
+	{ "pack", "the folder that names a class: no sample has one",
+	  " (--labels)" },
+	{ "pack", "the file of labels is not what it was", " (--labels)" },
+	{ "index", "; decompress it", " (zstd -d --rm)" },
+	{ "stage", "; the other one has to make room",
+	  " (hpdsl-stage --clean)" },
+	{ "stage", " planned for it", " (--mode=auto stages what fits)" },
+};
+
+static bool is_of(const char *command)
+{
+	const char *name = program_invocation_short_name;
+
+	return !command ||
+	       (!strncmp(name, "hpdsl-", 6) && !strcmp(name + 6, command));
+}
+
+static void add_behind(char *text, size_t cap)
+{
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < sizeof(advice) / sizeof(*advice); i++) {
+		size_t n = strlen(advice[i].end);
+
+		if (len < n || strcmp(text + len - n, advice[i].end) ||
+		    !is_of(advice[i].of))
+			continue;
+		snprintf(text + len, cap - len, "%s", advice[i].add);
+		return;
+	}
+}
+
+/* Fields of hpdsl_pack()'s options are options with dashes at a shell. */
+static void name_option(char *text, size_t cap)
+{
+	static const char *const fields[] = { "memory: ",   "cls: ",
+					      "cls needs ", "cls does ",
+					      "meta '",	    "emit=" };
+	size_t n = 0, len = strlen(text);
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		is |= !strncmp(text, fields[i], strlen(fields[i]));
+	while (islower((unsigned char)text[n]) || text[n] == '_')
+		n++;
+	is |= n && !strncmp(text + n, " is ", 4) && strstr(text, " now, was ");
+	if (!is || len + 3 > cap || !is_of("pack"))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == '_')
+			text[i] = '-';
+	memmove(text + 2, text, len + 1);
+	memcpy(text, "--", 2);
+}
+
+void cmd_advise(char *text, size_t cap)
+{
+	add_behind(text, cap);
+	name_option(text, cap);
+}
