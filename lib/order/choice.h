@@ -28,8 +28,7 @@ static inline uint64_t hp_choice_words(uint64_t samples)
 	return samples / 64 + (samples % 64 > 0);
 }
 
-/* Its parts: pick.c takes samples out of c->bits, weight.c sets
- * what they weigh. */
+/* Its parts: pick.c takes samples out of c->bits, weight.c weighs them. */
 int hp_choice_pick(struct hpdsl_choice *c, const struct hp_index *ix,
 		   const struct hpdsl_choice_options *opt,
 		   struct hpdsl_error *err);
