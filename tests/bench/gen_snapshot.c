@@ -10,6 +10,7 @@
 #include "base/mem.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NAME = 32 };
