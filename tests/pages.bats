@@ -31,6 +31,24 @@ example()
 	[ "$output" = "out/chunk-000000.tar: member 0 '1.a': checksum differs" ]
 }
 
+@test "libhpdsl(3) has each call in its table and in its synopsis, once" {
+	local sheet
+	for sheet in core pack dataset verify unpack snapshot stage order loader; do
+		echo "hpdsl/$sheet.h"
+		grep -A1 HPDSL_API "$SRC/lib/hpdsl/$sheet.h" |
+			grep -oE 'hpdsl_[a-z0-9_]+\(' | tr -d '(' | LC_ALL=C sort
+	done > want
+	sed -n 's/^\.It In \(hpdsl[^ ]*\) Ta .*/\1/p; s/^\.It Fn \(hpdsl_[^ ]*\) Ta .*/\1/p' \
+		"$SRC/man/libhpdsl.3" > rows
+	diff <(LC_ALL=C sort want) <(LC_ALL=C sort rows)
+	# under the sheet that declares it
+	diff want <(awk '/\.h$/ { close(to); print | to; close(to); next }
+		{ print | to }' to='LC_ALL=C sort' rows)
+	diff <(grep -v '[.]h$' want | LC_ALL=C sort) \
+		<(sed -n 's/^\.Fn \(hpdsl_[a-z0-9_]*\) ["v].*/\1/p' \
+			"$SRC/man/libhpdsl.3" | LC_ALL=C sort)
+}
+
 @test "each page that a page names is there" {
 	local page missing=0
 	while read -r page; do
