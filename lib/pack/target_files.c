@@ -10,6 +10,7 @@
 #include "format/names.h"
 #include "index/index.h"
 #include "sys/dir.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -167,7 +168,11 @@ int hp_target_unlink(const struct hp_target *t, int dir,
 	    !has(&u, HP_JOURNAL_NAME))
 		return 0;
 	r = each_name(t->io, dir, ".", unlink_one, &u);
-	if (r == 0 && files != HP_PARTS)
-		r = unlink_folder(&u);
-	return r == 0 && files != HP_PARTS ? unlink_last(&u) : r;
+	if (r < 0 || files == HP_PARTS)
+		return r;
+	r = unlink_folder(&u);
+	/* A file that came back would be nobody's. */
+	if (r == 0)
+		r = hp_sync_dir(t->io, dir, NULL);
+	return r == 0 ? unlink_last(&u) : r;
 }
