@@ -85,7 +85,7 @@ lacks()
 		CFLAGS='-O2 -fno-stack-protector -D_FORTIFY_SOURCE=1' \
 		LDFLAGS='-no-pie -Wl,-z,lazy' all | sed -z 's/\\\n//g' > said
 	grep -e '-fstack-protector-strong .*-fno-stack-protector' said |
-		grep -q 'lib/tar[.]c'
+		grep -q 'lib/chunk/tar[.]c'
 	run ! grep -e '-D_FORTIFY_SOURCE=[23]' said
 	grep -e '-z,now .*-no-pie -Wl,-z,lazy' said | grep -q hpdsl-ls
 	run ! grep -e ' -pie' said

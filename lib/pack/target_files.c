@@ -141,17 +141,24 @@ static bool has(const struct unlinking *u, const char *name)
 	return u->io->stat(u->io, u->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* What the others are known by. */
+/* What the others are known by: one that came back later would be nobody's. */
 static int unlink_last(const struct unlinking *u)
 {
 	static const char *const names[] = { HP_INDEX_NAME, HP_MANIFEST_NAME,
 					     HP_JOURNAL_NAME };
 	size_t n = u->files == HP_WHOLE_DATASET ? 3 : 2;
+	bool synced = false;
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (has(u, names[i]))
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (!has(u, names[i]))
+			continue;
+		if (!synced)
+			r = hp_sync_dir(u->io, u->dir, NULL);
+		synced = true;
+		if (r == 0)
 			r = unlink_name(u, names[i]);
+	}
 	return r;
 }
 
@@ -171,8 +178,5 @@ int hp_target_unlink(const struct hp_target *t, int dir,
 	if (r < 0 || files == HP_PARTS)
 		return r;
 	r = unlink_folder(&u);
-	/* A file that came back would be nobody's. */
-	if (r == 0)
-		r = hp_sync_dir(t->io, dir, NULL);
 	return r == 0 ? unlink_last(&u) : r;
 }
