@@ -480,7 +480,7 @@ again()
 			is_ref out
 		fi
 	done
-	for at in 0 1 191 192 5000; do
+	for at in 0 1 63 64 191 192 5000; do
 		again
 		truncate -s "$at" out/journal.hpdsl
 		if ! pack -q --resume 2> err; then
@@ -493,7 +493,7 @@ again()
 
 @test "a journal without a head: refused without --resume, then it can be resumed" {
 	unfinished 10
-	truncate -s 100 out/journal.hpdsl
+	truncate -s 60 out/journal.hpdsl
 	fails 3 "--resume" pack -q
 	pack -q --resume
 	is_ref out

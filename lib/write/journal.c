@@ -34,18 +34,38 @@ static int read_head(struct hp_journal *j, struct hpdsl_error *err)
 	return hp_journal_head_read(buf, &j->head, err);
 }
 
-/* Writes the head, with this process as the one at work; not synced. */
+/* Not synced, as all that follow. */
 static int write_head(struct hp_journal *j, struct hpdsl_error *err)
 {
 	uint8_t buf[HP_JOURNAL_HEAD];
 	int r;
 
-	memset(j->head.host, 0, sizeof j->head.host);
-	gethostname(j->head.host, sizeof j->head.host - 1);
-	j->head.pid = (uint32_t)getpid();
 	hp_journal_head_write(&j->head, buf);
 	r = hp_io_pwrite_full(j->io, j->fd, buf, sizeof buf, 0);
 	return r < 0 ? hp_journal_fail(r, err) : 0;
+}
+
+/* Says that this process is at work. */
+static int write_owner(struct hp_journal *j, struct hpdsl_error *err)
+{
+	struct hp_journal_owner me = { .pid = (uint32_t)getpid() };
+	uint8_t buf[HP_JOURNAL_OWNER];
+	int r;
+
+	gethostname(me.host, sizeof me.host - 1);
+	hp_journal_owner_write(&me, buf);
+	r = hp_io_pwrite_full(j->io, j->fd, buf, sizeof buf, HP_JOURNAL_HEAD);
+	return r < 0 ? hp_journal_fail(r, err) : 0;
+}
+
+/* A head that tells nothing, until the body is safe. */
+static int write_claim(struct hp_journal *j, struct hpdsl_error *err)
+{
+	int r;
+
+	memset(&j->head, 0, sizeof j->head);
+	r = write_head(j, err);
+	return r < 0 ? r : write_owner(j, err);
 }
 
 int hp_journal_sync(struct hp_journal *j, struct hpdsl_error *err)
@@ -57,17 +77,22 @@ int hp_journal_sync(struct hp_journal *j, struct hpdsl_error *err)
 
 static int fail_busy(struct hp_journal *j, struct hpdsl_error *err)
 {
+	struct hp_journal_owner owner = { .pid = 0 };
 	char host[HP_PRINTABLE];
+	uint8_t buf[HP_JOURNAL_OWNER];
 
-	if (read_head(j, NULL) < 0)
+	if (hp_io_pread_full(j->io, j->fd, buf, sizeof buf, HP_JOURNAL_HEAD) ==
+	    HP_JOURNAL_OWNER)
+		hp_journal_owner_read(buf, &owner);
+	if (owner.pid == 0)
 		return hp_fail(err, -EBUSY,
 			       "%s: another hpdsl-pack is at work here",
 			       HP_JOURNAL_NAME);
-	hp_printable(j->head.host, strlen(j->head.host), host);
+	hp_printable(owner.host, strlen(owner.host), host);
 	return hp_fail(err, -EBUSY,
 		       "%s: another hpdsl-pack is at work here (node %s, "
 		       "process %u)",
-		       HP_JOURNAL_NAME, host, j->head.pid);
+		       HP_JOURNAL_NAME, host, owner.pid);
 }
 
 static int lock(struct hp_journal *j, const struct hpdsl_watch *watch,
@@ -134,17 +159,19 @@ static int open_locked(struct hp_journal *j, const struct hpdsl_watch *watch,
 		       HP_JOURNAL_NAME);
 }
 
-/* Looks at what is there, then makes it name this process. */
+/*
+ * Looks at what is there, then makes it name this process.  A head that tells
+ * something is not written again: it must not get lost.
+ */
 static int take_over(struct hp_journal *j, bool *ret_resumable,
 		     struct hpdsl_error *err)
 {
 	int r = read_head(j, err);
 
-	if (r < 0 && r != HPDSL_ENOTOURS && r != HPDSL_ECORRUPT)
-		return r;
-	if (r < 0)
-		memset(&j->head, 0, sizeof j->head);
-	r = write_head(j, err);
+	if (r == 0)
+		r = write_owner(j, err);
+	else if (r == HPDSL_ENOTOURS || r == HPDSL_ECORRUPT)
+		r = write_claim(j, err);
 	if (r < 0)
 		return r;
 	*ret_resumable = j->head.options_bytes > 0;
@@ -234,7 +261,7 @@ static int write_body(struct hp_journal *j, const struct hp_pairs *options,
 		      const struct hp_list *list)
 {
 	hp_auto_free uint8_t *buf = malloc(BUFFER);
-	struct stream s = { .j = j, .buf = buf, .off = HP_JOURNAL_HEAD };
+	struct stream s = { .j = j, .buf = buf, .off = HP_JOURNAL_BODY };
 
 	if (!buf)
 		return -ENOMEM;
@@ -243,11 +270,11 @@ static int write_body(struct hp_journal *j, const struct hp_pairs *options,
 		put(&s, options->v[i].key, strlen(options->v[i].key) + 1);
 		put(&s, options->v[i].value, strlen(options->v[i].value) + 1);
 	}
-	j->head.options_bytes = s.off + s.n - HP_JOURNAL_HEAD;
+	j->head.options_bytes = s.off + s.n - HP_JOURNAL_BODY;
 	for (uint64_t i = 0; i < list->n_files && !s.fail; i++)
 		put_file(&s, &list->files[i]);
 	flush(&s);
-	j->head.list_bytes = s.off - HP_JOURNAL_HEAD - j->head.options_bytes;
+	j->head.list_bytes = s.off - HP_JOURNAL_BODY - j->head.options_bytes;
 	j->head.n_files = list->n_files;
 	j->head.body_checksum = XXH3_64bits_digest(&s.hash);
 	j->end = s.off;
@@ -262,9 +289,8 @@ int hp_journal_begin(struct hp_journal *j, const struct hp_pairs *options,
 
 	if (r < 0)
 		return hp_journal_fail(r, err);
-	memset(&j->head, 0, sizeof j->head);
 	j->n_positions = 0;
-	r = write_head(j, err); /* a claim, until the body is safe */
+	r = write_claim(j, err);
 	if (r < 0)
 		return r;
 	r = write_body(j, options, list);

@@ -6,8 +6,10 @@
  * hpdsl-format(5), "Journal".
  *
  * Its head is written last: a journal without a valid head, or with one that
- * has no options (a claim: it only names the packer at work), is one whose pack
- * had not begun to write chunks.  A torn record at the end is passed over.
+ * has no options (a claim), is one whose pack had not begun to write chunks.
+ * The packer that takes it over writes its own name behind the head, never the
+ * head itself, which alone tells the names of the chunks that lie here.  A torn
+ * record at the end is passed over.
  */
 #ifndef HP_JOURNAL_H
 #define HP_JOURNAL_H
@@ -94,23 +96,38 @@ int hp_journal_remove(struct hp_journal *j, struct hpdsl_error *err);
 void hp_journal_close(struct hp_journal *j);
 
 /* The decoders, over memory (also the fuzz targets). */
-#define HP_JOURNAL_HEAD 192
+#define HP_JOURNAL_HEAD 64
+#define HP_JOURNAL_OWNER 128
+#define HP_JOURNAL_BODY (HP_JOURNAL_HEAD + HP_JOURNAL_OWNER)
 #define HP_JOURNAL_RECORD 40
 
 struct hp_journal_head {
-	uint64_t options_bytes; /* right behind the head */
+	uint64_t options_bytes; /* right behind the owner */
 	uint64_t list_bytes;	/* behind the options */
 	uint64_t n_files;
 	uint64_t chunks; /* that it was going to write; 0: it does not say */
 	uint64_t body_checksum; /* XXH3-64 of options and list */
-	char host[64];		/* of the packer, NUL-terminated */
-	uint32_t pid;
 };
 
 int hp_journal_head_read(const uint8_t buf[HP_JOURNAL_HEAD],
 			 struct hp_journal_head *ret, struct hpdsl_error *err);
 void hp_journal_head_write(const struct hp_journal_head *head,
 			   uint8_t buf[HP_JOURNAL_HEAD]);
+
+/*
+ * Who is at work, between the head and the options; for a message alone, so
+ * that nothing depends on it and every byte of it is taken.
+ */
+struct hp_journal_owner {
+	char host[64]; /* NUL-terminated, cut if need be; any bytes */
+	uint32_t pid;  /* 0: it does not say */
+};
+
+void hp_journal_owner_read(const uint8_t buf[HP_JOURNAL_OWNER],
+			   struct hp_journal_owner *ret);
+void hp_journal_owner_write(const struct hp_journal_owner *owner,
+			    uint8_t buf[HP_JOURNAL_OWNER]);
+
 /* 0, or HPDSL_ECORRUPT (no text: a torn tail is no error). */
 int hp_journal_record_read(const uint8_t buf[HP_JOURNAL_RECORD],
 			   struct hp_journal_record *ret);

@@ -21,51 +21,36 @@ void hp_journal_head_write(const struct hp_journal_head *head,
 	memset(buf, 0, HP_JOURNAL_HEAD);
 	memcpy(buf, HP_JOURNAL_MAGIC, 8);
 	hp_put32(buf + 8, HP_JOURNAL_VERSION);
-	hp_put32(buf + 12, head->pid);
 	hp_put64(buf + 16, head->options_bytes);
 	hp_put64(buf + 24, head->list_bytes);
 	hp_put64(buf + 32, head->n_files);
 	hp_put64(buf + 40, head->body_checksum);
-	memcpy(buf + 48, head->host, strnlen(head->host, 63));
-	hp_put64(buf + 112, head->chunks);
-	hp_put64(buf + 184, hp_hash64(buf, 184));
-}
-
-static bool all_zero(const uint8_t *p, size_t n)
-{
-	while (n && *p == 0) {
-		p++;
-		n--;
-	}
-	return n == 0;
+	hp_put64(buf + 48, head->chunks);
+	hp_put64(buf + 56, hp_hash64(buf, 56));
 }
 
 int hp_journal_head_read(const uint8_t buf[HP_JOURNAL_HEAD],
 			 struct hp_journal_head *ret, struct hpdsl_error *err)
 {
 	struct hp_journal_head h;
-	size_t host = strnlen((const char *)buf + 48, 64);
 
 	if (memcmp(buf, HP_JOURNAL_MAGIC, 8))
 		return hp_fail(err, HPDSL_ENOTOURS, "%s: not an HPDSL journal",
 			       HP_JOURNAL_NAME);
-	if (hp_get64(buf + 184) != hp_hash64(buf, 184))
+	if (hp_get64(buf + 56) != hp_hash64(buf, 56))
 		return hp_fail(err, HPDSL_ECORRUPT, "%s: checksum differs",
 			       HP_JOURNAL_NAME);
 	if (hp_get32(buf + 8) > HP_JOURNAL_VERSION)
 		return hp_fail(err, HPDSL_ETOONEW,
 			       "%s: version %u is too new for this program",
 			       HP_JOURNAL_NAME, hp_get32(buf + 8));
-	h.pid = hp_get32(buf + 12);
 	h.options_bytes = hp_get64(buf + 16);
 	h.list_bytes = hp_get64(buf + 24);
 	h.n_files = hp_get64(buf + 32);
 	h.body_checksum = hp_get64(buf + 40);
-	memcpy(h.host, buf + 48, sizeof h.host);
-	h.chunks = hp_get64(buf + 112);
+	h.chunks = hp_get64(buf + 48);
 	/* At least one byte of path a file; sums stay far below 2^64. */
-	if (hp_get32(buf + 8) == 0 || host == 64 ||
-	    !all_zero(buf + 48 + host, 64 - host) || !all_zero(buf + 120, 64) ||
+	if (hp_get32(buf + 8) == 0 || hp_get32(buf + 12) != 0 ||
 	    h.chunks > h.n_files || h.options_bytes > HP_JOURNAL_OPTIONS_MAX ||
 	    h.list_bytes > (uint64_t)1 << 60 ||
 	    h.n_files > h.list_bytes / (HP_JOURNAL_FILE + 1))
@@ -73,6 +58,24 @@ int hp_journal_head_read(const uint8_t buf[HP_JOURNAL_HEAD],
 			       HP_JOURNAL_NAME);
 	*ret = h;
 	return 0;
+}
+
+void hp_journal_owner_write(const struct hp_journal_owner *owner,
+			    uint8_t buf[HP_JOURNAL_OWNER])
+{
+	memset(buf, 0, HP_JOURNAL_OWNER);
+	hp_put32(buf, owner->pid);
+	memcpy(buf + 4, owner->host, strnlen(owner->host, 63));
+}
+
+void hp_journal_owner_read(const uint8_t buf[HP_JOURNAL_OWNER],
+			   struct hp_journal_owner *ret)
+{
+	size_t n = strnlen((const char *)buf + 4, 63);
+
+	memset(ret, 0, sizeof *ret);
+	ret->pid = hp_get32(buf);
+	memcpy(ret->host, buf + 4, n);
 }
 
 void hp_journal_record_write(const struct hp_journal_record *rec,

@@ -83,7 +83,7 @@ static int compare_options(struct hp_journal *j, const struct hp_pairs *now,
 
 	if (!buf)
 		return hp_fail_nomem(err);
-	k = hp_io_pread_full(j->io, j->fd, buf, n, HP_JOURNAL_HEAD);
+	k = hp_io_pread_full(j->io, j->fd, buf, n, HP_JOURNAL_BODY);
 	if (k < 0)
 		return hp_fail_errno(err, (int)k, HP_JOURNAL_NAME);
 	if ((size_t)k < n)
@@ -228,11 +228,11 @@ static int compare_list(struct source *s, const struct hp_list *list,
 int hp_journal_compare(struct hp_journal *j, const struct hp_pairs *options,
 		       const struct hp_list *list, struct hpdsl_error *err)
 {
-	uint64_t files = HP_JOURNAL_HEAD + j->head.options_bytes;
+	uint64_t files = HP_JOURNAL_BODY + j->head.options_bytes;
 	uint64_t end = files + j->head.list_bytes;
 	hp_auto_free uint8_t *buf = malloc(BUFFER);
 	struct source all = {
-		.j = j, .buf = buf, .off = HP_JOURNAL_HEAD, .end = end
+		.j = j, .buf = buf, .off = HP_JOURNAL_BODY, .end = end
 	};
 	struct source s = { .j = j, .buf = buf, .off = files, .end = end };
 	int r;

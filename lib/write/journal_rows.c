@@ -132,7 +132,7 @@ int hp_journal_records(struct hp_journal *j, struct hp_journal_record **ret,
 		       size_t *ret_n, struct hpdsl_error *err)
 {
 	uint64_t end =
-		HP_JOURNAL_HEAD + j->head.options_bytes + j->head.list_bytes;
+		HP_JOURNAL_BODY + j->head.options_bytes + j->head.list_bytes;
 	struct records all = { 0 };
 	struct stat st;
 	int r;

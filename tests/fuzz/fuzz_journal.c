@@ -19,12 +19,24 @@ static void head(const uint8_t *data, bool repair, struct hp_journal_head *h)
 	memcpy(buf, data, sizeof buf);
 	if (repair) {
 		memcpy(buf, HP_JOURNAL_MAGIC, 8);
-		hp_put64(buf + 184, hp_hash64(buf, 184));
+		hp_put64(buf + 56, hp_hash64(buf, 56));
 	}
 	if (hp_journal_head_read(buf, h, NULL) < 0)
 		return;
 	hp_journal_head_write(h, again);
 	if (memcmp(buf, again, sizeof buf))
+		abort();
+}
+
+static void owner(const uint8_t *data)
+{
+	uint8_t buf[HP_JOURNAL_OWNER];
+	struct hp_journal_owner once, twice;
+
+	hp_journal_owner_read(data, &once);
+	hp_journal_owner_write(&once, buf);
+	hp_journal_owner_read(buf, &twice);
+	if (memcmp(&once, &twice, sizeof once))
 		abort();
 }
 
@@ -80,12 +92,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hp_journal_head h = { 0 };
 
-	if (size < HP_JOURNAL_HEAD)
+	if (size < HP_JOURNAL_BODY)
 		return 0;
 	head(data, false, &h);
 	head(data, true, &h);
-	data += HP_JOURNAL_HEAD;
-	size -= HP_JOURNAL_HEAD;
+	owner(data + HP_JOURNAL_HEAD);
+	data += HP_JOURNAL_BODY;
+	size -= HP_JOURNAL_BODY;
 	if (h.options_bytes > size)
 		h.options_bytes = size;
 	if (h.options_bytes < 4096) /* comparing is quadratic */

@@ -50,6 +50,7 @@ static struct {
 	bool for_ever;
 	bool fsync_failed, synced_again;
 	bool dribble; /* a byte at a time, every second one interrupted */
+	uint64_t lowest; /* that was written to */
 	int lock_code;
 	bool renewed; /* the name goes before the lock is had, */
 	bool taken;   /* and another file gets it */
@@ -90,6 +91,8 @@ static ssize_t fake_pwrite(const struct hp_io *io, int fd, const void *buf,
 {
 	int r = count();
 
+	if (off < fake.lowest)
+		fake.lowest = off;
 	if (r) { /* half of it gets there */
 		hp_io_system.pwrite(io, fd, buf, n / 2, off);
 		return r;
@@ -547,6 +550,8 @@ static void test_every_bit(void **state)
 
 		if (i / 8 < HP_JOURNAL_HEAD)
 			expected = -1;
+		else if (i / 8 < HP_JOURNAL_BODY) /* who wrote it last */
+			expected = 3;
 		else if (i / 8 >= body)
 			expected = (int)((i / 8 - body) / HP_JOURNAL_RECORD);
 		buf[i / 8] ^= (uint8_t)(1 << i % 8);
@@ -555,6 +560,41 @@ static void test_every_bit(void **state)
 		buf[i / 8] ^= (uint8_t)(1 << i % 8);
 	}
 	free(buf);
+	hp_list_release(&list);
+}
+
+/* Taken over by the next packer, the head is not written again. */
+static void test_head_stays(void **state)
+{
+	struct hp_list list;
+	struct hp_journal *j;
+	uint8_t *before, *after;
+	bool resumable;
+	size_t n, m;
+
+	(void)state;
+	make_list(&list);
+	make_journal(&list, 3);
+	before = slurp(&n);
+	memset(before + HP_JOURNAL_HEAD, 0xff, HP_JOURNAL_OWNER);
+	spew(before, n);
+	fake_reset();
+	fake.lowest = UINT64_MAX;
+	assert_int_equal(hp_journal_open(&fake_io, dir, NULL, &j, &resumable,
+					 NULL),
+			 0);
+	assert_true(resumable);
+	hp_journal_close(j);
+	assert_int_equal(fake.lowest, HP_JOURNAL_HEAD);
+	after = slurp(&m);
+	assert_int_equal(n, m);
+	assert_memory_equal(before, after, HP_JOURNAL_HEAD);
+	assert_memory_not_equal(before + HP_JOURNAL_HEAD,
+				after + HP_JOURNAL_HEAD, HP_JOURNAL_OWNER);
+	assert_memory_equal(before + HP_JOURNAL_BODY, after + HP_JOURNAL_BODY,
+			    n - HP_JOURNAL_BODY);
+	free(before);
+	free(after);
 	hp_list_release(&list);
 }
 
@@ -662,7 +702,7 @@ static void test_too_new(void **state)
 	(void)state;
 	hp_journal_head_write(&h, buf);
 	buf[8] = 2;
-	hp_put64(buf + 184, hp_hash64(buf, 184));
+	hp_put64(buf + 56, hp_hash64(buf, 56));
 	spew(buf, sizeof buf);
 	assert_int_equal(hp_journal_open(NULL, dir, NULL, &j, &resumable, &err),
 			 HPDSL_ETOONEW);
@@ -912,6 +952,7 @@ int main(void)
 		cmocka_unit_test(test_other_options),
 		cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_every_length),
+		cmocka_unit_test(test_head_stays),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_too_new),
