@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A network learns as much from chunk-wise orders as from a full shuffle: five
-# seeds in three windows, whole and in parts.  tests/train.bats has one seed.
+# A network learns as much from chunk-wise orders as from a full shuffle: up to
+# five seeds in three windows, whole and in parts.  tests/train.bats has one seed.
 
 bats_require_minimum_version 1.5.0
 load ../lib
@@ -13,9 +13,12 @@ load ../torch
 		skip "no package dataset-fashion-mnist"
 	"$SRC/examples/fashion_mnist_to_png.py" png
 	hpdsl-pack -q --labels=dir --include='train-*' --chunks=240 png packed
-	"$python" "$SRC/tests/long/accuracy.py" png packed > table || {
-		cat table
+	"$python" "$SRC/tests/long/accuracy.py" \
+		--seconds="${LONG_SECONDS:-inf}" png packed \
+		> table 2> trainings || {
+		cat table trainings
 		false
 	}
+	cat trainings >&3
 	[ "$(grep -c ' +- ' table)" = 8 ]
 }

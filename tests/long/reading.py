@@ -9,10 +9,13 @@ is read in legs; each leg goes on where the last one stopped, on other numbers o
 ranks and workers, with other threads and other memory.  Every batch has to be
 the step that hpdsl.Epoch says it is, every sample what hpdsl.Dataset reads, and
 each sample has to come as often as it was chosen.  Ends with 1, and the game's
-number, at the first thing that is wrong.
+number, at the first thing that is wrong.  With LONG_SECONDS in the environment
+no game is begun after so many seconds, but the first.
 """
+import os
 import random
 import sys
+import time
 import warnings
 import zlib
 from collections import Counter
@@ -148,9 +151,12 @@ def play(rng, known):
 
 def main(games, seed, paths):
     warnings.simplefilter("ignore", RuntimeWarning)  # of too little memory
+    end = time.monotonic() + float(os.environ.get("LONG_SECONDS", "inf"))
     datasets = [Known(path) for path in paths]
-    samples = legs = 0
+    samples = legs = played = 0
     for game in range(int(games)):
+        if game and time.monotonic() > end:
+            break
         name = f"game {seed}/{game}"
         rng = random.Random(name)
         known = rng.choice(datasets)
@@ -158,8 +164,8 @@ def main(games, seed, paths):
             n, m = play(rng, known)
         except (AssertionError, hpdsl.Error) as e:
             sys.exit(f"{name}, {known.path}: {e}")
-        samples, legs = samples + n, legs + m
-    print(f"{games} games, {legs} legs, {samples} samples")
+        samples, legs, played = samples + n, legs + m, played + 1
+    print(f"# {played} games of {legs} legs, {samples} samples")
 
 
 if __name__ == "__main__":

@@ -36,17 +36,29 @@ all_there()
 		$(nodes node "$3")
 }
 
-@test "16 nodes, in every mode, in all sizes of memory" {
-	local mode memory
-	for mode in replicate partition copies=3; do
-		for memory in 4M 64M 1G; do
-			echo "$mode, $memory"
-			rm -rf node*
-			stage 16 -q --pretend-nodes=16 --mode="$mode" \
-				--memory="$memory" "$from/ds" node%n
-			all_there "$from/ds" "$mode" 16
-		done
+# on_16_nodes MODE: with little memory, some, and much.
+on_16_nodes()
+{
+	local memory
+	for memory in 4M 64M 1G; do
+		echo "$1, $memory"
+		rm -rf node*
+		stage 16 -q --pretend-nodes=16 --mode="$1" --memory="$memory" \
+			"$from/ds" node%n
+		all_there "$from/ds" "$1" 16
 	done
+}
+
+@test "16 nodes, each with a part, in all sizes of memory" {
+	on_16_nodes partition
+}
+
+@test "16 nodes, copies on three of them, in all sizes of memory" {
+	on_16_nodes copies=3
+}
+
+@test "16 nodes, each with all, in all sizes of memory" {
+	on_16_nodes replicate
 }
 
 @test "compressed chunks on 4 nodes" {
