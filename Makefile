@@ -94,8 +94,8 @@ STAGE_OBJS := $(call objs,$(wildcard cmd/stage/*.c))
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
 LIBS := $(BUILD)/libhpdsl.a $(BUILD)/$(SONAME)
-UNIT := $(wildcard tests/unit/test_*.c)
-UNIT_SHARED := $(call objs,$(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
+UNIT := $(wildcard tests/unit/*/test_*.c)
+UNIT_SHARED := $(call objs,$(wildcard tests/unit/kit/*.c))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 prog = $(patsubst %.c,$(BUILD)/%,$(1))
@@ -154,8 +154,8 @@ $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(PUBLIC)
 
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags | $(PUBLIC)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote . -iquote cmd -iquote tests/unit \
-		-I$(BUILD)/include $(DEP_CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote . -iquote cmd \
+		-iquote tests/unit/kit -I$(BUILD)/include $(DEP_CFLAGS) -c -o $@ $<
 
 $(PUBLIC): $(BUILD)/include/%: lib/%
 	@mkdir -p $(@D)
@@ -200,7 +200,7 @@ $(call prog,$(MPI_BENCH)): $(BUILD)/%: %.c $(BUILD)/flags
 $(call prog,$(WITH)): $(BUILD)/tests/bench/with_%: $(BUILD)/tests/bench/with_%.o
 	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $(call with,$@)) -lpthread
 
-# tests/unit/wrap.c stands between the library and malloc.
+# tests/unit/kit/wrap.c stands between the library and malloc.
 WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup
 WRAP = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPPED))
 $(call prog,$(UNIT)): %: %.o $(UNIT_SHARED) $(BUILD)/libhpdsl.a
@@ -212,10 +212,11 @@ $(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
 
 # What prove runs: programs and bats files, each through tests/run.
 # The longest first, so that none of them is left for the end.
-LONGEST = $(wildcard $(patsubst %,tests/%.bats,real snapshot_real \
+LONGEST = $(wildcard $(patsubst %,tests/*/%.bats,real snapshot_real \
 	stage_faults stage_resume hostile stage stage_kill))
+BATS := $(filter-out tests/long/%,$(wildcard tests/*/*.bats))
 ALL_TESTS = $(LONGEST) $(call prog,$(UNIT) $(FUZZ)) \
-	$(filter-out $(LONGEST),$(wildcard tests/*.bats))
+	$(filter-out $(LONGEST),$(BATS))
 # Some wait for disks and for each other.
 TEST_JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
@@ -225,7 +226,7 @@ TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 SIM := $(BUILD)/tests/bench/sim_stage
 check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM)
 
-check: check-build ## run the tests (TESTS=tests/ls.bats: just that)
+check: check-build ## run the tests (TESTS=tests/read/ls.bats: just that)
 	@rm -rf $(BUILD)/tap
 	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
 		$(or $(call prog,$(TESTS)),$(ALL_TESTS))
@@ -233,7 +234,7 @@ check: check-build ## run the tests (TESTS=tests/ls.bats: just that)
 check-mpi: all $(STAGE_FAULTS) $(ORIGIN) ## run the tests of hpdsl-stage alone
 	@rm -rf $(BUILD)/tap
 	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
-		$(wildcard tests/stage*.bats)
+		$(filter tests/stage/stage%,$(BATS))
 
 # Built before the time counts.
 LONG ?= 1h

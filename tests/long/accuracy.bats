@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # A network learns as much from chunk-wise orders as from a full shuffle: up to
-# five seeds in three windows, whole and in parts.  tests/train.bats has one seed.
+# five seeds in three windows, whole and in parts.  tests/python/train.bats has
+# one seed.
 
 bats_require_minimum_version 1.5.0
-load ../lib
-load ../torch
+load ../kit/lib
+load ../kit/torch
 
 @test "the mean test accuracies of Fashion-MNIST agree" {
 	local left=inf

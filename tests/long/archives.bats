@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A whole kernel, as its archive, as its tree, in every form.
 
-load ../lib
+load ../kit/lib
 
 kernel=/usr/src/linux-source-6.1.tar.xz
 

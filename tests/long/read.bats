@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Epochs of all kinds, read by jobs of all sizes, stopped and gone on with.
 
-load ../lib
-load ../python
-load ../mpi
+load ../kit/lib
+load ../kit/python
+load ../kit/mpi
 
 setup_file()
 {

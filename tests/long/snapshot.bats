@@ -3,8 +3,8 @@
 # A snapshot of five million entries: what it says, how large it is, who holds
 # it in memory.
 
-load ../lib
-load ../snapshot
+load ../kit/lib
+load ../kit/snapshot
 
 @test "5,000,000 entries: found, verified, there and back, one copy" {
 	local size names=$((5000 * (13 + 1000 * 19)))

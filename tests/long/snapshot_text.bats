@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Text and differences of large trees: a kernel's, and a million lines.
 
-load ../lib
+load ../kit/lib
 
 edits()
 {
-	python3 "$SRC/tests/snapshot_edits.py" "$@"
+	python3 "$SRC/tests/kit/snapshot_edits.py" "$@"
 }
 
 @test "a kernel's tree: dump is what lstat says, edits are found" {

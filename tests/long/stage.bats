@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage at full speed, with chunks of a usual size: killed at any moment,
-# on many nodes, and with readers.  tests/stage_kill.bats and tests/stage.bats
-# have longer versions of their own with HPDSL_LONG.
+# on many nodes, and with readers.  tests/stage/stage_kill.bats and
+# tests/stage/stage.bats have longer versions of their own with HPDSL_LONG.
 
 bats_require_minimum_version 1.5.0
-load ../lib
-load ../snapshot
-load ../mpi
+load ../kit/lib
+load ../kit/snapshot
+load ../kit/mpi
 
 setup_file()
 {

@@ -1,0 +1,646 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-index for tar files of others: they become a dataset where they lie, and
+# not a byte of them changes.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+
+setup_file()
+{
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree tree 2 4
+	ln -s 00000.png tree/class0/link
+	ln tree/class0/00001.png tree/class1/hard.png
+	mkdir tree/class0/empty
+	deep=tree/class1/$(printf 'e%.0s' {1..60})/$(printf 'f%.0s' {1..60})
+	mkdir -p "$deep"
+	echo long > "$deep/x.txt"
+	find tree -exec touch -hd '2021-02-03 04:05:06.789' {} +
+	tars
+}
+
+# Tars of all writers, each of a copy of the tree under another name.
+tars()
+{
+	mkdir tars
+	local format
+	for format in v7 ustar gnu posix; do
+		tar -cf "tars/gnu-$format.tar" --format=$format --sort=name \
+			--transform="flags=rh;s,^\./,./$format/," -C tree . \
+			2> /dev/null || [ $format = v7 ]
+	done
+	bsdtar -cf tars/bsd-pax.tar --format=pax -s ',^\.,bsd-pax,' -C tree .
+	bsdtar -cf tars/bsd-ustar.tar --format=ustar -s ',^\.,bsd-ustar,' \
+		-C tree .
+	hpdsl-pack -q --prefix-input --chunks=2 tree packed
+	mv packed/chunk-000000.tar tars/ours-0.tar
+	mv packed/chunk-000001.tar tars/ours-1.tar
+	"$SRC/tests/kit/foreign.py" make tars
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# some DIR NAME..: copies of these tars in DIR.
+some()
+{
+	local dir=$1 name
+	shift
+	mkdir -p "$dir"
+	for name; do
+		cp -p "$BATS_FILE_TMPDIR/tars/$name.tar" "$dir"
+	done
+}
+
+flip()
+{
+	printf '\252' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# Offset of a member's content.
+offset()
+{
+	hpdsl-ls --json "$1" | grep -F "\"$2\"" | head -n 1 | field offset
+}
+
+@test "tars of all writers: every member as tarfile and tar find it" {
+	cp -rp "$BATS_FILE_TMPDIR/tars" .
+	sums=$(sha256sum tars/*)
+	stats=$(stat -c '%n %i %Y %Z %a' tars/*)
+	hpdsl-index tars 2> err || { cat err; return 1; }
+	grep -q '^hpdsl-index: adopted: .* in 11 chunks' err
+	[ "$(sha256sum tars/*.tar)" = "$sums" ]
+	[ "$(stat -c '%n %i %Y %Z %a' tars/*.tar)" = "$stats" ]
+	[ "$(find tars -type f | wc -l)" = 13 ]
+	grep -qx 'adopted: true' tars/dataset.yaml
+	grep -qx '  group: key' tars/dataset.yaml
+	run ! grep rebuilt tars/dataset.yaml
+	hpdsl-verify -q tars
+	"$SRC/tests/kit/foreign.py" check tars
+	# What hpdsl-unpack restores is what others extract.
+	hpdsl-unpack -q tars unpacked
+	mkdir extracted
+	for t in tars/*.tar; do
+		bsdtar -xpf "$t" -C extracted
+	done
+	# Links are passed over.
+	(cd extracted && find . -type f -links +1) > linked
+	find extracted \( -type l -o -type p \) -delete
+	while read -r name; do
+		rm -f "extracted/$name" "unpacked/$name"
+	done < linked
+	[ "$(wc -l < linked)" -ge 12 ]
+	same_trees extracted unpacked
+}
+
+@test "samples are runs of one key; order is that of the tars' names" {
+	mkdir d
+	python3 - <<- 'END'
+		import sys
+		sys.path.insert(0, __import__("os").environ["SRC"] + "/tests/kit")
+		from foreign import add, tarfile
+		with tarfile.open("d/b.tar", "w") as t:
+		    for name in ("s1.jpg", "s1.txt", "s2.jpg", "s2.sub.txt"):
+		        add(t, name, name.encode())
+		with tarfile.open("d/a.tar", "w") as t:
+		    add(t, "x/.hid.jpg", b"1")
+		    add(t, "x", b"", type=tarfile.DIRTYPE)
+		    add(t, "x/.hid.cls", b"2")
+		    add(t, "y.cls", b"3")
+		    add(t, "x/.hid.txt", b"4")
+	END
+	hpdsl-index -q d 2> err
+	hpdsl-ls --samples d > out
+	diff - out <<- 'END'
+		x/.hid
+		y
+		x/.hid
+		s1
+		s2
+	END
+	diff - <(hpdsl-ls --chunks d) <<< $'a.tar\nb.tar'
+	grep -q "warning: d: 1 sample has the key of one before, first 'x/.hid' in a.tar" err
+	# No labels are made up.
+	hpdsl-ls -l --samples d | grep -v ' - ' && return 1
+	hpdsl-verify -q d
+}
+
+@test "again: nothing changes, and nothing is lost" {
+	some d gnu-posix python-pax
+	hpdsl-index -q d
+	cp -a d was
+	before=$(stat -c '%n %i %Z' d/*)
+	hpdsl-index d 2> err
+	grep -q 'sound, nothing to rebuild' err
+	[ "$(stat -c '%n %i %Z' d/*)" = "$before" ]
+	for file in dataset.yaml index.hpdsl; do
+		rm "d/$file"
+		hpdsl-index -q d
+		diff -r was d
+		flip "d/$file" 50
+		hpdsl-index -q d
+		diff -r was d
+	done
+	rm d/dataset.yaml d/index.hpdsl
+	hpdsl-index -q -j 0 d
+	diff -r was d
+	hpdsl-index -q d/python-pax.tar d/gnu-posix.tar
+	diff -r was d
+}
+
+@test "a changed, new or missing tar contradicts, unless forced" {
+	some d gnu-posix python-pax python-gnu
+	hpdsl-index -q d
+	flip d/gnu-posix.tar "$(offset d posix/class0/00001.png)"
+	cp -a d before
+	fails 1 "d: gnu-posix.tar: member 'posix/class0/00001.png' is not as index.hpdsl has it" \
+		hpdsl-index d
+	diff -r before d
+	hpdsl-index --force d 2> err
+	grep -q "warning: d: gnu-posix.tar is not as dataset.yaml has it" err
+	hpdsl-verify -q d
+	grep -qx 'adopted: true' d/dataset.yaml
+	some d python-ustar
+	fails 1 "d: python-ustar.tar is not listed in index.hpdsl" hpdsl-index d
+	hpdsl-index -q --force d
+	hpdsl-verify -q d
+	[ "$(hpdsl-ls --chunks d | wc -l)" = 4 ]
+	rm d/gnu-posix.tar
+	fails 3 "d: gnu-posix.tar is missing, index.hpdsl lists it" hpdsl-index d
+	hpdsl-index -q --force d
+	hpdsl-verify -q d
+	[ "$(hpdsl-ls --chunks d | wc -l)" = 3 ]
+	# The manifest alone says so, too.
+	rm d/index.hpdsl
+	some d gnu-posix
+	fails 1 "d: gnu-posix.tar is not listed in dataset.yaml" hpdsl-index d
+}
+
+@test "-o: index and manifest elsewhere; both may be moved together" {
+	some data/tars gnu-posix python-gnu
+	mkdir data/sub
+	hpdsl-index -q -o data/sub/out data/tars 2> /dev/null
+	diff - <(hpdsl-ls --chunks data/sub/out) <<- 'END'
+		../../tars/gnu-posix.tar
+		../../tars/python-gnu.tar
+	END
+	[ "$(find data -type f | wc -l)" = 4 ]
+	"$SRC/tests/kit/foreign.py" check data/sub/out
+	hpdsl-verify data/sub/out 2>&1 | grep -v warning
+	mkdir else
+	mv data else/where
+	hpdsl-verify -q else/where/sub/out
+	hpdsl-cat else/where/sub/out posix/class0/00001.json |
+		cmp - "$BATS_FILE_TMPDIR/tree/class0/00001.json"
+	hpdsl-index else/where/sub/out 2>&1 | grep 'nothing to rebuild'
+	hpdsl-index -o else/where/sub/out else/where/tars/*.tar 2>&1 |
+		grep 'nothing to rebuild'
+	rm else/where/sub/out/index.hpdsl
+	hpdsl-index -q else/where/sub/out
+	hpdsl-verify -q else/where/sub/out
+	mv else/where/tars else/where/other
+	run -1 hpdsl-verify -q else/where/sub/out
+	[[ $output = *"../../tars/gnu-posix.tar: is missing"* ]]
+}
+
+@test "-o: through links, from the current folder, into it" {
+	some real/tars python-pax
+	some more python-gnu
+	ln -s real/tars link
+	cd real
+	hpdsl-index -q --output=../out ../link/python-pax.tar ../more/python-gnu.tar
+	diff - <(hpdsl-ls --chunks ../out) <<- 'END'
+		../more/python-gnu.tar
+		../real/tars/python-pax.tar
+	END
+	hpdsl-verify -q ../out
+	cd tars
+	hpdsl-index -q -o . .
+	hpdsl-index python-pax.tar 2>&1 | grep 'nothing to rebuild'
+	diff - <(hpdsl-ls --chunks .) <<< python-pax.tar
+}
+
+@test "-o: what is in the way is refused" {
+	some a gnu-ustar
+	some b gnu-v7
+	mkdir other
+	echo note > other/file
+	fails 3 "other: not empty, and not a dataset of these tars" \
+		hpdsl-index -o other a
+	hpdsl-index -q --force -o other a
+	hpdsl-verify -q other 2> /dev/null
+	fails 1 "other: ../b/gnu-v7.tar is not listed in index.hpdsl" \
+		hpdsl-index -o other a/gnu-ustar.tar b/gnu-v7.tar
+	make_tree tree 1 2
+	hpdsl-pack -q tree packed
+	cp -a packed was
+	fails 3 "packed: a packed dataset is there" hpdsl-index -o packed a
+	fails 3 "packed: a packed dataset is there" \
+		hpdsl-index --force -o packed a
+	cp a/gnu-ustar.tar packed
+	fails 3 "packed: a packed dataset is there" \
+		hpdsl-index packed/gnu-ustar.tar
+	rm packed/gnu-ustar.tar
+	diff -r was packed
+	# A directory that was made for nothing goes.
+	printf 'no tar' > a/gnu-ustar.tar
+	fails 1 "new: ../a/gnu-ustar.tar: at offset 0" hpdsl-index -o new a
+	[ ! -e new ]
+}
+
+@test "wrong arguments" {
+	some a gnu-ustar
+	some b gnu-v7
+	cp a/gnu-ustar.tar b/gnu-ustar.tar
+	fails 2 "a/gnu-ustar.tar and b/gnu-v7.tar lie in different directories: -o DIR" \
+		hpdsl-index a/gnu-ustar.tar b/gnu-v7.tar
+	fails 2 "../a/gnu-ustar.tar and ../b/gnu-ustar.tar: the tars of a dataset need different names" \
+		hpdsl-index -o out a/gnu-ustar.tar b/gnu-ustar.tar
+	[ ! -e out ]
+	fails 2 "" hpdsl-index a b
+	fails 2 "" hpdsl-index a/gnu-ustar.tar b
+	fails 2 "" hpdsl-index -o out
+	fails 3 "absent" hpdsl-index absent
+	fails 3 "absent.tar: No such file" hpdsl-index a/gnu-ustar.tar a/absent.tar
+	mkdir empty
+	fails 3 "empty: not a dataset" hpdsl-index empty
+	fails 3 "no tar files in empty" hpdsl-index -o out empty
+	mkdir empty/folder.tar
+	fails 3 "empty: not a dataset" hpdsl-index empty
+	[ "$(find a b -type f | wc -l)" = 3 ]
+}
+
+@test "chunks of ours are rebuilt, whatever lies beside them" {
+	make_tree tree 1 4
+	hpdsl-pack -q --chunks=2 tree packed
+	id=$(grep dataset_id packed/dataset.yaml)
+	some packed gnu-ustar
+	rm packed/index.hpdsl packed/dataset.yaml
+	hpdsl-index packed 2> err
+	grep -q 'warning: 1 tar file beside the chunks is passed over, first gnu-ustar.tar' err
+	grep -qx 'rebuilt: true' packed/dataset.yaml
+	# Named, they are tars like all others.
+	rm packed/index.hpdsl packed/dataset.yaml
+	hpdsl-index -q packed/chunk-*.tar
+	grep -qx 'adopted: true' packed/dataset.yaml
+	[ "$(grep dataset_id packed/dataset.yaml)" = "$id" ]
+	hpdsl-verify -q --source=tree packed 2> /dev/null
+}
+
+@test "compressed archives and sparse files are refused, with advice" {
+	some d gnu-ustar
+	gzip -k d/gnu-ustar.tar
+	: > d/other.tar.zst
+	hpdsl-index d 2>&1 |
+		grep 'warning: 2 compressed archives cannot be adopted, first gnu-ustar.tar'
+	diff - <(hpdsl-ls --chunks d) <<< gnu-ustar.tar
+	mkdir only
+	cp d/*.gz only
+	fails 3 "only: only compressed archives, such as gnu-ustar.tar.gz, which cannot be adopted: decompress them, or repack them: hpdsl-pack" \
+		hpdsl-index only
+	fails 3 "only: gnu-ustar.tar.gz: compressed with gzip: gzip -d it first, or repack it: hpdsl-pack gnu-ustar.tar.gz OUTPUT" \
+		hpdsl-index only/gnu-ustar.tar.gz
+	for program in bzip2 xz zstd; do
+		command -v $program > /dev/null || continue
+		$program < d/gnu-ustar.tar > only/x.tar
+		fails 3 "only: x.tar: compressed with $program: $program -d it first" \
+			hpdsl-index only/x.tar
+	done
+	bsdtar -cf only/x.tar --format=zip -C "$BATS_FILE_TMPDIR/tree" .
+	fails 3 "only: x.tar: a zip archive: repack it" hpdsl-index only/x.tar
+	truncate -s 1M holes
+	echo end >> holes
+	for format in gnu posix; do
+		tar -Scf only/x.tar --format=$format "$PWD/holes" 2> /dev/null
+		fails 3 "holes': a sparse file cannot be read in place: repack it: hpdsl-pack" \
+			hpdsl-index only/x.tar
+	done
+	[ "$(find only -type f | wc -l)" = 2 ]
+}
+
+@test "what readers take differently is refused, packed or adopted" {
+	local name status why
+	mkdir d
+	while read -r status name why; do
+		cp "$SRC/tests/data/bad/archive/$name" d/x.tar
+		fails "$status" "$why" hpdsl-index d
+		fails 3 "$why" hpdsl-pack -q d/x.tar out
+		[ "$(ls d)" = x.tar ]
+		[ ! -e out ]
+	done <<- 'END'
+		3 sparse-alone-schily-realsize-100 member 'x': is a sparse file without a map
+		3 sparse-alone-gnu-realsize-8 member 'x': is a sparse file without a map
+		3 sparse-alone-gnu-size-5000 member 'x': is a sparse file without a map
+		3 sparse-map-empty-near member 'x': is a sparse file without a map
+		3 sparse-holes-of-solaris member 'x': is a sparse file with SUN.holesdata
+		3 sparse-map-empty-pax member 'x': is a sparse file without a map
+		1 sparse-map-of-another-type a map of holes in what is no sparse file
+		3 type-multivolume member 'x': is the rest of a file that began in another archive
+		1 folder-named-file a file with content has the name of a folder
+		1 folder-named-file-v7 a file with content has the name of a folder
+		1 end-then-another-tar another tar follows the end mark, which readers would not see: split it
+		1 end-one-block-then-a-header another tar follows the end mark, which readers would not see: split it
+		1 path-nul a name holds a NUL byte
+		1 gnu-name-0 a long name is empty
+		1 size-no-octal a size is no number
+	END
+}
+
+@test "paths that lead outside are refused; others are cleaned" {
+	mkdir d
+	for name in ../a.txt a/../../b.txt a/.. .. .; do
+		python3 - "$name" <<- 'END'
+			import os, sys
+			sys.path.insert(0, os.environ["SRC"] + "/tests/kit")
+			from foreign import add, tarfile
+			with tarfile.open("d/x.tar", "w") as t:
+			    add(t, "good", b"1")
+			    add(t, sys.argv[1], b"2")
+		END
+		fails 1 "d: x.tar: member '$name': its path is empty or leads outside" \
+			hpdsl-index d
+		[ "$(ls d)" = x.tar ]
+	done
+	some e python-gnu
+	hpdsl-index -q e
+	hpdsl-ls e | grep -x gnu/a.txt
+	hpdsl-ls e | grep -x gnu/b.jpg
+	hpdsl-cat e gnu/a.txt | grep -x text
+}
+
+@test "equal paths: the first is found and unpacked, the others are told" {
+	some d python-gnu
+	cp d/python-gnu.tar d/z.tar
+	hpdsl-index d > out 2> err
+	grep -q "warning: d: 10 members have the path of one before, first 'gnu/a.jpg' in z.tar" err
+	grep -q "samples have the key of one before, first 'gnu/a' in z.tar" err
+	hpdsl-verify -q d
+	hpdsl-index -q --json d 2> /dev/null > out
+	[ "$(field repeated_paths < out)" = 10 ]
+	[ "$(hpdsl-ls d | sort | uniq -d | wc -l)" = 10 ]
+	status=0
+	hpdsl-unpack d u 2> err || status=$?
+	[ "$status" != 0 ]
+	grep -q "'gnu/a.jpg': member 0 has the same path" err
+	[ "$(find u -type f | wc -l)" = 10 ]
+	[ "$(cat u/gnu/a.txt)" = text ]
+	# A sample alone has no other one beside it.
+	hpdsl-unpack -q --sample="$(hpdsl-ls --json d | tail -n 1 |
+		field sample)" d v
+	[ "$(find v -type f | wc -l)" = 1 ]
+	# The other copy need not be there in the tree either.
+	hpdsl-verify -q --source=u d
+}
+
+@test "two members of one suffix: counted, and the first is read" {
+	mkdir d
+	PYTHONPATH=$SRC/tests/kit python3 - <<- END
+		from foreign import add, tarfile
+		with tarfile.open("d/x.tar", "w") as t:
+		    for name in "a.txt", "b", "b.", "c.jpg", "c.txt", "c.jpg":
+		        add(t, name, b"%d" % len(t.getnames()))
+	END
+	hpdsl-index --json d > out 2> err
+	grep -q "warning: d: 2 samples have two members of one suffix, first 'b' in x.tar; by its suffix only the first member is read" err
+	[ "$(field repeated_suffixes < out)" = 2 ]
+	[ "$(hpdsl-cat d c.jpg)" = 3 ]
+	# of c the first, of the others nothing
+	[ "$(hpdsl-read --json --suffix=jpg d | field bytes)" = 1 ]
+}
+
+@test "links, folders and special files are passed over and counted" {
+	some d python-pax
+	hpdsl-index --json d > out 2> err
+	grep -q "warning: d: 2 links passed over, first 'pax/link' in python-pax.tar" err
+	grep -q "warning: d: 1 special file passed over, first 'pax/fifo' in python-pax.tar" err
+	[ "$(field links < out)" = 2 ]
+	[ "$(field folders < out)" = 1 ]
+	[ "$(field specials < out)" = 1 ]
+	[ "$(field adopted < out)" = true ]
+	[ "$(field members < out)" = 10 ]
+}
+
+@test "ends of archives: missing, doubled, empty, cut off" {
+	some d python-gnu
+	"$SRC/tests/kit/foreign.py" one d/plain.tar plain 700 1 0 5000
+	# Without the zero blocks; with an archive behind them.
+	head -c $((512 * 4 + 1024 + 512 + 5120)) d/plain.tar > d/bare.tar
+	cat d/plain.tar d/python-gnu.tar > d/two.tar
+	head -c 10240 /dev/zero > d/zeros.tar
+	: > d/nothing.tar
+	tar -cf d/folders.tar -C "$BATS_FILE_TMPDIR/tree" class0/empty
+	fails 1 "d: two.tar: at offset 8704: another tar follows the end mark, which readers would not see: split it" \
+		hpdsl-index d
+	[ ! -e d/dataset.yaml ]
+	# What is no tar is passed over.
+	(cat d/plain.tar && printf 'x%.0s' {1..700}) > d/two.tar
+	hpdsl-index d 2> err
+	grep -q 'warning: d: bare.tar: ends without the blocks that end an archive' err
+	grep -q 'warning: d: two.tar: what lies behind the end of the archive, from offset 10240 on, is passed over' err
+	for name in zeros nothing folders; do
+		grep -q "warning: d: $name.tar: left out: there are no files in it" err
+	done
+	diff - <(hpdsl-ls --chunks d) <<- 'END'
+		bare.tar
+		plain.tar
+		python-gnu.tar
+		two.tar
+	END
+	"$SRC/tests/kit/foreign.py" check d
+	hpdsl-verify -q --thorough d 2> /dev/null
+	hpdsl-index d 2>&1 | grep 'nothing to rebuild'
+	mkdir e
+	cp d/zeros.tar e
+	fails 3 "e: no files in any of the tars" hpdsl-index e
+	# Cut off anywhere else: an error that names the place.
+	for at in 1 511 513 1000 1300 9000; do
+		head -c $at d/plain.tar > e/cut.tar
+		fails 1 "e: cut.tar: at offset " hpdsl-index e
+		[ "$(find e -type f | wc -l)" = 2 ]
+	done
+	cp d/plain.tar e/cut.tar
+	flip e/cut.tar 100
+	fails 1 "e: cut.tar: at offset 0: no tar header: its checksum differs" \
+		hpdsl-index e
+}
+
+@test "hpdsl-verify: damaged contents name their sample, headers the tar" {
+	some d gnu-posix python-pax
+	hpdsl-index -q d
+	some e gnu-posix python-pax
+	damage()
+	{
+		cp e/*.tar d
+		"$@"
+		status=0
+		hpdsl-verify d > out 2> err || status=$?
+		[ "$status" = 1 ]
+		cat out err
+	}
+	damage flip d/python-pax.tar "$(offset d pax/a.txt)" |
+		grep 'python-pax.tar: sample [0-9]*: pax/a.txt: checksum differs'
+	damage flip d/python-pax.tar 600000 |
+		grep 'pax/large.bin: checksum differs'
+	damage flip d/gnu-posix.tar 3 |
+		grep 'gnu-posix.tar: headers or padding differ'
+	damage flip d/gnu-posix.tar $(($(stat -c %s d/gnu-posix.tar) - 1)) |
+		grep 'gnu-posix.tar: headers or padding differ'
+	damage truncate -s 20000 d/gnu-posix.tar |
+		grep 'gnu-posix.tar: is 20000 bytes, .* expected (samples'
+	damage truncate -s +512 d/gnu-posix.tar |
+		grep 'gnu-posix.tar: is longer than it should be'
+	damage rm d/gnu-posix.tar | grep 'gnu-posix.tar: is missing'
+	damage truncate -s 20000 d/gnu-posix.tar
+	run -1 hpdsl-verify -q --quick d
+	[[ $output = "gnu-posix.tar: is 20000 bytes, "* ]]
+	cp e/*.tar d
+	hpdsl-verify -q --quick d
+	# Every byte counts.
+	size=$(stat -c %s d/python-pax.tar)
+	for ((at = 7; at < size; at += size / 40)); do
+		damage flip d/python-pax.tar $at > /dev/null
+	done
+	# Other files beside are told.
+	cp e/*.tar d
+	touch d/note
+	hpdsl-verify d 2>&1 | grep 'note: not a file of this dataset'
+}
+
+@test "hpdsl-verify --source: members against the tree they came from" {
+	mkdir d
+	for format in ustar posix; do
+		tar -cf d/x.tar --format=$format -C "$BATS_FILE_TMPDIR/tree" \
+			--hard-dereference -h .
+		rm -f d/dataset.yaml d/index.hpdsl
+		hpdsl-index -q d
+		hpdsl-verify -q --source="$BATS_FILE_TMPDIR/tree" d
+	done
+	cp -rp "$BATS_FILE_TMPDIR/tree" .
+	echo other > tree/class0/00000.png
+	fails_with=0
+	hpdsl-verify --source=tree d > out 2> err || fails_with=$?
+	[ "$fails_with" = 1 ]
+	grep -q 'class0/00000.png' out
+}
+
+@test "a directory that cannot be written: said at once; -o serves" {
+	some d gnu-ustar
+	chmod 555 d
+	plain=()
+	if [ "$(id -u)" = 0 ]; then
+		need setpriv
+		plain=(setpriv "--bounding-set=-dac_override,-dac_read_search")
+	fi
+	fails 3 "d: index.hpdsl: cannot create: Permission denied; -o DIR puts the index elsewhere" \
+		"${plain[@]}" hpdsl-index d
+	"${plain[@]}" hpdsl-index -q -o out d
+	chmod 755 d
+	hpdsl-verify -q out
+	[ "$(ls d)" = gnu-ustar.tar ]
+}
+
+@test "killed at any time: no half dataset, and the next run completes it" {
+	mkdir d
+	for i in 0 1 2 3; do
+		"$SRC/tests/kit/foreign.py" one d/$i.tar $i 3000000 9 4000000 1
+	done
+	sums=$(sha256sum d/*.tar)
+	for delay in 0.002 0.005 0.01 0.015 0.02 0.03; do
+		hpdsl-index -q -j 1 d &
+		sleep $delay
+		kill -9 $! 2> /dev/null || :
+		wait $! || :
+		if [ -e d/dataset.yaml ]; then
+			hpdsl-verify -q d 2> /dev/null
+		fi
+		rm -f d/dataset.yaml
+		hpdsl-index -q d
+		hpdsl-verify -q d
+		rm d/dataset.yaml d/index.hpdsl
+	done
+	[ "$(sha256sum d/*.tar)" = "$sums" ]
+}
+
+@test "hostile headers: an error that names the place, quickly, in little memory" {
+	mkdir d
+	python3 - <<- 'END'
+		import os, sys, tarfile
+		sys.path.insert(0, os.environ["SRC"] + "/tests/kit")
+
+		def block(name, size, kind=b"0", **fields):
+		    b = bytearray(512)
+		    b[:len(name)] = name
+		    b[100:108] = b"0000644\0"
+		    b[124:136] = size if isinstance(size, bytes) else b"%011o\0" % size
+		    b[136:148] = b"00000000017\0"
+		    b[156:157] = kind
+		    b[257:265] = b"ustar\00000"
+		    b[148:156] = b" " * 8
+		    b[148:156] = b"%06o\0 " % sum(b)
+		    return bytes(b)
+
+		def extra(kind, data):
+		    return block(b"x", len(data), kind) + data + bytes(-len(data) % 512)
+
+		def pax(key, value):
+		    n = len(key) + len(value) + 3
+		    n += len(str(n + len(str(n))))
+		    return b"%d %s=%s\n" % (n, key, value)
+
+		end = bytes(1024)
+		good = block(b"good", 4) + b"good" + bytes(508)
+		cases = {
+		    "negative": block(b"a", b"\xff" * 12),
+		    "minus": block(b"a", b"-0000000001\0"),
+		    "base256": block(b"a", b"\x80" + b"\x7f" * 11),
+		    "beyond": block(b"a", 0o77777777777) + bytes(4096),
+		    "pax-size": extra(b"x", pax(b"size", b"9" * 18)) + block(b"a", 0),
+		    "pax-wrap": extra(b"x", pax(b"size", b"9" * 40)) + block(b"a", 0),
+		    "pax-none": extra(b"x", b"no records"),
+		    "pax-long": extra(b"x", b"99999999 path=a\n"),
+		    "pax-large": block(b"x", 1 << 30, b"x") + bytes(4096),
+		    "pax-name": extra(b"x", pax(b"path", b"n" * 9000)) + block(b"a", 0),
+		    "pax-nul": extra(b"x", pax(b"path", b"a\0b")) + block(b"a", 0),
+		    "long-name": extra(b"L", b"n" * 900000) + block(b"a", 0),
+		    "no-member": extra(b"x", pax(b"path", b"a")),
+		    "many": extra(b"x", pax(b"path", b"a")) * 20000,
+		    "global-size": extra(b"g", pax(b"size", b"4")) + block(b"a", 4),
+		    "no-name": block(b"", 0, b"7"),
+		    "outside": extra(b"L", b"../" * 50 + b"x\0") + block(b"a", 0),
+		    "5000": extra(b"L", b"n/" * 2500 + b"x\0") + block(b"a", 0),
+		    "links": extra(b"K", b"t" * 500) + block(b"a", b"\xff" * 12, b"2"),
+		}
+		for name, data in cases.items():
+		    with open(f"d/{name}", "wb") as f:
+		        f.write(good + data + end)
+	END
+	[ "$(find d -type f | wc -l)" = 19 ]
+	[ -n "$SAN" ] || ulimit -v 200000
+	for f in d/*; do
+		rm -rf t
+		mkdir t
+		mv "$f" t/x.tar
+		fails 1 "t: x.tar: " timeout 20 hpdsl-index -j 2 t
+		[ "$(ls t)" = x.tar ]
+	done
+}
+
+@test "modes beyond rwx, and times before 1970: --thorough finds no fault" {
+	mkdir d
+	python3 - <<- 'END'
+		import io, tarfile
+		for name in "PAX", "GNU", "USTAR":
+		    form = getattr(tarfile, name + "_FORMAT")
+		    with tarfile.open(f"d/{name}.tar", "w", format=form) as t:
+		        for i, mode in enumerate((0o4755, 0o2644, 0o1600, 0o7777)):
+		            m = tarfile.TarInfo(f"{name}/{i}.txt")
+		            m.size, m.mode = 3, mode
+		            m.mtime = -1.25 if name == "PAX" else i if name == "USTAR" else -i
+		            t.addfile(m, io.BytesIO(b"abc"))
+	END
+	hpdsl-index -q d
+	hpdsl-verify -q --thorough d
+}

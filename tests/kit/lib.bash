@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# For bats files: `load ../kit/lib`.  Tests run in a fresh folder, with the
+# programs of the build under test first in PATH; $SRC is the source tree.
+# shellcheck shell=bash
+
+: "${SRC:=${BATS_TEST_DIRNAME%/tests*}}"
+: "${BUILD:=$SRC/build}"
+export SRC BUILD PATH="$BUILD:$PATH" LC_ALL=C.UTF-8
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# fails STATUS TEXT COMMAND..: it must end so, say TEXT in a line on stderr, and
+# print nothing on stdout.  What it said is left in $message.
+fails()
+{
+	local want=$1 text=$2 status=0 out
+	shift 2
+	out=$("$@" 2> "$BATS_TEST_TMPDIR/.stderr") || status=$?
+	message=$(cat "$BATS_TEST_TMPDIR/.stderr")
+	rm "$BATS_TEST_TMPDIR/.stderr"
+	if [ "$status" != "$want" ] || [ -n "$out" ] ||
+		[[ $message != *"$text"* ]]; then
+		echo "wanted exit $want and on stderr: $text"
+		echo "got exit $status from: $*"
+		printf 'stdout: %s\nstderr: %s\n' "$out" "$message"
+		return 1
+	fi
+}
+
+# with_library COMMAND..: one that loads the library under test, and has not its
+# sanitizer: that comes first.
+with_library()
+{
+	local name with=
+	case ${SAN:-} in
+	*address* | *thread*)
+		case ${CC:-gcc} in
+		*clang*) skip "clang's sanitizers load into no Python" ;;
+		esac
+		name=libasan.so
+		[ "$SAN" != thread ] || name=libtsan.so
+		with=$(gcc -print-file-name=$name)
+		;;
+	esac
+	# what Python itself leaves behind is no finding
+	LD_PRELOAD=$with ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 "$@"
+}
+
+# make_tree DIR CLASSES SAMPLES: samples of .png, .json and .txt in class
+# folders, contents and sizes the same on every run.
+make_tree()
+{
+	local c s at
+	for ((c = 0; c < $2; c++)); do
+		mkdir -p "$1/class$c"
+		for ((s = 0; s < $3; s++)); do
+			at=$1/class$c/$(printf '%05d' "$s")
+			printf '%*s' $(((c * 7919 + s * 104729) % 5000)) \
+				"$c.$s" > "$at.png"
+			printf '{"class": %d, "n": %d}\n' "$c" "$s" > "$at.json"
+			[ $((s % 3)) = 0 ] || echo "text $s" > "$at.txt"
+		done
+	done
+}
+
+# same_trees A B: the same regular files, contents, modes and mtimes.
+same_trees()
+{
+	diff <(listing "$1") <(listing "$2")
+}
+
+# Paths, modes, whole seconds of mtime and checksums of regular files.
+listing()
+{
+	(cd "$1" && find . -type f -printf '%p %m %Ts\0' | LC_ALL=C sort -z |
+		tr '\0\n' '\n?' && find . -type f -print0 | LC_ALL=C sort -z |
+		xargs -0r sha256sum)
+}
+
+# One checksum over all files of a dataset, names included.
+dataset_digest()
+{
+	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z |
+		xargs -0 sha256sum | sha256sum)
+}
+
+# rounds SOME FEW MANY: how many of what is only repeated: few under a
+# sanitizer, where each takes longer, many in check-long.
+rounds()
+{
+	if [ -n "${HPDSL_LONG:-}" ]; then
+		echo "$3"
+	elif [ -n "${SAN:-}" ]; then
+		echo "$2"
+	else
+		echo "$1"
+	fi
+}
+
+# longer: in check-long, is there time left for one more of them?
+longer()
+{
+	[ -n "${LONG_SECONDS:-}" ] && [ "$SECONDS" -lt "$LONG_SECONDS" ]
+}
+
+# until_true COMMAND..: polls it, for as long as a busy machine may take.
+until_true()
+{
+	local end=$((SECONDS + 200))
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || { echo "never: $*"; return 1; }
+		sleep 0.05
+	done
+}
+
+need()
+{
+	command -v "$1" > /dev/null || skip "no $1"
+}
+
+need_root()
+{
+	[ "$(id -u)" = 0 ] || skip "not root"
+}
+
+# The leak check cannot work under strace.
+traced()
+{
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace "$@"
+}
+
+# field NAME: a number or a plain string of the JSON object on stdin.
+field()
+{
+	sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p"
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# For tests of the Python package: `load ../kit/python` behind
+# `load ../kit/lib`.
+# shellcheck shell=bash
+
+# Debian's, which has Debian's modules, whatever else is first in PATH.
+PYTHON=${PYTHON:-$(command -v /usr/bin/python3 || command -v python3)}
+
+# py ARGUMENT..: the interpreter with the package of the source tree, over the
+# library under test, or with the one in the folder PACKAGE.
+py()
+{
+	PYTHONPATH=${PACKAGE:-$SRC/lib/python}:$SRC/tests/python:$SRC/tests/kit \
+		PYTHONDONTWRITEBYTECODE=1 with_library "$PYTHON" -W error "$@"
+}
+
+# cases CLASS..: the tests of these classes of tests/python, all of them.
+cases()
+{
+	local ran
+	py -m unittest -v "$@" 2> said || { cat said; return 1; }
+	cat said
+	ran=$(sed -n 's/^Ran \([0-9]*\) test.*/\1/p' said)
+	[ "$ran" -ge 1 ]
+	! grep -i 'skipped=' said
+}

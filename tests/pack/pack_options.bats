@@ -1,0 +1,317 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-pack's options: what they do, what is refused, the configuration file,
+# the summary, signals and the deadline.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+
+setup_file()
+{
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree tree 3 20
+	mkdir tree/empty
+	ln -s class0 tree/link
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	tree=$BATS_FILE_TMPDIR/tree
+}
+
+# json FILE EXPRESSION: Python over the object j.
+json()
+{
+	python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+assert eval(sys.argv[2]), j' "$1" "$2"
+}
+
+chunks()
+{
+	find "$1" -name 'chunk-*.tar' | wc -l
+}
+
+@test "chunks: --chunks, --samples-per-chunk, --chunk-size, --multiple-of" {
+	hpdsl-pack -q --chunks 7 "$tree" a
+	[ "$(chunks a)" = 7 ]
+	hpdsl-pack -q --samples-per-chunk=11 "$tree" b
+	[ "$(chunks b)" = 6 ]
+	hpdsl-pack -q --chunk-size 100K "$tree" c
+	[ "$(chunks c)" -gt 1 ]
+	[ "$(chunks c)" -lt 10 ]
+	hpdsl-pack -q --chunks 5 --multiple-of 4 "$tree" d
+	[ "$(chunks d)" = 8 ]
+	fails 2 "60 samples cannot fill 61 chunks" \
+		hpdsl-pack --chunks 61 "$tree" e
+	fails 2 "only one of" hpdsl-pack --chunks 2 --chunk-size 1M "$tree" e
+	[ ! -e e ]
+}
+
+@test "--include, --exclude, --group, --prefix-input" {
+	hpdsl-pack -q --include '*.png' --include '*.json' \
+		--exclude 'class1/*' "$tree" a
+	[ "$(hpdsl-ls a | wc -l)" = 80 ]
+	[ "$(hpdsl-ls a | grep -c class1)" = 0 ]
+	hpdsl-pack --json --group none "$tree" b > b.json
+	json b.json 'j["samples"] == j["members"]'
+	hpdsl-pack -q --prefix-input "$tree" c
+	hpdsl-ls c tree/class0/00001.png
+}
+
+@test "--files-from: relative to INPUT, to the current folder without one" {
+	(cd "$tree" && find . -name '*.png') > list
+	hpdsl-pack -q --files-from list "$tree" a
+	[ "$(hpdsl-ls a | wc -l)" = 60 ]
+	(cd "$tree" && find . -name '*.png' -print0 |
+		hpdsl-pack -q -0 --files-from - "$BATS_TEST_TMPDIR/b")
+	[ "$(dataset_digest a)" = "$(dataset_digest b)" ]
+	hpdsl-ls a | hpdsl-pack -q --files-from=- "$tree" c
+	[ "$(dataset_digest a)" = "$(dataset_digest c)" ]
+	fails 3 "none: No such file" hpdsl-pack --files-from none "$tree" d
+	fails 2 "line 1: a NUL byte" \
+		hpdsl-pack --files-from <(printf 'a\0b') "$tree" d
+	fails 2 "--null goes with" hpdsl-pack -0 "$tree" d
+}
+
+@test "--labels: none, dir, dir:N, parent" {
+	hpdsl-pack --json --labels=dir "$tree" a > json
+	json json 'j["classes"] == 3 and j["unlabelled"] == 0'
+	hpdsl-pack --json --labels=parent --force "$tree" a > json
+	json json 'j["classes"] == 3'
+	hpdsl-pack --json --labels=dir:2 --force "$tree" a > json
+	json json 'j["classes"] == 0 and j["unlabelled"] == 60'
+	fails 2 "labels: 'dir:0'" hpdsl-pack --labels=dir:0 "$tree" b
+	fails 2 "labels: ''" hpdsl-pack --labels= "$tree" b
+	fails 3 "x: No such file" hpdsl-pack --labels x "$tree" b
+}
+
+@test "--labels=dir warns when folders look like splits" {
+	mkdir -p in/train/cat in/val/cat in/test/dog
+	for f in train/cat/a val/cat/b test/dog/c; do echo $f > in/$f.x; done
+	hpdsl-pack -q --labels=dir in a 2> err
+	grep 'warning: .*train, val, test' err
+	hpdsl-pack -q --labels=dir:2 in b 2> err
+	[ ! -s err ]
+	(cd in && find . -type f) |
+		hpdsl-pack -q --labels=dir --files-from - in c 2> err
+	grep 'warning: .*train, val, test' err
+	# among other classes, a train is a train
+	mkdir -p vehicles/train vehicles/car
+	echo 1 > vehicles/train/1.x && echo 2 > vehicles/car/2.x
+	hpdsl-pack -q --labels=dir vehicles d 2> err
+	[ ! -s err ]
+}
+
+@test "numbers: what is refused, exit 2 and nothing written" {
+	for bad in chunk-size=0 chunk-size=6x chunk-size=1KK chunk-size=-1 \
+		chunk-size=99999999T chunk-size= chunks=0 chunks=1K \
+		samples-per-chunk=0 multiple-of=0 seed=-1 \
+		seed=18446744073709551616 seed=0x1 readers=0 readers=x \
+		memory=0 memory=1M threads=-1 threads=x shuffle=x group=x \
+		symlinks=x meta=x meta==x deadline=0 deadline=1:60 \
+		deadline=1-24 deadline=1: deadline=:1 deadline=1:2:3:4; do
+		fails 2 "${bad%%=*}" hpdsl-pack "--$bad" "$tree" out
+	done
+	[ ! -e out ]
+}
+
+@test "arguments: too few are exit 2" {
+	fails 2 "INPUT and OUTPUT" hpdsl-pack
+	fails 2 "INPUT and OUTPUT" hpdsl-pack "$tree"
+	fails 2 "INPUT and OUTPUT" hpdsl-pack --files-from list
+}
+
+@test "--config: the same names; the command line wins" {
+	cat > c.yaml <<-'END'
+	# how we pack
+	chunk-size: 100K
+	seed: 7
+	labels: dir
+	include: '*.png'
+	exclude:
+	  - 'class1/*'
+	  - "*00003*"
+	meta: [licence=CC0, "source=a b"]
+	prefix-input: true
+	threads: 0
+	quiet: true
+	resume: false
+	END
+	hpdsl-pack --config c.yaml "$tree" a 2> err
+	[ ! -s err ]
+	hpdsl-pack -q -j 0 --chunk-size 100K --seed 7 --labels dir \
+		--include '*.png' --exclude 'class1/*' --exclude '*00003*' \
+		--meta licence=CC0 --meta 'source=a b' --prefix-input "$tree" b
+	[ "$(dataset_digest a)" = "$(dataset_digest b)" ]
+	# a list replaces the file's, and one way to size chunks another
+	hpdsl-pack --config c.yaml --chunks 2 --seed 8 --exclude '*00004*' \
+		"$tree" c
+	hpdsl-pack -q --chunks 2 --seed 8 --labels dir --include '*.png' \
+		--exclude '*00004*' --meta licence=CC0 --meta 'source=a b' \
+		--prefix-input "$tree" d
+	[ "$(dataset_digest c)" = "$(dataset_digest d)" ]
+}
+
+@test "--config: an option that may do without its argument" {
+	for level in true:3 5:5 false:; do
+		echo "zstd: ${level%:*}" > c.yaml
+		hpdsl-pack -q --config c.yaml "$tree" "z${level%:*}"
+		[ "$(sed -n 's/^  zstd: //p' "z${level%:*}/dataset.yaml")" = \
+			"${level#*:}" ]
+	done
+	hpdsl-pack -q --zstd=7 --config c.yaml "$tree" seven
+	grep -qx '  zstd: 7' seven/dataset.yaml
+}
+
+# refused LINE TEXT: c.yaml is exit 2 and says so with the line.
+refused()
+{
+	fails 2 "c.yaml: line $1: $2" hpdsl-pack --config c.yaml "$tree" out
+	[ ! -e out ]
+}
+
+@test "--config: what is refused is named with its line" {
+	printf 'seed: 1\nno-such: 2\n' > c.yaml
+	refused 2 "'no-such' is no option"
+	printf 'config: c.yaml\n' > c.yaml
+	refused 1 "'config' is no option"
+	printf 'seed: 1\n\nseed: 2\n' > c.yaml
+	refused 3 "seed: given twice"
+	printf 'seed: [1]\n' > c.yaml
+	refused 1 "seed: a plain value"
+	printf 'seed: x\n' > c.yaml
+	refused 1 "seed: 'x'"
+	printf 'resume: maybe\n' > c.yaml
+	refused 1 "resume: 'maybe' is not true or false"
+	printf -- '- seed\n' > c.yaml
+	refused 1 "a mapping"
+	printf 'seed: 1\n  x: {\n' > c.yaml
+	refused 2 ""
+	printf 'seed: x\n' > c.yaml
+	fails 2 "line 1: seed" hpdsl-pack --config c.yaml --seed 1 "$tree" out
+	fails 3 "none" hpdsl-pack --config none "$tree" out
+	fails 3 "." hpdsl-pack --config . "$tree" out
+}
+
+@test "--meta: a key twice is refused before anything is written" {
+	fails 2 "'b=2': this key is given twice" hpdsl-pack --meta a=1 \
+		--meta b=1 --meta b=2 "$tree" out
+	[ ! -e out ]
+	fails 2 "given twice" hpdsl-pack -n --meta b=1 --meta b=2 "$tree" out
+}
+
+@test "summary: what patterns left out, files and whole folders" {
+	run --separate-stderr hpdsl-pack --exclude class1/ --exclude '*.json' \
+		"$tree" a
+	[ "$status" = 0 ]
+	[[ $stderr = *" --exclude: "[1-9]*" files, and 1 folder with all \
+below"* ]]
+	hpdsl-pack --json --exclude class1/ "$tree" b > json
+	json json 'j["excluded"] == 0 and j["excluded_folders"] == 1'
+}
+
+@test "summary: people's on stderr, none with -q, JSON on stdout" {
+	run --separate-stderr hpdsl-pack --chunks 2 "$tree" a
+	[ "$status" = 0 ]
+	[ -z "$output" ]
+	[[ $stderr = *"hpdsl-pack: 60 samples, "*" in 2 chunks ("* ]]
+	[[ $stderr = *"not kept: 1 empty folder; 1 link to a folder"* ]]
+	[[ $stderr = *"dataset id "* ]]
+	run --separate-stderr hpdsl-pack -q "$tree" b
+	[ "$status" = 0 ]
+	[ -z "$output$stderr" ]
+	hpdsl-pack --json "$tree" c > json 2> err
+	[ ! -s err ]
+	json json 'j["samples"] == 60 and j["chunks"] == 1'
+	json json 'j["empty_folders"] == 1 and j["dry_run"] is False'
+	json json 'len(j["dataset_id"]) == 32 and j["tar_bytes"] > j["bytes"]'
+	grep "dataset_id: $(python3 -c 'import json
+print(json.load(open("json"))["dataset_id"])')" c/dataset.yaml
+}
+
+@test "--dry-run: the plan on stdout, nothing written" {
+	hpdsl-pack -n --chunks 3 "$tree" out > plan 2> err
+	grep 'chunks: *3; smallest .*, median .*, largest ' plan
+	grep 'needs: .* 7 inodes' plan
+	[ ! -e out ]
+	hpdsl-pack -n --json --chunks 3 "$tree" out > plan.json
+	hpdsl-pack --json --chunks 3 "$tree" out > done.json
+	json plan.json 'j["dry_run"] is True and j["inodes"] == 7'
+	for key in samples members bytes chunks tar_bytes chunk_min \
+		chunk_median chunk_max; do
+		diff <(python3 -m json.tool plan.json | grep "\"$key\"") \
+			<(python3 -m json.tool done.json | grep "\"$key\"")
+	done
+	json plan.json "j['space_bytes'] >= $(cat out/* | wc -c)"
+}
+
+# Starts a pack in the background that waits for its list of files; $pid.
+start_waiting()
+{
+	mkfifo list
+	(trap - INT; exec hpdsl-pack "$@" --files-from list "$tree" out) \
+		2> err &
+	pid=$!
+	exec 5> list # the pack has its handlers when this returns
+	sleep 0.2
+}
+
+@test "SIGTERM: a line that says so, and exit 143 at once" {
+	start_waiting
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	exec 5>&-
+	[ "$status" = 143 ]
+	[ "$(cat err)" = "hpdsl-pack: ended by SIGTERM; the same command with \
+--resume completes the pack" ]
+	[ ! -e out ]
+}
+
+@test "SIGBUS: an error that names the dataset, exit 3" {
+	start_waiting
+	kill -BUS "$pid"
+	status=0
+	wait "$pid" || status=$?
+	exec 5>&-
+	[ "$status" = 3 ]
+	grep 'changed under us.*: out' err
+}
+
+@test "SIGUSR1: exit 75, and a rerun completes it" {
+	start_waiting
+	kill -USR1 "$pid"
+	(cd "$tree" && find . -type f) >&5
+	exec 5>&-
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" = 75 ]
+	[ ! -e out/dataset.yaml ]
+	hpdsl-pack -q --resume "$tree" out
+	hpdsl-verify -q out
+}
+
+@test "--deadline: exit 75, and a rerun completes it" {
+	start_waiting --deadline=1
+	sleep 1
+	(cd "$tree" && find . -type f) >&5
+	exec 5>&-
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" = 75 ]
+	[ ! -e out/dataset.yaml ]
+	hpdsl-pack -q --resume --deadline 1-00:00:00 "$tree" out
+	hpdsl-verify -q out
+}
+
+@test "messages: one line each, whatever a name holds" {
+	mkdir $'in\nput'
+	mkfifo $'in\nput/f\e[1mifo'
+	status=0
+	hpdsl-pack $'in\nput' out 2> err || status=$?
+	[ "$status" = 3 ]
+	[ "$(grep -c '^hpdsl-pack: ' err)" = "$(wc -l < err)" ]
+	[ "$(grep -c $'\e' err)" = 0 ]
+}

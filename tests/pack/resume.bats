@@ -1,0 +1,647 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A pack that was stopped, killed or disturbed is completed to the bytes of an
+# undisturbed one, or refused with the reason.
+
+load ../kit/lib
+
+CHUNKS=160
+
+setup_file()
+{
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree in 5 160
+	find in -exec touch -d '2022-02-02 02:02:02.123456789' {} +
+	hpdsl-pack -q --chunks "$CHUNKS" in ref
+	dataset_digest ref > digest
+	make_tree small 2 30
+	hpdsl-pack -q --chunks 12 small small.ref
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	in=$BATS_FILE_TMPDIR/in
+	small=$BATS_FILE_TMPDIR/small
+	want=$(cat "$BATS_FILE_TMPDIR/digest")
+}
+
+teardown()
+{
+	[ -z "${pid:-}" ] || kill -KILL "$pid" 2> /dev/null || :
+}
+
+pack()
+{
+	hpdsl-pack --chunks "$CHUNKS" "$@" "$in" out
+}
+
+# is_ref DIR: the bytes of the undisturbed run, and nothing else left over.
+is_ref()
+{
+	[ "$(dataset_digest "$1")" = "$want" ] || {
+		echo "$1 is not as it should be:"
+		diff -rq "$1" "$BATS_FILE_TMPDIR/ref"
+		return 1
+	}
+	nothing_beside "$1"
+}
+
+nothing_beside()
+{
+	! { find "$1" -name '*.part' -o -name journal.hpdsl
+		find "$(dirname "$1")" -maxdepth 1 -name '.*.hpdsl-*'; } | grep .
+}
+
+# chunks_there DIR: how many chunks have their name.
+chunks_there()
+{
+	local names
+	shopt -s nullglob
+	names=("$1"/chunk-*.tar)
+	shopt -u nullglob
+	echo "${#names[@]}"
+}
+
+# at_chunk N DIR SIGNAL COMMAND..: sends it as soon as N chunks are in DIR.
+# The process is $pid then; fails if the command was faster, five times over
+# where it begins a DIR that was not there.
+at_chunk()
+{
+	local dir=$2 try tries=5
+	[ ! -e "$dir" ] || tries=1
+	for ((try = 1; try < tries; try++)); do
+		! at_chunk_once "$@" || return 0
+		wait "$pid" || return 1
+		rm -rf "$dir"
+	done
+	at_chunk_once "$@"
+}
+
+at_chunk_once()
+{
+	local n=$1 dir=$2 signal=$3 names
+	shift 3
+	"$@" > stdout 2> stderr 3>&- &
+	pid=$!
+	shopt -s nullglob
+	while names=("$dir"/chunk-*.tar) && [ "${#names[@]}" -lt "$n" ]; do
+		[ -e "/proc/$pid" ] || break
+	done
+	shopt -u nullglob
+	kill -"$signal" "$pid" 2> /dev/null || {
+		echo "too fast: $*"
+		return 1
+	}
+}
+
+# ended: the exit status of $pid.
+ended()
+{
+	local status=0
+	wait "$pid" || status=$?
+	pid=
+	echo "exit status $status"
+	cat stderr
+	return "$status"
+}
+
+# unfinished N: an output that was killed with N chunks or some more.
+unfinished()
+{
+	local try
+	for try in {1..20}; do
+		rm -rf out
+		at_chunk "$1" out KILL hpdsl-pack -q -j 1 --readers 1 \
+			--chunks "$CHUNKS" "$in" out || :
+		wait "$pid" || :
+		pid=
+		[ -e out/dataset.yaml ] || return 0
+	done
+	echo "$try times too fast"
+	return 1
+}
+
+resumed_chunks()
+{
+	pack -q --json --resume | field resumed_chunks
+}
+
+@test "SIGKILL at random moments, then --resume: the bytes of an undisturbed run" {
+	local kills landed=0 tries=0 start ms=
+	kills=$(rounds 10 4 200)
+	start=$(date +%s%N)
+	pack -q
+	ms=$((($(date +%s%N) - start) / 1000000))
+	is_ref out
+	[ -z "${LONG_SECONDS:-}" ] || kills=1
+	while [ "$landed" -lt "$kills" ] || longer; do
+		tries=$((tries + 1))
+		[ "$tries" -lt $(((kills + landed) * 10)) ]
+		rm -rf out
+		hpdsl-pack -q --chunks "$CHUNKS" "$in" out 3>&- &
+		pid=$!
+		sleep "$(awk -v ms="$ms" -v r="$RANDOM" \
+			'BEGIN { printf "%.4f", ms / 1000 * r / 32768 }')"
+		kill -KILL "$pid" 2> /dev/null || :
+		if wait "$pid"; then
+			pid=
+			continue
+		fi
+		pid=
+		landed=$((landed + 1))
+		[ ! -e out/dataset.yaml ] || hpdsl-verify -q out
+		pack -q --resume
+		is_ref out
+	done
+	echo "# $landed kills in $tries runs of $ms ms" >&3
+}
+
+@test "finished chunks are kept: verified, not written again" {
+	local there kept
+	unfinished 20
+	there=$(chunks_there out)
+	find out -name 'chunk-*.tar' -printf '%f %i %T@\n' | sort > before
+	kept=$(resumed_chunks)
+	echo "$there there, $kept kept"
+	[ "$kept" -ge 15 ]
+	[ "$kept" -le "$there" ]
+	find out -name 'chunk-*.tar' -printf '%f %i %T@\n' | sort > after
+	[ "$(comm -12 before after | wc -l)" -ge "$kept" ]
+	is_ref out
+}
+
+@test "killed again while resuming, again and again" {
+	local n
+	unfinished 5
+	for n in 20 50 90 130; do
+		at_chunk "$n" out KILL hpdsl-pack -q -j 1 --readers 1 \
+			--chunks "$CHUNKS" --resume "$in" out || :
+		wait "$pid" || :
+		pid=
+	done
+	pack -q --resume
+	is_ref out
+}
+
+@test "killed before every rename, removal and sync of a pack" {
+	need strace
+	local call k status step=1
+	[ -n "${HPDSL_LONG:-}" ] || step=5
+	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
+	for call in renameat2,rename,renameat unlinkat,unlink fsync; do
+		for ((k = 1; ; k += step)); do
+			rm -rf out
+			status=0
+			traced -f -o /dev/null -e trace="$call" \
+				-e inject="$call:signal=KILL:when=$k" \
+				hpdsl-pack -q -j 0 --chunks 12 "$small" out \
+				2> /dev/null || status=$?
+			[ "$status" != 0 ] || break
+			[ ! -e out/dataset.yaml ] || hpdsl-verify -q out
+			hpdsl-pack -q --chunks 12 --resume "$small" out
+			[ "$(dataset_digest out)" = "$want" ] || {
+				echo "$call $k"
+				diff -rq out "$BATS_FILE_TMPDIR/small.ref"
+				return 1
+			}
+			nothing_beside out
+		done
+		[ "$k" -gt 1 ]
+	done
+}
+
+@test "with another -j, --readers and --memory: the same" {
+	unfinished 30
+	pack -q --resume -j 2 --readers 5 --memory 9M
+	is_ref out
+}
+
+@test "with nothing there --resume starts afresh" {
+	[ "$(resumed_chunks)" = 0 ]
+	is_ref out
+	rm -r out
+	mkdir out
+	[ "$(resumed_chunks)" = 0 ]
+	is_ref out
+}
+
+@test "on a complete dataset --resume is done: nothing is touched" {
+	pack -q
+	find out -printf '%p %i %T@ %C@\n' | sort > before
+	pack -q --resume
+	find out -printf '%p %i %T@ %C@\n' | sort > after
+	diff before after
+	[ "$(resumed_chunks)" = "$CHUNKS" ]
+	is_ref out
+}
+
+@test "without --resume an unfinished pack is refused, and stays" {
+	unfinished 10
+	find out -printf '%p %i %s\n' | sort > before
+	fails 3 "--resume" pack -q
+	[[ $message = *out*unfinished* ]]
+	find out -printf '%p %i %s\n' | sort > after
+	diff before after
+	pack -q --resume
+	is_ref out
+}
+
+@test "--force on an unfinished pack begins afresh" {
+	unfinished 10
+	hpdsl-pack -q --seed 9 --chunks 3 --force "$small" out
+	hpdsl-verify -q --source "$small" out
+	[ "$(chunks_there out)" = 3 ]
+	nothing_beside out
+}
+
+refuses_differences()
+{
+	fails 3 "seed" pack -q --resume --seed 7
+	fails 3 "chunks" hpdsl-pack -q --resume --chunks 9 "$in" out
+	fails 3 "labels" pack -q --resume --labels=parent
+	fails 3 "group" pack -q --resume --group=none
+	fails 3 "shuffle" pack -q --resume --shuffle=none
+	fails 3 "meta" pack -q --resume --meta=licence=CC0
+	echo x >> in/class1/00005.json
+	fails 3 "class1/00005.json" pack -q --resume
+	git_back class1/00005.json
+	touch in/class1/00006.json
+	fails 3 "class1/00006.json" pack -q --resume
+	git_back class1/00006.json
+	chmod 600 in/class2/00007.json
+	fails 3 "class2/00007.json" pack -q --resume
+	git_back class2/00007.json
+	touch in/class2/new.json
+	fails 3 "class2/new.json" pack -q --resume
+	rm in/class2/new.json
+	rm in/class3/00008.png
+	fails 3 "class3/00008.png" pack -q --resume
+	git_back class3/00008.png
+	mv in/class3/00009.png in/class3/other.png
+	fails 3 "class3/" pack -q --resume
+	mv in/class3/other.png in/class3/00009.png
+}
+
+git_back()
+{
+	cp -a "$BATS_FILE_TMPDIR/in/$1" "in/$1"
+}
+
+@test "--resume of an unfinished pack refuses what is different, by name" {
+	cp -a "$in" in
+	in=in
+	unfinished 30
+	refuses_differences
+	pack -q --resume
+	is_ref out
+}
+
+# killed_at K INPUT..: a pack that is killed at its K-th change of a name.
+killed_at()
+{
+	local k=$1 status=0
+	shift
+	traced -f -o /dev/null -e trace=renameat2,rename,renameat \
+		-e inject="renameat2,rename,renameat:signal=KILL:when=$k" \
+		hpdsl-pack -q -j 0 --chunks 12 "$@" out 2> /dev/null || status=$?
+	[ "$status" != 0 ] && [ -e out/journal.hpdsl ]
+}
+
+@test "--resume refuses another tar or dataset with the same names, sizes and times" {
+	need strace
+	local form word
+	cp -a "$small" tree
+	tar --format=pax -C tree -cf a.tar .
+	hpdsl-pack -q tree a.ds
+	find tree -type f -exec sed -i --posix 'y/0123456789/1234567890/' {} +
+	(cd tree && find . -type f -exec touch -r "$small/{}" {} \;)
+	tar --format=pax -C tree -cf b.tar .
+	hpdsl-pack -q tree b.ds
+	touch -d 2001-01-01 b.tar
+	for form in tar ds; do
+		word=archive
+		[ $form = tar ] || word=dataset
+		rm -rf out input
+		cp -a a.$form input
+		killed_at 5 input
+		rm -r input
+		cp -a b.$form input
+		fails 3 "the interrupted run: input is another $word" \
+			hpdsl-pack -q --resume --chunks 12 input out
+		rm -r input
+		cp -a a.$form input
+		killed_at 2 --resume input
+		hpdsl-pack -q --resume --chunks 12 input out
+		diff -r "$BATS_FILE_TMPDIR/small.ref" out
+	done
+}
+
+@test "--resume on a complete dataset refuses what is different, by name" {
+	cp -a "$in" in
+	in=in
+	pack -q
+	refuses_differences
+	pack -q --resume
+	is_ref out
+}
+
+@test "SIGUSR1: exit 75, then --resume completes" {
+	at_chunk 10 out STOP hpdsl-pack -q -j 1 --readers 1 \
+		--chunks "$CHUNKS" "$in" out
+	kill -USR1 "$pid"
+	kill -CONT "$pid"
+	status=0
+	ended || status=$?
+	[ "$status" = 75 ]
+	[ "$(wc -l < stderr)" = 1 ]
+	[[ $(cat stderr) = "hpdsl-pack: "* ]]
+	[ ! -e out/dataset.yaml ]
+	# what was open is finished, not left
+	! find out -name '*.part' | grep . || return 1
+	there=$(chunks_there out)
+	[ "$(resumed_chunks)" = "$there" ]
+	is_ref out
+}
+
+@test "--deadline: exit 75 in time, then --resume completes" {
+	local status=0
+	at_chunk 5 out STOP hpdsl-pack -q -j 1 --readers 1 --deadline 1 \
+		--chunks "$CHUNKS" "$in" out
+	sleep 1
+	kill -CONT "$pid"
+	ended || status=$?
+	[ "$status" = 75 ]
+	[ "$(resumed_chunks)" -ge 5 ]
+	is_ref out
+}
+
+@test "SIGTERM and SIGINT: at once, 128 + signal, resumable" {
+	local signal status
+	for signal in TERM INT; do
+		rm -rf out
+		status=0
+		# a shell's background jobs ignore SIGINT
+		at_chunk 5 out STOP env --default-signal=INT hpdsl-pack -q \
+			-j 1 --readers 1 --chunks "$CHUNKS" "$in" out
+		kill -"$signal" "$pid"
+		kill -CONT "$pid"
+		ended || status=$?
+		[ "$status" = $((128 + $(kill -l "$signal"))) ]
+		pack -q --resume
+		is_ref out
+	done
+}
+
+@test "a finished chunk that was damaged is written again" {
+	local c
+	unfinished 20
+	# the oldest: these are in the journal, whatever came last
+	mapfile -t c < <(find out -name 'chunk-*.tar' -printf '%T@ %p\n' |
+		sort | cut -d ' ' -f 2)
+	# one bit, in a header; another in a content; one cut short; one longer
+	flip "${c[0]}" 3
+	flip "${c[1]}" 1000
+	truncate -s -512 "${c[2]}"
+	echo more >> "${c[3]}"
+	rm "${c[4]}"
+	there=$(chunks_there out)
+	kept=$(resumed_chunks)
+	echo "$there there, $kept kept"
+	[ "$kept" -le $((there - 4)) ]
+	is_ref out
+}
+
+# flip FILE OFFSET: changes one bit.
+flip()
+{
+	local byte
+	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+	# shellcheck disable=SC2059
+	printf "$(printf '\\%03o' $((byte ^ 4)))" |
+		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# Puts back the unfinished output that was saved as u.
+again()
+{
+	rm -rf out
+	cp -a u out
+}
+
+@test "a torn end of the journal costs one chunk, garbage behind it none" {
+	need strace
+	local n all cuts="1 20 39"
+	[ -z "${HPDSL_LONG:-}" ] || cuts=$(seq 39)
+	in=$small CHUNKS=12
+	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
+	traced -f -o /dev/null -e trace=renameat,renameat2 \
+		-e inject=renameat,renameat2:signal=USR1:when=8 \
+		hpdsl-pack -q -j 0 --chunks 12 "$in" out || [ $? = 75 ]
+	[ ! -e out/dataset.yaml ]
+	mv out u
+	again
+	all=$(resumed_chunks)
+	[ "$all" -ge 8 ]
+	is_ref out
+	for n in $cuts; do
+		again
+		truncate -s "-$n" out/journal.hpdsl
+		[ "$(resumed_chunks)" = $((all - 1)) ]
+		is_ref out
+	done
+	for n in 1 39 40 41 4000; do
+		again
+		head -c "$n" /dev/urandom >> out/journal.hpdsl
+		[ "$(resumed_chunks)" = "$all" ]
+		is_ref out
+	done
+	again
+	tail -c 40 u/journal.hpdsl >> out/journal.hpdsl
+	head -c 80 /dev/zero >> out/journal.hpdsl
+	[ "$(resumed_chunks)" = "$all" ]
+	is_ref out
+}
+
+@test "a damaged journal: refused or begun afresh, never believed" {
+	local at size
+	unfinished 10
+	mv out u
+	size=$(stat -c %s u/journal.hpdsl)
+	for at in 0 9 100 250 5000 $((size / 3)); do
+		again
+		flip out/journal.hpdsl "$at"
+		if pack -q --resume 2> err; then
+			is_ref out
+		else
+			grep journal.hpdsl err
+			[ "$(wc -l < err)" = 1 ]
+			pack -q --force
+			is_ref out
+		fi
+	done
+	for at in 0 1 63 64 191 192 5000; do
+		again
+		truncate -s "$at" out/journal.hpdsl
+		if ! pack -q --resume 2> err; then
+			grep journal.hpdsl err
+			pack -q --force
+		fi
+		is_ref out
+	done
+}
+
+@test "a journal without a head: refused without --resume, then it can be resumed" {
+	unfinished 10
+	truncate -s 60 out/journal.hpdsl
+	fails 3 "--resume" pack -q
+	pack -q --resume
+	is_ref out
+}
+
+@test "two packers at once: the second is refused and names the process" {
+	at_chunk 5 out STOP hpdsl-pack -q -j 1 --readers 1 \
+		--chunks "$CHUNKS" "$in" out
+	for o in -q --resume --force; do
+		fails 3 "process $pid" pack -q $o
+		[[ $message = *out* ]]
+	done
+	kill -CONT "$pid"
+	ended
+	is_ref out
+}
+
+@test "two packers at once that replace a dataset: the second is refused" {
+	hpdsl-pack -q "$small" out
+	at_chunk 5 .out.hpdsl-new STOP hpdsl-pack -q -j 1 --readers 1 \
+		--chunks "$CHUNKS" --force "$in" out
+	fails 3 "process $pid" pack -q --force
+	hpdsl-verify -q --source "$small" out
+	kill -CONT "$pid"
+	ended
+	is_ref out
+}
+
+# replacing_at N: out, whose replacement was killed when it had N chunks; again
+# if that was done by then.
+replacing_at()
+{
+	local try
+	for try in {1..20}; do
+		rm -rf out
+		hpdsl-pack -q "$small" out
+		at_chunk_once "$1" .out.hpdsl-new KILL hpdsl-pack -q -j 1 \
+			--readers 1 --chunks "$CHUNKS" --force "$in" out || :
+		wait "$pid" || :
+		pid=
+		[ ! -e .out.hpdsl-new ] ||
+			[ "$(chunks_there out)" = "$CHUNKS" ] || return 0
+	done
+	echo "$try times too fast"
+	return 1
+}
+
+@test "killed while a dataset is replaced: the old one is sound until then" {
+	local n
+	for n in 1 30 100; do
+		replacing_at "$n"
+		hpdsl-verify -q --source "$small" out
+	done
+	pack -q --force --resume --json > json
+	[ "$(field resumed_chunks < json)" -gt 50 ]
+	is_ref out
+}
+
+# replace_killed CALL K STRACE-OPTIONS..: a dataset is replaced and that is killed
+# at its Kth CALL; fails if there was none.
+replace_killed()
+{
+	local call=$1 k=$2 status=0
+	shift 2
+	rm -rf out .out*
+	cp -a old out
+	traced -f -o /dev/null -e trace="$call",renameat2 "$@" \
+		-e inject="$call:signal=KILL:when=$k" \
+		hpdsl-pack -q -j 0 --chunks 12 --force "$small" out \
+		2> /dev/null || status=$?
+	[ "$status" != 0 ]
+}
+
+# Until its end a pack holds its lock, the journal, also in a new dataset.
+is_old_or_new()
+{
+	hpdsl-verify -q "$1" || return
+	rm -rf found
+	cp -a "$1" found
+	rm -f found/journal.hpdsl
+	case $(dataset_digest found) in
+	"$old" | "$want") ;;
+	*)
+		echo "$1 is neither"
+		return 1
+		;;
+	esac
+}
+
+@test "killed at any rename, removal or sync of a replacement: one of both is there, whole" {
+	need strace
+	local call k step=1 old
+	[ -n "${HPDSL_LONG:-}" ] || step=4
+	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
+	hpdsl-pack -q --chunks 2 --seed 3 "$small" old
+	old=$(dataset_digest old)
+	for call in renameat,renameat2 unlinkat fsync; do
+		for ((k = 1; ; k += step)); do
+			replace_killed "$call" "$k" || break
+			is_old_or_new out
+			hpdsl-pack -q --chunks 12 --force --resume "$small" out
+			is_ref out
+		done
+		is_ref out
+		[ "$k" -gt 1 ]
+	done
+}
+
+@test "the same on a file system that cannot exchange names" {
+	need strace
+	local call k old here
+	local no=(-e inject=renameat2:error=EINVAL)
+	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
+	hpdsl-pack -q --chunks 2 --seed 3 "$small" old
+	old=$(dataset_digest old)
+	# 12 chunks, index, manifest; then out of the way, and in
+	for k in 14 15 16; do
+		replace_killed renameat "$k" "${no[@]}"
+		here=out
+		[ -e out ] || here=.out.hpdsl-old
+		is_old_or_new "$here"
+		hpdsl-pack -q --chunks 12 --force --resume "$small" out
+		[ "$(dataset_digest out)" = "$want" ]
+		nothing_beside out
+	done
+	! replace_killed renameat 17 "${no[@]}" || return 1
+	is_ref out
+	# the old one is half removed when it ends; the next one takes it away
+	replace_killed unlinkat 5 "${no[@]}"
+	[ -e .out.hpdsl-old ]
+	is_old_or_new out
+	traced -f -o /dev/null -e trace=renameat2 "${no[@]}" \
+		hpdsl-pack -q --chunks 12 --force "$small" out
+	is_ref out
+}
+
+@test "what --force replaces is not counted" {
+	make_tree in 2 40
+	hpdsl-pack -q --zstd --digest=sha256 --chunks=3 in out
+	hpdsl-pack -q --json --resume --force --zstd --chunks=2 in out > json
+	python3 - json <<- 'END'
+		import json, os, sys
+		s = json.load(open(sys.argv[1]))
+		n = [e.stat().st_size for e in os.scandir("out")
+		     if e.name.startswith("chunk-")]
+		assert s["stored_bytes"] == sum(n), s
+		assert s["compressed_chunks"] <= 2, s
+		assert s["resumed_chunks"] == 0, s
+		assert "dataset_id_sha256" not in s, s
+	END
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The Python package: datasets, choices, orders, and its view of hpdsl.h.  The
+# tests themselves are in tests/python.
+
+load ../kit/lib
+load ../kit/python
+
+@test "python: structs and constants are those of hpdsl.h" {
+	local with=()
+	py "$SRC/tests/python/layout.py" > layout.c
+	[ "$(grep -c offsetof layout.c)" -ge 100 ]
+	[ -z "${SAN:-}" ] || with=("-fsanitize=$SAN")
+	"${CC:-cc}" -std=c11 -Wall -Werror "${with[@]}" -I"$SRC/lib" \
+		-o layout layout.c
+	./layout
+}
+
+@test "python: samples by number, members by path" {
+	cases test_dataset.Reading
+}
+
+@test "python: compressed packs, packs without classes, any names" {
+	cases test_dataset.Others
+}
+
+@test "python: of two members of one suffix the first one wins" {
+	cases test_dataset.Twice
+}
+
+@test "python: errors of a dataset have class, code and text" {
+	cases test_dataset.Errors
+}
+
+@test "python: a dataset in other processes, pickled, spawned and forked" {
+	cases test_dataset.Processes
+}
+
+@test "python: choices" {
+	cases test_order.Choices
+}
+
+@test "python: the order of an epoch is the model's" {
+	cases test_order.Orders
+}
+
+@test "python: a dataset that changes while it is open" {
+	cases test_changed.Changed
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The Python package: loaders and their batches, in one process and over its
+# end.  The tests themselves are in tests/python.
+
+load ../kit/lib
+load ../kit/python
+
+# gcc's sanitizers have locks that a fork leaves locked in the child.
+forks_are_safe()
+{
+	[ -z "${SAN:-}" ] || skip "sanitizers and threads do not survive a fork"
+}
+
+@test "python: batches are the steps of the order, over ranks and workers" {
+	cases test_loader.Batches
+}
+
+@test "python: memory goes back with the last view, and not before" {
+	cases test_loader.Memory
+}
+
+@test "python: a state resumes on other ranks and workers" {
+	cases test_loader.States
+}
+
+@test "python: bad samples are errors, or skipped and listed" {
+	cases test_loader.Damage
+}
+
+@test "python: Ctrl-C is heard, and loses nothing" {
+	[ -z "${SAN:-}" ] || skip "sanitizers come between the reads and the test"
+	cases test_process.CtrlC
+}
+
+@test "python: a process ends whatever it has open, and leaves nothing" {
+	cases test_process.Exits
+}
+
+@test "python: loaders and children" {
+	forks_are_safe
+	cases test_process.Forks
+}
+
+@test "python: forks while other threads read and load" {
+	forks_are_safe
+	cases test_dataset.ForksUnderThreads test_process.ForksUnderThreads
+}
+
+@test "python: memory that a process lends comes back" {
+	cases test_lend.Lending
+}
+
+@test "python: memory that is lent, and children" {
+	forks_are_safe
+	cases test_lend.Forks
+}
+
+@test "python: what TensorFlow and DALI take" {
+	cases test_feed
+}

@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# examples/train_fashion_mnist.py, and the study of what an order does to a
+# network's accuracy, on few images; tests/long/accuracy.bats has all of them.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+load ../kit/torch
+
+setup_file()
+{
+	[ -d /usr/share/datasets/fashion-mnist ] || return 0
+	cd "$BATS_FILE_TMPDIR" || return 1
+	"$SRC/examples/fashion_mnist_to_png.py" png \
+		/usr/share/datasets/fashion-mnist 3000
+	hpdsl-pack -q --labels=dir --chunks=24 png packed
+	hpdsl-pack -q --labels=dir --include='train-*' --chunks=24 png half
+}
+
+setup()
+{
+	need_torch
+	[ -d /usr/share/datasets/fashion-mnist ] ||
+		skip "no package dataset-fashion-mnist"
+	data=$BATS_FILE_TMPDIR
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# train OPTION..: two epochs of 12 steps, in a window of 2 chunks.
+train()
+{
+	"$python" "$SRC/examples/train_fashion_mnist.py" --window=2 --epochs=2 \
+		"$@" "$data/packed"
+}
+
+# ranks N OPTION..: the same in N processes; what the first one says.
+ranks()
+{
+	local n=$1 r pids=() pid port
+
+	port=$("$python" -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+
+	for ((r = 1; r < n; r++)); do
+		RANK=$r WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 \
+			MASTER_PORT=$port train "${@:2}" > "rank$r" 2>&1 3>&- &
+		pids+=($!)
+	done
+	RANK=0 WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+		train "${@:2}"
+	for pid in "${pids[@]}"; do
+		wait "$pid"
+	done
+}
+
+# same_share A B: what was said last, but for a few images of 3000 that rounding
+# has moved to another class.
+same_share()
+{
+	diff <(tail -n 1 "$1" | sed 's/^[0-9.]*%//') \
+		<(tail -n 1 "$2" | sed 's/^[0-9.]*%//')
+	awk 'FNR == 1 { n++ } { share[n] = $1 + 0 }
+		END { d = share[1] - share[2]; exit !(d * d <= 0.3 * 0.3) }' "$1" "$2"
+}
+
+# same_net A B: checkpoints of the same place, and the same network but for
+# rounding.
+same_net()
+{
+	"$python" - "$@" <<- 'END'
+		import sys, torch
+		a, b = map(torch.load, sys.argv[1:])
+		assert a["loader"] == b["loader"], (a["loader"], b["loader"])
+		for name, weights in a["net"].items():
+		    assert torch.allclose(weights, b["net"][name], atol=1e-3), name
+	END
+}
+
+@test "trains, and learns something" {
+	train --checkpoint=net > out
+	[ "$(grep -c '^epoch [01]: 12 steps, loss ' out)" = 2 ]
+	# ten classes: a tenth would be no more than guessed
+	grep -qE '^([4-9][0-9])\.[0-9]*% of the test images' out
+	"$python" -c 'import json; json.load(open("net.order"))'
+}
+
+# same_losses FILE: the four that were printed are one, but for rounding.
+same_losses()
+{
+	awk '/ loss / { l[n++] = $NF } END {
+		for (i = 1; i < n; i++)
+			if ((l[i] - l[0]) ^ 2 > 0.0015 ^ 2) exit 1
+		exit n != 4 }' "$1"
+}
+
+@test "the loss is the mean of an epoch, also of several processes" {
+	# a network that never changes
+	train --rate=0 > out
+	ranks 2 --rate=0 >> out
+	cat out
+	same_losses out
+}
+
+@test "--every=0: checkpoints where epochs end, and where it stops" {
+	train --checkpoint=net --every=0 --steps=15
+	grep -q '"epoch": 1, "step": 3' net.order
+	run -2 train --every=-1
+	[[ $output = *"argument --every: invalid"* ]]
+}
+
+@test "a checkpoint that cannot be written is told before the training" {
+	local file
+
+	mkdir folder other other.order
+	for file in absent/net folder other; do
+		run -1 train --checkpoint="$file"
+		[ "${#lines[@]}" = 1 ]
+		[[ $output = "$file: cannot be written: "* ]]
+	done
+}
+
+@test "stopped and begun again it is the same, also on other processes" {
+	train --checkpoint=whole > whole.out
+	train --checkpoint=net --steps=5
+	grep -q '"step": 5' net.order
+	train --checkpoint=net --steps=9 --workers=1 > out
+	grep -qx 'goes on in epoch 0, step 5' out
+	grep -q '"epoch": 1, "step": 2' net.order
+	ranks 2 --checkpoint=net > out
+	grep -qx 'goes on in epoch 1, step 2' out
+	same_net whole net
+	same_share whole.out out
+	# nothing left to do
+	train --checkpoint=net > out
+	run ! grep '^epoch' out
+}
+
+@test "from a stage directory while it is being filled" {
+	need mpirun
+	[ -x "$BUILD/hpdsl-stage" ] || skip "no hpdsl-stage"
+	train --checkpoint=whole > whole.out
+	hpdsl-stage -q --rate=500K "$data/packed" copy 3>&- &
+	until [ -e copy/stage.hpdsl ]; do
+		kill -0 $!
+		sleep 0.05
+	done
+	data=$PWD
+	ln -s copy packed
+	train --checkpoint=net > out
+	wait $!
+	same_net whole net
+}
+
+@test "any order but none is as good as a full shuffle" {
+	"$python" "$SRC/tests/long/accuracy.py" --seeds=1 --epochs=3 \
+		--windows 2 --jobs=1 "$data/png" "$data/half" > table
+	[ "$(grep -c ' +- ' table)" = 4 ]
+}

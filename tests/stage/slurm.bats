@@ -1,0 +1,311 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The examples of staging, in a real Slurm of three hosts.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+
+slurm=$SRC/tests/bed/slurm
+nodes=$SRC/tests/bed/nodes
+
+# One Slurm for all tests here; why there is none is in $without.
+setup_file()
+{
+	export without bed=$BATS_FILE_TMPDIR/bed all=$BATS_FILE_TMPDIR
+
+	without=$("$slurm" missing) || return 0
+	command -v mpirun > /dev/null || without="no mpirun"
+	[ -x "$BUILD/hpdsl-stage" ] || without="no hpdsl-stage"
+	[ -x "$BUILD/tests/bed/origin" ] || without="no fuse3"
+	[ -z "$without" ] || return 0
+	cd "$all" || return 1
+	make_tree tree 3 100
+	hpdsl-pack -q --chunks=24 tree packed
+	hpdsl-ls packed | hpdsl-cat --files-from=- packed | sha256sum > sum
+	stand_ins
+	# shellcheck disable=SC2016
+	printf '#!/bin/bash\nexport SCRATCH=%s HPDSL_STAGE=%s\nexec %s\n' \
+		"$bed/ssd/scratch" "$BUILD/hpdsl-stage" \
+		"$SRC/examples/epilog.sh" > epilog
+	chmod +x epilog
+	"$slurm" up "$bed" 3 "--watch=$$" --ssd=100M --origin=packed \
+		--epilog=epilog --options=rate=8M > up.log 2>&1 ||
+		without="Slurm does not start: $(tail -n 1 up.log)"
+}
+
+teardown_file()
+{
+	[ -n "$without" ] || "$slurm" down "$bed"
+}
+
+setup()
+{
+	[ -z "$without" ] || skip "$without"
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export PATH=$all/bin:$PATH DATASET=$bed/origin TMPDIR=$bed/ssd
+	export SHARED=$bed/ssd/shared
+	unset SLURM_JOB_ID
+}
+
+teardown()
+{
+	local n
+
+	[ -z "$without" ] || return 0
+	"$slurm" run "$bed" scancel --user=root
+	all_done
+	for n in 1 2 3; do
+		"$nodes" on "$bed" "$n" find "$bed/ssd" -mindepth 1 -delete
+	done
+	cat job.out 2> /dev/null || true
+}
+
+# train.py, which says where it has read a dataset that is right; and
+# hpdsl-stage with options of a test.
+stand_ins()
+{
+	mkdir bin
+	cat > bin/python <<- 'END'
+		#!/bin/bash
+		[ "$1 $2" = "train.py --data" ] || exit 2
+		hpdsl-ls "$3" | hpdsl-cat --files-from=- "$3" | sha256sum |
+			cmp - "$all/sum" || exit
+		hpdsl-verify -q "$3" && echo "trained on $(hostname)"
+	END
+	cat > bin/hpdsl-stage <<- 'END'
+		#!/bin/bash
+		exec "$BUILD/hpdsl-stage" $STAGE_OPTIONS "$@"
+	END
+	chmod +x bin/*
+}
+
+# job SCRIPT OPTION..: submits it, with the example that may follow it, waits
+# for its end, and ends as it does; output in job.out.
+job()
+{
+	local id state
+
+	id=$("$slurm" run "$bed" sbatch --parsable --output=job.out "${@:2}" \
+		"$SRC/examples/$1" "$SRC/examples/train_after_stage.sbatch")
+	until_true none_left -j "$id" -t PENDING,RUNNING,COMPLETING || return 99
+	state=$("$slurm" run "$bed" scontrol show job "$id")
+	state=${state##*ExitCode=}
+	return "${state%%:*}"
+}
+
+# none_left OPTION..: squeue says so; that it cannot tell is no answer.
+none_left()
+{
+	local jobs
+
+	jobs=$("$slurm" run "$bed" squeue -h "$@") && [ -z "$jobs" ]
+}
+
+# Until no job is left.
+all_done()
+{
+	until_true none_left
+}
+
+# warn ID: as Slurm does when a job's time is nearly over.
+warn()
+{
+	"$slurm" run "$bed" scancel --batch --signal=USR1 "$1"
+}
+
+# Bytes of chunks that the origin was asked for, all hosts together.
+asked()
+{
+	"$nodes" stats "$bed" | awk '$5 ~ /^chunk/ { n += $2 }
+		END { print n + 0 }'
+}
+
+# there HOST N FOLDER NAME: N or more such files.
+there()
+{
+	[ "$("$nodes" on "$bed" "$1" find "$3" -name "$4" | wc -l)" -ge "$2" ]
+}
+
+size()
+{
+	cat "$all"/packed/chunk-* | wc -c
+}
+
+gone_from()
+{
+	! "$nodes" on "$bed" "$1" test -e "$2"
+}
+
+nothing_staged()
+{
+	local n
+
+	for n in 1 2 3; do
+		[ -z "$("$nodes" on "$bed" "$n" find "$bed/ssd" -type f)" ]
+	done
+}
+
+@test "the scripts are sound" {
+	for f in "$SRC"/examples/{*.sbatch,*.pbs,*.sh}; do
+		bash -n "$f"
+		! command -v shellcheck > /dev/null || shellcheck "$f"
+	done
+}
+
+@test "stage_then_train.sbatch: read once, trained on all, cleaned" {
+	before=$(asked)
+	job stage_then_train.sbatch --nodes=3 --ntasks-per-node=2
+	[ "$(grep -c '^trained on' job.out)" = 6 ]
+	[ "$(grep '^trained on' job.out | sort -u | wc -l)" = 3 ]
+	grep -q '^hpdsl-stage: staged 24 chunks' job.out
+	[ $(($(asked) - before)) = "$(size)" ]
+	nothing_staged
+}
+
+@test "stage_then_train.sbatch: does not train on what is not there" {
+	export DATASET=$PWD/absent
+	run job stage_then_train.sbatch --nodes=3 --ntasks-per-node=2
+	[ "$status" = 3 ]
+	grep -q '^hpdsl-stage: .*absent' job.out
+	run ! grep trained job.out
+}
+
+@test "stage_and_train.sbatch: trains while the chunks come" {
+	before=$(asked)
+	export STAGE_OPTIONS=--rate=1M
+	job stage_and_train.sbatch --nodes=2 --ntasks-per-node=2
+	[ "$(grep -c '^trained on' job.out)" = 4 ]
+	[ $(($(asked) - before)) = "$(size)" ]
+}
+
+@test "stage_and_train.sbatch: does not train on what is not there" {
+	export DATASET=$PWD/absent
+	run job stage_and_train.sbatch --nodes=2 --ntasks-per-node=2
+	[ "$status" = 3 ]
+}
+
+@test "train_while_staging.sbatch: trains at once, and goes on in another job" {
+	cat > train.py <<- 'END'
+		import os, socket, subprocess, sys
+		file, data = sys.argv[1].partition("=")[2], sys.argv[2]
+		subprocess.run(["hpdsl-verify", "-q", data], check=True)
+		assert os.environ["MASTER_ADDR"] == "bed-n001", os.environ
+		print("trained on", socket.gethostname(), os.path.exists(file))
+		if os.environ["SLURM_PROCID"] == "0" and not os.path.exists(file):
+		    open(file, "w").close()
+		    with open(file + ".order", "w") as f:
+		        f.write('{"seed": 3, "step": 2}')
+	END
+	before=$(asked)
+	export TRAIN=$PWD/train.py CHECKPOINT=$PWD/net STAGE_OPTIONS=--rate=2M
+	job train_while_staging.sbatch --nodes=2 --ntasks-per-node=2
+	[ "$(grep -c '^trained on bed-n00[12]' job.out)" = 4 ]
+	[ $(($(asked) - before)) = "$(size)" ]
+	# the state is handed on: one that is none is noticed, be it before the
+	# training begins in the stage directory of the last job, or later
+	echo 'seed: x' > net.order
+	run job train_while_staging.sbatch --nodes=2 --ntasks-per-node=2
+	grep -q '^hpdsl-stage: .*net.order' job.out
+	# warned that its time is over, it comes back
+	rm net.order
+	cat > train.py <<- 'END'
+		import os, time
+		if "SLURM_RESTART_COUNT" not in os.environ:
+		    print("trains", flush=True)
+		    time.sleep(1000)
+		print("goes on")
+	END
+	"$slurm" run "$bed" sbatch --parsable --output=job.out --nodes=1 \
+		--ntasks-per-node=1 \
+		"$SRC/examples/train_while_staging.sbatch" > id
+	until_true grep -q '^trains' job.out
+	warn "$(cat id)"
+	all_done
+	grep -qx 'goes on' job.out
+}
+
+@test "stage_array.sbatch: jobs on a node share one copy" {
+	before=$(asked)
+	job stage_array.sbatch --array=0-3 --cpus-per-task=2 \
+		--nodelist=bed-n001 --open-mode=append
+	[ "$(grep -c '^trained on bed-n001' job.out)" = 4 ]
+	[ $(($(asked) - before)) = "$(size)" ]
+	"$nodes" on "$bed" 1 hpdsl-stage --status "$SHARED/imagenet" > status
+	grep -q ' 24 of 24 chunks.*all that was planned' status
+}
+
+@test "stage_job.sbatch: training follows on the same nodes" {
+	before=$(asked)
+	job stage_job.sbatch --nodes=2
+	all_done
+	cat slurm-*.out >> job.out
+	[ "$(grep -c '^trained on' job.out)" = 8 ]
+	[ $(($(asked) - before)) = "$(size)" ]
+	# what fails takes the other one out of the queue
+	rm slurm-*.out
+	export DATASET=$PWD/absent
+	run job stage_job.sbatch --nodes=2
+	[ "$status" = 3 ]
+	all_done
+	[ -z "$(find . -name 'slurm-*.out')" ]
+}
+
+@test "early_warning.sbatch: a job that is warned comes back and completes" {
+	local more=()
+
+	before=$(asked)
+	export STAGE_OPTIONS=--rate=300K
+	# by Slurm itself, after a minute, or 30 seconds more
+	[ -z "${HPDSL_LONG:-}" ] || STAGE_OPTIONS=--rate=15K more=(--time=3)
+	"$slurm" run "$bed" sbatch --parsable --output=job.out --nodes=2 \
+		"${more[@]}" "$SRC/examples/early_warning.sbatch" > id
+	if [ -z "${HPDSL_LONG:-}" ]; then
+		until_true there 1 3 "$SHARED" 'chunk-*.tar'
+		warn "$(cat id)"
+	fi
+	all_done
+	grep -q 'stopped' job.out
+	grep -q '^hpdsl-stage: staged' job.out
+	for n in 1 2; do
+		"$nodes" on "$bed" "$n" hpdsl-verify -q "$SHARED/video"
+	done
+	[ $(($(asked) - before)) = "$(size)" ]
+}
+
+@test "epilog.sh: takes away what its own job left, and nothing else" {
+	cat > leave <<- 'END'
+		#!/bin/bash
+		mine=$TMPDIR/scratch/$SLURM_JOB_ID other=$TMPDIR/scratch/99999
+		mkdir -p "$mine/own" "$other"
+		hpdsl-stage -q "$DATASET" "$mine/stage" || exit
+		cp -a "$mine/stage" "$other"
+		touch "$mine/own/file" /dev/shm/{vader_segment.a,other}
+		echo "$mine" > mine
+	END
+	touch_held='exec 9> /dev/shm/vader_segment.b; exec sleep 1000'
+	"$nodes" on "$bed" 1 bash -c "$touch_held" 3>&- &
+	until_true there 1 1 /dev/shm vader_segment.b
+	"$slurm" run "$bed" sbatch --output=job.out --nodelist=bed-n001 leave
+	all_done
+	until_true gone_from 1 /dev/shm/vader_segment.a
+	"$nodes" on "$bed" 1 find /dev/shm "$bed/ssd/scratch" -type f > left
+	grep -qx /dev/shm/other left
+	grep -qx /dev/shm/vader_segment.b left
+	run ! grep vader_segment.a left
+	[ "$(grep "$(cat mine)" left)" = "$(cat mine)/own/file" ]
+	[ "$(grep -c /scratch/99999/stage/chunk left)" = 24 ]
+	kill $!
+}
+
+@test "stage.pbs: with a node file, as PBS has it" {
+	for n in 1 2 3; do
+		printf 'bed-n00%d\nbed-n00%d\n' $n $n
+	done > nodefile
+	before=$(asked)
+	"$nodes" run "$bed" env PBS_NODEFILE="$PWD/nodefile" PBS_JOBID=17 \
+		PBS_O_WORKDIR="$PWD" LOCAL="$bed/ssd" \
+		bash "$SRC/examples/stage.pbs" > job.out 2>&1
+	[ "$(grep -c '^trained on' job.out)" = 6 ]
+	[ $(($(asked) - before)) = "$(size)" ]
+	nothing_staged
+}

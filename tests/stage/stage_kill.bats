@@ -1,0 +1,128 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-stage killed at random moments: what has its name verifies, and the rerun
+# reads only what no node has.
+
+load ../kit/lib
+load ../kit/mpi
+
+setup_file()
+{
+	[ -x "$BUILD/hpdsl-stage" ] || return 0
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_random tree 60 40000
+	hpdsl-pack -q --chunks=30 tree ds
+	hpdsl-pack -q --chunks=30 --zstd tree zst
+}
+
+# rerun DATASET RANKS: reads only what no node has, ends complete.
+rerun()
+{
+	local missing read
+	check_stage named "$1" node*
+	missing=$(check_stage missing "$1" node*)
+	stage "$2" -q --pretend-nodes=2 --mode=replicate --report=report "$1" \
+		node%n
+	read=$(python3 -c 'import json
+print(sum(n["origin_bytes"] for n in json.load(open("report"))["nodes"]))')
+	echo "missing $missing, read $read"
+	[ "$read" = "$missing" ]
+	check_stage placed "$1" replicate "- -" node0 node1
+}
+
+# pause SECONDS: some part of it.
+pause()
+{
+	sleep "$(awk -v s="$1" -v r="$RANDOM" \
+		'BEGIN { printf "%.3f", s * r / 32768 }')"
+}
+
+# one_kill WHAT PID: a rank, the launcher, a pretend node.
+one_kill()
+{
+	local list
+	list=$(ranks_of "$2")
+	case $1 in
+	rank) kill -KILL "$(shuf -n 1 <<< "$list" | cut -d' ' -f 2)" ;;
+	mpirun) kill -KILL "$(launcher_of "$2")" ;;
+	node) # shellcheck disable=SC2046
+		kill -KILL $(awk -v n=$((RANDOM % 2)) \
+			'$1 % 2 == n { print $2 }' <<< "$list") ;;
+	esac 2> /dev/null
+}
+
+# ready WHAT PID: all that may be killed is there, or it has all ended.
+ready()
+{
+	[ "$1" = mpirun ] || [ ! -e "/proc/$2" ] ||
+		[ "$(ranks_of "$2" | wc -l)" = 4 ]
+}
+
+nobody()
+{
+	! pgrep -f "hpdsl-stage.* $BATS_TEST_TMPDIR/" > /dev/null
+}
+
+@test "SIGKILL of a rank, of mpirun, of a whole node" {
+	local kills landed=0 tries=0 what ds pid status
+	kills=$(rounds 10 6 200)
+	[ -z "${LONG_SECONDS:-}" ] || kills=1
+	while [ "$landed" -lt "$kills" ] || longer; do
+		tries=$((tries + 1))
+		[ "$tries" -le $(((kills + landed) * 4)) ]
+		case $((landed % 3)) in
+		0) what=rank ;;
+		1) what=mpirun ;;
+		2) what=node ;;
+		esac
+		ds=$from/ds
+		[ $((landed % 2)) = 0 ] || ds=$from/zst
+		rm -rf node*
+		stage 4 -q --pretend-nodes=2 --mode=replicate --rate=2M "$ds" \
+			"$PWD/node%n" 2> /dev/null 3>&- &
+		pid=$!
+		until_true ready "$what" "$pid"
+		pause 1.6
+		status=0
+		one_kill "$what" "$pid" || :
+		wait "$pid" || status=$?
+		[ "$status" != 0 ] || continue
+		until_true nobody
+		landed=$((landed + 1))
+		echo "kill $landed: $what, exit $status, there: $(chunks_in \
+			node0) and $(chunks_in node1)"
+		rerun "$ds" 4
+	done
+	echo "# $landed kills in $tries runs" >&3
+}
+
+@test "killed again and again, it gets there" {
+	local tries=0 pid
+	until [ "$tries" -ge 3 ]; do
+		tries=$((tries + 1))
+		stage 2 -q --pretend-nodes=2 --mode=replicate --rate=700K \
+			"$from/ds" "$PWD/node%n" 2> /dev/null 3>&- &
+		pid=$!
+		until_true chunks_at_least node1 $((tries * 5))
+		one_kill rank "$pid" || : # it was done
+		wait "$pid" || :
+		until_true nobody
+		check_stage named "$from/ds" node0 node1
+	done
+	rerun "$from/ds" 2
+}
+
+@test "mpirun's status tells of a rank that was killed" {
+	local status=0 pid
+	stage 3 -q --pretend-nodes=3 --rate=100K "$from/ds" "$PWD/node%n" \
+		2> said 3>&- &
+	pid=$!
+	until_true begun node2
+	kill -KILL "$(ranks_of "$pid" | sed -n 's/^1 //p')"
+	wait "$pid" || status=$?
+	cat said
+	[ "$status" != 0 ]
+	case $("$MPIRUN" --version) in
+	*"Open MPI"*) [ "$status" = 137 ] ;;
+	esac
+}

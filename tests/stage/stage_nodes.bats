@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-stage on hosts of their own (network namespaces under a real mpirun),
+# from a file system that counts what it is asked and does not always answer.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+load ../kit/mpi
+
+# What keeps the hosts from being there, or nothing.
+unable()
+{
+	[ -x "$BUILD/hpdsl-stage" ] || echo "hpdsl-stage was not built"
+	[ -x "$BUILD/tests/bed/origin" ] || echo "no fuse3"
+	[ -c /dev/fuse ] || echo "no /dev/fuse"
+	[ "$(id -u)" = 0 ] || echo "not root"
+	[[ $("$MPIRUN" --version 2>&1) == *"Open MPI"* ]] || echo "not Open MPI"
+	unshare --net --uts --mount --pid --fork true 2> /dev/null ||
+		echo "no namespaces"
+	command -v ip > /dev/null || echo "no ip"
+}
+
+setup_file()
+{
+	[ -z "$(unable)" ] || return 0
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_random tree 48 60000
+	hpdsl-pack -q --chunks=18 tree ds
+}
+
+begin()
+{
+	local why
+	why=$(unable | head -n 1)
+	[ -z "$why" ] || skip "$why"
+	nodes=$SRC/tests/bed/nodes
+	ds=$from/ds
+	# seconds of silence that a busy machine does not make by itself
+	silence=6
+}
+
+teardown()
+{
+	[ ! -e bed/init ] || "$SRC/tests/bed/nodes" down bed
+	! mountpoint -q slow || fusermount3 -u -z slow
+}
+
+up()
+{
+	"$nodes" up bed "$1" --origin="$ds" --watch=$$ "${@:2}" 3>&- ||
+		skip "no hosts can be made here"
+}
+
+# hosts_stage RANKS-A-HOST ARG..: from the hosts' origin to their SSDs.
+hosts_stage()
+{
+	timeout -k 5 240 "$nodes" run bed mpirun -q --map-by "ppr:$1:node" \
+		hpdsl-stage "${@:2}" "$PWD/bed/origin" "$PWD/bed/ssd/in" \
+		< /dev/null
+}
+
+# gather HOSTS: copies of their stage directories in node0 ..
+gather()
+{
+	local n
+	rm -rf node*
+	for ((n = 1; n <= $1; n++)); do
+		"$nodes" on bed "$n" hpdsl-verify -q "$PWD/bed/ssd/in"
+		"$nodes" on bed "$n" cp -rp bed/ssd/in "node$((n - 1))" 2>&1 ||
+			"$nodes" on bed "$n" cp -rp "$PWD/bed/ssd/in" \
+				"$PWD/node$((n - 1))"
+	done
+}
+
+# asked_once: each file of the dataset was read from the origin just once.
+asked_once()
+{
+	"$nodes" stats bed > asked
+	cat asked
+	(cd "$ds" && find . -type f -printf 'file %s %f\n' | sort) > want
+	awk '$1 == "file" { sub(".*/", "", $5); print "file", $2, $5 }' asked |
+		sort | diff want -
+}
+
+@test "replicate on 4 hosts: each byte leaves the origin once" {
+	up 4
+	hosts_stage 1 -q --mode=replicate --report="$PWD/report"
+	asked_once
+	gather 4
+	check_stage placed "$ds" replicate "- - - -" node0 node1 node2 node3
+	check_stage report report "$ds" node0 node1 node2 node3
+	grep -q '"host": "bed-n00[1-4]"' report
+}
+
+@test "partition and copies, 3 ranks a host" {
+	up 3
+	hosts_stage 3 -q --mode=partition --report="$PWD/report"
+	asked_once
+	gather 3
+	check_stage placed "$ds" partition "- - -" node0 node1 node2
+	hosts_stage 2 -q --mode=replicate
+	# what was there went from host to host
+	asked_once || {
+		# index and manifest are looked at again
+		grep '^file' asked | grep chunk- | awk '{ n += $2 } END { print n }'
+		[ "$(grep '^file' asked | grep chunk- |
+			awk '{ n += $2 } END { print n }')" = \
+			"$(cat "$ds"/chunk-* | wc -c)" ]
+	}
+}
+
+@test "hosts with little room: as many parts as that takes" {
+	up 4 --ssd=900k
+	hosts_stage 1 -q --report="$PWD/report"
+	asked_once
+	python3 -c 'import json
+r = json.load(open("report"))
+assert r["parts"] == 4, r["parts"]'
+}
+
+@test "a host that is cut off is named, and ends the job" {
+	local status=0 pid
+	up 3 --options=rate=200000
+	hosts_stage 1 --mode=replicate --timeout="$silence" 2> said 3>&- &
+	pid=$!
+	until_true "$nodes" on bed 2 sh -c \
+		"ls -A $PWD/bed/ssd/in 2> /dev/null | grep -q chunk-"
+	"$nodes" link bed 2 down
+	until_true grep -Eq '^hpdsl-stage: node 1 \(bed-n002\).* for [0-9]+ s' \
+		said
+	# the launcher waits for its daemon there
+	"$nodes" link bed 2 up
+	wait "$pid" || status=$?
+	cat said
+	[ "$status" != 0 ]
+}
+
+# slow OPTIONS: the dataset through the same file system, on this host.
+slow()
+{
+	mkdir -p slow
+	"$BUILD/tests/bed/origin" "$ds" slow -o "watch=$$,$1" 3>&-
+	until_true mountpoint -q slow
+}
+
+@test "a read that never returns: in time, and the rerun names who holds the lock" {
+	local status=0 left
+	: > control
+	slow "control=$PWD/control,rate=2000000"
+	echo 'hang chunk-000009.tar' > control
+	stage 2 --pretend-nodes=2 --mode=replicate --timeout="$silence" "$PWD/slow" \
+		"$PWD/node%n" 2> said 3>&- || status=$?
+	cat said
+	[ "$status" = 3 ]
+	grep -q 'node [01] (.*reading chunk-000009.tar' said
+	check_stage named "$ds" node0 node1
+	left=$(pgrep -f "hpdsl-stage.* $PWD/" || :)
+	# those that are only just dying may be gone before it asks
+	if [ -n "$left" ] && ! fails 75 'another stager' stage 2 \
+		--pretend-nodes=2 --deadline=6 "$ds" "$PWD/node%n"; then
+		[ -z "$(ps -o pid=,comm= -p "${left//$'\n'/,}")" ]
+	fi
+	: > control
+	until_true nobody
+	stage 2 -q --pretend-nodes=2 --mode=replicate "$ds" "$PWD/node%n"
+	check_stage placed "$ds" replicate "- -" node0 node1
+}
+
+nobody()
+{
+	! pgrep -f "hpdsl-stage.* $PWD/" > /dev/null
+}
+
+@test "an origin that fails once, and one that lies once" {
+	: > control
+	slow "control=$PWD/control"
+	printf '%s\n' 'eio chunk-000003.tar 5000 1' \
+		'flip chunk-000012.tar 70000 1' > control
+	stage 2 -q --pretend-nodes=2 --mode=replicate --report=report \
+		"$PWD/slow" node%n
+	check_stage placed "$ds" replicate "- -" node0 node1
+	python3 -c 'import json
+r = json.load(open("report"))
+assert sum(n["retries"] for n in r["nodes"]) == 1, r["nodes"]
+assert sum(n["refetch_chunks"] for n in r["nodes"]) >= 1, r["nodes"]'
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-stage --report and --status: where they go, and what they say when things
+# are not as they should be.
+
+load ../kit/lib
+load ../kit/mpi
+
+setup_file()
+{
+	make_tree "$BATS_FILE_TMPDIR/in" 2 40
+	hpdsl-pack -q --chunks=4 "$BATS_FILE_TMPDIR/in" "$BATS_FILE_TMPDIR/ds"
+}
+
+field()
+{
+	python3 -c 'import json, sys
+print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"
+}
+
+@test "a report that cannot be written is told of before anything is staged" {
+	mkdir dir
+	fails 3 'none/report: No such file' \
+		stage 2 --pretend-nodes=2 --report=none/report "$from/ds" node%n
+	fails 3 'dir: Is a directory' stage 1 --report=dir "$from/ds" node0
+	[ "$(wc -l <<< "$message")" = 1 ]
+	[ ! -e node0 ] && [ ! -e dir.part ]
+	fails 3 '/dev/full: No space left' \
+		hpdsl-stage -q --report=/dev/full "$from/ds" node0
+	hpdsl-verify -q node0
+}
+
+@test "a report to what is no regular file leaves it what it is" {
+	mkfifo pipe
+	cat pipe > said &
+	hpdsl-stage -q --report=pipe "$from/ds" node0
+	wait "$!"
+	[ -p pipe ]
+	[ "$(field said status)" = complete ]
+	# as /dev/stdout is one
+	echo old > file
+	ln -s file link
+	hpdsl-stage -q --report=link "$from/ds" node0
+	[ -L link ]
+	[ "$(field file status)" = complete ]
+}
+
+@test "the report of a run that failed early" {
+	fails 3 'none: No such file' \
+		hpdsl-stage --report=report none node0
+	[ "$(field report status)" = failed ]
+	[[ "$(field report error)" == "none: No such file"* ]]
+	mkdir other
+	touch other/file
+	fails 3 'no stage directory' \
+		hpdsl-stage --report=report "$from/ds" other
+	[ "$(field report status)" = failed ]
+	[ ! -e report.part ]
+}
+
+@test "--json prints nothing where there is nothing to tell of" {
+	fails 3 'node0: No such file' hpdsl-stage --status --json node0
+	fails 3 'node0: No such file' hpdsl-stage --clean --json node0
+}
+
+@test "--nodes is for a plan without ranks" {
+	fails 2 'one rank' stage 2 --plan --nodes=5 "$from/ds"
+}
+
+@test "--status says whether what was planned is here" {
+	hpdsl-stage -q --capacity=0 "$from/ds" node0
+	[[ $(hpdsl-stage --status node0) == \
+	*"0 of 4 chunks"*"all that was planned"* ]]
+}
+
+@test "LOCALDIR in the dataset, and the dataset in LOCALDIR, are refused" {
+	local to
+	cp -r "$from/ds" ds
+	ln -s ds link
+	mkdir -p ds/there holds
+	mv ds holds/ds
+	ln -s holds/ds ds
+	find holds > before
+	for to in ds/sub link/sub "$PWD/holds/ds/there" holds/ds/no/../sub \
+		ds/there/sub/ holds/ds; do
+		fails 2 "$to: is in the dataset $PWD/holds/ds" \
+			hpdsl-stage -q ds "$to"
+	done
+	(cd holds/ds && fails 2 "sub: is in the dataset" hpdsl-stage -q . sub)
+	(cd holds/ds && fails 2 ": is in the dataset" hpdsl-stage -q . "")
+	fails 2 "holds: holds the dataset $PWD/holds/ds" \
+		hpdsl-stage -q ds holds
+	(cd holds && fails 2 ".: holds the dataset" hpdsl-stage -q ds .)
+	fails 2 "ds/sub0: is in the dataset" \
+		stage 2 -q --pretend-nodes=2 ds ds/sub%n
+	find holds | diff before -
+	hpdsl-stage -q ds holds/beside
+	hpdsl-verify -q holds/beside
+	# nor when it has become a stage directory
+	mv holds/ds holds/beside/ds
+	fails 2 "holds/beside: holds the dataset" \
+		hpdsl-stage -q holds/beside/ds holds/beside
+}

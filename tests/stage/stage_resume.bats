@@ -1,0 +1,261 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-stage a second time: after an early end, into what is partly there, by
+# two jobs at once.  What any node holds is not read from the origin again.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+load ../kit/mpi
+
+setup_file()
+{
+	[ -x "$BUILD/hpdsl-stage" ] || return 0
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_random tree 60 40000
+	hpdsl-pack -q --chunks=60 tree ds
+	hpdsl-pack -q --chunks=60 --seed=5 tree other
+}
+
+# again MISSING NODES ARG..: a run that reads just so many bytes.
+again()
+{
+	local missing=$1 n=$2 read
+	shift 2
+	stage "$n" -q --pretend-nodes="$n" --report=report "$@" \
+		"$from/ds" node%n
+	read=$(origin_bytes report)
+	echo "read $read, missing $missing"
+	[ "$read" = "$missing" ]
+}
+
+origin_bytes()
+{
+	python3 -c 'import json, sys
+print(sum(n["origin_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]))' \
+		"$1"
+}
+
+# whole N: node0 .. are complete replicas.
+whole()
+{
+	local n
+	# shellcheck disable=SC2046
+	check_stage placed "$from/ds" replicate \
+		"$(printf -- '- %.0s' $(seq "$1"))" $(nodes node "$1")
+	for ((n = 0; n < $1; n++)); do
+		hpdsl-verify -q "node$n"
+	done
+}
+
+@test "with all in place nothing is read; what is gone is fetched from a peer" {
+	stage 3 -q --pretend-nodes=3 "$from/ds" node%n
+	again 0 3
+	rm node1/chunk-000003.tar
+	truncate -s 100 node2/chunk-000005.tar
+	again 0 3 --recheck
+	whole 3
+	rm node[012]/chunk-000007.tar
+	again "$(stat -c %s "$from/ds/chunk-000007.tar")" 3 --recheck
+	whole 3
+}
+
+@test "--recheck finds what was changed in place, and says so" {
+	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	flip node1/chunk-000004.tar 20000
+	stage 2 --pretend-nodes=2 --recheck --report=report "$from/ds" node%n \
+		2> said
+	cat said
+	grep -q 'chunk-000004.tar' said
+	[ "$(origin_bytes report)" = 0 ]
+	whole 2
+}
+
+@test "after another boot everything is hashed again" {
+	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	flip node0/chunk-000002.tar 20000
+	python3 - node0/stage.hpdsl "$SRC/tests/kit" <<- 'END'
+		import struct, sys
+		sys.path.insert(0, sys.argv[2])
+		from read_dataset import xxh3_64
+		with open(sys.argv[1], "r+b") as f:
+		    d = bytearray(f.read(4616))
+		    d[32] ^= 1
+		    d[4608:] = struct.pack("<Q", xxh3_64(bytes(d[:4608])))
+		    f.seek(0)
+		    f.write(d)
+	END
+	again 0 2
+	whole 2
+}
+
+@test "from few nodes to many, and to other parts" {
+	stage 1 -q --pretend-nodes=1 "$from/ds" node%n
+	again 0 4
+	whole 4
+	rm -r node*
+	stage 4 -q --pretend-nodes=4 --mode=partition "$from/ds" node%n
+	again 0 4 --mode=copies=2
+	again 0 4 --mode=replicate
+	whole 4
+	# chunks that are not planned any more stay
+	again 0 2 --mode=partition
+	[ "$(chunks_in node0)" = 60 ]
+}
+
+peer_bytes()
+{
+	python3 -c 'import json, sys
+print(sum(n["peer_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]))' \
+		"$1"
+}
+
+@test "seven nodes that lack different chunks get them from each other" {
+	local n c file gone missing mode
+	for mode in replicate copies=3; do
+		rm -rf node*
+		stage 7 -q --pretend-nodes=7 --mode=$mode "$from/ds" node%n
+		gone=0
+		for ((n = 0; n < 7; n++)); do
+			for ((c = 0; c < 60; c++)); do
+				file=$(printf 'node%d/chunk-%06d.tar' $n $c)
+				((c == 11 || (5 * c + 3 * n + c / 7) % 7 < 4)) &&
+					[ -e "$file" ] || continue
+				gone=$((gone + $(stat -c %s "$file")))
+				rm "$file"
+			done
+		done
+		missing=0
+		for file in "$from"/ds/chunk-*; do
+			compgen -G "node*/${file##*/}" > /dev/null ||
+				missing=$((missing + $(stat -c %s "$file")))
+		done
+		[ "$missing" -gt 0 ]
+		again "$missing" 7 --recheck --mode=$mode
+		[ "$(peer_bytes report)" = $((gone - missing)) ]
+		# shellcheck disable=SC2046
+		check_stage placed "$from/ds" $mode \
+			"$(printf -- '- %.0s' {1..7})" $(nodes node 7)
+	done
+}
+
+@test "another pack is refused, and nothing happens to what is there" {
+	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	fails 1 node1 stage 2 -q --pretend-nodes=2 "$from/other" node%n ||
+		fails 1 node0 stage 2 -q --pretend-nodes=2 "$from/other" node%n
+	whole 2
+	rm -r node0
+	fails 1 node1 stage 2 -q --pretend-nodes=2 "$from/other" node%n
+	[ "$(chunks_in node0)" = 0 ]
+	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	whole 2
+}
+
+@test "two jobs share a directory: the second waits, and reads nothing" {
+	local status=0
+	stage 2 -q --pretend-nodes=2 --rate=1M --report=first "$from/ds" node%n \
+		3>&- &
+	until_true begun node1
+	stage 3 --pretend-nodes=3 --report=second "$from/ds" node%n 2> said ||
+		status=$?
+	cat said
+	wait $!
+	[ "$status" = 0 ]
+	[ "$(origin_bytes first)" = "$(cat "$from"/ds/chunk-* | wc -c)" ]
+	[ "$(origin_bytes second)" = 0 ]
+	whole 3
+}
+
+@test "a job that waits names who holds the directory, and ends at its deadline" {
+	local pid message
+	stage 1 -q --rate=20K "$from/ds" node0 3>&- &
+	pid=$!
+	until_true begun node0
+	fails 75 'node0' stage 2 --pretend-nodes=2 --deadline=8 "$from/ds" node%n
+	[[ $message == *"in use by"* ]]
+	[ ! -e node1 ] || [ "$(chunks_in node1)" = 0 ]
+	stop_job "$pid"
+}
+
+# stopped STATUS NODES: what an early end must leave.
+stopped()
+{
+	local missing
+	[ "$1" = 75 ]
+	missing=$(check_stage missing "$from/ds" node*)
+	echo "missing: $missing bytes"
+	[ "$missing" -gt 0 ]
+	check_stage sound "$from/ds" node*
+	hpdsl-verify -q node0
+	again "$missing" "$2" --mode=replicate
+	whole "$2"
+}
+
+@test "--deadline: exit 75, and a rerun completes" {
+	local status=0
+	stage 3 --pretend-nodes=3 --rate=200K --deadline=6 --mode=replicate \
+		--report=report "$from/ds" node%n 2> said || status=$?
+	cat said
+	[ "$(grep -c . said)" -ge 1 ]
+	python3 -c 'import json; r = json.load(open("report")); print(r["status"])
+assert r["status"] not in ("complete", "failed")'
+	stopped "$status" 3
+}
+
+@test "SIGUSR1: exit 75, and a rerun completes; three ranks a node" {
+	local status=0 pid
+	stage 6 -q --pretend-nodes=2 --rate=200K --mode=replicate "$from/ds" node%n \
+		3>&- &
+	pid=$!
+	until_true chunks_at_least node0 2
+	# to the launcher, which passes it on
+	kill -USR1 "$(launcher_of "$pid")"
+	wait "$pid" || status=$?
+	stopped "$status" 2
+}
+
+@test "SIGUSR1 to any one rank stops all" {
+	local status=0 pid rank
+	for rank in 0 1 3; do
+		status=0
+		rm -rf node*
+		stage 4 -q --pretend-nodes=2 --rate=200K --mode=replicate \
+			"$from/ds" node%n 3>&- &
+		pid=$!
+		until_true chunks_at_least node0 2
+		kill -USR1 "$(ranks_of "$pid" | sed -n "s/^$rank //p")"
+		wait "$pid" || status=$?
+		stopped "$status" 2
+	done
+}
+
+@test "SIGTERM to one process alone: 128 + 15, and what is there is sound" {
+	local status=0 pid
+	hpdsl-stage -q --rate=200K "$from/ds" node0 3>&- &
+	pid=$!
+	until_true chunks_at_least node0 2
+	kill -TERM "$pid"
+	wait "$pid" || status=$?
+	[ "$status" = 143 ]
+	check_stage named "$from/ds" node0
+	again "$(check_stage missing "$from/ds" node0)" 1
+	whole 1
+}
+
+# locked DIR: somebody holds it.
+locked()
+{
+	! flock -n "$1/.stage.lock" true
+}
+
+@test "who still verifies what is there is waited for, however long" {
+	local bed=$BUILD/tests/bed/hpdsl-stage holder
+	[ -x "$bed" ] || skip "no $bed"
+	hpdsl-stage -q "$from/ds" node0
+	# three reads a chunk: 0.2 s of silence, several times the timeout in all
+	HPDSL_FAULT='op=pread,name=chunk,slow=60,times=0' \
+		"$bed" -q -j0 --recheck "$from/ds" node0 &
+	holder=$!
+	until_true locked node0
+	hpdsl-stage -q --timeout=5 "$from/ds" node0
+	wait "$holder"
+}
