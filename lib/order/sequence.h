@@ -18,6 +18,7 @@
 #include "hpdsl.h"
 #include "order/deal.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,23 @@ struct hp_seq_order {
 	uint32_t windows; /* v: of an epoch, shuffled by themselves */
 	uint32_t parts;	  /* D: chunk c is in part c mod D */
 };
+
+/* What the numbers of an order follow from. */
+struct hp_seq_set {
+	uint64_t samples; /* chosen ones, each once; at least 1 */
+	uint64_t bytes;	  /* theirs in plain chunks; at least 1 */
+	uint32_t chunks;
+	bool shuffled;		    /* when it was packed */
+	uint32_t batch_size, ranks; /* at least 1 */
+};
+
+/*
+ * Sets what is 0 of batch, lanes, piece, windows and parts: of as many lanes as
+ * a batch has samples where the set has bytes for that, and pieces of some MiB.
+ * HPDSL_EUSAGE: a batch of 2^32 samples or more.
+ */
+int hp_seq_fill(const struct hp_seq_set *set, struct hp_seq_order *o,
+		struct hpdsl_error *err);
 
 struct hp_seq_list {
 	uint32_t chunk;
