@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The positions of an epoch dealt to its lanes, and the samples of a part dealt
+ * to the part's lanes.  Pure arithmetic: of lanes, of which there may be more
+ * than samples, nothing is stored.
+ */
+#ifndef HP_DEAL_H
+#define HP_DEAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hp_deal {
+	uint64_t samples; /* N: positions are below it; 1 .. 2^62 - 1 */
+	uint32_t batch;	  /* G: samples of a step, of all ranks together */
+	uint64_t lanes;	  /* L: a multiple or a divisor of batch */
+	uint64_t piece;	  /* b: samples in a row that a lane reads */
+};
+
+/* Sample x of a lane, from 0 in the order of the steps. */
+struct hp_deal_place {
+	uint64_t lane, x;
+};
+
+struct hp_deal_place hp_deal_place(const struct hp_deal *d, uint64_t position);
+uint64_t hp_deal_position(const struct hp_deal *d, struct hp_deal_place place);
+
+/* How many positions are those of lanes below this one; of this one (n_l). */
+uint64_t hp_deal_before(const struct hp_deal *d, uint64_t lane);
+uint64_t hp_deal_lane(const struct hp_deal *d, uint64_t lane);
+
+/* ---- What the lanes of a part get --------------------------------------- */
+
+struct hp_deal_part {
+	uint64_t lane, lanes; /* the first, and how many */
+	uint64_t rounds;      /* in which each of them gets a piece */
+};
+
+struct hp_deal_part hp_deal_part(const struct hp_deal *d, uint64_t lane,
+				 uint64_t lanes);
+
+/* The place among the part's samples that a lane's sample has; and back. */
+uint64_t hp_deal_given(const struct hp_deal *d, const struct hp_deal_part *p,
+		       struct hp_deal_place place);
+struct hp_deal_place hp_deal_taker(const struct hp_deal *d,
+				   const struct hp_deal_part *p, uint64_t i);
+
+/*
+ * How many samples of the lane, from this one on, lie one behind the other
+ * among the part's: to the end of a piece, or of what is behind the rounds.
+ */
+uint64_t hp_deal_run(const struct hp_deal *d, const struct hp_deal_part *p,
+		     struct hp_deal_place place);
+
+/* ---- Steps -------------------------------------------------------------- */
+
+/* What comes at the end, where the last step lacks samples. */
+enum hp_deal_end {
+	HP_DEAL_MASK,	/* some that came before, and do not count */
+	HP_DEAL_REPEAT, /* the same, and count */
+	HP_DEAL_DROP,	/* there is no such step */
+};
+
+uint64_t hp_deal_steps(const struct hp_deal *d, enum hp_deal_end end);
+
+/*
+ * The position that a slot of a step holds.  *ret_real: false where it came
+ * before, which only HP_DEAL_REPEAT counts.
+ */
+uint64_t hp_deal_slot(const struct hp_deal *d, uint64_t step, uint32_t slot,
+		      bool *ret_real);
+
+/* The first slot of a rank, 0 .. ranks; that behind the last is batch. */
+static inline uint32_t hp_deal_rank(const struct hp_deal *d, uint32_t rank,
+				    uint32_t ranks)
+{
+	return (uint32_t)((uint64_t)d->batch * rank / ranks);
+}
+
+#endif
