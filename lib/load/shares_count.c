@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reading costs: the shares gone through, and nothing read. */
+#include "base/error.h"
+#include "base/mem.h"
+#include "load/shares.h"
+
+#include <stdlib.h>
+
+/* Shares that are held, those first whose steps are over first. */
+struct held {
+	struct until {
+		uint64_t step, bytes;
+	} * v; /* a heap */
+	size_t n, room;
+	uint64_t bytes;
+};
+
+static int hold(struct held *h, struct until u, struct hpdsl_error *err)
+{
+	size_t i = h->n;
+
+	if (h->n == h->room) {
+		size_t room = h->room ? 2 * h->room : 256;
+		struct until *v = reallocarray(h->v, room, sizeof *v);
+
+		if (!v)
+			return hp_fail_nomem(err);
+		h->v = v;
+		h->room = room;
+	}
+	h->n++;
+	h->bytes += u.bytes;
+	for (; i && h->v[(i - 1) / 2].step > u.step; i = (i - 1) / 2)
+		h->v[i] = h->v[(i - 1) / 2];
+	h->v[i] = u;
+	return 0;
+}
+
+/* Gives back what no step from this one on needs. */
+static void release(struct held *h, uint64_t step)
+{
+	while (h->n && h->v[0].step < step) {
+		struct until last = h->v[--h->n];
+		size_t i = 0;
+
+		h->bytes -= h->v[0].bytes;
+		for (;;) {
+			size_t child = 2 * i + 1;
+
+			if (child + 1 < h->n &&
+			    h->v[child + 1].step < h->v[child].step)
+				child++;
+			if (child >= h->n || h->v[child].step >= last.step)
+				break;
+			h->v[i] = h->v[child];
+			i = child;
+		}
+		h->v[i] = last;
+	}
+}
+
+/* ---- Sizes of reads, in 32 classes for each power of two ---------------- */
+
+enum { FINE = 32, CLASSES = 64 * FINE };
+
+struct sizes {
+	uint64_t n[CLASSES], bytes[CLASSES];
+};
+
+static unsigned class_of(uint64_t bytes)
+{
+	unsigned power = 63 - (unsigned)__builtin_clzll(bytes | 1);
+
+	if (power < 5)
+		return (unsigned)bytes;
+	return power * FINE + (unsigned)(bytes >> (power - 5)) % FINE;
+}
+
+static void note_size(struct sizes *s, uint64_t bytes)
+{
+	s->n[class_of(bytes)]++;
+	s->bytes[class_of(bytes)] += bytes;
+}
+
+/* The mean of the class in which half of the bytes are reached. */
+static uint64_t median(const struct sizes *s, uint64_t bytes)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < CLASSES; i++) {
+		sum += s->bytes[i];
+		if (sum && sum >= bytes - sum)
+			return s->bytes[i] / s->n[i];
+	}
+	return 0;
+}
+
+/* ---- All together ------------------------------------------------------- */
+
+struct counting {
+	struct hp_shares *shares;
+	struct held held;
+	struct sizes *sizes;
+};
+
+static int count(struct counting *c, uint64_t first_step,
+		 struct hp_shares_cost *cost, struct hpdsl_error *err)
+{
+	struct hp_share share;
+
+	while (hp_shares_next(c->shares, &share)) {
+		uint64_t bytes = share.at.end - share.at.begin;
+		int r;
+
+		release(&c->held, share.need);
+		r = hold(&c->held, (struct until){ share.until, bytes }, err);
+		if (r < 0)
+			return r;
+		if (c->held.bytes > cost->held_peak)
+			cost->held_peak = c->held.bytes;
+		note_size(c->sizes, bytes);
+		cost->reads++;
+		cost->bytes += bytes;
+		cost->wanted += share.wanted;
+		if (share.need == first_step)
+			cost->first_batch += bytes;
+	}
+	cost->median = median(c->sizes, cost->bytes);
+	return 0;
+}
+
+int hp_shares_count(const struct hp_shares_options *opt,
+		    struct hp_shares_cost *ret, struct hpdsl_error *err)
+{
+	struct counting c = { .sizes = calloc(1, sizeof *c.sizes) };
+	int r = c.sizes ? hp_shares_new(opt, &c.shares, err) :
+			  hp_fail_nomem(err);
+
+	*ret = (struct hp_shares_cost){ 0 };
+	if (r == 0) {
+		ret->lanes = hp_shares_lanes(c.shares);
+		r = count(&c, opt->first, ret, err);
+	}
+	hp_shares_free(c.shares);
+	free(c.held.v);
+	free(c.sizes);
+	return r;
+}
