@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "format/names.h"
 #include "make_list.h"
+#include "tmp.h"
 #include "write/journal.h"
 
 #include <errno.h>
@@ -22,13 +23,13 @@
 
 #define NAME HP_JOURNAL_NAME
 
-static char dir_name[] = "/tmp/hpdsl-journal-XXXXXX";
+static char dir_name[TMP_NAME];
 static int dir;
 
 static int setup(void **state)
 {
 	(void)state;
-	if (!mkdtemp(dir_name))
+	if (!tmp_folder(dir_name, sizeof dir_name, "journal"))
 		return -1;
 	dir = open(dir_name, O_RDONLY | O_DIRECTORY);
 	return dir < 0 ? -1 : 0;
@@ -49,7 +50,7 @@ static struct {
 	int count, fail_at, code;
 	bool for_ever;
 	bool fsync_failed, synced_again;
-	bool dribble; /* a byte at a time, every second one interrupted */
+	bool dribble;	 /* a byte at a time, every second one interrupted */
 	uint64_t lowest; /* that was written to */
 	int lock_code;
 	bool renewed; /* the name goes before the lock is had, */
@@ -580,9 +581,8 @@ static void test_head_stays(void **state)
 	spew(before, n);
 	fake_reset();
 	fake.lowest = UINT64_MAX;
-	assert_int_equal(hp_journal_open(&fake_io, dir, NULL, &j, &resumable,
-					 NULL),
-			 0);
+	assert_int_equal(
+		hp_journal_open(&fake_io, dir, NULL, &j, &resumable, NULL), 0);
 	assert_true(resumable);
 	hp_journal_close(j);
 	assert_int_equal(fake.lowest, HP_JOURNAL_HEAD);
