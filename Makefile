@@ -110,7 +110,7 @@ BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
 	$(call with,$(w)) 2> /dev/null),$(w)))))
 with = $(firstword $(subst -, ,$(patsubst with_%,%,$(basename $(notdir $(1))))))
 
-.PHONY: all deps demo check check-mpi check-long check-build lint fuzz \
+.PHONY: all deps demo check quick check-mpi check-long check-build lint fuzz \
 	fuzz-programs fuzz-run bench install \
 	uninstall dist help clean
 .DELETE_ON_ERROR:
@@ -211,12 +211,23 @@ $(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 
 # What prove runs: programs and bats files, each through tests/run.
-# The longest first, so that none of them is left for the end.
-LONGEST = $(wildcard $(patsubst %,tests/*/%.bats,real snapshot_real \
-	stage_faults stage_resume hostile stage stage_kill))
 BATS := $(filter-out tests/long/%,$(wildcard tests/*/*.bats))
-ALL_TESTS = $(LONGEST) $(call prog,$(UNIT) $(FUZZ)) \
-	$(filter-out $(LONGEST),$(BATS))
+TESTS_HERE := $(UNIT) $(FUZZ) $(BATS)
+# All, or those of AREA=FOLDER, or TESTS=FILE.
+CHOSEN := $(if $(and $(filter check,$(MAKECMDGOALS)),$(TESTS)$(AREA)),$(sort $(foreach t,$(TESTS),$(or $(filter \
+	$(TESTS_HERE) tests/long/%,$(wildcard $(t))),$(error $(t) is no test))) \
+	$(foreach a,$(AREA),$(or $(filter tests/unit/$(a)/% tests/$(a)/%,\
+	$(TESTS_HERE)),$(error AREA=$(a): no tests in tests/$(a) or tests/unit/$(a))))),\
+	$(TESTS_HERE))
+# What takes long and is worth it before a push.
+SLOW := $(patsubst %,test_%.c,compress fault fault_readers fetch frames scan_io \
+	scatter snap_write stage_faults stage_read stager walk)
+QUICK_BATS := $(addsuffix .bats,contract errors golden format roundtrip ls cat \
+	verify index order read snapshot pages python stage_plan stage_reads \
+	names emit)
+QUICK := $(foreach t,$(UNIT) $(FUZZ),$(if $(filter $(notdir \
+	$(t)),$(SLOW)),,$(t))) $(foreach t,$(BATS),$(if $(filter $(notdir \
+	$(t)),$(QUICK_BATS)),$(t)))
 # Some wait for disks and for each other.
 TEST_JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
@@ -224,17 +235,23 @@ TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 	MPICC='$(MPICC)'
 
 SIM := $(BUILD)/tests/bench/sim_stage
-check-build: all $(call prog,$(UNIT) $(FUZZ)) $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM)
+# A bats file may call whatever there is; a program is what it needs.
+FOR_BATS := all $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM)
+needs = $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
+# The longest first, so that none of them is left for the end.
+prove = @rm -rf $(BUILD)/tap; $(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
+	$$(tests/longest $(BUILD)/seconds $(or $(call prog,$(1)),$(error no tests)))
 
-check: check-build ## run the tests (TESTS=tests/read/ls.bats: just that)
-	@rm -rf $(BUILD)/tap
-	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
-		$(or $(call prog,$(TESTS)),$(ALL_TESTS))
+check-build: $(call needs,$(TESTS_HERE))
 
-check-mpi: all $(STAGE_FAULTS) $(ORIGIN) ## run the tests of hpdsl-stage alone
-	@rm -rf $(BUILD)/tap
-	@$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
-		$(filter tests/stage/stage%,$(BATS))
+check: $(call needs,$(CHOSEN)) ## run the tests (AREA=load, TESTS=tests/read/ls.bats: just those)
+	$(call prove,$(CHOSEN))
+
+quick: $(call needs,$(QUICK)) ## the tests that take no three minutes together
+	$(call prove,$(QUICK))
+
+check-mpi: $(FOR_BATS) ## run the tests of hpdsl-stage alone
+	$(call prove,$(filter tests/stage/stage%,$(BATS)))
 
 # Built before the time counts.
 LONG ?= 1h

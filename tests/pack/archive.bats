@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Archives as input: what comes of one is what comes of the tree that was put
 # into it.
+# need_disk: what a command has in memory.
 
 bats_require_minimum_version 1.5.0
 

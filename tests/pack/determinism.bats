@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # Same input, options and seed: same bytes, whoever packs, where, and how.
+# need_disk: its trees are on two kinds of file systems.
 
 load ../kit/lib
 

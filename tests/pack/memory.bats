@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What hpdsl-pack promises about memory: --memory, plus 100 bytes and the path
 # for each file, whatever the sizes of members and chunks.
+# need_disk: some GB, and what a command has in memory.
 
 load ../kit/lib
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a pack makes of odd outputs and inputs, and of what a run that died at
 # its very end left beside the output.
+# need_disk: extended attributes, which not every tmpfs has.
 
 load ../kit/lib
 load ../kit/stopped

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # How many input files are really open at a time, as the kernel sees it.
+# need_disk: files are read as from a disk.
 
 load ../kit/lib
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-pack --zstd: the plain chunks, compressed, the same bytes whoever packs.
+# need_disk: what a command has in memory.
 
 load ../kit/lib
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Many readers of one snapshot: they share one copy, and what happens to the
 # file while they read.
+# need_disk: what readers share in memory.
 
 load ../kit/lib
 load ../kit/stopped

@@ -3,6 +3,7 @@
 # Snapshots say what the live tree says, entry by entry: of odd trees, large
 # ones, real ones, and of what was packed from them.  The same tree gives the
 # same bytes.
+# need_disk: its trees are on two kinds of file systems.
 
 load ../kit/lib
 load ../kit/snapshot

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # The test beds do and count what they say, and leave nothing behind.
+# need_disk: its origin is on a disk.
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

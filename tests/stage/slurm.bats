@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # The examples of staging, in a real Slurm of three hosts.
+# need_disk: nodes have disks.
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage: in every mode, on any number of nodes, chunks are where the plan
 # says and nowhere else, and every node's directory is a dataset.
+# need_disk: a stage directory on a disk, and O_DIRECT.
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What goes wrong while hpdsl-stage is at work: it ends in time, names node and
 # reason, and loses nothing that was staged.
+# need_disk: a stage directory on a disk, beside those on a tmpfs.
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage on hosts of their own, under a real mpirun over TCP: what the
 # shared file system itself counts, and what lies on each host afterwards.
+# need_disk: hosts have disks.
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

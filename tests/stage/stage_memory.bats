@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage --memory: what a node's ranks take beyond what MPI took at its
 # start, whatever the number of nodes.
+# need_disk: what a command has in memory.
 
 load ../kit/lib
 load ../kit/mpi

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage on hosts of their own (network namespaces under a real mpirun),
 # from a file system that counts what it is asked and does not always answer.
+# need_disk: nodes have disks.
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

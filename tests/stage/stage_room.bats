@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage into directories that an earlier run has left: what the new plan
 # has no use for stays, and is in the way of the rest.
+# need_disk: room on a disk; on a tmpfs memory counts.
 
 load ../kit/lib
 load ../kit/mpi

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-verify: its modes, what it prints, its exit statuses.  What damage it
 # finds is in damage.bats.
+# need_disk: extended attributes, which not every tmpfs has.
 
 bats_require_minimum_version 1.5.0
 

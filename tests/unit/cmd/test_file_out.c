@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small files that commands leave: whole, whoever else writes them. */
 #include "cmd/common/file_out.c"
+#include "tmp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,12 +24,13 @@ int cmd_parse_count(const char *s, uint64_t *ret)
 
 /* ---- A folder of its own ---------------------------------------------- */
 
-static char folder[] = "/tmp/test_file_out-XXXXXX";
+static char folder[TMP_NAME];
 
 static int enter_folder(void **state)
 {
 	(void)state;
-	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+	return tmp_folder(folder, sizeof folder, "file") && !chdir(folder) ? 0 :
+									     -1;
 }
 
 static int leave_folder(void **state)

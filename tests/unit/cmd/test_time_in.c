@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Points in time, as people give them. */
 #include "cmd/common/time_in.c"
+#include "tmp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,8 +90,8 @@ static void parses(void **state)
 
 static void takes_the_time_of_a_file(void **state)
 {
-	char name[] = "/tmp/hpdsl-time-XXXXXX";
-	int fd = mkstemp(name);
+	char name[TMP_NAME];
+	int fd = tmp_file(name, sizeof name, "time");
 	const struct timespec t[2] = { { 1, 2 }, { -3, 4 } };
 	int64_t sec = 0;
 	uint32_t nsec = 0;

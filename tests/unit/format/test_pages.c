@@ -26,6 +26,7 @@
 #include "index/index.h"
 #include "index/write.h"
 #include "sys/io.h"
+#include "tmp.h"
 
 /* ---- Counting --------------------------------------------------------- */
 
@@ -121,7 +122,7 @@ static int next(void *arg, struct hp_index_member *ret, struct hpdsl_error *err)
 	return 1;
 }
 
-static char folder[] = "/tmp/hpdsl-pages-XXXXXX";
+static char folder[TMP_NAME];
 static char names[1000][24];
 
 static void write_index(uint64_t members)
@@ -387,7 +388,7 @@ static int make_folder(void **state)
 {
 	(void)state;
 	page_size = (size_t)sysconf(_SC_PAGESIZE);
-	if (!mkdtemp(folder))
+	if (!tmp_folder(folder, sizeof folder, "pages"))
 		return -1;
 	snprintf(snapshot, sizeof snapshot, "%s/snapshot", folder);
 	return 0;

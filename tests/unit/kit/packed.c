@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small tree and the dataset packed from it. */
 #include "packed.h"
+#include "tmp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,11 +17,7 @@
 
 void packed_begin(struct packed *p)
 {
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(p->top, sizeof p->top, "%s/hpdsl-XXXXXX",
-		 tmp && strlen(tmp) < 40 ? tmp : "/tmp");
-	assert_non_null(mkdtemp(p->top));
+	assert_non_null(tmp_folder(p->top, sizeof p->top, "packed"));
 	snprintf(p->tree, sizeof p->tree, "%s/tree", p->top);
 	snprintf(p->out, sizeof p->out, "%s/out", p->top);
 	assert_int_equal(mkdir(p->tree, 0777), 0);

@@ -8,6 +8,7 @@
 #define SCAN_TREE_H
 
 #include "scan/scan.h"
+#include "tmp.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,11 +20,9 @@
 
 static inline int tree_begin(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *name = NULL;
+	char *name = malloc(TMP_NAME);
 
-	if (asprintf(&name, "%s/scan-XXXXXX", tmp ? tmp : "/tmp") < 0 ||
-	    !mkdtemp(name) || chdir(name))
+	if (!name || !tmp_folder(name, TMP_NAME, "scan") || chdir(name))
 		return -1;
 	*state = name;
 	return 0;

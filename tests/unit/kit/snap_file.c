@@ -3,6 +3,7 @@
 
 #include "snap/write.h"
 #include "sys/io.h"
+#include "tmp.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -76,8 +77,7 @@ void snap_file_make(struct snap_file *f, size_t folders, size_t files)
 
 	*f = (struct snap_file){ .folders = folders };
 	f->paths = calloc(folders * files + 1, sizeof *f->paths);
-	strcpy(f->dir, "/tmp/hpdsl-test-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	assert_non_null(tmp_folder(f->dir, sizeof f->dir, "test"));
 	snprintf(f->path, sizeof f->path, "%s/snapshot", f->dir);
 	fill(f, leaves, files);
 	assert_int_equal(hp_tree_init(&t), 0);

@@ -8,6 +8,7 @@
 #include "faultio.h"
 #include "folders.h"
 #include "shell.h"
+#include "tmp.h"
 #include "wrap.h"
 
 #include <dirent.h>
@@ -403,12 +404,10 @@ static void make_half(void)
 
 static int setup(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
 	struct hpdsl_error err = { 0 };
 
 	(void)state;
-	snprintf(top, sizeof top, "%s/hpdsl-fault-XXXXXX", tmp ? tmp : "/tmp");
-	assert_non_null(mkdtemp(top));
+	assert_non_null(tmp_folder(top, sizeof top, "fault"));
 	snprintf(tree, sizeof tree, "%s/tree", top);
 	snprintf(ref, sizeof ref, "%s/ref", top);
 	snprintf(out, sizeof out, "%s/out", top);

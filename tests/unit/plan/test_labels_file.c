@@ -11,6 +11,7 @@
 #include "make_list.h"
 #include "plan/labels_file.h"
 #include "plan/portable.h"
+#include "tmp.h"
 #include "wrap.h"
 
 #include <errno.h>
@@ -248,12 +249,12 @@ static void not_read(const char *name, int code, const char *want)
 
 static void test_read(void **state)
 {
-	char dir[] = "/tmp/hpdsl-labels-XXXXXX", name[64];
+	char dir[TMP_NAME], name[TMP_NAME + 8];
 	struct hp_labels_file f = { 0 };
 	uint8_t want[16];
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	assert_non_null(tmp_folder(dir, sizeof dir, "labels"));
 	sprintf(name, "%s/labels", dir);
 	write_file(name, "a b\nc d\n", 8);
 	assert_int_equal(hp_labels_file_read(&f, &hp_io_system, name, NULL), 0);
@@ -457,8 +458,8 @@ static void test_no_memory(void **state)
 
 static void test_read_faults(void **state)
 {
-	char name[] = "/tmp/hpdsl-labels-XXXXXX";
-	int fd = mkstemp(name), r = -EIO;
+	char name[TMP_NAME];
+	int fd = tmp_file(name, sizeof name, "labels"), r = -EIO;
 
 	(void)state;
 	assert_true(fd >= 0);

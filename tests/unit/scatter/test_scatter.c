@@ -8,6 +8,7 @@
 #include "faultio.h"
 #include "folders.h"
 #include "shell.h"
+#include "tmp.h"
 #include "wrap.h"
 
 #include <dirent.h>
@@ -355,13 +356,10 @@ static void make_half(void)
 static int setup(void **state)
 {
 	struct hpdsl_pack_report report;
-	const char *tmp = getenv("TMPDIR");
 	struct hpdsl_error err = { 0 };
 
 	(void)state;
-	snprintf(top, sizeof top, "%s/hpdsl-scatter-XXXXXX",
-		 tmp ? tmp : "/tmp");
-	assert_non_null(mkdtemp(top));
+	assert_non_null(tmp_folder(top, sizeof top, "scatter"));
 	snprintf(tree, sizeof tree, "%s/tree", top);
 	snprintf(archive, sizeof archive, "%s/a.tar.gz", top);
 	snprintf(out, sizeof out, "%s/out", top);

@@ -9,6 +9,7 @@
 #include "shell.h"
 #include "snap/write.h"
 #include "sys/outfile.h"
+#include "tmp.h"
 #include "wrap.h"
 
 #include <dirent.h>
@@ -521,12 +522,10 @@ static void test_no_memory(void **state)
 
 static int setup(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
 	struct hp_leaf leaf = leaf_folder("");
 
 	(void)state;
-	snprintf(top, sizeof top, "%s/hpdsl-snap-XXXXXX", tmp ? tmp : "/tmp");
-	assert_non_null(mkdtemp(top));
+	assert_non_null(tmp_folder(top, sizeof top, "snap"));
 	make_tree(&small, &leaf, 1);
 	save(&small, 0, at("empty"));
 	return 0;

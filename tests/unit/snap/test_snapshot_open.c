@@ -18,9 +18,10 @@
 #include "forge_snap.h"
 #include "shell.h"
 #include "sys/io.h"
+#include "tmp.h"
 #include "wrap.h"
 
-static char folder[] = "/tmp/hpdsl-snapshot-XXXXXX";
+static char folder[TMP_NAME];
 static char name[sizeof folder + 16];
 static uint64_t file_size;
 
@@ -262,7 +263,7 @@ static void test_no_memory(void **state)
 static int make_folder(void **state)
 {
 	(void)state;
-	if (!mkdtemp(folder))
+	if (!tmp_folder(folder, sizeof folder, "snapshot"))
 		return -1;
 	snprintf(name, sizeof name, "%s/snapshot", folder);
 	return 0;

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "format/names.h"
 #include "make_list.h"
+#include "tmp.h"
 #include "write/journal.h"
 
 #include <errno.h>
@@ -22,13 +23,13 @@
 
 #define NAME HP_JOURNAL_NAME
 
-static char dir_name[] = "/tmp/hpdsl-journal-XXXXXX";
+static char dir_name[TMP_NAME];
 static int dir;
 
 static int setup(void **state)
 {
 	(void)state;
-	if (!mkdtemp(dir_name))
+	if (!tmp_folder(dir_name, sizeof dir_name, "journal"))
 		return -1;
 	dir = open(dir_name, O_RDONLY | O_DIRECTORY);
 	return dir < 0 ? -1 : 0;
