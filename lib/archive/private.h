@@ -112,6 +112,7 @@ int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err);
 
 /* ---- header.c ----------------------------------------------------------- */
 
+enum hp_archive_type hp_entry_type(struct archive_entry *e);
 /* Of a tar; none of these does anything in a zip.  Codes are in a->failed. */
 int hp_headers_new(struct hp_layer *l);
 void hp_headers_free(struct hp_headers *h);
@@ -131,7 +132,6 @@ int hp_headers_check_room(struct hp_layer *l, uint64_t used);
 
 /* ---- entry.c ------------------------------------------------------------ */
 
-enum hp_archive_type hp_entry_type(struct archive_entry *e);
 /* What the top layer is at; its path goes behind the layer's folder. */
 int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 		   struct hpdsl_error *err);
