@@ -220,7 +220,7 @@ void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b);
 /* Tells the caller's watch, one call at a time, unless that has stopped. */
 void hp_load_warn(void *loader, const char *text);
 
-/* ---- Batches: batch.c, bad.c --------------------------------------------- */
+/* ---- Batches: batch.c, tell.c -------------------------------------------- */
 
 struct hp_load_batch *hp_load_batch_new(const struct hpdsl_loader *l);
 void hp_load_batch_free(struct hp_load_batch *b);
