@@ -317,10 +317,12 @@ void hp_exchange_event(struct hp_exchange *x, enum hp_event_kind kind,
 
 	if (!k)
 		return;
-	if (kind == HP_EV_SENT)
-		hp_out_sent(x, k);
-	else
+	if (kind != HP_EV_SENT) {
 		hp_in_event(x, k, kind, offset + length, plain);
+	} else if (hp_out_sent(x, k)) {
+		hp_in_drained(x, k);
+		hp_xchunk_put(x, k);
+	}
 }
 
 void hp_exchange_stop(struct hp_exchange *x, bool at_once)

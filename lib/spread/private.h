@@ -158,7 +158,8 @@ void hp_out_changed(struct hp_exchange *x, struct hp_xchunk *k);
 /* Ends all streams of the chunk, or those that have got bytes of it. */
 void hp_out_end(struct hp_exchange *x, struct hp_xchunk *k,
 		enum hp_message_kind last, bool all);
-void hp_out_sent(struct hp_exchange *x, struct hp_xchunk *k);
+/* False: nothing of it was under way. */
+bool hp_out_sent(struct hp_exchange *x, struct hp_xchunk *k);
 bool hp_out_data(struct hp_exchange *x, struct hp_action *ret);
 bool hp_out_last(struct hp_exchange *x, struct hp_xchunk *k,
 		 struct hp_action *ret);
