@@ -110,6 +110,12 @@ struct hp_exchange {
 	struct hp_exchange_counts n;
 };
 
+/* Is there more of it to be read from the origin? */
+static inline bool hp_in_is_unread(const struct hp_xchunk *k)
+{
+	return k->state == HP_COMING_READ && !k->end && k->got < k->size;
+}
+
 /* exchange.c */
 struct hp_xchunk *hp_xchunk_find(const struct hp_exchange *x, uint64_t chunk);
 /* Finds, or makes one for a chunk that is not wanted; NULL: no memory. */
@@ -121,6 +127,8 @@ void hp_chunks_push(struct hp_exchange *x, int list, struct hp_xchunk *k);
 struct hp_xchunk *hp_chunks_pop(struct hp_exchange *x, int list);
 
 /* attempt.c */
+/* Chunks being read from the origin, of which there is more to be read. */
+uint32_t hp_in_unread(const struct hp_exchange *x);
 void hp_in_fill(struct hp_exchange *x);
 /* The first segment of an attempt is here or will be read. */
 void hp_in_first_bytes(struct hp_exchange *x, struct hp_xchunk *k);
@@ -133,8 +141,6 @@ void hp_in_drained(struct hp_exchange *x, struct hp_xchunk *k);
 void hp_in_stop(struct hp_exchange *x, struct hp_xchunk *k, bool at_once);
 
 /* in.c */
-/* Chunks being read from the origin, of which there is more to be read. */
-uint32_t hp_in_unread(const struct hp_exchange *x);
 bool hp_in_read(struct hp_exchange *x, struct hp_action *ret);
 bool hp_in_credit(struct hp_exchange *x, struct hp_xchunk *k,
 		  struct hp_action *ret);
