@@ -116,8 +116,9 @@ static inline bool hp_in_is_unread(const struct hp_xchunk *k)
 	return k->state == HP_COMING_READ && !k->end && k->got < k->size;
 }
 
-/* exchange.c */
+/* xchunk.c */
 struct hp_xchunk *hp_xchunk_find(const struct hp_exchange *x, uint64_t chunk);
+void hp_xchunk_insert(struct hp_exchange *x, struct hp_xchunk *k);
 /* Finds, or makes one for a chunk that is not wanted; NULL: no memory. */
 struct hp_xchunk *hp_xchunk_get(struct hp_exchange *x, uint64_t chunk);
 /* Frees one that is not wanted, if there is nothing about it any more. */
