@@ -115,9 +115,9 @@ static void *work(void *arg)
 
 	for (bool had = false; take(w->s, had, &job); had = true) {
 		if (job.batch)
-			hp_walk_batch(w, job.batch);
+			w->s->jobs->batch(w, job.batch);
 		else
-			hp_walk_dir(w, job.dir);
+			w->s->jobs->dir(w, job.dir);
 	}
 	return NULL;
 }
