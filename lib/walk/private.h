@@ -115,7 +115,8 @@ void hp_walk_batch(struct hp_walk_worker *w, struct hp_walk_batch *b);
  */
 struct hp_node *hp_walk_add(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 			    const char *name, size_t n, mode_t mode);
-/* Is a name left out, by a pattern or as our own file?  Counts it. */
+
+/* wanted.c: is a name left out, by a pattern or as our own file?  Counts it. */
 bool hp_walk_leaves_out(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 			const char *name, size_t n, mode_t mode);
 /* Neither that, nor too long, which is told. */
