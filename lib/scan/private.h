@@ -43,10 +43,16 @@ struct hp_scan_job {
 	char text[];	     /* then BATCHED: d_type, name, NUL of each */
 };
 
+struct hp_scan_worker;
+/* What a job of one kind is. */
+typedef void hp_scan_work(struct hp_scan_worker *w,
+			  const struct hp_scan_job *job);
+
 struct hp_scan {
 	const struct hpdsl_pack_options *opt;
 	const struct hp_io *io;
-	struct hp_list *list; /* roots from the start, files at the end */
+	hp_scan_work *const *work; /* by kind */
+	struct hp_list *list;	   /* roots from the start, files at the end */
 	struct hp_scan_root *more;
 	struct hp_scan_above {
 		dev_t dev;
