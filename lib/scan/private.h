@@ -168,7 +168,7 @@ void hp_scan_enter(struct hp_scan_worker *w, uint16_t root);
 /* The same for one that the walk met, unless a pattern leaves it out. */
 void hp_scan_meet(struct hp_scan_worker *w, uint16_t root);
 
-/* file.c: the file at w->path is to be packed. */
+/* found.c: the file at w->path is to be packed. */
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags);
 /*
