@@ -234,7 +234,7 @@ static void free_jobs(struct hpdsl_stager *s, struct hp_jobs *q)
 	struct hp_job *j;
 
 	while ((j = hp_jobs_take(q))) {
-		hp_part_put(s, j->part);
+		hp_coming_file_put(s, j->part);
 		free(j);
 	}
 }
