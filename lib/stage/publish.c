@@ -35,7 +35,7 @@ static void fill_header(const struct hpdsl_stage *s,
 	h->chunks = s->chunks;
 	h->generation = last < UINT64_MAX ? last + 1 : 1;
 	h->started = (int64_t)time(NULL);
-	h->pid_start = hp_stage_pid_start(s->io);
+	h->pid_start = hp_pid_start(s->io);
 	h->pid = (uint32_t)getpid();
 	h->node = s->node;
 	h->nodes = s->nodes;
