@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#define COLD __attribute__((cold, noinline))
-
 static const struct hp_kind kinds[] = {
 	{ "ENTRIES", HP_SNAP_ENTRY_ROW, false, 0 },
 	{ "FOLDERS", HP_SNAP_FOLDER_ROW, false, 0 },
@@ -121,23 +119,24 @@ void hp_snap_info(const struct hp_snap *s, struct hpdsl_snapshot_info *ret)
 
 /* ---- What can be wrong ------------------------------------------------ */
 
-COLD int hp_snap_out_of_range(const struct hp_snap *s, uint64_t number,
-			      struct hpdsl_error *err)
+HP_COLD int hp_snap_out_of_range(const struct hp_snap *s, uint64_t number,
+				 struct hpdsl_error *err)
 {
 	return hp_fail(err, -ERANGE,
 		       "%s: no entry %" PRIu64 ", there are %" PRIu64,
 		       s->file.name, number, s->info.entries);
 }
 
-COLD int hp_snap_bad_entry(const struct hp_snap *s, uint64_t number,
-			   const char *why, struct hpdsl_error *err)
+HP_COLD int hp_snap_bad_entry(const struct hp_snap *s, uint64_t number,
+			      const char *why, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT, "%s: entry %" PRIu64 ": %s",
 		       s->file.name, number, why);
 }
 
-COLD int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
-			 const struct hp_snap_row *row, struct hpdsl_error *err)
+HP_COLD int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
+			    const struct hp_snap_row *row,
+			    struct hpdsl_error *err)
 {
 	const char *why = "its name's length is impossible";
 
@@ -196,8 +195,8 @@ int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
 	return 0;
 }
 
-COLD static int not_a_folder(const struct hp_snap *s, uint64_t number,
-			     struct hpdsl_error *err)
+HP_COLD static int not_a_folder(const struct hp_snap *s, uint64_t number,
+				struct hpdsl_error *err)
 {
 	return hp_fail(err, -ENOTDIR, "%s: entry %" PRIu64 " is no folder",
 		       s->file.name, number);

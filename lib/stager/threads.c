@@ -27,7 +27,7 @@ static int work(struct hp_stager_thread *t, struct hp_job *j,
 	case HP_JOB_FILL:
 		return hp_stager_fill(t, j, err);
 	case HP_JOB_PUT:
-		hp_part_put(t->s, j->part);
+		hp_coming_file_put(t->s, j->part);
 		j->part = NULL;
 		return 0;
 	case HP_JOB_BEGIN:

@@ -31,16 +31,18 @@ struct hp_verify {
 	uint8_t index_hash[16];	       /* XXH3-128 of the index */
 };
 
+/* ---- Telling: tell.c ---------------------------------------------------- */
+
 /* Where damage is; zero but for sample is "the file as a whole". */
-struct hp_spot {
+struct hp_damage_place {
 	const char *file;
 	uint64_t sample;  /* UINT64_MAX: none */
 	const char *path; /* of a member or a source file */
 };
 
 /* Tells the caller.  Counts nothing. */
-void hp_verify_tell(struct hp_verify *v, struct hp_spot spot, const char *fmt,
-		    ...) __attribute__((format(printf, 3, 4)));
+void hp_verify_tell(struct hp_verify *v, struct hp_damage_place spot,
+		    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* The file is damaged as a whole: told, and counted among damaged_files. */
 void hp_verify_file(struct hp_verify *v, const char *file, const char *fmt, ...)
@@ -58,6 +60,8 @@ const char *hp_verify_reason(const struct hpdsl_error *err, const char *name);
 /* Adds what was checked to the report. */
 void hp_verify_count(struct hp_verify *v, const struct hpdsl_chunk *chunk,
 		     uint64_t bytes);
+
+/* ---- The parts ---------------------------------------------------------- */
 
 /*
  * Loads and checks manifest and index and makes the table of chunks.  Damage is
