@@ -159,18 +159,6 @@ void hp_engine_release(struct hp_engine *e)
 	pthread_mutex_destroy(&e->lock);
 }
 
-void hp_engine_fail(struct hp_engine *e, int code,
-		    const struct hpdsl_error *err)
-{
-	if (!e->failed) {
-		e->failed = code;
-		e->err = *err;
-	}
-	pthread_cond_broadcast(&e->freed);
-	pthread_cond_broadcast(&e->ready);
-	pthread_cond_broadcast(&e->ended);
-}
-
 static bool all_written(const struct hp_engine *e)
 {
 	return e->failed || (e->cut_all && !e->chunks);
