@@ -8,9 +8,7 @@
 
 #include "base/error.h"
 #include "format/names.h"
-#include "write/read_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,14 +76,11 @@ static struct hp_open_chunk *find_ready(const struct hp_engine *e)
 
 bool hp_write_one(struct hp_engine *e)
 {
-	struct hp_open_chunk *c;
+	struct hp_open_chunk *c = find_ready(e);
 	struct hpdsl_error err;
 	struct hp_segment *s;
 	int r;
 
-	if (e->pack->opt->zstd)
-		return hp_squeeze_one(e);
-	c = find_ready(e);
 	if (!c || e->failed)
 		return false;
 	s = hp_pop_segment(c);
