@@ -20,28 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int hp_reindex_chunks(struct hp_reindex *x, size_t n, struct hpdsl_error *err)
-{
-	if (!x->names)
-		x->names = hp_arena_new();
-	x->chunks = calloc(n, sizeof *x->chunks);
-	if (!x->names || !x->chunks)
-		return hp_fail_nomem(err);
-	x->n_chunks = (uint32_t)n;
-	return 0;
-}
-
-void hp_found_release(struct hp_found *c)
-{
-	free(c->files);
-	free(c->frames);
-	free(c->contents);
-	hp_arena_free(c->arena);
-	if (c->adopted)
-		free(c->adopted->places);
-	free(c->adopted);
-}
-
 static int parse_chunks(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	uint64_t total = 0;
@@ -196,14 +174,6 @@ static int lock(struct hp_reindex *x, struct hpdsl_error *err)
 		return hp_fail(err, -EBUSY,
 			       "another hpdsl-index is at work here");
 	return 0;
-}
-
-void hp_reindex_warn(struct hp_reindex *x, const char *text)
-{
-	if (x->path)
-		hp_meter_warn(&x->meter, "%s: %s", x->path, text);
-	else
-		hp_meter_warn(&x->meter, "%s", text);
 }
 
 /* Between what was found and what is written: for chunks of ours, .. */
