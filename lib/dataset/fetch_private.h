@@ -111,6 +111,11 @@ static inline uint8_t *hp_fetch_at(const struct hp_fetch_stretch *s,
 	return s->page + (offset - hp_fetch_page(s->begin));
 }
 
+/* Gives all its members a code, and *why, if it has none, a reason. */
+void hp_fetch_stretch(struct hp_fetch_stretch *s, struct hpdsl_error *why);
+
+/* ---- Its members: fetch_verify.c ----------------------------------------- */
+
 /*
  * All bytes before offset are there: members that end there become good, or
  * stay pending and *err tells of the first.
@@ -119,8 +124,6 @@ int hp_fetch_verify(struct hp_fetch_stretch *s, const struct hp_fetch_file *k,
 		    uint64_t offset, struct hpdsl_error *err);
 /* Those that begin before offset stay pending. */
 void hp_fetch_skip(struct hp_fetch_stretch *s, uint64_t offset);
-/* Gives all its members a code, and *why, if it has none, a reason. */
-void hp_fetch_stretch(struct hp_fetch_stretch *s, struct hpdsl_error *why);
 
 /* ---- Of a compressed chunk: fetch_expand.c ------------------------------ */
 
