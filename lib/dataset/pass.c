@@ -42,6 +42,15 @@ int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
 	return 0;
 }
 
+int hp_pass_begin_zst(struct hp_pass *p, const struct hp_io *io, int dir,
+		      const char *name, const struct hp_index *index,
+		      const struct hpdsl_chunk *row, struct hpdsl_error *err)
+{
+	int r = hp_pass_begin(p, io, dir, name, err);
+
+	return r < 0 ? r : hp_pass_zst_new(p, index, row, err);
+}
+
 /*
  * What is left moves to the front.  Reads end at a page of the file, so that
  * whole pages are copied.
