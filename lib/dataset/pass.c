@@ -102,6 +102,16 @@ void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16])
 		hp_pass_stored_digest(p, ret);
 }
 
+int hp_pass_made(const struct hp_pass *p, struct hp_chunk_made *ret)
+{
+	ret->bytes = p->read;
+	ret->plain_bytes = p->offset;
+	hp_pass_stored_digest(p, ret->checksum);
+	hp_pass_digest(p, ret->plain_checksum);
+	ret->compressed = p->zst;
+	return p->zst ? hp_pass_frames(p, &ret->frames, &ret->n_frames) : 0;
+}
+
 void hp_pass_end(struct hp_pass *p)
 {
 	hp_pass_zst_end(p);

@@ -88,6 +88,9 @@ int hp_pass_frames(const struct hp_pass *p, struct hp_frame_row **ret,
 void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16]);
 void hp_pass_stored_digest(const struct hp_pass *p, uint8_t ret[16]);
 
+/* At the end of a chunk: sizes, checksums, frames; or -ENOMEM. */
+int hp_pass_made(const struct hp_pass *p, struct hp_chunk_made *ret);
+
 void hp_pass_end(struct hp_pass *p);
 
 /* ---- For pass.c: pass_zst.c -------------------------------------------- */

@@ -20,7 +20,7 @@ int hp_reindex_chunks(struct hp_reindex *x, size_t n, struct hpdsl_error *err)
 void hp_found_release(struct hp_found *c)
 {
 	free(c->files);
-	free(c->frames);
+	free(c->made.frames);
 	free(c->contents);
 	hp_arena_free(c->arena);
 	if (c->adopted)

@@ -206,7 +206,8 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 	struct hpdsl_counts n;
 
 	hp_index_count(x->index, &n);
-	for (uint64_t i = c->first_file; i < c->first_file + c->n; i++) {
+	for (uint64_t i = c->made.first_member; i < c->made.first_member + c->n;
+	     i++) {
 		const struct hp_file *f = &x->list.files[i];
 		struct hpdsl_member m;
 
@@ -215,8 +216,8 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 		if (i >= n.members || !same_name(x, f, &m) ||
 		    !same_content(x, f, &m)) {
 			*ret_told = true;
-			return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name,
-						      f, err);
+			return hp_reindex_contradicts(x, HP_INDEX_NAME,
+						      c->made.name, f, err);
 		}
 	}
 	return 0;
@@ -228,7 +229,7 @@ static bool same_sha256(const struct hp_reindex *x, uint32_t chunk)
 
 	return !x->sha256 ||
 	       hp_index_chunk_sha256(x->index, chunk, was, NULL) < 0 ||
-	       memcmp(was, x->chunks[chunk].sha256, sizeof was) == 0;
+	       memcmp(was, x->chunks[chunk].made.sha256, sizeof was) == 0;
 }
 
 /* The members that are there, and then that no more should be. */
@@ -241,12 +242,14 @@ static int compare_chunk(struct hp_reindex *x, uint32_t number,
 	int r = compare_members(x, c, &told, err);
 
 	if (r < 0 || told || hp_index_chunk(x->index, number, &was, NULL) < 0 ||
-	    (was.bytes == c->bytes && was.members == c->n &&
-	     was.compressed == c->compressed &&
-	     memcmp(was.checksum, c->checksum, sizeof c->checksum) == 0 &&
+	    (was.bytes == c->made.bytes && was.members == c->n &&
+	     was.compressed == c->made.compressed &&
+	     memcmp(was.checksum, c->made.checksum, sizeof c->made.checksum) ==
+		     0 &&
 	     same_sha256(x, number)))
 		return r;
-	return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name, NULL, err);
+	return hp_reindex_contradicts(x, HP_INDEX_NAME, c->made.name, NULL,
+				      err);
 }
 
 /* Are there as many chunks as this file says? */
@@ -258,8 +261,8 @@ static int compare_number(struct hp_reindex *x, const char *file, uint64_t n,
 	if (n == x->n_chunks)
 		return 0;
 	if (n < x->n_chunks)
-		return hp_reindex_contradicts(x, file, x->chunks[n].name, NULL,
-					      err);
+		return hp_reindex_contradicts(x, file, x->chunks[n].made.name,
+					      NULL, err);
 	hp_chunk_name(x->n_chunks, name);
 	if (x->opt->force)
 		return hp_reindex_contradicts(x, file, name, NULL, err);
@@ -290,13 +293,14 @@ static int compare_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 
 		if (r < 0)
 			return r;
-		if (f->bytes == is->bytes && f->compressed == is->compressed &&
-		    memcmp(f->checksum, is->checksum, 16) == 0 &&
-		    (!f->has_sha256 || !memcmp(f->sha256, is->sha256, 32)))
+		if (f->bytes == is->made.bytes &&
+		    f->compressed == is->made.compressed &&
+		    memcmp(f->checksum, is->made.checksum, 16) == 0 &&
+		    (!f->has_sha256 || !memcmp(f->sha256, is->made.sha256, 32)))
 			continue;
 		x->manifest_agrees = false;
-		r = hp_reindex_contradicts(x, HP_MANIFEST_NAME, is->name, NULL,
-					   err);
+		r = hp_reindex_contradicts(x, HP_MANIFEST_NAME, is->made.name,
+					   NULL, err);
 	}
 	return r;
 }

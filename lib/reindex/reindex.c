@@ -26,7 +26,8 @@ static int parse_chunks(struct hp_reindex *x, struct hpdsl_error *err)
 	struct stat st;
 
 	for (uint32_t c = 0; c < x->n_chunks; c++) {
-		if (x->io->stat(x->io, x->dir, x->chunks[c].name, &st, 0) == 0)
+		if (x->io->stat(x->io, x->dir, x->chunks[c].made.name, &st,
+				0) == 0)
 			total += (uint64_t)st.st_size;
 	}
 	hp_meter_phase(&x->meter, "reading", total, true);
@@ -47,7 +48,7 @@ static int make_roots(struct hp_reindex *x, struct hpdsl_error *err)
 	list->n_roots = n;
 	for (uint32_t c = 0; c < n; c++) {
 		list->roots[c].fd = -1;
-		list->roots[c].name = x->chunks[c].name;
+		list->roots[c].name = x->chunks[c].made.name;
 	}
 	return 0;
 }
@@ -69,7 +70,7 @@ static int join(struct hp_reindex *x, struct hpdsl_error *err)
 	for (uint32_t c = 0; c < x->n_chunks; c++) {
 		struct hp_found *k = &x->chunks[c];
 
-		k->first_file = list->n_files;
+		k->made.first_member = list->n_files;
 		memcpy(list->files + list->n_files, k->files,
 		       k->n * sizeof *k->files);
 		if (list->sha256)
@@ -107,15 +108,16 @@ static int group(struct hp_reindex *x, struct hpdsl_error *err)
 	for (uint32_t c = 0; c < x->n_chunks; c++) {
 		struct hp_found *k = &x->chunks[c];
 
-		k->first_sample = n;
+		k->made.first_sample = n;
 		for (uint64_t i = 0; i < k->n; i++) {
-			struct hp_file *f = &list->files[k->first_file + i];
+			struct hp_file *f =
+				&list->files[k->made.first_member + i];
 
 			f->key_len = none ? f->path_len :
 					    (uint16_t)hpdsl_key_length(
 						    f->path, f->path_len);
 			if (i == 0 || none || !same_key(f - 1, f))
-				list->samples[n++] = k->first_file + i;
+				list->samples[n++] = k->made.first_member + i;
 		}
 	}
 	list->samples[n] = list->n_files;

@@ -175,7 +175,7 @@ struct hp_segment *hp_pop_segment(struct hp_open_chunk *c);
 void hp_free_segment(struct hp_engine *e, struct hp_segment *s);
 /* Syncs the file, notes the chunk as it is in *done, gives it its name. */
 int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
-		     struct hp_outfile *out, const struct hp_done *done,
+		     struct hp_outfile *out, const struct hp_chunk_made *done,
 		     struct hpdsl_error *err);
 /* Frees what the chunk holds, and the chunk. */
 void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);

@@ -100,7 +100,7 @@ static int remove_other(struct hp_engine *e, uint32_t chunk, bool compressed,
 }
 
 int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
-		     struct hp_outfile *out, const struct hp_done *done,
+		     struct hp_outfile *out, const struct hp_chunk_made *done,
 		     struct hpdsl_error *err)
 {
 	struct hp_journal_record rec = { .chunk = c->number,

@@ -46,7 +46,7 @@ static int write_segment(struct hp_segment *s, struct hpdsl_error *err)
 static int finish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 			struct hpdsl_error *err)
 {
-	struct hp_done *done = &e->pack->done[c->number];
+	struct hp_chunk_made *done = &e->pack->done[c->number];
 	int r = 0;
 
 	if (c->tail_len)

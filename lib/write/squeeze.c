@@ -55,7 +55,7 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 }
 
 static int expand(struct hp_engine *e, struct hp_open_chunk *c,
-		  struct hp_done *done, struct hpdsl_error *err)
+		  struct hp_chunk_made *done, struct hpdsl_error *err)
 {
 	struct hp_zst_file *f = &c->zst->file;
 	char name[HP_CHUNK_NAME];
@@ -82,7 +82,7 @@ static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 static int finish(struct hp_engine *e, struct hp_open_chunk *c,
 		  struct hpdsl_error *err)
 {
-	struct hp_done *done = &e->pack->done[c->number];
+	struct hp_chunk_made *done = &e->pack->done[c->number];
 	struct hp_zst_file *f = &c->zst->file;
 	bool saves = hp_zst_saves(f, c->bytes);
 	int r;
