@@ -49,16 +49,11 @@ struct hp_pass_zst {
 	struct hpdsl_error why; /* code 0: no damage */
 };
 
-int hp_pass_begin_zst(struct hp_pass *p, const struct hp_io *io, int dir,
-		      const char *name, const struct hp_index *index,
-		      const struct hpdsl_chunk *row, struct hpdsl_error *err)
+int hp_pass_zst_new(struct hp_pass *p, const struct hp_index *index,
+		    const struct hpdsl_chunk *row, struct hpdsl_error *err)
 {
-	struct hp_pass_zst *z;
-	int r = hp_pass_begin(p, io, dir, name, err);
+	struct hp_pass_zst *z = aligned_alloc(64, (sizeof *z + 63) / 64 * 64);
 
-	if (r < 0)
-		return r;
-	z = aligned_alloc(64, (sizeof *z + 63) / 64 * 64);
 	if (!z)
 		return hp_fail_nomem(err);
 	memset(z, 0, sizeof *z);

@@ -247,15 +247,13 @@ static int describe_chunks(struct emit *e, struct hpdsl_error *err)
 	if (!e->chunks)
 		return hp_fail_nomem(err);
 	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
-		const struct hp_done *d = &p->done[c];
 		struct hp_emit_chunk *x = &e->chunks[c];
 
 		hp_chunk_name(c, x->name);
 		x->samples = hp_plan_first(&p->plan, c + 1) -
 			     hp_plan_first(&p->plan, c);
 		x->bytes = hp_plan_chunk_bytes(&p->plan, c);
-		memcpy(x->checksum,
-		       d->compressed ? d->plain_checksum : d->checksum,
+		memcpy(x->checksum, p->done[c].plain_checksum,
 		       sizeof x->checksum);
 	}
 	return 0;

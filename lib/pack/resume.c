@@ -22,19 +22,6 @@ struct resuming {
 	const struct hp_journal_record *rec;
 };
 
-/* The chunk is what the journal says; the frames are taken over. */
-static void take_done(struct hp_done *done, struct hp_chunk_sums *sums)
-{
-	done->bytes = sums->bytes;
-	memcpy(done->checksum, sums->digest, sizeof done->checksum);
-	memcpy(done->plain_checksum, sums->plain_digest,
-	       sizeof done->plain_checksum);
-	done->compressed = sums->frames;
-	done->n_frames = sums->n_frames;
-	done->frames = hp_take(sums->frames);
-	done->done = true;
-}
-
 static uint64_t class_hash(const struct hp_file *f)
 {
 	char text[HP_CLS_MAX];
@@ -80,12 +67,10 @@ static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	r = hp_chunk_sums_take(p, rec->chunk, name, &sums, err);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	if (rec->bytes == sums.bytes &&
-	    !memcmp(sums.digest, rec->checksum, sizeof sums.digest) &&
-	    same_classes(p, rec->chunk, &sums)) {
+	if (rec->bytes == sums.made.bytes &&
+	    !memcmp(sums.made.checksum, rec->checksum, sizeof rec->checksum) &&
+	    same_classes(p, rec->chunk, &sums))
 		hp_chunk_sums_keep(&sums, p, rec->chunk);
-		take_done(&p->done[rec->chunk], &sums);
-	}
 	hp_chunk_sums_release(&sums);
 	return 0;
 }

@@ -77,6 +77,20 @@ int hp_plan_walk_next(struct hp_plan_walk *w, struct hp_plan_place *ret)
 	return 1;
 }
 
+uint64_t hp_plan_members(const struct hp_plan *plan, uint32_t c)
+{
+	const uint64_t *first = plan->list->samples;
+	uint64_t n = 0;
+
+	for (uint64_t s = hp_plan_first(plan, c);
+	     s < hp_plan_first(plan, c + 1); s++) {
+		uint64_t l = hp_plan_sample(plan, s);
+
+		n += first[l + 1] - first[l];
+	}
+	return n;
+}
+
 static uint64_t chunk_bytes(const struct hp_plan *plan, uint32_t c)
 {
 	struct hp_plan_place at = { 0 };

@@ -75,6 +75,9 @@ int hp_plan_walk_next(struct hp_plan_walk *w, struct hp_plan_place *ret);
 void hp_plan_header(const struct hp_list *list, uint64_t file,
 		    struct hp_tar_member *ret);
 
+/* Members of chunk c. */
+uint64_t hp_plan_members(const struct hp_plan *plan, uint32_t c);
+
 /* Bytes of chunk c as a tar file. */
 static inline uint64_t hp_plan_chunk_bytes(const struct hp_plan *plan,
 					   uint32_t c)

@@ -78,7 +78,8 @@ static inline const struct hp_adopted_place *hp_adopted_place(
 {
 	const struct hp_found *k = &x->chunks[c];
 
-	return k->adopted ? &k->adopted->places[file - k->first_file] : NULL;
+	return k->adopted ? &k->adopted->places[file - k->made.first_member] :
+			    NULL;
 }
 
 #endif

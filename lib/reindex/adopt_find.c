@@ -310,7 +310,7 @@ static int take(struct tars *t, struct hpdsl_error *err)
 		return r;
 	x->adoption->in_place = true;
 	for (uint32_t i = 0; i < x->n_chunks; i++) {
-		x->chunks[i].name = t->v[i].name;
+		x->chunks[i].made.name = t->v[i].name;
 		if (t->v[i].name != t->v[i].base)
 			x->adoption->in_place = false;
 	}

@@ -54,7 +54,7 @@ static const struct magic magics[] = {
 static int no_tar(const struct parse *p, const char *why,
 		  struct hpdsl_error *err)
 {
-	const char *name = p->r.chunk->name;
+	const char *name = p->r.chunk->made.name;
 	const uint8_t *at = p->r.pass.at;
 
 	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
@@ -85,11 +85,12 @@ static int bad_header(const struct parse *p, int code, const char *why,
 		return hp_fail(err, code,
 			       "%s: member '%s': %s cannot be read in place: "
 			       "repack it: hpdsl-pack %s OUTPUT",
-			       p->r.chunk->name, text, why, p->r.chunk->name);
+			       p->r.chunk->made.name, text, why,
+			       p->r.chunk->made.name);
 	/* What nobody can know is no better for being packed. */
 	if (code == -EOPNOTSUPP)
 		return hp_fail(err, code, "%s: member '%s': is %s",
-			       p->r.chunk->name, text, why);
+			       p->r.chunk->made.name, text, why);
 	return p->at ? damaged(p, why, err) : no_tar(p, why, err);
 }
 
@@ -188,11 +189,12 @@ static int bad_path(const struct parse *p, int code, struct hpdsl_error *err)
 {
 	char text[HP_PRINTABLE];
 
-	return hp_fail(
-		err, HPDSL_ECORRUPT, "%s: member '%s': %s", p->r.chunk->name,
-		hp_printable(p->m.name, p->m.name_len, text),
-		code == -ENAMETOOLONG ? "its path is too long" :
-					"its path is empty or leads outside");
+	return hp_fail(err, HPDSL_ECORRUPT, "%s: member '%s': %s",
+		       p->r.chunk->made.name,
+		       hp_printable(p->m.name, p->m.name_len, text),
+		       code == -ENAMETOOLONG ?
+			       "its path is too long" :
+			       "its path is empty or leads outside");
 }
 
 static int take_file(struct parse *p, struct hpdsl_error *err)

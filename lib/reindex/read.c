@@ -37,11 +37,12 @@ int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 	chunk->arena = hp_arena_new();
 	if (!chunk->arena)
 		return hp_fail_nomem(err);
-	if (chunk->compressed)
-		k = hp_pass_begin_zst(&r->pass, x->io, x->dir, chunk->name,
+	if (chunk->made.compressed)
+		k = hp_pass_begin_zst(&r->pass, x->io, x->dir, chunk->made.name,
 				      NULL, NULL, err);
 	else
-		k = hp_pass_begin(&r->pass, x->io, x->dir, chunk->name, err);
+		k = hp_pass_begin(&r->pass, x->io, x->dir, chunk->made.name,
+				  err);
 	r->pass.sha256 = r->of_file;
 	return k;
 }
@@ -51,18 +52,13 @@ int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
 	struct hp_found *c = r->chunk;
 	int k;
 
-	c->bytes = r->pass.read;
-	hp_pass_stored_digest(&r->pass, c->checksum);
-	hp_meter_add(&r->x->meter, c->bytes - r->reported);
-	if (c->compressed) {
-		c->plain_bytes = r->pass.offset;
-		hp_pass_digest(&r->pass, c->plain_checksum);
-		if (hp_pass_frames(&r->pass, &c->frames, &c->n_frames) < 0)
-			return hp_fail_nomem(err);
-	}
+	k = hp_pass_made(&r->pass, &c->made);
+	hp_meter_add(&r->x->meter, c->made.bytes - r->reported);
+	if (k < 0)
+		return hp_fail_nomem(err);
 	if (!r->of_file)
 		return 0;
-	hp_sha256_end(r->of_file, c->sha256);
+	hp_sha256_end(r->of_file, c->made.sha256);
 	k = hp_sha256_check(r->of_file, err);
 	return k < 0 ? k : hp_sha256_check(r->of_content, err);
 }
@@ -78,7 +74,7 @@ int hp_reading_damaged(const struct hp_reading *r, uint64_t offset,
 		       const char *reason, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT, "%s: at offset %" PRIu64 ": %s",
-		       r->chunk->name, offset, reason);
+		       r->chunk->made.name, offset, reason);
 }
 
 int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
@@ -95,9 +91,9 @@ int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
 	}
 	k = hp_pass_need(&r->pass, n);
 	if (k == HPDSL_ECORRUPT)
-		return hp_fail(err, k, "%s: %s", r->chunk->name,
+		return hp_fail(err, k, "%s: %s", r->chunk->made.name,
 			       hp_pass_why(&r->pass));
-	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->name) : 0;
+	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->made.name) : 0;
 }
 
 int hp_reading_hash(struct hp_reading *r, uint64_t size,

@@ -53,25 +53,19 @@ static int note_chunk(struct hp_scatter *s, const struct hp_journal_record *rec,
 
 /* The file is complete, and right: it gets its name. */
 static int name_chunk(struct hp_scatter *s, uint32_t c, struct hp_outfile *f,
-		      const struct hp_chunk_sums *sums, struct hpdsl_error *err)
+		      struct hp_chunk_sums *sums, struct hpdsl_error *err)
 {
-	struct hp_pack *p = s->pack;
-	struct hp_done *done = &p->done[c];
-	struct hp_journal_record rec = { .chunk = c };
+	struct hp_journal_record rec = { .chunk = c,
+					 .bytes = sums->made.bytes };
 	int r;
 
-	rec.bytes = hp_plan_chunk_bytes(&p->plan, c);
-	memcpy(rec.checksum, sums->digest, sizeof rec.checksum);
+	memcpy(rec.checksum, sums->made.checksum, sizeof rec.checksum);
 	r = note_chunk(s, &rec, err);
 	if (r == 0)
 		r = hp_outfile_commit(f, err);
 	if (r < 0)
 		return r;
-	hp_chunk_sums_keep(sums, p, c);
-	done->bytes = rec.bytes;
-	memcpy(done->checksum, rec.checksum, sizeof done->checksum);
-	memcpy(done->plain_checksum, rec.checksum, sizeof rec.checksum);
-	done->done = true;
+	hp_chunk_sums_keep(sums, s->pack, c);
 	return 0;
 }
 

@@ -130,16 +130,15 @@ int hp_scatter_sync(struct hp_scatter *s, struct hpdsl_error *err);
 void hp_scatter_sync_if_due(struct hp_scatter *s);
 /* A thread that does so until the end. */
 void *hp_scatter_syncer(void *arg);
+/* Notes the first failure and wakes everybody. */
+void hp_scatter_fail(struct hp_scatter *s, int code,
+		     const struct hpdsl_error *err);
 
 /* copy.c: the other members of scattered chunks.  HPDSL_ESTOPPED. */
 int hp_scatter_copy(struct hp_scatter *s, struct hpdsl_error *err);
 
 /* finish.c: checks, names.  HPDSL_ESTOPPED. */
 int hp_scatter_finish(struct hp_scatter *s, struct hpdsl_error *err);
-
-/* Notes the first failure and wakes everybody. */
-void hp_scatter_fail(struct hp_scatter *s, int code,
-		     const struct hpdsl_error *err);
 
 /* Does the file come from a stream? */
 static inline bool hp_scatter_streamed(const struct hp_list *list,

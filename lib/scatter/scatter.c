@@ -14,20 +14,6 @@ enum {
 	MAKERS = 16, /* files made at a time */
 };
 
-void hp_scatter_fail(struct hp_scatter *s, int code,
-		     const struct hpdsl_error *err)
-{
-	pthread_mutex_lock(&s->lock);
-	if (!s->failed) {
-		s->failed = code;
-		s->err = *err;
-	}
-	pthread_cond_broadcast(&s->freed);
-	pthread_cond_broadcast(&s->ready);
-	pthread_cond_broadcast(&s->due);
-	pthread_mutex_unlock(&s->lock);
-}
-
 static int make_one(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct hp_scatter *s = arg;

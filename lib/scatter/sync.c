@@ -86,6 +86,20 @@ int hp_scatter_sync(struct hp_scatter *s, struct hpdsl_error *err)
 	return r;
 }
 
+void hp_scatter_fail(struct hp_scatter *s, int code,
+		     const struct hpdsl_error *err)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->failed) {
+		s->failed = code;
+		s->err = *err;
+	}
+	pthread_cond_broadcast(&s->freed);
+	pthread_cond_broadcast(&s->ready);
+	pthread_cond_broadcast(&s->due);
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void sync_now(struct hp_scatter *s)
 {
 	struct hpdsl_error err;

@@ -112,20 +112,6 @@ static int check_members(struct reading *k, uint32_t c)
 				  hp_plan_chunk_bytes(plan, c) - pass->offset);
 }
 
-static uint64_t count_members(const struct hp_plan *plan, uint32_t c)
-{
-	const uint64_t *first = plan->list->samples;
-	uint64_t n = 0;
-
-	for (uint64_t s = hp_plan_first(plan, c);
-	     s < hp_plan_first(plan, c + 1); s++) {
-		uint64_t l = hp_plan_sample(plan, s);
-
-		n += first[l + 1] - first[l];
-	}
-	return n;
-}
-
 static int open_chunk(struct reading *k, uint32_t c, const char *name,
 		      struct hpdsl_error *err)
 {
@@ -164,17 +150,14 @@ static int read_chunk(struct reading *k, uint32_t c, const char *name,
 	r = check_members(k, c);
 	if (r == 0)
 		r = check_end(k);
-	if (r == 0 && k->pass.zst)
-		r = hp_pass_frames(&k->pass, &sums->frames, &sums->n_frames);
+	if (r == 0)
+		r = hp_pass_made(&k->pass, &sums->made);
 	if (r == HPDSL_ECORRUPT)
 		return hp_fail(err, r, "%s: is not what was written", name);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", name);
-	sums->bytes = k->pass.read;
-	hp_pass_stored_digest(&k->pass, sums->digest);
-	hp_pass_digest(&k->pass, sums->plain_digest);
 	if (k->of_file)
-		hp_sha256_end(k->of_file, sums->sha256);
+		hp_sha256_end(k->of_file, sums->made.sha256);
 	r = hp_sha256_check(k->of_file, err);
 	return r < 0 ? r : hp_sha256_check(k->of_content, err);
 }
@@ -182,7 +165,7 @@ static int read_chunk(struct reading *k, uint32_t c, const char *name,
 int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 		       struct hp_chunk_sums *ret, struct hpdsl_error *err)
 {
-	struct hp_chunk_sums sums = { .n = count_members(&p->plan, c) };
+	struct hp_chunk_sums sums = { .n = hp_plan_members(&p->plan, c) };
 	hp_auto_free struct reading *k =
 		aligned_alloc(64, (sizeof *k + 63) / 64 * 64);
 	hp_auto_sha256 struct hp_sha256 *of_file = NULL, *of_content = NULL;
@@ -212,7 +195,7 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 	return r;
 }
 
-void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
+void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_pack *p,
 			uint32_t c)
 {
 	struct hp_plan_place place;
@@ -226,14 +209,15 @@ void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
 		memcpy(f->full, sums->hashes[i].full, sizeof f->full);
 		hp_list_set_sha256(&p->list, f, sums->hashes[i].sha256);
 	}
-	if (!p->done[c].compressed)
-		memcpy(p->done[c].sha256, sums->sha256, sizeof sums->sha256);
+	p->done[c] = sums->made;
+	p->done[c].done = true;
+	sums->made.frames = NULL;
 }
 
 void hp_chunk_sums_release(struct hp_chunk_sums *sums)
 {
 	free(sums->hashes);
-	free(sums->frames);
+	free(sums->made.frames);
 	sums->hashes = NULL;
-	sums->frames = NULL;
+	sums->made.frames = NULL;
 }

@@ -159,18 +159,6 @@ void hp_engine_release(struct hp_engine *e)
 	pthread_mutex_destroy(&e->lock);
 }
 
-void hp_engine_fail(struct hp_engine *e, int code,
-		    const struct hpdsl_error *err)
-{
-	if (!e->failed) {
-		e->failed = code;
-		e->err = *err;
-	}
-	pthread_cond_broadcast(&e->freed);
-	pthread_cond_broadcast(&e->ready);
-	pthread_cond_broadcast(&e->ended);
-}
-
 static bool all_written(const struct hp_engine *e)
 {
 	return e->failed || (e->cut_all && !e->chunks);
@@ -210,13 +198,18 @@ static void *reader(void *arg)
 	return NULL;
 }
 
+static bool write_one(struct hp_engine *e)
+{
+	return e->pack->opt->zstd ? hp_squeeze_one(e) : hp_write_one(e);
+}
+
 static void *writer(void *arg)
 {
 	struct hp_engine *e = arg;
 
 	pthread_mutex_lock(&e->lock);
 	while (!all_written(e))
-		if (!hp_write_one(e) && !all_written(e))
+		if (!write_one(e) && !all_written(e))
 			pthread_cond_wait(&e->ready, &e->lock);
 	pthread_cond_broadcast(&e->ended);
 	pthread_mutex_unlock(&e->lock);
@@ -265,7 +258,7 @@ static void run_serially(struct hp_engine *e)
 	pthread_mutex_lock(&e->lock);
 	while (more && !e->failed) {
 		more = read_some(e, false);
-		while (hp_write_one(e))
+		while (write_one(e))
 			more = true;
 		tell_progress(e, e->bytes_done);
 	}

@@ -141,10 +141,6 @@ int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
 		   struct hpdsl_error *err);
 void hp_engine_release(struct hp_engine *e);
 
-/* Under the lock: notes the first failure and wakes everybody. */
-void hp_engine_fail(struct hp_engine *e, int code,
-		    const struct hpdsl_error *err);
-
 /*
  * Under the lock: takes the next pieces.  wait: until there is a segment to
  * fill.  An empty run: the end, or (without wait) no segment is free.
@@ -162,17 +158,14 @@ int hp_read_run(const struct hp_engine *e, const struct hp_run *run,
  * if one is ready.  Returns whether it did.
  */
 bool hp_write_one(struct hp_engine *e);
-
-/* ---- Between segment.c and squeeze.c ------------------------------------- */
-
 /* The same for chunks that are compressed. */
 bool hp_squeeze_one(struct hp_engine *e);
-/* threads of them work at a time; no more than that many contexts are used. */
-int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
-		    struct hpdsl_error *err);
-void hp_squeeze_release(struct hp_engine *e);
-int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan);
-void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c);
+
+/* ---- Open chunks: open_chunk.c ------------------------------------------- */
+
+/* Under the lock: notes the first failure and wakes everybody. */
+void hp_engine_fail(struct hp_engine *e, int code,
+		    const struct hpdsl_error *err);
 
 /* Counts a full segment: contents that span segments, and the plain digest. */
 int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
@@ -182,11 +175,23 @@ struct hp_segment *hp_pop_segment(struct hp_open_chunk *c);
 void hp_free_segment(struct hp_engine *e, struct hp_segment *s);
 /* Syncs the file, notes the chunk as it is in *done, gives it its name. */
 int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
-		     struct hp_outfile *out, const struct hp_done *done,
+		     struct hp_outfile *out, const struct hp_chunk_made *done,
 		     struct hpdsl_error *err);
 /* Frees what the chunk holds, and the chunk. */
 void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 /* Under the lock: the chunk is finished. */
 void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c);
+
+/* ---- What compressing takes: zips.c -------------------------------------- */
+
+/* threads of them work at a time; no more than that many contexts are used. */
+int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
+		    struct hpdsl_error *err);
+void hp_squeeze_release(struct hp_engine *e);
+int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan);
+void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c);
+/* Under the lock: one that is idle, until it comes back. */
+struct hp_zip *hp_zips_borrow(struct hp_zips *z);
+void hp_zips_give_back(struct hp_zips *z, struct hp_zip *zip);
 
 #endif

@@ -31,18 +31,6 @@ struct hp_target {
 	char work_journal[288];
 };
 
-/* A chunk that is done. */
-struct hp_done {
-	uint64_t bytes; /* as stored */
-	uint8_t checksum[16];
-	uint8_t plain_checksum[16];  /* of the plain tar, .. */
-	struct hp_frame_row *frames; /* .. if it is compressed: owned */
-	uint32_t n_frames;
-	uint8_t sha256[32]; /* of the file, with --digest=sha256 */
-	bool compressed;
-	bool done;
-};
-
 struct hp_parts;
 
 struct hp_pack {
@@ -54,7 +42,7 @@ struct hp_pack {
 	struct hp_plan plan;
 	struct hp_pairs options;
 	struct hp_target target;
-	struct hp_done *done;	      /* plan.n_chunks of them */
+	struct hp_chunk_made *done;   /* plan.n_chunks of them */
 	struct hp_fd_cache *archives; /* by number of the root */
 	/* Side files, once they are written; their names are in one block. */
 	struct hp_manifest_file *files;

@@ -15,83 +15,6 @@
 #include <errno.h>
 #include <string.h>
 
-static int make_zips(const struct hp_engine *e, struct hp_zips *z, uint32_t n)
-{
-	z->v = calloc(n, sizeof(struct hp_zip *));
-	if (!z->v)
-		return -ENOMEM;
-	for (; z->n < n; z->n++) {
-		z->v[z->n] = hp_zip_new(e->io, e->pack->opt->zstd);
-		if (!z->v[z->n])
-			return -ENOMEM;
-	}
-	z->idle = n;
-	return 0;
-}
-
-int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
-		    struct hpdsl_error *err)
-{
-	/* No more segments than there are can be worked at. */
-	uint32_t n = threads < e->n_segments ? threads : e->n_segments;
-
-	if (make_zips(e, &e->zips, n) < 0 ||
-	    make_zips(e, &e->streams, n + 1) < 0)
-		return hp_fail_nomem(err);
-	return 0;
-}
-
-static void free_zips(struct hp_zips *z)
-{
-	for (uint32_t i = 0; i < z->n; i++)
-		hp_zip_free(z->v[i]);
-	free(z->v);
-}
-
-/* All that were lent out have come back: chunks are gone first. */
-void hp_squeeze_release(struct hp_engine *e)
-{
-	free_zips(&e->zips);
-	free_zips(&e->streams);
-}
-
-static struct hp_zip *borrow(struct hp_zips *z)
-{
-	return z->v[--z->idle];
-}
-
-static void give_back(struct hp_zips *z, struct hp_zip *zip)
-{
-	z->v[z->idle++] = zip;
-}
-
-int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan)
-{
-	struct hp_squeeze *q = aligned_alloc(64, (sizeof *q + 63) / 64 * 64);
-
-	if (!q)
-		return -ENOMEM;
-	memset(q, 0, sizeof *q);
-	q->tail = &q->head;
-	hp_frames_begin(&q->frames, plan, c->number);
-	c->zst = q;
-	return 0;
-}
-
-void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c)
-{
-	struct hp_squeeze *q = c->zst;
-
-	if (!q)
-		return;
-	/* After a failure it may still be there. */
-	if (q->frames.stream)
-		give_back(&e->streams, q->frames.stream);
-	hp_zst_release(&q->file);
-	hp_frames_release(&q->frames);
-	free(q);
-}
-
 /* Has the chunk a context for a frame that crosses a border, or gets it one? */
 static bool may_cut(const struct hp_engine *e, const struct hp_open_chunk *c)
 {
@@ -132,7 +55,7 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 }
 
 static int expand(struct hp_engine *e, struct hp_open_chunk *c,
-		  struct hp_done *done, struct hpdsl_error *err)
+		  struct hp_chunk_made *done, struct hpdsl_error *err)
 {
 	struct hp_zst_file *f = &c->zst->file;
 	char name[HP_CHUNK_NAME];
@@ -159,7 +82,7 @@ static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 static int finish(struct hp_engine *e, struct hp_open_chunk *c,
 		  struct hpdsl_error *err)
 {
-	struct hp_done *done = &e->pack->done[c->number];
+	struct hp_chunk_made *done = &e->pack->done[c->number];
 	struct hp_zst_file *f = &c->zst->file;
 	bool saves = hp_zst_saves(f, c->bytes);
 	int r;
@@ -224,7 +147,7 @@ static struct hp_segment *take(struct hp_engine *e, struct hp_open_chunk *c)
 	q->tail = &s->next;
 	c->hashing = true;
 	if (!q->frames.stream)
-		q->frames.stream = borrow(&e->streams);
+		q->frames.stream = hp_zips_borrow(&e->streams);
 	return s;
 }
 
@@ -235,7 +158,7 @@ static void cut_done(struct hp_engine *e, struct hp_open_chunk *c)
 
 	c->hashing = false;
 	if (!f->streaming) {
-		give_back(&e->streams, f->stream);
+		hp_zips_give_back(&e->streams, f->stream);
 		f->stream = NULL;
 	}
 	pthread_cond_signal(&e->ready);
@@ -251,7 +174,7 @@ bool hp_squeeze_one(struct hp_engine *e)
 
 	if (!c || e->failed || !e->zips.idle)
 		return false;
-	zip = borrow(&e->zips);
+	zip = hp_zips_borrow(&e->zips);
 	s = take(e, c);
 	pthread_mutex_unlock(&e->lock);
 	r = cut(e, s, &err);
@@ -262,7 +185,7 @@ bool hp_squeeze_one(struct hp_engine *e)
 		r = hp_stretch_compress(zip, c->number, &s->stretch, &err);
 		pthread_mutex_lock(&e->lock);
 	}
-	give_back(&e->zips, zip);
+	hp_zips_give_back(&e->zips, zip);
 	pthread_cond_signal(&e->ready);
 	s->squeezed = r == 0;
 	if (r == 0)

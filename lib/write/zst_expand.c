@@ -72,7 +72,7 @@ static int expand_all(struct expanding *x, struct hpdsl_error *err)
 
 int hp_zst_expand(struct hp_zst_file *f, uint64_t plain,
 		  const uint8_t checksum[16], struct hp_outfile *out,
-		  struct hp_done *done, struct hpdsl_error *err)
+		  struct hp_chunk_made *done, struct hpdsl_error *err)
 {
 	hp_auto_free uint8_t *memory = malloc(2 * (size_t)PIECE);
 	struct expanding x = { .f = f,
