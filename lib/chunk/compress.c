@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,11 +63,10 @@ static bool set_up(struct hp_zip *z, int level)
 
 struct hp_zip *hp_zip_new(const struct hp_io *io, int level)
 {
-	struct hp_zip *z = aligned_alloc(64, (sizeof *z + 63) / 64 * 64);
+	struct hp_zip *z = hp_aligned(sizeof *z);
 
 	if (!z)
 		return NULL;
-	memset(z, 0, sizeof *z);
 	z->io = io;
 	z->c = ZSTD_createCCtx();
 	z->d = ZSTD_createDCtx();

@@ -58,10 +58,9 @@ int hp_pass_begin_zst(struct hp_pass *p, const struct hp_io *io, int dir,
 
 	if (r < 0)
 		return r;
-	z = aligned_alloc(64, (sizeof *z + 63) / 64 * 64);
+	z = hp_aligned(sizeof *z);
 	if (!z)
 		return hp_fail_nomem(err);
-	memset(z, 0, sizeof *z);
 	p->zst = z;
 	z->index = index;
 	z->row = row;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "chunk/tar.h"
 #include "dataset/pass.h"
 #include "format/names.h"
 
@@ -327,15 +328,10 @@ bool hp_reindex_row(const struct hp_reindex *x, uint64_t i,
 	       same_name(x, f, m) && same_content(x, f, m);
 }
 
-static int64_t clamped(int64_t t)
-{
-	return t < 0 ? 0 : t > 077777777777 ? 077777777777 : t;
-}
-
 /* What the chunk says of time and mode stays; the index only adds to it. */
 static void take_row(struct hp_file *f, const struct hpdsl_member *m)
 {
-	if (clamped(m->mtime) == f->mtime) {
+	if (hp_tar_time(m->mtime) == f->mtime) {
 		f->mtime = m->mtime;
 		f->nsec = m->mtime_nsec;
 	}

@@ -181,16 +181,11 @@ static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
 
 static void init_locks(struct hpdsl_stager *s)
 {
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->stage_lock, NULL);
-	pthread_cond_init(&s->pause, &monotonic);
+	hp_cond_init(&s->pause);
 	for (int i = 0; i < HP_CREWS; i++)
 		pthread_cond_init(&s->wake[i], NULL);
-	pthread_condattr_destroy(&monotonic);
 }
 
 int hpdsl_stager_new(struct hpdsl_stage *stage,

@@ -10,7 +10,6 @@
 #include "sys/clock.h"
 
 #include <errno.h>
-#include <string.h>
 
 int hp_stager_fail_write(const char *name, int code, struct hpdsl_error *err)
 {
@@ -57,10 +56,8 @@ static int open_part(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 
 static int begin_digest(struct hp_stager_chunk *c, struct hpdsl_error *err)
 {
-	size_t size = (sizeof *c->digest + 63) / 64 * 64;
-
 	if (!c->digest)
-		c->digest = aligned_alloc(64, size);
+		c->digest = hp_aligned(sizeof *c->digest);
 	if (!c->digest)
 		return hp_fail_nomem(err);
 	hp_file_digest_begin(c->digest);
