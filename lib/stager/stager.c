@@ -150,9 +150,9 @@ static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
 	s->dir = s->io->open(s->io, stage->dir, ".", O_RDONLY | O_DIRECTORY, 0);
 	if (s->dir < 0)
 		return hp_fail_errno(err, s->dir, "%s", stage->path);
-	s->lock_fd = fcntl(stage->lock, F_DUPFD_CLOEXEC, 0);
-	return s->lock_fd < 0 ? hp_fail_errno(err, -errno, "%s/%s", stage->path,
-					      HP_STAGE_LOCK) :
+	s->lock_fd = s->io->dup(s->io, stage->lock);
+	return s->lock_fd < 0 ? hp_fail_errno(err, s->lock_fd, "%s/%s",
+					      stage->path, HP_STAGE_LOCK) :
 				0;
 }
 

@@ -108,8 +108,7 @@ static int put(struct hp_part *p, const uint8_t *data, size_t n, uint64_t at,
 	/* It is on its way to the disk at once, so that little is left for the
 	 * sync in the end.  Where that cannot be asked for nothing is lost. */
 	if (r == 0 && !p->out.direct)
-		sync_file_range(p->fd, (off_t)at, (off_t)n,
-				SYNC_FILE_RANGE_WRITE);
+		p->out.io->flush_range(p->out.io, p->fd, at, n);
 	return r;
 }
 
