@@ -213,17 +213,17 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 	};
 	int r;
 
-	r = hp_list_ids(&p->list, p->report->dataset_id,
-			p->report->dataset_id_sha256, err);
+	r = hp_list_id(&p->list, p->report->dataset_id,
+		       p->report->dataset_id_sha256, err);
 	p->report->has_sha256 = file.has_sha256 = src.sha256;
 	if (r == 0)
 		r = make_rows(p, &rows, err);
 	if (r == 0) {
 		memcpy(src.dataset_id, p->report->dataset_id, 16);
 		src.chunks = rows.index;
-		r = hp_index_save_sha256(&src, p->io, p->target.dir,
-					 &file.bytes, file.checksum,
-					 src.sha256 ? file.sha256 : NULL, err);
+		r = hp_index_save(&src, p->io, p->target.dir, &file.bytes,
+				  file.checksum,
+				  src.sha256 ? file.sha256 : NULL, err);
 	}
 	if (r == 0) {
 		p->report->index_bytes = file.bytes;
