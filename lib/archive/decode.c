@@ -16,6 +16,7 @@ enum { OUT = 256 << 10 };
 
 struct hp_filter {
 	struct hp_feed *feed;
+	hp_feed_taker *take;
 	struct archive *filter; /* or, for gzip, NULL: */
 	z_stream z;
 	uint8_t *out;
@@ -54,7 +55,7 @@ static ssize_t gzip_fill(struct hp_filter *d)
 
 	if (n)
 		return n;
-	n = hp_feed_take_raw(d->feed, &p);
+	n = d->take(d->feed, &p);
 	if (n > 0) {
 		d->z.next_in = (Bytef *)p;
 		d->z.avail_in = (uInt)n;
@@ -119,7 +120,7 @@ static la_ssize_t filter_read(struct archive *filter, void *arg,
 {
 	struct hp_filter *d = arg;
 	const uint8_t *p = NULL;
-	ssize_t n = hp_feed_take_raw(d->feed, &p);
+	ssize_t n = d->take(d->feed, &p);
 
 	*ret = p;
 	if (n >= 0)
@@ -220,8 +221,8 @@ static const struct magic {
 	{ is_zstd, archive_read_support_filter_zstd },
 };
 
-int hp_filter_new(struct hp_feed *f, const uint8_t *head, size_t n,
-		  struct hp_filter **ret)
+int hp_filter_new(struct hp_feed *f, hp_feed_taker *take, const uint8_t *head,
+		  size_t n, struct hp_filter **ret)
 {
 	const struct magic *m = magics, *end = m + 4;
 	struct hp_filter *d;
@@ -236,6 +237,7 @@ int hp_filter_new(struct hp_feed *f, const uint8_t *head, size_t n,
 	if (!d)
 		return hp_fail_nomem(&f->a->failed);
 	d->feed = f;
+	d->take = take;
 	*ret = d;
 	r = m->support ? filter_begin(d, m->support) : gzip_begin(d);
 	return r;

@@ -25,22 +25,6 @@ static int path_set(struct hp_archive *a, size_t at, const char *s, size_t n,
 	return 0;
 }
 
-enum hp_archive_type hp_entry_type(struct archive_entry *e)
-{
-	if (archive_entry_hardlink(e))
-		return HP_ARCHIVE_HARDLINK;
-	switch (archive_entry_filetype(e)) {
-	case AE_IFREG:
-		return HP_ARCHIVE_FILE;
-	case AE_IFDIR:
-		return HP_ARCHIVE_FOLDER;
-	case AE_IFLNK:
-		return HP_ARCHIVE_SYMLINK;
-	default:
-		return HP_ARCHIVE_SPECIAL;
-	}
-}
-
 static void set_target(struct hp_archive_entry *ret, const char *s)
 {
 	ret->target = s;

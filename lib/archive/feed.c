@@ -107,7 +107,7 @@ static ssize_t member_take(struct hp_feed *f, const uint8_t **ret)
 	return n < 0 ? reader_failed(f->a, f->from) : n;
 }
 
-ssize_t hp_feed_take_raw(struct hp_feed *f, const uint8_t **ret)
+static ssize_t take_raw(struct hp_feed *f, const uint8_t **ret)
 {
 	ssize_t n = ahead_take(&f->raw, ret);
 
@@ -133,7 +133,7 @@ ssize_t hp_feed_take(struct hp_feed *f, const uint8_t **ret)
 	ssize_t n;
 
 	if (!f->decoder)
-		return hp_feed_take_raw(f, ret);
+		return take_raw(f, ret);
 	n = ahead_take(&f->plain, ret);
 	if (n)
 		return n;
@@ -201,7 +201,7 @@ int hp_feed_keep(struct hp_feed *f, uint64_t n)
 	f->memory = malloc((size_t)n + 1);
 	if (!f->memory)
 		return hp_fail_nomem(&a->failed);
-	while ((k = hp_feed_take_raw(f, &p)) > 0) {
+	while ((k = take_raw(f, &p)) > 0) {
 		if ((uint64_t)k > n - at)
 			return hp_fail(&a->failed, HPDSL_ECORRUPT,
 				       "is longer than its header says");
@@ -232,8 +232,7 @@ void hp_feed_release(struct hp_feed *f)
 /* ---- What is it? -------------------------------------------------------- */
 
 /* Takes pieces until the head is full, or the end. */
-static int look(struct hp_feed *f, struct hp_ahead *h,
-		ssize_t (*take)(struct hp_feed *f, const uint8_t **ret))
+static int look(struct hp_feed *f, struct hp_ahead *h, hp_feed_taker *take)
 {
 	struct hp_ahead got = { .len = 0 };
 
@@ -274,10 +273,11 @@ static bool is_tar(const uint8_t *p, size_t n)
 
 int hp_feed_recognise(struct hp_feed *f)
 {
-	int r = look(f, &f->raw, hp_feed_take_raw);
+	int r = look(f, &f->raw, take_raw);
 
 	if (r == 0)
-		r = hp_filter_new(f, f->raw.head, f->raw.len, &f->decoder);
+		r = hp_filter_new(f, take_raw, f->raw.head, f->raw.len,
+				  &f->decoder);
 	if (r < 0)
 		return r;
 	if (f->decoder) {

@@ -28,6 +28,22 @@ struct hp_headers {
 	uint64_t stored; /* bytes behind its headers, and map */
 };
 
+enum hp_archive_type hp_entry_type(struct archive_entry *e)
+{
+	if (archive_entry_hardlink(e))
+		return HP_ARCHIVE_HARDLINK;
+	switch (archive_entry_filetype(e)) {
+	case AE_IFREG:
+		return HP_ARCHIVE_FILE;
+	case AE_IFDIR:
+		return HP_ARCHIVE_FOLDER;
+	case AE_IFLNK:
+		return HP_ARCHIVE_SYMLINK;
+	default:
+		return HP_ARCHIVE_SPECIAL;
+	}
+}
+
 int hp_headers_new(struct hp_layer *l)
 {
 	l->headers = calloc(1, sizeof *l->headers);

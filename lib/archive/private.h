@@ -112,6 +112,7 @@ int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err);
 
 /* ---- header.c ----------------------------------------------------------- */
 
+enum hp_archive_type hp_entry_type(struct archive_entry *e);
 /* Of a tar; none of these does anything in a zip.  Codes are in a->failed. */
 int hp_headers_new(struct hp_layer *l);
 void hp_headers_free(struct hp_headers *h);
@@ -131,7 +132,6 @@ int hp_headers_check_room(struct hp_layer *l, uint64_t used);
 
 /* ---- entry.c ------------------------------------------------------------ */
 
-enum hp_archive_type hp_entry_type(struct archive_entry *e);
 /* What the top layer is at; its path goes behind the layer's folder. */
 int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 		   struct hpdsl_error *err);
@@ -159,13 +159,17 @@ void hp_feed_release(struct hp_feed *f);
 
 /* ---- decode.c ----------------------------------------------------------- */
 
-/* One for what begins like this: 0 and NULL if it is not compressed. */
-int hp_filter_new(struct hp_feed *f, const uint8_t *head, size_t n,
-		  struct hp_filter **ret);
+/* Gives the next piece of a feed, as hp_feed_take() does. */
+typedef ssize_t hp_feed_taker(struct hp_feed *f, const uint8_t **ret);
+
+/*
+ * One for what begins like this, over the bytes that take gives: 0 and NULL if
+ * it is not compressed.
+ */
+int hp_filter_new(struct hp_feed *f, hp_feed_taker *take, const uint8_t *head,
+		  size_t n, struct hp_filter **ret);
 void hp_filter_free(struct hp_filter *d);
 ssize_t hp_filter_take(struct hp_filter *d, const uint8_t **ret);
-/* The bytes below the decoder. */
-ssize_t hp_feed_take_raw(struct hp_feed *f, const uint8_t **ret);
 
 /* ---- zip.c -------------------------------------------------------------- */
 

@@ -19,30 +19,6 @@ static void check_bytes(struct hp_check *c)
 
 /* ---- Chunks and classes ----------------------------------------------- */
 
-void hp_check_string(struct hp_check *c, enum hp_index_section kind,
-		     const char *p, size_t len, uint64_t *at)
-{
-	const struct hp_section *s = hp_index_section(c->ix, kind);
-	char buf[HP_SECTION_NAME];
-
-	if ((const uint8_t *)p != s->data + *at)
-		hp_findings_add(
-			&c->findings, "section %s: gap or overlap at %" PRIu64,
-			hp_section_name(&hp_index_layout, kind, buf), *at);
-	*at = (uint64_t)((const uint8_t *)p - s->data) + len + 1;
-}
-
-void hp_check_strings_end(struct hp_check *c, enum hp_index_section kind,
-			  uint64_t at)
-{
-	char buf[HP_SECTION_NAME];
-
-	if (at != hp_index_section(c->ix, kind)->length)
-		hp_findings_add(&c->findings,
-				"section %s: bytes that nothing points to",
-				hp_section_name(&hp_index_layout, kind, buf));
-}
-
 static void check_chunks(struct hp_check *c)
 {
 	struct hpdsl_chunk chunk;

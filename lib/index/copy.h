@@ -131,6 +131,10 @@ static inline __attribute__((always_inline)) int hp_index_take_row(
 int hp_index_copy_same(struct hp_index_copy *c, const struct hpdsl_member *m,
 		       struct hpdsl_error *err);
 
+/* Blocks of a path: hashed again only if the file has changed. */
+int hp_index_copy_prove(struct hp_index_copy *c, uint64_t off, uint64_t len,
+			struct hpdsl_error *err);
+
 /*
  * The member's path, made fit to print: of a copy, or "?" if it cannot be had.
  */

@@ -12,6 +12,12 @@
  * a small memory stays in the caches. */
 enum { LARGE = 32 << 10 };
 
+void hp_load_wake_some(struct hpdsl_loader *l, uint32_t n)
+{
+	for (n = n < l->asleep ? n : l->asleep; n; n--)
+		pthread_cond_signal(&l->work);
+}
+
 /* Is the window of large samples, all of them in the page cache? */
 static bool is_late(const struct hpdsl_loader *l, const struct hp_window *w)
 {

@@ -195,6 +195,8 @@ int hp_load_turn(struct hpdsl_loader *l, struct hp_load_new *ret,
 
 /* ---- Windows of a turn: jobs.c ------------------------------------------- */
 
+/* Under the lock: as many as n of those that sleep look for work. */
+void hp_load_wake_some(struct hpdsl_loader *l, uint32_t n);
 /* The planner: lists the window, behind the others.  False: there is no room
  * for it before these are done. */
 bool hp_load_jobs_add(struct hpdsl_loader *l, const struct hp_window *w);
@@ -209,18 +211,14 @@ bool hp_load_job(struct hpdsl_loader *l);
 /* Under the lock, which it gives up meanwhile: does one thing, if there is any
  * to do now. */
 bool hp_load_work(struct hpdsl_loader *l);
-/* Under the lock: as many as n of those that sleep look for work. */
-void hp_load_wake_some(struct hpdsl_loader *l, uint32_t n);
 /* Under the lock: there may be more to do than before; wakes one if so. */
 void hp_load_wake(struct hpdsl_loader *l);
 /* A thread: works until the loader ends. */
 void *hp_load_worker(void *loader);
 /* Under the lock: a turn does not need the block any more. */
 void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b);
-/* Tells the caller's watch, one call at a time, unless that has stopped. */
-void hp_load_warn(void *loader, const char *text);
 
-/* ---- Batches: batch.c, bad.c --------------------------------------------- */
+/* ---- Batches: batch.c, tell.c -------------------------------------------- */
 
 struct hp_load_batch *hp_load_batch_new(const struct hpdsl_loader *l);
 void hp_load_batch_free(struct hp_load_batch *b);
@@ -245,5 +243,7 @@ int hp_load_why(struct hpdsl_loader *l, const struct hp_load_batch *b, size_t i,
 		int code, struct hpdsl_error *err);
 void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 		      size_t i, const struct hpdsl_error *why);
+/* Tells the caller's watch, one call at a time, unless that has stopped. */
+void hp_load_warn(void *loader, const char *text);
 
 #endif

@@ -11,18 +11,6 @@
 /* Planned ahead of reading, so that readers do not wait for the planner. */
 enum { AHEAD = 256 << 20 };
 
-void hp_load_warn(void *loader, const char *text)
-{
-	struct hpdsl_loader *l = loader;
-
-	if (!l->opt.watch.warn)
-		return;
-	pthread_mutex_lock(&l->warn_lock);
-	if (!hp_stopped(&l->opt.watch))
-		l->opt.watch.warn(l->opt.watch.arg, text);
-	pthread_mutex_unlock(&l->warn_lock);
-}
-
 /* ---- Planning ----------------------------------------------------------- */
 
 static bool is_turn_to_plan(const struct hpdsl_loader *l)
@@ -165,12 +153,6 @@ bool hp_load_work(struct hpdsl_loader *l)
 		return hp_load_job(l);
 	read_block(l, b);
 	return true;
-}
-
-void hp_load_wake_some(struct hpdsl_loader *l, uint32_t n)
-{
-	for (n = n < l->asleep ? n : l->asleep; n; n--)
-		pthread_cond_signal(&l->work);
 }
 
 void hp_load_wake(struct hpdsl_loader *l)

@@ -16,15 +16,6 @@ static bool weighted(const struct hpdsl_choice *c)
 	return c->by_class || c->by_sample;
 }
 
-uint64_t hp_choice_weight(const struct hpdsl_choice *c, uint64_t sample)
-{
-	if (!hpdsl_choice_has(c, sample))
-		return 0;
-	if (c->by_class)
-		return c->by_class[c->label[sample]];
-	return c->by_sample ? c->by_sample[sample] : HPDSL_WEIGHT_ONE;
-}
-
 /* Over numbers as they would be in a file, whatever the machine's order. */
 static void digest(struct hpdsl_choice *c)
 {
@@ -114,11 +105,6 @@ void hpdsl_choice_free(struct hpdsl_choice *c)
 uint64_t hpdsl_choice_samples(const struct hpdsl_choice *c)
 {
 	return c->chosen;
-}
-
-bool hpdsl_choice_has(const struct hpdsl_choice *c, uint64_t sample)
-{
-	return sample < c->n && c->bits[sample / 64] >> sample % 64 & 1;
 }
 
 void hpdsl_choice_digest(const struct hpdsl_choice *c, uint8_t ret[16])

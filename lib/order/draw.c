@@ -15,6 +15,20 @@ static bool weighted(const struct hpdsl_choice *c)
 	return c->by_class || c->by_sample;
 }
 
+bool hpdsl_choice_has(const struct hpdsl_choice *c, uint64_t sample)
+{
+	return sample < c->n && c->bits[sample / 64] >> sample % 64 & 1;
+}
+
+uint64_t hp_choice_weight(const struct hpdsl_choice *c, uint64_t sample)
+{
+	if (!hpdsl_choice_has(c, sample))
+		return 0;
+	if (c->by_class)
+		return c->by_class[c->label[sample]];
+	return c->by_sample ? c->by_sample[sample] : HPDSL_WEIGHT_ONE;
+}
+
 /* Of a sample that was chosen. */
 static uint64_t times(const struct hp_draw *d, uint64_t sample)
 {

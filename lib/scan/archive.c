@@ -102,20 +102,6 @@ int hp_scan_enter_archive(struct hp_scan *s, uint16_t root)
 
 /* ---- One thing of the archive ------------------------------------------- */
 
-void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,
-			  size_t len)
-{
-	struct hp_scan_worker *w = k->w;
-	size_t n = w->s->list->roots[k->root].prefix_len;
-
-	memcpy(w->path, w->s->more[k->root].prefix, n);
-	if (len > sizeof w->path - 1 - n)
-		len = sizeof w->path - 1 - n;
-	memmove(w->path + n, path, len);
-	w->len = n + len;
-	w->path[w->len] = '\0';
-}
-
 /* Does the archive name itself, as "./" and the like? */
 static bool is_top(const struct hp_archive_entry *e)
 {

@@ -57,6 +57,9 @@ void hp_archive_count_empty(struct hp_archive_walk *k);
 /* Is w->path in the user's list, or a folder above it?  Yes without a list. */
 bool hp_archive_is_listed(struct hp_archive_walk *k, size_t prefix);
 void hp_archive_tell_absent(struct hp_archive_walk *k);
+/* w->path becomes this of the archive. */
+void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,
+			  size_t len);
 
 /* Where a hard link points to: from the top of its own archive. */
 struct hp_archive_target {
@@ -81,9 +84,5 @@ void hp_archive_end_rows(struct hp_archive_walk *k,
 /* archive_link.c */
 /* Makes files of links, at the end of the walk; false: the scan has ended. */
 bool hp_scan_archive_links(struct hp_archive_walk *k);
-
-/* "..": more than the file itself says; see hp_scan_problem. */
-void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,
-			  size_t len);
 
 #endif

@@ -18,6 +18,20 @@ static void no_memory(struct hp_archive_walk *k)
 	hp_scan_abort(k->w->s, -ENOMEM, "out of memory");
 }
 
+void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,
+			  size_t len)
+{
+	struct hp_scan_worker *w = k->w;
+	size_t n = w->s->list->roots[k->root].prefix_len;
+
+	memcpy(w->path, w->s->more[k->root].prefix, n);
+	if (len > sizeof w->path - 1 - n)
+		len = sizeof w->path - 1 - n;
+	memmove(w->path + n, path, len);
+	w->len = n + len;
+	w->path[w->len] = '\0';
+}
+
 static const char *keep_text(struct hp_archive_walk *k, const char *s, size_t n)
 {
 	const char *kept = NULL;

@@ -6,7 +6,6 @@
  */
 #include "scan/private.h"
 
-#include "base/glob.h"
 #include "sys/dir.h"
 
 #include <dirent.h>
@@ -15,28 +14,6 @@
 #include <string.h>
 
 #define DENTS_BYTES 65536
-
-void hp_scan_enter(struct hp_scan_worker *w, uint16_t root)
-{
-	struct hp_scan_job *job = hp_scan_job(w->s, root, w->len + 1);
-
-	if (!job)
-		return;
-	job->kind = HP_SCAN_FOLDER;
-	memcpy(job->text, w->path, w->len);
-	job->dir_len = (uint16_t)w->len;
-	if (w->len > w->s->list->roots[root].prefix_len)
-		job->text[job->dir_len++] = '/';
-	hp_scan_push(w->s, job);
-}
-
-void hp_scan_meet(struct hp_scan_worker *w, uint16_t root)
-{
-	if (hp_glob_pruned(w->s->opt, w->path))
-		w->counts.excluded_dirs++;
-	else
-		hp_scan_enter(w, root);
-}
 
 /* w->path becomes the folder itself, without the closing slash. */
 static const char *path_folder(struct hp_scan_worker *w,
@@ -48,38 +25,6 @@ static const char *path_folder(struct hp_scan_worker *w,
 	w->len = job->dir_len - (size_t)(job->dir_len > prefix);
 	w->path[w->len] = '\0';
 	return w->len > prefix ? w->path + prefix : ".";
-}
-
-/* w->path becomes a name in the folder; false: too long, and told. */
-static bool path_name(struct hp_scan_worker *w, const struct hp_scan_job *job,
-		      const char *name, size_t n)
-{
-	if (n > HP_SCAN_NAME_MAX)
-		n = HP_SCAN_NAME_MAX;
-	memcpy(w->path, job->text, job->dir_len);
-	memcpy(w->path + job->dir_len, name, n);
-	w->len = job->dir_len + n;
-	w->path[w->len] = '\0';
-	if (w->len <= HPDSL_PATH_MAX && n < HP_SCAN_NAME_MAX)
-		return true;
-	hp_scan_problem(w, job->root, -ENAMETOOLONG, NULL);
-	return false;
-}
-
-void hp_scan_batch(struct hp_scan_worker *w, const struct hp_scan_job *job)
-{
-	const char *p = job->text + job->dir_len;
-	const char *end = p + job->bytes;
-
-	while (p < end && !hp_scan_over(w->s)) {
-		unsigned char type = (unsigned char)*p++;
-		size_t n = strlen(p);
-
-		if (path_name(w, job, p, n))
-			hp_scan_name(w, job->root, type, false);
-		hp_scan_tick(w);
-		p += n + 1;
-	}
 }
 
 /* An empty batch of this folder's names; false: no memory. */
@@ -151,7 +96,7 @@ static int take_records(struct hp_scan_worker *w, const struct hp_scan_job *dir,
 		if (d.type != DT_DIR) {
 			if (!batch_add(w, dir, &d))
 				return -ENOMEM;
-		} else if (path_name(w, dir, d.name, d.len)) {
+		} else if (hp_scan_path_name(w, dir, d.name, d.len)) {
 			hp_scan_meet(w, dir->root);
 		}
 	}

@@ -43,10 +43,16 @@ struct hp_scan_job {
 	char text[];	     /* then BATCHED: d_type, name, NUL of each */
 };
 
+struct hp_scan_worker;
+/* What a job of one kind is. */
+typedef void hp_scan_work(struct hp_scan_worker *w,
+			  const struct hp_scan_job *job);
+
 struct hp_scan {
 	const struct hpdsl_pack_options *opt;
 	const struct hp_io *io;
-	struct hp_list *list; /* roots from the start, files at the end */
+	hp_scan_work *const *work; /* by kind */
+	struct hp_list *list;	   /* roots from the start, files at the end */
 	struct hp_scan_root *more;
 	struct hp_scan_above {
 		dev_t dev;
@@ -147,17 +153,22 @@ void hp_scan_abort(struct hp_scan *s, int code, const char *text);
 /* Asked all the time: has it ended, or should it? */
 bool hp_scan_over(struct hp_scan *s);
 
-/* dir.c: a folder, and a batch of its names. */
+/* dir.c */
 void hp_scan_folder(struct hp_scan_worker *w, const struct hp_scan_job *job);
+
+/* names.c: what is at w->path?  type: d_type, may be DT_UNKNOWN. */
+void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
+		  bool listed);
 void hp_scan_batch(struct hp_scan_worker *w, const struct hp_scan_job *job);
+/* w->path becomes a name in the job's folder; false: too long, and told. */
+bool hp_scan_path_name(struct hp_scan_worker *w, const struct hp_scan_job *job,
+		       const char *name, size_t n);
 /* Pushes the folder at w->path, or at the root itself if that is its prefix. */
 void hp_scan_enter(struct hp_scan_worker *w, uint16_t root);
 /* The same for one that the walk met, unless a pattern leaves it out. */
 void hp_scan_meet(struct hp_scan_worker *w, uint16_t root);
 
-/* file.c: what is at w->path?  type: d_type, may be DT_UNKNOWN. */
-void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
-		  bool listed);
+/* found.c: the file at w->path is to be packed. */
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags);
 /*

@@ -123,20 +123,8 @@ static void *work(void *arg)
 	for (; (job = take(w->s, had)); had = job) {
 		free(had);
 		hp_scan_tick(w);
-		if (hp_scan_over(w->s))
-			;
-		else if (job->kind == HP_SCAN_FOLDER)
-			hp_scan_folder(w, job);
-		else if (job->kind == HP_SCAN_BATCHED)
-			hp_scan_batch(w, job);
-		else if (job->kind == HP_SCAN_MEMBERS)
-			hp_scan_members(w, job);
-		else if (job->kind == HP_SCAN_ARCHIVE)
-			hp_scan_archive(w, job);
-		else if (job->kind == HP_SCAN_FROZEN)
-			hp_scan_frozen(w, job);
-		else
-			hp_scan_listed(w, job);
+		if (!hp_scan_over(w->s))
+			w->s->work[job->kind](w, job);
 	}
 	free(had);
 	return NULL;

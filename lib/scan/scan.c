@@ -14,6 +14,15 @@
 #define WORKERS_MAX 512
 #define DRAIN 16384 /* files moved at a time */
 
+static hp_scan_work *const work[] = {
+	[HP_SCAN_FOLDER] = hp_scan_folder,
+	[HP_SCAN_BATCHED] = hp_scan_batch,
+	[HP_SCAN_LISTED] = hp_scan_listed,
+	[HP_SCAN_MEMBERS] = hp_scan_members,
+	[HP_SCAN_ARCHIVE] = hp_scan_archive,
+	[HP_SCAN_FROZEN] = hp_scan_frozen,
+};
+
 static uint32_t count_workers(const struct hpdsl_pack_options *opt)
 {
 	if (opt->threads == HPDSL_SERIAL || opt->readers == HPDSL_SERIAL)
@@ -237,6 +246,7 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 	struct hp_scan s = {
 		.opt = opt,
 		.io = hp_io_or_system(opt->watch.io),
+		.work = work,
 		.list = list,
 		.room = UINT64_MAX,
 		.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -11,11 +11,6 @@
 
 #include <inttypes.h>
 
-void hp_snap_wrong(struct hp_snap_check *c, uint64_t number, const char *why)
-{
-	hp_findings_add(&c->f, "entry %" PRIu64 ": %s", number, why);
-}
-
 /* ---- Bytes ------------------------------------------------------------ */
 
 static void check_bytes(struct hp_snap_check *c)

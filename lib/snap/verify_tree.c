@@ -23,6 +23,11 @@ struct folder {
 	struct hpdsl_entry last;
 };
 
+void hp_snap_wrong(struct hp_snap_check *c, uint64_t number, const char *why)
+{
+	hp_findings_add(&c->f, "entry %" PRIu64 ": %s", number, why);
+}
+
 static void wrong_folder(struct hp_snap_check *c, uint64_t number,
 			 const char *why)
 {

@@ -2,7 +2,34 @@
 /* The sections of a snapshot that follow the entries' order, part by part. */
 #include "snap/writer.h"
 
+#include "base/error.h"
+
+#include <stdlib.h>
 #include <string.h>
+
+int hp_snap_part_begin(struct hp_snap_writer *w, enum hp_snap_section kind,
+		       uint64_t number, uint64_t blocks,
+		       struct hp_section_out *ret, struct hpdsl_error *err)
+{
+	const struct hp_section_place *place = &w->place[kind];
+	uint64_t from = number * blocks * HP_BLOCK, end = place->length;
+	size_t sums = blocks * sizeof(uint64_t);
+
+	if (end - from > blocks * HP_BLOCK)
+		end = from + blocks * HP_BLOCK;
+	*ret = (struct hp_section_out){ .sink = w->sink, .err = err };
+	ret->sums = malloc(sums + HP_BLOCK);
+	if (!ret->sums)
+		return hp_fail_nomem(err);
+	ret->block = (uint8_t *)ret->sums + sums;
+	hp_section_begin(ret, place, from, end);
+	return 0;
+}
+
+void hp_snap_part_release(struct hp_section_out *o)
+{
+	free(o->sums);
+}
 
 void hp_tree_seek(const struct hp_tree *t, uint64_t entry,
 		  struct hp_tree_cursor *ret)

@@ -64,6 +64,15 @@ static void read_chunk(struct hp_exchange *x, struct hp_xchunk *k)
 		hp_in_all_written(x, k);
 }
 
+uint32_t hp_in_unread(const struct hp_exchange *x)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < x->read_open; i++)
+		n += hp_in_is_unread(x->reads[i]) || x->reads[i]->reading;
+	return n;
+}
+
 void hp_in_fill(struct hp_exchange *x)
 {
 	struct hp_xchunk *k;

@@ -136,20 +136,6 @@ static void buffer_free(struct hp_exchange *x, struct hp_xchunk *k)
 
 /* ---- From the origin ---- */
 
-static bool is_unread(const struct hp_xchunk *k)
-{
-	return k->state == HP_COMING_READ && !k->end && k->got < k->size;
-}
-
-uint32_t hp_in_unread(const struct hp_exchange *x)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < x->read_open; i++)
-		n += is_unread(x->reads[i]) || x->reads[i]->reading;
-	return n;
-}
-
 static struct hp_xchunk *next_to_read(const struct hp_exchange *x)
 {
 	struct hp_xchunk *best = NULL;
@@ -159,7 +145,7 @@ static struct hp_xchunk *next_to_read(const struct hp_exchange *x)
 		struct hp_xchunk *k = x->reads[i];
 
 		reading += k->reading;
-		if (is_unread(k) && !k->reading &&
+		if (hp_in_is_unread(k) && !k->reading &&
 		    (!best || k->place < best->place))
 			best = k;
 	}

@@ -368,15 +368,14 @@ bool hp_out_data(struct hp_exchange *x, struct hp_action *ret)
 	return true;
 }
 
-void hp_out_sent(struct hp_exchange *x, struct hp_xchunk *k)
+bool hp_out_sent(struct hp_exchange *x, struct hp_xchunk *k)
 {
 	if (!k->out)
-		return;
+		return false;
 	k->out--;
 	x->out_used--;
 	after_last(x, k);
-	hp_in_drained(x, k);
-	hp_xchunk_put(x, k);
+	return true;
 }
 
 void hp_out_free(struct hp_exchange *x)

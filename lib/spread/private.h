@@ -110,8 +110,15 @@ struct hp_exchange {
 	struct hp_exchange_counts n;
 };
 
-/* exchange.c */
+/* Is there more of it to be read from the origin? */
+static inline bool hp_in_is_unread(const struct hp_xchunk *k)
+{
+	return k->state == HP_COMING_READ && !k->end && k->got < k->size;
+}
+
+/* xchunk.c */
 struct hp_xchunk *hp_xchunk_find(const struct hp_exchange *x, uint64_t chunk);
+void hp_xchunk_insert(struct hp_exchange *x, struct hp_xchunk *k);
 /* Finds, or makes one for a chunk that is not wanted; NULL: no memory. */
 struct hp_xchunk *hp_xchunk_get(struct hp_exchange *x, uint64_t chunk);
 /* Frees one that is not wanted, if there is nothing about it any more. */
@@ -121,6 +128,8 @@ void hp_chunks_push(struct hp_exchange *x, int list, struct hp_xchunk *k);
 struct hp_xchunk *hp_chunks_pop(struct hp_exchange *x, int list);
 
 /* attempt.c */
+/* Chunks being read from the origin, of which there is more to be read. */
+uint32_t hp_in_unread(const struct hp_exchange *x);
 void hp_in_fill(struct hp_exchange *x);
 /* The first segment of an attempt is here or will be read. */
 void hp_in_first_bytes(struct hp_exchange *x, struct hp_xchunk *k);
@@ -133,8 +142,6 @@ void hp_in_drained(struct hp_exchange *x, struct hp_xchunk *k);
 void hp_in_stop(struct hp_exchange *x, struct hp_xchunk *k, bool at_once);
 
 /* in.c */
-/* Chunks being read from the origin, of which there is more to be read. */
-uint32_t hp_in_unread(const struct hp_exchange *x);
 bool hp_in_read(struct hp_exchange *x, struct hp_action *ret);
 bool hp_in_credit(struct hp_exchange *x, struct hp_xchunk *k,
 		  struct hp_action *ret);
@@ -158,7 +165,8 @@ void hp_out_changed(struct hp_exchange *x, struct hp_xchunk *k);
 /* Ends all streams of the chunk, or those that have got bytes of it. */
 void hp_out_end(struct hp_exchange *x, struct hp_xchunk *k,
 		enum hp_message_kind last, bool all);
-void hp_out_sent(struct hp_exchange *x, struct hp_xchunk *k);
+/* False: nothing of it was under way. */
+bool hp_out_sent(struct hp_exchange *x, struct hp_xchunk *k);
 bool hp_out_data(struct hp_exchange *x, struct hp_action *ret);
 bool hp_out_last(struct hp_exchange *x, struct hp_xchunk *k,
 		 struct hp_action *ret);

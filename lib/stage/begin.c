@@ -160,17 +160,6 @@ struct hpdsl_dataset *hpdsl_stage_dataset(struct hpdsl_stage *s)
 	return s->ds;
 }
 
-int hp_stage_chunk(const struct hpdsl_stage *s, uint64_t chunk, bool expanded,
-		   struct hpdsl_chunk *ret, char name[HP_STAGE_NAME],
-		   struct hpdsl_error *err)
-{
-	int r = hpdsl_chunk_get(s->ds, (uint32_t)chunk, ret, err);
-
-	if (r == 0)
-		hp_stage_chunk_name(ret, expanded, name);
-	return r;
-}
-
 enum hp_chunk_state hp_stage_here(const struct hpdsl_stage *s, uint64_t chunk)
 {
 	return chunk < s->chunks ? (enum hp_chunk_state)__atomic_load_n(

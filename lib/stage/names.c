@@ -85,3 +85,14 @@ int hp_stage_list(const struct hpdsl_stage *s,
 
 	return f.fd < 0 ? f.fd : hp_listdir(s->io, f.fd, each, arg);
 }
+
+int hp_stage_chunk(const struct hpdsl_stage *s, uint64_t chunk, bool expanded,
+		   struct hpdsl_chunk *ret, char name[HP_STAGE_NAME],
+		   struct hpdsl_error *err)
+{
+	int r = hpdsl_chunk_get(s->ds, (uint32_t)chunk, ret, err);
+
+	if (r == 0)
+		hp_stage_chunk_name(ret, expanded, name);
+	return r;
+}

@@ -25,18 +25,6 @@ static struct hp_job *job_of(struct hpdsl_stager *s, enum hp_job_kind kind,
 	return j;
 }
 
-/*
- * There was no memory for what it wants: the node has failed.  It has to hear
- * of it all the same, or it waits for ever.
- */
-void hp_stager_lost(struct hpdsl_stager *s, enum hp_event_kind kind,
-		    const struct hp_segment_id *id)
-{
-	hp_exchange_stop(s->x, true);
-	hp_exchange_event(s->x, kind, id->chunk, id->offset, id->length,
-			  id->plain);
-}
-
 static void start(struct hpdsl_stager *s, struct hp_job *j)
 {
 	j->chunk->jobs++;

@@ -181,3 +181,13 @@ double hp_operation_end(struct hp_stager_thread *t, double since)
 	__atomic_store_n(&t->now.since, 0, __ATOMIC_RELEASE);
 	return hp_now() - since;
 }
+
+/* The node has failed.  The exchange has to hear of it all the same, or it
+ * waits for ever. */
+void hp_stager_lost(struct hpdsl_stager *s, enum hp_event_kind kind,
+		    const struct hp_segment_id *id)
+{
+	hp_exchange_stop(s->x, true);
+	hp_exchange_event(s->x, kind, id->chunk, id->offset, id->length,
+			  id->plain);
+}

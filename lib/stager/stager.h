@@ -237,6 +237,13 @@ void hp_stager_give_up(struct hpdsl_stager *s);
 bool hp_stager_gives_up(const struct hpdsl_stager *s);
 
 /*
+ * No memory for what the exchange wanted, of this segment: it is told what came
+ * of it.
+ */
+void hp_stager_lost(struct hpdsl_stager *s, enum hp_event_kind kind,
+		    const struct hp_segment_id *id);
+
+/*
  * Around what may take long: false if the stager ends, and nothing may be done
  * any more; else a time for hp_operation_end(), which gives the seconds since.
  */
@@ -323,9 +330,6 @@ void hp_stager_chunk_free(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 /* Does what the exchange wants, until it wants nothing more. */
 void hp_stager_act(struct hpdsl_stager *s);
 void hp_stager_act_begin(struct hpdsl_stager *s);
-/* No memory for what it wanted, of this segment: it is told what came of it. */
-void hp_stager_lost(struct hpdsl_stager *s, enum hp_event_kind kind,
-		    const struct hp_segment_id *id);
 /* A segment that was received or read, in this buffer, is to be written. */
 void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 		    struct hp_buffer *b);

@@ -6,6 +6,8 @@
 #include "plan/list.h"
 #include "verify/verify.h"
 
+enum { HP_COMPARE_PIECE = 256 * 1024 }; /* bytes read at a time */
+
 struct hp_compare {
 	struct hp_verify *v;
 	struct hpdsl_pack_options opt; /* how the source is walked */
@@ -25,6 +27,8 @@ struct hp_compare_hash {
 /* Fills c->list, and what the report says is not kept. */
 int hp_compare_scan(struct hp_compare *c, struct hpdsl_error *err);
 
+/* ---- One file: compare.c ------------------------------------------------- */
+
 /* Tells and counts what differs; sample UINT64_MAX: it is not in one. */
 void hp_compare_differs(struct hp_compare *c, uint64_t sample, const char *path,
 			const char *reason);
@@ -43,6 +47,8 @@ void hp_compare_see(struct hp_compare *c, uint64_t member);
 int hp_compare_file(struct hp_compare *c, const struct hp_file *f,
 		    const struct hp_compare_hash *hash,
 		    struct hpdsl_error *err);
+
+/* ---- Links: through.c ---------------------------------------------------- */
 
 /* Files behind links to folders: those that are under no name in the dataset
  * differ. */

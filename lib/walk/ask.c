@@ -19,11 +19,6 @@ int hp_walk_stat(const struct hp_walk *s, int dir, const char *name,
 	return r;
 }
 
-static void no_memory(struct hp_walk_worker *w)
-{
-	hp_walk_abort(w->s, -ENOMEM, "out of memory");
-}
-
 struct hp_walk_dir *hp_walk_meet(struct hp_walk_worker *w,
 				 struct hp_folder *folder,
 				 const struct stat *st)
@@ -32,7 +27,7 @@ struct hp_walk_dir *hp_walk_meet(struct hp_walk_worker *w,
 	struct hp_walk_dir *dir = malloc(sizeof *dir + w->len + 1);
 
 	if (!dir) {
-		no_memory(w);
+		hp_walk_no_memory(w);
 		return NULL;
 	}
 	*dir = (struct hp_walk_dir){
@@ -59,7 +54,7 @@ static bool take_folder(struct hp_walk_worker *w, const struct hp_walk_dir *in,
 
 	node->folder = calloc(1, sizeof *node->folder);
 	if (!node->folder) {
-		no_memory(w);
+		hp_walk_no_memory(w);
 		return false;
 	}
 	node->folder->parent = w->folders;
@@ -91,7 +86,7 @@ static int take_target(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 		return n < 0 ? (int)n : n ? -ENAMETOOLONG : -EIO;
 	node->target = hp_arena_add(w->arena, w->target, (size_t)n);
 	if (!node->target)
-		no_memory(w);
+		hp_walk_no_memory(w);
 	node->size = (uint64_t)n;
 	return 0;
 }

@@ -2,7 +2,6 @@
 /* Listing a folder, and putting its nodes together. */
 #include "walk/private.h"
 
-#include "base/glob.h"
 #include "base/mem.h"
 #include "sys/dir.h"
 
@@ -12,20 +11,7 @@
 
 #define DENTS_BYTES (128 * 1024)
 
-static void no_memory(struct hp_walk_worker *w)
-{
-	hp_walk_abort(w->s, -ENOMEM, "out of memory");
-}
-
 /* ---- Nodes ------------------------------------------------------------ */
-
-static void batch_free(struct hp_walk_worker *w, struct hp_walk_batch *b)
-{
-	if (w->spare)
-		free(b);
-	else
-		w->spare = b;
-}
 
 static bool in_order(const struct hp_node *v, uint64_t n)
 {
@@ -71,10 +57,10 @@ static void done(struct hp_walk_worker *w, struct hp_walk_dir *dir)
 	if (dir->fd >= 0)
 		w->s->io->close(w->s->io, dir->fd);
 	if (!hp_walk_over(w->s) && gather(dir) < 0)
-		no_memory(w);
+		hp_walk_no_memory(w);
 	for (b = dir->first; b; b = next) {
 		next = b->next;
-		batch_free(w, b);
+		hp_walk_batch_free(w, b);
 	}
 	free(dir);
 }
@@ -87,92 +73,7 @@ void hp_walk_batch(struct hp_walk_worker *w, struct hp_walk_batch *b)
 	done(w, dir);
 }
 
-static struct hp_walk_batch *batch_new(struct hp_walk_worker *w,
-				       struct hp_walk_dir *dir)
-{
-	struct hp_walk_batch *b = hp_take(w->spare);
-
-	if (!b)
-		b = malloc(sizeof *b);
-	if (!b)
-		return NULL;
-	b->next = NULL;
-	b->dir = dir;
-	b->n = 0;
-	if (dir->last)
-		dir->last->next = b;
-	else
-		dir->first = b;
-	dir->last = b;
-	return b;
-}
-
-/* Somebody else's, if there is one who would wait. */
-static void batch_flush(struct hp_walk_worker *w, struct hp_walk_dir *dir)
-{
-	__atomic_add_fetch(&dir->left, 1, __ATOMIC_RELAXED);
-	if (hp_walk_offer(w->s, dir->last))
-		return;
-	__atomic_sub_fetch(&dir->left, 1, __ATOMIC_RELAXED);
-	hp_walk_ask(w, dir->last, false);
-}
-
-struct hp_node *hp_walk_add(struct hp_walk_worker *w, struct hp_walk_dir *dir,
-			    const char *name, size_t n, mode_t mode)
-{
-	struct hp_walk_batch *b = dir->last;
-	struct hp_node *node;
-
-	if (b && b->n == HP_WALK_BATCH) {
-		batch_flush(w, dir);
-		b = NULL; /* it may have fewer names by now, but is done */
-	}
-	if (!b)
-		b = batch_new(w, dir);
-	if (!b) {
-		no_memory(w);
-		return NULL;
-	}
-	node = &b->nodes[b->n];
-	*node = (struct hp_node){ .name = name,
-				  .name_len = (uint16_t)n,
-				  .mode = (uint16_t)mode };
-	b->n++;
-	return node;
-}
-
 /* ---- Listing ---------------------------------------------------------- */
-
-bool hp_walk_leaves_out(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
-			const char *name, size_t n, mode_t mode)
-{
-	const struct hpdsl_snapshot_options *opt = w->s->opt;
-
-	if (dir->has_own && (!strcmp(name, w->s->with->skip_name) ||
-			     !strcmp(name, w->s->with->skip_temp)))
-		return true;
-	if (!opt->n_exclude || !(mode & S_IFMT))
-		return false;
-	hp_walk_path(w, dir, name, n);
-	if (!hp_glob_named(opt->exclude, opt->n_exclude, w->path,
-			   S_ISDIR(mode)))
-		return false;
-	w->excluded++;
-	return true;
-}
-
-bool hp_walk_wants(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
-		   const char *name, size_t n, mode_t mode)
-{
-	if (hp_walk_leaves_out(w, dir, name, n, mode))
-		return false;
-	if (n < HP_WALK_NAME_MAX &&
-	    dir->len + (dir->len > 0) + n <= HPDSL_PATH_MAX)
-		return true;
-	hp_walk_path(w, dir, name, n);
-	hp_walk_problem(w, -ENAMETOOLONG);
-	return false;
-}
 
 static int take_name(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 		     const char *name, size_t n, mode_t mode)
@@ -271,7 +172,7 @@ void hp_walk_dir(struct hp_walk_worker *w, struct hp_walk_dir *dir)
 	if (dir->last && !hp_walk_over(w->s))
 		hp_walk_ask(w, dir->last, true);
 	if (r == -ENOMEM)
-		no_memory(w);
+		hp_walk_no_memory(w);
 	else if (r != 0) {
 		hp_walk_path(w, dir, "", 0);
 		if (r < 0)

@@ -42,10 +42,19 @@ struct hp_walk_dir {
 	char path[]; /* below the top: "" or "a/b" */
 };
 
+struct hp_walk_worker;
+
+/* What a worker does with a folder, and with a batch that was offered. */
+struct hp_walk_jobs {
+	void (*dir)(struct hp_walk_worker *w, struct hp_walk_dir *dir);
+	void (*batch)(struct hp_walk_worker *w, struct hp_walk_batch *b);
+};
+
 struct hp_walk {
 	const struct hp_walk_options *with;
 	const struct hpdsl_snapshot_options *opt;
 	const struct hp_io *io;
+	const struct hp_walk_jobs *jobs;
 	struct hp_root root; /* for messages; its fd is the top's */
 	dev_t dev;	     /* the top's */
 
@@ -94,20 +103,25 @@ void hp_walk_push(struct hp_walk *s, struct hp_walk_dir *list, bool soon);
 bool hp_walk_offer(struct hp_walk *s, struct hp_walk_batch *b);
 /* Ends the walk as a whole; the first reason counts. */
 void hp_walk_abort(struct hp_walk *s, int code, const char *text);
+void hp_walk_no_memory(struct hp_walk_worker *w);
 /* Asked all the time: has it ended, or should it? */
 bool hp_walk_over(struct hp_walk *s);
 
-/* dir.c: a folder, and what becomes of it. */
+/* dir.c: the jobs of the walk. */
 void hp_walk_dir(struct hp_walk_worker *w, struct hp_walk_dir *dir);
-/* A batch that was offered. */
 void hp_walk_batch(struct hp_walk_worker *w, struct hp_walk_batch *b);
+
+/* batch.c */
 /*
  * A node for one more name of the folder, name and mode set, in a batch that
  * is asked for when it is full; NULL: no memory, the walk has ended.
  */
 struct hp_node *hp_walk_add(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 			    const char *name, size_t n, mode_t mode);
-/* Is a name left out, by a pattern or as our own file?  Counts it. */
+/* It may be used again. */
+void hp_walk_batch_free(struct hp_walk_worker *w, struct hp_walk_batch *b);
+
+/* wanted.c: is a name left out, by a pattern or as our own file?  Counts it. */
 bool hp_walk_leaves_out(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 			const char *name, size_t n, mode_t mode);
 /* Neither that, nor too long, which is told. */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "sys/pool.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct job {
@@ -24,6 +25,11 @@ void hp_walk_abort(struct hp_walk *s, int code, const char *text)
 		hp_fail(&s->failed, code, "%s", text);
 	__atomic_store_n(&s->over, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&s->lock);
+}
+
+void hp_walk_no_memory(struct hp_walk_worker *w)
+{
+	hp_walk_abort(w->s, -ENOMEM, "out of memory");
 }
 
 bool hp_walk_over(struct hp_walk *s)
@@ -115,9 +121,9 @@ static void *work(void *arg)
 
 	for (bool had = false; take(w->s, had, &job); had = true) {
 		if (job.batch)
-			hp_walk_batch(w, job.batch);
+			w->s->jobs->batch(w, job.batch);
 		else
-			hp_walk_dir(w, job.dir);
+			w->s->jobs->dir(w, job.dir);
 	}
 	return NULL;
 }

@@ -13,6 +13,8 @@
 
 enum { WORKERS = 16, WORKERS_MAX = 512 };
 
+static const struct hp_walk_jobs jobs = { hp_walk_dir, hp_walk_batch };
+
 static uint32_t count_workers(uint32_t threads)
 {
 	if (threads == HPDSL_SERIAL)
@@ -149,6 +151,7 @@ int hp_walk(const char *path, const struct hp_walk_options *opt,
 		.with = opt,
 		.opt = opt->opt,
 		.io = hp_io_or_system(opt->opt->watch.io),
+		.jobs = &jobs,
 		.root = { .fd = -1, .name = path },
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.wake = PTHREAD_COND_INITIALIZER,

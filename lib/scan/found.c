@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One name: is it a file to pack, and what are its attributes? */
+/* A file to pack: its attributes, and whether it can be read. */
 #include "scan/private.h"
 
 #include "base/glob.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -131,69 +130,4 @@ void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		       });
 	w->counts.hard_links += st->st_nlink > 1;
 	w->counts.sparse += hp_file_sparse(st);
-}
-
-/* A folder: one of the user's list may be one that the walk never meets. */
-static void take_folder(struct hp_scan_worker *w, uint16_t root,
-			const struct stat *st, bool listed)
-{
-	struct hpdsl_error err;
-
-	if (listed && hp_scan_above_output(w->s, st)) {
-		hp_scan_fail_output(w->s, w->path, &err);
-		hp_scan_abort(w->s, err.code, err.msg);
-	} else {
-		hp_scan_meet(w, root);
-	}
-}
-
-/*
- * No pattern wants what is at w->path.  Is it, for who notes them, a link to a
- * folder, that patterns for files say nothing about?
- */
-static void leave_out(struct hp_scan_worker *w, uint16_t root, mode_t mode)
-{
-	const struct hp_root *at = &w->s->list->roots[root];
-	struct stat st;
-
-	if (S_ISLNK(mode) && w->s->list->note_linked &&
-	    !hp_glob_pruned(w->s->opt, w->path) &&
-	    hp_io_stat(w->s->io, at->fd, w->path + at->prefix_len, &st,
-		       AT_NO_AUTOMOUNT) == 0 &&
-	    S_ISDIR(st.st_mode))
-		hp_scan_linked(w);
-	else
-		w->counts.excluded++;
-}
-
-void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
-		  bool listed)
-{
-	const struct hp_root *at = &w->s->list->roots[root];
-	struct stat st = { .st_mode = (mode_t)DTTOIF(type) };
-	bool known = type != DT_UNKNOWN;
-	int r = 0;
-
-	if (known && !hp_glob_wanted(w->s->opt, w->path)) {
-		leave_out(w, root, st.st_mode); /* without asking for more */
-		return;
-	}
-	if (!known || type == DT_REG)
-		r = hp_io_stat(w->s->io, at->fd, w->path + at->prefix_len, &st,
-			       AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT);
-	if (r == 0 && S_ISDIR(st.st_mode))
-		take_folder(w, root, &st, listed);
-	else if (!known && !hp_glob_wanted(w->s->opt, w->path))
-		leave_out(w, root, r == 0 ? st.st_mode : 0);
-	else if (r == -ENOENT && !listed)
-		hp_scan_problem(w, root, HPDSL_ECHANGED,
-				"vanished during the scan");
-	else if (r < 0)
-		hp_scan_problem(w, root, r, NULL);
-	else if (S_ISLNK(st.st_mode))
-		hp_scan_link(w, root);
-	else if (S_ISREG(st.st_mode))
-		hp_scan_add(w, root, &st, 0);
-	else
-		hp_scan_problem(w, root, -ENOTSUP, hp_scan_special(st.st_mode));
 }

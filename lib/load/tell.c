@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples that cannot be read: why, in the words of whoever found it. */
+/*
+ * Telling the caller: of samples that cannot be read, why, in the words of
+ * whoever found it; and warnings.
+ */
 #include "load/load.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset/dataset.h"
 #include "index/copy.h"
+#include "sys/meter.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -119,4 +123,16 @@ void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 	if (is && hp_index_member(&copy.ix, is->number, &m, NULL) == 0)
 		d.path = m.path;
 	l->opt.bad(l->opt.arg, &d);
+}
+
+void hp_load_warn(void *loader, const char *text)
+{
+	struct hpdsl_loader *l = loader;
+
+	if (!l->opt.watch.warn)
+		return;
+	pthread_mutex_lock(&l->warn_lock);
+	if (!hp_stopped(&l->opt.watch))
+		l->opt.watch.warn(l->opt.watch.arg, text);
+	pthread_mutex_unlock(&l->warn_lock);
 }
