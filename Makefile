@@ -200,8 +200,9 @@ $(call prog,$(MPI_BENCH)): $(BUILD)/%: %.c $(BUILD)/flags
 $(call prog,$(WITH)): $(BUILD)/tests/bench/with_%: $(BUILD)/tests/bench/with_%.o
 	$(call say,LD)$(LINK) -o $@ $< $$($(PKG_CONFIG) --libs $(call with,$@)) -lpthread
 
-# tests/unit/kit/wrap.c stands between the library and malloc.
-WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup
+# tests/unit/kit/wrap.c stands between the library and these.
+WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup \
+	ZSTD_compressStream2
 WRAP = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPPED))
 $(call prog,$(UNIT)): %: %.o $(UNIT_SHARED) $(BUILD)/libhpdsl.a
 	$(call say,LD)$(LINK) $(WRAP) -o $@ $^ $(DEP_LIBS) -lcmocka -lm

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static inline void hp_free_p(void *p)
 {
@@ -36,6 +37,15 @@ static inline void *hp_array(uint64_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
 	return malloc(bytes ? bytes : 1);
+}
+
+/* One object, cleared, at a multiple of 64 as XXH3's states want; or NULL. */
+static inline void *hp_aligned(size_t size)
+{
+	size_t whole = (size + 63) / 64 * 64;
+	void *p = aligned_alloc(64, whole);
+
+	return p ? memset(p, 0, whole) : NULL;
 }
 
 #endif

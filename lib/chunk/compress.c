@@ -8,10 +8,12 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 enum {
 	/* A larger window gains little, and would cost each thread and each
@@ -30,7 +32,6 @@ enum {
 
 struct hp_zip {
 	XXH3_state_t in, out; /* of the frame under way, plain */
-	const struct hp_io *io;
 	ZSTD_CCtx *c;
 	ZSTD_DCtx *d;
 	uint8_t *plain;	     /* HP_FRAME_BYTES, decompressed */
@@ -60,14 +61,12 @@ static bool set_up(struct hp_zip *z, int level)
 	return level < WINDOW_LEVEL || set(z, ZSTD_c_windowLog, WINDOW_LOG);
 }
 
-struct hp_zip *hp_zip_new(const struct hp_io *io, int level)
+struct hp_zip *hp_zip_new(int level)
 {
-	struct hp_zip *z = aligned_alloc(64, (sizeof *z + 63) / 64 * 64);
+	struct hp_zip *z = hp_aligned(sizeof *z);
 
 	if (!z)
 		return NULL;
-	memset(z, 0, sizeof *z);
-	z->io = io;
 	z->c = ZSTD_createCCtx();
 	z->d = ZSTD_createDCtx();
 	z->plain = malloc(HP_FRAME_BYTES);
@@ -97,6 +96,17 @@ static bool has_facts(const uint8_t *first, uint64_t stored, uint64_t bytes)
 	       ZSTD_getFrameContentSize(first, HEADER_MAX) == bytes;
 }
 
+static ssize_t compress(struct hp_zip *z, ZSTD_outBuffer *out,
+			ZSTD_inBuffer *in, ZSTD_EndDirective end)
+{
+	size_t r = ZSTD_compressStream2(z->c, out, in, end);
+
+	if (!ZSTD_isError(r))
+		return (ssize_t)r;
+	return ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation ? -ENOMEM :
+								      -EIO;
+}
+
 int hp_zip_frame(struct hp_zip *z, const void *p, size_t n,
 		 struct hp_zip_out *out, struct hp_seek_entry *ret)
 {
@@ -109,7 +119,7 @@ int hp_zip_frame(struct hp_zip *z, const void *p, size_t n,
 	if (to.size < ZSTD_compressBound(n))
 		return -EIO;
 	ZSTD_CCtx_reset(z->c, ZSTD_reset_session_only);
-	r = z->io->compress(z->io, z->c, &to, &in, ZSTD_e_end);
+	r = compress(z, &to, &in, ZSTD_e_end);
 	if (r < 0)
 		return (int)r;
 	memcpy(first, frame, to.pos < sizeof first ? to.pos : sizeof first);
@@ -193,7 +203,7 @@ static int run(struct hp_zip *z, ZSTD_inBuffer *in, struct hp_zip_out *out,
 		ZSTD_outBuffer to = { out->p + out->n, out->cap - out->n, 0 };
 		size_t from = in->pos;
 
-		left = z->io->compress(z->io, z->c, &to, in, end);
+		left = compress(z, &to, in, end);
 		if (left < 0)
 			return (int)left;
 		/* There is room enough, so it does not wait for some. */

@@ -8,13 +8,12 @@
 #define HP_COMPRESS_H
 
 #include "chunk/seek_table.h"
-#include "sys/io.h"
 
 /* One thread's means: contexts for both directions, which are kept. */
 struct hp_zip;
 
-/* NULL: no memory.  io is borrowed. */
-struct hp_zip *hp_zip_new(const struct hp_io *io, int level);
+/* NULL: no memory. */
+struct hp_zip *hp_zip_new(int level);
 /* NULL is harmless. */
 void hp_zip_free(struct hp_zip *z);
 

@@ -20,7 +20,6 @@
 
 #define NAME_MAX_BYTES 100
 #define PREFIX_MAX_BYTES 155
-#define OCTAL11_MAX 077777777777u /* 8 GiB - 1 */
 
 _Static_assert(HP_TAR_HEADER_MAX == 2 * HP_TAR_BLOCK + HP_PAX_MAX,
 	       "a pax header's data fits");
@@ -143,7 +142,7 @@ static struct hp_pax pax_of(const struct hp_tar_member *m)
 	return (struct hp_pax){
 		.path = long_path ? m->path : NULL,
 		.path_len = long_path ? m->path_len : 0,
-		.has_size = m->size > OCTAL11_MAX,
+		.has_size = m->size > HP_TAR_NUMBER_MAX,
 		.size = m->size,
 	};
 }
@@ -153,20 +152,13 @@ size_t hp_tar_header_size(const struct hp_tar_member *m)
 	struct hp_pax pax;
 	size_t bytes;
 
-	if (m->path_len <= NAME_MAX_BYTES && m->size <= OCTAL11_MAX)
+	if (m->path_len <= NAME_MAX_BYTES && m->size <= HP_TAR_NUMBER_MAX)
 		return HP_TAR_BLOCK;
 	pax = pax_of(m);
 	bytes = hp_pax_size(&pax);
 	if (bytes == 0)
 		return HP_TAR_BLOCK;
 	return 2 * HP_TAR_BLOCK + (size_t)hp_tar_padded(bytes);
-}
-
-static uint64_t clamp_mtime(int64_t t)
-{
-	if (t < 0)
-		return 0;
-	return (uint64_t)t < OCTAL11_MAX ? (uint64_t)t : OCTAL11_MAX;
 }
 
 /*
@@ -185,7 +177,7 @@ static size_t put_pax(uint8_t *out, const struct hp_tar_member *m)
 		.prefix = "",
 		.mode = 0644,
 		.size = bytes,
-		.mtime = clamp_mtime(m->mtime),
+		.mtime = (uint64_t)hp_tar_time(m->mtime),
 		.type = 'x',
 	};
 
@@ -224,8 +216,8 @@ size_t hp_tar_header_write(const struct hp_tar_member *m, uint8_t *out)
 {
 	size_t n = put_pax(out, m);
 	struct block b = {
-		.size = m->size <= OCTAL11_MAX ? m->size : 0,
-		.mtime = clamp_mtime(m->mtime),
+		.size = m->size <= HP_TAR_NUMBER_MAX ? m->size : 0,
+		.mtime = (uint64_t)hp_tar_time(m->mtime),
 		.mode = m->mode & 0777,
 		.type = '0',
 	};

@@ -14,12 +14,23 @@
 /* Largest header: pax header, its data (path and size), the ustar header. */
 #define HP_TAR_HEADER_MAX (512 + 4608 + 512)
 
+/* The largest number of a ustar field: bytes (8 GiB - 1), seconds. */
+#define HP_TAR_NUMBER_MAX 077777777777u
+
+/* A time as ustar can hold it. */
+static inline int64_t hp_tar_time(int64_t t)
+{
+	const int64_t most = HP_TAR_NUMBER_MAX;
+
+	return t < 0 ? 0 : t < most ? t : most;
+}
+
 /* What a header says of a member. */
 struct hp_tar_member {
 	const char *path;
 	size_t path_len;
 	uint64_t size;
-	int64_t mtime; /* clamped to what ustar holds when written */
+	int64_t mtime; /* written as hp_tar_time */
 	uint32_t mode; /* permission bits */
 };
 

@@ -39,7 +39,7 @@ static int lint_row(struct hp_lint *l, const struct hpdsl_dataset *ds,
 	if (hp_tar_header_size(&t) > HP_TAR_BLOCK)
 		lint.form |= HP_FORM_PAX_NAME;
 	t.size = m.size;
-	if (m.size > UINT64_C(077777777777))
+	if (m.size > HP_TAR_NUMBER_MAX)
 		lint.form |= HP_FORM_PAX_SIZE;
 	return hp_lint_add(l, &lint, err);
 }

@@ -78,7 +78,7 @@ static int open_large(void *arg, struct hpdsl_error *err)
 	int fd = hp_chunk_file_open(k->f->ds, k->chunk, &k->file, 0, err);
 
 	if (fd >= 0)
-		io->advise(io, fd, POSIX_FADV_RANDOM);
+		io->advise(io, fd, 0, 0, POSIX_FADV_RANDOM);
 	return fd;
 }
 

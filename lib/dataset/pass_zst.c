@@ -52,11 +52,10 @@ struct hp_pass_zst {
 int hp_pass_zst_new(struct hp_pass *p, const struct hp_index *index,
 		    const struct hpdsl_chunk *row, struct hpdsl_error *err)
 {
-	struct hp_pass_zst *z = aligned_alloc(64, (sizeof *z + 63) / 64 * 64);
+	struct hp_pass_zst *z = hp_aligned(sizeof *z);
 
 	if (!z)
 		return hp_fail_nomem(err);
-	memset(z, 0, sizeof *z);
 	p->zst = z;
 	z->index = index;
 	z->row = row;

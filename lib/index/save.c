@@ -43,10 +43,9 @@ static int save(struct saver *s, const struct hp_index_source *src,
 	return r < 0 ? r : hp_outfile_commit(s->file, err);
 }
 
-int hp_index_save_sha256(const struct hp_index_source *src,
-			 const struct hp_io *io, int dir, uint64_t *ret_bytes,
-			 uint8_t ret_checksum[16], uint8_t *ret_sha256,
-			 struct hpdsl_error *err)
+int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
+		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],
+		  uint8_t *ret_sha256, struct hpdsl_error *err)
 {
 	struct hp_outfile file;
 	struct saver s = { .file = &file };
@@ -65,14 +64,6 @@ int hp_index_save_sha256(const struct hp_index_source *src,
 	*ret_bytes = s.at;
 	hp_file_digest_end(&s.digest, ret_checksum);
 	return 0;
-}
-
-int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
-		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],
-		  struct hpdsl_error *err)
-{
-	return hp_index_save_sha256(src, io, dir, ret_bytes, ret_checksum, NULL,
-				    err);
 }
 
 uint64_t hp_index_bound(const struct hp_index_extent *e)

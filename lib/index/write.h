@@ -74,17 +74,11 @@ int hp_index_write(const struct hp_index_source *src,
 
 /*
  * The same into the file index.hpdsl of dir, whole (see sys/outfile.h); its
- * size and XXH3-128.
+ * size, XXH3-128, and SHA-256 unless ret_sha256 is NULL.
  */
 int hp_index_save(const struct hp_index_source *src, const struct hp_io *io,
 		  int dir, uint64_t *ret_bytes, uint8_t ret_checksum[16],
-		  struct hpdsl_error *err);
-
-/* And the SHA-256 of the file, if ret_sha256 is not NULL. */
-int hp_index_save_sha256(const struct hp_index_source *src,
-			 const struct hp_io *io, int dir, uint64_t *ret_bytes,
-			 uint8_t ret_checksum[16], uint8_t *ret_sha256,
-			 struct hpdsl_error *err);
+		  uint8_t *ret_sha256, struct hpdsl_error *err);
 
 /* What is known of an index before it can be written. */
 struct hp_index_extent {

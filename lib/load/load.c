@@ -151,16 +151,11 @@ static int start(struct hpdsl_loader *l, struct hpdsl_error *err)
 
 static void init_locks(struct hpdsl_loader *l)
 {
-	pthread_condattr_t monotonic;
-
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_mutex_init(&l->warn_lock, NULL);
 	pthread_cond_init(&l->work, NULL);
 	pthread_cond_init(&l->jobs.done, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->ready, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	hp_cond_init(&l->ready);
 }
 
 /* ---- New ---------------------------------------------------------------- */

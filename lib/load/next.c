@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <time.h>
 
 /* So often the caller looks whether it was stopped from outside; glibc before
  * 2.41 may also lose a signal. */
@@ -41,21 +40,10 @@ static void go_over(struct hpdsl_loader *l)
 	pthread_mutex_lock(&l->lock);
 }
 
-static struct timespec soon(double seconds)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_nsec += (long)(seconds * 1e9);
-	t.tv_sec += t.tv_nsec / 1000000000;
-	t.tv_nsec %= 1000000000;
-	return t;
-}
-
 /* Until something has happened, or it is time to look. */
 static void pause_for_work(struct hpdsl_loader *l)
 {
-	struct timespec until = soon(POLL_MS / 1e3);
+	struct timespec until = hp_deadline(POLL_MS / 1e3);
 
 	hp_load_wake(l); /* for whatever has become possible */
 	l->waiting = true;

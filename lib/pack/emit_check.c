@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "chunk/tar.h"
 #include "format/emit.h"
 #include "plan/name_risk.h"
 
@@ -12,7 +13,6 @@
 #include <string.h>
 
 #define BIT(risk) (UINT32_C(1) << (risk))
-#define OCTAL11_MAX 077777777777u
 
 /* What a reader could not find again through its file. */
 struct rule {
@@ -98,7 +98,7 @@ static const char *fault(struct names *s, const struct rule *rule,
 	if (is_key_again(s, file))
 		return "the key of another sample, too";
 	if (rule->emit == HPDSL_EMIT_WIDS &&
-	    s->p->list.files[file].size > OCTAL11_MAX)
+	    s->p->list.files[file].size > HP_TAR_NUMBER_MAX)
 		return "8 GiB or more";
 	return NULL;
 }

@@ -129,14 +129,14 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 	int r;
 
 	hp_index_of_list(&p->list, p->done, p->plan.n_chunks, &src);
-	r = hp_list_ids(&p->list, src.dataset_id, p->report->dataset_id_sha256,
+	r = hp_list_id(&p->list, src.dataset_id, p->report->dataset_id_sha256,
 			err);
 	memcpy(p->report->dataset_id, src.dataset_id, sizeof src.dataset_id);
 	p->report->has_sha256 = file.has_sha256 = src.sha256;
 	if (r == 0)
 		r = name_chunks(p, err);
 	if (r == 0)
-		r = hp_index_save_sha256(&src, p->io, p->target.dir,
+		r = hp_index_save(&src, p->io, p->target.dir,
 					 &file.bytes, file.checksum,
 					 src.sha256 ? file.sha256 : NULL, err);
 	p->report->index_bytes = file.bytes;

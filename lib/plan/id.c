@@ -32,8 +32,8 @@ static void add_file(struct ids *ids, const struct hp_list *list, uint64_t i)
 	hp_sha256_update(ids->sha256, list->sha256[i], HP_SHA256);
 }
 
-int hp_list_ids(const struct hp_list *list, uint8_t ret[16],
-		uint8_t ret_sha256[32], struct hpdsl_error *err)
+int hp_list_id(const struct hp_list *list, uint8_t ret[16],
+	       uint8_t ret_sha256[32], struct hpdsl_error *err)
 {
 	uint64_t *hp_auto_free order = hp_array(list->n_files, sizeof *order);
 	hp_auto_sha256 struct hp_sha256 *sha256 =
@@ -58,12 +58,4 @@ int hp_list_ids(const struct hp_list *list, uint8_t ret[16],
 	if (sha256)
 		hp_sha256_end(sha256, ret_sha256);
 	return hp_sha256_check(sha256, err);
-}
-
-int hp_list_id(const struct hp_list *list, uint8_t ret[16],
-	       struct hpdsl_error *err)
-{
-	uint8_t none[HP_SHA256];
-
-	return hp_list_ids(list, ret, none, err);
 }

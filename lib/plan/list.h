@@ -232,15 +232,10 @@ void hp_cls_content(const struct hp_file *f, char out[HP_CLS_MAX]);
  * The dataset id: XXH3-128 over, for every file in the order of path bytes,
  * path, a NUL byte, size (8 bytes, little-endian), XXH3-128 of the content
  * (16 bytes, canonical).  Generated members are not in it.  All other files
- * must have their checksums.
+ * must have their checksums.  And the SHA-256 over the same with SHA-256 of the
+ * contents, if the list has them; else that is zeros.
  */
 int hp_list_id(const struct hp_list *list, uint8_t ret[16],
-	       struct hpdsl_error *err);
-/*
- * The same, and the SHA-256 over the same with SHA-256 of the contents, if the
- * list has them; else that is zeros.
- */
-int hp_list_ids(const struct hp_list *list, uint8_t ret[16],
-		uint8_t ret_sha256[32], struct hpdsl_error *err);
+	       uint8_t ret_sha256[32], struct hpdsl_error *err);
 
 #endif

@@ -8,15 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t clamped(int64_t t)
-{
-	return t < 0 ? 0 : t > 077777777777 ? 077777777777 : t;
-}
-
 /* What the chunk says of time and mode stays; the index only adds to it. */
 static void take_row(struct hp_file *f, const struct hpdsl_member *m)
 {
-	if (clamped(m->mtime) == f->mtime) {
+	if (hp_tar_time(m->mtime) == f->mtime) {
 		f->mtime = m->mtime;
 		f->nsec = m->mtime_nsec;
 	}

@@ -129,8 +129,7 @@ static int group(struct hp_reindex *x, struct hpdsl_error *err)
 static int make_id(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
-	int r = hp_list_ids(&x->list, x->dataset_id, x->dataset_id_sha256,
-			    &why);
+	int r = hp_list_id(&x->list, x->dataset_id, x->dataset_id_sha256, &why);
 
 	if (r == HPDSL_EUSAGE)
 		return hp_fail(err, HPDSL_ECORRUPT, "%s", why.msg);

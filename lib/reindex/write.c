@@ -248,7 +248,7 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 		r = write_manifest(x, src, &index, err);
 	if (r == 0 && x->wrote_index)
 		r = hp_index_save(src, x->io, x->dir, &index.bytes,
-				  index.checksum, err);
+				  index.checksum, NULL, err);
 	if (r == 0 && x->sha256 && !x->wrote_manifest)
 		r = mend_sums(x, err);
 	/* Of what was adopted nothing is lost: it comes last, as in a pack. */

@@ -62,8 +62,7 @@ static int copy_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 	struct hp_scatter *s = arg;
 	const struct hp_plan *plan = &s->pack->plan;
 	uint32_t c = s->chunks[number];
-	hp_auto_free struct copying *k =
-		aligned_alloc(64, (sizeof *k + 63) / 64 * 64);
+	hp_auto_free struct copying *k = hp_aligned(sizeof *k);
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 	int r = 0;

@@ -9,6 +9,7 @@
 #include "archive/archive.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -265,10 +266,9 @@ int hp_scatter_decode(struct hp_scatter *s, struct hp_stream *stream,
 
 	if (stream->n_spots == 0)
 		return 0;
-	d = aligned_alloc(64, (sizeof *d + 63) / 64 * 64);
+	d = hp_aligned(sizeof *d);
 	if (!d)
 		return hp_fail_nomem(err);
-	memset(d, 0, sizeof *d);
 	d->s = s;
 	d->stream = stream;
 	r = decode(d, err);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "scatter/scatter.h"
+#include "sys/clock.h"
 #include "sys/pool.h"
 
 #include <inttypes.h>
@@ -176,18 +177,13 @@ static bool is_resumable(const struct hp_scatter *s)
 
 static void init(struct hp_scatter *s, struct hp_pack *p)
 {
-	pthread_condattr_t attr;
-
 	*s = (struct hp_scatter){ .pack = p };
 	hp_meter_init(&s->meter, &p->opt->watch);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->journal_lock, NULL);
 	pthread_cond_init(&s->freed, NULL);
 	pthread_cond_init(&s->ready, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->due, &attr);
-	pthread_condattr_destroy(&attr);
+	hp_cond_init(&s->due);
 }
 
 static void release(struct hp_scatter *s)

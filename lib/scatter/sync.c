@@ -134,9 +134,8 @@ void hp_scatter_sync_if_due(struct hp_scatter *s)
 /* Under the lock: until the time, or the end. */
 static void wait_until(struct hp_scatter *s, double when)
 {
-	struct timespec t = { .tv_sec = (time_t)when };
+	struct timespec t = hp_deadline(when - hp_now());
 
-	t.tv_nsec = (long)((when - (double)t.tv_sec) * 1e9);
 	while (!s->ended && !s->failed && hp_now() < when)
 		pthread_cond_timedwait(&s->due, &s->lock, &t);
 }

@@ -20,7 +20,7 @@ struct level {
 };
 
 struct diff {
-	const struct hp_snap *snap[2];
+	const struct hpdsl_snapshot *snap[2];
 	const struct hpdsl_diff_options *opt;
 	struct hp_meter meter;
 	uint32_t mode_mask;
@@ -88,10 +88,11 @@ static int compare_targets(const struct diff *d, const struct hpdsl_entry *a,
 			   struct hpdsl_error *err)
 {
 	const char *target[2];
-	int r = hp_snap_target(d->snap[BEFORE], a, &target[BEFORE], err);
+	int r = hpdsl_snapshot_target(d->snap[BEFORE], a, &target[BEFORE], err);
 
 	if (r == 0)
-		r = hp_snap_target(d->snap[AFTER], b, &target[AFTER], err);
+		r = hpdsl_snapshot_target(d->snap[AFTER], b, &target[AFTER],
+					  err);
 	if (r < 0)
 		return r;
 	if (strcmp(target[BEFORE], target[AFTER]) != 0)
@@ -108,9 +109,10 @@ static int compare_contents(const struct diff *d, const struct hpdsl_entry *a,
 
 	if (a->member == HPDSL_NO_MEMBER || b->member == HPDSL_NO_MEMBER)
 		return 0;
-	r = hp_snap_checksum(d->snap[BEFORE], a, &sum[BEFORE], err);
+	r = hpdsl_snapshot_checksum(d->snap[BEFORE], a, &sum[BEFORE], err);
 	if (r == 0)
-		r = hp_snap_checksum(d->snap[AFTER], b, &sum[AFTER], err);
+		r = hpdsl_snapshot_checksum(d->snap[AFTER], b, &sum[AFTER],
+					    err);
 	if (r < 0)
 		return r;
 	if (sum[BEFORE] != sum[AFTER])
@@ -296,7 +298,7 @@ static int walk(struct diff *d, struct hpdsl_error *err)
 	int r = 0;
 
 	for (int side = 0; side < 2 && r == 0; side++)
-		r = hp_snap_stat(d->snap[side], 0, &d->e[side], err);
+		r = hpdsl_snapshot_stat(d->snap[side], 0, &d->e[side], err);
 	if (r == 0)
 		r = visit(d, top, err);
 	while (r == 0 && d->depth) {
@@ -310,9 +312,10 @@ static int walk(struct diff *d, struct hpdsl_error *err)
 	return r;
 }
 
-int hp_snap_diff(const struct hp_snap *before, const struct hp_snap *after,
-		 const struct hpdsl_diff_options *opt,
-		 struct hpdsl_diff_report *ret, struct hpdsl_error *err)
+int hpdsl_snapshot_diff(const struct hpdsl_snapshot *before,
+			const struct hpdsl_snapshot *after,
+			const struct hpdsl_diff_options *opt,
+			struct hpdsl_diff_report *ret, struct hpdsl_error *err)
 {
 	struct diff *hp_auto_free d = calloc(1, sizeof *d);
 	struct hpdsl_snapshot_info a, b;
@@ -320,8 +323,8 @@ int hp_snap_diff(const struct hp_snap *before, const struct hp_snap *after,
 
 	if (!d)
 		return hp_fail_nomem(err);
-	hp_snap_info(before, &a);
-	hp_snap_info(after, &b);
+	hpdsl_snapshot_info(before, &a);
+	hpdsl_snapshot_info(after, &b);
 	d->snap[BEFORE] = before;
 	d->snap[AFTER] = after;
 	d->opt = opt;
@@ -339,12 +342,4 @@ int hp_snap_diff(const struct hp_snap *before, const struct hp_snap *after,
 	if (ret->added || ret->removed || ret->changed)
 		return hp_fail(err, HPDSL_EDIFFERS, "they differ");
 	return 0;
-}
-
-int hpdsl_snapshot_diff(const struct hpdsl_snapshot *before,
-			const struct hpdsl_snapshot *after,
-			const struct hpdsl_diff_options *opt,
-			struct hpdsl_diff_report *ret, struct hpdsl_error *err)
-{
-	return hp_snap_diff(before->snap, after->snap, opt, ret, err);
 }

@@ -26,7 +26,7 @@ struct level {
 };
 
 struct dump {
-	const struct hp_snap *snap;
+	const struct hpdsl_snapshot *snap;
 	int (*sink)(void *arg, const void *buf, size_t n,
 		    struct hpdsl_error *err);
 	void *arg;
@@ -140,9 +140,9 @@ static int put_line(struct dump *d, const struct hpdsl_entry *e,
 		return hp_snap_bad_entry(d->snap, e->number,
 					 "is of no type that there is", err);
 	if (e->member != HPDSL_NO_MEMBER)
-		r = hp_snap_checksum(d->snap, e, &checksum, err);
+		r = hpdsl_snapshot_checksum(d->snap, e, &checksum, err);
 	else if (link)
-		r = hp_snap_target(d->snap, e, &target, err);
+		r = hpdsl_snapshot_target(d->snap, e, &target, err);
 	if (r < 0)
 		return r;
 	if (link &&
@@ -172,7 +172,7 @@ static int put_first(struct dump *d, struct hpdsl_error *err)
 	if (r)
 		return r;
 	put(d, HP_SNAP_TEXT_FIRST, strlen(HP_SNAP_TEXT_FIRST));
-	hp_snap_info(d->snap, &info);
+	hpdsl_snapshot_info(d->snap, &info);
 	d->from_dataset = info.from_dataset;
 	if (info.from_dataset) {
 		put(d, "dataset ", 8);
@@ -183,7 +183,7 @@ static int put_first(struct dump *d, struct hpdsl_error *err)
 		put(d, hex, 32);
 		put_char(d, '\n');
 	}
-	r = hp_snap_stat(d->snap, 0, &top, err);
+	r = hpdsl_snapshot_stat(d->snap, 0, &top, err);
 	return r < 0 ? r : put_line(d, &top, ".", 1, err);
 }
 
@@ -257,10 +257,10 @@ static int put_all(struct dump *d, struct hpdsl_error *err)
 	return r ? r : flush(d, err);
 }
 
-int hp_snap_dump(const struct hp_snap *s,
-		 int (*sink)(void *arg, const void *buf, size_t n,
-			     struct hpdsl_error *err),
-		 void *arg, struct hpdsl_error *err)
+int hpdsl_snapshot_dump(const struct hpdsl_snapshot *s,
+			int (*sink)(void *arg, const void *buf, size_t n,
+				    struct hpdsl_error *err),
+			void *arg, struct hpdsl_error *err)
 {
 	struct dump *hp_auto_free d = calloc(1, sizeof *d);
 	int r;
@@ -274,12 +274,4 @@ int hp_snap_dump(const struct hp_snap *s,
 	free(d->levels);
 	free(d->out);
 	return r;
-}
-
-int hpdsl_snapshot_dump(const struct hpdsl_snapshot *s,
-			int (*sink)(void *arg, const void *buf, size_t n,
-				    struct hpdsl_error *err),
-			void *arg, struct hpdsl_error *err)
-{
-	return hp_snap_dump(s->snap, sink, arg, err);
 }

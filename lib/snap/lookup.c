@@ -31,8 +31,8 @@ HP_COLD static int not_found(const struct query *q, struct hpdsl_error *err)
 		       hp_printable(q->path, q->len, buf));
 }
 
-HP_COLD static int no_such_entry(const struct hp_snap *s, uint64_t number,
-				 struct hpdsl_error *err)
+HP_COLD static int no_such_entry(const struct hpdsl_snapshot *s, uint64_t number,
+			      struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT,
 		       "%s: lookup table: no entry %" PRIu64, s->file.name,
@@ -70,7 +70,7 @@ static inline bool take_name(const char *path, size_t *len, size_t n)
 }
 
 /* Is folder number the first len bytes of path?  1, 0 or HPDSL_ECORRUPT. */
-static inline int is_folder(const struct hp_snap *s, uint64_t number,
+static inline int is_folder(const struct hpdsl_snapshot *s, uint64_t number,
 			    const char *path, size_t len,
 			    struct hpdsl_error *err)
 {
@@ -98,7 +98,7 @@ static inline int is_folder(const struct hp_snap *s, uint64_t number,
 }
 
 /* Is it entry number?  1 (and *ret is filled), 0 or HPDSL_ECORRUPT. */
-static inline int is_entry(const struct hp_snap *s, uint64_t number,
+static inline int is_entry(const struct hpdsl_snapshot *s, uint64_t number,
 			   const struct query *q, struct hpdsl_entry *ret,
 			   struct hpdsl_error *err)
 {
@@ -136,7 +136,7 @@ static inline int is_entry(const struct hp_snap *s, uint64_t number,
  * The number in the first slot from *at on that has the tag of hash; *at is
  * behind it then.  1, 0 at the end of the used ones, or HPDSL_ECORRUPT.
  */
-static inline int next_number(const struct hp_snap *s, uint64_t hash,
+static inline int next_number(const struct hpdsl_snapshot *s, uint64_t hash,
 			      uint64_t *at, uint64_t *ret,
 			      struct hpdsl_error *err)
 {
@@ -169,7 +169,7 @@ static inline int next_number(const struct hp_snap *s, uint64_t hash,
 }
 
 /* By all slots that may have it. */
-static int find(const struct hp_snap *s, const struct query *q,
+static int find(const struct hpdsl_snapshot *s, const struct query *q,
 		struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
 	uint64_t at = hp_lookup_home(q->hash, s->homes), number = 0;
@@ -190,7 +190,8 @@ enum { NEAR = 4 /* slots; nearly all are as near to their homes */ };
  * what it says is impossible.  Without a branch on what the slots hold: how far
  * to go is not to be predicted, and what comes next could not begin before.
  */
-static inline uint64_t near_number(const struct hp_snap *s, uint64_t hash)
+static inline uint64_t near_number(const struct hpdsl_snapshot *s,
+				   uint64_t hash)
 {
 	uint64_t home = hp_lookup_home(hash, s->homes), number, slot = 0;
 	const uint8_t *p;
@@ -211,7 +212,7 @@ static inline uint64_t near_number(const struct hp_snap *s, uint64_t hash)
 }
 
 /* The entry may be number, if that is not 0. */
-static inline int look(const struct hp_snap *s, const struct query *q,
+static inline int look(const struct hpdsl_snapshot *s, const struct query *q,
 		       uint64_t number, struct hpdsl_entry *ret,
 		       struct hpdsl_error *err)
 {
@@ -228,14 +229,15 @@ static inline bool may_exist(size_t path_len)
 }
 
 /* The paths that have no hash: that of the top, and what is too long. */
-static int look_short(const struct hp_snap *s, const struct query *q,
+static int look_short(const struct hpdsl_snapshot *s, const struct query *q,
 		      struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
-	return q->len ? not_found(q, err) : hp_snap_stat(s, 0, ret, err);
+	return q->len ? not_found(q, err) : hpdsl_snapshot_stat(s, 0, ret, err);
 }
 
-int hp_snap_lookup(const struct hp_snap *s, const char *path, size_t path_len,
-		   struct hpdsl_entry *ret, struct hpdsl_error *err)
+int hpdsl_snapshot_lookup(const struct hpdsl_snapshot *s, const char *path,
+			  size_t path_len, struct hpdsl_entry *ret,
+			  struct hpdsl_error *err)
 {
 	struct query q = { path, path_len, 0 };
 
@@ -262,7 +264,7 @@ static inline void expect(const uint8_t *p, size_t n)
 	__builtin_prefetch(p + n - 1);
 }
 
-static inline void expect_slot(const struct hp_snap *s,
+static inline void expect_slot(const struct hpdsl_snapshot *s,
 			       const struct hpdsl_path *p, struct step *t)
 {
 	t->q = (struct query){ p->path, p->len, 0 };
@@ -275,7 +277,7 @@ static inline void expect_slot(const struct hp_snap *s,
 }
 
 /* What is wrong here, and further on, is told when it is looked at. */
-static inline void expect_row(const struct hp_snap *s, struct step *t)
+static inline void expect_row(const struct hpdsl_snapshot *s, struct step *t)
 {
 	uint64_t at = hp_lookup_home(t->q.hash, s->homes), number = 0;
 
@@ -290,7 +292,8 @@ static inline void expect_row(const struct hp_snap *s, struct step *t)
 }
 
 /* And the folder's row. */
-static inline void expect_name(const struct hp_snap *s, const struct step *t)
+static inline void expect_name(const struct hpdsl_snapshot *s,
+			       const struct step *t)
 {
 	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
 	struct hp_snap_row row;
@@ -305,7 +308,8 @@ static inline void expect_name(const struct hp_snap *s, const struct step *t)
 }
 
 /* The folder's name; in a large snapshot that is somewhere else, too. */
-static inline void expect_folder(const struct hp_snap *s, const struct step *t)
+static inline void expect_folder(const struct hpdsl_snapshot *s,
+				 const struct step *t)
 {
 	const struct hp_section *names = hp_snap_section(s, HP_SNAP_NAMES);
 	struct hp_snap_row row;
@@ -316,7 +320,7 @@ static inline void expect_folder(const struct hp_snap *s, const struct step *t)
 		__builtin_prefetch(names->data + row.name);
 }
 
-static inline int finish(const struct hp_snap *s, const struct step *t,
+static inline int finish(const struct hpdsl_snapshot *s, const struct step *t,
 			 struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
 	if (!may_exist(t->q.len))
@@ -324,10 +328,10 @@ static inline int finish(const struct hp_snap *s, const struct step *t,
 	return look(s, &t->q, t->number, ret, err);
 }
 
-int64_t hp_snap_lookup_many(const struct hp_snap *s,
-			    const struct hpdsl_path *paths, size_t n,
-			    struct hpdsl_entry *ret, int *codes,
-			    struct hpdsl_error *err)
+int64_t hpdsl_snapshot_lookup_many(const struct hpdsl_snapshot *s,
+				   const struct hpdsl_path *paths, size_t n,
+				   struct hpdsl_entry *ret, int *codes,
+				   struct hpdsl_error *err)
 {
 	int64_t found = 0;
 	bool corrupt = false;

@@ -16,8 +16,8 @@ static int write_memory(void *arg, const void *buf, size_t n, uint64_t off,
 }
 
 int hp_snap_in_memory(const struct hp_tree *t, uint32_t threads,
-		      const char *name, void **ret_bytes, struct hp_snap **ret,
-		      struct hpdsl_error *err)
+		      const char *name, void **ret_bytes,
+		      struct hpdsl_snapshot **ret, struct hpdsl_error *err)
 {
 	hp_auto_free uint8_t *bytes = hp_array(hp_snap_bound(t), 1);
 	const struct hp_sink_at sink = { write_memory, bytes };

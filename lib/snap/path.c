@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-int hp_snap_path(const struct hp_snap *s, uint64_t number, char *buf,
-		 size_t *ret_len, struct hpdsl_error *err)
+int hpdsl_snapshot_path(const struct hpdsl_snapshot *s, uint64_t number,
+			char *buf, size_t *ret_len, struct hpdsl_error *err)
 {
 	char path[HPDSL_PATH_MAX + 1]; /* is filled from its end */
 	size_t at = sizeof path - 1, len;
@@ -49,8 +49,9 @@ int hp_snap_path(const struct hp_snap *s, uint64_t number, char *buf,
 }
 
 /* The entry's size says how long it is, also to who is given it. */
-int hp_snap_target(const struct hp_snap *s, const struct hpdsl_entry *e,
-		   const char **ret, struct hpdsl_error *err)
+int hpdsl_snapshot_target(const struct hpdsl_snapshot *s,
+			  const struct hpdsl_entry *e, const char **ret,
+			  struct hpdsl_error *err)
 {
 	const uint8_t *target;
 	struct hp_snap_row row;
@@ -77,8 +78,9 @@ int hp_snap_target(const struct hp_snap *s, const struct hpdsl_entry *e,
 	return 0;
 }
 
-int hp_snap_checksum(const struct hp_snap *s, const struct hpdsl_entry *e,
-		     uint64_t *ret, struct hpdsl_error *err)
+int hpdsl_snapshot_checksum(const struct hpdsl_snapshot *s,
+			    const struct hpdsl_entry *e, uint64_t *ret,
+			    struct hpdsl_error *err)
 {
 	const uint8_t *row;
 

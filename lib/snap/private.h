@@ -9,10 +9,12 @@
 #include "format/lookup.h"
 #include "format/sections.h"
 #include "snap/snap.h"
+#include "sys/view.h"
 
 #include <sys/stat.h>
 
-struct hp_snap {
+struct hpdsl_snapshot {
+	struct hp_view view; /* of the file; none: the bytes are somebody's */
 	struct hp_sections file;
 	struct hpdsl_snapshot_info info;
 	uint64_t members; /* rows of CHECKSUMS */
@@ -20,12 +22,12 @@ struct hp_snap {
 };
 
 static inline const struct hp_section *hp_snap_section(
-	const struct hp_snap *s, enum hp_snap_section kind)
+	const struct hpdsl_snapshot *s, enum hp_snap_section kind)
 {
 	return hp_section_firm(&s->file, kind);
 }
 
-static inline const uint8_t *hp_snap_bytes(const struct hp_snap *s,
+static inline const uint8_t *hp_snap_bytes(const struct hpdsl_snapshot *s,
 					   enum hp_snap_section kind,
 					   uint64_t off, uint64_t len,
 					   struct hpdsl_error *err)
@@ -35,7 +37,7 @@ static inline const uint8_t *hp_snap_bytes(const struct hp_snap *s,
 }
 
 /* "no entry 7, there are 5": -ERANGE. */
-int hp_snap_out_of_range(const struct hp_snap *s, uint64_t number,
+int hp_snap_out_of_range(const struct hpdsl_snapshot *s, uint64_t number,
 			 struct hpdsl_error *err);
 
 /* ---- Rows of ENTRIES -------------------------------------------------- */
@@ -74,7 +76,7 @@ static inline void hp_snap_copy_row(const uint8_t *p, struct hp_snap_row *ret)
 }
 
 /* "entry 7: .." for what is wrong with its row: HPDSL_ECORRUPT. */
-int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
+int hp_snap_bad_row(const struct hpdsl_snapshot *s, uint64_t number,
 		    const struct hp_snap_row *row, struct hpdsl_error *err);
 
 /* Bits of the types that there are, by mode >> 12. */
@@ -86,7 +88,8 @@ enum {
 };
 
 /* Is what a row says possible?  Its name is another matter. */
-static inline bool hp_row_possible(const struct hp_snap *s, uint64_t number,
+static inline bool hp_row_possible(const struct hpdsl_snapshot *s,
+				   uint64_t number,
 				   const struct hp_snap_row *row)
 {
 	uint64_t below = UINT64_MAX;
@@ -104,8 +107,8 @@ static inline bool hp_row_possible(const struct hp_snap *s, uint64_t number,
 }
 
 /* The row of an entry that is known to exist, as it is; false: told. */
-static inline bool hp_snap_any_row(const struct hp_snap *s, uint64_t number,
-				   struct hp_snap_row *ret,
+static inline bool hp_snap_any_row(const struct hpdsl_snapshot *s,
+				   uint64_t number, struct hp_snap_row *ret,
 				   struct hpdsl_error *err)
 {
 	const uint8_t *p = hp_section_inside(
@@ -118,7 +121,7 @@ static inline bool hp_snap_any_row(const struct hp_snap *s, uint64_t number,
 }
 
 /* The same once it is known to be possible. */
-static inline bool hp_snap_row(const struct hp_snap *s, uint64_t number,
+static inline bool hp_snap_row(const struct hpdsl_snapshot *s, uint64_t number,
 			       struct hp_snap_row *ret, struct hpdsl_error *err)
 {
 	if (!hp_snap_any_row(s, number, ret, err))
@@ -137,7 +140,7 @@ struct hp_folder_row {
 };
 
 /* The row of folder number <= folders, as it is. */
-int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
+int hp_snap_folder_row(const struct hpdsl_snapshot *s, uint64_t number,
 		       struct hp_folder_row *ret, struct hpdsl_error *err);
 
 /* ---- Names ------------------------------------------------------------ */
@@ -147,7 +150,7 @@ int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
  * told.  It may be another one at the next look: who makes something of it
  * copies it first.
  */
-static inline const char *hp_snap_raw_name(const struct hp_snap *s,
+static inline const char *hp_snap_raw_name(const struct hpdsl_snapshot *s,
 					   uint64_t number,
 					   const struct hp_snap_row *row,
 					   struct hpdsl_error *err)
@@ -190,7 +193,8 @@ static inline bool hp_name_valid(const char *name, size_t len)
 }
 
 /* The name in a row, which is one that an entry may have; NULL: told. */
-static inline const char *hp_snap_name(const struct hp_snap *s, uint64_t number,
+static inline const char *hp_snap_name(const struct hpdsl_snapshot *s,
+				       uint64_t number,
 				       const struct hp_snap_row *row,
 				       struct hpdsl_error *err)
 {

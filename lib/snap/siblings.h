@@ -19,14 +19,14 @@ struct hp_siblings {
 
 /* An empty range is all zero. */
 static inline int hp_siblings_open(struct hp_siblings *r,
-				   const struct hp_snap *s, uint64_t folder,
-				   struct hpdsl_error *err)
+				   const struct hpdsl_snapshot *s,
+				   uint64_t folder, struct hpdsl_error *err)
 {
 	uint64_t n, end;
 	int code;
 
 	*r = (struct hp_siblings){ .folder = folder };
-	code = hp_snap_folder(s, folder, &r->next, &n, &end, err);
+	code = hpdsl_snapshot_folder(s, folder, &r->next, &n, &end, err);
 	if (code < 0)
 		return code;
 	r->end = r->next + n;
@@ -35,11 +35,11 @@ static inline int hp_siblings_open(struct hp_siblings *r,
 
 /* The entry at next, which must be below end. */
 static inline int hp_siblings_get(const struct hp_siblings *r,
-				  const struct hp_snap *s,
+				  const struct hpdsl_snapshot *s,
 				  struct hpdsl_entry *ret,
 				  struct hpdsl_error *err)
 {
-	int code = hp_snap_stat(s, r->next, ret, err);
+	int code = hpdsl_snapshot_stat(s, r->next, ret, err);
 
 	if (code < 0)
 		return code;

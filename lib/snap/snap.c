@@ -35,13 +35,13 @@ static const struct hp_layout layout = {
 
 /* ---- Opening ---------------------------------------------------------- */
 
-static bool has_rows(const struct hp_snap *s, enum hp_snap_section kind,
+static bool has_rows(const struct hpdsl_snapshot *s, enum hp_snap_section kind,
 		     uint64_t rows)
 {
 	return hp_section_has_rows(&s->file, hp_snap_section(s, kind), rows);
 }
 
-static int check_counts(const struct hp_snap *s, struct hpdsl_error *err)
+static int check_counts(const struct hpdsl_snapshot *s, struct hpdsl_error *err)
 {
 	const struct hpdsl_snapshot_info *n = &s->info;
 	const char *why = NULL;
@@ -61,7 +61,7 @@ static int check_counts(const struct hp_snap *s, struct hpdsl_error *err)
 	return why ? hp_sections_bad_header(&s->file, why, err) : 0;
 }
 
-static void fill(struct hp_snap *s, uint64_t size)
+static void fill(struct hpdsl_snapshot *s, uint64_t size)
 {
 	const uint8_t *p = s->file.header;
 	struct hpdsl_snapshot_info *n = &s->info;
@@ -84,9 +84,9 @@ static void fill(struct hp_snap *s, uint64_t size)
 }
 
 int hp_snap_open(const void *p, uint64_t size, const char *name,
-		 struct hp_snap **ret, struct hpdsl_error *err)
+		 struct hpdsl_snapshot **ret, struct hpdsl_error *err)
 {
-	hp_auto_free struct hp_snap *s = calloc(1, sizeof *s);
+	hp_auto_free struct hpdsl_snapshot *s = calloc(1, sizeof *s);
 	int r;
 
 	if (!s)
@@ -104,39 +104,31 @@ int hp_snap_open(const void *p, uint64_t size, const char *name,
 	return 0;
 }
 
-void hp_snap_free(struct hp_snap *s)
-{
-	if (!s)
-		return;
-	hp_sections_release(&s->file);
-	free(s);
-}
-
-void hp_snap_info(const struct hp_snap *s, struct hpdsl_snapshot_info *ret)
+void hpdsl_snapshot_info(const struct hpdsl_snapshot *s,
+			 struct hpdsl_snapshot_info *ret)
 {
 	*ret = s->info;
 }
 
 /* ---- What can be wrong ------------------------------------------------ */
 
-HP_COLD int hp_snap_out_of_range(const struct hp_snap *s, uint64_t number,
-				 struct hpdsl_error *err)
+HP_COLD int hp_snap_out_of_range(const struct hpdsl_snapshot *s, uint64_t number,
+			      struct hpdsl_error *err)
 {
 	return hp_fail(err, -ERANGE,
 		       "%s: no entry %" PRIu64 ", there are %" PRIu64,
 		       s->file.name, number, s->info.entries);
 }
 
-HP_COLD int hp_snap_bad_entry(const struct hp_snap *s, uint64_t number,
-			      const char *why, struct hpdsl_error *err)
+HP_COLD int hp_snap_bad_entry(const struct hpdsl_snapshot *s, uint64_t number,
+			   const char *why, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT, "%s: entry %" PRIu64 ": %s",
 		       s->file.name, number, why);
 }
 
-HP_COLD int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
-			    const struct hp_snap_row *row,
-			    struct hpdsl_error *err)
+HP_COLD int hp_snap_bad_row(const struct hpdsl_snapshot *s, uint64_t number,
+			 const struct hp_snap_row *row, struct hpdsl_error *err)
 {
 	const char *why = "its name's length is impossible";
 
@@ -157,7 +149,7 @@ HP_COLD int hp_snap_bad_row(const struct hp_snap *s, uint64_t number,
 
 /* ---- Entries and folders ---------------------------------------------- */
 
-static inline int get(const struct hp_snap *s, uint64_t number,
+static inline int get(const struct hpdsl_snapshot *s, uint64_t number,
 		      struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
 	struct hp_snap_row row;
@@ -171,15 +163,15 @@ static inline int get(const struct hp_snap *s, uint64_t number,
 	return 0;
 }
 
-int hp_snap_stat(const struct hp_snap *s, uint64_t number,
-		 struct hpdsl_entry *ret, struct hpdsl_error *err)
+int hpdsl_snapshot_stat(const struct hpdsl_snapshot *s, uint64_t number,
+			struct hpdsl_entry *ret, struct hpdsl_error *err)
 {
 	if (number >= s->info.entries)
 		return hp_snap_out_of_range(s, number, err);
 	return get(s, number, ret, err);
 }
 
-int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
+int hp_snap_folder_row(const struct hpdsl_snapshot *s, uint64_t number,
 		       struct hp_folder_row *ret, struct hpdsl_error *err)
 {
 	const uint8_t *row =
@@ -195,15 +187,15 @@ int hp_snap_folder_row(const struct hp_snap *s, uint64_t number,
 	return 0;
 }
 
-HP_COLD static int not_a_folder(const struct hp_snap *s, uint64_t number,
-				struct hpdsl_error *err)
+HP_COLD static int not_a_folder(const struct hpdsl_snapshot *s, uint64_t number,
+			     struct hpdsl_error *err)
 {
 	return hp_fail(err, -ENOTDIR, "%s: entry %" PRIu64 " is no folder",
 		       s->file.name, number);
 }
 
 /* The number among folders of entry number, which has to be one. */
-static int64_t folder_number(const struct hp_snap *s, uint64_t number,
+static int64_t folder_number(const struct hpdsl_snapshot *s, uint64_t number,
 			     struct hpdsl_error *err)
 {
 	struct hp_snap_row row;
@@ -218,7 +210,7 @@ static int64_t folder_number(const struct hp_snap *s, uint64_t number,
 }
 
 /* Its entries are row->first .. next->first - 1. */
-static int children(const struct hp_snap *s, uint64_t folder,
+static int children(const struct hpdsl_snapshot *s, uint64_t folder,
 		    struct hp_folder_row *row, struct hp_folder_row *next,
 		    struct hpdsl_error *err)
 {
@@ -239,9 +231,9 @@ static int children(const struct hp_snap *s, uint64_t folder,
 	return 0;
 }
 
-int hp_snap_folder(const struct hp_snap *s, uint64_t folder,
-		   uint64_t *ret_first, uint64_t *ret_n, uint64_t *ret_end,
-		   struct hpdsl_error *err)
+int hpdsl_snapshot_folder(const struct hpdsl_snapshot *s, uint64_t folder,
+			  uint64_t *ret_first, uint64_t *ret_n,
+			  uint64_t *ret_end, struct hpdsl_error *err)
 {
 	struct hp_folder_row row, next, end;
 	int r = children(s, folder, &row, &next, err);
@@ -259,9 +251,9 @@ int hp_snap_folder(const struct hp_snap *s, uint64_t folder,
 	return 0;
 }
 
-int64_t hp_snap_readdir(const struct hp_snap *s, uint64_t folder,
-			uint64_t *cursor, struct hpdsl_entry *ret, size_t room,
-			struct hpdsl_error *err)
+int64_t hpdsl_snapshot_readdir(const struct hpdsl_snapshot *s, uint64_t folder,
+			       uint64_t *cursor, struct hpdsl_entry *ret,
+			       size_t room, struct hpdsl_error *err)
 {
 	struct hp_folder_row row, next;
 	uint64_t first, n;

@@ -74,7 +74,7 @@ static void check_link(struct hp_snap_check *c, const struct hpdsl_entry *e)
 	const char *target;
 
 	c->symlinks++;
-	if (hp_snap_target(c->s, e, &target, &err) < 0)
+	if (hpdsl_snapshot_target(c->s, e, &target, &err) < 0)
 		hp_findings_tell(&c->f, err.msg);
 	else
 		check_string(c, e->number, HP_SNAP_TARGETS, target, e->size,
@@ -131,7 +131,7 @@ static void check_entries(struct hp_snap_check *c)
 	struct hpdsl_entry e;
 
 	for (uint64_t i = 0; i < n->entries && !hp_findings_enough(&c->f); i++)
-		if (hp_snap_stat(c->s, i, &e, &err) < 0)
+		if (hpdsl_snapshot_stat(c->s, i, &e, &err) < 0)
 			hp_findings_tell(&c->f, err.msg);
 		else
 			check_entry(c, &e);
@@ -173,8 +173,8 @@ static bool is_found(void *arg, uint64_t number, uint64_t before,
 
 	(void)before;
 	return ++*same <= HP_SAME_HASH &&
-	       hp_snap_path(c->s, number, path, &len, NULL) == 0 &&
-	       hp_snap_lookup(c->s, path, len, &e, NULL) == 0 &&
+	       hpdsl_snapshot_path(c->s, number, path, &len, NULL) == 0 &&
+	       hpdsl_snapshot_lookup(c->s, path, len, &e, NULL) == 0 &&
 	       e.number == number;
 }
 
@@ -196,9 +196,9 @@ static void check_lookup(struct hp_snap_check *c)
 	hp_lookup_check(&l, &c->f);
 }
 
-int hp_snap_verify(const struct hp_snap *s,
-		   void (*told)(void *arg, const char *reason), void *arg,
-		   struct hpdsl_error *err)
+int hpdsl_snapshot_verify(const struct hpdsl_snapshot *s,
+			  void (*told)(void *arg, const char *reason),
+			  void *arg, struct hpdsl_error *err)
 {
 	static void (*const passes[])(struct hp_snap_check * c) = {
 		check_bytes,	 check_header,		check_entries,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the passes of hp_snap_verify share. */
+/* What the passes of hpdsl_snapshot_verify share. */
 #ifndef HP_SNAP_VERIFY_H
 #define HP_SNAP_VERIFY_H
 
@@ -7,7 +7,7 @@
 #include "snap/private.h"
 
 struct hp_snap_check {
-	const struct hp_snap *s;
+	const struct hpdsl_snapshot *s;
 	struct hp_findings f;
 	uint64_t *hashes;  /* of each entry's path */
 	uint64_t *folders; /* the entry of each */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passes of hp_snap_verify over folders.  The ranges of their entries follow
- * each other and leave none out; in a folder's range each sub-folder has the
- * number where the one before it ends, and the folder ends where the last one
- * does: so numbers are those of the pre-order, and each folder has one entry.
+ * Passes of hpdsl_snapshot_verify over folders.  The ranges of their entries
+ * follow each other and leave none out; in a folder's range each sub-folder has
+ * the number where the one before it ends, and the folder ends where the last
+ * one does: so numbers are those of the pre-order, and each folder has one
+ * entry.
  */
 #include "snap/verify.h"
 
@@ -65,7 +66,7 @@ static void check_child(struct hp_snap_check *c, struct folder *d,
 	struct hpdsl_error err;
 	struct hpdsl_entry e;
 
-	if (hp_snap_stat(c->s, number, &e, &err) < 0) {
+	if (hpdsl_snapshot_stat(c->s, number, &e, &err) < 0) {
 		hp_findings_tell(&c->f, err.msg);
 		return;
 	}
@@ -162,7 +163,7 @@ static void add_child(struct hp_snap_check *c, struct digests *d,
 	struct hpdsl_entry e;
 	size_t len;
 
-	if (hp_snap_stat(c->s, number, &e, &err) < 0) {
+	if (hpdsl_snapshot_stat(c->s, number, &e, &err) < 0) {
 		hp_findings_tell(&c->f, err.msg);
 		return;
 	}
@@ -185,8 +186,8 @@ static void add_folder(struct hp_snap_check *c, struct digests *d,
 
 	row_of(c, number, &row);
 	row_of(c, number + 1, &next);
-	if (hp_snap_path(c->s, c->folders[number], d->path, &d->prefix, &err) <
-	    0) {
+	if (hpdsl_snapshot_path(c->s, c->folders[number], d->path, &d->prefix,
+				&err) < 0) {
 		hp_findings_tell(&c->f, err.msg);
 		return;
 	}
@@ -213,7 +214,7 @@ void hp_snap_check_paths(struct hp_snap_check *c)
 
 	XXH3_128bits_reset(&d.all);
 	XXH3_128bits_reset(&d.files);
-	if (hp_snap_stat(c->s, 0, &top, NULL) == 0)
+	if (hpdsl_snapshot_stat(c->s, 0, &top, NULL) == 0)
 		add(&d, 0, &top);
 	for (uint64_t i = 0; i < c->s->info.folders && !c->f.n; i++)
 		add_folder(c, &d, i);

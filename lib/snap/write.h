@@ -40,7 +40,7 @@ int hp_snap_save_check(const struct hp_io *io, const char *path,
 
 /* The same into memory of its own, opened; both are freed by the caller. */
 int hp_snap_in_memory(const struct hp_tree *t, uint32_t threads,
-		      const char *name, void **ret_bytes, struct hp_snap **ret,
-		      struct hpdsl_error *err);
+		      const char *name, void **ret_bytes,
+		      struct hpdsl_snapshot **ret, struct hpdsl_error *err);
 
 #endif

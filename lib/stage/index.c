@@ -204,17 +204,15 @@ void hp_stage_abandon_put(struct hpdsl_stage *s)
 static int begin_put(struct hpdsl_stage *s, const struct hpdsl_stage_pack *pack,
 		     struct hpdsl_error *err)
 {
-	size_t size = (sizeof *s->put + 63) / 64 * 64;
 	struct hpdsl_error why;
 	int r = hp_stage_same_pack(s, pack, err);
 
 	if (r < 0)
 		return r;
 	s->has_index = false;
-	s->put = aligned_alloc(64, size);
+	s->put = hp_aligned(sizeof *s->put);
 	if (!s->put)
 		return hp_fail_nomem(err);
-	memset(s->put, 0, size);
 	XXH3_INITSTATE(&s->put->hash);
 	XXH3_128bits_reset(&s->put->hash);
 	r = hp_outfile_open(&s->put->out, s->io, s->dir, HP_INDEX_NAME,

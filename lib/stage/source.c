@@ -153,13 +153,11 @@ int hpdsl_stage_source_open(const char *path, const struct hp_io *io,
 			    struct hpdsl_stage_source **ret,
 			    struct hpdsl_error *err)
 {
-	struct hpdsl_stage_source *s =
-		aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
+	struct hpdsl_stage_source *s = hp_aligned(sizeof *s);
 	int r;
 
 	if (!s)
 		return hp_fail_nomem(err);
-	memset(s, 0, sizeof *s);
 	s->io = hp_io_or_system(io);
 	s->dir = s->index = -1;
 	XXH3_INITSTATE(&s->hash);

@@ -5,7 +5,6 @@
 #include "sys/clock.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* Chunks that are named, of those that cannot be had. */
 enum { DAMAGE_TOLD = 16 };
@@ -159,12 +158,8 @@ bool hp_stager_ends(const struct hpdsl_stager *s)
 void hp_stager_sleep(struct hpdsl_stager *s, double seconds)
 {
 	double end = hp_now() + seconds;
-	struct timespec t;
+	struct timespec t = hp_deadline(seconds);
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	seconds += (double)t.tv_nsec * 1e-9;
-	t.tv_sec += (time_t)seconds;
-	t.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9);
 	pthread_mutex_lock(&s->lock);
 	while (!hp_stager_gives_up(s) && !hp_stager_ends(s) && hp_now() < end)
 		pthread_cond_timedwait(&s->pause, &s->lock, &t);

@@ -63,7 +63,7 @@ static int open_chunk(void *arg, struct hpdsl_error *why)
 			       " when packed",
 			       (uint64_t)st.st_size, w->c->row.bytes);
 	/* Advice; where it is not taken nothing is lost. */
-	posix_fadvise(f.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	io->advise(io, f.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	r = f.fd;
 	f.fd = -1;
 	return r;
@@ -105,7 +105,7 @@ static int read_once(struct hpdsl_stager *s, struct hp_job *j,
 		return r;
 	/* What is in memory may be what was wrong. */
 	if (j->again)
-		posix_fadvise(f.fd, (off_t)j->id.offset, (off_t)j->id.length,
+		s->io->advise(s->io, f.fd, j->id.offset, j->id.length,
 			      POSIX_FADV_DONTNEED);
 	got = read_blocks(s, f.fd, j);
 	hp_fd_cache_put(s->origin_files, &f);

@@ -150,9 +150,9 @@ static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
 	s->dir = s->io->open(s->io, stage->dir, ".", O_RDONLY | O_DIRECTORY, 0);
 	if (s->dir < 0)
 		return hp_fail_errno(err, s->dir, "%s", stage->path);
-	s->lock_fd = fcntl(stage->lock, F_DUPFD_CLOEXEC, 0);
-	return s->lock_fd < 0 ? hp_fail_errno(err, -errno, "%s/%s", stage->path,
-					      HP_STAGE_LOCK) :
+	s->lock_fd = s->io->dup(s->io, stage->lock);
+	return s->lock_fd < 0 ? hp_fail_errno(err, s->lock_fd, "%s/%s",
+					      stage->path, HP_STAGE_LOCK) :
 				0;
 }
 
@@ -181,16 +181,11 @@ static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
 
 static void init_locks(struct hpdsl_stager *s)
 {
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->stage_lock, NULL);
-	pthread_cond_init(&s->pause, &monotonic);
+	hp_cond_init(&s->pause);
 	for (int i = 0; i < HP_CREWS; i++)
 		pthread_cond_init(&s->wake[i], NULL);
-	pthread_condattr_destroy(&monotonic);
 }
 
 int hpdsl_stager_new(struct hpdsl_stage *stage,

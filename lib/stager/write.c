@@ -10,7 +10,6 @@
 #include "sys/clock.h"
 
 #include <errno.h>
-#include <string.h>
 
 int hp_stager_fail_write(const char *name, int code, struct hpdsl_error *err)
 {
@@ -57,10 +56,8 @@ static int open_part(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 
 static int begin_digest(struct hp_stager_chunk *c, struct hpdsl_error *err)
 {
-	size_t size = (sizeof *c->digest + 63) / 64 * 64;
-
 	if (!c->digest)
-		c->digest = aligned_alloc(64, size);
+		c->digest = hp_aligned(sizeof *c->digest);
 	if (!c->digest)
 		return hp_fail_nomem(err);
 	hp_file_digest_begin(c->digest);
@@ -111,8 +108,7 @@ static int put(struct hp_coming_file *p, const uint8_t *data, size_t n,
 	/* It is on its way to the disk at once, so that little is left for the
 	 * sync in the end.  Where that cannot be asked for nothing is lost. */
 	if (r == 0 && !p->out.direct)
-		sync_file_range(p->fd, (off_t)at, (off_t)n,
-				SYNC_FILE_RANGE_WRITE);
+		p->out.io->flush_range(p->out.io, p->fd, at, n);
 	return r;
 }
 

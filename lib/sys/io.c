@@ -14,8 +14,6 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include <zstd.h>
-#include <zstd_errors.h>
 
 static int code(long r)
 {
@@ -83,6 +81,12 @@ static int sys_close(const struct hp_io *io, int fd)
 	return r == -EINTR ? 0 : r; /* Linux has closed it all the same */
 }
 
+static int sys_dup(const struct hp_io *io, int fd)
+{
+	(void)io;
+	return code(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
 static ssize_t sys_read(const struct hp_io *io, int fd, void *buf, size_t n)
 {
 	ssize_t r = read(fd, buf, n);
@@ -100,10 +104,11 @@ static ssize_t sys_pread(const struct hp_io *io, int fd, void *buf, size_t n,
 	return r < 0 ? -errno : r;
 }
 
-static int sys_advise(const struct hp_io *io, int fd, int advice)
+static int sys_advise(const struct hp_io *io, int fd, uint64_t off, uint64_t n,
+		      int advice)
 {
 	(void)io;
-	return -posix_fadvise(fd, 0, 0, advice);
+	return -posix_fadvise(fd, (off_t)off, (off_t)n, advice);
 }
 
 static ssize_t sys_write(const struct hp_io *io, int fd, const void *buf,
@@ -128,6 +133,14 @@ static int sys_fsync(const struct hp_io *io, int fd)
 {
 	(void)io;
 	return code(fsync(fd));
+}
+
+static int sys_flush_range(const struct hp_io *io, int fd, uint64_t off,
+			   uint64_t n)
+{
+	(void)io;
+	return code(sync_file_range(fd, (off_t)off, (off_t)n,
+				    SYNC_FILE_RANGE_WRITE));
 }
 
 static int sys_truncate(const struct hp_io *io, int fd, uint64_t size)
@@ -269,21 +282,10 @@ static void sys_unmap(const struct hp_io *io, const void *p, size_t size)
 	munmap((void *)p, size);
 }
 
-static ssize_t sys_compress(const struct hp_io *io, ZSTD_CCtx *c,
-			    ZSTD_outBuffer *out, ZSTD_inBuffer *in, int end)
-{
-	size_t r = ZSTD_compressStream2(c, out, in, (ZSTD_EndDirective)end);
-
-	(void)io;
-	if (!ZSTD_isError(r))
-		return (ssize_t)r;
-	return ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation ? -ENOMEM :
-								      -EIO;
-}
-
 const struct hp_io hp_io_system = {
 	.open = sys_open,
 	.close = sys_close,
+	.dup = sys_dup,
 	.read = sys_read,
 	.pread = sys_pread,
 	.cached = hp_io_system_cached,
@@ -291,6 +293,7 @@ const struct hp_io hp_io_system = {
 	.write = sys_write,
 	.pwrite = sys_pwrite,
 	.fsync = sys_fsync,
+	.flush_range = sys_flush_range,
 	.truncate = sys_truncate,
 	.allocate = sys_allocate,
 	.set_flags = sys_set_flags,
@@ -309,7 +312,6 @@ const struct hp_io hp_io_system = {
 	.map = sys_map,
 	.map_shared = sys_map_shared,
 	.unmap = sys_unmap,
-	.compress = sys_compress,
 };
 
 const struct hp_io *hp_io_or_system(const struct hp_io *io)

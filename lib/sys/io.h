@@ -17,10 +17,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-struct ZSTD_CCtx_s;
-struct ZSTD_inBuffer_s;
-struct ZSTD_outBuffer_s;
-
 /*
  * A flag of open beside the system's: no symbolic link on the way, nor at the
  * end (-ELOOP).  Where the kernel is too old the way is not looked at.
@@ -36,6 +32,8 @@ struct hp_io {
 	int (*open)(const struct hp_io *io, int dir, const char *name,
 		    int flags, mode_t mode);
 	int (*close)(const struct hp_io *io, int fd);
+	/* Another descriptor of the same open file. */
+	int (*dup)(const struct hp_io *io, int fd);
 	ssize_t (*read)(const struct hp_io *io, int fd, void *buf, size_t n);
 	ssize_t (*pread)(const struct hp_io *io, int fd, void *buf, size_t n,
 			 uint64_t off);
@@ -45,13 +43,17 @@ struct hp_io {
 	 */
 	int64_t (*cached)(const struct hp_io *io, int fd, uint64_t off,
 			  uint64_t n);
-	/* posix_fadvise for the whole file. */
-	int (*advise)(const struct hp_io *io, int fd, int advice);
+	/* posix_fadvise; n 0: to the end. */
+	int (*advise)(const struct hp_io *io, int fd, uint64_t off, uint64_t n,
+		      int advice);
 	ssize_t (*write)(const struct hp_io *io, int fd, const void *buf,
 			 size_t n);
 	ssize_t (*pwrite)(const struct hp_io *io, int fd, const void *buf,
 			  size_t n, uint64_t off);
 	int (*fsync)(const struct hp_io *io, int fd);
+	/* On their way to the disk, not waited for. */
+	int (*flush_range)(const struct hp_io *io, int fd, uint64_t off,
+			   uint64_t n);
 	int (*truncate)(const struct hp_io *io, int fd, uint64_t size);
 	/* Reserves space for a file that will get size bytes. */
 	int (*allocate)(const struct hp_io *io, int fd, uint64_t size);
@@ -92,13 +94,6 @@ struct hp_io {
 	int (*map_shared)(const struct hp_io *io, int fd, size_t size,
 			  void **ret);
 	void (*unmap)(const struct hp_io *io, const void *p, size_t size);
-	/*
-	 * No file's, but as easily wrong: ZSTD_compressStream2; end is its
-	 * ZSTD_EndDirective.
-	 */
-	ssize_t (*compress)(const struct hp_io *io, struct ZSTD_CCtx_s *c,
-			    struct ZSTD_outBuffer_s *out,
-			    struct ZSTD_inBuffer_s *in, int end);
 };
 
 extern const struct hp_io hp_io_system;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "chunk/tar.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -99,17 +100,11 @@ static int compare_content(struct hp_compare *c, const struct hp_file *f,
 	return 0;
 }
 
-/* Chunks hold seconds only, clamped to what ustar can say. */
-static int64_t clamped(int64_t t)
-{
-	return t < 0 ? 0 : t > 077777777777 ? 077777777777 : t;
-}
-
 static bool same_time(const struct hp_compare *c, const struct hp_file *f,
 		      const struct hpdsl_member *m)
 {
-	if (c->coarse)
-		return clamped(f->mtime) == clamped(m->mtime);
+	if (c->coarse) /* a chunk holds seconds only */
+		return hp_tar_time(f->mtime) == hp_tar_time(m->mtime);
 	return f->mtime == m->mtime && f->nsec == m->mtime_nsec;
 }
 

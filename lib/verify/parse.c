@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MTIME_MAX INT64_C(077777777777) /* that ustar holds */
-
 /* ---- Telling ------------------------------------------------------------ */
 
 static void count(struct hp_parse *p, uint64_t samples)
@@ -107,15 +105,6 @@ static int next_row(struct hp_parse *p, const char **ret_name, size_t *ret_len,
 	return 0;
 }
 
-static int64_t clamped(const struct hp_parse *p)
-{
-	int64_t t = p->m.mtime;
-
-	if (p->foreign)
-		return t;
-	return t < 0 ? 0 : t > MTIME_MAX ? MTIME_MAX : t;
-}
-
 int hp_parse_compare(struct hp_parse *p, const struct hp_found_member *f,
 		     struct hpdsl_error *err)
 {
@@ -143,7 +132,7 @@ int hp_parse_compare(struct hp_parse *p, const struct hp_found_member *f,
 	}
 	if ((f->mode & mode_bits) != (p->m.mode & mode_bits))
 		hp_parse_member(p, "mode differs");
-	if (f->mtime != clamped(p))
+	if (f->mtime != (p->foreign ? p->m.mtime : hp_tar_time(p->m.mtime)))
 		hp_parse_member(p, "mtime differs");
 	return 0;
 }

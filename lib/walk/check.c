@@ -9,7 +9,7 @@
 
 /* The source as it is now: a snapshot over *ret_bytes. */
 static int snapshot_now(const char *source, const struct hp_walk_options *with,
-			void **ret_bytes, struct hp_snap **ret,
+			void **ret_bytes, struct hpdsl_snapshot **ret,
 			struct hpdsl_snapshot_report *report,
 			struct hpdsl_error *err)
 {
@@ -28,12 +28,13 @@ static int snapshot_now(const char *source, const struct hp_walk_options *with,
 }
 
 /* Of a dataset's folders nothing is known that could have stayed the same. */
-static void trust_known(struct hp_walk_options *with, const struct hp_snap *s,
+static void trust_known(struct hp_walk_options *with,
+			const struct hpdsl_snapshot *s,
 			const struct hpdsl_check_options *opt)
 {
 	struct hpdsl_snapshot_info info;
 
-	hp_snap_info(s, &info);
+	hpdsl_snapshot_info(s, &info);
 	if (!opt->has_since || info.from_dataset)
 		return;
 	with->known = s;
@@ -53,19 +54,19 @@ int hpdsl_snapshot_check(const struct hpdsl_snapshot *s, const char *file,
 	struct hpdsl_snapshot_report report = { 0 };
 	hp_auto_free void *bytes = NULL;
 	double start = hp_now();
-	struct hp_snap *now;
+	struct hpdsl_snapshot *now;
 	int r = 0;
 
-	trust_known(&with, s->snap, how);
+	trust_known(&with, s, how);
 	if (file)
 		r = hp_walk_skip(&with, file, err);
 	if (r == 0)
 		r = snapshot_now(source, &with, &bytes, &now, &report, err);
 	if (r < 0)
 		return r;
-	hp_snap_info(now, &report.info);
-	r = hp_snap_diff(s->snap, now, &how->diff, &found, err);
-	hp_snap_free(now);
+	hpdsl_snapshot_info(now, &report.info);
+	r = hpdsl_snapshot_diff(s, now, &how->diff, &found, err);
+	hpdsl_snapshot_close(now);
 	if (r < 0 && r != HPDSL_EDIFFERS)
 		return r;
 	report.seconds = hp_now() - start;

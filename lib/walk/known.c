@@ -36,8 +36,8 @@ static bool may_be_mount(struct hp_walk_worker *w, uint64_t entry)
 
 	if (!w->s->opt->all_file_systems)
 		return false;
-	if (hp_snap_folder(w->s->with->known, entry, &first, &n, &end, &err) ==
-	    0)
+	if (hpdsl_snapshot_folder(w->s->with->known, entry, &first, &n, &end,
+				  &err) == 0)
 		return n == 0;
 	fail(w, &err);
 	return true;
@@ -54,7 +54,7 @@ bool hp_walk_is_known(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 	if (!with->known ||
 	    !is_before(&dir->ctime, with->since, with->since_nsec))
 		return false;
-	r = hp_snap_lookup(with->known, dir->path, dir->len, &e, &err);
+	r = hpdsl_snapshot_lookup(with->known, dir->path, dir->len, &e, &err);
 	if (r < 0 && r != -ENOENT)
 		fail(w, &err);
 	if (r < 0 || !S_ISDIR(e.mode) || e.mtime != dir->mtime.tv_sec ||
@@ -67,9 +67,9 @@ bool hp_walk_is_known(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 static int keep_target(struct hp_walk_worker *w, const struct hpdsl_entry *e,
 		       struct hp_node *node, struct hpdsl_error *err)
 {
-	const struct hp_snap *known = w->s->with->known;
+	const struct hpdsl_snapshot *known = w->s->with->known;
 	const char *target;
-	int r = hp_snap_target(known, e, &target, err);
+	int r = hpdsl_snapshot_target(known, e, &target, err);
 
 	if (r < 0)
 		return r;
@@ -87,7 +87,7 @@ static int keep_target(struct hp_walk_worker *w, const struct hpdsl_entry *e,
 static int keep_entry(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 		      const struct hpdsl_entry *e, struct hpdsl_error *err)
 {
-	const struct hp_snap *known = w->s->with->known;
+	const struct hpdsl_snapshot *known = w->s->with->known;
 	const char *name = hp_arena_add(w->arena, e->name, e->name_len);
 	struct hp_node *node;
 
@@ -122,8 +122,8 @@ void hp_walk_keep(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 	dir->kept = true;
 	w->kept++;
 	while (!hp_walk_over(w->s)) {
-		n = hp_snap_readdir(w->s->with->known, entry, &cursor, rows,
-				    ROWS, &err);
+		n = hpdsl_snapshot_readdir(w->s->with->known, entry, &cursor,
+					   rows, ROWS, &err);
 		for (int64_t i = 0; i < n; i++) {
 			if (keep_entry(w, dir, &rows[i], &err) < 0) {
 				fail(w, &err);

@@ -23,7 +23,7 @@ struct hp_walk_options {
 	 * ctime is before since, is taken from there; see struct
 	 * hpdsl_check_options.  The tree then has names that are in known.
 	 */
-	const struct hp_snap *known;
+	const struct hpdsl_snapshot *known;
 	int64_t since;
 	uint32_t since_nsec;
 };

@@ -166,8 +166,7 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 		       struct hp_chunk_sums *ret, struct hpdsl_error *err)
 {
 	struct hp_chunk_sums sums = { .n = hp_plan_members(&p->plan, c) };
-	hp_auto_free struct reading *k =
-		aligned_alloc(64, (sizeof *k + 63) / 64 * 64);
+	hp_auto_free struct reading *k = hp_aligned(sizeof *k);
 	hp_auto_sha256 struct hp_sha256 *of_file = NULL, *of_content = NULL;
 	bool sha256 = p->list.sha256 != NULL;
 	int r;

@@ -7,6 +7,7 @@
 #include "write/engine.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "sys/meter.h"
 
 #include <errno.h>
@@ -19,11 +20,10 @@ enum { RUN_BYTES = 256 * 1024 };
 static struct hp_open_chunk *new_chunk(struct hp_engine *e)
 {
 	const struct hp_plan *plan = &e->pack->plan;
-	struct hp_open_chunk *c = aligned_alloc(64, (sizeof *c + 63) / 64 * 64);
+	struct hp_open_chunk *c = hp_aligned(sizeof *c);
 	struct hpdsl_error err;
 
 	if (c) {
-		memset(c, 0, sizeof *c);
 		c->number = e->next_chunk;
 		c->bytes = c->unwritten = hp_plan_chunk_bytes(plan, c->number);
 		c->tail = &c->head;

@@ -4,11 +4,11 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "sys/clock.h"
 #include "sys/pool.h"
 
 #include <inttypes.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum {
 	SEGMENT_MAX = 4 << 20,
@@ -129,7 +129,7 @@ int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
 	pthread_mutex_init(&e->expand_lock, NULL);
 	pthread_cond_init(&e->freed, NULL);
 	pthread_cond_init(&e->ready, NULL);
-	pthread_cond_init(&e->ended, NULL);
+	hp_cond_init(&e->ended);
 	r = get_memory(e, threads, err);
 	if (r == 0 && p->opt->zstd)
 		r = hp_squeeze_init(e, threads, err);
@@ -232,15 +232,12 @@ static void tell_progress(const struct hp_engine *e, uint64_t done)
 /* The caller's thread: tells progress until all is written. */
 static void watch(struct hp_engine *e)
 {
-	struct timespec t;
 	uint64_t done;
 
 	pthread_mutex_lock(&e->lock);
 	while (!all_written(e)) {
-		clock_gettime(CLOCK_REALTIME, &t);
-		t.tv_nsec += PROGRESS_MS * 1000000L;
-		t.tv_sec += t.tv_nsec / 1000000000L;
-		t.tv_nsec %= 1000000000L;
+		struct timespec t = hp_deadline(PROGRESS_MS / 1e3);
+
 		pthread_cond_timedwait(&e->ended, &e->lock, &t);
 		done = e->bytes_done;
 		pthread_mutex_unlock(&e->lock);

@@ -13,7 +13,6 @@
 #include "write/parts.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* Has the chunk a context for a frame that crosses a border, or gets it one? */
 static bool may_cut(const struct hp_engine *e, const struct hp_open_chunk *c)

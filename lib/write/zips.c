@@ -60,11 +60,10 @@ void hp_zips_give_back(struct hp_zips *z, struct hp_zip *zip)
 
 int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan)
 {
-	struct hp_squeeze *q = aligned_alloc(64, (sizeof *q + 63) / 64 * 64);
+	struct hp_squeeze *q = hp_aligned(sizeof *q);
 
 	if (!q)
 		return -ENOMEM;
-	memset(q, 0, sizeof *q);
 	q->tail = &q->head;
 	hp_frames_begin(&q->frames, plan, c->number);
 	c->zst = q;

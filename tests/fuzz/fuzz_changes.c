@@ -120,7 +120,8 @@ static int sink(void *arg, const void *buf, size_t n, struct hpdsl_error *err)
 	return 0;
 }
 
-static void ask_entry(struct file *f, const struct hp_snap *s, uint64_t i)
+static void ask_entry(struct file *f, const struct hpdsl_snapshot *s,
+		      uint64_t i)
 {
 	char path[HPDSL_PATH_MAX + 1];
 	uint64_t cursor = 0, first, n, end;
@@ -128,44 +129,45 @@ static void ask_entry(struct file *f, const struct hp_snap *s, uint64_t i)
 	const char *target;
 	size_t len;
 
-	if (hp_snap_path(s, i, path, &len, NULL) == 0) {
+	if (hpdsl_snapshot_path(s, i, path, &len, NULL) == 0) {
 		if (i && !hp_path_valid(path, len))
 			abort();
-		hp_snap_lookup(s, path, len, &e, NULL);
+		hpdsl_snapshot_lookup(s, path, len, &e, NULL);
 	}
-	if (hp_snap_stat(s, i, &e, NULL) == 0) {
+	if (hpdsl_snapshot_stat(s, i, &e, NULL) == 0) {
 		is_string(e.name, e.name_len);
 		change(f);
-		if (hp_snap_target(s, &e, &target, NULL) == 0)
+		if (hpdsl_snapshot_target(s, &e, &target, NULL) == 0)
 			is_string(target, e.size);
 	}
-	if (hp_snap_folder(s, i, &first, &n, &end, NULL) == 0 && first <= i)
+	if (hpdsl_snapshot_folder(s, i, &first, &n, &end, NULL) == 0 &&
+	    first <= i)
 		abort();
 	change(f);
-	hp_snap_readdir(s, i, &cursor, in, 4, NULL);
+	hpdsl_snapshot_readdir(s, i, &cursor, in, 4, NULL);
 }
 
 static void try_snapshot(struct file *f)
 {
 	struct hpdsl_diff_options opt = { .difference = NULL };
 	struct hpdsl_diff_report report;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 
 	snap_repair(f->p, f->n);
 	if (hp_snap_open(f->p, f->n, "it", &s, NULL) < 0)
 		return;
-	hp_snap_verify(s, NULL, NULL, NULL);
+	hpdsl_snapshot_verify(s, NULL, NULL, NULL);
 	for (uint64_t i = 0; f->call < CALLS; i++) {
 		change(f);
 		ask_entry(f, s, i % 64);
 		if (i % 16)
 			continue;
 		change(f);
-		hp_snap_verify(s, NULL, NULL, NULL);
-		hp_snap_dump(s, sink, NULL, NULL);
-		hp_snap_diff(s, s, &opt, &report, NULL);
+		hpdsl_snapshot_verify(s, NULL, NULL, NULL);
+		hpdsl_snapshot_dump(s, sink, NULL, NULL);
+		hpdsl_snapshot_diff(s, s, &opt, &report, NULL);
 	}
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 }
 
 /* ---- A state file ----------------------------------------------------- */

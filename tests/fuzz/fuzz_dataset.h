@@ -138,10 +138,13 @@ static inline void fuzz_unmap(const struct hp_io *io, const void *p,
 	(void)size;
 }
 
-static inline int fuzz_advise(const struct hp_io *io, int fd, int advice)
+static inline int fuzz_advise(const struct hp_io *io, int fd, uint64_t off,
+			      uint64_t n, int advice)
 {
 	(void)io;
 	(void)fd;
+	(void)off;
+	(void)n;
 	(void)advice;
 	return 0;
 }

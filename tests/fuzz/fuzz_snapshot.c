@@ -27,7 +27,7 @@ static void compare(const struct hp_text *text, const uint8_t *p, size_t size)
 	const struct hp_snap_text t = { text->p, text->n, "text", &silent };
 	struct hp_tree tree = { .arena = NULL };
 	struct hpdsl_snapshot_info info;
-	struct hp_snap *again;
+	struct hpdsl_snapshot *again;
 	void *bytes;
 
 	if (hp_snap_parse(&t, &tree, NULL) < 0 ||
@@ -35,21 +35,22 @@ static void compare(const struct hp_text *text, const uint8_t *p, size_t size)
 			      NULL) < 0)
 		abort();
 	hp_tree_release(&tree);
-	hp_snap_info(again, &info);
+	hpdsl_snapshot_info(again, &info);
 	if (info.file_bytes != size || memcmp(bytes, p, size) != 0)
 		abort();
-	hp_snap_free(again);
+	hpdsl_snapshot_close(again);
 	free(bytes);
 }
 
-static void try_whole(const struct hp_snap *s, const uint8_t *p, size_t size)
+static void try_whole(const struct hpdsl_snapshot *s, const uint8_t *p,
+		      size_t size)
 {
 	struct hpdsl_diff_options opt = { .difference = NULL };
-	bool sound = hp_snap_verify(s, NULL, NULL, NULL) == 0;
+	bool sound = hpdsl_snapshot_verify(s, NULL, NULL, NULL) == 0;
 	struct hpdsl_diff_report report;
 	struct hp_text text = { 0 };
-	int same = hp_snap_diff(s, s, &opt, &report, NULL);
-	int dumped = hp_snap_dump(s, add, &text, NULL);
+	int same = hpdsl_snapshot_diff(s, s, &opt, &report, NULL);
+	int dumped = hpdsl_snapshot_dump(s, add, &text, NULL);
 
 	if (sound && (same || dumped || text.failed))
 		abort();
@@ -62,13 +63,13 @@ static void try_whole(const struct hp_snap *s, const uint8_t *p, size_t size)
 static void try_open(const uint8_t *p, size_t size)
 {
 	struct hpdsl_error err;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 
 	if (hp_snap_open(p, size, "it", &s, &err) < 0)
 		return;
 	snap_ask_all(s);
 	try_whole(s, p, size);
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

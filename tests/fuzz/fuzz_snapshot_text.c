@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { MEMBERS_MAX = 10000 };
 
 struct loaded {
-	struct hp_snap *snap;
+	struct hpdsl_snapshot *snap;
 	void *bytes;
 	uint64_t size;
 	struct hp_text text; /* its dump */
@@ -50,10 +50,10 @@ static bool load(const char *p, size_t size, struct loaded *ret)
 			      &ret->snap, NULL) < 0)
 		abort();
 	hp_tree_release(&tree);
-	hp_snap_info(ret->snap, &info);
+	hpdsl_snapshot_info(ret->snap, &info);
 	ret->size = info.file_bytes;
 	memset(&ret->text, 0, sizeof ret->text);
-	if (hp_snap_dump(ret->snap, add, &ret->text, NULL) < 0 ||
+	if (hpdsl_snapshot_dump(ret->snap, add, &ret->text, NULL) < 0 ||
 	    ret->text.failed)
 		abort();
 	return true;
@@ -62,17 +62,18 @@ static bool load(const char *p, size_t size, struct loaded *ret)
 static void release(struct loaded *l)
 {
 	hp_text_release(&l->text);
-	hp_snap_free(l->snap);
+	hpdsl_snapshot_close(l->snap);
 	free(l->bytes);
 }
 
 /* The two have no difference, and swap places well. */
-static void compare(const struct hp_snap *a, const struct hp_snap *b)
+static void compare(const struct hpdsl_snapshot *a,
+		    const struct hpdsl_snapshot *b)
 {
 	struct hpdsl_diff_options opt = { .difference = NULL };
 	struct hpdsl_diff_report report;
 
-	if (hp_snap_diff(a, b, &opt, &report, NULL) != 0)
+	if (hpdsl_snapshot_diff(a, b, &opt, &report, NULL) != 0)
 		abort();
 }
 
@@ -82,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!load((const char *)data, size, &once))
 		return 0;
-	if (hp_snap_verify(once.snap, NULL, NULL, NULL) < 0)
+	if (hpdsl_snapshot_verify(once.snap, NULL, NULL, NULL) < 0)
 		abort();
 	if (!load(once.text.p, once.text.n, &again))
 		abort();

@@ -277,7 +277,7 @@ static void test_id(void **state)
 	list_add(&list, "a/c");
 	list_add(&list, "a/b.cls");
 	list.files[2].flags = HP_FILE_GENERATED;
-	assert_int_equal(hp_list_ids(&list, plain, sha, NULL), 0);
+	assert_int_equal(hp_list_id(&list, plain, sha, NULL), 0);
 	assert_memory_equal(sha, zeros, sizeof sha);
 	list.sha256 = calloc(3, HP_SHA256);
 	assert_non_null(list.sha256);
@@ -296,9 +296,9 @@ static void test_id(void **state)
 		n += 8 + HP_SHA256;
 	}
 	assert_int_equal(hp_sha256(bytes, n, want, NULL), 0);
-	assert_int_equal(hp_list_ids(&list, id, sha, NULL), 0);
+	assert_int_equal(hp_list_id(&list, id, sha, NULL), 0);
 	assert_memory_equal(sha, want, sizeof sha);
-	assert_int_equal(hp_list_id(&list, plain, NULL), 0);
+	assert_int_equal(hp_list_id(&list, plain, sha, NULL), 0);
 	assert_memory_equal(id, plain, sizeof id);
 	hp_list_release(&list);
 }

@@ -148,9 +148,9 @@ static void write_index(uint64_t members)
 		c.chunks[i].bytes = 1034240;
 	}
 	src.chunks = c.chunks;
-	assert_int_equal(
-		hp_index_save(&src, &hp_io_system, dir, &size, digest, NULL),
-		0);
+	assert_int_equal(hp_index_save(&src, &hp_io_system, dir, &size, digest,
+				       NULL, NULL),
+			 0);
 	free(c.chunks);
 	/* Nobody looks into it, but it has to be there. */
 	close(openat(dir, HP_MANIFEST_NAME, O_CREAT | O_WRONLY, 0644));

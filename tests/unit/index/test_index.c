@@ -622,11 +622,13 @@ static void test_save(void **state)
 	corpus_make(&c, 3000, 3, 2, 0);
 	write_image(&c, &im);
 	memio_set_room(m, im.n / 2);
-	assert_int_equal(hp_index_save(&c.src, io, dir, &bytes, sum, &err),
-			 -ENOSPC);
+	assert_int_equal(
+		hp_index_save(&c.src, io, dir, &bytes, sum, NULL, &err),
+		-ENOSPC);
 	assert_int_equal(memio_list(m, names, 4), 0);
 	memio_set_room(m, 0);
-	assert_int_equal(hp_index_save(&c.src, io, dir, &bytes, sum, &err), 0);
+	assert_int_equal(
+		hp_index_save(&c.src, io, dir, &bytes, sum, NULL, &err), 0);
 	assert_int_equal(memio_list(m, names, 4), 1);
 	assert_int_equal(bytes, im.n);
 	assert_memory_equal(memio_bytes(m, "index.hpdsl", &n), im.p, im.n);

@@ -58,9 +58,21 @@ static int64_t f_cached(const struct hp_io *io, int fd, uint64_t off,
 	return fails(io) ? self(io)->code : BASE.cached(io, fd, off, n);
 }
 
-static int f_advise(const struct hp_io *io, int fd, int advice)
+static int f_dup(const struct hp_io *io, int fd)
 {
-	return fails(io) ? self(io)->code : BASE.advise(io, fd, advice);
+	return fails(io) ? self(io)->code : BASE.dup(io, fd);
+}
+
+static int f_advise(const struct hp_io *io, int fd, uint64_t off, uint64_t n,
+		    int advice)
+{
+	return fails(io) ? self(io)->code : BASE.advise(io, fd, off, n, advice);
+}
+
+static int f_flush_range(const struct hp_io *io, int fd, uint64_t off,
+			 uint64_t n)
+{
+	return fails(io) ? self(io)->code : BASE.flush_range(io, fd, off, n);
 }
 
 static ssize_t f_write(const struct hp_io *io, int fd, const void *buf,
@@ -184,19 +196,13 @@ static int f_map_shared(const struct hp_io *io, int fd, size_t size, void **ret)
 	return fails(io) ? self(io)->code : BASE.map_shared(io, fd, size, ret);
 }
 
-static ssize_t f_compress(const struct hp_io *io, struct ZSTD_CCtx_s *c,
-			  struct ZSTD_outBuffer_s *out,
-			  struct ZSTD_inBuffer_s *in, int end)
-{
-	return fails(io) ? self(io)->code : BASE.compress(io, c, out, in, end);
-}
-
 void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 {
 	memset(f, 0, sizeof *f);
 	f->io = (struct hp_io){
 		.open = f_open,
 		.close = f_close,
+		.dup = f_dup,
 		.read = f_read,
 		.pread = f_pread,
 		.cached = f_cached,
@@ -204,6 +210,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.write = f_write,
 		.pwrite = f_pwrite,
 		.fsync = f_fsync,
+		.flush_range = f_flush_range,
 		.truncate = f_truncate,
 		.allocate = f_allocate,
 		.set_flags = f_set_flags,
@@ -222,7 +229,6 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.map = f_map,
 		.map_shared = f_map_shared,
 		.unmap = hp_io_system.unmap,
-		.compress = f_compress,
 	};
 	f->fail_at = fail_at;
 	f->forever = forever;

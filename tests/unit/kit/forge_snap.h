@@ -392,15 +392,15 @@ static inline void snap_repair(uint8_t *p, size_t n)
 enum { SNAP_ASKED = 3000 /* entries, at most */ };
 
 /* What entry number says, with a path of its own; false: nothing sound. */
-static inline bool snap_spec(const struct hp_snap *s, uint64_t number,
+static inline bool snap_spec(const struct hpdsl_snapshot *s, uint64_t number,
 			     struct spec *ret)
 {
 	char path[HPDSL_PATH_MAX + 1];
 	struct hpdsl_entry e;
 	size_t len;
 
-	if (hp_snap_stat(s, number, &e, NULL) < 0 ||
-	    hp_snap_path(s, number, path, &len, NULL) < 0)
+	if (hpdsl_snapshot_stat(s, number, &e, NULL) < 0 ||
+	    hpdsl_snapshot_path(s, number, path, &len, NULL) < 0)
 		return false;
 	*ret = (struct spec){ .path = strdup(path),
 			      .mode = (uint16_t)e.mode,
@@ -446,14 +446,14 @@ static inline void snap_agree(uint8_t *p, size_t n)
 	struct spec *v = calloc(SNAP_ASKED, sizeof *v);
 	struct hpdsl_snapshot_info info;
 	uint64_t have = 0;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 
 	if (hp_snap_open(p, n, "it", &s, NULL) == 0) {
-		hp_snap_info(s, &info);
+		hpdsl_snapshot_info(s, &info);
 		while (have < info.entries && have < SNAP_ASKED &&
 		       snap_spec(s, have, &v[have]))
 			have++;
-		hp_snap_free(s);
+		hpdsl_snapshot_close(s);
 		if (have == info.entries) {
 			snap_agree_with((struct snap_image){ p, n }, v, have);
 			snap_repair(p, n);
@@ -468,7 +468,8 @@ static inline void snap_agree(uint8_t *p, size_t n)
 
 /* Below is what hostile bytes are asked: nothing may fault or go on for ever.
  */
-static inline uint64_t snap_ask_entry(const struct hp_snap *s, uint64_t number)
+static inline uint64_t snap_ask_entry(const struct hpdsl_snapshot *s,
+				      uint64_t number)
 {
 	char path[HPDSL_PATH_MAX + 1];
 	struct hpdsl_entry e = { .number = number }, found[2];
@@ -479,7 +480,7 @@ static inline uint64_t snap_ask_entry(const struct hp_snap *s, uint64_t number)
 	int codes[2];
 	size_t len;
 
-	if (hp_snap_stat(s, number, &e, &err) == 0) {
+	if (hpdsl_snapshot_stat(s, number, &e, &err) == 0) {
 		/* Names are what they should be. */
 		if (strlen(e.name) != e.name_len || strchr(e.name, '/') ||
 		    !strcmp(e.name, ".") || !strcmp(e.name, "..") ||
@@ -487,35 +488,36 @@ static inline uint64_t snap_ask_entry(const struct hp_snap *s, uint64_t number)
 			abort();
 		sum += e.size;
 	}
-	if (hp_snap_target(s, &e, &target, &err) == 0)
+	if (hpdsl_snapshot_target(s, &e, &target, &err) == 0)
 		sum += strlen(target);
-	if (hp_snap_checksum(s, &e, &checksum, &err) == 0)
+	if (hpdsl_snapshot_checksum(s, &e, &checksum, &err) == 0)
 		sum += checksum;
-	if (hp_snap_path(s, number, path, &len, &err) == 0) {
+	if (hpdsl_snapshot_path(s, number, path, &len, &err) == 0) {
 		if (strlen(path) != len || len > HPDSL_PATH_MAX)
 			abort();
 		p[0].len = len;
 		p[1].len = len / 2;
-		hp_snap_lookup(s, path, len, found, &err);
-		sum += (uint64_t)hp_snap_lookup_many(s, p, 2, found, codes,
-						     &err);
+		hpdsl_snapshot_lookup(s, path, len, found, &err);
+		sum += (uint64_t)hpdsl_snapshot_lookup_many(s, p, 2, found,
+							    codes, &err);
 	}
 	return sum;
 }
 
 /* All that is below a folder; returns how many entries were met. */
-static inline uint64_t snap_ask_folder(const struct hp_snap *s, uint64_t folder,
-				       uint64_t *left)
+static inline uint64_t snap_ask_folder(const struct hpdsl_snapshot *s,
+				       uint64_t folder, uint64_t *left)
 {
 	uint64_t cursor = 0, first, n, end, met = 0;
 	struct hpdsl_entry e[7];
 	struct hpdsl_error err;
 	int64_t k;
 
-	if (hp_snap_folder(s, folder, &first, &n, &end, &err) == 0 &&
+	if (hpdsl_snapshot_folder(s, folder, &first, &n, &end, &err) == 0 &&
 	    (first <= folder || end < first + n))
 		abort();
-	while ((k = hp_snap_readdir(s, folder, &cursor, e, 7, &err)) > 0) {
+	while ((k = hpdsl_snapshot_readdir(s, folder, &cursor, e, 7, &err)) >
+	       0) {
 		for (int64_t i = 0; i < k && *left; i++) {
 			met++;
 			--*left;
@@ -530,7 +532,7 @@ static inline uint64_t snap_ask_folder(const struct hp_snap *s, uint64_t folder,
 	return met;
 }
 
-static inline uint64_t snap_ask_all(const struct hp_snap *s)
+static inline uint64_t snap_ask_all(const struct hpdsl_snapshot *s)
 {
 	static const char *const paths[] = { "", "a", "a/b", "x", "a/../b" };
 	uint64_t left = SNAP_ASKED, sum = 0;
@@ -538,16 +540,16 @@ static inline uint64_t snap_ask_all(const struct hp_snap *s)
 	struct hpdsl_error err;
 	struct hpdsl_entry e;
 
-	hp_snap_info(s, &info);
+	hpdsl_snapshot_info(s, &info);
 	for (uint64_t i = 0; i < info.entries && i < SNAP_ASKED; i++)
 		sum += snap_ask_entry(s, i);
 	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-		if (hp_snap_lookup(s, paths[i], strlen(paths[i]), &e, &err) ==
-		    0)
+		if (hpdsl_snapshot_lookup(s, paths[i], strlen(paths[i]), &e,
+					  &err) == 0)
 			sum += e.size;
 	if (snap_ask_folder(s, 0, &left) >= info.entries)
 		abort();
-	hp_snap_verify(s, NULL, NULL, &err);
+	hpdsl_snapshot_verify(s, NULL, NULL, &err);
 	return sum;
 }
 

@@ -139,10 +139,13 @@ static int64_t mem_cached(const struct hp_io *io, int fd, uint64_t off,
 	return (int64_t)n;
 }
 
-static int mem_advise(const struct hp_io *io, int fd, int advice)
+static int mem_advise(const struct hp_io *io, int fd, uint64_t off, uint64_t n,
+		      int advice)
 {
 	struct memio *m = memio_enter(io);
 
+	(void)off;
+	(void)n;
 	(void)advice;
 	return memio_leave(m, memio_get(m, fd) ? 0 : -EBADF);
 }
@@ -180,6 +183,14 @@ static int mem_fsync(const struct hp_io *io, int fd)
 	struct memio *m = memio_enter(io);
 
 	return memio_leave(m, memio_get(m, fd) ? 0 : -EBADF);
+}
+
+static int mem_flush_range(const struct hp_io *io, int fd, uint64_t off,
+			   uint64_t n)
+{
+	(void)off;
+	(void)n;
+	return mem_fsync(io, fd);
 }
 
 static int mem_truncate(const struct hp_io *io, int fd, uint64_t size)
@@ -509,13 +520,6 @@ static void mem_unmap(const struct hp_io *io, const void *p, size_t size)
 	memio_leave(m, 0);
 }
 
-static ssize_t mem_compress(const struct hp_io *io, struct ZSTD_CCtx_s *c,
-			    struct ZSTD_outBuffer_s *out,
-			    struct ZSTD_inBuffer_s *in, int end)
-{
-	return hp_io_system.compress(io, c, out, in, end);
-}
-
 const struct hp_io memio_table = {
 	.open = mem_open,
 	.close = mem_close,
@@ -526,6 +530,7 @@ const struct hp_io memio_table = {
 	.write = mem_write,
 	.pwrite = mem_pwrite,
 	.fsync = mem_fsync,
+	.flush_range = mem_flush_range,
 	.truncate = mem_truncate,
 	.allocate = mem_allocate,
 	.set_flags = mem_set_flags,
@@ -544,5 +549,4 @@ const struct hp_io memio_table = {
 	.map = mem_map,
 	.map_shared = mem_map_shared,
 	.unmap = mem_unmap,
-	.compress = mem_compress,
 };

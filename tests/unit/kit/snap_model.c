@@ -375,12 +375,12 @@ static void fill_leaf(const struct thing *t, struct hp_tree *tree,
 		tree->members = t->member + 1;
 }
 
-struct hp_snap *model_snap(struct model *m, void **ret_bytes)
+struct hpdsl_snapshot *model_snap(struct model *m, void **ret_bytes)
 {
 	struct hp_leaf *leaves = calloc(m->n, sizeof *leaves);
 	struct hpdsl_error err = { .msg = "" };
 	struct hp_tree tree;
-	struct hp_snap *s = NULL;
+	struct hpdsl_snapshot *s = NULL;
 	int r;
 
 	assert_int_equal(hp_tree_init(&tree), 0);
@@ -402,9 +402,9 @@ struct hp_snap *model_snap(struct model *m, void **ret_bytes)
 	return s;
 }
 
-void model_free_snap(struct hp_snap *s, void *bytes)
+void model_free_snap(struct hpdsl_snapshot *s, void *bytes)
 {
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 	free(bytes);
 }
 

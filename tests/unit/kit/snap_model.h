@@ -50,8 +50,8 @@ int model_compare(const char *a, const char *b);
 void model_shuffle(struct model *m);
 
 /* Its snapshot; both to be freed by model_free_snap. */
-struct hp_snap *model_snap(struct model *m, void **ret_bytes);
-void model_free_snap(struct hp_snap *s, void *bytes);
+struct hpdsl_snapshot *model_snap(struct model *m, void **ret_bytes);
+void model_free_snap(struct hpdsl_snapshot *s, void *bytes);
 /* Its text; sorts. */
 void model_text(struct model *m, struct hp_text *ret);
 

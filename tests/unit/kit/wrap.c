@@ -2,6 +2,7 @@
 #include "wrap.h"
 
 #include <stddef.h>
+#include <zstd_errors.h>
 
 static long count, fail_at;
 static bool fail_forever;
@@ -13,6 +14,10 @@ void *__real_reallocarray(void *p, size_t n, size_t size);
 void *__real_aligned_alloc(size_t align, size_t n);
 char *__real_strdup(const char *s);
 char *__real_strndup(const char *s, size_t n);
+size_t __real_ZSTD_compressStream2(ZSTD_CCtx *c, ZSTD_outBuffer *out,
+				   ZSTD_inBuffer *in, ZSTD_EndDirective end);
+size_t __wrap_ZSTD_compressStream2(ZSTD_CCtx *c, ZSTD_outBuffer *out,
+				   ZSTD_inBuffer *in, ZSTD_EndDirective end);
 void *__wrap_malloc(size_t n);
 void *__wrap_reallocarray(void *p, size_t n, size_t size);
 void *__wrap_aligned_alloc(size_t align, size_t n);
@@ -75,4 +80,22 @@ char *__wrap_strdup(const char *s)
 char *__wrap_strndup(const char *s, size_t n)
 {
 	return fails() ? NULL : __real_strndup(s, n);
+}
+
+size_t (*wrap_compress)(ZSTD_CCtx *c, ZSTD_outBuffer *out, ZSTD_inBuffer *in,
+			ZSTD_EndDirective end);
+
+size_t wrap_compress_really(ZSTD_CCtx *c, ZSTD_outBuffer *out,
+			    ZSTD_inBuffer *in, ZSTD_EndDirective end)
+{
+	return __real_ZSTD_compressStream2(c, out, in, end);
+}
+
+size_t __wrap_ZSTD_compressStream2(ZSTD_CCtx *c, ZSTD_outBuffer *out,
+				   ZSTD_inBuffer *in, ZSTD_EndDirective end)
+{
+	if (fails())
+		return (size_t)-ZSTD_error_memory_allocation;
+	return wrap_compress ? wrap_compress(c, out, in, end) :
+			       wrap_compress_really(c, out, in, end);
 }

@@ -249,7 +249,7 @@ void zst_dataset(const char *dir, uint64_t which)
 	src.begin = members_begin;
 	src.next = members_next;
 	assert_int_equal(hp_index_save(&src, &hp_io_system, fd, &m.index.bytes,
-				       m.index.checksum, NULL),
+				       m.index.checksum, NULL, NULL),
 			 0);
 	write_manifest(dir, &m);
 	for (uint32_t c = 0; c < n.chunks; c++) {

@@ -403,16 +403,16 @@ static void test_cls_refused(void **state)
 /* They are not in the dataset id. */
 static void test_id(void **state)
 {
-	uint8_t before[16], after[16];
+	uint8_t before[16], after[16], sha[32];
 	struct hp_list list;
 
 	(void)state;
 	a_list(&list, HPDSL_GROUP_KEY);
 	label_all(&list);
-	assert_int_equal(hp_list_id(&list, before, NULL), 0);
+	assert_int_equal(hp_list_id(&list, before, sha, NULL), 0);
 	assert_int_equal(hp_list_portable(&list, HPDSL_GROUP_KEY, NULL), 0);
 	assert_int_equal(hp_list_cls(&list, NULL), 0);
-	assert_int_equal(hp_list_id(&list, after, NULL), 0);
+	assert_int_equal(hp_list_id(&list, after, sha, NULL), 0);
 	assert_memory_equal(before, after, 16);
 	hp_list_release(&list);
 }

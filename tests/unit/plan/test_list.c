@@ -258,7 +258,7 @@ static void id_list(struct hp_list *list)
 
 static void test_id(void **state)
 {
-	uint8_t bytes[512], want[16], id[16];
+	uint8_t bytes[512], want[16], id[16], sha[32];
 	uint64_t random = 5;
 	struct hp_list list;
 	char hex[33];
@@ -281,16 +281,16 @@ static void test_id(void **state)
 
 	for (int i = 0; i < 20; i++) {
 		list_shuffle(&list, &random);
-		assert_int_equal(hp_list_id(&list, id, NULL), 0);
+		assert_int_equal(hp_list_id(&list, id, sha, NULL), 0);
 		assert_memory_equal(id, want, 16);
 	}
 	group(&list, HPDSL_GROUP_KEY);
 	list.files[0].mtime = 1;
 	list.files[0].root = 1;
-	assert_int_equal(hp_list_id(&list, id, NULL), 0);
+	assert_int_equal(hp_list_id(&list, id, sha, NULL), 0);
 	assert_memory_equal(id, want, 16);
 	list.files[0].size++;
-	assert_int_equal(hp_list_id(&list, id, NULL), 0);
+	assert_int_equal(hp_list_id(&list, id, sha, NULL), 0);
 	assert_memory_not_equal(id, want, 16);
 	hp_list_release(&list);
 }
@@ -298,12 +298,12 @@ static void test_id(void **state)
 static void test_id_of_nothing(void **state)
 {
 	struct hp_list list;
-	uint8_t id[16];
+	uint8_t id[16], sha[32];
 	char hex[33];
 
 	(void)state;
 	list_begin(&list, 0);
-	assert_int_equal(hp_list_id(&list, id, NULL), 0);
+	assert_int_equal(hp_list_id(&list, id, sha, NULL), 0);
 	hp_hex128(id, hex);
 	assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
 	hp_list_release(&list);

@@ -14,7 +14,7 @@
 
 /* The snapshot of some leaves, in memory. */
 struct frozen {
-	struct hpdsl_snapshot handle;
+	struct hpdsl_snapshot *snap;
 	void *bytes;
 };
 
@@ -70,8 +70,8 @@ static void freeze(struct leaves *l, struct frozen *ret)
 
 	memset(ret, 0, sizeof *ret);
 	if (hp_tree_init(&t) < 0 || hp_tree_build(&t, l->v, l->n, &err) < 0 ||
-	    hp_snap_in_memory(&t, HPDSL_SERIAL, "snap", &ret->bytes,
-			      &ret->handle.snap, &err) < 0)
+	    hp_snap_in_memory(&t, HPDSL_SERIAL, "snap", &ret->bytes, &ret->snap,
+			      &err) < 0)
 		fail_msg("%s", err.msg);
 	hp_tree_release(&t);
 	free(l->v);
@@ -80,7 +80,7 @@ static void freeze(struct leaves *l, struct frozen *ret)
 
 static void thaw(struct frozen *f)
 {
-	hp_snap_free(f->handle.snap);
+	hpdsl_snapshot_close(f->snap);
 	free(f->bytes);
 }
 
@@ -90,7 +90,7 @@ static void scan_frozen(const struct frozen *f,
 	struct hpdsl_pack_options opt =
 		more ? *more : (struct hpdsl_pack_options){ 0 };
 
-	opt.snapshot = &f->handle;
+	opt.snapshot = f->snap;
 	scan_one(&o, "in", &opt);
 }
 
@@ -262,7 +262,7 @@ static void test_usage(void **state)
 	leaves_begin(&l);
 	leaf(&l, S_IFDIR | 0755, "");
 	freeze(&l, &f);
-	opt.snapshot = &f.handle;
+	opt.snapshot = f.snap;
 	o.code = hp_scan(&o.list, &opt, &o.report, &o.err);
 	assert_int_equal(o.code, HPDSL_EUSAGE);
 	opt.n_inputs = 1;

@@ -12,10 +12,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static struct hp_snap *open_image(struct snap_image im)
+static struct hpdsl_snapshot *open_image(struct snap_image im)
 {
 	struct hpdsl_error err = { 0 };
-	struct hp_snap *s = NULL;
+	struct hpdsl_snapshot *s = NULL;
 
 	if (hp_snap_open(im.p, im.n, "it", &s, &err) < 0)
 		fail_msg("%s", err.msg);
@@ -116,7 +116,7 @@ static void same_entry(const struct hpdsl_entry *e, const struct spec *v)
 	assert_string_equal(e->name, v->path + v->base);
 }
 
-static void check_one(const struct hp_snap *s, const struct spec *v)
+static void check_one(const struct hpdsl_snapshot *s, const struct spec *v)
 {
 	char path[HPDSL_PATH_MAX + 1];
 	struct hpdsl_error err;
@@ -125,39 +125,47 @@ static void check_one(const struct hp_snap *s, const struct spec *v)
 	uint64_t checksum;
 	size_t len;
 
-	assert_int_equal(hp_snap_stat(s, v->number, &e, &err), 0);
+	assert_int_equal(hpdsl_snapshot_stat(s, v->number, &e, &err), 0);
 	same_entry(&e, v);
-	assert_int_equal(hp_snap_lookup(s, v->path, v->len, &e, &err), 0);
+	assert_int_equal(hpdsl_snapshot_lookup(s, v->path, v->len, &e, &err),
+			 0);
 	same_entry(&e, v);
-	assert_int_equal(hp_snap_path(s, v->number, path, &len, &err), 0);
+	assert_int_equal(hpdsl_snapshot_path(s, v->number, path, &len, &err),
+			 0);
 	assert_int_equal(len, v->len);
 	assert_string_equal(path, v->path);
 	if (S_ISLNK(v->mode)) {
-		assert_int_equal(hp_snap_target(s, &e, &target, &err), 0);
+		assert_int_equal(hpdsl_snapshot_target(s, &e, &target, &err),
+				 0);
 		assert_string_equal(target, v->target);
 	} else {
-		assert_int_equal(hp_snap_target(s, &e, &target, &err), -EINVAL);
+		assert_int_equal(hpdsl_snapshot_target(s, &e, &target, &err),
+				 -EINVAL);
 	}
 	if (v->member) {
-		assert_int_equal(hp_snap_checksum(s, &e, &checksum, &err), 0);
+		assert_int_equal(
+			hpdsl_snapshot_checksum(s, &e, &checksum, &err), 0);
 		assert_int_equal(checksum, v->checksum);
 	} else {
-		assert_int_equal(hp_snap_checksum(s, &e, &checksum, &err),
-				 -ENODATA);
+		assert_int_equal(
+			hpdsl_snapshot_checksum(s, &e, &checksum, &err),
+			-ENODATA);
 	}
 }
 
 /* The entries of a folder are those whose parent it is; with any room. */
-static void check_folder(const struct hp_snap *s, const struct spec *v,
+static void check_folder(const struct hpdsl_snapshot *s, const struct spec *v,
 			 size_t n, uint64_t folder, size_t room)
 {
 	struct hpdsl_entry e[1000];
 	uint64_t cursor = 0, first, count, end, at = 0;
 	int64_t k;
 
-	assert_int_equal(hp_snap_folder(s, folder, &first, &count, &end, NULL),
-			 0);
-	while ((k = hp_snap_readdir(s, folder, &cursor, e, room, NULL)) > 0) {
+	assert_int_equal(
+		hpdsl_snapshot_folder(s, folder, &first, &count, &end, NULL),
+		0);
+	while ((k = hpdsl_snapshot_readdir(s, folder, &cursor, e, room, NULL)) >
+	       0) {
 		assert_true((size_t)k <= room);
 		for (int64_t i = 0; i < k; i++, at++) {
 			assert_true(first + at < n);
@@ -182,13 +190,14 @@ static void check_folder(const struct hp_snap *s, const struct spec *v,
 	}
 }
 
-static void check_all(const struct hp_snap *s, const struct spec *v, size_t n)
+static void check_all(const struct hpdsl_snapshot *s, const struct spec *v,
+		      size_t n)
 {
 	struct hpdsl_error err = { 0 };
 
 	for (size_t i = 0; i < n; i++)
 		check_one(s, &v[i]);
-	if (hp_snap_verify(s, NULL, NULL, &err))
+	if (hpdsl_snapshot_verify(s, NULL, NULL, &err))
 		fail_msg("%s", err.msg);
 }
 
@@ -199,12 +208,12 @@ static void test_answers(void **state)
 	struct spec *v = calloc(ODD, sizeof *v);
 	size_t n = odd_tree(v);
 	struct snap_image im = snap_make(v, n, false);
-	struct hp_snap *s = open_image(im);
+	struct hpdsl_snapshot *s = open_image(im);
 	struct hpdsl_snapshot_info info;
 
 	(void)state;
 	assert_true(n <= ODD);
-	hp_snap_info(s, &info);
+	hpdsl_snapshot_info(s, &info);
 	assert_int_equal(info.entries, n);
 	assert_int_equal(info.file_bytes, im.n);
 	assert_int_equal(
@@ -220,7 +229,7 @@ static void test_answers(void **state)
 				    room == 3 ? 1000 :
 						1001)
 				check_folder(s, v, n, i, room);
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 	free(im.p);
 	free_odd_tree(v, n);
 	free(v);
@@ -244,15 +253,15 @@ static void test_dataset(void **state)
 	struct spec v[8] = { 0 };
 	size_t n = of_dataset(v);
 	struct snap_image im = snap_make(v, n, true);
-	struct hp_snap *s = open_image(im);
+	struct hpdsl_snapshot *s = open_image(im);
 
 	(void)state;
-	hp_snap_info(s, &info);
+	hpdsl_snapshot_info(s, &info);
 	assert_true(info.from_dataset);
 	assert_int_equal(info.dataset_id[15], 0xda);
 	assert_int_equal(info.pack[0], 0xda);
 	check_all(s, v, n);
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 	free(im.p);
 }
 
@@ -260,7 +269,7 @@ static void test_top_alone(void **state)
 {
 	struct spec v = { .path = "", .mode = S_IFDIR | 0700 };
 	struct snap_image im = snap_make(&v, 1, false);
-	struct hp_snap *s = open_image(im);
+	struct hpdsl_snapshot *s = open_image(im);
 	struct hpdsl_entry e;
 	struct hpdsl_path p = { "x", 1 };
 	uint64_t cursor = 0;
@@ -269,11 +278,12 @@ static void test_top_alone(void **state)
 	(void)state;
 	check_all(s, &v, 1);
 	check_folder(s, &v, 1, 0, 1);
-	assert_int_equal(hp_snap_lookup(s, "x", 1, &e, NULL), -ENOENT);
-	assert_int_equal(hp_snap_lookup_many(s, &p, 1, &e, &code, NULL), 0);
+	assert_int_equal(hpdsl_snapshot_lookup(s, "x", 1, &e, NULL), -ENOENT);
+	assert_int_equal(hpdsl_snapshot_lookup_many(s, &p, 1, &e, &code, NULL),
+			 0);
 	assert_int_equal(code, -ENOENT);
-	assert_int_equal(hp_snap_readdir(s, 0, &cursor, &e, 1, NULL), 0);
-	hp_snap_free(s);
+	assert_int_equal(hpdsl_snapshot_readdir(s, 0, &cursor, &e, 1, NULL), 0);
+	hpdsl_snapshot_close(s);
 	free(im.p);
 }
 
@@ -292,7 +302,7 @@ static void test_absent(void **state)
 	struct spec *v = calloc(ODD, sizeof *v);
 	size_t n = odd_tree(v);
 	struct snap_image im = snap_make(v, n, false);
-	struct hp_snap *s = open_image(im);
+	struct hpdsl_snapshot *s = open_image(im);
 	struct hpdsl_entry got[N];
 	struct hpdsl_error err = { 0 };
 	struct hpdsl_path p[N];
@@ -303,7 +313,7 @@ static void test_absent(void **state)
 	memset(longest, 'd', HPDSL_PATH_MAX + 1);
 	for (size_t i = 0; i < N; i++)
 		p[i] = (struct hpdsl_path){ asked[i], strlen(asked[i]) };
-	found = hp_snap_lookup_many(s, p, N, got, codes, &err);
+	found = hpdsl_snapshot_lookup_many(s, p, N, got, codes, &err);
 	for (size_t i = 0; i < N; i++) {
 		struct hpdsl_entry e;
 		bool there = false;
@@ -311,7 +321,7 @@ static void test_absent(void **state)
 		for (size_t k = 0; k < n; k++)
 			there |= !strcmp(v[k].path, asked[i]);
 		assert_int_equal(
-			hp_snap_lookup(s, p[i].path, p[i].len, &e, &err),
+			hpdsl_snapshot_lookup(s, p[i].path, p[i].len, &e, &err),
 			there ? 0 : -ENOENT);
 		assert_int_equal(codes[i], there ? 0 : -ENOENT);
 		if (there)
@@ -319,11 +329,13 @@ static void test_absent(void **state)
 		found -= there;
 	}
 	assert_int_equal(found, 0);
-	assert_int_equal(hp_snap_lookup(s, "a/q", 3, got, &err), -ENOENT);
+	assert_int_equal(hpdsl_snapshot_lookup(s, "a/q", 3, got, &err),
+			 -ENOENT);
 	assert_string_equal(err.msg, "no entry 'a/q'");
 	/* A NUL ends no path. */
-	assert_int_equal(hp_snap_lookup(s, "a\0", 2, got, NULL), -ENOENT);
-	hp_snap_free(s);
+	assert_int_equal(hpdsl_snapshot_lookup(s, "a\0", 2, got, NULL),
+			 -ENOENT);
+	hpdsl_snapshot_close(s);
 	free(im.p);
 	free_odd_tree(v, n);
 	free(v);
@@ -334,7 +346,7 @@ static void test_out_of_range(void **state)
 	struct spec v[8] = { 0 };
 	size_t n = of_dataset(v);
 	struct snap_image im = snap_make(v, n, true);
-	struct hp_snap *s = open_image(im);
+	struct hpdsl_snapshot *s = open_image(im);
 	uint64_t cursor = 0, a, b, c;
 	char path[HPDSL_PATH_MAX + 1];
 	struct hpdsl_error err;
@@ -344,27 +356,32 @@ static void test_out_of_range(void **state)
 
 	(void)state;
 	for (uint64_t i = n; i; i = i == n ? UINT64_MAX : 0) {
-		assert_int_equal(hp_snap_stat(s, i, &e, &err), -ERANGE);
-		assert_int_equal(hp_snap_path(s, i, path, &len, &err), -ERANGE);
-		assert_int_equal(hp_snap_folder(s, i, &a, &b, &c, &err),
+		assert_int_equal(hpdsl_snapshot_stat(s, i, &e, &err), -ERANGE);
+		assert_int_equal(hpdsl_snapshot_path(s, i, path, &len, &err),
 				 -ERANGE);
-		assert_int_equal(hp_snap_readdir(s, i, &cursor, &e, 1, &err),
+		assert_int_equal(hpdsl_snapshot_folder(s, i, &a, &b, &c, &err),
 				 -ERANGE);
+		assert_int_equal(
+			hpdsl_snapshot_readdir(s, i, &cursor, &e, 1, &err),
+			-ERANGE);
 		e.number = i;
-		assert_int_equal(hp_snap_target(s, &e, &target, &err), -ERANGE);
+		assert_int_equal(hpdsl_snapshot_target(s, &e, &target, &err),
+				 -ERANGE);
 	}
 	assert_string_equal(err.msg,
 			    "it: no entry 18446744073709551615, there are 5");
-	assert_int_equal(hp_snap_readdir(s, 2, &cursor, &e, 1, &err), -ENOTDIR);
+	assert_int_equal(hpdsl_snapshot_readdir(s, 2, &cursor, &e, 1, &err),
+			 -ENOTDIR);
 	assert_string_equal(err.msg, "it: entry 2 is no folder");
-	assert_int_equal(hp_snap_folder(s, 2, &a, &b, &c, &err), -ENOTDIR);
+	assert_int_equal(hpdsl_snapshot_folder(s, 2, &a, &b, &c, &err),
+			 -ENOTDIR);
 	/* A cursor behind the end is one at the end; no room is no step. */
 	cursor = UINT64_MAX;
-	assert_int_equal(hp_snap_readdir(s, 0, &cursor, &e, 1, &err), 0);
+	assert_int_equal(hpdsl_snapshot_readdir(s, 0, &cursor, &e, 1, &err), 0);
 	cursor = 1;
-	assert_int_equal(hp_snap_readdir(s, 0, &cursor, &e, 0, &err), 0);
+	assert_int_equal(hpdsl_snapshot_readdir(s, 0, &cursor, &e, 0, &err), 0);
 	assert_int_equal(cursor, 1);
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 	free(im.p);
 }
 
@@ -400,7 +417,7 @@ static void test_many(void **state)
 	size_t n;
 	struct spec *v = large_tree(&n, &names);
 	struct snap_image im = snap_make(v, n, false);
-	struct hp_snap *s = open_image(im);
+	struct hpdsl_snapshot *s = open_image(im);
 	struct hpdsl_path *p = calloc(2 * n, sizeof *p);
 	struct hpdsl_entry *e = calloc(2 * n, sizeof *e);
 	int *codes = calloc(2 * n, sizeof *codes);
@@ -414,19 +431,19 @@ static void test_many(void **state)
 		p[2 * i + 1] =
 			(struct hpdsl_path){ v[k].path, v[k].len - !!v[k].len };
 	}
-	assert_true(hp_snap_lookup_many(s, p, 2 * n, e, codes, NULL) >=
+	assert_true(hpdsl_snapshot_lookup_many(s, p, 2 * n, e, codes, NULL) >=
 		    (int64_t)n);
 	for (size_t i = 0; i < n; i++) {
 		struct hpdsl_entry one;
-		int r = hp_snap_lookup(s, p[2 * i + 1].path, p[2 * i + 1].len,
-				       &one, NULL);
+		int r = hpdsl_snapshot_lookup(s, p[2 * i + 1].path,
+					      p[2 * i + 1].len, &one, NULL);
 
 		assert_int_equal(codes[2 * i], 0);
 		same_entry(&e[2 * i], &v[i * 7919 % n]);
 		assert_int_equal(codes[2 * i + 1], r);
 	}
 	check_all(s, v, n);
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 	free(codes);
 	free(e);
 	free(p);
@@ -443,7 +460,7 @@ static void same_bytes_written(struct spec *v, size_t n, bool dataset)
 	struct hp_leaf *leaves = calloc(n, sizeof *leaves);
 	struct snap_image im = snap_make(v, n, dataset);
 	struct hp_tree t = { 0 };
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	struct hpdsl_error err;
 	void *bytes;
 
@@ -474,10 +491,10 @@ static void same_bytes_written(struct spec *v, size_t n, bool dataset)
 
 		if (hp_snap_in_memory(&t, threads, "it", &bytes, &s, &err) < 0)
 			fail_msg("%s", err.msg);
-		hp_snap_info(s, &info);
+		hpdsl_snapshot_info(s, &info);
 		assert_int_equal(info.file_bytes, im.n);
 		assert_memory_equal(bytes, im.p, im.n);
-		hp_snap_free(s);
+		hpdsl_snapshot_close(s);
 		free(bytes);
 	}
 	hp_tree_release(&t);

@@ -105,13 +105,13 @@ static void unguard(struct guarded *g)
 /* Opens and proves: 0, or what either found. */
 static int judge(const uint8_t *p, size_t n, struct hpdsl_error *err)
 {
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	int r = hp_snap_open(p, n, "it", &s, err);
 
 	if (r < 0)
 		return r;
-	r = hp_snap_verify(s, NULL, NULL, err);
-	hp_snap_free(s);
+	r = hpdsl_snapshot_verify(s, NULL, NULL, err);
+	hpdsl_snapshot_close(s);
 	return r;
 }
 
@@ -124,7 +124,8 @@ static bool is_sound(int code)
 }
 
 /* Whatever it answers is what a sound one does. */
-static void right_or_refused(const struct hp_snap *s, const struct spec *v)
+static void right_or_refused(const struct hpdsl_snapshot *s,
+			     const struct spec *v)
 {
 	char path[HPDSL_PATH_MAX + 1];
 	struct hpdsl_error err;
@@ -136,26 +137,26 @@ static void right_or_refused(const struct hp_snap *s, const struct spec *v)
 	int r;
 
 	for (size_t i = 0; i < ENTRIES; i++) {
-		r = hp_snap_stat(s, i, &e, &err);
+		r = hpdsl_snapshot_stat(s, i, &e, &err);
 		assert_true(r == HPDSL_ECORRUPT ||
 			    (r == 0 && e.size == v[i].size &&
 			     e.mode == v[i].mode && e.mtime == v[i].mtime &&
 			     e.mtime_nsec == v[i].nsec &&
 			     e.parent == v[i].parent &&
 			     !strcmp(e.name, v[i].path + v[i].base)));
-		r = hp_snap_lookup(s, v[i].path, v[i].len, &e, &err);
+		r = hpdsl_snapshot_lookup(s, v[i].path, v[i].len, &e, &err);
 		assert_true(r == HPDSL_ECORRUPT ||
 			    (r == 0 && e.number == i && e.size == v[i].size));
-		r = hp_snap_path(s, i, path, &len, &err);
+		r = hpdsl_snapshot_path(s, i, path, &len, &err);
 		assert_true(r == HPDSL_ECORRUPT ||
 			    (r == 0 && !strcmp(path, v[i].path)));
 	}
-	n = hp_snap_readdir(s, 0, &cursor, all, ENTRIES, &err);
+	n = hpdsl_snapshot_readdir(s, 0, &cursor, all, ENTRIES, &err);
 	assert_true(n == HPDSL_ECORRUPT || n == 4);
 	e.number = 4;
-	r = hp_snap_target(s, &e, &target, &err);
+	r = hpdsl_snapshot_target(s, &e, &target, &err);
 	assert_true(r == HPDSL_ECORRUPT || (r == 0 && !strcmp(target, "a/f")));
-	r = hp_snap_lookup(s, "absent", 6, &e, &err);
+	r = hpdsl_snapshot_lookup(s, "absent", 6, &e, &err);
 	assert_true(r == HPDSL_ECORRUPT || r == -ENOENT);
 }
 
@@ -170,7 +171,7 @@ static void test_every_bit(void **state)
 	im = snap_make(v, ENTRIES, false);
 	assert_int_equal(judge(im.p, im.n, &err), 0);
 	for (size_t bit = 0; bit < im.n * 8; bit++) {
-		struct hp_snap *s;
+		struct hpdsl_snapshot *s;
 
 		im.p[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		if (!is_sound(judge(im.p, im.n, &err)))
@@ -178,7 +179,7 @@ static void test_every_bit(void **state)
 		assert_int_equal(strncmp(err.msg, "it: ", 4), 0);
 		if (hp_snap_open(im.p, im.n, "it", &s, &err) == 0) {
 			right_or_refused(s, v);
-			hp_snap_free(s);
+			hpdsl_snapshot_close(s);
 		}
 		im.p[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
@@ -732,7 +733,7 @@ static const struct defect {
 static void try_defect(struct snap_image im, const struct defect *d)
 {
 	struct hpdsl_error err = { 0 };
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	struct guarded g;
 
 	d->make(im);
@@ -744,7 +745,7 @@ static void try_defect(struct snap_image im, const struct defect *d)
 		fail_msg("%s: '%s'", d->name, err.msg);
 	if (hp_snap_open(g.p, g.n, "it", &s, &err) == 0) {
 		snap_ask_all(s);
-		hp_snap_free(s);
+		hpdsl_snapshot_close(s);
 	}
 	unguard(&g);
 }
@@ -767,24 +768,24 @@ static void test_no_end(void **state)
 	struct hpdsl_path p[3] = { { "absent", 6 }, { "", 0 }, { "e", 1 } };
 	struct hpdsl_entry e[3];
 	struct hpdsl_error err;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	int codes[3];
 
 	(void)state;
 	lookup_full(im);
 	snap_repair(im.p, im.n);
 	assert_int_equal(hp_snap_open(im.p, im.n, "it", &s, &err), 0);
-	assert_int_equal(hp_snap_lookup(s, "absent", 6, e, &err),
+	assert_int_equal(hpdsl_snapshot_lookup(s, "absent", 6, e, &err),
 			 HPDSL_ECORRUPT);
 	assert_string_equal(err.msg, "it: the lookup table has no end");
 	err.msg[0] = '\0';
-	assert_int_equal(hp_snap_lookup_many(s, p, 3, e, codes, &err),
+	assert_int_equal(hpdsl_snapshot_lookup_many(s, p, 3, e, codes, &err),
 			 HPDSL_ECORRUPT);
 	assert_string_equal(err.msg, "it: the lookup table has no end");
 	assert_int_equal(codes[0], HPDSL_ECORRUPT);
 	assert_int_equal(codes[1], 0);
 	assert_int_equal(codes[2], HPDSL_ECORRUPT);
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 	free(im.p);
 }
 
@@ -888,7 +889,7 @@ static void test_long_path(void **state)
 	struct hpdsl_error err;
 	struct snap_image im;
 	char buf[HPDSL_PATH_MAX + 1];
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	size_t n = 1, len;
 
 	(void)state;
@@ -905,14 +906,15 @@ static void test_long_path(void **state)
 	assert_int_equal(strlen(path), HPDSL_PATH_MAX + 1);
 	im = snap_make(v, n, false);
 	assert_int_equal(hp_snap_open(im.p, im.n, "it", &s, &err), 0);
-	assert_int_equal(hp_snap_verify(s, NULL, NULL, &err), HPDSL_ECORRUPT);
-	assert_string_equal(err.msg, "it: entry 1366: its path is too long");
-	assert_int_equal(hp_snap_path(s, n - 1, buf, &len, &err),
+	assert_int_equal(hpdsl_snapshot_verify(s, NULL, NULL, &err),
 			 HPDSL_ECORRUPT);
 	assert_string_equal(err.msg, "it: entry 1366: its path is too long");
-	assert_int_equal(hp_snap_path(s, n - 2, buf, &len, &err), 0);
+	assert_int_equal(hpdsl_snapshot_path(s, n - 1, buf, &len, &err),
+			 HPDSL_ECORRUPT);
+	assert_string_equal(err.msg, "it: entry 1366: its path is too long");
+	assert_int_equal(hpdsl_snapshot_path(s, n - 2, buf, &len, &err), 0);
 	snap_ask_all(s);
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 	free(im.p);
 	for (size_t i = 1; i < n - 1; i++)
 		free((char *)v[i].path);
@@ -930,7 +932,7 @@ static void test_told(void **state)
 {
 	struct snap_image im = small();
 	struct hpdsl_error err;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	unsigned told = 0;
 
 	(void)state;
@@ -938,10 +940,11 @@ static void test_told(void **state)
 		put16(im, i, 20, 0);
 	snap_repair(im.p, im.n);
 	assert_int_equal(hp_snap_open(im.p, im.n, "it", &s, &err), 0);
-	assert_int_equal(hp_snap_verify(s, count, &told, &err), HPDSL_ECORRUPT);
+	assert_int_equal(hpdsl_snapshot_verify(s, count, &told, &err),
+			 HPDSL_ECORRUPT);
 	assert_string_equal(err.msg, "it: entry 1: its type is unknown");
 	assert_int_equal(told, ENTRIES - 1);
-	hp_snap_free(s);
+	hpdsl_snapshot_close(s);
 	free(im.p);
 }
 
@@ -982,7 +985,7 @@ static void test_dice(void **state)
 	for (unsigned round = 0; round < 20000; round++) {
 		struct snap_image im = round % 2 ? small() : small_dataset();
 		struct hpdsl_error err;
-		struct hp_snap *s;
+		struct hpdsl_snapshot *s;
 
 		for (uint64_t k = dice(&x) % 4 + 1; k; k--) {
 			size_t at = dice(&x) % (im.n - 8);
@@ -996,7 +999,7 @@ static void test_dice(void **state)
 		snap_repair(im.p, im.n);
 		if (hp_snap_open(im.p, im.n, "it", &s, &err) == 0) {
 			snap_ask_all(s);
-			hp_snap_free(s);
+			hpdsl_snapshot_close(s);
 		}
 		free(im.p);
 	}

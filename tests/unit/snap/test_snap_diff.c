@@ -186,8 +186,9 @@ static uint64_t count(const struct list *l, char kind)
 	return n;
 }
 
-static void diff_snaps(const struct hp_snap *a, const struct hp_snap *b,
-		       const struct model *ma, const struct model *mb)
+static void diff_snaps(const struct hpdsl_snapshot *a,
+		       const struct hpdsl_snapshot *b, const struct model *ma,
+		       const struct model *mb)
 {
 	struct list want = { .n = 0 }, got = { .before = ma, .after = mb };
 	struct hpdsl_diff_options opt = { .difference = collect, .arg = &got };
@@ -196,7 +197,7 @@ static void diff_snaps(const struct hp_snap *a, const struct hp_snap *b,
 	int r;
 
 	expect(&want, ma, mb);
-	r = hp_snap_diff(a, b, &opt, &report, &err);
+	r = hpdsl_snapshot_diff(a, b, &opt, &report, &err);
 	assert_int_equal(r, want.n ? HPDSL_EDIFFERS : 0);
 	assert_int_equal(err.code, r);
 	check_lists(&want, &got);
@@ -207,7 +208,7 @@ static void diff_snaps(const struct hp_snap *a, const struct hp_snap *b,
 	assert_int_equal(report.newest, want.newest);
 	assert_int_equal(report.newest_nsec, want.newest_nsec);
 	opt.difference = NULL;
-	assert_int_equal(hp_snap_diff(a, b, &opt, &silent, NULL), r);
+	assert_int_equal(hpdsl_snapshot_diff(a, b, &opt, &silent, NULL), r);
 	assert_memory_equal(&silent, &report, sizeof report);
 	release(&want);
 	release(&got);
@@ -217,7 +218,7 @@ static void diff_snaps(const struct hp_snap *a, const struct hp_snap *b,
 static void check_diff(struct model *a, struct model *b)
 {
 	void *a_bytes, *b_bytes;
-	struct hp_snap *sa, *sb;
+	struct hpdsl_snapshot *sa, *sb;
 
 	model_shuffle(a);
 	model_shuffle(b);
@@ -339,11 +340,11 @@ static void check_told(struct model *a, struct model *b, const char *want)
 	struct hpdsl_diff_options opt = { .difference = collect, .arg = &l };
 	struct hpdsl_diff_report report;
 	void *a_bytes, *b_bytes;
-	struct hp_snap *sa = model_snap(a, &a_bytes);
-	struct hp_snap *sb = model_snap(b, &b_bytes);
+	struct hpdsl_snapshot *sa = model_snap(a, &a_bytes);
+	struct hpdsl_snapshot *sb = model_snap(b, &b_bytes);
 	char got[1024] = "";
 
-	hp_snap_diff(sa, sb, &opt, &report, NULL);
+	hpdsl_snapshot_diff(sa, sb, &opt, &report, NULL);
 	for (size_t i = 0; i < l.n; i++)
 		sprintf(got + strlen(got), "%c %s %u\n", l.found[i].kind,
 			l.found[i].path, l.found[i].fields);
@@ -397,12 +398,13 @@ static void test_single_edits(void **state)
 /* ---- Larger -------------------------------------------------------------- */
 
 /* A snapshot of folders with 999 files each; every k-th differs. */
-static struct hp_snap *make_large(unsigned folders, unsigned k, void **bytes)
+static struct hpdsl_snapshot *make_large(unsigned folders, unsigned k,
+					 void **bytes)
 {
 	struct hpdsl_watch watch = { .arg = NULL };
 	struct hp_text text = { .p = NULL };
 	struct hp_tree tree = { .arena = NULL };
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	char line[128];
 
 	hp_text_puts(&text, "hpdsl-snapshot 1\nd 0755 0 0.000000000 - - .\n");
@@ -457,12 +459,12 @@ static void test_large(void **state)
 					  .watch.arg = &done };
 	struct hpdsl_diff_report report;
 	void *a_bytes, *b_bytes;
-	struct hp_snap *a = make_large(n, 0, &a_bytes);
-	struct hp_snap *b = make_large(n, 10, &b_bytes);
+	struct hpdsl_snapshot *a = make_large(n, 0, &a_bytes);
+	struct hpdsl_snapshot *b = make_large(n, 10, &b_bytes);
 	double t = milliseconds();
 
 	(void)state;
-	assert_int_equal(hp_snap_diff(a, b, &opt, &report, NULL),
+	assert_int_equal(hpdsl_snapshot_diff(a, b, &opt, &report, NULL),
 			 HPDSL_EDIFFERS);
 	print_message("# %u entries compared in %.1f ms\n", n * 1000 + 1,
 		      milliseconds() - t);
@@ -471,7 +473,7 @@ static void test_large(void **state)
 	assert_true(done > 0);
 	opt.watch.stop = &stop;
 	done = 0;
-	assert_int_equal(hp_snap_diff(a, b, &opt, &report, NULL),
+	assert_int_equal(hpdsl_snapshot_diff(a, b, &opt, &report, NULL),
 			 HPDSL_ESTOPPED);
 	model_free_snap(a, a_bytes);
 	model_free_snap(b, b_bytes);
@@ -505,7 +507,7 @@ static void test_no_memory(void **state)
 	struct hpdsl_diff_report report;
 	struct hpdsl_error err;
 	struct model m;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	void *bytes;
 	int r = -1;
 
@@ -515,7 +517,7 @@ static void test_no_memory(void **state)
 	s = model_snap(&m, &bytes);
 	for (long k = 1; r != 0; k++) {
 		wrap_fail_at(k, false);
-		r = hp_snap_diff(s, s, &opt, &report, &err);
+		r = hpdsl_snapshot_diff(s, s, &opt, &report, &err);
 		wrap_fail_at(0, false);
 		assert_true(r == 0 || r == -ENOMEM);
 		assert_true(k < 10);

@@ -35,11 +35,11 @@ static int parse(const char *p, size_t n, struct hp_tree *t,
 	return hp_snap_parse(&text, t, err);
 }
 
-static uint64_t size_of(const struct hp_snap *s)
+static uint64_t size_of(const struct hpdsl_snapshot *s)
 {
 	struct hpdsl_snapshot_info info;
 
-	hp_snap_info(s, &info);
+	hpdsl_snapshot_info(s, &info);
 	return info.file_bytes;
 }
 
@@ -147,7 +147,7 @@ static void check_load(const struct hp_text *text, const void *bytes,
 {
 	struct hpdsl_error err = { .msg = "" };
 	struct hp_tree tree = { .arena = NULL };
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	void *again;
 
 	if (parse(text->p, text->n, &tree, &err) < 0)
@@ -166,12 +166,12 @@ static void check_model(struct model *m, uint64_t *random)
 	struct hp_text want = { .p = NULL }, got = { .p = NULL };
 	struct hpdsl_error err = { .msg = "" };
 	void *bytes;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 
 	model_shuffle(m);
 	s = model_snap(m, &bytes);
 	model_text(m, &want);
-	if (hp_snap_dump(s, to_text, &got, &err) < 0)
+	if (hpdsl_snapshot_dump(s, to_text, &got, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(got.n, want.n);
 	assert_memory_equal(got.p, want.p, want.n);
@@ -495,7 +495,7 @@ static void test_bit_flips(void **state)
 		struct hp_tree tree = { .arena = NULL };
 		struct hp_text got = { .p = NULL };
 		struct hpdsl_error err;
-		struct hp_snap *s;
+		struct hpdsl_snapshot *s;
 		void *bytes;
 		int r;
 
@@ -506,8 +506,8 @@ static void test_bit_flips(void **state)
 							   "flipped", &bytes,
 							   &s, NULL),
 					 0);
-			assert_int_equal(hp_snap_dump(s, to_text, &got, NULL),
-					 0);
+			assert_int_equal(
+				hpdsl_snapshot_dump(s, to_text, &got, NULL), 0);
 			check_load(&got, bytes, size_of(s));
 			model_free_snap(s, bytes);
 			hp_text_release(&got);
@@ -537,7 +537,7 @@ static void test_sink_fails(void **state)
 {
 	struct hpdsl_error err;
 	struct model m;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	void *bytes;
 	int code;
 
@@ -546,9 +546,9 @@ static void test_sink_fails(void **state)
 	model_grow(&m, 50);
 	s = model_snap(&m, &bytes);
 	code = -ENOSPC;
-	assert_int_equal(hp_snap_dump(s, failing, &code, &err), code);
+	assert_int_equal(hpdsl_snapshot_dump(s, failing, &code, &err), code);
 	code = 7;
-	assert_int_equal(hp_snap_dump(s, failing, &code, &err), code);
+	assert_int_equal(hpdsl_snapshot_dump(s, failing, &code, &err), code);
 	model_free_snap(s, bytes);
 	model_release(&m);
 }
@@ -559,7 +559,7 @@ static void test_no_memory(void **state)
 	struct hp_tree tree = { .arena = NULL };
 	int code = 0, r = -1;
 	struct model m;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	void *bytes;
 
 	(void)state;
@@ -588,7 +588,7 @@ static void test_no_memory(void **state)
 	s = model_snap(&m, &bytes);
 	for (long k = 1; r != 0; k++) {
 		wrap_fail_at(k, false);
-		r = hp_snap_dump(s, failing, &code, NULL);
+		r = hpdsl_snapshot_dump(s, failing, &code, NULL);
 		wrap_fail_at(0, false);
 		assert_true(r == 0 || r == -ENOMEM);
 	}
@@ -645,7 +645,7 @@ static void test_speed(void **state)
 					   .stop = &stop };
 	struct hp_tree tree = { .arena = NULL };
 	struct hp_snap_text t;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 	void *bytes;
 	double at[4];
 
@@ -658,7 +658,7 @@ static void test_speed(void **state)
 	assert_int_equal(hp_snap_in_memory(&tree, 0, "large", &bytes, &s, NULL),
 			 0);
 	at[2] = milliseconds();
-	assert_int_equal(hp_snap_dump(s, to_text, &again, NULL), 0);
+	assert_int_equal(hpdsl_snapshot_dump(s, to_text, &again, NULL), 0);
 	at[3] = milliseconds();
 	print_message("# %u lines parsed in %.1f ms, written in %.1f ms, "
 		      "dumped in %.1f ms\n",

@@ -48,7 +48,7 @@ static void check_tree(const struct hp_tree *t, const char *name)
 {
 	static const uint32_t threads[] = { 0, 1, 2, 3, 16 };
 	struct hpdsl_error err;
-	struct hp_snap *snap;
+	struct hpdsl_snapshot *snap;
 	void *bytes;
 	FILE *f;
 
@@ -61,7 +61,7 @@ static void check_tree(const struct hp_tree *t, const char *name)
 		assert_int_equal(hp_snap_in_memory(t, threads[i], "memory",
 						   &bytes, &snap, &err),
 				 0);
-		hp_snap_info(snap, &info);
+		hpdsl_snapshot_info(snap, &info);
 		f = fopen(at("again"), "wb");
 		assert_int_equal(fwrite(bytes, 1, info.file_bytes, f),
 				 info.file_bytes);
@@ -70,7 +70,7 @@ static void check_tree(const struct hp_tree *t, const char *name)
 		assert_true(info.file_bytes <= hp_snap_bound(t));
 		assert_int_equal(info.others, t->entries - t->n_folders -
 						      t->files - t->symlinks);
-		hp_snap_free(snap);
+		hpdsl_snapshot_close(snap);
 		free(bytes);
 	}
 	run("python3 \"${SRC:-.}\"/tests/kit/read_snapshot.py dump %s > %s.txt",
@@ -491,7 +491,7 @@ static void test_no_memory(void **state)
 
 	(void)state;
 	for (long k = 1;; k++) {
-		struct hp_snap *snap;
+		struct hpdsl_snapshot *snap;
 		struct hpdsl_error err;
 		void *bytes;
 		long used;
@@ -512,7 +512,7 @@ static void test_no_memory(void **state)
 			used = wrap_count();
 		wrap_fail_at(0, false);
 		if (r == 0) {
-			hp_snap_free(snap);
+			hpdsl_snapshot_close(snap);
 			free(bytes);
 		}
 		if (used < k)

@@ -439,7 +439,8 @@ static void write_index(const char *path)
 	uint64_t bytes;
 	int dir = open(packed.out, O_RDONLY | O_DIRECTORY);
 
-	if (hp_index_save(&src, &hp_io_system, dir, &bytes, checksum, &err) < 0)
+	if (hp_index_save(&src, &hp_io_system, dir, &bytes, checksum, NULL,
+			  &err) < 0)
 		fail_msg("%s", err.msg);
 	close(dir);
 }

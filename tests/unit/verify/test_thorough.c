@@ -137,9 +137,9 @@ static void put(struct lies *l)
 	dir = hp_io_system.open(&hp_io_system, AT_FDCWD, packed.out,
 				O_RDONLY | O_DIRECTORY, 0);
 	assert_true(dir >= 0);
-	assert_int_equal(
-		hp_index_save(&src, &hp_io_system, dir, &bytes, checksum, NULL),
-		0);
+	assert_int_equal(hp_index_save(&src, &hp_io_system, dir, &bytes,
+				       checksum, NULL, NULL),
+			 0);
 	hp_io_system.close(&hp_io_system, dir);
 	packed_put(packed_at(&packed, "out/chunk-000000.tar"), tar, sizeof tar);
 }

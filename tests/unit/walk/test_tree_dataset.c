@@ -106,19 +106,19 @@ static void check_tree(const struct fixture *f, const struct hp_tree *t)
 
 static void check_same(const struct hp_tree *a, const struct hp_tree *b)
 {
-	struct hp_snap *sa, *sb;
+	struct hpdsl_snapshot *sa, *sb;
 	void *pa, *pb;
 	struct hpdsl_snapshot_info ia, ib;
 
 	assert_int_equal(hp_snap_in_memory(a, 0, "a", &pa, &sa, NULL), 0);
 	assert_int_equal(hp_snap_in_memory(b, 0, "b", &pb, &sb, NULL), 0);
-	hp_snap_info(sa, &ia);
-	hp_snap_info(sb, &ib);
+	hpdsl_snapshot_info(sa, &ia);
+	hpdsl_snapshot_info(sb, &ib);
 	assert_int_equal(ia.file_bytes, ib.file_bytes);
 	assert_memory_equal(pa, pb, ia.file_bytes);
-	assert_int_equal(hp_snap_verify(sa, NULL, NULL, NULL), 0);
-	hp_snap_free(sa);
-	hp_snap_free(sb);
+	assert_int_equal(hpdsl_snapshot_verify(sa, NULL, NULL, NULL), 0);
+	hpdsl_snapshot_close(sa);
+	hpdsl_snapshot_close(sb);
 	free(pa);
 	free(pb);
 }

@@ -837,10 +837,10 @@ static void test_no_memory(void **state)
 /* ---- What is known ----------------------------------------------------- */
 
 /* The snapshot of what there is now, over *ret_bytes. */
-static struct hp_snap *snapshot_of(const char *path, void **ret_bytes)
+static struct hpdsl_snapshot *snapshot_of(const char *path, void **ret_bytes)
 {
 	struct hpdsl_error err;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 
 	walk(&o, path, NULL);
 	assert_int_equal(o.code, 0);
@@ -856,7 +856,7 @@ struct known {
 	struct hpdsl_snapshot_options opt;
 	struct hp_walk_options with;
 	void *bytes;
-	struct hp_snap *s;
+	struct hpdsl_snapshot *s;
 };
 
 static void known_init(struct known *k)
@@ -872,7 +872,7 @@ static void known_init(struct known *k)
 
 static void known_release(struct known *k)
 {
-	hp_snap_free(k->s);
+	hpdsl_snapshot_close(k->s);
 	free(k->bytes);
 }
 
@@ -1049,9 +1049,9 @@ static void test_since_damaged(void **state)
 	(void)state;
 	make_nested();
 	known_init(&k);
-	hp_snap_info(k.s, &info);
+	hpdsl_snapshot_info(k.s, &info);
 	for (uint64_t i = HP_SNAP_FIXED + 300; i < info.file_bytes; i += 1013) {
-		struct hp_snap *damaged;
+		struct hpdsl_snapshot *damaged;
 		uint8_t *bytes = malloc(info.file_bytes);
 
 		assert_non_null(bytes);
@@ -1067,7 +1067,7 @@ static void test_since_damaged(void **state)
 			assert_int_equal(o.code, HPDSL_ECORRUPT);
 		else
 			hp_tree_release(&o.tree);
-		hp_snap_free(damaged);
+		hpdsl_snapshot_close(damaged);
 		free(bytes);
 	}
 	assert_true(bad > 3);
