@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "chunk/tar.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 
 #include <errno.h>
-#include <string.h>
 
 static int make_zips(const struct hp_engine *e, struct hp_zips *z, uint32_t n)
 {
@@ -14,7 +13,7 @@ static int make_zips(const struct hp_engine *e, struct hp_zips *z, uint32_t n)
 	if (!z->v)
 		return -ENOMEM;
 	for (; z->n < n; z->n++) {
-		z->v[z->n] = hp_zip_new(e->io, e->pack->opt->zstd);
+		z->v[z->n] = hp_zip_new(e->pack->opt->zstd);
 		if (!z->v[z->n])
 			return -ENOMEM;
 	}
