@@ -80,7 +80,7 @@ static ssize_t safe_pwrite(const struct hp_io *io, int fd, const void *buf,
 		strcpy(unsafe(s, ""), s->name[fd]);
 	if (!strcmp(s->name[fd], "journal.hpdsl")) {
 		s->recorded += n == HP_JOURNAL_RECORD;
-		if (off)
+		if (off >= HP_JOURNAL_BODY)
 			s->body = true;
 		else
 			assert_false(s->body); /* before the head says so */
