@@ -245,7 +245,7 @@ prove = @rm -rf $(BUILD)/tap; $(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/
 
 check-build: $(call needs,$(TESTS_HERE))
 
-check: $(call needs,$(CHOSEN)) ## run the tests (AREA=load, TESTS=tests/read/ls.bats: just those)
+check: $(call needs,$(CHOSEN)) ## run the tests (AREA=stage, TESTS=tests/read/ls.bats: just those)
 	$(call prove,$(CHOSEN))
 
 quick: $(call needs,$(QUICK)) ## the tests that take no three minutes together
