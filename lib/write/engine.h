@@ -26,7 +26,7 @@
 #include <pthread.h>
 
 /* A member's content that does not lie in one segment: its part in this one. */
-struct hp_part {
+struct hp_segment_part {
 	struct hp_file *file; /* NULL: none */
 	uint32_t start, len;  /* in the segment */
 	bool first, last;     /* begins, ends the content */
@@ -39,7 +39,7 @@ struct hp_segment {
 	uint64_t offset; /* in the chunk */
 	uint32_t len;
 	uint32_t pending; /* pieces not read yet, and one while it is filled */
-	struct hp_part front, back;
+	struct hp_segment_part front, back;
 
 	/* With compression. */
 	bool squeezed; /* may be written as soon as those before it are */
@@ -82,7 +82,7 @@ struct hp_zips {
 };
 
 /* What is put where by one reader at a time. */
-struct hp_piece {
+struct hp_claim_piece {
 	struct hp_segment *segment;
 	struct hp_place place;
 };
@@ -90,7 +90,7 @@ struct hp_piece {
 enum { HP_RUN = 8 };
 
 struct hp_run {
-	struct hp_piece piece[HP_RUN];
+	struct hp_claim_piece piece[HP_RUN];
 	unsigned n;
 	uint64_t bytes;
 };
