@@ -170,9 +170,9 @@ static int make(const struct hp_io *io, int level, uint32_t len, bool backwards,
 {
 	uint32_t n = (uint32_t)((bytes + len - 1) / len);
 	struct hp_stretch **s = calloc(n, sizeof(struct hp_stretch *));
-	struct hp_zip *zip[2] = { hp_zip_new(io, level),
-				  hp_zip_new(io, level) };
-	struct hp_frames f = { .stream = hp_zip_new(io, level) };
+	struct hp_zstd *zip[2] = { hp_zstd_new(io, level),
+				   hp_zstd_new(io, level) };
+	struct hp_frames f = { .stream = hp_zstd_new(io, level) };
 	int r = 0;
 
 	assert_non_null(s);
@@ -197,9 +197,9 @@ static int make(const struct hp_io *io, int level, uint32_t len, bool backwards,
 		stretch_free(s[i]);
 	}
 	free(s);
-	hp_zip_free(zip[0]);
-	hp_zip_free(zip[1]);
-	hp_zip_free(f.stream);
+	hp_zstd_free(zip[0]);
+	hp_zstd_free(zip[1]);
+	hp_zstd_free(f.stream);
 	hp_frames_release(&f);
 	return r;
 }
