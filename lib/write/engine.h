@@ -182,7 +182,7 @@ void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 /* Under the lock: the chunk is finished. */
 void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 
-/* ---- What compressing takes: zips.c --------------------------------------
+/* ---- What compressing takes: zstds.c --------------------------------------
  */
 
 /* threads of them work at a time; no more than that many contexts are used. */
