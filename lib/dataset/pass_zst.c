@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "chunk/frame.h"
+#include "chunk/frame_stream.h"
 #include "chunk/seek_table.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ struct hp_pass_zst {
 	const struct hp_index *index;
 	const struct hpdsl_chunk *row;
 	ZSTD_DCtx *decoder;
-	uint8_t *in; /* bytes of the file .. */
+	size_t given; /* of what is at hand, to the decoder */
+	uint8_t *in;  /* bytes of the file .. */
 	size_t at, have;
 	uint64_t offset; /* .. from this one on */
 
@@ -276,6 +277,30 @@ static int end_frame(struct hp_pass_zst *z)
 	return 0;
 }
 
+/* What is at hand of the frame; what was given before has been used. */
+static int give(void *arg, const uint8_t **ret, size_t *ret_n,
+		struct hpdsl_error *err)
+{
+	struct hp_pass *p = arg;
+	struct hp_pass_zst *z = p->zst;
+	uint64_t left;
+	int r;
+
+	take_stored(z, z->given);
+	z->given = 0;
+	left = z->frame.stored_end - z->offset;
+	r = left ? need_stored(p, 1) : 0;
+	if (r < 0)
+		return r;
+	z->given = left < z->have ? (size_t)left : z->have;
+	if (!z->given)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s",
+			       left ? "is cut off" : "goes on too long");
+	*ret = z->in + z->at;
+	*ret_n = z->given;
+	return 0;
+}
+
 /*
  * Decodes into out until it is full or the frame ends, which needs more than
  * full: its checksum is read too.  1: it ends.
@@ -283,32 +308,16 @@ static int end_frame(struct hp_pass_zst *z)
 static int decode(struct hp_pass *p, ZSTD_outBuffer *out, bool to_end)
 {
 	struct hp_pass_zst *z = p->zst;
+	struct hp_frame_stream s = { .decoder = z->decoder,
+				     .more = give,
+				     .arg = p };
+	struct hpdsl_error why;
+	int r;
 
-	for (;;) {
-		uint64_t left = z->frame.stored_end - z->offset;
-		int r = left ? need_stored(p, 1) : 0;
-		ZSTD_inBuffer in = { z->in + z->at, z->have, 0 };
-		struct hpdsl_error why;
-		size_t k;
-
-		if (r < 0)
-			return r;
-		if (in.size > left)
-			in.size = (size_t)left;
-		if (!in.size)
-			return damaged_frame(z, left ? "is cut off" :
-						       "goes on too long");
-		k = ZSTD_decompressStream(z->decoder, out, &in);
-		if (ZSTD_isError(k)) {
-			r = hp_frame_fail(k, &why);
-			return r == -ENOMEM ? r : damaged_frame(z, why.msg);
-		}
-		take_stored(z, in.pos);
-		if (!k)
-			return 1;
-		if (!to_end && out->pos == out->size)
-			return 0;
-	}
+	z->given = 0;
+	r = hp_frame_stream_next(&s, out, to_end, &why);
+	take_stored(z, z->given - s.have);
+	return r == HPDSL_ECORRUPT ? damaged_frame(z, why.msg) : r;
 }
 
 static int decode_some(struct hp_pass *p)

@@ -7,6 +7,7 @@
 #include "reindex/adopt.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/path.h"
 #include "chunk/foreign.h"
 #include "chunk/tar_tail.h"
@@ -23,14 +24,13 @@ struct parse {
 	struct hp_adopted *tar;
 	struct hp_foreign headers;
 	struct hp_foreign_member m;
-	uint64_t at; /* offset of the header */
 	char path[HP_FOREIGN_NAME + 1];
 };
 
 static int damaged(const struct parse *p, const char *why,
 		   struct hpdsl_error *err)
 {
-	return hp_reading_damaged(&p->r, p->at, why, err);
+	return hp_reading_damaged(&p->r, p->r.header, why, err);
 }
 
 /* ---- What is no tar at all -------------------------------------------- */
@@ -91,56 +91,33 @@ static int bad_header(const struct parse *p, int code, const char *why,
 	if (code == -EOPNOTSUPP)
 		return hp_fail(err, code, "%s: member '%s': is %s",
 			       p->r.chunk->made.name, text, why);
-	return p->at ? damaged(p, why, err) : no_tar(p, why, err);
+	return p->r.header ? damaged(p, why, err) : no_tar(p, why, err);
 }
 
 /* ---- Members ---------------------------------------------------------- */
 
-/* Passes over n bytes. */
 static int skip(struct parse *p, uint64_t n, struct hpdsl_error *err)
 {
-	struct hp_reading *r = &p->r;
+	int k;
 
-	while (n) {
-		int k = hp_reading_need(r, 1, err);
-		size_t step = r->pass.have;
-
-		if (k == 0 && !step)
-			k = damaged(p, "the file ends in this member", err);
-		if (k < 0)
-			return k;
-		if (step > n)
-			step = (size_t)n;
-		hp_pass_take(&r->pass, step);
-		n -= step;
-	}
-	return 0;
+	p->r.ends = "the file ends in this member";
+	k = hp_chunk_walk_over(&p->r.walk, n, err);
+	p->r.ends = NULL;
+	return k;
 }
 
 static int read_extra(struct parse *p, struct hpdsl_error *err)
 {
-	struct hp_reading *r = &p->r;
-	size_t n = (size_t)p->m.size, have = 0;
+	hp_auto_free uint8_t *data = NULL;
+	size_t n = (size_t)p->m.size;
 	struct hpdsl_error why;
-	uint8_t *data = malloc(n ? n : 1);
-	int k = data ? 0 : hp_fail_nomem(err);
+	int k;
 
-	while (k == 0 && have < n) {
-		size_t step;
-
-		k = hp_reading_need(r, 1, err);
-		step = n - have < r->pass.have ? n - have : r->pass.have;
-		if (k == 0 && !step)
-			k = damaged(p, "the file ends in this header", err);
-		if (k < 0)
-			break;
-		memcpy(data + have, r->pass.at, step);
-		hp_pass_take(&r->pass, step);
-		have += step;
-	}
+	p->r.ends = "the file ends in this header";
+	k = hp_chunk_walk_copy(&p->r.walk, n, &data, err);
+	p->r.ends = NULL;
 	if (k == 0 && hp_foreign_extra(&p->headers, data, n, &why) < 0)
 		k = damaged(p, why.msg, err);
-	free(data);
 	return k;
 }
 
@@ -206,7 +183,7 @@ static int take_file(struct parse *p, struct hpdsl_error *err)
 
 	if (len < 0)
 		return bad_path(p, len, err);
-	k = hp_reading_hash(&p->r, m->size, &hash, err);
+	k = hp_chunk_walk_content(&p->r.walk, m->size, &hash, err);
 	return k < 0 ? k : add_file(p, (size_t)len, offset, &hash, err);
 }
 
@@ -261,7 +238,7 @@ static int parse_one(struct parse *p, struct hpdsl_error *err)
 
 	if (k < 0)
 		return k;
-	p->at = r->pass.offset;
+	p->r.header = r->pass.offset;
 	if (!r->pass.have)
 		return no_end(p, err);
 	if (r->pass.have < HP_TAR_BLOCK)

@@ -9,6 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int fill(void *arg, size_t n, struct hpdsl_error *err)
+{
+	return hp_reading_need(arg, n, err);
+}
+
+static int ended(void *arg, struct hpdsl_error *err)
+{
+	const struct hp_reading *r = arg;
+
+	if (r->ends)
+		return hp_reading_damaged(r, r->header, r->ends, err);
+	return hp_reading_damaged(r, r->pass.offset, "the file ends here", err);
+}
+
+static int odd(void *arg, struct hpdsl_error *err)
+{
+	const struct hp_reading *r = arg;
+
+	return hp_reading_damaged(r, r->pass.offset, "zeros were expected",
+				  err);
+}
+
+static const struct hp_chunk_walk_ops ops = { fill, ended, odd };
+
 static int begin_sha256(struct hp_reading *r, struct hpdsl_error *err)
 {
 	r->of_file = r->of_content = NULL;
@@ -30,8 +54,11 @@ int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 	r->x = x;
 	r->chunk = chunk;
 	r->reported = 0;
+	r->ends = NULL;
 	hp_pass_init(&r->pass);
 	k = begin_sha256(r, err);
+	hp_chunk_walk_begin(&r->walk, &r->pass, &ops, r);
+	r->walk.sha256 = r->of_content;
 	if (k < 0)
 		return k;
 	chunk->arena = hp_arena_new();
@@ -94,35 +121,6 @@ int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
 		return hp_fail(err, k, "%s: %s", r->chunk->made.name,
 			       hp_pass_why(&r->pass));
 	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->made.name) : 0;
-}
-
-int hp_reading_hash(struct hp_reading *r, uint64_t size,
-		    struct hp_content_hash *ret, struct hpdsl_error *err)
-{
-	if (size <= r->pass.have) {
-		hp_content_hash_sha256(r->pass.at, (size_t)size, r->of_content,
-				       ret);
-		hp_pass_take(&r->pass, (size_t)size);
-		return 0;
-	}
-	hp_content_begin_sha256(&r->state, r->of_content);
-	while (size) {
-		int k = hp_reading_need(r, 1, err);
-		size_t n = r->pass.have;
-
-		if (k < 0)
-			return k;
-		if (!n)
-			return hp_reading_damaged(r, r->pass.offset,
-						  "the file ends here", err);
-		if (n > size)
-			n = (size_t)size;
-		hp_content_update(&r->state, r->pass.at, n);
-		hp_pass_take(&r->pass, n);
-		size -= n;
-	}
-	hp_content_end(&r->state, ret);
-	return 0;
 }
 
 static bool grow(struct hp_found *c, bool sha256)

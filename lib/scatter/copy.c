@@ -21,7 +21,7 @@ struct copying {
 	uint8_t data[HP_TAR_HEADER_MAX + BUFFER];
 };
 
-static int copy_file(struct copying *k, const struct hp_spot *spot,
+static int copy_file(struct copying *k, const struct hp_stream_spot *spot,
 		     struct hpdsl_error *err)
 {
 	struct hp_scatter *s = k->s;
@@ -73,9 +73,9 @@ static int copy_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
 			   hp_plan_first(plan, c + 1));
 	while (r == 0 && hp_plan_walk_next(&w, &place)) {
-		struct hp_spot spot = { .header = place.header,
-					.file = place.file,
-					.chunk = c };
+		struct hp_stream_spot spot = { .header = place.header,
+					       .file = place.file,
+					       .chunk = c };
 
 		if (hp_scatter_streamed(plan->list,
 					&plan->list->files[place.file]))

@@ -45,10 +45,11 @@ static bool add_spots(struct hp_scatter *s, uint32_t c, uint64_t *n)
 			others += f->size;
 			continue;
 		}
-		s->spots[(*n)++] = (struct hp_spot){ .ordinal = f->source,
-						     .header = place.header,
-						     .file = place.file,
-						     .chunk = c };
+		s->spots[(*n)++] =
+			(struct hp_stream_spot){ .ordinal = f->source,
+						 .header = place.header,
+						 .file = place.file,
+						 .chunk = c };
 		s->stream_bytes += f->size;
 	}
 	if (*n > had)
@@ -58,7 +59,7 @@ static bool add_spots(struct hp_scatter *s, uint32_t c, uint64_t *n)
 
 static int compare(const void *a, const void *b, void *arg)
 {
-	const struct hp_spot *x = a, *y = b;
+	const struct hp_stream_spot *x = a, *y = b;
 	const struct hp_file *files = arg;
 	uint16_t p = files[x->file].root, q = files[y->file].root;
 
@@ -71,7 +72,7 @@ static int compare(const void *a, const void *b, void *arg)
 
 static int compare_ordinals(const void *a, const void *b)
 {
-	const struct hp_spot *x = a, *y = b;
+	const struct hp_stream_spot *x = a, *y = b;
 
 	if (x->ordinal != y->ordinal)
 		return x->ordinal < y->ordinal ? -1 : 1;

@@ -107,7 +107,7 @@ static bool same_bytes(struct hp_outfile *f, const uint8_t *data, size_t n,
 }
 
 /* 1: they were there. */
-static int put_bytes(struct hp_scatter *s, const struct hp_spot *spot,
+static int put_bytes(struct hp_scatter *s, const struct hp_stream_spot *spot,
 		     const uint8_t *data, size_t n, uint64_t off, bool compare,
 		     struct hpdsl_error *err)
 {
@@ -125,7 +125,7 @@ static int put_bytes(struct hp_scatter *s, const struct hp_spot *spot,
 	return write ? r : 1;
 }
 
-int hp_scatter_put(struct hp_scatter *s, const struct hp_spot *spot,
+int hp_scatter_put(struct hp_scatter *s, const struct hp_stream_spot *spot,
 		   const struct hp_scatter_piece *piece, uint8_t *data,
 		   struct hpdsl_error *err)
 {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "dataset/pass.h"
+#include "dataset/chunk_walk.h"
 #include "format/names.h"
 
 #include <errno.h>
@@ -13,72 +13,42 @@
 
 struct reading {
 	struct hp_pass pass;
-	struct hp_content_state content;
+	struct hp_chunk_walk walk;
 	const struct hp_pack *pack;
 	struct hp_chunk_sums *sums;
-	/* With the list's: of the file, of the content at hand. */
-	struct hp_sha256 *of_file, *of_content;
+	struct hp_sha256 *of_file; /* with the list's */
 };
 
-/* HPDSL_ECORRUPT, or the code of a read that failed. */
-static int need(struct hp_pass *p, size_t n)
+static int fill(void *arg, size_t n, struct hpdsl_error *err)
 {
-	int r = hp_pass_need(p, n);
+	struct reading *k = arg;
 
-	return r < 0 ? r : p->have < n ? HPDSL_ECORRUPT : 0;
+	(void)err;
+	return hp_pass_need(&k->pass, n);
 }
 
-/* Goes over padding: it counts in the checksum of the chunk. */
-static int skip_zeros(struct hp_pass *p, uint64_t n)
+/* Why, nobody asks. */
+static int is_another(void *arg, struct hpdsl_error *err)
 {
-	while (n) {
-		int r = need(p, 1);
-		size_t k = n < p->have ? (size_t)n : p->have;
-
-		if (r < 0)
-			return r;
-		if (p->at[0] || memcmp(p->at, p->at + 1, k - 1) != 0)
-			return HPDSL_ECORRUPT;
-		hp_pass_take(p, k);
-		n -= k;
-	}
-	return 0;
+	(void)arg;
+	(void)err;
+	return HPDSL_ECORRUPT;
 }
+
+static const struct hp_chunk_walk_ops ops = { fill, is_another, is_another };
 
 static int check_header(struct reading *k, uint64_t file)
 {
 	uint8_t header[HP_TAR_HEADER_MAX];
 	struct hp_tar_member m;
+	bool same;
 	size_t n;
 	int r;
 
 	hp_plan_header(&k->pack->list, file, &m);
 	n = hp_tar_header_write(&m, header);
-	r = need(&k->pass, n);
-	if (r == 0 && memcmp(k->pass.at, header, n) != 0)
-		r = HPDSL_ECORRUPT;
-	if (r == 0)
-		hp_pass_take(&k->pass, n);
-	return r;
-}
-
-static int take_content(struct reading *k, uint64_t left,
-			struct hp_content_hash *ret)
-{
-	hp_content_begin_sha256(&k->content, k->of_content);
-	while (left) {
-		size_t n;
-		int r = need(&k->pass, 1);
-
-		if (r < 0)
-			return r;
-		n = left < k->pass.have ? (size_t)left : k->pass.have;
-		hp_content_update(&k->content, k->pass.at, n);
-		hp_pass_take(&k->pass, n);
-		left -= n;
-	}
-	hp_content_end(&k->content, ret);
-	return 0;
+	r = hp_chunk_walk_same(&k->walk, header, n, &same, NULL);
+	return r == 0 && !same ? HPDSL_ECORRUPT : r;
 }
 
 static void walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
@@ -91,7 +61,7 @@ static void walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
 static int check_members(struct reading *k, uint32_t c)
 {
 	const struct hp_plan *plan = &k->pack->plan;
-	struct hp_pass *pass = &k->pass;
+	struct hp_chunk_walk *walk = &k->walk;
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 	uint64_t i = 0;
@@ -103,13 +73,17 @@ static int check_members(struct reading *k, uint32_t c)
 
 		r = check_header(k, place.file);
 		if (r == 0)
-			r = take_content(k, size, &k->sums->hashes[i++]);
+			r = hp_chunk_walk_content(walk, size,
+						  &k->sums->hashes[i++], NULL);
 		if (r == 0)
-			r = skip_zeros(pass, place.next - pass->offset);
+			r = hp_chunk_walk_zeros(
+				walk, place.next - k->pass.offset, NULL, NULL);
 	}
-	return r < 0 ? r :
-		       skip_zeros(pass,
-				  hp_plan_chunk_bytes(plan, c) - pass->offset);
+	if (r < 0)
+		return r;
+	return hp_chunk_walk_zeros(
+		walk, hp_plan_chunk_bytes(plan, c) - k->pass.offset, NULL,
+		NULL);
 }
 
 static int open_chunk(struct reading *k, uint32_t c, const char *name,
@@ -159,7 +133,7 @@ static int read_chunk(struct reading *k, uint32_t c, const char *name,
 	if (k->of_file)
 		hp_sha256_end(k->of_file, sums->made.sha256);
 	r = hp_sha256_check(k->of_file, err);
-	return r < 0 ? r : hp_sha256_check(k->of_content, err);
+	return r < 0 ? r : hp_sha256_check(k->walk.sha256, err);
 }
 
 int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
@@ -184,7 +158,8 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 	k->pack = p;
 	k->sums = &sums;
 	k->of_file = of_file;
-	k->of_content = of_content;
+	hp_chunk_walk_begin(&k->walk, &k->pass, &ops, k);
+	k->walk.sha256 = of_content;
 	r = read_chunk(k, c, name, err);
 	hp_pass_end(&k->pass);
 	if (r == 0)

@@ -99,7 +99,7 @@ static void note_part(struct hp_engine *e, struct hp_segment *s,
 	uint64_t from = p->data > s->offset ? p->data : s->offset;
 	uint64_t end = p->data + f->size, seg_end = s->offset + s->len;
 	uint64_t to = end < seg_end ? end : seg_end;
-	struct hp_part part = { .file = f };
+	struct hp_segment_part part = { .file = f };
 
 	if (from >= to || (from == p->data && to == end))
 		return;

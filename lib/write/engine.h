@@ -26,7 +26,7 @@
 #include <pthread.h>
 
 /* A member's content that does not lie in one segment: its part in this one. */
-struct hp_part {
+struct hp_segment_part {
 	struct hp_file *file; /* NULL: none */
 	uint32_t start, len;  /* in the segment */
 	bool first, last;     /* begins, ends the content */
@@ -39,7 +39,7 @@ struct hp_segment {
 	uint64_t offset; /* in the chunk */
 	uint32_t len;
 	uint32_t pending; /* pieces not read yet, and one while it is filled */
-	struct hp_part front, back;
+	struct hp_segment_part front, back;
 
 	/* With compression. */
 	bool squeezed; /* may be written as soon as those before it are */
@@ -76,13 +76,13 @@ struct hp_squeeze {
 };
 
 /* Contexts that are lent out, under the lock. */
-struct hp_zips {
-	struct hp_zip **v;
+struct hp_zstds {
+	struct hp_zstd **v;
 	uint32_t n, idle; /* v[0 .. idle) are there to be had */
 };
 
 /* What is put where by one reader at a time. */
-struct hp_piece {
+struct hp_claim_piece {
 	struct hp_segment *segment;
 	struct hp_plan_place place;
 };
@@ -90,7 +90,7 @@ struct hp_piece {
 enum { HP_RUN = 8 };
 
 struct hp_run {
-	struct hp_piece piece[HP_RUN];
+	struct hp_claim_piece piece[HP_RUN];
 	unsigned n;
 	uint64_t bytes;
 };
@@ -117,7 +117,7 @@ struct hp_engine {
 	 * border of two segments.  One of the latter is kept for the first
 	 * chunk: the others wait for segments that wait for it.
 	 */
-	struct hp_zips zips, streams;
+	struct hp_zstds zstds, streams;
 
 	struct hp_open_chunk *chunks, **chunks_tail;
 
@@ -182,7 +182,8 @@ void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 /* Under the lock: the chunk is finished. */
 void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 
-/* ---- What compressing takes: zips.c -------------------------------------- */
+/* ---- What compressing takes: zstds.c --------------------------------------
+ */
 
 /* threads of them work at a time; no more than that many contexts are used. */
 int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
@@ -191,7 +192,7 @@ void hp_squeeze_release(struct hp_engine *e);
 int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan);
 void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c);
 /* Under the lock: one that is idle, until it comes back. */
-struct hp_zip *hp_zips_borrow(struct hp_zips *z);
-void hp_zips_give_back(struct hp_zips *z, struct hp_zip *zip);
+struct hp_zstd *hp_zstds_borrow(struct hp_zstds *z);
+void hp_zstds_give_back(struct hp_zstds *z, struct hp_zstd *zstd);
 
 #endif

@@ -28,7 +28,8 @@ void hp_engine_fail(struct hp_engine *e, int code,
 
 /* A part of a content that spans segments: parts come in order. */
 static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
-		     const struct hp_part *part, struct hpdsl_error *err)
+		     const struct hp_segment_part *part,
+		     struct hpdsl_error *err)
 {
 	struct hp_open_chunk *c = s->chunk;
 	struct hp_content_hash h;

@@ -33,7 +33,8 @@ static uint64_t max64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
+static int read_piece(const struct hp_engine *e,
+		      const struct hp_claim_piece *piece,
 		      struct hp_sha256 *sha256, struct hpdsl_error *err)
 {
 	const struct hp_segment *s = piece->segment;

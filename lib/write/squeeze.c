@@ -146,7 +146,7 @@ static struct hp_segment *take(struct hp_engine *e, struct hp_open_chunk *c)
 	q->tail = &s->next;
 	c->hashing = true;
 	if (!q->frames.stream)
-		q->frames.stream = hp_zips_borrow(&e->streams);
+		q->frames.stream = hp_zstds_borrow(&e->streams);
 	return s;
 }
 
@@ -157,7 +157,7 @@ static void cut_done(struct hp_engine *e, struct hp_open_chunk *c)
 
 	c->hashing = false;
 	if (!f->streaming) {
-		hp_zips_give_back(&e->streams, f->stream);
+		hp_zstds_give_back(&e->streams, f->stream);
 		f->stream = NULL;
 	}
 	pthread_cond_signal(&e->ready);
@@ -168,12 +168,12 @@ bool hp_squeeze_one(struct hp_engine *e)
 	struct hp_open_chunk *c = find_ready(e);
 	struct hpdsl_error err;
 	struct hp_segment *s;
-	struct hp_zip *zip;
+	struct hp_zstd *zstd;
 	int r;
 
-	if (!c || e->failed || !e->zips.idle)
+	if (!c || e->failed || !e->zstds.idle)
 		return false;
-	zip = hp_zips_borrow(&e->zips);
+	zstd = hp_zstds_borrow(&e->zstds);
 	s = take(e, c);
 	pthread_mutex_unlock(&e->lock);
 	r = cut(e, s, &err);
@@ -181,10 +181,10 @@ bool hp_squeeze_one(struct hp_engine *e)
 	if (r == 0) {
 		cut_done(e, c);
 		pthread_mutex_unlock(&e->lock);
-		r = hp_stretch_compress(zip, c->number, &s->stretch, &err);
+		r = hp_stretch_compress(zstd, c->number, &s->stretch, &err);
 		pthread_mutex_lock(&e->lock);
 	}
-	hp_zips_give_back(&e->zips, zip);
+	hp_zstds_give_back(&e->zstds, zstd);
 	pthread_cond_signal(&e->ready);
 	s->squeezed = r == 0;
 	if (r == 0)

@@ -7,13 +7,13 @@
 
 #include <errno.h>
 
-static int make_zips(const struct hp_engine *e, struct hp_zips *z, uint32_t n)
+static int make_zstds(const struct hp_engine *e, struct hp_zstds *z, uint32_t n)
 {
-	z->v = calloc(n, sizeof(struct hp_zip *));
+	z->v = calloc(n, sizeof(struct hp_zstd *));
 	if (!z->v)
 		return -ENOMEM;
 	for (; z->n < n; z->n++) {
-		z->v[z->n] = hp_zip_new(e->pack->opt->zstd);
+		z->v[z->n] = hp_zstd_new(e->pack->opt->zstd);
 		if (!z->v[z->n])
 			return -ENOMEM;
 	}
@@ -27,34 +27,34 @@ int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
 	/* No more segments than there are can be worked at. */
 	uint32_t n = threads < e->n_segments ? threads : e->n_segments;
 
-	if (make_zips(e, &e->zips, n) < 0 ||
-	    make_zips(e, &e->streams, n + 1) < 0)
+	if (make_zstds(e, &e->zstds, n) < 0 ||
+	    make_zstds(e, &e->streams, n + 1) < 0)
 		return hp_fail_nomem(err);
 	return 0;
 }
 
-static void free_zips(struct hp_zips *z)
+static void free_zstds(struct hp_zstds *z)
 {
 	for (uint32_t i = 0; i < z->n; i++)
-		hp_zip_free(z->v[i]);
+		hp_zstd_free(z->v[i]);
 	free(z->v);
 }
 
 /* All that were lent out have come back: chunks are gone first. */
 void hp_squeeze_release(struct hp_engine *e)
 {
-	free_zips(&e->zips);
-	free_zips(&e->streams);
+	free_zstds(&e->zstds);
+	free_zstds(&e->streams);
 }
 
-struct hp_zip *hp_zips_borrow(struct hp_zips *z)
+struct hp_zstd *hp_zstds_borrow(struct hp_zstds *z)
 {
 	return z->v[--z->idle];
 }
 
-void hp_zips_give_back(struct hp_zips *z, struct hp_zip *zip)
+void hp_zstds_give_back(struct hp_zstds *z, struct hp_zstd *zstd)
 {
-	z->v[z->idle++] = zip;
+	z->v[z->idle++] = zstd;
 }
 
 int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan)
@@ -77,7 +77,7 @@ void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c)
 		return;
 	/* After a failure it may still be there. */
 	if (q->frames.stream)
-		hp_zips_give_back(&e->streams, q->frames.stream);
+		hp_zstds_give_back(&e->streams, q->frames.stream);
 	hp_zst_release(&q->file);
 	hp_frames_release(&q->frames);
 	free(q);
