@@ -243,10 +243,9 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 
 	if (r == 0 && !opt->dry_run)
 		r = hp_target_check(opt, err);
-	if (r == 0)
-		if (r == 0 && opt->labels == HPDSL_LABELS_FILE)
-			r = hp_labels_file_read(&p->labels, p->io,
-						opt->label_file, err);
+	if (r == 0 && opt->labels == HPDSL_LABELS_FILE)
+		r = hp_labels_file_read(&p->labels, p->io, opt->label_file,
+					err);
 	if (r == 0)
 		r = make_plan(p, err);
 	if (r == 0)

@@ -264,7 +264,7 @@ static void run_serially(struct hp_engine *e)
 
 static void run_threads(struct hp_engine *e, uint32_t writers, uint32_t readers)
 {
-	pthread_t id[READERS_MAX + 256 + EXTRA_WRITERS];
+	pthread_t id[READERS_MAX + HP_THREADS_MOST + EXTRA_WRITERS];
 	uint32_t n = 0, w = 0;
 
 	while (w < writers && hp_thread_start(&id[n], writer, e) == 0) {
