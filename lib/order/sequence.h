@@ -15,7 +15,7 @@
 #define HP_SEQUENCE_H
 
 #include "base/perm.h"
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 #include "order/deal.h"
 
 #include <stdbool.h>

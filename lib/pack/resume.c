@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "format/names.h"
+#include "hpdsl/verify.h"
 #include "pack/pack.h"
 #include "sys/owner.h"
 #include "sys/pool.h"

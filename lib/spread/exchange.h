@@ -44,7 +44,7 @@
 #ifndef HP_EXCHANGE_H
 #define HP_EXCHANGE_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 enum { HP_ATTEMPTS = 3, HP_MESSAGE_HEADER = 32 };
 

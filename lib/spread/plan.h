@@ -19,7 +19,7 @@
 #ifndef HP_STAGE_PLAN_H
 #define HP_STAGE_PLAN_H
 
-#include "hpdsl.h"
+#include "hpdsl/stage.h"
 
 struct hpdsl_stage_plan {
 	uint32_t nodes, parts;

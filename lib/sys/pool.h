@@ -3,7 +3,7 @@
 #ifndef HP_POOL_H
 #define HP_POOL_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 enum { HP_THREADS_MOST = 256 };
 

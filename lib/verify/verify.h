@@ -4,6 +4,7 @@
 #define HP_VERIFY_H
 
 #include "format/manifest.h"
+#include "hpdsl/verify.h"
 #include "index/index.h"
 #include "sys/meter.h"
 #include "sys/view.h"
