@@ -95,8 +95,9 @@ int hp_scan_enter_archive(struct hp_scan *s, uint16_t root)
 
 	if (!job)
 		return -ENOMEM;
-	job->kind = HP_SCAN_ARCHIVE;
-	hp_scan_push(s, job);
+	job->job.kind =
+		s->more[root].compressed ? HP_SCAN_STREAM : HP_SCAN_ARCHIVE;
+	hp_crew_push(&s->crew, &job->job, false);
 	return 0;
 }
 
@@ -186,14 +187,14 @@ static bool has_room(struct hp_archive_walk *k, uint64_t size)
 		 "the output goes",
 		 hp_printable(s->list->roots[k->root].name,
 			      strlen(s->list->roots[k->root].name), name));
-	hp_scan_abort(s, -ENOSPC, text);
+	hp_crew_abort(&s->crew, -ENOSPC, text);
 	return false;
 }
 
 /* Archives in archives may hold nothing but archives. */
 static bool may_enter(void *arg)
 {
-	return !hp_scan_over(((struct hp_archive_walk *)arg)->w->s) &&
+	return !hp_crew_over(&((struct hp_archive_walk *)arg)->w->s->crew) &&
 	       has_room(arg, 0);
 }
 
@@ -284,17 +285,18 @@ static void walk(struct hp_archive_walk *k)
 	struct hpdsl_error err;
 	int r;
 
-	while (!hp_scan_over(s) && (r = hp_archive_next(k->a, &e, &err)) > 0) {
+	while (!hp_crew_over(&s->crew) &&
+	       (r = hp_archive_next(k->a, &e, &err)) > 0) {
 		take(k, &e);
 		if (e.type != HP_ARCHIVE_FILE && hp_archive_decoded(k->a) &&
 		    !has_room(k, 0))
 			return;
 		hp_scan_tick(k->w);
 	}
-	if (hp_scan_over(s))
+	if (hp_crew_over(&s->crew))
 		return;
 	if (r < 0) {
-		hp_scan_problem_line(k->w, &err);
+		hp_crew_problem(&k->w->s->crew, &err);
 		return;
 	}
 	k->end = k->w->n;
@@ -318,12 +320,12 @@ void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job)
 
 	if (hp_archive_open(s->io, AT_FDCWD, root->name, s->opt->nested, &k.a,
 			    &err) < 0) {
-		hp_scan_problem_line(w, &err);
+		hp_crew_problem(&w->s->crew, &err);
 		return;
 	}
 	note_file(root, hp_archive_stat(k.a));
-	hp_archive_set_stop(k.a,
-			    s->opt->watch.stop ? s->opt->watch.stop : &s->over);
+	hp_archive_set_stop(k.a, s->opt->watch.stop ? s->opt->watch.stop :
+						      &s->crew.over);
 	hp_archive_set_enter(k.a, may_enter, &k);
 	walk(&k);
 	hp_archive_close(k.a);

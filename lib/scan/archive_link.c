@@ -337,11 +337,12 @@ bool hp_scan_archive_links(struct hp_archive_walk *k)
 		see_all(k, &f);
 		count_hard(k, &f);
 	}
-	for (uint64_t i = 0; ok && i < k->n_links && !hp_scan_over(s); i++)
+	for (uint64_t i = 0; ok && i < k->n_links && !hp_crew_over(&s->crew);
+	     i++)
 		finish(k, &k->links[i]);
 	free(t);
 	free(f.v);
 	if (!ok)
-		hp_scan_abort(s, -ENOMEM, "out of memory");
-	return ok && !hp_scan_over(s);
+		hp_crew_no_memory(&s->crew);
+	return ok && !hp_crew_over(&s->crew);
 }

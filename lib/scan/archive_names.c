@@ -15,7 +15,7 @@ enum { NAMES_FIRST = 256 };
 
 static void no_memory(struct hp_archive_walk *k)
 {
-	hp_scan_abort(k->w->s, -ENOMEM, "out of memory");
+	hp_crew_no_memory(&k->w->s->crew);
 }
 
 void hp_scan_archive_path(struct hp_archive_walk *k, const char *path,

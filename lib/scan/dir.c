@@ -37,7 +37,7 @@ static bool batch_begin(struct hp_scan_worker *w, const struct hp_scan_job *dir)
 				HPDSL_PATH_MAX + 1 + HP_SCAN_NAMES);
 	if (!b)
 		return false;
-	b->kind = HP_SCAN_BATCHED;
+	b->job.kind = HP_SCAN_BATCHED;
 	b->root = dir->root;
 	b->dir_len = dir->dir_len;
 	b->n_names = 0;
@@ -49,7 +49,7 @@ static bool batch_begin(struct hp_scan_worker *w, const struct hp_scan_job *dir)
 
 static bool batch_flush(struct hp_scan_worker *w, const struct hp_scan_job *dir)
 {
-	if (hp_scan_offer(w->s, w->batch))
+	if (hp_crew_offer(&w->s->crew, &w->batch->job))
 		w->batch = NULL;
 	else
 		hp_scan_batch(w, w->batch);
@@ -84,7 +84,8 @@ static int take_records(struct hp_scan_worker *w, const struct hp_scan_job *dir,
 {
 	int count = 0;
 
-	for (size_t at = 0, len; at < n && !hp_scan_over(w->s); at += len) {
+	for (size_t at = 0, len; at < n && !hp_crew_over(&w->s->crew);
+	     at += len) {
 		struct hp_dent d;
 
 		len = hp_dent_take(w->dents + at, n - at, &d);
@@ -122,7 +123,7 @@ static int64_t list_names(struct hp_scan_worker *w,
 		if (r < 0)
 			return r;
 		total += r;
-		if (hp_scan_over(w->s))
+		if (hp_crew_over(&w->s->crew))
 			return total;
 	}
 }
@@ -148,10 +149,11 @@ void hp_scan_folder(struct hp_scan_worker *w, const struct hp_scan_job *job)
 	hp_auto_fd f = { io, -1 };
 	int64_t n;
 
+	hp_scan_tick(w);
 	if (!w->dents)
 		w->dents = malloc(DENTS_BYTES);
 	if (!w->dents) {
-		hp_scan_abort(w->s, -ENOMEM, "out of memory");
+		hp_crew_no_memory(&w->s->crew);
 		return;
 	}
 	if (!batch_begin(w, job))

@@ -102,7 +102,7 @@ void hp_scan_put(struct hp_scan_worker *w, const struct hp_file *f)
 	if (w->arena && (w->n < w->cap || grow(w)))
 		path = hp_arena_add(w->arena, w->path, w->len);
 	if (!path) {
-		hp_scan_abort(w->s, -ENOMEM, "out of memory");
+		hp_crew_no_memory(&w->s->crew);
 		return;
 	}
 	w->files[w->n] = *f;

@@ -34,7 +34,7 @@ static bool leads_inside(struct hp_scan_worker *w, uint16_t root, int fd)
 	if (r == 0 && is_below(real, top))
 		return true;
 	if (r == -ENOMEM) {
-		hp_scan_abort(w->s, r, "out of memory");
+		hp_crew_no_memory(&w->s->crew);
 		return false;
 	}
 	if (r == 0)
@@ -91,11 +91,11 @@ void hp_scan_linked(struct hp_scan_worker *w)
 	w->counts.symlinks_to_dirs++;
 	if (!w->s->list->note_linked)
 		return;
-	pthread_mutex_lock(&w->s->tell);
+	pthread_mutex_lock(&w->s->crew.tell);
 	r = note(w->s->list, w->path);
-	pthread_mutex_unlock(&w->s->tell);
+	pthread_mutex_unlock(&w->s->crew.tell);
 	if (r < 0)
-		hp_scan_abort(w->s, r, "out of memory");
+		hp_crew_no_memory(&w->s->crew);
 }
 
 void hp_scan_link(struct hp_scan_worker *w, uint16_t root)

@@ -109,10 +109,10 @@ static int push_names(struct hp_scan *s, const char *begin, const char *end)
 	job = hp_scan_job(s, 0, 0);
 	if (!job)
 		return -ENOMEM;
-	job->kind = HP_SCAN_LISTED;
+	job->job.kind = HP_SCAN_LISTED;
 	job->names = begin;
 	job->bytes = (uint32_t)(end - begin);
-	hp_scan_push(s, job);
+	hp_crew_push(&s->crew, &job->job, false);
 	return 0;
 }
 
@@ -159,7 +159,7 @@ static void take_top(struct hp_scan_worker *w, uint16_t root)
 
 	if (w->s->more[root].above_output) {
 		hp_scan_fail_output(w->s, w->s->list->roots[root].name, &err);
-		hp_scan_abort(w->s, err.code, err.msg);
+		hp_crew_abort(&w->s->crew, err.code, err.msg);
 		return;
 	}
 	w->len = w->s->list->roots[root].prefix_len;
@@ -192,7 +192,7 @@ void hp_scan_listed(struct hp_scan_worker *w, const struct hp_scan_job *job)
 {
 	const char *p = job->names, *end = p + job->bytes;
 
-	while (p < end && !hp_scan_over(w->s)) {
+	while (p < end && !hp_crew_over(&w->s->crew)) {
 		size_t n = name_length(p, end);
 
 		if (n)

@@ -15,12 +15,12 @@ void hp_scan_enter(struct hp_scan_worker *w, uint16_t root)
 
 	if (!job)
 		return;
-	job->kind = HP_SCAN_FOLDER;
+	job->job.kind = HP_SCAN_FOLDER;
 	memcpy(job->text, w->path, w->len);
 	job->dir_len = (uint16_t)w->len;
 	if (w->len > w->s->list->roots[root].prefix_len)
 		job->text[job->dir_len++] = '/';
-	hp_scan_push(w->s, job);
+	hp_crew_push(&w->s->crew, &job->job, false);
 }
 
 void hp_scan_meet(struct hp_scan_worker *w, uint16_t root)
@@ -39,7 +39,7 @@ static void take_folder(struct hp_scan_worker *w, uint16_t root,
 
 	if (listed && hp_scan_above_output(w->s, st)) {
 		hp_scan_fail_output(w->s, w->path, &err);
-		hp_scan_abort(w->s, err.code, err.msg);
+		hp_crew_abort(&w->s->crew, err.code, err.msg);
 	} else {
 		hp_scan_meet(w, root);
 	}
@@ -117,7 +117,7 @@ void hp_scan_batch(struct hp_scan_worker *w, const struct hp_scan_job *job)
 	const char *p = job->text + job->dir_len;
 	const char *end = p + job->bytes;
 
-	while (p < end && !hp_scan_over(w->s)) {
+	while (p < end && !hp_crew_over(&w->s->crew)) {
 		unsigned char type = (unsigned char)*p++;
 		size_t n = strlen(p);
 

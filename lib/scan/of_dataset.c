@@ -27,10 +27,10 @@ int hp_scan_enter_dataset(struct hp_scan *s, uint16_t root)
 
 		if (!job)
 			return -ENOMEM;
-		job->kind = HP_SCAN_MEMBERS;
+		job->job.kind = HP_SCAN_MEMBERS;
 		job->first = i;
 		job->end = n.members - i < RANGE ? n.members : i + RANGE;
-		hp_scan_push(s, job);
+		hp_crew_push(&s->crew, &job->job, false);
 	}
 	return 0;
 }
@@ -73,10 +73,10 @@ void hp_scan_members(struct hp_scan_worker *w, const struct hp_scan_job *job)
 	struct hpdsl_member m;
 
 	for (uint64_t i = job->first; i < job->end; i++) {
-		if (hp_scan_over(w->s))
+		if (hp_crew_over(&w->s->crew))
 			return;
 		if (hpdsl_member_get(root->dataset, i, &m, &err) < 0) {
-			hp_scan_abort(w->s, err.code, err.msg);
+			hp_crew_abort(&w->s->crew, err.code, err.msg);
 			return;
 		}
 		/* What a packer made, another one makes anew if asked to. */

@@ -34,10 +34,10 @@ int hp_scan_enter_snapshot(struct hp_scan *s)
 
 		if (!job)
 			return -ENOMEM;
-		job->kind = HP_SCAN_FROZEN;
+		job->job.kind = HP_SCAN_FROZEN;
 		job->first = i;
 		job->end = info.entries - i < RANGE ? info.entries : i + RANGE;
-		hp_scan_push(s, job);
+		hp_crew_push(&s->crew, &job->job, false);
 	}
 	return 0;
 }
@@ -170,7 +170,7 @@ void hp_scan_frozen(struct hp_scan_worker *w, const struct hp_scan_job *job)
 	for (uint64_t i = job->first; i < job->end; i++) {
 		int r;
 
-		if (hp_scan_over(w->s))
+		if (hp_crew_over(&w->s->crew))
 			return;
 		r = hpdsl_snapshot_stat(s, i, &e, &err);
 		if (r == 0 && e.parent != in.entry)
@@ -178,7 +178,7 @@ void hp_scan_frozen(struct hp_scan_worker *w, const struct hp_scan_job *job)
 		if (r == 0 && !in.skipped)
 			r = take_entry(w, &in, &e, &err);
 		if (r < 0) {
-			hp_scan_abort(w->s, err.code, err.msg);
+			hp_crew_abort(&w->s->crew, err.code, err.msg);
 			return;
 		}
 		hp_scan_tick(w);

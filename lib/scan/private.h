@@ -8,9 +8,7 @@
 #define HP_SCAN_WALK_H
 
 #include "scan/scan.h"
-#include "sys/lines.h"
-
-#include <pthread.h>
+#include "sys/crew.h"
 
 #define HP_SCAN_BATCH 128  /* names in a job */
 #define HP_SCAN_NAMES 8192 /* bytes in a job, type and NUL of each included */
@@ -24,16 +22,20 @@ struct hp_scan_root {
 	bool compressed;   /* an archive as a whole */
 };
 
+enum hp_scan_kind {
+	HP_SCAN_BATCHED,
+	HP_SCAN_FOLDER,
+	HP_SCAN_LISTED,
+	HP_SCAN_MEMBERS,
+	HP_SCAN_FROZEN,
+	HP_SCAN_ARCHIVE,
+	/* One that has to be decoded, which takes memory and a core: no more at
+	 * a time than there are threads. */
+	HP_SCAN_STREAM,
+};
+
 struct hp_scan_job {
-	struct hp_scan_job *next;
-	enum {
-		HP_SCAN_FOLDER,
-		HP_SCAN_BATCHED,
-		HP_SCAN_LISTED,
-		HP_SCAN_MEMBERS,
-		HP_SCAN_ARCHIVE,
-		HP_SCAN_FROZEN,
-	} kind;
+	struct hp_crew_job job;
 	uint16_t root;
 	uint16_t n_names;
 	uint16_t dir_len;    /* of the folder at text: "" or "a/b/" */
@@ -43,16 +45,11 @@ struct hp_scan_job {
 	char text[];	     /* then BATCHED: d_type, name, NUL of each */
 };
 
-struct hp_scan_worker;
-/* What a job of one kind is. */
-typedef void hp_scan_work(struct hp_scan_worker *w,
-			  const struct hp_scan_job *job);
-
 struct hp_scan {
+	struct hp_crew crew; /* its warnings: links that were left out */
 	const struct hpdsl_pack_options *opt;
 	const struct hp_io *io;
-	hp_scan_work *const *work; /* by kind */
-	struct hp_list *list;	   /* roots from the start, files at the end */
+	struct hp_list *list; /* roots from the start, files at the end */
 	struct hp_scan_root *more;
 	struct hp_scan_above {
 		dev_t dev;
@@ -72,32 +69,11 @@ struct hp_scan {
 	size_t n_wishes;
 	struct hp_arena *wish_arena;
 	bool wish_all; /* the list names the archive as a whole */
-
-	pthread_mutex_t lock; /* of the next eight */
-	pthread_cond_t wake;
-	struct hp_scan_job *top;
-	/*
-	 * Archives that have to be decoded, which takes memory and a core: no
-	 * more at a time than there are threads.
-	 */
-	struct hp_scan_job *streams;
-	uint32_t decoding, decoding_max;
-	uint32_t busy;	  /* workers with a job */
-	uint32_t batches; /* on the stack */
-	struct hpdsl_error failed;
-	uint32_t batches_max; /* more are done where they are found */
-	int over;	      /* atomic: no job is begun or gone on with */
-
-	pthread_mutex_t tell;	  /* of what calls back, and of: */
-	struct hp_lines problems; /* no list comes of it */
-	struct hp_lines warnings; /* links that were left out */
-	uint64_t next_tell;	  /* nanoseconds */
-	uint64_t files;		  /* atomic: found so far, about */
 };
 
 struct hp_scan_worker {
+	struct hp_crew_worker worker;
 	struct hp_scan *s;
-	pthread_t thread;
 	struct hp_file *files;
 	uint64_t n, cap, told;
 	struct hp_arena *arena;
@@ -140,18 +116,8 @@ int hp_scan_open_archive(struct hp_scan *s, const char *name,
 int hp_scan_enter_archive(struct hp_scan *s, uint16_t root);
 void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
-/* queue.c */
-int hp_scan_run(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n);
 /* A job with n bytes of text; without memory the scan ends, and NULL. */
 struct hp_scan_job *hp_scan_job(struct hp_scan *s, uint16_t root, size_t n);
-/* Takes the job over. */
-void hp_scan_push(struct hp_scan *s, struct hp_scan_job *job);
-/* The same if few are waiting, else false: the caller does it. */
-bool hp_scan_offer(struct hp_scan *s, struct hp_scan_job *job);
-/* Ends the scan as a whole; the first reason counts. */
-void hp_scan_abort(struct hp_scan *s, int code, const char *text);
-/* Asked all the time: has it ended, or should it? */
-bool hp_scan_over(struct hp_scan *s);
 
 /* dir.c */
 void hp_scan_folder(struct hp_scan_worker *w, const struct hp_scan_job *job);
@@ -193,12 +159,7 @@ void hp_scan_linked(struct hp_scan_worker *w);
 void hp_scan_problem(struct hp_scan_worker *w, uint16_t root, int code,
 		     const char *what);
 void hp_scan_warning(struct hp_scan_worker *w, uint16_t root, const char *what);
-/* The same with a line that names its object. */
-void hp_scan_problem_line(struct hp_scan_worker *w,
-			  const struct hpdsl_error *line);
 /* Now and then: progress. */
 void hp_scan_tick(struct hp_scan_worker *w);
-/* Tells what was collected; the error if there were problems. */
-int hp_scan_conclude(struct hp_scan *s, struct hpdsl_error *err);
 
 #endif

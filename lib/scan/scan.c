@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "sys/clock.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,14 +15,32 @@
 #define WORKERS_MAX 512
 #define DRAIN 16384 /* files moved at a time */
 
-static hp_scan_work *const work[] = {
-	[HP_SCAN_FOLDER] = hp_scan_folder,
-	[HP_SCAN_BATCHED] = hp_scan_batch,
-	[HP_SCAN_LISTED] = hp_scan_listed,
-	[HP_SCAN_MEMBERS] = hp_scan_members,
-	[HP_SCAN_ARCHIVE] = hp_scan_archive,
-	[HP_SCAN_FROZEN] = hp_scan_frozen,
+static void (*const by_kind[])(struct hp_scan_worker *w,
+			       const struct hp_scan_job *job) = {
+	[HP_SCAN_BATCHED] = hp_scan_batch,  [HP_SCAN_FOLDER] = hp_scan_folder,
+	[HP_SCAN_LISTED] = hp_scan_listed,  [HP_SCAN_MEMBERS] = hp_scan_members,
+	[HP_SCAN_FROZEN] = hp_scan_frozen,  [HP_SCAN_ARCHIVE] = hp_scan_archive,
+	[HP_SCAN_STREAM] = hp_scan_archive,
 };
+
+static void work(struct hp_crew_worker *worker, struct hp_crew_job *job)
+{
+	if (!hp_crew_over(worker->crew))
+		by_kind[job->kind]((struct hp_scan_worker *)worker,
+				   (const struct hp_scan_job *)job);
+	free(job);
+}
+
+struct hp_scan_job *hp_scan_job(struct hp_scan *s, uint16_t root, size_t n)
+{
+	struct hp_scan_job *job = malloc(sizeof *job + n);
+
+	if (job)
+		*job = (struct hp_scan_job){ .root = root };
+	else
+		hp_crew_no_memory(&s->crew);
+	return job;
+}
 
 static uint32_t count_workers(const struct hpdsl_pack_options *opt)
 {
@@ -30,6 +49,13 @@ static uint32_t count_workers(const struct hpdsl_pack_options *opt)
 	if (!opt->readers)
 		return 16;
 	return opt->readers < WORKERS_MAX ? opt->readers : WORKERS_MAX;
+}
+
+static uint32_t decoders(const struct hpdsl_pack_options *opt)
+{
+	uint32_t n = hp_threads(opt->threads);
+
+	return n == HPDSL_SERIAL ? 1 : n;
 }
 
 /*
@@ -136,7 +162,7 @@ static int seed(struct hp_scan *s, struct hp_scan_worker *w,
 	if (s->opt->snapshot)
 		return hp_scan_enter_snapshot(s) < 0 ? hp_fail_nomem(err) : 0;
 	/* The last one on the stack is the first to be walked. */
-	for (size_t i = s->list->n_roots; i-- > 0 && !s->over;) {
+	for (size_t i = s->list->n_roots; i-- > 0 && !s->crew.over;) {
 		if (s->list->roots[i].kind == HP_ROOT_DATASET) {
 			if (hp_scan_enter_dataset(s, (uint16_t)i) < 0)
 				return hp_fail_nomem(err);
@@ -178,14 +204,14 @@ static int walk(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n,
 {
 	int r = seed(s, w, err);
 
-	if (r == 0 && hp_scan_run(s, w, n) < 0)
-		r = hp_fail(err, s->failed.code, "%s", s->failed.msg);
+	if (r == 0)
+		r = hp_crew_run(&s->crew, w, sizeof *w, n, err);
 	if (r < 0)
 		return r;
-	s->files = 0;
+	s->crew.done = 0;
 	for (uint32_t i = 0; i < n; i++)
-		s->files += w[i].n;
-	r = hp_scan_conclude(s, err);
+		s->crew.done += w[i].n;
+	r = hp_crew_conclude(&s->crew, "links left out", "the input", err);
 	if (r < 0)
 		return r;
 	if (join_files(s->list, w, n) < 0)
@@ -225,19 +251,11 @@ static int scan(struct hp_scan *s, struct hpdsl_pack_report *report,
 		return hp_fail_nomem(err);
 	for (uint32_t i = 0; i < n; i++)
 		w[i].s = s;
+	s->crew.stacks[HP_SCAN_BATCHED].room = n > 1 ? 4 * n : 0;
+	s->crew.stacks[HP_SCAN_STREAM].most = decoders(s->opt);
 	r = walk(s, w, n, report, err);
 	workers_free(w, n);
 	return r;
-}
-
-static void jobs_free(struct hp_scan_job *job)
-{
-	while (job) {
-		struct hp_scan_job *next = job->next;
-
-		free(job);
-		job = next;
-	}
 }
 
 int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
@@ -246,17 +264,18 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 	struct hp_scan s = {
 		.opt = opt,
 		.io = hp_io_or_system(opt->watch.io),
-		.work = work,
 		.list = list,
 		.room = UINT64_MAX,
-		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.wake = PTHREAD_COND_INITIALIZER,
-		.tell = PTHREAD_MUTEX_INITIALIZER,
+		.crew = { .watch = &opt->watch,
+			  .phase = "scanning",
+			  .name = "scan",
+			  .work = work },
 	};
 	struct hpdsl_pack_report found = *report;
 	double begin = hp_now();
 	int r;
 
+	hp_crew_init(&s.crew);
 	list->io = s.io;
 	r = scan(&s, &found, err);
 	for (size_t i = 0; s.more && i < list->n_roots; i++) {
@@ -268,11 +287,7 @@ int hp_scan(struct hp_list *list, const struct hpdsl_pack_options *opt,
 	free(s.output);
 	free(s.wishes);
 	hp_arena_free(s.wish_arena);
-	jobs_free(s.top);
-	jobs_free(s.streams);
-	pthread_cond_destroy(&s.wake);
-	pthread_mutex_destroy(&s.lock);
-	pthread_mutex_destroy(&s.tell);
+	hp_crew_release(&s.crew);
 	if (r < 0) {
 		hp_list_release(list);
 		return r;

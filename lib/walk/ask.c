@@ -27,10 +27,11 @@ struct hp_walk_dir *hp_walk_meet(struct hp_walk_worker *w,
 	struct hp_walk_dir *dir = malloc(sizeof *dir + w->len + 1);
 
 	if (!dir) {
-		hp_walk_no_memory(w);
+		hp_crew_no_memory(&w->s->crew);
 		return NULL;
 	}
 	*dir = (struct hp_walk_dir){
+		.job = { .kind = HP_WALK_FOLDER },
 		.folder = folder,
 		.dev = st->st_dev,
 		.ino = st->st_ino,
@@ -54,7 +55,7 @@ static bool take_folder(struct hp_walk_worker *w, const struct hp_walk_dir *in,
 
 	node->folder = calloc(1, sizeof *node->folder);
 	if (!node->folder) {
-		hp_walk_no_memory(w);
+		hp_crew_no_memory(&w->s->crew);
 		return false;
 	}
 	node->folder->parent = w->folders;
@@ -67,8 +68,8 @@ static bool take_folder(struct hp_walk_worker *w, const struct hp_walk_dir *in,
 	dir = hp_walk_meet(w, node->folder, st);
 	if (!dir)
 		return false;
-	dir->next = w->met;
-	w->met = dir;
+	dir->job.next = w->met;
+	w->met = &dir->job;
 	return true;
 }
 
@@ -86,7 +87,7 @@ static int take_target(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 		return n < 0 ? (int)n : n ? -ENAMETOOLONG : -EIO;
 	node->target = hp_arena_add(w->arena, w->target, (size_t)n);
 	if (!node->target)
-		hp_walk_no_memory(w);
+		hp_crew_no_memory(&w->s->crew);
 	node->size = (uint64_t)n;
 	return 0;
 }
@@ -152,7 +153,7 @@ void hp_walk_ask(struct hp_walk_worker *w, struct hp_walk_batch *b, bool last)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < b->n && !hp_walk_over(w->s); i++) {
+	for (uint32_t i = 0; i < b->n && !hp_crew_over(&w->s->crew); i++) {
 		struct hp_node *node = &b->nodes[i];
 
 		if (!ask_node(w, b->dir, node))
@@ -161,7 +162,7 @@ void hp_walk_ask(struct hp_walk_worker *w, struct hp_walk_batch *b, bool last)
 			b->nodes[n] = *node;
 		n++;
 	}
-	hp_walk_tick(w->s, b->n);
+	hp_crew_tick(&w->s->crew, b->n);
 	b->n = n;
-	hp_walk_push(w->s, hp_take(w->met), last);
+	hp_crew_push(&w->s->crew, hp_take(w->met), last);
 }

@@ -15,6 +15,7 @@ static struct hp_walk_batch *batch_new(struct hp_walk_worker *w,
 		b = malloc(sizeof *b);
 	if (!b)
 		return NULL;
+	b->job.kind = HP_WALK_BATCHED;
 	b->next = NULL;
 	b->dir = dir;
 	b->n = 0;
@@ -38,7 +39,7 @@ void hp_walk_batch_free(struct hp_walk_worker *w, struct hp_walk_batch *b)
 static void batch_flush(struct hp_walk_worker *w, struct hp_walk_dir *dir)
 {
 	__atomic_add_fetch(&dir->left, 1, __ATOMIC_RELAXED);
-	if (hp_walk_offer(w->s, dir->last))
+	if (hp_crew_offer(&w->s->crew, &dir->last->job))
 		return;
 	__atomic_sub_fetch(&dir->left, 1, __ATOMIC_RELAXED);
 	hp_walk_ask(w, dir->last, false);
@@ -57,7 +58,7 @@ struct hp_node *hp_walk_add(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 	if (!b)
 		b = batch_new(w, dir);
 	if (!b) {
-		hp_walk_no_memory(w);
+		hp_crew_no_memory(&w->s->crew);
 		return NULL;
 	}
 	node = &b->nodes[b->n];

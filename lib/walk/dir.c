@@ -56,8 +56,8 @@ static void done(struct hp_walk_worker *w, struct hp_walk_dir *dir)
 		return;
 	if (dir->fd >= 0)
 		w->s->io->close(w->s->io, dir->fd);
-	if (!hp_walk_over(w->s) && gather(dir) < 0)
-		hp_walk_no_memory(w);
+	if (!hp_crew_over(&w->s->crew) && gather(dir) < 0)
+		hp_crew_no_memory(&w->s->crew);
 	for (b = dir->first; b; b = next) {
 		next = b->next;
 		hp_walk_batch_free(w, b);
@@ -113,7 +113,7 @@ static int list(struct hp_walk_worker *w, struct hp_walk_dir *dir)
 		w->dents = malloc(DENTS_BYTES);
 	if (!w->dents)
 		return -ENOMEM;
-	while (!hp_walk_over(w->s)) {
+	while (!hp_crew_over(&w->s->crew)) {
 		ssize_t n = io->getdents(io, dir->fd, w->dents, DENTS_BYTES);
 		int r;
 
@@ -158,7 +158,7 @@ void hp_walk_dir(struct hp_walk_worker *w, struct hp_walk_dir *dir)
 	uint64_t entry;
 	int r = 0;
 
-	if (hp_walk_over(w->s)) {
+	if (hp_crew_over(&w->s->crew)) {
 		done(w, dir);
 		return;
 	}
@@ -169,10 +169,10 @@ void hp_walk_dir(struct hp_walk_worker *w, struct hp_walk_dir *dir)
 		if (r == 0)
 			r = list(w, dir);
 	}
-	if (dir->last && !hp_walk_over(w->s))
+	if (dir->last && !hp_crew_over(&w->s->crew))
 		hp_walk_ask(w, dir->last, true);
 	if (r == -ENOMEM)
-		hp_walk_no_memory(w);
+		hp_crew_no_memory(&w->s->crew);
 	else if (r != 0) {
 		hp_walk_path(w, dir, "", 0);
 		if (r < 0)

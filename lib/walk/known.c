@@ -22,7 +22,7 @@ static bool is_before(const struct timespec *t, int64_t sec, uint32_t nsec)
 
 static void fail(struct hp_walk_worker *w, const struct hpdsl_error *err)
 {
-	hp_walk_abort(w->s, err->code, err->msg);
+	hp_crew_abort(&w->s->crew, err->code, err->msg);
 }
 
 /*
@@ -121,7 +121,7 @@ void hp_walk_keep(struct hp_walk_worker *w, struct hp_walk_dir *dir,
 
 	dir->kept = true;
 	w->kept++;
-	while (!hp_walk_over(w->s)) {
+	while (!hp_crew_over(&w->s->crew)) {
 		n = hpdsl_snapshot_readdir(w->s->with->known, entry, &cursor,
 					   rows, ROWS, &err);
 		for (int64_t i = 0; i < n; i++) {

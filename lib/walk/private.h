@@ -9,17 +9,18 @@
 #define HP_WALK_PRIVATE_H
 
 #include "plan/list.h"
-#include "sys/lines.h"
+#include "sys/crew.h"
 #include "walk/walk.h"
-
-#include <pthread.h>
 
 #define HP_WALK_BATCH 128
 #define HP_WALK_NAME_MAX 1024 /* of a name; FUSE allows so many bytes */
 
+/* Batches go first, since they keep a folder open. */
+enum hp_walk_kind { HP_WALK_BATCHED, HP_WALK_FOLDER };
+
 struct hp_walk_batch {
-	struct hp_walk_batch *next;	 /* of the same folder */
-	struct hp_walk_batch *next_free; /* for any worker, on the stack */
+	struct hp_crew_job job;	    /* if it was offered */
+	struct hp_walk_batch *next; /* of the same folder */
 	struct hp_walk_dir *dir;
 	uint32_t n;
 	/* Until it was asked for, of a node the name and type are set. */
@@ -28,7 +29,7 @@ struct hp_walk_batch {
 
 /* A folder, from when it was met until all its names were asked for. */
 struct hp_walk_dir {
-	struct hp_walk_dir *next; /* on the stack */
+	struct hp_crew_job job;
 	struct hp_folder *folder; /* gets the nodes */
 	dev_t dev;		  /* what was met, as the next three */
 	ino_t ino;
@@ -42,50 +43,25 @@ struct hp_walk_dir {
 	char path[]; /* below the top: "" or "a/b" */
 };
 
-struct hp_walk_worker;
-
-/* What a worker does with a folder, and with a batch that was offered. */
-struct hp_walk_jobs {
-	void (*dir)(struct hp_walk_worker *w, struct hp_walk_dir *dir);
-	void (*batch)(struct hp_walk_worker *w, struct hp_walk_batch *b);
-};
-
 struct hp_walk {
+	struct hp_crew crew; /* its warnings: mount points */
 	const struct hp_walk_options *with;
 	const struct hpdsl_snapshot_options *opt;
 	const struct hp_io *io;
-	const struct hp_walk_jobs *jobs;
 	struct hp_root root; /* for messages; its fd is the top's */
 	dev_t dev;	     /* the top's */
-
-	pthread_mutex_t lock; /* of the next nine */
-	pthread_cond_t wake;
-	struct hp_walk_dir *dirs;
-	struct hp_walk_batch *batches;
-	uint32_t n_batches; /* on the stack */
-	uint32_t batches_max;
-	uint32_t busy; /* workers with a job */
-	uint32_t idle; /* workers that wait */
-	struct hpdsl_error failed;
-	int over; /* atomic: what is left is dropped */
-
-	pthread_mutex_t tell;	  /* of what calls back, and of: */
-	struct hp_lines problems; /* no tree comes of it */
-	struct hp_lines mounts;
-	uint64_t next_tell; /* nanoseconds */
-	uint64_t names;	    /* atomic: asked for so far */
 };
 
 struct hp_walk_worker {
+	struct hp_crew_worker worker;
 	struct hp_walk *s;
-	pthread_t thread;
 	struct hp_arena *arena;
 	/*
 	 * All folders that it met, linked by their parent until hp_tree_finish
 	 * sets that: should there be no tree, they are found here.
 	 */
 	struct hp_folder *folders;
-	struct hp_walk_dir *met; /* not yet on the stack */
+	struct hp_crew_job *met; /* folders not yet on the stack */
 	struct hp_walk_batch *spare;
 	uint64_t excluded, mounts, kept;
 	char *dents; /* for getdents */
@@ -93,19 +69,6 @@ struct hp_walk_worker {
 	char path[HPDSL_PATH_MAX + 1 + HP_WALK_NAME_MAX + 1];
 	char target[HPDSL_PATH_MAX + 1];
 };
-
-/* queue.c */
-int hp_walk_run(struct hp_walk *s, struct hp_walk_worker *w, uint32_t n);
-/* Takes over a list of folders; soon: this worker is about to take one. */
-void hp_walk_push(struct hp_walk *s, struct hp_walk_dir *list, bool soon);
-/* Takes a batch over for a worker that would wait; false: the caller does it.
- */
-bool hp_walk_offer(struct hp_walk *s, struct hp_walk_batch *b);
-/* Ends the walk as a whole; the first reason counts. */
-void hp_walk_abort(struct hp_walk *s, int code, const char *text);
-void hp_walk_no_memory(struct hp_walk_worker *w);
-/* Asked all the time: has it ended, or should it? */
-bool hp_walk_over(struct hp_walk *s);
 
 /* dir.c: the jobs of the walk. */
 void hp_walk_dir(struct hp_walk_worker *w, struct hp_walk_dir *dir);
@@ -151,9 +114,5 @@ void hp_walk_path(struct hp_walk_worker *w, const struct hp_walk_dir *dir,
 void hp_walk_problem(struct hp_walk_worker *w, int code);
 /* It is a mount point, and stays closed. */
 void hp_walk_mount(struct hp_walk_worker *w);
-/* Now and then: progress.  n names more were asked for. */
-void hp_walk_tick(struct hp_walk *s, uint64_t n);
-/* Tells what was collected; the error if there were problems. */
-int hp_walk_conclude(struct hp_walk *s, struct hpdsl_error *err);
 
 #endif

@@ -13,7 +13,15 @@
 
 enum { WORKERS = 16, WORKERS_MAX = 512 };
 
-static const struct hp_walk_jobs jobs = { hp_walk_dir, hp_walk_batch };
+static void work(struct hp_crew_worker *worker, struct hp_crew_job *job)
+{
+	struct hp_walk_worker *w = (struct hp_walk_worker *)worker;
+
+	if (job->kind == HP_WALK_BATCHED)
+		hp_walk_batch(w, (struct hp_walk_batch *)job);
+	else
+		hp_walk_dir(w, (struct hp_walk_dir *)job);
+}
 
 static uint32_t count_workers(uint32_t threads)
 {
@@ -49,13 +57,14 @@ static int begin(struct hp_walk *s, struct hp_walk_worker *w, struct hp_tree *t,
 	dir = hp_walk_meet(w, t->top.folder, &st);
 	if (!dir)
 		return hp_fail_nomem(err);
-	hp_walk_push(s, dir, true);
+	hp_crew_push(&s->crew, &dir->job, true);
 	return 0;
 }
 
 static int walk(struct hp_walk *s, struct hp_walk_worker *w, uint32_t n,
 		struct hp_tree *t, struct hpdsl_error *err)
 {
+	char buf[HP_INPUT_NAME];
 	int r;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -67,9 +76,14 @@ static int walk(struct hp_walk *s, struct hp_walk_worker *w, uint32_t n,
 	r = begin(s, w, t, err);
 	if (r < 0)
 		return r;
-	if (hp_walk_run(s, w, n) < 0)
-		return hp_fail(err, s->failed.code, "%s", s->failed.msg);
-	return hp_walk_conclude(s, err);
+	/* Each keeps a folder open, so there is a bound. */
+	s->crew.stacks[HP_WALK_BATCHED].room =
+		n > 1 ? (n < 32 ? 2 * n : 64) : 0;
+	r = hp_crew_run(&s->crew, w, sizeof *w, n, err);
+	return r < 0 ? r :
+		       hp_crew_conclude(&s->crew, "file systems not entered",
+					hp_input_name(&s->root, "", 0, buf),
+					err);
 }
 
 /* Folders of a tree that is given up, however they hang together. */
@@ -151,23 +165,22 @@ int hp_walk(const char *path, const struct hp_walk_options *opt,
 		.with = opt,
 		.opt = opt->opt,
 		.io = hp_io_or_system(opt->opt->watch.io),
-		.jobs = &jobs,
 		.root = { .fd = -1, .name = path },
-		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.wake = PTHREAD_COND_INITIALIZER,
-		.tell = PTHREAD_MUTEX_INITIALIZER,
+		.crew = { .watch = &opt->opt->watch,
+			  .phase = "walking",
+			  .name = "walk",
+			  .work = work },
 	};
 	double start = hp_now();
 	int r;
 
 	if (hp_tree_init(t) < 0)
 		return hp_fail_nomem(err);
+	hp_crew_init(&s.crew);
 	r = grow(&s, t, report, err);
 	if (s.root.fd >= 0)
 		s.io->close(s.io, s.root.fd);
-	pthread_cond_destroy(&s.wake);
-	pthread_mutex_destroy(&s.lock);
-	pthread_mutex_destroy(&s.tell);
+	hp_crew_release(&s.crew);
 	if (r == 0)
 		r = finish(&s, t, err);
 	if (r < 0) {
