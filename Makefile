@@ -214,6 +214,10 @@ $(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
 # What prove runs: programs and bats files, each through tests/run.
 BATS := $(filter-out tests/long/%,$(wildcard tests/*/*.bats))
 TESTS_HERE := $(UNIT) $(FUZZ) $(BATS)
+# What tests/run leaves goes by their names.
+ifneq ($(words $(TESTS_HERE)),$(words $(sort $(notdir $(TESTS_HERE)))))
+$(error two test files have one name)
+endif
 # All, or those of AREA=FOLDER, or TESTS=FILE.
 CHOSEN := $(if $(and $(filter check,$(MAKECMDGOALS)),$(TESTS)$(AREA)),$(sort $(foreach t,$(TESTS),$(or $(filter \
 	$(TESTS_HERE) tests/long/%,$(wildcard $(t))),$(error $(t) is no test))) \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A pack that was stopped, killed or disturbed is completed to the bytes of an
 # undisturbed one, or refused with the reason.
+# need_disk: kills come while a disk is waited for.
 
 load ../kit/lib
 

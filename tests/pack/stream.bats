@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compressed archives on their way into the chunks: mixed with other inputs,
 # killed, stopped, changed, resumed; few open files, little room.
+# need_disk: kills come while a disk is waited for.
 
 load ../kit/lib
 

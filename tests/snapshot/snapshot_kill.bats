@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A writer of snapshots that is killed, fails or finds no room: the file is the
 # old one or the new one, and the next run leaves nothing behind.
+# need_disk: kills come while a disk is waited for.
 
 load ../kit/lib
 load ../kit/snapshot

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage killed at random moments: what has its name verifies, and the rerun
 # reads only what no node has.
+# need_disk: kills come while a disk is waited for.
 
 load ../kit/lib
 load ../kit/mpi
