@@ -102,9 +102,9 @@ keeps()
 	built
 	file rock/rock.h 'struct other;' 'struct grain {' '	struct other {' \
 		'		int a;' '	} *o;' '};' 'int rock(void);'
-	tells "lib/sand/sand.h:1: struct grain is also in lib/rock/rock.h:2"
-	file sand/sand.h '	struct other {' 'int sand(void);'
-	tells "lib/sand/sand.h:1: struct other is also in lib/rock/rock.h:3"
+	tells "lib/sand/sand.h:1: the tag grain is also in lib/rock/rock.h:2"
+	file sand/sand.h 'enum other { A };' 'int sand(void);'
+	tells "lib/sand/sand.h:1: the tag other is also in lib/rock/rock.h:3"
 }
 
 @test "files that call each other are told, whatever lies between them" {
