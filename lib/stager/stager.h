@@ -44,7 +44,7 @@ enum hp_job_kind {
 	HP_JOB_DROP,
 };
 
-enum hp_crew { HP_CREW_ORIGIN, HP_CREW_SERVE, HP_CREW_CHUNKS, HP_CREWS };
+enum hp_stager_crew { HP_CREW_ORIGIN, HP_CREW_SERVE, HP_CREW_CHUNKS, HP_CREWS };
 
 /* The file of a chunk that is coming; who holds it may read it. */
 struct hp_coming_file {
@@ -113,7 +113,7 @@ struct hp_operation {
 
 struct hp_stager_thread {
 	struct hpdsl_stager *s;
-	enum hp_crew crew;
+	enum hp_stager_crew crew;
 	struct hp_operation now; /* atomics */
 	pthread_t id;
 };
@@ -219,7 +219,7 @@ void hp_job_free(struct hpdsl_stager *s, struct hp_job *j);
 void hp_jobs_add(struct hp_jobs *q, struct hp_job *j);
 struct hp_job *hp_jobs_take(struct hp_jobs *q);
 
-enum hp_crew hp_job_crew(const struct hp_job *j);
+enum hp_stager_crew hp_job_crew(const struct hp_job *j);
 /* Under the lock: something is queued at the chunk. */
 void hp_stager_make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 
