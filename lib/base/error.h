@@ -4,7 +4,7 @@
 #ifndef HP_ERROR_H
 #define HP_ERROR_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 /* Sets *err (if any) to code and the formatted text; returns code. */
 int hp_fail(struct hpdsl_error *err, int code, const char *fmt, ...)

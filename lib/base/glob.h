@@ -3,7 +3,7 @@
 #ifndef HP_GLOB_H
 #define HP_GLOB_H
 
-#include "hpdsl.h"
+#include "hpdsl/pack.h"
 
 /*
  * Should a file with this member path be packed?  See hpdsl-pack(1),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locals that clean up after themselves, and allocation without overflow. */
+/*
+ * Locals that clean up after themselves, allocation without overflow, and code
+ * that is kept out of the way.
+ */
 #ifndef HP_MEM_H
 #define HP_MEM_H
 
@@ -22,6 +25,9 @@ static inline void hp_free_p(void *p)
 		(p) = NULL;                 \
 		taken_;                     \
 	})
+
+/* Of what only happens when something is wrong: not among what is fast. */
+#define HP_COLD __attribute__((cold, noinline))
 
 /* n objects of size bytes, not cleared; NULL on overflow or no memory. */
 static inline void *hp_array(uint64_t n, size_t size)

@@ -6,7 +6,6 @@
 #include "base/path.h"
 
 #include "base/bytes.h"
-#include "hpdsl.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef HP_PATH_H
 #define HP_PATH_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 /*
  * Writes path as a member's path to out (at least len + 1 bytes, may be path

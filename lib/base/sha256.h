@@ -6,7 +6,7 @@
 #ifndef HP_SHA256_H
 #define HP_SHA256_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 #define HP_SHA256 32 /* bytes of a digest */
 

@@ -7,7 +7,7 @@
 #ifndef HP_TAR_FOREIGN_H
 #define HP_TAR_FOREIGN_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 /* Longest name in a header, before it is cleaned. */
 #define HP_FOREIGN_NAME (2 * HPDSL_PATH_MAX)

@@ -6,7 +6,7 @@
 #ifndef HP_FRAME_H
 #define HP_FRAME_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 #include <zstd.h>
 

@@ -6,7 +6,9 @@
 #ifndef HP_PAX_H
 #define HP_PAX_H
 
-#include "hpdsl.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct hp_pax {
 	const char *path; /* NULL: no such record */

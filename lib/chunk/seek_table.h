@@ -7,7 +7,7 @@
 #ifndef HP_SEEKABLE_H
 #define HP_SEEKABLE_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 #define HP_FRAME_BYTES (128u << 10) /* of samples that share a frame */
 #define HP_FRAME_MAX (1u << 30)	    /* of a larger sample */

@@ -7,7 +7,7 @@
 #ifndef HP_TAR_H
 #define HP_TAR_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 #define HP_TAR_BLOCK 512
 #define HP_TAR_RECORD 10240

@@ -7,7 +7,9 @@
 #ifndef HP_TAR_TAIL_H
 #define HP_TAR_TAIL_H
 
-#include "hpdsl.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Bytes behind the end that are looked at. */
 #define HP_TAR_TAIL_MAX (UINT64_C(16) << 20)

@@ -11,7 +11,6 @@
 #include "base/key_set.h"
 #include "base/text.h"
 #include "chunk/foreign.h"
-#include "hpdsl.h"
 #include "plan/name_risk.h"
 #include "sys/io.h"
 

@@ -5,6 +5,7 @@
 
 #include "compat/compat.h"
 #include "dataset/dataset.h"
+#include "hpdsl/verify.h"
 #include "sys/meter.h"
 
 /* One tar: a file, or a chunk of a dataset. */

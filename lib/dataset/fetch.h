@@ -9,7 +9,7 @@
 #ifndef HP_FETCH_H
 #define HP_FETCH_H
 
-#include "hpdsl.h"
+#include "hpdsl/loader.h"
 
 enum {
 	HP_FETCH_READ = 4 << 20, /* bytes of one read, at most */

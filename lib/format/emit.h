@@ -8,7 +8,6 @@
 #define HP_EMIT_H
 
 #include "base/text.h"
-#include "hpdsl.h"
 
 /* What files these are. */
 enum hp_side_file {

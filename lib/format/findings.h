@@ -3,7 +3,7 @@
 #ifndef HP_FINDINGS_H
 #define HP_FINDINGS_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 enum {
 	HP_SAME_HASH = 64 /* names with one hash; more are no accident */

@@ -7,7 +7,7 @@
 #ifndef HP_MANIFEST_H
 #define HP_MANIFEST_H
 
-#include "hpdsl.h"
+#include "hpdsl/pack.h"
 
 #define HP_MANIFEST_NAME "dataset.yaml"
 #define HP_MANIFEST_VERSION 1

@@ -9,7 +9,7 @@
 #ifndef HP_STAGE_STATE_H
 #define HP_STAGE_STATE_H
 
-#include "hpdsl.h"
+#include "hpdsl/dataset.h"
 
 #define HP_STATE_NAME "stage.hpdsl"
 #define HP_STATE_MAGIC "\x89HPDSLT\n"

@@ -11,7 +11,7 @@
 #define HP_YAML_READER_H
 
 #include "base/arena.h"
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 #include <yaml.h>
 

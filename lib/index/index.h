@@ -16,6 +16,7 @@
 #ifndef HP_INDEX_H
 #define HP_INDEX_H
 
+#include "hpdsl/dataset.h"
 #include "sys/view.h"
 
 #define HP_INDEX_MAGIC "\x89HPDSLI\n"

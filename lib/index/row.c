@@ -7,26 +7,25 @@
 #include "index/copy.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/path.h"
 #include "chunk/seek_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-#define COLD __attribute__((cold, noinline))
-
-COLD int hp_index_out_of_range(const struct hp_index *ix, const char *what,
-			       uint64_t number, uint64_t count,
-			       struct hpdsl_error *err)
+HP_COLD int hp_index_out_of_range(const struct hp_index *ix, const char *what,
+				  uint64_t number, uint64_t count,
+				  struct hpdsl_error *err)
 {
 	return hp_fail(err, -ERANGE,
 		       "%s: no %s %" PRIu64 ", there are %" PRIu64, ix->name,
 		       what, number, count);
 }
 
-COLD int hp_index_bad_row(const struct hp_index *ix, const char *what,
-			  uint64_t number, const char *why,
-			  struct hpdsl_error *err)
+HP_COLD int hp_index_bad_row(const struct hp_index *ix, const char *what,
+			     uint64_t number, const char *why,
+			     struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT, "%s: %s %" PRIu64 ": %s", ix->name,
 		       what, number, why);

@@ -7,7 +7,8 @@
 #ifndef HP_LOAD_SHARE_H
 #define HP_LOAD_SHARE_H
 
-#include "hpdsl.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct hp_load_share {
 	uint64_t samples; /* N */

@@ -8,7 +8,9 @@
 #ifndef HP_LOAD_SLOTS_H
 #define HP_LOAD_SLOTS_H
 
-#include "hpdsl.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { HP_SLOT_MIN = 64 << 10, HP_SLOT_MAX = 4 << 20 };
 

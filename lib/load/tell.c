@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset/dataset.h"
+#include "hpdsl/verify.h"
 #include "index/copy.h"
 #include "sys/meter.h"
 

@@ -6,6 +6,7 @@
 #ifndef HP_CHOICE_H
 #define HP_CHOICE_H
 
+#include "hpdsl/order.h"
 #include "index/index.h"
 
 struct hpdsl_choice {

@@ -219,7 +219,7 @@ static void meet(const struct hpdsl_epoch *e, struct meeting *m, uint64_t first,
 		 uint64_t end)
 {
 	enum { SOME = 256 };
-	struct hp_spot spot[SOME];
+	struct hp_epoch_spot spot[SOME];
 
 	for (size_t n; first < end; first += n) {
 		n = end - first < SOME ? (size_t)(end - first) : SOME;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "hpdsl/dataset.h"
 
 int hpdsl_order_first_use(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_order *order, uint32_t *ret,

@@ -7,7 +7,7 @@
 #ifndef HP_ORDER_H
 #define HP_ORDER_H
 
-#include "hpdsl.h"
+#include "hpdsl/order.h"
 
 /* The defaults, as hpdsl.h has them, for what is zero. */
 struct hpdsl_order hp_order_filled(const struct hpdsl_order *o);

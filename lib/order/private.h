@@ -35,14 +35,14 @@ int hp_epoch_make(const struct hpdsl_order *o, const uint64_t *first,
 		  struct hpdsl_epoch **ret, struct hpdsl_error *err);
 
 /* Where a position is. */
-struct hp_spot {
+struct hp_epoch_spot {
 	const struct hp_piece *piece;
 	uint64_t occurrence; /* of the epoch's, by sample number */
 };
 
 /* Those of positions first .. first + n - 1, which there must be. */
 void hp_epoch_spots(const struct hpdsl_epoch *e, uint64_t first, size_t n,
-		    struct hp_spot *ret);
+		    struct hp_epoch_spot *ret);
 
 /*
  * How much likelier than in a full shuffle chunk-mates meet in a step: the

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "dataset/dataset.h"
+#include "hpdsl/loader.h"
 #include "order/order.h"
 
 #include <inttypes.h>

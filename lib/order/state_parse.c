@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "format/yaml_reader.h"
+#include "hpdsl/loader.h"
 
 #include <string.h>
 

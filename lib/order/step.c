@@ -24,7 +24,7 @@ static void put_places(const struct hpdsl_epoch *e, uint64_t first, size_t n,
 		       bool real, struct hpdsl_place *ret)
 {
 	enum { SOME = 64 };
-	struct hp_spot spot[SOME];
+	struct hp_epoch_spot spot[SOME];
 
 	for (size_t some; n; n -= some, first += some) {
 		some = n < SOME ? n : SOME;

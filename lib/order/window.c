@@ -91,14 +91,14 @@ void hp_epoch_samples(const struct hpdsl_epoch *e, const struct hp_piece *p,
 
 /* ---- Positions --------------------------------------------------------- */
 
-static struct hp_spot spot_of(const struct hpdsl_epoch *e,
-			      const struct hp_window *w, uint64_t sample)
+static struct hp_epoch_spot spot_of(const struct hpdsl_epoch *e,
+				    const struct hp_window *w, uint64_t sample)
 {
 	uint64_t x = w->begin + sample;
 	const struct hp_piece *p =
 		&w->piece[find_piece(w->piece, w->pieces, x)];
 
-	return (struct hp_spot){
+	return (struct hp_epoch_spot){
 		.piece = p,
 		.occurrence = e->first[p->chunk] + p->skip + (x - p->begin),
 	};
@@ -106,7 +106,7 @@ static struct hp_spot spot_of(const struct hpdsl_epoch *e,
 
 /* Samples x .. x + n - 1 of the lane. */
 static void lane_spots(const struct hpdsl_epoch *e, uint32_t lane, uint64_t x,
-		       size_t n, struct hp_spot *ret)
+		       size_t n, struct hp_epoch_spot *ret)
 {
 	enum { SOME = 64 };
 	uint64_t at[SOME];
@@ -127,7 +127,7 @@ static void lane_spots(const struct hpdsl_epoch *e, uint32_t lane, uint64_t x,
 }
 
 void hp_epoch_spots(const struct hpdsl_epoch *e, uint64_t first, size_t n,
-		    struct hp_spot *ret)
+		    struct hp_epoch_spot *ret)
 {
 	uint64_t k = e->o.run, lanes = e->o.lanes;
 
@@ -144,7 +144,7 @@ void hp_epoch_spots(const struct hpdsl_epoch *e, uint64_t first, size_t n,
 int hpdsl_epoch_at(const struct hpdsl_epoch *e, uint64_t position,
 		   uint64_t *ret_sample, struct hpdsl_error *err)
 {
-	struct hp_spot spot;
+	struct hp_epoch_spot spot;
 
 	if (position >= e->samples)
 		return hp_fail(err, -ERANGE,

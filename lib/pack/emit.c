@@ -87,14 +87,14 @@ static int put(struct hp_pack *p, int dir, uint64_t i, struct hp_text *t,
 	return r;
 }
 
-static int next_member(struct hp_walk *w, uint64_t *sample,
+static int next_member(struct hp_plan_walk *w, uint64_t *sample,
 		       struct hp_emit_member *ret, uint64_t *ret_end)
 {
 	const struct hp_list *list = w->plan->list;
 	struct hp_tar_member m;
-	struct hp_place at;
+	struct hp_plan_place at;
 
-	if (!hp_walk_next(w, &at))
+	if (!hp_plan_walk_next(w, &at))
 		return 0;
 	hp_plan_header(list, at.file, &m);
 	*ret = (struct hp_emit_member){ .name = m.path,
@@ -108,10 +108,10 @@ static int next_member(struct hp_walk *w, uint64_t *sample,
 	return 1;
 }
 
-static void walk(struct hp_walk *w, const struct hp_plan *plan, uint32_t c)
+static void walk(struct hp_plan_walk *w, const struct hp_plan *plan, uint32_t c)
 {
-	hp_walk_begin(w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_plan_walk_begin(w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
 }
 
 static void format_dali(const struct hp_plan *plan, uint32_t c,
@@ -120,7 +120,7 @@ static void format_dali(const struct hp_plan *plan, uint32_t c,
 	uint64_t sample = UINT64_MAX, end;
 	struct hp_emit_member m;
 	bool names = true;
-	struct hp_walk w;
+	struct hp_plan_walk w;
 
 	walk(&w, plan, c);
 	while (names && next_member(&w, &sample, &m, &end))
@@ -138,7 +138,7 @@ static void format_energon(const struct hp_plan *plan, uint32_t c,
 {
 	uint64_t sample = UINT64_MAX, end = 0;
 	struct hp_emit_member m;
-	struct hp_walk w;
+	struct hp_plan_walk w;
 
 	walk(&w, plan, c);
 	while (next_member(&w, &sample, &m, &end))

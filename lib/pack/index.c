@@ -16,7 +16,7 @@
 /* The plan's members in packed order, chunk after chunk. */
 struct source {
 	const struct hp_pack *p;
-	struct hp_walk walk;
+	struct hp_plan_walk walk;
 	uint32_t chunk;
 };
 
@@ -25,8 +25,8 @@ static void begin_chunk(struct source *s, uint32_t c)
 	const struct hp_plan *plan = &s->p->plan;
 
 	s->chunk = c;
-	hp_walk_begin(&s->walk, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_plan_walk_begin(&s->walk, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
 }
 
 static void source_begin(void *arg)
@@ -40,12 +40,12 @@ static int source_next(void *arg, struct hp_index_member *ret,
 	struct source *s = arg;
 	const struct hp_list *list = &s->p->list;
 	const struct hp_plan *plan = &s->p->plan;
-	struct hp_place place;
+	struct hp_plan_place place;
 	const struct hp_file *f;
 	const char *stored;
 
 	(void)err;
-	while (!hp_walk_next(&s->walk, &place)) {
+	while (!hp_plan_walk_next(&s->walk, &place)) {
 		if (s->chunk + 1 >= plan->n_chunks)
 			return 0;
 		begin_chunk(s, s->chunk + 1);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "format/names.h"
+#include "hpdsl/verify.h"
 #include "pack/pack.h"
 #include "sys/owner.h"
 #include "sys/pool.h"
@@ -48,12 +49,12 @@ static bool same_classes(const struct hp_pack *p, uint32_t c,
 			 const struct hp_chunk_sums *sums)
 {
 	const struct hp_plan *plan = &p->plan;
-	struct hp_place place;
-	struct hp_walk w;
+	struct hp_plan_place place;
+	struct hp_plan_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
-	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
+	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
+	for (uint64_t i = 0; hp_plan_walk_next(&w, &place); i++) {
 		const struct hp_file *f = &p->list.files[place.file];
 
 		if (f->flags & HP_FILE_GENERATED &&

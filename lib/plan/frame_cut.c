@@ -9,9 +9,9 @@ void hp_frame_walk_begin(struct hp_frame_walk *w, const struct hp_plan *plan,
 {
 	*w = (struct hp_frame_walk){ .bytes =
 					     hp_plan_chunk_bytes(plan, chunk) };
-	hp_walk_begin(&w->walk, plan, hp_plan_first(plan, chunk),
-		      hp_plan_first(plan, chunk + 1));
-	w->have = hp_walk_next(&w->walk, &w->place) > 0;
+	hp_plan_walk_begin(&w->walk, plan, hp_plan_first(plan, chunk),
+			   hp_plan_first(plan, chunk + 1));
+	w->have = hp_plan_walk_next(&w->walk, &w->place) > 0;
 }
 
 /* Moves w->end behind the next sample. */
@@ -23,7 +23,7 @@ static bool next_sample(struct hp_frame_walk *w)
 		return false;
 	do {
 		w->end = w->place.next;
-		w->have = hp_walk_next(&w->walk, &w->place) > 0;
+		w->have = hp_plan_walk_next(&w->walk, &w->place) > 0;
 	} while (w->have && w->place.sample == sample);
 	return true;
 }

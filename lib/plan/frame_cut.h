@@ -10,8 +10,8 @@
 
 /* Cuts a chunk of a plan into frames. */
 struct hp_frame_walk {
-	struct hp_walk walk;
-	struct hp_place place; /* the next member, if have */
+	struct hp_plan_walk walk;
+	struct hp_plan_place place; /* the next member, if have */
 	bool have;
 	uint64_t at;  /* offset in the plain tar: where the next frame begins */
 	uint64_t end; /* of the sample that begins there */

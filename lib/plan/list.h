@@ -9,7 +9,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "hpdsl.h"
+#include "hpdsl/dataset.h"
+#include "hpdsl/pack.h"
 #include "sys/io.h"
 
 #include <stdio.h>

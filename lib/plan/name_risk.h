@@ -6,7 +6,7 @@
 #ifndef HP_NAME_RISK_H
 #define HP_NAME_RISK_H
 
-#include "hpdsl.h"
+#include "hpdsl/pack.h"
 
 /* Why; in the order in which they are told. */
 enum hp_risk {

@@ -43,7 +43,7 @@ static uint64_t header_size(const struct hp_list *list, uint64_t file)
 }
 
 /* Points w at the files of the sample it is at. */
-static void walk_enter(struct hp_walk *w)
+static void walk_enter(struct hp_plan_walk *w)
 {
 	const uint64_t *first = w->plan->list->samples;
 	uint64_t s = hp_plan_sample(w->plan, w->sample);
@@ -52,15 +52,15 @@ static void walk_enter(struct hp_walk *w)
 	w->file_end = first[s + 1];
 }
 
-void hp_walk_begin(struct hp_walk *w, const struct hp_plan *plan,
-		   uint64_t first, uint64_t end)
+void hp_plan_walk_begin(struct hp_plan_walk *w, const struct hp_plan *plan,
+			uint64_t first, uint64_t end)
 {
-	*w = (struct hp_walk){ .plan = plan, .sample = first, .end = end };
+	*w = (struct hp_plan_walk){ .plan = plan, .sample = first, .end = end };
 	if (first < end)
 		walk_enter(w);
 }
 
-int hp_walk_next(struct hp_walk *w, struct hp_place *ret)
+int hp_plan_walk_next(struct hp_plan_walk *w, struct hp_plan_place *ret)
 {
 	const struct hp_list *list = w->plan->list;
 
@@ -79,12 +79,12 @@ int hp_walk_next(struct hp_walk *w, struct hp_place *ret)
 
 static uint64_t chunk_bytes(const struct hp_plan *plan, uint32_t c)
 {
-	struct hp_place at = { 0 };
-	struct hp_walk w;
+	struct hp_plan_place at = { 0 };
+	struct hp_plan_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
-	while (hp_walk_next(&w, &at) > 0)
+	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
+	while (hp_plan_walk_next(&w, &at) > 0)
 		;
 	return hp_tar_total(at.next);
 }

@@ -48,7 +48,7 @@ static inline uint64_t hp_plan_sample(const struct hp_plan *plan, uint64_t p)
 }
 
 /* Walks the members of packed samples [first, end) in packed order. */
-struct hp_walk {
+struct hp_plan_walk {
 	const struct hp_plan *plan;
 	uint64_t sample, end; /* packed numbers: at, behind the last */
 	uint64_t file;	      /* the list's number of the next file */
@@ -56,11 +56,11 @@ struct hp_walk {
 	uint64_t offset; /* in the chunk: of the next header */
 };
 
-void hp_walk_begin(struct hp_walk *w, const struct hp_plan *plan,
-		   uint64_t first, uint64_t end);
+void hp_plan_walk_begin(struct hp_plan_walk *w, const struct hp_plan *plan,
+			uint64_t first, uint64_t end);
 
 /* A member in its place. */
-struct hp_place {
+struct hp_plan_place {
 	uint64_t file;	 /* the list's number */
 	uint64_t sample; /* packed number */
 	uint64_t header; /* offset of its header in the chunk */
@@ -69,7 +69,7 @@ struct hp_place {
 };
 
 /* 1 and the next member, or 0 at the end. */
-int hp_walk_next(struct hp_walk *w, struct hp_place *ret);
+int hp_plan_walk_next(struct hp_plan_walk *w, struct hp_plan_place *ret);
 
 /* The tar header of a file of the list, with its stored name. */
 void hp_plan_header(const struct hp_list *list, uint64_t file,

@@ -4,6 +4,7 @@
 #define HP_REINDEX_H
 
 #include "format/manifest.h"
+#include "hpdsl/unpack.h"
 #include "index/index.h"
 #include "plan/list.h"
 #include "plan/plan.h"

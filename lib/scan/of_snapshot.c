@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/glob.h"
 #include "base/path.h"
+#include "hpdsl/snapshot.h"
 #include "scan/private.h"
 
 #include <errno.h>

@@ -63,16 +63,16 @@ static int copy_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 	const struct hp_plan *plan = &s->pack->plan;
 	uint32_t c = s->chunks[number];
 	hp_auto_free struct copying *k = hp_aligned(sizeof *k);
-	struct hp_place place;
-	struct hp_walk w;
+	struct hp_plan_place place;
+	struct hp_plan_walk w;
 	int r = 0;
 
 	if (!k)
 		return hp_fail_nomem(err);
 	k->s = s;
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
-	while (r == 0 && hp_walk_next(&w, &place)) {
+	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
+	while (r == 0 && hp_plan_walk_next(&w, &place)) {
 		struct hp_spot spot = { .header = place.header,
 					.file = place.file,
 					.chunk = c };

@@ -22,12 +22,12 @@ static int compare_hashes(const struct hp_scatter *s, uint32_t c,
 {
 	const struct hp_plan *plan = &s->pack->plan;
 	char name[HP_CHUNK_NAME], path[HP_PRINTABLE];
-	struct hp_place place;
-	struct hp_walk w;
+	struct hp_plan_place place;
+	struct hp_plan_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
-	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
+	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
+	for (uint64_t i = 0; hp_plan_walk_next(&w, &place); i++) {
 		const struct hp_file *f = &plan->list->files[place.file];
 
 		if (f->low64 == sums->hashes[i].low64)

@@ -33,12 +33,12 @@ static bool add_spots(struct hp_scatter *s, uint32_t c, uint64_t *n)
 	const struct hp_plan *plan = &s->pack->plan;
 	const struct hp_list *list = plan->list;
 	uint64_t others = 0, had = *n;
-	struct hp_place place;
-	struct hp_walk w;
+	struct hp_plan_place place;
+	struct hp_plan_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
-	while (hp_walk_next(&w, &place)) {
+	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
+	while (hp_plan_walk_next(&w, &place)) {
 		const struct hp_file *f = &list->files[place.file];
 
 		if (!hp_scatter_streamed(list, f)) {

@@ -113,15 +113,15 @@ static int run_streams(struct hp_scatter *s, uint32_t threads,
 static int compress(struct hp_scatter *s, struct hpdsl_error *err)
 {
 	struct hp_pack *p = s->pack;
-	struct hp_place place;
-	struct hp_walk w;
+	struct hp_plan_place place;
+	struct hp_plan_walk w;
 	int r;
 
 	for (uint32_t i = 0; i < s->n_chunks; i++) {
-		hp_walk_begin(&w, &p->plan,
-			      hp_plan_first(&p->plan, s->chunks[i]),
-			      hp_plan_first(&p->plan, s->chunks[i] + 1));
-		while (hp_walk_next(&w, &place))
+		hp_plan_walk_begin(&w, &p->plan,
+				   hp_plan_first(&p->plan, s->chunks[i]),
+				   hp_plan_first(&p->plan, s->chunks[i] + 1));
+		while (hp_plan_walk_next(&w, &place))
 			p->list.files[place.file].flags |= HP_FILE_PLACED;
 	}
 	p->parts = &s->parts;

@@ -10,11 +10,10 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <inttypes.h>
-
-#define COLD __attribute__((cold, noinline))
 
 struct query {
 	const char *path;
@@ -22,7 +21,7 @@ struct query {
 	uint64_t hash;
 };
 
-COLD static int not_found(const struct query *q, struct hpdsl_error *err)
+HP_COLD static int not_found(const struct query *q, struct hpdsl_error *err)
 {
 	char buf[HP_PRINTABLE];
 
@@ -32,8 +31,8 @@ COLD static int not_found(const struct query *q, struct hpdsl_error *err)
 		       hp_printable(q->path, q->len, buf));
 }
 
-COLD static int no_such_entry(const struct hpdsl_snapshot *s, uint64_t number,
-			      struct hpdsl_error *err)
+HP_COLD static int no_such_entry(const struct hpdsl_snapshot *s,
+				 uint64_t number, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT,
 		       "%s: lookup table: no entry %" PRIu64, s->file.name,

@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#define COLD __attribute__((cold, noinline))
-
 static const struct hp_kind kinds[] = {
 	{ "ENTRIES", HP_SNAP_ENTRY_ROW, false, 0 },
 	{ "FOLDERS", HP_SNAP_FOLDER_ROW, false, 0 },
@@ -114,23 +112,24 @@ void hpdsl_snapshot_info(const struct hpdsl_snapshot *s,
 
 /* ---- What can be wrong ------------------------------------------------ */
 
-COLD int hp_snap_out_of_range(const struct hpdsl_snapshot *s, uint64_t number,
-			      struct hpdsl_error *err)
+HP_COLD int hp_snap_out_of_range(const struct hpdsl_snapshot *s,
+				 uint64_t number, struct hpdsl_error *err)
 {
 	return hp_fail(err, -ERANGE,
 		       "%s: no entry %" PRIu64 ", there are %" PRIu64,
 		       s->file.name, number, s->info.entries);
 }
 
-COLD int hp_snap_bad_entry(const struct hpdsl_snapshot *s, uint64_t number,
-			   const char *why, struct hpdsl_error *err)
+HP_COLD int hp_snap_bad_entry(const struct hpdsl_snapshot *s, uint64_t number,
+			      const char *why, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT, "%s: entry %" PRIu64 ": %s",
 		       s->file.name, number, why);
 }
 
-COLD int hp_snap_bad_row(const struct hpdsl_snapshot *s, uint64_t number,
-			 const struct hp_snap_row *row, struct hpdsl_error *err)
+HP_COLD int hp_snap_bad_row(const struct hpdsl_snapshot *s, uint64_t number,
+			    const struct hp_snap_row *row,
+			    struct hpdsl_error *err)
 {
 	const char *why = "its name's length is impossible";
 
@@ -189,8 +188,8 @@ int hp_snap_folder_row(const struct hpdsl_snapshot *s, uint64_t number,
 	return 0;
 }
 
-COLD static int not_a_folder(const struct hpdsl_snapshot *s, uint64_t number,
-			     struct hpdsl_error *err)
+HP_COLD static int not_a_folder(const struct hpdsl_snapshot *s, uint64_t number,
+				struct hpdsl_error *err)
 {
 	return hp_fail(err, -ENOTDIR, "%s: entry %" PRIu64 " is no folder",
 		       s->file.name, number);

@@ -9,7 +9,7 @@
 #ifndef HP_SNAP_H
 #define HP_SNAP_H
 
-#include "hpdsl.h"
+#include "hpdsl/snapshot.h"
 
 #define HP_SNAP_MAGIC "\x89HPDSLS\n"
 #define HP_SNAP_VERSION 1

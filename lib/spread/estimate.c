@@ -64,7 +64,7 @@ static double fill_seconds(const struct hpdsl_stage_plan *p,
 	if (strcmp(e->bound, ORIGIN) != 0)
 		sum += seconds(segment * readers, r->origin);
 	if (strcmp(e->bound, NETWORK) != 0)
-		sum += seconds(segment * (hp_plan_group(p, 0) - 1), r->link);
+		sum += seconds(segment * (hp_spread_group(p, 0) - 1), r->link);
 	if (strcmp(e->bound, SSD) != 0)
 		sum += seconds(segment, r->write);
 	return sum;

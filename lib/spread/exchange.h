@@ -7,7 +7,7 @@
  *
  * How it goes.  Every node pulls, in the order of use.  It has a few incoming
  * streams; a stream is a chunk asked for from the node that the plan names
- * (hp_plan_from), and brings its own credits: so many segments may be under
+ * (hp_spread_from), and brings its own credits: so many segments may be under
  * way to it, and a credit is given back when a segment's buffer is free again.
  * Chunks that this node reads from the origin are streams too, of another kind.
  *
@@ -44,7 +44,7 @@
 #ifndef HP_EXCHANGE_H
 #define HP_EXCHANGE_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 enum { HP_ATTEMPTS = 3, HP_MESSAGE_HEADER = 32 };
 

@@ -6,7 +6,7 @@
 #ifndef HP_STAGE_FIT_H
 #define HP_STAGE_FIT_H
 
-#include "hpdsl.h"
+#include "hpdsl/stage.h"
 
 /* a + b, or UINT64_MAX. */
 static inline uint64_t hp_fit_add(uint64_t a, uint64_t b)

@@ -125,7 +125,7 @@ static void sum_up(struct hpdsl_stage_plan *p)
 		p->read_bytes[n] = 0;
 	}
 	for (uint64_t c = 0; c < p->chunks; c++) {
-		uint32_t n = hp_plan_reader(p, c);
+		uint32_t n = hp_spread_reader(p, c);
 
 		p->read_bytes[n] = hp_fit_add(p->read_bytes[n], p->weight[c]);
 	}
@@ -227,7 +227,7 @@ static uint64_t residues(uint64_t n, uint32_t i, uint32_t m)
 void hpdsl_stage_plan_share(const struct hpdsl_stage_plan *p, uint32_t node,
 			    struct hpdsl_stage_share *ret)
 {
-	uint32_t part = node % p->parts, m = hp_plan_group(p, part);
+	uint32_t part = node % p->parts, m = hp_spread_group(p, part);
 	uint64_t count = residues(p->chunks, part, p->parts);
 	uint32_t place = node / p->parts, next;
 

@@ -19,7 +19,7 @@
 #ifndef HP_STAGE_PLAN_H
 #define HP_STAGE_PLAN_H
 
-#include "hpdsl.h"
+#include "hpdsl/stage.h"
 
 struct hpdsl_stage_plan {
 	uint32_t nodes, parts;
@@ -37,12 +37,12 @@ struct hpdsl_stage_plan {
 };
 
 /* Number of nodes in the group of a part. */
-uint32_t hp_plan_group(const struct hpdsl_stage_plan *p, uint32_t part);
+uint32_t hp_spread_group(const struct hpdsl_stage_plan *p, uint32_t part);
 /* Is the chunk planned for the node? */
-bool hp_plan_holds(const struct hpdsl_stage_plan *p, uint32_t node,
-		   uint64_t chunk);
+bool hp_spread_holds(const struct hpdsl_stage_plan *p, uint32_t node,
+		     uint64_t chunk);
 /* Who reads it from the origin if nobody holds it: always of its group. */
-uint32_t hp_plan_reader(const struct hpdsl_stage_plan *p, uint64_t chunk);
+uint32_t hp_spread_reader(const struct hpdsl_stage_plan *p, uint64_t chunk);
 
 /*
  * Whom the node gets a chunk from: another node, itself (it reads the origin),
@@ -51,17 +51,17 @@ uint32_t hp_plan_reader(const struct hpdsl_stage_plan *p, uint64_t chunk);
  * lacks(arg, node, chunk) tells of the nodes of the chunk's group that it is
  * planned for.
  */
-uint32_t hp_plan_from(const struct hpdsl_stage_plan *p, uint32_t node,
-		      uint64_t chunk, uint32_t holder,
-		      bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
-		      void *arg);
+uint32_t hp_spread_from(const struct hpdsl_stage_plan *p, uint32_t node,
+			uint64_t chunk, uint32_t holder,
+			bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
+			void *arg);
 /*
  * Will another node ask this one for the chunk, by the same rule?  The chunk is
  * of the node's group.
  */
-bool hp_plan_asked(const struct hpdsl_stage_plan *p, uint32_t node,
-		   uint64_t chunk, uint32_t holder,
-		   bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
-		   void *arg);
+bool hp_spread_asked(const struct hpdsl_stage_plan *p, uint32_t node,
+		     uint64_t chunk, uint32_t holder,
+		     bool (*lacks)(void *arg, uint32_t node, uint64_t chunk),
+		     void *arg);
 
 #endif

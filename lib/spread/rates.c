@@ -6,6 +6,8 @@
  */
 #include "format/yaml_reader.h"
 
+#include "hpdsl/stage.h"
+
 #include <string.h>
 
 struct node {

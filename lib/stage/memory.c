@@ -214,7 +214,7 @@ static bool read_file(const struct hp_io *io, const char *dir, const char *name,
 	int n = snprintf(path, sizeof path, "%s/%s", dir, name);
 
 	return n < (int)sizeof path &&
-	       hp_stage_kernel_file(io, path, text, TEXT) >= 0;
+	       hp_kernel_file(io, path, text, TEXT) >= 0;
 }
 
 /* Left in one group. */
@@ -250,7 +250,7 @@ static uint64_t groups_left(const struct hp_io *io, bool v2, const char *mounts,
 	size_t len;
 
 	if (!hp_cgroup_mount(mounts, v2, &m) ||
-	    hp_stage_kernel_file(io, "/proc/self/cgroup", text, TEXT) < 0)
+	    hp_kernel_file(io, "/proc/self/cgroup", text, TEXT) < 0)
 		return least;
 	path = hp_cgroup_path(text, v2, &len);
 	if (!path || !hp_cgroup_dir(&m, path, len, dir, sizeof dir))
@@ -273,9 +273,9 @@ uint64_t hp_memory_left(const struct hp_io *io)
 
 	if (!text || !mounts)
 		return least;
-	if (hp_stage_kernel_file(io, "/proc/meminfo", text, TEXT) >= 0)
+	if (hp_kernel_file(io, "/proc/meminfo", text, TEXT) >= 0)
 		least = hp_meminfo(text, "MemAvailable");
-	if (hp_stage_kernel_file(io, "/proc/self/mountinfo", mounts, TEXT) < 0)
+	if (hp_kernel_file(io, "/proc/self/mountinfo", mounts, TEXT) < 0)
 		return least;
 	for (int v2 = 0; v2 < 2; v2++) {
 		uint64_t left = groups_left(io, v2, mounts, text);

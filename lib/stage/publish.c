@@ -35,7 +35,7 @@ static void fill_header(const struct hpdsl_stage *s,
 	h->chunks = s->chunks;
 	h->generation = last < UINT64_MAX ? last + 1 : 1;
 	h->started = (int64_t)time(NULL);
-	h->pid_start = hp_stage_pid_start(s->io);
+	h->pid_start = hp_pid_start(s->io);
 	h->pid = (uint32_t)getpid();
 	h->node = s->node;
 	h->nodes = s->nodes;
@@ -52,7 +52,8 @@ static void fill_bytes(const struct hpdsl_stage *s,
 	for (uint64_t i = 0; i < s->chunks; i++) {
 		enum hp_chunk_state here = hp_stage_here(s, i);
 
-		if (here == HP_CHUNK_ABSENT && hp_plan_holds(plan, s->node, i))
+		if (here == HP_CHUNK_ABSENT &&
+		    hp_spread_holds(plan, s->node, i))
 			here = HP_CHUNK_COMING;
 		hp_state_set(state, i, here);
 	}
@@ -212,7 +213,8 @@ uint64_t hpdsl_stage_surplus(const struct hpdsl_stage *s,
 	uint64_t sum = 0;
 
 	for (uint64_t c = 0; c < plan->chunks; c++)
-		if (hpdsl_stage_holds(s, c) && !hp_plan_holds(plan, s->node, c))
+		if (hpdsl_stage_holds(s, c) &&
+		    !hp_spread_holds(plan, s->node, c))
 			sum = hp_fit_add(sum, plan->weight[c]);
 	return sum;
 }

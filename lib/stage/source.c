@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "format/manifest.h"
 #include "format/names.h"
+#include "hpdsl/stage.h"
 #include "index/index.h"
 #include "sys/io.h"
 

@@ -7,6 +7,7 @@
 #define HP_STAGE_H
 
 #include "format/stage_state.h"
+#include "hpdsl/stage.h"
 #include "sys/io.h"
 
 #include <pthread.h>

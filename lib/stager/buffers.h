@@ -9,7 +9,7 @@
 #ifndef HP_STAGER_BUFFERS_H
 #define HP_STAGER_BUFFERS_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 enum { HP_BUFFER_ALIGN = 4096 };
 

@@ -8,9 +8,9 @@
 
 /* ---- Files -------------------------------------------------------------- */
 
-struct hp_part *hp_part_new(const struct hp_outfile *out)
+struct hp_coming_file *hp_coming_file_new(const struct hp_outfile *out)
 {
-	struct hp_part *p = calloc(1, sizeof *p);
+	struct hp_coming_file *p = calloc(1, sizeof *p);
 
 	if (!p)
 		return NULL;
@@ -22,22 +22,22 @@ struct hp_part *hp_part_new(const struct hp_outfile *out)
 	return p;
 }
 
-struct hp_part *hp_part_hold(struct hp_part *p)
+struct hp_coming_file *hp_coming_file_hold(struct hp_coming_file *p)
 {
 	__atomic_add_fetch(&p->users, 1, __ATOMIC_RELAXED);
 	return p;
 }
 
-void hp_part_put(struct hpdsl_stager *s, struct hp_part *p)
+void hp_coming_file_put(struct hpdsl_stager *s, struct hp_coming_file *p)
 {
 	if (!p || __atomic_sub_fetch(&p->users, 1, __ATOMIC_ACQ_REL))
 		return;
-	hp_part_unname(p);
+	hp_coming_file_unname(p);
 	s->io->close(s->io, p->fd);
 	free(p);
 }
 
-void hp_part_unname(struct hp_part *p)
+void hp_coming_file_unname(struct hp_coming_file *p)
 {
 	hp_outfile_abandon(&p->out);
 }
@@ -45,8 +45,8 @@ void hp_part_unname(struct hp_part *p)
 void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 {
 	if (c->writing)
-		hp_part_unname(c->writing);
-	hp_part_put(s, c->writing);
+		hp_coming_file_unname(c->writing);
+	hp_coming_file_put(s, c->writing);
 	c->writing = NULL;
 	free(c->digest);
 	c->digest = NULL;
@@ -102,7 +102,7 @@ void hp_stager_chunk_free(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 	if (!c)
 		return;
 	hp_stager_forget(s, c);
-	hp_part_put(s, c->part);
+	hp_coming_file_put(s, c->part);
 	free((char *)c->row.name);
 	free(c);
 }

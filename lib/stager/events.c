@@ -50,7 +50,7 @@ static void was_written(struct hpdsl_stager *s, struct hp_job *j)
 
 static void has_begun(struct hpdsl_stager *s, struct hp_job *j)
 {
-	hp_part_put(s, j->chunk->part);
+	hp_coming_file_put(s, j->chunk->part);
 	j->chunk->part = j->part;
 	j->part = NULL;
 	j->chunk->part_plain = j->id.plain;

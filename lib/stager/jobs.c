@@ -59,7 +59,7 @@ void hp_stager_make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 	s->busy_last = &c->next;
 }
 
-enum hp_crew hp_job_crew(const struct hp_job *j)
+enum hp_stager_crew hp_job_crew(const struct hp_job *j)
 {
 	if (j->kind >= HP_JOB_BEGIN)
 		return HP_CREW_CHUNKS;
@@ -69,7 +69,7 @@ enum hp_crew hp_job_crew(const struct hp_job *j)
 void hp_job_start(struct hpdsl_stager *s, struct hp_job *j)
 {
 	struct hp_stager_chunk *c = j->chunk;
-	enum hp_crew crew = hp_job_crew(j);
+	enum hp_stager_crew crew = hp_job_crew(j);
 
 	pthread_mutex_lock(&s->lock);
 	if (crew == HP_CREW_ORIGIN) {

@@ -92,7 +92,7 @@ static bool fill(struct hpdsl_stager *s, struct hp_outgoing *o)
 	j->out = o;
 	j->id = o->id;
 	if (o->chunk->part && o->chunk->part_plain == o->id.plain)
-		j->part = hp_part_hold(o->chunk->part);
+		j->part = hp_coming_file_hold(o->chunk->part);
 	hp_job_start(s, j);
 	return true;
 }

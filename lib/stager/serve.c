@@ -70,7 +70,7 @@ int hp_stager_fill(struct hp_stager_thread *t, struct hp_job *j,
 		r = j->part ? read_from(t->s, j->part->fd, j, err) :
 			      read_own(t->s, j, err);
 	hp_operation_end(t, since);
-	hp_part_put(t->s, j->part);
+	hp_coming_file_put(t->s, j->part);
 	j->part = NULL;
 	return r;
 }

@@ -56,7 +56,7 @@ static void plan_chunk(struct hpdsl_stager *s,
 	uint32_t from;
 
 	s->ready[chunk] = held ? 0 : -1;
-	if (!hp_plan_holds(s->plan, s->node, chunk))
+	if (!hp_spread_holds(s->plan, s->node, chunk))
 		return;
 	s->report.planned_chunks++;
 	s->report.planned_bytes += bytes;
@@ -65,16 +65,16 @@ static void plan_chunk(struct hpdsl_stager *s,
 		s->report.held_bytes += bytes;
 		return;
 	}
-	from = hp_plan_from(s->plan, s->node, chunk, opt->holder[chunk],
-			    opt->lacks, opt->arg);
+	from = hp_spread_from(s->plan, s->node, chunk, opt->holder[chunk],
+			      opt->lacks, opt->arg);
 	if (from == UINT32_MAX)
 		return;
 	if (from == s->node)
 		s->report.planned_origin_bytes += bytes_of(s, chunk, false);
 	s->want[s->n_want] = chunk;
 	s->asked[s->n_want] =
-		hp_plan_asked(s->plan, s->node, chunk, opt->holder[chunk],
-			      opt->lacks, opt->arg);
+		hp_spread_asked(s->plan, s->node, chunk, opt->holder[chunk],
+				opt->lacks, opt->arg);
 	s->from[s->n_want++] = from;
 }
 
@@ -229,7 +229,7 @@ static void free_jobs(struct hpdsl_stager *s, struct hp_jobs *q)
 	struct hp_job *j;
 
 	while ((j = hp_jobs_take(q))) {
-		hp_part_put(s, j->part);
+		hp_coming_file_put(s, j->part);
 		free(j);
 	}
 }

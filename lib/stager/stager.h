@@ -44,10 +44,10 @@ enum hp_job_kind {
 	HP_JOB_DROP,
 };
 
-enum hp_crew { HP_CREW_ORIGIN, HP_CREW_SERVE, HP_CREW_CHUNKS, HP_CREWS };
+enum hp_stager_crew { HP_CREW_ORIGIN, HP_CREW_SERVE, HP_CREW_CHUNKS, HP_CREWS };
 
 /* The file of a chunk that is coming; who holds it may read it. */
-struct hp_part {
+struct hp_coming_file {
 	uint32_t users; /* atomic */
 	int fd;
 	struct hp_outfile out; /* of who writes it; without descriptor */
@@ -58,7 +58,8 @@ struct hp_job {
 	enum hp_job_kind kind;
 	struct hp_stager_chunk *chunk;
 	struct hp_buffer *buffer;
-	struct hp_part *part; /* FILL, PUT: of these; BEGIN: what came of it */
+	/* FILL, PUT: of these; BEGIN: what came of it. */
+	struct hp_coming_file *part;
 	struct hp_outgoing *out; /* FILL */
 	struct hp_segment_id id; /* of the segment; BEGIN, FINISH: plain */
 	bool differs;		 /* FINISH: what came of it */
@@ -80,9 +81,9 @@ struct hp_stager_chunk {
 	char name[HP_STAGE_NAME]; /* as the dataset stores it */
 
 	/* Of the caller's thread. */
-	uint32_t jobs, sends; /* under way */
-	struct hp_part *part; /* to be read from, or NULL; .. */
-	bool part_plain;      /* .. in this form */
+	uint32_t jobs, sends;	     /* under way */
+	struct hp_coming_file *part; /* to be read from, or NULL; .. */
+	bool part_plain;	     /* .. in this form */
 
 	/* Under the lock. */
 	struct hp_jobs queue;
@@ -90,7 +91,7 @@ struct hp_stager_chunk {
 	struct hp_stager_chunk *next; /* that has something queued */
 
 	/* Of the thread that is at work on it. */
-	struct hp_part *writing;
+	struct hp_coming_file *writing;
 	struct hp_file_digest *digest;
 	uint64_t at;  /* bytes so far */
 	bool plain;   /* in this form */
@@ -112,7 +113,7 @@ struct hp_operation {
 
 struct hp_stager_thread {
 	struct hpdsl_stager *s;
-	enum hp_crew crew;
+	enum hp_stager_crew crew;
 	struct hp_operation now; /* atomics */
 	pthread_t id;
 };
@@ -218,7 +219,7 @@ void hp_job_free(struct hpdsl_stager *s, struct hp_job *j);
 void hp_jobs_add(struct hp_jobs *q, struct hp_job *j);
 struct hp_job *hp_jobs_take(struct hp_jobs *q);
 
-enum hp_crew hp_job_crew(const struct hp_job *j);
+enum hp_stager_crew hp_job_crew(const struct hp_job *j);
 /* Under the lock: something is queued at the chunk. */
 void hp_stager_make_busy(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 
@@ -282,12 +283,12 @@ int hp_stager_expand(struct hp_stager_thread *t, struct hp_stager_chunk *c,
 /* A write that failed: "chunk-000017.tar: No space left on device". */
 int hp_stager_fail_write(const char *name, int code, struct hpdsl_error *err);
 
-struct hp_part *hp_part_new(const struct hp_outfile *out);
-struct hp_part *hp_part_hold(struct hp_part *p);
+struct hp_coming_file *hp_coming_file_new(const struct hp_outfile *out);
+struct hp_coming_file *hp_coming_file_hold(struct hp_coming_file *p);
 /* The last one closes it. */
-void hp_part_put(struct hpdsl_stager *s, struct hp_part *p);
+void hp_coming_file_put(struct hpdsl_stager *s, struct hp_coming_file *p);
 /* Takes its name away, if it has its temporary one. */
-void hp_part_unname(struct hp_part *p);
+void hp_coming_file_unname(struct hp_coming_file *p);
 /* What a chunk that is given up, or began anew, has written. */
 void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 

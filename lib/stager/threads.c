@@ -27,7 +27,7 @@ static int work(struct hp_stager_thread *t, struct hp_job *j,
 	case HP_JOB_FILL:
 		return hp_stager_fill(t, j, err);
 	case HP_JOB_PUT:
-		hp_part_put(t->s, j->part);
+		hp_coming_file_put(t->s, j->part);
 		j->part = NULL;
 		return 0;
 	case HP_JOB_BEGIN:
@@ -43,7 +43,7 @@ static int work(struct hp_stager_thread *t, struct hp_job *j,
 }
 
 /* Under the lock: the next job, or NULL if there is none now. */
-static struct hp_job *take(struct hpdsl_stager *s, enum hp_crew crew)
+static struct hp_job *take(struct hpdsl_stager *s, enum hp_stager_crew crew)
 {
 	struct hp_stager_chunk *c = s->busy;
 
@@ -108,7 +108,7 @@ static void *run(void *arg)
 
 /* ---- From beginning to end ---------------------------------------------- */
 
-static int start(struct hpdsl_stager *s, enum hp_crew crew, uint32_t n)
+static int start(struct hpdsl_stager *s, enum hp_stager_crew crew, uint32_t n)
 {
 	int r = 0;
 
@@ -157,7 +157,7 @@ int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 	if (!s->thread)
 		return hp_fail_nomem(err);
 	for (int i = 0; i < HP_CREWS && r == 0; i++)
-		r = start(s, (enum hp_crew)i, of[i]);
+		r = start(s, (enum hp_stager_crew)i, of[i]);
 	return r < 0 ? hp_fail_errno(err, r, "cannot start a thread") : 0;
 }
 

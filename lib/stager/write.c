@@ -43,7 +43,7 @@ static int open_part(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 			    s->direct, NULL);
 	if (r < 0)
 		return hp_stager_fail_write(name, r, err);
-	c->writing = hp_part_new(&out);
+	c->writing = hp_coming_file_new(&out);
 	if (!c->writing) {
 		hp_outfile_abandon(&out);
 		return hp_fail_nomem(err);
@@ -83,7 +83,7 @@ int hp_stager_begin(struct hp_stager_thread *t, struct hp_job *j,
 		if (r == 0)
 			r = begin_digest(c, err);
 		if (r == 0)
-			j->part = hp_part_hold(c->writing);
+			j->part = hp_coming_file_hold(c->writing);
 	}
 	hp_operation_end(t, since);
 	return r;
@@ -92,8 +92,8 @@ int hp_stager_begin(struct hp_stager_thread *t, struct hp_job *j,
 /* ---- Segments ----------------------------------------------------------- */
 
 /* With O_DIRECT only the last segment has a tail. */
-static int put(struct hp_part *p, const uint8_t *data, size_t n, uint64_t at,
-	       struct hpdsl_error *err)
+static int put(struct hp_coming_file *p, const uint8_t *data, size_t n,
+	       uint64_t at, struct hpdsl_error *err)
 {
 	size_t tail = p->out.direct ? n % HP_BUFFER_ALIGN : 0;
 	int r = 0;

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-ssize_t hp_stage_kernel_file(const struct hp_io *io, const char *path,
-			     char *buf, size_t size)
+ssize_t hp_kernel_file(const struct hp_io *io, const char *path, char *buf,
+		       size_t size)
 {
 	hp_auto_fd f = { io, io->open(io, AT_FDCWD, path, O_RDONLY | O_NONBLOCK,
 				      0) };
@@ -45,8 +45,8 @@ static bool parse_id(const char *text, uint8_t ret[16])
 int hp_boot_id(const struct hp_io *io, uint8_t ret[16])
 {
 	char text[64];
-	ssize_t n = hp_stage_kernel_file(io, "/proc/sys/kernel/random/boot_id",
-					 text, sizeof text);
+	ssize_t n = hp_kernel_file(io, "/proc/sys/kernel/random/boot_id", text,
+				   sizeof text);
 
 	memset(ret, 0, 16);
 	if (n < 0)
@@ -55,7 +55,7 @@ int hp_boot_id(const struct hp_io *io, uint8_t ret[16])
 }
 
 /* Field 22 of /proc/self/stat; the second may hold blanks and brackets. */
-uint64_t hp_stage_parse_start(const char *stat)
+uint64_t hp_parse_start(const char *stat)
 {
 	const char *p = strrchr(stat, ')');
 
@@ -64,12 +64,11 @@ uint64_t hp_stage_parse_start(const char *stat)
 	return p ? strtoull(p, NULL, 10) : 0;
 }
 
-uint64_t hp_stage_pid_start(const struct hp_io *io)
+uint64_t hp_pid_start(const struct hp_io *io)
 {
 	char text[1024];
 
-	return hp_stage_kernel_file(io, "/proc/self/stat", text, sizeof text) <
-			       0 ?
+	return hp_kernel_file(io, "/proc/self/stat", text, sizeof text) < 0 ?
 		       0 :
-		       hp_stage_parse_start(text);
+		       hp_parse_start(text);
 }

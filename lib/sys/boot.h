@@ -9,10 +9,10 @@
 int hp_boot_id(const struct hp_io *io, uint8_t ret[16]);
 
 /* A small file of the kernel's, a NUL behind it: how many bytes, or -errno. */
-ssize_t hp_stage_kernel_file(const struct hp_io *io, const char *path,
-			     char *buf, size_t size);
+ssize_t hp_kernel_file(const struct hp_io *io, const char *path, char *buf,
+		       size_t size);
 /* When a process began, clock ticks since boot, from its stat; 0: no idea. */
-uint64_t hp_stage_parse_start(const char *stat);
-uint64_t hp_stage_pid_start(const struct hp_io *io);
+uint64_t hp_parse_start(const char *stat);
+uint64_t hp_pid_start(const struct hp_io *io);
 
 #endif

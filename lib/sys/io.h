@@ -11,7 +11,7 @@
 #ifndef HP_IO_H
 #define HP_IO_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
 #ifndef HP_LINES_H
 #define HP_LINES_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 #define HP_LINES_TOLD 20 /* are told one by one */
 

@@ -6,7 +6,7 @@
 #ifndef HP_METER_H
 #define HP_METER_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 #include <pthread.h>
 

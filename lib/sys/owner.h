@@ -8,6 +8,7 @@
 #ifndef HP_OWNER_H
 #define HP_OWNER_H
 
+#include "hpdsl/dataset.h"
 #include "sys/io.h"
 
 /* Behind the name of what it is about; takes the owner as unsigned. */

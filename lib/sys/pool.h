@@ -3,7 +3,7 @@
 #ifndef HP_POOL_H
 #define HP_POOL_H
 
-#include "hpdsl.h"
+#include "hpdsl/core.h"
 
 /* What hpdsl's 0 means: cores this process may use, 1 to 16. */
 uint32_t hp_threads(uint32_t wanted);

@@ -8,7 +8,7 @@
 #define HP_TREE_H
 
 #include "base/arena.h"
-#include "hpdsl.h"
+#include "hpdsl/snapshot.h"
 
 #include <stdint.h>
 #include <sys/stat.h>

@@ -6,6 +6,7 @@
 #ifndef HP_RESTORE_H
 #define HP_RESTORE_H
 
+#include "hpdsl/dataset.h"
 #include "sys/io.h"
 
 #define HP_RESTORE_TEMP 64

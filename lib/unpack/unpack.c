@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "dataset/dataset.h"
+#include "hpdsl/unpack.h"
 #include "sys/clock.h"
 #include "sys/dir.h"
 #include "sys/meter.h"

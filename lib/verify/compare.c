@@ -18,7 +18,8 @@ void hp_compare_differs(struct hp_compare *c, uint64_t sample, const char *path,
 	pthread_mutex_lock(&v->meter.lock);
 	v->report->differing++;
 	pthread_mutex_unlock(&v->meter.lock);
-	hp_verify_tell(v, (struct hp_spot){ NULL, sample, path }, "%s", reason);
+	hp_verify_tell(v, (struct hp_damage_place){ NULL, sample, path }, "%s",
+		       reason);
 }
 
 int hp_compare_hash_file(const struct hp_io *io, int fd, uint64_t size,

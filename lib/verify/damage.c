@@ -30,16 +30,19 @@ void hp_checking_member(struct hp_checking *k, const struct hpdsl_member *m,
 		return;
 	count_damage(k, 1);
 	k->last = m->sample;
-	hp_verify_tell(k->v,
-		       (struct hp_spot){ k->row->name, m->sample, m->path },
-		       "%s", reason);
+	hp_verify_tell(
+		k->v,
+		(struct hp_damage_place){ k->row->name, m->sample, m->path },
+		"%s", reason);
 }
 
 void hp_checking_damage(struct hp_checking *k, const char *reason)
 {
 	count_damage(k, 0);
-	hp_verify_tell(k->v, (struct hp_spot){ k->row->name, UINT64_MAX, NULL },
-		       "%s", reason);
+	hp_verify_tell(
+		k->v,
+		(struct hp_damage_place){ k->row->name, UINT64_MAX, NULL },
+		"%s", reason);
 }
 
 /* " (samples 3-7)", or nothing. */
@@ -62,8 +65,10 @@ int hp_checking_lost(struct hp_checking *k, uint64_t first, const char *reason)
 	/* One that was told before is counted already. */
 	count_damage(k, end - first - (k->last == first));
 	k->last = end - 1;
-	hp_verify_tell(k->v, (struct hp_spot){ k->row->name, UINT64_MAX, NULL },
-		       "%s%s", reason, range);
+	hp_verify_tell(
+		k->v,
+		(struct hp_damage_place){ k->row->name, UINT64_MAX, NULL },
+		"%s%s", reason, range);
 	return HP_HOPELESS;
 }
 

@@ -103,8 +103,8 @@ static void tell(struct hp_verify *v, const char *file, const char *reason)
 	pthread_mutex_lock(&v->meter.lock);
 	v->report->damaged_files++;
 	pthread_mutex_unlock(&v->meter.lock);
-	hp_verify_tell(v, (struct hp_spot){ file, UINT64_MAX, NULL }, "%s",
-		       reason);
+	hp_verify_tell(v, (struct hp_damage_place){ file, UINT64_MAX, NULL },
+		       "%s", reason);
 }
 
 /* A job of hp_pool_run: arg is struct hp_verify, number a row. */

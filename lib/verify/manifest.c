@@ -43,7 +43,7 @@ static bool options_fit(const struct hp_manifest *m)
 
 static void wrong(struct hp_verify *v, bool *told, const char *what)
 {
-	struct hp_spot spot = { HP_MANIFEST_NAME, UINT64_MAX, NULL };
+	struct hp_damage_place spot = { HP_MANIFEST_NAME, UINT64_MAX, NULL };
 
 	hp_verify_tell(v, spot, "%s", what);
 	v->report->damaged_files += !*told;

@@ -204,7 +204,7 @@ static void found(void *arg, const char *reason)
 
 int hp_verify_rows_tell(struct hp_verify *v, struct hpdsl_error *err)
 {
-	struct hp_spot spot = { HP_INDEX_NAME, UINT64_MAX, NULL };
+	struct hp_damage_place spot = { HP_INDEX_NAME, UINT64_MAX, NULL };
 	const struct hp_text *t;
 
 	if (!v->order)

@@ -59,7 +59,8 @@ int hp_parse_member(struct hp_parse *p, const char *what)
 	count(p, is_new(p, p->m.sample));
 	p->last = p->m.sample;
 	hp_verify_tell(p->v,
-		       (struct hp_spot){ p->row->name, p->m.sample, p->m.path },
+		       (struct hp_damage_place){ p->row->name, p->m.sample,
+						 p->m.path },
 		       "%s: %s", p->reader, what);
 	return 0;
 }
@@ -67,8 +68,10 @@ int hp_parse_member(struct hp_parse *p, const char *what)
 int hp_parse_chunk(struct hp_parse *p, const char *what)
 {
 	count(p, 0);
-	hp_verify_tell(p->v, (struct hp_spot){ p->row->name, UINT64_MAX, NULL },
-		       "%s: %s", p->reader, what);
+	hp_verify_tell(
+		p->v,
+		(struct hp_damage_place){ p->row->name, UINT64_MAX, NULL },
+		"%s: %s", p->reader, what);
 	return HP_PARSE_LOST;
 }
 

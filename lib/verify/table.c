@@ -139,8 +139,9 @@ static void index_reason(void *arg, const char *reason)
 	struct hpdsl_error text;
 
 	hp_fail(&text, 0, "%s", reason);
-	hp_verify_tell(v, (struct hp_spot){ HP_INDEX_NAME, UINT64_MAX, NULL },
-		       "%s", hp_verify_reason(&text, HP_INDEX_NAME));
+	hp_verify_tell(
+		v, (struct hp_damage_place){ HP_INDEX_NAME, UINT64_MAX, NULL },
+		"%s", hp_verify_reason(&text, HP_INDEX_NAME));
 }
 
 static void drop_index(struct hp_verify *v)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void tell(struct hp_verify *v, const struct hp_spot *spot,
+static void tell(struct hp_verify *v, const struct hp_damage_place *spot,
 		 const char *fmt, va_list ap)
 {
 	char reason[1024];
@@ -22,8 +22,8 @@ static void tell(struct hp_verify *v, const struct hp_spot *spot,
 	pthread_mutex_unlock(&v->meter.lock);
 }
 
-void hp_verify_tell(struct hp_verify *v, struct hp_spot spot, const char *fmt,
-		    ...)
+void hp_verify_tell(struct hp_verify *v, struct hp_damage_place spot,
+		    const char *fmt, ...)
 {
 	va_list ap;
 
@@ -34,7 +34,7 @@ void hp_verify_tell(struct hp_verify *v, struct hp_spot spot, const char *fmt,
 
 void hp_verify_file(struct hp_verify *v, const char *file, const char *fmt, ...)
 {
-	struct hp_spot spot = { file, UINT64_MAX, NULL };
+	struct hp_damage_place spot = { file, UINT64_MAX, NULL };
 	va_list ap;
 
 	va_start(ap, fmt);

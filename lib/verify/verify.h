@@ -4,6 +4,7 @@
 #define HP_VERIFY_H
 
 #include "format/manifest.h"
+#include "hpdsl/verify.h"
 #include "index/index.h"
 #include "sys/meter.h"
 #include "sys/view.h"
@@ -34,15 +35,15 @@ struct hp_verify {
 /* ---- Telling: tell.c ---------------------------------------------------- */
 
 /* Where damage is; zero but for sample is "the file as a whole". */
-struct hp_spot {
+struct hp_damage_place {
 	const char *file;
 	uint64_t sample;  /* UINT64_MAX: none */
 	const char *path; /* of a member or a source file */
 };
 
 /* Tells the caller.  Counts nothing. */
-void hp_verify_tell(struct hp_verify *v, struct hp_spot spot, const char *fmt,
-		    ...) __attribute__((format(printf, 3, 4)));
+void hp_verify_tell(struct hp_verify *v, struct hp_damage_place spot,
+		    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* The file is damaged as a whole: told, and counted among damaged_files. */
 void hp_verify_file(struct hp_verify *v, const char *file, const char *fmt, ...)

@@ -81,24 +81,24 @@ static int take_content(struct reading *k, uint64_t left,
 	return 0;
 }
 
-static void walk_chunk(struct hp_walk *w, const struct hp_plan *plan,
+static void walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
 		       uint32_t c)
 {
-	hp_walk_begin(w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_plan_walk_begin(w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
 }
 
 static int check_members(struct reading *k, uint32_t c)
 {
 	const struct hp_plan *plan = &k->pack->plan;
 	struct hp_pass *pass = &k->pass;
-	struct hp_place place;
-	struct hp_walk w;
+	struct hp_plan_place place;
+	struct hp_plan_walk w;
 	uint64_t i = 0;
 	int r = 0;
 
 	walk_chunk(&w, plan, c);
-	while (r == 0 && hp_walk_next(&w, &place)) {
+	while (r == 0 && hp_plan_walk_next(&w, &place)) {
 		uint64_t size = plan->list->files[place.file].size;
 
 		r = check_header(k, place.file);
@@ -214,11 +214,11 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
 			uint32_t c)
 {
-	struct hp_place place;
-	struct hp_walk w;
+	struct hp_plan_place place;
+	struct hp_plan_walk w;
 
 	walk_chunk(&w, &p->plan, c);
-	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
+	for (uint64_t i = 0; hp_plan_walk_next(&w, &place); i++) {
 		struct hp_file *f = &p->list.files[place.file];
 
 		f->low64 = sums->hashes[i].low64;

@@ -61,9 +61,9 @@ static bool begin_chunk(struct hp_engine *e)
 	e->chunks_tail = &c->next;
 	e->cutting = c;
 	e->at = 0;
-	hp_walk_begin(&e->walk, plan, hp_plan_first(plan, c->number),
-		      hp_plan_first(plan, c->number + 1));
-	e->have_place = hp_walk_next(&e->walk, &e->place);
+	hp_plan_walk_begin(&e->walk, plan, hp_plan_first(plan, c->number),
+			   hp_plan_first(plan, c->number + 1));
+	e->have_place = hp_plan_walk_next(&e->walk, &e->place);
 	return true;
 }
 
@@ -93,7 +93,7 @@ static void piece_done(struct hp_engine *e, struct hp_segment *s)
 
 /* Notes the part of a content that lies in s, if it is not all of it. */
 static void note_part(struct hp_engine *e, struct hp_segment *s,
-		      const struct hp_place *p)
+		      const struct hp_plan_place *p)
 {
 	struct hp_file *f = &e->pack->list.files[p->file];
 	uint64_t from = p->data > s->offset ? p->data : s->offset;
@@ -128,7 +128,7 @@ static void cut_piece(struct hp_engine *e, struct hp_run *run)
 	note_part(e, s, &e->place);
 	e->at = to;
 	if (to == e->place.next)
-		e->have_place = hp_walk_next(&e->walk, &e->place);
+		e->have_place = hp_plan_walk_next(&e->walk, &e->place);
 }
 
 /* Behind the last member: zeros. */

@@ -84,7 +84,7 @@ struct hp_zips {
 /* What is put where by one reader at a time. */
 struct hp_piece {
 	struct hp_segment *segment;
-	struct hp_place place;
+	struct hp_plan_place place;
 };
 
 enum { HP_RUN = 8 };
@@ -125,8 +125,8 @@ struct hp_engine {
 	uint32_t next_chunk;
 	struct hp_open_chunk *cutting;
 	struct hp_segment *filling;
-	struct hp_walk walk;
-	struct hp_place place;
+	struct hp_plan_walk walk;
+	struct hp_plan_place place;
 	bool have_place;
 	uint64_t at;  /* in the chunk that is cut */
 	bool cut_all; /* nothing is left to claim */

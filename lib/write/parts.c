@@ -121,12 +121,12 @@ void hp_parts_remove(struct hp_parts *parts)
 /* Where the members of chunk c end; the rest of the file is zeros. */
 static uint64_t members_end(const struct hp_plan *plan, uint32_t c)
 {
-	struct hp_place place = { 0 };
-	struct hp_walk w;
+	struct hp_plan_place place = { 0 };
+	struct hp_plan_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
-	while (hp_walk_next(&w, &place))
+	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
+	while (hp_plan_walk_next(&w, &place))
 		;
 	return place.next;
 }

@@ -7,6 +7,7 @@
 #include "write/read_file.h"
 
 #include "base/error.h"
+#include "hpdsl/snapshot.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,7 +11,8 @@
 
 /* The header's part between chunk offsets from and to. */
 static void put_header(const struct hp_engine *e, const struct hp_segment *s,
-		       const struct hp_place *p, uint64_t from, uint64_t to)
+		       const struct hp_plan_place *p, uint64_t from,
+		       uint64_t to)
 {
 	uint8_t header[HP_TAR_HEADER_MAX];
 	struct hp_tar_member m;
@@ -36,7 +37,7 @@ static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
 		      struct hp_sha256 *sha256, struct hpdsl_error *err)
 {
 	const struct hp_segment *s = piece->segment;
-	const struct hp_place *p = &piece->place;
+	const struct hp_plan_place *p = &piece->place;
 	struct hp_file *f = &e->pack->list.files[p->file];
 	uint64_t from = max64(p->header, s->offset);
 	uint64_t to = min64(p->next, s->offset + s->len);

@@ -3,6 +3,7 @@
  * Random samples through the library: bench_sample DATASET COUNT prints the
  * microseconds and the bytes read from chunks that one takes on the average.
  */
+#include "hpdsl.h"
 #include "sys/io.h"
 
 #include <errno.h>

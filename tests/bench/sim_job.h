@@ -259,8 +259,8 @@ static void make_nodes(struct sim *s)
 
 		for (uint32_t i = c % d; i < s->nodes; i += d) {
 			struct node *n = &s->node[i];
-			uint32_t from = hp_plan_from(s->plan, i, c, UINT32_MAX,
-						     lacks, NULL);
+			uint32_t from = hp_spread_from(s->plan, i, c,
+						       UINT32_MAX, lacks, NULL);
 
 			if (from == UINT32_MAX)
 				continue;

@@ -9,6 +9,7 @@
 #ifndef FUZZ_DATASET_H
 #define FUZZ_DATASET_H
 
+#include "hpdsl.h"
 #include "make_index.h"
 
 #include "format/names.h"

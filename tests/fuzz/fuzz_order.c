@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hpdsl.h"
 #include "order/order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -81,7 +81,7 @@ static void try_texts(const char *text)
 	hp_meminfo(text, "MemAvailable");
 	hp_memory_stat(text, "inactive_file");
 	hp_memory_number(text);
-	hp_stage_parse_start(text);
+	hp_parse_start(text);
 	for (int v2 = 0; v2 < 2; v2++) {
 		const char *path = hp_cgroup_path(text, v2, &len);
 

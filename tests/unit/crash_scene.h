@@ -4,6 +4,7 @@
 #define CRASH_SCENE_H
 
 #include "crash.h"
+#include "hpdsl.h"
 
 enum { SCENE_FILES = 9 }; /* .bin and .txt each */
 

@@ -498,8 +498,8 @@ static void find_wants(struct play_node *n)
 	n->from = cleared(p->chunks, sizeof *n->from);
 	for (uint32_t i = 0; i < p->chunks; i++) {
 		uint32_t c = p->order[i];
-		uint32_t from = hp_plan_from(p->plan, n->number, c,
-					     p->holder[c], lacks, p);
+		uint32_t from = hp_spread_from(p->plan, n->number, c,
+					       p->holder[c], lacks, p);
 
 		n->place[c] = UINT32_MAX;
 		if (from == UINT32_MAX)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a dataset and reading from its chunks, over files in memory. */
+#include "hpdsl.h"
 #include "make_index.h"
 #include "memio.h"
 #include "wrap.h"

@@ -655,7 +655,7 @@ static double mates_by_pairs(const struct hpdsl_epoch *e)
 {
 	uint64_t n = e->samples, batch = (uint64_t)e->o.step_runs * e->o.run;
 	double meet = 0, mates = 0, full = 0;
-	struct hp_spot *spot = calloc(n, sizeof *spot);
+	struct hp_epoch_spot *spot = calloc(n, sizeof *spot);
 	struct hp_window v, w;
 	uint64_t s, t;
 

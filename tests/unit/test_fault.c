@@ -7,6 +7,7 @@
  */
 #include "faultio.h"
 #include "folders.h"
+#include "hpdsl.h"
 #include "shell.h"
 #include "wrap.h"
 

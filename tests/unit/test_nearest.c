@@ -39,7 +39,7 @@ static uint32_t draw(uint32_t below)
 static uint32_t at(const struct game *g, uint32_t node, uint32_t places)
 {
 	uint32_t part = node % g->parts;
-	uint32_t members = hp_plan_group(g->plan, part);
+	uint32_t members = hp_spread_group(g->plan, part);
 
 	return part + (node / g->parts + places) % members * g->parts;
 }
@@ -66,7 +66,7 @@ static bool play_round(struct game *g, uint32_t reach)
 		nearest_tell(g->after[n], mine, n, g->n, back[n]);
 	}
 	for (uint32_t n = 0; n < g->nodes; n++) {
-		members = hp_plan_group(g->plan, n % g->parts);
+		members = hp_spread_group(g->plan, n % g->parts);
 		step = nearest_step(reach, members);
 		if (!step)
 			continue;
@@ -85,7 +85,7 @@ static void find_out(struct game *g)
 	memset(g->after, 0xff, sizeof g->after);
 	for (g->rounds = 0; play_round(g, reach); g->rounds++)
 		reach = 2 * reach + 1;
-	while (UINT32_C(1) << most < hp_plan_group(g->plan, 0))
+	while (UINT32_C(1) << most < hp_spread_group(g->plan, 0))
 		most++;
 	assert_int_equal(g->rounds, most);
 }
@@ -123,15 +123,15 @@ static void compare(struct game *g, uint32_t chunk)
 	uint32_t holder = holder_of(g, chunk);
 
 	for (uint32_t n = chunk % g->parts; n < g->nodes; n += g->parts) {
-		uint32_t from = hp_plan_from(p, n, chunk, holder, knows, g);
+		uint32_t from = hp_spread_from(p, n, chunk, holder, knows, g);
 
 		g->asks = n;
-		assert_int_equal(hp_plan_from(p, n, chunk, holder, heard, g),
+		assert_int_equal(hp_spread_from(p, n, chunk, holder, heard, g),
 				 from);
 		if (from != UINT32_MAX)
 			assert_int_equal(
-				hp_plan_asked(p, n, chunk, holder, heard, g),
-				hp_plan_asked(p, n, chunk, holder, knows, g));
+				hp_spread_asked(p, n, chunk, holder, heard, g),
+				hp_spread_asked(p, n, chunk, holder, knows, g));
 	}
 }
 

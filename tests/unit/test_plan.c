@@ -54,11 +54,11 @@ static uint64_t check_chunk(const struct hp_plan *plan, uint32_t c, char *seen)
 {
 	uint64_t end = hp_plan_first(plan, c + 1), offset = 0, file = 0;
 	uint64_t sample = UINT64_MAX;
-	struct hp_walk w;
-	struct hp_place at;
+	struct hp_plan_walk w;
+	struct hp_plan_place at;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c), end);
-	while (hp_walk_next(&w, &at) > 0) {
+	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c), end);
+	while (hp_plan_walk_next(&w, &at) > 0) {
 		const struct hp_file *f = &plan->list->files[at.file];
 		struct hp_tar_member m;
 		uint64_t s = hp_plan_sample(plan, at.sample);
@@ -78,7 +78,7 @@ static uint64_t check_chunk(const struct hp_plan *plan, uint32_t c, char *seen)
 		offset = at.next;
 	}
 	assert_int_equal(sample, end - 1);
-	assert_int_equal(hp_walk_next(&w, &at), 0);
+	assert_int_equal(hp_plan_walk_next(&w, &at), 0);
 	assert_int_equal(hp_plan_chunk_bytes(plan, c), hp_tar_total(offset));
 	return hp_tar_total(offset);
 }

@@ -53,13 +53,13 @@ static struct hp_list make_list(uint64_t n, uint64_t (*size)(uint64_t i))
 static size_t sample_ends(const struct hp_plan *plan, uint32_t c,
 			  uint64_t ret[MAX_SAMPLES])
 {
-	struct hp_place at;
-	struct hp_walk w;
+	struct hp_plan_place at;
+	struct hp_plan_walk w;
 	uint64_t first = hp_plan_first(plan, c);
 	size_t n = 0;
 
-	hp_walk_begin(&w, plan, first, hp_plan_first(plan, c + 1));
-	while (hp_walk_next(&w, &at)) {
+	hp_plan_walk_begin(&w, plan, first, hp_plan_first(plan, c + 1));
+	while (hp_plan_walk_next(&w, &at)) {
 		n = (size_t)(at.sample - first) + 1;
 		ret[n - 1] = at.next;
 	}

@@ -275,10 +275,10 @@ static void test_none(void **state)
 	const struct hpdsl_pack_options opt = { .chunks = 13,
 						.shuffle = HPDSL_SHUFFLE_NONE };
 	const char *last = "";
-	struct hp_place at;
+	struct hp_plan_place at;
 	struct hp_list list;
 	struct hp_plan plan;
-	struct hp_walk w;
+	struct hp_plan_walk w;
 	uint64_t n = 0, random = 5;
 
 	(void)state;
@@ -286,8 +286,8 @@ static void test_none(void **state)
 	list_shuffle(&list, &random);
 	make_samples(&list);
 	assert_int_equal(hp_plan_make(&plan, &list, &opt, NULL), 0);
-	hp_walk_begin(&w, &plan, 0, list.n_samples);
-	while (hp_walk_next(&w, &at) > 0) {
+	hp_plan_walk_begin(&w, &plan, 0, list.n_samples);
+	while (hp_plan_walk_next(&w, &at) > 0) {
 		assert_true(strcmp(last, list.files[at.file].path) < 0);
 		last = list.files[at.file].path;
 		n++;

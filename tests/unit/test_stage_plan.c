@@ -122,13 +122,13 @@ static void check_held(const struct hpdsl_stage_plan *p,
 
 	for (uint32_t n = 0; n < w->nodes; n++)
 		for (uint32_t c = 0; c < w->chunks; c++)
-			assert_int_equal(hp_plan_holds(p, n, c),
+			assert_int_equal(hp_spread_holds(p, n, c),
 					 keeps(w, d, n, c));
 }
 
 static bool lacks_all(void *arg, uint32_t node, uint64_t chunk)
 {
-	assert_true(hp_plan_holds(arg, node, chunk));
+	assert_true(hp_spread_holds(arg, node, chunk));
 	return true;
 }
 
@@ -143,8 +143,8 @@ static void check_shares(const struct hpdsl_stage_plan *p,
 	memset(to, 0, sizeof to);
 	for (uint32_t n = 0; n < w->nodes; n++) {
 		for (uint32_t c = 0; c < w->chunks; c++) {
-			uint32_t f = hp_plan_from(p, n, c, UINT32_MAX,
-						  lacks_all, (void *)p);
+			uint32_t f = hp_spread_from(p, n, c, UINT32_MAX,
+						    lacks_all, (void *)p);
 
 			if (f == UINT32_MAX) {
 				bool mine = c % p->parts == n % p->parts;
@@ -186,7 +186,7 @@ static bool lacks(void *arg, uint32_t node, uint64_t chunk)
 {
 	const struct held *h = arg;
 
-	assert_true(hp_plan_holds(h->p, node, chunk));
+	assert_true(hp_spread_holds(h->p, node, chunk));
 	return !(h->nodes & 1u << node);
 }
 
@@ -204,16 +204,16 @@ static void check_chain(const struct hpdsl_stage_plan *p, uint32_t chunk)
 			holder = (n + i) % NODES;
 	for (uint32_t n = 0; n < p->nodes; n++) {
 		uint32_t at = n, steps = 0;
-		uint32_t f = hp_plan_from(p, n, chunk, holder, lacks, &h);
+		uint32_t f = hp_spread_from(p, n, chunk, holder, lacks, &h);
 
-		if (!hp_plan_holds(p, n, chunk) || h.nodes & 1u << n) {
+		if (!hp_spread_holds(p, n, chunk) || h.nodes & 1u << n) {
 			assert_int_equal(f, UINT32_MAX);
 			continue;
 		}
 		assert_true(f < p->nodes);
 		if (f == n) {
 			assert_int_equal(holder, UINT32_MAX);
-			assert_int_equal(n, hp_plan_reader(p, chunk));
+			assert_int_equal(n, hp_spread_reader(p, chunk));
 			readers++;
 			continue;
 		}
@@ -222,15 +222,16 @@ static void check_chain(const struct hpdsl_stage_plan *p, uint32_t chunk)
 		while (at != holder && f != at) {
 			at = f;
 			f = at == holder ? at :
-					   hp_plan_from(p, at, chunk, holder,
-							lacks, &h);
+					   hp_spread_from(p, at, chunk, holder,
+							  lacks, &h);
 			assert_true(++steps <= p->nodes);
 		}
 	}
 	for (uint32_t n = chunk % p->parts; n < p->nodes; n += p->parts)
-		if (hp_plan_from(p, n, chunk, holder, lacks, &h) != UINT32_MAX)
+		if (hp_spread_from(p, n, chunk, holder, lacks, &h) !=
+		    UINT32_MAX)
 			assert_int_equal(
-				hp_plan_asked(p, n, chunk, holder, lacks, &h),
+				hp_spread_asked(p, n, chunk, holder, lacks, &h),
 				passed >> n & 1);
 	assert_int_equal(readers, holder == UINT32_MAX && passed ? 1 : readers);
 	assert_true(readers <= 1);

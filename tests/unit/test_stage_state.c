@@ -418,12 +418,12 @@ static void test_pid_start(void **unused)
 
 	(void)unused;
 	snprintf(text, sizeof text, "1 (a)%s", rest);
-	assert_int_equal(hp_stage_parse_start(text), 4711);
+	assert_int_equal(hp_parse_start(text), 4711);
 	snprintf(text, sizeof text, "1 (a) b (c)%s", rest);
-	assert_int_equal(hp_stage_parse_start(text), 4711);
-	assert_int_equal(hp_stage_parse_start(""), 0);
-	assert_int_equal(hp_stage_parse_start("1 (a) S 4 5"), 0);
-	assert_true(hp_stage_pid_start(&hp_io_system) > 0);
+	assert_int_equal(hp_parse_start(text), 4711);
+	assert_int_equal(hp_parse_start(""), 0);
+	assert_int_equal(hp_parse_start("1 (a) S 4 5"), 0);
+	assert_true(hp_pid_start(&hp_io_system) > 0);
 	assert_true(hp_monotonic() > 0);
 }
 
