@@ -4,7 +4,7 @@
  * for.  Every checksum is verified; bytes of a damaged member may have been
  * written by then, so the exit status tells.
  */
-#include "common/common.h"
+#include "common/table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,59 +23,44 @@ struct cat {
 	struct cmd_selection sel;
 };
 
-#define OPT_SAMPLE CMD_OPT_OWN
-#define OPT_MEMBER (CMD_OPT_OWN + 1)
-#define OPT_FILES_FROM (CMD_OPT_OWN + 2)
-
-static const struct argp_option options[] = {
-	{ "sample", OPT_SAMPLE, "N", 0,
-	  "Every member of sample N; may be repeated", 0 },
-	{ "member", OPT_MEMBER, "N", 0, "Member N; may be repeated", 0 },
-	{ "files-from", OPT_FILES_FROM, "FILE", 0,
-	  "Paths from FILE (-: standard input), one a line, as hpdsl-ls "
-	  "prints them; after all others",
-	  0 },
-	{ "null", '0', NULL, 0, "Paths in FILE end with a NUL byte", 0 },
-	CMD_FOREIGN_OWNER,
-	{ 0 }
-};
-
 static void add_wish(struct cat *c, struct wish wish)
 {
 	c->wishes = cmd_grow(c->wishes, c->n, sizeof(*c->wishes));
 	c->wishes[c->n++] = wish;
 }
 
-static void add_number(struct argp_state *state, char kind, const char *arg)
+/* By the option's name: s or m. */
+static int take_number(const struct cmd_option *o, void *to, const char *arg,
+		       struct cmd_why *why)
 {
-	struct wish wish = { .kind = kind };
+	struct wish wish = { .kind = *o->name };
 
 	if (cmd_parse_count(arg, &wish.number) < 0)
-		argp_error(state, "--%s: '%s' is no number",
-			   kind == 's' ? "sample" : "member", arg);
-	add_wish(state->input, wish);
+		return cmd_refuse(why, "%s: '%s' is no number", o->name, arg);
+	add_wish(to, wish);
+	return 0;
 }
+
+static const struct cmd_option options[] = {
+	{ "sample", "N", "Every member of sample N; may be repeated",
+	  .take = take_number },
+	{ "member", "N", "Member N; may be repeated", .take = take_number },
+	{ "files-from", "FILE",
+	  "Paths from FILE (-: standard input), one a line, as hpdsl-ls "
+	  "prints them; after all others",
+	  CMD_STRING(struct cat, files_from) },
+	{ "null", NULL, "Paths in FILE end with a NUL byte",
+	  CMD_FLAG(struct cat, null), .letter = '0' },
+	{ "foreign-owner", NULL, CMD_FOREIGN_OWNER_TEXT,
+	  CMD_FLAG(struct cat, foreign_owner) },
+	{ 0 }
+};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cat *c = state->input;
 
 	switch (key) {
-	case OPT_SAMPLE:
-		add_number(state, 's', arg);
-		return 0;
-	case OPT_MEMBER:
-		add_number(state, 'm', arg);
-		return 0;
-	case OPT_FILES_FROM:
-		c->files_from = arg;
-		return 0;
-	case '0':
-		c->null = true;
-		return 0;
-	case CMD_OPT_FOREIGN_OWNER:
-		c->foreign_owner = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		if (c->dataset)
 			add_wish(c, (struct wish){ .path = arg });
@@ -92,12 +77,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--null goes with --files-from");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return cmd_options_parse(options, key, arg, state);
 	}
 }
 
 static const struct argp argp = {
-	options,
+	NULL,
 	parse,
 	"DATASET [PATH...]",
 	"Print members of a packed dataset to standard output.\v"
@@ -174,7 +159,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	/* in order: samples, members and paths may be mixed */
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &c);
+	cmd_parse(options, &argp, argc, argv, ARGP_IN_ORDER, &c);
 	cmd_signals(c.dataset, "");
 	if (cmd_open(c.dataset, c.foreign_owner, &c.ds, &err) < 0) {
 		status = cmd_tell(&err);

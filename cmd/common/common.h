@@ -48,15 +48,13 @@ struct cmd_common {
 #define CMD_OPT_FOREIGN_OWNER 0x101
 #define CMD_OPT_OWN 0x110
 
-/* For the tables of commands that open datasets. */
+/* For the tables of commands that open datasets, and that have threads. */
+#define CMD_THREADS_TEXT                                                  \
+	"Threads for CPU work (default: one a core, at most 16); 0 does " \
+	"everything in place, in one thread"
 #define CMD_FOREIGN_OWNER_TEXT                                             \
 	"Take a stage directory or an output folder that is neither this " \
 	"user's nor root's, too"
-#define CMD_FOREIGN_OWNER                                        \
-	{                                                        \
-		"foreign-owner", CMD_OPT_FOREIGN_OWNER, NULL, 0, \
-			CMD_FOREIGN_OWNER_TEXT, 0                \
-	}
 
 /*
  * Parser for -j, -q, --json and --foreign-owner; its input is a struct

@@ -68,6 +68,18 @@ int cmd_take_size(const struct cmd_option *o, void *to, const char *arg,
 	return 0;
 }
 
+int cmd_take_threads(const struct cmd_option *o, void *to, const char *arg,
+		     struct cmd_why *why)
+{
+	uint64_t n;
+
+	if (cmd_parse_count(arg, &n) < 0 || n > HPDSL_THREADS_MOST)
+		return cmd_refuse(why, "%s: '%s' is no number from 0 to %d",
+				  o->name, arg, HPDSL_THREADS_MOST);
+	*(uint32_t *)to = n ? (uint32_t)n : HPDSL_SERIAL;
+	return 0;
+}
+
 int cmd_take_deadline(const struct cmd_option *o, void *to, const char *arg,
 		      struct cmd_why *why)
 {
@@ -110,9 +122,10 @@ void cmd_options_show(const struct cmd_option *rows, struct argp_option *ret)
 
 		if (!o->name)
 			group = o->group;
-		ret[i] = (struct argp_option){ o->name, key_of(rows, i),
-					       o->arg,	o->flags,
-					       o->text, group };
+		ret[i] = (struct argp_option){
+			o->name,  key_of(rows, i), o->arg,
+			o->flags, o->text,	   o->group ? o->group : group
+		};
 	}
 }
 
@@ -152,4 +165,19 @@ error_t cmd_options_parse(const struct cmd_option *rows, int key,
 	if (ret < 0)
 		argp_error(state, "--%s", why.text);
 	return ret;
+}
+
+void cmd_parse(const struct cmd_option *rows, const struct argp *argp, int argc,
+	       char **argv, unsigned flags, void *input)
+{
+	struct argp with = *argp;
+	struct argp_option *shown;
+	size_t n = 1;
+
+	while (rows[n - 1].text)
+		n++;
+	with.options = shown = cmd_alloc(n, sizeof(*shown));
+	cmd_options_show(rows, shown);
+	argp_parse(&with, argc, argv, flags, NULL, input);
+	free(shown);
 }

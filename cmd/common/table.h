@@ -25,7 +25,7 @@ struct cmd_option {
 	uint64_t least, most; /* of a number */
 	const char *words;    /* with blanks between them */
 	const char *wrong;    /* of another word: it "is .." */
-	int letter;	      /* for short, 0: none */
+	int letter;	      /* for short, or a key of its own; 0: none */
 	int flags, group;     /* as argp takes them */
 	bool instead;	      /* of the row above: given is one of them */
 };
@@ -35,6 +35,8 @@ struct cmd_option {
 	_Generic(&((in *)NULL)->member, type * : offsetof(in, member))
 
 /* What a row says of its value: the kind, and the member it goes to. */
+#define CMD_THREADS(in, member) \
+	.take = cmd_take_threads, .place = CMD_AT(in, member, uint32_t)
 #define CMD_FLAG(in, member) \
 	.take = cmd_take_flag, .place = CMD_AT(in, member, bool)
 #define CMD_STRING(in, member) \
@@ -59,7 +61,8 @@ struct cmd_option {
 	.words = (all), .wrong = (not_one)
 
 cmd_take_fn cmd_take_flag, cmd_take_string, cmd_take_strings, cmd_take_count,
-	cmd_take_number, cmd_take_size, cmd_take_deadline, cmd_take_word;
+	cmd_take_number, cmd_take_size, cmd_take_deadline, cmd_take_word,
+	cmd_take_threads;
 
 /* For argp, with room for as many as there are rows; to be called first. */
 void cmd_options_show(const struct cmd_option *rows, struct argp_option *ret);
@@ -75,5 +78,8 @@ int cmd_options_set(const struct cmd_option *rows, int key, void *input,
 /* The same for a parser: what is refused ends the process. */
 error_t cmd_options_parse(const struct cmd_option *rows, int key,
 			  const char *arg, struct argp_state *state);
+/* argp_parse, the options being those of the table. */
+void cmd_parse(const struct cmd_option *rows, const struct argp *argp, int argc,
+	       char **argv, unsigned flags, void *input);
 
 #endif

@@ -3,7 +3,7 @@
  * hpdsl-index: makes index and manifest anew, or for the first time for tar
  * files of others.
  */
-#include "common/common.h"
+#include "common/table.h"
 
 #include <sys/stat.h>
 
@@ -14,13 +14,12 @@ struct index {
 	struct hpdsl_reindex_options opt;
 };
 
-#define OPT_FORCE CMD_OPT_OWN
-
-static const struct argp_option options[] = {
-	{ "output", 'o', "DIR", 0,
-	  "Put index and manifest of tar files of others into DIR", 0 },
-	{ "force", OPT_FORCE, NULL, 0,
-	  "Replace an index that a chunk contradicts", 0 },
+static const struct cmd_option options[] = {
+	{ "output", "DIR",
+	  "Put index and manifest of tar files of others into DIR",
+	  CMD_STRING(struct index, opt.output), .letter = 'o' },
+	{ "force", NULL, "Replace an index that a chunk contradicts",
+	  CMD_FLAG(struct index, opt.force) },
 	{ 0 }
 };
 
@@ -61,12 +60,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &x->common;
 		return 0;
-	case OPT_FORCE:
-		x->opt.force = true;
-		return 0;
-	case 'o':
-		x->opt.output = arg;
-		return 0;
 	case ARGP_KEY_ARG:
 		cmd_strings_add(&x->args, arg);
 		return 0;
@@ -74,12 +67,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		take_args(x, state);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return cmd_options_parse(options, key, arg, state);
 	}
 }
 
 static const struct argp argp = {
-	options,
+	NULL,
 	parse,
 	"DIR|TAR...",
 	"Rebuild the index and the manifest of a dataset from its chunks, or "
@@ -139,7 +132,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	cmd_start(argv);
-	argp_parse(&argp, argc, argv, 0, NULL, &x);
+	cmd_parse(options, &argp, argc, argv, 0, &x);
 	cmd_signals(x.opt.output ? x.opt.output : x.args.v[0], "");
 	x.opt.threads = x.common.threads;
 	x.opt.foreign_owner = x.common.foreign_owner;

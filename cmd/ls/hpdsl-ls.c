@@ -5,33 +5,46 @@
  */
 #include "ls.h"
 
+#include "common/table.h"
+
 #include <string.h>
 
-#define OPT_SAMPLES CMD_OPT_OWN
-#define OPT_CHUNKS (CMD_OPT_OWN + 1)
-#define OPT_LABEL (CMD_OPT_OWN + 2)
-#define OPT_STORED (CMD_OPT_OWN + 3)
+static int take_unit(const struct cmd_option *o, void *to, const char *arg,
+		     struct cmd_why *why)
+{
+	struct ls *l = to;
 
-static const struct argp_option options[] = {
-	{ "long", 'l', NULL, 0,
+	(void)arg;
+	if (l->unit != MEMBERS)
+		return cmd_refuse(why, "samples or --chunks, once");
+	l->unit = *o->name == 's' ? SAMPLES : CHUNKS;
+	return 0;
+}
+
+#define FLAG(member) CMD_FLAG(struct ls, member)
+
+static const struct cmd_option options[] = {
+	{ "long", NULL,
 	  "One line each: mode, size, time (UTC), chunk, offset in its tar, "
 	  "sample, class, path",
-	  0 },
-	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 },
-	{ "null", '0', NULL, 0,
-	  "End names with a NUL byte and do not escape them", 0 },
-	{ "samples", OPT_SAMPLES, NULL, 0,
+	  FLAG(long_form), .letter = 'l' },
+	{ "json", NULL, "One JSON object a line", FLAG(json) },
+	{ "null", NULL, "End names with a NUL byte and do not escape them",
+	  FLAG(null), .letter = '0' },
+	{ "samples", NULL,
 	  "List samples, by their keys; with -l: number, chunk, first member, "
 	  "members, bytes, class, key",
-	  0 },
-	{ "chunks", OPT_CHUNKS, NULL, 0,
+	  .take = take_unit },
+	{ "chunks", NULL,
 	  "List chunks, by their file names; with -l: first sample, samples, "
 	  "members, bytes, checksum, name",
-	  0 },
-	{ "label", OPT_LABEL, "CLASS", 0, "Only samples of this class", 0 },
-	{ "stored", OPT_STORED, NULL, 0,
-	  "Print the members' names in the chunks instead of their paths", 0 },
-	CMD_FOREIGN_OWNER,
+	  .take = take_unit },
+	{ "label", "CLASS", "Only samples of this class",
+	  CMD_STRING(struct ls, label) },
+	{ "stored", NULL,
+	  "Print the members' names in the chunks instead of their paths",
+	  FLAG(stored) },
+	{ "foreign-owner", NULL, CMD_FOREIGN_OWNER_TEXT, FLAG(foreign_owner) },
 	{ 0 }
 };
 
@@ -40,30 +53,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct ls *l = state->input;
 
 	switch (key) {
-	case 'l':
-		l->long_form = true;
-		return 0;
-	case CMD_OPT_JSON:
-		l->json = true;
-		return 0;
-	case '0':
-		l->null = true;
-		return 0;
-	case OPT_SAMPLES:
-	case OPT_CHUNKS:
-		if (l->unit != MEMBERS)
-			argp_error(state, "--samples or --chunks, once");
-		l->unit = key == OPT_SAMPLES ? SAMPLES : CHUNKS;
-		return 0;
-	case OPT_LABEL:
-		l->label = arg;
-		return 0;
-	case OPT_STORED:
-		l->stored = true;
-		return 0;
-	case CMD_OPT_FOREIGN_OWNER:
-		l->foreign_owner = true;
-		return 0;
 	case ARGP_KEY_ARGS:
 		l->dataset = state->argv[state->next];
 		l->patterns = state->argv + state->next + 1;
@@ -79,12 +68,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--stored is for members");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return cmd_options_parse(options, key, arg, state);
 	}
 }
 
 static const struct argp argp = {
-	options,
+	NULL,
 	parse,
 	"DATASET [PATTERN...]",
 	"List what is in a packed dataset.\v"
@@ -226,7 +215,7 @@ int main(int argc, char **argv)
 	int status;
 
 	cmd_start(argv);
-	argp_parse(&argp, argc, argv, 0, NULL, &l);
+	cmd_parse(options, &argp, argc, argv, 0, &l);
 	cmd_signals(l.dataset, "");
 	status = prepare(&l);
 	if (status == CMD_DONE) {

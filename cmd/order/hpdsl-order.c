@@ -39,9 +39,6 @@ static const struct cmd_option options[] = {
 	{ 0 }
 };
 
-/* As argp has it. */
-static struct argp_option shown[sizeof(options) / sizeof(*options)];
-
 static const struct argp_child children[] = {
 	{ &cmd_order_argp, 0, NULL, 0 },
 	{ 0 },
@@ -67,7 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	shown,
+	NULL,
 	parse,
 	"DATASET",
 	"Print the order in which an epoch reads the samples of a dataset.\v"
@@ -188,8 +185,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	cmd_order_show();
-	cmd_options_show(options, shown);
-	argp_parse(&argp, argc, argv, 0, NULL, &w);
+	cmd_parse(options, &argp, argc, argv, 0, &w);
 	cmd_signals(w.dataset, "");
 	if (cmd_open(w.dataset, w.foreign_owner, &w.ds, &w.err) < 0)
 		status = cmd_tell(&w.err);

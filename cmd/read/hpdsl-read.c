@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 	int status;
 
 	cmd_start(argv);
-	argp_parse(read_argp(), argc, argv, 0, NULL, &r);
+	read_parse(argc, argv, &r);
 	cmd_signals(r.dataset, "");
 	if (r.deadline)
 		cmd_deadline(r.deadline);

@@ -69,9 +69,6 @@ static const struct cmd_option options[] = {
 	{ 0 }
 };
 
-/* As argp has it. */
-static struct argp_option shown[sizeof(options) / sizeof(*options)];
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct read *r = state->input;
@@ -89,7 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	shown,
+	NULL,
 	parse,
 	"DATASET",
 	"Read epochs of a dataset, or of a stage directory, as a training job "
@@ -102,9 +99,8 @@ static const struct argp argp = {
 	NULL
 };
 
-const struct argp *read_argp(void)
+void read_parse(int argc, char **argv, struct read *r)
 {
 	cmd_order_show();
-	cmd_options_show(options, shown);
-	return &argp;
+	cmd_parse(options, &argp, argc, argv, 0, r);
 }

@@ -26,7 +26,7 @@ struct read {
 };
 
 /* Parser of the command line; its input is a struct read. */
-const struct argp *read_argp(void);
+void read_parse(int argc, char **argv, struct read *r);
 
 /* Bad samples that are skipped: bad.c. */
 struct read_bad;

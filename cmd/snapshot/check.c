@@ -13,55 +13,47 @@ struct check {
 	struct stat file;
 };
 
-#define OPT_SINCE SNAPSHOT_OPT_OWN
+static int take_since(const struct cmd_option *o, void *to, const char *arg,
+		      struct cmd_why *why)
+{
+	struct hpdsl_check_options *opt = &((struct check *)to)->opt;
 
-static const struct argp_option options[] = {
-	{ "since", OPT_SINCE, "TIME", 0,
+	opt->has_since = true;
+	if (cmd_parse_time(arg, &opt->since, &opt->since_nsec) < 0)
+		return cmd_refuse(why,
+				  "%s: '%s' is no time such as 2026-11-20 or "
+				  "\"2026-11-20 10:00\" or @1700000000, and no "
+				  "file",
+				  o->name, arg);
+	return 0;
+}
+
+const struct cmd_option snapshot_check_options[] = {
+	{ "since", "TIME",
 	  "Do not list folders again that have not changed since TIME: a date "
 	  "and time in UTC, @SECONDS, or a file whose time it is",
-	  0 },
-	{ "null", '0', NULL, 0,
-	  "End lines with a NUL byte and do not escape names", 0 },
+	  .take = take_since },
+	{ "null", NULL, "End lines with a NUL byte and do not escape names",
+	  CMD_FLAG(struct check, found.null), .letter = '0' },
 	{ 0 }
 };
-
-static void set_since(struct check *c, const char *arg,
-		      struct argp_state *state)
-{
-	c->opt.has_since = true;
-	if (cmd_parse_time(arg, &c->opt.since, &c->opt.since_nsec) < 0)
-		argp_error(state,
-			   "--since: '%s' is no time such as 2026-11-20 or "
-			   "\"2026-11-20 10:00\" or @1700000000, and no file",
-			   arg);
-}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const names[] = { "FILE", "SOURCE" };
 	struct check *c = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
+	if (key == ARGP_KEY_INIT)
 		state->child_inputs[0] = &c->walk;
-		return 0;
-	case OPT_SINCE:
-		set_since(c, arg, state);
-		return 0;
-	case '0':
-		c->found.null = true;
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		if (c->walk.common.json && c->found.null)
-			argp_error(state, "--json does not go with -0");
-		return 0;
-	default:
-		return snapshot_take(key, arg, state, names, c->args, 2);
-	}
+	if (key == ARGP_KEY_SUCCESS && c->walk.common.json && c->found.null)
+		argp_error(state, "--json does not go with -0");
+	return cmd_options_parse(snapshot_check_options, key, arg, state) ?
+		       snapshot_take(key, arg, state, names, c->args, 2) :
+		       0;
 }
 
 const struct argp snapshot_check_argp = {
-	options,
+	NULL,
 	parse,
 	"FILE SOURCE",
 	"Print what is different in SOURCE now from its snapshot FILE.\v"
@@ -126,7 +118,8 @@ int snapshot_check(int argc, char **argv)
 	struct check c = { 0 };
 	int status;
 
-	argp_parse(&snapshot_check_argp, argc, argv, 0, NULL, &c);
+	snapshot_walk_parse(snapshot_check_options, &snapshot_check_argp, argc,
+			    argv, &c);
 	c.found.json = c.walk.common.json;
 	snapshot_walk_begin(&c.walk);
 	c.opt.walk = c.walk.opt;

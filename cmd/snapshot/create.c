@@ -7,8 +7,10 @@ struct create {
 	const char *source, *file;
 };
 
-static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "The snapshot to write; needed", 0 }, { 0 }
+const struct cmd_option snapshot_create_options[] = {
+	{ "output", "FILE", "The snapshot to write; needed",
+	  CMD_STRING(struct create, file), .letter = 'o' },
+	{ 0 }
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -16,24 +18,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	static const char *const names[] = { "SOURCE" };
 	struct create *c = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
+	if (key == ARGP_KEY_INIT)
 		state->child_inputs[0] = &c->walk;
-		return 0;
-	case 'o':
-		c->file = arg;
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		if (!c->file)
-			argp_error(state, "-o FILE is missing");
-		return 0;
-	default:
-		return snapshot_take(key, arg, state, names, &c->source, 1);
-	}
+	if (key == ARGP_KEY_SUCCESS && !c->file)
+		argp_error(state, "-o FILE is missing");
+	return cmd_options_parse(snapshot_create_options, key, arg, state) ?
+		       snapshot_take(key, arg, state, names, &c->source, 1) :
+		       0;
 }
 
 const struct argp snapshot_create_argp = {
-	options,
+	NULL,
 	parse,
 	"SOURCE -o FILE",
 	"Write the snapshot of a folder or of a packed dataset.\v"
@@ -53,7 +48,8 @@ int snapshot_create(int argc, char **argv)
 	struct hpdsl_error err;
 	int code;
 
-	argp_parse(&snapshot_create_argp, argc, argv, 0, NULL, &c);
+	snapshot_walk_parse(snapshot_create_options, &snapshot_create_argp,
+			    argc, argv, &c);
 	cmd_signals(c.source, "; no snapshot was written");
 	snapshot_walk_begin(&c.walk);
 	code = hpdsl_snapshot_create(c.source, c.file, &c.walk.opt, &report,

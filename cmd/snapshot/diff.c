@@ -3,18 +3,19 @@
 #include "snapshot.h"
 
 struct diff {
-	struct cmd_common common;
+	bool quiet;
 	struct snapshot_differences found;
 	const char *files[2];
 	struct hpdsl_snapshot *s[2];
 };
 
-static const struct argp_option options[] = {
-	{ "null", '0', NULL, 0,
-	  "End lines with a NUL byte and do not escape names", 0 },
-	{ "quiet", 'q', NULL, 0, "No progress and no summary", 9 },
-	{ "json", CMD_OPT_JSON, NULL, 0,
-	  "The differences and the summary as one JSON object", 9 },
+const struct cmd_option snapshot_diff_options[] = {
+	{ "null", NULL, "End lines with a NUL byte and do not escape names",
+	  CMD_FLAG(struct diff, found.null), .letter = '0' },
+	{ "quiet", NULL, "No progress and no summary",
+	  CMD_FLAG(struct diff, quiet), .letter = 'q', .group = 9 },
+	{ "json", NULL, "The differences and the summary as one JSON object",
+	  CMD_FLAG(struct diff, found.json), .group = 9 },
 	{ 0 }
 };
 
@@ -22,26 +23,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const names[] = { "A", "B" };
 	struct diff *d = state->input;
-	struct cmd_why why;
 
-	switch (key) {
-	case '0':
-		d->found.null = true;
-		return 0;
-	case 'q':
-	case CMD_OPT_JSON:
-		return cmd_common_set(&d->common, key, arg, &why);
-	case ARGP_KEY_SUCCESS:
-		if (d->common.json && d->found.null)
-			argp_error(state, "--json does not go with -0");
-		return 0;
-	default:
-		return snapshot_take(key, arg, state, names, d->files, 2);
-	}
+	if (key == ARGP_KEY_SUCCESS && d->found.json && d->found.null)
+		argp_error(state, "--json does not go with -0");
+	return cmd_options_parse(snapshot_diff_options, key, arg, state) ?
+		       snapshot_take(key, arg, state, names, d->files, 2) :
+		       0;
 }
 
 const struct argp snapshot_diff_argp = {
-	options,
+	NULL,
 	parse,
 	"A B",
 	"Print what is different in snapshot B from snapshot A.\v"
@@ -63,7 +54,7 @@ static int compare(struct diff *d)
 	struct cmd_json *j;
 	int code;
 
-	cmd_watch(&opt.watch, d->common.quiet);
+	cmd_watch(&opt.watch, d->quiet);
 	code = hpdsl_snapshot_diff(d->s[0], d->s[1], &opt, &r, &err);
 	cmd_progress_end();
 	if (code < 0 && code != HPDSL_EDIFFERS) {
@@ -75,7 +66,7 @@ static int compare(struct diff *d)
 	if (j) {
 		snapshot_json_diff(j, &r, info.entries);
 		cmd_json_line(j);
-	} else if (!d->common.quiet) {
+	} else if (!d->quiet) {
 		cmd_message("%s", snapshot_diff_counts(&r, info.entries).s);
 	}
 	return code ? CMD_NO : CMD_DONE;
@@ -86,8 +77,8 @@ int snapshot_diff(int argc, char **argv)
 	struct diff d = { 0 };
 	int status;
 
-	argp_parse(&snapshot_diff_argp, argc, argv, 0, NULL, &d);
-	d.found.json = d.common.json;
+	cmd_parse(snapshot_diff_options, &snapshot_diff_argp, argc, argv, 0,
+		  &d);
 	status = snapshot_open(d.files[0], &d.s[0]);
 	if (status == CMD_DONE)
 		status = snapshot_open(d.files[1], &d.s[1]);

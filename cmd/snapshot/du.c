@@ -23,14 +23,29 @@ struct du {
 	struct hpdsl_error err;
 };
 
-static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "Not only folders", 0 },
-	{ "summarize", 's', NULL, 0, "Each PATH alone", 0 },
-	{ "max-depth", 'd', "N", 0, "No more than N levels below PATH", 0 },
-	{ "human-readable", 'h', NULL, 0, "Bytes as 36.9 MiB", 0 },
-	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 },
-	{ "null", '0', NULL, 0,
-	  "End lines with a NUL byte and do not escape paths", 0 },
+static int take_depth(const struct cmd_option *o, void *to, const char *arg,
+		      struct cmd_why *why)
+{
+	struct du *d = to;
+
+	d->has_depth = true;
+	if (cmd_parse_count(arg, &d->max_depth) < 0)
+		return cmd_refuse(why, "%s: '%s' is no number", o->name, arg);
+	return 0;
+}
+
+#define FLAG(member) CMD_FLAG(struct du, member)
+
+const struct cmd_option snapshot_du_options[] = {
+	{ "all", NULL, "Not only folders", FLAG(all), .letter = 'a' },
+	{ "summarize", NULL, "Each PATH alone", FLAG(total), .letter = 's' },
+	{ "max-depth", "N", "No more than N levels below PATH",
+	  .take = take_depth, .letter = 'd' },
+	{ "human-readable", NULL, "Bytes as 36.9 MiB", FLAG(human),
+	  .letter = 'h' },
+	{ "json", NULL, "One JSON object a line", FLAG(paths.json) },
+	{ "null", NULL, "End lines with a NUL byte and do not escape paths",
+	  FLAG(paths.null), .letter = '0' },
 	{ 0 }
 };
 
@@ -38,37 +53,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct du *d = state->input;
 
-	switch (key) {
-	case 'a':
-		d->all = true;
-		return 0;
-	case 's':
-		d->total = true;
-		return 0;
-	case 'd':
-		d->has_depth = true;
-		if (cmd_parse_count(arg, &d->max_depth) < 0)
-			argp_error(state, "--max-depth: '%s' is no number",
-				   arg);
-		return 0;
-	case 'h':
-		d->human = true;
-		return 0;
-	case ARGP_KEY_END:
+	if (key == ARGP_KEY_END) {
 		if (d->total && (d->all || d->has_depth))
 			argp_error(state, "-s goes with neither -a nor -d");
 		if (d->total)
 			d->max_depth = 0;
 		else if (!d->has_depth)
 			d->max_depth = UINT64_MAX;
-		/* fall through */
-	default:
-		return snapshot_take_paths(key, state, &d->paths);
 	}
+	return cmd_options_parse(snapshot_du_options, key, arg, state) ?
+		       snapshot_take_paths(key, state, &d->paths) :
+		       0;
 }
 
 const struct argp snapshot_du_argp = {
-	options,
+	NULL,
 	parse,
 	"FILE [PATH...]",
 	"Count the bytes and the entries below each folder.\v"
@@ -157,7 +156,7 @@ int snapshot_du(int argc, char **argv)
 	struct du d = { 0 };
 	int status;
 
-	argp_parse(&snapshot_du_argp, argc, argv, 0, NULL, &d);
+	cmd_parse(snapshot_du_options, &snapshot_du_argp, argc, argv, 0, &d);
 	status = snapshot_each_path(&d.paths, measure, &d);
 	free(d.sums);
 	return status;

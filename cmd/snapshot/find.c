@@ -6,12 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define OPT_NAME SNAPSHOT_OPT_PATHS
-#define OPT_PATH (SNAPSHOT_OPT_PATHS + 1)
-#define OPT_TYPE (SNAPSHOT_OPT_PATHS + 2)
-#define OPT_SIZE (SNAPSHOT_OPT_PATHS + 3)
-#define OPT_NEWER (SNAPSHOT_OPT_PATHS + 4)
-
 struct find {
 	struct snapshot_paths paths;
 	struct cmd_strings names, globs;
@@ -24,78 +18,83 @@ struct find {
 	struct hpdsl_error err;
 };
 
-static const struct argp_option options[] = {
-	{ "name", OPT_NAME, "GLOB", 0,
-	  "The base name matches; may be repeated, one match is enough", 0 },
-	{ "path", OPT_PATH, "GLOB", 0,
-	  "The whole path matches, * slashes too; may be repeated", 0 },
-	{ "type", OPT_TYPE, "TYPES", 0,
-	  "One of these letters: f file, d folder, l symbolic link, p FIFO, "
-	  "c and b devices, s socket",
-	  0 },
-	{ "size", OPT_SIZE, "[+-]SIZE", 0,
-	  "So many bytes, +: more, -: less; may be repeated", 0 },
-	{ "newer", OPT_NEWER, "TIME", 0, "Modified after TIME", 0 },
-	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 },
-	{ "null", '0', NULL, 0,
-	  "End paths with a NUL byte and do not escape them", 0 },
-	{ 0 }
-};
+static int take_types(const struct cmd_option *o, void *to, const char *arg,
+		      struct cmd_why *why)
+{
+	if (!*arg || arg[strspn(arg, "fdlpcbs")])
+		return cmd_refuse(why, "%s: '%s' is not of the letters fdlpcbs",
+				  o->name, arg);
+	((struct find *)to)->types = arg;
+	return 0;
+}
 
 /* Each condition narrows the range that is left. */
-static void set_size(struct find *f, const char *arg, struct argp_state *state)
+static int take_size(const struct cmd_option *o, void *to, const char *arg,
+		     struct cmd_why *why)
 {
+	struct find *f = to;
 	char sign = *arg == '+' || *arg == '-' ? *arg : '=';
 	uint64_t n;
 
 	if (cmd_parse_size(arg + (sign != '='), &n) < 0)
-		argp_error(state, "--size: '%s' is no size such as 10, +64M",
-			   arg);
+		return cmd_refuse(why, "%s: '%s' is no size such as 10, +64M",
+				  o->name, arg);
 	if ((sign == '-' && n == 0) || (sign == '+' && n == UINT64_MAX)) {
 		f->no_size = true;
-		return;
+		return 0;
 	}
 	if (sign != '-' && n + (sign == '+') > f->smallest)
 		f->smallest = n + (sign == '+');
 	if (sign != '+' && n - (sign == '-') < f->largest)
 		f->largest = n - (sign == '-');
+	return 0;
 }
+
+static int take_newer(const struct cmd_option *o, void *to, const char *arg,
+		      struct cmd_why *why)
+{
+	struct find *f = to;
+
+	f->has_newer = true;
+	if (cmd_parse_time(arg, &f->newer, &f->newer_nsec) < 0)
+		return cmd_refuse(why, "%s: '%s' is no time, no file", o->name,
+				  arg);
+	return 0;
+}
+
+const struct cmd_option snapshot_find_options[] = {
+	{ "name", "GLOB",
+	  "The base name matches; may be repeated, one match is enough",
+	  CMD_STRINGS(struct find, names) },
+	{ "path", "GLOB",
+	  "The whole path matches, * slashes too; may be repeated",
+	  CMD_STRINGS(struct find, globs) },
+	{ "type", "TYPES",
+	  "One of these letters: f file, d folder, l symbolic link, p FIFO, "
+	  "c and b devices, s socket",
+	  .take = take_types },
+	{ "size", "[+-]SIZE",
+	  "So many bytes, +: more, -: less; may be repeated",
+	  .take = take_size },
+	{ "newer", "TIME", "Modified after TIME", .take = take_newer },
+	{ "json", NULL, "One JSON object a line",
+	  CMD_FLAG(struct find, paths.json) },
+	{ "null", NULL, "End paths with a NUL byte and do not escape them",
+	  CMD_FLAG(struct find, paths.null), .letter = '0' },
+	{ 0 }
+};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct find *f = state->input;
 
-	switch (key) {
-	case OPT_NAME:
-		cmd_strings_add(&f->names, arg);
-		return 0;
-	case OPT_PATH:
-		cmd_strings_add(&f->globs, arg);
-		return 0;
-	case OPT_TYPE:
-		if (!*arg || arg[strspn(arg, "fdlpcbs")])
-			argp_error(state,
-				   "--type: '%s' is not of the letters "
-				   "fdlpcbs",
-				   arg);
-		f->types = arg;
-		return 0;
-	case OPT_SIZE:
-		set_size(f, arg, state);
-		return 0;
-	case OPT_NEWER:
-		f->has_newer = true;
-		if (cmd_parse_time(arg, &f->newer, &f->newer_nsec) < 0)
-			argp_error(state, "--newer: '%s' is no time, no file",
-				   arg);
-		return 0;
-	default:
-		return snapshot_take_paths(key, state, &f->paths);
-	}
+	return cmd_options_parse(snapshot_find_options, key, arg, state) ?
+		       snapshot_take_paths(key, state, &f->paths) :
+		       0;
 }
 
 const struct argp snapshot_find_argp = {
-	options,
+	NULL,
 	parse,
 	"FILE [PATH...]",
 	"Print the paths of entries that meet all conditions.\v"
@@ -170,7 +169,8 @@ int snapshot_find(int argc, char **argv)
 	struct find f = { .largest = UINT64_MAX };
 	int status;
 
-	argp_parse(&snapshot_find_argp, argc, argv, 0, NULL, &f);
+	cmd_parse(snapshot_find_options, &snapshot_find_argp, argc, argv, 0,
+		  &f);
 	status = snapshot_each_path(&f.paths, find, &f);
 	free(f.names.v);
 	free(f.globs.v);

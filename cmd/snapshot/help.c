@@ -22,26 +22,17 @@ static void put_word(FILE *out, int *column, const char *word)
 }
 
 /* "-j,--threads=N" */
-static void put_option(FILE *out, int *column, const struct argp_option *o)
+static void put_options(FILE *out, int *column, const struct cmd_option *o)
 {
-	bool letter = o->key > ' ' && o->key < 0x7f;
-	char word[80], key[8] = "";
+	for (; o && o->text; o++) {
+		char word[80], letter[8] = "";
 
-	if (letter)
-		snprintf(key, sizeof(key), "-%c,", o->key);
-	snprintf(word, sizeof(word), "%s--%s%s%s", key, o->name,
-		 o->arg ? "=" : "", o->arg ? o->arg : "");
-	put_word(out, column, word);
-}
-
-static void put_options(FILE *out, int *column, const struct argp *argp)
-{
-	for (const struct argp_option *o = argp->options;
-	     o && (o->name || o->doc); o++)
-		if (o->name)
-			put_option(out, column, o);
-	for (const struct argp_child *c = argp->children; c && c->argp; c++)
-		put_options(out, column, c->argp);
+		if (o->letter)
+			snprintf(letter, sizeof(letter), "-%c,", o->letter);
+		snprintf(word, sizeof(word), "%s--%s%s%s", letter, o->name,
+			 o->arg ? "=" : "", o->arg ? o->arg : "");
+		put_word(out, column, word);
+	}
 }
 
 static void put_command(FILE *out, const struct snapshot_command *c)
@@ -51,7 +42,8 @@ static void put_command(FILE *out, const struct snapshot_command *c)
 
 	fprintf(out, "  %s %s\n", c->name, c->argp->args_doc);
 	fprintf(out, "%*s%.*s\n", INDENT, "", (int)strcspn(doc, "\v"), doc);
-	put_options(out, &column, c->argp);
+	for (int i = 0; i < 2; i++)
+		put_options(out, &column, c->options[i]);
 	if (column)
 		fputs("\n", out);
 }

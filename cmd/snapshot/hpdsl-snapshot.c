@@ -7,17 +7,25 @@
 
 #include <string.h>
 
+#define COMMAND(name, ...)                                       \
+	{                                                        \
+#name, snapshot_##name, &snapshot_##name##_argp, \
+		{                                                \
+			__VA_ARGS__                              \
+		}                                                \
+	}
+
 static const struct snapshot_command commands[] = {
-	{ "create", snapshot_create, &snapshot_create_argp },
-	{ "check", snapshot_check, &snapshot_check_argp },
-	{ "diff", snapshot_diff, &snapshot_diff_argp },
-	{ "ls", snapshot_ls, &snapshot_ls_argp },
-	{ "stat", snapshot_stat, &snapshot_stat_argp },
-	{ "find", snapshot_find, &snapshot_find_argp },
-	{ "du", snapshot_du, &snapshot_du_argp },
-	{ "dump", snapshot_dump, &snapshot_dump_argp },
-	{ "load", snapshot_load, &snapshot_load_argp },
-	{ "verify", snapshot_verify, &snapshot_verify_argp },
+	COMMAND(create, snapshot_create_options, snapshot_walk_options),
+	COMMAND(check, snapshot_check_options, snapshot_walk_options),
+	COMMAND(diff, snapshot_diff_options),
+	COMMAND(ls, snapshot_ls_options),
+	COMMAND(stat, snapshot_stat_options),
+	COMMAND(find, snapshot_find_options),
+	COMMAND(du, snapshot_du_options),
+	COMMAND(dump, NULL),
+	COMMAND(load, snapshot_load_options),
+	COMMAND(verify, snapshot_verify_options),
 	{ 0 },
 };
 

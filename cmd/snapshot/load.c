@@ -20,15 +20,15 @@ struct load {
 	bool mapped;
 };
 
-static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "The snapshot to write; needed", 0 },
-	{ "threads", 'j', "N", 0,
-	  "Threads for CPU work (default: one a core, at most 16); 0 does "
-	  "everything in place, in one thread",
-	  9 },
-	{ "quiet", 'q', NULL, 0, "No progress and no summary", 9 },
-	{ "json", CMD_OPT_JSON, NULL, 0,
-	  "The summary as one JSON object on standard output", 9 },
+const struct cmd_option snapshot_load_options[] = {
+	{ "output", "FILE", "The snapshot to write; needed",
+	  CMD_STRING(struct load, file), .letter = 'o' },
+	{ "threads", "N", CMD_THREADS_TEXT,
+	  CMD_THREADS(struct load, common.threads), .letter = 'j', .group = 9 },
+	{ "quiet", NULL, "No progress and no summary",
+	  CMD_FLAG(struct load, common.quiet), .letter = 'q', .group = 9 },
+	{ "json", NULL, "The summary as one JSON object on standard output",
+	  CMD_FLAG(struct load, common.json), .group = 9 },
 	{ 0 }
 };
 
@@ -36,31 +36,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const names[] = { "TEXT" };
 	struct load *l = state->input;
-	struct cmd_why why;
-	int ret;
 
-	switch (key) {
-	case 'o':
-		l->file = arg;
-		return 0;
-	case ARGP_KEY_SUCCESS:
-		if (!l->file)
-			argp_error(state, "-o FILE is missing");
-		return 0;
-	case 'j':
-	case 'q':
-	case CMD_OPT_JSON:
-		ret = cmd_common_set(&l->common, key, arg, &why);
-		if (ret < 0)
-			argp_error(state, "--%s", why.text);
-		return ret;
-	default:
-		return snapshot_take(key, arg, state, names, &l->text, 1);
-	}
+	if (key == ARGP_KEY_SUCCESS && !l->file)
+		argp_error(state, "-o FILE is missing");
+	return cmd_options_parse(snapshot_load_options, key, arg, state) ?
+		       snapshot_take(key, arg, state, names, &l->text, 1) :
+		       0;
 }
 
 const struct argp snapshot_load_argp = {
-	options,
+	NULL,
 	parse,
 	"TEXT -o FILE",
 	"Write the snapshot that a text describes.\v"
@@ -154,7 +139,8 @@ int snapshot_load(int argc, char **argv)
 	struct load l = { 0 };
 	int status;
 
-	argp_parse(&snapshot_load_argp, argc, argv, 0, NULL, &l);
+	cmd_parse(snapshot_load_options, &snapshot_load_argp, argc, argv, 0,
+		  &l);
 	cmd_signals(l.text, "; no snapshot was written");
 	status = get_text(&l);
 	if (status == CMD_DONE)

@@ -15,14 +15,19 @@ struct ls {
 	struct hpdsl_error err;
 };
 
-static const struct argp_option options[] = {
-	{ "long", 'l', NULL, 0,
-	  "One line each: type and mode, size, time (UTC), name, target", 0 },
-	{ "recursive", 'R', NULL, 0, "All folders below, too", 0 },
-	{ "directory", 'd', NULL, 0, "A folder itself, not what is in it", 0 },
-	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 },
-	{ "null", '0', NULL, 0,
-	  "End names with a NUL byte and do not escape them", 0 },
+#define FLAG(member) CMD_FLAG(struct ls, member)
+
+const struct cmd_option snapshot_ls_options[] = {
+	{ "long", NULL,
+	  "One line each: type and mode, size, time (UTC), name, target",
+	  FLAG(long_form), .letter = 'l' },
+	{ "recursive", NULL, "All folders below, too", FLAG(recursive),
+	  .letter = 'R' },
+	{ "directory", NULL, "A folder itself, not what is in it",
+	  FLAG(folder_itself), .letter = 'd' },
+	{ "json", NULL, "One JSON object a line", FLAG(paths.json) },
+	{ "null", NULL, "End names with a NUL byte and do not escape them",
+	  FLAG(paths.null), .letter = '0' },
 	{ 0 }
 };
 
@@ -30,24 +35,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct ls *l = state->input;
 
-	(void)arg;
-	switch (key) {
-	case 'l':
-		l->long_form = true;
-		return 0;
-	case 'R':
-		l->recursive = true;
-		return 0;
-	case 'd':
-		l->folder_itself = true;
-		return 0;
-	default:
-		return snapshot_take_paths(key, state, &l->paths);
-	}
+	return cmd_options_parse(snapshot_ls_options, key, arg, state) ?
+		       snapshot_take_paths(key, state, &l->paths) :
+		       0;
 }
 
 const struct argp snapshot_ls_argp = {
-	options,
+	NULL,
 	parse,
 	"FILE [PATH...]",
 	"List folders of a snapshot.\v"
@@ -241,7 +235,7 @@ int snapshot_ls(int argc, char **argv)
 	size_t n = 0;
 	int status;
 
-	argp_parse(&snapshot_ls_argp, argc, argv, 0, NULL, &l);
+	cmd_parse(snapshot_ls_options, &snapshot_ls_argp, argc, argv, 0, &l);
 	status = snapshot_open(l.paths.file, &s);
 	if (status)
 		return status;

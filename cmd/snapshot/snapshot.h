@@ -6,13 +6,14 @@
 #ifndef CMD_SNAPSHOT_H
 #define CMD_SNAPSHOT_H
 
-#include "common/common.h"
+#include "common/table.h"
 
 struct snapshot_command {
 	const char *name;
 	int (*run)(int argc, char **argv); /* gives an exit status */
 	/* Its doc, up to \v, is one line that says what the command does. */
 	const struct argp *argp;
+	const struct cmd_option *options[2]; /* its own, those of a walk */
 };
 
 int snapshot_create(int argc, char **argv);
@@ -30,6 +31,11 @@ extern const struct argp snapshot_create_argp, snapshot_check_argp,
 	snapshot_diff_argp, snapshot_ls_argp, snapshot_stat_argp,
 	snapshot_find_argp, snapshot_du_argp, snapshot_dump_argp,
 	snapshot_load_argp, snapshot_verify_argp;
+extern const struct cmd_option snapshot_create_options[],
+	snapshot_check_options[], snapshot_diff_options[],
+	snapshot_ls_options[], snapshot_stat_options[], snapshot_find_options[],
+	snapshot_du_options[], snapshot_load_options[],
+	snapshot_verify_options[], snapshot_walk_options[];
 
 /* ---- help.c ------------------------------------------------------------- */
 
@@ -40,14 +46,6 @@ extern const struct argp snapshot_create_argp, snapshot_check_argp,
 char *snapshot_help(const struct snapshot_command *commands);
 
 /* ---- shared.c ----------------------------------------------------------- */
-
-/* Keys of options that two commands have; those of one begin behind. */
-enum {
-	SNAPSHOT_OPT_EXCLUDE = CMD_OPT_OWN,
-	SNAPSHOT_OPT_ALL_FILE_SYSTEMS,
-	SNAPSHOT_OPT_AS_TREE,
-	SNAPSHOT_OPT_OWN,
-};
 
 /*
  * For a parser of arguments that are all needed, one for each of the n names:
@@ -101,6 +99,9 @@ struct snapshot_walk {
  * snapshot_walk.
  */
 extern const struct argp_child snapshot_walk_children[];
+/* cmd_parse for one that has this list. */
+void snapshot_walk_parse(const struct cmd_option *rows, const struct argp *with,
+			 int argc, char **argv, void *input);
 /* Fills opt from what was given, progress and the stop flag. */
 void snapshot_walk_begin(struct snapshot_walk *w);
 

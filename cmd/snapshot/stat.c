@@ -8,21 +8,23 @@
 
 #define LLU unsigned long long
 
-static const struct argp_option options[] = {
-	{ "json", CMD_OPT_JSON, NULL, 0, "One JSON object a line", 0 },
-	{ "null", '0', NULL, 0,
-	  "End lines with a NUL byte and do not escape paths", 0 },
+const struct cmd_option snapshot_stat_options[] = {
+	{ "json", NULL, "One JSON object a line",
+	  CMD_FLAG(struct snapshot_paths, json) },
+	{ "null", NULL, "End lines with a NUL byte and do not escape paths",
+	  CMD_FLAG(struct snapshot_paths, null), .letter = '0' },
 	{ 0 }
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	(void)arg;
-	return snapshot_take_paths(key, state, state->input);
+	return cmd_options_parse(snapshot_stat_options, key, arg, state) ?
+		       snapshot_take_paths(key, state, state->input) :
+		       0;
 }
 
 const struct argp snapshot_stat_argp = {
-	options,
+	NULL,
 	parse,
 	"FILE [PATH...]",
 	"Show all that a snapshot knows of PATHs, or of its top.",
@@ -175,6 +177,7 @@ int snapshot_stat(int argc, char **argv)
 {
 	struct snapshot_paths p = { 0 };
 
-	argp_parse(&snapshot_stat_argp, argc, argv, 0, NULL, &p);
+	cmd_parse(snapshot_stat_options, &snapshot_stat_argp, argc, argv, 0,
+		  &p);
 	return snapshot_each_path(&p, show, &p);
 }

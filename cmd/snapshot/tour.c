@@ -13,12 +13,6 @@ error_t snapshot_take_paths(int key, struct argp_state *state,
 			    struct snapshot_paths *p)
 {
 	switch (key) {
-	case CMD_OPT_JSON:
-		p->json = true;
-		return 0;
-	case '0':
-		p->null = true;
-		return 0;
 	case ARGP_KEY_ARGS:
 		p->file = state->argv[state->next];
 		p->v = state->argv + state->next + 1;

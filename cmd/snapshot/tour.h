@@ -16,10 +16,7 @@ struct snapshot_paths {
 	bool json, null;
 };
 
-/* Keys of their own begin behind those of the commands. */
-#define SNAPSHOT_OPT_PATHS (SNAPSHOT_OPT_OWN + 32)
-
-/* For a parser: takes FILE, PATHs, --json and -0, and knows no other key. */
+/* For a parser: takes FILE and PATHs, and knows no other key. */
 error_t snapshot_take_paths(int key, struct argp_state *state,
 			    struct snapshot_paths *p);
 

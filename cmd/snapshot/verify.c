@@ -14,10 +14,11 @@ struct verify {
 	uint64_t told;
 };
 
-static const struct argp_option options[] = {
-	{ "quiet", 'q', NULL, 0, "No summary", 9 },
-	{ "json", CMD_OPT_JSON, NULL, 0,
-	  "The damage and the summary as one JSON object", 9 },
+const struct cmd_option snapshot_verify_options[] = {
+	{ "quiet", NULL, "No summary", CMD_FLAG(struct verify, common.quiet),
+	  .letter = 'q', .group = 9 },
+	{ "json", NULL, "The damage and the summary as one JSON object",
+	  CMD_FLAG(struct verify, common.json), .group = 9 },
 	{ 0 }
 };
 
@@ -25,19 +26,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const names[] = { "FILE" };
 	struct verify *v = state->input;
-	struct cmd_why why;
 
-	switch (key) {
-	case 'q':
-	case CMD_OPT_JSON:
-		return cmd_common_set(&v->common, key, arg, &why);
-	default:
-		return snapshot_take(key, arg, state, names, &v->file, 1);
-	}
+	return cmd_options_parse(snapshot_verify_options, key, arg, state) ?
+		       snapshot_take(key, arg, state, names, &v->file, 1) :
+		       0;
 }
 
 const struct argp snapshot_verify_argp = {
-	options,
+	NULL,
 	parse,
 	"FILE",
 	"Verify every byte of a snapshot.\v"
@@ -120,7 +116,8 @@ int snapshot_verify(int argc, char **argv)
 	struct hpdsl_error err;
 	int code, status = CMD_DONE;
 
-	argp_parse(&snapshot_verify_argp, argc, argv, 0, NULL, &v);
+	cmd_parse(snapshot_verify_options, &snapshot_verify_argp, argc, argv, 0,
+		  &v);
 	cmd_signals(v.file, "");
 	code = prove(&v, &err);
 	if (v.common.json && (v.begun || !code))

@@ -86,7 +86,7 @@ static void read_options(int argc, char **argv, struct stage_options *o)
 		if (was[i] >= 0)
 			dup2(null, fds[i]);
 	}
-	argp_parse(stage_argp(), argc, argv, 0, NULL, o);
+	stage_parse(argc, argv, o);
 	reading = false;
 	for (int i = 0; i < 2; i++)
 		if (was[i] >= 0) {

@@ -173,9 +173,6 @@ static const struct cmd_option options[] = {
 	{ 0 }
 };
 
-/* As argp has it. */
-static struct argp_option shown[sizeof(options) / sizeof(*options)];
-
 static void take(struct stage_options *o, char *arg, struct argp_state *state)
 {
 	/* --status and --clean may stand behind LOCALDIR */
@@ -252,7 +249,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	shown,
+	NULL,
 	parse,
 	"DATASET LOCALDIR\n--plan DATASET [LOCALDIR]\n--status LOCALDIR\n"
 	"--clean LOCALDIR",
@@ -267,8 +264,7 @@ static const struct argp argp = {
 	NULL
 };
 
-const struct argp *stage_argp(void)
+void stage_parse(int argc, char **argv, struct stage_options *o)
 {
-	cmd_options_show(options, shown);
-	return &argp;
+	cmd_parse(options, &argp, argc, argv, 0, o);
 }

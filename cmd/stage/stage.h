@@ -28,7 +28,7 @@ struct stage_options {
 };
 
 /* Parser of the command line; its input is a struct stage_options. */
-const struct argp *stage_argp(void);
+void stage_parse(int argc, char **argv, struct stage_options *o);
 
 /*
  * The mode's name: "copies=2".  Without the word auto for a plan that was made:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl-unpack: restores the tree that was packed, or a part of it. */
-#include "common/common.h"
+#include "common/table.h"
 
 struct unpack {
 	struct cmd_common common;
@@ -14,30 +14,30 @@ struct unpack {
 	struct cmd_selection sel;
 };
 
-#define OPT_SAMPLE CMD_OPT_OWN
-#define OPT_FILES_FROM (CMD_OPT_OWN + 1)
-
-static const struct argp_option options[] = {
-	{ "files-from", OPT_FILES_FROM, "FILE", 0,
-	  "Paths from FILE (-: standard input), one a line, as hpdsl-ls "
-	  "prints them",
-	  0 },
-	{ "null", '0', NULL, 0, "Paths in FILE end with a NUL byte", 0 },
-	{ "sample", OPT_SAMPLE, "N", 0,
-	  "Every member of sample N; may be repeated", 0 },
-	{ 0 }
-};
-
-static void add_sample(struct argp_state *state, const char *arg)
+static int take_sample(const struct cmd_option *o, void *to, const char *arg,
+		       struct cmd_why *why)
 {
-	struct unpack *u = state->input;
+	struct unpack *u = to;
 	uint64_t number;
 
 	if (cmd_parse_count(arg, &number) < 0)
-		argp_error(state, "--sample: '%s' is no number", arg);
+		return cmd_refuse(why, "%s: '%s' is no number", o->name, arg);
 	u->samples = cmd_grow(u->samples, u->n_samples, sizeof(*u->samples));
 	u->samples[u->n_samples++] = number;
+	return 0;
 }
+
+static const struct cmd_option options[] = {
+	{ "files-from", "FILE",
+	  "Paths from FILE (-: standard input), one a line, as hpdsl-ls "
+	  "prints them",
+	  CMD_STRING(struct unpack, files_from) },
+	{ "null", NULL, "Paths in FILE end with a NUL byte",
+	  CMD_FLAG(struct unpack, null), .letter = '0' },
+	{ "sample", "N", "Every member of sample N; may be repeated",
+	  .take = take_sample },
+	{ 0 }
+};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -46,15 +46,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &u->common;
-		return 0;
-	case OPT_FILES_FROM:
-		u->files_from = arg;
-		return 0;
-	case '0':
-		u->null = true;
-		return 0;
-	case OPT_SAMPLE:
-		add_sample(state, arg);
 		return 0;
 	case ARGP_KEY_ARGS:
 		if (state->argc - state->next < 2)
@@ -72,12 +63,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--null goes with --files-from");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return cmd_options_parse(options, key, arg, state);
 	}
 }
 
 static const struct argp argp = {
-	options,
+	NULL,
 	parse,
 	"DATASET OUTPUT [PATTERN...]",
 	"Restore the files of a packed dataset below the new or empty folder "
@@ -184,7 +175,7 @@ int main(int argc, char **argv)
 	int status;
 
 	cmd_start(argv);
-	argp_parse(&argp, argc, argv, 0, NULL, &u);
+	cmd_parse(options, &argp, argc, argv, 0, &u);
 	cmd_signals(u.dataset, "");
 	if (cmd_open(u.dataset, u.common.foreign_owner, &u.ds, &err) < 0) {
 		status = cmd_tell(&err);

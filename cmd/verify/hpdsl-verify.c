@@ -5,6 +5,8 @@
  */
 #include "verify.h"
 
+#include "common/table.h"
+
 #include <string.h>
 
 struct verify {
@@ -19,23 +21,30 @@ struct verify {
 	size_t list_size;
 };
 
-#define OPT_QUICK CMD_OPT_OWN
-#define OPT_SOURCE (CMD_OPT_OWN + 1)
-#define OPT_THOROUGH (CMD_OPT_OWN + 2)
-#define OPT_COMPAT (CMD_OPT_OWN + 3)
+static int take_compat(const struct cmd_option *o, void *to, const char *arg,
+		       struct cmd_why *why)
+{
+	struct verify *v = to;
 
-static const struct argp_option options[] = {
-	{ "quick", OPT_QUICK, NULL, 0,
-	  "Only the manifest, sizes and headers, not the chunks' bytes", 0 },
-	{ "source", OPT_SOURCE, "TREE", 0,
+	(void)o;
+	v->readers = compat_readers(arg, why);
+	return v->readers ? 0 : -1;
+}
+
+static const struct cmd_option options[] = {
+	{ "quick", NULL,
+	  "Only the manifest, sizes and headers, not the chunks' bytes",
+	  CMD_FLAG(struct verify, opt.quick) },
+	{ "source", "TREE",
 	  "Compare with the original files in TREE, a folder or archive, too",
-	  0 },
-	{ "thorough", OPT_THOROUGH, NULL, 0,
-	  "Parse the chunks with two independent tar readers, too", 0 },
-	{ "compat", OPT_COMPAT, "LIST", 0,
+	  CMD_STRING(struct verify, opt.source) },
+	{ "thorough", NULL,
+	  "Parse the chunks with two independent tar readers, too",
+	  CMD_FLAG(struct verify, opt.thorough) },
+	{ "compat", "LIST",
 	  "Instead, say what other readers would make of the names and "
 	  "headers: webdataset, dali, energon, wids, hf, ray, or all",
-	  0 },
+	  .take = take_compat },
 	{ 0 }
 };
 
@@ -55,25 +64,10 @@ static void check_arguments(const struct verify *v,
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct verify *v = state->input;
-	struct cmd_why why;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &v->common;
-		return 0;
-	case OPT_QUICK:
-		v->opt.quick = true;
-		return 0;
-	case OPT_SOURCE:
-		v->opt.source = arg;
-		return 0;
-	case OPT_THOROUGH:
-		v->opt.thorough = true;
-		return 0;
-	case OPT_COMPAT:
-		v->readers = compat_readers(arg, &why);
-		if (!v->readers)
-			argp_error(state, "--%s", why.text);
 		return 0;
 	case ARGP_KEY_ARG:
 		cmd_strings_add(&v->args, arg);
@@ -82,12 +76,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		check_arguments(v, state);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return cmd_options_parse(options, key, arg, state);
 	}
 }
 
 static const struct argp argp = {
-	options,
+	NULL,
 	parse,
 	"DATASET\n--compat=LIST DATASET|TAR|FOLDER...",
 	"Verify every byte of a packed dataset.\v"
@@ -242,7 +236,7 @@ int main(int argc, char **argv)
 	int status;
 
 	cmd_start(argv);
-	argp_parse(&argp, argc, argv, 0, NULL, &v);
+	cmd_parse(options, &argp, argc, argv, 0, &v);
 	cmd_signals(v.args.v[0], "");
 	if (v.readers) {
 		status = compat_run(&v.args, v.readers, &v.common);

@@ -31,8 +31,8 @@ HP_COLD static int not_found(const struct query *q, struct hpdsl_error *err)
 		       hp_printable(q->path, q->len, buf));
 }
 
-HP_COLD static int no_such_entry(const struct hpdsl_snapshot *s, uint64_t number,
-			      struct hpdsl_error *err)
+HP_COLD static int no_such_entry(const struct hpdsl_snapshot *s,
+				 uint64_t number, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT,
 		       "%s: lookup table: no entry %" PRIu64, s->file.name,

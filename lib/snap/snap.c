@@ -112,8 +112,8 @@ void hpdsl_snapshot_info(const struct hpdsl_snapshot *s,
 
 /* ---- What can be wrong ------------------------------------------------ */
 
-HP_COLD int hp_snap_out_of_range(const struct hpdsl_snapshot *s, uint64_t number,
-			      struct hpdsl_error *err)
+HP_COLD int hp_snap_out_of_range(const struct hpdsl_snapshot *s,
+				 uint64_t number, struct hpdsl_error *err)
 {
 	return hp_fail(err, -ERANGE,
 		       "%s: no entry %" PRIu64 ", there are %" PRIu64,
@@ -121,14 +121,15 @@ HP_COLD int hp_snap_out_of_range(const struct hpdsl_snapshot *s, uint64_t number
 }
 
 HP_COLD int hp_snap_bad_entry(const struct hpdsl_snapshot *s, uint64_t number,
-			   const char *why, struct hpdsl_error *err)
+			      const char *why, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT, "%s: entry %" PRIu64 ": %s",
 		       s->file.name, number, why);
 }
 
 HP_COLD int hp_snap_bad_row(const struct hpdsl_snapshot *s, uint64_t number,
-			 const struct hp_snap_row *row, struct hpdsl_error *err)
+			    const struct hp_snap_row *row,
+			    struct hpdsl_error *err)
 {
 	const char *why = "its name's length is impossible";
 
@@ -188,7 +189,7 @@ int hp_snap_folder_row(const struct hpdsl_snapshot *s, uint64_t number,
 }
 
 HP_COLD static int not_a_folder(const struct hpdsl_snapshot *s, uint64_t number,
-			     struct hpdsl_error *err)
+				struct hpdsl_error *err)
 {
 	return hp_fail(err, -ENOTDIR, "%s: entry %" PRIu64 " is no folder",
 		       s->file.name, number);
