@@ -121,22 +121,6 @@ static int read_extra(struct parse *p, struct hpdsl_error *err)
 	return k;
 }
 
-/* Is there room for the place of one file more? */
-static bool reserve(struct hp_adopted *tar, uint64_t files)
-{
-	uint64_t room = tar->room ? tar->room * 2 : 64;
-	struct hp_adopted_place *more;
-
-	if (files < tar->room)
-		return true;
-	more = reallocarray(tar->places, room, sizeof *more);
-	if (!more)
-		return false;
-	tar->places = more;
-	tar->room = room;
-	return true;
-}
-
 static int add_file(struct parse *p, size_t path_len, uint64_t offset,
 		    const struct hp_content_hash *hash, struct hpdsl_error *err)
 {
@@ -144,6 +128,7 @@ static int add_file(struct parse *p, size_t path_len, uint64_t offset,
 	struct hp_tar_member t = { p->path, path_len, m->size, m->mtime,
 				   m->mode };
 	struct hp_found *c = p->r.chunk;
+	struct hp_adopted_place *places;
 	const char *stored = NULL;
 	struct hp_file *f;
 
@@ -152,9 +137,11 @@ static int add_file(struct parse *p, size_t path_len, uint64_t offset,
 		if (!stored)
 			return hp_fail_nomem(err);
 	}
-	if (!reserve(p->tar, c->n))
+	places = hp_more(p->tar->places, c->n, sizeof *places);
+	if (!places)
 		return hp_fail_nomem(err);
-	p->tar->places[c->n] = (struct hp_adopted_place){ offset, stored };
+	p->tar->places = places;
+	places[c->n] = (struct hp_adopted_place){ offset, stored };
 	f = hp_reading_add(&p->r, &t, hash, err);
 	if (!f)
 		return -ENOMEM;

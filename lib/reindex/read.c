@@ -3,6 +3,7 @@
 #include "reindex/read.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/sha256.h"
 
 #include <inttypes.h>
@@ -123,30 +124,22 @@ int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
 	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->made.name) : 0;
 }
 
-static bool grow(struct hp_found *c, bool sha256)
-{
-	uint64_t room = c->room ? c->room * 2 : 64;
-	void *more = reallocarray(c->files, room, sizeof *c->files);
-
-	if (!more)
-		return false;
-	c->files = more;
-	if (sha256) {
-		more = reallocarray(c->contents, room, sizeof *c->contents);
-		if (!more)
-			return false;
-		c->contents = more;
-	}
-	c->room = room;
-	return true;
-}
-
 /* A place for one file more. */
 static struct hp_file *new_file(struct hp_found *c, bool sha256)
 {
-	if (c->n == c->room && !grow(c, sha256))
+	struct hp_file *files = hp_more(c->files, c->n, sizeof *files);
+	void *contents;
+
+	if (!files)
 		return NULL;
-	return memset(&c->files[c->n], 0, sizeof *c->files);
+	c->files = files;
+	if (sha256) {
+		contents = hp_more(c->contents, c->n, sizeof *c->contents);
+		if (!contents)
+			return NULL;
+		c->contents = contents;
+	}
+	return memset(&files[c->n], 0, sizeof *files);
 }
 
 struct hp_file *hp_reading_add(struct hp_reading *r,

@@ -14,20 +14,16 @@ enum { RECORDS_AT_A_TIME = 1024 };
 
 struct records {
 	struct hp_journal_record *v;
-	size_t n, cap;
+	size_t n;
 };
 
 static int add_record(struct records *all, const struct hp_journal_record *rec)
 {
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 64;
-		void *v = realloc(all->v, cap * sizeof *all->v);
+	void *v = hp_more(all->v, all->n, sizeof *all->v);
 
-		if (!v)
-			return -ENOMEM;
-		all->v = v;
-		all->cap = cap;
-	}
+	if (!v)
+		return -ENOMEM;
+	all->v = v;
 	all->v[all->n++] = *rec;
 	return 0;
 }
