@@ -100,10 +100,7 @@ static int make_chunks(struct hp_reindex *x, const struct names *found,
 		r = hp_reindex_chunks(x, found->n, err);
 	for (uint32_t i = 0; i < found->n && r == 0; i++) {
 		x->chunks[i].made.compressed = found->v[i] % 2;
-		if (x->chunks[i].made.compressed)
-			hp_chunk_zst_name(i, name);
-		else
-			hp_chunk_name(i, name);
+		hp_chunk_name_of(i, x->chunks[i].made.compressed, name);
 		x->chunks[i].made.name =
 			hp_arena_add(x->names, name, strlen(name));
 		if (!x->chunks[i].made.name)

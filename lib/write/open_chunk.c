@@ -90,10 +90,7 @@ static int remove_other(struct hp_engine *e, uint32_t chunk, bool compressed,
 
 	if (!p->opt->zstd || !p->opt->resume)
 		return 0;
-	if (compressed)
-		hp_chunk_name(chunk, name);
-	else
-		hp_chunk_zst_name(chunk, name);
+	hp_chunk_name_of(chunk, !compressed, name);
 	r = e->io->unlink(e->io, p->dir, name, 0);
 	if (r == 0 || r == -ENOENT)
 		return 0;
