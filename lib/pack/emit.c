@@ -110,8 +110,7 @@ static int next_member(struct hp_walk *w, uint64_t *sample,
 
 static void walk(struct hp_walk *w, const struct hp_plan *plan, uint32_t c)
 {
-	hp_walk_begin(w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_walk_chunk(w, plan, c);
 }
 
 static void format_dali(const struct hp_plan *plan, uint32_t c,

@@ -26,8 +26,7 @@ static void begin_chunk(struct source *s, uint32_t c)
 	const struct hp_plan *plan = &s->p->w.plan;
 
 	s->chunk = c;
-	hp_walk_begin(&s->walk, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_walk_chunk(&s->walk, plan, c);
 }
 
 static void source_begin(void *arg)
@@ -66,10 +65,7 @@ static int name_chunks(struct hp_pack *p, struct hpdsl_error *err)
 		struct hp_chunk_made *k = &p->w.done[c];
 		char name[HP_CHUNK_NAME];
 
-		if (k->compressed)
-			hp_chunk_zst_name(c, name);
-		else
-			hp_chunk_name(c, name);
+		hp_chunk_name_of(c, k->compressed, name);
 		k->name = hp_arena_add(p->w.list.arena, name, strlen(name));
 		if (!k->name)
 			return hp_fail_nomem(err);

@@ -38,8 +38,7 @@ static bool same_classes(const struct hp_pack *p, uint32_t c,
 	struct hp_place place;
 	struct hp_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_walk_chunk(&w, plan, c);
 	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
 		const struct hp_file *f = &p->w.list.files[place.file];
 
@@ -60,10 +59,7 @@ static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	char name[HP_CHUNK_NAME];
 	int r;
 
-	if (rec->compressed)
-		hp_chunk_zst_name(rec->chunk, name);
-	else
-		hp_chunk_name(rec->chunk, name);
+	hp_chunk_name_of(rec->chunk, rec->compressed, name);
 	r = hp_chunk_sums_take(&p->w, rec->chunk, name, &sums, err);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;

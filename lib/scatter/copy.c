@@ -71,8 +71,7 @@ static int copy_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 	if (!k)
 		return hp_fail_nomem(err);
 	k->s = s;
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_walk_chunk(&w, plan, c);
 	while (r == 0 && hp_walk_next(&w, &place)) {
 		struct hp_stream_spot spot = { .header = place.header,
 					       .file = place.file,

@@ -25,8 +25,7 @@ static int compare_hashes(const struct hp_scatter *s, uint32_t c,
 	struct hp_place place;
 	struct hp_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_walk_chunk(&w, plan, c);
 	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
 		const struct hp_file *f = &plan->list->files[place.file];
 

@@ -36,8 +36,7 @@ static bool add_spots(struct hp_scatter *s, uint32_t c, uint64_t *n)
 	struct hp_place place;
 	struct hp_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_walk_chunk(&w, plan, c);
 	while (hp_walk_next(&w, &place)) {
 		const struct hp_file *f = &list->files[place.file];
 

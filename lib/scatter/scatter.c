@@ -103,9 +103,7 @@ static int compress(struct hp_scatter *s, struct hpdsl_error *err)
 	int r;
 
 	for (uint32_t i = 0; i < s->n_chunks; i++) {
-		hp_walk_begin(&w, &p->plan,
-			      hp_plan_first(&p->plan, s->chunks[i]),
-			      hp_plan_first(&p->plan, s->chunks[i] + 1));
+		hp_walk_chunk(&w, &p->plan, s->chunks[i]);
 		while (hp_walk_next(&w, &place))
 			p->list.files[place.file].flags |= HP_FILE_PLACED;
 	}

@@ -51,13 +51,6 @@ static int check_header(struct reading *k, uint64_t file)
 	return r == 0 && !same ? HPDSL_ECORRUPT : r;
 }
 
-static void walk_chunk(struct hp_walk *w, const struct hp_plan *plan,
-		       uint32_t c)
-{
-	hp_walk_begin(w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
-}
-
 static int check_members(struct reading *k, uint32_t c)
 {
 	const struct hp_plan *plan = &k->w->plan;
@@ -67,7 +60,7 @@ static int check_members(struct reading *k, uint32_t c)
 	uint64_t i = 0;
 	int r = 0;
 
-	walk_chunk(&w, plan, c);
+	hp_walk_chunk(&w, plan, c);
 	while (r == 0 && hp_walk_next(&w, &place)) {
 		uint64_t size = plan->list->files[place.file].size;
 
@@ -176,7 +169,7 @@ void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_writing *p,
 	struct hp_place place;
 	struct hp_walk w;
 
-	walk_chunk(&w, &p->plan, c);
+	hp_walk_chunk(&w, &p->plan, c);
 	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
 		struct hp_file *f = &p->list.files[place.file];
 

@@ -60,8 +60,7 @@ static bool begin_chunk(struct hp_engine *e)
 	e->chunks_tail = &c->next;
 	e->cutting = c;
 	e->at = 0;
-	hp_walk_begin(&e->walk, plan, hp_plan_first(plan, c->number),
-		      hp_plan_first(plan, c->number + 1));
+	hp_walk_chunk(&e->walk, plan, c->number);
 	e->have_place = hp_walk_next(&e->walk, &e->place);
 	return true;
 }

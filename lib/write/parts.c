@@ -124,8 +124,7 @@ static uint64_t members_end(const struct hp_plan *plan, uint32_t c)
 	struct hp_place place = { 0 };
 	struct hp_walk w;
 
-	hp_walk_begin(&w, plan, hp_plan_first(plan, c),
-		      hp_plan_first(plan, c + 1));
+	hp_walk_chunk(&w, plan, c);
 	while (hp_walk_next(&w, &place))
 		;
 	return place.next;
