@@ -39,27 +39,12 @@ static int compare_hashes(const struct hp_scatter *s, uint32_t c,
 	return 0;
 }
 
-static int note_chunk(struct hp_scatter *s, const struct hp_journal_record *rec,
-		      struct hpdsl_error *err)
-{
-	int r;
-
-	pthread_mutex_lock(&s->journal_lock);
-	r = hp_journal_add(s->w->journal, rec, err);
-	pthread_mutex_unlock(&s->journal_lock);
-	return r;
-}
-
 /* The file is complete, and right: it gets its name. */
 static int name_chunk(struct hp_scatter *s, uint32_t c, struct hp_outfile *f,
 		      struct hp_chunk_sums *sums, struct hpdsl_error *err)
 {
-	struct hp_journal_record rec = { .chunk = c,
-					 .bytes = sums->made.bytes };
-	int r;
+	int r = hp_journal_add_made(s->w->journal, c, &sums->made, err);
 
-	memcpy(rec.checksum, sums->made.checksum, sizeof rec.checksum);
-	r = note_chunk(s, &rec, err);
 	if (r == 0)
 		r = hp_outfile_commit(f, err);
 	if (r < 0)

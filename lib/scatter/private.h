@@ -71,7 +71,6 @@ struct hp_scatter {
 	struct hp_writing *w;
 	struct hp_parts parts;
 	struct hp_meter meter;
-	pthread_mutex_t journal_lock;
 
 	struct hp_stream_spot *spots; /* of all streams */
 	struct hp_stream *streams;

@@ -178,7 +178,6 @@ static void init(struct hp_scatter *s, struct hp_writing *p)
 	*s = (struct hp_scatter){ .w = p };
 	hp_meter_init(&s->meter, &p->opt->watch);
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_mutex_init(&s->journal_lock, NULL);
 	pthread_cond_init(&s->freed, NULL);
 	pthread_cond_init(&s->ready, NULL);
 	pthread_condattr_init(&attr);
@@ -197,7 +196,6 @@ static void release(struct hp_scatter *s)
 	pthread_cond_destroy(&s->due);
 	pthread_cond_destroy(&s->ready);
 	pthread_cond_destroy(&s->freed);
-	pthread_mutex_destroy(&s->journal_lock);
 	pthread_mutex_destroy(&s->lock);
 	hp_meter_release(&s->meter);
 }

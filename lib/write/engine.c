@@ -125,7 +125,6 @@ int hp_engine_init(struct hp_engine *e, struct hp_writing *p, uint32_t threads,
 		if (!p->done[c].done)
 			e->bytes_total += hp_plan_chunk_bytes(&p->plan, c);
 	pthread_mutex_init(&e->lock, NULL);
-	pthread_mutex_init(&e->journal_lock, NULL);
 	pthread_mutex_init(&e->expand_lock, NULL);
 	pthread_cond_init(&e->freed, NULL);
 	pthread_cond_init(&e->ready, NULL);
@@ -155,7 +154,6 @@ void hp_engine_release(struct hp_engine *e)
 	pthread_cond_destroy(&e->ready);
 	pthread_cond_destroy(&e->freed);
 	pthread_mutex_destroy(&e->expand_lock);
-	pthread_mutex_destroy(&e->journal_lock);
 	pthread_mutex_destroy(&e->lock);
 }
 

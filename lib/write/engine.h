@@ -102,7 +102,6 @@ struct hp_engine {
 	pthread_cond_t freed; /* a segment is free, or the end */
 	pthread_cond_t ready; /* a segment can be hashed, or the end */
 	pthread_cond_t ended; /* all is written, or failed */
-	pthread_mutex_t journal_lock;
 	/* Held for what takes a chunk's space twice: one at a time may. */
 	pthread_mutex_t expand_lock;
 

@@ -101,17 +101,10 @@ int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 		     struct hp_outfile *out, const struct hp_chunk_made *done,
 		     struct hpdsl_error *err)
 {
-	struct hp_journal_record rec = { .chunk = c->number,
-					 .bytes = done->bytes,
-					 .compressed = done->compressed };
 	int r = hp_outfile_sync(out, err);
 
-	if (r < 0)
-		return r;
-	memcpy(rec.checksum, done->checksum, sizeof rec.checksum);
-	pthread_mutex_lock(&e->journal_lock);
-	r = hp_journal_add(e->w->journal, &rec, err);
-	pthread_mutex_unlock(&e->journal_lock);
+	if (r == 0)
+		r = hp_journal_add_made(e->w->journal, c->number, done, err);
 	if (r == 0)
 		r = remove_other(e, c->number, done->compressed, err);
 	return r < 0 ? r : hp_outfile_commit(out, err);
