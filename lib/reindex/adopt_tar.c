@@ -20,7 +20,7 @@
 #include <string.h>
 
 struct parse {
-	struct hp_reading r;
+	struct hp_reading r; /* the first */
 	struct hp_adopted *tar;
 	struct hp_foreign headers;
 	struct hp_foreign_member m;
@@ -277,30 +277,24 @@ static int parse_rest(struct parse *p, struct hpdsl_error *err)
 	}
 }
 
-static int parse(struct parse *p, struct hpdsl_error *err)
+static int parse(struct hp_reading *r, struct hpdsl_error *err)
 {
+	struct parse *p = (struct parse *)r;
 	int k;
 
-	p->tar = p->r.chunk->adopted = calloc(1, sizeof *p->tar);
+	p->tar = r->chunk->adopted = calloc(1, sizeof *p->tar);
 	if (!p->tar)
 		return hp_fail_nomem(err);
 	hp_foreign_begin(&p->headers);
 	do
 		k = parse_one(p, err);
 	while (k > 0);
-	if (k == 0)
-		k = parse_rest(p, err);
-	return k < 0 ? k : hp_reading_done(&p->r, err);
+	return k < 0 ? k : parse_rest(p, err);
 }
 
 int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct hp_reindex *x = arg;
 	struct parse p;
-	int k = hp_reading_begin(&p.r, x, &x->chunks[number], err);
 
-	if (k == 0)
-		k = parse(&p, err);
-	hp_reading_end(&p.r);
-	return k;
+	return hp_reading_run(&p.r, arg, number, parse, err);
 }

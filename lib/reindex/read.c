@@ -47,8 +47,8 @@ static int begin_sha256(struct hp_reading *r, struct hpdsl_error *err)
 	return 0;
 }
 
-int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
-		     struct hp_found *chunk, struct hpdsl_error *err)
+static int begin(struct hp_reading *r, struct hp_reindex *x,
+		 struct hp_found *chunk, struct hpdsl_error *err)
 {
 	int k;
 
@@ -75,7 +75,7 @@ int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 	return k;
 }
 
-int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
+static int done(struct hp_reading *r, struct hpdsl_error *err)
 {
 	struct hp_found *c = r->chunk;
 	int k;
@@ -91,11 +91,24 @@ int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
 	return k < 0 ? k : hp_sha256_check(r->of_content, err);
 }
 
-void hp_reading_end(struct hp_reading *r)
+static void end(struct hp_reading *r)
 {
 	hp_pass_end(&r->pass);
 	hp_sha256_free(r->of_file);
 	hp_sha256_free(r->of_content);
+}
+
+int hp_reading_run(struct hp_reading *r, struct hp_reindex *x, uint64_t number,
+		   hp_reading_fn *parse, struct hpdsl_error *err)
+{
+	int k = begin(r, x, &x->chunks[number], err);
+
+	if (k == 0)
+		k = parse(r, err);
+	if (k == 0)
+		k = done(r, err);
+	end(r);
+	return k;
 }
 
 int hp_reading_damaged(const struct hp_reading *r, uint64_t offset,
