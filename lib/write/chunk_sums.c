@@ -170,13 +170,9 @@ void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_writing *p,
 	struct hp_walk w;
 
 	hp_walk_chunk(&w, &p->plan, c);
-	for (uint64_t i = 0; hp_walk_next(&w, &place); i++) {
-		struct hp_file *f = &p->list.files[place.file];
-
-		f->low64 = sums->hashes[i].low64;
-		memcpy(f->full, sums->hashes[i].full, sizeof f->full);
-		hp_list_set_sha256(&p->list, f, sums->hashes[i].sha256);
-	}
+	for (uint64_t i = 0; hp_walk_next(&w, &place); i++)
+		hp_list_set_hash(&p->list, &p->list.files[place.file],
+				 &sums->hashes[i]);
 	p->done[c] = sums->made;
 	p->done[c].done = true;
 	sums->made.frames = NULL;

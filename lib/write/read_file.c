@@ -283,8 +283,6 @@ int hp_content_set(const struct hp_writing *p, struct hp_file *f,
 	else if (p->list.roots[f->root].kind == HP_ROOT_DATASET &&
 		 !(f->flags & HP_FILE_GENERATED))
 		r = check_member(p, f, h->low64, err);
-	f->low64 = h->low64;
-	memcpy(f->full, h->full, sizeof f->full);
-	hp_list_set_sha256(&p->list, f, h->sha256);
+	hp_list_set_hash(&p->list, f, h);
 	return r;
 }
