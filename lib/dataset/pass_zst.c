@@ -43,7 +43,7 @@ struct hp_pass_zst {
 	uint8_t last_four[4]; /* bytes taken of the file */
 
 	struct hp_seek_entry *met;
-	uint32_t n, room;
+	uint32_t n;
 	bool skipped;  /* some frame was passed over: met has gaps */
 	bool in_frame; /* why is about frame n, not about the table */
 	bool ended;
@@ -243,17 +243,12 @@ static int begin_frame(struct hp_pass *p)
 /* Notes what the seek table has to say of frame n. */
 static int note_frame(struct hp_pass_zst *z)
 {
-	if (z->n == z->room) {
-		uint32_t room = z->room ? z->room * 2 : 256;
-		struct hp_seek_entry *more =
-			reallocarray(z->met, room, sizeof *more);
+	struct hp_seek_entry *met = hp_more(z->met, z->n, sizeof *met);
 
-		if (!more)
-			return -ENOMEM;
-		z->met = more;
-		z->room = room;
-	}
-	z->met[z->n] = (struct hp_seek_entry){
+	if (!met)
+		return -ENOMEM;
+	z->met = met;
+	met[z->n] = (struct hp_seek_entry){
 		.stored = (uint32_t)(z->offset - z->frame.stored),
 		.plain = (uint32_t)(z->frame.plain_end - z->frame.plain),
 		/* The same as the frame's own, which is right. */

@@ -60,6 +60,13 @@ void hp_plan_walk_begin(struct hp_plan_walk *w, const struct hp_plan *plan,
 		walk_enter(w);
 }
 
+void hp_plan_walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
+			uint32_t c)
+{
+	hp_plan_walk_begin(w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
+}
+
 int hp_plan_walk_next(struct hp_plan_walk *w, struct hp_plan_place *ret)
 {
 	const struct hp_list *list = w->plan->list;
@@ -96,8 +103,7 @@ static uint64_t chunk_bytes(const struct hp_plan *plan, uint32_t c)
 	struct hp_plan_place at = { 0 };
 	struct hp_plan_walk w;
 
-	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
+	hp_plan_walk_chunk(&w, plan, c);
 	while (hp_plan_walk_next(&w, &at) > 0)
 		;
 	return hp_tar_total(at.next);

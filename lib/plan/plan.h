@@ -59,6 +59,10 @@ struct hp_plan_walk {
 void hp_plan_walk_begin(struct hp_plan_walk *w, const struct hp_plan *plan,
 			uint64_t first, uint64_t end);
 
+/* Those of chunk c. */
+void hp_plan_walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
+			uint32_t c);
+
 /* A member in its place. */
 struct hp_plan_place {
 	uint64_t file;	 /* the list's number */

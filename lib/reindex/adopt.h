@@ -16,8 +16,7 @@ struct hp_adopted_place {
 
 /* What else is known of a foreign tar than of a chunk. */
 struct hp_adopted {
-	struct hp_adopted_place *places; /* as many as files, with room */
-	uint64_t room;
+	struct hp_adopted_place *places; /* as many as files */
 	/* What is passed over. */
 	uint64_t links, folders, specials;
 	const char *first_link, *first_special; /* in the chunk's arena */

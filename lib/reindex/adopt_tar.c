@@ -20,7 +20,7 @@
 #include <string.h>
 
 struct parse {
-	struct hp_reading r;
+	struct hp_reading r; /* the first */
 	struct hp_adopted *tar;
 	struct hp_foreign headers;
 	struct hp_foreign_member m;
@@ -121,22 +121,6 @@ static int read_extra(struct parse *p, struct hpdsl_error *err)
 	return k;
 }
 
-/* Is there room for the place of one file more? */
-static bool reserve(struct hp_adopted *tar, uint64_t files)
-{
-	uint64_t room = tar->room ? tar->room * 2 : 64;
-	struct hp_adopted_place *more;
-
-	if (files < tar->room)
-		return true;
-	more = reallocarray(tar->places, room, sizeof *more);
-	if (!more)
-		return false;
-	tar->places = more;
-	tar->room = room;
-	return true;
-}
-
 static int add_file(struct parse *p, size_t path_len, uint64_t offset,
 		    const struct hp_content_hash *hash, struct hpdsl_error *err)
 {
@@ -144,6 +128,7 @@ static int add_file(struct parse *p, size_t path_len, uint64_t offset,
 	struct hp_tar_member t = { p->path, path_len, m->size, m->mtime,
 				   m->mode };
 	struct hp_found *c = p->r.chunk;
+	struct hp_adopted_place *places;
 	const char *stored = NULL;
 	struct hp_file *f;
 
@@ -152,9 +137,11 @@ static int add_file(struct parse *p, size_t path_len, uint64_t offset,
 		if (!stored)
 			return hp_fail_nomem(err);
 	}
-	if (!reserve(p->tar, c->n))
+	places = hp_more(p->tar->places, c->n, sizeof *places);
+	if (!places)
 		return hp_fail_nomem(err);
-	p->tar->places[c->n] = (struct hp_adopted_place){ offset, stored };
+	p->tar->places = places;
+	places[c->n] = (struct hp_adopted_place){ offset, stored };
 	f = hp_reading_add(&p->r, &t, hash, err);
 	if (!f)
 		return -ENOMEM;
@@ -290,30 +277,24 @@ static int parse_rest(struct parse *p, struct hpdsl_error *err)
 	}
 }
 
-static int parse(struct parse *p, struct hpdsl_error *err)
+static int parse(struct hp_reading *r, struct hpdsl_error *err)
 {
+	struct parse *p = (struct parse *)r;
 	int k;
 
-	p->tar = p->r.chunk->adopted = calloc(1, sizeof *p->tar);
+	p->tar = r->chunk->adopted = calloc(1, sizeof *p->tar);
 	if (!p->tar)
 		return hp_fail_nomem(err);
 	hp_foreign_begin(&p->headers);
 	do
 		k = parse_one(p, err);
 	while (k > 0);
-	if (k == 0)
-		k = parse_rest(p, err);
-	return k < 0 ? k : hp_reading_done(&p->r, err);
+	return k < 0 ? k : parse_rest(p, err);
 }
 
 int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct hp_reindex *x = arg;
 	struct parse p;
-	int k = hp_reading_begin(&p.r, x, &x->chunks[number], err);
 
-	if (k == 0)
-		k = parse(&p, err);
-	hp_reading_end(&p.r);
-	return k;
+	return hp_reading_run(&p.r, arg, number, parse, err);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct parse {
-	struct hp_reading r;
+	struct hp_reading r; /* the first */
 	char path[HPDSL_PATH_MAX + 1];
 };
 
@@ -55,28 +55,22 @@ static int parse_trailer(struct hp_reading *r, struct hpdsl_error *err)
 	return k;
 }
 
-static int parse(struct parse *p, struct hpdsl_error *err)
+static int parse(struct hp_reading *r, struct hpdsl_error *err)
 {
+	struct parse *p = (struct parse *)r;
 	int k;
 
 	do
 		k = parse_member(p, err);
 	while (k > 0);
-	if (k == 0 && !p->r.chunk->n)
-		return hp_reading_damaged(&p->r, 0, "there is no member", err);
-	if (k == 0)
-		k = parse_trailer(&p->r, err);
-	return k < 0 ? k : hp_reading_done(&p->r, err);
+	if (k == 0 && !r->chunk->n)
+		return hp_reading_damaged(r, 0, "there is no member", err);
+	return k < 0 ? k : parse_trailer(r, err);
 }
 
 int hp_reindex_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct hp_reindex *x = arg;
 	struct parse p;
-	int k = hp_reading_begin(&p.r, x, &x->chunks[number], err);
 
-	if (k == 0)
-		k = parse(&p, err);
-	hp_reading_end(&p.r);
-	return k;
+	return hp_reading_run(&p.r, arg, number, parse, err);
 }

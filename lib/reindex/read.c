@@ -3,6 +3,7 @@
 #include "reindex/read.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/sha256.h"
 
 #include <inttypes.h>
@@ -46,8 +47,8 @@ static int begin_sha256(struct hp_reading *r, struct hpdsl_error *err)
 	return 0;
 }
 
-int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
-		     struct hp_found *chunk, struct hpdsl_error *err)
+static int begin(struct hp_reading *r, struct hp_reindex *x,
+		 struct hp_found *chunk, struct hpdsl_error *err)
 {
 	int k;
 
@@ -74,7 +75,7 @@ int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
 	return k;
 }
 
-int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
+static int done(struct hp_reading *r, struct hpdsl_error *err)
 {
 	struct hp_found *c = r->chunk;
 	int k;
@@ -90,11 +91,24 @@ int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
 	return k < 0 ? k : hp_sha256_check(r->of_content, err);
 }
 
-void hp_reading_end(struct hp_reading *r)
+static void end(struct hp_reading *r)
 {
 	hp_pass_end(&r->pass);
 	hp_sha256_free(r->of_file);
 	hp_sha256_free(r->of_content);
+}
+
+int hp_reading_run(struct hp_reading *r, struct hp_reindex *x, uint64_t number,
+		   hp_reading_fn *parse, struct hpdsl_error *err)
+{
+	int k = begin(r, x, &x->chunks[number], err);
+
+	if (k == 0)
+		k = parse(r, err);
+	if (k == 0)
+		k = done(r, err);
+	end(r);
+	return k;
 }
 
 int hp_reading_damaged(const struct hp_reading *r, uint64_t offset,
@@ -123,30 +137,22 @@ int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
 	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->made.name) : 0;
 }
 
-static bool grow(struct hp_found *c, bool sha256)
-{
-	uint64_t room = c->room ? c->room * 2 : 64;
-	void *more = reallocarray(c->files, room, sizeof *c->files);
-
-	if (!more)
-		return false;
-	c->files = more;
-	if (sha256) {
-		more = reallocarray(c->contents, room, sizeof *c->contents);
-		if (!more)
-			return false;
-		c->contents = more;
-	}
-	c->room = room;
-	return true;
-}
-
 /* A place for one file more. */
 static struct hp_file *new_file(struct hp_found *c, bool sha256)
 {
-	if (c->n == c->room && !grow(c, sha256))
+	struct hp_file *files = hp_more(c->files, c->n, sizeof *files);
+	void *contents;
+
+	if (!files)
 		return NULL;
-	return memset(&c->files[c->n], 0, sizeof *c->files);
+	c->files = files;
+	if (sha256) {
+		contents = hp_more(c->contents, c->n, sizeof *c->contents);
+		if (!contents)
+			return NULL;
+		c->contents = contents;
+	}
+	return memset(&files[c->n], 0, sizeof *files);
 }
 
 struct hp_file *hp_reading_add(struct hp_reading *r,

@@ -20,12 +20,13 @@ struct hp_reading {
 	struct hp_sha256 *of_file, *of_content;
 };
 
-/* The reading must be ended in every case. */
-int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
-		     struct hp_found *chunk, struct hpdsl_error *err);
-/* At the end of the file: what the chunk is as a whole. */
-int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err);
-void hp_reading_end(struct hp_reading *r);
+/*
+ * One chunk: parse() reads it to its end, then it is known what it is as a
+ * whole.
+ */
+typedef int hp_reading_fn(struct hp_reading *r, struct hpdsl_error *err);
+int hp_reading_run(struct hp_reading *r, struct hp_reindex *x, uint64_t number,
+		   hp_reading_fn *parse, struct hpdsl_error *err);
 
 /* "chunk-000017.tar: at offset 512: why": HPDSL_ECORRUPT. */
 int hp_reading_damaged(const struct hp_reading *r, uint64_t offset,

@@ -25,9 +25,9 @@ struct hp_adopted;
 /* A chunk as it was found. */
 struct hp_found {
 	struct hp_chunk_made made; /* its name is in hp_reindex.names */
-	struct hp_file *files;	   /* n of them, room for more */
+	struct hp_file *files;	   /* n of them */
 	uint8_t (*contents)[32];   /* as many SHA-256, too */
-	uint64_t n, room;
+	uint64_t n;
 	struct hp_arena *arena;	    /* of their paths */
 	struct hp_adopted *adopted; /* what else is known of a foreign tar */
 };

@@ -68,10 +68,9 @@ struct hp_scatter_buffer {
 };
 
 struct hp_scatter {
-	struct hp_pack *pack;
+	struct hp_writing *w;
 	struct hp_parts parts;
 	struct hp_meter meter;
-	pthread_mutex_t journal_lock;
 
 	struct hp_stream_spot *spots; /* of all streams */
 	struct hp_stream *streams;
@@ -152,7 +151,7 @@ static inline bool hp_scatter_streamed(const struct hp_list *list,
 static inline const struct hpdsl_watch *hp_scatter_watch(
 	const struct hp_scatter *s)
 {
-	return &s->pack->opt->watch;
+	return &s->w->opt->watch;
 }
 
 #endif

@@ -78,9 +78,7 @@ int hp_scatter_sync(struct hp_scatter *s, struct hpdsl_error *err)
 	r = hp_parts_sync(&s->parts, err);
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&s->journal_lock);
-	r = hp_journal_add_positions(s->pack->target.journal, pos, n, err);
-	pthread_mutex_unlock(&s->journal_lock);
+	r = hp_journal_add_positions(s->w->journal, pos, n, err);
 	if (r == 0)
 		keep_noted(s, pos, n);
 	return r;

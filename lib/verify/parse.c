@@ -32,22 +32,18 @@ static void count(struct hp_parse *p, uint64_t samples)
 static bool is_new(struct hp_parse *p, uint64_t sample)
 {
 	struct hp_told *t = p->told;
+	uint64_t *more;
 
 	if (p->second) {
 		while (t->at < t->n && t->v[t->at] < sample)
 			t->at++;
 		return t->at == t->n || t->v[t->at] != sample;
 	}
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 16;
-		uint64_t *more = reallocarray(t->v, room, sizeof *more);
-
-		/* Then it counts twice, in a report of damage. */
-		if (!more)
-			return true;
-		t->v = more;
-		t->room = room;
-	}
+	more = hp_more(t->v, t->n, sizeof *more);
+	/* Then it counts twice, in a report of damage. */
+	if (!more)
+		return true;
+	t->v = more;
 	t->v[t->n++] = sample;
 	return true;
 }

@@ -14,7 +14,7 @@
 struct reading {
 	struct hp_pass pass;
 	struct hp_chunk_walk walk;
-	const struct hp_pack *pack;
+	const struct hp_writing *w;
 	struct hp_chunk_sums *sums;
 	struct hp_sha256 *of_file; /* with the list's */
 };
@@ -45,29 +45,22 @@ static int check_header(struct reading *k, uint64_t file)
 	size_t n;
 	int r;
 
-	hp_plan_header(&k->pack->list, file, &m);
+	hp_plan_header(&k->w->list, file, &m);
 	n = hp_tar_header_write(&m, header);
 	r = hp_chunk_walk_same(&k->walk, header, n, &same, NULL);
 	return r == 0 && !same ? HPDSL_ECORRUPT : r;
 }
 
-static void walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
-		       uint32_t c)
-{
-	hp_plan_walk_begin(w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
-}
-
 static int check_members(struct reading *k, uint32_t c)
 {
-	const struct hp_plan *plan = &k->pack->plan;
+	const struct hp_plan *plan = &k->w->plan;
 	struct hp_chunk_walk *walk = &k->walk;
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 	uint64_t i = 0;
 	int r = 0;
 
-	walk_chunk(&w, plan, c);
+	hp_plan_walk_chunk(&w, plan, c);
 	while (r == 0 && hp_plan_walk_next(&w, &place)) {
 		uint64_t size = plan->list->files[place.file].size;
 
@@ -89,13 +82,13 @@ static int check_members(struct reading *k, uint32_t c)
 static int open_chunk(struct reading *k, uint32_t c, const char *name,
 		      struct hpdsl_error *err)
 {
-	const struct hp_pack *p = k->pack;
+	const struct hp_writing *p = k->w;
 	int r;
 
 	if (hp_chunk_name_is_zst(name))
-		return hp_pass_begin_zst(&k->pass, p->io, p->target.dir, name,
-					 NULL, NULL, err);
-	r = hp_pass_begin(&k->pass, p->io, p->target.dir, name, err);
+		return hp_pass_begin_zst(&k->pass, p->io, p->dir, name, NULL,
+					 NULL, err);
+	r = hp_pass_begin(&k->pass, p->io, p->dir, name, err);
 	if (r == 0 && k->pass.size != hp_plan_chunk_bytes(&p->plan, c))
 		r = hp_fail(err, HPDSL_ECORRUPT, "%s: is not what was written",
 			    name);
@@ -136,7 +129,7 @@ static int read_chunk(struct reading *k, uint32_t c, const char *name,
 	return r < 0 ? r : hp_sha256_check(k->walk.sha256, err);
 }
 
-int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
+int hp_chunk_sums_take(const struct hp_writing *p, uint32_t c, const char *name,
 		       struct hp_chunk_sums *ret, struct hpdsl_error *err)
 {
 	struct hp_chunk_sums sums = { .n = hp_plan_members(&p->plan, c) };
@@ -155,7 +148,7 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 		return hp_fail_nomem(err);
 	}
 	hp_pass_init(&k->pass);
-	k->pack = p;
+	k->w = p;
 	k->sums = &sums;
 	k->of_file = of_file;
 	hp_chunk_walk_begin(&k->walk, &k->pass, &ops, k);
@@ -169,20 +162,16 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 	return r;
 }
 
-void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_pack *p,
+void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_writing *p,
 			uint32_t c)
 {
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 
-	walk_chunk(&w, &p->plan, c);
-	for (uint64_t i = 0; hp_plan_walk_next(&w, &place); i++) {
-		struct hp_file *f = &p->list.files[place.file];
-
-		f->low64 = sums->hashes[i].low64;
-		memcpy(f->full, sums->hashes[i].full, sizeof f->full);
-		hp_list_set_sha256(&p->list, f, sums->hashes[i].sha256);
-	}
+	hp_plan_walk_chunk(&w, &p->plan, c);
+	for (uint64_t i = 0; hp_plan_walk_next(&w, &place); i++)
+		hp_list_set_hash(&p->list, &p->list.files[place.file],
+				 &sums->hashes[i]);
 	p->done[c] = sums->made;
 	p->done[c].done = true;
 	sums->made.frames = NULL;

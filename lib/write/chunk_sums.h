@@ -21,13 +21,13 @@ struct hp_chunk_sums {
  * compressed if the name ends in .zst.
  * HPDSL_ECORRUPT: it is another one; -errno.
  */
-int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
+int hp_chunk_sums_take(const struct hp_writing *p, uint32_t c, const char *name,
 		       struct hp_chunk_sums *ret, struct hpdsl_error *err);
 /*
  * The chunk is done: the list gets the checksums of its members, and p->done
  * what it is, frames included.
  */
-void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_pack *p,
+void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_writing *p,
 			uint32_t c);
 void hp_chunk_sums_release(struct hp_chunk_sums *sums);
 

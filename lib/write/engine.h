@@ -96,13 +96,12 @@ struct hp_run {
 };
 
 struct hp_engine {
-	struct hp_pack *pack;
+	struct hp_writing *w;
 	const struct hp_io *io;
 	pthread_mutex_t lock;
 	pthread_cond_t freed; /* a segment is free, or the end */
 	pthread_cond_t ready; /* a segment can be hashed, or the end */
 	pthread_cond_t ended; /* all is written, or failed */
-	pthread_mutex_t journal_lock;
 	/* Held for what takes a chunk's space twice: one at a time may. */
 	pthread_mutex_t expand_lock;
 
@@ -137,7 +136,7 @@ struct hp_engine {
 	struct hpdsl_error err;
 };
 
-int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
+int hp_engine_init(struct hp_engine *e, struct hp_writing *p, uint32_t threads,
 		   struct hpdsl_error *err);
 void hp_engine_release(struct hp_engine *e);
 
@@ -168,7 +167,7 @@ void hp_engine_fail(struct hp_engine *e, int code,
 		    const struct hpdsl_error *err);
 
 /* Counts a full segment: contents that span segments, and the plain digest. */
-int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
+int hp_hash_segment(const struct hp_writing *p, const struct hp_segment *s,
 		    struct hpdsl_error *err);
 /* Takes the first segment that is not hashed. */
 struct hp_segment *hp_pop_segment(struct hp_open_chunk *c);

@@ -27,7 +27,7 @@ void hp_engine_fail(struct hp_engine *e, int code,
 }
 
 /* A part of a content that spans segments: parts come in order. */
-static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
+static int hash_part(const struct hp_writing *p, const struct hp_segment *s,
 		     const struct hp_segment_part *part,
 		     struct hpdsl_error *err)
 {
@@ -58,7 +58,7 @@ static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
 	return r < 0 ? r : hp_content_set(p, part->file, &h, err);
 }
 
-int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
+int hp_hash_segment(const struct hp_writing *p, const struct hp_segment *s,
 		    struct hpdsl_error *err)
 {
 	struct hp_open_chunk *c = s->chunk;
@@ -84,17 +84,14 @@ int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
 static int remove_other(struct hp_engine *e, uint32_t chunk, bool compressed,
 			struct hpdsl_error *err)
 {
-	const struct hp_pack *p = e->pack;
+	const struct hp_writing *p = e->w;
 	char name[HP_CHUNK_NAME];
 	int r;
 
 	if (!p->opt->zstd || !p->opt->resume)
 		return 0;
-	if (compressed)
-		hp_chunk_name(chunk, name);
-	else
-		hp_chunk_zst_name(chunk, name);
-	r = e->io->unlink(e->io, p->target.dir, name, 0);
+	hp_chunk_name_of(chunk, !compressed, name);
+	r = e->io->unlink(e->io, p->dir, name, 0);
 	if (r == 0 || r == -ENOENT)
 		return 0;
 	return hp_fail_errno(err, r, "%s: cannot remove", name);
@@ -104,17 +101,10 @@ int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 		     struct hp_outfile *out, const struct hp_chunk_made *done,
 		     struct hpdsl_error *err)
 {
-	struct hp_journal_record rec = { .chunk = c->number,
-					 .bytes = done->bytes,
-					 .compressed = done->compressed };
 	int r = hp_outfile_sync(out, err);
 
-	if (r < 0)
-		return r;
-	memcpy(rec.checksum, done->checksum, sizeof rec.checksum);
-	pthread_mutex_lock(&e->journal_lock);
-	r = hp_journal_add(e->pack->target.journal, &rec, err);
-	pthread_mutex_unlock(&e->journal_lock);
+	if (r == 0)
+		r = hp_journal_add_made(e->w->journal, c->number, done, err);
 	if (r == 0)
 		r = remove_other(e, c->number, done->compressed, err);
 	return r < 0 ? r : hp_outfile_commit(out, err);

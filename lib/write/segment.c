@@ -21,8 +21,8 @@ static int open_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 	int r;
 
 	hp_chunk_name(c->number, name);
-	r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name, c->bytes,
-			    true, err);
+	r = hp_outfile_open(&c->out, e->io, e->w->dir, name, c->bytes, true,
+			    err);
 	c->opened = r == 0;
 	return r;
 }
@@ -46,7 +46,7 @@ static int write_segment(struct hp_segment *s, struct hpdsl_error *err)
 static int finish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 			struct hpdsl_error *err)
 {
-	struct hp_chunk_made *done = &e->pack->done[c->number];
+	struct hp_chunk_made *done = &e->w->done[c->number];
 	int r = 0;
 
 	if (c->tail_len)
@@ -88,7 +88,7 @@ bool hp_write_one(struct hp_engine *e)
 	pthread_mutex_unlock(&e->lock);
 	r = c->opened ? 0 : open_chunk(e, c, &err);
 	if (r == 0)
-		r = hp_hash_segment(e->pack, s, &err);
+		r = hp_hash_segment(e->w, s, &err);
 	pthread_mutex_lock(&e->lock);
 	c->hashing = r < 0; /* then nobody goes on with this chunk */
 	pthread_cond_signal(&e->ready); /* its next one may be full */

@@ -40,12 +40,11 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 	int r = 0;
 
 	if (s->offset == 0)
-		r = hp_zst_open(&q->file, e->io, e->pack->target.dir, c->number,
-				err);
-	if (r == 0 && s->offset == 0 && e->pack->list.sha256)
+		r = hp_zst_open(&q->file, e->io, e->w->dir, c->number, err);
+	if (r == 0 && s->offset == 0 && e->w->list.sha256)
 		r = hp_file_digest_want_sha256(&q->file.digest, err);
 	if (r == 0)
-		r = hp_hash_segment(e->pack, s, err);
+		r = hp_hash_segment(e->w, s, err);
 	if (r < 0)
 		return r;
 	s->stretch.offset = s->offset;
@@ -62,11 +61,11 @@ static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 
 	hp_chunk_name(c->number, name);
 	/* It would be in the way, under the same name. */
-	if (e->pack->parts)
-		hp_parts_drop(e->pack->parts, c->number);
+	if (e->w->parts)
+		hp_parts_drop(e->w->parts, c->number);
 	pthread_mutex_lock(&e->expand_lock);
-	r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name, c->bytes,
-			    false, err);
+	r = hp_outfile_open(&c->out, e->io, e->w->dir, name, c->bytes, false,
+			    err);
 	c->opened = r == 0;
 	if (r == 0)
 		r = hp_zst_expand(f, c->bytes, done->plain_checksum, &c->out,
@@ -81,7 +80,7 @@ static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 static int finish(struct hp_engine *e, struct hp_open_chunk *c,
 		  struct hpdsl_error *err)
 {
-	struct hp_chunk_made *done = &e->pack->done[c->number];
+	struct hp_chunk_made *done = &e->w->done[c->number];
 	struct hp_zst_file *f = &c->zst->file;
 	bool saves = hp_zst_saves(f, c->bytes);
 	int r;
@@ -92,8 +91,8 @@ static int finish(struct hp_engine *e, struct hp_open_chunk *c,
 		r = hp_publish_chunk(e, c, saves ? &f->out : &c->out, done,
 				     err);
 	done->done = r == 0;
-	if (r == 0 && e->pack->parts)
-		hp_parts_drop(e->pack->parts, c->number);
+	if (r == 0 && e->w->parts)
+		hp_parts_drop(e->w->parts, c->number);
 	return r;
 }
 

@@ -13,7 +13,7 @@ static int make_zstds(const struct hp_engine *e, struct hp_zstds *z, uint32_t n)
 	if (!z->v)
 		return -ENOMEM;
 	for (; z->n < n; z->n++) {
-		z->v[z->n] = hp_zstd_new(e->pack->opt->zstd);
+		z->v[z->n] = hp_zstd_new(e->w->opt->zstd);
 		if (!z->v[z->n])
 			return -ENOMEM;
 	}
