@@ -48,4 +48,16 @@ static inline void *hp_aligned(size_t size)
 	return p ? memset(p, 0, whole) : NULL;
 }
 
+/*
+ * The block v of n elements, with room for one more: where it is full, one of
+ * twice the size.  It must have grown in this way alone, from none.  NULL: no
+ * memory, and v is as it was.
+ */
+static inline void *hp_more(void *v, uint64_t n, size_t size)
+{
+	if (n && (n < 16 || n & (n - 1)))
+		return v;
+	return reallocarray(v, n ? 2 * n : 16, size);
+}
+
 #endif

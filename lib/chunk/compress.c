@@ -30,7 +30,7 @@ enum {
 	CHECKSUM_FLAG = 4,
 };
 
-struct hp_zip {
+struct hp_zstd {
 	XXH3_state_t in, out; /* of the frame under way, plain */
 	ZSTD_CCtx *c;
 	ZSTD_DCtx *d;
@@ -42,12 +42,12 @@ struct hp_zip {
 	uint8_t first[HEADER_MAX], last[4];
 };
 
-static bool set(struct hp_zip *z, ZSTD_cParameter which, int value)
+static bool set(struct hp_zstd *z, ZSTD_cParameter which, int value)
 {
 	return !ZSTD_isError(ZSTD_CCtx_setParameter(z->c, which, value));
 }
 
-static bool set_up(struct hp_zip *z, int level)
+static bool set_up(struct hp_zstd *z, int level)
 {
 	if (!z->c || !z->d || !z->plain ||
 	    !set(z, ZSTD_c_compressionLevel, level) ||
@@ -61,9 +61,9 @@ static bool set_up(struct hp_zip *z, int level)
 	return level < WINDOW_LEVEL || set(z, ZSTD_c_windowLog, WINDOW_LOG);
 }
 
-struct hp_zip *hp_zip_new(int level)
+struct hp_zstd *hp_zstd_new(int level)
 {
-	struct hp_zip *z = hp_aligned(sizeof *z);
+	struct hp_zstd *z = hp_aligned(sizeof *z);
 
 	if (!z)
 		return NULL;
@@ -72,11 +72,11 @@ struct hp_zip *hp_zip_new(int level)
 	z->plain = malloc(HP_FRAME_BYTES);
 	if (set_up(z, level))
 		return z;
-	hp_zip_free(z);
+	hp_zstd_free(z);
 	return NULL;
 }
 
-void hp_zip_free(struct hp_zip *z)
+void hp_zstd_free(struct hp_zstd *z)
 {
 	if (!z)
 		return;
@@ -96,7 +96,7 @@ static bool has_facts(const uint8_t *first, uint64_t stored, uint64_t bytes)
 	       ZSTD_getFrameContentSize(first, HEADER_MAX) == bytes;
 }
 
-static ssize_t compress(struct hp_zip *z, ZSTD_outBuffer *out,
+static ssize_t compress(struct hp_zstd *z, ZSTD_outBuffer *out,
 			ZSTD_inBuffer *in, ZSTD_EndDirective end)
 {
 	size_t r = ZSTD_compressStream2(z->c, out, in, end);
@@ -107,8 +107,8 @@ static ssize_t compress(struct hp_zip *z, ZSTD_outBuffer *out,
 								      -EIO;
 }
 
-int hp_zip_frame(struct hp_zip *z, const void *p, size_t n,
-		 struct hp_zip_out *out, struct hp_seek_entry *ret)
+int hp_zstd_frame(struct hp_zstd *z, const void *p, size_t n,
+		  struct hp_zstd_out *out, struct hp_seek_entry *ret)
 {
 	uint8_t *frame = out->p + out->n, first[HEADER_MAX] = { 0 };
 	ZSTD_inBuffer in = { p, n, 0 };
@@ -140,7 +140,7 @@ int hp_zip_frame(struct hp_zip *z, const void *p, size_t n,
 
 /* ---- In pieces ---------------------------------------------------------- */
 
-int hp_zip_begin(struct hp_zip *z, uint32_t bytes)
+int hp_zstd_begin(struct hp_zstd *z, uint32_t bytes)
 {
 	z->bytes = bytes;
 	z->went = z->came = z->stored = 0;
@@ -156,7 +156,7 @@ int hp_zip_begin(struct hp_zip *z, uint32_t bytes)
 }
 
 /* The frame's first and last bytes. */
-static void note_ends(struct hp_zip *z, const uint8_t *p, size_t n)
+static void note_ends(struct hp_zstd *z, const uint8_t *p, size_t n)
 {
 	uint8_t both[8];
 	size_t k = n < 4 ? n : 4;
@@ -170,7 +170,7 @@ static void note_ends(struct hp_zip *z, const uint8_t *p, size_t n)
 }
 
 /* Decompresses what was produced. */
-static int look_at(struct hp_zip *z, const uint8_t *p, size_t n)
+static int look_at(struct hp_zstd *z, const uint8_t *p, size_t n)
 {
 	ZSTD_inBuffer in = { p, n, 0 };
 	ZSTD_outBuffer to;
@@ -193,7 +193,7 @@ static int look_at(struct hp_zip *z, const uint8_t *p, size_t n)
 	return 0;
 }
 
-static int run(struct hp_zip *z, ZSTD_inBuffer *in, struct hp_zip_out *out,
+static int run(struct hp_zstd *z, ZSTD_inBuffer *in, struct hp_zstd_out *out,
 	       ZSTD_EndDirective end)
 {
 	ssize_t left;
@@ -218,8 +218,8 @@ static int run(struct hp_zip *z, ZSTD_inBuffer *in, struct hp_zip_out *out,
 	return r;
 }
 
-int hp_zip_more(struct hp_zip *z, const void *p, size_t n,
-		struct hp_zip_out *out)
+int hp_zstd_more(struct hp_zstd *z, const void *p, size_t n,
+		 struct hp_zstd_out *out)
 {
 	int r = 0;
 
@@ -236,8 +236,8 @@ int hp_zip_more(struct hp_zip *z, const void *p, size_t n,
 	return r;
 }
 
-int hp_zip_end(struct hp_zip *z, struct hp_zip_out *out,
-	       struct hp_seek_entry *ret)
+int hp_zstd_end(struct hp_zstd *z, struct hp_zstd_out *out,
+		struct hp_seek_entry *ret)
 {
 	ZSTD_inBuffer in = { NULL, 0, 0 };
 	int r = run(z, &in, out, ZSTD_e_end);

@@ -10,21 +10,21 @@
 #include "chunk/seek_table.h"
 
 /* One thread's means: contexts for both directions, which are kept. */
-struct hp_zip;
+struct hp_zstd;
 
 /* NULL: no memory. */
-struct hp_zip *hp_zip_new(int level);
+struct hp_zstd *hp_zstd_new(int level);
 /* NULL is harmless. */
-void hp_zip_free(struct hp_zip *z);
+void hp_zstd_free(struct hp_zstd *z);
 
 /* Where compressed bytes go, one behind the other. */
-struct hp_zip_out {
+struct hp_zstd_out {
 	uint8_t *p;
 	size_t cap, n;
 };
 
 /* Room for n plain bytes as one frame, or as pieces of one. */
-static inline size_t hp_zip_bound(size_t n)
+static inline size_t hp_zstd_bound(size_t n)
 {
 	return n + n / 128 + 1024;
 }
@@ -35,14 +35,14 @@ static inline size_t hp_zip_bound(size_t n)
  */
 
 /* A frame of n plain bytes, at most HP_FRAME_BYTES; *ret is its row. */
-int hp_zip_frame(struct hp_zip *z, const void *p, size_t n,
-		 struct hp_zip_out *out, struct hp_seek_entry *ret);
+int hp_zstd_frame(struct hp_zstd *z, const void *p, size_t n,
+		  struct hp_zstd_out *out, struct hp_seek_entry *ret);
 
 /* A larger one, in pieces. */
-int hp_zip_begin(struct hp_zip *z, uint32_t bytes);
-int hp_zip_more(struct hp_zip *z, const void *p, size_t n,
-		struct hp_zip_out *out);
-int hp_zip_end(struct hp_zip *z, struct hp_zip_out *out,
-	       struct hp_seek_entry *ret);
+int hp_zstd_begin(struct hp_zstd *z, uint32_t bytes);
+int hp_zstd_more(struct hp_zstd *z, const void *p, size_t n,
+		 struct hp_zstd_out *out);
+int hp_zstd_end(struct hp_zstd *z, struct hp_zstd_out *out,
+		struct hp_seek_entry *ret);
 
 #endif

@@ -3,7 +3,6 @@
 #include "dataset/fetch_private.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
@@ -78,18 +77,6 @@ int hp_fetch(struct hp_fetch *f, struct hp_block *b)
 		s.page += bytes;
 	}
 	return b->why.code;
-}
-
-void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
-		   const struct hpdsl_error *why)
-{
-	char text[sizeof why->msg + 40];
-
-	if (!f->opt.warn || !hp_stage_has_failed(f->ds->stage, c) ||
-	    __atomic_exchange_n(&f->told[c->number], 1, __ATOMIC_RELAXED))
-		return;
-	snprintf(text, sizeof text, "%s: reading it from the origin", why->msg);
-	f->opt.warn(f->opt.arg, text);
 }
 
 void hp_fetch_count(const struct hp_fetch *f, struct hp_fetch_counts *ret)

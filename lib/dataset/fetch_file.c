@@ -9,6 +9,7 @@
 #include "index/copy.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 enum { SLICE = 256 << 10 };
 
@@ -50,6 +51,18 @@ int hp_fetch_file_fail(const struct hp_fetch_file *k, int code, const char *why,
 	hp_chunk_file_text(k->f->ds, k->chunk, k->file.at, text);
 	return why ? hp_fail(err, code, "%s: %s", text, why) :
 		     hp_fail_errno(err, code, "%s", text);
+}
+
+void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
+		   const struct hpdsl_error *why)
+{
+	char text[sizeof why->msg + 40];
+
+	if (!f->opt.warn || !hp_stage_has_failed(f->ds->stage, c) ||
+	    __atomic_exchange_n(&f->told[c->number], 1, __ATOMIC_RELAXED))
+		return;
+	snprintf(text, sizeof text, "%s: reading it from the origin", why->msg);
+	f->opt.warn(f->opt.arg, text);
 }
 
 /* ---- Descriptors of its own --------------------------------------------- */

@@ -29,10 +29,6 @@ struct hp_fetch {
 	struct hp_fetch_desk *idle; /* under the lock */
 };
 
-/* Tells once of each chunk that is read from the origin for this reason. */
-void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
-		   const struct hpdsl_error *why);
-
 /* ---- Where members lie: fetch_room.c ------------------------------------ */
 
 static inline uint64_t hp_fetch_page(uint64_t offset)
@@ -87,6 +83,9 @@ int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 /* "stage/chunk-000017.tar: why" */
 int hp_fetch_file_fail(const struct hp_fetch_file *k, int code, const char *why,
 		       struct hpdsl_error *err);
+/* Tells once of each chunk that is read from the origin for this reason. */
+void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
+		   const struct hpdsl_error *why);
 /* n bytes of the file were read at once. */
 void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n,
 			 bool direct);
@@ -112,6 +111,11 @@ static inline uint8_t *hp_fetch_at(const struct hp_fetch_stretch *s,
 	return s->page + (offset - hp_fetch_page(s->begin));
 }
 
+/* Gives all its members a code, and *why, if it has none, a reason. */
+void hp_fetch_stretch(struct hp_fetch_stretch *s, struct hpdsl_error *why);
+
+/* ---- Its members: fetch_verify.c ----------------------------------------- */
+
 /*
  * All bytes before offset are there: members that end there become good, or
  * stay pending and *err tells of the first.
@@ -120,8 +124,6 @@ int hp_fetch_verify(struct hp_fetch_stretch *s, const struct hp_fetch_file *k,
 		    uint64_t offset, struct hpdsl_error *err);
 /* Those that begin before offset stay pending. */
 void hp_fetch_skip(struct hp_fetch_stretch *s, uint64_t offset);
-/* Gives all its members a code, and *why, if it has none, a reason. */
-void hp_fetch_stretch(struct hp_fetch_stretch *s, struct hpdsl_error *why);
 
 /* ---- Of a compressed chunk: fetch_expand.c ------------------------------ */
 

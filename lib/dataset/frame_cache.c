@@ -3,7 +3,7 @@
 #include "dataset/frame_cache.h"
 
 #include "base/error.h"
-#include "chunk/frame.h"
+#include "chunk/frame_stream.h"
 #include "index/copy.h"
 
 #include <errno.h>
@@ -36,11 +36,12 @@ struct hp_decoder {
 	uint64_t file;
 	uint32_t number;
 	struct hp_frame frame;
-	/* Of a large one all before plain_at has been decoded; the bytes of the
-	 * file that come next are have at stored.p + at. */
+	/* Of a large one all before plain_at has been decoded, and what has
+	 * been read, to stored_at, is the stream's. */
 	bool large;
 	uint64_t plain_at, stored_at;
-	size_t at, have;
+	struct hp_frame_stream stream;
+	struct hp_decoder_source *src; /* while it is read from */
 };
 
 struct hp_frame_cache {
@@ -198,130 +199,109 @@ static int fail(const struct hp_decoder *d, int code, const char *why,
 {
 	if (code == -ENOMEM)
 		return hp_fail_nomem(err);
+	if (code != HPDSL_ECORRUPT)
+		return hp_fail_errno(err, code, "frame %" PRIu32, d->number);
 	return hp_fail(err, code, "frame %" PRIu32 ": %s", d->number, why);
 }
 
 /* n bytes of the file, or fewer where it was cut off, but some. */
-static int read_stored(struct hp_decoder *d, struct hp_decoder_source *s,
-		       uint64_t offset, size_t *n, struct hpdsl_error *err)
+static int read_stored(struct hp_decoder *d, uint64_t offset, size_t *n,
+		       struct hpdsl_error *why)
 {
 	ssize_t k;
 
 	if (make_room(&d->stored, *n) < 0)
-		return hp_fail_nomem(err);
-	k = hp_io_pread_full(s->io, s->fd, d->stored.p, *n, offset);
+		return -ENOMEM;
+	k = hp_io_pread_full(d->src->io, d->src->fd, d->stored.p, *n, offset);
 	if (k < 0)
-		return hp_fail_errno(err, (int)k, "frame %" PRIu32, d->number);
-	s->read += (uint64_t)k;
-	if (!k)
-		return fail(d, HPDSL_ECORRUPT, "the chunk ends in it", err);
+		return (int)k;
+	d->src->read += (uint64_t)k;
 	*n = (size_t)k;
-	return 0;
+	return k ? 0 : hp_fail(why, HPDSL_ECORRUPT, "the chunk ends in it");
 }
 
-static int decode_whole(struct hp_decoder *d, struct hp_decoder_source *s,
-			struct hpdsl_error *err)
+static int decode_whole(struct hp_decoder *d, struct hpdsl_error *why)
 {
 	const struct hp_frame *f = &d->frame;
 	size_t plain = (size_t)(f->plain_end - f->plain);
 	size_t stored = (size_t)(f->stored_end - f->stored), n = stored;
-	struct hpdsl_error why;
 	int r;
 
 	if (stored > ZSTD_compressBound(plain))
-		return fail(d, HPDSL_ECORRUPT, "is too large", err);
-	r = read_stored(d, s, f->stored, &n, err);
+		return hp_fail(why, HPDSL_ECORRUPT, "is too large");
+	r = read_stored(d, f->stored, &n, why);
 	if (r < 0)
 		return r;
 	if (n != stored)
-		return fail(d, HPDSL_ECORRUPT, "the chunk ends in it", err);
+		return hp_fail(why, HPDSL_ECORRUPT, "the chunk ends in it");
 	r = make_room(&d->plain, plain);
-	if (r == 0)
-		r = hp_frame_decode(d->zstd, d->stored.p, stored, d->plain.p,
-				    plain, &why);
-	return r < 0 ? fail(d, r, why.msg, err) : 0;
+	return r < 0 ? r :
+		       hp_frame_decode(d->zstd, d->stored.p, stored, d->plain.p,
+				       plain, why);
 }
 
-/* More bytes of a large frame at hand; they are all used up. */
-static int refill(struct hp_decoder *d, struct hp_decoder_source *s,
-		  struct hpdsl_error *err)
+/* More bytes of a large frame. */
+static int refill(void *arg, const uint8_t **ret, size_t *ret_n,
+		  struct hpdsl_error *why)
 {
+	struct hp_decoder *d = arg;
 	uint64_t left = d->frame.stored_end - d->stored_at;
 	size_t n = left < PIECE ? (size_t)left : PIECE;
 	int r;
 
 	if (!n)
-		return fail(d, HPDSL_ECORRUPT, "goes on too long", err);
-	r = read_stored(d, s, d->stored_at, &n, err);
+		return hp_fail(why, HPDSL_ECORRUPT, "goes on too long");
+	r = read_stored(d, d->stored_at, &n, why);
 	if (r < 0)
 		return r;
 	d->stored_at += n;
-	d->at = 0;
-	d->have = n;
+	*ret = d->stored.p;
+	*ret_n = n;
 	return 0;
 }
 
-static int begin_large(struct hp_decoder *d, struct hp_decoder_source *s,
-		       struct hpdsl_error *err)
+static int begin_large(struct hp_decoder *d, struct hpdsl_error *why)
 {
-	struct hpdsl_error why;
+	struct hp_frame_stream *s = &d->stream;
 	uint64_t plain;
 	int r;
 
 	d->plain_at = d->frame.plain;
 	d->stored_at = d->frame.stored;
 	ZSTD_DCtx_reset(d->zstd, ZSTD_reset_session_only);
-	r = refill(d, s, err);
-	if (r < 0)
-		return r;
-	r = hp_frame_head(d->stored.p, d->have, &plain, &why);
-	if (r < 0)
-		return fail(d, r, why.msg, err);
-	if (plain != d->frame.plain_end - d->frame.plain)
-		return fail(d, HPDSL_ECORRUPT, "has another size", err);
-	return 0;
+	*s = (struct hp_frame_stream){ .decoder = d->zstd,
+				       .more = refill,
+				       .arg = d };
+	r = refill(d, &s->at, &s->have, why);
+	if (r == 0)
+		r = hp_frame_head(s->at, s->have, &plain, why);
+	if (r == 0 && plain != d->frame.plain_end - d->frame.plain)
+		r = hp_fail(why, HPDSL_ECORRUPT, "has another size");
+	return r;
 }
 
 /*
  * The next n bytes of a large frame; with its last byte its checksum is read
  * and compared.
  */
-static int decode_next(struct hp_decoder *d, struct hp_decoder_source *s,
-		       void *buf, size_t n, struct hpdsl_error *err)
+static int decode_next(struct hp_decoder *d, void *buf, size_t n,
+		       struct hpdsl_error *err)
 {
 	ZSTD_outBuffer out = { buf, n, 0 };
 	bool to_end = d->plain_at + n == d->frame.plain_end;
+	struct hpdsl_error why;
+	int r = hp_frame_stream_next(&d->stream, &out, to_end, &why);
 
-	while (to_end || out.pos < n) {
-		ZSTD_inBuffer in;
-		struct hpdsl_error why;
-		int r = d->have ? 0 : refill(d, s, err);
-		size_t k;
-
-		if (r < 0)
-			return r;
-		in = (ZSTD_inBuffer){ d->stored.p + d->at, d->have, 0 };
-		k = ZSTD_decompressStream(d->zstd, &out, &in);
-		if (ZSTD_isError(k)) {
-			r = hp_frame_fail(k, &why);
-			return fail(d, r, why.msg, err);
-		}
-		d->at += in.pos;
-		d->have -= in.pos;
-		if (k)
-			continue;
-		if (!to_end || out.pos < n || d->have ||
-		    d->stored_at != d->frame.stored_end)
-			return fail(d, HPDSL_ECORRUPT, "ends early", err);
-		break;
-	}
+	if (r > 0 && (!to_end || out.pos < n || d->stream.have ||
+		      d->stored_at != d->frame.stored_end))
+		r = hp_fail(&why, HPDSL_ECORRUPT, "ends early");
 	d->plain_at += n;
-	return 0;
+	return r < 0 ? fail(d, r, why.msg, err) : 0;
 }
 
 /* Up to byte offset, into nowhere. */
-static int pass_over(struct hp_decoder *d, struct hp_decoder_source *s,
-		     uint64_t offset, struct hpdsl_error *err)
+static int pass_over(struct hp_decoder *d, uint64_t offset,
+		     struct hpdsl_error *err)
 {
 	int r = make_room(&d->plain, PIECE);
 
@@ -330,16 +310,17 @@ static int pass_over(struct hp_decoder *d, struct hp_decoder_source *s,
 	while (r == 0 && d->plain_at < offset) {
 		uint64_t left = offset - d->plain_at;
 
-		r = decode_next(d, s, d->plain.p,
+		r = decode_next(d, d->plain.p,
 				left < PIECE ? (size_t)left : PIECE, err);
 	}
 	return r;
 }
 
-static int load(struct hp_decoder *d, struct hp_decoder_source *s,
-		uint64_t offset, struct hpdsl_error *err)
+static int load(struct hp_decoder *d, uint64_t offset, struct hpdsl_error *err)
 {
+	const struct hp_decoder_source *s = d->src;
 	hp_auto_index_copy c;
+	struct hpdsl_error why;
 	int r;
 
 	hp_index_copy_begin(&c, s->index, false);
@@ -351,14 +332,14 @@ static int load(struct hp_decoder *d, struct hp_decoder_source *s,
 	if (r < 0)
 		return r;
 	d->large = d->frame.plain_end - d->frame.plain > WHOLE;
-	r = d->large ? begin_large(d, s, err) : decode_whole(d, s, err);
+	r = d->large ? begin_large(d, &why) : decode_whole(d, &why);
 	d->has = r == 0;
-	return r;
+	return r < 0 ? fail(d, r, why.msg, err) : 0;
 }
 
 /* n bytes that lie in the frame at hand. */
-static int copy(struct hp_decoder *d, struct hp_decoder_source *s,
-		uint64_t offset, void *buf, size_t n, struct hpdsl_error *err)
+static int copy(struct hp_decoder *d, uint64_t offset, void *buf, size_t n,
+		struct hpdsl_error *err)
 {
 	int r;
 
@@ -366,9 +347,9 @@ static int copy(struct hp_decoder *d, struct hp_decoder_source *s,
 		memcpy(buf, d->plain.p + (offset - d->frame.plain), n);
 		return 0;
 	}
-	r = pass_over(d, s, offset, err);
+	r = pass_over(d, offset, err);
 	if (r == 0)
-		r = decode_next(d, s, buf, n, err);
+		r = decode_next(d, buf, n, err);
 	d->has = r == 0;
 	return r;
 }
@@ -377,16 +358,15 @@ int hp_decoder_read(struct hp_decoder *d, struct hp_decoder_source *src,
 		    uint64_t offset, void *buf, size_t n,
 		    struct hpdsl_error *err)
 {
+	d->src = src;
 	while (n) {
 		size_t k = n;
-		int r = serves(d, src->file, offset) ?
-				0 :
-				load(d, src, offset, err);
+		int r = serves(d, src->file, offset) ? 0 : load(d, offset, err);
 
 		if (r == 0 && k > d->frame.plain_end - offset)
 			k = (size_t)(d->frame.plain_end - offset);
 		if (r == 0)
-			r = copy(d, src, offset, buf, k, err);
+			r = copy(d, offset, buf, k, err);
 		if (r < 0)
 			return r;
 		buf = (char *)buf + k;

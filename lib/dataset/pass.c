@@ -42,6 +42,15 @@ int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
 	return 0;
 }
 
+int hp_pass_begin_zst(struct hp_pass *p, const struct hp_io *io, int dir,
+		      const char *name, const struct hp_index *index,
+		      const struct hpdsl_chunk *row, struct hpdsl_error *err)
+{
+	int r = hp_pass_begin(p, io, dir, name, err);
+
+	return r < 0 ? r : hp_pass_zst_new(p, index, row, err);
+}
+
 /*
  * What is left moves to the front.  Reads end at a page of the file, so that
  * whole pages are copied.
@@ -91,6 +100,16 @@ void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16])
 		hp_pass_zst_digest(p, ret);
 	else
 		hp_pass_stored_digest(p, ret);
+}
+
+int hp_pass_made(const struct hp_pass *p, struct hp_chunk_made *ret)
+{
+	ret->bytes = p->read;
+	ret->plain_bytes = p->offset;
+	hp_pass_stored_digest(p, ret->checksum);
+	hp_pass_digest(p, ret->plain_checksum);
+	ret->compressed = p->zst;
+	return p->zst ? hp_pass_frames(p, &ret->frames, &ret->n_frames) : 0;
 }
 
 void hp_pass_end(struct hp_pass *p)

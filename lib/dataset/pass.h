@@ -88,10 +88,15 @@ int hp_pass_frames(const struct hp_pass *p, struct hp_frame_row **ret,
 void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16]);
 void hp_pass_stored_digest(const struct hp_pass *p, uint8_t ret[16]);
 
+/* At the end of a chunk: sizes, checksums, frames; or -ENOMEM. */
+int hp_pass_made(const struct hp_pass *p, struct hp_chunk_made *ret);
+
 void hp_pass_end(struct hp_pass *p);
 
 /* ---- For pass.c: pass_zst.c -------------------------------------------- */
 
+int hp_pass_zst_new(struct hp_pass *p, const struct hp_index *index,
+		    const struct hpdsl_chunk *row, struct hpdsl_error *err);
 /* 1: more is at hand; 0: the end; HPDSL_ECORRUPT, -errno. */
 int hp_pass_zst_fill(struct hp_pass *p);
 void hp_pass_zst_digest(const struct hp_pass *p, uint8_t ret[16]);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "chunk/frame.h"
+#include "chunk/frame_stream.h"
 #include "chunk/seek_table.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ struct hp_pass_zst {
 	const struct hp_index *index;
 	const struct hpdsl_chunk *row;
 	ZSTD_DCtx *decoder;
-	uint8_t *in; /* bytes of the file .. */
+	size_t given; /* of what is at hand, to the decoder */
+	uint8_t *in;  /* bytes of the file .. */
 	size_t at, have;
 	uint64_t offset; /* .. from this one on */
 
@@ -42,23 +43,18 @@ struct hp_pass_zst {
 	uint8_t last_four[4]; /* bytes taken of the file */
 
 	struct hp_seek_entry *met;
-	uint32_t n, room;
+	uint32_t n;
 	bool skipped;  /* some frame was passed over: met has gaps */
 	bool in_frame; /* why is about frame n, not about the table */
 	bool ended;
 	struct hpdsl_error why; /* code 0: no damage */
 };
 
-int hp_pass_begin_zst(struct hp_pass *p, const struct hp_io *io, int dir,
-		      const char *name, const struct hp_index *index,
-		      const struct hpdsl_chunk *row, struct hpdsl_error *err)
+int hp_pass_zst_new(struct hp_pass *p, const struct hp_index *index,
+		    const struct hpdsl_chunk *row, struct hpdsl_error *err)
 {
-	struct hp_pass_zst *z;
-	int r = hp_pass_begin(p, io, dir, name, err);
+	struct hp_pass_zst *z = hp_aligned(sizeof *z);
 
-	if (r < 0)
-		return r;
-	z = hp_aligned(sizeof *z);
 	if (!z)
 		return hp_fail_nomem(err);
 	p->zst = z;
@@ -247,17 +243,12 @@ static int begin_frame(struct hp_pass *p)
 /* Notes what the seek table has to say of frame n. */
 static int note_frame(struct hp_pass_zst *z)
 {
-	if (z->n == z->room) {
-		uint32_t room = z->room ? z->room * 2 : 256;
-		struct hp_seek_entry *more =
-			reallocarray(z->met, room, sizeof *more);
+	struct hp_seek_entry *met = hp_more(z->met, z->n, sizeof *met);
 
-		if (!more)
-			return -ENOMEM;
-		z->met = more;
-		z->room = room;
-	}
-	z->met[z->n] = (struct hp_seek_entry){
+	if (!met)
+		return -ENOMEM;
+	z->met = met;
+	met[z->n] = (struct hp_seek_entry){
 		.stored = (uint32_t)(z->offset - z->frame.stored),
 		.plain = (uint32_t)(z->frame.plain_end - z->frame.plain),
 		/* The same as the frame's own, which is right. */
@@ -281,6 +272,30 @@ static int end_frame(struct hp_pass_zst *z)
 	return 0;
 }
 
+/* What is at hand of the frame; what was given before has been used. */
+static int give(void *arg, const uint8_t **ret, size_t *ret_n,
+		struct hpdsl_error *err)
+{
+	struct hp_pass *p = arg;
+	struct hp_pass_zst *z = p->zst;
+	uint64_t left;
+	int r;
+
+	take_stored(z, z->given);
+	z->given = 0;
+	left = z->frame.stored_end - z->offset;
+	r = left ? need_stored(p, 1) : 0;
+	if (r < 0)
+		return r;
+	z->given = left < z->have ? (size_t)left : z->have;
+	if (!z->given)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s",
+			       left ? "is cut off" : "goes on too long");
+	*ret = z->in + z->at;
+	*ret_n = z->given;
+	return 0;
+}
+
 /*
  * Decodes into out until it is full or the frame ends, which needs more than
  * full: its checksum is read too.  1: it ends.
@@ -288,32 +303,16 @@ static int end_frame(struct hp_pass_zst *z)
 static int decode(struct hp_pass *p, ZSTD_outBuffer *out, bool to_end)
 {
 	struct hp_pass_zst *z = p->zst;
+	struct hp_frame_stream s = { .decoder = z->decoder,
+				     .more = give,
+				     .arg = p };
+	struct hpdsl_error why;
+	int r;
 
-	for (;;) {
-		uint64_t left = z->frame.stored_end - z->offset;
-		int r = left ? need_stored(p, 1) : 0;
-		ZSTD_inBuffer in = { z->in + z->at, z->have, 0 };
-		struct hpdsl_error why;
-		size_t k;
-
-		if (r < 0)
-			return r;
-		if (in.size > left)
-			in.size = (size_t)left;
-		if (!in.size)
-			return damaged_frame(z, left ? "is cut off" :
-						       "goes on too long");
-		k = ZSTD_decompressStream(z->decoder, out, &in);
-		if (ZSTD_isError(k)) {
-			r = hp_frame_fail(k, &why);
-			return r == -ENOMEM ? r : damaged_frame(z, why.msg);
-		}
-		take_stored(z, in.pos);
-		if (!k)
-			return 1;
-		if (!to_end && out->pos == out->size)
-			return 0;
-	}
+	z->given = 0;
+	r = hp_frame_stream_next(&s, out, to_end, &why);
+	take_stored(z, z->given - s.have);
+	return r == HPDSL_ECORRUPT ? damaged_frame(z, why.msg) : r;
 }
 
 static int decode_some(struct hp_pass *p)

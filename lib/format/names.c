@@ -16,6 +16,14 @@ void hp_chunk_zst_name(uint32_t c, char out[HP_CHUNK_NAME])
 	snprintf(out, HP_CHUNK_NAME, "chunk-%06" PRIu32 ".tar.zst", c);
 }
 
+void hp_chunk_name_of(uint32_t c, bool compressed, char out[HP_CHUNK_NAME])
+{
+	if (compressed)
+		hp_chunk_zst_name(c, out);
+	else
+		hp_chunk_name(c, out);
+}
+
 bool hp_chunk_name_is_zst(const char *name)
 {
 	size_t n = strlen(name);
@@ -35,9 +43,7 @@ int64_t hp_chunk_number(const char *name)
 			return -1;
 		c = 10 * c + (uint32_t)(name[i] - '0');
 	}
-	hp_chunk_name(c, again);
-	if (hp_chunk_name_is_zst(name))
-		hp_chunk_zst_name(c, again);
+	hp_chunk_name_of(c, hp_chunk_name_is_zst(name), again);
 	return strcmp(name, again) == 0 ? (int64_t)c : -1;
 }
 

@@ -19,6 +19,8 @@
 void hp_chunk_name(uint32_t c, char out[HP_CHUNK_NAME]);
 /* "chunk-000017.tar.zst": of the compressed form. */
 void hp_chunk_zst_name(uint32_t c, char out[HP_CHUNK_NAME]);
+/* The one or the other. */
+void hp_chunk_name_of(uint32_t c, bool compressed, char out[HP_CHUNK_NAME]);
 /* The number in such a name of either form, or -1. */
 int64_t hp_chunk_number(const char *name);
 /* Does the name end in .zst? */

@@ -130,9 +130,9 @@ static int check_names(struct measuring *w)
 static int check_chunks(struct measuring *w)
 {
 	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
-		const struct hp_index_chunk *c = &w->src->chunks[i];
+		const struct hp_chunk_made *c = &w->src->chunks[i];
 
-		if (w->src->sha256 && !c->sha256)
+		if (w->src->sha256 && !c->has_sha256)
 			return hp_fail(w->err, -EINVAL,
 				       "cannot index chunk %" PRIu32
 				       ": its SHA-256 is missing",

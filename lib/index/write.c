@@ -228,7 +228,7 @@ static int write_lookup(struct writer *w)
 }
 
 /* State: the number of its first frame. */
-static void put_forms(uint8_t *row, const struct hp_index_chunk *c,
+static void put_forms(uint8_t *row, const struct hp_chunk_made *c,
 		      uint64_t *frame)
 {
 	hp_put64(row + 16, c->bytes);
@@ -248,7 +248,7 @@ static int write_chunks(struct writer *w)
 	uint64_t name = 0, frame = 0;
 
 	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
-		const struct hp_index_chunk *c = &w->src->chunks[i];
+		const struct hp_chunk_made *c = &w->src->chunks[i];
 		uint8_t row[HP_CHUNK_ROW] = { 0 };
 		size_t len = strlen(c->name);
 		int r;
@@ -269,7 +269,7 @@ static int write_chunks(struct writer *w)
 static int write_frames(struct writer *w)
 {
 	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
-		const struct hp_index_chunk *c = &w->src->chunks[i];
+		const struct hp_chunk_made *c = &w->src->chunks[i];
 
 		for (uint32_t k = 0; c->compressed && k < c->n_frames; k++) {
 			uint8_t row[HP_FRAME_ROW];

@@ -27,17 +27,20 @@ struct hp_frame_row {
 	uint64_t plain, stored;
 };
 
-struct hp_index_chunk {
+/* A chunk file that is there: just written, read again or found. */
+struct hp_chunk_made {
 	const char *name;
 	uint64_t first_sample, first_member;
 	uint64_t bytes;	      /* as stored */
 	uint8_t checksum[16]; /* XXH3-128 of the file */
-	bool compressed;      /* then also: */
+	bool done;	      /* while it is being made: all is known */
+	bool compressed;      /* then also of the tar: */
 	uint64_t plain_bytes;
 	uint8_t plain_checksum[16];
-	const struct hp_frame_row *frames; /* n_frames of them */
+	struct hp_frame_row *frames; /* n_frames of them */
 	uint32_t n_frames;
-	const uint8_t *sha256; /* of the file; with hp_index_source.sha256 */
+	bool has_sha256; /* with hp_index_source.sha256 */
+	uint8_t sha256[32];
 };
 
 /* Members come in packed order, their samples without gaps from 0. */
@@ -47,7 +50,7 @@ struct hp_index_source {
 	uint32_t flags; /* HP_INDEX_GROUP_NONE, HP_INDEX_FOREIGN */
 	bool sha256;	/* members and chunks have them */
 	bool stored;	/* some members have names of their own */
-	const struct hp_index_chunk *chunks;
+	const struct hp_chunk_made *chunks;
 	uint32_t n_chunks;
 	const char *const *classes;
 	uint32_t n_classes;

@@ -23,8 +23,8 @@ static uint64_t identity(const struct hp_root *root)
 
 int hp_archives_check(const struct hp_pack *p, struct hpdsl_error *err)
 {
-	for (size_t i = 0; i < p->list.n_roots; i++) {
-		const struct hp_root *root = &p->list.roots[i];
+	for (size_t i = 0; i < p->w.list.n_roots; i++) {
+		const struct hp_root *root = &p->w.list.roots[i];
 		const struct hp_journal_position *pos =
 			hp_journal_position(p->target.journal, (uint32_t)i);
 		char name[HP_INPUT_NAME];
@@ -46,13 +46,13 @@ int hp_archives_note(const struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct hp_journal *j = p->target.journal;
 	hp_auto_free struct hp_journal_position *pos =
-		hp_array(p->list.n_roots, sizeof *pos);
+		hp_array(p->w.list.n_roots, sizeof *pos);
 	size_t n = 0;
 
 	if (!pos)
 		return hp_fail_nomem(err);
-	for (size_t i = 0; i < p->list.n_roots; i++) {
-		const struct hp_root *root = &p->list.roots[i];
+	for (size_t i = 0; i < p->w.list.n_roots; i++) {
+		const struct hp_root *root = &p->w.list.roots[i];
 
 		/* Streams are noted with their positions. */
 		if (root->kind == HP_ROOT_DIR || root->kind == HP_ROOT_STREAM ||

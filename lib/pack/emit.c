@@ -19,7 +19,7 @@
 
 static bool wanted(const struct hp_pack *p, enum hp_side_file side)
 {
-	return (p->opt->emit & hp_side_emit(side)) != 0;
+	return (p->w.opt->emit & hp_side_emit(side)) != 0;
 }
 
 /* The row of the manifest of the first file of this kind. */
@@ -29,7 +29,7 @@ static uint64_t first_row(const struct hp_pack *p, enum hp_side_file side)
 
 	for (enum hp_side_file k = 0; k < side; k++)
 		if (wanted(p, k))
-			row += hp_side_of_chunk(k) ? p->plan.n_chunks : 1;
+			row += hp_side_of_chunk(k) ? p->w.plan.n_chunks : 1;
 	return row;
 }
 
@@ -41,12 +41,12 @@ uint64_t hp_emit_bound(const struct hp_pack *p, uint64_t *ret_files)
 	*ret_files = first_row(p, HP_SIDES);
 	for (enum hp_side_file side = 0; side < HP_SIDES; side++)
 		if (wanted(p, side))
-			bytes += 128 + 160 * (uint64_t)p->plan.n_chunks;
+			bytes += 128 + 160 * (uint64_t)p->w.plan.n_chunks;
 	if (wanted(p, HP_SIDE_ENERGON))
-		bytes += 8 * p->plan.n_samples;
-	for (uint64_t i = 0; wanted(p, HP_SIDE_DALI) && i < p->list.n_files;
+		bytes += 8 * p->w.plan.n_samples;
+	for (uint64_t i = 0; wanted(p, HP_SIDE_DALI) && i < p->w.list.n_files;
 	     i++) {
-		hp_plan_header(&p->list, i, &m);
+		hp_plan_header(&p->w.list, i, &m);
 		bytes += 2 * m.path_len + 48;
 	}
 	return bytes;
@@ -70,11 +70,11 @@ static int put(struct hp_pack *p, int dir, uint64_t i, struct hp_text *t,
 		return hp_fail_nomem(err);
 	row->bytes = t->n;
 	hp_hash128(t->p, t->n, row->checksum);
-	row->has_sha256 = p->list.sha256 != NULL;
+	row->has_sha256 = p->w.list.sha256 != NULL;
 	r = row->has_sha256 ? hp_sha256(t->p, t->n, row->sha256, err) : 0;
 	if (r < 0)
 		return r;
-	r = hp_outfile_open(&f, p->io, dir, slash ? slash + 1 : row->name, 0,
+	r = hp_outfile_open(&f, p->w.io, dir, slash ? slash + 1 : row->name, 0,
 			    false, err);
 	if (r < 0)
 		return r;
@@ -110,8 +110,7 @@ static int next_member(struct hp_plan_walk *w, uint64_t *sample,
 
 static void walk(struct hp_plan_walk *w, const struct hp_plan *plan, uint32_t c)
 {
-	hp_plan_walk_begin(w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
+	hp_plan_walk_chunk(w, plan, c);
 }
 
 static void format_dali(const struct hp_plan *plan, uint32_t c,
@@ -161,9 +160,9 @@ static int emit_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 		if (!wanted(p, side))
 			continue;
 		if (side == HP_SIDE_DALI)
-			format_dali(&p->plan, c, &t);
+			format_dali(&p->w.plan, c, &t);
 		else
-			format_energon(&p->plan, c, &t);
+			format_energon(&p->w.plan, c, &t);
 		r = put(p, p->target.dir, first_row(p, side) + c, &t, err);
 		hp_text_release(&t);
 	}
@@ -173,7 +172,7 @@ static int emit_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 static void format_one(const struct emit *e, enum hp_side_file side,
 		       struct hp_text *t)
 {
-	uint32_t n = e->p->plan.n_chunks;
+	uint32_t n = e->p->w.plan.n_chunks;
 
 	if (side == HP_SIDE_ENERGON_INFO)
 		hp_emit_energon_info(t, e->chunks, n);
@@ -187,11 +186,11 @@ static void format_one(const struct emit *e, enum hp_side_file side,
 
 static int open_folder(const struct hp_pack *p, struct hpdsl_error *err)
 {
-	int r = p->io->mkdir(p->io, p->target.dir, HP_SIDE_FOLDER, 0777);
+	int r = p->w.io->mkdir(p->w.io, p->target.dir, HP_SIDE_FOLDER, 0777);
 
 	if (r == 0 || r == -EEXIST)
-		r = p->io->open(p->io, p->target.dir, HP_SIDE_FOLDER,
-				O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+		r = p->w.io->open(p->w.io, p->target.dir, HP_SIDE_FOLDER,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	return r < 0 ? hp_fail_errno(err, r, "%s", HP_SIDE_FOLDER) : r;
 }
 
@@ -243,19 +242,17 @@ static int describe_chunks(struct emit *e, struct hpdsl_error *err)
 {
 	const struct hp_pack *p = e->p;
 
-	e->chunks = calloc(p->plan.n_chunks, sizeof *e->chunks);
+	e->chunks = calloc(p->w.plan.n_chunks, sizeof *e->chunks);
 	if (!e->chunks)
 		return hp_fail_nomem(err);
-	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
-		const struct hp_done *d = &p->done[c];
+	for (uint32_t c = 0; c < p->w.plan.n_chunks; c++) {
 		struct hp_emit_chunk *x = &e->chunks[c];
 
 		hp_chunk_name(c, x->name);
-		x->samples = hp_plan_first(&p->plan, c + 1) -
-			     hp_plan_first(&p->plan, c);
-		x->bytes = hp_plan_chunk_bytes(&p->plan, c);
-		memcpy(x->checksum,
-		       d->compressed ? d->plain_checksum : d->checksum,
+		x->samples = hp_plan_first(&p->w.plan, c + 1) -
+			     hp_plan_first(&p->w.plan, c);
+		x->bytes = hp_plan_chunk_bytes(&p->w.plan, c);
+		memcpy(x->checksum, p->w.done[c].plain_checksum,
 		       sizeof x->checksum);
 	}
 	return 0;
@@ -264,27 +261,27 @@ static int describe_chunks(struct emit *e, struct hpdsl_error *err)
 static int emit_all(struct emit *e, struct hpdsl_error *err)
 {
 	struct hp_pack *p = e->p;
-	hp_auto_fd folder = { p->io, -1 };
+	hp_auto_fd folder = { p->w.io, -1 };
 	int r = name_files(p, err);
 
 	if (r == 0)
 		r = describe_chunks(e, err);
 	if (r == 0)
-		r = hp_pool_run(hp_threads(p->opt->threads), p->plan.n_chunks,
-				emit_chunk, e, NULL, err);
+		r = hp_pool_run(hp_threads(p->w.opt->threads),
+				p->w.plan.n_chunks, emit_chunk, e, NULL, err);
 	if (r == 0 && wanted(p, HP_SIDE_ENERGON_INFO))
 		r = folder.fd = open_folder(p, err);
 	if (r >= 0)
 		r = emit_others(e, folder.fd, err);
 	if (r == 0 && folder.fd >= 0)
-		r = hp_sync_dir(p->io, folder.fd, err);
-	return r == 0 ? hp_sync_dir(p->io, p->target.dir, err) : r;
+		r = hp_sync_dir(p->w.io, folder.fd, err);
+	return r == 0 ? hp_sync_dir(p->w.io, p->target.dir, err) : r;
 }
 
 int hp_emit_write(struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct emit e = { .p = p };
-	int r = p->opt->emit ? emit_all(&e, err) : 0;
+	int r = p->w.opt->emit ? emit_all(&e, err) : 0;
 
 	free(e.chunks);
 	return r;

@@ -68,11 +68,12 @@ static int make_room(struct names *s, size_t n, struct hpdsl_error *err)
 /* The key of the file before it, which makes a sample of its own? */
 static bool is_key_again(const struct names *s, uint64_t file)
 {
-	const struct hp_list *list = &s->p->list;
+	const struct hp_list *list = &s->p->w.list;
 	const struct hp_file *f = &list->files[file];
 
 	/* Portable names have a key each. */
-	return s->p->opt->group == HPDSL_GROUP_NONE && !list->stored && file &&
+	return s->p->w.opt->group == HPDSL_GROUP_NONE && !list->stored &&
+	       file &&
 	       hpdsl_key_length(f->path, f->path_len) ==
 		       hpdsl_key_length(f[-1].path, f[-1].path_len) &&
 	       memcmp(f->path, f[-1].path,
@@ -98,7 +99,7 @@ static const char *fault(struct names *s, const struct rule *rule,
 	if (is_key_again(s, file))
 		return "the key of another sample, too";
 	if (rule->emit == HPDSL_EMIT_WIDS &&
-	    s->p->list.files[file].size > HP_TAR_NUMBER_MAX)
+	    s->p->w.list.files[file].size > HP_TAR_NUMBER_MAX)
 		return "8 GiB or more";
 	return NULL;
 }
@@ -111,7 +112,7 @@ static int check_sample(struct names *s, uint64_t first, uint64_t end,
 	int r = make_room(s, n, err);
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		hp_plan_header(&s->p->list, first + i, &m);
+		hp_plan_header(&s->p->w.list, first + i, &m);
 		s->v[i] = (struct hp_name){ m.path, m.path_len };
 	}
 	if (r == 0)
@@ -119,7 +120,7 @@ static int check_sample(struct names *s, uint64_t first, uint64_t end,
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		for (int k = 0; k < RULES; k++) {
 			struct broken *b = &s->broken[k];
-			const char *why = s->p->opt->emit & rules[k].emit ?
+			const char *why = s->p->w.opt->emit & rules[k].emit ?
 						  fault(s, &rules[k], first + i,
 							&s->v[i], s->risks[i]) :
 						  NULL;
@@ -143,7 +144,7 @@ static int tell_broken(const struct names *s, struct hpdsl_error *err)
 
 		if (!b->names)
 			continue;
-		hp_plan_header(&s->p->list, b->first, &m);
+		hp_plan_header(&s->p->w.list, b->first, &m);
 		if (b->names > 1)
 			snprintf(more, sizeof more,
 				 " (and %" PRIu64 " names more)", b->names - 1);
@@ -152,7 +153,7 @@ static int tell_broken(const struct names *s, struct hpdsl_error *err)
 			       rules[k].name,
 			       hp_printable(m.path, m.path_len, name),
 			       b->reason, more,
-			       s->p->opt->names == HPDSL_NAMES_PORTABLE ?
+			       s->p->w.opt->names == HPDSL_NAMES_PORTABLE ?
 				       "" :
 				       "; portable names are taken");
 	}
@@ -161,10 +162,10 @@ static int tell_broken(const struct names *s, struct hpdsl_error *err)
 
 static void tell_blanks(const struct names *s)
 {
-	const struct hpdsl_watch *w = &s->p->opt->watch;
+	const struct hpdsl_watch *w = &s->p->w.opt->watch;
 	char text[160];
 
-	if (!s->blanks || !(s->p->opt->emit & HPDSL_EMIT_DALI) || !w->warn)
+	if (!s->blanks || !(s->p->w.opt->emit & HPDSL_EMIT_DALI) || !w->warn)
 		return;
 	snprintf(text, sizeof text,
 		 "%" PRIu64 " name%s with a blank: DALI's index files of these "
@@ -178,10 +179,10 @@ int hp_emit_check(const struct hp_pack *p, struct hpdsl_error *err)
 	struct names s = { .p = p };
 	int r = 0;
 
-	for (uint64_t i = 0; p->opt->emit && r == 0 && i < p->list.n_samples;
-	     i++)
-		r = check_sample(&s, p->list.samples[i], p->list.samples[i + 1],
-				 err);
+	for (uint64_t i = 0;
+	     p->w.opt->emit && r == 0 && i < p->w.list.n_samples; i++)
+		r = check_sample(&s, p->w.list.samples[i],
+				 p->w.list.samples[i + 1], err);
 	if (r == 0)
 		r = tell_broken(&s, err);
 	if (r == 0)

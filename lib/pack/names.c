@@ -77,18 +77,18 @@ static int count(const struct hp_list *list, struct hp_risk_counts *counts,
 
 int hp_pack_names(struct hp_pack *p, struct hpdsl_error *err)
 {
-	struct hpdsl_pack_report *rep = p->report;
+	struct hpdsl_pack_report *rep = p->w.report;
 	struct hp_risk_counts *counts;
 	int r;
 
-	if (p->opt->names == HPDSL_NAMES_PORTABLE) {
-		rep->names_changed = hp_list_renamed(&p->list);
+	if (p->w.opt->names == HPDSL_NAMES_PORTABLE) {
+		rep->names_changed = hp_list_renamed(&p->w.list);
 		return 0;
 	}
 	counts = calloc(1, sizeof *counts);
 	if (!counts)
 		return hp_fail_nomem(err);
-	r = count(&p->list, counts, err);
+	r = count(&p->w.list, counts, err);
 	if (r == 0) {
 		rep->risky_names = counts->risky;
 		rep->n_risks = hp_risk_counts_tell(counts, rep->risks);

@@ -52,14 +52,14 @@ static int check_options(const struct hpdsl_pack_options *opt,
 
 static int label(struct hp_pack *p, struct hpdsl_error *err)
 {
-	const struct hpdsl_pack_options *opt = p->opt;
+	const struct hpdsl_pack_options *opt = p->w.opt;
 	struct hp_labels_told told;
 	int r;
 
 	if (opt->labels != HPDSL_LABELS_FILE)
-		return hp_list_label(&p->list, opt->labels,
+		return hp_list_label(&p->w.list, opt->labels,
 				     opt->label_dir ? opt->label_dir : 1, err);
-	r = hp_list_label_file(&p->list, &p->labels, &told, err);
+	r = hp_list_label_file(&p->w.list, &p->labels, &told, err);
 	if (r == 0)
 		hp_warn_of_labels(p, &told);
 	return r;
@@ -68,8 +68,8 @@ static int label(struct hp_pack *p, struct hpdsl_error *err)
 /* Do samples keep the classes that they have in packed inputs? */
 static bool keeps_labels(const struct hp_pack *p)
 {
-	return p->opt->labels == HPDSL_LABELS_KEEP &&
-	       hp_list_has_classes(&p->list);
+	return p->w.opt->labels == HPDSL_LABELS_KEEP &&
+	       hp_list_has_classes(&p->w.list);
 }
 
 /* One tree has no name twice: not as a file and as a folder either. */
@@ -81,28 +81,28 @@ static bool may_clash(const struct hp_list *list)
 
 static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 {
-	const struct hpdsl_pack_options *opt = p->opt;
+	const struct hpdsl_pack_options *opt = p->w.opt;
 	int r;
 
-	r = hp_scan(&p->list, opt, p->report, err);
+	r = hp_scan(&p->w.list, opt, p->w.report, err);
 	if (r == 0)
-		r = hp_list_sort(&p->list, err);
-	if (r == 0 && may_clash(&p->list))
-		r = hp_list_check_folders(&p->list, err);
+		r = hp_list_sort(&p->w.list, err);
+	if (r == 0 && may_clash(&p->w.list))
+		r = hp_list_check_folders(&p->w.list, err);
 	if (r == 0)
-		r = hp_list_group(&p->list, opt->group, err);
+		r = hp_list_group(&p->w.list, opt->group, err);
 	if (r == 0 && keeps_labels(p))
-		r = hp_list_keep_labels(&p->list, err);
+		r = hp_list_keep_labels(&p->w.list, err);
 	if (r == 0)
 		r = label(p, err);
 	if (r == 0 && opt->names == HPDSL_NAMES_PORTABLE)
-		r = hp_list_portable(&p->list, opt->group, err);
+		r = hp_list_portable(&p->w.list, opt->group, err);
 	if (r == 0 && opt->cls)
-		r = hp_list_cls(&p->list, err);
+		r = hp_list_cls(&p->w.list, err);
 	if (r == 0)
 		r = hp_pack_names(p, err);
 	if (r == 0)
-		r = hp_plan_make(&p->plan, &p->list, opt, err);
+		r = hp_plan_make(&p->w.plan, &p->w.list, opt, err);
 	return r;
 }
 
@@ -121,13 +121,13 @@ static uint64_t most_frames(const struct hp_plan *plan)
 
 static uint64_t most_index_bytes(const struct hp_pack *p)
 {
-	const struct hp_list *list = &p->list;
+	const struct hp_list *list = &p->w.list;
 	struct hp_index_extent e = {
-		.samples = p->plan.n_samples,
+		.samples = p->w.plan.n_samples,
 		.members = list->n_files,
-		.chunks = p->plan.n_chunks,
-		.frames = p->opt->zstd ? most_frames(&p->plan) : 0,
-		.sha256 = p->opt->digest == HPDSL_DIGEST_SHA256,
+		.chunks = p->w.plan.n_chunks,
+		.frames = p->w.opt->zstd ? most_frames(&p->w.plan) : 0,
+		.sha256 = p->w.opt->digest == HPDSL_DIGEST_SHA256,
 	};
 
 	for (uint64_t i = 0; i < list->n_files; i++) {
@@ -142,27 +142,28 @@ static uint64_t most_index_bytes(const struct hp_pack *p)
 
 static void report_plan(struct hp_pack *p)
 {
-	struct hpdsl_pack_report *rep = p->report;
+	struct hpdsl_pack_report *rep = p->w.report;
 
-	rep->samples = p->plan.n_samples;
-	rep->members = p->list.n_files;
-	rep->bytes = p->plan.bytes;
-	rep->chunks = p->plan.n_chunks;
-	rep->classes = p->list.n_classes;
-	rep->tar_bytes = p->plan.tar_bytes;
-	rep->chunk_min = p->plan.chunk_min;
-	rep->chunk_median = p->plan.chunk_median;
-	rep->chunk_max = p->plan.chunk_max;
+	rep->samples = p->w.plan.n_samples;
+	rep->members = p->w.list.n_files;
+	rep->bytes = p->w.plan.bytes;
+	rep->chunks = p->w.plan.n_chunks;
+	rep->classes = p->w.list.n_classes;
+	rep->tar_bytes = p->w.plan.tar_bytes;
+	rep->chunk_min = p->w.plan.chunk_min;
+	rep->chunk_median = p->w.plan.chunk_median;
+	rep->chunk_max = p->w.plan.chunk_max;
 	rep->index_bytes = most_index_bytes(p);
-	if (p->list.labels)
-		for (uint64_t s = 0; s < p->list.n_samples; s++)
-			rep->unlabelled += p->list.labels[s] == HPDSL_NO_LABEL;
+	if (p->w.list.labels)
+		for (uint64_t s = 0; s < p->w.list.n_samples; s++)
+			rep->unlabelled +=
+				p->w.list.labels[s] == HPDSL_NO_LABEL;
 }
 
 static int resume(struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct hp_target *t = &p->target;
-	int r = hp_journal_compare(t->journal, &p->options, &p->list, err);
+	int r = hp_journal_compare(t->journal, &p->options, &p->w.list, err);
 
 	if (r == 0)
 		r = hp_resume(p, err);
@@ -172,8 +173,8 @@ static int resume(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_archives_note(p, err);
 	if (r < 0)
 		return r;
-	return hp_scatter_resumes(p) ? hp_scatter_clear(p, err) :
-				       hp_target_clear(t, false, err);
+	return hp_scatter_resumes(&p->w) ? hp_scatter_clear(&p->w, err) :
+					   hp_target_clear(t, false, err);
 }
 
 /* Takes up an interrupted run, or begins one. */
@@ -182,32 +183,32 @@ static int begin(struct hp_pack *p, struct hpdsl_error *err)
 	struct hp_target *t = &p->target;
 	int r;
 
-	if (t->resumable && p->opt->resume) {
+	if (t->resumable && p->w.opt->resume) {
 		r = resume(p, err);
 		return r < 0 ? r : hp_check_space(p, err);
 	}
 	r = hp_target_clear(t, true, err);
 	/* A chunk that came back would stand beside the new journal. */
 	if (r == 0)
-		r = hp_sync_dir(p->io, t->dir, err);
+		r = hp_sync_dir(p->w.io, t->dir, err);
 	if (r == 0)
 		r = hp_check_space(p, err);
 	if (r < 0)
 		return r;
 	t->begun = true;
-	r = hp_journal_begin(t->journal, &p->options, &p->list,
-			     p->plan.n_chunks, err);
+	r = hp_journal_begin(t->journal, &p->options, &p->w.list,
+			     p->w.plan.n_chunks, err);
 	if (r == 0)
 		r = hp_archives_note(p, err);
 	/* Chunks without a journal would be nobody's. */
-	return r < 0 ? r : hp_sync_dir(p->io, t->dir, err);
+	return r < 0 ? r : hp_sync_dir(p->w.io, t->dir, err);
 }
 
 static void report_chunks(struct hp_pack *p)
 {
-	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
-		p->report->stored_bytes += p->done[c].bytes;
-		p->report->compressed_chunks += p->done[c].compressed;
+	for (uint32_t c = 0; c < p->w.plan.n_chunks; c++) {
+		p->w.report->stored_bytes += p->w.done[c].bytes;
+		p->w.report->compressed_chunks += p->w.done[c].compressed;
 	}
 }
 
@@ -215,13 +216,15 @@ static int write_all(struct hp_pack *p, struct hpdsl_error *err)
 {
 	int r;
 
-	p->done = calloc(p->plan.n_chunks, sizeof *p->done);
-	if (p->opt->digest == HPDSL_DIGEST_SHA256)
-		p->list.sha256 =
-			hp_array(p->list.n_files, sizeof *p->list.sha256);
-	if (!p->done ||
-	    (p->opt->digest == HPDSL_DIGEST_SHA256 && !p->list.sha256))
+	p->w.done = calloc(p->w.plan.n_chunks, sizeof *p->w.done);
+	if (p->w.opt->digest == HPDSL_DIGEST_SHA256)
+		p->w.list.sha256 =
+			hp_array(p->w.list.n_files, sizeof *p->w.list.sha256);
+	if (!p->w.done ||
+	    (p->w.opt->digest == HPDSL_DIGEST_SHA256 && !p->w.list.sha256))
 		return hp_fail_nomem(err);
+	p->w.dir = p->target.dir;
+	p->w.journal = p->target.journal;
 	r = begin(p, err);
 	if (r == 0)
 		r = hp_write_chunks(p, err);
@@ -238,15 +241,14 @@ static int write_all(struct hp_pack *p, struct hpdsl_error *err)
 
 static int run(struct hp_pack *p, struct hpdsl_error *err)
 {
-	const struct hpdsl_pack_options *opt = p->opt;
+	const struct hpdsl_pack_options *opt = p->w.opt;
 	int r = check_options(opt, err);
 
 	if (r == 0 && !opt->dry_run)
 		r = hp_target_check(opt, err);
-	if (r == 0)
-		if (r == 0 && opt->labels == HPDSL_LABELS_FILE)
-			r = hp_labels_file_read(&p->labels, p->io,
-						opt->label_file, err);
+	if (r == 0 && opt->labels == HPDSL_LABELS_FILE)
+		r = hp_labels_file_read(&p->labels, p->w.io, opt->label_file,
+					err);
 	if (r == 0)
 		r = make_plan(p, err);
 	if (r == 0)
@@ -255,8 +257,8 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 				     &p->options, err);
 	if (r < 0)
 		return r;
-	p->archives = hp_fd_cache_new(p->io, ARCHIVES_OPEN);
-	if (!p->archives)
+	p->w.archives = hp_fd_cache_new(p->w.io, ARCHIVES_OPEN);
+	if (!p->w.archives)
 		return hp_fail_nomem(err);
 	report_plan(p);
 	hp_warn_of_samples(p);
@@ -267,12 +269,12 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	if (opt->dry_run) {
-		p->report->estimate_seconds = hp_estimate(p);
+		p->w.report->estimate_seconds = hp_estimate(p);
 		return 0;
 	}
 	if (opt->planned)
-		opt->planned(opt->watch.arg, p->report);
-	p->target.chunks = p->plan.n_chunks;
+		opt->planned(opt->watch.arg, p->w.report);
+	p->target.chunks = p->w.plan.n_chunks;
 	r = hp_target_open(&p->target, opt, err);
 	if (r < 0)
 		return r;
@@ -292,9 +294,9 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	       struct hpdsl_pack_report *ret, struct hpdsl_error *err)
 {
 	struct hpdsl_pack_report report = { 0 };
-	struct hp_pack p = { .opt = opt,
-			     .io = hp_io_or_system(opt->watch.io),
-			     .report = &report,
+	struct hp_pack p = { .w = { .opt = opt,
+				    .io = hp_io_or_system(opt->watch.io),
+				    .report = &report },
 			     .target = { .parent = -1, .dir = -1 } };
 	double start = hp_now();
 	int r = run(&p, err);
@@ -302,14 +304,14 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	report.seconds = hp_now() - start;
 	hp_target_release(&p.target);
 	hp_pairs_release(&p.options);
-	for (uint32_t c = 0; p.done && c < p.plan.n_chunks; c++)
-		free(p.done[c].frames);
-	free(p.done);
-	hp_fd_cache_free(p.archives);
+	for (uint32_t c = 0; p.w.done && c < p.w.plan.n_chunks; c++)
+		free(p.w.done[c].frames);
+	free(p.w.done);
+	hp_fd_cache_free(p.w.archives);
 	free(p.files);
 	free(p.file_names);
-	hp_plan_release(&p.plan);
-	hp_list_release(&p.list);
+	hp_plan_release(&p.w.plan);
+	hp_list_release(&p.w.list);
 	hp_labels_file_release(&p.labels);
 	if (r == 0 || r == HPDSL_ESTOPPED)
 		*ret = report;

@@ -3,7 +3,40 @@
 #ifndef HP_PACK_H
 #define HP_PACK_H
 
+#include "format/manifest.h"
+#include "plan/labels_file.h"
 #include "write/run.h"
+
+/* Where the dataset is made, and how it gets its name. */
+struct hp_target {
+	const struct hp_io *io;
+	const char *output; /* as given, for messages */
+	int parent;	    /* folder that holds both names below; or -1 */
+	int dir;	    /* where chunks are written */
+	bool replace;	    /* dir is work, to be swapped in for name */
+	bool complete;	    /* a whole dataset is there already */
+	bool resumable;	    /* the journal tells of finished chunks */
+	bool made;	    /* the directory is new */
+	bool found;	    /* a journal was there before */
+	bool begun;	    /* something was written that a resume can use */
+	uint64_t chunks;    /* of the plan; 0: there is none yet */
+	struct hp_journal *journal;
+	char name[256]; /* of OUTPUT in parent; beside it: */
+	char work[272]; /* the dataset that will replace it, .. */
+	char old[272];	/* .. and what was replaced, to be removed */
+	char work_journal[288];
+};
+
+struct hp_pack {
+	struct hp_writing w;
+	struct hp_labels_file labels;
+	struct hp_pairs options;
+	struct hp_target target;
+	/* Side files, once they are written; their names are in one block. */
+	struct hp_manifest_file *files;
+	size_t n_files;
+	char *file_names;
+};
 
 /*
  * Refuses at once what hp_target_open would refuse hours later: an output that
@@ -28,7 +61,7 @@ void hp_target_release(struct hp_target *t);
 
 /*
  * Re-reads the chunks that the journal calls finished; those that are whole
- * and right get their place in p->done, their members the checksums.
+ * and right get their place in p->w.done, their members the checksums.
  */
 int hp_resume(struct hp_pack *p, struct hpdsl_error *err);
 

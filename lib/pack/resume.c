@@ -23,19 +23,6 @@ struct resuming {
 	const struct hp_journal_record *rec;
 };
 
-/* The chunk is what the journal says; the frames are taken over. */
-static void take_done(struct hp_done *done, struct hp_chunk_sums *sums)
-{
-	done->bytes = sums->bytes;
-	memcpy(done->checksum, sums->digest, sizeof done->checksum);
-	memcpy(done->plain_checksum, sums->plain_digest,
-	       sizeof done->plain_checksum);
-	done->compressed = sums->frames;
-	done->n_frames = sums->n_frames;
-	done->frames = hp_take(sums->frames);
-	done->done = true;
-}
-
 static uint64_t class_hash(const struct hp_file *f)
 {
 	char text[HP_CLS_MAX];
@@ -48,14 +35,13 @@ static uint64_t class_hash(const struct hp_file *f)
 static bool same_classes(const struct hp_pack *p, uint32_t c,
 			 const struct hp_chunk_sums *sums)
 {
-	const struct hp_plan *plan = &p->plan;
+	const struct hp_plan *plan = &p->w.plan;
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 
-	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
+	hp_plan_walk_chunk(&w, plan, c);
 	for (uint64_t i = 0; hp_plan_walk_next(&w, &place); i++) {
-		const struct hp_file *f = &p->list.files[place.file];
+		const struct hp_file *f = &p->w.list.files[place.file];
 
 		if (f->flags & HP_FILE_GENERATED &&
 		    class_hash(f) != sums->hashes[i].low64)
@@ -74,19 +60,14 @@ static int resume_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	char name[HP_CHUNK_NAME];
 	int r;
 
-	if (rec->compressed)
-		hp_chunk_zst_name(rec->chunk, name);
-	else
-		hp_chunk_name(rec->chunk, name);
-	r = hp_chunk_sums_take(p, rec->chunk, name, &sums, err);
+	hp_chunk_name_of(rec->chunk, rec->compressed, name);
+	r = hp_chunk_sums_take(&p->w, rec->chunk, name, &sums, err);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	if (rec->bytes == sums.bytes &&
-	    !memcmp(sums.digest, rec->checksum, sizeof sums.digest) &&
-	    same_classes(p, rec->chunk, &sums)) {
-		hp_chunk_sums_keep(&sums, p, rec->chunk);
-		take_done(&p->done[rec->chunk], &sums);
-	}
+	if (rec->bytes == sums.made.bytes &&
+	    !memcmp(sums.made.checksum, rec->checksum, sizeof rec->checksum) &&
+	    same_classes(p, rec->chunk, &sums))
+		hp_chunk_sums_keep(&sums, &p->w, rec->chunk);
 	hp_chunk_sums_release(&sums);
 	return 0;
 }
@@ -100,9 +81,9 @@ static void drop_chunk(const struct hp_pack *p, uint32_t c)
 	char name[HP_CHUNK_NAME];
 
 	hp_chunk_name(c, name);
-	p->io->unlink(p->io, p->target.dir, name, 0);
+	p->w.io->unlink(p->w.io, p->target.dir, name, 0);
 	hp_chunk_zst_name(c, name);
-	p->io->unlink(p->io, p->target.dir, name, 0);
+	p->w.io->unlink(p->w.io, p->target.dir, name, 0);
 }
 
 int hp_resume(struct hp_pack *p, struct hpdsl_error *err)
@@ -116,14 +97,14 @@ int hp_resume(struct hp_pack *p, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
-		if (rec[i].chunk < p->plan.n_chunks)
+		if (rec[i].chunk < p->w.plan.n_chunks)
 			rec[kept++] = rec[i];
 	z.rec = rec;
-	r = hp_pool_run(p->opt->threads, kept, resume_one, &z,
-			p->opt->watch.stop, err);
-	for (uint32_t c = 0; r == 0 && c < p->plan.n_chunks; c++) {
-		p->report->resumed_chunks += p->done[c].done;
-		if (p->opt->zstd && !p->done[c].done)
+	r = hp_pool_run(p->w.opt->threads, kept, resume_one, &z,
+			p->w.opt->watch.stop, err);
+	for (uint32_t c = 0; r == 0 && c < p->w.plan.n_chunks; c++) {
+		p->w.report->resumed_chunks += p->w.done[c].done;
+		if (p->w.opt->zstd && !p->w.done[c].done)
 			drop_chunk(p, c);
 	}
 	return r;
@@ -136,22 +117,22 @@ static int same_options(struct hp_pack *p, struct hpdsl_error *err)
 	size_t len;
 	int r;
 
-	r = hp_io_slurp(p->io, p->target.dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX,
-			&text, &len);
+	r = hp_io_slurp(p->w.io, p->target.dir, HP_MANIFEST_NAME,
+			HP_MANIFEST_MAX, &text, &len);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", p->target.output,
 				     HP_MANIFEST_NAME);
 	r = hp_manifest_parse(text, len, HP_MANIFEST_NAME, &m, err);
 	if (r < 0)
 		return r;
-	memcpy(p->report->dataset_id, m.dataset_id, sizeof m.dataset_id);
-	p->report->has_sha256 = m.has_sha256;
-	memcpy(p->report->dataset_id_sha256, m.dataset_id_sha256,
+	memcpy(p->w.report->dataset_id, m.dataset_id, sizeof m.dataset_id);
+	p->w.report->has_sha256 = m.has_sha256;
+	memcpy(p->w.report->dataset_id_sha256, m.dataset_id_sha256,
 	       sizeof m.dataset_id_sha256);
-	p->report->index_bytes = m.index.bytes;
+	p->w.report->index_bytes = m.index.bytes;
 	for (size_t c = 0; c < m.n_chunks; c++) {
-		p->report->stored_bytes += m.chunks[c].bytes;
-		p->report->compressed_chunks += m.chunks[c].compressed;
+		p->w.report->stored_bytes += m.chunks[c].bytes;
+		p->w.report->compressed_chunks += m.chunks[c].compressed;
 	}
 	r = hp_manifest_compare(&m, &p->options, err);
 	hp_manifest_release(&m);
@@ -196,8 +177,8 @@ static int same_files(const struct hp_pack *p, const struct hpdsl_dataset *ds,
 	seen = calloc(n.members, sizeof *seen);
 	if (!seen)
 		return hp_fail_nomem(err);
-	for (uint64_t i = 0; i < p->list.n_files; i++) {
-		const struct hp_file *f = &p->list.files[i];
+	for (uint64_t i = 0; i < p->w.list.n_files; i++) {
+		const struct hp_file *f = &p->w.list.files[i];
 
 		if (!same_file(ds, f, seen))
 			return fail_changed(p, f->path, f->path_len,
@@ -219,7 +200,7 @@ static int same_class(const struct hp_pack *p, const struct hpdsl_dataset *ds,
 		      const struct hpdsl_member *m, uint64_t s, bool *ret,
 		      struct hpdsl_error *err)
 {
-	const struct hp_list *list = &p->list;
+	const struct hp_list *list = &p->w.list;
 	uint32_t now = list->labels ? list->labels[s] : HPDSL_NO_LABEL;
 	struct hpdsl_sample was;
 	const char *name;
@@ -240,7 +221,7 @@ static int same_class(const struct hp_pack *p, const struct hpdsl_dataset *ds,
 static int same_labels(const struct hp_pack *p, const struct hpdsl_dataset *ds,
 		       struct hpdsl_error *err)
 {
-	const struct hp_list *list = &p->list;
+	const struct hp_list *list = &p->w.list;
 
 	for (uint64_t s = 0; s < list->n_samples; s++) {
 		const struct hp_file *f = &list->files[list->samples[s]];
@@ -274,11 +255,11 @@ static int check_chunks(const struct hp_pack *p, struct hpdsl_error *err)
 	char first[HP_PRINTABLE] = "";
 	struct hpdsl_verify_options opt = {
 		.quick = true,
-		.foreign_owner = p->opt->foreign_owner,
-		.threads = p->opt->threads,
+		.foreign_owner = p->w.opt->foreign_owner,
+		.threads = p->w.opt->threads,
 		.damage = note_damage,
 		.arg = first,
-		.watch = { .io = p->io, .stop = p->opt->watch.stop },
+		.watch = { .io = p->w.io, .stop = p->w.opt->watch.stop },
 	};
 	struct hpdsl_verify_report report;
 	int r = hpdsl_verify(p->target.output, &opt, &report, err);
@@ -294,7 +275,7 @@ static int same_contents(struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct hpdsl_dataset *ds;
 	int r = hpdsl_open_with(p->target.output,
-				hp_open_flags(p->opt->foreign_owner), p->io,
+				hp_open_flags(p->w.opt->foreign_owner), p->w.io,
 				&ds, err);
 
 	if (r < 0)
@@ -309,7 +290,7 @@ static int same_contents(struct hp_pack *p, struct hpdsl_error *err)
 int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
 {
 	/* With --force it may be replaced: then it counts for nothing. */
-	const struct hpdsl_pack_report before = *p->report;
+	const struct hpdsl_pack_report before = *p->w.report;
 	int r = same_options(p, err);
 
 	if (r == 0)
@@ -317,8 +298,8 @@ int hp_resume_complete(struct hp_pack *p, struct hpdsl_error *err)
 	if (r == 0)
 		r = check_chunks(p, err);
 	if (r == 0)
-		p->report->resumed_chunks = p->plan.n_chunks;
+		p->w.report->resumed_chunks = p->w.plan.n_chunks;
 	else
-		*p->report = before;
+		*p->w.report = before;
 	return r;
 }

@@ -36,34 +36,34 @@ static void human(uint64_t bytes, char out[32])
 int hp_check_space(const struct hp_pack *p, struct hpdsl_error *err)
 {
 	uint64_t files, room;
-	uint64_t need = p->report->index_bytes + hp_emit_bound(p, &files);
+	uint64_t need = p->w.report->index_bytes + hp_emit_bound(p, &files);
 	char a[32], b[32];
 	struct statvfs vfs;
 	bool left = false;
-	bool parts = hp_scatter_resumes(p);
-	int r = p->io->statvfs(p->io, p->target.dir, &vfs);
+	bool parts = hp_scatter_resumes(&p->w);
+	int r = p->w.io->statvfs(p->w.io, p->target.dir, &vfs);
 
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", p->target.output);
 	files += OTHER_FILES;
-	for (uint32_t c = 0; c < p->plan.n_chunks; c++) {
-		if (p->done[c].done)
+	for (uint32_t c = 0; c < p->w.plan.n_chunks; c++) {
+		if (p->w.done[c].done)
 			continue;
-		need += hp_plan_chunk_bytes(&p->plan, c) + MANIFEST_ROW;
+		need += hp_plan_chunk_bytes(&p->w.plan, c) + MANIFEST_ROW;
 		if (parts)
-			need -= hp_scatter_space(p, c);
+			need -= hp_scatter_space(&p->w, c);
 		files++;
 		left = true;
 	}
 	/* A chunk that saves too little is there in both forms for a moment. */
-	if (p->opt->zstd && left) {
-		need += p->plan.chunk_max;
+	if (p->w.opt->zstd && left) {
+		need += p->w.plan.chunk_max;
 		files++;
 		/* Those to be compressed are all there before the first is. */
-		if (hp_scatter_wanted(p))
-			need += 2 * p->plan.chunk_max;
+		if (hp_scatter_wanted(&p->w))
+			need += 2 * p->w.plan.chunk_max;
 	}
-	if (p->opt->digest == HPDSL_DIGEST_SHA256)
+	if (p->w.opt->digest == HPDSL_DIGEST_SHA256)
 		need += (++files + 1) * SHA256_ROW;
 	if (__builtin_mul_overflow((uint64_t)vfs.f_bavail,
 				   (uint64_t)vfs.f_frsize, &room))
@@ -95,16 +95,16 @@ static int probe_packed(struct probe *z, const struct hp_file *f, void *buf,
 	size_t n = f->size < PROBE_BYTES ? (size_t)f->size : PROBE_BYTES;
 
 	__atomic_fetch_add(&z->bytes, n, __ATOMIC_RELAXED);
-	return hp_read_content(z->p, f, buf, n, 0, err);
+	return hp_read_content(&z->p->w, f, buf, n, 0, err);
 }
 
 static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct probe *z = arg;
-	const struct hp_list *list = &z->p->list;
+	const struct hp_list *list = &z->p->w.list;
 	const struct hp_file *f = &list->files[number * z->step];
 	hp_auto_free char *buf = malloc(PROBE_BYTES);
-	hp_auto_fd fd = { z->p->io, -1 };
+	hp_auto_fd fd = { z->p->w.io, -1 };
 	ssize_t n;
 
 	if (!buf)
@@ -115,11 +115,12 @@ static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	if (list->roots[f->root].kind != HP_ROOT_DIR ||
 	    f->flags & HP_FILE_GENERATED)
 		return probe_packed(z, f, buf, err);
-	fd.fd = z->p->io->open(z->p->io, list->roots[f->root].fd,
-			       hp_file_name(list, f), O_RDONLY | O_NONBLOCK, 0);
+	fd.fd = z->p->w.io->open(z->p->w.io, list->roots[f->root].fd,
+				 hp_file_name(list, f), O_RDONLY | O_NONBLOCK,
+				 0);
 	if (fd.fd < 0)
 		return hp_fail_errno(err, fd.fd, "%s", f->path);
-	n = hp_io_pread_full(z->p->io, fd.fd, buf, PROBE_BYTES, 0);
+	n = hp_io_pread_full(z->p->w.io, fd.fd, buf, PROBE_BYTES, 0);
 	if (n > 0)
 		__atomic_fetch_add(&z->bytes, (uint64_t)n, __ATOMIC_RELAXED);
 	return 0;
@@ -128,27 +129,27 @@ static int probe_one(void *arg, uint64_t number, struct hpdsl_error *err)
 double hp_estimate(const struct hp_pack *p)
 {
 	struct probe z = { .p = p };
-	uint64_t n =
-		p->list.n_files < PROBE_FILES ? p->list.n_files : PROBE_FILES;
+	uint64_t n = p->w.list.n_files < PROBE_FILES ? p->w.list.n_files :
+						       PROBE_FILES;
 	uint32_t threads = PROBE_READERS;
 	double t = hp_now(), by_files, by_bytes;
 	bool streams = false;
 
 	/* Compressing takes longer, and nobody has tried how long. */
-	if (p->opt->zstd)
+	if (p->w.opt->zstd)
 		return 0;
-	z.step = p->list.n_files / n;
-	if (p->opt->threads == HPDSL_SERIAL)
+	z.step = p->w.list.n_files / n;
+	if (p->w.opt->threads == HPDSL_SERIAL)
 		threads = HPDSL_SERIAL;
-	if (hp_pool_run(threads, n, probe_one, &z, p->opt->watch.stop, NULL) <
+	if (hp_pool_run(threads, n, probe_one, &z, p->w.opt->watch.stop, NULL) <
 	    0)
 		return 0;
 	t = hp_now() - t;
-	by_files = t * (double)p->list.n_files / (double)n;
-	by_bytes = z.bytes ? t * (double)p->plan.bytes / (double)z.bytes : 0;
+	by_files = t * (double)p->w.list.n_files / (double)n;
+	by_bytes = z.bytes ? t * (double)p->w.plan.bytes / (double)z.bytes : 0;
 	/* Decoding a stream is most of its scan. */
-	for (size_t i = 0; i < p->list.n_roots; i++)
-		streams = streams || p->list.roots[i].kind == HP_ROOT_STREAM;
-	return (streams ? 2 : 1) * p->report->scan_seconds +
+	for (size_t i = 0; i < p->w.list.n_roots; i++)
+		streams = streams || p->w.list.roots[i].kind == HP_ROOT_STREAM;
+	return (streams ? 2 : 1) * p->w.report->scan_seconds +
 	       (by_files > by_bytes ? by_files : by_bytes);
 }

@@ -69,10 +69,16 @@ static int note_inner(void *arg, const char *name)
 	return 0;
 }
 
+static uint64_t known(const struct hp_target *t, int dir)
+{
+	return hp_target_known(t->io, dir, dir == t->dir ? t->journal : NULL,
+			       t->chunks);
+}
+
 int hp_target_look(const struct hp_target *t, int dir,
 		   struct hp_target_contents *ret, struct hpdsl_error *err)
 {
-	struct looking l = { ret, hp_target_known(t, dir) };
+	struct looking l = { ret, known(t, dir) };
 	int r;
 
 	memset(ret, 0, sizeof *ret);
@@ -165,10 +171,9 @@ static int unlink_last(const struct unlinking *u)
 int hp_target_unlink(const struct hp_target *t, int dir,
 		     enum hp_target_files files)
 {
-	struct unlinking u = { .io = t->io,
-			       .dir = dir,
-			       .files = files,
-			       .known = hp_target_known(t, dir) };
+	struct unlinking u = {
+		.io = t->io, .dir = dir, .files = files, .known = known(t, dir)
+	};
 	int r;
 
 	if (!has(&u, HP_MANIFEST_NAME) && !has(&u, HP_INDEX_NAME) &&

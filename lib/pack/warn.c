@@ -17,7 +17,7 @@ static void warn(const struct hp_pack *p, const char *fmt, ...)
 
 static void warn(const struct hp_pack *p, const char *fmt, ...)
 {
-	const struct hpdsl_watch *w = &p->opt->watch;
+	const struct hpdsl_watch *w = &p->w.opt->watch;
 	char text[1024];
 	va_list ap;
 
@@ -47,9 +47,9 @@ static void odd_see(struct odd *o, uint64_t sample, uint64_t is, uint64_t most)
 static void odd_warn(const struct hp_pack *p, const struct odd *o,
 		     const char *what, const char *worst)
 {
-	const uint64_t *samples = p->list.samples;
+	const uint64_t *samples = p->w.list.samples;
 	uint64_t first = samples[o->worst];
-	const struct hp_file *f = &p->list.files[first];
+	const struct hp_file *f = &p->w.list.files[first];
 	char path[HP_PRINTABLE];
 
 	if (!o->n)
@@ -57,20 +57,20 @@ static void odd_warn(const struct hp_pack *p, const struct odd *o,
 	hp_printable(f->path, f->path_len, path);
 	warn(p, "%" PRIu64 " sample%s %s, the %s is that of '%s'%s", o->n,
 	     o->n == 1 ? "" : "s", what, worst, path,
-	     samples[o->worst + 1] - first == 1 || p->opt->cls ?
+	     samples[o->worst + 1] - first == 1 || p->w.opt->cls ?
 		     "" :
 		     "; without groups each file is a sample");
 }
 
 int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err)
 {
-	const struct hp_list *list = &p->list;
+	const struct hp_list *list = &p->w.list;
 	const struct hp_file *f;
 	char key[HP_PRINTABLE];
 	uint64_t n = 0, first = 0;
 	int r = hp_list_same_suffixes(list, &n, &first, err);
 
-	p->report->repeated_suffixes = n;
+	p->w.report->repeated_suffixes = n;
 	if (r < 0 || !n)
 		return r;
 	f = &list->files[list->samples[first]];
@@ -79,14 +79,14 @@ int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err)
 	     "its suffix only the first member is read%s",
 	     n, n == 1 ? " has" : "s have",
 	     hp_printable(f->path, f->key_len, key),
-	     p->opt->cls ? "" : "; without groups each file is a sample");
+	     p->w.opt->cls ? "" : "; without groups each file is a sample");
 	return 0;
 }
 
 void hp_warn_of_samples(const struct hp_pack *p)
 {
-	const struct hp_list *list = &p->list;
-	uint64_t mean = p->plan.tar_bytes / p->plan.n_chunks;
+	const struct hp_list *list = &p->w.list;
+	uint64_t mean = p->w.plan.tar_bytes / p->w.plan.n_chunks;
 	struct odd large = { 0 }, many = { 0 };
 
 	for (uint64_t s = 0; s < list->n_samples; s++) {
@@ -95,11 +95,11 @@ void hp_warn_of_samples(const struct hp_pack *p)
 		odd_see(&many, s, list->samples[s + 1] - i, SAMPLE_MEMBERS);
 		for (; i < list->samples[s + 1]; i++)
 			bytes += list->files[i].size;
-		if (p->plan.n_chunks > 1)
+		if (p->w.plan.n_chunks > 1)
 			odd_see(&large, s, bytes, mean);
 	}
 	if (list->labels && !list->n_classes &&
-	    p->opt->labels != HPDSL_LABELS_FILE)
+	    p->w.opt->labels != HPDSL_LABELS_FILE)
 		warn(p, "no file has the folder that names a class: "
 			"no sample has one");
 	odd_warn(p, &large, "larger than the mean chunk", "largest");
@@ -131,7 +131,7 @@ static void inner_warn(const struct hp_pack *p, const struct inner *o,
 
 void hp_warn_of_archives(const struct hp_pack *p)
 {
-	const struct hp_list *list = &p->list;
+	const struct hp_list *list = &p->w.list;
 	struct inner dirs = { 0 }, archives = { 0 };
 	uint64_t bytes = 0;
 
@@ -150,7 +150,7 @@ void hp_warn_of_archives(const struct hp_pack *p)
 	}
 	inner_warn(p, &dirs, bytes, "directories",
 		   "give each as an input of its own");
-	if (!p->opt->nested)
+	if (!p->w.opt->nested)
 		inner_warn(p, &archives, bytes, "archives",
 			   "ask for nested archives");
 }
@@ -190,15 +190,16 @@ void hp_warn_of_privacy(const struct hp_pack *p)
 {
 	struct stat in, out;
 
-	if (p->io->stat(p->io, p->target.dir, "", &out, AT_EMPTY_PATH) < 0 ||
+	if (p->w.io->stat(p->w.io, p->target.dir, "", &out, AT_EMPTY_PATH) <
+		    0 ||
 	    !(out.st_mode & 0055))
 		return;
-	for (size_t i = 0; i < p->list.n_roots; i++) {
-		const struct hp_root *root = &p->list.roots[i];
+	for (size_t i = 0; i < p->w.list.n_roots; i++) {
+		const struct hp_root *root = &p->w.list.roots[i];
 
-		int r = root->fd < 0 ? p->io->stat(p->io, AT_FDCWD, root->name,
-						   &in, 0) :
-				       hp_io_fstat(p->io, root->fd, &in);
+		int r = root->fd < 0 ? p->w.io->stat(p->w.io, AT_FDCWD,
+						     root->name, &in, 0) :
+				       hp_io_fstat(p->w.io, root->fd, &in);
 
 		if (r == 0 && !(in.st_mode & 0077) && in.st_uid == out.st_uid)
 			warn(p,

@@ -19,7 +19,7 @@ struct run {
 
 struct runs {
 	struct run *v;
-	uint64_t n, room;
+	uint64_t n;
 };
 
 static bool same_name(const struct run *a, const struct run *b)
@@ -31,17 +31,14 @@ static bool same_name(const struct run *a, const struct run *b)
 
 static int runs_add(struct runs *r, struct run run, struct hpdsl_error *err)
 {
+	struct run *v;
+
 	if (r->n == HPDSL_NO_LABEL)
 		return hp_fail(err, HPDSL_EUSAGE, "too many classes");
-	if (r->n == r->room) {
-		uint64_t room = r->room ? r->room * 2 : 64;
-		struct run *v = realloc(r->v, room * sizeof *v);
-
-		if (!v)
-			return hp_fail_nomem(err);
-		r->v = v;
-		r->room = room;
-	}
+	v = hp_more(r->v, r->n, sizeof *v);
+	if (!v)
+		return hp_fail_nomem(err);
+	r->v = v;
 	run.number = (uint32_t)r->n;
 	r->v[r->n++] = run;
 	return 0;

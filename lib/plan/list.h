@@ -9,11 +9,13 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "hpdsl/dataset.h"
 #include "hpdsl/pack.h"
 #include "sys/io.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct hpdsl_dataset;
 
@@ -131,15 +133,16 @@ static inline const char *hp_stored_name(const struct hp_list *list,
 						    list->files[file].path;
 }
 
-/* Keeps the SHA-256 of a file's content, if the list has room for them. */
-static inline void hp_list_set_sha256(const struct hp_list *list,
-				      const struct hp_file *f,
-				      const uint8_t sha256[32])
+/* What the content of a file is; SHA-256 if the list has room for them. */
+static inline void hp_list_set_hash(const struct hp_list *list,
+				    struct hp_file *f,
+				    const struct hp_content_hash *h)
 {
-	if (!list->sha256)
-		return;
-	for (int i = 0; i < 32; i++)
-		list->sha256[f - list->files][i] = sha256[i];
+	f->low64 = h->low64;
+	memcpy(f->full, h->full, sizeof f->full);
+	if (list->sha256)
+		memcpy(list->sha256[f - list->files], h->sha256,
+		       sizeof h->sha256);
 }
 
 /* For messages: "input/a/b", or "input" itself for nothing below it. */

@@ -14,53 +14,65 @@
 #include <string.h>
 
 enum {
-	MAX_FIXED = 18, /* pairs besides patterns and meta */
-	NUMBER = 24,	/* a number or dir:N as text */
+	NUMBER = 24, /* a number or dir:N as text */
 	HEX = 33,
 };
 
-/* Pairs with their strings behind them in one piece of memory. */
+/*
+ * Pairs with their strings behind them in one piece of memory.  Before there is
+ * any they are only counted.
+ */
 struct builder {
-	struct hp_pairs pairs;
-	char *text; /* free from here */
+	struct hp_pair *v;
+	size_t n;
+	char *text;
+	size_t bytes;
 };
 
-static uint64_t text_size(const char *const *v, size_t n)
-{
-	uint64_t bytes = 0;
+/* What is to be told: of these, what a function needs. */
+struct telling {
+	const struct hpdsl_pack_options *opt;
+	bool kept;
+	const uint8_t *labels;
+	const struct hp_manifest *manifest;
+};
 
-	for (size_t i = 0; i < n; i++)
-		bytes += strlen(v[i]) + 1;
-	return bytes;
-}
-
-/* Room for n pairs and so many bytes of text. */
-static int begin(struct builder *b, size_t n, uint64_t text,
+static int build(void (*tell)(struct builder *b, const struct telling *t),
+		 const struct telling *t, struct hp_pairs *ret,
 		 struct hpdsl_error *err)
 {
-	char *p = hp_array(n * sizeof(struct hp_pair) + text, 1);
+	struct builder b = { 0 };
+	size_t n;
 
-	if (!p)
+	tell(&b, t);
+	n = b.n;
+	b.v = hp_array(n * sizeof *b.v + b.bytes, 1);
+	if (!b.v)
 		return hp_fail_nomem(err);
-	b->pairs.v = (struct hp_pair *)(void *)p;
-	b->pairs.n = 0;
-	b->text = p + n * sizeof(struct hp_pair);
+	b.text = (char *)(b.v + n);
+	b.n = b.bytes = 0;
+	tell(&b, t);
+	*ret = (struct hp_pairs){ b.v, n };
 	return 0;
 }
 
-static const char *copy(struct builder *b, const char *s, size_t n)
+static char *copy(struct builder *b, const char *s, size_t n)
 {
-	char *p = b->text;
+	char *p = b->text ? b->text + b->bytes : NULL;
 
-	memcpy(p, s, n);
-	p[n] = '\0';
-	b->text += n + 1;
+	if (p) {
+		memcpy(p, s, n);
+		p[n] = '\0';
+	}
+	b->bytes += n + 1;
 	return p;
 }
 
 static void add(struct builder *b, const char *key, const char *value)
 {
-	b->pairs.v[b->pairs.n++] = (struct hp_pair){ key, value };
+	if (b->v)
+		b->v[b->n] = (struct hp_pair){ key, value };
+	b->n++;
 }
 
 static void add_number(struct builder *b, const char *key, uint64_t v)
@@ -149,14 +161,15 @@ static void add_form(struct builder *b, const struct hpdsl_pack_options *opt)
 	add_emit(b, opt->emit);
 }
 
-static void add_all(struct builder *b, const struct hpdsl_pack_options *opt,
-		    bool kept, const uint8_t *labels)
+static void add_all(struct builder *b, const struct telling *t)
 {
+	const struct hpdsl_pack_options *opt = t->opt;
+
 	add(b, "shuffle",
 	    opt->shuffle == HPDSL_SHUFFLE_NONE ? "none" : "global");
 	add_number(b, "seed", opt->seed);
 	add(b, "group", opt->group == HPDSL_GROUP_NONE ? "none" : "key");
-	add_labels(b, opt, kept, labels);
+	add_labels(b, opt, t->kept, t->labels);
 	add(b, "symlinks",
 	    opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ? "follow-all" :
 							 "follow");
@@ -172,61 +185,50 @@ int hp_options_pairs(const struct hpdsl_pack_options *opt, bool kept,
 		     const uint8_t *labels, struct hp_pairs *ret,
 		     struct hpdsl_error *err)
 {
-	struct builder b = { 0 };
-	int r = begin(&b,
-		      MAX_FIXED + opt->n_include + opt->n_exclude + opt->n_meta,
-		      MAX_FIXED * NUMBER + HEX +
-			      text_size(opt->include, opt->n_include) +
-			      text_size(opt->exclude, opt->n_exclude) +
-			      text_size(opt->meta, opt->n_meta),
-		      err);
+	struct telling t = { .opt = opt, .kept = kept, .labels = labels };
 
-	if (r < 0)
-		return r;
-	add_all(&b, opt, kept, labels);
-	*ret = b.pairs;
-	return 0;
+	return build(add_all, &t, ret, err);
 }
 
-static int add_meta(struct builder *b, const char *text,
-		    struct hpdsl_error *err)
+/* KEY=VALUE, and no key twice. */
+static int check_meta(const char *const *meta, size_t i,
+		      struct hpdsl_error *err)
 {
-	const char *equal = strchr(text, '=');
+	size_t n = strcspn(meta[i], "=");
 	char name[HP_PRINTABLE];
-	const char *key;
 
-	hp_printable(text, strlen(text), name);
-	if (!equal || equal == text)
+	hp_printable(meta[i], strlen(meta[i]), name);
+	if (n == 0 || !meta[i][n])
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "meta '%s' is not of the form KEY=VALUE", name);
-	key = copy(b, text, (size_t)(equal - text));
-	for (size_t i = 0; i < b->pairs.n; i++) {
-		if (!strcmp(b->pairs.v[i].key, key))
+	for (size_t k = 0; k < i; k++)
+		if (!strncmp(meta[k], meta[i], n + 1))
 			return hp_fail(err, HPDSL_EUSAGE,
 				       "meta '%s': this key is given twice",
 				       name);
-	}
-	add(b, key, copy(b, equal + 1, strlen(equal + 1)));
 	return 0;
+}
+
+static void add_meta(struct builder *b, const struct telling *t)
+{
+	for (size_t i = 0; i < t->opt->n_meta; i++) {
+		const char *text = t->opt->meta[i];
+		size_t n = strcspn(text, "=");
+		const char *key = copy(b, text, n);
+
+		add(b, key, copy(b, text + n + 1, strlen(text + n + 1)));
+	}
 }
 
 int hp_meta_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
 		  struct hpdsl_error *err)
 {
-	struct builder b = { 0 };
-	int r = begin(&b, opt->n_meta, text_size(opt->meta, opt->n_meta), err);
+	struct telling t = { .opt = opt };
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < opt->n_meta; i++) {
-		r = add_meta(&b, opt->meta[i], err);
-		if (r < 0) {
-			hp_pairs_release(&b.pairs);
-			return r;
-		}
-	}
-	*ret = b.pairs;
-	return 0;
+	for (size_t i = 0; i < opt->n_meta && r == 0; i++)
+		r = check_meta(opt->meta, i, err);
+	return r < 0 ? r : build(add_meta, &t, ret, err);
 }
 
 void hp_pairs_release(struct hp_pairs *p)
@@ -322,46 +324,38 @@ int hp_pairs_compare(const struct hp_pairs *now, const struct hp_pairs *was,
 }
 
 /* Options, seed and meta of a manifest, as hp_options_pairs makes them. */
-static int gather(const struct hp_manifest *m, struct hp_pairs *ret,
-		  struct hpdsl_error *err)
+static void gather(struct builder *b, const struct telling *t)
 {
-	uint64_t text = NUMBER;
-	struct builder b = { 0 };
-	int r;
+	const struct hp_manifest *m = t->manifest;
 
-	for (size_t i = 0; i < m->meta.n; i++)
-		text += strlen(m->meta.v[i].key) + strlen(m->meta.v[i].value) +
-			3;
-	r = begin(&b, m->options.n + m->meta.n + 1, text, err);
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < m->options.n; i++)
-		add(&b, m->options.v[i].key, m->options.v[i].value);
+		add(b, m->options.v[i].key, m->options.v[i].value);
 	if (m->has_seed)
-		add_number(&b, "seed", m->seed);
+		add_number(b, "seed", m->seed);
 	for (size_t i = 0; i < m->meta.n; i++) {
-		const char *at = b.text;
+		const struct hp_pair *pair = &m->meta.v[i];
+		size_t n = strlen(pair->key);
+		char *text = copy(b, pair->key, n);
 
-		copy(&b, m->meta.v[i].key, strlen(m->meta.v[i].key));
-		b.text[-1] = '=';
-		copy(&b, m->meta.v[i].value, strlen(m->meta.v[i].value));
-		add(&b, "meta", at);
+		copy(b, pair->value, strlen(pair->value));
+		if (text)
+			text[n] = '=';
+		add(b, "meta", text);
 	}
-	*ret = b.pairs;
-	return 0;
 }
 
 int hp_manifest_compare(const struct hp_manifest *m, const struct hp_pairs *now,
 			struct hpdsl_error *err)
 {
-	struct hp_pairs was;
+	struct telling t = { .manifest = m };
+	struct hp_pairs was = { 0 };
 	int r;
 
 	if (m->rebuilt && (!m->has_seed || !m->options.n))
 		return hp_fail(err, HPDSL_EDIFFERS,
 			       "%s was rebuilt, its options are not known",
 			       HP_MANIFEST_NAME);
-	r = gather(m, &was, err);
+	r = build(gather, &t, &was, err);
 	if (r < 0)
 		return r;
 	r = hp_pairs_compare(now, &was, err);

@@ -60,6 +60,13 @@ void hp_plan_walk_begin(struct hp_plan_walk *w, const struct hp_plan *plan,
 		walk_enter(w);
 }
 
+void hp_plan_walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
+			uint32_t c)
+{
+	hp_plan_walk_begin(w, plan, hp_plan_first(plan, c),
+			   hp_plan_first(plan, c + 1));
+}
+
 int hp_plan_walk_next(struct hp_plan_walk *w, struct hp_plan_place *ret)
 {
 	const struct hp_list *list = w->plan->list;
@@ -77,13 +84,26 @@ int hp_plan_walk_next(struct hp_plan_walk *w, struct hp_plan_place *ret)
 	return 1;
 }
 
+uint64_t hp_plan_members(const struct hp_plan *plan, uint32_t c)
+{
+	const uint64_t *first = plan->list->samples;
+	uint64_t n = 0;
+
+	for (uint64_t s = hp_plan_first(plan, c);
+	     s < hp_plan_first(plan, c + 1); s++) {
+		uint64_t l = hp_plan_sample(plan, s);
+
+		n += first[l + 1] - first[l];
+	}
+	return n;
+}
+
 static uint64_t chunk_bytes(const struct hp_plan *plan, uint32_t c)
 {
 	struct hp_plan_place at = { 0 };
 	struct hp_plan_walk w;
 
-	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
+	hp_plan_walk_chunk(&w, plan, c);
 	while (hp_plan_walk_next(&w, &at) > 0)
 		;
 	return hp_tar_total(at.next);

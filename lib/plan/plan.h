@@ -59,6 +59,10 @@ struct hp_plan_walk {
 void hp_plan_walk_begin(struct hp_plan_walk *w, const struct hp_plan *plan,
 			uint64_t first, uint64_t end);
 
+/* Those of chunk c. */
+void hp_plan_walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
+			uint32_t c);
+
 /* A member in its place. */
 struct hp_plan_place {
 	uint64_t file;	 /* the list's number */
@@ -74,6 +78,9 @@ int hp_plan_walk_next(struct hp_plan_walk *w, struct hp_plan_place *ret);
 /* The tar header of a file of the list, with its stored name. */
 void hp_plan_header(const struct hp_list *list, uint64_t file,
 		    struct hp_tar_member *ret);
+
+/* Members of chunk c. */
+uint64_t hp_plan_members(const struct hp_plan *plan, uint32_t c);
 
 /* Bytes of chunk c as a tar file. */
 static inline uint64_t hp_plan_chunk_bytes(const struct hp_plan *plan,

@@ -26,7 +26,7 @@ static void warn(struct hp_reindex *x, const struct hp_found *c,
 {
 	struct hpdsl_error text;
 
-	hp_fail(&text, 0, "%s: %s", c->name, why);
+	hp_fail(&text, 0, "%s: %s", c->made.name, why);
 	hp_reindex_warn(x, text.msg);
 }
 
@@ -58,7 +58,7 @@ static void tell_skipped(struct hp_reindex *x, uint64_t n, const char *what,
 		return;
 	hp_fail(&text, 0, "%" PRIu64 " %s%s passed over, first '%s' in %s", n,
 		what, plural(n), hp_printable(first, strlen(first), name),
-		where->name);
+		where->made.name);
 	hp_reindex_warn(x, text.msg);
 }
 

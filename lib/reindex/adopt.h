@@ -16,8 +16,7 @@ struct hp_adopted_place {
 
 /* What else is known of a foreign tar than of a chunk. */
 struct hp_adopted {
-	struct hp_adopted_place *places; /* as many as files, with room */
-	uint64_t room;
+	struct hp_adopted_place *places; /* as many as files */
 	/* What is passed over. */
 	uint64_t links, folders, specials;
 	const char *first_link, *first_special; /* in the chunk's arena */
@@ -78,7 +77,8 @@ static inline const struct hp_adopted_place *hp_adopted_place(
 {
 	const struct hp_found *k = &x->chunks[c];
 
-	return k->adopted ? &k->adopted->places[file - k->first_file] : NULL;
+	return k->adopted ? &k->adopted->places[file - k->made.first_member] :
+			    NULL;
 }
 
 #endif

@@ -52,7 +52,8 @@ static const struct hp_file *first_other(const struct hp_reindex *x,
 					 const struct old *was)
 {
 	for (uint64_t i = 0; i < c->n && i < was->members; i++) {
-		const struct hp_file *f = &x->list.files[c->first_file + i];
+		const struct hp_file *f =
+			&x->list.files[c->made.first_member + i];
 		struct hpdsl_member m;
 
 		if (hp_index_member(x->index, was->first_member + i, &m,
@@ -70,12 +71,14 @@ static int compare_tar(struct hp_reindex *x, const char *file,
 		       const struct hp_found *c, const struct old *was,
 		       bool *ret_same, struct hpdsl_error *err)
 {
-	if (strcmp(was->name, c->name) == 0 && was->bytes == c->bytes &&
-	    memcmp(was->checksum, c->checksum, sizeof c->checksum) == 0)
+	if (strcmp(was->name, c->made.name) == 0 &&
+	    was->bytes == c->made.bytes &&
+	    memcmp(was->checksum, c->made.checksum, sizeof c->made.checksum) ==
+		    0)
 		return 0;
 	*ret_same = false;
-	return hp_reindex_contradicts(x, file, c->name, first_other(x, c, was),
-				      err);
+	return hp_reindex_contradicts(x, file, c->made.name,
+				      first_other(x, c, was), err);
 }
 
 static int new_tar(struct hp_reindex *x, const char *file, const char *name,
@@ -123,14 +126,14 @@ static int compare(struct hp_reindex *x, const char *file, uint64_t n,
 			return 0; /* what is damaged says nothing */
 		if (i < n && c < x->n_chunks)
 			d = strcmp(base_of(was.name),
-				   base_of(x->chunks[c].name));
+				   base_of(x->chunks[c].made.name));
 		if (d == 0)
 			r = compare_tar(x, file, &x->chunks[c], &was, ret_same,
 					err);
 		else if (d < 0)
 			r = lost_tar(x, file, was.name, err);
 		else
-			r = new_tar(x, file, x->chunks[c].name, err);
+			r = new_tar(x, file, x->chunks[c].made.name, err);
 		*ret_same &= d == 0;
 		i += d <= 0;
 		c += d >= 0;

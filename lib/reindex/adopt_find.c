@@ -23,7 +23,7 @@ struct tar {
 struct tars {
 	struct hp_reindex *x;
 	struct tar *v;
-	size_t n, room;
+	size_t n;
 	const char *prefix;  /* how the dataset's directory sees theirs */
 	uint64_t compressed; /* archives that cannot be adopted */
 	char first[256];     /* of these */
@@ -32,18 +32,15 @@ struct tars {
 static int add(struct tars *t, const char *base, struct hpdsl_error *err)
 {
 	char name[HPDSL_PATH_MAX + 1];
-	struct tar *v = t->v;
+	struct tar *v;
 	int n = snprintf(name, sizeof name, "%s%s", t->prefix, base);
 
 	if ((size_t)n >= sizeof name)
 		return hp_fail_errno(err, -ENAMETOOLONG, "%s", base);
-	if (t->n == t->room) {
-		t->room = t->room ? t->room * 2 : 256;
-		v = reallocarray(v, t->room, sizeof *v);
-		if (!v)
-			return hp_fail_nomem(err);
-		t->v = v;
-	}
+	v = hp_more(t->v, t->n, sizeof *v);
+	if (!v)
+		return hp_fail_nomem(err);
+	t->v = v;
 	v[t->n].name = hp_arena_add(t->x->names, name, (size_t)n);
 	if (!v[t->n].name)
 		return hp_fail_nomem(err);
@@ -310,7 +307,7 @@ static int take(struct tars *t, struct hpdsl_error *err)
 		return r;
 	x->adoption->in_place = true;
 	for (uint32_t i = 0; i < x->n_chunks; i++) {
-		x->chunks[i].name = t->v[i].name;
+		x->chunks[i].made.name = t->v[i].name;
 		if (t->v[i].name != t->v[i].base)
 			x->adoption->in_place = false;
 	}

@@ -7,6 +7,7 @@
 #include "reindex/adopt.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/path.h"
 #include "chunk/foreign.h"
 #include "chunk/tar_tail.h"
@@ -19,18 +20,17 @@
 #include <string.h>
 
 struct parse {
-	struct hp_reading r;
+	struct hp_reading r; /* the first */
 	struct hp_adopted *tar;
 	struct hp_foreign headers;
 	struct hp_foreign_member m;
-	uint64_t at; /* offset of the header */
 	char path[HP_FOREIGN_NAME + 1];
 };
 
 static int damaged(const struct parse *p, const char *why,
 		   struct hpdsl_error *err)
 {
-	return hp_reading_damaged(&p->r, p->at, why, err);
+	return hp_reading_damaged(&p->r, p->r.header, why, err);
 }
 
 /* ---- What is no tar at all -------------------------------------------- */
@@ -54,7 +54,7 @@ static const struct magic magics[] = {
 static int no_tar(const struct parse *p, const char *why,
 		  struct hpdsl_error *err)
 {
-	const char *name = p->r.chunk->name;
+	const char *name = p->r.chunk->made.name;
 	const uint8_t *at = p->r.pass.at;
 
 	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
@@ -85,78 +85,40 @@ static int bad_header(const struct parse *p, int code, const char *why,
 		return hp_fail(err, code,
 			       "%s: member '%s': %s cannot be read in place: "
 			       "repack it: hpdsl-pack %s OUTPUT",
-			       p->r.chunk->name, text, why, p->r.chunk->name);
+			       p->r.chunk->made.name, text, why,
+			       p->r.chunk->made.name);
 	/* What nobody can know is no better for being packed. */
 	if (code == -EOPNOTSUPP)
 		return hp_fail(err, code, "%s: member '%s': is %s",
-			       p->r.chunk->name, text, why);
-	return p->at ? damaged(p, why, err) : no_tar(p, why, err);
+			       p->r.chunk->made.name, text, why);
+	return p->r.header ? damaged(p, why, err) : no_tar(p, why, err);
 }
 
 /* ---- Members ---------------------------------------------------------- */
 
-/* Passes over n bytes. */
 static int skip(struct parse *p, uint64_t n, struct hpdsl_error *err)
 {
-	struct hp_reading *r = &p->r;
+	int k;
 
-	while (n) {
-		int k = hp_reading_need(r, 1, err);
-		size_t step = r->pass.have;
-
-		if (k == 0 && !step)
-			k = damaged(p, "the file ends in this member", err);
-		if (k < 0)
-			return k;
-		if (step > n)
-			step = (size_t)n;
-		hp_pass_take(&r->pass, step);
-		n -= step;
-	}
-	return 0;
+	p->r.ends = "the file ends in this member";
+	k = hp_chunk_walk_over(&p->r.walk, n, err);
+	p->r.ends = NULL;
+	return k;
 }
 
 static int read_extra(struct parse *p, struct hpdsl_error *err)
 {
-	struct hp_reading *r = &p->r;
-	size_t n = (size_t)p->m.size, have = 0;
+	hp_auto_free uint8_t *data = NULL;
+	size_t n = (size_t)p->m.size;
 	struct hpdsl_error why;
-	uint8_t *data = malloc(n ? n : 1);
-	int k = data ? 0 : hp_fail_nomem(err);
+	int k;
 
-	while (k == 0 && have < n) {
-		size_t step;
-
-		k = hp_reading_need(r, 1, err);
-		step = n - have < r->pass.have ? n - have : r->pass.have;
-		if (k == 0 && !step)
-			k = damaged(p, "the file ends in this header", err);
-		if (k < 0)
-			break;
-		memcpy(data + have, r->pass.at, step);
-		hp_pass_take(&r->pass, step);
-		have += step;
-	}
+	p->r.ends = "the file ends in this header";
+	k = hp_chunk_walk_copy(&p->r.walk, n, &data, err);
+	p->r.ends = NULL;
 	if (k == 0 && hp_foreign_extra(&p->headers, data, n, &why) < 0)
 		k = damaged(p, why.msg, err);
-	free(data);
 	return k;
-}
-
-/* Is there room for the place of one file more? */
-static bool reserve(struct hp_adopted *tar, uint64_t files)
-{
-	uint64_t room = tar->room ? tar->room * 2 : 64;
-	struct hp_adopted_place *more;
-
-	if (files < tar->room)
-		return true;
-	more = reallocarray(tar->places, room, sizeof *more);
-	if (!more)
-		return false;
-	tar->places = more;
-	tar->room = room;
-	return true;
 }
 
 static int add_file(struct parse *p, size_t path_len, uint64_t offset,
@@ -166,6 +128,7 @@ static int add_file(struct parse *p, size_t path_len, uint64_t offset,
 	struct hp_tar_member t = { p->path, path_len, m->size, m->mtime,
 				   m->mode };
 	struct hp_found *c = p->r.chunk;
+	struct hp_adopted_place *places;
 	const char *stored = NULL;
 	struct hp_file *f;
 
@@ -174,9 +137,11 @@ static int add_file(struct parse *p, size_t path_len, uint64_t offset,
 		if (!stored)
 			return hp_fail_nomem(err);
 	}
-	if (!reserve(p->tar, c->n))
+	places = hp_more(p->tar->places, c->n, sizeof *places);
+	if (!places)
 		return hp_fail_nomem(err);
-	p->tar->places[c->n] = (struct hp_adopted_place){ offset, stored };
+	p->tar->places = places;
+	places[c->n] = (struct hp_adopted_place){ offset, stored };
 	f = hp_reading_add(&p->r, &t, hash, err);
 	if (!f)
 		return -ENOMEM;
@@ -188,11 +153,12 @@ static int bad_path(const struct parse *p, int code, struct hpdsl_error *err)
 {
 	char text[HP_PRINTABLE];
 
-	return hp_fail(
-		err, HPDSL_ECORRUPT, "%s: member '%s': %s", p->r.chunk->name,
-		hp_printable(p->m.name, p->m.name_len, text),
-		code == -ENAMETOOLONG ? "its path is too long" :
-					"its path is empty or leads outside");
+	return hp_fail(err, HPDSL_ECORRUPT, "%s: member '%s': %s",
+		       p->r.chunk->made.name,
+		       hp_printable(p->m.name, p->m.name_len, text),
+		       code == -ENAMETOOLONG ?
+			       "its path is too long" :
+			       "its path is empty or leads outside");
 }
 
 static int take_file(struct parse *p, struct hpdsl_error *err)
@@ -204,7 +170,7 @@ static int take_file(struct parse *p, struct hpdsl_error *err)
 
 	if (len < 0)
 		return bad_path(p, len, err);
-	k = hp_reading_hash(&p->r, m->size, &hash, err);
+	k = hp_chunk_walk_content(&p->r.walk, m->size, &hash, err);
 	return k < 0 ? k : add_file(p, (size_t)len, offset, &hash, err);
 }
 
@@ -259,7 +225,7 @@ static int parse_one(struct parse *p, struct hpdsl_error *err)
 
 	if (k < 0)
 		return k;
-	p->at = r->pass.offset;
+	p->r.header = r->pass.offset;
 	if (!r->pass.have)
 		return no_end(p, err);
 	if (r->pass.have < HP_TAR_BLOCK)
@@ -311,30 +277,24 @@ static int parse_rest(struct parse *p, struct hpdsl_error *err)
 	}
 }
 
-static int parse(struct parse *p, struct hpdsl_error *err)
+static int parse(struct hp_reading *r, struct hpdsl_error *err)
 {
+	struct parse *p = (struct parse *)r;
 	int k;
 
-	p->tar = p->r.chunk->adopted = calloc(1, sizeof *p->tar);
+	p->tar = r->chunk->adopted = calloc(1, sizeof *p->tar);
 	if (!p->tar)
 		return hp_fail_nomem(err);
 	hp_foreign_begin(&p->headers);
 	do
 		k = parse_one(p, err);
 	while (k > 0);
-	if (k == 0)
-		k = parse_rest(p, err);
-	return k < 0 ? k : hp_reading_done(&p->r, err);
+	return k < 0 ? k : parse_rest(p, err);
 }
 
 int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct hp_reindex *x = arg;
 	struct parse p;
-	int k = hp_reading_begin(&p.r, x, &x->chunks[number], err);
 
-	if (k == 0)
-		k = parse(&p, err);
-	hp_reading_end(&p.r);
-	return k;
+	return hp_reading_run(&p.r, arg, number, parse, err);
 }

@@ -8,26 +8,9 @@
 #include <string.h>
 
 struct parse {
-	struct hp_reading r;
+	struct hp_reading r; /* the first */
 	char path[HPDSL_PATH_MAX + 1];
 };
-
-/* n zeros, at most a block. */
-static int zeros(struct hp_reading *r, size_t n, struct hpdsl_error *err)
-{
-	static const uint8_t zero[HP_TAR_BLOCK];
-	uint64_t at = r->pass.offset;
-	int k = hp_reading_need(r, n, err);
-
-	if (k < 0)
-		return k;
-	if (r->pass.have < n)
-		return hp_reading_damaged(r, at, "the file ends here", err);
-	if (memcmp(r->pass.at, zero, n) != 0)
-		return hp_reading_damaged(r, at, "zeros were expected", err);
-	hp_pass_take(&r->pass, n);
-	return 0;
-}
 
 /* 1: a member, 0: the end. */
 static int parse_member(struct parse *p, struct hpdsl_error *err)
@@ -43,16 +26,16 @@ static int parse_member(struct parse *p, struct hpdsl_error *err)
 		return k;
 	n = hp_tar_header_read(r->pass.at, r->pass.have, &t, p->path, &why);
 	if (n == -EAGAIN)
-		return hp_reading_damaged(r, r->pass.offset,
-					  "the file ends here", err);
+		return r->walk.ops->ended(r, err);
 	if (n < 0)
 		return hp_reading_damaged(r, r->pass.offset, why.msg, err);
 	if (n == 0)
 		return 0;
 	hp_pass_take(&r->pass, (size_t)n);
-	k = hp_reading_hash(r, t.size, &hash, err);
+	k = hp_chunk_walk_content(&r->walk, t.size, &hash, err);
 	if (k == 0)
-		k = zeros(r, (size_t)(hp_tar_padded(t.size) - t.size), err);
+		k = hp_chunk_walk_zeros(
+			&r->walk, hp_tar_padded(t.size) - t.size, NULL, err);
 	if (k == 0 && !hp_reading_add(r, &t, &hash, err))
 		k = -ENOMEM;
 	return k < 0 ? k : 1;
@@ -61,13 +44,10 @@ static int parse_member(struct parse *p, struct hpdsl_error *err)
 static int parse_trailer(struct hp_reading *r, struct hpdsl_error *err)
 {
 	uint64_t end = hp_tar_total(r->pass.offset);
-	int k;
+	int k = hp_chunk_walk_zeros(&r->walk, end - r->pass.offset, NULL, err);
 
-	while (r->pass.offset < end) {
-		k = zeros(r, HP_TAR_BLOCK, err);
-		if (k < 0)
-			return k;
-	}
+	if (k < 0)
+		return k;
 	k = hp_reading_need(r, 1, err);
 	if (k == 0 && r->pass.have)
 		return hp_reading_damaged(r, r->pass.offset,
@@ -75,28 +55,22 @@ static int parse_trailer(struct hp_reading *r, struct hpdsl_error *err)
 	return k;
 }
 
-static int parse(struct parse *p, struct hpdsl_error *err)
+static int parse(struct hp_reading *r, struct hpdsl_error *err)
 {
+	struct parse *p = (struct parse *)r;
 	int k;
 
 	do
 		k = parse_member(p, err);
 	while (k > 0);
-	if (k == 0 && !p->r.chunk->n)
-		return hp_reading_damaged(&p->r, 0, "there is no member", err);
-	if (k == 0)
-		k = parse_trailer(&p->r, err);
-	return k < 0 ? k : hp_reading_done(&p->r, err);
+	if (k == 0 && !r->chunk->n)
+		return hp_reading_damaged(r, 0, "there is no member", err);
+	return k < 0 ? k : parse_trailer(r, err);
 }
 
 int hp_reindex_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct hp_reindex *x = arg;
 	struct parse p;
-	int k = hp_reading_begin(&p.r, x, &x->chunks[number], err);
 
-	if (k == 0)
-		k = parse(&p, err);
-	hp_reading_end(&p.r);
-	return k;
+	return hp_reading_run(&p.r, arg, number, parse, err);
 }

@@ -6,6 +6,7 @@
 #include "reindex/adopt.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "format/names.h"
 #include "sys/dir.h"
 
@@ -18,7 +19,7 @@
 struct names {
 	/* Chunks: twice the number, and one more if it is compressed. */
 	uint32_t *v;
-	size_t n, room;
+	size_t n;
 	uint64_t others; /* other tar files */
 	char first[256]; /* of these */
 };
@@ -37,20 +38,16 @@ static int note_name(void *arg, const char *name)
 {
 	struct names *found = arg;
 	int64_t number = hp_chunk_number(name);
+	uint32_t *more;
 
 	if (number < 0) {
 		note_other(found, name);
 		return 0;
 	}
-	if (found->n == found->room) {
-		size_t room = found->room ? found->room * 2 : 256;
-		uint32_t *more = reallocarray(found->v, room, sizeof *more);
-
-		if (!more)
-			return -ENOMEM;
-		found->v = more;
-		found->room = room;
-	}
+	more = hp_more(found->v, found->n, sizeof *more);
+	if (!more)
+		return -ENOMEM;
+	found->v = more;
 	found->v[found->n++] =
 		2 * (uint32_t)number + hp_chunk_name_is_zst(name);
 	return 0;
@@ -102,13 +99,11 @@ static int make_chunks(struct hp_reindex *x, const struct names *found,
 	if (r == 0)
 		r = hp_reindex_chunks(x, found->n, err);
 	for (uint32_t i = 0; i < found->n && r == 0; i++) {
-		x->chunks[i].compressed = found->v[i] % 2;
-		if (x->chunks[i].compressed)
-			hp_chunk_zst_name(i, name);
-		else
-			hp_chunk_name(i, name);
-		x->chunks[i].name = hp_arena_add(x->names, name, strlen(name));
-		if (!x->chunks[i].name)
+		x->chunks[i].made.compressed = found->v[i] % 2;
+		hp_chunk_name_of(i, x->chunks[i].made.compressed, name);
+		x->chunks[i].made.name =
+			hp_arena_add(x->names, name, strlen(name));
+		if (!x->chunks[i].made.name)
 			r = hp_fail_nomem(err);
 	}
 	return r;

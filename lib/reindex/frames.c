@@ -48,16 +48,17 @@ static bool one_key(const struct members *m)
 static int check_frames(struct hp_reindex *x, const struct hp_found *c,
 			struct hpdsl_error *err)
 {
-	struct members m = { &x->list, c->first_file, c->first_file,
-			     c->first_file + c->n, 0 };
+	struct members m = { &x->list, c->made.first_member,
+			     c->made.first_member, c->made.first_member + c->n,
+			     0 };
 
-	for (uint32_t i = 0; i < c->n_frames; i++) {
-		uint64_t at = c->frames[i].plain;
+	for (uint32_t i = 0; i < c->made.n_frames; i++) {
+		uint64_t at = c->made.frames[i].plain;
 
 		while (m.file < m.end && m.offset < at)
 			next_member(&m);
 		/* A part of a large sample may begin anywhere. */
-		if (i && at - c->frames[i - 1].plain == HP_FRAME_MAX)
+		if (i && at - c->made.frames[i - 1].plain == HP_FRAME_MAX)
 			continue;
 		if (m.offset != at)
 			return hp_fail(err, HPDSL_ECORRUPT,
@@ -65,7 +66,7 @@ static int check_frames(struct hp_reindex *x, const struct hp_found *c,
 				       " does not begin with a member: not "
 				       "compressed by hpdsl-pack; decompress "
 				       "it",
-				       c->name, i);
+				       c->made.name, i);
 		x->frames_ungroup |= one_key(&m);
 	}
 	return 0;

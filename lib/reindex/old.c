@@ -8,13 +8,11 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "chunk/tar.h"
 #include "dataset/pass.h"
 #include "format/names.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int load_manifest(struct hp_reindex *x, struct hpdsl_error *err)
@@ -208,7 +206,8 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 	struct hpdsl_counts n;
 
 	hp_index_count(x->index, &n);
-	for (uint64_t i = c->first_file; i < c->first_file + c->n; i++) {
+	for (uint64_t i = c->made.first_member; i < c->made.first_member + c->n;
+	     i++) {
 		const struct hp_file *f = &x->list.files[i];
 		struct hpdsl_member m;
 
@@ -217,8 +216,8 @@ static int compare_members(struct hp_reindex *x, const struct hp_found *c,
 		if (i >= n.members || !same_name(x, f, &m) ||
 		    !same_content(x, f, &m)) {
 			*ret_told = true;
-			return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name,
-						      f, err);
+			return hp_reindex_contradicts(x, HP_INDEX_NAME,
+						      c->made.name, f, err);
 		}
 	}
 	return 0;
@@ -230,7 +229,7 @@ static bool same_sha256(const struct hp_reindex *x, uint32_t chunk)
 
 	return !x->sha256 ||
 	       hp_index_chunk_sha256(x->index, chunk, was, NULL) < 0 ||
-	       memcmp(was, x->chunks[chunk].sha256, sizeof was) == 0;
+	       memcmp(was, x->chunks[chunk].made.sha256, sizeof was) == 0;
 }
 
 /* The members that are there, and then that no more should be. */
@@ -243,12 +242,14 @@ static int compare_chunk(struct hp_reindex *x, uint32_t number,
 	int r = compare_members(x, c, &told, err);
 
 	if (r < 0 || told || hp_index_chunk(x->index, number, &was, NULL) < 0 ||
-	    (was.bytes == c->bytes && was.members == c->n &&
-	     was.compressed == c->compressed &&
-	     memcmp(was.checksum, c->checksum, sizeof c->checksum) == 0 &&
+	    (was.bytes == c->made.bytes && was.members == c->n &&
+	     was.compressed == c->made.compressed &&
+	     memcmp(was.checksum, c->made.checksum, sizeof c->made.checksum) ==
+		     0 &&
 	     same_sha256(x, number)))
 		return r;
-	return hp_reindex_contradicts(x, HP_INDEX_NAME, c->name, NULL, err);
+	return hp_reindex_contradicts(x, HP_INDEX_NAME, c->made.name, NULL,
+				      err);
 }
 
 /* Are there as many chunks as this file says? */
@@ -260,8 +261,8 @@ static int compare_number(struct hp_reindex *x, const char *file, uint64_t n,
 	if (n == x->n_chunks)
 		return 0;
 	if (n < x->n_chunks)
-		return hp_reindex_contradicts(x, file, x->chunks[n].name, NULL,
-					      err);
+		return hp_reindex_contradicts(x, file, x->chunks[n].made.name,
+					      NULL, err);
 	hp_chunk_name(x->n_chunks, name);
 	if (x->opt->force)
 		return hp_reindex_contradicts(x, file, name, NULL, err);
@@ -292,13 +293,14 @@ static int compare_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 
 		if (r < 0)
 			return r;
-		if (f->bytes == is->bytes && f->compressed == is->compressed &&
-		    memcmp(f->checksum, is->checksum, 16) == 0 &&
-		    (!f->has_sha256 || !memcmp(f->sha256, is->sha256, 32)))
+		if (f->bytes == is->made.bytes &&
+		    f->compressed == is->made.compressed &&
+		    memcmp(f->checksum, is->made.checksum, 16) == 0 &&
+		    (!f->has_sha256 || !memcmp(f->sha256, is->made.sha256, 32)))
 			continue;
 		x->manifest_agrees = false;
-		r = hp_reindex_contradicts(x, HP_MANIFEST_NAME, is->name, NULL,
-					   err);
+		r = hp_reindex_contradicts(x, HP_MANIFEST_NAME, is->made.name,
+					   NULL, err);
 	}
 	return r;
 }
@@ -326,118 +328,4 @@ bool hp_reindex_row(const struct hp_reindex *x, uint64_t i,
 		       0 &&
 	       hp_index_member(x->index, number, m, NULL) == 0 &&
 	       same_name(x, f, m) && same_content(x, f, m);
-}
-
-/* What the chunk says of time and mode stays; the index only adds to it. */
-static void take_row(struct hp_file *f, const struct hpdsl_member *m)
-{
-	if (hp_tar_time(m->mtime) == f->mtime) {
-		f->mtime = m->mtime;
-		f->nsec = m->mtime_nsec;
-	}
-	if ((m->mode & 0777) == f->mode)
-		f->mode = m->mode & 07777;
-}
-
-/* Class names of the old index; false if they are not all there. */
-static bool take_classes(struct hp_reindex *x)
-{
-	struct hpdsl_counts n = { 0 };
-
-	if (!x->index)
-		return false;
-	hp_index_count(x->index, &n);
-	x->list.classes = hp_array(n.classes, sizeof *x->list.classes);
-	for (uint64_t i = 0; x->list.classes && i < n.classes; i++) {
-		if (hp_index_class(x->index, (uint32_t)i, &x->list.classes[i],
-				   NULL) < 0)
-			return false;
-	}
-	x->list.n_classes = (uint32_t)n.classes;
-	return x->list.classes;
-}
-
-/* The label of sample s, from the row of its first file. */
-static bool take_label(struct hp_reindex *x, uint64_t s,
-		       const struct hpdsl_member *m)
-{
-	struct hpdsl_sample old;
-
-	if (hp_index_sample(x->index, m->sample, &old, NULL) < 0 ||
-	    (old.label != HPDSL_NO_LABEL && old.label >= x->list.n_classes))
-		return false;
-	x->list.labels[s] = old.label;
-	return true;
-}
-
-static void take_rows(struct hp_reindex *x, bool classes)
-{
-	uint64_t s = 0;
-
-	x->lost |= classes ? 0 : HP_LOST_LABELS;
-	for (uint64_t i = 0; i < x->list.n_files; i++) {
-		bool first = i == x->list.samples[s], found;
-		struct hpdsl_member m;
-
-		found = hp_reindex_row(x, i, &m);
-		if (found)
-			take_row(&x->list.files[i], &m);
-		else
-			x->lost |= HP_LOST_TIMES;
-		if (first && classes && (!found || !take_label(x, s, &m)))
-			x->lost |= HP_LOST_LABELS;
-		s += first;
-	}
-}
-
-/* Labels that come from folders can be had again. */
-static int relabel(struct hp_reindex *x, struct hpdsl_error *err)
-{
-	const char *how = hp_reindex_option(x, "labels");
-	int r = 0;
-
-	if (!strcmp(how, "parent"))
-		r = hp_list_label(&x->list, HPDSL_LABELS_PARENT, 0, err);
-	else if (!strncmp(how, "dir:", 4))
-		r = hp_list_label(&x->list, HPDSL_LABELS_DIR,
-				  (uint32_t)strtoul(how + 4, NULL, 10), err);
-	else if (strcmp(how, "none") != 0)
-		return 0;
-	if (r == 0)
-		x->lost &= ~(unsigned)HP_LOST_LABELS;
-	return r;
-}
-
-/* What the manifest has lost before is lost still. */
-static void lost_before(struct hp_reindex *x)
-{
-	const char *lost = x->has_manifest ? x->manifest.lost : NULL;
-
-	if (!x->has_manifest || (lost && strstr(lost, "options")))
-		x->lost |= HP_LOST_OPTIONS;
-	if (lost && strstr(lost, "nanoseconds"))
-		x->lost |= HP_LOST_TIMES;
-	if (lost && strstr(lost, "labels"))
-		x->lost |= HP_LOST_LABELS;
-	if (lost && strstr(lost, "original names"))
-		x->lost |= HP_LOST_NAMES;
-}
-
-int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)
-{
-	uint64_t n = x->list.n_samples;
-	int r = 0;
-
-	x->list.labels = hp_array(n, sizeof *x->list.labels);
-	if (!x->list.labels)
-		return hp_fail_nomem(err);
-	for (uint64_t s = 0; s < n; s++)
-		x->list.labels[s] = HPDSL_NO_LABEL;
-	take_rows(x, take_classes(x));
-	r = hp_reindex_names(x, err);
-	/* Folders, too, have other names in the chunks. */
-	if (r == 0 && x->lost & HP_LOST_LABELS && !(x->lost & HP_LOST_NAMES))
-		r = relabel(x, err);
-	lost_before(x);
-	return r;
 }

@@ -3,11 +3,36 @@
 #include "reindex/read.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/sha256.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int fill(void *arg, size_t n, struct hpdsl_error *err)
+{
+	return hp_reading_need(arg, n, err);
+}
+
+static int ended(void *arg, struct hpdsl_error *err)
+{
+	const struct hp_reading *r = arg;
+
+	if (r->ends)
+		return hp_reading_damaged(r, r->header, r->ends, err);
+	return hp_reading_damaged(r, r->pass.offset, "the file ends here", err);
+}
+
+static int odd(void *arg, struct hpdsl_error *err)
+{
+	const struct hp_reading *r = arg;
+
+	return hp_reading_damaged(r, r->pass.offset, "zeros were expected",
+				  err);
+}
+
+static const struct hp_chunk_walk_ops ops = { fill, ended, odd };
 
 static int begin_sha256(struct hp_reading *r, struct hpdsl_error *err)
 {
@@ -22,63 +47,75 @@ static int begin_sha256(struct hp_reading *r, struct hpdsl_error *err)
 	return 0;
 }
 
-int hp_reading_begin(struct hp_reading *r, struct hp_reindex *x,
-		     struct hp_found *chunk, struct hpdsl_error *err)
+static int begin(struct hp_reading *r, struct hp_reindex *x,
+		 struct hp_found *chunk, struct hpdsl_error *err)
 {
 	int k;
 
 	r->x = x;
 	r->chunk = chunk;
 	r->reported = 0;
+	r->ends = NULL;
 	hp_pass_init(&r->pass);
 	k = begin_sha256(r, err);
+	hp_chunk_walk_begin(&r->walk, &r->pass, &ops, r);
+	r->walk.sha256 = r->of_content;
 	if (k < 0)
 		return k;
 	chunk->arena = hp_arena_new();
 	if (!chunk->arena)
 		return hp_fail_nomem(err);
-	if (chunk->compressed)
-		k = hp_pass_begin_zst(&r->pass, x->io, x->dir, chunk->name,
+	if (chunk->made.compressed)
+		k = hp_pass_begin_zst(&r->pass, x->io, x->dir, chunk->made.name,
 				      NULL, NULL, err);
 	else
-		k = hp_pass_begin(&r->pass, x->io, x->dir, chunk->name, err);
+		k = hp_pass_begin(&r->pass, x->io, x->dir, chunk->made.name,
+				  err);
 	r->pass.sha256 = r->of_file;
 	return k;
 }
 
-int hp_reading_done(struct hp_reading *r, struct hpdsl_error *err)
+static int done(struct hp_reading *r, struct hpdsl_error *err)
 {
 	struct hp_found *c = r->chunk;
 	int k;
 
-	c->bytes = r->pass.read;
-	hp_pass_stored_digest(&r->pass, c->checksum);
-	hp_meter_add(&r->x->meter, c->bytes - r->reported);
-	if (c->compressed) {
-		c->plain_bytes = r->pass.offset;
-		hp_pass_digest(&r->pass, c->plain_checksum);
-		if (hp_pass_frames(&r->pass, &c->frames, &c->n_frames) < 0)
-			return hp_fail_nomem(err);
-	}
+	k = hp_pass_made(&r->pass, &c->made);
+	hp_meter_add(&r->x->meter, c->made.bytes - r->reported);
+	if (k < 0)
+		return hp_fail_nomem(err);
 	if (!r->of_file)
 		return 0;
-	hp_sha256_end(r->of_file, c->sha256);
+	hp_sha256_end(r->of_file, c->made.sha256);
 	k = hp_sha256_check(r->of_file, err);
 	return k < 0 ? k : hp_sha256_check(r->of_content, err);
 }
 
-void hp_reading_end(struct hp_reading *r)
+static void end(struct hp_reading *r)
 {
 	hp_pass_end(&r->pass);
 	hp_sha256_free(r->of_file);
 	hp_sha256_free(r->of_content);
 }
 
+int hp_reading_run(struct hp_reading *r, struct hp_reindex *x, uint64_t number,
+		   hp_reading_fn *parse, struct hpdsl_error *err)
+{
+	int k = begin(r, x, &x->chunks[number], err);
+
+	if (k == 0)
+		k = parse(r, err);
+	if (k == 0)
+		k = done(r, err);
+	end(r);
+	return k;
+}
+
 int hp_reading_damaged(const struct hp_reading *r, uint64_t offset,
 		       const char *reason, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_ECORRUPT, "%s: at offset %" PRIu64 ": %s",
-		       r->chunk->name, offset, reason);
+		       r->chunk->made.name, offset, reason);
 }
 
 int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
@@ -95,64 +132,27 @@ int hp_reading_need(struct hp_reading *r, size_t n, struct hpdsl_error *err)
 	}
 	k = hp_pass_need(&r->pass, n);
 	if (k == HPDSL_ECORRUPT)
-		return hp_fail(err, k, "%s: %s", r->chunk->name,
+		return hp_fail(err, k, "%s: %s", r->chunk->made.name,
 			       hp_pass_why(&r->pass));
-	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->name) : 0;
-}
-
-int hp_reading_hash(struct hp_reading *r, uint64_t size,
-		    struct hp_content_hash *ret, struct hpdsl_error *err)
-{
-	if (size <= r->pass.have) {
-		hp_content_hash_sha256(r->pass.at, (size_t)size, r->of_content,
-				       ret);
-		hp_pass_take(&r->pass, (size_t)size);
-		return 0;
-	}
-	hp_content_begin_sha256(&r->state, r->of_content);
-	while (size) {
-		int k = hp_reading_need(r, 1, err);
-		size_t n = r->pass.have;
-
-		if (k < 0)
-			return k;
-		if (!n)
-			return hp_reading_damaged(r, r->pass.offset,
-						  "the file ends here", err);
-		if (n > size)
-			n = (size_t)size;
-		hp_content_update(&r->state, r->pass.at, n);
-		hp_pass_take(&r->pass, n);
-		size -= n;
-	}
-	hp_content_end(&r->state, ret);
-	return 0;
-}
-
-static bool grow(struct hp_found *c, bool sha256)
-{
-	uint64_t room = c->room ? c->room * 2 : 64;
-	void *more = reallocarray(c->files, room, sizeof *c->files);
-
-	if (!more)
-		return false;
-	c->files = more;
-	if (sha256) {
-		more = reallocarray(c->contents, room, sizeof *c->contents);
-		if (!more)
-			return false;
-		c->contents = more;
-	}
-	c->room = room;
-	return true;
+	return k < 0 ? hp_fail_errno(err, k, "%s", r->chunk->made.name) : 0;
 }
 
 /* A place for one file more. */
 static struct hp_file *new_file(struct hp_found *c, bool sha256)
 {
-	if (c->n == c->room && !grow(c, sha256))
+	struct hp_file *files = hp_more(c->files, c->n, sizeof *files);
+	void *contents;
+
+	if (!files)
 		return NULL;
-	return memset(&c->files[c->n], 0, sizeof *c->files);
+	c->files = files;
+	if (sha256) {
+		contents = hp_more(c->contents, c->n, sizeof *c->contents);
+		if (!contents)
+			return NULL;
+		c->contents = contents;
+	}
+	return memset(&files[c->n], 0, sizeof *files);
 }
 
 struct hp_file *hp_reading_add(struct hp_reading *r,

@@ -20,35 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int hp_reindex_chunks(struct hp_reindex *x, size_t n, struct hpdsl_error *err)
-{
-	if (!x->names)
-		x->names = hp_arena_new();
-	x->chunks = calloc(n, sizeof *x->chunks);
-	if (!x->names || !x->chunks)
-		return hp_fail_nomem(err);
-	x->n_chunks = (uint32_t)n;
-	return 0;
-}
-
-void hp_found_release(struct hp_found *c)
-{
-	free(c->files);
-	free(c->frames);
-	free(c->contents);
-	hp_arena_free(c->arena);
-	if (c->adopted)
-		free(c->adopted->places);
-	free(c->adopted);
-}
-
 static int parse_chunks(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	uint64_t total = 0;
 	struct stat st;
 
 	for (uint32_t c = 0; c < x->n_chunks; c++) {
-		if (x->io->stat(x->io, x->dir, x->chunks[c].name, &st, 0) == 0)
+		if (x->io->stat(x->io, x->dir, x->chunks[c].made.name, &st,
+				0) == 0)
 			total += (uint64_t)st.st_size;
 	}
 	hp_meter_phase(&x->meter, "reading", total, true);
@@ -69,7 +48,7 @@ static int make_roots(struct hp_reindex *x, struct hpdsl_error *err)
 	list->n_roots = n;
 	for (uint32_t c = 0; c < n; c++) {
 		list->roots[c].fd = -1;
-		list->roots[c].name = x->chunks[c].name;
+		list->roots[c].name = x->chunks[c].made.name;
 	}
 	return 0;
 }
@@ -91,7 +70,7 @@ static int join(struct hp_reindex *x, struct hpdsl_error *err)
 	for (uint32_t c = 0; c < x->n_chunks; c++) {
 		struct hp_found *k = &x->chunks[c];
 
-		k->first_file = list->n_files;
+		k->made.first_member = list->n_files;
 		memcpy(list->files + list->n_files, k->files,
 		       k->n * sizeof *k->files);
 		if (list->sha256)
@@ -129,15 +108,16 @@ static int group(struct hp_reindex *x, struct hpdsl_error *err)
 	for (uint32_t c = 0; c < x->n_chunks; c++) {
 		struct hp_found *k = &x->chunks[c];
 
-		k->first_sample = n;
+		k->made.first_sample = n;
 		for (uint64_t i = 0; i < k->n; i++) {
-			struct hp_file *f = &list->files[k->first_file + i];
+			struct hp_file *f =
+				&list->files[k->made.first_member + i];
 
 			f->key_len = none ? f->path_len :
 					    (uint16_t)hpdsl_key_length(
 						    f->path, f->path_len);
 			if (i == 0 || none || !same_key(f - 1, f))
-				list->samples[n++] = k->first_file + i;
+				list->samples[n++] = k->made.first_member + i;
 		}
 	}
 	list->samples[n] = list->n_files;
@@ -195,14 +175,6 @@ static int lock(struct hp_reindex *x, struct hpdsl_error *err)
 		return hp_fail(err, -EBUSY,
 			       "another hpdsl-index is at work here");
 	return 0;
-}
-
-void hp_reindex_warn(struct hp_reindex *x, const char *text)
-{
-	if (x->path)
-		hp_meter_warn(&x->meter, "%s: %s", x->path, text);
-	else
-		hp_meter_warn(&x->meter, "%s", text);
 }
 
 /* Between what was found and what is written: for chunks of ours, .. */

@@ -6,6 +6,7 @@
 #include "format/manifest.h"
 #include "hpdsl/unpack.h"
 #include "index/index.h"
+#include "index/write.h"
 #include "plan/list.h"
 #include "plan/plan.h"
 #include "sys/meter.h"
@@ -23,21 +24,11 @@ struct hp_adopted;
 
 /* A chunk as it was found. */
 struct hp_found {
-	const char *name; /* in hp_reindex.names */
-	uint64_t bytes;	  /* of the file */
-	uint8_t checksum[16];
-	bool compressed; /* then also of the tar: */
-	uint64_t plain_bytes;
-	uint8_t plain_checksum[16];
-	struct hp_frame_row *frames; /* n_frames of them */
-	uint32_t n_frames;
-	uint8_t sha256[32];	 /* of the file, with hp_reindex.sha256 */
-	struct hp_file *files;	 /* n of them, room for more */
-	uint8_t (*contents)[32]; /* as many SHA-256, too */
-	uint64_t n, room;
-	struct hp_arena *arena; /* of their paths */
-	uint64_t first_file;	/* in the list of all, once it is made */
-	uint64_t first_sample;
+	struct hp_chunk_made made; /* its name is in hp_reindex.names */
+	struct hp_file *files;	   /* n of them */
+	uint8_t (*contents)[32];   /* as many SHA-256, too */
+	uint64_t n;
+	struct hp_arena *arena;	    /* of their paths */
 	struct hp_adopted *adopted; /* what else is known of a foreign tar */
 };
 

@@ -8,6 +8,7 @@
 #include "format/names.h"
 #include "format/sha256sums.h"
 #include "index/write.h"
+#include "plan/index_of.h"
 #include "plan/portable.h"
 #include "sys/outfile.h"
 
@@ -57,21 +58,22 @@ static void source_begin(void *arg)
 	s->chunk = 0;
 }
 
-/* On to the content of the file at hand; its name there, NULL for its path. */
-static const char *go_to_content(struct source *s)
+/* On to the content of the file at hand; adopted, it has its name there. */
+static void go_to_content(struct source *s, struct hp_index_member *ret)
 {
-	const struct hp_list *list = &s->x->list;
 	const struct hp_adopted_place *place =
 		hp_adopted_place(s->x, s->chunk, s->file);
 	struct hp_tar_member t;
 
 	if (place) {
 		s->offset = place->offset;
-		return place->stored;
+		ret->stored = place->stored;
+		ret->stored_len = place->stored ? strlen(place->stored) : 0;
+	} else {
+		hp_plan_header(&s->x->list, s->file, &t);
+		s->offset += hp_tar_header_size(&t);
 	}
-	hp_plan_header(list, s->file, &t);
-	s->offset += hp_tar_header_size(&t);
-	return list->stored ? list->stored[s->file] : NULL;
+	ret->offset = s->offset;
 }
 
 static int source_next(void *arg, struct hp_index_member *ret,
@@ -79,38 +81,21 @@ static int source_next(void *arg, struct hp_index_member *ret,
 {
 	struct source *s = arg;
 	const struct hp_reindex *x = s->x;
-	const struct hp_file *f = &x->list.files[s->file];
-	const char *stored;
 
 	(void)err;
 	if (s->file == x->list.n_files)
 		return 0;
 	if (s->chunk + 1 < x->n_chunks &&
-	    s->file == x->chunks[s->chunk + 1].first_file) {
+	    s->file == x->chunks[s->chunk + 1].made.first_member) {
 		s->chunk++;
 		s->offset = 0;
 	}
 	if (s->file == x->list.samples[s->sample + 1])
 		s->sample++;
-	stored = go_to_content(s);
-	*ret = (struct hp_index_member){
-		.path = f->path,
-		.path_len = f->path_len,
-		.offset = s->offset,
-		.size = f->size,
-		.checksum = f->low64,
-		.mtime = f->mtime,
-		.nsec = f->nsec,
-		.mode = f->mode | (f->flags & HP_FILE_GENERATED ?
-					   (unsigned)HP_MEMBER_GENERATED :
-					   0),
-		.stored = stored,
-		.stored_len = stored ? strlen(stored) : 0,
-		.sha256 = x->list.sha256 ? x->list.sha256[s->file] : NULL,
-		.sample = s->sample,
-		.label = x->list.labels[s->sample],
-	};
-	s->offset += hp_tar_padded(f->size);
+	hp_index_of_file(&x->list, s->file, s->sample, ret);
+	ret->sample = s->sample;
+	go_to_content(s, ret);
+	s->offset += hp_tar_padded(ret->size);
 	s->file++;
 	return 1;
 }
@@ -156,57 +141,23 @@ static int foresee_index(const struct hp_index_source *src,
 	return 0;
 }
 
-static void fill_chunks(const struct hp_reindex *x,
-			struct hp_manifest_file *chunks)
-{
-	for (uint32_t c = 0; c < x->n_chunks; c++) {
-		const struct hp_found *k = &x->chunks[c];
-		struct hp_manifest_file *f = &chunks[c];
-		uint64_t end = c + 1 < x->n_chunks ? k[1].first_sample :
-						     x->list.n_samples;
-
-		f->name = k->name;
-		f->bytes = k->bytes;
-		f->samples = end - k->first_sample;
-		memcpy(f->checksum, k->checksum, 16);
-		f->compressed = k->compressed;
-		f->plain_bytes = k->plain_bytes;
-		memcpy(f->plain_checksum, k->plain_checksum, 16);
-		f->has_sha256 = x->sha256;
-		memcpy(f->sha256, k->sha256, 32);
-	}
-}
-
 static int write_manifest(struct hp_reindex *x,
+			  const struct hp_index_source *src,
 			  const struct hp_manifest_file *index,
 			  struct hpdsl_error *err)
 {
-	hp_auto_free struct hp_manifest_file *chunks =
-		calloc(x->n_chunks, sizeof *chunks);
 	struct hp_pair group = { "group",
 				 hp_reindex_group_none(x) ? "none" : "key" };
-	hp_auto_free struct hp_manifest_file *files = NULL;
+	hp_auto_free struct hp_manifest_file *files = NULL, *chunks = NULL;
 	struct hp_manifest m = { 0 };
 	hp_auto_free char *text = NULL;
 	size_t len;
-	int r = 0;
+	int r;
 
-	if (!chunks)
-		return hp_fail_nomem(err);
 	if (x->has_manifest)
 		m = x->manifest;
-	memcpy(m.dataset_id, x->dataset_id, sizeof m.dataset_id);
-	m.has_sha256 = x->sha256;
-	memcpy(m.dataset_id_sha256, x->dataset_id_sha256,
-	       sizeof m.dataset_id_sha256);
-	m.samples = x->list.n_samples;
-	m.members = x->list.n_files;
-	m.bytes = x->bytes;
-	m.classes = x->list.classes;
-	m.n_classes = x->list.n_classes;
-	m.index = *index;
-	m.chunks = chunks;
-	m.n_chunks = x->n_chunks;
+	r = hp_manifest_of(src, index, x->dataset_id_sha256, &m, err);
+	chunks = m.chunks;
 	/* What is known of the options goes on being known. */
 	if (!m.options.n)
 		m.options = (struct hp_pairs){ &group, 1 };
@@ -214,8 +165,7 @@ static int write_manifest(struct hp_reindex *x,
 	m.adopted = x->adopt;
 	m.rebuilt = !x->adopt;
 	m.lost = hp_reindex_lost(x);
-	fill_chunks(x, chunks);
-	if (x->sha256)
+	if (r == 0 && x->sha256)
 		r = hp_sha256sums_write(x->io, x->dir, &m, &files, err);
 	if (r == 0)
 		r = hp_manifest_format(&m, &text, &len, err);
@@ -295,7 +245,7 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 	 * nobody says so would pass for the one that was packed, were this run
 	 * to end between the two. */
 	if (x->wrote_manifest && !x->adopt)
-		r = write_manifest(x, &index, err);
+		r = write_manifest(x, src, &index, err);
 	if (r == 0 && x->wrote_index)
 		r = hp_index_save(src, x->io, x->dir, &index.bytes,
 				  index.checksum, NULL, err);
@@ -303,27 +253,20 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 		r = mend_sums(x, err);
 	/* Of what was adopted nothing is lost: it comes last, as in a pack. */
 	if (r == 0 && x->wrote_manifest && x->adopt)
-		r = write_manifest(x, &index, err);
+		r = write_manifest(x, src, &index, err);
 	return r;
 }
 
 int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 {
-	hp_auto_free struct hp_index_chunk *rows =
+	hp_auto_free struct hp_chunk_made *rows =
 		calloc(x->n_chunks, sizeof *rows);
 	struct source s = { .x = x };
 	struct hp_index_source src = {
-		.samples = x->list.n_samples,
-		.members = x->list.n_files,
 		.bytes = x->bytes,
 		.flags = (hp_reindex_group_none(x) ? HP_INDEX_GROUP_NONE : 0) |
 			 (x->adopt ? HP_INDEX_FOREIGN : 0),
 		.stored = x->adopt || hp_list_renamed(&x->list) > 0,
-		.sha256 = x->sha256,
-		.chunks = rows,
-		.n_chunks = x->n_chunks,
-		.classes = x->list.classes,
-		.n_classes = x->list.n_classes,
 		.arg = &s,
 		.begin = source_begin,
 		.next = source_next,
@@ -332,22 +275,8 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 	if (!rows)
 		return hp_fail_nomem(err);
 	memcpy(src.dataset_id, x->dataset_id, sizeof src.dataset_id);
-	for (uint32_t c = 0; c < x->n_chunks; c++) {
-		const struct hp_found *k = &x->chunks[c];
-
-		rows[c] = (struct hp_index_chunk){
-			.name = k->name,
-			.first_sample = k->first_sample,
-			.first_member = k->first_file,
-			.bytes = k->bytes,
-			.compressed = k->compressed,
-			.plain_bytes = k->plain_bytes,
-			.frames = k->frames,
-			.n_frames = k->n_frames,
-			.sha256 = x->sha256 ? k->sha256 : NULL,
-		};
-		memcpy(rows[c].plain_checksum, k->plain_checksum, 16);
-		memcpy(rows[c].checksum, k->checksum, 16);
-	}
+	for (uint32_t c = 0; c < x->n_chunks; c++)
+		rows[c] = x->chunks[c].made;
+	hp_index_of_list(&x->list, rows, x->n_chunks, &src);
 	return write_files(x, &src, err);
 }

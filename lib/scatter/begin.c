@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool hp_scatter_wanted(const struct hp_pack *p)
+bool hp_scatter_wanted(const struct hp_writing *p)
 {
 	for (size_t i = 0; i < p->list.n_roots; i++)
 		if (p->list.roots[i].kind == HP_ROOT_STREAM)
@@ -21,11 +21,11 @@ bool hp_scatter_wanted(const struct hp_pack *p)
 	return false;
 }
 
-bool hp_scatter_resumes(const struct hp_pack *p)
+bool hp_scatter_resumes(const struct hp_writing *p)
 {
 	for (size_t i = 0; i < p->list.n_roots; i++)
 		if (p->list.roots[i].kind == HP_ROOT_STREAM &&
-		    hp_journal_position(p->target.journal, (uint32_t)i))
+		    hp_journal_position(p->journal, (uint32_t)i))
 			return true;
 	return false;
 }
@@ -51,32 +51,31 @@ static int64_t part_number(const char *name)
 
 static int clear_one(void *arg, const char *name)
 {
-	const struct hp_pack *p = arg;
+	const struct hp_writing *p = arg;
 	int64_t c = part_number(name);
 	int r;
 
 	if (hp_target_name(name, p->plan.n_chunks, false) != HP_OUR_PART ||
 	    (c >= 0 && c < p->plan.n_chunks && !p->done[c].done))
 		return 0;
-	r = p->io->unlink(p->io, p->target.dir, name, 0);
+	r = p->io->unlink(p->io, p->dir, name, 0);
 	return r == -ENOENT ? 0 : r;
 }
 
-int hp_scatter_clear(const struct hp_pack *p, struct hpdsl_error *err)
+int hp_scatter_clear(const struct hp_writing *p, struct hpdsl_error *err)
 {
-	int r = p->io->open(p->io, p->target.dir, ".", O_RDONLY | O_DIRECTORY,
-			    0);
+	int r = p->io->open(p->io, p->dir, ".", O_RDONLY | O_DIRECTORY, 0);
 	hp_auto_fd f = { p->io, r };
 
 	if (r >= 0)
 		r = hp_listdir(p->io, f.fd, clear_one, (void *)p);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s: cannot clear",
-				     p->target.output);
+				     p->opt->output);
 	return 0;
 }
 
-uint64_t hp_scatter_space(const struct hp_pack *p, uint32_t c)
+uint64_t hp_scatter_space(const struct hp_writing *p, uint32_t c)
 {
 	uint64_t bytes = hp_plan_chunk_bytes(&p->plan, c), there;
 	char name[HP_CHUNK_NAME], part[HP_CHUNK_NAME + 8];
@@ -84,8 +83,7 @@ uint64_t hp_scatter_space(const struct hp_pack *p, uint32_t c)
 
 	hp_chunk_name(c, name);
 	snprintf(part, sizeof part, ".%s.part", name);
-	if (p->io->stat(p->io, p->target.dir, part, &st, AT_SYMLINK_NOFOLLOW) <
-	    0)
+	if (p->io->stat(p->io, p->dir, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	there = (uint64_t)st.st_blocks * 512;
 	return there < bytes ? there : bytes;

@@ -21,11 +21,11 @@ struct copying {
 	uint8_t data[HP_TAR_HEADER_MAX + BUFFER];
 };
 
-static int copy_file(struct copying *k, const struct hp_spot *spot,
+static int copy_file(struct copying *k, const struct hp_stream_spot *spot,
 		     struct hpdsl_error *err)
 {
 	struct hp_scatter *s = k->s;
-	struct hp_file *f = &s->pack->list.files[spot->file];
+	struct hp_file *f = &s->w->list.files[spot->file];
 	/* That an earlier run came to this is not known, but likely. */
 	struct hp_scatter_piece piece = { .compare = true };
 	uint8_t *data = k->data + HP_TAR_HEADER_MAX;
@@ -38,7 +38,7 @@ static int copy_file(struct copying *k, const struct hp_spot *spot,
 		uint64_t left = f->size - piece.offset;
 
 		piece.len = (uint32_t)(left < BUFFER ? left : BUFFER);
-		r = hp_read_content(s->pack, f, data, piece.len, piece.offset,
+		r = hp_read_content(s->w, f, data, piece.len, piece.offset,
 				    err);
 		if (r < 0)
 			return r;
@@ -53,14 +53,14 @@ static int copy_file(struct copying *k, const struct hp_spot *spot,
 		piece.offset += piece.len;
 	} while (piece.offset < f->size);
 	hp_content_end(&k->hash, &h);
-	r = hp_content_check_crc(s->pack, f, crc, err);
-	return r < 0 ? r : hp_content_set(s->pack, f, &h, err);
+	r = hp_content_check_crc(s->w, f, crc, err);
+	return r < 0 ? r : hp_content_set(s->w, f, &h, err);
 }
 
 static int copy_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct hp_scatter *s = arg;
-	const struct hp_plan *plan = &s->pack->plan;
+	const struct hp_plan *plan = &s->w->plan;
 	uint32_t c = s->chunks[number];
 	hp_auto_free struct copying *k = hp_aligned(sizeof *k);
 	struct hp_plan_place place;
@@ -70,12 +70,11 @@ static int copy_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 	if (!k)
 		return hp_fail_nomem(err);
 	k->s = s;
-	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
+	hp_plan_walk_chunk(&w, plan, c);
 	while (r == 0 && hp_plan_walk_next(&w, &place)) {
-		struct hp_spot spot = { .header = place.header,
-					.file = place.file,
-					.chunk = c };
+		struct hp_stream_spot spot = { .header = place.header,
+					       .file = place.file,
+					       .chunk = c };
 
 		if (hp_scatter_streamed(plan->list,
 					&plan->list->files[place.file]))
@@ -89,7 +88,7 @@ static int copy_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 
 int hp_scatter_copy(struct hp_scatter *s, struct hpdsl_error *err)
 {
-	const struct hpdsl_pack_options *opt = s->pack->opt;
+	const struct hpdsl_pack_options *opt = s->w->opt;
 	uint64_t memory = opt->memory ? opt->memory : memory_default;
 	uint64_t threads = opt->readers ? opt->readers : READERS;
 

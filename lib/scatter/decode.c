@@ -44,7 +44,7 @@ static bool same_archive(const struct hp_root *root, const struct stat *st)
 /* What the archive's name leads to now. */
 static bool still_same(const struct decoder *d)
 {
-	const struct hp_io *io = d->s->pack->io;
+	const struct hp_io *io = d->s->w->io;
 	struct stat st;
 
 	return io->stat(io, AT_FDCWD, d->stream->root->name, &st, 0) == 0 &&
@@ -135,7 +135,7 @@ static int read_piece(struct decoder *d, struct hp_scatter_piece *piece,
 static int find_spots(struct decoder *d, uint64_t size, uint64_t *ret_n,
 		      uint64_t *ret_room, struct hpdsl_error *err)
 {
-	const struct hp_list *list = &d->s->pack->list;
+	const struct hp_list *list = &d->s->w->list;
 	const struct hp_stream *t = d->stream;
 	uint64_t i = d->spot, room = 0;
 
@@ -171,7 +171,7 @@ static void keep_hash(struct decoder *d, uint64_t n)
 	for (; n; n--, d->spot++) {
 		uint64_t file = d->stream->spots[d->spot].file;
 
-		d->s->pack->list.files[file].low64 = h.low64;
+		d->s->w->list.files[file].low64 = h.low64;
 	}
 }
 
@@ -233,7 +233,7 @@ static int end_stream(struct decoder *d)
 
 static int decode_archive(struct decoder *d, struct hpdsl_error *err)
 {
-	const struct hp_pack *p = d->s->pack;
+	const struct hp_writing *p = d->s->w;
 	int r = hp_archive_open(p->io, AT_FDCWD, d->stream->root->name,
 				p->opt->nested, &d->archive, err);
 

@@ -10,7 +10,7 @@
 /* Streams with files in chunks that are not done may turn out to have none. */
 static int find_streams(struct hp_scatter *s, struct hpdsl_error *err)
 {
-	struct hp_list *list = &s->pack->list;
+	struct hp_list *list = &s->w->list;
 	uint64_t n = 0;
 
 	s->streams =
@@ -23,21 +23,20 @@ static int find_streams(struct hp_scatter *s, struct hpdsl_error *err)
 		if (list->roots[i].kind == HP_ROOT_STREAM)
 			s->streams[s->n_streams++].root = &list->roots[i];
 	s->spots = hp_array(n, sizeof *s->spots);
-	s->chunks = hp_array(s->pack->plan.n_chunks, sizeof *s->chunks);
+	s->chunks = hp_array(s->w->plan.n_chunks, sizeof *s->chunks);
 	return s->spots && s->chunks ? 0 : hp_fail_nomem(err);
 }
 
 /* Adds the chunk's files of streams; were there any? */
 static bool add_spots(struct hp_scatter *s, uint32_t c, uint64_t *n)
 {
-	const struct hp_plan *plan = &s->pack->plan;
+	const struct hp_plan *plan = &s->w->plan;
 	const struct hp_list *list = plan->list;
 	uint64_t others = 0, had = *n;
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 
-	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
+	hp_plan_walk_chunk(&w, plan, c);
 	while (hp_plan_walk_next(&w, &place)) {
 		const struct hp_file *f = &list->files[place.file];
 
@@ -45,10 +44,11 @@ static bool add_spots(struct hp_scatter *s, uint32_t c, uint64_t *n)
 			others += f->size;
 			continue;
 		}
-		s->spots[(*n)++] = (struct hp_spot){ .ordinal = f->source,
-						     .header = place.header,
-						     .file = place.file,
-						     .chunk = c };
+		s->spots[(*n)++] =
+			(struct hp_stream_spot){ .ordinal = f->source,
+						 .header = place.header,
+						 .file = place.file,
+						 .chunk = c };
 		s->stream_bytes += f->size;
 	}
 	if (*n > had)
@@ -58,7 +58,7 @@ static bool add_spots(struct hp_scatter *s, uint32_t c, uint64_t *n)
 
 static int compare(const void *a, const void *b, void *arg)
 {
-	const struct hp_spot *x = a, *y = b;
+	const struct hp_stream_spot *x = a, *y = b;
 	const struct hp_file *files = arg;
 	uint16_t p = files[x->file].root, q = files[y->file].root;
 
@@ -71,7 +71,7 @@ static int compare(const void *a, const void *b, void *arg)
 
 static int compare_ordinals(const void *a, const void *b)
 {
-	const struct hp_spot *x = a, *y = b;
+	const struct hp_stream_spot *x = a, *y = b;
 
 	if (x->ordinal != y->ordinal)
 		return x->ordinal < y->ordinal ? -1 : 1;
@@ -81,7 +81,7 @@ static int compare_ordinals(const void *a, const void *b)
 /* By stream and ordinal; then each stream gets its own. */
 static void deal_spots(struct hp_scatter *s, uint64_t n)
 {
-	struct hp_list *list = &s->pack->list;
+	struct hp_list *list = &s->w->list;
 	uint64_t at = 0;
 
 	/* Asking each file for its root would take most of the time. */
@@ -103,11 +103,11 @@ static void deal_spots(struct hp_scatter *s, uint64_t n)
 
 static void find_positions(struct hp_scatter *s)
 {
-	const struct hp_journal *j = s->pack->target.journal;
+	const struct hp_journal *j = s->w->journal;
 
 	for (uint32_t i = 0; i < s->n_streams; i++) {
 		struct hp_stream *t = &s->streams[i];
-		uint32_t root = (uint32_t)(t->root - s->pack->list.roots);
+		uint32_t root = (uint32_t)(t->root - s->w->list.roots);
 		const struct hp_journal_position *p =
 			hp_journal_position(j, root);
 
@@ -125,8 +125,8 @@ int hp_scatter_plan(struct hp_scatter *s, struct hpdsl_error *err)
 
 	if (r < 0)
 		return r;
-	for (uint32_t c = 0; c < s->pack->plan.n_chunks; c++)
-		if (!s->pack->done[c].done && add_spots(s, c, &n))
+	for (uint32_t c = 0; c < s->w->plan.n_chunks; c++)
+		if (!s->w->done[c].done && add_spots(s, c, &n))
 			s->chunks[s->n_chunks++] = c;
 	deal_spots(s, n);
 	find_positions(s);

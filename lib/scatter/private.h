@@ -19,21 +19,22 @@
 #include "write/parts.h"
 
 /* A place for a file of a stream. */
-struct hp_spot {
+struct hp_stream_spot {
 	uint64_t ordinal; /* of the file in its stream */
 	uint64_t header;  /* offset of its header in the chunk */
 	uint64_t file : 44;
 	uint64_t chunk : 20;
 };
 
-_Static_assert(sizeof(struct hp_spot) == 24, "the memory promise counts it");
+_Static_assert(sizeof(struct hp_stream_spot) == 24,
+	       "the memory promise counts it");
 _Static_assert(HP_CHUNKS_MAX <= 1 << 20, "chunks have 20 bits");
 
 struct hp_scatter_buffer;
 
 struct hp_stream {
 	struct hp_root *root;
-	struct hp_spot *spots; /* by ordinal */
+	struct hp_stream_spot *spots; /* by ordinal */
 	uint64_t n_spots;
 	/* Up to here an earlier run came; the rest of it is not used. */
 	struct hp_journal_position before;
@@ -45,7 +46,7 @@ struct hp_stream {
 
 /* A run of bytes of one file's content, with the header or padding beside. */
 struct hp_scatter_piece {
-	const struct hp_spot *spots; /* n of them, for one ordinal */
+	const struct hp_stream_spot *spots; /* n of them, for one ordinal */
 	uint64_t n;
 	uint64_t offset;  /* of the bytes in the content */
 	uint32_t at, len; /* in the buffer */
@@ -67,12 +68,11 @@ struct hp_scatter_buffer {
 };
 
 struct hp_scatter {
-	struct hp_pack *pack;
+	struct hp_writing *w;
 	struct hp_parts parts;
 	struct hp_meter meter;
-	pthread_mutex_t journal_lock;
 
-	struct hp_spot *spots; /* of all streams */
+	struct hp_stream_spot *spots; /* of all streams */
 	struct hp_stream *streams;
 	uint32_t n_streams;
 	uint32_t *chunks; /* the scattered ones that are not done */
@@ -120,7 +120,7 @@ void *hp_scatter_writer(void *arg);
  * Puts a piece into its place for one spot: before its bytes there is room for
  * the header, behind them for padding.  compare: writes what differs only.
  */
-int hp_scatter_put(struct hp_scatter *s, const struct hp_spot *spot,
+int hp_scatter_put(struct hp_scatter *s, const struct hp_stream_spot *spot,
 		   const struct hp_scatter_piece *piece, uint8_t *data,
 		   struct hpdsl_error *err);
 
@@ -130,16 +130,15 @@ int hp_scatter_sync(struct hp_scatter *s, struct hpdsl_error *err);
 void hp_scatter_sync_if_due(struct hp_scatter *s);
 /* A thread that does so until the end. */
 void *hp_scatter_syncer(void *arg);
+/* Notes the first failure and wakes everybody. */
+void hp_scatter_fail(struct hp_scatter *s, int code,
+		     const struct hpdsl_error *err);
 
 /* copy.c: the other members of scattered chunks.  HPDSL_ESTOPPED. */
 int hp_scatter_copy(struct hp_scatter *s, struct hpdsl_error *err);
 
 /* finish.c: checks, names.  HPDSL_ESTOPPED. */
 int hp_scatter_finish(struct hp_scatter *s, struct hpdsl_error *err);
-
-/* Notes the first failure and wakes everybody. */
-void hp_scatter_fail(struct hp_scatter *s, int code,
-		     const struct hpdsl_error *err);
 
 /* Does the file come from a stream? */
 static inline bool hp_scatter_streamed(const struct hp_list *list,
@@ -152,7 +151,7 @@ static inline bool hp_scatter_streamed(const struct hp_list *list,
 static inline const struct hpdsl_watch *hp_scatter_watch(
 	const struct hp_scatter *s)
 {
-	return &s->pack->opt->watch;
+	return &s->w->opt->watch;
 }
 
 #endif

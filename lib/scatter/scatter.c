@@ -15,20 +15,6 @@ enum {
 	MAKERS = 16, /* files made at a time */
 };
 
-void hp_scatter_fail(struct hp_scatter *s, int code,
-		     const struct hpdsl_error *err)
-{
-	pthread_mutex_lock(&s->lock);
-	if (!s->failed) {
-		s->failed = code;
-		s->err = *err;
-	}
-	pthread_cond_broadcast(&s->freed);
-	pthread_cond_broadcast(&s->ready);
-	pthread_cond_broadcast(&s->due);
-	pthread_mutex_unlock(&s->lock);
-}
-
 static int make_one(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct hp_scatter *s = arg;
@@ -39,14 +25,14 @@ static int make_one(void *arg, uint64_t number, struct hpdsl_error *err)
 /* All at once: a disk that is too small says so now. */
 static int make_parts(struct hp_scatter *s, struct hpdsl_error *err)
 {
-	bool serial = s->pack->opt->threads == HPDSL_SERIAL;
-	int r = hp_parts_init(&s->parts, s->pack, err);
+	bool serial = s->w->opt->threads == HPDSL_SERIAL;
+	int r = hp_parts_init(&s->parts, s->w, err);
 
 	if (r == 0)
 		r = hp_pool_run(serial ? HPDSL_SERIAL : MAKERS, s->n_chunks,
 				make_one, s, hp_scatter_watch(s)->stop, err);
 	if (r == 0)
-		r = hp_sync_dir(s->pack->io, s->pack->target.dir, err);
+		r = hp_sync_dir(s->w->io, s->w->dir, err);
 	/* The journal knows the archives from here on. */
 	return r < 0 ? r : hp_scatter_sync(s, err);
 }
@@ -112,15 +98,13 @@ static int run_streams(struct hp_scatter *s, uint32_t threads,
  */
 static int compress(struct hp_scatter *s, struct hpdsl_error *err)
 {
-	struct hp_pack *p = s->pack;
+	struct hp_writing *p = s->w;
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 	int r;
 
 	for (uint32_t i = 0; i < s->n_chunks; i++) {
-		hp_plan_walk_begin(&w, &p->plan,
-				   hp_plan_first(&p->plan, s->chunks[i]),
-				   hp_plan_first(&p->plan, s->chunks[i] + 1));
+		hp_plan_walk_chunk(&w, &p->plan, s->chunks[i]);
 		while (hp_plan_walk_next(&w, &place))
 			p->list.files[place.file].flags |= HP_FILE_PLACED;
 	}
@@ -136,7 +120,7 @@ static int compress(struct hp_scatter *s, struct hpdsl_error *err)
 /* All members to their places, then the chunks to their names. */
 static int scatter(struct hp_scatter *s, struct hpdsl_error *err)
 {
-	uint32_t threads = hp_threads(s->pack->opt->threads);
+	uint32_t threads = hp_threads(s->w->opt->threads);
 	uint32_t decoders = threads;
 	int r;
 
@@ -155,14 +139,13 @@ static int scatter(struct hp_scatter *s, struct hpdsl_error *err)
 		r = hp_scatter_copy(s, err);
 	if (r < 0)
 		return r;
-	return s->pack->opt->zstd ? compress(s, err) :
-				    hp_scatter_finish(s, err);
+	return s->w->opt->zstd ? compress(s, err) : hp_scatter_finish(s, err);
 }
 
 /* All that was done is to be on the disk, and noted. */
 static int stop(struct hp_scatter *s, struct hpdsl_error *err)
 {
-	const struct hp_pack *p = s->pack;
+	const struct hp_writing *p = s->w;
 	uint32_t done = 0;
 	uint64_t files = 0;
 	int r = hp_scatter_sync(s, err);
@@ -189,12 +172,11 @@ static bool is_resumable(const struct hp_scatter *s)
 	return false;
 }
 
-static void init(struct hp_scatter *s, struct hp_pack *p)
+static void init(struct hp_scatter *s, struct hp_writing *p)
 {
-	*s = (struct hp_scatter){ .pack = p };
+	*s = (struct hp_scatter){ .w = p };
 	hp_meter_init(&s->meter, &p->opt->watch);
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_mutex_init(&s->journal_lock, NULL);
 	pthread_cond_init(&s->freed, NULL);
 	pthread_cond_init(&s->ready, NULL);
 	hp_cond_init(&s->due);
@@ -210,12 +192,11 @@ static void release(struct hp_scatter *s)
 	pthread_cond_destroy(&s->due);
 	pthread_cond_destroy(&s->ready);
 	pthread_cond_destroy(&s->freed);
-	pthread_mutex_destroy(&s->journal_lock);
 	pthread_mutex_destroy(&s->lock);
 	hp_meter_release(&s->meter);
 }
 
-int hp_scatter_chunks(struct hp_pack *p, struct hpdsl_error *err)
+int hp_scatter_chunks(struct hp_writing *p, struct hpdsl_error *err)
 {
 	struct hp_scatter s;
 	int r;

@@ -78,12 +78,24 @@ int hp_scatter_sync(struct hp_scatter *s, struct hpdsl_error *err)
 	r = hp_parts_sync(&s->parts, err);
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&s->journal_lock);
-	r = hp_journal_add_positions(s->pack->target.journal, pos, n, err);
-	pthread_mutex_unlock(&s->journal_lock);
+	r = hp_journal_add_positions(s->w->journal, pos, n, err);
 	if (r == 0)
 		keep_noted(s, pos, n);
 	return r;
+}
+
+void hp_scatter_fail(struct hp_scatter *s, int code,
+		     const struct hpdsl_error *err)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->failed) {
+		s->failed = code;
+		s->err = *err;
+	}
+	pthread_cond_broadcast(&s->freed);
+	pthread_cond_broadcast(&s->ready);
+	pthread_cond_broadcast(&s->due);
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void sync_now(struct hp_scatter *s)

@@ -25,7 +25,7 @@ static const uint64_t memory_default = 512 << 20;
 int hp_scatter_buffers(struct hp_scatter *s, uint32_t decoders,
 		       struct hpdsl_error *err)
 {
-	uint64_t memory = s->pack->opt->memory, size, n;
+	uint64_t memory = s->w->opt->memory, size, n;
 	void *p;
 
 	memory = (memory ? memory : memory_default) / 2;
@@ -107,7 +107,7 @@ static bool same_bytes(struct hp_outfile *f, const uint8_t *data, size_t n,
 }
 
 /* 1: they were there. */
-static int put_bytes(struct hp_scatter *s, const struct hp_spot *spot,
+static int put_bytes(struct hp_scatter *s, const struct hp_stream_spot *spot,
 		     const uint8_t *data, size_t n, uint64_t off, bool compare,
 		     struct hpdsl_error *err)
 {
@@ -125,11 +125,11 @@ static int put_bytes(struct hp_scatter *s, const struct hp_spot *spot,
 	return write ? r : 1;
 }
 
-int hp_scatter_put(struct hp_scatter *s, const struct hp_spot *spot,
+int hp_scatter_put(struct hp_scatter *s, const struct hp_stream_spot *spot,
 		   const struct hp_scatter_piece *piece, uint8_t *data,
 		   struct hpdsl_error *err)
 {
-	const struct hp_list *list = &s->pack->list;
+	const struct hp_list *list = &s->w->list;
 	uint8_t header[HP_TAR_HEADER_MAX];
 	size_t before = 0, n = piece->len;
 	uint64_t off = spot->header;
@@ -150,7 +150,7 @@ int hp_scatter_put(struct hp_scatter *s, const struct hp_spot *spot,
 	r = put_bytes(s, spot, data - before, before + n, off, piece->compare,
 		      err);
 	if (r > 0 && last)
-		__atomic_fetch_add(&s->pack->report->resumed_members, 1,
+		__atomic_fetch_add(&s->w->report->resumed_members, 1,
 				   __ATOMIC_RELAXED);
 	return r < 0 ? r : 0;
 }

@@ -3,7 +3,7 @@
 #include "stager/stager.h"
 
 #include "base/mem.h"
-#include "chunk/frame.h"
+#include "chunk/frame_stream.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,54 +15,27 @@ struct expanding {
 	struct hp_stager_thread *t;
 	struct hp_stager_chunk *c;
 	struct hp_outfile *out;
-	ZSTD_DCtx *decoder;
+	struct hp_frame_stream stream;
 	uint8_t *in, *plain; /* PIECE bytes each */
-	size_t have;	     /* in plain, not written yet */
 	uint64_t read, written;
 };
 
 /* Whole pieces; the last one has the tail. */
-static int flush(struct expanding *x, struct hpdsl_error *err)
+static int put(struct expanding *x, size_t n, struct hpdsl_error *err)
 {
-	size_t tail = x->out->direct ? x->have % HP_BUFFER_ALIGN : 0;
-	size_t whole = x->have - tail;
+	size_t tail = x->out->direct ? n % HP_BUFFER_ALIGN : 0;
+	size_t whole = n - tail;
 	int r = 0;
 
-	XXH3_128bits_update(&x->hash, x->plain, x->have);
+	XXH3_128bits_update(&x->hash, x->plain, n);
 	if (whole)
 		r = hp_outfile_pwrite(x->out, x->plain, whole, x->written,
 				      NULL);
 	if (r == 0 && tail)
 		r = hp_outfile_pwrite_tail(x->out, x->plain + whole, tail,
 					   x->written + whole, NULL);
-	x->written += x->have;
-	x->have = 0;
+	x->written += n;
 	return r < 0 ? hp_stager_fail_write(x->c->name, r, err) : 0;
-}
-
-/* Decodes n bytes at x->in.  1: they are no frames. */
-static int expand_piece(struct expanding *x, size_t n, struct hpdsl_error *err)
-{
-	ZSTD_inBuffer in = { x->in, n, 0 };
-	bool full;
-
-	do {
-		ZSTD_outBuffer to = { x->plain, PIECE, x->have };
-		size_t k = ZSTD_decompressStream(x->decoder, &to, &in);
-		int r = ZSTD_isError(k) ? hp_frame_fail(k, err) : 0;
-
-		if (r < 0)
-			return r == HPDSL_ECORRUPT ? 1 : r;
-		x->have = to.pos;
-		full = x->have == PIECE;
-		/* More than it can be: do not fill the disk. */
-		if (x->written + x->have > x->c->row.plain_bytes)
-			return 1;
-		r = full ? flush(x, err) : 0;
-		if (r < 0)
-			return r;
-	} while (full || in.pos < n);
-	return 0;
 }
 
 static int read_piece(struct expanding *x, size_t n, struct hpdsl_error *err)
@@ -83,24 +56,39 @@ static int read_piece(struct expanding *x, size_t n, struct hpdsl_error *err)
 			 0;
 }
 
-static int expand_all(struct expanding *x, struct hpdsl_error *err)
+static int more(void *arg, const uint8_t **ret, size_t *ret_n,
+		struct hpdsl_error *err)
 {
-	uint64_t bytes = x->c->row.bytes;
+	struct expanding *x = arg;
+	uint64_t left = x->c->row.bytes - x->read;
+	size_t n = left < PIECE ? (size_t)left : PIECE;
 	int r = 0;
 
-	while (r == 0 && x->read < bytes) {
-		uint64_t left = bytes - x->read;
-		size_t n = left < PIECE ? (size_t)left : PIECE;
-
-		if (hp_stager_gives_up(x->t->s))
-			return -ECANCELED;
+	if (n && hp_stager_gives_up(x->t->s))
+		return -ECANCELED;
+	if (n)
 		r = read_piece(x, n, err);
-		if (r == 0)
-			r = expand_piece(x, n, err);
-		x->read += n;
-	}
-	if (r == 0 && x->have)
-		r = flush(x, err);
+	x->read += n;
+	*ret = x->in;
+	*ret_n = r < 0 ? 0 : n;
+	return r;
+}
+
+/* 1: they are no frames, or too many bytes. */
+static int expand_all(struct expanding *x, struct hpdsl_error *err)
+{
+	size_t n;
+	int r;
+
+	do {
+		r = hp_frame_stream_fill(&x->stream, x->plain, PIECE, &n, err);
+		if (r < 0)
+			return r == HPDSL_ECORRUPT ? 1 : r;
+		/* More than it can be: do not fill the disk. */
+		if (x->written + n > x->c->row.plain_bytes)
+			return 1;
+		r = n ? put(x, n, err) : 0;
+	} while (r == 0 && n == PIECE);
 	return r;
 }
 
@@ -127,12 +115,14 @@ int hp_stager_expand(struct hp_stager_thread *t, struct hp_stager_chunk *c,
 		return hp_fail_nomem(err);
 	x.in = memory;
 	x.plain = memory + PIECE;
-	x.decoder = hp_frame_decoder();
-	if (!x.decoder)
+	x.stream = (struct hp_frame_stream){ .decoder = hp_frame_decoder(),
+					     .more = more,
+					     .arg = &x };
+	if (!x.stream.decoder)
 		return hp_fail_nomem(err);
 	XXH3_128bits_reset(&x.hash);
 	r = expand_all(&x, err);
-	ZSTD_freeDCtx(x.decoder);
+	ZSTD_freeDCtx(x.stream.decoder);
 	before = x.written;
 	if (r < 0)
 		return r;

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { STACK = 512 * 1024, THREADS_MAX = 256 };
+enum { STACK = 512 * 1024 };
 
 uint32_t hp_threads(uint32_t wanted)
 {
@@ -19,7 +19,7 @@ uint32_t hp_threads(uint32_t wanted)
 	if (wanted == HPDSL_SERIAL)
 		return wanted;
 	if (wanted)
-		return wanted < THREADS_MAX ? wanted : THREADS_MAX;
+		return wanted < HP_THREADS_MOST ? wanted : HP_THREADS_MOST;
 	CPU_ZERO(&set);
 	if (sched_getaffinity(0, sizeof set, &set) < 0)
 		return 2;
@@ -104,7 +104,7 @@ int hp_pool_run(uint32_t threads, uint64_t n,
 {
 	struct pool p = { .job = job, .arg = arg, .stop = stop, .n = n };
 	uint32_t want = hp_threads(threads), have = 0;
-	pthread_t id[THREADS_MAX];
+	pthread_t id[HP_THREADS_MOST];
 
 	pthread_mutex_init(&p.lock, NULL);
 	if (want == HPDSL_SERIAL)

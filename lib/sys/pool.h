@@ -5,7 +5,12 @@
 
 #include "hpdsl/core.h"
 
-/* What hpdsl's 0 means: cores this process may use, 1 to 16. */
+enum { HP_THREADS_MOST = 256 };
+
+/*
+ * What hpdsl's 0 means: cores this process may use, 1 to 16.  At most
+ * HP_THREADS_MOST, or HPDSL_SERIAL.
+ */
 uint32_t hp_threads(uint32_t wanted);
 
 /*

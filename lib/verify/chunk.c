@@ -16,27 +16,21 @@
 /* Zeros from the last member to the end that the index gives. */
 static int check_trailer(struct hp_checking *k, struct hpdsl_error *err)
 {
-	uint64_t none = k->row->first_sample + k->row->samples;
 	uint64_t end = hp_checking_plain_bytes(k->row);
-	bool good = true;
+	bool odd = false;
+	int r;
 
 	if (hp_tar_total(k->pass.offset) != end) {
 		hp_checking_damage(k, "has another size than its members make");
 		return HP_HOPELESS;
 	}
-	while (k->pass.offset < end) {
-		int r = hp_checking_need(k, HP_TAR_BLOCK, none, err);
-
-		if (r)
-			return r;
-		good &= hp_zeros(k->pass.at, HP_TAR_BLOCK);
-		hp_pass_take(&k->pass, HP_TAR_BLOCK);
-	}
-	if (!good)
+	k->sample = k->row->first_sample + k->row->samples;
+	r = hp_chunk_walk_zeros(&k->walk, end - k->pass.offset, &odd, err);
+	if (!r && odd)
 		hp_checking_damage(k,
 				   "the blocks behind the last member are not "
 				   "zeros");
-	return 0;
+	return r;
 }
 
 static void digest_damage(struct hp_checking *k)
@@ -79,8 +73,8 @@ static int check_end(struct hp_checking *k, struct hpdsl_error *err)
 
 	if (!k->row->compressed || k->pass.size > k->row->bytes)
 		return 0;
-	r = hp_checking_fill(k, 1, k->v->index ? none : k->row->first_sample,
-			     err);
+	k->sample = k->v->index ? none : k->row->first_sample;
+	r = hp_checking_fill(k, 1, err);
 	if (!r && k->pass.have)
 		hp_checking_too_long(k);
 	return r;
@@ -179,6 +173,7 @@ static int check_chunk(struct hp_checking *k, struct hpdsl_error *err)
 
 	if (!r) {
 		k->pass.sha256 = k->sha256.file;
+		k->walk.sha256 = k->sha256.content;
 		r = k->v->opt->quick ? check_quickly(k, err) :
 				       check_bytes(k, err);
 	}
@@ -206,6 +201,7 @@ int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (hp_verify_absent(v, k.row->number))
 		return count_absent(v);
+	hp_chunk_walk_begin(&k.walk, &k.pass, &hp_checking_walk, &k);
 	r = hp_check_sha256_begin(&k.sha256, v, err);
 	if (r == 0)
 		r = check_chunk(&k, err);

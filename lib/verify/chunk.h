@@ -4,7 +4,7 @@
 #define HP_VERIFY_CHUNK_H
 
 #include "chunk/tar.h"
-#include "dataset/pass.h"
+#include "dataset/chunk_walk.h"
 #include "verify/sha256.h"
 #include "verify/verify.h"
 
@@ -14,12 +14,13 @@ struct hp_checking {
 	struct hp_verify *v;
 	const struct hpdsl_chunk *row;
 	struct hp_pass pass;
+	struct hp_chunk_walk walk;
+	uint64_t sample;       /* the first that lacks what is read now */
 	struct hp_frame frame; /* the damaged one, after HP_FRAME_LOST */
 	bool damaged;
 	uint64_t last;	   /* sample that was told last */
 	uint64_t reported; /* bytes that the meter knows of */
 	uint8_t header[HP_TAR_HEADER_MAX];
-	struct hp_content_state hash; /* of a large content */
 	struct hp_check_sha256 sha256;
 };
 
@@ -33,14 +34,6 @@ enum { HP_HOPELESS = 1, HP_FRAME_LOST = 2 };
 static inline uint64_t hp_checking_plain_bytes(const struct hpdsl_chunk *row)
 {
 	return row->compressed ? row->plain_bytes : row->bytes;
-}
-
-/* n bytes, at most 512, that must be zeros. */
-static inline bool hp_zeros(const uint8_t *p, size_t n)
-{
-	static const uint8_t zero[HP_TAR_BLOCK];
-
-	return memcmp(p, zero, n) == 0;
 }
 
 /* Is the chunk an adopted tar? */
@@ -65,12 +58,10 @@ int hp_checking_bad_row(struct hp_checking *k,
 
 /* ---- Reading: damage.c -------------------------------------------------- */
 
+/* What k->walk goes by. */
+extern const struct hp_chunk_walk_ops hp_checking_walk;
 /* n bytes at hand or fewer at the end, unless it cannot be read. */
-int hp_checking_fill(struct hp_checking *k, size_t n, uint64_t sample,
-		     struct hpdsl_error *err);
-/* n bytes at hand, unless the file ends or cannot be read. */
-int hp_checking_need(struct hp_checking *k, size_t n, uint64_t sample,
-		     struct hpdsl_error *err);
+int hp_checking_fill(struct hp_checking *k, size_t n, struct hpdsl_error *err);
 /* To the end, or to where the next content begins: for the checksum alone. */
 int hp_checking_read_to(struct hp_checking *k, uint64_t end, uint64_t sample,
 			struct hpdsl_error *err);

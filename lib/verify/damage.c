@@ -95,8 +95,7 @@ static int not_decoded(struct hp_checking *k, uint64_t sample)
 	return HP_HOPELESS;
 }
 
-int hp_checking_fill(struct hp_checking *k, size_t n, uint64_t sample,
-		     struct hpdsl_error *err)
+int hp_checking_fill(struct hp_checking *k, size_t n, struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
 	int r;
@@ -110,44 +109,39 @@ int hp_checking_fill(struct hp_checking *k, size_t n, uint64_t sample,
 	}
 	r = hp_pass_need(&k->pass, n);
 	if (r == HPDSL_ECORRUPT)
-		return not_decoded(k, sample);
+		return not_decoded(k, k->sample);
 	if (r < 0 && !hp_verify_is_damage(r))
 		return hp_fail_errno(err, r, "%s: %s", k->v->path,
 				     k->row->name);
 	if (r < 0) {
 		hp_fail_errno(&why, r, "cannot be read");
-		return hp_checking_lost(k, sample, why.msg);
+		return hp_checking_lost(k, k->sample, why.msg);
 	}
 	return 0;
 }
 
-int hp_checking_need(struct hp_checking *k, size_t n, uint64_t sample,
-		     struct hpdsl_error *err)
+static int fill(void *arg, size_t n, struct hpdsl_error *err)
 {
-	int r;
-
-	if (k->pass.have >= n)
-		return 0;
-	r = hp_checking_fill(k, n, sample, err);
-	if (r)
-		return r;
-	return k->pass.have < n ? hp_checking_cut_off(k, k->pass.read, sample) :
-				  0;
+	return hp_checking_fill(arg, n, err);
 }
+
+static int ended(void *arg, struct hpdsl_error *err)
+{
+	struct hp_checking *k = arg;
+
+	(void)err;
+	return hp_checking_cut_off(k, k->pass.read, k->sample);
+}
+
+const struct hp_chunk_walk_ops hp_checking_walk = { fill, ended, NULL };
 
 int hp_checking_read_to(struct hp_checking *k, uint64_t end, uint64_t sample,
 			struct hpdsl_error *err)
 {
-	while (k->pass.offset < end) {
-		uint64_t left = end - k->pass.offset;
-		int r = hp_checking_need(k, 1, sample, err);
+	uint64_t at = k->pass.offset;
 
-		if (r)
-			return r;
-		hp_pass_take(&k->pass,
-			     left < k->pass.have ? left : k->pass.have);
-	}
-	return 0;
+	k->sample = sample;
+	return at < end ? hp_chunk_walk_over(&k->walk, end - at, err) : 0;
 }
 
 int hp_checking_bad_row(struct hp_checking *k,

@@ -44,6 +44,7 @@ int hp_checking_header(struct hp_checking *k, const struct hpdsl_member *m,
 		       struct hpdsl_error *err)
 {
 	struct hp_tar_member t;
+	bool same;
 	size_t n;
 	int r = tar_member(k, m, &t, err);
 
@@ -52,36 +53,11 @@ int hp_checking_header(struct hp_checking *k, const struct hpdsl_member *m,
 	n = hp_tar_header_write(&t, k->header);
 	if (k->pass.offset + n != m->offset)
 		return misplaced(k, m);
-	r = hp_checking_need(k, n, m->sample, err);
-	if (r)
-		return r;
-	if (memcmp(k->pass.at, k->header, n) != 0)
+	k->sample = m->sample;
+	r = hp_chunk_walk_same(&k->walk, k->header, n, &same, err);
+	if (!r && !same)
 		hp_checking_member(k, m, "header differs");
-	hp_pass_take(&k->pass, n);
-	return 0;
-}
-
-static int hash_in_pieces(struct hp_checking *k, const struct hpdsl_member *m,
-			  struct hp_content_hash *ret, struct hpdsl_error *err)
-{
-	uint64_t left = m->size;
-
-	hp_content_begin(&k->hash);
-	while (left) {
-		int r = hp_checking_need(k, 1, m->sample, err);
-		size_t n = k->pass.have;
-
-		if (r)
-			return r;
-		if (n > left)
-			n = (size_t)left;
-		hp_content_update(&k->hash, k->pass.at, n);
-		hp_check_sha256_add(&k->sha256, k->pass.at, n);
-		hp_pass_take(&k->pass, n);
-		left -= n;
-	}
-	hp_content_end(&k->hash, ret);
-	return 0;
+	return r;
 }
 
 static int check_content(struct hp_checking *k, const struct hpdsl_member *m,
@@ -90,23 +66,17 @@ static int check_content(struct hp_checking *k, const struct hpdsl_member *m,
 	struct hp_content_hash hash;
 	int r = 0;
 
-	hp_check_sha256_content(&k->sha256);
+	k->sample = m->sample;
 	if (m->size <= TOGETHER)
-		r = hp_checking_need(k, (size_t)m->size, m->sample, err);
-	if (r)
-		return r;
-	if (m->size <= k->pass.have) {
-		hp_content_hash(k->pass.at, (size_t)m->size, &hash);
-		hp_check_sha256_add(&k->sha256, k->pass.at, (size_t)m->size);
-		hp_pass_take(&k->pass, (size_t)m->size);
-	} else {
-		r = hash_in_pieces(k, m, &hash, err);
-	}
+		r = hp_chunk_walk_need(&k->walk, (size_t)m->size, err);
+	if (!r)
+		r = hp_chunk_walk_content(&k->walk, m->size, &hash, err);
 	if (r)
 		return r;
 	if (hash.low64 != m->checksum)
 		hp_checking_member(k, m, "checksum differs");
-	else if (!hp_check_sha256_member(&k->sha256, k->v, m->number))
+	else if (!hp_check_sha256_member(&k->sha256, k->v, m->number,
+					 hash.sha256))
 		hp_checking_member(k, m, "SHA-256 differs");
 	hp_verify_order_content(k->v, m->number, hash.full);
 	return 0;
@@ -115,15 +85,13 @@ static int check_content(struct hp_checking *k, const struct hpdsl_member *m,
 static int check_padding(struct hp_checking *k, const struct hpdsl_member *m,
 			 struct hpdsl_error *err)
 {
-	size_t n = (size_t)(hp_tar_padded(m->size) - m->size);
-	int r = hp_checking_need(k, n, m->sample, err);
+	bool odd = false;
+	int r = hp_chunk_walk_zeros(&k->walk, hp_tar_padded(m->size) - m->size,
+				    &odd, err);
 
-	if (r)
-		return r;
-	if (!hp_zeros(k->pass.at, n))
+	if (!r && odd)
 		hp_checking_member(k, m, "padding is not zeros");
-	hp_pass_take(&k->pass, n);
-	return 0;
+	return r;
 }
 
 /* The content; what lies before it is for the file's checksum. */

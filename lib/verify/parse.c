@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "chunk/foreign.h"
 #include "chunk/tar.h"
-#include "dataset/pass.h"
+#include "dataset/chunk_walk.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,22 +32,18 @@ static void count(struct hp_parse *p, uint64_t samples)
 static bool is_new(struct hp_parse *p, uint64_t sample)
 {
 	struct hp_told *t = p->told;
+	uint64_t *more;
 
 	if (p->second) {
 		while (t->at < t->n && t->v[t->at] < sample)
 			t->at++;
 		return t->at == t->n || t->v[t->at] != sample;
 	}
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 16;
-		uint64_t *more = reallocarray(t->v, room, sizeof *more);
-
-		/* Then it counts twice, in a report of damage. */
-		if (!more)
-			return true;
-		t->v = more;
-		t->room = room;
-	}
+	more = hp_more(t->v, t->n, sizeof *more);
+	/* Then it counts twice, in a report of damage. */
+	if (!more)
+		return true;
+	t->v = more;
 	t->v[t->n++] = sample;
 	return true;
 }
@@ -165,127 +161,116 @@ int hp_parse_failed(struct hp_parse *p, int code, const struct hpdsl_error *why,
 
 /* ---- Our tar reader ----------------------------------------------------- */
 
-/* n bytes at hand; HP_PARSE_LOST at the end of the file. */
-static int need(struct hp_parse *p, struct hp_pass *pass, size_t n,
-		struct hpdsl_error *err)
+struct ours {
+	struct hp_parse *p;
+	struct hp_pass pass;
+	struct hp_chunk_walk walk;
+	struct hp_foreign *tar;
+	char path[HPDSL_PATH_MAX + 1];
+};
+
+static int fill(void *arg, size_t n, struct hpdsl_error *err)
 {
+	struct ours *o = arg;
 	struct hpdsl_error why;
-	int r = 0;
+	int r;
 
-	if (hp_stopped(&p->v->opt->watch))
+	if (hp_stopped(&o->p->v->opt->watch))
 		return hp_fail(err, HPDSL_ESTOPPED, "stopped");
-	if (pass->have < n)
-		r = hp_pass_need(pass, n);
+	r = hp_pass_need(&o->pass, n);
 	if (r == HPDSL_ECORRUPT)
-		return hp_parse_chunk(p, hp_pass_why(pass));
-	if (r < 0) {
-		hp_fail_errno(&why, r, "cannot be read");
-		return hp_parse_failed(p, r, &why, err);
-	}
-	return pass->have < n ? hp_parse_chunk(p, "it ends too early") : 0;
+		return hp_parse_chunk(o->p, hp_pass_why(&o->pass));
+	if (r == 0)
+		return 0;
+	hp_fail_errno(&why, r, "cannot be read");
+	return hp_parse_failed(o->p, r, &why, err);
 }
 
-static int hash_pass(struct hp_parse *p, struct hp_pass *pass,
-		     struct hpdsl_error *err)
+static int ended(void *arg, struct hpdsl_error *err)
 {
-	uint64_t left = p->m.size;
+	struct ours *o = arg;
 
+	(void)err;
+	return hp_parse_chunk(o->p, "it ends too early");
+}
+
+static const struct hp_chunk_walk_ops ops = { fill, ended, NULL };
+
+static void hash_piece(void *arg, const uint8_t *p, size_t n)
+{
+	struct hp_parse *parse = arg;
+
+	XXH3_64bits_update(&parse->hash, p, n);
+	hp_meter_add(&parse->v->meter, n);
+}
+
+/* What its header says against the index, and its content. */
+static int take_member(struct ours *o, const struct hp_found_member *f,
+		       struct hpdsl_error *err)
+{
+	struct hp_parse *p = o->p;
+	int r = hp_parse_compare(p, f, err);
+
+	if (r)
+		return r;
 	XXH3_64bits_reset(&p->hash);
-	while (left) {
-		int r = need(p, pass, 1, err);
-		size_t n = left < pass->have ? (size_t)left : pass->have;
-
-		if (r)
-			return r;
-		XXH3_64bits_update(&p->hash, pass->at, n);
-		hp_pass_take(pass, n);
-		hp_meter_add(&p->v->meter, n);
-		left -= n;
-	}
+	r = hp_chunk_walk_each(&o->walk, p->m.size, hash_piece, p, err);
+	if (r)
+		return r;
 	hp_parse_content(p);
-	return 0;
-}
-
-static int skip(struct hp_parse *p, struct hp_pass *pass, uint64_t n,
-		struct hpdsl_error *err)
-{
-	while (n) {
-		int r = need(p, pass, 1, err);
-		size_t k = n < pass->have ? (size_t)n : pass->have;
-
-		if (r)
-			return r;
-		hp_pass_take(pass, k);
-		n -= k;
-	}
-	return 0;
+	return hp_chunk_walk_over(&o->walk, hp_tar_padded(f->size) - f->size,
+				  err);
 }
 
 /* 0, HP_PARSE_LOST at what is wrong, or at the end with *end set. */
-static int next_of_ours(struct hp_parse *p, struct hp_pass *pass, char *path,
-			bool *end, struct hpdsl_error *err)
+static int next_of_ours(struct ours *o, bool *end, struct hpdsl_error *err)
 {
 	struct hp_tar_member t;
 	struct hpdsl_error why;
-	struct hp_found_member f;
 	ssize_t n = -EAGAIN;
 	int r = 0;
 
 	for (size_t want = HP_TAR_BLOCK; n == -EAGAIN && !r; want *= 2) {
 		if (want > HP_TAR_HEADER_MAX)
 			want = HP_TAR_HEADER_MAX;
-		r = need(p, pass, want, err);
+		r = hp_chunk_walk_need(&o->walk, want, err);
 		if (!r)
-			n = hp_tar_header_read(pass->at, pass->have, &t, path,
-					       &why);
+			n = hp_tar_header_read(o->pass.at, o->pass.have, &t,
+					       o->path, &why);
 	}
 	if (r)
 		return r;
 	if (n < 0)
-		return hp_parse_chunk(p, why.msg);
+		return hp_parse_chunk(o->p, why.msg);
 	*end = n == 0;
-	if (*end)
-		return 0;
-	hp_pass_take(pass, (size_t)n);
-	f = (struct hp_found_member){ t.path, t.path_len, t.size, t.mtime,
-				      t.mode };
-	r = hp_parse_compare(p, &f, err);
-	if (!r)
-		r = hash_pass(p, pass, err);
-	return r ? r : skip(p, pass, hp_tar_padded(t.size) - t.size, err);
+	hp_pass_take(&o->pass, (size_t)n);
+	return *end ? 0 :
+		      take_member(o,
+				  &(struct hp_found_member){ t.path, t.path_len,
+							     t.size, t.mtime,
+							     t.mode },
+				  err);
 }
 
 /* The data of an extended header. */
-static int take_extra(struct hp_parse *p, struct hp_pass *pass,
-		      struct hp_foreign *tar, size_t n, struct hpdsl_error *err)
+static int take_extra(struct ours *o, size_t n, struct hpdsl_error *err)
 {
-	hp_auto_free uint8_t *data = malloc(n ? n : 1);
+	hp_auto_free uint8_t *data = NULL;
 	struct hpdsl_error why;
+	int r = hp_chunk_walk_copy(&o->walk, n, &data, err);
 
-	if (!data)
-		return hp_fail_nomem(err);
-	for (size_t at = 0; at < n;) {
-		int r = need(p, pass, 1, err);
-		size_t k = n - at < pass->have ? n - at : pass->have;
-
-		if (r)
-			return r;
-		memcpy(data + at, pass->at, k);
-		hp_pass_take(pass, k);
-		at += k;
-	}
-	if (hp_foreign_extra(tar, data, n, &why) < 0)
-		return hp_parse_chunk(p, why.msg);
-	return skip(p, pass, hp_tar_padded(n) - n, err);
+	if (r)
+		return r;
+	if (hp_foreign_extra(o->tar, data, n, &why) < 0)
+		return hp_parse_chunk(o->p, why.msg);
+	return hp_chunk_walk_over(&o->walk, hp_tar_padded(n) - n, err);
 }
 
-static int next_foreign(struct hp_parse *p, struct hp_pass *pass,
-			struct hp_foreign *tar, bool *end,
-			struct hpdsl_error *err)
+static int next_foreign(struct ours *o, bool *end, struct hpdsl_error *err)
 {
+	struct hp_pass *pass = &o->pass;
 	struct hp_foreign_member m;
 	struct hpdsl_error why;
-	struct hp_found_member f;
 	int r;
 
 	/* Some end without the zeros. */
@@ -293,58 +278,56 @@ static int next_foreign(struct hp_parse *p, struct hp_pass *pass,
 		*end = true;
 		return 0;
 	}
-	r = need(p, pass, HP_TAR_BLOCK, err);
+	r = hp_chunk_walk_need(&o->walk, HP_TAR_BLOCK, err);
 	if (r)
 		return r;
-	if (hp_foreign_header(tar, pass->at, &m, &why) < 0)
-		return hp_parse_chunk(p, why.msg);
+	if (hp_foreign_header(o->tar, pass->at, &m, &why) < 0)
+		return hp_parse_chunk(o->p, why.msg);
 	hp_pass_take(pass, HP_TAR_BLOCK);
 	*end = m.kind == HP_FOREIGN_END;
 	if (*end)
 		return 0;
 	if (m.kind == HP_FOREIGN_EXTRA)
-		return take_extra(p, pass, tar, (size_t)m.size, err);
+		return take_extra(o, (size_t)m.size, err);
 	if (m.kind != HP_FOREIGN_FILE)
-		return skip(p, pass, hp_tar_padded(m.size), err);
-	f = (struct hp_found_member){ m.name, m.name_len, m.size, m.mtime,
-				      m.mode };
-	r = hp_parse_compare(p, &f, err);
-	if (!r)
-		r = hash_pass(p, pass, err);
-	return r ? r : skip(p, pass, hp_tar_padded(m.size) - m.size, err);
+		return hp_chunk_walk_over(&o->walk, hp_tar_padded(m.size), err);
+	return take_member(o,
+			   &(struct hp_found_member){ m.name, m.name_len,
+						      m.size, m.mtime, m.mode },
+			   err);
 }
 
-static int walk_pass(struct hp_parse *p, struct hp_pass *pass,
-		     struct hpdsl_error *err)
+static int walk(struct ours *o, struct hpdsl_error *err)
 {
 	hp_auto_free struct hp_foreign *tar = malloc(sizeof *tar);
-	char path[HPDSL_PATH_MAX + 1];
 	bool end = false;
 	int r = 0;
 
 	if (!tar)
 		return hp_fail_nomem(err);
 	hp_foreign_begin(tar);
+	o->tar = tar;
+	hp_chunk_walk_begin(&o->walk, &o->pass, &ops, o);
 	while (!r && !end)
-		r = p->foreign ? next_foreign(p, pass, tar, &end, err) :
-				 next_of_ours(p, pass, path, &end, err);
-	return r ? r : hp_parse_end(p);
+		r = o->p->foreign ? next_foreign(o, &end, err) :
+				    next_of_ours(o, &end, err);
+	return r ? r : hp_parse_end(o->p);
 }
 
 int hp_parse_with_ours(struct hp_parse *p, struct hpdsl_error *err)
 {
 	const struct hp_verify *v = p->v;
+	struct ours o = { .p = p };
 	struct hpdsl_error why;
-	struct hp_pass pass;
 	int r;
 
-	hp_pass_init(&pass);
+	hp_pass_init(&o.pass);
 	if (p->row->compressed)
-		r = hp_pass_begin_zst(&pass, v->io, v->dir, p->row->name,
+		r = hp_pass_begin_zst(&o.pass, v->io, v->dir, p->row->name,
 				      v->index, p->row, &why);
 	else
-		r = hp_pass_begin(&pass, v->io, v->dir, p->row->name, &why);
-	r = r < 0 ? hp_parse_failed(p, r, &why, err) : walk_pass(p, &pass, err);
-	hp_pass_end(&pass);
+		r = hp_pass_begin(&o.pass, v->io, v->dir, p->row->name, &why);
+	r = r < 0 ? hp_parse_failed(p, r, &why, err) : walk(&o, err);
+	hp_pass_end(&o.pass);
 	return r;
 }

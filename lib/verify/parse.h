@@ -18,7 +18,7 @@ struct hp_found_member {
 /* Samples that the first reader told, ascending. */
 struct hp_told {
 	uint64_t *v;
-	size_t n, room;
+	size_t n;
 	size_t at; /* where the second reader is */
 };
 

@@ -75,10 +75,7 @@ static void check_name(struct hp_rules *r, const struct hpdsl_chunk *c)
 {
 	char name[HP_CHUNK_NAME];
 
-	if (c->compressed)
-		hp_chunk_zst_name(c->number, name);
-	else
-		hp_chunk_name(c->number, name);
+	hp_chunk_name_of(c->number, c->compressed, name);
 	if (strcmp(c->name, name) != 0)
 		hp_findings_add(&r->findings,
 				"chunk %" PRIu32 ": is not called %s",

@@ -32,16 +32,15 @@ int hp_check_sha256_end(struct hp_check_sha256 *s, struct hpdsl_error *err)
 	return r;
 }
 
-bool hp_check_sha256_member(struct hp_check_sha256 *s,
-			    const struct hp_verify *v, uint64_t number)
+bool hp_check_sha256_member(const struct hp_check_sha256 *s,
+			    const struct hp_verify *v, uint64_t number,
+			    const uint8_t is[HP_SHA256])
 {
-	uint8_t want[HP_SHA256], is[HP_SHA256];
+	uint8_t want[HP_SHA256];
 
-	if (!s->content)
-		return true;
-	hp_sha256_end(s->content, is);
-	return hp_index_member_sha256(v->index, number, want, NULL) == 0 &&
-	       memcmp(is, want, sizeof is) == 0;
+	return !s->content ||
+	       (hp_index_member_sha256(v->index, number, want, NULL) == 0 &&
+		memcmp(is, want, sizeof want) == 0);
 }
 
 bool hp_check_sha256_chunk(struct hp_check_sha256 *s, const struct hp_verify *v,

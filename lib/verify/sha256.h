@@ -17,23 +17,10 @@ int hp_check_sha256_begin(struct hp_check_sha256 *s, const struct hp_verify *v,
 /* Did anything fail?  Releases it. */
 int hp_check_sha256_end(struct hp_check_sha256 *s, struct hpdsl_error *err);
 
-/* A content begins, and goes on. */
-static inline void hp_check_sha256_content(struct hp_check_sha256 *s)
-{
-	if (s->content)
-		hp_sha256_begin(s->content);
-}
-
-static inline void hp_check_sha256_add(struct hp_check_sha256 *s, const void *p,
-				       size_t n)
-{
-	if (s->content)
-		hp_sha256_update(s->content, p, n);
-}
-
 /* Is the content the member's, all bytes of the file the chunk's? */
-bool hp_check_sha256_member(struct hp_check_sha256 *s,
-			    const struct hp_verify *v, uint64_t number);
+bool hp_check_sha256_member(const struct hp_check_sha256 *s,
+			    const struct hp_verify *v, uint64_t number,
+			    const uint8_t is[32]);
 bool hp_check_sha256_chunk(struct hp_check_sha256 *s, const struct hp_verify *v,
 			   uint32_t number);
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "dataset/pass.h"
+#include "dataset/chunk_walk.h"
 #include "format/names.h"
 
 #include <errno.h>
@@ -13,129 +13,82 @@
 
 struct reading {
 	struct hp_pass pass;
-	struct hp_content_state content;
-	const struct hp_pack *pack;
+	struct hp_chunk_walk walk;
+	const struct hp_writing *w;
 	struct hp_chunk_sums *sums;
-	/* With the list's: of the file, of the content at hand. */
-	struct hp_sha256 *of_file, *of_content;
+	struct hp_sha256 *of_file; /* with the list's */
 };
 
-/* HPDSL_ECORRUPT, or the code of a read that failed. */
-static int need(struct hp_pass *p, size_t n)
+static int fill(void *arg, size_t n, struct hpdsl_error *err)
 {
-	int r = hp_pass_need(p, n);
+	struct reading *k = arg;
 
-	return r < 0 ? r : p->have < n ? HPDSL_ECORRUPT : 0;
+	(void)err;
+	return hp_pass_need(&k->pass, n);
 }
 
-/* Goes over padding: it counts in the checksum of the chunk. */
-static int skip_zeros(struct hp_pass *p, uint64_t n)
+/* Why, nobody asks. */
+static int is_another(void *arg, struct hpdsl_error *err)
 {
-	while (n) {
-		int r = need(p, 1);
-		size_t k = n < p->have ? (size_t)n : p->have;
-
-		if (r < 0)
-			return r;
-		if (p->at[0] || memcmp(p->at, p->at + 1, k - 1) != 0)
-			return HPDSL_ECORRUPT;
-		hp_pass_take(p, k);
-		n -= k;
-	}
-	return 0;
+	(void)arg;
+	(void)err;
+	return HPDSL_ECORRUPT;
 }
+
+static const struct hp_chunk_walk_ops ops = { fill, is_another, is_another };
 
 static int check_header(struct reading *k, uint64_t file)
 {
 	uint8_t header[HP_TAR_HEADER_MAX];
 	struct hp_tar_member m;
+	bool same;
 	size_t n;
 	int r;
 
-	hp_plan_header(&k->pack->list, file, &m);
+	hp_plan_header(&k->w->list, file, &m);
 	n = hp_tar_header_write(&m, header);
-	r = need(&k->pass, n);
-	if (r == 0 && memcmp(k->pass.at, header, n) != 0)
-		r = HPDSL_ECORRUPT;
-	if (r == 0)
-		hp_pass_take(&k->pass, n);
-	return r;
-}
-
-static int take_content(struct reading *k, uint64_t left,
-			struct hp_content_hash *ret)
-{
-	hp_content_begin_sha256(&k->content, k->of_content);
-	while (left) {
-		size_t n;
-		int r = need(&k->pass, 1);
-
-		if (r < 0)
-			return r;
-		n = left < k->pass.have ? (size_t)left : k->pass.have;
-		hp_content_update(&k->content, k->pass.at, n);
-		hp_pass_take(&k->pass, n);
-		left -= n;
-	}
-	hp_content_end(&k->content, ret);
-	return 0;
-}
-
-static void walk_chunk(struct hp_plan_walk *w, const struct hp_plan *plan,
-		       uint32_t c)
-{
-	hp_plan_walk_begin(w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
+	r = hp_chunk_walk_same(&k->walk, header, n, &same, NULL);
+	return r == 0 && !same ? HPDSL_ECORRUPT : r;
 }
 
 static int check_members(struct reading *k, uint32_t c)
 {
-	const struct hp_plan *plan = &k->pack->plan;
-	struct hp_pass *pass = &k->pass;
+	const struct hp_plan *plan = &k->w->plan;
+	struct hp_chunk_walk *walk = &k->walk;
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 	uint64_t i = 0;
 	int r = 0;
 
-	walk_chunk(&w, plan, c);
+	hp_plan_walk_chunk(&w, plan, c);
 	while (r == 0 && hp_plan_walk_next(&w, &place)) {
 		uint64_t size = plan->list->files[place.file].size;
 
 		r = check_header(k, place.file);
 		if (r == 0)
-			r = take_content(k, size, &k->sums->hashes[i++]);
+			r = hp_chunk_walk_content(walk, size,
+						  &k->sums->hashes[i++], NULL);
 		if (r == 0)
-			r = skip_zeros(pass, place.next - pass->offset);
+			r = hp_chunk_walk_zeros(
+				walk, place.next - k->pass.offset, NULL, NULL);
 	}
-	return r < 0 ? r :
-		       skip_zeros(pass,
-				  hp_plan_chunk_bytes(plan, c) - pass->offset);
-}
-
-static uint64_t count_members(const struct hp_plan *plan, uint32_t c)
-{
-	const uint64_t *first = plan->list->samples;
-	uint64_t n = 0;
-
-	for (uint64_t s = hp_plan_first(plan, c);
-	     s < hp_plan_first(plan, c + 1); s++) {
-		uint64_t l = hp_plan_sample(plan, s);
-
-		n += first[l + 1] - first[l];
-	}
-	return n;
+	if (r < 0)
+		return r;
+	return hp_chunk_walk_zeros(
+		walk, hp_plan_chunk_bytes(plan, c) - k->pass.offset, NULL,
+		NULL);
 }
 
 static int open_chunk(struct reading *k, uint32_t c, const char *name,
 		      struct hpdsl_error *err)
 {
-	const struct hp_pack *p = k->pack;
+	const struct hp_writing *p = k->w;
 	int r;
 
 	if (hp_chunk_name_is_zst(name))
-		return hp_pass_begin_zst(&k->pass, p->io, p->target.dir, name,
-					 NULL, NULL, err);
-	r = hp_pass_begin(&k->pass, p->io, p->target.dir, name, err);
+		return hp_pass_begin_zst(&k->pass, p->io, p->dir, name, NULL,
+					 NULL, err);
+	r = hp_pass_begin(&k->pass, p->io, p->dir, name, err);
 	if (r == 0 && k->pass.size != hp_plan_chunk_bytes(&p->plan, c))
 		r = hp_fail(err, HPDSL_ECORRUPT, "%s: is not what was written",
 			    name);
@@ -164,25 +117,22 @@ static int read_chunk(struct reading *k, uint32_t c, const char *name,
 	r = check_members(k, c);
 	if (r == 0)
 		r = check_end(k);
-	if (r == 0 && k->pass.zst)
-		r = hp_pass_frames(&k->pass, &sums->frames, &sums->n_frames);
+	if (r == 0)
+		r = hp_pass_made(&k->pass, &sums->made);
 	if (r == HPDSL_ECORRUPT)
 		return hp_fail(err, r, "%s: is not what was written", name);
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s", name);
-	sums->bytes = k->pass.read;
-	hp_pass_stored_digest(&k->pass, sums->digest);
-	hp_pass_digest(&k->pass, sums->plain_digest);
 	if (k->of_file)
-		hp_sha256_end(k->of_file, sums->sha256);
+		hp_sha256_end(k->of_file, sums->made.sha256);
 	r = hp_sha256_check(k->of_file, err);
-	return r < 0 ? r : hp_sha256_check(k->of_content, err);
+	return r < 0 ? r : hp_sha256_check(k->walk.sha256, err);
 }
 
-int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
+int hp_chunk_sums_take(const struct hp_writing *p, uint32_t c, const char *name,
 		       struct hp_chunk_sums *ret, struct hpdsl_error *err)
 {
-	struct hp_chunk_sums sums = { .n = count_members(&p->plan, c) };
+	struct hp_chunk_sums sums = { .n = hp_plan_members(&p->plan, c) };
 	hp_auto_free struct reading *k = hp_aligned(sizeof *k);
 	hp_auto_sha256 struct hp_sha256 *of_file = NULL, *of_content = NULL;
 	bool sha256 = p->list.sha256 != NULL;
@@ -198,10 +148,11 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 		return hp_fail_nomem(err);
 	}
 	hp_pass_init(&k->pass);
-	k->pack = p;
+	k->w = p;
 	k->sums = &sums;
 	k->of_file = of_file;
-	k->of_content = of_content;
+	hp_chunk_walk_begin(&k->walk, &k->pass, &ops, k);
+	k->walk.sha256 = of_content;
 	r = read_chunk(k, c, name, err);
 	hp_pass_end(&k->pass);
 	if (r == 0)
@@ -211,28 +162,25 @@ int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
 	return r;
 }
 
-void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
+void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_writing *p,
 			uint32_t c)
 {
 	struct hp_plan_place place;
 	struct hp_plan_walk w;
 
-	walk_chunk(&w, &p->plan, c);
-	for (uint64_t i = 0; hp_plan_walk_next(&w, &place); i++) {
-		struct hp_file *f = &p->list.files[place.file];
-
-		f->low64 = sums->hashes[i].low64;
-		memcpy(f->full, sums->hashes[i].full, sizeof f->full);
-		hp_list_set_sha256(&p->list, f, sums->hashes[i].sha256);
-	}
-	if (!p->done[c].compressed)
-		memcpy(p->done[c].sha256, sums->sha256, sizeof sums->sha256);
+	hp_plan_walk_chunk(&w, &p->plan, c);
+	for (uint64_t i = 0; hp_plan_walk_next(&w, &place); i++)
+		hp_list_set_hash(&p->list, &p->list.files[place.file],
+				 &sums->hashes[i]);
+	p->done[c] = sums->made;
+	p->done[c].done = true;
+	sums->made.frames = NULL;
 }
 
 void hp_chunk_sums_release(struct hp_chunk_sums *sums)
 {
 	free(sums->hashes);
-	free(sums->frames);
+	free(sums->made.frames);
 	sums->hashes = NULL;
-	sums->frames = NULL;
+	sums->made.frames = NULL;
 }

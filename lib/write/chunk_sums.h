@@ -13,12 +13,7 @@
 struct hp_chunk_sums {
 	struct hp_content_hash *hashes; /* of its members, in their order */
 	uint64_t n;
-	uint64_t bytes;		     /* of the file */
-	uint8_t digest[16];	     /* XXH3-128 of the file */
-	uint8_t plain_digest[16];    /* of the tar */
-	struct hp_frame_row *frames; /* n_frames of a compressed one, or NULL */
-	uint32_t n_frames;
-	uint8_t sha256[32]; /* of the file, if the list has them */
+	struct hp_chunk_made made; /* it: its frames are owned */
 };
 
 /*
@@ -26,13 +21,13 @@ struct hp_chunk_sums {
  * compressed if the name ends in .zst.
  * HPDSL_ECORRUPT: it is another one; -errno.
  */
-int hp_chunk_sums_take(const struct hp_pack *p, uint32_t c, const char *name,
+int hp_chunk_sums_take(const struct hp_writing *p, uint32_t c, const char *name,
 		       struct hp_chunk_sums *ret, struct hpdsl_error *err);
 /*
- * The list gets the checksums of the chunk's members, and of the file what only
- * SHA-256 is needed for.
+ * The chunk is done: the list gets the checksums of its members, and p->done
+ * what it is, frames included.
  */
-void hp_chunk_sums_keep(const struct hp_chunk_sums *sums, struct hp_pack *p,
+void hp_chunk_sums_keep(struct hp_chunk_sums *sums, struct hp_writing *p,
 			uint32_t c);
 void hp_chunk_sums_release(struct hp_chunk_sums *sums);
 

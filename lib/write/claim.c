@@ -19,7 +19,7 @@ enum { RUN_BYTES = 256 * 1024 };
 
 static struct hp_open_chunk *new_chunk(struct hp_engine *e)
 {
-	const struct hp_plan *plan = &e->pack->plan;
+	const struct hp_plan *plan = &e->w->plan;
 	struct hp_open_chunk *c = hp_aligned(sizeof *c);
 	struct hpdsl_error err;
 
@@ -28,7 +28,7 @@ static struct hp_open_chunk *new_chunk(struct hp_engine *e)
 		c->bytes = c->unwritten = hp_plan_chunk_bytes(plan, c->number);
 		c->tail = &c->head;
 		c->out.fd = -1;
-		if (!e->pack->opt->zstd || hp_squeeze_begin(c, plan) == 0)
+		if (!e->w->opt->zstd || hp_squeeze_begin(c, plan) == 0)
 			return c;
 	}
 	free(c);
@@ -39,17 +39,16 @@ static struct hp_open_chunk *new_chunk(struct hp_engine *e)
 
 static bool begin_chunk(struct hp_engine *e)
 {
-	const struct hp_plan *plan = &e->pack->plan;
+	const struct hp_plan *plan = &e->w->plan;
 	struct hp_open_chunk *c;
 
-	while (e->next_chunk < plan->n_chunks &&
-	       e->pack->done[e->next_chunk].done)
+	while (e->next_chunk < plan->n_chunks && e->w->done[e->next_chunk].done)
 		e->next_chunk++;
 	if (e->next_chunk == plan->n_chunks) {
 		e->cut_all = true;
 		return false;
 	}
-	if (hp_stopped(&e->pack->opt->watch)) {
+	if (hp_stopped(&e->w->opt->watch)) {
 		e->stopped = e->cut_all = true;
 		return false;
 	}
@@ -61,8 +60,7 @@ static bool begin_chunk(struct hp_engine *e)
 	e->chunks_tail = &c->next;
 	e->cutting = c;
 	e->at = 0;
-	hp_plan_walk_begin(&e->walk, plan, hp_plan_first(plan, c->number),
-			   hp_plan_first(plan, c->number + 1));
+	hp_plan_walk_chunk(&e->walk, plan, c->number);
 	e->have_place = hp_plan_walk_next(&e->walk, &e->place);
 	return true;
 }
@@ -95,11 +93,11 @@ static void piece_done(struct hp_engine *e, struct hp_segment *s)
 static void note_part(struct hp_engine *e, struct hp_segment *s,
 		      const struct hp_plan_place *p)
 {
-	struct hp_file *f = &e->pack->list.files[p->file];
+	struct hp_file *f = &e->w->list.files[p->file];
 	uint64_t from = p->data > s->offset ? p->data : s->offset;
 	uint64_t end = p->data + f->size, seg_end = s->offset + s->len;
 	uint64_t to = end < seg_end ? end : seg_end;
-	struct hp_part part = { .file = f };
+	struct hp_segment_part part = { .file = f };
 
 	if (from >= to || (from == p->data && to == end))
 		return;

@@ -28,7 +28,7 @@ static uint64_t stride(const struct hp_engine *e, uint32_t size)
 {
 	uint64_t n;
 
-	if (!e->pack->opt->zstd)
+	if (!e->w->opt->zstd)
 		return size;
 	n = HP_FRAME_BYTES + (uint64_t)size + hp_stretch_room(size);
 	return (n + 4095) / 4096 * 4096;
@@ -41,7 +41,7 @@ static uint64_t stride(const struct hp_engine *e, uint32_t size)
  */
 static uint64_t most_segments(const struct hp_engine *e, uint32_t threads)
 {
-	if (!e->pack->opt->zstd)
+	if (!e->w->opt->zstd)
 		return SEGMENTS_MAX;
 	return 8 + (threads > 1 ? 16 * (uint64_t)(threads - 1) : 8);
 }
@@ -50,7 +50,7 @@ static uint64_t most_segments(const struct hp_engine *e, uint32_t threads)
 static void choose_segments(struct hp_engine *e, uint32_t threads)
 {
 	uint64_t max = most_segments(e, threads);
-	uint64_t memory = e->pack->opt->memory;
+	uint64_t memory = e->w->opt->memory;
 	uint64_t size, n;
 
 	if (memory == 0)
@@ -102,30 +102,29 @@ static int get_memory(struct hp_engine *e, uint32_t threads,
 	madvise(p, bytes, MADV_HUGEPAGE);
 	e->memory = p;
 	e->segments = calloc(e->n_segments, sizeof *e->segments);
-	if (e->pack->opt->zstd)
+	if (e->w->opt->zstd)
 		e->rows =
 			hp_array((uint64_t)hp_stretch_frames(e->segment_size) *
 					 e->n_segments,
 				 sizeof *e->rows);
-	if (!e->segments || (e->pack->opt->zstd && !e->rows))
+	if (!e->segments || (e->w->opt->zstd && !e->rows))
 		return hp_fail_nomem(err);
 	for (uint32_t i = e->n_segments; i-- > 0;)
 		place_segment(e, i);
 	return 0;
 }
 
-int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
+int hp_engine_init(struct hp_engine *e, struct hp_writing *p, uint32_t threads,
 		   struct hpdsl_error *err)
 {
 	int r;
 
-	*e = (struct hp_engine){ .pack = p, .io = p->io };
+	*e = (struct hp_engine){ .w = p, .io = p->io };
 	e->chunks_tail = &e->chunks;
 	for (uint32_t c = 0; c < p->plan.n_chunks; c++)
 		if (!p->done[c].done)
 			e->bytes_total += hp_plan_chunk_bytes(&p->plan, c);
 	pthread_mutex_init(&e->lock, NULL);
-	pthread_mutex_init(&e->journal_lock, NULL);
 	pthread_mutex_init(&e->expand_lock, NULL);
 	pthread_cond_init(&e->freed, NULL);
 	pthread_cond_init(&e->ready, NULL);
@@ -155,20 +154,7 @@ void hp_engine_release(struct hp_engine *e)
 	pthread_cond_destroy(&e->ready);
 	pthread_cond_destroy(&e->freed);
 	pthread_mutex_destroy(&e->expand_lock);
-	pthread_mutex_destroy(&e->journal_lock);
 	pthread_mutex_destroy(&e->lock);
-}
-
-void hp_engine_fail(struct hp_engine *e, int code,
-		    const struct hpdsl_error *err)
-{
-	if (!e->failed) {
-		e->failed = code;
-		e->err = *err;
-	}
-	pthread_cond_broadcast(&e->freed);
-	pthread_cond_broadcast(&e->ready);
-	pthread_cond_broadcast(&e->ended);
 }
 
 static bool all_written(const struct hp_engine *e)
@@ -210,13 +196,18 @@ static void *reader(void *arg)
 	return NULL;
 }
 
+static bool write_one(struct hp_engine *e)
+{
+	return e->w->opt->zstd ? hp_squeeze_one(e) : hp_write_one(e);
+}
+
 static void *writer(void *arg)
 {
 	struct hp_engine *e = arg;
 
 	pthread_mutex_lock(&e->lock);
 	while (!all_written(e))
-		if (!hp_write_one(e) && !all_written(e))
+		if (!write_one(e) && !all_written(e))
 			pthread_cond_wait(&e->ready, &e->lock);
 	pthread_cond_broadcast(&e->ended);
 	pthread_mutex_unlock(&e->lock);
@@ -225,8 +216,8 @@ static void *writer(void *arg)
 
 static void tell_progress(const struct hp_engine *e, uint64_t done)
 {
-	const struct hpdsl_watch *w = &e->pack->opt->watch;
-	const char *phase = e->pack->parts ? "compressing" : "writing";
+	const struct hpdsl_watch *w = &e->w->opt->watch;
+	const char *phase = e->w->parts ? "compressing" : "writing";
 	struct hpdsl_progress p = { .phase = phase,
 				    .done = done,
 				    .total = e->bytes_total,
@@ -262,7 +253,7 @@ static void run_serially(struct hp_engine *e)
 	pthread_mutex_lock(&e->lock);
 	while (more && !e->failed) {
 		more = read_some(e, false);
-		while (hp_write_one(e))
+		while (write_one(e))
 			more = true;
 		tell_progress(e, e->bytes_done);
 	}
@@ -271,7 +262,7 @@ static void run_serially(struct hp_engine *e)
 
 static void run_threads(struct hp_engine *e, uint32_t writers, uint32_t readers)
 {
-	pthread_t id[READERS_MAX + 256 + EXTRA_WRITERS];
+	pthread_t id[READERS_MAX + HP_THREADS_MOST + EXTRA_WRITERS];
 	uint32_t n = 0, w = 0;
 
 	while (w < writers && hp_thread_start(&id[n], writer, e) == 0) {
@@ -291,7 +282,7 @@ static void run_threads(struct hp_engine *e, uint32_t writers, uint32_t readers)
 		pthread_join(id[i], NULL);
 }
 
-static int stopped(const struct hp_pack *p, struct hpdsl_error *err)
+static int stopped(const struct hp_writing *p, struct hpdsl_error *err)
 {
 	uint32_t n = 0;
 
@@ -303,7 +294,7 @@ static int stopped(const struct hp_pack *p, struct hpdsl_error *err)
 		       n, p->plan.n_chunks);
 }
 
-int hp_write_in_order(struct hp_pack *p, struct hpdsl_error *err)
+int hp_write_in_order(struct hp_writing *p, struct hpdsl_error *err)
 {
 	uint32_t threads = hp_threads(p->opt->threads);
 	uint32_t readers = p->opt->readers ? p->opt->readers : READERS;

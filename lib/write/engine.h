@@ -26,7 +26,7 @@
 #include <pthread.h>
 
 /* A member's content that does not lie in one segment: its part in this one. */
-struct hp_part {
+struct hp_segment_part {
 	struct hp_file *file; /* NULL: none */
 	uint32_t start, len;  /* in the segment */
 	bool first, last;     /* begins, ends the content */
@@ -39,7 +39,7 @@ struct hp_segment {
 	uint64_t offset; /* in the chunk */
 	uint32_t len;
 	uint32_t pending; /* pieces not read yet, and one while it is filled */
-	struct hp_part front, back;
+	struct hp_segment_part front, back;
 
 	/* With compression. */
 	bool squeezed; /* may be written as soon as those before it are */
@@ -76,13 +76,13 @@ struct hp_squeeze {
 };
 
 /* Contexts that are lent out, under the lock. */
-struct hp_zips {
-	struct hp_zip **v;
+struct hp_zstds {
+	struct hp_zstd **v;
 	uint32_t n, idle; /* v[0 .. idle) are there to be had */
 };
 
 /* What is put where by one reader at a time. */
-struct hp_piece {
+struct hp_claim_piece {
 	struct hp_segment *segment;
 	struct hp_plan_place place;
 };
@@ -90,19 +90,18 @@ struct hp_piece {
 enum { HP_RUN = 8 };
 
 struct hp_run {
-	struct hp_piece piece[HP_RUN];
+	struct hp_claim_piece piece[HP_RUN];
 	unsigned n;
 	uint64_t bytes;
 };
 
 struct hp_engine {
-	struct hp_pack *pack;
+	struct hp_writing *w;
 	const struct hp_io *io;
 	pthread_mutex_t lock;
 	pthread_cond_t freed; /* a segment is free, or the end */
 	pthread_cond_t ready; /* a segment can be hashed, or the end */
 	pthread_cond_t ended; /* all is written, or failed */
-	pthread_mutex_t journal_lock;
 	/* Held for what takes a chunk's space twice: one at a time may. */
 	pthread_mutex_t expand_lock;
 
@@ -117,7 +116,7 @@ struct hp_engine {
 	 * border of two segments.  One of the latter is kept for the first
 	 * chunk: the others wait for segments that wait for it.
 	 */
-	struct hp_zips zips, streams;
+	struct hp_zstds zstds, streams;
 
 	struct hp_open_chunk *chunks, **chunks_tail;
 
@@ -137,13 +136,9 @@ struct hp_engine {
 	struct hpdsl_error err;
 };
 
-int hp_engine_init(struct hp_engine *e, struct hp_pack *p, uint32_t threads,
+int hp_engine_init(struct hp_engine *e, struct hp_writing *p, uint32_t threads,
 		   struct hpdsl_error *err);
 void hp_engine_release(struct hp_engine *e);
-
-/* Under the lock: notes the first failure and wakes everybody. */
-void hp_engine_fail(struct hp_engine *e, int code,
-		    const struct hpdsl_error *err);
 
 /*
  * Under the lock: takes the next pieces.  wait: until there is a segment to
@@ -162,31 +157,41 @@ int hp_read_run(const struct hp_engine *e, const struct hp_run *run,
  * if one is ready.  Returns whether it did.
  */
 bool hp_write_one(struct hp_engine *e);
-
-/* ---- Between segment.c and squeeze.c ------------------------------------- */
-
 /* The same for chunks that are compressed. */
 bool hp_squeeze_one(struct hp_engine *e);
-/* threads of them work at a time; no more than that many contexts are used. */
-int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
-		    struct hpdsl_error *err);
-void hp_squeeze_release(struct hp_engine *e);
-int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan);
-void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c);
+
+/* ---- Open chunks: open_chunk.c ------------------------------------------- */
+
+/* Under the lock: notes the first failure and wakes everybody. */
+void hp_engine_fail(struct hp_engine *e, int code,
+		    const struct hpdsl_error *err);
 
 /* Counts a full segment: contents that span segments, and the plain digest. */
-int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
+int hp_hash_segment(const struct hp_writing *p, const struct hp_segment *s,
 		    struct hpdsl_error *err);
 /* Takes the first segment that is not hashed. */
 struct hp_segment *hp_pop_segment(struct hp_open_chunk *c);
 void hp_free_segment(struct hp_engine *e, struct hp_segment *s);
 /* Syncs the file, notes the chunk as it is in *done, gives it its name. */
 int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
-		     struct hp_outfile *out, const struct hp_done *done,
+		     struct hp_outfile *out, const struct hp_chunk_made *done,
 		     struct hpdsl_error *err);
 /* Frees what the chunk holds, and the chunk. */
 void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 /* Under the lock: the chunk is finished. */
 void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c);
+
+/* ---- What compressing takes: zstds.c --------------------------------------
+ */
+
+/* threads of them work at a time; no more than that many contexts are used. */
+int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
+		    struct hpdsl_error *err);
+void hp_squeeze_release(struct hp_engine *e);
+int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan);
+void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c);
+/* Under the lock: one that is idle, until it comes back. */
+struct hp_zstd *hp_zstds_borrow(struct hp_zstds *z);
+void hp_zstds_give_back(struct hp_zstds *z, struct hp_zstd *zstd);
 
 #endif

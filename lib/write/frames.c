@@ -63,18 +63,18 @@ static int go_on(struct hp_frames *f, struct hp_stretch *s, uint32_t *ret_len)
 {
 	uint64_t left = f->at + f->bytes - s->offset;
 	uint32_t n = left < s->len ? (uint32_t)left : s->len;
-	struct hp_zip_out *out = &s->part[TAIL];
+	struct hp_zstd_out *out = &s->part[TAIL];
 	int r;
 
 	*ret_len = n;
 	if (n == 0)
 		return 0;
 	/* A block may have been waiting in the context. */
-	out->cap = hp_zip_bound((size_t)n + HP_FRAME_BYTES);
-	r = hp_zip_more(f->stream, s->buf, n, out);
+	out->cap = hp_zstd_bound((size_t)n + HP_FRAME_BYTES);
+	r = hp_zstd_more(f->stream, s->buf, n, out);
 	if (r < 0 || n < left)
 		return r;
-	r = hp_zip_end(f->stream, out, &s->frame[0]);
+	r = hp_zstd_end(f->stream, out, &s->frame[0]);
 	if (r < 0)
 		return r;
 	f->streaming = false;
@@ -111,14 +111,14 @@ static int keep(struct hp_frames *f, const struct hp_stretch *s)
 static int begin_large(struct hp_frames *f, struct hp_stretch *s)
 {
 	uint32_t n = (uint32_t)(s->offset + s->len - f->at);
-	struct hp_zip_out *out = &s->part[HEAD];
+	struct hp_zstd_out *out = &s->part[HEAD];
 	int r;
 
-	out->cap = hp_zip_bound(n);
+	out->cap = hp_zstd_bound(n);
 	out->p = s->out + hp_stretch_room(s->len) - out->cap;
 	f->streaming = true;
-	r = hp_zip_begin(f->stream, (uint32_t)f->bytes);
-	return r < 0 ? r : hp_zip_more(f->stream, s->buf + s->len - n, n, out);
+	r = hp_zstd_begin(f->stream, (uint32_t)f->bytes);
+	return r < 0 ? r : hp_zstd_more(f->stream, s->buf + s->len - n, n, out);
 }
 
 static int cut(struct hp_frames *f, struct hp_stretch *s)
@@ -157,23 +157,23 @@ int hp_frames_cut(struct hp_frames *f, struct hp_stretch *s,
 	return r < 0 ? failed(f->chunk, f->number, r, err) : 0;
 }
 
-static int compress(struct hp_zip *z, const uint8_t *p, uint32_t n,
-		    struct hp_zip_out *out, struct hp_seek_entry *ret)
+static int compress(struct hp_zstd *z, const uint8_t *p, uint32_t n,
+		    struct hp_zstd_out *out, struct hp_seek_entry *ret)
 {
 	int r;
 
 	if (n <= HP_FRAME_BYTES)
-		return hp_zip_frame(z, p, n, out, ret);
-	r = hp_zip_begin(z, n);
+		return hp_zstd_frame(z, p, n, out, ret);
+	r = hp_zstd_begin(z, n);
 	if (r == 0)
-		r = hp_zip_more(z, p, n, out);
-	return r < 0 ? r : hp_zip_end(z, out, ret);
+		r = hp_zstd_more(z, p, n, out);
+	return r < 0 ? r : hp_zstd_end(z, out, ret);
 }
 
-int hp_stretch_compress(struct hp_zip *z, uint32_t chunk, struct hp_stretch *s,
+int hp_stretch_compress(struct hp_zstd *z, uint32_t chunk, struct hp_stretch *s,
 			struct hpdsl_error *err)
 {
-	struct hp_zip_out *out = &s->part[MIDDLE];
+	struct hp_zstd_out *out = &s->part[MIDDLE];
 	const uint8_t *p = s->middle;
 
 	out->cap =

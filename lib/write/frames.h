@@ -15,12 +15,12 @@
 struct hp_frames {
 	uint32_t chunk; /* its number, for messages */
 	struct hp_frame_walk walk;
-	uint64_t at;	       /* where the frame that was begun begins */
-	uint64_t bytes;	       /* that it has; 0: there are no more */
-	uint32_t number;       /* of this frame in the chunk */
-	uint8_t *carry;	       /* its bytes so far, if it is small: owned */
-	struct hp_zip *stream; /* it is under way here, if it is large; .. */
-	bool streaming;	       /* .. else free; borrowed from the caller */
+	uint64_t at;		/* where the frame that was begun begins */
+	uint64_t bytes;		/* that it has; 0: there are no more */
+	uint32_t number;	/* of this frame in the chunk */
+	uint8_t *carry;		/* its bytes so far, if it is small: owned */
+	struct hp_zstd *stream; /* it is under way here, if it is large; .. */
+	bool streaming;		/* .. else free; borrowed from the caller */
 };
 
 struct hp_stretch {
@@ -35,7 +35,7 @@ struct hp_stretch {
 	uint32_t first;	       /* number of the first of them in the chunk */
 	uint32_t done;	       /* rows that hp_frames_cut has filled */
 	const uint8_t *middle; /* plain bytes of the others */
-	struct hp_zip_out part[3]; /* what is stored, in this order */
+	struct hp_zstd_out part[3]; /* what is stored, in this order */
 };
 
 /* Frames are at least 64 KiB on average, two and two. */
@@ -46,7 +46,7 @@ static inline uint32_t hp_stretch_frames(uint32_t len)
 
 static inline size_t hp_stretch_room(uint32_t len)
 {
-	return hp_zip_bound((size_t)len + HP_FRAME_BYTES) + 2 * 1024 +
+	return hp_zstd_bound((size_t)len + HP_FRAME_BYTES) + 2 * 1024 +
 	       (size_t)hp_stretch_frames(len) * 64;
 }
 
@@ -62,7 +62,7 @@ void hp_frames_release(struct hp_frames *f);
 int hp_frames_cut(struct hp_frames *f, struct hp_stretch *s,
 		  struct hpdsl_error *err);
 /* Then, in any order: the rest.  Writes over s->buf. */
-int hp_stretch_compress(struct hp_zip *z, uint32_t chunk, struct hp_stretch *s,
+int hp_stretch_compress(struct hp_zstd *z, uint32_t chunk, struct hp_stretch *s,
 			struct hpdsl_error *err);
 
 #endif

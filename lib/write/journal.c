@@ -190,6 +190,7 @@ int hp_journal_open(const struct hp_io *io, int dir,
 	j->io = hp_io_or_system(io);
 	j->dir = dir;
 	j->fd = -1;
+	pthread_mutex_init(&j->lock, NULL);
 	r = open_locked(j, watch, err);
 	if (r < 0) {
 		hp_journal_close(j);
@@ -324,6 +325,7 @@ void hp_journal_close(struct hp_journal *j)
 		return;
 	if (j->fd >= 0)
 		j->io->close(j->io, j->fd);
+	pthread_mutex_destroy(&j->lock);
 	free(j->positions);
 	free(j);
 }

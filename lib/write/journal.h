@@ -15,6 +15,7 @@
 #define HP_JOURNAL_H
 
 #include "format/manifest.h"
+#include "index/write.h"
 #include "plan/list.h"
 
 #define HP_JOURNAL_MAGIC "\x89HPDSLJ\n"
@@ -81,10 +82,14 @@ int hp_journal_records(struct hp_journal *j, struct hp_journal_record **ret,
 const struct hp_journal_position *hp_journal_position(
 	const struct hp_journal *j, uint32_t root);
 
-/* Appends and syncs; one call at a time.  A failed sync is final. */
+/* Appends and syncs, from any thread.  A failed sync is final. */
 int hp_journal_add(struct hp_journal *j, const struct hp_journal_record *rec,
 		   struct hpdsl_error *err);
 
+/* The same of chunk c as it is. */
+int hp_journal_add_made(struct hp_journal *j, uint32_t c,
+			const struct hp_chunk_made *made,
+			struct hpdsl_error *err);
 /* n > 0 positions in the same way, synced once. */
 int hp_journal_add_positions(struct hp_journal *j,
 			     const struct hp_journal_position *pos, size_t n,

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "write/journal.h"
 
+#include <pthread.h>
+
 struct hp_journal_found {
 	bool found;
 	struct hp_journal_position at;
@@ -17,7 +19,8 @@ struct hp_journal {
 	int fd;	    /* locked */
 	bool fresh; /* the file was empty: nothing is lost with it */
 	struct hp_journal_head head;
-	uint64_t end; /* where the next record goes */
+	pthread_mutex_t lock;
+	uint64_t end; /* where the next record goes: under the lock */
 	/* By number of the INPUT, as found by hp_journal_records. */
 	struct hp_journal_found *positions;
 	size_t n_positions;

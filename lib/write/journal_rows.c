@@ -14,20 +14,16 @@ enum { RECORDS_AT_A_TIME = 1024 };
 
 struct records {
 	struct hp_journal_record *v;
-	size_t n, cap;
+	size_t n;
 };
 
 static int add_record(struct records *all, const struct hp_journal_record *rec)
 {
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 64;
-		void *v = realloc(all->v, cap * sizeof *all->v);
+	void *v = hp_more(all->v, all->n, sizeof *all->v);
 
-		if (!v)
-			return -ENOMEM;
-		all->v = v;
-		all->cap = cap;
-	}
+	if (!v)
+		return -ENOMEM;
+	all->v = v;
 	all->v[all->n++] = *rec;
 	return 0;
 }
@@ -181,8 +177,24 @@ int hp_journal_add(struct hp_journal *j, const struct hp_journal_record *rec,
 	int r;
 
 	hp_journal_record_write(rec, buf);
+	pthread_mutex_lock(&j->lock);
 	r = append(j, buf, err);
-	return r < 0 ? r : hp_journal_sync(j, err);
+	if (r == 0)
+		r = hp_journal_sync(j, err);
+	pthread_mutex_unlock(&j->lock);
+	return r;
+}
+
+int hp_journal_add_made(struct hp_journal *j, uint32_t c,
+			const struct hp_chunk_made *made,
+			struct hpdsl_error *err)
+{
+	struct hp_journal_record rec = { .chunk = c,
+					 .bytes = made->bytes,
+					 .compressed = made->compressed };
+
+	memcpy(rec.checksum, made->checksum, sizeof rec.checksum);
+	return hp_journal_add(j, &rec, err);
 }
 
 int hp_journal_add_positions(struct hp_journal *j,
@@ -192,9 +204,13 @@ int hp_journal_add_positions(struct hp_journal *j,
 	uint8_t buf[HP_JOURNAL_RECORD];
 	int r = 0;
 
+	pthread_mutex_lock(&j->lock);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		hp_journal_position_write(&pos[i], buf);
 		r = append(j, buf, err);
 	}
-	return r < 0 ? r : hp_journal_sync(j, err);
+	if (r == 0)
+		r = hp_journal_sync(j, err);
+	pthread_mutex_unlock(&j->lock);
+	return r;
 }

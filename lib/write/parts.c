@@ -47,12 +47,12 @@ static uint32_t count_slots(uint32_t n_chunks)
 	return n < SLOTS_MIN ? SLOTS_MIN : n > SLOTS_MAX ? SLOTS_MAX : n;
 }
 
-int hp_parts_init(struct hp_parts *parts, const struct hp_pack *p,
+int hp_parts_init(struct hp_parts *parts, const struct hp_writing *p,
 		  struct hpdsl_error *err)
 {
 	uint32_t n = p->plan.n_chunks;
 
-	*parts = (struct hp_parts){ .pack = p, .n_slots = count_slots(n) };
+	*parts = (struct hp_parts){ .w = p, .n_slots = count_slots(n) };
 	pthread_mutex_init(&parts->lock, NULL);
 	pthread_cond_init(&parts->freed, NULL);
 	parts->slots = calloc(parts->n_slots, sizeof *parts->slots);
@@ -71,7 +71,7 @@ int hp_parts_init(struct hp_parts *parts, const struct hp_pack *p,
 
 void hp_parts_release(struct hp_parts *parts)
 {
-	if (!parts->pack)
+	if (!parts->w)
 		return;
 	for (uint32_t i = 0; parts->slots && i < parts->n_slots; i++)
 		if (parts->slots[i].out.fd >= 0)
@@ -88,22 +88,22 @@ void hp_parts_release(struct hp_parts *parts)
 static int reopen(const struct hp_parts *parts, uint32_t c,
 		  struct hp_outfile *ret, struct hpdsl_error *err)
 {
-	const struct hp_pack *p = parts->pack;
+	const struct hp_writing *p = parts->w;
 	char name[HP_CHUNK_NAME];
 
 	hp_chunk_name(c, name);
-	return hp_outfile_reopen(ret, p->io, p->target.dir, name, err);
+	return hp_outfile_reopen(ret, p->io, p->dir, name, err);
 }
 
 static void remove_part(struct hp_parts *parts, uint32_t c)
 {
-	const struct hp_pack *p = parts->pack;
+	const struct hp_writing *p = parts->w;
 	char name[HP_CHUNK_NAME], temp[HP_CHUNK_NAME + 8];
 	int r;
 
 	hp_chunk_name(c, name);
 	snprintf(temp, sizeof temp, ".%s.part", name);
-	r = p->io->unlink(p->io, p->target.dir, temp, 0);
+	r = p->io->unlink(p->io, p->dir, temp, 0);
 	if (r < 0 && r != -ENOENT)
 		return;
 	pthread_mutex_lock(&parts->lock);
@@ -113,7 +113,7 @@ static void remove_part(struct hp_parts *parts, uint32_t c)
 
 void hp_parts_remove(struct hp_parts *parts)
 {
-	for (uint32_t c = 0; parts->pack && c < parts->pack->plan.n_chunks; c++)
+	for (uint32_t c = 0; parts->w && c < parts->w->plan.n_chunks; c++)
 		if (parts->flags[c] & MADE)
 			remove_part(parts, c);
 }
@@ -124,8 +124,7 @@ static uint64_t members_end(const struct hp_plan *plan, uint32_t c)
 	struct hp_plan_place place = { 0 };
 	struct hp_plan_walk w;
 
-	hp_plan_walk_begin(&w, plan, hp_plan_first(plan, c),
-			   hp_plan_first(plan, c + 1));
+	hp_plan_walk_chunk(&w, plan, c);
 	while (hp_plan_walk_next(&w, &place))
 		;
 	return place.next;
@@ -133,7 +132,7 @@ static uint64_t members_end(const struct hp_plan *plan, uint32_t c)
 
 int hp_parts_make(struct hp_parts *parts, uint32_t c, struct hpdsl_error *err)
 {
-	const struct hp_pack *p = parts->pack;
+	const struct hp_writing *p = parts->w;
 	uint64_t size = hp_plan_chunk_bytes(&p->plan, c);
 	char name[HP_CHUNK_NAME];
 	struct hp_outfile f;
@@ -145,8 +144,7 @@ int hp_parts_make(struct hp_parts *parts, uint32_t c, struct hpdsl_error *err)
 	if (old)
 		r = hp_outfile_resize(&f, members_end(&p->plan, c), err);
 	else
-		r = hp_outfile_open(&f, p->io, p->target.dir, name, size, false,
-				    err);
+		r = hp_outfile_open(&f, p->io, p->dir, name, size, false, err);
 	if (r < 0 && !old)
 		return r;
 	parts->flags[c] = MADE;
@@ -337,7 +335,7 @@ static int sync_one(void *arg, uint64_t number, struct hpdsl_error *err)
 /* The dirty ones, which are clean from now on; *ret is malloc'ed. */
 static int64_t find_dirty(struct hp_parts *parts, uint32_t **ret)
 {
-	uint32_t n_chunks = parts->pack->plan.n_chunks;
+	uint32_t n_chunks = parts->w->plan.n_chunks;
 	uint32_t *v = hp_array(n_chunks, sizeof *v);
 	int64_t n = 0;
 
@@ -357,7 +355,7 @@ static int64_t find_dirty(struct hp_parts *parts, uint32_t **ret)
 
 int hp_parts_sync(struct hp_parts *parts, struct hpdsl_error *err)
 {
-	bool serial = parts->pack->opt->threads == HPDSL_SERIAL;
+	bool serial = parts->w->opt->threads == HPDSL_SERIAL;
 	hp_auto_free uint32_t *chunks = NULL;
 	struct syncing z = { .parts = parts };
 	int64_t n = find_dirty(parts, &chunks);

@@ -15,7 +15,7 @@
 struct hp_part_slot;
 
 struct hp_parts {
-	const struct hp_pack *pack;
+	const struct hp_writing *w;
 	pthread_mutex_t lock;
 	pthread_cond_t freed; /* a slot has no user, or is open now */
 	struct hp_part_slot *slots;
@@ -26,7 +26,7 @@ struct hp_parts {
 	bool *old;	   /* by chunk: hp_parts_old */
 };
 
-int hp_parts_init(struct hp_parts *parts, const struct hp_pack *p,
+int hp_parts_init(struct hp_parts *parts, const struct hp_writing *p,
 		  struct hpdsl_error *err);
 /* Closes what is open; the files stay.  The struct may be zero. */
 void hp_parts_release(struct hp_parts *parts);

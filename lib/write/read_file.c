@@ -29,13 +29,13 @@ static int fail(const struct hp_list *list, const struct hp_file *f, int code,
 }
 
 /* Is what is known of the file what a snapshot says?  Links are asked live. */
-static bool is_frozen(const struct hp_pack *p, const struct hp_file *f)
+static bool is_frozen(const struct hp_writing *p, const struct hp_file *f)
 {
 	return p->opt->snapshot && !(f->flags & HP_FILE_FOLLOW);
 }
 
 /* "vanished since it was scanned" */
-static int fail_changed(const struct hp_pack *p, const struct hp_file *f,
+static int fail_changed(const struct hp_writing *p, const struct hp_file *f,
 			const char *what, struct hpdsl_error *err)
 {
 	char text[160];
@@ -51,7 +51,7 @@ static int fail_changed(const struct hp_pack *p, const struct hp_file *f,
  * The same in type and mode as in the snapshot, and if it was read before, in
  * all that a stamp tells.
  */
-static bool as_frozen(const struct hp_pack *p, const struct hp_file *f,
+static bool as_frozen(const struct hp_writing *p, const struct hp_file *f,
 		      const struct stat *st)
 {
 	uint32_t *at = &p->list.files[f - p->list.files].stamp;
@@ -69,7 +69,7 @@ static bool as_frozen(const struct hp_pack *p, const struct hp_file *f,
 	       before == stamp;
 }
 
-static int check_unchanged(const struct hp_pack *p, const struct stat *st,
+static int check_unchanged(const struct hp_writing *p, const struct stat *st,
 			   const struct hp_file *f, struct hpdsl_error *err)
 {
 	bool frozen = is_frozen(p, f);
@@ -93,7 +93,7 @@ static int check_unchanged(const struct hp_pack *p, const struct stat *st,
 }
 
 /* What a walk counts, and a snapshot does not know. */
-static void count_frozen(const struct hp_pack *p, const struct stat *st)
+static void count_frozen(const struct hp_writing *p, const struct stat *st)
 {
 	if (!p->opt->snapshot)
 		return;
@@ -104,7 +104,7 @@ static void count_frozen(const struct hp_pack *p, const struct stat *st)
 }
 
 /* A file of a directory. */
-static int read_file(const struct hp_pack *p, const struct hp_file *f,
+static int read_file(const struct hp_writing *p, const struct hp_file *f,
 		     void *buf, size_t n, uint64_t off, struct hpdsl_error *err)
 {
 	const struct hp_list *list = &p->list;
@@ -166,7 +166,7 @@ uint32_t hp_content_crc(const struct hp_file *f, uint32_t crc, const void *buf,
 	return f->flags & HP_FILE_CRC ? (uint32_t)crc32_z(crc, buf, n) : 0;
 }
 
-int hp_content_check_crc(const struct hp_pack *p, const struct hp_file *f,
+int hp_content_check_crc(const struct hp_writing *p, const struct hp_file *f,
 			 uint32_t crc, struct hpdsl_error *err)
 {
 	if (!(f->flags & HP_FILE_CRC) || crc == f->stamp)
@@ -214,7 +214,7 @@ static int check_archive(const struct archive *a, int fd,
 }
 
 /* A file whose content lies somewhere in an archive file. */
-static int read_archive(const struct hp_pack *p, const struct hp_file *f,
+static int read_archive(const struct hp_writing *p, const struct hp_file *f,
 			void *buf, size_t n, uint64_t off,
 			struct hpdsl_error *err)
 {
@@ -240,8 +240,8 @@ static int read_archive(const struct hp_pack *p, const struct hp_file *f,
 	return r;
 }
 
-int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
-		    size_t n, uint64_t off, struct hpdsl_error *err)
+int hp_read_content(const struct hp_writing *p, const struct hp_file *f,
+		    void *buf, size_t n, uint64_t off, struct hpdsl_error *err)
 {
 	const struct hp_root *root = &p->list.roots[f->root];
 
@@ -260,7 +260,7 @@ int hp_read_content(const struct hp_pack *p, const struct hp_file *f, void *buf,
 }
 
 /* A member read in parts was not yet held against its checksum. */
-static int check_member(const struct hp_pack *p, const struct hp_file *f,
+static int check_member(const struct hp_writing *p, const struct hp_file *f,
 			uint64_t low64, struct hpdsl_error *err)
 {
 	const struct hp_root *root = &p->list.roots[f->root];
@@ -272,7 +272,7 @@ static int check_member(const struct hp_pack *p, const struct hp_file *f,
 	return fail(&p->list, f, HPDSL_ECORRUPT, "checksum differs", err);
 }
 
-int hp_content_set(const struct hp_pack *p, struct hp_file *f,
+int hp_content_set(const struct hp_writing *p, struct hp_file *f,
 		   const struct hp_content_hash *h, struct hpdsl_error *err)
 {
 	int r = 0;
@@ -284,8 +284,6 @@ int hp_content_set(const struct hp_pack *p, struct hp_file *f,
 	else if (p->list.roots[f->root].kind == HP_ROOT_DATASET &&
 		 !(f->flags & HP_FILE_GENERATED))
 		r = check_member(p, f, h->low64, err);
-	f->low64 = h->low64;
-	memcpy(f->full, h->full, sizeof f->full);
-	hp_list_set_sha256(&p->list, f, h->sha256);
+	hp_list_set_hash(&p->list, f, h);
 	return r;
 }

@@ -17,7 +17,7 @@ static void put_header(const struct hp_engine *e, const struct hp_segment *s,
 	uint8_t header[HP_TAR_HEADER_MAX];
 	struct hp_tar_member m;
 
-	hp_plan_header(&e->pack->list, p->file, &m);
+	hp_plan_header(&e->w->list, p->file, &m);
 	hp_tar_header_write(&m, header);
 	memcpy(s->buf + (from - s->offset), header + (from - p->header),
 	       (size_t)(to - from));
@@ -33,12 +33,13 @@ static uint64_t max64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
+static int read_piece(const struct hp_engine *e,
+		      const struct hp_claim_piece *piece,
 		      struct hp_sha256 *sha256, struct hpdsl_error *err)
 {
 	const struct hp_segment *s = piece->segment;
 	const struct hp_plan_place *p = &piece->place;
-	struct hp_file *f = &e->pack->list.files[p->file];
+	struct hp_file *f = &e->w->list.files[p->file];
 	uint64_t from = max64(p->header, s->offset);
 	uint64_t to = min64(p->next, s->offset + s->len);
 	uint64_t data_end = p->data + f->size;
@@ -54,17 +55,17 @@ static int read_piece(const struct hp_engine *e, const struct hp_piece *piece,
 	if (at > end || (at == end && (f->size || to < p->next)))
 		return 0;
 	if (f->flags & HP_FILE_PLACED)
-		r = hp_parts_read(e->pack->parts, s->chunk->number,
+		r = hp_parts_read(e->w->parts, s->chunk->number,
 				  s->buf + (at - s->offset), (size_t)(end - at),
 				  at, err);
 	else
-		r = hp_read_content(e->pack, f, s->buf + (at - s->offset),
+		r = hp_read_content(e->w, f, s->buf + (at - s->offset),
 				    (size_t)(end - at), at - p->data, err);
 	if (r == 0 && end - at == f->size) {
 		/* All of it is here, and in the cache. */
 		hp_content_hash_sha256(s->buf + (at - s->offset),
 				       (size_t)f->size, sha256, &h);
-		r = hp_content_set(e->pack, f, &h, err);
+		r = hp_content_set(e->w, f, &h, err);
 	}
 	return r;
 }
@@ -74,7 +75,7 @@ int hp_read_run(const struct hp_engine *e, const struct hp_run *run,
 {
 	hp_auto_sha256 struct hp_sha256 *sha256 = NULL;
 
-	if (e->pack->list.sha256) {
+	if (e->w->list.sha256) {
 		sha256 = hp_sha256_new();
 		if (!sha256)
 			return hp_fail_nomem(err);

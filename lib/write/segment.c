@@ -8,63 +8,11 @@
 
 #include "base/error.h"
 #include "format/names.h"
-#include "write/read_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGN = 4096 };
-
-/* A part of a content that spans segments: parts come in order. */
-static int hash_part(const struct hp_pack *p, const struct hp_segment *s,
-		     const struct hp_part *part, struct hpdsl_error *err)
-{
-	struct hp_open_chunk *c = s->chunk;
-	struct hp_content_hash h;
-	int r;
-
-	if (!part->file)
-		return 0;
-	if (p->list.sha256 && !c->of_content) {
-		c->of_content = hp_sha256_new();
-		if (!c->of_content)
-			return hp_fail_nomem(err);
-	}
-	if (part->first) {
-		hp_content_begin_sha256(&c->content, c->of_content);
-		c->crc = 0;
-	}
-	hp_content_update(&c->content, s->buf + part->start, part->len);
-	c->crc = hp_content_crc(part->file, c->crc, s->buf + part->start,
-				part->len);
-	if (!part->last)
-		return 0;
-	hp_content_end(&c->content, &h);
-	r = hp_sha256_check(c->of_content, err);
-	if (r == 0)
-		r = hp_content_check_crc(p, part->file, c->crc, err);
-	return r < 0 ? r : hp_content_set(p, part->file, &h, err);
-}
-
-int hp_hash_segment(const struct hp_pack *p, const struct hp_segment *s,
-		    struct hpdsl_error *err)
-{
-	struct hp_open_chunk *c = s->chunk;
-	int r = 0;
-
-	if (s->offset == 0) {
-		hp_file_digest_begin(&c->digest);
-		/* A compressed one is another file. */
-		if (p->list.sha256 && !c->zst)
-			r = hp_file_digest_want_sha256(&c->digest, err);
-	}
-	if (r < 0)
-		return r;
-	hp_file_digest_add(&c->digest, s->buf, s->len);
-	r = hash_part(p, s, &s->front, err);
-	return r < 0 ? r : hash_part(p, s, &s->back, err);
-}
 
 static int open_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 		      struct hpdsl_error *err)
@@ -73,8 +21,8 @@ static int open_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 	int r;
 
 	hp_chunk_name(c->number, name);
-	r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name, c->bytes,
-			    true, err);
+	r = hp_outfile_open(&c->out, e->io, e->w->dir, name, c->bytes, true,
+			    err);
 	c->opened = r == 0;
 	return r;
 }
@@ -95,53 +43,10 @@ static int write_segment(struct hp_segment *s, struct hpdsl_error *err)
 				 err);
 }
 
-/*
- * A resumed pack may meet a chunk in the other form, if another version of
- * zstd made it: it is not a second one of that number.
- */
-static int remove_other(struct hp_engine *e, uint32_t chunk, bool compressed,
-			struct hpdsl_error *err)
-{
-	const struct hp_pack *p = e->pack;
-	char name[HP_CHUNK_NAME];
-	int r;
-
-	if (!p->opt->zstd || !p->opt->resume)
-		return 0;
-	if (compressed)
-		hp_chunk_name(chunk, name);
-	else
-		hp_chunk_zst_name(chunk, name);
-	r = e->io->unlink(e->io, p->target.dir, name, 0);
-	if (r == 0 || r == -ENOENT)
-		return 0;
-	return hp_fail_errno(err, r, "%s: cannot remove", name);
-}
-
-int hp_publish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
-		     struct hp_outfile *out, const struct hp_done *done,
-		     struct hpdsl_error *err)
-{
-	struct hp_journal_record rec = { .chunk = c->number,
-					 .bytes = done->bytes,
-					 .compressed = done->compressed };
-	int r = hp_outfile_sync(out, err);
-
-	if (r < 0)
-		return r;
-	memcpy(rec.checksum, done->checksum, sizeof rec.checksum);
-	pthread_mutex_lock(&e->journal_lock);
-	r = hp_journal_add(e->pack->target.journal, &rec, err);
-	pthread_mutex_unlock(&e->journal_lock);
-	if (r == 0)
-		r = remove_other(e, c->number, done->compressed, err);
-	return r < 0 ? r : hp_outfile_commit(out, err);
-}
-
 static int finish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 			struct hpdsl_error *err)
 {
-	struct hp_done *done = &e->pack->done[c->number];
+	struct hp_chunk_made *done = &e->w->done[c->number];
 	int r = 0;
 
 	if (c->tail_len)
@@ -159,26 +64,6 @@ static int finish_chunk(struct hp_engine *e, struct hp_open_chunk *c,
 	return r;
 }
 
-void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c)
-{
-	hp_file_digest_release(&c->digest);
-	hp_sha256_free(c->of_content);
-	hp_squeeze_end(e, c);
-	free(c);
-}
-
-void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c)
-{
-	struct hp_open_chunk **p = &e->chunks;
-
-	while (*p != c)
-		p = &(*p)->next;
-	*p = c->next;
-	if (e->chunks_tail == &c->next)
-		e->chunks_tail = p;
-	hp_free_chunk(e, c);
-}
-
 /* The first chunk whose next segment is full and waits to be hashed. */
 static struct hp_open_chunk *find_ready(const struct hp_engine *e)
 {
@@ -189,33 +74,13 @@ static struct hp_open_chunk *find_ready(const struct hp_engine *e)
 	return c;
 }
 
-struct hp_segment *hp_pop_segment(struct hp_open_chunk *c)
-{
-	struct hp_segment *s = c->head;
-
-	c->head = s->next;
-	if (!c->head)
-		c->tail = &c->head;
-	return s;
-}
-
-void hp_free_segment(struct hp_engine *e, struct hp_segment *s)
-{
-	s->next = e->free;
-	e->free = s;
-	pthread_cond_broadcast(&e->freed);
-}
-
 bool hp_write_one(struct hp_engine *e)
 {
-	struct hp_open_chunk *c;
+	struct hp_open_chunk *c = find_ready(e);
 	struct hpdsl_error err;
 	struct hp_segment *s;
 	int r;
 
-	if (e->pack->opt->zstd)
-		return hp_squeeze_one(e);
-	c = find_ready(e);
 	if (!c || e->failed)
 		return false;
 	s = hp_pop_segment(c);
@@ -223,7 +88,7 @@ bool hp_write_one(struct hp_engine *e)
 	pthread_mutex_unlock(&e->lock);
 	r = c->opened ? 0 : open_chunk(e, c, &err);
 	if (r == 0)
-		r = hp_hash_segment(e->pack, s, &err);
+		r = hp_hash_segment(e->w, s, &err);
 	pthread_mutex_lock(&e->lock);
 	c->hashing = r < 0; /* then nobody goes on with this chunk */
 	pthread_cond_signal(&e->ready); /* its next one may be full */

@@ -14,82 +14,6 @@
 
 #include <errno.h>
 
-static int make_zips(const struct hp_engine *e, struct hp_zips *z, uint32_t n)
-{
-	z->v = calloc(n, sizeof(struct hp_zip *));
-	if (!z->v)
-		return -ENOMEM;
-	for (; z->n < n; z->n++) {
-		z->v[z->n] = hp_zip_new(e->pack->opt->zstd);
-		if (!z->v[z->n])
-			return -ENOMEM;
-	}
-	z->idle = n;
-	return 0;
-}
-
-int hp_squeeze_init(struct hp_engine *e, uint32_t threads,
-		    struct hpdsl_error *err)
-{
-	/* No more segments than there are can be worked at. */
-	uint32_t n = threads < e->n_segments ? threads : e->n_segments;
-
-	if (make_zips(e, &e->zips, n) < 0 ||
-	    make_zips(e, &e->streams, n + 1) < 0)
-		return hp_fail_nomem(err);
-	return 0;
-}
-
-static void free_zips(struct hp_zips *z)
-{
-	for (uint32_t i = 0; i < z->n; i++)
-		hp_zip_free(z->v[i]);
-	free(z->v);
-}
-
-/* All that were lent out have come back: chunks are gone first. */
-void hp_squeeze_release(struct hp_engine *e)
-{
-	free_zips(&e->zips);
-	free_zips(&e->streams);
-}
-
-static struct hp_zip *borrow(struct hp_zips *z)
-{
-	return z->v[--z->idle];
-}
-
-static void give_back(struct hp_zips *z, struct hp_zip *zip)
-{
-	z->v[z->idle++] = zip;
-}
-
-int hp_squeeze_begin(struct hp_open_chunk *c, const struct hp_plan *plan)
-{
-	struct hp_squeeze *q = hp_aligned(sizeof *q);
-
-	if (!q)
-		return -ENOMEM;
-	q->tail = &q->head;
-	hp_frames_begin(&q->frames, plan, c->number);
-	c->zst = q;
-	return 0;
-}
-
-void hp_squeeze_end(struct hp_engine *e, struct hp_open_chunk *c)
-{
-	struct hp_squeeze *q = c->zst;
-
-	if (!q)
-		return;
-	/* After a failure it may still be there. */
-	if (q->frames.stream)
-		give_back(&e->streams, q->frames.stream);
-	hp_zst_release(&q->file);
-	hp_frames_release(&q->frames);
-	free(q);
-}
-
 /* Has the chunk a context for a frame that crosses a border, or gets it one? */
 static bool may_cut(const struct hp_engine *e, const struct hp_open_chunk *c)
 {
@@ -116,12 +40,11 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 	int r = 0;
 
 	if (s->offset == 0)
-		r = hp_zst_open(&q->file, e->io, e->pack->target.dir, c->number,
-				err);
-	if (r == 0 && s->offset == 0 && e->pack->list.sha256)
+		r = hp_zst_open(&q->file, e->io, e->w->dir, c->number, err);
+	if (r == 0 && s->offset == 0 && e->w->list.sha256)
 		r = hp_file_digest_want_sha256(&q->file.digest, err);
 	if (r == 0)
-		r = hp_hash_segment(e->pack, s, err);
+		r = hp_hash_segment(e->w, s, err);
 	if (r < 0)
 		return r;
 	s->stretch.offset = s->offset;
@@ -130,7 +53,7 @@ static int cut(struct hp_engine *e, struct hp_segment *s,
 }
 
 static int expand(struct hp_engine *e, struct hp_open_chunk *c,
-		  struct hp_done *done, struct hpdsl_error *err)
+		  struct hp_chunk_made *done, struct hpdsl_error *err)
 {
 	struct hp_zst_file *f = &c->zst->file;
 	char name[HP_CHUNK_NAME];
@@ -138,11 +61,11 @@ static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 
 	hp_chunk_name(c->number, name);
 	/* It would be in the way, under the same name. */
-	if (e->pack->parts)
-		hp_parts_drop(e->pack->parts, c->number);
+	if (e->w->parts)
+		hp_parts_drop(e->w->parts, c->number);
 	pthread_mutex_lock(&e->expand_lock);
-	r = hp_outfile_open(&c->out, e->io, e->pack->target.dir, name, c->bytes,
-			    false, err);
+	r = hp_outfile_open(&c->out, e->io, e->w->dir, name, c->bytes, false,
+			    err);
 	c->opened = r == 0;
 	if (r == 0)
 		r = hp_zst_expand(f, c->bytes, done->plain_checksum, &c->out,
@@ -157,7 +80,7 @@ static int expand(struct hp_engine *e, struct hp_open_chunk *c,
 static int finish(struct hp_engine *e, struct hp_open_chunk *c,
 		  struct hpdsl_error *err)
 {
-	struct hp_done *done = &e->pack->done[c->number];
+	struct hp_chunk_made *done = &e->w->done[c->number];
 	struct hp_zst_file *f = &c->zst->file;
 	bool saves = hp_zst_saves(f, c->bytes);
 	int r;
@@ -168,8 +91,8 @@ static int finish(struct hp_engine *e, struct hp_open_chunk *c,
 		r = hp_publish_chunk(e, c, saves ? &f->out : &c->out, done,
 				     err);
 	done->done = r == 0;
-	if (r == 0 && e->pack->parts)
-		hp_parts_drop(e->pack->parts, c->number);
+	if (r == 0 && e->w->parts)
+		hp_parts_drop(e->w->parts, c->number);
 	return r;
 }
 
@@ -222,7 +145,7 @@ static struct hp_segment *take(struct hp_engine *e, struct hp_open_chunk *c)
 	q->tail = &s->next;
 	c->hashing = true;
 	if (!q->frames.stream)
-		q->frames.stream = borrow(&e->streams);
+		q->frames.stream = hp_zstds_borrow(&e->streams);
 	return s;
 }
 
@@ -233,7 +156,7 @@ static void cut_done(struct hp_engine *e, struct hp_open_chunk *c)
 
 	c->hashing = false;
 	if (!f->streaming) {
-		give_back(&e->streams, f->stream);
+		hp_zstds_give_back(&e->streams, f->stream);
 		f->stream = NULL;
 	}
 	pthread_cond_signal(&e->ready);
@@ -244,12 +167,12 @@ bool hp_squeeze_one(struct hp_engine *e)
 	struct hp_open_chunk *c = find_ready(e);
 	struct hpdsl_error err;
 	struct hp_segment *s;
-	struct hp_zip *zip;
+	struct hp_zstd *zstd;
 	int r;
 
-	if (!c || e->failed || !e->zips.idle)
+	if (!c || e->failed || !e->zstds.idle)
 		return false;
-	zip = borrow(&e->zips);
+	zstd = hp_zstds_borrow(&e->zstds);
 	s = take(e, c);
 	pthread_mutex_unlock(&e->lock);
 	r = cut(e, s, &err);
@@ -257,10 +180,10 @@ bool hp_squeeze_one(struct hp_engine *e)
 	if (r == 0) {
 		cut_done(e, c);
 		pthread_mutex_unlock(&e->lock);
-		r = hp_stretch_compress(zip, c->number, &s->stretch, &err);
+		r = hp_stretch_compress(zstd, c->number, &s->stretch, &err);
 		pthread_mutex_lock(&e->lock);
 	}
-	give_back(&e->zips, zip);
+	hp_zstds_give_back(&e->zstds, zstd);
 	pthread_cond_signal(&e->ready);
 	s->squeezed = r == 0;
 	if (r == 0)

@@ -72,19 +72,20 @@ static int know_index(const struct hp_io *io, int dir, uint64_t *ret)
 	return r;
 }
 
-uint64_t hp_target_known(const struct hp_target *t, int dir)
+uint64_t hp_target_known(const struct hp_io *io, int dir,
+			 const struct hp_journal *journal, uint64_t planned)
 {
 	uint64_t known = 0, begun;
-	bool told = know_manifest(t->io, dir, &known) == 0 ||
-		    know_index(t->io, dir, &known) == 0;
+	bool told = know_manifest(io, dir, &known) == 0 ||
+		    know_index(io, dir, &known) == 0;
 
-	if (t->journal && dir == t->dir) {
-		begun = hp_journal_chunks(t->journal);
+	if (journal) {
+		begun = hp_journal_chunks(journal);
 		known = begun > known ? begun : known;
-		return t->chunks > known ? t->chunks : known;
+		return planned > known ? planned : known;
 	}
 	/* Before there is a plan nothing is refused. */
-	return told ? known : t->chunks ? t->chunks : UINT64_MAX;
+	return told ? known : planned ? planned : UINT64_MAX;
 }
 
 static bool is_final(const char *name, uint64_t known, bool inner)

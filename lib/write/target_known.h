@@ -3,7 +3,7 @@
 #ifndef HP_TARGET_KNOWN_H
 #define HP_TARGET_KNOWN_H
 
-#include "write/run.h"
+#include "write/journal.h"
 
 /* What a name in a directory of ours means. */
 enum hp_target_name {
@@ -14,9 +14,11 @@ enum hp_target_name {
 
 /*
  * The chunks below this number are ours: by what lies in the directory, or by
- * journal and plan if that is no dataset.
+ * its journal, if there is one, and plan if that is no dataset.  planned: 0,
+ * there is no plan yet.
  */
-uint64_t hp_target_known(const struct hp_target *t, int dir);
+uint64_t hp_target_known(const struct hp_io *io, int dir,
+			 const struct hp_journal *journal, uint64_t planned);
 /* inner: in the folder of side files.  All but the journal. */
 enum hp_target_name hp_target_name(const char *name, uint64_t known,
 				   bool inner);

@@ -98,7 +98,7 @@ bool hp_zst_saves(const struct hp_zst_file *f, uint64_t plain)
 }
 
 /* Where the frames lie, for the index. */
-static int make_rows(const struct hp_zst_file *f, struct hp_done *done,
+static int make_rows(const struct hp_zst_file *f, struct hp_chunk_made *done,
 		     struct hpdsl_error *err)
 {
 	struct hp_frame_row at = { 0 };
@@ -115,7 +115,7 @@ static int make_rows(const struct hp_zst_file *f, struct hp_done *done,
 	return 0;
 }
 
-int hp_zst_finish(struct hp_zst_file *f, struct hp_done *done,
+int hp_zst_finish(struct hp_zst_file *f, struct hp_chunk_made *done,
 		  struct hpdsl_error *err)
 {
 	uint64_t bytes = hp_seek_table_bytes(f->n);

@@ -33,7 +33,7 @@ bool hp_zst_saves(const struct hp_zst_file *f, uint64_t plain);
  * Writes the seek table; what is known of the file goes to *done, which owns
  * the frames then.  The file is neither synced nor committed.
  */
-int hp_zst_finish(struct hp_zst_file *f, struct hp_done *done,
+int hp_zst_finish(struct hp_zst_file *f, struct hp_chunk_made *done,
 		  struct hpdsl_error *err);
 /*
  * Without the table: writes its plain bytes to out, a new plain part of the
@@ -41,7 +41,7 @@ int hp_zst_finish(struct hp_zst_file *f, struct hp_done *done,
  */
 int hp_zst_expand(struct hp_zst_file *f, uint64_t plain,
 		  const uint8_t checksum[16], struct hp_outfile *out,
-		  struct hp_done *done, struct hpdsl_error *err);
+		  struct hp_chunk_made *done, struct hpdsl_error *err);
 /* It is not wanted: the part is removed, or that is an error. */
 int hp_zst_discard(struct hp_zst_file *f, struct hpdsl_error *err);
 /* Removes the part, if it can, unless it was committed. */

@@ -79,13 +79,13 @@ static int add(void *arg, const void *buf, size_t n, struct hpdsl_error *err)
 	return 0;
 }
 
-static struct hp_index_chunk *make_chunks(uint64_t members, uint32_t *ret_n)
+static struct hp_chunk_made *make_chunks(uint64_t members, uint32_t *ret_n)
 {
 	uint64_t n = (members + CHUNK_MEMBERS - 1) / CHUNK_MEMBERS;
-	struct hp_index_chunk *v = hp_array(n, sizeof *v);
+	struct hp_chunk_made *v = hp_array(n, sizeof *v);
 
 	for (uint64_t i = 0; v && i < n; i++)
-		v[i] = (struct hp_index_chunk){
+		v[i] = (struct hp_chunk_made){
 			.name = "chunk-000000.tar",
 			.first_sample = i * CHUNK_MEMBERS,
 			.first_member = i * CHUNK_MEMBERS,

@@ -21,7 +21,7 @@ enum { MADE_PATH = 64 };
 struct corpus {
 	struct hp_index_source src;
 	struct hp_index_member *members;
-	struct hp_index_chunk *chunks;
+	struct hp_chunk_made *chunks;
 	char (*paths)[MADE_PATH], (*names)[MADE_PATH];
 	const char **classes;
 	/* Of a rich one: */
@@ -135,7 +135,7 @@ static inline void corpus_make(struct corpus *c, uint64_t samples,
 }
 
 /* A chunk compressed by the hundredth: a frame a sample, one the trailer. */
-static inline void corpus_compress(struct corpus *c, struct hp_index_chunk *k,
+static inline void corpus_compress(struct corpus *c, struct hp_chunk_made *k,
 				   uint64_t end, struct hp_frame_row *frames)
 {
 	uint64_t at = 0;
@@ -184,9 +184,10 @@ static inline void corpus_enrich(struct corpus *c)
 		c->members[i].mode |= HP_MEMBER_GENERATED;
 	}
 	for (uint32_t i = 0; i < chunks; i++) {
-		struct hp_index_chunk *k = &c->chunks[i];
+		struct hp_chunk_made *k = &c->chunks[i];
 
-		k->sha256 = c->sha256[n + i];
+		k->has_sha256 = true;
+		memcpy(k->sha256, c->sha256[n + i], 32);
 		if (i % 2)
 			continue;
 		corpus_compress(c, k, i + 1 < chunks ? k[1].first_member : n,

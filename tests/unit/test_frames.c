@@ -172,8 +172,8 @@ static int make(int level, uint32_t len, bool backwards, struct made *m,
 {
 	uint32_t n = (uint32_t)((bytes + len - 1) / len);
 	struct hp_stretch **s = calloc(n, sizeof(struct hp_stretch *));
-	struct hp_zip *zip[2] = { hp_zip_new(level), hp_zip_new(level) };
-	struct hp_frames f = { .stream = hp_zip_new(level) };
+	struct hp_zstd *zip[2] = { hp_zstd_new(level), hp_zstd_new(level) };
+	struct hp_frames f = { .stream = hp_zstd_new(level) };
 	int r = 0;
 
 	assert_non_null(s);
@@ -198,9 +198,9 @@ static int make(int level, uint32_t len, bool backwards, struct made *m,
 		stretch_free(s[i]);
 	}
 	free(s);
-	hp_zip_free(zip[0]);
-	hp_zip_free(zip[1]);
-	hp_zip_free(f.stream);
+	hp_zstd_free(zip[0]);
+	hp_zstd_free(zip[1]);
+	hp_zstd_free(f.stream);
 	hp_frames_release(&f);
 	return r;
 }

@@ -113,7 +113,7 @@ static void compare_samples(const struct corpus *c, const struct hp_index *ix)
 
 static void compare_frames(const struct hp_index *ix,
 			   const struct hpdsl_chunk *k,
-			   const struct hp_index_chunk *want)
+			   const struct hp_chunk_made *want)
 {
 	for (uint32_t i = 0; i < k->frames; i++) {
 		uint32_t found;
@@ -140,15 +140,15 @@ static void compare_frames(const struct hp_index *ix,
 
 static void compare_forms(const struct hp_index *ix,
 			  const struct hpdsl_chunk *k,
-			  const struct hp_index_chunk *want)
+			  const struct hp_chunk_made *want)
 {
 	uint8_t sha256[32];
 	struct hp_frame f;
 	uint32_t frame;
 	int r = hp_index_chunk_sha256(ix, k->number, sha256, NULL);
 
-	assert_int_equal(r, want->sha256 ? 0 : -ENODATA);
-	if (want->sha256)
+	assert_int_equal(r, want->has_sha256 ? 0 : -ENODATA);
+	if (want->has_sha256)
 		assert_memory_equal(sha256, want->sha256, 32);
 	assert_int_equal(k->compressed, want->compressed);
 	assert_int_equal(k->frames, want->n_frames);
@@ -541,9 +541,9 @@ static void test_write_refuses_rich(void **state)
 	assert_string_equal(err.msg,
 			    "cannot index member 2: its SHA-256 is missing");
 	c.members[2].sha256 = c.sha256[2];
-	c.chunks[1].sha256 = NULL;
+	c.chunks[1].has_sha256 = false;
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
-	c.chunks[1].sha256 = c.sha256[0];
+	c.chunks[1].has_sha256 = true;
 	c.chunks[1].compressed = true;
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
 	assert_string_equal(err.msg, "cannot index chunk 1: it has no frames");

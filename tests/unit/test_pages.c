@@ -85,7 +85,7 @@ static unsigned pages_since(void (*act)(struct hpdsl_dataset *ds),
 /* Samples of two members, 500 samples a chunk. */
 struct corpus {
 	uint64_t members, at;
-	struct hp_index_chunk *chunks;
+	struct hp_chunk_made *chunks;
 	char path[64];
 };
 

@@ -109,8 +109,8 @@ static void make_id(const struct lies *l, uint8_t ret[16])
 /* Writes tar and index to packed.out. */
 static void put(struct lies *l)
 {
-	struct hp_index_chunk chunk = { .name = "chunk-000000.tar",
-					.bytes = sizeof tar };
+	struct hp_chunk_made chunk = { .name = "chunk-000000.tar",
+				       .bytes = sizeof tar };
 	struct hp_index_source src = {
 		.samples = l->members[l->n - 1].sample + 1,
 		.members = l->n,

@@ -424,8 +424,8 @@ static int one_next(void *arg, struct hp_index_member *ret,
 
 static void write_index(const char *path)
 {
-	struct hp_index_chunk chunk = { .name = "chunk-000000.tar",
-					.bytes = 10240 };
+	struct hp_chunk_made chunk = { .name = "chunk-000000.tar",
+				       .bytes = 10240 };
 	struct one one = { path, false };
 	struct hp_index_source src = { .samples = 1,
 				       .members = 1,

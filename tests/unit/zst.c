@@ -154,7 +154,7 @@ static struct hp_frame_row *frame_rows(const struct zst_chunk *c)
 
 /* Writes the compressed file in place of the plain one; fills its rows. */
 static void replace(struct hpdsl_dataset *ds, const char *dir,
-		    const struct hpdsl_chunk *row, struct hp_index_chunk *x,
+		    const struct hpdsl_chunk *row, struct hp_chunk_made *x,
 		    struct hp_manifest_file *f)
 {
 	char name[PACKED_PATH], *file = malloc(64);
@@ -211,7 +211,7 @@ static void read_manifest(const char *dir, struct hp_manifest *m)
 
 void zst_dataset(const char *dir, uint64_t which)
 {
-	struct hp_index_chunk *rows;
+	struct hp_chunk_made *rows;
 	struct hp_index_source src = { 0 };
 	struct hp_manifest m;
 	struct hpdsl_counts n;
@@ -227,7 +227,7 @@ void zst_dataset(const char *dir, uint64_t which)
 		struct hpdsl_chunk row;
 
 		assert_int_equal(hpdsl_chunk_get(all.ds, c, &row, NULL), 0);
-		rows[c] = (struct hp_index_chunk){
+		rows[c] = (struct hp_chunk_made){
 			.name = row.name,
 			.first_sample = row.first_sample,
 			.first_member = row.first_member,
@@ -255,7 +255,7 @@ void zst_dataset(const char *dir, uint64_t which)
 	for (uint32_t c = 0; c < n.chunks; c++) {
 		if (!rows[c].compressed)
 			continue;
-		free((void *)(uintptr_t)rows[c].frames);
+		free(rows[c].frames);
 		free((void *)(uintptr_t)rows[c].name);
 	}
 	free(rows);
