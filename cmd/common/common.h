@@ -76,10 +76,9 @@ struct cmd_why {
 	char text[256];
 };
 
+/* values.c: values of options.  0, or -1 and why. */
 __attribute__((format(printf, 2, 3))) int cmd_refuse(struct cmd_why *why,
 						     const char *fmt, ...);
-
-/* values.c: values of options.  0, or -1 and why. */
 int cmd_value_count(const char *name, const char *arg, uint64_t least,
 		    uint64_t *ret, struct cmd_why *why);
 int cmd_value_deadline(const char *arg, uint64_t *ret, struct cmd_why *why);

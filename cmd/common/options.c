@@ -4,18 +4,7 @@
 #include "table.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
-
-int cmd_refuse(struct cmd_why *why, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why->text, sizeof(why->text), fmt, ap);
-	va_end(ap);
-	return -1;
-}
 
 #define FLAG(member) CMD_FLAG(struct cmd_common, member)
 

@@ -2,6 +2,18 @@
 /* Values that options of several commands take, and why one is none. */
 #include "common.h"
 
+#include <stdarg.h>
+
+int cmd_refuse(struct cmd_why *why, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why->text, sizeof(why->text), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
 int cmd_value_count(const char *name, const char *arg, uint64_t least,
 		    uint64_t *ret, struct cmd_why *why)
 {

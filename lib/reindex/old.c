@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "chunk/tar.h"
 #include "dataset/pass.h"
 #include "format/names.h"
 

@@ -116,7 +116,7 @@ int hp_scan_open_archive(struct hp_scan *s, const char *name,
 int hp_scan_enter_archive(struct hp_scan *s, uint16_t root);
 void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job);
 
-/* A job with n bytes of text; without memory the scan ends, and NULL. */
+/* job.c: one with n bytes of text; without memory the scan ends, and NULL. */
 struct hp_scan_job *hp_scan_job(struct hp_scan *s, uint16_t root, size_t n);
 
 /* dir.c */

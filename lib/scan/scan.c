@@ -31,17 +31,6 @@ static void work(struct hp_crew_worker *worker, struct hp_crew_job *job)
 	free(job);
 }
 
-struct hp_scan_job *hp_scan_job(struct hp_scan *s, uint16_t root, size_t n)
-{
-	struct hp_scan_job *job = malloc(sizeof *job + n);
-
-	if (job)
-		*job = (struct hp_scan_job){ .root = root };
-	else
-		hp_crew_no_memory(&s->crew);
-	return job;
-}
-
 static uint32_t count_workers(const struct hpdsl_pack_options *opt)
 {
 	if (opt->threads == HPDSL_SERIAL || opt->readers == HPDSL_SERIAL)

@@ -28,7 +28,7 @@ static struct hp_job *job_of(struct hpdsl_stager *s, enum hp_job_kind kind,
 static void start(struct hpdsl_stager *s, struct hp_job *j)
 {
 	j->chunk->jobs++;
-	s->jobs++;
+	s->own.jobs++;
 	hp_job_start(s, j);
 }
 
@@ -55,10 +55,10 @@ static void do_read(struct hpdsl_stager *s, const struct hp_action *a)
 		return;
 	}
 	j->again = a->msg.attempt > 0;
-	j->buffer = hp_buffers_get(&s->buffers);
+	j->buffer = hp_buffers_get(&s->own.buffers);
 	if (j->buffer) {
 		j->since = hp_now();
-		hp_tempo_begins(&s->tempo, j->since);
+		hp_tempo_begins(&s->own.tempo, j->since);
 		start(s, j);
 		return;
 	}
@@ -74,7 +74,7 @@ void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 
 	if (!j) {
 		hp_stager_lost(s, HP_EV_FREE, &b->id);
-		hp_buffers_put(&s->buffers, b);
+		hp_buffers_put(&s->own.buffers, b);
 		return;
 	}
 	j->buffer = b;
@@ -86,7 +86,7 @@ void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 /* What was received is not needed any more, or is the published file. */
 static void do_close(struct hpdsl_stager *s, uint64_t number)
 {
-	struct hp_stager_chunk *c = s->chunk[number];
+	struct hp_stager_chunk *c = s->own.chunk[number];
 	struct hp_job *j;
 
 	if (!c || !c->part)
@@ -102,7 +102,7 @@ static void do_close(struct hpdsl_stager *s, uint64_t number)
 /* Its file goes, for those too who might have read it. */
 static void do_drop(struct hpdsl_stager *s, const struct hp_action *a)
 {
-	hp_buffers_forget(&s->buffers, a->msg.chunk);
+	hp_buffers_forget(&s->own.buffers, a->msg.chunk);
 	do_close(s, a->msg.chunk);
 	do_job(s, HP_JOB_DROP, a);
 }
@@ -117,7 +117,7 @@ static void do_action(struct hpdsl_stager *s, const struct hp_action *a)
 		do_read(s, a);
 		break;
 	case HP_ACT_BEGIN:
-		hp_buffers_forget(&s->buffers, a->msg.chunk);
+		hp_buffers_forget(&s->own.buffers, a->msg.chunk);
 		do_close(s, a->msg.chunk);
 		do_job(s, HP_JOB_BEGIN, a);
 		break;
@@ -132,7 +132,7 @@ static void do_action(struct hpdsl_stager *s, const struct hp_action *a)
 		break;
 	case HP_ACT_GIVE_UP:
 		do_drop(s, a);
-		if (!(s->trouble[a->msg.chunk] & HP_TROUBLE_TOLD))
+		if (!(s->own.trouble[a->msg.chunk] & HP_TROUBLE_TOLD))
 			do_job(s, HP_JOB_BLAME, a);
 		break;
 	}
@@ -143,7 +143,7 @@ void hp_stager_act_begin(struct hpdsl_stager *s)
 {
 	struct hp_action a;
 
-	while (hp_exchange_next_begin(s->x, &a) > 0)
+	while (hp_exchange_next_begin(s->own.x, &a) > 0)
 		do_action(s, &a);
 }
 
@@ -151,7 +151,8 @@ void hp_stager_act(struct hpdsl_stager *s)
 {
 	struct hp_action a;
 
-	hp_exchange_read_streams(s->x, hp_tempo_streams(&s->tempo, hp_now()));
-	while (hp_stager_can_send(s) && hp_exchange_next(s->x, &a) > 0)
+	hp_exchange_read_streams(s->own.x,
+				 hp_tempo_streams(&s->own.tempo, hp_now()));
+	while (hp_stager_can_send(s) && hp_exchange_next(s->own.x, &a) > 0)
 		do_action(s, &a);
 }

@@ -20,17 +20,17 @@ int hp_stager_origin_dir(struct hpdsl_stager *s)
 {
 	int fd, is;
 
-	pthread_mutex_lock(&s->lock);
-	is = s->origin_dir;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	is = s->shared.origin_dir;
+	pthread_mutex_unlock(&s->shared.lock);
 	if (is >= 0)
 		return is;
 	fd = s->io->open(s->io, AT_FDCWD, s->origin, O_RDONLY | O_DIRECTORY, 0);
-	pthread_mutex_lock(&s->lock);
-	is = s->origin_dir;
+	pthread_mutex_lock(&s->shared.lock);
+	is = s->shared.origin_dir;
 	if (is < 0)
-		s->origin_dir = fd;
-	pthread_mutex_unlock(&s->lock);
+		s->shared.origin_dir = fd;
+	pthread_mutex_unlock(&s->shared.lock);
 	if (is >= 0 && fd >= 0)
 		s->io->close(s->io, fd);
 	return is >= 0 ? is : fd;
@@ -112,18 +112,18 @@ static bool is_own_trouble(int code)
 
 void hp_stager_readable(struct hpdsl_stager *s)
 {
-	pthread_mutex_lock(&s->lock);
-	s->unreadable = 0;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	s->shared.unreadable = 0;
+	pthread_mutex_unlock(&s->shared.lock);
 }
 
 static bool is_one_too_many(struct hpdsl_stager *s)
 {
 	bool yes;
 
-	pthread_mutex_lock(&s->lock);
-	yes = ++s->unreadable >= IN_A_ROW;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	yes = ++s->shared.unreadable >= IN_A_ROW;
+	pthread_mutex_unlock(&s->shared.lock);
 	return yes;
 }
 

@@ -68,7 +68,7 @@ static int describe(struct hpdsl_stager *s, uint64_t number,
 
 struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s, uint64_t number)
 {
-	struct hp_stager_chunk *c = s->chunk[number];
+	struct hp_stager_chunk *c = s->own.chunk[number];
 	struct hpdsl_error err;
 	int r = 0;
 
@@ -85,7 +85,7 @@ struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s, uint64_t number)
 		return NULL;
 	}
 	c->number = number;
-	s->chunk[number] = c;
+	s->own.chunk[number] = c;
 	return c;
 }
 
@@ -93,7 +93,7 @@ void hp_stager_chunk_done(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 {
 	if (c->jobs || c->sends || c->part || c->writing)
 		return;
-	s->chunk[c->number] = NULL;
+	s->own.chunk[c->number] = NULL;
 	hp_stager_chunk_free(s, c);
 }
 

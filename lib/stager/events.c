@@ -10,8 +10,8 @@
 static void tell(struct hpdsl_stager *s, const struct hp_job *j,
 		 enum hp_event_kind kind)
 {
-	hp_exchange_event(s->x, kind, j->id.chunk, j->id.offset, j->id.length,
-			  j->id.plain);
+	hp_exchange_event(s->own.x, kind, j->id.chunk, j->id.offset,
+			  j->id.length, j->id.plain);
 }
 
 /* Why has been told, and what follows from it is not. */
@@ -20,16 +20,16 @@ static void cannot_be_read(struct hpdsl_stager *s, struct hp_job *j)
 	bool alone = j->result == HPDSL_ECORRUPT;
 
 	if (alone)
-		s->trouble[j->id.chunk] |= HP_TROUBLE_TOLD;
+		s->own.trouble[j->id.chunk] |= HP_TROUBLE_TOLD;
 	tell(s, j, alone ? HP_EV_UNREADABLE : HP_EV_READ_FAILED);
 }
 
 static void was_read(struct hpdsl_stager *s, struct hp_job *j)
 {
-	hp_tempo_ends(&s->tempo, hp_now(), j->since,
+	hp_tempo_ends(&s->own.tempo, hp_now(), j->since,
 		      j->result < 0 ? 0 : j->id.length);
 	if (j->result < 0) {
-		hp_buffers_put(&s->buffers, j->buffer);
+		hp_buffers_put(&s->own.buffers, j->buffer);
 		cannot_be_read(s, j);
 		return;
 	}
@@ -44,7 +44,7 @@ static void was_written(struct hpdsl_stager *s, struct hp_job *j)
 		tell(s, j, HP_EV_WRITTEN);
 	else
 		j->buffer->known = false;
-	hp_buffers_put(&s->buffers, j->buffer);
+	hp_buffers_put(&s->own.buffers, j->buffer);
 	tell(s, j, HP_EV_FREE);
 }
 
@@ -61,9 +61,10 @@ static void is_ready(struct hpdsl_stager *s, const struct hp_job *j)
 {
 	char text[HP_STAGE_NAME + 64];
 
-	s->ready[j->id.chunk] = (float)(hp_now() - s->started);
-	s->report.chunks++;
-	if (!(s->trouble[j->id.chunk] & HP_TROUBLE_DIFFERED) || !s->watch.warn)
+	s->own.ready[j->id.chunk] = (float)(hp_now() - s->started);
+	s->own.report.chunks++;
+	if (!(s->own.trouble[j->id.chunk] & HP_TROUBLE_DIFFERED) ||
+	    !s->watch.warn)
 		return;
 	snprintf(text, sizeof text,
 		 "%s: what came of it differed, and was fetched again",
@@ -79,9 +80,9 @@ static void was_finished(struct hpdsl_stager *s, struct hp_job *j)
 	if (ready) {
 		is_ready(s, j);
 	} else {
-		hp_buffers_forget(&s->buffers, j->id.chunk);
+		hp_buffers_forget(&s->own.buffers, j->id.chunk);
 		if (j->result == 0)
-			s->trouble[j->id.chunk] |= HP_TROUBLE_DIFFERED;
+			s->own.trouble[j->id.chunk] |= HP_TROUBLE_DIFFERED;
 	}
 	tell(s, j, ready ? HP_EV_VERIFIED : HP_EV_DIFFERS);
 }
@@ -123,7 +124,7 @@ static void take(struct hpdsl_stager *s, struct hp_job *j)
 		break;
 	}
 	j->chunk->jobs--;
-	s->jobs--;
+	s->own.jobs--;
 	hp_stager_chunk_done(s, j->chunk);
 }
 
@@ -132,20 +133,20 @@ static void see_failure(struct hpdsl_stager *s)
 {
 	bool fatal;
 
-	pthread_mutex_lock(&s->lock);
-	s->failing = s->failed;
-	fatal = s->fatal;
-	pthread_mutex_unlock(&s->lock);
-	if (fatal && !s->stopped)
-		hp_exchange_stop(s->x, true);
-	s->stopped = fatal;
+	pthread_mutex_lock(&s->shared.lock);
+	s->own.failing = s->shared.failed;
+	fatal = s->shared.fatal;
+	pthread_mutex_unlock(&s->shared.lock);
+	if (fatal && !s->own.stopped)
+		hp_exchange_stop(s->own.x, true);
+	s->own.stopped = fatal;
 }
 
 void hp_stager_tell(struct hpdsl_stager *s)
 {
 	struct hp_job *j, *next;
 
-	if (!__atomic_load_n(&s->any_done, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&s->shared.any_done, __ATOMIC_ACQUIRE))
 		return;
 	see_failure(s);
 	for (j = hp_jobs_done(s); j; j = next) {

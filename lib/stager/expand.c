@@ -127,8 +127,8 @@ int hp_stager_expand(struct hp_stager_thread *t, struct hp_stager_chunk *c,
 	if (r < 0)
 		return r;
 	*ret_differs = r > 0 || !is_right(&x);
-	pthread_mutex_lock(&t->s->lock);
-	t->s->counts.written_bytes += before;
-	pthread_mutex_unlock(&t->s->lock);
+	pthread_mutex_lock(&t->s->shared.lock);
+	t->s->shared.counts.written_bytes += before;
+	pthread_mutex_unlock(&t->s->shared.lock);
 	return 0;
 }

@@ -98,9 +98,9 @@ static int publish_expanded(struct hp_stager_thread *t, struct hp_job *j,
 	}
 	seconds = hp_operation_end(t, since);
 	j->plain = true;
-	pthread_mutex_lock(&s->lock);
-	s->counts.expand_seconds += seconds;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	s->shared.counts.expand_seconds += seconds;
+	pthread_mutex_unlock(&s->shared.lock);
 	return r;
 }
 

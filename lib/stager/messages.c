@@ -42,15 +42,15 @@ void hp_outgoings_free(struct hp_outgoing *first)
 
 static void give_back(struct hpdsl_stager *s, struct hp_outgoing *o)
 {
-	o->next = s->spare_outgoings;
-	s->spare_outgoings = o;
+	o->next = s->own.spare_outgoings;
+	s->own.spare_outgoings = o;
 }
 
 bool hp_stager_can_send(struct hpdsl_stager *s)
 {
 	struct hp_outgoing *o;
 
-	if (s->spare_outgoings)
+	if (s->own.spare_outgoings)
 		return true;
 	o = malloc(sizeof *o);
 	if (o)
@@ -63,13 +63,13 @@ bool hp_stager_can_send(struct hpdsl_stager *s)
 /* The segment is still in memory, and nobody sends it under another header. */
 static bool share(struct hpdsl_stager *s, struct hp_outgoing *o)
 {
-	struct hp_buffer *b = hp_buffers_find(&s->buffers, &o->id);
+	struct hp_buffer *b = hp_buffers_find(&s->own.buffers, &o->id);
 
 	if (!b)
 		return false;
 	if (b->senders && memcmp(b->data - HP_MESSAGE_HEADER, o->header,
 				 HP_MESSAGE_HEADER) != 0) {
-		hp_buffers_put(&s->buffers, b);
+		hp_buffers_put(&s->own.buffers, b);
 		return false;
 	}
 	o->buffer = b;
@@ -81,10 +81,10 @@ static bool fill(struct hpdsl_stager *s, struct hp_outgoing *o)
 {
 	struct hp_job *j = hp_job_new(s, HP_JOB_FILL, o->chunk);
 
-	o->buffer = hp_buffers_get(&s->buffers);
+	o->buffer = hp_buffers_get(&s->own.buffers);
 	if (!j || !o->buffer) {
 		if (o->buffer)
-			hp_buffers_put(&s->buffers, o->buffer);
+			hp_buffers_put(&s->own.buffers, o->buffer);
 		free(j);
 		return false;
 	}
@@ -116,15 +116,15 @@ static bool find_segment(struct hpdsl_stager *s, struct hp_outgoing *o,
 
 void hp_stager_send(struct hpdsl_stager *s, const struct hp_action *a)
 {
-	struct hp_outgoing *o = s->spare_outgoings;
+	struct hp_outgoing *o = s->own.spare_outgoings;
 	bool data = a->msg.kind == HP_MSG_DATA;
 	struct hpdsl_error err;
 
-	s->spare_outgoings = o->next;
+	s->own.spare_outgoings = o->next;
 	*o = (struct hp_outgoing){ .to = a->node, .filled = !data };
 	hp_message_put(&a->msg, o->header);
 	if (!data || find_segment(s, o, &a->msg)) {
-		add(data ? &s->data : &s->words, o);
+		add(data ? &s->own.data : &s->own.words, o);
 		return;
 	}
 	give_back(s, o);
@@ -139,16 +139,16 @@ void hpdsl_stager_sent(struct hpdsl_stager *s,
 	struct hp_outgoing *o = m->token;
 
 	if (o->buffer) {
-		take_out(&s->data, o);
-		s->report.sent_bytes += o->id.length;
+		take_out(&s->own.data, o);
+		s->own.report.sent_bytes += o->id.length;
 		o->buffer->senders--;
-		hp_buffers_put(&s->buffers, o->buffer);
-		hp_exchange_event(s->x, HP_EV_SENT, o->id.chunk, o->id.offset,
-				  o->id.length, o->id.plain);
+		hp_buffers_put(&s->own.buffers, o->buffer);
+		hp_exchange_event(s->own.x, HP_EV_SENT, o->id.chunk,
+				  o->id.offset, o->id.length, o->id.plain);
 		o->chunk->sends--;
 		hp_stager_chunk_done(s, o->chunk);
 	} else {
-		take_out(&s->words, o);
+		take_out(&s->own.words, o);
 	}
 	give_back(s, o);
 }

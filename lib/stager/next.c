@@ -21,12 +21,12 @@ static struct hp_outgoing *find_ready(struct hp_outgoings *q)
 
 static int tell_failure(struct hpdsl_stager *s, struct hpdsl_error *err)
 {
-	pthread_mutex_lock(&s->lock);
-	s->told = s->failing = s->failed;
+	pthread_mutex_lock(&s->shared.lock);
+	s->own.told = s->own.failing = s->shared.failed;
 	if (err)
-		*err = s->err;
-	pthread_mutex_unlock(&s->lock);
-	return s->told;
+		*err = s->shared.err;
+	pthread_mutex_unlock(&s->shared.lock);
+	return s->own.told;
 }
 
 int hpdsl_stager_next(struct hpdsl_stager *s, struct hpdsl_stager_message *ret,
@@ -37,11 +37,11 @@ int hpdsl_stager_next(struct hpdsl_stager *s, struct hpdsl_stager_message *ret,
 	hp_stager_hear(s);
 	hp_stager_tell(s);
 	hp_stager_act(s);
-	if (s->failing != s->told)
+	if (s->own.failing != s->own.told)
 		return tell_failure(s, err);
-	o = find_ready(&s->words);
+	o = find_ready(&s->own.words);
 	if (!o)
-		o = find_ready(&s->data);
+		o = find_ready(&s->own.data);
 	if (!o)
 		return 0;
 	o->handed = true;

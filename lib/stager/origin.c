@@ -99,7 +99,7 @@ static int read_once(struct hpdsl_stager *s, struct hp_job *j,
 
 	if (w.dir < 0)
 		return fail_read(w.dir, why);
-	r = hp_fd_cache_get(s->origin_files, (uint32_t)j->chunk->number,
+	r = hp_fd_cache_get(s->shared.origin_files, (uint32_t)j->chunk->number,
 			    open_chunk, &w, &f, why);
 	if (r < 0)
 		return r;
@@ -108,7 +108,7 @@ static int read_once(struct hpdsl_stager *s, struct hp_job *j,
 		s->io->advise(s->io, f.fd, j->id.offset, j->id.length,
 			      POSIX_FADV_DONTNEED);
 	got = read_blocks(s, f.fd, j);
-	hp_fd_cache_put(s->origin_files, &f);
+	hp_fd_cache_put(s->shared.origin_files, &f);
 	if (got < 0)
 		return fail_read((int)got, why);
 	if ((size_t)got < j->id.length)
@@ -127,28 +127,28 @@ static void wait_for_turn(struct hpdsl_stager *s, uint64_t n)
 {
 	double wait;
 
-	pthread_mutex_lock(&s->lock);
-	wait = hp_pace_take(&s->pace, hp_now(), n);
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	wait = hp_pace_take(&s->shared.pace, hp_now(), n);
+	pthread_mutex_unlock(&s->shared.lock);
 	if (wait > 0)
 		hp_stager_sleep(s, wait);
 }
 
 void hpdsl_stager_rate(struct hpdsl_stager *s, uint64_t rate)
 {
-	pthread_mutex_lock(&s->lock);
-	s->pace.rate = (double)rate;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	s->shared.pace.rate = (double)rate;
+	pthread_mutex_unlock(&s->shared.lock);
 }
 
 static void count(struct hpdsl_stager *s, uint64_t bytes, double seconds,
 		  uint64_t retries)
 {
-	pthread_mutex_lock(&s->lock);
-	s->counts.origin_bytes += bytes;
-	s->counts.read_seconds += seconds;
-	s->counts.retries += retries;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	s->shared.counts.origin_bytes += bytes;
+	s->shared.counts.read_seconds += seconds;
+	s->shared.counts.retries += retries;
+	pthread_mutex_unlock(&s->shared.lock);
 }
 
 int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,

@@ -14,8 +14,8 @@
 
 static void give_back(struct hpdsl_stager *s, struct hp_word *w)
 {
-	w->next = s->spare_words;
-	s->spare_words = w;
+	w->next = s->own.spare_words;
+	s->own.spare_words = w;
 }
 
 int hp_stager_words(struct hpdsl_stager *s, struct hpdsl_error *err)
@@ -42,11 +42,11 @@ void hp_words_free(struct hp_word *w)
 
 static struct hp_word *word_room(struct hpdsl_stager *s)
 {
-	struct hp_word *w = s->spare_words;
+	struct hp_word *w = s->own.spare_words;
 
 	if (!w)
 		return malloc(sizeof *w);
-	s->spare_words = w->next;
+	s->own.spare_words = w->next;
 	return w;
 }
 
@@ -58,7 +58,7 @@ static struct hp_word *word_at(void *room)
 
 size_t hpdsl_stager_message_max(const struct hpdsl_stager *s)
 {
-	return HP_MESSAGE_HEADER + (size_t)s->buffers.segment;
+	return HP_MESSAGE_HEADER + (size_t)s->own.buffers.segment;
 }
 
 void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n)
@@ -72,7 +72,7 @@ void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n)
 		w = word_room(s);
 		return w ? w->bytes : NULL;
 	}
-	b = hp_buffers_get(&s->buffers);
+	b = hp_buffers_get(&s->own.buffers);
 	return b ? b->data - HP_MESSAGE_HEADER : NULL;
 }
 
@@ -88,23 +88,23 @@ static int hear(struct hpdsl_stager *s, struct hp_word *w)
 	struct hp_message m;
 	int r = hp_message_get(w->bytes, HP_MESSAGE_HEADER, &m);
 
-	return r < 0 ? r : hp_exchange_message(s->x, w->from, &m);
+	return r < 0 ? r : hp_exchange_message(s->own.x, w->from, &m);
 }
 
 /* All that is told is told in order. */
 static int receive_word(struct hpdsl_stager *s, struct hp_word *w)
 {
-	int r = s->unheard ? -ENOMEM : hear(s, w);
+	int r = s->own.unheard ? -ENOMEM : hear(s, w);
 
 	if (r != -ENOMEM) {
 		give_back(s, w);
 		return r;
 	}
 	w->next = NULL;
-	if (!s->unheard)
-		s->unheard_last = &s->unheard;
-	*s->unheard_last = w;
-	s->unheard_last = &w->next;
+	if (!s->own.unheard)
+		s->own.unheard_last = &s->own.unheard;
+	*s->own.unheard_last = w;
+	s->own.unheard_last = &w->next;
 	return 0;
 }
 
@@ -112,14 +112,14 @@ void hp_stager_hear(struct hpdsl_stager *s)
 {
 	struct hp_word *w;
 
-	while ((w = s->unheard)) {
+	while ((w = s->own.unheard)) {
 		uint32_t from = w->from;
 		struct hpdsl_error err;
 		int r = hear(s, w);
 
 		if (r == -ENOMEM)
 			return;
-		s->unheard = w->next;
+		s->own.unheard = w->next;
 		give_back(s, w);
 		/* Not as if a chunk were damaged: that would go on. */
 		if (r < 0)
@@ -137,21 +137,21 @@ static int receive_data(struct hpdsl_stager *s, uint32_t from, size_t n,
 	int r = hp_message_get(b->data - HP_MESSAGE_HEADER, n, &m);
 
 	if (r == 0)
-		r = hp_exchange_message(s->x, from, &m);
+		r = hp_exchange_message(s->own.x, from, &m);
 	/* Before it is kept; the rest after that, since it may be sent on. */
 	hp_stager_act_begin(s);
 	if (r <= 0) {
-		hp_buffers_put(&s->buffers, b);
+		hp_buffers_put(&s->own.buffers, b);
 		return r;
 	}
-	s->report.peer_bytes += m.length;
+	s->own.report.peer_bytes += m.length;
 	b->id = (struct hp_segment_id){ m.chunk, m.offset, m.length, m.plain };
 	c = hp_stager_chunk(s, m.chunk);
 	if (c) {
 		hp_stager_keep(s, c, b);
 	} else {
 		hp_stager_lost(s, HP_EV_FREE, &b->id);
-		hp_buffers_put(&s->buffers, b);
+		hp_buffers_put(&s->own.buffers, b);
 	}
 	return 0;
 }
@@ -163,7 +163,8 @@ int hpdsl_stager_received(struct hpdsl_stager *s, uint32_t from, void *room,
 	int r;
 
 	if (n > HP_MESSAGE_HEADER) {
-		r = receive_data(s, from, n, hp_buffers_at(&s->buffers, room));
+		r = receive_data(s, from, n,
+				 hp_buffers_at(&s->own.buffers, room));
 	} else {
 		w = word_at(room);
 		w->from = from;

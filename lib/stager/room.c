@@ -28,8 +28,8 @@ static uint64_t find_largest(const struct hpdsl_stager *s)
 	struct hpdsl_chunk c;
 	uint64_t largest = 0;
 
-	for (uint32_t i = 0; !s->keep_compressed && i < s->n_want; i++)
-		if (hp_stage_chunk(s->stage, s->want[i], false, &c, name,
+	for (uint32_t i = 0; !s->keep_compressed && i < s->own.n_want; i++)
+		if (hp_stage_chunk(s->stage, s->own.want[i], false, &c, name,
 				   NULL) == 0 &&
 		    c.compressed && c.bytes > largest)
 			largest = c.bytes;
@@ -45,8 +45,8 @@ uint32_t hp_stager_keep_some(const struct hpdsl_stager *s)
 		return KEEP;
 	if (hpdsl_stage_place(s->stage, &p, NULL) < 0)
 		return 0;
-	for (uint32_t i = 0; i < s->n_want; i++)
-		coming += s->plan->weight[s->want[i]];
+	for (uint32_t i = 0; i < s->own.n_want; i++)
+		coming += s->plan->weight[s->own.want[i]];
 	room = p.free_bytes;
 	if (p.ram && p.memory_bytes < room)
 		room = p.memory_bytes;

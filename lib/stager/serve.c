@@ -51,12 +51,12 @@ static int read_own(struct hpdsl_stager *s, const struct hp_job *j,
 	struct hp_cached_fd f;
 	int r;
 
-	r = hp_fd_cache_get(s->own_files, (uint32_t)j->chunk->number, open_own,
-			    &w, &f, err);
+	r = hp_fd_cache_get(s->shared.own_files, (uint32_t)j->chunk->number,
+			    open_own, &w, &f, err);
 	if (r < 0)
 		return r;
 	r = read_from(s, f.fd, j, err);
-	hp_fd_cache_put(s->own_files, &f);
+	hp_fd_cache_put(s->shared.own_files, &f);
 	return r;
 }
 

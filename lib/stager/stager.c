@@ -55,14 +55,14 @@ static void plan_chunk(struct hpdsl_stager *s,
 	bool held = hpdsl_stage_holds(s->stage, chunk);
 	uint32_t from;
 
-	s->ready[chunk] = held ? 0 : -1;
+	s->own.ready[chunk] = held ? 0 : -1;
 	if (!hp_spread_holds(s->plan, s->node, chunk))
 		return;
-	s->report.planned_chunks++;
-	s->report.planned_bytes += bytes;
+	s->own.report.planned_chunks++;
+	s->own.report.planned_bytes += bytes;
 	if (held) {
-		s->report.held_chunks++;
-		s->report.held_bytes += bytes;
+		s->own.report.held_chunks++;
+		s->own.report.held_bytes += bytes;
 		return;
 	}
 	from = hp_spread_from(s->plan, s->node, chunk, opt->holder[chunk],
@@ -70,12 +70,12 @@ static void plan_chunk(struct hpdsl_stager *s,
 	if (from == UINT32_MAX)
 		return;
 	if (from == s->node)
-		s->report.planned_origin_bytes += bytes_of(s, chunk, false);
-	s->want[s->n_want] = chunk;
-	s->asked[s->n_want] =
+		s->own.report.planned_origin_bytes += bytes_of(s, chunk, false);
+	s->own.want[s->own.n_want] = chunk;
+	s->own.asked[s->own.n_want] =
 		hp_spread_asked(s->plan, s->node, chunk, opt->holder[chunk],
 				opt->lacks, opt->arg);
-	s->from[s->n_want++] = from;
+	s->own.from[s->own.n_want++] = from;
 }
 
 static int plan_chunks(struct hpdsl_stager *s,
@@ -85,14 +85,14 @@ static int plan_chunks(struct hpdsl_stager *s,
 	uint64_t n = s->plan->chunks;
 
 	s->chunks = n;
-	s->chunk = calloc(n + 1, sizeof(struct hp_stager_chunk *));
-	s->ready = hp_array(n, sizeof *s->ready);
-	s->trouble = calloc(n + 1, sizeof *s->trouble);
-	s->want = hp_array(n, sizeof *s->want);
-	s->from = hp_array(n, sizeof *s->from);
-	s->asked = hp_array(n, sizeof *s->asked);
-	if (!s->chunk || !s->ready || !s->trouble || !s->want || !s->from ||
-	    !s->asked)
+	s->own.chunk = calloc(n + 1, sizeof(struct hp_stager_chunk *));
+	s->own.ready = hp_array(n, sizeof *s->own.ready);
+	s->own.trouble = calloc(n + 1, sizeof *s->own.trouble);
+	s->own.want = hp_array(n, sizeof *s->own.want);
+	s->own.from = hp_array(n, sizeof *s->own.from);
+	s->own.asked = hp_array(n, sizeof *s->own.asked);
+	if (!s->own.chunk || !s->own.ready || !s->own.trouble || !s->own.want ||
+	    !s->own.from || !s->own.asked)
 		return hp_fail_nomem(err);
 	for (uint64_t k = 0; k < n; k++)
 		plan_chunk(s, opt, s->plan->order[k]);
@@ -102,21 +102,21 @@ static int plan_chunks(struct hpdsl_stager *s,
 /* A third each: coming from nodes, from the origin, going to nodes. */
 static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 {
-	uint32_t third = (s->buffers.max - SPARE_BUFFERS) / 3;
+	uint32_t third = (s->own.buffers.max - SPARE_BUFFERS) / 3;
 	struct hp_exchange_config c = {
 		.node = s->node,
 		.chunks = s->chunks,
-		.segment = s->buffers.segment,
+		.segment = s->own.buffers.segment,
 		.in_streams = IN_STREAMS,
 		.in_buffers = third,
 		.origin_streams = ORIGIN_STREAMS,
 		.origin_buffers = third,
 		.out_buffers = third,
 		.early = true,
-		.want = s->want,
-		.from = s->from,
-		.n_want = s->n_want,
-		.asked = s->asked,
+		.want = s->own.want,
+		.from = s->own.from,
+		.n_want = s->own.n_want,
+		.asked = s->own.asked,
 		.keep = hp_stager_keep_some(s),
 		.ahead = AHEAD,
 		.bytes = bytes_of,
@@ -124,7 +124,7 @@ static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 		.arg = s,
 	};
 
-	return hp_exchange_new(&c, &s->x, err);
+	return hp_exchange_new(&c, &s->own.x, err);
 }
 
 /* ---- Beginning ----------------------------------------------------------- */
@@ -141,7 +141,7 @@ static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
 	s->direct = opt->direct;
 	s->sync = opt->sync;
 	s->keep_compressed = opt->keep_compressed;
-	s->pace.rate = (double)opt->rate;
+	s->shared.pace.rate = (double)opt->rate;
 	s->started = hp_now();
 	s->watch = opt->watch;
 	s->origin = strdup(opt->origin);
@@ -164,28 +164,29 @@ static int begin(struct hpdsl_stager *s, const struct hpdsl_stager_options *opt,
 
 	if (memory < MEMORY_MIN)
 		memory = MEMORY_MIN;
-	s->origin_files = hp_fd_cache_new(s->io, OPEN_FILES);
-	s->own_files = hp_fd_cache_new(s->io, OPEN_FILES);
-	if (!s->origin_files || !s->own_files || !hp_stager_can_send(s))
+	s->shared.origin_files = hp_fd_cache_new(s->io, OPEN_FILES);
+	s->shared.own_files = hp_fd_cache_new(s->io, OPEN_FILES);
+	if (!s->shared.origin_files || !s->shared.own_files ||
+	    !hp_stager_can_send(s))
 		return hp_fail_nomem(err);
 	r = hp_stager_words(s, err);
 	if (r == 0)
-		r = hp_buffers_init(&s->buffers, memory, err);
+		r = hp_buffers_init(&s->own.buffers, memory, err);
 	if (r == 0)
 		r = plan_chunks(s, opt, err);
 	if (r == 0)
 		r = make_exchange(s, err);
-	hp_tempo_init(&s->tempo, ORIGIN_STREAMS, s->started);
+	hp_tempo_init(&s->own.tempo, ORIGIN_STREAMS, s->started);
 	return r < 0 ? r : hp_stager_threads(s, opt->threads, err);
 }
 
 static void init_locks(struct hpdsl_stager *s)
 {
-	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->shared.lock, NULL);
 	pthread_mutex_init(&s->stage_lock, NULL);
-	hp_cond_init(&s->pause);
+	hp_cond_init(&s->shared.pause);
 	for (int i = 0; i < HP_CREWS; i++)
-		pthread_cond_init(&s->wake[i], NULL);
+		pthread_cond_init(&s->shared.wake[i], NULL);
 }
 
 int hpdsl_stager_new(struct hpdsl_stage *stage,
@@ -201,7 +202,7 @@ int hpdsl_stager_new(struct hpdsl_stage *stage,
 	s = calloc(1, sizeof *s);
 	if (!s)
 		return hp_fail_nomem(err);
-	s->origin_dir = s->dir = s->lock_fd = -1;
+	s->shared.origin_dir = s->dir = s->lock_fd = -1;
 	s->patience = PATIENCE;
 	init_locks(s);
 	r = copy_options(s, stage, opt, err);
@@ -221,7 +222,7 @@ void hpdsl_stager_stop(struct hpdsl_stager *s, bool at_once)
 {
 	if (at_once)
 		hp_stager_give_up(s);
-	hp_exchange_stop(s->x, at_once);
+	hp_exchange_stop(s->own.x, at_once);
 }
 
 static void free_jobs(struct hpdsl_stager *s, struct hp_jobs *q)
@@ -236,31 +237,31 @@ static void free_jobs(struct hpdsl_stager *s, struct hp_jobs *q)
 
 static void free_chunks(struct hpdsl_stager *s)
 {
-	for (uint64_t i = 0; s->chunk && i < s->chunks; i++) {
-		if (s->chunk[i])
-			free_jobs(s, &s->chunk[i]->queue);
-		hp_stager_chunk_free(s, s->chunk[i]);
+	for (uint64_t i = 0; s->own.chunk && i < s->chunks; i++) {
+		if (s->own.chunk[i])
+			free_jobs(s, &s->own.chunk[i]->queue);
+		hp_stager_chunk_free(s, s->own.chunk[i]);
 	}
 }
 
 static void free_memory(struct hpdsl_stager *s)
 {
-	hp_exchange_free(s->x);
-	hp_buffers_release(&s->buffers);
-	hp_fd_cache_free(s->origin_files);
-	hp_fd_cache_free(s->own_files);
-	pthread_mutex_destroy(&s->lock);
+	hp_exchange_free(s->own.x);
+	hp_buffers_release(&s->own.buffers);
+	hp_fd_cache_free(s->shared.origin_files);
+	hp_fd_cache_free(s->shared.own_files);
+	pthread_mutex_destroy(&s->shared.lock);
 	pthread_mutex_destroy(&s->stage_lock);
-	pthread_cond_destroy(&s->pause);
+	pthread_cond_destroy(&s->shared.pause);
 	for (int i = 0; i < HP_CREWS; i++)
-		pthread_cond_destroy(&s->wake[i]);
-	free(s->thread);
-	free(s->chunk);
-	free(s->ready);
-	free(s->trouble);
-	free(s->want);
-	free(s->from);
-	free(s->asked);
+		pthread_cond_destroy(&s->shared.wake[i]);
+	free(s->shared.thread);
+	free(s->own.chunk);
+	free(s->own.ready);
+	free(s->own.trouble);
+	free(s->own.want);
+	free(s->own.from);
+	free(s->own.asked);
 	free(s->origin);
 	free(s);
 }
@@ -274,18 +275,18 @@ void hpdsl_stager_free(struct hpdsl_stager *s)
 	 * of has to stay for it, with the memory of its read. */
 	if (!hp_stager_join(s))
 		return;
-	hp_outgoings_free(s->data.first);
-	hp_outgoings_free(s->words.first);
-	hp_outgoings_free(s->spare_outgoings);
-	hp_words_free(s->unheard);
-	hp_words_free(s->spare_words);
-	free_jobs(s, &s->origin_jobs);
-	free_jobs(s, &s->serve_jobs);
-	free_jobs(s, &s->done);
-	free_jobs(s, &s->spare);
+	hp_outgoings_free(s->own.data.first);
+	hp_outgoings_free(s->own.words.first);
+	hp_outgoings_free(s->own.spare_outgoings);
+	hp_words_free(s->own.unheard);
+	hp_words_free(s->own.spare_words);
+	free_jobs(s, &s->shared.origin_jobs);
+	free_jobs(s, &s->shared.serve_jobs);
+	free_jobs(s, &s->shared.done);
+	free_jobs(s, &s->shared.spare);
 	free_chunks(s);
-	if (s->origin_dir >= 0)
-		s->io->close(s->io, s->origin_dir);
+	if (s->shared.origin_dir >= 0)
+		s->io->close(s->io, s->shared.origin_dir);
 	if (s->dir >= 0)
 		s->io->close(s->io, s->dir);
 	if (s->lock_fd >= 0)

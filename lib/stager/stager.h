@@ -146,25 +146,8 @@ struct hp_stager_counts {
 	double read_seconds, write_seconds, hash_seconds, expand_seconds;
 };
 
-struct hpdsl_stager {
-	/* Fixed. */
-	struct hpdsl_stage *stage; /* unless abandoned: */
-	pthread_mutex_t stage_lock;
-	bool abandoned;
-	/* The stage directory and its lock, of our own: threads may outlive
-	 * them, and change files for as long as they live. */
-	int dir, lock_fd;
-	const struct hp_io *io;
-	const struct hpdsl_stage_plan *plan;
-	uint32_t node;
-	bool direct, sync, keep_compressed;
-	struct hpdsl_watch watch;
-	char *origin;
-	uint64_t chunks;
-	double started;
-	double patience; /* seconds to wait for threads in the end */
-
-	/* Of the caller's thread. */
+/* What the caller's thread alone has. */
+struct hp_stager_own {
 	struct hp_exchange *x;
 	struct hp_tempo tempo;
 	struct hp_buffers buffers;
@@ -182,8 +165,10 @@ struct hpdsl_stager {
 	struct hpdsl_stager_report report;
 	int failing, told; /* failed, as it is known here; and as it was told */
 	bool stopped;	   /* because that is fatal */
+};
 
-	/* Between the threads. */
+/* Between the threads: under the lock, but for atomics and what has its own. */
+struct hp_stager_shared {
 	pthread_mutex_t lock;
 	pthread_cond_t wake[HP_CREWS];
 	pthread_cond_t pause; /* of those who sleep; its clock is monotonic */
@@ -205,6 +190,28 @@ struct hpdsl_stager {
 	uint32_t alive; /* threads */
 	uint32_t n_threads;
 	struct hp_stager_thread *thread;
+};
+
+struct hpdsl_stager {
+	/* Fixed. */
+	struct hpdsl_stage *stage; /* unless abandoned: */
+	pthread_mutex_t stage_lock;
+	bool abandoned;
+	/* The stage directory and its lock, of our own: threads may outlive
+	 * them, and change files for as long as they live. */
+	int dir, lock_fd;
+	const struct hp_io *io;
+	const struct hpdsl_stage_plan *plan;
+	uint32_t node;
+	bool direct, sync, keep_compressed;
+	struct hpdsl_watch watch;
+	char *origin;
+	uint64_t chunks;
+	double started;
+	double patience; /* seconds to wait for threads in the end */
+
+	struct hp_stager_own own;
+	struct hp_stager_shared shared;
 };
 
 /* ---- Jobs: jobs.c ------------------------------------------------------- */

@@ -45,15 +45,15 @@ static int work(struct hp_stager_thread *t, struct hp_job *j,
 /* Under the lock: the next job, or NULL if there is none now. */
 static struct hp_job *take(struct hpdsl_stager *s, enum hp_stager_crew crew)
 {
-	struct hp_stager_chunk *c = s->busy;
+	struct hp_stager_chunk *c = s->shared.busy;
 
 	if (crew == HP_CREW_ORIGIN)
-		return hp_jobs_take(&s->origin_jobs);
+		return hp_jobs_take(&s->shared.origin_jobs);
 	if (crew == HP_CREW_SERVE)
-		return hp_jobs_take(&s->serve_jobs);
+		return hp_jobs_take(&s->shared.serve_jobs);
 	if (!c)
 		return NULL;
-	s->busy = c->next;
+	s->shared.busy = c->next;
 	c->at_work = true;
 	return hp_jobs_take(&c->queue);
 }
@@ -68,8 +68,8 @@ static void give_back(struct hpdsl_stager *s, struct hp_job *j)
 		if (c->queue.first)
 			hp_stager_make_busy(s, c);
 	}
-	hp_jobs_add(&s->done, j);
-	__atomic_store_n(&s->any_done, true, __ATOMIC_RELEASE);
+	hp_jobs_add(&s->shared.done, j);
+	__atomic_store_n(&s->shared.any_done, true, __ATOMIC_RELEASE);
 }
 
 static void tell_failure(struct hpdsl_stager *s, const struct hp_job *j,
@@ -86,23 +86,24 @@ static void *run(void *arg)
 	struct hp_stager_thread *t = arg;
 	struct hpdsl_stager *s = t->s;
 
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
 	while (!hp_stager_ends(s)) {
 		struct hp_job *j = take(s, t->crew);
 		struct hpdsl_error err;
 
 		if (!j) {
-			pthread_cond_wait(&s->wake[t->crew], &s->lock);
+			pthread_cond_wait(&s->shared.wake[t->crew],
+					  &s->shared.lock);
 			continue;
 		}
-		pthread_mutex_unlock(&s->lock);
+		pthread_mutex_unlock(&s->shared.lock);
 		j->result = work(t, j, &err);
 		tell_failure(s, j, &err);
-		pthread_mutex_lock(&s->lock);
+		pthread_mutex_lock(&s->shared.lock);
 		give_back(s, j);
 	}
-	s->alive--;
-	pthread_mutex_unlock(&s->lock);
+	s->shared.alive--;
+	pthread_mutex_unlock(&s->shared.lock);
 	return NULL;
 }
 
@@ -113,16 +114,17 @@ static int start(struct hpdsl_stager *s, enum hp_stager_crew crew, uint32_t n)
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && r == 0; i++) {
-		struct hp_stager_thread *t = &s->thread[s->n_threads];
+		struct hp_stager_thread *t =
+			&s->shared.thread[s->shared.n_threads];
 
 		*t = (struct hp_stager_thread){ .s = s, .crew = crew };
-		pthread_mutex_lock(&s->lock);
+		pthread_mutex_lock(&s->shared.lock);
 		r = hp_thread_start(&t->id, run, t);
 		if (r == 0) {
-			s->alive++;
-			s->n_threads++;
+			s->shared.alive++;
+			s->shared.n_threads++;
 		}
-		pthread_mutex_unlock(&s->lock);
+		pthread_mutex_unlock(&s->shared.lock);
 		if (r < 0 && i > 0)
 			return 0; /* it goes on with those */
 	}
@@ -132,7 +134,8 @@ static int start(struct hpdsl_stager *s, enum hp_stager_crew crew, uint32_t n)
 /* What expands a chunk needs memory beside the buffers, which take 3/4. */
 static uint32_t chunk_threads(const struct hpdsl_stager *s, uint32_t n)
 {
-	uint64_t rest = (uint64_t)s->buffers.max * s->buffers.segment / 3;
+	uint64_t rest =
+		(uint64_t)s->own.buffers.max * s->own.buffers.segment / 3;
 	uint64_t most = rest / EXPANDING;
 
 	n += CHUNK_THREADS;
@@ -153,8 +156,9 @@ int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 	};
 	int r = 0;
 
-	s->thread = hp_array(of[0] + of[1] + of[2], sizeof *s->thread);
-	if (!s->thread)
+	s->shared.thread =
+		hp_array(of[0] + of[1] + of[2], sizeof *s->shared.thread);
+	if (!s->shared.thread)
 		return hp_fail_nomem(err);
 	for (int i = 0; i < HP_CREWS && r == 0; i++)
 		r = start(s, (enum hp_stager_crew)i, of[i]);
@@ -167,27 +171,27 @@ bool hp_stager_join(struct hpdsl_stager *s)
 	struct timespec pause = { .tv_nsec = 1000000 };
 	uint32_t alive;
 
-	pthread_mutex_lock(&s->lock);
-	__atomic_store_n(&s->giving_up, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->ending, true, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&s->shared.lock);
+	__atomic_store_n(&s->shared.giving_up, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->shared.ending, true, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < HP_CREWS; i++)
-		pthread_cond_broadcast(&s->wake[i]);
-	pthread_cond_broadcast(&s->pause);
-	alive = s->alive;
-	pthread_mutex_unlock(&s->lock);
+		pthread_cond_broadcast(&s->shared.wake[i]);
+	pthread_cond_broadcast(&s->shared.pause);
+	alive = s->shared.alive;
+	pthread_mutex_unlock(&s->shared.lock);
 	while (alive && hp_now() < end) {
 		nanosleep(&pause, NULL);
-		pthread_mutex_lock(&s->lock);
-		alive = s->alive;
-		pthread_mutex_unlock(&s->lock);
+		pthread_mutex_lock(&s->shared.lock);
+		alive = s->shared.alive;
+		pthread_mutex_unlock(&s->shared.lock);
 	}
 	pthread_mutex_lock(&s->stage_lock);
 	s->abandoned = alive > 0;
 	pthread_mutex_unlock(&s->stage_lock);
-	for (uint32_t i = 0; i < s->n_threads; i++)
+	for (uint32_t i = 0; i < s->shared.n_threads; i++)
 		if (alive)
-			pthread_detach(s->thread[i].id);
+			pthread_detach(s->shared.thread[i].id);
 		else
-			pthread_join(s->thread[i].id, NULL);
+			pthread_join(s->shared.thread[i].id, NULL);
 	return alive == 0;
 }

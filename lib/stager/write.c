@@ -142,11 +142,11 @@ int hp_stager_write(struct hp_stager_thread *t, struct hp_job *j,
 		return r == -ECANCELED ? r :
 					 hp_stager_fail_write(c->name, r, err);
 	j->written = true;
-	pthread_mutex_lock(&s->lock);
-	s->counts.written_bytes += j->id.length;
-	s->counts.write_seconds += wrote;
-	s->counts.hash_seconds += hashed;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	s->shared.counts.written_bytes += j->id.length;
+	s->shared.counts.write_seconds += wrote;
+	s->shared.counts.hash_seconds += hashed;
+	pthread_mutex_unlock(&s->shared.lock);
 	return 0;
 }
 

@@ -24,7 +24,7 @@ static struct hp_open_chunk *new_chunk(struct hp_engine *e)
 	struct hpdsl_error err;
 
 	if (c) {
-		c->number = e->next_chunk;
+		c->number = e->cut.next_chunk;
 		c->bytes = c->unwritten = hp_plan_chunk_bytes(plan, c->number);
 		c->tail = &c->head;
 		c->out.fd = -1;
@@ -42,45 +42,46 @@ static bool begin_chunk(struct hp_engine *e)
 	const struct hp_plan *plan = &e->w->plan;
 	struct hp_open_chunk *c;
 
-	while (e->next_chunk < plan->n_chunks && e->w->done[e->next_chunk].done)
-		e->next_chunk++;
-	if (e->next_chunk == plan->n_chunks) {
-		e->cut_all = true;
+	while (e->cut.next_chunk < plan->n_chunks &&
+	       e->w->done[e->cut.next_chunk].done)
+		e->cut.next_chunk++;
+	if (e->cut.next_chunk == plan->n_chunks) {
+		e->cut.all = true;
 		return false;
 	}
 	if (hp_stopped(&e->w->opt->watch)) {
-		e->stopped = e->cut_all = true;
+		e->stopped = e->cut.all = true;
 		return false;
 	}
 	c = new_chunk(e);
 	if (!c)
 		return false;
-	e->next_chunk++;
+	e->cut.next_chunk++;
 	*e->chunks_tail = c;
 	e->chunks_tail = &c->next;
-	e->cutting = c;
-	e->at = 0;
-	hp_plan_walk_chunk(&e->walk, plan, c->number);
-	e->have_place = hp_plan_walk_next(&e->walk, &e->place);
+	e->cut.chunk = c;
+	e->cut.at = 0;
+	hp_plan_walk_chunk(&e->cut.walk, plan, c->number);
+	e->cut.have_place = hp_plan_walk_next(&e->cut.walk, &e->cut.place);
 	return true;
 }
 
 static void begin_segment(struct hp_engine *e)
 {
-	struct hp_open_chunk *c = e->cutting;
+	struct hp_open_chunk *c = e->cut.chunk;
 	struct hp_segment *s = e->free;
-	uint64_t left = c->bytes - e->at;
+	uint64_t left = c->bytes - e->cut.at;
 
 	e->free = s->next;
 	s->next = NULL;
 	s->chunk = c;
-	s->offset = e->at;
+	s->offset = e->cut.at;
 	s->len = left < e->segment_size ? (uint32_t)left : e->segment_size;
 	s->pending = 1;
 	s->front.file = s->back.file = NULL;
 	*c->tail = s;
 	c->tail = &s->next;
-	e->filling = s;
+	e->cut.filling = s;
 }
 
 static void piece_done(struct hp_engine *e, struct hp_segment *s)
@@ -114,29 +115,30 @@ static void note_part(struct hp_engine *e, struct hp_segment *s,
 /* The current member's part in the current segment. */
 static void cut_piece(struct hp_engine *e, struct hp_run *run)
 {
-	struct hp_segment *s = e->filling;
+	struct hp_segment *s = e->cut.filling;
 	uint64_t seg_end = s->offset + s->len;
-	uint64_t to = e->place.next < seg_end ? e->place.next : seg_end;
+	uint64_t to = e->cut.place.next < seg_end ? e->cut.place.next : seg_end;
 
 	run->piece[run->n].segment = s;
-	run->piece[run->n].place = e->place;
+	run->piece[run->n].place = e->cut.place;
 	run->n++;
-	run->bytes += to - e->at;
+	run->bytes += to - e->cut.at;
 	s->pending++;
-	note_part(e, s, &e->place);
-	e->at = to;
-	if (to == e->place.next)
-		e->have_place = hp_plan_walk_next(&e->walk, &e->place);
+	note_part(e, s, &e->cut.place);
+	e->cut.at = to;
+	if (to == e->cut.place.next)
+		e->cut.have_place =
+			hp_plan_walk_next(&e->cut.walk, &e->cut.place);
 }
 
 /* Behind the last member: zeros. */
 static void cut_trailer(struct hp_engine *e)
 {
-	struct hp_segment *s = e->filling;
-	uint32_t from = (uint32_t)(e->at - s->offset);
+	struct hp_segment *s = e->cut.filling;
+	uint32_t from = (uint32_t)(e->cut.at - s->offset);
 
 	memset(s->buf + from, 0, s->len - from);
-	e->at = s->offset + s->len;
+	e->cut.at = s->offset + s->len;
 	e->bytes_done += s->len - from;
 }
 
@@ -144,10 +146,10 @@ static void cut_trailer(struct hp_engine *e)
 static bool get_segment(struct hp_engine *e, const struct hp_run *run,
 			bool wait)
 {
-	while (wait && run->n == 0 && !e->filling && !e->free && !e->cut_all &&
-	       !e->failed)
+	while (wait && run->n == 0 && !e->cut.filling && !e->free &&
+	       !e->cut.all && !e->failed)
 		pthread_cond_wait(&e->freed, &e->lock);
-	return (e->filling || e->free) && !e->failed;
+	return (e->cut.filling || e->free) && !e->failed;
 }
 
 void hp_claim(struct hp_engine *e, struct hp_run *run, bool wait)
@@ -157,20 +159,20 @@ void hp_claim(struct hp_engine *e, struct hp_run *run, bool wait)
 	while (run->n < HP_RUN && run->bytes < RUN_BYTES) {
 		if (!get_segment(e, run, wait))
 			break;
-		if (!e->cutting && (e->cut_all || !begin_chunk(e)))
+		if (!e->cut.chunk && (e->cut.all || !begin_chunk(e)))
 			break;
-		if (!e->filling)
+		if (!e->cut.filling)
 			begin_segment(e);
-		if (e->have_place)
+		if (e->cut.have_place)
 			cut_piece(e, run);
 		else
 			cut_trailer(e);
-		if (e->at == e->filling->offset + e->filling->len) {
-			piece_done(e, e->filling);
-			e->filling = NULL;
+		if (e->cut.at == e->cut.filling->offset + e->cut.filling->len) {
+			piece_done(e, e->cut.filling);
+			e->cut.filling = NULL;
 		}
-		if (e->at == e->cutting->bytes)
-			e->cutting = NULL;
+		if (e->cut.at == e->cut.chunk->bytes)
+			e->cut.chunk = NULL;
 	}
 }
 

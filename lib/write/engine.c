@@ -159,7 +159,7 @@ void hp_engine_release(struct hp_engine *e)
 
 static bool all_written(const struct hp_engine *e)
 {
-	return e->failed || (e->cut_all && !e->chunks);
+	return e->failed || (e->cut.all && !e->chunks);
 }
 
 /* Claims, reads, reports back; false at the end.  Under the lock. */

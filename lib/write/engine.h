@@ -95,6 +95,18 @@ struct hp_run {
 	uint64_t bytes;
 };
 
+/* Where the plan is being cut into pieces, by claim.c. */
+struct hp_cut {
+	uint32_t next_chunk;
+	struct hp_open_chunk *chunk; /* the one that is cut, or NULL */
+	struct hp_segment *filling;
+	struct hp_plan_walk walk;
+	struct hp_plan_place place;
+	bool have_place;
+	uint64_t at; /* in the chunk */
+	bool all;    /* nothing is left to claim */
+};
+
 struct hp_engine {
 	struct hp_writing *w;
 	const struct hp_io *io;
@@ -120,15 +132,7 @@ struct hp_engine {
 
 	struct hp_open_chunk *chunks, **chunks_tail;
 
-	/* The claim: where the plan is being cut into pieces. */
-	uint32_t next_chunk;
-	struct hp_open_chunk *cutting;
-	struct hp_segment *filling;
-	struct hp_plan_walk walk;
-	struct hp_plan_place place;
-	bool have_place;
-	uint64_t at;  /* in the chunk that is cut */
-	bool cut_all; /* nothing is left to claim */
+	struct hp_cut cut;
 
 	uint64_t bytes_done, bytes_total; /* contents */
 	bool stopped;			  /* asked to, chunks are left */

@@ -458,7 +458,8 @@ static void fail_at_end(const struct net *n)
 	for (uint32_t i = 0; i < n->nodes; i++)
 		print_message("# node %u: %sidle, %u jobs, %s %s\n", i,
 			      n->node[i].report.idle ? "" : "not ",
-			      n->node[i].stager->jobs, n->node[i].report.stuck,
+			      n->node[i].stager->own.jobs,
+			      n->node[i].report.stuck,
 			      n->node[i].failed ? n->node[i].err.msg : "");
 	fail_msg("no end");
 }
@@ -509,8 +510,8 @@ static void end_node(struct net *n, struct net_node *d, bool complete)
 		hpdsl_stager_sent(d->stager, &d->sending[i]);
 	(void)n;
 	if (d->stager)
-		assert_true(d->stager->buffers.most_used <=
-			    d->stager->buffers.max);
+		assert_true(d->stager->own.buffers.most_used <=
+			    d->stager->own.buffers.max);
 	hpdsl_stager_free(d->stager);
 	must(hpdsl_stage_end(d->stage, how, &err), &err);
 	hpdsl_stage_close(d->stage);

@@ -590,9 +590,9 @@ static bool still_alive(struct hpdsl_stager *s)
 {
 	bool alive;
 
-	pthread_mutex_lock(&s->lock);
-	alive = s->alive > 0;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->shared.lock);
+	alive = s->shared.alive > 0;
+	pthread_mutex_unlock(&s->shared.lock);
 	return alive;
 }
 
@@ -824,7 +824,7 @@ static void test_words_without_memory(void **state)
 	wrap_fail_at(0, false);
 	/* As many as it has streams. */
 	assert_int_equal(words, 8);
-	assert_non_null(n.node[0].stager->unheard);
+	assert_non_null(n.node[0].stager->own.unheard);
 	net_run(&n, 0, false);
 	no_failures(&n);
 	assert_int_equal(net_origin_bytes(&n), 0);
