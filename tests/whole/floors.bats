@@ -3,7 +3,7 @@
 # tests/floors sees what it is there to see, in a small library made for it, and
 # nothing in ours.
 
-load lib
+load ../kit/lib
 
 # Two folders on the ground, one above them.
 setup()
