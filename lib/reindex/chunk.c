@@ -70,7 +70,7 @@ static int parse(struct hp_reading *r, struct hpdsl_error *err)
 
 int hp_reindex_chunk(void *arg, uint64_t number, struct hpdsl_error *err)
 {
-	struct parse p;
+	struct parse p = { 0 };
 
 	return hp_reading_run(&p.r, arg, number, parse, err);
 }
