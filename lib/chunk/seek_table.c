@@ -4,11 +4,24 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
 
 #define SEEKABLE 0x8f92eab1u
 #define CHECKSUMS 0x80 /* the descriptor's bit 7, no other */
+
+struct hp_frame_row *hp_frame_rows(const struct hp_seek_entry *v, uint32_t n)
+{
+	struct hp_frame_row *rows = hp_array(n, sizeof *rows), at = { 0 };
+
+	for (uint32_t i = 0; rows && i < n; i++) {
+		rows[i] = at;
+		at.plain += v[i].plain;
+		at.stored += v[i].stored;
+	}
+	return rows;
+}
 
 void hp_seek_table_write(const struct hp_seek_entry *v, uint32_t n,
 			 uint8_t *out)

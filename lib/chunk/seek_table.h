@@ -17,6 +17,14 @@ struct hp_seek_entry {
 	uint32_t checksum;	/* low half of XXH64 of the plain bytes */
 };
 
+/* Where a frame begins. */
+struct hp_frame_row {
+	uint64_t plain, stored;
+};
+
+/* Of each of n frames: malloc'ed; NULL: no memory. */
+struct hp_frame_row *hp_frame_rows(const struct hp_seek_entry *v, uint32_t n);
+
 #define HP_SEEK_MAGIC 0x184d2a5eu /* of the skippable frame that holds it */
 
 static inline uint64_t hp_seek_table_bytes(uint64_t frames)

@@ -109,7 +109,7 @@ int hp_pass_made(const struct hp_pass *p, struct hp_chunk_made *ret)
 	hp_pass_stored_digest(p, ret->checksum);
 	hp_pass_digest(p, ret->plain_checksum);
 	ret->compressed = p->zst;
-	return p->zst ? hp_pass_frames(p, &ret->frames, &ret->n_frames) : 0;
+	return p->zst ? hp_pass_zst_frames(p, ret) : 0;
 }
 
 void hp_pass_end(struct hp_pass *p)

@@ -80,10 +80,6 @@ bool hp_pass_damaged_frame(const struct hp_pass *p, struct hp_frame *ret);
 /* Drops what is at hand and goes on behind that frame: 0 or -errno. */
 int hp_pass_skip_frame(struct hp_pass *p);
 
-/* Frames met so far, if none was passed over: malloc'ed; or -ENOMEM. */
-int hp_pass_frames(const struct hp_pass *p, struct hp_frame_row **ret,
-		   uint32_t *ret_n);
-
 /* XXH3-128 of all bytes so far: of the plain tar, of the file as stored. */
 void hp_pass_digest(const struct hp_pass *p, uint8_t ret[16]);
 void hp_pass_stored_digest(const struct hp_pass *p, uint8_t ret[16]);
@@ -99,6 +95,8 @@ int hp_pass_zst_new(struct hp_pass *p, const struct hp_index *index,
 		    const struct hpdsl_chunk *row, struct hpdsl_error *err);
 /* 1: more is at hand; 0: the end; HPDSL_ECORRUPT, -errno. */
 int hp_pass_zst_fill(struct hp_pass *p);
+/* Frames met so far, if none was passed over: malloc'ed; or -ENOMEM. */
+int hp_pass_zst_frames(const struct hp_pass *p, struct hp_chunk_made *ret);
 void hp_pass_zst_digest(const struct hp_pass *p, uint8_t ret[16]);
 void hp_pass_zst_end(struct hp_pass *p);
 

@@ -390,23 +390,11 @@ int hp_pass_skip_frame(struct hp_pass *p)
 	return 0;
 }
 
-int hp_pass_frames(const struct hp_pass *p, struct hp_frame_row **ret,
-		   uint32_t *ret_n)
+int hp_pass_zst_frames(const struct hp_pass *p, struct hp_chunk_made *ret)
 {
-	const struct hp_pass_zst *z = p->zst;
-	struct hp_frame_row *v = hp_array(z->n, sizeof *v);
-	uint64_t plain = 0, stored = 0;
-
-	if (!v)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < z->n; i++) {
-		v[i] = (struct hp_frame_row){ plain, stored };
-		plain += z->met[i].plain;
-		stored += z->met[i].stored;
-	}
-	*ret = v;
-	*ret_n = z->n;
-	return 0;
+	ret->frames = hp_frame_rows(p->zst->met, p->zst->n);
+	ret->n_frames = p->zst->n;
+	return ret->frames ? 0 : -ENOMEM;
 }
 
 void hp_pass_zst_digest(const struct hp_pass *p, uint8_t ret[16])

@@ -6,6 +6,7 @@
 #ifndef HP_INDEX_WRITE_H
 #define HP_INDEX_WRITE_H
 
+#include "chunk/seek_table.h"
 #include "sys/io.h"
 
 struct hp_index_member {
@@ -20,11 +21,6 @@ struct hp_index_member {
 	const uint8_t *sha256; /* with hp_index_source.sha256 */
 	uint64_t sample;
 	uint32_t label;
-};
-
-/* Where a frame of a compressed chunk begins. */
-struct hp_frame_row {
-	uint64_t plain, stored;
 };
 
 /* A chunk file that is there: just written, read again or found. */

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *plural(uint64_t n)
@@ -20,46 +19,34 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* "x.tar: why" */
-static void warn(struct hp_reindex *x, const struct hp_found *c,
-		 const char *why)
-{
-	struct hpdsl_error text;
-
-	hp_fail(&text, 0, "%s: %s", c->made.name, why);
-	hp_reindex_warn(x, text.msg);
-}
-
 /* ---- What is odd about a tar ------------------------------------------- */
 
 static void tell_ends(struct hp_reindex *x, const struct hp_found *c)
 {
 	const struct hp_adopted *a = c->adopted;
-	char why[128];
 
 	if (a->no_end)
-		warn(x, c, "ends without the blocks that end an archive");
-	if (!a->behind)
-		return;
-	snprintf(why, sizeof why,
-		 "what lies behind the end of the archive, from offset %" PRIu64
-		 " on, is passed over",
-		 a->behind);
-	warn(x, c, why);
+		hp_reindex_warn(
+			x, "%s: ends without the blocks that end an archive",
+			c->made.name);
+	if (a->behind)
+		hp_reindex_warn(x,
+				"%s: what lies behind the end of the archive, "
+				"from offset %" PRIu64 " on, is passed over",
+				c->made.name, a->behind);
 }
 
 static void tell_skipped(struct hp_reindex *x, uint64_t n, const char *what,
 			 const struct hp_found *where, const char *first)
 {
 	char name[HP_PRINTABLE];
-	struct hpdsl_error text;
 
 	if (!n)
 		return;
-	hp_fail(&text, 0, "%" PRIu64 " %s%s passed over, first '%s' in %s", n,
-		what, plural(n), hp_printable(first, strlen(first), name),
-		where->made.name);
-	hp_reindex_warn(x, text.msg);
+	hp_reindex_warn(x, "%" PRIu64 " %s%s passed over, first '%s' in %s", n,
+			what, plural(n),
+			hp_printable(first, strlen(first), name),
+			where->made.name);
 }
 
 static void add_up(struct hp_reindex *x)
@@ -99,7 +86,8 @@ int hp_adopt_drop(struct hp_reindex *x, struct hpdsl_error *err)
 			x->chunks[n++] = *c;
 			continue;
 		}
-		warn(x, c, "left out: there are no files in it");
+		hp_reindex_warn(x, "%s: left out: there are no files in it",
+				c->made.name);
 		hp_found_release(c);
 	}
 	x->n_chunks = n;
@@ -168,19 +156,17 @@ static void tell_repeats(struct hp_reindex *x, bool keys, uint64_t n,
 {
 	const struct hp_file *f;
 	char name[HP_PRINTABLE];
-	struct hpdsl_error text;
 
 	if (!n)
 		return;
 	f = file_of(x, first, keys);
 	hp_printable(f->path, length_of(f, keys), name);
-	hp_fail(&text, 0,
-		"%" PRIu64 " %s%s the %s of one before, first '%s' in %s%s", n,
-		keys ? "sample" : "member", n == 1 ? " has" : "s have",
+	hp_reindex_warn(
+		x, "%" PRIu64 " %s%s the %s of one before, first '%s' in %s%s",
+		n, keys ? "sample" : "member", n == 1 ? " has" : "s have",
 		keys ? "key" : "path", name, x->list.roots[f->root].name,
 		keys ? "" :
 		       "; by its path only the first is found and unpacked");
-	hp_reindex_warn(x, text.msg);
 }
 
 static int see_suffixes(struct hp_reindex *x, struct hpdsl_error *err)
@@ -189,20 +175,19 @@ static int see_suffixes(struct hp_reindex *x, struct hpdsl_error *err)
 	uint64_t n = 0, first = 0;
 	const struct hp_file *f;
 	char key[HP_PRINTABLE];
-	struct hpdsl_error text;
 	int r = hp_list_same_suffixes(list, &n, &first, err);
 
 	x->adoption->repeated_suffixes = n;
 	if (r < 0 || !n)
 		return r;
 	f = &list->files[list->samples[first]];
-	hp_fail(&text, 0,
-		"%" PRIu64 " sample%s two members of one suffix, first '%s' in "
-		"%s; by its suffix only the first member is read",
-		n, n == 1 ? " has" : "s have",
-		hp_printable(f->path, f->key_len, key),
-		list->roots[f->root].name);
-	hp_reindex_warn(x, text.msg);
+	hp_reindex_warn(x,
+			"%" PRIu64
+			" sample%s two members of one suffix, first '%s' in "
+			"%s; by its suffix only the first member is read",
+			n, n == 1 ? " has" : "s have",
+			hp_printable(f->path, f->key_len, key),
+			list->roots[f->root].name);
 	return 0;
 }
 

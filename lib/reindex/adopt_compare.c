@@ -81,30 +81,6 @@ static int compare_tar(struct hp_reindex *x, const char *file,
 				      first_other(x, c, was), err);
 }
 
-static int new_tar(struct hp_reindex *x, const char *file, const char *name,
-		   struct hpdsl_error *err)
-{
-	struct hpdsl_error why;
-
-	hp_fail(&why, HPDSL_EDIFFERS, "%s is not listed in %s", name, file);
-	if (!x->opt->force)
-		return hp_fail(err, why.code, "%s", why.msg);
-	hp_reindex_warn(x, why.msg);
-	return 0;
-}
-
-static int lost_tar(struct hp_reindex *x, const char *file, const char *name,
-		    struct hpdsl_error *err)
-{
-	struct hpdsl_error why;
-
-	hp_fail(&why, -ENOENT, "%s is missing, %s lists it", name, file);
-	if (!x->opt->force)
-		return hp_fail(err, why.code, "%s", why.msg);
-	hp_reindex_warn(x, why.msg);
-	return 0;
-}
-
 /* n tars as they were, and those that are: both in the order of base names. */
 static int compare(struct hp_reindex *x, const char *file, uint64_t n,
 		   bool in_index, bool *ret_same, struct hpdsl_error *err)
@@ -131,9 +107,13 @@ static int compare(struct hp_reindex *x, const char *file, uint64_t n,
 			r = compare_tar(x, file, &x->chunks[c], &was, ret_same,
 					err);
 		else if (d < 0)
-			r = lost_tar(x, file, was.name, err);
+			r = hp_reindex_differs(x, -ENOENT, err,
+					       "%s is missing, %s lists it",
+					       was.name, file);
 		else
-			r = new_tar(x, file, x->chunks[c].made.name, err);
+			r = hp_reindex_differs(x, HPDSL_EDIFFERS, err,
+					       "%s is not listed in %s",
+					       x->chunks[c].made.name, file);
 		*ret_same &= d == 0;
 		i += d <= 0;
 		c += d >= 0;

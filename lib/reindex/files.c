@@ -10,7 +10,6 @@
 #include "format/sha256sums.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool is_sound(const struct hp_reindex *x,
@@ -42,7 +41,6 @@ void hp_reindex_files(struct hp_reindex *x)
 
 	for (size_t i = 0; i < m->n_files; i++) {
 		const struct hp_manifest_file *f = &m->files[i];
-		char text[512];
 
 		/* It has a writer of its own. */
 		if (strcmp(f->name, HP_SHA256SUMS_NAME) == 0)
@@ -52,10 +50,10 @@ void hp_reindex_files(struct hp_reindex *x)
 			m->files[n++] = *f;
 			continue;
 		}
-		snprintf(text, sizeof text,
-			 "%.400s: not what the manifest said; no longer listed",
-			 f->name);
-		hp_reindex_warn(x, text);
+		hp_reindex_warn(
+			x,
+			"%.400s: not what the manifest said; no longer listed",
+			f->name);
 	}
 	m->n_files = n;
 }

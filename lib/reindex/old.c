@@ -32,7 +32,7 @@ static int load_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 	if (r == 0)
 		return 0;
 	if (x->opt->force || r == HPDSL_ECORRUPT) {
-		hp_reindex_warn(x, why.msg);
+		hp_reindex_warn(x, "%s", why.msg);
 		return 0;
 	}
 	return hp_fail(err, r, "%s", why.msg);
@@ -60,7 +60,7 @@ static int hash_index(struct hp_reindex *x, struct hp_pass *p,
 
 static void index_warning(void *arg, const char *reason)
 {
-	hp_reindex_warn(arg, reason);
+	hp_reindex_warn(arg, "%s", reason);
 }
 
 /* Not mapped: its names and numbers become the new one's. */
@@ -92,7 +92,7 @@ static int load_index(struct hp_reindex *x, struct hpdsl_error *err)
 	if (r == 0)
 		return 0;
 	if (x->opt->force || r == HPDSL_ECORRUPT || r == HPDSL_ENOTOURS) {
-		hp_reindex_warn(x, why.msg);
+		hp_reindex_warn(x, "%s", why.msg);
 		return 0;
 	}
 	return hp_fail(err, r, "%s", why.msg);
@@ -144,19 +144,14 @@ int hp_reindex_contradicts(struct hp_reindex *x, const char *file,
 			   struct hpdsl_error *err)
 {
 	char text[HP_PRINTABLE];
-	struct hpdsl_error why;
 
-	if (f)
-		hp_fail(&why, HPDSL_EDIFFERS,
-			"%s: member '%s' is not as %s has it", chunk,
-			hp_printable(f->path, f->path_len, text), file);
-	else
-		hp_fail(&why, HPDSL_EDIFFERS, "%s is not as %s has it", chunk,
-			file);
-	if (!x->opt->force)
-		return hp_fail(err, why.code, "%s", why.msg);
-	hp_reindex_warn(x, why.msg);
-	return 0;
+	if (!f)
+		return hp_reindex_differs(x, HPDSL_EDIFFERS, err,
+					  "%s is not as %s has it", chunk,
+					  file);
+	return hp_reindex_differs(
+		x, HPDSL_EDIFFERS, err, "%s: member '%s' is not as %s has it",
+		chunk, hp_printable(f->path, f->path_len, text), file);
 }
 
 static bool same_content(const struct hp_reindex *x, const struct hp_file *f,

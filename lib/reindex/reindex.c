@@ -177,37 +177,30 @@ static int lock(struct hp_reindex *x, struct hpdsl_error *err)
 	return 0;
 }
 
-/* Between what was found and what is written: for chunks of ours, .. */
-static int rebuild(struct hp_reindex *x, struct hpdsl_error *err)
-{
-	int r = join(x, err);
+typedef int step_fn(struct hp_reindex *x, struct hpdsl_error *err);
 
-	if (r == 0)
-		r = hp_reindex_frames(x, err);
-	if (r == 0)
-		r = hp_reindex_compare(x, err);
-	if (r == 0)
-		r = group(x, err);
-	return r < 0 ? r : hp_reindex_recover(x, err);
+static int run(struct hp_reindex *x, step_fn *const *steps,
+	       struct hpdsl_error *err)
+{
+	int r = 0;
+
+	while (r == 0 && *steps)
+		r = (*steps++)(x, err);
+	return r;
 }
 
-/* .. and for others. */
-static int adopt(struct hp_reindex *x, struct hpdsl_error *err)
-{
-	int r = hp_adopt_drop(x, err);
-
-	if (r == 0)
-		r = join(x, err);
-	if (r == 0)
-		r = hp_adopt_compare(x, err);
-	if (r == 0)
-		r = group(x, err);
-	return r < 0 ? r : hp_adopt_finish(x, err);
-}
-
+/* Between what was found and what is written. */
 static int understand(struct hp_reindex *x, struct hpdsl_error *err)
 {
-	return x->adopt ? adopt(x, err) : rebuild(x, err);
+	static step_fn *const ours[] = {
+		join,  hp_reindex_frames,  hp_reindex_compare,
+		group, hp_reindex_recover, NULL
+	};
+	static step_fn *const adopted[] = { hp_adopt_drop,    join,
+					    hp_adopt_compare, group,
+					    hp_adopt_finish,  NULL };
+
+	return run(x, x->adopt ? adopted : ours, err);
 }
 
 /* What is written into is not to be cut, or swapped, by somebody else. */
@@ -223,17 +216,22 @@ static int check_owner(struct hp_reindex *x, struct hpdsl_error *err)
 /* What the steps say is about the directory, or names a file in it. */
 static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 {
-	int (*const steps[])(struct hp_reindex *, struct hpdsl_error *) = {
-		check_owner,	  refuse_staged,     lock,
-		hp_reindex_load,  refuse_unfinished, hp_reindex_find,
-		parse_chunks,	  understand,	     make_id,
+	static step_fn *const steps[] = {
+		check_owner,
+		refuse_staged,
+		lock,
+		hp_reindex_load,
+		refuse_unfinished,
+		hp_reindex_find,
+		parse_chunks,
+		understand,
+		make_id,
 		hp_reindex_write,
+		NULL,
 	};
 	struct hpdsl_error why = { 0 };
-	int r = 0;
+	int r = run(x, steps, &why);
 
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && r == 0; i++)
-		r = steps[i](x, &why);
 	if (r < 0 && x->path)
 		return hp_fail(err, r, "%s: %s", x->path, why.msg);
 	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;

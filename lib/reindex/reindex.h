@@ -80,8 +80,13 @@ int hp_reindex_chunks(struct hp_reindex *x, size_t n, struct hpdsl_error *err);
  */
 int hp_reindex_chunk(void *arg, uint64_t number, struct hpdsl_error *err);
 
-/* Tells a warning; text names the file. */
-void hp_reindex_warn(struct hp_reindex *x, const char *text);
+/* Tells a warning; the text names the file. */
+void hp_reindex_warn(struct hp_reindex *x, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* What is there is not what was: a failure, or with force a warning and 0. */
+int hp_reindex_differs(struct hp_reindex *x, int code, struct hpdsl_error *err,
+		       const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* Loads the manifest and index that are there, if they can be. */
 int hp_reindex_load(struct hp_reindex *x, struct hpdsl_error *err);

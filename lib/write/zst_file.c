@@ -97,24 +97,6 @@ bool hp_zst_saves(const struct hp_zst_file *f, uint64_t plain)
 	return stored < plain && plain - stored >= (plain + 19) / 20;
 }
 
-/* Where the frames lie, for the index. */
-static int make_rows(const struct hp_zst_file *f, struct hp_chunk_made *done,
-		     struct hpdsl_error *err)
-{
-	struct hp_frame_row at = { 0 };
-
-	done->frames = hp_array(f->n, sizeof *done->frames);
-	if (!done->frames)
-		return hp_fail_nomem(err);
-	for (uint32_t i = 0; i < f->n; i++) {
-		done->frames[i] = at;
-		at.plain += f->frames[i].plain;
-		at.stored += f->frames[i].stored;
-	}
-	done->n_frames = f->n;
-	return 0;
-}
-
 int hp_zst_finish(struct hp_zst_file *f, struct hp_chunk_made *done,
 		  struct hpdsl_error *err)
 {
@@ -126,10 +108,12 @@ int hp_zst_finish(struct hp_zst_file *f, struct hp_chunk_made *done,
 		return hp_fail_nomem(err);
 	hp_seek_table_write(f->frames, f->n, table);
 	r = put(f, table, bytes, err);
-	if (r == 0)
-		r = make_rows(f, done, err);
 	if (r < 0)
 		return r;
+	done->frames = hp_frame_rows(f->frames, f->n);
+	if (!done->frames)
+		return hp_fail_nomem(err);
+	done->n_frames = f->n;
 	done->bytes = f->bytes;
 	hp_file_digest_end(&f->digest, done->checksum);
 	done->compressed = true;

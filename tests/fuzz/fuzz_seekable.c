@@ -94,13 +94,16 @@ static int read_all(struct hp_pass *p, const uint8_t *want, size_t n)
 /* What the pass says of the frames is what the table says. */
 static void check_frames(const struct hp_pass *p)
 {
-	struct hp_seek_entry *v;
+	struct hp_chunk_made made = { 0 };
 	struct hp_frame_row *rows;
+	struct hp_seek_entry *v;
 	uint64_t table;
 	uint32_t n, k;
 
-	if (hp_pass_frames(p, &rows, &n) < 0)
+	if (hp_pass_made(p, &made) < 0)
 		abort();
+	rows = made.frames;
+	n = made.n_frames;
 	if (n) {
 		v = calloc(n, sizeof *v);
 		table = memory.n - hp_seek_table_bytes(n);
