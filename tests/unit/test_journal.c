@@ -49,7 +49,7 @@ static struct {
 	int count, fail_at, code;
 	bool for_ever;
 	bool fsync_failed, synced_again;
-	bool dribble; /* a byte at a time, every second one interrupted */
+	bool dribble;	 /* a byte at a time, every second one interrupted */
 	uint64_t lowest; /* that was written to */
 	int lock_code;
 	bool renewed; /* the name goes before the lock is had, */
@@ -580,9 +580,8 @@ static void test_head_stays(void **state)
 	spew(before, n);
 	fake_reset();
 	fake.lowest = UINT64_MAX;
-	assert_int_equal(hp_journal_open(&fake_io, dir, NULL, &j, &resumable,
-					 NULL),
-			 0);
+	assert_int_equal(
+		hp_journal_open(&fake_io, dir, NULL, &j, &resumable, NULL), 0);
 	assert_true(resumable);
 	hp_journal_close(j);
 	assert_int_equal(fake.lowest, HP_JOURNAL_HEAD);
