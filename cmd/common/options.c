@@ -4,7 +4,6 @@
 #include "table.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define FLAG(member) CMD_FLAG(struct cmd_common, member)
 
