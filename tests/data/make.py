@@ -663,11 +663,14 @@ class Journal:
             files = b"".join(
                 struct.pack("<QqIHH", *f[:5]) + f[5] for f in self.files
             )
-        h = dict(magic=b"\x89HPDSLJ\n", version=1, pid=1)
+        h = dict(magic=b"\x89HPDSLJ\n", version=1, zero=0)
         h |= dict(options=len(self.options), list=len(files), files=5)
-        h |= dict(sum=h64(self.options + files), host=b"nowhere") | self.head
-        head = struct.pack("<8sIIQQQQ64s72x", *h.values())
-        out = head + struct.pack("<Q", h64(head)) + self.options + files
+        h |= dict(sum=h64(self.options + files), chunks=0, host=b"nowhere")
+        h |= self.head
+        owner = struct.pack("<I64s60x", 1, h.pop("host"))
+        head = struct.pack("<8sIIQQQQQ", *h.values())
+        out = head + struct.pack("<Q", h64(head)) + owner
+        out += self.options + files
         for record in self.records:
             row = b"CHNK" + struct.pack("<IQ16s", *record)
             out += row + struct.pack("<Q", h64(row))
