@@ -101,7 +101,7 @@ struct cmd_strings {
 
 void cmd_strings_add(struct cmd_strings *s, const char *string);
 
-/* ---- advice.c ----------------------------------------------------------- */
+/* ---- advice.c --------------------------------------------------------- */
 
 /* Adds which option would help to what the library says, in place. */
 void cmd_advise(char *text, size_t cap);
@@ -279,7 +279,7 @@ int cmd_file_open(struct cmd_file *f, const char *file,
 /* On the disk, with its name; else nothing is left of what was written. */
 int cmd_file_close(struct cmd_file *f, struct hpdsl_error *err);
 
-/* ---- open.c: the dataset that a command is about --------------------- */
+/* ---- open.c: the dataset that a command is about ---------------------- */
 
 /* As hpdsl_open(), foreign_owner as --foreign-owner says. */
 int cmd_open(const char *dataset, bool foreign_owner,

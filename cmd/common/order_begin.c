@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- --state ------------------------------------------------------------ */
+/* ---- --state ---------------------------------------------------------- */
 
 static int read_state(const char *file, struct hpdsl_state *ret)
 {
@@ -67,7 +67,7 @@ static int take_state(struct cmd_order *o, const struct hpdsl_dataset *ds,
 	return CMD_DONE;
 }
 
-/* ---- The choice --------------------------------------------------------- */
+/* ---- The choice ------------------------------------------------------- */
 
 static int class_number(const struct hpdsl_dataset *ds, const char *text,
 			uint32_t *ret)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- Kinds -------------------------------------------------------------- */
+/* ---- Kinds ------------------------------------------------------------ */
 
 int cmd_take_flag(const struct cmd_option *o, void *to, const char *arg,
 		  struct cmd_why *why)
@@ -104,7 +104,7 @@ int cmd_take_word(const struct cmd_option *o, void *to, const char *arg,
 	return cmd_refuse(why, "%s: '%s' is %s", o->name, arg, o->wrong);
 }
 
-/* ---- Tables ------------------------------------------------------------- */
+/* ---- Tables ----------------------------------------------------------- */
 
 static int key_of(const struct cmd_option *rows, size_t i)
 {

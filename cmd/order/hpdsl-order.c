@@ -77,7 +77,7 @@ static const struct argp argp = {
 	NULL
 };
 
-/* ---- The list ----------------------------------------------------------- */
+/* ---- The list --------------------------------------------------------- */
 
 static void print_json(const struct hpdsl_place *p, uint64_t step,
 		       const struct hpdsl_sample *s)
@@ -141,7 +141,7 @@ static int list(struct order *w)
 	return order_walk(w, print_step, &left);
 }
 
-/* ---- All of it ---------------------------------------------------------- */
+/* ---- All of it -------------------------------------------------------- */
 
 static int sum_up(struct order *w)
 {

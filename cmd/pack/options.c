@@ -8,7 +8,7 @@
 
 #define READERS_MAX 4096
 
-/* ---- Values that only this command takes -------------------------------- */
+/* ---- Values that only this command takes ------------------------------ */
 
 static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 		       struct cmd_why *why)
@@ -119,7 +119,7 @@ static int take_meta(const struct cmd_option *o, void *to, const char *arg,
 	return 0;
 }
 
-/* ---- The table ---------------------------------------------------------- */
+/* ---- The table -------------------------------------------------------- */
 
 #define FLAG(member) CMD_FLAG(struct pack, member)
 #define STRING(member) CMD_STRING(struct pack, member)

@@ -32,7 +32,7 @@ static void sleep_until(double then)
 	}
 }
 
-/* ---- Draining ----------------------------------------------------------- */
+/* ---- Draining --------------------------------------------------------- */
 
 static void progress(const struct read *r, uint64_t samples)
 {
@@ -75,7 +75,7 @@ static int drain(struct read *r)
 	return e < 0 ? cmd_tell(&err) : CMD_DONE;
 }
 
-/* ---- The state ---------------------------------------------------------- */
+/* ---- The state -------------------------------------------------------- */
 
 static int save(const struct read *r)
 {
@@ -94,7 +94,7 @@ static int save(const struct read *r)
 	return cmd_file_close(&f, &err) < 0 ? cmd_tell(&err) : CMD_DONE;
 }
 
-/* ---- All of it ---------------------------------------------------------- */
+/* ---- All of it -------------------------------------------------------- */
 
 /* Why not one step was read, where none was there to be read. */
 static void tell_nothing(const struct read *r)

@@ -37,7 +37,7 @@ extern const struct cmd_option snapshot_create_options[],
 	snapshot_du_options[], snapshot_load_options[],
 	snapshot_verify_options[], snapshot_walk_options[];
 
-/* ---- help.c ------------------------------------------------------------- */
+/* help.c */
 
 /*
  * The commands with all their options, for --help, in memory that the caller
@@ -45,7 +45,7 @@ extern const struct cmd_option snapshot_create_options[],
  */
 char *snapshot_help(const struct snapshot_command *commands);
 
-/* ---- shared.c ----------------------------------------------------------- */
+/* shared.c */
 
 /*
  * For a parser of arguments that are all needed, one for each of the n names:
@@ -86,7 +86,7 @@ struct cmd_text snapshot_entries(uint64_t n); /* 1 entry, 1,281,167 entries */
 /* With "type", "mode", "size", "mtime", "mtime_nsec" and, if any, "member". */
 void snapshot_json_entry(struct cmd_json *j, const struct hpdsl_entry *e);
 
-/* ---- walk.c: options of what walks a tree ------------------------------- */
+/* walk.c: options of what walks a tree */
 
 struct snapshot_walk {
 	struct cmd_common common;
@@ -105,7 +105,7 @@ void snapshot_walk_parse(const struct cmd_option *rows, const struct argp *with,
 /* Fills opt from what was given, progress and the stop flag. */
 void snapshot_walk_begin(struct snapshot_walk *w);
 
-/* ---- info.c: what a snapshot is, for people and as JSON ----------------- */
+/* info.c: what a snapshot is, for people and as JSON */
 
 struct snapshot_line {
 	char s[256];
@@ -122,7 +122,7 @@ void snapshot_made(const struct cmd_common *c,
 		   const struct hpdsl_snapshot_report *r);
 void snapshot_tell_passed(const struct hpdsl_snapshot_report *r);
 
-/* ---- difference.c: what diff and check print ---------------------------- */
+/* difference.c: what diff and check print */
 
 struct snapshot_differences {
 	bool json, null;

@@ -30,8 +30,6 @@ int snapshot_each_path(const struct snapshot_paths *p,
 				  const char *path),
 		       void *arg);
 
-/* ---- The tour ----------------------------------------------------------- */
-
 struct snapshot_level {
 	uint64_t folder;    /* entry */
 	uint64_t next, end; /* entries that are in it, not seen yet */

@@ -10,7 +10,7 @@
 #define NODES_MAX (1 << 24)
 #define TIMEOUT 300
 
-/* ---- Values that only this command takes -------------------------------- */
+/* ---- Values that only this command takes ------------------------------ */
 
 static int take_mode(const struct cmd_option *row, void *to, const char *arg,
 		     struct cmd_why *why)
@@ -105,7 +105,7 @@ static int take_rates(const struct cmd_option *row, void *to, const char *arg,
 	return 0;
 }
 
-/* ---- The table ---------------------------------------------------------- */
+/* ---- The table -------------------------------------------------------- */
 
 #define FLAG(member) CMD_FLAG(struct stage_options, member)
 #define STRING(member) CMD_STRING(struct stage_options, member)

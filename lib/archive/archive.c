@@ -134,7 +134,7 @@ int hp_archive_next(struct hp_archive *a, struct hp_archive_entry *ret,
 	return r;
 }
 
-/* ---- Contents ----------------------------------------------------------- */
+/* ---- Contents --------------------------------------------------------- */
 
 static ssize_t read_some(struct hp_archive *a, void *buf, size_t n)
 {
@@ -205,7 +205,7 @@ ssize_t hp_archive_read(struct hp_archive *a, void *buf, size_t n,
 	return r;
 }
 
-/* ---- The archive file --------------------------------------------------- */
+/* ---- The archive file ------------------------------------------------- */
 
 static int open_file(struct hp_archive *a, int dir, struct hpdsl_error *err)
 {

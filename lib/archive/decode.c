@@ -35,7 +35,7 @@ void hp_filter_free(struct hp_filter *d)
 	free(d);
 }
 
-/* ---- gzip --------------------------------------------------------------- */
+/* ---- gzip ------------------------------------------------------------- */
 
 static ssize_t gzip_failed(struct hp_filter *d, int r)
 {
@@ -113,7 +113,7 @@ static int gzip_begin(struct hp_filter *d)
 	return 0;
 }
 
-/* ---- the others --------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------- */
 
 static la_ssize_t filter_read(struct archive *filter, void *arg,
 			      const void **ret)
@@ -183,7 +183,7 @@ static int filter_begin(struct hp_filter *d,
 	return r == ARCHIVE_OK ? 0 : (int)filter_failed(d);
 }
 
-/* ---- which one ---------------------------------------------------------- */
+/* ---- which one -------------------------------------------------------- */
 
 /* bzip2's is "BZh", a digit, then that of a block or of the end. */
 static bool is_bzip2(const uint8_t *p, size_t n)

@@ -229,7 +229,7 @@ void hp_feed_release(struct hp_feed *f)
 	memset(f, 0, sizeof *f);
 }
 
-/* ---- What is it? -------------------------------------------------------- */
+/* ---- What is it? ------------------------------------------------------ */
 
 /* Takes pieces until the head is full, or the end. */
 static int look(struct hp_feed *f, struct hp_ahead *h, hp_feed_taker *take)

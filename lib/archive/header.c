@@ -60,7 +60,7 @@ void hp_headers_free(struct hp_headers *h)
 	free(h);
 }
 
-/* ---- The bytes ---------------------------------------------------------- */
+/* ---- The bytes -------------------------------------------------------- */
 
 static void drop(struct hp_headers *h, uint64_t to)
 {
@@ -152,7 +152,7 @@ void hp_headers_add_tail(const struct hp_layer *l, uint64_t at,
 				(size_t)(l->given - at));
 }
 
-/* ---- What they say ------------------------------------------------------ */
+/* ---- What they say ---------------------------------------------------- */
 
 static int refuse(struct hp_layer *l, int code, const char *why)
 {
@@ -270,7 +270,7 @@ int hp_headers_end(struct hp_layer *l)
 	return r;
 }
 
-/* ---- What is behind them ------------------------------------------------ */
+/* ---- What is behind them ---------------------------------------------- */
 
 /* Bytes that the map of a sparse file says are stored. */
 static int add_map(struct archive_entry *e, uint64_t *ret)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What libarchive calls ---------------------------------------------- */
+/* ---- What libarchive calls -------------------------------------------- */
 
 static la_ssize_t layer_read(struct archive *reader, void *arg,
 			     const void **ret)
@@ -61,7 +61,7 @@ static la_int64_t layer_seek(struct archive *reader, void *arg, la_int64_t to,
 	return (la_int64_t)l->feed.at;
 }
 
-/* ---- Errors ------------------------------------------------------------- */
+/* ---- Errors ----------------------------------------------------------- */
 
 /* "name: why", or "name: in inner/: why" */
 int hp_archive_fail(const struct hp_archive *a, int code, const char *why,
@@ -106,7 +106,7 @@ static bool is_harmless(struct archive *reader)
 		       strstr(why, "cannot be converted"));
 }
 
-/* ---- Layers ------------------------------------------------------------- */
+/* ---- Layers ----------------------------------------------------------- */
 
 void hp_layer_free(struct hp_layer *l)
 {
@@ -183,7 +183,7 @@ void hp_layer_pop(struct hp_archive *a)
 	hp_layer_free(l);
 }
 
-/* ---- The end of a tar --------------------------------------------------- */
+/* ---- The end of a tar ------------------------------------------------- */
 
 /*
  * A tar without its end mark was cut off, between two members; what is behind
@@ -224,7 +224,7 @@ static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- From header to header ---------------------------------------------- */
+/* ---- From header to header -------------------------------------------- */
 
 /* What is left of the last file; then the next header: 1, 0 or a code. */
 int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err)

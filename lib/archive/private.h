@@ -91,7 +91,7 @@ struct hp_archive {
 	struct hpdsl_error failed; /* what a callback could not say */
 };
 
-/* ---- layer.c ------------------------------------------------------------ */
+/* ---- layer.c ---------------------------------------------------------- */
 
 /* "name: why", or "name: in inner/: why" */
 int hp_archive_fail(const struct hp_archive *a, int code, const char *why,
@@ -110,7 +110,7 @@ void hp_layer_free(struct hp_layer *l);
 /* What is left of the last file; then the top's next header: 1, 0 or a code. */
 int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err);
 
-/* ---- header.c ----------------------------------------------------------- */
+/* ---- header.c --------------------------------------------------------- */
 
 enum hp_archive_type hp_entry_type(struct archive_entry *e);
 /* Of a tar; none of these does anything in a zip.  Codes are in a->failed. */
@@ -130,13 +130,13 @@ bool hp_headers_sparse(const struct hp_layer *l);
 /* It was gone past: is what it took what the headers say? */
 int hp_headers_check_room(struct hp_layer *l, uint64_t used);
 
-/* ---- entry.c ------------------------------------------------------------ */
+/* ---- entry.c ---------------------------------------------------------- */
 
 /* What the top layer is at; its path goes behind the layer's folder. */
 int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 		   struct hpdsl_error *err);
 
-/* ---- feed.c ------------------------------------------------------------- */
+/* ---- feed.c ----------------------------------------------------------- */
 
 /* The next piece: its bytes, 0 at the end, or a code that is in a->failed. */
 ssize_t hp_feed_take(struct hp_feed *f, const uint8_t **ret);
@@ -157,7 +157,7 @@ int hp_feed_keep(struct hp_feed *f, uint64_t n);
 ssize_t hp_feed_peek(struct hp_feed *f, void *buf, size_t n, uint64_t at);
 void hp_feed_release(struct hp_feed *f);
 
-/* ---- decode.c ----------------------------------------------------------- */
+/* ---- decode.c --------------------------------------------------------- */
 
 /* Gives the next piece of a feed, as hp_feed_take() does. */
 typedef ssize_t hp_feed_taker(struct hp_feed *f, const uint8_t **ret);
@@ -171,7 +171,7 @@ int hp_filter_new(struct hp_feed *f, hp_feed_taker *take, const uint8_t *head,
 void hp_filter_free(struct hp_filter *d);
 ssize_t hp_filter_take(struct hp_filter *d, const uint8_t **ret);
 
-/* ---- zip.c -------------------------------------------------------------- */
+/* ---- zip.c ------------------------------------------------------------ */
 
 /* What libarchive does not tell of a zip's member, or not as it is. */
 struct hp_zip_facts {
@@ -194,7 +194,7 @@ bool hp_zip_is_empty(struct hp_layer *l);
 /* At the end: were it as many members as there should be? */
 int hp_zip_check_count(struct hp_layer *l);
 
-/* ---- zip_link.c --------------------------------------------------------- */
+/* ---- zip_link.c ------------------------------------------------------- */
 
 /* A deflated content, and what comes of it. */
 struct hp_zip_stored {
@@ -205,7 +205,7 @@ struct hp_zip_stored {
 int hp_zip_inflate_target(struct hp_layer *l, const struct hp_zip_stored *s,
 			  struct hp_zip_facts *ret);
 
-/* ---- zip_names.c -------------------------------------------------------- */
+/* ---- zip_names.c ------------------------------------------------------ */
 
 /* What the directory says of the member whose header is at an offset. */
 struct hp_zip_name {

@@ -75,8 +75,6 @@ bool hp_path_copy(const char *path, size_t len, char buf[HPDSL_PATH_MAX + 1])
 	return hp_path_valid(buf, len);
 }
 
-/* ---- Keys, and names on lines ------------------------------------------ */
-
 size_t hpdsl_key_length(const char *path, size_t path_len)
 {
 	const char *slash = memrchr(path, '/', path_len);

@@ -138,7 +138,7 @@ int hp_zstd_frame(struct hp_zstd *z, const void *p, size_t n,
 	return 0;
 }
 
-/* ---- In pieces ---------------------------------------------------------- */
+/* ---- In pieces -------------------------------------------------------- */
 
 int hp_zstd_begin(struct hp_zstd *z, uint32_t bytes)
 {

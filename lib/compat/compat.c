@@ -19,7 +19,7 @@
 
 enum { DALI_TARS = 1000 /* the usual limit of open files is 1024 */ };
 
-/* ---- One tar ------------------------------------------------------------ */
+/* ---- One tar ---------------------------------------------------------- */
 
 /* A member of ours: its header is what our writer makes of it. */
 static int lint_row(struct hp_lint *l, const struct hpdsl_dataset *ds,
@@ -163,7 +163,7 @@ static int find_key(void *arg, size_t tar, uint64_t hash, char **ret,
 	return r;
 }
 
-/* ---- All of it ---------------------------------------------------------- */
+/* ---- All of it -------------------------------------------------------- */
 
 /* One kind for one reader, over all tars. */
 static void tell(const struct hp_compat *c, unsigned reader, unsigned lint)

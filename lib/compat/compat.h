@@ -133,8 +133,6 @@ int hp_lint_join(struct hp_lint *tars, size_t n,
 			      struct hpdsl_error *err),
 		 void *arg, struct hpdsl_error *err);
 
-/* ---- Reading headers ---------------------------------------------------- */
-
 /*
  * The tar file name of dir, headers only.  What is wrong with it is counted,
  * and told to why if that is given; failures are those of this machine.

@@ -39,7 +39,7 @@ static int add_tar(struct hp_compat *c, const char *name,
 	return 0;
 }
 
-/* ---- What was given ----------------------------------------------------- */
+/* ---- What was given --------------------------------------------------- */
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -172,7 +172,7 @@ int hp_compat_add(struct hp_compat *c, const char *path,
 	return r < 0 ? r : add_dataset(c, f, err);
 }
 
-/* ---- Tars below a folder that nobody asked for -------------------------- */
+/* ---- Tars below a folder that nobody asked for ------------------------ */
 
 struct strangers {
 	struct hp_compat *c;

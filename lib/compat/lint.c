@@ -59,7 +59,7 @@ static int tally_risks(struct hp_lint *l, const struct hp_name *names,
 	return r;
 }
 
-/* ---- A sample ----------------------------------------------------------- */
+/* ---- A sample --------------------------------------------------------- */
 
 static int make_room(struct hp_lint *l, struct hpdsl_error *err)
 {
@@ -225,7 +225,7 @@ static int end_run(struct hp_lint *l, struct hpdsl_error *err)
 	return r;
 }
 
-/* ---- Members ------------------------------------------------------------ */
+/* ---- Members ---------------------------------------------------------- */
 
 /* A name that makes no sample with others, in the eyes of most. */
 static int add_alone(struct hp_lint *l, const struct hp_name *name,
@@ -311,7 +311,7 @@ void hp_lint_release(struct hp_lint *l)
 	memset(l, 0, sizeof *l);
 }
 
-/* ---- All tars ----------------------------------------------------------- */
+/* ---- All tars --------------------------------------------------------- */
 
 static bool share_field(const struct hp_lint_run *a,
 			const struct hp_lint_run *b)

@@ -60,7 +60,7 @@ static const uint8_t *look(struct reader *k, uint64_t off, size_t n, int *ret)
 	return NULL;
 }
 
-/* ---- Compressed files --------------------------------------------------- */
+/* ---- Compressed files ------------------------------------------------- */
 
 /* The trip that the first bytes mean; HP_TRIPS for a plain file. */
 static enum hp_trip packing(const uint8_t *p, size_t n)
@@ -89,7 +89,7 @@ static enum hp_trip packing(const uint8_t *p, size_t n)
 	return HP_TRIPS;
 }
 
-/* ---- Headers ------------------------------------------------------------ */
+/* ---- Headers ---------------------------------------------------------- */
 
 static int broken(struct reader *k, struct hpdsl_error *why, const char *reason,
 		  struct hpdsl_error *err)

@@ -107,7 +107,7 @@ const char *hp_lint_unit(unsigned lint)
 	return lint < HP_RISKS ? "member" : table[lint - HP_RISKS].unit;
 }
 
-/* ---- One member --------------------------------------------------------- */
+/* ---- One member ------------------------------------------------------- */
 
 #define BIT(trip) (UINT32_C(1) << HP_TRIP_##trip)
 

@@ -27,7 +27,7 @@ struct hpdsl_dataset {
 	uint8_t pack[16];
 };
 
-/* ---- Chunk files, open: chunk_files.c --------------------------------- */
+/* Chunk files, open: chunk_files.c */
 
 enum { HP_CHUNK_FILES = 256 }; /* at most */
 
@@ -97,7 +97,7 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_chunk *c, enum hp_chunk_at at,
 			       char buf[HP_CHUNK_FILE_TEXT]);
 
-/* ---- Opening: dataset.c ------------------------------------------------ */
+/* Opening: dataset.c */
 
 /*
  * A flag beside those of hpdsl_open_with(): whatever the state file of a stage

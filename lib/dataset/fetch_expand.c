@@ -17,7 +17,7 @@
 
 enum { DESK = HP_FETCH_READ + 2 * HP_FETCH_PAGE };
 
-/* ---- Desks -------------------------------------------------------------- */
+/* ---- Desks ------------------------------------------------------------ */
 
 static void desk_free(struct hp_fetch_desk *d)
 {
@@ -76,7 +76,7 @@ void hp_fetch_desks_free(struct hp_fetch *f)
 	}
 }
 
-/* ---- Frames ------------------------------------------------------------- */
+/* ---- Frames ----------------------------------------------------------- */
 
 struct expand {
 	struct hp_fetch_stretch *s;

@@ -13,7 +13,7 @@
 
 enum { SLICE = 256 << 10 };
 
-/* ---- Counting ----------------------------------------------------------- */
+/* ---- Counting --------------------------------------------------------- */
 
 static void add(uint64_t *to, uint64_t n)
 {
@@ -34,7 +34,7 @@ void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n, bool direct)
 		hp_stage_count(k->f->ds->stage, k->file.at, n);
 }
 
-/* ---- The file ----------------------------------------------------------- */
+/* ---- The file --------------------------------------------------------- */
 
 void hp_fetch_file_begin(struct hp_fetch_file *k, struct hp_fetch *f,
 			 const struct hpdsl_chunk *c,
@@ -65,7 +65,7 @@ void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
 	f->opt.warn(f->opt.arg, text);
 }
 
-/* ---- Descriptors of its own --------------------------------------------- */
+/* ---- Descriptors of its own ------------------------------------------- */
 
 /*
  * Reads are as large as they are to be: the kernel is to read these bytes at
@@ -119,7 +119,7 @@ void hp_fetch_file_end(struct hp_fetch_file *k)
 	put_own(k);
 }
 
-/* ---- Past the page cache ------------------------------------------------ */
+/* ---- Past the page cache ---------------------------------------------- */
 
 /* Not with this file system, or not with this kind of buffer. */
 static bool is_no_way(int code)
@@ -175,7 +175,7 @@ static ssize_t read_direct(struct hp_fetch_file *k, uint64_t at, size_t n,
 	return (ssize_t)done;
 }
 
-/* ---- Reading ------------------------------------------------------------ */
+/* ---- Reading ---------------------------------------------------------- */
 
 /* Bytes from at to end through the page cache. */
 static int read_through(struct hp_fetch_file *k, uint64_t at, uint64_t end,
@@ -258,7 +258,7 @@ int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 	return r;
 }
 
-/* ---- Asking ------------------------------------------------------------- */
+/* ---- Asking ----------------------------------------------------------- */
 
 /* Where it is stored; false where that cannot be said. */
 static bool stored_at(const struct hpdsl_dataset *ds,

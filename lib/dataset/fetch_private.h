@@ -29,7 +29,7 @@ struct hp_fetch {
 	struct hp_fetch_desk *idle; /* under the lock */
 };
 
-/* ---- Where members lie: fetch_room.c ------------------------------------ */
+/* Where members lie: fetch_room.c */
 
 static inline uint64_t hp_fetch_page(uint64_t offset)
 {
@@ -41,7 +41,7 @@ uint64_t hp_fetch_pages(uint64_t begin, uint64_t end);
 bool hp_fetch_joins(uint64_t begin, uint64_t end,
 		    const struct hp_block_member *m, bool bits);
 
-/* ---- Bytes of a file: fetch_file.c -------------------------------------- */
+/* Bytes of a file: fetch_file.c */
 
 enum hp_fetch_way {
 	HP_FETCH_FROM_CACHE, /* the page cache has it, most of it at least */
@@ -90,7 +90,7 @@ void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
 void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n,
 			 bool direct);
 
-/* ---- A stretch of members: fetch_stretch.c ------------------------------ */
+/* A stretch of members: fetch_stretch.c */
 
 enum { HP_FETCH_PENDING = 1 }; /* code of a member that has no other yet */
 
@@ -114,7 +114,7 @@ static inline uint8_t *hp_fetch_at(const struct hp_fetch_stretch *s,
 /* Gives all its members a code, and *why, if it has none, a reason. */
 void hp_fetch_stretch(struct hp_fetch_stretch *s, struct hpdsl_error *why);
 
-/* ---- Its members: fetch_verify.c ----------------------------------------- */
+/* Its members: fetch_verify.c */
 
 /*
  * All bytes before offset are there: members that end there become good, or
@@ -125,7 +125,7 @@ int hp_fetch_verify(struct hp_fetch_stretch *s, const struct hp_fetch_file *k,
 /* Those that begin before offset stay pending. */
 void hp_fetch_skip(struct hp_fetch_stretch *s, uint64_t offset);
 
-/* ---- Of a compressed chunk: fetch_expand.c ------------------------------ */
+/* Of a compressed chunk: fetch_expand.c */
 
 /*
  * Expands and verifies.  What lies in bad frames stays pending: the first

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Reading ------------------------------------------------------------ */
+/* ---- Reading ---------------------------------------------------------- */
 
 /* Two reasons, of which the first counts; the second is there if r < 0. */
 static int first_of(int first, int r, const struct hpdsl_error *why,
@@ -94,7 +94,7 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 	}
 }
 
-/* ---- One by one --------------------------------------------------------- */
+/* ---- One by one ------------------------------------------------------- */
 
 /* "sample 12: why", and which member, if that does not say so. */
 static int bad_sample(const struct hpdsl_member *m, int code, const char *why,

@@ -51,7 +51,7 @@ struct hp_frame_cache {
 	uint64_t bytes; /* of the idle ones */
 };
 
-/* ---- Decoders that wait for work ----------------------------------------- */
+/* ---- Decoders that wait for work -------------------------------------- */
 
 struct hp_frame_cache *hp_frame_cache_new(void)
 {
@@ -176,7 +176,7 @@ void hp_decoder_put(struct hp_frame_cache *cache, struct hp_decoder *d)
 	}
 }
 
-/* ---- Decoding ------------------------------------------------------------ */
+/* ---- Decoding --------------------------------------------------------- */
 
 static int make_room(struct room *r, size_t n)
 {

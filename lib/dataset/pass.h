@@ -89,7 +89,7 @@ int hp_pass_made(const struct hp_pass *p, struct hp_chunk_made *ret);
 
 void hp_pass_end(struct hp_pass *p);
 
-/* ---- For pass.c: pass_zst.c -------------------------------------------- */
+/* For pass.c: pass_zst.c */
 
 int hp_pass_zst_new(struct hp_pass *p, const struct hp_index *index,
 		    const struct hpdsl_chunk *row, struct hpdsl_error *err);

@@ -132,7 +132,7 @@ static void take_stored(struct hp_pass_zst *z, size_t n)
 	z->offset += n;
 }
 
-/* ---- The seek table ----------------------------------------------------- */
+/* ---- The seek table --------------------------------------------------- */
 
 /* The bytes that follow are these, unless want is NULL: then any. */
 static int compare_stored(struct hp_pass *p, const uint8_t *want, uint64_t n)
@@ -177,7 +177,7 @@ static int check_table(struct hp_pass *p)
 	return r;
 }
 
-/* ---- Frames ------------------------------------------------------------- */
+/* ---- Frames ----------------------------------------------------------- */
 
 /* Where the next frame lies, as far as that is known. */
 static int find_frame(struct hp_pass_zst *z)
@@ -350,7 +350,7 @@ int hp_pass_zst_fill(struct hp_pass *p)
 	return r > 0 ? decode_some(p) : r;
 }
 
-/* ---- What came of it ----------------------------------------------------- */
+/* ---- What came of it -------------------------------------------------- */
 
 const char *hp_pass_why(const struct hp_pass *p)
 {

@@ -15,7 +15,7 @@
 
 enum { PIECE = 1 << 20 };
 
-/* ---- Bytes -------------------------------------------------------------- */
+/* ---- Bytes ------------------------------------------------------------ */
 
 static int decode_at(struct hp_member_source *r, uint64_t offset, void *buf,
 		     size_t size, struct hpdsl_error *err)

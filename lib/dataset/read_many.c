@@ -49,7 +49,7 @@ struct many {
 	struct hpdsl_error why;
 };
 
-/* ---- Planning ----------------------------------------------------------- */
+/* ---- Planning --------------------------------------------------------- */
 
 struct item {
 	struct hp_block_member m;
@@ -207,7 +207,7 @@ static void cut(struct many *k)
 	k->block[k->blocks] = k->n;
 }
 
-/* ---- Memory ------------------------------------------------------------- */
+/* ---- Memory ----------------------------------------------------------- */
 
 static void buffer_free(struct buffer *b)
 {
@@ -259,7 +259,7 @@ static void release(struct many *k)
 	free(k->block);
 }
 
-/* ---- Reading ------------------------------------------------------------ */
+/* ---- Reading ---------------------------------------------------------- */
 
 /* Straight to where it is wanted. */
 static int read_alone(struct many *k, size_t i, struct hpdsl_error *err)

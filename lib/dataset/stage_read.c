@@ -61,7 +61,7 @@ void hp_stage_read_free(struct hp_stage_read *s)
 	free(s);
 }
 
-/* ---- Counting ----------------------------------------------------------- */
+/* ---- Counting --------------------------------------------------------- */
 
 static void add(uint64_t *to, uint64_t n)
 {
@@ -91,7 +91,7 @@ void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n)
 	add(at == HP_AT_ORIGIN ? &s->origin_bytes : &s->local_bytes, n);
 }
 
-/* ---- Deciding ----------------------------------------------------------- */
+/* ---- Deciding --------------------------------------------------------- */
 
 /* A read that looks for its chunk. */
 struct search {
@@ -263,7 +263,7 @@ bool hp_stage_is_here(struct hp_stage_read *s, const struct hpdsl_chunk *c)
 	return is_here(&seen);
 }
 
-/* ---- What the library's users see --------------------------------------- */
+/* ---- What the library's users see ------------------------------------- */
 
 static uint64_t get(const uint64_t *from)
 {

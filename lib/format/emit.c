@@ -78,7 +78,7 @@ bool hp_side_is_name(const char *name, bool folder)
 			   hp_side_chunk(name) >= 0);
 }
 
-/* ---- DALI --------------------------------------------------------------- */
+/* ---- DALI ------------------------------------------------------------- */
 
 bool hp_emit_dali_blank(const char *s, size_t n)
 {
@@ -116,7 +116,7 @@ void hp_emit_dali_end(struct hp_text *t)
 	hp_text_puts(t, "\n");
 }
 
-/* ---- Energon ------------------------------------------------------------ */
+/* ---- Energon ---------------------------------------------------------- */
 
 void hp_emit_energon_member(struct hp_text *t, const struct hp_emit_member *m)
 {
@@ -159,7 +159,7 @@ void hp_emit_energon_dataset(struct hp_text *t)
 			"__class__: CrudeWebdataset\n");
 }
 
-/* ---- wids --------------------------------------------------------------- */
+/* ---- wids ------------------------------------------------------------- */
 
 /*
  * wids keeps the chunks of a dataset under its name, and takes what it finds

@@ -57,8 +57,6 @@ struct hp_emit_chunk {
 	uint8_t checksum[16]; /* of the plain tar */
 };
 
-/* ---- DALI --------------------------------------------------------------- */
-
 /* Is there a byte that separates words there? */
 bool hp_emit_dali_blank(const char *s, size_t n);
 /*
@@ -70,8 +68,6 @@ void hp_emit_dali_member(struct hp_text *t, const struct hp_emit_member *m,
 			 bool names);
 void hp_emit_dali_end(struct hp_text *t);
 
-/* ---- Energon ------------------------------------------------------------ */
-
 void hp_emit_energon_member(struct hp_text *t, const struct hp_emit_member *m);
 /* end: offset behind the last member. */
 void hp_emit_energon_end(struct hp_text *t, uint64_t end);
@@ -82,8 +78,6 @@ void hp_emit_energon_split(struct hp_text *t, const struct hp_emit_chunk *v,
 			   uint32_t n);
 /* Samples as they are, for the reader to make sense of. */
 void hp_emit_energon_dataset(struct hp_text *t);
-
-/* ---- wids --------------------------------------------------------------- */
 
 void hp_emit_wids(struct hp_text *t, const struct hp_emit_chunk *v, uint32_t n);
 

@@ -38,8 +38,6 @@ struct hp_hashed {
 /* Orders by (hash, number), in place. */
 void hp_lookup_sort(struct hp_hashed *v, uint64_t n);
 
-/* ---- Checking all of a table ------------------------------------------ */
-
 struct hp_findings;
 
 struct hp_lookup_check {

@@ -80,8 +80,6 @@ struct hpdsl_watch {
 /* Who asks for more than this means something else. */
 #define HPDSL_THREADS_MOST 4096
 
-/* ---- Names ------------------------------------------------------------ */
-
 /*
  * Length of the key of a path: up to the first dot of its base name, leading
  * dots belonging to the key.  The suffix is what follows that dot.

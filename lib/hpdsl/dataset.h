@@ -238,7 +238,7 @@ HPDSL_API int hpdsl_sample_read(const struct hpdsl_dataset *ds,
 				size_t cap, size_t *ret_bytes,
 				struct hpdsl_error *err);
 
-/* ---- Random access ------------------------------------------------------ */
+/* ---- Random access ---------------------------------------------------- */
 
 /* A member to be read, whole, into buf of its size or more. */
 struct hpdsl_request {
@@ -261,7 +261,7 @@ HPDSL_API int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
 				  struct hpdsl_request *req, size_t n,
 				  uint32_t threads, struct hpdsl_error *err);
 
-/* ---- Where bytes come from ------------------------------------------- */
+/* ---- Where bytes come from -------------------------------------------- */
 
 /* Where a dataset's bytes came from, since it was opened. */
 struct hpdsl_sources {

@@ -29,7 +29,7 @@ HPDSL_API int hpdsl_order_first_use(const struct hpdsl_dataset *ds,
 				    const struct hpdsl_order *order,
 				    uint32_t *ret, struct hpdsl_error *err);
 
-/* ---- Choosing samples -------------------------------------------------- */
+/* ---- Choosing samples ------------------------------------------------- */
 
 /*
  * Which samples an epoch has, and how often each: all of them once where there
@@ -97,7 +97,7 @@ HPDSL_API bool hpdsl_choice_has(const struct hpdsl_choice *c, uint64_t sample);
 HPDSL_API void hpdsl_choice_digest(const struct hpdsl_choice *c,
 				   uint8_t ret[16]);
 
-/* ---- The order of an epoch --------------------------------------------- */
+/* ---- The order of an epoch -------------------------------------------- */
 
 /*
  * Defined in hpdsl-order(7): a pure function of the dataset, the choice, and

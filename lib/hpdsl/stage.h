@@ -16,7 +16,7 @@ extern "C" {
 
 struct hpdsl_dataset;
 
-/* ---- Who gets what --------------------------------------------------- */
+/* ---- Who gets what ---------------------------------------------------- */
 
 enum hpdsl_stage_mode {
 	HPDSL_STAGE_AUTO, /* as few parts as there is room for */
@@ -94,7 +94,7 @@ HPDSL_API void hpdsl_stage_plan_estimate(const struct hpdsl_stage_plan *p,
 					 const struct hpdsl_stage_rates *rates,
 					 struct hpdsl_stage_estimate *ret);
 
-/* ---- The origin ------------------------------------------------------ */
+/* ---- The origin ------------------------------------------------------- */
 
 /*
  * The origin, read once, by one process of a job, whatever the node count: its
@@ -130,7 +130,7 @@ HPDSL_API int hpdsl_stage_pack_parse(const char *origin, const char *manifest,
 				     size_t bytes, struct hpdsl_stage_pack *ret,
 				     struct hpdsl_error *err);
 
-/* ---- A stage directory ----------------------------------------------- */
+/* ---- A stage directory ------------------------------------------------ */
 
 /*
  * A stage directory in the hands of a stager: locked.  libhpdsl(3), "Staging",
@@ -261,7 +261,7 @@ HPDSL_API int hpdsl_stage_status(const char *path, const struct hp_io *io,
 HPDSL_API int hpdsl_stage_touched(const char *path, const struct hp_io *io,
 				  int64_t *ret, struct hpdsl_error *err);
 
-/* ---- The stager of one node ------------------------------------------ */
+/* ---- The stager of one node ------------------------------------------- */
 
 /*
  * The stager of one node: reads its chunks from the origin, passes them on,

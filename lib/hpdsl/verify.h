@@ -70,8 +70,6 @@ HPDSL_API int hpdsl_verify(const char *path,
 			   struct hpdsl_verify_report *ret,
 			   struct hpdsl_error *err);
 
-/* ---- Other readers ----------------------------------------------------- */
-
 /* Something that one reader would make of some members, samples or tars. */
 struct hpdsl_compat_problem {
 	unsigned reader;    /* one bit of enum hpdsl_reader */

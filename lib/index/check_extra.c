@@ -37,7 +37,7 @@ void hp_check_strings_end(struct hp_check *c, enum hp_index_section kind,
 				hp_section_name(&hp_index_layout, kind, buf));
 }
 
-/* ---- Frames ------------------------------------------------------------ */
+/* ---- Frames ----------------------------------------------------------- */
 
 /* Where samples of a chunk begin and end in the plain tar, one by one. */
 struct tiles {
@@ -129,7 +129,7 @@ void hp_check_frames(struct hp_check *c)
 				"section FRAMES: rows that no chunk has");
 }
 
-/* ---- Names in chunks --------------------------------------------------- */
+/* ---- Names in chunks -------------------------------------------------- */
 
 static void check_stored(struct hp_check *c, uint64_t member, uint64_t *at)
 {

@@ -39,7 +39,7 @@ void hp_index_copy_end(struct hp_index_copy *c)
 		free(c->window[i].block);
 }
 
-/* ---- Has the file changed? --------------------------------------------- */
+/* ---- Has the file changed? -------------------------------------------- */
 
 /* Size, mtime and ctime as one number, never 0. */
 static int ask_stat(struct hp_index_copy *c, struct hpdsl_error *err)
@@ -88,7 +88,7 @@ static _Atomic uint64_t *proved(const struct hp_index_copy *c,
 	return &c->ix.sections->proved[s->first_bit + block];
 }
 
-/* ---- Windows ------------------------------------------------------------ */
+/* ---- Windows ---------------------------------------------------------- */
 
 static struct hp_copy_window *window_of(struct hp_index_copy *c,
 					const struct hp_section *s)

@@ -17,7 +17,7 @@ bool hp_index_is_bare(const struct hp_index *ix, enum hp_index_section kind)
 	return hp_index_has(ix, kind) && !hp_index_section(ix, kind)->length;
 }
 
-/* ---- Names in chunks --------------------------------------------------- */
+/* ---- Names in chunks -------------------------------------------------- */
 
 bool hp_index_has_stored(const struct hp_index *ix)
 {
@@ -74,7 +74,7 @@ int hp_index_stored(const struct hp_index *ix, uint64_t member,
 	return 0;
 }
 
-/* ---- SHA-256 ----------------------------------------------------------- */
+/* ---- SHA-256 ---------------------------------------------------------- */
 
 bool hp_index_has_sha256(const struct hp_index *ix)
 {
@@ -108,7 +108,7 @@ int hp_index_chunk_sha256(const struct hp_index *ix, uint32_t number,
 	return get_sha256(ix, HP_SECTION_CHUNK_SHA256, number, ret, err);
 }
 
-/* ---- Frames ------------------------------------------------------------ */
+/* ---- Frames ----------------------------------------------------------- */
 
 static int bad_frame(const struct hp_index *ix, const struct hpdsl_chunk *c,
 		     uint32_t number, struct hpdsl_error *err)

@@ -62,7 +62,7 @@ int hp_index_open_view(const struct hp_view *v, const char *name,
 		       struct hp_index **ret, struct hpdsl_error *err);
 void hp_index_free(struct hp_index *ix);
 
-/* ---- Which one it is: identity.c --------------------------------------- */
+/* ---- Which one it is: identity.c -------------------------------------- */
 
 /* XXH3-128 of the file, all of which is read. */
 void hp_index_pack_id(const struct hp_index *ix, uint8_t ret[16]);
@@ -76,7 +76,7 @@ void hp_index_digest(const struct hp_index *ix, uint8_t ret[16]);
 bool hp_index_replaced(const struct hp_index *ix, const struct hp_io *io,
 		       int dir);
 
-/* ---- What it has -------------------------------------------------------- */
+/* ---- What it has ------------------------------------------------------ */
 
 void hp_index_count(const struct hp_index *ix, struct hpdsl_counts *ret);
 uint32_t hp_index_flags(const struct hp_index *ix);

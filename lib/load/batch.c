@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* ---- Arrays ------------------------------------------------------------- */
+/* ---- Arrays ----------------------------------------------------------- */
 
 static bool alloc_members(struct hp_load_batch *b, size_t n)
 {
@@ -82,7 +82,7 @@ void hp_load_batch_free(struct hp_load_batch *b)
 	free(b);
 }
 
-/* ---- Gathering ---------------------------------------------------------- */
+/* ---- Gathering -------------------------------------------------------- */
 
 /* The lane's unit that has this.  Those before it are over with this turn. */
 static struct hp_load_unit *unit_at(struct hpdsl_loader *l,
@@ -167,7 +167,7 @@ void hp_load_gather(struct hpdsl_loader *l, struct hp_load_batch *b)
 	b->left = b->blocks;
 }
 
-/* ---- Filling ------------------------------------------------------------ */
+/* ---- Filling ---------------------------------------------------------- */
 
 /* Members of a row, those it lacks too. */
 static uint32_t width(const struct hpdsl_loader *l,

@@ -20,7 +20,7 @@ enum {
 };
 #define MEMORY (UINT64_C(4) << 30)
 
-/* ---- Options ------------------------------------------------------------ */
+/* ---- Options ---------------------------------------------------------- */
 
 static void fill(struct hpdsl_loader *l)
 {
@@ -70,7 +70,7 @@ static int copy_suffixes(struct hpdsl_loader *l, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- Memory ------------------------------------------------------------- */
+/* ---- Memory ----------------------------------------------------------- */
 
 static void chunk_size(const void *arg, uint32_t chunk, uint64_t *ret_bytes,
 		       uint64_t *ret_samples)
@@ -127,7 +127,7 @@ static int divide_memory(struct hpdsl_loader *l, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- Threads ------------------------------------------------------------ */
+/* ---- Threads ---------------------------------------------------------- */
 
 /* With fewer than wanted it goes on; with none, the caller does all. */
 static int start(struct hpdsl_loader *l, struct hpdsl_error *err)
@@ -158,7 +158,7 @@ static void init_locks(struct hpdsl_loader *l)
 	hp_cond_init(&l->ready);
 }
 
-/* ---- New ---------------------------------------------------------------- */
+/* ---- New -------------------------------------------------------------- */
 
 /* What is kept of each place takes memory that must be there, too. */
 static uint64_t most_places(const struct hpdsl_loader *l)

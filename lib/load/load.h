@@ -160,7 +160,7 @@ struct hpdsl_loader {
 	double began;
 };
 
-/* ---- Epochs: epoch.c ----------------------------------------------------- */
+/* ---- Epochs: epoch.c -------------------------------------------------- */
 
 /* The epoch of this order, of which o->step is the first step; its first turn
  * is base. */
@@ -174,7 +174,7 @@ void hp_load_lane_add(struct hp_load_lane *lane, struct hp_load_unit *u);
 /* Under the lock: one user less. */
 void hp_load_unit_drop(struct hpdsl_loader *l, struct hp_load_unit *u);
 
-/* ---- Turns: turn.c ------------------------------------------------------- */
+/* ---- Turns: turn.c ---------------------------------------------------- */
 
 /* Units that a turn has brought, one behind the other. */
 struct hp_load_new {
@@ -193,7 +193,7 @@ void hp_load_warn_one_by_one(struct hpdsl_loader *l);
 int hp_load_turn(struct hpdsl_loader *l, struct hp_load_new *ret,
 		 struct hpdsl_error *err);
 
-/* ---- Windows of a turn: jobs.c ------------------------------------------- */
+/* ---- Windows of a turn: jobs.c ---------------------------------------- */
 
 /* Under the lock: as many as n of those that sleep look for work. */
 void hp_load_wake_some(struct hpdsl_loader *l, uint32_t n);
@@ -206,7 +206,7 @@ void hp_load_jobs_do(struct hpdsl_loader *l, const struct hp_load_epoch *e);
  * is needed. */
 bool hp_load_job(struct hpdsl_loader *l);
 
-/* ---- Workers: work.c ----------------------------------------------------- */
+/* ---- Workers: work.c -------------------------------------------------- */
 
 /* Under the lock, which it gives up meanwhile: does one thing, if there is any
  * to do now. */
@@ -218,7 +218,7 @@ void *hp_load_worker(void *loader);
 /* Under the lock: a turn does not need the block any more. */
 void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b);
 
-/* ---- Batches: batch.c, tell.c -------------------------------------------- */
+/* ---- Batches: batch.c, tell.c ----------------------------------------- */
 
 struct hp_load_batch *hp_load_batch_new(const struct hpdsl_loader *l);
 void hp_load_batch_free(struct hp_load_batch *b);

@@ -13,7 +13,7 @@
  * 2.41 may also lose a signal. */
 enum { POLL_MS = 50 };
 
-/* ---- Waiting ------------------------------------------------------------ */
+/* ---- Waiting ---------------------------------------------------------- */
 
 /*
  * Nothing can be read for want of memory, and what is held is needed, or out.
@@ -111,7 +111,7 @@ static int stall(struct hpdsl_loader *l, bool (*done)(struct hpdsl_loader *l),
 	return r;
 }
 
-/* ---- A turn ------------------------------------------------------------- */
+/* ---- A turn ----------------------------------------------------------- */
 
 /* Under the lock: 1 if there is one. */
 static int find_turn(struct hpdsl_loader *l, struct hpdsl_error *err)

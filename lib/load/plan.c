@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- Windows ------------------------------------------------------------ */
+/* ---- Windows ---------------------------------------------------------- */
 
 struct planning {
 	const struct hpdsl_epoch *e;
@@ -194,7 +194,7 @@ struct hp_load_unit *hp_load_plan_nothing(const struct hp_window *w)
 	return u;
 }
 
-/* ---- Turns -------------------------------------------------------------- */
+/* ---- Turns ------------------------------------------------------------ */
 
 struct wanted {
 	uint64_t sample;

@@ -21,7 +21,7 @@ struct hp_shares {
 	struct hp_seq_memo memo;
 };
 
-/* ---- The rank's part of a lane ------------------------------------------ */
+/* ---- The rank's part of a lane ---------------------------------------- */
 
 static uint64_t in_step(const struct hp_deal *d)
 {
@@ -75,7 +75,7 @@ static uint64_t own_from(const struct hp_shares *s, const struct lane *lane,
 	return x < lane->end ? x : lane->end;
 }
 
-/* ---- The next share of a lane ------------------------------------------- */
+/* ---- The next share of a lane ----------------------------------------- */
 
 /* With one more sample, the one at x. */
 static struct hp_share with(struct hp_share share, uint64_t x,
@@ -153,7 +153,7 @@ static bool advance(struct hp_shares *s, struct lane *lane)
 	return true;
 }
 
-/* ---- All lanes: a heap by need ------------------------------------------ */
+/* ---- All lanes: a heap by need ---------------------------------------- */
 
 static bool sooner(const struct lane *a, const struct lane *b)
 {

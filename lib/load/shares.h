@@ -73,8 +73,6 @@ bool hp_shares_own(const struct hp_shares_options *opt, uint64_t lane,
  */
 uint64_t hp_shares_bytes(uint64_t memory, uint64_t batch, uint64_t lanes);
 
-/* ---- Counting ----------------------------------------------------------- */
-
 struct hp_shares_cost {
 	uint64_t lanes;
 	uint64_t reads, bytes;

@@ -59,8 +59,6 @@ static void release(struct held *h, uint64_t step)
 	}
 }
 
-/* ---- Sizes of reads, in 32 classes for each power of two ---------------- */
-
 enum { FINE = 32, CLASSES = 64 * FINE };
 
 struct sizes {
@@ -94,8 +92,6 @@ static uint64_t median(const struct sizes *s, uint64_t bytes)
 	}
 	return 0;
 }
-
-/* ---- All together ------------------------------------------------------- */
 
 struct counting {
 	struct hp_shares *shares;

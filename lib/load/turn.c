@@ -29,7 +29,7 @@ static int note(struct hp_load_new *n, struct hp_load_unit *u)
 	return 0;
 }
 
-/* ---- Epochs ------------------------------------------------------------- */
+/* ---- Epochs ----------------------------------------------------------- */
 
 /*
  * A whole epoch without a turn: an endless loader would look for ever, and
@@ -67,7 +67,7 @@ static int next_epoch(struct hpdsl_loader *l, struct hp_load_epoch **ret,
 	return 0;
 }
 
-/* ---- Windows ------------------------------------------------------------ */
+/* ---- Windows ---------------------------------------------------------- */
 
 void hp_load_warn_one_by_one(struct hpdsl_loader *l)
 {
@@ -192,7 +192,7 @@ static int plan_windows(struct hpdsl_loader *l, struct hp_load_epoch *e,
 	return r == 0 && l->jobs.n ? add_windows(l, e, ret) : r;
 }
 
-/* ---- Turns -------------------------------------------------------------- */
+/* ---- Turns ------------------------------------------------------------ */
 
 /* Which of its places no window has; how many. */
 static uint32_t mark_run(struct hp_load_epoch *e, const struct hp_load_run *run,

@@ -71,7 +71,7 @@ void hp_load_make_release(struct hp_load_maker *m)
 	hp_index_copy_end(&m->copy);
 }
 
-/* ---- Members ------------------------------------------------------------ */
+/* ---- Members ---------------------------------------------------------- */
 
 static bool has_suffix(const struct hpdsl_member *m, const char *suffix)
 {
@@ -125,7 +125,7 @@ static int add_member(struct hp_load_maker *m, uint64_t number, uint32_t *pick,
 	return 0;
 }
 
-/* ---- Blocks ------------------------------------------------------------- */
+/* ---- Blocks ----------------------------------------------------------- */
 
 static void close_block(struct hp_load_maker *m)
 {
@@ -183,7 +183,7 @@ static int place_row(struct hp_load_maker *m, struct hp_load_row *row)
 	return 0;
 }
 
-/* ---- Rows --------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------- */
 
 static int add_members(struct hp_load_maker *m, struct hp_load_row *row)
 {

@@ -11,7 +11,7 @@
 /* Planned ahead of reading, so that readers do not wait for the planner. */
 enum { AHEAD = 256 << 20 };
 
-/* ---- Planning ----------------------------------------------------------- */
+/* ---- Planning --------------------------------------------------------- */
 
 static bool is_turn_to_plan(const struct hpdsl_loader *l)
 {
@@ -88,7 +88,7 @@ static void plan(struct hpdsl_loader *l)
 		pthread_cond_signal(&l->ready);
 }
 
-/* ---- Reading ------------------------------------------------------------ */
+/* ---- Reading ---------------------------------------------------------- */
 
 static struct hp_load_block *take_block(struct hpdsl_loader *l)
 {
@@ -136,7 +136,7 @@ void hp_load_block_drop(struct hpdsl_loader *l, struct hp_load_block *b)
 	hp_load_wake(l);
 }
 
-/* ---- Workers ------------------------------------------------------------ */
+/* ---- Workers ---------------------------------------------------------- */
 
 bool hp_load_work(struct hpdsl_loader *l)
 {

@@ -37,7 +37,7 @@ int hp_choice_weigh(struct hpdsl_choice *c, const struct hp_index *ix,
 		    const struct hpdsl_choice_options *opt,
 		    struct hpdsl_error *err);
 
-/* ---- Draws: draw.c ----------------------------------------------------- */
+/* Draws: draw.c */
 
 /* w of a sample; 0: not chosen. */
 uint64_t hp_choice_weight(const struct hpdsl_choice *c, uint64_t sample);

@@ -59,7 +59,7 @@ uint64_t hp_deal_lane(const struct hp_deal *d, uint64_t lane)
 	return hp_deal_before(d, lane + 1) - hp_deal_before(d, lane);
 }
 
-/* ---- What the lanes of a part get --------------------------------------- */
+/* ---- What the lanes of a part get ------------------------------------- */
 
 /*
  * n: the least that a lane of the part has.  Of lanes with the same turn the
@@ -180,7 +180,7 @@ uint64_t hp_deal_run(const struct hp_deal *d, const struct hp_deal_part *p,
 	return min(end - y, n - place.x);
 }
 
-/* ---- Steps -------------------------------------------------------------- */
+/* ---- Steps ------------------------------------------------------------ */
 
 uint64_t hp_deal_steps(const struct hp_deal *d, enum hp_deal_end end)
 {

@@ -29,8 +29,6 @@ uint64_t hp_deal_position(const struct hp_deal *d, struct hp_deal_place place);
 uint64_t hp_deal_before(const struct hp_deal *d, uint64_t lane);
 uint64_t hp_deal_lane(const struct hp_deal *d, uint64_t lane);
 
-/* ---- What the lanes of a part get --------------------------------------- */
-
 struct hp_deal_part {
 	uint64_t lane, lanes; /* the first, and how many */
 	uint64_t rounds;      /* in which each of them gets a piece */
@@ -51,8 +49,6 @@ struct hp_deal_place hp_deal_taker(const struct hp_deal *d,
  */
 uint64_t hp_deal_run(const struct hp_deal *d, const struct hp_deal_part *p,
 		     struct hp_deal_place place);
-
-/* ---- Steps -------------------------------------------------------------- */
 
 /* What comes at the end, where the last step lacks samples. */
 enum hp_deal_end {

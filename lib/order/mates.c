@@ -28,7 +28,7 @@ static double full_shuffle(const struct hpdsl_epoch *e)
 	return ((double)(n / g) * pairs(g) + pairs(n % g)) / pairs(n);
 }
 
-/* ---- Expected ---------------------------------------------------------- */
+/* ---- Expected --------------------------------------------------------- */
 
 /* How many of a window's samples are in one of its steps. */
 struct part {
@@ -206,7 +206,7 @@ static int between_windows(const struct hpdsl_epoch *e, double *sum,
 	return enough ? 0 : hp_fail_nomem(err);
 }
 
-/* ---- Measured ---------------------------------------------------------- */
+/* ---- Measured --------------------------------------------------------- */
 
 struct meeting {
 	uint64_t *times;   /* of each chunk, in the step under way */

@@ -43,8 +43,6 @@ int hp_order_check(const struct hpdsl_order *o, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- First use --------------------------------------------------------- */
-
 /* Whether, when, and where in its lane a chunk is first wanted. */
 struct use {
 	enum { WANTED, PAST, EMPTY } when;

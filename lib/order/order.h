@@ -15,7 +15,7 @@ struct hpdsl_order hp_order_filled(const struct hpdsl_order *o);
 /* With these: 0, or HPDSL_EUSAGE where D does not divide L. */
 int hp_order_check(const struct hpdsl_order *o, struct hpdsl_error *err);
 
-/* ---- Lanes: lanes.c --------------------------------------------------- */
+/* Lanes: lanes.c */
 
 /* A stretch of one chunk in a lane: occurrences of its samples, in order. */
 struct hp_piece {
@@ -73,7 +73,7 @@ static inline uint32_t hp_window_first(uint32_t pieces, uint64_t windows,
 	return (uint32_t)(i * pieces / windows);
 }
 
-/* ---- What is wanted first: order.c ------------------------------------ */
+/* What is wanted first: order.c */
 
 /*
  * The chunks in the order in which the epoch, from step o->step on, first wants

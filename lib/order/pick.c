@@ -27,7 +27,7 @@ static void take_all(struct hpdsl_choice *c)
 		c->bits[c->n / 64] = (UINT64_C(1) << c->n % 64) - 1;
 }
 
-/* ---- A list ------------------------------------------------------------ */
+/* ---- A list ----------------------------------------------------------- */
 
 static int take_list(struct hpdsl_choice *c,
 		     const struct hpdsl_choice_options *opt,
@@ -47,7 +47,7 @@ static int take_list(struct hpdsl_choice *c,
 	return 0;
 }
 
-/* ---- A share ----------------------------------------------------------- */
+/* ---- A share ---------------------------------------------------------- */
 
 static uint64_t share(uint64_t n, uint32_t part)
 {
@@ -83,7 +83,7 @@ static int drop_share(struct hpdsl_choice *c,
 	return 0;
 }
 
-/* ---- Classes ----------------------------------------------------------- */
+/* ---- Classes ---------------------------------------------------------- */
 
 /* A flag for each class, and one more for none. */
 static int wanted_labels(const struct hpdsl_choice *c,
@@ -128,7 +128,7 @@ static int drop_labels(struct hpdsl_choice *c, const struct hp_index *ix,
 	return r;
 }
 
-/* ---- Names ------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------ */
 
 static bool matches(const char *const *patterns, size_t n, const char *path)
 {

@@ -48,7 +48,7 @@ static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
 	return (uint64_t)((wide)a * b / c);
 }
 
-/* ---- Making it ---------------------------------------------------------- */
+/* ---- Making it -------------------------------------------------------- */
 
 static int usage(struct hpdsl_error *err, const char *why)
 {
@@ -225,7 +225,7 @@ const struct hp_deal *hp_seq_deal(const struct hp_seq *s)
 	return &s->deal;
 }
 
-/* ---- Parts: what one has over, others take ------------------------------ */
+/* ---- Parts: what one has over, others take ---------------------------- */
 
 /* A place in S, A or Z of a part. */
 struct at {
@@ -277,7 +277,7 @@ static struct at to_share(const struct hp_seq *s, struct at at)
 	return (struct at){ at.part, p->has + (i - p->lacks_before) };
 }
 
-/* ---- Pieces ------------------------------------------------------------- */
+/* ---- Pieces ----------------------------------------------------------- */
 
 /* The window that a piece of a part is in; *ret_first: its first piece. */
 static uint64_t window_of(const struct hp_seq *s, const struct part *p,
@@ -326,7 +326,7 @@ static struct at move_piece(const struct hp_seq *s, struct hp_seq_memo *memo,
 	return at;
 }
 
-/* ---- Lists -------------------------------------------------------------- */
+/* ---- Lists ------------------------------------------------------------ */
 
 /* The last list of a part that begins at i or before. */
 static size_t list_at(const struct hp_seq *s, const struct part *p, uint64_t i)
@@ -376,7 +376,7 @@ static struct at to_turned(const struct hp_seq *s, struct hp_seq_spot spot)
 					       i - p->turn };
 }
 
-/* ---- All together ------------------------------------------------------- */
+/* ---- All together ----------------------------------------------------- */
 
 /* The place of a lane's sample in S of its part. */
 static struct at from_lane(const struct hp_seq *s, struct hp_deal_place place)

@@ -89,7 +89,7 @@ void hp_epoch_samples(const struct hpdsl_epoch *e, const struct hp_piece *p,
 	hp_draw_list(&e->draw, e->first[p->chunk] + p->skip, p->samples, ret);
 }
 
-/* ---- Positions --------------------------------------------------------- */
+/* ---- Positions -------------------------------------------------------- */
 
 static struct hp_epoch_spot spot_of(const struct hpdsl_epoch *e,
 				    const struct hp_window *w, uint64_t sample)

@@ -34,8 +34,6 @@ int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 	return 0;
 }
 
-/* ---- Classes from folders ---------------------------------------------- */
-
 struct folder {
 	const struct hp_list *list;
 	enum hpdsl_labels how;
@@ -86,8 +84,6 @@ int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
 		return 0;
 	return hp_list_classify(list, folder_of, &z, err);
 }
-
-/* ---- Classes of packed inputs ------------------------------------------ */
 
 /* The class that the sample's first labelled file has in its dataset. */
 static int kept_class(void *arg, uint64_t sample, struct hp_class *ret,

@@ -46,8 +46,6 @@ size_t hp_shared_parts(const struct hp_name *names, size_t n)
 	return end;
 }
 
-/* ---- Sets ------------------------------------------------------------- */
-
 enum { NUMBER_BITS = 40 };
 #define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
 

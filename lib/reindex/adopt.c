@@ -19,7 +19,7 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* ---- What is odd about a tar ------------------------------------------- */
+/* ---- What is odd about a tar ------------------------------------------ */
 
 static void tell_ends(struct hp_reindex *x, const struct hp_found *c)
 {
@@ -94,7 +94,7 @@ int hp_adopt_drop(struct hp_reindex *x, struct hpdsl_error *err)
 	return n ? 0 : hp_fail(err, -ENODATA, "no files in any of the tars");
 }
 
-/* ---- What is repeated -------------------------------------------------- */
+/* ---- What is repeated ------------------------------------------------- */
 
 static const struct hp_file *file_of(const struct hp_reindex *x, uint64_t i,
 				     bool keys)

@@ -49,7 +49,7 @@ static int add(struct tars *t, const char *base, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- Those of a directory ---------------------------------------------- */
+/* ---- Those of a directory --------------------------------------------- */
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -135,7 +135,7 @@ static int list_here(struct tars *t, struct hpdsl_error *err)
 	return list(t, dir.fd, err);
 }
 
-/* ---- Those elsewhere --------------------------------------------------- */
+/* ---- Those elsewhere -------------------------------------------------- */
 
 /* Is there no /proc to ask? */
 static bool is_unknown(int code)
@@ -207,7 +207,7 @@ static int add_named(struct tars *t, const char *path, struct hpdsl_error *err)
 	return r;
 }
 
-/* ---- Those of the dataset there ---------------------------------------- */
+/* ---- Those of the dataset there --------------------------------------- */
 
 static const char *old_name(const struct hp_reindex *x, uint64_t i)
 {
@@ -251,7 +251,7 @@ static int add_old(struct tars *t, struct hpdsl_error *err)
 	return r;
 }
 
-/* ---- All of them ------------------------------------------------------- */
+/* ---- All of them ------------------------------------------------------ */
 
 static int by_base(const void *a, const void *b)
 {
@@ -314,7 +314,7 @@ static int take(struct tars *t, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- What may not be there --------------------------------------------- */
+/* ---- What may not be there -------------------------------------------- */
 
 static int other_name(void *arg, const char *name)
 {

@@ -23,7 +23,7 @@ static uint64_t min64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* ---- Roots -------------------------------------------------------------- */
+/* ---- Roots ------------------------------------------------------------ */
 
 static int refuse_inside(const struct hp_scan *s, const char *name,
 			 struct hpdsl_error *err)
@@ -101,7 +101,7 @@ int hp_scan_enter_archive(struct hp_scan *s, uint16_t root)
 	return 0;
 }
 
-/* ---- One thing of the archive ------------------------------------------- */
+/* ---- One thing of the archive ----------------------------------------- */
 
 /* Does the archive name itself, as "./" and the like? */
 static bool is_top(const struct hp_archive_entry *e)
@@ -257,7 +257,7 @@ static void take(struct hp_archive_walk *k, const struct hp_archive_entry *e)
 				"is a device, FIFO or socket, not a file");
 }
 
-/* ---- The end of the walk ------------------------------------------------ */
+/* ---- The end of the walk ---------------------------------------------- */
 
 /* All files have an offset, or all have a number. */
 static void settle(struct hp_archive_walk *k)

@@ -25,7 +25,7 @@ static int by_final(const void *a, const void *b)
 				  y->final_len);
 }
 
-/* ---- Where does it lead? ------------------------------------------------ */
+/* ---- Where does it lead? ---------------------------------------------- */
 
 /* A path being resolved: what is done, and what is still to be walked. */
 struct trail {
@@ -159,7 +159,7 @@ static bool resolve(struct hp_archive_walk *k, struct hp_archive_link *l,
 	return l->final;
 }
 
-/* ---- What is there? ----------------------------------------------------- */
+/* ---- What is there? --------------------------------------------------- */
 
 /*
  * The links that lead somewhere, by where that is.  Those that lead to one
@@ -246,7 +246,7 @@ static void see_all(struct hp_archive_walk *k, struct finals *f)
 		see_folders(f, k->links[i].path, k->links[i].path_len);
 }
 
-/* ---- What comes of it --------------------------------------------------- */
+/* ---- What comes of it ------------------------------------------------- */
 
 /* Dangling, a loop, outside: as of a tree's links. */
 static void tell(struct hp_archive_walk *k, const struct hp_archive_link *l)

@@ -100,7 +100,7 @@ void hp_archive_keep_link(struct hp_archive_walk *k,
 		k->n_links++;
 }
 
-/* ---- Empty folders ------------------------------------------------------ */
+/* ---- Empty folders ---------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -169,7 +169,7 @@ void hp_archive_count_empty(struct hp_archive_walk *k)
 		w->counts.empty_dirs += d->v[i].size && !d->v[i].flags;
 }
 
-/* ---- The user's list ---------------------------------------------------- */
+/* ---- The user's list -------------------------------------------------- */
 
 static bool take_wish(struct hp_scan *s, const char *path, size_t n)
 {

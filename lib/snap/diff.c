@@ -35,7 +35,7 @@ struct diff {
 	size_t path_len;
 };
 
-/* ---- What is told -------------------------------------------------------- */
+/* ---- What is told ----------------------------------------------------- */
 
 static void note_time(struct diff *d, const struct hpdsl_entry *e)
 {
@@ -81,7 +81,7 @@ static void tell_one(struct diff *d, int side, const struct hpdsl_entry *e)
 	tell(d, side == BEFORE ? e : NULL, side == AFTER ? e : NULL, 0);
 }
 
-/* ---- One path that is in both -------------------------------------------- */
+/* ---- One path that is in both ----------------------------------------- */
 
 static int compare_targets(const struct diff *d, const struct hpdsl_entry *a,
 			   const struct hpdsl_entry *b, unsigned *fields,
@@ -160,7 +160,7 @@ static int both(struct diff *d, const struct hpdsl_entry *a,
 	return r;
 }
 
-/* ---- From folder to folder ----------------------------------------------- */
+/* ---- From folder to folder -------------------------------------------- */
 
 /* Goes into the folders of d->path; NULL: there is none on that side. */
 static int enter(struct diff *d, const struct hpdsl_entry *const folder[2],

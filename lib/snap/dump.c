@@ -66,7 +66,7 @@ static int reserve(struct dump *d, size_t need, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- Fields, once there is room for them -------------------------------- */
+/* ---- Fields, once there is room for them ------------------------------ */
 
 static void put(struct dump *d, const char *s, size_t n)
 {
@@ -125,7 +125,7 @@ static void put_fields(struct dump *d, const struct hpdsl_entry *e,
 	put_char(d, ' ');
 }
 
-/* ---- Lines --------------------------------------------------------------- */
+/* ---- Lines ------------------------------------------------------------ */
 
 /* text is the path, escaped. */
 static int put_line(struct dump *d, const struct hpdsl_entry *e,
@@ -187,7 +187,7 @@ static int put_first(struct dump *d, struct hpdsl_error *err)
 	return r < 0 ? r : put_line(d, &top, ".", 1, err);
 }
 
-/* ---- From folder to folder ---------------------------------------------- */
+/* ---- From folder to folder -------------------------------------------- */
 
 /* Goes into a folder, whose path with the slash is in d->path. */
 static int enter(struct dump *d, uint64_t folder, size_t path_len,

@@ -34,7 +34,7 @@ static bool is_dash(const struct field *f)
 	return f->len == 1 && f->p[0] == '-';
 }
 
-/* ---- Numbers ------------------------------------------------------------ */
+/* ---- Numbers ---------------------------------------------------------- */
 
 static bool digits(const char *s, size_t len, unsigned base, uint64_t *ret)
 {
@@ -148,7 +148,7 @@ static int take_member(const struct hp_snap_lines *l, const struct field *f,
 	return 0;
 }
 
-/* ---- Names -------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------ */
 
 static int fail_byte(const struct hp_snap_lines *l, const char *bad,
 		     struct hpdsl_error *err)
@@ -245,7 +245,7 @@ static int take_target(const struct hp_snap_lines *l, const char *tab,
 	return 0;
 }
 
-/* ---- The line ----------------------------------------------------------- */
+/* ---- The line --------------------------------------------------------- */
 
 /* What no dataset has; see hpdsl-format(5), ENTRIES. */
 static int check_dataset(const struct hp_snap_lines *l, const struct hp_node *n,

@@ -43,8 +43,6 @@ struct hp_snap_text {
 int hp_snap_parse(const struct hp_snap_text *text, struct hp_tree *t,
 		  struct hpdsl_error *err);
 
-/* ---- Between the files of the parser ----------------------------------- */
-
 /* Goes from line to line. */
 struct hp_snap_lines {
 	const struct hp_snap_text *text;

@@ -42,8 +42,6 @@ struct hp_snap_writer {
 	uint8_t digest[16], files_digest[16];
 };
 
-/* ---- Entries in order ------------------------------------------------- */
-
 struct hp_tree_cursor {
 	const struct hp_tree *t;
 	const struct hp_folder *folder;
@@ -72,8 +70,6 @@ static inline uint64_t hp_snap_range_end(const struct hp_snap_writer *w,
 
 	return end < w->t->entries ? end : w->t->entries;
 }
-
-/* ---- Jobs: arg is the writer ------------------------------------------ */
 
 typedef int hp_snap_job(struct hp_snap_writer *w, uint64_t number,
 			struct hpdsl_error *err);

@@ -8,7 +8,7 @@
  */
 #include "spread/private.h"
 
-/* ---- Beginning ---- */
+/* ---- Beginning -------------------------------------------------------- */
 
 /* The next place at or behind *at that nothing is done for, of that kind. */
 static struct hp_xchunk *next_of(struct hp_exchange *x, uint32_t *at,
@@ -89,7 +89,7 @@ void hp_in_fill(struct hp_exchange *x)
 		read_chunk(x, k);
 }
 
-/* ---- Ending ---- */
+/* ---- Ending ----------------------------------------------------------- */
 
 static void leave_slot(struct hp_exchange *x, struct hp_xchunk *k)
 {
@@ -201,7 +201,7 @@ void hp_in_failed(struct hp_exchange *x, struct hp_xchunk *k)
 			      HP_END_TURN);
 }
 
-/* ---- Stopping ---- */
+/* ---- Stopping --------------------------------------------------------- */
 
 static void cancel(struct hp_exchange *x, struct hp_xchunk *k)
 {

@@ -16,7 +16,7 @@ static void largest(uint32_t *max, uint32_t n)
 		*max = n;
 }
 
-/* ---- From other nodes ---- */
+/* ---- From other nodes ------------------------------------------------- */
 
 static struct hp_xchunk *stream(const struct hp_exchange *x, uint32_t from,
 				const struct hp_message *m)
@@ -134,7 +134,7 @@ static void buffer_free(struct hp_exchange *x, struct hp_xchunk *k)
 	hp_in_drained(x, k);
 }
 
-/* ---- From the origin ---- */
+/* ---- From the origin -------------------------------------------------- */
 
 static struct hp_xchunk *next_to_read(const struct hp_exchange *x)
 {
@@ -194,7 +194,7 @@ static void read_failed(struct hp_exchange *x, struct hp_xchunk *k,
 	buffer_free(x, k);
 }
 
-/* ---- Events ---- */
+/* ---- Events ----------------------------------------------------------- */
 
 static void was_written(struct hp_exchange *x, struct hp_xchunk *k,
 			uint64_t end)

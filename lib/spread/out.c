@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* ---- Those that can be served, oldest first ---- */
+/* ---- Those that can be served, oldest first --------------------------- */
 
 static void heap_set(struct hp_exchange *x, uint32_t i, struct hp_out *o)
 {
@@ -114,7 +114,7 @@ void hp_out_changed(struct hp_exchange *x, struct hp_xchunk *k)
 		changed(x, o);
 }
 
-/* ---- How streams end ---- */
+/* ---- How streams end -------------------------------------------------- */
 
 /* No more than one node asks for a chunk, by the plan: the list is short. */
 static struct hp_out **find(struct hp_xchunk *k, uint32_t node)
@@ -228,7 +228,7 @@ bool hp_out_close(struct hp_exchange *x, struct hp_xchunk *k)
 	return true;
 }
 
-/* ---- What other nodes say ---- */
+/* ---- What other nodes say --------------------------------------------- */
 
 static struct hp_out *new_out(struct hp_exchange *x, struct hp_xchunk *k,
 			      uint32_t from, const struct hp_message *m)
@@ -324,7 +324,7 @@ int hp_out_cancel(struct hp_exchange *x, uint32_t from,
 	return 0;
 }
 
-/* ---- Sending ---- */
+/* ---- Sending ---------------------------------------------------------- */
 
 static void data(const struct hp_out *o, uint32_t n, struct hp_action *ret)
 {

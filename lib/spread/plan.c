@@ -216,7 +216,7 @@ uint32_t hpdsl_stage_plan_parts(const struct hpdsl_stage_plan *p)
 	return p->parts;
 }
 
-/* ---- What it means for a node that holds nothing yet -------------------- */
+/* ---- What it means for a node that holds nothing yet ------------------ */
 
 /* How many of 0 .. n - 1 are i modulo m. */
 static uint64_t residues(uint64_t n, uint32_t i, uint32_t m)

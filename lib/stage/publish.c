@@ -205,7 +205,7 @@ int hpdsl_stage_end(struct hpdsl_stage *s, int how, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- What an earlier plan has left -------------------------------------- */
+/* ---- What an earlier plan has left ------------------------------------ */
 
 uint64_t hpdsl_stage_surplus(const struct hpdsl_stage *s,
 			     const struct hpdsl_stage_plan *plan)

@@ -36,7 +36,7 @@ int hp_stager_origin_dir(struct hpdsl_stager *s)
 	return is >= 0 ? is : fd;
 }
 
-/* ---- The origin --------------------------------------------------------- */
+/* ---- The origin ------------------------------------------------------- */
 
 /*
  * Is its manifest the one that was staged?  0, HPDSL_ECHANGED, or why that is
@@ -81,7 +81,7 @@ static int fail_replaced(const struct hpdsl_stager *s, struct hpdsl_error *err)
 		       s->origin);
 }
 
-/* ---- A chunk ------------------------------------------------------------ */
+/* ---- A chunk ---------------------------------------------------------- */
 
 static int fail_chunk(const struct hpdsl_stager *s,
 		      const struct hp_stager_chunk *c, const char *why,

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-/* ---- Files -------------------------------------------------------------- */
-
 struct hp_coming_file *hp_coming_file_new(const struct hp_outfile *out)
 {
 	struct hp_coming_file *p = calloc(1, sizeof *p);
@@ -51,8 +49,6 @@ void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c)
 	free(c->digest);
 	c->digest = NULL;
 }
-
-/* ---- Chunks ------------------------------------------------------------- */
 
 /* The index may be gone before a thread that does not come back is. */
 static int describe(struct hpdsl_stager *s, uint64_t number,

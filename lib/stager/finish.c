@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- Is it right? ------------------------------------------------------- */
-
 static bool is_right(struct hp_stager_chunk *c)
 {
 	const struct hpdsl_chunk *row = &c->row;
@@ -22,8 +20,6 @@ static bool is_right(struct hp_stager_chunk *c)
 	       memcmp(digest, plain ? row->plain_checksum : row->checksum,
 		      sizeof digest) == 0;
 }
-
-/* ---- Its name ----------------------------------------------------------- */
 
 /* out has no descriptor, but fd is of the same file. */
 static int publish(struct hp_stager_thread *t, struct hp_stager_chunk *c,
@@ -55,8 +51,6 @@ static int publish_part(struct hp_stager_thread *t, struct hp_job *j,
 	j->plain = c->row.compressed && c->plain;
 	return r;
 }
-
-/* ---- Expanding ---------------------------------------------------------- */
 
 static int expand_to(struct hp_stager_thread *t, struct hp_job *j,
 		     struct hp_outfile *out, struct hpdsl_error *err)

@@ -9,7 +9,7 @@
 /* Chunks that are named, of those that cannot be had. */
 enum { DAMAGE_TOLD = 16 };
 
-/* ---- Lists -------------------------------------------------------------- */
+/* ---- Lists ------------------------------------------------------------ */
 
 void hp_jobs_add(struct hp_jobs *q, struct hp_job *j)
 {
@@ -99,7 +99,7 @@ struct hp_job *hp_jobs_done(struct hpdsl_stager *s)
 	return j;
 }
 
-/* ---- Failing, giving up, ending ----------------------------------------- */
+/* ---- Failing, giving up, ending --------------------------------------- */
 
 /* A failure that ends all is told even after one that does not. */
 void hp_stager_fail(struct hpdsl_stager *s, int code,

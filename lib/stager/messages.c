@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Lists -------------------------------------------------------------- */
+/* ---- Lists ------------------------------------------------------------ */
 
 static void add(struct hp_outgoings *q, struct hp_outgoing *o)
 {
@@ -58,7 +58,7 @@ bool hp_stager_can_send(struct hpdsl_stager *s)
 	return o != NULL;
 }
 
-/* ---- Sending ------------------------------------------------------------ */
+/* ---- Sending ---------------------------------------------------------- */
 
 /* The segment is still in memory, and nobody sends it under another header. */
 static bool share(struct hpdsl_stager *s, struct hp_outgoing *o)

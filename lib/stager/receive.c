@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* ---- Room --------------------------------------------------------------- */
+/* ---- Room ------------------------------------------------------------- */
 
 static void give_back(struct hpdsl_stager *s, struct hp_word *w)
 {
@@ -76,7 +76,7 @@ void *hpdsl_stager_room(struct hpdsl_stager *s, size_t n)
 	return b ? b->data - HP_MESSAGE_HEADER : NULL;
 }
 
-/* ---- Messages ----------------------------------------------------------- */
+/* ---- Messages --------------------------------------------------------- */
 
 static int fail_nonsense(uint32_t from, int code, struct hpdsl_error *err)
 {

@@ -20,7 +20,7 @@ enum {
 	OPEN_FILES = 64,    /* of the origin, and of those that are here */
 };
 
-/* ---- What the exchange asks ---------------------------------------------- */
+/* ---- What the exchange asks ------------------------------------------- */
 
 static uint64_t bytes_of(void *arg, uint64_t chunk, bool plain)
 {
@@ -46,7 +46,7 @@ static bool is_held(void *arg, uint64_t chunk, bool *ret_plain)
 	return true;
 }
 
-/* ---- What this node gets ------------------------------------------------- */
+/* ---- What this node gets ---------------------------------------------- */
 
 static void plan_chunk(struct hpdsl_stager *s,
 		       const struct hpdsl_stager_options *opt, uint32_t chunk)
@@ -127,7 +127,7 @@ static int make_exchange(struct hpdsl_stager *s, struct hpdsl_error *err)
 	return hp_exchange_new(&c, &s->own.x, err);
 }
 
-/* ---- Beginning ----------------------------------------------------------- */
+/* ---- Beginning -------------------------------------------------------- */
 
 static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
 			const struct hpdsl_stager_options *opt,
@@ -216,7 +216,7 @@ int hpdsl_stager_new(struct hpdsl_stage *stage,
 	return 0;
 }
 
-/* ---- Stopping and ending ------------------------------------------------- */
+/* ---- Stopping and ending ---------------------------------------------- */
 
 void hpdsl_stager_stop(struct hpdsl_stager *s, bool at_once)
 {

@@ -214,7 +214,7 @@ struct hpdsl_stager {
 	struct hp_stager_shared shared;
 };
 
-/* ---- Jobs: jobs.c ------------------------------------------------------- */
+/* ---- Jobs: jobs.c ----------------------------------------------------- */
 
 /* NULL: no memory, and the node has failed. */
 struct hp_job *hp_job_new(struct hpdsl_stager *s, enum hp_job_kind kind,
@@ -261,14 +261,14 @@ double hp_operation_end(struct hp_stager_thread *t, double since);
 /* Waits, unless the stager gives up. */
 void hp_stager_sleep(struct hpdsl_stager *s, double seconds);
 
-/* ---- Threads: threads.c ------------------------------------------------- */
+/* ---- Threads: threads.c ----------------------------------------------- */
 
 int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 		      struct hpdsl_error *err);
 /* False: a thread is still in an operation that does not return. */
 bool hp_stager_join(struct hpdsl_stager *s);
 
-/* ---- What the threads do ------------------------------------------------ */
+/* ---- What the threads do ---------------------------------------------- */
 
 /* 0, or the failure of this node. */
 int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
@@ -299,7 +299,7 @@ void hp_coming_file_unname(struct hp_coming_file *p);
 /* What a chunk that is given up, or began anew, has written. */
 void hp_stager_forget(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 
-/* ---- What is wrong at the origin: blame.c ------------------------------- */
+/* ---- What is wrong at the origin: blame.c ----------------------------- */
 
 /* Its directory: opened by who needs it first, kept to the end; or -errno. */
 int hp_stager_origin_dir(struct hpdsl_stager *s);
@@ -317,14 +317,14 @@ int hp_stager_unreadable(struct hp_stager_thread *t,
 int hp_stager_blame(struct hp_stager_thread *t, struct hp_job *j,
 		    struct hpdsl_error *err);
 
-/* ---- Room: room.c ------------------------------------------------------- */
+/* ---- Room: room.c ----------------------------------------------------- */
 
 /* Chunks that may stay in both forms for other nodes. */
 uint32_t hp_stager_keep_some(const struct hpdsl_stager *s);
 /* Of bytes that are free, that will be taken, and of the largest of them. */
 uint32_t hp_stager_keep_of(uint64_t room, uint64_t coming, uint64_t largest);
 
-/* ---- Chunks under way: chunk.c ------------------------------------------ */
+/* ---- Chunks under way: chunk.c ---------------------------------------- */
 
 /* NULL: no memory, or damage to the index, and the node has failed. */
 struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s,
@@ -333,7 +333,7 @@ struct hp_stager_chunk *hp_stager_chunk(struct hpdsl_stager *s,
 void hp_stager_chunk_done(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 void hp_stager_chunk_free(struct hpdsl_stager *s, struct hp_stager_chunk *c);
 
-/* ---- The exchange: actions.c, events.c ---------------------------------- */
+/* ---- The exchange: actions.c, events.c -------------------------------- */
 
 /* Does what the exchange wants, until it wants nothing more. */
 void hp_stager_act(struct hpdsl_stager *s);
@@ -344,7 +344,7 @@ void hp_stager_keep(struct hpdsl_stager *s, struct hp_stager_chunk *c,
 /* Tells the exchange what the threads have done. */
 void hp_stager_tell(struct hpdsl_stager *s);
 
-/* ---- Messages: messages.c, receive.c ------------------------------------ */
+/* ---- Messages: messages.c, receive.c ---------------------------------- */
 
 /*
  * Is there what the next message of the exchange needs?  Else later: one that

@@ -8,7 +8,7 @@ enum { LONGER = 4, READS_MIN = 4, PERIOD = 16 };
 /* So much less is not the same origin any more. */
 static const double fallen = 0.7;
 
-/* ---- Windows ------------------------------------------------------------ */
+/* ---- Windows ---------------------------------------------------------- */
 
 /* That have passed, of the present length. */
 static uint64_t windows(const struct hp_tempo *t, double now)
@@ -76,7 +76,7 @@ void hp_tempo_ends(struct hp_tempo *t, double now, double began, double bytes)
 	t->seconds += now - began;
 }
 
-/* ---- Climbing ----------------------------------------------------------- */
+/* ---- Climbing --------------------------------------------------------- */
 
 /* A quarter of what could be gained, or a tenth. */
 static double gain_wanted(const struct hp_tempo *t)

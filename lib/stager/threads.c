@@ -14,7 +14,7 @@ enum { ORIGIN_THREADS = 8, SERVE_THREADS = 2, CHUNK_THREADS = 2 };
 /* Bytes: two pieces, and zstd's window at its usual levels. */
 enum { EXPANDING = 3 << 20 };
 
-/* ---- Jobs --------------------------------------------------------------- */
+/* ---- Jobs ------------------------------------------------------------- */
 
 static int work(struct hp_stager_thread *t, struct hp_job *j,
 		struct hpdsl_error *err)
@@ -107,7 +107,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- From beginning to end ---------------------------------------------- */
+/* ---- From beginning to end -------------------------------------------- */
 
 static int start(struct hpdsl_stager *s, enum hp_stager_crew crew, uint32_t n)
 {

@@ -16,7 +16,7 @@ int hp_stager_fail_write(const char *name, int code, struct hpdsl_error *err)
 	return hp_fail_errno(err, code, "%s", name);
 }
 
-/* ---- Beginning ---------------------------------------------------------- */
+/* ---- Beginning -------------------------------------------------------- */
 
 /* What is expanded once it is here needs no name until then. */
 static bool is_passing(const struct hpdsl_stager *s,
@@ -89,7 +89,7 @@ int hp_stager_begin(struct hp_stager_thread *t, struct hp_job *j,
 	return r;
 }
 
-/* ---- Segments ----------------------------------------------------------- */
+/* ---- Segments --------------------------------------------------------- */
 
 /* With O_DIRECT only the last segment has a tail. */
 static int put(struct hp_coming_file *p, const uint8_t *data, size_t n,

@@ -61,7 +61,7 @@ bool hp_crew_over(struct hp_crew *c)
 	return true;
 }
 
-/* ---- Stacks ------------------------------------------------------------- */
+/* ---- Stacks ----------------------------------------------------------- */
 
 /* As many as there is work for.  Locked. */
 static void wake(struct hp_crew *c, uint64_t n)
@@ -121,7 +121,7 @@ bool hp_crew_offer(struct hp_crew *c, struct hp_crew_job *job)
 	return taken;
 }
 
-/* ---- Workers ------------------------------------------------------------ */
+/* ---- Workers ---------------------------------------------------------- */
 
 /* Gives back the last job, of stack had, if any.  Locked. */
 static void give_back(struct hp_crew *c, struct hp_crew_stack *had)
@@ -194,7 +194,7 @@ int hp_crew_run(struct hp_crew *c, void *workers, size_t size, uint32_t n,
 		       0;
 }
 
-/* ---- Telling ------------------------------------------------------------ */
+/* ---- Telling ---------------------------------------------------------- */
 
 void hp_crew_problem(struct hp_crew *c, const struct hpdsl_error *line)
 {

@@ -39,7 +39,7 @@ static inline uint64_t hp_checking_plain_bytes(const struct hpdsl_chunk *row)
 /* Is the chunk an adopted tar? */
 bool hp_checking_is_foreign(const struct hp_checking *k);
 
-/* ---- What is damaged: damage.c ------------------------------------------ */
+/* What is damaged: damage.c */
 
 /* Each sample is told once, with its first reason; members come in order. */
 void hp_checking_member(struct hp_checking *k, const struct hpdsl_member *m,
@@ -56,7 +56,7 @@ int hp_checking_bad_row(struct hp_checking *k,
 			const struct hpdsl_error *row_err,
 			struct hpdsl_error *err);
 
-/* ---- Reading: damage.c -------------------------------------------------- */
+/* Reading: damage.c */
 
 /* What k->walk goes by. */
 extern const struct hp_chunk_walk_ops hp_checking_walk;
@@ -68,7 +68,7 @@ int hp_checking_read_to(struct hp_checking *k, uint64_t end, uint64_t sample,
 /* After HP_FRAME_LOST: on to the next frame. */
 int hp_checking_skip_frame(struct hp_checking *k, struct hpdsl_error *err);
 
-/* ---- Members: member.c -------------------------------------------------- */
+/* Members: member.c */
 
 int hp_checking_header(struct hp_checking *k, const struct hpdsl_member *m,
 		       struct hpdsl_error *err);

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Those that are listed ---------------------------------------------- */
+/* ---- Those that are listed -------------------------------------------- */
 
 static int read_all(struct hp_pass *p, struct hpdsl_error *err)
 {
@@ -142,7 +142,7 @@ int hp_verify_files(struct hp_verify *v, struct hpdsl_error *err)
 			   check_file, v, v->opt->watch.stop, err);
 }
 
-/* ---- Those that are not ------------------------------------------------- */
+/* ---- Those that are not ----------------------------------------------- */
 
 struct unlisted {
 	struct hp_verify *v;

@@ -28,7 +28,7 @@ static void bad_member(struct hp_rules *r, uint64_t number, const char *why)
 				why);
 }
 
-/* ---- Generated members -------------------------------------------------- */
+/* ---- Generated members ------------------------------------------------ */
 
 /* Is the content the number of the class, in digits? */
 static bool is_label(const struct hp_rules *r, const struct hpdsl_member *m)
@@ -92,7 +92,7 @@ static void count_generated(struct hp_rules *r)
 				    "has only what was generated");
 }
 
-/* ---- One sample --------------------------------------------------------- */
+/* ---- One sample ------------------------------------------------------- */
 
 /* Of adopted tars: a sample is a longest run of one key. */
 static void check_run(struct hp_rules *r)
@@ -160,7 +160,7 @@ int hp_rules_samples(struct hp_rules *r, struct hpdsl_error *err)
 	return k;
 }
 
-/* ---- All samples -------------------------------------------------------- */
+/* ---- All samples ------------------------------------------------------ */
 
 static struct hp_name sample_key(const void *arg, uint64_t number)
 {

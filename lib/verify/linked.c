@@ -71,7 +71,7 @@ static bool is_walked(const struct walk *k)
 	       (k->real[n] == '/' || k->real[n] == '\0');
 }
 
-/* ---- A name in a folder ------------------------------------------------- */
+/* ---- A name in a folder ----------------------------------------------- */
 
 static int push(struct walk *k)
 {
@@ -159,7 +159,7 @@ static int take_name(void *arg, const char *name)
 	return take(k, &st, real);
 }
 
-/* ---- A folder ----------------------------------------------------------- */
+/* ---- A folder --------------------------------------------------------- */
 
 static int list(struct walk *k)
 {

@@ -42,7 +42,7 @@ void hp_verify_order_free(struct hp_verify_order *o)
 	free(o);
 }
 
-/* ---- As they were packed ------------------------------------------------ */
+/* ---- As they were packed ---------------------------------------------- */
 
 /* Sets list[i] to the sample that was the i-th of what was packed. */
 static void unshuffle(const struct hp_verify *v, uint64_t n, uint64_t *list)
@@ -126,7 +126,7 @@ static int add_sample(struct hp_verify *v, uint64_t sample, struct sorted *is,
 	return 0;
 }
 
-/* ---- Sorting ------------------------------------------------------------ */
+/* ---- Sorting ---------------------------------------------------------- */
 
 static int sort(struct hp_verify_order *o, struct hpdsl_error *err)
 {
@@ -189,7 +189,7 @@ static int put_in_order(struct hp_rules *r, struct hpdsl_error *err)
 	return k;
 }
 
-/* ---- The job ------------------------------------------------------------ */
+/* ---- The job ---------------------------------------------------------- */
 
 static void found(void *arg, const char *reason)
 {

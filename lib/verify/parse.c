@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Telling ------------------------------------------------------------ */
+/* ---- Telling ---------------------------------------------------------- */
 
 static void count(struct hp_parse *p, uint64_t samples)
 {
@@ -71,7 +71,7 @@ int hp_parse_chunk(struct hp_parse *p, const char *what)
 	return HP_PARSE_LOST;
 }
 
-/* ---- Comparing ---------------------------------------------------------- */
+/* ---- Comparing -------------------------------------------------------- */
 
 int hp_parse_stranger(struct hp_parse *p, const char *name, size_t len)
 {
@@ -159,7 +159,7 @@ int hp_parse_failed(struct hp_parse *p, int code, const struct hpdsl_error *why,
 	return hp_fail(err, code, "%s: %s", p->v->path, why->msg);
 }
 
-/* ---- Our tar reader ----------------------------------------------------- */
+/* ---- Our tar reader --------------------------------------------------- */
 
 struct ours {
 	struct hp_parse *p;

@@ -49,7 +49,7 @@ static void check_classes(struct hp_rules *r, const struct hpdsl_counts *n)
 	}
 }
 
-/* ---- Chunks ------------------------------------------------------------- */
+/* ---- Chunks ----------------------------------------------------------- */
 
 static const char *base_of(const char *name)
 {
@@ -82,7 +82,7 @@ static void check_name(struct hp_rules *r, const struct hpdsl_chunk *c)
 				c->number, name);
 }
 
-/* ---- Frames ------------------------------------------------------------- */
+/* ---- Frames ----------------------------------------------------------- */
 
 /* Cuts a chunk as hp_frame_walk does, from the index. */
 struct cutter {

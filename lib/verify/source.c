@@ -37,7 +37,7 @@ static int compare_batch(void *arg, uint64_t number, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- A compressed archive: in its own order ----------------------------- */
+/* ---- A compressed archive: in its own order --------------------------- */
 
 static int by_source(const void *a, const void *b)
 {

@@ -27,7 +27,7 @@ struct hp_compare_hash {
 /* Fills c->list, and what the report says is not kept. */
 int hp_compare_scan(struct hp_compare *c, struct hpdsl_error *err);
 
-/* ---- One file: compare.c ------------------------------------------------- */
+/* One file: compare.c */
 
 /* Tells and counts what differs; sample UINT64_MAX: it is not in one. */
 void hp_compare_differs(struct hp_compare *c, uint64_t sample, const char *path,
@@ -48,7 +48,7 @@ int hp_compare_file(struct hp_compare *c, const struct hp_file *f,
 		    const struct hp_compare_hash *hash,
 		    struct hpdsl_error *err);
 
-/* ---- Links: through.c ---------------------------------------------------- */
+/* Links: through.c */
 
 /* Files behind links to folders: those that are under no name in the dataset
  * differ. */

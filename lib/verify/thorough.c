@@ -14,8 +14,6 @@
 
 enum { BUFFER = 256 << 10 };
 
-/* ---- libarchive --------------------------------------------------------- */
-
 static int hash_archive(struct hp_parse *p, struct hp_archive *a, uint8_t *buf,
 			struct hpdsl_error *err)
 {
@@ -81,8 +79,6 @@ static int with_libarchive(struct hp_parse *p, uint8_t *buf,
 	hp_archive_close(a);
 	return r;
 }
-
-/* ---- All chunks --------------------------------------------------------- */
 
 /* A job of hp_pool_run: arg is struct hp_verify, number a chunk. */
 static int check_chunk(void *arg, uint64_t number, struct hpdsl_error *err)

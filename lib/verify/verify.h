@@ -32,7 +32,7 @@ struct hp_verify {
 	uint8_t index_hash[16];	       /* XXH3-128 of the index */
 };
 
-/* ---- Telling: tell.c ---------------------------------------------------- */
+/* Telling: tell.c */
 
 /* Where damage is; zero but for sample is "the file as a whole". */
 struct hp_damage_place {
@@ -61,8 +61,6 @@ const char *hp_verify_reason(const struct hpdsl_error *err, const char *name);
 /* Adds what was checked to the report. */
 void hp_verify_count(struct hp_verify *v, const struct hpdsl_chunk *chunk,
 		     uint64_t bytes);
-
-/* ---- The parts ---------------------------------------------------------- */
 
 /*
  * Loads and checks manifest and index and makes the table of chunks.  Damage is

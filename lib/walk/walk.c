@@ -191,7 +191,7 @@ int hp_walk(const char *path, const struct hp_walk_options *opt,
 	return 0;
 }
 
-/* ---- The snapshot's own file -------------------------------------------- */
+/* ---- The snapshot's own file ------------------------------------------ */
 
 int hp_walk_skip(struct hp_walk_options *opt, const char *file,
 		 struct hpdsl_error *err)

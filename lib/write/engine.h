@@ -164,7 +164,7 @@ bool hp_write_one(struct hp_engine *e);
 /* The same for chunks that are compressed. */
 bool hp_squeeze_one(struct hp_engine *e);
 
-/* ---- Open chunks: open_chunk.c ------------------------------------------- */
+/* ---- Open chunks: open_chunk.c ---------------------------------------- */
 
 /* Under the lock: notes the first failure and wakes everybody. */
 void hp_engine_fail(struct hp_engine *e, int code,
@@ -185,8 +185,7 @@ void hp_free_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 /* Under the lock: the chunk is finished. */
 void hp_remove_chunk(struct hp_engine *e, struct hp_open_chunk *c);
 
-/* ---- What compressing takes: zstds.c --------------------------------------
- */
+/* ---- What compressing takes: zstds.c ---------------------------------- */
 
 /* threads of them work at a time; no more than that many contexts are used. */
 int hp_squeeze_init(struct hp_engine *e, uint32_t threads,

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* ---- origin_costs.c --------------------------------------------------- */
+/* origin_costs.c */
 
 enum count {
 	LOOKUPS,
@@ -46,7 +46,7 @@ ssize_t cost_read(const char *name, int fd, char *buf, size_t size,
 		  uint64_t at);
 void costs_print(FILE *out);
 
-/* ---- origin_fs.c ------------------------------------------------------ */
+/* origin_fs.c */
 
 struct fuse_lowlevel_ops;
 extern const struct fuse_lowlevel_ops fs_operations;

@@ -78,7 +78,7 @@ def show(times, size, samples):
               f"{samples / s:11.0f}", flush=True)
 
 
-# ---- The plain disk --------------------------------------------------------
+# ---- The plain disk -------------------------------------------------------
 
 
 def lmdb_of(tree, paths):
@@ -157,7 +157,7 @@ def bench_disk():
                           times.median("LMDB, random") / ours, 2.0, True)
 
 
-# ---- An origin with costs --------------------------------------------------
+# ---- An origin with costs -------------------------------------------------
 
 
 def bench_origin():
@@ -190,7 +190,7 @@ def bench_origin():
                   50, True)
 
 
-# ---- Python ----------------------------------------------------------------
+# ---- Python ---------------------------------------------------------------
 
 
 def bench_python():
@@ -236,7 +236,7 @@ def bench_python():
                   min(peers) / ours, wanted, True)
 
 
-# ---- While it is being staged ----------------------------------------------
+# ---- While it is being staged ---------------------------------------------
 
 
 def report_of(path):

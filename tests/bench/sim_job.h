@@ -57,7 +57,7 @@ static uint64_t served(uint64_t now, uint64_t *is_free, uint64_t bytes,
 	return *is_free;
 }
 
-/* ---- What nodes do ---- */
+/* ---- What nodes do ---------------------------------------------------- */
 
 static void send(struct sim *s, uint32_t from, const struct hp_action *a)
 {
@@ -177,7 +177,7 @@ static void run(struct sim *s)
 	}
 }
 
-/* ---- Setting up ---- */
+/* ---- Setting up ------------------------------------------------------- */
 
 static uint64_t bytes(void *arg, uint64_t chunk, bool plain)
 {

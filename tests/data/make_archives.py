@@ -21,7 +21,7 @@ def is_(name, data):
     made[name] = data
 
 
-# ---- tar -------------------------------------------------------------------
+# ---- tar ------------------------------------------------------------------
 
 
 def head(path, size=0, kind=b"0", link=b"", **over):
@@ -281,7 +281,7 @@ is_("cut-in-content", file(b"x", b"c" * 5000)[:3000])
 is_("cut-before-padding", file(b"x", b"c" * 100)[:612])
 is_("garbage-behind", tar(GOOD) + b"\xa5" * 700)
 
-# ---- compressed ------------------------------------------------------------
+# ---- compressed -----------------------------------------------------------
 
 
 def gz(data, crc=None, size=None, flags=0, extra=b""):
@@ -329,7 +329,7 @@ is_("zstd-window-huge", b"\x28\xb5\x2f\xfd\x00\xff" + b"\x5a" * 900)
 is_("zstd-only-skippable", b"\x50\x2a\x4d\x18\x04\0\0\0abcd")
 is_("zstd-skippable-huge", b"\x5f\x2a\x4d\x18\xff\xff\xff\xffabcd" + zst(T))
 
-# ---- nested ----------------------------------------------------------------
+# ---- nested ---------------------------------------------------------------
 
 
 def deep(n):
@@ -356,7 +356,7 @@ is_("nested-hard-link-to-outer", tar(file(b"x.tar", tar(hardlink(b"l", b"good"))
 is_("nested-same-path", tar(file(b"x.tar", tar(GOOD)), file(b"x/good")))
 is_("nested-only-suffix", tar(file(b".tar", tar(GOOD)), file(b"d/.zip", b"x")))
 
-# ---- zip -------------------------------------------------------------------
+# ---- zip ------------------------------------------------------------------
 
 
 def local(name, data, method=0, flags=0, crc=None, size=None, stored=None,

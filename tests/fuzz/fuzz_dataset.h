@@ -52,7 +52,7 @@ static inline void fuzz_dataset_step(const struct hp_io *io)
 	}
 }
 
-/* ---- The table ---------------------------------------------------------- */
+/* ---- The table -------------------------------------------------------- */
 
 static inline int fuzz_open(const struct hp_io *io, int dir, const char *name,
 			    int flags, mode_t mode)
@@ -160,7 +160,7 @@ static inline int64_t fuzz_cached(const struct hp_io *io, int fd, uint64_t off,
 	return -EOPNOTSUPP;
 }
 
-/* ---- An input ----------------------------------------------------------- */
+/* ---- An input --------------------------------------------------------- */
 
 /* What is in the chunk where the members lie is what they hold. */
 static inline void fuzz_dataset_contents(struct fuzz_dataset *ds)

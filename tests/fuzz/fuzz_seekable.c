@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- One file in memory -------------------------------------------------- */
+/* ---- One file in memory ----------------------------------------------- */
 
 static struct memory {
 	struct hp_io io;
@@ -67,7 +67,7 @@ static int mem_stat(const struct hp_io *io, int dir, const char *name,
 	return 0;
 }
 
-/* ---- Reading it ---------------------------------------------------------- */
+/* ---- Reading it ------------------------------------------------------- */
 
 /* Compares what comes with want, if that is given. */
 static int read_all(struct hp_pass *p, const uint8_t *want, size_t n)
@@ -142,8 +142,7 @@ static int read_file(const uint8_t *file, size_t n, const uint8_t *want,
 	return r;
 }
 
-/* ---- Files put together ---------------------------------------------------
- */
+/* ---- Files put together ----------------------------------------------- */
 
 struct making {
 	uint8_t *file, *plain;

@@ -36,7 +36,7 @@ def need(condition, text):
         raise Bad(text)
 
 
-# ---- Hashes --------------------------------------------------------------
+# ---- Hashes ---------------------------------------------------------------
 
 _xxh = ctypes.CDLL("libxxhash.so.0")
 
@@ -65,7 +65,7 @@ def xxh3_128(data):
     return struct.pack(">QQ", h.high, h.low)
 
 
-# ---- Order ---------------------------------------------------------------
+# ---- Order ----------------------------------------------------------------
 
 
 def order_key(seed, purpose, numbers=()):
@@ -128,7 +128,7 @@ def check_vectors(lines):
     print(count)
 
 
-# ---- Paths ---------------------------------------------------------------
+# ---- Paths ----------------------------------------------------------------
 
 
 def check_path(path):
@@ -145,7 +145,7 @@ def key_of(path):
     return path if dot < 0 else path[:dot]
 
 
-# ---- Index ---------------------------------------------------------------
+# ---- Index ----------------------------------------------------------------
 
 
 def u48(data, at):
@@ -359,7 +359,7 @@ def check_strings(index):
          "CLASS_NAMES: differs")
 
 
-# ---- Manifest ------------------------------------------------------------
+# ---- Manifest -------------------------------------------------------------
 
 
 def check_manifest(text, index, index_bytes):
@@ -399,7 +399,7 @@ def check_manifest(text, index, index_bytes):
              f"manifest: {name}")
 
 
-# ---- Chunks --------------------------------------------------------------
+# ---- Chunks ---------------------------------------------------------------
 
 
 def ustar(name, prefix, mode, size, mtime, kind):
@@ -551,7 +551,7 @@ def check_chunk(index, directory, number, told):
          not any(data[at:]), f"chunk {number}: end")
 
 
-# ---- Datasets ------------------------------------------------------------
+# ---- Datasets -------------------------------------------------------------
 
 
 def load(directory):

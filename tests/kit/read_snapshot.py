@@ -34,7 +34,7 @@ def need(condition, text):
         raise Bad(text)
 
 
-# ---- Hashes --------------------------------------------------------------
+# ---- Hashes ---------------------------------------------------------------
 
 _xxh = ctypes.CDLL("libxxhash.so.0")
 
@@ -63,7 +63,7 @@ def little(data, at, size):
     return int.from_bytes(data[at:at + size], "little")
 
 
-# ---- The file ------------------------------------------------------------
+# ---- The file -------------------------------------------------------------
 
 
 class Entry:

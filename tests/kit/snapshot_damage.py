@@ -190,7 +190,7 @@ def cut(file):
     print(len(lengths), "lengths")
 
 
-# ---- Through the commands ------------------------------------------------
+# ---- Through the commands -------------------------------------------------
 
 COMMANDS = [["verify", "-q", None], ["dump", None], ["ls", "-lR", None],
             ["find", None], ["du", "-a", None], ["find", "--json", None]]
@@ -248,7 +248,7 @@ def commands(file, count, seed):
         os.unlink(name)
 
 
-# ---- Lies ----------------------------------------------------------------
+# ---- Lies -----------------------------------------------------------------
 
 def harmless(before, now):
     """Nothing but what no digest covers: targets, sizes and times of folders,

@@ -203,7 +203,7 @@ def compare_live(file, tree):
             equal("digest", bytes(s.info().digest), want)
 
 
-# ---- Texts ---------------------------------------------------------------
+# ---- Texts ----------------------------------------------------------------
 
 def wanted(tree):
     want = {}

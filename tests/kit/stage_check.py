@@ -36,7 +36,7 @@ def need(condition, text):
         sys.exit(f"stage_check: {text}")
 
 
-# ---- The dataset ---------------------------------------------------------
+# ---- The dataset ----------------------------------------------------------
 
 
 class Chunk:
@@ -69,7 +69,7 @@ def load(dataset):
     return [Chunk(n, row) for n, row in enumerate(rows)]
 
 
-# ---- A stage directory ---------------------------------------------------
+# ---- A stage directory ----------------------------------------------------
 
 
 class State:
@@ -131,7 +131,7 @@ def sound(dataset, directory, parts_left=False):
     return chunks, found
 
 
-# ---- Plans ---------------------------------------------------------------
+# ---- Plans ----------------------------------------------------------------
 
 
 def parts_of(mode, chunks, capacities):
@@ -215,7 +215,7 @@ def placed(dataset, mode, capacities, *directories):
             need(s.chunks[c.n] == is_, f"{directory}: state of {c.name}")
 
 
-# ---- Accounts ------------------------------------------------------------
+# ---- Accounts -------------------------------------------------------------
 
 
 def report(path, dataset, *directories):

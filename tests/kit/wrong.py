@@ -76,7 +76,7 @@ def u64(n):
     return struct.pack("<Q", n)
 
 
-# ---- The manifest -----------------------------------------------------------
+# ---- The manifest ---------------------------------------------------------
 
 edit("first-line", "plain", "not an HPDSL manifest", "hpdsl-dataset", "dataset")
 edit("manifest-yaml", "plain", "line .*: aliases are not allowed here",
@@ -170,7 +170,7 @@ def _(d):
         del part[MEMBER_SHA256], part[CHUNK_SHA256]
 
 
-# ---- Header and layout of the index -----------------------------------------
+# ---- Header and layout of the index ---------------------------------------
 
 header("magic", "not an HPDSL index", 0, b"\x88")
 header("header-length", "header: its length and sections disagree", 56, u32(9))
@@ -275,7 +275,7 @@ def _(d):
         return data[:-1] + b"x"
 
 
-# ---- Samples and members ----------------------------------------------------
+# ---- Samples and members --------------------------------------------------
 
 patch("sample-members", "plain", "sample 0: has an impossible range of members",
       SAMPLES, 16, u64(0))
@@ -423,7 +423,7 @@ def _(d):
     d.on("sections")(lambda part: part[LOOKUP].extend(bytes(8)))
 
 
-# ---- Chunks, classes, names and frames --------------------------------------
+# ---- Chunks, classes, names and frames ------------------------------------
 
 patch("chunk-range", "plain", "chunk 0: has an impossible range of samples",
       CHUNKS, 88, u64(0))
@@ -550,7 +550,7 @@ def _(d):
     d.frames = lambda ends, total: d.cut(ends, total)[:-2] + [total]
 
 
-# ---- Chunks as files --------------------------------------------------------
+# ---- Chunks as files ------------------------------------------------------
 
 @wrong("chunk-file", "plain", "chunk-000000.tar: is missing .*")
 def _(d):
@@ -673,7 +673,7 @@ def _(d):
     d.on("table")(lambda t: t[:16] + bytes([t[16] ^ 1]) + t[17:])
 
 
-# ---- Other files ------------------------------------------------------------
+# ---- Other files ----------------------------------------------------------
 
 @wrong("sums", "sums", "SHA256SUMS: does not say what the manifest says")
 def _(d):
@@ -720,7 +720,7 @@ state("state-texts", "the origin is no absolute path", 512, b"n")
 state("state-chunks", "chunk-000001.tar: is missing .*", raw=True)
 
 
-# ---- Running them -----------------------------------------------------------
+# ---- Running them ---------------------------------------------------------
 
 def verify(path):
     done = subprocess.run(["hpdsl-verify", "-q", path], stdout=subprocess.PIPE,

@@ -104,7 +104,7 @@ few()
 	done
 }
 
-# ---- Names at risk -----------------------------------------------------------
+# ---- Names at risk --------------------------------------------------------
 
 @test "a dry run tells names at risk: which, why, whom" {
 	few a/1.jpg a/1.json a/2.JPG a/README 'a/b c.jpg' a/.h.jpg \
@@ -173,7 +173,7 @@ hpdsl-pack:   1: no suffix (all readers), as 'a/README'")
 	run ! grep 'names:' plan
 }
 
-# ---- Portable names ----------------------------------------------------------
+# ---- Portable names -------------------------------------------------------
 
 @test "a reader with WebDataset's rules gets just the samples of the index" {
 	hpdsl-pack -q --names=portable --chunks=3 "$tree" out
@@ -388,7 +388,7 @@ hpdsl-pack:   1: no suffix (all readers), as 'a/README'")
 	grep '^lost: .*original names' out/dataset.yaml
 }
 
-# ---- Classes from a file -----------------------------------------------------
+# ---- Classes from a file --------------------------------------------------
 
 @test "--labels=FILE: paths and keys, tab or blank" {
 	few a/1.jpg a/1.json a/2.jpg 'a/3 3.jpg' a/4.jpg
@@ -459,7 +459,7 @@ line 1" hpdsl-pack --labels=labels t out
 		hpdsl-pack -q --resume --labels=dir t out
 }
 
-# ---- Members of class numbers ------------------------------------------------
+# ---- Members of class numbers ---------------------------------------------
 
 @test "--cls: a member of each sample, with the first one's mode and time" {
 	few cat/1.jpg cat/1.aaa dog/2.jpg

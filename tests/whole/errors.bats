@@ -74,7 +74,7 @@ need_plain()
 	rm -f secret
 }
 
-# ---- What is packed
+# ---- What is packed -------------------------------------------------------
 
 @test "an input that is not there" {
 	refuses 3 "no/such" hpdsl-pack -q no/such out
@@ -216,7 +216,7 @@ socket.socket(socket.AF_UNIX).bind("in/a/sock")'
 	refuses 3 "in" hpdsl-pack -q --files-from in in out
 }
 
-# ---- While it is packed
+# ---- While it is packed ---------------------------------------------------
 
 # changes COMMAND: what it does to the input while that is packed is noticed
 # and told of b/4.bin; once that is undone the pack can be completed.
@@ -298,7 +298,7 @@ changes()
 	kill "$pid"
 }
 
-# ---- Where it is packed to
+# ---- Where it is packed to ------------------------------------------------
 
 @test "an output that is something else" {
 	echo mine > file
@@ -472,7 +472,7 @@ full_at_work()
 	done
 }
 
-# ---- Options
+# ---- Options --------------------------------------------------------------
 
 # usage TEXT COMMAND..: exit 2, TEXT in the first line, no trace.
 usage()
@@ -542,7 +542,7 @@ usage()
 	usage "'-1'" hpdsl-cat out --member=-1
 }
 
-# ---- What was packed, and is damaged
+# ---- What was packed, and is damaged --------------------------------------
 
 commands_on()
 {

@@ -22,7 +22,7 @@
 
 static struct outcome o;
 
-/* ---- Tars, put together in memory -------------------------------------- */
+/* ---- Tars, put together in memory ------------------------------------- */
 
 static uint8_t tar[1 << 20];
 static size_t tar_len;
@@ -146,7 +146,7 @@ static void make_archives(void)
 	save("a.tgz", out, n);
 }
 
-/* ---- The walk ----------------------------------------------------------- */
+/* ---- The walk --------------------------------------------------------- */
 
 static void expect_thing(struct hp_archive *a, enum hp_archive_type type,
 			 const char *path, const char *content)
@@ -236,7 +236,7 @@ static void test_stop(void **state)
 	hp_archive_close(a);
 }
 
-/* ---- The scan ----------------------------------------------------------- */
+/* ---- The scan --------------------------------------------------------- */
 
 static const struct hpdsl_pack_options nested = { .nested = true };
 
@@ -373,7 +373,7 @@ static void test_no_memory(void **state)
 	assert_true(k > 10);
 }
 
-/* ---- Packing ------------------------------------------------------------ */
+/* ---- Packing ---------------------------------------------------------- */
 
 /* Somebody is at the archive just before its n-th opening. */
 struct meddler {

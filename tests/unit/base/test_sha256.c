@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-/* ---- Memory of OpenSSL -------------------------------------------------- */
+/* ---- Memory of OpenSSL ------------------------------------------------ */
 
 static long fail_at, count; /* the k-th allocation fails; 0: none does */
 
@@ -44,7 +44,7 @@ static void drop(void *p, const char *file, int line)
 	free(p);
 }
 
-/* ---- Values ------------------------------------------------------------- */
+/* ---- Values ----------------------------------------------------------- */
 
 static void expect(const void *p, size_t n, const char *want)
 {
@@ -142,7 +142,7 @@ static void test_contents(void **state)
 	hp_sha256_free(s);
 }
 
-/* ---- Failures ----------------------------------------------------------- */
+/* ---- Failures --------------------------------------------------------- */
 
 static int hash_abc(void)
 {
@@ -181,7 +181,7 @@ static void test_no_memory(void **state)
 	assert_int_equal(hash_abc(), 0);
 }
 
-/* ---- SHA256SUMS --------------------------------------------------------- */
+/* ---- SHA256SUMS ------------------------------------------------------- */
 
 static void fill(struct hp_manifest_file *f, const char *name, uint8_t byte)
 {
@@ -262,7 +262,7 @@ static void test_sums_no_memory(void **state)
 	memio_free(mem);
 }
 
-/* ---- The dataset id ----------------------------------------------------- */
+/* ---- The dataset id --------------------------------------------------- */
 
 static void test_id(void **state)
 {

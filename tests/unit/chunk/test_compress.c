@@ -150,8 +150,7 @@ static unsigned count(const struct packed *p, const char *dir, const char *end)
 	return n;
 }
 
-/* ---- What is made ---------------------------------------------------------
- */
+/* ---- What is made ----------------------------------------------------- */
 
 /* Takes the file apart by its seek table alone. */
 static void check_chunk(const char *zst, const char *tar)
@@ -256,8 +255,7 @@ static void test_index(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- Always the same ------------------------------------------------------
- */
+/* ---- Always the same -------------------------------------------------- */
 
 static void test_same(void **state)
 {
@@ -283,8 +281,7 @@ static void test_same(void **state)
 	}
 }
 
-/* ---- What fails -----------------------------------------------------------
- */
+/* ---- What fails ------------------------------------------------------- */
 
 static long call, lie_at;
 

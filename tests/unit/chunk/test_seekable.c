@@ -223,7 +223,7 @@ static void test_rest_is_alone(void **state)
 	hp_plan_release(&plan);
 }
 
-/* ---- The seek table ----------------------------------------------------- */
+/* ---- The seek table --------------------------------------------------- */
 
 enum { ENTRIES = 3, TABLE = 8 + 12 * ENTRIES + 9, FILE_BYTES = 6000 + TABLE };
 
@@ -318,7 +318,7 @@ static void test_table_limits(void **state)
 			 HPDSL_ECORRUPT);
 }
 
-/* ---- Frames -------------------------------------------------------------- */
+/* ---- Frames ----------------------------------------------------------- */
 
 static size_t make_frame(uint8_t out[300], int checksum, int size)
 {

@@ -34,7 +34,7 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)((seed >> 33) % below);
 }
 
-/* ---- The nodes find out ------------------------------------------------- */
+/* ---- The nodes find out ----------------------------------------------- */
 
 static uint32_t at(const struct game *g, uint32_t node, uint32_t places)
 {
@@ -90,7 +90,7 @@ static void find_out(struct game *g)
 	assert_int_equal(g->rounds, most);
 }
 
-/* ---- What follows from it ----------------------------------------------- */
+/* ---- What follows from it --------------------------------------------- */
 
 static bool knows(void *arg, uint32_t node, uint64_t chunk)
 {

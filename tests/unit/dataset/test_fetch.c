@@ -105,7 +105,7 @@ static uint64_t sum_sizes(const struct hp_fetch_counts *c)
 	return n;
 }
 
-/* ---- Room --------------------------------------------------------------- */
+/* ---- Room ------------------------------------------------------------- */
 
 static void test_room(void **state)
 {
@@ -132,7 +132,7 @@ static void test_room(void **state)
 	assert_int_equal(hp_fetch_room(m, 7), 5 * 4096 + HP_FETCH_GAP);
 }
 
-/* ---- Forms -------------------------------------------------------------- */
+/* ---- Forms ------------------------------------------------------------ */
 
 /* Blocks of all sizes, members all and some, threads none and many. */
 static void fetch_all_ways(const char *dir, struct odd_io *o)
@@ -248,7 +248,7 @@ static void test_system(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- How it is read ----------------------------------------------------- */
+/* ---- How it is read --------------------------------------------------- */
 
 /* The whole of small chunks is one read each, in whole pages. */
 static void test_counts(void **state)
@@ -371,7 +371,7 @@ static void test_cached(void **state)
 	hp_fetch_free(NULL);
 }
 
-/* ---- Damage ------------------------------------------------------------- */
+/* ---- Damage ----------------------------------------------------------- */
 
 static const char *chunk_at(const struct hpdsl_dataset *ds, uint32_t number)
 {
@@ -570,7 +570,7 @@ static void test_bad_frame(void **state)
 	}
 }
 
-/* ---- Faults ------------------------------------------------------------- */
+/* ---- Faults ----------------------------------------------------------- */
 
 /* The k-th operation fails: members are right, or told to be bad. */
 static void fault_runs(bool forever)

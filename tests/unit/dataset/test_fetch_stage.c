@@ -258,7 +258,7 @@ static void test_cached(void **state)
 	staged_end(&f);
 }
 
-/* ---- Damage here -------------------------------------------------------- */
+/* ---- Damage here ------------------------------------------------------ */
 
 /* A bit of each chunk, and some in another way. */
 static void damage(const struct staged *f)
@@ -488,7 +488,7 @@ static void test_taken_away(void **state)
 	staged_end(&f);
 }
 
-/* ---- Faults ------------------------------------------------------------- */
+/* ---- Faults ----------------------------------------------------------- */
 
 /*
  * One operation that fails costs nothing where there are two files to read,

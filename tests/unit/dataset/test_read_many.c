@@ -184,7 +184,7 @@ static void test_reads(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- What cannot be had ------------------------------------------------- */
+/* ---- What cannot be had ----------------------------------------------- */
 
 static void test_codes(void **state)
 {
@@ -300,7 +300,7 @@ static void test_stage(void **state)
 	good = staged_open(packed.out, NULL);
 }
 
-/* ---- Faults ------------------------------------------------------------- */
+/* ---- Faults ----------------------------------------------------------- */
 
 static void test_faults(void **state)
 {

@@ -27,7 +27,7 @@ static char was[80]; /* the pack that is opened, copied from .. */
 static char first[80], second[80];
 static struct hpdsl_dataset *a; /* first, opened, and left alone */
 
-/* ---- Files -------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------ */
 
 static const char *at(const char *dir, const char *name)
 {
@@ -144,7 +144,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* ---- Reading ------------------------------------------------------------ */
+/* ---- Reading ---------------------------------------------------------- */
 
 static int read_sample(const struct hpdsl_dataset *ds, uint64_t number,
 		       char *buf, size_t *n)
@@ -235,7 +235,7 @@ static void read_all(const struct hpdsl_dataset *ds)
 	}
 }
 
-/* ---- Tests -------------------------------------------------------------- */
+/* ---- Tests ------------------------------------------------------------ */
 
 static void test_by_number(void **state)
 {

@@ -36,7 +36,7 @@ static void nap(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-/* ---- Reading ------------------------------------------------------------ */
+/* ---- Reading ---------------------------------------------------------- */
 
 struct stream {
 	uint64_t sum, bytes;
@@ -92,7 +92,7 @@ static void read_all(const struct hpdsl_dataset *ds)
 		read_member(ds, i);
 }
 
-/* ---- Counting ----------------------------------------------------------- */
+/* ---- Counting --------------------------------------------------------- */
 
 static void test_plain(void **state)
 {
@@ -194,7 +194,7 @@ static void test_other_boot(void **state)
 	staged_end(&f);
 }
 
-/* ---- What is here is bad ------------------------------------------------ */
+/* ---- What is here is bad ---------------------------------------------- */
 
 static void test_damage(void **state)
 {
@@ -492,7 +492,7 @@ static void test_rest_of_two(void **state)
 	staged_end(&f);
 }
 
-/* ---- Waiting ------------------------------------------------------------ */
+/* ---- Waiting ---------------------------------------------------------- */
 
 static void test_patience(void **state)
 {
@@ -789,7 +789,7 @@ static void test_unborn(void **state)
 	staged_end(&f);
 }
 
-/* ---- Operations that fail ----------------------------------------------- */
+/* ---- Operations that fail --------------------------------------------- */
 
 struct bad_io {
 	struct hp_io io;

@@ -472,7 +472,7 @@ static void test_stored_not_unique(void **state)
 	corpus_free(&c);
 }
 
-/* ---- Adopted tars ------------------------------------------------------ */
+/* ---- Adopted tars ----------------------------------------------------- */
 
 static void write_foreign(struct corpus *c, struct image *im)
 {

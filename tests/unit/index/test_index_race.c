@@ -28,7 +28,7 @@ enum { SAMPLES = 300, ROOM = 4096 };
 static struct packed packed;
 static struct hpdsl_dataset *good; /* of an index in memory */
 
-/* ---- Who writes --------------------------------------------------------- */
+/* ---- Who writes ------------------------------------------------------- */
 
 struct writer {
 	uint8_t *p;
@@ -100,7 +100,7 @@ static void writer_end(struct writer *w)
 	assert_true(w->writes > 0);
 }
 
-/* ---- Every call --------------------------------------------------------- */
+/* ---- Every call ------------------------------------------------------- */
 
 static struct hpdsl_counts n;
 static unsigned sum; /* of what was looked at: each byte has to be there */

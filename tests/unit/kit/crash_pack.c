@@ -48,8 +48,6 @@ void crash_must_pack(struct memio *m, struct crash_way w)
 const struct crash_way crash_fresh = { .chunks = 3, .seed = 1 };
 const struct crash_way crash_again = { .chunks = 3, .seed = 1, .resume = true };
 
-/* ---- What is there ----------------------------------------------------- */
-
 struct memio *crash_old;
 
 static bool not_data(const char *path)

@@ -73,7 +73,7 @@ void scene_check_reads(struct memio *m, const char *path, const char *tree)
 	hpdsl_close(ds);
 }
 
-/* ---- One state --------------------------------------------------------- */
+/* ---- One state -------------------------------------------------------- */
 
 static void after_crash(struct scene *s, size_t k, struct memio *m)
 {
@@ -130,7 +130,7 @@ static bool play_one(struct scene *s, size_t k, const uint8_t *fate)
 	return fresh;
 }
 
-/* ---- All of them ------------------------------------------------------- */
+/* ---- All of them ------------------------------------------------------ */
 
 static void record(struct scene *s, struct crash *c)
 {

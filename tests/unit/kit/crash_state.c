@@ -15,7 +15,7 @@
 
 enum { SECTOR = 512, SUBSETS = 6, SUBSETS_THOROUGH = 10, RANDOM = 16 };
 
-/* ---- What is durable --------------------------------------------------- */
+/* ---- What is durable -------------------------------------------------- */
 
 static bool synced(const struct crash *c, size_t from, size_t k, uint64_t ino)
 {
@@ -46,7 +46,7 @@ static bool durable(const struct crash *c, size_t i, size_t k)
 	}
 }
 
-/* ---- Choices ----------------------------------------------------------- */
+/* ---- Choices ---------------------------------------------------------- */
 
 struct pending {
 	size_t n, at[CRASH_OPS];
@@ -131,7 +131,7 @@ bool crash_choose(const struct crash *c, size_t k, uint64_t v, bool thorough,
 	return true;
 }
 
-/* ---- What is left ------------------------------------------------------ */
+/* ---- What is left ----------------------------------------------------- */
 
 enum { INODES = 512 };
 
@@ -292,7 +292,7 @@ struct memio *crash_build(const struct crash *c, size_t k,
 	return m;
 }
 
-/* ---- Told and compared ------------------------------------------------- */
+/* ---- Told and compared ------------------------------------------------ */
 
 void crash_describe(const struct crash *c, size_t k,
 		    const uint8_t fate[CRASH_OPS], char *buf, size_t room)

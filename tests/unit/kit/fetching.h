@@ -9,8 +9,6 @@
 #include "dataset/fetch.h"
 #include "sys/io.h"
 
-/* ---- Blocks ------------------------------------------------------------- */
-
 struct fetching {
 	const struct hpdsl_dataset *ds;
 	/* What contents are compared with: any form of the same dataset. */
@@ -39,8 +37,6 @@ struct fetching {
  */
 int fetching_run(struct fetching *t);
 void fetching_end(struct fetching *t);
-
-/* ---- File systems ------------------------------------------------------- */
 
 struct odd_io {
 	struct hp_io io;

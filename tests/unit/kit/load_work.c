@@ -13,7 +13,7 @@
 struct packed load_fix, load_fix_big;
 char load_plain[200], load_zst[200], load_big[200];
 
-/* ---- Datasets ----------------------------------------------------------- */
+/* ---- Datasets --------------------------------------------------------- */
 
 /* Some without text, some empty, a few that are larger than small slots. */
 static void make_sample(int i)
@@ -84,7 +84,7 @@ int load_teardown(void **unused)
 	return 0;
 }
 
-/* ---- Samples ------------------------------------------------------------ */
+/* ---- Samples ---------------------------------------------------------- */
 
 static void check_member(const struct hpdsl_dataset *ds, uint64_t number,
 			 const void *data, size_t size)
@@ -205,7 +205,7 @@ void load_check_batch(const struct hpdsl_dataset *ds,
 	free(place);
 }
 
-/* ---- Epochs ------------------------------------------------------------- */
+/* ---- Epochs ----------------------------------------------------------- */
 
 struct run {
 	const struct hpdsl_dataset *ds;

@@ -55,7 +55,7 @@ uint64_t play_all(const struct play *p, uint32_t chunk, bool plain)
 	return n ? UINT64_MAX >> (64 - n) : 0;
 }
 
-/* ---- The items of a node ---- */
+/* ---- The items of a node ---------------------------------------------- */
 
 static void update_busy(struct play_node *n)
 {
@@ -118,7 +118,7 @@ static struct play_item pick(struct play_node *n)
 	return ret;
 }
 
-/* ---- What happens ---- */
+/* ---- What happens ----------------------------------------------------- */
 
 /* The file is read now: what is in it, in this form, at this moment? */
 static void post(struct play_node *n, struct play_item *i)
@@ -370,7 +370,7 @@ void play_stop(struct play *p, uint32_t node, bool at_once)
 	update_busy(n);
 }
 
-/* ---- Life ---- */
+/* ---- Life ------------------------------------------------------------- */
 
 static uint64_t bytes(void *arg, uint64_t chunk, bool plain)
 {

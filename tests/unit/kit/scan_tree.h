@@ -157,7 +157,7 @@ static inline void expect_error(struct outcome *o, int code, const char *msg)
 	assert_null(o->list.arena);
 }
 
-/* ---- File operations that play tricks ---------------------------------- */
+/* ---- File operations that play tricks --------------------------------- */
 
 struct tricks {
 	struct hp_io io;

@@ -17,7 +17,7 @@ static uint64_t pick(struct model *m, uint64_t n)
 	return next_random(&m->random) % n;
 }
 
-/* ---- Things ------------------------------------------------------------- */
+/* ---- Things ----------------------------------------------------------- */
 
 static void free_thing(struct thing *t)
 {
@@ -166,7 +166,7 @@ void model_remove(struct model *m, const char *path)
 	remove_if(m, path, true);
 }
 
-/* ---- At random ---------------------------------------------------------- */
+/* ---- At random -------------------------------------------------------- */
 
 static void random_name(struct model *m, char out[256])
 {
@@ -322,7 +322,7 @@ void model_tidy(struct model *m)
 			model_remove(m, m->things[i].path);
 }
 
-/* ---- Order -------------------------------------------------------------- */
+/* ---- Order ------------------------------------------------------------ */
 
 int model_compare(const char *a, const char *b)
 {
@@ -355,7 +355,7 @@ void model_shuffle(struct model *m)
 	}
 }
 
-/* ---- As a snapshot ------------------------------------------------------ */
+/* ---- As a snapshot ---------------------------------------------------- */
 
 static void fill_leaf(const struct thing *t, struct hp_tree *tree,
 		      struct hp_leaf *ret)
@@ -408,7 +408,7 @@ void model_free_snap(struct hpdsl_snapshot *s, void *bytes)
 	free(bytes);
 }
 
-/* ---- As text ------------------------------------------------------------ */
+/* ---- As text ---------------------------------------------------------- */
 
 /* Bytes of the character at s, by decoding it and encoding it again. */
 static int utf8_naive(const unsigned char *s)

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* ---- Files -------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------ */
 
 static struct net_io *self(const struct hp_io *io)
 {
@@ -144,7 +144,7 @@ static void init_io(struct net_io *f, const char *origin)
 	f->origin = origin;
 }
 
-/* ---- Beginning ---------------------------------------------------------- */
+/* ---- Beginning -------------------------------------------------------- */
 
 static void must(int r, const struct hpdsl_error *err)
 {
@@ -317,7 +317,7 @@ bool net_try(struct net *n, const struct net_options *o)
 	return r == 0;
 }
 
-/* ---- Carrying ----------------------------------------------------------- */
+/* ---- Carrying --------------------------------------------------------- */
 
 static uint64_t chance(struct net *n, uint64_t below)
 {
@@ -489,7 +489,7 @@ void net_run(struct net *n, uint64_t stop_at, bool at_once)
 		send_one(n, i);
 }
 
-/* ---- Ending ------------------------------------------------------------- */
+/* ---- Ending ----------------------------------------------------------- */
 
 static void drain(struct net_channel *c)
 {
@@ -537,7 +537,7 @@ void net_end(struct net *n)
 	free(n->weight);
 }
 
-/* ---- Looking ------------------------------------------------------------ */
+/* ---- Looking ---------------------------------------------------------- */
 
 static bool is_right(struct hpdsl_dataset *ds, const char *path,
 		     const char *name)

@@ -83,7 +83,7 @@ void zst_compress(const uint8_t *tar, size_t n, const uint64_t *ends,
 	*ret = c;
 }
 
-/* ---- The dataset around them -------------------------------------------- */
+/* ---- The dataset around them ------------------------------------------ */
 
 struct members {
 	struct hpdsl_dataset *ds;

@@ -32,7 +32,7 @@ static struct load_case base(void)
 	};
 }
 
-/* ---- Orders and shares -------------------------------------------------- */
+/* ---- Orders and shares ------------------------------------------------ */
 
 static void test_threads(void **state)
 {
@@ -205,7 +205,7 @@ static void test_barren(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- What of a sample --------------------------------------------------- */
+/* ---- What of a sample ------------------------------------------------- */
 
 static void test_suffixes(void **state)
 {
@@ -276,7 +276,7 @@ static void test_choices(void **state)
 						     .split_to = 300000000 });
 }
 
-/* ---- Memory ------------------------------------------------------------- */
+/* ---- Memory ----------------------------------------------------------- */
 
 static struct load_case big(void)
 {

@@ -48,7 +48,7 @@ static int teardown(void **unused)
 	return 0;
 }
 
-/* ---- Planners ----------------------------------------------------------- */
+/* ---- Planners --------------------------------------------------------- */
 
 /* A loader whose turns the test plans, and threads that may help with it. */
 struct planner {
@@ -115,7 +115,7 @@ static bool plan_turn(struct planner *p, struct hp_load_new *ret, int *ret_code)
 	return true;
 }
 
-/* ---- The same ----------------------------------------------------------- */
+/* ---- The same --------------------------------------------------------- */
 
 static void check_rows(const struct hp_load_unit *a,
 		       const struct hp_load_unit *b)
@@ -221,7 +221,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* ---- Help --------------------------------------------------------------- */
+/* ---- Help ------------------------------------------------------------- */
 
 /* Who asks what the page cache has waits until a second one does. */
 struct meeting {
@@ -278,7 +278,7 @@ static void test_help(void **state)
 	pthread_mutex_destroy(&m.lock);
 }
 
-/* ---- Room --------------------------------------------------------------- */
+/* ---- Room ------------------------------------------------------------- */
 
 static bool lists(const struct planner *p, uint64_t samples)
 {
@@ -316,7 +316,7 @@ static void test_room(void **state)
 	end(&p);
 }
 
-/* ---- Whatever fails ----------------------------------------------------- */
+/* ---- Whatever fails --------------------------------------------------- */
 
 /* Whichever allocation it is: no memory, and nothing is lost. */
 static void fail_allocations(int helpers)

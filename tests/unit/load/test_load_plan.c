@@ -20,7 +20,7 @@
 #include "load_work.h"
 #include "make_index.h"
 
-/* ---- Units -------------------------------------------------------------- */
+/* ---- Units ------------------------------------------------------------ */
 
 /* A step's places, as hpdsl_epoch_step() has them, by position. */
 static uint64_t sample_at(const struct hpdsl_epoch *e,
@@ -173,7 +173,7 @@ static void test_windows(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- What no memory holds ------------------------------------------------ */
+/* ---- What no memory holds --------------------------------------------- */
 
 /* Three members that overlap, whose pages are 2^64 bytes in all. */
 static const struct {
@@ -308,7 +308,7 @@ static void test_suffixes_count(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- Memory by turns ---------------------------------------------------- */
+/* ---- Memory by turns -------------------------------------------------- */
 
 static void unit_of(struct hp_load_unit *u, struct hp_load_block *b,
 		    uint64_t first, uint64_t last, size_t room)
@@ -359,7 +359,7 @@ static void test_live(void **state)
 	hp_load_live_release(&l);
 }
 
-/* ---- Queue -------------------------------------------------------------- */
+/* ---- Queue ------------------------------------------------------------ */
 
 static void test_queue(void **state)
 {
@@ -394,7 +394,7 @@ static void test_queue(void **state)
 	free(b);
 }
 
-/* ---- Slots -------------------------------------------------------------- */
+/* ---- Slots ------------------------------------------------------------ */
 
 enum { KIB = 1 << 10, SLOT = 64 * KIB };
 

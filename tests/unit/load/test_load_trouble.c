@@ -70,7 +70,7 @@ static struct hpdsl_epoch *new_epoch(const struct hpdsl_dataset *ds,
 	return e;
 }
 
-/* ---- Damaged samples ---------------------------------------------------- */
+/* ---- Damaged samples -------------------------------------------------- */
 
 enum { BAD_A = 20, BAD_B = 21, BAD_C = 77 };
 
@@ -244,7 +244,7 @@ static void test_unchecked(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- Batches that are kept ---------------------------------------------- */
+/* ---- Batches that are kept -------------------------------------------- */
 
 static void keep_all(bool windows, uint32_t threads)
 {
@@ -299,7 +299,7 @@ static void test_keep_all(void **state)
 	keep_all(false, HPDSL_SERIAL);
 }
 
-/* ---- Reads that take long ----------------------------------------------- */
+/* ---- Reads that take long --------------------------------------------- */
 
 /* The system's reads, which wait at a gate. */
 struct gate {
@@ -630,7 +630,7 @@ static void test_end_keeps_little(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- Where it is -------------------------------------------------------- */
+/* ---- Where it is ------------------------------------------------------ */
 
 static void check_state(const struct hpdsl_loader *l,
 			const struct hpdsl_dataset *ds, uint64_t epoch,
@@ -685,7 +685,7 @@ static void test_state(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- Whatever fails ----------------------------------------------------- */
+/* ---- Whatever fails --------------------------------------------------- */
 
 struct fault {
 	const char *dir;

@@ -22,7 +22,7 @@ static uint64_t draw(uint64_t below)
 	return (dice >> 33) % below;
 }
 
-/* ---- A dataset ---------------------------------------------------------- */
+/* ---- A dataset -------------------------------------------------------- */
 
 /* Samples of all sizes, now and then with something between them. */
 struct set {
@@ -98,7 +98,7 @@ static void draw_sequence(struct set *set)
 	assert_int_equal(hp_seq_new(&o, set->list, LISTS, &set->seq, NULL), 0);
 }
 
-/* ---- One rank ----------------------------------------------------------- */
+/* ---- One rank --------------------------------------------------------- */
 
 struct seen {
 	uint8_t *times; /* by position */
@@ -189,7 +189,7 @@ static void check_rank(struct set *set, const struct hp_shares_options *opt,
 		assert_in_range(cost.first_batch, 0, peak);
 }
 
-/* ---- All ranks: each position once -------------------------------------- */
+/* ---- All ranks: each position once ------------------------------------ */
 
 static void check_ranks(struct set *set)
 {
@@ -230,7 +230,7 @@ static void test_each_once(void **state)
 	}
 }
 
-/* ---- A large set -------------------------------------------------------- */
+/* ---- A large set ------------------------------------------------------ */
 
 enum { IN_CHUNK = 606, CHUNKS = 2115, SIZE = 110592 };
 

@@ -74,7 +74,7 @@ static void holds(struct hpdsl_choice *c, bool (*want)(uint64_t s))
 	hpdsl_choice_free(c);
 }
 
-/* ---- Picking ----------------------------------------------------------- */
+/* ---- Picking ---------------------------------------------------------- */
 
 static bool all(uint64_t s)
 {
@@ -158,7 +158,7 @@ static void all_that_is_asked_holds(void **state)
 	      is_class_3_and_deep_and_above_50);
 }
 
-/* ---- Shares ------------------------------------------------------------ */
+/* ---- Shares ----------------------------------------------------------- */
 
 static struct hpdsl_choice *share(uint32_t from, uint32_t to, uint64_t seed)
 {
@@ -222,7 +222,7 @@ static void a_split_is_of_the_dataset(void **state)
 	hpdsl_choice_free(c);
 }
 
-/* ---- Weights ----------------------------------------------------------- */
+/* ---- Weights ---------------------------------------------------------- */
 
 static void weights_by_class(void **state)
 {
@@ -287,7 +287,7 @@ static void classes_in_balance(void **state)
 	hpdsl_choice_free(c);
 }
 
-/* ---- Draws ------------------------------------------------------------- */
+/* ---- Draws ------------------------------------------------------------ */
 
 /* Occurrences, found from anywhere, are those that are counted one by one. */
 static void draws_agree_with_counting(void **state)
@@ -342,7 +342,7 @@ static void heavy_draws_are_found(void **state)
 	hpdsl_choice_free(c);
 }
 
-/* ---- Digests ----------------------------------------------------------- */
+/* ---- Digests ---------------------------------------------------------- */
 
 static void digest_is(struct hpdsl_choice *c, const char *want)
 {
@@ -386,7 +386,7 @@ static void digests_are_as_defined(void **state)
 		  hex);
 }
 
-/* ---- What makes no sense ----------------------------------------------- */
+/* ---- What makes no sense ---------------------------------------------- */
 
 static void refused(struct hpdsl_choice_options opt, const char *want)
 {

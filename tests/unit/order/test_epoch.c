@@ -20,7 +20,7 @@
 
 #define MOST 256
 
-/* ---- Epochs of made-up chunks ------------------------------------------ */
+/* ---- Epochs of made-up chunks ----------------------------------------- */
 
 enum kind { ALL, SOME, WEIGHTS };
 
@@ -94,7 +94,7 @@ static uint64_t *all_of(const struct hpdsl_epoch *e)
 	return v;
 }
 
-/* ---- The model --------------------------------------------------------- */
+/* ---- The model -------------------------------------------------------- */
 
 static const struct vector {
 	struct hpdsl_order o;
@@ -203,7 +203,7 @@ static void the_model_agrees(void **state)
 	}
 }
 
-/* ---- Once each --------------------------------------------------------- */
+/* ---- Once each -------------------------------------------------------- */
 
 struct random {
 	uint64_t state;
@@ -470,7 +470,7 @@ static void parts_are_local(void **state)
 	unmake(&m);
 }
 
-/* ---- Chance ------------------------------------------------------------ */
+/* ---- Chance ----------------------------------------------------------- */
 
 /* Chi-squared of counts that should be alike. */
 static double chi_squared(const uint32_t *counts, size_t n)
@@ -610,7 +610,7 @@ static void weights_are_kept(void **state)
 	assert_int_equal(times[4], 0);
 }
 
-/* ---- Chunk-mates ------------------------------------------------------- */
+/* ---- Chunk-mates ------------------------------------------------------ */
 
 /* The window of each place of a lane, and its step. */
 static void look_up(const struct hpdsl_epoch *e, uint64_t position,
@@ -759,7 +759,7 @@ static void mates_are_measured_as_expected(void **state)
 	unmake(&m);
 }
 
-/* ---- What cannot be ---------------------------------------------------- */
+/* ---- What cannot be --------------------------------------------------- */
 
 static void no_samples(void **state)
 {

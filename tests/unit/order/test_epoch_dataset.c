@@ -176,7 +176,7 @@ static void no_memory(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- Damage ------------------------------------------------------------- */
+/* ---- Damage ----------------------------------------------------------- */
 
 /* What an epoch of this index, alone in its directory, comes to. */
 static int try_index(const struct image *im, struct hpdsl_error *err)

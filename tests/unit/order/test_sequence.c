@@ -51,7 +51,7 @@ static struct hp_seq *sequence(const struct hp_seq_order *o,
 	return s;
 }
 
-/* ---- Vectors ------------------------------------------------------------ */
+/* ---- Vectors ---------------------------------------------------------- */
 
 /* 23 samples in chunks of 6, 6, 6 and 5. */
 static const uint64_t small[] = { 6, 6, 6, 5 };
@@ -236,7 +236,7 @@ static void test_other_implementation(void **state)
 		check_vector(sequence_vectors[i]);
 }
 
-/* ---- What holds for every order ----------------------------------------- */
+/* ---- What holds for every order --------------------------------------- */
 
 static uint64_t dice;
 
@@ -399,7 +399,7 @@ static void test_large(void **state)
 	}
 }
 
-/* ---- Steps and ranks ---------------------------------------------------- */
+/* ---- Steps and ranks -------------------------------------------------- */
 
 /* What stands in for what is not there came before, in its own lane. */
 static void check_end(const struct hp_deal *d, enum hp_deal_end end)
@@ -458,7 +458,7 @@ static void test_ranks(void **state)
 	}
 }
 
-/* ---- Chance ------------------------------------------------------------- */
+/* ---- Chance ----------------------------------------------------------- */
 
 /* Each sample at each position as often, whatever the sizes of the chunks. */
 static void test_even(void **state)
@@ -493,7 +493,7 @@ static void test_even(void **state)
 	assert_true(z > -4 && z < 4);
 }
 
-/* ---- Errors ------------------------------------------------------------- */
+/* ---- Errors ----------------------------------------------------------- */
 
 static void refused(struct hp_seq_order o, const struct shape *shape,
 		    const char *msg)

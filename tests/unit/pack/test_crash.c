@@ -30,7 +30,7 @@ static void check_replaced(struct memio *m, const struct scene *s, bool done)
 		     scene_verify(m, ".out.hpdsl-old") == 0));
 }
 
-/* ---- Pack -------------------------------------------------------------- */
+/* ---- Pack ------------------------------------------------------------- */
 
 static int run_pack(const struct hp_io *io, bool again_,
 		    struct hpdsl_error *err)

@@ -20,7 +20,7 @@
 
 enum { LARGE = 1500000, TAR = LARGE + 65536 };
 
-/* ---- Index ------------------------------------------------------------- */
+/* ---- Index ------------------------------------------------------------ */
 
 static int reindex(const struct hp_io *io, const char *path,
 		   struct hpdsl_error *err)
@@ -72,7 +72,7 @@ static void test_index(void **state)
 	scene_play(&s);
 }
 
-/* ---- Tars -------------------------------------------------------------- */
+/* ---- Tars ------------------------------------------------------------- */
 
 /* Every step-th of the texts, from one; bytes, end included. */
 static size_t make_tar(struct memio *m, unsigned from, unsigned step,
@@ -192,7 +192,7 @@ static void test_adopt(void **state)
 	scene_play(&s);
 }
 
-/* ---- Snapshot ---------------------------------------------------------- */
+/* ---- Snapshot --------------------------------------------------------- */
 
 static int run_snapshot(const struct hp_io *io, bool again_,
 			struct hpdsl_error *err)

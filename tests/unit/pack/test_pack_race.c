@@ -419,7 +419,7 @@ static void test_segment_ends(void **state)
 	packed_end(&p);
 }
 
-/* ---- Reads and writes that stop half way or are interrupted ------------- */
+/* ---- Reads and writes that stop half way or are interrupted ----------- */
 
 static bool interrupted(const struct hp_io *io)
 {
@@ -493,7 +493,7 @@ static void test_half(void **state)
 	packed_end(&p);
 }
 
-/* ---- Replacing ----------------------------------------------------------- */
+/* ---- Replacing -------------------------------------------------------- */
 
 /* When all is written, somebody puts another folder in the place beside. */
 static int other_beside(const struct hp_io *io, int old_dir,

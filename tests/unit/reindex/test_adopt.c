@@ -56,7 +56,7 @@ static void test_relative(void **state)
 	assert_int_equal(hp_adopt_relative(longest, "/", out), -ENAMETOOLONG);
 }
 
-/* ---- In memory --------------------------------------------------------- */
+/* ---- In memory -------------------------------------------------------- */
 
 /* Appends a member to the archive of *n bytes. */
 static void append(uint8_t *tar, size_t *n, const char *path, const char *text)
@@ -231,7 +231,7 @@ static void test_no_memory(void **state)
 	memio_free(mem);
 }
 
-/* ---- Any operation fails ----------------------------------------------- */
+/* ---- Any operation fails ---------------------------------------------- */
 
 static struct packed packed;
 static char from[120], to[120];

@@ -103,7 +103,7 @@ static void test_no_proc(void **state)
 	assert_int_equal(t.fds, 0);
 }
 
-/* ---- Threads, orders, types --------------------------------------------- */
+/* ---- Threads, orders, types ------------------------------------------- */
 
 static void make_mixed(void)
 {

@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <time.h>
 
-/* ---- Differences --------------------------------------------------------- */
+/* ---- Differences ------------------------------------------------------ */
 
 struct found {
 	char *path;
@@ -232,7 +232,7 @@ static void check_diff(struct model *a, struct model *b)
 	model_free_snap(sb, b_bytes);
 }
 
-/* ---- At random ----------------------------------------------------------- */
+/* ---- At random -------------------------------------------------------- */
 
 static void edit(struct model *m, uint64_t n)
 {
@@ -303,7 +303,7 @@ static void test_tree_and_dataset(void **state)
 	}
 }
 
-/* ---- One by one ---------------------------------------------------------- */
+/* ---- One by one ------------------------------------------------------- */
 
 static struct thing *put(struct model *m, const char *path, uint32_t mode)
 {
@@ -395,7 +395,7 @@ static void test_single_edits(void **state)
 #undef TOLD
 }
 
-/* ---- Larger -------------------------------------------------------------- */
+/* ---- Larger ----------------------------------------------------------- */
 
 /* A snapshot of folders with 999 files each; every k-th differs. */
 static struct hpdsl_snapshot *make_large(unsigned folders, unsigned k,

@@ -43,7 +43,7 @@ static uint64_t size_of(const struct hpdsl_snapshot *s)
 	return info.file_bytes;
 }
 
-/* ---- Escapes ------------------------------------------------------------- */
+/* ---- Escapes ---------------------------------------------------------- */
 
 static void check_escape(const char *name, const char *want)
 {
@@ -109,7 +109,7 @@ static void test_needless_escapes(void **state)
 	assert_memory_equal(out, "é", 2);
 }
 
-/* ---- There and back ------------------------------------------------------ */
+/* ---- There and back --------------------------------------------------- */
 
 /* The lines behind the head, in another order. */
 static void shuffle_lines(struct hp_text *t, bool dataset, uint64_t *random)
@@ -239,7 +239,7 @@ static void test_extremes(void **state)
 	model_release(&m);
 }
 
-/* ---- What makes no sense ------------------------------------------------- */
+/* ---- What makes no sense ---------------------------------------------- */
 
 #define HEAD "hpdsl-snapshot 1\n"
 #define TOP "d 0755 4096 5.000000000 - - .\n"
@@ -522,7 +522,7 @@ static void test_bit_flips(void **state)
 	model_release(&m);
 }
 
-/* ---- What goes wrong besides --------------------------------------------- */
+/* ---- What goes wrong besides ------------------------------------------ */
 
 static int failing(void *arg, const void *buf, size_t n,
 		   struct hpdsl_error *err)
@@ -596,7 +596,7 @@ static void test_no_memory(void **state)
 	model_release(&m);
 }
 
-/* ---- Speed --------------------------------------------------------------- */
+/* ---- Speed ------------------------------------------------------------ */
 
 static double milliseconds(void)
 {

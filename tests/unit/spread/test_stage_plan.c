@@ -370,7 +370,7 @@ static void no_room_is_told(void **state)
 			    37);
 }
 
-/* ---- Large ------------------------------------------------------------- */
+/* ---- Large ------------------------------------------------------------ */
 
 struct large {
 	struct hpdsl_stage_wish wish;
@@ -435,7 +435,7 @@ static void ten_thousand_nodes(void **state)
 	large_release(&l);
 }
 
-/* ---- Estimates --------------------------------------------------------- */
+/* ---- Estimates -------------------------------------------------------- */
 
 static void estimate(uint32_t parts, const struct hpdsl_stage_rates *r,
 		     struct hpdsl_stage_estimate *ret)

@@ -157,7 +157,7 @@ static void test_cut(void **state)
 	cut(HP_STATE_CHUNKS);
 }
 
-/* ---- The name of a chunk ----------------------------------------------- */
+/* ---- The name of a chunk ---------------------------------------------- */
 
 static struct {
 	const struct staged *f;

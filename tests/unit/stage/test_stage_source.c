@@ -13,8 +13,6 @@
 
 #include <cmocka.h>
 
-/* ---- The source ------------------------------------------------------- */
-
 static void no_source(const char *path, int code, const char *text)
 {
 	struct hpdsl_stage_source *s;

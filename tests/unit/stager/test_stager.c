@@ -242,7 +242,7 @@ static void test_direct(void **state)
 	clean(&zipped);
 }
 
-/* ---- Damage ------------------------------------------------------------- */
+/* ---- Damage ----------------------------------------------------------- */
 
 static void test_damage_in_flight(void **state)
 {
@@ -516,7 +516,7 @@ static void test_flips_at_origin(void **state)
 	}
 }
 
-/* ---- Trouble with files ------------------------------------------------- */
+/* ---- Trouble with files ----------------------------------------------- */
 
 static void test_read_errors(void **state)
 {
@@ -689,7 +689,7 @@ static void test_left_behind(void **state)
 	clean(&plain);
 }
 
-/* ---- Stops -------------------------------------------------------------- */
+/* ---- Stops ------------------------------------------------------------ */
 
 static void test_stop(void **state)
 {
@@ -717,7 +717,7 @@ static void test_stop(void **state)
 	}
 }
 
-/* ---- Every operation ---------------------------------------------------- */
+/* ---- Every operation -------------------------------------------------- */
 
 /* Complete, or it says why; and the next run completes it. */
 static bool run_with_fault(struct packed *p, struct net *n,

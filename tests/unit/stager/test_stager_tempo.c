@@ -107,7 +107,7 @@ static double streams(const struct origin *o, double seconds)
 
 static const double noises[] = { 0, 0.05, 0.3 };
 
-/* ---- Origins ------------------------------------------------------------ */
+/* ---- Origins ---------------------------------------------------------- */
 
 /* How many a node uses, on average of that time, in all runs. */
 static void check(const struct origin *model, double seconds, double least,

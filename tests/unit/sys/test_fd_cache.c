@@ -152,7 +152,7 @@ static void test_failed_once(void **state)
 	assert_int_equal(f.open, 0);
 }
 
-/* ---- Threads ------------------------------------------------------------ */
+/* ---- Threads ---------------------------------------------------------- */
 
 struct asker {
 	struct files *f;

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* ---- A walk and what came of it ---------------------------------------- */
+/* ---- A walk and what came of it --------------------------------------- */
 
 struct walked {
 	int code;
@@ -126,7 +126,7 @@ static void expect_failure(struct walked *w, int code, const char *msg)
 	assert_null(w->tree.arena);
 }
 
-/* ---- What is recorded -------------------------------------------------- */
+/* ---- What is recorded ------------------------------------------------- */
 
 static void set_time(const char *name, time_t sec, long nsec)
 {
@@ -230,7 +230,7 @@ static void test_no_top(void **state)
 	expect_failure(&o, -ENOTDIR, "file: Not a directory");
 }
 
-/* ---- Threads, orders, types -------------------------------------------- */
+/* ---- Threads, orders, types ------------------------------------------- */
 
 static void make_mixed(void)
 {
@@ -388,7 +388,7 @@ static void test_too_deep(void **state)
 	assert_null(o.tree.top.folder);
 }
 
-/* ---- Left out ---------------------------------------------------------- */
+/* ---- Left out --------------------------------------------------------- */
 
 static void test_exclude(void **state)
 {
@@ -485,7 +485,7 @@ static void test_own(void **state)
 	expect_tree(&o, "d d\nf f\nf other\nf d/.snap.part\nf d/snap\n");
 }
 
-/* ---- File operations that say something else --------------------------- */
+/* ---- File operations that say something else -------------------------- */
 
 /* What a table of the tests does to names that end as told. */
 struct lies {
@@ -673,7 +673,7 @@ static void test_swapped(void **state)
 	expect_failure(&o, HPDSL_ECHANGED, "in/b: replaced during the walk");
 }
 
-/* ---- Failures ---------------------------------------------------------- */
+/* ---- Failures --------------------------------------------------------- */
 
 static void test_problems(void **state)
 {
@@ -834,7 +834,7 @@ static void test_no_memory(void **state)
 	}
 }
 
-/* ---- What is known ----------------------------------------------------- */
+/* ---- What is known ---------------------------------------------------- */
 
 /* The snapshot of what there is now, over *ret_bytes. */
 static struct hpdsl_snapshot *snapshot_of(const char *path, void **ret_bytes)

@@ -122,7 +122,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* ---- Making them --------------------------------------------------------- */
+/* ---- Making them ------------------------------------------------------ */
 
 static struct hp_stretch *stretch_new(uint64_t offset, uint32_t len)
 {
@@ -294,7 +294,7 @@ static void test_high_levels(void **state)
 	}
 }
 
-/* ---- A compressor that lies ---------------------------------------------- */
+/* ---- A compressor that lies ------------------------------------------- */
 
 enum lie {
 	FLIP,	 /* a bit of the output */
@@ -388,8 +388,7 @@ static void test_lies(void **state)
 	assert_true(lies > 100);
 }
 
-/* ---- The 5 % --------------------------------------------------------------
- */
+/* ---- The 5 % ---------------------------------------------------------- */
 
 static void test_saves(void **state)
 {

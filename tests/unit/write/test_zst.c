@@ -100,7 +100,7 @@ static const char *chunk(uint32_t number)
 	return packed_at(&packed, name);
 }
 
-/* ---- File operations that are counted ------------------------------------ */
+/* ---- File operations that are counted --------------------------------- */
 
 static struct counting {
 	struct hp_io io;
@@ -125,8 +125,7 @@ static const struct hp_io *count_from_now(void)
 	return &counting.io;
 }
 
-/* ---- Contents -------------------------------------------------------------
- */
+/* ---- Contents --------------------------------------------------------- */
 
 static char *original(const struct hpdsl_member *m)
 {
@@ -263,7 +262,7 @@ static void test_mixed(void **state)
 	assert_int_equal(report.chunks, 5);
 }
 
-/* ---- What it costs ------------------------------------------------------ */
+/* ---- What it costs ---------------------------------------------------- */
 
 /* The frame that holds a sample of one frame. */
 static struct hp_frame frame_of(struct hpdsl_dataset *ds, uint64_t sample)
@@ -411,7 +410,7 @@ static void test_threads(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- Damage, as a reader meets it ---------------------------------------- */
+/* ---- Damage, as a reader meets it ------------------------------------- */
 
 static void small_tree(void)
 {
@@ -504,8 +503,7 @@ static void test_read_cut(void **state)
 	free(buf);
 }
 
-/* ---- Verifying ------------------------------------------------------------
- */
+/* ---- Verifying -------------------------------------------------------- */
 
 struct told {
 	char text[65536];
@@ -828,8 +826,7 @@ static void test_unpack(void **state)
 	hpdsl_close(ds);
 }
 
-/* ---- Rows of frames that lie ----------------------------------------------
- */
+/* ---- Rows of frames that lie ------------------------------------------ */
 
 /* What is read is right, or it is an error. */
 static void read_everything(const struct hp_io *io)
@@ -899,7 +896,7 @@ static void test_lying_rows(void **state)
 	memdir_free(&mem);
 }
 
-/* ---- Rebuilding ---------------------------------------------------------- */
+/* ---- Rebuilding ------------------------------------------------------- */
 
 static int reindex(struct hpdsl_reindex_report *ret, struct hpdsl_error *err)
 {
