@@ -174,7 +174,7 @@ static const struct cmd_option options[] = {
 	  "global (default): random order of samples; none: sorted",
 	  WORD(opt.shuffle, "global none", "not global or none") },
 	{ "seed", "N", "Which random order (default: 0)", COUNT(opt.seed, 0) },
-	{ "chunk-size", "SIZE", "Mean size of a chunk (default: 64M)",
+	{ "chunk-size", "SIZE", "Mean size of a chunk (default: 64M to 1G)",
 	  SIZE(opt.chunk_size) },
 	{ "chunks", "N", "Number of chunks instead", COUNT(opt.chunks, 1),
 	  .instead = true },

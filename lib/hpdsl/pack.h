@@ -62,7 +62,7 @@ struct hpdsl_pack_options {
 	size_t n_include, n_exclude;
 
 	/* At most one of the first three; 0: not given. */
-	uint64_t chunk_size; /* mean bytes of a chunk; 0: 64 MiB */
+	uint64_t chunk_size; /* mean bytes; 0: 64 MiB .. 1 GiB */
 	uint64_t chunks;
 	uint64_t samples_per_chunk;
 	uint64_t multiple_of; /* round the number of chunks up to this */

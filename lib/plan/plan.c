@@ -15,7 +15,10 @@
 #include "base/perm.h"
 #include "format/names.h"
 
-#define CHUNK_SIZE_DEFAULT (UINT64_C(64) << 20)
+/* Chunks nobody asked for: about so many, of at least and at most so much. */
+#define CHUNKS_USUAL 32768
+#define CHUNK_SIZE_MIN (UINT64_C(64) << 20)
+#define CHUNK_SIZE_MAX (UINT64_C(1) << 30)
 
 /* ---- Walking ---------------------------------------------------------- */
 
@@ -147,15 +150,24 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
 	return a / b + (a % b > 0);
 }
 
+static uint64_t automatic_size(uint64_t members)
+{
+	uint64_t size = members / CHUNKS_USUAL;
+
+	if (size < CHUNK_SIZE_MIN)
+		return CHUNK_SIZE_MIN;
+	return size < CHUNK_SIZE_MAX ? size : CHUNK_SIZE_MAX;
+}
+
 /* The number of chunks nobody asked for: by the mean size wanted. */
 static uint64_t automatic_chunks(uint64_t members, uint64_t n_samples,
 				 uint64_t chunk_size)
 {
-	uint64_t c = round_div(members,
-			       chunk_size ? chunk_size : CHUNK_SIZE_DEFAULT);
+	uint64_t c = round_div(members, chunk_size ? chunk_size :
+						     automatic_size(members));
 
-	if (c > HP_CHUNKS_AUTO)
-		c = HP_CHUNKS_AUTO;
+	if (c > HP_CHUNKS_MAX)
+		c = HP_CHUNKS_MAX;
 	if (c > n_samples)
 		c = n_samples;
 	return c ? c : 1;

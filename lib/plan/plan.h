@@ -11,8 +11,6 @@
 #include "format/names.h"
 #include "plan/list.h"
 
-#define HP_CHUNKS_AUTO 8192 /* most chunks made unasked */
-
 struct hp_plan {
 	const struct hp_list *list;
 	uint64_t *order; /* NULL: the identity */

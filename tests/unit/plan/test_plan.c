@@ -227,19 +227,21 @@ static void test_automatic(void **state)
 	assert_int_equal(automatic(0, 90), 90);
 }
 
-/* Unasked never more than 8192 chunks, however large the input is. */
-static void test_most_chunks(void **state)
+/*
+ * Chunks of n samples of one file of size bytes each, in the order of the list;
+ * 0: refused.
+ */
+static uint32_t large(uint64_t n, uint64_t size, struct hpdsl_pack_options opt)
 {
-	const uint64_t n = 20000;
 	hp_auto_free struct hp_file *many = calloc(n, sizeof *many);
 	hp_auto_free uint64_t *first = hp_array(n + 1, sizeof *first);
 	struct hp_list list = {
 		.files = many, .n_files = n, .samples = first, .n_samples = n
 	};
-	struct hpdsl_pack_options opt = { .multiple_of = 3 };
+	struct hpdsl_error err;
 	struct hp_plan plan;
+	uint32_t chunks;
 
-	(void)state;
 	assert_non_null(many);
 	assert_non_null(first);
 	for (uint64_t i = 0; i <= n; i++)
@@ -247,12 +249,75 @@ static void test_most_chunks(void **state)
 	for (uint64_t i = 0; i < n; i++) {
 		many[i].path = "a";
 		many[i].path_len = 1;
-		many[i].size = UINT64_C(1) << 40;
+		many[i].size = size;
 	}
-	assert_int_equal(hp_plan_make(&plan, &list, &opt, NULL), 0);
-	assert_int_equal(plan.n_chunks, 8193);
-	assert_int_equal(plan.bytes, n << 40);
+	opt.shuffle = HPDSL_SHUFFLE_NONE;
+	if (hp_plan_make(&plan, &list, &opt, &err) < 0) {
+		assert_string_equal(err.msg,
+				    "1000002 chunks are more than 1000000");
+		return 0;
+	}
+	assert_int_equal(plan.bytes, n * size);
+	assert_true(plan.chunk_max - plan.chunk_min <= size + 20480);
+	chunks = plan.n_chunks;
 	hp_plan_release(&plan);
+	return chunks;
+}
+
+/* A sample of so many blocks of 512 in the chunk. */
+static uint64_t blocks(uint64_t n)
+{
+	return 512 * (n - 1);
+}
+
+/*
+ * Unasked, chunks grow from 64 MiB on to 1 GiB, where there would be more than
+ * 32,768 of them, and then their number does.
+ */
+static void test_large_inputs(void **state)
+{
+	const struct hpdsl_pack_options none = { 0 };
+	const uint64_t mib = 2048;
+
+	(void)state;
+	assert_int_equal(large(300, blocks(mib), none), 5);
+	/* 1.28 million of 110 KB, as 10,000 of 14 MB: 64 MiB yet */
+	assert_int_equal(large(10000, 14080000, none), 2098);
+	/* 2 TiB are 32,768 of 64 MiB: one more would be, and is not */
+	assert_int_equal(large(65536, blocks(32 * mib), none), 32768);
+	assert_int_equal(large(65537, blocks(32 * mib), none), 32768);
+	/* 10 TB: 32,768 of 291 MiB */
+	assert_int_equal(large(100000, 100000000, none), 32768);
+	/* 32 TiB are 32,768 of 1 GiB; from here on there are more */
+	assert_int_equal(large(65536, blocks(512 * mib), none), 32768);
+	assert_int_equal(large(65538, blocks(512 * mib), none), 32769);
+	/* 100 TB: 93,000 of 1 GiB */
+	assert_int_equal(large(200000, 500000000, none), 93132);
+	/* never more chunks than samples */
+	assert_int_equal(large(20000, UINT64_C(1) << 40, none), 20000);
+}
+
+/* The number of nodes goes into any of them. */
+static void test_large_multiples(void **state)
+{
+	struct hpdsl_pack_options opt = { .multiple_of = 1000 };
+
+	(void)state;
+	assert_int_equal(large(100000, 100000000, opt), 33000);
+	assert_int_equal(large(200000, 500000000, opt), 94000);
+	opt.multiple_of = 50000;
+	assert_int_equal(large(100000, 100000000, opt), 50000);
+}
+
+/* A dataset has 1,000,000 chunks at most. */
+static void test_most_chunks(void **state)
+{
+	struct hpdsl_pack_options opt = { .chunk_size = 1 };
+
+	(void)state;
+	assert_int_equal(large(1000003, 1, opt), 1000000);
+	opt.multiple_of = 3;
+	assert_int_equal(large(1000003, 1, opt), 0);
 }
 
 static void test_multiple_of(void **state)
@@ -372,6 +437,8 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_first_chunks_are_larger),
 		cmocka_unit_test(test_automatic),
+		cmocka_unit_test(test_large_inputs),
+		cmocka_unit_test(test_large_multiples),
 		cmocka_unit_test(test_most_chunks),
 		cmocka_unit_test(test_multiple_of),
 		cmocka_unit_test(test_samples_per_chunk),
