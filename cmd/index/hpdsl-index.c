@@ -20,6 +20,11 @@ static const struct cmd_option options[] = {
 	  CMD_STRING(struct index, opt.output), .letter = 'o' },
 	{ "force", NULL, "Replace an index that a chunk contradicts",
 	  CMD_FLAG(struct index, opt.force) },
+	{ "shuffled", NULL,
+	  "The author of the tar files, or of chunks that are all that is "
+	  "left, "
+	  "shuffled their samples",
+	  CMD_FLAG(struct index, opt.shuffled) },
 	{ 0 }
 };
 
@@ -102,6 +107,7 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_u64(&j, "repeated_paths", r->repeated_paths);
 	cmd_json_u64(&j, "repeated_suffixes", r->repeated_suffixes);
 	cmd_json_bool(&j, "unchanged", r->unchanged);
+	cmd_json_bool(&j, "shuffled", r->shuffled);
 	cmd_json_string(&j, "lost", r->lost ? r->lost : "");
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_hex(&j, "dataset_id", r->dataset_id, sizeof(r->dataset_id));
@@ -122,6 +128,13 @@ static void print_summary(const struct hpdsl_reindex_report *r)
 		    cmd_many(r->chunks, "chunk").s, cmd_seconds(r->seconds).s);
 	if (r->lost && *r->lost)
 		cmd_message("lost: %s", r->lost);
+	if (r->shuffle_lost)
+		cmd_message("not known whether it was shuffled: it counts as "
+			    "not shuffled, and is another pack if it was "
+			    "(--shuffled: it was)");
+	else if (r->adopted && !r->shuffled && !r->unchanged)
+		cmd_message("counts as not shuffled (--shuffled: the author of "
+			    "the tar files shuffled the samples)");
 }
 
 int main(int argc, char **argv)

@@ -68,6 +68,9 @@ struct hpdsl_counts {
 	uint64_t samples, members, chunks, classes;
 	uint64_t bytes; /* of all members' contents */
 	uint8_t dataset_id[16];
+	/* When it was packed, or its tars' author says so; else, and where
+	 * nobody knows, it is not. */
+	bool shuffled;
 };
 
 HPDSL_API void hpdsl_count(const struct hpdsl_dataset *ds,

@@ -49,6 +49,7 @@ struct hpdsl_reindex_options {
 	size_t n_tars;
 	const char *output; /* where index and manifest go; NULL: beside */
 	bool foreign_owner; /* that directory may be anybody's */
+	bool shuffled;	    /* the chunks' author shuffled their samples */
 	uint32_t threads;
 	struct hpdsl_watch watch;
 };
@@ -68,6 +69,10 @@ struct hpdsl_reindex_report {
 	uint8_t dataset_id[16];
 	bool has_sha256; /* the next */
 	uint8_t dataset_id_sha256[32];
+	bool shuffled; /* as of hpdsl_counts */
+	/* It was packed, and neither index nor manifest says if shuffled: if
+	 * it was, this index is that of another pack. */
+	bool shuffle_lost;
 };
 
 /*
@@ -75,7 +80,8 @@ struct hpdsl_reindex_report {
  * them for tars of others, where these lie: for those in the directory path, or
  * for opt->tars (path is NULL then).  HPDSL_EDIFFERS: a chunk contradicts the
  * index that is there (see force); HPDSL_ECORRUPT; HPDSL_ENOTOURS: no dataset,
- * or archives that are compressed; -EOPNOTSUPP: a sparse file.
+ * or archives that are compressed; -EOPNOTSUPP: a sparse file; HPDSL_EUSAGE:
+ * also where opt->shuffled is not what the manifest says.
  */
 HPDSL_API int hpdsl_reindex(const char *path,
 			    const struct hpdsl_reindex_options *opt,

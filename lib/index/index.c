@@ -29,7 +29,7 @@ const struct hp_layout hp_index_layout = {
 	.magic = HP_INDEX_MAGIC,
 	.version = HP_INDEX_VERSION,
 	.fixed = HP_INDEX_FIXED,
-	.flags = HP_INDEX_GROUP_NONE | HP_INDEX_FOREIGN,
+	.flags = HP_INDEX_GROUP_NONE | HP_INDEX_FOREIGN | HP_INDEX_SHUFFLED,
 	.firm = HP_INDEX_FIRM,
 	.n_kinds = HP_INDEX_KINDS,
 	.kinds = kinds,
@@ -102,6 +102,7 @@ static void fill(struct hp_index *ix)
 	n->classes = hp_get32(p + 52);
 	memcpy(n->dataset_id, p + 64, 16);
 	ix->flags = ix->sections->flags;
+	n->shuffled = ix->flags & HP_INDEX_SHUFFLED;
 	ix->name = ix->sections->name;
 }
 

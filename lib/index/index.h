@@ -45,6 +45,7 @@ enum {
 	/* Adopted tars: chunk names are paths, headers are anybody's, paths
 	 * may repeat. */
 	HP_INDEX_FOREIGN = 2,
+	HP_INDEX_SHUFFLED = 4, /* neighbours are as good as drawn */
 };
 /* Flags in the upper bits of a member's mode field. */
 enum { HP_MEMBER_GENERATED = 1 << 12 };

@@ -43,7 +43,7 @@ struct hp_chunk_made {
 struct hp_index_source {
 	uint64_t samples, members, bytes;
 	uint8_t dataset_id[16];
-	uint32_t flags; /* HP_INDEX_GROUP_NONE, HP_INDEX_FOREIGN */
+	uint32_t flags; /* HP_INDEX_GROUP_NONE, .. */
 	bool sha256;	/* members and chunks have them */
 	bool stored;	/* some members have names of their own */
 	const struct hp_chunk_made *chunks;

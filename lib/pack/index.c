@@ -109,15 +109,19 @@ static int write_manifest(struct hp_pack *p, const struct hp_index_source *src,
 	return r;
 }
 
+static uint32_t flags_of(const struct hpdsl_pack_options *opt)
+{
+	return (opt->group == HPDSL_GROUP_NONE ? HP_INDEX_GROUP_NONE : 0) |
+	       (opt->shuffle == HPDSL_SHUFFLE_NONE ? 0 : HP_INDEX_SHUFFLED);
+}
+
 int hp_write_index(struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct hp_manifest_file file = { .name = HP_INDEX_NAME };
 	struct source s = { .p = p };
 	struct hp_index_source src = {
 		.bytes = p->w.plan.bytes,
-		.flags = p->w.opt->group == HPDSL_GROUP_NONE ?
-				 HP_INDEX_GROUP_NONE :
-				 0,
+		.flags = flags_of(p->w.opt),
 		.stored = hp_list_renamed(&p->w.list) > 0,
 		.arg = &s,
 		.begin = source_begin,

@@ -139,6 +139,21 @@ bool hp_reindex_group_none(const struct hp_reindex *x)
 	return x->index && hp_index_flags(x->index) & HP_INDEX_GROUP_NONE;
 }
 
+bool hp_reindex_shuffled(const struct hp_reindex *x)
+{
+	const char *shuffle = hp_reindex_option(x, "shuffle");
+
+	if (x->opt->shuffled || *shuffle)
+		return x->opt->shuffled || !strcmp(shuffle, "global");
+	return x->index && hp_index_flags(x->index) & HP_INDEX_SHUFFLED;
+}
+
+bool hp_reindex_shuffle_lost(const struct hp_reindex *x)
+{
+	return !x->adopt && !x->opt->shuffled && !x->index &&
+	       !*hp_reindex_option(x, "shuffle");
+}
+
 int hp_reindex_contradicts(struct hp_reindex *x, const char *file,
 			   const char *chunk, const struct hp_file *f,
 			   struct hpdsl_error *err)

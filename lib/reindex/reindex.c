@@ -177,6 +177,16 @@ static int lock(struct hp_reindex *x, struct hpdsl_error *err)
 	return 0;
 }
 
+/* Who packed it knows better. */
+static int refuse_shuffled(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	if (!x->opt->shuffled ||
+	    strcmp(hp_reindex_option(x, "shuffle"), "none") != 0)
+		return 0;
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "not shuffled: it was packed in the order of the keys");
+}
+
 typedef int step_fn(struct hp_reindex *x, struct hpdsl_error *err);
 
 static int run(struct hp_reindex *x, step_fn *const *steps,
@@ -217,17 +227,10 @@ static int check_owner(struct hp_reindex *x, struct hpdsl_error *err)
 static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	static step_fn *const steps[] = {
-		check_owner,
-		refuse_staged,
-		lock,
-		hp_reindex_load,
-		refuse_unfinished,
-		hp_reindex_find,
-		parse_chunks,
-		understand,
-		make_id,
-		hp_reindex_write,
-		NULL,
+		check_owner,	 refuse_staged,	   lock,
+		hp_reindex_load, refuse_shuffled,  refuse_unfinished,
+		hp_reindex_find, parse_chunks,	   understand,
+		make_id,	 hp_reindex_write, NULL,
 	};
 	struct hpdsl_error why = { 0 };
 	int r = run(x, steps, &why);
@@ -275,6 +278,8 @@ static void report(const struct hp_reindex *x, struct hpdsl_reindex_report *ret)
 		.unchanged =
 			!x->wrote_index && !x->wrote_manifest && !x->wrote_sums,
 		.has_sha256 = x->sha256,
+		.shuffled = hp_reindex_shuffled(x),
+		.shuffle_lost = hp_reindex_shuffle_lost(x),
 	};
 	memcpy(ret->dataset_id, x->dataset_id, 16);
 	memcpy(ret->dataset_id_sha256, x->dataset_id_sha256, 32);

@@ -129,6 +129,13 @@ int hp_reindex_frames(struct hp_reindex *x, struct hpdsl_error *err);
 bool hp_reindex_group_none(const struct hp_reindex *x);
 
 /*
+ * Is it shuffled, as the caller, a sound manifest or the index says?
+ */
+bool hp_reindex_shuffled(const struct hp_reindex *x);
+/* Has none of them anything to say of it?  Then it counts as not shuffled. */
+bool hp_reindex_shuffle_lost(const struct hp_reindex *x);
+
+/*
  * Are the chunks what manifest and index say?  HPDSL_EDIFFERS, or with force 0
  * and what contradicts is only used where it agrees.
  */

@@ -141,13 +141,37 @@ static int foresee_index(const struct hp_index_source *src,
 	return 0;
 }
 
+/*
+ * What is known of the options goes on being known, and what of it the index
+ * says stands here, too.  ret_memory is theirs.
+ */
+static int take_options(const struct hp_reindex *x, struct hp_pairs *options,
+			struct hp_pair **ret_memory, struct hpdsl_error *err)
+{
+	struct hp_pair *v = hp_array(options->n + 2, sizeof *v);
+	size_t n = 0;
+
+	if (!v)
+		return hp_fail_nomem(err);
+	if (hp_reindex_shuffled(x) && !*hp_reindex_option(x, "shuffle"))
+		v[n++] = (struct hp_pair){ "shuffle", "global" };
+	for (size_t i = 0; i < options->n; i++)
+		v[n++] = options->v[i];
+	if (!options->n)
+		v[n++] = (struct hp_pair){ "group", hp_reindex_group_none(x) ?
+							    "none" :
+							    "key" };
+	*options = (struct hp_pairs){ v, n };
+	*ret_memory = v;
+	return 0;
+}
+
 static int write_manifest(struct hp_reindex *x,
 			  const struct hp_index_source *src,
 			  const struct hp_manifest_file *index,
 			  struct hpdsl_error *err)
 {
-	struct hp_pair group = { "group",
-				 hp_reindex_group_none(x) ? "none" : "key" };
+	hp_auto_free struct hp_pair *options = NULL;
 	hp_auto_free struct hp_manifest_file *files = NULL, *chunks = NULL;
 	struct hp_manifest m = { 0 };
 	hp_auto_free char *text = NULL;
@@ -158,9 +182,8 @@ static int write_manifest(struct hp_reindex *x,
 		m = x->manifest;
 	r = hp_manifest_of(src, index, x->dataset_id_sha256, &m, err);
 	chunks = m.chunks;
-	/* What is known of the options goes on being known. */
-	if (!m.options.n)
-		m.options = (struct hp_pairs){ &group, 1 };
+	if (r == 0)
+		r = take_options(x, &m.options, &options, err);
 	/* What was adopted is made from the tars, now as before. */
 	m.adopted = x->adopt;
 	m.rebuilt = !x->adopt;
@@ -181,7 +204,10 @@ static bool manifest_stands(const struct hp_reindex *x,
 	const struct hp_manifest *m = &x->manifest;
 
 	return x->has_manifest && x->manifest_agrees &&
-	       m->adopted == x->adopt && m->index.bytes == index->bytes &&
+	       m->adopted == x->adopt &&
+	       hp_reindex_shuffled(x) ==
+		       !strcmp(hp_reindex_option(x, "shuffle"), "global") &&
+	       m->index.bytes == index->bytes &&
 	       memcmp(m->index.checksum, index->checksum, 16) == 0 &&
 	       memcmp(m->dataset_id, x->dataset_id, 16) == 0 &&
 	       m->has_sha256 == x->sha256 &&
@@ -265,7 +291,8 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 	struct hp_index_source src = {
 		.bytes = x->bytes,
 		.flags = (hp_reindex_group_none(x) ? HP_INDEX_GROUP_NONE : 0) |
-			 (x->adopt ? HP_INDEX_FOREIGN : 0),
+			 (x->adopt ? HP_INDEX_FOREIGN : 0) |
+			 (hp_reindex_shuffled(x) ? HP_INDEX_SHUFFLED : 0),
 		.stored = x->adopt || hp_list_renamed(&x->list) > 0,
 		.arg = &s,
 		.begin = source_begin,

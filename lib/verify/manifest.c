@@ -34,11 +34,33 @@ static bool group_agrees(const struct hp_verify *v)
 		       !!(hp_index_flags(v->index) & HP_INDEX_GROUP_NONE);
 }
 
-/* The one option that the manifest of adopted tars has. */
+/* Says it of the order of samples what bit 2 of them says? */
+static bool shuffle_agrees(const struct hp_verify *v)
+{
+	const char *shuffle = hp_rules_option(v, "shuffle");
+
+	if (*shuffle && strcmp(shuffle, "none") != 0 &&
+	    strcmp(shuffle, "global") != 0)
+		return false;
+	return !v->index ||
+	       !strcmp(shuffle, "global") ==
+		       !!(hp_index_flags(v->index) & HP_INDEX_SHUFFLED);
+}
+
+/* The options that the manifest of adopted tars has. */
 static bool options_fit(const struct hp_manifest *m)
 {
-	return !m->adopted ||
-	       (m->options.n == 1 && !strcmp(m->options.v[0].key, "group"));
+	const struct hp_pair *v = m->options.v;
+	size_t n = m->options.n;
+
+	if (!m->adopted)
+		return true;
+	if (n == 2 && !strcmp(v[0].key, "shuffle") &&
+	    !strcmp(v[0].value, "global")) {
+		v++;
+		n--;
+	}
+	return n == 1 && !strcmp(v->key, "group");
 }
 
 static void wrong(struct hp_verify *v, bool *told, const char *what)
@@ -63,6 +85,8 @@ void hp_rules_manifest(struct hp_verify *v)
 		wrong(v, &told, "names another index than " HP_INDEX_NAME);
 	if (!group_agrees(v))
 		wrong(v, &told, "group is not what the index says");
+	if (!shuffle_agrees(v))
+		wrong(v, &told, "shuffle is not what the index says");
 	if (!options_fit(m))
 		wrong(v, &told, "has options that adopted tars do not have");
 }

@@ -173,7 +173,7 @@ class Index:
              struct.unpack_from("<Q", d, length - 8)[0],
              "index: header checksum")
         need(size == len(d), "index: file size")
-        need(8 <= self.n_sections <= 64 and self.flags <= 3,
+        need(8 <= self.n_sections <= 64 and self.flags <= 7,
              "index: sections, flags")
         self.single, self.adopted = self.flags & 1, self.flags & 2
         self.header_length = length

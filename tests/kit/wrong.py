@@ -105,6 +105,16 @@ edit("group", "plain", "group is not what the index says",
      "^  group: key", "  group: none")
 edit("group", "single", "group is not what the index says",
      "^  group: none", "  group: key")
+edit("shuffle", "bare", "shuffle is not what the index says",
+     "^  shuffle: global", "  shuffle: none")
+edit("shuffle", "bare", "shuffle is not what the index says",
+     "^  shuffle: global\n", "")
+edit("shuffle", "ordered", "shuffle is not what the index says",
+     "^  shuffle: none", "  shuffle: global")
+edit("shuffle", "ordered", "shuffle is not what the index says",
+     "^  shuffle: none", "  shuffle: some")
+edit("shuffle", "told", "shuffle is not what the index says",
+     "^  shuffle: global\n", "")
 edit("index-name", "plain", "names another index than index.hpdsl",
      "name: index.hpdsl", "name: index.old")
 edit("manifest-samples", "plain", "the chunks' samples do not add up",
@@ -332,6 +342,17 @@ def _(d):
 def _(d):
     d.flags |= 1
     d.manifest = d.manifest.replace(b"  group: key", b"  group: none")
+
+
+@wrong("shuffle", "ordered",
+       "dataset.yaml: shuffle is not what the index says")
+def _(d):
+    d.flags |= 4
+
+
+@wrong("shuffle", "tars", "dataset.yaml: shuffle is not what the index says")
+def _(d):
+    d.flags |= 4
 
 
 @wrong("runs", "tars", "index.hpdsl: sample 1: has the key of the one before it")

@@ -69,6 +69,13 @@ class Reading(Packed):
         self.assertEqual(list(ds.labels), [s.label for s in ds])
         self.assertFalse(ds.sources().staged)
 
+    def test_shuffled(self):
+        self.assertIs(hpdsl.Dataset(self.packed).shuffled, True)
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            path = os.path.join(folder, "sorted")
+            pack(self.tree, path, "--shuffle=none")
+            self.assertIs(hpdsl.Dataset(path).shuffled, False)
+
     def test_threads(self):
         ds, wrong = hpdsl.Dataset(self.packed), []
 

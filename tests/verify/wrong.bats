@@ -38,6 +38,9 @@ make_bases()
 	tar -C in --sort=name -cf bases/tars/a.tar cat
 	tar -C in --sort=name -cf bases/tars/b.tar dog
 	hpdsl-index -q bases/tars
+	cp -R bases/tars bases/told
+	rm bases/told/index.hpdsl bases/told/dataset.yaml
+	hpdsl-index -q --shuffled bases/told
 }
 
 @test "every rule of the page has a wrong dataset, and each is found" {

@@ -33,7 +33,8 @@ class Counts(Structure):
     c_name = "hpdsl_counts"
     _fields_ = [("samples", c_uint64), ("members", c_uint64),
                 ("chunks", c_uint64), ("classes", c_uint64),
-                ("bytes", c_uint64), ("dataset_id", c_uint8 * 16)]
+                ("bytes", c_uint64), ("dataset_id", c_uint8 * 16),
+                ("shuffled", c_bool)]
 
 
 class Sample(Structure):

@@ -212,6 +212,9 @@ class Dataset:
     pickled, and after a fork, it is opened anew, and must be the same pack.
     Usable with `with`; once closed, it raises ValueError.
 
+    ds.shuffled says if its samples were shuffled when they were packed; it is
+    False, too, where nobody knows.
+
     The index is mapped: if somebody cuts it short, look-ups end in SIGBUS, and
     reading is an error.  copy=True reads it into memory instead.
 
@@ -238,6 +241,7 @@ class Dataset:
         lib.count(self._handle.address, ctypes.byref(n))
         self.counts = Counts(n.samples, n.members, n.chunks, n.classes,
                              n.bytes, bytes(n.dataset_id).hex())
+        self.shuffled = bool(n.shuffled)
 
     # ---- Open, closed, elsewhere
 

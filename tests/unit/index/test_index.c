@@ -281,6 +281,7 @@ static void write_and_compare(const struct corpus *c)
 	assert_int_equal(n.bytes, c->src.bytes);
 	assert_memory_equal(n.dataset_id, c->src.dataset_id, 16);
 	assert_int_equal(hp_index_flags(ix), c->src.flags);
+	assert_int_equal(n.shuffled, !!(c->src.flags & HP_INDEX_SHUFFLED));
 	for (uint64_t i = 0; i < n.members; i++) {
 		compare_member(c, ix, i);
 		compare_extra(c, ix, i);
@@ -318,6 +319,7 @@ static void test_round_trip(void **state)
 	/* Several blocks a section, rows across their borders. */
 	round_trip(20000, 17, 1000, 0);
 	round_trip(20000, 5000, 0, HP_INDEX_GROUP_NONE);
+	round_trip(100, 3, 2, HP_INDEX_SHUFFLED);
 }
 
 /* No members: nothing packs that, but the format can hold it. */
@@ -405,7 +407,7 @@ static void test_open_refuses(void **state)
 		{ 0, 0, HPDSL_ENOTOURS },
 		{ 4, 0, HPDSL_ENOTOURS },
 		{ 8, 2, HPDSL_ETOONEW },
-		{ 60, 4, HPDSL_ETOONEW },
+		{ 60, 8, HPDSL_ETOONEW },
 		{ 60, 0x80000000, HPDSL_ETOONEW },
 		{ 80 + 4, 3, HPDSL_ETOONEW },	 /* a flag not known */
 		{ 80 + 4, 0, HPDSL_ECORRUPT },	 /* not required? */

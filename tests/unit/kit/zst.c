@@ -6,6 +6,7 @@
 #include "chunk/tar.h"
 #include "format/manifest.h"
 #include "hpdsl.h"
+#include "index/index.h"
 #include "index/write.h"
 #include "packed.h"
 
@@ -240,6 +241,7 @@ void zst_dataset(const char *dir, uint64_t which)
 	src.samples = n.samples;
 	src.members = n.members;
 	src.bytes = n.bytes;
+	src.flags = n.shuffled ? HP_INDEX_SHUFFLED : 0;
 	memcpy(src.dataset_id, n.dataset_id, 16);
 	src.chunks = rows;
 	src.n_chunks = (uint32_t)n.chunks;

@@ -898,9 +898,11 @@ static void test_lying_rows(void **state)
 
 /* ---- Rebuilding ------------------------------------------------------- */
 
-static int reindex(struct hpdsl_reindex_report *ret, struct hpdsl_error *err)
+static int reindex(bool shuffled, struct hpdsl_reindex_report *ret,
+		   struct hpdsl_error *err)
 {
-	struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
+	struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL,
+					     .shuffled = shuffled };
 
 	memset(err, 0, sizeof *err);
 	return hpdsl_reindex(packed.out, &opt, ret, err);
@@ -924,7 +926,7 @@ static void test_reindex(void **state)
 	pack(3);
 	was = packed_get(packed_at(&packed, "out/index.hpdsl"), &n);
 	unlink(packed_at(&packed, "out/index.hpdsl"));
-	if (reindex(&report, &err) < 0)
+	if (reindex(false, &report, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(report.chunks, 3);
 	assert_int_equal(report.samples, 100);
@@ -935,8 +937,9 @@ static void test_reindex(void **state)
 	/* Nothing but the chunks is left. */
 	unlink(packed_at(&packed, "out/index.hpdsl"));
 	unlink(packed_at(&packed, "out/dataset.yaml"));
-	if (reindex(&report, &err) < 0)
+	if (reindex(true, &report, &err) < 0)
 		fail_msg("%s", err.msg);
+	assert_false(report.shuffle_lost);
 	is = packed_get(packed_at(&packed, "out/index.hpdsl"), &k);
 	assert_int_equal(n, k);
 	assert_memory_equal(was, is, n);
@@ -964,7 +967,7 @@ static void test_reindex_ungrouped(void **state)
 	zst_dataset(packed.out, 1);
 	unlink(packed_at(&packed, "out/index.hpdsl"));
 	unlink(packed_at(&packed, "out/dataset.yaml"));
-	if (reindex(&report, &err) < 0)
+	if (reindex(false, &report, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(report.samples, 40);
 	assert_int_equal(hpdsl_verify(packed.out,
@@ -991,7 +994,7 @@ static void test_reindex_damage(void **state)
 		data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
 		packed_put(chunk(0), data, n);
 		data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
-		if (reindex(&report, &err) == 0) {
+		if (reindex(false, &report, &err) == 0) {
 			/* A bit that zstd does not look at. */
 			assert_int_equal(report.members, 8);
 			unlink(packed_at(&packed, "out/index.hpdsl"));
@@ -1003,7 +1006,7 @@ static void test_reindex_damage(void **state)
 	}
 	for (size_t k = 0; k < n; k++) {
 		packed_put(chunk(0), data, k);
-		assert_int_equal(reindex(&report, &err), HPDSL_ECORRUPT);
+		assert_int_equal(reindex(false, &report, &err), HPDSL_ECORRUPT);
 	}
 	assert_false(packed_has(&packed, "out/index.hpdsl"));
 	free(data);
