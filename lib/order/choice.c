@@ -11,11 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool weighted(const struct hpdsl_choice *c)
-{
-	return c->by_class || c->by_sample;
-}
-
 /* Over numbers as they would be in a file, whatever the machine's order. */
 static void digest(struct hpdsl_choice *c)
 {
@@ -32,7 +27,7 @@ static void digest(struct hpdsl_choice *c)
 		hp_put64(le, c->bits[s / 64]);
 		XXH3_128bits_update(&state, le, bytes < 8 ? bytes : 8);
 	}
-	for (uint64_t s = 0; weighted(c) && s < c->n; s++) {
+	for (uint64_t s = 0; hp_choice_weighted(c) && s < c->n; s++) {
 		hp_put64(le, hp_choice_weight(c, s));
 		XXH3_128bits_update(&state, le, 8);
 	}

@@ -29,6 +29,11 @@ static inline uint64_t hp_choice_words(uint64_t samples)
 	return samples / 64 + (samples % 64 > 0);
 }
 
+static inline bool hp_choice_weighted(const struct hpdsl_choice *c)
+{
+	return c->by_class || c->by_sample;
+}
+
 /* Its parts: pick.c takes samples out of c->bits, weight.c weighs them. */
 int hp_choice_pick(struct hpdsl_choice *c, const struct hp_index *ix,
 		   const struct hpdsl_choice_options *opt,
@@ -56,6 +61,8 @@ struct hp_draw {
 int hp_draw_init(struct hp_draw *d, const struct hpdsl_choice *choice,
 		 uint64_t seed, uint64_t epoch, struct hpdsl_error *err);
 void hp_draw_release(struct hp_draw *d);
+/* How often a sample comes; with a choice only. */
+uint64_t hp_draw_times(const struct hp_draw *d, uint64_t sample);
 /* Occurrences of the samples below this number. */
 uint64_t hp_draw_before(const struct hp_draw *d, uint64_t sample);
 /* The samples of occurrences first .. first + n - 1, which there must be. */

@@ -10,11 +10,6 @@
 #include "base/mem.h"
 #include "base/perm.h"
 
-static bool weighted(const struct hpdsl_choice *c)
-{
-	return c->by_class || c->by_sample;
-}
-
 bool hpdsl_choice_has(const struct hpdsl_choice *c, uint64_t sample)
 {
 	return sample < c->n && c->bits[sample / 64] >> sample % 64 & 1;
@@ -29,8 +24,7 @@ uint64_t hp_choice_weight(const struct hpdsl_choice *c, uint64_t sample)
 	return c->by_sample ? c->by_sample[sample] : HPDSL_WEIGHT_ONE;
 }
 
-/* Of a sample that was chosen. */
-static uint64_t times(const struct hp_draw *d, uint64_t sample)
+uint64_t hp_draw_times(const struct hp_draw *d, uint64_t sample)
 {
 	uint64_t w = hp_choice_weight(d->choice, sample), key;
 	uint32_t fraction = (uint32_t)w;
@@ -48,10 +42,11 @@ static uint64_t word_times(const struct hp_draw *d, uint64_t word,
 {
 	uint64_t sum = 0;
 
-	if (!weighted(d->choice))
+	if (!hp_choice_weighted(d->choice))
 		return (uint64_t)__builtin_popcountll(bits);
 	for (; bits; bits &= bits - 1)
-		sum += times(d, word * 64 + (uint64_t)__builtin_ctzll(bits));
+		sum += hp_draw_times(
+			d, word * 64 + (uint64_t)__builtin_ctzll(bits));
 	return sum;
 }
 
@@ -133,7 +128,9 @@ void hp_draw_list(const struct hp_draw *d, uint64_t first, uint64_t n,
 			uint64_t t;
 
 			at = word * 64 + (uint64_t)__builtin_ctzll(bits);
-			t = weighted(d->choice) ? times(d, at) : 1;
+			t = hp_choice_weighted(d->choice) ?
+				    hp_draw_times(d, at) :
+				    1;
 			if (skip >= t) {
 				skip -= t;
 				continue;

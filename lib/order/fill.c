@@ -64,13 +64,16 @@ static uint64_t in_step(const struct hp_seq_set *set, const struct rule *rule,
 static uint64_t lanes_of(const struct hp_seq_set *set, const struct rule *rule,
 			 uint64_t batch)
 {
-	uint64_t k = in_step(set, rule, batch), most;
+	uint64_t k = in_step(set, rule, batch), most, m;
+	uint64_t workers = max(1, set->workers);
 
 	if (k > 1)
 		return batch / k;
 	most = max(set->bytes / (8 * MIB) / batch,
 		   min(rule->lanes, set->bytes / rule->lane_bytes) / batch);
-	return batch * max(1, min((rule->lanes + batch - 1) / batch, most));
+	m = max(1, min((rule->lanes + batch - 1) / batch, most));
+	/* So that no lane has two workers. */
+	return batch * ((m + workers - 1) / workers * workers);
 }
 
 /* Bytes as a quotient. */
@@ -120,6 +123,8 @@ int hp_seq_fill(const struct hp_seq_set *set, struct hp_seq_order *o,
 			       "order: a batch of 2^32 samples or more");
 	if (!o->batch)
 		o->batch = (uint32_t)batch;
+	if (o->plain)
+		o->lanes = o->piece = o->windows = o->parts = 1;
 	if (!o->lanes)
 		o->lanes = lanes_of(set, rule, o->batch);
 	u = piece_bytes(set, rule, o->lanes);

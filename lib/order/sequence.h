@@ -29,6 +29,8 @@ struct hp_seq_order {
 	uint64_t piece;	  /* b: samples in a row that a lane reads */
 	uint32_t windows; /* v: of an epoch, shuffled by themselves */
 	uint32_t parts;	  /* D: chunk c is in part c mod D */
+	bool plain;	  /* not shuffled: in stored order, and lanes, piece,
+			     windows and parts play no part */
 };
 
 /* What the numbers of an order follow from. */
@@ -38,6 +40,7 @@ struct hp_seq_set {
 	uint32_t chunks;
 	bool shuffled;		    /* when it was packed */
 	uint32_t batch_size, ranks; /* at least 1 */
+	uint32_t workers;	    /* that take a rank's steps in turn; 0: 1 */
 };
 
 /*
@@ -56,7 +59,8 @@ struct hp_seq_list {
 struct hp_seq;
 
 /*
- * The lists in the order of (c, t), 2^32 - 2 at most; they are copied.
+ * The lists in the order of (c, t), 2^32 - 2 at most; they are copied.  Of a
+ * plain order they are one behind the other, in a single lane.
  * HPDSL_EUSAGE: a number of the order is 0, batch and lanes do not divide each
  * other, no samples, or 2^62 and more; -ENOMEM.
  */

@@ -245,8 +245,9 @@ static struct hp_extent extent_of_images(void *arg, uint32_t list,
 static struct hp_shares_cost cost_of_images(uint32_t ranks, uint64_t memory)
 {
 	static struct hp_seq_list list[CHUNKS];
-	struct hp_seq_set set = { 1281167, 1281167ull * SIZE, CHUNKS, true, 64,
-				  ranks };
+	struct hp_seq_set set = {
+		1281167, 1281167ull * SIZE, CHUNKS, true, 64, ranks, 0
+	};
 	struct hp_shares_options opt = { .extent = extent_of_images,
 					 .rank = ranks - 1,
 					 .ranks = ranks };

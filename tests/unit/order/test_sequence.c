@@ -60,30 +60,31 @@ static const struct vector {
 	struct hp_seq_order o;
 	uint8_t sample[23];
 } vectors[] = {
-	{ { 0, 0, 4, 4, 2, 1, 1 },
+	{ { 0, 0, 4, 4, 2, 1, 1, 0 },
 	  { 7,	18, 9, 20, 8, 13, 10, 17, 15, 14, 1, 0,
 	    16, 21, 2, 6,  3, 22, 11, 19, 4,  5,  12 } },
-	{ { 42, 1, 4, 4, 2, 2, 1 },
+	{ { 42, 1, 4, 4, 2, 2, 1, 0 },
 	  { 15, 2, 22, 0,  16, 19, 12, 11, 13, 20, 5, 18,
 	    14, 3, 6,  21, 7,  4,  9,  17, 8,  1,  10 } },
-	{ { 42, 0, 2, 4, 2, 1, 1 },
+	{ { 42, 0, 2, 4, 2, 1, 1, 0 },
 	  { 11, 22, 8, 6,  18, 0,  13, 1,  9, 15, 14, 2,
 	    10, 16, 5, 19, 3,  20, 12, 17, 4, 21, 7 } },
-	{ { 42, 0, 6, 2, 3, 1, 1 },
+	{ { 42, 0, 6, 2, 3, 1, 1, 0 },
 	  { 12, 13, 14, 4,  5,	0,  9, 10, 11, 1,  2, 15,
 	    20, 21, 22, 16, 17, 18, 6, 7,  8,  19, 3 } },
-	{ { UINT64_MAX, 7, 5, 5, 3, 2, 2 },
+	{ { UINT64_MAX, 7, 5, 5, 3, 2, 2, 0 },
 	  { 16, 2,  13, 7, 9,  17, 3, 14, 11, 10, 0, 12,
 	    15, 22, 18, 4, 19, 20, 6, 8,  5,  1,  21 } },
-	{ { 3, 0, 4, 4, 1, 1, 3 },
+	{ { 3, 0, 4, 4, 1, 1, 3, 0 },
 	  { 18, 22, 6,	15, 19, 21, 7, 12, 3, 2,  10, 13,
 	    0,	4,  11, 17, 5,	20, 8, 14, 1, 16, 9 } },
-	{ { 9, 0, 6, 6, 2, 2, 4 }, { 0, 5, 10, 13, 14, 19, 1, 6, 11, 16, 15, 20,
-				     2, 7, 8,  17, 22, 21, 3, 4, 9,  12, 18 } },
-	{ { 9, 0, 6, 6, 5, 2, 1 },
+	{ { 9, 0, 6, 6, 2, 2, 4, 0 },
+	  { 0, 5, 10, 13, 14, 19, 1, 6, 11, 16, 15, 20,
+	    2, 7, 8,  17, 22, 21, 3, 4, 9,  12, 18 } },
+	{ { 9, 0, 6, 6, 5, 2, 1, 0 },
 	  { 7, 21, 6,  13, 3, 16, 8,  11, 5,  14, 4, 17,
 	    9, 19, 12, 15, 1, 18, 10, 20, 22, 0,  2 } },
-	{ { 9, 0, 16, 4, 1, 2, 2 },
+	{ { 9, 0, 16, 4, 1, 2, 2, 0 },
 	  { 12, 16, 15, 0,  14, 13, 17, 5, 21, 20, 6, 19,
 	    7,	22, 10, 11, 1,	3,  8,	9, 4,  2,  18 } },
 };
@@ -119,7 +120,7 @@ static void test_repeats(void **state)
 	static const uint8_t end_of[] = { 20 };
 	uint8_t sample[LISTS_MAX][8];
 	struct shape shape = { .n = 0 };
-	struct hp_seq_order o = { 5, 0, 4, 4, 2, 1, 1 };
+	struct hp_seq_order o = { 5, 0, 4, 4, 2, 1, 1, 0 };
 	struct hp_seq_memo memo = { 0 };
 	struct hp_seq *s;
 
@@ -471,7 +472,7 @@ static void test_even(void **state)
 
 	(void)state;
 	for (uint64_t e = 0; e < EPOCHS; e++) {
-		struct hp_seq_order o = { 11, e, 4, 4, 3, 2, 1 };
+		struct hp_seq_order o = { 11, e, 4, 4, 3, 2, 1, 0 };
 		struct hp_seq_memo memo = { 0 };
 		struct hp_seq *s = sequence(&o, &shape);
 
@@ -516,16 +517,16 @@ static void test_refused(void **state)
 	struct shape much = shape_of(huge, 2);
 
 	(void)state;
-	refused((struct hp_seq_order){ 0, 0, 0, 1, 1, 1, 1 }, &shape, least);
-	refused((struct hp_seq_order){ 0, 0, 1, 0, 1, 1, 1 }, &shape, least);
-	refused((struct hp_seq_order){ 0, 0, 1, 1, 0, 1, 1 }, &shape, least);
-	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 0, 1 }, &shape, least);
-	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 0 }, &shape, least);
-	refused((struct hp_seq_order){ 0, 0, 4, 6, 1, 1, 1 }, &shape,
+	refused((struct hp_seq_order){ 0, 0, 0, 1, 1, 1, 1, 0 }, &shape, least);
+	refused((struct hp_seq_order){ 0, 0, 1, 0, 1, 1, 1, 0 }, &shape, least);
+	refused((struct hp_seq_order){ 0, 0, 1, 1, 0, 1, 1, 0 }, &shape, least);
+	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 0, 1, 0 }, &shape, least);
+	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 0, 0 }, &shape, least);
+	refused((struct hp_seq_order){ 0, 0, 4, 6, 1, 1, 1, 0 }, &shape,
 		"order: lanes have to be a multiple or a divisor of batch");
-	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1 }, &none,
+	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1, 0 }, &none,
 		"order: there are no samples");
-	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1 }, &much,
+	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1, 0 }, &much,
 		"order: 2^62 samples or more");
 }
 

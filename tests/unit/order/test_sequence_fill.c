@@ -23,34 +23,38 @@ static const struct row {
 	uint64_t lanes, piece;
 	uint32_t windows;
 } rows[] = {
-	{ { IMAGES, true, 64, 1 }, 64, 64, 37, 16 },
-	{ { IMAGES, true, 64, 8 }, 512, 512, 37, 16 },
-	{ { IMAGES, true, 64, 64 }, 4096, 4096, 37, 8 },
-	{ { IMAGES, true, 64, 512 }, 32768, 16384, 9, 8 },
-	{ { IMAGES, true, 64, 4096 }, 262144, 16384, 9, 8 },
-	{ { PHOTOS, true, 64, 1 }, 64, 64, 64, 16 },
-	{ { PHOTOS, true, 64, 512 }, 32768, 32768, 34, 8 },
-	{ { PHOTOS, true, 64, 4096 }, 262144, 65536, 17, 8 },
-	{ { LARGE, true, 32, 1 }, 32, 64, 41, 16 },
-	{ { LARGE, true, 32, 4096 }, 131072, 131072, 41, 16 },
-	{ { RECORDS, true, 1024, 1 }, 1024, 256, 4096, 16 },
-	{ { RECORDS, true, 1024, 512 }, 524288, 131072, 1907, 8 },
-	{ { RECORDS, true, 1024, 4096 }, 4194304, 131072, 1907, 8 },
-	{ { FILMS, true, 1, 1 }, 1, 64, 1, 6 },
-	{ { FILMS, true, 1, 8 }, 8, 64, 1, 6 },
-	{ { FILMS, true, 1, 512 }, 512, 512, 1, 6 },
-	{ { RAGGED, true, 16, 1 }, 16, 64, 11, 16 },
-	{ { RAGGED, true, 16, 4096 }, 65536, 65536, 3, 8 },
-	{ { IMAGES, false, 64, 1 }, 64, 512, 9, 1 },
-	{ { IMAGES, false, 64, 8 }, 512, 512, 9, 1 },
-	{ { LARGE, false, 32, 8 }, 256, 512, 10, 1 },
+	{ { IMAGES, true, 64, 1, 0 }, 64, 64, 37, 16 },
+	{ { IMAGES, true, 64, 8, 0 }, 512, 512, 37, 16 },
+	{ { IMAGES, true, 64, 64, 0 }, 4096, 4096, 37, 8 },
+	{ { IMAGES, true, 64, 512, 0 }, 32768, 16384, 9, 8 },
+	{ { IMAGES, true, 64, 4096, 0 }, 262144, 16384, 9, 8 },
+	{ { PHOTOS, true, 64, 1, 0 }, 64, 64, 64, 16 },
+	{ { PHOTOS, true, 64, 512, 0 }, 32768, 32768, 34, 8 },
+	{ { PHOTOS, true, 64, 4096, 0 }, 262144, 65536, 17, 8 },
+	{ { LARGE, true, 32, 1, 0 }, 32, 64, 41, 16 },
+	{ { LARGE, true, 32, 4096, 0 }, 131072, 131072, 41, 16 },
+	{ { RECORDS, true, 1024, 1, 0 }, 1024, 256, 4096, 16 },
+	{ { RECORDS, true, 1024, 512, 0 }, 524288, 131072, 1907, 8 },
+	{ { RECORDS, true, 1024, 4096, 0 }, 4194304, 131072, 1907, 8 },
+	{ { FILMS, true, 1, 1, 0 }, 1, 64, 1, 6 },
+	{ { FILMS, true, 1, 8, 0 }, 8, 64, 1, 6 },
+	{ { FILMS, true, 1, 512, 0 }, 512, 512, 1, 6 },
+	{ { RAGGED, true, 16, 1, 0 }, 16, 64, 11, 16 },
+	{ { RAGGED, true, 16, 4096, 0 }, 65536, 65536, 3, 8 },
+	{ { IMAGES, false, 64, 1, 0 }, 64, 512, 9, 1 },
+	{ { IMAGES, false, 64, 8, 0 }, 512, 512, 9, 1 },
+	{ { LARGE, false, 32, 8, 0 }, 256, 512, 10, 1 },
+	/* Workers that read themselves: each has lanes of its own. */
+	{ { IMAGES, true, 64, 1, 8 }, 64, 512, 37, 16 },
+	{ { LARGE, true, 32, 1, 2 }, 32, 64, 41, 16 },
+	{ { LARGE, true, 32, 1, 3 }, 32, 96, 41, 16 },
 	/* A few samples; more in a batch than there are. */
-	{ { 1, 1, 1, true, 1, 1 }, 1, 1, 1, 1 },
-	{ { 10, 1000, 1, true, 64, 4 }, 256, 4, 1, 1 },
-	{ { 10, 1000, 1, false, 64, 4 }, 256, 4, 1, 1 },
+	{ { 1, 1, 1, true, 1, 1, 0 }, 1, 1, 1, 1 },
+	{ { 10, 1000, 1, true, 64, 4, 0 }, 256, 4, 1, 1 },
+	{ { 10, 1000, 1, false, 64, 4, 0 }, 256, 4, 1, 1 },
 	/* A prime above 256: a lane for each sample, or one a rank. */
-	{ { IMAGES, true, 257, 1 }, 257, 257, 37, 16 },
-	{ { IMAGES, true, 257, 512 }, 131584, 512, 37, 16 },
+	{ { IMAGES, true, 257, 1, 0 }, 257, 257, 37, 16 },
+	{ { IMAGES, true, 257, 512, 0 }, 131584, 512, 37, 16 },
 };
 
 static void test_shapes(void **state)
@@ -99,9 +103,9 @@ static void test_always_an_order(void **state)
 /* What somebody has chosen stays; a state's batch goes on with other ranks. */
 static void test_chosen(void **state)
 {
-	struct hp_seq_set set = { IMAGES, true, 171, 24 };
+	struct hp_seq_set set = { IMAGES, true, 171, 24, 0 };
 	struct hp_seq_order o = { .batch = 4096 };
-	struct hp_seq_order all = { 1, 2, 6, 12, 5, 7, 3 };
+	struct hp_seq_order all = { 1, 2, 6, 12, 5, 7, 3, 0 };
 	struct hpdsl_error err;
 
 	(void)state;
@@ -114,6 +118,10 @@ static void test_chosen(void **state)
 	assert_int_equal(all.piece, 5);
 	assert_int_equal(all.windows, 7);
 	assert_int_equal(all.parts, 3);
+	all = (struct hp_seq_order){ .lanes = 9, .piece = 5, .plain = true };
+	assert_int_equal(hp_seq_fill(&set, &all, NULL), 0);
+	assert_true(all.batch == 4104 && all.lanes == 1 && all.piece == 1 &&
+		    all.windows == 1 && all.parts == 1);
 	set.batch_size = set.ranks = 65536;
 	o.batch = 0;
 	assert_int_equal(hp_seq_fill(&set, &o, &err), HPDSL_EUSAGE);
