@@ -175,6 +175,13 @@ static inline uint32_t hp_section_block_bytes(const struct hp_section *section,
 	return left < HP_BLOCK ? (uint32_t)left : HP_BLOCK;
 }
 
+/*
+ * n bytes of the file, which need not be there, into private memory: what is
+ * there now, unchecked.  HPDSL_ECORRUPT: it ends before; -errno.
+ */
+int hp_sections_bytes(const struct hp_sections *s, uint64_t off, void *to,
+		      uint64_t n);
+
 struct hp_findings;
 
 /* All blocks of all sections, and that padding is zero. */
