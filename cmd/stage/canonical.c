@@ -23,9 +23,30 @@ struct cmd_text stage_mode_of(uint32_t parts, uint32_t nodes)
 {
 	if (parts <= 1)
 		return stage_mode(HPDSL_STAGE_REPLICATE, 0);
-	if (parts == nodes)
+	if (parts >= nodes)
 		return stage_mode(HPDSL_STAGE_PARTITION, 0);
 	return stage_mode(HPDSL_STAGE_COPIES, nodes / parts);
+}
+
+struct cmd_text stage_parts(uint32_t first, uint32_t last, const char *one,
+			    const char *more)
+{
+	struct cmd_text t;
+
+	if (first == last)
+		snprintf(t.s, sizeof(t.s), "%s%u", one, first);
+	else
+		snprintf(t.s, sizeof(t.s), "%s%u-%u", more, first, last);
+	return t;
+}
+
+void stage_json_parts(struct cmd_json *j, uint32_t nodes, uint32_t parts,
+		      uint32_t node)
+{
+	struct hpdsl_stage_span s = hpdsl_stage_parts_of(nodes, parts, node);
+
+	cmd_json_u64(j, "part", s.first);
+	cmd_json_u64(j, "last_part", s.last);
 }
 
 char *stage_canonical(const struct stage_options *o)

@@ -69,7 +69,15 @@ static const struct info *info_of(const struct stage_mail *m)
 	return (const struct info *)(const void *)m->bytes;
 }
 
-/* With pretended nodes the leaders are the lowest ranks. */
+/* Pretended nodes have ranks in blocks; the lowest rank of a node leads it. */
+static int pretend_leader(const struct stage_job *j, int rank)
+{
+	uint64_t nodes = j->o->pretend, ranks = (uint64_t)j->ranks;
+	uint64_t node = (uint64_t)rank * nodes / ranks;
+
+	return (int)((node * ranks + nodes - 1) / nodes);
+}
+
 static int number(struct stage_job *j, struct stage_mail **info, struct role *r)
 {
 	int *node = cmd_alloc((size_t)j->ranks, sizeof(*node));
@@ -78,8 +86,7 @@ static int number(struct stage_job *j, struct stage_mail **info, struct role *r)
 
 	for (int i = 0; i < j->ranks && !status; i++) {
 		const struct info *it = info_of(info[i]);
-		int leader =
-			j->o->pretend ? i % (int)j->o->pretend : it->leader;
+		int leader = j->o->pretend ? pretend_leader(j, i) : it->leader;
 		const struct info *its = info_of(info[leader]);
 
 		if (strcmp(it->boot, its->boot) != 0) {

@@ -124,7 +124,7 @@ static const struct cmd_option options[] = {
 	{ "keep-compressed", NULL, "Leave .tar.zst chunks as they are",
 	  FLAG(keep_compressed) },
 	{ "order-from", "STATE",
-	  "Fetch chunks in the order that a loader's state tells",
+	  "Fetch chunks in the order that a loader's state tells, in its parts",
 	  STRING(order_from) },
 	{ "pretend-nodes", "N", "Split the ranks of one machine into N nodes",
 	  NODES(pretend) },

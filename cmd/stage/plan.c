@@ -7,7 +7,8 @@ struct plan_inputs {
 	struct hpdsl_dataset *ds;
 	uint64_t chunks;
 	uint64_t *weight, *capacity;
-	uint32_t *order;
+	struct hpdsl_order order;
+	uint32_t *use; /* chunks, in that order */
 };
 
 static void release(struct plan_inputs *in)
@@ -15,7 +16,7 @@ static void release(struct plan_inputs *in)
 	hpdsl_close(in->ds);
 	free(in->weight);
 	free(in->capacity);
-	free(in->order);
+	free(in->use);
 }
 
 /* Bytes of each chunk on a node, as hpdsl_stage_weights() has them there. */
@@ -71,11 +72,12 @@ static int gather(const struct stage_options *o, uint32_t nodes,
 		r = find_pack(o, pack, err);
 	if (r < 0)
 		return r;
-	in->order = cmd_alloc(in->chunks, sizeof(*in->order));
+	in->use = cmd_alloc(in->chunks, sizeof(*in->use));
 	in->capacity = cmd_alloc(nodes, sizeof(*in->capacity));
 	for (uint32_t n = 0; n < nodes; n++)
 		in->capacity[n] = capacity ? capacity[n] : UINT64_MAX;
-	return plan_order(o->order_from, pack, in->ds, in->order, err);
+	return plan_order(o->order_from, pack, in->ds, &in->order, in->use,
+			  err);
 }
 
 static int make(const struct stage_options *o, const struct plan_inputs *in,
@@ -84,11 +86,12 @@ static int make(const struct stage_options *o, const struct plan_inputs *in,
 	const struct hpdsl_stage_wish wish = {
 		.mode = o->mode,
 		.copies = o->copies,
+		.parts = in->order.parts,
 		.nodes = v->nodes,
 		.capacity = in->capacity,
 		.chunks = in->chunks,
 		.weight = in->weight,
-		.order = in->order,
+		.order = in->use,
 		.hosts = v->hosts,
 	};
 	int r;

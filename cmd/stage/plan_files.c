@@ -7,8 +7,8 @@
 #include <string.h>
 
 int plan_order(const char *file, const uint8_t pack[16],
-	       const struct hpdsl_dataset *ds, uint32_t *ret,
-	       struct hpdsl_error *err)
+	       const struct hpdsl_dataset *ds, struct hpdsl_order *ret,
+	       uint32_t *ret_chunks, struct hpdsl_error *err)
 {
 	cmd_auto_free char *text = NULL;
 	struct hpdsl_order order = { 0 };
@@ -22,7 +22,10 @@ int plan_order(const char *file, const uint8_t pack[16],
 		if (r < 0)
 			return r;
 	}
-	return hpdsl_order_first_use(ds, &order, ret, err);
+	r = hpdsl_order_first_use(ds, &order, ret_chunks, err);
+	if (r == 0)
+		*ret = order;
+	return r;
 }
 
 int plan_rates(const char *file, struct hpdsl_stage_rates *rates,

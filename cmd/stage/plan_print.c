@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --plan prints. */
 #include "plan.h"
+#include "stage.h"
 
 #include <string.h>
 
@@ -35,20 +36,19 @@ static uint64_t value(const struct hpdsl_stage_share *s, size_t column)
 
 void plan_sums(struct plan_view *v)
 {
-	uint32_t parts = hpdsl_stage_plan_parts(v->plan);
+	struct hpdsl_stage_sums sums;
 
 	v->share = cmd_alloc(v->nodes, sizeof(*v->share));
-	v->bytes = v->origin_bytes = v->left_bytes = 0;
+	v->origin_bytes = 0;
 	for (uint32_t n = 0; n < v->nodes; n++) {
 		struct hpdsl_stage_share *s = &v->share[n];
 
 		hpdsl_stage_plan_share(v->plan, n, s);
 		v->origin_bytes += s->origin_bytes;
-		if (n < parts) {
-			v->bytes += s->bytes + s->left_bytes;
-			v->left_bytes += s->left_bytes;
-		}
 	}
+	hpdsl_stage_plan_sums(v->plan, &sums);
+	v->bytes = sums.bytes + sums.left_bytes;
+	v->left_bytes = sums.left_bytes;
 	hpdsl_stage_plan_estimate(v->plan, &v->rates, &v->estimate);
 }
 
@@ -93,15 +93,32 @@ static int host_width(const struct plan_view *v)
 	return most < HOST_WIDTH ? (int)most : HOST_WIDTH;
 }
 
+static struct cmd_text parts_at(const struct plan_view *v, uint32_t node)
+{
+	struct hpdsl_stage_span s = hpdsl_stage_parts_of(
+		v->nodes, hpdsl_stage_plan_parts(v->plan), node);
+
+	return stage_parts(s.first, s.last, "", "");
+}
+
+static int parts_width(const struct plan_view *v)
+{
+	size_t most = strlen("parts");
+
+	for (uint32_t n = 0; n < v->nodes; n++)
+		if (strlen(parts_at(v, n).s) > most)
+			most = strlen(parts_at(v, n).s);
+	return (int)most;
+}
+
 static void print_table(const struct plan_view *v)
 {
-	uint32_t parts = hpdsl_stage_plan_parts(v->plan);
-	int width = host_width(v);
+	int width = host_width(v), wide = parts_width(v);
 
 	cmd_print("node ");
 	if (v->hosts)
 		cmd_print("%-*s ", width, "host");
-	cmd_print("part");
+	cmd_print("%*s", wide, "parts");
 	for (size_t k = 0; k < COLUMNS; k++)
 		cmd_print("%11s", columns[k].name);
 	cmd_print("\n");
@@ -109,7 +126,7 @@ static void print_table(const struct plan_view *v)
 		cmd_print("%4u ", n);
 		if (v->hosts)
 			cmd_print("%-*.*s ", width, width, v->hosts[n]);
-		cmd_print("%4u", n % parts);
+		cmd_print("%*s", wide, parts_at(v, n).s);
 		for (size_t k = 0; k < COLUMNS; k++)
 			cmd_print("%11s",
 				  bytes_or_none(value(&v->share[n], k)).s);
@@ -147,16 +164,29 @@ static void print_time(const struct plan_view *v)
 			  "epoch\n");
 }
 
-void plan_print(const struct plan_view *v)
+/* On how many nodes each chunk is, some on one more if not all are alike. */
+static uint32_t copies(const struct plan_view *v, bool *ret_alike)
 {
 	uint32_t parts = hpdsl_stage_plan_parts(v->plan);
 
+	*ret_alike = parts < v->nodes ? v->nodes % parts == 0 :
+					parts % v->nodes == 0;
+	return parts < v->nodes ? v->nodes / parts : 1;
+}
+
+void plan_print(const struct plan_view *v)
+{
+	uint32_t parts = hpdsl_stage_plan_parts(v->plan), each;
+	bool alike;
+
+	each = copies(v, &alike);
+
 	cmd_print("plan: %s, %s on %s, each chunk on %s%s\n", v->mode,
 		  cmd_many(parts, "part").s, cmd_many(v->nodes, "node").s,
-		  v->left_bytes	   ? "at most " :
-		  v->nodes % parts ? "at least " :
-				     "",
-		  cmd_many(v->nodes / parts, "node").s);
+		  v->left_bytes ? "at most " :
+		  alike		? "" :
+				  "at least ",
+		  cmd_many(each + (v->left_bytes && !alike), "node").s);
 	cmd_print("dataset: %s, %s; %s from the origin",
 		  cmd_many(v->chunks, "chunk").s, cmd_bytes(v->bytes).s,
 		  cmd_bytes(v->origin_bytes).s);
@@ -219,7 +249,7 @@ static void json_nodes(const struct plan_view *v, struct cmd_json *j)
 			cmd_json_name(j, "host", host, strlen(host));
 		else
 			cmd_json_null(j, "host");
-		cmd_json_u64(j, "part", n % parts);
+		stage_json_parts(j, v->nodes, parts, n);
 		cmd_json_u64(j, "chunks", v->share[n].chunks);
 		for (size_t k = 0; k < COLUMNS; k++)
 			cmd_json_u64(j, columns[k].json,
@@ -233,11 +263,12 @@ void plan_json(const struct plan_view *v)
 {
 	uint32_t parts = hpdsl_stage_plan_parts(v->plan);
 	struct cmd_json j = { .out = stdout };
+	bool alike;
 
 	cmd_json_open(&j, NULL, '{');
 	cmd_json_string(&j, "mode", v->mode);
 	cmd_json_u64(&j, "parts", parts);
-	cmd_json_u64(&j, "copies", v->nodes / parts);
+	cmd_json_u64(&j, "copies", copies(v, &alike));
 	cmd_json_u64(&j, "chunks", v->chunks);
 	cmd_json_u64(&j, "bytes", v->bytes);
 	cmd_json_u64(&j, "origin_bytes", v->origin_bytes);

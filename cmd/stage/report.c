@@ -9,38 +9,13 @@
 
 /* ---- What was planned ------------------------------------------------- */
 
-struct sums {
-	uint64_t chunks, bytes, left_chunks, left_bytes;
-};
-
-/* Of the dataset: a part counts once, as far as its largest holder goes. */
-static void sum_up(const struct stage_run *r, struct sums *ret)
-{
-	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
-	struct hpdsl_stage_share *most = cmd_alloc(parts, sizeof(*most)), s;
-
-	for (uint32_t i = 0; i < r->j->nodes; i++) {
-		hpdsl_stage_plan_share(r->plan, i, &s);
-		if (i < parts || s.chunks > most[i % parts].chunks)
-			most[i % parts] = s;
-	}
-	*ret = (struct sums){ 0 };
-	for (uint32_t p = 0; p < parts; p++) {
-		ret->chunks += most[p].chunks;
-		ret->bytes += most[p].bytes;
-		ret->left_chunks += most[p].left_chunks;
-		ret->left_bytes += most[p].left_bytes;
-	}
-	free(most);
-}
-
 void report_plan(struct stage_run *r)
 {
-	struct sums s;
+	struct hpdsl_stage_sums s;
 
 	if (r->j->rank != 0 || r->o->common.quiet)
 		return;
-	sum_up(r, &s);
+	hpdsl_stage_plan_sums(r->plan, &s);
 	if (s.left_chunks)
 		cmd_message("%s, %s, left at the origin: there is no room",
 			    cmd_many(s.left_chunks, "chunk").s,
@@ -86,10 +61,10 @@ static void tell_summary(const struct stage_run *r)
 {
 	struct totals t = add_up(r);
 	double seconds = r->carry_end - r->begin;
-	struct sums s;
+	struct hpdsl_stage_sums s;
 	char held[80] = "";
 
-	sum_up(r, &s);
+	hpdsl_stage_plan_sums(r->plan, &s);
 	if (!t.chunks && t.held) {
 		cmd_message("nothing to do: %s, %s, on %s already (%s): %s",
 			    cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
@@ -140,10 +115,10 @@ static void print_json(const struct stage_run *r, int status)
 {
 	struct cmd_json j = { .out = stdout };
 	struct totals t = add_up(r);
-	struct sums s = { 0 };
+	struct hpdsl_stage_sums s = { 0 };
 
 	if (r->plan)
-		sum_up(r, &s);
+		hpdsl_stage_plan_sums(r->plan, &s);
 	cmd_json_open(&j, NULL, '{');
 	json_head(&j, r, status);
 	cmd_json_u64(&j, "nodes", r->j->nodes);
@@ -178,7 +153,8 @@ static void json_row(struct cmd_json *j, const struct stage_run *r, uint32_t i)
 	cmd_json_u64(j, "node", i);
 	cmd_json_string(j, "host", row->host);
 	if (r->plan)
-		cmd_json_u64(j, "part", i % hpdsl_stage_plan_parts(r->plan));
+		stage_json_parts(j, r->j->nodes,
+				 hpdsl_stage_plan_parts(r->plan), i);
 	cmd_json_u64(j, "planned_chunks", s->planned_chunks);
 	cmd_json_u64(j, "planned_bytes", s->planned_bytes);
 	cmd_json_u64(j, "chunks", s->chunks);

@@ -30,8 +30,9 @@ struct stage_run {
 	uint64_t *capacity, *weight;
 	uint32_t *use; /* chunks in order of use */
 	uint32_t *holder;
-	/* Of each chunk of this node's part the nodes next to it that lack it,
-	 * in the ring of its group.  NULL: all do. */
+	/* Of each chunk of this node's first part, and then of its last, the
+	 * nodes next to it that lack it, in the ring of their group.  NULL: all
+	 * do. */
 	uint32_t *before, *after;
 	struct hpdsl_stage_plan *plan;
 	struct hpdsl_stager *stager;

@@ -36,6 +36,11 @@ void stage_parse(int argc, char **argv, struct stage_options *o);
  */
 struct cmd_text stage_mode(enum hpdsl_stage_mode mode, uint32_t copies);
 struct cmd_text stage_mode_of(uint32_t parts, uint32_t nodes);
+/* A node's parts, "3" or "3-4", behind one of two words; and in an object. */
+struct cmd_text stage_parts(uint32_t first, uint32_t last, const char *one,
+			    const char *more);
+void stage_json_parts(struct cmd_json *j, uint32_t nodes, uint32_t parts,
+		      uint32_t node);
 
 /*
  * Those options that must not differ between ranks, a line "name value" each;

@@ -38,9 +38,10 @@ static void print_text(const char *path, const struct hpdsl_stage_status *s)
 	cmd_print("%s, here, %llu coming; ", cmd_bytes(s->ready_bytes).s,
 		  (LLU)s->coming);
 	print_word(s);
-	cmd_print("\n  node %u of %u (%s), part %u of %u, since %s UTC%s%s\n",
-		  s->node, s->nodes, host, s->part, s->parts,
-		  cmd_time(s->started).s, *job ? ", " : "", job);
+	cmd_print("\n  node %u of %u (%s), %s of %u, since %s UTC%s%s\n",
+		  s->node, s->nodes, host,
+		  stage_parts(s->part, s->last_part, "part ", "parts ").s,
+		  s->parts, cmd_time(s->started).s, *job ? ", " : "", job);
 	cmd_print("  origin %s, pack %s\n", origin, pack);
 }
 
@@ -61,6 +62,7 @@ static void print_json(const char *path, const struct hpdsl_stage_status *s,
 	cmd_json_u64(j, "node", s->node);
 	cmd_json_u64(j, "nodes", s->nodes);
 	cmd_json_u64(j, "part", s->part);
+	cmd_json_u64(j, "last_part", s->last_part);
 	cmd_json_u64(j, "parts", s->parts);
 	cmd_json_string(j, "host", s->host);
 	cmd_json_string(j, "job", s->job);

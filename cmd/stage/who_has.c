@@ -27,6 +27,7 @@ static int plan(struct stage_step *s)
 	struct hpdsl_stage_wish wish = {
 		.mode = r->o->mode,
 		.copies = r->o->copies,
+		.parts = r->order.parts,
 		.nodes = r->j->nodes,
 		.capacity = r->capacity,
 		.chunks = r->pack.chunks,
@@ -123,21 +124,27 @@ static bool find_holders(struct stage_run *r)
 
 /* ---- Who lacks what --------------------------------------------------- */
 
-/* A group, as a ring; the things are the chunks of its part. */
+/* The group of a part, as a ring; the things are the chunks of the part. */
 struct ring {
 	struct stage_job *j;
-	uint32_t parts, members;
+	struct hpdsl_stage_span group;
+	uint32_t reach, step; /* 0: all is known */
 	size_t n;
 	bool *mine;
-	uint32_t *told;
+	uint32_t *told, *before, *after;
 };
+
+static uint32_t members(const struct ring *g)
+{
+	return g->group.last - g->group.first + 1;
+}
 
 /* The leader so many places further on. */
 static int leader_at(const struct ring *g, uint32_t places)
 {
-	uint32_t place = g->j->node / g->parts, part = g->j->node % g->parts;
+	uint32_t place = g->j->node - g->group.first;
 
-	return g->j->leaders[part + (place + places) % g->members * g->parts];
+	return g->j->leaders[g->group.first + (place + places) % members(g)];
 }
 
 static void tell(struct ring *g, int to, int tag, const uint32_t *near)
@@ -156,49 +163,95 @@ static void hear(struct ring *g, int from, int tag, uint32_t *near)
 	free(m);
 }
 
+static void tell_both(struct ring *g)
+{
+	g->step = nearest_step(g->reach, members(g));
+	if (!g->step)
+		return;
+	tell(g, leader_at(g, g->step), TAG_NEAR_BEFORE, g->before);
+	tell(g, leader_at(g, members(g) - g->step), TAG_NEAR_AFTER, g->after);
+}
+
+static void hear_both(struct ring *g)
+{
+	if (!g->step)
+		return;
+	hear(g, leader_at(g, members(g) - g->step), TAG_NEAR_BEFORE, g->before);
+	hear(g, leader_at(g, g->step), TAG_NEAR_AFTER, g->after);
+	g->reach += g->step;
+}
+
+/* at: where its things are in before and after. */
+static void ring_begin(struct ring *g, struct stage_run *r, uint32_t part,
+		       size_t at)
+{
+	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
+
+	*g = (struct ring){
+		.j = r->j,
+		.group = hpdsl_stage_group_of(r->j->nodes, parts, part),
+		.n = (size_t)(r->pack.chunks / parts + 1),
+		.before = r->before + at,
+		.after = r->after + at,
+	};
+	g->mine = cmd_alloc(g->n, sizeof(*g->mine));
+	g->told = cmd_alloc(g->n, sizeof(*g->told));
+	for (uint64_t c = part; c < r->pack.chunks; c += parts)
+		g->mine[c / parts] = !hpdsl_stage_holds(r->stage, c);
+	for (size_t i = 0; i < g->n; i++)
+		g->before[i] = g->after[i] = NEAREST_NONE;
+}
+
 /*
  * Whom a chunk comes from, and who will ask for it, are the nearest nodes in
  * the ring that lack it as well: no node has to know what all others have.
+ * Only a node's first and last part can be another one's, too.  It takes a
+ * round of both groups at once: one behind the other, each ring would wait for
+ * the one before.
  */
 static void find_neighbours(struct stage_run *r)
 {
-	struct stage_job *j = r->j;
 	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
-	uint32_t part = j->node % parts, step;
-	struct ring g = { .j = j,
-			  .parts = parts,
-			  .members = (j->nodes - 1 - part) / parts + 1,
-			  .n = (size_t)(r->pack.chunks / parts + 1) };
+	struct hpdsl_stage_span s =
+		hpdsl_stage_parts_of(r->j->nodes, parts, r->j->node);
+	size_t rings = s.last == s.first ? 1 : 2;
+	size_t n = r->pack.chunks / parts + 1;
+	struct ring g[2];
+	bool more = true;
 
-	g.mine = cmd_alloc(g.n, sizeof(*g.mine));
-	g.told = cmd_alloc(g.n, sizeof(*g.told));
-	r->before = cmd_alloc(g.n, sizeof(*r->before));
-	r->after = cmd_alloc(g.n, sizeof(*r->after));
-	for (uint64_t c = part; c < r->pack.chunks; c += parts)
-		g.mine[c / parts] = !hpdsl_stage_holds(r->stage, c);
-	for (size_t i = 0; i < g.n; i++)
-		r->before[i] = r->after[i] = NEAREST_NONE;
-	for (uint32_t reach = 0; (step = nearest_step(reach, g.members));
-	     reach += step) {
-		int on = leader_at(&g, step),
-		    back = leader_at(&g, g.members - step);
-
-		tell(&g, on, TAG_NEAR_BEFORE, r->before);
-		tell(&g, back, TAG_NEAR_AFTER, r->after);
-		hear(&g, back, TAG_NEAR_BEFORE, r->before);
-		hear(&g, on, TAG_NEAR_AFTER, r->after);
+	r->before = cmd_alloc(rings * n, sizeof(*r->before));
+	r->after = cmd_alloc(rings * n, sizeof(*r->after));
+	ring_begin(&g[0], r, s.first, 0);
+	if (rings > 1)
+		ring_begin(&g[1], r, s.last, n);
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < rings; i++) {
+			tell_both(&g[i]);
+			more = more || g[i].step;
+		}
+		for (size_t i = 0; i < rings; i++)
+			hear_both(&g[i]);
 	}
-	free(g.mine);
-	free(g.told);
+	for (size_t i = 0; i < rings; i++) {
+		free(g[i].mine);
+		free(g[i].told);
+	}
 }
 
+/* The chunk is of a part of this node's; another node is of its group. */
 bool run_lacks(void *arg, uint32_t node, uint64_t chunk)
 {
 	const struct stage_run *r = arg;
-	uint64_t i = chunk / hpdsl_stage_plan_parts(r->plan);
+	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
+	struct hpdsl_stage_span s =
+		hpdsl_stage_parts_of(r->j->nodes, parts, r->j->node);
+	uint64_t i = chunk / parts;
 
 	if (node == r->j->node)
 		return !hpdsl_stage_holds(r->stage, chunk);
+	if (chunk % parts != s.first) /* s.last */
+		i += r->pack.chunks / parts + 1;
 	return !r->before || node == r->before[i] || node == r->after[i];
 }
 

@@ -26,14 +26,35 @@ enum hpdsl_stage_mode {
 };
 
 /*
- * Who gets what: see hpdsl_stage_plan_new().  Chunk c is in part c mod parts,
- * node n holds part n mod parts.
+ * Who gets what: see hpdsl_stage_plan_new().  Chunk c is in part c mod parts;
+ * nodes hold parts in blocks, as launchers place ranks.
  */
 struct hpdsl_stage_plan;
+
+/*
+ * From first to last.  With D parts on n nodes, node k holds the parts
+ * floor(k D / n) .. ceil((k + 1) D / n) - 1: one where D divides n, two where a
+ * border of parts is inside the node, more where there are more parts than
+ * nodes.
+ */
+struct hpdsl_stage_span {
+	uint32_t first, last;
+};
+HPDSL_API struct hpdsl_stage_span hpdsl_stage_parts_of(uint32_t nodes,
+						       uint32_t parts,
+						       uint32_t node);
+/* A part's group, the nodes that hold it. */
+HPDSL_API struct hpdsl_stage_span hpdsl_stage_group_of(uint32_t nodes,
+						       uint32_t parts,
+						       uint32_t part);
 
 struct hpdsl_stage_wish {
 	enum hpdsl_stage_mode mode;
 	uint32_t copies; /* with HPDSL_STAGE_COPIES */
+	/* With HPDSL_STAGE_AUTO: of the order that training goes on with.
+	 * Where a node has no room for everything there are as many, so that
+	 * ranks find their part on their node.  0: any number will do. */
+	uint32_t parts;
 	uint32_t nodes;
 	const uint64_t *capacity; /* of each node, bytes for chunks */
 	uint64_t chunks;
@@ -55,12 +76,20 @@ HPDSL_API int hpdsl_stage_plan_new(const struct hpdsl_stage_wish *wish,
 HPDSL_API void hpdsl_stage_plan_free(struct hpdsl_stage_plan *p);
 HPDSL_API uint32_t hpdsl_stage_plan_parts(const struct hpdsl_stage_plan *p);
 
+/* Of the dataset, each part counted once. */
+struct hpdsl_stage_sums {
+	uint64_t chunks, bytes; /* that nodes hold in the end */
+	uint64_t left_chunks, left_bytes;
+};
+HPDSL_API void hpdsl_stage_plan_sums(const struct hpdsl_stage_plan *p,
+				     struct hpdsl_stage_sums *ret);
+
 /* What a plan means for one node, in bytes and chunks, on an empty start. */
 struct hpdsl_stage_share {
 	uint64_t chunks, bytes; /* that it holds in the end */
 	uint64_t origin_chunks, origin_bytes;
 	uint64_t received_bytes, sent_bytes;
-	uint64_t left_chunks, left_bytes; /* of its part, for lack of room */
+	uint64_t left_chunks, left_bytes; /* of its parts, for lack of room */
 	uint32_t receives_from, sends_to; /* neighbours */
 };
 HPDSL_API void hpdsl_stage_plan_share(const struct hpdsl_stage_plan *p,
@@ -242,7 +271,7 @@ HPDSL_API int hpdsl_stage_clean(const char *path, const struct hp_io *io,
 struct hpdsl_stage_status {
 	uint64_t chunks, ready, coming; /* of the dataset; here; on the way */
 	uint64_t ready_bytes;
-	uint32_t node, nodes, parts, part;
+	uint32_t node, nodes, parts, part, last_part;
 	bool at_work, complete, stale; /* stale: of another boot */
 	double beat_age;	       /* seconds; with at_work */
 	int64_t started;

@@ -40,11 +40,24 @@ static void load_of(const struct hpdsl_stage_plan *p, struct load *l)
 		l->link = larger(l->link, (double)s.received_bytes);
 		l->link = larger(l->link, (double)s.sent_bytes);
 		l->write = larger(l->write, (double)s.bytes);
-		if (n < p->parts)
-			l->left += (double)s.left_bytes;
 	}
-	for (uint32_t i = 0; i < p->parts; i++)
-		l->total += (double)p->part_bytes[i];
+	l->left = (double)p->left.bytes;
+	l->total = (double)p->all.bytes + l->left;
+}
+
+/* How many nodes the longest chain has. */
+static uint32_t longest(const struct hpdsl_stage_plan *p)
+{
+	uint32_t most = 1;
+
+	for (uint32_t i = 0; i < p->parts; i++) {
+		struct hpdsl_stage_span g =
+			hpdsl_stage_group_of(p->nodes, p->parts, i);
+
+		if (g.last - g.first + 1 > most)
+			most = g.last - g.first + 1;
+	}
+	return most;
 }
 
 /*
@@ -64,7 +77,7 @@ static double fill_seconds(const struct hpdsl_stage_plan *p,
 	if (strcmp(e->bound, ORIGIN) != 0)
 		sum += seconds(segment * readers, r->origin);
 	if (strcmp(e->bound, NETWORK) != 0)
-		sum += seconds(segment * (hp_spread_group(p, 0) - 1), r->link);
+		sum += seconds(segment * (longest(p) - 1), r->link);
 	if (strcmp(e->bound, SSD) != 0)
 		sum += seconds(segment, r->write);
 	return sum;

@@ -4,16 +4,24 @@
  * gets them from: pure functions of the chunks' sizes and order, the nodes'
  * capacities and what nodes hold already.  Every node computes the same.
  *
- * The plan is one number, D, the parts.  Chunk c is in part c mod D, node n
- * holds part n mod D: the group of a part are its nodes, n_0 < n_1 < ..,
- * n_i = part + i D.  Where not even D = N has room, each node keeps what comes
- * first in its part, in order of use, as far as its room goes (kept[]).
+ * The plan is one number, D, the parts.  Chunk c is in part c mod D.  Parts and
+ * nodes stand side by side on a line of N D units: part p has N of them, from
+ * p N on, node n has D, from n D on, and holds the parts that it touches.  The
+ * group of a part are its nodes, which follow each other.  A node at a border
+ * of parts holds two, and is the last of one group and the first of the next;
+ * there are none where D divides N.  With D > N a node holds several, of which
+ * only the first and the last can be another node's, too.  Where there is no
+ * room, D is N or more, and each node keeps what comes first in its parts, in
+ * order of use, as far as its room goes (kept[]).
  *
  * A chunk's source is a node that holds it, or else the reader: with k counting
- * the chunks of a part in order of use, node n_(k mod m) of its m nodes.  From
- * there it goes along the group, cyclically: each node that lacks it gets it
- * from the one before that lacks it or is the source.  So in a fresh group
- * every node has one neighbour to receive from and one to send to, every link
+ * the chunks of a part in order of use, the node that has unit k D mod N of the
+ * part's, or the next one in the group that keeps the chunk.  So the nodes of a
+ * group read in turn, and all nodes the same amount, one at a border half here
+ * and half there.  From the source it goes along the group, cyclically: each
+ * node that lacks it gets it from the one before that lacks it or is the
+ * source.  So in a fresh group of m nodes every node has one
+ * neighbour to receive from and one to send to, and if D divides N every link
  * carries (m-1)/m of the part, and every node reads 1/m of it.
  */
 #ifndef HP_STAGE_PLAN_H
@@ -21,23 +29,57 @@
 
 #include "hpdsl/stage.h"
 
+struct hp_spread_sum {
+	uint64_t chunks, bytes;
+};
+
+/*
+ * Of a node's first or last part: what it holds, and what of that it reads from
+ * the origin if no node holds anything yet.  Of those between, which are no
+ * other node's, it reads all.
+ */
+struct hp_spread_side {
+	struct hp_spread_sum held, read;
+};
+
 struct hpdsl_stage_plan {
 	uint32_t nodes, parts;
 	uint64_t chunks;
 	const uint32_t *order;	/* chunks by use; borrowed */
 	const uint64_t *weight; /* bytes of each chunk on a node; borrowed */
 	uint32_t *rank; /* place of each chunk in its part, by use: k above */
-	/* Of each node: how many of its part's chunks, in order of use, it
-	 * keeps; UINT32_MAX: all. */
-	uint32_t *kept;
-	uint64_t *part_bytes; /* of each part, all its chunks */
-	uint64_t *held_bytes; /* of each node, what it holds in the end */
-	uint64_t *read_bytes; /* of it, what it reads from the origin if no node
-				 holds anything yet */
+	/* Where there is no room, else NULL: the place of each chunk in order
+	 * of use, and of each node the place from which on it keeps nothing. */
+	uint32_t *place, *kept;
+	uint64_t *part_bytes;	     /* of each part, all its chunks */
+	struct hp_spread_sum *held;  /* of each node, in the end */
+	struct hp_spread_side *side; /* two of each node */
+	/* Each chunk once: that some node holds, that none does. */
+	struct hp_spread_sum all, left;
 };
 
-/* Number of nodes in the group of a part. */
-uint32_t hp_spread_group(const struct hpdsl_stage_plan *p, uint32_t part);
+/* Is the chunk in a part of the node's? */
+static inline bool hp_spread_mine(const struct hpdsl_stage_plan *p,
+				  uint32_t node, uint64_t chunk)
+{
+	struct hpdsl_stage_span s =
+		hpdsl_stage_parts_of(p->nodes, p->parts, node);
+	uint64_t part = chunk % p->parts;
+
+	return part >= s.first && part <= s.last;
+}
+
+/* The nodes that hold the chunk's part. */
+static inline struct hpdsl_stage_span hp_spread_group(
+	const struct hpdsl_stage_plan *p, uint64_t chunk)
+{
+	return hpdsl_stage_group_of(p->nodes, p->parts,
+				    (uint32_t)(chunk % p->parts));
+}
+
+/* share.c: held, side, all and left, and with place that and kept. */
+void hp_spread_sum_up(struct hpdsl_stage_plan *p, const uint64_t *capacity);
+
 /* Is the chunk planned for the node? */
 bool hp_spread_holds(const struct hpdsl_stage_plan *p, uint32_t node,
 		     uint64_t chunk);

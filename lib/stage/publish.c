@@ -40,7 +40,7 @@ static void fill_header(const struct hpdsl_stage *s,
 	h->node = s->node;
 	h->nodes = s->nodes;
 	h->parts = hpdsl_stage_plan_parts(plan);
-	h->part = s->node % h->parts;
+	h->part = hpdsl_stage_parts_of(s->nodes, h->parts, s->node).first;
 	memcpy(h->host, s->host, sizeof h->host);
 	memcpy(h->job, s->job, sizeof h->job);
 	strncpy(h->origin, s->origin, sizeof h->origin - 1);

@@ -59,6 +59,16 @@ static void count(const struct hpdsl_stage *s, const void *state,
 	}
 }
 
+/* By the rule, as the state tells only the first. */
+static uint32_t last_part(const struct hp_state_header *h)
+{
+	struct hpdsl_stage_span s = { h->part, h->part };
+
+	if (h->nodes && h->parts)
+		s = hpdsl_stage_parts_of(h->nodes, h->parts, h->node);
+	return s.first == h->part ? s.last : h->part;
+}
+
 static void fill(const struct hpdsl_stage *s, const void *state,
 		 const struct hp_state_header *h,
 		 struct hpdsl_stage_status *ret)
@@ -70,6 +80,7 @@ static void fill(const struct hpdsl_stage *s, const void *state,
 					    .nodes = h->nodes,
 					    .parts = h->parts,
 					    .part = h->part,
+					    .last_part = last_part(h),
 					    .started = h->started };
 	memcpy(ret->host, h->host, sizeof ret->host);
 	memcpy(ret->job, h->job, sizeof ret->job);

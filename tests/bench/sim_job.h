@@ -243,21 +243,23 @@ static void wants(struct sim *s, uint32_t number)
 {
 	struct node *n = &s->node[number];
 
-	n->want = cleared(s->chunks / s->plan->parts + 1, sizeof *n->want);
-	n->from = cleared(s->chunks / s->plan->parts + 1, sizeof *n->from);
+	struct hpdsl_stage_share share;
+
+	hpdsl_stage_plan_share(s->plan, number, &share);
+	n->want = cleared((size_t)share.chunks + 1, sizeof *n->want);
+	n->from = cleared((size_t)share.chunks + 1, sizeof *n->from);
 }
 
 static void make_nodes(struct sim *s)
 {
-	uint32_t d = s->plan->parts;
-
 	s->node = cleared(s->nodes, sizeof *s->node);
 	for (uint32_t i = 0; i < s->nodes; i++)
 		wants(s, i);
 	for (uint32_t k = 0; k < s->chunks; k++) {
 		uint32_t c = s->order[k];
+		struct hpdsl_stage_span g = hp_spread_group(s->plan, c);
 
-		for (uint32_t i = c % d; i < s->nodes; i += d) {
+		for (uint32_t i = g.first; i <= g.last; i++) {
 			struct node *n = &s->node[i];
 			uint32_t from = hp_spread_from(s->plan, i, c,
 						       UINT32_MAX, lacks, NULL);

@@ -13,8 +13,9 @@ usage: stage_check.py placed DATASET MODE CAPACITIES DIR..   all is as planned
        stage_check.py order DATASET           chunks in order of use
        stage_check.py reads DATASET TRACE..   what strace saw of a dataset
 
-CAPACITIES are numbers, or -, with blanks between them.  --keep-compressed
-as the first word is hpdsl-stage's.
+CAPACITIES are numbers, or -, with blanks between them.  MODE is hpdsl-stage's,
+or parts=D for auto and an order of D parts.  --keep-compressed as the first word
+is hpdsl-stage's.
 """
 import json
 import os
@@ -141,12 +142,21 @@ def parts_of(mode, chunks, capacities):
     if mode == "partition":
         return nodes
     if mode.startswith("copies="):
-        return nodes // int(mode[7:])
-    for parts in range(1, nodes + 1):
-        if all(sum(c.weight for c in chunks if c.n % parts == n % parts) <= room
+        return max(1, nodes // int(mode[7:]))
+    tried = list(range(1, nodes + 1))
+    if mode.startswith("parts="):
+        tried.insert(1, int(mode[6:]))
+    for parts in tried:
+        if all(sum(c.weight for c in chunks
+                   if c.n % parts in parts_at(n, nodes, parts)) <= room
                for n, room in enumerate(capacities)):
             return parts
     return nodes
+
+
+def parts_at(node, nodes, parts):
+    """Nodes hold parts in blocks."""
+    return range(node * parts // nodes, -(-(node + 1) * parts // nodes))
 
 
 def order_of_use(samples, seed=0, epoch=0, window=16, lanes=8, run=32):
@@ -181,7 +191,8 @@ def planned(mode, chunks, capacities):
     parts = parts_of(mode, chunks, capacities)
     out = []
     for n, room in enumerate(capacities):
-        mine = {c.n for c in chunks if c.n % parts == n % parts}
+        held = parts_at(n, len(capacities), parts)
+        mine = {c.n for c in chunks if c.n % parts in held}
         if sum(chunks[c].weight for c in mine) > room:
             order = [c for c in order_of_use([c.samples for c in chunks])
                      if c in mine]
@@ -208,7 +219,8 @@ def placed(dataset, mode, capacities, *directories):
             need(name == chunks[c].local, f"{directory}: {name}: its form")
         s = State(directory)
         need((s.node, s.nodes, s.parts, s.part, s.end) ==
-             (n, len(directories), parts, n % parts, 1),
+             (n, len(directories), parts,
+              parts_at(n, len(directories), parts)[0], 1),
              f"{directory}: {vars(s)}")
         for c in chunks:
             is_ = c.forms[found[c.n]][2] if c.n in found else ABSENT

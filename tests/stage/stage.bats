@@ -56,12 +56,20 @@ all_there()
 	done
 }
 
+@test "parts with borders inside nodes" {
+	staged 5 5 copies=2
+	staged 7 7 copies=3
+	staged 8 8 copies=3
+}
+
 @test "three ranks a node" {
 	staged 3 1 replicate
 	staged 6 2 replicate
 	staged 12 4 partition
 	staged 12 4 copies=2
+	staged 15 5 copies=2
 	staged 5 2 auto
+	staged 7 5 copies=2
 }
 
 @test "all of that in all combinations, in small and large pieces" {
@@ -87,11 +95,13 @@ all_there()
 # for.
 unequal()
 {
-	local list=$1 each=${2:-1} n all='' i
+	local list=$1 each=${2:-1} n all='' i c
 	n=$(wc -w <<< "$list")
 	rm -rf node* report
-	for ((i = 0; i < each; i++)); do
-		all+=" $list"
+	for c in $list; do
+		for ((i = 0; i < each; i++)); do
+			all+=" $c"
+		done
 	done
 	stage_each "$all" -q --pretend-nodes="$n" --report=report "$from/ds" \
 		node%n
@@ -108,6 +118,9 @@ unequal()
 	unequal "$size $half"
 	unequal "$half $half $size"
 	unequal "$half $half $half $half"
+	# the third one is at the border, and has to have room for both parts
+	unequal "$half $half $size $half $half"
+	unequal "$half $half $half $half $half"
 	unequal "$((size / 3)) $((size / 2)) $((size / 2)) $size"
 	unequal "$half $size" 3
 }
@@ -242,24 +255,33 @@ unequal()
 }
 
 @test "--plan writes nothing, and says what then happens" {
-	stage 4 --plan --pretend-nodes=4 --mode=copies=2 "$from/ds" node%n > plan
-	cat plan
-	[ -z "$(compgen -G 'node*')" ]
-	stage 4 -q --pretend-nodes=4 --mode=copies=2 --report=report "$from/ds" \
-		node%n
-	hpdsl-stage --plan --nodes=4 --mode=copies=2 --json "$from/ds" > a
-	stage 4 --plan --pretend-nodes=4 --mode=copies=2 --json "$from/ds" \
-		new%n > b
-	python3 - a b report <<- 'END'
-		import json, sys
-		a, b, done = (json.load(open(f)) for f in sys.argv[1:])
-		for plan in a, b:
-		    assert plan["parts"] == 2, plan
-		    for p, d in zip(plan["nodes"], done["nodes"], strict=True):
-		        assert p["chunks"] == d["chunks"], (p, d)
-		        assert p["origin_bytes"] == d["origin_bytes"], (p, d)
-		        assert p["received_bytes"] == d["peer_bytes"], (p, d)
-	END
+	local n
+	# two parts; of five nodes the third has both
+	for n in 4 5; do
+		rm -rf node*
+		stage $n --plan --pretend-nodes=$n --mode=copies=2 "$from/ds" \
+			node%n > plan
+		cat plan
+		[ -z "$(compgen -G 'node*')" ]
+		stage $n -q --pretend-nodes=$n --mode=copies=2 --report=report \
+			"$from/ds" node%n
+		hpdsl-stage --plan --nodes=$n --mode=copies=2 --json "$from/ds" > a
+		stage $n --plan --pretend-nodes=$n --mode=copies=2 --json \
+			"$from/ds" new%n > b
+		python3 - a b report <<- 'END'
+			import json, sys
+			a, b, done = (json.load(open(f)) for f in sys.argv[1:])
+			for plan in a, b:
+			    assert plan["parts"] == 2, plan
+			    for p, d in zip(plan["nodes"], done["nodes"], strict=True):
+			        assert p["part"] == d["part"], (p, d)
+			        assert p["last_part"] == d["last_part"], (p, d)
+			        assert p["chunks"] == d["chunks"], (p, d)
+			        assert p["origin_bytes"] == d["origin_bytes"], (p, d)
+			        assert p["received_bytes"] == d["peer_bytes"], (p, d)
+			        assert p["sent_bytes"] == d["sent_bytes"], (p, d)
+		END
+	done
 	hpdsl-stage --plan --nodes=4 --rates=origin=1G,link=100M,write=1G \
 		--mode=replicate "$from/ds" | grep -i network
 }
@@ -270,7 +292,10 @@ unequal()
 	cat status
 	grep -q '6 of 13' status
 	grep -qF "$(realpath "$from/ds")" status
-	hpdsl-stage --status --json node1 | python3 -m json.tool > /dev/null
+	hpdsl-stage --status --json node1 | python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+assert (s["part"], s["last_part"], s["parts"]) == (1, 1, 2), s'
 	touch node1/mine
 	hpdsl-stage --clean node1
 	[ "$(ls -A node1)" = mine ]

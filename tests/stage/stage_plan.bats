@@ -22,33 +22,42 @@ setup()
 	ds=$BATS_FILE_TMPDIR/ds
 }
 
-# plan_is NODES CAPACITY: D is the smallest that fits, and what nodes hold adds
-# up to its parts.
+# plan_is NODES CAPACITY [PARTS]: D is the smallest that fits, or PARTS of an
+# order if these do, and what nodes hold adds up to its parts.
 plan_is()
 {
-	hpdsl-stage --plan --json --nodes="$1" --capacity="$2" "$ds" > plan
+	local from=()
+	[ $# = 2 ] || from=(--order-from=state)
+	echo "{\"D\": ${3:-1}}" > state
+	hpdsl-stage --plan --json --nodes="$1" --capacity="$2" "${from[@]}" \
+		"$ds" > plan
 	hpdsl-ls --chunks -l "$ds" | python3 -c '
 import json, sys
 plan = json.load(open("plan"))
 size = [int(line.split()[3]) for line in sys.stdin]
-nodes, capacity = int(sys.argv[1]), int(sys.argv[2])
-fits = [d for d in range(1, nodes + 1)
-        if max(sum(size[p::d]) for p in range(d)) <= capacity]
-parts = fits[0] if fits else nodes
+nodes, capacity, order = map(int, sys.argv[1:])
+def held(n, d):
+    return range(n * d // nodes, -(-(n + 1) * d // nodes))
+def need(n, d):
+    return sum(sum(size[p::d]) for p in held(n, d))
+fits = [d for d in [1, order, *range(1, nodes + 1)]
+        if max(need(n, d) for n in range(nodes)) <= capacity]
+parts = fits[0] if fits else max(nodes, order)
 assert plan["parts"] == parts, (plan["parts"], parts)
+assert plan["copies"] == max(1, nodes // parts)
 assert plan["bytes"] == sum(size) and plan["chunks"] == len(size)
 assert plan["origin_bytes"] + plan["left_bytes"] == sum(size)
-assert plan["left_bytes"] == 0 or not fits
+assert (plan["left_bytes"] == 0) == bool(fits), fits
 for n, row in enumerate(plan["nodes"]):
-    part = sum(size[n % parts::parts])
-    assert row["node"] == n and row["part"] == n % parts
-    assert row["held_bytes"] + row["left_bytes"] == part
+    assert row["node"] == n and row["part"] == held(n, parts)[0]
+    assert row["last_part"] == held(n, parts)[-1]
+    assert row["held_bytes"] + row["left_bytes"] == need(n, parts)
     assert row["held_bytes"] <= capacity
     assert row["received_bytes"] == row["held_bytes"] - row["origin_bytes"]
 assert sum(r["origin_bytes"] for r in plan["nodes"]) == plan["origin_bytes"]
 assert (sum(r["received_bytes"] for r in plan["nodes"]) ==
         sum(r["sent_bytes"] for r in plan["nodes"]))
-' "$1" "$2"
+' "$1" "$2" "${3:-1}"
 }
 
 @test "the fewest parts that fit; what has no room is left" {
@@ -62,6 +71,30 @@ assert (sum(r["received_bytes"] for r in plan["nodes"]) ==
 		plan_is $nodes $((all / nodes + all / 20))
 		plan_is $nodes 0
 	done
+}
+
+@test "an order has parts: as many, on fewer nodes and on more" {
+	local all nodes parts
+	all=$(hpdsl-ls --chunks -l "$ds" | awk '{ n += $4 } END { print n }')
+	for parts in 2 6 13; do
+		for nodes in 1 3 4 8; do
+			plan_is $nodes "$all" $parts
+			plan_is $nodes $((all - 1)) $parts
+			plan_is $nodes $((all * 2 / 3)) $parts
+			plan_is $nodes $((all / nodes / 2)) $parts
+		done
+	done
+	hpdsl-stage --plan --nodes=4 --capacity=$((all - 1)) --order-from=state \
+		"$ds" > plan
+	cat plan
+	grep -q '^plan: auto, 13 parts on 4 nodes, each chunk on at least 1 node$' \
+		plan
+	grep -q '^   2   6-9 ' plan
+	hpdsl-stage --plan --nodes=4 --capacity=30000 --order-from=state "$ds" |
+		grep ' each chunk on at most 2 nodes$'
+	# what was asked for stays
+	hpdsl-stage --plan --json --nodes=4 --mode=partition --order-from=state \
+		"$ds" | grep '"parts": *4\b'
 }
 
 @test "what is kept comes first in the order of the state" {

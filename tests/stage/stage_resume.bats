@@ -102,6 +102,73 @@ whole()
 	[ "$(chunks_in node0)" = 60 ]
 }
 
+# has_parts N: node0 .. are planned for six parts.
+has_parts()
+{
+	# shellcheck disable=SC2046
+	check_stage placed "$from/ds" parts=6 \
+		"$(printf -- "$room %.0s" $(seq "$1"))" $(nodes node "$1")
+}
+
+@test "an order of six parts goes on with other numbers of nodes" {
+	local n all room
+	all=$(cat "$from"/ds/chunk-* | wc -c)
+	room=$((all - 1))
+	echo '{"D": 6}' > state
+	for n in 6 4 3 5 2 12; do
+		rm -rf node*
+		again "$all" $n --capacity=$room --order-from=state
+		has_parts $n
+	done
+	# more nodes than parts: part 1 is on nodes 2 and 3
+	hpdsl-stage --status --json node3 | grep '"part": *1\b'
+	rm -rf node*
+	# from six nodes to four: two parts are there no more
+	stage 6 -q --pretend-nodes=6 --capacity=$room --order-from=state \
+		"$from/ds" node%n
+	rm -r node4 node5
+	stage 4 --pretend-nodes=4 --capacity=$room --order-from=state \
+		--report=report "$from/ds" node%n 2> said
+	tail -n 1 said | grep -F ': partition, 6 parts, '
+	[ "$(origin_bytes report)" = "$(part_bytes 4 5)" ]
+	hpdsl-stage --status node2 > status
+	cat status
+	grep -qF 'parts 3-4 of 6' status
+	hpdsl-stage --status --json node2 | python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+assert (s["part"], s["last_part"], s["parts"]) == (3, 4, 6), s'
+	python3 - <<- 'END'
+		import os
+		for n in range(4):
+		    here = {int(f[6:12]) for f in os.listdir(f"node{n}")
+		            if f.startswith("chunk-")}
+		    held = range(n * 6 // 4, -(-(n + 1) * 6 // 4))
+		    want = {c for c in range(60) if c % 6 in held or c % 6 == n}
+		    assert here == want, (n, here ^ want)
+	END
+	for n in 0 1 2 3; do
+		hpdsl-verify -q node$n
+	done
+	# what one node has lost another one has, of its group or of the old plan
+	rm node2/chunk-0000{03,09,10}.tar node1/chunk-0000{01,02}.tar
+	again 0 4 --recheck --capacity=$room --order-from=state
+	rm node[23]/chunk-000016.tar
+	again "$(stat -c %s "$from/ds/chunk-000016.tar")" 4 --recheck \
+		--capacity=$room --order-from=state
+}
+
+# part_bytes P..: of parts of six.
+part_bytes()
+{
+	local c p
+	for p in "$@"; do
+		for ((c = p; c < 60; c += 6)); do
+			stat -c %s "$from/ds/$(printf 'chunk-%06d.tar' "$c")"
+		done
+	done | awk '{ n += $1 } END { print n }'
+}
+
 peer_bytes()
 {
 	python3 -c 'import json, sys
@@ -136,6 +203,30 @@ print(sum(n["peer_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]))' \
 		check_stage placed "$from/ds" $mode \
 			"$(printf -- '- %.0s' {1..7})" $(nodes node 7)
 	done
+}
+
+# Node 3 of 7 is at the border of two parts: nodes 0 to 3 have the even chunks,
+# 3 to 6 the odd ones.
+@test "a node of two groups: in each, who has a chunk sends it once" {
+	local n
+	stage 7 -q --pretend-nodes=7 --mode=copies=3 "$from/ds" node%n
+	for n in 0 2 3; do
+		rm node$n/chunk-0000{02,20,34}.tar
+	done
+	for n in 3 5 6; do
+		rm node$n/chunk-0000{03,21,35,37}.tar
+	done
+	again 0 7 --recheck --mode=copies=3
+	python3 - report "$from/ds" <<- 'END'
+		import json, os, sys
+		def size(*numbers):
+		    return sum(os.path.getsize(f"{sys.argv[2]}/chunk-{n:06}.tar")
+		               for n in numbers)
+		even, odd = size(2, 20, 34), size(3, 21, 35, 37)
+		sent = [n["sent_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]]
+		# 1, which has them, to 2 to 3 to 0; 4 to 5 to 6 to 3
+		assert sent == [0, even, even, even, odd, odd, odd], (sent, even, odd)
+	END
 }
 
 @test "another pack is refused, and nothing happens to what is there" {

@@ -432,6 +432,7 @@ static void make_plan(struct play *p, enum hpdsl_stage_mode mode)
 	struct hpdsl_stage_wish w = {
 		.mode = mode,
 		.copies = 1 + play_below(p, p->nodes),
+		.parts = play_below(p, 2 * p->nodes + 3),
 		.nodes = p->nodes,
 		.capacity = capacity,
 		.chunks = p->chunks,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans of up to 8 nodes, in every mode, against plain definitions; chains with
- * random holdings; the sizes of large machines.
+ * random holdings; where the ranks of up to 1,000 nodes find their lanes; the
+ * sizes of large machines.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,17 +77,42 @@ static uint64_t part_bytes(const struct hpdsl_stage_wish *w, uint32_t d,
 	return sum;
 }
 
+/*
+ * By the definition: node k of n holds the parts floor(k D / n) ..
+ * ceil((k + 1) D / n) - 1.
+ */
+static bool has_part(uint64_t n, uint64_t d, uint64_t k, uint64_t part)
+{
+	uint64_t end = (k + 1) * d / n + !!((k + 1) * d % n);
+
+	return part >= k * d / n && part < end;
+}
+
 static bool all_fit(const struct hpdsl_stage_wish *w, uint32_t d)
 {
-	for (uint32_t n = 0; n < w->nodes; n++)
-		if (w->capacity[n] < part_bytes(w, d, n % d))
+	for (uint32_t n = 0; n < w->nodes; n++) {
+		uint64_t need = 0;
+
+		for (uint32_t p = 0; p < d; p++)
+			if (has_part(w->nodes, d, n, p))
+				need += part_bytes(w, d, p);
+		if (w->capacity[n] < need)
 			return false;
+	}
 	return true;
+}
+
+/* The order's parts; 0: there are none, or more than chunks. */
+static uint32_t wanted(const struct hpdsl_stage_wish *w)
+{
+	return w->parts > 1 && w->parts <= w->chunks ? w->parts : 0;
 }
 
 /* The D of the definition; 0: none fits. */
 static uint32_t smallest(const struct hpdsl_stage_wish *w)
 {
+	if (wanted(w) && !all_fit(w, 1) && all_fit(w, wanted(w)))
+		return wanted(w);
 	for (uint32_t d = 1; d <= w->nodes; d++)
 		if (all_fit(w, d))
 			return d;
@@ -99,12 +125,12 @@ static bool keeps(const struct hpdsl_stage_wish *w, uint32_t d, uint32_t node,
 {
 	uint64_t left = w->capacity[node];
 
-	if (chunk % d != node % d)
+	if (!has_part(w->nodes, d, node, chunk % d))
 		return false;
 	for (uint32_t i = 0; i < w->chunks; i++) {
 		uint32_t c = w->order[i];
 
-		if (c % d != node % d)
+		if (!has_part(w->nodes, d, node, c % d))
 			continue;
 		if (w->weight[c] > left)
 			return false;
@@ -147,7 +173,8 @@ static void check_shares(const struct hpdsl_stage_plan *p,
 						    lacks_all, (void *)p);
 
 			if (f == UINT32_MAX) {
-				bool mine = c % p->parts == n % p->parts;
+				bool mine = has_part(p->nodes, p->parts, n,
+						     c % p->parts);
 
 				sum[n].left_chunks += mine;
 				sum[n].left_bytes += mine ? w->weight[c] : 0;
@@ -174,6 +201,26 @@ static void check_shares(const struct hpdsl_stage_plan *p,
 		hpdsl_stage_plan_share(p, n, &is);
 		assert_memory_equal(&is, &sum[n], sizeof is);
 	}
+}
+
+/* A chunk counts once, whoever holds it. */
+static void check_sums(const struct hpdsl_stage_plan *p,
+		       const struct hpdsl_stage_wish *w)
+{
+	struct hpdsl_stage_sums is, sum = { 0 };
+
+	for (uint32_t c = 0; c < w->chunks; c++) {
+		bool held = false;
+
+		for (uint32_t n = 0; n < w->nodes; n++)
+			held = held || keeps(w, p->parts, n, c);
+		sum.chunks += held;
+		sum.bytes += held ? w->weight[c] : 0;
+		sum.left_chunks += !held;
+		sum.left_bytes += held ? 0 : w->weight[c];
+	}
+	hpdsl_stage_plan_sums(p, &is);
+	assert_memory_equal(&is, &sum, sizeof is);
 }
 
 /* Held and planned chunks of random nodes. */
@@ -227,7 +274,7 @@ static void check_chain(const struct hpdsl_stage_plan *p, uint32_t chunk)
 			assert_true(++steps <= p->nodes);
 		}
 	}
-	for (uint32_t n = chunk % p->parts; n < p->nodes; n += p->parts)
+	for (uint32_t n = 0; n < p->nodes; n++)
 		if (hp_spread_from(p, n, chunk, holder, lacks, &h) !=
 		    UINT32_MAX)
 			assert_int_equal(
@@ -256,9 +303,12 @@ static void check_plan(struct case_ *c)
 		return;
 	}
 	assert_int_equal(r, 0);
-	assert_int_equal(hpdsl_stage_plan_parts(p), d ? d : w->nodes);
+	if (!d)
+		d = wanted(w) > w->nodes ? wanted(w) : w->nodes;
+	assert_int_equal(hpdsl_stage_plan_parts(p), d);
 	check_held(p, w);
 	check_shares(p, w);
+	check_sums(p, w);
 	for (uint32_t i = 0; i < w->chunks; i++)
 		check_chain(p, i);
 	hpdsl_stage_plan_free(p);
@@ -275,6 +325,10 @@ static void all_modes_of_small_plans(void **state)
 
 			make_case(&c, nodes, counts[k % 6]);
 			check_plan(&c);
+			for (uint32_t d = 1; d <= 2 * nodes + 3; d++) {
+				c.wish.parts = d;
+				check_plan(&c);
+			}
 			c.wish.mode = HPDSL_STAGE_REPLICATE;
 			check_plan(&c);
 			c.wish.mode = HPDSL_STAGE_PARTITION;
@@ -321,6 +375,248 @@ static void no_node_is_hot(void **state)
 		assert_int_equal(s.sends_to, 1);
 	}
 	hpdsl_stage_plan_free(p);
+}
+
+/* ---- Parts in blocks -------------------------------------------------- */
+
+struct large {
+	struct hpdsl_stage_wish wish;
+	uint64_t *capacity, *weight;
+	uint32_t *order;
+};
+
+static void large_init(struct large *l, uint32_t nodes, uint32_t chunks)
+{
+	l->capacity = calloc(nodes, sizeof *l->capacity);
+	l->weight = calloc(chunks, sizeof *l->weight);
+	l->order = calloc(chunks, sizeof *l->order);
+	shuffle(l->order, chunks);
+	l->wish = (struct hpdsl_stage_wish){ .nodes = nodes,
+					     .capacity = l->capacity,
+					     .chunks = chunks,
+					     .weight = l->weight,
+					     .order = l->order };
+}
+
+static void large_release(struct large *l)
+{
+	free(l->capacity);
+	free(l->weight);
+	free(l->order);
+}
+
+/* Spans are those of the definition, seen from nodes and from parts. */
+static void check_spans(uint32_t nodes, uint32_t parts)
+{
+	uint64_t holdings = 0;
+
+	for (uint32_t n = 0; n < nodes; n++) {
+		struct hpdsl_stage_span s =
+			hpdsl_stage_parts_of(nodes, parts, n);
+
+		assert_true(s.first <= s.last && s.last < parts);
+		assert_true(s.last - s.first < 2 || parts > nodes);
+		for (uint32_t p = s.first - !!s.first;
+		     p <= s.last + 1 && p < parts; p++) {
+			bool has = has_part(nodes, parts, n, p);
+			struct hpdsl_stage_span g =
+				hpdsl_stage_group_of(nodes, parts, p);
+
+			assert_int_equal(has, p >= s.first && p <= s.last);
+			assert_int_equal(has, n >= g.first && n <= g.last);
+			holdings += has;
+		}
+	}
+	for (uint32_t p = 0; p < parts; p++) {
+		struct hpdsl_stage_span g =
+			hpdsl_stage_group_of(nodes, parts, p);
+
+		assert_true(g.last - g.first + 1 >= nodes / parts);
+		assert_true(g.last - g.first < 2 || parts < nodes);
+		holdings -= g.last - g.first + 1;
+	}
+	assert_int_equal(holdings, 0);
+}
+
+/*
+ * Ranks in blocks, a number of each node: whatever parts the lanes of a rank's
+ * slots are of, t D / R and those up to the next rank's, its node has them.
+ */
+static void check_ranks(uint32_t nodes, uint32_t parts, uint64_t each)
+{
+	uint64_t ranks = nodes * each;
+
+	for (uint64_t t = 0; t < ranks; t++) {
+		uint64_t last = ((t + 1) * parts + ranks - 1) / ranks - 1;
+
+		for (uint64_t p = t * parts / ranks; p <= last; p++)
+			assert_true(has_part(nodes, parts, t / each, p));
+	}
+}
+
+/* All nodes read the same number of chunks, but for what does not divide. */
+static void check_even(uint32_t nodes, uint32_t parts)
+{
+	uint32_t most = parts > nodes ? parts : nodes, each = 12 * most / nodes;
+	struct hpdsl_stage_plan *p;
+	struct large l;
+
+	large_init(&l, nodes, 12 * most);
+	for (uint32_t c = 0; c < l.wish.chunks; c++)
+		l.weight[c] = 1;
+	for (uint32_t n = 0; n < nodes; n++)
+		l.capacity[n] = 12 * most - 1;
+	l.wish.parts = parts;
+	assert_int_equal(hpdsl_stage_plan_new(&l.wish, &p, NULL), 0);
+	for (uint32_t n = 0; n < nodes; n++) {
+		struct hpdsl_stage_share s;
+
+		hpdsl_stage_plan_share(p, n, &s);
+		assert_in_range(s.origin_chunks, each - 4, each + 4);
+		assert_true(s.receives_from < 3 && s.sends_to < 3);
+		assert_true(nodes % p->parts ||
+			    (s.receives_from < 2 && s.sends_to < 2));
+		assert_true(p->parts % nodes ||
+			    (s.receives_from == 0 && s.sends_to == 0));
+	}
+	/* two parts are all of them to a node at their border */
+	if (parts > 2 || (parts > 1 && nodes % 2 == 0))
+		assert_int_equal(p->parts, parts);
+	hpdsl_stage_plan_free(p);
+	large_release(&l);
+}
+
+/*
+ * The same from the order's side: slot g of a batch reads lane
+ * floor(g / K) m + (s mod m) in step s, and that lane is of part
+ * floor(l D / L), which its rank's node has.
+ */
+static void check_lanes(uint64_t nodes, uint64_t parts, uint64_t each,
+			uint64_t batch, uint64_t k, uint64_t m)
+{
+	uint64_t lanes = batch / k * m, ranks = nodes * each;
+
+	assert_int_equal(batch % ranks, 0);
+	assert_int_equal(lanes % parts, 0);
+	for (uint64_t t = 0; t < ranks; t++)
+		for (uint64_t g = t * batch / ranks;
+		     g < (t + 1) * batch / ranks; g++)
+			for (uint64_t s = 0; s < m; s++)
+				assert_true(has_part(nodes, parts, t / each,
+						     (g / k * m + s) * parts /
+							     lanes));
+}
+
+static void check_blocks(uint32_t nodes, uint32_t parts)
+{
+	check_spans(nodes, parts);
+	check_ranks(nodes, parts, 1);
+	check_ranks(nodes, parts, 4);
+	check_ranks(nodes, parts, 7);
+	if (nodes > 1)
+		check_even(nodes, parts);
+}
+
+static void parts_stand_in_blocks(void **state)
+{
+	static const uint32_t some[] = { 1,   2,   3,	7,   10,  64, 250,
+					 333, 334, 499, 500, 501, 999 };
+
+	(void)state;
+	for (uint32_t n = 1; n <= 17; n++)
+		for (uint32_t d = 1; d <= 3 * n + 1; d++)
+			check_blocks(n, d);
+	for (uint32_t d = 1; d <= 64; d++)
+		check_blocks(64, d);
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+		check_blocks(1000, some[i]);
+	check_blocks(1000, 1000);
+	check_blocks(1000, 1001);
+	check_blocks(1000, 2500);
+	check_blocks(1000, 3000);
+}
+
+/* Ranks read lanes of parts that their node has: 4,096 ranks, and resumed. */
+static void ranks_find_their_lanes(void **state)
+{
+	static const uint32_t nodes[] = { 1,  2,   3,	6,   48,  96,
+					  64, 512, 192, 384, 768, 1024 };
+	static const uint32_t parts[] = { 1, 2, 3, 8, 48, 512, 768 };
+
+	(void)state;
+	/* 4 ranks a node, 8 samples a rank, a lane for each place */
+	for (uint32_t d = 1; d <= 4096; d *= 2)
+		check_lanes(1024, d, 4, 8 * 4096, 1, 1);
+	check_lanes(1024, 512, 4, 256 * 4096, 64, 1);
+	check_lanes(512, 512, 8, 4096, 1, 4);
+	/* a run of one batch goes on with any of these numbers of nodes */
+	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+		for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+			check_ranks(nodes[i], parts[k], 8);
+			check_lanes(nodes[i], parts[k], 4, 3 * 4096, 1, 1);
+			check_lanes(nodes[i], parts[k], 1, 3 * 4096, 2, 1);
+			check_lanes(nodes[i], parts[k], 2, 3 * 4096, 1, 3);
+		}
+}
+
+struct before {
+	const struct hpdsl_stage_plan *old, *new;
+};
+
+static bool new_to(void *arg, uint32_t node, uint64_t chunk)
+{
+	const struct before *b = arg;
+
+	return node >= b->old->nodes || !hp_spread_holds(b->old, node, chunk);
+}
+
+/* Nobody gets what it had, and nothing that some node has is read again. */
+static void check_again(const struct before *b)
+{
+	for (uint32_t c = 0; c < b->new->chunks; c++) {
+		uint32_t holder = UINT32_MAX;
+
+		for (uint32_t n = 0; n < b->old->nodes && n < b->new->nodes;
+		     n++)
+			if (hp_spread_holds(b->old, n, c))
+				holder = n;
+		for (uint32_t n = 0; n < b->new->nodes; n++) {
+			uint32_t from = hp_spread_from(b->new, n, c, holder,
+						       new_to, (void *)b);
+
+			if (!new_to((void *)b, n, c) ||
+			    !hp_spread_holds(b->new, n, c))
+				assert_int_equal(from, UINT32_MAX);
+			else if (holder != UINT32_MAX)
+				assert_true(from != n && from < b->new->nodes);
+			else
+				assert_true(from < b->new->nodes);
+		}
+	}
+}
+
+static void what_is_there_stays(void **state)
+{
+	struct case_ one, two;
+	struct hpdsl_stage_plan *a, *b;
+
+	(void)state;
+	for (uint32_t k = 0; k < 400; k++) {
+		make_case(&one, 1 + draw(NODES), CHUNKS);
+		two = one;
+		two.wish.nodes = 1 + draw(NODES);
+		two.wish.capacity = one.wish.capacity = two.capacity;
+		for (uint32_t n = 0; n < NODES; n++)
+			two.capacity[n] = UINT64_MAX;
+		one.wish.mode = two.wish.mode = HPDSL_STAGE_COPIES;
+		one.wish.copies = 1 + draw(NODES);
+		two.wish.copies = 1 + draw(NODES);
+		assert_int_equal(hpdsl_stage_plan_new(&one.wish, &a, NULL), 0);
+		assert_int_equal(hpdsl_stage_plan_new(&two.wish, &b, NULL), 0);
+		check_again(&(struct before){ a, b });
+		hpdsl_stage_plan_free(a);
+		hpdsl_stage_plan_free(b);
+	}
 }
 
 static void nonsense_is_refused(void **state)
@@ -371,32 +667,6 @@ static void no_room_is_told(void **state)
 }
 
 /* ---- Large ------------------------------------------------------------ */
-
-struct large {
-	struct hpdsl_stage_wish wish;
-	uint64_t *capacity, *weight;
-	uint32_t *order;
-};
-
-static void large_init(struct large *l, uint32_t nodes, uint32_t chunks)
-{
-	l->capacity = calloc(nodes, sizeof *l->capacity);
-	l->weight = calloc(chunks, sizeof *l->weight);
-	l->order = calloc(chunks, sizeof *l->order);
-	shuffle(l->order, chunks);
-	l->wish = (struct hpdsl_stage_wish){ .nodes = nodes,
-					     .capacity = l->capacity,
-					     .chunks = chunks,
-					     .weight = l->weight,
-					     .order = l->order };
-}
-
-static void large_release(struct large *l)
-{
-	free(l->capacity);
-	free(l->weight);
-	free(l->order);
-}
 
 /* A petabyte, sizes and rooms that vary, one chunk that fits on no node. */
 static void ten_thousand_nodes(void **state)
@@ -536,6 +806,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_modes_of_small_plans),
 		cmocka_unit_test(no_node_is_hot),
+		cmocka_unit_test(parts_stand_in_blocks),
+		cmocka_unit_test(ranks_find_their_lanes),
+		cmocka_unit_test(what_is_there_stays),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(no_room_is_told),
 		cmocka_unit_test(ten_thousand_nodes),
