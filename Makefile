@@ -228,7 +228,7 @@ CHOSEN := $(if $(and $(filter check,$(MAKECMDGOALS)),$(TESTS)$(AREA)),$(sort $(f
 SLOW := $(patsubst %,test_%.c,compress fault fault_readers fetch frames scan_io \
 	scatter snap_write stage_faults stage_read stager walk)
 QUICK_BATS := $(addsuffix .bats,contract errors golden format roundtrip ls cat \
-	verify index order read snapshot pages python stage_plan stage_reads \
+	verify index order bench snapshot pages python stage_plan stage_reads \
 	names emit)
 QUICK := $(foreach t,$(UNIT) $(FUZZ),$(if $(filter $(notdir \
 	$(t)),$(SLOW)),,$(t))) $(foreach t,$(BATS),$(if $(filter $(notdir \
@@ -240,8 +240,9 @@ TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 	MPICC='$(MPICC)'
 
 SIM := $(BUILD)/tests/bench/sim_stage
+SPARSE := $(BUILD)/tests/bench/gen_sparse
 # A bats file may call whatever there is; a program is what it needs.
-FOR_BATS := all $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM)
+FOR_BATS := all $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM) $(SPARSE)
 needs = $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
 # The longest first, so that none of them is left for the end.
 prove = @rm -rf $(BUILD)/tap; $(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \

@@ -7,8 +7,8 @@
  *	./a.out DATASET EPOCHS [STATE [STEPS]]
  *
  * STATE is a file: if it is there, reading begins where it says; in the end,
- * or after STEPS steps, it says where to go on.  Under mpirun, rank and ranks
- * would be MPI's.
+ * or after STEPS steps, it says where to go on.  Under mpirun, opt.share has
+ * MPI's rank and number of ranks.
  */
 #include <hpdsl.h>
 
@@ -115,7 +115,8 @@ static int loop(struct hpdsl_loader *loader, uint64_t steps,
 int main(int argc, char **argv)
 {
 	struct hpdsl_loader_options opt = {
-		.order = { .seed = 1, .window = 4 },
+		.order = { .seed = 1 },
+		.batch_size = 256,
 	};
 	const char *file = argc > 3 ? argv[3] : NULL;
 	uint64_t steps = argc > 4 ? strtoull(argv[4], NULL, 10) : UINT64_MAX;

@@ -8,9 +8,9 @@
 
 A stage directory does as well, even while it is being filled.  Started again,
 it goes on behind its last checkpoint, with just the samples of the epoch that
-were still to come, on as many processes as there are now: 1, 2, 4 or 8, for
-they have to divide the 8 runs of a step.  torchrun and srun start several, and
-each reads its share of every step.
+were still to come, on as many processes as there are now: any number that
+divides the batch.  torchrun and srun start several, and each reads its share of
+every step.
 """
 import argparse
 import errno
@@ -91,17 +91,19 @@ def accuracy(net, batches):
 
 
 def join():
-    """Finds the other processes; returns this one's number."""
+    """Finds the other processes; returns this one's number, and how many there
+    are.  In the shell of an sbatch script Slurm has a rank and tasks as well,
+    but no step: what srun has not started is alone."""
     rank, ranks = (
         int(os.environ.get(ours, os.environ.get(slurms, default)))
         for ours, slurms, default in (
             ("RANK", "SLURM_PROCID", 0),
-            ("WORLD_SIZE", "SLURM_NTASKS", 1),
+            ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", 1),
         )
     )
     if ranks > 1:
         dist.init_process_group("gloo", rank=rank, world_size=ranks)
-    return rank
+    return rank, ranks
 
 
 def save(path, net, optimizer, loader):
@@ -156,7 +158,9 @@ def arguments():
     parser.add_argument("--steps", type=count, help="stop after so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rate", type=float, default=0.006)
-    parser.add_argument("--window", type=count, default=0, help="in chunks")
+    parser.add_argument(
+        "--batch", type=count, default=256, help="of all processes together"
+    )
     parser.add_argument("--workers", type=count, default=0)
     parser.add_argument("--checkpoint", metavar="FILE")
     parser.add_argument(
@@ -171,7 +175,7 @@ def arguments():
 
 def main():
     args = arguments()
-    rank = join()
+    rank, ranks = join()
     if args.checkpoint and rank == 0:
         try_to_save(args.checkpoint)
     torch.set_num_threads(1)
@@ -184,14 +188,15 @@ def main():
     dataset = hpdsl.Dataset(args.dataset)
 
     def loader(half, epochs):
-        steps = hpdsl.torch.Steps(
+        return hpdsl.torch.Loader(
             dataset,
-            hpdsl.Order(seed=args.seed, window=args.window),
+            batch_size=args.batch // ranks,
+            seed=args.seed,
             choice=hpdsl.Choice(dataset, include=[half]),
             epochs=epochs,
             decode=image,
+            num_workers=args.workers,
         )
-        return hpdsl.torch.Loader(steps, num_workers=args.workers)
 
     training = loader(TRAINING, args.epochs)
     if args.checkpoint and os.path.exists(args.checkpoint):

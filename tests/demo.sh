@@ -112,14 +112,15 @@ first 3 'hpdsl-snapshot find --type=f tree.snap'
 first 5 'hpdsl-snapshot du -d 1 tree.snap'
 show 'hpdsl-snapshot check tree.snap tree/ && echo still true'
 
-say "The order of an epoch, and what mixing so few chunks at a time costs"
+say "The order of an epoch, when a sample comes in it, and what it costs a rank"
 first 3 'hpdsl-order --seed=1 packed'
-show 'hpdsl-order --window=2 --cost --classes packed'
+show 'hpdsl-order --seed=1 --where=0 packed'
+show 'hpdsl-order --cost --classes --ranks=4 packed'
 
 say "An epoch as a training job reads it: shuffled, verified, a batch at a time"
-show 'hpdsl-read packed'
-show 'hpdsl-read -q --steps=20 --save=state packed && cat state'
-show 'hpdsl-read --state=state --ranks=2 --rank=1 packed'
+show 'hpdsl-bench --batch-size=256 packed'
+show 'hpdsl-bench -q --batch-size=256 --steps=20 --save=state packed && cat state'
+show 'hpdsl-bench --state=state --ranks=2 --rank=1 packed'
 
 say "On four pretend nodes, every byte read once, and verified on each"
 stage='mpirun -q --oversubscribe -n 4 hpdsl-stage --pretend-nodes=4'
@@ -130,7 +131,7 @@ if [ -x "$BUILD/hpdsl-stage" ] && command -v mpirun > /dev/null; then
 	show "$stage packed node%n"
 	show 'hpdsl-verify node3'
 	show "hpdsl-ls packed | cmp - <(hpdsl-ls node3)"
-	show 'hpdsl-read --ranks=4 --rank=3 node3'
+	show 'hpdsl-bench --ranks=4 --rank=3 node3'
 	show "$stage --mode=copies=2 --report=report.json packed half%n"
 	show 'hpdsl-stage --status half1'
 	show "$stage --clean node%n && $stage --clean half%n"

@@ -223,6 +223,9 @@ void cmd_progress_counts(const char *what);
 
 extern int cmd_stop;
 
+/* As many open files as the process may have: the soft limit is for those who
+ * do not know. */
+void cmd_allow_open_files(void);
 /*
  * SIGINT and SIGTERM end the process at once with 128 + signal, which is safe:
  * what is on the disk is valid at every instant; a line says so, with after at

@@ -1,73 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options of an order mean for a dataset: its state, its choice. */
+/* What the options of an order mean for a dataset: its choice, its order. */
 #include "order_options.h"
 
-#include <errno.h>
 #include <string.h>
-
-/* ---- --state ---------------------------------------------------------- */
-
-static int read_state(const char *file, struct hpdsl_state *ret)
-{
-	cmd_auto_free char *text = NULL;
-	struct hpdsl_error err;
-	size_t size;
-	int r = cmd_file_read(file, &text, &size, &err);
-
-	if (r == 0)
-		r = hpdsl_state_parse(text, size, file, ret, &err);
-	return r < 0 ? cmd_worse(cmd_tell(&err), CMD_TROUBLE) : CMD_DONE;
-}
-
-/* What was given on the command line and is other than the state has it. */
-static const char *conflict(const struct cmd_order *o,
-			    const struct hpdsl_state *s)
-{
-	const struct hpdsl_order *a = &o->order, *b = &s->order;
-	const struct {
-		const char *name;
-		bool differs;
-	} all[] = {
-		{ "seed", a->seed != b->seed },
-		{ "epoch", a->epoch != b->epoch },
-		{ "from-step", a->step != b->step },
-		{ "window", a->window != b->window },
-		{ "lanes", a->lanes != b->lanes },
-		{ "run", a->run != b->run },
-		{ "step-runs", a->step_runs != b->step_runs },
-		{ "parts", a->parts != b->parts },
-		{ "end", o->end != s->end },
-	};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		if (all[i].differs && cmd_order_gave(o, all[i].name))
-			return all[i].name;
-	return NULL;
-}
-
-static int take_state(struct cmd_order *o, const struct hpdsl_dataset *ds,
-		      const struct hpdsl_choice *choice)
-{
-	struct hpdsl_state s;
-	struct hpdsl_error err;
-	const char *option;
-	int status = read_state(o->state, &s);
-
-	if (status != CMD_DONE)
-		return status;
-	if (hpdsl_state_check(&s, ds, choice, o->state, &err) < 0)
-		return cmd_worse(cmd_tell(&err), CMD_TROUBLE);
-	option = conflict(o, &s);
-	if (option) {
-		cmd_message("%s: the state has another --%s", o->state, option);
-		return CMD_USAGE;
-	}
-	o->order = s.order;
-	o->end = s.end;
-	return CMD_DONE;
-}
-
-/* ---- The choice ------------------------------------------------------- */
 
 static int class_number(const struct hpdsl_dataset *ds, const char *text,
 			uint32_t *ret)
@@ -159,13 +94,32 @@ static int choose(struct cmd_order *o, const struct hpdsl_dataset *ds,
 							     CMD_DONE;
 }
 
+static int fill(struct cmd_order *o, const struct hpdsl_dataset *ds,
+		const struct hpdsl_choice *choice)
+{
+	const struct hpdsl_order_start start = {
+		.choice = choice,
+		.batch_size = o->batch_size,
+		.ranks = o->share.ranks,
+		.workers = o->share.workers,
+	};
+	struct hpdsl_error err;
+	int r = cmd_order_batch(o, &err);
+
+	if (r == 0)
+		r = hpdsl_order_fill(ds, &start, &o->order, &err);
+	return r < 0 ? cmd_tell(&err) : CMD_DONE;
+}
+
 int cmd_order_begin(struct cmd_order *o, const struct hpdsl_dataset *ds,
 		    struct hpdsl_choice **ret)
 {
 	int status = choose(o, ds, ret);
 
 	if (status == CMD_DONE && o->state)
-		status = take_state(o, ds, *ret);
+		status = cmd_order_state(o, ds, *ret);
+	if (status == CMD_DONE)
+		status = fill(o, ds, *ret);
 	if (status != CMD_DONE) {
 		hpdsl_choice_free(*ret);
 		*ret = NULL;

@@ -1,117 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the command line says of an order and of the share that is read. */
+/* What the command line says of an order. */
 #include "order_options.h"
 
 #include "table.h"
 
 #include <string.h>
 
-/* A decimal from 0 to 1 with up to nine digits, exactly: up to : or the end. */
-static const char *read_share(const char *s, uint32_t *ret)
-{
-	uint32_t unit = HPDSL_SPLIT_ONE, sum;
-
-	if (*s != '0' && *s != '1')
-		return NULL;
-	sum = (uint32_t)(*s++ - '0') * HPDSL_SPLIT_ONE;
-	if (*s == '.') {
-		if (*++s < '0' || *s > '9')
-			return NULL;
-		for (; *s >= '0' && *s <= '9'; s++) {
-			unit /= 10;
-			if (!unit)
-				return NULL;
-			sum += (uint32_t)(*s - '0') * unit;
-		}
-	}
-	*ret = sum;
-	return sum <= HPDSL_SPLIT_ONE ? s : NULL;
-}
-
-static int take_split(const struct cmd_option *o, void *to, const char *arg,
-		      struct cmd_why *why)
-{
-	struct hpdsl_choice_options *c = &((struct cmd_order *)to)->choice;
-	const char *s = read_share(arg, &c->split_from);
-
-	if (s && *s == ':')
-		s = read_share(s + 1, &c->split_to);
-	else
-		s = NULL;
-	if (s && *s == ':' && cmd_parse_count(s + 1, &c->split_seed) == 0)
-		s = "";
-	if (!s || *s || c->split_from >= c->split_to)
-		return cmd_refuse(why,
-				  "%s: '%s' is not FROM:TO[:SEED] with "
-				  "0 <= FROM < TO <= 1 and at most nine digits",
-				  o->name, arg);
-	return 0;
-}
-
-#define FLAG(member) CMD_FLAG(struct cmd_order, member)
-#define STRINGS(member) CMD_STRINGS(struct cmd_order, member)
-#define COUNT(member) CMD_COUNT(struct cmd_order, member, 0)
-#define NUMBER(member, from) \
-	CMD_NUMBER(struct cmd_order, member, from, UINT32_MAX)
+#define COUNT(member, from) CMD_COUNT(struct cmd_order, member, from)
+#define NUMBER(member) CMD_NUMBER(struct cmd_order, member, 1, UINT32_MAX)
 
 static const struct cmd_option options[] = {
 	{ NULL, NULL, "Order:", .group = 3 },
-	{ "seed", "N", "Which random order (default: 0)", COUNT(order.seed) },
+	{ "seed", "N", "Which random order (default: 0)",
+	  COUNT(order.seed, 0) },
 	{ "epoch", "N", "Which epoch, from 0 (default: 0)",
-	  COUNT(order.epoch) },
-	{ "from-step", "N", "Begin at this step of the epoch (default: 0)",
-	  COUNT(order.step) },
-	{ "window", "CHUNKS",
-	  "Chunks that are mixed at a time in a lane (default: 16)",
-	  NUMBER(order.window, 1) },
+	  COUNT(order.epoch, 0) },
+	{ "step", "N", "Begin at this step of the epoch (default: 0)",
+	  COUNT(order.step, 0) },
+	{ "batch", "SAMPLES",
+	  "Samples of a step, of all ranks together (default: --batch-size "
+	  "times the ranks)",
+	  NUMBER(order.batch) },
+	{ "batch-size", "SAMPLES",
+	  "Samples of a step, of one rank (default: 64)", NUMBER(batch_size) },
 	{ "lanes", "N",
-	  "Independent streams that an epoch is dealt from (default: 8, or the "
-	  "next multiple of the parts)",
-	  NUMBER(order.lanes, 1) },
-	{ "run", "SAMPLES", "Samples in a row from one lane (default: 32)",
-	  NUMBER(order.run, 1) },
-	{ "step-runs", "N", "Runs of a step, the global batch (default: 8)",
-	  NUMBER(order.step_runs, 1) },
-	{ "parts", "N",
-	  "Parts that nodes hold, as hpdsl-stage made them (default: 1)",
-	  NUMBER(order.parts, 1) },
-	{ "end", "HOW",
-	  "What the last step lacks: mask or repeat fill it up, drop leaves "
-	  "the step out (default: mask)",
-	  CMD_WORD(struct cmd_order, end, "mask repeat drop",
-		   "none of mask, repeat and drop") },
-	{ "state", "FILE",
-	  "All of this from a loader's state; what is given besides must agree",
-	  CMD_STRING(struct cmd_order, state) },
-
-	{ NULL, NULL, "Share:", .group = 4 },
-	{ "ranks", "N", "Ranks of the job (default: 1)",
-	  NUMBER(share.ranks, 1) },
-	{ "rank", "N", "Which of them, from 0", NUMBER(share.rank, 0) },
-	{ "workers", "N", "Workers of a rank (default: 1)",
-	  NUMBER(share.workers, 1) },
-	{ "worker", "N", "Which of them, from 0", NUMBER(share.worker, 0) },
-	{ "uneven", NULL,
-	  "Ranks need not divide the runs of a step; batches then differ by a "
-	  "run",
-	  FLAG(share.uneven) },
-
-	{ NULL, NULL, "Samples (those that pass all of these):", .group = 5 },
-	{ "label", "CLASS", "Of this class, by name or number; may be repeated",
-	  STRINGS(labels) },
-	{ "include", "GLOB",
-	  "With a member whose path matches; may be repeated",
-	  STRINGS(include) },
-	{ "exclude", "GLOB", "Without such a member; may be repeated",
-	  STRINGS(exclude) },
-	{ "samples", "FILE",
-	  "Whose numbers are in FILE, one a line (-: standard input)",
-	  CMD_STRING(struct cmd_order, samples) },
-	{ "split", "FROM:TO[:SEED]",
-	  "A random share of all: 0:0.9 for training, 0.9:1 to validate",
-	  .take = take_split },
-	{ "balanced", NULL, "Each class equally often, as many samples in all",
-	  FLAG(choice.balanced) },
+	  "Streams that an epoch is read from, a multiple or a divisor of the "
+	  "batch (default: as many as the batch, or as read well)",
+	  COUNT(order.lanes, 1) },
+	{ "piece", "SAMPLES",
+	  "Samples in a row that a lane reads (default: some MiB of them)",
+	  COUNT(order.piece, 1) },
+	{ "windows", "N",
+	  "Parts of an epoch that are shuffled by themselves, so that it wants "
+	  "a few chunks at a time; 1 mixes most (default: up to 16)",
+	  NUMBER(order.windows) },
+	{ "no-shuffle", NULL, "The samples as they are stored",
+	  CMD_FLAG(struct cmd_order, order.plain) },
 	{ 0 }
 };
 
@@ -126,26 +50,17 @@ bool cmd_order_gave(const struct cmd_order *o, const char *option)
 	return false;
 }
 
-static void check(const struct cmd_order *o, const struct argp_state *state)
-{
-	uint32_t ranks = o->share.ranks ? o->share.ranks : 1;
-	uint32_t workers = o->share.workers ? o->share.workers : 1;
-
-	if (o->share.rank >= ranks)
-		argp_error(state, "--rank=%u is not below --ranks=%u",
-			   o->share.rank, ranks);
-	if (o->share.worker >= workers)
-		argp_error(state, "--worker=%u is not below --workers=%u",
-			   o->share.worker, workers);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	const struct cmd_option *row = cmd_options_find(options, key);
 	struct cmd_order *o = state->input;
+	const struct hpdsl_order *order = &o->order;
 
 	if (key == ARGP_KEY_END) {
-		check(o, state);
+		if (order->plain &&
+		    (order->lanes || order->piece || order->windows))
+			argp_error(state, "--no-shuffle leaves no lanes, "
+					  "pieces and windows");
 		return 0;
 	}
 	if (row)
@@ -155,12 +70,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cmd_order_argp = {
 	shown, parse, NULL, NULL, NULL, NULL, NULL
-};
-
-const struct argp_child cmd_order_children[] = {
-	{ &cmd_order_argp, 0, NULL, 0 },
-	{ &cmd_common_argp, 0, NULL, 9 },
-	{ 0 },
 };
 
 void cmd_order_show(void)

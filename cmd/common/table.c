@@ -80,6 +80,18 @@ int cmd_take_threads(const struct cmd_option *o, void *to, const char *arg,
 	return 0;
 }
 
+int cmd_take_memory(const struct cmd_option *o, void *to, const char *arg,
+		    struct cmd_why *why)
+{
+	uint64_t n;
+
+	if (cmd_parse_size(arg, &n) < 0 || n < HPDSL_LOADER_MEMORY_LEAST)
+		return cmd_refuse(why, "%s: '%s' is no size from 16M", o->name,
+				  arg);
+	*(uint64_t *)to = n;
+	return 0;
+}
+
 int cmd_take_deadline(const struct cmd_option *o, void *to, const char *arg,
 		      struct cmd_why *why)
 {

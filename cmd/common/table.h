@@ -53,6 +53,9 @@ struct cmd_option {
 #define CMD_SIZE(in, member, from)                                    \
 	.take = cmd_take_size, .place = CMD_AT(in, member, uint64_t), \
 	.least = (from)
+/* Of a loader. */
+#define CMD_MEMORY(in, member) \
+	.take = cmd_take_memory, .place = CMD_AT(in, member, uint64_t)
 #define CMD_DEADLINE(in, member) \
 	.take = cmd_take_deadline, .place = CMD_AT(in, member, uint64_t)
 /* An enum that counts from 0, in the order of the words. */
@@ -62,7 +65,7 @@ struct cmd_option {
 
 cmd_take_fn cmd_take_flag, cmd_take_string, cmd_take_strings, cmd_take_count,
 	cmd_take_number, cmd_take_size, cmd_take_deadline, cmd_take_word,
-	cmd_take_threads;
+	cmd_take_threads, cmd_take_memory;
 
 /* For argp, with room for as many as there are rows; to be called first. */
 void cmd_options_show(const struct cmd_option *rows, struct argp_option *ret);

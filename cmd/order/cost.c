@@ -1,85 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the windows of an order cost, for people and as JSON. */
+/* What an order costs one rank, and how it mixes, for people and as JSON. */
 #include "order.h"
 
 #include <math.h>
 
-static void print_order(const struct order *w)
-{
-	const struct hpdsl_epoch_info *i = &w->info;
+typedef unsigned long long LLU;
 
-	cmd_print("order:       window %u, %u lanes, run %u, step of %u runs, "
-		  "%s\n",
-		  i->order.window, i->order.lanes, i->order.run,
-		  i->order.step_runs, cmd_many(i->order.parts, "part").s);
-	cmd_print("epoch:       %s in %s, ", cmd_many(i->samples, "sample").s,
-		  cmd_many(i->chunks, "chunk").s);
-	cmd_print("%s, %s of %llu\n", cmd_many(i->windows, "window").s,
-		  cmd_many(w->steps, "step").s, (unsigned long long)i->batch);
+static uint64_t memory_of(const struct order *w)
+{
+	return w->memory ? w->memory : HPDSL_LOADER_MEMORY;
 }
 
-static void print_mates(const struct hpdsl_epoch_cost *c)
+/* ---- For people ------------------------------------------------------- */
+
+static void print_order(const struct order *w, const struct hpdsl_epoch_cost *c)
 {
-	if (isnan(c->mates_expected))
-		cmd_print("chunk-mates: none that could meet in a step\n");
+	const struct hpdsl_order *o = &w->info.order;
+
+	cmd_print("order:       batch %u, ", o->batch);
+	if (o->plain)
+		cmd_print("not shuffled, ");
 	else
-		cmd_print("chunk-mates: meet in a step %.3f times as often as "
-			  "in a full shuffle (in this epoch: %.3f)\n",
-			  c->mates_expected, c->mates_measured);
+		cmd_print("%s, pieces of %s (%s), %s, ",
+			  cmd_many(o->lanes, "lane").s,
+			  cmd_many(o->piece, "sample").s,
+			  cmd_bytes(c->piece_bytes).s,
+			  cmd_many(o->windows, "window").s);
+	cmd_print("%s\n", cmd_many(o->parts, "part").s);
+	cmd_print("epoch:       %s in %s, ",
+		  cmd_many(w->info.samples, "sample").s,
+		  cmd_many(w->info.chunks, "chunk").s);
+	cmd_print("%s\n", cmd_many(w->steps, "step").s);
+	if (c->steps != w->steps)
+		cmd_print("here:        %s, from step %llu on\n",
+			  cmd_many(c->steps, "step").s, (LLU)o->step);
 }
 
-static void print_cost(const struct order *w, const struct hpdsl_epoch_cost *c)
+static void print_rank(const struct order *w, const struct hpdsl_epoch_cost *c,
+		       uint64_t samples)
 {
-	print_order(w);
-	cmd_print("memory:      %s for all lanes' windows, the largest is %s\n",
-		  cmd_bytes(c->job_bytes).s, cmd_bytes(c->window_bytes).s);
-	cmd_print("reads:       %s, the median %s, the smallest %s\n",
-		  cmd_thousands(c->reads).s, cmd_bytes(c->median_read).s,
-		  cmd_bytes(c->smallest_read).s);
-	print_mates(c);
+	uint64_t memory = memory_of(w);
+
+	cmd_print("a rank:      %llu of %s a step, %s; holds %s of %s",
+		  (LLU)samples, cmd_many(w->info.order.batch, "sample").s,
+		  cmd_many(c->lanes, "lane").s, cmd_bytes(c->held_peak).s,
+		  cmd_bytes(memory).s);
+	cmd_print("%s\n", c->held_peak < memory ?
+				  ", the rest is read-ahead" :
+				  ", for which there is no room");
+	cmd_print("reads:       %llu", (LLU)c->reads);
+	if (c->reads)
+		cmd_print(", the median %s; %.2f times the bytes; the first "
+			  "batch after %s",
+			  cmd_bytes(c->median_read).s,
+			  (double)c->read_bytes / (double)c->wanted_bytes,
+			  cmd_bytes(c->first_batch).s);
+	cmd_print("\n");
 }
 
-static void put_ratio(struct cmd_json *j, const char *name, double value)
+static void print_mixing(const struct hpdsl_epoch_cost *c)
 {
-	if (isnan(value))
-		cmd_json_null(j, name);
+	if (!c->steps)
+		return;
+	cmd_print("mixing:      a step has samples of %.0f pieces of %.0f "
+		  "chunks; ",
+		  c->step_pieces, c->step_chunks);
+	if (isnan(c->mates))
+		cmd_print("no chunk has two samples\n");
 	else
-		cmd_json_real(j, name, value);
+		cmd_print("chunk-mates meet %.1f times as often as in a full "
+			  "shuffle\n",
+			  c->mates);
+}
+
+/* ---- For programs ----------------------------------------------------- */
+
+static void put_order(const struct order *w, struct cmd_json *j)
+{
+	const struct hpdsl_order *o = &w->info.order;
+
+	cmd_json_u64(j, "batch", o->batch);
+	cmd_json_u64(j, "lanes", o->lanes);
+	cmd_json_u64(j, "piece", o->piece);
+	cmd_json_u64(j, "windows", o->windows);
+	cmd_json_u64(j, "parts", o->parts);
+	cmd_json_bool(j, "shuffle", !o->plain);
+	cmd_json_u64(j, "samples", w->info.samples);
+	cmd_json_u64(j, "chunks", w->info.chunks);
+	cmd_json_u64(j, "steps", w->steps);
 }
 
 static void put_cost(const struct order *w, const struct hpdsl_epoch_cost *c,
-		     struct cmd_json *j)
+		     uint64_t samples, struct cmd_json *j)
 {
-	const struct hpdsl_epoch_info *i = &w->info;
-
-	cmd_json_u64(j, "W", i->order.window);
-	cmd_json_u64(j, "L", i->order.lanes);
-	cmd_json_u64(j, "K", i->order.run);
-	cmd_json_u64(j, "Q", i->order.step_runs);
-	cmd_json_u64(j, "D", i->order.parts);
-	cmd_json_u64(j, "samples", i->samples);
-	cmd_json_u64(j, "chunks", i->chunks);
-	cmd_json_u64(j, "windows", i->windows);
-	cmd_json_u64(j, "steps", w->steps);
-	cmd_json_u64(j, "batch", i->batch);
-	cmd_json_u64(j, "window_bytes", c->window_bytes);
-	cmd_json_u64(j, "job_bytes", c->job_bytes);
+	put_order(w, j);
+	cmd_json_u64(j, "first_step", w->info.order.step);
+	cmd_json_u64(j, "counted_steps", c->steps);
+	cmd_json_u64(j, "memory", memory_of(w));
+	cmd_json_u64(j, "rank_samples", samples);
+	cmd_json_u64(j, "rank_lanes", c->lanes);
+	cmd_json_u64(j, "piece_bytes", c->piece_bytes);
+	cmd_json_u64(j, "share_bytes", c->share_bytes);
+	cmd_json_u64(j, "held_peak", c->held_peak);
 	cmd_json_u64(j, "reads", c->reads);
-	cmd_json_u64(j, "smallest_read", c->smallest_read);
+	cmd_json_u64(j, "read_bytes", c->read_bytes);
+	cmd_json_u64(j, "wanted_bytes", c->wanted_bytes);
 	cmd_json_u64(j, "median_read", c->median_read);
-	put_ratio(j, "mates_expected", c->mates_expected);
-	put_ratio(j, "mates_measured", c->mates_measured);
+	cmd_json_u64(j, "first_batch_bytes", c->first_batch);
+	cmd_json_real(j, "step_pieces", c->step_pieces);
+	cmd_json_real(j, "step_chunks", c->step_chunks);
+	if (isnan(c->mates))
+		cmd_json_null(j, "mates");
+	else
+		cmd_json_real(j, "mates", c->mates);
 }
 
 int order_cost(struct order *w, struct cmd_json *j)
 {
+	const struct hpdsl_cost_options opt = {
+		.share = w->o.share,
+		.memory = w->memory,
+		.end = w->o.end,
+		.first = w->o.order.step,
+		.steps = w->end - w->o.order.step,
+	};
 	struct hpdsl_epoch_cost cost;
+	int64_t samples = 0;
 
-	if (hpdsl_epoch_cost(w->e, w->ds, &cost, &w->err) < 0)
+	/* All steps are alike, if there are any. */
+	if (w->steps)
+		samples = hpdsl_epoch_step(w->e, w->o.end, 0, &w->o.share, NULL,
+					   0, &w->err);
+	if (samples < 0)
 		return cmd_tell(&w->err);
-	if (w->json)
-		put_cost(w, &cost, j);
-	else
-		print_cost(w, &cost);
+	if (hpdsl_epoch_cost(w->e, w->ds, &opt, &cost, &w->err) < 0)
+		return cmd_tell(&w->err);
+	if (w->json) {
+		put_cost(w, &cost, (uint64_t)samples, j);
+	} else {
+		print_order(w, &cost);
+		print_rank(w, &cost, (uint64_t)samples);
+		print_mixing(&cost);
+	}
 	return CMD_DONE;
 }

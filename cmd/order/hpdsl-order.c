@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hpdsl-order: prints the order of an epoch, or what the order costs and what
- * it does to the classes of a batch.  Reads nothing but the index.
+ * hpdsl-order: prints the order of an epoch, when a sample comes, what the
+ * order costs, or what it does to the classes of a batch.  Reads nothing but
+ * the index.
  */
 #include "order.h"
 
@@ -18,16 +19,34 @@ static int take_count(const struct cmd_option *o, void *to, const char *arg,
 	return cmd_value_count(o->name, arg, 0, &w->count, why);
 }
 
+static int take_where(const struct cmd_option *o, void *to, const char *arg,
+		      struct cmd_why *why)
+{
+	struct order *w = to;
+
+	w->where = true;
+	return cmd_value_count(o->name, arg, 0, &w->sample, why);
+}
+
 #define FLAG(member) CMD_FLAG(struct order, member)
+#define COUNT(member, from) CMD_COUNT(struct order, member, from)
 
 static const struct cmd_option options[] = {
 	{ "from", "P", "Positions from this one on (default: 0)",
-	  CMD_COUNT(struct order, from, 0) },
+	  COUNT(from, 0) },
 	{ "count", "N", "So many positions at most", .take = take_count },
+	{ "steps", "N", "So many steps at most, from --step on",
+	  COUNT(some, 1) },
+	{ "where", "SAMPLE",
+	  "Print when this sample comes: position, step and place in the step",
+	  .take = take_where },
 	{ "cost", NULL,
-	  "Print what the window costs: memory, reads, and how much likelier "
-	  "than in a full shuffle two samples of a chunk meet in a step",
+	  "Print what a rank has to hold and to read for this order, and how "
+	  "well it mixes",
 	  FLAG(cost) },
+	{ "memory", "SIZE",
+	  "With --cost: for what was read, as a loader's (default: 1G)",
+	  CMD_MEMORY(struct order, memory) },
 	{ "classes", NULL,
 	  "Print how many classes a batch has, and how much of it the most "
 	  "frequent one is",
@@ -41,8 +60,25 @@ static const struct cmd_option options[] = {
 
 static const struct argp_child children[] = {
 	{ &cmd_order_argp, 0, NULL, 0 },
+	{ &cmd_share_argp, 0, NULL, 0 },
 	{ 0 },
 };
+
+static void check(const struct order *w, const struct argp_state *state)
+{
+	bool summary = w->cost || w->classes;
+
+	if ((summary || w->where) && (w->from || w->count_given))
+		argp_error(state, "--from and --count are for the list of "
+				  "positions");
+	if (w->where &&
+	    (summary || w->some || w->o.order.step ||
+	     cmd_share_gave(&w->o, "rank") || cmd_share_gave(&w->o, "worker")))
+		argp_error(state, "--where is of a whole epoch, and goes with "
+				  "nothing that is less");
+	if (w->memory && !w->cost)
+		argp_error(state, "--memory goes with --cost");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -51,12 +87,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	if (key == ARGP_KEY_INIT) {
 		state->child_inputs[0] = &w->o;
+		state->child_inputs[1] = &w->o;
 		return 0;
 	}
-	if (key == ARGP_KEY_END && (w->cost || w->classes) &&
-	    (w->from || w->count_given))
-		argp_error(state, "--from and --count are for the list of "
-				  "positions");
+	if (key == ARGP_KEY_END)
+		check(w, state);
 	ret = cmd_options_parse(options, key, arg, state);
 	return ret == ARGP_ERR_UNKNOWN ?
 		       cmd_take_dataset(key, arg, state, &w->dataset) :
@@ -76,72 +111,6 @@ static const struct argp argp = {
 	NULL,
 	NULL
 };
-
-/* ---- The list --------------------------------------------------------- */
-
-static void print_json(const struct hpdsl_place *p, uint64_t step,
-		       const struct hpdsl_sample *s)
-{
-	struct cmd_json j = { .out = stdout };
-
-	cmd_json_open(&j, NULL, '{');
-	cmd_json_u64(&j, "step", step);
-	cmd_json_u64(&j, "position", p->position);
-	cmd_json_u64(&j, "sample", p->sample);
-	if (s->label == HPDSL_NO_LABEL)
-		cmd_json_null(&j, "label");
-	else
-		cmd_json_u64(&j, "label", s->label);
-	cmd_json_name(&j, "key", s->key, s->key_len);
-	cmd_json_line(&j);
-}
-
-static int print_place(struct order *w, uint64_t step,
-		       const struct hpdsl_place *p)
-{
-	struct hpdsl_sample s;
-	int r = hpdsl_sample_get(w->ds, p->sample, &s, &w->err);
-
-	if (r < 0)
-		return r;
-	if (w->json) {
-		print_json(p, step, &s);
-		return 0;
-	}
-	cmd_print("%llu\t%llu\t", (unsigned long long)p->position,
-		  (unsigned long long)p->sample);
-	cmd_print_name(s.key, s.key_len, false);
-	return 0;
-}
-
-static int print_step(struct order *w, uint64_t step,
-		      const struct hpdsl_place *place, size_t n, void *arg)
-{
-	uint64_t *left = arg;
-
-	for (size_t i = 0; i < n; i++) {
-		int r;
-
-		if (place[i].position < w->from)
-			continue;
-		if (!*left)
-			return 1;
-		r = print_place(w, step, &place[i]);
-		if (r < 0)
-			return r;
-		--*left;
-	}
-	return !*left;
-}
-
-static int list(struct order *w)
-{
-	uint64_t left = w->count_given ? w->count : UINT64_MAX;
-
-	return order_walk(w, print_step, &left);
-}
-
-/* ---- All of it -------------------------------------------------------- */
 
 static int sum_up(struct order *w)
 {
@@ -175,7 +144,12 @@ static int with_dataset(struct order *w)
 			    (unsigned long long)w->steps);
 		return CMD_USAGE;
 	}
-	return w->cost || w->classes ? sum_up(w) : list(w);
+	w->end = w->steps;
+	if (w->some && w->some < w->steps - w->o.order.step)
+		w->end = w->o.order.step + w->some;
+	if (w->where)
+		return order_where(w);
+	return w->cost || w->classes ? sum_up(w) : order_list(w);
 }
 
 int main(int argc, char **argv)
@@ -185,6 +159,7 @@ int main(int argc, char **argv)
 
 	cmd_start(argv);
 	cmd_order_show();
+	cmd_share_show();
 	cmd_parse(options, &argp, argc, argv, 0, &w);
 	cmd_signals(w.dataset, "");
 	if (cmd_open(w.dataset, w.foreign_owner, &w.ds, &w.err) < 0)

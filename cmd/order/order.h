@@ -12,6 +12,10 @@ struct order {
 	bool foreign_owner;
 	bool count_given;
 	bool cost, classes; /* instead of the list */
+	bool where;	    /* the same, of one sample */
+	uint64_t sample;
+	uint64_t memory; /* of the loader; 0: its default */
+	uint64_t some;	 /* steps at most; 0: all */
 	bool json;
 
 	/* While it runs: */
@@ -19,7 +23,8 @@ struct order {
 	struct hpdsl_choice *choice; /* or NULL */
 	struct hpdsl_epoch *e;
 	struct hpdsl_epoch_info info;
-	uint64_t steps;
+	uint64_t steps; /* of the epoch */
+	uint64_t end;	/* of the steps that are asked for */
 	struct hpdsl_error err;
 };
 
@@ -33,6 +38,9 @@ int order_walk(struct order *w,
 			  const struct hpdsl_place *place, size_t n, void *arg),
 	       void *arg);
 
+/* list.c, where.c: exit status. */
+int order_list(struct order *w);
+int order_where(struct order *w);
 /* cost.c, classes.c: exit status; j: the summary, with --json. */
 int order_cost(struct order *w, struct cmd_json *j);
 int order_classes(struct order *w, struct cmd_json *j);

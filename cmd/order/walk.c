@@ -17,7 +17,8 @@ static int make_room(struct order *w, struct hpdsl_place **ret, size_t *ret_n)
 	if (n == -ENOSPC || n > PLACES_MOST) {
 		cmd_message("a step of %llu samples is too large: a share of "
 			    "it may have %d",
-			    (unsigned long long)w->info.batch, PLACES_MOST);
+			    (unsigned long long)w->info.order.batch,
+			    PLACES_MOST);
 		return CMD_USAGE;
 	}
 	if (n < 0)
@@ -50,15 +51,15 @@ int order_walk(struct order *w,
 	int64_t r;
 	size_t room = 0;
 
-	if (step >= w->steps || s->worker >= w->steps - step)
+	if (step >= w->end || s->worker >= w->end - step)
 		return CMD_DONE;
 	r = make_room(w, &place, &room);
 	if (r != CMD_DONE)
 		return (int)r;
-	for (step += s->worker; step < w->steps; step += workers) {
+	for (step += s->worker; step < w->end; step += workers) {
 		/* none of its positions would be printed */
 		if (step + 1 < w->steps &&
-		    (step + 1) * w->info.batch <= w->from)
+		    (step + 1) * w->info.order.batch <= w->from)
 			continue;
 		r = hpdsl_epoch_step(w->e, w->o.end, step, s, place, room,
 				     &w->err);

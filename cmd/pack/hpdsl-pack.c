@@ -2,23 +2,10 @@
 /* hpdsl-pack: from folders of small files to a packed dataset. */
 #include "pack.h"
 
-#include <sys/resource.h>
-
 static int usage(const char *what)
 {
 	cmd_message("%s; try 'hpdsl-pack --help'", what);
 	return CMD_USAGE;
-}
-
-/* Each INPUT and each reader takes a descriptor: a thousand class folders. */
-static void allow_open_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* Divides the arguments into INPUT... and OUTPUT. */
@@ -108,7 +95,8 @@ static int run(struct pack *p)
 	struct hpdsl_error err;
 	int ret;
 
-	allow_open_files();
+	/* Each INPUT and each reader takes one: a thousand class folders. */
+	cmd_allow_open_files();
 	pack_warn_splits(p);
 	ret = hpdsl_pack(&p->opt, &report, &err);
 	if (ret < 0) {

@@ -2,6 +2,8 @@
 /* Modes and options as text: for people, and to compare those of two ranks. */
 #include "stage.h"
 
+typedef unsigned long long LLU;
+
 struct cmd_text stage_mode(enum hpdsl_stage_mode mode, uint32_t copies)
 {
 	static const char *const names[] = {
@@ -51,18 +53,24 @@ void stage_json_parts(struct cmd_json *j, uint32_t nodes, uint32_t parts,
 
 char *stage_canonical(const struct stage_options *o)
 {
+	const struct hpdsl_order *order = &o->order.order;
 	char *text = NULL;
 	int n = asprintf(
 		&text,
 		"DATASET %s\n--mode %s\n--keep-compressed %d\n"
-		"--order-from %s\n--pretend-nodes %u\n--rate %llu\n"
+		"--order-from %s\n--seed %llu\n--epoch %llu\n--step %llu\n"
+		"--batch %u\n--batch-size %u\n--ranks %u\n--lanes %llu\n"
+		"--piece %llu\n--windows %u\n--no-shuffle %d\n"
+		"--pretend-nodes %u\n--rate %llu\n"
 		"--memory %llu\n--timeout %llu\n--plan %d\n--status %d\n"
 		"--clean %d\n",
 		o->dataset ? o->dataset : "", stage_mode(o->mode, o->copies).s,
-		o->keep_compressed, o->order_from ? o->order_from : "",
-		o->pretend, (unsigned long long)o->rate,
-		(unsigned long long)o->memory, (unsigned long long)o->timeout,
-		o->plan, o->status, o->clean);
+		o->keep_compressed, o->order.state ? o->order.state : "",
+		(LLU)order->seed, (LLU)order->epoch, (LLU)order->step,
+		order->batch, o->order.batch_size, o->order.share.ranks,
+		(LLU)order->lanes, (LLU)order->piece, order->windows,
+		order->plain, o->pretend, (LLU)o->rate, (LLU)o->memory,
+		(LLU)o->timeout, o->plan, o->status, o->clean);
 
 	if (n < 0)
 		cmd_no_memory();

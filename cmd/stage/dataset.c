@@ -15,21 +15,6 @@
 
 /* ---- Manifest and order ----------------------------------------------- */
 
-static int read_order(struct stage_run *r, struct hpdsl_error *err)
-{
-	const char *file = r->o->order_from;
-	cmd_auto_free char *text = NULL;
-	size_t size;
-	int ret;
-
-	if (!file)
-		return 0;
-	ret = cmd_file_read(file, &text, &size, err);
-	if (ret < 0)
-		return ret;
-	return stage_order(text, size, file, r->pack.pack, &r->order, err);
-}
-
 static int open_source(struct stage_step *s)
 {
 	struct stage_run *r = s->r;
@@ -45,7 +30,7 @@ static int open_source(struct stage_step *s)
 	if (ret < 0)
 		return ret;
 	hpdsl_stage_source_pack(r->source, &r->pack);
-	return read_order(r, &s->err);
+	return stage_order(r->o, r->pack.pack, &r->order, &s->err);
 }
 
 static int parse(struct stage_step *s)

@@ -123,9 +123,6 @@ static const struct cmd_option options[] = {
 	  .take = take_capacity },
 	{ "keep-compressed", NULL, "Leave .tar.zst chunks as they are",
 	  FLAG(keep_compressed) },
-	{ "order-from", "STATE",
-	  "Fetch chunks in the order that a loader's state tells, in its parts",
-	  STRING(order_from) },
 	{ "pretend-nodes", "N", "Split the ranks of one machine into N nodes",
 	  NODES(pretend) },
 
@@ -150,7 +147,16 @@ static const struct cmd_option options[] = {
 	  "End the job when a node was silent for so long (default: 300)",
 	  CMD_COUNT(struct stage_options, timeout, 1) },
 
-	{ NULL, NULL, "Instead of staging:", .group = 3 },
+	/* the heading and most rows are cmd_order_argp's */
+	{ "ranks", "N",
+	  "Ranks of the job that will read (default: as many as nodes)",
+	  CMD_NUMBER(struct stage_options, order.share.ranks, 1, UINT32_MAX),
+	  .group = 3 },
+	{ "order-from", "STATE",
+	  "All of this from a loader's state; what is given besides must agree",
+	  STRING(order.state), .group = 3 },
+
+	{ NULL, NULL, "Instead of staging:", .group = 4 },
 	{ "plan", NULL,
 	  "Print what would be done and how long it takes; write nothing",
 	  FLAG(plan) },
@@ -167,7 +173,7 @@ static const struct cmd_option options[] = {
 	{ "clean", NULL, "Remove what was staged in LOCALDIR, and nothing else",
 	  FLAG(clean) },
 
-	{ NULL, NULL, "Messages:", .group = 4 },
+	{ NULL, NULL, "Messages:", .group = 5 },
 	{ "report", "FILE", "Write an account to FILE, as JSON",
 	  STRING(report) },
 	{ 0 }
@@ -235,7 +241,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		o->timeout = TIMEOUT;
-		state->child_inputs[0] = &o->common;
+		state->child_inputs[0] = &o->order;
+		state->child_inputs[1] = &o->common;
 		return 0;
 	case ARGP_KEY_ARG:
 		take(o, arg, state);
@@ -248,6 +255,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static const struct argp_child children[] = {
+	{ &cmd_order_argp, 0, NULL, 0 },
+	{ &cmd_common_argp, 0, NULL, 9 },
+	{ 0 },
+};
+
 static const struct argp argp = {
 	NULL,
 	parse,
@@ -259,12 +272,13 @@ static const struct argp argp = {
 	"%% a percent sign. Exit status, the same for all ranks: 0 all that "
 	"was planned is here, 1 DATASET is damaged or another one is in "
 	"LOCALDIR, 2 wrong options, 3 trouble, 75 stopped early as asked.",
-	cmd_common_children,
+	children,
 	NULL,
 	NULL
 };
 
 void stage_parse(int argc, char **argv, struct stage_options *o)
 {
+	cmd_order_show();
 	cmd_parse(options, &argp, argc, argv, 0, o);
 }

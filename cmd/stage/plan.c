@@ -7,8 +7,8 @@ struct plan_inputs {
 	struct hpdsl_dataset *ds;
 	uint64_t chunks;
 	uint64_t *weight, *capacity;
-	struct hpdsl_order order;
-	uint32_t *use; /* chunks, in that order */
+	struct hpdsl_order order; /* as it was asked for */
+	uint32_t *use;		  /* chunks in order of use */
 };
 
 static void release(struct plan_inputs *in)
@@ -68,20 +68,22 @@ static int gather(const struct stage_options *o, uint32_t nodes,
 
 	if (r == 0)
 		r = weigh(o, in, err);
-	if (r == 0 && o->order_from)
+	if (r == 0 && o->order.state)
 		r = find_pack(o, pack, err);
+	if (r == 0)
+		r = stage_order(o, pack, &in->order, err);
 	if (r < 0)
 		return r;
 	in->use = cmd_alloc(in->chunks, sizeof(*in->use));
 	in->capacity = cmd_alloc(nodes, sizeof(*in->capacity));
 	for (uint32_t n = 0; n < nodes; n++)
 		in->capacity[n] = capacity ? capacity[n] : UINT64_MAX;
-	return plan_order(o->order_from, pack, in->ds, &in->order, in->use,
-			  err);
+	return 0;
 }
 
-static int make(const struct stage_options *o, const struct plan_inputs *in,
-		struct plan_view *v, struct hpdsl_error *err)
+static int make_plan(const struct stage_options *o,
+		     const struct plan_inputs *in, struct plan_view *v,
+		     struct hpdsl_error *err)
 {
 	const struct hpdsl_stage_wish wish = {
 		.mode = o->mode,
@@ -94,6 +96,20 @@ static int make(const struct stage_options *o, const struct plan_inputs *in,
 		.order = in->use,
 		.hosts = v->hosts,
 	};
+	uint32_t parts = v->plan ? hpdsl_stage_plan_parts(v->plan) : 1;
+	int r = stage_first_use(o, &in->order, in->ds, v->nodes, parts, in->use,
+				err);
+
+	if (r < 0)
+		return r;
+	hpdsl_stage_plan_free(v->plan);
+	v->plan = NULL;
+	return hpdsl_stage_plan_new(&wish, &v->plan, err);
+}
+
+static int make(const struct stage_options *o, const struct plan_inputs *in,
+		struct plan_view *v, struct hpdsl_error *err)
+{
 	int r;
 
 	v->chunks = in->chunks;
@@ -104,7 +120,11 @@ static int make(const struct stage_options *o, const struct plan_inputs *in,
 	if (o->rate &&
 	    (v->rates.origin <= 0 || v->rates.origin > (double)o->rate))
 		v->rates.origin = (double)o->rate;
-	return hpdsl_stage_plan_new(&wish, &v->plan, err);
+	r = make_plan(o, in, v, err);
+	/* how many parts there are is known only now */
+	if (r == 0 && hpdsl_stage_plan_parts(v->plan) > 1)
+		r = make_plan(o, in, v, err);
+	return r;
 }
 
 int stage_plan(const struct stage_options *o, uint32_t nodes,

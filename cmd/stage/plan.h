@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan as people and programs read it, and the files it depends on. */
+/* A plan as people and programs read it, and the report it depends on. */
 #ifndef CMD_STAGE_PLAN_H
 #define CMD_STAGE_PLAN_H
 
@@ -23,13 +23,6 @@ void plan_sums(struct plan_view *v);
 void plan_print(const struct plan_view *v);
 void plan_json(const struct plan_view *v);
 
-/*
- * The order of a loader's state in a file, which may be NULL, and that of its
- * chunks.  pack is what the dataset's index is known by.
- */
-int plan_order(const char *file, const uint8_t pack[16],
-	       const struct hpdsl_dataset *ds, struct hpdsl_order *ret,
-	       uint32_t *ret_chunks, struct hpdsl_error *err);
 /* Puts rates of a report where there are none yet. */
 int plan_rates(const char *file, struct hpdsl_stage_rates *rates,
 	       struct hpdsl_error *err);

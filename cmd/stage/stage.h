@@ -6,7 +6,7 @@
 #ifndef CMD_STAGE_H
 #define CMD_STAGE_H
 
-#include "common/common.h"
+#include "common/order_options.h"
 
 struct stage_options {
 	struct cmd_common common;
@@ -16,8 +16,8 @@ struct stage_options {
 	bool capacity_given, capacity_percent;
 	uint64_t capacity; /* bytes, or percent of what is free */
 	bool keep_compressed, direct, sync, recheck;
-	const char *order_from;
-	uint32_t pretend; /* nodes; 0: real ones */
+	struct cmd_order order; /* for which chunks are fetched */
+	uint32_t pretend;	/* nodes; 0: real ones */
 	uint64_t rate, memory;
 	uint64_t deadline, timeout; /* seconds */
 	const char *report;
@@ -48,10 +48,19 @@ void stage_json_parts(struct cmd_json *j, uint32_t nodes, uint32_t parts,
  */
 char *stage_canonical(const struct stage_options *o);
 
-/* order.c: of the text of a file.  HPDSL_EDIFFERS: it is of another pack. */
-int stage_order(const char *text, size_t size, const char *file,
-		const uint8_t pack[16], struct hpdsl_order *ret,
-		struct hpdsl_error *err);
+/*
+ * order.c: the order for which chunks are fetched, as it was asked for; pack is
+ * what the dataset's index is known by.  HPDSL_EDIFFERS: the loader's state is
+ * of another one.
+ */
+int stage_order(const struct stage_options *o, const uint8_t pack[16],
+		struct hpdsl_order *ret, struct hpdsl_error *err);
+/* The chunks, as an epoch of that order first wants them, for so many nodes
+ * and parts. */
+int stage_first_use(const struct stage_options *o,
+		    const struct hpdsl_order *order,
+		    const struct hpdsl_dataset *ds, uint32_t nodes,
+		    uint32_t parts, uint32_t *ret, struct hpdsl_error *err);
 
 /* io.c: file operations, NULL for the system's, and version; tests have others.
  */

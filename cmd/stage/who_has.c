@@ -44,8 +44,9 @@ static int find_order(struct stage_step *s)
 	struct stage_run *r = s->r;
 
 	hpdsl_stage_weights(r->stage, r->weight);
-	return hpdsl_order_first_use(hpdsl_stage_dataset(r->stage), &r->order,
-				     r->use, &s->err);
+	return stage_first_use(
+		r->o, &r->order, hpdsl_stage_dataset(r->stage), r->j->nodes,
+		r->plan ? hpdsl_stage_plan_parts(r->plan) : 1, r->use, &s->err);
 }
 
 /*
@@ -91,6 +92,17 @@ static int make_plan(struct stage_run *r, uint64_t capacity)
 	}
 	free(all);
 	return ret;
+}
+
+static int plan_again(struct stage_run *r, uint64_t capacity)
+{
+	int ret = run_step(r, find_order, true, true, "planning");
+
+	if (ret)
+		return ret;
+	hpdsl_stage_plan_free(r->plan);
+	r->plan = NULL;
+	return make_plan(r, capacity);
 }
 
 /*
@@ -274,6 +286,9 @@ int run_who_has(struct stage_run *r)
 	ret = run_step(r, find_order, true, true, "planning");
 	if (!ret)
 		ret = make_plan(r, capacity);
+	/* only now is it known how many parts there are; it stays so */
+	if (!ret && hpdsl_stage_plan_parts(r->plan) > 1)
+		ret = plan_again(r, capacity);
 	if (ret)
 		return ret;
 	if (find_holders(r))

@@ -29,7 +29,9 @@ struct hpdsl_dataset {
 
 /* Chunk files, open: chunk_files.c */
 
-enum { HP_CHUNK_FILES = 256 }; /* at most */
+/* At most, as far as the process may: an epoch has many chunks in use at a
+ * time, and a server answers each open. */
+enum { HP_CHUNK_FILES = 2048 };
 
 struct hp_chunk_file {
 	struct hp_cached_fd fd;

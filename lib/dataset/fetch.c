@@ -43,20 +43,30 @@ void hp_fetch_free(struct hp_fetch *f)
 	free(f);
 }
 
+/* Is it read with those that the stretch has?  Where an empty one lies is of
+ * no interest. */
+static bool joins(const struct hp_fetch_stretch *s,
+		  const struct hp_block_member *m)
+{
+	return m->chunk == s->m->chunk && (!m->size || s->begin == s->end ||
+					   hp_fetch_joins(s->begin, s->end, m));
+}
+
 /* The next stretch: from m[0] of at most n, into page. */
 static void find_stretch(struct hp_fetch_stretch *s, struct hp_block_member *m,
-			 uint32_t n, bool bits)
+			 uint32_t n)
 {
 	s->m = m;
-	s->n = 1;
-	s->begin = m->offset;
-	s->end = m->offset + m->size;
+	s->begin = s->end = m->offset;
 	s->good = 0;
-	for (; s->n < n && m[s->n].chunk == m->chunk &&
-	       hp_fetch_joins(s->begin, s->end, &m[s->n], bits);
-	     s->n++) {
-		uint64_t end = m[s->n].offset + m[s->n].size;
+	for (s->n = 0; s->n < n && joins(s, &m[s->n]); s->n++) {
+		const struct hp_block_member *is = &m[s->n];
+		uint64_t end = is->offset + is->size;
 
+		if (!is->size)
+			continue;
+		if (s->begin == s->end)
+			s->begin = s->end = is->offset;
 		s->end = end > s->end ? end : s->end;
 	}
 }
@@ -64,18 +74,21 @@ static void find_stretch(struct hp_fetch_stretch *s, struct hp_block_member *m,
 int hp_fetch(struct hp_fetch *f, struct hp_block *b)
 {
 	struct hp_fetch_stretch s = { .f = f, .page = b->buf };
+	uint64_t all = 0;
 
 	assert((uintptr_t)b->buf % HP_FETCH_PAGE == 0);
 	b->why.code = 0;
 	for (uint32_t i = 0; i < b->n; i += s.n) {
 		size_t bytes;
 
-		find_stretch(&s, &b->member[i], b->n - i, b->bits);
+		find_stretch(&s, &b->member[i], b->n - i);
 		bytes = (size_t)hp_fetch_pages(s.begin, s.end);
 		assert(s.page + bytes <= (uint8_t *)b->buf + b->room);
 		hp_fetch_stretch(&s, &b->why);
 		s.page += bytes;
+		all += s.end - s.begin;
 	}
+	b->cached = s.cached > all / 2;
 	return b->why.code;
 }
 

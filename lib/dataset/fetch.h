@@ -12,10 +12,22 @@
 #include "hpdsl/loader.h"
 
 enum {
-	HP_FETCH_READ = 4 << 20, /* bytes of one read, at most */
+	HP_FETCH_READ = 4 << 20, /* bytes of one read, or half as many again */
 	HP_FETCH_GAP = 64 << 10, /* read through, rather than read twice */
 	HP_FETCH_PAGE = 4096,
 };
+
+/*
+ * Where a read from at ends, of a file's bytes to end: such a read's whole
+ * pages on, but what would be left is read with it if that is no more than
+ * half.
+ */
+static inline uint64_t hp_fetch_read_end(uint64_t at, uint64_t end)
+{
+	uint64_t to = at / HP_FETCH_PAGE * HP_FETCH_PAGE + HP_FETCH_READ;
+
+	return end > to && end - to > HP_FETCH_READ / 2 ? to : end;
+}
 
 struct hp_fetch;
 
@@ -61,9 +73,8 @@ struct hp_block {
 	uint32_t n;
 	void *buf;   /* aligned to HP_FETCH_PAGE */
 	size_t room; /* hp_fetch_room() or more */
-	/* What is wanted now of stretches that are wanted bit by bit: gaps are
-	 * read through only if they are of a page or less. */
-	bool bits;
+	bool cached; /* set: the page cache had most of it; of what is
+			expanded that is not said */
 	/* Set if one is bad: of the first, naming chunk, sample and path. */
 	struct hpdsl_error why;
 };
@@ -71,13 +82,11 @@ struct hp_block {
 /*
  * Bytes of buf that members take, with what is read between them, in whole
  * pages; never less than SIZE_MAX once that is reached.  For one member after
- * the other, in the block's order: begin with zero everywhere but in bits; a
- * member's room may be looked at with a copy before it is decided that it still
- * fits.
+ * the other, in the block's order: begin with zero everywhere; a member's room
+ * may be looked at with a copy before it is decided that it still fits.
  */
 struct hp_fetch_room {
 	size_t bytes;
-	bool bits; /* as in the block */
 	/* The last stretch that is read: nothing of the caller's. */
 	uint32_t chunk;
 	bool any;
@@ -94,13 +103,6 @@ size_t hp_fetch_room(const struct hp_block_member *m, uint32_t n);
  * the others are good all the same.  Any number of threads, a block each.
  */
 int hp_fetch(struct hp_fetch *f, struct hp_block *b);
-
-/*
- * Has the page cache most of this stretch of the plain tar?  Waits for nothing;
- * false where that cannot be said.
- */
-bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
-		     uint64_t bytes);
 
 /*
  * Since it was made, without what was bad and read again member by member.

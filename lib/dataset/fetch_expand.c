@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stretches of compressed chunks.  Frames that lie in one as a whole are read
- * many at a time and expanded in place.  The two at its ends, which the next
- * stretch may need as well, and large ones go by the dataset's decoders, which
- * keep what they decoded last.
+ * Stretches of compressed chunks.  Frames are read many at a time and expanded
+ * in place; those at the ends beside it, and what the stretch has of them is
+ * copied.  Frames that are large, or much larger than the stretch, so that the
+ * next one may need them as well, go by the dataset's decoders, which keep what
+ * they decoded last.
  */
 #include "dataset/fetch_private.h"
 
@@ -13,9 +14,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
-enum { DESK = HP_FETCH_READ + 2 * HP_FETCH_PAGE };
+/* What is stored, and behind it a frame that is expanded. */
+enum {
+	STORED = HP_FETCH_READ + 2 * HP_FETCH_PAGE,
+	DESK = STORED + HP_FETCH_READ,
+};
 
 /* ---- Desks ------------------------------------------------------------ */
 
@@ -121,14 +127,32 @@ static int bad_frame(const struct expand *x, uint32_t number, int code,
 	return hp_fetch_file_fail(x->k, code, why, err);
 }
 
+static bool is_inside(const struct expand *x, const struct hp_frame *f)
+{
+	return f->plain >= x->at && f->plain_end <= x->s->end;
+}
+
+/* Is the stretch not much smaller, so that nobody comes for the rest soon? */
+static bool is_small(const struct expand *x, const struct hp_frame *f)
+{
+	uint64_t all = f->plain_end - f->plain;
+
+	return all <= HP_FETCH_READ && all / 2 <= x->s->end - x->s->begin;
+}
+
 /*
  * Frames go on where the one before ended, as long as the index is right: what
  * is wrong goes by a decoder, which knows how to say so.
  */
 static bool is_whole(const struct expand *x, const struct hp_frame *f)
 {
-	return f->plain == x->at && f->plain_end <= x->s->end &&
-	       f->stored_end - f->stored <= HP_FETCH_READ;
+	bool first = x->at == x->s->begin && f->plain <= x->at &&
+		     f->plain_end > x->at;
+
+	if (f->stored_end - f->stored > HP_FETCH_READ ||
+	    (f->plain != x->at && !first))
+		return false;
+	return is_inside(x, f) || is_small(x, f);
 }
 
 /* By a decoder: of frame f what the stretch has of it. */
@@ -168,7 +192,9 @@ static uint64_t end_of_read(const struct expand *x, const struct hp_frame *f)
 	for (uint32_t i = x->number + 1; i < x->s->chunk.frames; i++) {
 		if (last.plain_end >= x->s->end ||
 		    hp_index_frame(x->ix, &x->s->chunk, i, &next, NULL) < 0 ||
-		    next.plain_end > x->s->end ||
+		    next.plain != last.plain_end ||
+		    next.plain_end <= next.plain ||
+		    (next.plain_end > x->s->end && !is_small(x, &next)) ||
 		    next.stored_end - f->stored > HP_FETCH_READ)
 			break;
 		last = next;
@@ -195,16 +221,23 @@ static int read_stored(struct expand *x, uint64_t begin, uint64_t end,
 static void expand_one(struct expand *x, const struct hp_frame *f,
 		       uint64_t base)
 {
+	bool inside = is_inside(x, f);
+	uint64_t to =
+		inside || f->plain_end < x->s->end ? f->plain_end : x->s->end;
+	uint8_t *beside = x->desk->buf + STORED;
 	struct hpdsl_error why, text;
 	int r = hp_frame_decode(
 		x->desk->zstd, x->desk->buf + (f->stored - hp_fetch_page(base)),
 		(size_t)(f->stored_end - f->stored),
-		hp_fetch_at(x->s, f->plain), (size_t)(f->plain_end - f->plain),
-		&text);
+		inside ? hp_fetch_at(x->s, f->plain) : beside,
+		(size_t)(f->plain_end - f->plain), &text);
 
 	if (r < 0)
 		bad_frame(x, x->number, r, text.msg, &why);
-	go_on(x, f->plain_end, r, &why);
+	else if (!inside)
+		memcpy(hp_fetch_at(x->s, x->at), beside + (x->at - f->plain),
+		       (size_t)(to - x->at));
+	go_on(x, to, r, &why);
 	x->number++;
 }
 

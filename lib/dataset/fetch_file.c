@@ -6,7 +6,6 @@
 #include "dataset/fetch_private.h"
 
 #include "base/error.h"
-#include "index/copy.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -221,10 +220,9 @@ static bool is_most(int64_t have, uint64_t of)
 static void find_way(struct hp_fetch_file *k, uint64_t at, uint64_t end)
 {
 	const struct hp_io *io = k->f->ds->io;
-	uint64_t to = hp_fetch_page(at) + HP_FETCH_READ;
 	int64_t have;
 
-	k->known = to < end ? to : end;
+	k->known = hp_fetch_read_end(at, end);
 	have = io->cached(io, k->file.fd.fd, at, k->known - at);
 	if (is_most(have, k->known - at))
 		k->way = HP_FETCH_FROM_CACHE;
@@ -256,56 +254,4 @@ int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 	if (r == 0)
 		*ret = to;
 	return r;
-}
-
-/* ---- Asking ----------------------------------------------------------- */
-
-/* Where it is stored; false where that cannot be said. */
-static bool stored_at(const struct hpdsl_dataset *ds,
-		      const struct hpdsl_chunk *c, uint64_t *begin,
-		      uint64_t *end)
-{
-	struct hp_frame first, last;
-	hp_auto_index_copy copy;
-	uint32_t a, b;
-
-	hp_index_copy_begin(&copy, ds->index, false);
-	if (hp_index_frame_find(&copy.ix, c, *begin, &a, NULL) < 0 ||
-	    hp_index_frame_find(&copy.ix, c, *end - 1, &b, NULL) < 0 ||
-	    hp_index_frame(&copy.ix, c, a, &first, NULL) < 0 ||
-	    hp_index_frame(&copy.ix, c, b, &last, NULL) < 0)
-		return false;
-	*begin = first.stored;
-	*end = last.stored_end;
-	return *end > *begin;
-}
-
-bool hp_fetch_cached(struct hp_fetch *f, uint32_t chunk, uint64_t offset,
-		     uint64_t bytes)
-{
-	const struct hpdsl_dataset *ds = f->ds;
-	struct hpdsl_error here = { 0 };
-	struct hp_chunk_file file;
-	struct hpdsl_chunk c;
-	uint64_t end;
-	int64_t have;
-	int r;
-
-	if (hpdsl_chunk_get(ds, chunk, &c, NULL) < 0 || !bytes ||
-	    __builtin_add_overflow(offset, bytes, &end) ||
-	    end > c.plain_bytes ||
-	    (ds->stage && !hp_stage_is_here(ds->stage, &c)))
-		return false;
-	r = hp_chunk_file_get(ds, &c, NULL, &file, &here, NULL);
-	/* It is found out once only, be it here. */
-	if (here.code)
-		hp_fetch_tell(f, &c, &here);
-	if (r < 0)
-		return false;
-	have = -1;
-	if (!c.compressed || file.at == HP_AT_EXPANDED ||
-	    stored_at(ds, &c, &offset, &end))
-		have = ds->io->cached(ds->io, file.fd.fd, offset, end - offset);
-	hp_chunk_file_put(ds, &file);
-	return is_most(have, end - offset);
 }

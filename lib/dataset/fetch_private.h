@@ -35,11 +35,11 @@ static inline uint64_t hp_fetch_page(uint64_t offset)
 {
 	return offset & ~(uint64_t)(HP_FETCH_PAGE - 1);
 }
-/* Bytes of the pages that hold these of a file. */
+/* Bytes of the pages that hold these of a file; of none 0. */
 uint64_t hp_fetch_pages(uint64_t begin, uint64_t end);
 /* Is a member read with those before it, which go from begin to end? */
 bool hp_fetch_joins(uint64_t begin, uint64_t end,
-		    const struct hp_block_member *m, bool bits);
+		    const struct hp_block_member *m);
 
 /* Bytes of a file: fetch_file.c */
 
@@ -103,12 +103,20 @@ struct hp_fetch_stretch {
 	uint8_t *page;	     /* where the page of begin begins */
 	uint32_t next;	     /* member that is verified next */
 	uint32_t good;
+	uint64_t cached; /* bytes that the page cache had */
 };
 
 static inline uint8_t *hp_fetch_at(const struct hp_fetch_stretch *s,
 				   uint64_t offset)
 {
 	return s->page + (offset - hp_fetch_page(s->begin));
+}
+
+/* Of an empty member it may be anywhere. */
+static inline uint8_t *hp_fetch_data(const struct hp_fetch_stretch *s,
+				     const struct hp_block_member *m)
+{
+	return m->size ? hp_fetch_at(s, m->offset) : s->page;
 }
 
 /* Gives all its members a code, and *why, if it has none, a reason. */

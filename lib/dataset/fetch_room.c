@@ -8,15 +8,15 @@
 
 uint64_t hp_fetch_pages(uint64_t begin, uint64_t end)
 {
-	return hp_fetch_page(end + HP_FETCH_PAGE - 1) - hp_fetch_page(begin);
+	return begin < end ? hp_fetch_page(end + HP_FETCH_PAGE - 1) -
+				     hp_fetch_page(begin) :
+			     0;
 }
 
 bool hp_fetch_joins(uint64_t begin, uint64_t end,
-		    const struct hp_block_member *m, bool bits)
+		    const struct hp_block_member *m)
 {
-	uint64_t gap = bits ? HP_FETCH_PAGE : HP_FETCH_GAP;
-
-	return m->offset >= begin && m->offset <= end + gap;
+	return m->offset >= begin && m->offset <= end + HP_FETCH_GAP;
 }
 
 void hp_fetch_room_add(struct hp_fetch_room *r, const struct hp_block_member *m)
@@ -24,8 +24,13 @@ void hp_fetch_room_add(struct hp_fetch_room *r, const struct hp_block_member *m)
 	uint64_t end = m->offset + m->size;
 	size_t more;
 
+	if (!m->size) {
+		/* It is read with those beside it, wherever it lies. */
+		r->any = r->any && r->chunk == m->chunk;
+		return;
+	}
 	if (r->any && r->chunk == m->chunk &&
-	    hp_fetch_joins(r->begin, r->end, m, r->bits)) {
+	    hp_fetch_joins(r->begin, r->end, m)) {
 		r->end = end > r->end ? end : r->end;
 	} else {
 		r->before = r->bytes;

@@ -34,8 +34,11 @@ static int read_plain(struct hp_fetch_stretch *s, struct hp_fetch_file *k,
 
 	while (at < s->end) {
 		uint8_t *page = hp_fetch_at(s, hp_fetch_page(at));
+		uint64_t from = at;
 		int r = hp_fetch_next(k, at, s->end, page, &at, &why);
 
+		if (k->way == HP_FETCH_FROM_CACHE)
+			s->cached += at - from;
 		if (r < 0)
 			return first_of(bad, r, &why, err);
 		r = hp_fetch_verify(s, k, at, &why);
@@ -52,7 +55,9 @@ static int read_file(struct hp_fetch_stretch *s,
 
 	hp_fetch_file_begin(&k, s->f, &s->chunk, file);
 	s->next = 0;
-	if (s->chunk.compressed && file->at != HP_AT_EXPANDED)
+	if (s->begin == s->end)
+		r = hp_fetch_verify(s, &k, s->end, err);
+	else if (s->chunk.compressed && file->at != HP_AT_EXPANDED)
 		r = hp_fetch_expand(s, &k, err);
 	else
 		r = read_plain(s, &k, err);
@@ -112,7 +117,7 @@ static int bad_sample(const struct hpdsl_member *m, int code, const char *why,
 static int read_alone(struct hp_fetch_stretch *s, struct hp_block_member *m,
 		      const struct hpdsl_error *file, struct hpdsl_error *err)
 {
-	uint8_t *p = hp_fetch_at(s, m->offset);
+	uint8_t *p = hp_fetch_data(s, m);
 	hp_auto_index_copy c;
 	struct hpdsl_member row;
 	struct hpdsl_error why;

@@ -30,9 +30,9 @@ int hp_fetch_verify(struct hp_fetch_stretch *s, const struct hp_fetch_file *k,
 
 	for (; s->next < s->n; s->next++) {
 		struct hp_block_member *m = &s->m[s->next];
-		const uint8_t *p = hp_fetch_at(s, m->offset);
+		const uint8_t *p = hp_fetch_data(s, m);
 
-		if (m->offset + m->size > offset)
+		if (m->size && m->offset + m->size > offset)
 			break;
 		if (m->code != HP_FETCH_PENDING)
 			continue;

@@ -253,16 +253,6 @@ bool hp_stage_has_rest(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 	return is_here(&seen);
 }
 
-bool hp_stage_is_here(struct hp_stage_read *s, const struct hpdsl_chunk *c)
-{
-	struct hp_stage_seen seen;
-
-	if (notes_of(s, c->number) & FAILED)
-		return false;
-	hp_stage_watch_see(&s->watch, c->number, &seen);
-	return is_here(&seen);
-}
-
 /* ---- What the library's users see ------------------------------------- */
 
 static uint64_t get(const uint64_t *from)

@@ -59,8 +59,6 @@ bool hp_stage_has_failed(const struct hp_stage_read *s,
  */
 bool hp_stage_has_rest(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 		       enum hp_chunk_at *ret);
-/* Is it here, and good as far as is known?  Waits for nothing. */
-bool hp_stage_is_here(struct hp_stage_read *s, const struct hpdsl_chunk *c);
 /* n bytes were read there. */
 void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads epochs in their order: own threads read whole windows ahead in large
- * reads, verify, and hand out batches that point into what was read.
+ * Reads epochs in their order: own threads read ahead what each lane has next,
+ * in large reads, verify, and hand out batches that point into what was read.
  */
 #ifndef HPDSL_LOADER_H
 #define HPDSL_LOADER_H
@@ -28,9 +28,12 @@ enum hpdsl_cache {
 };
 
 #define HPDSL_LOADER_MEMORY_LEAST (UINT64_C(16) << 20)
+#define HPDSL_LOADER_MEMORY (UINT64_C(1) << 30) /* if nothing is said */
 
 struct hpdsl_loader_options {
-	struct hpdsl_order order;	   /* begins at its epoch and step */
+	struct hpdsl_order order;	   /* begins at its epoch and step; what
+					      is 0 is filled */
+	uint32_t batch_size;		   /* as hpdsl_order_fill() takes it */
 	uint64_t epochs;		   /* how many; 0: no end */
 	const struct hpdsl_choice *choice; /* borrowed; NULL: all samples */
 	enum hpdsl_end end;
@@ -43,10 +46,11 @@ struct hpdsl_loader_options {
 	const char *const *suffixes;
 	size_t n_suffixes;
 	/*
-	 * Bytes for what was read; 0: 4 GiB.  If the windows of this share's
-	 * lanes do not fit, samples are read one by one, in the same order;
-	 * watch.warn says so, and if a single step does not fit, which is read
-	 * all the same.
+	 * Bytes for what was read; 0: HPDSL_LOADER_MEMORY.  Two thirds are for
+	 * what lanes have next, the rest is for reading ahead: with less memory
+	 * reads are smaller, in the same order, and watch.warn says so where
+	 * they are smaller than a piece.  What a single step needs is read even
+	 * if it does not fit, and told.
 	 */
 	uint64_t memory;
 	uint32_t threads; /* that read and verify; 0: as many as cores, at least
@@ -58,6 +62,11 @@ struct hpdsl_loader_options {
 	void (*bad)(void *arg, const struct hpdsl_damage *d);
 	void *arg;
 	struct hpdsl_watch watch; /* warn, stop and io */
+	/*
+	 * What is read lies in shared memory, which processes that were forked
+	 * later have, too: hpdsl_loader_mapping().
+	 */
+	bool shared;
 	/* hpdsl_loader_next() gives up after so long with -EAGAIN, and may be
 	 * called again; 0: it waits as long as it takes. */
 	uint32_t wait_ms;
@@ -87,8 +96,8 @@ struct hpdsl_batch {
 
 /*
  * The dataset must outlive the loader.  HPDSL_EUSAGE: an order, a share or a
- * step that make no sense, ranks that do not divide Q (but see uneven), memory
- * below HPDSL_LOADER_MEMORY_LEAST, more threads than HPDSL_THREADS_MOST;
+ * step that make no sense, ranks that do not divide the batch (but see uneven),
+ * memory below HPDSL_LOADER_MEMORY_LEAST, more threads than HPDSL_THREADS_MOST;
  * HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
@@ -126,6 +135,15 @@ HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				struct hpdsl_error *err);
 /* Any thread, in any order; in a child nothing is done.  NULL is harmless. */
 HPDSL_API void hpdsl_batch_release(const struct hpdsl_batch *b);
+/*
+ * Where what is read lies, with the option shared: a file of so many bytes, and
+ * where it is mapped here.  All bytes that batches point to are within it, and
+ * are there as long as the batch is not released.  It is the loader's.
+ * HPDSL_EUSAGE: the loader has none.
+ */
+HPDSL_API int hpdsl_loader_mapping(const struct hpdsl_loader *l, int *ret_fd,
+				   const void **ret_base, size_t *ret_size,
+				   struct hpdsl_error *err);
 /* Steps of an epoch, of all workers; of NULL 0. */
 HPDSL_API uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l,
 				      uint64_t epoch);
@@ -160,7 +178,8 @@ HPDSL_API void hpdsl_loader_state(const struct hpdsl_loader *l,
 /*
  * May a loader of this dataset and choice go on from there?  HPDSL_EDIFFERS: it
  * is of another pack or another choice, or its epoch has no such step;
- * HPDSL_EUSAGE, HPDSL_ECORRUPT, -ENOMEM: that epoch cannot be.
+ * HPDSL_EUSAGE, HPDSL_ECORRUPT, -ENOMEM: that epoch cannot be.  A state that
+ * knows of no pack and has no choice is of any choice.
  */
 HPDSL_API int hpdsl_state_check(const struct hpdsl_state *s,
 				const struct hpdsl_dataset *ds,
@@ -179,8 +198,10 @@ struct hpdsl_loader_stats {
 	double stall_seconds; /* hpdsl_loader_next() waited: data stall */
 	double seconds;	      /* since the loader was made */
 	uint64_t memory, memory_peak; /* bound, and bytes held at most */
-	uint64_t windows_bytes;	      /* that the windows of the lanes take */
-	bool one_by_one;	      /* they do not fit */
+	uint64_t held_peak;	      /* for steps not over, without what was
+					 read ahead; as hpdsl_epoch_cost() */
+	uint64_t lanes;		      /* that have samples of this rank */
+	uint64_t share_bytes;	      /* read of a lane at a time, at most */
 	bool unchecked;
 };
 HPDSL_API void hpdsl_loader_stats(const struct hpdsl_loader *l,

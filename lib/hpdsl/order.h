@@ -11,19 +11,48 @@ extern "C" {
 
 struct hpdsl_dataset;
 
-/* The parameters of an epoch's order; zero: the default in brackets. */
+struct hpdsl_choice;
+
+/*
+ * The parameters of an epoch's order, defined in hpdsl-order(7).  What is 0 of
+ * batch, lanes, piece, windows and parts is filled in by hpdsl_order_fill();
+ * the others need all of them.
+ */
 struct hpdsl_order {
 	uint64_t seed, epoch, step;
-	uint32_t window;    /* W, chunks [16] */
-	uint32_t lanes;	    /* L, a multiple of D [8, or the next multiple] */
-	uint32_t run;	    /* K, samples [32] */
-	uint32_t step_runs; /* Q, runs [8] */
-	uint32_t parts;	    /* D [1] */
+	uint64_t lanes;	  /* L: a multiple or a divisor of batch */
+	uint64_t piece;	  /* b: samples in a row that a lane reads */
+	uint32_t batch;	  /* G: samples of a step, of all ranks together */
+	uint32_t windows; /* v: parts of an epoch, shuffled by themselves */
+	uint32_t parts;	  /* D: chunk c is in part c mod D */
+	bool plain; /* stored order: lanes, piece and windows play no part */
 };
+
+/* What a job is started with, from which its order's defaults follow. */
+struct hpdsl_order_start {
+	const struct hpdsl_choice *choice; /* NULL: all samples */
+	uint32_t batch_size; /* samples of a step of one rank; 0: 64, or the
+				share of one rank of order->batch */
+	uint32_t ranks;	     /* 0: 1 */
+	uint32_t workers;    /* that read steps in turn; 0: 1 */
+};
+#define HPDSL_BATCH_SIZE 64
+
+/*
+ * Fills in what is 0, so that reads are large, steps mixed, and memory small:
+ * hpdsl-order(7) says how.  A plain order gets lanes, piece and windows of 1.
+ * HPDSL_EUSAGE: a batch of 2^32 samples or more, no samples, or a choice of
+ * another dataset; HPDSL_ECORRUPT, -ENOMEM.
+ */
+HPDSL_API int hpdsl_order_fill(const struct hpdsl_dataset *ds,
+			       const struct hpdsl_order_start *start,
+			       struct hpdsl_order *order,
+			       struct hpdsl_error *err);
 
 /*
  * The dataset's chunks, all of them, in the order in which such an epoch, from
- * the step on, first wants them.  ret: a number for each.
+ * the step on, first wants them; those that it wants no more, or never, come
+ * last.  ret: a number for each.  order: filled.
  */
 HPDSL_API int hpdsl_order_first_use(const struct hpdsl_dataset *ds,
 				    const struct hpdsl_order *order,
@@ -101,23 +130,25 @@ HPDSL_API void hpdsl_choice_digest(const struct hpdsl_choice *c,
 
 /*
  * Defined in hpdsl-order(7): a pure function of the dataset, the choice, and
- * struct hpdsl_order.  Memory: a few numbers a piece, and pieces are hardly
- * more than chunks and lanes; with a choice, a bit a sample besides.  Never
- * changed once made; any number of threads.
+ * struct hpdsl_order.  Memory: a few numbers a chunk and a part; with a choice
+ * a bit a sample besides, with weights four bytes for each time that a sample
+ * comes.  Never changed once made; any number of threads.
  */
 struct hpdsl_epoch;
 
 /* What the last step is like where samples do not fill it. */
 enum hpdsl_end {
-	HPDSL_END_MASK,	  /* filled from positions 0, 1, .. with mask 0 */
+	HPDSL_END_MASK,	  /* filled with samples that came before; mask 0 */
 	HPDSL_END_REPEAT, /* the same, with mask 1 */
 	HPDSL_END_DROP,	  /* there is no such step */
 };
 
 /*
  * choice: NULL, or one of this dataset; it must outlive the epoch, the dataset
- * need not.  order->step plays no part.  HPDSL_EUSAGE: D does not divide L, or
- * weights left not one sample; HPDSL_ECORRUPT, -ENOMEM.
+ * need not.  order->step plays no part.  HPDSL_EUSAGE: an order that is not
+ * filled, lanes that are neither a multiple nor a divisor of batch, weights
+ * that left not one sample, or a sample that comes more than 65,536 times;
+ * HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_epoch_new(const struct hpdsl_dataset *ds,
 			      const struct hpdsl_choice *choice,
@@ -128,27 +159,32 @@ HPDSL_API int hpdsl_epoch_new(const struct hpdsl_dataset *ds,
 HPDSL_API void hpdsl_epoch_free(struct hpdsl_epoch *e);
 
 struct hpdsl_epoch_info {
-	struct hpdsl_order order; /* defaults filled in */
-	uint64_t samples;	  /* N: positions 0 .. N - 1 */
-	uint64_t chunks;	  /* that have any of them */
-	uint64_t windows;	  /* of all lanes */
-	uint64_t batch;		  /* G = QK: samples of a step, of all ranks */
+	struct hpdsl_order order;
+	uint64_t samples; /* N: positions 0 .. N - 1 */
+	uint64_t chunks;  /* that have any of them */
 };
 HPDSL_API void hpdsl_epoch_info(const struct hpdsl_epoch *e,
 				struct hpdsl_epoch_info *ret);
-/* S. */
 HPDSL_API uint64_t hpdsl_epoch_steps(const struct hpdsl_epoch *e,
 				     enum hpdsl_end end);
 
 /* The sample at a position.  -ERANGE from N on. */
 HPDSL_API int hpdsl_epoch_at(const struct hpdsl_epoch *e, uint64_t position,
 			     uint64_t *ret_sample, struct hpdsl_error *err);
+/*
+ * The inverse: the position at which a sample comes for the nth time, from 0;
+ * in order of its lists, not of positions.  -ERANGE: no such sample; -ENOENT:
+ * it does not come that often in this epoch.
+ */
+HPDSL_API int hpdsl_epoch_where(const struct hpdsl_epoch *e, uint64_t sample,
+				uint64_t nth, uint64_t *ret_position,
+				struct hpdsl_error *err);
 
 /* Who of a job reads: rank of ranks, and of that rank worker of workers. */
 struct hpdsl_share {
 	uint32_t rank, ranks;	  /* 0 ranks: 1 */
 	uint32_t worker, workers; /* 0 workers: 1 */
-	/* Ranks that do not divide Q: batches then differ by a run. */
+	/* Ranks that do not divide the batch: they differ by a sample. */
 	bool uneven;
 };
 
@@ -159,13 +195,13 @@ struct hpdsl_place {
 	bool real; /* the mask: false where it only fills the last step up */
 };
 /*
- * The places of a step that are rank's of ranks, in its order: how many, at
- * most room.  With ranks 1, or no share (NULL), it is the whole step.  A rank
- * has the same number of places, K * Q / ranks, in each step, if ranks divides
- * Q; ask for it with ret NULL and room 0.  Workers take whole steps in turn,
- * and change nothing here.  -ERANGE: no such step; HPDSL_EUSAGE: no such rank
- * or worker, more ranks than Q, ranks that do not divide Q (but see uneven);
- * -ENOSPC.
+ * The places of a step that are rank's of ranks, in order of its slots: how
+ * many, at most room.  With ranks 1, or no share (NULL), it is the whole step.
+ * A rank has the same number of places, batch / ranks, in each step, if ranks
+ * divides batch; ask for it with ret NULL and room 0.  Workers take whole steps
+ * in turn, and change nothing here.  -ERANGE: no such step; HPDSL_EUSAGE: no
+ * such rank or worker, more ranks than batch, ranks that do not divide batch
+ * (but see uneven); -ENOSPC.
  */
 HPDSL_API int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e,
 				   enum hpdsl_end end, uint64_t step,
@@ -173,22 +209,43 @@ HPDSL_API int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e,
 				   struct hpdsl_place *ret, size_t room,
 				   struct hpdsl_error *err);
 
-/* What a window costs, and what a small one is worth. */
-struct hpdsl_epoch_cost {
-	uint64_t window_bytes; /* largest window, as stored */
-	uint64_t job_bytes;    /* all lanes' windows at a time, at most */
-	uint64_t reads;	       /* pieces: stretches of a chunk that are read */
-	uint64_t smallest_read, median_read; /* bytes */
-	/*
-	 * Chunk-mates are two samples of one chunk.  How much likelier than in
-	 * a full shuffle two of them meet in a step: the exact expectation for
-	 * this epoch's windows, over all ways to shuffle within them, and what
-	 * this epoch has.  NAN where no chunk has two, or no step.
-	 */
-	double mates_expected, mates_measured;
+/* What is to be counted: a loader of this share and memory. */
+struct hpdsl_cost_options {
+	struct hpdsl_share share;
+	uint64_t memory; /* as a loader's; 0: its default */
+	enum hpdsl_end end;
+	uint64_t first,
+		steps; /* these steps; 0 steps: to the end of the epoch */
 };
+
+/* What a loader does to read them; bytes as stored. */
+struct hpdsl_epoch_cost {
+	uint64_t steps;
+	uint64_t lanes;	      /* that have samples of the rank */
+	uint64_t share_bytes; /* that are read of a lane at a time, at most */
+	uint64_t piece_bytes; /* the mean of pieces */
+	uint64_t reads, read_bytes;
+	uint64_t wanted_bytes; /* of the rank's samples */
+	uint64_t median_read;  /* half of the bytes are in reads of no more */
+	uint64_t held_peak;    /* bytes held at a time for steps not over */
+	uint64_t first_batch;  /* bytes until the first step is there */
+	double step_pieces, step_chunks; /* that a step has samples of: mean */
+	/*
+	 * Chunk-mates are two samples of one chunk.  How much more often than
+	 * in a full shuffle two of them meet in a step of all ranks, counted
+	 * over these steps, or as many of them, spread evenly, as have a
+	 * million samples.  NAN where no chunk has two, or no step.
+	 */
+	double mates;
+};
+/*
+ * By the loader's own planner, reading nothing.  HPDSL_EUSAGE: a share that
+ * makes no sense, or a memory that is too small; -ERANGE: no such steps;
+ * HPDSL_ECORRUPT, -ENOMEM.
+ */
 HPDSL_API int hpdsl_epoch_cost(const struct hpdsl_epoch *e,
 			       const struct hpdsl_dataset *ds,
+			       const struct hpdsl_cost_options *opt,
 			       struct hpdsl_epoch_cost *ret,
 			       struct hpdsl_error *err);
 

@@ -2,6 +2,7 @@
 /* Where a loader is, and what it did. */
 #include "load/load.h"
 
+#include "base/error.h"
 #include "sys/clock.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ void hpdsl_loader_stats(const struct hpdsl_loader *l,
 	hp_fetch_count(l->fetch, &n);
 	pthread_mutex_lock(lock_of(l));
 	*ret = l->stats;
-	ret->memory_peak = l->slots.peak;
+	ret->memory_peak = l->arena.peak;
 	pthread_mutex_unlock(lock_of(l));
 	sources(l, &ret->sources);
 	ret->reads = n.reads;
@@ -52,6 +53,7 @@ void hpdsl_loader_stats(const struct hpdsl_loader *l,
 		ret->read_sizes[i] = n.read_sizes[i];
 	ret->seconds = hp_now() - l->began;
 	ret->memory = l->memory;
+	ret->share_bytes = l->division.share_bytes;
 	ret->unchecked = l->opt.unchecked;
 }
 
@@ -85,4 +87,17 @@ uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l, uint64_t epoch)
 	steps = hpdsl_epoch_steps(e, l->opt.end);
 	hpdsl_epoch_free(e);
 	return steps;
+}
+
+int hpdsl_loader_mapping(const struct hpdsl_loader *l, int *ret_fd,
+			 const void **ret_base, size_t *ret_size,
+			 struct hpdsl_error *err)
+{
+	if (!l || l->arena.fd < 0)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "the loader shares no memory");
+	*ret_fd = l->arena.fd;
+	*ret_base = l->arena.base;
+	*ret_size = l->arena.mapped;
+	return 0;
 }

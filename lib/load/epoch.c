@@ -1,32 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An epoch that is being loaded: this reader's share, and its lanes' units. */
+/* An epoch that is being loaded: this reader's shares, and its lanes' units. */
 #include "load/load.h"
 
 #include "base/error.h"
+#include "dataset/dataset.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-static struct hp_load_share share_of(const struct hpdsl_loader *l,
-				     const struct hpdsl_epoch *e,
-				     const struct hpdsl_order *o, uint64_t base)
+static struct hp_shares_options options(const struct hpdsl_loader *l,
+					struct hp_load_epoch *e, uint64_t first)
 {
 	const struct hpdsl_share *is = &l->opt.share;
-	struct hpdsl_epoch_info info;
 
-	hpdsl_epoch_info(e, &info);
-	return (struct hp_load_share){
-		.samples = info.samples,
-		.lanes = info.order.lanes,
-		.run = info.order.run,
-		.step_runs = info.order.step_runs,
-		.rank = is->rank,
-		.ranks = is->ranks,
-		.first = o->step + is->worker,
-		.stride = is->workers,
-		.steps = hpdsl_epoch_steps(e, l->opt.end),
-		.base = base,
+	return (struct hp_shares_options){
+		.seq = hp_epoch_seq(e->e),
+		.extent = hp_load_extent,
+		.dense = hp_load_dense,
+		.arg = &e->extents,
+		.own = {
+			.rank = is->rank,
+			.ranks = is->ranks,
+			.first = first + is->worker,
+			.stride = is->workers,
+			.end = hpdsl_epoch_steps(e->e, l->opt.end),
+			.fill = l->opt.end != HPDSL_END_DROP,
+		},
+		.bytes = l->division.share_bytes,
 	};
+}
+
+/* Before the first epoch nobody knows how large shares are. */
+static int divide(const struct hpdsl_loader *l, struct hp_load_epoch *e,
+		  struct hp_shares_options *opt, struct hpdsl_error *err)
+{
+	struct hpdsl_epoch_info info;
+	struct hp_own own;
+	int r = 0;
+
+	e->division = l->division;
+	hpdsl_epoch_info(e->e, &info);
+	hp_own_init(&own, hp_seq_deal(opt->seq), &opt->own);
+	if (!opt->bytes)
+		r = hp_load_divide(l->ds, &info.order, &own, l->memory,
+				   &e->division, err);
+	opt->bytes = e->division.share_bytes;
+	return r;
+}
+
+static int begin(const struct hpdsl_loader *l, struct hp_load_epoch *e,
+		 uint64_t first, struct hpdsl_error *err)
+{
+	struct hp_shares_options opt = options(l, e, first);
+	struct hp_load_wanted wanted = {
+		.suffixes = (const char *const *)l->suffix,
+		.n_suffixes = (uint32_t)l->opt.n_suffixes,
+	};
+	int r;
+
+	e->extents = (struct hp_load_extents){ .e = e->e, .wanted = wanted };
+	r = divide(l, e, &opt, err);
+	if (r == 0)
+		r = hp_shares_new(&opt, &e->shares, err);
+	if (r < 0)
+		return r;
+	e->plan = (struct hp_load_plan){
+		.e = e->e,
+		.own = hp_shares_own(e->shares),
+		.index = l->ds->index,
+		.wanted = wanted,
+	};
+	e->end = e->base + hp_own_steps(e->plan.own);
+	return 0;
+}
+
+/* Lanes that the reader has slots of. */
+static uint64_t lanes_of(const struct hpdsl_loader *l,
+			 const struct hpdsl_epoch *e)
+{
+	struct hp_own_options opt = { .rank = l->opt.share.rank,
+				      .ranks = l->opt.share.ranks };
+	struct hp_own own;
+
+	hp_own_init(&own, hp_seq_deal(hp_epoch_seq(e)), &opt);
+	return own.lane_end - own.lane;
 }
 
 int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
@@ -34,13 +90,17 @@ int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
 		      struct hpdsl_error *err)
 {
 	struct hp_load_epoch *n;
-	struct hpdsl_epoch *e;
-	uint32_t lanes;
+	struct hpdsl_epoch *e = NULL;
+	uint64_t lanes;
 	int r = hpdsl_epoch_new(l->ds, l->opt.choice, o, &e, err);
 
-	if (r < 0)
+	if (r == 0)
+		r = hp_epoch_check_share(e, &l->opt.share, err);
+	if (r < 0) {
+		hpdsl_epoch_free(e);
 		return r;
-	lanes = hp_epoch_lanes(e);
+	}
+	lanes = lanes_of(l, e);
 	n = calloc(1, sizeof *n + lanes * sizeof *n->lane);
 	if (!n) {
 		hpdsl_epoch_free(e);
@@ -48,27 +108,32 @@ int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
 	}
 	n->e = e;
 	n->lanes = lanes;
-	n->share = share_of(l, e, o, base);
 	n->number = o->epoch;
-	n->end = base + hp_load_turns(&n->share);
+	n->base = base;
+	r = begin(l, n, o->step, err);
+	if (r < 0) {
+		hp_shares_free(n->shares);
+		hpdsl_epoch_free(e);
+		free(n);
+		return r;
+	}
 	*ret = n;
 	return 0;
 }
 
-void hp_load_lane_add(struct hp_load_lane *lane, struct hp_load_unit *u)
+struct hp_load_lane *hp_load_lane(struct hp_load_epoch *e, uint64_t lane)
 {
-	if (lane->tail)
-		lane->tail->next = u;
-	else
-		lane->head = u;
-	lane->tail = u;
+	return lane == HP_SHARE_APART ? &e->apart :
+					&e->lane[lane - e->plan.own->lane];
 }
 
 void hp_load_unit_drop(struct hpdsl_loader *l, struct hp_load_unit *u)
 {
 	if (--u->refs)
 		return;
-	hp_slots_charge(&l->slots, -(int64_t)u->bytes);
+	if (u->place.p)
+		hp_arena_put(&l->arena, &u->place);
+	hp_arena_charge(&l->arena, -(int64_t)u->bytes);
 	hp_load_unit_free(u);
 }
 
@@ -79,14 +144,7 @@ static void free_lane(struct hpdsl_loader *l, struct hp_load_lane *lane)
 
 	for (; u; u = next) {
 		next = u->next;
-		if (!l->ending) {
-			hp_load_unit_drop(l, u);
-			continue;
-		}
-		for (uint32_t i = 0; i < u->blocks; i++)
-			if (u->block[i].slot.p)
-				hp_slots_put(&l->slots, &u->block[i].slot);
-		hp_load_unit_free(u);
+		hp_load_unit_drop(l, u);
 	}
 }
 
@@ -94,9 +152,10 @@ void hp_load_epoch_free(struct hpdsl_loader *l, struct hp_load_epoch *e)
 {
 	if (!e)
 		return;
-	free_lane(l, &e->turns);
-	for (uint32_t i = 0; i < e->lanes; i++)
+	free_lane(l, &e->apart);
+	for (uint64_t i = 0; i < e->lanes; i++)
 		free_lane(l, &e->lane[i]);
+	hp_shares_free(e->shares);
 	hpdsl_epoch_free(e->e);
 	free(e);
 }

@@ -29,47 +29,45 @@ static void free_batches(struct hpdsl_loader *l)
 }
 
 /* Nobody will read there again: it is wanted only as long as it is lent. */
-static void free_bytes(struct hpdsl_loader *l, struct hp_load_block *b)
+static void free_bytes(struct hpdsl_loader *l, struct hp_load_unit *u)
 {
-	if (b->lent || !b->slot.p)
+	if (u->lent || !u->place.p)
 		return;
-	hp_slots_put(&l->slots, &b->slot);
-	b->slot.p = NULL;
+	hp_arena_put(&l->arena, &u->place);
+	u->place.p = NULL;
 }
 
 static void free_lane_bytes(struct hpdsl_loader *l, struct hp_load_lane *lane)
 {
 	for (struct hp_load_unit *u = lane->head; u; u = u->next)
-		for (uint32_t i = 0; i < u->blocks; i++)
-			free_bytes(l, &u->block[i]);
+		free_bytes(l, u);
 }
 
 /* The batch that was to be made. */
 static void free_half(struct hpdsl_loader *l)
 {
-	if (l->half)
-		hp_load_put_batch(l, l->half);
-	l->half = NULL;
-	hp_load_drop_over(l);
+	if (l->caller.half)
+		hp_load_put_batch(l, l->caller.half);
+	l->caller.half = NULL;
 }
 
 /* What was read ahead. */
 static void free_unlent(struct hpdsl_loader *l)
 {
-	for (struct hp_load_epoch *e = l->epoch; e; e = e->next) {
-		free_lane_bytes(l, &e->turns);
-		for (uint32_t i = 0; i < e->lanes; i++)
+	for (struct hp_load_epoch *e = l->caller.epoch; e; e = e->next) {
+		free_lane_bytes(l, &e->apart);
+		for (uint64_t i = 0; i < e->lanes; i++)
 			free_lane_bytes(l, &e->lane[i]);
 	}
-	hp_slots_trim(&l->slots);
+	hp_arena_trim(&l->arena);
 }
 
 static void free_epochs(struct hpdsl_loader *l)
 {
 	struct hp_load_epoch *e;
 
-	while ((e = l->epoch)) {
-		l->epoch = e->next;
+	while ((e = l->caller.epoch)) {
+		l->caller.epoch = e->next;
 		hp_load_epoch_free(l, e);
 	}
 }
@@ -79,10 +77,8 @@ static void free_rest(struct hpdsl_loader *l)
 {
 	free_batches(l);
 	free_epochs(l);
-	hp_slots_release(&l->slots);
-	hp_load_queue_release(&l->queue);
+	hp_arena_release(&l->arena);
 	pthread_cond_destroy(&l->ready);
-	pthread_cond_destroy(&l->jobs.done);
 	pthread_cond_destroy(&l->work);
 	pthread_mutex_destroy(&l->warn_lock);
 	pthread_mutex_destroy(&l->lock);
@@ -92,13 +88,10 @@ static void free_rest(struct hpdsl_loader *l)
 /* What only reading needs. */
 static void free_reading(struct hpdsl_loader *l)
 {
-	hp_load_live_release(&l->live);
 	hp_fetch_free(l->fetch);
 	for (size_t i = 0; l->suffix && i < l->opt.n_suffixes; i++)
 		free(l->suffix[i]);
 	free(l->suffix);
-	free(l->place);
-	free(l->want);
 }
 
 /* Threads do not come along when a process forks, and locks come as they are.
@@ -142,15 +135,15 @@ void hpdsl_batch_release(const struct hpdsl_batch *pub)
 		return;
 	pthread_mutex_lock(&l->lock);
 	l->out--;
-	for (uint32_t i = 0; i < b->blocks; i++) {
-		b->block[i]->lent--;
+	for (uint32_t i = 0; i < b->units; i++) {
+		b->unit[i]->lent--;
 		if (l->freed)
-			free_bytes(l, b->block[i]);
+			free_bytes(l, b->unit[i]);
 	}
 	hp_load_put_batch(l, b);
 	last = l->freed && !l->out;
 	if (l->freed && !last)
-		hp_slots_trim(&l->slots);
+		hp_arena_trim(&l->arena);
 	pthread_mutex_unlock(&l->lock);
 	if (last)
 		free_rest(l);

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset/dataset.h"
-#include "load/fit.h"
 #include "sys/clock.h"
 #include "sys/pool.h"
 
@@ -16,9 +15,7 @@
 
 enum {
 	THREADS_LEAST = 4,
-	PLACE = 128, /* bytes for a sample of a step, but for its content */
 };
-#define MEMORY (UINT64_C(4) << 30)
 
 /* ---- Options ---------------------------------------------------------- */
 
@@ -30,7 +27,7 @@ static void fill(struct hpdsl_loader *l)
 		s->ranks = 1;
 	if (!s->workers)
 		s->workers = 1;
-	l->memory = l->opt.memory ? l->opt.memory : MEMORY;
+	l->memory = l->opt.memory ? l->opt.memory : HPDSL_LOADER_MEMORY;
 	l->began = hp_now();
 	hpdsl_sources(l->ds, &l->before);
 }
@@ -65,65 +62,6 @@ static int copy_suffixes(struct hpdsl_loader *l, struct hpdsl_error *err)
 		if (!l->suffix[i])
 			return hp_fail_nomem(err);
 	}
-	l->plan.suffixes = (const char *const *)l->suffix;
-	l->plan.n_suffixes = (uint32_t)n;
-	return 0;
-}
-
-/* ---- Memory ----------------------------------------------------------- */
-
-static void chunk_size(const void *arg, uint32_t chunk, uint64_t *ret_bytes,
-		       uint64_t *ret_samples)
-{
-	const struct hpdsl_loader *l = arg;
-	struct hpdsl_chunk c;
-
-	if (hpdsl_chunk_get(l->ds, chunk, &c, NULL) < 0) {
-		*ret_bytes = *ret_samples = 0;
-		return;
-	}
-	*ret_bytes = c.plain_bytes;
-	*ret_samples = c.samples;
-}
-
-/*
- * Each lane, and each of a few turns, has slots that are not full: they must
- * not take all the memory.  And none larger than there is something for.
- */
-static size_t slot_size(const struct hpdsl_loader *l,
-			const struct hp_load_fit *fit)
-{
-	size_t slot = HP_SLOT_MAX;
-
-	while (slot > HP_SLOT_MIN &&
-	       (slot / 2 > fit->largest ||
-		(UINT64_C(2) * fit->lanes + 8) * slot > l->memory / 4))
-		slot /= 2;
-	return slot;
-}
-
-static int divide_memory(struct hpdsl_loader *l, struct hpdsl_error *err)
-{
-	struct hp_load_sizes sizes = { .chunk = chunk_size, .arg = l };
-	struct hp_load_epoch *e = l->epoch;
-	struct hp_load_fit fit;
-	struct hpdsl_counts n;
-
-	hpdsl_count(l->ds, &n);
-	l->mean = n.samples ? n.bytes / n.samples : 0;
-	sizes.chosen = (double)e->share.samples / (double)n.samples;
-	if (sizes.chosen > 1)
-		sizes.chosen = 1;
-	hp_load_windows(e->e, &e->share, &sizes, &fit);
-	l->plan.slot = slot_size(l, &fit);
-	if (hp_slots_init(&l->slots, l->memory, l->plan.slot) < 0)
-		return hp_fail_nomem(err);
-	l->stats.windows_bytes = fit.bytes;
-	e->windows = fit.bytes + (uint64_t)fit.lanes * l->plan.slot <=
-		     hp_load_window_limit(l);
-	l->late_most = e->windows ? LATE_BYTES : l->memory / 2;
-	if (!e->windows)
-		hp_load_warn_one_by_one(l);
 	return 0;
 }
 
@@ -154,48 +92,69 @@ static void init_locks(struct hpdsl_loader *l)
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_mutex_init(&l->warn_lock, NULL);
 	pthread_cond_init(&l->work, NULL);
-	pthread_cond_init(&l->jobs.done, NULL);
 	hp_cond_init(&l->ready);
 }
 
 /* ---- New -------------------------------------------------------------- */
 
-/* What is kept of each place takes memory that must be there, too. */
-static uint64_t most_places(const struct hpdsl_loader *l)
+static int fill_order(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
-	uint64_t n = (l->memory > MEMORY ? l->memory : MEMORY) / PLACE;
+	struct hpdsl_order_start start = {
+		.choice = l->opt.choice,
+		.batch_size = l->opt.batch_size,
+		.ranks = l->opt.share.ranks,
+		.workers = l->opt.share.workers,
+	};
+	int r;
 
-	return n < UINT32_MAX / 2 ? n : UINT32_MAX / 2;
+	l->order = l->opt.order;
+	r = hpdsl_order_fill(l->ds, &start, &l->order, err);
+	l->reached = l->order;
+	return r;
+}
+
+static int check_step(const struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	const struct hp_load_epoch *e = l->caller.epoch;
+	uint64_t steps = hpdsl_epoch_steps(e->e, l->opt.end);
+
+	if (l->order.step > steps)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "no step %" PRIu64 ", the epoch has %" PRIu64,
+			       l->order.step, steps);
+	return hp_load_check_places(l->places, l->memory, err);
 }
 
 static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
-	struct hpdsl_epoch_info info;
-	uint64_t places;
+	struct hp_load_epoch *e;
+	uint32_t end;
 	int r;
 
 	if ((unsigned)l->opt.end > HPDSL_END_DROP)
 		return hp_fail(err, HPDSL_EUSAGE, "no such end of an epoch");
-	r = hp_load_epoch_new(l, &l->opt.order, 0, &l->epoch, err);
+	r = fill_order(l, err);
+	if (r == 0)
+		r = hp_load_epoch_new(l, &l->order, 0, &e, err);
 	if (r < 0)
 		return r;
-	l->plan_epoch = l->epoch;
-	l->epochs_planned = 1;
-	hpdsl_epoch_info(l->epoch->e, &info);
-	l->order = l->reached = info.order;
-	l->reached.step = l->opt.order.step;
-	if (l->opt.order.step > l->epoch->share.steps)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "no step %" PRIu64 ", the epoch has %" PRIu64,
-			       l->opt.order.step, l->epoch->share.steps);
-	r = hp_epoch_check_share(l->epoch->e, &l->opt.share, err);
-	if (r < 0)
-		return r;
-	places = (uint64_t)hp_load_runs(&l->epoch->share) * info.order.run;
-	if (places > most_places(l))
-		return hp_fail(err, HPDSL_EUSAGE, "steps are too large");
-	l->places = (uint32_t)places;
-	return 0;
+	l->caller.epoch = l->planner.epoch = e;
+	l->planner.epochs = 1;
+	l->division = e->division;
+	l->stats.lanes = hp_shares_lanes(e->shares);
+	hp_epoch_slots(e->e, &l->opt.share, &l->slot, &end);
+	l->places = end - l->slot;
+	return check_step(l, err);
+}
+
+static void warn_of_memory(struct hpdsl_loader *l)
+{
+	char text[HP_LOAD_DIVISION_TEXT];
+
+	if (!l->division.cure)
+		return;
+	hp_load_division_text(&l->division, text);
+	hp_load_warn(l, text);
 }
 
 static int make(struct hpdsl_loader *l, struct hpdsl_error *err)
@@ -209,20 +168,21 @@ static int make(struct hpdsl_loader *l, struct hpdsl_error *err)
 	int r = check_limits(l, err);
 
 	if (r == 0)
-		r = open_epoch(l, err);
-	if (r == 0)
 		r = copy_suffixes(l, err);
+	if (r == 0)
+		r = open_epoch(l, err);
 	if (r < 0)
 		return r;
 	hpdsl_pack_id(l->ds, l->pack);
-	l->plan.index = l->ds->index;
 	l->fetch = hp_fetch_new(l->ds, &opt);
-	l->place = hp_array(l->places, sizeof *l->place);
-	l->want = hp_array(l->places, sizeof *l->want);
-	if (!l->fetch || !l->place || !l->want)
+	if (!l->fetch)
 		return hp_fail_nomem(err);
-	r = divide_memory(l, err);
-	return r < 0 ? r : start(l, err);
+	r = hp_arena_init(&l->arena, l->memory, l->opt.shared);
+	if (r < 0)
+		return hp_fail_errno(err, r, "memory for the loader");
+	hp_arena_charge(&l->arena, (int64_t)hp_load_planned_bytes(l));
+	warn_of_memory(l);
+	return start(l, err);
 }
 
 int hpdsl_loader_new(const struct hpdsl_dataset *ds,
@@ -237,6 +197,7 @@ int hpdsl_loader_new(const struct hpdsl_dataset *ds,
 	l->ds = ds;
 	l->opt = *opt;
 	l->pid = getpid();
+	l->arena.fd = -1;
 	init_locks(l);
 	fill(l);
 	r = make(l, err);

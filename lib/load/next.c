@@ -20,17 +20,17 @@ enum { POLL_MS = 50 };
  */
 static bool is_stuck(const struct hpdsl_loader *l)
 {
-	const struct hp_load_block *b = hp_load_queue_first(&l->queue);
+	const struct hp_load_unit *u = l->queue.head;
 
-	return !l->reading && !l->over && l->planned > l->turn && b &&
-	       b->first <= l->turn && !hp_slots_fit(&l->slots, b->b.room);
+	return !l->reading && !l->over && l->planned > l->turn && u &&
+	       u->first <= l->turn && !hp_load_has_room(l, u);
 }
 
 static void go_over(struct hpdsl_loader *l)
 {
-	bool warn = !l->warned_over;
+	bool warn = !l->caller.warned_over;
 
-	l->over = l->warned_over = true;
+	l->over = l->caller.warned_over = true;
 	hp_load_wake(l);
 	if (!warn)
 		return;
@@ -88,12 +88,12 @@ static bool is_planned(struct hpdsl_loader *l)
 
 static bool is_read(struct hpdsl_loader *l)
 {
-	struct hp_load_batch *b = l->half;
+	struct hp_load_batch *b = l->caller.half;
 
 	/* The last one of them is about the last one that is read. */
-	while (b->left && b->block[b->left - 1]->state == HP_LOAD_READ)
+	while (b->left && b->unit[b->left - 1]->read)
 		b->left--;
-	l->awaited = b->left ? b->block[b->left - 1] : NULL;
+	l->awaited = b->left ? b->unit[b->left - 1] : NULL;
 	return !b->left;
 }
 
@@ -123,10 +123,10 @@ static int find_turn(struct hpdsl_loader *l, struct hpdsl_error *err)
 	if (l->planned <= l->turn)
 		return l->failed ? hp_fail(err, l->failed, "%s", l->err.msg) :
 				   0;
-	while (l->turn >= l->epoch->end) {
-		struct hp_load_epoch *over = l->epoch;
+	while (l->turn >= l->caller.epoch->end) {
+		struct hp_load_epoch *over = l->caller.epoch;
 
-		l->epoch = over->next;
+		l->caller.epoch = over->next;
 		hp_load_epoch_free(l, over);
 	}
 	return 1;
@@ -144,40 +144,52 @@ static int begin_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	if (b)
 		hp_load_gather(l, b);
 	pthread_mutex_lock(&l->lock);
-	l->half = b;
-	return b ? 0 : hp_fail_nomem(err);
+	if (!b)
+		return hp_fail_nomem(err);
+	for (uint32_t i = 0; i < b->units; i++)
+		b->unit[i]->refs++;
+	l->caller.half = b;
+	return 0;
 }
 
 void hp_load_put_batch(struct hpdsl_loader *l, struct hp_load_batch *b)
 {
-	for (uint32_t i = 0; i < b->blocks; i++)
-		hp_load_block_drop(l, b->block[i]);
+	for (uint32_t i = 0; i < b->units; i++)
+		hp_load_unit_drop(l, b->unit[i]);
 	b->next = l->idle;
 	l->idle = b;
+	hp_load_wake(l);
 }
 
-void hp_load_drop_over(struct hpdsl_loader *l)
+/* What turns need again, or this one does. */
+static void count_held(struct hpdsl_loader *l, const struct hp_load_batch *b)
 {
-	struct hp_load_unit *u;
+	for (uint32_t i = 0; i < b->units; i++) {
+		struct hp_load_unit *u = b->unit[i];
 
-	while ((u = l->over_units)) {
-		l->over_units = u->next;
-		hp_load_unit_drop(l, u);
+		if (!u->held)
+			l->caller.held += u->b.room;
+		if (u->ahead)
+			l->ahead -= u->share.at.end - u->share.at.begin;
+		u->held = true;
+		u->ahead = false;
 	}
+	if (l->caller.held > l->stats.held_peak)
+		l->stats.held_peak = l->caller.held;
 }
 
 /* The turn is over, well or badly. */
 static void end_turn(struct hpdsl_loader *l)
 {
-	l->half = NULL;
-	hp_load_drop_over(l);
-	l->turn++;
+	count_held(l, l->caller.half);
+	l->caller.half = NULL;
+	hp_load_end_turn(l);
 	hp_load_wake(l);
 }
 
 static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
-	struct hp_load_batch *b = l->half;
+	struct hp_load_batch *b = l->caller.half;
 	struct hp_load_counts n;
 	int r;
 
@@ -193,8 +205,8 @@ static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	l->reached.epoch = b->pub.epoch;
 	l->reached.step = b->pub.step + 1;
 	b->loader = l;
-	for (uint32_t i = 0; i < b->blocks; i++)
-		b->block[i]->lent++;
+	for (uint32_t i = 0; i < b->units; i++)
+		b->unit[i]->lent++;
 	l->out++;
 	l->stats.steps++;
 	l->stats.samples += n.samples;
@@ -207,14 +219,14 @@ static int next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 		struct hpdsl_error *err)
 {
 	struct hp_load_batch *b;
-	int r = l->half ? 1 : find_turn(l, err);
+	int r = l->caller.half ? 1 : find_turn(l, err);
 
 	if (r <= 0)
 		return r;
-	r = l->half ? 0 : begin_batch(l, err);
+	r = l->caller.half ? 0 : begin_batch(l, err);
 	if (r == 0)
 		r = stall(l, is_read, err);
-	b = l->half;
+	b = l->caller.half;
 	if (r == 0)
 		r = finish_batch(l, err);
 	if (r < 0)

@@ -1,263 +1,180 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Units of windows and of turns.  A window's places are gone through twice: to
- * see which of its samples are needed, and, once these have their rows in
- * stored order, to note which turns need which block.
+/* Planning: which shares are read next, in the order in which they are needed.
  */
-#include "load/plan.h"
+#include "load/load.h"
 
-#include "base/mem.h"
-#include "load/unit.h"
+#include "base/error.h"
+#include "dataset/dataset.h"
+#include "index/copy.h"
 
-#include <errno.h>
-#include <string.h>
-
-/* ---- Windows ---------------------------------------------------------- */
-
-struct planning {
-	const struct hpdsl_epoch *e;
-	const struct hp_load_share *s;
-	const struct hp_window *w;
-	struct hp_load_maker maker;
-	uint32_t *at;  /* of each place: the sample in the window, then its row
-			*/
-	uint32_t *row; /* of each sample in the window: 1 if it is needed, then
-			  its row */
+enum {
+	AHEAD = 64, /* units that wait to be read: no reader waits for a plan */
+	AT_ONCE = 32, /* that are planned before others may take them */
 };
 
-/* Places first to end - 1 are needed in one turn. */
-struct places {
-	uint64_t first, end, turn;
+uint64_t hp_load_planned_bytes(const struct hpdsl_loader *l)
+{
+	/* Of a turn: one for each place, or some of each lane. */
+	uint64_t turn = 4 * l->stats.lanes;
+
+	if (turn > l->places)
+		turn = l->places;
+	return (AHEAD + AT_ONCE + 2 * turn) * sizeof(struct hp_load_unit);
+}
+
+bool hp_load_has_to_plan(const struct hpdsl_loader *l)
+{
+	if (l->planning || l->planned_all || l->failed)
+		return false;
+	/* What is needed now and next is planned in any case. */
+	return l->planned <= l->turn + 1 || l->queue.n < AHEAD;
+}
+
+/* What the planner brings back. */
+struct news {
+	struct hp_load_unit *head, *tail;
+	struct hp_load_epoch *epoch; /* begun, and of all of these units */
+	uint64_t planned;
+	uint32_t n;
+	bool over;
 };
 
-/* The next such places from ret->end on, where it begins as 0. */
-static bool next_places(const struct planning *p, struct places *ret)
+/*
+ * A whole epoch without a turn: an endless loader would look for ever, and
+ * without a choice the others are just as long.
+ */
+static bool is_barren(const struct hpdsl_loader *l,
+		      const struct hp_load_epoch *e)
 {
-	const struct hp_load_share *s = p->s;
-	uint64_t begin = p->w->begin, end = begin + p->w->samples;
-
-	for (uint64_t x = begin + ret->end; x < end;) {
-		uint64_t run = x / s->run, to = (run + 1) * s->run;
-
-		if (to > end)
-			to = end;
-		if (hp_load_mine(s, run * s->lanes + p->w->lane, &ret->turn)) {
-			ret->first = x - begin;
-			ret->end = to - begin;
-			return true;
-		}
-		x = to;
-	}
-	return false;
+	return e->end == e->base && e->plan.own->first == l->opt.share.worker &&
+	       (!l->opt.epochs || !l->opt.choice);
 }
 
-enum { AT_ONCE = 512 };
-
-static void shuffle(struct planning *p, uint64_t first, uint64_t end)
+/* The epoch behind the last one; over: there is none. */
+static int next_epoch(struct hpdsl_loader *l, struct news *n,
+		      struct hpdsl_error *err)
 {
-	uint64_t to[AT_ONCE];
-
-	while (first < end) {
-		uint64_t n = end - first < AT_ONCE ? end - first : AT_ONCE;
-
-		hp_epoch_shuffle(p->e, p->w, first, (size_t)n, to);
-		for (uint64_t i = 0; i < n; i++) {
-			p->at[first + i] = (uint32_t)to[i];
-			p->row[to[i]] = 1;
-		}
-		first += n;
-	}
-}
-
-/* How many samples are needed.  Neighbouring runs are shuffled at once. */
-static uint64_t mark(struct planning *p)
-{
-	uint64_t first = 0, end = 0, sum = 0;
-	struct places v = { 0 };
-
-	while (next_places(p, &v)) {
-		sum += v.end - v.first;
-		if (v.first != end) {
-			shuffle(p, first, end);
-			first = v.first;
-		}
-		end = v.end;
-	}
-	shuffle(p, first, end);
-	return sum;
-}
-
-static int add_piece(struct planning *p, const struct hp_piece *piece)
-{
-	uint32_t *row = p->row + (piece->begin - p->w->begin);
-	hp_auto_free uint64_t *number =
-		hp_array(piece->samples, sizeof *number);
-	int r = 0;
-
-	if (!number)
-		return -ENOMEM;
-	hp_epoch_samples(p->e, piece, number);
-	for (uint64_t i = 0; i < piece->samples && r == 0; i++)
-		if (row[i])
-			r = hp_load_make_row(&p->maker, number[i], &row[i]);
-	return r;
-}
-
-static int add_pieces(struct planning *p)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < p->w->pieces && r == 0; i++)
-		r = add_piece(p, &p->w->piece[i]);
-	return r;
-}
-
-/* The rows lie anywhere: those of a run are fetched together. */
-static void use_run(struct planning *p, const struct places *v)
-{
-	const struct hp_load_row *row = p->maker.u->row;
-
-	for (uint64_t y = v->first; y < v->end; y++) {
-		p->at[y] = p->row[p->at[y]];
-		__builtin_prefetch(&row[p->at[y]].block);
-	}
-	for (uint64_t y = v->first; y < v->end; y++)
-		hp_load_make_use(&p->maker, p->at[y], v->turn);
-}
-
-static void use(struct planning *p)
-{
-	struct places v = { 0 };
-
-	while (next_places(p, &v))
-		use_run(p, &v);
-}
-
-static int plan_window(struct planning *p, const struct hp_load_plan *plan,
-		       struct hp_load_unit **ret)
-{
-	uint64_t n = mark(p);
+	struct hp_load_planner *p = &l->planner;
+	struct hp_load_epoch *last = p->epoch;
+	struct hpdsl_order o = l->order;
 	int r;
 
-	if (!n) {
-		*ret = NULL;
+	n->over = is_barren(l, last) ||
+		  (l->opt.epochs && p->epochs == l->opt.epochs);
+	if (n->over)
 		return 0;
-	}
-	r = hp_load_make(&p->maker, plan, n);
+	o.epoch = last->number + 1;
+	o.step = 0;
+	r = hp_load_epoch_new(l, &o, last->end, &n->epoch, err);
 	if (r < 0)
 		return r;
-	r = add_pieces(p);
-	if (r < 0) {
-		hp_load_make_release(&p->maker);
-		return r;
-	}
-	use(p);
-	p->maker.u->begin = p->w->begin;
-	p->maker.u->end = p->w->begin + p->w->samples;
-	p->maker.u->at = hp_take(p->at);
-	*ret = hp_load_make_end(&p->maker);
+	p->epoch = n->epoch;
+	p->epochs++;
 	return 0;
 }
 
-int hp_load_plan_window(const struct hp_load_plan *plan,
-			const struct hpdsl_epoch *e,
-			const struct hp_load_share *s,
-			const struct hp_window *w, struct hp_load_unit **ret)
+static int plan_share(struct hp_load_epoch *e, struct news *n,
+		      struct hpdsl_error *err)
 {
-	hp_auto_free uint32_t *at = NULL, *row = NULL;
-	struct planning p = { .e = e, .s = s, .w = w };
-	int r;
+	struct hp_load_unit *u;
+	struct hp_share share;
 
-	if (w->samples >= HP_LOAD_NONE)
-		return -E2BIG;
-	at = hp_array(w->samples, sizeof *at);
-	row = calloc(w->samples, sizeof *row);
-	if (!at || !row)
-		return -ENOMEM;
-	p.at = at;
-	p.row = row;
-	r = plan_window(&p, plan, ret);
-	at = p.at;
-	return r;
-}
-
-struct hp_load_unit *hp_load_plan_nothing(const struct hp_window *w)
-{
-	struct hp_load_unit *u = calloc(1, sizeof *u);
-
+	e->extents.members = 0;
+	if (!hp_shares_next(e->shares, &share))
+		return 0;
+	u = hp_load_unit_new(&e->plan, &share);
 	if (!u)
-		return NULL;
-	u->begin = w->begin;
-	u->end = w->begin + w->samples;
-	u->refs = 1;
-	u->bytes = sizeof *u;
-	return u;
+		return hp_fail_nomem(err);
+	u->members_most = hp_load_members(&e->extents, &share);
+	u->first = hp_load_turn(e, share.need);
+	u->last = hp_load_turn(e, share.until);
+	if (n->tail)
+		n->tail->queued = u;
+	else
+		n->head = u;
+	n->tail = u;
+	n->n++;
+	return 0;
 }
 
-/* ---- Turns ------------------------------------------------------------ */
-
-struct wanted {
-	uint64_t sample;
-	uint32_t place;
-};
-
-static int compare_wanted(const void *a, const void *b)
+/* Some shares of one epoch, or the next epoch. */
+static int plan(struct hpdsl_loader *l, struct news *n, struct hpdsl_error *err)
 {
-	const struct wanted *x = a, *y = b;
-
-	if (x->sample != y->sample)
-		return x->sample < y->sample ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
-}
-
-static int add_wanted(struct hp_load_maker *m, uint64_t turn,
-		      const struct wanted *v, uint32_t n)
-{
+	struct hp_load_epoch *e = l->planner.epoch;
+	struct hp_index_copy copy;
+	uint64_t need = hp_shares_need(e->shares);
 	int r = 0;
 
-	for (uint32_t i = 0; i < n && r == 0; i++) {
-		uint32_t *row = &m->u->at[v[i].place];
-
-		r = hp_load_make_row(m, v[i].sample, row);
-		if (r == 0)
-			hp_load_make_use(m, *row, turn);
+	if (need == UINT64_MAX)
+		return next_epoch(l, n, err);
+	hp_index_copy_begin(&copy, l->ds->index, false);
+	e->extents.index = &copy.ix;
+	while (r == 0 && n->n < AT_ONCE && need != UINT64_MAX) {
+		r = plan_share(e, n, err);
+		need = hp_shares_need(e->shares);
 	}
+	hp_index_copy_end(&copy);
+	n->planned = need == UINT64_MAX ? e->end : hp_load_turn(e, need);
 	return r;
 }
 
-int hp_load_plan_places(const struct hp_load_plan *p, uint64_t turn,
-			const struct hpdsl_place *place, const bool *want,
-			uint32_t n, struct hp_load_unit **ret)
+static void add_to_lane(struct hp_load_epoch *e, struct hp_load_unit *u)
 {
-	hp_auto_free struct wanted *v = hp_array(n, sizeof *v);
-	struct hp_load_maker m;
-	uint32_t wanted = 0;
+	struct hp_load_lane *lane = hp_load_lane(e, u->share.lane);
+
+	if (lane->tail)
+		lane->tail->next = u;
+	else
+		lane->head = u;
+	lane->tail = u;
+}
+
+/* Under the lock: what was planned is to be read. */
+static void publish(struct hpdsl_loader *l, struct hp_load_epoch *e,
+		    const struct news *n)
+{
+	for (struct hp_load_unit *u = n->head; u; u = u->queued)
+		add_to_lane(e, u);
+	if (n->head && l->queue.tail)
+		l->queue.tail->queued = n->head;
+	else if (n->head)
+		l->queue.head = n->head;
+	if (n->tail)
+		l->queue.tail = n->tail;
+	l->queue.n += n->n;
+	l->planned_all = n->over;
+	if (n->epoch)
+		e->next = n->epoch;
+	else if (!n->over)
+		l->planned = n->planned;
+}
+
+static void drop_news(const struct news *n)
+{
+	for (struct hp_load_unit *u = n->head, *next; u; u = next) {
+		next = u->queued;
+		hp_load_unit_free(u);
+	}
+}
+
+void hp_load_plan(struct hpdsl_loader *l)
+{
+	struct hp_load_epoch *e = l->planner.epoch;
+	struct news n = { 0 };
+	struct hpdsl_error err;
 	int r;
 
-	if (!v)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		if (want[i])
-			v[wanted++] = (struct wanted){ place[i].sample, i };
-	qsort(v, wanted, sizeof *v, compare_wanted);
-	r = hp_load_make(&m, p, wanted);
+	l->planning = true;
+	pthread_mutex_unlock(&l->lock);
+	r = plan(l, &n, &err);
 	if (r < 0)
-		return r;
-	m.u->end = n;
-	m.u->late = true;
-	m.u->at = hp_array(n, sizeof *m.u->at);
-	if (m.u->at) {
-		memset(m.u->at, 0xff, n * sizeof *m.u->at);
-		r = add_wanted(&m, turn, v, wanted);
+		drop_news(&n);
+	pthread_mutex_lock(&l->lock);
+	l->planning = false;
+	if (r == 0) {
+		publish(l, e, &n);
 	} else {
-		r = -ENOMEM;
+		l->failed = r;
+		l->err = err;
 	}
-	if (r < 0) {
-		hp_load_make_release(&m);
-		return r;
-	}
-	*ret = hp_load_make_end(&m);
-	(*ret)->begin = turn;
-	(*ret)->end = turn + 1;
-	return 0;
 }

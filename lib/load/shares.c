@@ -9,156 +9,196 @@
 /* A lane, and where it is. */
 struct lane {
 	uint64_t number;
-	uint64_t x, end; /* the next of its samples, and behind the last */
+	uint64_t x;    /* the next of its own samples */
+	uint64_t need; /* the step of that */
 	bool begun;
-	struct hp_share next;
 };
 
 struct hp_shares {
 	struct hp_shares_options opt;
+	struct hp_own own;
 	struct lane *lane; /* those that have samples left: a heap */
 	uint64_t n, lanes;
+	uint32_t apart; /* the next slot that is filled from elsewhere */
 	struct hp_seq_memo memo;
 };
 
-/* ---- The rank's part of a lane ---------------------------------------- */
-
-static uint64_t in_step(const struct hp_deal *d)
-{
-	return d->batch > d->lanes ? d->batch / d->lanes : 1;
-}
-
-static uint64_t every(const struct hp_deal *d)
-{
-	return d->lanes > d->batch ? d->lanes / d->batch : 1;
-}
-
-/* The first slot of a lane. */
-static uint64_t slot_of(const struct hp_deal *d, uint64_t lane)
-{
-	return lane / every(d) * in_step(d);
-}
-
-bool hp_shares_own(const struct hp_shares_options *opt, uint64_t lane,
-		   uint64_t x)
-{
-	const struct hp_deal *d = hp_seq_deal(opt->seq);
-	uint64_t slot = slot_of(d, lane) + x % in_step(d);
-
-	return slot >= hp_deal_rank(d, opt->rank, opt->ranks) &&
-	       slot < hp_deal_rank(d, opt->rank + 1, opt->ranks);
-}
-
-static uint64_t step_of(const struct hp_deal *d, uint64_t lane, uint64_t x)
-{
-	return hp_deal_position(d, (struct hp_deal_place){ lane, x }) /
-	       d->batch;
-}
-
-/* How many samples of the lane come in steps before this one. */
-static uint64_t samples_until(const struct hp_deal *d, uint64_t lane,
-			      uint64_t step)
-{
-	uint64_t m = every(d), turn = lane % m;
-	uint64_t times = step > turn ? (step - turn - 1) / m + 1 : 0;
-	uint64_t n = hp_deal_lane(d, lane);
-
-	return times <= n / in_step(d) ? times * in_step(d) : n;
-}
-
-/* The first own sample from x on; end: there is none. */
-static uint64_t own_from(const struct hp_shares *s, const struct lane *lane,
-			 uint64_t x)
-{
-	while (x < lane->end && !hp_shares_own(&s->opt, lane->number, x))
-		x++;
-	return x < lane->end ? x : lane->end;
-}
+enum { HEADERS = 4096 };
 
 /* ---- The next share of a lane ----------------------------------------- */
 
-/* With one more sample, the one at x. */
-static struct hp_share with(struct hp_share share, uint64_t x,
-			    struct hp_extent at)
-{
-	uint64_t begin = at.begin;
+/* A share that grows, and what it was when a frame began the last time. */
+struct cut {
+	struct hp_share share, whole;
+	uint64_t most, samples, samples_most;
+};
 
-	if (begin < share.at.end)
-		begin = share.at.end; /* of a frame that is had already */
-	if (at.end > begin) {
-		share.wanted += at.end - begin;
-		share.at.end = at.end;
-	}
-	share.samples = x - share.x + 1;
-	return share;
+/* Of samples that have no bytes rows are not to take more than these. */
+static uint64_t samples_of(uint64_t bytes)
+{
+	return bytes / 128 + 1;
 }
 
 /*
- * Own samples from lane->x on, as far as they lie in one stretch and fit.  Of
+ * One sample more, the one at x: false if it does not go with the others.  Of
  * frames it has whole ones: it ends where another one begins, unless all that
  * fits is of one.
  */
+static bool add(struct cut *c, uint64_t x, struct hp_extent at)
+{
+	struct hp_share *s = &c->share;
+	bool first = s->at.end == s->at.begin;
+	uint64_t begin = at.begin;
+
+	if (c->samples == c->samples_most)
+		return false;
+	if (at.end > at.begin && !first) {
+		if (at.begin < s->at.begin ||
+		    at.begin > s->at.end + HP_SHARE_GAP)
+			return false;
+		if (at.begin >= s->at.end)
+			c->whole = *s;
+		if (at.end > s->at.end && at.end - s->at.begin > c->most) {
+			if (c->whole.samples)
+				*s = c->whole;
+			return false;
+		}
+		if (begin < s->at.end)
+			begin = s->at.end; /* of a frame that is had already */
+	}
+	/* So much are headers, or a member that nobody wants. */
+	if (!first && begin <= s->at.end + HEADERS)
+		begin = s->at.end;
+	if (at.end > begin) {
+		s->wanted += at.end - begin;
+		s->at.end = at.end;
+		if (first)
+			s->at.begin = at.begin;
+	}
+	s->samples = x - s->x + 1;
+	c->samples++;
+	return true;
+}
+
+static uint64_t next_own(const struct hp_shares *s, const struct lane *lane,
+			 uint64_t x)
+{
+	const struct hp_own *o = &s->own;
+
+	/* What nearly all are like: this, and the end is looked at later. */
+	if (o->in_step == 1 && o->stride == 1)
+		return x + 1;
+	return hp_own_from(o, lane->number, x + 1);
+}
+
+/* Of a lane that is one reader's: how many samples from x on are in its steps.
+ */
+static uint64_t in_steps(const struct hp_own *o, const struct lane *lane)
+{
+	uint64_t turn = lane->number % o->every;
+	uint64_t end = (o->end - turn + o->every - 1) / o->every;
+
+	return end - lane->x;
+}
+
+/*
+ * Where the neighbours that fit into most end, in their order: as the first and
+ * the last one that fits say.  False: they have to be gone through.
+ */
+static bool cut_dense(const struct hp_shares *s, const struct lane *lane,
+		      uint64_t n, uint64_t most, struct hp_share *share)
+{
+	const struct hp_shares_options *o = &s->opt;
+	struct hp_extent first, last;
+	uint64_t lo = 1, hi = n;
+
+	if (s->own.in_step > 1 || s->own.stride > 1)
+		return false;
+	if (n > samples_of(most))
+		n = hi = samples_of(most);
+	if (n > in_steps(&s->own, lane))
+		n = hi = in_steps(&s->own, lane);
+	if (!o->dense(o->arg, share->list, share->index, n))
+		return false;
+	first = last = o->extent(o->arg, share->list, share->index);
+	/* lo of them fit, or are the least that there can be. */
+	while (lo < hi) {
+		uint64_t mid = hi == n ? n : lo + (hi - lo + 1) / 2;
+		struct hp_extent at =
+			o->extent(o->arg, share->list, share->index + mid - 1);
+
+		if (at.end <= at.begin || at.begin < first.begin)
+			return false;
+		if (at.end - first.begin <= most) {
+			lo = mid;
+			last = at;
+		} else {
+			hi = mid - 1;
+		}
+	}
+	share->samples = lo;
+	share->at = (struct hp_extent){ first.begin, last.end };
+	share->wanted = last.end - first.begin;
+	return true;
+}
+
+/* Own samples from lane->x on, as far as they lie in one stretch and fit. */
 static struct hp_share cut(struct hp_shares *s, const struct lane *lane,
 			   uint64_t most)
 {
 	const struct hp_shares_options *o = &s->opt;
 	struct hp_deal_place place = { lane->number, lane->x };
 	struct hp_seq_stretch t = hp_seq_stretch(o->seq, &s->memo, place);
-	struct hp_share share = { .lane = lane->number,
-				  .x = lane->x,
-				  .list = t.first.list,
-				  .index = t.first.index,
-				  .at = o->extent(o->arg, t.first.list,
-						  t.first.index) };
-	struct hp_share whole = { .samples = 0 };
-	uint64_t end = lane->end, x = lane->x;
+	struct cut c = { .most = most, .samples_most = samples_of(most) };
+	uint64_t x = lane->x;
 
-	if (end - x > t.samples)
-		end = x + t.samples;
-	share.wanted = share.at.end - share.at.begin;
-	share.samples = 1;
-	while (++x < end) {
-		struct hp_extent at;
-
-		if (!hp_shares_own(o, lane->number, x))
-			continue;
-		at = o->extent(o->arg, share.list, share.index + (x - share.x));
-		if (at.begin >= share.at.end)
-			whole = share;
-		if (at.begin > share.at.end + HP_SHARE_GAP)
-			break;
-		if (at.end - share.at.begin > most)
-			return whole.samples ? whole : share;
-		share = with(share, x, at);
-	}
-	return share;
+	c.share.lane = lane->number;
+	c.share.x = x;
+	c.share.list = t.first.list;
+	c.share.index = t.first.index;
+	if (cut_dense(s, lane, t.samples, most, &c.share))
+		return c.share;
+	while (x - lane->x < t.samples &&
+	       hp_own_step(&s->own, lane->number, x) < s->own.end &&
+	       add(&c, x,
+		   o->extent(o->arg, t.first.list,
+			     t.first.index + (x - lane->x))))
+		x = next_own(s, lane, x);
+	return c.share;
 }
 
-/* False: the lane has no more. */
-static bool advance(struct hp_shares *s, struct lane *lane)
+/* Finds the lane's next sample from x on; false: it has no more. */
+static bool find_need(const struct hp_shares *s, struct lane *lane, uint64_t x)
 {
-	const struct hp_deal *d = hp_seq_deal(s->opt.seq);
+	lane->x = hp_own_from(&s->own, lane->number, x);
+	lane->need = hp_own_step(&s->own, lane->number, lane->x);
+	return lane->x != UINT64_MAX;
+}
+
+static struct hp_share take(struct hp_shares *s, struct lane *lane)
+{
+	const struct hp_own *o = &s->own;
 	uint64_t most = s->opt.bytes;
+	struct hp_share share;
 
 	if (!lane->begun && most > HP_SHARE_FIRST)
 		most = HP_SHARE_FIRST;
 	lane->begun = true;
-	lane->x = own_from(s, lane, lane->x);
-	if (lane->x == lane->end)
-		return false;
-	lane->next = cut(s, lane, most);
-	lane->x += lane->next.samples;
-	lane->next.need = step_of(d, lane->number, lane->next.x);
-	lane->next.until = step_of(d, lane->number, lane->x - 1);
-	return true;
+	share = cut(s, lane, most);
+	share.need = lane->need;
+	share.until = hp_own_fills(o, lane->number, share.x, share.samples) ?
+			      o->fill_step :
+			      hp_own_step(o, lane->number,
+					  share.x + share.samples - 1);
+	return share;
 }
 
 /* ---- All lanes: a heap by need ---------------------------------------- */
 
 static bool sooner(const struct lane *a, const struct lane *b)
 {
-	if (a->next.need != b->next.need)
-		return a->next.need < b->next.need;
+	if (a->need != b->need)
+		return a->need < b->need;
 	return a->number < b->number;
 }
 
@@ -180,41 +220,23 @@ static void sink(struct hp_shares *s, uint64_t i)
 	s->lane[i] = moved;
 }
 
-/* The lanes that have any of the slots. */
-static void find_lanes(const struct hp_shares_options *opt, uint64_t *ret_first,
-		       uint64_t *ret_end)
-{
-	const struct hp_deal *d = hp_seq_deal(opt->seq);
-	uint64_t from = hp_deal_rank(d, opt->rank, opt->ranks);
-	uint64_t to = hp_deal_rank(d, opt->rank + 1, opt->ranks);
-	uint64_t k = in_step(d), m = every(d);
-
-	*ret_first = from / k * m;
-	*ret_end = from < to ? ((to - 1) / k + 1) * m : *ret_first;
-}
-
 static int begin(struct hp_shares *s, struct hpdsl_error *err)
 {
-	const struct hp_deal *d = hp_seq_deal(s->opt.seq);
-	uint64_t first, end;
+	const struct hp_own *o = &s->own;
 
-	find_lanes(&s->opt, &first, &end);
-	s->lane = hp_array(end - first, sizeof *s->lane);
+	s->lane = hp_array(o->lane_end - o->lane, sizeof *s->lane);
 	if (!s->lane)
 		return hp_fail_nomem(err);
-	for (uint64_t l = first; l < end; l++) {
-		struct lane lane = {
-			.number = l,
-			.x = samples_until(d, l, s->opt.first),
-			.end = samples_until(d, l, s->opt.steps),
-		};
+	for (uint64_t l = o->lane; l < o->lane_end; l++) {
+		struct lane lane = { .number = l };
 
-		if (advance(s, &lane))
+		if (find_need(s, &lane, 0))
 			s->lane[s->n++] = lane;
 	}
 	s->lanes = s->n;
 	for (uint64_t i = s->n / 2; i-- > 0;)
 		sink(s, i);
+	s->apart = o->fill == HP_OWN_APART ? o->fill_slot : o->slot_end;
 	return 0;
 }
 
@@ -227,6 +249,7 @@ int hp_shares_new(const struct hp_shares_options *opt, struct hp_shares **ret,
 	if (!s)
 		return hp_fail_nomem(err);
 	s->opt = *opt;
+	hp_own_init(&s->own, hp_seq_deal(opt->seq), &opt->own);
 	r = begin(s, err);
 	if (r < 0)
 		hp_shares_free(s);
@@ -243,16 +266,55 @@ void hp_shares_free(struct hp_shares *s)
 	free(s);
 }
 
+/* ---- The next one ----------------------------------------------------- */
+
+/* They come last, for the last step is the last that needs anything. */
+static struct hp_share take_apart(struct hp_shares *s)
+{
+	const struct hp_own *o = &s->own;
+	struct hp_share share = { .lane = HP_SHARE_APART,
+				  .x = s->apart++,
+				  .samples = 1,
+				  .need = o->fill_step,
+				  .until = o->fill_step };
+	bool real;
+	uint64_t at =
+		hp_deal_slot(o->d, o->fill_step, (uint32_t)share.x, &real);
+	struct hp_seq_spot spot = hp_seq_at(s->opt.seq, &s->memo, at);
+
+	share.list = spot.list;
+	share.index = spot.index;
+	share.at = s->opt.extent(s->opt.arg, spot.list, spot.index);
+	share.wanted = share.at.end - share.at.begin;
+	return share;
+}
+
+uint64_t hp_shares_need(const struct hp_shares *s)
+{
+	if (s->n)
+		return s->lane[0].need;
+	return s->apart < s->own.slot_end ? s->own.fill_step : UINT64_MAX;
+}
+
 bool hp_shares_next(struct hp_shares *s, struct hp_share *ret)
 {
-	if (!s->n)
-		return false;
-	*ret = s->lane[0].next;
-	if (!advance(s, &s->lane[0]))
+	if (!s->n) {
+		if (s->apart >= s->own.slot_end)
+			return false;
+		*ret = take_apart(s);
+		return true;
+	}
+	*ret = take(s, &s->lane[0]);
+	if (!find_need(s, &s->lane[0], ret->x + ret->samples))
 		s->lane[0] = s->lane[--s->n];
 	if (s->n)
 		sink(s, 0);
 	return true;
+}
+
+const struct hp_own *hp_shares_own(const struct hp_shares *s)
+{
+	return &s->own;
 }
 
 uint64_t hp_shares_lanes(const struct hp_shares *s)

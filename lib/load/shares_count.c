@@ -2,6 +2,7 @@
 /* What reading costs: the shares gone through, and nothing read. */
 #include "base/error.h"
 #include "base/mem.h"
+#include "dataset/fetch.h"
 #include "load/shares.h"
 
 #include <stdlib.h>
@@ -94,48 +95,81 @@ static uint64_t median(const struct sizes *s, uint64_t bytes)
 }
 
 struct counting {
+	const struct hp_shares_options *opt;
+	struct hp_extent (*stored)(void *arg, uint32_t list,
+				   struct hp_extent at);
 	struct hp_shares *shares;
 	struct held held;
 	struct sizes *sizes;
+	struct hp_shares_cost *cost;
 };
 
-static int count(struct counting *c, uint64_t first_step,
-		 struct hp_shares_cost *cost, struct hpdsl_error *err)
+static uint64_t pages(uint64_t begin, uint64_t end)
 {
+	uint64_t page = HP_FETCH_PAGE;
+
+	return (end + page - 1) / page * page - begin / page * page;
+}
+
+/* Reads of the share, as hp_fetch() makes them. */
+static void count_reads(struct counting *c, const struct hp_share *share)
+{
+	struct hp_extent at = share->at;
+	uint64_t before = c->cost->bytes;
+
+	if (c->stored)
+		at = c->stored(c->opt->arg, share->list, at);
+	while (at.begin < at.end) {
+		uint64_t to = hp_fetch_read_end(at.begin, at.end);
+		uint64_t bytes = pages(at.begin, to);
+
+		note_size(c->sizes, bytes);
+		c->cost->reads++;
+		c->cost->bytes += bytes;
+		at.begin = to;
+	}
+	if (share->need == c->opt->own.first)
+		c->cost->first_batch += c->cost->bytes - before;
+}
+
+static int count(struct counting *c, struct hpdsl_error *err)
+{
+	const struct hp_shares_options *o = c->opt;
 	struct hp_share share;
 
 	while (hp_shares_next(c->shares, &share)) {
-		uint64_t bytes = share.at.end - share.at.begin;
+		struct hp_extent kept =
+			o->kept ? o->kept(o->arg, &share) : share.at;
+		struct until u = { share.until, pages(kept.begin, kept.end) };
 		int r;
 
 		release(&c->held, share.need);
-		r = hold(&c->held, (struct until){ share.until, bytes }, err);
+		r = hold(&c->held, u, err);
 		if (r < 0)
 			return r;
-		if (c->held.bytes > cost->held_peak)
-			cost->held_peak = c->held.bytes;
-		note_size(c->sizes, bytes);
-		cost->reads++;
-		cost->bytes += bytes;
-		cost->wanted += share.wanted;
-		if (share.need == first_step)
-			cost->first_batch += bytes;
+		if (c->held.bytes > c->cost->held_peak)
+			c->cost->held_peak = c->held.bytes;
+		c->cost->wanted += share.wanted;
+		count_reads(c, &share);
 	}
-	cost->median = median(c->sizes, cost->bytes);
+	c->cost->median = median(c->sizes, c->cost->bytes);
 	return 0;
 }
 
 int hp_shares_count(const struct hp_shares_options *opt,
+		    struct hp_extent (*stored)(void *arg, uint32_t list,
+					       struct hp_extent at),
 		    struct hp_shares_cost *ret, struct hpdsl_error *err)
 {
-	struct counting c = { .sizes = calloc(1, sizeof *c.sizes) };
-	int r = c.sizes ? hp_shares_new(opt, &c.shares, err) :
-			  hp_fail_nomem(err);
+	struct counting c = { .opt = opt, .stored = stored, .cost = ret };
+	int r;
 
 	*ret = (struct hp_shares_cost){ 0 };
+	c.sizes = calloc(1, sizeof *c.sizes);
+	r = c.sizes ? hp_shares_new(opt, &c.shares, err) : hp_fail_nomem(err);
 	if (r == 0) {
 		ret->lanes = hp_shares_lanes(c.shares);
-		r = count(&c, opt->first, ret, err);
+		r = count(&c, err);
 	}
 	hp_shares_free(c.shares);
 	free(c.held.v);

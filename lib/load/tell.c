@@ -20,7 +20,7 @@ static const struct hp_block_member *bad_member(const struct hp_load_batch *b,
 						size_t i)
 {
 	const struct hp_load_row *row = b->row[i];
-	const struct hp_block_member *m = b->unit[i]->member + row->member;
+	const struct hp_block_member *m = b->of[i]->member + row->member;
 
 	for (uint32_t k = 0; k < row->members; k++)
 		if (m[k].code < 0)
@@ -28,7 +28,7 @@ static const struct hp_block_member *bad_member(const struct hp_load_batch *b,
 	return NULL;
 }
 
-/* A block knows of its first bad member only: the others are asked again. */
+/* A unit knows of its first bad member only: the others are asked again. */
 static int ask_again(const struct hpdsl_loader *l,
 		     const struct hp_block_member *is, struct hpdsl_error *err)
 {
@@ -49,13 +49,13 @@ static int ask_again(const struct hpdsl_loader *l,
 	return r;
 }
 
-/* Is it the member that the block tells of? */
-static bool is_told(const struct hp_load_block *block,
+/* Is it the member that the unit tells of? */
+static bool is_told(const struct hp_load_unit *u,
 		    const struct hp_block_member *m)
 {
-	for (uint32_t i = 0; i < block->b.n; i++)
-		if (block->b.member[i].code < 0)
-			return &block->b.member[i] == m;
+	for (uint32_t i = 0; i < u->b.n; i++)
+		if (u->member[i].code < 0)
+			return &u->member[i] == m;
 	return false;
 }
 
@@ -82,16 +82,15 @@ int hp_load_why(struct hpdsl_loader *l, const struct hp_load_batch *b, size_t i,
 		int code, struct hpdsl_error *err)
 {
 	const struct hp_block_member *m = bad_member(b, i);
-	const struct hp_load_block *block;
+	const struct hp_load_unit *u = b->of[i];
 	int r;
 
 	if (!m)
 		return bad_row(l, b->number[i], code, err);
-	block = &b->unit[i]->block[b->row[i]->block];
-	if (!block->slot.p || code == -ENOMEM)
+	if (!u->place.p || code == -ENOMEM)
 		return hp_fail_nomem(err);
-	if (is_told(block, m) && block->b.why.code)
-		return hp_fail(err, block->b.why.code, "%s", block->b.why.msg);
+	if (is_told(u, m) && u->b.why.code)
+		return hp_fail(err, u->b.why.code, "%s", u->b.why.msg);
 	r = ask_again(l, m, err);
 	return r < 0 ? r :
 		       hp_fail_errno(err, code, "sample %llu could not be read",

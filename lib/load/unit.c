@@ -1,100 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Rows of the index become rows of a unit, and members of blocks.  A block is
- * as much as fits into a slot, or one sample that does not.
- */
+/* Rows of the index become rows of a unit, and members of its block. */
 #include "load/unit.h"
 
-#include "base/error.h"
 #include "base/mem.h"
+#include "index/copy.h"
 
 #include <errno.h>
-#include <string.h>
 
-/* So that numbers of a unit fit their type, with HP_LOAD_NONE left. */
-#define MOST (UINT32_C(1) << 31)
 /* No machine has memory for such a sample: the index is wrong, and sums of
  * these cannot be told from sums of sound ones. */
 #define SAMPLE_MOST (UINT64_C(1) << 42)
+/* Of so many members of a unit numbers fit their type. */
+#define MOST (UINT32_C(1) << 31)
 
-/* Makes room for one more; -ENOMEM, -E2BIG. */
-static int grow(void *array, uint32_t *room, uint32_t n, uint32_t more,
-		size_t size)
+/* What a share with more rows reads of the index is whole blocks. */
+enum { MANY_ROWS = 256 };
+
+struct making {
+	struct hp_load_unit *u;
+	const struct hp_load_plan *p;
+	struct hp_index_copy copy;
+	uint32_t row_room, member_room;
+};
+
+struct hp_load_unit *hp_load_unit_new(const struct hp_load_plan *p,
+				      const struct hp_share *share)
 {
-	uint64_t want = (uint64_t)n + more;
-	void *p;
+	struct hp_load_unit *u = calloc(1, sizeof *u);
 
-	if (want <= *room)
-		return 0;
-	if (want > MOST)
-		return -E2BIG;
-	if (want < n + (uint64_t)n / 2)
-		want = n + (uint64_t)n / 2;
-	p = realloc(*(void **)array, want * size);
-	if (!p)
-		return -ENOMEM;
-	*(void **)array = p;
-	*room = (uint32_t)want;
-	return 0;
+	if (!u)
+		return NULL;
+	u->plan = p;
+	u->share = *share;
+	u->made = sizeof *u;
+	u->refs = 1;
+	return u;
 }
 
-int hp_load_make(struct hp_load_maker *m, const struct hp_load_plan *plan,
-		 uint64_t rows)
+void hp_load_unit_free(struct hp_load_unit *u)
 {
-	uint32_t first;
-	int r;
-
-	m->plan = plan;
-	m->row_room = m->member_room = m->block_room = 0;
-	m->room = (struct hp_fetch_room){ 0 };
-	m->u = NULL;
-	if (rows > MOST)
-		return -E2BIG;
-	m->u = calloc(1, sizeof *m->u);
-	if (!m->u)
-		return -ENOMEM;
-	hp_index_copy_begin(&m->copy, plan->index, true);
-	first = rows ? (uint32_t)rows : 1;
-	r = grow(&m->u->row, &m->row_room, 0, first, sizeof *m->u->row);
-	if (r == 0)
-		r = grow(&m->u->member, &m->member_room, 0, first,
-			 sizeof *m->u->member);
-	if (r < 0)
-		hp_load_make_release(m);
-	return r;
-}
-
-void hp_load_make_release(struct hp_load_maker *m)
-{
-	hp_load_unit_free(m->u);
-	m->u = NULL;
-	hp_index_copy_end(&m->copy);
+	if (!u)
+		return;
+	free(u->at);
+	free(u->row);
+	free(u->member);
+	free(u->pick);
+	free(u);
 }
 
 /* ---- Members ---------------------------------------------------------- */
 
-static bool has_suffix(const struct hpdsl_member *m, const char *suffix)
+/* Room for one more member; -ENOMEM, also if there are too many of them. */
+static int grow_members(struct making *m)
 {
-	size_t key = hpdsl_key_length(m->path, m->path_len);
+	uint32_t room = m->member_room + m->member_room / 2 + 1;
+	void *v;
 
-	/* The dot between them belongs to neither. */
-	if (key < m->path_len)
-		key++;
-	return strlen(suffix) == m->path_len - key &&
-	       !memcmp(m->path + key, suffix, m->path_len - key);
+	if (m->u->members < m->member_room)
+		return 0;
+	if (room > MOST)
+		return -ENOMEM;
+	v = reallocarray(m->u->member, room, sizeof *m->u->member);
+	if (!v)
+		return -ENOMEM;
+	m->u->member = v;
+	m->member_room = room;
+	return 0;
 }
 
 /* Is the member wanted?  Notes for what. */
-static bool is_wanted(struct hp_load_maker *m, const struct hpdsl_member *is,
+static bool is_wanted(const struct making *m, const struct hpdsl_member *is,
 		      uint32_t *pick)
 {
-	const struct hp_load_plan *p = m->plan;
+	const struct hp_load_wanted *w = &m->p->wanted;
 	bool wanted = false;
 
-	if (!p->n_suffixes)
+	if (!w->n_suffixes)
 		return !is->generated;
-	for (uint32_t i = 0; i < p->n_suffixes; i++)
-		if (pick[i] == HP_LOAD_NONE && has_suffix(is, p->suffixes[i])) {
+	for (uint32_t i = 0; i < w->n_suffixes; i++)
+		if (pick[i] == HP_LOAD_NONE &&
+		    hp_load_has_suffix(is, w->suffixes[i])) {
 			pick[i] = m->u->members;
 			wanted = true;
 		}
@@ -102,17 +87,20 @@ static bool is_wanted(struct hp_load_maker *m, const struct hpdsl_member *is,
 }
 
 /* One member of a row; its code tells if the index is damaged. */
-static int add_member(struct hp_load_maker *m, uint64_t number, uint32_t *pick,
+static int add_member(struct making *m, uint64_t number, uint32_t *pick,
 		      int *ret_code)
 {
 	struct hp_load_unit *u = m->u;
 	struct hpdsl_member is;
 	int r;
 
-	*ret_code = hp_index_member(&m->copy.ix, number, &is, NULL);
+	/* Suffixes are of its path. */
+	*ret_code = m->p->wanted.n_suffixes ?
+			    hp_index_member(&m->copy.ix, number, &is, NULL) :
+			    hp_index_place(&m->copy.ix, number, &is, NULL);
 	if (*ret_code < 0 || !is_wanted(m, &is, pick))
 		return 0;
-	r = grow(&u->member, &m->member_room, u->members, 1, sizeof *u->member);
+	r = grow_members(m);
 	if (r < 0)
 		return r;
 	u->member[u->members++] = (struct hp_block_member){
@@ -125,70 +113,21 @@ static int add_member(struct hp_load_maker *m, uint64_t number, uint32_t *pick,
 	return 0;
 }
 
-/* ---- Blocks ----------------------------------------------------------- */
-
-static void close_block(struct hp_load_maker *m)
-{
-	struct hp_load_unit *u = m->u;
-
-	if (!u->blocks)
-		return;
-	u->block[u->blocks - 1].b.room = m->room.bytes;
-	u->room += hp_slots_cost(m->plan->slot, m->room.bytes);
-}
-
-static int open_block(struct hp_load_maker *m)
-{
-	struct hp_load_unit *u = m->u;
-	int r;
-
-	close_block(m);
-	r = grow(&u->block, &m->block_room, u->blocks, 1, sizeof *u->block);
-	if (r < 0)
-		return r;
-	u->block[u->blocks++] = (struct hp_load_block){
-		.first = UINT64_MAX,
-		.b.bits = u->late,
-	};
-	m->room = (struct hp_fetch_room){ .bits = u->late };
-	return 0;
-}
-
-static void add_room(struct hp_load_maker *m, const struct hp_load_row *row)
-{
-	const struct hp_block_member *v = m->u->member + row->member;
-
-	for (uint32_t i = 0; i < row->members; i++)
-		hp_fetch_room_add(&m->room, &v[i]);
-}
-
-/* Adds the row's members to the last block, or to a new one. */
-static int place_row(struct hp_load_maker *m, struct hp_load_row *row)
-{
-	struct hp_load_unit *u = m->u;
-	size_t before = m->room.bytes;
-	int r;
-
-	add_room(m, row);
-	if (!u->blocks ||
-	    (m->room.bytes > m->plan->slot && u->block[u->blocks - 1].b.n)) {
-		m->room.bytes = before; /* it is not in the last one */
-		r = open_block(m);
-		if (r < 0)
-			return r;
-		add_room(m, row);
-	}
-	row->block = u->blocks - 1;
-	u->block[row->block].b.n += row->members;
-	return 0;
-}
-
 /* ---- Rows ------------------------------------------------------------- */
 
-static int add_members(struct hp_load_maker *m, struct hp_load_row *row)
+/* Nothing is read of it. */
+static void spoil(struct making *m, struct hp_load_row *row, uint32_t *pick)
+{
+	for (uint32_t i = 0; i < m->p->wanted.n_suffixes; i++)
+		pick[i] = HP_LOAD_NONE;
+	m->u->members = row->member;
+	row->members = 0;
+}
+
+static int add_members(struct making *m, struct hp_load_row *row)
 {
 	struct hp_load_unit *u = m->u;
-	uint32_t n = m->plan->n_suffixes;
+	uint32_t n = m->p->wanted.n_suffixes;
 	uint32_t *pick = n ? u->pick + (uint64_t)u->rows * n : NULL;
 	struct hp_sample_row is = { .label = HPDSL_NO_LABEL };
 	int r = 0;
@@ -203,107 +142,155 @@ static int add_members(struct hp_load_maker *m, struct hp_load_row *row)
 	if (row->code == 0 &&
 	    hp_fetch_room(u->member + row->member, row->members) > SAMPLE_MOST)
 		row->code = -EFBIG;
-	if (row->code == 0 || r < 0)
-		return r;
-	if (row->code == -ENOMEM)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		pick[i] = HP_LOAD_NONE;
-	u->members = row->member;
-	row->members = 0;
-	return 0;
+	if (row->code < 0)
+		spoil(m, row, pick);
+	return row->code == -ENOMEM ? -ENOMEM : r;
 }
 
-/* Room for one more row, and for what is noted of its suffixes. */
-static int grow_rows(struct hp_load_maker *m)
+static int add_row(struct making *m, uint64_t sample)
 {
 	struct hp_load_unit *u = m->u;
-	uint32_t picks = m->row_room;
-	int r = grow(&u->row, &m->row_room, u->rows, 1, sizeof *u->row);
-	void *p;
-
-	if (r < 0 || !m->plan->n_suffixes || (u->pick && picks == m->row_room))
-		return r;
-	p = realloc(u->pick, (uint64_t)m->row_room * m->plan->n_suffixes *
-				     sizeof *u->pick);
-	u->pick = p ? p : u->pick;
-	return p ? 0 : -ENOMEM;
-}
-
-int hp_load_make_row(struct hp_load_maker *m, uint64_t sample, uint32_t *ret)
-{
-	struct hp_load_unit *u = m->u;
-	struct hp_load_row *row;
+	/* In its place: a copy would wait for what was just written. */
+	struct hp_load_row *row = &u->row[u->rows];
 	int r;
 
-	if (u->rows && u->row[u->rows - 1].number == sample) {
-		*ret = u->rows - 1;
-		return 0;
-	}
-	r = grow_rows(m);
-	if (r < 0)
-		return r;
-	/* In its place: a copy would wait for what was just written. */
-	row = &u->row[u->rows];
-	*row = (struct hp_load_row){ .number = sample,
-				     .member = u->members,
-				     .block = HP_LOAD_NONE };
+	*row = (struct hp_load_row){ .number = sample, .member = u->members };
 	r = add_members(m, row);
-	if (r == 0 && row->members)
-		r = place_row(m, row);
-	if (r < 0)
-		return r;
-	*ret = u->rows++;
-	return 0;
+	u->rows++;
+	return r;
 }
 
-void hp_load_make_use(struct hp_load_maker *m, uint32_t row, uint64_t turn)
+enum { AT_ONCE = 256 };
+
+/* Samples x .. x + n - 1 of the lane, n at most AT_ONCE. */
+static int add_rows(struct making *m, uint64_t x, uint64_t n)
 {
-	uint32_t i = m->u->row[row].block;
-	struct hp_load_block *b;
+	const struct hp_share *s = &m->u->share;
+	const struct hp_own *own = m->p->own;
+	uint64_t number[AT_ONCE];
+	int r = 0;
 
-	if (i == HP_LOAD_NONE)
-		return;
-	b = &m->u->block[i];
-	if (b->first == UINT64_MAX)
-		b->first = turn;
-	else if (b->last == turn)
-		return;
-	b->last = turn;
-	b->uses++;
+	hp_epoch_list_samples(m->p->e, s->list, s->index + (x - s->x), n,
+			      number);
+	for (uint64_t i = 0; i < n && r == 0; i++) {
+		uint32_t *at = m->u->at ? &m->u->at[x + i - s->x] : NULL;
+
+		if (at)
+			*at = HP_LOAD_NONE;
+		if (at && !hp_own_has(own, s->lane, x + i))
+			continue;
+		if (at)
+			*at = m->u->rows;
+		r = add_row(m, number[i]);
+	}
+	return r;
 }
 
-struct hp_load_unit *hp_load_make_end(struct hp_load_maker *m)
+static bool is_dense(const struct hp_share *s, const struct hp_own *own)
+{
+	return s->lane == HP_SHARE_APART || s->samples == 1 ||
+	       (own->in_step == 1 && own->stride == 1);
+}
+
+/* ---- A unit ----------------------------------------------------------- */
+
+/* Members there is room for from the beginning. */
+static uint32_t members_of(const struct hp_load_unit *u)
+{
+	uint64_t n = u->members_most ? u->members_most : 1;
+	uint32_t picks = u->plan->wanted.n_suffixes;
+
+	if (picks && n > u->share.samples * picks)
+		n = u->share.samples * picks;
+	return n < MOST ? (uint32_t)n : MOST;
+}
+
+uint64_t hp_load_unit_arrays(const struct hp_load_unit *u)
+{
+	uint64_t row =
+		sizeof *u->row + u->plan->wanted.n_suffixes * sizeof *u->pick;
+
+	if (!is_dense(&u->share, u->plan->own))
+		row += sizeof *u->at;
+	return u->share.samples * row + members_of(u) * sizeof *u->member;
+}
+
+static int begin(struct making *m)
 {
 	struct hp_load_unit *u = m->u;
-	uint32_t member = 0;
+	uint32_t n = (uint32_t)u->share.samples;
+	uint32_t picks = m->p->wanted.n_suffixes;
 
-	hp_index_copy_end(&m->copy);
-	close_block(m);
-	for (uint32_t i = 0; i < u->blocks; i++) {
-		u->block[i].unit = u;
-		u->block[i].b.member = u->member + member;
-		member += u->block[i].b.n;
+	if (!is_dense(&u->share, m->p->own)) {
+		u->at = hp_array(n, sizeof *u->at);
+		if (!u->at)
+			return -ENOMEM;
 	}
-	u->refs = u->blocks + 1;
-	u->bytes =
-		sizeof *u + (uint64_t)m->row_room * sizeof *u->row +
-		(uint64_t)m->member_room * sizeof *u->member +
-		(uint64_t)m->block_room * sizeof *u->block +
-		(u->end - u->begin) * sizeof *u->at +
-		(uint64_t)m->row_room * m->plan->n_suffixes * sizeof *u->pick;
-	m->u = NULL;
-	return u;
+	m->row_room = n;
+	m->member_room = members_of(u);
+	u->row = hp_array(n, sizeof *u->row);
+	u->member = hp_array(m->member_room, sizeof *u->member);
+	u->pick = picks ? hp_array((uint64_t)n * picks, sizeof *u->pick) : NULL;
+	return u->row && u->member && (u->pick || !picks) ? 0 : -ENOMEM;
 }
 
-void hp_load_unit_free(struct hp_load_unit *u)
+static int add_all(struct making *m)
 {
-	if (!u)
+	const struct hp_share *s = &m->u->share;
+	int r = 0;
+
+	for (uint64_t i = 0; i < s->samples && r == 0; i += AT_ONCE) {
+		uint64_t left = s->samples - i;
+
+		r = add_rows(m, s->x + i, left < AT_ONCE ? left : AT_ONCE);
+	}
+	return r;
+}
+
+/* Others may be wanted, or are of rows that are not the reader's. */
+static void give_back(struct making *m)
+{
+	uint32_t n = m->u->members ? m->u->members : 1;
+	void *v;
+
+	if (n > m->member_room / 4 * 3)
 		return;
-	free(u->at);
-	free(u->row);
-	free(u->member);
-	free(u->pick);
-	free(u->block);
-	free(u);
+	v = reallocarray(m->u->member, n, sizeof *m->u->member);
+	if (!v)
+		return;
+	m->u->member = v;
+	m->member_room = n;
+}
+
+static uint64_t bytes_of(const struct making *m)
+{
+	const struct hp_load_unit *u = m->u;
+
+	return sizeof *u + (u->at ? u->share.samples * sizeof *u->at : 0) +
+	       (uint64_t)m->row_room * sizeof *u->row +
+	       (uint64_t)m->member_room * sizeof *u->member +
+	       (uint64_t)m->row_room * m->p->wanted.n_suffixes *
+		       sizeof *u->pick;
+}
+
+int hp_load_unit_make(struct hp_load_unit *u)
+{
+	struct making m = { .u = u, .p = u->plan };
+	int r;
+
+	/* Shares are cut so that they have fewer. */
+	if (u->share.samples > MOST)
+		return -ENOMEM;
+	r = begin(&m);
+	if (r < 0)
+		return r;
+	hp_index_copy_begin(&m.copy, m.p->index, u->share.samples > MANY_ROWS);
+	r = add_all(&m);
+	hp_index_copy_end(&m.copy);
+	give_back(&m);
+	u->b.member = u->member;
+	u->b.n = u->members;
+	u->b.room = hp_fetch_room(u->member, u->members);
+	u->made = bytes_of(&m);
+	return r;
 }

@@ -182,10 +182,10 @@ uint64_t hp_deal_run(const struct hp_deal *d, const struct hp_deal_part *p,
 
 /* ---- Steps ------------------------------------------------------------ */
 
-uint64_t hp_deal_steps(const struct hp_deal *d, enum hp_deal_end end)
+uint64_t hp_deal_steps(const struct hp_deal *d, enum hpdsl_end end)
 {
 	return d->samples / d->batch +
-	       (end != HP_DEAL_DROP && d->samples % d->batch);
+	       (end != HPDSL_END_DROP && d->samples % d->batch);
 }
 
 uint64_t hp_deal_slot(const struct hp_deal *d, uint64_t step, uint32_t slot,

@@ -7,6 +7,8 @@
 #ifndef HP_DEAL_H
 #define HP_DEAL_H
 
+#include "hpdsl/order.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,18 +52,11 @@ struct hp_deal_place hp_deal_taker(const struct hp_deal *d,
 uint64_t hp_deal_run(const struct hp_deal *d, const struct hp_deal_part *p,
 		     struct hp_deal_place place);
 
-/* What comes at the end, where the last step lacks samples. */
-enum hp_deal_end {
-	HP_DEAL_MASK,	/* some that came before, and do not count */
-	HP_DEAL_REPEAT, /* the same, and count */
-	HP_DEAL_DROP,	/* there is no such step */
-};
-
-uint64_t hp_deal_steps(const struct hp_deal *d, enum hp_deal_end end);
+uint64_t hp_deal_steps(const struct hp_deal *d, enum hpdsl_end end);
 
 /*
  * The position that a slot of a step holds.  *ret_real: false where it came
- * before, which only HP_DEAL_REPEAT counts.
+ * before, which only HPDSL_END_REPEAT counts.
  */
 uint64_t hp_deal_slot(const struct hp_deal *d, uint64_t step, uint32_t slot,
 		      bool *ret_real);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making an epoch: how many samples each chunk has, and the lanes' pieces. */
+/* Epochs: made of a dataset's chunks, and asked for samples and positions. */
 #include "order/private.h"
 
 #include "base/error.h"
@@ -7,84 +7,23 @@
 #include "dataset/dataset.h"
 #include "format/names.h"
 
-#include <string.h>
+#include <errno.h>
+#include <inttypes.h>
 
-static bool make_room(struct hpdsl_epoch *e, uint64_t more)
+static int make_sequence(struct hpdsl_epoch *e, struct hpdsl_error *err)
 {
-	uint64_t room = e->room ? e->room : 64;
-	struct hp_piece *p;
+	const struct hp_seq_order o = {
+		.seed = e->o.seed,
+		.epoch = e->o.epoch,
+		.batch = e->o.batch,
+		.lanes = e->o.lanes,
+		.piece = e->o.piece,
+		.windows = e->o.windows,
+		.parts = e->o.parts,
+		.plain = e->o.plain,
+	};
 
-	while (room - e->n_pieces < more)
-		room *= 2;
-	if (room == e->room)
-		return true;
-	p = reallocarray(e->piece, room, sizeof *p);
-	if (!p)
-		return false;
-	e->piece = p;
-	e->room = room;
-	return true;
-}
-
-static int see_lane(void *arg, const struct hp_lane *lane,
-		    struct hpdsl_error *err)
-{
-	struct hpdsl_epoch *e = arg;
-
-	if (!make_room(e, lane->pieces))
-		return hp_fail_nomem(err);
-	e->lane[lane->number] =
-		(struct hp_epoch_lane){ .samples = lane->samples,
-					.first = e->n_pieces,
-					.pieces = lane->pieces };
-	memcpy(e->piece + e->n_pieces, lane->piece,
-	       lane->pieces * sizeof *e->piece);
-	e->n_pieces += lane->pieces;
-	e->windows += hp_lane_windows(&e->o, lane->pieces);
-	return 0;
-}
-
-/* Occurrences before each chunk, and of each chunk. */
-static int count(struct hpdsl_epoch *e, const uint64_t *first, uint64_t *of,
-		 struct hpdsl_error *err)
-{
-	e->first = hp_array((uint64_t)e->n_chunks + 1, sizeof *e->first);
-	if (!e->first)
-		return hp_fail_nomem(err);
-	for (uint32_t c = 0; c <= e->n_chunks; c++)
-		e->first[c] = hp_draw_before(&e->draw, first[c]);
-	for (uint32_t c = 0; c < e->n_chunks; c++) {
-		of[c] = e->first[c + 1] - e->first[c];
-		e->chunks += of[c] > 0;
-	}
-	e->samples = e->first[e->n_chunks];
-	if (!e->samples)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "an order of no samples: there are none%s",
-			       e->draw.choice ? " chosen in this epoch" : "");
-	return 0;
-}
-
-static int fill(struct hpdsl_epoch *e, const struct hpdsl_choice *choice,
-		const uint64_t *first, struct hpdsl_error *err)
-{
-	hp_auto_free uint64_t *of = hp_array(e->n_chunks, sizeof *of);
-	uint64_t runs;
-	int r;
-
-	if (!of)
-		return hp_fail_nomem(err);
-	r = hp_draw_init(&e->draw, choice, e->o.seed, e->o.epoch, err);
-	if (r == 0)
-		r = count(e, first, of, err);
-	if (r < 0)
-		return r;
-	runs = hp_order_runs(&e->o, e->samples);
-	e->n_lanes = e->o.lanes < runs ? e->o.lanes : (uint32_t)runs;
-	e->lane = hp_array(e->n_lanes, sizeof *e->lane);
-	if (!e->lane)
-		return hp_fail_nomem(err);
-	return hp_order_lanes(&e->o, of, e->n_chunks, see_lane, e, err);
+	return hp_seq_new(&o, e->lists.v, e->lists.n, &e->seq, err);
 }
 
 int hp_epoch_make(const struct hpdsl_order *o, const uint64_t *first,
@@ -92,19 +31,18 @@ int hp_epoch_make(const struct hpdsl_order *o, const uint64_t *first,
 		  struct hpdsl_epoch **ret, struct hpdsl_error *err)
 {
 	struct hpdsl_epoch *e;
-	int r = hp_order_check(o, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	if (choice && choice->n != first[n])
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "the choice is of another dataset");
+	/* Who reads goes through them. */
+	if (o->lanes > UINT32_MAX)
+		return hp_fail(err, HPDSL_EUSAGE, "order: 2^32 lanes or more");
 	e = calloc(1, sizeof *e);
 	if (!e)
 		return hp_fail_nomem(err);
-	e->o = hp_order_filled(o);
-	e->n_chunks = n;
-	r = fill(e, choice, first, err);
+	e->o = *o;
+	r = hp_lists_init(&e->lists, first, n, choice, o->seed, o->epoch, err);
+	if (r == 0)
+		r = make_sequence(e, err);
 	if (r < 0) {
 		hpdsl_epoch_free(e);
 		return r;
@@ -113,10 +51,8 @@ int hp_epoch_make(const struct hpdsl_order *o, const uint64_t *first,
 	return 0;
 }
 
-int hpdsl_epoch_new(const struct hpdsl_dataset *ds,
-		    const struct hpdsl_choice *choice,
-		    const struct hpdsl_order *order, struct hpdsl_epoch **ret,
-		    struct hpdsl_error *err)
+int hp_epoch_chunks(const struct hpdsl_dataset *ds, uint64_t **ret_first,
+		    uint32_t *ret_n, struct hpdsl_error *err)
 {
 	hp_auto_free uint64_t *first = NULL;
 	struct hpdsl_counts counts;
@@ -138,28 +74,107 @@ int hpdsl_epoch_new(const struct hpdsl_dataset *ds,
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "%s/%s: sample 0 is in no chunk", ds->path,
 			       HP_INDEX_NAME);
-	return hp_epoch_make(order, first, (uint32_t)counts.chunks, choice, ret,
-			     err);
+	*ret_n = (uint32_t)counts.chunks;
+	*ret_first = hp_take(first);
+	return 0;
+}
+
+int hpdsl_epoch_new(const struct hpdsl_dataset *ds,
+		    const struct hpdsl_choice *choice,
+		    const struct hpdsl_order *order, struct hpdsl_epoch **ret,
+		    struct hpdsl_error *err)
+{
+	hp_auto_free uint64_t *first = NULL;
+	uint32_t n;
+	int r = hp_epoch_chunks(ds, &first, &n, err);
+
+	return r < 0 ? r : hp_epoch_make(order, first, n, choice, ret, err);
 }
 
 void hpdsl_epoch_free(struct hpdsl_epoch *e)
 {
 	if (!e)
 		return;
-	hp_draw_release(&e->draw);
-	free(e->first);
-	free(e->lane);
-	free(e->piece);
+	hp_seq_free(e->seq);
+	hp_lists_release(&e->lists);
 	free(e);
 }
 
 void hpdsl_epoch_info(const struct hpdsl_epoch *e, struct hpdsl_epoch_info *ret)
 {
+	uint64_t chunks = 0;
+
+	for (size_t i = 0; i < e->lists.n; i++)
+		chunks += !i || e->lists.v[i].chunk != e->lists.v[i - 1].chunk;
 	*ret = (struct hpdsl_epoch_info){
 		.order = e->o,
-		.samples = e->samples,
-		.chunks = e->chunks,
-		.windows = e->windows,
-		.batch = (uint64_t)e->o.step_runs * e->o.run,
+		.samples = hp_seq_deal(e->seq)->samples,
+		.chunks = chunks,
 	};
+}
+
+/* ---- Positions -------------------------------------------------------- */
+
+int hpdsl_epoch_at(const struct hpdsl_epoch *e, uint64_t position,
+		   uint64_t *ret_sample, struct hpdsl_error *err)
+{
+	uint64_t n = hp_seq_deal(e->seq)->samples;
+	struct hp_seq_memo memo;
+	struct hp_seq_spot at;
+
+	if (position >= n)
+		return hp_fail(err, -ERANGE,
+			       "no position %" PRIu64
+			       ", the epoch has %" PRIu64,
+			       position, n);
+	hp_seq_memo_init(&memo);
+	at = hp_seq_at(e->seq, &memo, position);
+	hp_lists_samples(&e->lists, at.list, at.index, 1, ret_sample);
+	return 0;
+}
+
+int hpdsl_epoch_where(const struct hpdsl_epoch *e, uint64_t sample,
+		      uint64_t nth, uint64_t *ret_position,
+		      struct hpdsl_error *err)
+{
+	struct hp_seq_memo memo;
+	struct hp_seq_spot at;
+	int r = hp_lists_find(&e->lists, sample, nth, &at);
+
+	if (r == -ERANGE)
+		return hp_fail(err, r,
+			       "no sample %" PRIu64 ", there are %" PRIu64,
+			       sample, e->lists.first[e->lists.n_chunks]);
+	if (r < 0)
+		return hp_fail(err, r,
+			       "sample %" PRIu64 " does not come %" PRIu64
+			       " times in the epoch",
+			       sample, nth + 1);
+	hp_seq_memo_init(&memo);
+	*ret_position = hp_seq_where(e->seq, &memo, at);
+	return 0;
+}
+
+/* ---- For who reads ---------------------------------------------------- */
+
+const struct hp_seq *hp_epoch_seq(const struct hpdsl_epoch *e)
+{
+	return e->seq;
+}
+
+uint32_t hp_epoch_list_chunk(const struct hpdsl_epoch *e, uint32_t list)
+{
+	return e->lists.v[list].chunk;
+}
+
+void hp_epoch_list_samples(const struct hpdsl_epoch *e, uint32_t list,
+			   uint64_t index, uint64_t n, uint64_t *ret)
+{
+	hp_lists_samples(&e->lists, list, index, n, ret);
+}
+
+int hp_epoch_mixing(const struct hpdsl_epoch *e, uint64_t first, uint64_t steps,
+		    struct hp_mixing *ret, struct hpdsl_error *err)
+{
+	return hp_seq_mixing(e->seq, &e->lists, first, steps, ret, err);
 }

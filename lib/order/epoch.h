@@ -1,51 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An epoch's order, by windows: what a loader reads, and where in it each
- * sample is.  hpdsl-order(7) defines it.  All of it is pure; an epoch never
- * changes, and may be used by any number of threads.
- *
- * Only lanes below hp_epoch_lanes() have samples, and each of these has at
- * least one window.
+ * An epoch: its sequence, and which samples its lists have.  hpdsl-order(7)
+ * defines it.  All of it is pure; an epoch never changes, and may be used by
+ * any number of threads.
  */
 #ifndef HP_EPOCH_H
 #define HP_EPOCH_H
 
-#include "order/order.h"
+#include "hpdsl/order.h"
+#include "order/mixing.h"
 
-struct hp_window {
-	uint32_t lane;
-	uint64_t number; /* in its lane */
-	uint64_t begin;	 /* samples of the lane before it */
-	uint64_t samples;
-	const struct hp_piece *piece; /* the epoch's */
-	uint32_t pieces;
-};
+/* Positions, lanes and lists; lives as long as the epoch. */
+const struct hp_seq *hp_epoch_seq(const struct hpdsl_epoch *e);
 
-/* Lanes that have samples: 0 .. that - 1. */
-uint32_t hp_epoch_lanes(const struct hpdsl_epoch *e);
-/* Samples of a lane, its windows, and one of these. */
-uint64_t hp_epoch_lane_samples(const struct hpdsl_epoch *e, uint32_t lane);
-uint64_t hp_epoch_windows(const struct hpdsl_epoch *e, uint32_t lane);
-void hp_epoch_window(const struct hpdsl_epoch *e, uint32_t lane,
-		     uint64_t number, struct hp_window *ret);
-/* The number of the window that holds sample x of the lane. */
-uint64_t hp_epoch_window_of(const struct hpdsl_epoch *e, uint32_t lane,
-			    uint64_t x);
-
-/*
- * Which samples of the window, counted over its pieces laid one behind the
- * other, its places first .. first + n - 1 hold.  Place y is sample
- * w->begin + y of the lane.
- */
-void hp_epoch_shuffle(const struct hpdsl_epoch *e, const struct hp_window *w,
-		      uint64_t first, size_t n, uint64_t *ret);
-
-/* The piece's sample numbers in stored order: p->samples of them. */
-void hp_epoch_samples(const struct hpdsl_epoch *e, const struct hp_piece *p,
-		      uint64_t *ret);
+/* The chunk of a list. */
+uint32_t hp_epoch_list_chunk(const struct hpdsl_epoch *e, uint32_t list);
+/* Numbers of the list's samples index .. index + n - 1, which there must be;
+ * they rise. */
+void hp_epoch_list_samples(const struct hpdsl_epoch *e, uint32_t list,
+			   uint64_t index, uint64_t n, uint64_t *ret);
 
 /* HPDSL_EUSAGE: the epoch's steps cannot be shared that way. */
 int hp_epoch_check_share(const struct hpdsl_epoch *e,
 			 const struct hpdsl_share *s, struct hpdsl_error *err);
+/* The slots of a step that are a rank's: first .. end - 1. */
+void hp_epoch_slots(const struct hpdsl_epoch *e, const struct hpdsl_share *s,
+		    uint32_t *ret_first, uint32_t *ret_end);
+
+/* As hp_seq_mixing. */
+int hp_epoch_mixing(const struct hpdsl_epoch *e, uint64_t first, uint64_t steps,
+		    struct hp_mixing *ret, struct hpdsl_error *err);
 
 #endif

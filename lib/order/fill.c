@@ -48,15 +48,30 @@ static bool suits(const struct hp_seq_set *set, const struct rule *rule,
 	       (batch / k <= set->ranks || bears(set, rule, batch / k));
 }
 
+/* The least divisor of a rank's batch that does; or all of it. */
+static uint64_t least_that_suits(const struct hp_seq_set *set,
+				 const struct rule *rule, uint64_t batch)
+{
+	uint64_t size = set->batch_size, k = 1;
+
+	for (; k * k <= size; k++)
+		if (suits(set, rule, batch, k))
+			return k;
+	/* Divisors beyond the root are what those below leave. */
+	while (--k > 1)
+		if (size % k == 0 && suits(set, rule, batch, size / k))
+			return size / k;
+	return size;
+}
+
 /* K: the samples that a lane gives to a step. */
 static uint64_t in_step(const struct hp_seq_set *set, const struct rule *rule,
 			uint64_t batch)
 {
-	uint64_t size = set->batch_size, k = 1;
+	uint64_t k = least_that_suits(set, rule, batch);
 
-	while (k < size && !suits(set, rule, batch, k))
-		k++;
-	if (batch % k != 0 || (size / k < 64 && bears(set, rule, batch)))
+	if (batch % k != 0 ||
+	    (set->batch_size / k < 64 && bears(set, rule, batch)))
 		return 1;
 	return k;
 }

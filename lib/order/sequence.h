@@ -15,7 +15,7 @@
 #define HP_SEQUENCE_H
 
 #include "base/perm.h"
-#include "hpdsl/core.h"
+#include "hpdsl/order.h"
 #include "order/deal.h"
 
 #include <stdbool.h>
@@ -61,8 +61,8 @@ struct hp_seq;
 /*
  * The lists in the order of (c, t), 2^32 - 2 at most; they are copied.  Of a
  * plain order they are one behind the other, in a single lane.
- * HPDSL_EUSAGE: a number of the order is 0, batch and lanes do not divide each
- * other, no samples, or 2^62 and more; -ENOMEM.
+ * HPDSL_EUSAGE: a number of the order is 0, more than 2^20 parts, batch and
+ * lanes do not divide each other, no samples, or 2^62 and more; -ENOMEM.
  */
 int hp_seq_new(const struct hp_seq_order *o, const struct hp_seq_list *lists,
 	       size_t n, struct hp_seq **ret, struct hpdsl_error *err);
@@ -71,13 +71,20 @@ void hp_seq_free(struct hp_seq *s); /* NULL is fine */
 /* The order's numbers, with N. */
 const struct hp_deal *hp_seq_deal(const struct hp_seq *s);
 
-/* Permutations of windows that were used last.  All zeros at first. */
+/* Permutations of windows that were used last. */
 struct hp_seq_memo {
 	struct hp_seq_window {
 		uint64_t id; /* 1 + number among all parts' windows; 0: none */
 		struct hp_perm perm;
 	} window[16];
 };
+
+/* As all zeros does, and quicker. */
+static inline void hp_seq_memo_init(struct hp_seq_memo *memo)
+{
+	for (size_t i = 0; i < sizeof memo->window / sizeof *memo->window; i++)
+		memo->window[i].id = 0;
+}
 
 /* A sample: of which list, and which one of it, from 0. */
 struct hp_seq_spot {

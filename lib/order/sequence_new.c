@@ -9,6 +9,9 @@
 
 typedef unsigned __int128 wide;
 
+/* As many nodes has no machine, and each part takes memory. */
+enum { PARTS_MOST = 1 << 20 };
+
 static int usage(struct hpdsl_error *err, const char *why)
 {
 	return hp_fail(err, HPDSL_EUSAGE, "order: %s", why);
@@ -19,6 +22,8 @@ static int check(const struct hp_seq_order *o, struct hpdsl_error *err)
 	if (!o->batch || !o->lanes || !o->piece || !o->windows || !o->parts)
 		return usage(err, "batch, lanes, piece, windows and parts are "
 				  "at least 1");
+	if (o->parts > PARTS_MOST)
+		return usage(err, "more than 1048576 parts");
 	if (o->lanes % o->batch != 0 && o->batch % o->lanes != 0)
 		return usage(err, "lanes have to be a multiple or a divisor of "
 				  "batch");

@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "dataset/dataset.h"
 #include "hpdsl/loader.h"
-#include "order/order.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,33 +16,43 @@ size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf)
 		[HPDSL_END_REPEAT] = "repeat",
 		[HPDSL_END_DROP] = "drop",
 	};
-	struct hpdsl_order o = hp_order_filled(&s->order);
+	const struct hpdsl_order *o = &s->order;
 	char pack[33], choice[33];
 	int n;
 
 	hp_hex128(s->pack, pack);
 	hp_hex128(s->choice, choice);
 	n = snprintf(buf, HPDSL_STATE_MAX,
-		     "{\"format\": \"hpdsl-state\", \"version\": 1, "
+		     "{\"format\": \"hpdsl-state\", \"version\": 2, "
 		     "\"pack\": \"%s\", \"seed\": %" PRIu64
 		     ", \"epoch\": %" PRIu64 ", \"step\": %" PRIu64
-		     ", \"W\": %" PRIu32 ", \"L\": %" PRIu32 ", \"K\": %" PRIu32
-		     ", \"Q\": %" PRIu32 ", \"D\": %" PRIu32
-		     ", \"end\": \"%s\"",
-		     pack, o.seed, o.epoch, o.step, o.window, o.lanes, o.run,
-		     o.step_runs, o.parts, ends[s->end]);
+		     ", \"batch\": %" PRIu32 ", \"lanes\": %" PRIu64
+		     ", \"piece\": %" PRIu64 ", \"windows\": %" PRIu32
+		     ", \"parts\": %" PRIu32 ", \"end\": \"%s\"",
+		     pack, o->seed, o->epoch, o->step, o->batch, o->lanes,
+		     o->piece, o->windows, o->parts, ends[s->end]);
+	if (o->plain)
+		n += sprintf(buf + n, ", \"shuffle\": false");
 	if (s->has_choice)
 		n += sprintf(buf + n, ", \"choice\": \"%s\"", choice);
 	return (size_t)(n + sprintf(buf + n, "}"));
 }
 
+static bool of_any_pack(const struct hpdsl_state *s)
+{
+	static const uint8_t unknown[sizeof s->pack];
+
+	return memcmp(s->pack, unknown, sizeof s->pack) == 0;
+}
+
+/* One that says neither is of whatever dataset, and of whatever choice. */
 static int check_choice(const struct hpdsl_state *s,
 			const struct hpdsl_choice *choice, const char *name,
 			struct hpdsl_error *err)
 {
 	uint8_t digest[16];
 
-	if (!s->has_choice && !choice)
+	if (!s->has_choice && (!choice || of_any_pack(s)))
 		return 0;
 	if (!s->has_choice)
 		return hp_fail(err, HPDSL_EDIFFERS,
@@ -63,19 +72,26 @@ static int check_choice(const struct hpdsl_state *s,
 	return 0;
 }
 
-/* A state of another order, or one that somebody wrote. */
+/*
+ * A state of another order, or one that somebody wrote.  How many steps there
+ * are follows from the batch alone, which a loader's state has.
+ */
 static int check_step(const struct hpdsl_state *s,
 		      const struct hpdsl_dataset *ds,
 		      const struct hpdsl_choice *choice, const char *name,
 		      struct hpdsl_error *err)
 {
+	const struct hpdsl_order_start start = { .choice = choice };
+	struct hpdsl_order o = s->order;
 	struct hpdsl_epoch *e;
 	uint64_t steps;
 	int r;
 
-	if (!s->order.step)
+	if (!o.step || !o.batch)
 		return 0;
-	r = hpdsl_epoch_new(ds, choice, &s->order, &e, err);
+	r = hpdsl_order_fill(ds, &start, &o, err);
+	if (r == 0)
+		r = hpdsl_epoch_new(ds, choice, &o, &e, err);
 	if (r < 0)
 		return r;
 	steps = hpdsl_epoch_steps(e, s->end);
@@ -93,11 +109,10 @@ int hpdsl_state_check(const struct hpdsl_state *s,
 		      const struct hpdsl_choice *choice, const char *name,
 		      struct hpdsl_error *err)
 {
-	static const uint8_t unknown[16];
 	uint8_t pack[16];
 	int r;
 
-	if (memcmp(s->pack, unknown, sizeof pack) != 0) {
+	if (!of_any_pack(s)) {
 		hpdsl_pack_id(ds, pack);
 		if (memcmp(s->pack, pack, sizeof pack) != 0)
 			return hp_fail(err, HPDSL_EDIFFERS,

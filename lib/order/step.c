@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps, their ranks and the end: steps 7 and 8 of hpdsl-order(7). */
+/* Steps, their ranks and the end. */
 #include "order/private.h"
 
 #include "base/error.h"
@@ -7,57 +7,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static uint64_t batch(const struct hpdsl_epoch *e)
-{
-	return (uint64_t)e->o.step_runs * e->o.run;
-}
-
 uint64_t hpdsl_epoch_steps(const struct hpdsl_epoch *e, enum hpdsl_end end)
 {
-	uint64_t g = batch(e);
-
-	return e->samples / g + (end != HPDSL_END_DROP && e->samples % g > 0);
-}
-
-/* n positions from first on, all in one stretch and all there are. */
-static void put_places(const struct hpdsl_epoch *e, uint64_t first, size_t n,
-		       bool real, struct hpdsl_place *ret)
-{
-	enum { SOME = 64 };
-	struct hp_epoch_spot spot[SOME];
-
-	for (size_t some; n; n -= some, first += some) {
-		some = n < SOME ? n : SOME;
-		hp_epoch_spots(e, first, some, spot);
-		for (size_t i = 0; i < some; i++, ret++) {
-			ret->position = first + i;
-			ret->real = real;
-			hp_draw_list(&e->draw, spot[i].occurrence, 1,
-				     &ret->sample);
-		}
-	}
-}
-
-/* A whole run; behind N the epoch begins anew, as often as it takes. */
-static void put_run(const struct hpdsl_epoch *e, enum hpdsl_end end,
-		    uint64_t run, struct hpdsl_place *ret)
-{
-	uint64_t at = run * e->o.run, n = e->samples, left = e->o.run;
-	bool real = true;
-
-	while (left) {
-		uint64_t some;
-
-		if (at >= n) {
-			at %= n;
-			real = end == HPDSL_END_REPEAT;
-		}
-		some = n - at < left ? n - at : left;
-		put_places(e, at, (size_t)some, real, ret);
-		ret += some;
-		left -= some;
-		at += some;
-	}
+	return hp_deal_steps(hp_seq_deal(e->seq), end);
 }
 
 /* Whatever is 0 of is 1. */
@@ -66,26 +18,50 @@ static uint32_t of(uint32_t n)
 	return n ? n : 1;
 }
 
+/* What would do: the next divisors of the batch below and above ranks. */
+static int refuse_ranks(uint32_t batch, uint32_t ranks, struct hpdsl_error *err)
+{
+	uint32_t below = ranks, above = ranks;
+
+	while (batch % below != 0)
+		below--;
+	while (batch % above != 0)
+		above++;
+	return hp_fail(
+		err, HPDSL_EUSAGE,
+		"a batch of %" PRIu32 ": %" PRIu32
+		" ranks do not divide it; %" PRIu32 " or %" PRIu32
+		" do (uneven: %" PRIu32 " or %" PRIu32 " samples a rank)",
+		batch, ranks, below, above, batch / ranks, batch / ranks + 1);
+}
+
 int hp_epoch_check_share(const struct hpdsl_epoch *e,
 			 const struct hpdsl_share *s, struct hpdsl_error *err)
 {
 	uint32_t ranks = of(s->ranks), workers = of(s->workers);
-	uint32_t q = e->o.step_runs;
+	uint32_t batch = e->o.batch;
 
 	if (s->rank >= ranks || s->worker >= workers)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "no rank %u of %u, worker %u of %u", s->rank,
 			       ranks, s->worker, workers);
-	if (ranks > q)
+	if (ranks > batch)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "%u ranks cannot share steps of %u runs", ranks,
-			       q);
-	if (q % ranks && !s->uneven)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "%u ranks do not divide a step of %u runs "
-			       "(uneven: let ranks differ by a run)",
-			       ranks, q);
+			       "%u ranks cannot share a batch of %u samples",
+			       ranks, batch);
+	if (batch % ranks && !s->uneven)
+		return refuse_ranks(batch, ranks, err);
 	return 0;
+}
+
+void hp_epoch_slots(const struct hpdsl_epoch *e, const struct hpdsl_share *s,
+		    uint32_t *ret_first, uint32_t *ret_end)
+{
+	const struct hp_deal *d = hp_seq_deal(e->seq);
+	uint32_t rank = s ? s->rank : 0, ranks = of(s ? s->ranks : 1);
+
+	*ret_first = hp_deal_rank(d, rank, ranks);
+	*ret_end = hp_deal_rank(d, rank + 1, ranks);
 }
 
 static int check(const struct hpdsl_epoch *e, enum hpdsl_end end, uint64_t step,
@@ -100,26 +76,37 @@ static int check(const struct hpdsl_epoch *e, enum hpdsl_end end, uint64_t step,
 	return share ? hp_epoch_check_share(e, share, err) : 0;
 }
 
+static void put(const struct hpdsl_epoch *e, struct hp_seq_memo *memo,
+		enum hpdsl_end end, uint64_t step, uint32_t slot,
+		struct hpdsl_place *ret)
+{
+	struct hp_seq_spot at;
+	bool real;
+
+	ret->position = hp_deal_slot(hp_seq_deal(e->seq), step, slot, &real);
+	ret->real = real || end == HPDSL_END_REPEAT;
+	at = hp_seq_at(e->seq, memo, ret->position);
+	hp_lists_samples(&e->lists, at.list, at.index, 1, &ret->sample);
+}
+
 int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e, enum hpdsl_end end,
 			 uint64_t step, const struct hpdsl_share *share,
 			 struct hpdsl_place *ret, size_t room,
 			 struct hpdsl_error *err)
 {
-	uint32_t rank = share ? share->rank : 0;
-	uint32_t ranks = of(share ? share->ranks : 1);
-	uint64_t q = e->o.step_runs, n;
+	struct hp_seq_memo memo;
+	uint32_t first, last;
 	int r = check(e, end, step, share, err);
 
 	if (r < 0)
 		return r;
-	n = ((q - 1 - rank) / ranks + 1) * e->o.run;
-	if (n > INT64_MAX || (ret && n > room))
+	hp_epoch_slots(e, share, &first, &last);
+	if (ret && last - first > room)
 		return hp_fail(err, -ENOSPC,
-			       "a step of %" PRIu64 " places, room for %zu", n,
-			       room);
-	for (uint64_t m = rank; ret && m < q; m += ranks) {
-		put_run(e, end, step * q + m, ret);
-		ret += e->o.run;
-	}
-	return (int64_t)n;
+			       "a step of %" PRIu32 " places, room for %zu",
+			       last - first, room);
+	hp_seq_memo_init(&memo);
+	for (uint32_t slot = first; ret && slot < last; slot++)
+		put(e, &memo, end, step, slot, ret++);
+	return last - first;
 }

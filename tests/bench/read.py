@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shuffled epochs: hpdsl-read beside the disk, raw files, LMDB and Python's
+"""Shuffled epochs: hpdsl-bench beside the disk, raw files, LMDB and Python's
 loaders; while a dataset is being staged."""
 import json
 import os
@@ -16,8 +16,8 @@ THREADS = 2
 MIB = 1 << 20
 RATE = 64 * MIB  # of the capped origin
 NODES = 4
-LANES, WINDOW = 2 * NODES, 2  # while staging
-ORDER = f"--step-runs={NODES} --lanes={LANES} --window={WINDOW}"
+WINDOWS = 8  # while staging
+ORDER = f"--batch-size=32 --ranks={NODES} --windows={WINDOWS}"
 OUT = os.path.join(DIR, "read-out")
 # Parts of the bench, and the share of the best dd's speed that is wanted cold.
 SETS = {"images": 1.10, "small": 0.92}
@@ -103,8 +103,7 @@ def commands_of(tree, out, state):
     dd = "for f in {}; do dd if=$f of=/dev/null bs=4M {} status=none; done"
     two = "; ".join(f"({dd.format(h, '')}) &" for h in halves)
     commands = {
-        "hpdsl-read": (f"hpdsl-read -q -j{THREADS}"
-                       f" {out}", [f"{out}/*"]),
+        "hpdsl-bench": (f"hpdsl-bench -q -j{THREADS} {out}", [f"{out}/*"]),
         "raw files, random": (f"{TOOLS}/readall {THREADS} < {shuffled}",
                               [tree]),
     }
@@ -141,7 +140,7 @@ def bench_disk():
             times = in_turn(f"epoch, {name}, {state}",
                             {t: c for t, (c, _) in commands.items()}, prepare)
             show(times, size, samples)
-            ours = times.median("hpdsl-read")
+            ours = times.median("hpdsl-bench")
             raw = times.median("raw files, random") / ours
             if state == "cold":
                 best = min(times.median("dd"), times.median("dd iflag=direct"))
@@ -178,7 +177,7 @@ def bench_origin():
             times = in_turn(
                 f"epoch on the origin, {name}",
                 {
-                    "hpdsl-read": f"hpdsl-read -q {ds}",
+                    "hpdsl-bench": f"hpdsl-bench -q {ds}",
                     f"raw files, {some} of them":
                         f"{TOOLS}/readall {THREADS} < {paths}.mounted",
                 },
@@ -200,11 +199,14 @@ def bench_python():
         paths, samples, size = list_files(tree)
         run = f"{env} {PYTHON} {HERE}/read_python.py"
         commands = {
-            "hpdsl-read": f"hpdsl-read -q -j{THREADS} {out}",
+            "hpdsl-bench": f"hpdsl-bench -q -j{THREADS} {out}",
             "hpdsl.Loader": f"{run} loader {out}",
             "tarfile, shuffle buffer": f"{run} tarfile {out}",
             "start of Python": f"{run} start {out}",
         }
+        if subprocess.run([PYTHON, "-c", "import numpy"], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0:
+            commands["hpdsl.Loader, arrays"] = f"{run} arrays {out}"
         if subprocess.run([PYTHON, "-c", "import torch"], check=False,
                           stderr=subprocess.DEVNULL).returncode == 0:
             commands["torch, raw files, 2 workers"] = f"{run} torch_raw {paths}"
@@ -222,8 +224,8 @@ def bench_python():
         start = times.median("start of Python")
         ours = times.median("hpdsl.Loader") - start
         if name == "images":
-            ratio_row("Loader, of hpdsl-read's speed",
-                      times.median("hpdsl-read") / ours, 0.8, True)
+            ratio_row("Loader, of hpdsl-bench's speed",
+                      times.median("hpdsl-bench") / ours, 0.8, True)
         peers = [times.median("tarfile, shuffle buffer") - start]
         if "start of torch" in times.runs:
             begin = times.median("start of torch")
@@ -245,9 +247,9 @@ def report_of(path):
 
 
 def readers(place):
-    """One hpdsl-read a node, at the same time; each writes its summary."""
+    """One hpdsl-bench a node, at the same time; each writes its summary."""
     return " ".join(
-        f"hpdsl-read -q --json {ORDER} --ranks={NODES} --rank={n}"
+        f"hpdsl-bench -q --json {ORDER} --rank={n}"
         f" --compute=0.005 {place.format(n)} > {OUT}/read-{n}.json &"
         for n in range(NODES)
     )
@@ -257,7 +259,7 @@ def order_of(source):
     """That order from its first step on, for hpdsl-stage: chunks come as it
     needs them."""
     path = OUT + "/order.json"
-    shell(f"hpdsl-read -q {ORDER} --steps=1 --save={path} {source}")
+    shell(f"hpdsl-bench -q {ORDER} --steps=1 --save={path} {source}")
     with open(path, encoding="utf-8") as f:
         order = json.load(f)
     with open(path, "w", encoding="utf-8") as f:
@@ -311,9 +313,10 @@ def bench_overlap():
     longer = max(times.median("stage"), times.median("epoch, staged"))
     ratio_row("times the longer of staging and an epoch from the node",
               times.median("train while staging") / longer, 1.1, False)
-    windows = LANES * WINDOW * size / len(chunks_of(source)) / RATE
-    ratio_row("seconds to the first batch beyond the first windows at B",
-              statistics.median(first) - windows, 1, False)
+    # It begins anywhere in a chunk, and so ends in one more.
+    window = size * (1 / WINDOWS + 1 / len(chunks_of(source))) / RATE
+    ratio_row("seconds to the first batch beyond the first window at B",
+              statistics.median(first) - window, 1, False)
     remove(OUT)
 
 

@@ -5,7 +5,8 @@ looked at, as memory may be mapped only when it is.
 
 usage: read_python.py WAY WHAT
 
-WAY is loader or torch (WHAT: a dataset), tarfile (the same, chunk by chunk with
+WAY is loader, arrays (the same, all samples of a batch at once, with NumPy) or
+torch (WHAT: a dataset), tarfile (the same, chunk by chunk with
 a shuffle buffer of 5,000 samples), torch_raw (a list of NUL-terminated paths);
 start and torch_start do nothing but import.  Prints samples and bytes.
 """
@@ -33,11 +34,27 @@ def loader(what):
     import hpdsl
 
     samples = size = 0
-    with hpdsl.Dataset(what) as ds, hpdsl.Loader(ds, epochs=1,
-                                                 threads=2) as batches:
+    with hpdsl.Dataset(what) as ds, hpdsl.Loader(
+            ds, BATCH, epochs=1, threads=2) as batches:
         for batch in batches:
             samples += len(batch)
             size += used(batch.data)
+    return samples, size
+
+
+def arrays(what):
+    import hpdsl
+    import numpy as np
+
+    samples = size = 0
+    with hpdsl.Dataset(what) as ds, hpdsl.Loader(
+            ds, BATCH, epochs=1, threads=2, shared=True) as batches:
+        for batch in batches:
+            content = np.asarray(batch.buffer)
+            first, sizes = np.asarray(batch.offsets), np.asarray(batch.sizes)
+            content[first], content[first + sizes - 1]
+            samples += len(batch)
+            size += int(sizes.sum())
     return samples, size
 
 
@@ -97,8 +114,7 @@ def torch_way(what):
 
     samples = size = 0
     with hpdsl.Dataset(what) as ds:
-        steps = hpdsl.torch.Steps(ds, threads=1)
-        for batch in hpdsl.torch.Loader(steps, num_workers=2):
+        for batch in hpdsl.torch.Loader(ds, BATCH, threads=2):
             samples += len(batch.data)
             size += used(batch.data)
     return samples, size
@@ -116,6 +132,7 @@ def torch_start(_):
 
 WAYS = {
     "loader": loader,
+    "arrays": arrays,
     "tarfile": tarfile_way,
     "torch_raw": torch_raw,
     "torch": torch_way,

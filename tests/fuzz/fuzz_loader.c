@@ -50,10 +50,12 @@ static void load(struct fuzz_dataset *in)
 	uint8_t c = in->choice;
 	struct hpdsl_loader_options opt = {
 		.order = { .seed = c,
-			   .window = 1 + c % 3u,
-			   .lanes = 1 + (c >> 2) % 4u,
-			   .run = 1 + (c >> 4) % 4u,
-			   .step_runs = 1 + c % 4u },
+			   .batch = 4,
+			   .lanes = UINT64_C(1) << (c >> 2) % 5u,
+			   .piece = 1 + (c >> 4) % 4u,
+			   .windows = 1 + c % 3u,
+			   .parts = 1 + c % 2u,
+			   .plain = c % 8u == 7 },
 		.epochs = 1,
 		.memory = HPDSL_LOADER_MEMORY_LEAST,
 		.threads = 1,

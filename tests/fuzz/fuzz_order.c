@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "hpdsl.h"
-#include "order/order.h"
+#include "order/first_use.h"
+#include "order/private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,12 +28,70 @@ static void check_format(const struct hpdsl_state *s)
 		abort();
 }
 
+enum { CHUNKS = 7, SAMPLES = 184, MOST = 100000 };
+
+/* Each sample is where it is said to be, and each chunk comes once. */
+static void check_epoch(const struct hpdsl_epoch *e, uint64_t step)
+{
+	bool seen[SAMPLES] = { false };
+	uint32_t use[CHUNKS], chunks = 0;
+	struct hpdsl_error err;
+
+	for (uint64_t p = 0; p < SAMPLES; p++) {
+		uint64_t sample, at;
+
+		if (hpdsl_epoch_at(e, p, &sample, &err) < 0 ||
+		    sample >= SAMPLES || seen[sample] ||
+		    hpdsl_epoch_where(e, sample, 0, &at, &err) < 0 || at != p)
+			abort();
+		seen[sample] = true;
+	}
+	if (hp_seq_first_use(e->seq, &e->lists, step, use, &err) < 0)
+		abort();
+	for (int i = 0; i < CHUNKS; i++)
+		chunks |= 1u << use[i];
+	if (chunks != (1u << CHUNKS) - 1)
+		abort();
+}
+
+/* What was taken for a state is an order, with what it lacks filled in, and a
+ * state again. */
+static void check_order(struct hpdsl_state *s)
+{
+	struct hpdsl_order *is = &s->order;
+	static const uint64_t first[] = { 0, 3, 3, 73, 78, 83, 183, SAMPLES };
+	const struct hp_seq_set set = {
+		SAMPLES, SAMPLES * 100000, CHUNKS, true, 3, 2, 1
+	};
+	struct hp_seq_order o = { .batch = is->batch,
+				  .lanes = is->lanes,
+				  .piece = is->piece,
+				  .windows = is->windows,
+				  .parts = is->parts,
+				  .plain = is->plain };
+	struct hpdsl_epoch *e;
+	struct hpdsl_error err;
+
+	if (hp_seq_fill(&set, &o, &err) < 0)
+		abort();
+	is->batch = o.batch;
+	is->lanes = o.lanes;
+	is->piece = o.piece;
+	is->windows = o.windows;
+	is->parts = o.parts;
+	check_format(s);
+	/* Each of them takes time, or memory. */
+	if (o.lanes > MOST || o.parts > MOST)
+		return;
+	if (hp_epoch_make(is, first, CHUNKS, NULL, &e, &err) < 0)
+		abort();
+	check_epoch(e, is->step);
+	hpdsl_epoch_free(e);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint64_t samples[] = { 3, 0, 70, 5, 5, 100, 1 };
-	enum { CHUNKS = sizeof samples / sizeof *samples };
 	const char *text = (const char *)data;
-	uint32_t use[CHUNKS], seen = 0;
 	struct hpdsl_stage_rates rates;
 	struct hpdsl_error err;
 	struct hpdsl_state s;
@@ -40,13 +99,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)hpdsl_stage_rates_parse(text, size, "report", &rates, &err);
 	if (hpdsl_state_parse(text, size, "state", &s, &err) < 0)
 		return 0;
-	check_format(&s);
-	/* what was taken for a state gives an order of all chunks */
-	if (hp_order_first_use(&s.order, samples, CHUNKS, use, &err) < 0)
-		abort();
-	for (int i = 0; i < CHUNKS; i++)
-		seen |= 1u << use[i];
-	if (seen != (1u << CHUNKS) - 1)
-		abort();
+	check_order(&s);
 	return 0;
 }

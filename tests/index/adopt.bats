@@ -408,7 +408,7 @@ offset()
 	[ "$(field repeated_suffixes < out)" = 2 ]
 	[ "$(hpdsl-cat d c.jpg)" = 3 ]
 	# of c the first, of the others nothing
-	[ "$(hpdsl-read --json --suffix=jpg d | field bytes)" = 1 ]
+	[ "$(hpdsl-bench --json --suffix=jpg d | field bytes)" = 1 ]
 }
 
 @test "links, folders and special files are passed over and counted" {

@@ -10,7 +10,6 @@ usage: stage_check.py placed DATASET MODE CAPACITIES DIR..   all is as planned
        stage_check.py report FILE DATASET DIR..  an account of a fresh start
        stage_check.py named DATASET DIR..     the same after a kill: temporary
                                               files may be left
-       stage_check.py order DATASET           chunks in order of use
        stage_check.py reads DATASET TRACE..   what strace saw of a dataset
 
 CAPACITIES are numbers, or -, with blanks between them.  MODE is hpdsl-stage's,
@@ -25,8 +24,9 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from read_dataset import (Permutation, order_key,  # noqa: E402
-                          xxh3_64, xxh3_128)
+from order_model import (Order, Set, fill, first_use,  # noqa: E402
+                         lists_of)
+from read_dataset import xxh3_64, xxh3_128  # noqa: E402
 
 ABSENT, COMING, READY, EXPANDED = range(4)
 KEEP = False
@@ -159,32 +159,13 @@ def parts_at(node, nodes, parts):
     return range(node * parts // nodes, -(-(node + 1) * parts // nodes))
 
 
-def order_of_use(samples, seed=0, epoch=0, window=16, lanes=8, run=32):
-    """Of one part, from the epoch's first step on."""
-    filled = [c for c, n in enumerate(samples) if n]
-    p = Permutation(len(filled), order_key(seed, "chunks", (epoch, 0)))
-    left = [[filled[p.at(i)], samples[filled[p.at(i)]]]
-            for i in range(len(filled))]
-    total, wanted = sum(samples), {}
-    for lane in range(lanes):
-        runs = [min(run, total - at)
-                for at in range(lane * run, total, lanes * run)]
-        need_, pieces, at = sum(runs), [], 0
-        while at < need_:
-            n = min(left[0][1], need_ - at)
-            pieces.append((left[0][0], at))
-            at += n
-            left[0][1] -= n
-            if not left[0][1]:
-                left.pop(0)
-        v = max(1, -(-len(pieces) // window))
-        for i in range(v):
-            held = pieces[i * len(pieces) // v:(i + 1) * len(pieces) // v]
-            for place, (c, _) in enumerate(held):
-                key = (held[0][1] // run * lanes + lane, place)
-                wanted[c] = min(wanted.get(c, key), key)
-    return sorted(filled, key=wanted.get) + \
-        [c for c, n in enumerate(samples) if not n]
+def order_of_use(chunks, nodes, parts):
+    """By the defaults of a job with a rank a node, of batches of 64."""
+    samples = [c.samples for c in chunks]
+    of = Set(sum(samples), sum(c.plain for c in chunks), len(chunks), True,
+             64, nodes, 1)
+    return first_use(Order(0, 0, *fill(of), parts), lists_of(samples),
+                     len(chunks), 0)
 
 
 def planned(mode, chunks, capacities):
@@ -194,7 +175,7 @@ def planned(mode, chunks, capacities):
         held = parts_at(n, len(capacities), parts)
         mine = {c.n for c in chunks if c.n % parts in held}
         if sum(chunks[c].weight for c in mine) > room:
-            order = [c for c in order_of_use([c.samples for c in chunks])
+            order = [c for c in order_of_use(chunks, len(capacities), parts)
                      if c in mine]
             mine = set()
             for c in order:
@@ -317,9 +298,7 @@ def main(words):
     if len(words) < 2:
         sys.exit(__doc__)
     command, words = words[0], words[1:]
-    if command == "order":
-        print(*order_of_use([c.samples for c in load(words[0])]))
-    elif command == "sound":
+    if command == "sound":
         for directory in words[1:]:
             sound(words[0], directory)
     elif command == "named":
@@ -331,4 +310,5 @@ def main(words):
          "reads": reads}[command](*words)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

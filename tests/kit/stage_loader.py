@@ -7,7 +7,7 @@ what was told.
 usage: stage_loader.py DIR ORIGIN [NAME=NUMBER..] [memory=MIB] [pause=FILE]
                        [ready=FILE]
 
-NAME is epoch, window, lanes, run, step_runs, parts, rank, ranks or skip_bad.
+NAME is epoch, batch, lanes, piece, windows, parts, rank, ranks or skip_bad.
 With pause, FILE is made after the first batch, and waited for to go away; with
 ready it is made before DIR is waited for.
 """
@@ -18,7 +18,7 @@ import time
 
 import hpdsl
 
-ORDER = ("epoch", "window", "lanes", "run", "step_runs", "parts")
+ORDER = ("epoch", "batch", "lanes", "piece", "windows", "parts")
 
 
 def compare(batch, wanted, origin, bad):
@@ -55,8 +55,8 @@ def main():
         wait_for(place, given["ready"])
     warnings, bad, begin = [], [], time.monotonic()
     with hpdsl.Dataset(at) as origin, hpdsl.Dataset(place) as staged:
-        epoch = hpdsl.Epoch(origin, order)
-        with hpdsl.Loader(staged, order, epochs=1, threads=2,
+        epoch = hpdsl.Epoch(origin, order, ranks=share.get("ranks", 1))
+        with hpdsl.Loader(staged, order=order, epochs=1, threads=2,
                           memory=int(given.get("memory", "64")) << 20,
                           skip_bad="skip_bad" in given,
                           on_warning=warnings.append, **share) as loader:

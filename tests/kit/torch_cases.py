@@ -7,7 +7,6 @@ usage: torch_cases.py DATASET CASE...
 CASE is the name of a function below, with arguments behind colons; its doc
 string says what it holds.
 """
-import copy
 import gc
 import itertools
 import json
@@ -18,6 +17,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -30,11 +30,11 @@ from torch.utils.data._utils.pin_memory import pin_memory
 import hpdsl
 import hpdsl.torch
 from hpdsl import _contents, _orphan, _parcel
-from hpdsl.torch import Contents, Loader, Sampler, Samples, Steps
+from hpdsl.torch import Contents, Loader, MapLoader, Sampler, Samples
 
-ORDER = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=12)
+ORDER = hpdsl.Order(seed=5, batch=36, lanes=12, piece=3, windows=2)
 # Three samples a step.
-SHORT = hpdsl.Order(seed=5, window=2, lanes=6, run=3, step_runs=1)
+SHORT = hpdsl.Order(seed=5, batch=3, lanes=6, piece=3, windows=2)
 # "more workers than cores" is no news here.
 warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
 
@@ -48,13 +48,16 @@ def reference(ds, order=ORDER, epoch=0, choice=None):
 
 
 def steps_loader(ds, workers=0, order=ORDER, loading=None, **given):
-    return Loader(Steps(ds, order, **given), num_workers=workers,
-                  **(loading or {}))
+    """With something to decode, so that there are workers."""
+    if not workers:
+        loading = {}
+    return Loader(ds, order=order, num_workers=workers, **(loading or {}),
+                  **{"decode": bytes, "collate": list, **given})
 
 
 def map_loader(ds, workers=0, order=ORDER, loading=None, **given):
-    return Loader(Samples(ds), Sampler(ds, order, **given),
-                  num_workers=workers, **(loading or {}))
+    return MapLoader(Samples(ds), Sampler(ds, order=order, **given),
+                     num_workers=workers, **(loading or {}))
 
 
 def counted(batches, into):
@@ -164,6 +167,11 @@ def go_on(ds):
         all_of(loader, seen)
         assert got(seen, 0) == reference(ds, epoch=0)
         assert got(seen, 1) == reference(ds, epoch=1)
+        for batch in loader:
+            if batch.step == steps - 1:
+                break  # the end of the epoch is never asked for
+        assert (loader.epoch, loader.step) == (2, steps)
+        assert next(iter(loader))[4:] == (3, 0)
         loader.seek(7, steps - 1)
         for batch in loader:
             assert (batch.epoch, batch.step) == (7, steps - 1)
@@ -200,7 +208,9 @@ def finite(ds):
         assert sum(1 for _ in loader) == 2
         loader.seek(3)
         loader.load_state_dict(state)
-        assert not list(loader) and not list(loader.loader)
+        reading = mock.Mock(side_effect=AssertionError("was read"))
+        with mock.patch.object(hpdsl.torch, "Reader", reading):
+            assert not list(loader)
 
 
 def other(ds, path):
@@ -215,42 +225,223 @@ def other(ds, path):
             continue
         raise AssertionError("was taken")
     try:
-        Loader(Samples(ds), Sampler(hpdsl.Dataset(path)))
+        MapLoader(Samples(ds), Sampler(hpdsl.Dataset(path)))
     except hpdsl.DiffersError as e:
         assert path in str(e) and ds.path in str(e), e
     else:
         raise AssertionError("was taken")
-    again = Loader(Samples(ds), Sampler(hpdsl.Dataset(ds.path), ORDER))
+    again = MapLoader(Samples(ds), Sampler(hpdsl.Dataset(ds.path), order=ORDER))
     assert len(list(again)) == len(reference(ds))
 
 
 def distributed(ds):
-    """The rank is that of torch.distributed, unless both are given."""
+    """The rank is that of torch.distributed, also if that is initialized later,
+    unless both are given."""
     of = torch.distributed
+    early = Loader(ds, 18, epochs=1)
+    assert early.plan()["ranks"] == 1
     with mock.patch.object(of, "is_initialized", return_value=True), \
             mock.patch.object(of, "get_rank", return_value=1), \
-            mock.patch.object(of, "get_world_size", return_value=3):
-        for given, wanted in ({}, (1, 3)), ({"rank": 0, "ranks": 2}, (0, 2)):
-            for position in Steps(ds, **given), Sampler(ds, **given):
-                assert (position.rank, position.ranks) == wanted
-        for alone in {"rank": 0}, {"ranks": 1}:
-            try:
-                Steps(ds, **alone)
-            except hpdsl.UsageError as e:
-                assert "both or neither" in str(e), e
+            mock.patch.object(of, "get_world_size", return_value=2):
+        for given, wanted in ({}, (1, 2)), ({"rank": 0, "ranks": 2}, (0, 2)):
+            for one in Loader(ds, 18, **given), Sampler(ds, 18, **given):
+                assert one.course.ranks[:2] == wanted
+                assert one.course.order.batch == 36
+        assert Loader(ds, group="of two").plan()["ranks_from"] == "group"
+        seen = {}
+        all_of(early, seen)
+        assert early.order.batch == 36
+    wanted = [sorted(p.sample for p in hpdsl.Epoch(ds, early.order).step(
+        s, rank=1, ranks=2) if p.real) for s in range(len(early))]
+    assert got(seen) == wanted
+    for alone in {"rank": 0}, {"ranks": 1}:
+        try:
+            Loader(ds, **alone)
+        except hpdsl.UsageError as e:
+            assert "both or neither" in str(e), e
+        else:
+            raise AssertionError(alone)
+
+
+def accelerate_prepares(loader, rank, ranks):
+    """As its prepare() does: a DataLoader's batches are dealt to the processes,
+    anything else is left."""
+    of = torch.utils.data
+    if not isinstance(loader, of.DataLoader):
+        return loader
+    shard = list(loader.batch_sampler or loader.sampler)[rank::ranks]
+    return of.DataLoader(loader.dataset, batch_size=None, sampler=shard)
+
+
+def lightning_prepares(loader, rank, ranks):
+    """As its trainer does: a DataLoader is made anew with a sampler of
+    Lightning's, and told the epoch."""
+    of = torch.utils.data
+    if isinstance(loader, of.DataLoader):
+        sampler = of.DistributedSampler(loader.dataset, ranks, rank)
+        return type(loader)(loader.dataset, sampler=sampler)
+    sampler = getattr(loader, "sampler", loader)
+    if callable(getattr(sampler, "set_epoch", None)):
+        sampler.set_epoch(0)
+    return loader
+
+
+def prepared(ds):
+    """Loaders that a framework prepares for its processes again give each
+    sample once."""
+    for prepare in accelerate_prepares, lightning_prepares:
+        seen = {}
+        for rank in range(2):
+            loader = steps_loader(ds, rank, rank=rank, ranks=2)
+            for _ in range(2):
+                loader = prepare(loader, rank, 2)
+            for batch in loader:
+                seen.setdefault((batch.epoch, batch.step), []).extend(
+                    batch.numbers[batch.mask].tolist())
+        assert got(seen) == reference(ds)
+
+
+def epochs_that_are_set(ds):
+    """set_epoch() goes to the beginning of an epoch, but a loader that is in
+    it stays where it is."""
+    loader = steps_loader(ds, 2)
+    next(iter(loader))
+    loader.set_epoch(0)
+    assert next(iter(loader)).step == 1
+    loader.set_epoch(4)
+    batch = next(iter(loader))
+    assert (batch.epoch, batch.step) == (4, 0)
+    state = loader.state_dict()
+    loader.set_epoch(0)
+    loader.load_state_dict(state)
+    loader.set_epoch(4)
+    assert next(iter(loader)).step == 1
+
+
+def checkpointed(ds):
+    """A state goes through torch.save, and through torch.distributed.checkpoint
+    where there is one, which takes each value by itself, and another loader's
+    state to be filled in."""
+    loader = steps_loader(ds)
+    next(iter(loader))
+    state = {"loader": loader.state_dict()}
+    assert {type(of) for of in state["loader"].values()} <= {int, str, bool}
+    kept = {"loader": steps_loader(ds).state_dict()}
+    assert kept["loader"].keys() == state["loader"].keys()
+    with tempfile.TemporaryDirectory() as at:
+        try:
+            from torch.distributed import checkpoint as dcp
+        except ImportError:
+            kept = pickle.loads(pickle.dumps(state))
+        else:
+            through = dict(storage_writer=dcp.FileSystemWriter(at))
+            back = dict(storage_reader=dcp.FileSystemReader(at))
+            if hasattr(dcp, "save"):
+                dcp.save(state, **through)
+                dcp.load(kept, **back)
             else:
-                raise AssertionError(alone)
+                dcp.save_state_dict(state, no_dist=True, **through)
+                dcp.load_state_dict(kept, no_dist=True, **back)
+        assert kept == state
+        torch.save(kept, at + "/state")
+        kept = torch.load(at + "/state")
+    other = steps_loader(ds, 2)
+    other.load_state_dict(kept["loader"])
+    assert next(iter(other)).step == 1
+
+
+def settled(loader, name):
+    """That statistic when it has not changed for a while."""
+    seen = []
+    while len(seen) < 10 or len(set(seen[-10:])) > 1:
+        time.sleep(0.03)
+        seen.append(loader.stats()[name])
+    return seen[-1]
+
+
+def same_reading(ds):
+    """Whatever the number of workers and what they fetch ahead, the batches are
+    the same, and so are, within a tenth, bytes that were read and the memory
+    for it; also in the least memory."""
+    for memory in 1 << 30, 16 << 20:
+        found = {}
+        for workers, fetched in ((0, None), (2, 2), (2, 4), (8, 2), (8, 4)):
+            loader = steps_loader(
+                ds, workers, hpdsl.Order(seed=5, batch=16), epochs=2,
+                memory=memory, loading={"prefetch_factor": fetched})
+            batches = []
+            for batch in itertools.chain(loader, loader):
+                batches.append((batch.epoch, batch.step,
+                                batch.numbers.tolist(), batch.data))
+                if len(batches) == 1:
+                    settled(loader, "memory_peak")
+            stats = loader.stats()
+            found[workers, fetched] = batches
+            first = found[0, None]
+            assert [b[:3] for b in batches] == [b[:3] for b in first]
+            assert [b[3] for b in batches] == [b[3] for b in first]
+            if not workers:
+                base = stats
+            for name in "read_bytes", "memory_peak":
+                assert stats[name] <= 1.1 * base[name], (name, workers, fetched,
+                                                         stats, base)
+            assert stats["memory_peak"] <= memory
+            loader.close()
+
+
+def two_kept(ds):
+    """As gradient accumulation keeps them."""
+    for workers in 0, 2:
+        kept = []
+        for batch in Loader(ds, order=SHORT, num_workers=workers, epochs=1,
+                            memory=16 << 20):
+            kept = kept[-1:] + [batch]
+            for one in kept:
+                same_bytes(ds, one)
+
+
+def part(content):
+    return torch.frombuffer(content, dtype=torch.uint8)
+
+
+def as_dict(results):
+    return {"all": list(results), "first": results[0]}
+
+
+def keep(content):
+    keep.kept.append(content[:1])
+    return len(content)
+
+
+keep.kept = []
+
+
+def borrowed(ds):
+    """Views of what a worker has for this batch only are copied, or else an
+    error; and it cannot be written to."""
+    for collate in list, tuple, as_dict:
+        kept = list(steps_loader(ds, 2, SHORT, decode=part, collate=collate))
+        for batch in kept:
+            data = (batch.data["all"] if collate is as_dict else batch.data)
+            assert [bytes(t.tolist()) for t in data] == [
+                ds[n].data for n in batch.numbers.tolist()]
+    try:
+        list(steps_loader(ds, 1, SHORT, decode=keep))
+    except hpdsl.UsageError as e:
+        assert "keeps a view of memory that is lent" in str(e), e
+    else:
+        raise AssertionError("was not noticed")
 
 
 def plain(ds):
     """The dataset alone, in DataLoaders of the user's own making."""
     for workers in 0, 2:
-        steps, seen = Steps(ds, ORDER), {}
-        mine = torch.utils.data.DataLoader(steps, batch_size=None,
-                                           num_workers=workers)
+        sampler, seen = Sampler(ds, order=ORDER), {}
+        mine = torch.utils.data.DataLoader(
+            Samples(ds), batch_size=None, sampler=sampler, num_workers=workers)
         all_of(mine, seen)
         assert got(seen) == reference(ds)
-        steps.seek(1, 2)
+        sampler.seek(1, 2)
         assert next(iter(mine))[4:] == (1, 2)
     samples = torch.utils.data.DataLoader(Samples(ds), batch_size=8)
     first, labels = next(iter(samples))
@@ -267,9 +458,10 @@ def members(ds):
     a worker's tensors are its own."""
     for workers in 0, 2:
         for loader in (
-            steps_loader(ds, workers, decode=both, suffixes=["txt", "json"]),
-            Loader(Samples(ds, decode=both, suffixes=["txt", "json"]),
-                   Sampler(ds, ORDER), num_workers=workers),
+            steps_loader(ds, workers, decode=both, suffixes=["txt", "json"],
+                         collate=None),
+            MapLoader(Samples(ds, decode=both, suffixes=["txt", "json"]),
+                      Sampler(ds, order=ORDER), num_workers=workers),
         ):
             kept = list(loader)
             for batch in kept[::3]:
@@ -285,9 +477,10 @@ def first_of_two(ds):
     """Of two members of one suffix everybody gets the first."""
     for given in {"decode": bytes, "collate": list}, {}:
         for loader in (
-            steps_loader(ds, suffixes=["txt"], **given),
-            Loader(Samples(ds, suffixes=["txt"], **given), Sampler(ds, ORDER)),
-            steps_loader(ds, **given),
+            Loader(ds, order=ORDER, suffixes=["txt"], **given),
+            MapLoader(Samples(ds, suffixes=["txt"], **given),
+                      Sampler(ds, order=ORDER)),
+            Loader(ds, order=ORDER, **given),
         ):
             for batch in loader:
                 assert {bytes(one) for one in batch.data} == {b"first"}
@@ -299,9 +492,10 @@ def one_of_them(ds):
     assert Samples(ds, suffixes=[]).suffixes is None
     for workers in 0, 2:
         for loader in (
-            steps_loader(ds, workers, suffixes=["txt", "json"]),
-            Loader(Samples(ds, suffixes=["txt", "json"]), Sampler(ds, ORDER),
-                   num_workers=workers),
+            Loader(ds, order=ORDER, num_workers=workers,
+                   suffixes=["txt", "json"]),
+            MapLoader(Samples(ds, suffixes=["txt", "json"]),
+                      Sampler(ds, order=ORDER), num_workers=workers),
         ):
             missing = 0
             for batch in itertools.islice(loader, 0, None, 3):
@@ -323,7 +517,7 @@ def spawned(ds):
         all_of(loader, seen)
     for epoch in range(2):
         assert got(seen, epoch) == reference(ds, epoch=epoch,
-                                             choice=loader._position.choice)
+                                             choice=loader.course.choice)
 
 
 def as_list(contents, wanted):
@@ -355,9 +549,9 @@ def contents(ds):
         return tensor.clone()
 
     pinning, torch.Tensor.pin_memory = torch.Tensor.pin_memory, pinned
-    for make in steps_loader, map_loader:
-        for workers in 0, 2:
-            loader = make(ds, workers, SHORT)
+    for workers in 0, 2:
+        for loader in (Loader(ds, order=SHORT, num_workers=workers),
+                       map_loader(ds, workers, SHORT)):
             for batch in itertools.islice(loader, 0, None, 7):
                 same_bytes(ds, batch)
                 wanted = [ds[n].data for n in batch.numbers.tolist()]
@@ -369,158 +563,13 @@ def contents(ds):
                 gc.collect()
                 as_list(copy.data, wanted)
     torch.Tensor.pin_memory = pinning
-    as_list(_contents.contents_of([b"", b"a", b""]), [b"", b"a", b""])
-    as_list(_contents.contents_of([b"", b""]), [b"", b""])
+    for of in [b"", b"a", b""], [b"", b""]:
+        as_list(_contents.contents_in(bytearray().join(of), map(len, of)), of)
     for given in {"decode": bytes}, {"collate": list}:
-        batch = next(iter(steps_loader(ds, 2, **given)))
+        batch = next(iter(Loader(ds, order=ORDER, num_workers=2, **given)))
         assert type(batch.data) is list
         assert set(map(type, batch.data)) == {bytes}
         same_bytes(ds, batch)
-
-
-def loans():
-    """How many each worker has."""
-    found = []
-    for child in multiprocessing.active_children():
-        folder = f"/proc/{child.pid}/fd/"
-        inodes = set()
-        for fd in os.listdir(folder):
-            try:
-                if os.readlink(folder + fd).startswith("/memfd:hpdsl"):
-                    inodes.add(os.stat(folder + fd).st_ino)
-            except FileNotFoundError:
-                pass
-        found.append(len(inodes))
-    return found
-
-
-def lent(ds):
-    """Of large steps the contents are in memory that a worker lends: what is
-    kept stays as it was; what has gone is filled again."""
-    for context in "fork", "spawn":
-        loading = {"multiprocessing_context": context,
-                   "persistent_workers": True}
-        loader = steps_loader(ds, 2, SHORT, loading=loading)
-        seen, kept, views = {}, [], []
-        for batch in counted(loader, seen):
-            same_bytes(ds, batch)
-            if batch.step < 3:
-                kept.append(batch)
-            elif batch.step < 6:
-                views.append((batch.data[1], batch.data.tensor(2),
-                              batch.numbers.tolist()))
-        # in hand, six kept, two of each worker ahead, and one to be filled
-        assert got(seen) == reference(ds, SHORT)
-        assert len(loans()) == 2 and 4 <= min(loans()) <= max(loans()) <= 8
-        for batch in kept:
-            same_bytes(ds, batch)
-        for view, tensor, numbers in views:
-            assert view == ds[numbers[1]].data
-            assert bytes(tensor.tolist()) == ds[numbers[2]].data
-        del batch, kept, views, view, tensor
-        # all that is dropped has come back, nothing more is needed
-        before = loans()
-        all_of(loader, seen)
-        assert loans() == before
-        kept = list(loader)
-        assert max(loans()) <= 12 < len(kept) / 2
-        for batch in kept:
-            same_bytes(ds, batch)
-        del loader
-
-
-def forked(ds):
-    """A child may look at a batch that its parent has dropped; and what it does
-    with its own gives nothing back."""
-    loader = steps_loader(ds, 1, SHORT)
-    running = iter(loader)
-    for end in False, True:
-        batch = next(running)
-        wanted = [ds[n].data for n in batch.numbers.tolist()]
-        go, wait = os.pipe(), os.pipe()
-        child = os.fork()
-        if not child:
-            if not end:
-                os.read(go[0], 1)
-                os._exit(list(batch.data) != wanted)
-            del batch
-            os.write(wait[1], b".")
-            os._exit(0)
-        if not end:
-            del batch
-        else:
-            os.read(wait[0], 1)
-        for _ in range(12):
-            next(running)
-        os.write(go[1], b".")
-        assert os.waitpid(child, 0)[1] == 0
-        if end:
-            assert list(batch.data) == wanted
-
-
-def not_lent(ds):
-    """Where processes must not open what others have, or cannot lend, or have
-    no memory for it, it goes through the pipe."""
-    for of, name in (os, "readlink"), (_contents._lender, "lend"):
-        for make in steps_loader, map_loader:
-            with mock.patch.object(of, name, side_effect=OSError(name)):
-                batches = list(make(ds, 2, SHORT))
-            assert len(batches) == len(reference(ds, SHORT))
-            for batch in batches:
-                same_bytes(ds, batch)
-
-
-class Wrapped(torch.utils.data.IterableDataset):
-    """Steps, of each of which it makes several things."""
-
-    def __init__(self, steps, make):
-        self.steps, self.make = steps, make
-
-    def __iter__(self):
-        for batch in self.steps:
-            yield from self.make(batch)
-
-
-def twice(batch):
-    return batch, batch, copy.deepcopy(batch)
-
-
-def sent_twice(ds):
-    """What a worker sends several times arrives as often, each the same, and
-    whichever is dropped first."""
-    loader = torch.utils.data.DataLoader(
-        Wrapped(Steps(ds, SHORT), twice), batch_size=None, num_workers=1)
-    kept = []
-    for k, batch in enumerate(loader):
-        same_bytes(ds, batch)
-        if k % 3 == k // 3 % 3:
-            kept.append(batch)
-    assert [b.step for b in kept] == list(range(len(reference(ds, SHORT))))
-    for batch in kept:
-        same_bytes(ds, batch)
-
-
-def look_in(batch):
-    return [batch.labels]
-
-
-def in_worker(ds):
-    """Who looks for a Batch in a worker learns when it will be one."""
-    for look in ({"dataset": Wrapped(Steps(ds), look_in)},
-                 {"dataset": Steps(ds), "collate_fn": attribute}):
-        loader = torch.utils.data.DataLoader(**look, batch_size=None,
-                                             num_workers=1)
-        try:
-            next(iter(loader))
-        except AttributeError as e:
-            assert "no 'labels' here: in a worker" in str(e), e
-        else:
-            raise AssertionError("was there")
-
-
-def attribute(batch):
-    assert not hasattr(batch, "__len__")
-    return batch.labels
 
 
 def views(ds):
@@ -538,18 +587,22 @@ def views(ds):
 def wrong(ds):
     """What makes no sense is said at once, and not in a worker."""
     for text, make in (
-            ("foo", lambda: Steps(ds, foo=1)),
-            ("rank 5 of 1", lambda: Steps(ds, rank=5, ranks=1)),
-            ("both or neither", lambda: Steps(ds, rank=1)),
+            ("foo", lambda: Loader(ds, foo=1)),
+            ("'sampler'", lambda: Loader(ds, sampler=[1])),
+            ("rank 5 of 1", lambda: Loader(ds, rank=5, ranks=1)),
+            ("both or neither", lambda: Loader(ds, rank=1)),
             ("both or neither", lambda: Sampler(ds, ranks=2)),
-            ("not one string", lambda: Steps(ds, suffixes="json")),
+            ("not one string", lambda: Loader(ds, suffixes="json")),
             ("not one string", lambda: Samples(ds, suffixes="json")),
             ("suffix 3", lambda: Samples(ds, suffixes=["json", 3])),
-            ("epochs -1", lambda: Steps(ds, epochs=-1)),
-            ("hpdsl.Dataset", lambda: Steps(ds.path)),
-            ("wanted hpdsl.Choice", lambda: Steps(ds, choice=[1])),
-            ("wanted Steps, or", lambda: Loader(Samples(ds), 5)),
-            ("wanted Steps, or", lambda: Loader(Steps(ds), 5))):
+            ("epochs -1", lambda: Loader(ds, epochs=-1)),
+            ("memory '2X'", lambda: Loader(ds, memory="2X")),
+            ("hpdsl.Dataset", lambda: Loader(ds.path)),
+            ("wanted hpdsl.Choice", lambda: Loader(ds, choice=[1])),
+            ("3 ranks do not divide it; 2 or 4 do", lambda: Loader(
+                ds, order=hpdsl.Order(batch=4), rank=0, ranks=3)),
+            ("wanted Samples and", lambda: MapLoader(Samples(ds), 5)),
+            ("wanted Samples and", lambda: MapLoader(ds, Sampler(ds)))):
         try:
             make()
         except (TypeError, ValueError) as e:
@@ -559,21 +612,31 @@ def wrong(ds):
 
 
 def bad(ds):
-    """DATASET has a damaged sample, which is an error, in a worker too; or it
-    is skipped, and does not count."""
+    """DATASET has a damaged sample, which is an error, in a worker too, behind
+    which the next `for` goes on; or it is skipped, and does not count."""
+    wanted = reference(ds)
     for workers in 0, 2:
+        loader, seen = steps_loader(ds, workers, epochs=1), {}
         try:
-            list(steps_loader(ds, workers))
-        except (hpdsl.CorruptError, RuntimeError) as e:
+            all_of(loader, seen)
+        except hpdsl.CorruptError as e:
             assert "checksum" in str(e), e
         else:
             raise AssertionError("not noticed")
+        failed = len(seen)
+        assert loader.state_dict()["step"] == loader.step == failed
+        all_of(loader, seen)
+        assert sorted(s for _, s in seen) == [
+            s for s in range(len(wanted)) if s != failed]
+        assert loader.state_dict()["epoch"] == 1
         seen = {}
-        loader = steps_loader(ds, workers, decode=length, skip_bad=True)
+        loader = steps_loader(ds, workers, decode=length, skip_bad=True,
+                              collate=None)
         for batch in counted(loader, seen):
             assert batch.data.shape == (36,)
         assert sum(map(len, got(seen))) == len(ds) - 1
-        for batch in steps_loader(ds, workers, skip_bad=True):
+        for batch in Loader(ds, order=ORDER, num_workers=workers,
+                            skip_bad=True):
             if not all(batch.mask):
                 break
         counts = batch.mask.tolist()
@@ -725,10 +788,10 @@ def asleep(ds, make, context):
     """Not a case: trains a step, says who its workers are, and sleeps; they have
     more for it than a pipe takes."""
     loading = {"multiprocessing_context": context}
-    loader = (steps_loader(ds, 2, SHORT, loading, decode=bytes)
+    loader = (steps_loader(ds, 2, SHORT, loading)
               if make == "steps" else
-              Loader(Samples(ds, decode=bytes), Sampler(ds, SHORT),
-                     num_workers=2, **loading))
+              MapLoader(Samples(ds, decode=bytes), Sampler(ds, order=SHORT),
+                        num_workers=2, **loading))
     running, parent = iter(loader), os.getppid()
     assert sum(map(len, next(running).data)) > 128 << 10
     print(*(c.pid for c in multiprocessing.active_children()), flush=True)
@@ -771,8 +834,8 @@ def not_orphans(ds):
                    "persistent_workers": True, "worker_init_fn": at_once}
         for loader in (
                 steps_loader(ds, 2, SHORT, loading, collate=watchers),
-                Loader(Samples(ds, collate=watchers), Sampler(ds, SHORT),
-                       num_workers=2, **loading)):
+                MapLoader(Samples(ds, collate=watchers),
+                          Sampler(ds, order=SHORT), num_workers=2, **loading)):
             for _ in range(2):
                 assert {batch.data for batch in loader} == {1}
 

@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does the order in which samples come change what a network learns?
 
-usage: accuracy.py [OPTION]... TREE DATASET
+usage: accuracy.py [OPTION]... TREE DATASET [SORTED]
 
 TREE has Fashion-MNIST as examples/fashion_mnist_to_png.py writes it, DATASET is
-`hpdsl-pack --labels=dir --include='train-*'` of it.  Trains the network of
+`hpdsl-pack --labels=dir --include='train-*'` of it, SORTED the same, class after
+class, with --shuffle=none.  Trains the network of
 examples/train_fashion_mnist.py, as often as there are seeds, in each of these
 orders, and prints the mean and the standard deviation of the share of test
 images that are recognised:
 
   full shuffle       the files of TREE, in a new random order each epoch
-  window W           chunks of DATASET, W at a time in each of the lanes
-  parts of 4         a dataset in four parts, as four nodes hold one, a window
-                     of W: each of 4 ranks reads the chunks of its part
+  defaults           that of DATASET as hpdsl.Loader(batch_size=..) reads it
+  one window         the same with windows=1
+  parts of 4         a dataset in four parts, as four nodes hold one: each of 4
+                     ranks reads the chunks of its part
+  sorted             the defaults of SORTED
   not shuffled       the files by name, class after class: what a bad order
                      costs, so that it shows that this study can see one
 
@@ -40,8 +43,7 @@ from PIL import Image
 import hpdsl
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RUN, STEP_RUNS, LANES, NODES = 32, 8, 8, 4
-BATCH = RUN * STEP_RUNS
+NODES = 4
 # Two-sided, 1 in 1,000, for so many degrees of freedom.
 T = {2: 31.60, 4: 8.61, 6: 5.96, 8: 5.04, 10: 4.59, 12: 4.32, 14: 4.14,
      16: 4.01, 18: 3.92}
@@ -90,31 +92,33 @@ def packed(example, dataset):
 class FullShuffle:
     source = "files"
 
+    def __init__(self, batch):
+        self.batch = batch
+
     def steps(self, n, seed, epoch):
         drawn = torch.Generator().manual_seed(1000 * seed + epoch)
         return [(numbers, torch.ones(len(numbers)))
-                for numbers in torch.randperm(n, generator=drawn).split(BATCH)]
+                for numbers in torch.randperm(
+                    n, generator=drawn).split(self.batch)]
 
 
-class NotShuffled:
-    source = "files"
-
+class NotShuffled(FullShuffle):
     def steps(self, n, seed, epoch):
         return [(numbers, torch.ones(len(numbers)))
-                for numbers in torch.arange(n).split(BATCH)]
+                for numbers in torch.arange(n).split(self.batch)]
 
 
-class ChunkWise:
-    """One process a rank, each with its share of a step."""
-    source = "chunks"
+class Packed:
+    """One process a part, each with its share of a step."""
 
-    def __init__(self, dataset, window, parts=1):
-        self.dataset, self.window, self.parts = dataset, window, parts
+    def __init__(self, dataset, batch, source, parts=1, **given):
+        self.dataset, self.batch, self.source = dataset, batch, source
+        self.parts, self.given = parts, given
 
     def epoch(self, seed, epoch):
         return hpdsl.Epoch(self.dataset, hpdsl.Order(
-            seed=seed, epoch=epoch, window=self.window, lanes=LANES,
-            run=RUN, step_runs=STEP_RUNS, parts=self.parts))
+            seed=seed, epoch=epoch, parts=self.parts, **self.given),
+            batch_size=self.batch // self.parts, ranks=self.parts)
 
     def steps(self, n, seed, epoch):
         order = self.epoch(seed, epoch)
@@ -147,7 +151,7 @@ def train(example, order, data, seed, epochs):
     batch = namedtuple("Batch", "data labels mask")
     for epoch in range(epochs):
         for step, (numbers, mask) in enumerate(order.steps(n, seed, epoch)):
-            done = (epoch + step * BATCH / n) / epochs
+            done = (epoch + step * order.batch / n) / epochs
             for group in optimizer.param_groups:
                 group["lr"] = example.rate(0.006, done)
             example.train_step(net, optimizer, batch(
@@ -172,22 +176,31 @@ class Study:
         dataset = hpdsl.Dataset(args.dataset)
         self.example, self.epochs = example(), args.epochs
         self.test = raw_files(self.example, args.tree, "t10k-")
+        self.batch = batch = args.batch
         self.data = {"files": raw_files(self.example, args.tree, "train-"),
                      "chunks": packed(self.example, dataset)}
-        self.orders = {"full shuffle": FullShuffle()}
-        for window in args.windows:
-            self.orders[f"window {window}"] = ChunkWise(dataset, window)
-        for window in args.windows:
-            self.orders[f"parts of {NODES}, window {window}"] = ChunkWise(
-                dataset, window, NODES)
-        self.orders["not shuffled"] = NotShuffled()
+        self.orders = {
+            "full shuffle": FullShuffle(batch),
+            "defaults": Packed(dataset, batch, "chunks"),
+            "one window": Packed(dataset, batch, "chunks", windows=1),
+            f"parts of {NODES}": Packed(dataset, batch, "chunks", NODES),
+        }
+        if args.sorted is not None:
+            of = hpdsl.Dataset(args.sorted)
+            self.data["sorted"] = packed(self.example, of)
+            self.orders["sorted"] = Packed(of, batch, "sorted")
+        self.orders["not shuffled"] = NotShuffled(batch)
         self.chunk_of = [dataset.members(i)[0].chunk
                          for i in range(len(dataset))]
         self.chunks = dataset.counts.chunks
 
 
-def same_images(a, b):
+def same_images(a, *others):
     """Whatever the order: as many of each class, and the same pixels in sum."""
+    return all(same_as(a, b) for b in others)
+
+
+def same_as(a, b):
     return (torch.equal(a.labels.bincount(), b.labels.bincount()) and
             torch.allclose(a.pixels.sum(0), b.pixels.sum(0), rtol=1e-3,
                            atol=1))
@@ -207,7 +220,7 @@ def report(found):
     """Prints the table; returns the orders that do not agree."""
     print(f"{study.epochs} epochs of {len(study.data['chunks'].labels)} samples "
           f"in {study.chunks} chunks, {len(study.test.labels)} test images, "
-          f"{len(found['full shuffle'])} seeds, {LANES} lanes, steps of {BATCH}")
+          f"{len(found['full shuffle'])} seeds, steps of {study.batch}")
     strange = []
     for name, runs in found.items():
         spread = statistics.stdev(runs) if len(runs) > 1 else 0
@@ -244,9 +257,10 @@ def main():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tree")
     parser.add_argument("dataset")
+    parser.add_argument("sorted", nargs="?")
     parser.add_argument("--seeds", type=int, default=5, choices=range(1, 11))
     parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--windows", type=int, nargs="+", default=[1, 4, 16])
+    parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()

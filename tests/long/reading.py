@@ -53,12 +53,14 @@ def draw_choice(rng, known):
 
 
 def draw_order(rng, known):
-    parts = rng.choice((1, 1, 1, 2, 3, 4))
+    batch = rng.randint(1, 12) * rng.choice((1, 3, 32))
+    some = [d for d in range(1, batch + 1) if batch % d == 0]
     return hpdsl.Order(
-        seed=rng.randrange(1 << 64), epoch=rng.randrange(3),
-        window=rng.choice((1, 2, 5, known.chunks)),
-        lanes=parts * rng.randint(1, 12), parts=parts,
-        run=rng.choice((1, 3, 32)), step_runs=rng.randint(1, 12))
+        seed=rng.randrange(1 << 64), epoch=rng.randrange(3), batch=batch,
+        lanes=rng.choice((0, rng.choice(some), batch * rng.randint(1, 3))),
+        piece=rng.choice((0, 1, 5, 100)), windows=rng.choice((0, 1, 2, 7)),
+        parts=rng.choice((1, 1, 1, 2, 3, 4, known.chunks + 1)),
+        shuffle=rng.random() > 0.1)
 
 
 def draw_job(rng, order):
@@ -66,7 +68,7 @@ def draw_job(rng, order):
     return dict(threads=rng.choice((1, 2, 8)),
                 memory=rng.choice((16, 40, 300)) << 20,
                 cache=rng.choice(("auto", "keep")),
-                uneven=True), rng.randint(1, min(7, order.step_runs)), \
+                uneven=True), rng.randint(1, min(7, order.batch)), \
         rng.randint(1, 3)
 
 
@@ -95,7 +97,7 @@ def read_leg(known, order, choice, end, leg, until, seen):
         for worker in range(workers):
             share = dict(rank=rank, ranks=ranks, worker=worker, workers=workers)
             expected = range(order.step + worker, until, workers)
-            with hpdsl.Loader(known.dataset, order, choice=choice, end=end,
+            with hpdsl.Loader(known.dataset, order=order, choice=choice, end=end,
                               epochs=1, **share, **options) as loader:
                 for step in expected:
                     batch = loader.next_batch()

@@ -40,8 +40,12 @@ load ../kit/python
 	cases test_order.Choices
 }
 
-@test "python: the order of an epoch is the model's" {
+@test "python: the order of an epoch is the page's" {
 	cases test_order.Orders
+}
+
+@test "python: rank and ranks, and batches that they can share" {
+	cases test_rank
 }
 
 @test "python: a dataset that changes while it is open" {

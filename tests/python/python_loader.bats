@@ -47,13 +47,13 @@ forks_are_safe()
 	cases test_dataset.ForksUnderThreads test_process.ForksUnderThreads
 }
 
-@test "python: memory that a process lends comes back" {
-	cases test_lend.Lending
+@test "python: turns are told, waited for, and done with" {
+	cases test_lend.Turns
 }
 
-@test "python: memory that is lent, and children" {
+@test "python: turns in other processes" {
 	forks_are_safe
-	cases test_lend.Forks
+	cases test_lend.Processes
 }
 
 @test "python: what TensorFlow and DALI take" {

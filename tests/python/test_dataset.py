@@ -191,7 +191,7 @@ class Twice(unittest.TestCase):
                                    (self.adopted, "txt", b"0 a.txt"),
                                    (self.packed, "", b"c")):
             for suffixes in None, (suffix,), ("no", suffix):
-                with hpdsl.Loader(hpdsl.Dataset(path), hpdsl.Order(),
+                with hpdsl.Loader(hpdsl.Dataset(path),
                                   suffixes=suffixes) as loader:
                     batch = loader.next_batch()
                     at = batch.numbers.index(0)

@@ -8,18 +8,18 @@ import hpdsl
 import hpdsl.feed
 from common import Packed, content
 
-ORDER = hpdsl.Order(run=3, step_runs=6)
+ORDER = hpdsl.Order(batch=18)
 
 
 class Feed(Packed):
     def setUp(self):
         super().setUp()
         self.ds = hpdsl.Dataset(self.packed)
-        self.loader = hpdsl.Loader(self.ds, ORDER)
+        self.loader = hpdsl.Loader(self.ds, order=ORDER)
         self.addCleanup(self.loader.close)
 
     def want(self, epoch):
-        order = hpdsl.Order(epoch=epoch, run=3, step_runs=6)
+        order = hpdsl.Order(epoch=epoch, batch=18)
         return [(self.keys[self.ds.key(n)], self.ds.labels[n])
                 for n in hpdsl.Epoch(self.ds, order)]
 

@@ -1,217 +1,170 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that is lent: hpdsl.torch's way out of a worker, without PyTorch."""
+"""Turns that are told on a board, and memory that is lent to be read, without
+PyTorch and without the library."""
 
-import errno
+import mmap
+import multiprocessing
 import os
 import resource
-import subprocess
-import sys
+import signal
+import struct
+import threading
+import time
 import unittest
-from unittest import mock
 
 from hpdsl import _lend
-from hpdsl._lend import Lender, Loan, borrow
+from common import forked
+from hpdsl._lend import Board, File, Lent, Stopped, read_turn
 
-# Lends, says so, and waits to be killed.
-CHILD = """
-import sys
-from hpdsl._lend import Lender
-lender = Lender()
-loan, view = lender.lend([b"abc", b"", b"de"], 5)
-print(lender.able(), *loan, flush=True)
-sys.stdin.read()
-"""
+BASE = 1 << 40
 
 
-def views(*contents):
-    return [memoryview(c) for c in contents]
+def never():
+    return False
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.lender = Lender()
-        self.assertTrue(self.lender.able())
+def telling(step, contents, wide=1):
+    """Of samples at these (place, size)."""
+    n = len(contents) // wide
+    return b"".join([
+        _lend._HEAD.pack(1, 7, step, n, wide, BASE),
+        *(struct.pack("<Q", at + BASE if size else 0) for at, size in contents),
+        *(struct.pack("<Q", size) for _, size in contents),
+        *(struct.pack("<Q", 100 + k) for k in range(n)),
+        *(struct.pack("<i", k - 1) for k in range(n)),
+        bytes([1] * n), bytes([0] * n)])
 
-    def lend(self, *contents):
-        return self.lender.lend(views(*contents), sum(map(len, contents)))[0]
 
-    def inodes(self):
-        return {memory.inode for memory in self.lender._loans}
+def memory(content):
+    fd = os.memfd_create("test")
+    os.write(fd, content)
+    return Lent(File(fd), len(content))
 
 
-class Lending(Case):
-    def test_comes_back_with_the_last_view(self):
-        loan = self.lend(b"abc", b"", b"de")
-        whole = borrow(loan)
-        self.assertEqual(whole, b"abcde")
-        part = whole[1:3]
-        del whole
-        other = borrow(self.lend(b"x" * 5))
-        self.assertEqual((part, other), (b"bc", b"x" * 5))
-        self.assertEqual(len(self.inodes()), 2)
+def work(board, lent, first, turns, into):
+    """A worker: what it saw of each turn."""
+    for number in range(first, turns, 2):
+        turn = read_turn(board.wait(number, never))
+        into.put((number, turn.step, [[bytes(v) for v in of]
+                                      for of in lent.members(turn)]))
+        board.done(number)
+
+
+class Turns(unittest.TestCase):
+    def test_what_is_told_arrives(self):
+        lent = memory(b"abcdefgh")
+        got = read_turn(telling(3, [(0, 2), (0, 0), (4, 3), (7, 1)], 2))
+        self.assertEqual((got.epoch, got.step, got.numbers, got.labels,
+                          got.mask, got.bad),
+                         (7, 3, [100, 101], [-1, 0], [True] * 2, [False] * 2))
+        self.assertEqual(lent.members(got), [(b"ab", b""), (b"efg", b"h")])
+        self.assertIsNone(read_turn(_lend.error_of(b"x")))
+
+    def test_a_turn_is_waited_for(self):
+        board, told = Board(2), telling(0, [(0, 1)])
+        threading.Timer(0.05, board.tell, (0, told)).start()
+        self.assertEqual(board.wait(0, never), told)
+        self.assertFalse(board.is_done(0))
+        board.done(0)
+        self.assertTrue(board.is_done(0))
+        # another one in its place, a longer one
+        other = telling(2, [(0, 1)] * 500)
+        board.tell(2, other)
+        self.assertEqual(board.wait(2, never), other)
+        self.assertFalse(board.is_done(2))
+
+    def test_who_waits_in_vain_learns_it(self):
+        board = Board(2)
+        with self.assertRaises(Stopped):
+            board.wait(0, lambda: True)
+        threading.Timer(0.05, board.stop).start()
+        with self.assertRaises(Stopped):
+            board.wait(0, never)
+
+    def test_only_to_be_read(self):
+        lent = memory(b"abc")
+        view = lent.members(read_turn(telling(0, [(0, 3)])))[0][0]
+        self.assertTrue(view.readonly)
+
+    def test_what_is_kept_is_noticed(self):
+        lent = memory(b"abcdef")
+        turn = read_turn(telling(0, [(0, 3), (3, 3)]))
+        before = lent.holders()
+        views = lent.members(turn)
+        self.assertTrue(lent.held(before))
+        part = views[1][0][1:]
+        del views
+        self.assertTrue(lent.held(before))
         del part
-        again = self.lend(b"yyyy")
-        self.assertEqual((again.inode, borrow(again)), (loan.inode, b"yyyy"))
-        self.assertEqual(len(self.inodes()), 2)
+        self.assertFalse(lent.held(before))
+        ring = [lent.members(turn)]
+        ring.append(ring)
+        del ring
+        self.assertFalse(lent.held(before))
 
-    def test_is_not_used_again_before_it_has_arrived(self):
-        loans = [self.lend(b"%d" % k) for k in range(12)]
-        self.assertEqual(len(self.inodes()), 12)
-        self.assertEqual([bytes(borrow(loan)) for loan in loans],
-                         [b"%d" % k for k in range(12)])
+    def test_far_larger_than_the_address_space(self):
+        """Of a sparse file as much is mapped as was read."""
+        far = 100 << 20
+        fd = os.memfd_create("test")
+        os.ftruncate(fd, 1 << 40)
+        os.pwrite(fd, b"near", 5000)
+        os.pwrite(fd, b"far", far)
+        lent = Lent(File(fd), 1 << 40)
 
-    def test_grows(self):
-        """What is too small is dropped, and a little more is not too much."""
-        for size in (1000, 100000, 10 << 20, 11 << 20):
-            self.assertEqual(borrow(self.lend(b"a" * size)), b"a" * size)
-            self.assertEqual(len(self.inodes()), 1)
-        self.assertEqual(borrow(self.lend(b"a" * 1000)), b"a" * 1000)
-        self.assertGreater(self.lender._loans[0].room, 11 << 20)
+        def look():
+            with open("/proc/self/statm") as f:
+                here = int(f.read().split()[0]) * mmap.PAGESIZE
+            resource.setrlimit(resource.RLIMIT_AS, (here + (1 << 30),) * 2)
+            with self.assertRaises(OSError):
+                mmap.mmap(fd, 1 << 40)
+            return [bytes(lent.members(read_turn(telling(0, at)))[-1][0])
+                    for at in ([(5000, 4)], [(0, 1), (far, 3)], [(0, 0)])]
 
-    def test_what_is_kept_takes_few_files_of_the_lender(self):
-        kept = [borrow(self.lend(b"%d" % k * 5000)) for k in range(40)]
-        self.assertLessEqual(len(self.inodes()), _lend._OPEN + 1)
-        for k, view in enumerate(kept):
-            self.assertEqual(view, b"%d" % k * 5000)
-        del kept, view
-        self.assertEqual(borrow(self.lend(b"abc")), b"abc")
-
-    def test_what_is_kept_takes_few_files_of_the_borrower(self):
-        """None from Python 3.13 on, and one for each before."""
-        before = len(os.listdir("/proc/self/fd"))
-        kept = [borrow(self.lend(b"%d" % k)) for k in range(4)]
-        mine = 1 if sys.version_info >= (3, 13) else 2
-        self.assertEqual(len(os.listdir("/proc/self/fd")) - before,
-                         len(self.inodes()) * mine +
-                         len(kept) * (mine - 1))
-
-    def test_is_borrowed_once(self):
-        """Twice would be two that give it back, and the first does so while the
-        second still reads."""
-        loan = self.lend(b"abc")
-
-        def refused():
-            with self.assertRaisesRegex(RuntimeError, f"{loan.pid}.*before"):
-                borrow(loan)
-
-        view = borrow(loan)
-        refused()
-        self.assertEqual(view, b"abc")
-        del view
-        refused()
-        other = self.lend(b"def")
-        self.assertEqual(other.inode, loan.inode)
-        refused()
-        self.assertEqual(borrow(other), b"def")
-
-    def test_stays_while_the_lender_looks_at_it(self):
-        loan, mine = self.lender.lend(views(b"abc"), 3)
-        self.assertEqual(borrow(loan), b"abc")
-        kept = [self.lender.lend(views(b"%d" % k), 1) for k in range(12)]
-        self.assertEqual(mine, b"abc")
-        self.assertEqual([bytes(view) for _, view in kept],
-                         [b"%d" % k for k in range(12)])
-        self.assertEqual(len(self.inodes()), 13)
-        del mine
-        self.assertEqual(self.lend(b"def").inode, loan.inode)
-
-    def test_borrowing_that_fails_gives_it_back(self):
-        for error in OSError(errno.ENOMEM, "ENOMEM"), KeyboardInterrupt():
-            with mock.patch.object(_lend.mmap, "mmap", side_effect=error), \
-                    self.assertRaises(type(error)):
-                borrow(self.lend(b"abc"))
-        self.assertEqual(borrow(self.lend(b"def")), b"def")
-        self.assertEqual(len(self.inodes()), 1)
-
-    def test_another_process(self):
-        """It stays after the lender's end, unless it has not been opened."""
-        with subprocess.Popen([sys.executable, "-c", CHILD], text=True,
-                              stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE) as child:
-            able, *numbers = child.stdout.readline().split()
-            self.assertEqual(able, "True")
-            loan = Loan(*map(int, numbers))
-            view = borrow(loan)
-            other = loan._replace(inode=loan.inode + 1)
-            with self.assertRaisesRegex(ConnectionError, "is not the one"):
-                borrow(other)
-            child.kill()
-        self.assertEqual(view, b"abcde")
-        with self.assertRaisesRegex(ConnectionError, f"{loan.pid}.* gone"):
-            borrow(loan)
-
-    def test_no_files_left_is_no_dead_lender(self):
-        loan = self.lend(b"abc")
-        fd = os.open("/dev/null", os.O_RDONLY)
+        self.assertEqual(forked(look), [b"near", b"far", b""])
         os.close(fd)
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (fd, hard))
-        try:
-            with self.assertRaises(OSError) as caught:
-                borrow(loan)
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        self.assertEqual(caught.exception.errno, errno.EMFILE)
 
-    def test_who_cannot_lend_knows(self):
-        before = os.listdir("/proc/self/fd")
-        for name in "readlink", "memfd_create", "open":
-            with mock.patch.object(os, name, side_effect=PermissionError):
-                self.assertFalse(Lender().able())
-        self.assertEqual(os.listdir("/proc/self/fd"), before)
+    def test_where_it_is(self):
+        lent = memory(b"a" * mmap.PAGESIZE)
+        at = _lend._address(lent._mapped())
+        for place, has in ((at, True), (at + mmap.PAGESIZE - 1, True),
+                           (at - 1, False), (at + mmap.PAGESIZE, False)):
+            self.assertEqual(lent.has(place), has)
 
 
-class Forks(Case):
-    def fork(self, function=lambda: None):
-        """A child that does this, and then waits to be let go."""
-        (said, say), (go, let) = os.pipe(), os.pipe()
-        child = os.fork()
-        if not child:
-            function()
-            os.write(say, b".")
-            os.read(go, 1)
-            os._exit(0)
-        os.close(go)
-        os.read(said, 1)
-        os.close(said)
-        os.close(say)
+class Processes(unittest.TestCase):
+    def test_workers_however_they_were_started(self):
+        content = bytes(range(256))
+        for method in "fork", "spawn", "forkserver":
+            context = multiprocessing.get_context(method)
+            board, lent, into = Board(4), memory(content), context.Queue()
+            workers = [context.Process(target=work, daemon=True, args=(
+                board, lent, first, 20, into)) for first in (0, 1)]
+            for worker in workers:
+                worker.start()
+            for turn in range(20):
+                while turn > 3 and not board.is_done(turn - 4):
+                    time.sleep(0.001)
+                board.tell(turn, telling(turn, [(turn, 2), (turn + 9, 1)]))
+            got = sorted(into.get(timeout=300) for _ in range(20))
+            self.assertEqual(got, [
+                (t, t, [[content[t:t + 2]], [content[t + 9:t + 10]]])
+                for t in range(20)])
+            for worker in workers:
+                worker.join(300)
+                self.assertEqual(worker.exitcode, 0)
 
-        def end():
-            os.write(let, b".")
-            os.close(let)
-            os.waitpid(child, 0)
-
-        return end
-
-    def test_what_a_child_may_look_at_is_not_filled_again(self):
-        view = borrow(self.lend(b"abc"))
-        ends = [self.fork(), self.fork()]
-        del view
-        held = self.lender._loans[0]
-        for end in ends:
-            self.assertEqual(held.state(), _lend._HELD)
-            end()
-        self.assertEqual(held.state(), _lend._FREE)
-
-    def test_a_child_gives_nothing_back(self):
-        kept = [borrow(self.lend(b"abc"))]
-        self.fork(kept.clear)()
-        self.assertEqual(self.lender._loans[0].state(), _lend._HELD)
-        self.assertEqual(kept, [b"abc"])
-        kept.clear()
-        self.assertEqual(self.lender._loans[0].state(), _lend._FREE)
-
-    def test_what_a_child_keeps_is_dropped(self):
-        """In favour of what is needed more."""
-        ends = []
-        for k in range(_lend._OPEN + 4):
-            view = borrow(self.lend(b"%d" % k))
-            ends.append(self.fork())
-            del view
-        self.lend(b"abc")
-        self.assertEqual(len(self.inodes()), _lend._OPEN + 1)
-        for end in ends:
-            end()
+    def test_killed_it_leaves_nothing(self):
+        before = set(os.listdir("/dev/shm"))
+        board, lent = Board(4), memory(b"abc")
+        context = multiprocessing.get_context("fork")
+        into = context.Queue()
+        worker = context.Process(target=work, args=(board, lent, 0, 2, into))
+        worker.start()
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.join(300)
+        mine = [n for n in set(os.listdir("/dev/shm")) - before
+                if "hpdsl" in n]
+        self.assertEqual(mine, [])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from unittest import mock
 import hpdsl
 from common import Packed, command, content, flip, pack
 
-SMALL = {"window": 2, "lanes": 2, "run": 3, "step_runs": 6}
+SMALL = {"batch": 18, "lanes": 6, "piece": 3, "windows": 2}
 
 
 def numbers(batches):
@@ -44,7 +44,7 @@ class Batches(Packed):
         for end in "mask", "repeat", "drop":
             order = hpdsl.Order(seed=9, **SMALL)
             epoch = hpdsl.Epoch(ds, order)
-            with hpdsl.Loader(ds, order, epochs=1, end=end) as loader:
+            with hpdsl.Loader(ds, order=order, epochs=1, end=end) as loader:
                 batches = list(loader)
             self.assertEqual(len(batches), epoch.steps(end))
             for step, batch in enumerate(batches):
@@ -68,7 +68,7 @@ class Batches(Packed):
             steps, seen = {}, []
             for rank in range(ranks):
                 for worker in range(workers):
-                    with hpdsl.Loader(ds, order, epochs=1, rank=rank,
+                    with hpdsl.Loader(ds, order=order, epochs=1, rank=rank,
                                       ranks=ranks, worker=worker,
                                       workers=workers, threads=1) as loader:
                         got = list(loader)
@@ -88,18 +88,69 @@ class Batches(Packed):
         ds = hpdsl.Dataset(self.packed)
         order = hpdsl.Order(**SMALL)
         with self.assertRaises(hpdsl.UsageError):
-            hpdsl.Loader(ds, order, rank=1, ranks=4)
+            hpdsl.Loader(ds, order=order, rank=1, ranks=4)
         seen = []
         for rank in range(4):
-            with hpdsl.Loader(ds, order, rank=rank, ranks=4,
+            with hpdsl.Loader(ds, order=order, rank=rank, ranks=4,
                               uneven=True) as loader:
                 seen += numbers(loader)
         self.assertEqual(sorted(seen), list(range(200)))
 
+    def test_in_words(self):
+        """What most people say, and what comes of it."""
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, batch_size=30, seed=4, drop_last=True,
+                          epochs=1) as loader:
+            self.assertEqual([len(b) for b in loader], [30] * 6)
+            self.assertEqual((loader.order.batch, loader.order.seed),
+                             (30, 4))
+        with hpdsl.Loader(ds, batch_size=30, shuffle=False,
+                          epochs=1) as loader:
+            self.assertEqual(numbers(loader), list(range(200)))
+        with hpdsl.Loader(ds, windows=1, lanes=8, piece=2, parts=2) as loader:
+            order = loader.order
+            self.assertEqual((order.windows, order.lanes, order.piece,
+                              order.parts, order.batch), (1, 8, 2, 2, 64))
+
+    def test_ranks_of_the_environment(self):
+        ds = hpdsl.Dataset(self.packed)
+        with mock.patch.dict(os.environ, RANK="1", WORLD_SIZE="2"):
+            with hpdsl.Loader(ds, 9) as loader:
+                self.assertEqual(loader.plan()["ranks_from"], "RANK")
+                self.assertEqual(loader.next_batch().numbers, [
+                    p.sample for p in hpdsl.Epoch(ds, loader.order).step(
+                        0, rank=1, ranks=2)])
+
+    def test_numbers_of_any_kind(self):
+        class Number:  # as NumPy's are
+            def __init__(self, n):
+                self.n = n
+
+            def __index__(self):
+                return self.n
+
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, Number(9), rank=Number(1), ranks=Number(2),
+                          epochs=Number(1), seed=Number(4), worker=Number(0),
+                          workers=Number(1), memory=Number(16 << 20),
+                          threads=Number(1)) as loader:
+            self.assertEqual(len(loader.next_batch()), 9)
+            self.assertEqual(loader.plan()["batch"], 18)
+        for given in hpdsl.Order(), "9", 9.5:
+            with self.assertRaisesRegex(TypeError, "batch_size"):
+                hpdsl.Loader(ds, given)
+
+    def test_in_a_shell_of_slurm_it_reads_everything(self):
+        ds = hpdsl.Dataset(self.packed)
+        with mock.patch.dict(os.environ, SLURM_NTASKS="8", SLURM_PROCID="0",
+                             SLURM_JOB_ID="7"):
+            with hpdsl.Loader(ds, epochs=1) as loader:
+                self.assertEqual(sorted(numbers(loader)), list(range(200)))
+
     def test_epochs_follow_each_other(self):
         ds = hpdsl.Dataset(self.packed)
         order = hpdsl.Order(seed=1, epoch=5, **SMALL)
-        with hpdsl.Loader(ds, order) as loader:
+        with hpdsl.Loader(ds, order=order) as loader:
             for epoch in 5, 6, 7:
                 self.assertEqual(loader.epoch, epoch)
                 got = []
@@ -119,9 +170,9 @@ class Batches(Packed):
         ds = hpdsl.Dataset(self.packed)
         with hpdsl.Loader(ds, epochs=2) as loader:
             self.assertEqual([len(list(loader)) for _ in range(4)],
-                             [1, 1, 0, 0])
+                             [4, 4, 0, 0])
             self.assertIsNone(loader.next_batch())
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=2) as loader:
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=2) as loader:
             steps = []
             while True:
                 batch = loader.next_batch()
@@ -132,7 +183,7 @@ class Batches(Packed):
 
     def test_more_workers_than_steps(self):
         ds = hpdsl.Dataset(self.packed)
-        with hpdsl.Loader(ds, worker=2, workers=3, epochs=2) as loader:
+        with hpdsl.Loader(ds, 200, worker=2, workers=3, epochs=2) as loader:
             self.assertEqual(len(loader), 0)
             self.assertEqual([list(loader) for _ in range(3)], [[], [], []])
 
@@ -140,15 +191,15 @@ class Batches(Packed):
         ds = hpdsl.Dataset(self.packed)
         choice = hpdsl.Choice(ds, labels=["class1"], split=(0, 0.5))
         want = [n for n in range(200) if n in choice]
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), choice=choice) as loader:
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), choice=choice) as loader:
             del choice
             gc.collect()
             self.assertEqual(sorted(numbers(loader)), want)
 
     def test_members_by_suffix(self):
         ds = hpdsl.Dataset(self.packed)
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=1) as plain, \
-                hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=1,
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=1) as plain, \
+                hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=1,
                              suffixes=["txt", "bin"]) as chosen:
             for a, b in zip(plain, chosen):
                 of = [self.keys[ds.key(n)] for n in a.numbers]
@@ -174,7 +225,7 @@ class Batches(Packed):
         pack(self.tree, self.at + "/z", "--zstd", "--chunks=3")
         ds = hpdsl.Dataset(self.at + "/z")
         for cache in "auto", "keep":
-            with hpdsl.Loader(ds, hpdsl.Order(**SMALL), cache=cache) as loader:
+            with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), cache=cache) as loader:
                 for batch in loader:
                     for n, view in zip(batch.numbers, batch.data):
                         self.assertEqual(view, content(
@@ -186,12 +237,15 @@ class Batches(Packed):
             size = sum(len(v) for b in loader for v, real in
                        zip(b.data, b.mask) if real)
             got = loader.stats()
-        self.assertEqual(json.loads(json.dumps(got))["steps"], 1)
+        self.assertEqual(json.loads(json.dumps(got))["steps"], 4)
+        self.assertEqual(got["lanes"], loader.order.lanes)
+        self.assertGreater(got["share_bytes"], 0)
+        self.assertLessEqual(got["held_peak"], got["memory_peak"])
         self.assertEqual(got["bad_samples"], 0)
         self.assertGreaterEqual(got["bytes"], size)
         self.assertGreater(got["reads"], 0)
         self.assertEqual(sum(got["read_sizes"]), got["reads"])
-        self.assertEqual(got["memory"], 4 << 30)
+        self.assertEqual(got["memory"], 1 << 30)
         self.assertFalse(got["unchecked"])
         self.assertGreaterEqual(got["seconds"], got["stall_seconds"])
 
@@ -199,7 +253,11 @@ class Batches(Packed):
         ds = hpdsl.Dataset(self.packed)
         for options in ({"rank": 1}, {"ranks": 0}, {"worker": 2},
                         {"end": "stop"}, {"cache": "all"}, {"epochs": -1},
-                        {"threads": 1 << 32}, {"memory": -5}, {"ranks": 9}):
+                        {"threads": 1 << 32}, {"memory": -5}, {"ranks": 9},
+                        {"memory": "2X"}, {"batch_size": -1},
+                        {"batch_size": 1 << 32}, {"seed": -1},
+                        {"drop_last": True, "end": "mask"},
+                        {"rank": 0, "ranks": 2, "group": 1}):
             with self.subTest(options), self.assertRaises(hpdsl.UsageError):
                 hpdsl.Loader(ds, **options)
         for options, text in (({"memory": 1}, "16 MiB or more, not 1 bytes"),
@@ -238,13 +296,13 @@ class Memory(Packed):
         gc.collect()
 
     def batches(self, **options):
-        order = hpdsl.Order(window=1, lanes=1, run=1, step_runs=2)
-        return hpdsl.Loader(hpdsl.Dataset(self.large), order,
+        order = hpdsl.Order(batch=2, lanes=2, piece=1)
+        return hpdsl.Loader(hpdsl.Dataset(self.large), order=order,
                             memory=16 << 20, **options)
 
     def test_views_are_read_only_and_outlive_everything(self):
         ds = hpdsl.Dataset(self.packed)
-        loader = hpdsl.Loader(ds, hpdsl.Order(**SMALL))
+        loader = hpdsl.Loader(ds, order=hpdsl.Order(**SMALL))
         batch = loader.next_batch()
         view = batch.data[0]
         self.assertTrue(view.readonly)
@@ -334,16 +392,16 @@ class Memory(Packed):
     def test_garbage_with_the_dataset(self):
         """In whichever order it is finalized: threads end first."""
         before = threads()
-        order = hpdsl.Order(window=1, lanes=1, run=1, step_runs=2)
+        order = hpdsl.Order(batch=2, lanes=2, piece=1)
         for k in range(40):
             dataset = hpdsl.Dataset(self.large)
-            ring = [hpdsl.Loader(dataset, order, memory=16 << 20), dataset]
+            ring = [hpdsl.Loader(dataset, order=order, memory=16 << 20), dataset]
             ring[k % 2].ring = ring
             if k % 8 > 3:
                 ring[0].close()
                 choice = hpdsl.Choice(dataset, split=(0, 0.5))
                 dataset.ring = ring[0] = hpdsl.Loader(
-                    dataset, order, choice=choice, memory=16 << 20)
+                    dataset, order=order, choice=choice, memory=16 << 20)
                 del choice
             if k % 4 > 1:
                 ring.append(ring[0].next_batch())
@@ -397,20 +455,58 @@ class Memory(Packed):
                 t.join()
             self.assertEqual(wrong, [])
 
-    def test_windows_that_do_not_fit(self):
+    def test_reads_that_are_smaller_than_pieces_are_told(self):
         told = []
         ds = hpdsl.Dataset(self.large)
-        order = hpdsl.Order(window=12, lanes=1, run=1, step_runs=2)
+        order = hpdsl.Order(batch=2, lanes=2, piece=20, windows=1)
         want = list(hpdsl.Epoch(ds, order))
-        with hpdsl.Loader(ds, order, memory=16 << 20, epochs=1,
+        with hpdsl.Loader(ds, order=order, memory="16M", epochs=1,
                           on_warning=told.append) as loader:
             self.assertEqual(numbers(loader), want)
-            self.assertTrue(loader.stats()["one_by_one"])
-        self.assertRegex("\n".join(told), "one by one")
-        with self.assertWarnsRegex(RuntimeWarning, "one by one"), \
-                hpdsl.Loader(ds, order, memory=16 << 20) as loader:
+            self.assertLess(loader.stats()["share_bytes"], 20 << 20)
+            self.assertLessEqual(loader.stats()["memory_peak"], 16 << 20)
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "reads of .*with a memory of")
+        with self.assertWarnsRegex(RuntimeWarning, "reads of"), \
+                hpdsl.Loader(ds, order=order, memory=16 << 20) as loader:
             for _ in loader:
                 pass
+
+    def test_plan(self):
+        ds = hpdsl.Dataset(self.large)
+        with hpdsl.Loader(ds, 3, rank=1, ranks=2, epochs=1) as loader:
+            plan = loader.plan()
+            for _ in loader:
+                pass
+            stats = loader.stats()
+        self.assertEqual([plan[name] for name in (
+            "rank", "ranks", "ranks_from", "batch", "batch_size", "steps")],
+            [1, 2, "given", 6, 3, 10])
+        for name, told in (("total_bytes", "read_bytes"), ("lanes", "lanes"),
+                           ("held_bytes", "held_peak")):
+            self.assertAlmostEqual(plan[name], stats[told],
+                                   delta=plan[name] * 0.05)
+        # What the page cache has is taken from there in smaller ones.
+        self.assertLessEqual(plan["reads"], stats["reads"])
+        self.assertGreater(plan["first_batch_bytes"], 0)
+        self.assertGreater(plan["mates"], 0)
+        self.assertEqual(hpdsl.Loader(ds).plan()["ranks_from"], "alone")
+
+    def test_one_buffer(self):
+        """Of shared memory, where the library's structs are not in the way, or
+        a copy."""
+        ds = hpdsl.Dataset(self.packed)
+        for shared in True, False:
+            with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), shared=shared,
+                              epochs=1) as loader:
+                for batch in loader:
+                    self.assertTrue(batch.buffer.readonly)
+                    self.assertEqual(list(batch.sizes), list(map(len,
+                                                                 batch.data)))
+                    for view, at, size in zip(batch.data, batch.offsets,
+                                              batch.sizes):
+                        self.assertEqual(batch.buffer[at:at + size], view)
+                    self.assertEqual(len(batch.offsets), len(batch))
 
 
 class States(Packed):
@@ -419,7 +515,7 @@ class States(Packed):
         steps = {}
         for rank in range(ranks):
             for worker in range(workers):
-                with hpdsl.Loader(ds, hpdsl.Order(**SMALL), choice=choice,
+                with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), choice=choice,
                                   rank=rank, ranks=ranks, worker=worker,
                                   workers=workers) as loader:
                     loader.load_state_dict(state)
@@ -434,16 +530,16 @@ class States(Packed):
         choice = hpdsl.Choice(ds, split=(0, 0.9))
         draw = random.Random(4)
         order = hpdsl.Order(seed=8, epoch=2, **SMALL)
-        with hpdsl.Loader(ds, order, choice=choice) as loader:
+        with hpdsl.Loader(ds, order=order, choice=choice) as loader:
             start = loader.state_dict()
             undisturbed = self.steps(ds, start, choice)
             states = [start]
             for batch in loader:
                 states.append(json.loads(json.dumps(loader.state_dict())))
                 self.assertEqual(loader.state_dict(batch), states[-1])
-        self.assertEqual((start["epoch"], start["step"], start["W"],
+        self.assertEqual((start["epoch"], start["step"], start["batch"],
                           start["end"], start["choice"], start["pack"]),
-                         (2, 0, 2, "mask", choice.digest, ds.pack))
+                         (2, 0, 18, "mask", choice.digest, ds.pack))
         self.assertEqual((states[-1]["epoch"], states[-1]["step"]), (3, 0))
         for stopped in range(0, len(states) - 1, 2):
             rest = self.steps(ds, states[stopped], choice,
@@ -454,7 +550,7 @@ class States(Packed):
 
     def test_state_of_a_batch_that_is_not_the_last(self):
         ds = hpdsl.Dataset(self.packed)
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL)) as loader:
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL)) as loader:
             first = loader.next_batch()
             loader.next_batch()
             self.assertEqual(loader.state_dict(first)["step"], 1)
@@ -463,7 +559,7 @@ class States(Packed):
     def test_text_and_what_is_missing(self):
         ds = hpdsl.Dataset(self.packed)
         with hpdsl.Loader(ds) as loader:
-            loader.load_state_dict('{"seed": 3, "epoch": 1, "K": 5, "Q": 2}')
+            loader.load_state_dict('{"seed": 3, "epoch": 1, "batch": 10}')
             self.assertEqual(loader.epoch, 1)
             self.assertEqual(len(loader.next_batch()), 10)
             with self.assertRaisesRegex(hpdsl.CorruptError, "state"):
@@ -476,27 +572,52 @@ class States(Packed):
                     loader.load_state_dict(other)
             with self.assertRaisesRegex(hpdsl.DiffersError, "no step 21, "
                                         "epoch 0 has 20"):
-                loader.load_state_dict({"step": 21, "K": 5, "Q": 2})
+                loader.load_state_dict({"step": 21, "batch": 10})
             self.assertEqual(loader.next_batch().step, 1)
         with self.assertRaisesRegex(ValueError, "closed"):
             loader.load_state_dict({"seed": 3})
 
     def test_a_state_that_cannot_be_shared_is_refused(self):
         ds = hpdsl.Dataset(self.packed)
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), rank=3, ranks=6) as loader:
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), rank=3, ranks=6) as loader:
             loader.next_batch()
             with self.assertRaisesRegex(hpdsl.UsageError, "6 ranks"):
-                loader.load_state_dict({"K": 3, "Q": 4})
+                loader.load_state_dict({"batch": 16})
             self.assertEqual(loader.next_batch().step, 1)
 
     def test_epochs_are_counted_from_the_first(self):
         ds = hpdsl.Dataset(self.packed)
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=3) as loader:
-            loader.load_state_dict({"epoch": 1, "step": 3, "K": 3, "Q": 6})
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=3) as loader:
+            loader.load_state_dict({"epoch": 1, "step": 3, "batch": 18})
             self.assertEqual([len(list(loader)) for _ in range(4)],
                              [9, 12, 0, 0])
-            loader.load_state_dict({"epoch": 3, "K": 3, "Q": 6})
+            loader.load_state_dict({"epoch": 3, "batch": 18})
             self.assertEqual(list(loader), [])
+
+    def test_the_batch_of_a_run_stays(self):
+        """batch_size may be left out; what is said has to be the run's."""
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, 9, rank=1, ranks=2) as loader:
+            self.assertEqual((loader.order.batch, len(loader.next_batch())),
+                             (18, 9))
+            state = loader.state_dict()
+        for given, size in (({"rank": 0, "ranks": 3}, 6),
+                            ({"batch_size": 6, "rank": 0, "ranks": 3}, 6),
+                            ({"rank": 0, "ranks": 1}, 18),
+                            ({"rank": 3, "ranks": 4, "uneven": True}, 5)):
+            with hpdsl.Loader(ds, **given) as loader:
+                loader.load_state_dict(state)
+                batch = loader.next_batch()
+                self.assertEqual((batch.step, len(batch)), (1, size))
+        for given, text in (
+                ({"batch_size": 9, "rank": 0, "ranks": 3},
+                 "a batch of 18: on 3 ranks that is batch_size=6, not 9"),
+                ({"rank": 0, "ranks": 4}, "4 ranks do not divide it; 3 or 6 "
+                 r"do, or uneven=True \(4 or 5 samples\)")):
+            with hpdsl.Loader(ds, **given) as loader:
+                with self.assertRaisesRegex(hpdsl.UsageError, text):
+                    loader.load_state_dict(state)
+                self.assertEqual(loader.next_batch().step, 0)
 
     def test_of_another_pack_or_choice(self):
         pack(self.tree, self.at + "/p", "--seed=77", "--chunks=7")
@@ -518,14 +639,16 @@ class Damage(Packed):
     def damaged(self):
         shutil.copytree(self.packed, self.at + "/d")
         ds = hpdsl.Dataset(self.at + "/d")
-        number = next(n for n in range(50, 200) if ds.members(n)[0].size)
+        # Of a step that has others behind it, and comes in no other's place.
+        number = next(p.sample for p in hpdsl.Epoch(
+            ds, hpdsl.Order(**SMALL)).step(4) if ds.members(p.sample)[0].size)
         member = ds.members(number)[0]
         flip(f"{self.at}/d/chunk-{member.chunk:06}.tar", member.offset)
         return ds, number, member
 
     def test_a_bad_sample_is_an_error_and_the_next_call_goes_on(self):
         ds, number, member = self.damaged()
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=1) as loader:
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=1) as loader:
             steps, rest = [], iter(loader)
             while True:
                 try:
@@ -546,7 +669,7 @@ class Damage(Packed):
     def test_skipped_and_listed(self):
         ds, number, member = self.damaged()
         told = []
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), skip_bad=True, epochs=1,
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), skip_bad=True, epochs=1,
                           on_bad=told.append) as loader:
             bad = [(n, bytes(v)) for b in loader for n, v, bad in
                    zip(b.numbers, b.data, b.bad) if bad]
@@ -564,7 +687,7 @@ class Damage(Packed):
         def refuse(damage):
             raise KeyError(damage.sample)
 
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), skip_bad=True, epochs=1,
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), skip_bad=True, epochs=1,
                           on_bad=refuse) as loader:
             seen, rest, raised = [], iter(loader), 0
             while True:
@@ -591,7 +714,7 @@ class Damage(Packed):
 
         ds = hpdsl.Dataset(self.packed)
         for workers, worker in (1, 0), (2, 1):
-            with hpdsl.Loader(ds, hpdsl.Order(**SMALL), epochs=2,
+            with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=2,
                               workers=workers, worker=worker) as loader:
                 seen, fails = [], {2: before, 5: behind}
                 for call in range(24):
@@ -618,7 +741,7 @@ class Damage(Packed):
 
     def test_unchecked(self):
         ds, number, _ = self.damaged()
-        with hpdsl.Loader(ds, hpdsl.Order(**SMALL), check=False) as loader:
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), check=False) as loader:
             got = {n: bytes(v) for b in loader
                    for n, v in zip(b.numbers, b.data)}
             self.assertTrue(loader.stats()["unchecked"])
@@ -630,10 +753,23 @@ class Damage(Packed):
         shutil.copytree(self.packed, self.at + "/g")
         os.unlink(self.at + "/g/chunk-000002.tar")
         ds = hpdsl.Dataset(self.at + "/g")
-        with hpdsl.Loader(ds, epochs=1) as loader:
-            with self.assertRaisesRegex(FileNotFoundError, "chunk-000002.tar"):
-                list(loader)
-            self.assertEqual(list(loader), [])
+        order = hpdsl.Order(**SMALL)
+        epoch, gone = hpdsl.Epoch(ds, order), {2}
+        want = [s for s in range(epoch.steps()) if gone.isdisjoint(
+            ds.members(p.sample)[0].chunk for p in epoch.step(s))]
+        self.assertTrue(0 < len(want) < epoch.steps())
+        with hpdsl.Loader(ds, order=order, epochs=1) as loader:
+            came, rest, errors = [], iter(loader), 0
+            while True:
+                try:
+                    came.append(next(rest).step)
+                except StopIteration:
+                    break
+                except FileNotFoundError as e:
+                    self.assertIn("chunk-000002.tar", str(e))
+                    errors += 1
+            self.assertEqual(came, want)
+            self.assertEqual(errors, epoch.steps() - len(want))
 
 
 if __name__ == "__main__":

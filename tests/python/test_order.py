@@ -7,79 +7,138 @@ import pickle
 import unittest
 
 import hpdsl
-import order_model
-from common import Packed
+from common import Packed, make_tree, pack
 
 
-def chunks_of(ds):
-    """Samples of each chunk."""
-    counts = collections.Counter(ds.members(n)[0].chunk
-                                 for n in range(len(ds)))
-    return [counts[c] for c in range(ds.counts.chunks)]
+# hpdsl-order(7): 23 samples in chunks of 6, 6, 6 and 5.
+VECTORS = (
+    ({"batch": 4, "lanes": 4, "piece": 2, "windows": 1}, "7 18 9 20 8 13 10 17 "
+     "15 14 1 0 16 21 2 6 3 22 11 19 4 5 12"),
+    ({"seed": 42, "epoch": 1, "batch": 4, "lanes": 4, "piece": 2,
+      "windows": 2}, "15 2 22 0 16 19 12 11 13 20 5 18 14 3 6 21 7 4 9 17 8 1 "
+     "10"),
+    ({"seed": 42, "batch": 2, "lanes": 4, "piece": 2, "windows": 1}, "11 22 8 6 "
+     "18 0 13 1 9 15 14 2 10 16 5 19 3 20 12 17 4 21 7"),
+    ({"seed": 42, "batch": 6, "lanes": 2, "piece": 3, "windows": 1}, "12 13 14 "
+     "4 5 0 9 10 11 1 2 15 20 21 22 16 17 18 6 7 8 19 3"),
+    ({"seed": (1 << 64) - 1, "epoch": 7, "batch": 5, "lanes": 5, "piece": 3,
+      "windows": 2, "parts": 2}, "16 2 13 7 9 17 3 14 11 10 0 12 15 22 18 4 19 "
+     "20 6 8 5 1 21"),
+    ({"seed": 3, "batch": 4, "lanes": 4, "piece": 1, "windows": 1,
+      "parts": 3}, "18 22 6 15 19 21 7 12 3 2 10 13 0 4 11 17 5 20 8 14 1 16 "
+     "9"),
+)
+WEIGHTED = ("11 19 19 11 13 15 1 2 3 14 5 3 6 19 2 17 7 20 15 18 9 21 7 7 3 22 "
+            "14 10 6 18 15 10 11")
 
 
 class Orders(Packed):
-    def test_positions_agree_with_the_model(self):
-        ds = hpdsl.Dataset(self.packed)
-        samples = chunks_of(ds)
-        for seed, epoch, W, L, K, D in ((0, 0, 16, 8, 32, 1),
-                                        (7, 3, 2, 3, 5, 1),
-                                        (1 << 63, 1, 1, 6, 4, 3),
-                                        (2, 9, 7, 1, 1000, 1)):
-            order = hpdsl.Order(seed=seed, epoch=epoch, window=W, lanes=L,
-                                run=K, parts=D)
-            want = order_model.epoch_of(samples, None, seed, epoch, W, L, K, D)
-            e = hpdsl.Epoch(ds, order)
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.small = cls._folder.name + "/small"
+        make_tree(cls.small + "-tree", 23)
+        pack(cls.small + "-tree", cls.small, "--chunks=4", "--shuffle=none")
+
+    def test_vectors_of_the_page(self):
+        ds = hpdsl.Dataset(self.small)
+        for given, want in VECTORS:
+            want = list(map(int, want.split()))
+            e = hpdsl.Epoch(ds, hpdsl.Order(**given))
             self.assertEqual([e[p] for p in range(len(e))], want)
             self.assertEqual(list(e), want)
             self.assertEqual(e[-1], want[-1])
+            self.assertEqual([e.where(n) for n in want], list(range(23)))
             self.assertEqual(list(pickle.loads(pickle.dumps(e))), want)
 
-    def test_steps_agree_with_the_model(self):
-        ds = hpdsl.Dataset(self.packed)
-        e = hpdsl.Epoch(ds, hpdsl.Order(run=6, step_runs=4))
-        self.assertEqual((e.batch, e.order.window, e.order.lanes),
-                         (24, 16, 8))
-        for end in "mask", "repeat", "drop":
-            self.assertEqual(e.steps(end),
-                             order_model.steps_of(len(e), 6, 4, end))
-            for ranks in 1, 2, 4:
-                for rank in range(ranks):
-                    for step in range(e.steps(end)):
-                        want = order_model.places_of(len(e), 6, 4, end, step,
-                                                     rank, ranks)
-                        got = e.step(step, rank=rank, ranks=ranks, end=end)
-                        self.assertEqual(
-                            got, [(p, e[p], real) for p, real in want])
+    def test_weights(self):
+        ds = hpdsl.Dataset(self.small)
+        choice = hpdsl.Choice(ds, sample_weight=[0, 1, 2, 3] * 5 + [1] * 3)
+        e = hpdsl.Epoch(ds, hpdsl.Order(seed=5, batch=4, lanes=4, piece=2,
+                                        windows=1), choice)
+        self.assertEqual(list(e), list(map(int, WEIGHTED.split())))
+        for number, times in collections.Counter(e).items():
+            self.assertEqual(
+                sorted(e.where(number, k) for k in range(times)),
+                [p for p in range(len(e)) if e[p] == number])
+            self.assertIsNone(e.where(number, times))
+        self.assertIsNone(e.where(0))
 
-    def test_weights_agree_with_the_model(self):
+    def test_steps_are_positions(self):
+        """Slot g of step s is position s G + g; what fills the last step up is
+        what came before in its lane, or where nothing did, position g mod N."""
         ds = hpdsl.Dataset(self.packed)
-        weights = [(n % 5) * 0.75 for n in range(len(ds))]
-        choice = hpdsl.Choice(ds, sample_weight=weights)
-        units = [int(w * order_model.ONE) for w in weights]
-        want = order_model.epoch_of(chunks_of(ds), units, 4, 2, 16, 8, 32, 1)
-        e = hpdsl.Epoch(ds, hpdsl.Order(seed=4, epoch=2), choice)
-        self.assertEqual(list(e), want)
+        for given in ({"batch": 24}, {"batch": 24, "lanes": 48},
+                      {"batch": 256}, {"batch": 24, "shuffle": False}):
+            e = hpdsl.Epoch(ds, hpdsl.Order(**given))
+            G, N = e.batch, len(e)
+            m = max(1, e.order.lanes // G)
+            self.assertEqual(e.steps("drop"), N // G)
+            for end in "mask", "repeat":
+                self.assertEqual(e.steps(end), -(-N // G))
+                for step in range(e.steps(end)):
+                    want = []
+                    for g in range(G):
+                        p, real = step * G + g, step * G + g < N
+                        if not real:
+                            p = p - m * G if p >= m * G else g % N
+                        want.append((p, e[p], real or end == "repeat"))
+                    for ranks in 1, 2, 4, 8:
+                        got = [e.step(step, rank=r, ranks=ranks, end=end)
+                               for r in range(ranks)]
+                        self.assertEqual({len(of) for of in got}, {G // ranks})
+                        self.assertEqual(sum(got, []), want)
+
+    def test_stored_order(self):
+        ds = hpdsl.Dataset(self.packed)
+        e = hpdsl.Epoch(ds, hpdsl.Order(epoch=3, shuffle=False))
+        self.assertEqual(list(e), list(range(200)))
+        self.assertEqual((e.order.shuffle, e.where(7)), (False, 7))
+
+    def test_defaults_are_those_of_the_job(self):
+        ds = hpdsl.Dataset(self.packed)
+        one = hpdsl.Epoch(ds)
+        self.assertEqual(one.batch, 64)
+        self.assertTrue(all(getattr(one.order, name) for name in (
+            "batch", "lanes", "piece", "windows", "parts")))
+        self.assertEqual(hpdsl.Epoch(ds, batch_size=16, ranks=4).batch, 64)
+        self.assertEqual(list(hpdsl.Epoch(ds, one.order, ranks=4)), list(one))
 
     def test_cost(self):
         ds = hpdsl.Dataset(self.packed)
-        cost = hpdsl.Epoch(ds).cost()
-        self.assertGreater(cost.window_bytes, 0)
-        self.assertGreaterEqual(cost.job_bytes, cost.window_bytes)
-        self.assertGreaterEqual(cost.median_read, cost.smallest_read)
+        e = hpdsl.Epoch(ds, hpdsl.Order(batch=24, lanes=12, piece=2))
+        cost = e.cost()
+        self.assertEqual(cost.steps, e.steps())
         self.assertGreaterEqual(cost.reads, 7)
-        self.assertFalse(math.isnan(cost.mates_expected))
+        self.assertGreaterEqual(cost.read_bytes, cost.wanted_bytes)
+        self.assertGreater(cost.wanted_bytes, 0)
+        self.assertGreaterEqual(cost.held_peak, cost.first_batch)
+        self.assertFalse(math.isnan(cost.mates))
+        halves = [e.cost(rank=r, ranks=2, memory="16M") for r in range(2)]
+        self.assertEqual(sum(c.lanes for c in halves), e.order.lanes)
+        some = e.cost(first=2, steps=3)
+        self.assertEqual(some.steps, 3)
+        self.assertLess(some.wanted_bytes, cost.wanted_bytes)
+        for given in ({"memory": "1M"}, {"ranks": 7}, {"memory": "x"},
+                      {"end": "never"}):
+            with self.assertRaises(hpdsl.UsageError):
+                e.cost(**given)
+        with self.assertRaises(hpdsl.RangeError):
+            e.cost(first=e.steps() + 1)
 
     def test_errors(self):
         ds = hpdsl.Dataset(self.packed)
-        e = hpdsl.Epoch(ds)
+        e = hpdsl.Epoch(ds, batch_size=200)
         for position in 200, -201:
             with self.assertRaises(hpdsl.RangeError):
                 e[position]
+        for sample in 200, -1:
+            with self.assertRaises(hpdsl.RangeError):
+                e.where(sample)
         for step in 1, -1:
             with self.assertRaisesRegex(hpdsl.RangeError, f"no step {step},"):
                 e.step(step)
-        large = hpdsl.Epoch(ds, hpdsl.Order(run=1 << 31, step_runs=1 << 31))
+        large = hpdsl.Epoch(ds, hpdsl.Order(batch=1 << 31))
         with self.assertRaisesRegex(hpdsl.UsageError, "too many"):
             large.step(0)
         for call, text in ((lambda: e["x"], "integer"),
@@ -94,15 +153,14 @@ class Orders(Packed):
                      lambda: e.step(0, rank=2, ranks=2),
                      lambda: e.steps("never"),
                      lambda: hpdsl.Order(seed=-1),
-                     lambda: hpdsl.Order(run=1 << 32),
-                     lambda: hpdsl.Epoch(ds, hpdsl.Order(lanes=3, parts=2))):
+                     lambda: hpdsl.Order(batch=1 << 32),
+                     lambda: hpdsl.Epoch(ds, batch_size=-1),
+                     lambda: hpdsl.Epoch(ds, hpdsl.Order(batch=4, lanes=3))):
             with self.assertRaises(hpdsl.UsageError) as raised:
                 call()
             self.assertIsInstance(raised.exception, ValueError)
-        with self.assertRaisesRegex(hpdsl.UsageError, "3 ranks do not divide a "
-                                    r"step of 8 runs \(uneven: "):
-            e.step(0, ranks=3)
-        self.assertEqual(len(e.step(0, rank=1, ranks=3, uneven=True)), 96)
+        self.assertEqual([len(e.step(0, rank=r, ranks=3, uneven=True))
+                          for r in range(3)], [66, 67, 67])
 
 
 class Choices(Packed):

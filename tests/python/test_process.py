@@ -13,12 +13,12 @@ import unittest
 import hpdsl
 from common import Packed, forked, run
 
-ORDER = "hpdsl.Order(window=2, lanes=2, run=3, step_runs=6)"
+ORDER = "hpdsl.Order(batch=18, lanes=6, piece=3, windows=2)"
 BEGIN = f"""
 import os, signal, sys, threading, time
 import hpdsl
 ds = hpdsl.Dataset(sys.argv[1])
-loader = hpdsl.Loader(ds, {ORDER})
+loader = hpdsl.Loader(ds, order={ORDER})
 """
 # The library reads chunks only when the file in GATE is gone.
 GATE = """
@@ -129,7 +129,7 @@ epochs = {}
 def epoch(n):
     if n not in epochs:
         epochs.clear()
-        epochs[n] = hpdsl.Epoch(ds, replace(loader._order, epoch=n))
+        epochs[n] = hpdsl.Epoch(ds, replace(loader.order, epoch=n))
     return epochs[n]
 heard = 0
 while heard < 300:
@@ -315,8 +315,8 @@ while True:
 
 class Loads(Packed):
     def loader(self):
-        return hpdsl.Loader(hpdsl.Dataset(self.packed), hpdsl.Order(
-            window=2, lanes=2, run=3, step_runs=6))
+        return hpdsl.Loader(hpdsl.Dataset(self.packed), order=hpdsl.Order(
+            batch=18, lanes=6, piece=3, windows=2))
 
 
 class Forks(Loads):

@@ -37,7 +37,20 @@ cases()
 }
 
 @test "stopped in mid-epoch, and on elsewhere" {
-	cases "$ds" resume resume:map go_on ahead finite
+	cases "$ds" resume resume:map go_on ahead finite epochs_that_are_set
+}
+
+@test "any number of workers reads the same once, in any memory" {
+	cases "$ds" same_reading
+	cases "$large" same_reading two_kept
+}
+
+@test "loaders that a framework prepares again are not shared out twice" {
+	cases "$ds" prepared
+}
+
+@test "a state goes through what keeps checkpoints" {
+	cases "$ds" checkpointed
 }
 
 @test "a state of another dataset or choice is refused" {
@@ -64,13 +77,18 @@ cases()
 	cases twice first_of_two
 }
 
-@test "contents that nothing decodes are one tensor, and stay as they are" {
+@test "contents that nothing decodes are views, and stay as they are" {
 	cases "$ds" contents one_of_them
-	cases "$large" contents lent forked not_lent sent_twice
+	cases "$large" contents
 }
 
-@test "what a worker makes of a batch, and how it is sent" {
-	cases "$ds" in_worker views
+@test "what a worker keeps of lent memory is copied, or an error" {
+	cases "$ds" borrowed
+	cases "$large" borrowed
+}
+
+@test "how what a worker makes of a batch is sent" {
+	cases "$ds" views
 }
 
 @test "arguments that make no sense" {

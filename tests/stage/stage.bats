@@ -362,16 +362,19 @@ assert (s["part"], s["last_part"], s["parts"]) == (1, 1, 2), s'
 
 @test "the order of use decides what comes first" {
 	cat > state.yaml <<- END
-		{seed: 7, epoch: 3, step: 0, W: 1, L: 1, K: 1, Q: 1, D: 1}
+		{seed: 7, epoch: 3, batch: 1, lanes: 1, piece: 1000, windows: 1}
 	END
 	stage 1 -q --mode=replicate --memory=4M --rate=400K \
 		--order-from=state.yaml --report=report "$from/ds" node0
 	python3 - report "$SRC/tests/kit" "$from/ds" <<- 'END'
 		import json, sys
 		sys.path.insert(0, sys.argv[2])
-		from read_dataset import Permutation, order_key
-		p = Permutation(13, order_key(7, "chunks", (3, 0)))
-		want = [f"chunk-{p.at(i):06}.tar" for i in range(13)]
+		from order_model import Order, first_use, lists_of
+		from stage_check import load
+		samples = [c.samples for c in load(sys.argv[3])]
+		use = first_use(Order(7, 3, 1, 1, 1000, 1, 1),
+		                lists_of(samples), 13, 0)
+		want = [f"chunk-{c:06}.tar" for c in use]
 		rows = sorted(json.load(open(sys.argv[1]))["chunks"],
 		              key=lambda row: row["ready_seconds"])
 		got = [row["name"] for row in rows]

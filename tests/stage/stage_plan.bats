@@ -28,7 +28,7 @@ plan_is()
 {
 	local from=()
 	[ $# = 2 ] || from=(--order-from=state)
-	echo "{\"D\": ${3:-1}}" > state
+	echo "{\"parts\": ${3:-1}}" > state
 	hpdsl-stage --plan --json --nodes="$1" --capacity="$2" "${from[@]}" \
 		"$ds" > plan
 	hpdsl-ls --chunks -l "$ds" | python3 -c '
@@ -99,25 +99,26 @@ assert (sum(r["received_bytes"] for r in plan["nodes"]) ==
 
 @test "what is kept comes first in the order of the state" {
 	cat > state <<- 'END'
-		{"seed": 9, "epoch": 2, "step": 1, "W": 2, "L": 4, "K": 3, "Q": 2,
-		 "D": 2}
+		{"seed": 9, "epoch": 2, "step": 1, "batch": 6, "lanes": 12,
+		 "piece": 3, "windows": 2, "parts": 2}
 	END
 	hpdsl-stage --plan --json --nodes=1 --capacity=300000 \
 		--order-from=state "$ds" > plan
 	hpdsl-stage --plan --json --nodes=1 --capacity=300000 "$ds" > other
 	hpdsl-ls --chunks -l "$ds" | PYTHONPATH=$SRC/tests/kit python3 -B -c '
 import json, sys
-from order_model import first_use
+from order_model import Order, Set, fill, first_use, lists_of
 rows = [line.split() for line in sys.stdin]
 size = [int(r[3]) for r in rows]
 first = [int(r[0]) for r in rows]
 total = int(sys.argv[1])
 samples = [b - a for a, b in zip(first, first[1:] + [total])]
 orders = []
-for name, p in (("plan", (9, 2, 1, 2, 4, 3, 2, 2)),
-                ("other", (0, 0, 0, 16, 8, 32, 8, 1))):
+defaults = fill(Set(total, sum(size), len(size), True, 64, 1, 1))
+for name, p, step in (("plan", Order(9, 2, 6, 12, 3, 2, 2), 1),
+                      ("other", Order(0, 0, *defaults, 1), 0)):
     left, kept = 300000, 0
-    order = first_use(samples, *p)
+    order = first_use(p, lists_of(samples), len(samples), step)
     orders.append(order)
     for c in order:
         if size[c] > left:

@@ -114,7 +114,7 @@ has_parts()
 	local n all room
 	all=$(cat "$from"/ds/chunk-* | wc -c)
 	room=$((all - 1))
-	echo '{"D": 6}' > state
+	echo '{"parts": 6}' > state
 	for n in 6 4 3 5 2 12; do
 		rm -rf node*
 		again "$all" $n --capacity=$room --order-from=state

@@ -13,7 +13,7 @@ setup_file()
 # With what each command calls the file.
 both()
 {
-	hpdsl-read -q --save="$1" "$BATS_FILE_TMPDIR/ds"
+	hpdsl-bench -q --save="$1" "$BATS_FILE_TMPDIR/ds"
 	[ -x "$BUILD/hpdsl-stage" ] || return 0
 	hpdsl-stage -q --report="$1" "$BATS_FILE_TMPDIR/ds" "$PWD/node"
 }
@@ -47,7 +47,7 @@ both()
 	ln -s victim state
 	chown -h 65534 state
 	fails 3 "state: is a symbolic link of another user (number 65534)" \
-		hpdsl-read -q --save=state "$BATS_FILE_TMPDIR/ds"
+		hpdsl-bench -q --save=state "$BATS_FILE_TMPDIR/ds"
 	[ "$(cat victim)" = precious ]
 	[ -x "$BUILD/hpdsl-stage" ] || return 0
 	fails 3 "state: is a symbolic link of another user" \
@@ -81,9 +81,9 @@ both()
 		caller=(setpriv --reuid=65533 --regid=65533 --clear-groups)
 		chmod 755 . .. ../..
 	fi
-	"${caller[@]}" unshare -Ur test -r "$ds" -a -x "$BUILD/hpdsl-read" ||
+	"${caller[@]}" unshare -Ur test -r "$ds" -a -x "$BUILD/hpdsl-bench" ||
 		skip "no user name spaces, or nobody else can come here"
-	"${caller[@]}" unshare -Ur "$BUILD/hpdsl-read" -q --save=/dev/stdout \
+	"${caller[@]}" unshare -Ur "$BUILD/hpdsl-bench" -q --save=/dev/stdout \
 		"$ds" > out
 	[ "$(field step < out)" = 1 ]
 }

@@ -54,7 +54,7 @@ each_reader()
 	hpdsl-ls "$@" node
 	hpdsl-cat "$@" --sample=0 node
 	hpdsl-order "$@" node
-	hpdsl-read "$@" -q node
+	hpdsl-bench "$@" -q node
 	hpdsl-verify "$@" -q node
 	hpdsl-verify "$@" -q --compat=dali node
 	hpdsl-verify "$@" -q --source=node "$from/ds"
@@ -74,7 +74,7 @@ refused()
 @test "a stage directory of another user is refused by all who read" {
 	local what
 	staged $stranger $stranger
-	for what in "ls node" "cat --sample=0 node" "order node" "read -q node" \
+	for what in "ls node" "cat --sample=0 node" "order node" "bench -q node" \
 		"verify -q node" "verify -q --compat=dali node" \
 		"verify -q --source=node $from/ds" "unpack -q node unpacked" \
 		"pack -q node packed" "snapshot create -q node -o snapshot"; do
@@ -111,12 +111,12 @@ refused()
 @test "root's stage directory is for all, and so is the caller's own" {
 	staged root root
 	need_caller
-	as_caller "$BUILD/hpdsl-read" -q node
+	as_caller "$BUILD/hpdsl-bench" -q node
 	chown -R $caller node
-	as_caller "$BUILD/hpdsl-read" -q node
+	as_caller "$BUILD/hpdsl-bench" -q node
 	chown -R $stranger node
-	refused "" as_caller "$BUILD/hpdsl-read" -q node
-	as_caller "$BUILD/hpdsl-read" -q --foreign-owner node
+	refused "" as_caller "$BUILD/hpdsl-bench" -q node
+	as_caller "$BUILD/hpdsl-bench" -q --foreign-owner node
 }
 
 @test "a dataset that is no stage directory may be anybody's" {

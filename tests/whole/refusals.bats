@@ -34,7 +34,7 @@ refuse()
 	fails 3 "$text" hpdsl-cat "$ds" cat/1.jpg
 	fails 3 "$text" hpdsl-unpack -q "$ds" unpacked
 	fails 3 "$text" hpdsl-order "$ds"
-	fails 3 "$text" hpdsl-read -q "$ds"
+	fails 3 "$text" hpdsl-bench -q "$ds"
 	fails 3 "$text" hpdsl-snapshot create -q "$ds" -o snap
 	fails 3 "$text" hpdsl-pack -q "$ds" packed
 	fails 3 "$text" hpdsl-verify -q --source="$ds" ds
@@ -64,7 +64,7 @@ refuse()
 		cp -R ds index
 		later index/index.hpdsl $what
 		fails 3 index.hpdsl hpdsl-ls index
-		fails 3 index.hpdsl hpdsl-read -q index
+		fails 3 index.hpdsl hpdsl-bench -q index
 		fails 3 index.hpdsl hpdsl-pack -q index packed
 		rm -rf packed
 	done

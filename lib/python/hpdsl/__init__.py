@@ -6,7 +6,7 @@ nothing but the standard library.
     ds[12345]["jpg"], ds.labels, ds.class_names
 
     train = hpdsl.Choice(ds, split=(0, 0.9))
-    loader = hpdsl.Loader(ds, hpdsl.Order(seed=1), choice=train)
+    loader = hpdsl.Loader(ds, batch_size=64, seed=1, choice=train)
     for batch in loader:                    # an epoch
         batch.data, batch.labels, batch.mask
 

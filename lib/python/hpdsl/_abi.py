@@ -20,6 +20,9 @@ OPEN_COPY = 1
 OPEN_FOREIGN_OWNER = 2
 SPLIT_ONE = 1000000000
 STATE_MAX = 512
+BATCH_SIZE = 64
+LOADER_MEMORY = 1 << 30
+LOADER_MEMORY_LEAST = 16 << 20
 ENDS = {"mask": 0, "repeat": 1, "drop": 2}
 CACHES = {"auto": 0, "keep": 1}
 
@@ -88,8 +91,15 @@ class Sources(Structure):
 class Order(Structure):
     c_name = "hpdsl_order"
     _fields_ = [("seed", c_uint64), ("epoch", c_uint64), ("step", c_uint64),
-                ("window", c_uint32), ("lanes", c_uint32), ("run", c_uint32),
-                ("step_runs", c_uint32), ("parts", c_uint32)]
+                ("lanes", c_uint64), ("piece", c_uint64),
+                ("batch", c_uint32), ("windows", c_uint32),
+                ("parts", c_uint32), ("plain", c_bool)]
+
+
+class OrderStart(Structure):
+    c_name = "hpdsl_order_start"
+    _fields_ = [("choice", c_void_p), ("batch_size", c_uint32),
+                ("ranks", c_uint32), ("workers", c_uint32)]
 
 
 class Share(Structure):
@@ -113,16 +123,24 @@ class ChoiceOptions(Structure):
 class EpochInfo(Structure):
     c_name = "hpdsl_epoch_info"
     _fields_ = [("order", Order), ("samples", c_uint64),
-                ("chunks", c_uint64), ("windows", c_uint64),
-                ("batch", c_uint64)]
+                ("chunks", c_uint64)]
+
+
+class CostOptions(Structure):
+    c_name = "hpdsl_cost_options"
+    _fields_ = [("share", Share), ("memory", c_uint64), ("end", c_int),
+                ("first", c_uint64), ("steps", c_uint64)]
 
 
 class EpochCost(Structure):
     c_name = "hpdsl_epoch_cost"
-    _fields_ = [("window_bytes", c_uint64), ("job_bytes", c_uint64),
-                ("reads", c_uint64), ("smallest_read", c_uint64),
-                ("median_read", c_uint64), ("mates_expected", c_double),
-                ("mates_measured", c_double)]
+    _fields_ = [("steps", c_uint64), ("lanes", c_uint64),
+                ("share_bytes", c_uint64), ("piece_bytes", c_uint64),
+                ("reads", c_uint64), ("read_bytes", c_uint64),
+                ("wanted_bytes", c_uint64), ("median_read", c_uint64),
+                ("held_peak", c_uint64), ("first_batch", c_uint64),
+                ("step_pieces", c_double), ("step_chunks", c_double),
+                ("mates", c_double)]
 
 
 class Place(Structure):
@@ -144,12 +162,14 @@ class Watch(Structure):
 
 class LoaderOptions(Structure):
     c_name = "hpdsl_loader_options"
-    _fields_ = [("order", Order), ("epochs", c_uint64), ("choice", c_void_p),
+    _fields_ = [("order", Order), ("batch_size", c_uint32),
+                ("epochs", c_uint64), ("choice", c_void_p),
                 ("end", c_int), ("share", Share), ("suffixes", c_void_p),
                 ("n_suffixes", c_size_t), ("memory", c_uint64),
                 ("threads", c_uint32), ("unchecked", c_bool),
                 ("skip_bad", c_bool), ("cache", c_int), ("bad", TELL_BAD),
-                ("arg", c_void_p), ("watch", Watch), ("wait_ms", c_uint32)]
+                ("arg", c_void_p), ("watch", Watch), ("shared", c_bool),
+                ("wait_ms", c_uint32)]
 
 
 class Batch(Structure):
@@ -177,8 +197,9 @@ class LoaderStats(Structure):
                 ("read_bytes", c_uint64), ("direct_bytes", c_uint64),
                 ("read_sizes", c_uint64 * 40), ("stall_seconds", c_double),
                 ("seconds", c_double), ("memory", c_uint64),
-                ("memory_peak", c_uint64), ("windows_bytes", c_uint64),
-                ("one_by_one", c_bool), ("unchecked", c_bool)]
+                ("memory_peak", c_uint64), ("held_peak", c_uint64),
+                ("lanes", c_uint64), ("share_bytes", c_uint64),
+                ("unchecked", c_bool)]
 
 
 _P = c_void_p
@@ -208,16 +229,19 @@ FUNCTIONS = {
     "choice_samples": (c_uint64, _P),
     "choice_has": (c_bool, _P, c_uint64),
     "choice_digest": (None, _P, _P),
+    "order_fill": (c_int, _P, _P, _P, _P),
     "epoch_new": (c_int, _P, _P, _P, _P, _P),
     "epoch_free": (None, _P),
     "epoch_info": (None, _P, _P),
     "epoch_steps": (c_uint64, _P, c_int),
     "epoch_at": (c_int, _P, c_uint64, _P, _P),
     "epoch_step": (c_int64, _P, c_int, c_uint64, _P, _P, c_size_t, _P),
-    "epoch_cost": (c_int, _P, _P, _P, _P),
+    "epoch_where": (c_int, _P, c_uint64, c_uint64, _P, _P),
+    "epoch_cost": (c_int, _P, _P, _P, _P, _P),
     "loader_new": (c_int, _P, _P, _P, _P),
     "loader_freep": (None, POINTER(_P)),
     "loader_next": (c_int, _P, _P, _P),
+    "loader_mapping": (c_int, _P, _P, _P, _P, _P),
     "batch_release": (None, _P),
     "loader_steps": (c_uint64, _P, c_uint64),
     "loader_state": (None, _P, _P),

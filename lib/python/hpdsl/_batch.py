@@ -8,7 +8,9 @@ Room that view is of, and when that goes, the library gets the batch back."""
 from __future__ import annotations
 
 import ctypes
+from array import array
 from functools import cached_property
+from itertools import accumulate
 from typing import Iterable, List, Sequence, Tuple
 
 from . import _abi
@@ -83,17 +85,25 @@ class Batch:
     mask         bools; False: fills the last step up, and does not count
     bad          bools; True: could not be read
 
+    For those who work on all at once:
+    buffer       a read-only memoryview of bytes in which all contents are: the
+                 memory of a loader with shared=True, of others a copy
+    offsets,     arrays of n: the first wanted member of sample i is
+    sizes        buffer[offsets[i]:offsets[i] + sizes[i]]; numpy.asarray() takes
+                 them, and buffer, without a copy
+
     Each list is made when it is first asked for.  The memoryviews stay valid for
     as long as they exist, whatever becomes of batch, loader and dataset; the
     memory goes back to the loader when they, their slices and the batch are all
     gone.  To keep contents for long, copy them: bytes(view).
     """
 
-    def __init__(self, room: Room, handle: Handle, suffixes: Sequence[str]
-                 ) -> None:
+    def __init__(self, room: Room, handle: Handle, suffixes: Sequence[str],
+                 mapping=None) -> None:
         self._c = c = _abi.Batch.from_address(room.batch.value)
         self._memory = memoryview(room).cast("B").toreadonly()
         self._handle, self._suffixes = handle, suffixes
+        self._mapping = mapping
         self.epoch: int = c.epoch
         self.step: int = c.step
         self._n: int = c.n
@@ -108,6 +118,26 @@ class Batch:
     @cached_property
     def data(self) -> List[memoryview]:
         return self._views(self._c.data, self._c.size, self._n)
+
+    @cached_property
+    def buffer(self) -> memoryview:
+        at = self._mapping
+        if at is None:
+            return memoryview(b"".join(self.data))
+        return self._memory[at.base:at.base + at.size]
+
+    @cached_property
+    def offsets(self) -> array:
+        if self._mapping is None:
+            return array("Q", [0, *accumulate(self.sizes[:-1])])
+        base = self._mapping.base
+        # What has no bytes is nowhere.
+        return array("Q", [a - base if a else 0 for a in self._array(
+            self._c.data, self._n, "Q", 8)])
+
+    @cached_property
+    def sizes(self) -> array:
+        return array("Q", self._array(self._c.size, self._n, "Q", 8))
 
     @cached_property
     def labels(self) -> List[int]:

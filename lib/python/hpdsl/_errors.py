@@ -3,6 +3,7 @@
 
 import ctypes
 import errno
+import operator
 from typing import Any, NoReturn
 
 from . import _abi
@@ -112,6 +113,17 @@ def checked(function, *arguments) -> int:
     if code < 0:
         fail(failure)
     return code
+
+
+def number(name: str, given: Any, bits: int = 32) -> int:
+    """Below 2 to that power; of NumPy's, too."""
+    try:
+        value = operator.index(given)
+    except TypeError as e:
+        raise TypeError(f"{name}: {e}") from e
+    if not 0 <= value < 1 << bits:
+        raise UsageError(f"{name} {value}")
+    return value
 
 
 def wanted(kind: type, name: str, given: Any) -> None:

@@ -1,198 +1,237 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that one process fills and another one reads, without a copy between.
+"""Turns: memory that a training process has read, lent to the processes that
+decode it.
 
-A Lender has loans: anonymous files, which are in no folder and take nothing of
-/dev/shm, so nothing is left behind however their processes end.  Who borrows
-opens them below /proc; then they are filled again, as memory that is used for the
-first time costs ten times as much as the copy.  Each filling has a number of its
-own, so that nobody reads what is not meant for him.
-
-Whoever has a loan holds a lock on it.  The kernel takes that back with the last
-mapping, that of a child too: no finalizer has anything to do, in which Ctrl-C
-would be lost."""
+The trainer's loader reads into one mapping.  A Board tells of each batch, a turn,
+where in it its samples are; a worker waits there for its turn, which any number
+of processes may do, maps the same file for itself, only to be read, and says when
+it has done with it.  Then the trainer gives the batch back to the loader.  Both
+files are anonymous: however their processes end, nothing is left behind."""
 
 from __future__ import annotations
 
-import fcntl
+import ctypes
+import gc
 import mmap
+import operator
 import os
 import struct
 import sys
-import weakref
-from itertools import count
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+import time
+from multiprocessing import reduction
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
-# Where a loan is, in its file; of one that was borrowed the lock says whether it
-# still is, which the lender looks at before he fills it again.
-_FREE, _SENT, _HELD = range(3)
-# That and the filling's number, and where contents begin.
-_KEY = struct.Struct("<B7xQ")
-_HEAD = 64
-# So many stay open for one lender, unless more are on their way.
-_OPEN = 8
-# A mapping need not keep a file open, if Python lets it.
-_NO_FILE: Dict[str, Any] = (
-    {"trackfd": False} if sys.version_info >= (3, 13) else {})
+# Words of 64 bits: whether all is over, then of each place the turn that is told
+# there and the one that is done with, each plus one, and the size of its telling.
+_STOP, _TOLD, _DONE, _SIZE = 0, 1, 2, 3
+# Tellings are in the same file, each place's so far from the other's: what is
+# not written takes no memory.
+_FAR = 1 << 32
+_HEAD = struct.Struct("<BQQQQQ")
+# How long somebody sleeps who waits for a turn: as long as it may take to read.
+_SHORTEST, _LONGEST = 0.0002, 0.004
 
 
-class Loan(NamedTuple):
-    """What the borrower has to know; plain numbers."""
-
-    pid: int
-    fd: int
-    inode: int
-    size: int
-    serial: int
+class Stopped(Exception):
+    """There will be no more turns."""
 
 
-class _Memory:
-    """A lender's side of a loan."""
+class Turn(NamedTuple):
+    """What is to be known of a batch: for each sample `wide` members one behind
+    the other, as places in the mapping and sizes."""
 
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self.fd = os.memfd_create("hpdsl")
-        try:
-            # Here, as what lacks later is SIGBUS.
-            os.posix_fallocate(self.fd, 0, _HEAD + room)
-            self.map = mmap.mmap(self.fd, _HEAD + room, **_NO_FILE)
-        except BaseException:
-            os.close(self.fd)
-            raise
-        self.inode = os.fstat(self.fd).st_ino
-        self._lent: Any = None
+    epoch: int
+    step: int
+    wide: int
+    places: Sequence[int]
+    sizes: Sequence[int]
+    numbers: List[int]
+    labels: List[int]
+    mask: List[bool]
+    bad: List[bool]
 
-    def fill(self, views: Sequence[memoryview], serial: int) -> memoryview:
-        with memoryview(self.map) as room:
-            at = _HEAD
-            for view in views:
-                end = at + len(view)
-                room[at:end] = view
-                at = end
-            lent = room[_HEAD:at]
-        _KEY.pack_into(self.map, 0, _SENT, serial)
-        self._lent = weakref.ref(lent)
-        return lent
 
-    def state(self) -> int:
-        """Not free as long as the lender looks at it himself."""
-        if self._lent is not None and self._lent() is not None:
-            return _SENT
-        if self.map[0] == _HELD and _lock(self.fd):
-            fcntl.flock(self.fd, fcntl.LOCK_UN)
-            self.map[0] = _FREE
-        return self.map[0]
+class File:
+    """An open file that processes which were started with it have, too."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __getstate__(self):
+        return reduction.DupFd(self.fd)
+
+    def __setstate__(self, passed) -> None:
+        self.fd = passed.detach()
+
+
+class Board:
+    """The trainer's side, and by pickle, or after a fork, a worker's."""
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self.file = File(os.memfd_create("hpdsl-turns", os.MFD_CLOEXEC))
+        os.ftruncate(self.file.fd, self._head())
+        self._map()
+
+    def _head(self) -> int:
+        size = 8 * (1 + 3 * self.places)
+        return -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+
+    def _map(self) -> None:
+        self._words = memoryview(mmap.mmap(self.file.fd, self._head())
+                                 ).cast("Q")
+
+    def __getstate__(self):
+        return self.places, self.file
+
+    def __setstate__(self, state) -> None:
+        self.places, self.file = state
+        self._map()
+
+    def _place(self, turn: int) -> int:
+        return 3 * (turn % self.places)
+
+    # ---- The trainer
+
+    def tell(self, turn: int, telling: bytes) -> None:
+        """The turn that was there before has to be over."""
+        at = self._place(turn)
+        os.pwrite(self.file.fd, telling, (turn % self.places + 1) * _FAR)
+        self._words[at + _SIZE] = len(telling)
+        self._words[at + _TOLD] = turn + 1
+
+    def is_done(self, turn: int) -> bool:
+        return self._words[self._place(turn) + _DONE] == turn + 1
+
+    def stop(self) -> None:
+        self._words[_STOP] = 1
 
     def close(self) -> None:
-        self.map.close()
-        os.close(self.fd)
+        """Of this process; nobody may use it any more."""
+        fd, self.file.fd = self.file.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    # ---- A worker
+
+    def wait(self, turn: int, gone: Callable[[], bool]) -> bytes:
+        """What was told of the turn.  Stopped: nothing will be, or the trainer
+        is gone."""
+        words, at, pause = self._words, self._place(turn), _SHORTEST
+        while words[at + _TOLD] != turn + 1:
+            if words[_STOP] or gone():
+                raise Stopped
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+        return os.pread(self.file.fd, words[at + _SIZE],
+                        (turn % self.places + 1) * _FAR)
+
+    def done(self, turn: int) -> None:
+        self._words[self._place(turn) + _DONE] = turn + 1
 
 
-class Lender:
-    """Belongs to one thread."""
-
-    def __init__(self) -> None:
-        self._pid: Optional[int] = None
-        self._loans: List[_Memory] = []
-        self._serials = count(1)
-        self._able = False
-
-    def able(self) -> bool:
-        """Whether this process can lend something to its parent: which can
-        look into this one if this one can look into it."""
-        if self._pid != os.getpid():
-            self._pid, self._loans = os.getpid(), []
-            try:
-                os.readlink(f"/proc/{os.getppid()}/exe")
-                _try_opening()
-                self._able = True
-            except (OSError, AttributeError):
-                self._able = False
-        return self._able
-
-    def lend(self, views: Sequence[memoryview],
-             size: int) -> Tuple[Loan, memoryview]:
-        """A copy of these, one behind the other, size bytes in all: for one
-        borrower, and to be looked at here, too.  OSError: no memory, or no
-        more files."""
-        memory, serial = self._find(size), next(self._serials)
-        return (Loan(os.getpid(), memory.fd, memory.inode, size, serial),
-                memory.fill(views, serial))
-
-    def _find(self, size: int) -> _Memory:
-        for memory in self._loans:
-            if memory.room >= size and memory.state() == _FREE:
-                return memory
-        self._drop_some()
-        room = -(-(size + size // 8) // mmap.PAGESIZE) * mmap.PAGESIZE - _HEAD
-        self._loans.append(_Memory(max(room, size)))
-        return self._loans[-1]
-
-    def _drop_some(self) -> None:
-        """What is too small; and what is kept where it was sent to, needs no
-        file here any more."""
-        kept: List[_Memory] = []
-        over = len(self._loans) - _OPEN
-        for memory in self._loans:
-            state = memory.state()
-            if state == _FREE or state == _HELD and over > 0:
-                memory.close()
-                over -= 1
-            else:
-                kept.append(memory)
-        self._loans = kept
+def turn_of(batch) -> bytes:
+    """The telling of an hpdsl.Batch."""
+    c, memory, base = batch._c, batch._memory, batch._mapping.base
+    n, wide = c.n, len(batch._suffixes) or 1
+    data, size = ((c.member_data, c.member_size) if batch._suffixes else
+                  (c.data, c.size))
+    arrays = ((data, 8 * wide * n), (size, 8 * wide * n), (c.number, 8 * n),
+              (c.label, 4 * n), (c.mask, n), (c.bad, n))
+    return b"".join([_HEAD.pack(1, c.epoch, c.step, n, wide, base),
+                     *(memory[at:at + size] for at, size in arrays)])
 
 
-def _lock(fd: int) -> bool:
-    """False: another opening of the file has it."""
+def error_of(pickled: bytes) -> bytes:
+    """The telling of a step that gave an error in place of a batch."""
+    return b"\0" + pickled
+
+
+def read_turn(telling: bytes) -> Optional[Turn]:
+    """None: it is an error, which follows the first byte."""
+    if not telling[0]:
+        return None
+    _, epoch, step, n, wide, base = _HEAD.unpack_from(telling)
+    rest, at = memoryview(telling), _HEAD.size
+    found = []
+    for kind, size, count in (("Q", 8, wide * n), ("Q", 8, wide * n),
+                              ("Q", 8, n), ("i", 4, n), ("?", 1, n),
+                              ("?", 1, n)):
+        found.append(rest[at:at + size * count].cast(kind).tolist())
+        at += size * count
+    places = [a - base if a else 0 for a in found[0]]
+    return Turn(epoch, step, wide, places, *found[1:])
+
+
+# Of a mapping, at least.
+_FIRST = 64 << 20
+
+
+class Lent:
+    """The trainer's mapping as a worker has it: of a file that is sparse, and far
+    larger than what is read, its beginning, as far as turns need it, since an
+    address space may be limited."""
+
+    def __init__(self, file: File, size: int) -> None:
+        self.file, self.size = file, size
+        self._map: Any = None
+        self._pid = 0
+
+    def __getstate__(self):
+        return self.file, self.size
+
+    def __setstate__(self, state) -> None:
+        self.__init__(*state)
+
+    def _mapped(self, end: int = 0) -> mmap.mmap:
+        if self._pid != os.getpid() or len(self._map) < end:
+            size = min(self.size, max(_FIRST, 1 << end.bit_length()))
+            self._map, self._pid = mmap.mmap(self.file.fd, size,
+                                             prot=mmap.PROT_READ), os.getpid()
+        return self._map
+
+    def reach(self, turn: Turn) -> None:
+        """Maps as much as it needs; who looks at another mapping that was there
+        before does not count any more."""
+        self._mapped(max(map(operator.add, turn.places, turn.sizes),
+                         default=0))
+
+    def members(self, turn: Turn) -> List[Tuple[memoryview, ...]]:
+        """Views of each sample's."""
+        self.reach(turn)
+        whole = memoryview(self._mapped())
+        views = [whole[a:a + s] for a, s in zip(turn.places, turn.sizes)]
+        return list(zip(*[iter(views)] * turn.wide))
+
+    def holders(self) -> int:
+        """How many look at it; what members() gave counts as one, as long as
+        there is any of it."""
+        return sys.getrefcount(self._mapped())
+
+    def held(self, before: int) -> bool:
+        """Whether there are more than before; garbage, for which it takes some
+        time to look, does not count."""
+        if self.holders() > before:
+            gc.collect()
+        return self.holders() > before
+
+    def has(self, address: int) -> bool:
+        """Whether the mapping has this place of memory."""
+        base = _address(self._mapped())
+        return base <= address < base + len(self._map)
+
+
+class _Buffer(ctypes.Structure):
+    """Python's Py_buffer; only where it is, is wanted of it."""
+
+    _fields_ = [("at", ctypes.c_void_p), ("rest", ctypes.c_ssize_t * 15)]
+
+
+def _address(of: mmap.mmap) -> int:
+    """Of one that is only to be read, nobody else tells."""
+    found, python = _Buffer(), ctypes.pythonapi
+    python.PyObject_GetBuffer(ctypes.py_object(of), ctypes.byref(found), 0)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _try_opening() -> None:
-    fd = os.memfd_create("hpdsl")
-    try:
-        other = os.open(f"/proc/self/fd/{fd}", os.O_RDWR)
-        try:
-            if not _lock(other) or _lock(fd):
-                raise OSError("no locks")
-        finally:
-            os.close(other)
+        return found.at
     finally:
-        os.close(fd)
-
-
-def borrow(loan: Loan) -> memoryview:
-    """What was lent, for as long as this or another view of it exists.
-    ConnectionError: the lender has died; RuntimeError: it was borrowed before.
-    """
-    fd = _open(loan)
-    try:
-        sent = _KEY.pack(_SENT, loan.serial)
-        if not _lock(fd) or os.pread(fd, _KEY.size, 0) != sent:
-            raise RuntimeError(f"what process {loan.pid} has lent was borrowed "
-                               "before, and can be only once")
-        try:
-            borrowed = mmap.mmap(fd, _HEAD + loan.size, **_NO_FILE)
-        finally:
-            # From here on it is free when what holds the lock is closed.
-            os.pwrite(fd, bytes([_HELD]), 0)
-    finally:
-        os.close(fd)
-    return memoryview(borrowed)[_HEAD:]
-
-
-def _open(loan: Loan) -> int:
-    try:
-        fd = os.open(f"/proc/{loan.pid}/fd/{loan.fd}", os.O_RDWR)
-    except (FileNotFoundError, ProcessLookupError, PermissionError) as e:
-        # The last of them while it is on its way out.
-        raise ConnectionError(f"process {loan.pid}, which has lent memory, is "
-                              f"gone: {e.strerror}") from e
-    if os.fstat(fd).st_ino != loan.inode:
-        os.close(fd)
-        raise ConnectionError(f"process {loan.pid} is not the one which has "
-                              "lent memory")
-    return fd
+        python.PyBuffer_Release(ctypes.byref(found))

@@ -8,18 +8,21 @@ import errno
 import gc
 import os
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import (Any, Callable, Dict, Iterator, Mapping, NamedTuple,
                     Optional, Sequence, Tuple, Union)
 
 from . import _abi
 from ._abi import lib
-from ._batch import Batch
+from ._batch import Batch, suffixes_of
 from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
-from ._errors import Error, SystemFailure, UsageError, wanted
-from ._order import Epoch, Order, end_number, share_of
-from ._running import Damage, Lease, Room, Running
+from ._errors import Error, SystemFailure, UsageError, number, wanted
+from ._job import check_shares, end_of, order_of
+from ._order import (Epoch, Order, Size, end_number, filled, share_of,
+                     size_of)
+from ._rank import ranks_of
+from ._running import WAIT_MS, Again, Damage, Lease, Room, Running
 from ._state import make_state, read_state
 
 
@@ -38,10 +41,10 @@ class _At(NamedTuple):
 
 class Loader:
     """Reads epochs in the order that hpdsl-order(7) defines: threads of the
-    library's read whole windows ahead in large reads and verify them; batches
-    point into what was read.
+    library's read ahead what each lane has next, in large reads, and verify it;
+    batches point into what was read.
 
-        with hpdsl.Loader(dataset, hpdsl.Order(seed=1)) as loader:
+        with hpdsl.Loader(dataset, batch_size=64, seed=1) as loader:
             for epoch in range(90):
                 for batch in loader:
                     ...
@@ -50,27 +53,45 @@ class Loader:
     the next epoch, and reading ahead does not stop at the border.
 
     dataset     a Dataset
-    order       an Order; begins at its epoch and step
+    batch_size  samples of a step of this rank; 0: 64, or, of a run that goes
+                on, the share of one rank
+    rank, ranks who reads: both, or neither
+    group       of which process group of torch.distributed, or of which
+                dimension of a DeviceMesh, this is one; ranks outside of it that
+                have the same rank in theirs read the same
+                With none of these it is as torch.distributed says, if that is
+                initialized, then as RANK and WORLD_SIZE, Open MPI's or, within
+                a step of srun's, Slurm's variables say, which is told in the
+                log "hpdsl"; else it is one process alone
+    drop_last   there is no last step that samples do not fill
+    shuffle     False: stored order
+    seed        of the order
+    windows,    and others of the order's: see Order
+    lanes, piece, parts
+    order       an Order with these; it begins at its epoch and step, and its
+                batch is that of a run
     epochs      how many there are in all; 0: no end
     choice      a Choice of the dataset; None: all samples
     end         where samples do not fill the last step: "mask": it is filled
                 with other samples, whose mask is False; "repeat": the same, but
                 they count; "drop": there is no such step
-    rank, ranks who reads: of step_runs runs a step a rank has step_runs / ranks.
-                Ranks that do not divide it need uneven=True
+    uneven      ranks that do not divide a run's batch are taken: they differ by
+                a sample
     worker,     of a rank's steps this loader has every workers-th, from step +
-    workers     worker on
+    workers     worker on: for processes that have to read for themselves
     suffixes    of the members that are wanted, in this order; None: all but
                 those that the packer made
-    memory      bytes for what was read, at least 16 MiB; 0: 4 GiB.  If the
-                windows do not fit, samples are read one by one, in the same
-                order, and on_warning says so
+    memory      bytes for what was read, at least 16 MiB, as a number or as in
+                "2G"; 0: 1 GiB.  With less, reads are smaller, and on_warning
+                says so
     threads     that read and verify, at most 4096; 0: one a core, at least 4
     check       False: checksums are not compared
     skip_bad    a bad sample comes without bytes and is marked in batch.bad;
                 otherwise it raises CorruptError or SystemFailure, and the next
                 call goes on behind its step
     cache       "auto", or "keep": all is read through the page cache
+    shared      what is read lies in one piece of memory, of which batch.buffer
+                then is no copy; children that are forked have it, too
     on_bad      called with a Damage for each bad sample that is skipped
     on_warning  called with a line of text; else it is a RuntimeWarning
 
@@ -79,44 +100,61 @@ class Loader:
     anywhere in it.  It ends with close(), `with`, or when it is forgotten;
     views of its batches stay valid.
 
+    order has the parameters with their defaults, rank, ranks and ranks_from
+    what was found.
+
     Raises UsageError for what makes no sense.  SystemFailure with errno ENOBUFS
     says that batches which were kept hold all the memory.
     """
 
     _running: Optional[Running] = None
     _lease: Optional[Lease] = None
+    _wait_ms = WAIT_MS
 
-    def __init__(self, dataset: Dataset, order: Order = Order(), *,
-                 epochs: int = 0, choice: Optional[Choice] = None,
-                 end: str = "mask", rank: int = 0, ranks: int = 1,
-                 worker: int = 0, workers: int = 1, uneven: bool = False,
-                 suffixes: Optional[Sequence[str]] = None, memory: int = 0,
+    def __init__(self, dataset: Dataset, batch_size: int = 0, *,
+                 rank: Optional[int] = None, ranks: Optional[int] = None,
+                 group: Any = None, drop_last: bool = False,
+                 shuffle: Optional[bool] = None, seed: Optional[int] = None,
+                 windows: Optional[int] = None, lanes: Optional[int] = None,
+                 piece: Optional[int] = None, parts: Optional[int] = None,
+                 order: Optional[Order] = None, epochs: Optional[int] = None,
+                 choice: Optional[Choice] = None, end: Optional[str] = None,
+                 uneven: bool = False, worker: int = 0, workers: int = 1,
+                 suffixes: Optional[Sequence[str]] = None, memory: Size = 0,
                  threads: int = 0, check: bool = True, skip_bad: bool = False,
-                 cache: str = "auto",
+                 cache: str = "auto", shared: bool = False,
                  on_bad: Optional[Callable[[Damage], Any]] = None,
                  on_warning: Callable[[str], Any] = _warn) -> None:
         wanted(Dataset, "dataset", dataset)
-        wanted(Order, "order", order)
+        order = order_of(order, shuffle=shuffle, seed=seed, windows=windows,
+                         lanes=lanes, piece=piece, parts=parts)
         if cache not in _abi.CACHES:
             raise UsageError(f"cache {cache!r}: not one of "
                              f"{', '.join(_abi.CACHES)}")
-        if isinstance(suffixes, str):
-            raise TypeError("suffixes are a list, not one string")
-        for name, value in (("epochs", epochs), ("memory", memory),
-                            ("threads", threads)):
-            if not 0 <= value < 1 << (32 if name == "threads" else 64):
-                raise UsageError(f"{name} {value}")
+        memory, epochs = size_of(memory), number("epochs", epochs or 0, 64)
+        threads = number("threads", threads)
+        batch_size = number("batch_size", batch_size)
         self.dataset, self.choice = dataset, choice
-        self.suffixes = tuple(suffixes or ())
-        self._share = share_of(rank, ranks, worker, workers, uneven)
-        end_number(end)
-        self._epochs, self._end = epochs, end
+        self.suffixes = suffixes_of(suffixes or ())
+        self.rank, self.ranks, self.ranks_from = ranks_of(rank, ranks, group)
+        self._share = share_of(self.rank, self.ranks, worker, workers, uneven)
+        self._batch_size, self._memory = batch_size, memory
+        self._epochs, self._end = epochs, end_of(end, drop_last)
         self._plain = dict(memory=memory, threads=threads,
                            unchecked=not check, skip_bad=skip_bad,
-                           cache=_abi.CACHES[cache])
+                           cache=_abi.CACHES[cache], shared=shared)
         self._on_bad, self._on_warning = on_bad, on_warning
         self._until = order.epoch + epochs
-        self._start(order)
+        self._start(self._fits(order, order.batch and batch_size))
+
+    def _fits(self, order: Order, batch_size: int) -> Order:
+        """The order with its numbers, if this loader's ranks can share it."""
+        share = self._share
+        if order.batch:
+            check_shares(order.batch, batch_size, share.ranks, share.uneven)
+        return filled(order, self.dataset, self.choice,
+                      0 if order.batch else self._batch_size, share.ranks,
+                      share.workers)
 
     # ---- Beginning and ending
 
@@ -128,8 +166,8 @@ class Loader:
             epochs=max(1, self._until - order.epoch) if self._epochs else 0,
             choice=address_of(choice, self.dataset),
             suffixes=ctypes.addressof(names) if names else None,
-            n_suffixes=len(names), **self._plain)
-        self._order = order
+            n_suffixes=len(names), wait_ms=self._wait_ms, **self._plain)
+        self.order = order
         self._handle = self.dataset.handle()
         running = Running(self._handle, options, names,
                           choice and choice.chosen)
@@ -219,6 +257,14 @@ class Loader:
     def next_batch(self) -> Optional[Batch]:
         """The next batch, over the borders of epochs; None behind the last."""
         running = self._live()
+        while True:
+            try:
+                return self._next_soon(running)
+            except Again:
+                pass
+
+    def _next_soon(self, running: Running) -> Optional[Batch]:
+        """Again: it has not come within _wait_ms."""
         if self._over:
             return None
         while True:
@@ -232,7 +278,8 @@ class Loader:
                 self._tell(running)
             if room is None:
                 return None
-            batch = Batch(room, self._handle, self.suffixes)
+            batch = Batch(room, self._handle, self.suffixes,
+                          running.mapping)
             # Ctrl-C came between the two lines that are next.
             before = room.number == self._at.room
             if not before:
@@ -280,24 +327,36 @@ class Loader:
         self._live()
         epoch, step = self._at.reached if batch is None else self._normal(
             batch.epoch, batch.step + 1)
-        return make_state(replace(self._order, epoch=epoch, step=step),
+        return make_state(replace(self.order, epoch=epoch, step=step),
                           self._end, self.dataset, self.choice)
 
     def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
         """Goes on from there: with the state's order, whatever the loader was
         made with.  CorruptError: it is no state; DiffersError: it is of
         another pack or choice, or its epoch has no such step; UsageError: its
-        order cannot be shared by this many ranks.  After these all is as it
-        was before."""
+        batch cannot be shared by this many ranks, or is another one than
+        batch_size says.  After these all is as it was before."""
         self._live()
-        order, end = read_state(state, self.dataset, self.choice)
-        share, epoch = self._share, Epoch(self.dataset, order, self.choice)
-        if epoch.steps(end):
-            epoch.step(0, rank=share.rank, ranks=share.ranks, end=end,
-                       uneven=share.uneven)
+        share = self._share
+        order, end = read_state(state, self.dataset, self.choice,
+                                self._batch_size, share.ranks, share.workers)
+        order = self._fits(order, self._batch_size)
         self.close()
         self._end = end
         self._start(order)
+
+    def plan(self) -> Dict[str, Any]:
+        """What this loader does in the epoch that it is in, counted and not
+        read: rank, ranks, and ranks_from, who said so; batch, of all ranks, and
+        batch_size, of this one at most; lanes that have samples of this rank;
+        piece, in samples; windows, parts; steps; reads of chunk files,
+        read_bytes, of which half of what is read is in smaller ones, and
+        total_bytes; held_bytes, at most at a time for steps that are not over;
+        first_batch_bytes, until the first step is there; mates: how much more
+        often than in a full shuffle samples of one chunk meet in a step."""
+        return plan_of(Epoch(self.dataset, replace(
+            self.order, epoch=self.epoch, step=0), self.choice), self._share,
+            self._memory, self._end, self.ranks_from)
 
     def stats(self) -> Dict[str, Any]:
         """Since the loader was made: steps, samples and bytes handed out;
@@ -306,14 +365,32 @@ class Loader:
         Dataset.sources(); reads of chunk files, their read_bytes, and
         direct_bytes, past the page cache; read_sizes[i], reads of 2**i bytes up
         to twice that; stall_seconds, for which the caller had to wait, of
-        seconds; memory, its bound, and memory_peak, windows_bytes; one_by_one:
-        windows do not fit; unchecked."""
+        seconds; memory, its bound, memory_peak, and held_peak, without what
+        was read ahead; lanes that have samples of this rank, and share_bytes,
+        read of one at a time, at most; unchecked."""
         c = _abi.LoaderStats()
         lib.loader_stats(self._live().threads, ctypes.byref(c))
         told = {name: getattr(c, name) for name, _ in c._fields_}
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)
         return told
+
+
+def plan_of(epoch: Epoch, share: _abi.Share, memory: int, end: str,
+            ranks_from: str) -> Dict[str, Any]:
+    cost = epoch.cost(memory=memory, end=end, **{
+        name: getattr(share, name) for name, _ in share._fields_})
+    of = asdict(epoch.order)
+    return {
+        "rank": share.rank, "ranks": share.ranks, "ranks_from": ranks_from,
+        "batch": epoch.batch, "batch_size": -(-epoch.batch // share.ranks),
+        "lanes": cost.lanes, **{name: of[name] for name in (
+            "piece", "windows", "parts")},
+        "steps": cost.steps, "reads": cost.reads,
+        "read_bytes": cost.median_read, "total_bytes": cost.read_bytes,
+        "held_bytes": cost.held_peak, "first_batch_bytes": cost.first_batch,
+        "mates": cost.mates,
+    }
 
 
 class _Rest:

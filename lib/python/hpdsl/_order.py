@@ -6,14 +6,19 @@ from __future__ import annotations
 import ctypes
 import errno
 import operator
-from dataclasses import asdict, dataclass
-from typing import List, NamedTuple, Optional
+import re
+from dataclasses import dataclass
+from typing import List, NamedTuple, Optional, Union
 
 from . import _abi
 from ._abi import lib
 from ._choice import Choice, address_of
 from ._dataset import Dataset
-from ._errors import RangeError, UsageError, checked, wanted
+from ._errors import (NotFoundError, RangeError, UsageError, checked, number,
+                      wanted)
+
+Size = Union[int, str]
+_SIZE = re.compile(r"([0-9]{1,20})([KMGTkmgt]?)")
 
 # Of a step, as a list: gigabytes.
 _PLACES_MOST = 1 << 24
@@ -21,43 +26,65 @@ _PLACES_MOST = 1 << 24
 
 @dataclass(frozen=True)
 class Order:
-    """Parameters of an order; 0 stands for the default, in brackets.
+    """Parameters of an order, defined in hpdsl-order(7).  Of those from batch to
+    parts 0 stands for a default that follows from the dataset, the choice and
+    the number of ranks.
 
     seed, epoch  any numbers
     step         where to begin in the epoch
-    window       W: chunks that are shuffled together, in each lane [16]
-    lanes        L: a multiple of parts [8, or the next multiple]
-    run          K: samples in a row that come from one lane [32]
-    step_runs    Q: runs a step [8]; a step has run * step_runs samples, of all
-                 ranks together
-    parts        D: of a dataset that was staged in parts [1]
+    batch        samples of a step, of all ranks together
+    lanes        streams that are read at a time: a multiple or a divisor of
+                 batch
+    piece        samples in a row that a lane reads
+    windows      parts of an epoch that are shuffled by themselves; 1 mixes as
+                 a full shuffle does
+    parts        of a dataset that was staged in parts
+    shuffle      False: stored order; lanes, piece and windows play no part
     """
 
     seed: int = 0
     epoch: int = 0
     step: int = 0
-    window: int = 0
+    batch: int = 0
     lanes: int = 0
-    run: int = 0
-    step_runs: int = 0
+    piece: int = 0
+    windows: int = 0
     parts: int = 0
+    shuffle: bool = True
 
     def __post_init__(self) -> None:
-        for name, kind in _abi.Order._fields_:
-            try:
-                value = operator.index(getattr(self, name))
-            except TypeError as e:
-                raise TypeError(f"order: {name}: {e}") from e
-            if not 0 <= value < 1 << 8 * ctypes.sizeof(kind):
-                raise UsageError(f"order: {name} {value}")
-            object.__setattr__(self, name, value)  # a number of numpy's, too
+        for name, kind in _NUMBERS.items():
+            object.__setattr__(self, name, number(
+                "order: " + name, getattr(self, name),
+                8 * ctypes.sizeof(kind)))
+        object.__setattr__(self, "shuffle", bool(self.shuffle))
 
     def _c(self) -> _abi.Order:
-        return _abi.Order(**asdict(self))
+        return _abi.Order(plain=not self.shuffle, **{
+            name: getattr(self, name) for name in _NUMBERS})
 
     @classmethod
     def _of(cls, c: _abi.Order) -> "Order":
-        return cls(*(getattr(c, name) for name, _ in _abi.Order._fields_))
+        return cls(shuffle=not c.plain, **{
+            name: getattr(c, name) for name in _NUMBERS})
+
+
+_NUMBERS = {name: kind for name, kind in _abi.Order._fields_
+            if name != "plain"}
+
+
+def filled(order: Order, dataset: Dataset, choice: Optional[Choice] = None,
+           batch_size: int = 0, ranks: int = 1, workers: int = 1) -> Order:
+    """With the defaults of a job that is started so."""
+    wanted(Dataset, "dataset", dataset)
+    wanted(Order, "order", order)
+    start = _abi.OrderStart(address_of(choice, dataset),
+                            number("batch_size", batch_size),
+                            number("ranks", ranks), number("workers", workers))
+    c, handle = order._c(), dataset.handle()
+    checked(lib.order_fill, handle.address, ctypes.byref(start),
+            ctypes.byref(c))
+    return Order._of(c)
 
 
 def end_number(end: str) -> int:
@@ -68,10 +95,13 @@ def end_number(end: str) -> int:
 
 def share_of(rank: int, ranks: int, worker: int, workers: int, uneven: bool
              ) -> _abi.Share:
-    for name, of, n in (("rank", rank, ranks), ("worker", worker, workers)):
-        if not 0 <= of < n < 1 << 32:
+    share = [number(name, n) for name, n in (
+        ("rank", rank), ("ranks", ranks), ("worker", worker),
+        ("workers", workers))]
+    for name, of, n in ("rank", *share[:2]), ("worker", *share[2:]):
+        if of >= n:
             raise UsageError(f"{name} {of} of {n}")
-    return _abi.Share(rank, ranks, worker, workers, uneven)
+    return _abi.Share(*share, uneven)
 
 
 class Place(NamedTuple):
@@ -84,20 +114,36 @@ class Place(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a window costs, in bytes as stored: of the largest window, and of
-    those of all lanes at a time; reads, the smallest and the median of them.
+    """What a loader of this share does to read these steps; bytes as stored.
 
-    Then, what it is worth: how much likelier than in a full shuffle two samples
-    of one chunk meet in a step, as expected, and as measured in this epoch; nan
-    where no chunk has two."""
+    steps        how many
+    lanes        that have samples of the rank
+    share_bytes  that are read of a lane at a time, at most
+    piece_bytes  the mean of pieces
+    reads        of chunk files, and their read_bytes
+    wanted_bytes of the rank's samples
+    median_read  half of the bytes are in reads of no more
+    held_peak    bytes held at a time for steps that are not over
+    first_batch  bytes until the first step is there
+    step_pieces, step_chunks
+                 that a step has samples of, on average
+    mates        how much more often than in a full shuffle two samples of one
+                 chunk meet in a step; nan where no chunk has two
+    """
 
-    window_bytes: int
-    job_bytes: int
+    steps: int
+    lanes: int
+    share_bytes: int
+    piece_bytes: int
     reads: int
-    smallest_read: int
+    read_bytes: int
+    wanted_bytes: int
     median_read: int
-    mates_expected: float
-    mates_measured: float
+    held_peak: int
+    first_batch: int
+    step_pieces: float
+    step_chunks: float
+    mates: float
 
 
 class Epoch:
@@ -105,8 +151,9 @@ class Epoch:
 
     len(epoch) is the number of its positions; epoch[p] is the number of the
     sample at position p, and for number in epoch gives them all.  order has
-    the parameters with defaults filled in; batch is the number of samples of a
-    step.  Never changes; any number of threads may use it.
+    the parameters with defaults filled in, those of a job that is started with
+    batch_size and ranks; batch is the number of samples of a step.  Never
+    changes; any number of threads may use it.
 
     Raises UsageError for parameters that make no sense, RangeError for no such
     position or step.
@@ -115,11 +162,10 @@ class Epoch:
     address: Optional[int] = None
 
     def __init__(self, dataset: Dataset, order: Order = Order(),
-                 choice: Optional[Choice] = None) -> None:
-        wanted(Dataset, "dataset", dataset)
-        wanted(Order, "order", order)
+                 choice: Optional[Choice] = None, *, batch_size: int = 0,
+                 ranks: int = 1) -> None:
+        order = filled(order, dataset, choice, batch_size, ranks)
         self._dataset, self._choice = dataset, choice
-        self._given = order
         handle, ret = dataset.handle(), ctypes.c_void_p()
         checked(lib.epoch_new, handle.address, address_of(choice, dataset),
                 ctypes.byref(order._c()), ctypes.byref(ret))
@@ -127,15 +173,15 @@ class Epoch:
         info = _abi.EpochInfo()
         lib.epoch_info(self.address, ctypes.byref(info))
         self.order = Order._of(info.order)
-        self.chunks, self.windows = info.chunks, info.windows
-        self.batch, self._samples = info.batch, info.samples
+        self.chunks, self._samples = info.chunks, info.samples
+        self.batch = self.order.batch
 
     def __del__(self, free=lib.epoch_free) -> None:
         if self.address is not None:
             free(self.address)
 
     def __reduce__(self):
-        return Epoch, (self._dataset, self._given, self._choice)
+        return Epoch, (self._dataset, self.order, self._choice)
 
     def __len__(self) -> int:
         return self._samples
@@ -157,6 +203,20 @@ class Epoch:
                 if place.real:
                     yield place.sample
 
+    def where(self, sample: int, nth: int = 0) -> Optional[int]:
+        """The inverse: the position at which the sample comes, for the nth time
+        from 0 on, if it comes that often; else None."""
+        ret = ctypes.c_uint64()
+        for name, n in (("sample", sample), ("nth", nth)):
+            if not 0 <= operator.index(n) < 1 << 64:
+                raise RangeError(f"no {name} {n}", -errno.ERANGE)
+        try:
+            checked(lib.epoch_where, self.address, sample, nth,
+                    ctypes.byref(ret))
+        except NotFoundError:
+            return None
+        return ret.value
+
     def steps(self, end: str = "mask") -> int:
         """Steps of the epoch, the same for every rank."""
         return lib.epoch_steps(self.address, end_number(end))
@@ -164,7 +224,7 @@ class Epoch:
     def step(self, step: int, *, rank: int = 0, ranks: int = 1,
              end: str = "mask", uneven: bool = False) -> List[Place]:
         """The places of a step that are this rank's, in its order.  ranks has
-        to divide step_runs unless uneven; end is "mask", "repeat" or "drop",
+        to divide the batch unless uneven; end is "mask", "repeat" or "drop",
         see Loader."""
         share = share_of(rank, ranks, 0, 1, uneven)
         if step < 0:
@@ -182,8 +242,32 @@ class Epoch:
         return list(map(Place, words[0::3], words[1::3],
                         map(bool, flags[_abi.Place.real.offset::24])))
 
-    def cost(self) -> Cost:
+    def cost(self, *, rank: int = 0, ranks: int = 1, worker: int = 0,
+             workers: int = 1, uneven: bool = False, memory: Size = 0,
+             end: str = "mask", first: int = 0, steps: int = 0) -> Cost:
+        """What a loader of this share and memory does for the steps from first
+        on; 0 steps: to the end of the epoch.  Reads nothing."""
+        for name, n in (("first", first), ("steps", steps)):
+            if not 0 <= n < 1 << 64:
+                raise RangeError(f"{name} {n}", -errno.ERANGE)
+        options = _abi.CostOptions(
+            share_of(rank, ranks, worker, workers, uneven), size_of(memory),
+            end_number(end), first, steps)
         handle, ret = self._dataset.handle(), _abi.EpochCost()
         checked(lib.epoch_cost, self.address, handle.address,
-                ctypes.byref(ret))
+                ctypes.byref(options), ctypes.byref(ret))
         return Cost(*(getattr(ret, name) for name in Cost._fields))
+
+
+def size_of(given: Size, name: str = "memory") -> int:
+    """Of bytes: a number, or text with K, M, G or T behind it, of 1024."""
+    if isinstance(given, str):
+        found = _SIZE.fullmatch(given)
+        if found is None:
+            raise UsageError(f"{name} {given!r}: no size, as 2G is one")
+        power = " KMGT".index(found[2].upper() or " ")
+        given = int(found[1]) << 10 * power
+    given = operator.index(given)
+    if not 0 <= given < 1 << 64:
+        raise UsageError(f"{name} {given}")
+    return given

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 import torch
 import torch.utils.data as data
 
-from ._contents import contents_of
+from ._contents import Contents
 
 # From here on torch's shared memory is faster than a pipe.
 _LARGE = 1 << 20
@@ -42,7 +42,7 @@ class Decoder:
                  collate: Optional[Callable]) -> None:
         self.raw = decode is None and collate is None
         self.decode = decode or _first_bytes
-        self.collate = (contents_of if self.raw else
+        self.collate = (Contents if self.raw else
                         collate or data.default_collate)
 
     def batch(self, members: Iterator, bad: List[bool], labels: List[int],

@@ -26,6 +26,10 @@ from ._errors import checked, exception
 WAIT_MS = 50
 
 
+class Again(Exception):
+    """Nothing has come yet: ask again."""
+
+
 class Damage(NamedTuple):
     """What is wrong with a sample: file of the dataset, number of the sample,
     path of the member, each None where there is none, and the reason."""
@@ -43,6 +47,21 @@ class Threads(ctypes.c_void_p):
 
     needs: tuple = ()
     __del__ = method(lib.loader_freep)
+
+
+class Mapping(NamedTuple):
+    """The file that all contents are in, and where it is mapped here."""
+
+    fd: int
+    base: int
+    size: int
+
+
+def _mapping(threads: Threads) -> Mapping:
+    fd, base, size = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_size_t()
+    checked(lib.loader_mapping, threads, ctypes.byref(fd), ctypes.byref(base),
+            ctypes.byref(size))
+    return Mapping(fd.value, base.value, size.value)
 
 
 _leased: "Dict[int, Running]" = {}
@@ -85,14 +104,14 @@ class Running:
         self.told: Deque[Union[str, Damage]] = deque()
         options.bad, options.watch.warn = _tellers(self.told)
         options.watch.stop = ctypes.pointer(self.stop)
-        options.wait_ms = WAIT_MS
         self.threads.needs = dataset, options, self.stop, needs
         checked(lib.loader_new, dataset.address, ctypes.byref(options),
                 ctypes.byref(self.threads))
+        self.mapping = _mapping(self.threads) if options.shared else None
 
     def next(self) -> Optional[Room]:
         """The next batch; None at the end.  The same again until took(): Ctrl-C
-        may come at any moment."""
+        may come at any moment.  Again: not within the options' wait_ms."""
         if self.pid != os.getpid():
             raise RuntimeError("a loader can be used only by the process that "
                                "made it")
@@ -109,10 +128,11 @@ class Running:
         self.room = None
 
     def _wait(self, room: Room) -> bool:
-        failure, code = _abi.Failure(), -errno.EAGAIN
-        arguments = ctypes.byref(room.batch), ctypes.byref(failure)
-        while code == -errno.EAGAIN:
-            code = lib.loader_next(self.threads, *arguments)
+        failure = _abi.Failure()
+        code = lib.loader_next(self.threads, ctypes.byref(room.batch),
+                               ctypes.byref(failure))
+        if code == -errno.EAGAIN:
+            raise Again
         if code < 0:
             raise exception(code, failure.msg)
         return code > 0

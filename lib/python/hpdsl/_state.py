@@ -12,7 +12,7 @@ from ._abi import lib
 from ._choice import Choice, address_of
 from ._dataset import Dataset
 from ._errors import checked
-from ._order import Order, end_number
+from ._order import Order, end_number, filled
 
 
 def make_state(order: Order, end: str, dataset: Dataset,
@@ -29,9 +29,11 @@ def make_state(order: Order, end: str, dataset: Dataset,
 
 
 def read_state(state: Union[str, Mapping[str, Any]], dataset: Dataset,
-               choice: Optional[Choice]) -> Tuple[Order, str]:
-    """Its order and its end.  CorruptError: it is no state; DiffersError: it is
-    of another pack or choice, or its epoch has no such step."""
+               choice: Optional[Choice], batch_size: int = 0, ranks: int = 1,
+               workers: int = 1) -> Tuple[Order, str]:
+    """Its order, where it has no number with that of a job that is started so,
+    and its end.  CorruptError: it is no state; DiffersError: it is of another
+    pack or choice, or its epoch has no such step."""
     # What JSON has not, as tensors of an optimizer's, is no state either: that
     # is for the library to say.
     text = (state if isinstance(state, str) else json.dumps(dict(state),
@@ -39,6 +41,9 @@ def read_state(state: Union[str, Mapping[str, Any]], dataset: Dataset,
             ).encode()
     c, handle = _abi.State(), dataset.handle()
     checked(lib.state_parse, text, len(text), b"state", ctypes.byref(c))
+    order = filled(Order._of(c.order), dataset, choice,
+                   0 if c.order.batch else batch_size, ranks, workers)
+    c.order = order._c()
     checked(lib.state_check, ctypes.byref(c), handle.address,
             address_of(choice, dataset), b"state")
-    return Order._of(c.order), list(_abi.ENDS)[c.end]
+    return order, list(_abi.ENDS)[c.end]

@@ -3,52 +3,51 @@
 any number of ranks and of DataLoader's workers.
 
     dataset = hpdsl.Dataset("imagenet.hpdsl")
-    steps = hpdsl.torch.Steps(dataset, hpdsl.Order(seed=1), decode=my_decode)
-    loader = hpdsl.torch.Loader(steps, num_workers=4)
+    loader = hpdsl.torch.Loader(dataset, batch_size=64, seed=1, epochs=90,
+                                decode=my_decode, num_workers=8)
     while loader.epoch < 90:
         for batch in loader:
             ...
             if it_is_time:
                 torch.save({..., "loader": loader.state_dict()}, path)
 
-Steps reads ahead with the library's threads, in large reads; decoding is what
-workers are for.  With nothing to decode a batch has Contents: one tensor of
-bytes, in memory that the worker shares.  Samples and Sampler are the same order
-over a map-style dataset, for code that wants one: each sample is then read by
-itself or with its neighbours of the step.
+One reader, in the training process, reads ahead for all workers, which find in
+its memory what they decode: any number of them reads the same and takes the same
+memory once.  With nothing to decode a batch has Contents, views of that memory,
+and no workers are needed.
+
+Samples and Sampler are the same order over a map-style dataset, for code that
+wants one: each sample is then read by itself or with its neighbours of the step,
+in the worker.
 """
 
 from __future__ import annotations
 
-import errno
 import inspect
 import os
-import traceback
-from dataclasses import replace
-from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
-                    Optional, Tuple, Union)
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
+                    Optional, Union)
 
-import torch
-import torch.distributed
 import torch.utils.data as data
 
 from ._batch import suffixes_of
-from ._choice import Choice
 from ._contents import Contents, contents_in
+from ._course import Course
 from ._dataset import Dataset, Sample
-from ._errors import DiffersError, RangeError, UsageError
-from ._loader import Loader as Reader
-from ._order import Epoch, Order, share_of
+from ._decoding import Failed
+from ._errors import DiffersError, wanted
+from ._order import size_of
 from ._orphan import watch_trainer
 from ._parcel import Batch, Decoder, finished
-from ._state import make_state, read_state
+from ._pump import Reader
+from ._session import Session, effective, only_dataloaders, same
 
-__all__ = ["Batch", "Contents", "Loader", "Places", "Sampler", "Samples",
-           "Steps"]
+__all__ = ["Batch", "Contents", "Loader", "MapLoader", "Places", "Sampler",
+           "Samples"]
 
-# What the library takes for all readers of a process, unless told.
-_MEMORY = 4 << 30
-_LEAST_MEMORY = 16 << 20
+# Options of hpdsl.Loader that say how it reads, and not what.
+_HOW = ("suffixes", "memory", "threads", "check", "skip_bad", "cache",
+        "on_bad", "on_warning")
 
 
 class Places(NamedTuple):
@@ -61,197 +60,220 @@ class Places(NamedTuple):
     step: int
 
 
-class _Position:
-    """Whose turn it is: an order, a rank's share of it, and where to begin.
+class _Loop:
+    """What loaders have in common: where the loop is."""
 
-    The beginning is kept in shared memory, as workers that live on after an
-    epoch learn of the next one in no other way."""
+    course: Course
 
-    _epochs_end = 0  # 0: there is none
+    @property
+    def epoch(self) -> int:
+        """Of the batch that is next; within the loop's body that is the one
+        behind the batch at hand, though workers are ahead of it.  The next
+        epoch begins when the `for` has ended: behind the last batch step is
+        len(loader)."""
+        return self.course.epoch
 
-    def __init__(self, dataset: Dataset, order: Order = Order(), *,
-                 choice: Optional[Choice] = None, end: str = "mask",
-                 rank: Optional[int] = None, ranks: Optional[int] = None,
-                 uneven: bool = False) -> None:
-        self.dataset, self.choice = dataset, choice
-        self.end, self.uneven = end, uneven
-        self.rank, self.ranks = _ranks(rank, ranks)
-        share_of(self.rank, self.ranks, 0, 1, uneven)
-        self._epoch: Optional[Epoch] = None
-        self._at = torch.zeros(2, dtype=torch.int64).share_memory_()
-        self.order = order
-        self.order = self.epoch(order.epoch).order
-        self.seek(order.epoch, order.step)
+    @property
+    def step(self) -> int:
+        return self.course.step
 
-    def epoch(self, number: int) -> Epoch:
-        """The order of that epoch."""
-        if self._epoch is None or self._epoch.order.epoch != number:
-            self._epoch = Epoch(self.dataset, replace(
-                self.order, epoch=number, step=0), self.choice)
-        return self._epoch
+    @property
+    def order(self):
+        """The Order, with all of its numbers."""
+        return self.course.order
 
-    def steps(self, epoch: int) -> int:
-        """Steps of that epoch, the same for every rank."""
-        return self.epoch(epoch).steps(self.end)
-
-    def over(self, epoch: int) -> bool:
-        """Whether that is behind the last epoch."""
-        return bool(self._epochs_end) and epoch >= self._epochs_end
+    def __len__(self) -> int:
+        """Steps of the epoch: all of them, not those that are left."""
+        return self.course.steps(self.epoch)
 
     def seek(self, epoch: int, step: int = 0) -> None:
-        """Where the next iteration begins: it gives the rest of that epoch."""
-        if not 0 <= step <= self.steps(epoch):
-            raise RangeError(f"no step {step} in epoch {epoch}, which has "
-                             f"{self.steps(epoch)}", -errno.ERANGE)
-        self._at[0], self._at[1] = epoch, step
+        """The next `for` gives the rest of that epoch."""
+        self.course.seek(epoch, step)
+        self.close()
 
-    def state_dict(self, epoch: int, step: int) -> dict:
-        """For load_state_dict(), on any number of ranks and workers: the state
-        of a loop for which that step is the next one."""
-        if step >= self.steps(epoch):
-            epoch, step = epoch + 1, 0
-        return make_state(replace(self.order, epoch=epoch, step=step),
-                          self.end, self.dataset, self.choice)
+    def set_epoch(self, epoch: int) -> None:
+        """The same, but where the loop is in that epoch it stays: for those who
+        say it before each epoch, also after load_state_dict()."""
+        if epoch != self.epoch:
+            self.seek(epoch)
 
-    def load_state_dict(self, state: dict) -> None:
-        """Seeks that step, and takes the order and the end from there too.
-        Raises DiffersError: another pack or another choice."""
-        order, end = read_state(state, self.dataset, self.choice)
-        self.order, self.end, self._epoch = replace(order, step=0), end, None
-        self.order = self.epoch(order.epoch).order
-        self.seek(order.epoch, order.step)
+    def state_dict(self) -> Dict[str, Any]:
+        """Where the loop is, counted by the steps that it was handed: numbers
+        and strings only, for load_state_dict() of a loader with the same
+        dataset and choice, on any number of ranks and workers.  As JSON in a
+        file, hpdsl-stage --order-from takes it too."""
+        return self.course.state_dict()
 
-    def __getstate__(self) -> dict:
-        return {**self.__dict__, "_epoch": None}
+    def load_state_dict(self, state: Union[str, Dict[str, Any]]) -> None:
+        """Not while a `for` is under way.  Raises DiffersError: of another pack
+        or choice; UsageError: this many ranks cannot share its batch, or
+        batch_size says another one."""
+        self.course.load_state_dict(state)
+        self.close()
+
+    def close(self) -> None:
+        """Ends workers and reading; the next `for` begins them anew."""
+
+    def __reduce__(self):
+        raise TypeError("a loader belongs to the process that made it: pass on "
+                        "its dataset, and its state_dict()")
+
+    def _begin(self) -> bool:
+        """False: there is nothing left."""
+        course = self.course
+        if course.step >= course.steps(course.epoch):
+            course.seek(course.epoch + 1)
+        return not course.over()
+
+    def _handed(self, batch: Batch) -> None:
+        here = self.course.epoch, self.course.step
+        if (batch.epoch, batch.step) != here:
+            raise RuntimeError(f"epoch {batch.epoch}, step {batch.step} has "
+                               f"come in the place of epoch {here[0]}, step "
+                               f"{here[1]}")
+        self.course.behind(*here)
+
+    def _ended(self, epoch: int) -> None:
+        course, steps = self.course, self.course.steps(epoch)
+        if (course.epoch, course.step) != (epoch, steps):
+            self.close()
+            raise RuntimeError(f"epoch {epoch} has ended at step "
+                               f"{course.step} of {steps}")
+        course.seek(epoch + 1)
 
 
-def _ranks(rank: Optional[int], ranks: Optional[int]) -> Tuple[int, int]:
-    if rank is not None and ranks is not None:
-        return rank, ranks
-    if rank is not None or ranks is not None:
-        # With a guess at the other one all of them may read the same.
-        raise UsageError(f"rank {rank} of ranks {ranks}: wanted both or "
-                         "neither")
-    if (torch.distributed.is_available() and
-            torch.distributed.is_initialized()):
-        return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return 0, 1
+class Loader(_Loop):
+    """Steps as Batches, decoded by workers.
 
+    `for batch in loader` gives the rest of the epoch in which the loop is, the
+    next one the next epoch, and behind the last of `epochs` nothing; after a
+    `break` it goes on where it was.
 
-def _same_pack(one: Dataset, other: Dataset) -> bool:
-    """Cheaper to see than by the packs' names."""
-    return one.handle().digest() == other.handle().digest()
-
-
-class Steps(_Position, data.IterableDataset):
-    """The steps of an epoch as Batches, for DataLoader(steps, batch_size=None)
-    with any number of workers; each iteration gives the rest of the epoch that
-    seek() set.  Loader does both, counts, and knows the state to resume from.
-
-    dataset, order, choice, end, uneven
-                 as for hpdsl.Loader; begins at the order's epoch and step
-    rank, ranks  both or neither: then those of torch.distributed, if that is
-                 initialized
-    epochs       how many there are in all, from the order's epoch on: behind
-                 them an iteration gives nothing; 0: no end
+    dataset, batch_size
+                 and most others as for hpdsl.Loader, as are memory, 1 GiB of
+                 which are enough for all workers together, suffixes, check,
+                 skip_bad, cache, threads, on_bad and on_warning.  The last two
+                 are called in a thread
     decode       called with the content of a sample's first member, a memoryview
                  of bytes, or with those of all members of `suffixes`; what it
-                 returns has to be its own, not another view.  None: bytes
+                 returns has to be its own, not another view: tensors, arrays
+                 and views in lists, tuples and dicts are copied, of anything
+                 else it is an error.  None: bytes
     collate      makes one of the n results; None: default_collate, or, where
                  nothing is decoded either, Contents
-    memory       bytes for what was read, all workers together; 0: 4 GiB
-    options      others of hpdsl.Loader: suffixes, threads, check, skip_bad,
-                 cache, on_bad, on_warning.  They are used in the workers.
+    num_workers  processes that decode; 0: this one.  With nothing to decode
+                 there are none
+    dataloader   others, as prefetch_factor, persistent_workers, pin_memory,
+                 multiprocessing_context, worker_init_fn and timeout, are those
+                 of DataLoader
 
-    Under the start method "spawn" all of it has to be picklable.
+    Under the start method "spawn" decode and collate have to be picklable.
 
-    In a worker a step is not yet a Batch, but only when it arrives: what is
-    done to it there, decode and collate have to do, and no collate_fn of
-    DataLoader's and no dataset around this one.
+    It is no DataLoader: its batches are this rank's share already, and who
+    prepares loaders for several processes leaves it as it is.  Which rank this
+    is, if it was not said, is looked for when the first `for` begins.
+
+    A worker that dies, whatever the reason, is a RuntimeError.  What decode
+    raises is raised in the loop, as is a bad sample; the next `for` goes on
+    behind that step, while state_dict() still has it until another is handed
+    out.
     """
 
-    def __init__(self, dataset: Dataset, order: Order = Order(), *,
-                 choice: Optional[Choice] = None, end: str = "mask",
-                 rank: Optional[int] = None, ranks: Optional[int] = None,
-                 uneven: bool = False, epochs: int = 0,
-                 decode: Optional[Callable] = None,
-                 collate: Optional[Callable] = None, memory: int = 0,
-                 **options) -> None:
-        super().__init__(dataset, order, choice=choice, end=end, rank=rank,
-                         ranks=ranks, uneven=uneven)
-        # Here, and not when a worker has started.
-        inspect.signature(Reader).bind(dataset, **options)
-        options["suffixes"] = suffixes_of(options.get("suffixes") or ())
-        if epochs < 0:
-            raise UsageError(f"epochs {epochs}")
-        self._decoder = Decoder(decode, collate)
-        self._epochs_end = order.epoch + epochs if epochs else 0
-        self._memory, self._options = memory or _MEMORY, options
-        self.persistent = False
-        # A reader that is at the beginning of the next epoch, and what it is
-        # good for.
-        self._reader: Optional[Reader] = None
-        self._reader_at: Any = None
+    _session: Optional[Session] = None
 
-    def __getstate__(self) -> dict:
-        return {**super().__getstate__(), "_reader": None, "_reader_at": None}
+    def __init__(self, dataset: Dataset, batch_size: int = 0, *,
+                 decode: Optional[Callable] = None,
+                 collate: Optional[Callable] = None, num_workers: int = 0,
+                 **options) -> None:
+        wanted(Dataset, "dataset", dataset)
+        how = {name: options.pop(name) for name in _HOW if name in options}
+        what = {name: options.pop(name) for name in list(options)
+                if name in inspect.signature(Course).parameters}
+        only_dataloaders(options)
+        self.dataset = dataset
+        self.course = Course(dataset, batch_size, **what)
+        # Here, and not when it begins.
+        how["suffixes"] = suffixes_of(how.get("suffixes") or ())
+        self._memory = size_of(how.get("memory", 0))
+        self._decoder, self._how = Decoder(decode, collate), how
+        self._options = effective(self._decoder, num_workers, options)
+        # Behind a step that failed; None: where the course is.
+        self._skipped = 0
+
+    def plan(self) -> Dict[str, Any]:
+        """See hpdsl.Loader.plan()."""
+        return self.course.plan(self._memory)
+
+    def stats(self) -> Dict[str, Any]:
+        """See hpdsl.Loader.stats(): since reading began, of the one reader of
+        this process.  ValueError: there is none."""
+        if self._session is None:
+            raise ValueError("nothing is being read")
+        return self._session.reader.stats()
+
+    def close(self) -> None:
+        session, self._session = self._session, None
+        self._skipped = 0
+        if session is not None and session.reader._running is not None and (
+                session.reader._running.pid == os.getpid()):
+            session.close()
+
+    def __del__(self) -> None:
+        self.close()
 
     def __iter__(self) -> Iterator[Batch]:
-        watch_trainer()
-        epoch, step = self._at.tolist()
-        info = data.get_worker_info()
-        worker, workers = (info.id, info.num_workers) if info else (0, 1)
-        if self.over(epoch) or step + worker >= self.steps(epoch):
+        if self._session is None:
+            self.course.look_again()
+        if not self._begin():
             return
-        # Without others there is nobody to end this process after the epoch.
-        last = bool(info) and not self.persistent
-        reader = self._reader_for(epoch, step, worker, workers, last)
-        try:
-            for batch in reader:
-                converted = [self._convert(batch)]
-                # The library and the lender get their memory back.
-                del batch
-                yield converted.pop()
-        except BaseException:
-            reader.close()
-            raise
-        self._reader = reader
-        self._reader_at = os.getpid(), epoch + 1, 0, worker, workers
+        session = self._session or self._open()
+        course, epoch = self.course, self.course.epoch
+        session.begin(course.steps(epoch) - course.step - self._skipped)
+        while True:
+            try:
+                made = session.next()
+            except StopIteration:
+                break
+            except BaseException:
+                self.close()
+                raise
+            if isinstance(made, Failed):
+                self._skipped += 1
+                if made.fatal:
+                    self.close()
+                made.throw()
+            self._skip()
+            self._handed(made)
+            yield made
+            if self._session is not session:
+                return  # it was sought meanwhile
+        self._skip()
+        self._ended(epoch)
 
-    def _reader_for(self, epoch: int, step: int, worker: int, workers: int,
-                    last: bool) -> Reader:
-        """The one of the epoch before, if it goes on just there, has read
-        ahead."""
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            if self._reader_at == (os.getpid(), epoch, step, worker, workers):
-                return reader
-            reader.close()
-        left = self._epochs_end - epoch if self._epochs_end else 0
-        threads = max(4, os.cpu_count() or 1)
-        options = {"threads": max(2, -(-threads // workers)), **self._options}
-        return Reader(
-            self.dataset, replace(self.order, epoch=epoch, step=step),
-            epochs=1 if last else left, choice=self.choice, end=self.end,
-            rank=self.rank, ranks=self.ranks, worker=worker, workers=workers,
-            uneven=self.uneven, memory=max(_LEAST_MEMORY,
-                                           self._memory // workers), **options)
+    def _skip(self) -> None:
+        """Steps that failed are behind us when a later one has come."""
+        for _ in range(self._skipped):
+            self.course.behind(self.course.epoch, self.course.step)
+        self._skipped = 0
 
-    def _convert(self, batch):
-        """Nothing of it points into the library's memory."""
-        wanted = self._options.get("suffixes")
-        members = (zip(*map(batch.members, wanted)) if wanted
-                   else ((view,) for view in batch.data))
-        return self._decoder.batch(members, batch.bad, batch.labels,
-                                   batch.numbers, batch.mask, batch.epoch,
-                                   batch.step)
+    def _open(self) -> Session:
+        course = self.course
+        rank, ranks, _ = course.ranks
+        reader = Reader(
+            self.dataset, order=course.at(), epochs=course.left(),
+            choice=course.choice, end=course.end, rank=rank, ranks=ranks,
+            uneven=course.uneven, shared=bool(self._options["num_workers"]),
+            **self._how)
+        self._session = Session(reader, self._decoder, self._how["suffixes"],
+                                 self._options)
+        return self._session
 
 
 class Samples(data.Dataset):
     """A dataset, map style: samples[n] is (what decode made of it, its label),
     samples[places] the Batch of a step that Sampler has yielded.
 
-    decode, collate  as for Steps, also what is said there of workers
+    decode, collate  as for Loader
     suffixes         of the members that decode gets; None: the first one
     """
 
@@ -290,112 +312,57 @@ class Samples(data.Dataset):
             [sample.label for sample in samples], *places)
 
 
-class Sampler(_Position, data.Sampler):
+class Sampler(data.Sampler):
     """The same steps for a map-style dataset:
     DataLoader(samples, sampler=sampler, batch_size=None).  Each iteration gives
-    the rest of the epoch that seek() set, as Places.  Arguments: see Steps."""
+    the rest of the epoch that seek() set, as Places.  Arguments, as far as they
+    say which samples come, are those of Loader."""
+
+    def __init__(self, dataset: Dataset, batch_size: int = 0, **options
+                 ) -> None:
+        self.dataset = dataset
+        self.course = Course(dataset, batch_size, **options)
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        self.course.seek(epoch, step)
 
     def __iter__(self) -> Iterator[Places]:
-        epoch, step = self._at.tolist()
-        order = self.epoch(epoch)
-        for number in range(step, order.steps(self.end)):
-            places = order.step(number, rank=self.rank, ranks=self.ranks,
-                                end=self.end, uneven=self.uneven)
-            repeat = self.end == "repeat"
+        course = self.course
+        epoch, first = course.epoch, course.step
+        order, repeat = course.epoch_of(epoch), course.end == "repeat"
+        rank, ranks, _ = course.ranks
+        for number in range(first, order.steps(course.end)):
+            places = order.step(number, rank=rank, ranks=ranks,
+                                end=course.end, uneven=course.uneven)
             yield Places([p.sample for p in places],
                          [p.real or repeat for p in places], epoch, number)
 
 
-class Loader:
-    """A DataLoader that knows where the training loop is.
+class MapLoader(_Loop):
+    """As Loader, of Samples and a Sampler: workers read for themselves.
+    loader is the DataLoader, to which the options go."""
 
-        Loader(steps, num_workers=4)
-        Loader(samples, sampler, num_workers=4)
-
-    `for batch in loader` gives the rest of the epoch in which the loop is, the
-    next one the next epoch, and behind the last of Steps' epochs nothing; after
-    a `break` it goes on where it was.
-
-    epoch, step  of the batch that is next; within the loop's body that is the
-                 one behind the batch at hand, though workers are ahead of it
-    len(loader)  steps of that epoch: all of them, not those that are left
-    loader       the DataLoader; options go to it, except batch_size, sampler,
-                 shuffle, batch_sampler, collate_fn and drop_last
-
-    A worker that dies, whatever the reason, is a RuntimeError.  Raises
-    DiffersError: the sampler is of another pack than the samples.
-    """
-
-    def __init__(self, dataset: Union[Steps, Samples],
-                 sampler: Optional[Sampler] = None, **options) -> None:
-        if not isinstance(dataset, Steps if sampler is None else Samples) or \
-                not isinstance(sampler, (Sampler, type(None))):
-            raise TypeError("wanted Steps, or Samples and a Sampler")
-        self._position: _Position = sampler or dataset
-        if sampler is None:
-            dataset.persistent = options.get("persistent_workers", False)
-        elif not _same_pack(dataset.dataset, sampler.dataset):
+    def __init__(self, samples: Samples, sampler: Sampler, **options) -> None:
+        if not isinstance(samples, Samples) or not isinstance(sampler, Sampler):
+            raise TypeError("wanted Samples and a Sampler")
+        if not _same_pack(samples.dataset, sampler.dataset):
             raise DiffersError(
                 f"sampler: of {sampler.dataset.path}, which is another pack "
-                f"than {dataset.dataset.path}")
-        self.loader = data.DataLoader(dataset, batch_size=None,
-                                      sampler=sampler, **options)
-        self._sought()
-
-    def _sought(self) -> None:
-        self.epoch, self.step = self._position._at.tolist()
-
-    def seek(self, epoch: int, step: int = 0) -> None:
-        self._position.seek(epoch, step)
-        self._sought()
-
-    def __len__(self) -> int:
-        return self._position.steps(self.epoch)
+                f"than {samples.dataset.path}")
+        self.dataset, self.course = samples.dataset, sampler.course
+        self.loader = data.DataLoader(samples, batch_size=None,
+                                      sampler=sampler, collate_fn=same,
+                                      **options)
 
     def __iter__(self) -> Iterator[Batch]:
-        if self.step >= len(self):
-            self.epoch, self.step = self.epoch + 1, 0
-        if self._position.over(self.epoch):
+        if not self._begin():
             return
-        self._position.seek(self.epoch, self.step)
-        for batch in self._batches():
-            if (batch.epoch, batch.step) != (self.epoch, self.step):
-                raise RuntimeError(
-                    f"epoch {batch.epoch}, step {batch.step} has come in the "
-                    f"place of epoch {self.epoch}, step {self.step}")
-            self.step += 1
+        for batch in self.loader:
+            self._handed(batch)
             yield batch
-        if self.step < len(self):
-            raise RuntimeError(f"epoch {self.epoch} has ended at step "
-                               f"{self.step} of {len(self)}")
-        self.epoch, self.step = self.epoch + 1, 0
-
-    def _batches(self) -> Iterator[Batch]:
-        try:
-            yield from self.loader
-        except (ConnectionError, EOFError, FileNotFoundError) as e:
-            # That is what it looks like where a large batch was on its way.
-            if not _from_queue(e):
-                raise
-            raise RuntimeError("a worker of the DataLoader has died") from e
-
-    def state_dict(self) -> dict:
-        """Where the loop is, counted by the steps that it was handed: numbers
-        and strings only, for load_state_dict() of a loader with the same
-        dataset and choice, on any number of ranks and workers.  As JSON in a
-        file, hpdsl-stage --order-from takes it too."""
-        return self._position.state_dict(self.epoch, self.step)
-
-    def load_state_dict(self, state: dict) -> None:
-        """Not while a `for` is under way.  Raises DiffersError: of another pack
-        or choice."""
-        self._position.load_state_dict(state)
-        self._sought()
+        self._ended(self.epoch)
 
 
-def _from_queue(e: BaseException) -> bool:
-    """Whether it was raised while something was received, as borrow() and torch
-    do, and is not decode's, in a worker or here."""
-    modules = (frame.f_globals.get("__name__")
-               for frame, _ in traceback.walk_tb(e.__traceback__))
-    return "multiprocessing.queues" in modules
+def _same_pack(one: Dataset, other: Dataset) -> bool:
+    """Cheaper to see than by the packs' names."""
+    return one.handle().digest() == other.handle().digest()

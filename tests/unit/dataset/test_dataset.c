@@ -10,6 +10,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 
+#include <sys/resource.h>
+
 #include <cmocka.h>
 
 struct fixture {
@@ -453,6 +455,16 @@ static void test_cut_while_open(void **state)
 
 /* ---- Descriptors ------------------------------------------------------ */
 
+/* Then a dataset keeps an eighth: 256. */
+static void limit_files(void)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 2048;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 /* More chunks than descriptors are kept for. */
 static void test_many_chunks(void **state)
 {
@@ -460,6 +472,7 @@ static void test_many_chunks(void **state)
 	struct fixture f;
 
 	(void)state;
+	limit_files();
 	set_up(&f, 600, 300, 0);
 	ds = open_it(&f);
 	read_all(&f, ds);
@@ -503,6 +516,7 @@ static void test_threads(void **state)
 	struct fixture f;
 
 	(void)state;
+	limit_files();
 	set_up(&f, 900, 300, 0);
 	ds = open_it(&f);
 	for (int i = 0; i < 4; i++) {

@@ -111,10 +111,10 @@ static void test_room(void **state)
 {
 	struct hp_block_member m[] = {
 		{ .chunk = 1, .offset = 5000, .size = 100 },
-		{ .chunk = 1, .offset = 8000, .size = 0 },
-		{ .chunk = 1, .offset = 8000 + HP_FETCH_GAP, .size = 1 },
-		{ .chunk = 1, .offset = 8002 + 2 * HP_FETCH_GAP, .size = 1 },
-		{ .chunk = 2, .offset = 8003 + 2 * HP_FETCH_GAP, .size = 0 },
+		{ .chunk = 1, .offset = 8000, .size = 1 },
+		{ .chunk = 1, .offset = 8001 + HP_FETCH_GAP, .size = 1 },
+		{ .chunk = 1, .offset = 8003 + 2 * HP_FETCH_GAP, .size = 1 },
+		{ .chunk = 2, .offset = 8004 + 2 * HP_FETCH_GAP, .size = 1 },
 		{ .chunk = 2, .offset = 10, .size = 4086 },
 		{ .chunk = 2, .offset = 10, .size = 4087 },
 	};
@@ -130,6 +130,26 @@ static void test_room(void **state)
 	/* One that goes back is read apart. */
 	assert_int_equal(hp_fetch_room(m, 6), 4 * 4096 + HP_FETCH_GAP);
 	assert_int_equal(hp_fetch_room(m, 7), 5 * 4096 + HP_FETCH_GAP);
+}
+
+/* Empty ones take nothing, wherever they lie. */
+static void test_room_of_none(void **state)
+{
+	struct hp_block_member m[] = {
+		{ .chunk = 1, .offset = 512 },
+		{ .chunk = 1, .offset = 5000, .size = 100 },
+		{ .chunk = 1, .offset = 8192 },
+		{ .chunk = 1, .offset = 5100, .size = 3000 },
+		{ .chunk = 2, .offset = 100000 },
+		{ .chunk = 1, .offset = 8100, .size = 1 },
+	};
+
+	(void)state;
+	assert_int_equal(hp_fetch_room(m, 1), 0);
+	assert_int_equal(hp_fetch_room(m, 3), 4096);
+	assert_int_equal(hp_fetch_room(m, 5), 4096);
+	/* It is of another chunk, behind which all is read anew. */
+	assert_int_equal(hp_fetch_room(m, 6), 2 * 4096);
 }
 
 /* ---- Forms ------------------------------------------------------------ */
@@ -339,32 +359,36 @@ static void test_dribble(void **state)
 	}
 }
 
+/* A block says if the page cache had it. */
 static void test_cached(void **state)
 {
+	static const int have[] = { 1, 0, -EOPNOTSUPP };
 	struct hp_fetch_options opt = { 0 };
-	struct hpdsl_dataset *ds;
-	struct hp_fetch *f;
-	struct odd_io o;
 
 	(void)state;
-	for (int zst = 0; zst < 2; zst++) {
-		if (zst)
-			compress();
-		else
-			pack((struct hpdsl_pack_options){ 0 });
+	pack((struct hpdsl_pack_options){ 0 });
+	for (int i = 0; i < 3; i++) {
+		struct hpdsl_dataset *ds;
+		struct hp_block_member is;
+		struct hp_block b = { .member = &is, .n = 1 };
+		struct hpdsl_member m = { 0 };
+		struct hp_fetch *f;
+		struct odd_io o;
+
 		odd_io_init(&o);
+		o.cached = have[i];
 		ds = open_at(packed.out, &o.io);
 		f = hp_fetch_new(ds, &opt);
 		assert_non_null(f);
-		assert_false(hp_fetch_cached(f, 0, 1000, 5000));
-		o.cached = -EOPNOTSUPP;
-		assert_false(hp_fetch_cached(f, 0, 1000, 5000));
-		o.cached = 1;
-		assert_true(hp_fetch_cached(f, 0, 1000, 5000));
-		assert_true(hp_fetch_cached(f, 0, 0, 1));
-		assert_false(hp_fetch_cached(f, 0, 1000, 0));
-		assert_false(hp_fetch_cached(f, 0, UINT64_MAX - 1, 5000));
-		assert_false(hp_fetch_cached(f, 3, 0, 10));
+		for (uint64_t n = 0; !m.size; n++)
+			assert_int_equal(hpdsl_member_get(ds, n, &m, NULL), 0);
+		is = (struct hp_block_member){ m.checksum, m.offset, m.chunk, 0,
+					       NULL, m.size, m.number };
+		b.room = hp_fetch_room(&is, 1);
+		b.buf = aligned_alloc(HP_FETCH_PAGE, b.room);
+		assert_int_equal(hp_fetch(f, &b), 0);
+		assert_int_equal(b.cached, have[i] > 0);
+		free(b.buf);
 		hp_fetch_free(f);
 		hpdsl_close(ds);
 	}
@@ -630,15 +654,16 @@ static void test_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_room),	test(test_plain),
-		test(test_portable),	test(test_zstd),
-		test(test_zstd_frames), test(test_adopted),
-		test(test_system),	test(test_counts),
-		test(test_gaps),	test(test_no_direct),
-		test(test_dribble),	test(test_cached),
-		test(test_one_bad),	test(test_bad_place),
-		test(test_cut),		test(test_no_file),
-		test(test_bad_frame),	test(test_faults),
+		test(test_room),      test(test_room_of_none),
+		test(test_plain),     test(test_portable),
+		test(test_zstd),      test(test_zstd_frames),
+		test(test_adopted),   test(test_system),
+		test(test_counts),    test(test_gaps),
+		test(test_no_direct), test(test_dribble),
+		test(test_cached),    test(test_one_bad),
+		test(test_bad_place), test(test_cut),
+		test(test_no_file),   test(test_bad_frame),
+		test(test_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,35 +229,6 @@ static void test_growing(void **state)
 	assert_int_equal(told.n, 0);
 }
 
-/* Asking what is in memory waits for nothing. */
-static void test_cached(void **state)
-{
-	struct hp_fetch_options opt = { 0 };
-	struct hpdsl_dataset *ds;
-	struct hp_fetch *fetch;
-	struct staged f;
-	struct odd_io o;
-
-	(void)state;
-	staged_begin(&f, 0);
-	staged_put_all(&f);
-	hp_state_set(f.state, 0, HP_CHUNK_COMING);
-	hp_state_set(f.state, 1, HP_CHUNK_ABSENT);
-	odd_io_init(&o);
-	o.cached = 1;
-	ds = staged_open(f.dir, &o.io);
-	fetch = hp_fetch_new(ds, &opt);
-	assert_non_null(fetch);
-	assert_false(hp_fetch_cached(fetch, 0, 0, 1000));
-	assert_false(hp_fetch_cached(fetch, 1, 0, 1000));
-	assert_true(hp_fetch_cached(fetch, 2, 0, 1000));
-	assert_true(staged_sources(ds).wait_seconds == 0);
-	staged_expect(ds, 0, 0, 0);
-	hp_fetch_free(fetch);
-	hpdsl_close(ds);
-	staged_end(&f);
-}
-
 /* ---- Damage here ------------------------------------------------------ */
 
 /* A bit of each chunk, and some in another way. */
@@ -320,35 +291,6 @@ static void test_damage(void **state)
 		hpdsl_close(ds);
 		staged_end(&f);
 	}
-}
-
-/* What asking about the page cache has found out is told as well. */
-static void test_damage_is_found_by_asking(void **state)
-{
-	struct told told = TOLD;
-	struct hpdsl_dataset *ds;
-	struct hpdsl_chunk row;
-	struct fetching t;
-	struct hp_fetch *f;
-	struct staged s;
-
-	(void)state;
-	staged_begin(&s, 0);
-	staged_put_all(&s);
-	staged_chunk(&s, 1, &row);
-	assert_int_equal(truncate(staged_at(&s, row.name), 2000), 0);
-	ds = staged_open(s.dir, NULL);
-	t = fetching_of(&s, ds, &told);
-	f = hp_fetch_new(ds, &t.opt);
-	assert_non_null(f);
-	for (int i = 0; i < 2; i++) {
-		hp_fetch_cached(f, 1, 0, 1000);
-		assert_int_equal(told.n, 1);
-		expect_told(&told, &s, 1, "is 2000 bytes, ");
-	}
-	hp_fetch_free(f);
-	hpdsl_close(ds);
-	staged_end(&s);
 }
 
 /* A few members here and there are worth no more than themselves. */
@@ -531,9 +473,7 @@ int main(void)
 		cmocka_unit_test(test_partial),
 		cmocka_unit_test(test_expanded),
 		cmocka_unit_test(test_growing),
-		cmocka_unit_test(test_cached),
 		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_damage_is_found_by_asking),
 		cmocka_unit_test(test_damage_costs_little),
 		cmocka_unit_test(test_damage_everywhere),
 		cmocka_unit_test(test_no_origin),

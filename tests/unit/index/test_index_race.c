@@ -208,19 +208,28 @@ static void ask_order(const struct hpdsl_dataset *ds)
 					    .include = patterns,
 					    .n_include = 2,
 					    .balanced = true };
+	struct hpdsl_order_start start = { .batch_size = 8 };
+	struct hpdsl_cost_options all = { .memory = 0 };
+	struct hpdsl_order o = { .seed = 1 };
 	struct hpdsl_choice *choice = NULL;
 	struct hpdsl_epoch *e = NULL;
 	struct hpdsl_epoch_cost cost;
 	struct hpdsl_error err;
 	uint32_t first[64];
+	uint64_t position;
 
-	if (hpdsl_choose(ds, &opt, &choice, &err) == 0 &&
-	    hpdsl_epoch_new(ds, choice, &(struct hpdsl_order){ 0 }, &e, &err) ==
-		    0)
-		hpdsl_epoch_cost(e, ds, &cost, &err);
+	hpdsl_choose(ds, &opt, &choice, &err);
+	start.choice = choice;
+	if (hpdsl_order_fill(ds, &start, &o, &err) == 0 &&
+	    hpdsl_epoch_new(ds, choice, &o, &e, &err) == 0) {
+		hpdsl_epoch_cost(e, ds, &all, &cost, &err);
+		hpdsl_epoch_where(e, 0, 0, &position, &err);
+	}
 	hpdsl_epoch_free(e);
 	hpdsl_choice_free(choice);
-	hpdsl_order_first_use(ds, &(struct hpdsl_order){ 0 }, first, &err);
+	o = (struct hpdsl_order){ 0 };
+	if (hpdsl_order_fill(ds, NULL, &o, &err) == 0)
+		hpdsl_order_first_use(ds, &o, first, &err);
 }
 
 static void check_sample(const struct hpdsl_batch *b, size_t i)

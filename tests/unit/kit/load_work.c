@@ -15,7 +15,7 @@ char load_plain[200], load_zst[200], load_big[200];
 
 /* ---- Datasets --------------------------------------------------------- */
 
-/* Some without text, some empty, a few that are larger than small slots. */
+/* Some without text, some empty, one that is larger than the others. */
 static void make_sample(int i)
 {
 	char name[64];
@@ -205,11 +205,60 @@ void load_check_batch(const struct hpdsl_dataset *ds,
 	free(place);
 }
 
+/* ---- Loaders ---------------------------------------------------------- */
+
+struct hpdsl_loader_options load_base(void)
+{
+	return (struct hpdsl_loader_options){
+		.order = { .seed = 7,
+			   .batch = 12,
+			   .lanes = 24,
+			   .piece = 2,
+			   .windows = 2,
+			   .parts = 1 },
+		.epochs = 1,
+		.threads = 2,
+	};
+}
+
+struct hpdsl_dataset *load_open(const char *dir, const struct hp_io *io)
+{
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_dataset *ds = NULL;
+
+	if (hpdsl_open(dir, io, &ds, &err) < 0)
+		fail_msg("%s", err.msg);
+	return ds;
+}
+
+struct hpdsl_loader *load_new(const struct hpdsl_dataset *ds,
+			      const struct hpdsl_loader_options *opt)
+{
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_loader *l = NULL;
+
+	if (hpdsl_loader_new(ds, opt, &l, &err) < 0)
+		fail_msg("%s", err.msg);
+	return l;
+}
+
+struct hpdsl_epoch *load_epoch(const struct hpdsl_dataset *ds,
+			       const struct hpdsl_loader_options *opt)
+{
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_epoch *e = NULL;
+
+	if (hpdsl_epoch_new(ds, opt->choice, &opt->order, &e, &err) < 0)
+		fail_msg("%s", err.msg);
+	return e;
+}
+
 /* ---- Epochs ----------------------------------------------------------- */
 
 struct run {
 	const struct hpdsl_dataset *ds;
 	struct load_case *c;
+	struct hpdsl_order order; /* filled */
 	struct hpdsl_loader *l;
 	const struct hpdsl_batch *held[16];
 	uint32_t n_held;
@@ -217,20 +266,48 @@ struct run {
 
 static void hold(struct run *r, const struct hpdsl_batch *b)
 {
-	uint32_t most = r->c->hold ? r->c->hold : 1;
-
 	r->held[r->n_held++] = b;
-	if (r->n_held <= most)
+	if (r->n_held <= r->c->hold)
 		return;
 	hpdsl_batch_release(r->held[0]);
 	memmove(r->held, r->held + 1, --r->n_held * sizeof(*r->held));
+}
+
+struct hpdsl_order load_order(const struct hpdsl_dataset *ds,
+			      const struct hpdsl_loader_options *opt)
+{
+	struct hpdsl_order_start start = { .choice = opt->choice,
+					   .batch_size = opt->batch_size,
+					   .ranks = opt->share.ranks,
+					   .workers = opt->share.workers };
+	struct hpdsl_order o = opt->order;
+	struct hpdsl_error err = { 0 };
+
+	if (hpdsl_order_fill(ds, &start, &o, &err) < 0)
+		fail_msg("%s", err.msg);
+	return o;
+}
+
+static void check_state(const struct run *r, uint64_t epoch, uint64_t step)
+{
+	char is[HPDSL_STATE_MAX], want[HPDSL_STATE_MAX];
+	struct hpdsl_state s;
+
+	hpdsl_loader_state(r->l, &s);
+	hpdsl_state_format(&s, is);
+	s.order = r->order;
+	s.order.epoch = epoch;
+	s.order.step = step;
+	s.end = r->c->opt.end;
+	hpdsl_state_format(&s, want);
+	assert_string_equal(is, want);
 }
 
 static void check_epoch(struct run *r, uint64_t number, uint64_t first)
 {
 	const struct hpdsl_loader_options *opt = &r->c->opt;
 	uint32_t w = opt->share.workers ? opt->share.workers : 1;
-	struct hpdsl_order o = opt->order;
+	struct hpdsl_order o = r->order;
 	struct hpdsl_error err = { 0 };
 	struct hpdsl_epoch *e;
 
@@ -247,6 +324,7 @@ static void check_epoch(struct run *r, uint64_t number, uint64_t first)
 		assert_int_equal(b->epoch, number);
 		assert_int_equal(b->step, s);
 		load_check_batch(r->ds, opt, e, b);
+		check_state(r, number, s + 1);
 		hold(r, b);
 	}
 	hpdsl_epoch_free(e);
@@ -257,7 +335,21 @@ static void count_warning(void *arg, const char *text)
 	struct load_case *c = arg;
 
 	assert_non_null(strstr(text, "memory"));
-	c->warned++;
+	c->told_small += !strncmp(text, "reads of ", 9);
+	c->told_over += !!strstr(text, "do not fit");
+}
+
+/* What a step that is awaited takes beyond the memory is told; nothing else
+ * takes more. */
+static void check_stats(const struct load_case *c)
+{
+	const struct hpdsl_loader_stats *s = &c->stats;
+
+	assert_int_equal(s->failed_steps, 0);
+	assert_int_equal(s->bad_samples, 0);
+	assert_true(s->memory_peak <= s->memory || c->told_over);
+	assert_true(c->told_over <= 1 && c->told_small <= 1);
+	assert_true(s->stall_seconds <= s->seconds);
 }
 
 void load_check(const char *dataset, struct load_case *c)
@@ -267,21 +359,23 @@ void load_check(const char *dataset, struct load_case *c)
 	struct hpdsl_error err = { 0 };
 	struct hpdsl_dataset *ds;
 
-	assert_int_equal(hpdsl_open(dataset, NULL, &ds, &err), 0);
+	assert_int_equal(hpdsl_open(dataset, c->opt.watch.io, &ds, &err), 0);
 	r.ds = ds;
-	c->warned = 0;
+	c->told_small = c->told_over = 0;
 	c->opt.watch.warn = count_warning;
 	c->opt.watch.arg = c;
+	r.order = load_order(ds, &c->opt);
 	if (hpdsl_loader_new(ds, &c->opt, &r.l, &err) < 0)
 		fail_msg("%s", err.msg);
+	check_state(&r, r.order.epoch, r.order.step);
 	for (uint64_t i = 0; i < c->opt.epochs; i++)
-		check_epoch(&r, c->opt.order.epoch + i,
-			    i ? 0 : c->opt.order.step);
+		check_epoch(&r, r.order.epoch + i, i ? 0 : r.order.step);
 	assert_int_equal(hpdsl_loader_next(r.l, &b, &err), 0);
 	assert_int_equal(hpdsl_loader_next(r.l, &b, &err), 0);
 	for (uint32_t i = 0; i < r.n_held; i++)
 		hpdsl_batch_release(r.held[i]);
 	hpdsl_loader_stats(r.l, &c->stats);
+	check_stats(c);
 	hpdsl_loader_free(r.l);
 	hpdsl_close(ds);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loader against the order as hpdsl_epoch_step() has it, and against the
- * members as hpdsl_member_read() has them: for shares, ends, windows, bounds of
- * memory, numbers of threads, suffixes, choices and compressed chunks.
+ * members as hpdsl_member_read() has them: for orders, shares, ends, numbers of
+ * threads, suffixes, choices and compressed chunks.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,15 +21,10 @@
 
 static struct load_case base(void)
 {
-	return (struct load_case){
-		.opt = { .order = { .seed = 7,
-				    .window = 2,
-				    .lanes = 4,
-				    .run = 3,
-				    .step_runs = 4 },
-			 .epochs = 2,
-			 .threads = 2 },
-	};
+	struct load_case c = { .opt = load_base() };
+
+	c.opt.epochs = 2;
+	return c;
 }
 
 /* ---- Orders and shares ------------------------------------------------ */
@@ -48,51 +43,42 @@ static void test_threads(void **state)
 		assert_int_equal(c.stats.samples, 3 * LOAD_SAMPLES);
 		assert_true(i == 0 || c.stats.bytes == bytes);
 		bytes = c.stats.bytes;
-		assert_false(c.stats.one_by_one);
-		assert_true(c.stats.memory_peak <= c.stats.memory);
+		assert_int_equal(c.stats.lanes, 24);
+		assert_int_equal(c.stats.memory, HPDSL_LOADER_MEMORY);
+		assert_int_equal(c.told_small + c.told_over, 0);
 		assert_true(c.stats.reads > 0);
 	}
 }
 
+static const struct hpdsl_order orders[] = {
+	/* The defaults; all of them, but for the batch. */
+	{ .seed = 0 },
+	{ .seed = 1, .batch = 5 },
+	/* One lane, and one sample. */
+	{ .seed = 2, .batch = 1, .lanes = 1, .piece = 5, .windows = 1 },
+	/* Lanes that give several samples to a step. */
+	{ .seed = 3, .batch = 12, .lanes = 4, .piece = 7, .windows = 2 },
+	{ .seed = 4, .batch = 16, .lanes = 1, .piece = 3, .windows = 4 },
+	/* Lanes that several steps share. */
+	{ .seed = 5, .batch = 3, .lanes = 21, .piece = 3, .windows = 3 },
+	/* More lanes than samples, pieces larger than chunks. */
+	{ .seed = 6, .batch = 2, .lanes = 300, .piece = 2, .windows = 1 },
+	{ .seed = 7, .batch = 6, .lanes = 6, .piece = 40, .windows = 2 },
+	/* Parts; more of them than chunks, and than lanes. */
+	{ .seed = 8, .batch = 6, .lanes = 12, .piece = 2, .parts = 3 },
+	{ .seed = 9, .batch = 6, .lanes = 6, .piece = 2, .parts = 20 },
+	/* One step is more than there is. */
+	{ .seed = 10, .batch = 256, .lanes = 64, .piece = 2, .windows = 2 },
+	/* In stored order. */
+	{ .seed = 11, .batch = 10, .plain = true },
+	{ .seed = 12, .batch = 128, .plain = true },
+};
+
+static const enum hpdsl_end ends[] = { HPDSL_END_MASK, HPDSL_END_REPEAT,
+				       HPDSL_END_DROP };
+
 static void test_orders(void **state)
 {
-	static const struct hpdsl_order orders[] = {
-		{ .seed = 0 }, /* the defaults */
-		{ .seed = 1,
-		  .window = 1,
-		  .lanes = 1,
-		  .run = 1,
-		  .step_runs = 1 },
-		{ .seed = 2,
-		  .window = 100,
-		  .lanes = 1,
-		  .run = 5,
-		  .step_runs = 2 },
-		{ .seed = 3,
-		  .window = 1,
-		  .lanes = 30,
-		  .run = 2,
-		  .step_runs = 3 },
-		{ .seed = 4,
-		  .window = 3,
-		  .lanes = 6,
-		  .run = 7,
-		  .step_runs = 2,
-		  .parts = 3 },
-		{ .seed = 5,
-		  .window = 2,
-		  .lanes = 150,
-		  .run = 1,
-		  .step_runs = 7 },
-		{ .seed = 6,
-		  .window = 2,
-		  .lanes = 2,
-		  .run = 64,
-		  .step_runs = 4 }, /* one step is more than there is */
-	};
-	static const enum hpdsl_end ends[] = { HPDSL_END_MASK, HPDSL_END_REPEAT,
-					       HPDSL_END_DROP };
-
 	(void)state;
 	for (size_t i = 0; i < COUNT(orders) * COUNT(ends); i++) {
 		struct load_case c = base();
@@ -100,40 +86,120 @@ static void test_orders(void **state)
 		c.opt.order = orders[i / COUNT(ends)];
 		c.opt.end = ends[i % COUNT(ends)];
 		load_check(load_plain, &c);
-	}
-}
-
-/* In the middle of windows, too. */
-static void test_begin(void **state)
-{
-	(void)state;
-	for (uint64_t step = 0; step <= 9; step++) {
-		struct load_case c = base();
-
-		c.opt.order.epoch = 5;
-		c.opt.order.step = step;
+		c.opt.threads = HPDSL_SERIAL;
+		c.hold = 2;
 		load_check(load_plain, &c);
 	}
 }
 
+/* In the middle of pieces, and at the very end, too. */
+static void test_begin(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(orders); i++)
+		for (uint64_t step = 0; step <= 9; step += 1 + i % 3) {
+			struct load_case c = base();
+
+			c.opt.order = orders[i];
+			c.opt.order.epoch = 5;
+			c.opt.order.step = step;
+			c.opt.end = ends[step % COUNT(ends)];
+			if (orders[i].batch > 12 || !orders[i].batch)
+				c.opt.order.step = 0;
+			load_check(load_plain, &c);
+		}
+}
+
+static void check_shares(const struct hpdsl_order *o, enum hpdsl_end end,
+			 uint32_t ranks, uint32_t workers)
+{
+	uint64_t samples = 0;
+	struct load_case c;
+
+	for (uint32_t i = 0; i < ranks * workers; i++) {
+		c = base();
+		c.opt.order = *o;
+		c.opt.end = end;
+		c.opt.epochs = 1;
+		c.opt.threads = i % 2 ? HPDSL_SERIAL : 2;
+		c.opt.share = (struct hpdsl_share){
+			.rank = i % ranks,
+			.ranks = ranks,
+			.worker = i / ranks,
+			.workers = workers,
+			.uneven = o->batch % ranks != 0,
+		};
+		load_check(load_plain, &c);
+		samples += c.stats.samples;
+	}
+	if (end == HPDSL_END_MASK)
+		assert_int_equal(samples, LOAD_SAMPLES);
+	if (end == HPDSL_END_DROP)
+		assert_int_equal(samples, LOAD_SAMPLES / o->batch * o->batch);
+}
+
+/* All readers together have each sample once. */
 static void test_shares(void **state)
 {
 	(void)state;
-	for (uint32_t ranks = 1; ranks <= 4; ranks++)
-		for (uint32_t workers = 1; workers <= 3; workers++)
-			for (uint32_t i = 0; i < ranks * workers; i++) {
-				struct load_case c = base();
+	for (size_t i = 1; i < COUNT(orders); i++)
+		for (uint32_t ranks = 1; ranks <= 5; ranks += 1 + i % 2)
+			for (uint32_t workers = 1; workers <= 3; workers++)
+				if (ranks <= orders[i].batch)
+					check_shares(&orders[i],
+						     ends[(ranks + workers) %
+							  COUNT(ends)],
+						     ranks, workers);
+}
 
-				c.opt.order.step = i % 3;
-				c.opt.share = (struct hpdsl_share){
-					.rank = i % ranks,
-					.ranks = ranks,
-					.worker = i / ranks,
-					.workers = workers,
-					.uneven = ranks == 3,
-				};
-				load_check(load_plain, &c);
-			}
+/* Begun with some ranks, and gone on with others. */
+static void test_other_ranks(void **state)
+{
+	(void)state;
+	for (uint32_t ranks = 1; ranks <= 12; ranks++)
+		for (uint32_t rank = 0; rank < ranks; rank += 1 + ranks / 4) {
+			struct load_case c = base();
+
+			c.opt.order = orders[3]; /* of lanes that are cut */
+			c.opt.order.step = 4;
+			c.opt.share = (struct hpdsl_share){
+				.rank = rank,
+				.ranks = ranks,
+				.uneven = 12 % ranks,
+			};
+			load_check(load_plain, &c);
+		}
+}
+
+/* What a rank is to have of each step. */
+static void test_batch_size(void **state)
+{
+	struct hpdsl_loader *l = NULL;
+	const struct hpdsl_batch *b;
+	struct hpdsl_dataset *ds;
+	struct load_case c = { .opt = { .batch_size = 5,
+					.epochs = 1,
+					.share = { .rank = 2, .ranks = 3 } } };
+	struct hpdsl_state s;
+
+	(void)state;
+	load_check(load_plain, &c);
+	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, NULL), 0);
+	assert_int_equal(hpdsl_loader_new(ds, &c.opt, &l, NULL), 0);
+	assert_int_equal(hpdsl_loader_next(l, &b, NULL), 1);
+	assert_int_equal(b->n, 5);
+	hpdsl_batch_release(b);
+	hpdsl_loader_state(l, &s);
+	assert_int_equal(s.order.batch, 15);
+	assert_true(s.order.lanes && s.order.piece && s.order.windows &&
+		    s.order.parts);
+	hpdsl_loader_free(l);
+	/* The state's batch holds, whatever the number of ranks. */
+	c.opt.order = s.order;
+	c.opt.batch_size = 0;
+	c.opt.share = (struct hpdsl_share){ .rank = 1, .ranks = 5 };
+	load_check(load_plain, &c);
+	hpdsl_close(ds);
 }
 
 static void refused(const struct hpdsl_loader_options *opt, const char *why)
@@ -149,31 +215,47 @@ static void refused(const struct hpdsl_loader_options *opt, const char *why)
 	hpdsl_close(ds);
 }
 
-static void test_refused(void **state)
+static void test_refused_shares(void **state)
 {
 	struct load_case c = base();
 
 	(void)state;
-	c.opt.share = (struct hpdsl_share){ .rank = 0, .ranks = 3 };
-	refused(&c.opt, "3 ranks do not divide a step of 4 runs (uneven: ");
+	c.opt.share = (struct hpdsl_share){ .rank = 0, .ranks = 5 };
+	refused(&c.opt, "a batch of 12: 5 ranks do not divide it; 4 or 6 do");
 	c.opt.share = (struct hpdsl_share){ .rank = 2, .ranks = 2 };
 	refused(&c.opt, "no rank 2 of 2");
 	c.opt.share = (struct hpdsl_share){ .worker = 1 };
 	refused(&c.opt, "worker 1 of 1");
-	c.opt.share = (struct hpdsl_share){ .ranks = 5, .uneven = true };
-	refused(&c.opt, "5 ranks cannot share");
+	c.opt.share = (struct hpdsl_share){ .ranks = 13, .uneven = true };
+	refused(&c.opt, "13 ranks cannot share a batch of 12 samples");
+	c = base();
+	c.opt.batch_size = 5;
+	refused(&c.opt, "a batch of 12 is not 5 samples on each of 1 ranks");
 	c = base();
 	c.opt.order.step = 10;
 	refused(&c.opt, "no step 10, the epoch has 9");
-	c = base();
-	c.opt.order.run = 1 << 20;
-	c.opt.order.step_runs = 1 << 10;
+	c.opt.order.step = 9;
+	c.opt.end = HPDSL_END_DROP;
+	refused(&c.opt, "no step 9, the epoch has 8");
+	c.opt.end = (enum hpdsl_end)3;
+	refused(&c.opt, "no such end of an epoch");
+}
+
+static void test_refused_orders(void **state)
+{
+	struct load_case c = base();
+
+	(void)state;
+	c.opt.order.batch = 1 << 30;
+	c.opt.order.lanes = 1;
 	refused(&c.opt, "steps are too large");
-	c.opt.order.run = c.opt.order.step_runs = UINT32_MAX;
+	c.opt.order.batch = UINT32_MAX;
 	refused(&c.opt, "steps are too large");
 	c = base();
-	c.opt.order.parts = 3;
-	refused(&c.opt, "parts");
+	c.opt.order.lanes = 18;
+	refused(&c.opt, "lanes have to be a multiple or a divisor of batch");
+	c.opt.order.lanes = UINT64_C(12) << 32;
+	refused(&c.opt, "2^32 lanes or more");
 	c = base();
 	c.opt.memory = (16 << 20) - 1;
 	refused(&c.opt, "memory of 16 MiB or more, not 16777215 bytes");
@@ -193,7 +275,7 @@ static void test_barren(void **state)
 	struct hpdsl_loader *l;
 
 	(void)state;
-	c.opt.order.run = 64;
+	c.opt.order.batch = c.opt.order.lanes = 128;
 	c.opt.end = HPDSL_END_DROP;
 	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, &err), 0);
 	for (size_t i = 0; i < COUNT(epochs); i++) {
@@ -202,6 +284,12 @@ static void test_barren(void **state)
 		assert_int_equal(hpdsl_loader_next(l, &b, &err), 0);
 		hpdsl_loader_free(l);
 	}
+	/* Nor has a worker that none of an epoch's steps is for. */
+	c.opt.end = HPDSL_END_MASK;
+	c.opt.share = (struct hpdsl_share){ .worker = 1, .workers = 2 };
+	assert_int_equal(hpdsl_loader_new(ds, &c.opt, &l, &err), 0);
+	assert_int_equal(hpdsl_loader_next(l, &b, &err), 0);
+	hpdsl_loader_free(l);
 	hpdsl_close(ds);
 }
 
@@ -236,7 +324,12 @@ static void test_compressed(void **state)
 	struct load_case c = base();
 
 	(void)state;
-	load_check(load_zst, &c);
+	for (size_t i = 0; i < COUNT(orders); i++) {
+		c.opt.order = orders[i];
+		c.opt.end = ends[i % COUNT(ends)];
+		load_check(load_zst, &c);
+	}
+	c = base();
 	c.opt.suffixes = txt;
 	c.opt.n_suffixes = 1;
 	c.opt.share = (struct hpdsl_share){ .rank = 1, .ranks = 2 };
@@ -245,128 +338,49 @@ static void test_compressed(void **state)
 
 static void check_chosen(const struct hpdsl_choice_options *how)
 {
-	struct load_case c = base();
 	struct hpdsl_choice *choice;
 	struct hpdsl_error err = { 0 };
 	struct hpdsl_dataset *ds;
 
 	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, &err), 0);
 	assert_int_equal(hpdsl_choose(ds, how, &choice, &err), 0);
-	c.opt.choice = choice;
-	c.opt.epochs = 3;
-	load_check(load_plain, &c);
-	c.opt.share = (struct hpdsl_share){ .worker = 1, .workers = 2 };
-	load_check(load_plain, &c);
+	for (size_t i = 0; i < COUNT(orders); i++) {
+		struct load_case c = base();
+
+		c.opt.choice = choice;
+		c.opt.epochs = 3;
+		c.opt.order = orders[i];
+		c.opt.end = ends[i % COUNT(ends)];
+		load_check(load_plain, &c);
+		load_check(load_zst, &c);
+		c.opt.share = (struct hpdsl_share){ .worker = 1, .workers = 2 };
+		load_check(load_plain, &c);
+		c.opt.share =
+			(struct hpdsl_share){ .ranks = 2, .uneven = true };
+		if (orders[i].batch > 1)
+			load_check(load_plain, &c);
+	}
 	hpdsl_choice_free(choice);
 	hpdsl_close(ds);
 }
 
-/* Samples that an epoch has several times are read once. */
+/* With gaps between samples, and samples that come several times. */
 static void test_choices(void **state)
 {
 	static const uint64_t few[] = { 3, 4, 5, 77, 102 };
+	static const uint64_t one[] = { 40 };
 	static const uint64_t weights[] = { 5 * HPDSL_WEIGHT_ONE / 2, 0,
 					    HPDSL_WEIGHT_ONE, 0 };
 
 	(void)state;
 	check_chosen(&(struct hpdsl_choice_options){ .samples = few,
 						     .n_samples = 5 });
+	check_chosen(&(struct hpdsl_choice_options){ .samples = one,
+						     .n_samples = 1 });
 	check_chosen(&(struct hpdsl_choice_options){ .class_weight = weights });
+	check_chosen(&(struct hpdsl_choice_options){ .balanced = true });
 	check_chosen(&(struct hpdsl_choice_options){ .split_from = 0,
 						     .split_to = 300000000 });
-}
-
-/* ---- Memory ----------------------------------------------------------- */
-
-static struct load_case big(void)
-{
-	struct load_case c = base();
-
-	c.opt.order.run = 1;
-	c.opt.memory = 16 << 20;
-	return c;
-}
-
-/* 30 MB of windows in 16 MiB. */
-static void test_one_by_one(void **state)
-{
-	struct load_case c = big();
-
-	(void)state;
-	c.opt.order.window = 4;
-	for (uint32_t threads = 1; threads <= 4; threads += 3) {
-		c.opt.threads = threads;
-		load_check(load_big, &c);
-		assert_true(c.stats.one_by_one);
-		assert_int_equal(c.warned, 1);
-		assert_true(c.stats.windows_bytes > 16 << 20);
-		assert_true(c.stats.memory_peak <= 16 << 20);
-	}
-	c.opt.threads = HPDSL_SERIAL;
-	load_check(load_big, &c);
-}
-
-/* Windows that fit, but not all that is read ahead. */
-static void test_bound(void **state)
-{
-	struct load_case c = big();
-
-	(void)state;
-	c.opt.order.window = 1;
-	c.opt.order.lanes = 2;
-	c.opt.cache = HPDSL_CACHE_KEEP;
-	for (uint32_t threads = 1; threads <= 4; threads += 3) {
-		c.opt.threads = threads;
-		load_check(load_big, &c);
-		assert_false(c.stats.one_by_one);
-		assert_int_equal(c.warned, 0);
-		assert_true(c.stats.memory_peak <= 16 << 20);
-	}
-	c.hold = 2;
-	load_check(load_big, &c);
-}
-
-/*
- * Endless, and nothing is to be read: what is planned ahead is bounded all the
- * same.
- */
-static void test_nothing_to_read(void **state)
-{
-	static const char *const none[] = { "png" };
-	struct load_case c = base();
-	struct hpdsl_dataset *ds;
-	struct hpdsl_loader *l;
-	uint64_t n = 0;
-
-	(void)state;
-	c.opt.epochs = 0;
-	c.opt.suffixes = none;
-	c.opt.n_suffixes = 1;
-	c.opt.threads = HPDSL_SERIAL;
-	c.opt.memory = 16 << 20;
-	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, NULL), 0);
-	assert_int_equal(hpdsl_loader_new(ds, &c.opt, &l, NULL), 0);
-	pthread_mutex_lock(&l->lock);
-	while (hp_load_work(l))
-		assert_true(n++ < 1000000);
-	pthread_mutex_unlock(&l->lock);
-	hpdsl_loader_stats(l, &c.stats);
-	assert_true(c.stats.memory_peak <= c.stats.memory);
-	hpdsl_loader_free(l);
-	hpdsl_close(ds);
-}
-
-/* A step of 33 MB. */
-static void test_over(void **state)
-{
-	struct load_case c = big();
-
-	(void)state;
-	c.opt.order.run = 12;
-	load_check(load_big, &c);
-	assert_true(c.warned >= 1);
-	assert_true(c.stats.memory_peak > 33 << 20);
-	assert_true(c.stats.memory_peak < 72 << 20);
 }
 
 int main(void)
@@ -376,15 +390,14 @@ int main(void)
 		cmocka_unit_test(test_orders),
 		cmocka_unit_test(test_begin),
 		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_other_ranks),
+		cmocka_unit_test(test_batch_size),
+		cmocka_unit_test(test_refused_shares),
+		cmocka_unit_test(test_refused_orders),
 		cmocka_unit_test(test_barren),
 		cmocka_unit_test(test_suffixes),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_choices),
-		cmocka_unit_test(test_one_by_one),
-		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_nothing_to_read),
-		cmocka_unit_test(test_over),
 	};
 
 	return cmocka_run_group_tests(tests, load_setup, load_teardown);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Epochs of real datasets: what they cost, and what damage does to them. */
+/* Epochs of real datasets: their defaults, first use, and what damage does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,86 +54,108 @@ static struct hpdsl_dataset *open_packed(void)
 	return ds;
 }
 
-/* From the first byte of a sample's contents to the last one of another's. */
-static uint64_t stretch(const struct hpdsl_dataset *ds, uint64_t first,
-			uint64_t last)
-{
-	struct hpdsl_sample a, b;
-	struct hpdsl_member from, to;
+/* ---- Orders ----------------------------------------------------------- */
 
-	assert_int_equal(hpdsl_sample_get(ds, first, &a, NULL), 0);
-	assert_int_equal(hpdsl_sample_get(ds, last, &b, NULL), 0);
-	assert_int_equal(hpdsl_member_get(ds, a.first_member, &from, NULL), 0);
-	assert_int_equal(
-		hpdsl_member_get(ds, b.first_member + b.members - 1, &to, NULL),
-		0);
-	return to.offset + to.size - from.offset;
-}
-
-/* One lane, one chunk a window: every chunk is read once, whole. */
-static void the_cost_of_whole_chunks(void **state)
+/* What is not said follows from the index and from what the job is. */
+static void what_is_not_said(void **state)
 {
-	struct hpdsl_order o = { .window = 1, .lanes = 1 };
+	struct hpdsl_order_start start = { .batch_size = 4, .ranks = 2 };
 	struct hpdsl_dataset *ds = open_packed();
-	uint64_t most = 0, least = UINT64_MAX;
-	struct hpdsl_epoch_cost cost;
-	struct hpdsl_epoch_info info;
-	struct hpdsl_epoch *e;
-	struct hpdsl_chunk c;
+	struct hpdsl_order o = { .seed = 7 };
+	struct hpdsl_error err;
 
 	(void)state;
-	assert_int_equal(hpdsl_epoch_new(ds, NULL, &o, &e, NULL), 0);
-	hpdsl_epoch_info(e, &info);
-	assert_true(info.samples == SAMPLES && info.chunks == CHUNKS &&
-		    info.windows == CHUNKS && info.batch == 256);
-	assert_int_equal(hpdsl_epoch_cost(e, ds, &cost, NULL), 0);
-	for (uint32_t i = 0; i < CHUNKS; i++) {
-		uint64_t n;
-
-		assert_int_equal(hpdsl_chunk_get(ds, i, &c, NULL), 0);
-		n = stretch(ds, c.first_sample, c.first_sample + c.samples - 1);
-		most = n > most ? n : most;
-		least = n < least ? n : least;
-	}
-	assert_int_equal(cost.reads, CHUNKS);
-	assert_int_equal(cost.window_bytes, most);
-	assert_int_equal(cost.job_bytes, most);
-	assert_int_equal(cost.smallest_read, least);
-	assert_in_range(cost.median_read, least, most);
-	/* all are in one step */
-	assert_true(fabs(cost.mates_expected - 1) < 1e-9);
-	hpdsl_epoch_free(e);
+	assert_int_equal(hpdsl_order_fill(ds, NULL, &o, NULL), 0);
+	assert_true(o.seed == 7 && o.batch == HPDSL_BATCH_SIZE && o.lanes &&
+		    o.piece && o.windows == 1 && o.parts == 1);
+	o = (struct hpdsl_order){ 0 };
+	assert_int_equal(hpdsl_order_fill(ds, &start, &o, NULL), 0);
+	assert_int_equal(o.batch, 8);
+	/* A state's batch on other ranks. */
+	start = (struct hpdsl_order_start){ .ranks = 3 };
+	assert_int_equal(hpdsl_order_fill(ds, &start, &o, NULL), 0);
+	assert_int_equal(o.batch, 8);
+	start.batch_size = 4;
+	assert_int_equal(hpdsl_order_fill(ds, &start, &o, &err), HPDSL_EUSAGE);
+	assert_string_equal(err.msg,
+			    "a batch of 8 is not 4 samples on each of 3 ranks");
+	o = (struct hpdsl_order){ .batch = 6, .plain = true };
+	assert_int_equal(hpdsl_order_fill(ds, NULL, &o, NULL), 0);
+	assert_true(o.lanes == 1 && o.piece == 1 && o.windows == 1);
 	hpdsl_close(ds);
 }
 
-/* What is left out at the ends of a piece is not read. */
-static void the_cost_of_a_choice(void **state)
+/* A set that was not shuffled gets more lanes of less; of a choice it is what
+ * was chosen that counts. */
+static void what_the_index_says(void **state)
 {
+	struct hpdsl_pack_options plain = { .chunks = CHUNKS,
+					    .shuffle = HPDSL_SHUFFLE_NONE };
 	static const uint64_t list[] = { 2, 5, 39 };
 	const struct hpdsl_choice_options opt = { .samples = list,
 						  .n_samples = 3 };
-	struct hpdsl_order o = { .lanes = 2, .run = 1, .step_runs = 2 };
+	struct hpdsl_order_start start = { .batch_size = 1 };
+	struct hpdsl_order of_some = { 0 }, sorted = { 0 };
+	struct hp_seq_set set = { 3, 0, CHUNKS, true, 1, 1, 1 };
+	struct hp_seq_order want = { 0 };
 	struct hpdsl_dataset *ds = open_packed();
-	struct hpdsl_epoch_cost cost;
+	struct hpdsl_chunk chunk;
 	struct hpdsl_choice *c;
-	struct hpdsl_epoch *e;
-	uint64_t sum = 0;
+	struct packed p;
 
 	(void)state;
-	assert_int_equal(hpdsl_choose(ds, &opt, &c, NULL), 0);
-	assert_int_equal(hpdsl_epoch_new(ds, c, &o, &e, NULL), 0);
-	assert_int_equal(hpdsl_epoch_cost(e, ds, &cost, NULL), 0);
-	for (uint64_t i = 0; i < e->n_pieces; i++) {
-		uint64_t s[3];
-
-		hp_epoch_samples(e, &e->piece[i], s);
-		sum += stretch(ds, s[0], s[e->piece[i].samples - 1]);
+	for (uint32_t i = 0; i < CHUNKS; i++) {
+		assert_int_equal(hpdsl_chunk_get(ds, i, &chunk, NULL), 0);
+		set.bytes += chunk.plain_bytes;
 	}
-	/* lanes of two and of one sample, each in one window */
-	assert_int_equal(cost.job_bytes, sum);
-	assert_int_equal(cost.reads, e->n_pieces);
-	hpdsl_epoch_free(e);
+	set.bytes = set.bytes * 3 / SAMPLES;
+	assert_int_equal(hp_seq_fill(&set, &want, NULL), 0);
+	assert_int_equal(hpdsl_choose(ds, &opt, &c, NULL), 0);
+	start.choice = c;
+	assert_int_equal(hpdsl_order_fill(ds, &start, &of_some, NULL), 0);
+	assert_true(of_some.lanes == want.lanes &&
+		    of_some.piece == want.piece &&
+		    of_some.windows == want.windows);
+	start.choice = NULL;
 	hpdsl_choice_free(c);
+	hpdsl_close(ds);
+	packed_begin(&p);
+	for (int i = 0; i < SAMPLES; i++)
+		packed_file(&p, (const char[]){ (char)('A' + i), '\0' }, 40000,
+			    0644, 0, 0);
+	packed_pack(&p, plain);
+	assert_int_equal(hpdsl_open(p.out, NULL, &ds, NULL), 0);
+	assert_int_equal(hpdsl_order_fill(ds, &start, &sorted, NULL), 0);
+	/* 40 samples of 40,000 bytes: an eighth of a MiB a lane. */
+	assert_int_equal(sorted.lanes, 12);
+	hpdsl_close(ds);
+	packed_end(&p);
+}
+
+static void chunks_in_order(void **state)
+{
+	struct hpdsl_dataset *ds = open_packed();
+	struct hpdsl_order o = { .seed = 3, .batch = 2 };
+	uint32_t chunk[CHUNKS], n = 0;
+	bool seen[CHUNKS] = { false };
+	struct hpdsl_epoch *e;
+
+	(void)state;
+	assert_int_equal(hpdsl_order_fill(ds, NULL, &o, NULL), 0);
+	assert_int_equal(hpdsl_order_first_use(ds, &o, chunk, NULL), 0);
+	assert_int_equal(hpdsl_epoch_new(ds, NULL, &o, &e, NULL), 0);
+	for (uint64_t p = 0; p < SAMPLES; p++) {
+		uint64_t s, at = 0;
+
+		assert_int_equal(hpdsl_epoch_at(e, p, &s, NULL), 0);
+		while (at + 1 < CHUNKS && e->lists.first[at + 1] <= s)
+			at++;
+		if (!seen[at])
+			assert_int_equal(chunk[n++], at);
+		seen[at] = true;
+	}
+	assert_int_equal(n, CHUNKS);
+	hpdsl_epoch_free(e);
 	hpdsl_close(ds);
 }
 
@@ -141,38 +163,17 @@ static void a_choice_of_another_dataset(void **state)
 {
 	struct hpdsl_choice other = { .n = SAMPLES + 1 };
 	struct hpdsl_dataset *ds = open_packed();
+	const struct hpdsl_order_start start = { .choice = &other };
 	struct hpdsl_order o = { 0 };
 	struct hpdsl_epoch *e = NULL;
 	struct hpdsl_error err;
 
 	(void)state;
+	assert_int_equal(hpdsl_order_fill(ds, &start, &o, &err), HPDSL_EUSAGE);
+	assert_string_equal(err.msg, "the choice is of another dataset");
 	assert_int_equal(hpdsl_epoch_new(ds, &other, &o, &e, &err),
 			 HPDSL_EUSAGE);
 	assert_string_equal(err.msg, "the choice is of another dataset");
-	hpdsl_close(ds);
-}
-
-/* The k-th allocation fails, for every k until none does. */
-static void no_memory(void **state)
-{
-	struct hpdsl_order o = { .lanes = 4, .run = 3, .parts = 2 };
-	struct hpdsl_dataset *ds = open_packed();
-	struct hpdsl_error err;
-	int r = -ENOMEM;
-
-	(void)state;
-	for (long k = 1; r < 0; k++) {
-		struct hpdsl_epoch_cost cost;
-		struct hpdsl_epoch *e = NULL;
-
-		wrap_fail_at(k, false);
-		r = hpdsl_epoch_new(ds, NULL, &o, &e, &err);
-		if (r == 0)
-			r = hpdsl_epoch_cost(e, ds, &cost, &err);
-		wrap_fail_at(0, false);
-		assert_true(r == 0 ? k > 9 : r == -ENOMEM);
-		hpdsl_epoch_free(e);
-	}
 	hpdsl_close(ds);
 }
 
@@ -182,8 +183,7 @@ static void no_memory(void **state)
 static int try_index(const struct image *im, struct hpdsl_error *err)
 {
 	struct memio *m = memio_new();
-	struct hpdsl_order o = { .lanes = 1 };
-	struct hpdsl_epoch_cost cost;
+	struct hpdsl_order o = { .batch = 8 };
 	struct hpdsl_dataset *ds = NULL;
 	struct hpdsl_epoch *e = NULL;
 	int r;
@@ -192,9 +192,9 @@ static int try_index(const struct image *im, struct hpdsl_error *err)
 	memio_add(m, "d/dataset.yaml", "", 0);
 	r = hpdsl_open("d", memio_io(m), &ds, err);
 	assert_int_equal(r, 0);
-	r = hpdsl_epoch_new(ds, NULL, &o, &e, err);
+	r = hpdsl_order_fill(ds, NULL, &o, err);
 	if (r == 0)
-		r = hpdsl_epoch_cost(e, ds, &cost, err);
+		r = hpdsl_epoch_new(ds, NULL, &o, &e, err);
 	hpdsl_epoch_free(e);
 	hpdsl_close(ds);
 	memio_free(m);
@@ -234,10 +234,10 @@ static void damage_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_cost_of_whole_chunks),
-		cmocka_unit_test(the_cost_of_a_choice),
+		cmocka_unit_test(what_is_not_said),
+		cmocka_unit_test(what_the_index_says),
+		cmocka_unit_test(chunks_in_order),
 		cmocka_unit_test(a_choice_of_another_dataset),
-		cmocka_unit_test(no_memory),
 		cmocka_unit_test(damage_is_told),
 	};
 

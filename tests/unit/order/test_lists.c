@@ -361,7 +361,7 @@ static void mixing_is_counted(void **state)
 		draw_set(&set, 150);
 		assert_int_equal(init(&set, NULL), 0);
 		s = draw_sequence(&set);
-		all = hp_deal_steps(hp_seq_deal(s), HP_DEAL_MASK);
+		all = hp_deal_steps(hp_seq_deal(s), HPDSL_END_MASK);
 		first = draw(all);
 		steps = 1 + draw(all - first);
 		assert_int_equal(

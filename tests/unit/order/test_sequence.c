@@ -403,7 +403,7 @@ static void test_large(void **state)
 /* ---- Steps and ranks -------------------------------------------------- */
 
 /* What stands in for what is not there came before, in its own lane. */
-static void check_end(const struct hp_deal *d, enum hp_deal_end end)
+static void check_end(const struct hp_deal *d, enum hpdsl_end end)
 {
 	uint64_t steps = hp_deal_steps(d, end), real = 0;
 
@@ -425,7 +425,7 @@ static void check_end(const struct hp_deal *d, enum hp_deal_end end)
 						.lane);
 		}
 	assert_int_equal(real,
-			 end == HP_DEAL_DROP ? steps * d->batch : d->samples);
+			 end == HPDSL_END_DROP ? steps * d->batch : d->samples);
 }
 
 static void test_ends(void **state)
@@ -436,9 +436,9 @@ static void test_ends(void **state)
 		struct hp_seq_order o = draw_order(20);
 		struct hp_deal d = { 1 + draw(300), o.batch, o.lanes, o.piece };
 
-		check_end(&d, HP_DEAL_MASK);
-		check_end(&d, HP_DEAL_REPEAT);
-		check_end(&d, HP_DEAL_DROP);
+		check_end(&d, HPDSL_END_MASK);
+		check_end(&d, HPDSL_END_REPEAT);
+		check_end(&d, HPDSL_END_DROP);
 	}
 }
 
@@ -522,6 +522,8 @@ static void test_refused(void **state)
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 0, 1, 1, 0 }, &shape, least);
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 0, 1, 0 }, &shape, least);
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 0, 0 }, &shape, least);
+	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1048577, 0 }, &shape,
+		"order: more than 1048576 parts");
 	refused((struct hp_seq_order){ 0, 0, 4, 6, 1, 1, 1, 0 }, &shape,
 		"order: lanes have to be a multiple or a divisor of batch");
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1, 0 }, &none,

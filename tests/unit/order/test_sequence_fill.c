@@ -16,6 +16,7 @@
 #define RECORDS 2000000000, 2000000000ull << 10, 32768
 #define FILMS 200, 100000000000, 200
 #define RAGGED 2000000, 760000000000, 10000
+#define SMALL 1000000, 1000000000, 100
 
 static const struct row {
 	struct hp_seq_set set;
@@ -48,6 +49,9 @@ static const struct row {
 	{ { IMAGES, true, 64, 1, 8 }, 64, 512, 37, 16 },
 	{ { LARGE, true, 32, 1, 2 }, 32, 64, 41, 16 },
 	{ { LARGE, true, 32, 1, 3 }, 32, 96, 41, 16 },
+	/* The edges of the rules, as in hpdsl-order(7). */
+	{ { IMAGES, true, 24, 1, 0 }, 24, 72, 37, 16 },
+	{ { SMALL, false, 100, 1, 2 }, 100, 600, 238, 1 },
 	/* A few samples; more in a batch than there are. */
 	{ { 1, 1, 1, true, 1, 1, 0 }, 1, 1, 1, 1 },
 	{ { 10, 1000, 1, true, 64, 4, 0 }, 256, 4, 1, 1 },
@@ -128,12 +132,29 @@ static void test_chosen(void **state)
 	assert_string_equal(err.msg, "order: a batch of 2^32 samples or more");
 }
 
+/* What is given counts in the rules for what is not. */
+static void test_given(void **state)
+{
+	struct hp_seq_set set = { IMAGES, true, 320, 8, 0 };
+	struct hp_seq_order o = { .batch = 2555 };
+
+	(void)state;
+	assert_int_equal(hp_seq_fill(&set, &o, NULL), 0);
+	assert_true(o.lanes == 511 && o.piece == 37 && o.windows == 16);
+	set = (struct hp_seq_set){ SMALL, true, 64, 1, 0 };
+	o = (struct hp_seq_order){ .lanes = 256, .piece = 100 };
+	assert_int_equal(hp_seq_fill(&set, &o, NULL), 0);
+	assert_true(o.batch == 64 && o.lanes == 256 && o.piece == 100 &&
+		    o.windows == 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_always_an_order),
 		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_given),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,28 +28,32 @@ static void states_are_read(void **state)
 	struct hpdsl_state s;
 
 	(void)state;
-	assert_int_equal(parse("seed: 7\nepoch: 2\nstep: 300\nW: 4\nL: 12\n"
-			       "K: 64\nQ: 3\nD: 6\n",
+	assert_int_equal(parse("seed: 7\nepoch: 2\nstep: 300\nbatch: 4\n"
+			       "lanes: 12\npiece: 64\nwindows: 3\n"
+			       "parts: 6\nshuffle: true\n",
 			       &s, NULL),
 			 0);
 	assert_true(s.order.seed == 7 && s.order.epoch == 2 &&
-		    s.order.step == 300 && s.order.window == 4 &&
-		    s.order.lanes == 12 && s.order.run == 64 &&
-		    s.order.step_runs == 3 && s.order.parts == 6);
+		    s.order.step == 300 && s.order.batch == 4 &&
+		    s.order.lanes == 12 && s.order.piece == 64 &&
+		    s.order.windows == 3 && s.order.parts == 6 &&
+		    !s.order.plain);
 	assert_memory_equal(s.pack, unknown, 16);
 	assert_false(s.has_choice);
 	assert_int_equal(
 		parse("{\"pack\": \"00112233445566778899aabbccddeeff\""
 		      ",\n\t\"seed\": 18446744073709551615, \"x\": "
-		      "[1, {\"y\": null}], \"W\": 5, \"end\":\"drop\","
-		      "\"epoch\": 0, \"step\": 0, \"L\": 8, \"K\": 1, "
-		      "\"Q\": 1, \"D\": 1, "
+		      "[1, {\"y\": null}], \"batch\": 4, \"end\":\"drop\","
+		      "\"epoch\": 0, \"step\": 0, \"lanes\": 8, "
+		      "\"piece\": 18446744073709551615, "
+		      "\"windows\": 1, \"parts\": 1, \"shuffle\": true, "
 		      "\"choice\":\"ffeeddccbbaa99887766554433221100\","
-		      " \"version\": 1, \"format\": \"hpdsl-state\"}",
+		      " \"version\": 2, \"format\": \"hpdsl-state\"}",
 		      &s, NULL),
 		0);
-	assert_true(s.order.seed == UINT64_MAX && s.order.window == 5 &&
-		    s.order.lanes == 8 && s.end == HPDSL_END_DROP);
+	assert_true(s.order.seed == UINT64_MAX && s.order.batch == 4 &&
+		    s.order.lanes == 8 && s.order.piece == UINT64_MAX &&
+		    !s.order.plain && s.end == HPDSL_END_DROP);
 	assert_memory_equal(s.pack, pack, 16);
 	assert_true(s.has_choice);
 	for (int i = 0; i < 16; i++)
@@ -65,18 +69,21 @@ static void bad_states_are_refused(void **state)
 		"{",
 		"seed: -1",
 		"seed: 18446744073709551616",
-		"W: 0",
-		"K: 4294967296",
-		"W: [1]",
-		"W: 1\nW: 1",
-		"L: 7\nD: 2",
+		"windows: 0",
+		"piece: 0",
+		"batch: 4294967296",
+		"parts: [1]",
+		"batch: 1\nbatch: 1",
+		"lanes: 7\nbatch: 2",
+		"shuffle: 0",
+		"W: 1",
 		"pack: 00",
 		"choice: 00",
 		"end: never",
 		"end: [mask]",
 		"format: hpdsl-order",
-		"version: 2",
-		"a: &x 1\nW: *x",
+		"version: 1",
+		"a: &x 1\nbatch: *x",
 		"seed: 1\n---\nseed: 2",
 	};
 	struct hpdsl_state s, was;
@@ -93,13 +100,35 @@ static void bad_states_are_refused(void **state)
 	}
 }
 
+/* It has no lanes, and none that do not go with its batch either. */
+static void a_plain_one_has_no_lanes(void **state)
+{
+	static const char *const texts[] = {
+		"shuffle: false",
+		"batch: 2\nlanes: 7\npiece: 3\nwindows: 4\nparts: 5\n"
+		"shuffle: false",
+	};
+	struct hpdsl_state s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		assert_int_equal(parse(texts[i], &s, NULL), 0);
+		assert_true(s.order.plain && s.order.batch == 2 * i &&
+			    s.order.lanes == 1 && s.order.piece == 1 &&
+			    s.order.windows == 1 && s.order.parts == 1);
+	}
+}
+
 /* What says that it is a state is whole; what does not has nothing else. */
 static void what_is_no_state_is_told(void **state)
 {
-	static const char *const names[] = { "version", "pack", "seed", "epoch",
-					     "step",	"W",	"L",	"K",
-					     "Q",	"D",	"end" };
-	struct hpdsl_state s = { .order.seed = 1 };
+	static const char *const names[] = { "version", "pack",	 "seed",
+					     "epoch",	"step",	 "batch",
+					     "lanes",	"piece", "windows",
+					     "parts",	"end" };
+	struct hpdsl_state s = {
+		.order = { 1, 2, 3, 4, 5, 6, 7, 8, false },
+	};
 	char text[HPDSL_STATE_MAX], said[80];
 	struct hpdsl_error err;
 
@@ -135,50 +164,76 @@ static void what_is_no_state_is_told(void **state)
 			    "state: line 1: a loader's state has no ''");
 }
 
-static void formats(const struct hpdsl_state *s, const char *text)
+static void is_text(const struct hpdsl_state *s, const char *text)
 {
-	char buf[HPDSL_STATE_MAX], again[HPDSL_STATE_MAX];
-	struct hpdsl_state t;
+	char buf[HPDSL_STATE_MAX];
 
 	assert_int_equal(hpdsl_state_format(s, buf), strlen(text));
 	assert_string_equal(buf, text);
-	assert_int_equal(parse(buf, &t, NULL), 0);
-	hpdsl_state_format(&t, again);
-	assert_string_equal(again, text);
+}
+
+static void formats(const struct hpdsl_state *s, const char *text)
+{
+	struct hpdsl_state t;
+
+	is_text(s, text);
+	assert_int_equal(parse(text, &t, NULL), 0);
+	is_text(&t, text);
 	assert_int_equal(t.end, s->end);
 	assert_int_equal(t.has_choice, s->has_choice);
 }
 
 static void states_are_written(void **state)
 {
-	struct hpdsl_state s = { .order = { .seed = 42, .step = 9 } };
+	struct hpdsl_state s = {
+		.order = { .seed = 42,
+			   .step = 9,
+			   .batch = 256,
+			   .lanes = 512,
+			   .piece = 37,
+			   .windows = 16,
+			   .parts = 4 },
+	};
 
 	(void)state;
 	memset(s.pack, 0x1a, 16);
 	formats(&s,
-		"{\"format\": \"hpdsl-state\", \"version\": 1, \"pack\": "
+		"{\"format\": \"hpdsl-state\", \"version\": 2, \"pack\": "
 		"\"1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a\", \"seed\": 42, "
-		"\"epoch\": 0, \"step\": 9, \"W\": 16, \"L\": 8, \"K\": 32, "
-		"\"Q\": 8, \"D\": 1, \"end\": \"mask\"}");
+		"\"epoch\": 0, \"step\": 9, \"batch\": 256, \"lanes\": 512, "
+		"\"piece\": 37, \"windows\": 16, \"parts\": 4, \"end\": "
+		"\"mask\"}");
 	/* the longest there is */
 	s = (struct hpdsl_state){
 		.order = { .seed = UINT64_MAX,
 			   .epoch = UINT64_MAX,
 			   .step = UINT64_MAX,
-			   .window = UINT32_MAX,
-			   .lanes = UINT32_MAX,
-			   .run = UINT32_MAX,
-			   .step_runs = UINT32_MAX,
-			   .parts = UINT32_MAX },
+			   .batch = UINT32_MAX,
+			   .lanes = UINT64_MAX,
+			   .piece = UINT64_MAX,
+			   .windows = UINT32_MAX,
+			   .parts = UINT32_MAX,
+			   .plain = true },
 		.end = HPDSL_END_REPEAT,
 		.has_choice = true,
 	};
-	formats(&s, "{\"format\": \"hpdsl-state\", \"version\": 1, \"pack\": "
+	is_text(&s, "{\"format\": \"hpdsl-state\", \"version\": 2, \"pack\": "
 		    "\"00000000000000000000000000000000\", \"seed\": "
 		    "18446744073709551615, \"epoch\": 18446744073709551615, "
-		    "\"step\": 18446744073709551615, \"W\": 4294967295, \"L\": "
-		    "4294967295, \"K\": 4294967295, \"Q\": 4294967295, \"D\": "
-		    "4294967295, \"end\": \"repeat\", \"choice\": "
+		    "\"step\": 18446744073709551615, \"batch\": 4294967295, "
+		    "\"lanes\": 18446744073709551615, \"piece\": "
+		    "18446744073709551615, \"windows\": 4294967295, "
+		    "\"parts\": 4294967295, \"end\": \"repeat\", "
+		    "\"shuffle\": false, \"choice\": "
+		    "\"00000000000000000000000000000000\"}");
+	s.order.lanes = s.order.piece = 1;
+	s.order.windows = s.order.parts = 1;
+	formats(&s, "{\"format\": \"hpdsl-state\", \"version\": 2, \"pack\": "
+		    "\"00000000000000000000000000000000\", \"seed\": "
+		    "18446744073709551615, \"epoch\": 18446744073709551615, "
+		    "\"step\": 18446744073709551615, \"batch\": 4294967295, "
+		    "\"lanes\": 1, \"piece\": 1, \"windows\": 1, \"parts\": 1, "
+		    "\"end\": \"repeat\", \"shuffle\": false, \"choice\": "
 		    "\"00000000000000000000000000000000\"}");
 }
 
@@ -238,6 +293,14 @@ static void of_this_dataset(void **state)
 	assert_int_equal(hpdsl_choose(ds, &opt, &other, NULL), 0);
 
 	assert_int_equal(check(&s, ds, NULL, ""), 0);
+	/* as a person writes one: of any dataset, and of any choice */
+	assert_int_equal(check(&s, ds, c, ""), 0);
+	s.has_choice = true;
+	assert_int_equal(check(&s, ds, c,
+			       "state: the state is of another choice of "
+			       "samples"),
+			 HPDSL_EDIFFERS);
+	s.has_choice = false;
 	hpdsl_pack_id(ds, s.pack);
 	assert_int_equal(check(&s, ds, NULL, ""), 0);
 	s.pack[7] ^= 1;
@@ -245,7 +308,9 @@ static void of_this_dataset(void **state)
 		check(&s, ds, NULL, "state: the state is of another pack"),
 		HPDSL_EDIFFERS);
 	s.pack[7] ^= 1;
-	s.order.run = s.order.step_runs = 1;
+	s.order.step = 7; /* of a batch that nobody has said yet */
+	assert_int_equal(check(&s, ds, NULL, ""), 0);
+	s.order.batch = 1;
 	s.order.step = 5; /* the end */
 	assert_int_equal(check(&s, ds, NULL, ""), 0);
 	s.order.step = 6;
@@ -281,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(states_are_read),
+		cmocka_unit_test(a_plain_one_has_no_lanes),
 		cmocka_unit_test(bad_states_are_refused),
 		cmocka_unit_test(what_is_no_state_is_told),
 		cmocka_unit_test(states_are_written),

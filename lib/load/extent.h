@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where samples of an epoch lie in their chunks, as far as they are wanted:
+ * what shares are cut from.  Rows that are damaged, or that have nothing that
+ * is wanted, lie nowhere.
+ */
+#ifndef HP_LOAD_EXTENT_H
+#define HP_LOAD_EXTENT_H
+
+#include "index/index.h"
+#include "load/shares.h"
+#include "order/epoch.h"
+
+/* Members that are wanted: all but generated ones, or those of suffixes. */
+struct hp_load_wanted {
+	const char *const *suffixes;
+	uint32_t n_suffixes;
+};
+
+/* Is the member wanted for this suffix? */
+bool hp_load_has_suffix(const struct hpdsl_member *m, const char *suffix);
+
+struct hp_load_extents {
+	const struct hpdsl_epoch *e;
+	const struct hp_index *index; /* one thread's, if it is a copy */
+	struct hp_load_wanted wanted;
+	/* The chunk that was asked for last: one more than its number. */
+	uint64_t known;
+	struct hpdsl_chunk chunk;
+	uint64_t members; /* of samples that were asked for since it was 0 */
+};
+
+/* For struct hp_shares_options and hp_shares_count(); arg is such extents. */
+struct hp_extent hp_load_extent(void *arg, uint32_t list, uint64_t index);
+bool hp_load_dense(void *arg, uint32_t list, uint64_t index, uint64_t n);
+struct hp_extent hp_load_kept(void *arg, const struct hp_share *share);
+struct hp_extent hp_load_stored(void *arg, uint32_t list, struct hp_extent at);
+
+/* Members that the share's samples have, or fewer: the share for which x was
+ * asked last. */
+uint64_t hp_load_members(const struct hp_load_extents *x,
+			 const struct hp_share *s);
+
+#endif

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a training loop is: an order, a rank's share of it, and the step that is
+next."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from typing import Any, Dict, Optional
+
+from ._choice import Choice, address_of
+from ._dataset import Dataset
+from ._errors import RangeError, number, wanted
+from ._job import check_shares, end_of, order_of
+from ._loader import plan_of
+from ._order import Epoch, Order, filled, share_of
+from ._rank import Ranks, ranks_of
+from ._state import make_state, read_state
+
+
+class Course:
+    """Arguments are those of hpdsl.Loader.
+
+    Which rank this is, if it was not said, is looked for when it is first
+    needed: whoever makes loaders before torch.distributed is initialized, as
+    some frameworks have it, means the rank that it gets there.
+
+    epoch, step  of the batch that is next; step may be that of an epoch's end
+    """
+
+    def __init__(self, dataset: Dataset, batch_size: int = 0, *,
+                 rank: Optional[int] = None, ranks: Optional[int] = None,
+                 group: Any = None, drop_last: bool = False,
+                 shuffle: Optional[bool] = None, seed: Optional[int] = None,
+                 windows: Optional[int] = None, lanes: Optional[int] = None,
+                 piece: Optional[int] = None, parts: Optional[int] = None,
+                 order: Optional[Order] = None, epochs: Optional[int] = None,
+                 choice: Optional[Choice] = None, end: Optional[str] = None,
+                 uneven: bool = False) -> None:
+        wanted(Dataset, "dataset", dataset)
+        self.dataset, self.choice = dataset, choice
+        address_of(choice, dataset)  # or it is none of this dataset
+        self.given = order_of(order, shuffle=shuffle, seed=seed,
+                              windows=windows, lanes=lanes, piece=piece,
+                              parts=parts)
+        self.end, self.uneven = end_of(end, drop_last), uneven
+        self.batch_size = number("batch_size", batch_size)
+        self.epochs = number("epochs", epochs or 0, 64)
+        self._said = rank, ranks, group
+        self._ranks: Optional[Ranks] = None
+        self._epoch: Optional[Epoch] = None
+        self._order: Optional[Order] = None
+        self.epoch, self.step = self.given.epoch, self.given.step
+        self._until = self.given.epoch + self.epochs
+        if rank is not None or ranks is not None or group is not None:
+            self.order  # what makes no sense is said at once
+
+    @property
+    def ranks(self) -> Ranks:
+        if self._ranks is None:
+            found = ranks_of(*self._said)
+            share_of(found.rank, found.ranks, 0, 1, self.uneven)
+            self._ranks = found
+        return self._ranks
+
+    @property
+    def order(self) -> Order:
+        """With all of its numbers."""
+        if self._order is None:
+            order, ranks = self.given, self.ranks.ranks
+            if order.batch:
+                check_shares(order.batch, self.batch_size, ranks, self.uneven)
+            self._order = filled(order, self.dataset, self.choice,
+                                 0 if order.batch else self.batch_size, ranks)
+        return self._order
+
+    def look_again(self) -> None:
+        """Before anything is read: it may be known by now which rank this is."""
+        if self._ranks is not None and ranks_of(*self._said) != self._ranks:
+            self._ranks = self._order = self._epoch = None
+
+    def epoch_of(self, number: int) -> Epoch:
+        """The order of that epoch."""
+        if self._epoch is None or self._epoch.order.epoch != number:
+            self._epoch = Epoch(self.dataset, replace(
+                self.order, epoch=number, step=0), self.choice)
+        return self._epoch
+
+    def steps(self, epoch: int) -> int:
+        """Steps of that epoch, the same for every rank."""
+        return self.epoch_of(epoch).steps(self.end)
+
+    def over(self) -> bool:
+        """Whether it is behind the last epoch."""
+        return bool(self.epochs) and self.epoch >= self._until
+
+    def left(self) -> int:
+        """Epochs, that which is begun among them; 0: no end."""
+        return self._until - self.epoch if self.epochs else 0
+
+    def behind(self, epoch: int, step: int) -> None:
+        """The step that comes after that one is next."""
+        self.epoch, self.step = epoch, step + 1
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        if epoch < 0 or not 0 <= step <= self.steps(epoch):
+            raise RangeError(f"no step {step} in epoch {epoch}, which has "
+                             f"{self.steps(max(0, epoch))}", -errno.ERANGE)
+        self.epoch, self.step = epoch, step
+
+    def at(self) -> Order:
+        """The order of a reader that begins here."""
+        return replace(self.order, epoch=self.epoch, step=self.step)
+
+    def state_dict(self) -> Dict[str, Any]:
+        epoch, step = self.epoch, self.step
+        if step >= self.steps(epoch):
+            epoch, step = epoch + 1, 0
+        return make_state(replace(self.order, epoch=epoch, step=step),
+                          self.end, self.dataset, self.choice)
+
+    def load_state_dict(self, state) -> None:
+        ranks = self.ranks.ranks
+        order, end = read_state(state, self.dataset, self.choice,
+                                self.batch_size, ranks)
+        check_shares(order.batch, self.batch_size, ranks, self.uneven)
+        self.given = self._order = replace(order, step=0)
+        self.end, self._epoch = end, None
+        self.seek(order.epoch, order.step)
+
+    def plan(self, memory: int) -> Dict[str, Any]:
+        ranks = self.ranks
+        return plan_of(self.epoch_of(self.epoch), share_of(
+            ranks.rank, ranks.ranks, 0, 1, self.uneven), memory, self.end,
+            ranks.source)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dataset that DataLoader has of a Loader: a turn becomes a batch, in the
+trainer or in a worker."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any, Callable, Iterator
+
+import torch
+import torch.utils.data as data
+from torch._utils import ExceptionWrapper
+
+from ._errors import UsageError
+from ._lend import Board, Lent, read_turn
+from ._orphan import watch_trainer
+from ._parcel import Decoder
+
+
+class Failed:
+    """An error on its way to the loop, behind which the next turn comes; fatal:
+    nothing does."""
+
+    def __init__(self, error: Any, fatal: bool = False) -> None:
+        self.error, self.fatal = error, fatal
+
+    def throw(self) -> None:
+        if isinstance(self.error, ExceptionWrapper):
+            self.error.reraise()
+        raise self.error
+
+
+class Asked(data.Sampler):
+    """Yields the turns of what is left of an epoch, and never waits."""
+
+    def __init__(self, ask: Callable[[int], None]) -> None:
+        self.first = self.end = 0
+        self._ask = ask
+
+    def __iter__(self) -> Iterator[int]:
+        for turn in range(self.first, self.end):
+            self._ask(turn + 1)
+            yield turn
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+
+class Here(data.Dataset):
+    """In the process that reads.  convert: of an hpdsl.Batch."""
+
+    def __init__(self, reader: Any, convert: Callable) -> None:
+        self._reader, self._convert = reader, convert
+
+    def __getitem__(self, turn: int):
+        before = self._reader.place()
+        try:
+            batch = self._reader.next_batch()
+        except Exception as e:
+            return Failed(e, before == self._reader.place())
+        try:
+            made = [self._convert(batch)]
+        except Exception as e:
+            return Failed(e)
+        # The library gets its memory back.
+        del batch
+        return made.pop()
+
+
+class There(data.Dataset):
+    """In workers: what they have of the trainer's memory is theirs only until
+    they have made a batch of it."""
+
+    def __init__(self, board: Board, lent: Lent, decoder: Decoder) -> None:
+        self._board, self._lent, self._decoder = board, lent, decoder
+
+    def __getitem__(self, number: int):
+        watch_trainer()
+        parent = os.getppid()
+        telling = self._board.wait(number, lambda: os.getppid() != parent)
+        try:
+            return self._made(telling)
+        except Exception:
+            return Failed(ExceptionWrapper(
+                where=f"in worker {data.get_worker_info().id}"))
+        finally:
+            self._board.done(number)
+
+    def _made(self, telling: bytes):
+        turn, lent = read_turn(telling), self._lent
+        if turn is None:
+            return Failed(*pickle.loads(telling[1:]))
+        lent.reach(turn)
+        before = lent.holders()
+        made = self._decoder.batch(
+            lent.members(turn), turn.bad, turn.labels, turn.numbers,
+            turn.mask, turn.epoch, turn.step)
+        if lent.holders() > before:
+            made.made = own(made.made, lent)
+            if lent.held(before):
+                raise UsageError(
+                    f"epoch {turn.epoch}, step {turn.step}: decode or collate "
+                    "keeps a view of memory that is lent to it for this batch "
+                    "only: wanted bytes(view) or another copy")
+        return made
+
+
+def own(made: Any, lent: Lent) -> Any:
+    """The same with copies of what is a part of the memory that was lent."""
+    if isinstance(made, memoryview):
+        return bytes(made)
+    if isinstance(made, torch.Tensor):
+        return made.clone() if lent.has(made.data_ptr()) else made
+    if hasattr(made, "__array_interface__") and hasattr(made, "copy"):
+        at = made.__array_interface__["data"][0]
+        return made.copy() if lent.has(at) else made
+    if isinstance(made, dict):
+        return {name: own(of, lent) for name, of in made.items()}
+    if isinstance(made, tuple) and hasattr(made, "_fields"):
+        return type(made)(*(own(of, lent) for of in made))
+    if isinstance(made, (list, tuple)):
+        return type(made)(own(of, lent) for of in made)
+    return made

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which process of a job this is, and of how many: as the caller says, or as the
+launcher has left it in the environment."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Any, Mapping, NamedTuple, Optional
+
+from ._errors import UsageError, number
+
+# Each: the variables of the rank and of the number of ranks.
+_LAUNCHERS = (("RANK", "WORLD_SIZE"),
+              ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+# Slurm's numbers for what is no step of srun's: a batch script, an interactive
+# shell, and others from here on.
+_NO_STEP = 0xfffffff0
+
+_log = logging.getLogger("hpdsl")
+_told: set = set()
+
+
+class Ranks(NamedTuple):
+    """Rank of ranks, and who said so."""
+
+    rank: int
+    ranks: int
+    source: str
+
+
+def ranks_of(rank: Optional[int] = None, ranks: Optional[int] = None,
+             group: Any = None) -> Ranks:
+    """What was given wins, then a group, then torch.distributed if it is
+    initialized, then the environment; else it is one process alone."""
+    if rank is not None and ranks is not None:
+        if group is not None:
+            raise UsageError("rank and ranks, and a group too: wanted one of "
+                             "them")
+        return Ranks(number("rank", rank), number("ranks", ranks), "given")
+    if rank is not None or ranks is not None:
+        # With a guess at the other one all of them may read the same.
+        raise UsageError(f"rank {rank} of ranks {ranks}: wanted both or "
+                         "neither")
+    if group is not None:
+        return _of_group(group)
+    return _of_torch() or _told_once(_of_environment(os.environ)) or Ranks(
+        0, 1, "alone")
+
+
+def _of_group(group: Any) -> Ranks:
+    """Of a process group, or of a DeviceMesh of one dimension."""
+    dimensions = getattr(group, "ndim", 1)
+    if dimensions != 1:
+        raise UsageError(f"group: a mesh of {dimensions} dimensions: wanted "
+                         'one of them, as in mesh["data"]')
+    if hasattr(group, "get_group"):
+        group = group.get_group()
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None:
+        raise TypeError("group: wanted a process group of torch.distributed, "
+                        f"not {type(group).__name__}")
+    rank = distributed.get_rank(group)
+    if rank < 0:
+        raise UsageError("group: this process is not in it")
+    return Ranks(rank, distributed.get_world_size(group), "group")
+
+
+def _of_torch() -> Optional[Ranks]:
+    """Without importing it: who has not, has not initialized it either."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or \
+            not distributed.is_initialized():
+        return None
+    return Ranks(distributed.get_rank(), distributed.get_world_size(),
+                 "torch.distributed")
+
+
+def _of_environment(environ: Mapping[str, str]) -> Optional[Ranks]:
+    for rank, ranks in _LAUNCHERS:
+        if rank in environ and ranks in environ:
+            return _numbers(environ, rank, ranks)
+    if _in_step(environ):
+        return _numbers(environ, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
+    return None
+
+
+def _in_step(environ: Mapping[str, str]) -> bool:
+    """Whether srun has started this process beside others.  In the shell of
+    sbatch or salloc SLURM_NTASKS and SLURM_PROCID are set as well, and what is
+    started there has to read everything."""
+    try:
+        tasks = int(environ.get("SLURM_STEP_NUM_TASKS", "1"))
+        step = int(environ.get("SLURM_STEP_ID", "0"))
+    except ValueError:
+        return False
+    return tasks > 1 and step < _NO_STEP and "SLURM_PROCID" in environ
+
+
+def _numbers(environ: Mapping[str, str], rank: str, ranks: str) -> Ranks:
+    said = environ[rank], environ[ranks]
+    if not all(s.isascii() and s.isdigit() for s in said) or not (
+            int(said[0]) < int(said[1])):
+        raise UsageError(f"{rank}={said[0]} and {ranks}={said[1]} in the "
+                         "environment: say rank= and ranks=")
+    return Ranks(int(said[0]), int(said[1]), rank)
+
+
+def _told_once(found: Optional[Ranks]) -> Optional[Ranks]:
+    """Nobody has asked for it, so it has to be said."""
+    if found is not None and found.ranks > 1 and found not in _told:
+        _told.add(found)
+        _log.warning("rank %d of %d (%s)", found.rank, found.ranks,
+                     found.source)
+    return found

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is open while a training loop goes on: one reader, DataLoader's workers,
+and the turns between them."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from typing import Any, Callable, Dict, Iterator, Optional
+
+import torch.utils.data as data
+
+from ._decoding import Asked, Here, There
+from ._lend import Board, File, Lent
+from ._parcel import Decoder
+from ._pump import Pump, Reader
+
+
+class Session:
+    """What is open while a loop goes on: a reader, and those who decode.  It
+    begins with turn 0 and ends with close()."""
+
+    def __init__(self, reader: Reader, decoder: Decoder, suffixes,
+                 options: Dict[str, Any]) -> None:
+        self.turn = 0
+        self.rest: Optional[Iterator] = None
+        workers = options["num_workers"]
+        self.pump: Optional[Pump] = None
+        self.reader = reader
+        if workers:
+            ahead = options.get("prefetch_factor") or 2
+            board = Board(workers * ahead + workers + 8)
+            mapping = reader._live().mapping
+            self.pump = Pump(reader, board, workers + 2)
+            dataset: data.Dataset = There(board, Lent(
+                File(mapping.fd), mapping.size), decoder)
+            self.asked = Asked(self.pump.ask)
+        else:
+            dataset = Here(reader, _converter(decoder, suffixes))
+            self.asked = Asked(_nothing)
+        self.loader = data.DataLoader(dataset, batch_size=None,
+                                      sampler=self.asked, collate_fn=same,
+                                      **options)
+
+    def begin(self, steps: int) -> None:
+        """Of an epoch so many steps are left."""
+        if self.rest is not None and self.turn == self.asked.end:
+            # Its last turn was taken, and then nobody asked for the end.
+            next(self.rest, None)
+            self.rest = None
+        if self.rest is None:
+            self.asked.first = self.turn
+            self.asked.end = self.turn + steps
+            self.rest = iter(self.loader)
+
+    def next(self):
+        """StopIteration: the epoch is over."""
+        assert self.rest is not None
+        try:
+            made = next(self.rest)
+        except StopIteration:
+            self.rest = None
+            raise
+        except (ConnectionError, EOFError, FileNotFoundError) as e:
+            # That is what it looks like where a large batch was on its way.
+            if not _from_queue(e):
+                raise
+            raise RuntimeError("a worker of the DataLoader has died") from e
+        self.turn += 1
+        return made
+
+    def close(self) -> None:
+        """First those who wait for turns, then who waits for them."""
+        if self.pump is not None:
+            self.pump.board.stop()
+        rest, self.rest = self.rest, None
+        # An exception that is under way may keep it longer.
+        getattr(rest, "_shutdown_workers", _nothing_at_all)()
+        del rest, self.loader
+        if self.pump is not None:
+            self.pump.close()
+            self.pump.board.close()
+        self.reader.close()
+
+
+def same(batch):
+    return batch
+
+
+def _nothing(_: int) -> None:
+    pass
+
+
+def _nothing_at_all() -> None:
+    pass
+
+
+def _converter(decoder: Decoder, suffixes) -> Callable:
+    """Of what was read in this process: with nothing to decode it points into
+    the library's memory, else nothing does that decode has not kept."""
+
+    def convert(batch):
+        members = (zip(*map(batch.members, suffixes)) if suffixes
+                   else ((view,) for view in batch.data))
+        return decoder.batch(members, batch.bad, batch.labels, batch.numbers,
+                             batch.mask, batch.epoch, batch.step)
+
+    return convert
+
+
+def only_dataloaders(options: Dict[str, Any]) -> None:
+    """What is left has to be DataLoader's, and not what is decided here."""
+    known = inspect.signature(data.DataLoader).parameters
+    ours = ("dataset", "sampler", "batch_sampler", "collate_fn")
+    for name in options:
+        if name not in known or name in ours:
+            raise TypeError(f"Loader has no argument {name!r}")
+
+
+def effective(decoder: Decoder, num_workers: int,
+               options: Dict[str, Any]) -> Dict[str, Any]:
+    """Without workers that would have nothing to do, and what is for them."""
+    if num_workers and not decoder.raw:
+        return {**options, "num_workers": num_workers}
+    theirs = ("prefetch_factor", "persistent_workers", "worker_init_fn",
+              "multiprocessing_context", "timeout")
+    return {"num_workers": 0, **{name: of for name, of in options.items()
+                                 if name not in theirs}}
+
+
+def _from_queue(e: BaseException) -> bool:
+    """Whether it was raised while something was received, as borrow() and torch
+    do, and is not decode's, in a worker or here."""
+    modules = (frame.f_globals.get("__name__")
+               for frame, _ in traceback.walk_tb(e.__traceback__))
+    return "multiprocessing.queues" in modules

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where rank and ranks come from, and which batches they can share."""
+
+import os
+import sys
+import types
+import unittest
+from unittest import mock
+
+import hpdsl
+from hpdsl import _rank
+from hpdsl._job import check_shares, end_of, order_of
+from hpdsl._order import size_of
+from hpdsl._rank import ranks_of
+
+
+def distributed(rank, ranks, initialized=True):
+    """Stands for torch.distributed, in which a group is (rank, ranks)."""
+    return types.SimpleNamespace(
+        is_available=lambda: True, is_initialized=lambda: initialized,
+        get_rank=lambda group=None: group[0] if group else rank,
+        get_world_size=lambda group=None: group[1] if group else ranks)
+
+
+class Mesh:
+    def __init__(self, ndim, group):
+        self.ndim, self.group = ndim, group
+
+    def get_group(self):
+        return self.group
+
+
+class Found(unittest.TestCase):
+    def setUp(self):
+        _rank._told.clear()
+
+    def found(self, environ, torch=None, **given):
+        with mock.patch.dict(os.environ, environ, clear=True), \
+                mock.patch.dict(sys.modules, {"torch.distributed": torch}):
+            return tuple(ranks_of(**given))
+
+    def test_alone(self):
+        self.assertEqual(self.found({}), (0, 1, "alone"))
+
+    def test_launchers(self):
+        for environ, rank in (
+                ({"RANK": "3", "WORLD_SIZE": "8"}, "RANK"),
+                ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8"},
+                 "OMPI_COMM_WORLD_RANK"),
+                ({"SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "8",
+                  "SLURM_STEP_ID": "2"}, "SLURM_PROCID")):
+            with self.assertLogs("hpdsl", "WARNING") as told:
+                for _ in range(3):
+                    self.assertEqual(self.found(environ), (3, 8, rank))
+            self.assertEqual([r.getMessage() for r in told.records],
+                             [f"rank 3 of 8 ({rank})"])
+
+    def test_shells_of_slurm_read_everything(self):
+        shell = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "8",
+                 "SLURM_NPROCS": "8", "SLURM_PROCID": "0"}
+        for more in ({}, {"SLURM_STEP_NUM_TASKS": "1"},
+                     {"SLURM_STEP_NUM_TASKS": "8",
+                      "SLURM_STEP_ID": str(0xfffffffb)},
+                     {"SLURM_STEP_NUM_TASKS": "x"}):
+            self.assertEqual(self.found({**shell, **more}), (0, 1, "alone"))
+
+    def test_who_wins(self):
+        environ = {"RANK": "3", "WORLD_SIZE": "8",
+                   "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+        torch = distributed(1, 4)
+        self.assertEqual(self.found(environ, torch, rank=0, ranks=2),
+                         (0, 2, "given"))
+        self.assertEqual(self.found(environ, torch, group=(2, 3)),
+                         (2, 3, "group"))
+        self.assertEqual(self.found(environ, torch, group=Mesh(1, (2, 3))),
+                         (2, 3, "group"))
+        self.assertEqual(self.found(environ, torch),
+                         (1, 4, "torch.distributed"))
+        for other in None, distributed(1, 4, initialized=False):
+            with self.assertLogs("hpdsl"):
+                _rank._told.clear()
+                self.assertEqual(self.found(environ, other), (3, 8, "RANK"))
+
+    def test_what_makes_no_sense(self):
+        torch = distributed(1, 4)
+        for text, environ, given in (
+                ("both or neither", {}, {"rank": 1}),
+                ("both or neither", {}, {"ranks": 1}),
+                ("wanted one of them", {},
+                 {"rank": 0, "ranks": 1, "group": (0, 2)}),
+                ("mesh of 2 dimensions", {}, {"group": Mesh(2, None)}),
+                ("not in it", {}, {"group": (-1, 2)}),
+                ("RANK=8 and WORLD_SIZE=8", {"RANK": "8", "WORLD_SIZE": "8"},
+                 {}),
+                ("RANK=x", {"RANK": "x", "WORLD_SIZE": "8"}, {})):
+            with self.assertRaisesRegex(hpdsl.UsageError, text):
+                self.found(environ, torch if given else None, **given)
+        with self.assertRaisesRegex(TypeError, "process group"):
+            self.found({}, None, group=3)
+
+
+class Shares(unittest.TestCase):
+    def test_ranks_that_do_not_divide(self):
+        with self.assertRaises(hpdsl.UsageError) as raised:
+            check_shares(4096, 0, 24, False)
+        self.assertEqual(str(raised.exception), (
+            "the run has a batch of 4096: 24 ranks do not divide it; 16 or 32 "
+            "do, or uneven=True (170 or 171 samples)"))
+        for batch, ranks, text in ((4096, 3, "2 or 4 do"),
+                                   (4095, 4094, "1365 or 4095 do"),
+                                   (257, 2, "1 or 257 do")):
+            with self.assertRaisesRegex(hpdsl.UsageError, text):
+                check_shares(batch, 0, ranks, False)
+            check_shares(batch, 0, ranks, True)
+        with self.assertRaisesRegex(hpdsl.UsageError, "less than a sample"):
+            check_shares(4, 0, 5, True)
+
+    def test_batch_size_has_to_be_the_runs(self):
+        for size in 0, 64:
+            check_shares(256, size, 4, False)
+        for size in 0, 170, 171:
+            check_shares(4096, size, 24, True)
+        for size, uneven, text in ((32, False, "batch_size=64, not 32"),
+                                   (32, True, "batch_size=64, not 32")):
+            with self.assertRaisesRegex(hpdsl.UsageError, text):
+                check_shares(256, size, 4, uneven)
+
+    def test_words(self):
+        self.assertEqual(end_of(None, True), end_of("drop", True), "drop")
+        self.assertEqual((end_of(None, False), end_of("repeat", False)),
+                         ("mask", "repeat"))
+        for given in ("mask", True), ("stop", False):
+            with self.assertRaises(hpdsl.UsageError):
+                end_of(*given)
+        order = hpdsl.Order(seed=3, windows=2)
+        self.assertEqual(order_of(order, seed=None, windows=1, shuffle=False),
+                         hpdsl.Order(seed=3, windows=1, shuffle=False))
+        self.assertEqual(order_of(None), hpdsl.Order())
+
+    def test_sizes(self):
+        for given, want in ((5, 5), ("5", 5), ("2G", 2 << 30), ("16m", 16 << 20),
+                            ("1K", 1024), ("3T", 3 << 40)):
+            self.assertEqual(size_of(given), want)
+        for given in "", "G", "2GB", "-1", "1.5G", "20000000000T", -1, 1 << 64:
+            with self.assertRaises(hpdsl.UsageError):
+                size_of(given)
+
+
+if __name__ == "__main__":
+    unittest.main()
