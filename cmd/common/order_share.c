@@ -55,7 +55,6 @@ static int take_split(const struct cmd_option *o, void *to, const char *arg,
 	CMD_NUMBER(struct cmd_order, member, from, UINT32_MAX)
 
 static const struct cmd_option options[] = {
-	{ NULL, NULL, "Order:", .group = 3 },
 	{ "parts", "N",
 	  "Parts that nodes hold, as hpdsl-stage made them (default: 1)",
 	  NUMBER(order.parts, 1) },

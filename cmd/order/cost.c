@@ -56,6 +56,10 @@ static void print_rank(const struct order *w, const struct hpdsl_epoch_cost *c,
 			  (double)c->read_bytes / (double)c->wanted_bytes,
 			  cmd_bytes(c->first_batch).s);
 	cmd_print("\n");
+	if (c->cure)
+		cmd_print("memory:      reads are smaller than pieces: not so "
+			  "with %s\n",
+			  cmd_bytes(c->cure).s);
 }
 
 static void print_mixing(const struct hpdsl_epoch_cost *c)
@@ -101,6 +105,7 @@ static void put_cost(const struct order *w, const struct hpdsl_epoch_cost *c,
 	cmd_json_u64(j, "rank_lanes", c->lanes);
 	cmd_json_u64(j, "piece_bytes", c->piece_bytes);
 	cmd_json_u64(j, "share_bytes", c->share_bytes);
+	cmd_json_u64(j, "cure", c->cure);
 	cmd_json_u64(j, "held_peak", c->held_peak);
 	cmd_json_u64(j, "reads", c->reads);
 	cmd_json_u64(j, "read_bytes", c->read_bytes);

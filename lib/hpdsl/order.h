@@ -216,6 +216,9 @@ struct hpdsl_cost_options {
 	enum hpdsl_end end;
 	uint64_t first,
 		steps; /* these steps; 0 steps: to the end of the epoch */
+	/* As a loader's: members that are wanted. */
+	const char *const *suffixes;
+	size_t n_suffixes;
 };
 
 /* What a loader does to read them; bytes as stored. */
@@ -224,6 +227,8 @@ struct hpdsl_epoch_cost {
 	uint64_t lanes;	      /* that have samples of the rank */
 	uint64_t share_bytes; /* that are read of a lane at a time, at most */
 	uint64_t piece_bytes; /* the mean of pieces */
+	uint64_t cure; /* a memory with which reads are not smaller than pieces;
+			  0: they are not */
 	uint64_t reads, read_bytes;
 	uint64_t wanted_bytes; /* of the rank's samples */
 	uint64_t median_read;  /* half of the bytes are in reads of no more */

@@ -45,6 +45,7 @@ static void copy(const struct hp_shares_cost *c,
 	ret->lanes = c->lanes;
 	ret->share_bytes = d->share_bytes;
 	ret->piece_bytes = d->piece_bytes;
+	ret->cure = d->cure;
 	ret->reads = c->reads;
 	ret->read_bytes = c->bytes;
 	ret->wanted_bytes = c->wanted;
@@ -58,7 +59,11 @@ static int count(const struct hpdsl_epoch *e, const struct hpdsl_dataset *ds,
 		 const struct hp_own_options *own, struct hpdsl_epoch_cost *ret,
 		 struct hpdsl_error *err)
 {
-	struct hp_load_extents x = { .e = e, .index = ds->index };
+	struct hp_load_extents x = {
+		.e = e,
+		.index = ds->index,
+		.wanted = { opt->suffixes, (uint32_t)opt->n_suffixes },
+	};
 	struct hp_shares_options shares = {
 		.seq = hp_epoch_seq(e),
 		.extent = hp_load_extent,

@@ -121,6 +121,8 @@ static bool cut_dense(const struct hp_shares *s, const struct lane *lane,
 	if (!o->dense(o->arg, share->list, share->index, n))
 		return false;
 	first = last = o->extent(o->arg, share->list, share->index);
+	if (first.end <= first.begin)
+		return false;
 	/* lo of them fit, or are the least that there can be. */
 	while (lo < hi) {
 		uint64_t mid = hi == n ? n : lo + (hi - lo + 1) / 2;

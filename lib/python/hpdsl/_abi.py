@@ -129,14 +129,15 @@ class EpochInfo(Structure):
 class CostOptions(Structure):
     c_name = "hpdsl_cost_options"
     _fields_ = [("share", Share), ("memory", c_uint64), ("end", c_int),
-                ("first", c_uint64), ("steps", c_uint64)]
+                ("first", c_uint64), ("steps", c_uint64),
+                ("suffixes", c_void_p), ("n_suffixes", c_size_t)]
 
 
 class EpochCost(Structure):
     c_name = "hpdsl_epoch_cost"
     _fields_ = [("steps", c_uint64), ("lanes", c_uint64),
                 ("share_bytes", c_uint64), ("piece_bytes", c_uint64),
-                ("reads", c_uint64), ("read_bytes", c_uint64),
+                ("cure", c_uint64), ("reads", c_uint64), ("read_bytes", c_uint64),
                 ("wanted_bytes", c_uint64), ("median_read", c_uint64),
                 ("held_peak", c_uint64), ("first_batch", c_uint64),
                 ("step_pieces", c_double), ("step_chunks", c_double),

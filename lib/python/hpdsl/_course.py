@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import replace
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Sequence
 
 from ._choice import Choice, address_of
 from ._dataset import Dataset
@@ -128,8 +128,8 @@ class Course:
         self.end, self._epoch = end, None
         self.seek(order.epoch, order.step)
 
-    def plan(self, memory: int) -> Dict[str, Any]:
+    def plan(self, memory: int, suffixes: Sequence[str]) -> Dict[str, Any]:
         ranks = self.ranks
         return plan_of(self.epoch_of(self.epoch), share_of(
             ranks.rank, ranks.ranks, 0, 1, self.uneven), memory, self.end,
-            ranks.source)
+            ranks.source, suffixes)

@@ -356,7 +356,7 @@ class Loader:
         often than in a full shuffle samples of one chunk meet in a step."""
         return plan_of(Epoch(self.dataset, replace(
             self.order, epoch=self.epoch, step=0), self.choice), self._share,
-            self._memory, self._end, self.ranks_from)
+            self._memory, self._end, self.ranks_from, self.suffixes)
 
     def stats(self) -> Dict[str, Any]:
         """Since the loader was made: steps, samples and bytes handed out;
@@ -377,8 +377,8 @@ class Loader:
 
 
 def plan_of(epoch: Epoch, share: _abi.Share, memory: int, end: str,
-            ranks_from: str) -> Dict[str, Any]:
-    cost = epoch.cost(memory=memory, end=end, **{
+            ranks_from: str, suffixes: Sequence[str] = ()) -> Dict[str, Any]:
+    cost = epoch.cost(memory=memory, end=end, suffixes=suffixes, **{
         name: getattr(share, name) for name, _ in share._fields_})
     of = asdict(epoch.order)
     return {

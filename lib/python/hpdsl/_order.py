@@ -8,12 +8,12 @@ import errno
 import operator
 import re
 from dataclasses import dataclass
-from typing import List, NamedTuple, Optional, Union
+from typing import List, NamedTuple, Optional, Sequence, Union
 
 from . import _abi
 from ._abi import lib
 from ._choice import Choice, address_of
-from ._dataset import Dataset
+from ._dataset import Dataset, raw
 from ._errors import (NotFoundError, RangeError, UsageError, checked, number,
                       wanted)
 
@@ -120,6 +120,8 @@ class Cost(NamedTuple):
     lanes        that have samples of the rank
     share_bytes  that are read of a lane at a time, at most
     piece_bytes  the mean of pieces
+    cure         a memory with which reads are not smaller than pieces; 0: they
+                 are not
     reads        of chunk files, and their read_bytes
     wanted_bytes of the rank's samples
     median_read  half of the bytes are in reads of no more
@@ -135,6 +137,7 @@ class Cost(NamedTuple):
     lanes: int
     share_bytes: int
     piece_bytes: int
+    cure: int
     reads: int
     read_bytes: int
     wanted_bytes: int
@@ -244,15 +247,19 @@ class Epoch:
 
     def cost(self, *, rank: int = 0, ranks: int = 1, worker: int = 0,
              workers: int = 1, uneven: bool = False, memory: Size = 0,
-             end: str = "mask", first: int = 0, steps: int = 0) -> Cost:
-        """What a loader of this share and memory does for the steps from first
-        on; 0 steps: to the end of the epoch.  Reads nothing."""
+             end: str = "mask", first: int = 0, steps: int = 0,
+             suffixes: Sequence[str] = ()) -> Cost:
+        """What a loader of this share and memory, and of these suffixes, does
+        for the steps from first on; 0 steps: to the end of the epoch.  Reads
+        nothing."""
+        names = (ctypes.c_char_p * len(suffixes))(*map(raw, suffixes))
         for name, n in (("first", first), ("steps", steps)):
             if not 0 <= n < 1 << 64:
                 raise RangeError(f"{name} {n}", -errno.ERANGE)
         options = _abi.CostOptions(
             share_of(rank, ranks, worker, workers, uneven), size_of(memory),
-            end_number(end), first, steps)
+            end_number(end), first, steps,
+            ctypes.addressof(names) if suffixes else None, len(suffixes))
         handle, ret = self._dataset.handle(), _abi.EpochCost()
         checked(lib.epoch_cost, self.address, handle.address,
                 ctypes.byref(options), ctypes.byref(ret))

@@ -202,7 +202,7 @@ class Loader(_Loop):
 
     def plan(self) -> Dict[str, Any]:
         """See hpdsl.Loader.plan()."""
-        return self.course.plan(self._memory)
+        return self.course.plan(self._memory, self._how["suffixes"])
 
     def stats(self) -> Dict[str, Any]:
         """See hpdsl.Loader.stats(): since reading began, of the one reader of
@@ -325,6 +325,11 @@ class Sampler(data.Sampler):
 
     def seek(self, epoch: int, step: int = 0) -> None:
         self.course.seek(epoch, step)
+
+    def __len__(self) -> int:
+        """Steps of the epoch that seek() set, all of them."""
+        course = self.course
+        return course.epoch_of(course.epoch).steps(course.end)
 
     def __iter__(self) -> Iterator[Places]:
         course = self.course

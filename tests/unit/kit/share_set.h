@@ -27,10 +27,10 @@ static inline uint64_t draw(uint64_t below)
 
 /* ---- A dataset -------------------------------------------------------- */
 
-enum kind { GAPS, FRAMES, DENSE, KINDS };
+enum kind { GAPS, FRAMES, DENSE, EMPTY, KINDS };
 
 /* Samples of all sizes; but for a dense one, now and then with something
- * between them, or nowhere. */
+ * between them, or nowhere; EMPTY: dense, and some nowhere. */
 struct set {
 	struct hp_seq_list list[LISTS];
 	struct hp_extent *at[LISTS];
@@ -70,7 +70,7 @@ static inline struct hp_extent next_place(uint64_t end, enum kind kind)
 
 	if (kind != DENSE && !draw(12))
 		return (struct hp_extent){ 0, 0 };
-	if (kind != DENSE && !draw(5))
+	if (kind != DENSE && kind != EMPTY && !draw(5))
 		at.begin = end + draw(200000);
 	at.end = at.begin + 1 + draw(draw(9) ? 5000 : 500000);
 	return at;
