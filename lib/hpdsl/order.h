@@ -31,8 +31,9 @@ struct hpdsl_order {
 /* What a job is started with, from which its order's defaults follow. */
 struct hpdsl_order_start {
 	const struct hpdsl_choice *choice; /* NULL: all samples */
-	uint32_t batch_size; /* samples of a step of one rank; 0: 64, or the
-				share of one rank of order->batch */
+	uint32_t batch_size; /* samples of a step of one rank, of uneven ones
+				the most; 0: 64, or the share of one rank of
+				order->batch */
 	uint32_t ranks;	     /* 0: 1 */
 	uint32_t workers;    /* that read steps in turn; 0: 1 */
 };
@@ -40,9 +41,10 @@ struct hpdsl_order_start {
 
 /*
  * Fills in what is 0, so that reads are large, steps mixed, and memory small:
- * hpdsl-order(7) says how.  A plain order gets lanes, piece and windows of 1.
- * HPDSL_EUSAGE: a batch of 2^32 samples or more, no samples, or a choice of
- * another dataset; HPDSL_ECORRUPT, -ENOMEM.
+ * hpdsl-order(7) says how.  A plain order gets lanes, piece, windows and parts
+ * of 1, whatever was given.  HPDSL_EUSAGE: a batch of 2^32 samples or more, or
+ * one that is not batch_size on each rank, no samples, or a choice of another
+ * dataset; HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_order_fill(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_order_start *start,

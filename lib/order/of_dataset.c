@@ -54,19 +54,20 @@ static int batch_size(const struct hpdsl_order_start *start,
 		      struct hpdsl_error *err)
 {
 	uint32_t size = start->batch_size, ranks = of(start->ranks);
+	uint64_t most = ((uint64_t)order->batch + ranks - 1) / ranks;
 
 	set->ranks = ranks;
 	set->workers = of(start->workers);
 	set->batch_size = size ? size : HPDSL_BATCH_SIZE;
 	if (!order->batch)
 		return 0;
-	if (size && (uint64_t)size * ranks != order->batch)
+	/* Of ranks that are uneven it is the most that one of them has. */
+	if (size && size != most)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "a batch of %" PRIu32 " is not %" PRIu32
 			       " samples on each of %" PRIu32 " ranks",
 			       order->batch, size, ranks);
-	set->batch_size =
-		(uint32_t)(((uint64_t)order->batch + ranks - 1) / ranks);
+	set->batch_size = (uint32_t)most;
 	return 0;
 }
 

@@ -282,6 +282,13 @@ numbers()
 		diff - <(hpdsl-order "${order[@]}" --ranks=2 ds)
 	fails 2 "is not --batch-size=3 of 2 ranks" hpdsl-order "${order[@]}" \
 		--batch-size=3 --ranks=2 ds
+	# of uneven ranks it is the most that one has
+	hpdsl-order "${order[@]}" --batch-size=2 --ranks=3 --uneven --rank=2 \
+		ds | diff - <(hpdsl-order "${order[@]}" --ranks=3 --uneven \
+		--rank=2 ds)
+	hpdsl-bench -q --batch=4 --batch-size=2 --ranks=3 --uneven ds
+	fails 2 "is not --batch-size=2 of 3 ranks" hpdsl-order "${order[@]}" \
+		--batch-size=2 --ranks=3 ds
 }
 
 @test "hpdsl-order --where: the inverse, and whose place that is" {

@@ -79,6 +79,11 @@ static void what_is_not_said(void **state)
 	assert_int_equal(hpdsl_order_fill(ds, &start, &o, &err), HPDSL_EUSAGE);
 	assert_string_equal(err.msg,
 			    "a batch of 8 is not 4 samples on each of 3 ranks");
+	/* Uneven ones: 3, 3 and 2. */
+	start.batch_size = 3;
+	assert_int_equal(hpdsl_order_fill(ds, &start, &o, &err), 0);
+	start.batch_size = 2;
+	assert_int_equal(hpdsl_order_fill(ds, &start, &o, &err), HPDSL_EUSAGE);
 	o = (struct hpdsl_order){ .batch = 6, .plain = true };
 	assert_int_equal(hpdsl_order_fill(ds, NULL, &o, NULL), 0);
 	assert_true(o.lanes == 1 && o.piece == 1 && o.windows == 1);
