@@ -116,7 +116,7 @@ void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 	struct hpdsl_chunk c;
 
 	hp_index_copy_begin(&copy, l->ds->index, false);
-	if (!l->opt.bad)
+	if (!l->opt.bad || hp_stopped(&l->opt.watch))
 		return;
 	if (is && hpdsl_chunk_get(l->ds, is->chunk, &c, NULL) == 0)
 		d.file = c.name;

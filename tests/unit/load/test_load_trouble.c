@@ -111,6 +111,43 @@ static void test_skip_bad(void **state)
 	hpdsl_close(ds);
 }
 
+/* Who is told of the first one and stops is told of no other. */
+static void tell_and_stop(void *arg, const struct hpdsl_damage *d)
+{
+	int *stop = arg;
+
+	(void)d;
+	assert_int_equal(*stop, 0);
+	*stop = 1;
+}
+
+static void test_stop_when_bad(void **state)
+{
+	struct hpdsl_loader_options opt = load_base();
+	struct hpdsl_error err = { 0 };
+	const struct hpdsl_batch *b;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *l;
+	char dir[200];
+	int stop = 0, r;
+
+	(void)state;
+	damage(dir);
+	ds = load_open(dir, NULL);
+	opt.order.batch = opt.order.lanes = LOAD_SAMPLES; /* all in one step */
+	opt.skip_bad = true;
+	opt.bad = tell_and_stop;
+	opt.arg = &stop;
+	opt.watch.stop = &stop;
+	l = load_new(ds, &opt);
+	while ((r = hpdsl_loader_next(l, &b, &err)) == 1)
+		hpdsl_batch_release(b);
+	assert_int_equal(stop, 1);
+	assert_int_equal(r, HPDSL_ESTOPPED);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+}
+
 /* The steps that have one are errors; all others come. */
 static void test_bad(void **state)
 {
@@ -421,6 +458,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_skip_bad),
+		cmocka_unit_test(test_stop_when_bad),
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_unchecked),
 		cmocka_unit_test(test_keep_all),
