@@ -83,13 +83,15 @@ static int count(const struct hpdsl_epoch *e, const struct hpdsl_dataset *ds,
 	r = hp_load_divide(ds, &info.order, &is,
 			   opt->memory ? opt->memory : HPDSL_LOADER_MEMORY, &d,
 			   err);
+	if (r < 0)
+		return r;
 	shares.bytes = d.share_bytes;
-	if (r == 0)
-		r = hp_shares_count(&shares, hp_load_stored, &c, err);
-	if (r == 0)
-		copy(&c, &d, ret);
+	r = hp_shares_count(&shares, hp_load_stored, &c, err);
+	if (r < 0)
+		return r;
+	copy(&c, &d, ret);
 	ret->steps = hp_own_steps(&is);
-	return r;
+	return 0;
 }
 
 static int mix(const struct hpdsl_epoch *e, uint64_t first, uint64_t steps,
@@ -120,13 +122,14 @@ int hpdsl_epoch_cost(const struct hpdsl_epoch *e,
 		.end = opt->steps ? opt->first + opt->steps : all,
 		.fill = opt->end != HPDSL_END_DROP,
 	};
+	struct hpdsl_epoch_cost cost = { .mates = NAN };
 	int r = check(e, opt, all, err);
 
-	*ret = (struct hpdsl_epoch_cost){ .mates = NAN };
-	if (r < 0)
-		return r;
-	r = count(e, ds, opt, &own, ret, err);
-	if (r < 0 || own.end <= opt->first)
-		return r;
-	return mix(e, opt->first, own.end - opt->first, ret, err);
+	if (r == 0)
+		r = count(e, ds, opt, &own, &cost, err);
+	if (r == 0 && own.end > opt->first)
+		r = mix(e, opt->first, own.end - opt->first, &cost, err);
+	if (r == 0)
+		*ret = cost;
+	return r;
 }

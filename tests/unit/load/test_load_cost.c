@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <string.h>
+
 #include "cell.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -158,11 +161,46 @@ static void test_cost_of_choices(void **state)
 	forged_end(&f);
 }
 
+/* What is refused sets nothing. */
+static void test_refused(void **state)
+{
+	const struct hpdsl_cost_options bad[] = {
+		{ .share = { .rank = 1 } },
+		{ .memory = 1 },
+		{ .first = 1000 },
+	};
+	static const int code[] = { HPDSL_EUSAGE, HPDSL_EUSAGE, -ERANGE };
+	struct hpdsl_epoch_cost cost, was;
+	struct hpdsl_error err = { 0 };
+	struct cell c = { .opt = { .order = { .seed = 1 } } };
+	struct hpdsl_dataset *ds;
+	struct hpdsl_epoch *e;
+	struct forged f;
+
+	(void)state;
+	memset(&cost, 7, sizeof cost);
+	was = cost;
+	forged_begin(&f, &(struct forged_options){ .samples = 100,
+						   .size = size_small,
+						   .chunks = 2 });
+	ds = forged_open(&f);
+	e = epoch_of(ds, &c);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_int_equal(hpdsl_epoch_cost(e, ds, &bad[i], &cost, &err),
+				 code[i]);
+		assert_memory_equal(&cost, &was, sizeof cost);
+	}
+	hpdsl_epoch_free(e);
+	hpdsl_close(ds);
+	forged_end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cost),
 		cmocka_unit_test(test_cost_of_choices),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
