@@ -18,15 +18,27 @@ static uint32_t of(uint32_t n)
 	return n ? n : 1;
 }
 
+/* A divisor of the batch: is it nearer to ranks than those known so far? */
+static void see_divisor(uint32_t ranks, uint32_t d, uint32_t *below,
+			uint32_t *above)
+{
+	if (d < ranks && d > *below)
+		*below = d;
+	if (d > ranks && d < *above)
+		*above = d;
+}
+
 /* What would do: the next divisors of the batch below and above ranks. */
 static int refuse_ranks(uint32_t batch, uint32_t ranks, struct hpdsl_error *err)
 {
-	uint32_t below = ranks, above = ranks;
+	uint32_t below = 1, above = batch;
 
-	while (batch % below != 0)
-		below--;
-	while (batch % above != 0)
-		above++;
+	for (uint32_t d = 1; d <= batch / d; d++) {
+		if (batch % d != 0)
+			continue;
+		see_divisor(ranks, d, &below, &above);
+		see_divisor(ranks, batch / d, &below, &above);
+	}
 	return hp_fail(
 		err, HPDSL_EUSAGE,
 		"a batch of %" PRIu32 ": %" PRIu32

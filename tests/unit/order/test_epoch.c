@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,6 +278,25 @@ static void refused(const struct made *m, struct hpdsl_share share,
 	assert_string_equal(err.msg, why);
 }
 
+/* Ranks that do not divide the batch: the next ones below and above that do. */
+static void refused_ranks(struct made *m, uint32_t batch, uint32_t ranks)
+{
+	uint32_t below = ranks, above = ranks;
+	char why[200];
+
+	while (batch % below != 0)
+		below--;
+	while (batch % above != 0)
+		above++;
+	if (below == ranks)
+		return;
+	snprintf(why, sizeof why,
+		 "a batch of %u: %u ranks do not divide it; %u or %u do "
+		 "(uneven: %u or %u samples a rank)",
+		 batch, ranks, below, above, batch / ranks, batch / ranks + 1);
+	refused(m, (struct hpdsl_share){ .ranks = ranks }, why);
+}
+
 static void shares_that_cannot_be(void **state)
 {
 	struct hpdsl_order o = {
@@ -299,6 +319,8 @@ static void shares_that_cannot_be(void **state)
 	refused(&m, (struct hpdsl_share){ .ranks = 20 },
 		"a batch of 96: 20 ranks do not divide it; 16 or 24 do "
 		"(uneven: 4 or 5 samples a rank)");
+	for (uint32_t ranks = 1; ranks < 96; ranks++)
+		refused_ranks(&m, 96, ranks);
 	assert_int_equal(
 		hpdsl_epoch_step(m.e, HPDSL_END_MASK, 0, NULL, some, 4, &err),
 		-ENOSPC);
