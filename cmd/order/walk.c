@@ -2,8 +2,6 @@
 /* The steps of an order that a share has, one after the other. */
 #include "order.h"
 
-#include <errno.h>
-
 /* Of a step, in memory: half a gigabyte. */
 enum { PLACES_MOST = 1 << 24 };
 
@@ -14,7 +12,7 @@ static int make_room(struct order *w, struct hpdsl_place **ret, size_t *ret_n)
 	int64_t n;
 
 	n = hpdsl_epoch_step(w->e, w->o.end, 0, s, NULL, 0, &w->err);
-	if (n == -ENOSPC || n > PLACES_MOST) {
+	if (n > PLACES_MOST) {
 		cmd_message("a step of %llu samples is too large: a share of "
 			    "it may have %d",
 			    (unsigned long long)w->info.order.batch,

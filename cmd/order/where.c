@@ -75,8 +75,7 @@ int order_where(struct order *w)
 	}
 	/* ranks that make no sense have no slots */
 	n = hpdsl_epoch_step(w->e, w->o.end, 0, &w->o.share, NULL, 0, &w->err);
-
-	if (n < 0 && n != -ENOSPC && w->steps)
+	if (n < 0 && w->steps)
 		return cmd_tell(&w->err);
 	n = find(w, &position);
 	if (n < 0)
