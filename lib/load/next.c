@@ -40,10 +40,20 @@ static void go_over(struct hpdsl_loader *l)
 	pthread_mutex_lock(&l->lock);
 }
 
-/* Until something has happened, or it is time to look. */
-static void pause_for_work(struct hpdsl_loader *l)
+/* Seconds until it is time to look, or to give up. */
+static double pause_of(const struct hpdsl_loader *l, double began)
 {
-	struct timespec until = hp_deadline(POLL_MS / 1e3);
+	double poll = POLL_MS / 1e3, left = poll;
+
+	if (l->opt.wait_ms)
+		left = began + l->opt.wait_ms / 1e3 - hp_now();
+	return left < 0 ? 0 : left < poll ? left : poll;
+}
+
+/* Until something has happened, or so many seconds. */
+static void pause_for_work(struct hpdsl_loader *l, double seconds)
+{
+	struct timespec until = hp_deadline(seconds);
 
 	hp_load_wake(l); /* for whatever has become possible */
 	l->waiting = true;
@@ -59,7 +69,7 @@ static int wait_until(struct hpdsl_loader *l, double began,
 	while (!done(l)) {
 		if (hp_stopped(&l->opt.watch))
 			return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
-		if (l->opt.wait_ms && hp_now() - began > l->opt.wait_ms / 1e3)
+		if (l->opt.wait_ms && hp_now() - began >= l->opt.wait_ms / 1e3)
 			return hp_fail(err, -EAGAIN,
 				       "the next step is not here"
 				       " yet");
@@ -73,7 +83,7 @@ static int wait_until(struct hpdsl_loader *l, double began,
 					       l->out);
 			go_over(l);
 		} else if (l->threads) {
-			pause_for_work(l);
+			pause_for_work(l, pause_of(l, began));
 		} else {
 			hp_load_work(l);
 		}

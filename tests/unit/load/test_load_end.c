@@ -19,6 +19,7 @@
 #include "load/load.h"
 #include "load_work.h"
 #include "shell.h"
+#include "sys/clock.h"
 #include "sys/io.h"
 
 /* ---- Reads that take long --------------------------------------------- */
@@ -125,6 +126,47 @@ static void test_wait(void **state)
 	hpdsl_loader_free(l);
 	hpdsl_epoch_free(e);
 	hpdsl_close(ds);
+}
+
+/* Seconds of the shortest of some calls that give up after so long. */
+static double give_up(uint32_t wait_ms)
+{
+	struct hpdsl_loader_options opt = load_base();
+	struct hpdsl_error err = { 0 };
+	const struct hpdsl_batch *b;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *l;
+	double least = 1e9;
+	struct gate g;
+
+	gate_init(&g);
+	ds = open_gated(&g);
+	gate_set(&g, true);
+	opt.wait_ms = wait_ms;
+	opt.threads = 1; /* so that nobody wakes it */
+	l = load_new(ds, &opt);
+	gate_wait(&g);
+	for (int i = 0; i < 6; i++) {
+		double began = hp_now(), is;
+
+		assert_int_equal(hpdsl_loader_next(l, &b, &err), -EAGAIN);
+		is = hp_now() - began;
+		least = is < least ? is : least;
+	}
+	gate_set(&g, false);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+	return least;
+}
+
+/* It looks at other things in between, but does not wait for that time. */
+static void test_gives_up(void **state)
+{
+	double soon = give_up(1), late = give_up(120);
+
+	(void)state;
+	assert_true(late >= .12);
+	assert_true(soon < late / 4);
 }
 
 static void charge(struct hpdsl_loader *l, int64_t bytes)
@@ -393,6 +435,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_gives_up),
 		cmocka_unit_test(test_wakes),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_silence),
