@@ -90,7 +90,7 @@ struct hp_load_queue {
 
 /* Who is planning, one thread at a time, has these without the lock. */
 struct hp_load_planner {
-	struct hp_load_epoch *epoch; /* the last one */
+	struct hp_load_epoch *epoch; /* the last one that is kept */
 	uint64_t epochs;	     /* begun so far */
 };
 

@@ -50,26 +50,35 @@ static bool is_barren(const struct hpdsl_loader *l,
 	       (!l->opt.epochs || !l->opt.choice);
 }
 
-/* The epoch behind the last one; over: there is none. */
+/*
+ * The epoch behind the last one; over: there is none.  One without a turn is
+ * not kept: the caller, who ends epochs, would not come by until there is one.
+ */
 static int next_epoch(struct hpdsl_loader *l, struct news *n,
 		      struct hpdsl_error *err)
 {
 	struct hp_load_planner *p = &l->planner;
-	struct hp_load_epoch *last = p->epoch;
+	struct hp_load_epoch *last = p->epoch, *e;
 	struct hpdsl_order o = l->order;
 	int r;
 
+	n->planned = last->end;
 	n->over = is_barren(l, last) ||
 		  (l->opt.epochs && p->epochs == l->opt.epochs);
 	if (n->over)
 		return 0;
-	o.epoch = last->number + 1;
+	o.epoch += p->epochs;
 	o.step = 0;
-	r = hp_load_epoch_new(l, &o, last->end, &n->epoch, err);
+	r = hp_load_epoch_new(l, &o, last->end, &e, err);
 	if (r < 0)
 		return r;
-	p->epoch = n->epoch;
 	p->epochs++;
+	if (e->end > e->base) {
+		n->epoch = p->epoch = e;
+		return 0;
+	}
+	n->over = is_barren(l, e);
+	hp_load_epoch_free(l, e);
 	return 0;
 }
 

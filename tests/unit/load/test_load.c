@@ -293,6 +293,35 @@ static void test_barren(void **state)
 	hpdsl_close(ds);
 }
 
+/* Of a choice another epoch may have a step for it, so all are looked at: but
+ * they are not kept. */
+static void test_barren_choice(void **state)
+{
+	static const uint64_t some[] = { 3, 14, 15 };
+	const struct hpdsl_choice_options choose = { .samples = some,
+						     .n_samples = 3 };
+	const struct hpdsl_batch *b;
+	struct load_case c = base();
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_choice *choice;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *l;
+
+	(void)state;
+	assert_int_equal(hpdsl_open(load_plain, NULL, &ds, &err), 0);
+	assert_int_equal(hpdsl_choose(ds, &choose, &choice, &err), 0);
+	c.opt.choice = choice;
+	c.opt.epochs = 100;
+	c.opt.share = (struct hpdsl_share){ .worker = 1, .workers = 2 };
+	assert_int_equal(hpdsl_loader_new(ds, &c.opt, &l, &err), 0);
+	assert_int_equal(hpdsl_loader_next(l, &b, &err), 0);
+	assert_int_equal(l->planner.epochs, 100);
+	assert_null(l->caller.epoch->next);
+	hpdsl_loader_free(l);
+	hpdsl_choice_free(choice);
+	hpdsl_close(ds);
+}
+
 /* ---- What of a sample ------------------------------------------------- */
 
 static void test_suffixes(void **state)
@@ -395,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_refused_shares),
 		cmocka_unit_test(test_refused_orders),
 		cmocka_unit_test(test_barren),
+		cmocka_unit_test(test_barren_choice),
 		cmocka_unit_test(test_suffixes),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_choices),
