@@ -383,7 +383,7 @@ static void test_cached(void **state)
 		for (uint64_t n = 0; !m.size; n++)
 			assert_int_equal(hpdsl_member_get(ds, n, &m, NULL), 0);
 		is = (struct hp_block_member){ m.checksum, m.offset, m.chunk, 0,
-					       NULL, m.size, m.number };
+					       NULL,	   m.size,   m.number };
 		b.room = hp_fetch_room(&is, 1);
 		b.buf = aligned_alloc(HP_FETCH_PAGE, b.room);
 		assert_int_equal(hp_fetch(f, &b), 0);
