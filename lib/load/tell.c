@@ -72,6 +72,11 @@ static int bad_row(const struct hpdsl_loader *l, uint64_t sample, int code,
 	r = hp_index_sample(&c.ix, sample, &s, err);
 	for (uint64_t k = 0; r == 0 && k < s.members; k++)
 		r = hp_index_member(&c.ix, s.first_member + k, &m, err);
+	if (r == 0 && code == HPDSL_ECORRUPT)
+		r = hp_fail(err, code,
+			    "%s: sample %llu does not lie behind those before "
+			    "it",
+			    c.ix.name, (unsigned long long)sample);
 	if (r == 0)
 		r = hp_fail_errno(err, code, "sample %llu cannot be loaded",
 				  (unsigned long long)sample);

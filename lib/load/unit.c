@@ -21,6 +21,7 @@ struct making {
 	const struct hp_load_plan *p;
 	struct hp_index_copy copy;
 	uint32_t row_room, member_room;
+	uint64_t end; /* of the members so far, in the chunk */
 };
 
 struct hp_load_unit *hp_load_unit_new(const struct hp_load_plan *p,
@@ -115,6 +116,29 @@ static int add_member(struct making *m, uint64_t number, uint32_t *pick,
 
 /* ---- Rows ------------------------------------------------------------- */
 
+/*
+ * Do the row's members lie behind those before them, where the share is?  An
+ * index in which they go to and fro would make a share take any memory.
+ */
+static bool is_in_order(struct making *m, const struct hp_load_row *row)
+{
+	const struct hp_extent *at = &m->u->share.at;
+	uint64_t end = m->end > at->begin ? m->end : at->begin;
+
+	for (uint32_t i = row->member; i < m->u->members; i++) {
+		const struct hp_block_member *is = &m->u->member[i];
+
+		if (!is->size)
+			continue;
+		if (is->offset < end || is->offset > at->end ||
+		    is->size > at->end - is->offset)
+			return false;
+		end = is->offset + is->size;
+	}
+	m->end = end;
+	return true;
+}
+
 /* Nothing is read of it. */
 static void spoil(struct making *m, struct hp_load_row *row, uint32_t *pick)
 {
@@ -139,6 +163,8 @@ static int add_members(struct making *m, struct hp_load_row *row)
 	for (uint64_t i = is.first; row->code == 0 && i < is.end && r == 0; i++)
 		r = add_member(m, i, pick, &row->code);
 	row->members = u->members - row->member;
+	if (row->code == 0 && !is_in_order(m, row))
+		row->code = HPDSL_ECORRUPT;
 	if (row->code == 0 &&
 	    hp_fetch_room(u->member + row->member, row->members) > SAMPLE_MOST)
 		row->code = -EFBIG;

@@ -371,7 +371,7 @@ static void check_damage(bool overlap, int code)
 	struct hp_load_extents x = { .known = 0 };
 	struct hp_own own;
 	struct hp_load_plan p = { .own = &own };
-	struct hp_share share = { .samples = 4 };
+	struct hp_share share = { .samples = 4, .at = { 0, 1 << 20 } };
 	struct hp_load_unit *u;
 	struct hp_index *ix;
 	struct hpdsl_epoch *e;
@@ -409,7 +409,7 @@ static void check_damage(bool overlap, int code)
 static void test_too_large(void **state)
 {
 	(void)state;
-	check_damage(true, -EFBIG);
+	check_damage(true, HPDSL_ECORRUPT);
 }
 
 static void test_no_such_place(void **state)
