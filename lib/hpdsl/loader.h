@@ -128,7 +128,8 @@ HPDSL_API void hpdsl_loader_freep(struct hpdsl_loader **l);
  * is the same step that comes next, after -ENOMEM it may be: the count of
  * failed_steps tells.  Once it has been stopped, neither bad nor watch.warn is
  * called any more.  One thread at a time.  NULL, as hpdsl_loader_freep() leaves
- * it, is HPDSL_ESTOPPED.
+ * it, is HPDSL_ESTOPPED; in a child of the process that made it, which has none
+ * of its threads, it is HPDSL_EUSAGE.
  */
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				const struct hpdsl_batch **ret,

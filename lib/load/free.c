@@ -4,8 +4,6 @@
 
 #include "base/mem.h"
 
-#include <unistd.h>
-
 static void end_threads(struct hpdsl_loader *l)
 {
 	pthread_mutex_lock(&l->lock);
@@ -94,18 +92,11 @@ static void free_reading(struct hpdsl_loader *l)
 	free(l->suffix);
 }
 
-/* Threads do not come along when a process forks, and locks come as they are.
- */
-static bool is_ours(const struct hpdsl_loader *l)
-{
-	return l->pid == getpid();
-}
-
 void hpdsl_loader_free(struct hpdsl_loader *l)
 {
 	bool last;
 
-	if (!l || !is_ours(l))
+	if (!l || !hp_load_is_ours(l))
 		return;
 	end_threads(l);
 	free_reading(l);
@@ -131,7 +122,7 @@ void hpdsl_batch_release(const struct hpdsl_batch *pub)
 	struct hpdsl_loader *l = b ? b->loader : NULL;
 	bool last;
 
-	if (!b || !is_ours(l))
+	if (!b || !hp_load_is_ours(l))
 		return;
 	pthread_mutex_lock(&l->lock);
 	l->out--;

@@ -20,6 +20,7 @@
 
 #include <pthread.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 /* What the page cache has is read so far ahead, in bytes, and no further: it is
  * quickly had, and memory that is used again is in the caches. */
@@ -155,6 +156,13 @@ struct hpdsl_loader {
 	struct hpdsl_order reached;
 	struct hpdsl_loader_stats stats;
 };
+
+/* Threads do not come along when a process forks, and locks come as they are.
+ */
+static inline bool hp_load_is_ours(const struct hpdsl_loader *l)
+{
+	return l->pid == getpid();
+}
 
 /* ---- Epochs: epoch.c -------------------------------------------------- */
 

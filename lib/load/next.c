@@ -260,6 +260,9 @@ int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 
 	if (!l)
 		return hp_fail(err, HPDSL_ESTOPPED, "the loader was freed");
+	if (!hp_load_is_ours(l))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "the loader is of another process");
 	if (hp_stopped(&l->opt.watch))
 		return stopped(l, err);
 	pthread_mutex_lock(&l->lock);

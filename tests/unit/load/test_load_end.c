@@ -293,7 +293,11 @@ static void drop_in_child(struct hpdsl_loader *l, const struct hpdsl_batch *b)
 	int status;
 
 	if (child == 0) {
+		const struct hpdsl_batch *next;
+
 		alarm(100);
+		if (hpdsl_loader_next(l, &next, NULL) != HPDSL_EUSAGE)
+			_exit(1);
 		hpdsl_batch_release(b);
 		hpdsl_loader_free(l);
 		_exit(0);
