@@ -145,7 +145,7 @@ static void write_rest(struct sparse *s, int dir, uint64_t bytes, bool sorted)
 	const uint8_t no_sha256[32] = { 0 };
 	struct hpdsl_error err;
 	size_t len;
-	char *text;
+	char *text = NULL;
 
 	if (hp_index_save(&src, &hp_io_system, dir, &file.bytes, file.checksum,
 			  NULL, &err) < 0 ||

@@ -79,6 +79,13 @@ static void check_order(struct hpdsl_state *s)
 	is->piece = o.piece;
 	is->windows = o.windows;
 	is->parts = o.parts;
+	/* Lanes may be given that do not go with the batch of this start. */
+	if (o.lanes % o.batch && o.batch % o.lanes) {
+		if (hp_epoch_make(is, first, CHUNKS, NULL, &e, &err) !=
+		    HPDSL_EUSAGE)
+			abort();
+		return;
+	}
 	check_format(s);
 	/* Each of them takes time, or memory. */
 	if (o.lanes > MOST || o.parts > MOST)
