@@ -310,12 +310,11 @@ assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 	END
 	hpdsl-pack -q --chunks=4 big packed
 	cat packed/* > /dev/null
-	hpdsl-bench -q --json --cache=keep --batch=4 --lanes=4 --compute=0.02 \
-		packed > summary
+	hpdsl-bench -q --json -j2 --cache=keep --batch=4 --lanes=4 \
+		--compute=0.02 packed > summary
 	peak=$(field memory_peak < summary)
 	held=$(field held_peak < summary)
 	# 64 MiB, and what was begun
-	[ "$peak" -gt $((held + (48 << 20))) ]
 	[ "$peak" -lt $((held + (88 << 20))) ]
 }
 
