@@ -91,9 +91,9 @@ def accuracy(net, batches):
 
 
 def join():
-    """Finds the other processes; returns this one's number, and how many there
-    are.  In the shell of an sbatch script Slurm has a rank and tasks as well,
-    but no step: what srun has not started is alone."""
+    """Finds the other processes; returns this one's number.  In the shell of an
+    sbatch script Slurm has a rank and tasks as well, but no step: what srun has
+    not started is alone."""
     rank, ranks = (
         int(os.environ.get(ours, os.environ.get(slurms, default)))
         for ours, slurms, default in (
@@ -103,7 +103,7 @@ def join():
     )
     if ranks > 1:
         dist.init_process_group("gloo", rank=rank, world_size=ranks)
-    return rank, ranks
+    return rank
 
 
 def save(path, net, optimizer, loader):
@@ -175,7 +175,7 @@ def arguments():
 
 def main():
     args = arguments()
-    rank, ranks = join()
+    rank = join()
     if args.checkpoint and rank == 0:
         try_to_save(args.checkpoint)
     torch.set_num_threads(1)
@@ -190,8 +190,7 @@ def main():
     def loader(half, epochs):
         return hpdsl.torch.Loader(
             dataset,
-            batch_size=args.batch // ranks,
-            seed=args.seed,
+            order=hpdsl.Order(seed=args.seed, batch=args.batch),
             choice=hpdsl.Choice(dataset, include=[half]),
             epochs=epochs,
             decode=image,
