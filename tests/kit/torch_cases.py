@@ -247,6 +247,7 @@ def distributed(ds):
             for one in Loader(ds, 18, **given), Sampler(ds, 18, **given):
                 assert one.course.ranks[:2] == wanted
                 assert one.course.order.batch == 36
+                assert len(one) == one.course.steps(0)
         assert Loader(ds, group="of two").plan()["ranks_from"] == "group"
         seen = {}
         all_of(early, seen)

@@ -196,6 +196,14 @@ class Batches(Packed):
             gc.collect()
             self.assertEqual(sorted(numbers(loader)), want)
 
+    def test_a_plan_of_suffixes(self):
+        ds = hpdsl.Dataset(self.packed)
+        plans = []
+        for suffixes in None, ["txt"]:
+            with hpdsl.Loader(ds, 200, epochs=1, suffixes=suffixes) as loader:
+                plans.append(loader.plan()["held_bytes"])
+        self.assertLess(plans[1], plans[0])
+
     def test_members_by_suffix(self):
         ds = hpdsl.Dataset(self.packed)
         with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=1) as plain, \

@@ -300,15 +300,19 @@ assert s["stall_seconds"] <= s["seconds"]
 assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 }
 
+# big_samples N: packed has so many, of a MiB each.
+big_samples()
+{
+	mkdir big
+	for ((i = 0; i < $1; i++)); do
+		head -c 1M /dev/urandom > big/$i.bin
+	done
+	hpdsl-pack -q --chunks=4 big packed
+}
+
 @test "what the page cache has is not read far ahead" {
 	local peak held
-	python3 - <<- 'END'
-		import os
-		os.makedirs("big")
-		for i in range(160):
-		    open(f"big/{i}.bin", "wb").write(os.urandom(1 << 20))
-	END
-	hpdsl-pack -q --chunks=4 big packed
+	big_samples 160
 	cat packed/* > /dev/null
 	hpdsl-bench -q --json -j2 --cache=keep --batch=4 --lanes=4 \
 		--compute=0.02 packed > summary
@@ -320,20 +324,18 @@ assert s["complete"] and s["memory_peak"] <= s["memory"] and s["reads"] > 0'
 
 @test "memory too small for whole pieces: smaller reads, and it says so" {
 	local of=(--batch=8 --lanes=8 --piece=4)
-	python3 - <<- 'END'
-		import os
-		os.makedirs("big")
-		for i in range(40):
-		    open(f"big/{i}.bin", "wb").write(os.urandom(1 << 20))
-	END
-	hpdsl-pack -q --chunks=4 big packed
+	big_samples 40
 	hpdsl-bench -q --json "${of[@]}" --memory=16M packed > summary 2> said
 	grep -qx 'hpdsl-bench: warning: reads of 1.0 MiB: with a memory of 77 MiB they would be 4.0 MiB' said
 	[ "$(field share_bytes < summary)" -lt $((2 << 20)) ]
 	[ "$(field memory_peak < summary)" -le $((16 << 20)) ]
 	[ "$(field held_peak < summary)" -ge $((8 << 20)) ]
 	[ "$(field held_peak < summary)" -le $((9 << 20)) ]
+	hpdsl-order --cost "${of[@]}" --memory=16M packed |
+		grep -x 'memory: *reads are smaller than pieces: not so with 7[67]\.[0-9] MiB'
 	# what it said is enough
+	hpdsl-order --cost "${of[@]}" --memory=77M packed > cost
+	[ "$(grep -c '^memory:' cost)" = 0 ]
 	hpdsl-bench -q --json "${of[@]}" --memory=77M packed > summary 2> said
 	[ ! -s said ]
 	[ "$(field share_bytes < summary)" -ge $((4 << 20)) ]
