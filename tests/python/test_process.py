@@ -229,7 +229,8 @@ print(loader.next_batch().step)
 def shared():
     """Files in /dev/shm, but for what MPI and torch have there: tests of these
     may run beside.  Folders are other tests' own."""
-    others = ("vader_segment", "osc_", "mpich", "sem.", "torch_")
+    others = ("vader_segment", "osc_", "open_mpi.", "mpich", "sem.", "torch_",
+              "pym-", "psm_")
     return {f.name for f in os.scandir("/dev/shm")
             if not f.name.startswith(others) and
             not f.is_dir(follow_symlinks=False)}
