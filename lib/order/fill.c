@@ -13,7 +13,7 @@ typedef unsigned __int128 wide;
 /* What differs where the chunks were not shuffled: more lanes, less in each. */
 struct rule {
 	uint64_t lanes;	      /* T: of a rank at least, where bytes allow */
-	uint64_t lane_bytes;  /* A: of such a lane at least */
+	uint64_t lane_bytes;  /* A: of such a lane at least, or 8 samples */
 	uint64_t piece_bytes; /* at most */
 };
 
@@ -30,13 +30,15 @@ static uint64_t max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Has the set bytes for so many lanes? */
+/* Has the set bytes for so many lanes?  A few need little: where so little is
+ * to be read, reads may be small. */
 static bool bears(const struct hp_seq_set *set, const struct rule *rule,
 		  uint64_t lanes)
 {
 	return (wide)lanes * 8 * MIB <= set->bytes ||
 	       (lanes <= rule->lanes &&
-		(wide)lanes * rule->lane_bytes <= set->bytes);
+		((wide)lanes * rule->lane_bytes <= set->bytes ||
+		 lanes <= set->samples / 8));
 }
 
 /* Does it leave a rank 256 lanes at most, and each lane something to read? */
@@ -85,7 +87,9 @@ static uint64_t lanes_of(const struct hp_seq_set *set, const struct rule *rule,
 	if (k > 1)
 		return batch / k;
 	most = max(set->bytes / (8 * MIB) / batch,
-		   min(rule->lanes, set->bytes / rule->lane_bytes) / batch);
+		   min(rule->lanes, max(set->bytes / rule->lane_bytes,
+					set->samples / 8)) /
+			   batch);
 	m = max(1, min((rule->lanes + batch - 1) / batch, most));
 	/* So that no lane has two workers. */
 	return batch * ((m + workers - 1) / workers * workers);

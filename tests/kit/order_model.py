@@ -236,7 +236,8 @@ def fill(of, batch=0, lanes=0, piece=0, windows=0):
         z = ceil(Fraction(batch, of.ranks))
     G = batch or z * of.ranks
     L = lanes or _lanes(z, G, of, T, max(
-        Fraction(B, 8 * MIB), min(Fraction(T), Fraction(B, A))))
+        Fraction(B, 8 * MIB),
+        min(Fraction(T), max(Fraction(B, A), Fraction(n, 8)))))
     u = max(Fraction(B, 8 * L), min(Fraction(MIB), Fraction(B, 8 * T)))
     u = min(u, Fraction(U))
     p = max(1, floor(B / (L * u) + Fraction(1, 2)))
@@ -367,6 +368,9 @@ PAGE_SETS = [
     Set(200, 10 ** 11, 200, True, 1, 8, 1),
     Set(10, 1000, 1, True, 64, 4, 1),
     Set(1, 1, 1, True, 1, 1, 1),
+    Set(200, 600000, 1, True, 32, 1, 1),
+    Set(60000, 30000000, 16, True, 256, 1, 1),
+    Set(60000, 30000000, 16, False, 32, 8, 1),
     Set(*IMAGES, True, 24, 1, 1),
     Set(*LARGE, True, 32, 1, 2),
     Set(1000000, 10 ** 9, 100, False, 100, 1, 2),

@@ -97,7 +97,7 @@ compressed()
 # Reads are so small here that they are whole, also from the page cache.
 @test "compressed chunks: samples that share a frame, and large ones" {
 	local cell
-	compressed 800 100 60000
+	compressed 4000 100 60000
 	for cell in "32 1 64M" "8 4 16M"; do
 		# shellcheck disable=SC2086
 		"$SRC/tests/kit/cost_check.py" ds $cell
