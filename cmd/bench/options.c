@@ -2,7 +2,7 @@
 /* hpdsl-bench: its command line. */
 #include "bench.h"
 
-#include "common/table.h"
+#include "common/option_table.h"
 
 /* What a person writes as 0.25: not negative, and no more than years. */
 static int take_real(const struct cmd_option *o, void *to, const char *arg,

@@ -4,7 +4,7 @@
  * for.  Every checksum is verified; bytes of a damaged member may have been
  * written by then, so the exit status tells.
  */
-#include "common/table.h"
+#include "common/option_table.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How every command begins, and the options that the long-running ones share.
  */
-#include "table.h"
+#include "option_table.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 /* What the command line says of an order. */
 #include "order_options.h"
 
-#include "table.h"
+#include "option_table.h"
 
 #include <string.h>
 

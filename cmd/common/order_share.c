@@ -3,7 +3,7 @@
  */
 #include "order_options.h"
 
-#include "table.h"
+#include "option_table.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * hpdsl-index: makes index and manifest anew, or for the first time for tar
  * files of others.
  */
-#include "common/table.h"
+#include "common/option_table.h"
 
 #include <sys/stat.h>
 

@@ -5,7 +5,7 @@
  */
 #include "ls.h"
 
-#include "common/table.h"
+#include "common/option_table.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include "order.h"
 
-#include "common/table.h"
+#include "common/option_table.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* hpdsl-pack's options: one table for the command line and for --config. */
 #include "pack.h"
 
-#include "common/table.h"
+#include "common/option_table.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef CMD_SNAPSHOT_H
 #define CMD_SNAPSHOT_H
 
-#include "common/table.h"
+#include "common/option_table.h"
 
 struct snapshot_command {
 	const char *name;

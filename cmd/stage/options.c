@@ -2,7 +2,7 @@
 /* hpdsl-stage's options. */
 #include "stage.h"
 
-#include "common/table.h"
+#include "common/option_table.h"
 
 #include <string.h>
 

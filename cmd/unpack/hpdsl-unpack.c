@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl-unpack: restores the tree that was packed, or a part of it. */
-#include "common/table.h"
+#include "common/option_table.h"
 
 struct unpack {
 	struct cmd_common common;

@@ -5,7 +5,7 @@
  */
 #include "verify.h"
 
-#include "common/table.h"
+#include "common/option_table.h"
 
 #include <string.h>
 

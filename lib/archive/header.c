@@ -7,7 +7,7 @@
  */
 #include "archive/private.h"
 
-#include "chunk/foreign.h"
+#include "chunk/tar_foreign.h"
 #include "chunk/tar.h"
 #include "chunk/tar_tail.h"
 

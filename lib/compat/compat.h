@@ -10,7 +10,7 @@
 
 #include "base/key_set.h"
 #include "base/text.h"
-#include "chunk/foreign.h"
+#include "chunk/tar_foreign.h"
 #include "plan/name_risk.h"
 #include "sys/io.h"
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "chunk/foreign.h"
+#include "chunk/tar_foreign.h"
 #include "chunk/tar_tail.h"
 #include "reindex/read.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "chunk/foreign.h"
+#include "chunk/tar_foreign.h"
 #include "chunk/tar.h"
 #include "dataset/chunk_walk.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chunk/foreign.h"
+#include "chunk/tar_foreign.h"
 #include "chunk/tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chunk/foreign.h"
+#include "chunk/tar_foreign.h"
 #include "chunk/tar.h"
 
 static struct hp_foreign t;

@@ -4,7 +4,7 @@
  * tar manual's "Basic Tar Format"; the type \0 and names that end in a slash
  * are read as v7 meant them.
  */
-#include "chunk/foreign.h"
+#include "chunk/tar_foreign.h"
 
 #include "base/error.h"
 #include "chunk/tar.h"

@@ -3,8 +3,8 @@
  * Options, one row each: what the help says of it, how its value is read, and
  * where that goes.
  */
-#ifndef CMD_TABLE_H
-#define CMD_TABLE_H
+#ifndef CMD_OPTION_TABLE_H
+#define CMD_OPTION_TABLE_H
 
 #include "common.h"
 

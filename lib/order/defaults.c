@@ -87,8 +87,8 @@ static uint64_t lanes_of(const struct hp_seq_set *set, const struct rule *rule,
 	if (k > 1)
 		return batch / k;
 	most = max(set->bytes / (8 * MIB) / batch,
-		   min(rule->lanes, max(set->bytes / rule->lane_bytes,
-					set->samples / 8)) /
+		   min(rule->lanes,
+		       max(set->bytes / rule->lane_bytes, set->samples / 8)) /
 			   batch);
 	m = max(1, min((rule->lanes + batch - 1) / batch, most));
 	/* So that no lane has two workers. */

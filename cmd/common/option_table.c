@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of options: for argp, and what their rows set. */
-#include "table.h"
+#include "option_table.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The data of extended headers in foreign tars: records of pax, and GNU's long
  * names.
  */
-#include "chunk/foreign.h"
+#include "chunk/tar_foreign.h"
 
 #include "base/error.h"
 #include "chunk/pax.h"
