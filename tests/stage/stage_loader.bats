@@ -91,6 +91,26 @@ and overtaken_chunks == 0 and wait_seconds > 0.1'
 	done
 }
 
+# A window has a quarter of the chunks; all of them take 20 s.
+@test "being filled: the first batch comes after one window, not after all" {
+	local own=(seed=3 batch=32 lanes=32 piece=2 windows=4)
+	order="" epoch a node "$from/ds" "${own[@]:1}" ready=ready pause=paused \
+		3>&- &
+	first=$!
+	until_true test -e ready
+	stage 1 -q --rate=500K "${own[@]/#/--}" "$from/ds" "$PWD/node" \
+		2> said 3>&- &
+	stager=$!
+	until_true test -e paused
+	here=$(chunks_in node)
+	stop_job "$stager"
+	rm paused
+	wait "$first"
+	echo "$here of 24 chunks were here"
+	[ "$here" -ge 6 ] && [ "$here" -le 13 ]
+	holds a 'staged and wait_seconds > 0.1 and local_bytes > 0'
+}
+
 @test "room for a share of it: that share is local in every epoch" {
 	local size held
 	size=$(cat "$from"/ds/chunk-* | wc -c)
