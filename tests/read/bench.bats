@@ -65,6 +65,36 @@ bytes_of()
 	done
 }
 
+# As many files as the limit allows are kept open: each chunk once to look at it
+# and once, without a look-up, to read it in its own way.  The index and the
+# manifest are files, too.
+@test "a shared file system is asked to open no more than there are reads" {
+	local limit most reads
+	need_root
+	[ -x "$BUILD/tests/bed/origin" ] || skip "no fuse3"
+	[ -c /dev/fuse ] || skip "no /dev/fuse"
+	make_tree many 12 100
+	hpdsl-pack -q --chunks=200 many of_many
+	reads=$(hpdsl-order --cost --json --lanes=64 --windows=2 of_many |
+		field reads)
+	mkdir mnt
+	for limit in 4096 40; do
+		most=404
+		[ "$limit" = 4096 ] || most=$((2 * reads + 4))
+		"$BUILD/tests/bed/origin" of_many mnt \
+			-o "watch=$$,op_ms=1,stats=counters,mapped=index.hpdsl"
+		(ulimit -n $limit &&
+			hpdsl-bench -q --cache=keep --lanes=64 --windows=2 mnt)
+		fusermount3 -u mnt
+		until_true test -s counters
+		awk '$1 == "opens" { print $2 }' counters > opens
+		echo "$(cat opens) opens, $reads reads, $limit files at most"
+		[ "$(cat opens)" -ge 200 ]
+		[ "$(cat opens)" -le "$most" ]
+		rm counters
+	done
+}
+
 @test "some members: by suffix, and the packer's own only then" {
 	reads bytes "$(bytes_of -name '*.png')" --suffix=png "$ds"
 	reads bytes "$(bytes_of ! -name '*.png')" --suffix=json --suffix=txt "$zst"
