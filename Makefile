@@ -82,9 +82,9 @@ PUBLIC := $(patsubst lib/%,$(BUILD)/include/%,$(HEADERS))
 # A name in build/ for each source: objects, programs, tests.
 objs = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJS := $(call objs,$(wildcard lib/*.c lib/*/*.c))
-# A program is what its folder and common/ hold.
-COMMANDS := $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/hpdsl-*.c)))
-PROGRAMS := $(addprefix $(BUILD)/hpdsl-,$(COMMANDS))
+# A program is what the folder of its main and common/ hold.
+MAINS := $(wildcard cmd/*/hpdsl.c cmd/*/hpdsl-*.c)
+PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(notdir $(MAINS)))
 COMMON := $(call objs,$(wildcard cmd/common/*.c))
 # hpdsl-stage, and the same with faults from HPDSL_FAULT, for the tests.
 STAGE := $(BUILD)/hpdsl-stage
@@ -170,9 +170,10 @@ $(BUILD)/$(SONAME): $(LIB_OBJS)
 		$(if $(SAN),,-Wl$(comma)-z,defs) -o $@ $^ $(DEP_LIBS)
 
 define program
-$(BUILD)/hpdsl-$(1): $(call objs,$(wildcard cmd/$(1)/*.c)) $(COMMON) $(BUILD)/libhpdsl.a
+$(BUILD)/$(basename $(notdir $(1))): $(call objs,$(wildcard $(dir $(1))*.c)) $(COMMON) \
+	$(BUILD)/libhpdsl.a
 endef
-$(foreach c,$(COMMANDS),$(eval $(call program,$(c))))
+$(foreach m,$(MAINS),$(eval $(call program,$(m))))
 $(filter-out $(STAGE),$(PROGRAMS)):
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 

@@ -11,8 +11,8 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 	[ -z "${SAN:-}" ] || skip "sanitizers are built without"
 	need readelf
-	files=("$BUILD"/hpdsl-*[a-z] "$BUILD/libhpdsl.so.0")
-	[ ${#files[@]} -ge 9 ]
+	files=("$BUILD"/hpdsl "$BUILD"/hpdsl-*[a-z] "$BUILD/libhpdsl.so.0")
+	[ ${#files[@]} -ge 10 ]
 }
 
 # each COMMAND..: true for every file, which comes last.

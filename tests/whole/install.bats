@@ -42,7 +42,7 @@ pc()
 @test "install: everything has its place" {
 	make_it install
 	cd root/opt/hpdsl
-	for p in "$BUILD"/hpdsl-*; do
+	for p in "$BUILD"/hpdsl "$BUILD"/hpdsl-*; do
 		[ -x "$p" ] && [ -f "$p" ] || continue
 		name=$(basename "$p")
 		echo "$name"
