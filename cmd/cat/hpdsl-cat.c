@@ -69,10 +69,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!c->dataset)
-			argp_error(state, "DATASET is missing");
+			cmd_missing(state, "DATASET");
 		if (!c->n && !c->files_from)
-			argp_error(state, "no PATH, --sample, --member or "
-					  "--files-from");
+			cmd_missing(state,
+				    "PATH, --sample, --member or --files-from");
 		if (c->null && !c->files_from)
 			argp_error(state, "--null goes with --files-from");
 		return 0;

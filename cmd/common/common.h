@@ -65,11 +65,25 @@ extern const struct argp cmd_common_argp;
 extern const struct argp_child cmd_common_children[];
 
 /*
- * For a parser whose one argument is DATASET: takes ARGP_KEY_ARG and _END, and
- * knows no other key.
+ * What is wrong with arguments has the same words in all commands, and argp's
+ * two lines: these end the process.  "DATASET is missing"; "one DATASET, not
+ * also 'b'".
  */
+void cmd_missing(const struct argp_state *state, const char *what);
+void cmd_not_also(const struct argp_state *state, const char *what,
+		  const char *arg);
+/*
+ * For a parser that takes just these n arguments: takes ARGP_KEY_ARG and _END,
+ * and knows no other key.
+ */
+error_t cmd_take_arguments(int key, char *arg, struct argp_state *state,
+			   const char *const *names, const char **ret,
+			   size_t n);
+/* The same for one, DATASET. */
 error_t cmd_take_dataset(int key, char *arg, struct argp_state *state,
 			 const char **dataset);
+/* For what is found out behind the parser: a state to be wrong with. */
+struct argp_state cmd_after(const struct argp *argp);
 
 /* Why an option was refused: text for one line, "name: reason". */
 struct cmd_why {
@@ -204,6 +218,8 @@ void cmd_json_name(struct cmd_json *j, const char *name, const char *s,
 
 /* ---- terminal.c: the line that a bar is in, on standard error --------- */
 
+/* Does a person see standard error, and a bar? */
+bool cmd_on_terminal(void);
 bool cmd_bar_is_drawn(void);
 /* line is no wider than the terminal. */
 void cmd_bar_draw(const char *line);

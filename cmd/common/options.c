@@ -61,20 +61,46 @@ void cmd_start(char **argv)
 	cmd_output_start();
 }
 
-error_t cmd_take_dataset(int key, char *arg, struct argp_state *state,
-			 const char **dataset)
+void cmd_missing(const struct argp_state *state, const char *what)
+{
+	argp_error(state, "%s is missing", what);
+}
+
+void cmd_not_also(const struct argp_state *state, const char *what,
+		  const char *arg)
+{
+	argp_error(state, "one %s, not also '%s'", what, arg);
+}
+
+error_t cmd_take_arguments(int key, char *arg, struct argp_state *state,
+			   const char *const *names, const char **ret, size_t n)
 {
 	switch (key) {
 	case ARGP_KEY_ARG:
-		if (*dataset)
-			argp_error(state, "one DATASET, not also '%s'", arg);
-		*dataset = arg;
+		if (state->arg_num >= n)
+			cmd_not_also(state, names[n - 1], arg);
+		ret[state->arg_num] = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!*dataset)
-			argp_error(state, "DATASET is missing");
+		if (state->arg_num < n)
+			cmd_missing(state, names[state->arg_num]);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+error_t cmd_take_dataset(int key, char *arg, struct argp_state *state,
+			 const char **dataset)
+{
+	static const char *const names[] = { "DATASET" };
+
+	return cmd_take_arguments(key, arg, state, names, dataset, 1);
+}
+
+struct argp_state cmd_after(const struct argp *argp)
+{
+	return (struct argp_state){ .root_argp = argp,
+				    .name = program_invocation_short_name,
+				    .err_stream = stderr };
 }

@@ -154,9 +154,7 @@ void cmd_progress_counts(const char *what)
 
 void cmd_watch(struct hpdsl_watch *w, bool quiet)
 {
-	const char *term = getenv("TERM");
-
-	bar.terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+	bar.terminal = cmd_on_terminal();
 	w->progress = quiet ? NULL : show;
 	w->warn = warn;
 	w->stop = &cmd_stop;

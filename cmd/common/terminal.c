@@ -5,6 +5,7 @@
  */
 #include "common.h"
 
+#include <string.h>
 #include <unistd.h>
 
 static bool drawn; /* the cursor is in the line of a bar */
@@ -14,6 +15,13 @@ static void put(const char *text, size_t n)
 	ssize_t done = write(STDERR_FILENO, text, n);
 
 	(void)done; /* progress is not worth failing for */
+}
+
+bool cmd_on_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
 }
 
 bool cmd_bar_is_drawn(void)

@@ -30,7 +30,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (f->command)
-		argp_error(state, "one COMMAND, not also '%s'", arg);
+		cmd_not_also(state, "COMMAND", arg);
 	if (!f->help && strcmp(arg, "help") == 0) {
 		f->help = true;
 		return 0;

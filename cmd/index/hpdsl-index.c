@@ -41,17 +41,18 @@ static void take_args(struct index *x, struct argp_state *state)
 	struct stat st;
 
 	if (!x->args.n)
-		argp_error(state, "DIR or TAR is missing");
+		cmd_missing(state, "DIR or TAR");
 	if (x->args.n == 1 &&
 	    (stat(x->args.v[0], &st) < 0 || S_ISDIR(st.st_mode))) {
 		x->dataset = x->args.v[0];
 		return;
 	}
-	for (size_t i = 0; i < x->args.n; i++)
+	if (is_dir(x->args.v[0]))
+		cmd_not_also(state, "DIR", x->args.v[1]);
+	for (size_t i = 1; i < x->args.n; i++)
 		if (is_dir(x->args.v[i]))
 			argp_error(state,
-				   "one DIR, or tar files alone: '%s' is a "
-				   "directory",
+				   "TAR files, not also the directory '%s'",
 				   x->args.v[i]);
 	x->opt.tars = x->args.v;
 	x->opt.n_tars = x->args.n;

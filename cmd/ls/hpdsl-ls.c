@@ -59,7 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		l->n_patterns = (size_t)(state->argc - state->next - 1);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "DATASET is missing");
+		cmd_missing(state, "DATASET");
 		return 0;
 	case ARGP_KEY_END:
 		if (l->json && (l->null || l->long_form))

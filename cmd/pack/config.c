@@ -66,6 +66,7 @@ static int set(struct pack_config *c, const struct argp_option *o,
 	}
 	if (pack_set(target, o->key, s, &why) < 0)
 		return refuse(c, value, why.text);
+	c->p->in_config |= pack_given(o->key);
 	return CMD_DONE;
 }
 

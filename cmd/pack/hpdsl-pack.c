@@ -2,34 +2,37 @@
 /* hpdsl-pack: from folders of small files to a packed dataset. */
 #include "pack.h"
 
-static int usage(const char *what)
-{
-	cmd_message("%s; try 'hpdsl-pack --help'", what);
-	return CMD_USAGE;
-}
-
 /* Divides the arguments into INPUT... and OUTPUT. */
-static int take_arguments(struct pack *p)
+static void take_arguments(struct pack *p, const struct argp_state *state)
 {
-	if (p->args.n < 1 || (p->args.n < 2 && !p->files_from))
-		return usage("INPUT and OUTPUT are needed");
-	if (p->null && !p->files_from)
-		return usage("--null goes with --files-from");
-	p->opt.output = p->args.v[p->args.n - 1];
+	size_t n = p->args.n;
+
+	if (!n)
+		cmd_missing(state, p->files_from ? "OUTPUT" : "INPUT");
+	if (n < 2 && !p->files_from)
+		cmd_missing(state, "OUTPUT");
+	if (n > 2 && (p->files_from || p->from_snapshot))
+		cmd_not_also(state, "INPUT", p->args.v[1]);
+	p->opt.output = p->args.v[n - 1];
 	p->opt.inputs = p->args.v;
-	p->opt.n_inputs = p->args.n - 1;
-	return CMD_DONE;
+	p->opt.n_inputs = n - 1;
 }
 
-static int check_from(const struct pack *p)
+/*
+ * What does not make sense together.  Not in the parser, as some of it may be
+ * in the file of --config.
+ */
+static void check(struct pack *p)
 {
-	if (!p->from_snapshot)
-		return CMD_DONE;
-	if (p->files_from)
-		return usage("--from-snapshot does not go with --files-from");
-	if (p->opt.n_inputs != 1)
-		return usage("--from-snapshot goes with one INPUT");
-	return CMD_DONE;
+	const struct argp_state state = cmd_after(pack_argp());
+
+	take_arguments(p, &state);
+	if (p->null && !p->files_from)
+		argp_error(&state, "--null goes with --files-from");
+	if (p->from_snapshot && p->files_from)
+		argp_error(&state, "--from-snapshot does not go with "
+				   "--files-from");
+	pack_for(p, &state);
 }
 
 static int take_names(struct pack *p)
@@ -57,12 +60,9 @@ static int prepare(struct pack *p)
 	struct hpdsl_pack_options *o = &p->opt;
 	int status = p->config ? pack_config(p) : CMD_DONE;
 
-	if (!status)
-		status = take_arguments(p);
-	if (!status)
-		status = check_from(p);
 	if (status)
 		return status;
+	check(p);
 	cmd_signals(o->output,
 		    o->dry_run ? "" :
 				 "; the same command with --resume completes "
@@ -98,6 +98,7 @@ static int run(struct pack *p)
 	/* Each INPUT and each reader takes one: a thousand class folders. */
 	cmd_allow_open_files();
 	pack_warn_splits(p);
+	pack_hint_classes(p);
 	ret = hpdsl_pack(&p->opt, &report, &err);
 	if (ret < 0) {
 		cmd_progress_end();
@@ -107,8 +108,10 @@ static int run(struct pack *p)
 	cmd_progress_end();
 	/* the dataset is complete, whatever became of its snapshot */
 	pack_report(p, &report);
-	if (ret == 0)
+	if (ret == 0) {
+		pack_tell_next(p);
 		return CMD_DONE;
+	}
 	ret = pack_tell(&err);
 	cmd_message("%s: is complete, and only its snapshot is missing, which "
 		    "--resume makes",

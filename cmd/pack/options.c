@@ -52,30 +52,33 @@ static int take_zstd(const struct cmd_option *o, void *to, const char *arg,
 	return 0;
 }
 
-/* Names with commas between them. */
-static int take_emit(const struct cmd_option *o, void *to, const char *arg,
+/* Words with commas between them, a bit each. */
+static int take_list(const struct cmd_option *o, void *to, const char *arg,
 		     struct cmd_why *why)
 {
-	static const char *const names[] = { "dali", "energon", "wids" };
-	struct pack *p = to;
-	unsigned emit = 0;
+	unsigned bits = 0;
 
 	for (const char *s = arg;; s++) {
-		size_t n = strcspn(s, ","), i = 0;
+		size_t n = strcspn(s, ",");
+		const char *word = o->words;
+		unsigned bit = 1;
 
-		while (i < 3 && (strncmp(s, names[i], n) || names[i][n]))
-			i++;
-		if (i == 3)
-			return cmd_refuse(why,
-					  "%s: '%s' is no list of dali, "
-					  "energon, wids",
-					  o->name, arg);
-		emit |= 1u << i;
+		for (; *word; bit *= 2) {
+			size_t len = strcspn(word, " ");
+
+			if (len == n && strncmp(s, word, n) == 0)
+				break;
+			word += len + (word[len] == ' ');
+		}
+		if (!*word)
+			return cmd_refuse(why, "%s: '%s' is %s", o->name, arg,
+					  o->wrong);
+		bits |= bit;
 		s += n;
 		if (!*s)
 			break;
 	}
-	p->opt.emit = emit;
+	*(unsigned *)to = bits;
 	return 0;
 }
 
@@ -128,6 +131,9 @@ static int take_meta(const struct cmd_option *o, void *to, const char *arg,
 #define SIZE(member) \
 	.take = take_size, .place = CMD_AT(struct pack, member, uint64_t)
 #define WORD(member, all, not_one) CMD_WORD(struct pack, member, all, not_one)
+#define LIST(member, all, no_list)                                         \
+	.take = take_list, .place = CMD_AT(struct pack, member, unsigned), \
+	.words = (all), .wrong = (no_list)
 
 static const struct cmd_option options[] = {
 	{ NULL, NULL, "What is packed:", .group = 1 },
@@ -166,6 +172,11 @@ static const struct cmd_option options[] = {
 	{ "cls", NULL,
 	  "Add to each sample a member .cls with the number of its class",
 	  FLAG(opt.cls) },
+	{ "for", "LIST",
+	  "Set names, .cls and index files as these readers want them: "
+	  "webdataset, dali, energon, wids, torch",
+	  LIST(readers, "webdataset dali energon wids torch",
+	       "no list of webdataset, dali, energon, wids, torch") },
 	{ "names", "HOW",
 	  "keep (default): names in chunks are those of the files; portable: "
 	  "names that every reader takes",
@@ -176,6 +187,9 @@ static const struct cmd_option options[] = {
 	{ "seed", "N", "Which random order (default: 0)", COUNT(opt.seed, 0) },
 	{ "chunk-size", "SIZE", "Mean size of a chunk (default: 64M to 1G)",
 	  SIZE(opt.chunk_size) },
+	/* as others call it */
+	{ "shard-size", "SIZE", "The same", SIZE(opt.chunk_size),
+	  .flags = OPTION_HIDDEN, .instead = true },
 	{ "chunks", "N", "Number of chunks instead", COUNT(opt.chunks, 1),
 	  .instead = true },
 	{ "samples-per-chunk", "N", "Samples in a chunk instead",
@@ -192,7 +206,8 @@ static const struct cmd_option options[] = {
 	  WORD(opt.digest, "xxh3 sha256", "not xxh3 or sha256") },
 	{ "emit", "LIST",
 	  "Write index files of other readers: dali, energon, wids",
-	  .take = take_emit },
+	  LIST(opt.emit, "dali energon wids",
+	       "no list of dali, energon, wids") },
 	{ "snapshot", "FILE", "Write a snapshot of the dataset to FILE",
 	  STRING(snapshot_file) },
 
@@ -234,6 +249,13 @@ uint64_t pack_given(int key)
 	const struct cmd_option *o = cmd_options_find(options, key);
 
 	return o ? cmd_options_bit(options, o) : 0;
+}
+
+bool pack_has(const struct pack *p, const char *name)
+{
+	const struct argp_option *o = pack_option(name);
+
+	return o && ((p->given | p->in_config) & pack_given(o->key));
 }
 
 bool pack_repeats(int key)

@@ -7,6 +7,16 @@
 
 struct pack_config;
 
+/* Who shall read it, of --for; in the order of its words. */
+enum pack_reader {
+	PACK_WEBDATASET = 1,
+	PACK_DALI = 2,
+	PACK_ENERGON = 4,
+	PACK_WIDS = 8,
+	PACK_TORCH = 16, /* hpdsl.torch: by the index */
+	PACK_OF_TAR = 15,
+};
+
 struct pack {
 	struct cmd_common common;
 	struct hpdsl_pack_options opt;
@@ -14,9 +24,11 @@ struct pack {
 	struct cmd_strings include, exclude, meta;
 	const char *files_from, *config;
 	const char *from_snapshot, *snapshot_file;
+	unsigned readers; /* of --for: enum pack_reader */
 	bool null;
-	uint64_t deadline; /* seconds; 0: none */
-	uint64_t given;	   /* options seen, a bit each: see pack_given() */
+	uint64_t deadline;  /* seconds; 0: none */
+	uint64_t given;	    /* options seen, a bit each: see pack_given() */
+	uint64_t in_config; /* the same, in the file of --config */
 	struct cmd_names names;
 	struct pack_config *config_state;      /* owns strings of --config */
 	struct hpdsl_snapshot *from;	       /* of --from-snapshot */
@@ -36,6 +48,8 @@ const struct argp_option *pack_option(const char *name);
 bool pack_repeats(int key);
 /* Bit of pack.given; options that exclude each other share one. */
 uint64_t pack_given(int key);
+/* Was it given, on the command line or in the file? */
+bool pack_has(const struct pack *p, const char *name);
 
 /* Sets what file p->config says and the command line did not.  Exit status. */
 int pack_config(struct pack *p);
@@ -52,8 +66,22 @@ int pack_snapshot_write(struct pack *p, struct hpdsl_error *err);
 void pack_snapshot_tell(const struct pack *p);
 void pack_snapshot_json(struct cmd_json *j, const struct pack *p);
 
+/*
+ * Sets what the readers of --for want; what contradicts that is a usage error.
+ */
+void pack_for(struct pack *p, const struct argp_state *state);
+/* "webdataset,dali": of these readers. */
+struct pack_list {
+	char s[64];
+} pack_readers(unsigned readers);
+
 /* Warns when the class folders look like train, val and test. */
 void pack_warn_splits(const struct pack *p);
+bool pack_is_split(const char *name);
+/* Without --labels: do folders look like classes? */
+void pack_hint_classes(const struct pack *p);
+/* What to type next, where a person sees it. */
+void pack_tell_next(const struct pack *p);
 
 /* Before a byte is written: names that other readers trip over. */
 void pack_tell_names(const struct pack *p, const struct hpdsl_pack_report *r);

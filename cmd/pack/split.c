@@ -21,6 +21,14 @@ struct tops {
 	bool other; /* there is a folder of another name */
 };
 
+bool pack_is_split(const char *name)
+{
+	for (size_t i = 0; i < N_SPLITS; i++)
+		if (strcmp(splits[i], name) == 0)
+			return true;
+	return false;
+}
+
 static void see(struct tops *t, const char *name, size_t len)
 {
 	for (size_t i = 0; i < N_SPLITS; i++) {

@@ -48,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	if (key == ARGP_KEY_SUCCESS && c->walk.common.json && c->found.null)
 		argp_error(state, "--json does not go with -0");
 	return cmd_options_parse(snapshot_check_options, key, arg, state) ?
-		       snapshot_take(key, arg, state, names, c->args, 2) :
+		       cmd_take_arguments(key, arg, state, names, c->args, 2) :
 		       0;
 }
 

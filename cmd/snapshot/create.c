@@ -21,9 +21,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	if (key == ARGP_KEY_INIT)
 		state->child_inputs[0] = &c->walk;
 	if (key == ARGP_KEY_SUCCESS && !c->file)
-		argp_error(state, "-o FILE is missing");
+		cmd_missing(state, "-o FILE");
 	return cmd_options_parse(snapshot_create_options, key, arg, state) ?
-		       snapshot_take(key, arg, state, names, &c->source, 1) :
+		       cmd_take_arguments(key, arg, state, names, &c->source,
+					  1) :
 		       0;
 }
 

@@ -27,7 +27,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	if (key == ARGP_KEY_SUCCESS && d->found.json && d->found.null)
 		argp_error(state, "--json does not go with -0");
 	return cmd_options_parse(snapshot_diff_options, key, arg, state) ?
-		       snapshot_take(key, arg, state, names, d->files, 2) :
+		       cmd_take_arguments(key, arg, state, names, d->files, 2) :
 		       0;
 }
 

@@ -6,7 +6,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const names[] = { "FILE" };
 
-	return snapshot_take(key, arg, state, names, state->input, 1);
+	return cmd_take_arguments(key, arg, state, names, state->input, 1);
 }
 
 const struct argp snapshot_dump_argp = {

@@ -56,7 +56,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->next = state->argc; /* the rest is the command's */
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "COMMAND is missing");
+		cmd_missing(state, "COMMAND");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -38,9 +38,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct load *l = state->input;
 
 	if (key == ARGP_KEY_SUCCESS && !l->file)
-		argp_error(state, "-o FILE is missing");
+		cmd_missing(state, "-o FILE");
 	return cmd_options_parse(snapshot_load_options, key, arg, state) ?
-		       snapshot_take(key, arg, state, names, &l->text, 1) :
+		       cmd_take_arguments(key, arg, state, names, &l->text, 1) :
 		       0;
 }
 

@@ -6,26 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-error_t snapshot_take(int key, char *arg, struct argp_state *state,
-		      const char *const *names, const char **ret, size_t n)
-{
-	switch (key) {
-	case ARGP_KEY_ARG:
-		if (state->arg_num >= n)
-			argp_error(state, "what is '%s', behind %s?", arg,
-				   names[n - 1]);
-		ret[state->arg_num] = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (state->arg_num < n)
-			argp_error(state, "%s is missing",
-				   names[state->arg_num]);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 int snapshot_open(const char *file, struct hpdsl_snapshot **ret)
 {
 	struct hpdsl_error err;

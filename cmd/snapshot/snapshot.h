@@ -48,13 +48,6 @@ char *snapshot_help(const struct snapshot_command *commands);
 /* shared.c */
 
 /*
- * For a parser of arguments that are all needed, one for each of the n names:
- * takes ARGP_KEY_ARG and _END, and knows no other key.
- */
-error_t snapshot_take(int key, char *arg, struct argp_state *state,
-		      const char *const *names, const char **ret, size_t n);
-
-/*
  * Opens FILE and takes care of SIGINT, SIGTERM and SIGBUS, which can name up to
  * two such files.  Gives an exit status; what was wrong has been told.
  */

@@ -19,7 +19,7 @@ error_t snapshot_take_paths(int key, struct argp_state *state,
 		p->n = (size_t)(state->argc - state->next - 1);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "FILE is missing");
+		cmd_missing(state, "FILE");
 		return 0;
 	case ARGP_KEY_END:
 		if (p->json && p->null)

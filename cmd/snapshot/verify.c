@@ -28,7 +28,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct verify *v = state->input;
 
 	return cmd_options_parse(snapshot_verify_options, key, arg, state) ?
-		       snapshot_take(key, arg, state, names, &v->file, 1) :
+		       cmd_take_arguments(key, arg, state, names, &v->file, 1) :
 		       0;
 }
 

@@ -187,8 +187,7 @@ static void take(struct stage_options *o, char *arg, struct argp_state *state)
 	else if (!o->local)
 		o->local = arg;
 	else
-		argp_error(state, "one DATASET and one LOCALDIR, not also '%s'",
-			   arg);
+		cmd_not_also(state, "LOCALDIR", arg);
 }
 
 static void check_arguments(struct stage_options *o, struct argp_state *state)
@@ -199,16 +198,15 @@ static void check_arguments(struct stage_options *o, struct argp_state *state)
 		argp_error(state, "--plan, --status and --clean exclude each "
 				  "other");
 	if (alone && o->local)
-		argp_error(state, "one LOCALDIR, not also '%s'", o->local);
+		cmd_not_also(state, "LOCALDIR", o->local);
 	if (alone) {
 		o->local = o->dataset;
 		o->dataset = NULL;
 	}
 	if (!alone && !o->dataset)
-		argp_error(state, o->plan ? "DATASET is missing" :
-					    "DATASET and LOCALDIR are missing");
+		cmd_missing(state, "DATASET");
 	if (!o->local && !o->plan)
-		argp_error(state, "LOCALDIR is missing");
+		cmd_missing(state, "LOCALDIR");
 }
 
 static void check(struct stage_options *o, struct argp_state *state)

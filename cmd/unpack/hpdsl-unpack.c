@@ -49,14 +49,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARGS:
 		if (state->argc - state->next < 2)
-			argp_error(state, "OUTPUT is missing");
+			cmd_missing(state, "OUTPUT");
 		u->dataset = state->argv[state->next];
 		u->output = state->argv[state->next + 1];
 		u->patterns = state->argv + state->next + 2;
 		u->n_patterns = (size_t)(state->argc - state->next - 2);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "DATASET and OUTPUT are missing");
+		cmd_missing(state, "DATASET");
 		return 0;
 	case ARGP_KEY_END:
 		if (u->null && !u->files_from)

@@ -51,9 +51,10 @@ static const struct cmd_option options[] = {
 static void check_arguments(const struct verify *v,
 			    const struct argp_state *state)
 {
-	if (!v->args.n || (v->args.n > 1 && !v->readers))
-		argp_error(state, v->args.n ? "more than one DATASET" :
-					      "a DATASET is missing");
+	if (!v->args.n)
+		cmd_missing(state, "DATASET");
+	if (v->args.n > 1 && !v->readers)
+		cmd_not_also(state, "DATASET", v->args.v[1]);
 	if (v->readers && (v->opt.quick || v->opt.thorough || v->opt.source))
 		argp_error(state, "--compat looks at headers alone: not with "
 				  "--quick, --thorough or --source");

@@ -18,6 +18,8 @@ complete -c hpdsl-pack -l labels -r -F -a 'none dir dir: parent' \
     -d 'what is the class'
 complete -c hpdsl-pack -l nested -d 'unpack archives in an archive too'
 complete -c hpdsl-pack -l cls -d 'add members with the class number'
+complete -c hpdsl-pack -l for -x -a 'webdataset dali energon wids torch' \
+    -d 'as these readers want it'
 complete -c hpdsl-pack -l names -x -a 'keep portable' \
     -d 'what names members get'
 complete -c hpdsl-pack -l zstd -d 'compress chunks'

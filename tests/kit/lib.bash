@@ -116,6 +116,28 @@ until_true()
 	done
 }
 
+# on_terminal COMMAND..: what a terminal gets to see of it, less the CR that it
+# puts before each newline itself.
+on_terminal()
+{
+	"$(command -v /usr/bin/python3 || command -v python3)" - "$@" <<- 'END'
+		import os, pty, sys
+		pid, fd = pty.fork()
+		if pid == 0:
+		    os.environ["TERM"] = "xterm"
+		    os.execvp(sys.argv[1], sys.argv[1:])
+		out = b""
+		try:
+		    while more := os.read(fd, 65536):
+		        out += more
+		except OSError: # EIO: the other side is closed
+		    pass
+		status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+		sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))
+		sys.exit(status)
+	END
+}
+
 need()
 {
 	command -v "$1" > /dev/null || skip "no $1"

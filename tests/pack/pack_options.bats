@@ -117,10 +117,15 @@ chunks()
 	[ ! -e out ]
 }
 
-@test "arguments: too few are exit 2" {
-	fails 2 "INPUT and OUTPUT" hpdsl-pack
-	fails 2 "INPUT and OUTPUT" hpdsl-pack "$tree"
-	fails 2 "INPUT and OUTPUT" hpdsl-pack --files-from list
+@test "arguments: too few or too many are exit 2" {
+	fails 2 "hpdsl-pack: INPUT is missing" hpdsl-pack
+	fails 2 "hpdsl-pack: OUTPUT is missing" hpdsl-pack "$tree"
+	fails 2 "hpdsl-pack: OUTPUT is missing" hpdsl-pack --files-from list
+	# the two lines of every command
+	[ "${message#*$'\n'}" = "Try \`hpdsl-pack --help' or \`hpdsl-pack --usage' for more information." ]
+	fails 2 "hpdsl-pack: one INPUT, not also '$tree/'" \
+		hpdsl-pack --files-from list "$tree" "$tree/" out
+	[ ! -e out ]
 }
 
 @test "--config: the same names; the command line wins" {

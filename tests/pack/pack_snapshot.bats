@@ -254,7 +254,7 @@ plain()
 @test "what does not go with it is exit 2" {
 	tar cf tree.tar tree
 	hpdsl-pack -q tree ds
-	fails 2 "goes with one INPUT" hpdsl-pack --from-snapshot=snap tree ds out
+	fails 2 "one INPUT, not also 'ds'" hpdsl-pack --from-snapshot=snap tree ds out
 	fails 2 "does not go with --files-from" \
 		hpdsl-pack --from-snapshot=snap --files-from=/dev/null tree out
 	fails 2 "tree.tar: a snapshot goes with a directory" \

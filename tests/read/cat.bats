@@ -53,7 +53,7 @@ setup()
 }
 
 @test "cat: usage" {
-	fails 2 "no PATH" hpdsl-cat ds
+	fails 2 "PATH, --sample, --member or --files-from is missing" hpdsl-cat ds
 	fails 2 "'x' is no number" hpdsl-cat ds --sample x
 	fails 2 "'-1' is no number" hpdsl-cat ds --member -1
 	fails 3 none hpdsl-cat none a

@@ -212,7 +212,7 @@ socket.socket(socket.AF_UNIX).bind("in/a/sock")'
 	refuses 2 "line 2" hpdsl-pack -q --files-from list in out
 	printf 'a/1.txt\0a/2.txt\0' > list
 	refuses 2 "list: line 1: a NUL byte" hpdsl-pack -q --files-from list in out
-	refuses 2 "list" hpdsl-pack -q --files-from list in in out
+	fails 2 "one INPUT, not also 'in'" hpdsl-pack -q --files-from list in in out
 	refuses 3 "in" hpdsl-pack -q --files-from in in out
 }
 

@@ -21,26 +21,10 @@ setup_file()
 	hpdsl-snapshot create -q in -o fewer
 }
 
-# on_terminal COMMAND..: what a terminal gets to see of it, less the CR that it
-# puts before each newline itself.
-on_terminal()
+# shown COMMAND..: the same without progress.
+shown()
 {
-	"$(command -v /usr/bin/python3 || command -v python3)" - "$@" <<- 'END'
-		import os, pty, sys
-		pid, fd = pty.fork()
-		if pid == 0:
-		    os.dup2(os.open("/dev/null", os.O_WRONLY), 2) # progress
-		    os.execvp(sys.argv[1], sys.argv[1:])
-		out = b""
-		try:
-		    while more := os.read(fd, 65536):
-		        out += more
-		except OSError: # EIO: the other side is closed
-		    pass
-		status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-		sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))
-		sys.exit(status)
-	END
+	on_terminal sh -c '"$@" 2> /dev/null' sh "$@"
 }
 
 # Bytes that a terminal obeys; of newlines and tabs no harm comes.
@@ -62,13 +46,13 @@ obeyed()
 			set -- ${what/u\*.txt/$'u\302\233m.txt'}
 			command=hpdsl-$1
 			shift
-			on_terminal "$command" "$@" > "$BATS_TEST_TMPDIR/seen" ||
+			shown "$command" "$@" > "$BATS_TEST_TMPDIR/seen" ||
 				[ "$command $1" = "hpdsl-snapshot diff" ]
 		)
 		! obeyed seen || { echo "$what"; cat -v seen; return 1; }
 		[ -s seen ]
 	done
-	on_terminal hpdsl-ls "$from/ds" > seen
+	shown hpdsl-ls "$from/ds" > seen
 	LC_ALL=C sort seen > got
 	cat > want <<- 'END'
 		e\x1b[31m/x\x07.txt
@@ -79,7 +63,7 @@ obeyed()
 		u\xc2\x9bm.txt
 	END
 	diff got want
-	on_terminal hpdsl-snapshot diff "$from/snap" "$from/fewer" > seen ||
+	shown hpdsl-snapshot diff "$from/snap" "$from/fewer" > seen ||
 		[ $? = 1 ]
 	grep -qxF -e '- e\x1b[31m' seen
 }

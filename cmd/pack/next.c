@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What to type next, once a pack is complete: for a person at a terminal. */
+#include "pack.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Bytes that no shell and no Python string looks at. */
+static bool is_plain(const char *s)
+{
+	for (; *s; s++)
+		if (!isalnum((unsigned char)*s) && !strchr("/._-+=:@%,", *s))
+			return false;
+	return true;
+}
+
+static bool has_control(const char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			return true;
+	return false;
+}
+
+static void put_escaped(FILE *out, const char *s, const char *from,
+			const char *to)
+{
+	for (; *s; s++)
+		if (strchr(from, *s))
+			fprintf(out, "%s%c", to, *s);
+		else
+			fputc(*s, out);
+}
+
+/* As one word of a shell, which is no option either. */
+static char *for_shell(const char *name)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		cmd_no_memory();
+	fputs(*name == '-' ? "./" : "", out);
+	if (is_plain(name)) {
+		fputs(name, out);
+	} else {
+		fputc('\'', out);
+		put_escaped(out, name, "'", "'\\'");
+		fputc('\'', out);
+	}
+	if (fclose(out) != 0)
+		cmd_no_memory();
+	return text;
+}
+
+/* As a string of Python's. */
+static char *for_python(const char *name)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		cmd_no_memory();
+	fputc('"', out);
+	put_escaped(out, name, "\"\\", "\\");
+	fputc('"', out);
+	if (fclose(out) != 0)
+		cmd_no_memory();
+	return text;
+}
+
+/* The last component of OUTPUT, which the caller frees. */
+static char *base_name(const char *path)
+{
+	size_t n = strlen(path), start;
+	char *name;
+
+	while (n && path[n - 1] == '/')
+		n--;
+	for (start = n; start && path[start - 1] != '/';)
+		start--;
+	name = strndup(path + start, n - start);
+	if (!name)
+		cmd_no_memory();
+	return name;
+}
+
+void pack_tell_next(const struct pack *p)
+{
+	const char *output = p->opt.output;
+	cmd_auto_free char *base = base_name(output);
+	bool is_name = *base && strspn(base, ".") < strlen(base);
+	cmd_auto_free char *at = for_shell(output), *name = for_shell(base);
+	cmd_auto_free char *string = for_python(output);
+	unsigned tars = p->readers & PACK_OF_TAR;
+
+	/* which a terminal would not show as they are */
+	if (p->opt.dry_run || p->common.quiet || p->common.json ||
+	    !cmd_on_terminal() || has_control(output))
+		return;
+	cmd_message("next: hpdsl-verify %s", at);
+	if (tars)
+		cmd_message("next: hpdsl-verify --compat=%s %s",
+			    pack_readers(tars).s, at);
+	cmd_message("in a job: srun --ntasks-per-node=1 hpdsl-stage %s "
+		    "\"$TMPDIR\"/%s",
+		    at, is_name ? name : "dataset");
+	cmd_message("in Python: hpdsl.%sLoader(hpdsl.Dataset(%s), "
+		    "batch_size=64)",
+		    p->readers & PACK_TORCH ? "torch." : "", string);
+}
