@@ -83,6 +83,11 @@ example()
 	[ "$missing" = 0 ]
 }
 
+# More is for the manual pages.
+@test "README is short enough to be read" {
+	[ "$(wc -l < "$SRC/README.md")" -le 350 ]
+}
+
 @test "the table in hpdsl-stage(1) is what the simulation prints" {
 	local sim=$BUILD/tests/bench/sim_stage rows
 	sed -n '/^mode  *nodes data/,/^\.Ed/p' "$SRC/man/hpdsl-stage.1" |
