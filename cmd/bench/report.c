@@ -19,19 +19,6 @@ static double quantile(const struct bench *r, double share)
 	return r->waits[i < r->n_waits ? i : r->n_waits - 1];
 }
 
-/* Power of two in whose class the middle one of all reads falls; 0: none. */
-static uint64_t median_read(const struct hpdsl_loader_stats *s)
-{
-	uint64_t seen = 0;
-
-	for (unsigned i = 0; i < 40; i++) {
-		seen += s->read_sizes[i];
-		if (seen && seen * 2 >= s->reads)
-			return UINT64_C(1) << i;
-	}
-	return 0;
-}
-
 static void print_json(const struct bench *r, int status,
 		       const struct hpdsl_loader_stats *s)
 {
@@ -52,7 +39,7 @@ static void print_json(const struct bench *r, int status,
 	cmd_json_u64(&j, "reads", s->reads);
 	cmd_json_u64(&j, "read_bytes", s->read_bytes);
 	cmd_json_u64(&j, "direct_bytes", s->direct_bytes);
-	cmd_json_u64(&j, "median_read", median_read(s));
+	cmd_json_u64(&j, "median_read", s->median_read);
 	cmd_json_bool(&j, "staged", s->sources.staged);
 	cmd_json_u64(&j, "local_bytes", s->sources.local_bytes);
 	cmd_json_u64(&j, "origin_bytes", s->sources.origin_bytes);
@@ -100,8 +87,8 @@ static void tell_reads(const struct hpdsl_loader_stats *s)
 	cmd_message("%s of chunk files, %s%s%s; %s past the page cache; memory "
 		    "%s of %s, held %s for %s%s",
 		    cmd_many(s->reads, "read").s, cmd_bytes(s->read_bytes).s,
-		    s->reads ? ", half of them from " : "",
-		    s->reads ? cmd_bytes(median_read(s)).s : "",
+		    s->reads ? ", the median " : "",
+		    s->reads ? cmd_bytes(s->median_read).s : "",
 		    cmd_bytes(s->direct_bytes).s, cmd_bytes(s->memory_peak).s,
 		    cmd_bytes(s->memory).s, cmd_bytes(s->held_peak).s,
 		    cmd_many(s->lanes, "lane").s,

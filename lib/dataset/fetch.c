@@ -99,4 +99,5 @@ void hp_fetch_count(const struct hp_fetch *f, struct hp_fetch_counts *ret)
 
 	for (size_t i = 0; i < sizeof *ret / sizeof *to; i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	ret->median_read = hp_sizes_median(&f->sizes);
 }

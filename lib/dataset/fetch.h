@@ -112,6 +112,8 @@ struct hp_fetch_counts {
 	uint64_t reads, read_bytes; /* of chunk files */
 	uint64_t direct_bytes;	    /* of these past the page cache */
 	uint64_t read_sizes[40];    /* reads of 2^i to 2^(i+1) - 1 bytes */
+	uint64_t median_read;	    /* half of the bytes are in reads of no
+				       more, within 3 % */
 };
 void hp_fetch_count(const struct hp_fetch *f, struct hp_fetch_counts *ret);
 

@@ -27,6 +27,7 @@ void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n, bool direct)
 	add(&c->reads, 1);
 	add(&c->read_bytes, n);
 	add(&c->read_sizes[i < 40 ? i : 39], 1);
+	hp_sizes_add(&k->f->sizes, n);
 	if (direct)
 		add(&c->direct_bytes, n);
 	if (k->f->ds->stage)

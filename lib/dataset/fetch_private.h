@@ -3,6 +3,7 @@
 #ifndef HP_FETCH_PRIVATE_H
 #define HP_FETCH_PRIVATE_H
 
+#include "base/sizes.h"
 #include "chunk/frame.h"
 #include "dataset/dataset.h"
 #include "dataset/fetch.h"
@@ -24,7 +25,8 @@ struct hp_fetch {
 	uint8_t *told;	      /* of each chunk: its file here is bad */
 	uint8_t no_direct[3]; /* by enum hp_chunk_at: it cannot be done */
 	bool quit;	      /* nobody waits for what is coming */
-	struct hp_fetch_counts count;
+	struct hp_fetch_counts count; /* but for median_read: sizes say that */
+	struct hp_sizes sizes;
 	pthread_mutex_t lock;
 	struct hp_fetch_desk *idle; /* under the lock */
 };

@@ -204,6 +204,8 @@ struct hpdsl_loader_stats {
 	uint64_t lanes;		      /* that have samples of this rank */
 	uint64_t share_bytes;	      /* read of a lane at a time, at most */
 	bool unchecked;
+	uint64_t median_read; /* half of read_bytes are in reads of no more,
+				 within 3 % */
 };
 HPDSL_API void hpdsl_loader_stats(const struct hpdsl_loader *l,
 				  struct hpdsl_loader_stats *ret);

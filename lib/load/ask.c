@@ -51,6 +51,7 @@ void hpdsl_loader_stats(const struct hpdsl_loader *l,
 	ret->direct_bytes = n.direct_bytes;
 	for (unsigned i = 0; i < 40; i++)
 		ret->read_sizes[i] = n.read_sizes[i];
+	ret->median_read = n.median_read;
 	ret->seconds = hp_now() - l->began;
 	ret->memory = l->memory;
 	ret->share_bytes = l->division.share_bytes;

@@ -2,6 +2,7 @@
 /* What reading costs: the shares gone through, and nothing read. */
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/sizes.h"
 #include "dataset/fetch.h"
 #include "load/shares.h"
 
@@ -60,47 +61,13 @@ static void release(struct held *h, uint64_t step)
 	}
 }
 
-enum { FINE = 32, CLASSES = 64 * FINE };
-
-struct sizes {
-	uint64_t n[CLASSES], bytes[CLASSES];
-};
-
-static unsigned class_of(uint64_t bytes)
-{
-	unsigned power = 63 - (unsigned)__builtin_clzll(bytes | 1);
-
-	if (power < 5)
-		return (unsigned)bytes;
-	return power * FINE + (unsigned)(bytes >> (power - 5)) % FINE;
-}
-
-static void note_size(struct sizes *s, uint64_t bytes)
-{
-	s->n[class_of(bytes)]++;
-	s->bytes[class_of(bytes)] += bytes;
-}
-
-/* The mean of the class in which half of the bytes are reached. */
-static uint64_t median(const struct sizes *s, uint64_t bytes)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < CLASSES; i++) {
-		sum += s->bytes[i];
-		if (sum && sum >= bytes - sum)
-			return s->bytes[i] / s->n[i];
-	}
-	return 0;
-}
-
 struct counting {
 	const struct hp_shares_options *opt;
 	struct hp_extent (*stored)(void *arg, uint32_t list,
 				   struct hp_extent at);
 	struct hp_shares *shares;
 	struct held held;
-	struct sizes *sizes;
+	struct hp_sizes *sizes;
 	struct hp_shares_cost *cost;
 };
 
@@ -123,7 +90,7 @@ static void count_reads(struct counting *c, const struct hp_share *share)
 		uint64_t to = hp_fetch_read_end(at.begin, at.end);
 		uint64_t bytes = pages(at.begin, to);
 
-		note_size(c->sizes, bytes);
+		hp_sizes_add(c->sizes, bytes);
 		c->cost->reads++;
 		c->cost->bytes += bytes;
 		at.begin = to;
@@ -152,7 +119,7 @@ static int count(struct counting *c, struct hpdsl_error *err)
 		c->cost->wanted += share.wanted;
 		count_reads(c, &share);
 	}
-	c->cost->median = median(c->sizes, c->cost->bytes);
+	c->cost->median = hp_sizes_median(c->sizes);
 	return 0;
 }
 

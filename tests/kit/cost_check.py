@@ -16,7 +16,7 @@ import sys
 UNITS = {"K": 10, "M": 20, "G": 30}
 SLACK = 0.05
 # What differs by a read or two, or by a batch, is no difference in small cells.
-READS, MIB = 3, 1 << 20
+READS, MIB, PAGE = 3, 1 << 20, 4096
 
 
 def size(text):
@@ -89,6 +89,9 @@ def cell(rank, first, steps, whole):
         between("reads", low["reads"], found["reads"], high["reads"], READS)
         + between("bytes", low["read_bytes"], found["read_bytes"],
                   high["read_bytes"], 0)
+        + between("median", min(low["median_read"], high["median_read"]),
+                  found["median_read"],
+                  max(low["median_read"], high["median_read"]), PAGE)
         + between("held", low["held_peak"], found["held_peak"],
                   high["held_peak"], MIB)
         + lanes(low["rank_lanes"], found["lanes"], not steps)

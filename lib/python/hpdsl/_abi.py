@@ -200,7 +200,7 @@ class LoaderStats(Structure):
                 ("seconds", c_double), ("memory", c_uint64),
                 ("memory_peak", c_uint64), ("held_peak", c_uint64),
                 ("lanes", c_uint64), ("share_bytes", c_uint64),
-                ("unchecked", c_bool)]
+                ("unchecked", c_bool), ("median_read", c_uint64)]
 
 
 _P = c_void_p

@@ -349,9 +349,9 @@ class Loader:
         """What this loader does in the epoch that it is in, counted and not
         read: rank, ranks, and ranks_from, who said so; batch, of all ranks, and
         batch_size, of this one at most; lanes that have samples of this rank;
-        piece, in samples; windows, parts; steps; reads of chunk files,
-        read_bytes, of which half of what is read is in smaller ones, and
-        total_bytes; held_bytes, at most at a time for steps that are not over;
+        piece, in samples; windows, parts; steps; reads of chunk files, their
+        read_bytes, half of which are in reads of no more than median_read;
+        held_peak, at most at a time for steps that are not over;
         first_batch_bytes, until the first step is there; mates: how much more
         often than in a full shuffle samples of one chunk meet in a step."""
         return plan_of(Epoch(self.dataset, replace(
@@ -362,9 +362,10 @@ class Loader:
         """Since the loader was made: steps, samples and bytes handed out;
         bad_samples, of these, that came without bytes; failed_steps, which
         raised an error and were not handed out; sources, see
-        Dataset.sources(); reads of chunk files, their read_bytes, and
-        direct_bytes, past the page cache; read_sizes[i], reads of 2**i bytes up
-        to twice that; stall_seconds, for which the caller had to wait, of
+        Dataset.sources(); reads of chunk files, their read_bytes, half of
+        which are in reads of no more than median_read, and direct_bytes, past
+        the page cache; read_sizes[i], reads of 2**i bytes up to twice that;
+        stall_seconds, for which the caller had to wait, of
         seconds; memory, its bound, memory_peak, and held_peak, without what
         was read ahead; lanes that have samples of this rank, and share_bytes,
         read of one at a time, at most; unchecked."""
@@ -387,8 +388,8 @@ def plan_of(epoch: Epoch, share: _abi.Share, memory: int, end: str,
         "lanes": cost.lanes, **{name: of[name] for name in (
             "piece", "windows", "parts")},
         "steps": cost.steps, "reads": cost.reads,
-        "read_bytes": cost.median_read, "total_bytes": cost.read_bytes,
-        "held_bytes": cost.held_peak, "first_batch_bytes": cost.first_batch,
+        "read_bytes": cost.read_bytes, "median_read": cost.median_read,
+        "held_peak": cost.held_peak, "first_batch_bytes": cost.first_batch,
         "mates": cost.mates,
     }
 

@@ -68,6 +68,7 @@ static void check_cost(struct forged *f, const struct hpdsl_dataset *ds,
 	if (!f->cached) {
 		assert_int_equal(is->reads, want.reads);
 		assert_int_equal(is->direct_bytes, is->read_bytes);
+		near(is->median_read, want.median_read, "median");
 	}
 	near(is->read_bytes, want.read_bytes, "bytes");
 	assert_true(want.wanted_bytes <= want.read_bytes);
