@@ -82,7 +82,7 @@ static uint64_t lanes_of(const struct hpdsl_loader *l,
 	struct hp_own own;
 
 	hp_own_init(&own, hp_seq_deal(hp_epoch_seq(e)), &opt);
-	return own.lane_end - own.lane;
+	return hp_own_lane_count(&own);
 }
 
 int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
@@ -124,7 +124,7 @@ int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
 struct hp_load_lane *hp_load_lane(struct hp_load_epoch *e, uint64_t lane)
 {
 	return lane == HP_SHARE_APART ? &e->apart :
-					&e->lane[lane - e->plan.own->lane];
+					&e->lane[hp_own_lane_number(e->plan.own, lane)];
 }
 
 void hp_load_unit_drop(struct hpdsl_loader *l, struct hp_load_unit *u)

@@ -24,23 +24,37 @@ static void init_fill(struct hp_own *o)
 			  HP_OWN_APART;
 }
 
+/* Of the rows that have samples, those that have own slots. */
+static void init_lanes(struct hp_own *o, const struct hp_deal_rows *rows)
+{
+	uint64_t row = o->slot / o->in_step;
+	uint64_t end = (o->slot_end - 1) / o->in_step + 1;
+
+	if (end > rows->rows)
+		end = rows->rows;
+	if (o->slot >= o->slot_end || row >= end)
+		return;
+	o->lane = row * o->every;
+	o->lane_end = end * o->every;
+}
+
 void hp_own_init(struct hp_own *o, const struct hp_deal *d,
 		 const struct hp_own_options *opt)
 {
+	struct hp_deal_rows rows = hp_deal_rows(d);
+
 	*o = (struct hp_own){
 		.d = d,
 		.in_step = d->batch > d->lanes ? d->batch / d->lanes : 1,
-		.every = d->lanes > d->batch ? d->lanes / d->batch : 1,
+		.every = rows.every,
+		.turns = rows.turns,
 		.slot = hp_deal_rank(d, opt->rank, opt->ranks),
 		.slot_end = hp_deal_rank(d, opt->rank + 1, opt->ranks),
 		.first = opt->first,
 		.stride = opt->stride ? opt->stride : 1,
 		.end = opt->end,
 	};
-	if (o->slot < o->slot_end) {
-		o->lane = o->slot / o->in_step * o->every;
-		o->lane_end = ((o->slot_end - 1) / o->in_step + 1) * o->every;
-	}
+	init_lanes(o, &rows);
 	if (opt->fill)
 		init_fill(o);
 }
@@ -59,7 +73,10 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 /* Steps that are so many apart have the same lanes, or have none in common. */
 uint64_t hp_own_lanes(const struct hp_own *o)
 {
-	return (o->lane_end - o->lane) / common_divisor(o->every, o->stride);
+	uint64_t apart = common_divisor(o->every, o->stride);
+
+	return (o->lane_end - o->lane) / o->every *
+	       ((o->turns + apart - 1) / apart);
 }
 
 /* The own samples that a lane gives to a step: from .. end - 1 of in_step. */

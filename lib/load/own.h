@@ -22,7 +22,8 @@ struct hp_own {
 	uint32_t slot, slot_end; /* of each step */
 	/* Steps first, first + stride, .. below end. */
 	uint64_t first, stride, end;
-	uint64_t lane, lane_end; /* that have any of these slots */
+	uint64_t lane, lane_end; /* that have any of these slots, and samples */
+	uint64_t turns;		 /* of every lanes from there so many have */
 	/* The last step, if it is own and lacks samples, and the first slot
 	 * that does. */
 	enum hp_own_fill fill;
@@ -47,6 +48,22 @@ static inline uint64_t hp_own_steps(const struct hp_own *o)
 
 /* How many lanes have own steps; of these some may be too short for them. */
 uint64_t hp_own_lanes(const struct hp_own *o);
+
+/* Own lanes that may have samples are numbered without those that have none. */
+static inline uint64_t hp_own_lane_count(const struct hp_own *o)
+{
+	return (o->lane_end - o->lane) / o->every * o->turns;
+}
+
+static inline uint64_t hp_own_lane(const struct hp_own *o, uint64_t i)
+{
+	return o->lane + i / o->turns * o->every + i % o->turns;
+}
+
+static inline uint64_t hp_own_lane_number(const struct hp_own *o, uint64_t lane)
+{
+	return (lane - o->lane) / o->every * o->turns + lane % o->every;
+}
 
 static inline uint64_t hp_own_step(const struct hp_own *o, uint64_t lane,
 				   uint64_t x)

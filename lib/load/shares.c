@@ -226,11 +226,13 @@ static int begin(struct hp_shares *s, struct hpdsl_error *err)
 {
 	const struct hp_own *o = &s->own;
 
-	s->lane = hp_array(o->lane_end - o->lane, sizeof *s->lane);
+	uint64_t lanes = hp_own_lane_count(o);
+
+	s->lane = hp_array(lanes, sizeof *s->lane);
 	if (!s->lane)
 		return hp_fail_nomem(err);
-	for (uint64_t l = o->lane; l < o->lane_end; l++) {
-		struct lane lane = { .number = l };
+	for (uint64_t i = 0; i < lanes; i++) {
+		struct lane lane = { .number = hp_own_lane(o, i) };
 
 		if (find_need(s, &lane, 0))
 			s->lane[s->n++] = lane;

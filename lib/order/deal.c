@@ -59,6 +59,18 @@ uint64_t hp_deal_lane(const struct hp_deal *d, uint64_t lane)
 	return hp_deal_before(d, lane + 1) - hp_deal_before(d, lane);
 }
 
+struct hp_deal_rows hp_deal_rows(const struct hp_deal *d)
+{
+	uint64_t steps = (d->samples + d->batch - 1) / d->batch;
+	uint64_t k = in_step(d), m = every(d);
+
+	return (struct hp_deal_rows){
+		.every = m,
+		.turns = min(m, steps),
+		.rows = (min(d->batch, d->samples) + k - 1) / k,
+	};
+}
+
 /* ---- What the lanes of a part get ------------------------------------- */
 
 /*

@@ -31,6 +31,19 @@ uint64_t hp_deal_position(const struct hp_deal *d, struct hp_deal_place place);
 uint64_t hp_deal_before(const struct hp_deal *d, uint64_t lane);
 uint64_t hp_deal_lane(const struct hp_deal *d, uint64_t lane);
 
+/*
+ * Lanes in rows of so many, each of which takes part in another step: m of
+ * them.  Only the first rows, and of a row the first lanes, have samples; so
+ * who goes through lanes goes through no more of them than there are samples.
+ */
+struct hp_deal_rows {
+	uint64_t every; /* m: of a row */
+	uint64_t turns; /* of these, that may have samples */
+	uint64_t rows;	/* that may have some */
+};
+
+struct hp_deal_rows hp_deal_rows(const struct hp_deal *d);
+
 struct hp_deal_part {
 	uint64_t lane, lanes; /* the first, and how many */
 	uint64_t rounds;      /* in which each of them gets a piece */

@@ -72,11 +72,22 @@ static void see(struct uses *u, uint64_t lane, uint64_t x, uint64_t end)
 	}
 }
 
+/* A stretch is looked at from the step on as if it began there. */
+static void see_lane(struct uses *u, uint64_t lane)
+{
+	const struct hp_deal *d = hp_seq_deal(u->s);
+	uint64_t x = sample_from(d, lane, u->from);
+
+	see(u, lane, 0, x);
+	see(u, lane, x, hp_deal_lane(d, lane));
+}
+
 int hp_seq_first_use(const struct hp_seq *s, const struct hp_lists *l,
 		     uint64_t step, uint32_t *ret, struct hpdsl_error *err)
 {
 	const struct hp_deal *d = hp_seq_deal(s);
 	hp_auto_free struct use *of = hp_array(l->n_chunks, sizeof *of);
+	struct hp_deal_rows rows = hp_deal_rows(d);
 	struct uses u = { .s = s, .l = l, .of = of };
 
 	if (!of)
@@ -85,13 +96,9 @@ int hp_seq_first_use(const struct hp_seq *s, const struct hp_lists *l,
 		u.from = UINT64_MAX;
 	for (uint32_t c = 0; c < l->n_chunks; c++)
 		of[c] = (struct use){ .when = NEVER, .chunk = c };
-	/* A stretch is looked at from the step on as if it began there. */
-	for (uint64_t lane = 0; lane < d->lanes; lane++) {
-		uint64_t x = sample_from(d, lane, u.from);
-
-		see(&u, lane, 0, x);
-		see(&u, lane, x, hp_deal_lane(d, lane));
-	}
+	for (uint64_t row = 0; row < rows.rows; row++)
+		for (uint64_t turn = 0; turn < rows.turns; turn++)
+			see_lane(&u, row * rows.every + turn);
 	qsort(of, l->n_chunks, sizeof *of, compare);
 	for (uint32_t i = 0; i < l->n_chunks; i++)
 		ret[i] = of[i].chunk;

@@ -142,6 +142,12 @@ bytes_of()
 		[ "$(field lanes < summary)" = $lanes ]
 		[ "$(field read_bytes < summary)" -lt 2000000 ]
 	done
+	# of which there may be more than samples
+	for lanes in 1 32; do
+		reads samples 160 --batch=$lanes \
+			--lanes=$((4294967295 / lanes * lanes)) "$ds"
+		[ "$(field lanes < summary)" = 160 ]
+	done
 	reads samples 160 --no-shuffle --batch=32 "$ds"
 }
 

@@ -148,6 +148,21 @@ static void check_cost(struct set *set, const struct hp_shares_options *opt,
 	assert_int_equal(cost.first_batch, seen->reads.first);
 }
 
+/* Lanes are numbered without the others, and those that have samples are among
+ * them. */
+static void check_lanes(const struct set *set, const struct hp_own *own)
+{
+	uint64_t n = hp_own_lane_count(own);
+
+	assert_true(n <= 2 * set->samples);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t lane = hp_own_lane(own, i);
+
+		assert_in_range(lane, own->lane, own->lane_end - 1);
+		assert_int_equal(hp_own_lane_number(own, lane), i);
+	}
+}
+
 static void check_reader(struct set *set, const struct hp_shares_options *opt,
 			 struct seen *seen)
 {
@@ -162,6 +177,7 @@ static void check_reader(struct set *set, const struct hp_shares_options *opt,
 	seen->wanted = seen->last = 0;
 	assert_int_equal(hp_shares_new(opt, &s, NULL), 0);
 	lanes = hp_shares_lanes(s);
+	check_lanes(set, hp_shares_own(s));
 	for (uint64_t need; (need = hp_shares_need(s)) != UINT64_MAX;) {
 		assert_true(hp_shares_next(s, &t));
 		assert_int_equal(t.need, need);
