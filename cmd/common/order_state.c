@@ -3,6 +3,7 @@
 #include "order_options.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 struct told {
 	const char *name; /* of the option */
@@ -10,9 +11,10 @@ struct told {
 	bool open; /* a state without it leaves it to the options */
 };
 
-/* What was given on the command line and is other than the state has it. */
-static const char *conflict(const struct cmd_order *o,
-			    const struct hpdsl_state *s)
+/* What was given on the command line and is other than the state has it; false:
+ * nothing. */
+static bool conflict(const struct cmd_order *o, const struct hpdsl_state *s,
+		     struct told *ret)
 {
 	const struct hpdsl_order *a = &o->order, *b = &s->order;
 	const struct told all[] = {
@@ -32,10 +34,13 @@ static const char *conflict(const struct cmd_order *o,
 		const struct told *t = &all[i];
 
 		if (t->given != t->has && (t->has || !t->open) &&
-		    (cmd_order_gave(o, t->name) || cmd_share_gave(o, t->name)))
-			return t->name;
+		    (cmd_order_gave(o, t->name) ||
+		     cmd_share_gave(o, t->name))) {
+			*ret = *t;
+			return true;
+		}
 	}
-	return NULL;
+	return false;
 }
 
 __attribute__((format(printf, 2, 3))) static int refuse(struct hpdsl_error *err,
@@ -50,15 +55,35 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct hpdsl_error *err,
 	return err->code;
 }
 
+static int tell_conflict(const struct told *t, const char *name,
+			 struct hpdsl_error *err)
+{
+	static const char *const ends[] = { "mask", "repeat", "drop" };
+
+	if (strcmp(t->name, "end") == 0)
+		return refuse(err,
+			      "%.900s: the state has another --end: %s, and "
+			      "not %s",
+			      name, ends[t->has], ends[t->given]);
+	if (strcmp(t->name, "no-shuffle") == 0)
+		return refuse(err,
+			      "%.900s: the state is shuffled, and not "
+			      "--no-shuffle",
+			      name);
+	return refuse(err,
+		      "%.900s: the state has another --%s: %llu, and not %llu",
+		      name, t->name, (unsigned long long)t->has,
+		      (unsigned long long)t->given);
+}
+
 int cmd_order_take(struct cmd_order *o, const struct hpdsl_state *s,
 		   const char *name, struct hpdsl_error *err)
 {
-	const char *option = conflict(o, s);
 	const struct hpdsl_order given = o->order;
+	struct told other;
 
-	if (option)
-		return refuse(err, "%.900s: the state has another --%s", name,
-			      option);
+	if (conflict(o, s, &other))
+		return tell_conflict(&other, name, err);
 	o->order = s->order;
 	o->end = s->end;
 	if (!o->order.batch)

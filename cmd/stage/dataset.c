@@ -30,7 +30,7 @@ static int open_source(struct stage_step *s)
 	if (ret < 0)
 		return ret;
 	hpdsl_stage_source_pack(r->source, &r->pack);
-	return stage_order(r->o, r->pack.pack, &r->order, &s->err);
+	return stage_order(r->o, r->pack.pack, &r->wanted, &s->err);
 }
 
 static int parse(struct stage_step *s)
@@ -44,7 +44,7 @@ int run_dataset(struct stage_run *r)
 {
 	struct {
 		uint64_t origin, manifest;
-		struct hpdsl_order order;
+		struct hpdsl_state wanted;
 	} size = { 0 };
 	bool first = r->j->rank == 0;
 	int ret = run_step(r, open_source, first, true, "reading %s",
@@ -55,10 +55,10 @@ int run_dataset(struct stage_run *r)
 	if (first) {
 		size.origin = strlen(r->pack.origin) + 1;
 		size.manifest = r->pack.manifest_bytes;
-		size.order = r->order;
+		size.wanted = r->wanted;
 	}
 	job_bcast(r->j, &size, sizeof(size), 0);
-	r->order = size.order;
+	r->wanted = size.wanted;
 	r->origin = cmd_alloc(1, size.origin);
 	r->manifest = cmd_alloc(1, size.manifest + 1);
 	if (first) {

@@ -7,8 +7,8 @@ struct plan_inputs {
 	struct hpdsl_dataset *ds;
 	uint64_t chunks;
 	uint64_t *weight, *capacity;
-	struct hpdsl_order order; /* as it was asked for */
-	uint32_t *use;		  /* chunks in order of use */
+	struct hpdsl_state wanted; /* the order, as it was asked for */
+	uint32_t *use;		   /* chunks in order of use */
 };
 
 static void release(struct plan_inputs *in)
@@ -71,7 +71,7 @@ static int gather(const struct stage_options *o, uint32_t nodes,
 	if (r == 0 && o->order.state)
 		r = find_pack(o, pack, err);
 	if (r == 0)
-		r = stage_order(o, pack, &in->order, err);
+		r = stage_order(o, pack, &in->wanted, err);
 	if (r < 0)
 		return r;
 	in->use = cmd_alloc(in->chunks, sizeof(*in->use));
@@ -88,7 +88,7 @@ static int make_plan(const struct stage_options *o,
 	const struct hpdsl_stage_wish wish = {
 		.mode = o->mode,
 		.copies = o->copies,
-		.parts = in->order.parts,
+		.parts = in->wanted.order.parts,
 		.nodes = v->nodes,
 		.capacity = in->capacity,
 		.chunks = in->chunks,
@@ -97,8 +97,8 @@ static int make_plan(const struct stage_options *o,
 		.hosts = v->hosts,
 	};
 	uint32_t parts = v->plan ? hpdsl_stage_plan_parts(v->plan) : 1;
-	int r = stage_first_use(o, &in->order, in->ds, v->nodes, parts, in->use,
-				err);
+	int r = stage_first_use(o, &in->wanted, in->ds, v->nodes, parts,
+				in->use, err);
 
 	if (r < 0)
 		return r;

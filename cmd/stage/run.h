@@ -17,7 +17,7 @@ struct stage_run {
 	/* dataset.c */
 	struct hpdsl_stage_source *source; /* rank 0 */
 	struct hpdsl_stage_pack pack;
-	struct hpdsl_order order;
+	struct hpdsl_state wanted;
 	char *origin, *manifest; /* what pack points into */
 
 	/* lock.c, run.c */

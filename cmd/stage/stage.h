@@ -50,15 +50,17 @@ char *stage_canonical(const struct stage_options *o);
 
 /*
  * order.c: the order for which chunks are fetched, as it was asked for; pack is
- * what the dataset's index is known by.  HPDSL_EDIFFERS: the loader's state is
- * of another one.
+ * what the dataset's index is known by.  -EINVAL: the loader's state is none,
+ * or of another one.
  */
 int stage_order(const struct stage_options *o, const uint8_t pack[16],
-		struct hpdsl_order *ret, struct hpdsl_error *err);
-/* The chunks, as an epoch of that order first wants them, for so many nodes
- * and parts. */
+		struct hpdsl_state *ret, struct hpdsl_error *err);
+/*
+ * The chunks, as an epoch of that order first wants them, for so many nodes
+ * and parts.  HPDSL_EUSAGE, or of a state -EINVAL: the epoch has no such step.
+ */
 int stage_first_use(const struct stage_options *o,
-		    const struct hpdsl_order *order,
+		    const struct hpdsl_state *wanted,
 		    const struct hpdsl_dataset *ds, uint32_t nodes,
 		    uint32_t parts, uint32_t *ret, struct hpdsl_error *err);
 

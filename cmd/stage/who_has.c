@@ -27,7 +27,7 @@ static int plan(struct stage_step *s)
 	struct hpdsl_stage_wish wish = {
 		.mode = r->o->mode,
 		.copies = r->o->copies,
-		.parts = r->order.parts,
+		.parts = r->wanted.order.parts,
 		.nodes = r->j->nodes,
 		.capacity = r->capacity,
 		.chunks = r->pack.chunks,
@@ -45,7 +45,7 @@ static int find_order(struct stage_step *s)
 
 	hpdsl_stage_weights(r->stage, r->weight);
 	return stage_first_use(
-		r->o, &r->order, hpdsl_stage_dataset(r->stage), r->j->nodes,
+		r->o, &r->wanted, hpdsl_stage_dataset(r->stage), r->j->nodes,
 		r->plan ? hpdsl_stage_plan_parts(r->plan) : 1, r->use, &s->err);
 }
 

@@ -382,6 +382,8 @@ assert (s["part"], s["last_part"], s["parts"]) == (1, 1, 2), s'
 		assert max(late) <= 3, (want, got)
 	END
 	echo '{seed: 7, W: 0}' > bad.yaml
-	fails 2 bad.yaml hpdsl-stage --order-from=bad.yaml "$from/ds" a ||
-		fails 1 bad.yaml hpdsl-stage --order-from=bad.yaml "$from/ds" a
+	fails 3 bad.yaml hpdsl-stage --order-from=bad.yaml "$from/ds" a
+	echo '{batch: 1, step: 1000000}' > bad.yaml
+	fails 3 "bad.yaml: no step 1000000, epoch 0 has " \
+		hpdsl-stage --order-from=bad.yaml "$from/ds" a
 }

@@ -171,14 +171,40 @@ assert orders[0] != orders[1]
 	fails 2 "LOCALDIR" hpdsl-stage --plan --capacity=50% "$ds"
 	fails 2 "copies" hpdsl-stage --plan --mode=copies=0 "$ds"
 	echo "pack: 00112233445566778899aabbccddeeff" > state
-	fails 1 "state: the state is of another pack" hpdsl-stage --plan \
+	fails 3 "state: the state is of " hpdsl-stage --plan \
 		--order-from=state "$ds"
-	echo "window: 1" > state
-	fails 1 "state: line 1: a loader's state has no 'window'" hpdsl-stage \
-		--plan --order-from=state "$ds"
-	echo "W: 0" > state
-	fails 1 "state: line 1: " hpdsl-stage --plan --order-from=state "$ds"
 	fails 3 "" hpdsl-stage --plan none
+}
+
+@test "a state, or a step, that is of no use: as hpdsl-order takes it" {
+	local text n command said
+	for text in "window: 1" "W: 0" "{" "step: -1" "pack: 0" \
+		"pack: 00112233445566778899aabbccddeeff" \
+		"{batch: 60, step: 3}" "{batch: 50, step: 3, end: drop}"; do
+		echo "$text" > state
+		fails 3 "state: " hpdsl-order --state=state "$ds"
+		said=${message#hpdsl-order: }
+		fails 3 "state: " hpdsl-stage --plan --nodes=2 \
+			--order-from=state "$ds"
+		[ "${message#hpdsl-stage: }" = "$said" ]
+	done
+	echo "{batch: 60, step: 1}" > state
+	fails 2 "state: the state has another --step: 1, and not 2" \
+		hpdsl-order --state=state --step=2 "$ds"
+	fails 2 "state: the state has another --step: 1, and not 2" \
+		hpdsl-stage --plan --order-from=state --step=2 "$ds"
+	for command in hpdsl-order "hpdsl-stage --plan"; do
+		# shellcheck disable=SC2086
+		fails 2 "no step 3, the epoch has 2" \
+			$command --batch=60 --step=3 "$ds"
+		$command --batch=60 --step=2 "$ds" > /dev/null
+	done
+	# an end of the epoch that there is; of chosen samples nobody knows
+	for text in "{batch: 60, step: 2}" "{batch: 50, step: 2, end: drop}" \
+		"{batch: 60, step: 3, choice: 00112233445566778899aabbccddeeff}"; do
+		echo "$text" > state
+		hpdsl-stage --plan --nodes=2 --order-from=state "$ds" > /dev/null
+	done
 }
 
 @test "nothing is written, and up to 32 nodes are listed" {
