@@ -57,10 +57,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	const struct hpdsl_order *order = &o->order;
 
 	if (key == ARGP_KEY_END) {
-		if (order->plain &&
-		    (order->lanes || order->piece || order->windows))
+		if (order->plain && (order->lanes || order->piece ||
+				     order->windows || order->parts))
 			argp_error(state, "--no-shuffle leaves no lanes, "
-					  "pieces and windows");
+					  "pieces, windows and parts");
 		return 0;
 	}
 	if (row)

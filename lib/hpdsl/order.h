@@ -25,7 +25,8 @@ struct hpdsl_order {
 	uint32_t batch;	  /* G: samples of a step, of all ranks together */
 	uint32_t windows; /* v: parts of an epoch, shuffled by themselves */
 	uint32_t parts;	  /* D: chunk c is in part c mod D */
-	bool plain; /* stored order: lanes, piece and windows play no part */
+	bool plain; /* stored order: lanes, piece, windows, parts play no part
+		     */
 };
 
 /* What a job is started with, from which its order's defaults follow. */

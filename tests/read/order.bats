@@ -361,7 +361,9 @@ numbers()
 	fails 2 "a multiple or a divisor of batch" hpdsl-order --batch=4 \
 		--lanes=3 ds
 	fails 2 "leaves no lanes" hpdsl-order --no-shuffle --lanes=4 ds
-	fails 2 "2^32 lanes or more" hpdsl-order --batch=1 --lanes=4294967296 ds
+	fails 2 "leaves no lanes, pieces, windows and parts" hpdsl-order \
+		--no-shuffle --parts=2 ds
+	fails 2 "4294967296 lanes are too many: they have to be below 2^32" hpdsl-order --batch=1 --lanes=4294967296 ds
 	fails 2 "2^32 samples or more" hpdsl-order --batch-size=65536 \
 		--ranks=65536 ds
 	fails 3 "nothing" hpdsl-order nothing

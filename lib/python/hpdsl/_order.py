@@ -39,7 +39,8 @@ class Order:
     windows      parts of an epoch that are shuffled by themselves; 1 mixes as
                  a full shuffle does
     parts        of a dataset that was staged in parts
-    shuffle      False: stored order; lanes, piece and windows play no part
+    shuffle      False: stored order; lanes, piece, windows and parts play no
+                 part
     """
 
     seed: int = 0
