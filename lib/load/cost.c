@@ -30,7 +30,9 @@ static int check(const struct hpdsl_epoch *e,
 			       opt->memory);
 	if (opt->first > steps || opt->steps > steps - opt->first)
 		return hp_fail(err, -ERANGE,
-			       "no such steps: the epoch has %" PRIu64, steps);
+			       "no such steps: %" PRIu64 " from step %" PRIu64
+			       " on, and the epoch has %" PRIu64,
+			       opt->steps, opt->first, steps);
 	return 0;
 }
 

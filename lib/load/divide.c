@@ -6,6 +6,7 @@
 #include "load/shares.h"
 #include "load/unit.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 typedef unsigned __int128 wide;
@@ -18,8 +19,15 @@ int hp_load_check_places(uint64_t places, uint64_t memory,
 	uint64_t most =
 		memory > HPDSL_LOADER_MEMORY ? memory : HPDSL_LOADER_MEMORY;
 
-	if (places > most / PLACE || places >= UINT32_MAX / 2)
-		return hp_fail(err, HPDSL_EUSAGE, "steps are too large");
+	most /= PLACE;
+	if (most >= UINT32_MAX / 2)
+		most = UINT32_MAX / 2 - 1;
+	if (places > most)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "steps are too large: %" PRIu64 " samples of "
+			       "one are this reader's, and with this memory "
+			       "%" PRIu64 " can be",
+			       places, most);
 	return 0;
 }
 

@@ -53,7 +53,9 @@ static int copy_suffixes(struct hpdsl_loader *l, struct hpdsl_error *err)
 	size_t n = l->opt.n_suffixes;
 
 	if (n > UINT16_MAX)
-		return hp_fail(err, HPDSL_EUSAGE, "too many suffixes");
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%zu suffixes are too many: %d at most", n,
+			       UINT16_MAX);
 	l->suffix = calloc(n ? n : 1, sizeof(*l->suffix));
 	if (!l->suffix)
 		return hp_fail_nomem(err);
@@ -132,7 +134,10 @@ static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	int r;
 
 	if ((unsigned)l->opt.end > HPDSL_END_DROP)
-		return hp_fail(err, HPDSL_EUSAGE, "no such end of an epoch");
+		return hp_fail(
+			err, HPDSL_EUSAGE,
+			"no such end of an epoch: %u, and %d is the last",
+			(unsigned)l->opt.end, HPDSL_END_DROP);
 	r = fill_order(l, err);
 	if (r == 0)
 		r = hp_load_epoch_new(l, &l->order, 0, &e, err);

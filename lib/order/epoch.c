@@ -33,9 +33,11 @@ int hp_epoch_make(const struct hpdsl_order *o, const uint64_t *first,
 	struct hpdsl_epoch *e;
 	int r;
 
-	/* Who reads goes through them. */
 	if (o->lanes > UINT32_MAX)
-		return hp_fail(err, HPDSL_EUSAGE, "order: 2^32 lanes or more");
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "order: %" PRIu64 " lanes are too many: they "
+			       "have to be below 2^32",
+			       o->lanes);
 	e = calloc(1, sizeof *e);
 	if (!e)
 		return hp_fail_nomem(err);

@@ -27,7 +27,9 @@ static int look(const struct hpdsl_dataset *ds,
 	hpdsl_count(ds, &n);
 	if (start->choice && start->choice->n != n.samples)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "the choice is of another dataset");
+			       "the choice is of another dataset: of %" PRIu64
+			       " samples, and not %" PRIu64,
+			       start->choice->n, n.samples);
 	if (!n.samples)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "an order of no samples: there are none");

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 typedef unsigned __int128 wide;
 
@@ -23,10 +24,16 @@ static int check(const struct hp_seq_order *o, struct hpdsl_error *err)
 		return usage(err, "batch, lanes, piece, windows and parts are "
 				  "at least 1");
 	if (o->parts > PARTS_MOST)
-		return usage(err, "more than 1048576 parts");
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "order: %" PRIu32 " parts are too many: %d at "
+			       "most",
+			       o->parts, PARTS_MOST);
 	if (o->lanes % o->batch != 0 && o->batch % o->lanes != 0)
-		return usage(err, "lanes have to be a multiple or a divisor of "
-				  "batch");
+		return hp_fail(
+			err, HPDSL_EUSAGE,
+			"order: lanes have to be a multiple or a divisor "
+			"of batch: %" PRIu64 " and %" PRIu32,
+			o->lanes, o->batch);
 	return 0;
 }
 

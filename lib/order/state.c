@@ -45,11 +45,31 @@ static bool of_any_pack(const struct hpdsl_state *s)
 	return memcmp(s->pack, unknown, sizeof s->pack) == 0;
 }
 
+static int check_pack(const struct hpdsl_state *s,
+		      const struct hpdsl_dataset *ds, const char *name,
+		      struct hpdsl_error *err)
+{
+	char was[33], is[33];
+	uint8_t pack[16];
+
+	if (of_any_pack(s))
+		return 0;
+	hpdsl_pack_id(ds, pack);
+	if (memcmp(s->pack, pack, sizeof pack) == 0)
+		return 0;
+	hp_hex128(s->pack, was);
+	hp_hex128(pack, is);
+	return hp_fail(err, HPDSL_EDIFFERS,
+		       "%s: the state is of another pack: %s, and not %s", name,
+		       was, is);
+}
+
 /* One that says neither is of whatever dataset, and of whatever choice. */
 static int check_choice(const struct hpdsl_state *s,
 			const struct hpdsl_choice *choice, const char *name,
 			struct hpdsl_error *err)
 {
+	char was[33], is[33];
 	uint8_t digest[16];
 
 	if (!s->has_choice && (!choice || of_any_pack(s)))
@@ -65,11 +85,14 @@ static int check_choice(const struct hpdsl_state *s,
 			       "here are all",
 			       name);
 	hpdsl_choice_digest(choice, digest);
-	if (memcmp(digest, s->choice, sizeof digest) != 0)
-		return hp_fail(err, HPDSL_EDIFFERS,
-			       "%s: the state is of another choice of samples",
-			       name);
-	return 0;
+	if (memcmp(digest, s->choice, sizeof digest) == 0)
+		return 0;
+	hp_hex128(s->choice, was);
+	hp_hex128(digest, is);
+	return hp_fail(err, HPDSL_EDIFFERS,
+		       "%s: the state is of another choice of samples: %s, and "
+		       "not %s",
+		       name, was, is);
 }
 
 /*
@@ -109,16 +132,9 @@ int hpdsl_state_check(const struct hpdsl_state *s,
 		      const struct hpdsl_choice *choice, const char *name,
 		      struct hpdsl_error *err)
 {
-	uint8_t pack[16];
-	int r;
+	int r = check_pack(s, ds, name, err);
 
-	if (!of_any_pack(s)) {
-		hpdsl_pack_id(ds, pack);
-		if (memcmp(s->pack, pack, sizeof pack) != 0)
-			return hp_fail(err, HPDSL_EDIFFERS,
-				       "%s: the state is of another pack",
-				       name);
-	}
-	r = check_choice(s, choice, name, err);
+	if (r == 0)
+		r = check_choice(s, choice, name, err);
 	return r < 0 ? r : check_step(s, ds, choice, name, err);
 }

@@ -4,6 +4,8 @@
 #include "format/yaml_reader.h"
 #include "hpdsl/loader.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is(const struct hp_yaml_reader *r, const char *word)
@@ -11,6 +13,14 @@ static bool is(const struct hp_yaml_reader *r, const char *word)
 	return r->ev.type == YAML_SCALAR_EVENT &&
 	       r->ev.data.scalar.length == strlen(word) &&
 	       memcmp(r->ev.data.scalar.value, word, strlen(word)) == 0;
+}
+
+static int bad_number(struct hp_yaml_reader *r, uint64_t v, const char *why)
+{
+	char text[80];
+
+	snprintf(text, sizeof text, "%" PRIu64 " %s", v, why);
+	return hp_yaml_bad(r, text);
 }
 
 static int read_format(struct hp_yaml_reader *r, void *into)
@@ -28,7 +38,7 @@ static int read_version(struct hp_yaml_reader *r, void *into)
 
 	(void)into;
 	if (k == 0 && v != 2)
-		k = hp_yaml_bad(r, "a state of another version");
+		k = bad_number(r, v, "is no version of a state but 2");
 	return k;
 }
 
@@ -51,7 +61,7 @@ static int read_count(struct hp_yaml_reader *r, void *into)
 	int k = read_large(r, &v);
 
 	if (k == 0 && v > UINT32_MAX)
-		k = hp_yaml_bad(r, "a number below 2^32 was expected");
+		k = bad_number(r, v, "is not below 2^32");
 	if (k == 0)
 		*(uint32_t *)into = (uint32_t)v;
 	return k;
@@ -158,8 +168,9 @@ static int check_lanes(const struct hpdsl_order *o, const char *name,
 	    o->batch % o->lanes == 0)
 		return 0;
 	return hp_fail(err, HPDSL_ECORRUPT,
-		       "%s: lanes have to be a multiple or a divisor of batch",
-		       name);
+		       "%s: lanes have to be a multiple or a divisor of batch: "
+		       "%" PRIu64 " and %" PRIu32,
+		       name, o->lanes, o->batch);
 }
 
 int hpdsl_state_parse(const char *text, size_t size, const char *name,

@@ -197,7 +197,12 @@ bytes_of()
 		reads samples 32 --state=state --ranks=2 --rank=$rank "$ds"
 	done
 	reads samples 64 --state=state --seed=7 --batch=32 "$ds"
-	fails 2 "the state has another --seed" hpdsl-bench --state=state --seed=8 "$ds"
+	fails 2 "state: the state has another --seed: 7, and not 8" \
+		hpdsl-bench --state=state --seed=8 "$ds"
+	fails 2 "state: the state has another --end: mask, and not drop" \
+		hpdsl-bench --state=state --end=drop "$ds"
+	fails 2 "state: the state is shuffled, and not --no-shuffle" \
+		hpdsl-bench --state=state --no-shuffle "$ds"
 	fails 3 "another" hpdsl-bench --state=state "$zst"
 	fails 3 "" hpdsl-bench --state=state --label=class1 "$ds"
 	fails 3 "absent: No such file" hpdsl-bench --state=absent "$ds"
@@ -208,6 +213,8 @@ bytes_of()
 	hpdsl-bench -q --batch=32 --steps=3 --save=state "$ds"
 	sed 's/"step": 3/"step": 6/' state > behind
 	sed 's/"step": 3/"step": -1/' state > negative
+	sed 's/"version": 2/"version": 3/' state > later
+	echo '{"batch": 4294967296}' > large
 	sed 's/"seed"/"sead"/' state > lacks
 	echo '{' > broken
 	echo '{"seed": 3, "lr": 0.1}' > other
@@ -217,6 +224,10 @@ bytes_of()
 		fails 3 "other: line 1: a loader's state has no 'lr'" \
 			$command --state=other "$ds"
 		fails 3 "negative: line 1: not a number" $command --state=negative "$ds"
+		fails 3 "later: line 1: 3 is no version of a state but 2" \
+			$command --state=later "$ds"
+		fails 3 "large: line 1: 4294967296 is not below 2^32" \
+			$command --state=large "$ds"
 		fails 3 "behind: no step 6, epoch 0 has 5" $command --state=behind "$ds"
 		fails 2 "no step 6, the epoch has 5" $command --batch=32 --step=6 "$ds"
 	done
@@ -423,7 +434,7 @@ big_samples()
 	fails 2 "step" hpdsl-bench --step=1000 "$ds"
 	fails 2 "--batch: '4294967296' is no number from 1 to 4294967295" \
 		hpdsl-bench --batch=4294967296 "$ds"
-	fails 2 "2^32 lanes or more" hpdsl-bench --lanes=4294967296 "$ds"
+	fails 2 "4294967296 lanes are too many: they have to be below 2^32" hpdsl-bench --lanes=4294967296 "$ds"
 	fails 2 "--piece: '0' is no number from 1" hpdsl-bench --piece=0 "$ds"
 	fails 2 "--no-shuffle leaves no lanes" \
 		hpdsl-bench --no-shuffle --piece=3 "$ds"

@@ -238,7 +238,7 @@ static void test_refused_shares(void **state)
 	c.opt.end = HPDSL_END_DROP;
 	refused(&c.opt, "no step 9, the epoch has 8");
 	c.opt.end = (enum hpdsl_end)3;
-	refused(&c.opt, "no such end of an epoch");
+	refused(&c.opt, "no such end of an epoch: 3, and 2 is the last");
 }
 
 static void test_refused_orders(void **state)
@@ -248,14 +248,17 @@ static void test_refused_orders(void **state)
 	(void)state;
 	c.opt.order.batch = 1 << 30;
 	c.opt.order.lanes = 1;
-	refused(&c.opt, "steps are too large");
+	refused(&c.opt, "steps are too large: 1073741824 samples of one are "
+			"this reader's, and with this memory 8388608 can be");
 	c.opt.order.batch = UINT32_MAX;
 	refused(&c.opt, "steps are too large");
 	c = base();
 	c.opt.order.lanes = 18;
-	refused(&c.opt, "lanes have to be a multiple or a divisor of batch");
+	refused(&c.opt,
+		"lanes have to be a multiple or a divisor of batch: 18 and 12");
 	c.opt.order.lanes = UINT64_C(12) << 32;
-	refused(&c.opt, "2^32 lanes or more");
+	refused(&c.opt, "order: 51539607552 lanes are too many: they have to "
+			"be below 2^32");
 	c = base();
 	c.opt.memory = (16 << 20) - 1;
 	refused(&c.opt, "memory of 16 MiB or more, not 16777215 bytes");

@@ -353,9 +353,12 @@ static void orders_that_cannot_be(void **state)
 		  "1");
 	o.lanes = 6;
 	cannot_be(&m, o,
-		  "order: lanes have to be a multiple or a divisor of batch");
+		  "order: lanes have to be a multiple or a divisor of batch: "
+		  "6 and 4");
 	o.lanes = UINT64_C(1) << 32;
-	cannot_be(&m, o, "order: 2^32 lanes or more");
+	cannot_be(&m, o,
+		  "order: 4294967296 lanes are too many: they have to be below "
+		  "2^32");
 	o.lanes = 4;
 	memset(m.first, 0, sizeof m.first);
 	cannot_be(&m, o, "an order of no samples: there are none");

@@ -523,9 +523,10 @@ static void test_refused(void **state)
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 0, 1, 0 }, &shape, least);
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 0, 0 }, &shape, least);
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1048577, 0 }, &shape,
-		"order: more than 1048576 parts");
+		"order: 1048577 parts are too many: 1048576 at most");
 	refused((struct hp_seq_order){ 0, 0, 4, 6, 1, 1, 1, 0 }, &shape,
-		"order: lanes have to be a multiple or a divisor of batch");
+		"order: lanes have to be a multiple or a divisor of batch: 6 "
+		"and 4");
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1, 0 }, &none,
 		"order: there are no samples");
 	refused((struct hp_seq_order){ 0, 0, 1, 1, 1, 1, 1, 0 }, &much,

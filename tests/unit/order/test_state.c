@@ -272,12 +272,29 @@ static int check(const struct hpdsl_state *s, const struct hpdsl_dataset *ds,
 	return r;
 }
 
+/* Both are named. */
+static void check_other(const struct hpdsl_state *s,
+			const struct hpdsl_dataset *ds,
+			const struct hpdsl_choice *c, const char *what,
+			const uint8_t was[16], const uint8_t is[16])
+{
+	char want[200], a[33], b[33];
+
+	hp_hex128(was, a);
+	hp_hex128(is, b);
+	snprintf(want, sizeof want,
+		 "state: the state is of another %s: %s, and not %s", what, a,
+		 b);
+	assert_int_equal(check(s, ds, c, want), HPDSL_EDIFFERS);
+}
+
 static void of_this_dataset(void **state)
 {
 	const uint64_t some[] = { 1, 2 }, others[] = { 0, 2 };
 	struct hpdsl_choice_options opt = { .samples = some, .n_samples = 2 };
 	struct hpdsl_choice *c, *other;
 	struct hpdsl_state s = { 0 };
+	uint8_t digest[16], pack[16];
 	struct hpdsl_dataset *ds;
 	struct packed p;
 
@@ -296,17 +313,14 @@ static void of_this_dataset(void **state)
 	/* as a person writes one: of any dataset, and of any choice */
 	assert_int_equal(check(&s, ds, c, ""), 0);
 	s.has_choice = true;
-	assert_int_equal(check(&s, ds, c,
-			       "state: the state is of another choice of "
-			       "samples"),
-			 HPDSL_EDIFFERS);
+	hpdsl_choice_digest(c, digest);
+	check_other(&s, ds, c, "choice of samples", s.choice, digest);
 	s.has_choice = false;
 	hpdsl_pack_id(ds, s.pack);
+	hpdsl_pack_id(ds, pack);
 	assert_int_equal(check(&s, ds, NULL, ""), 0);
 	s.pack[7] ^= 1;
-	assert_int_equal(
-		check(&s, ds, NULL, "state: the state is of another pack"),
-		HPDSL_EDIFFERS);
+	check_other(&s, ds, NULL, "pack", s.pack, pack);
 	s.pack[7] ^= 1;
 	s.order.step = 7; /* of a batch that nobody has said yet */
 	assert_int_equal(check(&s, ds, NULL, ""), 0);
@@ -332,10 +346,8 @@ static void of_this_dataset(void **state)
 			       "state: the state is of a choice of samples, "
 			       "and here are all"),
 			 HPDSL_EDIFFERS);
-	assert_int_equal(check(&s, ds, other,
-			       "state: the state is of another choice of "
-			       "samples"),
-			 HPDSL_EDIFFERS);
+	hpdsl_choice_digest(other, digest);
+	check_other(&s, ds, other, "choice of samples", s.choice, digest);
 	hpdsl_choice_free(other);
 	hpdsl_choice_free(c);
 	hpdsl_close(ds);
