@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "sys/clock.h"
 
-#include <string.h>
-
 /* It is only the lock that changes. */
 static pthread_mutex_t *lock_of(const struct hpdsl_loader *l)
 {
@@ -67,7 +65,8 @@ void hpdsl_loader_state(const struct hpdsl_loader *l, struct hpdsl_state *ret)
 	pthread_mutex_lock(lock_of(l));
 	ret->order = l->reached;
 	pthread_mutex_unlock(lock_of(l));
-	memcpy(ret->pack, l->pack, sizeof ret->pack);
+	/* The whole index is read for it, once: not before somebody asks. */
+	hpdsl_pack_id(l->ds, ret->pack);
 	ret->has_choice = l->opt.choice;
 	if (ret->has_choice)
 		hpdsl_choice_digest(l->opt.choice, ret->choice);

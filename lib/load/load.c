@@ -178,7 +178,6 @@ static int make(struct hpdsl_loader *l, struct hpdsl_error *err)
 		r = open_epoch(l, err);
 	if (r < 0)
 		return r;
-	hpdsl_pack_id(l->ds, l->pack);
 	l->fetch = hp_fetch_new(l->ds, &opt);
 	if (!l->fetch)
 		return hp_fail_nomem(err);

@@ -114,8 +114,7 @@ struct hpdsl_loader {
 	struct hp_fetch *fetch;
 	uint64_t memory;
 	struct hp_load_division division;
-	pid_t pid; /* that made it */
-	uint8_t pack[16];
+	pid_t pid;	       /* that made it */
 	uint32_t slot, places; /* of a step: the first one, and how many */
 	double began;
 	struct hpdsl_sources before;
