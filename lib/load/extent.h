@@ -36,8 +36,12 @@ bool hp_load_dense(void *arg, uint32_t list, uint64_t index, uint64_t n);
 struct hp_extent hp_load_kept(void *arg, const struct hp_share *share);
 struct hp_extent hp_load_stored(void *arg, uint32_t list, struct hp_extent at);
 
-/* Members that the share's samples have, or fewer: the share for which x was
- * asked last. */
+/*
+ * As many members as the share's own samples have, or more: of neighbours those
+ * of all, be some another reader's; else all that were looked at since
+ * x->members was 0, among them those of a sample that did not fit any more.
+ * It is the share for which x was asked last.
+ */
 uint64_t hp_load_members(const struct hp_load_extents *x,
 			 const struct hp_share *s);
 
