@@ -229,7 +229,9 @@ struct hpdsl_epoch_cost {
 	uint64_t steps;
 	uint64_t lanes;	      /* that have samples of the rank */
 	uint64_t share_bytes; /* that are read of a lane at a time, at most */
-	uint64_t piece_bytes; /* the mean of pieces */
+	uint64_t piece_bytes; /* the mean of pieces; of those that are larger
+				 than a chunk or a lane, what one read can have
+				 of them */
 	uint64_t cure; /* a memory with which reads are not smaller than pieces;
 			  0: they are not */
 	uint64_t reads, read_bytes;

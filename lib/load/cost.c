@@ -75,14 +75,12 @@ static int count(const struct hpdsl_epoch *e, const struct hpdsl_dataset *ds,
 		.own = *own,
 	};
 	struct hp_load_division d;
-	struct hpdsl_epoch_info info;
 	struct hp_shares_cost c;
 	struct hp_own is;
 	int r;
 
-	hpdsl_epoch_info(e, &info);
 	hp_own_init(&is, hp_seq_deal(shares.seq), own);
-	r = hp_load_divide(ds, &info.order, &is,
+	r = hp_load_divide(ds, e, &is,
 			   opt->memory ? opt->memory : HPDSL_LOADER_MEMORY, &d,
 			   err);
 	if (r < 0)

@@ -5,6 +5,7 @@
 #include "dataset/dataset.h"
 #include "load/shares.h"
 #include "load/unit.h"
+#include "order/epoch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,27 +73,44 @@ static uint64_t find_cure(const struct hp_load_division *d, uint64_t batch,
 	return least(all * (bytes + rows) / (bytes ? bytes : 1));
 }
 
-int hp_load_divide(const struct hpdsl_dataset *ds, const struct hpdsl_order *o,
+static uint64_t min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of a piece that is larger than a chunk, or than what a lane gets, so much is
+ * read at a time.  The first lane has most. */
+static uint64_t piece_samples(const struct hpdsl_epoch *e, uint64_t piece)
+{
+	uint64_t lane = hp_deal_lane(hp_seq_deal(hp_epoch_seq(e)), 0);
+
+	return min(piece, min(hp_epoch_longest(e), lane));
+}
+
+int hp_load_divide(const struct hpdsl_dataset *ds, const struct hpdsl_epoch *e,
 		   const struct hp_own *own, uint64_t memory,
 		   struct hp_load_division *ret, struct hpdsl_error *err)
 {
 	struct hp_load_division d = { .lanes = hp_own_lanes(own) };
+	struct hpdsl_epoch_info info;
 	struct hpdsl_counts n;
-	uint64_t batch;
+	uint64_t batch, piece;
 	wide bytes, rows;
 	int r = look(ds, &n, &bytes, &rows, err);
 
 	if (r < 0)
 		return r;
+	hpdsl_epoch_info(e, &info);
+	piece = piece_samples(e, info.order.piece);
 	d.sample_bytes = n.samples ? least(bytes / n.samples) : 0;
 	batch = least((wide)d.sample_bytes * (own->slot_end - own->slot));
 	d.share_bytes = hp_shares_bytes(for_content(memory, bytes, rows), batch,
 					d.lanes);
-	if (o->plain && d.share_bytes > HP_FETCH_READ)
+	if (info.order.plain && d.share_bytes > HP_FETCH_READ)
 		d.share_bytes = HP_FETCH_READ;
-	if (!o->plain)
-		d.piece_bytes = least((wide)o->piece * d.sample_bytes);
-	if (o->piece > 1 && d.share_bytes < d.piece_bytes)
+	if (!info.order.plain)
+		d.piece_bytes = least((wide)piece * d.sample_bytes);
+	if (piece > 1 && d.share_bytes < d.piece_bytes)
 		d.cure = find_cure(&d, batch, bytes, rows);
 	*ret = d;
 	return 0;

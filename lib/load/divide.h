@@ -10,7 +10,9 @@
 
 struct hp_load_division {
 	uint64_t sample_bytes; /* in plain chunks, with its headers: the mean */
-	uint64_t piece_bytes;  /* of a piece; 0: the order has none */
+	uint64_t piece_bytes;  /* of a piece, as far as one read can have it:
+				  of one chunk and one lane; 0: the order has
+				  none */
 	uint64_t lanes;	       /* that the reader may have samples of */
 	uint64_t share_bytes;  /* that are read of a lane at a time, at most */
 	uint64_t cure; /* a memory with which shares are not smaller than
@@ -22,8 +24,8 @@ struct hp_load_division {
 int hp_load_check_places(uint64_t places, uint64_t memory,
 			 struct hpdsl_error *err);
 
-/* Of own samples in an epoch of this order.  HPDSL_ECORRUPT. */
-int hp_load_divide(const struct hpdsl_dataset *ds, const struct hpdsl_order *o,
+/* Of own samples in the epoch.  HPDSL_ECORRUPT. */
+int hp_load_divide(const struct hpdsl_dataset *ds, const struct hpdsl_epoch *e,
 		   const struct hp_own *own, uint64_t memory,
 		   struct hp_load_division *ret, struct hpdsl_error *err);
 

@@ -33,16 +33,14 @@ static struct hp_shares_options options(const struct hpdsl_loader *l,
 static int divide(const struct hpdsl_loader *l, struct hp_load_epoch *e,
 		  struct hp_shares_options *opt, struct hpdsl_error *err)
 {
-	struct hpdsl_epoch_info info;
 	struct hp_own own;
 	int r = 0;
 
 	e->division = l->division;
-	hpdsl_epoch_info(e->e, &info);
 	hp_own_init(&own, hp_seq_deal(opt->seq), &opt->own);
 	if (!opt->bytes)
-		r = hp_load_divide(l->ds, &info.order, &own, l->memory,
-				   &e->division, err);
+		r = hp_load_divide(l->ds, e->e, &own, l->memory, &e->division,
+				   err);
 	opt->bytes = e->division.share_bytes;
 	return r;
 }
@@ -123,8 +121,9 @@ int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
 
 struct hp_load_lane *hp_load_lane(struct hp_load_epoch *e, uint64_t lane)
 {
-	return lane == HP_SHARE_APART ? &e->apart :
-					&e->lane[hp_own_lane_number(e->plan.own, lane)];
+	return lane == HP_SHARE_APART ?
+		       &e->apart :
+		       &e->lane[hp_own_lane_number(e->plan.own, lane)];
 }
 
 void hp_load_unit_drop(struct hpdsl_loader *l, struct hp_load_unit *u)

@@ -164,6 +164,16 @@ const struct hp_seq *hp_epoch_seq(const struct hpdsl_epoch *e)
 	return e->seq;
 }
 
+uint64_t hp_epoch_longest(const struct hpdsl_epoch *e)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < e->lists.n; i++)
+		if (e->lists.v[i].samples > most)
+			most = e->lists.v[i].samples;
+	return most;
+}
+
 uint32_t hp_epoch_list_chunk(const struct hpdsl_epoch *e, uint32_t list)
 {
 	return e->lists.v[list].chunk;

@@ -13,6 +13,8 @@
 /* Positions, lanes and lists; lives as long as the epoch. */
 const struct hp_seq *hp_epoch_seq(const struct hpdsl_epoch *e);
 
+/* Samples of the longest list. */
+uint64_t hp_epoch_longest(const struct hpdsl_epoch *e);
 /* The chunk of a list. */
 uint32_t hp_epoch_list_chunk(const struct hpdsl_epoch *e, uint32_t list);
 /* Numbers of the list's samples index .. index + n - 1, which there must be;

@@ -398,6 +398,11 @@ numbers()
 				exit !(m / e > 0.8 && m / e < 1.25)
 			}'
 	done
+	# of a piece one read has what lies in a chunk, or what its lane gets
+	hpdsl-order --cost --json --batch=16 --lanes=16 --piece=400000 ds > cost
+	[ "$(field piece_bytes < cost)" = $((mean * 50)) ]
+	hpdsl-order --cost --json --batch=16 --lanes=160 --piece=400000 ds > cost
+	[ "$(field piece_bytes < cost)" = $((mean * 25)) ]
 	hpdsl-order --cost --batch=16 --lanes=16 --piece=4 --windows=1 ds > cost
 	grep -q '^order:       batch 16, 16 lanes, pieces of 4 samples (4.8 KiB)' \
 		cost

@@ -120,7 +120,8 @@ class Cost(NamedTuple):
     steps        how many
     lanes        that have samples of the rank
     share_bytes  that are read of a lane at a time, at most
-    piece_bytes  the mean of pieces
+    piece_bytes  the mean of pieces; of those that are larger than a chunk or
+                 a lane, what one read can have of them
     cure         a memory with which reads are not smaller than pieces; 0: they
                  are not
     reads        of chunk files, and their read_bytes

@@ -162,6 +162,45 @@ static void test_cost_of_choices(void **state)
 	forged_end(&f);
 }
 
+/* A piece that is larger than a chunk, or than a lane, is never read as one. */
+static void test_huge_pieces(void **state)
+{
+	/* 12 chunks of 75 samples; 3 lanes of 300, 30 lanes of 30 */
+	static const uint64_t lanes[] = { 3, 30 }, most[] = { 75, 30 };
+	struct hpdsl_dataset *ds;
+	struct forged f;
+
+	(void)state;
+	forged_begin(&f, &(struct forged_options){ .samples = 900,
+						   .size = size_even,
+						   .chunks = 12 });
+	ds = forged_open(&f);
+	for (size_t i = 0; i < COUNT(lanes); i++) {
+		struct cell c = { .opt = { .order = { .batch = 30,
+						      .lanes = lanes[i],
+						      .piece = most[i] },
+					   .memory = 16 * MIB } };
+		struct hpdsl_epoch_cost want, cost;
+
+		cost_of(ds, &c, &want);
+		c.opt.order.piece = UINT64_MAX;
+		cost_of(ds, &c, &cost);
+		assert_int_equal(cost.piece_bytes, want.piece_bytes);
+		assert_int_equal(cost.cure, want.cure);
+		assert_true(cost.cure);
+		c.opt.order.piece = most[i] - 1;
+		cost_of(ds, &c, &cost);
+		assert_true(cost.piece_bytes < want.piece_bytes);
+		/* What was said is enough. */
+		c.opt.order.piece = UINT64_MAX;
+		c.opt.memory = want.cure;
+		cost_of(ds, &c, &cost);
+		assert_int_equal(cost.cure, 0);
+	}
+	hpdsl_close(ds);
+	forged_end(&f);
+}
+
 /* What is refused sets nothing. */
 static void test_refused(void **state)
 {
@@ -201,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cost),
 		cmocka_unit_test(test_cost_of_choices),
+		cmocka_unit_test(test_huge_pieces),
 		cmocka_unit_test(test_refused),
 	};
 
