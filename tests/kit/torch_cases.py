@@ -642,6 +642,9 @@ def bad(ds):
                 break
         counts = batch.mask.tolist()
         assert counts.count(False) == 1
+        # What is not there says so, wherever the batch was made.
+        assert batch.bad.dtype == torch.bool
+        assert batch.bad.tolist() == [not real for real in counts]
         assert len(batch.data) == 36 and (
             batch.data[counts.index(False)] == batch.data[counts.index(True)])
 

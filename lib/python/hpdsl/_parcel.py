@@ -25,6 +25,8 @@ class Batch(NamedTuple):
     mask         tensor of n bools; False: fills the last step up, or could not
                  be read, and must not count
     epoch, step  where it belongs
+    bad          tensor of n bools; True: could not be read, and data has another
+                 sample of the step in its place
     """
 
     data: Any
@@ -33,6 +35,7 @@ class Batch(NamedTuple):
     mask: torch.Tensor
     epoch: int
     step: int
+    bad: torch.Tensor
 
 
 class Decoder:
@@ -59,7 +62,8 @@ class Decoder:
             good = made[bad.index(False)]
             made = [good if none else one for one, none in zip(made, bad)]
             mask = [real and not none for real, none in zip(mask, bad)]
-        return finished(self.collate(made), labels, numbers, mask, epoch, step)
+        return finished(self.collate(made), labels, numbers, mask, epoch, step,
+                        bad)
 
 
 def _first(*members) -> memoryview:
@@ -77,10 +81,11 @@ def finished(*of):
 
 
 def _batch(made: Any, labels: List[int], numbers: List[int], mask: List[bool],
-           epoch: int, step: int) -> Batch:
+           epoch: int, step: int, bad: List[bool]) -> Batch:
     return Batch(made, torch.tensor(labels, dtype=torch.int64),
                  torch.tensor(numbers, dtype=torch.int64),
-                 torch.tensor(mask, dtype=torch.bool), epoch, step)
+                 torch.tensor(mask, dtype=torch.bool), epoch, step,
+                 torch.tensor(bad, dtype=torch.bool))
 
 
 class _Parcel:

@@ -305,7 +305,8 @@ class Samples(data.Dataset):
             wanted = None if self.suffixes is None else self.suffixes[0]
             whole, sizes, labels = self.dataset._read_one_member(
                 places.numbers, wanted)
-            return finished(contents_in(whole, sizes), labels, *places)
+            return finished(contents_in(whole, sizes), labels, *places,
+                            [False] * len(labels))
         samples = self.dataset.read_many(places.numbers)
         return self._decoder.batch(
             map(self._members, samples), [False] * len(samples),
