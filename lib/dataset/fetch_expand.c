@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "index/copy.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@ enum {
 	STORED = HP_FETCH_READ + 2 * HP_FETCH_PAGE,
 	DESK = STORED + HP_FETCH_READ,
 };
+
+static_assert(DESK == (8 << 20) + (8 << 10), "as hpdsl/loader.h says");
 
 /* ---- Desks ------------------------------------------------------------ */
 

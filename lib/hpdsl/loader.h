@@ -50,7 +50,7 @@ struct hpdsl_loader_options {
 	 * what lanes have next, the rest is for reading ahead: with less memory
 	 * reads are smaller, in the same order, and watch.warn says so where
 	 * they are smaller than a piece.  What a single step needs is read even
-	 * if it does not fit, and told.
+	 * if it does not fit, and told.  What is held beside it: memory_peak.
 	 */
 	uint64_t memory;
 	uint32_t threads; /* that read and verify; 0: as many as cores, at least
@@ -198,11 +198,21 @@ struct hpdsl_loader_stats {
 	uint64_t read_sizes[40];      /* reads of 2^i to 2^(i+1) - 1 bytes */
 	double stall_seconds; /* hpdsl_loader_next() waited: data stall */
 	double seconds;	      /* since the loader was made */
-	uint64_t memory, memory_peak; /* bound, and bytes held at most */
-	uint64_t held_peak;	      /* for steps not over, without what was
-					 read ahead; as hpdsl_epoch_cost() */
-	uint64_t lanes;		      /* that have samples of this rank */
-	uint64_t share_bytes;	      /* read of a lane at a time, at most */
+	/*
+	 * Bound, and bytes held at most: of what was read, with the rows of its
+	 * samples and members, and of what is planned.  Not counted, and held
+	 * beside it: for each thread that reads compressed chunks 8 MiB and 8
+	 * KiB, for what is stored and for a frame, and a decoder of zstd's, of
+	 * 100 KB; for as many batches as were out at a time, and one more, the
+	 * arrays, of 70 bytes a sample and 24 a wanted member, of these as many
+	 * as samples at least; and what no reading makes larger: the order, the
+	 * index, and stacks.
+	 */
+	uint64_t memory, memory_peak;
+	uint64_t held_peak;   /* for steps not over, without what was
+				 read ahead; as hpdsl_epoch_cost() */
+	uint64_t lanes;	      /* that have samples of this rank */
+	uint64_t share_bytes; /* read of a lane at a time, at most */
 	bool unchecked;
 	uint64_t median_read; /* half of read_bytes are in reads of no more,
 				 within 3 % */

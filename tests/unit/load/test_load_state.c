@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a loader says of the pack that its state is of. */
+/* What a loader says: of the pack that its state is of, of memory. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "load/load.h"
 #include "load_work.h"
 
 /* A bit of the last byte. */
@@ -79,10 +80,28 @@ static void test_pack_is_found_late(void **state)
 	hpdsl_close(ds);
 }
 
+/* What hpdsl/loader.h says that memory_peak is without. */
+static void test_arrays_of_a_batch(void **state)
+{
+	struct hp_load_batch *b = NULL;
+
+	(void)state;
+	assert_int_equal(sizeof *b->of + sizeof *b->x + sizeof *b->row +
+				 sizeof *b->unit + sizeof *b->data +
+				 sizeof *b->size + sizeof *b->number +
+				 sizeof *b->label + sizeof *b->mask +
+				 sizeof *b->bad + sizeof *b->first,
+			 70);
+	assert_int_equal(sizeof *b->member_data + sizeof *b->member_size +
+				 sizeof *b->member_number,
+			 24);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pack_is_found_late),
+		cmocka_unit_test(test_arrays_of_a_batch),
 	};
 
 	return cmocka_run_group_tests(tests, load_setup, load_teardown);
