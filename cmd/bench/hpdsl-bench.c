@@ -45,23 +45,34 @@ static void progress(const struct bench *r, uint64_t samples)
 				    });
 }
 
+/* The next step, and how long it took to come; as hpdsl_loader_next(). */
+static int next_step(struct bench *r, double begin,
+		     const struct hpdsl_batch **ret, struct hpdsl_error *err)
+{
+	double before = now();
+	int e = hpdsl_loader_next(r->loader, ret, err);
+
+	if (e <= 0)
+		return e;
+	r->waits = cmd_grow(r->waits, r->n_waits, sizeof(*r->waits));
+	r->waits[r->n_waits] = now() - before;
+	if (!r->n_waits++)
+		r->first = now() - begin;
+	return e;
+}
+
 static int drain(struct bench *r)
 {
 	const struct hpdsl_batch *b;
 	struct hpdsl_error err;
-	double begin = now(), due = begin, before;
+	double begin = now(), due;
 	uint64_t samples = 0;
 	int e = 1;
 
 	while (!r->steps || r->n_waits < r->steps) {
-		before = now();
-		e = hpdsl_loader_next(r->loader, &b, &err);
+		e = next_step(r, begin, &b, &err);
 		if (e <= 0)
 			break;
-		r->waits = cmd_grow(r->waits, r->n_waits, sizeof(*r->waits));
-		r->waits[r->n_waits] = now() - before;
-		if (!r->n_waits++)
-			r->first = now() - begin;
 		samples += b->n;
 		due = now() + r->compute;
 		if (r->pace > 0 && due < begin + (double)samples / r->pace)
@@ -72,6 +83,8 @@ static int drain(struct bench *r)
 	}
 	r->seconds = now() - begin;
 	cmd_progress_end();
+	if (e == HPDSL_ESTOPPED && cmd_signals_came())
+		return CMD_STOPPED; /* who ends it tells why */
 	return e < 0 ? cmd_tell(&err) : CMD_DONE;
 }
 
@@ -137,13 +150,8 @@ static int check_suffixes(const struct bench *r)
 	return CMD_NO;
 }
 
-static int with_loader(struct bench *r)
+static void set_options(struct bench *r, struct bench_bad *bad)
 {
-	struct bench_bad *bad = bench_bad_new();
-	struct hpdsl_error err;
-	bool any_bad;
-	int status;
-
 	r->opt.order = r->order.order;
 	r->opt.batch_size = r->order.batch_size;
 	r->opt.share = r->order.share;
@@ -153,19 +161,40 @@ static int with_loader(struct bench *r)
 	r->opt.threads = r->common.threads;
 	r->opt.bad = bench_bad_add;
 	r->opt.arg = bad;
+}
+
+/* What there is to say of a run that has read what it could. */
+static int conclude(struct bench *r, struct bench_bad *bad, int status)
+{
+	bool any_bad = bench_bad_end(bad);
+
+	if (status == CMD_DONE && !r->n_waits)
+		tell_nothing(r);
+	status = cmd_worse(status, check_suffixes(r));
+	if (status == CMD_DONE && any_bad)
+		status = CMD_NO;
+	bench_report(r, status);
+	return status;
+}
+
+static int with_loader(struct bench *r)
+{
+	struct bench_bad *bad = bench_bad_new();
+	struct hpdsl_error err;
+	int status;
+
+	set_options(r, bad);
+	if (r->save)
+		cmd_signals_wait();
 	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0) {
 		bench_bad_end(bad);
 		return cmd_tell(&err);
 	}
 	status = drain(r);
-	any_bad = bench_bad_end(bad);
-	if (status == CMD_DONE && !r->n_waits)
-		tell_nothing(r);
-	status = cmd_worse(status, check_suffixes(r));
+	/* first of all: who was told to end has not much time */
 	status = cmd_worse(status, save(r));
-	if (status == CMD_DONE && any_bad)
-		status = CMD_NO;
-	bench_report(r, status);
+	cmd_signals_end();
+	status = conclude(r, bad, status);
 	hpdsl_loader_free(r->loader);
 	return status;
 }

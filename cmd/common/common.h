@@ -250,6 +250,15 @@ void cmd_allow_open_files(void);
  */
 void cmd_signals(const char *dataset, const char *after);
 /*
+ * For who has something to write first: from now on SIGINT and SIGTERM set
+ * cmd_stop, too, and the second of them ends the process; the other function
+ * ends it as cmd_signals() says if there was one.
+ */
+void cmd_signals_wait(void);
+void cmd_signals_end(void);
+/* Was there one? */
+bool cmd_signals_came(void);
+/*
  * Lets SIGBUS name file when it is about the mapping of s, which it may do for
  * two snapshots at a time; until s is forgotten, before it is closed.
  */

@@ -69,6 +69,16 @@ static void on_stop(int signal)
 	__atomic_store_n(&cmd_stop, 1, __ATOMIC_RELAXED);
 }
 
+/* One that had to wait; the second one does not. */
+static int waiting;
+
+static void on_end_later(int signal)
+{
+	if (__atomic_exchange_n(&waiting, signal, __ATOMIC_RELAXED))
+		on_end(signal);
+	on_stop(signal);
+}
+
 /*
  * Whose mapping is it?  One that is none of these: what the command is about.
  * Many threads may read it, and one line is enough.
@@ -129,6 +139,23 @@ void cmd_signals(const char *dataset, const char *after)
 	catch_unless_ignored(SIGTERM, on_end);
 	catch (SIGUSR1, on_stop);
 	catch_bus();
+}
+
+void cmd_signals_wait(void)
+{
+	catch_unless_ignored(SIGINT, on_end_later);
+	catch_unless_ignored(SIGTERM, on_end_later);
+}
+
+bool cmd_signals_came(void)
+{
+	return __atomic_load_n(&waiting, __ATOMIC_RELAXED);
+}
+
+void cmd_signals_end(void)
+{
+	if (cmd_signals_came())
+		on_end(waiting);
 }
 
 void cmd_bus_snapshot(const struct hpdsl_snapshot *s, const char *file)

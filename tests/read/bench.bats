@@ -333,6 +333,41 @@ bytes_of()
 	fails 75 "" hpdsl-bench -q --compute=0.05 --epochs=100000 --deadline=2 "$ds"
 }
 
+@test "SIGINT and SIGTERM: the state of what was handed out, then 128 + signal" {
+	local signal status
+	for signal in INT TERM; do
+		rm -f state
+		# a shell's background jobs ignore SIGINT
+		env --default-signal=INT hpdsl-bench --json --compute=0.05 \
+			--batch=8 --epochs=100000 --save=state "$ds" \
+			> summary 2> said 3>&- &
+		until_true is_reading $!
+		kill -$signal $!
+		status=0
+		wait $! || status=$?
+		[ "$status" = $((128 + $(kill -l $signal))) ]
+		grep -qx "hpdsl-bench: ended by SIG$signal" said
+		[ "$(wc -l < said)" = 1 ]
+		[ ! -s summary ]
+		hpdsl-bench -q --steps=1 --state=state "$ds"
+	done
+	# with nothing to write it ends at once
+	env --default-signal=INT hpdsl-bench -q --compute=1000 "$ds" 2> said 3>&- &
+	until_true catches $! INT
+	kill -INT $!
+	status=0
+	wait $! || status=$?
+	[ "$status" = 130 ]
+	grep -qx "hpdsl-bench: ended by SIGINT" said
+}
+
+# is_reading PID: it has read several epochs, so that it is well past its start.
+is_reading()
+{
+	kill -0 "$1" || return
+	[ "$(awk '/^rchar/ { print $2 }' "/proc/$1/io")" -gt 2000000 ]
+}
+
 @test "pace and compute time: the summary says what was waited" {
 	hpdsl-bench --batch=32 --compute=0.02 "$ds" 2> said
 	grep -q '^hpdsl-bench: 160 samples, .*, in 5 steps in ' said
