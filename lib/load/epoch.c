@@ -83,40 +83,65 @@ static uint64_t lanes_of(const struct hpdsl_loader *l,
 	return hp_own_lane_count(&own);
 }
 
+/* The order, if its steps can be shared that way. */
+static int find_order(const struct hpdsl_loader *l, const struct hpdsl_order *o,
+		      struct hpdsl_epoch **ret, struct hpdsl_error *err)
+{
+	int r = hpdsl_epoch_new(l->ds, l->opt.choice, o, ret, err);
+
+	if (r < 0)
+		return r;
+	r = hp_epoch_check_share(*ret, &l->opt.share, err);
+	if (r < 0)
+		hpdsl_epoch_free(*ret);
+	return r;
+}
+
+/* Nothing is in its lanes yet; e goes with it.  NULL: no memory. */
+static struct hp_load_epoch *allocate(const struct hpdsl_loader *l,
+				      struct hpdsl_epoch *e)
+{
+	uint64_t lanes = lanes_of(l, e);
+	struct hp_load_epoch *n =
+		calloc(1, sizeof *n + lanes * sizeof *n->lane);
+
+	if (!n) {
+		hpdsl_epoch_free(e);
+		return NULL;
+	}
+	n->e = e;
+	n->lanes = lanes;
+	return n;
+}
+
+static void release(struct hp_load_epoch *n)
+{
+	hp_shares_free(n->shares);
+	hpdsl_epoch_free(n->e);
+	free(n);
+}
+
 int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
 		      uint64_t base, struct hp_load_epoch **ret,
 		      struct hpdsl_error *err)
 {
 	struct hp_load_epoch *n;
-	struct hpdsl_epoch *e = NULL;
-	uint64_t lanes;
-	int r = hpdsl_epoch_new(l->ds, l->opt.choice, o, &e, err);
+	struct hpdsl_epoch *e;
+	int r = find_order(l, o, &e, err);
 
-	if (r == 0)
-		r = hp_epoch_check_share(e, &l->opt.share, err);
-	if (r < 0) {
-		hpdsl_epoch_free(e);
+	if (r < 0)
 		return r;
-	}
-	lanes = lanes_of(l, e);
-	n = calloc(1, sizeof *n + lanes * sizeof *n->lane);
-	if (!n) {
-		hpdsl_epoch_free(e);
+	n = allocate(l, e);
+	if (!n)
 		return hp_fail_nomem(err);
-	}
-	n->e = e;
-	n->lanes = lanes;
 	n->number = o->epoch;
 	n->base = base;
 	r = begin(l, n, o->step, err);
-	if (r < 0) {
-		hp_shares_free(n->shares);
-		hpdsl_epoch_free(e);
-		free(n);
-		return r;
-	}
-	*ret = n;
-	return 0;
+	if (r < 0)
+		release(n);
+	else
+		*ret = n;
+	return r;
 }
 
 struct hp_load_lane *hp_load_lane(struct hp_load_epoch *e, uint64_t lane)
@@ -154,7 +179,5 @@ void hp_load_epoch_free(struct hpdsl_loader *l, struct hp_load_epoch *e)
 	free_lane(l, &e->apart);
 	for (uint64_t i = 0; i < e->lanes; i++)
 		free_lane(l, &e->lane[i]);
-	hp_shares_free(e->shares);
-	hpdsl_epoch_free(e->e);
-	free(e);
+	release(e);
 }

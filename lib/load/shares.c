@@ -39,6 +39,39 @@ static uint64_t samples_of(uint64_t bytes)
 	return bytes / 128 + 1;
 }
 
+/* Does it go with the others?  Else the share is what it is cut to. */
+static bool goes_on(struct cut *c, struct hp_extent at)
+{
+	struct hp_share *s = &c->share;
+
+	if (at.begin < s->at.begin || at.begin > s->at.end + HP_SHARE_GAP)
+		return false;
+	if (at.begin >= s->at.end)
+		c->whole = *s;
+	if (at.end <= s->at.end || at.end - s->at.begin <= c->most)
+		return true;
+	if (c->whole.samples)
+		*s = c->whole;
+	return false;
+}
+
+/* Its bytes, but for those of a frame that is had already. */
+static void add_bytes(struct hp_share *s, struct hp_extent at)
+{
+	bool first = s->at.end == s->at.begin;
+	uint64_t begin = at.begin;
+
+	/* So much are headers, or a member that nobody wants. */
+	if (!first && begin <= s->at.end + HEADERS)
+		begin = s->at.end;
+	if (at.end <= begin)
+		return;
+	s->wanted += at.end - begin;
+	s->at.end = at.end;
+	if (first)
+		s->at.begin = at.begin;
+}
+
 /*
  * One sample more, the one at x: false if it does not go with the others.  Of
  * frames it has whole ones: it ends where another one begins, unless all that
@@ -48,33 +81,12 @@ static bool add(struct cut *c, uint64_t x, struct hp_extent at)
 {
 	struct hp_share *s = &c->share;
 	bool first = s->at.end == s->at.begin;
-	uint64_t begin = at.begin;
 
 	if (c->samples == c->samples_most)
 		return false;
-	if (at.end > at.begin && !first) {
-		if (at.begin < s->at.begin ||
-		    at.begin > s->at.end + HP_SHARE_GAP)
-			return false;
-		if (at.begin >= s->at.end)
-			c->whole = *s;
-		if (at.end > s->at.end && at.end - s->at.begin > c->most) {
-			if (c->whole.samples)
-				*s = c->whole;
-			return false;
-		}
-		if (begin < s->at.end)
-			begin = s->at.end; /* of a frame that is had already */
-	}
-	/* So much are headers, or a member that nobody wants. */
-	if (!first && begin <= s->at.end + HEADERS)
-		begin = s->at.end;
-	if (at.end > begin) {
-		s->wanted += at.end - begin;
-		s->at.end = at.end;
-		if (first)
-			s->at.begin = at.begin;
-	}
+	if (!first && at.end > at.begin && !goes_on(c, at))
+		return false;
+	add_bytes(s, at);
 	s->samples = x - s->x + 1;
 	c->samples++;
 	return true;
@@ -102,6 +114,40 @@ static uint64_t in_steps(const struct hp_own *o, const struct lane *lane)
 }
 
 /*
+ * How many of n neighbours, of which the share has the first, fit into most,
+ * and where the last of them lies; 0: they are not in their order.  One of them
+ * fits: it is the least that there can be.
+ */
+static uint64_t count_fitting(const struct hp_shares_options *o,
+			      const struct hp_share *share, uint64_t n,
+			      uint64_t most, struct hp_extent *ret_last)
+{
+	uint64_t begin = share->at.begin, lo = 1, hi = n;
+
+	*ret_last = share->at;
+	while (lo < hi) {
+		uint64_t mid = hi == n ? n : lo + (hi - lo + 1) / 2;
+		struct hp_extent at =
+			o->extent(o->arg, share->list, share->index + mid - 1);
+
+		if (at.end <= at.begin || at.begin < begin)
+			return 0;
+		if (at.end - begin <= most) {
+			lo = mid;
+			*ret_last = at;
+		} else {
+			hi = mid - 1;
+		}
+	}
+	return lo;
+}
+
+static uint64_t min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
  * Where the neighbours that fit into most end, in their order: as the first and
  * the last one that fits say.  False: they have to be gone through.
  */
@@ -109,38 +155,23 @@ static bool cut_dense(const struct hp_shares *s, const struct lane *lane,
 		      uint64_t n, uint64_t most, struct hp_share *share)
 {
 	const struct hp_shares_options *o = &s->opt;
-	struct hp_extent first, last;
-	uint64_t lo = 1, hi = n;
+	struct hp_share cut = *share;
+	struct hp_extent last;
 
 	if (s->own.in_step > 1 || s->own.stride > 1)
 		return false;
-	if (n > samples_of(most))
-		n = hi = samples_of(most);
-	if (n > in_steps(&s->own, lane))
-		n = hi = in_steps(&s->own, lane);
-	if (!o->dense(o->arg, share->list, share->index, n))
+	n = min(n, min(samples_of(most), in_steps(&s->own, lane)));
+	if (!o->dense(o->arg, cut.list, cut.index, n))
 		return false;
-	first = last = o->extent(o->arg, share->list, share->index);
-	if (first.end <= first.begin)
+	cut.at = o->extent(o->arg, cut.list, cut.index);
+	if (cut.at.end <= cut.at.begin)
 		return false;
-	/* lo of them fit, or are the least that there can be. */
-	while (lo < hi) {
-		uint64_t mid = hi == n ? n : lo + (hi - lo + 1) / 2;
-		struct hp_extent at =
-			o->extent(o->arg, share->list, share->index + mid - 1);
-
-		if (at.end <= at.begin || at.begin < first.begin)
-			return false;
-		if (at.end - first.begin <= most) {
-			lo = mid;
-			last = at;
-		} else {
-			hi = mid - 1;
-		}
-	}
-	share->samples = lo;
-	share->at = (struct hp_extent){ first.begin, last.end };
-	share->wanted = last.end - first.begin;
+	cut.samples = count_fitting(o, &cut, n, most, &last);
+	if (!cut.samples)
+		return false;
+	cut.at.end = last.end;
+	cut.wanted = last.end - cut.at.begin;
+	*share = cut;
 	return true;
 }
 
