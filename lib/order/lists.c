@@ -218,7 +218,9 @@ int hp_lists_init(struct hp_lists *l, const uint64_t *first, uint32_t n,
 	*l = (struct hp_lists){ .n_chunks = n };
 	if (choice && choice->n != first[n])
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "the choice is of another dataset");
+			       "the choice is of another dataset: of %" PRIu64
+			       " samples, and not %" PRIu64,
+			       choice->n, first[n]);
 	r = hp_draw_init(&l->draw, choice, seed, epoch, err);
 	if (r < 0)
 		return r;

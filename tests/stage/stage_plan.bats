@@ -177,7 +177,7 @@ assert orders[0] != orders[1]
 }
 
 @test "a state, or a step, that is of no use: as hpdsl-order takes it" {
-	local text n command said
+	local text command said
 	for text in "window: 1" "W: 0" "{" "step: -1" "pack: 0" \
 		"pack: 00112233445566778899aabbccddeeff" \
 		"{batch: 60, step: 3}" "{batch: 50, step: 3, end: drop}"; do

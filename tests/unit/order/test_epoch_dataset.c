@@ -175,10 +175,12 @@ static void a_choice_of_another_dataset(void **state)
 
 	(void)state;
 	assert_int_equal(hpdsl_order_fill(ds, &start, &o, &err), HPDSL_EUSAGE);
-	assert_string_equal(err.msg, "the choice is of another dataset");
+	assert_string_equal(err.msg, "the choice is of another dataset: of 41 "
+				     "samples, and not 40");
 	assert_int_equal(hpdsl_epoch_new(ds, &other, &o, &e, &err),
 			 HPDSL_EUSAGE);
-	assert_string_equal(err.msg, "the choice is of another dataset");
+	assert_string_equal(err.msg, "the choice is of another dataset: of 41 "
+				     "samples, and not 40");
 	hpdsl_close(ds);
 }
 

@@ -416,7 +416,8 @@ static void what_cannot_be_is_refused(void **state)
 	assert_int_equal(hp_lists_init(&set.lists, set.first, 1, &set.choice, 0,
 				       0, &err),
 			 HPDSL_EUSAGE);
-	assert_string_equal(err.msg, "the choice is of another dataset");
+	assert_string_equal(err.msg, "the choice is of another dataset: of 4 "
+				     "samples, and not 3");
 	release(&set);
 }
 
