@@ -26,6 +26,9 @@ PYTHONDIR ?= $(call once,PYTHONDIR,$(PYTHON) -c 'import site; import sys; \
 	if d.startswith(p)] + [p + "python3/site-packages"])[0])' '$(PREFIX)' \
 	2> /dev/null || echo '$(PREFIX)/lib/python3/site-packages')
 PKG_CONFIG ?= pkg-config
+# Where programs and library look for other libraries that are not the system's,
+# so that these are found without the module they are of.  RPATH=: nowhere.
+RPATH ?= $(call once,RPATH,$(call looked,rpath))
 
 comma = ,
 empty =
@@ -42,9 +45,10 @@ SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)
 # Asked for when first needed: `make deps all` installs pkg-config itself.
 once = $(eval $(1) := $$(shell $(2)))$($(1))
-DEP_CFLAGS = $(call once,DEP_CFLAGS,$(PKG_CONFIG) --cflags $(DEP_PKGS))
-DEP_LIBS = $(call once,DEP_LIBS,$(PKG_CONFIG) --libs $(DEP_PKGS))
-DEP_PKGS = libxxhash yaml-0.1 libarchive libzstd libcrypto zlib
+# What tests/look has found, CPPFLAGS first.
+DEP_CFLAGS = $(call once,DEP_CFLAGS,$(call looked,cflags))
+DEP_LIBS = $(call once,DEP_LIBS,$(call looked,libs))
+looked = sed -n 's/^$(1) //p' $(BUILD)/look
 VERSION = $(call once,VERSION,sed -n \
 	's/^.define HPDSL_VERSION "\(.*\)"/\1/p' lib/hpdsl.h)
 SONAME = libhpdsl.so.0
@@ -56,7 +60,7 @@ HARDEN_LINK = $(if $(SAN),,-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now \
 	-Wl$(comma)-z$(comma)noexecstack)
 PIE = $(if $(SAN)$(filter -static% -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
 # The highest level that compiler and C library have; none at -O0.
-FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS)),,$(call \
+FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(call \
 	once,FORTIFY_IS,$(call fortify,3) || $(call fortify,2)))
 fortify = { echo 'int x[__OPTIMIZE__ && __USE_FORTIFY_LEVEL == $(1) ? 1 : -1];' | \
 	$(CC) $(CFLAGS) $(level) -include string.h -x c -c -o /dev/null - \
@@ -66,9 +70,11 @@ level = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(1)
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(HARDEN) $(CFLAGS) $(WARN) $(WERROR) \
 	$(SANFLAGS) -pthread -MMD -MP
 LINK_FLAGS = $(HARDEN_LINK) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -pthread
-LINK = $(CC) $(PIE) $(LINK_FLAGS)
+LINK = $(CC) $(PIE) $(LINK_FLAGS) $(LINK_RPATH)
+LINK_RPATH = $(if $(RPATH),-Wl$(comma)--enable-new-dtags$(comma)-rpath$(comma)$(RPATH))
 # From the sources at once.
-COMPILE_LINK = $(PIE) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(HARDEN_LINK) $(LDFLAGS)
+COMPILE_LINK = $(PIE) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(CPPFLAGS) \
+	$(HARDEN_LINK) $(LDFLAGS)
 # A wrapper around the same compiler; empty where there is none.
 MPI = $(if $(call once,MPICC_PATH,command -v $(MPICC)),OMPI_CC='$(CC)' \
 	MPICH_CC='$(CC)' $(MPICC))
@@ -122,11 +128,24 @@ all: $(LIBS) $(PROGRAMS) ## the library and the commands
 deps: ## install what building and testing need
 	tests/deps
 
-# A change of compiler or flags rebuilds; what `deps` brings comes first.
-$(BUILD)/flags: FORCE | $(filter deps,$(MAKECMDGOALS))
+# Is all there that building needs?  Looked for again when what is given is another:
+# paths may come with a module, but go with it after that, or with sudo, in vain.
+$(BUILD)/given: FORCE | $(filter deps,$(MAKECMDGOALS))
 	@mkdir -p $(@D)
-	@echo '$(CC) $(MPICC) $(ALL_CFLAGS) $(PIE) $(LINK_FLAGS)' | cmp -s - $@ || \
-		echo '$(CC) $(MPICC) $(ALL_CFLAGS) $(PIE) $(LINK_FLAGS)' > $@
+	@echo '$(GIVEN)' | cmp -s - $@ || echo '$(GIVEN)' > $@
+GIVEN = $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(PIE) $(LINK_FLAGS) $(or $(PATHS), \
+	$(call once,PATHS_THEN,sed -n 's/.* \(PATHS=[^ ]*\).*/\1/p' $(BUILD)/given 2> /dev/null))
+PATHS = $(patsubst %,PATHS=%,$(subst $(space),:,$(strip $(PKG_CONFIG_PATH) \
+	$(CPATH) $(C_INCLUDE_PATH) $(LIBRARY_PATH))))
+$(BUILD)/look: tests/look $(BUILD)/given
+	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' \
+		tests/look $@ $(COMPILE_LINK)
+
+# A change of compiler or flags rebuilds.
+$(BUILD)/flags: $(BUILD)/look FORCE
+	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
+FLAGS = $(CC) $(MPICC) $(ALL_CFLAGS) $(DEP_CFLAGS) $(PIE) $(LINK_FLAGS) $(DEP_LIBS) \
+	$(LINK_RPATH)
 # Phony, because .SECONDARY takes what is not there for done.
 .PHONY: FORCE
 FORCE:
@@ -150,7 +169,7 @@ $(STAGE_OBJS): $(BUILD)/%.o: %.c $(BUILD)/flags $(PUBLIC)
 
 $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(PUBLIC)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include $(CPPFLAGS) -c -o $@ $<
 
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags | $(PUBLIC)
 	@mkdir -p $(@D)
@@ -167,7 +186,7 @@ $(BUILD)/libhpdsl.a: $(LIB_OBJS)
 
 $(BUILD)/$(SONAME): $(LIB_OBJS)
 	$(call say,LD)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(SONAME) \
-		$(if $(SAN),,-Wl$(comma)-z,defs) -o $@ $^ $(DEP_LIBS)
+		$(if $(SAN),,-Wl$(comma)-z,defs) $(LINK_RPATH) -o $@ $^ $(DEP_LIBS)
 
 define program
 $(BUILD)/$(basename $(notdir $(1))): $(call objs,$(wildcard $(dir $(1))*.c)) $(COMMON) \
@@ -181,9 +200,10 @@ $(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
 	$(BUILD)/tests/bed/stage_faults.o $(COMMON) $(BUILD)/libhpdsl.a
 $(STAGE) $(STAGE_FAULTS):
 	@mkdir -p $(@D)
-	$(if $(MPI),$(call say,LD)$(MPI) $(PIE) $(LINK_FLAGS) -o $@ \
-		$(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \
-		'  --      $@ is left out: there is no $(MPICC) here')
+	$(if $(MPI),$(call say,LD)$(MPI) $(PIE) $(LINK_FLAGS) \
+		$(LINK_RPATH) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \
+		'  --      $@ is left out: no $(MPICC) here (libopenmpi-dev on' \
+		'Debian, elsewhere often module load openmpi)')
 
 $(ORIGIN): $(wildcard tests/bed/origin*.c tests/bed/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -237,8 +257,9 @@ QUICK := $(foreach t,$(UNIT) $(FUZZ),$(if $(filter $(notdir \
 # Some wait for disks and for each other.
 TEST_JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
-	CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' WERROR='$(WERROR)' \
-	MPICC='$(MPICC)'
+	CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' \
+	WERROR='$(WERROR)' MPICC='$(MPICC)' \
+	$(if $(filter-out file,$(origin RPATH)),RPATH='$(RPATH)')
 
 SIM := $(BUILD)/tests/bench/sim_stage
 SPARSE := $(BUILD)/tests/bench/gen_sparse
@@ -342,7 +363,8 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | \
 		awk '{ n = $$1; $$1 = ""; printf "  %-11s%s\n", n, $$0 }'
 	@echo 'Variables: CC CFLAGS WERROR= SAN=address,undefined|thread' \
-		'MPICC=mpicc.mpich DESTDIR PREFIX PYTHONDIR V=1'
+		'MPICC=mpicc.mpich CPPFLAGS LDFLAGS'
+	@echo '  RPATH= DESTDIR PREFIX PYTHONDIR V=1'
 
 clean: ## remove build/ and dist/
 	rm -rf build dist
