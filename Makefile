@@ -14,6 +14,8 @@ MPICC ?= mpicc
 # SAN=address,undefined or SAN=thread
 SAN ?=
 PREFIX ?= /usr/local
+# Whatever shell it comes from, and wherever it is seen from.
+override PREFIX := $(abspath $(patsubst ~/%,$(HOME)/%,$(PREFIX)))
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
@@ -25,6 +27,9 @@ PYTHONDIR ?= $(call once,PYTHONDIR,$(PYTHON) -c 'import site; import sys; \
 	p = sys.argv[1] + "/lib/"; print(([d for d in site.getsitepackages() \
 	if d.startswith(p)] + [p + "python3/site-packages"])[0])' '$(PREFIX)' \
 	2> /dev/null || echo '$(PREFIX)/lib/python3/site-packages')
+MODULEDIR ?= $(SHAREDIR)/modulefiles
+# Where uninstall reads which folders install has made; RECORD=: nowhere.
+RECORD ?= $(SHAREDIR)/hpdsl/folders
 PKG_CONFIG ?= pkg-config
 # Where programs and library look for other libraries that are not the system's,
 # so that these are found without the module they are of.  RPATH=: nowhere.
@@ -311,10 +316,12 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhpdsl.a
 # What is installed, as MODE:SOURCE:PLACE; uninstall takes away just that.
 into = $(foreach f,$(2),$(1):$(f):$(3)/$(notdir $(f)))
 completions = $(call into,644,$(wildcard completions/$(1)/*),$(SHAREDIR)/$(2))
-INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
+INSTALLED = $(call into,755,$(filter-out $(STAGE),$(PROGRAMS)),$(BINDIR)) \
+	$(call into,755?,$(STAGE),$(BINDIR)) \
 	$(foreach h,$(HEADERS),644:$(h):$(INCLUDEDIR)/$(h:lib/%=%)) \
 	$(call into,644,$(BUILD)/libhpdsl.a,$(LIBDIR)) \
 	755:$(BUILD)/$(SONAME):$(LIBDIR)/libhpdsl.so.$(VERSION) \
+	$(foreach l,$(SONAME) libhpdsl.so,link:libhpdsl.so.$(VERSION):$(LIBDIR)/$(l)) \
 	$(call into,644,$(BUILD)/hpdsl.pc,$(LIBDIR)/pkgconfig) \
 	$(call into,644,$(filter-out %/_where.py,$(wildcard $(addprefix \
 		lib/python/hpdsl/,*.py py.typed))) $(BUILD)/python/_where.py,$(PYTHONDIR)/hpdsl) \
@@ -322,36 +329,52 @@ INSTALLED = $(call into,755,$(PROGRAMS),$(BINDIR)) \
 		into,644,$(wildcard man/*.$(s)),$(MANDIR)/man$(s))) \
 	$(call completions,bash,bash-completion/completions) \
 	$(call completions,zsh,zsh/site-functions) \
-	$(call completions,fish,fish/vendor_completions.d)
-LINKS = $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libhpdsl.so
+	$(call completions,fish,fish/vendor_completions.d) \
+	644:$(BUILD)/hpdsl.lua:$(MODULEDIR)/hpdsl/$(VERSION).lua \
+	644:$(BUILD)/hpdsl.tcl:$(MODULEDIR)/hpdsl/$(VERSION)
+PUT = '$(DESTDIR)' '$(PREFIX)' '$(RECORD)' $(INSTALLED)
 
-$(BUILD)/hpdsl.pc: lib/hpdsl.pc.in FORCE
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
-		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-		-e 's|@VERSION@|$(VERSION)|' $< > $@
+# Files that say where the others are, but from where they lie themselves, so that
+# all may be moved together; only what is in /usr stays there.
+below = $(patsubst $(PREFIX)/%,%,$(1))
+from = $(if $(filter $(PREFIX)/%,$(1)),$(shell realpath -ms --relative-to='$(1)' '$(2)'))
+pc = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+PLACED := $(addprefix $(BUILD)/,hpdsl.pc hpdsl.lua hpdsl.tcl)
+$(PLACED): $(BUILD)/%: lib/%.in FORCE
+	@sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
+		-e 's|@PCPREFIX@|$(addprefix $${pcfiledir}/,$(if $(filter-out \
+			/usr,$(PREFIX)),$(call from,$(LIBDIR)/pkgconfig,$(PREFIX))))|' \
+		-e 's|^prefix=$$|prefix=$(PREFIX)|' \
+		-e 's|@PCLIBDIR@|$(call pc,$(LIBDIR))|' \
+		-e 's|@PCINCLUDEDIR@|$(call pc,$(INCLUDEDIR))|' \
+		-e 's|@UP@|$(call from,$(MODULEDIR)/hpdsl,$(PREFIX))|' \
+		-e 's|@BINDIR@|$(call below,$(BINDIR))|' \
+		-e 's|@LIBDIR@|$(call below,$(LIBDIR))|' \
+		-e 's|@MANDIR@|$(call below,$(MANDIR))|' \
+		-e 's|@PYTHONDIR@|$(call below,$(PYTHONDIR))|' $< > $@
 
-# The library's place, seen from the module's: both may be moved together.
+# The library's place, seen from the module's.
 $(BUILD)/python/_where.py: lib/python/_where.py.in FORCE
 	@mkdir -p $(@D)
 	@sed "s|@LIBDIR@|$$(realpath -ms --relative-to='$(PYTHONDIR)/hpdsl' \
 		'$(LIBDIR)')|" $< > $@
 
-install: all $(BUILD)/hpdsl.pc $(BUILD)/python/_where.py ## into $(DESTDIR)$(PREFIX)
-	@set -e; for i in $(INSTALLED); do \
-		from=$${i#*:}; to='$(DESTDIR)'$${from#*:}; \
-		[ -e "$${from%%:*}" ] || [ "$${from%%:*}" != $(STAGE) ] || \
-			continue; \
-		echo "install $$to"; \
-		install -D -m $${i%%:*} "$${from%%:*}" "$$to"; done
-	@for l in $(LINKS); do ln -sf libhpdsl.so.$(VERSION) "$$l"; done
+install: all $(PLACED) $(BUILD)/python/_where.py ## into $(DESTDIR)$(PREFIX)
+	@tests/put in $(PUT)
+	$(if $(DESTDIR)$(filter /usr /usr/local,$(PREFIX)),,@printf '%s\n' $(TO_USE))
+
+# For a shell that does not look there by itself.  MANPATH ends with a colon, or
+# else man has no other pages.
+TO_USE = 'To use it, here and in ~/.bashrc:' \
+	'  export PATH="$(BINDIR):$$PATH"' \
+	'  export MANPATH="$(MANDIR):$${MANPATH-}"' \
+	'  export PYTHONPATH="$(PYTHONDIR)$${PYTHONPATH:+:$$PYTHONPATH}"' \
+	'Or, where there is a module command:' \
+	'  module use "$(MODULEDIR)" && module load hpdsl'
 
 uninstall: ## remove what install put there
-	rm -f $(foreach i,$(INSTALLED),'$(DESTDIR)$(lastword \
-		$(subst :, ,$(i)))') $(LINKS)
-	rm -rf '$(DESTDIR)$(PYTHONDIR)/hpdsl/__pycache__'
-	for d in '$(PYTHONDIR)' '$(INCLUDEDIR)'; do \
-		[ ! -d "$(DESTDIR)$$d/hpdsl" ] || \
-		rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$d/hpdsl"; done
+	@rm -rf '$(DESTDIR)$(PYTHONDIR)/hpdsl/__pycache__'
+	@tests/put out $(PUT)
 
 TARBALL = dist/hpdsl-$(VERSION).tar
 dist: ## a tarball of the last commit
@@ -364,7 +387,7 @@ help: ## this list
 		awk '{ n = $$1; $$1 = ""; printf "  %-11s%s\n", n, $$0 }'
 	@echo 'Variables: CC CFLAGS WERROR= SAN=address,undefined|thread' \
 		'MPICC=mpicc.mpich CPPFLAGS LDFLAGS'
-	@echo '  RPATH= DESTDIR PREFIX PYTHONDIR V=1'
+	@echo '  RPATH= DESTDIR PREFIX PYTHONDIR MODULEDIR V=1'
 
 clean: ## remove build/ and dist/
 	rm -rf build dist

@@ -32,11 +32,27 @@ write_program()
 
 pc()
 {
-	PKG_CONFIG_PATH=root/opt/hpdsl/lib/pkgconfig \
-		pkg-config --define-variable=prefix="$PWD/root/opt/hpdsl" \
-		--define-variable=libdir="$PWD/root/opt/hpdsl/lib" \
-		--define-variable=includedir="$PWD/root/opt/hpdsl/include" \
-		"$@" hpdsl
+	PKG_CONFIG_PATH=root/opt/hpdsl/lib/pkgconfig pkg-config "$@" hpdsl
+}
+
+version()
+{
+	hpdsl-pack --version | sed 's/.* //'
+}
+
+# at_home WHAT ARGUMENT..: as who has no root, without DESTDIR.
+at_home()
+{
+	make -s -C "$SRC" PREFIX="$PWD/home/hpdsl" "$@"
+}
+
+interpreter=${PYTHON:?}
+
+# newcomer COMMAND..: in a shell of somebody who has nothing of ours.
+newcomer()
+{
+	env -i HOME="$PWD" PATH=/usr/local/bin:/usr/bin:/bin \
+		PYTHON="$interpreter" ASAN_OPTIONS="${ASAN_OPTIONS:-}" "$@"
 }
 
 @test "install: everything has its place" {
@@ -86,13 +102,29 @@ pc()
 	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 9 ]
 }
 
-@test "install: to another place, pkg-config knows" {
+@test "install: pkg-config knows where it is, also when it was moved" {
 	local at
 	for at in /opt/hpdsl /usr/local; do
 		make_it install PREFIX="$at"
-		grep -qx "prefix=$at" "root$at/lib/pkgconfig/hpdsl.pc"
-		grep -qx "libdir=$at/lib" "root$at/lib/pkgconfig/hpdsl.pc"
 	done
+	make_it install PREFIX=/opt/deep LIBDIR=/opt/deep/lib/a/b INCLUDEDIR=/inc
+	mv root moved
+	while read -r at up; do
+		[ "$(realpath "$(PKG_CONFIG_PATH=moved/$at/pkgconfig \
+			pkg-config --variable=prefix hpdsl)")" = \
+			"$(realpath "moved/$at$up")" ]
+		grep -q '^prefix=.{pcfiledir}/' "moved/$at/pkgconfig/hpdsl.pc"
+	done <<- 'END'
+		opt/hpdsl/lib /..
+		usr/local/lib /..
+		opt/deep/lib/a/b /../../..
+	END
+	grep -qx 'includedir=/inc' moved/opt/deep/lib/a/b/pkgconfig/hpdsl.pc
+	[ "$(realpath "$(PKG_CONFIG_PATH=moved/opt/deep/lib/a/b/pkgconfig \
+		pkg-config --variable=libdir hpdsl)")" = "$PWD/moved/opt/deep/lib/a/b" ]
+	# The system's own folders are none to move.
+	make_it install PREFIX=/usr
+	grep -qx prefix=/usr root/usr/lib/pkgconfig/hpdsl.pc
 }
 
 @test "install: the Python package finds the library, wherever both are" {
@@ -129,11 +161,166 @@ print(*[d for d in site.getsitepackages() if d.startswith("/usr/lib/")][:1])')
 	[ -z "$output" ]
 }
 
+@test "install: the lines that it prints work when they are pasted" {
+	at_home install > said
+	grep '^  export ' said > lines
+	[ "$(wc -l < lines)" = 3 ]
+	mkdir in
+	echo one > in/1.txt
+	cat > pack <<- 'END'
+		set -eu
+		. ./lines
+		. ./lines
+		hpdsl-pack -q in packed
+	END
+	cat > python <<- 'END'
+		. ./lines
+		"$PYTHON" -c 'import hpdsl; print(hpdsl.__file__)'
+	END
+	cat > pages <<- 'END'
+		. ./lines
+		echo "$MANPATH"
+	END
+	newcomer bash pack
+	hpdsl-verify -q packed
+	# Python itself has no sanitizer.
+	[ -n "${SAN:-}" ] || [ "$(newcomer bash python)" = \
+		"$PWD/home/hpdsl/lib/python3/site-packages/hpdsl/__init__.py" ]
+	# With a colon at its end: the system's pages, too.
+	[ "$(newcomer bash pages)" = "$PWD/home/hpdsl/share/man:" ]
+	[ "$(newcomer MANPATH=/some bash pages)" = "$PWD/home/hpdsl/share/man:/some" ]
+	grep -qxF "  module use \"$PWD/home/hpdsl/share/modulefiles\" && module load hpdsl" said
+	# They are not for here, or nobody needs them there.
+	make_it install > said
+	make_it install PREFIX=/usr/local >> said
+	[ "$(grep -c export said)" = 0 ]
+}
+
+@test "install: man finds our pages and the system's, by the line for it" {
+	need manpath
+	at_home install > said
+	grep '^  export MANPATH' said > lines
+	printf '%s\n' '. ./lines' 'manpath -q' > paths
+	newcomer bash paths | tr : '\n' > out
+	[ "$(head -n 1 out)" = "$PWD/home/hpdsl/share/man" ]
+	newcomer manpath -q | tr : '\n' > before
+	diff before <(tail -n +2 out)
+}
+
+# What the modulefiles say, without a module command; with one, in tests/long.
+tcl()
+{
+	cat > stub.tcl <<- 'END'
+		proc module-whatis {t} {}
+		proc conflict {n} {}
+		proc prepend-path {n v} { puts "$n $v" }
+		proc append-path {n v} { puts "$n + $v" }
+		set ModulesCurrentModulefile [lindex $argv 0]
+		source [lindex $argv 0]
+	END
+	tclsh stub.tcl "$1"
+}
+
+lua_()
+{
+	cat > stub.lua <<- 'END'
+		function myFileName() return arg[1] end
+		function help() end
+		function whatis() end
+		function isFile(p) local f = io.open(p); return f and f:close() end
+		function prepend_path(n, v) print(n .. " " .. v) end
+		function append_path(n, v) print(n .. " + " .. v) end
+		dofile(arg[1])
+	END
+	"$lua" stub.lua "$1"
+}
+
+# says COMMAND FILE ROOT
+says()
+{
+	"$1" "$2" | tee out
+	diff out - <<- END
+		PATH $3/bin
+		MANPATH + $nothing
+		MANPATH $3/share/man
+		PYTHONPATH $3/lib/python3/site-packages
+		PKG_CONFIG_PATH $3/lib/pkgconfig
+		LD_LIBRARY_PATH $3/lib
+	END
+}
+
+# modules COMMAND NAME: there, moved, and a copy elsewhere.
+modules()
+{
+	local at=$PWD/home/hpdsl nothing=
+	at_home install > /dev/null
+	says "$1" "$at/share/modulefiles/hpdsl/$2" "$at"
+	cp "$at/share/modulefiles/hpdsl/$2" copy
+	says "$1" "$PWD/copy" "$at"
+	mv home elsewhere
+	at=$PWD/elsewhere/hpdsl
+	says "$1" "$at/share/modulefiles/hpdsl/$2" "$at"
+	! grep -rqF "$PWD/home" "$at/lib/pkgconfig" "$at/lib/python3"
+}
+
+@test "install: the modulefile in Tcl, also when it was moved" {
+	need tclsh
+	modules tcl "$(version)"
+}
+
+@test "install: the modulefile in Lua, also when it was moved" {
+	for lua in lua lua5.4 lua5.3 lua5.2 lua5.1 luajit texlua; do
+		! command -v "$lua" > /dev/null || break
+	done
+	need "$lua"
+	modules lua_ "$(version).lua"
+}
+
 @test "uninstall: leaves nothing" {
 	make_it install
+	make_it install
 	make_it uninstall
-	run find root ! -type d
-	echo "$output"
-	[ -z "$output" ]
-	[ ! -e root/opt/hpdsl/include/hpdsl ]
+	ls -R
+	[ ! -e root ]
+}
+
+@test "uninstall: what was there before stays, and what others put there" {
+	mkdir -p root/opt/hpdsl/share/man/man1 root/opt/hpdsl/empty
+	echo mine > root/opt/hpdsl/share/man/man1/mine.1
+	cp -a root before
+	make_it install
+	mkdir root/opt/hpdsl/lib/python3/site-packages/hpdsl/__pycache__
+	make_it uninstall
+	diff -r before root
+	[ -d root/opt/hpdsl/empty ]
+	make_it install
+	echo mine > root/opt/hpdsl/bin/mine
+	make_it uninstall
+	mkdir before/opt/hpdsl/bin
+	cp root/opt/hpdsl/bin/mine before/opt/hpdsl/bin
+	diff -r before root
+}
+
+@test "uninstall: of a folder that was moved, and what is around it stays" {
+	mkdir other
+	at_home install > /dev/null
+	mv home/hpdsl other/moved
+	make -s -C "$SRC" PREFIX="$PWD/other/moved" uninstall
+	[ -z "$(ls other)" ]
+	[ -d home ]
+}
+
+@test "install: no record of folders with RECORD=" {
+	make_it RECORD= install
+	[ ! -e root/opt/hpdsl/share/hpdsl ]
+	make_it RECORD= uninstall
+	[ -z "$(find root ! -type d)" ]
+}
+
+@test "install: a PREFIX with ~ or a slash at its end is what it means" {
+	HOME=$PWD/home make -s -C "$SRC" PREFIX='~/hpdsl/' install > /dev/null
+	[ -x home/hpdsl/bin/hpdsl-pack ]
+	grep -qF 'place("bin/hpdsl-pack")' home/hpdsl/share/modulefiles/hpdsl/*.lua
+	HOME=$PWD/home make -s -C "$SRC" PREFIX='~/hpdsl' uninstall
+	[ ! -e home ]
 }
