@@ -119,13 +119,19 @@ libyaml-dev libzstd-dev pkg-config zlib1g-dev" ]
 		man -w hpdsl-pack
 		man -w bash
 		module unload hpdsl
-		! command -v hpdsl-pack
-		echo "<${MANPATH-}><${PYTHONPATH-}>"
+		if command -v hpdsl-pack; then exit 1; fi
+		man -w bash
+		unset MANPATH
+		module load hpdsl
+		man -w bash
+		module unload hpdsl
+		man -w bash
+		echo "<${MANPATH//:}${PYTHONPATH-}>"
 	END
 	cat said
 	[ "$(head -n 1 said)" = /home/user/hpdsl/share/man/man1/hpdsl-pack.1 ]
-	grep -q '^/usr/share/man/man1/bash' said
-	[[ $(tail -n 1 said) = *"><>" ]]
+	[ "$(grep -c '^/usr/share/man/man1/bash' said)" = 4 ]
+	[ "$(tail -n 1 said)" = "<>" ]
 
 	# The other module command's package goes with no Lmod: only its script.
 	packages clean tcl
@@ -135,7 +141,7 @@ libyaml-dev libzstd-dev pkg-config zlib1g-dev" ]
 	user > said <<- 'END'
 		unset MANPATH
 		export MODULEPATH=$HOME/moved/share/modulefiles
-		modulecmd=$(find /opt/tcl -name modulecmd.tcl)
+		modulecmd=$(find /opt/tcl -name modulecmd.tcl | head -n 1)
 		eval "$(tclsh "$modulecmd" bash load hpdsl)"
 		command -v hpdsl-pack
 		man -w hpdsl-pack
@@ -143,12 +149,13 @@ libyaml-dev libzstd-dev pkg-config zlib1g-dev" ]
 		hpdsl-verify -q packed
 		python3 -c 'import hpdsl'
 		eval "$(tclsh "$modulecmd" bash unload hpdsl)"
-		! command -v hpdsl-pack
+		if command -v hpdsl-pack; then exit 1; fi
+		man -w bash
 	END
 	cat said
 	[ "$(head -n 1 said)" = /home/user/moved/bin/hpdsl-pack ]
 	[ "$(sed -n 2p said)" = /home/user/moved/share/man/man1/hpdsl-pack.1 ]
-	grep -q '^/usr/share/man/man1/bash' said
+	[ "$(grep -c '^/usr/share/man/man1/bash' said)" = 2 ]
 	took "moved, with the other module command"
 
 	# A program of the user's, and away with all.

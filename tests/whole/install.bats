@@ -212,6 +212,7 @@ tcl()
 {
 	cat > stub.tcl <<- 'END'
 		proc module-whatis {t} {}
+		proc module-info {what is} { return 1 }
 		proc conflict {n} {}
 		proc prepend-path {n v} { puts "$n $v" }
 		proc append-path {n v} { puts "$n + $v" }
@@ -226,6 +227,7 @@ lua_()
 	cat > stub.lua <<- 'END'
 		function myFileName() return arg[1] end
 		function help() end
+		function mode() return "load" end
 		function whatis() end
 		function isFile(p) local f = io.open(p); return f and f:close() end
 		function prepend_path(n, v) print(n .. " " .. v) end
@@ -235,9 +237,10 @@ lua_()
 	"$lua" stub.lua "$1"
 }
 
-# says COMMAND FILE ROOT
+# says COMMAND FILE ROOT: with no MANPATH, and with one that has the system's.
 says()
 {
+	unset MANPATH
 	"$1" "$2" | tee out
 	diff out - <<- END
 		PATH $3/bin
@@ -247,6 +250,7 @@ says()
 		PKG_CONFIG_PATH $3/lib/pkgconfig
 		LD_LIBRARY_PATH $3/lib
 	END
+	MANPATH=/some: "$1" "$2" | diff - <(grep -v '+' out)
 }
 
 # modules COMMAND NAME: there, moved, and a copy elsewhere.
