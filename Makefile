@@ -53,7 +53,7 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 # What tests/look has found, CPPFLAGS first.
 DEP_CFLAGS = $(call once,DEP_CFLAGS,$(call looked,cflags))
 DEP_LIBS = $(call once,DEP_LIBS,$(call looked,libs))
-looked = sed -n 's/^$(1) //p' $(BUILD)/look
+looked = sed -n 's/^$(1) //p' $(BUILD)/look 2> /dev/null
 VERSION = $(call once,VERSION,sed -n \
 	's/^.define HPDSL_VERSION "\(.*\)"/\1/p' lib/hpdsl.h)
 SONAME = libhpdsl.so.0

@@ -328,3 +328,17 @@ modules()
 	HOME=$PWD/home make -s -C "$SRC" PREFIX='~/hpdsl' uninstall
 	[ ! -e home ]
 }
+
+@test "install: hpdsl-stage may be absent, nothing else may" {
+	echo one > file
+	"$SRC/tests/put" in "$PWD/root" /p /p/share/folders 644:file:/p/share/one \
+		'755?:absent:/p/bin/absent' link:one:/p/share/two
+	[ "$(cat root/p/share/two)" = one ]
+	[ ! -e root/p/bin ]
+	run "$SRC/tests/put" in "$PWD/root" /p /p/share/folders 644:absent:/p/lib/a/absent
+	[ "$status" != 0 ]
+	# What a failed one has made is known, too.
+	"$SRC/tests/put" out "$PWD/root" /p /p/share/folders 644:file:/p/share/one \
+		'755?:absent:/p/bin/absent' link:one:/p/share/two
+	[ ! -e root ]
+}
