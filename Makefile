@@ -340,11 +340,12 @@ below = $(patsubst $(PREFIX)/%,%,$(1))
 from = $(if $(filter $(PREFIX)/%,$(1)),$(shell realpath -ms --relative-to='$(1)' '$(2)'))
 pc = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 PLACED := $(addprefix $(BUILD)/,hpdsl.pc hpdsl.lua hpdsl.tcl)
-$(PLACED): $(BUILD)/%: lib/%.in FORCE
+$(PLACED): $(BUILD)/%: lib/%.in $(BUILD)/look FORCE
 	@sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@PCPREFIX@|$(addprefix $${pcfiledir}/,$(if $(filter-out \
 			/usr,$(PREFIX)),$(call from,$(LIBDIR)/pkgconfig,$(PREFIX))))|' \
 		-e 's|^prefix=$$|prefix=$(PREFIX)|' \
+		-e 's|@LIBS@|$(strip $(DEP_LIBS))|' \
 		-e 's|@PCLIBDIR@|$(call pc,$(LIBDIR))|' \
 		-e 's|@PCINCLUDEDIR@|$(call pc,$(INCLUDEDIR))|' \
 		-e 's|@UP@|$(call from,$(MODULEDIR)/hpdsl,$(PREFIX))|' \

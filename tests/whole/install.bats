@@ -82,12 +82,14 @@ newcomer()
 	[ -z "${SAN:-}" ] || with=("-fsanitize=$SAN")
 	# shellcheck disable=SC2046
 	"${CC:-gcc}" "${with[@]}" -Wall -Werror -o shared program.c $(pc --cflags --libs)
-	# shellcheck disable=SC2046
+	libs=" $(pc --static --libs) "
+	# shellcheck disable=SC2046,SC2086
 	"${CC:-gcc}" "${with[@]}" -o static program.c root/opt/hpdsl/lib/libhpdsl.a \
-		$(pc --cflags) $(pkg-config --libs libxxhash yaml-0.1 \
-			libarchive libzstd libcrypto zlib) -pthread
+		$(pc --cflags) ${libs/ -lhpdsl / }
 	LD_LIBRARY_PATH=root/opt/hpdsl/lib ./shared
 	./static
+	# What only the library needs, who uses it may not have.
+	[ "$(PKG_CONFIG_LIBDIR=none pc --libs | xargs)" = "$(pc --libs | xargs)" ]
 }
 
 @test "install: each sheet of the header is enough by itself" {
