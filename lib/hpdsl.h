@@ -24,6 +24,7 @@
 #include "hpdsl/stage.h"
 #include "hpdsl/order.h"
 #include "hpdsl/loader.h"
+#include "hpdsl/look.h"
 
 #define HPDSL_VERSION "0.1.0"
 

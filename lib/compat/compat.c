@@ -51,6 +51,10 @@ static int lint_chunk(struct hp_compat *c, struct hp_lint *l,
 	int r = hpdsl_chunk_get(t->in->ds, t->chunk, &row, err);
 
 	for (uint64_t i = 0; r == 0 && i < row.members; i++) {
+		if (l->most && i == l->most) {
+			hp_lint_cut(l);
+			break;
+		}
 		if (hp_stopped(&c->opt->watch))
 			return hp_fail(err, HPDSL_ESTOPPED, "stopped");
 		r = lint_row(l, t->in->ds, row.first_member + i, err);
@@ -76,6 +80,7 @@ static int lint_file(struct hp_compat *c, struct hp_lint *l,
 static int lint_members(struct hp_compat *c, struct hp_lint *l,
 			const struct hp_compat_tar *t, struct hpdsl_error *err)
 {
+	l->most = c->opt->members;
 	return t->in && t->in->ds && !t->in->foreign ?
 		       lint_chunk(c, l, t, err) :
 		       lint_file(c, l, t, err);
@@ -135,14 +140,26 @@ static int lint_beside(struct hp_compat *c, struct hp_lint *l,
 	return count_bits(l, bits, err);
 }
 
+/* One of those that are looked at, spread evenly? */
+static bool is_chosen(const struct hp_compat *c, uint64_t number)
+{
+	uint64_t most = c->opt->tars;
+
+	return !most || most >= c->n ||
+	       number * most / c->n != (number + 1) * most / c->n;
+}
+
 /* A job of hp_pool_run. */
 static int lint_tar(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct hp_compat *c = arg;
 	struct hp_lint *l = &c->lints[number];
 	const struct hp_compat_tar *t = &c->tars[number];
-	int r = lint_members(c, l, t, err);
+	int r = 0;
 
+	if (!is_chosen(c, number))
+		return 0;
+	r = lint_members(c, l, t, err);
 	if (r == 0)
 		r = lint_beside(c, l, t, err);
 	hp_meter_add(&c->meter, 1);
@@ -207,8 +224,9 @@ static unsigned trips(const struct hp_compat *c)
 
 static void report(const struct hp_compat *c, struct hpdsl_compat_report *ret)
 {
-	*ret = (struct hpdsl_compat_report){ .tars = c->n };
+	*ret = (struct hpdsl_compat_report){ 0 };
 	for (size_t i = 0; i < c->n; i++) {
+		ret->tars += is_chosen(c, i);
 		ret->members += c->lints[i].members;
 		ret->samples += c->lints[i].samples;
 	}

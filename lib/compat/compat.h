@@ -97,6 +97,7 @@ struct hp_lint_run {
 struct hp_lint {
 	struct hp_tally tally[HP_LINTS];
 	uint64_t members, samples;
+	uint64_t most; /* headers that are looked at; 0: all */
 	uint64_t want; /* the hash of a key to be found, or 0 */
 	char *found;   /* it */
 	/* Hashes of its keys, each once, in order. */
@@ -120,6 +121,8 @@ int hp_lint_add(struct hp_lint *l, const struct hp_lint_member *m,
 /* Counts a trip; first is an example, or NULL. */
 int hp_lint_count(struct hp_lint *l, enum hp_trip trip, const char *first,
 		  struct hpdsl_error *err);
+/* Not all members were added: the last sample, which may go on, is none. */
+void hp_lint_cut(struct hp_lint *l);
 /* Behind the last member. */
 int hp_lint_end(struct hp_lint *l, struct hpdsl_error *err);
 void hp_lint_release(struct hp_lint *l);

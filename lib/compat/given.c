@@ -228,7 +228,8 @@ int hp_compat_strangers(struct hp_compat *c, struct hp_lint *l,
 {
 	int r = 0;
 
-	if (!(c->opt->readers & HPDSL_READER_ENERGON))
+	if (!(c->opt->readers & HPDSL_READER_ENERGON) || c->opt->tars ||
+	    c->opt->members)
 		return 0;
 	for (size_t i = 0; i < c->n_folders && r == 0; i++) {
 		struct strangers s = { .c = c,

@@ -280,6 +280,18 @@ int hp_lint_add(struct hp_lint *l, const struct hp_lint_member *m,
 	return add_to_run(l, &name, key_len, err);
 }
 
+void hp_lint_cut(struct hp_lint *l)
+{
+	/* It is all there is, or not begun. */
+	if (l->samples < 2 || !l->run_n)
+		return;
+	l->samples--;
+	l->members -= l->run_n;
+	l->run.n = 0;
+	l->run_n = 0;
+	release_run(&l->last);
+}
+
 int hp_lint_end(struct hp_lint *l, struct hpdsl_error *err)
 {
 	int r = end_run(l, err);

@@ -32,6 +32,7 @@ struct reader {
 	int fd;
 	uint64_t size; /* of the file */
 	uint64_t at;   /* of the next header */
+	uint64_t members;
 	/* What was read last. */
 	uint8_t *window;
 	uint64_t from;
@@ -160,6 +161,7 @@ static int take_member(struct reader *k, const uint8_t *block,
 	};
 
 	k->form = 0;
+	k->members++;
 	k->at += HP_TAR_BLOCK + hp_tar_padded(m->size);
 	return hp_lint_add(k->l, &lint, err);
 }
@@ -259,7 +261,9 @@ static int take_all(struct reader *k, struct hpdsl_error *why,
 	hp_foreign_begin(k->tar);
 	do {
 		r = take_header(k, why, err);
-	} while (r > 0);
+	} while (r > 0 && (!k->l->most || k->members < k->l->most));
+	if (r > 0 && k->at < k->size)
+		hp_lint_cut(k->l);
 	return r < 0 ? r : hp_lint_end(k->l, err);
 }
 

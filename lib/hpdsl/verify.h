@@ -91,6 +91,13 @@ struct hpdsl_compat_options {
 	void (*problem)(void *arg, const struct hpdsl_compat_problem *p);
 	void *arg;
 	struct hpdsl_watch watch;
+	/*
+	 * For a look at some of it: no more tars than that, spread over all of
+	 * them, and no more of the first members of each, the last sample of
+	 * these left out; 0: all.  With either, folders below those given are
+	 * not searched, and the report counts what was looked at.
+	 */
+	uint64_t tars, members;
 };
 
 struct hpdsl_compat_report {

@@ -95,13 +95,14 @@ newcomer()
 @test "install: each sheet of the header is enough by itself" {
 	local sheet
 	make_it install
-	for sheet in core pack dataset verify unpack snapshot stage order loader; do
+	for sheet in core pack dataset verify unpack snapshot stage order loader \
+		look; do
 		echo "#include <hpdsl/$sheet.h>" > sheet.c
 		# shellcheck disable=SC2046
 		"${CC:-gcc}" -std=c11 -pedantic -Wall -Wextra -Werror \
 			-fsyntax-only sheet.c $(pc --cflags)
 	done
-	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 9 ]
+	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 10 ]
 }
 
 @test "install: pkg-config knows where it is, also when it was moved" {

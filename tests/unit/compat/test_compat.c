@@ -282,14 +282,43 @@ static void no_memory(void **state)
 	}
 }
 
+/* Of a look at the first members the last sample may go on, and is none. */
+static void cut(void **state)
+{
+	struct hp_lint l[2] = { { .members = 0 } };
+
+	(void)state;
+	add(&l[0], "1.a");
+	add(&l[0], "1.b");
+	add(&l[0], "2.a");
+	hp_lint_cut(&l[0]);
+	assert_int_equal(hp_lint_end(&l[0], NULL), 0);
+	assert_int_equal(l[0].samples, 1);
+	assert_int_equal(l[0].members, 2);
+	assert_int_equal(all_but(&l[0], HP_TRIPS), 0);
+	/* That the next tar goes on with what was seen last, nobody knows. */
+	add(&l[1], "1.c");
+	assert_int_equal(hp_lint_end(&l[1], NULL), 0);
+	assert_null(l[0].last.key);
+	hp_lint_release(&l[0]);
+	hp_lint_release(&l[1]);
+	/* One sample alone is better than none. */
+	add(&l[0], "1.a");
+	hp_lint_cut(&l[0]);
+	assert_int_equal(hp_lint_end(&l[0], NULL), 0);
+	assert_int_equal(l[0].samples, 1);
+	assert_int_equal(trips(&l[0], HP_TRIP_EMPTY), 0);
+	hp_lint_release(&l[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples),   cmocka_unit_test(adjacent),
-		cmocka_unit_test(forms),     cmocka_unit_test(bases),
-		cmocka_unit_test(fields),    cmocka_unit_test(tars),
-		cmocka_unit_test(many_keys), cmocka_unit_test(table),
-		cmocka_unit_test(no_memory),
+		cmocka_unit_test(cut),	    cmocka_unit_test(samples),
+		cmocka_unit_test(adjacent), cmocka_unit_test(forms),
+		cmocka_unit_test(bases),    cmocka_unit_test(fields),
+		cmocka_unit_test(tars),	    cmocka_unit_test(many_keys),
+		cmocka_unit_test(table),    cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
