@@ -10,6 +10,7 @@
 #define NAME_MOST 31 /* a longer one is nobody's mistake */
 
 const struct front_word front_words[] = {
+	{ "info", 1, "say what is at a path, and what comes next" },
 	{ "pack", 1,
 	  "pack files, from trees or archives, into shuffled, verified "
 	  "chunks" },

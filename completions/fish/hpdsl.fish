@@ -8,6 +8,7 @@ function __hpdsl_rest
 end
 
 complete -c hpdsl -f
+complete -c hpdsl -n __fish_use_subcommand -a info -d 'say what is at a path, and what comes next'
 complete -c hpdsl -n __fish_use_subcommand -a pack -d 'pack files into shuffled, verified chunks'
 complete -c hpdsl -n __fish_use_subcommand -a verify -d 'verify every byte of a packed dataset'
 complete -c hpdsl -n __fish_use_subcommand -a ls -d 'list members, samples or chunks'
@@ -20,7 +21,7 @@ complete -c hpdsl -n __fish_use_subcommand -a order -d 'print the order of an ep
 complete -c hpdsl -n __fish_use_subcommand -a bench -d 'read epochs as a training job would'
 complete -c hpdsl -n __fish_use_subcommand -a help -d 'show the manual of a command'
 complete -c hpdsl -n '__fish_seen_subcommand_from help' \
-    -a 'pack verify ls cat unpack index snapshot stage order bench format python recipes'
+    -a 'info pack verify ls cat unpack index snapshot stage order bench format python recipes'
 complete -c hpdsl -n 'not __fish_use_subcommand; and not __fish_seen_subcommand_from help' \
     -a '(__hpdsl_rest)'
 complete -c hpdsl -n __fish_use_subcommand -s '?' -l help -d 'give this help list'

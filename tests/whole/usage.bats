@@ -21,6 +21,7 @@ wrong()
 }
 
 @test "what is missing" {
+	wrong "PATH is missing" hpdsl-info
 	wrong "INPUT is missing" hpdsl-pack
 	wrong "OUTPUT is missing" hpdsl-pack in
 	wrong "OUTPUT is missing" hpdsl-pack --files-from=list
@@ -53,6 +54,7 @@ wrong()
 	wrong "one DATASET, not also 'b'" hpdsl-bench a b
 	wrong "one DIR, not also 'b'" hpdsl-index dir b
 	wrong "one DIR, not also 'other'" hpdsl-index dir other
+	wrong "TAR files, not also 'dir'" hpdsl-info a.tar dir
 	wrong "TAR files, not also the directory 'dir'" hpdsl-index a.tar dir
 	wrong "one SOURCE, not also 'b'" hpdsl-snapshot create -o snap a b
 	wrong "one SOURCE, not also 'c'" hpdsl-snapshot check a b c

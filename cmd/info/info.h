@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hpdsl-info, between its parts: what is told, line by line as it is found or
+ * as the fields of one JSON object, and a function for each kind of thing.
+ */
+#ifndef INFO_H
+#define INFO_H
+
+#include "common/common.h"
+
+struct info {
+	struct cmd_common common;
+	struct cmd_strings paths;
+	const char *path; /* of what is told of; paths.v[0] at first */
+	enum hpdsl_kind kind;
+	const char *word;  /* of the kind, in JSON */
+	const char *front; /* of what is said first: "the index of ", or "" */
+	struct cmd_json json;
+	char *wrong, *unread; /* the first of each, or NULL */
+	int status;
+	char *next; /* the command, or NULL */
+};
+
+/* ---- tell.c ----------------------------------------------------------- */
+
+/* What it is, once, before all rows. */
+__attribute__((format(printf, 2, 3))) void info_says(struct info *i,
+						     const char *fmt, ...);
+/* A line for people; bytes of any kind in it are escaped. */
+__attribute__((format(printf, 3, 4))) void info_row(struct info *i,
+						    const char *label,
+						    const char *fmt, ...);
+/* A row and a field of one name each. */
+void info_name(struct info *i, const char *label, const char *field,
+	       const char *name);
+void info_hex(struct info *i, const char *label, const char *field,
+	      const uint8_t *bytes, size_t n);
+/* The object that fields go to, or NULL: rows are wanted. */
+struct cmd_json *info_json(struct info *i);
+/* Told at the end: damage, and what could not be read; the first is kept. */
+__attribute__((format(printf, 2, 3))) void info_wrong(struct info *i,
+						      const char *fmt, ...);
+/* The one or the other, by its code. */
+void info_failed(struct info *i, const struct hpdsl_error *err);
+/* All that is left to say; gives the exit status. */
+int info_end(struct info *i);
+
+/* ---- next.c: the next command ----------------------------------------- */
+
+/* Begins it anew: words that need no quoting. */
+void info_next(struct info *i, const char *words);
+/* One word more, quoted for a shell; a path does not look like an option. */
+void info_next_word(struct info *i, const char *word);
+void info_next_path(struct info *i, const char *path);
+/* Option and value: "--labels=dir". */
+void info_next_option(struct info *i, const char *name, const char *value);
+/* More that needs no quoting, without a blank before it. */
+void info_next_more(struct info *i, const char *text);
+/* A place for what is made of path: "NAME.hpdsl". */
+void info_next_output(struct info *i, const char *path);
+
+/* ---- The kinds -------------------------------------------------------- */
+
+void info_nothing(struct info *i);
+void info_dataset(struct info *i);
+void info_stage(struct info *i);
+void info_unfinished(struct info *i);
+void info_tars(struct info *i); /* a directory, or all of i->paths */
+void info_tree(struct info *i);
+void info_empty(struct info *i);
+void info_chunk(struct info *i);
+void info_part(struct info *i); /* a file of a dataset, not a chunk */
+void info_snapshot(struct info *i);
+void info_file(struct info *i);
+void info_special(struct info *i);
+
+/* ---- What several of them tell ---------------------------------------- */
+
+/* dataset.c: a dataset's manifest and index, as far as they are of use. */
+struct info_pack {
+	struct hpdsl_manifest *manifest; /* or NULL */
+	struct hpdsl_manifest_info m;
+	struct hpdsl_dataset *ds; /* or NULL */
+	struct hpdsl_counts counts;
+	bool foreign; /* it is somebody else's stage directory */
+	/* Why there is none; code 0: there is. */
+	struct hpdsl_error no_manifest, no_ds;
+};
+
+void info_pack_open(struct info *i, const char *path, struct info_pack *p);
+/* Tells what is wrong with the two.  Would hpdsl-index make them whole? */
+bool info_pack_judge(struct info *i, const struct info_pack *p);
+void info_pack_close(struct info_pack *p);
+/* All that is known of it; then the sizes of its files. */
+void info_pack_tell(struct info *i, const struct info_pack *p);
+void info_pack_check(struct info *i, const struct info_pack *p);
+
+/* pairs.c: options, as rows and fields. */
+void info_pairs(struct info *i, const char *label, const char *field,
+		const struct hpdsl_pairs *p);
+
+/* classes.c */
+void info_classes(struct info *i, const struct hpdsl_dataset *ds);
+
+/* sizes.c: least, median and most of n sizes, which are sorted. */
+struct info_sizes {
+	uint64_t *v;
+	size_t n;
+};
+void info_sizes_add(struct info_sizes *s, uint64_t size);
+/* label "chunks" and field "chunk" tell chunks, chunk_bytes, chunk_min .. */
+void info_sizes_tell(struct info *i, const char *label, const char *field,
+		     struct info_sizes *s);
+void info_sizes_free(struct info_sizes *s);
+
+/* suffixes.c: how many names have which suffix. */
+struct info_suffix {
+	char *suffix;
+	uint64_t n;
+};
+struct info_suffixes {
+	struct info_suffix *v;
+	size_t n;
+	uint64_t rest; /* names of more suffixes than are kept */
+};
+void info_suffixes_add(struct info_suffixes *s, const char *name, size_t len);
+/* The most frequent first; field of the number: "files" or "members". */
+void info_suffixes_tell(struct info *i, struct info_suffixes *s,
+			const char *field);
+void info_suffixes_free(struct info_suffixes *s);
+
+/* readers.c: who takes it. */
+struct info_readers {
+	const char *const *paths;
+	size_t n;
+	bool ours;		/* libhpdsl does */
+	uint64_t tars, members; /* as in struct hpdsl_compat_options */
+	uint64_t all;		/* members there are; 0: not known */
+};
+/* What is damaged is told as wrong. */
+void info_readers(struct info *i, const struct info_readers *r,
+		  struct hpdsl_compat_report *ret);
+
+/* folder.c: the folder that a file lies in, for the caller to free. */
+char *info_folder(const char *path);
+
+#endif

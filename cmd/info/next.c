@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The next command, word by word.  It stays one line of printable characters
+ * that a shell takes for what was meant, whatever bytes a path holds.
+ */
+#include "info.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void add(struct info *i, const char *text)
+{
+	char *more;
+
+	if (asprintf(&more, "%s%s", i->next ? i->next : "", text) < 0)
+		cmd_no_memory();
+	free(i->next);
+	i->next = more;
+}
+
+void info_next(struct info *i, const char *words)
+{
+	free(i->next);
+	i->next = NULL;
+	add(i, words);
+}
+
+void info_next_more(struct info *i, const char *text)
+{
+	add(i, text);
+}
+
+/* ---- Quoting ---------------------------------------------------------- */
+
+static bool is_plain(const char *s)
+{
+	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "abcdefghijklmnopqrstuvwxyz"
+				   "0123456789_@%+:,./-=";
+
+	/* = at the beginning is a command's path for zsh */
+	return *s && *s != '=' && !s[strspn(s, safe)];
+}
+
+/* Bytes that do not belong on a line: controls, and what is no UTF-8. */
+static size_t printable(const unsigned char *s, size_t len)
+{
+	size_t n = cmd_utf8_length(s, len);
+
+	if (s[0] < 0x20 || s[0] == 0x7f)
+		return 0;
+	return n == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? 0 : n;
+}
+
+static bool is_printable(const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t len = strlen(s);
+
+	while (len) {
+		size_t n = printable(p, len);
+
+		if (!n)
+			return false;
+		p += n;
+		len -= n;
+	}
+	return true;
+}
+
+static void put_quoted(FILE *out, const char *s)
+{
+	fputc('\'', out);
+	for (; *s; s++)
+		if (*s == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*s, out);
+	fputc('\'', out);
+}
+
+/* $'a\012b', which bash, zsh and ksh read. */
+static void put_escaped(FILE *out, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t len = strlen(s);
+
+	fputs("$'", out);
+	while (len) {
+		size_t n = printable(p, len);
+
+		if (!n)
+			fprintf(out, "\\%03o", *p);
+		else if (*p == '\'' || *p == '\\')
+			fprintf(out, "\\%c", *p);
+		else
+			fwrite(p, 1, n, out);
+		n = n ? n : 1;
+		p += n;
+		len -= n;
+	}
+	fputc('\'', out);
+}
+
+static void add_quoted(struct info *i, const char *s)
+{
+	cmd_auto_free char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		cmd_no_memory();
+	if (is_plain(s))
+		fputs(s, out);
+	else if (is_printable(s))
+		put_quoted(out, s);
+	else
+		put_escaped(out, s);
+	if (fclose(out) != 0)
+		cmd_no_memory();
+	add(i, text);
+}
+
+/* ---- Words ------------------------------------------------------------ */
+
+void info_next_word(struct info *i, const char *word)
+{
+	add(i, " ");
+	add_quoted(i, word);
+}
+
+void info_next_path(struct info *i, const char *path)
+{
+	cmd_auto_free char *safe = NULL;
+
+	if (*path != '-') {
+		info_next_word(i, path);
+		return;
+	}
+	if (asprintf(&safe, "./%s", path) < 0)
+		cmd_no_memory();
+	info_next_word(i, safe);
+}
+
+void info_next_option(struct info *i, const char *name, const char *value)
+{
+	cmd_auto_free char *option = NULL;
+
+	if (asprintf(&option, " --%s=", name) < 0)
+		cmd_no_memory();
+	for (char *c = option; *c != '='; c++)
+		if (*c == '_')
+			*c = '-';
+	add(i, option);
+	add_quoted(i, value);
+}
+
+/* Where does it really lie, so that its name is one?  Else as given. */
+static char *named(const char *path)
+{
+	size_t len = strlen(path);
+	const char *base;
+	char *real = NULL;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	base = memrchr(path, '/', len);
+	base = base ? base + 1 : path;
+	len -= (size_t)(base - path);
+	if (!len || (len == 1 && *base == '.') ||
+	    (len == 2 && base[0] == '.' && base[1] == '.'))
+		real = realpath(path, NULL);
+	if (!real)
+		real = strndup(path, len + (size_t)(base - path));
+	if (!real)
+		cmd_no_memory();
+	return real;
+}
+
+void info_next_output(struct info *i, const char *path)
+{
+	cmd_auto_free char *from = named(path), *folder = NULL, *out = NULL;
+	char *base = strrchr(from, '/');
+	struct stat st;
+
+	base = base ? base + 1 : from;
+	folder = strndup(from, (size_t)(base - from));
+	if (!folder)
+		cmd_no_memory();
+	/* not among the files of a set; nor in somebody else's folder */
+	if (stat(from, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		base[hpdsl_key_length(base, strlen(base))] = '\0';
+		*folder = '\0';
+	}
+	if (access(*folder ? folder : ".", W_OK) < 0)
+		*folder = '\0';
+	if (asprintf(&out, "%s%s.hpdsl", folder, *base ? base : "root") < 0)
+		cmd_no_memory();
+	info_next_path(i, out);
+}

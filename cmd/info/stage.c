@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stage directory: who staged it, what is here, what is coming or missing. */
+#include "info.h"
+
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Beats come every second; after a kill nothing tells but their age. */
+#define LATE 3.0
+
+/* ---- Whose it is ------------------------------------------------------ */
+
+/* A name, or a number where there is none. */
+static void tell_owner(struct info *i)
+{
+	const struct passwd *who;
+	struct cmd_text text;
+	struct stat st;
+
+	if (stat(i->path, &st) < 0)
+		return;
+	who = getpwuid(st.st_uid);
+	if (who)
+		snprintf(text.s, sizeof(text.s), "%s", who->pw_name);
+	else
+		snprintf(text.s, sizeof(text.s), "%u", (unsigned)st.st_uid);
+	if (st.st_uid != geteuid())
+		info_row(i, "owner", "%s", text.s);
+	if (info_json(i))
+		cmd_json_name(info_json(i), "owner", text.s, strlen(text.s));
+}
+
+/* ---- What its state says ---------------------------------------------- */
+
+static const char *what(const struct hpdsl_stage_status *s)
+{
+	if (s->at_work)
+		return s->beat_age > LATE ?
+			       "a stage directory whose stager does not "
+			       "answer" :
+			       "a stage directory that is being staged now";
+	if (s->stale)
+		return "a stage directory of before this machine was started: "
+		       "nothing in it counts until it was staged again";
+	if (!s->complete)
+		return "a stage directory that is not complete";
+	return s->ready == s->chunks ?
+		       "a stage directory with all of a dataset" :
+		       "a stage directory with its part of a dataset";
+}
+
+static void put_json(struct cmd_json *j, const struct hpdsl_stage_status *s)
+{
+	cmd_json_u64(j, "ready", s->ready);
+	cmd_json_u64(j, "ready_bytes", s->ready_bytes);
+	cmd_json_u64(j, "planned", s->ready + s->coming);
+	cmd_json_u64(j, "coming", s->at_work ? s->coming : 0);
+	cmd_json_u64(j, "missing", s->at_work ? 0 : s->coming);
+	cmd_json_bool(j, "complete", s->complete);
+	cmd_json_bool(j, "at_work", s->at_work);
+	cmd_json_bool(j, "stale", s->stale);
+	if (s->at_work)
+		cmd_json_real(j, "beat_age", s->beat_age);
+	cmd_json_u64(j, "node", s->node);
+	cmd_json_u64(j, "nodes", s->nodes);
+	cmd_json_u64(j, "part", s->part);
+	cmd_json_u64(j, "last_part", s->last_part);
+	cmd_json_u64(j, "parts", s->parts);
+	cmd_json_name(j, "host", s->host, strlen(s->host));
+	cmd_json_name(j, "job", s->job, strlen(s->job));
+	cmd_json_i64(j, "started", s->started);
+}
+
+static void put_text(struct info *i, const struct hpdsl_stage_status *s)
+{
+	info_row(i, "here", "%llu of %s, %s", (unsigned long long)s->ready,
+		 cmd_many(s->chunks, "chunk").s, cmd_bytes(s->ready_bytes).s);
+	if (s->coming)
+		info_row(i, s->at_work ? "coming" : "missing", "%s",
+			 cmd_many(s->coming, "chunk").s);
+	if (s->at_work && s->beat_age > LATE)
+		info_row(i, "last heard", "%s ago", cmd_seconds(s->beat_age).s);
+	info_row(i, "staged by", "node %u of %u (%s), since %s UTC%s%s",
+		 s->node, s->nodes, s->host, cmd_time(s->started).s,
+		 *s->job ? ", " : "", s->job);
+	if (s->part == s->last_part)
+		info_row(i, "part", "%u of %u", s->part, s->parts);
+	else
+		info_row(i, "parts", "%u to %u of %u", s->part, s->last_part,
+			 s->parts);
+}
+
+/* ---- What comes next -------------------------------------------------- */
+
+/* As it was staged before, or as nobody knows. */
+static void next_stage(struct info *i, const struct hpdsl_stage_status *s,
+		       bool recheck)
+{
+	bool slurm = getenv("SLURM_JOB_ID") || !strncmp(s->job, "Slurm", 5);
+
+	if (s->nodes > 1)
+		info_next(i, slurm ? "srun --ntasks-per-node=1 hpdsl-stage" :
+				     "mpirun -N 1 hpdsl-stage");
+	else
+		info_next(i, "hpdsl-stage");
+	if (recheck)
+		info_next_more(i, " --recheck");
+	if (*s->origin)
+		info_next_path(i, s->origin);
+	else
+		info_next_more(i, " DATASET");
+	info_next_path(i, i->path);
+}
+
+static void set_next(struct info *i, const struct hpdsl_stage_status *s,
+		     const struct info_pack *p)
+{
+	if (p->foreign)
+		info_next(i, "hpdsl-info --foreign-owner");
+	else if (s->at_work)
+		info_next(i, "hpdsl-stage --status");
+	else if (i->wrong || !s->complete || s->stale)
+		return next_stage(i, s, i->wrong);
+	else
+		info_next(i, "hpdsl-bench");
+	info_next_path(i, i->path);
+}
+
+/* ---- All of it -------------------------------------------------------- */
+
+static void tell_readers(struct info *i, const struct hpdsl_stage_status *s)
+{
+	struct info_readers r = { .paths = &i->path,
+				  .n = 1,
+				  .ours = !i->wrong,
+				  .tars = 256,
+				  .members = 512 };
+	struct hpdsl_compat_report report;
+
+	if (!s->ready || s->stale)
+		return;
+	info_readers(i, &r, &report);
+	if (s->ready < s->chunks)
+		info_row(i, "",
+			 "others than hpdsl find no more than what is "
+			 "here");
+}
+
+static void tell(struct info *i, const struct hpdsl_stage_status *s)
+{
+	struct info_pack p;
+
+	info_says(i, "%s", what(s));
+	if (info_json(i))
+		put_json(info_json(i), s);
+	else
+		put_text(i, s);
+	info_name(i, "origin", "origin", s->origin);
+	tell_owner(i);
+	info_pack_open(i, i->path, &p);
+	info_pack_judge(i, &p);
+	info_pack_tell(i, &p);
+	if (!p.manifest)
+		info_hex(i, "pack id", "pack", s->pack, sizeof(s->pack));
+	info_pack_check(i, &p);
+	if (p.ds)
+		tell_readers(i, s);
+	set_next(i, s, &p);
+	info_pack_close(&p);
+}
+
+void info_stage(struct info *i)
+{
+	struct hpdsl_stage_status s = { 0 };
+	struct hpdsl_error err;
+
+	if (hpdsl_stage_status(i->path, NULL, &s, &err) == 0) {
+		tell(i, &s);
+		return;
+	}
+	s = (struct hpdsl_stage_status){ 0 };
+	if (err.code == HPDSL_ENOTOURS) {
+		info_says(i, "a stage directory in which nothing is staged "
+			     "yet");
+	} else {
+		info_says(i, "a stage directory whose state cannot be read");
+		info_failed(i, &err);
+	}
+	tell_owner(i);
+	next_stage(i, &s, false);
+}

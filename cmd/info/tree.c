@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plain tree: how many names it has, as far as a short walk gets, and which.
+ * No file is asked for its size, so that a metadata server answers for folders
+ * only.
+ */
+#include "info.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NAMES = 100000, SECONDS = 3, DEPTH = 256 };
+
+struct walk {
+	uint64_t files, folders, others;
+	uint64_t top_files, below; /* in the tree itself, in its folders */
+	uint64_t class_folders;	   /* at the top, with files in them */
+	uint64_t tars;
+	bool ended; /* by a bound */
+	struct timespec begin;
+	struct info_suffixes suffixes;
+	char *first; /* folder with tar files */
+	uint64_t unread;
+	struct hpdsl_error err;
+};
+
+static bool is_late(struct walk *w)
+{
+	struct timespec now;
+
+	if (w->files + w->folders + w->others >= NAMES)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec - w->begin.tv_sec >= SECONDS;
+}
+
+static void walk_folder(struct walk *w, int at, const char *name,
+			const char *path, unsigned depth);
+
+static unsigned char type_of(int dir, const struct dirent *d)
+{
+	struct stat st;
+
+	if (d->d_type != DT_UNKNOWN)
+		return d->d_type;
+	if (fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return DT_UNKNOWN;
+	return (unsigned char)IFTODT(st.st_mode);
+}
+
+static bool is_tar(const char *name)
+{
+	const char *tar = strstr(name, ".tar");
+
+	return tar && tar > name && (!tar[4] || tar[4] == '.');
+}
+
+static void take_file(struct walk *w, const char *name, const char *path,
+		      unsigned depth)
+{
+	w->files++;
+	w->top_files += depth == 0;
+	w->below += depth == 1;
+	info_suffixes_add(&w->suffixes, name, strlen(name));
+	if (!is_tar(name) || depth == 0)
+		return;
+	w->tars++;
+	if (w->first)
+		return;
+	w->first = strdup(path);
+	if (!w->first)
+		cmd_no_memory();
+}
+
+static void take_folder(struct walk *w, int dir, const char *name,
+			const char *path, unsigned depth)
+{
+	cmd_auto_free char *below = NULL;
+	uint64_t before = w->below;
+
+	w->folders++;
+	if (depth == DEPTH)
+		return;
+	if (asprintf(&below, "%s/%s", path, name) < 0)
+		cmd_no_memory();
+	walk_folder(w, dir, name, below, depth + 1);
+	w->class_folders += depth == 0 && w->below > before;
+}
+
+static void take(struct walk *w, int dir, const struct dirent *d,
+		 const char *path, unsigned depth)
+{
+	unsigned char type = type_of(dir, d);
+
+	if (type == DT_DIR)
+		take_folder(w, dir, d->d_name, path, depth);
+	else if (type == DT_REG)
+		take_file(w, d->d_name, path, depth);
+	else
+		w->others++;
+}
+
+static void walk_folder(struct walk *w, int at, const char *name,
+			const char *path, unsigned depth)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+	int fd = openat(at, name, depth ? flags | O_NOFOLLOW : flags);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *d;
+
+	if (!dir) {
+		w->unread++;
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while (!w->ended && (d = readdir(dir))) {
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+			continue;
+		take(w, dirfd(dir), d, path, depth);
+		w->ended = w->ended || is_late(w);
+	}
+	closedir(dir);
+}
+
+/* ---- Told ------------------------------------------------------------- */
+
+static bool has_classes(const struct walk *w)
+{
+	return w->class_folders > 1 && !w->top_files;
+}
+
+static void put_json(struct cmd_json *j, const struct walk *w)
+{
+	cmd_json_u64(j, "files", w->files);
+	cmd_json_u64(j, "folders", w->folders);
+	cmd_json_u64(j, "others", w->others);
+	cmd_json_bool(j, "at_least", w->ended);
+	if (has_classes(w))
+		cmd_json_u64(j, "class_folders", w->class_folders);
+}
+
+static void put_text(struct info *i, const struct walk *w)
+{
+	const char *least = w->ended ? "at least " : "";
+
+	info_row(i, "files", "%s%s", least, cmd_thousands(w->files).s);
+	info_row(i, "folders", "%s%s", least, cmd_thousands(w->folders).s);
+	if (w->others)
+		info_row(i, "others", "%s%s, links or special", least,
+			 cmd_thousands(w->others).s);
+	if (has_classes(w))
+		info_row(i, "classes", "%s%llu folders look like them", least,
+			 (unsigned long long)w->class_folders);
+}
+
+static void set_next(struct info *i, const struct walk *w)
+{
+	if (!w->files)
+		return;
+	/* sets of tar files in folders of their own */
+	if (w->first && 4 * w->tars >= w->files) {
+		info_next(i, "hpdsl-info");
+		info_next_path(i, w->first);
+		return;
+	}
+	info_next(i, has_classes(w) ? "hpdsl-pack --labels=dir" : "hpdsl-pack");
+	info_next_path(i, i->path);
+	info_next_output(i, i->path);
+}
+
+void info_tree(struct info *i)
+{
+	struct walk w = { 0 };
+	size_t len = strlen(i->path);
+	cmd_auto_free char *path = NULL;
+
+	while (len > 1 && i->path[len - 1] == '/')
+		len--;
+	path = strndup(i->path, len);
+	if (!path)
+		cmd_no_memory();
+	clock_gettime(CLOCK_MONOTONIC, &w.begin);
+	walk_folder(&w, AT_FDCWD, i->path, path, 0);
+	info_says(i, "a directory of files, not packed");
+	if (info_json(i))
+		put_json(info_json(i), &w);
+	else
+		put_text(i, &w);
+	info_suffixes_tell(i, &w.suffixes, "files");
+	if (w.unread) {
+		w.err.code = -1;
+		snprintf(w.err.msg, sizeof(w.err.msg),
+			 "%s that cannot be "
+			 "looked into",
+			 cmd_many(w.unread, "folder").s);
+		info_failed(i, &w.err);
+	}
+	set_next(i, &w);
+	info_suffixes_free(&w.suffixes);
+	free(w.first);
+}

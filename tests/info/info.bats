@@ -1,0 +1,576 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-info on every kind of thing that needs no stager, whole and damaged.
+
+load ../kit/lib
+load ../kit/stopped
+
+setup_file()
+{
+	make_tree "$BATS_FILE_TMPDIR/tree" 3 6
+	hpdsl-pack -q --labels=dir --chunks=4 --meta=licence=none \
+		"$BATS_FILE_TMPDIR/tree" "$BATS_FILE_TMPDIR/ds"
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	# shellcheck disable=SC2034
+	from=$BATS_FILE_TMPDIR
+}
+
+# told STATUS PATH..: what it says, in $output; the same status with --json,
+# which is one object, in $json; nothing on standard error.
+told()
+{
+	local want=$1 status=0
+	shift
+	output=$(hpdsl-info "$@" 2> err) || status=$?
+	if [ "$status" != "$want" ] || [ -s err ]; then
+		echo "exit $status: ${json:-$output}"
+		cat err
+		return 1
+	fi
+	status=0
+	json=$(hpdsl-info --json "$@" 2> err) || status=$?
+	if [ "$status" != "$want" ] || [ -s err ]; then
+		echo "exit $status: ${json:-$output}"
+		cat err
+		return 1
+	fi
+	python3 -c 'import json, sys; json.loads(sys.argv[1])' "$json"
+	# one line each, and one thing that is wrong
+	[ "$(grep -c '^  wrong ' <<< "$output")" -le 1 ]
+}
+
+# has TEXT..: each is a line of the answer, blanks as they may be.
+has()
+{
+	local text
+	for text; do
+		sed 's/  */ /g; s/^ //' <<< "$output" | grep -qxF -e "$text" ||
+			{ echo "lacks: $text"; echo "$output"; return 1; }
+	done
+}
+
+# value EXPRESSION: of the object d, as Python prints it.
+value()
+{
+	python3 -c 'import json, sys
+d = json.loads(sys.argv[1])
+print(eval(sys.argv[2]))' "$json" "$1"
+}
+
+is()
+{
+	[ "$(value "$1")" = "$2" ] ||
+		{ echo "$1 is $(value "$1"), not $2"; return 1; }
+}
+
+# tars DIR COUNT: tar files as WebDataset has them.
+tars()
+{
+	local i
+	mkdir -p "$1"
+	for ((i = 0; i < $2; i++)); do
+		mkdir t
+		echo "$i" > "t/$i.cls"
+		echo "image $i" > "t/$i.jpg"
+		tar --sort=name -cf "$1/$(printf '%03d' "$i").tar" -C t \
+			"$i.cls" "$i.jpg"
+		rm -r t
+	done
+}
+
+@test "a packed dataset" {
+	told 0 "$from/ds"
+	has "$from/ds: a packed dataset" "holds 18 samples, 48 members, $(
+		)$(field bytes <<< "$json" | awk '{ printf "%.1f KiB", $1 / 1024 }')" \
+		"shuffled yes, seed 0" "notes licence=none" "digests XXH3" \
+		"classes 3, of 6 samples each: class0, class1, class2" \
+		"taken by hpdsl, webdataset, dali, energon, wids, ray" \
+		"next hpdsl-verify $from/ds"
+	grep -q '^  not by *hf: ' <<< "$output"
+	is 'd["kind"], d["damaged"], d["samples"], d["members"]' \
+		"('dataset', False, 18, 48)"
+	is 'd["classes"][2]' "{'name': 'class2', 'samples': 6}"
+	is 'd["unlabelled"], d["chunks"], d["shuffled"], d["digest"]' \
+		"(0, 4, True, 'xxh3')"
+	is '{o["key"]: o["value"] for o in d["options"]}["chunks"]' 4
+	is 'd["meta"]' "[{'key': 'licence', 'value': 'none'}]"
+	is 'd["chunk_min"] <= d["chunk_median"] <= d["chunk_max"]' True
+	is 'd["looked_at"] == d["members"]' True
+	is '[r["reader"] for r in d["readers"] if not r["takes"]]' "['hf']"
+	[ "$(value 'd["dataset_id"]')" = \
+		"$(sed -n 's/^dataset_id: //p' "$from/ds/dataset.yaml")" ]
+	[ "$(value 'd["chunk_bytes"]')" = "$(cat "$from"/ds/*.tar | wc -c)" ]
+}
+
+@test "the pack id is that of a stage directory and of a snapshot" {
+	told 0 "$from/ds"
+	local pack
+	pack=$(value 'd["pack"]')
+	hpdsl-snapshot create -q "$from/ds" -o snap
+	told 0 snap
+	is 'd["pack"]' "$pack"
+	has "snap: a snapshot of a packed dataset" \
+		"next hpdsl-snapshot ls -l snap"
+}
+
+@test "SHA-256, other names, compression, no shuffle, no classes" {
+	hpdsl-pack -q --digest=sha256 --shuffle=none --zstd --names=portable \
+		--emit=wids "$from/tree" ds
+	told 0 ds
+	has "shuffled no" "classes none" "digests XXH3 and SHA-256"
+	is 'd["digest"], d["shuffled"], d["classes"]' "('sha256', False, [])"
+	is 'd["side_files"] > 1 and len(d["dataset_id_sha256"])' 64
+	grep -q "names=portable" <<< "$output"
+}
+
+@test "a dataset that is damaged: one line, and what mends it" {
+	cp -r "$from/ds" ds
+	rm ds/chunk-000002.tar
+	told 1 ds
+	grep -q '^  wrong *chunk-000002.tar: is missing' <<< "$output"
+	has "next hpdsl-verify ds"
+	is 'd["damaged"], d["damaged_files"]' "(True, 1)"
+	truncate -s 1000 ds/chunk-000001.tar
+	told 1 ds
+	grep -q '^  wrong *chunk-000001.tar: is 1000 bytes.*; and 1 more$' \
+		<<< "$output"
+	cp "$from"/ds/*.tar ds
+	printf XX | dd of=ds/index.hpdsl bs=1 seek=20 conv=notrunc status=none
+	told 1 ds
+	has "wrong ds/index.hpdsl: header: checksum differs" \
+		"next hpdsl-index ds"
+	truncate -s 10 ds/index.hpdsl
+	told 1 ds
+	has "next hpdsl-index ds"
+	rm ds/index.hpdsl
+	told 1 ds
+	has "wrong ds: not a dataset: index.hpdsl is missing" \
+		"next hpdsl-index ds"
+	# what it says to type
+	eval "$(sed -n 's/^  next *//p' <<< "$output") -q"
+	told 0 ds
+}
+
+@test "a manifest that is damaged, or missing" {
+	cp -r "$from/ds" ds
+	printf XX | dd of=ds/dataset.yaml bs=1 seek=60 conv=notrunc status=none
+	told 1 ds
+	has "next hpdsl-index ds" "holds 18 samples, 48 members, $(
+		)$(field bytes <<< "$json" | awk '{ printf "%.1f KiB", $1 / 1024 }')"
+	rm ds/dataset.yaml
+	told 1 ds
+	has "ds: what is left of a packed dataset" \
+		"wrong ds: not a dataset: dataset.yaml is missing"
+	rm ds/index.hpdsl
+	told 1 ds
+	has "ds: what is left of a packed dataset" "next hpdsl-index ds"
+	: > ds/dataset.yaml
+	told 1 ds
+	is 'd["kind"]' dataset
+}
+
+@test "another program's dataset.yaml makes no dataset" {
+	mkdir yolo
+	echo "train: images/train" > yolo/dataset.yaml
+	told 0 yolo
+	is 'd["kind"]' tree
+	told 0 yolo/dataset.yaml
+	is 'd["kind"]' file
+}
+
+@test "a chunk, whole and cut off; without its dataset" {
+	cp -r "$from/ds" ds
+	told 0 ds/chunk-000001.tar
+	has "ds/chunk-000001.tar: a chunk of a packed dataset" "dataset ds" \
+		"next hpdsl-verify ds"
+	is 'd["kind"], d["directory"], d["chunk"], d["first_sample"]' \
+		"('chunk', 'ds', 1, 5)"
+	is 'd["file_bytes"] == d["expected_bytes"]' True
+	ln -s ds/chunk-000001.tar link
+	told 0 link
+	is 'd["directory"].endswith("/ds"), d["chunk"]' "(True, 1)"
+	truncate -s 3000 ds/chunk-000001.tar
+	told 1 ds/chunk-000001.tar
+	grep -q '^  wrong *chunk-000001.tar is 3000 bytes' <<< "$output"
+	mkdir alone
+	cp "$from/ds/chunk-000000.tar" alone
+	told 0 alone/chunk-000000.tar
+	has "alone/chunk-000000.tar: a chunk, without an index that knows it" \
+		"next hpdsl-index alone"
+	eval "$(sed -n 's/^  next *//p' <<< "$output") -q"
+	told 0 alone/chunk-000000.tar
+	has "alone/chunk-000000.tar: a chunk of a packed dataset"
+}
+
+@test "a compressed chunk" {
+	hpdsl-pack -q --zstd --chunks=1 "$from/tree" ds
+	[ -f ds/chunk-000000.tar.zst ]
+	told 0 ds/chunk-000000.tar.zst
+	has "ds/chunk-000000.tar.zst: a chunk of a packed dataset"
+	is 'd["compressed_chunks"]' 1
+	mkdir alone
+	cp ds/chunk-000000.tar.zst alone
+	told 0 alone/chunk-000000.tar.zst
+	is 'd["first_member"].startswith("class")' True
+}
+
+@test "files of a dataset: told with the folder that they are in" {
+	told 0 "$from/ds/index.hpdsl"
+	has "$from/ds/index.hpdsl: the index of a packed dataset" \
+		"directory $from/ds"
+	is 'd["kind"], d["samples"]' "('index', 18)"
+	told 0 "$from/ds/dataset.yaml"
+	is 'd["kind"], d["samples"]' "('manifest', 18)"
+	cp "$from/ds/index.hpdsl" other
+	told 0 other
+	has "other: the index of a dataset that is not here"
+}
+
+@test "a pack that is at work, then killed, and how it goes on" {
+	local next
+	stopped_at 3 renameat hpdsl-pack -q -j0 --labels=dir --chunks=6 \
+		--seed=7 --exclude="it's *" "$from/tree" out
+	told 0 out
+	has "out: a pack that is at work" "next hpdsl-info out"
+	is 'd["at_work"], d["process"]' "(True, $(cat pid))"
+	kill -KILL "$pid"
+	until_true [ ! -e "/proc/$pid" ]
+	pid=
+	told 0 out
+	has "out: an unfinished pack"
+	is 'd["kind"], d["chunks"], d["begun"]' "('unfinished', 6, True)"
+	is 'd["at_work"], 0 < d["chunks_done"] < 6' "(False, True)"
+	is 'd["bytes_done"] > 0, d["files"]' "(True, 48)"
+	next=$(sed -n 's/^  next *//p' <<< "$output")
+	[ "$next" = "$(value 'd["next"]')" ]
+	[ "$next" = "hpdsl-pack --resume --seed=7 --labels=dir:1 --chunks=6 $(
+		)--exclude='it'\\''s *' INPUT out" ]
+	told 0 out/journal.hpdsl
+	has "out/journal.hpdsl: the journal of an unfinished pack"
+	told 0 out/chunk-000000.tar
+	has "out/chunk-000000.tar: a chunk of a pack that is unfinished"
+	eval "${next/INPUT/\"\$from/tree\"} -q"
+	told 0 out
+	has "out: a packed dataset" "shuffled yes, seed 7"
+}
+
+@test "a replacement that was ended" {
+	local next
+	cp -r "$from/ds" ds
+	stopped_at 3 renameat hpdsl-pack -q -j0 --force --chunks=5 \
+		"$from/tree" ds
+	kill -KILL "$pid"
+	until_true [ ! -e "/proc/$pid" ]
+	pid=
+	told 0 ds
+	told 0 ./.ds.hpdsl-new/
+	has "next hpdsl-pack --resume --force --chunks=5 INPUT ./ds"
+	next=$(sed -n 's/^  next *//p' <<< "$output")
+	eval "${next/INPUT/\"\$from/tree\"} -q"
+	told 0 ds
+	is 'd["chunks"]' 5
+}
+
+@test "journals that have not begun, cut off or no journals" {
+	mkdir none torn bad later
+	: > none/journal.hpdsl
+	told 0 none
+	is 'd["kind"], d["begun"]' "('unfinished', False)"
+	printf '\x89HPDSLJ\n' > torn/journal.hpdsl
+	told 0 torn
+	head -c 4096 /dev/urandom > bad/journal.hpdsl
+	told 0 bad
+	is 'd["begun"], d["next"]' "(False, 'hpdsl-pack --resume INPUT bad')"
+	mkfifo later/journal.hpdsl
+	told 1 later
+	is 'd["damaged"]' True
+}
+
+@test "tars of others: a directory, some of them, one" {
+	tars shards 12
+	told 0 shards
+	has "shards: a directory of tar files that are no dataset yet" \
+		"taken by webdataset, dali, energon, wids, hf, ray" \
+		"suffixes 1 cls, 1 jpg" "first 0.cls" "next hpdsl-index shards"
+	is 'd["kind"], d["tars"], d["compressed"]' "('tars', 12, 0)"
+	[ "$(value 'd["tar_bytes"]')" = "$(cat shards/* | wc -c)" ]
+	told 0 shards/001.tar shards/005.tar
+	is 'd["kind"], d["tars"]' "('tars', 2)"
+	has "next hpdsl-index -o 001.hpdsl shards/001.tar shards/005.tar"
+	told 0 shards/003.tar
+	is 'd["samples"], d["members"], d["at_least"]' "(1, 2, False)"
+	fails 2 "TAR files, not also 'shards'" hpdsl-info shards/001.tar shards
+	fails 3 "absent.tar: No such file" hpdsl-info shards/001.tar absent.tar
+	fails 2 "PATH is missing" hpdsl-info
+	# what it says to type
+	told 0 shards
+	eval "$(sed -n 's/^  next *//p' <<< "$output") -q"
+	told 0 shards
+	has "shards: a dataset of tar files that others wrote"
+	told 0 shards/003.tar
+	is 'd["kind"]' tar
+}
+
+@test "compressed archives, and a zip, are packed" {
+	tars shards 2
+	gzip shards/*.tar
+	told 0 shards
+	has "shards: a directory of compressed archives" "first 0.cls" \
+		"next hpdsl-pack shards/*.tar.gz shards.hpdsl"
+	eval "$(sed -n 's/^  next *//p' <<< "$output") -q"
+	told 0 shards.hpdsl
+	is 'd["samples"]' 2
+	told 0 shards/000.tar.gz
+	has "shards/000.tar.gz: a compressed archive"
+	python3 -c 'import zipfile
+zipfile.ZipFile("z.zip", "w").writestr("1.txt", "one")'
+	told 0 z.zip
+	has "z.zip: a compressed archive" "next hpdsl-pack z.zip z.hpdsl"
+	is 'd["first_member"]' 1.txt
+}
+
+@test "tars that are damaged" {
+	tars shards 3
+	head -c 700 shards/000.tar > cut.tar
+	told 1 cut.tar
+	has "next hpdsl-verify --compat=all cut.tar"
+	: > nothing.tar
+	told 1 nothing.tar
+	head -c 5000 /dev/urandom > junk.tar
+	told 1 junk.tar
+	is 'd["kind"], d["damaged"]' "('tar', True)"
+	cp junk.tar shards/001.tar
+	told 1 shards
+	grep -q '^  wrong *001.tar: ' <<< "$output"
+}
+
+@test "what readers trip over is told, with the first" {
+	mkdir t
+	echo a > "t/README"
+	echo b > t/1.jpg
+	tar -cf odd.tar -C t README 1.jpg
+	told 0 odd.tar
+	grep -q "^  not by *webdataset: drops 1 member: no suffix, first README" \
+		<<< "$output"
+	# looked at in part: what a look at all finds, as far as it goes
+	hpdsl-verify --compat=all --json odd.tar > all.json || true
+	is '[r["reader"] for r in d["readers"][1:] if not r["takes"]]' \
+		"$(python3 -c 'import json
+print([r["reader"] for r in json.load(open("all.json"))["readers"] if r["trips"]])')"
+}
+
+@test "many members: some are looked at, the sample at the end is not cut" {
+	mkdir t
+	python3 - <<- 'END'
+		import io, tarfile
+		for n in range(2):
+		    with tarfile.open("%d.tar" % n, "w") as t:
+		        for i in range(2500):
+		            for suffix in ("cls", "json", "jpg"):
+		                m = tarfile.TarInfo("%d%06d.%s" % (n, i, suffix))
+		                m.size = 1
+		                t.addfile(m, io.BytesIO(b"x"))
+	END
+	told 0 0.tar
+	is 'd["at_least"], "samples" in d' "(True, False)"
+	# the suffixes of all samples are the same
+	is '[r["reader"] for r in d["readers"][1:] if not r["takes"]]' "[]"
+	is '0 < d["looked_at"] <= 4096 and d["looked_at"] % 3' 0
+	told 0 0.tar 1.tar
+	is '0 < d["looked_at"] <= 4096 and d["looked_at"] % 3' 0
+	is '[r["reader"] for r in d["readers"][1:] if not r["takes"]]' "[]"
+}
+
+@test "a plain tree, class folders or not; folders of tars" {
+	told 0 "$from/tree"
+	has "$from/tree: a directory of files, not packed" "files 48" \
+		"folders 3" "classes 3 folders look like them" \
+		"next hpdsl-pack --labels=dir $from/tree $from/tree.hpdsl"
+	is 'd["kind"], d["files"], d["folders"], d["class_folders"]' \
+		"('tree', 48, 3, 3)"
+	is 'd["at_least"], d["suffixes"][0]' \
+		"(False, {'suffix': 'json', 'files': 18})"
+	mkdir flat
+	touch flat/a.txt flat/b.txt
+	ln -s a.txt flat/link
+	mkfifo flat/fifo
+	told 0 flat
+	has "next hpdsl-pack flat flat.hpdsl" "others 2, links or special"
+	(cd flat && told 0 . && has "next hpdsl-pack . $(pwd -P).hpdsl")
+	tars sets/train 2
+	tars sets/val 1
+	told 0 sets
+	[[ $(value 'd["next"]') = "hpdsl-info sets/"* ]]
+}
+
+@test "a large tree: at least" {
+	python3 - <<- 'END'
+		import os
+		for d in range(11):
+		    os.makedirs("big/%d" % d)
+		    for i in range(10000):
+		        os.close(os.open("big/%d/%d" % (d, i), os.O_CREAT))
+	END
+	told 0 big
+	is 'd["at_least"]' True
+	is 'd["files"] + d["folders"] <= 100000' True
+	grep -q '^  files *at least ' <<< "$output"
+}
+
+@test "nothing, an empty directory, links, FIFOs, devices, other files" {
+	told 1 absent
+	has "absent: nothing is there"
+	is 'd["kind"], d["next"], d["damaged"]' "('nothing', None, False)"
+	touch file
+	told 1 file/below
+	is 'd["kind"]' nothing
+	ln -s nowhere dangling
+	told 1 dangling
+	has "dangling: a symbolic link that leads nowhere"
+	mkdir empty
+	told 0 empty
+	has "empty: an empty directory" "next hpdsl-pack INPUT empty"
+	mkfifo fifo
+	told 0 fifo
+	has "fifo: a FIFO"
+	told 0 /dev/null
+	has "/dev/null: a device"
+	told 0 file
+	has "file: an empty file"
+	echo text > file
+	told 0 file
+	is 'd["kind"], d["next"]' "('file', None)"
+	ln -s loop loop
+	fails 3 "loop: " hpdsl-info loop
+	ln -s "$from/ds" link
+	told 0 link/
+	has "link/: a packed dataset" "next hpdsl-verify link/"
+}
+
+# Names that a shell, a terminal or a line would take for something else.
+@test "names of any bytes: one line each, and a next command that works" {
+	local name
+	# shellcheck disable=SC2016
+	for name in "it's" 'a b' $'new\nline' -x '$HOME' '*' $'\x1b[31mred' \
+		$'latin\xe9' '#' '~' '=ls' 'back\slash' $'c1\xc2\x9b'; do
+		mkdir -- "$name"
+		cp "$from"/ds/* "./$name"
+		told 0 -- "$name"
+		[ "$(head -n 1 <<< "$output" | grep -c ': a packed dataset$')" = 1 ]
+		[ "$(grep -c '^  next  ' <<< "$output")" = 1 ]
+		[ "$(sed -n 's/^  next *//p' <<< "$output" |
+			grep -caP '[\x00-\x08\x0e-\x1f\x7f]')" = 0 ]
+		bash -c "$(sed -n 's/^  next *//p' <<< "$output") -q"
+		bash -c "$(value 'd["next"]') -q"
+		rm -r -- "./$name"
+	done
+}
+
+@test "FIFOs and folders in the place of files: no wait, one line" {
+	local file how
+	for file in dataset.yaml index.hpdsl chunk-000001.tar; do
+		for how in mkfifo mkdir; do
+			rm -rf ds
+			cp -r "$from/ds" ds
+			rm "ds/$file"
+			$how "ds/$file"
+			told 1 ds
+			is 'd["kind"], d["damaged"], "unread" in d' \
+				"('dataset', True, False)"
+		done
+	done
+	mkdir odd
+	mkfifo odd/a.tar
+	told 0 odd
+	is 'd["kind"], d["others"]' "('tars', 1)"
+}
+
+@test "names in a dataset and in tars are escaped" {
+	mkdir -p $'in/new\nclass' t
+	echo x > $'in/new\nclass/1.txt'
+	hpdsl-pack -q --labels=dir --meta=$'k=a\nb' in ds
+	told 0 ds
+	grep -q 'classes *1, of 1 sample each: new\\nclass$' <<< "$output"
+	is 'd["classes"][0]["name"]' $'new\nclass'
+	echo x > $'t/a\nb.jpg'
+	tar -cf odd.tar -C t $'a\nb.jpg'
+	told 0 odd.tar
+	has 'first a\nb.jpg'
+}
+
+@test "what may not be read" {
+	local as=()
+	if [ "$(id -u)" = 0 ]; then
+		need setpriv
+		chmod 755 . .. ../..
+		as=(setpriv --reuid=65533 --regid=65533 --clear-groups)
+		"${as[@]}" test -r . -a -x "$BUILD/hpdsl-info" ||
+			skip "another user cannot come here"
+	fi
+	mkdir closed
+	chmod 0 closed
+	fails 3 "closed: Permission denied" "${as[@]}" "$BUILD/hpdsl-info" closed
+	fails 3 "closed: Permission denied" "${as[@]}" "$BUILD/hpdsl-info" \
+		--json closed
+	chmod 755 closed
+	cp -r "$from/ds" ds
+	chmod 0 ds/index.hpdsl
+	run "${as[@]}" "$BUILD/hpdsl-info" ds
+	[ "$status" = 3 ]
+	[[ $output = *"unread "*"index.hpdsl: Permission denied"* ]]
+	mkdir -p tree/shut
+	touch tree/file
+	chmod 0 tree/shut
+	run "${as[@]}" "$BUILD/hpdsl-info" tree
+	[ "$status" = 3 ]
+	[[ $output = *"unread "*"1 folder that cannot be looked into"* ]]
+	chmod 755 tree/shut
+}
+
+# No file is read whole, and none is changed.
+@test "it reads little, and writes nothing" {
+	need strace
+	mkdir in
+	head -c 20000000 /dev/urandom > in/1.bin
+	head -c 20000000 /dev/urandom > in/2.bin
+	hpdsl-pack -q --chunks=1 in ds
+	traced -f -o trace -e trace=read,pread64,openat hpdsl-info ds > told
+	[ "$(awk -F= '/read/ && $NF > 0 { sum += $NF } END { print sum + 0 }' \
+		trace)" -lt 2000000 ]
+	[ "$(grep -cE 'openat.*O_(WRONLY|RDWR)' trace)" = 0 ]
+	rm in/2.bin
+	tar -cf big.tar -C in 1.bin
+	traced -f -o trace -e trace=read,pread64,openat hpdsl-info big.tar > told
+	[ "$(awk -F= '/read/ && $NF > 0 { sum += $NF } END { print sum + 0 }' \
+		trace)" -lt 2000000 ]
+}
+
+# Bytes turned at random never do more than make it say so.
+@test "flipped and cut files: a status, no crash" {
+	python3 - "$from/ds" <<- 'END'
+		import os, random, shutil, subprocess, sys
+		random.seed(18)
+		names = sorted(os.listdir(sys.argv[1]))
+		for n in range(40):
+		    shutil.rmtree("ds", ignore_errors=True)
+		    shutil.copytree(sys.argv[1], "ds")
+		    name = "ds/" + random.choice(names)
+		    data = bytearray(open(name, "rb").read())
+		    if n % 4 == 0:
+		        data = data[:random.randrange(len(data))]
+		    else:
+		        for _ in range(8):
+		            at = random.randrange(min(len(data), 4096))
+		            data[at] = random.randrange(256)
+		    open(name, "wb").write(data)
+		    for path in ("ds", name):
+		        r = subprocess.run(["hpdsl-info", path], capture_output=True)
+		        assert r.returncode in (0, 1, 3), (n, path, r)
+		        assert not r.stderr, (n, path, r)
+		        assert r.stdout.count(b"\n  wrong ") <= 1, (n, path, r)
+	END
+}
