@@ -159,6 +159,16 @@ HPDSL_API int hpdsl_stage_pack_parse(const char *origin, const char *manifest,
 				     size_t bytes, struct hpdsl_stage_pack *ret,
 				     struct hpdsl_error *err);
 
+/*
+ * From the manifest alone, before the index is there: the dataset's id, and
+ * bytes of each chunk on a node, as hpdsl_stage_weights() has them later.
+ */
+HPDSL_API int hpdsl_stage_pack_id(const struct hpdsl_stage_pack *pack,
+				  uint8_t ret[16], struct hpdsl_error *err);
+HPDSL_API int hpdsl_stage_pack_weights(const struct hpdsl_stage_pack *pack,
+				       bool keep_compressed, uint64_t *ret,
+				       struct hpdsl_error *err);
+
 /* ---- A stage directory ------------------------------------------------ */
 
 /*
@@ -199,6 +209,20 @@ struct hpdsl_stage_place {
 HPDSL_API int hpdsl_stage_place(const struct hpdsl_stage *s,
 				struct hpdsl_stage_place *ret,
 				struct hpdsl_error *err);
+/*
+ * Of any directory, in which a stage directory may be made: its room, with
+ * held_bytes 0, and what kind of file system it is in.  Nothing is made.
+ * -ENOTDIR, -errno.
+ */
+struct hpdsl_stage_ground {
+	struct hpdsl_stage_place place;
+	/* "lustre": of a kind that is made to be shared by machines; "": that
+	 * is not known of it. */
+	char shared[16];
+};
+HPDSL_API int hpdsl_stage_look(const char *path, const struct hp_io *io,
+			       struct hpdsl_stage_ground *ret,
+			       struct hpdsl_error *err);
 
 /*
  * The index: is it there, for this pack, and sound?  1, 0 (it has to come), or

@@ -67,6 +67,10 @@ int hp_stage_same_pack(struct hpdsl_stage *s,
 int hp_stage_find(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
 		  struct hpdsl_error *err);
 
+/* What a kind of file system (statfs's f_type) is called if machines share it;
+ * "": it is none of those. */
+const char *hp_stage_shared_kind(uint64_t type);
+
 void hp_stage_abandon_put(struct hpdsl_stage *s);
 
 #endif
