@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modes and options as text: for people, and to compare those of two ranks. */
-#include "stage.h"
+#include "auto.h"
 
 typedef unsigned long long LLU;
 
@@ -57,20 +57,22 @@ char *stage_canonical(const struct stage_options *o)
 	char *text = NULL;
 	int n = asprintf(
 		&text,
-		"DATASET %s\n--mode %s\n--keep-compressed %d\n"
+		"DATASET %s\n%s for LOCALDIR\n--mode %s\n--keep-compressed %d\n"
 		"--order-from %s\n--seed %llu\n--epoch %llu\n--step %llu\n"
 		"--batch %u\n--batch-size %u\n--ranks %u\n--lanes %llu\n"
 		"--piece %llu\n--windows %u\n--no-shuffle %d\n"
 		"--pretend-nodes %u\n--rate %llu\n"
 		"--memory %llu\n--timeout %llu\n--plan %d\n--status %d\n"
 		"--clean %d\n",
-		o->dataset ? o->dataset : "", stage_mode(o->mode, o->copies).s,
-		o->keep_compressed, o->order.state ? o->order.state : "",
-		(LLU)order->seed, (LLU)order->epoch, (LLU)order->step,
-		order->batch, o->order.batch_size, o->order.share.ranks,
-		(LLU)order->lanes, (LLU)order->piece, order->windows,
-		order->plain, o->pretend, (LLU)o->rate, (LLU)o->memory,
-		(LLU)o->timeout, o->plan, o->status, o->clean);
+		o->dataset ? o->dataset : "",
+		auto_is(o->local) ? o->local : "a path",
+		stage_mode(o->mode, o->copies).s, o->keep_compressed,
+		o->order.state ? o->order.state : "", (LLU)order->seed,
+		(LLU)order->epoch, (LLU)order->step, order->batch,
+		o->order.batch_size, o->order.share.ranks, (LLU)order->lanes,
+		(LLU)order->piece, order->windows, order->plain, o->pretend,
+		(LLU)o->rate, (LLU)o->memory, (LLU)o->timeout, o->plan,
+		o->status, o->clean);
 
 	if (n < 0)
 		cmd_no_memory();

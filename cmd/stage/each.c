@@ -35,17 +35,35 @@ static int find_capacity(const struct stage_options *o, struct answer *a)
 	return ret;
 }
 
+/* Of auto the one that is there already. */
+static int find_path(const struct stage_job *j, struct answer *a)
+{
+	const struct stage_where here = { j->node, j->rank, j->host };
+	const char *local = j->o->local ? j->o->local : "";
+	cmd_auto_free char *path = NULL;
+	int ret = 0;
+
+	if (auto_is(local)) {
+		path = auto_find(j->o, stage_io(j->node), &a->err);
+		ret = path ? 0 : a->err.code;
+	} else {
+		ret = stage_local(local, &here, &path, &a->err);
+	}
+	if (ret >= 0)
+		snprintf(a->path, sizeof(a->path), "%s", path);
+	return ret;
+}
+
 static int ask(void *arg)
 {
 	struct question *q = arg;
 	const struct stage_options *o = q->j->o;
-	const struct stage_where here = { q->j->node, q->j->rank, q->j->host };
-	cmd_auto_free char *path =
-		stage_expand(o->local ? o->local : "", &here);
 	int ret;
 
-	snprintf(q->a.path, sizeof(q->a.path), "%s", path);
 	snprintf(q->a.host, sizeof(q->a.host), "%s", q->j->host);
+	ret = find_path(q->j, &q->a);
+	if (ret < 0)
+		return 0;
 	if (o->plan)
 		ret = find_capacity(o, &q->a);
 	else
@@ -125,8 +143,11 @@ static int plan(const struct stage_job *j, const struct answer *all)
 		hosts[i] = a->host;
 	}
 	if (!status)
-		status = stage_plan(j->o, nodes, capacity,
-				    j->ranks > 1 ? hosts : NULL);
+		status = stage_plan(
+			j->o, &(struct stage_plan_for){
+				      .nodes = nodes,
+				      .capacity = capacity,
+				      .hosts = j->ranks > 1 ? hosts : NULL });
 	free(capacity);
 	free(hosts);
 	return status;
@@ -151,6 +172,10 @@ int stage_each(struct stage_job *j)
 	struct answer *all;
 	int status = CMD_DONE;
 
+	if (j->o->plan && auto_is(j->o->local)) {
+		free(q);
+		return stage_auto_plan(j);
+	}
 	q->j = j;
 	job_work(j, ask, q, "looking at %s", j->o->local ? j->o->local : "");
 	job_post(j, 0, TAG_ROW, &q->a, sizeof(q->a));
@@ -173,6 +198,10 @@ int stage_alone(const struct stage_options *o)
 	struct question *q = cmd_alloc(1, sizeof(*q));
 	int status;
 
+	if (o->plan && auto_is(o->local)) {
+		free(q);
+		return stage_auto_plan_alone(o);
+	}
 	if (gethostname(j.host, sizeof(j.host) - 1) < 0)
 		strcpy(j.host, "?");
 	q->j = &j;

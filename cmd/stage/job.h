@@ -36,6 +36,7 @@ enum stage_tag {
 	TAG_ROW,   /* to rank 0: my part of the report */
 	TAG_ASK,   /* from rank 0: for the rest of it */
 	TAG_READY, /* to rank 0: that */
+	TAG_PATH,  /* to rank 0: my LOCALDIR */
 	TAG_FINAL, /* the exit status */
 	TAG_BYE,   /* to who watches me: I go, with all whom I watch */
 	TAG_DATA,

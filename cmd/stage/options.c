@@ -197,10 +197,12 @@ static void check_arguments(struct stage_options *o, struct argp_state *state)
 	if (o->plan + o->status + o->clean > 1)
 		argp_error(state, "--plan, --status and --clean exclude each "
 				  "other");
-	if (alone && o->local)
+	if (alone && o->local && strcmp(o->local, "auto") != 0)
 		cmd_not_also(state, "LOCALDIR", o->local);
 	if (alone) {
-		o->local = o->dataset;
+		/* DATASET auto */
+		o->of = o->local ? o->dataset : NULL;
+		o->local = o->local ? o->local : o->dataset;
 		o->dataset = NULL;
 	}
 	if (!alone && !o->dataset)
@@ -211,7 +213,7 @@ static void check_arguments(struct stage_options *o, struct argp_state *state)
 
 static void check(struct stage_options *o, struct argp_state *state)
 {
-	const struct stage_where nowhere = { .host = "" };
+	struct hpdsl_error err;
 
 	check_arguments(o, state);
 	if (!o->plan && (o->nodes || o->rates_from || o->rates.origin ||
@@ -221,15 +223,8 @@ static void check(struct stage_options *o, struct argp_state *state)
 	if (o->capacity_percent && !o->local)
 		argp_error(state, "--capacity=N%% is of what is free in "
 				  "LOCALDIR, which is missing");
-	if (o->local) {
-		cmd_auto_free char *path = stage_expand(o->local, &nowhere);
-
-		if (!path)
-			argp_error(state,
-				   "LOCALDIR '%s': only %%n, %%h, %%r "
-				   "and %%%% have a meaning, and no %s",
-				   o->local, "other %");
-	}
+	if (o->local && stage_local_check(o, &err) < 0)
+		argp_error(state, "%s", err.msg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -263,11 +258,13 @@ static const struct argp argp = {
 	NULL,
 	parse,
 	"DATASET LOCALDIR\n--plan DATASET [LOCALDIR]\n--status LOCALDIR\n"
-	"--clean LOCALDIR",
+	"--clean LOCALDIR\n--status|--clean DATASET auto",
 	"Put a packed dataset on the SSDs of a job's nodes, each byte read "
 	"once; to be started on all of them, by mpirun or srun.\v"
 	"In LOCALDIR %n is the number of the node, %h its name, %r the rank, "
-	"%% a percent sign. Exit status, the same for all ranks: 0 all that "
+	"%% a percent sign, and $NAME a variable of the node's environment; "
+	"auto or auto:NAME is a place that is found there, and printed. Exit "
+	"status, the same for all ranks: 0 all that "
 	"was planned is here, 1 DATASET is damaged or another one is in "
 	"LOCALDIR, 2 wrong options, 3 trouble, 75 stopped early as asked.",
 	children,

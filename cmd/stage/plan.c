@@ -127,14 +127,20 @@ static int make(const struct stage_options *o, const struct plan_inputs *in,
 	return r;
 }
 
-int stage_plan(const struct stage_options *o, uint32_t nodes,
-	       const uint64_t *capacity, const char *const *hosts)
+int stage_plan(const struct stage_options *o, const struct stage_plan_for *f)
 {
 	const struct cmd_text mode = stage_mode(o->mode, o->copies);
-	struct plan_view v = { .mode = mode.s, .nodes = nodes, .hosts = hosts };
+	struct plan_view v = {
+		.mode = mode.s,
+		.nodes = f->nodes,
+		.hosts = f->hosts,
+		.directory = f->directory,
+		.reason = f->reason,
+		.others = f->others,
+	};
 	struct plan_inputs in = { 0 };
 	struct hpdsl_error err = { 0 };
-	int r = gather(o, nodes, capacity, &in, &err);
+	int r = gather(o, f->nodes, f->capacity, &in, &err);
 
 	if (r == 0)
 		r = make(o, &in, &v, &err);

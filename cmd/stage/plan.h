@@ -12,6 +12,8 @@ struct plan_view {
 	uint64_t chunks;
 	const char *const *hosts;	/* of each node; NULL: not known */
 	struct hpdsl_stage_rates rates; /* 0: not known */
+	/* What auto found, why, and why none before ("": all good); NULL. */
+	const char *directory, *reason, *others;
 	/* plan_sums() fills the rest. */
 	struct hpdsl_stage_share *share; /* of each node; to be freed */
 	struct hpdsl_stage_estimate estimate;

@@ -174,6 +174,15 @@ static uint32_t copies(const struct plan_view *v, bool *ret_alike)
 	return parts < v->nodes ? v->nodes / parts : 1;
 }
 
+static void print_place(const struct plan_view *v)
+{
+	if (!v->directory)
+		return;
+	cmd_print("place: %s: %s\n", v->directory, v->reason);
+	if (*v->others)
+		cmd_print("not before: %s\n", v->others);
+}
+
 void plan_print(const struct plan_view *v)
 {
 	uint32_t parts = hpdsl_stage_plan_parts(v->plan), each;
@@ -187,6 +196,7 @@ void plan_print(const struct plan_view *v)
 		  alike		? "" :
 				  "at least ",
 		  cmd_many(each + (v->left_bytes && !alike), "node").s);
+	print_place(v);
 	cmd_print("dataset: %s, %s; %s from the origin",
 		  cmd_many(v->chunks, "chunk").s, cmd_bytes(v->bytes).s,
 		  cmd_bytes(v->origin_bytes).s);
@@ -235,6 +245,18 @@ static void json_estimate(const struct plan_view *v, struct cmd_json *j)
 	json_known(j, "epochs", e->epochs, e->epochs);
 }
 
+static void json_place(const struct plan_view *v, struct cmd_json *j)
+{
+	if (v->directory) {
+		cmd_json_name(j, "directory", v->directory,
+			      strlen(v->directory));
+		cmd_json_name(j, "reason", v->reason, strlen(v->reason));
+	} else {
+		cmd_json_null(j, "directory");
+		cmd_json_null(j, "reason");
+	}
+}
+
 static void json_nodes(const struct plan_view *v, struct cmd_json *j)
 {
 	uint32_t parts = hpdsl_stage_plan_parts(v->plan);
@@ -274,6 +296,7 @@ void plan_json(const struct plan_view *v)
 	cmd_json_u64(&j, "origin_bytes", v->origin_bytes);
 	cmd_json_u64(&j, "left_bytes", v->left_bytes);
 	json_estimate(v, &j);
+	json_place(v, &j);
 	json_nodes(v, &j);
 	cmd_json_line(&j);
 }

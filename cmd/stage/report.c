@@ -111,7 +111,7 @@ static void json_head(struct cmd_json *j, const struct stage_run *r, int status)
 	cmd_json_real(j, "staging_seconds", r->carry_end - r->carry_begin);
 }
 
-static void print_json(const struct stage_run *r, int status)
+static void print_json(struct stage_run *r, int status)
 {
 	struct cmd_json j = { .out = stdout };
 	struct totals t = add_up(r);
@@ -130,6 +130,7 @@ static void print_json(const struct stage_run *r, int status)
 	cmd_json_u64(&j, "peer_bytes", t.peer);
 	cmd_json_u64(&j, "retries", t.retries);
 	cmd_json_u64(&j, "refetch_bytes", t.refetch);
+	report_paths_json(&j, r);
 	cmd_json_line(&j);
 }
 
@@ -311,6 +312,7 @@ int report_end(struct stage_run *r, int status)
 	int ret = CMD_DONE;
 
 	send_row(r);
+	report_paths(r);
 	if (r->j->rank != 0) {
 		answer(r);
 		return CMD_DONE;

@@ -6,6 +6,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <string.h>
 
 void stage_tell(const struct stage_job *j, const struct stage_failure *f)
 {
@@ -127,8 +128,7 @@ static int carry(struct stage_run *r)
 	return c.failure.err.code;
 }
 
-/* On rank 0, which tells what goes wrong for all. */
-static const char **find_hosts(const struct stage_job *j)
+const char **run_hosts(const struct stage_job *j)
 {
 	const char **hosts;
 
@@ -145,6 +145,8 @@ static int prepare(struct stage_run *r)
 {
 	int ret = run_dataset(r);
 
+	if (!ret)
+		ret = run_place(r, true);
 	if (!ret)
 		ret = run_lock(r);
 	if (ret)
@@ -175,6 +177,7 @@ static int go(struct stage_run *r)
 		return ret;
 	if (r->o->rate)
 		share_rate(r);
+	report_place(r);
 	report_plan(r);
 	return carry(r);
 }
@@ -238,6 +241,7 @@ static void release(struct stage_run *r)
 {
 	hpdsl_stage_plan_free(r->plan);
 	free(r->path);
+	free(r->place.all);
 	free(r->origin);
 	free(r->manifest);
 	free(r->hosts);
@@ -253,17 +257,18 @@ static void release(struct stage_run *r)
 
 int stage_run(struct stage_job *j)
 {
-	const struct stage_where here = { j->node, j->rank, j->host };
 	struct stage_run r = {
 		.j = j,
 		.o = j->o,
 		.io = stage_io(j->node),
 		.begin = stage_now(),
-		.path = stage_expand(j->o->local, &here),
-		.hosts = find_hosts(j),
+		.path = strdup(j->o->local),
+		.hosts = run_hosts(j),
 	};
 	int status;
 
+	if (!r.path)
+		cmd_no_memory();
 	cmd_watch(&r.bar, r.o->common.quiet);
 	r.watch = (struct hpdsl_watch){ .progress = moves,
 					.warn = warn,

@@ -3,13 +3,23 @@
 #ifndef CMD_STAGE_RUN_H
 #define CMD_STAGE_RUN_H
 
+#include "auto.h"
 #include "job.h"
+
+/* place_of_run.c: what auto has found. */
+struct auto_place {
+	bool found;
+	struct choice choice;
+	struct choose_node *all; /* of each node */
+};
 
 struct stage_run {
 	struct stage_job *j;
 	const struct stage_options *o;
 	const struct hp_io *io;
-	char *path; /* LOCALDIR, here */
+	char *path;  /* LOCALDIR, here; as given until it was found */
+	bool placed; /* it was */
+	struct auto_place place;
 	struct stage_failure failure;
 	bool stopped; /* early, as asked, and not all is here */
 	double begin, carry_begin, carry_end;
@@ -58,6 +68,8 @@ int run_agree(struct stage_run *r, const struct hpdsl_error *mine, bool global);
 /* Each: 0, or what r->failure says, the same for all leaders. */
 int run_dataset(struct stage_run *r); /* dataset.c: manifest, order */
 int run_index(struct stage_run *r);
+/* place_of_run.c: LOCALDIR.  write: into candidates, to see who shares them. */
+int run_place(struct stage_run *r, bool write);
 int run_lock(struct stage_run *r);    /* lock.c */
 int run_who_has(struct stage_run *r); /* who_has.c: plan, and holders */
 bool run_lacks(void *arg, uint32_t node, uint64_t chunk);
@@ -70,6 +82,11 @@ struct stage_row {
 };
 void report_progress(void *arg);
 void report_plan(struct stage_run *r);
+/* place_out.c: LOCALDIR where it is not on the command line: rank 0 prints it;
+ * those of all nodes go to rank 0, for --json. */
+void report_place(struct stage_run *r);
+void report_paths(struct stage_run *r);
+void report_paths_json(struct cmd_json *j, struct stage_run *r);
 /* Leaders send, rank 0 prints; status is the one that all will have. */
 int report_end(struct stage_run *r, int status);
 
@@ -77,9 +94,14 @@ int report_end(struct stage_run *r, int status);
 int stage_run(struct stage_job *j);
 /* --status, --clean, --plan under a launcher: the same. */
 int stage_each(struct stage_job *j);
+/* auto_plan.c: --plan with LOCALDIR auto, by all leaders, or without MPI. */
+int stage_auto_plan(struct stage_job *j);
+int stage_auto_plan_alone(const struct stage_options *o);
 int stage_alone(const struct stage_options *o);
 
 /* One line on rank 0. */
+/* run.c: the hosts of all nodes on rank 0, which tells for all. */
+const char **run_hosts(const struct stage_job *j);
 void stage_tell(const struct stage_job *j, const struct stage_failure *f);
 
 #endif

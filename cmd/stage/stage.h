@@ -10,7 +10,9 @@
 
 struct stage_options {
 	struct cmd_common common;
-	const char *dataset, *local; /* as given; local may hold %n %h %r %% */
+	/* As given; local may hold %n %h %r %% $NAME, or be auto. */
+	const char *dataset, *local;
+	const char *of; /* with status or clean of auto: the dataset */
 	enum hpdsl_stage_mode mode;
 	uint32_t copies;
 	bool capacity_given, capacity_percent;
@@ -78,6 +80,15 @@ struct stage_where {
 
 /* place.c: the caller frees it.  NULL: no such thing as %x. */
 char *stage_expand(const char *local, const struct stage_where *w);
+/* local.c: the same, and variables, too: HPDSL_EUSAGE, -ENAMETOOLONG. */
+int stage_local(const char *local, const struct stage_where *w, char **ret,
+		struct hpdsl_error *err);
+/* What is wrong with LOCALDIR on the command line: HPDSL_EUSAGE. */
+int stage_local_check(const struct stage_options *o, struct hpdsl_error *err);
+/* Rank 0 prints it, as it is not on the command line. */
+bool stage_local_is_found(const char *local);
+/* It may differ from node to node. */
+bool stage_local_varies(const char *local);
 /*
  * What tells two directories apart, of one machine or of two, whether they are
  * there yet or not; and what is free there for --capacity.
@@ -99,8 +110,14 @@ uint64_t stage_capacity(const struct stage_options *o,
  * for all; hosts: names, NULL: not known.  Exit status; what is wrong has been
  * told.
  */
-int stage_plan(const struct stage_options *o, uint32_t nodes,
-	       const uint64_t *capacity, const char *const *hosts);
+struct stage_plan_for {
+	uint32_t nodes;
+	const uint64_t *capacity;
+	const char *const *hosts;
+	/* What auto found, why, and why none before; or NULL. */
+	const char *directory, *reason, *others;
+};
+int stage_plan(const struct stage_options *o, const struct stage_plan_for *f);
 
 /* status_clean.c: what one directory holds, or held. */
 struct stage_found {

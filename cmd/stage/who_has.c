@@ -17,7 +17,9 @@ static int find_place(struct stage_step *s)
 	int ret = hpdsl_stage_place(s->r->stage, &p, &s->err);
 
 	if (ret >= 0)
-		s->r->capacity[s->r->j->node] = stage_capacity(s->r->o, &p);
+		s->r->capacity[s->r->j->node] =
+			s->r->place.found ? auto_room(s->r->o, &p) :
+					    stage_capacity(s->r->o, &p);
 	return ret;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for hpdsl-stage
 
-complete -c hpdsl-stage -F
+complete -c hpdsl-stage -F -a auto -d 'a place that is found'
 complete -c hpdsl-stage -l mode -x -a 'auto replicate partition copies=' \
     -d 'which chunks each node holds'
 complete -c hpdsl-stage -l capacity -x -d 'room for chunks on a node'
