@@ -32,6 +32,18 @@ setup_file()
 	"$slurm" up "$bed" 3 "--watch=$$" --ssd=100M --origin=packed \
 		--epilog=epilog --options=rate=8M > up.log 2>&1 ||
 		without="Slurm does not start: $(tail -n 1 up.log)"
+	[ -n "$without" ] || make_disks
+}
+
+# Behind this the SSDs are no memory, which is taken last for LOCALDIR auto.
+make_disks()
+{
+	local n
+
+	for n in 1 2 3; do
+		mkdir "disk$n"
+		"$nodes" on "$bed" "$n" mount --bind "$PWD/disk$n" "$bed/ssd"
+	done
 }
 
 teardown_file()
@@ -45,7 +57,7 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export PATH=$all/bin:$PATH DATASET=$bed/origin TMPDIR=$bed/ssd
 	export SHARED=$bed/ssd/shared
-	unset SLURM_JOB_ID
+	unset SLURM_JOB_ID SLURM_TMPDIR LOCAL_SCRATCH JOBFS
 }
 
 teardown()
