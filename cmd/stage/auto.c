@@ -166,22 +166,20 @@ static void look_at(const struct auto_node *n, const char *path,
 	ret->ram = g.place.ram;
 	ret->holds = is_held(n, local, &held);
 	g.place.held_bytes = held;
-	g.place.capacity += held;
+	if (__builtin_add_overflow(g.place.capacity, held, &g.place.capacity))
+		g.place.capacity = UINT64_MAX;
 	ret->room = auto_room(n->o, &g.place);
 }
 
-void auto_look(struct auto_node *n)
+void auto_look(struct auto_node *n, uint32_t place)
 {
-	for (uint32_t i = 0; i < CHOOSE_PLACES; i++) {
-		struct choose_look *l = &n->found.of[i];
+	const char *path = n->path[place];
+	struct choose_look *l = &n->found.of[place];
 
-		if (!n->path[i])
-			continue;
-		if (n->path[i][0] == '/')
-			look_at(n, n->path[i], l);
-		else
-			l->state = CHOOSE_RELATIVE;
-	}
+	if (path && *path == '/')
+		look_at(n, path, l);
+	else if (path)
+		l->state = CHOOSE_RELATIVE;
 }
 
 uint64_t auto_room(const struct stage_options *o,

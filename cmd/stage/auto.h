@@ -33,8 +33,8 @@ struct auto_node {
 };
 void auto_begin(struct auto_node *n);
 void auto_release(struct auto_node *n);
-/* Writes nothing. */
-void auto_look(struct auto_node *n);
+/* At the candidate, if there is one.  Writes nothing. */
+void auto_look(struct auto_node *n, uint32_t place);
 /*
  * In each candidate that is good so far: a file of this node; when all nodes
  * have put theirs, whether another one's is there; and it goes.

@@ -122,7 +122,8 @@ static int choose(const struct stage_options *o,
 	struct hpdsl_state wanted;
 	int r = stage_order(o, pack->pack, &wanted, err);
 
-	auto_look(n);
+	for (uint32_t i = 0; i < CHOOSE_PLACES; i++)
+		auto_look(n, i);
 	for (uint32_t i = 0; i < nodes; i++)
 		all[i] = n->found;
 	q.parts = r < 0 ? 0 : wanted.order.parts;

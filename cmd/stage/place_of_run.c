@@ -28,6 +28,7 @@ struct search {
 	struct stage_run *r;
 	struct auto_call *call;
 	struct auto_node node;
+	uint32_t place; /* that is looked at */
 	struct choice choice;
 	struct hpdsl_error err;
 };
@@ -47,7 +48,7 @@ static int look(void *arg)
 {
 	struct search *s = arg;
 
-	auto_look(&s->node);
+	auto_look(&s->node, s->place);
 	return 0;
 }
 
@@ -82,12 +83,15 @@ static int search(struct search *s, bool write)
 	struct stage_job *j = s->r->j;
 	int ret;
 
-	job_work(j, look, s, "looking for a place");
+	for (s->place = 0; s->place < CHOOSE_PLACES; s->place++)
+		if (s->node.path[s->place])
+			job_work(j, look, s, "looking at %s",
+				 s->node.path[s->place]);
 	if (!write)
 		return run_agree(s->r, &none, false);
 	job_work(j, put, s, "writing to candidates for LOCALDIR");
 	ret = run_agree(s->r, &none, false);
-	if (!ret) {
+	if (!ret && j->nodes > 1) {
 		job_work(j, see, s, "looking for a place");
 		ret = run_agree(s->r, &none, false);
 	}
