@@ -11,68 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHY = 300, NAME_MAX_LENGTH = 64 };
-
-static const char *const variables[CHOOSE_PLACES - 1] = { "SLURM_TMPDIR",
-							  "LOCAL_SCRATCH",
-							  "JOBFS", "TMPDIR" };
-#define LAST (CHOOSE_PLACES - 1)
-static const char last[] = "/tmp";
-
-/* ---- Candidates ------------------------------------------------------- */
-
-const char *choose_name(uint32_t place)
-{
-	static const char *const names[] = { "$SLURM_TMPDIR", "$LOCAL_SCRATCH",
-					     "$JOBFS", "$TMPDIR", last };
-
-	return names[place];
-}
-
-/* Without what is behind it, and what only looks like another one. */
-static char *trim(const char *path)
-{
-	size_t n = strlen(path);
-
-	while (n > 1 && path[n - 1] == '/')
-		n--;
-	return strndup(path, n);
-}
-
-void choose_candidates(char *(*get)(const char *name), char **ret)
-{
-	for (uint32_t i = 0; i < LAST; i++) {
-		const char *value = get(variables[i]);
-
-		ret[i] = value && *value ? trim(value) : NULL;
-		for (uint32_t k = 0; ret[i] && k <= i; k++)
-			if (k < i ? ret[k] && !strcmp(ret[k], ret[i]) :
-				    !strcmp(last, ret[i])) {
-				free(ret[i]);
-				ret[i] = NULL;
-			}
-	}
-	ret[LAST] = strdup(last);
-}
-
-bool choose_is_name(const char *name)
-{
-	static const char of[] = "abcdefghijklmnopqrstuvwxyz"
-				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-	size_t n = strlen(name);
-
-	return n && n <= NAME_MAX_LENGTH && strspn(name, of) == n;
-}
-
-uint64_t choose_room(uint64_t asked, const struct hpdsl_stage_place *p)
-{
-	uint64_t room = asked < p->capacity ? asked : p->capacity;
-	uint64_t half = p->memory_bytes / 2 + p->held_bytes / 2;
-
-	if (half < p->held_bytes) /* it is not put out again */
-		half = p->held_bytes;
-	return p->ram && half < room ? half : room;
-}
+enum { WHY = 300 };
 
 /* ---- What is wrong with a candidate ----------------------------------- */
 
@@ -108,7 +47,8 @@ static void add_place(const struct work *w, uint32_t place, char *text,
 	const char *path = w->c->path[place];
 
 	add(text, size, "%s", choose_name(place));
-	if (place != LAST && path && w->of[place].differs == UINT32_MAX)
+	if (place != CHOOSE_PLACES - 1 && path &&
+	    w->of[place].differs == UINT32_MAX)
 		add(text, size, " (%.100s)", path);
 }
 
@@ -247,7 +187,7 @@ static bool is_choice(const struct work *w, uint32_t place, bool fits)
 	       (w->c->wish.mode == HPDSL_STAGE_AUTO && s->left < s->total);
 }
 
-/* The best that fits, or else the best that does not: LAST + 1: none. */
+/* The best that fits, or else the best that does not: CHOOSE_PLACES: none. */
 static uint32_t best(const struct work *w, bool fits)
 {
 	uint32_t found = CHOOSE_PLACES;

@@ -287,6 +287,8 @@ none_but()
 		hpdsl-stage "$from/ds" 'a/$'
 	fails 2 "only %n, %h, %r and %% have a meaning, and no other %" \
 		hpdsl-stage "$from/ds" '$HOME/%x'
+	NONE=/$(printf '%04095d' 0) fails 3 "File name too long" \
+		hpdsl-stage "$from/ds" '$NONE'
 }
 
 # ---- On hosts -------------------------------------------------------------
