@@ -62,6 +62,9 @@ struct hpdsl_stage_wish {
 	const uint32_t *order;	/* the chunks' numbers in order of use */
 	/* Names of the nodes, for messages; NULL: they have numbers only. */
 	const char *const *hosts;
+	/* Bytes that a node with every chunk takes besides: side files of the
+	 * whole dataset. */
+	uint64_t whole;
 };
 
 /*
@@ -158,6 +161,17 @@ HPDSL_API ssize_t hpdsl_stage_source_index(struct hpdsl_stage_source *s,
 HPDSL_API int hpdsl_stage_pack_parse(const char *origin, const char *manifest,
 				     size_t bytes, struct hpdsl_stage_pack *ret,
 				     struct hpdsl_error *err);
+/*
+ * What side files take on a node, by the manifest: those of each chunk are
+ * added to add (NULL: not wanted), of the whole dataset to *ret_whole.  Files
+ * that are listed and no side files that are known are told to watch (NULL:
+ * nobody).  HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_stage_pack_sides(const struct hpdsl_stage_pack *pack,
+				     bool keep_compressed,
+				     const struct hpdsl_watch *watch,
+				     uint64_t *add, uint64_t *ret_whole,
+				     struct hpdsl_error *err);
 
 /*
  * From the manifest alone, before the index is there: the dataset's id, and
@@ -202,7 +216,8 @@ struct hpdsl_stage_place {
 	uint64_t free_bytes;	/* for this user, by the file system */
 	uint64_t memory_bytes;	/* left to this job where it is RAM */
 	bool ram;		/* tmpfs, ramfs */
-	uint64_t held_bytes;	/* chunks that are there and count as room */
+	uint64_t held_bytes;	/* chunks and side files that are there and
+				   count as room */
 	uint64_t capacity;	/* free less 5 %, the smaller with memory, and
 				   held_bytes */
 };
@@ -258,10 +273,12 @@ HPDSL_API struct hpdsl_dataset *hpdsl_stage_dataset(struct hpdsl_stage *s);
 /* Before begin: false. */
 HPDSL_API bool hpdsl_stage_holds(const struct hpdsl_stage *s, uint64_t chunk);
 /*
- * Bytes of each chunk in this directory once it is here: n = chunks.  Before
- * begin nothing is written to ret.
+ * Bytes of each chunk in this directory once it is here, with its side files:
+ * n = chunks.  Before begin nothing is written to ret.
  */
 HPDSL_API void hpdsl_stage_weights(const struct hpdsl_stage *s, uint64_t *ret);
+/* What a wish has as whole.  Before begin: 0. */
+HPDSL_API uint64_t hpdsl_stage_whole(const struct hpdsl_stage *s);
 /*
  * Publishes the plan: a new generation of the state file, in which the chunks
  * of this node that are not here are coming.
@@ -270,8 +287,9 @@ HPDSL_API int hpdsl_stage_publish(struct hpdsl_stage *s,
 				  const struct hpdsl_stage_plan *plan,
 				  struct hpdsl_error *err);
 /*
- * Bytes of chunks that are here, and that the plan has not for this node: they
- * stay, and take room that a plan may have counted on.  Before begin: 0.
+ * Bytes of chunks and side files that are here, and that the plan has not for
+ * this node: they stay, and take room that a plan may have counted on.  Before
+ * begin: 0.
  */
 HPDSL_API uint64_t hpdsl_stage_surplus(const struct hpdsl_stage *s,
 				       const struct hpdsl_stage_plan *plan);
@@ -313,6 +331,69 @@ HPDSL_API int hpdsl_stage_status(const char *path, const struct hp_io *io,
  */
 HPDSL_API int hpdsl_stage_touched(const char *path, const struct hp_io *io,
 				  int64_t *ret, struct hpdsl_error *err);
+
+/* ---- Side files ------------------------------------------------------- */
+
+/*
+ * Side files that go along, by numbers from 0, the same on all nodes.  Once
+ * there is a plan, and before it is published, a node of those that the plan
+ * has them for reads them from the origin, as streams, and all write them.
+ * Before begin there are none.
+ */
+HPDSL_API uint32_t hpdsl_stage_side_count(const struct hpdsl_stage *s);
+
+struct hpdsl_stage_side {
+	char name[40]; /* in the dataset */
+	uint64_t bytes;
+	uint32_t chunk; /* whose it is; UINT32_MAX: the whole dataset's */
+	bool planned;	/* for this node */
+	bool here;	/* complete and verified */
+	bool unread;	/* could not be read here, when that was tried last */
+};
+HPDSL_API void hpdsl_stage_side_get(const struct hpdsl_stage *s,
+				    const struct hpdsl_stage_plan *plan,
+				    uint32_t side,
+				    struct hpdsl_stage_side *ret);
+/*
+ * What is wrong with one that could not be had, as an error: it is unread here,
+ * or what came of it differed.
+ */
+HPDSL_API int hpdsl_stage_side_why(const struct hpdsl_stage *s, uint32_t side,
+				   struct hpdsl_error *err);
+
+/*
+ * Some of them, one behind the other: a stream of bytes.  It is used by one
+ * thread at a time; side stays the caller's and must outlive it.
+ */
+struct hpdsl_stage_sides;
+struct hpdsl_stage_sides_of {
+	const struct hpdsl_stage_plan *plan;
+	const uint32_t *side; /* numbers */
+	uint32_t sides;
+	bool sync; /* fsync each before it gets its name */
+};
+HPDSL_API int hpdsl_stage_sides_new(struct hpdsl_stage *s,
+				    const struct hpdsl_stage_sides_of *of,
+				    struct hpdsl_stage_sides **ret,
+				    struct hpdsl_error *err);
+/* What is not complete is removed.  NULL is harmless. */
+HPDSL_API void hpdsl_stage_sides_free(struct hpdsl_stage_sides *t);
+HPDSL_API uint64_t hpdsl_stage_sides_bytes(const struct hpdsl_stage_sides *t);
+/*
+ * The stream's next n bytes, from the origin, into buf.  Each file is opened
+ * once.  Of one that cannot be read, or is not what the manifest says, zeros
+ * come, so that nobody takes it: it is unread.  Returns bytes read.
+ */
+HPDSL_API size_t hpdsl_stage_sides_read(struct hpdsl_stage_sides *t, void *buf,
+					size_t n);
+/*
+ * The stream's next n bytes: of those files that are planned for this node and
+ * not here.  A file gets its name when all of it is here and its checksum
+ * agrees.  A failure is of this node's directory; the rest is then passed over.
+ */
+HPDSL_API int hpdsl_stage_sides_write(struct hpdsl_stage_sides *t,
+				      const void *buf, size_t n,
+				      struct hpdsl_error *err);
 
 /* ---- The stager of one node ------------------------------------------- */
 

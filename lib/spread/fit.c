@@ -25,7 +25,7 @@ struct fit {
 uint64_t hp_fit_part(const struct hpdsl_stage_wish *w, uint32_t parts,
 		     uint32_t part)
 {
-	uint64_t sum = 0;
+	uint64_t sum = parts == 1 ? w->whole : 0;
 
 	for (uint64_t c = part; c < w->chunks; c += parts)
 		sum = hp_fit_add(sum, w->weight[c]);
@@ -176,7 +176,8 @@ int64_t hp_fit_parts(const struct hpdsl_stage_wish *w)
 
 	if (!bytes)
 		return -ENOMEM;
-	f.total = hp_fit_part(w, 1, 0);
+	for (uint64_t c = 0; c < w->chunks; c++)
+		f.total = hp_fit_add(f.total, w->weight[c]);
 	if (wanted && fits(&f, 1))
 		return 1;
 	if (wanted && fits(&f, wanted))

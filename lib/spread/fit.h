@@ -14,7 +14,7 @@ static inline uint64_t hp_fit_add(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Bytes of a part's chunks. */
+/* Bytes of a part's chunks; of the only part with what goes with the whole. */
 uint64_t hp_fit_part(const struct hpdsl_stage_wish *w, uint32_t parts,
 		     uint32_t part);
 

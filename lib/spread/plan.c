@@ -159,6 +159,7 @@ int hpdsl_stage_plan_new(const struct hpdsl_stage_wish *wish,
 		return hp_fail_nomem(err);
 	p->nodes = wish->nodes;
 	p->parts = parts ? (uint32_t)parts : tight_parts(wish);
+	p->whole = p->parts == 1 ? wish->whole : 0;
 	p->chunks = wish->chunks;
 	p->order = wish->order;
 	p->weight = wish->weight;

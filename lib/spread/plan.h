@@ -51,6 +51,7 @@ struct hpdsl_stage_plan {
 	/* Where there is no room, else NULL: the place of each chunk in order
 	 * of use, and of each node the place from which on it keeps nothing. */
 	uint32_t *place, *kept;
+	uint64_t whole;		     /* with one part, what goes with it */
 	uint64_t *part_bytes;	     /* of each part, all its chunks */
 	struct hp_spread_sum *held;  /* of each node, in the end */
 	struct hp_spread_side *side; /* two of each node */
@@ -83,6 +84,11 @@ void hp_spread_sum_up(struct hpdsl_stage_plan *p, const uint64_t *capacity);
 /* Is the chunk planned for the node? */
 bool hp_spread_holds(const struct hpdsl_stage_plan *p, uint32_t node,
 		     uint64_t chunk);
+/* Does every node hold every chunk, and with them what speaks of the whole? */
+static inline bool hp_spread_whole(const struct hpdsl_stage_plan *p)
+{
+	return p->parts == 1 && !p->left.chunks;
+}
 /* Who reads it from the origin if nobody holds it: always of its group. */
 uint32_t hp_spread_reader(const struct hpdsl_stage_plan *p, uint64_t chunk);
 

@@ -76,10 +76,13 @@ static void keep(struct hpdsl_stage_plan *p, uint32_t node, uint64_t i,
 	uint32_t c = p->order[i];
 	struct hp_spread_side *side =
 		side_of(p, node, (uint32_t)(c % p->parts));
+	/* Where all chunks would be here, so would be what goes with them. */
+	uint64_t room =
+		capacity[node] > p->whole ? capacity[node] - p->whole : 0;
 
 	if (p->kept[node] != UINT32_MAX)
 		return;
-	if (p->weight[c] > capacity[node] - p->held[node].bytes) {
+	if (p->weight[c] > room - p->held[node].bytes) {
 		p->kept[node] = (uint32_t)i;
 		return;
 	}
@@ -101,6 +104,17 @@ static void hold_what_fits(struct hpdsl_stage_plan *p, const uint64_t *capacity)
 	}
 }
 
+/* It is not cut: one node counts as the reader of all of it. */
+static void read_whole(struct hpdsl_stage_plan *p)
+{
+	struct hp_spread_sum *sum = p->left.chunks ? &p->left : &p->all;
+
+	sum->bytes = hp_fit_add(sum->bytes, p->whole);
+	if (p->whole && !p->left.chunks)
+		p->side[0].read.bytes =
+			hp_fit_add(p->side[0].read.bytes, p->whole);
+}
+
 static void read_all(struct hpdsl_stage_plan *p)
 {
 	for (uint64_t c = 0; c < p->chunks; c++) {
@@ -113,6 +127,7 @@ static void read_all(struct hpdsl_stage_plan *p)
 			add(&side->read, p->weight[c]);
 		add(left ? &p->left : &p->all, p->weight[c]);
 	}
+	read_whole(p);
 }
 
 void hp_spread_sum_up(struct hpdsl_stage_plan *p, const uint64_t *capacity)

@@ -101,12 +101,28 @@ static int open_dataset(struct hpdsl_stage *s,
 	return s->here ? 0 : hp_fail_nomem(err);
 }
 
+static int list_sides(struct hpdsl_stage *s,
+		      const struct hpdsl_stage_pack *pack,
+		      struct hpdsl_error *err)
+{
+	struct hp_manifest m = { .memory = NULL };
+	int r = hp_manifest_parse(pack->manifest, pack->manifest_bytes,
+				  HP_MANIFEST_NAME, &m, err);
+
+	if (r < 0)
+		return r;
+	r = hp_sides_new(&m, s->keep_compressed, NULL, NULL, &s->sides, err);
+	hp_manifest_release(&m);
+	return r;
+}
+
 /* As if it had not begun. */
 static void forget(struct hpdsl_stage *s)
 {
 	hpdsl_close(hp_take(s->ds));
 	free(hp_take(s->here));
 	free(hp_take(s->origin));
+	hp_sides_release(&s->sides);
 	s->chunks = 0;
 }
 
@@ -121,10 +137,14 @@ static int begin(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
 		r = drop_bad_state(s, opt->pack, err);
 	if (r == 0)
 		r = open_dataset(s, opt->pack, err);
+	if (r == 0)
+		r = list_sides(s, opt->pack, err);
 	if (r < 0)
 		return r;
 	s->origin = strdup(opt->pack->origin);
-	return s->origin ? hp_stage_find(s, opt, err) : hp_fail_nomem(err);
+	if (!s->origin)
+		return hp_fail_nomem(err);
+	return hp_stage_find(s, opt, err);
 }
 
 int hpdsl_stage_begin(struct hpdsl_stage *s,
@@ -172,18 +192,26 @@ bool hpdsl_stage_holds(const struct hpdsl_stage *s, uint64_t chunk)
 	return hp_stage_here(s, chunk) != HP_CHUNK_ABSENT;
 }
 
+uint64_t hp_stage_chunk_bytes(const struct hpdsl_stage *s, uint64_t chunk)
+{
+	struct hpdsl_chunk c;
+
+	/* The rows were all read when the directory was begun. */
+	if (hpdsl_chunk_get(s->ds, (uint32_t)chunk, &c, NULL) < 0)
+		return 0;
+	return c.compressed && !s->keep_compressed ? c.plain_bytes : c.bytes;
+}
+
 /* The same on all nodes, in whatever form a chunk is on one of them. */
 void hpdsl_stage_weights(const struct hpdsl_stage *s, uint64_t *ret)
 {
-	for (uint64_t i = 0; i < s->chunks; i++) {
-		struct hpdsl_chunk c;
+	for (uint64_t i = 0; i < s->chunks; i++)
+		ret[i] = hp_stage_chunk_bytes(s, i);
+	if (s->chunks)
+		hp_sides_weigh(&s->sides, ret);
+}
 
-		/* The rows were all read when the directory was begun. */
-		if (hpdsl_chunk_get(s->ds, (uint32_t)i, &c, NULL) < 0)
-			ret[i] = 0;
-		else
-			ret[i] = c.compressed && !s->keep_compressed ?
-					 c.plain_bytes :
-					 c.bytes;
-	}
+uint64_t hpdsl_stage_whole(const struct hpdsl_stage *s)
+{
+	return hp_sides_weigh(&s->sides, NULL);
 }

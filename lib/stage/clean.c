@@ -10,16 +10,22 @@
 #include "format/manifest.h"
 #include "format/names.h"
 #include "index/index.h"
+#include "sys/dir.h"
+#include "sys/outfile.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 struct clean {
 	struct hpdsl_stage *s;
 	uint64_t chunks;
+	struct hp_sides sides;
+	bool listed; /* the manifest tells which they are */
+	int folder;  /* of some of them, open */
 	uint64_t files, bytes, left;
 	bool removed; /* something, in this pass */
-	char failed[HP_STAGE_NAME + 8];
+	char failed[HP_OUTFILE_NAME + sizeof HP_SIDE_FOLDER];
 };
 
 /* ---- Telling readers -------------------------------------------------- */
@@ -48,28 +54,34 @@ static void clear_bytes(const struct hpdsl_stage *s)
 
 /* ---- What is ours ----------------------------------------------------- */
 
-/* How many chunks the manifest has; 0 if it does not tell. */
-static uint64_t manifest_chunks(const struct hpdsl_stage *s)
+/* How many chunks there are, and which side files: by the manifest. */
+static int read_manifest(struct clean *c, struct hpdsl_error *err)
 {
+	const struct hpdsl_stage *s = c->s;
 	hp_auto_free char *text = NULL;
 	struct hp_manifest m = { .memory = NULL };
-	uint64_t chunks;
 	size_t n;
+	int r;
 
+	c->chunks = s->has_old ? s->old.chunks : 0;
 	if (hp_io_slurp(s->io, s->dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX, &text,
 			&n) < 0 ||
 	    hp_manifest_parse(text, n, HP_MANIFEST_NAME, &m, NULL) < 0)
 		return 0;
-	chunks = m.n_chunks;
+	if (!s->has_old)
+		c->chunks = m.n_chunks;
+	r = hp_sides_new(&m, true, NULL, NULL, &c->sides, err);
+	c->listed = r == 0;
 	hp_manifest_release(&m);
-	return chunks;
+	return r;
 }
 
-static int take_away(struct clean *c, const char *name)
+/* dir: the stage directory, or that of the folder. */
+static int take_away(struct clean *c, int dir, const char *name)
 {
 	const struct hpdsl_stage *s = c->s;
 	struct stat st;
-	int r = s->io->stat(s->io, s->dir, name, &st, AT_SYMLINK_NOFOLLOW);
+	int r = s->io->stat(s->io, dir, name, &st, AT_SYMLINK_NOFOLLOW);
 
 	if (r == -ENOENT)
 		return 0;
@@ -78,9 +90,10 @@ static int take_away(struct clean *c, const char *name)
 		return 0;
 	}
 	if (r == 0)
-		r = s->io->unlink(s->io, s->dir, name, 0);
+		r = s->io->unlink(s->io, dir, name, 0);
 	if (r < 0) {
-		memcpy(c->failed, name, strlen(name) + 1);
+		snprintf(c->failed, sizeof c->failed, "%s%s",
+			 dir == s->dir ? "" : HP_SIDE_FOLDER "/", name);
 		return r;
 	}
 	c->files++;
@@ -89,17 +102,71 @@ static int take_away(struct clean *c, const char *name)
 	return 0;
 }
 
+/* What others have put here under such a name is not listed; without a
+ * manifest the name has to do. */
+static bool is_side(const struct clean *c, const char *name)
+{
+	return !c->listed || hp_sides_find(&c->sides, name, c->chunks);
+}
+
 static int clean_name(void *arg, const char *name)
 {
 	struct clean *c = arg;
 	struct hp_stage_name in;
 
 	hp_stage_name_read(name, c->chunks, &in);
+	if (in.kind == HP_NAME_SIDE && !is_side(c, name))
+		in.kind = HP_NAME_OTHER;
 	if (in.kind == HP_NAME_OTHER)
 		c->left++;
-	if (in.kind == HP_NAME_PART || in.kind == HP_NAME_CHUNK)
-		return take_away(c, name);
+	if (in.kind == HP_NAME_PART || in.kind == HP_NAME_CHUNK ||
+	    in.kind == HP_NAME_SIDE)
+		return take_away(c, c->s->dir, name);
 	return 0;
+}
+
+/* ---- The folder of side files ----------------------------------------- */
+
+static int clean_in_folder(void *arg, const char *name)
+{
+	char path[sizeof HP_SIDE_FOLDER + HP_OUTFILE_NAME];
+	struct clean *c = arg;
+	bool part;
+
+	snprintf(path, sizeof path, "%s/%s", HP_SIDE_FOLDER, name);
+	if (hp_stage_in_side_folder(name, &part) && (part || is_side(c, path)))
+		return take_away(c, c->folder, name);
+	c->left++;
+	return 0;
+}
+
+/* A name that is no folder of ours is what others have left. */
+static int clean_folder(struct clean *c)
+{
+	const struct hp_io *io = c->s->io;
+	uint64_t left = c->left;
+	hp_auto_fd f = { io, hp_stage_side_folder(c->s, false, NULL) };
+	int r = 0;
+
+	if (f.fd == -ENOENT)
+		return 0;
+	if (f.fd < 0) {
+		c->left++;
+		return f.fd == -ENOTDIR || f.fd == -ELOOP ? 0 : f.fd;
+	}
+	c->folder = f.fd;
+	do {
+		hp_auto_fd list = { io, io->open(io, f.fd, ".",
+						 O_RDONLY | O_DIRECTORY, 0) };
+
+		c->removed = false;
+		c->left = left;
+		r = list.fd < 0 ? list.fd :
+				  hp_listdir(io, list.fd, clean_in_folder, c);
+	} while (r == 0 && c->removed);
+	if (r == 0 && c->left == left)
+		r = io->unlink(io, c->s->dir, HP_SIDE_FOLDER, AT_REMOVEDIR);
+	return r == -ENOENT ? 0 : r;
 }
 
 /* A directory that changes may be listed badly: until nothing is left. */
@@ -121,8 +188,10 @@ static int clean_all(struct clean *c)
 					     HP_STATE_NAME };
 	int r = clean_chunks(c);
 
+	if (r == 0)
+		r = clean_folder(c);
 	for (size_t i = 0; i < sizeof names / sizeof *names && r == 0; i++)
-		r = take_away(c, names[i]);
+		r = take_away(c, c->s->dir, names[i]);
 	/* The lock last, while it is held. */
 	if (r == 0)
 		r = c->s->io->unlink(c->s->io, c->s->dir, HP_STAGE_LOCK, 0);
@@ -136,7 +205,9 @@ static int clean(struct clean *c, struct hpdsl_error *err)
 
 	if (r < 0)
 		return r;
-	c->chunks = s->has_old ? s->old.chunks : manifest_chunks(s);
+	r = read_manifest(c, err);
+	if (r < 0)
+		return r;
 	if (s->has_old)
 		clear_bytes(s);
 	r = clean_all(c);
@@ -160,6 +231,7 @@ int hpdsl_stage_clean(const char *path, const struct hp_io *io,
 		return r;
 	r = clean(&c, err);
 	hpdsl_stage_close(c.s);
+	hp_sides_release(&c.sides);
 	if (r == 0) {
 		*ret_files = c.files;
 		*ret_bytes = c.bytes;

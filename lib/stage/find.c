@@ -55,60 +55,34 @@ static int see(void *arg, const char *name)
 
 /* ---- Files ------------------------------------------------------------ */
 
-/* 0, or what is wrong with the file; <0: why that cannot be known. */
-static int check_file(struct find *f, const char *name, uint64_t bytes,
-		      const uint8_t checksum[16], bool hash)
-{
-	struct hpdsl_stage *s = f->s;
-	uint8_t is[16];
-	struct stat st;
-	int r = s->io->stat(s->io, s->dir, name, &st, AT_SYMLINK_NOFOLLOW);
-
-	if (r < 0)
-		return r == -EIO ? BAD_READ : r;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	/* Whose it is may have it open, and change it once it was hashed. */
-	if (st.st_uid != geteuid())
-		return -EPERM;
-	if ((uint64_t)st.st_size != bytes)
-		return BAD_SIZE;
-	if (!hash)
-		return 0;
-	r = hp_stage_hash(s, name, f->meter, is);
-	if (r == -EIO)
-		return BAD_READ;
-	return r < 0 ? r : memcmp(is, checksum, 16) == 0 ? 0 : BAD_BYTES;
-}
-
 /* Is the chunk here in this form?  Notes it, or what is wrong. */
 static int try_form(struct find *f, const struct hpdsl_chunk *c, bool expanded,
 		    struct hpdsl_error *err)
 {
+	static const int bad[] = { [HP_STAGE_BAD_SIZE] = BAD_SIZE,
+				   [HP_STAGE_BAD_BYTES] = BAD_BYTES,
+				   [HP_STAGE_BAD_READ] = BAD_READ };
 	struct hpdsl_stage *s = f->s;
 	enum hp_chunk_state form =
 		expanded ? HP_CHUNK_EXPANDED : HP_CHUNK_READY;
 	bool trust = f->trust && hp_state_get(s->old_bytes, c->number) == form;
 	char name[HP_STAGE_NAME];
+	struct hp_stage_file file = { .name = name };
 	int r;
 
 	hp_stage_chunk_name(c, expanded, name);
-	r = check_file(f, name, expanded ? c->plain_bytes : c->bytes,
-		       expanded ? c->plain_checksum : c->checksum, !trust);
+	file.bytes = expanded ? c->plain_bytes : c->bytes;
+	if (!trust)
+		file.checksum = expanded ? c->plain_checksum : c->checksum;
+	r = hp_stage_check_file(s, &file, f->meter, err);
 	if (r == -ENOENT)
 		return 0; /* somebody has just taken it away */
-	if (r == -EINVAL)
-		return hp_fail(err, r, "%s/%s: is no regular file", s->path,
-			       name);
-	if (r == -EPERM)
-		return hp_fail(err, r, "%s/%s: belongs to another user",
-			       s->path, name);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s/%s", s->path, name);
+		return r;
 	if (r == 0)
 		__atomic_store_n(s->here + c->number, (uint8_t)form,
 				 __ATOMIC_RELEASE);
-	f->found[c->number] |= (uint8_t)(expanded ? r : r << 1);
+	f->found[c->number] |= (uint8_t)(bad[r] << !expanded);
 	return 0;
 }
 
@@ -137,9 +111,10 @@ static int remove_bad(struct find *f, uint32_t number, bool expanded,
 {
 	struct hpdsl_stage *s = f->s;
 	int bad = f->found[number] >> !expanded;
-	const char *what = bad & BAD_READ  ? "cannot be read" :
-			   bad & BAD_BYTES ? "damaged" :
-					     "not of its size";
+	const char *what =
+		hp_stage_bad_word(bad & BAD_READ  ? HP_STAGE_BAD_READ :
+				  bad & BAD_BYTES ? HP_STAGE_BAD_BYTES :
+						    HP_STAGE_BAD_SIZE);
 	char name[HP_STAGE_NAME];
 	struct hpdsl_chunk c;
 	int r = hp_stage_chunk(s, number, expanded, &c, name, err);
@@ -201,6 +176,8 @@ int hp_stage_find(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
 	f.trust = s->old_good && !opt->recheck && s->old.chunks == s->chunks;
 	hp_meter_init(&meter, &opt->watch);
 	r = find(&f, err);
+	if (r == 0)
+		r = hp_stage_find_sides(s, opt, &meter, err);
 	hp_meter_release(&meter);
 	return r;
 }

@@ -35,6 +35,19 @@ static bool read_chunk(const char *name, uint64_t chunks,
 	       strcmp(name, hp_stage_chunk_name(&c, true, again)) == 0;
 }
 
+/* A side file that is in no folder. */
+static bool read_side(const char *name, uint64_t chunks,
+		      struct hp_stage_name *ret)
+{
+	uint32_t chunk = 0;
+	uint8_t kind;
+
+	if (strchr(name, '/') || !hp_side_read(name, chunks, &kind, &chunk))
+		return false;
+	ret->chunk = chunk;
+	return true;
+}
+
 /* A temporary name of a name of ours. */
 static bool read_part(const char *name, uint64_t chunks,
 		      struct hp_stage_name *ret)
@@ -50,7 +63,8 @@ static bool read_part(const char *name, uint64_t chunks,
 	hp_stage_name_read(whole, chunks, &in);
 	hp_outfile_temp(whole, again);
 	ret->chunk = in.chunk;
-	return (in.kind == HP_NAME_CHUNK || in.kind == HP_NAME_FIXED) &&
+	return (in.kind == HP_NAME_CHUNK || in.kind == HP_NAME_FIXED ||
+		in.kind == HP_NAME_SIDE) &&
 	       strcmp(name, again) == 0;
 }
 
@@ -63,6 +77,10 @@ void hp_stage_name_read(const char *name, uint64_t chunks,
 			ret->kind = HP_NAME_FIXED;
 	if (ret->kind == HP_NAME_OTHER && read_chunk(name, chunks, ret))
 		ret->kind = HP_NAME_CHUNK;
+	if (ret->kind == HP_NAME_OTHER && read_side(name, chunks, ret))
+		ret->kind = HP_NAME_SIDE;
+	if (ret->kind == HP_NAME_OTHER && strcmp(name, HP_SIDE_FOLDER) == 0)
+		ret->kind = HP_NAME_FOLDER;
 	if (ret->kind == HP_NAME_OTHER && read_part(name, chunks, ret))
 		ret->kind = HP_NAME_PART;
 }

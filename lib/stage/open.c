@@ -91,6 +91,7 @@ void hpdsl_stage_close(struct hpdsl_stage *s)
 	free(s->old_bytes);
 	free(s->origin);
 	free(s->here);
+	hp_sides_release(&s->sides);
 	free(s->path);
 	free(s);
 }

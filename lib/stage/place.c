@@ -22,15 +22,12 @@ static uint64_t less_some(uint64_t bytes)
 
 static int held(const struct hpdsl_stage *s, uint64_t *ret)
 {
-	hp_auto_free uint64_t *weight = hp_array(s->chunks, sizeof *weight);
-	uint64_t sum = 0;
+	uint64_t sum = hp_stage_sides_held(s, NULL);
 
-	if (!weight)
-		return -ENOMEM;
-	hpdsl_stage_weights(s, weight);
 	for (uint64_t i = 0; i < s->chunks; i++)
 		if (hpdsl_stage_holds(s, i) &&
-		    __builtin_add_overflow(sum, weight[i], &sum))
+		    __builtin_add_overflow(sum, hp_stage_chunk_bytes(s, i),
+					   &sum))
 			return -EOVERFLOW;
 	*ret = sum;
 	return 0;

@@ -40,6 +40,8 @@ struct hp_stage_name {
 		HP_NAME_FIXED, /* index, manifest, state, lock */
 		HP_NAME_PART,  /* a temporary file of ours */
 		HP_NAME_CHUNK,
+		HP_NAME_SIDE,	/* a side file that is in no folder */
+		HP_NAME_FOLDER, /* that of the others */
 	} kind;
 	uint64_t chunk; /* CHUNK, and PART of one */
 	bool zst;	/* the name ends so; CHUNK */
@@ -70,6 +72,50 @@ int hp_stage_find(struct hpdsl_stage *s, const struct hpdsl_stage_begin *opt,
 /* What a kind of file system (statfs's f_type) is called if machines share it;
  * "": it is none of those. */
 const char *hp_stage_shared_kind(uint64_t type);
+
+/* A file as it has to be, and what may be wrong with it. */
+struct hp_stage_file {
+	const char *name;
+	uint64_t bytes;
+	const uint8_t *checksum; /* 16 bytes; NULL: it is not hashed */
+};
+enum hp_stage_bad {
+	HP_STAGE_SOUND,
+	HP_STAGE_BAD_SIZE,
+	HP_STAGE_BAD_BYTES,
+	HP_STAGE_BAD_READ,
+};
+/*
+ * An enum hp_stage_bad; -ENOENT.  What cannot be known is an error: *err names
+ * the file.
+ */
+int hp_stage_check_file(struct hpdsl_stage *s, const struct hp_stage_file *f,
+			struct hp_meter *m, struct hpdsl_error *err);
+/* "damaged" */
+const char *hp_stage_bad_word(enum hp_stage_bad bad);
+
+/* ---- Side files ------------------------------------------------------- */
+
+/* sides_find.c: which of them are here; removes what is damaged or left over.
+ */
+int hp_stage_find_sides(struct hpdsl_stage *s,
+			const struct hpdsl_stage_begin *opt, struct hp_meter *m,
+			struct hpdsl_error *err);
+/*
+ * sides_folder.c: opens the folder of some, which must be a directory of this
+ * user's and no link; make: makes it.  A descriptor, -ENOENT, -errno.
+ */
+int hp_stage_side_folder(const struct hpdsl_stage *s, bool make,
+			 struct hpdsl_error *err);
+/* Is it a name of one in that folder?  part: a temporary one. */
+bool hp_stage_in_side_folder(const char *name, bool *ret_part);
+/* sides_plan.c: has the plan the side file for this node? */
+bool hp_stage_side_planned(const struct hpdsl_stage *s,
+			   const struct hpdsl_stage_plan *plan,
+			   const struct hp_side_row *r);
+/* Bytes of those that are here; plan: that it has not for this node. */
+uint64_t hp_stage_sides_held(const struct hpdsl_stage *s,
+			     const struct hpdsl_stage_plan *plan);
 
 void hp_stage_abandon_put(struct hpdsl_stage *s);
 

@@ -210,11 +210,11 @@ int hpdsl_stage_end(struct hpdsl_stage *s, int how, struct hpdsl_error *err)
 uint64_t hpdsl_stage_surplus(const struct hpdsl_stage *s,
 			     const struct hpdsl_stage_plan *plan)
 {
-	uint64_t sum = 0;
+	uint64_t sum = hp_stage_sides_held(s, plan);
 
 	for (uint64_t c = 0; c < plan->chunks; c++)
 		if (hpdsl_stage_holds(s, c) &&
 		    !hp_spread_holds(plan, s->node, c))
-			sum = hp_fit_add(sum, plan->weight[c]);
+			sum = hp_fit_add(sum, hp_stage_chunk_bytes(s, c));
 	return sum;
 }

@@ -8,6 +8,7 @@
 
 #include "format/stage_state.h"
 #include "hpdsl/stage.h"
+#include "stage/sides.h"
 #include "sys/io.h"
 
 #include <pthread.h>
@@ -41,6 +42,7 @@ struct hpdsl_stage {
 	/* What is here, an enum hp_chunk_state each: ABSENT, READY, EXPANDED.
 	 * Loaded and stored atomically. */
 	uint8_t *here;
+	struct hp_sides sides; /* of the manifest */
 
 	/* From publish on: the state file, mapped. */
 	pthread_mutex_t state_lock;
@@ -75,6 +77,9 @@ void hp_stage_ready(struct hpdsl_stage *s, uint64_t chunk, bool expanded);
 
 /* How a chunk is here; ABSENT unless it is.  Any thread. */
 enum hp_chunk_state hp_stage_here(const struct hpdsl_stage *s, uint64_t chunk);
+
+/* Bytes that the chunk takes in this directory, its side files left out. */
+uint64_t hp_stage_chunk_bytes(const struct hpdsl_stage *s, uint64_t chunk);
 
 /* The name of a chunk's file and its row of the index. */
 int hp_stage_chunk(const struct hpdsl_stage *s, uint64_t chunk, bool expanded,

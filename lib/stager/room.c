@@ -46,7 +46,7 @@ uint32_t hp_stager_keep_some(const struct hpdsl_stager *s)
 	if (hpdsl_stage_place(s->stage, &p, NULL) < 0)
 		return 0;
 	for (uint32_t i = 0; i < s->own.n_want; i++)
-		coming += s->plan->weight[s->own.want[i]];
+		coming += hp_stage_chunk_bytes(s->stage, s->own.want[i]);
 	room = p.free_bytes;
 	if (p.ram && p.memory_bytes < room)
 		room = p.memory_bytes;

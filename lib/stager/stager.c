@@ -51,7 +51,7 @@ static bool is_held(void *arg, uint64_t chunk, bool *ret_plain)
 static void plan_chunk(struct hpdsl_stager *s,
 		       const struct hpdsl_stager_options *opt, uint32_t chunk)
 {
-	uint64_t bytes = s->plan->weight[chunk];
+	uint64_t bytes = hp_stage_chunk_bytes(s->stage, chunk);
 	bool held = hpdsl_stage_holds(s->stage, chunk);
 	uint32_t from;
 
