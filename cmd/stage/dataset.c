@@ -15,6 +15,22 @@
 
 /* ---- Manifest and order ----------------------------------------------- */
 
+static void warn(void *arg, const char *text)
+{
+	(void)arg;
+	cmd_warning("%s", text);
+}
+
+/* What the manifest lists and nobody gets. */
+static int tell_others(const struct stage_run *r, struct hpdsl_error *err)
+{
+	const struct hpdsl_watch watch = { .warn = warn };
+	uint64_t whole;
+
+	return hpdsl_stage_pack_sides(&r->pack, r->o->keep_compressed, &watch,
+				      NULL, &whole, err);
+}
+
 static int open_source(struct stage_step *s)
 {
 	struct stage_run *r = s->r;
@@ -30,6 +46,9 @@ static int open_source(struct stage_step *s)
 	if (ret < 0)
 		return ret;
 	hpdsl_stage_source_pack(r->source, &r->pack);
+	ret = tell_others(r, &s->err);
+	if (ret < 0)
+		return ret;
 	return stage_order(r->o, r->pack.pack, &r->wanted, &s->err);
 }
 

@@ -7,6 +7,7 @@ struct plan_inputs {
 	struct hpdsl_dataset *ds;
 	uint64_t chunks;
 	uint64_t *weight, *capacity;
+	uint64_t whole;		   /* bytes of side files of all of it */
 	struct hpdsl_state wanted; /* the order, as it was asked for */
 	uint32_t *use;		   /* chunks in order of use */
 };
@@ -41,6 +42,29 @@ static int weigh(const struct stage_options *o, struct plan_inputs *in,
 	return 0;
 }
 
+/* What side files add to that, which the index knows nothing of. */
+static int weigh_sides(const struct stage_options *o, struct plan_inputs *in,
+		       struct hpdsl_error *err)
+{
+	cmd_auto_free char *name = NULL, *text = NULL;
+	struct hpdsl_stage_pack pack;
+	size_t size;
+	int r;
+
+	if (asprintf(&name, "%s/dataset.yaml", o->dataset) < 0) {
+		name = NULL;
+		cmd_no_memory();
+	}
+	r = cmd_file_read(name, &text, &size, err);
+	if (r == 0)
+		r = hpdsl_stage_pack_parse(o->dataset, text, size, &pack, err);
+	if (r == 0 && pack.chunks != in->chunks)
+		return 0; /* they do not agree; whoever stages is told */
+	return r < 0 ? r :
+		       hpdsl_stage_pack_sides(&pack, o->keep_compressed, NULL,
+					      in->weight, &in->whole, err);
+}
+
 /* What the dataset's index is known by; a state may be of another one. */
 static int find_pack(const struct stage_options *o, uint8_t ret[16],
 		     struct hpdsl_error *err)
@@ -68,6 +92,8 @@ static int gather(const struct stage_options *o, uint32_t nodes,
 
 	if (r == 0)
 		r = weigh(o, in, err);
+	if (r == 0)
+		r = weigh_sides(o, in, err);
 	if (r == 0 && o->order.state)
 		r = find_pack(o, pack, err);
 	if (r == 0)
@@ -95,6 +121,7 @@ static int make_plan(const struct stage_options *o,
 		.weight = in->weight,
 		.order = in->use,
 		.hosts = v->hosts,
+		.whole = in->whole,
 	};
 	uint32_t parts = v->plan ? hpdsl_stage_plan_parts(v->plan) : 1;
 	int r = stage_first_use(o, &in->wanted, in->ds, v->nodes, parts,

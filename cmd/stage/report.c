@@ -25,7 +25,8 @@ void report_plan(struct stage_run *r)
 /* ---- The summary ------------------------------------------------------ */
 
 struct totals {
-	uint64_t origin, peer, chunks, held, retries, refetch;
+	uint64_t origin, peer, chunks, held, retries, refetch, sides,
+		side_files;
 };
 
 static struct totals add_up(const struct stage_run *r)
@@ -41,6 +42,8 @@ static struct totals add_up(const struct stage_run *r)
 		t.held += s->held_chunks;
 		t.retries += s->retries;
 		t.refetch += s->refetch_bytes;
+		t.sides += r->rows[i].sides.origin_bytes;
+		t.side_files += r->rows[i].sides.files;
 	}
 	return t;
 }
@@ -62,10 +65,10 @@ static void tell_summary(const struct stage_run *r)
 	struct totals t = add_up(r);
 	double seconds = r->carry_end - r->begin;
 	struct hpdsl_stage_sums s;
-	char held[80] = "";
+	char held[80] = "", sides[80] = "";
 
 	hpdsl_stage_plan_sums(r->plan, &s);
-	if (!t.chunks && t.held) {
+	if (!t.chunks && t.held && !t.side_files) {
 		cmd_message("nothing to do: %s, %s, on %s already (%s): %s",
 			    cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
 			    cmd_many(r->j->nodes, "node").s,
@@ -75,13 +78,16 @@ static void tell_summary(const struct stage_run *r)
 	if (t.held)
 		snprintf(held, sizeof(held), ", %s of %llu there already",
 			 cmd_thousands(t.held).s, (LLU)(t.held + t.chunks));
+	if (t.side_files)
+		snprintf(sides, sizeof(sides), ", %s",
+			 cmd_many(t.side_files, "side file").s);
 	cmd_message("staged %s, %s, to %s in %s (%s/s): %s, %s from the "
-		    "origin, %s between nodes%s",
+		    "origin, %s between nodes%s%s",
 		    cmd_many(s.chunks, "chunk").s, cmd_bytes(s.bytes).s,
 		    cmd_many(r->j->nodes, "node").s, cmd_seconds(seconds).s,
 		    cmd_bytes((uint64_t)cmd_rate(s.bytes, seconds)).s,
 		    spread(r).s, cmd_bytes(t.origin).s, cmd_bytes(t.peer).s,
-		    held);
+		    held, sides);
 	if (t.refetch)
 		cmd_message("fetched again, as checksums did not agree: %s",
 			    cmd_bytes(t.refetch).s);
@@ -130,6 +136,7 @@ static void print_json(struct stage_run *r, int status)
 	cmd_json_u64(&j, "peer_bytes", t.peer);
 	cmd_json_u64(&j, "retries", t.retries);
 	cmd_json_u64(&j, "refetch_bytes", t.refetch);
+	cmd_json_u64(&j, "side_origin_bytes", t.sides);
 	report_paths_json(&j, r);
 	cmd_json_line(&j);
 }
@@ -169,6 +176,10 @@ static void json_row(struct cmd_json *j, const struct stage_run *r, uint32_t i)
 	cmd_json_u64(j, "refetch_chunks", s->refetch_chunks);
 	cmd_json_u64(j, "refetch_bytes", s->refetch_bytes);
 	cmd_json_u64(j, "lost_chunks", s->lost_chunks);
+	cmd_json_u64(j, "side_files", row->sides.files);
+	cmd_json_u64(j, "side_bytes", row->sides.bytes);
+	cmd_json_u64(j, "side_origin_bytes", row->sides.origin_bytes);
+	cmd_json_u64(j, "lost_side_files", row->sides.lost);
 	cmd_json_real(j, "seconds", row->seconds);
 	cmd_json_real(j, "read_seconds", s->read_seconds);
 	cmd_json_real(j, "write_seconds", s->write_seconds);
@@ -212,7 +223,8 @@ static uint64_t list(const struct stage_run *r, struct entry *e)
 
 static void send_row(struct stage_run *r)
 {
-	struct stage_row row = { .seconds = stage_now() - r->begin };
+	struct stage_row row = { .sides = r->sides,
+				 .seconds = stage_now() - r->begin };
 
 	snprintf(row.host, sizeof(row.host), "%s", r->j->host);
 	if (r->stager)

@@ -168,6 +168,8 @@ static int go(struct stage_run *r)
 	int ret = prepare(r);
 
 	if (!ret)
+		ret = run_sides(r);
+	if (!ret)
 		ret = run_step(r, publish, true, false, "writing to %s",
 			       r->path);
 	if (!ret)
@@ -197,6 +199,8 @@ static int complete(struct stage_run *r)
 				r->stopped ? HPDSL_ESTOPPED : -EIO,
 				"not all that was planned is here"
 			};
+		if (!err.code)
+			err = r->side_err;
 		__atomic_store_n(&cmd_stop, 0, __ATOMIC_RELAXED);
 		r->j->wish = false;
 		if (run_agree(r, &err, false) == HPDSL_ESTOPPED)

@@ -13,6 +13,11 @@ struct auto_place {
 	struct choose_node *all; /* of each node */
 };
 
+/* Side files of a node: new ones, what it read of them, what was given up. */
+struct stage_side_sums {
+	uint64_t files, bytes, origin_bytes, lost;
+};
+
 struct stage_run {
 	struct stage_job *j;
 	const struct stage_options *o;
@@ -47,6 +52,10 @@ struct stage_run {
 	struct hpdsl_stage_plan *plan;
 	struct hpdsl_stager *stager;
 
+	/* sides.c */
+	struct stage_side_sums sides;
+	struct hpdsl_error side_err; /* the first that was given up */
+
 	/* report.c, on rank 0 */
 	struct stage_row *rows;
 	bool report_failed;
@@ -73,10 +82,12 @@ int run_place(struct stage_run *r, bool write);
 int run_lock(struct stage_run *r);    /* lock.c */
 int run_who_has(struct stage_run *r); /* who_has.c: plan, and holders */
 bool run_lacks(void *arg, uint32_t node, uint64_t chunk);
+int run_sides(struct stage_run *r); /* sides.c */
 
 /* What a leader tells of itself in the end. */
 struct stage_row {
 	struct hpdsl_stager_report r;
+	struct stage_side_sums sides;
 	double seconds;
 	char host[STAGE_HOST];
 };

@@ -36,6 +36,7 @@ static int plan(struct stage_step *s)
 		.weight = r->weight,
 		.order = r->use,
 		.hosts = r->hosts,
+		.whole = hpdsl_stage_whole(r->stage),
 	};
 
 	return hpdsl_stage_plan_new(&wish, &r->plan, &s->err);

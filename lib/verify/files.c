@@ -124,8 +124,7 @@ static int check_file(void *arg, uint64_t number, struct hpdsl_error *err)
 	pthread_mutex_unlock(&v->meter.lock);
 	if (r == 0)
 		return 0;
-	/* Side files are not staged. */
-	if (r == -ENOENT && v->stage)
+	if (r == -ENOENT && v->stage && !hp_verify_stage_wants(v, f->name))
 		return 0;
 	if (!hp_verify_is_damage(r))
 		return hp_fail(err, r, "%s: %s", v->path, why.msg);
@@ -178,7 +177,8 @@ static int look_up(void *arg, const char *name)
 		 u->folder ? "/" : "", name);
 	if (!u->folder && u->enter && strcmp(name, HP_SIDE_FOLDER) == 0)
 		return 0;
-	if (is_known(u, path))
+	if (is_known(u, path) ||
+	    (u->folder && hp_verify_stage_knows(u->v, name)))
 		return 0;
 	u->v->report->unlisted++;
 	hp_meter_warn(&u->v->meter, "%s: not a file of this dataset",

@@ -10,7 +10,9 @@
 #include "base/mem.h"
 #include "dataset/stage_watch.h"
 #include "format/names.h"
+#include "hpdsl/stage.h"
 #include "plan/list.h"
+#include "stage/sides.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,6 +23,9 @@ struct hp_verify_stage {
 	struct hp_arena *names; /* of files */
 	/* Of each chunk, when it was looked at first; 0: not here. */
 	uint8_t *state;
+	/* Then, too: this node, and into how many parts the chunks are cut; 0:
+	 * there is no word of that. */
+	uint32_t node, nodes, parts;
 };
 
 static bool exists(const struct hp_verify *v, const char *name)
@@ -92,6 +97,9 @@ static int take_state(struct hp_verify *v, struct hpdsl_error *err)
 			      "nothing here counts until hpdsl-stage has read "
 			      "it again",
 			      v->path);
+	s->node = s->watch.header.node;
+	s->nodes = s->watch.header.nodes;
+	s->parts = s->watch.header.parts;
 	for (uint32_t c = 0; c < v->n_chunks; c++)
 		if (take_chunk(v, c) < 0)
 			return hp_fail_nomem(err);
@@ -161,6 +169,42 @@ bool hp_verify_absent(struct hp_verify *v, uint32_t chunk)
 bool hp_verify_expanded(const struct hp_verify *v, uint32_t chunk)
 {
 	return v->stage && v->stage->state[chunk] == HP_CHUNK_EXPANDED;
+}
+
+/* Are all chunks here, in the forms that the dataset has them in? */
+static bool all_here(const struct hp_verify *v, bool *ret_as_stored)
+{
+	const struct hp_verify_stage *s = v->stage;
+
+	*ret_as_stored = !v->manifest.adopted;
+	for (uint32_t c = 0; c < v->n_chunks; c++) {
+		if (s->state[c] == HP_CHUNK_ABSENT)
+			return false;
+		if (s->state[c] == HP_CHUNK_EXPANDED)
+			*ret_as_stored = false;
+	}
+	return true;
+}
+
+bool hp_verify_stage_wants(const struct hp_verify *v, const char *name)
+{
+	const struct hp_verify_stage *s = v->stage;
+	struct hpdsl_stage_span parts;
+	uint32_t chunk = 0;
+	uint8_t kind;
+	bool as_stored;
+
+	/* Without a word of a stager that counts no chunk is here. */
+	if (!s->parts || !hp_side_read(name, v->n_chunks, &kind, &chunk))
+		return false;
+	if (kind != HP_SIDE_SUMS && hp_side_of_chunk((enum hp_side_file)kind)) {
+		parts = hpdsl_stage_parts_of(s->nodes, s->parts, s->node);
+		return s->state[chunk] != HP_CHUNK_ABSENT &&
+		       chunk % s->parts >= parts.first &&
+		       chunk % s->parts <= parts.last;
+	}
+	return s->parts == 1 && all_here(v, &as_stored) &&
+	       (kind != HP_SIDE_SUMS || as_stored);
 }
 
 bool hp_verify_stage_knows(const struct hp_verify *v, const char *name)

@@ -80,6 +80,8 @@ void hp_verify_stage_unload(struct hp_verify *v);
 bool hp_verify_absent(struct hp_verify *v, uint32_t chunk);
 /* Is it here as the plain tar of a compressed one? */
 bool hp_verify_expanded(const struct hp_verify *v, uint32_t chunk);
+/* Has the plan a side file of that name for this node, and its chunks here? */
+bool hp_verify_stage_wants(const struct hp_verify *v, const char *name);
 /* Is it a name that a stage directory may have beside the dataset's? */
 bool hp_verify_stage_knows(const struct hp_verify *v, const char *name);
 

@@ -57,7 +57,7 @@ class Chunk:
             self.forms[expanded] = (self.plain, self.plain_digest, EXPANDED)
             if not KEEP:
                 self.local = expanded
-        self.weight = self.forms[self.local][0]
+        self.size = self.weight = self.forms[self.local][0]  # side files come
 
 
 def load(dataset):
@@ -67,7 +67,11 @@ def load(dataset):
                       r"xxh3_128: '?([0-9a-f]{32})'?(?:, plain_bytes: (\d+), "
                       r"plain_xxh3_128: '?([0-9a-f]{32})'?)?", text, re.M)
     need(rows, f"{dataset}: no chunks in the manifest")
-    return [Chunk(n, row) for n, row in enumerate(rows)]
+    chunks = [Chunk(n, row) for n, row in enumerate(rows)]
+    for size, _, n in side_files(dataset, chunks).values():
+        if n is not None:
+            chunks[n].weight += size
+    return chunks
 
 
 # ---- A stage directory ----------------------------------------------------
@@ -91,6 +95,48 @@ class State:
 
 def files(directory):
     return sorted(os.listdir(directory))
+
+
+# ---- Side files -----------------------------------------------------------
+
+WHOLE = ("shards.json", ".nv-meta/.info.json", ".nv-meta/split.yaml",
+         ".nv-meta/dataset.yaml", "SHA256SUMS")
+
+
+def side_files(dataset, chunks):
+    """{name: (bytes, digest, number of the chunk or None)} that go along."""
+    with open(os.path.join(dataset, "dataset.yaml"), encoding="utf-8") as f:
+        _, _, text = f.read().partition("\nfiles:\n")
+    found = {}
+    for name, size, digest in re.findall(
+            r"^- {name: ([^,]+), bytes: (\d+), xxh3_128: '?([0-9a-f]{32})'?",
+            text, re.M):
+        name = name.strip("'")
+        of = re.fullmatch(r"chunk-(\d{6})(?:\.tar)?\.idx", name)
+        if of and int(of[1]) < len(chunks):
+            found[name] = (int(size), digest, int(of[1]))
+        elif name in WHOLE:
+            if name != "SHA256SUMS" or all(c.local == c.name for c in chunks):
+                found[name] = (int(size), digest, None)
+    return found
+
+
+def check_sides(dataset, directory, chunks, held, mode):
+    """mode: those of the chunks held are here, and no others ("all"), or
+    what is here is as it should be ("some")."""
+    whole = len(held) == len(chunks)
+    for name, (size, digest, n) in side_files(dataset, chunks).items():
+        path = os.path.join(directory, name)
+        wanted = n in held if n is not None else whole
+        if not os.path.lexists(path):
+            need(mode == "some" or not wanted, f"{path}: is missing")
+            continue
+        need(mode == "some" or wanted, f"{path}: was not to be here")
+        need(stat.S_ISREG(os.lstat(path).st_mode), f"{path}: no file")
+        with open(path, "rb") as f:
+            data = f.read()
+        need(len(data) == size and xxh3_128(data).hex() == digest,
+             f"{path}: has its name and does not verify")
 
 
 def chunk_files(chunks, directory):
@@ -119,6 +165,13 @@ def sound(dataset, directory, parts_left=False):
     need(mode == 0o700, f"{directory}: mode {mode:o}")
     known = set(found.values()) | {"dataset.yaml", "index.hpdsl",
                                    "stage.hpdsl", ".stage.lock"}
+    sides = side_files(dataset, chunks)
+    known |= {name.partition("/")[0] for name in sides}
+    check_sides(dataset, directory, chunks, found, "some")
+    folder = os.path.join(directory, ".nv-meta")
+    for name in files(folder) if os.path.isdir(folder) else ():
+        need(f".nv-meta/{name}" in sides or parts_left and
+             name.endswith(".part"), f"{folder}: {name} is left there")
     for name in files(directory):
         left = parts_left and name.startswith(".")
         need(name in known or left, f"{directory}: {name} is left there")
@@ -135,7 +188,7 @@ def sound(dataset, directory, parts_left=False):
 # ---- Plans ----------------------------------------------------------------
 
 
-def parts_of(mode, chunks, capacities):
+def parts_of(mode, chunks, capacities, whole):
     nodes = len(capacities)
     if mode == "replicate":
         return 1
@@ -148,7 +201,8 @@ def parts_of(mode, chunks, capacities):
         tried.insert(1, int(mode[6:]))
     for parts in tried:
         if all(sum(c.weight for c in chunks
-                   if c.n % parts in parts_at(n, nodes, parts)) <= room
+                   if c.n % parts in parts_at(n, nodes, parts)) +
+               (whole if parts == 1 else 0) <= room
                for n, room in enumerate(capacities)):
             return parts
     return nodes
@@ -168,12 +222,14 @@ def order_of_use(chunks, nodes, parts):
                      len(chunks), 0)
 
 
-def planned(mode, chunks, capacities):
-    parts = parts_of(mode, chunks, capacities)
+def planned(mode, chunks, capacities, whole):
+    """whole: bytes of side files of the whole dataset."""
+    parts = parts_of(mode, chunks, capacities, whole)
     out = []
     for n, room in enumerate(capacities):
         held = parts_at(n, len(capacities), parts)
         mine = {c.n for c in chunks if c.n % parts in held}
+        room -= whole if parts == 1 else 0
         if sum(chunks[c].weight for c in mine) > room:
             order = [c for c in order_of_use(chunks, len(capacities), parts)
                      if c in mine]
@@ -191,13 +247,17 @@ def placed(dataset, mode, capacities, *directories):
     capacities = [float("inf") if c == "-" else int(c)
                   for c in capacities.split()]
     need(len(capacities) == len(directories), "as many capacities as nodes")
-    parts, want = planned(mode, load(dataset), capacities)
+    chunks = load(dataset)
+    whole = sum(size for size, _, n in side_files(dataset, chunks).values()
+                if n is None)
+    parts, want = planned(mode, chunks, capacities, whole)
     for n, directory in enumerate(directories):
         chunks, found = sound(dataset, directory)
         need(set(found) == want[n],
              f"{directory}: has {sorted(found)}, planned {sorted(want[n])}")
         for c, name in found.items():
             need(name == chunks[c].local, f"{directory}: {name}: its form")
+        check_sides(dataset, directory, chunks, found, "all")
         s = State(directory)
         need((s.node, s.nodes, s.parts, s.part, s.end) ==
              (n, len(directories), parts,
@@ -227,7 +287,7 @@ def report(path, dataset, *directories):
              f"node {n}: {row}, {stored} stored bytes")
         need(row["retries"] == 0 and row["refetch_bytes"] == 0,
              f"node {n}: {row}")
-        need(row["written_bytes"] >= sum(chunks[c].weight for c in found),
+        need(row["written_bytes"] >= sum(chunks[c].size for c in found),
              f"node {n}: {row}")
         origin += row["origin_bytes"]
         for c in found:
@@ -284,7 +344,8 @@ def reads(dataset, *traces):
             end = max(end, b)
     for c in load(dataset):
         need(once.pop(c.name, 0) == c.bytes, f"{c.name}: was not read once")
-    for name in ("dataset.yaml", "index.hpdsl"):
+    for name in ("dataset.yaml", "index.hpdsl",
+                 *side_files(dataset, load(dataset))):
         size = os.path.getsize(os.path.join(dataset, name))
         need(once.pop(name, 0) == size, f"{name}: was not read once")
     need(not once, f"other files were read: {once}")

@@ -133,6 +133,7 @@ lacks()
 	stage make zout st expanded here=0-3
 	: > st/.chunk-000004.tar.part
 	cp st/chunk-000000.tar st/chunk-000005.tar
+	cp zout/chunk-00000[0-3]*.idx st
 	hpdsl-verify st 2> text
 	lacks warning text
 	[ "$(hpdsl-verify --json st | field unlisted)" = 0 ]
@@ -144,6 +145,60 @@ lacks()
 	grep -q 'not staged here: 6 chunks' text
 	grep -q '^hpdsl-verify: no chunk is here: ' text
 	lacks '0 samples' text
+}
+
+# missing WHAT: what hpdsl-verify misses in st, and that is all.
+missing()
+{
+	hpdsl-verify st > lines 2> /dev/null || [ $? = 1 ]
+	diff <(sed -n 's/: is missing$//p' lines | sort) \
+		<(printf '%s\n' "$@" | sed '/^$/d' | sort)
+	[ "$(wc -l < lines)" = "$(grep -c 'is missing$' lines)" ]
+}
+
+@test "a side file that the plan has here and that is missing is damage" {
+	hpdsl-pack -q --chunks 4 --zstd --emit=dali,energon,wids \
+		--digest=sha256 in zout
+	idx=("chunk-00000"{0..3}.{,tar.}idx)
+	meta=(shards.json .nv-meta/{.info.json,dataset.yaml,split.yaml})
+	stage make zout st expanded
+	missing "${idx[@]}" "${meta[@]}"
+	cp -r zout/.nv-meta zout/shards.json st
+	missing "${idx[@]}"
+	cp zout/*.idx st
+	hpdsl-verify st
+	# the sums are of the chunks as they are stored
+	rm -r st
+	stage make zout st compressed
+	missing "${idx[@]}" "${meta[@]}" SHA256SUMS
+	# those of the whole dataset want all of it
+	rm -r st
+	stage make zout st expanded here=0-2
+	missing chunk-00000{0..2}.{,tar.}idx
+	# and the plan has parts of others for other nodes
+	rm -r st
+	stage make zout st expanded part=1/2 node=1/2
+	missing chunk-00000{1,3}.{,tar.}idx
+	# of another boot nothing counts, and of what is coming nothing yet
+	rm -r st
+	stage make zout st boot=other
+	missing ""
+	rm -r st
+	stage make zout st expanded here=0,1 coming=2,3
+	missing chunk-00000{0,1}.{,tar.}idx
+	# what is here is verified in any case
+	cp zout/chunk-000003.idx zout/shards.json st
+	hpdsl-verify st > lines 2> /dev/null || :
+	lacks 'shards.json\|chunk-000003' lines
+	echo >> st/shards.json
+	rm st/chunk-000003.idx
+	ln -s nowhere st/chunk-000003.idx
+	hpdsl-verify st > lines 2> /dev/null || :
+	grep -q '^shards.json: is .* bytes, .* expected$' lines
+	# one that is no side file is nowhere asked for
+	rm -r st
+	stage make out st
+	hpdsl-verify st
 }
 
 @test "hpdsl-verify --source compares what is here" {
