@@ -87,7 +87,7 @@ bool hp_spread_holds(const struct hpdsl_stage_plan *p, uint32_t node,
 /* Does every node hold every chunk, and with them what speaks of the whole? */
 static inline bool hp_spread_whole(const struct hpdsl_stage_plan *p)
 {
-	return p->parts == 1 && !p->left.chunks;
+	return p->parts == 1 && !p->place;
 }
 /* Who reads it from the origin if nobody holds it: always of its group. */
 uint32_t hp_spread_reader(const struct hpdsl_stage_plan *p, uint64_t chunk);

@@ -107,10 +107,10 @@ static void hold_what_fits(struct hpdsl_stage_plan *p, const uint64_t *capacity)
 /* It is not cut: one node counts as the reader of all of it. */
 static void read_whole(struct hpdsl_stage_plan *p)
 {
-	struct hp_spread_sum *sum = p->left.chunks ? &p->left : &p->all;
+	struct hp_spread_sum *sum = p->place ? &p->left : &p->all;
 
 	sum->bytes = hp_fit_add(sum->bytes, p->whole);
-	if (p->whole && !p->left.chunks)
+	if (p->whole && !p->place)
 		p->side[0].read.bytes =
 			hp_fit_add(p->side[0].read.bytes, p->whole);
 }

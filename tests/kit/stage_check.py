@@ -121,10 +121,9 @@ def side_files(dataset, chunks):
     return found
 
 
-def check_sides(dataset, directory, chunks, held, mode):
-    """mode: those of the chunks held are here, and no others ("all"), or
-    what is here is as it should be ("some")."""
-    whole = len(held) == len(chunks)
+def check_sides(dataset, directory, chunks, held, mode, whole=False):
+    """mode: those of the chunks held are here, with those of the whole, and no
+    others ("all"), or what is here is as it should be ("some")."""
     for name, (size, digest, n) in side_files(dataset, chunks).items():
         path = os.path.join(directory, name)
         wanted = n in held if n is not None else whole
@@ -257,7 +256,8 @@ def placed(dataset, mode, capacities, *directories):
              f"{directory}: has {sorted(found)}, planned {sorted(want[n])}")
         for c, name in found.items():
             need(name == chunks[c].local, f"{directory}: {name}: its form")
-        check_sides(dataset, directory, chunks, found, "all")
+        check_sides(dataset, directory, chunks, found, "all",
+                    parts == 1 and len(found) == len(chunks))
         s = State(directory)
         need((s.node, s.nodes, s.parts, s.part, s.end) ==
              (n, len(directories), parts,

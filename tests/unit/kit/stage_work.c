@@ -73,12 +73,63 @@ int work_begin(struct work *w, const char *from, const char *to,
 	return r < 0 ? r : hpdsl_stage_begin(w->s, &b, err);
 }
 
+enum { SIDES = 64 };
+
+/* Those that are planned here, and lacked. */
+static uint32_t list_sides(const struct work *w,
+			   const struct hpdsl_stage_plan *plan,
+			   uint32_t side[SIDES])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < hpdsl_stage_side_count(w->s); i++) {
+		struct hpdsl_stage_side f;
+
+		hpdsl_stage_side_get(w->s, plan, i, &f);
+		if (f.planned && !f.here && n < SIDES)
+			side[n++] = i;
+	}
+	return n;
+}
+
+int work_sides(struct work *w, const struct hpdsl_stage_plan *plan,
+	       struct hpdsl_error *err)
+{
+	uint8_t buf[1000];
+	uint32_t side[SIDES], left[SIDES];
+	struct hpdsl_stage_sides_of of = { .plan = plan, .side = side };
+	size_t piece = w->piece ? w->piece : 700;
+	struct hpdsl_stage_sides *t;
+	uint64_t bytes;
+	int r;
+
+	of.sides = list_sides(w, plan, side);
+	if (!of.sides)
+		return 0;
+	r = hpdsl_stage_sides_new(w->s, &of, &t, err);
+	if (r < 0)
+		return r;
+	bytes = hpdsl_stage_sides_bytes(t);
+	do {
+		size_t n = bytes < piece ? (size_t)bytes : piece;
+
+		hpdsl_stage_sides_read(t, buf, n);
+		r = hpdsl_stage_sides_write(t, buf, n, err);
+		bytes -= n;
+	} while (bytes && r == 0);
+	hpdsl_stage_sides_free(t);
+	w->lost = list_sides(w, plan, left);
+	w->sides = of.sides - w->lost;
+	return r;
+}
+
 int work_publish(struct work *w, struct hpdsl_error *err)
 {
 	uint64_t capacity = w->limit ? w->limit : UINT64_MAX / 4;
 	uint64_t weight[100];
 	uint32_t order[100];
-	struct hpdsl_stage_wish wish = { .nodes = 1,
+	struct hpdsl_stage_wish wish = { .whole = hpdsl_stage_whole(w->s),
+					 .nodes = 1,
 					 .capacity = &capacity,
 					 .chunks = w->pack.chunks,
 					 .weight = weight,
@@ -92,7 +143,9 @@ int work_publish(struct work *w, struct hpdsl_error *err)
 	r = hpdsl_stage_plan_new(&wish, &plan, err);
 	if (r < 0)
 		return r;
-	r = hpdsl_stage_publish(w->s, plan, err);
+	r = work_sides(w, plan, err);
+	if (r == 0)
+		r = hpdsl_stage_publish(w->s, plan, err);
 	hpdsl_stage_plan_free(plan);
 	return r;
 }

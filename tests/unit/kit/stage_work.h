@@ -27,7 +27,9 @@ struct work {
 	uint64_t most;	/* chunks to copy; 0: all */
 	uint64_t limit; /* bytes of capacity; 0: no limit */
 	uint64_t held, copied;
-	uint64_t hashed; /* bytes of what was found */
+	size_t piece;	      /* of streams of side files; 0: some bytes */
+	uint32_t sides, lost; /* side files that came, and that did not */
+	uint64_t hashed;      /* bytes of what was found */
 	char warned[4096];
 };
 
@@ -36,6 +38,9 @@ int work_begin(struct work *w, const char *from, const char *to,
 	       const struct hp_io *io, struct hpdsl_error *err);
 int work_put_index(struct work *w, struct hpdsl_error *err);
 int work_publish(struct work *w, struct hpdsl_error *err);
+/* The middle of that: with the plan, before it is published. */
+int work_sides(struct work *w, const struct hpdsl_stage_plan *plan,
+	       struct hpdsl_error *err);
 /* HPDSL_ESTOPPED after w->most chunks. */
 int work_copy(struct work *w, const char *from, struct hpdsl_error *err);
 void work_release(struct work *w);

@@ -63,7 +63,8 @@ static void make_case(struct case_ *c, uint32_t nodes, uint32_t chunks)
 					     .capacity = c->capacity,
 					     .chunks = chunks,
 					     .weight = c->weight,
-					     .order = c->order };
+					     .order = c->order,
+					     .whole = draw(2) ? draw(40) : 0 };
 }
 
 static uint64_t part_bytes(const struct hpdsl_stage_wish *w, uint32_t d,
@@ -91,7 +92,7 @@ static bool has_part(uint64_t n, uint64_t d, uint64_t k, uint64_t part)
 static bool all_fit(const struct hpdsl_stage_wish *w, uint32_t d)
 {
 	for (uint32_t n = 0; n < w->nodes; n++) {
-		uint64_t need = 0;
+		uint64_t need = d == 1 ? w->whole : 0;
 
 		for (uint32_t p = 0; p < d; p++)
 			if (has_part(w->nodes, d, n, p))
@@ -123,8 +124,9 @@ static uint32_t smallest(const struct hpdsl_stage_wish *w)
 static bool keeps(const struct hpdsl_stage_wish *w, uint32_t d, uint32_t node,
 		  uint32_t chunk)
 {
-	uint64_t left = w->capacity[node];
+	uint64_t left = w->capacity[node], whole = d == 1 ? w->whole : 0;
 
+	left = left > whole ? left - whole : 0;
 	if (!has_part(w->nodes, d, node, chunk % d))
 		return false;
 	for (uint32_t i = 0; i < w->chunks; i++) {
@@ -156,6 +158,32 @@ static bool lacks_all(void *arg, uint32_t node, uint64_t chunk)
 {
 	assert_true(hp_spread_holds(arg, node, chunk));
 	return true;
+}
+
+/*
+ * What goes with the whole: node 0 reads it, the others have it from the node
+ * before.
+ */
+static void add_whole(const struct hpdsl_stage_plan *p,
+		      const struct hpdsl_stage_wish *w,
+		      struct hpdsl_stage_share *sum, uint32_t *from,
+		      uint32_t *to)
+{
+	for (uint32_t n = 0; n < w->nodes && p->parts == 1 && w->whole; n++) {
+		if (!all_fit(w, 1)) {
+			sum[n].left_bytes += w->whole;
+			continue;
+		}
+		sum[n].bytes += w->whole;
+		if (n == 0) {
+			sum[n].origin_bytes += w->whole;
+			continue;
+		}
+		sum[n].received_bytes += w->whole;
+		sum[n - 1].sent_bytes += w->whole;
+		from[n] |= 1u << (n - 1);
+		to[n - 1] |= 1u << n;
+	}
 }
 
 /* Shares are what comes of going through all chunks of all nodes. */
@@ -195,6 +223,7 @@ static void check_shares(const struct hpdsl_stage_plan *p,
 			}
 		}
 	}
+	add_whole(p, w, sum, from, to);
 	for (uint32_t n = 0; n < w->nodes; n++) {
 		sum[n].receives_from = (uint32_t)__builtin_popcount(from[n]);
 		sum[n].sends_to = (uint32_t)__builtin_popcount(to[n]);
@@ -219,6 +248,10 @@ static void check_sums(const struct hpdsl_stage_plan *p,
 		sum.left_chunks += !held;
 		sum.left_bytes += held ? 0 : w->weight[c];
 	}
+	if (p->parts == 1 && all_fit(w, 1))
+		sum.bytes += w->whole;
+	else if (p->parts == 1)
+		sum.left_bytes += w->whole;
 	hpdsl_stage_plan_sums(p, &is);
 	assert_memory_equal(&is, &sum, sizeof is);
 }
@@ -306,6 +339,7 @@ static void check_plan(struct case_ *c)
 	if (!d)
 		d = wanted(w) > w->nodes ? wanted(w) : w->nodes;
 	assert_int_equal(hpdsl_stage_plan_parts(p), d);
+	assert_int_equal(hp_spread_whole(p), d == 1 && all_fit(w, 1));
 	check_held(p, w);
 	check_shares(p, w);
 	check_sums(p, w);

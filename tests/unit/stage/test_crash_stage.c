@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 static bool sync_all; /* --fsync: a chunk that has its name is whole */
+static unsigned emit; /* side files */
 
 /* After a crash it is another one. */
 static void set_boot(struct memio *m, char c)
@@ -38,6 +39,7 @@ static void put_origin(struct memio *m)
 					  .threads = HPDSL_SERIAL,
 					  .readers = HPDSL_SERIAL,
 					  .memory = 8 << 20,
+					  .emit = emit,
 					  .watch.io = memio_io(m) };
 	struct hpdsl_pack_report report;
 	struct hpdsl_error err;
@@ -129,6 +131,9 @@ static int run_stage(const struct hp_io *io, bool again,
 	assert_int_equal(hpdsl_stage_status("/stage", io, &status, err), 0);
 	assert_true(status.complete);
 	assert_int_equal(status.ready, 3);
+	assert_int_equal(w.lost, 0);
+	if (!again)
+		assert_int_equal(w.sides, emit ? 3 + 3 + 3 + 1 : 0);
 	return 0;
 }
 
@@ -208,12 +213,22 @@ static void test_resume(void **state)
 	play(put_half);
 }
 
+/* With side files, which come first. */
+static void test_sides(void **state)
+{
+	(void)state;
+	emit = HPDSL_EMIT_DALI | HPDSL_EMIT_ENERGON | HPDSL_EMIT_WIDS;
+	play(put_origin);
+	emit = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stage),
 		cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_sides),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

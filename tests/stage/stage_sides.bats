@@ -1,0 +1,391 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Side files go along with the chunks that they belong to, read once at the
+# origin, and never with a name that they do not deserve.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+load ../kit/mpi
+
+setup_file()
+{
+	[ -x "$BUILD/hpdsl-stage" ] || return 0
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree tree 2 40
+	hpdsl-pack -q --names=portable --chunks=7 --emit=dali,energon,wids \
+		--digest=sha256 tree ds
+	hpdsl-pack -q --names=portable --chunks=5 --emit=dali,energon,wids \
+		--digest=sha256 --zstd tree zst
+	# files of several pieces, and of none; and one of nobody
+	hpdsl-pack -q --names=portable --chunks=4 --emit=dali,wids tree large
+	"$SRC/tests/kit/side_forge.py" large chunk-000000.idx=1500000 \
+		chunk-000001.idx=0 chunk-000002.idx=524288 shards.json=3000001 \
+		.nv-meta/split.yaml=40 .nv-meta/index.sqlite=10 notes.txt=9 \
+		chunk-000004.idx=5 other/shards.json=7
+}
+
+begin()
+{
+	export STAGE
+	STAGE=$BUILD/tests/bed/hpdsl-stage
+	[ -x "$STAGE" ] || skip "no $STAGE"
+}
+
+# side_files DIR: the readers' own rules, on what is there.
+side_files()
+{
+	python3 "$SRC/tests/kit/side_files.py" "$1"
+}
+
+# number NAME: the sum of that column of the report's nodes.
+number()
+{
+	python3 -c 'import json, sys
+print(sum(n[sys.argv[1]] for n in json.load(open("report"))["nodes"]))' "$1"
+}
+
+# bytes_of FILE..
+bytes_of()
+{
+	stat -c %s "$@" | awk '{ n += $1 } END { print n }'
+}
+
+@test "a replica has all of them, and readers read it as the origin" {
+	stage 3 -q --pretend-nodes=3 --report=report "$from/ds" node%n
+	check_stage placed "$from/ds" replicate "- - -" node0 node1 node2
+	check_stage report report "$from/ds" node0 node1 node2
+	[ "$(number side_files)" = $((3 * 19)) ]
+	all=$(bytes_of "$from"/ds/{*.idx,shards.json,SHA256SUMS} \
+		"$from"/ds/.nv-meta/{.info.json,dataset.yaml,split.yaml})
+	[ "$(number side_origin_bytes)" = "$all" ]
+	[ "$(number side_bytes)" = $((3 * all)) ]
+	[ "$(number lost_side_files)" = 0 ]
+	for node in node0 node1 node2; do
+		hpdsl-verify -q $node
+		(cd $node && sha256sum --quiet -c SHA256SUMS)
+		[ "$(side_files $node)" = "dali energon wids" ]
+		diff -r -x '*.hpdsl' -x .stage.lock "$from/ds" $node
+		cmp "$from/ds/index.hpdsl" $node/index.hpdsl
+	done
+	rm report
+	stage 3 -q --pretend-nodes=3 --report=report "$from/ds" node%n
+	[ "$(number side_files) $(number side_origin_bytes)" = "0 0" ]
+	# the state file is what it was: nothing in it tells of them
+	rm -r node?/*.idx node?/.nv-meta node?/shards.json node?/SHA256SUMS
+	[ "$(stat -c %s node0/stage.hpdsl)" = $((4736 + 7)) ]
+	fails_verify node0 19
+	# a directory of an older version: the next run brings them
+	stage 3 --pretend-nodes=3 --report=report "$from/ds" node%n 2> text
+	grep -q ', 21 of 21 there already, 57 side files$' text
+	[ "$(number origin_bytes) $(number side_origin_bytes)" = "0 $all" ]
+	check_stage placed "$from/ds" replicate "- - -" node0 node1 node2
+	hpdsl-verify -q node2
+}
+
+# fails_verify DIR N: it misses so many files there, and nothing else.
+fails_verify()
+{
+	local status=0
+	hpdsl-verify "$1" > lines 2> /dev/null || status=$?
+	[ "$status" = 1 ]
+	[ "$(grep -c ': is missing$' lines)" = "$2" ]
+	[ "$(wc -l < lines)" = "$2" ]
+}
+
+@test "parts have those of their chunks, and none of the whole" {
+	local how
+	for how in "3 partition" "4 copies=2" "5 copies=2"; do
+		rm -rf node*
+		# shellcheck disable=SC2046
+		stage "${how% *}" -q --pretend-nodes="${how% *}" \
+			--mode="${how#* }" --report=report "$from/ds" node%n
+		# shellcheck disable=SC2046
+		check_stage placed "$from/ds" "${how#* }" \
+			"$(yes - | head -n "${how% *}" | xargs)" \
+			$(nodes node "${how% *}")
+		[ "$(number side_origin_bytes)" = \
+			"$(bytes_of "$from"/ds/*.idx)" ]
+		compgen -G 'node*/.nv-meta' && false
+		hpdsl-verify -q node1
+	done
+	# what an earlier plan has left goes along with its chunk
+	rm -rf node*
+	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	stage 2 -q --pretend-nodes=2 --mode=partition "$from/ds" node%n
+	diff -r -x '*.hpdsl' -x .stage.lock "$from/ds" node1
+	hpdsl-verify -q node1
+	rm node1/chunk-000000.idx node1/shards.json # no part of its plan
+	hpdsl-verify -q node1
+	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	check_stage placed "$from/ds" replicate "- -" node0 node1
+}
+
+@test "the sums go only where chunks are as they are stored" {
+	hpdsl-stage -q "$from/zst" plain
+	check_stage placed "$from/zst" replicate - plain
+	[ ! -e plain/SHA256SUMS ]
+	[ "$(side_files plain)" = "dali energon wids" ]
+	hpdsl-verify -q plain
+	hpdsl-stage -q --keep-compressed "$from/zst" stored
+	check_stage --keep-compressed placed "$from/zst" replicate - stored
+	(cd stored && sha256sum --quiet -c SHA256SUMS)
+	hpdsl-verify -q stored
+	# one that is here expanded stays so
+	hpdsl-stage -q --keep-compressed "$from/zst" plain
+	[ ! -e plain/SHA256SUMS ]
+	hpdsl-verify -q plain
+}
+
+@test "several pieces, no bytes, and names of others" {
+	stage 3 --pretend-nodes=3 --mode=replicate "$from/large" node%n 2> text
+	[ "$(grep -c warning text)" = 4 ]
+	for name in notes.txt .nv-meta/index.sqlite other/shards.json \
+		chunk-000004.idx; do
+		grep -q "warning: $name: in the manifest, but no side file that is known; it is not staged$" \
+			text
+	done
+	check_stage placed "$from/large" replicate "- - -" node0 node1 node2
+	[ -e node2/chunk-000001.idx ]
+	[ ! -e node0/notes.txt ]
+	hpdsl-verify -q node0
+	rm -r node*
+	stage 2 -q --pretend-nodes=2 --mode=partition "$from/large" node%n
+	check_stage placed "$from/large" partition "- -" node0 node1
+}
+
+@test "they count as room, and in the plan" {
+	chunks=$(bytes_of "$from"/large/*.tar)
+	each=$(bytes_of "$from"/large/chunk-00000[0-3].idx)
+	whole=$((3000001 + 40))
+	all=$((chunks + each + whole))
+	hpdsl-stage --plan --json --nodes=2 "$from/large" > plan
+	[ "$(field bytes < plan)" = $all ]
+	python3 - $all <<- 'END'
+		import json, sys
+		plan = json.load(open("plan"))
+		assert plan["origin_bytes"] == int(sys.argv[1])
+		nodes = plan["nodes"]
+		assert [n["held_bytes"] for n in nodes] == [int(sys.argv[1])] * 2
+		assert sum(n["received_bytes"] for n in nodes) == int(sys.argv[1])
+		assert sum(n["sent_bytes"] for n in nodes) == int(sys.argv[1])
+	END
+	hpdsl-stage --plan --json --nodes=2 --mode=partition "$from/large" > plan
+	[ "$(field bytes < plan)" = $((chunks + each)) ]
+	# a byte less than all, and it is in parts
+	hpdsl-stage --plan --json --nodes=2 --capacity=$all "$from/large" > plan
+	[ "$(field parts < plan)" = 1 ]
+	hpdsl-stage --plan --json --nodes=2 --capacity=$((all - 1)) \
+		"$from/large" > plan
+	[ "$(field parts < plan)" = 2 ]
+	fails 3 "has room for" hpdsl-stage -q --mode=replicate \
+		--capacity=$((all - 1)) "$from/large" here
+	hpdsl-stage -q --mode=replicate --capacity=$all "$from/large" here
+	check_stage placed "$from/large" replicate "$all" here
+	# on one node that has no room for all of it, what speaks of all of it is
+	# left at the origin with the rest
+	hpdsl-stage -q --capacity=$((all - 1)) "$from/large" less
+	check_stage placed "$from/large" auto $((all - 1)) less
+	[ ! -e less/shards.json ]
+	hpdsl-verify -q less
+}
+
+# ready_with_sides DIR: polls while it is filled: wherever a state file says
+# that a chunk is here, so are its side files, and from the first state file on
+# those of the whole.  Prints how many chunks it saw coming.
+ready_with_sides()
+{
+	python3 - "$@" <<- 'END'
+		import os, sys, time
+		at = sys.argv[1]
+		whole = ("shards.json", "SHA256SUMS", ".nv-meta/.info.json",
+		         ".nv-meta/split.yaml", ".nv-meta/dataset.yaml")
+		seen, states = set(), 0
+		end = time.monotonic() + 60
+		while len(seen) < 7 and time.monotonic() < end:
+		    try:
+		        with open(at + "/stage.hpdsl", "rb") as f:
+		            data = f.read()[4736:]
+		    except FileNotFoundError:
+		        continue
+		    states += 1
+		    for name in whole:
+		        assert os.path.exists(f"{at}/{name}"), name
+		    for c, is_ in enumerate(data):
+		        if is_ in (2, 3):
+		            seen.add(c)
+		            for end_ in (".idx", ".tar.idx"):
+		                name = f"{at}/chunk-{c:06}{end_}"
+		                assert os.path.exists(name), name
+		    time.sleep(0.001)
+		assert len(seen) == 7, seen
+		assert states > 7, states
+	END
+}
+
+@test "they are there before readers are told of chunks" {
+	hpdsl-stage -q --rate=400K "$from/ds" here 3>&- &
+	pid=$!
+	ready_with_sides here
+	wait $pid
+	check_stage placed "$from/ds" replicate - here
+}
+
+@test "--rate is for them, too, and a stop among them is in order" {
+	"$STAGE" -q --rate=1500K "$from/large" here 3>&- 2> text &
+	pid=$!
+	until_true compgen -G "here/.shards.json.part"
+	sleep 0.3
+	kill -USR1 $pid
+	status=0
+	wait $pid || status=$?
+	cat text
+	[ "$status" = 75 ]
+	[ ! -e here/stage.hpdsl ] && [ ! -e here/shards.json ]
+	compgen -G "here/.*.part" && false
+	# killed, it leaves some, which the next run takes away
+	"$STAGE" -q --rate=1500K "$from/large" here 3>&- &
+	pid=$!
+	until_true compgen -G "here/.shards.json.part"
+	kill -KILL $pid
+	wait $pid || :
+	[ -e here/.shards.json.part ]
+	check_stage named "$from/large" here
+	touch here/.nv-meta/.split.yaml.part here/.nv-meta/mine.part
+	hpdsl-stage -q "$from/large" here
+	[ -e here/.nv-meta/mine.part ] && rm here/.nv-meta/mine.part
+	check_stage placed "$from/large" replicate - here
+}
+
+@test "what the origin cannot give is told, and nothing else is lacking" {
+	cp -r "$from/ds" bad
+	rm bad/chunk-000002.idx
+	echo >> bad/shards.json
+	flip bad/chunk-000003.tar.idx 9
+	status=0
+	stage 2 -q --pretend-nodes=2 --report=report bad node%n 2> text ||
+		status=$?
+	cat text
+	[ "$status" = 1 ]
+	for what in "chunk-000002.idx: is missing" \
+		"shards.json: is [0-9]* bytes, [0-9]* expected" \
+		"chunk-000003.tar.idx: is damaged: its checksum differs"; do
+		[ "$(grep -c "warning: node [01] (.*): $PWD/bad/$what$" text)" = 1 ]
+	done
+	[ "$(grep -vc warning text)" = 1 ]
+	[ "$(number lost_side_files)" = 3 ]
+	for node in node0 node1; do
+		fails_verify $node 3
+		check_stage sound "$from/ds" $node
+		[ "$(hpdsl-stage --status --json $node | field ready)" = 7 ]
+	done
+	rm -r bad
+	cp -r "$from/ds" bad
+	stage 2 -q --pretend-nodes=2 bad node%n
+	check_stage placed "$from/ds" replicate "- -" node0 node1
+	# a bit that a node gets otherwise is asked for again
+	rm -r node?
+	HPDSL_FAULT="op=read,times=0,name=bad/shards.json,node=0,flip=5;op=pread,times=0,name=bad/shards.json,node=0,flip=5" \
+		stage 2 -q --pretend-nodes=2 --report=report bad node%n
+	check_stage placed "$from/ds" replicate "- -" node0 node1
+	# and of an error of reading there is a name
+	rm -r node?
+	HPDSL_FAULT="op=pread,times=0,name=bad/shards.json,error=EIO" \
+		fails 1 "bad/shards.json: cannot be read: Input/output error" \
+		stage 2 -q --pretend-nodes=2 bad node%n
+}
+
+@test "a node that cannot write ends the job, and the next run completes" {
+	HPDSL_FAULT="op=pwrite,node=1,name=shards.json,error=ENOSPC" \
+		fails 3 "node1/shards.json: cannot write: No space left on device" \
+		stage 3 -q --pretend-nodes=3 "$from/ds" node%n
+	[ ! -e node0/stage.hpdsl ]
+	check_stage named "$from/ds" node0 node1 node2
+	stage 3 -q --pretend-nodes=3 "$from/ds" node%n
+	check_stage placed "$from/ds" replicate "- - -" node0 node1 node2
+	# what is damaged there
+	flip node1/chunk-000001.idx 3
+	echo >> node1/.nv-meta/split.yaml
+	stage 3 --pretend-nodes=3 --recheck "$from/ds" node%n 2> text
+	grep -q 'warning: node 1 .*: chunk-000001.idx: damaged; removed$' text
+	grep -q 'warning: node 1 .*: .nv-meta/split.yaml: not of its size; removed$' \
+		text
+	check_stage placed "$from/ds" replicate "- - -" node0 node1 node2
+}
+
+@test "--clean removes them by name, and leaves what is of others" {
+	hpdsl-stage -q "$from/ds" here
+	touch here/.nv-meta/index.sqlite here/chunk-000007.idx
+	hpdsl-stage --clean here 2> text
+	[ "$(find here -type f | sort)" = "here/.nv-meta/index.sqlite
+here/chunk-000007.idx" ]
+	grep -q 'here: stays, for 2 files of others in it$' text
+	rm -r here
+	hpdsl-stage -q "$from/ds" here
+	: > here/.nv-meta/..info.json.part
+	hpdsl-stage --clean -q here
+	[ ! -e here ]
+	# names of side files that nobody has staged
+	hpdsl-pack -q --chunks=3 "$from/tree" bare
+	hpdsl-stage -q bare here
+	touch here/shards.json here/chunk-000001.idx
+	mkdir here/.nv-meta
+	touch here/.nv-meta/split.yaml
+	hpdsl-stage -q --clean here 2> text
+	grep -q 'here: stays, for 3 files of others in it$' text
+	[ "$(find here -type f | wc -l)" = 3 ]
+	# a link in the place of the folder is not followed
+	rm -rf here
+	mkdir elsewhere here
+	: > here/.stage.lock
+	ln -s ../elsewhere here/.nv-meta
+	fails 3 "here/.nv-meta: " hpdsl-stage -q "$from/ds" here
+	[ -z "$(ls elsewhere)" ]
+}
+
+@test "killed at any instant, the next run completes" {
+	local op
+	for op in open,name=.idx.part,after=3 pwrite,name=shards.json.part \
+		rename,name=SHA256SUMS mkdir,name=.nv-meta \
+		rename,name=split.yaml; do
+		rm -rf here
+		status=0
+		HPDSL_FAULT="op=$op,kill" "$STAGE" -q "$from/ds" here \
+			2> /dev/null || status=$?
+		[ "$status" != 0 ]
+		check_stage named "$from/ds" here
+		hpdsl-stage -q "$from/ds" here
+		check_stage placed "$from/ds" replicate - here
+	done
+}
+
+@test "one node opens each at the origin, once, and the others do not" {
+	need strace
+	strace -qq -o /dev/null true || skip "strace may not trace"
+	cat > traced <<- 'END'
+		#!/bin/sh
+		exec strace -ff -qq -y -s 0 -o "trace.$$" -e trace=openat hpdsl-stage "$@"
+	END
+	chmod +x traced
+	export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+	STAGE=$PWD/traced stage 3 -q --pretend-nodes=3 "$from/ds" node%n
+	grep -ho "<$from/ds/[^>]*\(idx\|shards.json\|SHA256SUMS\|nv-meta/[^>]*\)>$" \
+		trace.* | sort > opened
+	[ "$(wc -l < opened)" = 19 ]
+	[ "$(sort -u opened | wc -l)" = 19 ]
+}
+
+@test "a slow origin counts one open and all bytes of each" {
+	need_root
+	[ -x "$BUILD/tests/bed/origin" ] || skip "no fuse3"
+	[ -c /dev/fuse ] || skip "no /dev/fuse"
+	mkdir mnt
+	"$BUILD/tests/bed/origin" "$from/large" mnt -o "watch=$$,rate=20M"
+	stage 3 -q --pretend-nodes=3 mnt node%n 2> /dev/null
+	awk '$1 == "file" && $5 ~ /(idx|shards.json|split.yaml)$/ {
+		print $2, $4, $5 }' mnt/.origin-stats | sort -k 3 > counted
+	cat counted
+	fusermount3 -u mnt
+	[ "$(cut -d' ' -f 1-2 counted | xargs)" = \
+		"40 1 1500000 1 0 1 524288 1 $(stat -c %s "$from"/large/chunk-000003.idx) 1 3000001 1" ]
+	check_stage placed "$from/large" replicate "- - -" node0 node1 node2
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Side files of a stage directory: which go along, what they take, and that
+ * none has a name that it does not deserve, whatever fails.
+ */
+#include "faultio.h"
+#include "shell.h"
+#include "stage_work.h"
+#include "wrap.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ALL = 4 + 4 + 3 + 1 + 1 }; /* of .., with the sums */
+
+static char ds[200], zst[200], one[200]; /* of four chunks, and of one */
+
+static int setup(void **state)
+{
+	struct hpdsl_pack_options opt = {
+		.chunks = 4,
+		.emit = HPDSL_EMIT_DALI | HPDSL_EMIT_ENERGON | HPDSL_EMIT_WIDS,
+		.digest = HPDSL_DIGEST_SHA256,
+	};
+
+	work_setup(state);
+	snprintf(ds, sizeof ds, "%s/sides", work_fix.top);
+	snprintf(zst, sizeof zst, "%s/zsides", work_fix.top);
+	snprintf(one, sizeof one, "%s/one", work_fix.top);
+	packed_pack(&work_fix, opt);
+	run("mv %s %s", work_fix.out, ds);
+	opt.chunks = 1;
+	packed_pack(&work_fix, opt);
+	run("mv %s %s", work_fix.out, one);
+	opt.chunks = 4;
+	opt.zstd = 3;
+	packed_pack(&work_fix, opt);
+	run("mv %s %s", work_fix.out, zst);
+	return 0;
+}
+
+/* ---- Over memory ------------------------------------------------------ */
+
+static void test_names(void **state)
+{
+	static const struct {
+		const char *name;
+		int kind; /* -1: none */
+		uint32_t chunk;
+	} t[] = {
+		{ "chunk-000000.idx", HP_SIDE_DALI, 0 },
+		{ "chunk-000006.tar.idx", HP_SIDE_ENERGON, 6 },
+		{ ".nv-meta/.info.json", HP_SIDE_ENERGON_INFO, 0 },
+		{ ".nv-meta/split.yaml", HP_SIDE_ENERGON_SPLIT, 0 },
+		{ ".nv-meta/dataset.yaml", HP_SIDE_ENERGON_DATASET, 0 },
+		{ "shards.json", HP_SIDE_WIDS, 0 },
+		{ "SHA256SUMS", HP_SIDE_SUMS, 0 },
+		{ "chunk-000007.idx", -1, 0 },
+		{ "chunk-000007.tar.idx", -1, 0 },
+		{ ".nv-meta/chunk-000000.idx", -1, 0 },
+		{ ".nv-meta/SHA256SUMS", -1, 0 },
+		{ ".nv-meta/shards.json", -1, 0 },
+		{ ".nv-meta/index.sqlite", -1, 0 },
+		{ ".nv-meta", -1, 0 },
+		{ ".nv-meta/", -1, 0 },
+		{ ".info.json", -1, 0 },
+		{ "split.yaml", -1, 0 },
+		{ "dataset.yaml", -1, 0 },
+		{ "index.hpdsl", -1, 0 },
+		{ "stage.hpdsl", -1, 0 },
+		{ ".stage.lock", -1, 0 },
+		{ "chunk-000000.tar", -1, 0 },
+		{ "other/shards.json", -1, 0 },
+		{ "other/chunk-000000.idx", -1, 0 },
+		{ "", -1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+		uint32_t chunk = 99;
+		uint8_t kind = 99;
+		bool is = hp_side_read(t[i].name, 7, &kind, &chunk);
+
+		if (is != (t[i].kind >= 0))
+			fail_msg("%s", t[i].name);
+		if (is) {
+			struct hp_side_row r = { .kind = kind, .chunk = chunk };
+			char name[HP_SIDE_NAME];
+
+			assert_int_equal(kind, t[i].kind);
+			assert_int_equal(chunk, t[i].chunk);
+			hp_side_row_name(&r, name);
+			assert_string_equal(name, t[i].name);
+		}
+	}
+}
+
+static void tell_other(void *arg, const char *name)
+{
+	char *text = arg;
+
+	strcat(strcat(text, name), " ");
+}
+
+static void test_manifest(void **state)
+{
+	struct hp_manifest_file chunks[3] = { { .bytes = 1 } };
+	struct hp_manifest_file files[] = {
+		{ .name = "SHA256SUMS", .bytes = 1000 },
+		{ .name = "notes", .bytes = 5 },
+		{ .name = "chunk-000002.idx", .bytes = 30 },
+		{ .name = "shards.json", .bytes = 100 },
+		{ .name = "chunk-000002.tar.idx", .bytes = 4 },
+		{ .name = "chunk-000000.idx", .bytes = 7 },
+		{ .name = "chunk-000002.idx", .bytes = 31 },
+		{ .name = "chunk-000003.idx", .bytes = 8 },
+	};
+	struct hp_manifest m = { .chunks = chunks,
+				 .n_chunks = 3,
+				 .files = files,
+				 .n_files = sizeof files / sizeof *files };
+	uint64_t add[3] = { 1, 2, 3 };
+	char told[200] = "";
+	struct hp_sides s;
+
+	(void)state;
+	assert_int_equal(hp_sides_new(&m, false, tell_other, told, &s, NULL),
+			 0);
+	assert_string_equal(told, "notes chunk-000003.idx ");
+	assert_int_equal(s.n, 5);
+	assert_false(s.other_chunks);
+	assert_null(hp_sides_find(&s, "chunk-000001.idx", 3));
+	assert_null(hp_sides_find(&s, "notes", 3));
+	assert_int_equal(hp_sides_find(&s, "chunk-000000.idx", 3)->bytes, 7);
+	assert_int_equal(hp_sides_find(&s, "shards.json", 3)->bytes, 100);
+	assert_int_equal(hp_sides_weigh(&s, add), 1100);
+	assert_int_equal(add[0], 8);
+	assert_int_equal(add[1], 2);
+	assert_in_range(add[2], 3 + 30 + 4, 3 + 31 + 4); /* the one or other */
+	hp_sides_release(&s);
+	/* Where chunks are others than the sums speak of. */
+	chunks[1].compressed = true;
+	assert_int_equal(hp_sides_new(&m, false, NULL, NULL, &s, NULL), 0);
+	assert_int_equal(hp_sides_weigh(&s, NULL), 100);
+	hp_sides_release(&s);
+	assert_int_equal(hp_sides_new(&m, true, NULL, NULL, &s, NULL), 0);
+	assert_int_equal(hp_sides_weigh(&s, NULL), 1100);
+	hp_sides_release(&s);
+	m.adopted = true;
+	assert_int_equal(hp_sides_new(&m, true, NULL, NULL, &s, NULL), 0);
+	assert_int_equal(hp_sides_weigh(&s, NULL), 100);
+	hp_sides_release(&s);
+}
+
+/* ---- In a directory --------------------------------------------------- */
+
+static void check_complete(const char *from)
+{
+	run("cd %s && for f in * .nv-meta/* .nv-meta/.i*; do case $f in "
+	    "*.zst | SHA256SUMS | index.hpdsl) ;; "
+	    "*) [ -d $f ] || cmp $f %s/$f || exit 1 ;; esac; done",
+	    from, work_dir);
+	run("cd %s && [ -z \"$(find . -name '.*.part')\" ]", work_dir);
+}
+
+static void test_pieces(void **state)
+{
+	(void)state;
+	for (size_t piece = 1; piece < 1000; piece = piece * 3 + 1) {
+		struct work w = { .piece = piece };
+
+		work_fresh();
+		work_must(&w, ds);
+		assert_int_equal(w.sides, ALL);
+		assert_int_equal(w.lost, 0);
+		check_complete(ds);
+	}
+}
+
+static void test_expanded(void **state)
+{
+	struct work w = { .most = 0 };
+
+	(void)state;
+	work_fresh();
+	work_must(&w, zst);
+	assert_int_equal(w.sides, ALL - 1);
+	assert_false(work_has("SHA256SUMS"));
+	check_complete(zst);
+	w = (struct work){ .keep_compressed = true };
+	work_must(&w, zst); /* they stay expanded */
+	assert_int_equal(w.sides, 0);
+	work_fresh();
+	w = (struct work){ .keep_compressed = true };
+	work_must(&w, zst);
+	assert_int_equal(w.sides, ALL);
+	assert_true(work_has("SHA256SUMS"));
+}
+
+/* What is here counts as room, to the byte, and stays if a plan has it not. */
+static void test_room(void **state)
+{
+	struct work w = { .most = 0 };
+	struct hpdsl_stage_place p;
+	struct hpdsl_error err;
+	uint64_t all = 0, whole, weight[4];
+	uint32_t order[4] = { 0, 1, 2, 3 };
+	uint64_t capacity[2];
+	struct hpdsl_stage_wish wish = { .mode = HPDSL_STAGE_PARTITION,
+					 .nodes = 1,
+					 .capacity = capacity,
+					 .chunks = 4,
+					 .weight = weight,
+					 .order = order };
+	struct hpdsl_stage_plan *plan;
+
+	(void)state;
+	work_fresh();
+	work_must(&w, ds);
+	memset(&w, 0, sizeof w);
+	if (work_begin(&w, ds, work_dir, NULL, &err))
+		fail_msg("%s", err.msg);
+	hpdsl_stage_weights(w.s, weight);
+	whole = hpdsl_stage_whole(w.s);
+	for (int i = 0; i < 4; i++)
+		all += weight[i];
+	assert_int_equal(hpdsl_stage_place(w.s, &p, &err), 0);
+	assert_int_equal(p.held_bytes, all + whole);
+	/* One node that has no room for all of it. */
+	wish.mode = HPDSL_STAGE_AUTO;
+	wish.whole = whole;
+	capacity[0] = all + whole - 1;
+	assert_int_equal(hpdsl_stage_plan_new(&wish, &plan, &err), 0);
+	assert_int_equal(hpdsl_stage_surplus(w.s, plan), weight[3] + whole);
+	hpdsl_stage_plan_free(plan);
+	capacity[0]++;
+	assert_int_equal(hpdsl_stage_plan_new(&wish, &plan, &err), 0);
+	assert_int_equal(hpdsl_stage_surplus(w.s, plan), 0);
+	hpdsl_stage_plan_free(plan);
+	work_release(&w);
+	/* Without one of them, less. */
+	run("rm %s", work_at("chunk-000002.idx"));
+	memset(&w, 0, sizeof w);
+	assert_int_equal(work_begin(&w, ds, work_dir, NULL, &err), 0);
+	assert_int_equal(hpdsl_stage_place(w.s, &p, &err), 0);
+	assert_in_range(p.held_bytes, all + whole - weight[2], all + whole - 1);
+	work_release(&w);
+}
+
+static void test_order_of_calls(void **state)
+{
+	struct work w = { .most = 0 };
+	struct hpdsl_stage_at at = { .nodes = 1 };
+	uint32_t none = 99;
+	struct hpdsl_stage_sides_of of = { .side = &none };
+	struct hpdsl_stage_sides *t = NULL;
+	struct hpdsl_error err;
+
+	(void)state;
+	work_fresh();
+	assert_int_equal(hpdsl_stage_open(work_dir, &at, &w.s, &err), 0);
+	assert_int_equal(hpdsl_stage_side_count(w.s), 0);
+	assert_int_equal(hpdsl_stage_whole(w.s), 0);
+	assert_int_equal(hpdsl_stage_sides_new(w.s, &of, &t, &err),
+			 HPDSL_EUSAGE);
+	assert_int_equal(hpdsl_stage_side_why(w.s, 0, &err), HPDSL_EUSAGE);
+	work_release(&w);
+	assert_int_equal(work_begin(&w, ds, work_dir, NULL, &err), 0);
+	assert_int_equal(hpdsl_stage_side_count(w.s), ALL);
+	if (work_publish(&w, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(hpdsl_stage_sides_new(w.s, &of, &t, &err),
+			 HPDSL_EUSAGE);
+	assert_null(t);
+	work_release(&w);
+	hpdsl_stage_sides_free(NULL);
+}
+
+/* ---- What fails ------------------------------------------------------- */
+
+/* Nothing has a name that it does not deserve; and whose chunk readers are told
+ * of has its side files, but for those that the origin did not give. */
+static void check_no_lie(const struct work *w)
+{
+	run("cd %s 2>/dev/null || exit 0; for f in * .nv-meta/.i* "
+	    ".nv-meta/[a-z]*; do [ ! -f \"$f\" ] || [ $f = stage.hpdsl ] || "
+	    "cmp $f %s/$f || exit 1; done",
+	    work_dir, one);
+	if (!work_has("stage.hpdsl") || w->lost || !work_status().ready)
+		return;
+	assert_true(work_has("chunk-000000.idx"));
+	assert_true(work_has("chunk-000000.tar.idx"));
+	assert_true(work_has("shards.json"));
+}
+
+/*
+ * Each step-th operation fails; with steps all that follow, too.  before: a
+ * shell command that makes what is there before.
+ */
+static void faults(int step, int code, const char *before, bool recheck)
+{
+	int fds = count_fds();
+
+	for (long k = 1;; k += step) {
+		struct work w = { .recheck = recheck };
+		struct hpdsl_error err;
+		struct faultio f;
+		int r;
+
+		work_fresh();
+		run("%s", before);
+		faultio_init(&f, k, step > 1, code);
+		r = work_stage(&w, one, work_dir, &f.io, &err);
+		assert_int_equal(count_fds(), fds);
+		if (r)
+			assert_int_equal(err.code, r);
+		check_no_lie(&w);
+		if (!f.failed)
+			break;
+		w = (struct work){ .job = NULL };
+		work_must(&w, one);
+		assert_int_equal(w.lost, 0);
+		check_complete(one);
+		assert_true(k < 600);
+	}
+}
+
+static void test_faults(void **state)
+{
+	char before[600];
+	struct work w = { .job = NULL };
+
+	(void)state;
+	faults(1, -EIO, "true", false);
+	faults(3, -ENOSPC, "true", false);
+	work_fresh();
+	work_must(&w, one);
+	run("rm -rf %s/half && mv %s %s/half", work_fix.top, work_dir,
+	    work_fix.top);
+	snprintf(before, sizeof before,
+		 "cp -r %s/half %s && cd %s && rm *.idx .nv-meta/s* "
+		 "stage.hpdsl && "
+		 "touch .nv-meta/.split.yaml.part .chunk-000000.idx.part",
+		 work_fix.top, work_dir, work_dir);
+	faults(2, -EIO, before, true);
+}
+
+static void test_clean_faults(void **state)
+{
+	struct work w = { .job = NULL };
+	int fds = count_fds();
+
+	(void)state;
+	work_fresh();
+	work_must(&w, one);
+	run("rm -rf %s/full && mv %s %s/full", work_fix.top, work_dir,
+	    work_fix.top);
+	for (long k = 1;; k++) {
+		struct hpdsl_error err;
+		struct faultio f;
+		uint64_t n[3];
+
+		work_fresh();
+		run("cp -r %s/full %s && touch %s", work_fix.top, work_dir,
+		    work_at(".nv-meta/.split.yaml.part"));
+		faultio_init(&f, k, k % 2, -EIO);
+		hpdsl_stage_clean(work_dir, &f.io, n, n + 1, n + 2, &err);
+		assert_int_equal(count_fds(), fds);
+		if (!f.failed)
+			break;
+		if (work_has("") &&
+		    hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2, &err))
+			fail_msg("%ld: %s", k, err.msg);
+		assert_false(work_has(""));
+	}
+}
+
+static void test_no_memory(void **state)
+{
+	int fds = count_fds();
+
+	(void)state;
+	for (long k = 1;; k++) {
+		struct work w = { .job = NULL };
+		struct hpdsl_error err;
+		long used;
+		int r;
+
+		work_fresh();
+		wrap_fail_at(k, k % 2);
+		r = work_begin(&w, one, work_dir, NULL, &err);
+		if (r == 0)
+			r = work_publish(&w, &err);
+		used = wrap_count();
+		wrap_fail_at(0, false);
+		work_release(&w);
+		assert_int_equal(count_fds(), fds);
+		check_no_lie(&w);
+		if (used < k)
+			break;
+	}
+}
+
+/* A bit of the origin's, and a bit that comes otherwise. */
+static void test_damage(void **state)
+{
+	char name[300];
+	struct work w = { .job = NULL };
+	struct hpdsl_error err;
+
+	(void)state;
+	snprintf(name, sizeof name, "%s/chunk-000001.idx", ds);
+	work_fresh();
+	packed_flip(name, 5, 3);
+	work_must(&w, ds);
+	packed_flip(name, 5, 3);
+	assert_int_equal(w.lost, 1);
+	assert_false(work_has("chunk-000001.idx"));
+	assert_true(work_has("chunk-000001.tar"));
+	assert_int_equal(work_status().ready, 4);
+	w = (struct work){ .job = NULL };
+	work_must(&w, ds);
+	assert_int_equal(w.sides, 1);
+	check_complete(ds);
+	/* Here: found by its size, or by its bytes. */
+	packed_flip(work_at("chunk-000001.idx"), 5, 3);
+	run("echo >> %s", work_at(".nv-meta/.info.json"));
+	w = (struct work){ .job = NULL };
+	work_must(&w, ds);
+	assert_int_equal(w.sides, 1);
+	assert_string_equal(w.warned,
+			    ".nv-meta/.info.json: not of its size; removed\n");
+	w = (struct work){ .recheck = true };
+	work_must(&w, ds);
+	assert_string_equal(w.warned, "chunk-000001.idx: damaged; removed\n");
+	check_complete(ds);
+	/* No folder of others is written to, and no link followed. */
+	work_fresh();
+	run("mkdir -m 700 %s && touch %s && mkdir -p %s/else && "
+	    "ln -s ../else %s",
+	    work_dir, work_at(".stage.lock"), work_fix.top,
+	    work_at(".nv-meta"));
+	w = (struct work){ .job = NULL };
+	assert_int_not_equal(work_stage(&w, ds, work_dir, NULL, &err), 0);
+	assert_non_null(strstr(err.msg, "/.nv-meta: "));
+	run("[ -z \"$(ls -A %s/else)\" ]", work_fix.top);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_manifest),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_expanded),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_order_of_calls),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_clean_faults),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_damage),
+	};
+
+	return cmocka_run_group_tests(tests, setup, work_teardown);
+}
