@@ -77,15 +77,15 @@ static int crowd_of(const struct stage_run *r, uint32_t side)
 
 static void empty_lanes(struct side_move *m, uint32_t files)
 {
-	for (int c = 0; c < CROWDS; c++)
-		for (int k = 0; k < SIDE_LANES; k++) {
-			struct side_lane *l = &m->crowd[c].lane[k];
+	for (int k = 0; k < LANES; k++) {
+		struct side_lane *l = &m->lane[k];
 
-			free(l->side);
-			*l = (struct side_lane){ .side = cmd_alloc(
-							 files / SIDE_LANES + 1,
-							 sizeof(*l->side)) };
-		}
+		free(l->side);
+		*l = (struct side_lane){ .over = true };
+		if (files)
+			l->side = cmd_alloc(files / SIDE_LANES + 1,
+					    sizeof(*l->side));
+	}
 }
 
 /* Lanes in turn, so that each gets files of all sizes. */
@@ -100,7 +100,7 @@ static void make_lanes(struct side_move *m, const struct sides *s)
 
 		if (c == CROWDS)
 			continue;
-		l = &m->crowd[c].lane[dealt[c]++ % SIDE_LANES];
+		l = &m->lane[c * SIDE_LANES + (int)(dealt[c]++ % SIDE_LANES)];
 		l->side[l->n++] = i;
 	}
 }
@@ -152,9 +152,7 @@ static int bring(struct sides *s)
 		if (!ret)
 			lacked = any_lacked(s);
 	}
-	for (int c = 0; c < CROWDS; c++)
-		for (int k = 0; k < SIDE_LANES; k++)
-			free(m.crowd[c].lane[k].side);
+	empty_lanes(&m, 0);
 	side_crowds_free(&m);
 	s->r->sides.origin_bytes = m.read;
 	if (!ret && lacked)

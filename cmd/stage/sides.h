@@ -8,13 +8,26 @@
 
 #include "run.h"
 
-/* Streams of a crowd, each read by one node, and bytes of a piece of one: what
- * they take in memory. */
-#define SIDE_LANES 4
+/*
+ * A node is in three crowds, each of nodes that get the same files: with
+ * itself, for parts that it has alone, and with those that have its first and
+ * its last part, too.
+ */
+enum { CROWD_ALONE, CROWD_FIRST, CROWD_LAST, CROWDS };
+
+struct side_crowd {
+	MPI_Comm comm; /* MPI_COMM_NULL: this node alone */
+	int size, rank;
+};
+
+/* Streams of a crowd, and bytes of a piece of one: what they take in memory. */
+enum { SIDE_LANES = 4, LANES = CROWDS * SIDE_LANES };
 #define SIDE_PIECE ((size_t)512 << 10)
 
+/* A stream, which one node of the crowd reads. */
 struct side_lane {
-	int root;	/* who reads it: rank in the crowd */
+	const struct side_crowd *crowd;
+	int root;	/* that node: its rank in the crowd */
 	uint32_t *side; /* the files */
 	uint32_t n;
 	struct hpdsl_stage_sides *stream;
@@ -25,24 +38,12 @@ struct side_lane {
 	MPI_Request request;
 };
 
-/* Nodes that get the same files. */
-struct side_crowd {
-	MPI_Comm comm; /* MPI_COMM_NULL: this node alone */
-	int size, rank;
-	struct side_lane lane[SIDE_LANES];
-};
-
-/*
- * A node is in three crowds: with itself, for parts that it has alone, and with
- * those that have its first and its last part, too.
- */
-enum { CROWD_ALONE, CROWD_FIRST, CROWD_LAST, CROWDS };
-
 struct side_move {
 	struct stage_run *r;
 	struct side_crowd crowd[CROWDS];
-	struct hpdsl_error err; /* of this node's directory */
-	double rate, begun;	/* of this node, bytes a second; 0: no bound */
+	struct side_lane lane[LANES]; /* SIDE_LANES of each crowd */
+	struct hpdsl_error err;	      /* of this node's directory */
+	double rate, begun; /* of this node, bytes a second; 0: no bound */
 	uint64_t read;
 };
 

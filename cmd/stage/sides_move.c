@@ -99,43 +99,51 @@ void side_crowds_free(struct side_move *m)
 
 /* ---- Lanes ------------------------------------------------------------ */
 
-#define FOR_LANES(m, c, l)                                                    \
-	for (struct side_crowd *c = (m)->crowd; c < (m)->crowd + CROWDS; c++) \
-		for (struct side_lane *l = c->lane; l < c->lane + SIDE_LANES; \
-		     l++)
+/* Does this node read it? */
+static bool is_mine(const struct side_lane *l)
+{
+	return !l->over && l->root == l->crowd->rank;
+}
+
+static int open_lane(struct side_move *m, struct side_lane *l)
+{
+	const struct stage_run *r = m->r;
+	const struct hpdsl_stage_sides_of of = {
+		.plan = r->plan,
+		.side = l->side,
+		.sides = l->n,
+		.sync = r->o->sync,
+	};
+	int ret;
+
+	l->over = !l->n;
+	if (l->over)
+		return 0;
+	ret = hpdsl_stage_sides_new(r->stage, &of, &l->stream, &m->err);
+	if (ret < 0)
+		return ret;
+	l->left = hpdsl_stage_sides_bytes(l->stream);
+	l->piece = cmd_alloc(1, SIDE_PIECE);
+	return 0;
+}
 
 static int open_lanes(void *arg)
 {
 	struct side_move *m = arg;
-	const struct stage_run *r = m->r;
+	int ret = 0;
 
-	FOR_LANES(m, c, l)
-	{
-		const struct hpdsl_stage_sides_of of = {
-			.plan = r->plan,
-			.side = l->side,
-			.sides = l->n,
-			.sync = r->o->sync,
-		};
-
-		l->over = !l->n;
-		if (l->over)
-			continue;
-		if (hpdsl_stage_sides_new(r->stage, &of, &l->stream, &m->err) <
-		    0)
-			return m->err.code;
-		l->left = hpdsl_stage_sides_bytes(l->stream);
-		l->piece = cmd_alloc(1, SIDE_PIECE);
-	}
-	return 0;
+	for (int k = 0; k < LANES && ret == 0; k++)
+		ret = open_lane(m, &m->lane[k]);
+	return ret;
 }
 
 static int close_lanes(void *arg)
 {
 	struct side_move *m = arg;
 
-	FOR_LANES(m, c, l)
-	{
+	for (int k = 0; k < LANES; k++) {
+		struct side_lane *l = &m->lane[k];
+
 		hpdsl_stage_sides_free(l->stream);
 		free(l->piece);
 		l->stream = NULL;
@@ -144,17 +152,16 @@ static int close_lanes(void *arg)
 	return 0;
 }
 
-/* One node of each lane, spread over the crowd. */
+/* Spread over the crowd. */
 static void choose_roots(struct side_move *m, int try)
 {
-	for (int i = 0; i < CROWDS; i++) {
-		struct side_crowd *c = &m->crowd[i];
+	for (int k = 0; k < LANES; k++) {
+		struct side_lane *l = &m->lane[k];
+		int size = m->crowd[k / SIDE_LANES].size;
+		int64_t root = (int64_t)(k % SIDE_LANES) * size / SIDE_LANES;
 
-		for (int k = 0; k < SIDE_LANES; k++)
-			c->lane[k].root =
-				(int)(((int64_t)k * c->size / SIDE_LANES +
-				       try) %
-				      c->size);
+		l->crowd = &m->crowd[k / SIDE_LANES];
+		l->root = (int)((root + try) % size);
 	}
 }
 
@@ -178,25 +185,46 @@ static int read_pieces(void *arg)
 	struct side_move *m = arg;
 
 	rest(m);
-	FOR_LANES(m, c, l)
-	if (!l->over && l->root == c->rank)
-		m->read += hpdsl_stage_sides_read(l->stream, l->piece, l->now);
+	for (int k = 0; k < LANES; k++) {
+		struct side_lane *l = &m->lane[k];
+
+		if (is_mine(l))
+			m->read += hpdsl_stage_sides_read(l->stream, l->piece,
+							  l->now);
+	}
 	return 0;
 }
 
-/* Who fails goes on taking part, and says so in the end. */
+static void pass_pieces(struct side_move *m)
+{
+	for (int k = 0; k < LANES; k++) {
+		struct side_lane *l = &m->lane[k];
+
+		l->request = MPI_REQUEST_NULL;
+		if (!l->over && l->now && l->crowd->size > 1)
+			MPI_Ibcast(l->piece, (int)l->now, MPI_BYTE, l->root,
+				   l->crowd->comm, &l->request);
+	}
+	for (int k = 0; k < LANES; k++)
+		if (m->lane[k].request != MPI_REQUEST_NULL)
+			job_wait(m->r->j, &m->lane[k].request);
+}
+
+/* Who fails goes on taking part, and says so when all compare. */
 static int write_pieces(void *arg)
 {
 	struct side_move *m = arg;
 	struct hpdsl_error err;
 
-	FOR_LANES(m, c, l)
-	{
+	for (int k = 0; k < LANES; k++) {
+		struct side_lane *l = &m->lane[k];
+		int ret;
+
 		if (l->over)
 			continue;
-		if (hpdsl_stage_sides_write(l->stream, l->piece, l->now, &err) <
-			    0 &&
-		    !m->err.code)
+		ret = hpdsl_stage_sides_write(l->stream, l->piece, l->now,
+					      &err);
+		if (ret < 0 && !m->err.code)
 			m->err = err;
 		l->left -= l->now;
 		l->over = !l->left;
@@ -204,30 +232,17 @@ static int write_pieces(void *arg)
 	return 0;
 }
 
-static void pass_pieces(struct side_move *m)
-{
-	FOR_LANES(m, c, l)
-	{
-		l->request = MPI_REQUEST_NULL;
-		if (!l->over && l->now && c->size > 1)
-			MPI_Ibcast(l->piece, (int)l->now, MPI_BYTE, l->root,
-				   c->comm, &l->request);
-	}
-	FOR_LANES(m, c, l)
-	if (l->request != MPI_REQUEST_NULL)
-		job_wait(m->r->j, &l->request);
-}
-
 static void go_round(struct side_move *m)
 {
 	struct stage_run *r = m->r;
 	bool any = false, mine = false;
 
-	FOR_LANES(m, c, l)
-	{
+	for (int k = 0; k < LANES; k++) {
+		struct side_lane *l = &m->lane[k];
+
 		l->now = l->left < SIDE_PIECE ? (size_t)l->left : SIDE_PIECE;
 		any = any || !l->over;
-		mine = mine || (!l->over && l->root == c->rank);
+		mine = mine || is_mine(l);
 	}
 	if (!any)
 		return;
@@ -243,8 +258,8 @@ static uint32_t rounds(struct side_move *m)
 {
 	uint32_t least[1] = { UINT32_MAX };
 
-	FOR_LANES(m, c, l)
-	{
+	for (int k = 0; k < LANES; k++) {
+		const struct side_lane *l = &m->lane[k];
 		uint64_t n = l->over ? 0 : l->left / SIDE_PIECE + 1;
 
 		if (n > UINT32_MAX - least[0])
@@ -263,9 +278,9 @@ static void share_rate(struct side_move *m)
 
 	if (!j->o->rate)
 		return;
-	FOR_LANES(m, c, l)
-	if (!l->over && l->root == c->rank)
-		mine += l->left;
+	for (int k = 0; k < LANES; k++)
+		if (is_mine(&m->lane[k]))
+			mine += m->lane[k].left;
 	all = cmd_alloc(j->nodes, sizeof(*all));
 	job_allgather(j, &mine, sizeof(mine), all);
 	for (uint32_t n = 0; n < j->nodes; n++)
@@ -278,22 +293,23 @@ static void share_rate(struct side_move *m)
 
 int side_move(struct side_move *m, int try)
 {
-	static const struct hpdsl_error none;
 	struct stage_run *r = m->r;
-	uint32_t n, i;
+	uint32_t n = 0;
 	int ret;
 
 	choose_roots(m, try);
 	job_work(r->j, open_lanes, m, "opening side files in %s", r->path);
 	ret = run_agree(r, &m->err, false);
-	n = ret ? 0 : rounds(m);
+	if (!ret)
+		n = rounds(m);
 	if (n)
 		share_rate(m);
-	for (i = 0; i < n && !ret; i++) {
+	for (uint32_t i = 1; i <= n && !ret; i++) {
 		go_round(m);
-		if (m->rate > 0 || i % AGREE_EVERY == AGREE_EVERY - 1)
-			ret = run_agree(r, &none, false);
+		/* A rate makes rounds long. */
+		if (i == n || i % AGREE_EVERY == 0 || r->o->rate)
+			ret = run_agree(r, &m->err, false);
 	}
 	job_work(r->j, close_lanes, m, "closing side files in %s", r->path);
-	return ret ? ret : run_agree(r, &m->err, false);
+	return ret;
 }

@@ -16,6 +16,9 @@ setup_file()
 	make_random tree 96 700000
 	hpdsl-pack -q --chunks=24 tree ds
 	hpdsl-pack -q --chunks=24 --zstd tree zst
+	hpdsl-pack -q --chunks=24 --names=portable --emit=dali tree sides
+	"$SRC/tests/kit/side_forge.py" sides shards.json=60000000 \
+		chunk-000003.idx=30000000 chunk-000004.idx=20000000
 	watcher
 }
 
@@ -137,4 +140,9 @@ within()
 		echo "beyond its buffers it may take 2 MiB"
 		within 6 "$from/ds" 2 2 --mode=replicate --memory=4M
 	}
+}
+
+@test "side files of tens of MiB go through a few" {
+	within 8 "$from/sides" 3 3 --mode=replicate --memory=4M
+	within 8 "$from/sides" 5 5 --mode=copies=2 --memory=4M
 }
