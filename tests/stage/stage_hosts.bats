@@ -24,6 +24,8 @@ setup_file()
 	make_tree tree 4 300
 	hpdsl-pack -q --chunks=30 tree packed
 	hpdsl-pack -q --chunks=30 --zstd tree compressed
+	hpdsl-pack -q --chunks=30 --names=portable --emit=dali,wids tree sides
+	"$SRC/tests/kit/side_forge.py" sides shards.json=3000000
 	"$nodes" up "$bed" 4 "--watch=$$" --ssd=100M --origin=. > up.log 2>&1 ||
 		without="no hosts: $(tail -n 1 up.log)"
 }
@@ -103,6 +105,13 @@ holds()
 	which=packed
 	once stage 1 4 --mode=replicate
 	holds 120
+}
+
+@test "side files on 4 hosts: each byte once, all of them everywhere" {
+	which=sides
+	once stage 1 4 --mode=replicate
+	on_each cmp "$all/sides/shards.json" "$bed/ssd/stage/shards.json"
+	on_each hpdsl-verify -q "$bed/ssd/stage"
 }
 
 @test "partition on 4 hosts of 2 ranks: each byte once, each chunk once" {
