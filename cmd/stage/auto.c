@@ -193,6 +193,8 @@ uint64_t auto_room(const struct stage_options *o,
 static int weigh(const struct auto_question *q, struct choose *c,
 		 uint64_t *weight, uint32_t *order, struct hpdsl_error *err)
 {
+	int r;
+
 	for (uint32_t i = 0; i < q->pack->chunks; i++)
 		order[i] = i;
 	c->wish = (struct hpdsl_stage_wish){
@@ -205,8 +207,11 @@ static int weigh(const struct auto_question *q, struct choose *c,
 		.order = order,
 		.hosts = q->hosts,
 	};
-	return hpdsl_stage_pack_weights(q->pack, q->o->keep_compressed, weight,
-					err);
+	r = hpdsl_stage_pack_weights(q->pack, q->o->keep_compressed, weight,
+				     err);
+	return r < 0 ? r :
+		       hpdsl_stage_pack_sides(q->pack, q->o->keep_compressed,
+					      NULL, NULL, &c->wish.whole, err);
 }
 
 int auto_choose(const struct auto_question *q, struct choice *ret,

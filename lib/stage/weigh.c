@@ -32,6 +32,7 @@ int hpdsl_stage_pack_weights(const struct hpdsl_stage_pack *pack,
 			     struct hpdsl_error *err)
 {
 	struct hp_manifest m = { .memory = NULL };
+	struct hp_sides sides = { .n = 0 };
 	int r = parse(pack, &m, err);
 
 	if (r < 0)
@@ -40,10 +41,15 @@ int hpdsl_stage_pack_weights(const struct hpdsl_stage_pack *pack,
 		r = hp_fail(err, HPDSL_EUSAGE,
 			    "the pack is of another "
 			    "manifest");
+	if (r == 0)
+		r = hp_sides_new(&m, keep_compressed, NULL, NULL, &sides, err);
 	for (size_t i = 0; r == 0 && i < m.n_chunks; i++)
 		ret[i] = m.chunks[i].compressed && !keep_compressed ?
 				 m.chunks[i].plain_bytes :
 				 m.chunks[i].bytes;
+	if (r == 0)
+		hp_sides_weigh(&sides, ret);
+	hp_sides_release(&sides);
 	hp_manifest_release(&m);
 	return r;
 }

@@ -187,6 +187,11 @@ fails_verify()
 	check_stage placed "$from/large" auto $((all - 1)) less
 	[ ! -e less/shards.json ]
 	hpdsl-verify -q less
+	# so they do where a place for them is looked for
+	fails 3 "room for" hpdsl-stage -q --mode=replicate \
+		--capacity=$((all - 1)) "$from/large" auto
+	hpdsl-stage -q --mode=replicate --capacity=$all "$from/large" auto > place
+	check_stage placed "$from/large" replicate "$all" "$(cat place)"
 }
 
 # ready_with_sides DIR: polls while it is filled: wherever a state file says

@@ -209,7 +209,7 @@ static void test_room(void **state)
 	struct work w = { .most = 0 };
 	struct hpdsl_stage_place p;
 	struct hpdsl_error err;
-	uint64_t all = 0, whole, weight[4];
+	uint64_t all = 0, whole, weight[4], early[4];
 	uint32_t order[4] = { 0, 1, 2, 3 };
 	uint64_t capacity[2];
 	struct hpdsl_stage_wish wish = { .mode = HPDSL_STAGE_PARTITION,
@@ -226,7 +226,10 @@ static void test_room(void **state)
 	memset(&w, 0, sizeof w);
 	if (work_begin(&w, ds, work_dir, NULL, &err))
 		fail_msg("%s", err.msg);
+	assert_int_equal(hpdsl_stage_pack_weights(&w.pack, false, early, &err),
+			 0);
 	hpdsl_stage_weights(w.s, weight);
+	assert_memory_equal(early, weight, sizeof weight);
 	whole = hpdsl_stage_whole(w.s);
 	for (int i = 0; i < 4; i++)
 		all += weight[i];
