@@ -123,7 +123,7 @@ with = $(firstword $(subst -, ,$(patsubst with_%,%,$(basename $(notdir $(1))))))
 
 .PHONY: all deps demo check quick check-mpi check-long check-build lint fuzz \
 	fuzz-programs fuzz-run bench install \
-	uninstall dist help clean
+	uninstall dist deb wheel help clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -185,9 +185,10 @@ $(PUBLIC): $(BUILD)/include/%: lib/%
 	@mkdir -p $(@D)
 	@cp $< $@
 
-# P: files of different folders may have one name.
+# q: files of different folders may have one name.  P would keep the folders, which
+# strip cannot make.
 $(BUILD)/libhpdsl.a: $(LIB_OBJS)
-	$(call say,AR)rm -f $@ && $(AR) rcsP $@ $^
+	$(call say,AR)rm -f $@ && $(AR) qcs $@ $^
 
 $(BUILD)/$(SONAME): $(LIB_OBJS)
 	$(call say,LD)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(SONAME) \
@@ -382,6 +383,12 @@ dist: ## a tarball of the last commit
 	@mkdir -p dist
 	git archive --prefix=hpdsl-$(VERSION)/ -o $(TARBALL) HEAD
 	gzip -nf9 $(TARBALL)
+
+# Packages, of what is in examples/packaging.
+deb: ## packages for Debian and Ubuntu, into dist/
+	examples/packaging/make_deb $(BUILD)/deb dist
+wheel: $(BUILD)/$(SONAME) ## a Python wheel with the library in it, into dist/
+	$(PYTHON) examples/packaging/make_wheel.py $< dist
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1 \2/p' Makefile | \

@@ -8,7 +8,7 @@ load ../kit/lib
 
 commands()
 {
-	find "$BUILD" -maxdepth 1 \( -name 'hpdsl-*' -o -name hpdsl \) -type f \
+	find -L "$BUILD" -maxdepth 1 \( -name 'hpdsl-*' -o -name hpdsl \) -type f \
 		-perm -u+x -printf '%f\n' | LC_ALL=C sort
 }
 
