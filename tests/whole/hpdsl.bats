@@ -38,7 +38,7 @@ fake_man()
 	listed | grep -v '(not installed here)$' | LC_ALL=C sort > got
 	diff <(grep -f <(cut -f 1 got | sed 's/.*/^&\t/') want) got
 	diff <(cut -f 1 want) <(listed | cut -f 1 | LC_ALL=C sort)
-	find -L "$BUILD" -maxdepth 1 -name 'hpdsl-*' -type f -perm -u+x \
+	find "$BUILD" -maxdepth 1 -name 'hpdsl-*' -type f -perm -u+x \
 		-printf '%f\n' | sed 's/hpdsl-//' | LC_ALL=C sort > built
 	diff built <(cut -f 1 got)
 	diff <(cd "$SRC/cmd" && printf '%s\n' */hpdsl-*.c |

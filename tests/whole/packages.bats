@@ -12,8 +12,7 @@ packaging=$SRC/examples/packaging
 # make_wheel DIR: its path.
 make_wheel()
 {
-	with_library "$PYTHON" "$packaging/make_wheel.py" \
-		"$BUILD/libhpdsl.so.0" "$1"
+	"$PYTHON" "$packaging/make_wheel.py" "$BUILD/libhpdsl.so.0" "$1"
 }
 
 version()
@@ -46,7 +45,7 @@ print(hpdsl.__file__, hpdsl._abi.lib.path, sep="\n")' > places
 	wheel=$(make_wheel a)
 	umask 077
 	cp "$BUILD/libhpdsl.so.0" other
-	with_library "$PYTHON" "$packaging/make_wheel.py" other b
+	"$PYTHON" "$packaging/make_wheel.py" other b
 	cmp "$wheel" "b/${wheel#a/}"
 	"$PYTHON" - "$wheel" "$SRC" <<- 'END'
 		import base64, csv, hashlib, io, os, sys, zipfile
