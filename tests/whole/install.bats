@@ -5,9 +5,10 @@
 load ../kit/lib
 load ../kit/python
 
+# Not while others install, who write into $BUILD what says where it will be.
 make_it()
 {
-	make -s -C "$SRC" DESTDIR="$PWD/root" \
+	flock "$BUILD" make -s -C "$SRC" DESTDIR="$PWD/root" \
 		PREFIX=/opt/hpdsl "$@"
 }
 
@@ -43,7 +44,7 @@ version()
 # at_home WHAT ARGUMENT..: as who has no root, without DESTDIR.
 at_home()
 {
-	make -s -C "$SRC" PREFIX="$PWD/home/hpdsl" "$@"
+	flock "$BUILD" make -s -C "$SRC" PREFIX="$PWD/home/hpdsl" "$@"
 }
 
 interpreter=${PYTHON:?}
@@ -325,7 +326,7 @@ modules()
 }
 
 @test "install: a PREFIX with ~ or a slash at its end is what it means" {
-	HOME=$PWD/home make -s -C "$SRC" PREFIX='~/hpdsl/' install > /dev/null
+	HOME=$PWD/home flock "$BUILD" make -s -C "$SRC" PREFIX='~/hpdsl/' install > /dev/null
 	[ -x home/hpdsl/bin/hpdsl-pack ]
 	grep -qF 'place("bin/hpdsl-pack")' home/hpdsl/share/modulefiles/hpdsl/*.lua
 	HOME=$PWD/home make -s -C "$SRC" PREFIX='~/hpdsl' uninstall

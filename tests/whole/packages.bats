@@ -92,7 +92,8 @@ installed_for_deb()
 	cp -r "$packaging/debian" tree/debian
 	read -ra places < <(make -s -C tree -f debian/rules places)
 	[ ${#places[@]} = 4 ]
-	make -s -C "$SRC" DESTDIR="$PWD/tree/debian/tmp" "${places[@]}" install > made
+	flock "$BUILD" make -s -C "$SRC" DESTDIR="$PWD/tree/debian/tmp" \
+		"${places[@]}" install > made
 }
 
 # The files of tree/debian/FOLDER.. as they were installed: zsh has another place.
