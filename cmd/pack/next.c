@@ -71,28 +71,10 @@ static char *for_python(const char *name)
 	return text;
 }
 
-/* The last component of OUTPUT, which the caller frees. */
-static char *base_name(const char *path)
-{
-	size_t n = strlen(path), start;
-	char *name;
-
-	while (n && path[n - 1] == '/')
-		n--;
-	for (start = n; start && path[start - 1] != '/';)
-		start--;
-	name = strndup(path + start, n - start);
-	if (!name)
-		cmd_no_memory();
-	return name;
-}
-
 void pack_tell_next(const struct pack *p)
 {
 	const char *output = p->opt.output;
-	cmd_auto_free char *base = base_name(output);
-	bool is_name = *base && strspn(base, ".") < strlen(base);
-	cmd_auto_free char *at = for_shell(output), *name = for_shell(base);
+	cmd_auto_free char *at = for_shell(output);
 	cmd_auto_free char *string = for_python(output);
 	unsigned tars = p->readers & PACK_OF_TAR;
 
@@ -104,9 +86,8 @@ void pack_tell_next(const struct pack *p)
 	if (tars)
 		cmd_message("next: hpdsl-verify --compat=%s %s",
 			    pack_readers(tars).s, at);
-	cmd_message("in a job: srun --ntasks-per-node=1 hpdsl-stage %s "
-		    "\"$TMPDIR\"/%s",
-		    at, is_name ? name : "dataset");
+	cmd_message("in a job: srun --ntasks-per-node=1 hpdsl-stage %s auto",
+		    at);
 	cmd_message("in Python: hpdsl.%sLoader(hpdsl.Dataset(%s), "
 		    "batch_size=64)",
 		    p->readers & PACK_TORCH ? "torch." : "", string);

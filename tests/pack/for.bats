@@ -224,7 +224,7 @@ to_type()
 	on_terminal hpdsl-pack --labels=dir "$tree" ds/ > seen
 	diff <(to_type < seen) - <<- 'END'
 		next: hpdsl-verify ds/
-		in a job: srun --ntasks-per-node=1 hpdsl-stage ds/ "$TMPDIR"/ds
+		in a job: srun --ntasks-per-node=1 hpdsl-stage ds/ auto
 		in Python: hpdsl.Loader(hpdsl.Dataset("ds/"), batch_size=64)
 	END
 	on_terminal hpdsl-pack --labels=dir --for=torch,wids -- "$tree" \
@@ -237,7 +237,7 @@ to_type()
 	grep -q -e '--compat=wids' script
 	sh -e script
 	grep '^in a job' lines | sed 's/^in a job: srun --ntasks-per-node=1 hpdsl-stage/printf "%s\\n"/' > script
-	diff <(TMPDIR=/t sh script) <(printf '%s\n' "./-o '\"\\x" "/t/./-o '\"\\x")
+	diff <(sh script) <(printf '%s\n' "./-o '\"\\x" auto)
 	sed -n 's/^in Python: hpdsl.torch.Loader(hpdsl.Dataset(\(.*\)), batch_size=64)$/print(\1)/p' \
 		lines > script
 	[ "$(python3 script)" = "-o '\"\\x" ]
