@@ -187,11 +187,15 @@ fails_verify()
 	check_stage placed "$from/large" auto $((all - 1)) less
 	[ ! -e less/shards.json ]
 	hpdsl-verify -q less
-	# so they do where a place for them is looked for
+	# so they do where a place for them is looked for: this may be /tmp, where
+	# nothing of this name was before, and is left
 	fails 3 "room for" hpdsl-stage -q --mode=replicate \
-		--capacity=$((all - 1)) "$from/large" auto
-	hpdsl-stage -q --mode=replicate --capacity=$all "$from/large" auto > place
+		--capacity=$((all - 1)) "$from/large" "auto:sides-$$"
+	hpdsl-stage -q --mode=replicate --capacity=$all "$from/large" \
+		"auto:sides-$$" > place
 	check_stage placed "$from/large" replicate "$all" "$(cat place)"
+	hpdsl-stage -q --clean "auto:sides-$$"
+	[ ! -e "$(cat place)" ]
 }
 
 # ready_with_sides DIR: polls while it is filled: wherever a state file says
