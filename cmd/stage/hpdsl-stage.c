@@ -3,6 +3,7 @@
  * hpdsl-stage: a dataset onto the nodes of a job, each byte read once.  Every
  * rank runs this; leaders of nodes work, the others wait for the exit status.
  */
+#include "launch.h"
 #include "run.h"
 
 #include <fcntl.h>
@@ -219,6 +220,8 @@ int main(int argc, char **argv)
 		return stage_alone(&o);
 	if (is_for_one(&o))
 		return is_first_of_node() ? stage_alone(&o) : CMD_DONE;
+	if (launch(argv, o.pretend, &status))
+		return status;
 	if (o.deadline)
 		cmd_deadline(o.deadline);
 	start(&j, &argc, &argv);

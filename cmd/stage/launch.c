@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Task 0 of a step without PMI: runs mpirun, hands signals on to it, wakes the
+ * other tasks when it has ended, and ends as it did.  It is not mpirun itself:
+ * nobody would wake them, and an mpirun that was interrupted says 1.
+ */
+#include "launch.h"
+
+#include "stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 4096
+#define TOLD_WITHIN 5 /* seconds for task 0 to say why, before -K1 ends it */
+#define WOKEN_WITHIN 10
+
+/* ---- Where it is not possible ----------------------------------------- */
+
+static const char by_srun[] = "srun --mpi=pmix --ntasks-per-node=1";
+static const char by_mpirun[] = "mpirun -q --map-by ppr:1:node --bind-to none";
+
+static int refuse(char **argv, const char *why, const char *by)
+{
+	const char *task = getenv("SLURM_PROCID");
+	char line[LINE_MAX_BYTES] = "";
+	bool room = true;
+
+	if (task && strcmp(task, "0") != 0) {
+		sleep(TOLD_WITHIN);
+		return CMD_TROUBLE;
+	}
+	for (; *argv && room; argv++)
+		room = launch_quote(line, sizeof(line), *argv);
+	cmd_message("Slurm gave this step no PMIx, and %s; type: %s %s%s", why,
+		    by, line, room ? "" : " ..");
+	return CMD_TROUBLE;
+}
+
+/* ---- mpirun ----------------------------------------------------------- */
+
+/* The nodes of the step are to be taken for the job's, and nothing of a PMI
+ * that is only this task's. */
+static void set_environment(const struct launch *l)
+{
+	static const char *const gone[] = { "PMI_FD",
+					    "PMI_RANK",
+					    "PMI_SIZE",
+					    "PMI_JOBID",
+					    "PMI_ID",
+					    "PMI_PORT",
+					    "PMI2_JOBID",
+					    "PMI_UNIVERSE_SIZE",
+					    "SLURM_JOB_CPUS_PER_NODE" };
+	char nodes[16];
+
+	snprintf(nodes, sizeof(nodes), "%u", l->nodes);
+	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++)
+		unsetenv(gone[i]);
+	setenv("SLURM_NODELIST", l->hosts, 1);
+	setenv("SLURM_JOB_NODELIST", l->hosts, 1);
+	setenv("SLURM_NNODES", nodes, 1);
+	setenv("SLURM_JOB_NUM_NODES", nodes, 1);
+	setenv("SLURM_OVERLAP", "1", 1);
+	setenv(LAUNCH_MARK, l->step, 1);
+}
+
+/* In the child, behind what its parent was asked to do. */
+static void begin(const char *program, const char **argv, const sigset_t *was,
+		  pid_t parent)
+{
+	/* until mpirun takes it, and is given it again */
+	signal(SIGUSR1, SIG_IGN);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(CMD_TROUBLE);
+	sigprocmask(SIG_SETMASK, was, NULL);
+	execvp(program, (char *const *)argv);
+	cmd_message("%s: %s", program, strerror(errno));
+	_exit(CMD_TROUBLE);
+}
+
+static pid_t run_mpirun(const struct launch *l, const char *mpirun, char **argv,
+			bool pretend, const sigset_t *was)
+{
+	struct cmd_strings s = { 0 };
+	char self[PATH_MAX], ranks[16];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *words[] = { mpirun,	     "-q",
+				"-n",	     ranks,
+				"--map-by",  pretend ? "slot" : "ppr:1:node",
+				"--bind-to", "none",
+				"-x",	     LAUNCH_MARK };
+	pid_t parent = getpid(), child;
+
+	self[n < 0 ? 0 : n] = '\0';
+	snprintf(ranks, sizeof(ranks), "%u", launch_ranks(l, pretend));
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		cmd_strings_add(&s, words[i]);
+	cmd_strings_add(&s, n < 0 ? argv[0] : self);
+	while (*++argv)
+		cmd_strings_add(&s, *argv);
+	cmd_strings_add(&s, NULL);
+	child = fork();
+	if (child == 0) {
+		set_environment(l);
+		begin(mpirun, s.v, was, parent);
+	}
+	free(s.v);
+	return child;
+}
+
+/* Until it has ended, as waitpid() says; *ret_end: by which signal it was to.
+ */
+static int supervise(pid_t child, const sigset_t *signals, int *ret_end)
+{
+	const struct timespec tick = { .tv_nsec = 100000000 };
+	char folder[32];
+	struct launch_rank mpirun = { .pid = child };
+	bool wish = cmd_stop;
+	int status = CMD_TROUBLE << 8;
+
+	snprintf(folder, sizeof(folder), "/proc/%d", (int)child);
+	mpirun.dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (waitpid(child, &status, WNOHANG) == 0) {
+		int signal = wish ? sigtimedwait(signals, NULL, &tick) :
+				    sigwaitinfo(signals, NULL);
+
+		if (signal == SIGTERM || signal == SIGINT) {
+			*ret_end = signal;
+			kill(child, signal);
+		}
+		wish |= signal == SIGUSR1;
+		if (wish && launch_rank_signal(&mpirun, SIGUSR1))
+			wish = false;
+	}
+	if (mpirun.dir >= 0)
+		close(mpirun.dir);
+	return status;
+}
+
+/* The other tasks: one letter to Slurm, whose way to them all it is. */
+static void wake(const struct launch *l, const sigset_t *signals)
+{
+	const char *argv[] = { "scancel", "--quiet", "--signal=URG", l->step,
+			       NULL };
+	const struct timespec patience = { .tv_sec = WOKEN_WITHIN };
+	pid_t child = fork();
+
+	if (child == 0) {
+		int null = open("/dev/null", O_RDWR);
+
+		for (int fd = 0; fd < 3 && null >= 0; fd++)
+			dup2(null, fd);
+		execvp(argv[0], (char *const *)argv);
+		_exit(CMD_TROUBLE);
+	}
+	if (child < 0)
+		return;
+	while (waitpid(child, NULL, WNOHANG) == 0)
+		if (sigtimedwait(signals, NULL, &patience) < 0)
+			kill(child, SIGKILL);
+}
+
+static int task_0(const struct launch *l, const char *mpirun, char **argv,
+		  bool pretend)
+{
+	sigset_t was, signals;
+	int status, end = 0;
+	pid_t child;
+
+	sigprocmask(SIG_BLOCK, NULL, &was);
+	signals = launch_signals();
+	child = run_mpirun(l, mpirun, argv, pretend, &was);
+	if (child < 0) {
+		cmd_message("no process for mpirun: %s", strerror(errno));
+		status = CMD_TROUBLE;
+	} else {
+		status = supervise(child, &signals, &end);
+		status = launch_status(status, end);
+	}
+	if (l->tasks > 1)
+		wake(l, &signals);
+	return status;
+}
+
+bool launch(char **argv, uint32_t pretend, int *ret_status)
+{
+	struct launch l = launch_decide(environ, launch_mpi());
+	cmd_auto_free char *mpirun = NULL;
+
+	if (l.kind == LAUNCH_NOTHING)
+		return false;
+	mpirun = launch_mpirun();
+	if (l.kind == LAUNCH_AGAIN)
+		*ret_status = refuse(argv, "mpirun does not help", by_srun);
+	else if (!mpirun)
+		*ret_status =
+			refuse(argv, "there is no mpirun of this MPI", by_srun);
+	else if (!launch_has("srun"))
+		*ret_status = refuse(argv, "there is no srun for mpirun here",
+				     by_mpirun);
+	else
+		*ret_status = l.kind == LAUNCH_WAIT ?
+				      launch_wait(&l) :
+				      task_0(&l, mpirun, argv, pretend);
+	return true;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is to be done in a step of Slurm: pure, so that it can be tested. */
+#include "launch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define DONE_MAX 3 /* exit statuses of ours: 0 to 3, and that of stopping */
+#define STOPPED 75
+#define TROUBLE 3
+
+static const char *in(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *env; env++)
+		if (!strncmp(*env, name, n) && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+static bool number(char *const *env, const char *name, uint32_t *ret)
+{
+	const char *s = in(env, name);
+	unsigned long long n;
+	char *end;
+
+	if (!s || *s < '0' || *s > '9')
+		return false;
+	n = strtoull(s, &end, 10);
+	if (*end || n > UINT32_MAX)
+		return false;
+	*ret = (uint32_t)n;
+	return true;
+}
+
+/* Has a launcher of this MPI started it, or one that speaks PMIx? */
+static bool has_pmi(char *const *env, enum launch_mpi mpi)
+{
+	static const char *const signs[] = {
+		"OMPI_COMM_WORLD_SIZE",
+		"OMPI_COMM_WORLD_RANK",
+		"PMIX_RANK",
+		"PMIX_NAMESPACE",
+		"PALS_RANKID",
+		"MPI_LOCALNRANKS",
+	};
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		if (in(env, signs[i]))
+			return true;
+	return mpi == LAUNCH_MPI_PMI && in(env, "PMI_RANK");
+}
+
+struct launch launch_decide(char *const *env, enum launch_mpi mpi)
+{
+	struct launch l = { .kind = LAUNCH_NOTHING };
+	uint32_t job, step, task;
+
+	if (mpi == LAUNCH_MPI_OTHER || has_pmi(env, mpi) ||
+	    !number(env, "SLURM_JOB_ID", &job) ||
+	    !number(env, "SLURM_STEP_ID", &step) ||
+	    !number(env, "SLURM_PROCID", &task) ||
+	    !number(env, "SLURM_STEP_NUM_TASKS", &l.tasks) ||
+	    !number(env, "SLURM_STEP_NUM_NODES", &l.nodes))
+		return l;
+	l.hosts = in(env, "SLURM_STEP_NODELIST");
+	if (!l.hosts || !l.nodes || l.tasks < l.nodes || task >= l.tasks)
+		return l;
+	snprintf(l.step, sizeof(l.step), "%u.%u", job, step);
+	/* whatever its value: nothing starts itself twice */
+	if (in(env, LAUNCH_MARK))
+		l.kind = LAUNCH_AGAIN;
+	else
+		l.kind = task ? LAUNCH_WAIT : LAUNCH_MPIRUN;
+	return l;
+}
+
+uint32_t launch_ranks(const struct launch *l, bool pretend)
+{
+	return pretend ? l->tasks : l->nodes;
+}
+
+int launch_status(int status, int signal)
+{
+	int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+					 WEXITSTATUS(status);
+
+	/* an mpirun that was interrupted says 1 */
+	if (signal && code && code != STOPPED)
+		return 128 + signal;
+	/* its own numbers for not having begun */
+	return code <= DONE_MAX || code == STOPPED ||
+			       (code > 128 && code <= 128 + SIGRTMAX) ?
+		       code :
+		       TROUBLE;
+}
+
+static bool is_plain(const char *word)
+{
+	return *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
+					   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					   "0123456789%+,-./:=@_")];
+}
+
+bool launch_quote(char *line, uint32_t room, const char *word)
+{
+	size_t n = strlen(line), worst = n + 4 * strlen(word) + 4;
+	bool plain = is_plain(word);
+
+	if (worst > room)
+		return false;
+	if (n)
+		line[n++] = ' ';
+	if (!plain)
+		line[n++] = '\'';
+	for (; *word; word++) {
+		if (*word == '\'') {
+			memcpy(line + n, "'\\'", 3);
+			n += 3;
+		}
+		line[n++] = *word;
+	}
+	if (!plain)
+		line[n++] = '\'';
+	line[n] = '\0';
+	return true;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A rank that mpirun has started on this node, and signals for it: found among
+ * this user's processes, by what is in its environment.
+ */
+#include "launch.h"
+
+#include "common/common.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ENVIRON_MAX (1 << 20)
+
+static ssize_t read_all(int dir, const char *name, char *to, size_t room)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0, got = fd < 0 ? -1 : 1;
+
+	while (got > 0 && (size_t)n < room - 1) {
+		got = read(fd, to + n, room - 1 - (size_t)n);
+		n += got > 0 ? got : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	to[n] = '\0';
+	return got < 0 ? -1 : n;
+}
+
+/* Is this what mpirun has started from that step, and not mpirun itself? */
+static bool is_rank(int dir, const char *step)
+{
+	cmd_auto_free char *env = malloc(ENVIRON_MAX);
+	bool marked = false, ranked = false;
+	char mark[sizeof(LAUNCH_MARK) + 64];
+	ssize_t n;
+
+	if (!env)
+		return false;
+	snprintf(mark, sizeof(mark), LAUNCH_MARK "=%s", step);
+	n = read_all(dir, "environ", env, ENVIRON_MAX);
+	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(env + i) + 1) {
+		marked |= !strcmp(env + i, mark);
+		ranked |= !strncmp(env + i, "OMPI_COMM_WORLD_RANK=", 21);
+	}
+	return marked && ranked;
+}
+
+bool launch_rank_find(struct launch_rank *r, const char *step)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	struct stat st;
+
+	r->dir = -1;
+	while (proc && r->dir < 0 && (e = readdir(proc))) {
+		if (*e->d_name < '1' || *e->d_name > '9')
+			continue;
+		r->pid = atoi(e->d_name);
+		r->dir = openat(dirfd(proc), e->d_name,
+				O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (r->dir >= 0 &&
+		    (fstat(r->dir, &st) < 0 || st.st_uid != geteuid() ||
+		     !is_rank(r->dir, step))) {
+			close(r->dir);
+			r->dir = -1;
+		}
+	}
+	if (proc)
+		closedir(proc);
+	return r->dir >= 0;
+}
+
+bool launch_rank_lives(struct launch_rank *r)
+{
+	char c[2];
+
+	/* the folder is that of one process, whoever has the number later; of
+	 * one that is a zombie there is no environment */
+	if (r->dir >= 0 && read_all(r->dir, "environ", c, sizeof(c)) > 0)
+		return true;
+	if (r->dir >= 0)
+		close(r->dir);
+	r->dir = -1;
+	return false;
+}
+
+bool launch_rank_signal(struct launch_rank *r, int signal)
+{
+	unsigned long long caught = 0;
+	char text[8192];
+	const char *at;
+
+	if (read_all(r->dir, "status", text, sizeof(text)) > 0 &&
+	    (at = strstr(text, "SigCgt:")))
+		caught = strtoull(at + 7, NULL, 16);
+	if (signal == SIGUSR1 && !(caught >> (signal - 1) & 1))
+		return false;
+	if (launch_rank_lives(r))
+		kill(r->pid, signal);
+	return true;
+}
+
+/* What is ignored stays so. */
+static void add_signal(sigset_t *set, int signal)
+{
+	struct sigaction is;
+
+	if (sigaction(signal, NULL, &is) < 0 || is.sa_handler != SIG_IGN)
+		sigaddset(set, signal);
+}
+
+sigset_t launch_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGURG, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGURG);
+	add_signal(&set, SIGUSR1);
+	add_signal(&set, SIGTERM);
+	add_signal(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return set;
+}
