@@ -21,6 +21,9 @@
 #define LINE_MAX_BYTES 4096
 #define TOLD_WITHIN 5 /* seconds for task 0 to say why, before -K1 ends it */
 #define WOKEN_WITHIN 10
+/* For so long a signal waits for a rank, and then ends mpirun. */
+#define TICK_NS 100000000
+#define TICKS 10
 
 /* ---- Where it is not possible ----------------------------------------- */
 
@@ -72,18 +75,23 @@ static void set_environment(const struct launch *l)
 	setenv(LAUNCH_MARK, l->step, 1);
 }
 
-/* In the child, behind what its parent was asked to do. */
-static void begin(const char *program, const char **argv, const sigset_t *was,
-		  pid_t parent)
+/*
+ * In the child.  SIGTERM stays blocked: Slurm sends it to all processes of a
+ * step, and an mpirun that already ends, as its rank got it too, dies of it.
+ */
+static void begin(const char **argv, const sigset_t *was, pid_t parent)
 {
-	/* until mpirun takes it, and is given it again */
+	sigset_t mask = *was;
+
+	/* until mpirun takes it: the rank gets it anyhow */
 	signal(SIGUSR1, SIG_IGN);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_PDEATHSIG, SIGINT);
 	if (getppid() != parent)
 		_exit(CMD_TROUBLE);
-	sigprocmask(SIG_SETMASK, was, NULL);
-	execvp(program, (char *const *)argv);
-	cmd_message("%s: %s", program, strerror(errno));
+	sigaddset(&mask, SIGTERM);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	execv(argv[0], (char *const *)argv);
+	cmd_message("%s: %s", argv[0], strerror(errno));
 	_exit(CMD_TROUBLE);
 }
 
@@ -111,38 +119,39 @@ static pid_t run_mpirun(const struct launch *l, const char *mpirun, char **argv,
 	child = fork();
 	if (child == 0) {
 		set_environment(l);
-		begin(mpirun, s.v, was, parent);
+		begin(s.v, was, parent);
 	}
 	free(s.v);
 	return child;
 }
 
-/* Until it has ended, as waitpid() says; *ret_end: by which signal it was to.
+/*
+ * Until it has ended, as waitpid() says; *ret_end: by which signal it was to.
+ * That goes to the rank here, with which mpirun ends; or to mpirun, if there is
+ * none.
  */
-static int supervise(pid_t child, const sigset_t *signals, int *ret_end)
+static int supervise(pid_t child, const struct launch *l,
+		     const sigset_t *signals, int *ret_end)
 {
-	const struct timespec tick = { .tv_nsec = 100000000 };
-	char folder[32];
-	struct launch_rank mpirun = { .pid = child };
-	bool wish = cmd_stop;
-	int status = CMD_TROUBLE << 8;
+	const struct timespec tick = { .tv_nsec = TICK_NS };
+	struct launch_rank rank = { .step = l->step, .dir = -1 };
+	int status = CMD_TROUBLE << 8, left = TICKS;
 
-	snprintf(folder, sizeof(folder), "/proc/%d", (int)child);
-	mpirun.dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rank.wish = cmd_stop;
 	while (waitpid(child, &status, WNOHANG) == 0) {
-		int signal = wish ? sigtimedwait(signals, NULL, &tick) :
-				    sigwaitinfo(signals, NULL);
+		int signal = rank.wish || rank.end ?
+				     sigtimedwait(signals, NULL, &tick) :
+				     sigwaitinfo(signals, NULL);
 
-		if (signal == SIGTERM || signal == SIGINT) {
-			*ret_end = signal;
-			kill(child, signal);
+		launch_rank_take(&rank, signal);
+		if (rank.end)
+			*ret_end = rank.end;
+		if (!launch_rank_pass(&rank) && rank.end && !left--) {
+			kill(child, SIGINT);
+			rank.end = 0;
 		}
-		wish |= signal == SIGUSR1;
-		if (wish && launch_rank_signal(&mpirun, SIGUSR1))
-			wish = false;
 	}
-	if (mpirun.dir >= 0)
-		close(mpirun.dir);
+	launch_rank_release(&rank);
 	return status;
 }
 
@@ -183,7 +192,7 @@ static int task_0(const struct launch *l, const char *mpirun, char **argv,
 		cmd_message("no process for mpirun: %s", strerror(errno));
 		status = CMD_TROUBLE;
 	} else {
-		status = supervise(child, &signals, &end);
+		status = supervise(child, l, &signals, &end);
 		status = launch_status(status, end);
 	}
 	if (l->tasks > 1)

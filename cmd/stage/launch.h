@@ -60,17 +60,22 @@ bool launch_has(const char *name);
 
 /* ---- launch_rank.c ---------------------------------------------------- */
 
-/* A process that mpirun has started here, from that step. */
+/* A rank that mpirun has started here, from that step; and what it is to get.
+ */
 struct launch_rank {
+	const char *step;
 	int dir; /* its folder in /proc, -1: none */
 	int pid;
+	bool met;  /* there was one */
+	bool wish; /* SIGUSR1 */
+	int end;   /* the signal to end by; 0: none */
 };
 
-bool launch_rank_find(struct launch_rank *r, const char *step);
-/* Is it there?  If not it is closed. */
-bool launch_rank_lives(struct launch_rank *r);
-/* Hands the signal on; false: later, as it would only be killed by it now. */
-bool launch_rank_signal(struct launch_rank *r, int signal);
+/* Keeps a signal of this task's for it. */
+void launch_rank_take(struct launch_rank *r, int signal);
+/* Finds it, and hands on what was kept.  True: it is there. */
+bool launch_rank_pass(struct launch_rank *r);
+void launch_rank_release(struct launch_rank *r);
 
 /* Those to wait for, from here on blocked: the caller's, and SIGURG. */
 sigset_t launch_signals(void);

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,13 +50,12 @@ static bool is_rank(int dir, const char *step)
 	return marked && ranked;
 }
 
-bool launch_rank_find(struct launch_rank *r, const char *step)
+static void find(struct launch_rank *r)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *e;
 	struct stat st;
 
-	r->dir = -1;
 	while (proc && r->dir < 0 && (e = readdir(proc))) {
 		if (*e->d_name < '1' || *e->d_name > '9')
 			continue;
@@ -64,17 +64,17 @@ bool launch_rank_find(struct launch_rank *r, const char *step)
 				O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (r->dir >= 0 &&
 		    (fstat(r->dir, &st) < 0 || st.st_uid != geteuid() ||
-		     !is_rank(r->dir, step))) {
+		     !is_rank(r->dir, r->step))) {
 			close(r->dir);
 			r->dir = -1;
 		}
 	}
 	if (proc)
 		closedir(proc);
-	return r->dir >= 0;
+	r->met = r->dir >= 0;
 }
 
-bool launch_rank_lives(struct launch_rank *r)
+static bool lives(struct launch_rank *r)
 {
 	char c[2];
 
@@ -88,20 +88,48 @@ bool launch_rank_lives(struct launch_rank *r)
 	return false;
 }
 
-bool launch_rank_signal(struct launch_rank *r, int signal)
+static bool catches(const struct launch_rank *r, int signal)
 {
-	unsigned long long caught = 0;
 	char text[8192];
 	const char *at;
 
-	if (read_all(r->dir, "status", text, sizeof(text)) > 0 &&
-	    (at = strstr(text, "SigCgt:")))
-		caught = strtoull(at + 7, NULL, 16);
-	if (signal == SIGUSR1 && !(caught >> (signal - 1) & 1))
+	if (read_all(r->dir, "status", text, sizeof(text)) <= 0)
 		return false;
-	if (launch_rank_lives(r))
-		kill(r->pid, signal);
+	at = strstr(text, "SigCgt:");
+	return at && strtoull(at + 7, NULL, 16) >> (signal - 1) & 1;
+}
+
+void launch_rank_take(struct launch_rank *r, int signal)
+{
+	if (signal == SIGUSR1)
+		r->wish = true;
+	if (signal == SIGTERM || signal == SIGINT)
+		r->end = signal;
+}
+
+bool launch_rank_pass(struct launch_rank *r)
+{
+	if (!r->met)
+		find(r);
+	if (!lives(r))
+		return false;
+	if (r->end) {
+		kill(r->pid, r->end);
+		r->end = 0;
+	}
+	/* one that has just begun would be killed by it */
+	if (r->wish && catches(r, SIGUSR1)) {
+		kill(r->pid, SIGUSR1);
+		r->wish = false;
+	}
 	return true;
+}
+
+void launch_rank_release(struct launch_rank *r)
+{
+	if (r->dir >= 0)
+		close(r->dir);
+	r->dir = -1;
 }
 
 /* What is ignored stays so. */
