@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a process of a job does before MPI: never mpirun where MPI can begin,
+ * and never twice.
+ */
+#include "cmd/stage/launch_plan.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* A step as srun makes it, without PMI; what is set besides comes behind. */
+enum { STEP = 6, ROOM = 16 };
+static const char *const step[STEP] = {
+	"SLURM_JOB_ID=17",	  "SLURM_STEP_ID=2",
+	"SLURM_STEP_NUM_TASKS=5", "SLURM_STEP_NUM_NODES=3",
+	"SLURM_PROCID=0",	  "SLURM_STEP_NODELIST=n[1-3]",
+};
+
+/* The step with one more variable, which replaces its own; NULL: none. */
+static struct launch decide(const char *more, enum launch_mpi mpi)
+{
+	static char *env[ROOM];
+	size_t n = 0, name = more ? strcspn(more, "=") + 1 : 0;
+
+	if (more)
+		env[n++] = (char *)more;
+	for (size_t i = 0; i < STEP; i++)
+		if (!more || strncmp(step[i], more, name) != 0)
+			env[n++] = (char *)step[i];
+	env[n] = NULL;
+	return launch_decide(env, mpi);
+}
+
+static enum launch_kind kind(const char *more)
+{
+	return decide(more, LAUNCH_MPI_PMIX).kind;
+}
+
+static void task_0_runs_mpirun(void **state)
+{
+	struct launch l = decide(NULL, LAUNCH_MPI_PMIX);
+
+	(void)state;
+	assert_int_equal(l.kind, LAUNCH_MPIRUN);
+	assert_int_equal(l.tasks, 5);
+	assert_int_equal(l.nodes, 3);
+	assert_string_equal(l.hosts, "n[1-3]");
+	assert_string_equal(l.step, "17.2");
+	assert_int_equal(launch_ranks(&l, false), 3);
+	assert_int_equal(launch_ranks(&l, true), 5);
+	assert_int_equal(kind("SLURM_PROCID=1"), LAUNCH_WAIT);
+	assert_int_equal(kind("SLURM_PROCID=4"), LAUNCH_WAIT);
+	/* an interactive step */
+	assert_int_equal(kind("SLURM_STEP_ID=4294967290"), LAUNCH_MPIRUN);
+}
+
+static void where_mpi_can_begin_nothing_is_done(void **state)
+{
+	static const char *const signs[] = {
+		"OMPI_COMM_WORLD_SIZE=3",
+		"OMPI_COMM_WORLD_RANK=0",
+		"PMIX_RANK=0",
+		"PMIX_RANK=",
+		"PMIX_NAMESPACE=x",
+		"PALS_RANKID=0",
+		"MPI_LOCALNRANKS=1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		assert_int_equal(kind(signs[i]), LAUNCH_NOTHING);
+	/* PMI-2 helps those who know it */
+	assert_int_equal(kind("PMI_RANK=0"), LAUNCH_MPIRUN);
+	assert_int_equal(decide("PMI_RANK=0", LAUNCH_MPI_PMI).kind,
+			 LAUNCH_NOTHING);
+	assert_int_equal(decide("PMI_RANK=0", LAUNCH_MPI_OTHER).kind,
+			 LAUNCH_NOTHING);
+	assert_int_equal(decide(NULL, LAUNCH_MPI_PMI).kind, LAUNCH_MPIRUN);
+	assert_int_equal(decide(NULL, LAUNCH_MPI_OTHER).kind, LAUNCH_NOTHING);
+	/* names that only begin so */
+	assert_int_equal(kind("PMIX_RANKS=1"), LAUNCH_MPIRUN);
+}
+
+static void nothing_is_begun_twice(void **state)
+{
+	static const char *const marks[] = { LAUNCH_MARK "=17.2",
+					     LAUNCH_MARK "=1.1",
+					     LAUNCH_MARK "=" };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(kind(marks[i]), LAUNCH_AGAIN);
+}
+
+static void what_is_no_step_is_left_alone(void **state)
+{
+	static const char *const batch[] = { "SLURM_JOB_ID=17",
+					     "SLURM_PROCID=0",
+					     "SLURM_NODELIST=n[1-3]",
+					     "SLURM_NTASKS=3", NULL };
+	static const char *const none[] = { "HOME=/", NULL };
+	static const char *const wrong[] = {
+		"SLURM_STEP_ID=",	   "SLURM_STEP_ID=batch",
+		"SLURM_PROCID=5",	   "SLURM_PROCID=-1",
+		"SLURM_STEP_NUM_TASKS=2",  "SLURM_STEP_NUM_NODES=0",
+		"SLURM_STEP_NUM_TASKS=3x", "SLURM_STEP_NUM_TASKS=99999999999",
+	};
+
+	(void)state;
+	assert_int_equal(
+		launch_decide((char *const *)batch, LAUNCH_MPI_PMIX).kind,
+		LAUNCH_NOTHING);
+	assert_int_equal(
+		launch_decide((char *const *)none, LAUNCH_MPI_PMIX).kind,
+		LAUNCH_NOTHING);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(kind(wrong[i]), LAUNCH_NOTHING);
+}
+
+static void status_is_that_of_the_ranks(void **state)
+{
+	(void)state;
+	for (int s = 0; s <= 3; s++)
+		assert_int_equal(launch_status(s << 8, 0), s);
+	assert_int_equal(launch_status(75 << 8, 0), 75);
+	assert_int_equal(launch_status(143 << 8, 0), 143);
+	assert_int_equal(launch_status(SIGKILL, 0), 137);
+	/* mpirun's own */
+	assert_int_equal(launch_status(243 << 8, 0), 3);
+	assert_int_equal(launch_status(127 << 8, 0), 3);
+	/* interrupted: but not what was done before, or stopped */
+	assert_int_equal(launch_status(1 << 8, SIGTERM), 143);
+	assert_int_equal(launch_status(1 << 8, SIGINT), 130);
+	assert_int_equal(launch_status(0, SIGTERM), 0);
+	assert_int_equal(launch_status(75 << 8, SIGTERM), 75);
+}
+
+static void words_are_quoted(void **state)
+{
+	char line[40] = "";
+
+	(void)state;
+	assert_true(launch_quote(line, sizeof(line), "a/b_%n=1"));
+	assert_true(launch_quote(line, sizeof(line), "it's"));
+	assert_true(launch_quote(line, sizeof(line), ""));
+	assert_true(launch_quote(line, sizeof(line), "$X"));
+	assert_string_equal(line, "a/b_%n=1 'it'\\''s' '' '$X'");
+	assert_false(launch_quote(line, sizeof(line), "xxxxxxxxxxxx"));
+	assert_string_equal(line, "a/b_%n=1 'it'\\''s' '' '$X'");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(task_0_runs_mpirun),
+		cmocka_unit_test(where_mpi_can_begin_nothing_is_done),
+		cmocka_unit_test(nothing_is_begun_twice),
+		cmocka_unit_test(what_is_no_step_is_left_alone),
+		cmocka_unit_test(status_is_that_of_the_ranks),
+		cmocka_unit_test(words_are_quoted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
