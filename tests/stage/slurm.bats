@@ -69,7 +69,8 @@ teardown()
 	"$slurm" run "$bed" scancel --user=root
 	all_done
 	for n in 1 2 3; do
-		"$nodes" on "$bed" "$n" find "$bed/ssd" -mindepth 1 -delete
+		"$nodes" on "$bed" "$n" find "$bed/ssd" "$bed/tmp" \
+			-mindepth 1 -delete
 	done
 	cat job.out 2> /dev/null || true
 }
@@ -137,7 +138,8 @@ asked()
 # there HOST N FOLDER NAME: N or more such files.
 there()
 {
-	[ "$("$nodes" on "$bed" "$1" find "$3" -name "$4" | wc -l)" -ge "$2" ]
+	[ "$("$nodes" on "$bed" "$1" find "$3" -name "$4" 2> /dev/null |
+		wc -l)" -ge "$2" ]
 }
 
 size()
@@ -168,6 +170,12 @@ open_mpi()
 		skip "not with another MPI than Open MPI"
 }
 
+# The other ways, and ends.
+in_long()
+{
+	[ -n "${HPDSL_LONG:-}" ] || skip "only in check-long"
+}
+
 # step OPTION..: in three nodes' plain srun, for a minute at most.
 step()
 {
@@ -180,7 +188,8 @@ tasks()
 	[ "$("$nodes" on "$bed" 1 pgrep -c -x hpdsl-stage)" = "$1" ]
 }
 
-# No process, no step and no file of the launcher's; before the next job.
+# nothing_left [NAME]: no process, no step and no file, but below such folders
+# of TMPDIR; before the next job.
 nothing_left()
 {
 	all_done
@@ -188,7 +197,8 @@ nothing_left()
 	run ! "$nodes" on "$bed" 1 pgrep -l 'mpirun|orte|scancel|srun'
 	for n in 1 2 3; do
 		left=$("$nodes" on "$bed" "$n" find /dev/shm "$bed/tmp" \
-			-mindepth 1 -not -type d)
+			-mindepth 1 -not -type d \
+			-not -path "$bed/tmp/${1:-}/*")
 		[ -z "$left" ] || { echo "left: $left"; return 1; }
 	done
 }
@@ -210,15 +220,13 @@ staged_on_all()
 	# shellcheck disable=SC2016
 	printf '#!/bin/bash\nsrun hpdsl-stage "$DATASET" %s\n' \
 		"$bed/ssd/stage" > script
-	for type in $([ -n "${HPDSL_LONG:-}" ] &&
-		echo none pmi2 pmix || echo none); do
+	for type in none ${HPDSL_LONG:+pmi2 pmix}; do
 		"$slurm" mpi "$bed" "$type"
 		before=$(asked)
 		step hpdsl-stage "$DATASET" "$bed/ssd/stage" 2> out
 		staged_on_all out
 	done
-	for type in $([ -n "${HPDSL_LONG:-}" ] &&
-		echo none pmi2 pmix || echo pmi2); do
+	for type in ${HPDSL_LONG:+none pmi2 pmix}; do
 		"$slurm" mpi "$bed" "$type"
 		before=$(asked)
 		timeout -k 5 60 "$slurm" run "$bed" sbatch -W -N3 \
@@ -229,6 +237,7 @@ staged_on_all()
 }
 
 @test "plain srun: a step of fewer nodes than its job, and --pretend-nodes" {
+	in_long
 	open_mpi
 	export TMPDIR=$bed/tmp
 	"$slurm" mpi "$bed" none
@@ -250,14 +259,22 @@ staged_on_all()
 	nothing_left
 }
 
-@test "plain srun: signals and --deadline reach it, and its status is right" {
+@test "plain srun: --deadline ends it early, and all of it" {
+	in_long
 	open_mpi
 	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=150K
 	"$slurm" mpi "$bed" none
 	run step -K1 hpdsl-stage --deadline=2 "$DATASET" "$bed/ssd/stage"
 	[ "$status" = 75 ]
 	[[ $output = *"stopped early, as asked"* ]]
-	for how in 'TERM 143' 'USR1 75'; do
+	nothing_left
+}
+
+@test "plain srun: signals reach it, and its status is right" {
+	open_mpi
+	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=150K
+	"$slurm" mpi "$bed" none
+	for how in ${HPDSL_LONG:+'USR1 75'} 'TERM 143'; do
 		step hpdsl-stage "$DATASET" "$bed/ssd/$how" 2> out 3>&- &
 		until_true there 1 1 "$bed/ssd/$how" 'chunk-*.tar'
 		# those who wait are there as long as the ranks
@@ -268,12 +285,18 @@ staged_on_all()
 		wait $! || status=$?
 		[ "$status" = "${how#* }" ]
 		run ! grep -q 'Process received signal' out
+		case $how in
+		USR*)	grep -q 'stopped early, as asked' out
+			nothing_left ;;
+		# it is for mpirun's srun too, which kills Open MPI's daemons
+		TERM*)	grep -q 'ended by SIGTERM' out
+			nothing_left 'ompi.*' ;;
+		esac
 	done
-	grep -q 'stopped early, as asked' out
-	nothing_left
 }
 
 @test "plain srun: a signal for a task that waits goes to the ranks" {
+	in_long
 	open_mpi
 	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=150K
 	"$slurm" mpi "$bed" pmi2
@@ -292,6 +315,7 @@ staged_on_all()
 }
 
 @test "plain srun: where it cannot, the line to type; and errors once" {
+	in_long
 	open_mpi
 	export TMPDIR=$bed/tmp HPDSL_STAGE=$BUILD/hpdsl-stage
 	no='hpdsl-stage: Slurm gave this step no PMIx, and'
