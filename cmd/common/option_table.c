@@ -190,6 +190,8 @@ void cmd_parse(const struct cmd_option *rows, const struct argp *argp, int argc,
 		n++;
 	with.options = shown = cmd_alloc(n, sizeof(*shown));
 	cmd_options_show(rows, shown);
+	if (n == 1) /* of an empty list argp would lose a few bytes */
+		with.options = NULL;
 	argp_parse(&with, argc, argv, flags, NULL, input);
 	free(shown);
 }
