@@ -156,6 +156,11 @@ bool cmd_is_control(const unsigned char *s, size_t len);
 /* Length of the UTF-8 sequence at s, 0: it is none. */
 size_t cmd_utf8_length(const unsigned char *s, size_t len);
 
+/* ---- quote.c ---------------------------------------------------------- */
+
+/* s as one word of a shell, printable; the caller frees it. */
+char *cmd_quoted(const char *s);
+
 /* ---- size.c: numbers as people write and read them -------------------- */
 
 /* Strict: digits and nothing else; digits and one of K M G T. */

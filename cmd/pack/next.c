@@ -2,17 +2,7 @@
 /* What to type next, once a pack is complete: for a person at a terminal. */
 #include "pack.h"
 
-#include <ctype.h>
 #include <string.h>
-
-/* Bytes that no shell and no Python string looks at. */
-static bool is_plain(const char *s)
-{
-	for (; *s; s++)
-		if (!isalnum((unsigned char)*s) && !strchr("/._-+=:@%,", *s))
-			return false;
-	return true;
-}
 
 static bool has_control(const char *s)
 {
@@ -35,23 +25,11 @@ static void put_escaped(FILE *out, const char *s, const char *from,
 /* As one word of a shell, which is no option either. */
 static char *for_shell(const char *name)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	cmd_auto_free char *safe = NULL;
 
-	if (!out)
+	if (asprintf(&safe, "%s%s", *name == '-' ? "./" : "", name) < 0)
 		cmd_no_memory();
-	fputs(*name == '-' ? "./" : "", out);
-	if (is_plain(name)) {
-		fputs(name, out);
-	} else {
-		fputc('\'', out);
-		put_escaped(out, name, "'", "'\\'");
-		fputc('\'', out);
-	}
-	if (fclose(out) != 0)
-		cmd_no_memory();
-	return text;
+	return cmd_quoted(safe);
 }
 
 /* As a string of Python's. */
