@@ -48,3 +48,10 @@ double peers_first_beat(uint32_t node, uint32_t nodes, double every)
 {
 	return every * ((double)node / (double)nodes);
 }
+
+double peers_seen(double seen, double now, double gap, double every)
+{
+	double missed = gap > every ? gap - every : 0;
+
+	return seen + missed < now ? seen + missed : now;
+}

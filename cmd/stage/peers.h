@@ -43,4 +43,11 @@ double peers_beat_every(uint32_t nodes, double patience);
 /* Seconds from the start to a node's first one: they come one by one. */
 double peers_first_beat(uint32_t node, uint32_t nodes, double every);
 
+/*
+ * When somebody is to count as seen, after the watcher itself was away for gap
+ * seconds: what is more than the usual every is nobody else's silence.  Only
+ * that: where each look comes late, silence still adds up.
+ */
+double peers_seen(double seen, double now, double gap, double every);
+
 #endif

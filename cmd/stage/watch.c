@@ -162,17 +162,18 @@ static void check_stuck(struct stage_job *j, struct stage_peer *p,
 	p->stuck_told = true;
 }
 
-/* If this process was stopped meanwhile, the others have not been silent. */
+/* While this process was stopped, the others have not been silent. */
 static void forgive(struct stage_job *j, double now)
 {
-	double gap = now - j->pass_at;
+	double gap = now - j->pass_at, every = beat_every(j);
 
 	j->pass_at = now;
-	if (gap < beat_every(j))
+	if (gap < every)
 		return;
-	j->boss_peer.seen = now;
+	j->boss_peer.seen = peers_seen(j->boss_peer.seen, now, gap, every);
 	for (size_t i = 0; i < j->n_peers; i++)
-		j->peers[i].seen = now;
+		j->peers[i].seen =
+			peers_seen(j->peers[i].seen, now, gap, every);
 }
 
 static void check_all(struct stage_job *j, double now)

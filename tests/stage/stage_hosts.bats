@@ -155,24 +155,41 @@ others_ended()
 	! grep -qv "^ *$1\$" living
 }
 
+# Rank 0 gets to look late, again and again, as on a machine that is too busy.
+hiccups()
+{
+	local there pid
+	there=$("$nodes" on "$bed" 1 readlink /proc/self/ns/net | tr -dc 0-9)
+	pid=$(ps -C hpdsl-stage -o netns=,pid= |
+		awk -v ns="$there" '$1 == ns { print $2; exit }')
+	while kill -STOP "$pid"; do
+		sleep 0.5
+		kill -CONT "$pid"
+		sleep 2
+	done 2> /dev/null
+}
+
 @test "a host that loses its network is named, and the others end" {
 	local lost ended=0
 	which=packed
-	# seconds of silence that a busy machine does not make by itself
-	"$nodes" run "$bed" mpirun -q -n 4 --map-by ppr:1:node \
+	# seconds of silence that a busy machine does not make by itself; mpirun
+	# must not find out first, and end the job without a name
+	"$nodes" run "$bed" mpirun -q --mca oob_tcp_keepalive_time 0 \
+		-n 4 --map-by ppr:1:node \
 		hpdsl-stage -q --timeout=8 --rate=50K "$bed/origin/$which" \
 		"$bed/ssd/stage" 2> err 3>&- &
 	until_true on_host 2 sh -c "ls $bed/ssd/stage/chunk-*"
 	lost=$("$nodes" on "$bed" 2 readlink /proc/self/ns/net | tr -dc 0-9)
 	"$nodes" link "$bed" 2 down
+	hiccups 3>&- &
 	until_true grep -q '^hpdsl-stage: node 1 (bed-n002)' err &&
 		until_true others_ended "$lost" || ended=$?
 	# mpirun itself waits for its daemon there for minutes
 	"$nodes" kill "$bed" 0
 	"$nodes" kill "$bed" 2
 	"$nodes" link "$bed" 2 up
-	wait $! || true
-	cat err living
+	wait || true
+	cat err living || true
 	[ "$ended" = 0 ]
 	grep -qE '^hpdsl-stage: node 1 \(bed-n002\) has been silent for [0-9]+ s' err
 }

@@ -77,6 +77,38 @@ static void first_beats_do_not_come_at_once(void **state)
 	assert_true(peers_first_beat(0, 1, 1) == 0);
 }
 
+/* Seconds until a silence of 8 is known, if each look takes gap. */
+static double known_after(double gap, double every)
+{
+	double seen = 0, now = 0;
+
+	while (now - seen <= 8 && now < 1000) {
+		now += gap;
+		seen = peers_seen(seen, now, gap, every);
+	}
+	return now;
+}
+
+static void nobody_is_blamed_for_a_stop_here(void **state)
+{
+	(void)state;
+	assert_true(peers_seen(10, 11, 0.1, 0.25) == 10);
+	/* stopped for an hour, after a second of silence */
+	assert_true(peers_seen(10, 3611, 3600, 0.25) == 3609.75);
+	/* and never seen in the future */
+	assert_true(peers_seen(10, 11, 3600, 0.25) == 11);
+}
+
+/* On a machine where each look comes late, the lost are still found. */
+static void late_looks_do_not_hide_silence(void **state)
+{
+	(void)state;
+	assert_true(known_after(0.1, 0.25) < 8.2);
+	assert_true(known_after(0.25, 0.25) < 8.5);
+	assert_true(known_after(0.5, 0.25) < 17);
+	assert_true(known_after(1, 0.25) < 34);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +116,8 @@ int main(void)
 		cmocka_unit_test(beats_are_a_thousand_a_second),
 		cmocka_unit_test(silence_is_two_beats),
 		cmocka_unit_test(first_beats_do_not_come_at_once),
+		cmocka_unit_test(nobody_is_blamed_for_a_stop_here),
+		cmocka_unit_test(late_looks_do_not_hide_silence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
