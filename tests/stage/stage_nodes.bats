@@ -53,9 +53,11 @@ up()
 }
 
 # hosts_stage RANKS-A-HOST ARG..: from the hosts' origin to their SSDs.
+# mpirun must not find out first that a host is lost: it gives no name.
 hosts_stage()
 {
-	timeout -k 5 240 "$nodes" run bed mpirun -q --map-by "ppr:$1:node" \
+	timeout -k 5 240 "$nodes" run bed \
+		mpirun -q --mca oob_tcp_keepalive_time 0 --map-by "ppr:$1:node" \
 		hpdsl-stage "${@:2}" "$PWD/bed/origin" "$PWD/bed/ssd/in" \
 		< /dev/null
 }
