@@ -33,7 +33,7 @@ RECORD ?= $(SHAREDIR)/hpdsl/folders
 PKG_CONFIG ?= pkg-config
 # Where programs and library look for other libraries that are not the system's,
 # so that these are found without the module they are of.  RPATH=: nowhere.
-RPATH ?= $(call once,RPATH,$(call looked,rpath))
+RPATH ?= $(call once,RPATH,$(call found,rpath))
 
 comma = ,
 empty =
@@ -50,10 +50,10 @@ SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)
 # Asked for when first needed: `make deps all` installs pkg-config itself.
 once = $(eval $(1) := $$(shell $(2)))$($(1))
-# What tests/look has found, CPPFLAGS first.
-DEP_CFLAGS = $(call once,DEP_CFLAGS,$(call looked,cflags))
-DEP_LIBS = $(call once,DEP_LIBS,$(call looked,libs))
-looked = sed -n 's/^$(1) //p' $(BUILD)/look 2> /dev/null
+# What tests/needed has found, CPPFLAGS first.
+DEP_CFLAGS = $(call once,DEP_CFLAGS,$(call found,cflags))
+DEP_LIBS = $(call once,DEP_LIBS,$(call found,libs))
+found = sed -n 's/^$(1) //p' $(BUILD)/needed 2> /dev/null
 VERSION = $(call once,VERSION,sed -n \
 	's/^.define HPDSL_VERSION "\(.*\)"/\1/p' lib/hpdsl.h)
 SONAME = libhpdsl.so.0
@@ -142,12 +142,12 @@ GIVEN = $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(PIE) $(LINK_FLAGS) $(or $(PATHS), \
 	$(call once,PATHS_THEN,sed -n 's/.* \(PATHS=[^ ]*\).*/\1/p' $(BUILD)/given 2> /dev/null))
 PATHS = $(patsubst %,PATHS=%,$(subst $(space),:,$(strip $(PKG_CONFIG_PATH) \
 	$(CPATH) $(C_INCLUDE_PATH) $(LIBRARY_PATH))))
-$(BUILD)/look: tests/look $(BUILD)/given
+$(BUILD)/needed: tests/needed $(BUILD)/given
 	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' \
-		tests/look $@ $(COMPILE_LINK)
+		tests/needed $@ $(COMPILE_LINK)
 
 # A change of compiler or flags rebuilds.
-$(BUILD)/flags: $(BUILD)/look FORCE
+$(BUILD)/flags: $(BUILD)/needed FORCE
 	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
 FLAGS = $(CC) $(MPICC) $(ALL_CFLAGS) $(DEP_CFLAGS) $(PIE) $(LINK_FLAGS) $(DEP_LIBS) \
 	$(LINK_RPATH)
@@ -341,7 +341,7 @@ below = $(patsubst $(PREFIX)/%,%,$(1))
 from = $(if $(filter $(PREFIX)/%,$(1)),$(shell realpath -ms --relative-to='$(1)' '$(2)'))
 pc = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 PLACED := $(addprefix $(BUILD)/,hpdsl.pc hpdsl.lua hpdsl.tcl)
-$(PLACED): $(BUILD)/%: lib/%.in $(BUILD)/look FORCE
+$(PLACED): $(BUILD)/%: lib/%.in $(BUILD)/needed FORCE
 	@sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@PCPREFIX@|$(addprefix $${pcfiledir}/,$(if $(filter-out \
 			/usr,$(PREFIX)),$(call from,$(LIBDIR)/pkgconfig,$(PREFIX))))|' \

@@ -132,7 +132,7 @@ files_of()
 	grep -qF "version(\"$(version)\")" "$packaging/spack/package.py"
 }
 
-@test "spack: the recipe is Python, and needs what tests/look looks for" {
+@test "spack: the recipe is Python, and needs what tests/needed looks for" {
 	local name
 	"$PYTHON" -c 'import ast, sys
 ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$packaging/spack/package.py"

@@ -18,9 +18,9 @@ build()
 	make -s -C "$SRC" BUILD="$PWD/b" "$@"
 }
 
-look()
+needed()
 {
-	build "$@" "$PWD/b/look"
+	build "$@" "$PWD/b/needed"
 }
 
 # without HEADER..: the folder `bad` stands before those that have them.
@@ -33,32 +33,32 @@ without()
 	done
 }
 
-@test "look: all is there, nothing is said, and it is not looked for again" {
-	run look
+@test "needed: all is there, nothing is said, and it is not looked for again" {
+	run needed
 	[ "$status" = 0 ]
 	[ -z "$output" ]
-	grep -q '^libs .*xxhash' b/look
-	touch -d @1000000000 b/look b/given
-	touch -r b/look before
-	build -o tests/look "$PWD/b/look"
-	[ ! b/look -nt before ]
+	grep -q '^libs .*xxhash' b/needed
+	touch -d @1000000000 b/needed b/given
+	touch -r b/needed before
+	build -o tests/needed "$PWD/b/needed"
+	[ ! b/needed -nt before ]
 	# Other flags are another look; so are other paths, but not none.
-	look CPPFLAGS=-DOTHER
-	[ b/look -nt before ]
-	grep -q '^cflags -DOTHER' b/look
-	PKG_CONFIG_PATH=$PWD/some look CPPFLAGS=-DOTHER
-	touch -d @1000000000 b/look b/given
+	needed CPPFLAGS=-DOTHER
+	[ b/needed -nt before ]
+	grep -q '^cflags -DOTHER' b/needed
+	PKG_CONFIG_PATH=$PWD/some needed CPPFLAGS=-DOTHER
+	touch -d @1000000000 b/needed b/given
 	env -u PKG_CONFIG_PATH -u CPATH -u C_INCLUDE_PATH -u LIBRARY_PATH \
-		make -s -C "$SRC" BUILD="$PWD/b" -o tests/look \
-		CPPFLAGS=-DOTHER "$PWD/b/look"
-	[ ! b/look -nt before ]
-	PKG_CONFIG_PATH=$PWD/more look CPPFLAGS=-DOTHER
-	[ b/look -nt before ]
+		make -s -C "$SRC" BUILD="$PWD/b" -o tests/needed \
+		CPPFLAGS=-DOTHER "$PWD/b/needed"
+	[ ! b/needed -nt before ]
+	PKG_CONFIG_PATH=$PWD/more needed CPPFLAGS=-DOTHER
+	[ b/needed -nt before ]
 }
 
-@test "look: all that is missing at once, with the names of its packages" {
+@test "needed: all that is missing at once, with the names of its packages" {
 	without yaml.h archive.h
-	fails 2 'not all is here that building needs' look CPPFLAGS="-I$PWD/bad"
+	fails 2 'not all is here that building needs' needed CPPFLAGS="-I$PWD/bad"
 	grep -qE '^ +yaml.h +libyaml-dev +libyaml-devel +libyaml-devel +libyaml$' \
 		<<< "$message"
 	grep -qE '^ +archive.h +libarchive-dev +(libarchive-devel +){2}libarchive$' \
@@ -72,45 +72,45 @@ without()
 	fails 2 'not all is here' build CPPFLAGS="-I$PWD/bad" all
 	[ -z "$(find b -name '*.o')" ]
 	rm bad/*.h
-	look CPPFLAGS="-I$PWD/bad"
+	needed CPPFLAGS="-I$PWD/bad"
 }
 
-@test "look: a library without what the header says, or none at all" {
+@test "needed: a library without what the header says, or none at all" {
 	mkdir lib
 	for l in zstd crypto; do
 		: > "lib/lib$l.so"
 	done
-	fails 2 'zstd.h ' look LDFLAGS="-L$PWD/lib"
+	fails 2 'zstd.h ' needed LDFLAGS="-L$PWD/lib"
 	grep -qE '^ +openssl/evp.h +libssl-dev ' <<< "$message"
 	[ "$(grep -cE -e '-dev ' <<< "$message")" = 2 ]
 }
 
-@test "look: no compiler" {
-	fails 2 'no-such-cc makes no program' look CC=no-such-cc
+@test "needed: no compiler" {
+	fails 2 'no-such-cc makes no program' needed CC=no-such-cc
 	grep -qE '^ +no-such-cc +gcc libc6-dev +gcc ' <<< "$message"
 }
 
-@test "look: no pkg-config, and no need for it, or it may be what is missing" {
-	look PKG_CONFIG=no-pkg-config
-	grep -q '^libs .*-lxxhash.* -lz' b/look
-	rm b/look
+@test "needed: no pkg-config, and no need for it, or it may be what is missing" {
+	needed PKG_CONFIG=no-pkg-config
+	grep -q '^libs .*-lxxhash.* -lz' b/needed
+	rm b/needed
 	without zlib.h
-	fails 2 'zlib.h ' look PKG_CONFIG=no-pkg-config CPPFLAGS="-I$PWD/bad"
+	fails 2 'zlib.h ' needed PKG_CONFIG=no-pkg-config CPPFLAGS="-I$PWD/bad"
 	grep -qE '^ +no-pkg-config +pkg-config +pkgconf' <<< "$message"
 }
 
-@test "look: not for what builds nothing" {
+@test "needed: not for what builds nothing" {
 	without yaml.h
 	for goal in help clean uninstall; do
 		echo "$goal"
 		build CPPFLAGS="-I$PWD/bad" DESTDIR="$PWD/d" -n "$goal" > out
-		[ "$(grep -c tests/look out)" = 0 ]
+		[ "$(grep -c tests/needed out)" = 0 ]
 	done
 	build CPPFLAGS="-I$PWD/bad" help > /dev/null
 	build CPPFLAGS="-I$PWD/bad" DESTDIR="$PWD/d" uninstall
 	make -s -C "$SRC" BUILD="$PWD/b" -n deps all > out
 	[ "$(grep -n 'tests/deps$' out | cut -d: -f1)" -lt \
-		"$(grep -n tests/look out | cut -d: -f1)" ]
+		"$(grep -n tests/needed out | cut -d: -f1)" ]
 }
 
 # Files of the lowest floor, which need nothing else of ours.
@@ -133,25 +133,25 @@ hash_program()
 	END
 	# shellcheck disable=SC2046
 	"${CC:-gcc}" -D_GNU_SOURCE -iquote "$SRC/lib" -o "$1" main.c \
-		"$SRC"/lib/base/*.c $(sed -n 's/^cflags //p; s/^libs //p' b/look)
+		"$SRC"/lib/base/*.c $(sed -n 's/^cflags //p; s/^libs //p' b/needed)
 }
 
-@test "look: without xxhash's header of all processors, slower and the same" {
+@test "needed: without xxhash's header of all processors, slower and the same" {
 	[ "$(uname -m)" = x86_64 ] || skip "of x86-64"
-	look
+	needed
 	hash_program fast
 	without xxh_x86dispatch.h
-	run look CPPFLAGS="-I$PWD/bad"
+	run needed CPPFLAGS="-I$PWD/bad"
 	[ "$status" = 0 ]
 	[ ${#lines[@]} = 1 ]
 	[[ $output = *"checksums are slower"* ]]
-	grep -q '^cflags .*-DHP_NO_DISPATCH' b/look
+	grep -q '^cflags .*-DHP_NO_DISPATCH' b/needed
 	hash_program slow
 	nm -u fast | grep -q _dispatch
 	[ "$(nm -u slow | grep -c _dispatch)" = 0 ]
 	[ "$(./slow)" = "$(./fast)" ]
 	# Who says so himself is told nothing.
-	run look CPPFLAGS="-I$PWD/bad -DHP_NO_DISPATCH"
+	run needed CPPFLAGS="-I$PWD/bad -DHP_NO_DISPATCH"
 	[ "$status" = 0 ]
 	[ -z "$output" ]
 }
