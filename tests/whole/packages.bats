@@ -132,6 +132,22 @@ files_of()
 	grep -qF "version(\"$(version)\")" "$packaging/spack/package.py"
 }
 
+@test "packages: make deps installs what building them needs" {
+	local p n=0
+	tr '\t" ' '\n' < "$SRC/tests/deps" > installs
+	while read -r p; do
+		n=$((n + 1))
+		grep -qxF -- "$p" installs || {
+			echo "tests/deps lacks $p"
+			return 1
+		}
+	done < <(sed -n '/^Build-Depends:/,/^$/p' "$packaging/debian/control" |
+		sed 's/^Build-Depends://; s/(.*)//; s/:any//; s/,//
+			s/debhelper-compat/debhelper/; s/dh-sequence-python3/dh-python/
+			/^ *$/d')
+	[ "$n" -ge 10 ]
+}
+
 @test "spack: the recipe is Python, and needs what tests/needed looks for" {
 	local name
 	"$PYTHON" -c 'import ast, sys
