@@ -8,6 +8,8 @@
 
 #include "reindex/reindex.h"
 
+#include <string.h>
+
 /* Of a file in a foreign tar. */
 struct hp_adopted_place {
 	uint64_t offset;    /* of its content */
@@ -46,8 +48,23 @@ int hp_adopt_probe(const struct hp_reindex *x, struct hpdsl_error *err);
 /* Removes a directory that was made for nothing. */
 void hp_adopt_release(struct hp_reindex *x, bool failed);
 
+/* The last component of a file's name. */
+static inline const char *hp_adopt_base(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? slash + 1 : name;
+}
+
 /* The folder of a file's name, or "."; NULL: no memory. */
 const char *hp_adopt_folder(struct hp_reindex *x, const char *path);
+
+/*
+ * How the caller calls the tar that the dataset has by this name, for advice
+ * on what to type; ret has HP_PRINTABLE bytes.
+ */
+const char *hp_adopt_given(const struct hp_reindex *x, const char *name,
+			   char *ret);
 
 /* Finds the tars, in the order of their names: x->chunks. */
 int hp_adopt_find(struct hp_reindex *x, struct hpdsl_error *err);

@@ -19,13 +19,6 @@ struct old {
 	uint64_t first_member, members; /* in the index */
 };
 
-static const char *base_of(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	return slash ? slash + 1 : name;
-}
-
 static int old_in_index(const struct hp_reindex *x, uint64_t i,
 			struct hpdsl_chunk *row, struct old *ret)
 {
@@ -101,8 +94,8 @@ static int compare(struct hp_reindex *x, const char *file, uint64_t n,
 		else if (old_in_index(x, i, &row, &was) < 0)
 			return 0; /* what is damaged says nothing */
 		if (i < n && c < x->n_chunks)
-			d = strcmp(base_of(was.name),
-				   base_of(x->chunks[c].made.name));
+			d = strcmp(hp_adopt_base(was.name),
+				   hp_adopt_base(x->chunks[c].made.name));
 		if (d == 0)
 			r = compare_tar(x, file, &x->chunks[c], &was, ret_same,
 					err);

@@ -10,6 +10,7 @@
 #include "sys/outfile.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,28 @@ const char *hp_adopt_folder(struct hp_reindex *x, const char *path)
 		return ".";
 	return hp_arena_add(x->names, path,
 			    slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* No two tars of a dataset have one base name. */
+const char *hp_adopt_given(const struct hp_reindex *x, const char *name,
+			   char *ret)
+{
+	const struct hpdsl_reindex_options *opt = x->opt;
+	const char *dir = x->adoption->source, *base = hp_adopt_base(name);
+	char path[2 * HPDSL_PATH_MAX + 2];
+	int n;
+
+	for (size_t i = 0; i < opt->n_tars; i++)
+		if (strcmp(hp_adopt_base(opt->tars[i]), base) == 0)
+			return hp_printable(opt->tars[i], strlen(opt->tars[i]),
+					    ret);
+	if (!dir)
+		dir = name[0] == '/' ? NULL : x->path;
+	else
+		name = base;
+	n = snprintf(path, sizeof path, "%s%s%s", dir ? dir : "",
+		     dir ? "/" : "", name);
+	return hp_printable(path, (size_t)n < sizeof path ? (size_t)n : 0, ret);
 }
 
 static bool same_folder(const struct hp_reindex *x, const char *a,

@@ -50,27 +50,33 @@ static const struct magic magics[] = {
 	{ "\x28\xb5\x2f\xfd", 4, "zstd", "zstd -d" },
 };
 
-/* The first block is no header. */
+static bool begins_with(const struct parse *p, const char *bytes, size_t n)
+{
+	return p->r.pass.have >= n && memcmp(p->r.pass.at, bytes, n) == 0;
+}
+
+/* The first block is no header, or is not all there. */
 static int no_tar(const struct parse *p, const char *why,
 		  struct hpdsl_error *err)
 {
 	const char *name = p->r.chunk->made.name;
-	const uint8_t *at = p->r.pass.at;
+	char given[HP_PRINTABLE];
 
 	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
 		const struct magic *k = &magics[i];
 
-		if (memcmp(at, k->bytes, k->n) == 0)
+		if (begins_with(p, k->bytes, k->n))
 			return hp_fail(err, HPDSL_ENOTOURS,
 				       "%s: compressed with %s: %s it first, "
 				       "or repack it: hpdsl-pack %s OUTPUT",
-				       name, k->what, k->program, name);
+				       name, k->what, k->program,
+				       hp_adopt_given(p->r.x, name, given));
 	}
-	if (memcmp(at, "PK\3\4", 4) == 0)
+	if (begins_with(p, "PK\3\4", 4))
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "%s: a zip archive: repack it: hpdsl-pack %s "
 			       "OUTPUT",
-			       name, name);
+			       name, hp_adopt_given(p->r.x, name, given));
 	return damaged(p, why, err);
 }
 
@@ -78,15 +84,16 @@ static int bad_header(const struct parse *p, int code, const char *why,
 		      struct hpdsl_error *err)
 {
 	const char *name = p->headers.name;
-	char text[HP_PRINTABLE];
+	char text[HP_PRINTABLE], given[HP_PRINTABLE];
 
 	hp_printable(name, strlen(name), text);
 	if (code == -EOPNOTSUPP && p->headers.mapped)
-		return hp_fail(err, code,
-			       "%s: member '%s': %s cannot be read in place: "
-			       "repack it: hpdsl-pack %s OUTPUT",
-			       p->r.chunk->made.name, text, why,
-			       p->r.chunk->made.name);
+		return hp_fail(
+			err, code,
+			"%s: member '%s': %s cannot be read in place: "
+			"repack it: hpdsl-pack %s OUTPUT",
+			p->r.chunk->made.name, text, why,
+			hp_adopt_given(p->r.x, p->r.chunk->made.name, given));
 	/* What nobody can know is no better for being packed. */
 	if (code == -EOPNOTSUPP)
 		return hp_fail(err, code, "%s: member '%s': is %s",
@@ -228,8 +235,12 @@ static int parse_one(struct parse *p, struct hpdsl_error *err)
 	p->r.header = r->pass.offset;
 	if (!r->pass.have)
 		return no_end(p, err);
-	if (r->pass.have < HP_TAR_BLOCK)
-		return damaged(p, "the file ends in a header", err);
+	if (r->pass.have < HP_TAR_BLOCK) {
+		static const char why_not[] = "the file ends in a header";
+
+		return r->header ? damaged(p, why_not, err) :
+				   no_tar(p, why_not, err);
+	}
 	k = hp_foreign_header(&p->headers, r->pass.at, &p->m, &why);
 	if (k < 0)
 		return bad_header(p, k, why.msg, err);
