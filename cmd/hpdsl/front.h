@@ -7,7 +7,10 @@
 
 #include <limits.h>
 
-/* A command, "pack" of hpdsl-pack; or a page, which has no program. */
+/*
+ * A command, "pack" of hpdsl-pack; or a page, which has no program: "format" of
+ * hpdsl-format, "order.7" where that is a command too, or "hpdsl" itself.
+ */
 struct front_word {
 	const char *name;
 	int section;	  /* of its page; 1: a command */

@@ -81,29 +81,31 @@ int front_run(const char *name, char **argv)
 }
 
 /* As installed, or in the source tree: build/ and build/TREE/ are in that. */
-static bool find_page(const struct front_word *w, char path[PATH_MAX])
+static bool find_page(const char *page, int section, char path[PATH_MAX])
 {
 	char folder[PATH_MAX];
 
 	if (!own_folder(folder))
 		return false;
-	return is_there(path, R_OK, "%s/../share/man/man%d/hpdsl-%s.%d", folder,
-			w->section, w->name, w->section) ||
-	       is_there(path, R_OK, "%s/../share/man/man%d/hpdsl-%s.%d.gz",
-			folder, w->section, w->name, w->section) ||
-	       is_there(path, R_OK, "%s/../man/hpdsl-%s.%d", folder, w->name,
-			w->section) ||
-	       is_there(path, R_OK, "%s/../../man/hpdsl-%s.%d", folder, w->name,
-			w->section);
+	return is_there(path, R_OK, "%s/../share/man/man%d/%s.%d", folder,
+			section, page, section) ||
+	       is_there(path, R_OK, "%s/../share/man/man%d/%s.%d.gz", folder,
+			section, page, section) ||
+	       is_there(path, R_OK, "%s/../man/%s.%d", folder, page, section) ||
+	       is_there(path, R_OK, "%s/../../man/%s.%d", folder, page,
+			section);
 }
 
 int front_help(const struct front_word *w)
 {
 	char path[PATH_MAX], page[64], section[12];
-	bool found = find_page(w, path);
+	bool found;
 
-	snprintf(page, sizeof(page), "hpdsl-%s", w->name);
+	snprintf(page, sizeof(page), "%s%.*s",
+		 strstr(w->name, "hpdsl") ? "" : "hpdsl-",
+		 (int)strcspn(w->name, "."), w->name);
 	snprintf(section, sizeof(section), "%d", w->section);
+	found = find_page(page, w->section, path);
 	if (found)
 		execlp("man", "man", "-l", path, (char *)NULL);
 	else

@@ -31,6 +31,9 @@ const struct front_word front_words[] = {
 	{ "format", 5, NULL },
 	{ "python", 7, NULL },
 	{ "recipes", 7, NULL },
+	{ "order.7", 7, NULL }, /* order is the command's */
+	{ "hpdsl", 7, NULL },
+	{ "libhpdsl", 3, NULL },
 	{ 0 }
 };
 
@@ -118,7 +121,7 @@ char *front_list(void)
 		if (w->section != 1)
 			fprintf(out, " %s%s", w->name,
 				w[1].name ? w[2].name ? "," : " and" : ", too");
-	fputs(".  hpdsl(7) tells what HPDSL is.", out);
+	fputs(".\n'hpdsl help hpdsl' tells what HPDSL is.", out);
 	if (fclose(out) != 0)
 		cmd_no_memory();
 	return text;

@@ -15,8 +15,23 @@ listed()
 # The words behind "help" that are no commands.
 pages()
 {
-	hpdsl | tr '\n' ' ' | sed 's/.*manuals of \([a-z, ]*\), too.*/\1/' |
+	hpdsl | tr '\n' ' ' | sed 's/.*manuals of \([a-z0-9., ]*\), too.*/\1/' |
 		sed 's/, \| and /\n/g'
+}
+
+# "format hpdsl-format.5": the word and the file of each.
+page_files()
+{
+	local word
+	for word in $(pages); do
+		case $word in
+		format) echo "$word hpdsl-format.5" ;;
+		hpdsl) echo "$word hpdsl.7" ;;
+		libhpdsl) echo "$word libhpdsl.3" ;;
+		order.7) echo "$word hpdsl-order.7" ;;
+		*) echo "$word hpdsl-$word.7" ;;
+		esac
+	done
 }
 
 # There is a man here that says what it was called with.
@@ -113,21 +128,23 @@ fake_man()
 }
 
 @test "help: the page of the source tree, or as installed, or man's own" {
-	local word section at
+	local word page at
 	fake_man
 	PATH=$PWD/fake:$PATH
-	while read -r word section; do
+	while read -r word page; do
 		at=$(hpdsl help "$word")
-		[[ $at = "-l "*"/man/hpdsl-$word.$section" ]]
-		[ "${at#-l }" -ef "$SRC/man/hpdsl-$word.$section" ]
-	done < <(listed | sed 's/\t.*/ 1/'; pages | sed 's/format/& 5/; t; s/$/ 7/')
-	# every page of the sections 5 and 7 that no command has
-	diff <(pages | LC_ALL=C sort) <(cd "$SRC/man" && printf '%s\n' hpdsl-*.[57] |
-		sed 's/hpdsl-\(.*\)\.[57]/\1/' | LC_ALL=C sort |
-		LC_ALL=C comm -23 - <(listed | cut -f 1 | LC_ALL=C sort))
+		[[ $at = "-l "*"/man/$page" ]]
+		[ "${at#-l }" -ef "$SRC/man/$page" ]
+	done < <(listed | sed 's/\([a-z]*\)\t.*/\1 hpdsl-\1.1/'; page_files)
+	# every page but that of hpdsl itself
+	diff <({ listed | sed 's/\([a-z]*\)\t.*/hpdsl-\1.1/'
+		page_files | cut -d ' ' -f 2; echo hpdsl.1; } | LC_ALL=C sort) \
+		<(cd "$SRC/man" && printf '%s\n' *.[1-9] | LC_ALL=C sort)
 	mkdir -p root/bin root/share/man/man1
 	cp "$BUILD/hpdsl" root/bin
 	[ "$(root/bin/hpdsl help pack)" = "1 hpdsl-pack" ]
+	[ "$(root/bin/hpdsl help order.7)" = "7 hpdsl-order" ]
+	[ "$(root/bin/hpdsl help libhpdsl)" = "3 libhpdsl" ]
 	touch root/share/man/man1/hpdsl-pack.1.gz
 	[ "$(root/bin/hpdsl help pack)" = \
 		"-l $PWD/root/bin/../share/man/man1/hpdsl-pack.1.gz" ]
@@ -191,7 +208,7 @@ commands()
 	zsh -n "$file"
 	diff <(grep -oE '[a-z]+\\:' "$file" | tr -d '\\:' | LC_ALL=C sort) \
 		<({ commands; echo help; } | LC_ALL=C sort)
-	diff <(sed -n '/1:page:/,/)/p' "$file" | grep -oE '[a-z]+' |
+	diff <(sed -n '/1:page:/,/)/p' "$file" | grep -oE '[a-z][a-z.0-9]*' |
 		grep -vx -e arguments -e page | LC_ALL=C sort) \
 		<({ commands; pages; } | LC_ALL=C sort)
 	cat > session <<- 'END'
