@@ -83,21 +83,55 @@ static int set_all(struct pack_config *c, const struct argp_option *o,
 	return status;
 }
 
-/* Has an earlier pair the same key?  YAML leaves this to its reader. */
-static bool is_double(struct pack_config *c, const yaml_node_pair_t *pair,
-		      const char *name)
+/* The pair of that name, before one or among all. */
+static const yaml_node_t *find(const struct pack_config *c,
+			       const yaml_node_pair_t *before, const char *name)
 {
-	const yaml_node_t *root = yaml_document_get_root_node(&c->doc);
+	yaml_document_t *doc = (yaml_document_t *)&c->doc;
+	const yaml_node_t *root = yaml_document_get_root_node(doc);
+	const yaml_node_pair_t *end =
+		before ? before : root->data.mapping.pairs.top;
 
-	for (yaml_node_pair_t *i = root->data.mapping.pairs.start; i < pair;
+	for (yaml_node_pair_t *i = root->data.mapping.pairs.start; i < end;
 	     i++) {
-		const char *other =
-			scalar(yaml_document_get_node(&c->doc, i->key));
+		const yaml_node_t *key = yaml_document_get_node(doc, i->key);
+		const char *other = scalar(key);
 
 		if (other && strcmp(other, name) == 0)
-			return true;
+			return key;
 	}
-	return false;
+	return NULL;
+}
+
+size_t pack_config_line(const struct pack_config *c, const char *name)
+{
+	const struct argp_option *o = pack_option(name);
+	const yaml_node_t *key = o && c->p->in_config & pack_given(o->key) ?
+					 find(c, NULL, name) :
+					 NULL;
+
+	return key ? key->start_mark.line + 1 : 0;
+}
+
+/* Is an option given twice?  YAML leaves this to its reader. */
+static int refuse_double(struct pack_config *c, const yaml_node_pair_t *pair,
+			 const char *name)
+{
+	static const char *const size[] = { "chunk-size", "shard-size" };
+	const yaml_node_t *key = yaml_document_get_node(&c->doc, pair->key);
+	struct cmd_why why;
+
+	if (find(c, pair, name)) {
+		cmd_refuse(&why, "%s: given twice", name);
+		return refuse(c, key, why.text);
+	}
+	for (int i = 0; i < 2; i++)
+		if (strcmp(name, size[i]) == 0 && find(c, pair, size[!i])) {
+			cmd_refuse(&why, "%s: given already, as %s", name,
+				   size[!i]);
+			return refuse(c, key, why.text);
+		}
+	return CMD_DONE;
 }
 
 static int set_pair(struct pack_config *c, const yaml_node_pair_t *pair)
@@ -107,16 +141,14 @@ static int set_pair(struct pack_config *c, const yaml_node_pair_t *pair)
 	const char *name = scalar(key);
 	const struct argp_option *o = name ? pack_option(name) : NULL;
 	struct cmd_why why;
+	int status;
 
 	if (!o) {
 		cmd_refuse(&why, "'%s' is no option", name ? name : "?");
 		return refuse(c, key, why.text);
 	}
-	if (is_double(c, pair, name)) {
-		cmd_refuse(&why, "%s: given twice", name);
-		return refuse(c, key, why.text);
-	}
-	return set_all(c, o, value);
+	status = refuse_double(c, pair, name);
+	return status ? status : set_all(c, o, value);
 }
 
 static int set_mapping(struct pack_config *c)

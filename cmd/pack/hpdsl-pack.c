@@ -18,6 +18,16 @@ static void take_arguments(struct pack *p, const struct argp_state *state)
 	p->opt.n_inputs = n - 1;
 }
 
+/* One size, by whatever name; the other ways to cut it are the library's. */
+static void take_size(struct pack *p, const struct argp_state *state)
+{
+	if (!p->shard_size)
+		return;
+	if (p->opt.chunk_size && p->opt.chunk_size != p->shard_size)
+		cmd_not_also(state, "--chunk-size", "--shard-size");
+	p->opt.chunk_size = p->shard_size;
+}
+
 /*
  * What does not make sense together.  Not in the parser, as some of it may be
  * in the file of --config.
@@ -27,6 +37,7 @@ static void check(struct pack *p)
 	const struct argp_state state = cmd_after(pack_argp());
 
 	take_arguments(p, &state);
+	take_size(p, &state);
 	if (p->null && !p->files_from)
 		argp_error(&state, "--null goes with --files-from");
 	if (p->from_snapshot && p->files_from)

@@ -52,7 +52,7 @@ static int take_zstd(const struct cmd_option *o, void *to, const char *arg,
 	return 0;
 }
 
-/* Words with commas between them, a bit each. */
+/* Words with commas between them, a bit each, and those of before. */
 static int take_list(const struct cmd_option *o, void *to, const char *arg,
 		     struct cmd_why *why)
 {
@@ -78,7 +78,7 @@ static int take_list(const struct cmd_option *o, void *to, const char *arg,
 		if (!*s)
 			break;
 	}
-	*(unsigned *)to = bits;
+	*(unsigned *)to |= bits;
 	return 0;
 }
 
@@ -188,7 +188,7 @@ static const struct cmd_option options[] = {
 	{ "chunk-size", "SIZE", "Mean size of a chunk (default: 64M to 1G)",
 	  SIZE(opt.chunk_size) },
 	/* as others call it */
-	{ "shard-size", "SIZE", "The same", SIZE(opt.chunk_size),
+	{ "shard-size", "SIZE", "The same", SIZE(shard_size),
 	  .flags = OPTION_HIDDEN, .instead = true },
 	{ "chunks", "N", "Number of chunks instead", COUNT(opt.chunks, 1),
 	  .instead = true },
@@ -258,11 +258,19 @@ bool pack_has(const struct pack *p, const char *name)
 	return o && ((p->given | p->in_config) & pack_given(o->key));
 }
 
+bool pack_on_line(const struct pack *p, const char *name)
+{
+	const struct argp_option *o = pack_option(name);
+
+	return o && (p->given & pack_given(o->key));
+}
+
 bool pack_repeats(int key)
 {
 	const struct cmd_option *o = cmd_options_find(options, key);
 
-	return o && (o->take == cmd_take_strings || o->take == take_meta);
+	return o && (o->take == cmd_take_strings || o->take == take_meta ||
+		     o->take == take_list);
 }
 
 const struct argp_option *pack_option(const char *name)

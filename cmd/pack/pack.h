@@ -24,7 +24,8 @@ struct pack {
 	struct cmd_strings include, exclude, meta;
 	const char *files_from, *config;
 	const char *from_snapshot, *snapshot_file;
-	unsigned readers; /* of --for: enum pack_reader */
+	uint64_t shard_size; /* --chunk-size by another name */
+	unsigned readers;    /* of --for: enum pack_reader */
 	bool null;
 	uint64_t deadline;  /* seconds; 0: none */
 	uint64_t given;	    /* options seen, a bit each: see pack_given() */
@@ -50,9 +51,16 @@ bool pack_repeats(int key);
 uint64_t pack_given(int key);
 /* Was it given, on the command line or in the file? */
 bool pack_has(const struct pack *p, const char *name);
+bool pack_on_line(const struct pack *p, const char *name);
+/* For a message: " (FILE, line N)" of what the file alone says, or nothing. */
+struct pack_place {
+	char s[320];
+} pack_place(const struct pack *p, const char *name);
 
 /* Sets what file p->config says and the command line did not.  Exit status. */
 int pack_config(struct pack *p);
+/* The first line of an option in the file, or 0. */
+size_t pack_config_line(const struct pack_config *c, const char *name);
 void pack_config_free(struct pack_config *c);
 
 /*

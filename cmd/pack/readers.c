@@ -63,25 +63,47 @@ static bool has_labels(const struct pack *p)
 	}
 }
 
+struct pack_place pack_place(const struct pack *p, const char *name)
+{
+	struct pack_place place = { "" };
+	size_t line = p->config && !pack_on_line(p, name) ?
+			      pack_config_line(p->config_state, name) :
+			      0;
+
+	if (line)
+		snprintf(place.s, sizeof(place.s), " (%s, line %zu)", p->config,
+			 line);
+	return place;
+}
+
+/* What the command line asks for is stronger than what the file says. */
+static bool wants_names_kept(const struct pack *p)
+{
+	return pack_has(p, "names") && p->opt.names == HPDSL_NAMES_KEEP &&
+	       (pack_on_line(p, "names") || !pack_on_line(p, "for"));
+}
+
 /* Names both; none of these readers does without what it asks for. */
 static void check(const struct pack *p, const char *who, bool labels,
 		  const struct argp_state *state)
 {
+	struct pack_place at = pack_place(p, "for");
+
 	if (p->opt.zstd)
 		argp_error(state,
-			   "--for=%s does not go with --zstd: such chunks are "
-			   "not read there",
-			   who);
-	if (pack_has(p, "names") && p->opt.names == HPDSL_NAMES_KEEP)
+			   "--for=%s%s does not go with --zstd%s: such chunks "
+			   "are not read there",
+			   who, at.s, pack_place(p, "zstd").s);
+	if (wants_names_kept(p))
 		argp_error(state,
-			   "--for=%s does not go with --names=keep: not every "
-			   "name is read there",
-			   who);
+			   "--for=%s%s does not go with --names=keep%s: not "
+			   "every name is read there",
+			   who, at.s, pack_place(p, "names").s);
 	if (labels && p->opt.group == HPDSL_GROUP_NONE)
 		argp_error(state,
-			   "--for=%s adds members .cls for the classes, which "
-			   "do not go with --group=none",
-			   who);
+			   "--for=%s%s adds members .cls for the classes, "
+			   "which do not go with --group=none%s",
+			   who, at.s, pack_place(p, "group").s);
 }
 
 static void tell(const struct pack *p, const char *who)

@@ -115,19 +115,53 @@ same_as()
 	printf 'for: dali,wids\nlabels: dir\nchunks: 2\n' > c.yaml
 	hpdsl-pack -q --config=c.yaml "$tree" for
 	same_as --labels=dir --names=portable --cls --emit=dali,wids
-	fails 2 "--for=dali,wids does not go with --zstd" \
+	fails 2 "--for=dali,wids (c.yaml, line 1) does not go with --zstd: such" \
 		hpdsl-pack --config=c.yaml --zstd "$tree" out
 	# the command line wins
 	hpdsl-pack -q --config=c.yaml --for=torch "$tree" for
 	same_as --labels=dir
+	printf 'chunks: 2\nnames: keep\n' > c.yaml
+	hpdsl-pack -q --config=c.yaml --for=dali "$tree" for
+	same_as --names=portable --emit=dali
+	fails 2 "--for=dali does not go with --names=keep: not" \
+		hpdsl-pack --config=c.yaml --names=keep --for=dali "$tree" out
+	printf 'chunks: 2\nnames: keep\nfor: dali\nlabels: dir\n' > c.yaml
+	fails 2 "--for=dali (c.yaml, line 3) does not go with --names=keep (c.yaml, line 2): not" \
+		hpdsl-pack --config=c.yaml "$tree" out
+	fails 2 "--for=dali (c.yaml, line 3) does not go with --names=keep: not" \
+		hpdsl-pack --config=c.yaml --names=keep "$tree" out
+	printf 'zstd: true\n' > c.yaml
+	fails 2 "--for=wids does not go with --zstd (c.yaml, line 1): such" \
+		hpdsl-pack --config=c.yaml --for=wids "$tree" out
+	printf 'labels: dir\ngroup: none\n' > c.yaml
+	fails 2 "which do not go with --group=none (c.yaml, line 2)" \
+		hpdsl-pack --config=c.yaml --for=wids "$tree" out
 	printf 'names: keep\n' > c.yaml
-	fails 2 "--for=dali does not go with --names=keep" \
-		hpdsl-pack --config=c.yaml --for=dali "$tree" out
 	hpdsl-pack -q --config=c.yaml --names=portable --for=webdataset \
 		--chunks=2 "$tree" for
 	same_as --names=portable
 	printf 'for: hf\n' > c.yaml
 	fails 2 "c.yaml: line 1: for: 'hf' is no list of" \
+		hpdsl-pack --config=c.yaml "$tree" out
+	[ ! -e out ]
+}
+
+@test "--for and --emit: again on the command line, or a list in the file" {
+	[ "$(said hpdsl-pack --chunks=2 --labels=none --for=wids --for=dali,torch "$tree" for |
+		head -n 1)" = "hpdsl-pack: --for=dali,wids,torch sets --names=portable --emit=dali,wids; no members .cls without --labels" ]
+	same_as --names=portable --emit=dali,wids
+	hpdsl-pack -q --chunks=2 --names=portable --emit=dali --emit=wids "$tree" for
+	same_as --names=portable --emit=dali,wids
+	printf 'for: [dali, "wids,torch"]\nchunks: 2\n' > c.yaml
+	hpdsl-pack -q --config=c.yaml "$tree" for
+	same_as --names=portable --emit=dali,wids
+	hpdsl-pack -q --config=c.yaml --for=energon "$tree" for
+	same_as --names=portable --emit=energon
+	printf 'chunks: 2\nnames: portable\nemit:\n- dali\n- energon\n' > c.yaml
+	hpdsl-pack -q --config=c.yaml "$tree" for
+	same_as --names=portable --emit=dali,energon
+	printf 'for:\n- dali\n- hf\n' > c.yaml
+	fails 2 "c.yaml: line 3: for: 'hf' is no list of" \
 		hpdsl-pack --config=c.yaml "$tree" out
 	[ ! -e out ]
 }
@@ -154,6 +188,20 @@ same_as()
 	hpdsl-pack -q --config=c.yaml --chunks=1 many one
 	[ "$(find one -name 'chunk-*' | wc -l)" = 1 ]
 	run ! grep -q shard <(hpdsl-pack --help)
+	# by both names: one size, or none
+	hpdsl-pack -q --shard-size=100K --chunk-size=100K many both
+	diff -r for both
+	fails 2 "hpdsl-pack: one --chunk-size, not also '--shard-size'" \
+		hpdsl-pack --chunk-size=1M --shard-size=2M many out
+	fails 2 "hpdsl-pack: one --chunk-size, not also '--shard-size'" \
+		hpdsl-pack --shard-size=2M --chunk-size=1M many out
+	printf 'shard-size: 100K\nchunk-size: 100K\n' > c.yaml
+	fails 2 "c.yaml: line 2: chunk-size: given already, as shard-size" \
+		hpdsl-pack --config=c.yaml many out
+	printf 'shard-size: 1M\n' > c.yaml
+	hpdsl-pack -q --config=c.yaml --chunk-size=100K many line
+	diff -r for line
+	[ ! -e out ]
 }
 
 # hint OPTIONS.. INPUT..: the line about classes, or nothing.
