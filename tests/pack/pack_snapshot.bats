@@ -235,6 +235,35 @@ plain()
 	fails 3 "" hpdsl-pack -q --chunks=20 --from-snapshot=snap tree out
 }
 
+# As "Interrupted packs" of hpdsl-pack(1) has it.
+@test "a run that fails: nothing is left before it reads, then a journal" {
+	local at=tree/class1/00004.json
+	hpdsl-pack -q tree want
+	head -c 100 snap > broken
+	fails 3 "broken" hpdsl-pack -q --from-snapshot=broken tree out
+	ln -s nowhere tree/dangling
+	fails 3 "dangling" hpdsl-pack -q tree out
+	rm tree/dangling
+	[ ! -e out ]
+	mv "$at" kept
+	fails 3 "$at: vanished" hpdsl-pack -q -j0 --from-snapshot=snap tree out
+	[ "$(ls -A out)" = journal.hpdsl ]
+	# said at the end of the same command, and what completes it does
+	mv kept "$at"
+	fails 3 "an unfinished pack is there; --resume completes it, --force begins afresh" \
+		hpdsl-pack -q --from-snapshot=snap tree out
+	hpdsl-pack -q --resume --from-snapshot=snap tree out
+	[ "$(dataset_digest want)" = "$(dataset_digest out)" ]
+	rm -r out
+	mv "$at" kept
+	fails 3 "$at: vanished" hpdsl-pack -q --from-snapshot=snap tree out
+	hpdsl-snapshot create -q tree -o now
+	fails 3 "'class1/00004.json' is gone (0 changed, 0 added, 1 removed)" \
+		hpdsl-pack -q --resume --from-snapshot=now tree out
+	hpdsl-pack -q --force --from-snapshot=now tree out
+	hpdsl-verify -q --source=tree out
+}
+
 @test "chunks that are done are kept" {
 	local at
 	hpdsl-pack -q --chunks=20 --shuffle=none tree want
