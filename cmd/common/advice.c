@@ -11,6 +11,7 @@
 
 #define COMPLETES " (hpdsl-pack --resume completes it)"
 #define INDEXES(what) " (hpdsl-index makes " what " from the chunks)"
+#define EMITS " (hpdsl-pack --emit=LIST DIR OUTPUT makes such again)"
 #define NO_GROUPS " (--group=none)"
 
 /* How a text of the library ends, and what goes behind it. */
@@ -36,6 +37,8 @@ static const struct advice {
 	  " (--labels)" },
 	{ "pack", "the file of labels is not what it was", " (--labels)" },
 	{ "index", "; decompress it", " (zstd -d --rm)" },
+	{ "index", "the manifest that listed it is lost", EMITS },
+	{ "index", "the manifest that listed them is lost", EMITS },
 	{ "stage", "; the other one has to make room",
 	  " (hpdsl-stage --clean)" },
 	{ "stage", " planned for it", " (--mode=auto stages what fits)" },

@@ -149,6 +149,8 @@ const char *hp_reindex_lost(const struct hp_reindex *x);
 
 /* Takes the rows of files that are not what they say out of x->manifest. */
 void hp_reindex_files(struct hp_reindex *x);
+/* Without a manifest that knew them: tells of files that look like such. */
+void hp_reindex_tell_files(struct hp_reindex *x);
 
 /*
  * Writes what is not there or is not so: the manifest, then the index.  Sets

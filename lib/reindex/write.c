@@ -265,6 +265,8 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 	x->wrote_manifest = !manifest_stands(x, &index);
 	if (x->wrote_manifest && x->has_manifest)
 		hp_reindex_files(x);
+	if (x->wrote_manifest && !x->has_manifest && !x->adopt)
+		hp_reindex_tell_files(x);
 	if (x->wrote_manifest && !x->adopt && !x->sha256)
 		tell_old_sums(x);
 	/* The manifest first: it says what was lost.  A new index of which

@@ -3,6 +3,7 @@
 # hpdsl-index: index and manifest made anew from the chunks, what is lost by
 # that, and when it refuses.
 
+bats_require_minimum_version 1.5.0
 load ../kit/lib
 
 setup_file()
@@ -252,6 +253,54 @@ flip_content()
 	rm -r packed
 	mv later packed
 	refuses 3 "packed: dataset.yaml: version 99 is too new"
+}
+
+@test "index files of other readers: kept by a manifest, else told in one line" {
+	local line name
+	hpdsl-pack -q --chunks=3 --names=portable --emit=dali,energon,wids tree sides
+	cp -R sides now
+	# known by the manifest, and one is not what it says
+	rm now/index.hpdsl
+	hpdsl-index -q now 2> err
+	[ ! -s err ]
+	grep -q 'shards.json' now/dataset.yaml
+	rm -r now
+	cp -R sides now
+	rm now/index.hpdsl
+	echo >> now/shards.json
+	hpdsl-index -q now 2> err
+	[ "$(cat err)" = "hpdsl-index: warning: now: shards.json: not what the manifest said; no longer listed" ]
+	grep -q 'chunk-000002.tar.idx' now/dataset.yaml
+	# the manifest lost, or damaged
+	for line in 1 2; do
+		rm -rf now
+		cp -R sides now
+		[ $line = 1 ] && rm now/dataset.yaml || echo >> now/dataset.yaml
+		hpdsl-index -q now 2> err
+		[ "$(wc -l < err)" = $line ]
+		[ "$(tail -n 1 err)" = "hpdsl-index: warning: now: 10 index files for dali,energon,wids, first .nv-meta/.info.json: the manifest that listed them is lost (hpdsl-pack --emit=LIST DIR OUTPUT makes such again)" ]
+		run ! grep -q idx now/dataset.yaml
+		# said once
+		hpdsl-index -q now 2> err
+		[ ! -s err ]
+	done
+	# a name alone makes none: another number, a folder
+	mkdir plain
+	cp sides/chunk-*.tar plain
+	touch plain/chunk-000003.idx plain/other.idx
+	mkdir plain/shards.json
+	hpdsl-index -q plain 2> err
+	[ ! -s err ]
+	rm plain/dataset.yaml
+	cp sides/chunk-000001.idx plain
+	hpdsl-index -q plain 2> err
+	grep -q ' 1 index file for dali, first chunk-000001.idx: the manifest that listed it is lost (' err
+	# what is told to be typed does it
+	hpdsl-pack -q --emit=dali,energon,wids now again
+	hpdsl-verify -q again
+	for name in .nv-meta/split.yaml shards.json chunk-000000.idx; do
+		[ -e again/$name ]
+	done
 }
 
 @test "--json: what was done, and what was lost" {
