@@ -19,7 +19,8 @@ struct bench {
 
 	struct hpdsl_dataset *ds;
 	struct hpdsl_loader *loader;
-	double *waits; /* seconds for each step */
+	uint64_t filling; /* samples that only fill a step up */
+	double *waits;	  /* seconds for each step */
 	size_t n_waits;
 	double first;	/* seconds until the first batch */
 	double seconds; /* in all */

@@ -74,6 +74,8 @@ static int drain(struct bench *r)
 		if (e <= 0)
 			break;
 		samples += b->n;
+		for (size_t i = 0; i < b->n; i++)
+			r->filling += !b->mask[i];
 		due = now() + r->compute;
 		if (r->pace > 0 && due < begin + (double)samples / r->pace)
 			due = begin + (double)samples / r->pace;

@@ -30,6 +30,7 @@ static void print_json(const struct bench *r, int status,
 	cmd_json_u64(&j, "samples", s->samples);
 	cmd_json_u64(&j, "bytes", s->bytes);
 	cmd_json_u64(&j, "bad_samples", s->bad_samples);
+	cmd_json_u64(&j, "filling_samples", r->filling);
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_real(&j, "first_batch_seconds", r->first);
 	cmd_json_real(&j, "stall_seconds", s->stall_seconds);
@@ -59,15 +60,18 @@ static void print_json(const struct bench *r, int status,
 static void tell_speed(const struct bench *r,
 		       const struct hpdsl_loader_stats *s)
 {
-	char bad[48] = "";
+	char bad[48] = "", filled[64] = "";
 
+	if (r->filling)
+		snprintf(filled, sizeof(filled), " (filled up with %llu again)",
+			 (unsigned long long)r->filling);
 	if (s->bad_samples)
 		snprintf(bad, sizeof(bad), " (%llu bad)",
 			 (unsigned long long)s->bad_samples);
 	cmd_message(
-		"%s%s, %s, in %s in %s: %s/s, %s/s",
+		"%s%s, %s, in %s%s in %s: %s/s, %s/s",
 		cmd_many(s->samples, "sample").s, bad, cmd_bytes(s->bytes).s,
-		cmd_many(s->steps, "step").s, cmd_seconds(r->seconds).s,
+		cmd_many(s->steps, "step").s, filled, cmd_seconds(r->seconds).s,
 		cmd_many((uint64_t)cmd_rate(s->samples, r->seconds), "sample")
 			.s,
 		cmd_bytes((uint64_t)cmd_rate(s->bytes, r->seconds)).s);

@@ -11,6 +11,14 @@ static uint64_t memory_of(const struct order *w)
 	return w->memory ? w->memory : HPDSL_LOADER_MEMORY;
 }
 
+/* Places of the last step that have samples of before, of all ranks. */
+static uint64_t filling(const struct order *w)
+{
+	return w->steps && w->o.end != HPDSL_END_DROP ?
+		       w->steps * w->info.order.batch - w->info.samples :
+		       0;
+}
+
 /* ---- For people ------------------------------------------------------- */
 
 static void print_order(const struct order *w, const struct hpdsl_epoch_cost *c)
@@ -30,7 +38,10 @@ static void print_order(const struct order *w, const struct hpdsl_epoch_cost *c)
 	cmd_print("epoch:       %s in %s, ",
 		  cmd_many(w->info.samples, "sample").s,
 		  cmd_many(w->info.chunks, "chunk").s);
-	cmd_print("%s\n", cmd_many(w->steps, "step").s);
+	cmd_print("%s", cmd_many(w->steps, "step").s);
+	if (filling(w))
+		cmd_print(", %llu again to fill the last", (LLU)filling(w));
+	cmd_print("\n");
 	if (c->steps != w->steps)
 		cmd_print("here:        %s, from step %llu on\n",
 			  cmd_many(c->steps, "step").s, (LLU)o->step);
@@ -92,6 +103,7 @@ static void put_order(const struct order *w, struct cmd_json *j)
 	cmd_json_u64(j, "samples", w->info.samples);
 	cmd_json_u64(j, "chunks", w->info.chunks);
 	cmd_json_u64(j, "steps", w->steps);
+	cmd_json_u64(j, "filling_samples", filling(w));
 }
 
 static void put_cost(const struct order *w, const struct hpdsl_epoch_cost *c,

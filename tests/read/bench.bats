@@ -368,6 +368,30 @@ is_reading()
 	[ "$(awk '/^rchar/ { print $2 }' "/proc/$1/io")" -gt 2000000 ]
 }
 
+@test "what fills the last step up: told by the summary and by --cost" {
+	local counted
+	hpdsl-bench --batch=1000 --lanes=1 "$ds" 2> said
+	grep -q '^hpdsl-bench: 160 samples, .*, in 1 step (filled up with 840 again) in ' said
+	reads filling_samples 840 --batch=1000 --lanes=1 "$ds"
+	[ "$(field samples < summary)" = 160 ]
+	# it is read, and counted as what is read
+	counted=$(field reads < summary)
+	hpdsl-order --cost --json --batch=1000 --lanes=1 "$ds" > cost
+	[ "$(field filling_samples < cost)" = 840 ]
+	[ "$(field reads < cost)" = "$counted" ]
+	[ "$(hpdsl-order --cost --batch=1000 --lanes=1 "$ds" | sed -n 2p)" = \
+		"epoch:       160 samples in 8 chunks, 1 step, 840 again to fill the last" ]
+	# of a rank its own; counted as samples they are none; a step more is none
+	reads filling_samples 250 --batch=1000 --lanes=1 --ranks=4 --rank=3 "$ds"
+	reads filling_samples 90 --batch=1000 --lanes=1 --ranks=4 "$ds"
+	reads filling_samples 0 --batch=1000 --lanes=1 --end=repeat "$ds"
+	[ "$(field samples < summary)" = 1000 ]
+	reads filling_samples 0 --batch=100 --end=drop "$ds"
+	reads filling_samples 0 --batch=100 --steps=1 "$ds"
+	[ "$(hpdsl-order --cost --batch=100 --end=drop "$ds" | sed -n 2p)" = \
+		"epoch:       160 samples in 8 chunks, 1 step" ]
+}
+
 @test "pace and compute time: the summary says what was waited" {
 	hpdsl-bench --batch=32 --compute=0.02 "$ds" 2> said
 	grep -q '^hpdsl-bench: 160 samples, .*, in 5 steps in ' said
