@@ -7,7 +7,7 @@
 #include "base/sha256.h"
 #include "format/sha256sums.h"
 #include "memio.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -243,20 +243,21 @@ static void test_sums_no_memory(void **state)
 	const struct hp_io *io = memio_io(mem);
 	int dir = io->open(io, AT_FDCWD, ".", O_RDONLY | O_DIRECTORY, 0);
 	struct hpdsl_error err;
-	long k = 0;
-	int r;
+	struct each_alloc e = { .k = 0 };
+	int r = -ENOMEM;
 
 	(void)state;
 	fill(&m.index, "index.hpdsl", 1);
 	fill(&chunk, "chunk-000000.tar", 2);
-	do {
-		wrap_fail_at(++k, false);
+	while (r && each_alloc(&e)) {
+		each_alloc_begin(&e);
 		r = hp_sha256sums_write(io, dir, &m, &more, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_true(r == 0 || r == -ENOMEM);
 		assert_int_equal(m.n_files, r == 0);
-	} while (r);
-	assert_true(k > 3);
+	}
+	assert_int_equal(r, 0);
+	assert_true(e.k > 3);
 	free(more);
 	io->close(io, dir);
 	memio_free(mem);

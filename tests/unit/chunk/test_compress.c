@@ -19,11 +19,10 @@
 #include <zstd.h>
 
 #include "chunk/seek_table.h"
-#include "faultio.h"
+#include "each_fault.h"
 #include "index/index.h"
 #include "packed.h"
 #include "shell.h"
-#include "wrap.h"
 
 static struct packed big, small; /* trees, packed to top/out */
 
@@ -373,31 +372,29 @@ static void test_lies(void **state)
 static void faults(bool forever, uint32_t threads, int code)
 {
 	struct hpdsl_pack_options opt = options(3);
-	long k = 1;
+	struct each_fault e = { .forever = forever, .code = code };
 
 	opt.threads = threads;
-	for (;; k++) {
+	while (each_fault(&e)) {
 		struct hpdsl_error err;
-		struct faultio f;
 		int r;
 
 		run("rm -rf %s", small.out);
-		faultio_init(&f, k, forever, code);
-		opt.watch.io = &f.io;
+		opt.watch.io = &e.f.io;
 		r = packed_try(&small, opt, &err);
-		assert_false(f.synced_again);
+		assert_false(e.f.synced_again);
 		check_finals(&small);
 		if (r == 0)
 			run("diff -r %s/z %s", small.top, small.out);
 		else
 			assert_true(err.msg[0]);
-		if (f.failed == 0)
+		if (e.f.failed == 0)
 			break;
 		if (r)
 			recover(&small);
 	}
-	print_message("# %ld operations\n", k - 1);
-	assert_true(k > 60);
+	print_message("# %ld operations\n", e.k - 1);
+	assert_true(e.k > 60);
 }
 
 static void test_faults(void **state)
@@ -415,22 +412,20 @@ static void no_memory(bool forever, uint32_t threads)
 	struct hpdsl_pack_options opt = options(3);
 
 	opt.threads = threads;
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .forever = forever }; each_alloc(&e);) {
 		struct hpdsl_error err;
-		long used;
 		int r;
 
 		run("rm -rf %s", small.out);
-		wrap_fail_at(k, forever);
+		each_alloc_begin(&e);
 		r = packed_try(&small, opt, &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		check_finals(&small);
 		if (r == 0)
 			run("diff -r %s/z %s", small.top, small.out);
 		else
 			assert_true(err.msg[0]);
-		if (used < k)
+		if (e.last)
 			break;
 		if (r)
 			recover(&small);

@@ -3,7 +3,7 @@
 #include "hpdsl.h"
 #include "make_index.h"
 #include "memio.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -199,20 +199,21 @@ static void test_allocations_fail(void **state)
 	struct hpdsl_error err;
 	struct hpdsl_dataset *ds;
 	struct fixture f;
-	long k = 0;
-	int r;
+	struct each_alloc e = { .k = 0 };
+	int r = -ENOMEM;
 
 	(void)state;
 	set_up(&f, 5, 2, 0);
 	memio_set_map(f.m, -ENODEV);
-	do {
-		wrap_fail_at(++k, false);
+	while (r && each_alloc(&e)) {
+		each_alloc_begin(&e);
 		r = hpdsl_open("out", f.io, &ds, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_true(r == 0 || r == -ENOMEM);
 		assert_true(r == 0 || memio_open_count(f.m) == 0);
-	} while (r);
-	assert_true(k > 4);
+	}
+	assert_int_equal(r, 0);
+	assert_true(e.k > 4);
 	tear_down(&f, ds);
 }
 

@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "faultio.h"
+#include "each_fault.h"
 #include "packed.h"
 #include "shell.h"
-#include "wrap.h"
 
 static struct packed packed;
 static char ref[128];
@@ -91,77 +90,74 @@ static void check_finals(void)
 	    packed.top);
 }
 
-/* 0: there was nothing left to fail. */
-static bool pack_with_fault(long k, bool memory)
+/* After a pack in which the k-th failed, with this result. */
+static void check_pack(long k, int r, struct hpdsl_error *err)
 {
-	struct hpdsl_error err = { 0 };
-	int fds = count_fds(), r;
-	struct faultio f;
-	bool over;
-
-	run("rm -rf %s", packed.out);
-	if (memory) {
-		wrap_fail_at(k, false);
-		r = pack(NULL, packed.out, false, &err);
-		over = wrap_count() < k;
-		wrap_fail_at(0, false);
-	} else {
-		faultio_init(&f, k, false, k % 2 ? -EIO : -ENOSPC);
-		r = pack(&f.io, packed.out, false, &err);
-		over = f.failed == 0;
-	}
-	assert_int_equal(count_fds(), fds);
 	check_finals();
 	if (r) {
-		assert_true(err.msg[0]);
-		r = pack(NULL, packed.out, true, &err);
+		assert_true(err->msg[0]);
+		r = pack(NULL, packed.out, true, err);
 	}
 	if (r)
-		fail_msg("resumed after %ld: %s", k, err.msg);
+		fail_msg("resumed after %ld: %s", k, err->msg);
 	run("diff -r %s %s", ref, packed.out);
-	return !over;
 }
 
 static void test_pack(void **state)
 {
-	long k = 1;
+	struct each_fault e = { .k = 0 };
+	int fds = count_fds(), r;
 
 	(void)state;
-	while (pack_with_fault(k, false))
-		k++;
-	assert_true(k > 100);
+	while (each_fault(&e)) {
+		struct hpdsl_error err = { 0 };
+
+		run("rm -rf %s", packed.out);
+		e.f.code = e.k % 2 ? -EIO : -ENOSPC;
+		r = pack(&e.f.io, packed.out, false, &err);
+		assert_int_equal(count_fds(), fds);
+		check_pack(e.k, r, &err);
+	}
+	assert_true(e.k > 100);
 }
 
 static void test_pack_memory(void **state)
 {
-	long k = 1;
+	struct each_alloc e = { .k = 0 };
+	int fds = count_fds(), r;
 
 	(void)state;
-	while (pack_with_fault(k, true))
-		k++;
-	assert_true(k > 50);
+	while (each_alloc(&e)) {
+		struct hpdsl_error err = { 0 };
+
+		run("rm -rf %s", packed.out);
+		each_alloc_begin(&e);
+		r = pack(NULL, packed.out, false, &err);
+		each_alloc_end(&e);
+		assert_int_equal(count_fds(), fds);
+		check_pack(e.k, r, &err);
+	}
+	assert_true(e.k > 50);
 }
 
 static void faults(int (*look)(const struct hp_io *io, struct hpdsl_error *err),
 		   long least)
 {
 	int fds = count_fds();
-	struct faultio f;
-	long k = 0;
+	struct each_fault e = { .code = -EIO };
 
-	do {
+	while (each_fault(&e)) {
 		struct hpdsl_error err = { 0 };
 		int r;
 
-		faultio_init(&f, ++k, false, -EIO);
-		r = look(&f.io, &err);
+		r = look(&e.f.io, &err);
 		assert_int_equal(count_fds(), fds);
 		if (r)
 			assert_true(err.msg[0]);
-		else if (f.failed == 0)
+		else if (e.f.failed == 0)
 			assert_int_equal(r, 0);
-	} while (f.failed);
-	assert_true(k > least);
+	}
+	assert_true(e.k > least);
 }
 
 static void no_memory(int (*look)(const struct hp_io *io,
@@ -169,21 +165,20 @@ static void no_memory(int (*look)(const struct hp_io *io,
 		      long least)
 {
 	int fds = count_fds(), r;
-	long k = 0, n;
+	struct each_alloc e = { .k = 0 };
 
-	do {
+	while (each_alloc(&e)) {
 		struct hpdsl_error err = { 0 };
 
-		wrap_fail_at(++k, false);
+		each_alloc_begin(&e);
 		r = look(NULL, &err);
-		n = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_int_equal(count_fds(), fds);
 		if (r)
 			assert_true(err.msg[0]);
-	} while (n >= k);
+	}
 	assert_int_equal(r, 0);
-	assert_true(k > least);
+	assert_true(e.k > least);
 }
 
 static void test_verify(void **state)

@@ -3,7 +3,7 @@
  * Fetching members in blocks: from plain, compressed and adopted chunks, past
  * the page cache and through it, with every kind of read that can go wrong.
  */
-#include "faultio.h"
+#include "each_fault.h"
 #include "fetching.h"
 #include "packed.h"
 #include "zst.h"
@@ -599,39 +599,35 @@ static void test_bad_frame(void **state)
 /* The k-th operation fails: members are right, or told to be bad. */
 static void fault_runs(bool forever)
 {
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .forever = forever }; each_fault(&e);) {
 		struct hpdsl_dataset *ds = NULL;
 		struct fetching t = { .good = good, .every = 9 };
 		struct hpdsl_error err;
-		struct faultio f;
 
-		faultio_init(&f, k, forever, k % 2 ? -EIO : -ENOMEM);
-		if (hpdsl_open(packed.out, &f.io, &ds, &err) < 0)
+		e.f.code = e.k % 2 ? -EIO : -ENOMEM;
+		if (hpdsl_open(packed.out, &e.f.io, &ds, &err) < 0)
 			continue;
 		t.ds = ds;
 		assert_int_equal(fetching_run(&t), 0);
 		fetching_end(&t);
 		hpdsl_close(ds);
-		if (!f.failed) {
+		if (!e.f.failed)
 			assert_int_equal(t.bad, 0);
-			break;
-		}
 	}
 }
 
 static void memory_runs(void)
 {
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .k = 0 }; each_alloc(&e);) {
 		struct fetching t = { .good = good, .every = 9 };
 		struct hpdsl_dataset *ds = open_at(packed.out, NULL);
 
 		t.ds = ds;
-		t.fail_allocation = k;
+		t.fail_allocation = e.k;
 		fetching_run(&t);
 		fetching_end(&t);
 		hpdsl_close(ds);
-		if (t.allocations < k)
-			break;
+		e.last = t.allocations < e.k;
 	}
 }
 

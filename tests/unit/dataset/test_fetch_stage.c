@@ -4,7 +4,7 @@
  * while it is read, and taken away: same bytes as from the origin, counted
  * where they came from, and what was bad is told once.
  */
-#include "faultio.h"
+#include "each_fault.h"
 #include "fetching.h"
 #include "staged.h"
 #include "sys/clock.h"
@@ -443,25 +443,21 @@ static void test_faults(void **state)
 	(void)state;
 	staged_begin(&f, 0);
 	staged_put_all(&f);
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .code = -EIO }; each_fault(&e);) {
 		struct told told = TOLD;
 		struct hpdsl_dataset *ds = NULL;
 		struct hpdsl_error err;
 		struct fetching t;
-		struct faultio io;
 
-		faultio_init(&io, k, false, -EIO);
-		if (hpdsl_open_with(f.dir, HPDSL_OPEN_COPY, &io.io, &ds, &err) <
-		    0)
+		if (hpdsl_open_with(f.dir, HPDSL_OPEN_COPY, &e.f.io, &ds,
+				    &err) < 0)
 			continue;
 		t = fetching_of(&f, ds, &told);
 		assert_int_equal(fetching_run(&t), 0);
 		if (t.bad)
-			fail_msg("%ld: %s", k, t.why.msg);
+			fail_msg("%ld: %s", e.k, t.why.msg);
 		fetching_end(&t);
 		hpdsl_close(ds);
-		if (!io.failed)
-			break;
 	}
 	staged_end(&f);
 }

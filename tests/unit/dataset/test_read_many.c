@@ -3,10 +3,9 @@
  * hpdsl_read_many: the same bytes as one by one, in any order, from any number
  * of threads; a code for each that cannot be had.
  */
-#include "faultio.h"
+#include "each_fault.h"
 #include "packed.h"
 #include "staged.h"
-#include "wrap.h"
 #include "zst.h"
 
 #include "sys/io.h"
@@ -305,15 +304,14 @@ static void test_stage(void **state)
 static void test_faults(void **state)
 {
 	(void)state;
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .code = -EIO }; each_fault(&e);) {
 		struct hpdsl_dataset *ds = NULL;
 		struct hpdsl_error err;
-		struct faultio f;
 		struct many many;
 		int64_t r;
 
-		faultio_init(&f, k, k % 3 == 0, -EIO);
-		if (hpdsl_open(packed.out, &f.io, &ds, &err) < 0)
+		e.f.forever = e.k % 3 == 0;
+		if (hpdsl_open(packed.out, &e.f.io, &ds, &err) < 0)
 			continue;
 		ask(&many, 200, 7);
 		memset(&err, 0, sizeof err);
@@ -323,26 +321,22 @@ static void test_faults(void **state)
 			assert_true(err.code < 0 && err.msg[0]);
 		release(&many);
 		hpdsl_close(ds);
-		if (!f.failed)
-			break;
 	}
 }
 
 static void test_allocations(void **state)
 {
 	(void)state;
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .k = 0 }; each_alloc(&e);) {
 		struct hpdsl_dataset *ds = staged_open(packed.out, NULL);
 		struct hpdsl_error err = { 0 };
 		struct many many;
 		int64_t r;
-		long n;
 
 		ask(&many, 200, 7);
-		wrap_fail_at(k, false);
+		each_alloc_begin(&e);
 		r = hpdsl_read_many(ds, many.req, many.n, HPDSL_SERIAL, &err);
-		n = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		if (r < 0)
 			assert_int_equal(many.req[0].code, -ENOMEM);
 		else
@@ -351,8 +345,6 @@ static void test_allocations(void **state)
 			assert_true(err.code < 0 && err.msg[0]);
 		release(&many);
 		hpdsl_close(ds);
-		if (n < k)
-			break;
 	}
 }
 

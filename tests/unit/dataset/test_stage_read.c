@@ -9,7 +9,7 @@
 #include "staged.h"
 #include "sys/clock.h"
 #include "sys/io.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -841,29 +841,30 @@ static void test_allocations_fail(void **state)
 	struct hpdsl_dataset *ds;
 	struct hpdsl_error err;
 	struct staged f;
-	long k = 0;
-	int r;
+	struct each_alloc e = { .k = 0 };
+	int r = -ENOMEM;
 
 	(void)state;
 	staged_begin(&f, 3);
 	staged_put_all(&f);
 	hp_state_set(f.state, 0, HP_CHUNK_ABSENT);
-	do {
+	while (r && each_alloc(&e)) {
 		ds = NULL;
-		wrap_fail_at(++k, false);
+		each_alloc_begin(&e);
 		r = hpdsl_open(f.dir, NULL, &ds, &err);
 		if (r == 0)
 			r = try_member(ds, 0, &err);
 		if (r == 0)
 			r = try_member(ds, f.n.members - 1, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_true(r == 0 || r == -ENOMEM);
 		if (ds)
 			staged_expect(ds, staged_sources(ds).absent_chunks, 0,
 				      0);
 		hpdsl_close(ds);
-	} while (r);
-	assert_true(k > 10);
+	}
+	assert_int_equal(r, 0);
+	assert_true(e.k > 10);
 	staged_end(&f);
 }
 

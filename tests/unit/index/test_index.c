@@ -2,7 +2,7 @@
 /* What is written into an index comes out of it again; how it is opened. */
 #include "make_index.h"
 #include "memio.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -575,28 +575,29 @@ static void test_allocations_fail(void **state)
 	struct hpdsl_error err;
 	struct hp_index *ix;
 	struct corpus c;
-	long k = 0;
-	int r;
+	struct each_alloc e = { .k = 0 }, open = { .k = 0 };
+	int r = -ENOMEM;
 
 	(void)state;
 	corpus_make(&c, 20, 3, 2, 0);
 	corpus_enrich(&c);
-	do {
+	while (r && each_alloc(&e)) {
 		im.n = 0;
-		wrap_fail_at(++k, false);
+		each_alloc_begin(&e);
 		r = hp_index_write(&c.src, &sink, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_true(r == 0 || r == -ENOMEM);
-	} while (r);
-	assert_true(k > 3);
-	k = 0;
-	do {
-		wrap_fail_at(++k, false);
+	}
+	assert_int_equal(r, 0);
+	assert_true(e.k > 3);
+	for (r = -ENOMEM; r && each_alloc(&open);) {
+		each_alloc_begin(&open);
 		r = hp_index_open(room, im.n, "x", &ix, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&open);
 		assert_true(r == 0 || r == -ENOMEM);
-	} while (r);
-	assert_true(k > 2);
+	}
+	assert_int_equal(r, 0);
+	assert_true(open.k > 2);
 	wrap_fail_at(1, false);
 	assert_int_equal(hp_index_check(ix, NULL, NULL, &err), -ENOMEM);
 	wrap_fail_at(2, false);

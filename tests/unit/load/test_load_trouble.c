@@ -14,10 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "faultio.h"
+#include "each_fault.h"
 #include "load_work.h"
 #include "shell.h"
-#include "wrap.h"
 
 /* ---- Damaged samples -------------------------------------------------- */
 
@@ -398,25 +397,23 @@ static void fail_operations(const char *dir, uint32_t threads)
 {
 	struct fault none = { .dir = dir, .threads = threads };
 	struct hpdsl_dataset *good = load_open(dir, NULL);
-	struct faultio io;
-	long k = 0;
+	struct each_fault e = { .code = -EIO };
 	int fds;
 
 	load_all(&none, good);
 	assert_true(none.whole);
 	fds = count_fds(); /* all that good keeps open */
-	do {
+	while (each_fault(&e)) {
 		struct fault f = { .dir = dir,
-				   .io = &io.io,
+				   .io = &e.f.io,
 				   .threads = threads };
 
-		faultio_init(&io, ++k, false, -EIO);
 		load_all(&f, good);
 		assert_int_equal(count_fds(), fds);
-		if (!io.failed)
+		if (!e.f.failed)
 			assert_true(f.whole);
-	} while (io.failed);
-	assert_true(k > 20);
+	}
+	assert_true(e.k > 20);
 	hpdsl_close(good);
 }
 
@@ -431,20 +428,19 @@ static void test_operations(void **state)
 static void fail_allocations(uint32_t threads)
 {
 	int fds = count_fds();
-	long k = 0, n;
+	struct each_alloc e = { .k = 0 };
 
-	do {
+	while (each_alloc(&e)) {
 		struct fault f = { .dir = load_plain, .threads = threads };
 
-		wrap_fail_at(++k, false);
+		each_alloc_begin(&e);
 		load_all(&f, NULL);
-		n = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_int_equal(count_fds(), fds);
-		if (n < k)
+		if (e.last)
 			assert_true(f.whole);
-	} while (n >= k);
-	assert_true(k > 40);
+	}
+	assert_true(e.k > 40);
 }
 
 static void test_allocations(void **state)

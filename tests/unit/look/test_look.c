@@ -14,11 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "faultio.h"
+#include "each_fault.h"
 #include "format/names.h"
 #include "packed.h"
 #include "shell.h"
-#include "wrap.h"
 #include "write/journal.h"
 
 static struct packed packed;
@@ -329,39 +328,36 @@ static int journal(const struct hp_io *io, struct hpdsl_error *err)
 static void faults(int (*what)(const struct hp_io *io, struct hpdsl_error *err))
 {
 	int fds = count_fds();
-	struct faultio f;
-	long k = 0;
+	struct each_fault e = { .code = -EIO };
 
-	do {
+	while (each_fault(&e)) {
 		struct hpdsl_error err = { 0 };
 		int r;
 
-		faultio_init(&f, ++k, false, -EIO);
-		r = what(&f.io, &err);
+		r = what(&e.f.io, &err);
 		assert_int_equal(count_fds(), fds);
 		assert_true(r == 0 || err.msg[0]);
-	} while (f.failed);
-	assert_true(k > 3);
+	}
+	assert_true(e.k > 3);
 }
 
 static void no_memory(int (*what)(const struct hp_io *io,
 				  struct hpdsl_error *err))
 {
 	int fds = count_fds(), r;
-	long k = 0, n;
+	struct each_alloc e = { .k = 0 };
 
-	do {
+	while (each_alloc(&e)) {
 		struct hpdsl_error err = { 0 };
 
-		wrap_fail_at(++k, false);
+		each_alloc_begin(&e);
 		r = what(NULL, &err);
-		n = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_int_equal(count_fds(), fds);
 		assert_true(r == 0 || err.msg[0]);
-	} while (n >= k);
+	}
 	assert_int_equal(r, 0);
-	assert_true(k > 1);
+	assert_true(e.k > 1);
 }
 
 static void test_faults(void **state)

@@ -13,7 +13,7 @@
 #include "base/perm.h"
 #include "make_index.h"
 #include "order/choice.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 /*
  * 200 samples in 6 chunks.  Sample s has 1 + s % 3 members, "s000001.m0" or, if
@@ -463,12 +463,13 @@ static void no_memory(void **state)
 	int r = -ENOMEM;
 
 	(void)state;
-	for (long k = 1; r < 0; k++) {
-		wrap_fail_at(k, false);
+	for (struct each_alloc e = { .k = 0 }; r && each_alloc(&e);) {
+		each_alloc_begin(&e);
 		r = hp_choose(ix, &opt, &c, &err);
-		wrap_fail_at(0, false);
-		assert_true(r == 0 ? k > 5 : r == -ENOMEM && !c);
+		each_alloc_end(&e);
+		assert_true(r == 0 ? e.k > 5 : r == -ENOMEM && !c);
 	}
+	assert_int_equal(r, 0);
 	wrap_fail_at(1, false);
 	assert_int_equal(hp_draw_init(&d, c, 0, 0, &err), -ENOMEM);
 	wrap_fail_at(0, false);

@@ -3,7 +3,7 @@
  * number of ranks; the sequence itself is test_sequence's. */
 #include "base/mem.h"
 #include "order/private.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -375,13 +375,14 @@ static void no_memory(void **state)
 	dice = 6;
 	draw_set(&m, WEIGHTS);
 	m.o = draw_order(12);
-	for (long k = 1; r < 0; k++) {
+	for (struct each_alloc e = { .k = 0 }; r && each_alloc(&e);) {
 		m.e = NULL;
-		wrap_fail_at(k, false);
+		each_alloc_begin(&e);
 		r = hp_epoch_make(&m.o, m.first, CHUNKS, &m.choice, &m.e, NULL);
-		wrap_fail_at(0, false);
-		assert_true(r == 0 ? k > 5 : r == -ENOMEM && !m.e);
+		each_alloc_end(&e);
+		assert_true(r == 0 ? e.k > 5 : r == -ENOMEM && !m.e);
 	}
+	assert_int_equal(r, 0);
 	unmake(&m);
 }
 

@@ -5,7 +5,7 @@
 #include "order/first_use.h"
 #include "order/lists.h"
 #include "order/mixing.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <errno.h>
 #include <math.h>
@@ -435,14 +435,15 @@ static void no_memory(void **state)
 			set.times[s] = weights ? s % 40 : s % 2;
 		memset(&set.choice, 0, sizeof set.choice);
 		make_choice(&set);
-		for (long k = 1; r < 0; k++) {
-			wrap_fail_at(k, false);
+		for (struct each_alloc e = { .k = 0 }; r && each_alloc(&e);) {
+			each_alloc_begin(&e);
 			r = hp_lists_init(&set.lists, set.first, set.n,
 					  &set.choice, 0, 0, NULL);
-			wrap_fail_at(0, false);
+			each_alloc_end(&e);
 			assert_true(r == 0 || r == -ENOMEM);
-			assert_true(k < 1000);
+			assert_true(e.k < 1000);
 		}
+		assert_int_equal(r, 0);
 		release(&set);
 	}
 }

@@ -5,12 +5,11 @@
  * no leak, no wrong success, nothing half written under a final name; a run
  * without faults afterwards gives the bytes of an undisturbed one.
  */
-#include "faultio.h"
+#include "each_fault.h"
 #include "folders.h"
 #include "hpdsl.h"
 #include "shell.h"
 #include "tmp.h"
-#include "wrap.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -103,24 +102,22 @@ static void recover(void)
 static void pack_faults(bool forever, uint32_t threads, int code)
 {
 	int fds = count_fds();
-	long k = 1;
+	struct each_fault e = { .forever = forever, .code = code };
 
-	for (;; k++) {
+	while (each_fault(&e)) {
 		struct hpdsl_error err = { 0 };
-		struct faultio f;
 		int r;
 
 		folder_remove_output(top);
-		faultio_init(&f, k, forever, code);
-		r = pack(&f.io, out, false, threads, &err);
-		check_pack(&f, r, &err, fds);
-		if (f.failed == 0)
+		r = pack(&e.f.io, out, false, threads, &err);
+		check_pack(&e.f, r, &err, fds);
+		if (e.f.failed == 0)
 			break;
 		if (r)
 			recover();
 	}
-	print_message("# %ld operations\n", k - 1);
-	assert_true(k > 50);
+	print_message("# %ld operations\n", e.k - 1);
+	assert_true(e.k > 50);
 }
 
 static void test_pack_once(void **state)
@@ -146,18 +143,16 @@ static void test_pack_resume(void **state)
 	int fds = count_fds();
 
 	(void)state;
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .code = -EIO }; each_fault(&e);) {
 		struct hpdsl_error err = { 0 };
-		struct faultio f;
 		int r;
 
 		/* An interrupted run: one chunk is done. */
 		folder_remove(out);
 		run("cp -a %s/half %s", top, out);
-		faultio_init(&f, k, false, -EIO);
-		r = pack(&f.io, out, true, HPDSL_SERIAL, &err);
-		check_pack(&f, r, &err, fds);
-		if (f.failed == 0)
+		r = pack(&e.f.io, out, true, HPDSL_SERIAL, &err);
+		check_pack(&e.f, r, &err, fds);
+		if (e.f.failed == 0)
 			break;
 		if (r)
 			recover();
@@ -193,27 +188,23 @@ static void replace_faults(bool exchange)
 	struct hpdsl_error err = { 0 };
 	int fds = count_fds();
 
-	for (long k = 1;; k++) {
-		struct faultio f;
+	for (struct each_fault e = { .code = -EIO }; each_fault(&e);) {
 		int r;
 
 		folder_remove_output(top);
 		run("cp -a %s/old %s", top, out);
-		faultio_init(&f, k, false, -EIO);
-		faulty_rename = f.io.rename;
+		faulty_rename = e.f.io.rename;
 		if (!exchange)
-			f.io.rename = no_exchange;
+			e.f.io.rename = no_exchange;
 		force = true;
-		r = pack(&f.io, out, false, HPDSL_SERIAL, &err);
+		r = pack(&e.f.io, out, false, HPDSL_SERIAL, &err);
 		assert_int_equal(count_fds(), fds);
 		check_one_of_both();
 		if (r && pack(NULL, out, true, HPDSL_SERIAL, &err))
-			fail_msg("after operation %ld: %s", k, err.msg);
+			fail_msg("after operation %ld: %s", e.k, err.msg);
 		force = false;
 		check_same();
 		assert_false(folder_has_hidden_output(top));
-		if (f.failed == 0)
-			break;
 	}
 }
 
@@ -227,24 +218,22 @@ static void test_replace(void **state)
 static void verify_faults(bool forever)
 {
 	int fds = count_fds();
-	long k = 1;
+	struct each_fault e = { .forever = forever, .code = -EIO };
 
-	for (;; k++) {
+	while (each_fault(&e)) {
 		struct hpdsl_error err = { 0 };
-		struct faultio f;
 		int r;
 
-		faultio_init(&f, k, forever, -EIO);
-		r = verify(&f.io, ref, &err);
+		r = verify(&e.f.io, ref, &err);
 		assert_int_equal(count_fds(), fds);
-		if (f.failed == 0) {
+		if (e.f.failed == 0) {
 			assert_int_equal(r, 0);
 			break;
 		}
 		if (r)
 			assert_true(err.msg[0]);
 	}
-	assert_true(k > 8);
+	assert_true(e.k > 8);
 }
 
 static void test_verify(void **state)
@@ -272,16 +261,14 @@ static int unpack(const struct hp_io *io, struct hpdsl_error *err)
 static void unpack_faults(bool forever)
 {
 	int fds = count_fds();
-	long k = 1;
+	struct each_fault e = { .forever = forever, .code = -EIO };
 
-	for (;; k++) {
+	while (each_fault(&e)) {
 		struct hpdsl_error err = { 0 };
-		struct faultio f;
 		int r;
 
 		folder_remove(out);
-		faultio_init(&f, k, forever, -EIO);
-		r = unpack(&f.io, &err);
+		r = unpack(&e.f.io, &err);
 		assert_int_equal(count_fds(), fds);
 		/* What has its name is right. */
 		folder_check(out, tree, true);
@@ -289,12 +276,12 @@ static void unpack_faults(bool forever)
 			folder_check(out, tree, false);
 		else
 			assert_true(err.msg[0]);
-		if (f.failed == 0) {
+		if (e.f.failed == 0) {
 			assert_int_equal(r, 0);
 			break;
 		}
 	}
-	assert_true(k > 30);
+	assert_true(e.k > 30);
 }
 
 static void test_unpack(void **state)
@@ -308,23 +295,21 @@ static void pack_no_memory(bool forever, uint32_t threads)
 {
 	int fds = count_fds();
 
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .forever = forever }; each_alloc(&e);) {
 		struct hpdsl_error err = { 0 };
-		long used;
 		int r;
 
 		folder_remove(out);
-		wrap_fail_at(k, forever);
+		each_alloc_begin(&e);
 		r = pack(NULL, out, false, threads, &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_int_equal(count_fds(), fds);
 		check_finals();
 		if (r == 0)
 			check_same();
 		else
 			assert_true(err.msg[0]);
-		if (used < k)
+		if (e.last)
 			break;
 		if (r)
 			recover();
@@ -342,18 +327,16 @@ static void test_pack_memory(void **state)
 static void test_verify_memory(void **state)
 {
 	(void)state;
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .in_turn = true }; each_alloc(&e);) {
 		struct hpdsl_error err = { 0 };
-		long used;
 		int r;
 
-		wrap_fail_at(k, k % 2);
+		each_alloc_begin(&e);
 		r = verify(NULL, ref, &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		if (r)
 			assert_true(err.msg[0]);
-		if (used < k) {
+		if (e.last) {
 			assert_int_equal(r, 0);
 			break;
 		}
@@ -363,21 +346,19 @@ static void test_verify_memory(void **state)
 static void test_unpack_memory(void **state)
 {
 	(void)state;
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .in_turn = true }; each_alloc(&e);) {
 		struct hpdsl_error err = { 0 };
-		long used;
 		int r;
 
 		folder_remove(out);
-		wrap_fail_at(k, k % 2);
+		each_alloc_begin(&e);
 		r = unpack(NULL, &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		if (r == 0)
 			folder_check(out, tree, false);
 		else
 			assert_true(err.msg[0]);
-		if (used < k) {
+		if (e.last) {
 			assert_int_equal(r, 0);
 			break;
 		}
@@ -390,13 +371,12 @@ static void make_half(void)
 	char first[400];
 
 	snprintf(first, sizeof first, "%s/chunk-000000.tar", out);
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .forever = true, .code = -EIO };
+	     each_fault(&e);) {
 		struct hpdsl_error err;
-		struct faultio f;
 
 		run("rm -rf %s", out);
-		faultio_init(&f, k, true, -EIO);
-		assert_true(pack(&f.io, out, false, HPDSL_SERIAL, &err) < 0);
+		assert_true(pack(&e.f.io, out, false, HPDSL_SERIAL, &err) < 0);
 		if (access(first, F_OK) == 0)
 			break;
 	}

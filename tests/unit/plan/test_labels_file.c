@@ -7,12 +7,11 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "faultio.h"
+#include "each_fault.h"
 #include "make_list.h"
 #include "plan/labels_file.h"
 #include "plan/portable.h"
 #include "tmp.h"
-#include "wrap.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -437,23 +436,24 @@ static void test_no_memory(void **state)
 	int r = -ENOMEM;
 
 	(void)state;
-	for (long k = 1; r; k++) {
+	for (struct each_alloc e = { .in_turn = true }; r && each_alloc(&e);) {
 		struct hpdsl_error err = { 0 };
 		struct hp_list list;
 
 		a_list(&list, HPDSL_GROUP_KEY);
-		wrap_fail_at(k, k % 2);
+		each_alloc_begin(&e);
 		r = name_all(&list, &f, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		if (r) {
 			assert_int_equal(r, -ENOMEM);
 			assert_int_equal(err.code, -ENOMEM);
 		} else {
-			assert_true(k > 5);
+			assert_true(e.k > 5);
 			assert_int_equal(list.n_files, 13);
 		}
 		hp_list_release(&list);
 	}
+	assert_int_equal(r, 0);
 }
 
 static void test_read_faults(void **state)
@@ -465,22 +465,21 @@ static void test_read_faults(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "a b\n", 4), 4);
 	close(fd);
-	for (long k = 1; r; k++) {
+	for (struct each_fault e = { .code = -EIO }; r && each_fault(&e);) {
 		struct hp_labels_file file = { 0 };
 		struct hpdsl_error err;
-		struct faultio f;
 
-		faultio_init(&f, k, false, -EIO);
-		r = hp_labels_file_read(&file, &f.io, name, &err);
+		r = hp_labels_file_read(&file, &e.f.io, name, &err);
 		if (r) {
 			assert_int_equal(r, -EIO);
 			assert_non_null(strstr(err.msg, name));
 		} else {
-			assert_true(k > 3);
+			assert_true(e.k > 3);
 			assert_int_equal(file.len, 4);
 		}
 		hp_labels_file_release(&file);
 	}
+	assert_int_equal(r, 0);
 	unlink(name);
 }
 

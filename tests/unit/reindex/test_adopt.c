@@ -4,11 +4,10 @@
  * bit and any operation wrong.
  */
 #include "chunk/tar.h"
-#include "faultio.h"
+#include "each_fault.h"
 #include "memio.h"
 #include "packed.h"
 #include "reindex/adopt.h"
-#include "wrap.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -213,20 +212,21 @@ static void test_no_memory(void **state)
 	struct memio *mem = two_tars();
 	struct hpdsl_reindex_report r;
 	struct hpdsl_error err;
-	long k = 0;
-	int code;
+	struct each_alloc e = { .k = 0 };
+	int code = -ENOMEM;
 
 	(void)state;
-	do {
-		wrap_fail_at(++k, false);
+	while (code && each_alloc(&e)) {
+		each_alloc_begin(&e);
 		code = adopt(mem, &r, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		if (code < 0) {
 			assert_int_equal(code, -ENOMEM);
 			assert_int_equal(memio_open_count(mem), 0);
 		}
-	} while (code < 0);
-	assert_in_range(k, 20, 1000);
+	}
+	assert_int_equal(code, 0);
+	assert_in_range(e.k, 20, 1000);
 	assert_int_equal(verify(mem), 0);
 	memio_free(mem);
 }
@@ -303,7 +303,6 @@ static bool same(const char *name, const char *was, size_t was_n)
 
 static void faults(bool forever)
 {
-	struct faultio f = { 0 };
 	struct hpdsl_error err;
 	size_t index_n, manifest_n;
 	char *index, *manifest;
@@ -314,19 +313,19 @@ static void faults(bool forever)
 	index = packed_get(packed_at(&packed, "new/index.hpdsl"), &index_n);
 	manifest =
 		packed_get(packed_at(&packed, "new/dataset.yaml"), &manifest_n);
-	for (long k = 1; k == 1 || f.failed; k++) {
+	for (struct each_fault e = { .forever = forever, .code = -EIO };
+	     each_fault(&e);) {
 		wipe();
-		faultio_init(&f, k, forever, -EIO);
-		if (adopt_to(&f.io, &err) < 0)
+		if (adopt_to(&e.f.io, &err) < 0)
 			assert_true(err.msg[0]);
 		else
 			assert_true(same("new/index.hpdsl", index, index_n));
-		assert_false(f.synced_again);
+		assert_false(e.f.synced_again);
 		/* A manifest only of what is complete. */
 		if (packed_has(&packed, "new/dataset.yaml"))
 			assert_true(same("new/index.hpdsl", index, index_n));
 		if (adopt_to(NULL, &err) < 0)
-			fail_msg("after operation %ld: %s", k, err.msg);
+			fail_msg("after operation %ld: %s", e.k, err.msg);
 		assert_true(same("new/index.hpdsl", index, index_n));
 		assert_true(same("new/dataset.yaml", manifest, manifest_n));
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl_reindex: what chunks hold comes back; the rest is listed as lost. */
 #include "chunk/tar.h"
-#include "faultio.h"
+#include "each_fault.h"
 #include "hpdsl.h"
 #include "packed.h"
 
@@ -345,21 +345,20 @@ static void test_same_path_twice(void **state)
 static void faults(bool forever)
 {
 	struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
-	struct faultio f;
 	struct stat st;
 
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .forever = forever, .code = -EIO };
+	     each_fault(&e);) {
 		struct hpdsl_reindex_report r;
 		struct hpdsl_error err = { 0 };
 		int code;
 
 		packed_put(at("dataset.yaml"), manifest_was, manifest_n);
 		unlink(at("index.hpdsl"));
-		faultio_init(&f, k, forever, -EIO);
-		opt.watch.io = &f.io;
+		opt.watch.io = &e.f.io;
 		code = hpdsl_reindex(packed.out, &opt, &r, &err);
-		assert_false(f.synced_again);
-		if (!f.failed)
+		assert_false(e.f.synced_again);
+		if (!e.f.failed)
 			break;
 		if (code < 0)
 			assert_true(err.msg[0]);
@@ -385,15 +384,14 @@ static void test_loss_is_remembered(void **state)
 {
 	struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
 	struct hpdsl_reindex_report r;
-	struct faultio f = { 0 };
 
 	(void)state;
 	make((struct hpdsl_pack_options){ .labels = HPDSL_LABELS_PARENT }, 5);
-	opt.watch.io = &f.io;
-	for (long k = 1; k == 1 || f.failed; k++) {
+	for (struct each_fault e = { .forever = true, .code = -EIO };
+	     each_fault(&e);) {
+		opt.watch.io = &e.f.io;
 		packed_put(at("dataset.yaml"), manifest_was, manifest_n);
 		unlink(at("index.hpdsl"));
-		faultio_init(&f, k, true, -EIO);
 		hpdsl_reindex(packed.out, &opt, &r, NULL);
 		assert_int_equal(reindex(false, &r, NULL), 0);
 		assert_true(manifest_says("lost: nanoseconds of mtimes\n"));

@@ -8,7 +8,7 @@
 
 #include "scan_tree.h"
 #include "snap/write.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <sys/stat.h>
 
@@ -279,26 +279,21 @@ static void test_no_memory(void **state)
 {
 	const struct hpdsl_pack_options opt = { .readers = 3 };
 	struct frozen f;
-	long k = 1;
+	struct each_alloc e = { .k = 0 };
 
 	(void)state;
 	make_dir("in");
 	make_many(&f);
-	for (;; k++) {
-		bool all;
-
-		wrap_fail_at(k, false);
+	while (each_alloc(&e)) {
+		each_alloc_begin(&e);
 		scan_frozen(&f, &opt);
-		all = wrap_count() < k;
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		if (o.code == 0)
 			hp_list_release(&o.list);
 		else
 			assert_int_equal(o.code, -ENOMEM);
-		if (all)
-			break;
 	}
-	assert_true(k > 20);
+	assert_true(e.k > 20);
 	thaw(&f);
 }
 

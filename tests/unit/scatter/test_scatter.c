@@ -5,12 +5,11 @@
  * No crash, no leak, nothing wrong under a final name; a resumed run gives the
  * bytes of an undisturbed one, and writes only what was not there.
  */
-#include "faultio.h"
+#include "each_fault.h"
 #include "folders.h"
 #include "hpdsl.h"
 #include "shell.h"
 #include "tmp.h"
-#include "wrap.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -107,26 +106,26 @@ static void faults(const char *begin, long step, bool forever, uint32_t threads,
 {
 	bool resume = begin != NULL;
 	int fds = count_fds();
-	long k = 1;
+	struct each_fault e = { .forever = forever,
+				.code = code,
+				.step = step };
 
-	for (;; k += step) {
+	while (each_fault(&e)) {
 		struct hpdsl_error err = { 0 };
-		struct faultio f;
 		int r;
 
 		folder_remove_output(top);
 		if (begin)
 			run("cd %s && %s", top, begin);
-		faultio_init(&f, k, forever, code);
-		r = pack_quietly(&f.io, resume, threads, &err);
-		check_pack(&f, r, &err, fds);
-		if (f.failed == 0)
+		r = pack_quietly(&e.f.io, resume, threads, &err);
+		check_pack(&e.f, r, &err, fds);
+		if (e.f.failed == 0)
 			break;
 		if (r)
 			recover();
 	}
-	print_message("# %ld operations\n", k);
-	assert_true(k > 80);
+	print_message("# %ld operations\n", e.k);
+	assert_true(e.k > 80);
 }
 
 static void test_once(void **state)
@@ -167,25 +166,23 @@ static void no_memory(const char *begin, bool forever, uint32_t threads)
 	bool resume = begin != NULL;
 	int fds = count_fds();
 
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .forever = forever }; each_alloc(&e);) {
 		struct hpdsl_error err = { 0 };
-		long used;
 		int r;
 
 		folder_remove_output(top);
 		if (begin)
 			run("cd %s && %s", top, begin);
-		wrap_fail_at(k, forever);
+		each_alloc_begin(&e);
 		r = pack_quietly(NULL, resume, threads, &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_int_equal(count_fds(), fds);
 		check_finals();
 		if (r == 0)
 			check_same();
 		else
 			assert_true(err.msg[0]);
-		if (used < k)
+		if (e.last)
 			break;
 		if (r)
 			recover();

@@ -12,7 +12,7 @@
 #include "make_list.h"
 #include "snap/text.h"
 #include "snap_model.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <errno.h>
 #include <time.h>
@@ -515,13 +515,14 @@ static void test_no_memory(void **state)
 	model_begin(&m, false, 3);
 	model_grow(&m, 100);
 	s = model_snap(&m, &bytes);
-	for (long k = 1; r != 0; k++) {
-		wrap_fail_at(k, false);
+	for (struct each_alloc e = { .k = 0 }; r && each_alloc(&e);) {
+		each_alloc_begin(&e);
 		r = hpdsl_snapshot_diff(s, s, &opt, &report, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_true(r == 0 || r == -ENOMEM);
-		assert_true(k < 10);
+		assert_true(e.k < 10);
 	}
+	assert_int_equal(r, 0);
 	model_free_snap(s, bytes);
 	model_release(&m);
 }

@@ -12,7 +12,7 @@
 #include "make_list.h"
 #include "snap/text.h"
 #include "snap_model.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <errno.h>
 #include <time.h>
@@ -567,10 +567,10 @@ static void test_no_memory(void **state)
 	model_grow(&m, 300);
 	model_tidy(&m);
 	model_text(&m, &text);
-	for (long k = 1; r != 0; k++) {
-		wrap_fail_at(k, false);
+	for (struct each_alloc e = { .k = 0 }; r && each_alloc(&e);) {
+		each_alloc_begin(&e);
 		r = parse(text.p, text.n, &tree, NULL);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_true(r == 0 || r == -ENOMEM);
 	}
 	hp_tree_release(&tree);
@@ -578,20 +578,23 @@ static void test_no_memory(void **state)
 	hp_text_puts(&text,
 		     "f 0644 0 0.000000000 99999 0123456789abcdef twice\n"
 		     "f 0644 0 0.000000000 99998 0123456789abcdef twice\n");
-	for (long k = 1; r != HPDSL_ECORRUPT; k++) {
-		wrap_fail_at(k, false);
+	for (struct each_alloc e = { .k = 0 };
+	     r != HPDSL_ECORRUPT && each_alloc(&e);) {
+		each_alloc_begin(&e);
 		r = parse(text.p, text.n, &tree, NULL);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_true(r == HPDSL_ECORRUPT || r == -ENOMEM);
 	}
+	assert_int_equal(r, HPDSL_ECORRUPT);
 	hp_text_release(&text);
 	s = model_snap(&m, &bytes);
-	for (long k = 1; r != 0; k++) {
-		wrap_fail_at(k, false);
+	for (struct each_alloc e = { .k = 0 }; r && each_alloc(&e);) {
+		each_alloc_begin(&e);
 		r = hpdsl_snapshot_dump(s, failing, &code, NULL);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		assert_true(r == 0 || r == -ENOMEM);
 	}
+	assert_int_equal(r, 0);
 	model_free_snap(s, bytes);
 	model_release(&m);
 }

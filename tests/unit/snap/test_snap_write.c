@@ -4,13 +4,12 @@
  * those that hpdsl-format(5) says, which a reader that was written from that
  * page alone has to find; files that appear whole, whatever fails.
  */
-#include "faultio.h"
+#include "each_fault.h"
 #include "make_snap.h"
 #include "shell.h"
 #include "snap/write.h"
 #include "sys/outfile.h"
 #include "tmp.h"
-#include "wrap.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -455,18 +454,17 @@ static void faults(bool forever, int code)
 {
 	int fds = count_fds();
 
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .forever = forever, .code = code };
+	     each_fault(&e);) {
 		struct hpdsl_error err;
-		struct faultio f;
 		int r;
 
 		run("rm -rf %s && mkdir %s && echo old > %s", at("f"), at("f"),
 		    at("f/file"));
-		faultio_init(&f, k, forever, code);
-		r = try_save(&f.io, at("f/file"), &err);
+		r = try_save(&e.f.io, at("f/file"), &err);
 		check_after(r, &err, fds);
-		assert_false(f.synced_again);
-		if (!f.failed)
+		assert_false(e.f.synced_again);
+		if (!e.f.failed)
 			break;
 		/* Only what cannot be removed is left. */
 		if (!forever && r)
@@ -474,7 +472,7 @@ static void faults(bool forever, int code)
 		assert_int_equal(try_save(NULL, at("f/file"), &err), 0);
 		run("cmp %s %s && [ \"$(ls -A %s)\" = file ]", at("f/file"),
 		    at("empty"), at("f"));
-		assert_true(k < 200);
+		assert_true(e.k < 200);
 	}
 }
 
@@ -490,33 +488,30 @@ static void test_no_memory(void **state)
 	int fds = count_fds();
 
 	(void)state;
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .in_turn = true }; each_alloc(&e);) {
 		struct hpdsl_snapshot *snap;
 		struct hpdsl_error err;
 		void *bytes;
-		long used;
+		bool last;
 		int r;
 
 		run("rm -rf %s && mkdir %s && echo old > %s", at("f"), at("f"),
 		    at("f/file"));
-		wrap_fail_at(k, k % 2);
+		each_alloc_begin(&e);
 		r = try_save(NULL, at("f/file"), &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
+		last = e.last;
 		check_after(r, &err, fds);
 		run("[ \"$(ls -A %s)\" = file ]", at("f"));
-		wrap_fail_at(k, k % 2);
+		each_alloc_begin(&e);
 		r = hp_snap_in_memory(&small, HPDSL_SERIAL, "m", &bytes, &snap,
 				      &err);
-		if (wrap_count() > used)
-			used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
+		e.last &= last;
 		if (r == 0) {
 			hpdsl_snapshot_close(snap);
 			free(bytes);
 		}
-		if (used < k)
-			break;
 	}
 }
 

@@ -14,12 +14,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "faultio.h"
+#include "each_fault.h"
 #include "forge_snap.h"
 #include "shell.h"
 #include "sys/io.h"
 #include "tmp.h"
-#include "wrap.h"
 
 static char folder[TMP_NAME];
 static char name[sizeof folder + 16];
@@ -217,20 +216,18 @@ static void test_faults(void **state)
 	put_snapshot(FILES);
 	for (unsigned flags = 0; flags < 2; flags++) {
 		int fds = count_fds();
-		struct faultio f;
-		long k = 0;
+		struct each_fault e = { .code = -EIO };
 
-		do {
+		while (each_fault(&e)) {
 			struct hpdsl_error err = { 0 };
 			int r;
 
-			faultio_init(&f, ++k, false, -EIO);
-			r = open_and_ask(flags, &f.io, &err);
+			r = open_and_ask(flags, &e.f.io, &err);
 			assert_int_equal(count_fds(), fds);
 			if (r)
 				assert_non_null(strstr(err.msg, name));
-		} while (f.failed);
-		assert_true(k > 2);
+		}
+		assert_true(e.k > 2);
 	}
 }
 
@@ -239,24 +236,23 @@ static void test_no_memory(void **state)
 	(void)state;
 	put_snapshot(FILES);
 	for (unsigned flags = 0; flags < 2; flags++) {
-		int fds = count_fds(), r;
-		long k = 0, n;
+		int fds = count_fds(), r = -ENOMEM;
+		struct each_alloc e = { .k = 0 };
 
-		do {
+		while (each_alloc(&e)) {
 			struct hpdsl_error err = { 0 };
 
-			wrap_fail_at(++k, false);
+			each_alloc_begin(&e);
 			r = open_and_ask(flags, NULL, &err);
-			n = wrap_count();
-			wrap_fail_at(0, false);
+			each_alloc_end(&e);
 			assert_int_equal(count_fds(), fds);
 			if (r) {
 				assert_int_equal(r, -ENOMEM);
 				assert_true(err.msg[0]);
 			}
-		} while (n >= k);
+		}
 		assert_int_equal(r, 0);
-		assert_true(k > 5);
+		assert_true(e.k > 5);
 	}
 }
 

@@ -4,10 +4,9 @@
  * name or a byte that it does not deserve, nothing is lost, and the next run
  * completes.
  */
-#include "faultio.h"
+#include "each_fault.h"
 #include "shell.h"
 #include "stage_work.h"
-#include "wrap.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -62,18 +61,17 @@ static void faults(bool forever, int code, const char *before, bool recheck)
 {
 	int fds = count_fds();
 
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .forever = forever, .code = code };
+	     each_fault(&e);) {
 		struct work w = { .recheck = recheck };
 		struct hpdsl_error err;
-		struct faultio f;
 		int r;
 
 		work_fresh();
 		run("%s", before);
-		faultio_init(&f, k, forever, code);
-		r = work_stage(&w, work_plain, work_dir, &f.io, &err);
+		r = work_stage(&w, work_plain, work_dir, &e.f.io, &err);
 		check_result(r, &err, fds);
-		if (!f.failed)
+		if (!e.f.failed)
 			break;
 		w = (struct work){ .job = NULL };
 		work_must(&w, work_plain);
@@ -81,7 +79,7 @@ static void faults(bool forever, int code, const char *before, bool recheck)
 		assert_true(work_status().complete);
 		run("cd %s && [ -z \"$(ls -d .*.part 2>/dev/null)\" ]",
 		    work_dir);
-		assert_true(k < 400);
+		assert_true(e.k < 400);
 	}
 }
 
@@ -115,26 +113,25 @@ static void test_clean_faults(void **unused)
 	work_must(&w, work_plain);
 	run("rm -rf %s/full && mv %s %s/full", work_fix.top, work_dir,
 	    work_fix.top);
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .in_turn = true, .code = -EIO };
+	     each_fault(&e);) {
 		struct hpdsl_error err;
-		struct faultio f;
 		int r;
 
 		work_fresh();
 		run("cp -r %s/full %s && touch %s", work_fix.top, work_dir,
 		    work_at(".chunk-000003.tar.part"));
-		faultio_init(&f, k, k % 2, -EIO);
 		memset(&err, 0, sizeof err);
-		r = hpdsl_stage_clean(work_dir, &f.io, n, n + 1, n + 2, &err);
+		r = hpdsl_stage_clean(work_dir, &e.f.io, n, n + 1, n + 2, &err);
 		assert_int_equal(count_fds(), fds);
 		if (r < 0)
 			assert_int_equal(err.code, r);
-		if (!f.failed)
+		if (!e.f.failed)
 			break;
 		/* What is left of it goes away with the next. */
 		if (work_has("") &&
 		    hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2, &err))
-			fail_msg("%ld: %s", k, err.msg);
+			fail_msg("%ld: %s", e.k, err.msg);
 		assert_false(work_has(""));
 	}
 }
@@ -144,22 +141,20 @@ static void test_no_memory(void **unused)
 	int fds = count_fds();
 
 	(void)unused;
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .in_turn = true }; each_alloc(&e);) {
 		struct work w = { .job = NULL };
 		struct hpdsl_error err;
-		long used;
 		int r;
 
 		work_fresh();
-		wrap_fail_at(k, k % 2);
+		each_alloc_begin(&e);
 		r = work_begin(&w, work_plain, work_dir, NULL, &err);
 		if (r == 0)
 			r = work_publish(&w, &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		work_release(&w);
 		assert_int_equal(count_fds(), fds);
-		if (used < k)
+		if (e.last)
 			break;
 		w = (struct work){ .job = NULL };
 		work_must(&w, work_plain);

@@ -3,10 +3,9 @@
  * Side files of a stage directory: which go along, what they take, and that
  * none has a name that it does not deserve, whatever fails.
  */
-#include "faultio.h"
+#include "each_fault.h"
 #include "shell.h"
 #include "stage_work.h"
-#include "wrap.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -310,27 +309,28 @@ static void faults(int step, int code, const char *before, bool recheck)
 {
 	int fds = count_fds();
 
-	for (long k = 1;; k += step) {
+	for (struct each_fault e = { .forever = step > 1,
+				     .code = code,
+				     .step = step };
+	     each_fault(&e);) {
 		struct work w = { .recheck = recheck };
 		struct hpdsl_error err;
-		struct faultio f;
 		int r;
 
 		work_fresh();
 		run("%s", before);
-		faultio_init(&f, k, step > 1, code);
-		r = work_stage(&w, one, work_dir, &f.io, &err);
+		r = work_stage(&w, one, work_dir, &e.f.io, &err);
 		assert_int_equal(count_fds(), fds);
 		if (r)
 			assert_int_equal(err.code, r);
 		check_no_lie(&w);
-		if (!f.failed)
+		if (!e.f.failed)
 			break;
 		w = (struct work){ .job = NULL };
 		work_must(&w, one);
 		assert_int_equal(w.lost, 0);
 		check_complete(one);
-		assert_true(k < 600);
+		assert_true(e.k < 600);
 	}
 }
 
@@ -364,22 +364,21 @@ static void test_clean_faults(void **state)
 	work_must(&w, one);
 	run("rm -rf %s/full && mv %s %s/full", work_fix.top, work_dir,
 	    work_fix.top);
-	for (long k = 1;; k++) {
+	for (struct each_fault e = { .in_turn = true, .code = -EIO };
+	     each_fault(&e);) {
 		struct hpdsl_error err;
-		struct faultio f;
 		uint64_t n[3];
 
 		work_fresh();
 		run("cp -r %s/full %s && touch %s", work_fix.top, work_dir,
 		    work_at(".nv-meta/.split.yaml.part"));
-		faultio_init(&f, k, k % 2, -EIO);
-		hpdsl_stage_clean(work_dir, &f.io, n, n + 1, n + 2, &err);
+		hpdsl_stage_clean(work_dir, &e.f.io, n, n + 1, n + 2, &err);
 		assert_int_equal(count_fds(), fds);
-		if (!f.failed)
+		if (!e.f.failed)
 			break;
 		if (work_has("") &&
 		    hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2, &err))
-			fail_msg("%ld: %s", k, err.msg);
+			fail_msg("%ld: %s", e.k, err.msg);
 		assert_false(work_has(""));
 	}
 }
@@ -389,24 +388,20 @@ static void test_no_memory(void **state)
 	int fds = count_fds();
 
 	(void)state;
-	for (long k = 1;; k++) {
+	for (struct each_alloc e = { .in_turn = true }; each_alloc(&e);) {
 		struct work w = { .job = NULL };
 		struct hpdsl_error err;
-		long used;
 		int r;
 
 		work_fresh();
-		wrap_fail_at(k, k % 2);
+		each_alloc_begin(&e);
 		r = work_begin(&w, one, work_dir, NULL, &err);
 		if (r == 0)
 			r = work_publish(&w, &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		work_release(&w);
 		assert_int_equal(count_fds(), fds);
 		check_no_lie(&w);
-		if (used < k)
-			break;
 	}
 }
 

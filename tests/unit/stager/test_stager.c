@@ -7,10 +7,9 @@
  */
 #include "stager_net.h"
 
-#include "faultio.h"
+#include "each_fault.h"
 #include "shell.h"
 #include "sys/clock.h"
-#include "wrap.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -746,23 +745,21 @@ static void test_every_fault(void **state)
 {
 	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
 	int failures = 0;
-	long k = 1;
+	struct each_fault e = { .in_turn = true,
+				.step = getenv("HPDSL_LONG") ? 1 : 29 };
 
 	(void)state;
-	for (;; k += getenv("HPDSL_LONG") ? 1 : 29) {
-		struct faultio f;
+	while (each_fault(&e)) {
 		struct net n;
 
 		net_begin(&n, &zipped, &o);
-		faultio_init(&f, k, k % 2, k % 5 ? -EIO : -ENOSPC);
-		n.node[1].other = &f.io;
+		e.f.code = e.k % 5 ? -EIO : -ENOSPC;
+		n.node[1].other = &e.f.io;
 		n.leftovers = true;
 		failures += run_with_fault(&zipped, &n, &o);
-		if (!f.failed)
-			break;
 	}
-	print_message("# %ld operations, %d failures\n", k, failures);
-	assert_true(k > 50 && failures > 3);
+	print_message("# %ld operations, %d failures\n", e.k, failures);
+	assert_true(e.k > 50 && failures > 3);
 }
 
 static void test_no_memory(void **state)

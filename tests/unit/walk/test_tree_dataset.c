@@ -14,7 +14,7 @@
 #include "memio.h"
 #include "snap/write.h"
 #include "tree/tree.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 struct fixture {
 	struct corpus c;
@@ -228,21 +228,17 @@ static void test_trouble(void **state)
 		assert_int_equal(memio_open_count(f.m), 0);
 		memio_flip(f.m, "out/index.hpdsl", bit);
 	}
-	for (long k = 1;; k++) {
-		long used;
+	for (struct each_alloc e = { .in_turn = true }; each_alloc(&e);) {
 		int r;
 
-		wrap_fail_at(k, k % 2);
+		each_alloc_begin(&e);
 		r = try_tree(&f, &t, &err);
-		used = wrap_count();
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		if (r == 0)
 			hp_tree_release(&t);
 		else
 			assert_int_equal(r, -ENOMEM);
 		assert_int_equal(memio_open_count(f.m), 0);
-		if (used < k)
-			break;
 	}
 	end(&f);
 }

@@ -9,7 +9,7 @@
 #include "scan_tree.h"
 #include "snap/write.h"
 #include "walk/walk.h"
-#include "wrap.h"
+#include "each_fault.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -811,26 +811,29 @@ static void test_no_memory(void **state)
 {
 	struct hpdsl_snapshot_options opt = { 0 };
 	struct tricks t;
-	long k = 0;
 
 	(void)state;
 	make_few();
-	for (int i = 0; i < 4; i++, k = 0) {
+	for (int i = 0; i < 4; i++) {
+		struct each_alloc e = { .forever = i & 2 };
+
 		opt.threads = i & 1 ? HPDSL_SERIAL : 0;
-		do {
+		o.code = -ENOMEM;
+		while (o.code && each_alloc(&e)) {
 			tricks_init(&t);
 			opt.watch.io = &t.io;
-			wrap_fail_at(++k, i & 2);
+			each_alloc_begin(&e);
 			walk(&o, "in", &opt);
-			wrap_fail_at(0, false);
+			each_alloc_end(&e);
 			assert_int_equal(t.fds, 0);
 			if (o.code == 0)
 				hp_tree_release(&o.tree);
 			else
 				assert_int_equal(o.code, -ENOMEM);
 			assert_null(o.tree.top.folder);
-		} while (o.code);
-		assert_true(k > 10);
+		}
+		assert_int_equal(o.code, 0);
+		assert_true(e.k > 10);
 	}
 }
 
@@ -1076,21 +1079,23 @@ static void test_since_damaged(void **state)
 
 static void test_since_no_memory(void **state)
 {
+	struct each_alloc e = { .k = 0 };
 	struct known k;
-	long n = 0;
 
 	(void)state;
 	make_nested();
 	known_init(&k);
-	do {
-		wrap_fail_at(++n, false);
+	o.code = -ENOMEM;
+	while (o.code && each_alloc(&e)) {
+		each_alloc_begin(&e);
 		walk_known(&k, 6);
-		wrap_fail_at(0, false);
+		each_alloc_end(&e);
 		if (o.code)
 			assert_int_equal(o.code, -ENOMEM);
-	} while (o.code);
+	}
+	assert_int_equal(o.code, 0);
 	hp_tree_release(&o.tree);
-	assert_true(n > 10);
+	assert_true(e.k > 10);
 	known_release(&k);
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed chunks: members and samples read from them, and verifying. */
-#include "faultio.h"
+#include "each_fault.h"
 #include "format/names.h"
 #include "make_index.h"
 #include "memdir.h"
 #include "packed.h"
-#include "wrap.h"
 #include "zst.h"
 
 #include "base/hash.h"
@@ -736,31 +735,33 @@ static void test_allocations_fail(void **state)
 	struct told told;
 	char buf[5000];
 	size_t n;
-	long k = 0;
-	int r;
+	struct each_alloc looks = { .k = 0 }, reads = { .k = 0 };
+	int r = -ENOMEM;
 
 	(void)state;
 	small_tree();
 	pack(2);
-	do {
-		wrap_fail_at(++k, false);
+	while (r && each_alloc(&looks)) {
+		each_alloc_begin(&looks);
 		r = look(NULL, false, &told, &report);
-		wrap_fail_at(0, false);
+		each_alloc_end(&looks);
 		assert_true(r == 0 || r == -ENOMEM);
-	} while (r);
-	assert_true(k > 10);
-	for (k = 1, r = -1; r; k++) {
+	}
+	assert_int_equal(r, 0);
+	assert_true(looks.k > 10);
+	for (r = -ENOMEM; r && each_alloc(&reads);) {
 		struct hpdsl_error err;
 
 		ds = open_at(NULL);
 		hpdsl_sample_get(ds, 2, &s, NULL);
-		wrap_fail_at(k, false);
+		each_alloc_begin(&reads);
 		r = hpdsl_sample_read(ds, &s, buf, sizeof buf, &n, &err);
-		wrap_fail_at(0, false);
+		each_alloc_end(&reads);
 		assert_true(r == 0 || r == -ENOMEM);
 		hpdsl_close(ds);
 	}
-	assert_true(k > 4);
+	assert_int_equal(r, 0);
+	assert_true(reads.k > 3);
 }
 
 /* Each file operation fails once: what is told is that, not damage or luck. */
@@ -770,18 +771,17 @@ static void test_reads_fail(void **state)
 	struct hpdsl_sample s;
 	struct hpdsl_dataset *ds;
 	struct hpdsl_error err;
-	struct faultio f;
+	struct each_fault reads = { .code = -EACCES };
+	struct each_fault makes = { .code = -EACCES };
 	char buf[5000];
 	size_t n;
-	long k;
 	int r;
 
 	(void)state;
 	small_tree();
 	pack(2);
-	for (k = 1;; k++) {
-		faultio_init(&f, k, false, -EACCES);
-		r = hpdsl_open(packed.out, &f.io, &ds, &err);
+	while (each_fault(&reads)) {
+		r = hpdsl_open(packed.out, &reads.f.io, &ds, &err);
 		if (r == 0) {
 			hpdsl_sample_get(ds, 2, &s, NULL);
 			r = hpdsl_sample_read(ds, &s, buf, sizeof buf, &n,
@@ -790,21 +790,16 @@ static void test_reads_fail(void **state)
 		}
 		assert_true(r == 0 || r == -EACCES);
 		assert_true(r == 0 || strstr(err.msg, "Permission denied"));
-		if (!f.failed)
-			break;
 	}
-	assert_true(k > 6);
-	for (k = 1;; k++) {
+	assert_true(reads.k > 6);
+	while (each_fault(&makes)) {
 		struct hpdsl_reindex_options opt = { .threads = HPDSL_SERIAL };
 
-		faultio_init(&f, k, false, -EACCES);
-		opt.watch.io = &f.io;
+		opt.watch.io = &makes.f.io;
 		r = hpdsl_reindex(packed.out, &opt, &rebuilt, &err);
 		assert_true(r == 0 || r == -EACCES);
-		if (!f.failed)
-			break;
 	}
-	assert_true(k > 20);
+	assert_true(makes.k > 20);
 	assert_true(rebuilt.unchanged);
 }
 
