@@ -221,6 +221,13 @@ void cmd_json_hex(struct cmd_json *j, const char *name, const uint8_t *bytes,
 void cmd_json_name(struct cmd_json *j, const char *name, const char *s,
 		   size_t len);
 
+/* ---- stage_fields.c: a stage directory --------------------------------- */
+
+/* Its fields, but for those that a dataset has, too. */
+void cmd_json_stage(struct cmd_json *j, const struct hpdsl_stage_status *s);
+/* Chunks that were planned, and are neither here nor on the way. */
+uint64_t cmd_stage_missing(const struct hpdsl_stage_status *s);
+
 /* ---- terminal.c: the line that a bar is in, on standard error --------- */
 
 /* Does a person see standard error, and a bar? */

@@ -181,15 +181,22 @@ struct first {
 	char *text;
 };
 
+/* The first by its name, whichever thread comes first. */
 static void note(void *arg, const struct hpdsl_damage *d)
 {
 	struct first *f = arg;
+	char *text;
 
-	if (f->n++)
-		return;
-	if (asprintf(&f->text, "%s%s%s", d->file ? d->file : "",
+	f->n++;
+	if (asprintf(&text, "%s%s%s", d->file ? d->file : "",
 		     d->file ? ": " : "", d->reason) < 0)
 		cmd_no_memory();
+	if (!f->text || strcmp(text, f->text) < 0) {
+		free(f->text);
+		f->text = text;
+	} else {
+		free(text);
+	}
 }
 
 void info_pack_check(struct info *i, const struct info_pack *p)

@@ -24,33 +24,43 @@ static void note(void *arg, const struct hpdsl_compat_problem *p)
 		cmd_no_memory();
 }
 
-/* hpdsl_compat() warns of what is damaged, and of nothing else. */
+/* hpdsl_compat() warns of what is damaged, and of nothing else; whichever of
+ * its threads is the first. */
 static void warn(void *arg, const char *text)
 {
 	struct found *f = arg;
 
-	if (f->damage)
+	if (f->damage && strcmp(f->damage, text) < 0)
 		return;
+	free(f->damage);
 	f->damage = strdup(text);
 	if (!f->damage)
 		cmd_no_memory();
 }
 
-static void put_json(struct cmd_json *j, const struct found *f, bool ours)
+/* Why not, or NULL: none takes what is not all there. */
+static const char *reason(const struct found *f, unsigned k)
+{
+	return f->why[k] ? f->why[k] : f->damage;
+}
+
+static void put_reader(struct cmd_json *j, const char *name, const char *why)
+{
+	cmd_json_open(j, NULL, '{');
+	cmd_json_string(j, "reader", name);
+	cmd_json_bool(j, "takes", !why);
+	if (why)
+		cmd_json_name(j, "why", why, strlen(why));
+	cmd_json_close(j, '}');
+}
+
+static void put_json(struct cmd_json *j, const struct found *f,
+		     const char * not )
 {
 	cmd_json_open(j, "readers", '[');
-	cmd_json_open(j, NULL, '{');
-	cmd_json_string(j, "reader", "hpdsl");
-	cmd_json_bool(j, "takes", ours);
-	cmd_json_close(j, '}');
-	for (unsigned k = 0; k < READERS; k++) {
-		cmd_json_open(j, NULL, '{');
-		cmd_json_string(j, "reader", hpdsl_reader_name(1u << k));
-		cmd_json_bool(j, "takes", !f->why[k]);
-		if (f->why[k])
-			cmd_json_name(j, "why", f->why[k], strlen(f->why[k]));
-		cmd_json_close(j, '}');
-	}
+	put_reader(j, "hpdsl", f->damage ? f->damage : not );
+	for (unsigned k = 0; k < READERS; k++)
+		put_reader(j, hpdsl_reader_name(1u << k), reason(f, k));
 	cmd_json_close(j, ']');
 }
 
@@ -59,6 +69,10 @@ static void put_text(struct info *i, const struct found *f, bool ours)
 	char list[128];
 	int n = snprintf(list, sizeof(list), "%s", ours ? ", hpdsl" : "");
 
+	if (f->damage) { /* what trips besides can wait */
+		info_row(i, "taken by", "none of the readers: %s", f->damage);
+		return;
+	}
 	for (unsigned k = 0; k < READERS; k++)
 		if (!f->why[k])
 			n += snprintf(list + n, sizeof(list) - (size_t)n,
@@ -74,11 +88,14 @@ static void put(struct info *i, const struct info_readers *r,
 		const struct found *f, const struct hpdsl_compat_report *report)
 {
 	if (info_json(i)) {
-		put_json(info_json(i), f, r->ours);
+		put_json(info_json(i), f,
+			 r->ours ? NULL : "no index and no manifest");
 		cmd_json_u64(info_json(i), "looked_at", report->members);
 		return;
 	}
 	put_text(i, f, r->ours);
+	if (f->damage)
+		return;
 	if (r->tars && report->members < r->all)
 		info_row(i, "", "as far as looked at: %s of %llu",
 			 cmd_many(report->members, "member").s,
@@ -87,6 +104,15 @@ static void put(struct info *i, const struct info_readers *r,
 		info_row(i, "", "as far as looked at: %s of %s",
 			 cmd_many(report->members, "member").s,
 			 cmd_many(report->tars, "tar").s);
+}
+
+/* What was found to be damaged before is so for all of them. */
+static void take_wrong(const struct info *i, struct found *f)
+{
+	free(f->damage);
+	f->damage = strdup(i->wrong);
+	if (!f->damage)
+		cmd_no_memory();
 }
 
 void info_readers(struct info *i, const struct info_readers *r,
@@ -108,9 +134,11 @@ void info_readers(struct info *i, const struct info_readers *r,
 	*ret = (struct hpdsl_compat_report){ 0 };
 	if (hpdsl_compat(r->paths, r->n, &opt, ret, &err) < 0)
 		info_failed(i, &err);
-	else if (f.damage) /* that is why, for all of them */
+	else if (f.damage)
 		info_wrong(i, "%s", f.damage);
-	else if (ret->tars)
+	if (i->wrong)
+		take_wrong(i, &f);
+	if (ret->tars || f.damage)
 		put(i, r, &f, ret);
 	for (unsigned k = 0; k < READERS; k++)
 		free(f.why[k]);

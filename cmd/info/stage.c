@@ -46,45 +46,29 @@ static const char *what(const struct hpdsl_stage_status *s)
 		       "nothing in it counts until it was staged again";
 	if (!s->complete)
 		return "a stage directory that is not complete";
-	return s->ready == s->chunks ?
-		       "a stage directory with all of a dataset" :
-		       "a stage directory with its part of a dataset";
-}
-
-static void put_json(struct cmd_json *j, const struct hpdsl_stage_status *s)
-{
-	cmd_json_u64(j, "ready", s->ready);
-	cmd_json_u64(j, "ready_bytes", s->ready_bytes);
-	cmd_json_u64(j, "planned", s->ready + s->coming);
-	cmd_json_u64(j, "coming", s->at_work ? s->coming : 0);
-	cmd_json_u64(j, "missing", s->at_work ? 0 : s->coming);
-	cmd_json_bool(j, "complete", s->complete);
-	cmd_json_bool(j, "at_work", s->at_work);
-	cmd_json_bool(j, "stale", s->stale);
-	if (s->at_work)
-		cmd_json_real(j, "beat_age", s->beat_age);
-	cmd_json_u64(j, "node", s->node);
-	cmd_json_u64(j, "nodes", s->nodes);
-	cmd_json_u64(j, "part", s->part);
-	cmd_json_u64(j, "last_part", s->last_part);
-	cmd_json_u64(j, "parts", s->parts);
-	cmd_json_name(j, "host", s->host, strlen(s->host));
-	cmd_json_name(j, "job", s->job, strlen(s->job));
-	cmd_json_i64(j, "started", s->started);
+	if (s->ready == s->chunks)
+		return "a stage directory with all of a dataset";
+	return s->parts > 1 ? "a stage directory with its part of a dataset" :
+			      "a stage directory with what it had room for of "
+			      "a dataset";
 }
 
 static void put_text(struct info *i, const struct hpdsl_stage_status *s)
 {
 	info_row(i, "here", "%llu of %s, %s", (unsigned long long)s->ready,
 		 cmd_many(s->chunks, "chunk").s, cmd_bytes(s->ready_bytes).s);
-	if (s->coming)
-		info_row(i, s->at_work ? "coming" : "missing", "%s",
-			 cmd_many(s->coming, "chunk").s);
+	if (s->at_work && s->coming)
+		info_row(i, "coming", "%s", cmd_many(s->coming, "chunk").s);
+	if (cmd_stage_missing(s))
+		info_row(i, "missing", "%s",
+			 cmd_many(cmd_stage_missing(s), "chunk").s);
 	if (s->at_work && s->beat_age > LATE)
 		info_row(i, "last heard", "%s ago", cmd_seconds(s->beat_age).s);
 	info_row(i, "staged by", "node %u of %u (%s), since %s UTC%s%s",
 		 s->node, s->nodes, s->host, cmd_time(s->started).s,
 		 *s->job ? ", " : "", s->job);
+	if (s->parts <= 1)
+		return;
 	if (s->part == s->last_part)
 		info_row(i, "part", "%u of %u", s->part, s->parts);
 	else
@@ -94,24 +78,76 @@ static void put_text(struct info *i, const struct hpdsl_stage_status *s)
 
 /* ---- What comes next -------------------------------------------------- */
 
-/* As it was staged before, or as nobody knows. */
-static void next_stage(struct info *i, const struct hpdsl_stage_status *s,
-		       bool recheck)
+/*
+ * Of a job of several nodes srun is right without a word of PMIx: where a step
+ * has none, task 0 runs mpirun (hpdsl-stage(1), "Plain srun").
+ */
+static const char *launched(const struct hpdsl_stage_status *s)
 {
 	bool slurm = getenv("SLURM_JOB_ID") || !strncmp(s->job, "Slurm", 5);
 
-	if (s->nodes > 1)
-		info_next(i, slurm ? "srun --ntasks-per-node=1 hpdsl-stage" :
-				     "mpirun -N 1 hpdsl-stage");
-	else
-		info_next(i, "hpdsl-stage");
-	if (recheck)
+	if (s->nodes <= 1)
+		return "hpdsl-stage";
+	return slurm ? "srun --ntasks-per-node=1 hpdsl-stage" :
+		       "mpirun -N 1 hpdsl-stage";
+}
+
+/* Is it a folder that LOCALDIR auto looks into? */
+static bool is_candidate(const char *folder)
+{
+	static const char *const names[] = { "SLURM_TMPDIR", "LOCAL_SCRATCH",
+					     "JOBFS", "TMPDIR", NULL };
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
+		const char *place = names[k] ? getenv(names[k]) : "/tmp";
+		cmd_auto_free char *real =
+			place && *place ? realpath(place, NULL) : NULL;
+
+		if (real && !strcmp(real, folder))
+			return true;
+	}
+	return false;
+}
+
+/* "auto", "auto:NAME" if that is how it was found; NULL: it was given. */
+static char *auto_word(const struct info *i, const struct info_pack *p)
+{
+	cmd_auto_free char *real = realpath(i->path, NULL), *mine = NULL;
+	char *base = real ? strrchr(real, '/') : NULL, *word, id[33];
+
+	if (!base || !p || !p->manifest)
+		return NULL;
+	*base++ = '\0';
+	cmd_hex(id, p->m.dataset_id, sizeof(p->m.dataset_id));
+	if (asprintf(&mine, "hpdsl-%u-", (unsigned)geteuid()) < 0)
+		cmd_no_memory();
+	if (strncmp(base, mine, strlen(mine)) != 0 ||
+	    !is_candidate(*real ? real : "/"))
+		return NULL;
+	base += strlen(mine);
+	if (asprintf(&word, "auto%s%s", strcmp(base, id) ? ":" : "",
+		     strcmp(base, id) ? base : "") < 0)
+		cmd_no_memory();
+	return word;
+}
+
+/* As it was staged before, or as nobody knows. */
+static void next_stage(struct info *i, const struct hpdsl_stage_status *s,
+		       const struct info_pack *p)
+{
+	cmd_auto_free char *found = auto_word(i, p);
+
+	info_next(i, launched(s));
+	if (p && i->wrong)
 		info_next_more(i, " --recheck");
 	if (*s->origin)
 		info_next_path(i, s->origin);
 	else
 		info_next_more(i, " DATASET");
-	info_next_path(i, i->path);
+	if (found)
+		info_next_word(i, found);
+	else
+		info_next_path(i, i->path);
 }
 
 static void set_next(struct info *i, const struct hpdsl_stage_status *s,
@@ -122,7 +158,7 @@ static void set_next(struct info *i, const struct hpdsl_stage_status *s,
 	else if (s->at_work)
 		info_next(i, "hpdsl-stage --status");
 	else if (i->wrong || !s->complete || s->stale)
-		return next_stage(i, s, i->wrong);
+		return next_stage(i, s, p);
 	else
 		info_next(i, "hpdsl-bench");
 	info_next_path(i, i->path);
@@ -154,10 +190,10 @@ static void tell(struct info *i, const struct hpdsl_stage_status *s)
 
 	info_says(i, "%s", what(s));
 	if (info_json(i))
-		put_json(info_json(i), s);
+		cmd_json_stage(info_json(i), s);
 	else
 		put_text(i, s);
-	info_name(i, "origin", "origin", s->origin);
+	info_row(i, "origin", "%s", s->origin);
 	tell_owner(i);
 	info_pack_open(i, i->path, &p);
 	info_pack_judge(i, &p);
@@ -189,5 +225,5 @@ void info_stage(struct info *i)
 		info_failed(i, &err);
 	}
 	tell_owner(i);
-	next_stage(i, &s, false);
+	next_stage(i, &s, NULL);
 }

@@ -20,6 +20,9 @@ static void print_word(const struct hpdsl_stage_status *s)
 		cmd_print("of before this node was started: to be verified");
 	else if (s->complete)
 		cmd_print("all that was planned");
+	else if (s->lost)
+		cmd_print("not all that was planned: %s or cut off",
+			  s->lost == 1 ? "a chunk is gone" : "chunks are gone");
 	else
 		cmd_print("not all that was planned: no stager is at work");
 }
@@ -35,13 +38,20 @@ static void print_text(const char *path, const struct hpdsl_stage_status *s)
 	cmd_hex(pack, s->pack, sizeof(s->pack));
 	cmd_print("%s: %llu of %s, ", path, (LLU)s->ready,
 		  cmd_many(s->chunks, "chunk").s);
-	cmd_print("%s, here, %llu coming; ", cmd_bytes(s->ready_bytes).s,
-		  (LLU)s->coming);
+	cmd_print("%s, here, ", cmd_bytes(s->ready_bytes).s);
+	if (cmd_stage_missing(s))
+		cmd_print("%llu missing, ", (LLU)cmd_stage_missing(s));
+	cmd_print("%llu coming; ", (LLU)(s->at_work ? s->coming : 0));
 	print_word(s);
-	cmd_print("\n  node %u of %u (%s), %s of %u, since %s UTC%s%s\n",
-		  s->node, s->nodes, host,
-		  stage_parts(s->part, s->last_part, "part ", "parts ").s,
-		  s->parts, cmd_time(s->started).s, *job ? ", " : "", job);
+	cmd_print("\n  node %u of %u (%s), ", s->node, s->nodes, host);
+	/* one part is all of it */
+	if (s->parts > 1)
+		cmd_print(
+			"%s of %u, ",
+			stage_parts(s->part, s->last_part, "part ", "parts ").s,
+			s->parts);
+	cmd_print("since %s UTC%s%s\n", cmd_time(s->started).s,
+		  *job ? ", " : "", job);
 	cmd_print("  origin %s, pack %s\n", origin, pack);
 }
 
@@ -51,23 +61,7 @@ static void print_json(const char *path, const struct hpdsl_stage_status *s,
 	cmd_json_open(j, NULL, '{');
 	cmd_json_name(j, "directory", path, strlen(path));
 	cmd_json_u64(j, "chunks", s->chunks);
-	cmd_json_u64(j, "ready", s->ready);
-	cmd_json_u64(j, "coming", s->coming);
-	cmd_json_u64(j, "ready_bytes", s->ready_bytes);
-	cmd_json_bool(j, "complete", s->complete);
-	cmd_json_bool(j, "at_work", s->at_work);
-	cmd_json_bool(j, "stale", s->stale);
-	if (s->at_work)
-		cmd_json_real(j, "beat_age", s->beat_age);
-	cmd_json_u64(j, "node", s->node);
-	cmd_json_u64(j, "nodes", s->nodes);
-	cmd_json_u64(j, "part", s->part);
-	cmd_json_u64(j, "last_part", s->last_part);
-	cmd_json_u64(j, "parts", s->parts);
-	cmd_json_string(j, "host", s->host);
-	cmd_json_string(j, "job", s->job);
-	cmd_json_i64(j, "started", s->started);
-	cmd_json_name(j, "origin", s->origin, strlen(s->origin));
+	cmd_json_stage(j, s);
 	cmd_json_hex(j, "pack", s->pack, sizeof(s->pack));
 	cmd_json_close(j, '}');
 }

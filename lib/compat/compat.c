@@ -14,6 +14,7 @@
 #include "sys/pool.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,39 @@ static int lint_file(struct hp_compat *c, struct hp_lint *l,
 	if (r == 0 && why.code)
 		hp_meter_warn(&c->meter, "%s: %s", t->name, why.msg);
 	return r;
+}
+
+/* Is the file of a dataset's tar there, as long as its index says?  Else told,
+ * and *ret_there false if there is none. */
+static int lint_size(struct hp_compat *c, struct hp_lint *l,
+		     const struct hp_compat_tar *t, bool *ret_there,
+		     struct hpdsl_error *err)
+{
+	struct hpdsl_chunk row;
+	struct stat st;
+	uint64_t want;
+	int r = hpdsl_chunk_get(t->in->ds, t->chunk, &row, err);
+
+	if (r < 0)
+		return r;
+	want = row.compressed && !hp_chunk_name_is_zst(t->name) ?
+		       row.plain_bytes :
+		       row.bytes;
+	r = c->io->stat(c->io, t->in->dir, t->name, &st, 0);
+	*ret_there = r == 0 && S_ISREG(st.st_mode);
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+		return hp_fail_errno(err, r, "%s", t->name);
+	if (!*ret_there) {
+		hp_meter_warn(&c->meter, "%s: %s", t->name,
+			      r < 0 ? "is missing" : "not a regular file");
+		return hp_lint_count(l, HP_TRIP_MISSING, NULL, err);
+	}
+	if ((uint64_t)st.st_size == want)
+		return 0;
+	hp_meter_warn(&c->meter,
+		      "%s: is %" PRIu64 " bytes, %" PRIu64 " expected", t->name,
+		      (uint64_t)st.st_size, want);
+	return hp_lint_count(l, HP_TRIP_BROKEN, NULL, err);
 }
 
 static int lint_members(struct hp_compat *c, struct hp_lint *l,
@@ -155,11 +189,19 @@ static int lint_tar(void *arg, uint64_t number, struct hpdsl_error *err)
 	struct hp_compat *c = arg;
 	struct hp_lint *l = &c->lints[number];
 	const struct hp_compat_tar *t = &c->tars[number];
+	bool there = true;
 	int r = 0;
 
 	if (!is_chosen(c, number))
 		return 0;
-	r = lint_members(c, l, t, err);
+	if (t->in && t->in->ds)
+		r = lint_size(c, l, t, &there, err);
+	/* The names of ours are in the index. */
+	if (r == 0 && (there || !t->in->foreign))
+		r = lint_members(c, l, t, err);
+	/* By its headers, too. */
+	if (l->tally[HP_RISKS + HP_TRIP_BROKEN].n > 1)
+		l->tally[HP_RISKS + HP_TRIP_BROKEN].n = 1;
 	if (r == 0)
 		r = lint_beside(c, l, t, err);
 	hp_meter_add(&c->meter, 1);

@@ -37,6 +37,7 @@ enum hp_trip {
 	HP_TRIP_MAGIC,	/* no ustar magic in the first header */
 	HP_TRIP_EMPTY,
 	HP_TRIP_BROKEN,
+	HP_TRIP_MISSING, /* the dataset's index has it */
 	HP_TRIP_ZSTD,
 	HP_TRIP_PACKED,	  /* otherwise compressed */
 	HP_TRIP_SUFFIX,	  /* the name does not end in .tar */

@@ -35,6 +35,7 @@ static const struct {
 			    "r-----" },
 	[HP_TRIP_EMPTY] = { "no samples", "tar", "-rr---" },
 	[HP_TRIP_BROKEN] = { "damaged, or cut off", "tar", "rrrrrr" },
+	[HP_TRIP_MISSING] = { "missing", "tar", "rrrrrr" },
 	[HP_TRIP_ZSTD] = { "compressed with zstd", "tar", "rrrrrr" },
 	[HP_TRIP_PACKED] = { "compressed, so not looked into", "tar",
 			     "irrrii" },

@@ -319,6 +319,9 @@ struct hpdsl_stage_status {
 	int64_t started;
 	char host[128], job[128], origin[4096];
 	uint8_t pack[16];
+	/* That were here, and are gone, or, with no stager at work, of another
+	 * size than the manifest says; complete: there is none. */
+	uint64_t lost;
 };
 /* Of any stage directory, at work or not; takes no lock. */
 HPDSL_API int hpdsl_stage_status(const char *path, const struct hp_io *io,

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "format/manifest.h"
 #include "sys/clock.h"
 #include "sys/view.h"
 
@@ -41,19 +42,59 @@ static int64_t file_bytes(const struct hpdsl_stage *s, uint64_t chunk,
 	return r < 0 ? r : (int64_t)st.st_size;
 }
 
+/*
+ * The manifest, for the sizes that files should have; without chunks: it is of
+ * no use.  While a stager is at work they are its business.
+ */
+static void read_sizes(const struct hpdsl_stage *s,
+		       const struct hpdsl_stage_status *st,
+		       struct hp_manifest *ret)
+{
+	hp_auto_free char *text = NULL;
+	struct hpdsl_error why;
+	size_t len;
+
+	*ret = (struct hp_manifest){ .memory = NULL };
+	if (st->at_work ||
+	    hp_io_slurp(s->io, s->dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX, &text,
+			&len) < 0 ||
+	    hp_manifest_parse(text, len, HP_MANIFEST_NAME, ret, &why) < 0) {
+		*ret = (struct hp_manifest){ .memory = NULL };
+		return;
+	}
+	if (ret->n_chunks == st->chunks &&
+	    memcmp(ret->index.checksum, st->pack, sizeof st->pack) == 0)
+		return;
+	hp_manifest_release(ret);
+	*ret = (struct hp_manifest){ .memory = NULL };
+}
+
+static bool is_size(const struct hp_manifest *m, uint64_t chunk, bool expanded,
+		    uint64_t bytes)
+{
+	const struct hp_manifest_file *c = m->chunks + chunk;
+
+	if (!m->n_chunks)
+		return true;
+	return bytes == (expanded && c->compressed ? c->plain_bytes : c->bytes);
+}
+
 static void count(const struct hpdsl_stage *s, const void *state,
-		  struct hpdsl_stage_status *ret)
+		  const struct hp_manifest *m, struct hpdsl_stage_status *ret)
 {
 	for (uint64_t i = 0; i < ret->chunks; i++) {
 		enum hp_chunk_state how = hp_state_get(state, i);
+		bool expanded = how == HP_CHUNK_EXPANDED;
 		int64_t bytes;
 
 		ret->coming += how == HP_CHUNK_COMING;
-		if (how != HP_CHUNK_READY && how != HP_CHUNK_EXPANDED)
+		if (how != HP_CHUNK_READY && !expanded)
 			continue;
-		bytes = file_bytes(s, i, how == HP_CHUNK_EXPANDED);
-		if (bytes < 0)
+		bytes = file_bytes(s, i, expanded);
+		if (bytes < 0 || !is_size(m, i, expanded, (uint64_t)bytes)) {
+			ret->lost++;
 			continue;
+		}
 		ret->ready++;
 		ret->ready_bytes += (uint64_t)bytes;
 	}
@@ -73,6 +114,7 @@ static void fill(const struct hpdsl_stage *s, const void *state,
 		 const struct hp_state_header *h,
 		 struct hpdsl_stage_status *ret)
 {
+	struct hp_manifest m;
 	uint64_t now = hp_monotonic(), beat = hp_state_last_beat(state);
 
 	*ret = (struct hpdsl_stage_status){ .chunks = h->chunks,
@@ -88,10 +130,13 @@ static void fill(const struct hpdsl_stage *s, const void *state,
 	memcpy(ret->pack, h->pack, sizeof ret->pack);
 	ret->stale = !hp_state_same_boot(h, s->boot_id);
 	ret->at_work = hp_state_alive(state, h, s->boot_id, now);
-	ret->complete = hp_state_ended(state) == HP_STAGE_COMPLETE;
 	if (ret->at_work)
 		ret->beat_age = now > beat ? (double)(now - beat) / 1e9 : 0;
-	count(s, state, ret);
+	read_sizes(s, ret, &m);
+	count(s, state, &m, ret);
+	hp_manifest_release(&m);
+	ret->complete =
+		hp_state_ended(state) == HP_STAGE_COMPLETE && !ret->lost;
 }
 
 static int read_state(struct hpdsl_stage *s, struct hpdsl_stage_status *ret,

@@ -134,6 +134,11 @@ tars()
 	grep -q '^  wrong *chunk-000002.tar: is missing' <<< "$output"
 	has "next hpdsl-verify ds"
 	is 'd["damaged"], d["damaged_files"]' "(True, 1)"
+	grep -q '^  taken by *none of the readers: chunk-000002.tar: is missing' \
+		<<< "$output"
+	is '[r["takes"] for r in d["readers"]]' "$(python3 -c 'print([False] * 7)')"
+	is '"is missing" in d["readers"][0]["why"], d["readers"][1]["why"]' \
+		"(True, 'refuses 1 tar: missing')"
 	truncate -s 1000 ds/chunk-000001.tar
 	told 1 ds
 	grep -q '^  wrong *chunk-000001.tar: is 1000 bytes.*; and 1 more$' \

@@ -72,6 +72,7 @@ make()
 	is 'd["says"]' "a stage directory with its part of a dataset"
 	is 'd["ready"], d["chunks"], d["missing"], d["nodes"], d["part"]' \
 		"(3, 6, 0, 2, 1)"
+	grep -q '^  part *1 of 2$' text
 	grep -q 'others than hpdsl find no more than what is here' text
 }
 
@@ -124,8 +125,21 @@ make()
 	cp -r node cut
 	rm cut/chunk-000004.tar
 	info 1 cut
-	is 'd["damaged"], d["ready"]' "(True, 5)"
+	is 'd["damaged"], d["ready"], d["planned"], d["missing"], d["complete"]' \
+		"(True, 5, 6, 1, False)"
+	is '[r["reader"] for r in d["readers"] if r["takes"]]' "[]"
+	is '"chunk-000004.tar: is missing" in d["readers"][0]["why"]' True
+	grep -q '^cut: a stage directory that is not complete$' text
+	grep -q '^  missing *1 chunk$' text
+	grep -q '^  taken by *none of the readers: chunk-000004.tar: is missing' text
 	grep -q '^  wrong *chunk-000004.tar: is missing' text
+	bash -c "$(sed -n 's/^  next *//p' text) -q"
+	info 0 cut
+	is 'd["missing"], d["complete"]' "(0, True)"
+	truncate -s 100 cut/chunk-000001.tar
+	info 1 cut
+	is 'd["ready"], d["missing"], d["complete"]' "(5, 1, False)"
+	grep -q '^  taken by *none of the readers: chunk-000001.tar: is 100' text
 	bash -c "$(sed -n 's/^  next *//p' text) -q"
 	info 0 cut
 	truncate -s 100 cut/index.hpdsl
@@ -141,6 +155,51 @@ make()
 	info 0 cut
 	is 'd["says"]' "a stage directory in which nothing is staged yet"
 	is 'd["next"]' "hpdsl-stage DATASET cut"
+}
+
+@test "compressed chunks as they are and as plain tars: sizes are right" {
+	hpdsl-pack -q --zstd --chunks=2 "$from/tree" z
+	stage 1 -q z plain
+	stage 1 -q --keep-compressed z kept
+	local dir
+	for dir in plain kept; do
+		info 0 $dir
+		is 'd["ready"], d["missing"], d["complete"]' "(2, 0, True)"
+		truncate -s 300 $dir/chunk-000001.tar*
+		info 1 $dir
+		is 'd["ready"], d["missing"], d["complete"]' "(1, 1, False)"
+	done
+}
+
+@test "no room for all: it says so, and nothing of parts where there is one" {
+	hpdsl-stage -q --capacity=0 "$from/ds" node
+	info 0 node
+	is 'd["says"]' \
+		"a stage directory with what it had room for of a dataset"
+	is 'd["complete"], d["missing"]' "(True, 0)"
+	[ "$(grep -c '^  part' text)" = 0 ]
+	[ "$(hpdsl-stage --status node | grep -c 'part')" = 0 ]
+}
+
+@test "of LOCALDIR auto the next command has the word" {
+	mkdir local
+	export LOCAL_SCRATCH=$PWD/local
+	unset SLURM_TMPDIR
+	local id
+	id=$(hpdsl-info --json "$from/ds" | field dataset_id)
+	stage 1 -q "$from/ds" "local/hpdsl-$(id -u)-$id"
+	stage 1 -q "$from/ds" "local/hpdsl-$(id -u)-mine"
+	stage 1 -q "$from/ds" local/else
+	rm local/*/chunk-000002.tar
+	info 1 "local/hpdsl-$(id -u)-$id"
+	is 'd["next"]' "hpdsl-stage --recheck $from/ds auto"
+	info 1 "local/hpdsl-$(id -u)-mine"
+	is 'd["next"]' "hpdsl-stage --recheck $from/ds auto:mine"
+	info 1 local/else
+	is 'd["next"]' "hpdsl-stage --recheck $from/ds local/else"
+	# no such place any more
+	LOCAL_SCRATCH=/nowhere info 1 "local/hpdsl-$(id -u)-mine"
+	is 'd["next"].endswith("-mine")' True
 }
 
 @test "somebody else's: what its state says, and no more without the option" {

@@ -70,7 +70,26 @@ print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"
 @test "--status says whether what was planned is here" {
 	hpdsl-stage -q --capacity=0 "$from/ds" node0
 	[[ $(hpdsl-stage --status node0) == \
-	*"0 of 4 chunks"*"all that was planned"* ]]
+	*"0 of 4 chunks"*"; all that was planned"* ]]
+}
+
+@test "--status: chunks that are gone, or cut off, are missing" {
+	hpdsl-stage -q "$from/ds" node0
+	hpdsl-stage --status node0 > told
+	grep -q '4 of 4 chunks.*here, 0 coming; all that was planned$' told
+	rm node0/chunk-000001.tar
+	[[ $(hpdsl-stage --status node0) == *"3 of 4 chunks"*", 1 missing, 0 $(
+		)coming; not all that was planned: a chunk is gone or cut off"* ]]
+	truncate -s 512 node0/chunk-000003.tar
+	hpdsl-stage --status --json node0 > told
+	[ "$(field told ready) $(field told missing)" = "2 2" ]
+	[ "$(field told planned) $(field told coming)" = "4 0" ]
+	[ "$(field told complete)" = False ]
+	# it comes again
+	hpdsl-stage -q --recheck "$from/ds" node0
+	hpdsl-stage --status --json node0 > told
+	[ "$(field told ready) $(field told missing)" = "4 0" ]
+	[ "$(field told complete)" = True ]
 }
 
 @test "LOCALDIR in the dataset, and the dataset in LOCALDIR, are refused" {

@@ -314,6 +314,41 @@ print(*(n for n in os.listdir("tars/folder/below")), sep="\n")' | head -n 1)
 	END
 }
 
+@test "compat: chunks that are missing or cut off, whatever the index says" {
+	mkdir t
+	touch t/1.jpg t/2.jpg t/3.jpg t/4.jpg
+	hpdsl-pack -q --chunks=4 t ds
+	rm ds/chunk-000002.tar
+	says 1 wids ds <<- END
+		wids: trips
+		wids: refuses 1 tar: missing, first chunk-000002.tar
+	END
+	grep -q 'warning: chunk-000002.tar: is missing$' err
+	truncate -s 100 ds/chunk-000001.tar
+	says 1 wids,hf ds <<- END
+		wids: trips
+		wids: refuses 1 tar: damaged, or cut off, first chunk-000001.tar
+		wids: refuses 1 tar: missing, first chunk-000002.tar
+		hf: trips
+		hf: refuses 1 tar: damaged, or cut off, first chunk-000001.tar
+		hf: refuses 1 tar: missing, first chunk-000002.tar
+	END
+	grep -q 'chunk-000001.tar: is 100 bytes, [0-9]* expected$' err
+	# tars of others that are a dataset
+	mkdir others
+	tar -cf others/a.tar -C t 1.jpg
+	tar -cf others/b.tar -C t 2.jpg
+	hpdsl-index -q others
+	says 0 wids others < <(nothing wids)
+	truncate -s 700 others/a.tar
+	rm others/b.tar
+	says 1 wids others <<- END
+		wids: trips
+		wids: refuses 1 tar: damaged, or cut off, first a.tar
+		wids: refuses 1 tar: missing, first b.tar
+	END
+}
+
 @test "compat: wrong arguments, nothing there" {
 	fails 2 "'webdatset' is no list of" hpdsl-verify --compat=webdatset tars
 	fails 2 "is no list of" hpdsl-verify --compat= tars
