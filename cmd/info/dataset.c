@@ -268,11 +268,11 @@ void info_dataset(struct info *i)
 	/* what is not there cannot be looked at */
 	if (p.ds && p.manifest)
 		tell_readers(i, &p);
-	if (mend)
-		info_next(i, "hpdsl-index");
-	else if (p.ds)
+	if (mend) {
+		info_next_chunks(i, i->path, p.m.adopted);
+	} else if (p.ds) {
 		info_next(i, "hpdsl-verify");
-	if (i->next)
 		info_next_path(i, i->path);
+	}
 	info_pack_close(&p);
 }

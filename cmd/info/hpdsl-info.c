@@ -7,7 +7,6 @@
 
 #include "common/option_table.h"
 
-#include <errno.h>
 #include <string.h>
 
 static const struct kind {
@@ -30,6 +29,7 @@ static const struct kind {
 	[HPDSL_KIND_SNAPSHOT] = { "snapshot", info_snapshot },
 	[HPDSL_KIND_FILE] = { "file", info_file },
 	[HPDSL_KIND_SPECIAL] = { "special", info_special },
+	[HPDSL_KIND_SIDE] = { "side", info_side },
 };
 
 static bool is_tar(enum hpdsl_kind kind)
@@ -90,20 +90,23 @@ static const struct argp argp = {
 
 /* ---- All of it -------------------------------------------------------- */
 
+/* Several: chunks, or any tar files; none of them may be nothing. */
 static int find_kind(struct info *i)
 {
 	struct hpdsl_error err;
+	bool chunks = true;
 
 	for (size_t k = 0; k < i->paths.n; k++) {
 		if (hpdsl_kind_of(i->paths.v[k], NULL, &i->kind, &err) < 0)
 			return cmd_tell(&err);
+		chunks = chunks && i->kind == HPDSL_KIND_CHUNK;
 		if (i->paths.n == 1 || i->kind != HPDSL_KIND_NOTHING)
 			continue;
-		cmd_message("%s: %s", i->paths.v[k], strerror(ENOENT));
-		return CMD_TROUBLE;
+		cmd_message("%s: nothing is there", i->paths.v[k]);
+		return CMD_NO;
 	}
 	if (i->paths.n > 1)
-		i->kind = HPDSL_KIND_TARS;
+		i->kind = chunks ? HPDSL_KIND_CHUNK : HPDSL_KIND_TARS;
 	return CMD_DONE;
 }
 

@@ -56,7 +56,7 @@ void info_next_path(struct info *i, const char *path);
 void info_next_option(struct info *i, const char *name, const char *value);
 /* More that needs no quoting, without a blank before it. */
 void info_next_more(struct info *i, const char *text);
-/* A place for what is made of path: "NAME.hpdsl". */
+/* A place for what is made of path, where nothing is yet: "NAME.hpdsl". */
 void info_next_output(struct info *i, const char *path);
 
 /* ---- The kinds -------------------------------------------------------- */
@@ -70,6 +70,7 @@ void info_tree(struct info *i);
 void info_empty(struct info *i);
 void info_chunk(struct info *i);
 void info_part(struct info *i); /* a file of a dataset, not a chunk */
+void info_side(struct info *i);
 void info_snapshot(struct info *i);
 void info_file(struct info *i);
 void info_special(struct info *i);
@@ -94,6 +95,10 @@ void info_pack_close(struct info_pack *p);
 /* All that is known of it; then the sizes of its files. */
 void info_pack_tell(struct info *i, const struct info_pack *p);
 void info_pack_check(struct info *i, const struct info_pack *p);
+
+/* next_chunks.c: what makes a dataset of the chunks in a folder without index;
+ * adopted: its manifest has tar files of others, which may lie elsewhere. */
+void info_next_chunks(struct info *i, const char *folder, bool adopted);
 
 /* pairs.c: options, as rows and fields. */
 void info_pairs(struct info *i, const char *label, const char *field,

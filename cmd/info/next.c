@@ -91,6 +91,27 @@ static char *named(const char *path)
 	return real;
 }
 
+/* NAME.hpdsl, or the first of NAME-2.hpdsl and so on that is not there. */
+static char *free_name(const char *folder, const char *base)
+{
+	enum { TRIES = 100 };
+	struct stat st;
+	char *out;
+
+	for (unsigned n = 1;; n++) {
+		char more[16] = "";
+
+		if (n > 1)
+			snprintf(more, sizeof(more), "-%u", n);
+		if (asprintf(&out, "%s%s%s.hpdsl", folder,
+			     *base ? base : "root", more) < 0)
+			cmd_no_memory();
+		if (n == TRIES || lstat(out, &st) < 0)
+			return out;
+		free(out);
+	}
+}
+
 void info_next_output(struct info *i, const char *path)
 {
 	cmd_auto_free char *from = named(path), *folder = NULL, *out = NULL;
@@ -108,7 +129,6 @@ void info_next_output(struct info *i, const char *path)
 	}
 	if (access(*folder ? folder : ".", W_OK) < 0)
 		*folder = '\0';
-	if (asprintf(&out, "%s%s.hpdsl", folder, *base ? base : "root") < 0)
-		cmd_no_memory();
+	out = free_name(folder, base);
 	info_next_path(i, out);
 }

@@ -106,11 +106,11 @@ static void put(struct info *i, const struct info_readers *r,
 			 cmd_many(report->tars, "tar").s);
 }
 
-/* What was found to be damaged before is so for all of them. */
+/* What was found to be damaged, or could not be read, is so for all of them. */
 static void take_wrong(const struct info *i, struct found *f)
 {
 	free(f->damage);
-	f->damage = strdup(i->wrong);
+	f->damage = strdup(i->wrong ? i->wrong : i->unread);
 	if (!f->damage)
 		cmd_no_memory();
 }
@@ -136,7 +136,7 @@ void info_readers(struct info *i, const struct info_readers *r,
 		info_failed(i, &err);
 	else if (f.damage)
 		info_wrong(i, "%s", f.damage);
-	if (i->wrong)
+	if (i->wrong || i->unread)
 		take_wrong(i, &f);
 	if (ret->tars || f.damage)
 		put(i, r, &f, ret);

@@ -13,7 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAMES = 100000, SECONDS = 3, DEPTH = 256 };
+enum {
+	NAMES = 100000,
+	SECONDS = 3,
+	DEPTH = 256,
+	LINKS = 1000, /* that are followed, to see where they lead */
+	SPECIALS = 8, /* that are named */
+};
 
 struct walk {
 	uint64_t files, folders, others;
@@ -24,6 +30,13 @@ struct walk {
 	struct timespec begin;
 	struct info_suffixes suffixes;
 	char *first; /* folder with tar files */
+	const char *root;
+	char *real; /* of the tree, or NULL */
+	uint64_t links;
+	bool outside; /* a link to a file leads there, or nowhere */
+	/* What is no file, folder or link, below the tree. */
+	char *specials[SPECIALS];
+	uint64_t n_specials;
 	uint64_t unread;
 	struct hpdsl_error err;
 };
@@ -91,6 +104,46 @@ static void take_folder(struct walk *w, int dir, const char *name,
 	w->class_folders += depth == 0 && w->below > before;
 }
 
+/* hpdsl-pack follows those alone that lead to files inside. */
+static void take_link(struct walk *w, int dir, const char *name,
+		      const char *path)
+{
+	cmd_auto_free char *whole = NULL, *to = NULL;
+	size_t n = w->real ? strlen(w->real) : 0;
+	struct stat st;
+
+	w->others++;
+	if (w->outside || w->links++ >= LINKS)
+		return;
+	if (fstatat(dir, name, &st, 0) < 0) {
+		w->outside = true;
+		return;
+	}
+	if (S_ISDIR(st.st_mode))
+		return;
+	if (asprintf(&whole, "%s/%s", path, name) < 0)
+		cmd_no_memory();
+	to = realpath(whole, NULL);
+	w->outside = !to || strncmp(to, w->real ? w->real : "", n) != 0 ||
+		     (n > 1 && to[n] != '/');
+}
+
+static void take_special(struct walk *w, const char *name, const char *path)
+{
+	const char *below = path + strlen(w->root);
+	char *rest;
+
+	w->others++;
+	below += *below == '/';
+	if (asprintf(&rest, "%s%s%s", below, *below ? "/" : "", name) < 0)
+		cmd_no_memory();
+	if (w->n_specials < SPECIALS && !strpbrk(rest, "*?[]\\"))
+		w->specials[w->n_specials] = rest;
+	else
+		free(rest);
+	w->n_specials++;
+}
+
 static void take(struct walk *w, int dir, const struct dirent *d,
 		 const char *path, unsigned depth)
 {
@@ -100,8 +153,10 @@ static void take(struct walk *w, int dir, const struct dirent *d,
 		take_folder(w, dir, d->d_name, path, depth);
 	else if (type == DT_REG)
 		take_file(w, d->d_name, path, depth);
+	else if (type == DT_LNK)
+		take_link(w, dir, d->d_name, path);
 	else
-		w->others++;
+		take_special(w, d->d_name, path);
 }
 
 static void walk_folder(struct walk *w, int at, const char *name,
@@ -158,9 +213,25 @@ static void put_text(struct info *i, const struct walk *w)
 			 (unsigned long long)w->class_folders);
 }
 
+/* With what makes hpdsl-pack take what is no file, or pass it over. */
+static void next_pack(struct info *i, const struct walk *w)
+{
+	for (uint64_t k = 0; k < w->n_specials; k++)
+		if (k == SPECIALS || !w->specials[k])
+			return;
+	info_next(i, has_classes(w) ? "hpdsl-pack --labels=dir" : "hpdsl-pack");
+	if (w->outside)
+		info_next_more(i, " --symlinks=follow-all");
+	for (uint64_t k = 0; k < w->n_specials; k++)
+		info_next_option(i, "exclude", w->specials[k]);
+	info_next_path(i, i->path);
+	info_next_output(i, i->path);
+}
+
 static void set_next(struct info *i, const struct walk *w)
 {
-	if (!w->files)
+	/* nor does hpdsl-pack get by what cannot be read */
+	if (!w->files || w->unread)
 		return;
 	/* sets of tar files in folders of their own */
 	if (w->first && 4 * w->tars >= w->files) {
@@ -168,9 +239,7 @@ static void set_next(struct info *i, const struct walk *w)
 		info_next_path(i, w->first);
 		return;
 	}
-	info_next(i, has_classes(w) ? "hpdsl-pack --labels=dir" : "hpdsl-pack");
-	info_next_path(i, i->path);
-	info_next_output(i, i->path);
+	next_pack(i, w);
 }
 
 void info_tree(struct info *i)
@@ -184,6 +253,8 @@ void info_tree(struct info *i)
 	path = strndup(i->path, len);
 	if (!path)
 		cmd_no_memory();
+	w.root = path;
+	w.real = realpath(path, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &w.begin);
 	walk_folder(&w, AT_FDCWD, i->path, path, 0);
 	info_says(i, "a directory of files, not packed");
@@ -203,4 +274,7 @@ void info_tree(struct info *i)
 	set_next(i, &w);
 	info_suffixes_free(&w.suffixes);
 	free(w.first);
+	free(w.real);
+	for (size_t k = 0; k < SPECIALS; k++)
+		free(w.specials[k]);
 }

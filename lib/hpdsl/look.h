@@ -32,6 +32,8 @@ enum hpdsl_kind {
 	HPDSL_KIND_SNAPSHOT,
 	HPDSL_KIND_FILE,    /* none of these */
 	HPDSL_KIND_SPECIAL, /* a device, FIFO or socket, which is not opened */
+	/* A dataset's file for other readers, SHA256SUMS, or .nv-meta. */
+	HPDSL_KIND_SIDE,
 	HPDSL_KINDS
 };
 
@@ -42,6 +44,14 @@ enum hpdsl_kind {
  */
 HPDSL_API int hpdsl_kind_of(const char *path, const struct hp_io *io,
 			    enum hpdsl_kind *ret, struct hpdsl_error *err);
+
+/*
+ * Is an index, a manifest or a state of a stage directory by itself what its
+ * head says: not cut off, checksums of what is read to open it?  0; other kinds
+ * are not looked at.  HPDSL_ENOTOURS, HPDSL_ETOONEW, HPDSL_ECORRUPT, -errno.
+ */
+HPDSL_API int hpdsl_file_check(const char *path, const struct hp_io *io,
+			       enum hpdsl_kind kind, struct hpdsl_error *err);
 
 /* ---- What is written about a pack ------------------------------------- */
 
@@ -116,6 +126,19 @@ HPDSL_API void hpdsl_unfinished_info(const struct hpdsl_unfinished *u,
 				     struct hpdsl_unfinished_info *ret);
 
 /* ---- Tar files of anybody --------------------------------------------- */
+
+enum hpdsl_tar_form {
+	HPDSL_TAR_NONE, /* nothing that is known; or it is empty */
+	HPDSL_TAR_PLAIN,
+	HPDSL_TAR_COMPRESSED, /* by gzip, bzip2, xz or zstd; maybe no tar */
+	HPDSL_TAR_ZIP,
+};
+
+/*
+ * By its first bytes, not by its name.  -EINVAL: no regular file; -errno.
+ */
+HPDSL_API int hpdsl_tar_form(const char *path, const struct hp_io *io,
+			     enum hpdsl_tar_form *ret, struct hpdsl_error *err);
 
 /*
  * The files in the tar file, compressed or not, or zip archive path, from the

@@ -10,6 +10,7 @@
 #include "chunk/tar.h"
 #include "chunk/tar_tail.h"
 #include "dataset/dataset.h"
+#include "format/emit.h"
 #include "format/manifest.h"
 #include "format/names.h"
 #include "format/stage_state.h"
@@ -23,6 +24,43 @@
 
 /* Names of a directory that are looked at to tell what most of them are. */
 enum { NAMES = 20000 };
+
+/* ---- Side files ------------------------------------------------------- */
+
+static bool is_dataset(const struct hp_io *io, const char *path)
+{
+	hp_auto_fd f = { io, io->open(io, AT_FDCWD, path,
+				      O_RDONLY | O_DIRECTORY, 0) };
+
+	return f.fd >= 0 && hp_dataset_is_one(io, f.fd) > 0;
+}
+
+/* Cuts the last name off a real path, and gives it. */
+static const char *cut_name(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || slash == path)
+		return "";
+	*slash = '\0';
+	return slash + 1;
+}
+
+/*
+ * Is what really lies at path, which is cut, a side file of the dataset that it
+ * lies in, or the folder of some?
+ */
+static bool is_side(const struct hp_io *io, char *path, bool folder)
+{
+	const char *name = cut_name(path);
+
+	if (folder)
+		return !strcmp(name, HP_SIDE_FOLDER) && is_dataset(io, path);
+	if (hp_side_is_name(name, false))
+		return is_dataset(io, path);
+	return hp_side_is_name(name, true) &&
+	       !strcmp(cut_name(path), HP_SIDE_FOLDER) && is_dataset(io, path);
+}
 
 /* ---- Directories ------------------------------------------------------ */
 
@@ -97,7 +135,13 @@ static int look_at_folder(const struct hp_io *io, const char *path,
 	hp_auto_fd f = { io, io->open(io, AT_FDCWD, path,
 				      O_RDONLY | O_DIRECTORY, 0) };
 
-	return f.fd < 0 ? f.fd : look_in(io, f.fd, ret);
+	hp_auto_free char *real = NULL;
+	int r = f.fd < 0 ? f.fd : look_in(io, f.fd, ret);
+
+	if (r == 0 && *ret == HPDSL_KIND_TREE &&
+	    hp_io_real_path(io, f.fd, &real) == 0 && is_side(io, real, true))
+		*ret = HPDSL_KIND_SIDE;
+	return r;
 }
 
 /* ---- Files ------------------------------------------------------------ */
@@ -169,6 +213,8 @@ static int look_at_file(const struct hp_io *io, const char *path,
 		return -ENOMEM;
 	slash = strrchr(name, '/');
 	*ret = by_head(head, (size_t)n, slash ? slash + 1 : name);
+	if (*ret == HPDSL_KIND_FILE && is_side(io, name, false))
+		*ret = HPDSL_KIND_SIDE;
 	return 0;
 }
 

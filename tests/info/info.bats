@@ -67,6 +67,16 @@ is()
 		{ echo "$1 is $(value "$1"), not $2"; return 1; }
 }
 
+# typed: what comes next, as it stands there; and what it makes is a dataset.
+typed()
+{
+	local next
+	next=$(sed -n 's/^  next *//p' <<< "$output")
+	[ -n "$next" ]
+	[ "$next" = "$(value 'd["next"]')" ]
+	bash -c "$next -q" || { echo "typed: $next"; return 1; }
+}
+
 # tars DIR COUNT: tar files as WebDataset has them.
 tars()
 {
@@ -211,6 +221,45 @@ tars()
 	has "alone/chunk-000000.tar: a chunk of a packed dataset"
 }
 
+@test "chunks that are given together are of their dataset" {
+	local next
+	cp -r "$from/ds" ds
+	told 0 ds/chunk-*.tar
+	has "ds/chunk-000000.tar: 4 chunks of a packed dataset" "dataset ds" \
+		"given 4 chunks, 18 samples" "next hpdsl-verify ds"
+	is 'd["kind"], d["directory"], d["given"], d["given_samples"]' \
+		"('chunk', 'ds', 4, 18)"
+	[ "$(value 'd["file_bytes"]')" = "$(cat ds/*.tar | wc -c)" ]
+	truncate -s 3000 ds/chunk-000002.tar
+	told 1 ds/chunk-000001.tar ds/chunk-000002.tar
+	has "given 2 chunks, 9 samples"
+	grep -q '^  wrong *chunk-000002.tar is 3000 bytes' <<< "$output"
+	# of two folders, or with another tar, they are tars
+	cp -r "$from/ds" other
+	told 0 ds/chunk-000001.tar other/chunk-000003.tar
+	is 'd["kind"], d["says"]' "('tars', 'tar files')"
+	told 0 ds/chunk-000000.tar "$(tars in 1; echo in/000.tar)"
+	is 'd["kind"], d["tars"]' "('tars', 2)"
+}
+
+@test "some of the chunks, and no index: they become tars of a dataset" {
+	mkdir some
+	cp "$from"/ds/chunk-00000[13].tar some
+	told 1 some
+	next=$(sed -n 's/^  next *//p' <<< "$output")
+	[ "$next" = "hpdsl-index -o some.hpdsl some/chunk-*.tar*" ]
+	told 0 some/chunk-000003.tar
+	has "next $next"
+	eval "$next -q"
+	told 0 some.hpdsl
+	has "some.hpdsl: a dataset of tar files that others wrote"
+	hpdsl-pack -q --zstd --chunks=3 "$from/tree" z
+	rm z/chunk-000001.tar.zst z/index.hpdsl
+	told 1 z
+	eval "$(sed -n 's/^  next *//p' <<< "$output") -q"
+	told 0 z.hpdsl
+}
+
 @test "a compressed chunk" {
 	hpdsl-pack -q --zstd --chunks=1 "$from/tree" ds
 	[ -f ds/chunk-000000.tar.zst ]
@@ -233,6 +282,49 @@ tars()
 	cp "$from/ds/index.hpdsl" other
 	told 0 other
 	has "other: the index of a dataset that is not here"
+	truncate -s -1 other
+	told 1 other
+	has "other: the index of a dataset that is not here"
+	grep -q '^  wrong *other: has [0-9]* bytes, should have' <<< "$output"
+	: > index.hpdsl
+	told 1 index.hpdsl
+	rm index.hpdsl
+	head -c 200 "$from/ds/dataset.yaml" > other
+	told 1 other
+	has "other: the manifest of a dataset that is not here"
+	# a copy is none of the dataset that it lies in
+	cp -r "$from/ds" ds
+	cp ds/dataset.yaml ds/copy.yaml
+	told 0 ds/copy.yaml
+	has "ds/copy.yaml: the manifest of a dataset that is not here"
+}
+
+@test "side files, and their folder, are told with their dataset" {
+	local file
+	hpdsl-pack -q --emit=dali,energon,wids --digest=sha256 --chunks=2 \
+		"$from/tree" ds
+	for file in SHA256SUMS shards.json chunk-000001.idx \
+		chunk-000000.tar.idx .nv-meta/dataset.yaml \
+		.nv-meta/split.yaml .nv-meta/.info.json; do
+		told 0 "ds/$file"
+		has "ds/$file: a side file of a packed dataset" "directory ds" \
+			"next hpdsl-verify ds"
+		is 'd["kind"], d["samples"]' "('side', 18)"
+		# without the dataset it is anybody's
+		cp "ds/$file" "${file##*/}"
+		told 0 "${file##*/}"
+		is 'd["kind"]' file
+	done
+	for file in ds/.nv-meta ds/.nv-meta/; do
+		told 0 "$file"
+		has "$file: the folder of side files of a packed dataset" \
+			"directory ds"
+	done
+	(cd ds/.nv-meta && told 0 . &&
+		has "next hpdsl-verify $(cd .. && pwd -P)" && rm err)
+	ln -s ds/.nv-meta/split.yaml link
+	told 0 link
+	is 'd["kind"]' side
 }
 
 @test "a pack that is at work, then killed, and how it goes on" {
@@ -309,7 +401,10 @@ tars()
 	told 0 shards/003.tar
 	is 'd["samples"], d["members"], d["at_least"]' "(1, 2, False)"
 	fails 2 "TAR files, not also 'shards'" hpdsl-info shards/001.tar shards
-	fails 3 "absent.tar: No such file" hpdsl-info shards/001.tar absent.tar
+	fails 1 "absent.tar: nothing is there" hpdsl-info shards/001.tar absent.tar
+	# one that is given twice is one
+	told 0 shards/001.tar ./shards/001.tar
+	is 'd["tars"], d["samples"], d["kind"]' "(1, 1, 'tars')"
 	fails 2 "PATH is missing" hpdsl-info
 	# what it says to type
 	told 0 shards
@@ -336,6 +431,108 @@ zipfile.ZipFile("z.zip", "w").writestr("1.txt", "one")'
 	told 0 z.zip
 	has "z.zip: a compressed archive" "next hpdsl-pack z.zip z.hpdsl"
 	is 'd["first_member"]' 1.txt
+}
+
+@test "first bytes say what an archive is, names do not" {
+	local name
+	tars in 3
+	python3 -c 'import zipfile
+zipfile.ZipFile("zip.tar", "w").writestr("1.txt", "one")'
+	gzip -c in/000.tar > gz.tar
+	cp in/001.tar plain.tar.gz
+	cp in/002.tar plain.zip
+	for name in zip.tar gz.tar; do
+		told 0 "$name"
+		has "$name: a compressed archive" \
+			"next hpdsl-pack $name ${name%.tar}.hpdsl"
+		is 'd["compressed"]' 1
+		typed
+	done
+	for name in plain.tar.gz plain.zip; do
+		told 0 "$name"
+		has "$name: a tar file"
+		is 'd["compressed"], d["samples"], d["members"]' "(0, 1, 2)"
+		typed
+		rm -r plain.hpdsl
+	done
+	# in a folder, too
+	mkdir one two
+	mv gz.tar one/a.tar
+	mv plain.tar.gz two/a.tar.gz
+	told 0 one
+	has "one: a directory of compressed archives" \
+		"next hpdsl-pack one/*.tar one.hpdsl"
+	typed
+	told 0 two
+	has "two: a directory of tar files that are no dataset yet" \
+		"next hpdsl-pack two/*.tar.gz two.hpdsl"
+	typed
+	told 0 two.hpdsl
+	is 'd["samples"]' 1
+	echo text > text.tar
+	told 1 text.tar
+	has "text.tar: a file that is called like an archive, and is none"
+	cp text.tar one/b.tar
+	told 1 one
+	grep -q '^  wrong *b.tar: no archive, whatever its name' <<< "$output"
+}
+
+@test "archives of several kinds: all of them, and paths that clash" {
+	mkdir all
+	tars in 4
+	mv in/000.tar all/a.tar
+	gzip -c in/001.tar > all/b.tar.gz
+	xz -c in/002.tar > all/c.TAR.XZ
+	python3 -c 'import zipfile
+zipfile.ZipFile("all/d.zip", "w").writestr("9.txt", "nine")'
+	told 0 all
+	has "all: a directory of tar files, some of them compressed" \
+		"next hpdsl-pack all/*.tar all/*.tar.gz all/*.TAR.XZ $(
+		)all/*.zip all.hpdsl"
+	is 'd["tars"], d["compressed"]' "(4, 3)"
+	typed
+	told 0 all.hpdsl
+	is 'd["members"]' 7
+	# the same files in two
+	cp all/a.tar all/e.tar
+	told 0 all
+	has "next hpdsl-pack --prefix-input all/*.tar all/*.tar.gz $(
+		)all/*.TAR.XZ all/*.zip all-2.hpdsl"
+	typed
+	told 0 all-2.hpdsl
+	is 'd["members"]' 9
+	# names that a dataset of them cannot have twice
+	mkdir x y
+	cp in/003.tar x/t.tar
+	cp all/a.tar y/t.tar
+	told 0 x/t.tar y/t.tar
+	has "next hpdsl-pack x/t.tar y/t.tar t.hpdsl"
+	typed
+	cp x/t.tar y/t.tar
+	told 0 x/t.tar y/t.tar
+	is 'd["next"]' None
+	grep -q '^  clash ' <<< "$output"
+}
+
+@test "tars without files in them: no next command; a first one passed over" {
+	local name
+	head -c 10240 /dev/zero > zeros.tar
+	mkdir d folders
+	tar -cf folders.tar d
+	tar -czf folders.tgz d
+	for name in zeros.tar folders.tar folders.tgz; do
+		told 0 $name
+		has "holds no files"
+		is 'd["next"]' None
+	done
+	cp zeros.tar folders/a.tar
+	told 0 folders
+	is 'd["next"]' None
+	tars in 1
+	cp in/000.tar folders/b.tar
+	told 0 folders
+	has "first 0.cls" "next hpdsl-index folders"
+	typed
 }
 
 @test "tars that are damaged" {
@@ -404,12 +601,54 @@ print([r["reader"] for r in json.load(open("all.json"))["readers"] if r["trips"]
 	ln -s a.txt flat/link
 	mkfifo flat/fifo
 	told 0 flat
-	has "next hpdsl-pack flat flat.hpdsl" "others 2, links or special"
-	(cd flat && told 0 . && has "next hpdsl-pack . $(pwd -P).hpdsl")
+	has "next hpdsl-pack --exclude=fifo flat flat.hpdsl" \
+		"others 2, links or special"
+	typed
+	rm -r flat.hpdsl flat/fifo
+	(cd flat && told 0 . && has "next hpdsl-pack . $(pwd -P).hpdsl" && rm err)
 	tars sets/train 2
 	tars sets/val 1
 	told 0 sets
 	[[ $(value 'd["next"]') = "hpdsl-info sets/"* ]]
+}
+
+@test "trees with what hpdsl-pack does not take as it is" {
+	mkdir -p odd/sub twice
+	touch odd/a.txt odd/sub/b.txt out.txt
+	mkfifo "odd/sub/a fifo"
+	told 0 odd
+	has "next hpdsl-pack '--exclude=sub/a fifo' odd odd.hpdsl" ||
+		has "next hpdsl-pack --exclude='sub/a fifo' odd odd.hpdsl"
+	typed
+	rm "odd/sub/a fifo"
+	ln -s ../a.txt odd/sub/inside
+	told 0 odd
+	has "next hpdsl-pack odd odd-2.hpdsl"
+	typed
+	ln -s ../out.txt odd/outside
+	told 0 odd
+	has "next hpdsl-pack --symlinks=follow-all odd odd-3.hpdsl"
+	typed
+	rm odd/outside
+	ln -s nowhere odd/dangling
+	told 0 odd
+	has "next hpdsl-pack --symlinks=follow-all odd odd-4.hpdsl"
+	typed
+	# more than anybody would type
+	for n in 1 2 3 4 5 6 7 8 9; do mkfifo twice/$n; done
+	touch twice/file
+	told 0 twice
+	is 'd["next"], d["others"]' "(None, 9)"
+}
+
+@test "an index or a manifest, and no chunk: nothing to type" {
+	local file
+	for file in index.hpdsl dataset.yaml; do
+		mkdir "of-$file"
+		cp "$from/ds/$file" "of-$file"
+		told 1 "of-$file"
+		is 'd["next"]' None
+	done
 }
 
 @test "a large tree: at least" {
@@ -527,12 +766,19 @@ print([r["reader"] for r in json.load(open("all.json"))["readers"] if r["trips"]
 	run "${as[@]}" "$BUILD/hpdsl-info" ds
 	[ "$status" = 3 ]
 	[[ $output = *"unread "*"index.hpdsl: Permission denied"* ]]
+	chmod 644 ds/index.hpdsl
+	chmod 0 ds/chunk-000001.tar
+	run "${as[@]}" "$BUILD/hpdsl-info" ds
+	[ "$status" = 3 ]
+	[[ $output = *"taken by "*"none of the readers: "*"Permission denied"* ]]
+	[[ $output = *"unread "*"chunk-000001.tar: Permission denied"* ]]
 	mkdir -p tree/shut
 	touch tree/file
 	chmod 0 tree/shut
 	run "${as[@]}" "$BUILD/hpdsl-info" tree
 	[ "$status" = 3 ]
 	[[ $output = *"unread "*"1 folder that cannot be looked into"* ]]
+	[[ $output != *"next "* ]]
 	chmod 755 tree/shut
 }
 

@@ -68,6 +68,37 @@ static void test_kinds(void **state)
 	is_kind("yolo/dataset.yaml", HPDSL_KIND_FILE);
 }
 
+/* Beside a manifest these names are side files, elsewhere anybody's. */
+static void test_side_kinds(void **state)
+{
+	static const char *const names[] = { "SHA256SUMS", "shards.json",
+					     "chunk-000007.idx",
+					     "chunk-000000.tar.idx" };
+	char path[128];
+
+	(void)state;
+	run("cd %s && cp -r out sides && mkdir plain sides/.nv-meta "
+	    "plain/.nv-meta && touch sides/other.json sides/split.yaml",
+	    packed.top);
+	for (int ours = 0; ours < 2; ours++) {
+		enum hpdsl_kind kind = ours ? HPDSL_KIND_SIDE : HPDSL_KIND_FILE;
+		const char *in = ours ? "sides" : "plain";
+
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+			run("touch %s/%s/%s", packed.top, in, names[i]);
+			snprintf(path, sizeof path, "%s/%s", in, names[i]);
+			is_kind(path, kind);
+		}
+		run("touch %s/%s/.nv-meta/split.yaml", packed.top, in);
+		snprintf(path, sizeof path, "%s/.nv-meta/split.yaml", in);
+		is_kind(path, kind);
+		snprintf(path, sizeof path, "%s/.nv-meta", in);
+		is_kind(path, ours ? HPDSL_KIND_SIDE : HPDSL_KIND_TREE);
+	}
+	is_kind("sides/other.json", HPDSL_KIND_FILE);
+	is_kind("sides/split.yaml", HPDSL_KIND_FILE);
+}
+
 /* With a journal it is unfinished until the manifest is there. */
 static void test_unfinished_kinds(void **state)
 {
@@ -291,6 +322,77 @@ static void test_names(void **state)
 	assert_int_equal(names_in("nothing", 1, &s), -ENOENT);
 }
 
+/* ---- Forms of archives, files by themselves --------------------------- */
+
+static void is_form(const char *name, enum hpdsl_tar_form want)
+{
+	enum hpdsl_tar_form form;
+	struct hpdsl_error err;
+
+	assert_int_equal(
+		hpdsl_tar_form(packed_at(&packed, name), NULL, &form, &err), 0);
+	assert_int_equal(form, want);
+}
+
+static void test_forms(void **state)
+{
+	enum hpdsl_tar_form form = HPDSL_TAR_ZIP;
+	struct hpdsl_error err;
+
+	(void)state;
+	run("cd %s && mkdir forms && cd forms && tar cf a.zip -C ../tree . && "
+	    "gzip -c a.zip > gz.tar && bzip2 -c a.zip > bz.tar && "
+	    "xz -c a.zip > xz.tar && printf 'PK\\003\\004....' > z.tar && "
+	    "printf '\\050\\265\\057\\375..' > zst.tar && "
+	    "printf '\\120\\052\\115\\030..' > skip.tar && > empty.tar && "
+	    "head -c 1024 /dev/zero > zero.gz && head -c 511 /dev/zero > few",
+	    packed.top);
+	is_form("forms/a.zip", HPDSL_TAR_PLAIN);
+	is_form("forms/zero.gz", HPDSL_TAR_PLAIN);
+	is_form("forms/gz.tar", HPDSL_TAR_COMPRESSED);
+	is_form("forms/bz.tar", HPDSL_TAR_COMPRESSED);
+	is_form("forms/xz.tar", HPDSL_TAR_COMPRESSED);
+	is_form("forms/zst.tar", HPDSL_TAR_COMPRESSED);
+	is_form("forms/skip.tar", HPDSL_TAR_COMPRESSED);
+	is_form("forms/z.tar", HPDSL_TAR_ZIP);
+	is_form("forms/empty.tar", HPDSL_TAR_NONE);
+	is_form("forms/few", HPDSL_TAR_NONE);
+	is_form("out/index.hpdsl", HPDSL_TAR_NONE);
+	assert_int_equal(
+		hpdsl_tar_form(packed_at(&packed, "forms"), NULL, &form, &err),
+		-EINVAL);
+	assert_int_equal(
+		hpdsl_tar_form(packed_at(&packed, "absent"), NULL, &form, &err),
+		-ENOENT);
+	assert_int_equal(form, HPDSL_TAR_ZIP);
+}
+
+static int check(const char *name, enum hpdsl_kind kind)
+{
+	struct hpdsl_error err;
+
+	return hpdsl_file_check(packed_at(&packed, name), NULL, kind, &err);
+}
+
+static void test_files(void **state)
+{
+	(void)state;
+	run("cd %s && mkdir files && cd files && cp ../out/index.hpdsl i && "
+	    "cp ../out/dataset.yaml m && head -c 5000 /dev/zero > s",
+	    packed.top);
+	assert_int_equal(check("files/i", HPDSL_KIND_INDEX), 0);
+	assert_int_equal(check("files/m", HPDSL_KIND_MANIFEST), 0);
+	assert_int_equal(check("files/m", HPDSL_KIND_INDEX), HPDSL_ENOTOURS);
+	assert_true(check("files/s", HPDSL_KIND_STATE) < 0);
+	assert_int_equal(check("files/s", HPDSL_KIND_FILE), 0);
+	run("cd %s/files && truncate -s -1 i && truncate -s -2 m", packed.top);
+	assert_int_equal(check("files/i", HPDSL_KIND_INDEX), HPDSL_ECORRUPT);
+	assert_int_equal(check("files/m", HPDSL_KIND_MANIFEST), HPDSL_ECORRUPT);
+	run("> %s/files/i", packed.top);
+	assert_int_equal(check("files/i", HPDSL_KIND_INDEX), HPDSL_ECORRUPT);
+	assert_int_equal(check("files/none", HPDSL_KIND_MANIFEST), -ENOENT);
+}
+
 /* ---- Faults ----------------------------------------------------------- */
 
 static int kind(const struct hp_io *io, struct hpdsl_error *err)
@@ -305,6 +407,23 @@ static int kind(const struct hp_io *io, struct hpdsl_error *err)
 		r = hpdsl_kind_of(packed_at(&packed, paths[i]), io, &ret, err);
 	}
 	return r;
+}
+
+static int form(const struct hp_io *io, struct hpdsl_error *err)
+{
+	enum hpdsl_tar_form ret;
+
+	return hpdsl_tar_form(packed_at(&packed, "t.tar"), io, &ret, err);
+}
+
+static int file(const struct hp_io *io, struct hpdsl_error *err)
+{
+	int r = hpdsl_file_check(packed_at(&packed, "out/index.hpdsl"), io,
+				 HPDSL_KIND_INDEX, err);
+
+	return r < 0 ? r :
+		       hpdsl_file_check(packed_at(&packed, "out/dataset.yaml"),
+					io, HPDSL_KIND_MANIFEST, err);
 }
 
 static int manifest(const struct hp_io *io, struct hpdsl_error *err)
@@ -369,9 +488,12 @@ static void test_faults(void **state)
 	faults(kind);
 	faults(manifest);
 	faults(journal);
+	faults(form);
+	faults(file);
 	no_memory(kind);
 	no_memory(manifest);
 	no_memory(journal);
+	no_memory(file);
 }
 
 static int begin(void **state)
@@ -404,11 +526,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_side_kinds),
 		cmocka_unit_test(test_unfinished_kinds),
 		cmocka_unit_test(test_manifest),
 		cmocka_unit_test(test_journal),
 		cmocka_unit_test(test_journal_damage),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_faults),
 	};
 
