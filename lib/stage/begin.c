@@ -14,18 +14,35 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Is something there that cannot be one? */
+static bool is_no_manifest(int code)
+{
+	return code == -EISDIR || code == -EINVAL || code == -EFBIG ||
+	       code == -EIO;
+}
+
 static int put_manifest(struct hpdsl_stage *s,
 			const struct hpdsl_stage_pack *pack,
 			struct hpdsl_error *err)
 {
 	hp_auto_free char *here = NULL;
-	size_t n;
-	int r = hp_io_slurp(s->io, s->dir, HP_MANIFEST_NAME,
-			    pack->manifest_bytes, &here, &n);
+	size_t n = 0;
+	int r = hp_io_slurp(s->io, s->dir, HP_MANIFEST_NAME, HP_MANIFEST_MAX,
+			    &here, &n);
 
 	if (r == 0 && n == pack->manifest_bytes &&
 	    memcmp(here, pack->manifest, n) == 0)
 		return 0;
+	if (r < 0 && r != -ENOENT && !is_no_manifest(r))
+		return hp_fail_errno(err, r, "%s/%s", s->path,
+				     HP_MANIFEST_NAME);
+	/* Without either nothing was staged yet. */
+	if (r != -ENOENT || s->has_old)
+		r = hp_stage_drop_sides(s, r < 0 ? NULL : here, n, pack, err);
+	else
+		r = 0;
+	if (r < 0)
+		return r;
 	return hp_stage_put(s, HP_MANIFEST_NAME, pack->manifest,
 			    pack->manifest_bytes, err);
 }

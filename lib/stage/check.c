@@ -12,6 +12,7 @@ const char *hp_stage_bad_word(enum hp_stage_bad bad)
 {
 	return bad == HP_STAGE_BAD_READ	 ? "cannot be read" :
 	       bad == HP_STAGE_BAD_BYTES ? "damaged" :
+	       bad == HP_STAGE_BAD_KIND	 ? "no regular file" :
 					   "not of its size";
 }
 
@@ -25,7 +26,7 @@ static int check(struct hpdsl_stage *s, const struct hp_stage_file *f,
 	if (r < 0)
 		return r == -EIO ? HP_STAGE_BAD_READ : r;
 	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
+		return f->any ? HP_STAGE_BAD_KIND : -EINVAL;
 	/* Whose it is may have it open, and change it once it was hashed. */
 	if (st.st_uid != geteuid())
 		return -EPERM;

@@ -77,6 +77,13 @@ static int read_manifest(struct clean *c, struct hpdsl_error *err)
 }
 
 /* dir: the stage directory, or that of the folder. */
+static int note(struct clean *c, int dir, const char *name, int r)
+{
+	snprintf(c->failed, sizeof c->failed, "%s%s",
+		 dir == c->s->dir ? "" : HP_SIDE_FOLDER "/", name);
+	return r;
+}
+
 static int take_away(struct clean *c, int dir, const char *name)
 {
 	const struct hpdsl_stage *s = c->s;
@@ -91,14 +98,29 @@ static int take_away(struct clean *c, int dir, const char *name)
 	}
 	if (r == 0)
 		r = s->io->unlink(s->io, dir, name, 0);
-	if (r < 0) {
-		snprintf(c->failed, sizeof c->failed, "%s%s",
-			 dir == s->dir ? "" : HP_SIDE_FOLDER "/", name);
-		return r;
-	}
+	if (r < 0)
+		return note(c, dir, name, r);
 	c->files++;
 	c->bytes += (uint64_t)st.st_size;
 	c->removed = true;
+	return 0;
+}
+
+/* Whatever it is now; but a folder with something in it is of others. */
+static int take_side(struct clean *c, int dir, const char *name)
+{
+	uint64_t bytes = 0;
+	int r = hp_stage_remove_side(c->s, dir, name, &bytes);
+
+	if (r == -ENOTEMPTY) {
+		c->left++;
+		return 0;
+	}
+	if (r < 0)
+		return note(c, dir, name, r);
+	c->files += r > 0;
+	c->bytes += bytes;
+	c->removed = c->removed || r > 0;
 	return 0;
 }
 
@@ -119,8 +141,9 @@ static int clean_name(void *arg, const char *name)
 		in.kind = HP_NAME_OTHER;
 	if (in.kind == HP_NAME_OTHER)
 		c->left++;
-	if (in.kind == HP_NAME_PART || in.kind == HP_NAME_CHUNK ||
-	    in.kind == HP_NAME_SIDE)
+	if (in.kind == HP_NAME_SIDE)
+		return take_side(c, c->s->dir, name);
+	if (in.kind == HP_NAME_PART || in.kind == HP_NAME_CHUNK)
 		return take_away(c, c->s->dir, name);
 	return 0;
 }
@@ -135,9 +158,21 @@ static int clean_in_folder(void *arg, const char *name)
 
 	snprintf(path, sizeof path, "%s/%s", HP_SIDE_FOLDER, name);
 	if (hp_stage_in_side_folder(name, &part) && (part || is_side(c, path)))
-		return take_away(c, c->folder, name);
+		return part ? take_away(c, c->folder, name) :
+			      take_side(c, c->folder, name);
 	c->left++;
 	return 0;
+}
+
+/* What is in the place of a folder of ours. */
+static int clean_no_folder(struct clean *c)
+{
+	int r = c->listed && !hp_sides_in_folder(&c->sides) ?
+			0 :
+			hp_stage_mend_side_folder(c->s, NULL);
+
+	c->files += r > 0;
+	return r < 0 ? note(c, c->s->dir, HP_SIDE_FOLDER, r) : 0;
 }
 
 /* A name that is no folder of ours is what others have left. */
@@ -145,9 +180,12 @@ static int clean_folder(struct clean *c)
 {
 	const struct hp_io *io = c->s->io;
 	uint64_t left = c->left;
-	hp_auto_fd f = { io, hp_stage_side_folder(c->s, false, NULL) };
-	int r = 0;
+	int r = clean_no_folder(c);
+	hp_auto_fd f = { io,
+			 r < 0 ? r : hp_stage_side_folder(c->s, false, NULL) };
 
+	if (r < 0)
+		return r;
 	if (f.fd == -ENOENT)
 		return 0;
 	if (f.fd < 0) {

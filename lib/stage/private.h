@@ -78,9 +78,11 @@ struct hp_stage_file {
 	const char *name;
 	uint64_t bytes;
 	const uint8_t *checksum; /* 16 bytes; NULL: it is not hashed */
+	bool any; /* what is no regular file is bad, and no error */
 };
 enum hp_stage_bad {
 	HP_STAGE_SOUND,
+	HP_STAGE_BAD_KIND,
 	HP_STAGE_BAD_SIZE,
 	HP_STAGE_BAD_BYTES,
 	HP_STAGE_BAD_READ,
@@ -109,6 +111,24 @@ int hp_stage_side_folder(const struct hpdsl_stage *s, bool make,
 			 struct hpdsl_error *err);
 /* Is it a name of one in that folder?  part: a temporary one. */
 bool hp_stage_in_side_folder(const char *name, bool *ret_part);
+/* Removes temporary files of an open one: 0 or -errno. */
+int hp_stage_sweep_side_folder(const struct hpdsl_stage *s, int folder);
+/* Removes what has the folder's name and is none, a link and not what it leads
+ * to: 1: so it was; 0; -errno. */
+int hp_stage_mend_side_folder(const struct hpdsl_stage *s,
+			      struct hpdsl_error *err);
+/*
+ * Removes what has a side file's name in an open directory, whatever it is: a
+ * link, and not what it leads to; a folder if it is empty.  1; 0: there is
+ * nothing; -ENOTEMPTY; -errno.  ret_bytes: of a file; may be NULL.
+ */
+int hp_stage_remove_side(const struct hpdsl_stage *s, int dir, const char *name,
+			 uint64_t *ret_bytes);
+/* sides_drop.c: before the manifest here, text (NULL: it cannot be read), is
+ * replaced: removes its side files that the next one has not so. */
+int hp_stage_drop_sides(struct hpdsl_stage *s, const char *text, size_t n,
+			const struct hpdsl_stage_pack *next,
+			struct hpdsl_error *err);
 /* sides_plan.c: has the plan the side file for this node? */
 bool hp_stage_side_planned(const struct hpdsl_stage *s,
 			   const struct hpdsl_stage_plan *plan,

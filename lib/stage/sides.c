@@ -115,11 +115,40 @@ int hp_sides_new(const struct hp_manifest *m, bool keep_compressed,
 	return 0;
 }
 
+int hp_sides_all(uint32_t chunks, struct hp_sides *ret, struct hpdsl_error *err)
+{
+	const uint32_t of_chunk = HP_SIDE_ENERGON + 1;
+	const uint32_t rest = HP_SIDE_SUMS + 1 - of_chunk;
+	uint64_t all = (uint64_t)of_chunk * chunks + rest;
+	struct hp_sides s = { .row = hp_array(all, sizeof *s.row) };
+
+	if (!s.row)
+		return hp_fail_nomem(err);
+	for (uint8_t kind = 0; kind <= HP_SIDE_SUMS; kind++) {
+		struct hp_side_row r = { .kind = kind };
+		uint32_t n = hp_side_row_of_chunk(&r) ? chunks : 1;
+
+		for (; r.chunk < n; r.chunk++)
+			s.row[s.n++] = r;
+	}
+	*ret = s;
+	return 0;
+}
+
 void hp_sides_release(struct hp_sides *s)
 {
 	free(s->row);
 	s->row = NULL;
 	s->n = 0;
+}
+
+bool hp_sides_in_folder(const struct hp_sides *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->row[i].kind >= HP_SIDE_ENERGON_INFO &&
+		    s->row[i].kind <= HP_SIDE_ENERGON_DATASET)
+			return true;
+	return false;
 }
 
 /* a + b, or the most there is: what has no room anyhow. */

@@ -50,7 +50,12 @@ void hp_side_row_name(const struct hp_side_row *r, char ret[HP_SIDE_NAME]);
 int hp_sides_new(const struct hp_manifest *m, bool keep_compressed,
 		 void (*other)(void *arg, const char *name), void *arg,
 		 struct hp_sides *ret, struct hpdsl_error *err);
+/* All that a dataset of so many chunks could have, of nothing that is known. */
+int hp_sides_all(uint32_t chunks, struct hp_sides *ret,
+		 struct hpdsl_error *err);
 void hp_sides_release(struct hp_sides *s);
+/* Is one of them in HP_SIDE_FOLDER? */
+bool hp_sides_in_folder(const struct hp_sides *s);
 /* Adds to each chunk's bytes (NULL: nowhere) those of its side files; gives
  * those of the whole dataset. */
 uint64_t hp_sides_weigh(const struct hp_sides *s, uint64_t *add);

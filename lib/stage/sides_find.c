@@ -27,7 +27,9 @@ static int find_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	struct find *f = arg;
 	struct hp_side_row *row = &f->s->sides.row[number];
 	char name[HP_SIDE_NAME];
-	struct hp_stage_file file = { .name = name, .bytes = row->bytes };
+	struct hp_stage_file file = { .name = name,
+				      .bytes = row->bytes,
+				      .any = true };
 	int r;
 
 	hp_side_row_name(row, name);
@@ -43,55 +45,43 @@ static int find_one(void *arg, uint64_t number, struct hpdsl_error *err)
 	return 0;
 }
 
-/* In order, whatever thread has found it. */
-static int remove_bad(struct find *f, struct hpdsl_error *err)
+static int remove_one(struct find *f, uint32_t i, struct hpdsl_error *err)
 {
 	struct hpdsl_stage *s = f->s;
+	const char *what = hp_stage_bad_word(f->bad[i]);
+	char name[HP_SIDE_NAME];
+	const char *slash;
+	int r;
 
-	for (uint32_t i = 0; i < s->sides.n; i++) {
-		const char *what = hp_stage_bad_word(f->bad[i]);
-		char name[HP_SIDE_NAME];
-		const char *slash;
-		int r;
-
-		if (f->bad[i] == HP_STAGE_SOUND)
-			continue;
-		hp_side_row_name(&s->sides.row[i], name);
-		slash = strchr(name, '/');
-		r = s->io->unlink(s->io, slash ? f->dir : s->dir,
-				  slash ? slash + 1 : name, 0);
-		if (r < 0 && r != -ENOENT)
-			return hp_fail_errno(err, r,
-					     "%s/%s: %s, and cannot be removed",
-					     s->path, name, what);
-		hp_meter_warn(f->meter, "%s: %s; removed", name, what);
-	}
-	hp_meter_warn_end(f->meter, "side files that are removed");
+	hp_side_row_name(&s->sides.row[i], name);
+	slash = strchr(name, '/');
+	r = hp_stage_remove_side(s, slash ? f->dir : s->dir,
+				 slash ? slash + 1 : name, NULL);
+	if (r == -ENOTEMPTY)
+		return hp_fail(err, r,
+			       "%s/%s: is a folder that is not empty, where a "
+			       "side file has to be",
+			       s->path, name);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s/%s: %s, and cannot be removed",
+				     s->path, name, what);
+	hp_meter_warn(f->meter, "%s: %s; removed", name, what);
 	return 0;
 }
 
-/* ---- The folder ------------------------------------------------------- */
-
-static int see(void *arg, const char *name)
+/* In order, whatever thread has found it. */
+static int remove_bad(struct find *f, struct hpdsl_error *err)
 {
-	struct find *f = arg;
-	const struct hp_io *io = f->s->io;
-	bool part;
 	int r = 0;
 
-	if (hp_stage_in_side_folder(name, &part) && part)
-		r = io->unlink(io, f->dir, name, 0);
-	return r == -ENOENT || r == -EISDIR ? 0 : r;
+	for (uint32_t i = 0; i < f->s->sides.n && r == 0; i++)
+		if (f->bad[i] != HP_STAGE_SOUND)
+			r = remove_one(f, i, err);
+	hp_meter_warn_end(f->meter, "side files that are removed");
+	return r;
 }
 
-static bool has_folder(const struct hp_sides *s)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->row[i].kind >= HP_SIDE_ENERGON_INFO &&
-		    s->row[i].kind <= HP_SIDE_ENERGON_DATASET)
-			return true;
-	return false;
-}
+/* ---- The folder ------------------------------------------------------- */
 
 /* Opens it, if there is one, and removes what a stager has left there. */
 static int look_into(struct find *f, struct hpdsl_error *err)
@@ -100,8 +90,14 @@ static int look_into(struct find *f, struct hpdsl_error *err)
 	struct hpdsl_error why;
 	int r;
 
-	if (!has_folder(&s->sides))
+	if (!hp_sides_in_folder(&s->sides))
 		return 0;
+	r = hp_stage_mend_side_folder(s, err);
+	if (r < 0)
+		return r;
+	if (r > 0)
+		hp_meter_warn(f->meter, "%s: no folder; removed",
+			      HP_SIDE_FOLDER);
 	r = hp_stage_side_folder(s, false, &why);
 	if (r == -ENOENT)
 		return 0;
@@ -109,7 +105,7 @@ static int look_into(struct find *f, struct hpdsl_error *err)
 		return hp_fail(err, r, "%s", why.msg);
 	f->dir = r;
 	f->folder = true;
-	r = hp_listdir(s->io, f->dir, see, f);
+	r = hp_stage_sweep_side_folder(s, f->dir);
 	return r < 0 ? hp_fail_errno(err, r, "%s/%s: cannot be listed", s->path,
 				     HP_SIDE_FOLDER) :
 		       0;

@@ -342,13 +342,88 @@ here/chunk-000007.idx" ]
 	hpdsl-stage -q --clean here 2> text
 	grep -q 'here: stays, for 3 files of others in it$' text
 	[ "$(find here -type f | wc -l)" = 3 ]
-	# a link in the place of the folder is not followed
-	rm -rf here
-	mkdir elsewhere here
-	: > here/.stage.lock
+}
+
+@test "what is no file in the place of one goes, and no link is followed" {
+	hpdsl-stage -q "$from/ds" here
+	mkdir elsewhere
+	rm -r here/.nv-meta here/shards.json here/chunk-00000[12].idx
 	ln -s ../elsewhere here/.nv-meta
-	fails 3 "here/.nv-meta: " hpdsl-stage -q "$from/ds" here
+	ln -s ../elsewhere/new here/shards.json
+	mkfifo here/chunk-000001.idx
+	mkdir here/chunk-000002.idx
+	cp -a here other
+	hpdsl-stage "$from/ds" here 2> text
+	grep -q 'warning: .nv-meta: no folder; removed$' text
+	[ "$(grep -c 'warning: .*: no regular file; removed$' text)" = 3 ]
+	check_stage placed "$from/ds" replicate - here
+	hpdsl-verify -q here
 	[ -z "$(ls elsewhere)" ]
+	hpdsl-stage -q --clean other
+	[ ! -e other ] && [ -z "$(ls elsewhere)" ]
+	# what is in a folder is somebody's
+	rm here/shards.json
+	mkdir here/shards.json
+	touch here/shards.json/mine
+	fails 3 "here/shards.json: is a folder that is not empty, where a side file has to be" \
+		hpdsl-stage -q --recheck "$from/ds" here
+	hpdsl-stage -q --clean here 2> text
+	grep -q 'here: stays, for 1 file of others in it$' text
+	[ "$(find here -mindepth 1 | sort | xargs)" = \
+		"here/shards.json here/shards.json/mine" ]
+}
+
+# same DIR NODE..: that is there, and nothing else.
+same()
+{
+	local node
+	for node in "${@:2}"; do
+		diff -r -x stage.hpdsl -x .stage.lock "$1" "$node"
+		hpdsl-verify "$node" > lines 2>&1
+		[ -z "$(grep -i warning lines)" ]
+	done
+}
+
+@test "packed again with other side files, those of before go" {
+	# of the same chunks and the same index: none, DALI's, and others of
+	# the same size
+	hpdsl-pack -q --names=portable --chunks=4 "$from/tree" none
+	cp -r none all
+	"$SRC/tests/kit/side_forge.py" all chunk-00000{0,1,2,3}.idx=9 \
+		shards.json=90 .nv-meta/split.yaml=40 .nv-meta/.info.json=5
+	cp -r none dali
+	"$SRC/tests/kit/side_forge.py" dali chunk-00000{0,1,2,3}.idx=9
+	cp -r all again
+	printf 012345678 > again/chunk-000002.idx
+	"$SRC/tests/kit/side_forge.py" again chunk-000001.idx=8 \
+		chunk-000002.idx=9 chunk-000003.idx=9
+	sed -n 's/^checksum: //p' {none,all,dali,again}/dataset.yaml |
+		sort -u | wc -l | grep -qx 4
+	stage 2 -q --pretend-nodes=2 all node%n
+	same all node0 node1
+	for what in none all dali again all none; do
+		stage 2 --pretend-nodes=2 $what node%n 2> text
+		cat text
+		[ "$(wc -l < text)" = 1 ]
+		grep -q '8 of 8 there already\|nothing to do: ' text
+		same $what node0 node1
+	done
+	# killed on the way: who goes on, and who cleans, leaves nothing
+	for op in unlink,name=.idx,after=2 unlink,name=.nv-meta \
+		fsync rename,name=dataset.yaml; do
+		for then in go clean; do
+			rm -rf here
+			hpdsl-stage -q all here
+			status=0
+			HPDSL_FAULT="op=$op,kill" "$STAGE" -q none here \
+				2> /dev/null || status=$?
+			[ "$status" != 0 ]
+			[ $then = clean ] || hpdsl-stage -q none here
+			[ $then = clean ] || same none here
+			hpdsl-stage -q --clean here
+			[ ! -e here ]
+		done
+	done
 }
 
 @test "killed at any instant, the next run completes" {

@@ -40,6 +40,7 @@ static void put_origin(struct memio *m)
 					  .readers = HPDSL_SERIAL,
 					  .memory = 8 << 20,
 					  .emit = emit,
+					  .force = true,
 					  .watch.io = memio_io(m) };
 	struct hpdsl_pack_report report;
 	struct hpdsl_error err;
@@ -114,6 +115,19 @@ static int stage(const struct hp_io *io, struct work *w,
 	return r;
 }
 
+/* Nothing is there that no manifest lists. */
+static void check_dropped(const struct hp_io *io)
+{
+	static const char *const gone[] = { "/stage/chunk-000002.idx",
+					    "/stage/chunk-000000.tar.idx",
+					    "/stage/.nv-meta" };
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+		assert_int_equal(io->stat(io, AT_FDCWD, gone[i], &st, 0),
+				 -ENOENT);
+}
+
 static int run_stage(const struct hp_io *io, bool again,
 		     struct hpdsl_error *err)
 {
@@ -132,8 +146,12 @@ static int run_stage(const struct hp_io *io, bool again,
 	assert_true(status.complete);
 	assert_int_equal(status.ready, 3);
 	assert_int_equal(w.lost, 0);
+	if (emit == HPDSL_EMIT_WIDS)
+		check_dropped(io);
 	if (!again)
-		assert_int_equal(w.sides, emit ? 3 + 3 + 3 + 1 : 0);
+		assert_int_equal(w.sides, emit == HPDSL_EMIT_WIDS ? 0 :
+					  emit ? 3 + 3 + 3 + 1 :
+						 0);
 	return 0;
 }
 
@@ -222,13 +240,34 @@ static void test_sides(void **state)
 	emit = 0;
 }
 
+/* All of it is there, of this boot, and the origin has other side files now. */
+static void put_staged(struct memio *m)
+{
+	struct work w = { .job = NULL };
+	struct hpdsl_error err;
+
+	emit = HPDSL_EMIT_DALI | HPDSL_EMIT_ENERGON | HPDSL_EMIT_WIDS;
+	put_origin(m);
+	if (stage(memio_io(m), &w, &err))
+		fail_msg("%s", err.msg);
+	emit = HPDSL_EMIT_WIDS;
+	put_origin(m);
+}
+
+/* None stays that no manifest lists. */
+static void test_replaced(void **state)
+{
+	(void)state;
+	play(put_staged);
+	emit = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stage),
-		cmocka_unit_test(test_sync),
-		cmocka_unit_test(test_resume),
-		cmocka_unit_test(test_sides),
+		cmocka_unit_test(test_stage),	 cmocka_unit_test(test_sync),
+		cmocka_unit_test(test_resume),	 cmocka_unit_test(test_sides),
+		cmocka_unit_test(test_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 enum { ALL = 4 + 4 + 3 + 1 + 1 }; /* of .., with the sums */
 
 static char ds[200], zst[200], one[200]; /* of four chunks, and of one */
+static char some[200], none[200]; /* ds with DALI's alone, and with none */
 
 static int setup(void **state)
 {
@@ -32,6 +33,8 @@ static int setup(void **state)
 	snprintf(ds, sizeof ds, "%s/sides", work_fix.top);
 	snprintf(zst, sizeof zst, "%s/zsides", work_fix.top);
 	snprintf(one, sizeof one, "%s/one", work_fix.top);
+	snprintf(some, sizeof some, "%s/some", work_fix.top);
+	snprintf(none, sizeof none, "%s/none", work_fix.top);
 	packed_pack(&work_fix, opt);
 	run("mv %s %s", work_fix.out, ds);
 	opt.chunks = 1;
@@ -41,6 +44,14 @@ static int setup(void **state)
 	opt.zstd = 3;
 	packed_pack(&work_fix, opt);
 	run("mv %s %s", work_fix.out, zst);
+	opt.zstd = 0;
+	opt.emit = HPDSL_EMIT_DALI;
+	packed_pack(&work_fix, opt);
+	run("mv %s %s", work_fix.out, some);
+	opt.emit = 0;
+	opt.digest = HPDSL_DIGEST_SHA256;
+	packed_pack(&work_fix, opt);
+	run("mv %s %s", work_fix.out, none);
 	return 0;
 }
 
@@ -255,12 +266,91 @@ static void test_room(void **state)
 	work_release(&w);
 }
 
+/* ---- Another manifest ------------------------------------------------- */
+
+/* What is here is what is there, and nothing else. */
+static void check_same(const char *from)
+{
+	run("diff -r -x stage.hpdsl -x .stage.lock %s %s", from, work_dir);
+}
+
+/* Of the same chunks: what it has not goes, and what it has otherwise. */
+static void test_replaced(void **state)
+{
+	const char *const turn[] = { ds, none, some, ds, some, none, ds };
+	const int sides[] = { ALL, 1, 4 + 1, ALL - 4, 1, 1, ALL };
+
+	(void)state;
+	work_fresh();
+	for (size_t i = 0; i < sizeof turn / sizeof *turn; i++) {
+		struct work w = { .job = NULL };
+
+		work_must(&w, turn[i]);
+		assert_int_equal(w.sides, sides[i]);
+		assert_string_equal(w.warned, "");
+		assert_int_equal(w.copied, i ? 0 : 4);
+		check_same(turn[i]);
+	}
+}
+
+/* What of others is there, too, stays, and is no longer taken for ours. */
+static void test_replaced_others(void **state)
+{
+	struct work w = { .job = NULL };
+	uint64_t n[3];
+	struct hpdsl_error err;
+
+	(void)state;
+	work_fresh();
+	work_must(&w, ds);
+	run("cd %s && touch .nv-meta/index.sqlite chunk-000009.idx "
+	    ".nv-meta/.split.yaml.part && rm shards.json && "
+	    "mkdir shards.json && touch shards.json/mine",
+	    work_dir);
+	w = (struct work){ .job = NULL };
+	work_must(&w, none);
+	run("cd %s && [ \"$(find . -type f ! -name 'chunk-*.tar' | sort | "
+	    "xargs)\" = './.nv-meta/index.sqlite ./.stage.lock ./SHA256SUMS "
+	    "./chunk-000009.idx ./dataset.yaml ./index.hpdsl "
+	    "./shards.json/mine ./stage.hpdsl' ]",
+	    work_dir);
+	if (hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(n[2], 3);
+	run("cd %s && [ \"$(find . -type f | sort | xargs)\" = "
+	    "'./.nv-meta/index.sqlite ./chunk-000009.idx "
+	    "./shards.json/mine' ]",
+	    work_dir);
+}
+
+/* A manifest that nobody can read: names have to do. */
+static void test_replaced_unread(void **state)
+{
+	static const char *const ways[] = { "rm dataset.yaml",
+					    "echo >> dataset.yaml",
+					    "rm dataset.yaml; mkfifo "
+					    "dataset.yaml",
+					    "ln -sf index.hpdsl dataset.yaml" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		struct work w = { .job = NULL };
+
+		work_fresh();
+		work_must(&w, ds);
+		run("cd %s && %s", work_dir, ways[i]);
+		w = (struct work){ .job = NULL };
+		work_must(&w, i % 2 ? some : none);
+		check_same(i % 2 ? some : none);
+	}
+}
+
 static void test_order_of_calls(void **state)
 {
 	struct work w = { .most = 0 };
 	struct hpdsl_stage_at at = { .nodes = 1 };
-	uint32_t none = 99;
-	struct hpdsl_stage_sides_of of = { .side = &none };
+	uint32_t no_side = 99;
+	struct hpdsl_stage_sides_of of = { .side = &no_side };
 	struct hpdsl_stage_sides *t = NULL;
 	struct hpdsl_error err;
 
@@ -354,6 +444,46 @@ static void test_faults(void **state)
 	faults(2, -EIO, before, true);
 }
 
+/*
+ * A manifest that is replaced: whatever fails, who completes it, or who cleans,
+ * leaves nothing of the old one.
+ */
+static void test_replaced_faults(void **state)
+{
+	struct work w = { .job = NULL };
+	int fds = count_fds();
+
+	(void)state;
+	work_fresh();
+	work_must(&w, ds);
+	run("rm -rf %s/full && mv %s %s/full", work_fix.top, work_dir,
+	    work_fix.top);
+	for (long k = 1;; k++) {
+		struct hpdsl_error err;
+		struct faultio f;
+		uint64_t n[3];
+
+		w = (struct work){ .job = NULL };
+		work_fresh();
+		run("cp -r %s/full %s && touch %s", work_fix.top, work_dir,
+		    work_at(".nv-meta/.split.yaml.part"));
+		faultio_init(&f, k, k % 2, -EIO);
+		work_stage(&w, none, work_dir, &f.io, &err);
+		assert_int_equal(count_fds(), fds);
+		if (k % 3) {
+			w = (struct work){ .job = NULL };
+			work_must(&w, none);
+			check_same(none);
+		}
+		if (hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2, &err))
+			fail_msg("%ld: %s", k, err.msg);
+		assert_false(work_has(""));
+		if (!f.failed)
+			break;
+		assert_true(k < 600);
+	}
+}
+
 static void test_clean_faults(void **state)
 {
 	struct work w = { .job = NULL };
@@ -410,7 +540,6 @@ static void test_damage(void **state)
 {
 	char name[300];
 	struct work w = { .job = NULL };
-	struct hpdsl_error err;
 
 	(void)state;
 	snprintf(name, sizeof name, "%s/chunk-000001.idx", ds);
@@ -438,16 +567,143 @@ static void test_damage(void **state)
 	work_must(&w, ds);
 	assert_string_equal(w.warned, "chunk-000001.idx: damaged; removed\n");
 	check_complete(ds);
-	/* No folder of others is written to, and no link followed. */
+}
+
+/* ---- What is no file -------------------------------------------------- */
+
+/* Makes of a name something else, in the stage directory. */
+static const char *const others[] = {
+	"ln -s ../else/kept",
+	"ln -s ../else",
+	"ln -s nowhere",
+	"mkfifo",
+	"mkdir",
+};
+enum { OTHERS = sizeof others / sizeof *others };
+
+static void put_other(const char *how, const char *name)
+{
+	run("mkdir -p %s/else && echo kept > %s/else/kept && cd %s && "
+	    "rm -r %s && %s %s",
+	    work_fix.top, work_fix.top, work_dir, name, how, name);
+}
+
+static void check_kept(void)
+{
+	run("[ \"$(cat %s/else/*)\" = kept ]", work_fix.top);
+}
+
+static const char *const names[] = { "chunk-000002.idx", "shards.json",
+				     ".nv-meta/split.yaml", ".nv-meta" };
+
+/* It is taken away, and what a link leads to is not; the next run, or this one,
+ * brings what belongs there. */
+static void test_no_file(void **state)
+{
+	(void)state;
 	work_fresh();
-	run("mkdir -m 700 %s && touch %s && mkdir -p %s/else && "
-	    "ln -s ../else %s",
-	    work_dir, work_at(".stage.lock"), work_fix.top,
+	for (size_t i = 0; i < 4 * OTHERS; i++) {
+		struct work w = { .job = NULL };
+		const char *name = names[i / OTHERS];
+		bool folder = !strcmp(name, ".nv-meta");
+		char text[100] = "";
+
+		work_must(&w, ds);
+		put_other(others[i % OTHERS], name);
+		w = (struct work){ .recheck = i % 2 };
+		work_must(&w, ds);
+		if (!folder)
+			snprintf(text, sizeof text,
+				 "%s: no regular file; removed\n", name);
+		else if (strcmp(others[i % OTHERS], "mkdir") != 0)
+			strcpy(text, ".nv-meta: no folder; removed\n");
+		assert_string_equal(w.warned, text);
+		assert_int_equal(w.sides, folder ? 3 : 1);
+		check_same(ds);
+		check_kept();
+	}
+}
+
+static void test_no_file_cleaned(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 4 * OTHERS; i++) {
+		struct work w = { .job = NULL };
+		struct hpdsl_error err;
+		uint64_t n[3];
+
+		work_fresh();
+		work_must(&w, ds);
+		put_other(others[i % OTHERS], names[i / OTHERS]);
+		if (hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2, &err))
+			fail_msg("%s", err.msg);
+		assert_int_equal(n[2], 0);
+		assert_false(work_has(""));
+		check_kept();
+	}
+	/* Under a name that the manifest has not they are of others. */
+	for (size_t i = 0; i < 4 * OTHERS; i++) {
+		struct work w = { .job = NULL };
+		struct hpdsl_error err;
+		uint64_t n[3];
+
+		if (!strncmp(names[i / OTHERS], ".nv-meta/", 9))
+			continue;
+		work_fresh();
+		work_must(&w, none);
+		run("touch %s", work_at(names[i / OTHERS]));
+		put_other(others[i % OTHERS], names[i / OTHERS]);
+		if (hpdsl_stage_clean(work_dir, NULL, n, n + 1, n + 2, &err))
+			fail_msg("%s", err.msg);
+		/* an empty folder of this name may be ours */
+		assert_int_equal(n[2], !(i / OTHERS == 3 && i % OTHERS == 4));
+		check_kept();
+	}
+}
+
+/* A folder with something in it is somebody's. */
+static void test_no_file_refused(void **state)
+{
+	struct work w = { .job = NULL };
+	struct hpdsl_error err;
+
+	(void)state;
+	work_fresh();
+	work_must(&w, ds);
+	for (size_t i = 0; i < 3; i++) {
+		char text[200];
+
+		put_other("mkdir", names[i]);
+		run("touch %s/mine", work_at(names[i]));
+		w = (struct work){ .recheck = i % 2 };
+		assert_int_equal(work_stage(&w, ds, work_dir, NULL, &err),
+				 -ENOTEMPTY);
+		snprintf(text, sizeof text,
+			 "%s: is a folder that is not empty, where a side file "
+			 "has to be",
+			 work_at(names[i]));
+		assert_string_equal(err.msg, text);
+		run("rm %s/mine", work_at(names[i]));
+		w = (struct work){ .job = NULL };
+		work_must(&w, ds);
+		check_same(ds);
+	}
+}
+
+/* Before there is a manifest no link is followed, either. */
+static void test_no_folder(void **state)
+{
+	struct work w = { .job = NULL };
+
+	(void)state;
+	work_fresh();
+	run("mkdir -m 700 %s && touch %s %s", work_dir, work_at(".stage.lock"),
 	    work_at(".nv-meta"));
-	w = (struct work){ .job = NULL };
-	assert_int_not_equal(work_stage(&w, ds, work_dir, NULL, &err), 0);
-	assert_non_null(strstr(err.msg, "/.nv-meta: "));
-	run("[ -z \"$(ls -A %s/else)\" ]", work_fix.top);
+	put_other("ln -s ../else", ".nv-meta");
+	work_must(&w, ds);
+	assert_string_equal(w.warned, ".nv-meta: no folder; removed\n");
+	check_kept();
+	check_same(ds);
 }
 
 int main(void)
@@ -458,11 +714,19 @@ int main(void)
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_expanded),
 		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_replaced_others),
+		cmocka_unit_test(test_replaced_unread),
+		cmocka_unit_test(test_replaced_faults),
 		cmocka_unit_test(test_order_of_calls),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_clean_faults),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_no_file_cleaned),
+		cmocka_unit_test(test_no_file_refused),
+		cmocka_unit_test(test_no_folder),
 	};
 
 	return cmocka_run_group_tests(tests, setup, work_teardown);
