@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LOCALDIR and DATASET have to be two places: staging would write into the
- * origin, or --clean look through it.  Asked of the directories themselves, by
+ * origin, or --clean look through it; and LOCALDIR in no other stage directory,
+ * which --clean would leave for it.  Asked of the directories themselves, by
  * device and inode, so links and mount points make no difference.
  */
 #include "stage.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define STAGE_LOCK ".stage.lock"
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Is it top, or in it?  Closes fd. */
-static bool is_within(int fd, const struct stat *top)
+/* Of a folder and of all above it the first that is what is asked for, open;
+ * -1: none.  Closes fd. */
+static int find_above(int fd,
+		      bool (*is)(int fd, const struct stat *here, void *arg),
+		      void *arg)
 {
 	struct stat here, below = { 0 };
-	bool found = false;
+	int up;
 
-	for (;;) {
-		int up;
-
-		if (fstat(fd, &here) < 0 || is_same(&here, &below))
-			break; /* the root is above itself */
-		found = is_same(&here, top);
-		if (found)
-			break;
+	/* the root is above itself */
+	while (fstat(fd, &here) == 0 && !is_same(&here, &below)) {
+		if (is(fd, &here, arg))
+			return fd;
 		below = here;
 		up = openat(fd, "..", O_PATH | O_CLOEXEC);
 		if (up < 0)
@@ -39,7 +42,23 @@ static bool is_within(int fd, const struct stat *top)
 		fd = up;
 	}
 	close(fd);
-	return found;
+	return -1;
+}
+
+static bool is_top(int fd, const struct stat *here, void *arg)
+{
+	(void)fd;
+	return is_same(here, arg);
+}
+
+/* Is it top, or in it?  Closes fd. */
+static bool is_within(int fd, struct stat *top)
+{
+	int found = find_above(fd, is_top, top);
+
+	if (found >= 0)
+		close(found);
+	return found >= 0;
 }
 
 /* The path itself, or the nearest folder above it that is there. */
@@ -75,7 +94,48 @@ static int refuse(struct hpdsl_error *err, const char *path, const char *what,
 	return err->code;
 }
 
-int stage_apart(const char *dataset, const char *path, struct hpdsl_error *err)
+/* ---- Another stage directory ------------------------------------------ */
+
+/* A lock of this user's, as a stager makes it, in a folder of this user's: what
+ * others put into theirs is in nobody's way.  arg: LOCALDIR itself, or zeros.
+ */
+static bool is_stage(int fd, const struct stat *here, void *arg)
+{
+	struct stat lock;
+
+	return !is_same(here, arg) && here->st_uid == geteuid() &&
+	       fstatat(fd, STAGE_LOCK, &lock, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(lock.st_mode) && lock.st_uid == geteuid();
+}
+
+/* Closes fd, which is LOCALDIR's or that of the nearest folder above it. */
+static int check_nested(int fd, bool itself, const char *path,
+			struct hpdsl_error *err)
+{
+	struct stat local = { 0 };
+	char link[40], above[PATH_MAX];
+	ssize_t n;
+	int found;
+
+	if (itself && fstat(fd, &local) < 0) {
+		close(fd);
+		return 0;
+	}
+	found = find_above(fd, is_stage, &local);
+	if (found < 0)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+	n = readlink(link, above, sizeof(above) - 1);
+	above[n > 0 ? n : 0] = '\0';
+	close(found);
+	return refuse(err, path, "is in another stage directory,",
+		      n > 0 ? above : "one above it");
+}
+
+/* ---- All of it -------------------------------------------------------- */
+
+static int check_dataset(const char *dataset, const char *path,
+			 struct hpdsl_error *err)
 {
 	struct stat top, local;
 	bool itself;
@@ -98,4 +158,15 @@ int stage_apart(const char *dataset, const char *path, struct hpdsl_error *err)
 	else if (is_within(from, &local))
 		return refuse(err, path, "holds the dataset", dataset);
 	return 0;
+}
+
+int stage_apart(const char *dataset, const char *path, struct hpdsl_error *err)
+{
+	int ret = check_dataset(dataset, path, err), fd;
+	bool itself;
+
+	if (ret < 0)
+		return ret;
+	fd = open_nearest(path, &itself);
+	return fd < 0 ? 0 : check_nested(fd, itself, path, err);
 }

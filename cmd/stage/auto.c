@@ -267,10 +267,29 @@ static void not_found(const char *local, const char *name, char *const *path,
 	}
 }
 
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* What is there of that name in the first place, if a link is. */
+static void link_found(const char *local, const char *path,
+		       struct hpdsl_error *err)
+{
+	err->code = -ELOOP;
+	snprintf(err->msg, sizeof(err->msg),
+		 "%.100s: %.800s is a symbolic link, and those are not "
+		 "followed to a stage directory",
+		 local, path);
+}
+
 char *auto_find(const struct stage_options *o, const struct hp_io *io,
 		struct hpdsl_error *err)
 {
 	char name[100], *path[CHOOSE_PLACES], *found = NULL;
+	cmd_auto_free char *link = NULL;
 	uint8_t id[16] = { 0 };
 
 	if (find_id(o, io, id, err) < 0)
@@ -281,12 +300,18 @@ char *auto_find(const struct stage_options *o, const struct hp_io *io,
 		found = path[i] && path[i][0] == '/' ?
 				auto_path(path[i], name) :
 				NULL;
+		if (found && !link && is_link(found)) {
+			link = found;
+			found = NULL;
+		}
 		if (found && !is_mine(found)) {
 			free(found);
 			found = NULL;
 		}
 	}
-	if (!found)
+	if (!found && link)
+		link_found(o->local, link, err);
+	else if (!found)
 		not_found(o->local, name, path, err);
 	free_candidates(path);
 	return found;

@@ -117,7 +117,10 @@ static int open_stage(struct stage_step *s)
 static int close_stage(void *arg)
 {
 	struct stage_run *r = arg;
+	struct hpdsl_error err;
 
+	if (r->stage)
+		hpdsl_stage_undo(r->stage, &err);
 	hpdsl_stage_close(r->stage);
 	r->stage = NULL;
 	return 0;

@@ -3,6 +3,9 @@
 #include "plan.h"
 #include "stage.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+
 struct plan_inputs {
 	struct hpdsl_dataset *ds;
 	uint64_t chunks;
@@ -42,6 +45,19 @@ static int weigh(const struct stage_options *o, struct plan_inputs *in,
 	return 0;
 }
 
+/* A pipe would have to be waited for. */
+static int check_regular(const char *name, struct hpdsl_error *err)
+{
+	struct stat st;
+
+	if (stat(name, &st) < 0 || S_ISREG(st.st_mode))
+		return 0;
+	err->code = -EINVAL;
+	snprintf(err->msg, sizeof(err->msg), "%.900s: not a regular file",
+		 name);
+	return err->code;
+}
+
 /* What side files add to that, which the index knows nothing of. */
 static int weigh_sides(const struct stage_options *o, struct plan_inputs *in,
 		       struct hpdsl_error *err)
@@ -55,7 +71,9 @@ static int weigh_sides(const struct stage_options *o, struct plan_inputs *in,
 		name = NULL;
 		cmd_no_memory();
 	}
-	r = cmd_file_read(name, &text, &size, err);
+	r = check_regular(name, err);
+	if (r == 0)
+		r = cmd_file_read(name, &text, &size, err);
 	if (r == 0)
 		r = hpdsl_stage_pack_parse(o->dataset, text, size, &pack, err);
 	if (r == 0 && pack.chunks != in->chunks)

@@ -54,7 +54,11 @@ static struct cmd_text spread(const struct stage_run *r)
 	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
 	struct cmd_text t = stage_mode_of(parts, r->j->nodes);
 	size_t n = strlen(t.s);
+	struct hpdsl_stage_sums s;
 
+	hpdsl_stage_plan_sums(r->plan, &s);
+	if (parts == 1 && s.left_chunks)
+		snprintf(t.s, sizeof(t.s), "what there is room for");
 	if (parts > 1)
 		snprintf(t.s + n, sizeof(t.s) - n, ", %u parts", parts);
 	return t;

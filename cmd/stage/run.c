@@ -167,6 +167,8 @@ static int go(struct stage_run *r)
 {
 	int ret = prepare(r);
 
+	/* what is only stopped goes on */
+	r->undo = ret && ret != HPDSL_ESTOPPED;
 	if (!ret)
 		ret = run_sides(r);
 	if (!ret)
@@ -218,7 +220,9 @@ static int end(struct stage_step *s)
 
 	hpdsl_stager_free(r->stager);
 	r->stager = NULL;
-	if (r->begun)
+	if (r->undo && r->stage)
+		ret = hpdsl_stage_undo(r->stage, &s->err);
+	else if (r->begun)
 		ret = hpdsl_stage_end(r->stage, r->failure.err.code, &s->err);
 	hpdsl_stage_close(r->stage);
 	r->stage = NULL;

@@ -38,6 +38,7 @@ struct stage_run {
 	/* lock.c, run.c */
 	struct hpdsl_stage *stage;
 	bool begun;
+	bool undo; /* nothing that came is worth to stay */
 	struct hpdsl_watch watch, bar;
 
 	/* who_has.c */

@@ -98,7 +98,8 @@ struct stage_key {
 	uint64_t device, inode, name; /* name: hash, where it is not there */
 };
 int stage_key(const char *path, struct stage_key *ret, struct hpdsl_error *err);
-/* apart.c: HPDSL_EUSAGE: one of the two is the other one, or in it. */
+/* apart.c: HPDSL_EUSAGE: one of the two is the other one, or in it; or path is
+ * in another stage directory. */
 int stage_apart(const char *dataset, const char *path, struct hpdsl_error *err);
 /* For a plan, which opens and makes nothing: as hpdsl_stage_place(). */
 int stage_free(const char *path, uint64_t *ret, struct hpdsl_error *err);

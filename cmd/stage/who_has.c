@@ -6,6 +6,7 @@
 #include "nearest.h"
 #include "run.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Plans that are tried before all that is here counts as in the way. */
@@ -270,6 +271,50 @@ bool run_lacks(void *arg, uint32_t node, uint64_t chunk)
 	return !r->before || node == r->before[i] || node == r->after[i];
 }
 
+/* ---- Is there anything? ----------------------------------------------- */
+
+/* Bytes of the chunk that is wanted first of a node's parts. */
+static uint64_t first_wanted(const struct stage_run *r, uint32_t node)
+{
+	uint32_t parts = hpdsl_stage_plan_parts(r->plan);
+	struct hpdsl_stage_span s =
+		hpdsl_stage_parts_of(r->j->nodes, parts, node);
+
+	for (uint64_t i = 0; i < r->pack.chunks; i++) {
+		uint32_t part = r->use[i] % parts;
+
+		if (part >= s.first && part <= s.last)
+			return r->weight[r->use[i]];
+	}
+	return 0;
+}
+
+/* A plan of nothing, and nothing here: what asked for it is to hear why. */
+static int refuse_nothing(struct stage_run *r)
+{
+	struct hpdsl_error err = { .code = -ENOSPC };
+	uint32_t roomy = 0;
+
+	for (uint32_t n = 1; n < r->j->nodes; n++)
+		if (r->capacity[n] > r->capacity[roomy])
+			roomy = n;
+	snprintf(err.msg, sizeof(err.msg),
+		 "no node has room for the first chunk that it is to hold: %s "
+		 "has most, %s, and that chunk takes %s",
+		 stage_node_name(roomy, r->hosts ? r->hosts[roomy] : "").s,
+		 cmd_bytes(r->capacity[roomy]).s,
+		 cmd_bytes(first_wanted(r, roomy)).s);
+	return run_agree(r, &err, true);
+}
+
+static bool is_nothing(const struct stage_run *r)
+{
+	struct hpdsl_stage_sums s;
+
+	hpdsl_stage_plan_sums(r->plan, &s);
+	return !s.chunks && s.left_chunks;
+}
+
 /* ---- All of it -------------------------------------------------------- */
 
 int run_who_has(struct stage_run *r)
@@ -296,5 +341,7 @@ int run_who_has(struct stage_run *r)
 		return ret;
 	if (find_holders(r))
 		find_neighbours(r);
+	else if (is_nothing(r))
+		return refuse_nothing(r);
 	return 0;
 }

@@ -210,6 +210,12 @@ HPDSL_API int hpdsl_stage_open(const char *path,
 			       struct hpdsl_error *err);
 /* Unlocks.  NULL is harmless. */
 HPDSL_API void hpdsl_stage_close(struct hpdsl_stage *s);
+/*
+ * Before a plan is published: takes away what came into a directory that was
+ * empty when it was opened, and the directory if it was made.  One that was not
+ * empty stays as it is.  Then nothing but hpdsl_stage_close() is left.
+ */
+HPDSL_API int hpdsl_stage_undo(struct hpdsl_stage *s, struct hpdsl_error *err);
 
 struct hpdsl_stage_place {
 	uint64_t device, inode; /* of the directory */

@@ -35,7 +35,8 @@ static int read_text(const char *path, const struct hp_io *io, char **ret,
 			ret_len);
 	if (r == -ENOENT)
 		return hp_manifest_missing(io, dir.fd, path, err);
-	return r < 0 ? hp_fail_errno(err, r, "%s/%s", path, HP_MANIFEST_NAME) :
+	return r < 0 ? hp_io_slurp_fail(err, r, "%s/%s", path,
+					HP_MANIFEST_NAME) :
 		       0;
 }
 

@@ -120,8 +120,8 @@ static int same_options(struct hp_pack *p, struct hpdsl_error *err)
 	r = hp_io_slurp(p->w.io, p->target.dir, HP_MANIFEST_NAME,
 			HP_MANIFEST_MAX, &text, &len);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s/%s", p->target.output,
-				     HP_MANIFEST_NAME);
+		return hp_io_slurp_fail(err, r, "%s/%s", p->target.output,
+					HP_MANIFEST_NAME);
 	r = hp_manifest_parse(text, len, HP_MANIFEST_NAME, &m, err);
 	if (r < 0)
 		return r;

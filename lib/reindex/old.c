@@ -26,7 +26,7 @@ static int load_manifest(struct hp_reindex *x, struct hpdsl_error *err)
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s", HP_MANIFEST_NAME);
+		return hp_io_slurp_fail(err, r, "%s", HP_MANIFEST_NAME);
 	r = hp_manifest_parse(text, len, HP_MANIFEST_NAME, &x->manifest, &why);
 	x->has_manifest = r == 0;
 	if (r == 0)

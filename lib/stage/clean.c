@@ -236,6 +236,12 @@ static int clean_all(struct clean *c)
 	return r;
 }
 
+static int fail(const struct clean *c, int r, struct hpdsl_error *err)
+{
+	return hp_fail_errno(err, r, "%s%s%s: cannot be cleaned", c->s->path,
+			     *c->failed ? "/" : "", c->failed);
+}
+
 static int clean(struct clean *c, struct hpdsl_error *err)
 {
 	struct hpdsl_stage *s = c->s;
@@ -250,8 +256,7 @@ static int clean(struct clean *c, struct hpdsl_error *err)
 		clear_bytes(s);
 	r = clean_all(c);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s%s%s: cannot be cleaned",
-				     s->path, *c->failed ? "/" : "", c->failed);
+		return fail(c, r, err);
 	/* It may be a mount point, or in a directory that is not ours. */
 	if (!c->left)
 		s->io->unlink(s->io, AT_FDCWD, s->path, AT_REMOVEDIR);
@@ -276,4 +281,33 @@ int hpdsl_stage_clean(const char *path, const struct hp_io *io,
 		*ret_left = c.left;
 	}
 	return r;
+}
+
+/* ---- As if nothing had been ------------------------------------------- */
+
+int hpdsl_stage_undo(struct hpdsl_stage *s, struct hpdsl_error *err)
+{
+	struct clean c = { .s = s };
+	int r = hp_stage_in_order(s, __func__,
+				  HP_STEP(HP_STEP_OPENED) |
+					  HP_STEP(HP_STEP_INDEX) |
+					  HP_STEP(HP_STEP_BEGUN),
+				  err);
+
+	if (r < 0)
+		return r;
+	hp_stage_abandon_put(s);
+	s->ended = true;
+	if (!s->bare)
+		return 0;
+	r = read_manifest(&c, err);
+	if (r < 0)
+		return r;
+	r = clean_all(&c);
+	hp_sides_release(&c.sides);
+	if (r < 0)
+		return fail(&c, r, err);
+	if (s->made && !c.left)
+		s->io->unlink(s->io, AT_FDCWD, s->path, AT_REMOVEDIR);
+	return 0;
 }

@@ -136,6 +136,9 @@ static int fail(const struct hpdsl_stage *s, const struct hp_side_row *row,
 	if (code == -ENOENT)
 		return hp_fail(err, HPDSL_ECORRUPT, "%s/%s: is missing",
 			       s->origin, name);
+	if (code == -EINVAL)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s/%s: is no regular file",
+			       s->origin, name);
 	if (code == HPDSL_ECORRUPT)
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "%s/%s: is damaged: its checksum differs",

@@ -88,8 +88,8 @@ static int read_manifest(struct hpdsl_stage_source *s, struct hpdsl_error *err)
 	if (r == -ENOENT)
 		return hp_manifest_missing(s->io, s->dir, s->path, err);
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s/%s", s->path,
-				     HP_MANIFEST_NAME);
+		return hp_io_slurp_fail(err, r, "%s/%s", s->path,
+					HP_MANIFEST_NAME);
 	return hpdsl_stage_pack_parse(s->origin, s->manifest, n, &s->pack, err);
 }
 
@@ -196,13 +196,20 @@ void hpdsl_stage_source_pack(const struct hpdsl_stage_source *s,
 
 static int open_index(struct hpdsl_stage_source *s, struct hpdsl_error *err)
 {
+	struct stat st;
 	int r = s->io->open(s->io, s->dir, HP_INDEX_NAME, O_RDONLY | O_NONBLOCK,
 			    0);
 
+	if (r >= 0) {
+		s->index = r;
+		r = hp_io_fstat(s->io, r, &st);
+	}
 	if (r < 0)
 		return hp_fail_errno(err, r, "%s/%s", s->path, HP_INDEX_NAME);
-	s->index = r;
-	return 0;
+	return S_ISREG(st.st_mode) ?
+		       0 :
+		       hp_fail(err, HPDSL_ECORRUPT, "%s/%s: not a regular file",
+			       s->path, HP_INDEX_NAME);
 }
 
 /* The index is not what the manifest says: does the manifest say it still? */

@@ -22,6 +22,7 @@ struct hpdsl_stage {
 	uint32_t node, nodes;
 	char host[HP_STATE_TEXT], job[HP_STATE_TEXT]; /* job: or "" */
 	uint8_t boot_id[16];
+	bool made, bare; /* the directory, by us; it was empty */
 
 	/* The state file that was there. */
 	bool has_old;  /* it could be read; then also: */

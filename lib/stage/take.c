@@ -270,10 +270,18 @@ static void let_go(struct hpdsl_stage *s)
 	s->lock = s->dir = -1;
 }
 
+static int see_other(void *arg, const char *name)
+{
+	bool *bare = arg;
+
+	*bare = *bare && strcmp(name, HP_STAGE_LOCK) == 0;
+	return 0;
+}
+
 int hp_stage_take(struct hpdsl_stage *s, bool make, struct hpdsl_error *err)
 {
 	int r = 0;
-	bool made = false;
+	bool made = false, bare = true;
 
 	for (int i = 0; i < TRIES && r == 0; i++) {
 		let_go(s);
@@ -292,6 +300,9 @@ int hp_stage_take(struct hpdsl_stage *s, bool make, struct hpdsl_error *err)
 		let_go(s);
 		if (made)
 			s->io->unlink(s->io, AT_FDCWD, s->path, AT_REMOVEDIR);
+		return r;
 	}
+	s->made = made;
+	s->bare = hp_stage_list(s, see_other, &bare) == 0 && bare;
 	return r;
 }

@@ -2,10 +2,12 @@
 /* The system's file operations as a table, and the loops around a table. */
 #include "sys/io.h"
 
+#include "base/error.h"
 #include "base/mem.h"
 
 #include <errno.h>
 #include <linux/openat2.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -424,6 +426,19 @@ int hp_io_slurp_open(const struct hp_io *io, int fd, size_t max, char **ret,
 	*ret_len = (size_t)n;
 	*ret = hp_take(buf);
 	return 0;
+}
+
+int hp_io_slurp_fail(struct hpdsl_error *err, int code, const char *fmt, ...)
+{
+	char name[sizeof err->msg];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(name, sizeof name, fmt, ap);
+	va_end(ap);
+	return code == -EINVAL ?
+		       hp_fail(err, code, "%s: not a regular file", name) :
+		       hp_fail_errno(err, code, "%s", name);
 }
 
 void hp_fd_release(struct hp_fd *f)

@@ -127,6 +127,9 @@ int hp_io_slurp(const struct hp_io *io, int dir, const char *name, size_t max,
 /* The same of an open file. */
 int hp_io_slurp_open(const struct hp_io *io, int fd, size_t max, char **ret,
 		     size_t *ret_len);
+/* As hp_fail_errno, for what these return: -EINVAL is no regular file. */
+__attribute__((format(printf, 3, 4))) int hp_io_slurp_fail(
+	struct hpdsl_error *err, int code, const char *fmt, ...);
 
 /* A descriptor that closes itself: struct hp_fd f = HP_FD(io, fd). */
 struct hp_fd {

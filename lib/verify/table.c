@@ -50,7 +50,7 @@ static int read_manifest(struct hp_verify *v, struct hpdsl_error *err)
 			    &text, &len);
 
 	if (r < 0)
-		return hp_fail_errno(err, r, "%s", HP_MANIFEST_NAME);
+		return hp_io_slurp_fail(err, r, "%s", HP_MANIFEST_NAME);
 	r = hp_manifest_parse(text, len, HP_MANIFEST_NAME, &v->manifest, err);
 	if (!r)
 		v->report->bytes += len;

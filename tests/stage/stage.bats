@@ -144,15 +144,38 @@ unequal()
 		cmp - "$from/tree/$(tail -n 1 names)"
 }
 
-@test "a mode that was asked for and has no room: nothing is written" {
-	local mode
+@test "a mode that was asked for and has no room: nothing is left" {
+	local mode first
 	for mode in replicate partition copies=2; do
 		fails 3 "node 1 ($(hostname)) has room for 9.7 KiB of " \
 			stage_each "64M 9900" -q --pretend-nodes=2 \
 			--mode="$mode" "$from/ds" node%n
-		[ "$(chunks_in node0)$(chunks_in node1)" = 00 ]
-		rm -rf node*
+		compgen -G "node*" && false
 	done
+	# nor where the automatic one has room for nothing
+	fails 3 "no node has room for the first chunk that it is to hold: node 1 ($(hostname)) has most, 9.7 KiB, and that chunk takes " \
+		stage_each "10 9900" -q --pretend-nodes=2 "$from/ds" node%n
+	compgen -G "node*" && false
+	# a folder that was there stays, and so does what is in one
+	mkdir node
+	fails 3 "no node has room for the first chunk that it is to hold: node 0 ($(hostname)) has most, 9.7 KiB, " \
+		hpdsl-stage -q --capacity=9900 "$from/ds" node
+	[ -d node ] && [ -z "$(ls -A node)" ]
+	first=$(stat -c %s "$from"/ds/chunk-*.tar | sort -n | tail -n 1)
+	hpdsl-stage --capacity="$first" "$from/ds" node 2> said
+	first=$(stat -c %s node/chunk-*.tar)
+	hpdsl-stage -q --clean node
+	fails 3 "no node has room" hpdsl-stage -q --capacity=$((first - 1)) \
+		"$from/ds" node
+	[ ! -e node ]
+	hpdsl-stage --capacity="$first" "$from/ds" node 2> said
+	grep -q ': what there is room for, ' said
+	cp -r node was
+	fails 3 "has room for" hpdsl-stage -q --capacity=1 --mode=replicate \
+		"$from/ds" node
+	hpdsl-stage -q --capacity=1 "$from/ds" node
+	diff -r -x stage.hpdsl -x .stage.lock was node
+	[ "$(chunks_in node)" = 1 ]
 }
 
 @test "capacity in percent, and of a directory in memory" {

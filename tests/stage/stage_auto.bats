@@ -200,6 +200,10 @@ none_but()
 	hpdsl-stage -q --clean auto:in
 	ln -s "$PWD" "$at"
 	fails 3 "$at: is a symbolic link" hpdsl-stage "$from/ds" auto:in
+	for how in --status --clean; do
+		fails 3 "auto:in: $at is a symbolic link, and those are not followed to a stage directory" \
+			hpdsl-stage $how auto:in
+	done
 	rm "$at"
 	need_root
 	mkdir "$at"

@@ -68,9 +68,10 @@ print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"
 }
 
 @test "--status says whether what was planned is here" {
-	hpdsl-stage -q --capacity=0 "$from/ds" node0
+	hpdsl-stage -q --capacity="$(stat -c %s "$from"/ds/chunk-*.tar |
+		sort -n | tail -n 1)" "$from/ds" node0
 	[[ $(hpdsl-stage --status node0) == \
-	*"0 of 4 chunks"*"; all that was planned"* ]]
+	*"1 of 4 chunks"*"; all that was planned"* ]]
 }
 
 @test "--status: chunks that are gone, or cut off, are missing" {
@@ -90,6 +91,74 @@ print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"
 	hpdsl-stage --status --json node0 > told
 	[ "$(field told ready) $(field told missing)" = "4 0" ]
 	[ "$(field told complete)" = True ]
+}
+
+@test "LOCALDIR in another stage directory is refused" {
+	local to
+	hpdsl-stage -q "$from/ds" here
+	mkdir -p here/there here/were
+	ln -s here link
+	for to in here/sub here/there/sub link/sub "$PWD/here/there"; do
+		fails 2 "$to: is in another stage directory, $PWD/here" \
+			hpdsl-stage -q "$from/ds" "$to"
+	done
+	fails 2 "here/sub0: is in another stage directory, $PWD/here" \
+		stage 2 -q --pretend-nodes=2 "$from/ds" here/sub%n
+	[ -z "$(find here/sub* here/there -type f)" ]
+	# one that an earlier version has made there can be cleaned
+	hpdsl-stage -q "$from/ds" other
+	mv other here/were/in
+	hpdsl-stage -q --clean here/were/in
+	rmdir here/were here/there
+	hpdsl-stage -q "$from/ds" here
+	hpdsl-stage -q --clean here
+	[ ! -e here ]
+	# a lock of somebody else's is in nobody's way
+	need_root
+	mkdir in
+	touch in/.stage.lock
+	chown 12345 in/.stage.lock
+	hpdsl-stage -q "$from/ds" in/here
+	chown 0 in/.stage.lock
+	chown 12345 in
+	hpdsl-stage -q "$from/ds" in/here
+	chown 0 in
+	fails 2 "in/here: is in another" hpdsl-stage -q "$from/ds" in/here
+}
+
+@test "what is no regular file in the dataset is named" {
+	local name
+	for name in dataset.yaml index.hpdsl; do
+		rm -rf bad
+		cp -r "$from/ds" bad
+		rm bad/$name
+		mkfifo bad/$name
+		fails_any "bad/$name: not a regular file" hpdsl-stage -q bad here
+		[ ! -e here ]
+	done
+	cp "$from/ds/index.hpdsl" bad/fine
+	mv bad/fine bad/index.hpdsl
+	rm bad/dataset.yaml
+	mkfifo bad/dataset.yaml
+	fails_any "bad/dataset.yaml: not a regular file" \
+		timeout 60 hpdsl-stage --plan bad
+	fails_any "bad: dataset.yaml: not a regular file" hpdsl-index bad
+	hpdsl-verify bad > said 2> /dev/null || :
+	grep -qx 'dataset.yaml: not a regular file' said
+	fails_any "bad/dataset.yaml: not a regular file" \
+		hpdsl-pack -q --resume "$from/in" bad
+}
+
+# fails_any TEXT COMMAND..: one line with it, and some status that is not 0.
+fails_any()
+{
+	local status=0 want=$1
+	shift
+	"$@" > /dev/null 2> line || status=$?
+	cat line
+	[ "$status" != 0 ] && [ "$status" != 124 ]
+	[ "$(wc -l < line)" = 1 ]
+	grep -qF -- "$want" line
 }
 
 @test "LOCALDIR in the dataset, and the dataset in LOCALDIR, are refused" {

@@ -291,6 +291,13 @@ ready_with_sides()
 	cp -r "$from/ds" bad
 	stage 2 -q --pretend-nodes=2 bad node%n
 	check_stage placed "$from/ds" replicate "- -" node0 node1
+	# one that is no file
+	rm -r node? bad/shards.json
+	mkfifo bad/shards.json
+	fails 1 "$PWD/bad/shards.json: is no regular file" \
+		stage 2 -q --pretend-nodes=2 bad node%n
+	rm bad/shards.json
+	cp "$from/ds/shards.json" bad
 	# a bit that a node gets otherwise is asked for again
 	rm -r node?
 	HPDSL_FAULT="op=read,times=0,name=bad/shards.json,node=0,flip=5;op=pread,times=0,name=bad/shards.json,node=0,flip=5" \

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum call { HAS_INDEX, PUT_INDEX, BEGIN, PUBLISH, NEW, END, CALLS };
+enum call { HAS_INDEX, PUT_INDEX, BEGIN, PUBLISH, NEW, END, UNDO, CALLS };
 
 static const char *const called[] = {
 	[HAS_INDEX] = "hpdsl_stage_has_index",
@@ -24,6 +24,7 @@ static const char *const called[] = {
 	[PUBLISH] = "hpdsl_stage_publish",
 	[NEW] = "hpdsl_stager_new",
 	[END] = "hpdsl_stage_end",
+	[UNDO] = "hpdsl_stage_undo",
 };
 
 /* A directory, and all that its calls take. */
@@ -74,6 +75,8 @@ static int call(struct steps *t, enum call which)
 		return hpdsl_stage_publish(t->w.s, t->plan, &t->err);
 	case NEW:
 		return new_stager(t);
+	case UNDO:
+		return hpdsl_stage_undo(t->w.s, &t->err);
 	default:
 		return hpdsl_stage_end(t->w.s, 0, &t->err);
 	}
@@ -180,13 +183,15 @@ static void test_each_state(void **unused)
 	work_fresh();
 	open_it(&t);
 	make_plan(&t);
-	all_but(&t, 1U << HAS_INDEX | 1U << PUT_INDEX | 1U << BEGIN,
+	all_but(&t,
+		1U << HAS_INDEX | 1U << PUT_INDEX | 1U << BEGIN | 1U << UNDO,
 		"the directory is opened, and not begun");
 	check_not_begun(&t);
 	assert_int_equal(call(&t, HAS_INDEX), 0);
 	assert_int_equal(call(&t, BEGIN), -ENOENT);
 	must(&t, PUT_INDEX);
-	all_but(&t, 1U << PUT_INDEX, "pieces of the index are coming");
+	all_but(&t, 1U << PUT_INDEX | 1U << UNDO,
+		"pieces of the index are coming");
 	check_not_begun(&t);
 	/* What came is not the index: as if nothing had come. */
 	assert_int_equal(
@@ -196,7 +201,7 @@ static void test_each_state(void **unused)
 	assert_int_equal(work_put_index(&t.w, &t.err), 0);
 	assert_int_equal(call(&t, HAS_INDEX), 1);
 	must(&t, BEGIN);
-	all_but(&t, 1U << PUBLISH | 1U << END,
+	all_but(&t, 1U << PUBLISH | 1U << END | 1U << UNDO,
 		"it is begun, and no plan is published");
 	must(&t, PUBLISH);
 	all_but(&t, 1U << PUBLISH | 1U << NEW | 1U << END,
@@ -268,12 +273,50 @@ static void test_failures(void **unused)
 	assert_false(work_status().complete);
 }
 
+/* As if it had not been there; and what was there is there. */
+static void test_undo(void **unused)
+{
+	static const enum call upto[] = { HAS_INDEX, PUT_INDEX, BEGIN };
+	struct work w = { .job = NULL };
+	struct steps t;
+
+	(void)unused;
+	for (int i = 0; i < 9; i++) {
+		work_fresh();
+		if (i / 3)
+			run("mkdir -m 700 %s", work_dir);
+		if (i / 3 == 2)
+			run("touch %s", work_at(".stage.lock"));
+		open_it(&t);
+		if (upto[i % 3] == BEGIN)
+			assert_int_equal(work_put_index(&t.w, &t.err), 0);
+		if (upto[i % 3] != HAS_INDEX)
+			must(&t, upto[i % 3]);
+		must(&t, UNDO);
+		out_of_order(&t, UNDO, "it has ended");
+		out_of_order(&t, END, "it has ended");
+		close_it(&t);
+		assert_int_equal(work_has(""), i / 3 > 0);
+		run("[ -z \"$(ls -A %s 2> /dev/null)\" ]", work_dir);
+	}
+	work_must(&w, work_plain);
+	open_it(&t);
+	must(&t, BEGIN);
+	look("before");
+	must(&t, UNDO);
+	look("after");
+	run("cmp %s/before %s/after", work_fix.top, work_fix.top);
+	close_it(&t);
+	assert_int_equal(work_status().ready, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_state),
 		cmocka_unit_test(test_stager),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_undo),
 	};
 
 	return cmocka_run_group_tests(tests, work_setup, work_teardown);
