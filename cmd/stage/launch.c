@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_MAX_BYTES 4096
 #define TOLD_WITHIN 5 /* seconds for task 0 to say why, before -K1 ends it */
 #define WOKEN_WITHIN 10
 /* For so long a signal waits for a rank, and then ends mpirun. */
@@ -33,17 +32,26 @@ static const char by_mpirun[] = "mpirun -q --map-by ppr:1:node --bind-to none";
 static int refuse(char **argv, const char *why, const char *by)
 {
 	const char *task = getenv("SLURM_PROCID");
-	char line[LINE_MAX_BYTES] = "";
-	bool room = true;
+	cmd_auto_free char *line = NULL;
+	FILE *out;
+	size_t size;
 
 	if (task && strcmp(task, "0") != 0) {
 		sleep(TOLD_WITHIN);
 		return CMD_TROUBLE;
 	}
-	for (; *argv && room; argv++)
-		room = launch_quote(line, sizeof(line), *argv);
-	cmd_message("Slurm gave this step no PMIx, and %s; type: %s %s%s", why,
-		    by, line, room ? "" : " ..");
+	out = open_memstream(&line, &size);
+	if (!out)
+		cmd_no_memory();
+	for (; *argv; argv++) {
+		cmd_auto_free char *word = cmd_quoted(*argv);
+
+		fprintf(out, " %s", word);
+	}
+	if (fclose(out) != 0)
+		cmd_no_memory();
+	cmd_message("Slurm gave this step no PMIx, and %s; type: %s%s", why, by,
+		    line);
 	return CMD_TROUBLE;
 }
 

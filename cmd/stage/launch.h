@@ -46,9 +46,6 @@ uint32_t launch_ranks(const struct launch *l, bool pretend);
  * was to end by, 0: none. */
 int launch_status(int status, int signal);
 
-/* Appends word to line, quoted for a shell if need be; false: no room. */
-bool launch_quote(char *line, uint32_t room, const char *word);
-
 /* ---- launch_find.c ---------------------------------------------------- */
 
 enum launch_mpi launch_mpi(void);

@@ -98,34 +98,3 @@ int launch_status(int status, int signal)
 		       code :
 		       TROUBLE;
 }
-
-static bool is_plain(const char *word)
-{
-	return *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
-					   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					   "0123456789%+,-./:=@_")];
-}
-
-bool launch_quote(char *line, uint32_t room, const char *word)
-{
-	size_t n = strlen(line), worst = n + 4 * strlen(word) + 4;
-	bool plain = is_plain(word);
-
-	if (worst > room)
-		return false;
-	if (n)
-		line[n++] = ' ';
-	if (!plain)
-		line[n++] = '\'';
-	for (; *word; word++) {
-		if (*word == '\'') {
-			memcpy(line + n, "'\\'", 3);
-			n += 3;
-		}
-		line[n++] = *word;
-	}
-	if (!plain)
-		line[n++] = '\'';
-	line[n] = '\0';
-	return true;
-}

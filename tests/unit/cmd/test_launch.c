@@ -138,20 +138,6 @@ static void status_is_that_of_the_ranks(void **state)
 	assert_int_equal(launch_status(75 << 8, SIGTERM), 75);
 }
 
-static void words_are_quoted(void **state)
-{
-	char line[40] = "";
-
-	(void)state;
-	assert_true(launch_quote(line, sizeof(line), "a/b_%n=1"));
-	assert_true(launch_quote(line, sizeof(line), "it's"));
-	assert_true(launch_quote(line, sizeof(line), ""));
-	assert_true(launch_quote(line, sizeof(line), "$X"));
-	assert_string_equal(line, "a/b_%n=1 'it'\\''s' '' '$X'");
-	assert_false(launch_quote(line, sizeof(line), "xxxxxxxxxxxx"));
-	assert_string_equal(line, "a/b_%n=1 'it'\\''s' '' '$X'");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,7 +146,6 @@ int main(void)
 		cmocka_unit_test(nothing_is_begun_twice),
 		cmocka_unit_test(what_is_no_step_is_left_alone),
 		cmocka_unit_test(status_is_that_of_the_ranks),
-		cmocka_unit_test(words_are_quoted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
