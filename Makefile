@@ -204,7 +204,8 @@ $(filter-out $(STAGE),$(PROGRAMS)):
 
 $(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
 	$(BUILD)/tests/bed/stage_faults.o $(COMMON) $(BUILD)/libhpdsl.a
-$(STAGE) $(STAGE_FAULTS):
+$(STAGE) $(STAGE_FAULTS): $(if $(findstring address,$(SAN)),$(call objs, \
+	tests/bed/keep_loaded.c))
 	@mkdir -p $(@D)
 	$(if $(MPI),$(call say,LD)$(MPI) $(PIE) $(LINK_FLAGS) \
 		$(LINK_RPATH) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \
