@@ -68,18 +68,18 @@ bytes_of()
 		cmp "$from/ds/index.hpdsl" $node/index.hpdsl
 	done
 	rm report
-	stage 3 -q --pretend-nodes=3 --report=report "$from/ds" node%n
+	hpdsl-stage -q --report=report "$from/ds" node0
 	[ "$(number side_files) $(number side_origin_bytes)" = "0 0" ]
 	# the state file is what it was: nothing in it tells of them
 	rm -r node?/*.idx node?/.nv-meta node?/shards.json node?/SHA256SUMS
 	[ "$(stat -c %s node0/stage.hpdsl)" = $((4736 + 7)) ]
 	fails_verify node0 19
 	# a directory of an older version: the next run brings them
-	stage 3 --pretend-nodes=3 --report=report "$from/ds" node%n 2> text
-	grep -q ', 21 of 21 there already, 57 side files$' text
+	stage 2 --pretend-nodes=2 --report=report "$from/ds" node%n 2> text
+	grep -q ', 14 of 14 there already, 38 side files$' text
 	[ "$(number origin_bytes) $(number side_origin_bytes)" = "0 $all" ]
-	check_stage placed "$from/ds" replicate "- - -" node0 node1 node2
-	hpdsl-verify -q node2
+	check_stage placed "$from/ds" replicate "- -" node0 node1
+	hpdsl-verify -q node1
 }
 
 # fails_verify DIR N: it misses so many files there, and nothing else.
@@ -94,7 +94,7 @@ fails_verify()
 
 @test "parts have those of their chunks, and none of the whole" {
 	local how
-	for how in "3 partition" "4 copies=2" "5 copies=2"; do
+	for how in "2 partition" "4 copies=2" "5 copies=2"; do
 		rm -rf node*
 		# shellcheck disable=SC2046
 		stage "${how% *}" -q --pretend-nodes="${how% *}" \
@@ -110,14 +110,15 @@ fails_verify()
 	done
 	# what an earlier plan has left goes along with its chunk
 	rm -rf node*
-	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	hpdsl-stage -q "$from/ds" node0
+	cp -r node0 node1
 	stage 2 -q --pretend-nodes=2 --mode=partition "$from/ds" node%n
 	diff -r -x '*.hpdsl' -x .stage.lock "$from/ds" node1
 	hpdsl-verify -q node1
 	rm node1/chunk-000000.idx node1/shards.json # no part of its plan
 	hpdsl-verify -q node1
-	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
-	check_stage placed "$from/ds" replicate "- -" node0 node1
+	hpdsl-stage -q "$from/ds" node1
+	check_stage placed "$from/ds" replicate - node1
 }
 
 @test "the sums go only where chunks are as they are stored" {
@@ -137,15 +138,15 @@ fails_verify()
 }
 
 @test "several pieces, no bytes, and names of others" {
-	stage 3 --pretend-nodes=3 --mode=replicate "$from/large" node%n 2> text
+	stage 2 --pretend-nodes=2 --mode=replicate "$from/large" node%n 2> text
 	[ "$(grep -c warning text)" = 4 ]
 	for name in notes.txt .nv-meta/index.sqlite other/shards.json \
 		chunk-000004.idx; do
 		grep -q "warning: $name: in the manifest, but no side file that is known; it is not staged$" \
 			text
 	done
-	check_stage placed "$from/large" replicate "- - -" node0 node1 node2
-	[ -e node2/chunk-000001.idx ]
+	check_stage placed "$from/large" replicate "- -" node0 node1
+	[ -e node1/chunk-000001.idx ]
 	[ ! -e node0/notes.txt ]
 	hpdsl-verify -q node0
 	rm -r node*
@@ -270,6 +271,8 @@ ready_with_sides()
 	rm bad/chunk-000002.idx
 	echo >> bad/shards.json
 	flip bad/chunk-000003.tar.idx 9
+	rm bad/.nv-meta/split.yaml
+	mkfifo bad/.nv-meta/split.yaml
 	status=0
 	stage 2 -q --pretend-nodes=2 --report=report bad node%n 2> text ||
 		status=$?
@@ -277,13 +280,14 @@ ready_with_sides()
 	[ "$status" = 1 ]
 	for what in "chunk-000002.idx: is missing" \
 		"shards.json: is [0-9]* bytes, [0-9]* expected" \
-		"chunk-000003.tar.idx: is damaged: its checksum differs"; do
+		"chunk-000003.tar.idx: is damaged: its checksum differs" \
+		".nv-meta/split.yaml: is no regular file"; do
 		[ "$(grep -c "warning: node [01] (.*): $PWD/bad/$what$" text)" = 1 ]
 	done
 	[ "$(grep -vc warning text)" = 1 ]
-	[ "$(number lost_side_files)" = 3 ]
+	[ "$(number lost_side_files)" = 4 ]
 	for node in node0 node1; do
-		fails_verify $node 3
+		fails_verify $node 4
 		check_stage sound "$from/ds" $node
 		[ "$(hpdsl-stage --status --json $node | field ready)" = 7 ]
 	done
@@ -291,13 +295,6 @@ ready_with_sides()
 	cp -r "$from/ds" bad
 	stage 2 -q --pretend-nodes=2 bad node%n
 	check_stage placed "$from/ds" replicate "- -" node0 node1
-	# one that is no file
-	rm -r node? bad/shards.json
-	mkfifo bad/shards.json
-	fails 1 "$PWD/bad/shards.json: is no regular file" \
-		stage 2 -q --pretend-nodes=2 bad node%n
-	rm bad/shards.json
-	cp "$from/ds/shards.json" bad
 	# a bit that a node gets otherwise is asked for again
 	rm -r node?
 	HPDSL_FAULT="op=read,times=0,name=bad/shards.json,node=0,flip=5;op=pread,times=0,name=bad/shards.json,node=0,flip=5" \
@@ -307,40 +304,40 @@ ready_with_sides()
 	rm -r node?
 	HPDSL_FAULT="op=pread,times=0,name=bad/shards.json,error=EIO" \
 		fails 1 "bad/shards.json: cannot be read: Input/output error" \
-		stage 2 -q --pretend-nodes=2 bad node%n
+		"$STAGE" -q bad node0
 }
 
 @test "a node that cannot write ends the job, and the next run completes" {
 	HPDSL_FAULT="op=pwrite,node=1,name=shards.json,error=ENOSPC" \
 		fails 3 "node1/shards.json: cannot write: No space left on device" \
-		stage 3 -q --pretend-nodes=3 "$from/ds" node%n
+		stage 2 -q --pretend-nodes=2 "$from/ds" node%n
 	[ ! -e node0/stage.hpdsl ]
-	check_stage named "$from/ds" node0 node1 node2
-	stage 3 -q --pretend-nodes=3 "$from/ds" node%n
-	check_stage placed "$from/ds" replicate "- - -" node0 node1 node2
+	check_stage named "$from/ds" node0 node1
+	stage 2 -q --pretend-nodes=2 "$from/ds" node%n
+	check_stage placed "$from/ds" replicate "- -" node0 node1
 	# what is damaged there
 	flip node1/chunk-000001.idx 3
 	echo >> node1/.nv-meta/split.yaml
-	stage 3 --pretend-nodes=3 --recheck "$from/ds" node%n 2> text
+	stage 2 --pretend-nodes=2 --recheck "$from/ds" node%n 2> text
 	grep -q 'warning: node 1 .*: chunk-000001.idx: damaged; removed$' text
 	grep -q 'warning: node 1 .*: .nv-meta/split.yaml: not of its size; removed$' \
 		text
-	check_stage placed "$from/ds" replicate "- - -" node0 node1 node2
+	check_stage placed "$from/ds" replicate "- -" node0 node1
 }
 
 @test "--clean removes them by name, and leaves what is of others" {
 	hpdsl-stage -q "$from/ds" here
+	cp -r here was
 	touch here/.nv-meta/index.sqlite here/chunk-000007.idx
 	hpdsl-stage --clean here 2> text
 	[ "$(find here -type f | sort)" = "here/.nv-meta/index.sqlite
 here/chunk-000007.idx" ]
 	grep -q 'here: stays, for 2 files of others in it$' text
-	rm -r here
-	hpdsl-stage -q "$from/ds" here
-	: > here/.nv-meta/..info.json.part
-	hpdsl-stage --clean -q here
-	[ ! -e here ]
+	: > was/.nv-meta/..info.json.part
+	hpdsl-stage --clean -q was
+	[ ! -e was ]
 	# names of side files that nobody has staged
+	rm -r here
 	hpdsl-pack -q --chunks=3 "$from/tree" bare
 	hpdsl-stage -q bare here
 	touch here/shards.json here/chunk-000001.idx
@@ -387,7 +384,7 @@ same()
 	for node in "${@:2}"; do
 		diff -r -x stage.hpdsl -x .stage.lock "$1" "$node"
 		hpdsl-verify "$node" > lines 2>&1
-		[ -z "$(grep -i warning lines)" ]
+		run ! grep -i warning lines
 	done
 }
 
@@ -406,47 +403,54 @@ same()
 		chunk-000002.idx=9 chunk-000003.idx=9
 	sed -n 's/^checksum: //p' {none,all,dali,again}/dataset.yaml |
 		sort -u | wc -l | grep -qx 4
-	stage 2 -q --pretend-nodes=2 all node%n
-	same all node0 node1
-	for what in none all dali again all none; do
-		stage 2 --pretend-nodes=2 $what node%n 2> text
+	hpdsl-stage -q all here
+	cp -r here was
+	for what in dali again all none; do
+		hpdsl-stage $what here 2> text
 		cat text
 		[ "$(wc -l < text)" = 1 ]
-		grep -q '8 of 8 there already\|nothing to do: ' text
-		same $what node0 node1
+		grep -q '4 of 4 there already\|nothing to do: ' text
+		same $what here
 	done
 	# killed on the way: who goes on, and who cleans, leaves nothing
 	for op in unlink,name=.idx,after=2 unlink,name=.nv-meta \
 		fsync rename,name=dataset.yaml; do
-		for then in go clean; do
-			rm -rf here
-			hpdsl-stage -q all here
-			status=0
-			HPDSL_FAULT="op=$op,kill" "$STAGE" -q none here \
-				2> /dev/null || status=$?
-			[ "$status" != 0 ]
-			[ $then = clean ] || hpdsl-stage -q none here
-			[ $then = clean ] || same none here
-			hpdsl-stage -q --clean here
-			[ ! -e here ]
-		done
+		rm -rf here
+		cp -r was here
+		status=0
+		HPDSL_FAULT="op=$op,kill" "$STAGE" -q none here \
+			2> /dev/null || status=$?
+		[ "$status" != 0 ]
+		cp -r here other
+		hpdsl-stage -q --clean other
+		[ ! -e other ]
+		case $op in unlink,name=.idx* | rename*)
+			hpdsl-stage -q none here
+			same none here ;;
+		esac
 	done
 }
 
 @test "killed at any instant, the next run completes" {
 	local op
-	for op in open,name=.idx.part,after=3 pwrite,name=shards.json.part \
-		rename,name=SHA256SUMS mkdir,name=.nv-meta \
-		rename,name=split.yaml; do
-		rm -rf here
+	# some of them go on with what the one before has left
+	for op in open,name=.idx.part,after=3 mkdir,name=.nv-meta \
+		rename,name=split.yaml fresh pwrite,name=shards.json.part \
+		fresh rename,name=SHA256SUMS; do
+		if [ $op = fresh ]; then
+			hpdsl-stage -q "$from/ds" here
+			check_stage placed "$from/ds" replicate - here
+			rm -r here
+			continue
+		fi
 		status=0
 		HPDSL_FAULT="op=$op,kill" "$STAGE" -q "$from/ds" here \
 			2> /dev/null || status=$?
 		[ "$status" != 0 ]
 		check_stage named "$from/ds" here
-		hpdsl-stage -q "$from/ds" here
-		check_stage placed "$from/ds" replicate - here
 	done
+	hpdsl-stage -q "$from/ds" here
+	check_stage placed "$from/ds" replicate - here
 }
 
 @test "one node opens each at the origin, once, and the others do not" {
@@ -471,12 +475,12 @@ same()
 	[ -c /dev/fuse ] || skip "no /dev/fuse"
 	mkdir mnt
 	"$BUILD/tests/bed/origin" "$from/large" mnt -o "watch=$$,rate=20M"
-	stage 3 -q --pretend-nodes=3 mnt node%n 2> /dev/null
+	stage 2 -q --pretend-nodes=2 mnt node%n 2> /dev/null
 	awk '$1 == "file" && $5 ~ /(idx|shards.json|split.yaml)$/ {
 		print $2, $4, $5 }' mnt/.origin-stats | sort -k 3 > counted
 	cat counted
 	fusermount3 -u mnt
 	[ "$(cut -d' ' -f 1-2 counted | xargs)" = \
 		"40 1 1500000 1 0 1 524288 1 $(stat -c %s "$from"/large/chunk-000003.idx) 1 3000001 1" ]
-	check_stage placed "$from/large" replicate "- - -" node0 node1 node2
+	check_stage placed "$from/large" replicate "- -" node0 node1
 }
