@@ -6,9 +6,12 @@
 #ifndef CMD_STAGE_LAUNCH_H
 #define CMD_STAGE_LAUNCH_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Set for what mpirun starts: the step that it was started from. */
 #define LAUNCH_MARK "HPDSL_STAGE_LAUNCHED"
@@ -46,6 +49,13 @@ uint32_t launch_ranks(const struct launch *l, bool pretend);
  * was to end by, 0: none. */
 int launch_status(int status, int signal);
 
+/*
+ * Is path the folder that Open MPI's daemons have for that job of theirs, by
+ * its number in a rank's environment, on a node where they run for user: a
+ * folder ompi.NODE.USER, and in it jf.FAMILY?
+ */
+bool launch_is_session(const char *path, const char *job, uid_t user);
+
 /* ---- launch_find.c ---------------------------------------------------- */
 
 enum launch_mpi launch_mpi(void);
@@ -63,19 +73,38 @@ struct launch_rank {
 	const char *step;
 	int dir; /* its folder in /proc, -1: none */
 	int pid;
-	bool met;  /* there was one */
-	bool wish; /* SIGUSR1 */
-	int end;   /* the signal to end by; 0: none */
+	bool met;		/* there was one */
+	bool wish;		/* SIGUSR1 */
+	int end;		/* the signal to end by; 0: none */
+	char session[PATH_MAX]; /* the daemon's folder; "": not known */
 };
+
+/* Is what is open there this user's? */
+static inline bool launch_is_mine(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_uid == geteuid();
+}
 
 /* Keeps a signal of this task's for it. */
 void launch_rank_take(struct launch_rank *r, int signal);
 /* Finds it, and hands on what was kept.  True: it is there. */
 bool launch_rank_pass(struct launch_rank *r);
 void launch_rank_release(struct launch_rank *r);
+/* Is anything here that mpirun has started from that step, or it itself? */
+bool launch_rank_any(const char *step);
 
 /* Those to wait for, from here on blocked: the caller's, and SIGURG. */
 sigset_t launch_signals(void);
+
+/* ---- launch_tidy.c ---------------------------------------------------- */
+
+/* Removes the folder of a daemon that was killed before it could: behind the
+ * end of all that the step's mpirun has started here. */
+void launch_tidy(const struct launch_rank *r);
+/* What is in it, no link followed; and the folder above, if it is empty. */
+void launch_remove(const char *path);
 
 /* ---- launch_wait.c ---------------------------------------------------- */
 

@@ -98,3 +98,26 @@ int launch_status(int status, int signal)
 		       code :
 		       TROUBLE;
 }
+
+/* ".../ompi.NODE.1000/jf.41166"; the job is 41166 * 65536 + 1. */
+bool launch_is_session(const char *path, const char *job, uid_t user)
+{
+	char family[40], whose[40];
+	const char *slash = strrchr(path, '/'), *top = slash;
+	size_t n =
+		(size_t)snprintf(whose, sizeof(whose), ".%u/", (unsigned)user);
+	unsigned long long number;
+	char *end;
+
+	if (*path != '/' || *job < '0' || *job > '9')
+		return false;
+	number = strtoull(job, &end, 10);
+	if (*end || number > UINT32_MAX)
+		return false;
+	snprintf(family, sizeof(family), "/jf.%llu", number >> 16);
+	while (top > path && top[-1] != '/')
+		top--;
+	return strcmp(slash, family) == 0 && strncmp(top, "ompi.", 5) == 0 &&
+	       (size_t)(slash + 1 - top) > n + 5 &&
+	       strncmp(slash + 1 - n, whose, n) == 0;
+}

@@ -31,30 +31,95 @@ static ssize_t read_all(int dir, const char *name, char *to, size_t room)
 	return got < 0 ? -1 : n;
 }
 
-/* Is this what mpirun has started from that step, and not mpirun itself? */
-static bool is_rank(int dir, const char *step)
-{
-	cmd_auto_free char *env = malloc(ENVIRON_MAX);
-	bool marked = false, ranked = false;
-	char mark[sizeof(LAUNCH_MARK) + 64];
-	ssize_t n;
+/* What is told of a process by its environment. */
+struct told {
+	bool marked; /* mpirun has started it from that step, or is it */
+	bool ranked;
+	char *env; /* all of it, for those below */
+	const char *session, *job;
+};
 
-	if (!env)
-		return false;
+static const char *value(const char *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(env, name, n) == 0 ? env + n : NULL;
+}
+
+/* Its environment is the caller's to free. */
+static struct told look(int dir, const char *step)
+{
+	/* by its name in Slurm: some see the processes of other nodes */
+	const char *node = getenv("SLURMD_NODENAME");
+	bool other = false;
+	struct told t = { .env = malloc(ENVIRON_MAX),
+			  .session = "",
+			  .job = "" };
+	char mark[sizeof(LAUNCH_MARK) + 64];
+	ssize_t n = t.env ? read_all(dir, "environ", t.env, ENVIRON_MAX) : 0;
+	const char *v;
+
 	snprintf(mark, sizeof(mark), LAUNCH_MARK "=%s", step);
-	n = read_all(dir, "environ", env, ENVIRON_MAX);
-	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(env + i) + 1) {
-		marked |= !strcmp(env + i, mark);
-		ranked |= !strncmp(env + i, "OMPI_COMM_WORLD_RANK=", 21);
+	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(t.env + i) + 1) {
+		const char *e = t.env + i;
+
+		t.marked |= !strcmp(e, mark);
+		t.ranked |= value(e, "OMPI_COMM_WORLD_RANK=") != NULL;
+		v = value(e, "OMPI_MCA_orte_jobfam_session_dir=");
+		t.session = v ? v : t.session;
+		v = value(e, "OMPI_MCA_ess_base_jobid=");
+		t.job = v ? v : t.job;
+		v = value(e, "SLURMD_NODENAME=");
+		other |= v && node && strcmp(v, node) != 0;
 	}
-	return marked && ranked;
+	t.marked &= !other;
+	return t;
+}
+
+/* Is this what mpirun has started from that step, and not mpirun itself? */
+static bool is_rank(struct launch_rank *r, int dir)
+{
+	struct told t = look(dir, r->step);
+	bool is = t.marked && t.ranked;
+
+	if (is && strlen(t.session) < sizeof(r->session) &&
+	    launch_is_session(t.session, t.job, geteuid()))
+		strcpy(r->session, t.session);
+	free(t.env);
+	return is;
+}
+
+bool launch_rank_any(const char *step)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	bool any = !proc;
+
+	while (proc && !any && (e = readdir(proc))) {
+		int dir = *e->d_name < '1' || *e->d_name > '9' ?
+				  -1 :
+				  openat(dirfd(proc), e->d_name,
+					 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (dir < 0)
+			continue;
+		if (launch_is_mine(dir)) {
+			struct told t = look(dir, step);
+
+			any = t.marked;
+			free(t.env);
+		}
+		close(dir);
+	}
+	if (proc)
+		closedir(proc);
+	return any;
 }
 
 static void find(struct launch_rank *r)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *e;
-	struct stat st;
 
 	while (proc && r->dir < 0 && (e = readdir(proc))) {
 		if (*e->d_name < '1' || *e->d_name > '9')
@@ -63,8 +128,7 @@ static void find(struct launch_rank *r)
 		r->dir = openat(dirfd(proc), e->d_name,
 				O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (r->dir >= 0 &&
-		    (fstat(r->dir, &st) < 0 || st.st_uid != geteuid() ||
-		     !is_rank(r->dir, r->step))) {
+		    (!launch_is_mine(r->dir) || !is_rank(r, r->dir))) {
 			close(r->dir);
 			r->dir = -1;
 		}

@@ -42,5 +42,6 @@ int launch_wait(const struct launch *l)
 		signal = sigtimedwait(&signals, NULL, &pause);
 	}
 	launch_rank_release(&rank);
+	launch_tidy(&rank);
 	return CMD_DONE;
 }

@@ -39,8 +39,7 @@ tasks()
 	[ "$("$nodes" on "$bed" 1 pgrep -c -x hpdsl-stage)" = "$1" ]
 }
 
-# nothing_left [NAME]: no process, no step and no file, but below such folders
-# of TMPDIR; before the next job.
+# nothing_left: no process, no step and no file; before the next job.
 nothing_left()
 {
 	all_done
@@ -48,8 +47,7 @@ nothing_left()
 	run ! "$nodes" on "$bed" 1 pgrep -l 'mpirun|orte|scancel|srun'
 	for n in 1 2 3; do
 		left=$("$nodes" on "$bed" "$n" find /dev/shm "$bed/tmp" \
-			-mindepth 1 -not -type d \
-			-not -path "$bed/tmp/${1:-}/*")
+			-mindepth 1 -not -type d)
 		[ -z "$left" ] || { echo "left: $left"; return 1; }
 	done
 }
@@ -139,9 +137,12 @@ staged_on_all()
 		case $how in
 		USR*)	grep -q 'stopped early, as asked' out
 			nothing_left ;;
-		# it is for mpirun's srun too, which kills Open MPI's daemons
+		# it is for mpirun's srun too, which kills Open MPI's daemons, and
+		# what these leave the tasks remove that waited
 		TERM*)	grep -q 'ended by SIGTERM' out
-			nothing_left 'ompi.*' ;;
+			nothing_left
+			[ -z "$("$nodes" on "$bed" 1 find "$bed/tmp" \
+				-name 'ompi.*')" ] ;;
 		esac
 	done
 }

@@ -4,6 +4,9 @@
  * and never twice.
  */
 #include "cmd/stage/launch_plan.c"
+#include "cmd/stage/launch_tidy.c"
+#include "shell.h"
+#include "tmp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,6 +141,81 @@ static void status_is_that_of_the_ranks(void **state)
 	assert_int_equal(launch_status(75 << 8, SIGTERM), 75);
 }
 
+static void a_session_is_of_this_job_and_user(void **state)
+{
+	static const char *const job = "2697854977"; /* 41166 << 16 | 1 */
+	static const struct {
+		const char *path, *job;
+	} no[] = {
+		{ "/tmp/ompi.n1.1000/jf.41167", job },
+		{ "/tmp/ompi.n1.1001/jf.41166", job },
+		{ "/tmp/ompi.n1.11000/jf.41166", job },
+		{ "/tmp/ompi.1000/jf.41166", job },
+		{ "/tmp/ompi.n1.1000/jf.41166/", job },
+		{ "/tmp/ompi.n1.1000/jf.41166/0", job },
+		{ "/tmp/ompi.n1.1000/../jf.41166", job },
+		{ "/tmp/ompi.n1.1000", job },
+		{ "/tmp/own/jf.41166", job },
+		{ "ompi.n1.1000/jf.41166", job },
+		{ "/jf.41166", job },
+		{ "/", job },
+		{ "", job },
+		{ "/tmp/ompi.n1.1000/jf.41166", "" },
+		{ "/tmp/ompi.n1.1000/jf.41166", "2697854977x" },
+		{ "/tmp/ompi.n1.1000/jf.41166", "-1597112319" },
+		{ "/tmp/ompi.n1.1000/jf.0", "99999999999999999999" },
+	};
+
+	(void)state;
+	assert_true(launch_is_session("/tmp/ompi.n1.1000/jf.41166", job, 1000));
+	assert_true(launch_is_session("/a/b c/ompi.n.de.0/jf.0", "1", 0));
+	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++)
+		if (launch_is_session(no[i].path, no[i].job, 1000))
+			fail_msg("%s, %s", no[i].path, no[i].job);
+}
+
+/* What is in the tests of launch_tidy() for those of the step. */
+static int others; /* so many times there is one */
+
+bool launch_rank_any(const char *of)
+{
+	assert_string_equal(of, "17.2");
+	return others-- > 0;
+}
+
+static void what_a_daemon_left_is_removed(void **state)
+{
+	struct launch_rank r = { .step = "17.2" };
+	char top[TMP_NAME];
+
+	(void)state;
+	assert_non_null(tmp_folder(top, sizeof top, "launch"));
+	run("cd %s && mkdir -p t/ompi.n.0/jf.1/0/1 t/ompi.n.0/jf.1/d else && "
+	    "touch t/ompi.n.0/jf.1/hwloc.sm t/ompi.n.0/jf.1/d/x else/kept && "
+	    "ln -s ../../../else t/ompi.n.0/jf.1/link && "
+	    "mkfifo t/ompi.n.0/jf.1/pipe && mkdir t/ompi.n.0/jf.2",
+	    top);
+	launch_tidy(&r); /* not known */
+	snprintf(r.session, sizeof(r.session), "%s/t/ompi.n.0/jf.1", top);
+	others = 1000; /* it is being used */
+	launch_tidy(&r);
+	run("[ -e %s/t/ompi.n.0/jf.1/hwloc.sm ]", top);
+	others = 2;
+	launch_tidy(&r);
+	run("cd %s && [ ! -e t/ompi.n.0/jf.1 ] && [ -e else/kept ] && "
+	    "[ -d t/ompi.n.0/jf.2 ]",
+	    top);
+	others = 0;
+	launch_tidy(&r);
+	/* a link is none, and with the last one goes the folder above */
+	run("cd %s && ln -s ../../else t/ompi.n.0/jf.1", top);
+	launch_tidy(&r);
+	run("cd %s && [ -e else/kept ] && rm t/ompi.n.0/jf.1", top);
+	strcpy(strrchr(r.session, '/'), "/jf.2");
+	launch_tidy(&r);
+	run("cd %s && [ -z \"$(ls -A t)\" ] && rm -r %s", top, top);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +224,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_begun_twice),
 		cmocka_unit_test(what_is_no_step_is_left_alone),
 		cmocka_unit_test(status_is_that_of_the_ranks),
+		cmocka_unit_test(a_session_is_of_this_job_and_user),
+		cmocka_unit_test(what_a_daemon_left_is_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
