@@ -20,9 +20,11 @@
 
 #define TOLD_WITHIN 5 /* seconds for task 0 to say why, before -K1 ends it */
 #define WOKEN_WITHIN 10
-/* For so long a signal waits for a rank, and then ends mpirun. */
+/* For so long a signal waits for a rank, and then ends mpirun; where there was
+ * one, mpirun is ending, and a signal more might let it crash. */
 #define TICK_NS 100000000
 #define TICKS 10
+#define TICKS_ENDING 300
 
 /* ---- Where it is not possible ----------------------------------------- */
 
@@ -143,7 +145,7 @@ static int supervise(pid_t child, const struct launch *l,
 {
 	const struct timespec tick = { .tv_nsec = TICK_NS };
 	struct launch_rank rank = { .step = l->step, .dir = -1 };
-	int status = CMD_TROUBLE << 8, left = TICKS;
+	int status = CMD_TROUBLE << 8, ticks = 0;
 
 	rank.wish = cmd_stop;
 	while (waitpid(child, &status, WNOHANG) == 0) {
@@ -154,7 +156,8 @@ static int supervise(pid_t child, const struct launch *l,
 		launch_rank_take(&rank, signal);
 		if (rank.end)
 			*ret_end = rank.end;
-		if (!launch_rank_pass(&rank) && rank.end && !left--) {
+		if (!launch_rank_pass(&rank) && rank.end &&
+		    ++ticks > (rank.met ? TICKS_ENDING : TICKS)) {
 			kill(child, SIGINT);
 			rank.end = 0;
 		}

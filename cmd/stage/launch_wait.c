@@ -13,6 +13,7 @@
 #define LOOK_EVERY 0.2
 #define COMES_WITHIN 60
 #define WOKEN_WITHIN 10
+#define HOLD 5 /* looks, for those that end it */
 
 /* The tasks of one node look for it one after the other. */
 static struct timespec pause_of(const struct launch *l)
@@ -30,13 +31,20 @@ int launch_wait(const struct launch *l)
 	struct launch_rank rank = { .step = l->step, .dir = -1 };
 	sigset_t signals = launch_signals();
 	double until = stage_now() + COMES_WITHIN;
-	int signal = 0;
+	int signal = 0, end = 0, held = 0;
 
 	rank.wish = cmd_stop;
 	while (signal != SIGURG && stage_now() < until) {
 		bool ends = signal == SIGTERM || signal == SIGINT;
 
-		launch_rank_take(&rank, signal);
+		/* mostly all tasks have got it, and task 0 sees to the end:
+		 * ranks that die at once let some mpirun crash */
+		if (ends)
+			end = signal;
+		if (end && held++ == HOLD)
+			launch_rank_take(&rank, end);
+		if (signal == SIGUSR1)
+			launch_rank_take(&rank, signal);
 		if (launch_rank_pass(&rank) || (ends && !rank.met))
 			until = stage_now() + WOKEN_WITHIN;
 		signal = sigtimedwait(&signals, NULL, &pause);
