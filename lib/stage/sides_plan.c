@@ -16,13 +16,48 @@ static bool has_expanded(const struct hpdsl_stage *s)
 	return false;
 }
 
-bool hp_stage_side_planned(const struct hpdsl_stage *s,
-			   const struct hpdsl_stage_plan *plan,
-			   const struct hp_side_row *r)
+static bool is_planned(const struct hpdsl_stage *s,
+		       const struct hpdsl_stage_plan *plan,
+		       const struct hp_side_row *r)
 {
 	if (hp_side_row_of_chunk(r))
 		return hp_spread_holds(plan, s->node, r->chunk);
 	return hp_spread_whole(plan) &&
+	       (r->kind != HP_SIDE_SUMS || !has_expanded(s));
+}
+
+/* Is the chunk here, and of this node's parts? */
+static bool is_here(const struct hpdsl_stage *s,
+		    const struct hpdsl_stage_plan *plan, uint64_t chunk)
+{
+	struct hpdsl_stage_span mine =
+		hpdsl_stage_parts_of(s->nodes, plan->parts, s->node);
+	uint64_t part = chunk % plan->parts;
+
+	return hp_stage_here(s, chunk) != HP_CHUNK_ABSENT &&
+	       part >= mine.first && part <= mine.last;
+}
+
+static bool all_here(const struct hpdsl_stage *s,
+		     const struct hpdsl_stage_plan *plan)
+{
+	bool all = plan->parts == 1;
+
+	for (uint64_t c = 0; c < s->chunks && all; c++)
+		all = is_here(s, plan, c);
+	return all;
+}
+
+/* Of a chunk that an earlier plan has left, too: readers find it here. */
+bool hp_stage_side_planned(const struct hpdsl_stage *s,
+			   const struct hpdsl_stage_plan *plan,
+			   const struct hp_side_row *r)
+{
+	if (is_planned(s, plan, r))
+		return true;
+	if (hp_side_row_of_chunk(r))
+		return is_here(s, plan, r->chunk);
+	return all_here(s, plan) &&
 	       (r->kind != HP_SIDE_SUMS || !has_expanded(s));
 }
 
@@ -34,7 +69,7 @@ uint64_t hp_stage_sides_held(const struct hpdsl_stage *s,
 	for (uint32_t i = 0; i < s->sides.n; i++) {
 		const struct hp_side_row *r = &s->sides.row[i];
 
-		if (r->here && !(plan && hp_stage_side_planned(s, plan, r)))
+		if (r->here && !(plan && is_planned(s, plan, r)))
 			sum = hp_fit_add(sum, r->bytes);
 	}
 	return sum;

@@ -293,6 +293,30 @@ static void test_replaced(void **state)
 	}
 }
 
+/* What is here for lack of room no more in the plan has its side files. */
+static void test_replaced_with_less_room(void **state)
+{
+	struct work w = { .job = NULL };
+
+	(void)state;
+	work_fresh();
+	work_must(&w, none);
+	w = (struct work){ .limit = 1000 };
+	work_must(&w, ds);
+	assert_int_equal(w.copied, 0);
+	assert_int_equal(w.sides, ALL);
+	check_same(ds);
+	/* Not all are here: those of the chunks. */
+	run("rm %s", work_at("chunk-000002.tar"));
+	w = (struct work){ .limit = 1000 };
+	work_must(&w, none);
+	w = (struct work){ .limit = 1000 };
+	work_must(&w, ds);
+	assert_int_equal(w.sides, 2 * 3);
+	assert_false(work_has("shards.json"));
+	assert_false(work_has("chunk-000002.idx"));
+}
+
 /* What of others is there, too, stays, and is no longer taken for ours. */
 static void test_replaced_others(void **state)
 {
@@ -715,6 +739,7 @@ int main(void)
 		cmocka_unit_test(test_expanded),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_replaced_with_less_room),
 		cmocka_unit_test(test_replaced_others),
 		cmocka_unit_test(test_replaced_unread),
 		cmocka_unit_test(test_replaced_faults),
