@@ -149,7 +149,8 @@ static int supervise(pid_t child, const struct launch *l,
 
 	rank.wish = cmd_stop;
 	while (waitpid(child, &status, WNOHANG) == 0) {
-		int signal = rank.wish || rank.end ?
+		/* it may be gone when the first signal is here */
+		int signal = rank.wish || rank.end || !rank.met ?
 				     sigtimedwait(signals, NULL, &tick) :
 				     sigwaitinfo(signals, NULL);
 
