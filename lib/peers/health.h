@@ -4,12 +4,12 @@
  * passed in: nothing here looks at a clock.  Nanoseconds of one clock that does
  * not go back; where it seems to, nothing happens.
  *
- *	well     it answers
- *	late     owes an answer, and not a byte of it came for a second:
- *whatever it is asked for goes elsewhere; what it owes is the probe suspect
- *refused or reset, or late for five seconds: its connections are to be closed;
- *one request in 1, 2, 4 .. 30 seconds is let through banned   three times its
- *bytes were not what their checksums say: for good
+ * Well: it answers.  Late: it owes an answer, and not a byte of it came for a
+ * second; whatever it is asked for goes elsewhere, and what it owes is the
+ * probe.  Suspect: it refused or was reset, or was late for five seconds; its
+ * connections are to be closed, and one request in 1, 2, 4 .. 30 seconds is let
+ * through.  Banned: three times its bytes were not what their checksums say;
+ * that is for good.
  *
  * One byte makes it well again, but where it is banned.
  */
