@@ -126,10 +126,19 @@ uint32_t hp_whom_adopter(const struct hp_whom *c, uint32_t except)
 	return found;
 }
 
+static bool is_enough(const struct hp_whom *c)
+{
+	return c->asked >= HP_WHOM_MOST ||
+	       (c->patience && c->waited >= c->patience);
+}
+
 struct hp_whom_is hp_whom(const struct hp_whom *c)
 {
-	struct hp_whom_is ret = { HP_WHOM_HOLDER, HP_WHY_HOLDS, holder(c) };
+	struct hp_whom_is ret = { HP_WHOM_ORIGIN, HP_WHY_ENOUGH, HP_NO_NODE };
 
+	if (is_enough(c))
+		return ret;
+	ret = (struct hp_whom_is){ HP_WHOM_HOLDER, HP_WHY_HOLDS, holder(c) };
 	if (ret.node != HP_NO_NODE)
 		return ret;
 	ret = (struct hp_whom_is){ HP_WHOM_ORIGIN, HP_WHY_CUT_OFF, HP_NO_NODE };

@@ -28,13 +28,21 @@ struct hp_peer_view {
 };
 typedef struct hp_peer_view hp_peer_look(void *arg, uint32_t node);
 
+/*
+ * So often somebody is asked for one thing, then the origin: nodes which say
+ * one after the other that they have not got it, or no time, end there.
+ */
+#define HP_WHOM_MOST 4
+
 struct hp_whom {
 	uint32_t nodes, self; /* self: the node of who asks */
 	uint32_t chunk;
-	/* Who is planned to hold it, from first to last; first > last: nobody.
-	 */
+	/* planned to hold it, from first to last; first > last: nobody */
 	uint32_t first, last;
 	uint32_t before; /* who was asked last for this; HP_NO_NODE: nobody */
+	uint32_t asked;	 /* how often somebody was, at HP_WHOM_MOST no more */
+	/* Since the first of them was, and for how long that may be; 0: any. */
+	uint64_t waited, patience;
 	hp_peer_look *look;
 	void *arg;
 };
@@ -49,6 +57,7 @@ enum hp_whom_why {
 	HP_WHY_HOLDS,
 	HP_WHY_ADOPTS,
 	HP_WHY_CUT_OFF, /* fewer than half of all nodes live: no adoption */
+	HP_WHY_ENOUGH,	/* asked too often, or for too long */
 	HP_WHY_ALONE,	/* nobody is left to adopt it but who was just asked */
 };
 
@@ -59,6 +68,10 @@ struct hp_whom_is {
 };
 
 /*
+ * To be called again when who was asked has failed, denies it or is late, and
+ * when patience is over: a node that sends a byte now and then is never late.
+ * So each request ends: in bytes, or at the origin after patience at most.
+ *
  * Looks at the chunk's holders, and only if none will do at all nodes: then in
  * O(nodes).  The adopter may be the node of who asks.
  */

@@ -30,8 +30,14 @@ static struct hp_peer_view look(void *arg, uint32_t node)
 static struct hp_whom question(uint32_t nodes, uint32_t self, uint32_t chunk,
 			       uint32_t first, uint32_t last)
 {
-	return (struct hp_whom){ nodes, self,	    chunk, first,
-				 last,	HP_NO_NODE, look,  of };
+	return (struct hp_whom){ .nodes = nodes,
+				 .self = self,
+				 .chunk = chunk,
+				 .first = first,
+				 .last = last,
+				 .before = HP_NO_NODE,
+				 .look = look,
+				 .arg = of };
 }
 
 static void all_live(uint32_t nodes)
