@@ -232,14 +232,12 @@ int hp_asked(const struct hp_book_head *b, const struct hp_asked *what,
 	if (!get_proof(b, what->proof, &a, is) || !hp_ask_mac(b, &a, should) ||
 	    !hp_mac_is(is, should))
 		return HP_ASKED_UNPROVEN;
+	*ret = a;
 	if (!method)
 		return HP_ASKED_OTHERS;
 	if (!path)
 		return HP_ASKED_NOTHING;
-	if (!range)
-		return HP_ASKED_BAD;
-	*ret = a;
-	return HP_ASKED_WELL;
+	return range ? HP_ASKED_WELL : HP_ASKED_BAD;
 }
 
 /* ---- An answer -------------------------------------------------------- */

@@ -88,7 +88,8 @@ enum {
 /*
  * Reads a request and checks its proof.  What is said before the proof is right
  * is 403, whatever else is wrong.  Whether there is such a chunk, and so many
- * bytes in it, is still to be looked at.
+ * bytes in it, is still to be looked at.  *ret is set unless it is 403: the
+ * answer's proof needs it, whatever is said; what could not be read is 0 in it.
  */
 int hp_asked(const struct hp_book_head *b, const struct hp_asked *what,
 	     struct hp_ask *ret);

@@ -221,10 +221,11 @@ static void somebody_else_is_not_believed(void **state)
 static int proven(const char *method, const char *path, const char *range,
 		  enum hp_ask_kind kind, uint32_t chunk)
 {
-	struct hp_ask a = ask(), is;
-	uint8_t mac[HP_MAC];
+	struct hp_ask a = ask(), is = { .chunk = 99 };
+	uint8_t mac[HP_MAC], again[HP_MAC];
 	char proof[HP_ASK_PROOF];
 	const struct hp_asked what = { method, path, range, proof };
+	int ret;
 
 	a.method = !strcmp(method, "GET")  ? HP_ASK_GET :
 		   !strcmp(method, "HEAD") ? HP_ASK_HEAD :
@@ -235,7 +236,12 @@ static int proven(const char *method, const char *path, const char *range,
 	a.last = HP_ASK_NO_LAST;
 	assert_true(hp_ask_mac(&book, &a, mac));
 	hp_ask_proof(&book, &a, mac, proof);
-	return hp_asked(&book, &what, &is);
+	ret = hp_asked(&book, &what, &is);
+	/* the answer can be proven, whatever it is */
+	assert_int_not_equal(ret, HP_ASKED_UNPROVEN);
+	assert_true(hp_ask_mac(&book, &is, again));
+	assert_memory_equal(mac, again, HP_MAC);
+	return ret;
 }
 
 static void what_is_not_there_has_no_path(void **state)
