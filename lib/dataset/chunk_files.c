@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open chunk files of a dataset, by the numbers of the chunks.  Those of a
- * stage directory are here or at the origin, and if what is here cannot be
- * used, that is no reason not to read.
+ * Open chunks of a dataset, by their numbers.  Those of a stage directory are
+ * here or at the origin, and if what is here cannot be used, that is no reason
+ * not to read.
  */
 #include "dataset/dataset.h"
 
@@ -67,7 +67,8 @@ static void name_get(const struct wanted *w, struct name *n)
 	n->own = NULL;
 	n->p = n->buf;
 	if (w->ds->stage && w->at != HP_AT_ORIGIN)
-		hp_stage_chunk_name(w->chunk, w->at == HP_AT_EXPANDED, n->buf);
+		hp_stage_chunk_name(w->chunk, w->ds->sources->of[w->at]->plain,
+				    n->buf);
 	else
 		copy_name(w, n->buf);
 	if (w->ds->stage && w->at == HP_AT_ORIGIN)
@@ -83,9 +84,8 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
 	auto_name name;
 
 	name_get(&w, &name);
-	snprintf(buf, HP_CHUNK_FILE_TEXT, "%s%s%.690s",
-		 at == HP_AT_ORIGIN ? "" : ds->path,
-		 at == HP_AT_ORIGIN ? "" : "/", name.p ? name.p : name.buf);
+	ds->sources->of[at]->text(ds->path, name.p ? name.p : name.buf, buf,
+				  HP_CHUNK_FILE_TEXT);
 	return buf;
 }
 
@@ -94,73 +94,72 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
  * its own checksum.  But of a stage directory there is another file to read,
  * and at the origin another dataset may have come in the meantime.
  */
-static int check(const struct wanted *w, const struct stat *st,
+static int check(const struct wanted *w, const struct hp_source *s,
 		 struct hpdsl_error *err)
 {
-	const struct hpdsl_chunk *c = w->chunk;
-	uint64_t want = w->at == HP_AT_EXPANDED ? c->plain_bytes : c->bytes;
+	char text[HP_CHUNK_FILE_TEXT];
+	uint64_t size;
+	int r = s->ops->identity(s, w->chunk, &size);
 
-	if (!S_ISREG(st->st_mode))
-		return hp_fail(err, HPDSL_ECORRUPT, "not a regular file");
-	if (w->ds->stage && !w->any_size && (uint64_t)st->st_size != want)
-		return hp_fail(err, HPDSL_ECORRUPT,
-			       "is %" PRIu64 " bytes, %" PRIu64 " expected",
-			       (uint64_t)st->st_size, want);
-	return 0;
+	if (r == HP_SOURCE_IS_IT ||
+	    (r == HP_SOURCE_IS_SIZED && (!w->ds->stage || w->any_size)))
+		return 0;
+	hp_chunk_file_text(w->ds, w->chunk, w->at, text);
+	if (r < 0)
+		return hp_fail_errno(err, r, "%s", text);
+	if (r == HP_SOURCE_IS_ODD)
+		return hp_fail(err, HPDSL_ECORRUPT, "%s: not a regular file",
+			       text);
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "%s: is %" PRIu64 " bytes, %" PRIu64 " expected", text,
+		       size, hp_source_size(s, w->chunk));
+}
+
+static struct hp_source source_of(const struct wanted *w)
+{
+	return hp_source_of(w->ds->sources, w->at, w->ds->io, w->chunk->number);
 }
 
 static int open_chunk(void *arg, struct hpdsl_error *err)
 {
 	const struct wanted *w = arg;
-	const struct hp_io *io = w->ds->io;
-	hp_auto_fd f = { io, -1 };
+	struct hp_source s = source_of(w);
 	char text[HP_CHUNK_FILE_TEXT];
 	auto_name name;
-	struct hpdsl_error why;
-	struct stat st;
 	int r;
 
 	name_get(w, &name);
 	if (!name.p)
 		return hp_fail_nomem(err);
-	f.fd = io->open(io, w->ds->dir, name.p,
-			O_RDONLY | O_NONBLOCK | w->flags, 0);
-	r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
-	if (r < 0)
+	s.fd.fd = s.ops->open(s.io, w->ds->dir, name.p, w->flags);
+	if (s.fd.fd < 0)
 		return hp_fail_errno(
-			err, r, "%s",
+			err, s.fd.fd, "%s",
 			hp_chunk_file_text(w->ds, w->chunk, w->at, text));
-	r = check(w, &st, &why);
-	if (r < 0)
-		return hp_fail(err, r, "%s: %s",
-			       hp_chunk_file_text(w->ds, w->chunk, w->at, text),
-			       why.msg);
-	r = f.fd;
-	f.fd = -1;
+	r = check(w, &s, err);
+	if (r == 0)
+		return s.fd.fd;
+	s.io->close(s.io, s.fd.fd);
 	return r;
 }
 
-static int get(struct wanted *w, struct hp_chunk_file *ret,
-	       struct hpdsl_error *err)
+static int get(struct wanted *w, struct hp_source *ret, struct hpdsl_error *err)
 {
-	ret->at = w->at;
+	*ret = source_of(w);
+	if (!ret->ops->open)
+		return 0;
 	return hp_fd_cache_get(w->ds->files, hp_chunk_file_key(w->chunk, w->at),
 			       open_chunk, w, &ret->fd, err);
 }
 
-/* Is it the file that is at fault, not this process? */
-static bool is_files_fault(int code)
-{
-	return code != -ENOMEM && code != -EMFILE && code != -ENFILE;
-}
-
 bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_chunk *c,
-			  const struct hp_chunk_file *f, int code)
+			  const struct hp_source *f, int code)
 {
-	if (!ds->stage || f->at == HP_AT_ORIGIN || !is_files_fault(code))
-		return false;
-	return hp_stage_failed(ds->stage, c);
+	const struct hp_where_read was = { .staged = ds->stage, .at = f->at };
+
+	return hp_where_after(&was, f->ops->blame(code)) == HP_AFTER_OTHER &&
+	       hp_stage_failed(ds->stage, c);
 }
 
 int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
@@ -169,7 +168,7 @@ int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_error *origin,
 			  struct hpdsl_error *err)
 {
-	if (!is_files_fault(origin->code))
+	if (ds->sources->of[HP_AT_ORIGIN]->blame(origin->code) & HP_BLAME_SELF)
 		return hp_fail(err, origin->code, "%s", origin->msg);
 	if (here->code)
 		return hp_chunk_file_both(here, origin, err);
@@ -194,7 +193,7 @@ int hp_chunk_file_both(const struct hpdsl_error *here,
  * In the end it is the origin's: a chunk that fails is not looked at again,
  * and one that was taken away is not here any more.
  */
-static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
+static int get_staged(struct wanted *w, struct hp_source *ret,
 		      struct hpdsl_error *here, struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
@@ -202,14 +201,13 @@ static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
 
 	for (;;) {
 		if (!hp_stage_where(w->ds->stage, w->chunk, w->quit, &w->at)) {
-			ret->at = HP_AT_HERE;
+			w->at = HP_AT_HERE;
+			*ret = source_of(w);
 			return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
 		}
 		r = get(w, ret, &why);
 		if (r == 0)
 			return 0;
-		if (w->at == HP_AT_ORIGIN)
-			return hp_fail(err, r, "%s", why.msg);
 		if (!hp_chunk_file_failed(w->ds, w->chunk, ret, r))
 			return hp_fail(err, r, "%s", why.msg);
 		*here = why;
@@ -218,7 +216,7 @@ static int get_staged(struct wanted *w, struct hp_chunk_file *ret,
 
 int hp_chunk_file_try(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, const bool *quit,
-		      struct hp_chunk_file *ret, struct hpdsl_error *here,
+		      struct hp_source *ret, struct hpdsl_error *here,
 		      struct hpdsl_error *why)
 {
 	struct wanted w = { .ds = ds, .chunk = c, .quit = quit };
@@ -228,7 +226,7 @@ int hp_chunk_file_try(const struct hpdsl_dataset *ds,
 
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, const bool *quit,
-		      struct hp_chunk_file *ret, struct hpdsl_error *here,
+		      struct hp_source *ret, struct hpdsl_error *here,
 		      struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
@@ -240,7 +238,7 @@ int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 }
 
 bool hp_chunk_file_rest(const struct hpdsl_dataset *ds,
-			const struct hpdsl_chunk *c, struct hp_chunk_file *ret)
+			const struct hpdsl_chunk *c, struct hp_source *ret)
 {
 	struct wanted w = { .ds = ds, .chunk = c, .any_size = true };
 
@@ -248,25 +246,19 @@ bool hp_chunk_file_rest(const struct hpdsl_dataset *ds,
 	       get(&w, ret, NULL) == 0;
 }
 
-/* Not by its name: that may stand for another file by now, and to look it up
- * costs a shared file system more than to open it. */
 int hp_chunk_file_open(const struct hpdsl_dataset *ds,
-		       const struct hpdsl_chunk *c,
-		       const struct hp_chunk_file *f, int flags,
-		       struct hpdsl_error *err)
+		       const struct hpdsl_chunk *c, const struct hp_source *f,
+		       int flags, struct hpdsl_error *err)
 {
 	struct wanted w = { .ds = ds, .chunk = c, .at = f->at, .flags = flags };
-	char same[sizeof "/proc/self/fd/" + 10];
-	int fd;
+	int fd = f->ops->again(f, flags);
 
-	snprintf(same, sizeof same, "/proc/self/fd/%d", f->fd.fd);
-	fd = ds->io->open(ds->io, AT_FDCWD, same, O_RDONLY | O_NONBLOCK | flags,
-			  0);
 	return fd < 0 ? open_chunk(&w, err) : fd;
 }
 
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,
-		       const struct hp_chunk_file *f)
+		       const struct hp_source *f)
 {
-	hp_fd_cache_put(ds->files, &f->fd);
+	if (f->fd.fd >= 0)
+		hp_fd_cache_put(ds->files, &f->fd);
 }

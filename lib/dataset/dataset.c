@@ -138,6 +138,7 @@ int hp_dataset_open(const char *path, unsigned flags, const struct hp_io *io,
 	ds->io = hp_io_or_system(io);
 	ds->flags = flags;
 	ds->dir = -1;
+	ds->sources = &hp_sources_files;
 	r = fill(ds, path, err);
 	if (r == 0 && !(flags & HP_OPEN_PLAIN))
 		r = open_stage(ds, err);

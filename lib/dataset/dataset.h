@@ -4,6 +4,7 @@
 #define HP_DATASET_H
 
 #include "dataset/frame_cache.h"
+#include "dataset/source.h"
 #include "dataset/stage_read.h"
 #include "index/index.h"
 #include "sys/fd_cache.h"
@@ -17,6 +18,7 @@ struct hpdsl_dataset {
 	int dir;
 	struct hp_view view; /* of the index */
 	struct hp_index *index;
+	const struct hp_sources *sources;
 	struct hp_fd_cache *files;
 	struct hp_frame_cache *frames;
 	struct hp_stage_read *stage; /* NULL: it is no stage directory */
@@ -33,25 +35,21 @@ struct hpdsl_dataset {
  * time, and a server answers each open. */
 enum { HP_CHUNK_FILES = 2048 };
 
-struct hp_chunk_file {
-	struct hp_cached_fd fd;
-	enum hp_chunk_at at;
-};
-
 /*
- * Any number of threads.  What is not a regular file is HPDSL_ECORRUPT.  Of a
- * stage directory, the file that is to be read now, here or at the origin.
+ * The source that has a chunk, given back with hp_chunk_file_put.  Any number
+ * of threads.  What is not a regular file is HPDSL_ECORRUPT.  Of a stage
+ * directory, the one that is to be read now, here or at the origin.
  * *here, code 0 at first, becomes the reason why what is here is of no use.
  * HPDSL_ESTOPPED: it was still coming when *quit became true; NULL: never.
  */
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, const bool *quit,
-		      struct hp_chunk_file *ret, struct hpdsl_error *here,
+		      struct hp_source *ret, struct hpdsl_error *here,
 		      struct hpdsl_error *err);
 /* The same, but *why is that of the file that was tried last, ret->at. */
 int hp_chunk_file_try(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, const bool *quit,
-		      struct hp_chunk_file *ret, struct hpdsl_error *here,
+		      struct hp_source *ret, struct hpdsl_error *here,
 		      struct hpdsl_error *why);
 /*
  * What is here of a chunk that is of no use as a whole, whatever its size: for
@@ -59,7 +57,7 @@ int hp_chunk_file_try(const struct hpdsl_dataset *ds,
  * False: there is none.
  */
 bool hp_chunk_file_rest(const struct hpdsl_dataset *ds,
-			const struct hpdsl_chunk *c, struct hp_chunk_file *ret);
+			const struct hpdsl_chunk *c, struct hp_source *ret);
 /* Why the origin's, which could not be got, is asked for, and that. */
 int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_chunk *c,
@@ -71,22 +69,21 @@ int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
  * closes it.
  */
 int hp_chunk_file_open(const struct hpdsl_dataset *ds,
-		       const struct hpdsl_chunk *c,
-		       const struct hp_chunk_file *f, int flags,
-		       struct hpdsl_error *err);
+		       const struct hpdsl_chunk *c, const struct hp_source *f,
+		       int flags, struct hpdsl_error *err);
 /* That reason, and why the origin's file does not help. */
 int hp_chunk_file_both(const struct hpdsl_error *here,
 		       const struct hpdsl_error *origin,
 		       struct hpdsl_error *err);
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,
-		       const struct hp_chunk_file *f);
+		       const struct hp_source *f);
 /*
  * Reading the file failed with this code, or gave wrong bytes: is there another
  * one, at the origin?  Then that is what is got from now on.
  */
 bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_chunk *c,
-			  const struct hp_chunk_file *f, int code);
+			  const struct hp_source *f, int code);
 /* For the caches: the chunk's number and, in the upper half, which copy. */
 static inline uint64_t hp_chunk_file_key(const struct hpdsl_chunk *c,
 					 enum hp_chunk_at at)

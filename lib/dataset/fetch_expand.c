@@ -166,11 +166,10 @@ static void expand_part(struct expand *x, const struct hp_frame *f)
 	uint64_t to = f->plain_end < x->s->end ? f->plain_end : x->s->end;
 	struct hp_decoder *d = hp_decoder_get(ds->frames, key, x->at);
 	struct hp_decoder_source src = {
-		.io = ds->io,
+		.from = &x->k->file,
 		.index = ds->index,
 		.row = &x->s->chunk,
 		.file = key,
-		.fd = x->k->file.fd.fd,
 	};
 	struct hpdsl_error why, text;
 	int r;

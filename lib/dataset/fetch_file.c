@@ -38,7 +38,7 @@ void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n, bool direct)
 
 void hp_fetch_file_begin(struct hp_fetch_file *k, struct hp_fetch *f,
 			 const struct hpdsl_chunk *c,
-			 const struct hp_chunk_file *file)
+			 const struct hp_source *file)
 {
 	*k = (struct hp_fetch_file){ .f = f, .chunk = c, .file = *file };
 }
@@ -92,7 +92,7 @@ static int open_direct(void *arg, struct hpdsl_error *err)
 static void put_own(struct hp_fetch_file *k)
 {
 	if (k->own != HP_FETCH_NONE)
-		hp_fd_cache_put(k->f->files, &k->fd);
+		hp_fd_cache_put(k->f->files, &k->self.fd);
 	k->own = HP_FETCH_NONE;
 }
 
@@ -105,10 +105,13 @@ static int get_own(struct hp_fetch_file *k, enum hp_fetch_own own)
 
 	if (k->own == own)
 		return 0;
+	if (!k->file.ops->again)
+		return -EOPNOTSUPP;
 	put_own(k);
+	k->self = k->file;
 	r = hp_fd_cache_get(k->f->files, key | (uint64_t)own << 48,
 			    own == HP_FETCH_DIRECT ? open_direct : open_large,
-			    k, &k->fd, &err);
+			    k, &k->self.fd, &err);
 	if (r == 0)
 		k->own = own;
 	return r;
@@ -157,7 +160,7 @@ static ssize_t read_direct(struct hp_fetch_file *k, uint64_t at, size_t n,
 	size_t done = 0;
 
 	while (done < n && done % HP_FETCH_PAGE == 0) {
-		ssize_t r = io->pread(io, k->fd.fd, page + done, n - done,
+		ssize_t r = io->pread(io, k->self.fd.fd, page + done, n - done,
 				      at + done);
 
 		if (r == -EINTR)
@@ -181,9 +184,9 @@ static ssize_t read_direct(struct hp_fetch_file *k, uint64_t at, size_t n,
 static int read_through(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 			uint8_t *to, struct hpdsl_error *err)
 {
-	int fd = k->own == HP_FETCH_LARGE ? k->fd.fd : k->file.fd.fd;
-	ssize_t r =
-		hp_io_pread_full(k->f->ds->io, fd, to, (size_t)(end - at), at);
+	const struct hp_source *s =
+		k->own == HP_FETCH_LARGE ? &k->self : &k->file;
+	ssize_t r = hp_source_read(s, to, (size_t)(end - at), at);
 
 	if (r < 0)
 		return hp_fetch_file_fail(k, (int)r, NULL, err);
@@ -220,11 +223,10 @@ static bool is_most(int64_t have, uint64_t of)
 /* Asks about the next stretch of the file. */
 static void find_way(struct hp_fetch_file *k, uint64_t at, uint64_t end)
 {
-	const struct hp_io *io = k->f->ds->io;
 	int64_t have;
 
 	k->known = hp_fetch_read_end(at, end);
-	have = io->cached(io, k->file.fd.fd, at, k->known - at);
+	have = k->file.ops->cached(&k->file, at, k->known - at);
 	if (is_most(have, k->known - at))
 		k->way = HP_FETCH_FROM_CACHE;
 	else if (have >= 0 && can_pass(k))

@@ -22,10 +22,10 @@ struct hp_fetch {
 	struct hp_fetch_options opt;
 	struct hp_fd_cache *files; /* descriptors of its own */
 	/* Atomic, all of these. */
-	uint8_t *told;	      /* of each chunk: its file here is bad */
-	uint8_t no_direct[3]; /* by enum hp_chunk_at: it cannot be done */
-	bool quit;	      /* nobody waits for what is coming */
-	struct hp_fetch_counts count; /* but for median_read: sizes say that */
+	uint8_t *told;		       /* of each chunk: its file here is bad */
+	uint8_t no_direct[HP_SOURCES]; /* it cannot be done */
+	bool quit;		       /* nobody waits for what is coming */
+	struct hp_fetch_counts count;  /* but for median_read: sizes say that */
 	struct hp_sizes sizes;
 	pthread_mutex_t lock;
 	struct hp_fetch_desk *idle; /* under the lock */
@@ -62,17 +62,17 @@ enum hp_fetch_own {
 struct hp_fetch_file {
 	struct hp_fetch *f;
 	const struct hpdsl_chunk *chunk;
-	struct hp_chunk_file file;
+	struct hp_source file;
 	enum hp_fetch_own own;
-	struct hp_cached_fd fd; /* unless own is NONE */
-	uint64_t known;		/* of what is before .. */
-	enum hp_fetch_way way;	/* .. this is known */
+	struct hp_source self; /* the same with that, unless own is NONE */
+	uint64_t known;	       /* of what is before .. */
+	enum hp_fetch_way way; /* .. this is known */
 };
 
 /* file is open, and stays the caller's. */
 void hp_fetch_file_begin(struct hp_fetch_file *k, struct hp_fetch *f,
 			 const struct hpdsl_chunk *c,
-			 const struct hp_chunk_file *file);
+			 const struct hp_source *file);
 void hp_fetch_file_end(struct hp_fetch_file *k);
 /*
  * Reads on from at, to *ret, which is end or before it; a little at a time

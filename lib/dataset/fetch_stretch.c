@@ -47,8 +47,8 @@ static int read_plain(struct hp_fetch_stretch *s, struct hp_fetch_file *k,
 	return bad;
 }
 
-static int read_file(struct hp_fetch_stretch *s,
-		     const struct hp_chunk_file *file, struct hpdsl_error *err)
+static int read_file(struct hp_fetch_stretch *s, const struct hp_source *file,
+		     struct hpdsl_error *err)
 {
 	struct hp_fetch_file k;
 	int r;
@@ -57,7 +57,7 @@ static int read_file(struct hp_fetch_stretch *s,
 	s->next = 0;
 	if (s->begin == s->end)
 		r = hp_fetch_verify(s, &k, s->end, err);
-	else if (s->chunk.compressed && file->at != HP_AT_EXPANDED)
+	else if (hp_source_has_frames(file, &s->chunk))
 		r = hp_fetch_expand(s, &k, err);
 	else
 		r = read_plain(s, &k, err);
@@ -75,7 +75,7 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 	for (;;) {
 		const struct hpdsl_dataset *ds = s->f->ds;
 		struct hpdsl_error here = { 0 };
-		struct hp_chunk_file file;
+		struct hp_source file;
 		bool elsewhere;
 		int r = hp_chunk_file_get(ds, &s->chunk, &s->f->quit, &file,
 					  &here, err);

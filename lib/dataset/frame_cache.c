@@ -212,7 +212,7 @@ static int read_stored(struct hp_decoder *d, uint64_t offset, size_t *n,
 
 	if (make_room(&d->stored, *n) < 0)
 		return -ENOMEM;
-	k = hp_io_pread_full(d->src->io, d->src->fd, d->stored.p, *n, offset);
+	k = hp_source_read(d->src->from, d->stored.p, *n, offset);
 	if (k < 0)
 		return (int)k;
 	d->src->read += (uint64_t)k;

@@ -8,8 +8,8 @@
 #ifndef HP_FRAME_CACHE_H
 #define HP_FRAME_CACHE_H
 
+#include "dataset/source.h"
 #include "index/index.h"
-#include "sys/io.h"
 
 struct hp_frame_cache;
 struct hp_decoder;
@@ -28,13 +28,12 @@ struct hp_decoder *hp_decoder_get(struct hp_frame_cache *cache, uint64_t file,
 /* NULL is fine. */
 void hp_decoder_put(struct hp_frame_cache *cache, struct hp_decoder *d);
 
-/* The chunk that is read: its row, where its frames are, its open file. */
+/* The chunk that is read: its row, where its frames are, who has it. */
 struct hp_decoder_source {
-	const struct hp_io *io;
+	const struct hp_source *from;
 	const struct hp_index *index;
 	const struct hpdsl_chunk *row;
 	uint64_t file; /* as above */
-	int fd;
 	uint64_t read; /* bytes of the file: counted up */
 };
 

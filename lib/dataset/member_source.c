@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-int hp_source_fail(const struct hp_member_source *r, int code, const char *why,
-		   struct hpdsl_error *err)
+int hp_member_source_fail(const struct hp_member_source *r, int code,
+			  const char *why, struct hpdsl_error *err)
 {
 	char file[HP_CHUNK_FILE_TEXT], name[HP_PRINTABLE];
 
@@ -37,12 +37,12 @@ static int check_place(const struct hp_member_source *r)
 		r->chunk.compressed ? r->chunk.plain_bytes : r->chunk.bytes;
 
 	if (r->m.offset > bytes || r->m.size > bytes - r->m.offset)
-		return hp_source_fail(r, HPDSL_ECORRUPT,
-				      "lies outside of its chunk", r->err);
+		return hp_member_source_fail(
+			r, HPDSL_ECORRUPT, "lies outside of its chunk", r->err);
 	return 0;
 }
 
-void hp_source_end(struct hp_member_source *r)
+void hp_member_source_end(struct hp_member_source *r)
 {
 	if (!r->open)
 		return;
@@ -56,15 +56,29 @@ static int opened(struct hp_member_source *r, struct hpdsl_error *err)
 {
 	r->open = true;
 	r->decoder = NULL;
-	if (!r->chunk.compressed || r->file.at == HP_AT_EXPANDED)
+	if (!hp_source_has_frames(&r->file, &r->chunk))
 		return 0;
 	r->decoder = hp_decoder_get(r->ds->frames,
 				    hp_chunk_file_key(&r->chunk, r->file.at),
 				    r->m.offset);
 	if (r->decoder)
 		return 0;
-	hp_source_end(r);
+	hp_member_source_end(r);
 	return hp_fail_nomem(err);
+}
+
+/* The file has failed with this code. */
+static enum hp_where_after after(const struct hp_member_source *r, int code)
+{
+	const struct hp_where_read was = {
+		.staged = r->ds->stage,
+		.at = r->file.at,
+		.rest = r->rest,
+		.looked = r->looked,
+		.given = r->given,
+	};
+
+	return hp_where_after(&was, r->file.ops->blame(code));
 }
 
 /*
@@ -76,9 +90,7 @@ static int take_rest(struct hp_member_source *r, const struct hpdsl_error *why)
 {
 	int e;
 
-	if (r->looked || r->rest || r->given)
-		return 0;
-	hp_source_end(r);
+	hp_member_source_end(r);
 	if (!hp_chunk_file_rest(r->ds, &r->chunk, &r->file))
 		return 0;
 	r->origin = *why;
@@ -99,15 +111,17 @@ static int open_file(struct hp_member_source *r)
 		return opened(r, r->err);
 	if (r->file.at != HP_AT_ORIGIN)
 		return hp_fail(r->err, e, "%s", why.msg);
-	e = take_rest(r, &why);
+	e = after(r, e) == HP_AFTER_REST ? take_rest(r, &why) : 0;
 	if (e == 0)
 		return hp_chunk_file_nowhere(r->ds, &r->chunk, &r->here, &why,
 					     r->err);
 	return e < 0 ? e : 0;
 }
 
-int hp_source_begin(struct hp_member_source *r, const struct hpdsl_dataset *ds,
-		    const struct hpdsl_member *m, struct hpdsl_error *err)
+int hp_member_source_begin(struct hp_member_source *r,
+			   const struct hpdsl_dataset *ds,
+			   const struct hpdsl_member *m,
+			   struct hpdsl_error *err)
 {
 	int e;
 
@@ -124,7 +138,8 @@ int hp_source_begin(struct hp_member_source *r, const struct hpdsl_dataset *ds,
 	return e == 0 ? open_file(r) : e;
 }
 
-int hp_source_next(struct hp_member_source *r, const struct hpdsl_member *m)
+int hp_member_source_next(struct hp_member_source *r,
+			  const struct hpdsl_member *m)
 {
 	r->m = *m;
 	/* of the last member */
@@ -133,25 +148,25 @@ int hp_source_next(struct hp_member_source *r, const struct hpdsl_member *m)
 	return check_place(r);
 }
 
-/* The origin's was read, or what is left here. */
-static int go_to_rest(struct hp_member_source *r, const struct hpdsl_error *why)
+int hp_member_source_go_on(struct hp_member_source *r,
+			   const struct hpdsl_error *why)
 {
-	int e = take_rest(r, why);
+	int e = 0;
 
-	return e ? e : fail(r, why);
-}
-
-int hp_source_go_on(struct hp_member_source *r, const struct hpdsl_error *why)
-{
-	int e;
-
-	if (r->rest || r->file.at == HP_AT_ORIGIN)
-		return go_to_rest(r, why);
-	if (!hp_chunk_file_failed(r->ds, &r->chunk, &r->file, why->code))
+	switch (after(r, why->code)) {
+	case HP_AFTER_END:
 		return fail(r, why);
+	case HP_AFTER_REST:
+		e = take_rest(r, why);
+		return e ? e : fail(r, why);
+	case HP_AFTER_OTHER:
+		if (!hp_stage_failed(r->ds->stage, &r->chunk))
+			return fail(r, why);
+		break;
+	}
 	r->here = *why;
 	r->looked = true;
-	hp_source_end(r);
+	hp_member_source_end(r);
 	e = open_file(r);
 	return e < 0 ? e : 1;
 }

@@ -14,7 +14,7 @@ struct hp_member_source {
 	struct hpdsl_member m; /* its path is not used */
 	struct hpdsl_chunk chunk;
 	bool open;
-	struct hp_chunk_file file;
+	struct hp_source file;
 	struct hp_decoder *decoder; /* NULL: the file is not compressed */
 	/* Why what a stage directory has of the chunk, or the origin, is of no
 	 * use; code 0: it has not been found to be so. */
@@ -29,24 +29,28 @@ struct hp_member_source {
  * Opens the file of a member, which is as a copy of the index has it: 0, or
  * with *err set, which is kept for what follows.
  */
-int hp_source_begin(struct hp_member_source *r, const struct hpdsl_dataset *ds,
-		    const struct hpdsl_member *m, struct hpdsl_error *err);
+int hp_member_source_begin(struct hp_member_source *r,
+			   const struct hpdsl_dataset *ds,
+			   const struct hpdsl_member *m,
+			   struct hpdsl_error *err);
 /* Another member of the same chunk: 0, or the file's. */
-int hp_source_next(struct hp_member_source *r, const struct hpdsl_member *m);
-void hp_source_end(struct hp_member_source *r);
+int hp_member_source_next(struct hp_member_source *r,
+			  const struct hpdsl_member *m);
+void hp_member_source_end(struct hp_member_source *r);
 
 /*
  * The file was found to be bad: 1, on with another one, or why->code, with that
  * in the reader's error.
  */
-int hp_source_go_on(struct hp_member_source *r, const struct hpdsl_error *why);
+int hp_member_source_go_on(struct hp_member_source *r,
+			   const struct hpdsl_error *why);
 
 /* All of such a member, into buf of its size; it is in read.c. */
 int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,
 		   void *buf, struct hpdsl_error *err);
 
 /* "out/chunk-000017.tar: member 42 'a/b.jpg': why" */
-int hp_source_fail(const struct hp_member_source *r, int code, const char *why,
-		   struct hpdsl_error *err);
+int hp_member_source_fail(const struct hp_member_source *r, int code,
+			  const char *why, struct hpdsl_error *err);
 
 #endif

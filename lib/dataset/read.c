@@ -21,11 +21,10 @@ static int decode_at(struct hp_member_source *r, uint64_t offset, void *buf,
 		     size_t size, struct hpdsl_error *err)
 {
 	struct hp_decoder_source src = {
-		.io = r->ds->io,
+		.from = &r->file,
 		.index = r->ds->index,
 		.row = &r->chunk,
 		.file = hp_chunk_file_key(&r->chunk, r->file.at),
-		.fd = r->file.fd.fd,
 	};
 	struct hpdsl_error why;
 	int e = hp_decoder_read(r->decoder, &src, r->m.offset + offset, buf,
@@ -35,7 +34,7 @@ static int decode_at(struct hp_member_source *r, uint64_t offset, void *buf,
 		hp_stage_count(r->ds->stage, r->file.at, src.read);
 	if (e == 0)
 		return 0;
-	hp_source_fail(r, HPDSL_ECORRUPT, why.msg, err);
+	hp_member_source_fail(r, HPDSL_ECORRUPT, why.msg, err);
 	err->code = e;
 	return e;
 }
@@ -47,15 +46,14 @@ static int read_file_at(struct hp_member_source *r, uint64_t offset, void *buf,
 
 	if (r->decoder)
 		return decode_at(r, offset, buf, size, err);
-	n = hp_io_pread_full(r->ds->io, r->file.fd.fd, buf, size,
-			     r->m.offset + offset);
+	n = hp_source_read(&r->file, buf, size, r->m.offset + offset);
 	if (n < 0)
-		return hp_source_fail(r, (int)n, NULL, err);
+		return hp_member_source_fail(r, (int)n, NULL, err);
 	if (r->ds->stage)
 		hp_stage_count(r->ds->stage, r->file.at, (uint64_t)n);
 	if ((size_t)n != size)
-		return hp_source_fail(r, HPDSL_ECORRUPT, "the chunk ends in it",
-				      err);
+		return hp_member_source_fail(r, HPDSL_ECORRUPT,
+					     "the chunk ends in it", err);
 	return 0;
 }
 
@@ -66,7 +64,7 @@ static int read_at(struct hp_member_source *r, uint64_t offset, void *buf,
 	int e;
 
 	while ((e = read_file_at(r, offset, buf, size, &why)) < 0) {
-		e = hp_source_go_on(r, &why);
+		e = hp_member_source_go_on(r, &why);
 		if (e < 0)
 			break;
 	}
@@ -80,8 +78,8 @@ static int check(struct hp_member_source *r, uint64_t hash)
 
 	if (hash == r->m.checksum)
 		return 0;
-	hp_source_fail(r, HPDSL_ECORRUPT, "checksum differs", &why);
-	return hp_source_go_on(r, &why);
+	hp_member_source_fail(r, HPDSL_ECORRUPT, "checksum differs", &why);
+	return hp_member_source_go_on(r, &why);
 }
 
 struct sink {
@@ -156,7 +154,7 @@ static int begin_same(struct hp_member_source *r,
 	do
 		e = hp_index_copy_same(&c, m, err);
 	while (hp_index_copy_again(&c, &e, err));
-	return e == 0 ? hp_source_begin(r, ds, m, err) : e;
+	return e == 0 ? hp_member_source_begin(r, ds, m, err) : e;
 }
 
 int hpdsl_member_read(const struct hpdsl_dataset *ds,
@@ -176,7 +174,7 @@ int hpdsl_member_read(const struct hpdsl_dataset *ds,
 	e = begin_same(&r, ds, m, err);
 	if (e == 0)
 		e = read_checked(&r, offset, buf, size);
-	hp_source_end(&r);
+	hp_member_source_end(&r);
 	return hp_dataset_blame(ds, e, err);
 }
 
@@ -184,11 +182,11 @@ int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,
 		   void *buf, struct hpdsl_error *err)
 {
 	struct hp_member_source r;
-	int e = hp_source_begin(&r, ds, m, err);
+	int e = hp_member_source_begin(&r, ds, m, err);
 
 	if (e == 0)
 		e = read_checked(&r, 0, buf, (size_t)m->size);
-	hp_source_end(&r);
+	hp_member_source_end(&r);
 	return hp_dataset_blame(ds, e, err);
 }
 
@@ -268,7 +266,7 @@ int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 
 	if (e == 0)
 		e = stream(&r, &(struct sink){ give, &given });
-	hp_source_end(&r);
+	hp_member_source_end(&r);
 	return given.failed ? given.failed : hp_dataset_blame(ds, e, err);
 }
 
@@ -324,16 +322,16 @@ static int read_members(const struct hpdsl_dataset *ds,
 		if (r < 0)
 			break;
 		if (k.open && m.chunk == k.chunk.number) {
-			r = hp_source_next(&k, &m);
+			r = hp_member_source_next(&k, &m);
 		} else {
-			hp_source_end(&k);
-			r = hp_source_begin(&k, ds, &m, err);
+			hp_member_source_end(&k);
+			r = hp_member_source_begin(&k, ds, &m, err);
 		}
 		if (r == 0)
 			r = read_checked(&k, 0, buf, (size_t)m.size);
 		buf += m.size;
 	}
-	hp_source_end(&k);
+	hp_member_source_end(&k);
 	return r;
 }
 

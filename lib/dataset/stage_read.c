@@ -11,21 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#define MS UINT64_C(1000000)
 #define SECOND UINT64_C(1000000000)
 
-enum {
-	PATIENCE = 300, /* seconds */
-	PAUSE_MIN = 2,	/* milliseconds between looks at what is coming */
-	PAUSE_MAX = 50,
-};
-
-/* Bits of a chunk's notes.  The first three say that it has been counted. */
-enum {
-	ABSENT = 1,
-	OVERTAKEN = 2, /* nobody waits for it again */
-	FAILED = 4,    /* nobody reads it here again */
-};
+enum { PATIENCE = 300 /* seconds */ };
 
 int hp_stage_read_new(const struct hpdsl_dataset *ds, uint64_t chunks,
 		      struct hp_stage_read **ret, struct hpdsl_error *err)
@@ -74,9 +62,11 @@ static uint8_t notes_of(const struct hp_stage_read *s, uint32_t chunk)
 }
 
 /* Counts the chunk, the first time. */
-static void note(struct hp_stage_read *s, uint32_t chunk, uint8_t bit,
-		 uint64_t *count)
+static void note(struct hp_stage_read *s, uint32_t chunk, uint8_t bit)
 {
+	uint64_t *count = bit == HP_NOTE_ABSENT	   ? &s->absent :
+			  bit == HP_NOTE_OVERTAKEN ? &s->overtaken :
+						     &s->failed;
 	uint8_t old;
 
 	if (notes_of(s, chunk) & bit)
@@ -91,138 +81,71 @@ void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n)
 	add(at == HP_AT_ORIGIN ? &s->origin_bytes : &s->local_bytes, n);
 }
 
-/* ---- Deciding --------------------------------------------------------- */
+/* ---- Doing what is decided -------------------------------------------- */
 
-/* A read that looks for its chunk. */
-struct search {
-	struct hp_stage_read *s;
-	const struct hpdsl_chunk *chunk;
-	bool renewed;	/* the state file was looked for again */
-	bool coming;	/* it has been coming when it was looked at */
-	uint64_t began; /* to wait; 0: it has not */
-	uint64_t pause;
-};
-
-static bool is_here(const struct hp_stage_seen *seen)
+static void nap(uint64_t ns)
 {
-	return seen->counts && (seen->state == HP_CHUNK_READY ||
-				seen->state == HP_CHUNK_EXPANDED);
-}
+	struct timespec t = { .tv_sec = (time_t)(ns / SECOND),
+			      .tv_nsec = (long)(ns % SECOND) };
 
-static bool is_coming(const struct hp_stage_seen *seen)
-{
-	return seen->counts && seen->state == HP_CHUNK_COMING;
-}
-
-/*
- * Before it goes to the origin: may a newer generation know better?  For each
- * chunk that is asked once at least, then every second.
- */
-static bool knows_better(struct search *k)
-{
-	bool first = !(notes_of(k->s, k->chunk->number) & (ABSENT | OVERTAKEN));
-
-	if (k->renewed)
-		return false;
-	k->renewed = true;
-	return hp_stage_watch_renew(&k->s->watch, first ? 0 : SECOND);
-}
-
-/* Waits a little for what is coming: false if that has lasted so long. */
-static bool wait_a_little(struct search *k, uint64_t most)
-{
-	uint64_t now = hp_monotonic(), left;
-	struct timespec t;
-
-	if (!k->began) {
-		k->began = now;
-		k->pause = PAUSE_MIN * MS;
-	}
-	if (now - k->began >= most)
-		return false;
-	left = most - (now - k->began);
-	if (k->pause > left)
-		k->pause = left;
-	t = (struct timespec){ .tv_sec = (time_t)(k->pause / SECOND),
-			       .tv_nsec = (long)(k->pause % SECOND) };
 	nanosleep(&t, NULL);
-	k->pause += k->pause / 2;
-	if (k->pause > PAUSE_MAX * MS)
-		k->pause = PAUSE_MAX * MS;
-	/* The stager may have been replaced by one that is faster to bring it
-	 * than the old one's death to be certain. */
-	hp_stage_watch_renew(&k->s->watch, SECOND);
+}
+
+static void look(struct hp_stage_read *s, uint32_t chunk,
+		 struct hp_where_known *k)
+{
+	hp_stage_watch_see(&s->watch, chunk, &k->seen);
+	/* What is here is read at any time. */
+	if (!hp_where_here(&k->seen))
+		k->now = hp_monotonic();
+}
+
+/* One look at the chunk: true, with where to read it, or look again. */
+static bool search(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		   struct hp_where *w, enum hp_chunk_at *ret)
+{
+	struct hp_where_known k;
+	struct hp_where_step step;
+
+	k.opened = s->opened;
+	k.patience = s->patience;
+	k.compressed = c->compressed;
+	k.latest = false;
+	k.notes = notes_of(s, c->number);
+	if (!(k.notes & HP_NOTE_FAILED))
+		look(s, c->number, &k);
+	step = hp_where_next(w, &k);
+	if (step.what == HP_WHERE_RENEW) {
+		if (hp_stage_watch_renew(&s->watch, step.ns))
+			return false;
+		k.latest = true;
+		step = hp_where_next(w, &k);
+	}
+	if (step.what == HP_WHERE_WAIT) {
+		nap(step.ns);
+		/* The stager may have been replaced by one that is faster to
+		 * bring it than the old one's death to be certain. */
+		hp_stage_watch_renew(&s->watch, SECOND);
+		return false;
+	}
+	if (step.note)
+		note(s, c->number, step.note);
+	*ret = step.at;
 	return true;
-}
-
-/*
- * A stager has just begun, and has no state file yet: that takes it a moment,
- * or it was killed.  Then this is a dataset like others.
- */
-static bool wait_for_birth(struct search *k)
-{
-	const uint64_t most = HP_STATE_DEAD_SECONDS * SECOND;
-
-	if (hp_stage_watch_renew(&k->s->watch, 0))
-		return true;
-	/* It is no matter of patience: there is nowhere else to go. */
-	return hp_monotonic() - k->s->opened < most && wait_a_little(k, most);
-}
-
-static enum hp_chunk_at form_of(const struct hp_stage_seen *seen,
-				const struct hpdsl_chunk *c)
-{
-	return seen->state == HP_CHUNK_EXPANDED && c->compressed ?
-		       HP_AT_EXPANDED :
-		       HP_AT_HERE;
-}
-
-/* 1: look again; 0: it is to be read at *ret. */
-static int decide(struct search *k, enum hp_chunk_at *ret)
-{
-	struct hp_stage_read *s = k->s;
-	uint32_t number = k->chunk->number;
-	uint8_t notes = notes_of(s, number);
-	struct hp_stage_seen seen;
-
-	*ret = HP_AT_ORIGIN;
-	if (notes & FAILED)
-		return 0;
-	hp_stage_watch_see(&s->watch, number, &seen);
-	if (!seen.born) {
-		*ret = HP_AT_HERE;
-		return wait_for_birth(k);
-	}
-	if (is_here(&seen)) {
-		*ret = form_of(&seen, k->chunk);
-		return 0;
-	}
-	k->coming = k->coming || is_coming(&seen);
-	if (is_coming(&seen) && seen.alive && !(notes & OVERTAKEN) &&
-	    wait_a_little(k, s->patience))
-		return 1;
-	if (knows_better(k))
-		return 1;
-	/* The bytes of what a stager gave up are zero. */
-	if (k->coming)
-		note(s, number, OVERTAKEN, &s->overtaken);
-	else
-		note(s, number, ABSENT, &s->absent);
-	return 0;
 }
 
 bool hp_stage_where(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 		    const bool *quit, enum hp_chunk_at *ret)
 {
-	struct search k = { .s = s, .chunk = c };
-	bool again;
+	struct hp_where w = { 0 };
+	bool found;
 
 	do
-		again = decide(&k, ret);
-	while (again && !(quit && __atomic_load_n(quit, __ATOMIC_RELAXED)));
-	if (k.began)
-		add(&s->waited, hp_monotonic() - k.began);
-	return !again;
+		found = search(s, c, &w, ret);
+	while (!found && !(quit && __atomic_load_n(quit, __ATOMIC_RELAXED)));
+	if (w.began)
+		add(&s->waited, hp_monotonic() - w.began);
+	return found;
 }
 
 bool hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c)
@@ -230,15 +153,15 @@ bool hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c)
 	struct hp_stage_seen seen;
 
 	hp_stage_watch_see(&s->watch, c->number, &seen);
-	if (is_here(&seen))
-		note(s, c->number, FAILED, &s->failed);
+	if (hp_where_here(&seen))
+		note(s, c->number, HP_NOTE_FAILED);
 	return seen.born;
 }
 
 bool hp_stage_has_failed(const struct hp_stage_read *s,
 			 const struct hpdsl_chunk *c)
 {
-	return notes_of(s, c->number) & FAILED;
+	return notes_of(s, c->number) & HP_NOTE_FAILED;
 }
 
 bool hp_stage_has_rest(struct hp_stage_read *s, const struct hpdsl_chunk *c,
@@ -249,8 +172,8 @@ bool hp_stage_has_rest(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 	if (!hp_stage_has_failed(s, c))
 		return false;
 	hp_stage_watch_see(&s->watch, c->number, &seen);
-	*ret = form_of(&seen, c);
-	return is_here(&seen);
+	*ret = hp_where_form(&seen, c->compressed);
+	return hp_where_here(&seen);
 }
 
 /* ---- What the library's users see ------------------------------------- */

@@ -9,13 +9,7 @@
 #ifndef HP_STAGE_READ_H
 #define HP_STAGE_READ_H
 
-#include "dataset/stage_watch.h"
-
-enum hp_chunk_at {
-	HP_AT_HERE,	/* in the dataset's directory, as it stores it */
-	HP_AT_EXPANDED, /* there, as the plain tar of a compressed chunk */
-	HP_AT_ORIGIN,
-};
+#include "dataset/where.h"
 
 struct hp_stage_read {
 	struct hp_stage_watch watch;
