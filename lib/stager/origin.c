@@ -19,21 +19,21 @@ struct wanted {
 	struct hpdsl_stager *s;
 	const struct hp_stager_chunk *c;
 	int dir;
+	struct hp_source from;
 };
 
 /* ---- Reading ---------------------------------------------------------- */
 
 static int open_file(const struct wanted *w)
 {
-	const struct hp_io *io = w->s->io;
+	const struct hp_source_ops *ops = w->from.ops;
 	const char *name = w->c->row.name;
-	const int flags = O_RDONLY | O_NONBLOCK;
 	int fd = -EINVAL;
 
 	if (w->s->direct)
-		fd = io->open(io, w->dir, name, flags | O_DIRECT, 0);
+		fd = ops->open(w->s->io, w->dir, name, O_DIRECT);
 	if (fd == -EINVAL)
-		fd = io->open(io, w->dir, name, flags, 0);
+		fd = ops->open(w->s->io, w->dir, name, 0);
 	return fd;
 }
 
@@ -45,23 +45,38 @@ static int fail_read(int code, struct hpdsl_error *why)
 	return hp_fail_errno(why, code, "cannot be read");
 }
 
+static int check(const struct hp_source *from, const struct hpdsl_chunk *row,
+		 struct hpdsl_error *why)
+{
+	uint64_t size;
+	int r = from->ops->identity(from, row, &size);
+
+	if (r < 0)
+		return fail_read(r, why);
+	if (r == HP_SOURCE_IS_ODD)
+		return hp_fail(why, HPDSL_ECORRUPT, "is no regular file");
+	if (r == HP_SOURCE_IS_SIZED)
+		return hp_fail(why, HPDSL_ECORRUPT,
+			       "is %" PRIu64 " bytes, was %" PRIu64
+			       " when packed",
+			       size, hp_source_size(from, row));
+	return 0;
+}
+
 static int open_chunk(void *arg, struct hpdsl_error *why)
 {
 	const struct wanted *w = arg;
 	const struct hp_io *io = w->s->io;
+	struct hp_source from = w->from;
 	hp_auto_fd f = { io, open_file(w) };
-	struct stat st;
-	int r = f.fd < 0 ? f.fd : hp_io_fstat(io, f.fd, &st);
+	int r;
 
+	if (f.fd < 0)
+		return fail_read(f.fd, why);
+	from.fd.fd = f.fd;
+	r = check(&from, &w->c->row, why);
 	if (r < 0)
-		return fail_read(r, why);
-	if (!S_ISREG(st.st_mode))
-		return hp_fail(why, HPDSL_ECORRUPT, "is no regular file");
-	if ((uint64_t)st.st_size != w->c->row.bytes)
-		return hp_fail(why, HPDSL_ECORRUPT,
-			       "is %" PRIu64 " bytes, was %" PRIu64
-			       " when packed",
-			       (uint64_t)st.st_size, w->c->row.bytes);
+		return r;
 	/* Advice; where it is not taken nothing is lost. */
 	io->advise(io, f.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	r = f.fd;
@@ -69,46 +84,26 @@ static int open_chunk(void *arg, struct hpdsl_error *why)
 	return r;
 }
 
-/* With O_DIRECT whole blocks are asked for, up to the end of the file. */
-static ssize_t read_blocks(const struct hpdsl_stager *s, int fd,
-			   const struct hp_job *j)
-{
-	size_t n = j->id.length;
-	ssize_t r;
-
-	if (s->direct)
-		n = (n + HP_BUFFER_ALIGN - 1) / HP_BUFFER_ALIGN *
-		    HP_BUFFER_ALIGN;
-	r = hp_io_pread_full(s->io, fd, j->buffer->data, n, j->id.offset);
-	if (r == -EINVAL && s->direct) {
-		r = s->io->set_flags(s->io, fd, 0);
-		if (r == 0)
-			r = hp_io_pread_full(s->io, fd, j->buffer->data,
-					     j->id.length, j->id.offset);
-	}
-	return r;
-}
-
 static int read_once(struct hpdsl_stager *s, struct hp_job *j,
 		     struct hpdsl_error *why)
 {
-	struct wanted w = { s, j->chunk, hp_stager_origin_dir(s) };
-	struct hp_cached_fd f;
+	struct wanted w = { s, j->chunk, hp_stager_origin_dir(s),
+			    hp_stager_source(s, j->chunk, HP_AT_ORIGIN) };
 	ssize_t got;
 	int r;
 
 	if (w.dir < 0)
 		return fail_read(w.dir, why);
-	r = hp_fd_cache_get(s->shared.origin_files, (uint32_t)j->chunk->number,
-			    open_chunk, &w, &f, why);
+	r = hp_fd_cache_get(s->shared.origin_files, w.from.chunk, open_chunk,
+			    &w, &w.from.fd, why);
 	if (r < 0)
 		return r;
 	/* What is in memory may be what was wrong. */
 	if (j->again)
-		s->io->advise(s->io, f.fd, j->id.offset, j->id.length,
+		s->io->advise(s->io, w.from.fd.fd, j->id.offset, j->id.length,
 			      POSIX_FADV_DONTNEED);
-	got = read_blocks(s, f.fd, j);
-	hp_fd_cache_put(s->shared.origin_files, &f);
+	got = hp_stager_segment(&w.from, j, s->direct);
+	hp_fd_cache_put(s->shared.origin_files, &w.from.fd);
 	if (got < 0)
 		return fail_read((int)got, why);
 	if ((size_t)got < j->id.length)
@@ -117,10 +112,9 @@ static int read_once(struct hpdsl_stager *s, struct hp_job *j,
 }
 
 /* What may go away by itself: another try cannot mend the other ones. */
-static bool is_worth_a_try(int r)
+static bool is_worth_a_try(const struct hpdsl_stager *s, int r)
 {
-	return r == -EIO || r == -EAGAIN || r == -EINTR || r == -ESTALE ||
-	       r == -ETIMEDOUT || r == -ENOMEM;
+	return s->sources->of[HP_AT_ORIGIN]->blame(r) & HP_BLAME_PASSES;
 }
 
 static void wait_for_turn(struct hpdsl_stager *s, uint64_t n)
@@ -161,7 +155,7 @@ int hp_stager_read(struct hp_stager_thread *t, struct hp_job *j,
 	int r = -EIO;
 
 	wait_for_turn(s, j->id.length);
-	for (int i = 0; i < TRIES && is_worth_a_try(r); i++) {
+	for (int i = 0; i < TRIES && is_worth_a_try(s, r); i++) {
 		if (i)
 			hp_stager_sleep(s, pause_seconds);
 		if (hp_stager_gives_up(s))

@@ -136,6 +136,7 @@ static int copy_options(struct hpdsl_stager *s, struct hpdsl_stage *stage,
 	s->stage = stage;
 	stage->has_stager = true;
 	s->io = hp_io_or_system(opt->watch.io);
+	s->sources = &hp_sources_files;
 	s->plan = opt->plan;
 	s->node = opt->node;
 	s->direct = opt->direct;

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/file_digest.h"
+#include "dataset/source.h"
 #include "spread/exchange.h"
 #include "spread/plan.h"
 #include "stage/stage.h"
@@ -201,6 +202,7 @@ struct hpdsl_stager {
 	 * them, and change files for as long as they live. */
 	int dir, lock_fd;
 	const struct hp_io *io;
+	const struct hp_sources *sources;
 	const struct hpdsl_stage_plan *plan;
 	uint32_t node;
 	bool direct, sync, keep_compressed;
@@ -267,6 +269,20 @@ int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 		      struct hpdsl_error *err);
 /* False: a thread is still in an operation that does not return. */
 bool hp_stager_join(struct hpdsl_stager *s);
+
+/* ---- Where segments come from: source.c ------------------------------- */
+
+/* A chunk there, that is still to be opened. */
+struct hp_source hp_stager_source(const struct hpdsl_stager *s,
+				  const struct hp_stager_chunk *c,
+				  enum hp_chunk_at at);
+/*
+ * The segment of a job into its buffer: its bytes or more, fewer at the end, or
+ * -errno.  With blocks it may be open with O_DIRECT: whole blocks are asked
+ * for, up to the end of the file; where that cannot be done, without it.
+ */
+ssize_t hp_stager_segment(const struct hp_source *from, const struct hp_job *j,
+			  bool blocks);
 
 /* ---- What the threads do ---------------------------------------------- */
 
