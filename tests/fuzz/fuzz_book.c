@@ -79,7 +79,7 @@ static void repair(uint8_t *p, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* Of the exact size, so that reading beyond it is seen. */
-	uint8_t *p = malloc(size + !size);
+	uint8_t *p = calloc(1, size + !size);
 
 	if (p) {
 		if (size)

@@ -350,11 +350,13 @@ static void test_replaced_others(void **state)
 /* A manifest that nobody can read: names have to do. */
 static void test_replaced_unread(void **state)
 {
-	static const char *const ways[] = { "rm dataset.yaml",
-					    "echo >> dataset.yaml",
-					    "rm dataset.yaml; mkfifo "
-					    "dataset.yaml",
-					    "ln -sf index.hpdsl dataset.yaml" };
+	static const char fifo[] = "rm dataset.yaml; mkfifo dataset.yaml";
+	static const char *const ways[] = {
+		"rm dataset.yaml",
+		"echo >> dataset.yaml",
+		fifo,
+		"ln -sf index.hpdsl dataset.yaml",
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
