@@ -172,7 +172,9 @@ make()
 }
 
 @test "no room for all: it says so, and nothing of parts where there is one" {
-	hpdsl-stage -q --capacity=0 "$from/ds" node
+	local room
+	room=$(stat -c %s "$from"/ds/chunk-* | sort -n | tail -n 1)
+	hpdsl-stage -q --capacity="$room" "$from/ds" node
 	info 0 node
 	is 'd["says"]' \
 		"a stage directory with what it had room for of a dataset"
