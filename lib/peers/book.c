@@ -61,11 +61,17 @@ static uint64_t size_of(const struct layout *l)
 
 /* ---- Written ---------------------------------------------------------- */
 
+static bool is_sound(const struct hp_book_head *h)
+{
+	return h->nodes && h->nodes <= HP_BOOK_NODES && h->node < h->nodes &&
+	       h->parts && h->port && h->port <= PORT_LAST;
+}
+
 static bool lay_out(const struct hp_book_head *h,
 		    const struct hp_book_node *nodes, struct layout *ret)
 {
 	*ret = (struct layout){ .nodes = h->nodes };
-	if (!h->nodes || h->nodes > HP_BOOK_NODES)
+	if (!is_sound(h))
 		return false;
 	for (uint32_t i = 0; i < h->nodes; i++) {
 		size_t n = strlen(nodes[i].host);
@@ -225,11 +231,8 @@ static const char *get_all(struct hp_book *b, uint64_t size)
 	b->addresses = hp_get32(b->p + AT_ADDRESSES);
 	l = (struct layout){ h->nodes, b->addresses,
 			     hp_get32(b->p + AT_HOSTS) };
-	if (!h->nodes || h->nodes > HP_BOOK_NODES || h->node >= h->nodes ||
-	    !h->parts)
-		return "nodes or parts make no sense";
-	if (!h->port || h->port > PORT_LAST)
-		return "its port is none";
+	if (!is_sound(h))
+		return "nodes, parts or port make no sense";
 	if (hp_get64(b->p + AT_SIZE) != size || size_of(&l) != size)
 		return "its size is not that of its nodes";
 	if (hp_get16(b->p + AT_PORT + 2) || !addresses_are_whole(b, &l))

@@ -60,8 +60,8 @@ struct hp_book {
 };
 
 /*
- * Bytes of a whole file; 0: nodes, a node's addresses or its host are out of
- * their limits.
+ * Bytes of a whole file; 0: what the head says is out of its limits, or a
+ * node's addresses or its host are.
  */
 uint64_t hp_book_size(const struct hp_book_head *h,
 		      const struct hp_book_node *nodes);

@@ -99,7 +99,7 @@ int hp_asked(const struct hp_book_head *b, const struct hp_asked *what,
 /* The proof's field. */
 void hp_answer_proof(const struct hp_ask *a, const struct hp_answer *n,
 		     const uint8_t mac[HP_MAC], char ret[HP_ANSWER_PROOF]);
-/* The ETag's: of a chunk by its digest, which is NULL for other things. */
+/* The ETag's: of a chunk by the digest of this form, NULL of other things. */
 void hp_answer_tag(const uint8_t pack[16], const uint8_t digest[16],
 		   char ret[HP_ANSWER_TAG]);
 
@@ -121,7 +121,7 @@ enum hp_answer_is {
 /* What the client knows of what it asked for. */
 struct hp_expected {
 	uint64_t size;	       /* of the whole, in this form */
-	const uint8_t *digest; /* of the chunk, NULL: of none */
+	const uint8_t *digest; /* the same; NULL: of no chunk */
 };
 
 /*

@@ -189,16 +189,16 @@ static void nonsense_is_refused(void **state)
 	refused(8, 2, 4, HPDSL_ETOONEW, "version 2");
 	refused(12, 1, 4, HPDSL_ETOONEW, "newer version");
 	refused(80, 1, 4, bad, "its size");
-	refused(104, 0, 4, bad, "nodes or parts");
-	refused(104, HP_BOOK_NODES + 1, 4, bad, "nodes or parts");
+	refused(104, 0, 4, bad, "make no sense");
+	refused(104, HP_BOOK_NODES + 1, 4, bad, "make no sense");
 	refused(104, 4, 4, bad, "its size");
-	refused(108, 3, 4, bad, "nodes or parts");
-	refused(112, 0, 4, bad, "nodes or parts");
+	refused(108, 3, 4, bad, "make no sense");
+	refused(112, 0, 4, bad, "make no sense");
 	refused(116, 4, 4, bad, "its size");
 	refused(116, UINT32_MAX, 4, bad, "its size");
 	refused(120, UINT32_MAX, 4, bad, "its size");
-	refused(124, 0, 2, bad, "port");
-	refused(124, 65521, 2, bad, "port");
+	refused(124, 0, 2, bad, "make no sense");
+	refused(124, 65521, 2, bad, "make no sense");
 	refused(126, 1, 2, bad, "not zero");
 	refused(128 + 127, 'x', 1, bad, "does not end");
 	refused(324, 1, 4, bad, "not zero"); /* behind an address */
@@ -232,6 +232,8 @@ static void limits_are_kept(void **state)
 
 	(void)state;
 	h.nodes = 1;
+	assert_int_equal(hp_book_size(&h, &n), 0); /* node 1 of 1 */
+	h.node = 0;
 	memset(host, 'h', sizeof host);
 	host[HP_BOOK_HOST - 1] = '\0';
 	assert_int_equal(hp_book_size(&h, &n), 256 + 16 + 256 + 8);
