@@ -23,12 +23,12 @@ static int create(struct hp_outfile *f, bool direct)
 
 	if (direct)
 		fd = f->io->open(f->io, f->dir, f->temp, flags | O_DIRECT,
-				 0666);
+				 f->mode);
 	f->direct = fd >= 0;
 	if (fd == -EINVAL) {
 		/* Some file systems create the file before they refuse. */
 		f->io->unlink(f->io, f->dir, f->temp, 0);
-		fd = f->io->open(f->io, f->dir, f->temp, flags, 0666);
+		fd = f->io->open(f->io, f->dir, f->temp, flags, f->mode);
 	}
 	return fd;
 }
@@ -59,7 +59,9 @@ void hp_outfile_temp(const char *name, char ret[HP_OUTFILE_NAME])
 static int set_names(struct hp_outfile *f, const struct hp_io *io, int dir,
 		     const char *name, struct hpdsl_error *err)
 {
-	*f = (struct hp_outfile){ .io = io, .dir = dir, .fd = -1 };
+	*f = (struct hp_outfile){
+		.io = io, .dir = dir, .fd = -1, .mode = 0666
+	};
 	if (strlen(name) >= sizeof f->name)
 		return hp_fail_errno(err, -ENAMETOOLONG, "%s", name);
 	strcpy(f->name, name);
@@ -67,17 +69,13 @@ static int set_names(struct hp_outfile *f, const struct hp_io *io, int dir,
 	return 0;
 }
 
-int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
-		    const char *name, uint64_t size, bool direct,
-		    struct hpdsl_error *err)
+static int begin(struct hp_outfile *f, uint64_t size, bool direct,
+		 struct hpdsl_error *err)
 {
-	int r = set_names(f, io, dir, name, err);
+	int r = create(f, direct);
 
-	if (r < 0)
-		return r;
-	r = create(f, direct);
 	if (r == -EEXIST) {
-		io->unlink(io, dir, f->temp, 0);
+		f->io->unlink(f->io, f->dir, f->temp, 0);
 		r = create(f, direct);
 	}
 	if (r < 0) {
@@ -92,6 +90,15 @@ int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
 		hp_outfile_abandon(f);
 	}
 	return r;
+}
+
+int hp_outfile_open(struct hp_outfile *f, const struct hp_io *io, int dir,
+		    const char *name, uint64_t size, bool direct,
+		    struct hpdsl_error *err)
+{
+	int r = set_names(f, io, dir, name, err);
+
+	return r < 0 ? r : begin(f, size, direct, err);
 }
 
 /* ---- Alone ------------------------------------------------------------ */
@@ -300,23 +307,51 @@ void hp_outfile_abandon(struct hp_outfile *f)
 	f->fd = -1;
 }
 
+/* Bytes of a file that was just begun, and all that follows. */
+static int put(struct hp_outfile *f, const void *data, size_t n,
+	       struct hpdsl_error *err)
+{
+	int r = hp_outfile_pwrite(f, data, n, 0, err);
+
+	if (r == 0)
+		r = hp_outfile_sync(f, err);
+	if (r == 0)
+		r = hp_outfile_commit(f, err);
+	if (r == 0)
+		r = hp_sync_dir(f->io, f->dir, err);
+	hp_outfile_abandon(f);
+	return r;
+}
+
 int hp_outfile_put(const struct hp_io *io, int dir, const char *name,
 		   const void *data, size_t n, struct hpdsl_error *err)
 {
 	struct hp_outfile f;
 	int r = hp_outfile_open(&f, io, dir, name, 0, false, err);
 
+	return r < 0 ? r : put(&f, data, n, err);
+}
+
+int hp_outfile_put_private(const struct hp_io *io, int dir, const char *name,
+			   const void *data, size_t n, struct hpdsl_error *err)
+{
+	struct hp_outfile f;
+	int r = set_names(&f, io, dir, name, err);
+
 	if (r < 0)
 		return r;
-	r = hp_outfile_pwrite(&f, data, n, 0, err);
-	if (r == 0)
-		r = hp_outfile_sync(&f, err);
-	if (r == 0)
-		r = hp_outfile_commit(&f, err);
-	if (r == 0)
-		r = hp_sync_dir(io, dir, err);
-	hp_outfile_abandon(&f);
-	return r;
+	f.mode = 0600;
+	r = begin(&f, 0, false, err);
+	if (r < 0)
+		return r;
+	/* The umask may have taken the owner's rights as well. */
+	r = io->chmod(io, f.fd, 0600);
+	if (r < 0) {
+		fail(&f, r, "set its mode", err);
+		hp_outfile_abandon(&f);
+		return r;
+	}
+	return put(&f, data, n, err);
 }
 
 int hp_sync_dir(const struct hp_io *io, int dir, struct hpdsl_error *err)

@@ -17,6 +17,7 @@ struct hp_outfile {
 	int dir; /* borrowed */
 	int fd;
 	bool direct; /* fd has O_DIRECT now */
+	mode_t mode; /* it is created with, less the umask */
 	char name[HP_OUTFILE_NAME], temp[HP_OUTFILE_NAME];
 };
 
@@ -78,6 +79,9 @@ void hp_outfile_abandon(struct hp_outfile *f);
 /* A whole small file in one call, directory synced too. */
 int hp_outfile_put(const struct hp_io *io, int dir, const char *name,
 		   const void *data, size_t n, struct hpdsl_error *err);
+/* The same, for nobody but its owner at any moment: mode 0600. */
+int hp_outfile_put_private(const struct hp_io *io, int dir, const char *name,
+			   const void *data, size_t n, struct hpdsl_error *err);
 
 int hp_sync_dir(const struct hp_io *io, int dir, struct hpdsl_error *err);
 
