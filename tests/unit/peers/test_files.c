@@ -5,8 +5,8 @@
  * is not their owner's alone, a link, or of another boot or job is not
  * believed; whatever operation fails, an old one stays or a new one is whole.
  */
-#include "../kit/each_fault.h"
-#include "../kit/tmp.h"
+#include "each_fault.h"
+#include "tmp.h"
 #include "base/error.h"
 #include "peers/book_file.h"
 #include "peers/health.h"
