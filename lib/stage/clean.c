@@ -10,6 +10,7 @@
 #include "format/manifest.h"
 #include "format/names.h"
 #include "index/index.h"
+#include "peers/names.h"
 #include "sys/dir.h"
 #include "sys/outfile.h"
 
@@ -84,6 +85,12 @@ static int note(struct clean *c, int dir, const char *name, int r)
 	return r;
 }
 
+static bool may_go(const struct stat *st, const char *name)
+{
+	return S_ISREG(st->st_mode) ||
+	       (S_ISSOCK(st->st_mode) && strcmp(name, HP_SERVE_SOCKET) == 0);
+}
+
 static int take_away(struct clean *c, int dir, const char *name)
 {
 	const struct hpdsl_stage *s = c->s;
@@ -92,7 +99,7 @@ static int take_away(struct clean *c, int dir, const char *name)
 
 	if (r == -ENOENT)
 		return 0;
-	if (r == 0 && !S_ISREG(st.st_mode)) {
+	if (r == 0 && !may_go(&st, name)) {
 		c->left++;
 		return 0;
 	}
@@ -228,6 +235,9 @@ static int clean_all(struct clean *c)
 
 	if (r == 0)
 		r = clean_folder(c);
+	/* A server that runs here sees that its directory is gone, and ends. */
+	for (const char *const *n = hp_peers_names; *n && r == 0; n++)
+		r = take_away(c, c->s->dir, *n);
 	for (size_t i = 0; i < sizeof names / sizeof *names && r == 0; i++)
 		r = take_away(c, c->s->dir, names[i]);
 	/* The lock last, while it is held. */

@@ -5,6 +5,7 @@
 #include "format/manifest.h"
 #include "format/names.h"
 #include "index/index.h"
+#include "peers/names.h"
 #include "sys/dir.h"
 #include "sys/outfile.h"
 
@@ -14,6 +15,14 @@
 
 static const char *const fixed[] = { HP_INDEX_NAME, HP_MANIFEST_NAME,
 				     HP_STATE_NAME, HP_STAGE_LOCK };
+
+static bool is_fixed(const char *name)
+{
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+		if (!strcmp(name, fixed[i]))
+			return true;
+	return hp_peers_name_is(name);
+}
 
 /* "chunk-000017.tar" or "chunk-000017.tar.zst", and nothing like it. */
 static bool read_chunk(const char *name, uint64_t chunks,
@@ -72,9 +81,8 @@ void hp_stage_name_read(const char *name, uint64_t chunks,
 			struct hp_stage_name *ret)
 {
 	*ret = (struct hp_stage_name){ .kind = HP_NAME_OTHER };
-	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-		if (!strcmp(name, fixed[i]))
-			ret->kind = HP_NAME_FIXED;
+	if (is_fixed(name))
+		ret->kind = HP_NAME_FIXED;
 	if (ret->kind == HP_NAME_OTHER && read_chunk(name, chunks, ret))
 		ret->kind = HP_NAME_CHUNK;
 	if (ret->kind == HP_NAME_OTHER && read_side(name, chunks, ret))

@@ -37,7 +37,7 @@ int hp_stage_list(const struct hpdsl_stage *s,
 struct hp_stage_name {
 	enum {
 		HP_NAME_OTHER,
-		HP_NAME_FIXED, /* index, manifest, state, lock */
+		HP_NAME_FIXED, /* index, manifest, state, lock, servers' */
 		HP_NAME_PART,  /* a temporary file of ours */
 		HP_NAME_CHUNK,
 		HP_NAME_SIDE,	/* a side file that is in no folder */

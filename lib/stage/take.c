@@ -10,6 +10,7 @@
 #include "format/manifest.h"
 #include "format/names.h"
 #include "index/index.h"
+#include "peers/names.h"
 #include "sys/clock.h"
 #include "sys/outfile.h"
 
@@ -53,7 +54,8 @@ static int open_dir(struct hpdsl_stage *s, struct hpdsl_error *err)
 struct look {
 	const struct hpdsl_stage *s;
 	bool lock, state, index, manifest;
-	char first[HP_PRINTABLE]; /* name; "": it is empty */
+	/* name; "": it is empty, but for what a server may have left */
+	char first[HP_PRINTABLE];
 };
 
 static int look_at(void *arg, const char *name)
@@ -68,7 +70,7 @@ static int look_at(void *arg, const char *name)
 		l->index = true;
 	else if (!strcmp(name, HP_MANIFEST_NAME))
 		l->manifest = true;
-	if (!l->first[0])
+	if (!l->first[0] && !hp_peers_is_ours(l->s->io, l->s->dir, name))
 		hp_printable(name, strlen(name), l->first);
 	return 0;
 }
@@ -270,18 +272,20 @@ static void let_go(struct hpdsl_stage *s)
 	s->lock = s->dir = -1;
 }
 
+/* Nothing but the lock, and what servers have left. */
 static int see_other(void *arg, const char *name)
 {
-	bool *bare = arg;
+	struct hpdsl_stage *s = arg;
 
-	*bare = *bare && strcmp(name, HP_STAGE_LOCK) == 0;
+	s->bare = s->bare && (strcmp(name, HP_STAGE_LOCK) == 0 ||
+			      hp_peers_is_ours(s->io, s->dir, name));
 	return 0;
 }
 
 int hp_stage_take(struct hpdsl_stage *s, bool make, struct hpdsl_error *err)
 {
 	int r = 0;
-	bool made = false, bare = true;
+	bool made = false;
 
 	for (int i = 0; i < TRIES && r == 0; i++) {
 		let_go(s);
@@ -303,6 +307,8 @@ int hp_stage_take(struct hpdsl_stage *s, bool make, struct hpdsl_error *err)
 		return r;
 	}
 	s->made = made;
-	s->bare = hp_stage_list(s, see_other, &bare) == 0 && bare;
+	s->bare = true;
+	if (hp_stage_list(s, see_other, s) < 0)
+		s->bare = false;
 	return r;
 }

@@ -11,6 +11,7 @@
 #include "dataset/stage_watch.h"
 #include "format/names.h"
 #include "hpdsl/stage.h"
+#include "peers/names.h"
 #include "plan/list.h"
 #include "stage/sides.h"
 
@@ -214,7 +215,8 @@ bool hp_verify_stage_knows(const struct hp_verify *v, const char *name)
 	if (!v->stage)
 		return false;
 	if (strcmp(name, HP_STATE_NAME) == 0 ||
-	    strcmp(name, HP_STAGE_LOCK) == 0 || hp_name_is_part(name))
+	    strcmp(name, HP_STAGE_LOCK) == 0 || hp_peers_name_is(name) ||
+	    hp_name_is_part(name))
 		return true;
 	/* Staging may go on meanwhile, and bring it in either form. */
 	number = hp_chunk_number(name);

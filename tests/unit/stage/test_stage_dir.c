@@ -445,6 +445,82 @@ static void test_clean(void **unused)
 		HPDSL_ENOTOURS);
 }
 
+/* ---- What servers have left ------------------------------------------- */
+
+/* All their names in a directory, and a temporary one of two of them. */
+static void put_servers_files(const char *dir)
+{
+	run("cd %s && : > peers.hpdsl && : > .peers.hpdsl.part && "
+	    ": > peers.health && : > .peers.health.part && : > .serve.lock && "
+	    "python3 -c 'import socket; "
+	    "socket.socket(socket.AF_UNIX).bind(\"serve.sock\")'",
+	    dir);
+}
+
+/* It is as good as empty; what only has their names is not. */
+static void test_servers_alone(void **unused)
+{
+	static const char *const bad[] = { "mkdir peers.hpdsl",
+					   "ln -s /etc .serve.lock",
+					   ": > .peers.other.part",
+					   "mkfifo serve.sock" };
+
+	(void)unused;
+	work_fresh();
+	run("mkdir %s", work_dir);
+	put_servers_files(work_dir);
+	taken(work_dir);
+	clean(6, 0);
+	assert_false(work_has(""));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		work_fresh();
+		run("mkdir %s && cd %s && %s", work_dir, work_dir, bad[i]);
+		refused(work_dir, HPDSL_ENOTOURS, "is there");
+	}
+}
+
+/* They are no hindrance to a stager, and it takes none of them away. */
+static void test_servers_files(void **unused)
+{
+	struct hpdsl_verify_options opt = { .threads = 1 };
+	struct hpdsl_verify_report report;
+	struct work w = { .job = NULL };
+	struct hpdsl_error err;
+
+	(void)unused;
+	work_fresh();
+	run("mkdir %s", work_dir);
+	put_servers_files(work_dir);
+	work_must(&w, work_plain);
+	assert_string_equal(w.warned, "");
+	run("cd %s && [ -S serve.sock ] && [ -e peers.hpdsl ] && "
+	    "[ -e peers.health ] && [ -e .serve.lock ]",
+	    work_dir);
+	assert_int_equal(hpdsl_verify(work_dir, &opt, &report, &err), 0);
+	assert_int_equal(report.unlisted, 0);
+	run("mkdir %s", work_at("x"));
+	clean(4 + 3 + 4, 1);
+	run("cd %s && [ \"$(ls -A)\" = x ] && rmdir x", work_dir);
+}
+
+/* With the lock held by a server at work, and a socket that is listened to. */
+static void test_clean_served(void **unused)
+{
+	struct work w = { .job = NULL };
+	hp_auto_fd f = { &hp_io_system, -1 };
+
+	(void)unused;
+	work_fresh();
+	work_must(&w, work_plain);
+	put_servers_files(work_dir);
+	f.fd = open(work_at(".serve.lock"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(hp_io_system.lock(&hp_io_system, f.fd), 0);
+	clean(4 + 3 + 6, 0);
+	assert_false(work_has(""));
+}
+
+/* ---- Cleaning what is damaged, or in use ------------------------------ */
+
 /* Without a state the manifest tells how many chunks there are. */
 static void test_clean_damaged(void **unused)
 {
@@ -576,6 +652,9 @@ int main(void)
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_stolen_name),
 		cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_servers_alone),
+		cmocka_unit_test(test_servers_files),
+		cmocka_unit_test(test_clean_served),
 		cmocka_unit_test(test_clean_damaged),
 		cmocka_unit_test(test_clean_readers),
 		cmocka_unit_test(test_state_space),
