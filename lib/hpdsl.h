@@ -22,6 +22,7 @@
 #include "hpdsl/unpack.h"
 #include "hpdsl/snapshot.h"
 #include "hpdsl/stage.h"
+#include "hpdsl/peers.h"
 #include "hpdsl/order.h"
 #include "hpdsl/loader.h"
 #include "hpdsl/look.h"

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The nodes of a job to each other.  What staging has gathered of them it puts
+ * into a book, peers.hpdsl, in each node's stage directory: who they are, how
+ * each is reached, and a secret by which they know each other.
+ * hpdsl-format(5), "BOOK OF A JOB'S NODES".
+ */
+#ifndef HPDSL_PEERS_H
+#define HPDSL_PEERS_H
+
+#include "core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hpdsl_stage;
+
+enum {
+	HPDSL_PEER_ADDRESSES = 8, /* of a node, that go into a book */
+	HPDSL_PEER_OFFERS = 16,	  /* among which they are chosen */
+	HPDSL_PEER_HOST = 64,	  /* of a name, with its NUL */
+};
+
+/* An address of an interface. */
+struct hpdsl_peer_address {
+	uint8_t ip[16];	 /* IPv6's bytes; IPv4 as ::ffff:a.b.c.d */
+	uint32_t mbits;	 /* of the interface, a second; 0: not known */
+	uint32_t prefix; /* so many of the 128 bits are the subnet's */
+	char interface[16];
+};
+
+/* A node.  Plain bytes: it may be sent as it is. */
+struct hpdsl_peer_node {
+	char host[HPDSL_PEER_HOST];
+	uint32_t rack; /* the same number: the same switch; 0: not known */
+	uint32_t offers;
+	struct hpdsl_peer_address offer[HPDSL_PEER_OFFERS]; /* best first */
+};
+
+/*
+ * Is it what only of hpdsl_peer_interfaces() may be: the first letters of
+ * interfaces' names, "ib", or a subnet, "10.1.0.0/16"?
+ */
+HPDSL_API bool hpdsl_peer_only_check(const char *only);
+
+/*
+ * Fills in the offers of this machine: addresses of interfaces that are up, of
+ * none that is loopback, link-local or a bridge to containers; the fastest
+ * first.  only: of those alone; who names them may name also loopback and
+ * bridges; NULL: any.  -ENODEV: there is none, and ret has none.
+ */
+HPDSL_API int hpdsl_peer_interfaces(const char *only, const struct hp_io *io,
+				    struct hpdsl_peer_node *ret,
+				    struct hpdsl_error *err);
+
+/*
+ * Puts the offers of each of n nodes in order: those in a subnet that all nodes
+ * are in come first, then the faster ones.  An address that two hosts have is
+ * nobody's.  Gives how many such subnets there are, or -ENOMEM; with none of
+ * them the order is each node's own.
+ */
+HPDSL_API int hpdsl_peer_choose(struct hpdsl_peer_node *nodes, uint32_t n);
+/* Puts the offer with that address first; false: there is none. */
+HPDSL_API bool hpdsl_peer_prefer(struct hpdsl_peer_node *node,
+				 const uint8_t ip[16]);
+
+/*
+ * A node's rack by the text of its place in the network, its own name last:
+ * "spine1.leaf4.nid7".  0: there is nothing before the name.
+ */
+HPDSL_API uint32_t hpdsl_peer_rack(const char *place);
+
+/*
+ * Which share of its link a node reaches when all nodes fetch from each other,
+ * chunks in no order, with so many copies of each, eight fetches of a node
+ * under way and the less loaded of two asked.  By simulation, between what was
+ * simulated on a straight line; nodes is 2 or more.
+ */
+HPDSL_API double hpdsl_peer_efficiency(uint32_t nodes, uint32_t copies);
+
+/* What a book says once, and all nodes alike. */
+struct hpdsl_peer_book {
+	uint8_t id[16], secret[32];
+	uint64_t rate;	/* bytes a second from the origin, a node; 0: any */
+	uint32_t parts; /* of the plan */
+	uint32_t port;	/* the first that a server tries */
+	char job[128];	/* text for people */
+};
+
+/*
+ * Id, secret and port for a book of these n nodes.  They are those of the book
+ * that lies in the stage directory if that one is of the same nodes and of the
+ * same pack, else drawn; other members of ret stay as they are.  port: to begin
+ * with; 0: one that follows from the secret.  One process does this for all,
+ * after hpdsl_stage_begin().
+ */
+HPDSL_API int hpdsl_stage_draw_book(struct hpdsl_stage *s,
+				    const struct hpdsl_peer_node *nodes,
+				    uint32_t n, uint32_t port,
+				    struct hpdsl_peer_book *ret,
+				    struct hpdsl_error *err);
+/*
+ * Writes the book, after hpdsl_stage_begin(); of as many nodes as the directory
+ * was opened for.  One that cannot be written is taken away, so that none of
+ * another job is left.
+ */
+HPDSL_API int hpdsl_stage_put_book(struct hpdsl_stage *s,
+				   const struct hpdsl_peer_book *book,
+				   const struct hpdsl_peer_node *nodes,
+				   struct hpdsl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
