@@ -62,7 +62,8 @@ char *stage_canonical(const struct stage_options *o)
 		"--batch %u\n--batch-size %u\n--ranks %u\n--lanes %llu\n"
 		"--piece %llu\n--windows %u\n--no-shuffle %d\n"
 		"--pretend-nodes %u\n--rate %llu\n"
-		"--memory %llu\n--timeout %llu\n--plan %d\n--status %d\n"
+		"--memory %llu\n--timeout %llu\n--peer-port %u\n--plan "
+		"%d\n--status %d\n"
 		"--clean %d\n",
 		o->dataset ? o->dataset : "",
 		auto_is(o->local) ? o->local : "a path",
@@ -71,8 +72,8 @@ char *stage_canonical(const struct stage_options *o)
 		(LLU)order->epoch, (LLU)order->step, order->batch,
 		o->order.batch_size, o->order.share.ranks, (LLU)order->lanes,
 		(LLU)order->piece, order->windows, order->plain, o->pretend,
-		(LLU)o->rate, (LLU)o->memory, (LLU)o->timeout, o->plan,
-		o->status, o->clean);
+		(LLU)o->rate, (LLU)o->memory, (LLU)o->timeout, o->peer_port,
+		o->plan, o->status, o->clean);
 
 	if (n < 0)
 		cmd_no_memory();

@@ -81,7 +81,7 @@ static int check_twins(struct stage_run *r)
 /* ---- All locks or none ------------------------------------------------ */
 
 /* For those who wait for this job. */
-static const char *job_name(char *text, size_t size)
+const char *run_job_name(char *text, size_t size)
 {
 	static const char *const known[][2] = {
 		{ "Slurm", "SLURM_JOB_ID" }, { "PBS", "PBS_JOBID" },
@@ -107,7 +107,7 @@ static int open_stage(struct stage_step *s)
 	const struct hpdsl_stage_at at = {
 		.node = r->j->node,
 		.nodes = r->j->nodes,
-		.job = job_name(job, sizeof(job)),
+		.job = run_job_name(job, sizeof(job)),
 		.io = r->io,
 	};
 

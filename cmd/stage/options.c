@@ -9,6 +9,7 @@
 #define MEMORY_MIN (UINT64_C(4) << 20)
 #define NODES_MAX (1 << 24)
 #define TIMEOUT 300
+#define PORT_MAX (65535 - 15)
 
 /* ---- Values that only this command takes ------------------------------ */
 
@@ -63,6 +64,19 @@ static int take_capacity(const struct cmd_option *row, void *to,
 			  "%s: '%s' is neither a size nor 0%% to "
 			  "100%%",
 			  row->name, arg);
+}
+
+static int take_interface(const struct cmd_option *row, void *to,
+			  const char *arg, struct cmd_why *why)
+{
+	if (!hpdsl_peer_only_check(arg))
+		return cmd_refuse(why,
+				  "%s: '%s' is neither the beginning of an "
+				  "interface's name nor a subnet, as "
+				  "10.1.0.0/16",
+				  row->name, arg);
+	((struct stage_options *)to)->interface = arg;
+	return 0;
 }
 
 /* "origin=20G,link=12G" */
@@ -146,6 +160,13 @@ static const struct cmd_option options[] = {
 	{ "timeout", "SECONDS",
 	  "End the job when a node was silent for so long (default: 300)",
 	  CMD_COUNT(struct stage_options, timeout, 1) },
+	{ "interface", "PREFIX",
+	  "Nodes that serve each other do so over interfaces whose names begin "
+	  "so, or over a subnet, 10.1.0.0/16",
+	  .take = take_interface },
+	{ "peer-port", "BASE",
+	  "and on ports BASE to BASE+15 (default: drawn, below 32015)",
+	  CMD_NUMBER(struct stage_options, peer_port, 1, PORT_MAX) },
 
 	/* the heading and most rows are cmd_order_argp's */
 	{ "ranks", "N",

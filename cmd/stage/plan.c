@@ -190,6 +190,7 @@ int stage_plan(const struct stage_options *o, const struct stage_plan_for *f)
 	if (r == 0)
 		r = make(o, &in, &v, &err);
 	if (r == 0) {
+		plan_find_link(&v, o->interface);
 		plan_sums(&v);
 		if (o->common.json)
 			plan_json(&v);

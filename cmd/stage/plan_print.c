@@ -205,6 +205,7 @@ void plan_print(const struct plan_view *v)
 			  cmd_bytes(v->left_bytes).s);
 	cmd_print("\n");
 	print_time(v);
+	plan_print_peers(v);
 	cmd_print("\n");
 	print_spread(v);
 	if (v->nodes > TABLE_NODES)
@@ -296,6 +297,7 @@ void plan_json(const struct plan_view *v)
 	cmd_json_u64(&j, "origin_bytes", v->origin_bytes);
 	cmd_json_u64(&j, "left_bytes", v->left_bytes);
 	json_estimate(v, &j);
+	plan_json_peers(v, &j);
 	json_place(v, &j);
 	json_nodes(v, &j);
 	cmd_json_line(&j);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rank 0 tells in the end: the summary, and the file of --report. */
+#include "reach.h"
 #include "run.h"
 
 #include <errno.h>
@@ -117,6 +118,10 @@ static void json_head(struct cmd_json *j, const struct stage_run *r, int status)
 		cmd_json_u64(j, "parts", hpdsl_stage_plan_parts(r->plan));
 	else
 		cmd_json_null(j, "parts");
+	if (r->port)
+		cmd_json_u64(j, "peer_port", r->port);
+	else
+		cmd_json_null(j, "peer_port");
 	cmd_json_real(j, "seconds", stage_now() - r->begin);
 	cmd_json_real(j, "staging_seconds", r->carry_end - r->carry_begin);
 }
@@ -156,6 +161,24 @@ struct entry {
 	double seconds;
 };
 
+/* How the others reach a node. */
+static void json_peer(struct cmd_json *j, const struct stage_run *r, uint32_t i)
+{
+	const struct hpdsl_peer_address *a =
+		r->peers && r->peers[i].offers ? r->peers[i].offer : NULL;
+
+	if (a) {
+		cmd_json_name(j, "interface", a->interface,
+			      strnlen(a->interface, sizeof(a->interface)));
+		cmd_json_string(j, "address", reach_text(a->ip).s);
+		cmd_json_u64(j, "address_mbits", a->mbits);
+	} else {
+		cmd_json_null(j, "interface");
+		cmd_json_null(j, "address");
+		cmd_json_null(j, "address_mbits");
+	}
+}
+
 static void json_row(struct cmd_json *j, const struct stage_run *r, uint32_t i)
 {
 	const struct stage_row *row = &r->rows[i];
@@ -164,6 +187,7 @@ static void json_row(struct cmd_json *j, const struct stage_run *r, uint32_t i)
 	cmd_json_open(j, NULL, '{');
 	cmd_json_u64(j, "node", i);
 	cmd_json_string(j, "host", row->host);
+	json_peer(j, r, i);
 	if (r->plan)
 		stage_json_parts(j, r->j->nodes,
 				 hpdsl_stage_plan_parts(r->plan), i);

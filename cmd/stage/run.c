@@ -175,6 +175,8 @@ static int go(struct stage_run *r)
 		ret = run_step(r, publish, true, false, "writing to %s",
 			       r->path);
 	if (!ret)
+		run_book(r);
+	if (!ret)
 		ret = run_step(r, new_stager, true, false, "beginning in %s",
 			       r->path);
 	if (ret)
@@ -259,6 +261,7 @@ static void release(struct stage_run *r)
 	free(r->holder);
 	free(r->before);
 	free(r->after);
+	free(r->peers);
 	free(r->rows);
 	free(r->progress_first);
 }

@@ -57,6 +57,11 @@ struct stage_run {
 	struct stage_side_sums sides;
 	struct hpdsl_error side_err; /* the first that was given up */
 
+	/* book.c */
+	struct hpdsl_peer_node
+		*peers; /* rank 0: all nodes, best address first */
+	uint32_t port;	/* of their servers; 0: no book */
+
 	/* report.c, on rank 0 */
 	struct stage_row *rows;
 	bool report_failed;
@@ -80,10 +85,14 @@ int run_dataset(struct stage_run *r); /* dataset.c: manifest, order */
 int run_index(struct stage_run *r);
 /* place_of_run.c: LOCALDIR.  write: into candidates, to see who shares them. */
 int run_place(struct stage_run *r, bool write);
-int run_lock(struct stage_run *r);    /* lock.c */
+int run_lock(struct stage_run *r); /* lock.c */
+/* "Slurm job 4711"; NULL: of no batch system that is known. */
+const char *run_job_name(char *text, size_t size);
 int run_who_has(struct stage_run *r); /* who_has.c: plan, and holders */
 bool run_lacks(void *arg, uint32_t node, uint64_t chunk);
 int run_sides(struct stage_run *r); /* sides.c */
+void run_book(
+	struct stage_run *r); /* book.c: of the nodes, for their servers */
 
 /* What a leader tells of itself in the end. */
 struct stage_row {

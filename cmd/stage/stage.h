@@ -22,6 +22,8 @@ struct stage_options {
 	uint32_t pretend;	/* nodes; 0: real ones */
 	uint64_t rate, memory;
 	uint64_t deadline, timeout; /* seconds */
+	const char *interface;	    /* of peers; NULL: any */
+	uint32_t peer_port;	    /* the first; 0: one that is drawn */
 	const char *report;
 	bool plan, status, clean;
 	uint32_t nodes; /* with plan and one rank; 0: not given */

@@ -126,7 +126,8 @@ int hpdsl_peer_interfaces(const char *only, const struct hp_io *io,
 	if (ret->offers)
 		return 0;
 	return only ? hp_fail(err, -ENODEV,
-			      "no interface that is up has an address of %.64s",
+			      "no address of an interface that is up agrees "
+			      "with '%.64s'",
 			      only) :
 		      hp_fail(err, -ENODEV,
 			      "no interface that others could reach is up");

@@ -163,7 +163,7 @@ def sound(dataset, directory, parts_left=False):
     mode = os.stat(directory).st_mode & 0o7777
     need(mode == 0o700, f"{directory}: mode {mode:o}")
     known = set(found.values()) | {"dataset.yaml", "index.hpdsl",
-                                   "stage.hpdsl", ".stage.lock"}
+                                   "stage.hpdsl", ".stage.lock", "peers.hpdsl"}
     sides = side_files(dataset, chunks)
     known |= {name.partition("/")[0] for name in sides}
     check_sides(dataset, directory, chunks, found, "some")

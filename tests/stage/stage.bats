@@ -220,6 +220,7 @@ unequal()
 		chunk-000001.tar
 		dataset.yaml
 		index.hpdsl
+		peers.hpdsl
 		stage.hpdsl
 	END
 	hpdsl-verify -q node2

@@ -382,7 +382,7 @@ same()
 {
 	local node
 	for node in "${@:2}"; do
-		diff -r -x stage.hpdsl -x .stage.lock "$1" "$node"
+		diff -r -x stage.hpdsl -x peers.hpdsl -x .stage.lock "$1" "$node"
 		hpdsl-verify "$node" > lines 2>&1
 		run ! grep -i warning lines
 	done
