@@ -140,7 +140,8 @@ static int draw(void *arg)
 
 	b->book = (struct hpdsl_peer_book){
 		.parts = hpdsl_stage_plan_parts(r->plan),
-		.rate = r->o->rate ? r->o->rate / r->j->nodes + 1 : 0,
+		.rate = r->o->rate / r->j->nodes +
+			(r->o->rate % r->j->nodes > 0),
 	};
 	put_job(b, b->book.job, sizeof(b->book.job));
 	if (hpdsl_stage_draw_book(r->stage, b->nodes, r->j->nodes,
