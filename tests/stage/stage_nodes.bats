@@ -121,6 +121,66 @@ r = json.load(open("report"))
 assert r["parts"] == 4, r["parts"]'
 }
 
+# books HOSTS: of each host, the first address that it has of each node.
+books()
+{
+	local n
+	for ((n = 1; n <= $1; n++)); do
+		"$nodes" on bed "$n" python3 "$SRC/tests/kit/read_book.py" \
+			"$PWD/bed/ssd/in"
+	done | python3 -c 'import json, sys
+for line in sys.stdin:
+	print(*(n["addresses"][0][0] for n in json.loads(line)["nodes"]))'
+}
+
+# each_host COMMAND: N is its number.
+each_host()
+{
+	local n
+	for n in 1 2 3; do
+		"$nodes" on bed "$n" sh -ec "${1//N/$n}"
+	done
+}
+
+@test "hosts know each other's addresses, and try one connection" {
+	up 3
+	# two ends of a link that leads nowhere
+	each_host 'ip link add fast0 type veth peer name other0
+		ip address add 10.84.0.N/24 dev fast0
+		ip link set other0 up
+		ip link set fast0 up'
+	hosts_stage 2 -q --mode=partition 2> said
+	[ ! -s said ]
+	books 3 > all
+	[ "$(sort -u all)" = "10.83.0.2 10.83.0.3 10.83.0.4" ]
+	[ "$(wc -l < all)" = 3 ]
+	# who says so gets it, and hears that nobody can be reached there
+	hosts_stage 1 -q --mode=partition --interface=fast 2> said
+	[ "$(wc -l < said)" = 1 ]
+	grep 'warning: node 0 (bed-n001): no connection to node 1 (bed-n002) ' said
+	grep ' at fast0, 10.84.0.2, port [23]' said
+	[ "$(books 3 | sort -u)" = "10.84.0.1 10.84.0.2 10.84.0.3" ]
+}
+
+@test "hosts in no common subnet: the address that leads to the next one" {
+	up 3
+	# an0 comes first by its name, and leads nowhere
+	each_host 'for i in an0=97 to0=96; do
+			ip link add ${i%=*} type veth peer name x${i%=*}
+			ip link set x${i%=*} up
+			ip address add 10.${i#*=}.N.1/24 dev ${i%=*}
+			ip link set ${i%=*} up
+		done
+		for to in 1 2 3; do
+			[ $to = N ] || ip route add 10.96.$to.0/24 \
+				via 10.83.0.$((to + 1)) src 10.96.N.1
+		done'
+	hosts_stage 1 -q --mode=partition --interface=10.96.0.0/15 2> said
+	cat said
+	[ ! -s said ]
+	[ "$(books 3 | sort -u)" = "10.96.1.1 10.96.2.1 10.96.3.1" ]
+}
+
 @test "a host that is cut off is named, and ends the job" {
 	local status=0 pid
 	up 3 --options=rate=200000
