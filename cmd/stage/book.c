@@ -61,7 +61,7 @@ static int find(void *arg)
 	    (b->r->j->nodes > 1 || o->interface)) {
 		b->err.code = err.code;
 		snprintf(b->err.msg, sizeof(b->err.msg),
-			 "%.900s: other nodes cannot ask it for chunks",
+			 "%.900s; other nodes cannot ask this one for chunks",
 			 err.msg);
 	}
 	return 0;
@@ -182,7 +182,8 @@ static int begin_to_listen(void *arg)
 		return 0;
 	b->err.code = b->listens;
 	snprintf(b->err.msg, sizeof(b->err.msg),
-		 "%s, ports %u to %u: %s: other nodes cannot ask it for chunks",
+		 "%s, ports %u to %u: %s; other nodes cannot ask this one for "
+		 "chunks",
 		 reach_text(mine->offer[0].ip).s, b->book.port,
 		 b->book.port + 15, strerror(-b->listens));
 	return 0;
@@ -203,8 +204,8 @@ static int connect_to_next(void *arg)
 		return 0;
 	b->err.code = code;
 	snprintf(b->err.msg, sizeof(b->err.msg),
-		 "no connection to %s at %s, %s, port %u: %s: what it has no "
-		 "other node can ask it for",
+		 "no connection to %s at %s, %s, port %u: %s; what it has will "
+		 "be read from the origin",
 		 stage_node_name(n, next->host).s, next->offer[0].interface,
 		 reach_text(next->offer[0].ip).s, b->ports[n], strerror(-code));
 	return 0;
