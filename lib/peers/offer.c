@@ -241,12 +241,18 @@ static int drop_twice(struct hpdsl_peer_node *nodes, uint32_t n)
 	return r;
 }
 
-static bool is_in(const struct hpdsl_peer_node *node,
-		  const struct hpdsl_peer_address *subnet)
+static bool same_subnet(const struct hpdsl_peer_address *a,
+			const struct hpdsl_peer_address *b)
 {
-	for (uint32_t o = 0; o < node->offers; o++)
-		if (node->offer[o].prefix == subnet->prefix &&
-		    same_bits(node->offer[o].ip, subnet->ip, subnet->prefix))
+	return a->prefix == b->prefix && same_bits(a->ip, b->ip, a->prefix);
+}
+
+/* Is there one of them in that subnet? */
+static bool has_subnet(const struct hpdsl_peer_address *all, uint32_t n,
+		       const struct hpdsl_peer_address *subnet)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (same_subnet(&all[i], subnet))
 			return true;
 	return false;
 }
@@ -259,14 +265,11 @@ static uint32_t find_common(const struct hpdsl_peer_node *nodes, uint32_t n,
 
 	for (uint32_t o = 0; o < nodes[0].offers; o++) {
 		const struct hpdsl_peer_address *a = &nodes[0].offer[o];
-		uint32_t i = 1, k = 0;
+		uint32_t i = 1;
 
-		while (i < n && is_in(&nodes[i], a))
+		while (i < n && has_subnet(nodes[i].offer, nodes[i].offers, a))
 			i++;
-		while (k < found && (ret[k].prefix != a->prefix ||
-				     !same_bits(ret[k].ip, a->ip, a->prefix)))
-			k++;
-		if (i == n && k == found)
+		if (i == n && !has_subnet(ret, found, a))
 			ret[found++] = *a;
 	}
 	return found;
@@ -277,20 +280,14 @@ static void put_common_first(struct hpdsl_peer_node *node,
 			     const struct hpdsl_peer_address *subnets,
 			     uint32_t n)
 {
-	struct hpdsl_peer_address all[HPDSL_PEER_OFFERS];
+	struct hpdsl_peer_address all[HPDSL_PEER_OFFERS] = { 0 };
 	uint32_t first = 0, rest = node->offers;
 
 	for (uint32_t o = 0; o < node->offers; o++) {
-		const struct hpdsl_peer_address *a = &node->offer[o];
-		uint32_t k = 0;
-
-		while (k < n && (subnets[k].prefix != a->prefix ||
-				 !same_bits(subnets[k].ip, a->ip, a->prefix)))
-			k++;
-		if (k < n)
-			all[first++] = *a;
+		if (has_subnet(subnets, n, &node->offer[o]))
+			all[first++] = node->offer[o];
 		else
-			all[--rest] = *a;
+			all[--rest] = node->offer[o];
 	}
 	qsort(all, first, sizeof *all, compare);
 	qsort(all + first, node->offers - first, sizeof *all, compare);

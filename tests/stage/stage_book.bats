@@ -171,13 +171,14 @@ for n in r["nodes"]:
 
 @test "no program tells the secret" {
 	local secret
-	stage 2 --pretend-nodes=2 --report=report --json "$from/ds" node%n \
-		> out 2> said
+	{
+		stage 2 --pretend-nodes=2 --report=report --json "$from/ds" node%n
+		hpdsl-stage --status --json node0
+		hpdsl-info --json node0
+		hpdsl-verify node0
+	} > said 2>&1
 	secret=$(secret node0)
 	secret=${secret%% *}
-	hpdsl-stage --status --json node0 >> out
-	hpdsl-info --json node0 >> out
-	hpdsl-verify node0 >> out 2>&1
 	[ ${#secret} = 64 ]
-	run -1 grep -r "${secret:0:16}" out said report
+	run -1 grep "${secret:0:16}" said report
 }
