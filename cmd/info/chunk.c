@@ -28,6 +28,8 @@ static const char *front_of(enum hpdsl_kind kind)
 		return "the journal of ";
 	case HPDSL_KIND_SIDE:
 		return "a side file of ";
+	case HPDSL_KIND_BOOK:
+		return "the book of the nodes of ";
 	default:
 		return "the state of ";
 	}
@@ -66,6 +68,7 @@ static bool has_its_name(const struct info *i)
 		[HPDSL_KIND_MANIFEST] = "/dataset.yaml",
 		[HPDSL_KIND_JOURNAL] = "/journal.hpdsl",
 		[HPDSL_KIND_STATE] = "/stage.hpdsl",
+		[HPDSL_KIND_BOOK] = "/peers.hpdsl",
 	};
 	cmd_auto_free char *real = realpath(i->path, NULL);
 	const char *base = real ? strrchr(real, '/') : NULL;

@@ -30,6 +30,7 @@ static const struct kind {
 	[HPDSL_KIND_FILE] = { "file", info_file },
 	[HPDSL_KIND_SPECIAL] = { "special", info_special },
 	[HPDSL_KIND_SIDE] = { "side", info_side },
+	[HPDSL_KIND_BOOK] = { "book", info_part },
 };
 
 static bool is_tar(enum hpdsl_kind kind)

@@ -34,6 +34,7 @@ enum hpdsl_kind {
 	HPDSL_KIND_SPECIAL, /* a device, FIFO or socket, which is not opened */
 	/* A dataset's file for other readers, SHA256SUMS, or .nv-meta. */
 	HPDSL_KIND_SIDE,
+	HPDSL_KIND_BOOK, /* of a job's nodes, in a stage directory */
 	HPDSL_KINDS
 };
 

@@ -6,21 +6,28 @@
 #include "format/stage_state.h"
 #include "hpdsl/look.h"
 #include "index/index.h"
+#include "peers/book.h"
 
 #include <string.h>
 
-static int check_view(const char *path, const struct hp_io *io, bool index,
-		      struct hpdsl_error *err)
+static int check_view(const char *path, const struct hp_io *io,
+		      enum hpdsl_kind kind, struct hpdsl_error *err)
 {
 	struct hp_view v = { .p = NULL };
 	struct hp_index *ix = NULL;
 	struct hp_state_header h;
+	struct hp_book b;
 	int r = hp_view_open(&v, io, AT_FDCWD, path, err);
 
 	if (r < 0)
 		return r;
-	r = index ? hp_index_open_view(&v, path, &ix, err) :
-		    hp_state_parse(v.p, v.size, path, &h, err);
+	if (kind == HPDSL_KIND_INDEX)
+		r = hp_index_open_view(&v, path, &ix, err);
+	else if (kind == HPDSL_KIND_STATE)
+		r = hp_state_parse(v.p, v.size, path, &h, err);
+	else
+		r = hp_book_parse(v.p, v.size, path, &b, err);
+	explicit_bzero(&b, sizeof b);
 	hp_index_free(ix);
 	hp_view_close(&v);
 	return r;
@@ -48,9 +55,9 @@ int hpdsl_file_check(const char *path, const struct hp_io *io,
 	io = hp_io_or_system(io);
 	switch (kind) {
 	case HPDSL_KIND_INDEX:
-		return check_view(path, io, true, err);
 	case HPDSL_KIND_STATE:
-		return check_view(path, io, false, err);
+	case HPDSL_KIND_BOOK:
+		return check_view(path, io, kind, err);
 	case HPDSL_KIND_MANIFEST:
 		return check_manifest(path, io, err);
 	default:

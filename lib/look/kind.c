@@ -15,6 +15,7 @@
 #include "format/names.h"
 #include "format/stage_state.h"
 #include "hpdsl/look.h"
+#include "peers/book_file.h"
 #include "snap/snap.h"
 #include "sys/dir.h"
 #include "write/journal.h"
@@ -153,6 +154,7 @@ static const struct known {
 	{ HP_INDEX_NAME, HP_INDEX_MAGIC, HPDSL_KIND_INDEX },
 	{ HP_JOURNAL_NAME, HP_JOURNAL_MAGIC, HPDSL_KIND_JOURNAL },
 	{ HP_STATE_NAME, HP_STATE_MAGIC, HPDSL_KIND_STATE },
+	{ HP_BOOK_NAME, HP_BOOK_MAGIC, HPDSL_KIND_BOOK },
 	{ NULL, HP_SNAP_MAGIC, HPDSL_KIND_SNAPSHOT },
 	{ NULL, "format: hpdsl-dataset\n", HPDSL_KIND_MANIFEST },
 };

@@ -38,6 +38,10 @@ static void fill_head(const struct hpdsl_stage *s,
 	memcpy(h->pack, s->pack, sizeof h->pack);
 	memcpy(h->secret, b->secret, sizeof h->secret);
 	memcpy(h->job, b->job, strnlen(b->job, sizeof h->job - 1));
+	/* Text for people, in one line. */
+	for (char *p = h->job; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' ';
 }
 
 static void fill_node(const struct hpdsl_peer_node *from,

@@ -61,6 +61,12 @@ make()
 	info 0 node/stage.hpdsl
 	is 'd["kind"], d["says"], d["directory"]' \
 		"('state', 'the state of a stage directory with all of a dataset', 'node')"
+	info 0 node/peers.hpdsl
+	is 'd["kind"], d["says"], d["directory"]' \
+		"('book', 'the book of the nodes of a stage directory with all of a dataset', 'node')"
+	head -c 100 node/peers.hpdsl > peers.hpdsl
+	info 1 peers.hpdsl
+	is 'd["kind"], d["wrong"]' "('book', 'peers.hpdsl: cut short')"
 	info 0 node/chunk-000002.tar
 	is 'd["kind"], d["chunk"], d["directory"]' "('chunk', 2, 'node')"
 	bash -c "$(sed -n 's/^  next *//p' text) -q"

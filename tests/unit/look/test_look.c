@@ -384,6 +384,7 @@ static void test_files(void **state)
 	assert_int_equal(check("files/m", HPDSL_KIND_MANIFEST), 0);
 	assert_int_equal(check("files/m", HPDSL_KIND_INDEX), HPDSL_ENOTOURS);
 	assert_true(check("files/s", HPDSL_KIND_STATE) < 0);
+	assert_int_equal(check("files/s", HPDSL_KIND_BOOK), HPDSL_ENOTOURS);
 	assert_int_equal(check("files/s", HPDSL_KIND_FILE), 0);
 	run("cd %s/files && truncate -s -1 i && truncate -s -2 m", packed.top);
 	assert_int_equal(check("files/i", HPDSL_KIND_INDEX), HPDSL_ECORRUPT);

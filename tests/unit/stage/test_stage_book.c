@@ -3,6 +3,7 @@
  * The book of a job's nodes as a stager makes it: what is in it, when it is the
  * one that was there, and that none is left where it cannot be written.
  */
+#include "each_fault.h"
 #include "shell.h"
 #include "stage_work.h"
 
@@ -54,7 +55,9 @@ static void begin_on(struct work *w, const char *from, uint32_t node,
 
 static struct hpdsl_peer_book draw(struct work *w, uint32_t n, uint32_t port)
 {
-	struct hpdsl_peer_book b = { .rate = 1000, .parts = 2, .job = "job 7" };
+	struct hpdsl_peer_book b = { .rate = 1000,
+				     .parts = 2,
+				     .job = "job\n7" };
 	struct hpdsl_error err;
 
 	if (hpdsl_stage_draw_book(w->s, nodes, n, port, &b, &err))
@@ -267,6 +270,48 @@ static void test_failed(void **unused)
 	end(&w);
 }
 
+/* Whatever fails: a whole book or none, and nothing under another name. */
+static void test_each_fault(void **unused)
+{
+	struct hpdsl_peer_book b;
+	struct work w;
+
+	(void)unused;
+	work_fresh();
+	set_nodes(1);
+	begin_on(&w, work_plain, 0, 3, NULL);
+	b = draw(&w, 3, 0);
+	for (struct each_fault e = { .code = -EIO }; each_fault(&e);) {
+		const struct hp_io *was = w.s->io;
+		struct hp_book_file *f;
+		struct hpdsl_error err;
+		int fds = count_fds(), r;
+
+		w.s->io = &e.f.io;
+		r = hpdsl_stage_put_book(w.s, &b, nodes, &err);
+		w.s->io = was;
+		assert_int_equal(count_fds(), fds);
+		assert_true(r == 0 ? !e.f.failed || work_has(HP_BOOK_NAME) :
+				     err.code == r && e.f.failed);
+		assert_true(r == 0 || !work_has(HP_BOOK_NAME));
+		if (r < 0)
+			continue;
+		f = load(&w);
+		hp_book_unload(f);
+	}
+	for (struct each_alloc a = { 0 }; each_alloc(&a);) {
+		struct hpdsl_error err;
+		int r;
+
+		each_alloc_begin(&a);
+		r = hpdsl_stage_put_book(w.s, &b, nodes, &err);
+		each_alloc_end(&a);
+		assert_int_equal(r, a.last ? 0 : -ENOMEM);
+	}
+	run("[ ! -e %s ]", work_at("." HP_BOOK_NAME ".part"));
+	end(&w);
+}
+
 /* Before there is an index nobody knows what it is a book of. */
 static void test_too_early(void **unused)
 {
@@ -295,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_other_pack),
 		cmocka_unit_test(test_bare_nodes),
 		cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_each_fault),
 		cmocka_unit_test(test_too_early),
 	};
 
