@@ -130,7 +130,7 @@ static void put_job(const struct book *b, char *text, size_t size)
 		return;
 	snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
 	snprintf(text, size, "%.32s@%.63s, %.20s UTC", user ? user : number,
-		 b->r->j->host, cmd_time((int64_t)time(NULL)).s);
+		 b->r->j->host, cmd_time(b->book.made).s);
 }
 
 static int draw(void *arg)
@@ -143,10 +143,10 @@ static int draw(void *arg)
 		.rate = r->o->rate / r->j->nodes +
 			(r->o->rate % r->j->nodes > 0),
 	};
-	put_job(b, b->book.job, sizeof(b->book.job));
 	if (hpdsl_stage_draw_book(r->stage, b->nodes, r->j->nodes,
 				  r->o->peer_port, &b->book, &b->err) < 0)
 		b->book.port = 0;
+	put_job(b, b->book.job, sizeof(b->book.job));
 	return 0;
 }
 

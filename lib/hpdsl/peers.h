@@ -82,6 +82,7 @@ HPDSL_API double hpdsl_peer_efficiency(uint32_t nodes, uint32_t copies);
 /* What a book says once, and all nodes alike. */
 struct hpdsl_peer_book {
 	uint8_t id[16], secret[32];
+	int64_t made;	/* seconds since 1970: when these were drawn */
 	uint64_t rate;	/* bytes a second from the origin, a node; 0: any */
 	uint32_t parts; /* of the plan */
 	uint32_t port;	/* the first that a server tries */
@@ -89,11 +90,11 @@ struct hpdsl_peer_book {
 };
 
 /*
- * Id, secret and port for a book of these n nodes.  They are those of the book
- * that lies in the stage directory if that one is of the same nodes and of the
- * same pack, else drawn; other members of ret stay as they are.  port: to begin
- * with; 0: one that follows from the secret.  One process does this for all,
- * after hpdsl_stage_begin().
+ * Id, secret, when they were drawn, and port, for a book of these n nodes. They
+ * are those of the book that lies in the stage directory if that one is of the
+ * same nodes and of the same pack, else drawn; other members of ret stay as
+ * they are.  port: to begin with; 0: one that follows from the secret.  One
+ * process does this for all, after hpdsl_stage_begin().
  */
 HPDSL_API int hpdsl_stage_draw_book(struct hpdsl_stage *s,
 				    const struct hpdsl_peer_node *nodes,

@@ -27,7 +27,7 @@ static void fill_head(const struct hpdsl_stage *s,
 		      const struct hpdsl_peer_book *b, struct hp_book_head *h)
 {
 	*h = (struct hp_book_head){
-		.made = (int64_t)time(NULL),
+		.made = b->made,
 		.rate = b->rate,
 		.nodes = s->nodes,
 		.node = s->node,
@@ -99,6 +99,7 @@ static bool keep(const struct hpdsl_stage *s,
 		return false;
 	same = is_as_before(s, &f->book, nodes, n);
 	if (same) {
+		ret->made = f->book.head.made;
 		memcpy(ret->id, f->book.head.id, sizeof ret->id);
 		memcpy(ret->secret, f->book.head.secret, sizeof ret->secret);
 	}
@@ -128,6 +129,7 @@ int hpdsl_stage_draw_book(struct hpdsl_stage *s,
 	if (r < 0)
 		return r;
 	if (!keep(s, nodes, n, ret)) {
+		ret->made = (int64_t)time(NULL);
 		r = draw(ret->id, sizeof ret->id);
 		if (r == 0)
 			r = draw(ret->secret, sizeof ret->secret);

@@ -64,6 +64,12 @@ print(json.load(sys.stdin)["pack"])')
 	local was
 	stage 3 -q --pretend-nodes=3 "$from/ds" node%n
 	was=$(secret node0)
+	cp node0/peers.hpdsl book
+	until [ "$(date +%s)" -gt "$(stat -c %Y book)" ]; do
+		sleep 0.1
+	done
+	stage 3 -q --pretend-nodes=3 "$from/ds" node%n
+	cmp book node0/peers.hpdsl
 	# also where it is lost, or something else has its name
 	rm node1/peers.hpdsl
 	ln -sf "$PWD/precious" node2/peers.hpdsl

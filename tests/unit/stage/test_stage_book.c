@@ -156,9 +156,11 @@ static void test_kept(void **unused)
 	/* None is there yet: another one. */
 	b = draw(&w, 3, 0);
 	assert_false(is_same(&first, &b));
+	first.made = 1800000000;
 	put(&w, &first);
 	b = draw(&w, 3, 30000);
 	assert_true(is_same(&first, &b));
+	assert_true(b.made == 1800000000);
 	assert_int_equal(b.port, 30000);
 	/* A faster network, another switch: the same nodes. */
 	nodes[1].offer[0].mbits = 7;
@@ -168,6 +170,7 @@ static void test_kept(void **unused)
 	/* Another number of them, another address, another name. */
 	b = draw(&w, 2, 0);
 	assert_false(is_same(&first, &b));
+	assert_true(b.made > 1700000000 && b.made != 1800000000);
 	nodes[2].offer[7].ip[15]++;
 	b = draw(&w, 3, 0);
 	assert_false(is_same(&first, &b));
