@@ -16,6 +16,13 @@ extern "C" {
 
 struct hpdsl_stage;
 
+/*
+ * Names in a stage directory that are those of the node's server: its lock,
+ * which it holds with flock(2), and its socket.
+ */
+#define HPDSL_SERVE_LOCK ".serve.lock"
+#define HPDSL_SERVE_SOCKET "serve.sock"
+
 enum {
 	HPDSL_PEER_ADDRESSES = 8, /* of a node, that go into a book */
 	HPDSL_PEER_OFFERS = 16,	  /* among which they are chosen */
@@ -110,6 +117,23 @@ HPDSL_API int hpdsl_stage_put_book(struct hpdsl_stage *s,
 				   const struct hpdsl_peer_book *book,
 				   const struct hpdsl_peer_node *nodes,
 				   struct hpdsl_error *err);
+
+/* What a book says to people. */
+struct hpdsl_peer_about {
+	uint8_t id[16];
+	int64_t made;	      /* seconds since 1970 */
+	uint32_t nodes, node; /* of how many this one is which */
+	uint32_t port, ports; /* the first that a server tries, of how many */
+	char job[128];	      /* text for people */
+};
+/*
+ * Of the book in the stage directory at path.  -ENOENT: there is none.  -EPERM:
+ * it is somebody else's, or others may read it, and is not believed;
+ * HPDSL_ENOTOURS, HPDSL_ETOONEW, HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_peer_about(const char *path, const struct hp_io *io,
+			       struct hpdsl_peer_about *ret,
+			       struct hpdsl_error *err);
 
 #ifdef __cplusplus
 }

@@ -104,6 +104,8 @@ enum hp_health_do hp_health_look(struct hp_health *h, uint64_t now)
 		return HP_DO_NOTHING;
 	if (h->is == HP_HEALTH_WELL)
 		h->is = HP_HEALTH_LATE;
+	else if (h->is == HP_HEALTH_SUSPECT)
+		suspect(h, now); /* the probe has failed, whoever ends it */
 	return HP_DO_ELSEWHERE;
 }
 

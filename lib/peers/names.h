@@ -9,9 +9,11 @@
 #include "peers/book_file.h"
 #include "peers/table.h"
 
+#include "hpdsl/peers.h"
+
 /* Locked by the node's server; holds one line that tells who it is. */
-#define HP_SERVE_LOCK ".serve.lock"
-#define HP_SERVE_SOCKET "serve.sock"
+#define HP_SERVE_LOCK HPDSL_SERVE_LOCK
+#define HP_SERVE_SOCKET HPDSL_SERVE_SOCKET
 
 /* All of them, NULL behind the last one. */
 extern const char *const hp_peers_names[];

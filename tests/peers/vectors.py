@@ -24,19 +24,19 @@ VECTORS = [
 ]
 
 
-def message(v):
+def message(v, nonce=NONCE):
     """What the proof is over."""
     role, method, kind, flags, node, chunk, first, last = v[:8]
     out = struct.pack("<BBBB", role, method, kind, flags) + BOOK + PACK
-    out += struct.pack("<IIQQ", node, chunk, first, last) + NONCE
+    out += struct.pack("<IIQQ", node, chunk, first, last) + nonce
     if role == 2:
         out += struct.pack("<HQQ", *v[8:])
     return out
 
 
-def proof(v):
+def proof(v, nonce=NONCE):
     """In hexadecimal digits."""
-    return hmac.new(SECRET, message(v), hashlib.sha256).hexdigest()
+    return hmac.new(SECRET, message(v, nonce), hashlib.sha256).hexdigest()
 
 
 def main():

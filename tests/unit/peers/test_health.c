@@ -115,6 +115,32 @@ static void probes_are_1_2_4_to_30_seconds(void **state)
 	assert_true(hp_health_may(&h, now + HP_SECOND));
 }
 
+/* Somebody else answers, and it is given up: it is not asked each second. */
+static void a_probe_that_is_late_has_failed(void **state)
+{
+	const uint64_t t = 100 * HP_SECOND;
+	struct hp_health h = { 0 };
+
+	(void)state;
+	hp_health_asked(&h, t);
+	hp_health_ended(&h, t, HP_END_FAILED);
+	hp_health_asked(&h, t + HP_SECOND);
+	assert_int_equal(hp_health_look(&h, t + 2 * HP_SECOND),
+			 HP_DO_ELSEWHERE);
+	/* once, however often it is looked at */
+	assert_int_equal(hp_health_look(&h, t + 3 * HP_SECOND),
+			 HP_DO_ELSEWHERE);
+	hp_health_ended(&h, t + 3 * HP_SECOND, HP_END_GIVEN_UP);
+	assert_false(hp_health_may(&h, t + 4 * HP_SECOND - 1));
+	assert_true(hp_health_may(&h, t + 4 * HP_SECOND));
+	/* what it owes stays the probe */
+	hp_health_asked(&h, t + 4 * HP_SECOND);
+	assert_int_equal(hp_health_look(&h, t + 5 * HP_SECOND),
+			 HP_DO_ELSEWHERE);
+	hp_health_heard(&h, t + 6 * HP_SECOND);
+	assert_true(hp_health_may(&h, t + 6 * HP_SECOND));
+}
+
 static void what_fails_at_once_is_one_failure(void **state)
 {
 	struct hp_health h = { 0 };
@@ -315,6 +341,7 @@ int main(void)
 		cmocka_unit_test(silence_is_late_then_closed),
 		cmocka_unit_test(who_was_late_is_well_by_a_byte),
 		cmocka_unit_test(probes_are_1_2_4_to_30_seconds),
+		cmocka_unit_test(a_probe_that_is_late_has_failed),
 		cmocka_unit_test(what_fails_at_once_is_one_failure),
 		cmocka_unit_test(it_is_lost_after_30_seconds),
 		cmocka_unit_test(three_times_bad_is_for_good),

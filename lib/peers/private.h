@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process's side of the client.  All but the inbox is the engine's thread's.
+ *
+ * A request of a caller is a job; it has parts, of at most 4 MiB, each with a
+ * want (want.h) that decides; and what is asked of a node for a part is an ask,
+ * one HTTP request or several, until one finds the port.  Files call downwards
+ * only: client.c, client_turn.c, client_part.c, client_peer.c, client_ask.c,
+ * client_tell.c.
+ */
+#ifndef HP_PEERS_PRIVATE_H
+#define HP_PEERS_PRIVATE_H
+
+#include "http/engine.h"
+#include "peers/book_file.h"
+#include "peers/client.h"
+#include "peers/table.h"
+#include "peers/want.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+	HP_UNDER_WAY = 8, /* parts at a time */
+	HP_NOTES = 32,	  /* that nobody has fetched */
+};
+/* What a node has is asked again after that, if it matters. */
+#define HP_HAVE_AGE (30 * HP_SECOND)
+/* An idle connection of that age is not used again. */
+#define HP_IDLE_AGE (30 * HP_SECOND)
+/* What a node told of its load is of interest for so long. */
+#define HP_LOAD_AGE (2 * HP_SECOND)
+/* Who has no time now is asked after others for so long. */
+#define HP_BUSY_FOR HP_SECOND
+
+struct hp_client {
+	struct hp_client_facts facts;
+	struct hp_book_file *book;
+	struct hp_table table;
+	_Atomic(struct hp_peers *) peers; /* of the process that used it last */
+};
+
+struct hp_client_ask {
+	struct hp_transfer t; /* the first, so that one is the other */
+	struct hp_peers *peers;
+	uint32_t node;
+	struct hp_client_part *part; /* NULL: nobody's, or what a node has */
+	unsigned i;		     /* the want's number of it */
+	enum { HP_ASK_QUEUED, HP_ASK_OPEN, HP_ASK_ENDED } at;
+	bool sure, late;
+	struct hp_client_ask *next; /* of the same, at the same */
+
+	struct hp_ask what;
+	struct hp_client_form form;
+	uint64_t n, got;
+	uint8_t *to;  /* NULL: thrown away */
+	uint8_t *own; /* to be freed */
+	enum hp_said said;
+
+	/* Where: place number at, of all that are still to be tried. */
+	bool known, proven, unproven, retried;
+	uint32_t place, tried;
+	uint8_t address;
+	uint16_t port;
+	char url[96], range[80], proof[HP_ASK_PROOF + 16];
+};
+
+/* A node, as this process knows it. */
+struct hp_peer {
+	struct hp_health health;
+	uint64_t owed; /* bytes */
+	struct hp_client_ask *queue, *open;
+	unsigned n_open;
+	bool listed; /* among those with something to do */
+	uint32_t next;
+
+	uint8_t *have; /* NULL: not known */
+	uint64_t have_at;
+	bool have_asked; /* under way */
+	bool have_old;	 /* it has denied something since */
+
+	bool found; /* where */
+	uint8_t address;
+	uint16_t port;
+	uint32_t first_place; /* if it was not: where to begin */
+	uint64_t used;
+	bool fresh; /* connections that are open are not to be used */
+
+	uint64_t busy_until; /* as it said */
+
+	uint32_t noted; /* reasons, as bits */
+};
+
+struct hp_client_part {
+	struct hp_client_job *job;
+	uint64_t first, n;
+	uint8_t *buf;
+	struct hp_want want;
+	struct hp_client_ask *asks[HP_WANT_ASKS];
+	struct hp_client_ask *direct; /* its bytes go to buf */
+	enum { HP_PART_WAITS, HP_PART_ACTIVE, HP_PART_OVER } at;
+	struct hp_client_part *next; /* of those that wait */
+};
+
+struct hp_client_job {
+	struct hp_peers *peers;
+	struct hp_client_job *next, *before;
+	struct hp_client_want want;
+	struct hp_client_form form;
+	hp_client_done *done;
+	void *arg;
+	uint64_t deadline;
+	uint32_t first, last; /* holders */
+	struct hp_client_got got;
+	uint32_t left, parts;
+	struct hp_client_part part[];
+};
+
+struct hp_bad {
+	struct hp_bad *next;
+	uint32_t node, chunk;
+};
+
+struct hp_peers {
+	struct hp_http_user user;
+	struct hp_http *engine;
+	struct hp_client *client;
+	struct hp_peers *before; /* the process's that was forked */
+	pid_t pid;
+	uint32_t self, nodes;
+	unsigned at_once; /* requests to a node */
+
+	pthread_mutex_t lock; /* of these, to 'notes' */
+	bool joined, dead, closed;
+	struct hp_client_job *inbox, **inbox_end;
+	struct hp_bad *bads;
+	char *notes[HP_NOTES];
+	unsigned n_notes;
+
+	uint64_t now; /* of the turn */
+	struct hp_peer *peer;
+	uint32_t listed; /* HP_NO_NODE: none */
+	struct hp_hedges hedges;
+	struct hp_client_job *jobs;
+	struct hp_client_part *waits, **waits_end;
+	struct hp_client_part *active[HP_UNDER_WAY];
+	struct hp_client_ask *ended, **ended_end;
+	uint32_t noted; /* reasons for the origin, as bits */
+
+	_Atomic uint64_t bytes, reads, to_origin, hedged, won, adopted;
+	_Atomic uint64_t failed[HP_CLIENT_WHYS];
+	_Atomic unsigned mute; /* "no engine" was said */
+};
+
+static inline const struct hp_book *hp_peers_book(const struct hp_peers *p)
+{
+	return &p->client->book->book;
+}
+
+static inline bool hp_is_have(const struct hp_client_ask *a)
+{
+	return a->what.kind == HP_ASK_HAVE;
+}
+
+/* ---- client_tell.c ---------------------------------------------------- */
+
+enum hp_client_why hp_said_why(enum hp_said said);
+enum hp_client_why hp_want_why(const struct hp_want *w);
+/* node HP_NO_NODE: the origin is asked.  Each only once. */
+void hp_peers_note(struct hp_peers *p, uint32_t node, enum hp_client_why why);
+void hp_peers_note_text(struct hp_peers *p, const char *text);
+
+/* ---- client_ask.c ----------------------------------------------------- */
+
+/* Sends it; its end comes to p->ended, or is there already. */
+void hp_ask_open(struct hp_peers *p, struct hp_client_ask *a);
+/* It is over, as a->said says, and comes to p->ended. */
+void hp_ask_end(struct hp_peers *p, struct hp_client_ask *a, enum hp_said said,
+		enum hp_health_end how);
+/* Nobody is to hear of it any more; leave: but it may finish. */
+void hp_ask_drop(struct hp_peers *p, struct hp_client_ask *a, bool leave);
+void hp_ask_free(struct hp_client_ask *a);
+
+/* ---- client_peer.c ---------------------------------------------------- */
+
+struct hp_peer_view hp_peer_look_at(struct hp_peers *p, uint32_t node,
+				    uint32_t chunk, enum hp_ask_kind kind);
+bool hp_peer_is_coming(struct hp_peers *p, uint32_t node, uint32_t chunk);
+bool hp_peer_has_other(struct hp_peers *p, uint32_t node, uint32_t chunk,
+		       enum hp_ask_kind kind);
+/* It has said that it has not got it, or sent wrong bytes of it. */
+void hp_peer_denied(struct hp_peers *p, uint32_t node, uint32_t chunk,
+		    enum hp_ask_kind kind);
+void hp_peer_queue(struct hp_peers *p, struct hp_client_ask *a);
+/* Sends what may be sent. */
+void hp_peer_pump(struct hp_peers *p, uint32_t node);
+/* An ask for what it has came to its end, and is freed. */
+void hp_peer_have(struct hp_peers *p, struct hp_client_ask *a);
+/* All asks of it end as late. */
+void hp_peer_close(struct hp_peers *p, uint32_t node);
+
+/* ---- client_part.c ---------------------------------------------------- */
+
+void hp_part_begin(struct hp_peers *p, struct hp_client_part *part);
+void hp_part_time(struct hp_peers *p, struct hp_client_part *part);
+/* What is owed by that node is late. */
+void hp_part_late(struct hp_peers *p, struct hp_client_part *part,
+		  uint32_t node);
+void hp_part_said(struct hp_peers *p, struct hp_client_ask *a);
+/* Its caller hears of it, and it is freed. */
+void hp_job_fail(struct hp_peers *p, struct hp_client_job *j, ssize_t code,
+		 enum hp_client_why why);
+
+/* ---- client_turn.c ---------------------------------------------------- */
+
+uint64_t hp_peers_turn(struct hp_http_user *u, uint64_t now, uint64_t away);
+void hp_peers_leave(struct hp_http_user *u);
+
+#endif
