@@ -48,6 +48,12 @@ static void print_json(const struct bench *r, int status,
 	cmd_json_u64(&j, "overtaken_chunks", s->sources.overtaken_chunks);
 	cmd_json_u64(&j, "failed_chunks", s->sources.failed_chunks);
 	cmd_json_real(&j, "staging_wait_seconds", s->sources.wait_seconds);
+	cmd_json_u64(&j, "peer_bytes", s->sources.peer_bytes);
+	cmd_json_u64(&j, "peer_chunks", s->sources.peer_chunks);
+	cmd_json_u64(&j, "peer_reads", s->sources.peer_reads);
+	cmd_json_u64(&j, "peer_failed", s->sources.peer_failed);
+	cmd_json_u64(&j, "hedged", s->sources.hedged);
+	cmd_json_u64(&j, "adopted", s->sources.adopted);
 	cmd_json_u64(&j, "memory", s->memory);
 	cmd_json_u64(&j, "memory_peak", s->memory_peak);
 	cmd_json_u64(&j, "held_peak", s->held_peak);
@@ -108,6 +114,16 @@ static void tell_reads(const struct hpdsl_loader_stats *s)
 		    (unsigned long long)s->sources.overtaken_chunks,
 		    (unsigned long long)s->sources.failed_chunks,
 		    cmd_seconds(s->sources.wait_seconds).s);
+	if (!s->sources.peer_chunks)
+		return;
+	cmd_message("%s from other nodes, %s in %s (%llu not answered, %llu "
+		    "asked of a second one, %llu of chunks fetched for all)",
+		    cmd_many(s->sources.peer_chunks, "chunk").s,
+		    cmd_bytes(s->sources.peer_bytes).s,
+		    cmd_many(s->sources.peer_reads, "read").s,
+		    (unsigned long long)s->sources.peer_failed,
+		    (unsigned long long)s->sources.hedged,
+		    (unsigned long long)s->sources.adopted);
 }
 
 void bench_report(struct bench *r, int status)

@@ -21,7 +21,7 @@ struct wanted {
 	enum hp_chunk_at at;
 	int flags; /* of open, beside the usual ones */
 	bool any_size;
-	const bool *quit;
+	struct hp_stage_look look;
 };
 
 /* Its name, relative to the dataset's directory. */
@@ -66,7 +66,7 @@ static void name_get(const struct wanted *w, struct name *n)
 {
 	n->own = NULL;
 	n->p = n->buf;
-	if (w->ds->stage && w->at != HP_AT_ORIGIN)
+	if (w->ds->stage && (w->at == HP_AT_HERE || w->at == HP_AT_EXPANDED))
 		hp_stage_chunk_name(w->chunk, w->ds->sources->of[w->at]->plain,
 				    n->buf);
 	else
@@ -152,14 +152,34 @@ static int get(struct wanted *w, struct hp_source *ret, struct hpdsl_error *err)
 			       open_chunk, w, &ret->fd, err);
 }
 
+/* The others may be of use, and are to the next read; this one goes on. */
+static void peer_failed(const struct hpdsl_dataset *ds,
+			const struct hpdsl_chunk *c, const struct hp_source *f,
+			int code, struct hp_tried *tried)
+{
+	if (code == HPDSL_ECORRUPT && f->ops->bad)
+		f->ops->bad(f);
+	if (code != HP_OTHER_FORM) {
+		tried->asked = HP_ASKED_ALL;
+		return;
+	}
+	tried->asked |= f->ops->plain ? HP_ASKED_PLAIN : HP_ASKED_STORED;
+	hp_stage_plain(ds->stage, c, !f->ops->plain);
+}
+
 bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_chunk *c,
-			  const struct hp_source *f, int code)
+			  const struct hp_source *f, int code,
+			  struct hp_tried *tried)
 {
 	const struct hp_where_read was = { .staged = ds->stage, .at = f->at };
 
-	return hp_where_after(&was, f->ops->blame(code)) == HP_AFTER_OTHER &&
-	       hp_stage_failed(ds->stage, c);
+	if (hp_where_after(&was, f->ops->blame(code)) != HP_AFTER_OTHER)
+		return false;
+	if (!hp_source_is_peer(f->at))
+		return hp_stage_failed(ds->stage, c);
+	peer_failed(ds, c, f, code, tried);
+	return true;
 }
 
 int hp_chunk_file_nowhere(const struct hpdsl_dataset *ds,
@@ -194,13 +214,14 @@ int hp_chunk_file_both(const struct hpdsl_error *here,
  * and one that was taken away is not here any more.
  */
 static int get_staged(struct wanted *w, struct hp_source *ret,
-		      struct hpdsl_error *here, struct hpdsl_error *err)
+		      struct hp_tried *tried, struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
 	int r;
 
 	for (;;) {
-		if (!hp_stage_where(w->ds->stage, w->chunk, w->quit, &w->at)) {
+		w->look.asked = tried->asked;
+		if (!hp_stage_where(w->ds->stage, w->chunk, &w->look, &w->at)) {
 			w->at = HP_AT_HERE;
 			*ret = source_of(w);
 			return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
@@ -208,32 +229,34 @@ static int get_staged(struct wanted *w, struct hp_source *ret,
 		r = get(w, ret, &why);
 		if (r == 0)
 			return 0;
-		if (!hp_chunk_file_failed(w->ds, w->chunk, ret, r))
+		if (!hp_chunk_file_failed(w->ds, w->chunk, ret, r, tried))
 			return hp_fail(err, r, "%s", why.msg);
-		*here = why;
+		tried->here = why;
 	}
 }
 
 int hp_chunk_file_try(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, const bool *quit,
-		      struct hp_source *ret, struct hpdsl_error *here,
+		      struct hp_source *ret, struct hp_tried *tried,
 		      struct hpdsl_error *why)
 {
-	struct wanted w = { .ds = ds, .chunk = c, .quit = quit };
+	struct wanted w = { .ds = ds,
+			    .chunk = c,
+			    .look = { .quit = quit, .sources = ds->sources } };
 
-	return ds->stage ? get_staged(&w, ret, here, why) : get(&w, ret, why);
+	return ds->stage ? get_staged(&w, ret, tried, why) : get(&w, ret, why);
 }
 
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, const bool *quit,
-		      struct hp_source *ret, struct hpdsl_error *here,
+		      struct hp_source *ret, struct hp_tried *tried,
 		      struct hpdsl_error *err)
 {
 	struct hpdsl_error why;
-	int r = hp_chunk_file_try(ds, c, quit, ret, here, &why);
+	int r = hp_chunk_file_try(ds, c, quit, ret, tried, &why);
 
 	if (r < 0 && ret->at == HP_AT_ORIGIN)
-		return hp_chunk_file_nowhere(ds, c, here, &why, err);
+		return hp_chunk_file_nowhere(ds, c, &tried->here, &why, err);
 	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;
 }
 

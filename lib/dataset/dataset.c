@@ -104,6 +104,8 @@ static int open_stage(struct hpdsl_dataset *ds, struct hpdsl_error *err)
 
 	hp_index_count(ds->index, &n);
 	r = hp_stage_read_new(ds, n.chunks, &ds->stage, &why);
+	if (ds->stage)
+		ds->sources = &ds->stage->sources;
 	return r < 0 ? hp_fail(err, r, "%s/%s", ds->path, why.msg) : 0;
 }
 

@@ -35,21 +35,28 @@ struct hpdsl_dataset {
  * time, and a server answers each open. */
 enum { HP_CHUNK_FILES = 2048 };
 
+/* What a read of a chunk has tried in vain; zeros at first. */
+struct hp_tried {
+	struct hpdsl_error here; /* why what is here, or at other nodes, is of
+				    no use; code 0: it was not tried */
+	uint8_t asked;		 /* peers, for these forms: HP_ASKED_.. */
+};
+
 /*
  * The source that has a chunk, given back with hp_chunk_file_put.  Any number
  * of threads.  What is not a regular file is HPDSL_ECORRUPT.  Of a stage
- * directory, the one that is to be read now, here or at the origin.
- * *here, code 0 at first, becomes the reason why what is here is of no use.
+ * directory, the one that is to be read now, here, at another node or at the
+ * origin; *tried becomes what was of no use.
  * HPDSL_ESTOPPED: it was still coming when *quit became true; NULL: never.
  */
 int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, const bool *quit,
-		      struct hp_source *ret, struct hpdsl_error *here,
+		      struct hp_source *ret, struct hp_tried *tried,
 		      struct hpdsl_error *err);
 /* The same, but *why is that of the file that was tried last, ret->at. */
 int hp_chunk_file_try(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_chunk *c, const bool *quit,
-		      struct hp_source *ret, struct hpdsl_error *here,
+		      struct hp_source *ret, struct hp_tried *tried,
 		      struct hpdsl_error *why);
 /*
  * What is here of a chunk that is of no use as a whole, whatever its size: for
@@ -78,12 +85,15 @@ int hp_chunk_file_both(const struct hpdsl_error *here,
 void hp_chunk_file_put(const struct hpdsl_dataset *ds,
 		       const struct hp_source *f);
 /*
- * Reading the file failed with this code, or gave wrong bytes: is there another
- * one, at the origin?  Then that is what is got from now on.
+ * Reading it failed with this code, or gave wrong bytes: is there another one,
+ * at other nodes or at the origin?  Then that is what is got from now on: by
+ * all, if it was here, and by this read, if it was at others'.  *tried is told,
+ * but for the reason.
  */
 bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_chunk *c,
-			  const struct hp_source *f, int code);
+			  const struct hp_source *f, int code,
+			  struct hp_tried *tried);
 /* For the caches: the chunk's number and, in the upper half, which copy. */
 static inline uint64_t hp_chunk_file_key(const struct hpdsl_chunk *c,
 					 enum hp_chunk_at at)
@@ -104,7 +114,8 @@ const char *hp_chunk_file_text(const struct hpdsl_dataset *ds,
  */
 #define HP_OPEN_PLAIN (1u << 31)
 /* All but that. */
-#define HP_OPEN_FLAGS (HPDSL_OPEN_COPY | HPDSL_OPEN_FOREIGN_OWNER)
+#define HP_OPEN_FLAGS \
+	(HPDSL_OPEN_COPY | HPDSL_OPEN_FOREIGN_OWNER | HPDSL_OPEN_NO_PEERS)
 
 /*
  * Is a directory a packed dataset, says its manifest?  1, 0 or -errno;

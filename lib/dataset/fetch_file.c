@@ -65,6 +65,14 @@ void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
 	f->opt.warn(f->opt.arg, text);
 }
 
+void hp_fetch_tell_peers(struct hp_fetch *f)
+{
+	char text[HP_PEER_NOTE];
+
+	while (f->opt.warn && hp_peer_source_note(&f->ds->stage->peers, text))
+		f->opt.warn(f->opt.arg, text);
+}
+
 /* ---- Descriptors of its own ------------------------------------------- */
 
 /*

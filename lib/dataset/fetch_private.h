@@ -88,6 +88,8 @@ int hp_fetch_file_fail(const struct hp_fetch_file *k, int code, const char *why,
 /* Tells once of each chunk that is read from the origin for this reason. */
 void hp_fetch_tell(struct hp_fetch *f, const struct hpdsl_chunk *c,
 		   const struct hpdsl_error *why);
+/* What is new of the job's other nodes. */
+void hp_fetch_tell_peers(struct hp_fetch *f);
 /* n bytes of the file were read at once. */
 void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n,
 			 bool direct);

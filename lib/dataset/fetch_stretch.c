@@ -72,16 +72,20 @@ static int read_file(struct hp_fetch_stretch *s, const struct hp_source *file,
  */
 static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 {
+	struct hp_tried tried = { .asked = 0 };
+
 	for (;;) {
 		const struct hpdsl_dataset *ds = s->f->ds;
-		struct hpdsl_error here = { 0 };
+		struct hpdsl_error here;
 		struct hp_source file;
 		bool elsewhere;
-		int r = hp_chunk_file_get(ds, &s->chunk, &s->f->quit, &file,
-					  &here, err);
+		int r;
 
-		if (here.code)
-			hp_fetch_tell(s->f, &s->chunk, &here);
+		tried.here.code = 0;
+		r = hp_chunk_file_get(ds, &s->chunk, &s->f->quit, &file, &tried,
+				      err);
+		if (tried.here.code)
+			hp_fetch_tell(s->f, &s->chunk, &tried.here);
 		/* Alone they may be good here. */
 		if (r < 0 && ds->stage &&
 		    hp_stage_has_rest(ds->stage, &s->chunk, &file.at))
@@ -89,9 +93,12 @@ static int read_any(struct hp_fetch_stretch *s, struct hpdsl_error *err)
 		if (r < 0)
 			return r;
 		r = read_file(s, &file, &here);
-		elsewhere =
-			r < 0 && hp_chunk_file_failed(ds, &s->chunk, &file, r);
-		if (elsewhere)
+		elsewhere = r < 0 && hp_chunk_file_failed(ds, &s->chunk, &file,
+							  r, &tried);
+		/* Also of those that others stood in for. */
+		if (hp_source_is_peer(file.at))
+			hp_fetch_tell_peers(s->f);
+		else if (elsewhere)
 			hp_fetch_tell(s->f, &s->chunk, &here);
 		hp_chunk_file_put(ds, &file);
 		if (!elsewhere || s->good)

@@ -26,8 +26,8 @@ static int fail(const struct hp_member_source *r, const struct hpdsl_error *why)
 {
 	if (r->rest)
 		return hp_chunk_file_both(why, &r->origin, r->err);
-	if (r->here.code)
-		return hp_chunk_file_both(&r->here, why, r->err);
+	if (r->tried.here.code)
+		return hp_chunk_file_both(&r->tried.here, why, r->err);
 	return hp_fail(r->err, why->code, "%s", why->msg);
 }
 
@@ -103,7 +103,7 @@ static int take_rest(struct hp_member_source *r, const struct hpdsl_error *why)
 static int open_file(struct hp_member_source *r)
 {
 	struct hpdsl_error why;
-	int e = hp_chunk_file_try(r->ds, &r->chunk, NULL, &r->file, &r->here,
+	int e = hp_chunk_file_try(r->ds, &r->chunk, NULL, &r->file, &r->tried,
 				  &why);
 
 	r->rest = false;
@@ -113,8 +113,8 @@ static int open_file(struct hp_member_source *r)
 		return hp_fail(r->err, e, "%s", why.msg);
 	e = after(r, e) == HP_AFTER_REST ? take_rest(r, &why) : 0;
 	if (e == 0)
-		return hp_chunk_file_nowhere(r->ds, &r->chunk, &r->here, &why,
-					     r->err);
+		return hp_chunk_file_nowhere(r->ds, &r->chunk, &r->tried.here,
+					     &why, r->err);
 	return e < 0 ? e : 0;
 }
 
@@ -129,7 +129,7 @@ int hp_member_source_begin(struct hp_member_source *r,
 	r->m = *m;
 	r->open = false;
 	r->file.at = HP_AT_HERE;
-	r->here.code = 0;
+	r->tried = (struct hp_tried){ .asked = 0 };
 	r->looked = r->rest = r->given = false;
 	r->err = err;
 	e = hpdsl_chunk_get(ds, m->chunk, &r->chunk, err);
@@ -143,7 +143,7 @@ int hp_member_source_next(struct hp_member_source *r,
 {
 	r->m = *m;
 	/* of the last member */
-	r->here.code = 0;
+	r->tried = (struct hp_tried){ .asked = 0 };
 	r->looked = false;
 	return check_place(r);
 }
@@ -160,12 +160,13 @@ int hp_member_source_go_on(struct hp_member_source *r,
 		e = take_rest(r, why);
 		return e ? e : fail(r, why);
 	case HP_AFTER_OTHER:
-		if (!hp_stage_failed(r->ds->stage, &r->chunk))
+		if (!hp_chunk_file_failed(r->ds, &r->chunk, &r->file, why->code,
+					  &r->tried))
 			return fail(r, why);
 		break;
 	}
-	r->here = *why;
-	r->looked = true;
+	r->tried.here = *why;
+	r->looked = !hp_source_is_peer(r->file.at);
 	hp_member_source_end(r);
 	e = open_file(r);
 	return e < 0 ? e : 1;

@@ -16,9 +16,10 @@ struct hp_member_source {
 	bool open;
 	struct hp_source file;
 	struct hp_decoder *decoder; /* NULL: the file is not compressed */
-	/* Why what a stage directory has of the chunk, or the origin, is of no
-	 * use; code 0: it has not been found to be so. */
-	struct hpdsl_error here, origin;
+	struct hp_tried tried;	    /* of a stage directory */
+	/* Why the origin is of no use; code 0: it has not been found to be so.
+	 */
+	struct hpdsl_error origin;
 	bool looked; /* the member is bad here, not only its chunk */
 	bool rest;   /* the file is what is left of one that is bad */
 	bool given;  /* bytes of the member, which cannot be taken back */

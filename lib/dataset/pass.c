@@ -12,18 +12,34 @@
 
 #define PAGE 4096
 
+static void clear(struct hp_pass *p, const struct hp_io *io)
+{
+	hp_pass_init(p);
+	p->io = io;
+	p->source = NULL;
+	p->at = NULL;
+	p->have = 0;
+	p->read = p->offset = p->size = 0;
+	p->sha256 = NULL;
+}
+
+static int make_room(struct hp_pass *p, struct hpdsl_error *err)
+{
+	p->buf = aligned_alloc(PAGE, HP_PASS_PIECE);
+	if (!p->buf)
+		return hp_fail_nomem(err);
+	p->at = p->buf;
+	XXH3_128bits_reset(&p->hash);
+	return 0;
+}
+
 int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
 		  const char *name, struct hpdsl_error *err)
 {
 	struct stat st;
 	int r;
 
-	hp_pass_init(p);
-	p->io = io;
-	p->at = NULL;
-	p->have = 0;
-	p->read = p->offset = p->size = 0;
-	p->sha256 = NULL;
+	clear(p, io);
 	p->fd = io->open(io, dir, name, O_RDONLY | O_NONBLOCK, 0);
 	if (p->fd < 0)
 		return hp_fail_errno(err, p->fd, "%s", name);
@@ -34,12 +50,7 @@ int hp_pass_begin(struct hp_pass *p, const struct hp_io *io, int dir,
 		return hp_fail(err, HPDSL_ECORRUPT, "%s: not a regular file",
 			       name);
 	p->size = (uint64_t)st.st_size;
-	p->buf = aligned_alloc(PAGE, HP_PASS_PIECE);
-	if (!p->buf)
-		return hp_fail_nomem(err);
-	p->at = p->buf;
-	XXH3_128bits_reset(&p->hash);
-	return 0;
+	return make_room(p, err);
 }
 
 int hp_pass_begin_zst(struct hp_pass *p, const struct hp_io *io, int dir,
@@ -49,6 +60,21 @@ int hp_pass_begin_zst(struct hp_pass *p, const struct hp_io *io, int dir,
 	int r = hp_pass_begin(p, io, dir, name, err);
 
 	return r < 0 ? r : hp_pass_zst_new(p, index, row, err);
+}
+
+int hp_pass_begin_at(struct hp_pass *p, const struct hp_source *source,
+		     const struct hp_index *index,
+		     const struct hpdsl_chunk *row, struct hpdsl_error *err)
+{
+	int r;
+
+	clear(p, source->io);
+	p->source = source;
+	p->size = hp_source_size(source, row);
+	r = make_room(p, err);
+	if (r < 0 || !hp_source_has_frames(source, row))
+		return r;
+	return hp_pass_zst_new(p, index, row, err);
 }
 
 /*
@@ -65,7 +91,7 @@ static int fill(struct hp_pass *p)
 	p->at = p->buf;
 	room -= (size_t)((p->read + room) % PAGE);
 	do
-		n = p->io->pread(p->io, p->fd, end, room, p->read);
+		n = hp_pass_pread(p, end, room);
 	while (n == -EINTR);
 	if (n < 0)
 		return (int)n;

@@ -12,6 +12,7 @@
 #define HP_PASS_H
 
 #include "base/hash.h"
+#include "dataset/source.h"
 #include "index/index.h"
 #include "index/write.h"
 #include "sys/io.h"
@@ -22,7 +23,8 @@ struct hp_pass_zst;
 
 struct hp_pass {
 	const struct hp_io *io;
-	int fd;
+	int fd; /* -1: it is read of this, borrowed */
+	const struct hp_source *source;
 	uint64_t size;	   /* of the file when it was opened */
 	uint64_t offset;   /* of the next byte to be taken; of the plain tar */
 	const uint8_t *at; /* that byte */
@@ -59,6 +61,14 @@ int hp_pass_begin_zst(struct hp_pass *p, const struct hp_io *io, int dir,
 		      const struct hpdsl_chunk *row, struct hpdsl_error *err);
 
 /*
+ * The same of a chunk at a source, in the form that this has; index is of one
+ * with frames.
+ */
+int hp_pass_begin_at(struct hp_pass *p, const struct hp_source *source,
+		     const struct hp_index *index,
+		     const struct hpdsl_chunk *row, struct hpdsl_error *err);
+
+/*
  * Makes n bytes (at most HP_PASS_PIECE / 2) lie at p->at, or fewer at the end
  * of the file: 0 or -errno.  HPDSL_ECORRUPT: a frame or the seek table is
  * damaged, see hp_pass_why; then again until that frame is passed over.
@@ -88,6 +98,19 @@ void hp_pass_stored_digest(const struct hp_pass *p, uint8_t ret[16]);
 int hp_pass_made(const struct hp_pass *p, struct hp_chunk_made *ret);
 
 void hp_pass_end(struct hp_pass *p);
+
+/* For the two: bytes behind those that were read. */
+static inline ssize_t hp_pass_pread(const struct hp_pass *p, void *buf,
+				    size_t n)
+{
+	uint64_t left = p->size - p->read;
+
+	if (p->fd >= 0)
+		return p->io->pread(p->io, p->fd, buf, n, p->read);
+	return left ? hp_source_read(p->source, buf, n < left ? n : left,
+				     p->read) :
+		      0;
+}
 
 /* For pass.c: pass_zst.c */
 

@@ -104,8 +104,7 @@ static int need_stored(struct hp_pass *p, size_t n)
 	z->at = 0;
 	while (z->have < n) {
 		uint8_t *end = z->in + z->have;
-		ssize_t k = p->io->pread(p->io, p->fd, end, STORED - z->have,
-					 p->read);
+		ssize_t k = hp_pass_pread(p, end, STORED - z->have);
 
 		if (k == -EINTR)
 			continue;

@@ -13,7 +13,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum { PIECE = 1 << 20 };
+enum {
+	PIECE = 1 << 20,
+	HELD = 16 << 20, /* of what comes over a network */
+};
 
 /* ---- Bytes ------------------------------------------------------------ */
 
@@ -191,9 +194,9 @@ int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,
 }
 
 /*
- * What a sink has got cannot be taken back, so what lies in a stage directory
- * is read twice: if it is bad, there is the origin.  What is small is held back
- * instead.
+ * What a sink has got cannot be taken back, so what lies in a stage directory,
+ * or comes from other nodes, is read twice: if it is bad, there is the origin.
+ * What is small is held back instead; over a network, what is not so small.
  */
 static int check_here(struct hp_member_source *r, void *buf)
 {
@@ -208,6 +211,11 @@ static int check_here(struct hp_member_source *r, void *buf)
 	return e < 0 ? e : 0;
 }
 
+static uint64_t most_held(const struct hp_member_source *r)
+{
+	return !r->ds->stage ? 0 : hp_source_is_peer(r->file.at) ? HELD : PIECE;
+}
+
 static int stream_small(struct hp_member_source *r, void *buf,
 			const struct sink *sink)
 {
@@ -219,13 +227,14 @@ static int stream_small(struct hp_member_source *r, void *buf,
 
 static int stream(struct hp_member_source *r, const struct sink *sink)
 {
-	uint64_t size = r->m.size, hash = 0;
-	hp_auto_free char *buf = hp_array(size < PIECE ? size : PIECE, 1);
+	uint64_t size = r->m.size, hash = 0, held = most_held(r);
+	uint64_t piece = held > PIECE ? held : PIECE;
+	hp_auto_free char *buf = hp_array(size < piece ? size : piece, 1);
 	int e;
 
 	if (!buf)
 		return hp_fail_nomem(r->err);
-	if (r->ds->stage && size <= PIECE)
+	if (size <= held)
 		return stream_small(r, buf, sink);
 	e = check_here(r, buf);
 	r->given = true;
@@ -235,7 +244,9 @@ static int stream(struct hp_member_source *r, const struct sink *sink)
 		return e;
 	e = check(r, hash);
 	/* It has become bad just now; the next read goes to the origin. */
-	return e > 0 ? hp_fail(r->err, HPDSL_ECORRUPT, "%s", r->here.msg) : e;
+	return e > 0 ? hp_fail(r->err, HPDSL_ECORRUPT, "%s",
+			       r->tried.here.msg) :
+		       e;
 }
 
 /* The caller's sink: what it says of itself is not about the dataset. */

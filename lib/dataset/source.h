@@ -28,11 +28,15 @@
 #include "hpdsl/dataset.h"
 #include "sys/fd_cache.h"
 
+#include <errno.h>
+
 /* The kinds; for the caches, too: their numbers go into keys. */
 enum hp_chunk_at {
 	HP_AT_HERE,	/* in the dataset's directory, as it stores it */
 	HP_AT_EXPANDED, /* there, as the plain tar of a compressed chunk */
 	HP_AT_ORIGIN,
+	HP_AT_PEER,	  /* at another node of the job, as it is stored */
+	HP_AT_PEER_PLAIN, /* there, as the plain tar of a compressed chunk */
 	HP_SOURCES
 };
 
@@ -70,8 +74,13 @@ enum {
 	HP_BLAME_PASSES = 2, /* it may be gone with another try */
 };
 
+/* Of a source over a network: it has the chunk, but in the other form. */
+#define HP_OTHER_FORM (-EMEDIUMTYPE)
+
 struct hp_source_ops {
 	bool plain; /* of a compressed chunk it has the plain tar */
+	/* May it be asked now?  NULL: always.  arg is the table's. */
+	bool (*there)(void *arg);
 	/*
 	 * A descriptor of what has the chunk's name in dir, or -errno; flags
 	 * are for open, beside O_RDONLY.  NULL: it works without.
@@ -93,6 +102,8 @@ struct hp_source_ops {
 	int64_t (*cached)(const struct hp_source *s, uint64_t offset,
 			  uint64_t n);
 	unsigned (*blame)(int code); /* HP_BLAME_.. */
+	/* What it gave of a chunk was found to be wrong.  NULL: as it may. */
+	void (*bad)(const struct hp_source *s);
 	/* What it is called in messages of the dataset at path. */
 	void (*text)(const char *path, const char *name, char *buf,
 		     size_t room);
@@ -105,6 +116,19 @@ struct hp_sources {
 
 /* All of them are files: source_file.c */
 extern const struct hp_sources hp_sources_files;
+
+static inline bool hp_source_is_there(const struct hp_sources *t,
+				      enum hp_chunk_at at)
+{
+	const struct hp_source_ops *ops = t->of[at];
+
+	return ops && (!ops->there || ops->there(t->arg[at]));
+}
+
+static inline bool hp_source_is_peer(enum hp_chunk_at at)
+{
+	return at == HP_AT_PEER || at == HP_AT_PEER_PLAIN;
+}
 
 /* A chunk at one of them, that is still to be opened. */
 static inline struct hp_source hp_source_of(const struct hp_sources *t,

@@ -28,10 +28,12 @@ int hp_stage_read_new(const struct hpdsl_dataset *ds, uint64_t chunks,
 	s->opened = hp_monotonic();
 	s->notes = calloc(chunks ? chunks : 1, 1);
 	s->watch.foreign_owner = ds->flags & HPDSL_OPEN_FOREIGN_OWNER;
+	s->sources = hp_sources_files;
 	r = s->notes ? hp_stage_watch_open(&s->watch, ds->io, ds->dir, chunks,
 					   err) :
 		       hp_fail_nomem(err);
 	if (r == 0) {
+		hp_peer_source_init(&s->peers, ds, &s->sources);
 		*ret = s;
 		return 0;
 	}
@@ -44,6 +46,7 @@ void hp_stage_read_free(struct hp_stage_read *s)
 {
 	if (!s)
 		return;
+	hp_peer_source_release(&s->peers);
 	hp_stage_watch_close(&s->watch);
 	free(s->notes);
 	free(s);
@@ -66,6 +69,7 @@ static void note(struct hp_stage_read *s, uint32_t chunk, uint8_t bit)
 {
 	uint64_t *count = bit == HP_NOTE_ABSENT	   ? &s->absent :
 			  bit == HP_NOTE_OVERTAKEN ? &s->overtaken :
+			  bit == HP_NOTE_PEERS	   ? &s->elsewhere :
 						     &s->failed;
 	uint8_t old;
 
@@ -78,7 +82,10 @@ static void note(struct hp_stage_read *s, uint32_t chunk, uint8_t bit)
 
 void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n)
 {
-	add(at == HP_AT_ORIGIN ? &s->origin_bytes : &s->local_bytes, n);
+	add(at == HP_AT_ORIGIN	  ? &s->origin_bytes :
+	    hp_source_is_peer(at) ? &s->peer_bytes :
+				    &s->local_bytes,
+	    n);
 }
 
 /* ---- Doing what is decided -------------------------------------------- */
@@ -102,7 +109,8 @@ static void look(struct hp_stage_read *s, uint32_t chunk,
 
 /* One look at the chunk: true, with where to read it, or look again. */
 static bool search(struct hp_stage_read *s, const struct hpdsl_chunk *c,
-		   struct hp_where *w, enum hp_chunk_at *ret)
+		   const struct hp_sources *sources, struct hp_where *w,
+		   enum hp_chunk_at *ret)
 {
 	struct hp_where_known k;
 	struct hp_where_step step;
@@ -114,6 +122,8 @@ static bool search(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 	k.notes = notes_of(s, c->number);
 	if (!(k.notes & HP_NOTE_FAILED))
 		look(s, c->number, &k);
+	if (k.notes & HP_NOTE_FAILED || !hp_where_here(&k.seen))
+		k.peers = hp_source_is_there(sources, HP_AT_PEER);
 	step = hp_where_next(w, &k);
 	if (step.what == HP_WHERE_RENEW) {
 		if (hp_stage_watch_renew(&s->watch, step.ns))
@@ -135,17 +145,30 @@ static bool search(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 }
 
 bool hp_stage_where(struct hp_stage_read *s, const struct hpdsl_chunk *c,
-		    const bool *quit, enum hp_chunk_at *ret)
+		    const struct hp_stage_look *look, enum hp_chunk_at *ret)
 {
-	struct hp_where w = { 0 };
+	struct hp_where w = { .asked = look->asked };
+	const bool *quit = look->quit;
 	bool found;
 
 	do
-		found = search(s, c, &w, ret);
+		found = search(s, c, look->sources, &w, ret);
 	while (!found && !(quit && __atomic_load_n(quit, __ATOMIC_RELAXED)));
 	if (w.began)
 		add(&s->waited, hp_monotonic() - w.began);
 	return found;
+}
+
+void hp_stage_plain(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		    bool plain)
+{
+	uint8_t *n = &s->notes[c->number];
+
+	if (plain)
+		__atomic_fetch_or(n, HP_NOTE_PLAIN, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(n, (uint8_t)~HP_NOTE_PLAIN,
+				   __ATOMIC_RELAXED);
 }
 
 bool hp_stage_failed(struct hp_stage_read *s, const struct hpdsl_chunk *c)
@@ -196,6 +219,9 @@ void hpdsl_sources(const struct hpdsl_dataset *ds, struct hpdsl_sources *ret)
 	ret->overtaken_chunks = get(&s->overtaken);
 	ret->failed_chunks = get(&s->failed);
 	ret->wait_seconds = (double)get(&s->waited) / (double)SECOND;
+	ret->peer_bytes = get(&s->peer_bytes);
+	ret->peer_chunks = get(&s->elsewhere);
+	hp_peer_source_count(&s->peers, ret);
 }
 
 void hpdsl_patience(struct hpdsl_dataset *ds, double seconds)

@@ -9,16 +9,19 @@
 #ifndef HP_STAGE_READ_H
 #define HP_STAGE_READ_H
 
+#include "dataset/source_peer.h"
 #include "dataset/where.h"
 
 struct hp_stage_read {
 	struct hp_stage_watch watch;
+	struct hp_sources sources; /* the files, and its peers */
+	struct hp_peer_source peers;
 	uint8_t *notes;	   /* of each chunk, what happened; atomic */
 	uint64_t patience; /* nanoseconds */
 	uint64_t opened;   /* hp_monotonic */
 	/* struct hpdsl_sources; atomic */
-	uint64_t local_bytes, origin_bytes, waited;
-	uint64_t absent, overtaken, failed;
+	uint64_t local_bytes, origin_bytes, peer_bytes, waited;
+	uint64_t absent, overtaken, failed, elsewhere;
 };
 
 /*
@@ -31,13 +34,21 @@ int hp_stage_read_new(const struct hpdsl_dataset *ds, uint64_t chunks,
 /* NULL is harmless. */
 void hp_stage_read_free(struct hp_stage_read *s);
 
+/* Who looks for a chunk. */
+struct hp_stage_look {
+	const bool *quit; /* to become true; NULL: it never does */
+	uint8_t asked;	  /* HP_ASKED_.. */
+	const struct hp_sources *sources;
+};
 /*
  * Where the chunk is to be read now.  Waits, and counts.  False: it was not
- * worth while to wait any longer, as *quit has become true; NULL: it never
- * does.
+ * worth while to wait any longer, as *quit has become true.
  */
 bool hp_stage_where(struct hp_stage_read *s, const struct hpdsl_chunk *c,
-		    const bool *quit, enum hp_chunk_at *ret);
+		    const struct hp_stage_look *look, enum hp_chunk_at *ret);
+/* Peers have it in this form, and not in the other one. */
+void hp_stage_plain(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		    bool plain);
 /*
  * What is here of the chunk cannot be used.  If it still ought to be here, it
  * is not looked at again; otherwise it was taken away (hpdsl-stage --clean).

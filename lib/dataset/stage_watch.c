@@ -155,6 +155,21 @@ void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
 	pthread_mutex_unlock(&w->lock);
 }
 
+bool hp_stage_watch_all(struct hp_stage_watch *w, uint8_t *ret)
+{
+	ssize_t n = -1;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->fd >= 0 && hp_state_same_boot(&w->header, w->boot_id))
+		n = hp_io_pread_full(w->io, w->fd, ret, w->chunks,
+				     HP_STATE_CHUNKS);
+	pthread_mutex_unlock(&w->lock);
+	if (n >= 0 && (uint64_t)n == w->chunks)
+		return true;
+	memset(ret, 0, w->chunks);
+	return false;
+}
+
 /* Whose turn it is to look. */
 static bool is_due(struct hp_stage_watch *w, uint64_t age)
 {

@@ -50,6 +50,12 @@ void hp_stage_watch_see(struct hp_stage_watch *w, uint64_t chunk,
 			struct hp_stage_seen *ret);
 
 /*
+ * The bytes of all chunks at once, as hp_state_of() takes them: false, and
+ * zeros, if nothing is known, or nothing of it counts.
+ */
+bool hp_stage_watch_all(struct hp_stage_watch *w, uint8_t *ret);
+
+/*
  * Takes the file that has the name now, unless that was done less than age
  * nanoseconds ago: was it?  What is there no more, cannot be used, or is of
  * another pack or owner leaves all as it is.

@@ -35,6 +35,24 @@ static struct hp_where_step read_at(enum hp_chunk_at at, uint8_t note)
 				       .note = note };
 }
 
+/*
+ * Not here: at other nodes of the job, in the form that they were found to have
+ * it in before; the origin when that was in vain.
+ */
+static struct hp_where_step elsewhere(const struct hp_where *w,
+				      const struct hp_where_known *k,
+				      uint8_t note)
+{
+	bool plain = k->compressed && (w->asked ? w->asked == HP_ASKED_STORED :
+						  k->notes & HP_NOTE_PLAIN);
+
+	if (!k->peers || w->asked == HP_ASKED_ALL ||
+	    (w->asked && !k->compressed))
+		return read_at(HP_AT_ORIGIN, note);
+	return read_at(plain ? HP_AT_PEER_PLAIN : HP_AT_PEER,
+		       note == HP_NOTE_ABSENT ? HP_NOTE_PEERS : note);
+}
+
 static struct hp_where_step renew(uint64_t age)
 {
 	return (struct hp_where_step){ .what = HP_WHERE_RENEW, .ns = age };
@@ -83,11 +101,12 @@ static struct hp_where_step await_birth(struct hp_where *w,
 struct hp_where_step hp_where_next(struct hp_where *w,
 				   const struct hp_where_known *k)
 {
-	bool first = !(k->notes & (HP_NOTE_ABSENT | HP_NOTE_OVERTAKEN));
+	bool first = !(k->notes &
+		       (HP_NOTE_ABSENT | HP_NOTE_OVERTAKEN | HP_NOTE_PEERS));
 	struct hp_where_step step;
 
 	if (k->notes & HP_NOTE_FAILED)
-		return read_at(HP_AT_ORIGIN, 0);
+		return elsewhere(w, k, 0);
 	if (!k->seen.born)
 		return await_birth(w, k);
 	if (hp_where_here(&k->seen))
@@ -104,8 +123,7 @@ struct hp_where_step hp_where_next(struct hp_where *w,
 		return renew(first ? 0 : SECOND);
 	}
 	/* The bytes of what a stager gave up are zero. */
-	return read_at(HP_AT_ORIGIN,
-		       w->coming ? HP_NOTE_OVERTAKEN : HP_NOTE_ABSENT);
+	return elsewhere(w, k, w->coming ? HP_NOTE_OVERTAKEN : HP_NOTE_ABSENT);
 }
 
 enum hp_where_after hp_where_after(const struct hp_where_read *r,

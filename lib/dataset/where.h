@@ -15,6 +15,8 @@ enum {
 	HP_NOTE_ABSENT = 1,
 	HP_NOTE_OVERTAKEN = 2, /* nobody waits for it again */
 	HP_NOTE_FAILED = 4,    /* nobody reads it here again */
+	HP_NOTE_PEERS = 8,     /* other nodes were asked for it */
+	HP_NOTE_PLAIN = 16,    /* .. which have it as the plain tar */
 };
 
 /* ---- Of a stage directory: which one now? ----------------------------- */
@@ -24,6 +26,7 @@ struct hp_where_known {
 	uint64_t opened;   /* the directory */
 	uint64_t patience; /* nanoseconds for one that is coming */
 	bool compressed;
+	bool peers; /* may be asked; not looked at if it is here */
 	uint8_t notes;
 	/* What a look at it has shown, and when, if it is not ready; without a
 	 * look if it has failed. */
@@ -32,8 +35,16 @@ struct hp_where_known {
 	bool latest; /* there is no newer state file */
 };
 
+/* Forms of a chunk that a read has asked peers for in vain, as bits. */
+enum {
+	HP_ASKED_STORED = 1,
+	HP_ASKED_PLAIN = 2,
+	HP_ASKED_ALL = 3, /* they are not asked again by this read */
+};
+
 /* A read that looks for its chunk; zeros at first. */
 struct hp_where {
+	uint8_t asked;	/* HP_ASKED_.. */
 	bool renewed;	/* a newer state file was asked for */
 	bool coming;	/* it has been coming when it was looked at */
 	uint64_t began; /* to wait; 0: it has not */

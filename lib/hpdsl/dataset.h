@@ -55,6 +55,12 @@ enum {
 	 * directory may be anybody's.
 	 */
 	HPDSL_OPEN_FOREIGN_OWNER = 2,
+	/*
+	 * What a stage directory has not got comes from the origin, also where
+	 * other nodes of the job serve it.  HPDSL_PEERS=off in the environment
+	 * says the same.
+	 */
+	HPDSL_OPEN_NO_PEERS = 4,
 };
 
 /* The same; flags: 0 or those of HPDSL_OPEN_, or'ed; others: HPDSL_EUSAGE. */
@@ -274,6 +280,16 @@ struct hpdsl_sources {
 	uint64_t overtaken_chunks; /* .. coming, but not in time or no more, */
 	uint64_t failed_chunks;	   /* .. or no longer as they were staged */
 	double wait_seconds; /* for chunks that were coming, by all threads */
+	/*
+	 * From the job's other nodes, where they serve; peers.hpdsl in
+	 * hpdsl-format(5).
+	 */
+	uint64_t peer_bytes;  /* as read */
+	uint64_t peer_chunks; /* for which they were asked */
+	uint64_t peer_reads;  /* requests that they answered */
+	uint64_t peer_failed; /* .. and that went to the origin after all */
+	uint64_t hedged;      /* asked of another one, as the first was late */
+	uint64_t adopted;     /* answered by one that had fetched it for all */
 };
 
 HPDSL_API void hpdsl_sources(const struct hpdsl_dataset *ds,

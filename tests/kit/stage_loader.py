@@ -78,7 +78,9 @@ def main():
         "warnings": warnings,
         **{n: getattr(sources, n) for n in (
             "staged", "local_bytes", "origin_bytes", "absent_chunks",
-            "overtaken_chunks", "failed_chunks", "wait_seconds")},
+            "overtaken_chunks", "failed_chunks", "wait_seconds",
+            "peer_bytes", "peer_chunks", "peer_reads", "peer_failed",
+            "hedged", "adopted")},
     }))
 
 

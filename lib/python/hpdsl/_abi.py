@@ -18,6 +18,7 @@ NO_MEMBER = (1 << 64) - 1
 WEIGHT_ONE = 1 << 32
 OPEN_COPY = 1
 OPEN_FOREIGN_OWNER = 2
+OPEN_NO_PEERS = 4
 SPLIT_ONE = 1000000000
 STATE_MAX = 512
 BATCH_SIZE = 64
@@ -85,7 +86,10 @@ class Sources(Structure):
     _fields_ = [("staged", c_bool), ("local_bytes", c_uint64),
                 ("origin_bytes", c_uint64), ("absent_chunks", c_uint64),
                 ("overtaken_chunks", c_uint64), ("failed_chunks", c_uint64),
-                ("wait_seconds", c_double)]
+                ("wait_seconds", c_double), ("peer_bytes", c_uint64),
+                ("peer_chunks", c_uint64), ("peer_reads", c_uint64),
+                ("peer_failed", c_uint64), ("hedged", c_uint64),
+                ("adopted", c_uint64)]
 
 
 class Order(Structure):

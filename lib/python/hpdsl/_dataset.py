@@ -63,7 +63,8 @@ class Member(NamedTuple):
 class Sources(NamedTuple):
     """Where bytes came from, since the dataset was opened; staged: it is a
     stage directory, else the rest is 0.  wait_seconds: for chunks that were
-    coming, by all threads."""
+    coming, by all threads.  peer_..: from the job's other nodes, where they
+    serve (hpdsl-serve); peer_failed requests went to the origin after all."""
 
     staged: bool
     local_bytes: int
@@ -72,6 +73,12 @@ class Sources(NamedTuple):
     overtaken_chunks: int
     failed_chunks: int
     wait_seconds: float
+    peer_bytes: int
+    peer_chunks: int
+    peer_reads: int
+    peer_failed: int
+    hedged: int
+    adopted: int
 
     @classmethod
     def _of(cls, c: _abi.Sources) -> "Sources":
@@ -220,6 +227,8 @@ class Dataset:
 
     A stage directory has to belong, and its state file too, to the caller or
     to root, else it is a SystemFailure; foreign_owner=True takes anybody's.
+    What it has not got comes from the job's other nodes, where they serve,
+    else from the origin; peers=False: from the origin.
 
     Raises NotOursError, CorruptError, TooNewError, ChangedError, and
     SystemFailure or a kind of it, such as NotFoundError, a FileNotFoundError,
@@ -227,12 +236,13 @@ class Dataset:
     """
 
     def __init__(self, path: Path, *, copy: bool = False,
-                 foreign_owner: bool = False) -> None:
+                 foreign_owner: bool = False, peers: bool = True) -> None:
         if not raw(path):
             raise UsageError("a dataset without a name")
         self.path = os.path.abspath(text(raw(path)))
         self._flags = ((_abi.OPEN_COPY if copy else 0) |
-                       (_abi.OPEN_FOREIGN_OWNER if foreign_owner else 0))
+                       (_abi.OPEN_FOREIGN_OWNER if foreign_owner else 0) |
+                       (0 if peers else _abi.OPEN_NO_PEERS))
         self._handle: Optional[Handle] = Handle(raw(self.path), self._flags)
         self._patience: Optional[float] = None
         self._pack: Optional[str] = None
@@ -513,7 +523,8 @@ def _again(path: str, pack: str, patience: Optional[float],
            flags: int) -> Dataset:
     """Opens what was pickled."""
     ds = Dataset(path, copy=bool(flags & _abi.OPEN_COPY),
-                 foreign_owner=bool(flags & _abi.OPEN_FOREIGN_OWNER))
+                 foreign_owner=bool(flags & _abi.OPEN_FOREIGN_OWNER),
+                 peers=not flags & _abi.OPEN_NO_PEERS)
     if ds.pack != pack:
         raise DiffersError(f"{path}: another pack than the one that was "
                            "pickled")

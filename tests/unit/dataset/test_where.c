@@ -221,6 +221,69 @@ static void test_pauses(void **state)
 	assert_int_equal(s.ns, SECOND);
 }
 
+/* ---- Elsewhere -------------------------------------------------------- */
+
+/* The form that peers were found to have, then the other one, then no more. */
+static enum hp_chunk_at peer_of(bool compressed, bool plain, uint8_t asked)
+{
+	if (asked == HP_ASKED_ALL || (asked && !compressed))
+		return HP_AT_ORIGIN;
+	if (asked)
+		plain = asked == HP_ASKED_STORED;
+	return compressed && plain ? HP_AT_PEER_PLAIN : HP_AT_PEER;
+}
+
+static void test_peers(void **state)
+{
+	struct hp_where_known k = { .now = BEGIN,
+				    .latest = true,
+				    .seen = { .counts = true, .born = true } };
+
+	(void)state;
+	for (unsigned i = 0; i < 64; i++) {
+		struct hp_where w = { .asked = i & 3, .renewed = true };
+		bool plain = i & 16, failed = i & 32;
+		enum hp_chunk_at want;
+		struct hp_where_step s;
+
+		k.compressed = i & 4;
+		k.peers = i & 8;
+		k.notes = (uint8_t)((plain ? HP_NOTE_PLAIN : 0) |
+				    (failed ? HP_NOTE_FAILED : 0));
+		want = k.peers ? peer_of(k.compressed, plain, w.asked) :
+				 HP_AT_ORIGIN;
+		s = hp_where_next(&w, &k);
+		assert_int_equal(s.what, HP_WHERE_READ);
+		assert_int_equal(s.at, want);
+		assert_int_equal(s.note, failed		      ? 0 :
+					 want == HP_AT_ORIGIN ? HP_NOTE_ABSENT :
+								HP_NOTE_PEERS);
+	}
+	/* What is here is read here. */
+	k.peers = true;
+	k.seen.state = HP_CHUNK_READY;
+	k.notes = 0;
+	assert_int_equal(hp_where_next(&(struct hp_where){ 0 }, &k).at,
+			 HP_AT_HERE);
+}
+
+/* Not each read of what peers have looks for a newer state file. */
+static void test_peers_renew(void **state)
+{
+	struct hp_where_known k = { .now = BEGIN,
+				    .peers = true,
+				    .seen = { .counts = true, .born = true } };
+	struct hp_where_step s = hp_where_next(&(struct hp_where){ 0 }, &k);
+
+	(void)state;
+	assert_int_equal(s.what, HP_WHERE_RENEW);
+	assert_int_equal(s.ns, 0);
+	k.notes = HP_NOTE_PEERS;
+	s = hp_where_next(&(struct hp_where){ 0 }, &k);
+	assert_int_equal(s.what, HP_WHERE_RENEW);
+	assert_int_equal(s.ns, SECOND);
+}
+
 /* ---- What is wrong with it -------------------------------------------- */
 
 enum copy {
@@ -235,7 +298,9 @@ enum copy {
 
 /* A member's reader, as member_source.c and chunk_files.c are it together. */
 struct reader {
-	enum copy here, origin;
+	enum copy here, peer, origin;
+	bool peers;  /* there are some */
+	bool asked;  /* they were asked in vain by this read */
 	bool failed; /* the chunk, of which another member was bad here */
 	bool given;
 	struct hp_where_read was;
@@ -258,12 +323,14 @@ static bool read_member(struct reader *r)
 	for (;;) {
 		enum copy c;
 
-		assert_true(++r->tried <= 3);
+		assert_true(++r->tried <= 4);
 		if (!r->was.rest)
-			r->was.at = r->failed || r->here == GONE ?
-					    HP_AT_ORIGIN :
-					    HP_AT_HERE;
-		c = r->was.at == HP_AT_ORIGIN ? r->origin : r->here;
+			r->was.at = !r->failed && r->here != GONE ? HP_AT_HERE :
+				    r->peers && !r->asked	  ? HP_AT_PEER :
+								    HP_AT_ORIGIN;
+		c = r->was.at == HP_AT_ORIGIN ? r->origin :
+		    r->was.at == HP_AT_PEER   ? r->peer :
+						r->here;
 		if (gets(c, r->was.rest))
 			return true;
 		if (c == BAD && r->was.at == HP_AT_HERE)
@@ -272,6 +339,11 @@ static bool read_member(struct reader *r)
 		case HP_AFTER_END:
 			return false;
 		case HP_AFTER_OTHER:
+			if (r->was.at == HP_AT_PEER) {
+				assert_false(r->was.rest || r->asked);
+				r->asked = true;
+				break;
+			}
 			assert_int_equal(r->was.at, HP_AT_HERE);
 			assert_false(r->was.rest || r->failed);
 			r->was.looked = c == BAD;
@@ -292,24 +364,34 @@ static bool read_member(struct reader *r)
 static void test_every_fault(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < COPIES * COPIES * 4; i++) {
+	for (unsigned i = 0; i < COPIES * COPIES * COPIES * 8; i++) {
 		struct reader r = {
 			.here = i % COPIES,
 			.origin = i / COPIES % COPIES,
-			.failed = i / COPIES / COPIES % 2,
-			.given = i / COPIES / COPIES / 2,
+			.peer = i / COPIES / COPIES % COPIES,
+			.failed = i / COPIES / COPIES / COPIES % 2,
+			.given = i / COPIES / COPIES / COPIES / 2 % 2,
+			.peers = i / COPIES / COPIES / COPIES / 4,
 			.was.staged = true,
 		};
 		bool was_failed = r.failed, got;
-		bool self = r.here == SELF && !was_failed;
+		bool here = !was_failed && r.here != GONE;
+		bool self =
+			(here && r.here == SELF) || (r.peers && r.peer == SELF);
 		bool left = (was_failed || r.here == CUT) && !r.given &&
 			    gets(r.here, true);
 
 		r.was.given = r.given;
 		got = read_member(&r);
-		assert_int_equal(got, (r.here == GOOD && !was_failed) ||
-					      (r.origin == GOOD && !self) ||
-					      left);
+		if (here && r.here == SELF)
+			assert_false(got);
+		else if (here && r.here == GOOD)
+			assert_true(got);
+		else if (r.peers && gets(r.peer, false))
+			assert_true(got && r.was.at == HP_AT_PEER);
+		else
+			assert_int_equal(got,
+					 !self && (r.origin == GOOD || left));
 	}
 }
 
@@ -328,6 +410,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_state),
 		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_peers_renew),
 		cmocka_unit_test(test_every_fault),
 		cmocka_unit_test(test_one_source),
 	};
