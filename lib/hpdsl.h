@@ -21,6 +21,7 @@
 #include "hpdsl/verify.h"
 #include "hpdsl/unpack.h"
 #include "hpdsl/snapshot.h"
+#include "hpdsl/serve.h"
 #include "hpdsl/stage.h"
 #include "hpdsl/peers.h"
 #include "hpdsl/order.h"

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the server of a node hands out of its stage directory, to the job's
+ * other nodes and to other tools of this one: everything of hpdsl-serve(1) but
+ * sockets and HTTP.  Who carries requests passes them on as they came, and does
+ * what the answer says.
+ */
+#ifndef HPDSL_SERVE_H
+#define HPDSL_SERVE_H
+
+#include "core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hpdsl_serve;
+
+struct hpdsl_serve_options {
+	const struct hp_io *io; /* NULL: the system's */
+	/* Bytes owed, to all, from which on requests are put off; 0: 256 MiB.
+	 */
+	uint64_t queue;
+};
+
+/*
+ * Opens LOCALDIR, which stays as it is but for peers.health, which is made once
+ * there is a book.  *opt may be NULL.  -ENOENT: there is no stage.hpdsl yet;
+ * -EPERM: the directory is not the caller's alone (any right for others to
+ * write into it is too much); as hpdsl_open().
+ */
+HPDSL_API int hpdsl_serve_open(const char *dir,
+			       const struct hpdsl_serve_options *opt,
+			       struct hpdsl_serve **ret,
+			       struct hpdsl_error *err);
+/* Nobody may be asking any more.  NULL is harmless. */
+HPDSL_API void hpdsl_serve_close(struct hpdsl_serve *s);
+
+/*
+ * To be called once a second, by one thread: a new book, chunks that came.
+ * -ENOENT: LOCALDIR, or its stage.hpdsl, is gone.  HPDSL_ECHANGED: it is of
+ * another pack by now; close it, and open it anew.  A book that cannot be
+ * believed is no failure: the one before it stays, and *err, code 0, has a text
+ * if that is new; "" otherwise.
+ */
+HPDSL_API int hpdsl_serve_look(struct hpdsl_serve *s, struct hpdsl_error *err);
+
+/* What others have as well is not served any more: the server is leaving. */
+HPDSL_API void hpdsl_serve_drain(struct hpdsl_serve *s, bool on);
+
+/* ---- The book --------------------------------------------------------- */
+
+struct hpdsl_serve_book {
+	bool any;	      /* there is one; else the rest is zero */
+	uint8_t id[16];	      /* another one for each book */
+	uint32_t nodes, node; /* of how many this one is which */
+	uint16_t port;	      /* the first of ports that are tried .. */
+	uint16_t ports;	      /* .. and how many of them */
+	char job[128];
+};
+HPDSL_API void hpdsl_serve_book(struct hpdsl_serve *s,
+				struct hpdsl_serve_book *ret);
+/*
+ * Is it an address of the job's nodes?  16 bytes, IPv4 as ::ffff:a.b.c.d.  Of
+ * anybody else no connection is to be taken.
+ */
+HPDSL_API bool hpdsl_serve_knows(struct hpdsl_serve *s, const uint8_t ip[16]);
+
+/* ---- A request -------------------------------------------------------- */
+
+/* As it came; a field that was not there, or twice, is NULL. */
+struct hpdsl_serve_request {
+	const char *method;
+	const char *path;  /* as it stood in the request line, not decoded */
+	const char *range; /* the value of Range */
+	const char *proof; /* of HPDSL */
+	/*
+	 * What another node asks to be fetched from the origin for all is
+	 * waited for, if there is such a function: status 0, and it is called
+	 * once, by any thread, maybe before hpdsl_serve_ask() returns.  Then
+	 * the same is to be asked again.  NULL: it is not fetched.
+	 */
+	void (*wake)(void *arg);
+	void *arg;
+};
+
+struct hpdsl_serve_answer {
+	unsigned status; /* 200, 206, 403, 404, 405, 416, 503; 0: wait */
+	/*
+	 * The body: length bytes from offset of fd, which the caller closes; or
+	 * length bytes of body, which he frees; or, with both absent and a
+	 * chunk, what hpdsl_serve_read() gives; else there is none.  With HEAD
+	 * only its length is told.
+	 */
+	int fd; /* -1: none */
+	void *body;
+	uint64_t offset, length;
+	uint32_t chunk; /* UINT32_MAX: of none */
+	bool plain;
+	bool head;   /* no body is to be sent */
+	bool proven; /* the request was; no more than that is known of others */
+	unsigned retry; /* seconds; 0: no such field */
+	/* Fields' values; "": no such field. */
+	char proof[128]; /* of HPDSL */
+	char tag[80];	 /* of ETag */
+	char range[80];	 /* of Content-Range */
+	uint64_t owes;	 /* to be given back: hpdsl_serve_done() */
+};
+
+/*
+ * What is said to a request of another node (over TCP), and of a tool of this
+ * one (over the Unix socket, where the directory's rights decide).  Any number
+ * of threads; opens a file at most, and reads none.
+ */
+HPDSL_API void hpdsl_serve_ask(struct hpdsl_serve *s,
+			       const struct hpdsl_serve_request *q,
+			       struct hpdsl_serve_answer *ret);
+HPDSL_API void hpdsl_serve_ask_local(struct hpdsl_serve *s,
+				     const struct hpdsl_serve_request *q,
+				     struct hpdsl_serve_answer *ret);
+/*
+ * Nothing is waited for any more, and who waits is woken: before those who
+ * carry requests are ended.
+ */
+HPDSL_API void hpdsl_serve_quit(struct hpdsl_serve *s);
+/* For each answer, once it was sent, or was not; sent: bytes of its body. */
+HPDSL_API void hpdsl_serve_done(struct hpdsl_serve *s,
+				const struct hpdsl_serve_answer *a,
+				uint64_t sent);
+
+/*
+ * Bytes of a chunk that is not here, for an answer to a tool of this node: from
+ * other nodes, or the origin.  n of them, fewer at its end; waits.  They are
+ * not compared with any checksum.
+ */
+HPDSL_API int64_t hpdsl_serve_read(struct hpdsl_serve *s,
+				   const struct hpdsl_serve_answer *a,
+				   uint64_t offset, void *buf, size_t n,
+				   struct hpdsl_error *err);
+
+/* ---- Seeing it -------------------------------------------------------- */
+
+struct hpdsl_serve_stats {
+	uint64_t chunks, here, coming; /* of the dataset; on this node */
+	uint64_t requests, bytes;      /* of other nodes: answered, sent */
+	uint64_t unproven, absent, busy, wrong; /* 403, 404, 503, others */
+	uint64_t local_requests, local_bytes;	/* of tools of this node */
+	/* Chunks fetched from the origin for all: whole ones, and bytes. */
+	uint64_t adopted, adopted_bytes;
+	uint64_t fetched_bytes; /* for these, from other nodes or the origin */
+	uint64_t owes;		/* now */
+	uint64_t asked; /* when the last proven or local request came, ns of
+			   CLOCK_MONOTONIC; 0: none has */
+	bool draining;
+};
+HPDSL_API void hpdsl_serve_stats(struct hpdsl_serve *s,
+				 struct hpdsl_serve_stats *ret);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
