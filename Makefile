@@ -101,6 +101,11 @@ COMMON := $(call objs,$(wildcard cmd/common/*.c))
 STAGE := $(BUILD)/hpdsl-stage
 STAGE_FAULTS := $(BUILD)/tests/bed/hpdsl-stage
 STAGE_OBJS := $(call objs,$(wildcard cmd/stage/*.c))
+# hpdsl-serve alone needs libmicrohttpd, which pkg-config has to know.
+SERVE := $(BUILD)/hpdsl-serve
+SERVE_OBJS := $(call objs,$(wildcard cmd/serve/*.c))
+HTTPD_LIBS = $(call once,HTTPD_LIBS,$(PKG_CONFIG) --libs libmicrohttpd 2> /dev/null)
+HTTPD_CFLAGS = $(call once,HTTPD_CFLAGS,$(PKG_CONFIG) --cflags libmicrohttpd 2> /dev/null)
 # The file system that plays a shared one in tests, where there is fuse3.
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
@@ -172,6 +177,12 @@ $(STAGE_OBJS): $(BUILD)/%.o: %.c $(BUILD)/flags $(PUBLIC)
 	$(if $(MPI),$(call say,CC)$(MPI) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd \
 		$(DEP_CFLAGS) -c -o $@ $<,@:)
 
+# The same, without libmicrohttpd, of these and hpdsl-serve.
+$(SERVE_OBJS): $(BUILD)/%.o: %.c $(BUILD)/flags $(PUBLIC)
+	@mkdir -p $(@D)
+	$(if $(HTTPD_LIBS),$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include -Icmd \
+		$(HTTPD_CFLAGS) $(DEP_CFLAGS) -c -o $@ $<,@:)
+
 $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(PUBLIC)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -I$(BUILD)/include $(CPPFLAGS) -c -o $@ $<
@@ -199,8 +210,14 @@ $(BUILD)/$(basename $(notdir $(1))): $(call objs,$(wildcard $(dir $(1))*.c)) $(C
 	$(BUILD)/libhpdsl.a
 endef
 $(foreach m,$(MAINS),$(eval $(call program,$(m))))
-$(filter-out $(STAGE),$(PROGRAMS)):
+$(filter-out $(STAGE) $(SERVE),$(PROGRAMS)):
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
+
+$(SERVE):
+	@mkdir -p $(@D)
+	$(if $(HTTPD_LIBS),$(call say,LD)$(LINK) -o $@ $^ $(HTTPD_LIBS) $(DEP_LIBS),@echo \
+		'  --      $@ is left out: no libmicrohttpd here (libmicrohttpd-dev on' \
+		'Debian, libmicrohttpd-devel elsewhere)')
 
 $(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
 	$(BUILD)/tests/bed/stage_faults.o $(COMMON) $(BUILD)/libhpdsl.a
@@ -318,8 +335,8 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libhpdsl.a
 # What is installed, as MODE:SOURCE:PLACE; uninstall takes away just that.
 into = $(foreach f,$(2),$(1):$(f):$(3)/$(notdir $(f)))
 completions = $(call into,644,$(wildcard completions/$(1)/*),$(SHAREDIR)/$(2))
-INSTALLED = $(call into,755,$(filter-out $(STAGE),$(PROGRAMS)),$(BINDIR)) \
-	$(call into,755?,$(STAGE),$(BINDIR)) \
+INSTALLED = $(call into,755,$(filter-out $(STAGE) $(SERVE),$(PROGRAMS)),$(BINDIR)) \
+	$(call into,755?,$(STAGE) $(SERVE),$(BINDIR)) \
 	$(foreach h,$(HEADERS),644:$(h):$(INCLUDEDIR)/$(h:lib/%=%)) \
 	$(call into,644,$(BUILD)/libhpdsl.a,$(LIBDIR)) \
 	755:$(BUILD)/$(SONAME):$(LIBDIR)/libhpdsl.so.$(VERSION) \

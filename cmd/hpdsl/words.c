@@ -24,6 +24,8 @@ const struct front_word front_words[] = {
 	  "freeze a name space in one file, ask it, compare it" },
 	{ "stage", 1,
 	  "put a packed dataset on the SSDs of the nodes of a job" },
+	{ "serve", 1,
+	  "serve what is on a node's SSD to the other nodes of its job" },
 	{ "order", 1,
 	  "print the order in which an epoch reads a packed dataset" },
 	{ "bench", 1,

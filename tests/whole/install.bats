@@ -97,13 +97,13 @@ newcomer()
 	local sheet
 	make_it install
 	for sheet in core pack dataset verify unpack snapshot stage order loader \
-		look; do
+		look peers serve; do
 		echo "#include <hpdsl/$sheet.h>" > sheet.c
 		# shellcheck disable=SC2046
 		"${CC:-gcc}" -std=c11 -pedantic -Wall -Wextra -Werror \
 			-fsyntax-only sheet.c $(pc --cflags)
 	done
-	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 10 ]
+	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 12 ]
 }
 
 @test "install: pkg-config knows where it is, also when it was moved" {
@@ -333,7 +333,7 @@ modules()
 	[ ! -e home ]
 }
 
-@test "install: hpdsl-stage may be absent, nothing else may" {
+@test "install: hpdsl-stage and hpdsl-serve may be absent, nothing else may" {
 	echo one > file
 	"$SRC/tests/put" in "$PWD/root" /p /p/share/folders 644:file:/p/share/one \
 		'755?:absent:/p/bin/absent' link:one:/p/share/two

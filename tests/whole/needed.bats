@@ -214,6 +214,15 @@ run_path()
 	[ -z "$(run_path)" ]
 }
 
+@test "no libmicrohttpd: hpdsl-serve is left out, and it is said in one line" {
+	build -n PKG_CONFIG=false "$PWD/b/needed" "$PWD/b/hpdsl-serve" > out
+	grep -q 'hpdsl-serve is left out: no libmicrohttpd here (libmicrohttpd-dev' out
+	[ "$(grep -c ' cmd/serve/' out)" = 0 ]
+	# only that one is linked with it
+	build -n "$PWD"/b/hpdsl-{serve,ls} > out
+	[ "$(grep -e '-o [^ ]*b/hpdsl-' out | grep -c lmicrohttpd)" -le 1 ]
+}
+
 @test "no MPI: hpdsl-stage is left out, in one line that says what would help" {
 	build -n MPICC=no-mpicc "$PWD/b/hpdsl-stage" > out
 	grep -q 'hpdsl-stage is left out: no no-mpicc here (libopenmpi-dev' out

@@ -74,6 +74,21 @@ wrong()
 	wrong "one LOCALDIR, not also 'b'" hpdsl-stage --clean a b
 }
 
+@test "hpdsl-serve: what is missing, too much, or does not go together" {
+	[ -x "$BUILD/hpdsl-serve" ] || skip "no hpdsl-serve"
+	wrong "LOCALDIR is missing" hpdsl-serve
+	wrong "LOCALDIR is missing" hpdsl-serve --status
+	wrong "one LOCALDIR, not also 'b'" hpdsl-serve a b
+	wrong "--status and --stop exclude each other" \
+		hpdsl-serve --status --stop a
+	wrong "--json goes with --status" hpdsl-serve --json a
+	wrong "--stop goes with --quiet alone" hpdsl-serve --stop --detach a
+	wrong "--status goes with --quiet and --json alone" \
+		hpdsl-serve --status --report=r a
+	wrong "--deadline: 'x' is neither seconds nor [D-]HH:MM:SS" \
+		hpdsl-serve --deadline=x a
+}
+
 @test "what does not go together" {
 	wrong "--null goes with --files-from" hpdsl-pack -0 in out
 	wrong "--null goes with --files-from" hpdsl-cat -0 ds x

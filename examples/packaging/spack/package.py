@@ -23,6 +23,8 @@ class Hpdsl(MakefilePackage):
     version("0.1.0")
 
     variant("mpi", default=True, description="hpdsl-stage, which needs MPI")
+    variant("serve", default=True,
+            description="hpdsl-serve, which needs libmicrohttpd")
     variant("python", default=True, description="the Python package")
 
     depends_on("c", type="build")
@@ -34,6 +36,7 @@ class Hpdsl(MakefilePackage):
     depends_on("zlib-api")
     depends_on("zstd")
     depends_on("mpi", when="+mpi")
+    depends_on("libmicrohttpd", when="+serve")
     depends_on("python@3.8:", type="run", when="+python")
 
     @property

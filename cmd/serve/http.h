@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the files that talk HTTP by libmicrohttpd: http.c starts and stops
+ * its daemons, one for the job's nodes and one for tools of this node;
+ * http_guard.c knows their connections; http_answer.c answers requests.
+ */
+#ifndef CMD_SERVE_HTTP_H
+#define CMD_SERVE_HTTP_H
+
+#include "serve.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+/* What its functions return; an int in old versions. */
+#if MHD_VERSION >= 0x00097002
+typedef enum MHD_Result serve_result;
+#else
+typedef int serve_result;
+#endif
+
+/* ---- Connections: http_guard.c ---------------------------------------- */
+
+enum {
+	SERVE_CONNECTIONS = 4096,
+	SERVE_UNPROVEN = 64, /* of an address that have proven nothing yet */
+	SERVE_GRACE = 3,     /* seconds for a connection's first proof */
+};
+
+struct serve_connection {
+	struct serve_connection *next, **at;
+	uint8_t ip[16];
+	uint64_t came; /* ns of CLOCK_MONOTONIC */
+	int fd;
+	bool proven;
+	bool refused; /* of another user: on the Unix socket */
+};
+
+struct serve_guard {
+	struct hpdsl_serve *s;
+	bool local; /* the Unix socket's */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	/* Under the lock. */
+	struct serve_connection *first;
+	bool ending;
+	pthread_t sweeper;
+};
+
+int guard_begin(struct serve_guard *g, struct hpdsl_serve *s, bool local);
+/* Once its daemon has stopped. */
+void guard_end(struct serve_guard *g);
+/* For the daemon: who may connect, and who has. */
+serve_result guard_policy(void *arg, const struct sockaddr *from,
+			  socklen_t size);
+void guard_notify(void *arg, struct MHD_Connection *c, void **context,
+		  enum MHD_ConnectionNotificationCode what);
+/* Its request was proven. */
+void guard_proven(struct serve_guard *g, struct serve_connection *c);
+
+/* ---- Requests: http_answer.c ------------------------------------------ */
+
+struct serve_door {
+	struct hpdsl_serve *s;
+	const struct serve_listen *listen;
+	struct serve_guard guard;
+	bool local;
+	struct MHD_Daemon *daemon;
+};
+
+/* For the daemon; arg is the door. */
+void *answer_begin(void *arg, const char *uri, struct MHD_Connection *c);
+serve_result answer_request(void *arg, struct MHD_Connection *c,
+			    const char *url, const char *method,
+			    const char *version, const char *data, size_t *size,
+			    void **request);
+void answer_end(void *arg, struct MHD_Connection *c, void **request,
+		enum MHD_RequestTerminationCode why);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request goes to the library as it came, and its answer back.  What is read
+ * of a request here are its line and the two fields that count.
+ */
+#include "http.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { BLOCK = 1 << 20 }; /* of what is not here */
+
+struct request {
+	char *uri; /* as it stood in the request line */
+	struct hpdsl_serve_answer answer;
+	struct serve_door *door;
+	uint64_t given; /* bytes of what is not here */
+	bool begun, asked, answered;
+};
+
+/* ---- What came -------------------------------------------------------- */
+
+void *answer_begin(void *arg, const char *uri, struct MHD_Connection *c)
+{
+	struct request *q = calloc(1, sizeof *q);
+
+	(void)c;
+	if (!q)
+		return NULL;
+	q->door = arg;
+	q->uri = strdup(uri);
+	return q;
+}
+
+struct field {
+	const char *name, *value;
+	unsigned n;
+};
+
+static serve_result note_field(void *arg, enum MHD_ValueKind kind,
+			       const char *name, const char *value)
+{
+	struct field *f = arg;
+
+	(void)kind;
+	for (; f->name; f++)
+		if (strcasecmp(name, f->name) == 0) {
+			f->value = value;
+			f->n++;
+		}
+	return MHD_YES;
+}
+
+/* One that is there twice is as good as none. */
+static const char *once(const struct field *f)
+{
+	return f->n == 1 ? f->value : NULL;
+}
+
+static void read_request(struct MHD_Connection *c, const struct request *q,
+			 const char *method, struct hpdsl_serve_request *ret)
+{
+	struct field field[] = { { .name = "Range" },
+				 { .name = "HPDSL" },
+				 { .name = NULL } };
+
+	MHD_get_connection_values(c, MHD_HEADER_KIND, note_field, field);
+	*ret = (struct hpdsl_serve_request){
+		.method = method,
+		.path = q->uri,
+		.range = once(&field[0]),
+		.proof = once(&field[1]),
+	};
+}
+
+/* ---- What is not here ------------------------------------------------- */
+
+static ssize_t fetch(void *arg, uint64_t at, char *buf, size_t n)
+{
+	struct request *q = arg;
+	const struct hpdsl_serve_answer *a = &q->answer;
+	struct hpdsl_error err;
+	int64_t got;
+
+	if (n > a->length - at)
+		n = (size_t)(a->length - at);
+	got = hpdsl_serve_read(q->door->s, a, a->offset + at, buf, n, &err);
+	if (got <= 0) {
+		/* The client sees that it is cut short. */
+		cmd_message("%s", got ? err.msg : "a chunk ends early");
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	}
+	q->given += (uint64_t)got;
+	return (ssize_t)got;
+}
+
+/* ---- What goes back --------------------------------------------------- */
+
+static struct MHD_Response *with_body(struct request *q)
+{
+	struct hpdsl_serve_answer *a = &q->answer;
+
+	if (a->fd >= 0)
+		return MHD_create_response_from_fd_at_offset64(a->length, a->fd,
+							       a->offset);
+	if (a->body)
+		return MHD_create_response_from_buffer(a->length, a->body,
+						       MHD_RESPMEM_MUST_FREE);
+	if (a->chunk != UINT32_MAX && a->length)
+		return MHD_create_response_from_callback(a->length, BLOCK,
+							 fetch, q, NULL);
+	return MHD_create_response_from_buffer(0, (void *)"",
+					       MHD_RESPMEM_PERSISTENT);
+}
+
+static void add(struct MHD_Response *r, const char *name, const char *value)
+{
+	if (value[0])
+		MHD_add_response_header(r, name, value);
+}
+
+static void add_fields(struct MHD_Response *r, const struct request *q)
+{
+	const struct hpdsl_serve_answer *a = &q->answer;
+	char seconds[16] = "";
+
+	if (a->retry)
+		snprintf(seconds, sizeof seconds, "%u", a->retry);
+	add(r, "HPDSL", a->proof);
+	add(r, "ETag", a->tag);
+	add(r, "Content-Range", a->range);
+	add(r, "Retry-After", seconds);
+	if (a->chunk != UINT32_MAX)
+		add(r, "Content-Type", "application/octet-stream");
+	if (a->chunk != UINT32_MAX && q->door->local)
+		add(r, "Accept-Ranges", "bytes");
+	if (a->status == 403)
+		add(r, "Connection", "close");
+}
+
+static void drop_body(struct hpdsl_serve_answer *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	free(a->body);
+}
+
+static serve_result give(struct MHD_Connection *c, struct request *q)
+{
+	struct MHD_Response *r = with_body(q);
+	serve_result ok;
+
+	if (!r) {
+		drop_body(&q->answer);
+		return MHD_NO;
+	}
+	add_fields(r, q);
+	ok = MHD_queue_response(c, q->answer.status, r);
+	MHD_destroy_response(r);
+	return ok;
+}
+
+/* What the server says of itself. */
+static void tell_status(struct request *q)
+{
+	const struct serve_listen *l = q->door->listen;
+	char *text = l->status ? l->status(l->arg) : NULL;
+
+	q->answer = (struct hpdsl_serve_answer){
+		.status = text ? 200 : 404,
+		.fd = -1,
+		.chunk = UINT32_MAX,
+		.body = text,
+		.length = text ? strlen(text) : 0,
+	};
+}
+
+static void wake(void *arg)
+{
+	MHD_resume_connection(arg);
+}
+
+static void ask(struct request *q, const struct hpdsl_serve_request *what,
+		struct serve_connection *from)
+{
+	struct serve_door *d = q->door;
+
+	if (!d->local) {
+		hpdsl_serve_ask(d->s, what, &q->answer);
+		if (q->answer.proven)
+			guard_proven(&d->guard, from);
+		return;
+	}
+	guard_proven(&d->guard, from);
+	if (!from || from->refused)
+		q->answer = (struct hpdsl_serve_answer){ .status = 403,
+							 .fd = -1,
+							 .chunk = UINT32_MAX };
+	else if (what->path && strcmp(what->path, "/v1/status") == 0)
+		tell_status(q);
+	else
+		hpdsl_serve_ask_local(d->s, what, &q->answer);
+}
+
+/* Is it about what may have to be fetched?  That is flag 1, the fifth word. */
+static bool may_wait(const struct request *q,
+		     const struct hpdsl_serve_request *what)
+{
+	const char *p = what->proof;
+
+	for (int i = 0; p && i < 4; i++) {
+		p = strchr(p, ' ');
+		p = p ? p + 1 : NULL;
+	}
+	return !q->door->local && p && *p == '1';
+}
+
+/*
+ * It may be woken before this returns, so it sleeps before it asks.  No answer
+ * can be given in its sleep: that is for the next call, which asks again, or
+ * has it.
+ */
+static void wait_for(struct request *q, struct hpdsl_serve_request *what,
+		     struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *from =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	what->wake = wake;
+	what->arg = c;
+	MHD_suspend_connection(c);
+	ask(q, what, from ? from->socket_context : NULL);
+	if (!q->answer.status)
+		return;
+	q->asked = true;
+	MHD_resume_connection(c);
+}
+
+serve_result answer_request(void *arg, struct MHD_Connection *c,
+			    const char *url, const char *method,
+			    const char *version, const char *data, size_t *size,
+			    void **request)
+{
+	struct request *q = *request;
+	struct hpdsl_serve_request what;
+	const union MHD_ConnectionInfo *from;
+
+	(void)arg, (void)url, (void)version, (void)data;
+	/* What a GET brings along is nobody's: the connection ends with it. */
+	if (!q || !q->uri || q->answered || *size)
+		return MHD_NO;
+	/* Answered when its header was read, it would be the last one. */
+	if (!q->begun) {
+		q->begun = true;
+		return MHD_YES;
+	}
+	from = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	read_request(c, q, method, &what);
+	if (!q->asked && may_wait(q, &what)) {
+		wait_for(q, &what, c);
+		return MHD_YES;
+	}
+	if (!q->asked)
+		ask(q, &what, from ? from->socket_context : NULL);
+	q->answered = true;
+	return give(c, q);
+}
+
+void answer_end(void *arg, struct MHD_Connection *c, void **request,
+		enum MHD_RequestTerminationCode why)
+{
+	struct request *q = *request;
+
+	(void)arg, (void)c;
+	*request = NULL;
+	if (!q)
+		return;
+	if (q->asked && !q->answered)
+		drop_body(&q->answer);
+	if (q->answered || q->asked) {
+		const struct hpdsl_serve_answer *a = &q->answer;
+		bool all = why == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+
+		hpdsl_serve_done(q->door->s, a,
+				 q->given	 ? q->given :
+				 all && !a->head ? a->length :
+						   0);
+	}
+	free(q->uri);
+	free(q);
+}
