@@ -100,6 +100,10 @@ void info_pack_check(struct info *i, const struct info_pack *p);
  * adopted: its manifest has tar files of others, which may lie elsewhere. */
 void info_next_chunks(struct info *i, const char *folder, bool adopted);
 
+/* served.c: the job's nodes, and the server of this one, of a stage directory;
+ * nothing where there is neither. */
+void info_served(struct info *i);
+
 /* pairs.c: options, as rows and fields. */
 void info_pairs(struct info *i, const char *label, const char *field,
 		const struct hpdsl_pairs *p);

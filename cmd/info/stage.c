@@ -196,6 +196,8 @@ static void tell(struct info *i, const struct hpdsl_stage_status *s)
 	info_row(i, "origin", "%s", s->origin);
 	tell_owner(i);
 	info_pack_open(i, i->path, &p);
+	if (!p.foreign)
+		info_served(i);
 	info_pack_judge(i, &p);
 	info_pack_tell(i, &p);
 	if (!p.manifest)

@@ -38,6 +38,10 @@ static const struct cmd_option options[] = {
 	{ "source", "TREE",
 	  "Compare with the original files in TREE, a folder or archive, too",
 	  CMD_STRING(struct verify, opt.source) },
+	{ "peers", NULL,
+	  "Ask the job's other nodes for chunks that are not here, and verify "
+	  "these, too",
+	  CMD_FLAG(struct verify, opt.peers) },
 	{ "thorough", NULL,
 	  "Parse the chunks with two independent tar readers, too",
 	  CMD_FLAG(struct verify, opt.thorough) },
@@ -57,6 +61,10 @@ static void check_arguments(const struct verify *v,
 		cmd_not_also(state, "DATASET", v->args.v[1]);
 	if (v->readers && (v->opt.quick || v->opt.thorough || v->opt.source))
 		argp_error(state, "--compat looks at headers alone: not with "
+				  "--quick, --thorough or --source");
+	if (v->opt.peers &&
+	    (v->readers || v->opt.quick || v->opt.thorough || v->opt.source))
+		argp_error(state, "--peers reads chunks: not with --compat, "
 				  "--quick, --thorough or --source");
 	if (v->opt.quick && v->opt.thorough)
 		argp_error(state, "--quick and --thorough exclude each other");
@@ -88,7 +96,8 @@ static const struct argp argp = {
 	"Verify every byte of a packed dataset.\v"
 	"What is damaged goes to standard output, one line each. Exit status: "
 	"0 all is sound, 1 something is damaged or differs from TREE, or a "
-	"reader of LIST would trip, 3 it could not be verified.",
+	"reader of LIST would trip, 3 it could not be verified, or not all "
+	"of it.",
 	cmd_common_children,
 	NULL,
 	NULL
@@ -155,6 +164,10 @@ static void print_json(struct verify *v, const struct hpdsl_verify_report *r,
 	cmd_json_u64(&j, "unlisted", r->unlisted);
 	cmd_json_bool(&j, "staged", r->staged);
 	cmd_json_u64(&j, "absent_chunks", r->absent_chunks);
+	if (v->opt.peers) {
+		cmd_json_u64(&j, "peer_chunks", r->peer_chunks);
+		cmd_json_u64(&j, "unsent_chunks", r->unsent_chunks);
+	}
 	if (v->opt.source) {
 		cmd_json_u64(&j, "differing", r->differing);
 		verify_json_not_kept(&j, &r->not_kept);
@@ -203,7 +216,10 @@ static void print_summary(struct verify *v, const struct hpdsl_verify_report *r,
 			    cmd_many(r->damaged_samples, "sample").s);
 	else
 		print_sound(v, r);
-	if (r->absent_chunks)
+	if (r->peer_chunks)
+		cmd_message("of these from other nodes: %s",
+			    cmd_many(r->peer_chunks, "chunk").s);
+	if (r->absent_chunks && !r->unsent_chunks)
 		cmd_message("not staged here: %s",
 			    cmd_many(r->absent_chunks, "chunk").s);
 	if (r->differing)
@@ -224,8 +240,9 @@ static int run(struct verify *v)
 		print_json(v, &report, code);
 	else if (!v->common.quiet)
 		print_summary(v, &report, code);
+	/* they are told as a warning */
 	if (!code)
-		return CMD_DONE;
+		return report.unsent_chunks ? CMD_TROUBLE : CMD_DONE;
 	if (!v->told)
 		return cmd_tell(&err);
 	return CMD_NO;

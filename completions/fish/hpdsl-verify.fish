@@ -3,6 +3,7 @@
 
 complete -c hpdsl-verify -F
 complete -c hpdsl-verify -l quick -d 'not the bytes of chunks'
+complete -c hpdsl-verify -l peers -d 'chunks of other nodes, too'
 complete -c hpdsl-verify -l thorough -d 'parse with two tar readers, too'
 complete -c hpdsl-verify -l compat -x \
     -a 'all webdataset dali energon wids hf ray' \

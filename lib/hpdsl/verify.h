@@ -21,6 +21,11 @@ struct hpdsl_verify_options {
 	bool thorough;	    /* parse the chunks with two tar readers too */
 	const char *source; /* compare with the original files in this tree */
 	bool foreign_owner; /* as HPDSL_OPEN_FOREIGN_OWNER */
+	/*
+	 * Of a stage directory: chunks that are not here, too, by asking the
+	 * job's other nodes; alone, without the three above.
+	 */
+	bool peers;
 	uint32_t threads;
 	/* Called for everything damaged or different, one call at a time. */
 	void (*damage)(void *arg, const struct hpdsl_damage *d);
@@ -50,6 +55,9 @@ struct hpdsl_verify_report {
 	/* Of a stage directory: chunks that are not here, and no damage. */
 	bool staged;
 	uint64_t absent_chunks;
+	/* With peers: chunks, among those checked, that other nodes have sent;
+	 * and, among the absent ones, those of which none has sent all. */
+	uint64_t peer_chunks, unsent_chunks;
 	uint64_t
 		differing; /* with source: files that differ, lack or are new */
 	struct hpdsl_not_kept not_kept; /* with source */

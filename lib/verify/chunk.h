@@ -10,9 +10,16 @@
 
 #include <string.h>
 
+/* "node 3 (nid000007)", who was the last to send of it: false, not known. */
+#define HP_CHECKING_SENDER 300
+typedef bool hp_checking_sender(const struct hp_verify *v, uint32_t chunk,
+				char ret[HP_CHECKING_SENDER]);
+
 struct hp_checking {
 	struct hp_verify *v;
 	const struct hpdsl_chunk *row;
+	const struct hp_source *source; /* of other nodes; NULL: it is here */
+	hp_checking_sender *sender;	/* with a source */
 	struct hp_pass pass;
 	struct hp_chunk_walk walk;
 	uint64_t sample;       /* the first that lacks what is read now */
@@ -38,6 +45,10 @@ static inline uint64_t hp_checking_plain_bytes(const struct hpdsl_chunk *row)
 
 /* Is the chunk an adopted tar? */
 bool hp_checking_is_foreign(const struct hp_checking *k);
+
+/* All of it, in k->v, k->row and k->source; the rest is zero, and last
+ * UINT64_MAX. */
+int hp_checking_run(struct hp_checking *k, struct hpdsl_error *err);
 
 /* What is damaged: damage.c */
 

@@ -14,13 +14,25 @@ static void count_damage(struct hp_checking *k, uint64_t samples)
 
 	pthread_mutex_lock(&v->meter.lock);
 	v->report->damaged_samples += samples;
-	v->bad[k->row - v->chunks] = true;
+	v->bad[k->row->number] = true;
 	if (!k->damaged) {
 		v->report->damaged_chunks++;
 		v->report->damaged_files++;
 	}
 	pthread_mutex_unlock(&v->meter.lock);
 	k->damaged = true;
+}
+
+static void tell(const struct hp_checking *k, uint64_t sample, const char *path,
+		 const char *reason)
+{
+	struct hp_damage_place spot = { k->row->name, sample, path };
+	char who[HP_CHECKING_SENDER];
+
+	if (k->sender && k->sender(k->v, k->row->number, who))
+		hp_verify_tell(k->v, spot, "%s (%s sent it last)", reason, who);
+	else
+		hp_verify_tell(k->v, spot, "%s", reason);
 }
 
 void hp_checking_member(struct hp_checking *k, const struct hpdsl_member *m,
@@ -30,19 +42,13 @@ void hp_checking_member(struct hp_checking *k, const struct hpdsl_member *m,
 		return;
 	count_damage(k, 1);
 	k->last = m->sample;
-	hp_verify_tell(
-		k->v,
-		(struct hp_damage_place){ k->row->name, m->sample, m->path },
-		"%s", reason);
+	tell(k, m->sample, m->path, reason);
 }
 
 void hp_checking_damage(struct hp_checking *k, const char *reason)
 {
 	count_damage(k, 0);
-	hp_verify_tell(
-		k->v,
-		(struct hp_damage_place){ k->row->name, UINT64_MAX, NULL },
-		"%s", reason);
+	tell(k, UINT64_MAX, NULL, reason);
 }
 
 /* " (samples 3-7)", or nothing. */
@@ -59,16 +65,14 @@ static void range_text(uint64_t first, uint64_t end, char out[64])
 int hp_checking_lost(struct hp_checking *k, uint64_t first, const char *reason)
 {
 	uint64_t end = k->row->first_sample + k->row->samples;
-	char range[64];
+	char range[64], text[sizeof((struct hpdsl_error *)NULL)->msg + 64];
 
 	range_text(first, end, range);
 	/* One that was told before is counted already. */
 	count_damage(k, end - first - (k->last == first));
 	k->last = end - 1;
-	hp_verify_tell(
-		k->v,
-		(struct hp_damage_place){ k->row->name, UINT64_MAX, NULL },
-		"%s%s", reason, range);
+	snprintf(text, sizeof text, "%s%s", reason, range);
+	tell(k, UINT64_MAX, NULL, text);
 	return HP_HOPELESS;
 }
 

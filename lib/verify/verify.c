@@ -26,7 +26,10 @@ static int check_part(void *arg, uint64_t number, struct hpdsl_error *err)
 
 	if (v->order && number == rows)
 		return hp_verify_rows(v, err);
-	return hp_verify_chunk(v, number - (v->order && number > rows), err);
+	number -= v->order && number > rows;
+	if (v->peers && hp_verify_absent(v, (uint32_t)number))
+		return hp_verify_peer_chunk(v, (uint32_t)number, err);
+	return hp_verify_chunk(v, number, err);
 }
 
 static int check_chunks(struct hp_verify *v, struct hpdsl_error *err)
@@ -34,7 +37,7 @@ static int check_chunks(struct hp_verify *v, struct hpdsl_error *err)
 	uint64_t total = 0;
 
 	for (uint32_t c = 0; c < v->n_chunks; c++)
-		if (!hp_verify_absent(v, c))
+		if (v->peers || !hp_verify_absent(v, c))
 			total += v->chunks[c].bytes;
 	hp_meter_phase(&v->meter, "verifying", total, true);
 	return hp_pool_run(hp_threads(v->opt->threads),
@@ -65,10 +68,13 @@ static int compare_readers(struct hp_verify *v, struct hpdsl_error *err)
 	return 0;
 }
 
-static int check(struct hp_verify *v, struct hpdsl_error *err)
+static int check(struct hp_verify *v, const struct hp_sources *sources,
+		 struct hpdsl_error *err)
 {
 	int r = hp_verify_load(v, err);
 
+	if (r == 0 && v->opt->peers)
+		r = hp_verify_peers_open(v, sources, err);
 	if (r < 0)
 		return r;
 	set_id(v);
@@ -76,6 +82,8 @@ static int check(struct hp_verify *v, struct hpdsl_error *err)
 	r = hp_verify_order_new(v, err);
 	if (r == 0)
 		r = check_chunks(v, err);
+	if (r == 0)
+		hp_verify_peers_tell(v);
 	if (r == 0)
 		r = hp_verify_rows_tell(v, err);
 	if (r == 0)
@@ -118,27 +126,34 @@ static int verdict(const struct hp_verify *v, struct hpdsl_error *err)
 static void release(struct hp_verify *v)
 {
 	hp_verify_order_free(v->order);
+	hp_verify_peers_close(v);
 	hp_verify_unload(v);
 	if (v->dir >= 0)
 		v->io->close(v->io, v->dir);
 	hp_meter_release(&v->meter);
 }
 
-int hpdsl_verify(const char *path, const struct hpdsl_verify_options *opt,
-		 struct hpdsl_verify_report *ret, struct hpdsl_error *err)
+int hp_verify_with(const char *path, const struct hpdsl_verify_options *opt,
+		   const struct hp_sources *sources,
+		   struct hpdsl_verify_report *ret, struct hpdsl_error *err)
 {
 	struct hpdsl_verify_report report = { 0 };
 	struct hp_verify v = { .path = path, .opt = opt, .report = &report };
 	double start = hp_now();
 	int r;
 
+	if (opt->peers && (opt->quick || opt->thorough || opt->source))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%s: other nodes are asked for bytes alone: not "
+			       "with quick, thorough or source",
+			       path);
 	v.io = hp_io_or_system(opt->watch.io);
 	hp_meter_init(&v.meter, &opt->watch);
 	v.dir = v.io->open(v.io, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
 	if (v.dir < 0)
 		r = hp_fail_errno(err, v.dir, "%s", path);
 	else
-		r = check(&v, err);
+		r = check(&v, sources, err);
 	if (r == 0) {
 		r = verdict(&v, err);
 		report.seconds = hp_now() - start;
@@ -146,4 +161,10 @@ int hpdsl_verify(const char *path, const struct hpdsl_verify_options *opt,
 	}
 	release(&v);
 	return r;
+}
+
+int hpdsl_verify(const char *path, const struct hpdsl_verify_options *opt,
+		 struct hpdsl_verify_report *ret, struct hpdsl_error *err)
+{
+	return hp_verify_with(path, opt, NULL, ret, err);
 }

@@ -3,6 +3,7 @@
 #ifndef HP_VERIFY_H
 #define HP_VERIFY_H
 
+#include "dataset/source.h"
 #include "format/manifest.h"
 #include "hpdsl/verify.h"
 #include "index/index.h"
@@ -28,6 +29,7 @@ struct hp_verify {
 	 * manifest's chunks. */
 	bool sha256;
 	struct hp_verify_stage *stage; /* NULL: it is no stage directory */
+	struct hp_verify_peers *peers; /* NULL: no others are asked */
 	struct hp_verify_order *order; /* NULL: contents are not read */
 	uint8_t index_hash[16];	       /* XXH3-128 of the index */
 };
@@ -84,6 +86,24 @@ bool hp_verify_expanded(const struct hp_verify *v, uint32_t chunk);
 bool hp_verify_stage_wants(const struct hp_verify *v, const char *name);
 /* Is it a name that a stage directory may have beside the dataset's? */
 bool hp_verify_stage_knows(const struct hp_verify *v, const char *name);
+
+/*
+ * The job's other nodes, for chunks that are not here: peers.c.  HPDSL_EUSAGE:
+ * it is no stage directory; -EHOSTUNREACH: there is nobody to ask.  sources
+ * plays them; NULL: as the dataset has them.
+ */
+int hp_verify_peers_open(struct hp_verify *v, const struct hp_sources *sources,
+			 struct hpdsl_error *err);
+void hp_verify_peers_close(struct hp_verify *v);
+/* One that is not here. */
+int hp_verify_peer_chunk(struct hp_verify *v, uint32_t chunk,
+			 struct hpdsl_error *err);
+/* Warns of those that none of them has sent. */
+void hp_verify_peers_tell(struct hp_verify *v);
+/* hpdsl_verify(), with sources that play the other nodes. */
+int hp_verify_with(const char *path, const struct hpdsl_verify_options *opt,
+		   const struct hp_sources *sources,
+		   struct hpdsl_verify_report *ret, struct hpdsl_error *err);
 
 /* A job of hp_pool_run: arg is struct hp_verify, number a chunk. */
 int hp_verify_chunk(void *arg, uint64_t number, struct hpdsl_error *err);

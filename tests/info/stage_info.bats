@@ -221,3 +221,46 @@ make()
 	info 0 --foreign-owner node
 	is '"readers" in d, d["next"]' "(True, 'hpdsl-bench node')"
 }
+
+served_is()
+{
+	info 0 node0
+	is 'd["served"]' "$1"
+}
+
+@test "the book of the job's nodes, and the server of this one" {
+	stage 1 -q "$from/ds" alone
+	info 0 alone
+	is 'd["book"]["nodes"], d["served"], "server" in d' "(1, False, False)"
+	[ "$(grep -c -e '^  book' -e '^  served' text)" = 0 ]
+	stage 2 -q --pretend-nodes=2 --mode=partition "$from/ds" node%n
+	served_is False
+	is 'd["book"]["node"], d["book"]["nodes"], len(d["book"]["id"])' "(0, 2, 32)"
+	grep -q '^  book *node 0 of 2, ports [0-9]* to [0-9]*, ' text
+	grep -q '^  served *not now$' text
+	# the secret is nobody's to see
+	local secret
+	secret=$(od -An -tx1 -v -j 48 -N 32 node0/peers.hpdsl | tr -d ' \n')
+	[ "${#secret}" = 64 ]
+	[[ $json != *"$secret"* ]]
+	# what only has the lock's name holds none
+	ln -s nowhere node0/.serve.lock
+	served_is False
+	rm node0/.serve.lock
+	chmod 644 node0/peers.hpdsl
+	info 0 node0
+	is '"book" in d, "peers.hpdsl" in d["no_book"]' "(False, True)"
+	chmod 600 node0/peers.hpdsl
+	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
+	hpdsl-serve -q node0 3>&- &
+	local pid=$!
+	until_true served_is True
+	is 'd["server"].split()[:2]' "['pid', '$pid']"
+	is 'd["socket"]' "$PWD/node0/serve.sock"
+	[ -S node0/serve.sock ]
+	grep -q "^  served *by pid $pid on " text
+	hpdsl-serve --stop -q node0
+	wait "$pid"
+	served_is False
+	is '"socket" in d' False
+}
