@@ -32,12 +32,22 @@ make_disks()
 	done
 }
 
-# train.py, which says where it has read a dataset that is right.
+# train.py, which says where it has read a dataset that is right; where it is
+# served, when it is so on as many hosts as $SERVED says.
 train_stand_in()
 {
 	cat > bin/python <<- 'END'
 		#!/bin/bash
 		[ "$1 $2" = "train.py --data" ] || exit 2
+		if [ -n "$SERVED" ]; then
+			until hpdsl-serve --status "$3" > /dev/null 2>&1; do
+				sleep 0.1
+			done
+			touch "served.$(hostname)"
+			until [ "$(ls served.* | wc -l)" = "$SERVED" ]; do
+				sleep 0.1
+			done
+		fi
 		hpdsl-ls "$3" | hpdsl-cat --files-from=- "$3" | sha256sum |
 			cmp - "$all/sum" || exit
 		hpdsl-verify -q "$3" && echo "trained on $(hostname)"
@@ -72,6 +82,12 @@ nothing_staged()
 	for n in 1 2 3; do
 		[ -z "$("$nodes" on "$bed" "$n" find "$bed/ssd" -type f)" ]
 	done
+}
+
+need_server()
+{
+	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
+	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
 }
 
 @test "the scripts are sound" {
@@ -151,6 +167,38 @@ nothing_staged()
 	warn "$(cat id)"
 	all_done
 	grep -qx 'goes on' job.out
+}
+
+# each_served FILE: the two nodes of a job had half each, trained on all, and the
+# origin was read once.
+each_served()
+{
+	grep -q '^hpdsl-stage: staged 24 chunks.* 2 parts' "$1"
+	[ "$(grep -c '^trained on' "$1")" = 4 ]
+	[ $(($(asked) - before)) = "$(size)" ]
+	[ "$(grep -c '^hpdsl-serve: ended as asked' "$1")" = 2 ]
+	run ! grep -e 'warning' -e 'ended with status' "$1"
+	run ! "$nodes" on "$bed" 1 pgrep -x hpdsl-serve
+	nothing_staged
+}
+
+@test "serve_and_train.sbatch: a half on each node, read as a whole" {
+	need_server
+	before=$(asked)
+	export STAGE_OPTIONS=--mode=partition SERVED=2
+	job serve_and_train.sbatch --nodes=2 --ntasks-per-node=2
+	each_served job.out
+}
+
+@test "serve_and_train.pbs: the same, with a node file, as PBS has it" {
+	need_server
+	printf 'bed-n001\nbed-n001\nbed-n002\nbed-n002\n' > nodefile
+	before=$(asked)
+	export STAGE_OPTIONS=--mode=partition SERVED=2
+	"$nodes" run "$bed" env PBS_NODEFILE="$PWD/nodefile" PBS_JOBID=17 \
+		PBS_O_WORKDIR="$PWD" LOCAL="$bed/ssd" \
+		bash "$SRC/examples/serve_and_train.pbs" > job.out 2>&1
+	each_served job.out
 }
 
 @test "stage_array.sbatch: jobs on a node share one copy" {
