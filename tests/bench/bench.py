@@ -6,7 +6,7 @@ usage: bench.py [NAME...]      (make bench BENCH="NAME...")
 
 NAME is pack-images, pack-small, pack-kernel, verify, lookup, from-tar,
 from-zst, from-gz, zstd, sample, adopt, sha256, create, metadata, stage,
-simulation or read; all of them without one.  Everything runs in BENCH_DIR
+simulation, peers or read; all of them without one.  Everything runs in BENCH_DIR
 ($BUILD/bench), BENCH_ROUNDS (3; 5 for stage) times, the tools in turn, and ends
 on the disk: each command is followed by `sync -f`, inside the time; for
 snapshots the commands shown are all there is.  Before a cold run the caches are
@@ -30,6 +30,7 @@ import create
 import forms
 import metadata
 import packing
+import peers
 import read
 import simulation
 import stage
@@ -42,6 +43,7 @@ BENCHES = {
     **metadata.BENCHES,
     **stage.BENCHES,
     **simulation.BENCHES,
+    **peers.BENCHES,
     **read.BENCHES,
 }
 VERSIONS = (
