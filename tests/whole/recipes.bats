@@ -152,6 +152,83 @@ type_it()
 	[ ! -e ssd/images/chunk-000000.tar ]
 }
 
+# Launchers that start one task, here; srun's options have their values behind a =,
+# or are those that the page has.
+one_task()
+{
+	need_mpi
+	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
+	need curl
+	mkdir bin tmp
+	export TMPDIR=$PWD/tmp OMPI_MCA_btl_vader_backing_directory=$PWD/tmp
+	export DATASET=$PWD/ds LOCAL=$TMPDIR SLURM_NNODES=1
+	MPIRUN=$(command -v "$MPIRUN")
+	cat > bin/srun <<- 'END'
+		#!/bin/bash
+		while [[ $1 = -* ]]; do
+			[[ $1 != -[Nnc] ]] || shift
+			shift
+		done
+		[ "$1" != hpdsl-stage ] || exec mpirun -n 1 "$@"
+		exec "$@"
+	END
+	{
+		echo '#!/bin/bash'
+		declare -f launch
+		cat <<- 'END'
+			[ "$1" != --map-by ] || shift 2
+			[ "$1" != --enable-recovery ] || shift
+			[ "$1" = -n ] || set -- -n 1 "$@"
+			launch "$@"
+		END
+	} > bin/mpirun
+	cat > bin/ssh <<- 'END'
+		#!/bin/sh
+		[ "$1" = nid1 ] && shift && exec "$@"
+	END
+	chmod +x bin/*
+	PATH=$PWD/bin:$PATH
+	make_tree tree 2 30
+	hpdsl-pack -q --chunks=4 tree ds
+	cat > train.py <<- 'END'
+		import subprocess, sys, time
+		serve = ["hpdsl-serve", "--status", sys.argv[1]]
+		while subprocess.run(serve, capture_output=True).returncode:
+		    time.sleep(0.1)
+		subprocess.run(["curl", "-sf", "-o", "got", "--unix-socket",
+		                sys.argv[1] + "/serve.sock",
+		                "http://x/chunk-000003.tar"], check=True)
+		print("trained")
+	END
+}
+
+# served: it was, as the recipe says, and has ended.
+served()
+{
+	grep -qx trained out
+	cmp got ds/chunk-000003.tar
+	rm -r got tmp/in
+}
+
+@test "a dataset larger than a node's SSD" {
+	one_task
+	# what a step leaves Slurm ends
+	recipe larger
+	# shellcheck disable=SC2016
+	echo 'kill $!; wait $! || [ $? = 143 ]' >> larger.sh
+	bash -e -o pipefail larger.sh > out 2> err
+	served
+	type_it mpirun
+	served
+	grep -q 'hpdsl-serve: .*has ended' err
+	printf 'nid1\nnid1\n' > nodefile
+	export PBS_NODEFILE=$PWD/nodefile
+	hpdsl-stage -q ds tmp/in
+	type_it ssh
+	grep -qx "$TMPDIR/in/serve.sock" out
+	served
+}
+
 @test "purge rules" {
 	need rsync
 	export SCRATCH=$PWD/scratch ARCHIVE=$PWD/archive
