@@ -15,7 +15,8 @@ asked for its attributes.  LARGE=1: metadata looks into a snapshot of
 100,000,000 entries too, which takes 7 GB of disk, 16 GB of memory and some
 minutes.  BENCH_TOOLS ("tar,cp -a") limits the packers to some of them, and what
 stage is put beside ("cp").  BENCH_PARTS limits stage to some of
-capped,uncapped,links,rerun and read to some of disk,origin,python,overlap;
+capped,uncapped,links,rerun, read to some of disk,origin,python,overlap and
+peers to some of speeds,simulated; HPDSL_TCP_CONGESTION: peers' and TCP's;
 BENCH_NODES: the folder of its pretend nodes' SSDs
 (BENCH_DIR/nodes).  BENCH_SCALE (1) shrinks the datasets, to try this script.
 Prints tables; BENCH_DIR/results.json has all single times.
