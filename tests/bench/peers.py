@@ -6,13 +6,14 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import statistics
 import subprocess
 import time
 
 import measure
-from measure import DIR, ROUNDS, SCALE, TOOLS, dataset, note, ratio_row
+from measure import DIR, ROOT, ROUNDS, SCALE, TOOLS, dataset, note, ratio_row
 from measure import remove, results, shell
 from stage import MPIRUN
 
@@ -20,14 +21,24 @@ NODES = os.path.join(DIR, "peers")
 # All on one core, as nice as a server is.
 CORE = max(os.sched_getaffinity(0))
 ON_CORE = ["taskset", "-c", str(CORE), "nice", "-n", "5"]
-SECONDS = 2 if SCALE >= 1 else 0.5
+SECONDS = 1 if SCALE >= 1 else 0.4
 # Bytes of a read, and how many are under way.
 SHAPES = {
     "4 MiB, 4": (4 << 20, 4),
     "100 KB, 16": (102400, 16),
     "100 KB, 1": (102400, 1),
 }
-RAW, OURS, LOADER = "TCP, sendfile", "hpdsl-serve", "loader, verified"
+RAW, NGINX, OURS = "TCP, sendfile", "nginx, libcurl", "hpdsl-serve"
+LOADER = "loader, verified"
+NGINX_PORT = 18080
+NGINX_CONF = """
+user root; worker_processes 1; daemon off; pid {dir}/nginx.pid;
+events {{ worker_connections 64; }}
+http {{
+    access_log off; sendfile on; keepalive_requests 100000000;
+    server {{ listen 127.0.0.1:{port}; root {root}; }}
+}}
+"""
 # Together they had less of the core than this: something else ran there.
 SHARE = 0.9
 
@@ -52,12 +63,20 @@ class Server:
             ON_CORE + list(command), text=True, **how
         )
 
+    def tasks(self):
+        """Its threads, and its children, as nginx has them."""
+        pid = self.program.pid
+        for task in os.listdir(f"/proc/{pid}/task"):
+            yield f"/proc/{pid}/task/{task}"
+            with open(f"/proc/{pid}/task/{task}/children",
+                      encoding="ascii") as f:
+                yield from (f"/proc/{child}" for child in f.read().split())
+
     def seconds(self):
-        """That its threads ran, those that live."""
+        """That they ran, those that live."""
         total = 0
-        tasks = f"/proc/{self.program.pid}/task"
-        for task in os.listdir(tasks):
-            with open(f"{tasks}/{task}/schedstat", encoding="ascii") as f:
+        for task in self.tasks():
+            with open(f"{task}/schedstat", encoding="ascii") as f:
                 total += int(f.read().split()[0])
         return total / 1e9
 
@@ -82,21 +101,33 @@ def until_it_serves(folder):
     raise SystemExit(f"bench: no server answers for {folder}")
 
 
+def nginx_conf(root):
+    path = os.path.join(DIR, "nginx.conf")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(NGINX_CONF.format(dir=DIR, port=NGINX_PORT, root=root))
+    return path
+
+
 @contextlib.contextmanager
 def servers(folders):
     """One for each, and the raw one over the first one's chunks."""
     paths = [f"{folders[0]}/{c}" for c in chunks_in(folders[0])]
-    all_of_them = [Server("hpdsl-serve", "-q", f) for f in folders]
-    all_of_them.append(
-        Server(f"{TOOLS}/reads_raw", "serve", "127.0.0.1", *paths,
-               stdout=subprocess.PIPE)
+    made = {f: Server("hpdsl-serve", "-q", f) for f in folders}
+    made[RAW] = Server(
+        f"{TOOLS}/reads_raw", "serve", "127.0.0.1", *paths,
+        stdout=subprocess.PIPE
     )
+    if shutil.which("nginx") and ROOT:
+        made[NGINX] = Server("nginx", "-c", nginx_conf(folders[0]))
+    else:
+        note("no nginx, or not root: nothing beside it but TCP")
     try:
         for folder in folders:
             until_it_serves(folder)
-        yield all_of_them
+        made[OURS] = made.pop(folders[0])
+        yield made
     finally:
-        for server in all_of_them:
+        for server in made.values():
             server.stop()
 
 
@@ -107,23 +138,22 @@ def used_by_children():
 
 def run(server, command):
     """What it prints, and the CPU seconds of it and its server."""
-    before, ours, begin = server.seconds(), used_by_children(), time.monotonic()
+    before, ours = server.seconds(), used_by_children()
     out = subprocess.run(
         ON_CORE + command, capture_output=True, text=True, check=True
     ).stdout
     said = json.loads(out)
-    said["elapsed"] = time.monotonic() - begin
     said["client"] = used_by_children() - ours
     said["server"] = server.seconds() - before
     cpu = said["client"] + said["server"]
-    said["share"] = cpu / said["elapsed"]
+    said["share"] = cpu / said["seconds"]
     # Of a core that is theirs alone.
     said["per_second"] = said["bytes"] / cpu
     said["load"] = os.getloadavg()[0]
     return said
 
 
-def commands(folders, port):
+def commands(folders, port, nginx):
     smallest = min(
         os.path.getsize(f"{folders[0]}/{c}") for c in chunks_in(folders[0])
     )
@@ -134,11 +164,16 @@ def commands(folders, port):
             f"{TOOLS}/reads_raw", "read", "127.0.0.1", port, str(len(numbers)),
             str(smallest), *shape
         ]
+        if nginx:
+            yield text, NGINX, [
+                f"{TOOLS}/reads_curl", f"http://127.0.0.1:{NGINX_PORT}",
+                str(smallest), *shape, *chunks_in(folders[0])
+            ]
         yield text, OURS, [f"{TOOLS}/reads_peer", folders[1], *shape, *numbers]
     # The share of the other node's rank: nothing of it is here.
     yield "4 MiB, 4", LOADER, [
         "hpdsl-bench", "--json", "--parts=2", "--ranks=2", "--rank=0",
-        "--epochs=8", "-j1", folders[1]
+        "--lanes=4", "--epochs=24", "-j1", folders[1]
     ]
 
 
@@ -153,7 +188,7 @@ def show(runs):
         p50 = f"{median(rs, 'p50_us'):8.0f}" if "p50_us" in rs[0] else " " * 8
         client = statistics.median(r["client"] / r["bytes"] for r in rs) * 1e9
         server = statistics.median(r["server"] / r["bytes"] for r in rs) * 1e9
-        wall = statistics.median(r["bytes"] / r["elapsed"] for r in rs) / 1e9
+        wall = statistics.median(r["bytes"] / r["seconds"] for r in rs) / 1e9
         print(f"{text:14}{who:18}{wall:7.2f}"
               f"{median(rs, 'per_second') / 1e9:8.2f}{p50}"
               f"{client:17.3f} + {server:.3f} {median(rs, 'share'):6.2f}"
@@ -163,18 +198,21 @@ def show(runs):
 
 
 def judge(runs, idle):
-    def of_raw(text, who):
-        pairs = zip(runs[text, who], runs[text, RAW])
+    def of(text, who, other=RAW):
+        pairs = zip(runs[text, who], runs[text, other])
         return statistics.median(
             a["per_second"] / b["per_second"] for a, b in pairs
         )
 
     ours = runs["4 MiB, 4", OURS]
     cpu = statistics.median(1e9 / r["per_second"] for r in ours)
-    ratio_row("4 MiB, of TCP's speed", of_raw("4 MiB, 4", OURS), 0.60, True)
-    ratio_row("into a loader, verified", of_raw("4 MiB, 4", LOADER), 0.45,
+    ratio_row("4 MiB, of TCP's speed", of("4 MiB, 4", OURS), 0.60, True)
+    if ("4 MiB, 4", NGINX) in runs:
+        ratio_row("4 MiB, of nginx, libcurl", of("4 MiB, 4", OURS, NGINX),
+                  0.90, True)
+    ratio_row("into a loader, verified", of("4 MiB, 4", LOADER), 0.45,
               True)
-    ratio_row("100 KB, 16, of TCP's", of_raw("100 KB, 16", OURS), 0.42, True)
+    ratio_row("100 KB, 16, of TCP's", of("100 KB, 16", OURS), 0.42, True)
     ratio_row("100 KB, 1, p50 in us", median(runs["100 KB, 1", OURS],
                                              "p50_us"), 95, False)
     ratio_row("4 MiB, CPU s per GB", cpu, 0.40, False)
@@ -195,14 +233,16 @@ def speeds():
           f" {packed} '{NODES}/%n'")
     folders = [f"{NODES}/{n}" for n in range(2)]
     runs = {}
-    with servers(folders) as (server, _, raw):
-        port = raw.program.stdout.readline().strip()
+    with servers(folders) as made:
+        port = made[RAW].program.stdout.readline().strip()
         for i in range(ROUNDS):
             note(f"peers: round {i + 1}")
-            for text, who, command in commands(folders, port):
-                said = run(raw if who == RAW else server, command)
+            for text, who, command in commands(
+                folders, port, NGINX in made
+            ):
+                said = run(made.get(who, made[OURS]), command)
                 runs.setdefault((text, who), []).append(said)
-        idle = idle_percent(server)
+        idle = idle_percent(made[OURS])
     remove(NODES)
     print(f"\npeers: both ends on core {CORE}, nice 5, from memory, n={ROUNDS}")
     show(runs)
