@@ -71,6 +71,13 @@ static bool coming(void *arg, uint32_t node)
 	return hp_peer_is_coming(part->job->peers, node, part->job->want.chunk);
 }
 
+static bool starting(void *arg, uint32_t node)
+{
+	const struct hp_client_part *part = arg;
+
+	return hp_peer_is_starting(part->job->peers, node);
+}
+
 static bool other(void *arg, uint32_t node)
 {
 	const struct hp_client_part *part = arg;
@@ -252,6 +259,7 @@ void hp_part_begin(struct hp_peers *p, struct hp_client_part *part)
 			  .look = look,
 			  .arg = part },
 		.coming = coming,
+		.starting = starting,
 		.other = other,
 		.hedges = &p->hedges,
 		.bytes = part->n,

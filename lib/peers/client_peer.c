@@ -38,6 +38,15 @@ bool hp_peer_is_coming(struct hp_peers *p, uint32_t node, uint32_t chunk)
 	return n->have && has(n, chunk) == HP_HAVE_COMING;
 }
 
+bool hp_peer_is_starting(struct hp_peers *p, uint32_t node)
+{
+	const struct hp_table *t = &p->client->table;
+	const uint64_t up = hp_table_get(t, p->self).up;
+
+	return up && p->now < up + HP_STARTING_FOR &&
+	       hp_table_get(t, node).told < up;
+}
+
 bool hp_peer_has_other(struct hp_peers *p, uint32_t node, uint32_t chunk,
 		       enum hp_ask_kind kind)
 {

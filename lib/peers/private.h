@@ -30,6 +30,8 @@ enum {
 #define HP_IDLE_AGE (30 * HP_SECOND)
 /* What a node told of its load is of interest for so long. */
 #define HP_LOAD_AGE (2 * HP_SECOND)
+/* Servers of a job come up one after the other, in so long. */
+#define HP_STARTING_FOR (10 * HP_SECOND)
 /* Who has no time now is asked after others for so long. */
 #define HP_BUSY_FOR HP_SECOND
 
@@ -186,6 +188,9 @@ void hp_ask_free(struct hp_client_ask *a);
 struct hp_peer_view hp_peer_look_at(struct hp_peers *p, uint32_t node,
 				    uint32_t chunk, enum hp_ask_kind kind);
 bool hp_peer_is_coming(struct hp_peers *p, uint32_t node, uint32_t chunk);
+/* Nobody here has heard of its server since that of this node is up, which is
+ * not long ago. */
+bool hp_peer_is_starting(struct hp_peers *p, uint32_t node);
 bool hp_peer_has_other(struct hp_peers *p, uint32_t node, uint32_t chunk,
 		       enum hp_ask_kind kind);
 /* It has said that it has not got it, or sent wrong bytes of it. */

@@ -28,7 +28,9 @@ struct head {
 struct row {
 	_Atomic uint64_t until, told, load;
 	_Atomic uint32_t failures, bad, port;
-	uint8_t rest[28];
+	uint8_t zero[4];
+	_Atomic uint64_t up;
+	uint8_t rest[16];
 };
 
 _Static_assert(sizeof(struct head) == 64, "hpdsl-format(5)");
@@ -220,6 +222,7 @@ struct hp_table_row hp_table_get(const struct hp_table *t, uint32_t node)
 		.failures = LOAD(r->failures),
 		.bad = LOAD(r->bad),
 		.port = (uint16_t)LOAD(r->port),
+		.up = LOAD(r->up),
 	};
 }
 
@@ -268,6 +271,11 @@ void hp_table_found(const struct hp_table *t, uint32_t node, uint16_t port)
 
 	if (LOAD(r->port) != port)
 		STORE(r->port, port);
+}
+
+void hp_table_up(const struct hp_table *t, uint32_t node, uint64_t now)
+{
+	STORE(row_of(t, node)->up, now);
 }
 
 void hp_table_bad(const struct hp_table *t, uint32_t node)

@@ -55,6 +55,7 @@ struct hp_table_row {
 	uint32_t failures; /* times that it became suspect */
 	uint32_t bad;	   /* times that its bytes were wrong */
 	uint16_t port;	   /* where it was found; 0: not known */
+	uint64_t up;	   /* of this node: when its server had read the book */
 };
 struct hp_table_row hp_table_get(const struct hp_table *t, uint32_t node);
 
@@ -69,6 +70,8 @@ void hp_table_well(const struct hp_table *t, uint32_t node);
 void hp_table_told(const struct hp_table *t, uint32_t node, uint64_t now,
 		   uint64_t load);
 void hp_table_found(const struct hp_table *t, uint32_t node, uint16_t port);
+/* By the server of this node, of itself. */
+void hp_table_up(const struct hp_table *t, uint32_t node, uint64_t now);
 /* Its bytes failed a checksum; at HP_BAD_MOST times it is banned. */
 void hp_table_bad(const struct hp_table *t, uint32_t node);
 

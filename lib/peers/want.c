@@ -6,6 +6,8 @@
  * time. */
 #define REST_BUSY (HP_SECOND / 4)
 #define REST_COMING HP_SECOND
+/* .. and until who is not up yet may be. */
+#define REST_STARTING (HP_SECOND / 4)
 
 static void act(struct hp_want_acts *ret, enum hp_want_do what, unsigned ask)
 {
@@ -140,10 +142,33 @@ static uint32_t holder_with(const struct hp_want *w,
 	return HP_NO_NODE;
 }
 
+/* A holder whose server is not up yet, as far as is known. */
+static uint32_t starting_one(const struct hp_want *w)
+{
+	const struct hp_whom *q = &w->whom;
+
+	if (!w->starting)
+		return HP_NO_NODE;
+	for (uint32_t i = q->first; i <= q->last && q->first <= q->last; i++)
+		if (i != q->self && !is_open(w, i) && w->starting(q->arg, i))
+			return i;
+	return HP_NO_NODE;
+}
+
+static bool rest_until(struct hp_want *w, uint32_t node, bool adopt,
+		       uint64_t until)
+{
+	if (node == HP_NO_NODE)
+		return false;
+	w->rest_node = node;
+	w->rest_adopt = adopt;
+	w->rest_until = until;
+	return true;
+}
+
 /* Rather than that a chunk which somebody has is fetched once more. */
 static bool rest(struct hp_want *w, uint64_t now)
 {
-	uint64_t pause = REST_BUSY << w->rests;
 	bool adopt = false;
 	uint32_t node;
 
@@ -152,17 +177,13 @@ static bool rest(struct hp_want *w, uint64_t now)
 	if (w->n >= HP_WANT_ASKS || out_of_patience(w, now))
 		return false;
 	node = busy_one(w, &adopt);
-	if (node == HP_NO_NODE) {
-		pause = REST_COMING << w->rests;
-		node = holder_with(w, w->coming);
+	if (rest_until(w, node, adopt, now + (REST_BUSY << w->rests)) ||
+	    rest_until(w, holder_with(w, w->coming), false,
+		       now + (REST_COMING << w->rests))) {
+		w->rests++;
+		return true;
 	}
-	if (node == HP_NO_NODE)
-		return false;
-	w->rests++;
-	w->rest_node = node;
-	w->rest_adopt = adopt;
-	w->rest_until = now + pause;
-	return true;
+	return rest_until(w, starting_one(w), false, now + REST_STARTING);
 }
 
 /* Is somebody at it from whom something may be hoped? */

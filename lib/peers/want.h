@@ -72,6 +72,8 @@ struct hp_want {
 	struct hp_whom whom;
 	/* Does the chunk come to that node just now?  By whom.arg. */
 	bool (*coming)(void *arg, uint32_t node);
+	/* May its server just not be up yet?  NULL: they all are. */
+	bool (*starting)(void *arg, uint32_t node);
 	/* Has that node the chunk in its other form? */
 	bool (*other)(void *arg, uint32_t node);
 	struct hp_hedges *hedges;

@@ -7,6 +7,7 @@
 #include "peers/table.h"
 #include "peers/whom.h"
 #include "serve/adopt.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -145,6 +146,9 @@ static int load_book(struct hpdsl_serve *s, struct hp_book_file **ret,
 	if (r == 0)
 		r = hp_table_make(s->io, ds->dir, ds->path, &(*ret)->book.head,
 				  &t, err);
+	/* When this server was up; of the others it says so itself. */
+	if (r == 0)
+		hp_table_up(&t, (*ret)->book.head.node, hp_monotonic());
 	hp_table_close(&t);
 	if (r < 0)
 		hp_book_unload(*ret);

@@ -217,12 +217,14 @@ static void test_table(void **state)
 	/* What one sees, all see; also after the server was started again. */
 	hp_table_found(&a, 1, 20007);
 	hp_table_told(&a, 1, 55, 1000);
+	hp_table_up(&a, 1, 77);
 	assert_int_equal(hp_table_get(&b, 1).port, 20007);
 	hp_table_close(&a);
 	assert_int_equal(
 		hp_table_make(&hp_io_system, dir, folder, &head, &a, &err), 0);
 	assert_int_equal(hp_table_get(&a, 1).load, 1000);
 	assert_int_equal(hp_table_get(&a, 1).told, 55);
+	assert_int_equal(hp_table_get(&a, 1).up, 77);
 	assert_int_equal(hp_table_get(&a, 0).told, 0);
 	hp_table_close(&a);
 	hp_table_close(&b);

@@ -21,7 +21,7 @@ enum { NODES = 6, SELF = 0, LARGE = 4 << 20 };
 
 static struct {
 	struct hp_peer_view view[NODES];
-	bool coming[NODES], other[NODES];
+	bool coming[NODES], starting[NODES], other[NODES];
 	struct hp_hedges hedges;
 } world;
 
@@ -45,6 +45,12 @@ static bool coming(void *arg, uint32_t node)
 	return world.coming[node];
 }
 
+static bool starting(void *arg, uint32_t node)
+{
+	(void)arg;
+	return world.starting[node];
+}
+
 static bool other(void *arg, uint32_t node)
 {
 	(void)arg;
@@ -66,6 +72,7 @@ static struct hp_want want(uint32_t first, uint32_t last)
 					   .patience = PATIENCE,
 					   .look = look },
 				 .coming = coming,
+				 .starting = starting,
 				 .other = other,
 				 .hedges = &world.hedges,
 				 .bytes = LARGE };
@@ -311,6 +318,42 @@ static void what_is_coming_is_waited_for(void **state)
 	assert_int_equal(w.is, HP_WANT_DONE);
 }
 
+/* Until it is up, or ought to be: nobody adopts what it has. */
+static void who_is_not_up_yet_is_waited_for(void **state)
+{
+	struct hp_want w = want(2, 2);
+	uint64_t now = START;
+
+	(void)state;
+	/* nor is it a reason to think that all are cut off */
+	for (int i = 0; i < NODES; i++)
+		world.view[i].lives = i == 2;
+	world.starting[2] = true;
+	hp_want_begin(&w, now, &acts);
+	only(HP_WANT_ASK, 0);
+	hp_want_said(&w, 0, HP_SAID_FAILED, now, &acts);
+	nothing();
+	world.view[2].lives = false;
+	for (int i = 1; i <= 8; i++) {
+		assert_true(hp_want_next(&w) == now + 250 * MS);
+		now += 250 * MS;
+		world.view[2].lives = i == 4;
+		hp_want_time(&w, now, &acts);
+		if (i == 4) {
+			only(HP_WANT_ASK, 1);
+			assert_int_equal(w.ask[1].node, 2);
+			hp_want_said(&w, 1, HP_SAID_FAILED, now, &acts);
+		}
+		nothing();
+	}
+	world.starting[2] = false;
+	for (int i = 0; i < NODES; i++)
+		world.view[i].lives = i != 2;
+	hp_want_time(&w, now + 250 * MS, &acts);
+	only(HP_WANT_ASK, 2);
+	assert_true(w.ask[2].adopt);
+}
+
 /* But not what a holder has in another form: that one is asked for then. */
 static void what_is_there_in_another_form_is_not_adopted(void **state)
 {
@@ -390,6 +433,7 @@ static void shuffle_world(void)
 	world.view[i].denies = !dice(3);
 	world.view[i].owed = dice(100);
 	world.coming[i] = !dice(4);
+	world.starting[i] = !dice(8);
 	world.other[i] = !dice(8);
 }
 
@@ -480,6 +524,7 @@ int main(void)
 		cmocka_unit_test(who_is_busy_is_asked_again_and_nobody_adopts),
 		cmocka_unit_test(another_holder_goes_before_waiting),
 		cmocka_unit_test(what_is_coming_is_waited_for),
+		cmocka_unit_test(who_is_not_up_yet_is_waited_for),
 		cmocka_unit_test(what_is_there_in_another_form_is_not_adopted),
 		cmocka_unit_test(waiting_ends_with_patience),
 		cmocka_unit_test(any_order_ends_in_time),
