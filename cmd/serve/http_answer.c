@@ -18,6 +18,7 @@ struct request {
 	struct serve_door *door;
 	uint64_t given; /* bytes of what is not here */
 	bool begun, asked, answered;
+	bool own; /* answered without the library, which counts */
 };
 
 /* ---- What came -------------------------------------------------------- */
@@ -168,6 +169,7 @@ static void tell_status(struct request *q)
 	const struct serve_listen *l = q->door->listen;
 	char *text = l->status ? l->status(l->arg) : NULL;
 
+	q->own = true;
 	q->answer = (struct hpdsl_serve_answer){
 		.status = text ? 200 : 404,
 		.fd = -1,
@@ -279,7 +281,7 @@ void answer_end(void *arg, struct MHD_Connection *c, void **request,
 		return;
 	if (q->asked && !q->answered)
 		drop_body(&q->answer);
-	if (q->answered || q->asked) {
+	if (!q->own && (q->answered || q->asked)) {
 		const struct hpdsl_serve_answer *a = &q->answer;
 		bool all = why == MHD_REQUEST_TERMINATED_COMPLETED_OK;
 
