@@ -123,7 +123,9 @@ get()
 	[ "$c" = "$(md5sum < "$ds/chunk-000001.tar")" ]
 	# tars by name, and nothing else of the directory
 	for u in / /index.hpdsl /peers.hpdsl /stage.hpdsl /chunk-000006.tar \
-		/%2e%2e/ds/chunk-000000.tar /./chunk-000000.tar /v1/have; do
+		/%2e%2e/ds/chunk-000000.tar /./chunk-000000.tar /v1/have \
+		//chunk-000000.tar /chunk-000000.tar/ /chunk-000000.tar%00 \
+		/%2e%2e%2fnode1%2fchunk-000001.tar; do
 		[ "$(get --path-as-is -o x -w '%{http_code}' "http://x$u")" = 404 ]
 	done
 	[ "$(get -X DELETE -o x -w '%{http_code}' http://x/chunk-000000.tar)" = 405 ]

@@ -202,9 +202,14 @@ def faults(book, chunk):
             (404, dict(kind=0, path="/v1/c/../../index.hpdsl")),
             (404, dict(kind=0, path="//v1/have")),
             (404, dict(kind=0, path="/v1/have?")),
+            (404, dict(kind=0, path="/v1/have%00")),
             (404, dict(kind=0, path="/v1/have/"))]:
         got = Server(book).ask(**what)[0]
         assert got == status, (what, got)
+    # A path that holds a NUL is no other one than what was proven.
+    status, _, body = s.send(path.replace("plain", "plain\0/../stored"), good,
+                             ten)
+    assert status in (400, 403, 404) or body == first[2], status
     # A header of any size ends somehow, and others are served.
     for size in (4000, 8000, 9000, 200000):
         try:
