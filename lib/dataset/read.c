@@ -203,12 +203,15 @@ static int check_here(struct hp_member_source *r, void *buf)
 	uint64_t hash;
 	int e;
 
-	if (!r->ds->stage || r->file.at == HP_AT_ORIGIN)
-		return 0;
-	e = pass(r, buf, NULL, &hash);
-	if (e == 0)
-		e = check(r, hash);
-	return e < 0 ? e : 0;
+	/* 1: it was bad, and what is read now may be, too. */
+	do {
+		if (!r->ds->stage || r->file.at == HP_AT_ORIGIN)
+			return 0;
+		e = pass(r, buf, NULL, &hash);
+		if (e == 0)
+			e = check(r, hash);
+	} while (e > 0);
+	return e;
 }
 
 static uint64_t most_held(const struct hp_member_source *r)

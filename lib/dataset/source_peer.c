@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
 
@@ -56,6 +57,9 @@ static bool take(struct hp_peer_source *p, uint32_t chunks,
 		free(now);
 		return false;
 	}
+	/* Numbers are those of a book. */
+	for (uint32_t c = 0; c < chunks; c++)
+		__atomic_store_n(&last[c], 0, __ATOMIC_RELAXED);
 	p->last = last;
 	*now = (struct hp_peer_client){ now_of(p), client, book->st_ino,
 					book->st_ctim };
@@ -121,9 +125,9 @@ static bool is_due(const struct hp_peer_source *p)
 /* One of all who come at a time. */
 static bool is_first(struct hp_peer_source *p)
 {
-	bool no = false;
+	pid_t no = 0;
 
-	return __atomic_compare_exchange_n(&p->looking, &no, true, false,
+	return __atomic_compare_exchange_n(&p->looking, &no, getpid(), false,
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
@@ -133,7 +137,7 @@ static void look(struct hp_peer_source *p)
 	if (is_due(p))
 		find(p);
 	__atomic_store_n(&p->looked, hp_monotonic(), __ATOMIC_RELEASE);
-	__atomic_store_n(&p->looking, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->looking, 0, __ATOMIC_RELEASE);
 }
 
 /*
@@ -143,13 +147,16 @@ static void look(struct hp_peer_source *p)
 static void await(struct hp_peer_source *p)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
+	pid_t who = 0;
 
 	for (int i = 0; i < 1000; i++) {
-		if (!__atomic_load_n(&p->looking, __ATOMIC_ACQUIRE))
+		who = __atomic_load_n(&p->looking, __ATOMIC_ACQUIRE);
+		if (!who)
 			return;
 		nanosleep(&ms, NULL);
 	}
-	__atomic_store_n(&p->looking, false, __ATOMIC_RELEASE);
+	if (who != getpid())
+		__atomic_store_n(&p->looking, 0, __ATOMIC_RELEASE);
 }
 
 static bool there(void *arg)
@@ -187,8 +194,10 @@ static void answered(void *arg, const struct hp_client_got *got)
 								 got->n;
 	if (got->n == -EHOSTUNREACH && !got->other_form)
 		__atomic_store_n(&a->p->in_vain, true, __ATOMIC_RELAXED);
+	/* Who fetched it for all may have been given wrong bytes himself. */
 	if (got->n >= 0)
-		__atomic_store_n(&a->p->last[a->chunk], got->node + 1,
+		__atomic_store_n(&a->p->last[a->chunk],
+				 got->adopted ? 0 : got->node + 1,
 				 __ATOMIC_RELAXED);
 	a->done(a->arg, a->s);
 	free(a);

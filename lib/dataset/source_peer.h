@@ -28,7 +28,7 @@ struct hp_peer_source {
 	struct hp_peer_client *now; /* atomic; NULL: nobody is asked */
 	bool in_vain; /* atomic: somebody was asked so since it was looked at */
 	uint64_t looked; /* atomic: when somebody last tried to get one */
-	bool looking;	 /* atomic: somebody does */
+	pid_t looking;	 /* atomic: somebody does */
 	uint32_t *last;	 /* atomic: who sent of each chunk, plus 1 */
 	bool off;
 };

@@ -14,7 +14,7 @@ static void count(struct hp_peers *p, const struct hp_client_got *got)
 		atomic_fetch_add(&p->bytes, (uint64_t)got->n);
 		atomic_fetch_add(&p->reads, 1);
 		atomic_fetch_add(&p->adopted, got->adopted);
-	} else if (got->n == -EHOSTUNREACH) {
+	} else if (got->n == -EHOSTUNREACH && !got->other_form) {
 		atomic_fetch_add(&p->to_origin, 1);
 		atomic_fetch_add(&p->failed[got->why], 1);
 		hp_peers_note(p, HP_NO_NODE, got->why);

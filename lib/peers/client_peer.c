@@ -43,7 +43,7 @@ bool hp_peer_is_starting(struct hp_peers *p, uint32_t node)
 	const struct hp_table *t = &p->client->table;
 	const uint64_t up = hp_table_get(t, p->self).up;
 
-	return up && p->now < up + HP_STARTING_FOR &&
+	return up && up <= p->now && p->now - up < HP_STARTING_FOR &&
 	       hp_table_get(t, node).told < up;
 }
 

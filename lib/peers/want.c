@@ -30,7 +30,9 @@ static bool out_of_patience(const struct hp_want *w, uint64_t now)
 static void drop(struct hp_want *w, unsigned i, struct hp_want_acts *ret)
 {
 	struct hp_want_ask *a = &w->ask[i];
-	bool little = a->sent && w->bytes - a->got < HP_WANT_LITTLE;
+	/* What nobody answered in time is no reason to wait for him. */
+	bool little = w->is == HP_WANT_DONE && a->sent &&
+		      w->bytes - a->got < HP_WANT_LITTLE;
 
 	a->open = false;
 	act(ret, little ? HP_WANT_LEAVE : HP_WANT_CLOSE, i);

@@ -346,6 +346,59 @@ static void test_damaged_here(void **state)
 	staged_end(&f);
 }
 
+static void stream_large(const struct staged *f, const struct hpdsl_dataset *ds)
+{
+	struct hpdsl_error err = { 0 };
+	struct hpdsl_member m;
+	char *want, *at;
+
+	for (uint64_t i = 0; i < f->n.members; i++) {
+		hpdsl_member_get(ds, i, &m, NULL);
+		if (m.size == STAGED_LARGE)
+			break;
+	}
+	assert_int_equal(m.size, STAGED_LARGE);
+	at = want = malloc(m.size);
+	assert_int_equal(
+		hpdsl_member_read(f->origin, &m, 0, want, m.size, NULL), 0);
+	if (hpdsl_member_stream(ds, &m, compare, &at, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_ptr_equal(at, want + m.size);
+	free(want);
+}
+
+/* Also of what is handed over in pieces nothing wrong is given away. */
+static void test_damaged_here_and_there(void **state)
+{
+	struct hpdsl_dataset *ds;
+	struct staged f;
+	struct peers p;
+
+	(void)state;
+	staged_begin(&f, 0);
+	staged_put_all(&f);
+	peers_begin(&p, &f);
+	p.flips = true;
+	ds = open_with(&f, &p);
+	for (uint32_t c = 0; c < STAGED_CHUNKS; c++) {
+		struct hpdsl_chunk row;
+		struct hpdsl_member m;
+
+		staged_chunk(&f, c, &row);
+		for (uint64_t i = 0; i < row.members; i++) {
+			hpdsl_member_get(ds, row.first_member + i, &m, NULL);
+			packed_flip(staged_at(&f, row.name),
+				    m.offset + m.size / 2, 0);
+		}
+	}
+	stream_large(&f, ds);
+	read_alone(&f, ds);
+	assert_true(p.bad > 0);
+	assert_true(staged_sources(ds).origin_bytes > STAGED_LARGE);
+	hpdsl_close(ds);
+	staged_end(&f);
+}
+
 static void test_nobody(void **state)
 {
 	struct hpdsl_dataset *ds;
@@ -404,6 +457,7 @@ int main(void)
 		cmocka_unit_test(test_flips),
 		cmocka_unit_test(test_other_form),
 		cmocka_unit_test(test_damaged_here),
+		cmocka_unit_test(test_damaged_here_and_there),
 		cmocka_unit_test(test_nobody),
 		cmocka_unit_test(test_gate),
 	};
