@@ -16,7 +16,6 @@
 enum {
 	THREADS = 8,
 	MEMORY = 8 << 10, /* bytes for a request's header */
-	IDLE = 120,	  /* seconds; a client's connections live for less */
 	TOOLS = 64,	  /* connections of them */
 	NICE = 5,
 };
@@ -59,7 +58,7 @@ static struct MHD_Daemon *start(struct serve_door *d, int fd)
 		MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)(d->local ? TOOLS : SERVE_CONNECTIONS),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVE_UNUSED,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
 		guard_notify, &d->guard, MHD_OPTION_URI_LOG_CALLBACK,
 		answer_begin, d, MHD_OPTION_NOTIFY_COMPLETED, answer_end, d,

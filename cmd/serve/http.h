@@ -25,6 +25,8 @@ enum {
 	SERVE_CONNECTIONS = 4096,
 	SERVE_UNPROVEN = 64, /* of an address that have proven nothing yet */
 	SERVE_GRACE = 3,     /* seconds for a connection's first proof */
+	SERVE_UNUSED = 120,  /* .. between two requests */
+	SERVE_STALLED = 10,  /* .. without a byte of an answer being taken */
 };
 
 struct serve_connection {

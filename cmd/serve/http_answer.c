@@ -158,6 +158,12 @@ static serve_result give(struct MHD_Connection *c, struct request *q)
 		return MHD_NO;
 	}
 	add_fields(r, q);
+	/* What is owed to one who does not take it is not given to others. */
+	if (!q->door->local)
+		MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT,
+					  (unsigned)(q->answer.owes ?
+							     SERVE_STALLED :
+							     SERVE_UNUSED));
 	ok = MHD_queue_response(c, q->answer.status, r);
 	MHD_destroy_response(r);
 	return ok;
@@ -275,10 +281,13 @@ void answer_end(void *arg, struct MHD_Connection *c, void **request,
 {
 	struct request *q = *request;
 
-	(void)arg, (void)c;
+	(void)arg;
 	*request = NULL;
 	if (!q)
 		return;
+	if (c && !q->door->local)
+		MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT,
+					  (unsigned)SERVE_UNUSED);
 	if (q->asked && !q->answered)
 		drop_body(&q->answer);
 	if (!q->own && (q->answered || q->asked)) {

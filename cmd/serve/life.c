@@ -13,6 +13,7 @@
 #define LOOK 1.0	 /* seconds between two looks */
 #define LOOK_SOON 0.2	 /* while it waits, or leaves */
 #define SAY 10.0	 /* between two lines */
+#define END_MOST 30	 /* that its end takes */
 #define DETACH_MOST 60.0 /* that who detaches it waits for LOCALDIR */
 
 /* ---- Is it to end? ---------------------------------------------------- */
@@ -261,6 +262,8 @@ static int finish(struct serve_life *l, enum serve_end e, int signal,
 	int status;
 
 	serve_signals_end();
+	/* an origin or an SSD that hangs does not keep it */
+	alarm(END_MOST);
 	/* before it is told: then it is so */
 	serve_listeners_close(l);
 	if (err->code < 0 && !e) {

@@ -60,6 +60,7 @@ int serve_signals_wait(double seconds)
 
 void serve_signals_end(void)
 {
+	signal(SIGALRM, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGUSR1, SIG_IGN);

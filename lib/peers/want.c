@@ -296,8 +296,13 @@ static void wake(struct hp_want *w, uint64_t now, struct hp_want_acts *ret)
 				       .adopt = w->rest_adopt,
 				       .sure = true };
 
+	/* Of those that are left the last one is for who adopts it. */
+	const unsigned most = w->starting && w->starting(w->whom.arg, a.node) ?
+				      HP_WANT_ASKS - 1 :
+				      HP_WANT_ASKS;
+
 	w->rest_until = 0;
-	if (w->n < HP_WANT_ASKS && is_alive(w, a.node))
+	if (w->n < most && is_alive(w, a.node))
 		ask(w, a, now, ret);
 	else
 		go_on(w, now, ret);

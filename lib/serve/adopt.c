@@ -51,12 +51,13 @@ struct adopted {
 
 struct hp_adoption {
 	pthread_mutex_t lock;
-	pthread_cond_t work;
+	pthread_cond_t work, woken;
 	/* Under the lock. */
 	struct adopted **of; /* by chunk; NULL: never asked for */
 	struct adopted *coming;
 	bool quit;
-	double next; /* seconds: when the origin may be read again */
+	unsigned waking; /* threads that wake those who have waited */
+	double next;	 /* seconds: when the origin may be read again */
 	pthread_t thread[THREADS];
 	unsigned threads;
 };
@@ -347,6 +348,17 @@ static int do_work(struct hpdsl_serve *s, struct adopted *a, uint32_t piece,
 	return r;
 }
 
+/* Under the lock, which it lets go.  Nothing ends while they are woken. */
+static void wake_unlocked(struct hp_adoption *all, struct waiter *ready)
+{
+	all->waking++;
+	pthread_mutex_unlock(&all->lock);
+	wake_all(ready);
+	pthread_mutex_lock(&all->lock);
+	if (!--all->waking)
+		pthread_cond_broadcast(&all->woken);
+}
+
 static void *work(void *arg)
 {
 	struct hpdsl_serve *s = arg;
@@ -355,7 +367,6 @@ static void *work(void *arg)
 
 	pthread_mutex_lock(&all->lock);
 	while (!all->quit && buf) {
-		struct waiter *ready;
 		uint32_t piece;
 		struct adopted *a = find_work(all, &piece);
 		int r;
@@ -369,10 +380,7 @@ static void *work(void *arg)
 		a->busy--;
 		if (r < 0 || (a->failing && !a->busy))
 			fail(s, a);
-		ready = take_ready(a);
-		pthread_mutex_unlock(&all->lock);
-		wake_all(ready);
-		pthread_mutex_lock(&all->lock);
+		wake_unlocked(all, take_ready(a));
 	}
 	pthread_mutex_unlock(&all->lock);
 	return NULL;
@@ -501,9 +509,7 @@ void hp_adopt_look(struct hpdsl_serve *s)
 			give_up(s, a);
 		if (!ready)
 			continue;
-		pthread_mutex_unlock(&all->lock);
-		wake_all(ready);
-		pthread_mutex_lock(&all->lock);
+		wake_unlocked(all, ready);
 		next = all->coming;
 	}
 	pthread_mutex_unlock(&all->lock);
@@ -519,6 +525,7 @@ bool hp_adopt_new(struct hpdsl_serve *s)
 		return false;
 	pthread_mutex_init(&all->lock, NULL);
 	hp_cond_init(&all->work);
+	hp_cond_init(&all->woken);
 	s->adoption = all;
 	return true;
 }
@@ -542,8 +549,10 @@ void hp_adopt_quit(struct hpdsl_serve *s)
 		ready = all->of[c]->waiters;
 		all->of[c]->waiters = NULL;
 	}
+	wake_unlocked(all, ready);
+	while (all->waking)
+		pthread_cond_wait(&all->woken, &all->lock);
 	pthread_mutex_unlock(&all->lock);
-	wake_all(ready);
 }
 
 /* One that reads an origin that hangs does not hold up the end. */
@@ -586,6 +595,7 @@ bool hp_adopt_free(struct hpdsl_serve *s)
 	}
 	free(all->of);
 	pthread_cond_destroy(&all->work);
+	pthread_cond_destroy(&all->woken);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
 	s->adoption = NULL;

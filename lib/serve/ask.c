@@ -218,6 +218,7 @@ static bool adopted(struct hpdsl_serve *s, const struct asked *a,
 		    int *ret_fd)
 {
 	struct hp_serve_known as = *k;
+	struct hp_serve_says say;
 	struct hp_adopt_want w = {
 		.row = row,
 		.first = a->ask.first,
@@ -229,8 +230,13 @@ static bool adopted(struct hpdsl_serve *s, const struct asked *a,
 
 	as.state = HP_CHUNK_READY;
 	as.others = false;
-	if (hp_serve_has(k, a->ask.kind == HP_ASK_PLAIN) ||
-	    hp_serve_decide(&as, a->code, &a->ask).status != 206)
+	if (hp_serve_has(k, a->ask.kind == HP_ASK_PLAIN))
+		return true;
+	say = hp_serve_decide(&as, a->code, &a->ask);
+	/* It has no time now, which is not to say that it will not have it. */
+	if (say.status == 503 && w.begin)
+		*k = as;
+	if (say.status != 206)
 		return true;
 	switch (hp_adopt_ask(s, &w, ret_fd)) {
 	case HP_ADOPT_WAIT:

@@ -66,6 +66,18 @@ static int fill(struct hpdsl_serve *s, const char *dir, struct hpdsl_error *err)
 		       hp_fail_nomem(err);
 }
 
+/* Who looks once a second is not to wait for a lull in requests. */
+static void init_lock(pthread_rwlock_t *lock)
+{
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(
+		&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+}
+
 int hpdsl_serve_open(const char *dir, const struct hpdsl_serve_options *opt,
 		     struct hpdsl_serve **ret, struct hpdsl_error *err)
 {
@@ -77,7 +89,7 @@ int hpdsl_serve_open(const char *dir, const struct hpdsl_serve_options *opt,
 		return hp_fail_nomem(err);
 	s->io = hp_io_or_system(opt ? opt->io : NULL);
 	s->queue = opt && opt->queue ? opt->queue : QUEUE;
-	pthread_rwlock_init(&s->lock, NULL);
+	init_lock(&s->lock);
 	r = fill(s, dir, err);
 	if (r < 0) {
 		hpdsl_serve_close(s);
