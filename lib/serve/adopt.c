@@ -12,8 +12,10 @@
 #include "serve/pieces.h"
 #include "serve/private.h"
 #include "sys/clock.h"
+#include "sys/memory.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +114,18 @@ static bool add_waiter(struct adopted *a, const struct hp_adopt_want *want)
 
 /* ---- The copy and the origin ------------------------------------------ */
 
+/* What lies in memory is the job's: no more of it than staging would take. */
+static uint64_t cap(struct hpdsl_serve *s, uint64_t unused)
+{
+	uint64_t type, left;
+
+	if (s->io->fs_type(s->io, s->ds->dir, &type) < 0 ||
+	    (type != TMPFS_MAGIC && type != RAMFS_MAGIC))
+		return unused;
+	left = hp_memory_left(s->io);
+	return left < unused ? left : unused;
+}
+
 /* As staging has it: 5 % of what is free stays free. */
 static bool has_room(struct hpdsl_serve *s, uint64_t bytes)
 {
@@ -122,6 +136,7 @@ static bool has_room(struct hpdsl_serve *s, uint64_t bytes)
 	    __builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize,
 				   &unused))
 		return false;
+	unused = cap(s, unused);
 	return bytes <= unused - unused / 20;
 }
 

@@ -3,7 +3,7 @@
  * How much room there is where a stage directory lies.  Whether that is memory
  * is told by the file system's kind, never by a name.
  */
-#include "stage/memory.h"
+#include "sys/memory.h"
 #include "stage/private.h"
 
 #include "base/error.h"

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "memio.h"
-#include "stage/memory.h"
+#include "sys/memory.h"
 #include "stage/private.h"
 #include "sys/boot.h"
 #include "sys/clock.h"

@@ -3,10 +3,9 @@
  * How much memory a process may still take: what the machine has available, and
  * the limits of its control group and of all above it, of either version.
  */
-#include "stage/memory.h"
+#include "sys/memory.h"
 
 #include "base/mem.h"
-#include "stage/stage.h"
 #include "sys/boot.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * How much memory a process may still take: what the kernel's files say, as
  * pure functions of their texts.
  */
-#ifndef HP_STAGE_MEMORY_H
-#define HP_STAGE_MEMORY_H
+#ifndef HP_MEMORY_H
+#define HP_MEMORY_H
 
 #include "sys/io.h"
 
