@@ -109,6 +109,9 @@ HTTPD_CFLAGS = $(call once,HTTPD_CFLAGS,$(PKG_CONFIG) --cflags libmicrohttpd 2> 
 # The file system that plays a shared one in tests, where there is fuse3.
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
+# What hpdsl-mount puts in front of a command's libraries, and where it looks for it.
+PRELOADS := $(patsubst cmd/mount/%.c,$(BUILD)/%.so,$(wildcard cmd/mount/preload/*.c))
+PRELOADDIR = $(abspath $(BINDIR)/../libexec/hpdsl)
 LIBS := $(BUILD)/libhpdsl.a $(BUILD)/$(SONAME)
 UNIT := $(wildcard tests/unit/*/test_*.c)
 UNIT_SHARED := $(call objs,$(wildcard tests/unit/kit/*.c))
@@ -133,7 +136,7 @@ with = $(firstword $(subst -, ,$(patsubst with_%,%,$(basename $(notdir $(1))))))
 .SECONDARY:
 .DEFAULT_GOAL := all
 
-all: $(LIBS) $(PROGRAMS) ## the library and the commands
+all: $(LIBS) $(PROGRAMS) $(PRELOADS) ## the library and the commands
 
 deps: ## install what building and testing need
 	tests/deps
@@ -205,6 +208,12 @@ $(BUILD)/$(SONAME): $(LIB_OBJS)
 	$(call say,LD)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(SONAME) \
 		$(if $(SAN),,-Wl$(comma)-z,defs) $(LINK_RPATH) -o $@ $^ $(DEP_LIBS)
 
+# Without a sanitizer: the command has none.
+$(PRELOADS): $(BUILD)/preload/%.so: cmd/mount/preload/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) $(CPPFLAGS) \
+		$(HARDEN_LINK) $(LDFLAGS) -fPIC -shared -o $@ $<
+
 define program
 $(BUILD)/$(basename $(notdir $(1))): $(call objs,$(wildcard $(dir $(1))*.c)) $(COMMON) \
 	$(BUILD)/libhpdsl.a
@@ -222,7 +231,7 @@ $(SERVE):
 $(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
 	$(BUILD)/tests/bed/stage_faults.o $(COMMON) $(BUILD)/libhpdsl.a
 $(STAGE) $(STAGE_FAULTS): $(if $(findstring address,$(SAN)),$(call objs, \
-	tests/bed/keep_loaded.c))
+	tests/bed/beside_asan.c))
 	@mkdir -p $(@D)
 	$(if $(MPI),$(call say,LD)$(MPI) $(PIE) $(LINK_FLAGS) \
 		$(LINK_RPATH) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS),@echo \
@@ -337,6 +346,7 @@ into = $(foreach f,$(2),$(1):$(f):$(3)/$(notdir $(f)))
 completions = $(call into,644,$(wildcard completions/$(1)/*),$(SHAREDIR)/$(2))
 INSTALLED = $(call into,755,$(filter-out $(STAGE) $(SERVE),$(PROGRAMS)),$(BINDIR)) \
 	$(call into,755?,$(STAGE) $(SERVE),$(BINDIR)) \
+	$(call into,755,$(PRELOADS),$(PRELOADDIR)) \
 	$(foreach h,$(HEADERS),644:$(h):$(INCLUDEDIR)/$(h:lib/%=%)) \
 	$(call into,644,$(BUILD)/libhpdsl.a,$(LIBDIR)) \
 	755:$(BUILD)/$(SONAME):$(LIBDIR)/libhpdsl.so.$(VERSION) \

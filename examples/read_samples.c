@@ -38,8 +38,9 @@ static int read_sample(struct hpdsl_dataset *ds, uint64_t number, char **buf,
 	}
 	if (rc < 0)
 		return rc;
-	printf("%" PRIu64 "\t%.*s\t%s\t%" PRIu64 " members\t%zu bytes\n",
-	       s.number, (int)s.key_len, s.key, class, s.members, bytes);
+	printf("%" PRIu64 "\t%.*s\t%s\t%" PRIu64 " member%s\t%zu bytes\n",
+	       s.number, (int)s.key_len, s.key, class, s.members,
+	       s.members == 1 ? "" : "s", bytes);
 	return 0;
 }
 

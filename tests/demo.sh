@@ -87,6 +87,14 @@ show '(cd tree && sha256sum --check --quiet) < sums && wc -l < sums'
 say "Restore a part of the tree"
 show 'head -n 100 names | hpdsl-unpack --files-from=- packed restored'
 show 'find restored -type f | wc -l'
+say "The tree, for a program that opens files: mounted while that runs, and for it"
+if why=$(hpdsl-mount --check | sed -n 's/^-- COMMAND *no *//p') && [ -z "$why" ]; then
+	show 'mkdir -p mnt'
+	first 5 'hpdsl-mount packed mnt -- ls -l mnt'
+	show "hpdsl-mount packed mnt -- cmp mnt/$path tree/$path && echo the same bytes"
+else
+	echo "left out: hpdsl-mount cannot mount here: $why"
+fi
 say "The same from a compressed tar: nothing is extracted, the bytes are the same"
 show 'tar --format=posix -C tree -czf tree.tar.gz .'
 show "hpdsl-pack -q --labels=dir$size --force tree.tar.gz from-archive"

@@ -105,18 +105,20 @@ static void tell_reads(const struct hpdsl_loader_stats *s)
 		    s->unchecked ? "; checksums were not compared" : "");
 	if (!s->sources.staged)
 		return;
-	cmd_message("%s from here, %s from the origin (chunks: %llu not here, "
+	cmd_message("%s from here, %s from the origin (chunks: %llu %s, "
 		    "%llu overtaken, %llu failed); %s of waiting for chunks "
 		    "that were coming",
 		    cmd_bytes(s->sources.local_bytes).s,
 		    cmd_bytes(s->sources.origin_bytes).s,
 		    (unsigned long long)s->sources.absent_chunks,
+		    s->sources.peer_chunks ? "neither here nor had of others" :
+					     "not here",
 		    (unsigned long long)s->sources.overtaken_chunks,
 		    (unsigned long long)s->sources.failed_chunks,
 		    cmd_seconds(s->sources.wait_seconds).s);
 	if (!s->sources.peer_chunks)
 		return;
-	cmd_message("%s from other nodes, %s in %s (%llu not answered, %llu "
+	cmd_message("%s from other nodes, %s in %s (%llu in vain, %llu "
 		    "asked of a second one, %llu of chunks fetched for all)",
 		    cmd_many(s->sources.peer_chunks, "chunk").s,
 		    cmd_bytes(s->sources.peer_bytes).s,

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/types.h>
 
 /* Exit statuses, the same for every command. */
 enum cmd_status {
@@ -122,6 +123,8 @@ void cmd_advise(char *text, size_t cap);
 
 /* ---- message.c: standard error, one line each ------------------------- */
 
+/* From now on each line begins so, behind the program's name; "": no more. */
+void cmd_message_of(const char *whom);
 __attribute__((format(printf, 1, 2))) void cmd_message(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void cmd_warning(const char *fmt, ...);
 /* The exit status that belongs to a code of the library. */
@@ -155,6 +158,29 @@ char *cmd_escape(const char *name, size_t len);
 bool cmd_is_control(const unsigned char *s, size_t len);
 /* Length of the UTF-8 sequence at s, 0: it is none. */
 size_t cmd_utf8_length(const unsigned char *s, size_t len);
+
+/* ---- job.c ------------------------------------------------------------ */
+
+/* "Slurm job 4711", in text; NULL: it is of none that is known. */
+const char *cmd_job_name(char *text, size_t size);
+
+/* ---- process.c --------------------------------------------------------- */
+
+/*
+ * When it began, in clock ticks since the boot, of what /proc/PID/stat says;
+ * false: that is no such text, or the process has ended.
+ */
+bool cmd_start_of(const char *stat, uint64_t *ret);
+/* The same of a process; 0: it is not there, has ended, or is hidden. */
+uint64_t cmd_process_start(pid_t pid);
+
+/* ---- own_folder.c ----------------------------------------------------- */
+
+/*
+ * A descriptor of a folder that is this user's and that nobody else has rights
+ * to, whoever made it; -errno and *err.
+ */
+int cmd_own_folder(const char *folder, bool make, struct hpdsl_error *err);
 
 /* ---- quote.c ---------------------------------------------------------- */
 
@@ -350,6 +376,9 @@ int cmd_select_list(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 int cmd_select_patterns(struct cmd_selection *sel,
 			const struct hpdsl_dataset *ds, char *const *patterns,
 			size_t n);
+/* The class --label means, by its name or number.  -ENOENT: there is none. */
+int cmd_select_class(const struct hpdsl_dataset *ds, const char *text,
+		     uint32_t *ret, struct hpdsl_error *err);
 /* Ascending, each once. */
 void cmd_select_sort(struct cmd_selection *sel);
 

@@ -7,6 +7,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,17 +30,33 @@ static size_t put_clean(char *out, size_t cap, const char *text)
 	return n;
 }
 
+/* Of which of several processes a line is; threads talk while it changes. */
+static char of[128];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void cmd_message_of(const char *whom)
+{
+	pthread_mutex_lock(&lock);
+	snprintf(of, sizeof(of), "%s%s", whom, *whom ? ": " : "");
+	pthread_mutex_unlock(&lock);
+}
+
 static void say(const char *kind, const char *fmt, va_list ap)
 {
-	char text[6000], line[8192];
+	char text[6000], line[8192], whom[sizeof(of)];
 	ssize_t done;
 	int n;
 
+	pthread_mutex_lock(&lock);
+	memcpy(whom, of, sizeof(whom));
+	pthread_mutex_unlock(&lock);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	cmd_advise(text, sizeof(text));
 	/* exec gives a program any name, of any length */
-	n = snprintf(line, sizeof(line), "%.100s: %s",
-		     program_invocation_short_name, kind);
+	n = snprintf(line, sizeof(line),
+		     "%.100s: ", program_invocation_short_name);
+	n += (int)put_clean(line + n, sizeof(whom) + 5, whom);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", kind);
 	n += (int)put_clean(line + n, sizeof(line) - (size_t)n - 1, text);
 	line[n++] = '\n';
 	cmd_progress_clear();

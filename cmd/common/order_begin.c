@@ -2,31 +2,19 @@
 /* What the options of an order mean for a dataset: its choice, its order. */
 #include "order_options.h"
 
+#include <errno.h>
 #include <string.h>
 
 static int class_number(const struct hpdsl_dataset *ds, const char *text,
 			uint32_t *ret)
 {
-	struct hpdsl_counts counts;
 	struct hpdsl_error err;
-	const char *name;
-	uint64_t n;
+	int r = cmd_select_class(ds, text, ret, &err), status;
 
-	hpdsl_count(ds, &counts);
-	for (uint32_t i = 0; i < counts.classes; i++) {
-		if (hpdsl_class_name(ds, i, &name, &err) < 0)
-			return cmd_tell(&err);
-		if (strcmp(name, text) == 0) {
-			*ret = i;
-			return CMD_DONE;
-		}
-	}
-	if (cmd_parse_count(text, &n) < 0 || n >= counts.classes) {
-		cmd_message("--label=%s: there is no such class", text);
-		return CMD_USAGE;
-	}
-	*ret = (uint32_t)n;
-	return CMD_DONE;
+	if (r == 0)
+		return CMD_DONE;
+	status = cmd_tell(&err);
+	return r == -ENOENT ? CMD_USAGE : status;
 }
 
 static int take_labels(struct cmd_order *o, const struct hpdsl_dataset *ds)

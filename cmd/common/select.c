@@ -172,6 +172,33 @@ int cmd_select_patterns(struct cmd_selection *sel,
 	return status;
 }
 
+int cmd_select_class(const struct hpdsl_dataset *ds, const char *text,
+		     uint32_t *ret, struct hpdsl_error *err)
+{
+	struct hpdsl_counts counts;
+	const char *name;
+	uint64_t n;
+
+	hpdsl_count(ds, &counts);
+	for (uint32_t i = 0; i < counts.classes; i++) {
+		int r = hpdsl_class_name(ds, i, &name, err);
+
+		if (r < 0)
+			return r;
+		if (strcmp(name, text) == 0) {
+			*ret = i;
+			return 0;
+		}
+	}
+	if (cmd_parse_count(text, &n) < 0 || n >= counts.classes) {
+		snprintf(err->msg, sizeof(err->msg),
+			 "--label=%.800s: there is no such class", text);
+		return err->code = -ENOENT;
+	}
+	*ret = (uint32_t)n;
+	return 0;
+}
+
 static int compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

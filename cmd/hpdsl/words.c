@@ -26,6 +26,7 @@ const struct front_word front_words[] = {
 	  "put a packed dataset on the SSDs of the nodes of a job" },
 	{ "serve", 1,
 	  "serve what is on a node's SSD to the other nodes of its job" },
+	{ "mount", 1, "mount a packed dataset as the tree that it was" },
 	{ "order", 1,
 	  "print the order in which an epoch reads a packed dataset" },
 	{ "bench", 1,

@@ -101,8 +101,8 @@ void info_pack_check(struct info *i, const struct info_pack *p);
 void info_next_chunks(struct info *i, const char *folder, bool adopted);
 
 /* served.c: the job's nodes, and the server of this one, of a stage directory;
- * nothing where there is neither. */
-void info_served(struct info *i);
+ * nothing where there is neither.  True: the server's socket is told, too. */
+bool info_served(struct info *i);
 
 /* pairs.c: options, as rows and fields. */
 void info_pairs(struct info *i, const char *label, const char *field,

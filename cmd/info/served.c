@@ -50,7 +50,8 @@ static bool has_socket(int dir)
 	       S_ISSOCK(st.st_mode);
 }
 
-static void tell_server(struct info *i, int dir, bool several)
+/* True: there is one, and its socket is here. */
+static bool tell_server(struct info *i, int dir, bool several)
 {
 	cmd_auto_free char *real = realpath(i->path, NULL), *socket = NULL;
 	char who[256];
@@ -60,7 +61,7 @@ static void tell_server(struct info *i, int dir, bool several)
 			info_row(i, "served", "not now");
 		if (info_json(i))
 			cmd_json_bool(info_json(i), "served", false);
-		return;
+		return false;
 	}
 	info_row(i, "served", "by %s", *who ? who : "a server");
 	if (info_json(i)) {
@@ -69,10 +70,11 @@ static void tell_server(struct info *i, int dir, bool several)
 	}
 	/* one that lies elsewhere hpdsl-serve --status knows */
 	if (!has_socket(dir) || !real)
-		return;
+		return false;
 	if (asprintf(&socket, "%s/" HPDSL_SERVE_SOCKET, real) < 0)
 		cmd_no_memory();
 	info_name(i, "socket", "socket", socket);
+	return true;
 }
 
 /* ---- The book --------------------------------------------------------- */
@@ -115,17 +117,19 @@ static uint32_t tell_any_book(struct info *i)
 	return b.nodes;
 }
 
-void info_served(struct info *i)
+bool info_served(struct info *i)
 {
 	int dir = open(i->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool socket = false;
 	uint32_t nodes;
 	struct stat st;
 
 	if (dir < 0)
-		return;
+		return false;
 	nodes = tell_any_book(i);
 	if (nodes ||
 	    fstatat(dir, HPDSL_SERVE_LOCK, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		tell_server(i, dir, nodes > 1);
+		socket = tell_server(i, dir, nodes > 1);
 	close(dir);
+	return socket;
 }

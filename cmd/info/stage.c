@@ -166,7 +166,8 @@ static void set_next(struct info *i, const struct hpdsl_stage_status *s,
 
 /* ---- All of it -------------------------------------------------------- */
 
-static void tell_readers(struct info *i, const struct hpdsl_stage_status *s)
+static void tell_readers(struct info *i, const struct hpdsl_stage_status *s,
+			 bool socket)
 {
 	struct info_readers r = { .paths = &i->path,
 				  .n = 1,
@@ -180,13 +181,16 @@ static void tell_readers(struct info *i, const struct hpdsl_stage_status *s)
 	info_readers(i, &r, &report);
 	if (s->ready < s->chunks)
 		info_row(i, "",
-			 "others than hpdsl find no more than what is "
-			 "here");
+			 "others than hpdsl find no more than what is here%s",
+			 socket ? ", but by its Unix socket, "
+				  "where they get all of it" :
+				  "");
 }
 
 static void tell(struct info *i, const struct hpdsl_stage_status *s)
 {
 	struct info_pack p;
+	bool socket = false;
 
 	info_says(i, "%s", what(s));
 	if (info_json(i))
@@ -197,14 +201,14 @@ static void tell(struct info *i, const struct hpdsl_stage_status *s)
 	tell_owner(i);
 	info_pack_open(i, i->path, &p);
 	if (!p.foreign)
-		info_served(i);
+		socket = info_served(i);
 	info_pack_judge(i, &p);
 	info_pack_tell(i, &p);
 	if (!p.manifest)
 		info_hex(i, "pack id", "pack", s->pack, sizeof(s->pack));
 	info_pack_check(i, &p);
 	if (p.ds)
-		tell_readers(i, s);
+		tell_readers(i, s, socket);
 	set_next(i, s, &p);
 	info_pack_close(&p);
 }

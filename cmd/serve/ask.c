@@ -7,7 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ANSWER = 1 << 16, SECONDS = 5 };
+/* About a KiB a node. */
+enum { ANSWER = 64 << 20, SECONDS = 5 };
 
 static const char question[] = "GET /v1/status HTTP/1.0\r\n"
 			       "Host: localhost\r\n"

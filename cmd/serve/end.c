@@ -17,7 +17,8 @@ static bool is_idle(const struct serve_seen *s)
 {
 	double last = s->asked > s->begun ? s->asked : s->begun;
 
-	return s->detached && s->owes == 0 && s->now - last >= SERVE_IDLE_MOST;
+	return s->detached && s->idle > 0 && s->owes == 0 &&
+	       s->now - last >= s->idle;
 }
 
 enum serve_end serve_end_of(const struct serve_seen *s)
@@ -50,7 +51,7 @@ const char *serve_end_text(enum serve_end e, int signal)
 	case SERVE_DRAINED:
 		return "ended as asked";
 	case SERVE_IDLE:
-		return "ended after 10 minutes without a request";
+		return "ended for want of requests";
 	default:
 		return NULL;
 	}

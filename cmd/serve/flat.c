@@ -2,6 +2,7 @@
 /* A member of a JSON object whose members are no objects, from memory. */
 #include "life.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *skip(const char *s)
@@ -93,4 +94,16 @@ bool serve_field(const char *json, const char *name, char *ret, size_t cap)
 		s = s ? skip(s) : NULL;
 	} while (s && *s == ',');
 	return false;
+}
+
+uint64_t serve_number(const char *json, const char *name)
+{
+	char text[32], *end;
+	unsigned long long n;
+
+	if (!serve_field(json, name, text, sizeof(text)) || *text < '0' ||
+	    *text > '9')
+		return 0;
+	n = strtoull(text, &end, 10);
+	return *end ? 0 : n;
 }

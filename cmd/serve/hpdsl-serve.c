@@ -18,5 +18,7 @@ int main(int argc, char **argv)
 		return serve_show(&o);
 	if (o.stop)
 		return serve_stop(&o);
+	if (o.probe)
+		return serve_probe(&o);
 	return serve_run(&o, launcher);
 }

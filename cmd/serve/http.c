@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The threads that carry requests.  To the job's nodes eight, each with its
- * share of the connections; what the page cache has not got is read from the
- * SSD in these threads, so that they are as many as an SSD needs to be busy.
+ * The threads that carry requests.  To the job's nodes two, each with its
+ * share of the connections, which wait for no disk: what the page cache has not
+ * got is read by other threads.
  * To tools of this node one a connection: what is not here is fetched in it.
  */
 #include "http.h"
@@ -11,10 +11,11 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-	THREADS = 8,
+	THREADS = 2,
 	MEMORY = 8 << 10, /* bytes for a request's header */
 	TOOLS = 64,	  /* connections of them */
 	NICE = 5,
@@ -31,6 +32,16 @@ static int fail(struct hpdsl_error *err, int code, const char *what)
 	snprintf(err->msg, sizeof err->msg, "cannot serve %s: %s", what,
 		 strerror(-code));
 	return code;
+}
+
+/* Who could not begin may have closed it, or not: by version. */
+static void close_own(int mine, int fd)
+{
+	struct stat a, b;
+
+	if (fstat(mine, &a) == 0 && fstat(fd, &b) == 0 &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		close(mine);
 }
 
 /* A descriptor that the daemon may close. */
@@ -66,6 +77,42 @@ static struct MHD_Daemon *start(struct serve_door *d, int fd)
 		(unsigned)THREADS, MHD_OPTION_END);
 }
 
+static int begin_threads(struct serve_door *d)
+{
+	int r = guard_begin(&d->guard, d->s, d->local);
+
+	if (r < 0)
+		return r;
+	r = pacer_begin(&d->pacer);
+	if (r < 0) {
+		guard_end(&d->guard);
+		return r;
+	}
+	r = d->local ? 0 : readers_begin(&d->readers);
+	if (r < 0) {
+		pacer_quit(&d->pacer);
+		pacer_end(&d->pacer);
+		guard_end(&d->guard);
+	}
+	return r;
+}
+
+/* All are awake when it returns. */
+static void quit_threads(struct serve_door *d)
+{
+	pacer_quit(&d->pacer);
+	if (!d->local)
+		readers_quit(&d->readers);
+}
+
+static void end_threads(struct serve_door *d)
+{
+	if (!d->local)
+		readers_end(&d->readers);
+	pacer_end(&d->pacer);
+	guard_end(&d->guard);
+}
+
 static int open_door(struct serve_door *d, struct serve_http *h,
 		     struct hpdsl_serve *s, int fd, bool local)
 {
@@ -77,7 +124,7 @@ static int open_door(struct serve_door *d, struct serve_http *h,
 	mine = own(fd);
 	if (mine < 0)
 		return mine;
-	r = guard_begin(&d->guard, s, local);
+	r = begin_threads(d);
 	if (r < 0) {
 		close(mine);
 		return r;
@@ -86,8 +133,9 @@ static int open_door(struct serve_door *d, struct serve_http *h,
 	if (d->daemon)
 		return 0;
 	r = errno ? -errno : -ENOMEM;
-	guard_end(&d->guard);
-	close(mine);
+	quit_threads(d);
+	end_threads(d);
+	close_own(mine, fd);
 	return r;
 }
 
@@ -96,10 +144,10 @@ static void close_door(struct serve_door *d)
 	if (!d->daemon)
 		return;
 	/* One that waits would wait for ever. */
-	if (!d->local)
-		hpdsl_serve_quit(d->s);
+	hpdsl_serve_quit(d->s);
+	quit_threads(d);
 	MHD_stop_daemon(d->daemon);
-	guard_end(&d->guard);
+	end_threads(d);
 }
 
 int serve_http_start(struct serve_http **ret, struct hpdsl_serve *s,

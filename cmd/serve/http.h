@@ -7,6 +7,9 @@
 #ifndef CMD_SERVE_HTTP_H
 #define CMD_SERVE_HTTP_H
 
+#include "crowd.h"
+#include "pacer.h"
+#include "readers.h"
 #include "serve.h"
 
 #include <microhttpd.h>
@@ -22,20 +25,9 @@ typedef int serve_result;
 /* ---- Connections: http_guard.c ---------------------------------------- */
 
 enum {
-	SERVE_CONNECTIONS = 4096,
-	SERVE_UNPROVEN = 64, /* of an address that have proven nothing yet */
-	SERVE_GRACE = 3,     /* seconds for a connection's first proof */
-	SERVE_UNUSED = 120,  /* .. between two requests */
-	SERVE_STALLED = 10,  /* .. without a byte of an answer being taken */
-};
-
-struct serve_connection {
-	struct serve_connection *next, **at;
-	uint8_t ip[16];
-	uint64_t came; /* ns of CLOCK_MONOTONIC */
-	int fd;
-	bool proven;
-	bool refused; /* of another user: on the Unix socket */
+	SERVE_GRACE = 3,    /* seconds for a connection's first proof */
+	SERVE_UNUSED = 120, /* .. between two requests */
+	SERVE_STALLED = 10, /* .. without a byte of an answer being taken */
 };
 
 struct serve_guard {
@@ -59,6 +51,9 @@ void guard_notify(void *arg, struct MHD_Connection *c, void **context,
 		  enum MHD_ConnectionNotificationCode what);
 /* Its request was proven. */
 void guard_proven(struct serve_guard *g, struct serve_connection *c);
+/* A request of it is answered; and has been. */
+void guard_busy(struct serve_guard *g, struct serve_connection *c);
+void guard_idle(struct serve_guard *g, struct serve_connection *c);
 
 /* ---- Requests: http_answer.c ------------------------------------------ */
 
@@ -66,6 +61,8 @@ struct serve_door {
 	struct hpdsl_serve *s;
 	const struct serve_listen *listen;
 	struct serve_guard guard;
+	struct serve_pacer pacer;
+	struct serve_readers readers; /* unless local */
 	bool local;
 	struct MHD_Daemon *daemon;
 };

@@ -16,9 +16,14 @@ struct request {
 	char *uri; /* as it stood in the request line */
 	struct hpdsl_serve_answer answer;
 	struct serve_door *door;
-	uint64_t given; /* bytes of what is not here */
-	bool begun, asked, answered;
-	bool own; /* answered without the library, which counts */
+	struct serve_connection *from; /* it is busy with this */
+	struct serve_sleeper sleeper;
+	struct serve_chore chore;
+	struct MHD_Connection *connection; /* for it */
+	uint64_t given;			   /* bytes of what is not here */
+	bool begun, waited, asked, slept, warmed, answered;
+	bool words; /* the body is a text, and no chunk's */
+	bool own;   /* answered without the library, which counts */
 };
 
 /* ---- What came -------------------------------------------------------- */
@@ -97,6 +102,13 @@ static ssize_t fetch(void *arg, uint64_t at, char *buf, size_t n)
 	return (ssize_t)got;
 }
 
+/* Its header is on its way; its body could not be read. */
+static ssize_t cut_short(void *arg, uint64_t at, char *buf, size_t n)
+{
+	(void)arg, (void)at, (void)buf, (void)n;
+	return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 /* ---- What goes back --------------------------------------------------- */
 
 static struct MHD_Response *with_body(struct request *q)
@@ -106,6 +118,12 @@ static struct MHD_Response *with_body(struct request *q)
 	if (a->fd >= 0)
 		return MHD_create_response_from_fd_at_offset64(a->length, a->fd,
 							       a->offset);
+	if (q->warmed && !a->memory)
+		return MHD_create_response_from_callback(a->length, BLOCK,
+							 cut_short, NULL, NULL);
+	if (a->memory)
+		return MHD_create_response_from_buffer(a->length, a->body,
+						       MHD_RESPMEM_PERSISTENT);
 	if (a->body)
 		return MHD_create_response_from_buffer(a->length, a->body,
 						       MHD_RESPMEM_MUST_FREE);
@@ -145,7 +163,8 @@ static void drop_body(struct hpdsl_serve_answer *a)
 {
 	if (a->fd >= 0)
 		close(a->fd);
-	free(a->body);
+	if (!a->memory)
+		free(a->body);
 }
 
 static serve_result give(struct MHD_Connection *c, struct request *q)
@@ -169,6 +188,19 @@ static serve_result give(struct MHD_Connection *c, struct request *q)
 	return ok;
 }
 
+/* To a person, or to who reads his log. */
+static void tell_absent(struct request *q)
+{
+	static const char text[] = "no chunk of this name\n";
+	struct hpdsl_serve_answer *a = &q->answer;
+
+	if (a->status != 404 || a->body)
+		return;
+	a->body = strdup(text);
+	a->length = a->body ? sizeof text - 1 : 0;
+	q->words = true;
+}
+
 /* What the server says of itself. */
 static void tell_status(struct request *q)
 {
@@ -190,9 +222,9 @@ static void wake(void *arg)
 	MHD_resume_connection(arg);
 }
 
-static void ask(struct request *q, const struct hpdsl_serve_request *what,
-		struct serve_connection *from)
+static void ask(struct request *q, const struct hpdsl_serve_request *what)
 {
+	struct serve_connection *from = q->from;
 	struct serve_door *d = q->door;
 
 	if (!d->local) {
@@ -210,6 +242,7 @@ static void ask(struct request *q, const struct hpdsl_serve_request *what,
 		tell_status(q);
 	else
 		hpdsl_serve_ask_local(d->s, what, &q->answer);
+	tell_absent(q);
 }
 
 /* Is it about what may have to be fetched?  That is flag 1, the fifth word. */
@@ -233,17 +266,63 @@ static bool may_wait(const struct request *q,
 static void wait_for(struct request *q, struct hpdsl_serve_request *what,
 		     struct MHD_Connection *c)
 {
-	const union MHD_ConnectionInfo *from =
-		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
 	what->wake = wake;
 	what->arg = c;
+	what->waited = q->waited;
+	q->waited = true;
 	MHD_suspend_connection(c);
-	ask(q, what, from ? from->socket_context : NULL);
+	ask(q, what);
 	if (!q->answer.status)
 		return;
 	q->asked = true;
 	MHD_resume_connection(c);
+}
+
+/* Its answer is there, and its turn is not. */
+static void sleep_for(struct request *q, struct MHD_Connection *c)
+{
+	q->slept = true;
+	q->sleeper = (struct serve_sleeper){ .until = q->answer.after,
+					     .wake = wake,
+					     .arg = c };
+	MHD_suspend_connection(c);
+	pacer_sleep(&q->door->pacer, &q->sleeper);
+}
+
+static void read_cold(void *arg)
+{
+	struct request *q = arg;
+	struct hpdsl_error err;
+
+	if (hpdsl_serve_read_cold(q->door->s, &q->answer, &err) < 0)
+		cmd_message("%s", err.msg);
+}
+
+static void wake_read(void *arg)
+{
+	struct request *q = arg;
+
+	MHD_resume_connection(q->connection);
+}
+
+/* Its answer is there, and its body is not yet. */
+static void warm(struct request *q, struct MHD_Connection *c)
+{
+	q->warmed = true;
+	q->connection = c;
+	q->chore = (struct serve_chore){ .work = read_cold,
+					 .wake = wake_read,
+					 .arg = q };
+	MHD_suspend_connection(c);
+	readers_put(&q->door->readers, &q->chore);
+}
+
+static struct serve_connection *connection_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *from =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return from ? from->socket_context : NULL;
 }
 
 serve_result answer_request(void *arg, struct MHD_Connection *c,
@@ -253,7 +332,6 @@ serve_result answer_request(void *arg, struct MHD_Connection *c,
 {
 	struct request *q = *request;
 	struct hpdsl_serve_request what;
-	const union MHD_ConnectionInfo *from;
 
 	(void)arg, (void)url, (void)version, (void)data;
 	/* What a GET brings along is nobody's: the connection ends with it. */
@@ -262,16 +340,28 @@ serve_result answer_request(void *arg, struct MHD_Connection *c,
 	/* Answered when its header was read, it would be the last one. */
 	if (!q->begun) {
 		q->begun = true;
+		q->from = connection_of(c);
+		guard_busy(&q->door->guard, q->from);
 		return MHD_YES;
 	}
-	from = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	read_request(c, q, method, &what);
 	if (!q->asked && may_wait(q, &what)) {
 		wait_for(q, &what, c);
 		return MHD_YES;
 	}
-	if (!q->asked)
-		ask(q, &what, from ? from->socket_context : NULL);
+	if (!q->asked) {
+		ask(q, &what);
+		q->asked = true;
+	}
+	if (q->answer.after && !q->slept) {
+		sleep_for(q, c);
+		return MHD_YES;
+	}
+	if (!q->door->local && !q->warmed &&
+	    hpdsl_serve_is_cold(q->door->s, &q->answer)) {
+		warm(q, c);
+		return MHD_YES;
+	}
 	q->answered = true;
 	return give(c, q);
 }
@@ -295,10 +385,13 @@ void answer_end(void *arg, struct MHD_Connection *c, void **request,
 		bool all = why == MHD_REQUEST_TERMINATED_COMPLETED_OK;
 
 		hpdsl_serve_done(q->door->s, a,
-				 q->given	 ? q->given :
-				 all && !a->head ? a->length :
-						   0);
+				 q->given		      ? q->given :
+				 all && !a->head && !q->words ? a->length :
+								0);
 	}
+	if (q->begun)
+		guard_idle(&q->door->guard, q->from);
+	free(q->answer.memory);
 	free(q->uri);
 	free(q);
 }

@@ -46,17 +46,6 @@ static bool address_of(const struct sockaddr *from, uint8_t ret[16])
 
 /* ---- Who may ---------------------------------------------------------- */
 
-static bool is_many(struct serve_guard *g, const uint8_t ip[16])
-{
-	unsigned n = 0;
-
-	pthread_mutex_lock(&g->lock);
-	for (struct serve_connection *c = g->first; c; c = c->next)
-		n += !c->proven && memcmp(c->ip, ip, sizeof c->ip) == 0;
-	pthread_mutex_unlock(&g->lock);
-	return n >= SERVE_UNPROVEN;
-}
-
 serve_result guard_policy(void *arg, const struct sockaddr *from,
 			  socklen_t size)
 {
@@ -66,10 +55,8 @@ serve_result guard_policy(void *arg, const struct sockaddr *from,
 	(void)size;
 	if (g->local)
 		return MHD_YES;
-	return address_of(from, ip) && hpdsl_serve_knows(g->s, ip) &&
-			       !is_many(g, ip) ?
-		       MHD_YES :
-		       MHD_NO;
+	return address_of(from, ip) && hpdsl_serve_knows(g->s, ip) ? MHD_YES :
+								     MHD_NO;
 }
 
 /* The directory's rights are one guard; where it lies elsewhere, this one. */
@@ -84,6 +71,29 @@ static bool is_stranger(int fd)
 
 /* ---- Who has ---------------------------------------------------------- */
 
+static void shut(struct serve_connection *c)
+{
+	if (!c || c->shut)
+		return;
+	c->shut = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* One answer is not to go out faster than all are to. */
+static void set_pace(struct serve_guard *g, int fd)
+{
+	struct hpdsl_serve_stats stats;
+	unsigned rate;
+
+	if (g->local || fd < 0)
+		return;
+	hpdsl_serve_stats(g->s, &stats);
+	rate = stats.rate < UINT32_MAX ? (unsigned)stats.rate : UINT32_MAX;
+	if (rate)
+		setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
+			   sizeof rate);
+}
+
 static void add(struct serve_guard *g, struct MHD_Connection *of,
 		void **context)
 {
@@ -97,7 +107,8 @@ static void add(struct serve_guard *g, struct MHD_Connection *of,
 	if (!c)
 		return;
 	c->fd = fd ? fd->connect_fd : -1;
-	c->came = now();
+	c->came = c->used = now();
+	set_pace(g, c->fd);
 	if (g->local)
 		c->refused = c->fd < 0 || is_stranger(c->fd);
 	else if (from && from->client_addr)
@@ -110,6 +121,8 @@ static void add(struct serve_guard *g, struct MHD_Connection *of,
 	if (!g->first)
 		pthread_cond_signal(&g->wake);
 	g->first = c;
+	if (!g->local)
+		shut(serve_crowd(g->first, c));
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -140,7 +153,30 @@ void guard_proven(struct serve_guard *g, struct serve_connection *c)
 	if (!c)
 		return;
 	pthread_mutex_lock(&g->lock);
-	c->proven = true;
+	if (!c->proven) {
+		c->proven = true;
+		if (!g->local)
+			shut(serve_crowd(g->first, c));
+	}
+	pthread_mutex_unlock(&g->lock);
+}
+
+void guard_busy(struct serve_guard *g, struct serve_connection *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&g->lock);
+	c->busy++;
+	pthread_mutex_unlock(&g->lock);
+}
+
+void guard_idle(struct serve_guard *g, struct serve_connection *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&g->lock);
+	c->busy--;
+	c->used = now();
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -150,7 +186,7 @@ static void sweep(struct serve_guard *g, uint64_t at)
 {
 	for (struct serve_connection *c = g->first; c; c = c->next)
 		if (!c->proven && at - c->came >= SERVE_GRACE * SECOND)
-			shutdown(c->fd, SHUT_RDWR);
+			shut(c);
 }
 
 static void *sweeper(void *arg)

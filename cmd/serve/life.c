@@ -25,6 +25,7 @@ static enum serve_end judge(struct serve_life *l, int signal, bool gone)
 				   .begun = l->begun,
 				   .deadline = l->deadline,
 				   .detached = l->o->detach,
+				   .idle = (double)l->o->idle,
 				   .orphan = serve_is_orphan(),
 				   .gone = gone };
 
@@ -54,6 +55,63 @@ static void undo(struct serve_life *l)
 	serve_place_close(&l->place);
 }
 
+/*
+ * The book of those who were listed, if it is not there: it may never have
+ * been, or hpdsl-stage has put its own in that place.
+ */
+static int put_book(struct serve_life *l, struct hpdsl_error *err)
+{
+	struct serve_hosts *h = &l->hosts;
+	struct hpdsl_serve_book b;
+	int r;
+
+	if (!h->nodes)
+		return 0;
+	hpdsl_serve_book(l->s, &b);
+	if (b.any && memcmp(b.id, h->book.id, sizeof(b.id)) == 0)
+		return 0;
+	r = hpdsl_serve_put_book(l->s, &h->book, h->nodes, h->n, h->node, err);
+	return r < 0 ? r : hpdsl_serve_look(l->s, err);
+}
+
+/* What is a share of a link follows from the book. */
+static void set_rate(struct serve_life *l)
+{
+	const struct serve_options *o = l->o;
+	struct hpdsl_serve_book b;
+	uint64_t rate = o->rate;
+
+	if (o->percent) {
+		hpdsl_serve_book(l->s, &b);
+		/* a million bits a second, in bytes */
+		rate = (uint64_t)b.mbits * 125000 * o->percent / 100;
+		if (b.any && b.nodes > 1 && !rate && !l->speed_told) {
+			cmd_warning("%s: how fast this node's interface is, is "
+				    "not known, and --rate=%u%% of it is no "
+				    "limit",
+				    l->place.path, (unsigned)o->percent);
+			l->speed_told = true;
+		}
+	}
+	hpdsl_serve_rate(l->s, rate);
+}
+
+/* The lines of all nodes' servers are in one log. */
+static void name_it(const struct serve_life *l)
+{
+	struct hpdsl_serve_book b = { .any = false };
+	char text[96];
+
+	if (l->s)
+		hpdsl_serve_book(l->s, &b);
+	if (b.any)
+		snprintf(text, sizeof(text), "node %u (%.64s)",
+			 (unsigned)b.node, l->self.host);
+	else
+		snprintf(text, sizeof(text), "%.64s", l->self.host);
+	cmd_message_of(text);
+}
+
 static void tell_begin(const struct serve_life *l)
 {
 	struct hpdsl_serve_book b;
@@ -61,7 +119,8 @@ static void tell_begin(const struct serve_life *l)
 	if (l->o->quiet)
 		return;
 	hpdsl_serve_book(l->s, &b);
-	cmd_message("%s: serving, socket %s%s", l->place.path, l->place.socket,
+	cmd_message("%s: serving, socket %s%s", l->place.path,
+		    l->listeners.local.fd < 0 ? "none" : l->place.socket,
 		    b.any ? "" : "; no book of the job's nodes yet");
 }
 
@@ -81,6 +140,13 @@ static int not_staged(struct serve_life *l, struct hpdsl_error *err)
 	return err->code;
 }
 
+static int open_core(struct serve_life *l, struct hpdsl_error *err)
+{
+	const struct hpdsl_serve_options opt = { .memory = l->o->memory_cache };
+
+	return hpdsl_serve_open(l->o->local, &opt, &l->s, err);
+}
+
 /* -ENOENT: it is not there yet, or not any more. */
 static int begin(struct serve_life *l, struct hpdsl_error *err)
 {
@@ -90,21 +156,27 @@ static int begin(struct serve_life *l, struct hpdsl_error *err)
 		return r < 0 ? r : -ENOENT;
 	if (!serve_place_is_staged(&l->place))
 		return not_staged(l, err);
+	/* which who is asked says of itself */
+	l->begun = l->said = serve_now();
+	l->self = serve_holder_self();
 	l->lock = serve_lock_take(&l->place, err);
 	r = l->lock < 0 ? l->lock : 0;
 	if (r == 0)
-		r = hpdsl_serve_open(l->o->local, NULL, &l->s, err);
+		r = open_core(l, err);
+	if (r == 0)
+		r = put_book(l, err);
 	if (r == 0)
 		r = serve_listeners_open(l, err);
 	if (r < 0) {
 		undo(l);
 		return r;
 	}
-	l->begun = l->said = serve_now();
-	l->self = serve_holder_self();
+	set_rate(l);
+	name_it(l);
 	tell_begin(l);
 	serve_listeners_look(l);
-	serve_detach_ready(l->ready, l->place.socket);
+	serve_detach_ready(l->ready,
+			   l->listeners.local.fd < 0 ? "" : l->place.socket);
 	l->ready = -1;
 	return 0;
 }
@@ -164,13 +236,19 @@ static int open_anew(struct serve_life *l, struct hpdsl_error *err)
 	serve_listeners_close(l);
 	hpdsl_serve_close(l->s);
 	l->s = NULL;
-	r = hpdsl_serve_open(l->o->local, NULL, &l->s, err);
+	r = open_core(l, err);
+	if (r == 0)
+		r = put_book(l, err);
+	if (r == 0)
+		name_it(l);
 	if (r == 0 && l->drain > 0)
 		hpdsl_serve_drain(l->s, true);
 	if (r == 0)
 		r = serve_listeners_open(l, err);
-	if (r == 0)
+	if (r == 0) {
+		set_rate(l);
 		serve_listeners_look(l);
+	}
 	return r;
 }
 
@@ -184,6 +262,10 @@ static int look(struct serve_life *l, struct hpdsl_error *err)
 		return 1;
 	if (r != HPDSL_ECHANGED) {
 		tell_trouble(l, err->msg);
+		if (put_book(l, err) < 0)
+			tell_trouble(l, err->msg);
+		set_rate(l);
+		name_it(l);
 		if (!serve_listeners_look(l))
 			return 0;
 	}
@@ -277,6 +359,7 @@ static int finish(struct serve_life *l, enum serve_end e, int signal,
 	if (l->o->report && serve_report(l) && !status)
 		status = CMD_TROUBLE;
 	undo(l);
+	serve_hosts_free(&l->hosts);
 	return status;
 }
 
@@ -305,13 +388,19 @@ int serve_run(const struct serve_options *o, pid_t launcher)
 		l.listeners.tcp[i].fd = -1;
 	if (o->report && cmd_file_try(o->report, &err) < 0)
 		return cmd_tell(&err);
+	status = serve_hosts_read(&o->hosts, &l.hosts);
+	if (status)
+		return status;
 	l.begun = serve_now();
 	if (o->deadline)
 		l.deadline = l.begun + (double)o->deadline;
-	if (o->detach && serve_detach(&l.ready, &status) < 0)
+	if (o->detach && serve_detach(&l.ready, &status) < 0) {
+		serve_hosts_free(&l.hosts);
 		return status;
+	}
 	keep_to_itself();
 	l.self = serve_holder_self();
+	name_it(&l);
 	serve_signals_begin(o->local, launcher, o->detach);
 	cmd_allow_open_files();
 	r = wait_for(&l, &e, &signal, &err);

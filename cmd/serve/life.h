@@ -6,6 +6,7 @@
 #ifndef CMD_SERVE_LIFE_H
 #define CMD_SERVE_LIFE_H
 
+#include "hosts.h"
 #include "serve.h"
 
 #include <pthread.h>
@@ -13,9 +14,14 @@
 #include <sys/un.h>
 
 struct serve_options {
-	const char *local, *report;
+	const char *local, *report, *interface;
+	struct serve_hosts_options hosts;
+	uint64_t rate;	   /* bytes a second, 0: any; or .. */
+	uint32_t percent;  /* .. of what the interface can do */
 	uint64_t deadline; /* seconds; 0: none */
-	bool status, stop, detach, no_tcp, quiet, json;
+	uint64_t idle;	   /* seconds without a request; 0: any */
+	uint64_t memory_cache;
+	bool status, stop, probe, detach, no_tcp, quiet, json;
 };
 
 void serve_parse(int argc, char **argv, struct serve_options *o);
@@ -63,10 +69,6 @@ struct serve_holder {
 /* One line, and back: false, it is none. */
 int serve_holder_format(const struct serve_holder *h, char *ret, size_t cap);
 bool serve_holder_parse(const char *text, struct serve_holder *ret);
-/* Its start, of what /proc/PID/stat says. */
-bool serve_start_of(const char *stat, uint64_t *ret);
-/* The same of a process; 0: it is not there, or hidden. */
-uint64_t serve_process_start(pid_t pid);
 struct serve_holder serve_holder_self(void);
 
 /* Gives the descriptor that holds it.  -EBUSY: another server does. */
@@ -87,9 +89,12 @@ void serve_unix_remove(const struct serve_place *p);
 /* The server's end of it has to be of this user: its process, or 0. */
 int serve_unix_connect(const struct serve_place *p, int seconds, pid_t *ret_pid,
 		       struct hpdsl_error *err);
-/* On the first of these ports that is free.  -EADDRINUSE: none is. */
-int serve_tcp_listen(uint16_t first, uint16_t ports, uint16_t *ret_port,
-		     struct hpdsl_error *err);
+/*
+ * On the first of these ports that is free, of this address; NULL: of all.
+ * -EADDRINUSE: none is.
+ */
+int serve_tcp_listen(const uint8_t *ip, uint16_t first, uint16_t ports,
+		     uint16_t *ret_port, struct hpdsl_error *err);
 
 /* ---- listeners.c: sockets, and the threads behind them --------------------
  */
@@ -118,6 +123,7 @@ struct serve_life {
 	struct serve_place place;
 	struct hpdsl_serve *s;
 	struct serve_listeners listeners;
+	struct serve_hosts hosts;
 	int lock, ready; /* ready: who waits for a detached one; -1 */
 	/* Times of serve_now(); 0: none. */
 	double begun, drain, deadline;
@@ -129,6 +135,7 @@ struct serve_life {
 	uint16_t port;	    /* 0: none */
 	const char *end;    /* why it has ended; NULL: it has not */
 	char trouble[1020]; /* the last that was told; "": none */
+	bool speed_told;    /* that nobody knows it */
 };
 
 int serve_listeners_open(struct serve_life *l, struct hpdsl_error *err);
@@ -145,11 +152,17 @@ char *serve_status_json(void *arg);
 char *serve_summary(const struct hpdsl_serve_stats *s);
 int serve_report(struct serve_life *l);
 
+/* ---- peers.c: what readers of this node saw of the others -------------- */
+
+/* Members no_peer and peers; s NULL: there is nothing yet. */
+void serve_peers_json(struct cmd_json *j, struct hpdsl_serve *s);
+/* Of the same JSON, in lines: the worst ones, and how many are well. */
+void serve_peers_print(const char *json);
+
 /* ---- end.c: when it ends: pure ---------------------------------------- */
 
 #define SERVE_QUIET_FOR 2.0   /* seconds without a request end a drain */
 #define SERVE_DRAIN_MOST 30.0 /* and it lasts no longer */
-#define SERVE_IDLE_MOST 600.0 /* seconds; one that is detached */
 
 enum serve_end {
 	SERVE_GOES_ON,
@@ -164,6 +177,7 @@ enum serve_end {
 /* Times of serve_now(); 0: not so. */
 struct serve_seen {
 	double now, begun, asked, drain, deadline;
+	double idle; /* seconds that one that is detached may be so */
 	bool detached, orphan, gone;
 	int signal;
 	uint64_t owes; /* bytes that are on their way */
@@ -206,7 +220,13 @@ int serve_ask_status(const struct serve_place *p, char **ret,
  * another one as it stands.  false: there is none, or it is longer than cap.
  */
 bool serve_field(const char *json, const char *name, char *ret, size_t cap);
+/* The same of a count; 0: there is none. */
+uint64_t serve_number(const char *json, const char *name);
 int serve_show(const struct serve_options *o);
 int serve_stop(const struct serve_options *o);
+
+/* ---- probe.c: of the job's other nodes -------------------------------- */
+
+int serve_probe(const struct serve_options *o);
 
 #endif

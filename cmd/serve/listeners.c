@@ -6,6 +6,7 @@
  */
 #include "life.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,6 +51,47 @@ static bool add(struct serve_life *l, const struct serve_listener *d)
 	return went;
 }
 
+/*
+ * The address of the interface that was named, by which the others know this
+ * node; NULL: they know none of them.
+ */
+static const uint8_t *find_address(const struct serve_life *l,
+				   const struct hpdsl_serve_book *b,
+				   struct hpdsl_error *err)
+{
+	const char *only = l->o->interface;
+	struct hpdsl_peer_node own = { .offers = 0 };
+
+	if (!strchr(only, '/') &&
+	    hpdsl_peer_interfaces(only, NULL, &own, err) < 0)
+		return NULL;
+	for (uint32_t i = 0; i < b->addresses; i++) {
+		if (hpdsl_peer_is_in(only, b->ip[i]))
+			return b->ip[i];
+		for (uint32_t k = 0; k < own.offers; k++)
+			if (memcmp(b->ip[i], own.offer[k].ip, 16) == 0)
+				return b->ip[i];
+	}
+	snprintf(err->msg, sizeof(err->msg),
+		 "%s: the book has no address of '%.64s' of this node",
+		 l->place.path, only);
+	return NULL;
+}
+
+static int open_port(const struct serve_life *l,
+		     const struct hpdsl_serve_book *b, uint16_t *ret_port,
+		     struct hpdsl_error *err)
+{
+	const uint8_t *ip = NULL;
+
+	if (l->o->interface) {
+		ip = find_address(l, b, err);
+		if (!ip)
+			return -ENODEV;
+	}
+	return serve_tcp_listen(ip, b->port, b->ports, ret_port, err);
+}
+
 /* Nothing of this ends a server: its node's tools have the other socket. */
 static bool add_tcp(struct serve_life *l, const struct hpdsl_serve_book *b)
 {
@@ -57,7 +99,7 @@ static bool add_tcp(struct serve_life *l, const struct hpdsl_serve_book *b)
 	struct hpdsl_error err;
 	bool went;
 
-	d.fd = serve_tcp_listen(b->port, b->ports, &d.port, &err);
+	d.fd = open_port(l, b, &d.port, &err);
 	if (d.fd < 0) {
 		if (l->listeners.told != b->port)
 			cmd_warning("%s; other nodes cannot read from this one",
@@ -95,7 +137,13 @@ int serve_listeners_open(struct serve_life *l, struct hpdsl_error *err)
 	struct serve_listeners *d = &l->listeners;
 
 	d->local.fd = serve_unix_listen(&l->place, err);
-	return d->local.fd < 0 ? d->local.fd : start(l, &d->local, err);
+	if (d->local.fd >= 0)
+		return start(l, &d->local, err);
+	/* where it is anybody may have been before */
+	if (!l->place.elsewhere || l->o->no_tcp)
+		return d->local.fd;
+	cmd_warning("%s; tools of this node are not served", err->msg);
+	return 0;
 }
 
 void serve_listeners_close(struct serve_life *l)

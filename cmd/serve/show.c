@@ -18,17 +18,6 @@ static int nobody(const struct serve_options *o)
 
 /* ---- --status --------------------------------------------------------- */
 
-static uint64_t number(const char *json, const char *name)
-{
-	char text[32];
-	uint64_t n = 0;
-
-	if (!serve_field(json, name, text, sizeof(text)) ||
-	    cmd_parse_count(text, &n) < 0)
-		return 0;
-	return n;
-}
-
 /* As it may be printed; the caller frees it. */
 static char *word(const char *json, const char *name)
 {
@@ -49,14 +38,34 @@ static void print_nodes(const char *json)
 		cmd_print("  no book of the job's nodes, ");
 	else if (strcmp(port, "null") == 0)
 		cmd_print("  node %llu of %llu, book %s, no port, ",
-			  (unsigned long long)number(json, "node"),
-			  (unsigned long long)number(json, "nodes"), book);
+			  (unsigned long long)serve_number(json, "node"),
+			  (unsigned long long)serve_number(json, "nodes"),
+			  book);
 	else
 		cmd_print("  node %llu of %llu, book %s, port %s, ",
-			  (unsigned long long)number(json, "node"),
-			  (unsigned long long)number(json, "nodes"), book,
+			  (unsigned long long)serve_number(json, "node"),
+			  (unsigned long long)serve_number(json, "nodes"), book,
 			  port);
 	cmd_print("socket %s\n", socket);
+}
+
+/* What matters of the rest, if there was any of it. */
+static void print_more(const char *json)
+{
+	const uint64_t adopted = serve_number(json, "adopted"),
+		       bytes = serve_number(json, "adopted_bytes"),
+		       memory = serve_number(json, "memory_bytes"),
+		       busy = serve_number(json, "busy"),
+		       unproven = serve_number(json, "unproven");
+
+	if (adopted || bytes)
+		cmd_print("  adopted %s; %s from the origin, %s in memory\n",
+			  cmd_many(adopted, "chunk").s, cmd_bytes(bytes).s,
+			  cmd_bytes(memory).s);
+	if (busy || unproven)
+		cmd_print("  put off %s, refused %s\n",
+			  cmd_many(busy, "request").s,
+			  cmd_many(unproven, "request").s);
 }
 
 static void print_text(const struct serve_options *o, const char *json)
@@ -64,24 +73,26 @@ static void print_text(const struct serve_options *o, const char *json)
 	cmd_auto_free char *state = word(json, "state"),
 			   *host = word(json, "host"), *job = word(json, "job");
 	const struct hpdsl_serve_stats s = {
-		.requests = number(json, "requests"),
-		.bytes = number(json, "bytes"),
-		.local_requests = number(json, "local_requests"),
-		.local_bytes = number(json, "local_bytes"),
+		.requests = serve_number(json, "requests"),
+		.bytes = serve_number(json, "bytes"),
+		.local_requests = serve_number(json, "local_requests"),
+		.local_bytes = serve_number(json, "local_bytes"),
 	};
 	cmd_auto_free char *summary = serve_summary(&s);
 	bool named = *job && strcmp(job, "null") != 0;
 
 	cmd_print("%s: %s since %s UTC, pid %llu on %s%s%s\n", o->local, state,
-		  cmd_time((int64_t)number(json, "since")).s,
-		  (unsigned long long)number(json, "pid"), host,
+		  cmd_time((int64_t)serve_number(json, "since")).s,
+		  (unsigned long long)serve_number(json, "pid"), host,
 		  named ? ", " : "", named ? job : "");
 	print_nodes(json);
 	cmd_print("  %llu of %s here, %llu coming\n",
-		  (unsigned long long)number(json, "here"),
-		  cmd_many(number(json, "chunks"), "chunk").s,
-		  (unsigned long long)number(json, "coming"));
+		  (unsigned long long)serve_number(json, "here"),
+		  cmd_many(serve_number(json, "chunks"), "chunk").s,
+		  (unsigned long long)serve_number(json, "coming"));
 	cmd_print("  %s\n", summary);
+	print_more(json);
+	serve_peers_print(json);
 }
 
 int serve_show(const struct serve_options *o)
@@ -118,7 +129,7 @@ int serve_show(const struct serve_options *o)
  */
 static bool is_that(const struct serve_place *p, const struct serve_holder *h)
 {
-	uint64_t start = h->pid ? serve_process_start(h->pid) : 0;
+	uint64_t start = h->pid ? cmd_process_start(h->pid) : 0;
 	struct hpdsl_error err;
 	pid_t pid = 0;
 	int fd;

@@ -24,27 +24,6 @@ static int fail(const char *what, int code, const char *why,
 
 /* ---- The Unix socket -------------------------------------------------- */
 
-/* "/tmp/hpdsl-1000", ours and nobody else's, whoever made it. */
-static int open_elsewhere(const char *folder, bool make,
-			  struct hpdsl_error *err)
-{
-	struct stat st;
-	int dir;
-
-	if (make && mkdir(folder, 0700) < 0 && errno != EEXIST)
-		return fail(folder, -errno, strerror(errno), err);
-	dir = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0)
-		return fail(folder, -errno, strerror(errno), err);
-	if (fstat(dir, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 077) {
-		close(dir);
-		return fail(folder, -EPERM,
-			    "is another user's, or others have rights to it",
-			    err);
-	}
-	return dir;
-}
-
 /* The folder that the socket is in, to be closed, and its name there. */
 static int open_folder(const struct serve_place *p, bool make,
 		       const char **ret_name, struct hpdsl_error *err)
@@ -57,7 +36,7 @@ static int open_folder(const struct serve_place *p, bool make,
 	if (p->elsewhere) {
 		snprintf(folder, sizeof(folder), "%.*s",
 			 (int)(slash - p->socket), p->socket);
-		return open_elsewhere(folder, make, err);
+		return cmd_own_folder(folder, make, err);
 	}
 	dir = fcntl(p->dir, F_DUPFD_CLOEXEC, 3);
 	return dir < 0 ? fail(p->path, -errno, strerror(errno), err) : dir;
@@ -216,7 +195,7 @@ static int tcp_socket(bool *six)
 
 /* A socket that could not be bound is not used again: listen() may be what
  * finds the port taken. */
-static int try_port(uint16_t port)
+static int try_port(const uint8_t *ip, uint16_t port)
 {
 	bool six;
 	int fd = tcp_socket(&six), r;
@@ -224,6 +203,11 @@ static int try_port(uint16_t port)
 				   .sin6_port = htons(port) };
 	struct sockaddr_in a4 = { .sin_family = AF_INET,
 				  .sin_port = htons(port) };
+
+	if (ip) {
+		memcpy(&a6.sin6_addr, ip, 16);
+		memcpy(&a4.sin_addr, ip + 12, 4);
+	}
 
 	if (fd < 0)
 		return fd;
@@ -237,13 +221,13 @@ static int try_port(uint16_t port)
 	return fd;
 }
 
-int serve_tcp_listen(uint16_t first, uint16_t ports, uint16_t *ret_port,
-		     struct hpdsl_error *err)
+int serve_tcp_listen(const uint8_t *ip, uint16_t first, uint16_t ports,
+		     uint16_t *ret_port, struct hpdsl_error *err)
 {
 	int r = -EADDRINUSE;
 
 	for (uint32_t i = 0; i < ports && first + i <= UINT16_MAX; i++) {
-		r = try_port((uint16_t)(first + i));
+		r = try_port(ip, (uint16_t)(first + i));
 		if (r >= 0) {
 			*ret_port = (uint16_t)(first + i);
 			return r;

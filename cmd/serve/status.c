@@ -39,15 +39,24 @@ static void put_stats(struct cmd_json *j, const struct hpdsl_serve_stats *s)
 		     { "absent", s->absent },
 		     { "busy", s->busy },
 		     { "wrong", s->wrong },
+		     { "cold", s->cold },
+		     { "cold_bytes", s->cold_bytes },
 		     { "local_requests", s->local_requests },
 		     { "local_bytes", s->local_bytes },
 		     { "fetched_bytes", s->fetched_bytes },
 		     { "adopted", s->adopted },
 		     { "adopted_bytes", s->adopted_bytes },
-		     { "owed_bytes", s->owes } };
+		     { "rehomed", s->rehomed },
+		     { "adopted_peer_bytes", s->adopted_peer_bytes },
+		     { "passed_bytes", s->passed_bytes },
+		     { "memory_bytes", s->memory_bytes },
+		     { "owed_bytes", s->owes },
+		     { "rate", s->rate },
+		     { "rate_waits", s->paced } };
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		cmd_json_u64(j, rows[i].name, rows[i].n);
+	cmd_json_real(j, "rate_seconds", (double)s->paced_ns / 1e9);
 }
 
 static void put(struct cmd_json *j, struct serve_life *l)
@@ -81,6 +90,7 @@ static void put(struct cmd_json *j, struct serve_life *l)
 	cmd_json_real(j, "seconds", serve_now() - l->begun);
 	put_book(j, &b, port);
 	put_stats(j, &s);
+	serve_peers_json(j, l->s);
 	cmd_json_line(j);
 }
 

@@ -126,7 +126,7 @@ static void put_job(const struct book *b, char *text, size_t size)
 	const char *user = getenv("LOGNAME");
 	char number[24];
 
-	if (run_job_name(text, size))
+	if (cmd_job_name(text, size))
 		return;
 	snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
 	snprintf(text, size, "%.32s@%.63s, %.20s UTC", user ? user : number,

@@ -81,25 +81,6 @@ static int check_twins(struct stage_run *r)
 /* ---- All locks or none ------------------------------------------------ */
 
 /* For those who wait for this job. */
-const char *run_job_name(char *text, size_t size)
-{
-	static const char *const known[][2] = {
-		{ "Slurm", "SLURM_JOB_ID" }, { "PBS", "PBS_JOBID" },
-		{ "LSF", "LSB_JOBID" },	     { "Fujitsu", "PJM_JOBID" },
-		{ "Flux", "FLUX_JOB_ID" },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		const char *id = getenv(known[i][1]);
-
-		if (!id)
-			continue;
-		snprintf(text, size, "%s job %.80s", known[i][0], id);
-		return text;
-	}
-	return NULL;
-}
-
 static int open_stage(struct stage_step *s)
 {
 	struct stage_run *r = s->r;
@@ -107,7 +88,7 @@ static int open_stage(struct stage_step *s)
 	const struct hpdsl_stage_at at = {
 		.node = r->j->node,
 		.nodes = r->j->nodes,
-		.job = run_job_name(job, sizeof(job)),
+		.job = cmd_job_name(job, sizeof(job)),
 		.io = r->io,
 	};
 

@@ -87,7 +87,6 @@ int run_index(struct stage_run *r);
 int run_place(struct stage_run *r, bool write);
 int run_lock(struct stage_run *r); /* lock.c */
 /* "Slurm job 4711"; NULL: of no batch system that is known. */
-const char *run_job_name(char *text, size_t size);
 int run_who_has(struct stage_run *r); /* who_has.c: plan, and holders */
 bool run_lacks(void *arg, uint32_t node, uint64_t chunk);
 int run_sides(struct stage_run *r); /* sides.c */

@@ -191,6 +191,10 @@ static int gather_run(struct hp_lint *l, struct hpdsl_error *err)
 	for (size_t i = 0; r == 0 && i < l->run_n; i++) {
 		l->names[i] = (struct hp_name){ s, strlen(s) };
 		s += l->names[i].len + 1;
+		/* A NUL in it: the index it came from is being written. */
+		if (l->names[i].len < l->key_len)
+			r = hp_fail(err, HPDSL_ECORRUPT,
+				    "a name has changed while it was read");
 	}
 	return r;
 }

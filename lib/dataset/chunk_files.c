@@ -157,14 +157,32 @@ static void peer_failed(const struct hpdsl_dataset *ds,
 			const struct hpdsl_chunk *c, const struct hp_source *f,
 			int code, struct hp_tried *tried)
 {
-	if (code == HPDSL_ECORRUPT && f->ops->bad)
-		f->ops->bad(f);
+	if (code == HPDSL_ECORRUPT)
+		hp_stage_peer_bad(ds->stage);
+	if (code == HPDSL_ECORRUPT && f->sent &&
+	    f->sent->all != HP_SENT_SEVERAL) {
+		tried->suspect = f->sent->all;
+		tried->suspect_at = f->at;
+	}
 	if (code != HP_OTHER_FORM) {
 		tried->asked = HP_ASKED_ALL;
 		return;
 	}
 	tried->asked |= f->ops->plain ? HP_ASKED_PLAIN : HP_ASKED_STORED;
 	hp_stage_plain(ds->stage, c, !f->ops->plain);
+}
+
+void hp_chunk_file_right(const struct hpdsl_dataset *ds,
+			 const struct hpdsl_chunk *c, struct hp_tried *tried)
+{
+	struct hp_source s;
+
+	if (tried->suspect == HP_SENT_NOBODY)
+		return;
+	s = hp_source_of(ds->sources, tried->suspect_at, ds->io, c->number);
+	if (s.ops->bad)
+		s.ops->bad(&s, tried->suspect);
+	tried->suspect = HP_SENT_NOBODY;
 }
 
 bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
@@ -255,8 +273,10 @@ int hp_chunk_file_get(const struct hpdsl_dataset *ds,
 	struct hpdsl_error why;
 	int r = hp_chunk_file_try(ds, c, quit, ret, tried, &why);
 
-	if (r < 0 && ret->at == HP_AT_ORIGIN)
+	if (r < 0 && ret->at == HP_AT_ORIGIN) {
+		tried->origin = why;
 		return hp_chunk_file_nowhere(ds, c, &tried->here, &why, err);
+	}
 	return r < 0 ? hp_fail(err, r, "%s", why.msg) : 0;
 }
 

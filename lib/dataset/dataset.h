@@ -39,7 +39,13 @@ enum { HP_CHUNK_FILES = 2048 };
 struct hp_tried {
 	struct hpdsl_error here; /* why what is here, or at other nodes, is of
 				    no use; code 0: it was not tried */
-	uint8_t asked;		 /* peers, for these forms: HP_ASKED_.. */
+	/* Why the origin's cannot be had, or else is of no use; code 0: it was
+	 * not tried. */
+	struct hpdsl_error origin;
+	uint8_t asked; /* peers, for these forms: HP_ASKED_.. */
+	/* Who sent what is wrong, HP_SENT_.., if others have it right. */
+	uint32_t suspect;
+	enum hp_chunk_at suspect_at;
 };
 
 /*
@@ -94,6 +100,9 @@ bool hp_chunk_file_failed(const struct hpdsl_dataset *ds,
 			  const struct hpdsl_chunk *c,
 			  const struct hp_source *f, int code,
 			  struct hp_tried *tried);
+/* What others sent wrong another source has right: it was not the dataset. */
+void hp_chunk_file_right(const struct hpdsl_dataset *ds,
+			 const struct hpdsl_chunk *c, struct hp_tried *tried);
 /* For the caches: the chunk's number and, in the upper half, which copy. */
 static inline uint64_t hp_chunk_file_key(const struct hpdsl_chunk *c,
 					 enum hp_chunk_at at)

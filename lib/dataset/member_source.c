@@ -25,7 +25,7 @@ int hp_member_source_fail(const struct hp_member_source *r, int code,
 static int fail(const struct hp_member_source *r, const struct hpdsl_error *why)
 {
 	if (r->rest)
-		return hp_chunk_file_both(why, &r->origin, r->err);
+		return hp_chunk_file_both(why, &r->tried.origin, r->err);
 	if (r->tried.here.code)
 		return hp_chunk_file_both(&r->tried.here, why, r->err);
 	return hp_fail(r->err, why->code, "%s", why->msg);
@@ -56,6 +56,8 @@ static int opened(struct hp_member_source *r, struct hpdsl_error *err)
 {
 	r->open = true;
 	r->decoder = NULL;
+	r->sent = (struct hp_sent){ 0 };
+	r->file.sent = &r->sent;
 	if (!hp_source_has_frames(&r->file, &r->chunk))
 		return 0;
 	r->decoder = hp_decoder_get(r->ds->frames,
@@ -93,10 +95,21 @@ static int take_rest(struct hp_member_source *r, const struct hpdsl_error *why)
 	hp_member_source_end(r);
 	if (!hp_chunk_file_rest(r->ds, &r->chunk, &r->file))
 		return 0;
-	r->origin = *why;
+	r->tried.origin = *why;
 	r->rest = true;
 	e = opened(r, r->err);
 	return e < 0 ? e : 1;
+}
+
+/* The origin cannot be opened, for this reason. */
+static int open_rest(struct hp_member_source *r, const struct hpdsl_error *why)
+{
+	int e = take_rest(r, why);
+
+	if (e == 0)
+		return hp_chunk_file_nowhere(r->ds, &r->chunk, &r->tried.here,
+					     why, r->err);
+	return e < 0 ? e : 0;
 }
 
 /* The one that is to be read; what is left here if that cannot be opened. */
@@ -111,16 +124,30 @@ static int open_file(struct hp_member_source *r)
 		return opened(r, r->err);
 	if (r->file.at != HP_AT_ORIGIN)
 		return hp_fail(r->err, e, "%s", why.msg);
-	e = after(r, e) == HP_AFTER_REST ? take_rest(r, &why) : 0;
-	if (e == 0)
-		return hp_chunk_file_nowhere(r->ds, &r->chunk, &r->tried.here,
-					     &why, r->err);
-	return e < 0 ? e : 0;
+	if (after(r, e) == HP_AFTER_REST)
+		return open_rest(r, &why);
+	return hp_chunk_file_nowhere(r->ds, &r->chunk, &r->tried.here, &why,
+				     r->err);
+}
+
+/* What the read that it is part of has found out. */
+static void take_tried(struct hp_member_source *r, const struct hp_tried *tried)
+{
+	struct hp_tried *t = &r->tried;
+
+	t->here.code = 0;
+	t->asked = tried ? tried->asked : 0;
+	t->suspect = tried ? tried->suspect : HP_SENT_NOBODY;
+	t->suspect_at = tried ? tried->suspect_at : HP_AT_PEER;
+	t->origin.code = 0;
+	if (tried && tried->origin.code)
+		t->origin = tried->origin;
 }
 
 int hp_member_source_begin(struct hp_member_source *r,
 			   const struct hpdsl_dataset *ds,
 			   const struct hpdsl_member *m,
+			   const struct hp_tried *tried,
 			   struct hpdsl_error *err)
 {
 	int e;
@@ -129,23 +156,36 @@ int hp_member_source_begin(struct hp_member_source *r,
 	r->m = *m;
 	r->open = false;
 	r->file.at = HP_AT_HERE;
-	r->tried = (struct hp_tried){ .asked = 0 };
+	take_tried(r, tried);
+	r->changes = 0;
 	r->looked = r->rest = r->given = false;
 	r->err = err;
 	e = hpdsl_chunk_get(ds, m->chunk, &r->chunk, err);
 	if (e == 0)
 		e = check_place(r);
-	return e == 0 ? open_file(r) : e;
+	if (e < 0)
+		return e;
+	return r->tried.origin.code ? open_rest(r, &r->tried.origin) :
+				      open_file(r);
 }
 
 int hp_member_source_next(struct hp_member_source *r,
 			  const struct hpdsl_member *m)
 {
+	int e;
+
 	r->m = *m;
-	/* of the last member */
-	r->tried = (struct hp_tried){ .asked = 0 };
+	/* Of the last member; who was asked in vain is not asked again. */
+	r->tried.here.code = r->tried.origin.code = 0;
+	r->tried.suspect = HP_SENT_NOBODY;
+	r->sent = (struct hp_sent){ 0 };
 	r->looked = false;
-	return check_place(r);
+	e = check_place(r);
+	if (e < 0 || !r->rest)
+		return e;
+	/* The origin may have this one. */
+	hp_member_source_end(r);
+	return open_file(r);
 }
 
 int hp_member_source_go_on(struct hp_member_source *r,
@@ -157,6 +197,7 @@ int hp_member_source_go_on(struct hp_member_source *r,
 	case HP_AFTER_END:
 		return fail(r, why);
 	case HP_AFTER_REST:
+		r->changes++;
 		e = take_rest(r, why);
 		return e ? e : fail(r, why);
 	case HP_AFTER_OTHER:
@@ -165,8 +206,10 @@ int hp_member_source_go_on(struct hp_member_source *r,
 			return fail(r, why);
 		break;
 	}
-	r->tried.here = *why;
-	r->looked = !hp_source_is_peer(r->file.at);
+	if (!r->tried.here.code)
+		r->tried.here = *why;
+	r->looked = r->looked || !hp_source_is_peer(r->file.at);
+	r->changes++;
 	hp_member_source_end(r);
 	e = open_file(r);
 	return e < 0 ? e : 1;

@@ -17,22 +17,24 @@ struct hp_member_source {
 	struct hp_source file;
 	struct hp_decoder *decoder; /* NULL: the file is not compressed */
 	struct hp_tried tried;	    /* of a stage directory */
-	/* Why the origin is of no use; code 0: it has not been found to be so.
-	 */
-	struct hpdsl_error origin;
-	bool looked; /* the member is bad here, not only its chunk */
-	bool rest;   /* the file is what is left of one that is bad */
-	bool given;  /* bytes of the member, which cannot be taken back */
+	struct hp_sent sent;	    /* who sent what is read of the member */
+	bool looked;	  /* the member is bad here, not only its chunk */
+	unsigned changes; /* of the file, since it was opened */
+	bool rest;	  /* the file is what is left of one that is bad */
+	bool given;	  /* bytes of the member, which cannot be taken back */
 	struct hpdsl_error *err;
 };
 
 /*
  * Opens the file of a member, which is as a copy of the index has it: 0, or
- * with *err set, which is kept for what follows.
+ * with *err set, which is kept for what follows.  tried, or NULL, says what
+ * was asked for the chunk in vain by a read that it is part of, and who is to
+ * be blamed if others have it right.
  */
 int hp_member_source_begin(struct hp_member_source *r,
 			   const struct hpdsl_dataset *ds,
 			   const struct hpdsl_member *m,
+			   const struct hp_tried *tried,
 			   struct hpdsl_error *err);
 /* Another member of the same chunk: 0, or the file's. */
 int hp_member_source_next(struct hp_member_source *r,
@@ -49,6 +51,11 @@ int hp_member_source_go_on(struct hp_member_source *r,
 /* All of such a member, into buf of its size; it is in read.c. */
 int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,
 		   void *buf, struct hpdsl_error *err);
+/* The same of one that a read of more has not got so far, which says *tried;
+ * the member is compared with the index. */
+int hp_member_read_on(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_member *m, struct hp_tried *tried,
+		      void *buf, struct hpdsl_error *err);
 
 /* "out/chunk-000017.tar: member 42 'a/b.jpg': why" */
 int hp_member_source_fail(const struct hp_member_source *r, int code,

@@ -79,39 +79,43 @@ static int check(struct hp_member_source *r, uint64_t hash)
 {
 	struct hpdsl_error why;
 
-	if (hash == r->m.checksum)
+	if (hash == r->m.checksum) {
+		hp_chunk_file_right(r->ds, &r->chunk, &r->tried);
 		return 0;
+	}
 	hp_member_source_fail(r, HPDSL_ECORRUPT, "checksum differs", &why);
 	return hp_member_source_go_on(r, &why);
 }
 
-struct sink {
-	int (*take)(void *arg, const void *buf, size_t n,
-		    struct hpdsl_error *err);
-	void *arg;
-};
-
-/* The member, piece by piece, to the sink, or nowhere without one. */
-static int pass(struct hp_member_source *r, void *buf, const struct sink *sink,
-		uint64_t *ret_hash)
+static size_t piece_at(const struct hp_member_source *r, uint64_t at)
 {
-	uint64_t size = r->m.size, at = 0;
+	return r->m.size - at < PIECE ? (size_t)(r->m.size - at) : PIECE;
+}
+
+/* The member, piece by piece: what is of two sources says nothing of either. */
+static int hash_all(struct hp_member_source *r, void *buf, uint64_t *ret)
+{
+	unsigned of = r->changes;
 	XXH3_state_t hash;
+	uint64_t at = 0;
 
 	XXH3_64bits_reset(&hash);
-	while (at < size) {
-		size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
+	while (at < r->m.size) {
+		size_t n = piece_at(r, at);
 		int e = read_at(r, at, buf, n);
 
 		if (e < 0)
 			return e;
-		XXH3_64bits_update(&hash, buf, n);
-		e = sink ? sink->take(sink->arg, buf, n, r->err) : 0;
-		if (e)
-			return e;
-		at += n;
+		if (r->changes != of && at) {
+			XXH3_64bits_reset(&hash);
+			at = 0;
+		} else {
+			XXH3_64bits_update(&hash, buf, n);
+			at += n;
+		}
+		of = r->changes;
 	}
-	*ret_hash = XXH3_64bits_digest(&hash);
+	*ret = XXH3_64bits_digest(&hash);
 	return 0;
 }
 
@@ -124,7 +128,7 @@ static int check_rest(struct hp_member_source *r)
 
 	if (!buf)
 		return hp_fail_nomem(r->err);
-	e = pass(r, buf, NULL, &hash);
+	e = hash_all(r, buf, &hash);
 	return e == 0 ? check(r, hash) : e;
 }
 
@@ -147,7 +151,8 @@ static int read_checked(struct hp_member_source *r, uint64_t offset, void *buf,
 /* What the caller hands in is compared with the index, not believed. */
 static int begin_same(struct hp_member_source *r,
 		      const struct hpdsl_dataset *ds,
-		      const struct hpdsl_member *m, struct hpdsl_error *err)
+		      const struct hpdsl_member *m,
+		      const struct hp_tried *tried, struct hpdsl_error *err)
 {
 	hp_auto_index_copy c;
 	int e;
@@ -157,7 +162,7 @@ static int begin_same(struct hp_member_source *r,
 	do
 		e = hp_index_copy_same(&c, m, err);
 	while (hp_index_copy_again(&c, &e, err));
-	return e == 0 ? hp_member_source_begin(r, ds, m, err) : e;
+	return e == 0 ? hp_member_source_begin(r, ds, m, tried, err) : e;
 }
 
 int hpdsl_member_read(const struct hpdsl_dataset *ds,
@@ -174,23 +179,44 @@ int hpdsl_member_read(const struct hpdsl_dataset *ds,
 			       m->number,
 			       hp_index_path_text(ds->index, m->number, name),
 			       m->size);
-	e = begin_same(&r, ds, m, err);
+	e = begin_same(&r, ds, m, NULL, err);
 	if (e == 0)
 		e = read_checked(&r, offset, buf, size);
 	hp_member_source_end(&r);
 	return hp_dataset_blame(ds, e, err);
 }
 
+static int read_all(struct hp_member_source *r, int begun, void *buf)
+{
+	int e = begun;
+
+	if (e == 0)
+		e = read_checked(r, 0, buf, (size_t)r->m.size);
+	hp_member_source_end(r);
+	return hp_dataset_blame(r->ds, e, r->err);
+}
+
 int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,
 		   void *buf, struct hpdsl_error *err)
 {
 	struct hp_member_source r;
-	int e = hp_member_source_begin(&r, ds, m, err);
+	int e = hp_member_source_begin(&r, ds, m, NULL, err);
 
+	return read_all(&r, e, buf);
+}
+
+int hp_member_read_on(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_member *m, struct hp_tried *tried,
+		      void *buf, struct hpdsl_error *err)
+{
+	struct hp_member_source r = { .ds = ds, .err = err };
+	int e = begin_same(&r, ds, m, tried, err);
+
+	e = read_all(&r, e, buf);
+	/* Whoever was blamed is so once. */
 	if (e == 0)
-		e = read_checked(&r, 0, buf, (size_t)m->size);
-	hp_member_source_end(&r);
-	return hp_dataset_blame(ds, e, err);
+		tried->suspect = HP_SENT_NOBODY;
+	return e;
 }
 
 /*
@@ -207,12 +233,18 @@ static int check_here(struct hp_member_source *r, void *buf)
 	do {
 		if (!r->ds->stage || r->file.at == HP_AT_ORIGIN)
 			return 0;
-		e = pass(r, buf, NULL, &hash);
+		e = hash_all(r, buf, &hash);
 		if (e == 0)
 			e = check(r, hash);
 	} while (e > 0);
 	return e;
 }
+
+struct sink {
+	int (*take)(void *arg, const void *buf, size_t n,
+		    struct hpdsl_error *err);
+	void *arg;
+};
 
 static uint64_t most_held(const struct hp_member_source *r)
 {
@@ -228,11 +260,62 @@ static int stream_small(struct hp_member_source *r, void *buf,
 	return e == 0 && size ? sink->take(sink->arg, buf, size, r->err) : e;
 }
 
+/*
+ * Of what was given: it has become bad just now, and the next read goes to
+ * another source.  Of two it may be either.
+ */
+static int check_given(struct hp_member_source *r, uint64_t hash, bool of_two)
+{
+	struct hpdsl_error why;
+	int e;
+
+	if (hash == r->m.checksum) {
+		hp_chunk_file_right(r->ds, &r->chunk, &r->tried);
+		return 0;
+	}
+	hp_member_source_fail(r, HPDSL_ECORRUPT,
+			      of_two ? "checksum differs, of what two sources "
+				       "gave" :
+				       "checksum differs",
+			      &why);
+	e = of_two ? 1 : hp_member_source_go_on(r, &why);
+	return e > 0 ? hp_fail(r->err, HPDSL_ECORRUPT, "%s", why.msg) : e;
+}
+
+/* What was found to be good, to the sink. */
+static int pass_on(struct hp_member_source *r, void *buf,
+		   const struct sink *sink)
+{
+	bool of_two = false;
+	XXH3_state_t hash;
+	uint64_t at = 0;
+
+	XXH3_64bits_reset(&hash);
+	while (at < r->m.size) {
+		unsigned of = r->changes;
+		size_t n = piece_at(r, at);
+		int e = read_at(r, at, buf, n);
+
+		if (e == 0 && r->changes != of) {
+			/* Of the next one this is not known yet. */
+			of_two = of_two || at;
+			e = check_here(r, buf);
+		} else if (e == 0) {
+			XXH3_64bits_update(&hash, buf, n);
+			e = sink->take(sink->arg, buf, n, r->err);
+			at += n;
+		}
+		if (e)
+			return e;
+	}
+	return check_given(r, XXH3_64bits_digest(&hash), of_two);
+}
+
 static int stream(struct hp_member_source *r, const struct sink *sink)
 {
-	uint64_t size = r->m.size, hash = 0, held = most_held(r);
-	uint64_t piece = held > PIECE ? held : PIECE;
-	hp_auto_free char *buf = hp_array(size < piece ? size : piece, 1);
+	uint64_t size = r->m.size, held = most_held(r);
+	hp_auto_free char *buf =
+		hp_array(size <= held || size < PIECE ? size : PIECE, 1);
 	int e;
 
 	if (!buf)
@@ -241,15 +324,7 @@ static int stream(struct hp_member_source *r, const struct sink *sink)
 		return stream_small(r, buf, sink);
 	e = check_here(r, buf);
 	r->given = true;
-	if (e == 0)
-		e = pass(r, buf, sink, &hash);
-	if (e)
-		return e;
-	e = check(r, hash);
-	/* It has become bad just now; the next read goes to the origin. */
-	return e > 0 ? hp_fail(r->err, HPDSL_ECORRUPT, "%s",
-			       r->tried.here.msg) :
-		       e;
+	return e == 0 ? pass_on(r, buf, sink) : e;
 }
 
 /* The caller's sink: what it says of itself is not about the dataset. */
@@ -276,7 +351,7 @@ int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 {
 	struct hp_member_source r;
 	struct given given = { sink, arg, 0 };
-	int e = begin_same(&r, ds, m, err);
+	int e = begin_same(&r, ds, m, NULL, err);
 
 	if (e == 0)
 		e = stream(&r, &(struct sink){ give, &given });
@@ -339,7 +414,7 @@ static int read_members(const struct hpdsl_dataset *ds,
 			r = hp_member_source_next(&k, &m);
 		} else {
 			hp_member_source_end(&k);
-			r = hp_member_source_begin(&k, ds, &m, err);
+			r = hp_member_source_begin(&k, ds, &m, NULL, err);
 		}
 		if (r == 0)
 			r = read_checked(&k, 0, buf, (size_t)m.size);

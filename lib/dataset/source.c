@@ -26,6 +26,15 @@ static void tell(void *arg, struct hp_source_stretch *s)
 	sem_post(arg);
 }
 
+/* Of what is read in several stretches it may be one of several. */
+static void note_sender(struct hp_sent *sent, uint32_t who)
+{
+	bool first = sent->all == HP_SENT_NOBODY;
+
+	sent->all = first || sent->all == who ? who : HP_SENT_SEVERAL;
+	sent->last = who;
+}
+
 ssize_t hp_source_wait(const struct hp_source *s, void *buf, size_t n,
 		       uint64_t offset)
 {
@@ -37,5 +46,7 @@ ssize_t hp_source_wait(const struct hp_source *s, void *buf, size_t n,
 	while (sem_wait(&done) < 0)
 		; /* by a signal */
 	sem_destroy(&done);
+	if (s->sent && v.got > 0)
+		note_sender(s->sent, v.sent);
 	return v.got;
 }

@@ -40,6 +40,14 @@ enum hp_chunk_at {
 	HP_SOURCES
 };
 
+/* Who sent: nobody who could be blamed, several, else his number and one. */
+enum { HP_SENT_NOBODY = 0 };
+#define HP_SENT_SEVERAL UINT32_MAX
+struct hp_sent {
+	uint32_t last; /* what was waited for last */
+	uint32_t all;  /* since this was zero */
+};
+
 /* A chunk at a source that was found to have it. */
 struct hp_source {
 	const struct hp_source_ops *ops;
@@ -48,6 +56,7 @@ struct hp_source {
 	enum hp_chunk_at at;
 	uint32_t chunk;
 	struct hp_cached_fd fd; /* -1: the source has none */
+	struct hp_sent *sent;	/* who sent is noted there; NULL: nowhere */
 };
 
 /* Bytes of a chunk in the source's form. */
@@ -55,7 +64,8 @@ struct hp_source_stretch {
 	uint64_t offset;
 	void *buf;
 	size_t n;
-	ssize_t got; /* set: as many; fewer, the end; -errno */
+	ssize_t got;   /* set: as many; fewer, the end; -errno */
+	uint32_t sent; /* set, by a source over a network: HP_SENT_.. */
 };
 
 /* Maybe by a thread of the source, which is to go on at once. */
@@ -102,8 +112,11 @@ struct hp_source_ops {
 	int64_t (*cached)(const struct hp_source *s, uint64_t offset,
 			  uint64_t n);
 	unsigned (*blame)(int code); /* HP_BLAME_.. */
-	/* What it gave of a chunk was found to be wrong.  NULL: as it may. */
-	void (*bad)(const struct hp_source *s);
+	/*
+	 * What one of them sent of a chunk, which is neither nobody nor
+	 * several, is wrong: another source has it right.  NULL: as it may.
+	 */
+	void (*bad)(const struct hp_source *s, uint32_t sent);
 	/* What it is called in messages of the dataset at path. */
 	void (*text)(const char *path, const char *name, char *buf,
 		     size_t room);

@@ -5,6 +5,7 @@
 #include "dataset/dataset.h"
 #include "peers/book_file.h"
 #include "peers/table.h"
+#include "peers/whom.h"
 #include "sys/clock.h"
 
 #include <stdio.h>
@@ -45,22 +46,13 @@ static bool form(void *arg, uint32_t chunk, enum hp_ask_kind kind,
 }
 
 /* Who looks is alone. */
-static bool take(struct hp_peer_source *p, uint32_t chunks,
-		 struct hp_client *client, const struct stat *book)
+static bool take(struct hp_peer_source *p, struct hp_client *client,
+		 const struct stat *book)
 {
 	struct hp_peer_client *now = malloc(sizeof *now);
-	uint32_t *last = p->last;
 
-	if (!last)
-		last = calloc(chunks ? chunks : 1, sizeof *last);
-	if (!now || !last) {
-		free(now);
+	if (!now)
 		return false;
-	}
-	/* Numbers are those of a book. */
-	for (uint32_t c = 0; c < chunks; c++)
-		__atomic_store_n(&last[c], 0, __ATOMIC_RELAXED);
-	p->last = last;
 	*now = (struct hp_peer_client){ now_of(p), client, book->st_ino,
 					book->st_ctim };
 	__atomic_store_n(&p->now, now, __ATOMIC_RELEASE);
@@ -83,7 +75,7 @@ static void open_by(struct hp_peer_source *p, const struct stat *book)
 	/* What is wrong with the book is the server's to say. */
 	if (hp_client_open(ds->io, ds->dir, ds->path, &facts, &client, &err) ==
 		    0 &&
-	    client && !take(p, facts.chunks, client, book))
+	    client && !take(p, client, book))
 		hp_client_close(client);
 }
 
@@ -181,10 +173,17 @@ static bool there(void *arg)
 struct asked {
 	struct hp_peer_source *p;
 	struct hp_source_stretch *s;
-	uint32_t chunk;
 	hp_source_done *done;
 	void *arg;
 };
+
+/* Who fetched it for all may have been given wrong bytes himself. */
+static uint32_t sender_of(const struct hp_client_got *got)
+{
+	if (got->n < 0 || got->adopted)
+		return HP_SENT_NOBODY;
+	return got->node == HP_NO_NODE ? HP_SENT_SEVERAL : got->node + 1;
+}
 
 static void answered(void *arg, const struct hp_client_got *got)
 {
@@ -194,11 +193,7 @@ static void answered(void *arg, const struct hp_client_got *got)
 								 got->n;
 	if (got->n == -EHOSTUNREACH && !got->other_form)
 		__atomic_store_n(&a->p->in_vain, true, __ATOMIC_RELAXED);
-	/* Who fetched it for all may have been given wrong bytes himself. */
-	if (got->n >= 0)
-		__atomic_store_n(&a->p->last[a->chunk],
-				 got->adopted ? 0 : got->node + 1,
-				 __ATOMIC_RELAXED);
+	a->s->sent = sender_of(got);
 	a->done(a->arg, a->s);
 	free(a);
 }
@@ -231,7 +226,7 @@ static void submit_one(const struct hp_source *s, struct hp_source_stretch *v,
 		done(arg, v);
 		return;
 	}
-	*a = (struct asked){ p, v, s->chunk, done, arg };
+	*a = (struct asked){ p, v, done, arg };
 	hp_client_submit(client_of(p), &want, answered, a);
 }
 
@@ -264,16 +259,9 @@ static unsigned blame(int code)
 	return code == -ENOMEM || code == -ECANCELED ? HP_BLAME_SELF : 0;
 }
 
-/* Of two nodes that send of one chunk at a time it may be the other one. */
-static void bad(const struct hp_source *s)
+static void bad(const struct hp_source *s, uint32_t sent)
 {
-	struct hp_peer_source *p = s->arg;
-	uint32_t node =
-		__atomic_exchange_n(&p->last[s->chunk], 0, __ATOMIC_RELAXED);
-
-	/* 0: nobody; or several, HP_NO_NODE, plus 1. */
-	if (node)
-		hp_client_bad(client_of(p), node - 1, s->chunk);
+	hp_client_bad(client_of(s->arg), sent - 1, s->chunk);
 }
 
 static void text(const char *path, const char *name, char *buf, size_t room)
@@ -328,7 +316,6 @@ void hp_peer_source_release(struct hp_peer_source *p)
 		free(now);
 		now = before;
 	}
-	free(p->last);
 }
 
 void hp_peer_source_count(const struct hp_peer_source *p,
@@ -345,17 +332,16 @@ void hp_peer_source_count(const struct hp_peer_source *p,
 	}
 }
 
-bool hp_peer_source_sender(const struct hp_peer_source *p, uint32_t chunk,
+bool hp_peer_source_sender(const struct hp_peer_source *p, uint32_t sent,
 			   char *buf, size_t room)
 {
-	struct hp_client *client = client_of(p);
-	uint32_t node =
-		client ? __atomic_load_n(&p->last[chunk], __ATOMIC_RELAXED) : 0;
+	const struct hp_client *client = client_of(p);
 
-	if (!node)
+	if (!client || sent == HP_SENT_NOBODY || sent == HP_SENT_SEVERAL ||
+	    sent > hp_client_book(client)->head.nodes)
 		return false;
-	snprintf(buf, room, "node %u (%s)", (unsigned)(node - 1),
-		 hp_book_host(hp_client_book(client), node - 1));
+	snprintf(buf, room, "node %u (%s)", (unsigned)(sent - 1),
+		 hp_book_host(hp_client_book(client), sent - 1));
 	return true;
 }
 

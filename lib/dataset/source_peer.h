@@ -29,7 +29,6 @@ struct hp_peer_source {
 	bool in_vain; /* atomic: somebody was asked so since it was looked at */
 	uint64_t looked; /* atomic: when somebody last tried to get one */
 	pid_t looking;	 /* atomic: somebody does */
-	uint32_t *last;	 /* atomic: who sent of each chunk, plus 1 */
 	bool off;
 };
 
@@ -43,9 +42,8 @@ void hp_peer_source_release(struct hp_peer_source *p);
 void hp_peer_source_count(const struct hp_peer_source *p,
 			  struct hpdsl_sources *ret);
 
-/* "node 3 (nid000007)", who was the last to send of the chunk: false, nobody
- * has, or several did at a time. */
-bool hp_peer_source_sender(const struct hp_peer_source *p, uint32_t chunk,
+/* "node 3 (nid000007)", who sent; false: nobody, or several. */
+bool hp_peer_source_sender(const struct hp_peer_source *p, uint32_t sent,
 			   char *buf, size_t room);
 
 /* A line for people that nobody has got yet: false, there is none. */

@@ -64,20 +64,19 @@ static uint8_t notes_of(const struct hp_stage_read *s, uint32_t chunk)
 	return __atomic_load_n(&s->notes[chunk], __ATOMIC_RELAXED);
 }
 
-/* Counts the chunk, the first time. */
-static void note(struct hp_stage_read *s, uint32_t chunk, uint8_t bit)
+/* Counts the chunk by each of these notes, the first time. */
+static void note(struct hp_stage_read *s, uint32_t chunk, uint8_t bits)
 {
-	uint64_t *count = bit == HP_NOTE_ABSENT	   ? &s->absent :
-			  bit == HP_NOTE_OVERTAKEN ? &s->overtaken :
-			  bit == HP_NOTE_PEERS	   ? &s->elsewhere :
-						     &s->failed;
-	uint8_t old;
+	uint8_t is;
 
-	if (notes_of(s, chunk) & bit)
+	if ((notes_of(s, chunk) & bits) == bits)
 		return;
-	old = __atomic_fetch_or(&s->notes[chunk], bit, __ATOMIC_RELAXED);
-	if (!(old & bit))
-		add(count, 1);
+	is = bits &
+	     ~__atomic_fetch_or(&s->notes[chunk], bits, __ATOMIC_RELAXED);
+	add(&s->absent, !!(is & HP_NOTE_ABSENT));
+	add(&s->overtaken, !!(is & HP_NOTE_OVERTAKEN));
+	add(&s->elsewhere, !!(is & HP_NOTE_PEERS));
+	add(&s->failed, !!(is & HP_NOTE_FAILED));
 }
 
 void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n)
@@ -159,6 +158,11 @@ bool hp_stage_where(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 	return found;
 }
 
+void hp_stage_peer_bad(struct hp_stage_read *s)
+{
+	add(&s->peer_bad, 1);
+}
+
 void hp_stage_plain(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 		    bool plain)
 {
@@ -199,6 +203,20 @@ bool hp_stage_has_rest(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 	return hp_where_here(&seen);
 }
 
+bool hp_stage_is_here(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		      enum hp_chunk_at *ret)
+{
+	struct hp_stage_seen seen;
+
+	if (hp_stage_has_failed(s, c))
+		return false;
+	hp_stage_watch_see(&s->watch, c->number, &seen);
+	if (!seen.born || !hp_where_here(&seen))
+		return false;
+	*ret = hp_where_form(&seen, c->compressed);
+	return true;
+}
+
 /* ---- What the library's users see ------------------------------------- */
 
 static uint64_t get(const uint64_t *from)
@@ -221,6 +239,7 @@ void hpdsl_sources(const struct hpdsl_dataset *ds, struct hpdsl_sources *ret)
 	ret->wait_seconds = (double)get(&s->waited) / (double)SECOND;
 	ret->peer_bytes = get(&s->peer_bytes);
 	ret->peer_chunks = get(&s->elsewhere);
+	ret->peer_failed = get(&s->peer_bad);
 	hp_peer_source_count(&s->peers, ret);
 }
 

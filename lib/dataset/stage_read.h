@@ -22,6 +22,7 @@ struct hp_stage_read {
 	/* struct hpdsl_sources; atomic */
 	uint64_t local_bytes, origin_bytes, peer_bytes, waited;
 	uint64_t absent, overtaken, failed, elsewhere;
+	uint64_t peer_bad; /* answered, but of no use */
 };
 
 /*
@@ -46,6 +47,8 @@ struct hp_stage_look {
  */
 bool hp_stage_where(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 		    const struct hp_stage_look *look, enum hp_chunk_at *ret);
+/* What peers answered is wrong. */
+void hp_stage_peer_bad(struct hp_stage_read *s);
 /* Peers have it in this form, and not in the other one. */
 void hp_stage_plain(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 		    bool plain);
@@ -64,6 +67,9 @@ bool hp_stage_has_failed(const struct hp_stage_read *s,
  */
 bool hp_stage_has_rest(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 		       enum hp_chunk_at *ret);
+/* The same, at once, of one that is here and has not failed. */
+bool hp_stage_is_here(struct hp_stage_read *s, const struct hpdsl_chunk *c,
+		      enum hp_chunk_at *ret);
 /* n bytes were read there. */
 void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n);
 

@@ -49,8 +49,11 @@ static struct hp_where_step elsewhere(const struct hp_where *w,
 	if (!k->peers || w->asked == HP_ASKED_ALL ||
 	    (w->asked && !k->compressed))
 		return read_at(HP_AT_ORIGIN, note);
+	/* They have it: it is only absent if that was in vain. */
+	if (note == HP_NOTE_ABSENT)
+		note = 0;
 	return read_at(plain ? HP_AT_PEER_PLAIN : HP_AT_PEER,
-		       note == HP_NOTE_ABSENT ? HP_NOTE_PEERS : note);
+		       note | HP_NOTE_PEERS);
 }
 
 static struct hp_where_step renew(uint64_t age)

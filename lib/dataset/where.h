@@ -52,7 +52,7 @@ struct hp_where {
 };
 
 enum hp_where_do {
-	HP_WHERE_READ,	/* at, with a note if that is not 0 */
+	HP_WHERE_READ,	/* at, with these notes, if any */
 	HP_WHERE_WAIT,	/* ns, and then look again */
 	HP_WHERE_RENEW, /* the state file, if it is that old: ns */
 };

@@ -45,6 +45,13 @@ struct hpdsl_error {
 HPDSL_API const char *hpdsl_version(void);
 
 /*
+ * Bytes of memory that this process may still take: of the machine, and of the
+ * limits of its control group and of all above it, of either version; what only
+ * caches files counts as free.  UINT64_MAX: nobody tells.
+ */
+HPDSL_API uint64_t hpdsl_memory_left(void);
+
+/*
  * What a long operation tells its caller, and how it is told to stop.  Zero
  * everywhere: silent, not to be stopped.  The functions may be called from the
  * library's threads, never two at a time.

@@ -226,6 +226,16 @@ HPDSL_API int hpdsl_member_read(const struct hpdsl_dataset *ds,
 				struct hpdsl_error *err);
 
 /*
+ * The same if that waits for nothing: the chunk is here, plain, and in use, and
+ * the page cache has the bytes, as far as can be known.  -EAGAIN: it would have
+ * to wait, or what was read is not right; hpdsl_member_read() says more.
+ */
+HPDSL_API int hpdsl_member_read_now(const struct hpdsl_dataset *ds,
+				    const struct hpdsl_member *m,
+				    uint64_t offset, void *buf, size_t size,
+				    struct hpdsl_error *err);
+
+/*
  * Hands the member's content to sink in order, in pieces of at most 1 MiB, and
  * verifies the checksum: HPDSL_ECORRUPT after the last piece.  A sink that
  * returns non-zero ends the call with that code, its text in *err.
@@ -276,8 +286,9 @@ HPDSL_API int64_t hpdsl_read_many(const struct hpdsl_dataset *ds,
 struct hpdsl_sources {
 	bool staged; /* it is a stage directory; else the rest is zero */
 	uint64_t local_bytes, origin_bytes; /* of chunk files, as read */
-	uint64_t absent_chunks;	   /* read from the origin: not planned here, */
-	uint64_t overtaken_chunks; /* .. coming, but not in time or no more, */
+	uint64_t absent_chunks;	   /* read from the origin: not planned here */
+	uint64_t overtaken_chunks; /* .. or from other nodes: coming, but not in
+				      time or no more, */
 	uint64_t failed_chunks;	   /* .. or no longer as they were staged */
 	double wait_seconds; /* for chunks that were coming, by all threads */
 	/*
@@ -287,7 +298,7 @@ struct hpdsl_sources {
 	uint64_t peer_bytes;  /* as read */
 	uint64_t peer_chunks; /* for which they were asked */
 	uint64_t peer_reads;  /* requests that they answered */
-	uint64_t peer_failed; /* .. and that went to the origin after all */
+	uint64_t peer_failed; /* .. not, or wrongly: they went to the origin */
 	uint64_t hedged;      /* asked of another one, as the first was late */
 	uint64_t adopted;     /* answered by one that had fetched it for all */
 };

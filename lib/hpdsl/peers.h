@@ -50,6 +50,8 @@ struct hpdsl_peer_node {
  * interfaces' names, "ib", or a subnet, "10.1.0.0/16"?
  */
 HPDSL_API bool hpdsl_peer_only_check(const char *only);
+/* Is it a subnet, and the address, IPv4 as ::ffff:a.b.c.d, in it? */
+HPDSL_API bool hpdsl_peer_is_in(const char *only, const uint8_t ip[16]);
 
 /*
  * Fills in the offers of this machine: addresses of interfaces that are up, of
@@ -85,6 +87,34 @@ HPDSL_API uint32_t hpdsl_peer_rack(const char *place);
  * simulated on a straight line; nodes is 2 or more.
  */
 HPDSL_API double hpdsl_peer_efficiency(uint32_t nodes, uint32_t copies);
+
+/* ---- Nodes that are listed by name ------------------------------------- */
+
+/*
+ * A list of hosts, size bytes at text: a line a node, with its name and, if
+ * they are not to be looked up, its addresses in digits, 8 at most; from # on a
+ * line is a comment.  A name that comes again is the same node.  name is the
+ * list's, for messages.  *ret is to be freed.  HPDSL_EUSAGE: which line is
+ * wrong.
+ */
+HPDSL_API int hpdsl_peer_hosts(const char *text, size_t size, const char *name,
+			       struct hpdsl_peer_node **ret, uint32_t *ret_n,
+			       struct hpdsl_error *err);
+/*
+ * Looks up those that have no address, one after the other, and leaves of all
+ * addresses those in subnet, "10.1.0.0/16"; NULL: all.  -EHOSTUNREACH: a node
+ * has none; -ETIMEDOUT: it takes more than a minute; HPDSL_EUSAGE.
+ */
+HPDSL_API int hpdsl_peer_resolve(struct hpdsl_peer_node *nodes, uint32_t n,
+				 const char *subnet, struct hpdsl_error *err);
+/*
+ * Which of them is own: the one of its name, with the domain or without, or
+ * else, if there is no such one, the one with an address of its.  UINT32_MAX:
+ * none or several are.
+ */
+HPDSL_API uint32_t hpdsl_peer_hosts_own(const struct hpdsl_peer_node *nodes,
+					uint32_t n,
+					const struct hpdsl_peer_node *own);
 
 /* What a book says once, and all nodes alike. */
 struct hpdsl_peer_book {
@@ -133,6 +163,51 @@ struct hpdsl_peer_about {
  */
 HPDSL_API int hpdsl_peer_about(const char *path, const struct hp_io *io,
 			       struct hpdsl_peer_about *ret,
+			       struct hpdsl_error *err);
+
+/* ---- Do they answer? -------------------------------------------------- */
+
+enum hpdsl_probe_is {
+	HPDSL_PROBE_WELL,    /* with the right proof, to all that was asked */
+	HPDSL_PROBE_REFUSED, /* nothing listens on any of its ports */
+	HPDSL_PROBE_SILENT,  /* no connection, and no word why */
+	HPDSL_PROBE_MUTE,    /* takes connections, and says nothing */
+	HPDSL_PROBE_CLOSED,  /* closes connections without a word */
+	HPDSL_PROBE_DENIED,  /* a server, of another job or with another secret
+			      */
+	HPDSL_PROBE_OTHER,   /* another program has the port */
+	HPDSL_PROBE_LOST,    /* it is the one, but answers stop on their way */
+	HPDSL_PROBE_NOT_ASKED, /* no time, address, descriptor or memory for it
+				*/
+};
+/* For people, what it is and what may be the reason. */
+HPDSL_API const char *hpdsl_peer_probe_text(enum hpdsl_probe_is is);
+
+/* Of a node. */
+struct hpdsl_peer_probe {
+	uint32_t node;
+	enum hpdsl_probe_is is;
+	char host[HPDSL_PEER_HOST];
+	uint8_t ip[16]; /* where it answered, or was looked for last */
+	uint16_t port;
+	uint64_t chunks;   /* that it has */
+	double round_trip; /* the shortest of three, in seconds; 0: none */
+	uint64_t bytes;	   /* of each read; 0: none was made */
+	double rate; /* of the read in the middle, bytes a second; 0: none */
+};
+
+/*
+ * Asks all other nodes of the book in the stage directory dir, as readers do,
+ * what they have; and then each, one after the other, three times for its
+ * status, and for up to 4 MiB of a chunk that it has.  Ends in as many seconds
+ * at most; 0: 120.  With a server of this node or without; tells no reader.
+ * *ret, in the nodes' order and without the own one, is to be freed.  -ENOENT:
+ * there is no book; as hpdsl_peer_about(); HPDSL_EDIFFERS: it is of another
+ * dataset; -ENOSYS: there is no libcurl.
+ */
+HPDSL_API int hpdsl_peer_probe(const char *dir, double seconds,
+			       const struct hp_io *io,
+			       struct hpdsl_peer_probe **ret, uint32_t *ret_n,
 			       struct hpdsl_error *err);
 
 #ifdef __cplusplus

@@ -95,6 +95,15 @@ HPDSL_API int hpdsl_snapshot_lookup(const struct hpdsl_snapshot *s,
 				    struct hpdsl_entry *ret,
 				    struct hpdsl_error *err);
 
+/*
+ * Entry by its name in a folder.  -ENOENT: there is none, or it is no name;
+ * -ENOTDIR, -ERANGE (no such folder), HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_snapshot_child(const struct hpdsl_snapshot *s,
+				   uint64_t folder, const char *name,
+				   size_t name_len, struct hpdsl_entry *ret,
+				   struct hpdsl_error *err);
+
 struct hpdsl_path {
 	const char *path;
 	size_t len;
@@ -163,6 +172,8 @@ HPDSL_API int hpdsl_snapshot_verify(const struct hpdsl_snapshot *s,
 				    void (*told)(void *arg, const char *reason),
 				    void *arg, struct hpdsl_error *err);
 
+struct hpdsl_member; /* hpdsl/dataset.h */
+
 struct hpdsl_snapshot_options {
 	/* fnmatch patterns of what is left out, see hpdsl-pack(1). */
 	const char *const *exclude;
@@ -176,6 +187,15 @@ struct hpdsl_snapshot_options {
 	 */
 	uint32_t threads;
 	struct hpdsl_watch watch;
+	/*
+	 * Of a packed dataset: is this member in it?  1, 0, or a code that ends
+	 * the call, with its text in *err.  Asked of each that exclude leaves,
+	 * by any number of threads at a time; folders without a member are not
+	 * there.  NULL: all are.
+	 */
+	int (*choose)(void *arg, const struct hpdsl_member *m,
+		      struct hpdsl_error *err);
+	void *choose_arg;
 };
 
 struct hpdsl_snapshot_report {
@@ -200,6 +220,21 @@ HPDSL_API int hpdsl_snapshot_create(const char *source, const char *file,
 				    const struct hpdsl_snapshot_options *opt,
 				    struct hpdsl_snapshot_report *ret,
 				    struct hpdsl_error *err);
+
+struct hpdsl_dataset;
+
+/*
+ * The snapshot of a dataset that is open, in memory of its own or, where it has
+ * more than 16 MiB, in a file without a name in $TMPDIR (/tmp), if that is on a
+ * disk and has room.  Of opt (may be NULL), exclude, choose, threads and
+ * watch.stop count.  The index is read once; about 130 bytes an entry are taken
+ * for good, and twice as much of memory meanwhile.
+ * Errors as of hpdsl_snapshot_create.
+ */
+HPDSL_API int hpdsl_snapshot_of(const struct hpdsl_dataset *ds,
+				const struct hpdsl_snapshot_options *opt,
+				struct hpdsl_snapshot **ret,
+				struct hpdsl_error *err);
 
 /*
  * The snapshot as text, see hpdsl-format(5): hands it to sink, in order.  A

@@ -22,16 +22,13 @@ static _Atomic(struct hp_http *) the_http;
 
 /* ---- Its thread ------------------------------------------------------- */
 
-/* Who still takes turns; NULL and *ends: it is over. */
-static struct hp_http_user *users(struct hp_http *e, bool *ends)
+/* Under the lock: those who leave, or all of them, do. */
+static void let_leave(struct hp_http *e, bool all)
 {
-	struct hp_http_user **p, *first;
-
-	pthread_mutex_lock(&e->lock);
-	for (p = &e->users; *p;) {
+	for (struct hp_http_user **p = &e->users; *p;) {
 		struct hp_http_user *u = *p;
 
-		if (!u->leaving) {
+		if (!u->leaving && !all) {
 			p = &u->next;
 			continue;
 		}
@@ -45,6 +42,15 @@ static struct hp_http_user *users(struct hp_http *e, bool *ends)
 		u->joined = false;
 		pthread_cond_broadcast(&e->changed);
 	}
+}
+
+/* Who still takes turns; NULL and *ends: it is over. */
+static struct hp_http_user *users(struct hp_http *e, bool *ends)
+{
+	struct hp_http_user *first;
+
+	pthread_mutex_lock(&e->lock);
+	let_leave(e, false);
 	*ends = e->ends;
 	first = e->users;
 	e->curl->multi_setopt(e->multi, HP_CURLMOPT_MAXCONNECTS,
@@ -73,9 +79,15 @@ static void wait_for(struct hp_http *e, int ms)
 		eventfd_read(e->event, &n);
 }
 
-/* For ever: nothing is undone. */
+/*
+ * For ever: who waits for something is told that it does not come, and nothing
+ * else is undone.
+ */
 static void *park(struct hp_http *e)
 {
+	pthread_mutex_lock(&e->lock);
+	let_leave(e, true);
+	pthread_mutex_unlock(&e->lock);
 	atomic_store(&e->parked, true);
 	for (;;)
 		pause();
@@ -155,19 +167,29 @@ static struct hp_http *get(void)
 /*
  * A process that ends takes libraries apart while its threads go on: this one
  * must not be in the midst of what they do.  It is stopped, not cleaned up; no
- * lock is taken, as nobody knows who has it.
+ * lock is taken here, as nobody knows who has it.  Whoever reads or closes
+ * after that, in another such function or thread, finds nobody to ask.
  */
 static void at_exit(void)
 {
-	struct hp_http *e = atomic_load(&the_http);
+	struct hp_http *e = get();
 	const struct timespec ms = { .tv_nsec = 1000000 };
 
-	if (!e || e->pid != getpid() || !e->runs)
+	if (!e)
 		return;
 	atomic_store(&e->parks, true);
+	if (!e->runs)
+		return;
 	hp_http_poke(e);
 	for (int i = 0; i < PARK_MS && !atomic_load(&e->parked); i++)
 		nanosleep(&ms, NULL);
+}
+
+bool hp_http_is_over(void)
+{
+	const struct hp_http *e = atomic_load(&the_http);
+
+	return e && e->pid == getpid() && atomic_load(&e->parks);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -215,6 +237,11 @@ int hp_http_join(struct hp_http_user *u, struct hp_http **ret, const char **why)
 	pthread_mutex_lock(&e->lock);
 	while (e->ends)
 		pthread_cond_wait(&e->changed, &e->lock);
+	if (e->parks) {
+		*why = "this process ends";
+		pthread_mutex_unlock(&e->lock);
+		return -ESHUTDOWN;
+	}
 	if (u->connections > e->connections)
 		e->connections = u->connections;
 	if (!e->runs)
@@ -253,7 +280,7 @@ void hp_http_leave(struct hp_http *e, struct hp_http_user *u)
 	hp_http_poke(e);
 	while (u->joined)
 		pthread_cond_wait(&e->changed, &e->lock);
-	if (!e->users && e->runs && !e->ends)
+	if (!e->users && e->runs && !e->ends && !e->parks)
 		stop(e);
 	pthread_mutex_unlock(&e->lock);
 }

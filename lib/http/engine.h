@@ -5,8 +5,8 @@
  * bytes and decides nothing: its users do, in their turns.
  *
  * After fork() the child has none: it makes its own, and what it inherits is
- * never touched, as both would read from one stream.  When a process ends the
- * thread is stopped where it is, and nothing is undone.
+ * never touched, as both would read from one stream.  When a process ends its
+ * users leave, the thread is stopped, and nothing else is undone.
  */
 #ifndef HP_HTTP_ENGINE_H
 #define HP_HTTP_ENGINE_H
@@ -27,7 +27,10 @@ struct hp_http_user {
 	 * to have been stopped.  Returns when to be called next.
 	 */
 	uint64_t (*turn)(struct hp_http_user *u, uint64_t now, uint64_t away);
-	/* In its thread, at the end: all its transfers are to be stopped. */
+	/*
+	 * In its thread, at the end: all its transfers are to be stopped.
+	 * leaving: as it was asked; else the process ends.
+	 */
 	void (*leave)(struct hp_http_user *u);
 	unsigned connections; /* that it would like to keep */
 
@@ -36,13 +39,15 @@ struct hp_http_user {
 };
 
 /*
- * 0, or -errno with a text in *why: -ENOSYS is for good (no libcurl), all else
- * may go another time.
+ * 0, or -errno with a text in *why: -ENOSYS (no libcurl) and -ESHUTDOWN (the
+ * process ends) are for good, all else may go another time.
  */
 int hp_http_join(struct hp_http_user *u, struct hp_http **ret,
 		 const char **why);
 /* When it returns no turn is taken any more.  Not by the engine's thread. */
 void hp_http_leave(struct hp_http *e, struct hp_http_user *u);
+/* The process ends: nobody joins any more, and libraries may be gone. */
+bool hp_http_is_over(void);
 /* Any thread: there is something to do at a turn. */
 void hp_http_poke(struct hp_http *e);
 

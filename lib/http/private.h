@@ -22,7 +22,8 @@ struct hp_http {
 	unsigned connections;
 	pthread_t thread;
 	int event;
-	_Atomic bool parks, parked; /* the process ends */
+	/* The process ends, and nobody joins; that is what the thread did. */
+	_Atomic bool parks, parked;
 
 	/* The thread's. */
 	void *multi;

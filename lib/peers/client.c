@@ -41,7 +41,7 @@ static int open_both(const struct hp_io *io, int dir, const char *path,
 	h = &c->book->book.head;
 	if (h->nodes < 2 || memcmp(h->pack, facts->pack, sizeof h->pack) != 0)
 		return -ENOENT;
-	return hp_table_open(io, dir, path, h, &c->table, err);
+	return hp_table_find(io, dir, path, h, &c->table, err);
 }
 
 int hp_client_open(const struct hp_io *io, int dir, const char *path,
@@ -74,12 +74,27 @@ int hp_client_open(const struct hp_io *io, int dir, const char *path,
 
 /* ---- A process's ------------------------------------------------------ */
 
+/* Without an engine there is no thread that would. */
+static void count_mute(struct hp_peers *p)
+{
+	struct hp_table_tally *c = NULL;
+
+	if (p->mute)
+		c = hp_table_count(&p->table, p->nodes);
+	if (!c)
+		return;
+	c->origin[HP_CLIENT_NO_ENGINE] += p->mute;
+	hp_table_add(&p->table, true);
+}
+
 static void free_peers(struct hp_peers *p)
 {
+	count_mute(p);
 	for (uint32_t i = 0; p->peer && i < p->nodes; i++)
-		free(p->peer[i].have);
+		hp_haves_free(p->peer[i].have.list);
 	for (unsigned i = 0; i < p->n_notes; i++)
 		free(p->notes[i]);
+	hp_table_close(&p->table);
 	pthread_mutex_destroy(&p->lock);
 	free(p->peer);
 	free(p);
@@ -108,7 +123,7 @@ static struct hp_peers *make_peers(struct hp_client *c, struct hp_peers *before)
 	p->ended_end = &p->ended;
 	pthread_mutex_init(&p->lock, NULL);
 	p->peer = calloc(p->nodes, sizeof *p->peer);
-	if (p->peer)
+	if (p->peer && hp_table_open(&c->table, &p->table) == 0)
 		return p;
 	free_peers(p);
 	return NULL;
@@ -122,8 +137,14 @@ static struct hp_peers *peers_of(struct hp_client *c)
 	if (is && is->pid == getpid())
 		return is;
 	p = make_peers(c, is);
-	if (!p || atomic_compare_exchange_strong(&c->peers, &is, p))
+	if (!p)
+		return NULL;
+	if (atomic_compare_exchange_strong(&c->peers, &is, p)) {
+		/* It would keep its parent's locks. */
+		if (p->before)
+			hp_table_disown(&p->before->table);
 		return p;
+	}
 	free_peers(p);
 	return is;
 }
@@ -140,7 +161,7 @@ void hp_client_close(struct hp_client *c)
 			hp_http_leave(p->engine, &p->user);
 		free_peers(p);
 	}
-	hp_table_close(&c->table);
+	hp_table_leave(&c->table);
 	hp_book_unload(c->book);
 	free(c);
 }
@@ -169,6 +190,7 @@ static struct hp_client_job *make_job(struct hp_client *c, struct hp_peers *p,
 	j->deadline = want->deadline ? want->deadline :
 				       hp_monotonic() + HP_CLIENT_PATIENCE;
 	j->got = (struct hp_client_got){ .n = (ssize_t)n };
+	j->blamed = HP_NO_NODE;
 	j->left = j->parts = (uint32_t)parts;
 	hp_holders(&c->book->book.head, want->chunk, &j->first, &j->last);
 	for (uint32_t i = 0; i < j->parts; i++) {
@@ -211,10 +233,15 @@ static bool is_joined(struct hp_peers *p)
 
 	if (p->joined || p->dead || p->closed)
 		return p->joined;
+	if (hp_http_is_over()) {
+		p->dead = true;
+		atomic_store(&p->exits, true);
+		return false;
+	}
 	use_crypto(p->client);
 	r = hp_http_join(&p->user, &p->engine, &why);
 	p->joined = r == 0;
-	p->dead = r == -ENOSYS;
+	p->dead = r == -ENOSYS || r == -ESHUTDOWN;
 	return p->joined;
 }
 
@@ -225,17 +252,17 @@ static int post(struct hp_peers *p, struct hp_client_job *j)
 
 	pthread_mutex_lock(&p->lock);
 	if (p->closed)
-		r = -ECANCELED;
+		r = p->exits ? -EHOSTUNREACH : -ECANCELED;
 	else if (!is_joined(p))
 		r = -EHOSTUNREACH;
 	if (r == 0) {
 		j->next = NULL;
 		*p->inbox_end = j;
 		p->inbox_end = &j->next;
+		/* Without the lock it may be done, and p be closed. */
+		hp_http_poke(p->engine);
 	}
 	pthread_mutex_unlock(&p->lock);
-	if (r == 0)
-		hp_http_poke(p->engine);
 	return r;
 }
 
@@ -246,7 +273,7 @@ static void no_engine(struct hp_peers *p)
 
 	atomic_fetch_add(&p->to_origin, 1);
 	atomic_fetch_add(&p->failed[HP_CLIENT_NO_ENGINE], 1);
-	if (atomic_fetch_add(&p->mute, 1))
+	if (atomic_fetch_add(&p->mute, 1) || p->exits)
 		return;
 	hp_curl(&why);
 	snprintf(text, sizeof text, "read from the origin: %s",
@@ -301,12 +328,11 @@ void hp_client_bad(struct hp_client *c, uint32_t node, uint32_t chunk)
 		if (posted) {
 			*b = (struct hp_bad){ p->bads, node, chunk };
 			p->bads = b;
+			hp_http_poke(p->engine);
 		}
 		pthread_mutex_unlock(&p->lock);
 	}
-	if (posted)
-		hp_http_poke(p->engine);
-	else
+	if (!posted)
 		free(b);
 }
 

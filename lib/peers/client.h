@@ -77,9 +77,13 @@ enum hp_client_why {
 	HP_CLIENT_BAD,	   /* other bytes than were asked for, or wrong ones */
 	HP_CLIENT_CUT_OFF, /* half of the nodes do not answer: it may be us */
 	HP_CLIENT_NO_ENGINE, /* no libcurl, descriptor or memory here */
+	HP_CLIENT_NO_ROOM,   /* who was to adopt it did not */
+	HP_CLIENT_NO_SERVER, /* nobody here has ever heard of its server */
 	HP_CLIENT_WHYS
 };
 const char *hp_client_why_text(enum hp_client_why why);
+/* One word, for programs. */
+const char *hp_client_why_name(enum hp_client_why why);
 
 struct hp_client_want {
 	uint32_t chunk;
@@ -90,6 +94,7 @@ struct hp_client_want {
 	/* Plus 1: a node whose bytes of it were wrong, not to be asked first;
 	 * 0: none. */
 	uint32_t but;
+	bool held; /* by those who were to have it: nobody is to adopt it */
 };
 #define HP_CLIENT_PATIENCE UINT64_C(30000000000)
 
@@ -139,8 +144,9 @@ void hp_client_stats(const struct hp_client *c, struct hp_client_stats *ret);
 
 /*
  * What is worth a warning, a line at a time: the first time that a node could
- * not serve, and the first fallback to the origin, for each reason.  True: buf
- * has one, which is not told again.  The caller adds whose dataset it is.
+ * not serve, and the first fallback to the origin, for each node and reason; of
+ * a process 16 at most, and one that there are more.  True: buf has one, which
+ * is not told again.  The caller adds whose dataset it is.
  */
 #define HP_CLIENT_NOTE 512
 bool hp_client_note(struct hp_client *c, char buf[HP_CLIENT_NOTE]);

@@ -7,14 +7,9 @@
 
 #include "sys/clock.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-
-enum { PEOPLE = 4096 }; /* bytes of a body that is for them */
 
 /* ---- Where ------------------------------------------------------------ */
 
@@ -27,7 +22,7 @@ static uint32_t places(const struct hp_peers *p, uint32_t node)
 static bool known_place(struct hp_peers *p, struct hp_client_ask *a)
 {
 	const struct hp_peer *n = &p->peer[a->node];
-	const uint16_t port = hp_table_get(&p->client->table, a->node).port;
+	const uint16_t port = hp_table_get(&p->table, a->node, p->now).port;
 
 	if (!n->found && !port)
 		return false;
@@ -39,38 +34,34 @@ static bool known_place(struct hp_peers *p, struct hp_client_ask *a)
 /* Sets address and port to the next place; false: there is none left. */
 static bool next_place(struct hp_peers *p, struct hp_client_ask *a)
 {
-	const uint32_t all = places(p, a->node);
-	const struct hp_peer *n = &p->peer[a->node];
+	struct hp_peer *n = &p->peer[a->node];
+	uint32_t at;
 
 	if (!a->known) {
 		a->known = true;
-		a->place = n->first_place;
-		if (all && known_place(p, a))
+		a->ports.place = n->first_place;
+		if (places(p, a->node) && known_place(p, a))
 			return true;
-	} else if (a->tried) {
-		a->place++;
 	}
-	if (a->tried >= all)
+	if (!hp_ports_next(&a->ports, places(p, a->node), &at)) {
+		n->first_place = a->ports.place;
 		return false;
-	a->tried++;
-	a->place %= all;
-	a->address = (uint8_t)(a->place / HP_BOOK_PORTS);
-	a->port = (uint16_t)(hp_peers_book(p)->head.port +
-			     a->place % HP_BOOK_PORTS);
+	}
+	a->address = (uint8_t)(at / HP_BOOK_PORTS);
+	a->port = (uint16_t)(hp_peers_book(p)->head.port + at % HP_BOOK_PORTS);
 	return true;
 }
 
 static void found(struct hp_peers *p, struct hp_client_ask *a)
 {
-	const struct hp_table *t = &p->client->table;
 	struct hp_peer *n = &p->peer[a->node];
 
 	a->proven = true;
 	n->found = true;
 	n->address = a->address;
 	n->port = a->port;
-	if (a->address == 0 && hp_table_get(t, a->node).port != a->port)
-		hp_table_found(t, a->node, a->port);
+	if (a->address == 0)
+		hp_table_found(&p->table, a->node, p->now, a->port);
 }
 
 /* Silent there: next time elsewhere; without a connection, another address. */
@@ -89,22 +80,6 @@ static void not_here(struct hp_peers *p, const struct hp_client_ask *a,
 		n->first_place = (a->address * HP_BOOK_PORTS + at + 1U) % all;
 }
 
-static void url(const struct hp_peers *p, struct hp_client_ask *a)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	const struct hp_book_address at =
-		hp_book_address(hp_peers_book(p), a->node, a->address);
-	const bool is_v4 = memcmp(at.ip, mapped, sizeof mapped) == 0;
-	char ip[INET6_ADDRSTRLEN], path[HP_ASK_PATH];
-
-	inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? at.ip + 12 : at.ip, ip,
-		  sizeof ip);
-	hp_ask_path(&a->what, path);
-	snprintf(a->url, sizeof a->url,
-		 is_v4 ? "http://%s:%u%s" : "http://[%s]:%u%s", ip, a->port,
-		 path);
-}
-
 /* ---- What it says ----------------------------------------------------- */
 
 static void heard(struct hp_client_ask *a, uint64_t bytes)
@@ -114,7 +89,7 @@ static void heard(struct hp_client_ask *a, uint64_t bytes)
 	const uint64_t now = hp_monotonic();
 
 	if (n->health.is != HP_HEALTH_WELL)
-		hp_table_well(&p->client->table, a->node);
+		hp_table_well(&p->table, a->node, now);
 	hp_health_heard(&n->health, now);
 	if (a->part)
 		hp_want_byte(&a->part->want, a->i, bytes, now);
@@ -135,15 +110,7 @@ static bool on_head(struct hp_transfer *t, const struct hp_head *h)
 	struct hp_peers *p = a->peers;
 	const struct hp_expected expected = {
 		.size = a->form.size,
-		.digest = hp_is_have(a) ? NULL : a->form.digest,
-	};
-	const struct hp_answered what = {
-		.status = h->status,
-		.length = hp_head_get(h, HP_HEAD_LENGTH),
-		.range = hp_head_get(h, HP_HEAD_RANGE),
-		.tag = hp_head_get(h, HP_HEAD_TAG),
-		.proof = hp_head_get(h, HP_HEAD_OWN),
-		.encoding = hp_head_get(h, HP_HEAD_ENCODING),
+		.digest = hp_is_of_chunk(a) ? a->form.digest : NULL,
 	};
 	static const enum hp_said says[] = {
 		[HP_ANSWER_GOOD] = HP_SAID_ALL,
@@ -154,18 +121,29 @@ static bool on_head(struct hp_transfer *t, const struct hp_head *h)
 	};
 	struct hp_answer answer = { 0 };
 
-	a->said = says[hp_answered(&hp_peers_book(p)->head, &a->what, &expected,
-				   &what, &answer)];
+	a->said = says[hp_carry_answered(&hp_peers_book(p)->head, &a->what,
+					 &expected, h, &answer)];
 	if (a->said == HP_SAID_UNPROVEN) {
 		a->unproven |= is_where_it_was(p, a);
 		return false;
 	}
+	/* Before where it was found: that is written now, with this. */
+	hp_table_told(&p->table, a->node, hp_monotonic(), answer.load);
 	found(p, a);
 	heard(a, 0);
-	hp_table_told(&p->client->table, a->node, hp_monotonic(), answer.load);
 	/* The connection is worth a few words for people. */
 	return a->said == HP_SAID_ALL ||
-	       (a->said != HP_SAID_WRONG && answer.length <= PEOPLE);
+	       (a->said != HP_SAID_WRONG && answer.length <= HP_PEOPLE);
+}
+
+/* False: they cannot be what was asked for. */
+static bool take(struct hp_client_ask *a, const void *p, size_t n)
+{
+	if (a->list)
+		return hp_haves_take(a->list, a->got, p, n);
+	if (a->to)
+		memcpy(a->to + a->got, p, n);
+	return true;
 }
 
 /* Only behind a good head are bytes those that were asked for. */
@@ -174,13 +152,12 @@ static bool on_body(struct hp_transfer *t, const void *p, size_t n)
 	struct hp_client_ask *a = (struct hp_client_ask *)t;
 	const bool good = a->said == HP_SAID_ALL;
 
-	if (n > (good ? a->n : PEOPLE) - a->got) {
+	if (n > (good ? a->n : HP_PEOPLE) - a->got ||
+	    (good && !take(a, p, n))) {
 		if (good)
 			a->said = HP_SAID_WRONG;
 		return false;
 	}
-	if (good && a->to)
-		memcpy(a->to + a->got, p, n);
 	a->got += n;
 	heard(a, good ? n : 0);
 	return true;
@@ -193,20 +170,11 @@ static void on_end(struct hp_transfer *t, enum hp_transfer_end how);
 /* Each time with a nonce of its own. */
 static bool sign(struct hp_peers *p, struct hp_client_ask *a)
 {
-	const struct hp_book_head *b = &hp_peers_book(p)->head;
-	char range[HP_ASK_RANGE], proof[HP_ASK_PROOF];
-	uint8_t mac[HP_MAC];
-
-	if (getrandom(a->what.nonce, sizeof a->what.nonce, 0) !=
-		    sizeof a->what.nonce ||
-	    !hp_ask_mac(b, &a->what, mac))
+	if (!hp_carry_sign(&hp_peers_book(p)->head, &a->what, a->proof,
+			   a->range))
 		return false;
-	hp_ask_proof(b, &a->what, mac, proof);
-	hp_ask_range(&a->what, range);
-	snprintf(a->proof, sizeof a->proof, "%s: %s", HP_WIRE_HEADER, proof);
-	snprintf(a->range, sizeof a->range, "Range: %s", range);
 	a->t.fields[0] = a->proof;
-	a->t.fields[1] = *range ? a->range : NULL;
+	a->t.fields[1] = *a->range ? a->range : NULL;
 	return true;
 }
 
@@ -217,7 +185,9 @@ static bool send_it(struct hp_peers *p, struct hp_client_ask *a)
 	a->said = HP_SAID_NOTHING;
 	a->proven = false;
 	a->got = 0;
-	url(p, a);
+	hp_carry_url(&a->what,
+		     hp_book_address(hp_peers_book(p), a->node, a->address).ip,
+		     a->port, a->url);
 	a->t = (struct hp_transfer){
 		.url = a->url,
 		.most = a->n,
@@ -263,8 +233,12 @@ void hp_ask_open(struct hp_peers *p, struct hp_client_ask *a)
 	n->open = a;
 	n->n_open++;
 	hp_health_asked(&n->health, p->now);
-	if (a->part)
+	a->asked = hp_monotonic();
+	if (a->part) {
 		hp_want_sent(&a->part->want, a->i, p->now);
+		if (a->part->want.ask[a->i].hedge)
+			hp_peers_hedged(p, a->node, false);
+	}
 	if (!try_next(p, a))
 		ended_by_itself(p, a,
 				a->said == HP_SAID_SELF ? HP_SAID_SELF :
@@ -277,7 +251,8 @@ static enum hp_said verdict(const struct hp_client_ask *a,
 {
 	switch (how) {
 	case HP_TRANSFER_ANSWERED:
-		if (a->said == HP_SAID_ALL && a->got != a->n)
+		if (a->said == HP_SAID_ALL && a->got != a->n &&
+		    a->what.kind != HP_ASK_STATUS)
 			return HP_SAID_FAILED;
 		return a->said;
 	case HP_TRANSFER_STOPPED:
@@ -327,6 +302,7 @@ static void on_end(struct hp_transfer *t, enum hp_transfer_end how)
 
 void hp_ask_free(struct hp_client_ask *a)
 {
+	hp_haves_free(a->list);
 	free(a->own);
 	free(a);
 }
@@ -348,8 +324,7 @@ static void tell_health(struct hp_peers *p, struct hp_client_ask *a,
 		how = HP_END_FAILED;
 	hp_health_ended(h, p->now, how);
 	if (h->is == HP_HEALTH_SUSPECT)
-		hp_table_suspect(&p->client->table, a->node, p->now,
-				 h->probe_at);
+		hp_table_suspect(&p->table, a->node, p->now, h->probe_at);
 }
 
 static void no_longer_there(struct hp_peers *p, struct hp_client_ask *a)
@@ -371,6 +346,8 @@ void hp_ask_end(struct hp_peers *p, struct hp_client_ask *a, enum hp_said said,
 	no_longer_there(p, a);
 	if (a->at == HP_ASK_OPEN)
 		tell_health(p, a, how);
+	if (said == HP_SAID_ALL && hp_is_of_chunk(a))
+		hp_peers_answered(p, a);
 	a->at = HP_ASK_ENDED;
 	a->said = said;
 	a->next = NULL;
@@ -382,6 +359,7 @@ void hp_ask_drop(struct hp_peers *p, struct hp_client_ask *a, bool leave)
 {
 	a->part = NULL;
 	a->to = NULL;
+	a->until = p->now + HP_LEFT_FOR;
 	if (a->at == HP_ASK_ENDED || (leave && a->at == HP_ASK_OPEN))
 		return;
 	hp_transfer_stop(p->engine, &a->t);

@@ -8,16 +8,15 @@
 
 /* ---- A job's end ------------------------------------------------------ */
 
-static void count(struct hp_peers *p, const struct hp_client_got *got)
+static void count(struct hp_peers *p, const struct hp_client_got *got,
+		  uint32_t blamed)
 {
 	if (got->n >= 0) {
 		atomic_fetch_add(&p->bytes, (uint64_t)got->n);
 		atomic_fetch_add(&p->reads, 1);
 		atomic_fetch_add(&p->adopted, got->adopted);
 	} else if (got->n == -EHOSTUNREACH && !got->other_form) {
-		atomic_fetch_add(&p->to_origin, 1);
-		atomic_fetch_add(&p->failed[got->why], 1);
-		hp_peers_note(p, HP_NO_NODE, got->why);
+		hp_peers_to_origin(p, blamed, got->why);
 	}
 }
 
@@ -31,19 +30,39 @@ static void finish(struct hp_peers *p, struct hp_client_job *j)
 		p->jobs = j->next;
 	if (j->next)
 		j->next->before = j->before;
-	count(p, &got);
+	count(p, &got, j->blamed);
 	j->done(j->arg, &got);
 	free(j);
 }
 
 static void no_longer_active(struct hp_peers *p, struct hp_client_part *part)
 {
-	for (int i = 0; i < HP_UNDER_WAY; i++)
+	for (int i = 0; i < HP_PLACES; i++)
 		if (p->active[i] == part)
 			p->active[i] = NULL;
 }
 
-static void no_longer_waits(struct hp_peers *p, struct hp_client_part *part)
+static void no_longer_rests(struct hp_peers *p, struct hp_client_part *part)
+{
+	for (int i = 0; i < HP_RESTS; i++)
+		if (p->rests[i] == part)
+			p->rests[i] = NULL;
+}
+
+/* Where there is room for it, it leaves its place to others meanwhile. */
+static void rest(struct hp_peers *p, struct hp_client_part *part)
+{
+	for (int i = 0; i < HP_RESTS; i++) {
+		if (p->rests[i])
+			continue;
+		no_longer_active(p, part);
+		p->rests[i] = part;
+		part->at = HP_PART_RESTS;
+		return;
+	}
+}
+
+void hp_part_waits_no_more(struct hp_peers *p, struct hp_client_part *part)
 {
 	struct hp_client_part **at = &p->waits;
 
@@ -84,6 +103,13 @@ static bool other(void *arg, uint32_t node)
 	const struct hp_client_want *w = &part->job->want;
 
 	return hp_peer_has_other(part->job->peers, node, w->chunk, w->kind);
+}
+
+static struct hp_rate *rate(void *arg, uint32_t node)
+{
+	const struct hp_client_part *part = arg;
+
+	return hp_peer_rate(part->job->peers, node);
 }
 
 static struct hp_client_ask *make_ask(struct hp_peers *p,
@@ -133,8 +159,6 @@ static void ask(struct hp_peers *p, struct hp_client_part *part, unsigned i)
 	if (!part->want.ask[i].open)
 		return;
 	a = part->asks[i] = make_ask(p, part, i);
-	if (part->want.ask[i].hedge)
-		atomic_fetch_add(&p->hedged, 1);
 	if (!a) {
 		hp_want_said(&part->want, i, HP_SAID_SELF, p->now, &acts);
 		apply(p, part, &acts);
@@ -157,7 +181,7 @@ static void let_go(struct hp_peers *p, struct hp_client_part *part, unsigned i,
 	if (!a)
 		return;
 	a->late = part->want.ask[i].hedged;
-	if (part->want.ask[i].late)
+	if (part->want.ask[i].late && !part->want.ask[i].hurried)
 		hp_peers_note(p, a->node, HP_CLIENT_LATE);
 	hp_ask_drop(p, a, leave);
 }
@@ -194,7 +218,9 @@ void hp_job_fail(struct hp_peers *p, struct hp_client_job *j, ssize_t code,
 			apply(p, part, &acts);
 			no_longer_active(p, part);
 		} else if (part->at == HP_PART_WAITS) {
-			no_longer_waits(p, part);
+			hp_part_waits_no_more(p, part);
+		} else if (part->at == HP_PART_RESTS) {
+			no_longer_rests(p, part);
 		}
 		part->at = HP_PART_OVER;
 	}
@@ -213,7 +239,7 @@ static void won(struct hp_peers *p, struct hp_client_part *part)
 	part->at = HP_PART_OVER;
 	no_longer_active(p, part);
 	if (by->hedge)
-		atomic_fetch_add(&p->won, 1);
+		hp_peers_hedged(p, by->node, true);
 	j->got.adopted |= by->adopt;
 	if (j->left == j->parts)
 		j->got.node = by->node;
@@ -234,9 +260,13 @@ static void conclude(struct hp_peers *p, struct hp_client_part *part)
 	if (w->is == HP_WANT_DONE) {
 		won(p, part);
 	} else if (w->is == HP_WANT_ORIGIN) {
+		const enum hp_client_why why = hp_peers_why(p, w, &j->blamed);
+
 		j->got.other_form = w->is_other;
 		hp_job_fail(p, j, -EHOSTUNREACH,
-			    w->is_other ? HP_CLIENT_DENIED : hp_want_why(w));
+			    w->is_other ? HP_CLIENT_DENIED : why);
+	} else if (hp_want_rests(w)) {
+		rest(p, part);
 	}
 }
 
@@ -248,6 +278,11 @@ void hp_part_begin(struct hp_peers *p, struct hp_client_part *part)
 	struct hp_want_acts acts;
 
 	part->at = HP_PART_ACTIVE;
+	if (part->began) {
+		hp_part_time(p, part);
+		return;
+	}
+	part->began = true;
 	part->want = (struct hp_want){
 		.whom = { .nodes = p->nodes,
 			  .self = p->self,
@@ -256,13 +291,17 @@ void hp_part_begin(struct hp_peers *p, struct hp_client_part *part)
 			  .last = j->last,
 			  .before = j->want.but ? j->want.but - 1 : HP_NO_NODE,
 			  .patience = j->deadline - p->now,
+			  .quorum = &p->quorum,
 			  .look = look,
 			  .arg = part },
 		.coming = coming,
 		.starting = starting,
 		.other = other,
 		.hedges = &p->hedges,
+		.rates = &p->rates,
+		.rate = rate,
 		.bytes = part->n,
+		.held = j->want.held,
 	};
 	hp_want_begin(&part->want, p->now, &acts);
 	apply(p, part, &acts);
@@ -292,6 +331,16 @@ void hp_part_late(struct hp_peers *p, struct hp_client_part *part,
 		conclude(p, part);
 		return; /* one ask of a node is open at a time */
 	}
+}
+
+void hp_part_slow(struct hp_peers *p, struct hp_client_ask *a)
+{
+	struct hp_client_part *part = a->part;
+	struct hp_want_acts acts;
+
+	hp_want_slow(&part->want, a->i, p->now, &acts);
+	apply(p, part, &acts);
+	conclude(p, part);
 }
 
 void hp_part_said(struct hp_peers *p, struct hp_client_ask *a)

@@ -7,77 +7,55 @@
 
 /* ---- What it has ------------------------------------------------------ */
 
-static enum hp_have has(const struct hp_peer *n, uint32_t chunk)
-{
-	return hp_have_get(n->have, chunk);
-}
-
-static bool has_form(const struct hp_peer *n, uint32_t chunk,
-		     enum hp_ask_kind kind)
-{
-	return has(n, chunk) ==
-	       (kind == HP_ASK_PLAIN ? HP_HAVE_PLAIN : HP_HAVE_STORED);
-}
-
-static bool is_old(const struct hp_peers *p, const struct hp_peer *n)
-{
-	return p->now >= n->have_at + HP_HAVE_AGE;
-}
-
-/* What is known too long may have changed: it is asked again then. */
-static bool denies(const struct hp_peers *p, const struct hp_peer *n,
-		   uint32_t chunk, enum hp_ask_kind kind)
-{
-	return n->have && !is_old(p, n) && !has_form(n, chunk, kind);
-}
-
 bool hp_peer_is_coming(struct hp_peers *p, uint32_t node, uint32_t chunk)
 {
-	const struct hp_peer *n = &p->peer[node];
-
-	return n->have && has(n, chunk) == HP_HAVE_COMING;
+	return hp_have_is_coming(&p->peer[node].have, chunk);
 }
 
 bool hp_peer_is_starting(struct hp_peers *p, uint32_t node)
 {
-	const struct hp_table *t = &p->client->table;
-	const uint64_t up = hp_table_get(t, p->self).up;
+	struct hp_table *t = &p->table;
+	const uint64_t up = hp_table_since(t, p->now);
 
 	return up && up <= p->now && p->now - up < HP_STARTING_FOR &&
-	       hp_table_get(t, node).told < up;
+	       hp_table_get(t, node, p->now).told < up;
 }
 
 bool hp_peer_has_other(struct hp_peers *p, uint32_t node, uint32_t chunk,
 		       enum hp_ask_kind kind)
 {
-	const struct hp_peer *n = &p->peer[node];
-
-	return n->have && has(n, chunk) >= HP_HAVE_STORED &&
-	       !has_form(n, chunk, kind);
+	return hp_have_is_other(&p->peer[node].have, chunk, kind);
 }
 
 void hp_peer_denied(struct hp_peers *p, uint32_t node, uint32_t chunk,
 		    enum hp_ask_kind kind)
 {
-	struct hp_peer *n = &p->peer[node];
-
-	n->have_old = true;
-	if (n->have && has_form(n, chunk, kind))
-		hp_have_set(n->have, chunk, HP_HAVE_NOT);
+	hp_have_denied(&p->peer[node].have, chunk, kind);
 }
 
 /* ---- What is thought of it -------------------------------------------- */
 
+bool hp_peer_is_slow(struct hp_peers *p, uint32_t node)
+{
+	const struct hp_peer *n = &p->peer[node];
+
+	return hp_rates_is_slow(&p->rates, &n->rate, n->owed, p->now);
+}
+
 struct hp_peer_view hp_peer_look_at(struct hp_peers *p, uint32_t node,
 				    uint32_t chunk, enum hp_ask_kind kind)
 {
-	const struct hp_table *t = &p->client->table;
+	struct hp_table *t = &p->table;
 	const struct hp_peer *n = &p->peer[node];
-	const struct hp_table_row row = hp_table_get(t, node);
+	const struct hp_table_row row = hp_table_get(t, node, p->now);
 	struct hp_peer_view v = {
 		.lives = hp_health_may(&n->health, p->now) &&
 			 hp_table_lives(t, node, p->now),
-		.denies = denies(p, n, chunk, kind),
+		.denies = hp_have_denies(&n->have, chunk, kind, p->now),
+		.slow = hp_peer_is_slow(p, node),
+		/* Others of this node may have seen it, too. */
+		.doubted = hp_health_is_doubted(&n->health) || row.until,
+		.heard = n->health.heard,
 		.owed = n->owed,
 		.rack = hp_book_rack(hp_peers_book(p), node),
 	};
@@ -87,6 +65,11 @@ struct hp_peer_view hp_peer_look_at(struct hp_peers *p, uint32_t node,
 	if (p->now < n->busy_until)
 		v.owed += UINT32_MAX;
 	return v;
+}
+
+struct hp_rate *hp_peer_rate(struct hp_peers *p, uint32_t node)
+{
+	return &p->peer[node].rate;
 }
 
 /* ---- Who waits for it ------------------------------------------------- */
@@ -124,27 +107,18 @@ static void end_queue(struct hp_peers *p, struct hp_peer *n, enum hp_said said)
 
 /* ---- Asking what it has ----------------------------------------------- */
 
-/* Before its first chunk, and when what it said would be a no by now. */
-static bool wants_have(const struct hp_peers *p, const struct hp_peer *n,
-		       const struct hp_client_ask *a)
-{
-	if (!n->have_at)
-		return true;
-	return is_old(p, n) && (n->have_old || !n->have ||
-				!has_form(n, a->what.chunk, a->what.kind));
-}
-
 static void ask_have(struct hp_peers *p, uint32_t node)
 {
 	struct hp_peer *n = &p->peer[node];
 	struct hp_client_ask *a = calloc(1, sizeof *a);
 	const uint64_t size = hp_have_size(p->client->facts.chunks);
 
-	n->have_at = p->now;
-	n->have_old = false;
+	n->have.at = p->now;
+	n->have.old = false;
 	if (a)
-		a->own = calloc(1, size + 1);
-	if (!a || !a->own) {
+		a->list = hp_haves_new(&hp_peers_book(p)->head, node,
+				       p->client->facts.chunks);
+	if (!a || !a->list) {
 		free(a);
 		end_queue(p, n, HP_SAID_SELF);
 		return;
@@ -152,7 +126,6 @@ static void ask_have(struct hp_peers *p, uint32_t node)
 	n->have_asked = true;
 	a->peers = p;
 	a->node = node;
-	a->to = a->own;
 	a->n = a->form.size = size;
 	a->what = (struct hp_ask){ .method = HP_ASK_GET,
 				   .kind = HP_ASK_HAVE,
@@ -160,6 +133,7 @@ static void ask_have(struct hp_peers *p, uint32_t node)
 				   .chunk = HP_ASK_NO_CHUNK,
 				   .last = HP_ASK_NO_LAST };
 	n->owed += size;
+	a->until = p->now + hp_rates_due(&p->rates, &n->rate, size);
 	hp_ask_open(p, a);
 }
 
@@ -167,18 +141,15 @@ static void ask_have(struct hp_peers *p, uint32_t node)
 void hp_peer_have(struct hp_peers *p, struct hp_client_ask *a)
 {
 	struct hp_peer *n = &p->peer[a->node];
-	enum hp_said said = a->said;
+	const enum hp_said said = a->said;
 
 	n->have_asked = false;
-	if (said == HP_SAID_ALL &&
-	    !hp_have_is_whole(a->own, p->client->facts.chunks))
-		said = HP_SAID_WRONG;
 	if (said == HP_SAID_ALL) {
-		free(n->have);
-		n->have = a->own;
-		a->own = NULL;
+		hp_haves_free(n->have.list);
+		n->have.list = a->list;
+		a->list = NULL;
 	} else if (said != HP_SAID_ABSENT && said != HP_SAID_BUSY) {
-		n->have_at = 0; /* it was not told */
+		n->have.at = 0; /* it was not told */
 		hp_peers_note(p, a->node, hp_said_why(said));
 		end_queue(p, n, said);
 	}
@@ -195,11 +166,11 @@ static int may_send(struct hp_peers *p, struct hp_peer *n,
 		return 1;
 	if (n->have_asked)
 		return -1;
-	if (wants_have(p, n, a)) {
+	if (hp_have_wants(&n->have, a->what.chunk, a->what.kind, p->now)) {
 		ask_have(p, a->node);
 		return n->queue ? -1 : 0;
 	}
-	if (!denies(p, n, a->what.chunk, a->what.kind))
+	if (!hp_have_denies(&n->have, a->what.chunk, a->what.kind, p->now))
 		return 1;
 	hp_ask_end(p, a, HP_SAID_ABSENT, HP_END_GIVEN_UP);
 	return 0;
@@ -220,6 +191,83 @@ void hp_peer_pump(struct hp_peers *p, uint32_t node)
 			hp_ask_open(p, a);
 		}
 	}
+}
+
+/* ---- Signs of life ---------------------------------------------------- */
+
+static bool is_life(const struct hp_client_ask *a)
+{
+	return a->what.kind == HP_ASK_STATUS;
+}
+
+/* When who fetches something for us, and so may be silent, is to be asked
+ * whether he lives; UINT64_MAX: he need not be. */
+static uint64_t life_at(const struct hp_peer *n)
+{
+	const uint64_t at = n->health.heard + HP_LIFE_AFTER;
+	bool adopts = false;
+
+	for (const struct hp_client_ask *a = n->open; a; a = a->next) {
+		if (is_life(a))
+			return UINT64_MAX;
+		adopts |= a->what.adopt;
+	}
+	if (!adopts)
+		return UINT64_MAX;
+	return at > n->life_at ? at : n->life_at;
+}
+
+static void ask_for_life(struct hp_peers *p, uint32_t node)
+{
+	struct hp_client_ask *a = calloc(1, sizeof *a);
+
+	p->peer[node].life_at = p->now + HP_LIFE_AFTER;
+	if (!a)
+		return;
+	a->peers = p;
+	a->node = node;
+	a->n = HP_PEOPLE;
+	a->what = (struct hp_ask){ .method = HP_ASK_GET,
+				   .kind = HP_ASK_STATUS,
+				   .node = node,
+				   .chunk = HP_ASK_NO_CHUNK,
+				   .last = HP_ASK_NO_LAST };
+	a->until = p->now + HP_LATE_AFTER;
+	p->peer[node].owed += a->n;
+	hp_ask_open(p, a);
+}
+
+/* ---- What nobody waits for -------------------------------------------- */
+
+static struct hp_client_ask *too_long(const struct hp_peers *p, uint32_t node)
+{
+	struct hp_client_ask *a = p->peer[node].open;
+
+	while (a && (a->part || a->until > p->now))
+		a = a->next;
+	return a;
+}
+
+/* A list that drips is no better than none. */
+void hp_peer_time(struct hp_peers *p, uint32_t node)
+{
+	struct hp_client_ask *a;
+
+	if (p->now >= life_at(&p->peer[node]))
+		ask_for_life(p, node);
+	while ((a = too_long(p, node)))
+		hp_ask_end(p, a, HP_SAID_LATE,
+			   hp_is_have(a) ? HP_END_FAILED : HP_END_GIVEN_UP);
+}
+
+uint64_t hp_peer_next(const struct hp_peers *p, uint32_t node)
+{
+	uint64_t t = life_at(&p->peer[node]);
+
+	for (const struct hp_client_ask *a = p->peer[node].open; a; a = a->next)
+		if (!a->part && a->until < t)
+			t = a->until;
+	return t;
 }
 
 void hp_peer_close(struct hp_peers *p, uint32_t node)

@@ -62,13 +62,33 @@ void hp_health_asked(struct hp_health *h, uint64_t now)
 void hp_health_heard(struct hp_health *h, uint64_t now)
 {
 	h->heard = step(h, now);
+	h->mute = 0;
 	if (h->is != HP_HEALTH_BANNED)
 		h->is = HP_HEALTH_WELL;
 }
 
+bool hp_health_is_doubted(const struct hp_health *h)
+{
+	return h->is == HP_HEALTH_SUSPECT || h->mute;
+}
+
+/* Not a word of it: once it may have had much to do. */
+static void given_up(struct hp_health *h, uint64_t quiet, uint64_t now)
+{
+	if (quiet < HP_HURRIED_AFTER)
+		return;
+	if (!h->mute)
+		h->mute = now;
+	else if (h->heard >= h->mute) /* it was asked again since */
+		suspect(h, now);
+}
+
 void hp_health_ended(struct hp_health *h, uint64_t now, enum hp_health_end how)
 {
+	uint64_t quiet;
+
 	now = step(h, now);
+	quiet = silent(h, now);
 	if (h->owed)
 		h->owed--;
 	switch (how) {
@@ -76,16 +96,19 @@ void hp_health_ended(struct hp_health *h, uint64_t now, enum hp_health_end how)
 		hp_health_heard(h, now);
 		break;
 	case HP_END_GIVEN_UP:
+		given_up(h, quiet, now);
 		break;
 	case HP_END_FAILED:
 		suspect(h, now);
 		break;
-	case HP_END_BAD:
-		hp_health_heard(h, now);
-		if (++h->bad >= HP_BAD_MOST)
-			h->is = HP_HEALTH_BANNED;
-		break;
 	}
+}
+
+void hp_health_bad(struct hp_health *h, uint64_t now)
+{
+	step(h, now);
+	if (h->bad < HP_BAD_MOST && ++h->bad == HP_BAD_MOST)
+		h->is = HP_HEALTH_BANNED;
 }
 
 /* ---- What time does --------------------------------------------------- */

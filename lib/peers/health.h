@@ -6,10 +6,11 @@
  *
  * Well: it answers.  Late: it owes an answer, and not a byte of it came for a
  * second; whatever it is asked for goes elsewhere, and what it owes is the
- * probe.  Suspect: it refused or was reset, or was late for five seconds; its
- * connections are to be closed, and one request in 1, 2, 4 .. 30 seconds is let
- * through.  Banned: three times its bytes were not what their checksums say;
- * that is for good.
+ * probe.  Suspect: it refused or was reset, was late for five seconds, or was
+ * given up twice before it had said a word; its connections are to be closed,
+ * and one request in 1, 2, 4 .. 30 seconds is let through, a probe, for which a
+ * moment has to be enough.  Banned: three times its bytes were not what their
+ * checksums say; that is for good.
  *
  * One byte makes it well again, but where it is banned.
  */
@@ -21,6 +22,8 @@
 
 #define HP_SECOND UINT64_C(1000000000)
 #define HP_LATE_AFTER HP_SECOND
+/* .. of who did not answer before, or is asked in place of one who did not */
+#define HP_HURRIED_AFTER (HP_SECOND / 10)
 #define HP_CLOSED_AFTER (5 * HP_SECOND)
 #define HP_PROBE_MOST (30 * HP_SECOND)
 /* Suspect for so long: others may begin to take over what it holds. */
@@ -45,23 +48,29 @@ struct hp_health {
 	uint64_t probe_at; /* of a suspect one */
 	uint64_t wait;	   /* between two probes */
 	bool probed;	   /* a suspect one, since it last failed */
+	uint64_t mute; /* when it was given up, and silent; 0: it was heard */
 };
 
 /* How a request came to its end. */
 enum hp_health_end {
 	HP_END_DONE, /* answered, whatever it says: also "not here", "busy" */
-	HP_END_GIVEN_UP, /* by who asked: it says nothing of the node */
+	HP_END_GIVEN_UP, /* by who asked: how long it was silent says enough */
 	HP_END_FAILED,	 /* refused, reset, unproven, or not what was asked */
-	HP_END_BAD,	 /* answered, and a checksum differs */
 };
 
 /* May it be asked now?  A suspect one only for a probe, if none is under way.
  */
 bool hp_health_may(const struct hp_health *h, uint64_t now);
 
+/* It was silent when it was asked last: what it is asked for now is a probe. */
+bool hp_health_is_doubted(const struct hp_health *h);
+
 void hp_health_asked(struct hp_health *h, uint64_t now);
 void hp_health_heard(struct hp_health *h, uint64_t now);
 void hp_health_ended(struct hp_health *h, uint64_t now, enum hp_health_end how);
+
+/* Of what it sent a checksum differs, as is found out later. */
+void hp_health_bad(struct hp_health *h, uint64_t now);
 
 /* What is to be done with the requests that it owes. */
 enum hp_health_do {

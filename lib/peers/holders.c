@@ -16,3 +16,13 @@ void hp_holders(const struct hp_book_head *b, uint32_t chunk,
 		(uint32_t)(((part + 1) * b->nodes + b->parts - 1) / b->parts -
 			   1);
 }
+
+void hp_holds(const struct hp_book_head *b, uint32_t node, uint32_t *ret_first,
+	      uint32_t *ret_last)
+{
+	const uint64_t n = node;
+
+	*ret_first = (uint32_t)(n * b->parts / b->nodes);
+	*ret_last =
+		(uint32_t)(((n + 1) * b->parts + b->nodes - 1) / b->nodes - 1);
+}

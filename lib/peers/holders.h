@@ -12,4 +12,8 @@
 void hp_holders(const struct hp_book_head *b, uint32_t chunk,
 		uint32_t *ret_first, uint32_t *ret_last);
 
+/* The other way round: the parts of a node, and there is always one. */
+void hp_holds(const struct hp_book_head *b, uint32_t node, uint32_t *ret_first,
+	      uint32_t *ret_last);
+
 #endif

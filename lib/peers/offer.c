@@ -84,8 +84,16 @@ bool hpdsl_peer_only_check(const char *only)
 	return only && hp_only_parse(only, &ret) == 0;
 }
 
-static bool is_wanted(const struct hp_only *only,
-		      const struct hpdsl_peer_address *a)
+bool hpdsl_peer_is_in(const char *only, const uint8_t ip[16])
+{
+	struct hp_only subnet;
+
+	return only && hp_only_parse(only, &subnet) == 0 && !subnet.name[0] &&
+	       same_bits(ip, subnet.ip, subnet.prefix);
+}
+
+bool hp_only_takes(const struct hp_only *only,
+		   const struct hpdsl_peer_address *a)
 {
 	if (only->any)
 		return true;
@@ -126,7 +134,7 @@ static bool is_offered(const struct hp_interface *f, const struct hp_only *only)
 {
 	const struct hpdsl_peer_address *a = &f->address;
 
-	if (!f->up || is_local(a->ip) || !is_wanted(only, a))
+	if (!f->up || is_local(a->ip) || !hp_only_takes(only, a))
 		return false;
 	return !only->any || (!f->loopback && !is_bridge(a->interface));
 }

@@ -25,6 +25,10 @@ struct hp_only {
 /* text: NULL, or as hpdsl_peer_only_check() has it.  -EINVAL. */
 int hp_only_parse(const char *text, struct hp_only *ret);
 
+/* Is this address one of them? */
+bool hp_only_takes(const struct hp_only *only,
+		   const struct hpdsl_peer_address *a);
+
 /* Fills in ret's offers, from n addresses. */
 void hp_offer(const struct hp_interface *all, size_t n,
 	      const struct hp_only *only, struct hpdsl_peer_node *ret);

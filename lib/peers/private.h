@@ -13,32 +13,38 @@
 
 #include "http/engine.h"
 #include "peers/book_file.h"
+#include "peers/carry.h"
 #include "peers/client.h"
+#include "peers/have.h"
+#include "peers/places.h"
 #include "peers/table.h"
+#include "peers/ports.h"
 #include "peers/want.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 enum {
-	HP_UNDER_WAY = 8, /* parts at a time */
-	HP_NOTES = 32,	  /* that nobody has fetched */
+	HP_NOTES = 16,	  /* lines of a process, and one more */
+	HP_PEOPLE = 4096, /* bytes of a body that is for people */
 };
-/* What a node has is asked again after that, if it matters. */
-#define HP_HAVE_AGE (30 * HP_SECOND)
 /* An idle connection of that age is not used again. */
 #define HP_IDLE_AGE (30 * HP_SECOND)
+/* What nobody waits for any more may take so long. */
+#define HP_LEFT_FOR HP_SECOND
 /* What a node told of its load is of interest for so long. */
 #define HP_LOAD_AGE (2 * HP_SECOND)
 /* Servers of a job come up one after the other, in so long. */
 #define HP_STARTING_FOR (10 * HP_SECOND)
+/* Who fetches something for us, and says nothing, is asked whether he lives. */
+#define HP_LIFE_AFTER (HP_SECOND / 4)
 /* Who has no time now is asked after others for so long. */
 #define HP_BUSY_FOR HP_SECOND
 
 struct hp_client {
 	struct hp_client_facts facts;
 	struct hp_book_file *book;
-	struct hp_table table;
+	struct hp_table_file table;
 	_Atomic(struct hp_peers *) peers; /* of the process that used it last */
 };
 
@@ -50,36 +56,39 @@ struct hp_client_ask {
 	unsigned i;		     /* the want's number of it */
 	enum { HP_ASK_QUEUED, HP_ASK_OPEN, HP_ASK_ENDED } at;
 	bool sure, late;
+	uint64_t until;		    /* of an open one without a part: its end */
+	uint64_t asked;		    /* when it was opened */
 	struct hp_client_ask *next; /* of the same, at the same */
 
 	struct hp_ask what;
 	struct hp_client_form form;
 	uint64_t n, got;
-	uint8_t *to;  /* NULL: thrown away */
-	uint8_t *own; /* to be freed */
+	uint8_t *to;	       /* NULL: thrown away */
+	uint8_t *own;	       /* to be freed */
+	struct hp_haves *list; /* of what the node has; the same */
 	enum hp_said said;
 
-	/* Where: place number at, of all that are still to be tried. */
+	/* Where: as it is known, and then by a walk. */
 	bool known, proven, unproven, retried;
-	uint32_t place, tried;
+	struct hp_ports ports;
 	uint8_t address;
 	uint16_t port;
-	char url[96], range[80], proof[HP_ASK_PROOF + 16];
+	char url[HP_CARRY_URL], range[HP_CARRY_RANGE];
+	char proof[HP_ASK_PROOF + 16];
 };
 
 /* A node, as this process knows it. */
 struct hp_peer {
 	struct hp_health health;
+	struct hp_rate rate;
 	uint64_t owed; /* bytes */
 	struct hp_client_ask *queue, *open;
 	unsigned n_open;
 	bool listed; /* among those with something to do */
 	uint32_t next;
 
-	uint8_t *have; /* NULL: not known */
-	uint64_t have_at;
+	struct hp_have_known have;
 	bool have_asked; /* under way */
-	bool have_old;	 /* it has denied something since */
 
 	bool found; /* where */
 	uint8_t address;
@@ -89,6 +98,7 @@ struct hp_peer {
 	bool fresh; /* connections that are open are not to be used */
 
 	uint64_t busy_until; /* as it said */
+	uint64_t life_at;    /* not to be asked for a sign of life before */
 
 	uint32_t noted; /* reasons, as bits */
 };
@@ -100,7 +110,9 @@ struct hp_client_part {
 	struct hp_want want;
 	struct hp_client_ask *asks[HP_WANT_ASKS];
 	struct hp_client_ask *direct; /* its bytes go to buf */
-	enum { HP_PART_WAITS, HP_PART_ACTIVE, HP_PART_OVER } at;
+	enum { HP_PART_WAITS, HP_PART_ACTIVE, HP_PART_RESTS, HP_PART_OVER } at;
+	struct hp_waiting waiting;
+	bool began;		     /* it has had a place */
 	struct hp_client_part *next; /* of those that wait */
 };
 
@@ -113,6 +125,7 @@ struct hp_client_job {
 	void *arg;
 	uint64_t deadline;
 	uint32_t first, last; /* holders */
+	uint32_t blamed;      /* for the origin; HP_NO_NODE */
 	struct hp_client_got got;
 	uint32_t left, parts;
 	struct hp_client_part part[];
@@ -134,18 +147,23 @@ struct hp_peers {
 
 	pthread_mutex_t lock; /* of these, to 'notes' */
 	bool joined, dead, closed;
+	_Atomic bool exits; /* closed, as the process ends */
 	struct hp_client_job *inbox, **inbox_end;
 	struct hp_bad *bads;
-	char *notes[HP_NOTES];
-	unsigned n_notes;
+	char *notes[HP_NOTES + 1];
+	unsigned n_notes, noted_all;
 
 	uint64_t now; /* of the turn */
+	struct hp_table table;
 	struct hp_peer *peer;
 	uint32_t listed; /* HP_NO_NODE: none */
 	struct hp_hedges hedges;
+	struct hp_rates rates;
+	struct hp_quorum quorum;
 	struct hp_client_job *jobs;
 	struct hp_client_part *waits, **waits_end;
-	struct hp_client_part *active[HP_UNDER_WAY];
+	struct hp_client_part *active[HP_PLACES];
+	struct hp_client_part *rests[HP_RESTS];
 	struct hp_client_ask *ended, **ended_end;
 	uint32_t noted; /* reasons for the origin, as bits */
 
@@ -164,11 +182,24 @@ static inline bool hp_is_have(const struct hp_client_ask *a)
 	return a->what.kind == HP_ASK_HAVE;
 }
 
+static inline bool hp_is_of_chunk(const struct hp_client_ask *a)
+{
+	return a->what.chunk != HP_ASK_NO_CHUNK;
+}
+
 /* ---- client_tell.c ---------------------------------------------------- */
 
 enum hp_client_why hp_said_why(enum hp_said said);
-enum hp_client_why hp_want_why(const struct hp_want *w);
-/* node HP_NO_NODE: the origin is asked.  Each only once. */
+/* Why the origin is asked, and of whom: HP_NO_NODE, of nobody. */
+enum hp_client_why hp_peers_why(struct hp_peers *p, const struct hp_want *w,
+				uint32_t *ret_node);
+/* It sent all that it was asked for. */
+void hp_peers_answered(struct hp_peers *p, const struct hp_client_ask *a);
+void hp_peers_hedged(struct hp_peers *p, uint32_t node, bool won);
+/* A request goes to the origin because of node, or of nobody: HP_NO_NODE. */
+void hp_peers_to_origin(struct hp_peers *p, uint32_t node,
+			enum hp_client_why why);
+/* Others are asked.  Each only once. */
 void hp_peers_note(struct hp_peers *p, uint32_t node, enum hp_client_why why);
 void hp_peers_note_text(struct hp_peers *p, const char *text);
 
@@ -187,6 +218,8 @@ void hp_ask_free(struct hp_client_ask *a);
 
 struct hp_peer_view hp_peer_look_at(struct hp_peers *p, uint32_t node,
 				    uint32_t chunk, enum hp_ask_kind kind);
+bool hp_peer_is_slow(struct hp_peers *p, uint32_t node);
+struct hp_rate *hp_peer_rate(struct hp_peers *p, uint32_t node);
 bool hp_peer_is_coming(struct hp_peers *p, uint32_t node, uint32_t chunk);
 /* Nobody here has heard of its server since that of this node is up, which is
  * not long ago. */
@@ -197,6 +230,10 @@ bool hp_peer_has_other(struct hp_peers *p, uint32_t node, uint32_t chunk,
 void hp_peer_denied(struct hp_peers *p, uint32_t node, uint32_t chunk,
 		    enum hp_ask_kind kind);
 void hp_peer_queue(struct hp_peers *p, struct hp_client_ask *a);
+/* Of what nobody waits for: the end of what takes too long, and signs of life;
+ * and when that is to be; UINT64_MAX: never. */
+void hp_peer_time(struct hp_peers *p, uint32_t node);
+uint64_t hp_peer_next(const struct hp_peers *p, uint32_t node);
 /* Sends what may be sent. */
 void hp_peer_pump(struct hp_peers *p, uint32_t node);
 /* An ask for what it has came to its end, and is freed. */
@@ -206,11 +243,15 @@ void hp_peer_close(struct hp_peers *p, uint32_t node);
 
 /* ---- client_part.c ---------------------------------------------------- */
 
+void hp_part_waits_no_more(struct hp_peers *p, struct hp_client_part *part);
+/* It has a place, and begins or goes on. */
 void hp_part_begin(struct hp_peers *p, struct hp_client_part *part);
 void hp_part_time(struct hp_peers *p, struct hp_client_part *part);
 /* What is owed by that node is late. */
 void hp_part_late(struct hp_peers *p, struct hp_client_part *part,
 		  uint32_t node);
+/* Its node is, and it was not sent yet: it is freed. */
+void hp_part_slow(struct hp_peers *p, struct hp_client_ask *a);
 void hp_part_said(struct hp_peers *p, struct hp_client_ask *a);
 /* Its caller hears of it, and it is freed. */
 void hp_job_fail(struct hp_peers *p, struct hp_client_job *j, ssize_t code,

@@ -8,6 +8,8 @@
 #define REST_COMING HP_SECOND
 /* .. and until who is not up yet may be. */
 #define REST_STARTING (HP_SECOND / 4)
+/* How much longer than others who adopts it may take at least. */
+#define ADOPTS_FACTOR 8
 
 static void act(struct hp_want_acts *ret, enum hp_want_do what, unsigned ask)
 {
@@ -33,9 +35,11 @@ static void drop(struct hp_want *w, unsigned i, struct hp_want_acts *ret)
 	/* What nobody answered in time is no reason to wait for him. */
 	bool little = w->is == HP_WANT_DONE && a->sent &&
 		      w->bytes - a->got < HP_WANT_LITTLE;
+	/* But whether he is there again he may show. */
+	bool probe = a->probe && a->sent && !a->got;
 
 	a->open = false;
-	act(ret, little ? HP_WANT_LEAVE : HP_WANT_CLOSE, i);
+	act(ret, little || probe ? HP_WANT_LEAVE : HP_WANT_CLOSE, i);
 }
 
 static void end(struct hp_want *w, enum hp_want_is is, enum hp_whom_why why,
@@ -47,6 +51,47 @@ static void end(struct hp_want *w, enum hp_want_is is, enum hp_whom_why why,
 	for (unsigned i = 0; i < w->n; i++)
 		if (w->ask[i].open)
 			drop(w, i, ret);
+}
+
+/* ---- How long it may be silent ---------------------------------------- */
+
+/* Somebody had his second already. */
+static bool is_in_a_hurry(const struct hp_want *w)
+{
+	for (unsigned i = 0; i < w->n; i++)
+		if (w->ask[i].said == HP_SAID_LATE ||
+		    (w->ask[i].late && !w->ask[i].slow))
+			return true;
+	return false;
+}
+
+static uint64_t late_after(const struct hp_want_ask *a)
+{
+	return a->hurried ? HP_HURRIED_AFTER : HP_LATE_AFTER;
+}
+
+/* Since when: who is hurried is so from when it is his turn; who sends to
+ * others is not silent, and who adopts it may have to wait for it himself.
+ * UINT64_MAX: he is not. */
+static uint64_t silent_since(const struct hp_want *w,
+			     const struct hp_want_ask *a)
+{
+	uint64_t heard;
+
+	if (!a->open || (!a->sent && !a->hurried))
+		return UINT64_MAX;
+	if (a->sent && !a->adopt)
+		return a->heard;
+	heard = w->whom.look(w->whom.arg, a->node).heard;
+	return heard > a->heard ? heard : a->heard;
+}
+
+static uint64_t silent(const struct hp_want *w, const struct hp_want_ask *a,
+		       uint64_t now)
+{
+	const uint64_t since = silent_since(w, a);
+
+	return now > since ? now - since : 0;
 }
 
 /* ---- The next one ----------------------------------------------------- */
@@ -84,6 +129,7 @@ static struct hp_whom_is whom(struct hp_want *w, uint64_t now)
 	q.arg = w;
 	q.asked = w->n;
 	q.waited = waited(w, now);
+	q.now = now;
 	if (w->n)
 		q.before = w->ask[w->n - 1].node;
 	return hp_whom(&q);
@@ -96,8 +142,11 @@ static void ask(struct hp_want *w, struct hp_want_ask a, uint64_t now,
 		if (!w->ask[i].open)
 			continue;
 		a.hedge = true;
-		w->ask[i].hedged |= w->ask[i].late;
+		/* A probe that is answered after all was not in vain. */
+		w->ask[i].hedged |= w->ask[i].late && !w->ask[i].hurried;
 	}
+	a.probe = w->whom.look(w->whom.arg, a.node).doubted;
+	a.hurried = a.probe || (!a.adopt && is_in_a_hurry(w));
 	a.open = true;
 	a.heard = now;
 	w->ask[w->n] = a;
@@ -180,12 +229,13 @@ static bool rest(struct hp_want *w, uint64_t now)
 		return false;
 	node = busy_one(w, &adopt);
 	if (rest_until(w, node, adopt, now + (REST_BUSY << w->rests)) ||
-	    rest_until(w, holder_with(w, w->coming), false,
-		       now + (REST_COMING << w->rests))) {
+	    (!w->held && rest_until(w, holder_with(w, w->coming), false,
+				    now + (REST_COMING << w->rests)))) {
 		w->rests++;
 		return true;
 	}
-	return rest_until(w, starting_one(w), false, now + REST_STARTING);
+	return !w->held &&
+	       rest_until(w, starting_one(w), false, now + REST_STARTING);
 }
 
 /* Is somebody at it from whom something may be hoped? */
@@ -204,21 +254,51 @@ static bool in_other_form(struct hp_want *w)
 	return w->is_other;
 }
 
+/* Who is at it need not be helped. */
 static void go_on(struct hp_want *w, uint64_t now, struct hp_want_acts *ret)
 {
-	const struct hp_whom_is is = whom(w, now);
+	struct hp_whom_is is;
 
+	if (is_hopeful(w))
+		return;
+	is = whom(w, now);
 	if (is.as == HP_WHOM_HOLDER)
 		ask(w, (struct hp_want_ask){ .node = is.node }, now, ret);
 	else if (rest(w, now))
 		return;
-	else if (is.as == HP_WHOM_ADOPTER && !in_other_form(w) &&
+	else if (is.as == HP_WHOM_ADOPTER && !w->held && !in_other_form(w) &&
 		 may_adopt(w, is.node))
 		ask(w, (struct hp_want_ask){ .node = is.node, .adopt = true },
 		    now, ret);
-	else if (!is_hopeful(w))
+	else
 		end(w, HP_WANT_ORIGIN,
 		    is.as == HP_WHOM_ADOPTER ? HP_WHY_ALONE : is.why, ret);
+}
+
+/* ---- How fast --------------------------------------------------------- */
+
+static void measure(const struct hp_want *w, const struct hp_want_ask *a,
+		    uint64_t bytes, uint64_t now)
+{
+	if (!w->rates || a->adopt || !a->sent || now < a->began)
+		return;
+	hp_rates_came(w->rates, w->rate(w->whom.arg, a->node), bytes,
+		      now - a->began, now);
+}
+
+/* Who adopts it has to fetch it first, from an origin of which nobody knows how
+ * fast it is: that says nothing of him, and he has more time. */
+static uint64_t may_take(const struct hp_want *w, const struct hp_want_ask *a)
+{
+	static const struct hp_rates nobody;
+	static const struct hp_rate unknown;
+
+	if (a->adopt)
+		return HP_CLOSED_AFTER + hp_rates_due(&nobody, &unknown,
+						      w->bytes * ADOPTS_FACTOR);
+	if (!w->rates)
+		return hp_rates_due(&nobody, &unknown, w->bytes);
+	return hp_rates_due(w->rates, w->rate(w->whom.arg, a->node), w->bytes);
 }
 
 /* ---- What happens ----------------------------------------------------- */
@@ -239,6 +319,10 @@ void hp_want_said(struct hp_want *w, unsigned i, enum hp_said said,
 	w->ask[i].open = false;
 	w->ask[i].said = said;
 	if (said == HP_SAID_ALL) {
+		if (w->bytes >= HP_RATE_BYTES)
+			measure(w, &w->ask[i], w->bytes, now);
+		if (w->ask[i].hedged)
+			hp_hedges_vain(w->hedges, now);
 		w->won = i;
 		end(w, HP_WANT_DONE, HP_WHY_HOLDS, ret);
 	} else if (said == HP_SAID_SELF || out_of_patience(w, now)) {
@@ -263,7 +347,7 @@ static void late(struct hp_want *w, unsigned i, uint64_t now,
 		a->said = HP_SAID_LATE;
 		act(ret, HP_WANT_CLOSE, i);
 		go_on(w, now, ret);
-	} else if (!is_hopeful(w) && hp_hedges_may(w->hedges, now)) {
+	} else if (a->hurried || hp_hedges_may(w->hedges, now)) {
 		go_on(w, now, ret);
 	}
 }
@@ -276,9 +360,12 @@ void hp_want_late(struct hp_want *w, unsigned i, uint64_t now,
 		late(w, i, now, ret);
 }
 
-static uint64_t silent(const struct hp_want_ask *a, uint64_t now)
+void hp_want_slow(struct hp_want *w, unsigned i, uint64_t now,
+		  struct hp_want_acts *ret)
 {
-	return a->open && a->sent && now > a->heard ? now - a->heard : 0;
+	ret->n = 0;
+	if (i < w->n && !w->ask[i].sent)
+		late(w, i, now, ret);
 }
 
 static void give_up(struct hp_want *w, unsigned i, uint64_t now,
@@ -288,6 +375,42 @@ static void give_up(struct hp_want *w, unsigned i, uint64_t now,
 	w->ask[i].said = HP_SAID_LATE;
 	act(ret, HP_WANT_CLOSE, i);
 	go_on(w, now, ret);
+}
+
+/* Who was asked together may be slow together: then that is no reason to begin
+ * again elsewhere. */
+static bool is_nearly_there(struct hp_want_ask *a, uint64_t bytes)
+{
+	if (a->spared || a->got < bytes / 2)
+		return false;
+	a->spared = true;
+	return true;
+}
+
+/* It should be there by now: others are asked, and then it is closed. */
+static void slow(struct hp_want *w, unsigned i, uint64_t now,
+		 struct hp_want_acts *ret)
+{
+	struct hp_want_ask *a = &w->ask[i];
+	const uint64_t took = now - a->began;
+
+	/* Of who is silent it says nothing: he is late. */
+	if (silent(w, a, now) < HP_LATE_AFTER)
+		measure(w, a, a->got, now);
+	if (a->slow) {
+		a->due = now + took;
+		if (!is_nearly_there(a, w->bytes))
+			give_up(w, i, now, ret);
+		return;
+	}
+	/* Others may have shown meanwhile that there is time. */
+	a->due = a->began + may_take(w, a);
+	if (a->due > now)
+		return;
+	a->slow = true;
+	a->due = a->began +
+		 (2 * took > HP_CLOSED_AFTER ? 2 * took : HP_CLOSED_AFTER);
+	late(w, i, now, ret);
 }
 
 static void wake(struct hp_want *w, uint64_t now, struct hp_want_acts *ret)
@@ -302,7 +425,7 @@ static void wake(struct hp_want *w, uint64_t now, struct hp_want_acts *ret)
 				      HP_WANT_ASKS;
 
 	w->rest_until = 0;
-	if (w->n < most && is_alive(w, a.node))
+	if (!is_hopeful(w) && w->n < most && is_alive(w, a.node))
 		ask(w, a, now, ret);
 	else
 		go_on(w, now, ret);
@@ -318,11 +441,14 @@ void hp_want_time(struct hp_want *w, uint64_t now, struct hp_want_acts *ret)
 		return;
 	}
 	for (unsigned i = 0; i < w->n && w->is == HP_WANT_OPEN; i++) {
-		const uint64_t quiet = silent(&w->ask[i], now);
+		const uint64_t quiet = silent(w, &w->ask[i], now);
 
 		if (quiet >= HP_CLOSED_AFTER)
 			give_up(w, i, now, ret);
-		else if (quiet >= HP_LATE_AFTER)
+		else if (w->ask[i].open && w->ask[i].sent &&
+			 now >= w->ask[i].due)
+			slow(w, i, now, ret);
+		else if (quiet >= late_after(&w->ask[i]))
 			late(w, i, now, ret);
 	}
 	if (w->is == HP_WANT_OPEN && w->rest_until && now >= w->rest_until)
@@ -341,7 +467,8 @@ void hp_want_sent(struct hp_want *w, unsigned i, uint64_t now)
 	if (i >= w->n || !w->ask[i].open || w->ask[i].sent)
 		return;
 	w->ask[i].sent = true;
-	w->ask[i].heard = now;
+	w->ask[i].began = w->ask[i].heard = now;
+	w->ask[i].due = now + may_take(w, &w->ask[i]);
 }
 
 void hp_want_byte(struct hp_want *w, unsigned i, uint64_t n, uint64_t now)
@@ -351,9 +478,12 @@ void hp_want_byte(struct hp_want *w, unsigned i, uint64_t n, uint64_t now)
 	if (i >= w->n || !a->open)
 		return;
 	a->got += n;
-	a->late = false;
 	if (now > a->heard)
 		a->heard = now;
+	a->hurried = false;
+	if (a->slow)
+		return;
+	a->late = false;
 	if (a->hedged)
 		hp_hedges_vain(w->hedges, now);
 	a->hedged = false;
@@ -361,8 +491,20 @@ void hp_want_byte(struct hp_want *w, unsigned i, uint64_t n, uint64_t now)
 
 void hp_want_away(struct hp_want *w, uint64_t gap)
 {
-	for (unsigned i = 0; i < w->n; i++)
+	for (unsigned i = 0; i < w->n; i++) {
 		w->ask[i].heard += gap;
+		w->ask[i].began += gap;
+		w->ask[i].due += gap;
+	}
+}
+
+bool hp_want_rests(const struct hp_want *w)
+{
+	bool open = false;
+
+	for (unsigned i = 0; i < w->n; i++)
+		open |= w->ask[i].open;
+	return w->is == HP_WANT_OPEN && w->rest_until && !open;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -380,10 +522,14 @@ uint64_t hp_want_next(const struct hp_want *w)
 		t = w->began + w->whom.patience;
 	for (unsigned i = 0; i < w->n; i++) {
 		const struct hp_want_ask *a = &w->ask[i];
+		const uint64_t since = silent_since(w, a);
 
-		if (a->open && a->sent)
-			t = earlier(t, a->heard + (a->late ? HP_CLOSED_AFTER :
-							     HP_LATE_AFTER));
+		if (since == UINT64_MAX)
+			continue;
+		t = earlier(
+			t, since + (a->late ? HP_CLOSED_AFTER : late_after(a)));
+		if (a->sent)
+			t = earlier(t, a->due);
 	}
 	return w->rest_until ? earlier(t, w->rest_until) : t;
 }

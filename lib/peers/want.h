@@ -5,6 +5,14 @@
  * done comes out, and what happens is told.  whom.h says whom, health.h what is
  * thought of them; this holds what whom.h wants to know of the request so far.
  *
+ * An ask is late when nothing came of it for a second, and when it takes longer
+ * than rates.h says: who sends a byte now and then is not waited for either.
+ * One second is enough for all of them: once somebody was silent for so long,
+ * those who are asked next have a moment to begin, and so has at any time who
+ * did not answer when he last was asked.  Who adopts it may have to wait for it
+ * himself: he is late when his node was silent for a second, whatever it was
+ * asked.
+ *
  * The first whole answer counts.  In any order of events it ends by its
  * patience at the latest, and after its end nobody is asked.
  */
@@ -12,6 +20,7 @@
 #define HP_PEERS_WANT_H
 
 #include "peers/health.h"
+#include "peers/rates.h"
 #include "peers/whom.h"
 
 enum {
@@ -40,9 +49,15 @@ struct hp_want_ask {
 	bool sure;  /* whatever it was last heard to have */
 	bool hedge; /* another ask is open, and late */
 	bool open, sent, late;
-	bool hedged; /* somebody else was asked because of it */
+	bool slow;    /* late, whatever still comes of it */
+	bool probe;   /* it did not answer when it last was asked */
+	bool hurried; /* it has a moment, and has not begun yet */
+	bool spared;  /* most of it had come when it was to be closed */
+	bool hedged;  /* somebody else was asked because of it */
 	enum hp_said said;
 	uint64_t heard; /* the last byte, or when it was sent */
+	uint64_t began; /* when it was sent */
+	uint64_t due;	/* when it has to be there; then it is slow */
 	uint64_t got;
 };
 
@@ -77,7 +92,13 @@ struct hp_want {
 	/* Has that node the chunk in its other form? */
 	bool (*other)(void *arg, uint32_t node);
 	struct hp_hedges *hedges;
+	/* How fast they are, and the one.  NULL: nobody has measured it. */
+	struct hp_rates *rates;
+	struct hp_rate *(*rate)(void *arg, uint32_t node);
 	uint64_t bytes;
+	/* For who adopts it himself: nobody else is to, and he has waited for
+	 * holders that are not there yet. */
+	bool held;
 
 	enum hp_want_is is;
 	enum hp_whom_why why;
@@ -102,6 +123,9 @@ void hp_want_said(struct hp_want *w, unsigned ask, enum hp_said said,
 /* Its node is late by what others see: it owes them answers. */
 void hp_want_late(struct hp_want *w, unsigned ask, uint64_t now,
 		  struct hp_want_acts *ret);
+/* Its node is slow by what others see: who was not asked yet need not be. */
+void hp_want_slow(struct hp_want *w, unsigned ask, uint64_t now,
+		  struct hp_want_acts *ret);
 /* At hp_want_next() or later. */
 void hp_want_time(struct hp_want *w, uint64_t now, struct hp_want_acts *ret);
 
@@ -113,6 +137,9 @@ void hp_want_sent(struct hp_want *w, unsigned ask, uint64_t now);
 void hp_want_byte(struct hp_want *w, unsigned ask, uint64_t n, uint64_t now);
 /* This process was away for so long: silence of that time is not counted. */
 void hp_want_away(struct hp_want *w, uint64_t gap);
+
+/* Nobody is asked just now: it waits for the time when somebody will be. */
+bool hp_want_rests(const struct hp_want *w);
 
 /* UINT64_MAX: never. */
 uint64_t hp_want_next(const struct hp_want *w);

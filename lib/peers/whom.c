@@ -33,7 +33,7 @@ struct candidate {
 };
 
 /* The first one that will do, from where a hash says, but except. */
-static struct candidate draw(const struct hp_whom *c, uint32_t turn,
+static struct candidate draw(const struct hp_whom *c, bool slow, uint32_t turn,
 			     uint32_t except)
 {
 	const uint32_t n = c->last - c->first + 1;
@@ -46,7 +46,7 @@ static struct candidate draw(const struct hp_whom *c, uint32_t turn,
 		    d.node == except)
 			continue;
 		d.view = view(c, d.node);
-		if (d.view.lives && !d.view.denies)
+		if (d.view.lives && !d.view.denies && d.view.slow == slow)
 			return d;
 	}
 	return (struct candidate){ .node = HP_NO_NODE };
@@ -76,16 +76,16 @@ static uint32_t better(const struct candidate *a, const struct candidate *b,
 	return b->view.owed < a->view.owed ? b->node : a->node;
 }
 
-static uint32_t holder(const struct hp_whom *c)
+static uint32_t holder(const struct hp_whom *c, bool slow)
 {
 	struct candidate a, b;
 
 	if (c->first > c->last)
 		return HP_NO_NODE;
-	a = draw(c, 0, HP_NO_NODE);
+	a = draw(c, slow, 0, HP_NO_NODE);
 	if (a.node == HP_NO_NODE)
 		return HP_NO_NODE;
-	b = draw(c, 1, a.node);
+	b = draw(c, slow, 1, a.node);
 	if (b.node == HP_NO_NODE)
 		return a.node;
 	return better(&a, &b, view(c, c->self).rack);
@@ -99,7 +99,7 @@ static bool lives(const struct hp_whom *c, uint32_t node)
 	return node == c->self || view(c, node).lives;
 }
 
-bool hp_whom_quorum(const struct hp_whom *c)
+static bool do_enough_live(const struct hp_whom *c)
 {
 	const uint32_t enough = c->nodes / 2 + c->nodes % 2;
 	uint32_t n = 0;
@@ -107,6 +107,27 @@ bool hp_whom_quorum(const struct hp_whom *c)
 	for (uint32_t i = 0; i < c->nodes && n < enough; i++)
 		n += lives(c, i);
 	return n >= enough;
+}
+
+bool hp_whom_quorum(const struct hp_whom *c)
+{
+	struct hp_quorum *q = c->quorum;
+
+	if (!q)
+		return do_enough_live(c);
+	/* A clock that went back is no reason to believe it for longer. */
+	if (c->now >= q->until || q->until - c->now > HP_QUORUM_AGE) {
+		q->is = do_enough_live(c);
+		q->until = c->now + HP_QUORUM_AGE;
+	}
+	return q->is;
+}
+
+static bool may_adopt(const struct hp_whom *c, uint32_t node)
+{
+	const struct hp_peer_view v = view(c, node);
+
+	return node == c->self || (v.lives && !v.slow);
 }
 
 uint32_t hp_whom_adopter(const struct hp_whom *c, uint32_t except)
@@ -118,7 +139,7 @@ uint32_t hp_whom_adopter(const struct hp_whom *c, uint32_t except)
 		uint64_t h = hash3(c->chunk, i, UINT32_MAX);
 
 		if (i == except || (found != HP_NO_NODE && h <= best) ||
-		    !lives(c, i))
+		    !may_adopt(c, i))
 			continue;
 		found = i;
 		best = h;
@@ -132,16 +153,10 @@ static bool is_enough(const struct hp_whom *c)
 	       (c->patience && c->waited >= c->patience);
 }
 
-struct hp_whom_is hp_whom(const struct hp_whom *c)
+static struct hp_whom_is adopter(const struct hp_whom *c)
 {
-	struct hp_whom_is ret = { HP_WHOM_ORIGIN, HP_WHY_ENOUGH, HP_NO_NODE };
+	struct hp_whom_is ret = { HP_WHOM_ORIGIN, HP_WHY_CUT_OFF, HP_NO_NODE };
 
-	if (is_enough(c))
-		return ret;
-	ret = (struct hp_whom_is){ HP_WHOM_HOLDER, HP_WHY_HOLDS, holder(c) };
-	if (ret.node != HP_NO_NODE)
-		return ret;
-	ret = (struct hp_whom_is){ HP_WHOM_ORIGIN, HP_WHY_CUT_OFF, HP_NO_NODE };
 	if (!hp_whom_quorum(c))
 		return ret;
 	ret.why = HP_WHY_ALONE;
@@ -149,4 +164,23 @@ struct hp_whom_is hp_whom(const struct hp_whom *c)
 	if (ret.node == HP_NO_NODE)
 		return ret;
 	return (struct hp_whom_is){ HP_WHOM_ADOPTER, HP_WHY_ADOPTS, ret.node };
+}
+
+struct hp_whom_is hp_whom(const struct hp_whom *c)
+{
+	struct hp_whom_is ret = { HP_WHOM_ORIGIN, HP_WHY_ENOUGH, HP_NO_NODE };
+	uint32_t node;
+
+	if (is_enough(c))
+		return ret;
+	node = holder(c, false);
+	if (node == HP_NO_NODE) {
+		ret = adopter(c);
+		/* Better than the origin for each reader by itself. */
+		if (ret.as == HP_WHOM_ORIGIN)
+			node = holder(c, true);
+	}
+	if (node == HP_NO_NODE)
+		return ret;
+	return (struct hp_whom_is){ HP_WHOM_HOLDER, HP_WHY_HOLDS, node };
 }

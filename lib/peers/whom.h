@@ -4,12 +4,12 @@
  * what it knows of the job's nodes now.  Nothing is agreed on: where views
  * differ, a chunk is adopted twice, which is counted and harms nobody.
  *
- * In order: a holder; the adopter, who fetches it for all; the origin.  Of the
- * holders two are drawn, and the one that owes less is asked (the power of two
- * choices: Azar, Broder, Karlin, Upfal, "Balanced Allocations", 1999).  The
- * adopter is the living node with the highest hash of node and chunk
- * (rendezvous hashing: Thaler, Ravishankar, 1998), so what a lost node held is
- * spread over all others, and only that moves.
+ * In order: a holder; the adopter, who fetches it for all; a holder that is
+ * slow; the origin.  Of the holders two are drawn, and the one that owes less
+ * is asked (the power of two choices: Azar, Broder, Karlin, Upfal, "Balanced
+ * Allocations", 1999).  The adopter is the living node with the highest hash of
+ * node and chunk (rendezvous hashing: Thaler, Ravishankar, 1998), so what a
+ * lost node held is spread over all others, and only that moves.
  */
 #ifndef HP_PEERS_WHOM_H
 #define HP_PEERS_WHOM_H
@@ -21,10 +21,13 @@
 
 /* What a reader knows of a node. */
 struct hp_peer_view {
-	bool lives;    /* neither late nor suspect, as far as it is known */
-	bool denies;   /* it has said that it has not got the chunk */
-	uint64_t owed; /* bytes: by this reader's count, and as it told */
-	uint32_t rack; /* 0: not known */
+	bool lives;	/* neither late nor suspect, as far as it is known */
+	bool denies;	/* it has said that it has not got the chunk */
+	bool slow;	/* beside others: asked where nobody can adopt it */
+	bool doubted;	/* it did not answer when it last was asked */
+	uint64_t owed;	/* bytes: by this reader's count, and as it told */
+	uint64_t heard; /* when a byte of it last came */
+	uint32_t rack;	/* 0: not known */
 };
 typedef struct hp_peer_view hp_peer_look(void *arg, uint32_t node);
 
@@ -33,6 +36,14 @@ typedef struct hp_peer_view hp_peer_look(void *arg, uint32_t node);
  * one after the other that they have not got it, or no time, end there.
  */
 #define HP_WHOM_MOST 4
+
+/* Whether enough live, for so long: many requests want to know it at once, and
+ * all nodes have to be looked at for it.  Zero: not known. */
+#define HP_QUORUM_AGE UINT64_C(100000000)
+struct hp_quorum {
+	uint64_t until;
+	bool is;
+};
 
 struct hp_whom {
 	uint32_t nodes, self; /* self: the node of who asks */
@@ -43,6 +54,8 @@ struct hp_whom {
 	uint32_t asked;	 /* how often somebody was, at HP_WHOM_MOST no more */
 	/* Since the first of them was, and for how long that may be; 0: any. */
 	uint64_t waited, patience;
+	uint64_t now;
+	struct hp_quorum *quorum; /* of who asks; NULL: looked at each time */
 	hp_peer_look *look;
 	void *arg;
 };
@@ -77,7 +90,8 @@ struct hp_whom_is {
  */
 struct hp_whom_is hp_whom(const struct hp_whom *c);
 
-/* May chunks be adopted?  Half of the nodes have to live, of whom one asks. */
+/* May chunks be adopted?  Half of the nodes have to live, of whom one asks; as
+ * it was found HP_QUORUM_AGE before at most. */
 bool hp_whom_quorum(const struct hp_whom *c);
 
 /* Who adopts the chunk, but except; HP_NO_NODE: nobody lives. */

@@ -6,12 +6,18 @@
 #include "hpdsl/stage.h"
 #include "peers/whom.h"
 #include "serve/adopt.h"
+#include "serve/held.h"
 #include "sys/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static uint64_t get(const uint64_t *from)
+{
+	return __atomic_load_n(from, __ATOMIC_RELAXED);
+}
 
 /* ---- What is known ---------------------------------------------------- */
 
@@ -47,12 +53,16 @@ bool hp_serve_know(struct hpdsl_serve *s, uint32_t chunk,
 	return true;
 }
 
-/* Is somebody else planned to hold it? */
-static bool others_hold(const struct hp_book_head *h, uint32_t chunk)
+/* Is somebody else planned to hold it, who lives as far as is known here? */
+static bool others_hold(const struct hpdsl_serve *s, const struct hp_book *b,
+			uint32_t chunk)
 {
+	const struct hp_book_head *h = &b->head;
 	struct hpdsl_stage_span g =
 		hpdsl_stage_group_of(h->nodes, h->parts, chunk % h->parts);
 
+	if (b == &s->book->book)
+		return hp_held_by_others(s, chunk);
 	return g.first != h->node || g.last != h->node;
 }
 
@@ -90,6 +100,23 @@ static int open_chunk(void *arg, struct hpdsl_error *err)
 	return fd;
 }
 
+/*
+ * Is it what its name means?  Staged anew, or repaired, it would go on giving
+ * what was; removed, what nobody is to have any more.
+ */
+static bool is_named(const struct wanted *w, int fd)
+{
+	const struct hp_io *io = w->s->io;
+	char name[HP_STAGE_NAME];
+	struct stat is, was;
+
+	return hp_io_stat(io, w->s->ds->dir,
+			  hp_stage_chunk_name(w->row, w->plain, name), &is,
+			  AT_SYMLINK_NOFOLLOW) == 0 &&
+	       hp_io_fstat(io, fd, &was) == 0 && is.st_dev == was.st_dev &&
+	       is.st_ino == was.st_ino;
+}
+
 int hp_serve_open_chunk(struct hpdsl_serve *s, const struct hpdsl_chunk *row,
 			bool plain)
 {
@@ -99,6 +126,10 @@ int hp_serve_open_chunk(struct hpdsl_serve *s, const struct hpdsl_chunk *row,
 	struct hpdsl_error err;
 	int r = hp_fd_cache_get(s->files, key, open_chunk, &w, &fd, &err);
 
+	if (r == 0 && !is_named(&w, fd.fd)) {
+		hp_fd_cache_drop(s->files, &fd);
+		r = hp_fd_cache_get(s->files, key, open_chunk, &w, &fd, &err);
+	}
 	if (r < 0)
 		return r;
 	r = s->io->dup(s->io, fd.fd);
@@ -173,16 +204,24 @@ static void give_none(int why, struct hpdsl_serve_answer *n)
 	n->length = 0;
 }
 
-/* Of fd, which is its file. */
+static const struct hp_adopt_got *open_it(struct hpdsl_serve *s,
+					  const struct hpdsl_chunk *row,
+					  bool plain, struct hp_adopt_got *ret)
+{
+	ret->fd = hp_serve_open_chunk(s, row, plain);
+	return ret;
+}
 static void give_chunk(struct hpdsl_serve *s, const struct hpdsl_chunk *row,
-		       const struct hp_serve_says *say, int fd,
+		       const struct hp_serve_says *say,
+		       const struct hp_adopt_got *got,
 		       struct hpdsl_serve_answer *n)
 {
-	if (fd < 0) {
-		give_none(fd, n);
+	if (got->fd < 0 && !got->body) {
+		give_none(got->fd, n);
 		return;
 	}
-	n->fd = fd;
+	n->fd = got->fd;
+	n->body = got->body;
 	n->chunk = row->number;
 	n->plain = say->plain;
 	n->offset = say->offset;
@@ -209,13 +248,13 @@ static void prove(const struct hp_book_head *h, const struct hp_ask *a,
 
 /*
  * It was not to be here, or is not any more: what was adopted, or is to be.
- * Then it is as good as any; *ret_fd is its file.  False: it is being waited
+ * Then it is as good as any, and *ret has it.  False: it is being waited
  * for.
  */
 static bool adopted(struct hpdsl_serve *s, const struct asked *a,
 		    const struct hpdsl_serve_request *q,
 		    const struct hpdsl_chunk *row, struct hp_serve_known *k,
-		    int *ret_fd)
+		    struct hp_adopt_got *ret)
 {
 	struct hp_serve_known as = *k;
 	struct hp_serve_says say;
@@ -224,7 +263,7 @@ static bool adopted(struct hpdsl_serve *s, const struct asked *a,
 		.first = a->ask.first,
 		.last = a->ask.last,
 		.begin = a->ask.adopt && q->wake && !k->leaving,
-		.wake = q->wake,
+		.wake = q->waited ? NULL : q->wake,
 		.arg = q->arg,
 	};
 
@@ -238,16 +277,51 @@ static bool adopted(struct hpdsl_serve *s, const struct asked *a,
 		*k = as;
 	if (say.status != 206)
 		return true;
-	switch (hp_adopt_ask(s, &w, ret_fd)) {
+	switch (hp_adopt_ask(s, &w, ret)) {
 	case HP_ADOPT_WAIT:
 		return false;
 	case HP_ADOPT_HERE:
 		*k = as;
 		break;
+	case HP_ADOPT_LATER:
+		*k = as;
+		k->queue = 0;
+		break;
 	case HP_ADOPT_NOT:
 		break;
 	}
 	return true;
+}
+
+/* What was adopted, and is not to be sent. */
+static void drop(struct hpdsl_serve *s, struct hp_adopt_got *got)
+{
+	if (got->fd >= 0)
+		s->io->close(s->io, got->fd);
+	free(got->body);
+	*got = (struct hp_adopt_got){ .fd = -1 };
+}
+
+/* When n bytes may be sent; false: not soon. */
+static bool is_soon(struct hpdsl_serve *s, uint64_t n, uint64_t *ret)
+{
+	double now, wait = 0;
+	bool soon;
+
+	if (!get(&s->count.rate))
+		return true;
+	now = hp_now();
+	pthread_mutex_lock(&s->pace_lock);
+	soon = s->pace.next <= now + HP_SERVE_LINE;
+	if (soon)
+		wait = hp_pace_take(&s->pace, now, n);
+	pthread_mutex_unlock(&s->pace_lock);
+	if (wait > 0) {
+		*ret = hp_monotonic() + (uint64_t)(wait * 1e9);
+		hp_serve_add(&s->count.paced, 1);
+		hp_serve_add(&s->count.paced_ns, (uint64_t)(wait * 1e9));
+	}
+	return soon;
 }
 
 static void answer(struct hpdsl_serve *s, const struct asked *a,
@@ -258,23 +332,29 @@ static void answer(struct hpdsl_serve *s, const struct asked *a,
 	struct hp_serve_known k;
 	struct hp_serve_says say;
 	bool known = hp_serve_know(s, a->ask.chunk, &row, &k);
-	int fd = -1;
+	struct hp_adopt_got got = { .fd = -1 };
 
-	k.others = known && others_hold(&a->book->head, a->ask.chunk);
+	k.others = known && others_hold(s, a->book, a->ask.chunk);
 	n->proven = true;
-	if (known && !adopted(s, a, q, &row, &k, &fd)) {
+	if (known && !adopted(s, a, q, &row, &k, &got)) {
 		n->status = 0;
 		return;
 	}
 	say = hp_serve_decide(&k, a->code, &a->ask);
+	n->head = a->ask.method == HP_ASK_HEAD;
+	if (say.status == 206 && !n->head && !is_soon(s, say.length, &n->after))
+		say = (struct hp_serve_says){ .status = 503,
+					      .retry = HP_SERVE_SOON };
+	if (say.status != 206)
+		drop(s, &got);
 	n->status = say.status;
 	n->length = say.length;
 	n->retry = say.retry;
-	n->head = a->ask.method == HP_ASK_HEAD;
 	if (say.status == 206)
 		give_chunk(s, &row, &say,
-			   fd >= 0 ? fd :
-				     hp_serve_open_chunk(s, &row, say.plain),
+			   got.fd >= 0 || got.body ?
+				   &got :
+				   open_it(s, &row, say.plain, &got),
 			   n);
 	else if (say.status == 200 && a->ask.kind == HP_ASK_HAVE)
 		give_have(s, n);
@@ -316,6 +396,7 @@ void hpdsl_serve_ask(struct hpdsl_serve *s, const struct hpdsl_serve_request *q,
 
 void hpdsl_serve_quit(struct hpdsl_serve *s)
 {
+	__atomic_store_n(&s->quit, true, __ATOMIC_RELAXED);
 	hp_adopt_quit(s);
 }
 
@@ -327,11 +408,6 @@ void hpdsl_serve_done(struct hpdsl_serve *s, const struct hpdsl_serve_answer *a,
 }
 
 /* ---- Counted ---------------------------------------------------------- */
-
-static uint64_t get(const uint64_t *from)
-{
-	return __atomic_load_n(from, __ATOMIC_RELAXED);
-}
 
 void hpdsl_serve_stats(struct hpdsl_serve *s, struct hpdsl_serve_stats *ret)
 {
@@ -347,12 +423,21 @@ void hpdsl_serve_stats(struct hpdsl_serve *s, struct hpdsl_serve_stats *ret)
 		.absent = get(&c->absent),
 		.busy = get(&c->busy),
 		.wrong = get(&c->wrong),
+		.cold = get(&c->cold),
+		.cold_bytes = get(&c->cold_bytes),
 		.local_requests = get(&c->local_requests),
 		.local_bytes = get(&c->local_bytes),
 		.adopted = get(&c->adopted),
 		.adopted_bytes = get(&c->adopted_bytes),
+		.rehomed = get(&c->rehomed),
+		.adopted_peer_bytes = get(&c->adopted_peer_bytes),
+		.passed_bytes = get(&c->passed_bytes),
+		.memory_bytes = get(&c->memory_bytes),
 		.fetched_bytes = get(&c->fetched_bytes),
 		.owes = get(&c->owes),
+		.rate = get(&c->rate),
+		.paced = get(&c->paced),
+		.paced_ns = get(&c->paced_ns),
 		.asked = get(&c->asked),
 		.draining = __atomic_load_n(&s->draining, __ATOMIC_RELAXED),
 	};

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* Seconds: who would wait for longer than that, for the rate, is put off. */
+#define HP_SERVE_LINE 0.5
+
 struct hp_serve_known {
 	uint32_t chunks; /* of the dataset */
 	/* Of the chunk, if there is one of this number. */

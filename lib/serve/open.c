@@ -4,9 +4,10 @@
 
 #include "base/error.h"
 #include "format/names.h"
-#include "peers/table.h"
+
 #include "peers/whom.h"
 #include "serve/adopt.h"
+#include "serve/held.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -89,7 +90,9 @@ int hpdsl_serve_open(const char *dir, const struct hpdsl_serve_options *opt,
 		return hp_fail_nomem(err);
 	s->io = hp_io_or_system(opt ? opt->io : NULL);
 	s->queue = opt && opt->queue ? opt->queue : QUEUE;
+	s->memory = opt ? opt->memory : 0;
 	init_lock(&s->lock);
+	pthread_mutex_init(&s->pace_lock, NULL);
 	r = fill(s, dir, err);
 	if (r < 0) {
 		hpdsl_serve_close(s);
@@ -106,11 +109,17 @@ void hpdsl_serve_close(struct hpdsl_serve *s)
 {
 	if (!s || !hp_adopt_free(s))
 		return;
+	hp_held_free(s);
+	if (s->table.file)
+		hp_table_down(&s->table, hp_monotonic());
+	hp_table_close(&s->table);
 	hp_book_unload(s->book);
 	hp_book_unload(s->before);
+	hp_table_leave(&s->table_file);
 	hp_fd_cache_free(s->files);
 	hpdsl_close(s->ds);
 	pthread_rwlock_destroy(&s->lock);
+	pthread_mutex_destroy(&s->pace_lock);
 	free(s->state);
 	free(s->have);
 	free(s);
@@ -143,10 +152,9 @@ static int look_at_dir(const struct hpdsl_serve *s, struct hpdsl_error *err)
 
 /* One that is of this dataset, and the table that goes with it. */
 static int load_book(struct hpdsl_serve *s, struct hp_book_file **ret,
-		     struct hpdsl_error *err)
+		     struct hp_table_file *ret_table, struct hpdsl_error *err)
 {
 	const struct hpdsl_dataset *ds = s->ds;
-	struct hp_table t = { 0 };
 	int r = hp_book_load(s->io, ds->dir, ds->path, ret, err);
 
 	if (r < 0)
@@ -157,18 +165,38 @@ static int load_book(struct hpdsl_serve *s, struct hp_book_file **ret,
 			    ds->path);
 	if (r == 0)
 		r = hp_table_make(s->io, ds->dir, ds->path, &(*ret)->book.head,
-				  &t, err);
-	/* When this server was up; of the others it says so itself. */
-	if (r == 0)
-		hp_table_up(&t, (*ret)->book.head.node, hp_monotonic());
-	hp_table_close(&t);
+				  ret_table, err);
 	if (r < 0)
 		hp_book_unload(*ret);
 	return r;
 }
 
+/*
+ * Under the lock.  When this server was up: others may be a little later.  Once
+ * it goes no reader is to wait for those.
+ */
+static void say_up(struct hpdsl_serve *s)
+{
+	if (__atomic_load_n(&s->draining, __ATOMIC_RELAXED))
+		hp_table_down(&s->table, hp_monotonic());
+	else
+		hp_table_up(&s->table, s->up);
+}
+
+/* Under the lock.  Without memory it is as if nobody had seen anything. */
+static void turn_table(struct hpdsl_serve *s, const struct hp_table_file *file)
+{
+	hp_table_close(&s->table);
+	hp_table_leave(&s->table_file);
+	s->table_file = *file;
+	s->up = hp_monotonic();
+	if (hp_table_open(&s->table_file, &s->table) == 0)
+		say_up(s);
+}
+
 /* Which of the two was the one before is of interest to who has read it. */
-static void turn_page(struct hpdsl_serve *s, struct hp_book_file *now)
+static void turn_page(struct hpdsl_serve *s, struct hp_book_file *now,
+		      const struct hp_table_file *table)
 {
 	struct hp_book_file *old;
 
@@ -177,31 +205,62 @@ static void turn_page(struct hpdsl_serve *s, struct hp_book_file *now)
 	if (s->book)
 		s->before = s->book;
 	s->book = now;
+	turn_table(s, table);
 	__atomic_store_n(&s->rate, now->book.head.rate, __ATOMIC_RELAXED);
 	pthread_rwlock_unlock(&s->lock);
 	hp_book_unload(old);
 }
 
+/* What is new of it, in *err. */
+static void tell(struct hpdsl_serve *s, const struct hpdsl_error *why,
+		 struct hpdsl_error *err)
+{
+	memcpy(s->told, why->msg, sizeof s->told);
+	if (err)
+		memcpy(err->msg, why->msg, sizeof err->msg);
+}
+
+/* What readers have seen is lost with it, and no more than that. */
+static void look_at_table(struct hpdsl_serve *s, struct hpdsl_error *err)
+{
+	struct hpdsl_error why;
+	int r = hp_table_mend(&s->table_file, &why);
+
+	pthread_rwlock_wrlock(&s->lock);
+	if (s->table.file)
+		hp_table_look(&s->table, hp_monotonic(), NULL);
+	if (s->table.file && r > 0)
+		say_up(s);
+	pthread_rwlock_unlock(&s->lock);
+	if (r > 0)
+		hp_fail(&why, 0,
+			"%s: was removed, cut or spoilt, and is made anew",
+			s->table_file.name);
+	if (r > 0 || (r < 0 && strcmp(s->told, why.msg) != 0))
+		tell(s, &why, err);
+}
+
 /* Only this thread changes s->book. */
 static void look_at_book(struct hpdsl_serve *s, struct hpdsl_error *err)
 {
+	struct hp_table_file table = { 0 };
 	struct hp_book_file *now;
 	struct hpdsl_error why;
 	int r;
 
-	if (s->book && hp_book_is_still(s->io, s->ds->dir, s->book))
+	if (s->book && hp_book_is_still(s->io, s->ds->dir, s->book)) {
+		look_at_table(s, err);
 		return;
-	r = load_book(s, &now, &why);
+	}
+	r = load_book(s, &now, &table, &why);
 	if (r == 0) {
-		turn_page(s, now);
+		turn_page(s, now, &table);
+		hp_held_turn(s);
 		s->told[0] = '\0';
 		return;
 	}
-	if (r == -ENOENT || strcmp(s->told, why.msg) == 0)
-		return;
-	memcpy(s->told, why.msg, sizeof s->told);
-	if (err)
-		memcpy(err->msg, why.msg, sizeof err->msg);
+	if (r != -ENOENT && strcmp(s->told, why.msg) != 0)
+		tell(s, &why, err);
 }
 
 static void look_at_chunks(struct hpdsl_serve *s)
@@ -237,13 +296,25 @@ int hpdsl_serve_look(struct hpdsl_serve *s, struct hpdsl_error *err)
 		*err = (struct hpdsl_error){ 0 };
 	look_at_book(s, err);
 	look_at_chunks(s);
-	hp_adopt_look(s);
+	hp_adopt_look(s, err ? err->msg : NULL, err ? sizeof err->msg : 0);
 	return 0;
+}
+
+void hpdsl_serve_rate(struct hpdsl_serve *s, uint64_t bytes)
+{
+	pthread_mutex_lock(&s->pace_lock);
+	s->pace.rate = (double)bytes;
+	pthread_mutex_unlock(&s->pace_lock);
+	__atomic_store_n(&s->count.rate, bytes, __ATOMIC_RELAXED);
 }
 
 void hpdsl_serve_drain(struct hpdsl_serve *s, bool on)
 {
 	__atomic_store_n(&s->draining, on, __ATOMIC_RELAXED);
+	pthread_rwlock_wrlock(&s->lock);
+	if (s->table.file)
+		say_up(s);
+	pthread_rwlock_unlock(&s->lock);
 }
 
 /* ---- The book --------------------------------------------------------- */
@@ -262,6 +333,14 @@ void hpdsl_serve_book(struct hpdsl_serve *s, struct hpdsl_serve_book *ret)
 		ret->port = h->port;
 		ret->ports = HP_BOOK_PORTS;
 		memcpy(ret->job, h->job, sizeof ret->job);
+		ret->addresses = hp_book_addresses(&s->book->book, h->node);
+		if (ret->addresses)
+			ret->mbits = hp_book_address(&s->book->book, h->node, 0)
+					     .mbits;
+		for (uint32_t i = 0; i < ret->addresses; i++)
+			memcpy(ret->ip[i],
+			       hp_book_address(&s->book->book, h->node, i).ip,
+			       16);
 	}
 	pthread_rwlock_unlock(&s->lock);
 }

@@ -59,6 +59,14 @@ static uint32_t awaited_one(const struct hp_pieces *p)
 	return HP_NO_PIECE;
 }
 
+bool hp_pieces_left(const struct hp_pieces *p)
+{
+	for (uint32_t i = p->next; i < p->n; i++)
+		if (p->is[i] == HP_PIECE_NOT)
+			return true;
+	return false;
+}
+
 uint32_t hp_pieces_next(struct hp_pieces *p, bool awaited)
 {
 	uint32_t i;

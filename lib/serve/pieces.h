@@ -42,6 +42,9 @@ uint32_t hp_pieces_next(struct hp_pieces *p, bool awaited);
 /* It came, or is to be fetched again. */
 void hp_pieces_came(struct hp_pieces *p, uint32_t piece, bool well);
 
+/* Is there one that is neither here nor coming? */
+bool hp_pieces_left(const struct hp_pieces *p);
+
 uint64_t hp_pieces_length(const struct hp_pieces *p, uint32_t piece);
 
 #endif

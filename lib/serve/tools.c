@@ -162,7 +162,7 @@ static int try_once(struct hpdsl_serve *s, const struct hpdsl_chunk *row,
 	char text[HP_CHUNK_FILE_TEXT];
 	struct hp_source file;
 	bool again;
-	int r = hp_chunk_file_get(s->ds, row, NULL, &file, tried, err);
+	int r = hp_chunk_file_get(s->ds, row, &s->quit, &file, tried, err);
 
 	if (r < 0)
 		return r;
@@ -190,7 +190,9 @@ int64_t hpdsl_serve_read(struct hpdsl_serve *s,
 	if (r < 0)
 		return r;
 	do
-		r = try_once(s, &row, &tried, &v, err);
+		r = hp_serve_quits(s) ?
+			    hp_fail(err, HPDSL_ESTOPPED, "stopped early") :
+			    try_once(s, &row, &tried, &v, err);
 	while (r > 0);
 	if (r < 0)
 		return r;

@@ -42,5 +42,8 @@ int hp_snap_save_check(const struct hp_io *io, const char *path,
 int hp_snap_in_memory(const struct hp_tree *t, uint32_t threads,
 		      const char *name, void **ret_bytes,
 		      struct hpdsl_snapshot **ret, struct hpdsl_error *err);
+/* The same; closing it frees its memory, too. */
+int hp_snap_own(const struct hp_tree *t, uint32_t threads, const char *name,
+		struct hpdsl_snapshot **ret, struct hpdsl_error *err);
 
 #endif

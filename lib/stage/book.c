@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "hpdsl/peers.h"
 #include "peers/book_file.h"
+#include "peers/hosts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,37 +45,13 @@ static void fill_head(const struct hpdsl_stage *s,
 			*p = ' ';
 }
 
-static void fill_node(const struct hpdsl_peer_node *from,
-		      struct hp_book_node *to)
-{
-	/* A name may not be empty. */
-	to->host = *from->host ? from->host : "?";
-	to->rack = from->rack;
-	to->addresses = from->offers < HP_BOOK_ADDRESSES ? from->offers :
-							   HP_BOOK_ADDRESSES;
-	for (uint32_t i = 0; i < to->addresses; i++) {
-		memcpy(to->address[i].ip, from->offer[i].ip, 16);
-		to->address[i].mbits = from->offer[i].mbits;
-	}
-}
-
-static struct hp_book_node *make_nodes(const struct hpdsl_peer_node *nodes,
-				       uint32_t n)
-{
-	struct hp_book_node *ret = hp_array(n, sizeof *ret);
-
-	for (uint32_t i = 0; ret && i < n; i++)
-		fill_node(&nodes[i], &ret[i]);
-	return ret;
-}
-
 /* ---- Drawn or kept ---------------------------------------------------- */
 
 static bool is_as_before(const struct hpdsl_stage *s, const struct hp_book *was,
 			 const struct hpdsl_peer_node *nodes, uint32_t n)
 {
 	const struct hp_book_head h = { .nodes = n, .parts = 1, .port = 1 };
-	hp_auto_free struct hp_book_node *all = make_nodes(nodes, n);
+	hp_auto_free struct hp_book_node *all = hp_book_nodes(nodes, n);
 	uint64_t size = all ? hp_book_size(&h, all) : 0;
 	hp_auto_free void *p = size ? malloc(size) : NULL;
 	struct hp_book now;
@@ -154,7 +131,7 @@ int hpdsl_stage_put_book(struct hpdsl_stage *s,
 
 	if (r < 0)
 		return r;
-	all = make_nodes(nodes, s->nodes);
+	all = hp_book_nodes(nodes, s->nodes);
 	if (all) {
 		fill_head(s, book, &h);
 		r = hp_book_save(s->io, s->dir, s->path, &h, all, err);

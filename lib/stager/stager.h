@@ -27,7 +27,7 @@
 #include "spread/plan.h"
 #include "stage/stage.h"
 #include "stager/buffers.h"
-#include "stager/pace.h"
+#include "base/pace.h"
 #include "stager/tempo.h"
 #include "sys/fd_cache.h"
 #include "sys/outfile.h"

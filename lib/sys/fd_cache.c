@@ -15,6 +15,7 @@ struct place {
 	int fd; /* or one of these */
 	uint32_t users;
 	uint64_t last; /* cache->clock at the last use */
+	bool dropped;  /* nobody finds it, and its last user closes it */
 };
 
 struct hp_fd_cache {
@@ -85,7 +86,7 @@ static struct place *find(struct hp_fd_cache *cache, uint64_t number)
 	for (int i = 0; i < cache->used; i++) {
 		struct place *p = &cache->place[i];
 
-		if (cache->number[i] == number && p->fd != FREE)
+		if (cache->number[i] == number && p->fd != FREE && !p->dropped)
 			return p;
 	}
 	return NULL;
@@ -138,7 +139,8 @@ static struct place *take(struct hp_fd_cache *cache, uint64_t number,
 		return NULL;
 	*ret_old = p->fd;
 	cache->number[p - cache->place] = number;
-	*p = (struct place){ OPENING, 1, ++cache->clock };
+	*p = (struct place){ .fd = OPENING, .users = 1 };
+	p->last = ++cache->clock;
 	return p;
 }
 
@@ -181,6 +183,24 @@ static void settle(struct hp_fd_cache *cache, struct place *p, int fd)
 	pthread_mutex_unlock(&cache->lock);
 }
 
+bool hp_fd_cache_find(struct hp_fd_cache *cache, uint64_t number,
+		      struct hp_cached_fd *ret)
+{
+	struct place *p;
+
+	pthread_mutex_lock(&cache->lock);
+	p = find(cache, number);
+	if (p && p->fd == OPENING)
+		p = NULL;
+	if (p) {
+		p->users++;
+		p->last = ++cache->clock;
+		*ret = (struct hp_cached_fd){ p->fd, (int)(p - cache->place) };
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return p != NULL;
+}
+
 int hp_fd_cache_get(struct hp_fd_cache *cache, uint64_t number,
 		    hp_open_fn *open, void *arg, struct hp_cached_fd *ret,
 		    struct hpdsl_error *err)
@@ -206,13 +226,32 @@ int hp_fd_cache_get(struct hp_fd_cache *cache, uint64_t number,
 	return 0;
 }
 
-void hp_fd_cache_put(struct hp_fd_cache *cache, const struct hp_cached_fd *f)
+static void give_back(struct hp_fd_cache *cache, const struct hp_cached_fd *f,
+		      bool drop)
 {
+	struct place *p;
+
 	if (f->place < 0) {
 		cache->io->close(cache->io, f->fd);
 		return;
 	}
 	pthread_mutex_lock(&cache->lock);
-	cache->place[f->place].users--;
+	p = &cache->place[f->place];
+	p->users--;
+	p->dropped |= drop;
+	if (p->dropped && p->users == 0) {
+		cache->io->close(cache->io, p->fd);
+		*p = (struct place){ .fd = FREE };
+	}
 	pthread_mutex_unlock(&cache->lock);
+}
+
+void hp_fd_cache_put(struct hp_fd_cache *cache, const struct hp_cached_fd *f)
+{
+	give_back(cache, f, false);
+}
+
+void hp_fd_cache_drop(struct hp_fd_cache *cache, const struct hp_cached_fd *f)
+{
+	give_back(cache, f, true);
 }

@@ -35,6 +35,12 @@ void hp_fd_cache_free(struct hp_fd_cache *cache);
 int hp_fd_cache_get(struct hp_fd_cache *cache, uint64_t number,
 		    hp_open_fn *open, void *arg, struct hp_cached_fd *ret,
 		    struct hpdsl_error *err);
+/* The same if it is open already: true.  Waits for nobody who opens it. */
+bool hp_fd_cache_find(struct hp_fd_cache *cache, uint64_t number,
+		      struct hp_cached_fd *ret);
 void hp_fd_cache_put(struct hp_fd_cache *cache, const struct hp_cached_fd *f);
+/* The same of one that its name does not mean any more: it is opened anew for
+ * who comes next. */
+void hp_fd_cache_drop(struct hp_fd_cache *cache, const struct hp_cached_fd *f);
 
 #endif

@@ -169,6 +169,19 @@ static int sys_lock(const struct hp_io *io, int fd)
 	return code(flock(fd, LOCK_EX | LOCK_NB));
 }
 
+static int sys_lock_range(const struct hp_io *io, int fd, uint64_t off,
+			  uint64_t n, bool on)
+{
+	struct flock l = { .l_type = on ? F_WRLCK : F_UNLCK,
+			   .l_whence = SEEK_SET,
+			   .l_start = (off_t)off,
+			   .l_len = (off_t)n };
+	int r = code(fcntl(fd, F_OFD_SETLK, &l));
+
+	(void)io;
+	return r == -EACCES ? -EAGAIN : r;
+}
+
 static int sys_stat(const struct hp_io *io, int dir, const char *name,
 		    struct stat *ret, int flags)
 {
@@ -300,6 +313,7 @@ const struct hp_io hp_io_system = {
 	.allocate = sys_allocate,
 	.set_flags = sys_set_flags,
 	.lock = sys_lock,
+	.lock_range = sys_lock_range,
 	.stat = sys_stat,
 	.statvfs = sys_statvfs,
 	.fs_type = sys_fs_type,

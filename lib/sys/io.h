@@ -61,6 +61,10 @@ struct hp_io {
 	int (*set_flags)(const struct hp_io *io, int fd, int flags);
 	/* An exclusive flock, not waited for: -EWOULDBLOCK. */
 	int (*lock)(const struct hp_io *io, int fd);
+	/* An exclusive lock of n bytes, of the open file and not the process,
+	 * or its end; not waited for: -EAGAIN. */
+	int (*lock_range)(const struct hp_io *io, int fd, uint64_t off,
+			  uint64_t n, bool on);
 	/* fstatat; with name "" and AT_EMPTY_PATH the open file itself. */
 	int (*stat)(const struct hp_io *io, int dir, const char *name,
 		    struct stat *ret, int flags);

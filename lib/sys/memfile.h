@@ -12,6 +12,8 @@
 int hp_memfile_new(const char *name);
 /* Its size; what is new takes no memory until it is used.  -errno. */
 int hp_memfile_resize(int fd, uint64_t bytes);
+/* From now on nobody changes it: 0 or -errno. */
+int hp_memfile_seal(int fd);
 void hp_memfile_close(int fd);
 
 #endif

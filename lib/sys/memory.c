@@ -6,6 +6,7 @@
 #include "sys/memory.h"
 
 #include "base/mem.h"
+#include "hpdsl/core.h"
 #include "sys/boot.h"
 
 #include <stdio.h>
@@ -282,4 +283,9 @@ uint64_t hp_memory_left(const struct hp_io *io)
 		least = left < least ? left : least;
 	}
 	return least;
+}
+
+uint64_t hpdsl_memory_left(void)
+{
+	return hp_memory_left(&hp_io_system);
 }

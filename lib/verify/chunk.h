@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* "node 3 (nid000007)", who was the last to send of it: false, not known. */
+/* "node 3 (nid000007)", who sent, as hp_sent says: false, not known. */
 #define HP_CHECKING_SENDER 300
-typedef bool hp_checking_sender(const struct hp_verify *v, uint32_t chunk,
+typedef bool hp_checking_sender(const struct hp_verify *v, uint32_t sent,
 				char ret[HP_CHECKING_SENDER]);
 
 struct hp_checking {

@@ -29,7 +29,7 @@ static void tell(const struct hp_checking *k, uint64_t sample, const char *path,
 	struct hp_damage_place spot = { k->row->name, sample, path };
 	char who[HP_CHECKING_SENDER];
 
-	if (k->sender && k->sender(k->v, k->row->number, who))
+	if (k->sender && k->sender(k->v, k->source->sent->last, who))
 		hp_verify_tell(k->v, spot, "%s (%s sent it last)", reason, who);
 	else
 		hp_verify_tell(k->v, spot, "%s", reason);

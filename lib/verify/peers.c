@@ -66,12 +66,12 @@ void hp_verify_peers_close(struct hp_verify *v)
 	v->peers = NULL;
 }
 
-static bool sender(const struct hp_verify *v, uint32_t chunk,
+static bool sender(const struct hp_verify *v, uint32_t sent,
 		   char ret[HP_CHECKING_SENDER])
 {
 	const struct hp_verify_peers *p = v->peers;
 
-	return !p->played && hp_peer_source_sender(&p->ds->stage->peers, chunk,
+	return !p->played && hp_peer_source_sender(&p->ds->stage->peers, sent,
 						   ret, HP_CHECKING_SENDER);
 }
 
@@ -81,6 +81,7 @@ static int check_form(struct hp_verify *v, struct hpdsl_chunk row,
 {
 	const struct hpdsl_dataset *ds = v->peers->ds;
 	struct hp_source s = hp_source_of(ds->sources, at, v->io, row.number);
+	struct hp_sent sent = { 0 };
 	struct hp_checking k = { .v = v,
 				 .row = &row,
 				 .source = &s,
@@ -88,14 +89,17 @@ static int check_form(struct hp_verify *v, struct hpdsl_chunk row,
 				 .last = UINT64_MAX };
 	int r;
 
+	s.sent = &sent;
 	if (s.ops->plain) {
 		row.bytes = row.plain_bytes;
 		memcpy(row.checksum, row.plain_checksum, sizeof row.checksum);
 		row.compressed = false;
 	}
 	r = hp_checking_run(&k, err);
-	if (k.damaged && s.ops->bad)
-		s.ops->bad(&s);
+	/* One node sent it all: of several nobody knows which it was. */
+	if (k.damaged && s.ops->bad && sent.all != HP_SENT_NOBODY &&
+	    sent.all != HP_SENT_SEVERAL)
+		s.ops->bad(&s, sent.all);
 	/* It is not begun anew: what is wrong has been told. */
 	if (k.damaged && r == HP_OTHER_FORM)
 		r = -EHOSTUNREACH;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "dataset/dataset.h"
+#include "snap/write.h"
 #include "sys/owner.h"
 #include "sys/pool.h"
 
@@ -35,6 +36,18 @@ static bool is_excluded(struct reader *d, const char *path)
 	return true;
 }
 
+/* path is m's, and nobody else's. */
+static int is_chosen(const struct reader *d, const struct hpdsl_member *m,
+		     const char *path, struct hpdsl_error *err)
+{
+	struct hpdsl_member copy = *m;
+
+	if (!d->opt->choose)
+		return 1;
+	copy.path = path;
+	return d->opt->choose(d->opt->choose_arg, &copy, err);
+}
+
 static const char *keep(struct reader *d, const char *path, size_t len)
 {
 	const char *kept;
@@ -53,6 +66,7 @@ static int take(struct reader *d, const struct hpdsl_member *m,
 		const char **ret, struct hpdsl_error *err)
 {
 	char path[HPDSL_PATH_MAX + 1];
+	int r;
 
 	*ret = NULL;
 	/* What a packer made was no file. */
@@ -64,6 +78,9 @@ static int take(struct reader *d, const struct hpdsl_member *m,
 			       d->ds->path, m->number);
 	if (is_excluded(d, path))
 		return 0;
+	r = is_chosen(d, m, path, err);
+	if (r <= 0)
+		return r;
 	*ret = keep(d, path, m->path_len);
 	return *ret ? 0 : hp_fail_nomem(err);
 }
@@ -161,23 +178,49 @@ static int fill(struct hp_tree *t, const struct hpdsl_dataset *ds,
 	return r;
 }
 
+static int tree_of(struct hp_tree *t, const struct hpdsl_dataset *ds,
+		   const struct hpdsl_snapshot_options *opt,
+		   struct hpdsl_error *err)
+{
+	struct hp_tree made;
+	int r = hp_tree_init(&made);
+
+	r = r < 0 ? hp_fail_nomem(err) : fill(&made, ds, opt, err);
+	if (r < 0)
+		hp_tree_release(&made);
+	else
+		*t = made;
+	return r;
+}
+
 int hp_tree_of_dataset(struct hp_tree *t, const char *dataset,
 		       const struct hpdsl_snapshot_options *opt,
 		       struct hpdsl_error *err)
 {
 	struct hpdsl_dataset *ds;
-	struct hp_tree made;
 	int r = hpdsl_open_with(dataset, hp_open_flags(opt->foreign_owner),
 				opt->watch.io, &ds, err);
 
 	if (r < 0)
 		return r;
-	r = hp_tree_init(&made);
-	r = r < 0 ? hp_fail_nomem(err) : fill(&made, ds, opt, err);
+	r = tree_of(t, ds, opt, err);
 	hpdsl_close(ds);
+	return r;
+}
+
+int hpdsl_snapshot_of(const struct hpdsl_dataset *ds,
+		      const struct hpdsl_snapshot_options *opt,
+		      struct hpdsl_snapshot **ret, struct hpdsl_error *err)
+{
+	const struct hpdsl_snapshot_options none = { 0 };
+	struct hp_tree t = { 0 };
+	int r;
+
+	opt = opt ? opt : &none;
+	r = tree_of(&t, ds, opt, err);
 	if (r < 0)
-		hp_tree_release(&made);
-	else
-		*t = made;
+		return r;
+	r = hp_snap_own(&t, opt->threads, ds->path, ret, err);
+	hp_tree_release(&t);
 	return r;
 }

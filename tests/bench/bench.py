@@ -6,8 +6,8 @@ usage: bench.py [NAME...]      (make bench BENCH="NAME...")
 
 NAME is pack-images, pack-small, pack-kernel, verify, lookup, from-tar,
 from-zst, from-gz, zstd, sample, adopt, sha256, create, metadata, stage,
-simulation, peers or read; all of them without one.  Everything runs in BENCH_DIR
-($BUILD/bench), BENCH_ROUNDS (3; 5 for stage) times, the tools in turn, and ends
+simulation, peers, read or mount; all of them without one.  Everything runs in
+BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3; 5 for stage) times, the tools in turn, and ends
 on the disk: each command is followed by `sync -f`, inside the time; for
 snapshots the commands shown are all there is.  Before a cold run the caches are
 dropped (root only), before a warm one every file is read, or, for snapshots,
@@ -16,8 +16,9 @@ asked for its attributes.  LARGE=1: metadata looks into a snapshot of
 minutes.  BENCH_TOOLS ("tar,cp -a") limits the packers to some of them, and what
 stage is put beside ("cp").  BENCH_PARTS limits stage to some of
 capped,uncapped,links,rerun, read to some of disk,origin,python,overlap and
-peers to some of speeds,simulated; HPDSL_TCP_CONGESTION: peers' and TCP's;
-BENCH_NODES: the folder of its pretend nodes' SSDs
+peers to some of speeds,simulated,bed; HPDSL_TCP_CONGESTION: peers' and TCP's;
+BENCH_TARGETS (5 to 12, 14) limits the bed to some of them, BENCH_MBIT (1000) are
+its links; BENCH_NODES: the folder of its pretend nodes' SSDs
 (BENCH_DIR/nodes).  BENCH_SCALE (1) shrinks the datasets, to try this script.
 Prints tables; BENCH_DIR/results.json has all single times.
 """
@@ -30,6 +31,7 @@ import sys
 import create
 import forms
 import metadata
+import mount
 import packing
 import peers
 import read
@@ -46,6 +48,7 @@ BENCHES = {
     **simulation.BENCHES,
     **peers.BENCHES,
     **read.BENCHES,
+    **mount.BENCHES,
 }
 VERSIONS = (
     "bsdtar", "cp", "find", "gzip", "hpdsl-pack", "mksquashfs", "rsync", "tar",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that read from each other: what a server gives a reader, beside what
-TCP allows on the same core; and jobs in virtual time, see sim_peers.c."""
+TCP allows on the same core; jobs in virtual time, see sim_peers.c; and hosts of
+network namespaces, see peers_targets.py."""
 import contextlib
 import json
 import os
@@ -15,6 +16,7 @@ import time
 import measure
 from measure import DIR, ROOT, ROUNDS, SCALE, TOOLS, dataset, note, ratio_row
 from measure import remove, results, shell
+from peers_targets import on_bed
 from stage import MPIRUN
 
 NODES = os.path.join(DIR, "peers")
@@ -268,7 +270,7 @@ def simulated():
 
 
 # BENCH_PARTS: some of these.
-PARTS = {"speeds": speeds, "simulated": simulated}
+PARTS = {"speeds": speeds, "simulated": simulated, "bed": on_bed}
 
 
 def peers():

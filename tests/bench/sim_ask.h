@@ -17,6 +17,10 @@ static inline struct hp_peer_view look(void *arg, uint32_t node)
 	const struct peer *p = known(&s->reader[t->reader], node);
 	struct hp_peer_view v = {
 		.lives = !p || hp_health_may(&p->health, ns(s)),
+		.doubted = p && hp_health_is_doubted(&p->health),
+		.heard = p ? p->health.heard : 0,
+		.slow = p && hp_rates_is_slow(&s->reader[t->reader].rates,
+					      &p->rate, p->owed, ns(s)),
 	};
 
 	if (s->loads == TRUE)
@@ -29,11 +33,19 @@ static inline struct hp_peer_view look(void *arg, uint32_t node)
 	return v;
 }
 
-static inline bool coming(void *arg, uint32_t node)
+/* None comes just now, or is there in another form. */
+static inline bool never(void *arg, uint32_t node)
 {
 	(void)arg;
 	(void)node;
 	return false;
+}
+
+static inline struct hp_rate *rate(void *arg, uint32_t node)
+{
+	const struct slot *t = arg;
+
+	return &peer_of(&t->sim->reader[t->reader], node)->rate;
 }
 
 /* ---- Connections ------------------------------------------------------ */

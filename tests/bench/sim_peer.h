@@ -14,6 +14,7 @@
 #ifndef BENCH_SIM_PEER_H
 #define BENCH_SIM_PEER_H
 
+#include "peers/places.h"
 #include "peers/want.h"
 #include "sim_links.h"
 
@@ -22,7 +23,7 @@
 #define TICK 0.05
 #define PATIENCE (120 * HP_SECOND)
 #define LOAD_AGE (2 * HP_SECOND) /* as the client's */
-enum { MOST_CONNECTIONS = 128, MOST_PIECES = 64 };
+enum { MOST_CONNECTIONS = 128, MOST_PIECES = 64, AHEAD = 64 };
 
 /* What a reader knows of loads. */
 enum loads { BLIND, TOLD, TRUE };
@@ -50,6 +51,7 @@ try {
 /* What a reader knows of a node that it has asked. */
 struct peer {
 	struct hp_health health;
+	struct hp_rate rate;
 	uint64_t owed, told, told_at, used;
 	uint32_t node, queue, n_open;
 	bool connected;
@@ -67,8 +69,12 @@ struct reader {
 	struct peer *peer;
 	uint32_t *found, peers, room, connections;
 	struct hp_hedges hedges;
+	struct hp_rates rates;
 	uint32_t at, left; /* of its pieces; still to come */
 	bool gone;
+	/* Those that wait, in their order. */
+	struct hp_waiting wait[AHEAD], *waits[AHEAD];
+	uint32_t piece[AHEAD], n_wait;
 };
 
 /* A chunk that a node took over. */
@@ -83,6 +89,7 @@ struct sim {
 	uint32_t chunks, pieces;
 	uint32_t at_once; /* requests to a node; 0: as the client */
 	uint32_t wide;	  /* chunks that are read side by side; 0: one a slot */
+	bool fifo;	  /* of these the first piece is always next */
 	double chunk_bytes, link, origin, latency, have;
 	enum loads loads;
 	bool plain; /* as sim_links.h says */

@@ -74,14 +74,59 @@ static inline void place_of(struct sim *s, struct slot *t, uint32_t i)
 	t->piece = i % all / w;
 }
 
+static inline unsigned under_way(const struct sim *s, uint32_t reader,
+				 struct hp_under_way *ret)
+{
+	const struct slot *t = &s->slot[reader * s->k];
+	unsigned n = 0;
+
+	for (uint32_t k = 0; k < s->k; k++)
+		for (unsigned i = 0; t[k].busy && i < t[k].want.n; i++)
+			if (t[k].want.ask[i].open)
+				ret[n++] = (struct hp_under_way){
+					t[k].chunk, t[k].want.ask[i].node
+				};
+	return n;
+}
+
+/* As the client: of those that wait the one that has a place next. */
+static inline bool take_waiting(struct sim *s, struct slot *t)
+{
+	struct reader *r = &s->reader[t->reader];
+	struct hp_under_way way[64 * HP_WANT_ASKS];
+	unsigned n;
+
+	for (; r->n_wait < AHEAD && r->at < s->a_node * s->pieces; r->at++) {
+		struct hp_waiting w = { 0 };
+
+		place_of(s, t, r->at);
+		w.chunk = t->chunk;
+		holders(s, w.chunk, &w.first, &w.last);
+		r->piece[r->n_wait] = r->at;
+		r->wait[r->n_wait++] = w;
+	}
+	for (n = 0; n < r->n_wait; n++)
+		r->waits[n] = &r->wait[n];
+	n = s->fifo || !n ? 0 :
+			    hp_places_next(r->waits, n, way,
+					   under_way(s, t->reader, way));
+	if (n >= r->n_wait)
+		return false;
+	place_of(s, t, r->piece[n]);
+	r->n_wait--;
+	memmove(r->wait + n, r->wait + n + 1,
+		(r->n_wait - n) * sizeof *r->wait);
+	memmove(r->piece + n, r->piece + n + 1,
+		(r->n_wait - n) * sizeof *r->piece);
+	return true;
+}
+
 static inline bool take_piece(struct sim *s, struct slot *t)
 {
 	struct reader *r = &s->reader[t->reader];
 
 	if (s->wide) {
-		if (r->at == s->a_node * s->pieces)
-			return false;
-		place_of(s, t, r->at++);
+		return take_waiting(s, t);
 	} else if (t->began && t->piece + 1 < s->pieces) {
 		t->piece++;
 	} else if (r->at < s->a_node) {
@@ -107,8 +152,11 @@ static inline void want(struct sim *s, struct slot *t)
 			  .patience = PATIENCE,
 			  .look = look,
 			  .arg = t },
-		.coming = coming,
+		.coming = never,
+		.other = never,
 		.hedges = &s->reader[t->reader].hedges,
+		.rates = &s->reader[t->reader].rates,
+		.rate = rate,
 		.bytes = (uint64_t)piece_bytes(s),
 	};
 	holders(s, t->chunk, &t->want.whom.first, &t->want.whom.last);
@@ -209,6 +257,23 @@ static inline void late(struct sim *s, struct slot *t, uint32_t node)
 	}
 }
 
+/* What waits for a node that is slow goes elsewhere. */
+static inline void look_at_queue(struct sim *s, uint32_t reader, uint32_t i)
+{
+	struct reader *r = &s->reader[reader];
+	struct hp_want_acts acts;
+
+	while (r->peer[i].queue != NOWHERE &&
+	       hp_rates_is_slow(&r->rates, &r->peer[i].rate, r->peer[i].owed,
+				ns(s))) {
+		const struct try *t = &s->try[r->peer[i].queue];
+		struct slot *slot = &s->slot[t->slot];
+
+		hp_want_slow(&slot->want, t->ask, ns(s), &acts);
+		apply(s, slot, &acts);
+	}
+}
+
 /* All that this reader asked of the node. */
 static inline void close_all(struct sim *s, uint32_t reader, uint32_t node)
 {
@@ -257,6 +322,8 @@ static inline void tick(struct sim *s, uint32_t reader)
 		hp_want_time(&t[k].want, ns(s), &acts);
 		apply(s, &t[k], &acts);
 	}
+	for (uint32_t i = 0; i < s->reader[reader].peers; i++)
+		look_at_queue(s, reader, i);
 	if (s->reader[reader].left)
 		clocks_set(&s->clocks, s->tries + reader, s->now + TICK);
 	else

@@ -79,7 +79,7 @@ make()
 	is 'd["ready"], d["chunks"], d["missing"], d["nodes"], d["part"]' \
 		"(3, 6, 0, 2, 1)"
 	grep -q '^  part *1 of 2$' text
-	grep -q 'others than hpdsl find no more than what is here' text
+	grep -q 'others than hpdsl find no more than what is here$' text
 }
 
 @test "not complete: what is missing, and the command that brings it" {
@@ -254,11 +254,13 @@ served_is()
 	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
 	hpdsl-serve -q node0 3>&- &
 	local pid=$!
-	until_true served_is True
+	until_true test -S node0/serve.sock
+	served_is True
 	is 'd["server"].split()[:2]' "['pid', '$pid']"
 	is 'd["socket"]' "$PWD/node0/serve.sock"
 	[ -S node0/serve.sock ]
 	grep -q "^  served *by pid $pid on " text
+	grep -q 'what is here, but by its Unix socket, where they get all' text
 	hpdsl-serve --stop -q node0
 	wait "$pid"
 	served_is False

@@ -157,5 +157,11 @@ traced()
 # field NAME: a number or a plain string of the JSON object on stdin.
 field()
 {
-	sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p"
+	awk -v key="\"$1\": \"?" '{
+		if (match($0, key)) {
+			rest = substr($0, RSTART + RLENGTH)
+			match(rest, /^[^",}]*/)
+			print substr(rest, 1, RLENGTH)
+		}
+	}'
 }

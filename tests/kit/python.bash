@@ -24,3 +24,10 @@ cases()
 	[ "$ran" -ge 1 ]
 	! grep -i 'skipped=' said
 }
+
+# A child takes on the allocator's locks as they are: glibc takes care of its
+# own, sanitizers do not.
+forks_are_safe()
+{
+	[ -z "${SAN:-}" ] || skip "sanitizers and threads do not survive a fork"
+}

@@ -133,6 +133,8 @@ class Request:
             self.first, self.last = int(a), int(b)
         elif self.path == "/v1/have":
             self.kind = 3
+        elif self.path == "/v1/status":
+            self.kind = 4
         self.proof = self.fields.get("hpdsl", "").split(" ")
 
     def numbers(self, role):
@@ -179,6 +181,9 @@ class Request:
             return False
         if self.kind == 3:
             return self.answer_have()
+        if self.kind == 4:
+            tag = f'ETag: "{vectors.PACK.hex()}"'
+            return self.say(200, b"well\n", (tag,))
         with self.node.lock:
             self.node.asked += 1
             self.node.adopt += int(self.proof[4])
@@ -231,6 +236,17 @@ class Request:
         """In the middle of the body."""
         self.say(206, self.body, self.well, send=self.body[: len(self.body) // 2])
         time.sleep(LONG)
+
+    def do_drip(self):
+        """A byte now and then, as long as somebody takes it."""
+        self.say(206, self.body, self.well, send=b"")
+        try:
+            for i in range(len(self.body)):
+                self.c.sendall(self.body[i : i + 1])
+                time.sleep(0.2)
+        except OSError:
+            pass
+        return False
 
     def do_pause(self, seconds):
         """The same, for a while."""

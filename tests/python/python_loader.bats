@@ -6,12 +6,6 @@
 load ../kit/lib
 load ../kit/python
 
-# gcc's sanitizers have locks that a fork leaves locked in the child.
-forks_are_safe()
-{
-	[ -z "${SAN:-}" ] || skip "sanitizers and threads do not survive a fork"
-}
-
 @test "python: batches are the steps of the order, over ranks and workers" {
 	cases test_loader.Batches
 }

@@ -50,6 +50,7 @@ teardown()
 {
 	[ ${#servers[@]} = 0 ] || kill "${servers[@]}" 2> /dev/null || :
 	wait
+	! mountpoint -q cg || { rmdir cg/hptest.*; umount cg; } || :
 }
 
 node()
@@ -87,6 +88,7 @@ get()
 		get -f "http://x/${c##*/}" | cmp - "$c"
 	done
 	[ "$(get -o x -w '%{http_code}' http://x/chunk-000000.tar)" = 404 ]
+	[ "$(< x)" = "no chunk of this name" ]
 	teardown
 	rm -r node?
 	served zst
@@ -102,6 +104,59 @@ get()
 @test "connections that drip are closed, and others served meanwhile" {
 	served ds
 	timeout 100 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl drip
+}
+
+@test "two hundred that read nothing hold up nobody, nor fill the memory" {
+	local chunk before
+	mkdir parts
+	head -c 20000000 /dev/urandom | split -b 5000000 - parts/
+	hpdsl-pack -q --chunks=4 parts "$BATS_FILE_TMPDIR/large"
+	served large
+	chunk=$(find node0 -name 'chunk-*.tar' | head -n 1)
+	before=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' \
+		"/proc/${servers[0]}/status")
+	timeout 100 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl slow \
+		"$((10#${chunk//[^0-9]/}))" \
+		$((4 << 20)) "${servers[0]}" \
+		> body 2> after || { cat after; return 1; }
+	head -c $((4 << 20)) "$chunk" | cmp body -
+	[ $(($(cat after) - before)) -lt 200000 ]
+	kill -0 "${servers[0]}"
+}
+
+# limited BYTES PID: so much memory more than it has now, with what it sends.
+limited()
+{
+	local group=cg/hptest.$BASHPID now most
+	mkdir cg
+	mount -t cgroup -o memory none cg 2> /dev/null ||
+		mount -t cgroup2 none cg 2> /dev/null || skip "no control groups"
+	mkdir "$group" || skip "no control groups of ours"
+	echo "$2" > "$group/cgroup.procs" || skip "no control groups of ours"
+	now=$group/memory.usage_in_bytes most=$group/memory.limit_in_bytes
+	[ -e "$most" ] || now=$group/memory.current most=$group/memory.max
+	[ -e "$most" ] || skip "no control groups for memory"
+	echo $(($(cat "$now") + $1)) > "$most"
+}
+
+@test "F11: over the limit of its memory it is killed, and what it had is not lost" {
+	need_root
+	local status=0 pid
+	served ds
+	pid=${servers[0]}
+	# who has been heard of is not waited for
+	hpdsl-unpack -q node1 first
+	limited 500000 "$pid"
+	timeout 100 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl slow 0 \
+		1000 "$pid" > body 2> said || :
+	# one that was not would be ended by this
+	kill "$pid" 2> /dev/null || :
+	wait "$pid" || status=$?
+	[ "$status" = 137 ]
+	rmdir cg/hptest.*
+	# all of it, at a node that has the other half
+	hpdsl-unpack -q node1 back
+	diff -r "$BATS_FILE_TMPDIR/tree" back
 }
 
 @test "a tool reads all chunks of a partitioned stage, as WebDataset does" {
@@ -134,6 +189,47 @@ get()
 	# a proxy of the site's is not asked
 	http_proxy=http://127.0.0.1:9 get -f http://x/chunk-000000.tar |
 		cmp - "$ds/chunk-000000.tar"
+}
+
+# counts NAME NUMBER: of the server of node 0.
+counts()
+{
+	hpdsl-serve --status --json node0 | grep -q "\"$1\": $2\b"
+}
+
+@test "what is fetched for all comes from who holds it, else from the origin" {
+	served ds
+	mv "$ds" "$ds.away"
+	node adopt 1 plain 1000 9999 |
+		cmp - <(tail -c +1001 "$ds.away/chunk-000001.tar" | head -c 9000)
+	mv "$ds.away" "$ds"
+	until_true counts adopted 1
+	counts adopted_peer_bytes "$(stat -c %s "$ds/chunk-000001.tar")"
+	counts adopted_bytes 0
+	kill -9 "${servers[1]}"
+	wait "${servers[1]}" || :
+	unset 'servers[1]'
+	node adopt 3 plain 0 99 | cmp - <(head -c 100 "$ds/chunk-000003.tar")
+	until_true counts adopted 2
+	counts adopted_bytes "$(stat -c %s "$ds/chunk-000003.tar")"
+}
+
+@test "what the page cache has not got is read for who asks" {
+	local c=node0/chunk-000000.tar size
+	served ds
+	size=$(stat -c %s "$c")
+	sync "$c"
+	dd if="$c" iflag=nocache count=0 status=none
+	node get 0 plain 5 $((size - 1)) | cmp - <(tail -c +6 "$c")
+	case $(stat -f -c %T "$c") in
+	tmpfs | ramfs) counts cold 0 ;;
+	*) counts cold 1 ;;
+	esac
+	# cut short when it was open, so is its answer; and the server lives on
+	truncate -s 1000 "$c"
+	run -1 node get 0 plain 500 $((size - 1))
+	node get 2 plain 0 9 | cmp - <(head -c 10 "$ds/chunk-000002.tar")
+	counts owed_bytes 0
 }
 
 @test "a chunk that goes away is not there, and the server lives on" {

@@ -9,8 +9,13 @@ load ../kit/mpi
 
 setup_file()
 {
-	make_tree "$BATS_FILE_TMPDIR/in" 2 30
-	hpdsl-pack -q --chunks=4 "$BATS_FILE_TMPDIR/in" "$BATS_FILE_TMPDIR/ds"
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree tree 2 30
+	hpdsl-pack -q --chunks=4 tree ds
+	[ -x "$BUILD/hpdsl-stage" ] || return 0
+	# copies of what was staged are as good, and made in no time
+	hpdsl-stage -q "$PWD/ds" one
+	stage 2 -q --pretend-nodes=2 --mode=partition "$PWD/ds" node%n
 }
 
 begin()
@@ -26,9 +31,17 @@ teardown()
 	[ -z "${server:-}" ] || kill -9 "$server" 2> /dev/null || true
 }
 
+# staged DIR..: as it was on one node, or on those of a job (node0, node1).
 staged()
 {
-	hpdsl-stage -q "$from/ds" "$1"
+	local dir
+	for dir in "$@"; do
+		if [ -e "$from/$dir" ]; then
+			cp -aT "$from/$dir" "$dir"
+		else
+			cp -aT "$from/one" "$dir"
+		fi
+	done
 }
 
 # serve ARGUMENT..: in the background, and it serves; its messages are in log.
@@ -67,7 +80,7 @@ get()
 @test "it serves each chunk to curl, says so, and leaves when asked" {
 	local c
 	staged in
-	serve --report=report in
+	serve --report=report --memory-cache=1M in
 	[ "$(stat -c %a in/serve.sock in/.serve.lock | tr '\n' ' ')" = "600 600 " ]
 	for c in "$from"/ds/chunk-*.tar; do
 		get in/serve.sock "${c##*/}" | cmp - "$c"
@@ -84,6 +97,7 @@ get()
 	[ "$(field pid < json)" = "$server" ]
 	[ "$(field state < json)" = serving ]
 	[ "$(field local_requests < json)" -ge 5 ]
+	[ "$(field memory_bytes < json)" = 0 ]
 	# as a person and as a program may read it
 	python3 -c 'import json; json.load(open("json"))'
 	hpdsl-serve --stop in 2> said
@@ -101,6 +115,8 @@ get()
 @test "nothing serves: --status and --stop say so, whatever is there" {
 	fails 1 'absent: nothing serves it' hpdsl-serve --status absent
 	fails 1 'absent: nothing serves it' hpdsl-serve --stop absent
+	fails 2 'status goes with --quiet' hpdsl-serve --status --memory-cache=1M x
+	fails 2 'memory-cache' hpdsl-serve --memory-cache=much x
 	staged in
 	fails 1 'in: nothing serves it' hpdsl-serve --status in
 	fails 1 'in: nothing serves it' hpdsl-serve --stop in
@@ -173,8 +189,7 @@ get()
 	grep -q 'ended at its deadline' log
 }
 
-@test "it ends with who has started it, unless it is detached" {
-	local socket pid
+@test "it ends with who has started it" {
 	staged in
 	bash -c 'hpdsl-serve in 2> log 3>&- & echo $! > pid; while :; do sleep 0.1; done' 3>&- &
 	parent=$!
@@ -182,16 +197,6 @@ get()
 	kill -9 "$parent"
 	until_true grep -q 'ended with the process that started it' log
 	until_true test ! -e in/serve.sock
-	socket=$(bash -c 'exec hpdsl-serve --detach in 2> log 3>&-')
-	[ "$socket" = "$PWD/in/serve.sock" ]
-	pid=$(hpdsl-serve --status --json in | field pid)
-	server=$pid
-	# a session of its own
-	[ "$(ps -o sid= -p "$pid" | tr -d ' ')" = "$pid" ]
-	get "$socket" chunk-000001.tar | cmp - "$from/ds/chunk-000001.tar"
-	hpdsl-serve -q --stop in
-	server=
-	grep -q 'ended as asked' log
 	rm log
 	serve in
 	fails 3 'in: is served already' hpdsl-serve --detach in
@@ -235,49 +240,93 @@ get()
 	fails 3 'his: belongs to another user' hpdsl-serve --stop his
 }
 
-@test "a path that is too long for a socket: it is in /tmp, ours alone" {
-	local long socket
+@test "detached it stays; a path too long for a socket: one in /tmp, ours alone" {
+	local long socket pid
 	long=$(printf 'x%.0s' {1..120})
 	mkdir "$long"
 	staged "$long/in"
-	serve "$long/in"
-	socket=$(hpdsl-serve --status --json "$long/in" | field socket)
+	socket=$(bash -c 'exec hpdsl-serve --detach "$1/in" 2> log 3>&-' - "$long")
+	pid=$(hpdsl-serve --status --json "$long/in" | field pid)
+	server=$pid
+	# a session of its own
+	[ "$(ps -o sid= -p "$pid" | tr -d ' ')" = "$pid" ]
+	[ "$socket" = \
+		"$(hpdsl-serve --status --json "$long/in" | field socket)" ]
 	[[ $socket = /tmp/hpdsl-$(id -u)/*.sock ]]
 	[ ! -e "$long/in/serve.sock" ]
 	[ "$(stat -c %a "${socket%/*}")" = 700 ]
 	get "$socket" chunk-000002.tar | cmp - "$from/ds/chunk-000002.tar"
 	hpdsl-serve -q --stop "$long/in"
-	ended 0
+	server=
+	grep -q 'ended as asked' log
 	[ ! -e "$socket" ]
+}
+
+@test "a folder in /tmp that is another user's: tools have no socket" {
+	local long
+	need_root
+	long=$(printf 'x%.0s' {1..120})
+	mkdir "$long" his
+	staged "$long/in"
+	chown 65532 his
+	[ -d "/tmp/hpdsl-$(id -u)" ] || mkdir -m 700 "/tmp/hpdsl-$(id -u)"
+	# it is his in this name space alone
+	in_his() {
+		timeout 30 unshare --mount bash -c "
+			mount --bind his /tmp/hpdsl-$(id -u) || exit
+			exec hpdsl-serve $* $long/in"
+	}
+	run -0 in_his --deadline=1
+	[[ $output == *"others have rights to it; tools of this node are not"* ]]
+	[[ $output == *"serving, socket none"* ]]
+	run -3 in_his --no-tcp
+	[[ $output == *"is another user's"* ]]
 }
 
 @test "an index that is another file: it is opened anew" {
 	staged in
 	serve in
+	before=$(stat -c '%i %z' in/serve.sock)
 	cp in/index.hpdsl in/.index.part
 	mv in/.index.part in/index.hpdsl
-	sleep 2
+	until_true is_another
 	until_true get in/serve.sock chunk-000000.tar -o /dev/null
 	get in/serve.sock chunk-000003.tar | cmp - "$from/ds/chunk-000003.tar"
-	hpdsl-serve -q --stop in
-	ended 0
+	kill "$server"
+	ended 143
+}
+
+# is_another: the socket, which was $before.
+is_another()
+{
+	local now
+	now=$(stat -c '%i %z' in/serve.sock) && [ "$now" != "$before" ]
+}
+
+@test "one that is detached ends for want of requests, as --idle says" {
+	staged in
+	hpdsl-serve --detach --idle=1 in > socket 2> said 3>&-
+	until_true grep -q ': ended for want of requests; 0 requests' said
+	fails 1 'in: nothing serves it' hpdsl-serve --status in
 }
 
 @test "nodes of a job: ports that follow each other, none with --no-tcp" {
 	local first second
-	stage 2 -q --pretend-nodes=2 --mode=partition "$from/ds" node%n
+	staged node0 node1
 	serve node0
+	grep -q '^hpdsl-serve: node 0 ([^ ]*): node0: serving, ' log
 	first=$(hpdsl-serve --status --json node0 | field port)
 	socket=$(hpdsl-serve --detach node1 2> log1 3>&-)
+	[ "$socket" = "$PWD/node1/serve.sock" ]
 	second=$(hpdsl-serve --status --json node1 | field port)
 	[ "$first" -ge 20000 ] && [ "$second" -gt "$first" ] &&
 		[ "$second" -le $((first + 15)) ]
 	hpdsl-serve --status node1 | grep -q "node 1 of 2, book .*, port $second,"
 	# a chunk that only the other one has
 	get "$socket" chunk-000000.tar | cmp - "$from/ds/chunk-000000.tar"
-	hpdsl-serve -q --stop node1
-	hpdsl-serve -q --stop node0
-	ended 0
+	kill "$(hpdsl-serve --status --json node1 | field pid)" "$server"
+	ended 143
+	until_true test ! -e node1/serve.sock
 	rm log
 	serve --no-tcp node0
 	[ "$(hpdsl-serve --status --json node0 | field port)" = null ]
@@ -287,7 +336,7 @@ get()
 
 @test "it cannot be traced, dumps no core, and shows no secret" {
 	local secret
-	stage 2 -q --pretend-nodes=2 --mode=partition "$from/ds" node%n
+	staged node0
 	serve node0
 	grep -q '^Max core file size *0 *0 ' "/proc/$server/limits"
 	[ "$(stat -c %u "/proc/$server/mem")" = 0 ]

@@ -3,7 +3,9 @@
 """Another node of a job, made from hpdsl-format(5) alone: asks a server for
 bytes of chunks, with proof, and checks the proof of what it answers.
 
-    node.py BOOK get CHUNK plain|stored FIRST LAST   bytes to stdout
+    node.py BOOK get CHUNK plain|stored FIRST LAST     bytes to stdout
+    node.py BOOK adopt CHUNK plain|stored FIRST LAST   the same, and it is to be
+                                     fetched for that
     node.py BOOK have                    a digit for each chunk
     node.py BOOK faults CHUNK            every request that is to be refused
     node.py BOOK drip                    silent and dripping connections
@@ -124,11 +126,11 @@ class Server:
             assert "content-encoding" not in f
 
 
-def get(book, chunk, kind, first, last):
+def get(book, chunk, kind, first, last, flags=0):
     """One stretch, and the same by HEAD."""
     s = Server(book)
     kind = 1 if kind == "plain" else 2
-    status, f, body = s.ask(kind, chunk, first, last)
+    status, f, body = s.ask(kind, chunk, first, last, flags=flags)
     assert status == 206, status
     assert f["content-range"].startswith(f"bytes {first}-{last}/"), f
     # The same connection goes on.
@@ -222,9 +224,12 @@ def faults(book, chunk):
 
 
 def drip(book):
-    """They have three seconds; who is honest is served meanwhile."""
-    held = [socket.create_connection((book.hosts[0], book.port), 10)
-            for _ in range(60)]
+    """S5: they have three seconds and 64 places; who is honest is served."""
+    held = []
+    for i in range(300):
+        held.append(socket.create_connection((book.hosts[0], book.port), 10))
+        if i % 50 == 0:
+            assert Server(book).ask(3)[0] == 200
     begun = time.monotonic()
     while held and time.monotonic() - begun < 60:
         assert Server(book).ask(3)[0] == 200
@@ -242,18 +247,54 @@ def drip(book):
     assert not held, len(held)
 
 
+def slow(book, chunk, size, pid):
+    """F18, S10: they ask for so much of it, and read nothing."""
+    held = []
+
+    def more(n):
+        while len(held) < n:
+            s = Server(book)
+            # Its answer, which check() would not look at.
+            s.receive = lambda method: (403, {}, b"")
+            s.ask(1, chunk, 0, size - 1)
+            held.append(s)
+
+    # Twice what one reader has under way: others have theirs.
+    more(16)
+    status, _, body = Server(book).ask(1, chunk, 0, size - 1)
+    assert status == 206, status
+    sys.stdout.buffer.write(body)
+    sys.stdout.flush()
+    # Of so many it is said that there is too much to do, at once.
+    more(200)
+    for _ in range(20):
+        assert Server(book).ask(3)[0] == 200
+        assert Server(book).ask(1, chunk, 0, size - 1)[0] in (206, 503)
+    # While they are still there.
+    print(memory(pid), file=sys.stderr)
+
+
+def memory(pid):
+    """What a process has in memory, in KiB."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(l.split()[1]) for l in f if l.startswith("VmRSS"))
+
+
 def main():
     """By what is asked for."""
     book = Book(sys.argv[1])
     what, *rest = sys.argv[2:]
-    if what == "get":
-        get(book, int(rest[0]), rest[1], int(rest[2]), int(rest[3]))
+    if what in ("get", "adopt"):
+        get(book, int(rest[0]), rest[1], int(rest[2]), int(rest[3]),
+            int(what == "adopt"))
     elif what == "have":
         have(book)
     elif what == "faults":
         faults(book, int(rest[0]))
     elif what == "drip":
         drip(book)
+    elif what == "slow":
+        slow(book, *map(int, rest))
     else:
         sys.exit(__doc__)
 

@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/mpi
+load ../kit/serve
 
 setup_file()
 {
@@ -43,11 +44,6 @@ served()
 	done
 }
 
-has_port()
-{
-	hpdsl-serve --status --json "$1" 2> /dev/null | grep -q '"port": [1-9]'
-}
-
 # verified STATUS DIR: its object, in $json, and what it says, in err.
 verified()
 {
@@ -76,6 +72,45 @@ has()
 	hpdsl-verify --peers node0 2>&1 | grep -q 'of these from other nodes: 3 chunks$'
 	# alone they are not here
 	hpdsl-verify node0 2>&1 | grep -q 'not staged here: 3 chunks$'
+}
+
+his_port()
+{
+	"${other[@]}" hpdsl-serve --status --json "$1" 2> /dev/null |
+		grep -q '"port": [1-9]'
+}
+
+@test "two users' jobs on the same hosts, with the same ports" {
+	need_root
+	need setpriv
+	local n
+	other=(setpriv --reuid=65532 --regid=65532 --clear-groups)
+	chmod 755 . "$from" "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/*/
+	"${other[@]}" hpdsl-serve --version ||
+		skip "other users cannot get to what was built"
+	served ds --peer-port=24000
+	mkdir his
+	chown 65532 his
+	stage 2 -q --pretend-nodes=2 --mode=partition --peer-port=24000 \
+		"$from/ds" his/node%n
+	chown -R 65532 his
+	for n in 0 1; do
+		"${other[@]}" hpdsl-serve -q "$PWD/his/node$n" 3>&- &
+		servers+=($!)
+	done
+	for n in 0 1; do
+		until_true his_port "his/node$n"
+	done
+	for n in 0 1; do
+		verified 0 node$n
+		[ ! -s err ]
+		has peer_chunks 3
+		has unsent_chunks 0
+		"${other[@]}" hpdsl-verify --peers "his/node$n" 2> his.err
+		grep -q 'of these from other nodes: 3 chunks$' his.err
+		# nobody has asked the other one's servers for a chunk in vain
+		[ "$(hpdsl-serve --status --json node$n | field absent)" = 0 ]
+	done
 }
 
 @test "compressed chunks, as they are stored and as plain tars" {

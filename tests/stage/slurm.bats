@@ -84,6 +84,13 @@ nothing_staged()
 	done
 }
 
+need_fuse()
+{
+	[ -c /dev/fuse ] || skip "no /dev/fuse"
+	hpdsl-mount --check | grep -q '^-- COMMAND  *yes' ||
+		skip "$(hpdsl-mount --check | head -n 1)"
+}
+
 need_server()
 {
 	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
@@ -176,10 +183,33 @@ each_served()
 	grep -q '^hpdsl-stage: staged 24 chunks.* 2 parts' "$1"
 	[ "$(grep -c '^trained on' "$1")" = 4 ]
 	[ $(($(asked) - before)) = "$(size)" ]
-	[ "$(grep -c '^hpdsl-serve: ended as asked' "$1")" = 2 ]
+	[ "$(grep -c '^hpdsl-serve: node [01] ([^ ]*): ended as asked' "$1")" = 2 ]
 	run ! grep -e 'warning' -e 'ended with status' "$1"
 	run ! "$nodes" on "$bed" 1 pgrep -x hpdsl-serve
 	nothing_staged
+}
+
+@test "mount_and_train.sbatch: a script for a tree, one mount a node" {
+	need_fuse
+	local p python=python3
+	for p in python3 /usr/bin/python3; do
+		! "$p" -c 'import sys, importlib.util as i
+sys.exit(not i.find_spec("torchvision"))' || python=$p
+	done
+	printf '#!/bin/bash\nexec %s "$@"\n' "$python" > python
+	chmod +x python
+	cp "$SRC/tests/kit/image_folder.py" train.py
+	before=$(asked)
+	export PATH=$PWD:$PATH
+	job mount_and_train.sbatch --nodes=2 --ntasks-per-node=2
+	[ "$(grep -c '^300 images in 3 classes' job.out)" = 4 ]
+	# in two hosts' name spaces, and in none of theirs
+	[ "$(grep '^300 images' job.out | sort -u | wc -l)" = 2 ]
+	[ $(($(asked) - before)) = "$(size)" ]
+	nothing_staged
+	for n in 1 2; do
+		[ -z "$("$nodes" on "$bed" $n find "$bed/ssd" -name '*.tree')" ]
+	done
 }
 
 @test "serve_and_train.sbatch: a half on each node, read as a whole" {
@@ -188,6 +218,35 @@ each_served()
 	export STAGE_OPTIONS=--mode=partition SERVED=2
 	job serve_and_train.sbatch --nodes=2 --ntasks-per-node=2
 	each_served job.out
+}
+
+@test "servers whose step is killed: the origin is read, and nothing is left" {
+	need_server
+	cat > killed.sbatch <<- 'END'
+		#!/bin/bash
+		each=(srun --mpi=pmix --ntasks=2 --ntasks-per-node=1)
+		copy=$("${each[@]}" -K1 hpdsl-stage "$DATASET" auto) || exit
+		beside=(srun --overlap -K0 --mpi=none --nodes=2 --ntasks=2
+			--ntasks-per-node=1 --cpus-per-task=2 --mem=0)
+		"${beside[@]}" --job-name=served hpdsl-serve "$copy" &
+		SERVED=2 srun --overlap python train.py --data "$copy" || exit
+		step=$(squeue -h -s -j "$SLURM_JOB_ID" -o "%i %j" |
+			sed -n 's/ served$//p')
+		scancel --signal=KILL "$step"
+		wait
+		"${beside[@]}" bash -c "! pgrep -x hpdsl-serve" || exit 98
+		srun --overlap python train.py --data "$copy"
+		status=$?
+		"${each[@]}" hpdsl-stage -q --clean "$copy"
+		exit $status
+	END
+	export STAGE_OPTIONS=--mode=partition
+	job "$(realpath --relative-to="$SRC/examples" killed.sbatch)" \
+		--nodes=2 --ntasks-per-node=2
+	[ "$(grep -c '^trained on' job.out)" = 8 ]
+	run ! grep 'ended as asked' job.out
+	run ! "$nodes" on "$bed" 1 pgrep -x hpdsl-serve
+	nothing_staged
 }
 
 @test "serve_and_train.pbs: the same, with a node file, as PBS has it" {

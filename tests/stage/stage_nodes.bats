@@ -7,23 +7,11 @@
 bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/mpi
-
-# What keeps the hosts from being there, or nothing.
-unable()
-{
-	[ -x "$BUILD/hpdsl-stage" ] || echo "hpdsl-stage was not built"
-	[ -x "$BUILD/tests/bed/origin" ] || echo "no fuse3"
-	[ -c /dev/fuse ] || echo "no /dev/fuse"
-	[ "$(id -u)" = 0 ] || echo "not root"
-	[[ $("$MPIRUN" --version 2>&1) == *"Open MPI"* ]] || echo "not Open MPI"
-	unshare --net --uts --mount --pid --fork true 2> /dev/null ||
-		echo "no namespaces"
-	command -v ip > /dev/null || echo "no ip"
-}
+load ../kit/job
 
 setup_file()
 {
-	[ -z "$(unable)" ] || return 0
+	[ -z "$(hosts_unable)" ] || return 0
 	cd "$BATS_FILE_TMPDIR" || return 1
 	make_random tree 48 60000
 	hpdsl-pack -q --chunks=18 tree ds
@@ -32,7 +20,7 @@ setup_file()
 begin()
 {
 	local why
-	why=$(unable | head -n 1)
+	why=$(hosts_unable | head -n 1)
 	[ -z "$why" ] || skip "$why"
 	nodes=$SRC/tests/bed/nodes
 	ds=$from/ds

@@ -18,6 +18,10 @@ teardown()
 	grep -qP '^\d+\tclass1/00007\tclass1\t3 members\t\d+ bytes$' out
 	"$BUILD/examples/read_samples" packed 7 > out
 	[ "$(wc -l < out)" = 9 ]
+	mkdir one
+	printf %100s x > one/a.bin
+	hpdsl-pack -q one alone
+	"$BUILD/examples/read_samples" alone | grep -qP '\t1 member\t100 bytes$'
 	run "$BUILD/examples/read_samples" absent
 	[ "$status" = 1 ]
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make install, a stranger's program against what it installs, make uninstall.
 
+bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/python
 
@@ -71,6 +72,10 @@ newcomer()
 	done
 	[ -L lib/libhpdsl.so ] && [ -f lib/libhpdsl.so.0 ]
 	[ -f share/man/man5/hpdsl-format.5 ]
+	# and is found from where it is
+	[ -f libexec/hpdsl/isatty.so ]
+	run -3 bin/hpdsl-mount --isatty absent share -- true
+	[[ $output != *isatty* ]]
 	[ "$(cd include && find . -type f | LC_ALL=C sort)" = \
 		"$(cd "$SRC/lib" && find ./hpdsl.h ./hpdsl -type f |
 			LC_ALL=C sort)" ]

@@ -118,6 +118,37 @@ type_it()
 	[ -e images/new ]
 }
 
+@test "programs that open files" {
+	need_mpi
+	[ -w /dev/fuse ] || skip "/dev/fuse is not there, or not for us"
+	export DATASET=$PWD/ds TMPDIR=$PWD/tmp
+	export OMPI_MCA_btl_vader_backing_directory=$TMPDIR
+	mkdir tmp bin
+	make_tree tree 2 30
+	hpdsl-pack -q --chunks=4 tree ds
+	cat > train.py <<- 'END'
+		import os, sys, time
+		where = os.readlink("/proc/self/ns/mnt")
+		open("here.%d" % os.getpid(), "w").close()
+		while sum(f.startswith("here.") for f in os.listdir(".")) < 3:
+		    time.sleep(0.02)
+		n = 0
+		for d, folders, files in os.walk(sys.argv[1]):
+		    for f in files:
+		        n += len(open(os.path.join(d, f), "rb").read()) > 0
+		with open("seen.%d" % os.getpid(), "w") as f:
+		    print(n, where, file=f)
+	END
+	printf '#!/bin/sh\nexec %s -n 3 "$@"\n' "$(command -v "$MPIRUN")" \
+		> bin/mpirun
+	chmod +x bin/mpirun
+	PATH=$PWD/bin:$PATH
+	type_it opens
+	[ "$(cat seen.* | wc -l)" = 3 ]
+	[ "$(sort -u seen.* | wc -l)" = 1 ]
+	[ "$(cut -d ' ' -f 1 seen.* | uniq)" = "$(find tree -type f | wc -l)" ]
+}
+
 @test "a job array" {
 	need_mpi
 	local i jobs=()
@@ -227,6 +258,24 @@ served()
 	type_it ssh
 	grep -qx "$TMPDIR/in/serve.sock" out
 	served
+}
+
+@test "servers without MPI, and which ports must be open" {
+	one_task
+	need openssl
+	getent ahosts "$(hostname)" > /dev/null || skip "the host has no address"
+	sed -i "s/= nid1 /= $(hostname) /" bin/ssh
+	printf '%s\n%s\n' "$(hostname)" "$(hostname)" > nodefile
+	export PBS_NODEFILE=$PWD/nodefile PBS_JOBID=7.x HOME=$PWD
+	hpdsl-stage -q ds tmp/in
+	rm tmp/in/peers.hpdsl
+	type_it listed
+	[ ! -e .hpdsl-7.x ]
+	type_it ports
+	grep -qx 'this is the only node of the book' out
+	rm tmp/in/peers.hpdsl
+	! bash ports.sh > out 2> err || return 1
+	grep -q "tmp/in: there is no book of the job's nodes$" err
 }
 
 @test "purge rules" {

@@ -81,12 +81,19 @@ wrong()
 	wrong "one LOCALDIR, not also 'b'" hpdsl-serve a b
 	wrong "--status and --stop exclude each other" \
 		hpdsl-serve --status --stop a
-	wrong "--json goes with --status" hpdsl-serve --json a
+	wrong "--json goes with --status or --probe" hpdsl-serve --json a
+	wrong "--stop and --probe exclude each other" \
+		hpdsl-serve --stop --probe a
+	wrong "--probe goes with --quiet and --json alone" \
+		hpdsl-serve --probe --no-tcp a
 	wrong "--stop goes with --quiet alone" hpdsl-serve --stop --detach a
 	wrong "--status goes with --quiet and --json alone" \
 		hpdsl-serve --status --report=r a
 	wrong "--deadline: 'x' is neither seconds nor [D-]HH:MM:SS" \
 		hpdsl-serve --deadline=x a
+	wrong "--idle goes with --detach" hpdsl-serve --idle=5 a
+	wrong "--idle: '10m' is neither seconds nor [D-]HH:MM:SS" \
+		hpdsl-serve --detach --idle=10m a
 }
 
 @test "what does not go together" {

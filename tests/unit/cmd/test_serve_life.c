@@ -3,6 +3,7 @@
 #include "cmd/common/size.c"
 #include "cmd/serve/end.c"
 #include "cmd/serve/flat.c"
+#include "cmd/common/process.c"
 #include "cmd/serve/holder.c"
 
 #include <setjmp.h>
@@ -57,14 +58,23 @@ static void test_detached(void **unused)
 	(void)unused;
 	s.detached = s.orphan = true;
 	assert_int_equal(serve_end_of(&s), SERVE_GOES_ON);
-	s.asked = s.now - SERVE_IDLE_MOST;
+	s.idle = 600;
+	s.asked = s.now - 600;
 	assert_int_equal(serve_end_of(&s), SERVE_IDLE);
+	s.detached = s.orphan = false; /* one with a launcher has its end */
+	assert_int_equal(serve_end_of(&s), SERVE_GOES_ON);
+	s.detached = s.orphan = true;
+	s.idle = 0;
+	assert_int_equal(serve_end_of(&s), SERVE_GOES_ON);
+	s.idle = 601;
+	assert_int_equal(serve_end_of(&s), SERVE_GOES_ON);
+	s.idle = 600;
 	s.owes = 1;
 	assert_int_equal(serve_end_of(&s), SERVE_GOES_ON);
 	/* never asked: it counts from the beginning */
 	s.owes = 0;
 	s.asked = 0;
-	s.begun = s.now - SERVE_IDLE_MOST + 1;
+	s.begun = s.now - 599;
 	assert_int_equal(serve_end_of(&s), SERVE_GOES_ON);
 }
 
@@ -125,11 +135,13 @@ static void test_start(void **unused)
 
 	(void)unused;
 	snprintf(text, sizeof(text), "4711 (a) S 1 (b) %s", fields);
-	assert_true(serve_start_of(text, &start));
+	assert_true(cmd_start_of(text, &start));
 	assert_int_equal(start, 777);
-	assert_false(serve_start_of("4711 (a) S 1 2", &start));
-	assert_false(serve_start_of("", &start));
-	assert_true(serve_process_start(getpid()) > 0);
+	*strrchr(text, 'S') = 'Z';
+	assert_false(cmd_start_of(text, &start));
+	assert_false(cmd_start_of("4711 (a) S 1 2", &start));
+	assert_false(cmd_start_of("", &start));
+	assert_true(cmd_process_start(getpid()) > 0);
 }
 
 /* ---- What it says ----------------------------------------------------- */

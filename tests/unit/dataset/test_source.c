@@ -79,9 +79,9 @@ static void note_done(void *arg, struct hp_source_stretch *s)
 static void test_file(void **state)
 {
 	char name[100], text[100], buf[3][8] = { "" };
-	struct hp_source_stretch v[3] = { { 0, buf[0], 4, -1 },
-					  { 4, buf[1], 4, -1 },
-					  { 9, buf[2], 4, -1 } };
+	struct hp_source_stretch v[3] = { { 0, buf[0], 4, -1, 0 },
+					  { 4, buf[1], 4, -1, 0 },
+					  { 9, buf[2], 4, -1, 0 } };
 	struct hp_source_stretch *done[3], **next = done;
 	struct hp_source s, again;
 	struct packed p;

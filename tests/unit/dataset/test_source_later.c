@@ -314,7 +314,8 @@ static void test_submit_later(void **state)
 	assert_true(n >= 8 * 512);
 	s = hp_source_of(&w.table, HP_AT_ORIGIN, io(), 2);
 	for (unsigned i = 0; i < 8; i++)
-		v[i] = (struct hp_source_stretch){ i * 512, got[i], 512, -1 };
+		v[i] = (struct hp_source_stretch){ i * 512, got[i], 512, -1,
+						   0 };
 	hp_source_submit(&s, v, 8, 0, gather, &g);
 	pthread_mutex_lock(&g.lock);
 	while (g.n < 8)

@@ -6,7 +6,7 @@
  */
 #include "dataset/dataset.h"
 #include "fetching.h"
-#include "staged.h"
+#include "other_nodes.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,133 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
-
-/* Peers that answer at once, from the plain tars or from what is stored. */
-struct peers {
-	struct staged *f;
-	struct hp_source_ops ops[2]; /* stored, plain */
-	struct hp_sources table;
-	bool there, only_plain;
-	int fails;	   /* with this, from the k-th on */
-	unsigned k, asked; /* stretches */
-	bool flips;	   /* a bit of what it gives */
-	unsigned bad;	   /* how often it was told so */
-	uint64_t bytes;
-};
-
-static bool peers_there(void *arg)
-{
-	return ((const struct peers *)arg)->there;
-}
-
-/* Of compressed chunks the plain tar is not in any file. */
-static ssize_t give(struct peers *p, const struct hp_source *s,
-		    struct hp_source_stretch *v)
-{
-	char name[PACKED_PATH];
-	struct hpdsl_chunk row;
-	ssize_t got;
-	int fd;
-
-	staged_chunk(p->f, s->chunk, &row);
-	if (row.compressed && p->only_plain != s->ops->plain)
-		return HP_OTHER_FORM;
-	assert_false(s->ops->plain && !row.compressed);
-	if (p->fails && p->asked >= p->k)
-		return p->fails;
-	snprintf(name, sizeof name, "%s/%s", p->f->p.out, row.name);
-	if (row.compressed && p->only_plain)
-		snprintf(name, sizeof name, "%s/plain-%u", p->f->p.out,
-			 (unsigned)s->chunk);
-	fd = open(name, O_RDONLY);
-	assert_true(fd >= 0);
-	got = hp_io_pread_full(hp_io_or_system(NULL), fd, v->buf, v->n,
-			       v->offset);
-	close(fd);
-	if (p->flips && got > 0)
-		((uint8_t *)v->buf)[got / 2] ^= 1;
-	return got;
-}
-
-static void peers_submit(const struct hp_source *s, struct hp_source_stretch *v,
-			 size_t n, uint64_t deadline, hp_source_done *done,
-			 void *arg)
-{
-	struct peers *p = s->arg;
-
-	(void)deadline;
-	for (size_t i = 0; i < n; i++) {
-		v[i].got = give(p, s, &v[i]);
-		p->asked++;
-		p->bytes += v[i].got > 0 ? (uint64_t)v[i].got : 0;
-		done(arg, &v[i]);
-	}
-}
-
-static int64_t peers_cached(const struct hp_source *s, uint64_t offset,
-			    uint64_t n)
-{
-	(void)s, (void)offset, (void)n;
-	return -EOPNOTSUPP;
-}
-
-static unsigned peers_blame(int code)
-{
-	(void)code;
-	return 0;
-}
-
-static void peers_bad(const struct hp_source *s)
-{
-	((struct peers *)s->arg)->bad++;
-}
-
-static void peers_text(const char *path, const char *name, char *buf,
-		       size_t room)
-{
-	(void)path;
-	snprintf(buf, room, "peers:%.600s", name);
-}
-
-static void peers_begin(struct peers *p, struct staged *f)
-{
-	*p = (struct peers){ .f = f, .there = true, .table = hp_sources_files };
-	for (int i = 0; i < 2; i++) {
-		p->ops[i] = (struct hp_source_ops){
-			.plain = i,
-			.there = peers_there,
-			.submit = peers_submit,
-			.cached = peers_cached,
-			.blame = peers_blame,
-			.bad = peers_bad,
-			.text = peers_text,
-		};
-		p->table.of[HP_AT_PEER + i] = &p->ops[i];
-		p->table.arg[HP_AT_PEER + i] = p;
-	}
-}
-
-/* Chunks that have odd numbers are not here. */
-static void stage_half(struct staged *f)
-{
-	staged_put_all(f);
-	for (uint32_t c = 1; c < STAGED_CHUNKS; c += 2) {
-		staged_drop(f, c);
-		hp_state_set(f->state, c, HP_CHUNK_ABSENT);
-	}
-}
-
-static struct hpdsl_dataset *open_with(const struct staged *f,
-				       const struct peers *p)
-{
-	struct hpdsl_dataset *ds = staged_open(f->dir, NULL);
-
-	ds->sources = &p->table;
-	return ds;
-}
 
 /* ---- Reading all of it ------------------------------------------------ */
 
@@ -201,12 +76,12 @@ static void test_all_there(void **state)
 		struct hpdsl_dataset *ds;
 		struct hpdsl_sources s;
 		struct staged f;
-		struct peers p;
+		struct other_nodes p;
 
 		staged_begin(&f, forms[i]);
-		stage_half(&f);
-		peers_begin(&p, &f);
-		ds = open_with(&f, &p);
+		other_nodes_stage_half(&f);
+		other_nodes_begin(&p, &f);
+		ds = other_nodes_open(&p);
 		read_all(&f, ds);
 		s = staged_sources(ds);
 		assert_int_equal(s.origin_bytes, 0);
@@ -228,14 +103,14 @@ static void test_fail(void **state)
 		struct hpdsl_dataset *ds;
 		struct hpdsl_sources s;
 		struct staged f;
-		struct peers p;
+		struct other_nodes p;
 
 		staged_begin(&f, forms[i % 2]);
-		stage_half(&f);
-		peers_begin(&p, &f);
+		other_nodes_stage_half(&f);
+		other_nodes_begin(&p, &f);
 		p.fails = -EHOSTUNREACH;
 		p.k = i / 2;
-		ds = open_with(&f, &p);
+		ds = other_nodes_open(&p);
 		read_all(&f, ds);
 		s = staged_sources(ds);
 		assert_true(s.origin_bytes > 0);
@@ -255,13 +130,13 @@ static void test_flips(void **state)
 		struct hpdsl_dataset *ds;
 		struct hpdsl_sources s;
 		struct staged f;
-		struct peers p;
+		struct other_nodes p;
 
 		staged_begin(&f, forms[i]);
-		stage_half(&f);
-		peers_begin(&p, &f);
+		other_nodes_stage_half(&f);
+		other_nodes_begin(&p, &f);
 		p.flips = true;
-		ds = open_with(&f, &p);
+		ds = other_nodes_open(&p);
 		read_all(&f, ds);
 		s = staged_sources(ds);
 		assert_true(s.origin_bytes > 0 && p.bad > 0);
@@ -271,18 +146,64 @@ static void test_flips(void **state)
 	}
 }
 
-/* The plain tars of compressed chunks, as others see them. */
-static void expand(const struct staged *f, const struct staged *plain)
+/* Of two who send in turn it is the one who did that is blamed. */
+static void test_two(void **state)
 {
-	for (uint32_t c = 0; c < STAGED_CHUNKS; c++) {
-		char from[PACKED_PATH], to[PACKED_PATH];
-		struct hpdsl_chunk row;
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct hpdsl_dataset *ds;
+		struct staged f;
+		struct other_nodes p;
 
-		staged_chunk(plain, c, &row);
-		snprintf(from, sizeof from, "%s/%s", plain->p.out, row.name);
-		snprintf(to, sizeof to, "%s/plain-%u", f->p.out, (unsigned)c);
-		assert_int_equal(rename(from, to), 0);
+		staged_begin(&f, forms[i]);
+		other_nodes_stage_half(&f);
+		other_nodes_begin(&p, &f);
+		p.flips = p.two = true;
+		ds = other_nodes_open(&p);
+		read_all(&f, ds);
+		read_all(&f, ds);
+		assert_true(p.bad > 0);
+		hpdsl_close(ds);
+		staged_end(&f);
 	}
+}
+
+/* Nobody has it right: then it is not the other nodes who are to blame. */
+static void test_wrong_everywhere(void **state)
+{
+	struct hpdsl_dataset *ds;
+	struct hpdsl_chunk row;
+	struct hpdsl_error err;
+	struct staged f;
+	struct other_nodes p;
+	unsigned bad = 0;
+
+	(void)state;
+	staged_begin(&f, 0);
+	other_nodes_stage_half(&f);
+	other_nodes_begin(&p, &f);
+	staged_chunk(&f, 1, &row);
+	ds = other_nodes_open(&p);
+	for (uint64_t i = 0; i < row.members; i++) {
+		char file[PACKED_PATH];
+		struct hpdsl_member m;
+		void *buf;
+
+		hpdsl_member_get(ds, row.first_member + i, &m, NULL);
+		if (!m.size)
+			continue;
+		snprintf(file, sizeof file, "%s/%s", f.p.out, row.name);
+		packed_flip(file, m.offset + m.size / 2, 0);
+		buf = malloc(m.size);
+		assert_non_null(buf);
+		bad += hpdsl_member_read(ds, &m, 0, buf, m.size, &err) ==
+		       HPDSL_ECORRUPT;
+		free(buf);
+	}
+	assert_true(bad > 0 && p.asked > 0);
+	assert_int_equal(p.bad, 0);
+	hpdsl_close(ds);
+	staged_end(&f);
 }
 
 static void test_other_form(void **state)
@@ -290,17 +211,16 @@ static void test_other_form(void **state)
 	struct hpdsl_dataset *ds;
 	struct staged f, plain;
 	struct hpdsl_sources s;
-	struct peers p;
+	struct other_nodes p;
 	unsigned asked;
 
 	(void)state;
 	staged_begin(&plain, 0);
 	staged_begin(&f, 3);
-	stage_half(&f);
-	expand(&f, &plain);
-	peers_begin(&p, &f);
-	p.only_plain = true;
-	ds = open_with(&f, &p);
+	other_nodes_stage_half(&f);
+	other_nodes_begin(&p, &f);
+	p.plain = &plain;
+	ds = other_nodes_open(&p);
 	read_all(&f, ds);
 	s = staged_sources(ds);
 	assert_int_equal(s.origin_bytes, 0);
@@ -309,13 +229,12 @@ static void test_other_form(void **state)
 	asked = p.asked;
 	read_alone(&f, ds);
 	assert_true(p.asked > asked);
-	p.only_plain = false;
+	p.plain = NULL;
 	read_all(&f, ds);
 	s = staged_sources(ds);
 	assert_int_equal(s.origin_bytes, 0);
 	hpdsl_close(ds);
 	staged_end(&f);
-	/* Its chunks are gone. */
 	staged_end(&plain);
 }
 
@@ -326,13 +245,13 @@ static void test_damaged_here(void **state)
 	struct hpdsl_chunk row;
 	struct hpdsl_member m;
 	struct staged f;
-	struct peers p;
+	struct other_nodes p;
 
 	(void)state;
 	staged_begin(&f, 0);
 	staged_put_all(&f);
-	peers_begin(&p, &f);
-	ds = open_with(&f, &p);
+	other_nodes_begin(&p, &f);
+	ds = other_nodes_open(&p);
 	staged_chunk(&f, 2, &row);
 	hpdsl_member_get(ds, staged_first(&f, 2), &m, NULL);
 	packed_flip(staged_at(&f, row.name), m.offset, 0);
@@ -372,14 +291,14 @@ static void test_damaged_here_and_there(void **state)
 {
 	struct hpdsl_dataset *ds;
 	struct staged f;
-	struct peers p;
+	struct other_nodes p;
 
 	(void)state;
 	staged_begin(&f, 0);
 	staged_put_all(&f);
-	peers_begin(&p, &f);
+	other_nodes_begin(&p, &f);
 	p.flips = true;
-	ds = open_with(&f, &p);
+	ds = other_nodes_open(&p);
 	for (uint32_t c = 0; c < STAGED_CHUNKS; c++) {
 		struct hpdsl_chunk row;
 		struct hpdsl_member m;
@@ -404,14 +323,14 @@ static void test_nobody(void **state)
 	struct hpdsl_dataset *ds;
 	struct hpdsl_sources s;
 	struct staged f;
-	struct peers p;
+	struct other_nodes p;
 
 	(void)state;
 	staged_begin(&f, 0);
-	stage_half(&f);
-	peers_begin(&p, &f);
+	other_nodes_stage_half(&f);
+	other_nodes_begin(&p, &f);
 	p.there = false;
-	ds = open_with(&f, &p);
+	ds = other_nodes_open(&p);
 	read_all(&f, ds);
 	s = staged_sources(ds);
 	assert_int_equal(p.asked, 0);
@@ -434,7 +353,7 @@ static void test_gate(void **state)
 
 	(void)state;
 	staged_begin(&f, 0);
-	stage_half(&f);
+	other_nodes_stage_half(&f);
 	ds = staged_open(f.dir, NULL);
 	assert_false(hp_source_is_there(ds->sources, HP_AT_PEER));
 	read_all(&f, ds);
@@ -455,6 +374,8 @@ int main(void)
 		cmocka_unit_test(test_all_there),
 		cmocka_unit_test(test_fail),
 		cmocka_unit_test(test_flips),
+		cmocka_unit_test(test_two),
+		cmocka_unit_test(test_wrong_everywhere),
 		cmocka_unit_test(test_other_form),
 		cmocka_unit_test(test_damaged_here),
 		cmocka_unit_test(test_damaged_here_and_there),

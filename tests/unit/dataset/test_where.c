@@ -255,12 +255,22 @@ static void test_peers(void **state)
 		s = hp_where_next(&w, &k);
 		assert_int_equal(s.what, HP_WHERE_READ);
 		assert_int_equal(s.at, want);
-		assert_int_equal(s.note, failed		      ? 0 :
-					 want == HP_AT_ORIGIN ? HP_NOTE_ABSENT :
-								HP_NOTE_PEERS);
+		assert_int_equal(s.note, want != HP_AT_ORIGIN ? HP_NOTE_PEERS :
+					 failed		      ? 0 :
+								HP_NOTE_ABSENT);
+	}
+	/* One that has been coming too long is told of, wherever it is. */
+	k.peers = true;
+	k.seen.state = HP_CHUNK_COMING;
+	k.notes = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		struct hp_where w = { .asked = i ? HP_ASKED_ALL : 0,
+				      .renewed = true };
+
+		assert_int_equal(hp_where_next(&w, &k).note,
+				 HP_NOTE_OVERTAKEN | (i ? 0 : HP_NOTE_PEERS));
 	}
 	/* What is here is read here. */
-	k.peers = true;
 	k.seen.state = HP_CHUNK_READY;
 	k.notes = 0;
 	assert_int_equal(hp_where_next(&(struct hp_where){ 0 }, &k).at,

@@ -197,7 +197,7 @@ struct hp_client_facts fault_nodes_facts(const struct fault_nodes *f)
 struct hp_client *fault_nodes_client(struct fault_nodes *f)
 {
 	const struct hp_client_facts facts = fault_nodes_facts(f);
-	struct hp_table table = { 0 };
+	struct hp_table_file table = { 0 };
 	struct hp_client *c = NULL;
 	struct hpdsl_error err;
 	int dir;
@@ -211,7 +211,7 @@ struct hp_client *fault_nodes_client(struct fault_nodes *f)
 	assert_int_equal(hp_table_make(&hp_io_system, dir, f->stage, &f->head,
 				       &table, &err),
 			 0);
-	hp_table_close(&table);
+	hp_table_leave(&table);
 	assert_int_equal(
 		hp_client_open(&hp_io_system, dir, f->stage, &facts, &c, &err),
 		0);

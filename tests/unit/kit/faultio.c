@@ -121,6 +121,12 @@ static int f_lock(const struct hp_io *io, int fd)
 	return fails(io) ? self(io)->code : BASE.lock(io, fd);
 }
 
+static int f_lock_range(const struct hp_io *io, int fd, uint64_t off,
+			uint64_t n, bool on)
+{
+	return fails(io) ? self(io)->code : BASE.lock_range(io, fd, off, n, on);
+}
+
 static int f_stat(const struct hp_io *io, int dir, const char *name,
 		  struct stat *ret, int flags)
 {
@@ -215,6 +221,7 @@ void faultio_init(struct faultio *f, long fail_at, bool forever, int code)
 		.allocate = f_allocate,
 		.set_flags = f_set_flags,
 		.lock = f_lock,
+		.lock_range = f_lock_range,
 		.stat = f_stat,
 		.statvfs = f_statvfs,
 		.fs_type = f_fs_type,

@@ -54,6 +54,16 @@ void peer_read_wait(struct peer_read *r)
 	pthread_mutex_unlock(&r->lock);
 }
 
+bool peer_read_is_done(struct peer_read *r)
+{
+	bool is;
+
+	pthread_mutex_lock(&r->lock);
+	is = r->done;
+	pthread_mutex_unlock(&r->lock);
+	return is;
+}
+
 void peer_read_end(struct peer_read *r)
 {
 	for (int i = 0; i < GUARD; i++)

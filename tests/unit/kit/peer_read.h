@@ -21,6 +21,7 @@ struct peer_read {
 void peer_read_begin(struct peer_read *r, struct hp_client *c, uint32_t chunk,
 		     uint64_t offset, uint64_t n, double seconds);
 void peer_read_wait(struct peer_read *r);
+bool peer_read_is_done(struct peer_read *r);
 /* Nothing was written behind its end; frees it. */
 void peer_read_end(struct peer_read *r);
 

@@ -104,6 +104,20 @@ static void make_folder(struct staged *f)
 	     staged_at(f, "dataset.yaml"));
 }
 
+void staged_pack(struct staged *f, struct hpdsl_pack_options opt)
+{
+	packed_pack(&f->p, opt);
+	f->origin = staged_open(f->p.out, NULL);
+	hpdsl_count(f->origin, &f->n);
+	assert_int_equal(f->n.chunks, opt.chunks);
+	make_folder(f);
+	f->header = (struct hp_state_header){ .chunks = f->n.chunks,
+					      .nodes = 1,
+					      .parts = 1 };
+	assert_int_equal(hp_boot_id(&hp_io_system, f->header.boot_id), 0);
+	snprintf(f->header.origin, sizeof f->header.origin, "%s", f->p.out);
+}
+
 void staged_begin(struct staged *f, int zstd)
 {
 	struct hpdsl_pack_options opt = { .chunks = STAGED_CHUNKS,
@@ -116,17 +130,9 @@ void staged_begin(struct staged *f, int zstd)
 		snprintf(name, sizeof name, "s%u/m%u.bin", i % 4, i);
 		packed_file(&f->p, name, 500 + i * 37, 0644, 1e9, 0);
 	}
+	packed_file(&f->p, "s0/m0.txt", 700, 0644, 1e9, 0);
 	packed_file(&f->p, "large.bin", STAGED_LARGE, 0644, 1e9, 0);
-	packed_pack(&f->p, opt);
-	f->origin = staged_open(f->p.out, NULL);
-	hpdsl_count(f->origin, &f->n);
-	assert_int_equal(f->n.chunks, STAGED_CHUNKS);
-	make_folder(f);
-	f->header = (struct hp_state_header){ .chunks = f->n.chunks,
-					      .nodes = 1,
-					      .parts = 1 };
-	assert_int_equal(hp_boot_id(&hp_io_system, f->header.boot_id), 0);
-	snprintf(f->header.origin, sizeof f->header.origin, "%s", f->p.out);
+	staged_pack(f, opt);
 }
 
 void staged_put_all(struct staged *f)

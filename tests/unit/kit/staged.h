@@ -20,9 +20,13 @@ struct staged {
 	struct hp_state_header header;
 };
 
-/* 60 small samples and "large.bin"; the directory has no chunk yet. */
+/* 60 small samples, one of them of two members, and "large.bin"; the directory
+ * has no chunk yet. */
 void staged_begin(struct staged *f, int zstd);
 void staged_end(struct staged *f);
+/* The second half of that, for other files that are in f->p by now; all else
+ * is zero. */
+void staged_pack(struct staged *f, struct hpdsl_pack_options opt);
 
 struct hpdsl_dataset *staged_open(const char *path, const struct hp_io *io);
 /* A name in the directory; in a buffer that the fourth call after this one

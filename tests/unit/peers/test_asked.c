@@ -101,7 +101,9 @@ static bool comes(struct game *g, uint32_t node, uint64_t until)
 		end(g, node, HP_END_FAILED);
 		return false;
 	case IS_BAD:
-		end(g, node, dice(50) ? HP_END_FAILED : HP_END_BAD);
+		if (!dice(50))
+			hp_health_bad(&g->h[node], g->now);
+		end(g, node, HP_END_FAILED);
 		return false;
 	case DRIPS:
 		while (g->now + 900 * MS < until) {

@@ -7,6 +7,7 @@
 #include "peer_read.h"
 
 #include "peers/health.h"
+#include "peers/places.h"
 #include "peers/whom.h"
 
 #include "peers/table.h"
@@ -163,7 +164,7 @@ static void the_origin_is_to_be_asked(void **state)
 		const char *what;
 		enum hp_client_why why;
 	} cases[] = {
-		{ "cut", HP_CLIENT_REFUSED }, { "absent", HP_CLIENT_DENIED },
+		{ "cut", HP_CLIENT_REFUSED }, { "absent", HP_CLIENT_NO_ROOM },
 		{ "busy", HP_CLIENT_BUSY },   { "mac", HP_CLIENT_UNPROVEN },
 		{ "other", HP_CLIENT_BAD },   { "gzip", HP_CLIENT_BAD },
 	};
@@ -184,7 +185,8 @@ static void the_origin_is_to_be_asked(void **state)
 		assert_int_equal(got.node, HP_NO_NODE);
 		assert_int_equal(stats(c).failed[cases[i].why], 1);
 		while (hp_client_note(c, note))
-			told |= strstr(note, "origin") &&
+			told |= strstr(note, "node 1 (") &&
+				strstr(note, "origin") &&
 				strstr(note, hp_client_why_text(cases[i].why));
 		assert_true(told);
 		fault_nodes_tell(&two, "do 1 well");
@@ -224,19 +226,19 @@ static void more_than_was_asked_for_is_cut_off(void **state)
 
 static void who_is_late_is_passed_by(void **state)
 {
-	static const char *const ways[] = { "silent", "stall" };
+	static const char *const ways[] = { "silent", "stall", "drip" };
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		struct hp_client *c = fault_nodes_client(&three);
 		struct hp_client_stats s;
 
 		fault_nodes_tell(&three, "do 1 %s", ways[i]);
 		for (uint32_t k = 1; k < FN_CHUNKS; k++) {
 			const struct hp_client_got got =
-				peer_read(&three, c, k, 0, 900000);
+				peer_read(&three, c, k, 0, 90000);
 
-			assert_int_equal(got.n, 900000);
+			assert_int_equal(got.n, 90000);
 			assert_int_equal(got.node, 2);
 		}
 		/* it was found out once, and then known */
@@ -314,6 +316,34 @@ static void what_is_coming_is_waited_for(void **state)
 	fault_nodes_close(&two, c);
 }
 
+/* It has to fetch it first, says nothing meanwhile, and answers "do you live?":
+ * so nobody else is to fetch it, too. */
+static void who_fetches_it_may_be_silent(void **state)
+{
+	struct hp_client *c = fault_nodes_client(&three);
+	unsigned asked, adopt, all = 0;
+	struct hp_client_got got;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		fault_nodes_tell(&three, "have %u 0000", i);
+		fault_nodes_tell(&three, "do %u slow:1.6 1", i);
+		fault_nodes_asked(&three, i, &asked, &adopt);
+	}
+	got = peer_read(&three, c, 3, 0, 1000);
+	assert_int_equal(got.n, 1000);
+	assert_true(got.adopted);
+	for (uint32_t i = 0; i < 3; i++) {
+		fault_nodes_asked(&three, i, &asked, &adopt);
+		all += adopt;
+		fault_nodes_tell(&three, "have %u ff3f", i);
+		fault_nodes_tell(&three, "do %u well", i);
+	}
+	assert_int_equal(all, 1);
+	assert_int_equal(stats(c).hedged, 0);
+	fault_nodes_close(&three, c);
+}
+
 /* And nobody fetches it once more. */
 static void the_other_form_is_told(void **state)
 {
@@ -351,6 +381,36 @@ static void without_a_list_it_is_asked_all_the_same(void **state)
 	fault_nodes_close(&two, c);
 }
 
+/* They rest, and their places are others' meanwhile. */
+static void who_is_busy_holds_up_nobody_else(void **state)
+{
+	enum { MANY = HP_PLACES + 1 };
+	struct hp_client *c = fault_nodes_client(&nine);
+	static struct peer_read r[MANY], other;
+	unsigned asked, adopt, all = 0;
+
+	(void)state;
+	fault_nodes_asked(&nine, 1, &asked, &adopt);
+	fault_nodes_tell(&nine, "do 1 busy");
+	for (int i = 0; i < MANY; i++)
+		peer_read_begin(&r[i], c, 1, 0, 1000, 0);
+	for (; all < HP_PLACES; all += asked, usleep(1000))
+		fault_nodes_asked(&nine, 1, &asked, &adopt);
+	peer_read_begin(&other, c, 2, 0, 1000, 0);
+	peer_read_wait(&other);
+	assert_int_equal(other.got.n, 1000);
+	for (int i = 0; i < MANY; i++)
+		assert_false(peer_read_is_done(&r[i]));
+	fault_nodes_tell(&nine, "do 1 well");
+	for (int i = 0; i < MANY; i++) {
+		peer_read_wait(&r[i]);
+		assert_int_equal(r[i].got.n, 1000);
+		peer_read_end(&r[i]);
+	}
+	peer_read_end(&other);
+	fault_nodes_close(&nine, c);
+}
+
 /* Flipped bytes are for the reader to find. */
 static void who_sends_wrong_bytes_is_left_alone(void **state)
 {
@@ -378,6 +438,74 @@ static void who_sends_wrong_bytes_is_left_alone(void **state)
 		named |= strstr(note, "node 1 (n1)") != NULL;
 	assert_true(named);
 	fault_nodes_tell(&two, "port 0 %u", two.head.port);
+	fault_nodes_close(&two, c);
+}
+
+/* ---- What was seen ---------------------------------------------------- */
+
+/* Of the stage directory's table, by anybody else. */
+static void seen(uint32_t node, struct hp_table_tally *ret)
+{
+	int dir = open(two.stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct hp_table_file f;
+	struct hp_table t;
+	struct hpdsl_error err;
+
+	assert_true(dir >= 0);
+	assert_int_equal(hp_table_find(&hp_io_system, dir, two.stage, &two.head,
+				       &f, &err),
+			 0);
+	assert_int_equal(hp_table_open(&f, &t), 0);
+	hp_table_tally(&t, node, ret);
+	hp_table_close(&t);
+	hp_table_leave(&f);
+	close(dir);
+}
+
+static void what_was_seen_is_added_up(void **state)
+{
+	struct hp_client *c = fault_nodes_client(&two);
+	struct hp_table_tally is;
+	uint64_t times = 0;
+
+	(void)state;
+	fault_nodes_tell(&two, "gone 0");
+	for (uint32_t k = 1; k < 4; k++)
+		assert_int_equal(peer_read(&two, c, k, 0, 1000).n, 1000);
+	fault_nodes_tell(&two, "do 1 busy");
+	assert_int_equal(peer_read(&two, c, 4, 0, 1000).why, HP_CLIENT_BUSY);
+	fault_nodes_tell(&two, "do 1 well");
+	hp_client_bad(c, 1, 1);
+	/* At its end, if not before. */
+	hp_client_close(c);
+	seen(1, &is);
+	assert_int_equal(is.reads, 3);
+	assert_int_equal(is.bytes, 3000);
+	assert_int_equal(is.bad, 1);
+	assert_int_equal(is.origin[HP_CLIENT_BUSY], 1);
+	for (int i = 0; i < HP_TABLE_TIMES; i++)
+		times += is.latency[i];
+	assert_int_equal(times, 3);
+	seen(two.head.nodes, &is);
+	assert_int_equal(is.origin[HP_CLIENT_BUSY], 0);
+	fault_nodes_tell(&two, "port 0 %u", two.head.port);
+	fault_nodes_close(&two, NULL);
+}
+
+/* Its file goes while it reads: that is said, and it reads on. */
+static void without_a_table_it_reads_on(void **state)
+{
+	struct hp_client *c = fault_nodes_client(&two);
+	char note[HP_CLIENT_NOTE], name[TMP_NAME + 20];
+
+	(void)state;
+	snprintf(name, sizeof name, "%s/" HP_TABLE_NAME, two.stage);
+	assert_int_equal(truncate(name, 100), 0);
+	for (uint32_t k = 1; k < 4; k++)
+		assert_int_equal(peer_read(&two, c, k, 0, 1000).node, 1);
+	assert_true(hp_client_note(c, note));
+	assert_non_null(strstr(note, HP_TABLE_NAME));
+	assert_false(hp_client_note(c, note));
 	fault_nodes_close(&two, c);
 }
 
@@ -523,9 +651,13 @@ int main(void)
 		cmocka_unit_test(who_is_late_is_passed_by),
 		cmocka_unit_test(a_late_answer_does_not_touch_the_buffer),
 		cmocka_unit_test(who_denies_it_is_not_asked_but_to_adopt),
+		cmocka_unit_test(who_fetches_it_may_be_silent),
 		cmocka_unit_test(what_is_coming_is_waited_for),
 		cmocka_unit_test(the_other_form_is_told),
 		cmocka_unit_test(without_a_list_it_is_asked_all_the_same),
+		cmocka_unit_test(who_is_busy_holds_up_nobody_else),
+		cmocka_unit_test(what_was_seen_is_added_up),
+		cmocka_unit_test(without_a_table_it_reads_on),
 		cmocka_unit_test(who_sends_wrong_bytes_is_left_alone),
 		cmocka_unit_test(a_server_at_another_port_is_found),
 		cmocka_unit_test(a_connection_that_ends_under_a_request),

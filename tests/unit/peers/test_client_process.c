@@ -120,7 +120,7 @@ static bool is_open(const struct gate *g, struct hpdsl_error *err)
 {
 	const struct hp_client_facts facts = fault_nodes_facts(&three);
 	char stage[TMP_NAME], name[TMP_NAME + 16];
-	struct hp_table table = { 0 };
+	struct hp_table_file table = { 0 };
 	struct hp_client *c = NULL;
 	bool ret;
 	int dir;
@@ -135,7 +135,7 @@ static bool is_open(const struct gate *g, struct hpdsl_error *err)
 		assert_int_equal(hp_table_make(&hp_io_system, dir, stage,
 					       &three.head, &table, err),
 				 0);
-	hp_table_close(&table);
+	hp_table_leave(&table);
 	snprintf(name, sizeof name, "%s/%s", stage, HP_BOOK_NAME);
 	if (g->others_read)
 		assert_int_equal(chmod(name, 0644), 0);
@@ -347,6 +347,71 @@ static void a_process_ends(void **state)
 	}
 }
 
+/* Of a process that ends: what it does after the engine's end. */
+static struct {
+	struct hp_client *c;
+	struct peer_read under_way;
+	bool waits, reads;
+} ending;
+
+static void still_there(void)
+{
+	bool well = true;
+
+	if (!ending.c)
+		return;
+	if (ending.waits) {
+		peer_read_wait(&ending.under_way);
+		well = ending.under_way.got.n == -EHOSTUNREACH;
+	}
+	if (ending.reads) {
+		struct peer_read r;
+
+		peer_read_begin(&r, ending.c, 1, 0, 1000, 0);
+		peer_read_wait(&r);
+		well &= r.got.n == -EHOSTUNREACH;
+	}
+	hp_client_close(ending.c);
+	_exit(well ? 0 : 1);
+}
+
+/* Closed, or read, by what a process does as its last: none waits for ever. */
+static void what_comes_after_the_end(void **state)
+{
+	(void)state;
+	if (HAS_TSAN)
+		skip();
+	fault_nodes_tell(&three, "do 2 silent");
+	fault_nodes_tell(&three, "do 1 stall");
+	for (int i = 0; i < 8; i++) {
+		struct hp_client *c = fault_nodes_client(&three);
+		int status;
+		pid_t pid;
+
+		fflush(NULL);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid) {
+			alarm(30);
+			ending.c = c;
+			ending.waits = i & 1;
+			ending.reads = i & 2;
+			/* of its own engine, or of one that nobody began */
+			if (i & 4 || ending.waits)
+				peer_read_begin(&ending.under_way, c, 0, 0,
+						FN_LARGE, 0);
+			usleep((useconds_t)i * 3000);
+			exit(2);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+		fault_nodes_close(&three, c);
+	}
+	fault_nodes_tell(&three, "do 1 well");
+	fault_nodes_tell(&three, "do 2 well");
+}
+
 static int option(int fd, int what)
 {
 	socklen_t n = sizeof(int);
@@ -507,6 +572,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(with_no_more_descriptors, restore),
 		cmocka_unit_test(parent_and_child_read_on),
 		cmocka_unit_test(a_process_ends),
+		cmocka_unit_test(what_comes_after_the_end),
 		cmocka_unit_test(what_a_connection_is_like),
 		cmocka_unit_test(what_is_under_way_is_given_up),
 		cmocka_unit_test(many_come_and_go),
@@ -515,5 +581,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "no-libcurl") == 0)
 		return no_libcurl();
 	assert_non_null(realpath("/proc/self/exe", self));
+	/* Before libcurl and the engine: what is last goes first. */
+	atexit(still_there);
 	return cmocka_run_group_tests(tests, begin, end);
 }

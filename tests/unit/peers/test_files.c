@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two files of a node's peers in a real directory: the book, which nobody
- * else ever has a right to, and the table that a node's processes share.  What
- * is not their owner's alone, a link, or of another boot or job is not
- * believed; whatever operation fails, an old one stays or a new one is whole.
+ * The book of a node's peers in a real directory, which nobody else ever has a
+ * right to.  What is not its owner's alone, or a link, is not believed;
+ * whatever operation fails, an old one stays or a new one is whole.
  */
 #include "each_fault.h"
 #include "tmp.h"
 #include "base/error.h"
 #include "peers/book_file.h"
-#include "peers/health.h"
-#include "peers/table.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -48,8 +45,7 @@ static int enter(void **state)
 
 static int leave(void **state)
 {
-	static const char *const names[] = { HP_BOOK_NAME, HP_TABLE_NAME,
-					     "other" };
+	static const char *const names[] = { HP_BOOK_NAME, "other" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -188,149 +184,15 @@ static void test_book_faults(void **state)
 	}
 }
 
-/* ---- The table -------------------------------------------------------- */
-
-static int open_code(const struct hp_book_head *h, struct hpdsl_error *err)
-{
-	struct hp_table t = { 0 };
-	int r = hp_table_open(&hp_io_system, dir, folder, h, &t, err);
-
-	hp_table_close(&t);
-	return r;
-}
-
-static void test_table(void **state)
-{
-	struct hp_book_head other = head;
-	struct hp_table a, b;
-	struct hpdsl_error err;
-	mode_t old = umask(0);
-
-	(void)state;
-	assert_int_equal(open_code(&head, &err), -ENOENT);
-	assert_int_equal(
-		hp_table_make(&hp_io_system, dir, folder, &head, &a, &err), 0);
-	umask(old);
-	assert_int_equal(mode_of(HP_TABLE_NAME), 0600);
-	assert_int_equal(
-		hp_table_open(&hp_io_system, dir, folder, &head, &b, &err), 0);
-	/* What one sees, all see; also after the server was started again. */
-	hp_table_found(&a, 1, 20007);
-	hp_table_told(&a, 1, 55, 1000);
-	hp_table_up(&a, 1, 77);
-	assert_int_equal(hp_table_get(&b, 1).port, 20007);
-	hp_table_close(&a);
-	assert_int_equal(
-		hp_table_make(&hp_io_system, dir, folder, &head, &a, &err), 0);
-	assert_int_equal(hp_table_get(&a, 1).load, 1000);
-	assert_int_equal(hp_table_get(&a, 1).told, 55);
-	assert_int_equal(hp_table_get(&a, 1).up, 77);
-	assert_int_equal(hp_table_get(&a, 0).told, 0);
-	hp_table_close(&a);
-	hp_table_close(&b);
-	hp_table_close(&b);
-
-	other.id[0]++;
-	assert_int_equal(open_code(&other, &err), -ESTALE);
-	assert_int_equal(
-		hp_table_make(&hp_io_system, dir, folder, &other, &a, &err), 0);
-	assert_int_equal(hp_table_get(&a, 1).load, 0);
-	hp_table_close(&a);
-	assert_int_equal(open_code(&head, &err), -ESTALE);
-}
-
-static void test_table_refused(void **state)
-{
-	struct hpdsl_error err;
-	struct hp_table t;
-	char name[TMP_NAME + 20];
-
-	(void)state;
-	assert_int_equal(
-		hp_table_make(&hp_io_system, dir, folder, &head, &t, &err), 0);
-	hp_table_close(&t);
-	snprintf(name, sizeof name, "%s/" HP_TABLE_NAME, folder);
-	assert_int_equal(chmod(name, 0660), 0);
-	assert_int_equal(open_code(&head, &err), -EPERM);
-	assert_int_equal(chmod(name, 0600), 0);
-	assert_int_equal(open_code(&head, &err), 0);
-	assert_int_equal(truncate(name, 64 + 127), 0);
-	assert_int_equal(open_code(&head, &err), HPDSL_ECORRUPT);
-	assert_int_equal(truncate(name, 60), 0);
-	assert_int_equal(open_code(&head, &err), HPDSL_ENOTOURS);
-	/* The server puts a good one there. */
-	assert_int_equal(
-		hp_table_make(&hp_io_system, dir, folder, &head, &t, &err), 0);
-	hp_table_close(&t);
-	assert_int_equal(renameat(dir, HP_TABLE_NAME, dir, "other"), 0);
-	assert_int_equal(symlinkat("other", dir, HP_TABLE_NAME), 0);
-	assert_int_equal(open_code(&head, &err), -EPERM);
-	assert_int_equal(
-		hp_table_make(&hp_io_system, dir, folder, &head, &t, &err), 0);
-	hp_table_close(&t);
-	assert_int_equal(open_code(&head, &err), 0);
-}
-
-static void test_table_rows(void **state)
-{
-	struct hpdsl_error err;
-	struct hp_table t;
-
-	(void)state;
-	assert_int_equal(
-		hp_table_make(&hp_io_system, dir, folder, &head, &t, &err), 0);
-	assert_true(hp_table_lives(&t, 0, 0));
-	hp_table_suspect(&t, 0, 100, 100 + HP_SECOND);
-	assert_false(hp_table_lives(&t, 0, 100));
-	assert_true(hp_table_lives(&t, 1, 100));
-	hp_table_suspect(&t, 0, 200, 200 + HP_SECOND);
-	assert_int_equal(hp_table_get(&t, 0).failures, 1);
-	assert_false(hp_table_lives(&t, 0, 199 + HP_SECOND));
-	assert_true(hp_table_lives(&t, 0, 200 + HP_SECOND));
-	hp_table_suspect(&t, 0, 300, 300 + HP_SECOND);
-	hp_table_well(&t, 0);
-	assert_true(hp_table_lives(&t, 0, 300));
-	/* Nobody is left out for longer than a probe takes. */
-	hp_table_suspect(&t, 0, 400, UINT64_MAX);
-	assert_false(hp_table_lives(&t, 0, 399 + HP_PROBE_MOST));
-	assert_true(hp_table_lives(&t, 0, 400 + HP_PROBE_MOST));
-	assert_true(hp_table_lives(&t, 0, 399));
-	for (int i = 0; i < HP_BAD_MOST; i++) {
-		assert_true(hp_table_lives(&t, 1, 0));
-		hp_table_bad(&t, 1);
-	}
-	hp_table_well(&t, 1);
-	assert_false(hp_table_lives(&t, 1, UINT64_MAX));
-	hp_table_close(&t);
-}
-
-static void test_table_faults(void **state)
-{
-	struct hpdsl_error err;
-
-	(void)state;
-	for (struct each_fault e = { .code = -EIO }; each_fault(&e);) {
-		struct hp_table t = { 0 };
-		int r;
-
-		unlinkat(dir, HP_TABLE_NAME, 0);
-		r = hp_table_make(&e.f.io, dir, folder, &head, &t, &err);
-		assert_true(r == 0 || r == -EIO);
-		hp_table_close(&t);
-		r = open_code(&head, &err);
-		assert_true(r == 0 || r == -ENOENT);
-	}
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, enter, leave)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_book),       TEST(test_book_refused),
-		TEST(test_too_much),   TEST(test_book_faults),
-		TEST(test_table),      TEST(test_table_refused),
-		TEST(test_table_rows), TEST(test_table_faults),
+		TEST(test_book),
+		TEST(test_book_refused),
+		TEST(test_too_much),
+		TEST(test_book_faults),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -115,6 +115,33 @@ static void probes_are_1_2_4_to_30_seconds(void **state)
 	assert_true(hp_health_may(&h, now + HP_SECOND));
 }
 
+/* At once it is one who had much to do; asked again, and silent again, not. */
+static void who_is_given_up_twice_is_suspect(void **state)
+{
+	const uint64_t t = 100 * HP_SECOND;
+	struct hp_health h = { 0 };
+
+	(void)state;
+	hp_health_asked(&h, t);
+	hp_health_ended(&h, t + 99 * MS, HP_END_GIVEN_UP);
+	assert_false(hp_health_is_doubted(&h));
+	/* two requests of the same silence are one */
+	hp_health_asked(&h, t);
+	hp_health_asked(&h, t);
+	h.heard = t;
+	hp_health_ended(&h, t + 100 * MS, HP_END_GIVEN_UP);
+	hp_health_ended(&h, t + 100 * MS, HP_END_GIVEN_UP);
+	assert_true(hp_health_is_doubted(&h));
+	assert_true(hp_health_may(&h, t + 100 * MS));
+	hp_health_asked(&h, t + 200 * MS);
+	hp_health_ended(&h, t + 300 * MS, HP_END_GIVEN_UP);
+	assert_int_equal(h.is, HP_HEALTH_SUSPECT);
+	assert_false(hp_health_may(&h, t + 300 * MS));
+	/* a word is enough */
+	hp_health_heard(&h, t + 400 * MS);
+	assert_false(hp_health_is_doubted(&h));
+}
+
 /* Somebody else answers, and it is given up: it is not asked each second. */
 static void a_probe_that_is_late_has_failed(void **state)
 {
@@ -172,7 +199,8 @@ static void three_times_bad_is_for_good(void **state)
 	for (int i = 0; i < HP_BAD_MOST; i++) {
 		assert_true(hp_health_may(&h, HP_SECOND));
 		hp_health_asked(&h, HP_SECOND);
-		hp_health_ended(&h, HP_SECOND, HP_END_BAD);
+		hp_health_ended(&h, HP_SECOND, HP_END_DONE);
+		hp_health_bad(&h, HP_SECOND);
 	}
 	assert_int_equal(h.is, HP_HEALTH_BANNED);
 	hp_health_asked(&h, HP_SECOND);
@@ -182,6 +210,26 @@ static void three_times_bad_is_for_good(void **state)
 	hp_health_ended(&h, HP_SECOND, HP_END_FAILED);
 	assert_int_equal(h.is, HP_HEALTH_BANNED);
 	assert_false(hp_health_may(&h, UINT64_MAX));
+}
+
+/* It is told when it was read, which may be at any time. */
+static void what_was_bad_is_no_probe_and_no_byte(void **state)
+{
+	struct hp_health h = { 0 };
+
+	(void)state;
+	hp_health_asked(&h, HP_SECOND);
+	hp_health_ended(&h, HP_SECOND, HP_END_FAILED);
+	hp_health_bad(&h, HP_SECOND);
+	assert_int_equal(h.is, HP_HEALTH_SUSPECT);
+	assert_int_equal(h.owed, 0);
+	assert_true(hp_health_may(&h, 2 * HP_SECOND));
+	hp_health_asked(&h, 2 * HP_SECOND);
+	hp_health_bad(&h, 2 * HP_SECOND);
+	assert_int_equal(h.owed, 1);
+	assert_int_equal(h.is, HP_HEALTH_SUSPECT);
+	hp_health_bad(&h, 2 * HP_SECOND);
+	assert_int_equal(h.is, HP_HEALTH_BANNED);
 }
 
 /* Who was stopped himself blames nobody for it, and forgets no silence. */
@@ -230,12 +278,17 @@ static void end(struct game *g, enum hp_health_end how)
 	if (!g->owed)
 		return;
 	g->owed--;
-	g->bad += how == HP_END_BAD;
-	if (how == HP_END_DONE || how == HP_END_BAD)
+	if (how == HP_END_DONE)
 		g->quiet_since = g->now;
 	if (how == HP_END_FAILED && g->h.is != HP_HEALTH_SUSPECT)
 		g->tried = g->now;
 	hp_health_ended(&g->h, g->now, how);
+}
+
+static void bad(struct game *g)
+{
+	g->bad++;
+	hp_health_bad(&g->h, g->now);
 }
 
 static void pass_time(struct game *g, uint64_t by)
@@ -280,7 +333,7 @@ static void no_request_waits_without_a_bound(void **state)
 			else if (event < 65)
 				end(&g, HP_END_FAILED);
 			else if (event == 65 && !dice(50))
-				end(&g, HP_END_BAD);
+				bad(&g);
 			else if (event < 75 && g.owed) {
 				g.quiet_since = g.now;
 				hp_health_heard(&g.h, g.now);
@@ -341,10 +394,12 @@ int main(void)
 		cmocka_unit_test(silence_is_late_then_closed),
 		cmocka_unit_test(who_was_late_is_well_by_a_byte),
 		cmocka_unit_test(probes_are_1_2_4_to_30_seconds),
+		cmocka_unit_test(who_is_given_up_twice_is_suspect),
 		cmocka_unit_test(a_probe_that_is_late_has_failed),
 		cmocka_unit_test(what_fails_at_once_is_one_failure),
 		cmocka_unit_test(it_is_lost_after_30_seconds),
 		cmocka_unit_test(three_times_bad_is_for_good),
+		cmocka_unit_test(what_was_bad_is_no_probe_and_no_byte),
 		cmocka_unit_test(ones_own_absence_is_no_silence),
 		cmocka_unit_test(no_request_waits_without_a_bound),
 		cmocka_unit_test(times_out_of_order_do_no_harm),

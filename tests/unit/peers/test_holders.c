@@ -33,6 +33,27 @@ static void as_the_page_says(void **state)
 			}
 }
 
+static void parts_of_a_node_are_those_it_holds(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n < 40; n++)
+		for (uint32_t d = 1; d < 50; d++)
+			for (uint32_t i = 0; i < n; i++) {
+				const struct hp_book_head b = { .nodes = n,
+								.parts = d };
+				uint32_t from, to, first, last;
+
+				hp_holds(&b, i, &from, &to);
+				assert_true(from <= to && to < d);
+				for (uint32_t part = 0; part < d; part++) {
+					hp_holders(&b, part, &first, &last);
+					assert_int_equal(
+						part >= from && part <= to,
+						i >= first && i <= last);
+				}
+			}
+}
+
 static void of_the_largest(void **state)
 {
 	const struct hp_book_head b = { .nodes = HP_BOOK_NODES,
@@ -49,6 +70,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_the_page_says),
+		cmocka_unit_test(parts_of_a_node_are_those_it_holds),
 		cmocka_unit_test(of_the_largest),
 	};
 

@@ -57,45 +57,67 @@ static uint32_t dice(uint32_t n)
 
 /* ---- Of all views ----------------------------------------------------- */
 
-static bool will_do(const struct hp_whom *c, uint32_t node)
+static bool will_do(const struct hp_whom *c, uint32_t node, bool slow)
 {
-	return node != c->self && node != c->before && of[node].lives &&
-	       !of[node].denies;
+	return node >= c->first && node <= c->last && node != c->self &&
+	       node != c->before && of[node].lives && !of[node].denies &&
+	       of[node].slow == slow;
 }
 
-static uint32_t living(const struct hp_whom *c)
+static bool may_adopt(const struct hp_whom *c, uint32_t node)
+{
+	return node != c->before &&
+	       (node == c->self || (of[node].lives && !of[node].slow));
+}
+
+/* How many nodes are so. */
+static uint32_t count(const struct hp_whom *c,
+		      bool (*is)(const struct hp_whom *c, uint32_t node))
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < c->nodes; i++)
-		n += i == c->self || of[i].lives;
+		n += is(c, i);
 	return n;
+}
+
+static bool lives(const struct hp_whom *c, uint32_t node)
+{
+	return node == c->self || of[node].lives;
+}
+
+static bool is_fast(const struct hp_whom *c, uint32_t node)
+{
+	return will_do(c, node, false);
+}
+
+static bool is_slow(const struct hp_whom *c, uint32_t node)
+{
+	return will_do(c, node, true);
 }
 
 static void check(const struct hp_whom *c)
 {
 	const struct hp_whom_is is = hp_whom(c);
-	bool there_is = false;
+	const bool quorum = 2 * count(c, lives) >= c->nodes;
 
-	for (uint32_t i = c->first; i <= c->last; i++)
-		there_is |= will_do(c, i);
-	if (there_is) {
+	if (count(c, is_fast)) {
 		assert_int_equal(is.as, HP_WHOM_HOLDER);
-		assert_int_equal(is.why, HP_WHY_HOLDS);
-		assert_true(is.node >= c->first && is.node <= c->last);
-		assert_true(will_do(c, is.node));
-	} else if (2 * living(c) < c->nodes) {
-		assert_int_equal(is.as, HP_WHOM_ORIGIN);
-		assert_int_equal(is.why, HP_WHY_CUT_OFF);
-		assert_true(is.node == HP_NO_NODE);
-	} else if (is.as == HP_WHOM_ADOPTER) {
-		assert_int_equal(is.why, HP_WHY_ADOPTS);
-		assert_true(is.node < c->nodes && is.node != c->before);
-		assert_true(is.node == c->self || of[is.node].lives);
+		assert_true(is_fast(c, is.node));
+	} else if (quorum && count(c, may_adopt)) {
+		assert_int_equal(is.as, HP_WHOM_ADOPTER);
+		assert_true(may_adopt(c, is.node));
+	} else if (count(c, is_slow)) {
+		assert_int_equal(is.as, HP_WHOM_HOLDER);
+		assert_true(is_slow(c, is.node));
 	} else {
-		assert_int_equal(is.why, HP_WHY_ALONE);
-		assert_true(living(c) == 1 && c->before == c->self);
+		assert_int_equal(is.as, HP_WHOM_ORIGIN);
+		assert_true(is.node == HP_NO_NODE);
 	}
+	assert_int_equal(is.why, is.as == HP_WHOM_HOLDER  ? HP_WHY_HOLDS :
+				 is.as == HP_WHOM_ADOPTER ? HP_WHY_ADOPTS :
+				 quorum			  ? HP_WHY_ALONE :
+							    HP_WHY_CUT_OFF);
 }
 
 static void what_may_not_be_is_not_chosen(void **state)
@@ -113,8 +135,11 @@ static void what_may_not_be_is_not_chosen(void **state)
 		if (dice(2))
 			c.before = dice(nodes);
 		for (uint32_t i = 0; i < nodes; i++)
-			of[i] = (struct hp_peer_view){ dice(3), !dice(3),
-						       dice(100), dice(3) };
+			of[i] = (struct hp_peer_view){ .lives = dice(3),
+						       .denies = !dice(3),
+						       .slow = !dice(3),
+						       .owed = dice(100),
+						       .rack = dice(3) };
 		check(&c);
 	}
 }
@@ -279,6 +304,36 @@ static void who_is_cut_off_adopts_nothing(void **state)
 
 /* ---- At scale --------------------------------------------------------- */
 
+/* Not for each request: of 10,000 nodes that is too much. */
+static void who_lives_is_counted_now_and_then(void **state)
+{
+	struct hp_quorum quorum = { 0 };
+	struct hp_whom c = question(4, 0, 5, 1, 1);
+
+	(void)state;
+	all_live(4);
+	of[1].lives = of[2].lives = of[3].lives = false;
+	c.quorum = &quorum;
+	c.now = 1000 * HP_QUORUM_AGE;
+	assert_false(hp_whom_quorum(&c));
+	of[2].lives = true;
+	looks = 0;
+	c.now += HP_QUORUM_AGE - 1;
+	assert_false(hp_whom_quorum(&c));
+	assert_int_equal(looks, 0);
+	c.now++;
+	assert_true(hp_whom_quorum(&c));
+	assert_true(looks > 0);
+	/* the other way it is not believed for longer either */
+	of[2].lives = false;
+	assert_true(hp_whom_quorum(&c));
+	c.now += HP_QUORUM_AGE;
+	assert_int_equal(hp_whom(&c).why, HP_WHY_CUT_OFF);
+	of[2].lives = true;
+	c.now -= 10 * HP_QUORUM_AGE;
+	assert_true(hp_whom_quorum(&c));
+}
+
 static void holders_cost_the_same_in_any_job(void **state)
 {
 	struct hp_whom c = question(MANY, 77, 12345, 5000, 5001);
@@ -304,6 +359,7 @@ int main(void)
 		cmocka_unit_test(all_who_see_the_same_adopt_the_same),
 		cmocka_unit_test(only_what_is_lost_moves),
 		cmocka_unit_test(who_is_cut_off_adopts_nothing),
+		cmocka_unit_test(who_lives_is_counted_now_and_then),
 		cmocka_unit_test(holders_cost_the_same_in_any_job),
 	};
 

@@ -3,13 +3,14 @@
  * The core of a server over a real stage directory: what others ask for with
  * proof, what tools ask for by name, what comes and goes under it.
  */
-#include "staged.h"
+#include "serving.h"
 
 #include "base/hash.h"
 #include "hpdsl/serve.h"
 #include "peers/book_file.h"
 #include "peers/table.h"
 #include "peers/wire.h"
+#include "serve/private.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,99 +23,17 @@
 
 #include <cmocka.h>
 
-/* A server of node 0 of two, with half of the chunks. */
-struct scene {
-	struct staged f;
-	struct hpdsl_serve *s;
-	struct hp_book_head head;
-	int dir;
-};
-
-static const struct hp_book_node nodes[2] = {
-	{ .host = "a",
-	  .addresses = 1,
-	  .address = { { .ip = { [10] = 0xff, 0xff, 10, 0, 0, 1 } } } },
-	{ .host = "b" },
-};
-
-static void write_book(struct scene *c, uint8_t id)
-{
-	struct hpdsl_error err;
-
-	c->head = (struct hp_book_head){
-		.id = { id },
-		.secret = { id, 2, 3 },
-		.nodes = 2,
-		.parts = 2,
-		.port = 23456,
-	};
-	hpdsl_pack_id(c->f.origin, c->head.pack);
-	if (hp_book_save(&hp_io_system, c->dir, c->f.dir, &c->head, nodes,
-			 &err) < 0)
-		fail_msg("%s", err.msg);
-}
-
-static void begin(struct scene *c, int zstd, bool book)
-{
-	struct hpdsl_error err;
-
-	staged_begin(&c->f, zstd);
-	staged_put_all(&c->f);
-	for (uint32_t i = 1; i < STAGED_CHUNKS; i += 2) {
-		staged_drop(&c->f, i);
-		hp_state_set(c->f.state, i, HP_CHUNK_ABSENT);
-	}
-	c->dir = open(c->f.dir, O_RDONLY | O_DIRECTORY);
-	assert_true(c->dir >= 0);
-	if (book)
-		write_book(c, 1);
-	if (hpdsl_serve_open(c->f.dir, NULL, &c->s, &err) < 0)
-		fail_msg("%s", err.msg);
-}
-
-static void end(struct scene *c)
-{
-	hpdsl_serve_close(c->s);
-	unlinkat(c->dir, HP_BOOK_NAME, 0);
-	unlinkat(c->dir, HP_TABLE_NAME, 0);
-	close(c->dir);
-	staged_end(&c->f);
-}
-
 /* ---- Other nodes ------------------------------------------------------ */
 
-static void woken(void *arg);
-
-static struct hpdsl_serve_answer ask_with(struct scene *c,
-					  const struct hp_book_head *h,
-					  const struct hp_ask *a, void *sleeper)
-{
-	char path[HP_ASK_PATH], range[HP_ASK_RANGE], proof[HP_ASK_PROOF];
-	struct hpdsl_serve_request q = { .path = path, .proof = proof };
-	struct hpdsl_serve_answer n;
-	uint8_t mac[HP_MAC];
-
-	hp_ask_path(a, path);
-	hp_ask_range(a, range);
-	assert_true(hp_ask_mac(h, a, mac));
-	hp_ask_proof(h, a, mac, proof);
-	q.method = a->method == HP_ASK_HEAD ? "HEAD" : "GET";
-	q.range = range[0] ? range : NULL;
-	q.wake = sleeper ? woken : NULL;
-	q.arg = sleeper;
-	hpdsl_serve_ask(c->s, &q, &n);
-	return n;
-}
-
-static struct hpdsl_serve_answer ask(struct scene *c,
+static struct hpdsl_serve_answer ask(struct serving *c,
 				     const struct hp_book_head *h,
 				     const struct hp_ask *a)
 {
-	return ask_with(c, h, a, NULL);
+	return serving_ask_with(c, h, a, NULL, false);
 }
 
 /* As the client sees it. */
-static enum hp_answer_is is(const struct scene *c, const struct hp_ask *a,
+static enum hp_answer_is is(const struct serving *c, const struct hp_ask *a,
 			    const struct hp_expected *e,
 			    const struct hpdsl_serve_answer *n)
 {
@@ -129,50 +48,14 @@ static enum hp_answer_is is(const struct scene *c, const struct hp_ask *a,
 	return hp_answered(&c->head, a, e, &what, &ret);
 }
 
-static void done(struct scene *c, const struct hpdsl_serve_answer *n)
-{
-	if (n->fd >= 0)
-		close(n->fd);
-	free(n->body);
-	hpdsl_serve_done(c->s, n, n->length);
-}
-
-static struct hp_ask ask_for(uint32_t chunk, bool plain, uint64_t first,
-			     uint64_t last)
-{
-	return (struct hp_ask){ .method = HP_ASK_GET,
-				.kind = plain ? HP_ASK_PLAIN : HP_ASK_STORED,
-				.chunk = chunk,
-				.first = first,
-				.last = last,
-				.nonce = { 9 } };
-}
-
-static void compare(const struct scene *c, const struct hpdsl_serve_answer *n,
-		    const char *name)
-{
-	char path[PACKED_PATH];
-	char *all, *got = malloc(n->length);
-	size_t size;
-
-	snprintf(path, sizeof path, "%s/%s", c->f.p.out, name);
-	all = packed_get(path, &size);
-	assert_true(n->offset + n->length <= size);
-	assert_int_equal(pread(n->fd, got, n->length, (off_t)n->offset),
-			 n->length);
-	assert_memory_equal(got, all + n->offset, n->length);
-	free(got);
-	free(all);
-}
-
 static void test_nodes(void **state)
 {
 	(void)state;
 	for (int zstd = 0; zstd <= 3; zstd += 3) {
 		unsigned compressed = 0;
-		struct scene c;
+		struct serving c;
 
-		begin(&c, zstd, true);
+		serving_begin(&c, zstd, true, NULL);
 		for (uint32_t i = 0; i <= STAGED_CHUNKS; i++) {
 			struct hpdsl_chunk row;
 			struct hp_expected e;
@@ -181,7 +64,7 @@ static void test_nodes(void **state)
 
 			/* Not each of them is worth to be compressed. */
 			staged_chunk(&c.f, i < STAGED_CHUNKS ? i : 0, &row);
-			a = ask_for(i, !row.compressed, 3, 102);
+			a = serving_ask_for(i, !row.compressed, 3, 102);
 			n = ask(&c, &c.head, &a);
 			assert_true(n.proven);
 			compressed += row.compressed;
@@ -191,28 +74,17 @@ static void test_nodes(void **state)
 						 HP_ANSWER_ABSENT :
 						 HP_ANSWER_GOOD);
 			if (n.status == 206)
-				compare(&c, &n, row.name);
-			done(&c, &n);
+				serving_compare(&c, &n, row.name);
+			serving_done(&c, &n);
 			/* The other form is not here. */
 			a.kind ^= HP_ASK_PLAIN ^ HP_ASK_STORED;
 			n = ask(&c, &c.head, &a);
 			assert_int_equal(n.status, 404);
-			done(&c, &n);
+			serving_done(&c, &n);
 		}
 		assert_int_equal(compressed > 0, zstd > 0);
-		end(&c);
+		serving_end(&c);
 	}
-}
-
-static struct hpdsl_serve_answer ask_have(struct scene *c)
-{
-	const struct hp_ask a = { .method = HP_ASK_GET,
-				  .kind = HP_ASK_HAVE,
-				  .chunk = HP_ASK_NO_CHUNK,
-				  .last = HP_ASK_NO_LAST };
-
-	assert_int_equal(hpdsl_serve_look(c->s, NULL), 0);
-	return ask(c, &c->head, &a);
 }
 
 static void test_have(void **state)
@@ -224,10 +96,10 @@ static void test_have(void **state)
 	const struct hp_expected e = { .size = hp_have_size(STAGED_CHUNKS) };
 	struct hpdsl_serve_stats st;
 	struct hpdsl_serve_answer n;
-	struct scene c;
+	struct serving c;
 
 	(void)state;
-	begin(&c, 0, true);
+	serving_begin(&c, 0, true, NULL);
 	hp_state_set(c.f.state, 1, HP_CHUNK_COMING);
 	assert_int_equal(hpdsl_serve_look(c.s, NULL), 0);
 	n = ask(&c, &c.head, &a);
@@ -242,48 +114,90 @@ static void test_have(void **state)
 	assert_int_equal(st.owes, n.length);
 	assert_int_equal(st.here, STAGED_CHUNKS / 2);
 	assert_int_equal(st.coming, 1);
-	done(&c, &n);
+	serving_done(&c, &n);
 	hpdsl_serve_stats(c.s, &st);
 	assert_int_equal(st.owes, 0);
 	assert_int_equal(st.bytes, n.length);
-	end(&c);
+	serving_end(&c);
 }
 
 /* A chunk that came, or went, since it was looked at. */
 static void test_comes_and_goes(void **state)
 {
-	struct hp_ask a = ask_for(1, true, 0, 9);
+	struct hp_ask a = serving_ask_for(1, true, 0, 9);
 	struct hpdsl_serve_answer n;
-	struct scene c;
+	struct serving c;
 
 	(void)state;
-	begin(&c, 0, true);
+	serving_begin(&c, 0, true, NULL);
 	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 404);
-	done(&c, &n);
+	serving_done(&c, &n);
 	staged_put(&c.f, 1);
 	hp_state_set(c.f.state, 1, HP_CHUNK_READY);
 	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 206);
-	done(&c, &n);
+	serving_done(&c, &n);
 	/* It says that it is here, and no file is. */
 	hp_state_set(c.f.state, 3, HP_CHUNK_READY);
 	a.chunk = 3;
 	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 404);
-	done(&c, &n);
-	end(&c);
+	serving_done(&c, &n);
+	serving_end(&c);
+}
+
+static char first_byte(struct serving *c, const struct hp_ask *a)
+{
+	struct hpdsl_serve_answer n = ask(c, &c->head, a);
+	char byte;
+
+	assert_int_equal(n.status, 206);
+	assert_int_equal(pread(n.fd, &byte, 1, 0), 1);
+	serving_done(c, &n);
+	return byte;
+}
+
+/* A file that took the place of one that was served, and one that is gone. */
+static void test_replaced(void **state)
+{
+	struct hp_ask a = serving_ask_for(0, true, 0, 9);
+	char name[64];
+	struct hpdsl_serve_answer n;
+	struct hpdsl_chunk row;
+	struct serving c;
+	int fd;
+	char was;
+
+	(void)state;
+	serving_begin(&c, 0, true, NULL);
+	staged_chunk(&c.f, 0, &row);
+	snprintf(name, sizeof name, "%s", row.name);
+	was = first_byte(&c, &a);
+	fd = openat(c.dir, "new", O_WRONLY | O_CREAT | O_EXCL, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)row.bytes), 0);
+	was = (char)~was;
+	assert_int_equal(pwrite(fd, &was, 1, 0), 1);
+	close(fd);
+	assert_int_equal(renameat(c.dir, "new", c.dir, name), 0);
+	assert_int_equal(first_byte(&c, &a), was);
+	assert_int_equal(unlinkat(c.dir, name, 0), 0);
+	n = ask(&c, &c.head, &a);
+	assert_int_equal(n.status, 404);
+	serving_done(&c, &n);
+	serving_end(&c);
 }
 
 static void test_queue(void **state)
 {
 	const struct hpdsl_serve_options opt = { .queue = 100 };
-	struct hp_ask a = ask_for(0, true, 0, 99);
+	struct hp_ask a = serving_ask_for(0, true, 0, 99);
 	struct hpdsl_serve_answer one, two;
-	struct scene c;
+	struct serving c;
 
 	(void)state;
-	begin(&c, 0, true);
+	serving_begin(&c, 0, true, NULL);
 	hpdsl_serve_close(c.s);
 	assert_int_equal(hpdsl_serve_open(c.f.dir, &opt, &c.s, NULL), 0);
 	one = ask(&c, &c.head, &a);
@@ -291,180 +205,91 @@ static void test_queue(void **state)
 	two = ask(&c, &c.head, &a);
 	assert_int_equal(two.status, 503);
 	assert_true(two.retry > 0);
-	done(&c, &two);
-	done(&c, &one);
+	serving_done(&c, &two);
+	serving_done(&c, &one);
 	one = ask(&c, &c.head, &a);
 	assert_int_equal(one.status, 206);
-	done(&c, &one);
-	end(&c);
+	serving_done(&c, &one);
+	serving_end(&c);
+}
+
+/* At a rate answers stand in a line, and who would wait long is put off. */
+static void test_rate(void **state)
+{
+	struct hp_ask a = serving_ask_for(0, true, 0, 999);
+	struct hpdsl_serve_answer n = { .status = 206 };
+	struct hpdsl_serve_stats s;
+	struct serving c;
+	uint64_t last = 0;
+	unsigned given = 0, waits = 0;
+
+	(void)state;
+	serving_begin(&c, 0, true, NULL);
+	hpdsl_serve_rate(c.s, 4000); /* a quarter of a second each */
+	for (; n.status == 206; given++) {
+		n = ask(&c, &c.head, &a);
+		serving_done(&c, &n);
+		if (n.status != 206)
+			break;
+		assert_true(!n.after || n.after > last);
+		waits += n.after > 0;
+		last = n.after;
+	}
+	assert_int_equal(n.status, 503);
+	assert_int_equal(n.fd, -1);
+	assert_true(n.retry > 0);
+	assert_in_range(given, 3, 10);
+	hpdsl_serve_stats(c.s, &s);
+	assert_int_equal(s.rate, 4000);
+	assert_int_equal(s.paced, waits);
+	assert_true(waits > 0 && s.paced_ns > 0);
+	/* heads, lists and tools of the node are not concerned */
+	a.method = HP_ASK_HEAD;
+	n = ask(&c, &c.head, &a);
+	assert_int_equal(n.status, 206);
+	assert_int_equal(n.after, 0);
+	serving_done(&c, &n);
+	hpdsl_serve_rate(c.s, 0);
+	a.method = HP_ASK_GET;
+	n = ask(&c, &c.head, &a);
+	assert_int_equal(n.status, 206);
+	assert_int_equal(n.after, 0);
+	serving_done(&c, &n);
+	serving_end(&c);
 }
 
 static void test_leaving(void **state)
 {
-	struct hp_ask a = ask_for(0, true, 0, 99);
+	struct hp_ask a = serving_ask_for(0, true, 0, 99);
 	struct hpdsl_serve_answer n;
-	struct scene c;
+	struct serving c;
 
 	(void)state;
-	begin(&c, 0, true);
+	serving_begin(&c, 0, true, NULL);
+	assert_true(hp_table_since(&c.s->table, 0) > 0);
 	hpdsl_serve_drain(c.s, true);
+	/* No reader waits for servers that come up when it goes. */
+	assert_int_equal(hp_table_since(&c.s->table, 0), 0);
 	/* Nobody else was to have it. */
 	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 206);
-	done(&c, &n);
+	serving_done(&c, &n);
 	/* Both nodes hold everything. */
 	c.head.parts = 1;
 	c.head.id[0]++;
 	assert_int_equal(hp_book_save(&hp_io_system, c.dir, c.f.dir, &c.head,
-				      nodes, NULL),
+				      serving_nodes, NULL),
 			 0);
 	assert_int_equal(hpdsl_serve_look(c.s, NULL), 0);
 	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 503);
-	done(&c, &n);
-	end(&c);
-}
-
-/* ---- Adopted ---------------------------------------------------------- */
-
-struct sleeper {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	unsigned woken;
-};
-
-static void woken(void *arg)
-{
-	struct sleeper *z = arg;
-
-	pthread_mutex_lock(&z->lock);
-	z->woken++;
-	pthread_cond_signal(&z->wake);
-	pthread_mutex_unlock(&z->lock);
-}
-
-static void await(struct sleeper *z, unsigned n)
-{
-	pthread_mutex_lock(&z->lock);
-	while (z->woken < n)
-		pthread_cond_wait(&z->wake, &z->lock);
-	pthread_mutex_unlock(&z->lock);
-}
-
-/* Until it is there, or is not to be had. */
-static struct hpdsl_serve_answer ask_patiently(struct scene *c,
-					       const struct hp_ask *a,
-					       struct sleeper *z)
-{
-	struct hpdsl_serve_answer n;
-
-	for (;;) {
-		unsigned before = z->woken;
-
-		n = ask_with(c, &c->head, a, z);
-		if (n.status)
-			return n;
-		hpdsl_serve_done(c->s, &n, 0);
-		await(z, before + 1);
-	}
-}
-
-static struct hpdsl_serve_stats stats_of(struct scene *c)
-{
-	struct hpdsl_serve_stats st;
-
-	hpdsl_serve_stats(c->s, &st);
-	return st;
-}
-
-static void test_adopts(void **state)
-{
-	struct sleeper z = { PTHREAD_MUTEX_INITIALIZER,
-			     PTHREAD_COND_INITIALIZER, 0 };
-	struct hpdsl_serve_answer n;
-	struct hpdsl_chunk row;
-	struct scene c;
-
-	(void)state;
-	begin(&c, 0, true);
-	for (uint32_t i = 1; i < STAGED_CHUNKS; i += 2) {
-		struct hp_ask a;
-
-		staged_chunk(&c.f, i, &row);
-		a = ask_for(i, true, 100, row.bytes - 1);
-		/* Nobody adopts what he is not told to. */
-		n = ask_with(&c, &c.head, &a, &z);
-		assert_int_equal(n.status, 404);
-		done(&c, &n);
-		a.adopt = true;
-		n = ask(&c, &c.head, &a);
-		assert_int_equal(n.status, 404);
-		done(&c, &n);
-		n = ask_patiently(&c, &a, &z);
-		assert_int_equal(n.status, 206);
-		compare(&c, &n, row.name);
-		done(&c, &n);
-		/* Now it is here for everybody. */
-		a.adopt = false;
-		n = ask(&c, &c.head, &a);
-		assert_int_equal(n.status, 206);
-		done(&c, &n);
-	}
-	while (stats_of(&c).adopted < STAGED_CHUNKS / 2)
-		usleep(1000);
-	/* Each byte once. */
-	assert_true(stats_of(&c).adopted_bytes > 0);
-	n = ask_have(&c);
-	for (uint32_t i = 0; i < STAGED_CHUNKS; i++)
-		assert_int_equal(hp_have_get(n.body, i), HP_HAVE_PLAIN);
-	done(&c, &n);
-	end(&c);
-}
-
-static void test_adopts_nothing(void **state)
-{
-	struct sleeper z = { PTHREAD_MUTEX_INITIALIZER,
-			     PTHREAD_COND_INITIALIZER, 0 };
-	struct hp_ask a = ask_for(1, true, 0, 99);
-	struct hpdsl_serve_answer n;
-	struct hpdsl_chunk row;
-	struct scene c;
-
-	(void)state;
-	a.adopt = true;
-	begin(&c, 0, true);
-	/* The origin is gone, and comes back. */
-	staged_hide_origin(&c.f);
-	n = ask_patiently(&c, &a, &z);
-	assert_int_equal(n.status, 404);
-	done(&c, &n);
-	staged_show_origin(&c.f);
-	do {
-		usleep(100000);
-		n = ask_patiently(&c, &a, &z);
-		done(&c, &n);
-	} while (n.status == 404);
+	serving_done(&c, &n);
+	/* But the other one has failed. */
+	hp_table_suspect(&c.s->table, 1, 1, 2);
+	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 206);
-	/* What the origin has is not what was packed: it is not kept. */
-	staged_chunk(&c.f, 3, &row);
-	packed_flip(packed_at(&c.f.p, "out/chunk-000003.tar"), 5, 0);
-	a.chunk = 3;
-	n = ask_patiently(&c, &a, &z);
-	done(&c, &n);
-	do {
-		usleep(1000);
-		a.adopt = false;
-		n = ask(&c, &c.head, &a);
-		done(&c, &n);
-	} while (n.status != 404);
-	assert_int_equal(stats_of(&c).adopted, 1);
-	/* Who waits when it ends is woken. */
-	a.adopt = true;
-	hpdsl_serve_quit(c.s);
-	n = ask_patiently(&c, &a, &z);
-	assert_int_equal(n.status, 404);
-	done(&c, &n);
-	end(&c);
+	serving_done(&c, &n);
+	serving_end(&c);
 }
 
 /* ---- Books ------------------------------------------------------------ */
@@ -473,24 +298,24 @@ static void test_books(void **state)
 {
 	static const uint8_t known[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
 	static const uint8_t stranger[16] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
-	struct hp_ask a = ask_for(0, true, 0, 9);
+	struct hp_ask a = serving_ask_for(0, true, 0, 9);
 	struct hpdsl_serve_book b;
 	struct hp_book_head old;
 	struct hpdsl_error err;
 	struct hpdsl_serve_answer n;
-	struct scene c;
+	struct serving c;
 
 	(void)state;
-	begin(&c, 0, false);
+	serving_begin(&c, 0, false, NULL);
 	hpdsl_serve_book(c.s, &b);
 	assert_false(b.any);
 	assert_false(hpdsl_serve_knows(c.s, known));
-	write_book(&c, 1);
+	serving_write_book(&c, 1);
 	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 403);
 	assert_false(n.proven);
 	assert_string_equal(n.proof, "");
-	done(&c, &n);
+	serving_done(&c, &n);
 	/* It appears, and so does the gate. */
 	assert_int_equal(faccessat(c.dir, HP_TABLE_NAME, F_OK, 0), -1);
 	assert_int_equal(hpdsl_serve_look(c.s, &err), 0);
@@ -505,16 +330,16 @@ static void test_books(void **state)
 	for (uint8_t id = 2; id < 4; id++) {
 		n = ask(&c, &old, &a);
 		assert_int_equal(n.status, 206);
-		done(&c, &n);
-		write_book(&c, id);
+		serving_done(&c, &n);
+		serving_write_book(&c, id);
 		assert_int_equal(hpdsl_serve_look(c.s, &err), 0);
 		n = ask(&c, &c.head, &a);
 		assert_int_equal(n.status, 206);
-		done(&c, &n);
+		serving_done(&c, &n);
 	}
 	n = ask(&c, &old, &a);
 	assert_int_equal(n.status, 403);
-	done(&c, &n);
+	serving_done(&c, &n);
 	/* A bad one is told of once, and changes nothing. */
 	assert_int_equal(fchmodat(c.dir, HP_BOOK_NAME, 0644, 0), 0);
 	assert_int_equal(hpdsl_serve_look(c.s, &err), 0);
@@ -523,26 +348,26 @@ static void test_books(void **state)
 	assert_string_equal(err.msg, "");
 	n = ask(&c, &c.head, &a);
 	assert_int_equal(n.status, 206);
-	done(&c, &n);
+	serving_done(&c, &n);
 	/* So is one of another dataset. */
 	c.head.pack[3] ^= 1;
 	assert_int_equal(hp_book_save(&hp_io_system, c.dir, c.f.dir, &c.head,
-				      nodes, NULL),
+				      serving_nodes, NULL),
 			 0);
 	assert_int_equal(hpdsl_serve_look(c.s, &err), 0);
 	assert_non_null(strstr(err.msg, "of another dataset"));
-	end(&c);
+	serving_end(&c);
 }
 
 /* Every number that a proof is over. */
 static void test_unproven(void **state)
 {
-	struct hp_ask a = ask_for(0, true, 0, 9);
+	struct hp_ask a = serving_ask_for(0, true, 0, 9);
 	struct hpdsl_serve_stats st;
-	struct scene c;
+	struct serving c;
 
 	(void)state;
-	begin(&c, 0, true);
+	serving_begin(&c, 0, true, NULL);
 	for (int i = 0; i < 8; i++) {
 		struct hp_book_head h = c.head;
 		struct hp_ask other = a;
@@ -573,18 +398,18 @@ static void test_unproven(void **state)
 		assert_int_equal(n.fd, -1);
 		assert_string_equal(n.proof, "");
 		assert_string_equal(n.tag, "");
-		done(&c, &n);
+		serving_done(&c, &n);
 	}
 	hpdsl_serve_stats(c.s, &st);
 	assert_int_equal(st.unproven, 5);
 	assert_int_equal(st.requests, 0);
 	assert_int_equal(st.asked, 0);
-	end(&c);
+	serving_end(&c);
 }
 
 /* ---- Tools of the node ------------------------------------------------ */
 
-static struct hpdsl_serve_answer local(struct scene *c, const char *method,
+static struct hpdsl_serve_answer local(struct serving *c, const char *method,
 				       const char *path, const char *range)
 {
 	const struct hpdsl_serve_request q = { .method = method,
@@ -597,7 +422,7 @@ static struct hpdsl_serve_answer local(struct scene *c, const char *method,
 	return n;
 }
 
-static void read_chunk(struct scene *c, const struct hpdsl_chunk *row)
+static void read_chunk(struct serving *c, const struct hpdsl_chunk *row)
 {
 	char path[HP_STAGE_NAME + 1], file[PACKED_PATH], *all, *got;
 	struct hpdsl_serve_answer n;
@@ -612,7 +437,7 @@ static void read_chunk(struct scene *c, const struct hpdsl_chunk *row)
 	snprintf(file, sizeof file, "%s/%s", c->f.p.out, row->name);
 	all = packed_get(file, &size);
 	if (n.fd >= 0) {
-		compare(c, &n, row->name);
+		serving_compare(c, &n, row->name);
 	} else {
 		got = malloc(size);
 		assert_int_equal(hpdsl_serve_read(c->s, &n, 0, got, size, NULL),
@@ -624,16 +449,16 @@ static void read_chunk(struct scene *c, const struct hpdsl_chunk *row)
 		free(got);
 	}
 	free(all);
-	done(c, &n);
+	serving_done(c, &n);
 	n = local(c, "HEAD", path, "bytes=-10");
 	assert_int_equal(n.status, 206);
 	assert_true(n.head);
 	assert_int_equal(n.offset, row->bytes - 10);
-	done(c, &n);
+	serving_done(c, &n);
 	n = local(c, "GET", path, "bytes=99999999-");
 	assert_int_equal(n.status, 416);
 	assert_int_equal(n.length, 0);
-	done(c, &n);
+	serving_done(c, &n);
 }
 
 static void test_tools(void **state)
@@ -650,9 +475,9 @@ static void test_tools(void **state)
 	(void)state;
 	for (int zstd = 0; zstd <= 3; zstd += 3) {
 		struct hpdsl_serve_answer n;
-		struct scene c;
+		struct serving c;
 
-		begin(&c, zstd, false);
+		serving_begin(&c, zstd, false, NULL);
 		for (uint32_t i = 0; i < STAGED_CHUNKS; i++) {
 			struct hpdsl_chunk row;
 
@@ -662,18 +487,18 @@ static void test_tools(void **state)
 		for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
 			n = local(&c, "GET", no[i], NULL);
 			assert_int_equal(n.status, 404);
-			done(&c, &n);
+			serving_done(&c, &n);
 		}
 		/* The other form is nowhere. */
 		n = local(&c, "GET",
 			  zstd ? "/chunk-000002.tar" : "/chunk-000002.tar.zst",
 			  NULL);
 		assert_int_equal(n.status, 404);
-		done(&c, &n);
+		serving_done(&c, &n);
 		n = local(&c, "PUT", "/chunk-000000.tar", NULL);
 		assert_int_equal(n.status, 405);
-		done(&c, &n);
-		end(&c);
+		serving_done(&c, &n);
+		serving_end(&c);
 	}
 }
 
@@ -683,10 +508,10 @@ static void test_directory(void **state)
 {
 	struct hpdsl_error err;
 	struct hpdsl_serve *s;
-	struct scene c;
+	struct serving c;
 
 	(void)state;
-	begin(&c, 0, false);
+	serving_begin(&c, 0, false, NULL);
 	assert_int_equal(chmod(c.f.dir, 0775), 0);
 	assert_int_equal(hpdsl_serve_open(c.f.dir, NULL, &s, &err), -EPERM);
 	assert_non_null(
@@ -697,7 +522,7 @@ static void test_directory(void **state)
 	assert_int_equal(hpdsl_serve_open("no/such", NULL, &s, &err), -ENOENT);
 	assert_int_equal(unlinkat(c.dir, HP_STATE_NAME, 0), 0);
 	assert_int_equal(hpdsl_serve_look(c.s, &err), -ENOENT);
-	end(&c);
+	serving_end(&c);
 }
 
 int main(void)
@@ -706,10 +531,10 @@ int main(void)
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_have),
 		cmocka_unit_test(test_comes_and_goes),
+		cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_leaving),
-		cmocka_unit_test(test_adopts),
-		cmocka_unit_test(test_adopts_nothing),
 		cmocka_unit_test(test_books),
 		cmocka_unit_test(test_unproven),
 		cmocka_unit_test(test_tools),

@@ -68,8 +68,9 @@ static void test_kept(void **state)
 	struct hp_cached_fd a, b, c;
 
 	(void)state;
+	assert_false(hp_fd_cache_find(cache, 7, &a));
 	assert_int_equal(get(cache, 7, &f, &a), 0);
-	assert_int_equal(get(cache, 7, &f, &b), 0);
+	assert_true(hp_fd_cache_find(cache, 7, &b));
 	assert_int_equal(a.fd, b.fd);
 	hp_fd_cache_put(cache, &a);
 	hp_fd_cache_put(cache, &b);
@@ -106,6 +107,30 @@ static void test_all_in_use(void **state)
 	hp_fd_cache_put(cache, &v[0]);
 	hp_fd_cache_put(cache, &v[1]);
 	assert_int_equal(f.closed, 1);
+	hp_fd_cache_free(cache);
+	assert_int_equal(f.open, 0);
+}
+
+/* One that is dropped stays open for who has it, and is found by nobody. */
+static void test_dropped(void **state)
+{
+	struct files f = files_new();
+	struct hp_fd_cache *cache = hp_fd_cache_new(&f.io, PLACES);
+	struct hp_cached_fd a, b, c;
+
+	(void)state;
+	assert_int_equal(get(cache, 7, &f, &a), 0);
+	assert_int_equal(get(cache, 7, &f, &b), 0);
+	hp_fd_cache_drop(cache, &a);
+	assert_int_equal(f.closed, 0);
+	assert_int_equal(get(cache, 7, &f, &c), 0);
+	assert_int_not_equal(c.fd, b.fd);
+	hp_fd_cache_put(cache, &b);
+	assert_int_equal(f.closed, 1);
+	hp_fd_cache_put(cache, &c);
+	assert_int_equal(get(cache, 7, &f, &b), 0);
+	assert_int_equal(b.fd, c.fd);
+	hp_fd_cache_put(cache, &b);
 	hp_fd_cache_free(cache);
 	assert_int_equal(f.open, 0);
 }
@@ -262,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_all_in_use),
+		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_no_descriptors_left),
 		cmocka_unit_test(test_failed_once),
 		cmocka_unit_test(test_opened_by_one),

@@ -5,115 +5,17 @@
  * send is no damage.
  */
 #include "dataset/dataset.h"
-#include "staged.h"
+#include "other_nodes.h"
 #include "verify/verify.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
-
-/* What the others have, and what they do. */
-struct others {
-	const struct staged *f, *plain; /* plain: they have it expanded */
-	struct hp_source_ops ops[2];
-	struct hp_sources table;
-	bool there;
-	uint32_t silent;     /* nobody sends this chunk .. */
-	uint64_t silent_at;  /* .. from this byte on */
-	uint32_t flipped;    /* a bit of this chunk is .. */
-	uint64_t flipped_at; /* .. this one's */
-	unsigned bad;
-};
-
-static bool there(void *arg)
-{
-	return ((const struct others *)arg)->there;
-}
-
-static void damage(const struct others *o, const struct hp_source *s,
-		   struct hp_source_stretch *v)
-{
-	if (s->chunk == o->flipped && o->flipped_at >= v->offset &&
-	    o->flipped_at < v->offset + (uint64_t)v->got)
-		((uint8_t *)v->buf)[o->flipped_at - v->offset] ^= 1;
-}
-
-static ssize_t give(const struct others *o, const struct hp_source *s,
-		    struct hp_source_stretch *v)
-{
-	const struct staged *f = s->ops->plain ? o->plain : o->f;
-	struct hpdsl_chunk row;
-	char name[PACKED_PATH];
-	ssize_t got;
-	int fd;
-
-	staged_chunk(o->f, s->chunk, &row);
-	if (s->chunk == o->silent && v->offset + v->n > o->silent_at)
-		return -EHOSTUNREACH;
-	if (row.compressed && s->ops->plain != (o->plain != NULL))
-		return HP_OTHER_FORM;
-	staged_chunk(f, s->chunk, &row);
-	assert_true(v->n > 0 && v->offset + v->n <= row.bytes);
-	snprintf(name, sizeof name, "%s/%s", f->p.out, row.name);
-	fd = open(name, O_RDONLY);
-	assert_true(fd >= 0);
-	got = hp_io_pread_full(hp_io_or_system(NULL), fd, v->buf, v->n,
-			       v->offset);
-	close(fd);
-	return got;
-}
-
-static void submit(const struct hp_source *s, struct hp_source_stretch *v,
-		   size_t n, uint64_t deadline, hp_source_done *done, void *arg)
-{
-	(void)deadline;
-	for (size_t i = 0; i < n; i++) {
-		v[i].got = give(s->arg, s, &v[i]);
-		if (v[i].got > 0)
-			damage(s->arg, s, &v[i]);
-		done(arg, &v[i]);
-	}
-}
-
-static void bad(const struct hp_source *s)
-{
-	__atomic_fetch_add(&((struct others *)s->arg)->bad, 1,
-			   __ATOMIC_RELAXED);
-}
-
-static void others_begin(struct others *o, const struct staged *f)
-{
-	*o = (struct others){ .f = f,
-			      .there = true,
-			      .silent = UINT32_MAX,
-			      .flipped = UINT32_MAX,
-			      .table = hp_sources_files };
-	for (int i = 0; i < 2; i++) {
-		o->ops[i] = (struct hp_source_ops){
-			.plain = i, .there = there, .submit = submit, .bad = bad
-		};
-		o->table.of[HP_AT_PEER + i] = &o->ops[i];
-		o->table.arg[HP_AT_PEER + i] = o;
-	}
-}
-
-/* Chunks that have odd numbers are not here. */
-static void stage_half(struct staged *f)
-{
-	hpdsl_pack_id(f->origin, f->header.pack);
-	staged_put_all(f);
-	for (uint32_t c = 1; c < STAGED_CHUNKS; c += 2) {
-		staged_drop(f, c);
-		hp_state_set(f->state, c, HP_CHUNK_ABSENT);
-	}
-}
 
 /* ---- What is said ----------------------------------------------------- */
 
@@ -136,8 +38,9 @@ static void on_warning(void *arg, const char *text)
 	snprintf(((struct told *)arg)->warning, 4096, "%s", text);
 }
 
-static int run(const struct staged *f, const struct others *o, uint32_t threads,
-	       struct hpdsl_verify_report *report, struct told *t)
+static int run(const struct staged *f, const struct other_nodes *o,
+	       uint32_t threads, struct hpdsl_verify_report *report,
+	       struct told *t)
 {
 	const struct hpdsl_verify_options opt = {
 		.peers = true,
@@ -165,12 +68,12 @@ static void test_all(void **state)
 	for (int i = 0; i < 4; i++) {
 		struct hpdsl_verify_report r;
 		struct staged f;
-		struct others o;
+		struct other_nodes o;
 		struct told t;
 
 		staged_begin(&f, forms[i % 2]);
-		stage_half(&f);
-		others_begin(&o, &f);
+		other_nodes_stage_half(&f);
+		other_nodes_begin(&o, &f);
 		if (run(&f, &o, i < 2 ? HPDSL_SERIAL : 3, &r, &t) != 0)
 			fail_msg("%s", t.damage);
 		assert_string_equal(t.warning, "");
@@ -190,14 +93,14 @@ static void test_other_form(void **state)
 {
 	struct hpdsl_verify_report r;
 	struct staged f, plain;
-	struct others o;
+	struct other_nodes o;
 	struct told t;
 
 	(void)state;
 	staged_begin(&plain, 0);
 	staged_begin(&f, 3);
-	stage_half(&f);
-	others_begin(&o, &f);
+	other_nodes_stage_half(&f);
+	other_nodes_begin(&o, &f);
 	o.plain = &plain;
 	if (run(&f, &o, HPDSL_SERIAL, &r, &t) != 0)
 		fail_msg("%s", t.damage);
@@ -217,13 +120,13 @@ static void test_flips(void **state)
 		struct hpdsl_verify_report r;
 		struct hpdsl_chunk row;
 		struct staged f;
-		struct others o;
+		struct other_nodes o;
 		struct told t;
 		uint64_t step;
 
 		staged_begin(&f, forms[i]);
-		stage_half(&f);
-		others_begin(&o, &f);
+		other_nodes_stage_half(&f);
+		other_nodes_begin(&o, &f);
 		staged_chunk(&f, 3, &row);
 		o.flipped = 3;
 		step = row.bytes / 9;
@@ -253,12 +156,12 @@ static void test_silent(void **state)
 		struct hpdsl_verify_report r;
 		struct hpdsl_chunk row;
 		struct staged f;
-		struct others o;
+		struct other_nodes o;
 		struct told t;
 
 		staged_begin(&f, forms[i % 2]);
-		stage_half(&f);
-		others_begin(&o, &f);
+		other_nodes_stage_half(&f);
+		other_nodes_begin(&o, &f);
 		staged_chunk(&f, 5, &row);
 		o.silent = 5;
 		o.silent_at = i < 2 ? 0 : row.bytes - 1;
@@ -280,13 +183,13 @@ static void test_refused(void **state)
 	struct hpdsl_verify_report r;
 	struct hpdsl_error err;
 	struct staged f;
-	struct others o;
+	struct other_nodes o;
 	struct told t;
 
 	(void)state;
 	staged_begin(&f, 0);
-	stage_half(&f);
-	others_begin(&o, &f);
+	other_nodes_stage_half(&f);
+	other_nodes_begin(&o, &f);
 	o.there = false;
 	assert_int_equal(run(&f, &o, HPDSL_SERIAL, &r, &t), -EHOSTUNREACH);
 	assert_non_null(strstr(t.damage, "no other nodes to ask"));

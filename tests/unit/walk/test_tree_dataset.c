@@ -162,6 +162,57 @@ static void test_members(void **state)
 	end(&f);
 }
 
+struct choice {
+	const struct fixture *f;
+	uint64_t bad; /* member of which it is not known */
+};
+
+static int choose_odd(void *arg, const struct hpdsl_member *m,
+		      struct hpdsl_error *err)
+{
+	const struct choice *c = arg;
+
+	assert_string_equal(m->path, c->f->c.members[m->number].path);
+	assert_null(strstr(m->path, ".m0"));
+	if (m->number != c->bad)
+		return m->number & 1;
+	strcpy(err->msg, "who knows");
+	return err->code = HPDSL_ECORRUPT;
+}
+
+static void test_chosen(void **state)
+{
+	static const char *const patterns[] = { "*.m0" };
+	struct hpdsl_error err;
+	struct fixture f;
+	struct choice c = { &f, UINT64_MAX };
+	struct hp_tree t;
+	uint64_t odd = 0;
+
+	(void)state;
+	begin(&f, 20000, 0);
+	put_index(&f);
+	for (uint64_t i = 0; i < f.c.src.members; i++) {
+		bool left_out = strstr(f.c.paths[i], ".m0");
+
+		odd += !left_out && (i & 1);
+		if (!left_out && i > 20000)
+			c.bad = i;
+	}
+	f.opt.exclude = patterns;
+	f.opt.n_exclude = 1;
+	f.opt.choose = choose_odd;
+	f.opt.choose_arg = &c;
+	assert_int_equal(try_tree(&f, &t, &err), HPDSL_ECORRUPT);
+	assert_string_equal(err.msg, "who knows");
+	c.bad = UINT64_MAX;
+	get_tree(&f, &t);
+	check_tree(&f, &t);
+	assert_int_equal(t.files, odd);
+	hp_tree_release(&t);
+	end(&f);
+}
+
 /* Nothing is left: the top alone. */
 static void test_none(void **state)
 {
@@ -246,9 +297,8 @@ static void test_trouble(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_members),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_adopted),
+		cmocka_unit_test(test_members), cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_none),	cmocka_unit_test(test_adopted),
 		cmocka_unit_test(test_trouble),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bound on bytes a second. */
-#include "stager/pace.h"
+#include "base/pace.h"
 
 double hp_pace_take(struct hp_pace *p, double now, uint64_t n)
 {

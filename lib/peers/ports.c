@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A circle of places, and how far one request goes. */
+#include "peers/ports.h"
+
+bool hp_ports_next(struct hp_ports *w, uint32_t all, uint32_t *ret_place)
+{
+	if (w->tried >= all || w->tried >= HP_PORTS_MOST)
+		return false;
+	*ret_place = w->place % all;
+	w->place = (w->place + 1) % all;
+	w->tried++;
+	return true;
+}

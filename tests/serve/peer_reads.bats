@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Readers of a node, of what another one has, when something goes wrong: the
+# cases are in peer_reads.py.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+load ../kit/mpi
+load ../kit/serve
+load ../kit/python
+
+setup_file()
+{
+	[ -x "$BUILD/hpdsl-stage" ] || return 0
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_random tree 80 9000
+	hpdsl-pack -q --chunks=20 tree ds
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
+	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
+	stage 2 -q --pretend-nodes=2 --mode=partition "$BATS_FILE_TMPDIR/ds" node%n
+	hpdsl-serve -q "$PWD/node0" 3>&- &
+	server=$!
+	until_true has_port node0
+}
+
+teardown()
+{
+	[ -z "${server:-}" ] || kill "$server" 2> /dev/null || :
+	wait
+}
+
+# peer_case NAME: it ends well, and the server lives on.
+peer_case()
+{
+	py "$SRC/tests/serve/peer_reads.py" "$1" "$PWD/node0" "$PWD/node1" \
+		"$BATS_FILE_TMPDIR/ds" 3>&-
+	has_port node0
+}
+
+@test "bits that flip on the way: found, read elsewhere, the node left alone" {
+	peer_case flips
+}
+
+@test "what the other node has goes away under way, and so does it" {
+	peer_case removed
+}
+
+@test "a reader that is killed in the middle of an answer leaves nothing" {
+	peer_case killed
+}
+
+@test "a disk of the other node that hangs: read elsewhere, and it lives on" {
+	[ -z "${SAN:-}" ] || skip "preloaded, it would be before the sanitizer"
+	cat > hangs.c <<- 'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <stdio.h>
+		#include <string.h>
+		#include <sys/sendfile.h>
+		#include <sys/types.h>
+		#include <unistd.h>
+
+		/* Reads of chunks wait while there is a file "hang". */
+		static void wait_for(int fd)
+		{
+			char link[64], path[4096] = "";
+
+			snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+			while (readlink(link, path, sizeof path - 1) > 0 &&
+			       strstr(path, "/chunk-") && !access("hang", F_OK))
+				usleep(20000);
+		}
+
+		ssize_t pread(int fd, void *p, size_t n, off_t off)
+		{
+			ssize_t (*real)(int, void *, size_t, off_t) =
+				(ssize_t(*)(int, void *, size_t, off_t))
+					dlsym(RTLD_NEXT, "pread");
+
+			wait_for(fd);
+			return real(fd, p, n, off);
+		}
+
+		ssize_t pread64(int fd, void *p, size_t n, off64_t off)
+		{
+			return pread(fd, p, n, off);
+		}
+
+		ssize_t sendfile(int to, int fd, off_t *off, size_t n)
+		{
+			ssize_t (*real)(int, int, off_t *, size_t) =
+				(ssize_t(*)(int, int, off_t *, size_t))
+					dlsym(RTLD_NEXT, "sendfile");
+
+			wait_for(fd);
+			return real(to, fd, off, n);
+		}
+
+		ssize_t sendfile64(int to, int fd, off64_t *off, size_t n)
+		{
+			return sendfile(to, fd, off, n);
+		}
+	END
+	cc -shared -fPIC -o hangs.so hangs.c -ldl
+	peer_case hangs
+}
+
+@test "forked children of a process that reads" {
+	forks_are_safe
+	peer_case forked
+}
+
+@test "spawned children of a process that reads" {
+	peer_case spawned
+}
+
+@test "workers of a DataLoader" {
+	load ../kit/torch
+	need_torch
+	PYTHON=$python peer_case torch
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a server is looked for: every place, once, and not all by one request.
+ */
+#include "peers/ports.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 8 * 16 };
+
+/* From any place on, over as many requests as it takes. */
+static void every_place_is_tried(void **state)
+{
+	(void)state;
+	for (uint32_t all = 0; all <= MOST; all++)
+		for (uint32_t from = 0; from <= all; from++) {
+			uint32_t place = from, done = 0;
+			unsigned seen[MOST] = { 0 };
+
+			for (uint32_t k = 0; k * HP_PORTS_MOST < all; k++) {
+				struct hp_ports w = { .place = place };
+				uint32_t at, n = 0;
+
+				while (hp_ports_next(&w, all, &at)) {
+					assert_true(at < all);
+					seen[at]++;
+					n++;
+				}
+				assert_int_equal(n, all < HP_PORTS_MOST ?
+							    all :
+							    HP_PORTS_MOST);
+				done += n;
+				place = w.place;
+			}
+			assert_true(done >= all);
+			for (uint32_t i = 0; i < all; i++)
+				assert_true(seen[i] >= 1 && seen[i] <= 2);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_place_is_tried),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
