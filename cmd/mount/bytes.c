@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bytes.h"
+
+#include "common/common.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	WHOLE = 16 << 20, /* members up to this are verified always */
+	NOW = 256 << 10,  /* more is copied and hashed by threads of its own */
+};
+
+int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,
+		     bool all)
+{
+	struct hpdsl_counts n;
+
+	hpdsl_count(ds, &n);
+	b->ds = ds;
+	b->all = all;
+	b->members = n.members;
+	b->good = calloc(n.members / 8 + 1, 1);
+	return b->good ? 0 : -ENOMEM;
+}
+
+void mount_bytes_release(struct mount_bytes *b)
+{
+	free((void *)b->good);
+	b->good = NULL;
+}
+
+static bool is_good(const struct mount_bytes *b, uint64_t member)
+{
+	return atomic_load_explicit(&b->good[member / 8],
+				    memory_order_relaxed) >>
+		       (member % 8) &
+	       1;
+}
+
+static void set_good(struct mount_bytes *b, uint64_t member)
+{
+	atomic_fetch_or_explicit(&b->good[member / 8],
+				 (uint8_t)(1u << (member % 8)),
+				 memory_order_relaxed);
+}
+
+void mount_bytes_verified(struct mount_bytes *b, uint64_t member)
+{
+	if (member < b->members)
+		set_good(b, member);
+}
+
+/* ---- What is wrong ---------------------------------------------------- */
+
+/* Whoever reads asks again for a part of what failed whole: told once. */
+static int64_t tell(struct mount_bytes *b, uint64_t member,
+		    const struct hpdsl_error *err)
+{
+	uint64_t n = atomic_fetch_add(b->wrong, 1);
+	bool again = atomic_exchange(&b->told, member + 1) == member + 1;
+
+	if (n < MOUNT_TOLD && !again)
+		cmd_message("%s", err->msg);
+	if (n + 1 == MOUNT_TOLD)
+		cmd_message("more of this is counted, but not told");
+	return err->code == -ENOMEM ? -ENOMEM : -EIO;
+}
+
+/* ---- Reading ---------------------------------------------------------- */
+
+static int nowhere(void *arg, const void *buf, size_t n,
+		   struct hpdsl_error *err)
+{
+	(void)arg;
+	(void)buf;
+	(void)n;
+	(void)err;
+	return 0;
+}
+
+/* All of it is read once, for a part. */
+static int through_memory(struct mount_bytes *b, const struct hpdsl_member *m,
+			  uint64_t offset, void *buf, size_t n,
+			  struct hpdsl_error *err)
+{
+	uint8_t *all = malloc(m->size);
+	int r;
+
+	if (!all) {
+		snprintf(err->msg, sizeof(err->msg), "out of memory");
+		return err->code = -ENOMEM;
+	}
+	r = hpdsl_member_read(b->ds, m, 0, all, m->size, err);
+	if (r == 0)
+		memcpy(buf, all + offset, n);
+	free(all);
+	return r;
+}
+
+static int read_first(struct mount_bytes *b, const struct hpdsl_member *m,
+		      uint64_t offset, void *buf, size_t n,
+		      struct hpdsl_error *err)
+{
+	int r;
+
+	if (n < m->size && m->size <= WHOLE) {
+		r = through_memory(b, m, offset, buf, n, err);
+	} else {
+		r = n < m->size && b->all ?
+			    hpdsl_member_stream(b->ds, m, nowhere, NULL, err) :
+			    0;
+		if (r == 0)
+			r = hpdsl_member_read(b->ds, m, offset, buf, n, err);
+	}
+	if (r == 0 && (n == m->size || m->size <= WHOLE || b->all))
+		set_good(b, m->number);
+	return r;
+}
+
+/* The member, and what of it is asked for: 1; 0: it has no such bytes. */
+static int find(const struct mount_bytes *b, uint64_t member, uint64_t offset,
+		size_t *n, struct hpdsl_member *ret, struct hpdsl_error *err)
+{
+	int r = hpdsl_member_get(b->ds, member, ret, err);
+
+	if (r < 0)
+		return r;
+	if (offset >= ret->size || !*n)
+		return 0;
+	*n = ret->size - offset < *n ? (size_t)(ret->size - offset) : *n;
+	return 1;
+}
+
+int64_t mount_bytes_read(struct mount_bytes *b, uint64_t member,
+			 uint64_t offset, void *buf, size_t n)
+{
+	struct hpdsl_error err;
+	struct hpdsl_member m;
+	int r;
+
+	if (member >= b->members)
+		return -EIO;
+	r = find(b, member, offset, &n, &m, &err);
+	if (r <= 0)
+		return r < 0 ? tell(b, member, &err) : 0;
+	r = is_good(b, member) ?
+		    hpdsl_member_read(b->ds, &m, offset, buf, n, &err) :
+		    read_first(b, &m, offset, buf, n, &err);
+	return r < 0 ? tell(b, member, &err) : (int64_t)n;
+}
+
+/* Of one that nobody has verified so far all is needed. */
+static int first_now(struct mount_bytes *b, const struct hpdsl_member *m,
+		     uint64_t offset, void *buf, size_t n)
+{
+	struct hpdsl_error err;
+	uint8_t *all = buf;
+	int r;
+
+	if (m->size > NOW)
+		return -EAGAIN;
+	if (n < m->size)
+		all = malloc(m->size);
+	if (!all)
+		return -EAGAIN;
+	r = hpdsl_member_read_now(b->ds, m, 0, all, m->size, &err);
+	if (r == 0 && all != buf)
+		memcpy(buf, all + offset, n);
+	if (all != buf)
+		free(all);
+	if (r == 0)
+		set_good(b, m->number);
+	return r;
+}
+
+int64_t mount_bytes_now(struct mount_bytes *b, uint64_t member, uint64_t offset,
+			void *buf, size_t n)
+{
+	struct hpdsl_error err;
+	struct hpdsl_member m;
+	int r;
+
+	if (member >= b->members)
+		return -EAGAIN;
+	r = find(b, member, offset, &n, &m, &err);
+	if (r <= 0)
+		return r < 0 ? -EAGAIN : 0;
+	if (!is_good(b, member))
+		r = first_now(b, &m, offset, buf, n);
+	else if (n <= NOW)
+		r = hpdsl_member_read_now(b->ds, &m, offset, buf, n, &err);
+	else
+		r = -EAGAIN;
+	return r < 0 ? -EAGAIN : (int64_t)n;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes of files for the kernel, verified before it keeps them: a member of up
+ * to 16 MiB whole, at the first read of any of it, once.  Larger ones only with
+ * all, as random access into them would read them over and over.
+ */
+#ifndef MOUNT_BYTES_H
+#define MOUNT_BYTES_H
+
+#include <hpdsl.h>
+#include <stdatomic.h>
+
+struct mount_bytes {
+	const struct hpdsl_dataset *ds;
+	bool all; /* --verify=all */
+	uint64_t members;
+	_Atomic uint64_t
+		told; /* the last member of which a line said so, + 1 */
+	_Atomic uint8_t *good;	 /* a bit a member: it was verified */
+	_Atomic uint64_t *wrong; /* reads that were answered EIO */
+};
+
+enum { MOUNT_TOLD = 100 /* lines, then it is counted only */ };
+
+/* 0, or -ENOMEM. */
+int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,
+		     bool all);
+void mount_bytes_release(struct mount_bytes *b);
+
+/* Somebody else has held it against its checksum. */
+void mount_bytes_verified(struct mount_bytes *b, uint64_t member);
+
+/*
+ * Bytes of member from offset on, n at most, into buf: how many, 0 behind the
+ * end, or the -errno that the reader is to get; what is wrong has been told.
+ * Any number of threads.
+ */
+int64_t mount_bytes_read(struct mount_bytes *b, uint64_t member,
+			 uint64_t offset, void *buf, size_t n);
+
+/* The same if nothing has to be waited for, else -EAGAIN. */
+int64_t mount_bytes_now(struct mount_bytes *b, uint64_t member, uint64_t offset,
+			void *buf, size_t n);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount.h"
+
+#include "common/option_table.h"
+
+#include <string.h>
+
+#define FLAG(member) CMD_FLAG(struct mount_options, member)
+#define STRINGS(member) CMD_STRINGS(struct mount_options, member)
+
+static const struct cmd_option options[] = {
+	{ "folder", "DIR", "Mount this folder of the dataset alone",
+	  CMD_STRING(struct mount_options, folder) },
+	{ "include", "GLOB", "Only files that match; may be repeated",
+	  STRINGS(include) },
+	{ "exclude", "GLOB", "No files or folders that match; may be repeated",
+	  STRINGS(exclude) },
+	{ "label", "CLASS",
+	  "Only files of samples of this class, by name or number; may be "
+	  "repeated",
+	  STRINGS(labels) },
+	{ "verify", "WHEN",
+	  "auto: members up to 16 MiB, and what is read whole; all: larger "
+	  "ones too, before their first byte",
+	  CMD_WORD(struct mount_options, verify, "auto all",
+		   "neither auto nor all") },
+	{ "fill", "WHEN",
+	  "Store a chunk's files in the page cache when one of them is read: "
+	  "auto (if there is memory for all), on, off",
+	  CMD_WORD(struct mount_options, fill, "auto on off",
+		   "neither auto, on nor off") },
+	{ "xattr", NULL,
+	  "Files have attributes user.hpdsl.* that say where their bytes are",
+	  FLAG(attrs) },
+	{ "allow-other", NULL, "Other users see it, too (not for COMMAND)",
+	  FLAG(allow_other) },
+	{ "join", NULL,
+	  "One mount for all processes of the node that say the same",
+	  FLAG(join) },
+	{ "isatty", NULL,
+	  "COMMAND does not ask the mount whether files are terminals",
+	  FLAG(isatty) },
+	{ "while", "PID", "Unmount when that process is gone",
+	  CMD_NUMBER(struct mount_options, process, 1, INT32_MAX) },
+	{ "foreground", NULL, "Serve in the foreground until unmounted",
+	  FLAG(foreground), .letter = 'f' },
+	{ "unmount", NULL, "Unmount MNT", FLAG(undo), .letter = 'u' },
+	{ "status", NULL, "Say what is mounted on this node, and what it did",
+	  FLAG(status) },
+	{ "json", NULL, "Say it as JSON", FLAG(json) },
+	{ "check", NULL, "Say which ways to mount work here", FLAG(check) },
+	{ "foreign-owner", NULL, CMD_FOREIGN_OWNER_TEXT, FLAG(foreign_owner) },
+	{ 0 }
+};
+
+static error_t take(struct mount_options *o, char *arg,
+		    struct argp_state *state)
+{
+	/* Its options would be taken for ours. */
+	bool behind = state->quoted && state->next > state->quoted;
+
+	if (behind) {
+		o->command = state->argv + state->next - 1;
+		state->next = state->argc;
+	} else if (!o->dataset && !o->undo && !o->status) {
+		o->dataset = arg;
+	} else if (!o->point) {
+		o->point = arg;
+	} else {
+		argp_error(state, "COMMAND goes behind --");
+	}
+	return 0;
+}
+
+static void complete(const struct mount_options *o, struct argp_state *state)
+{
+	if (o->json && !o->status)
+		argp_error(state, "--json goes with --status");
+	if (o->check) {
+		if (o->dataset || o->undo)
+			argp_error(state, "--check takes no arguments");
+		return;
+	}
+	if (o->status) {
+		if (o->undo || o->command)
+			argp_error(state, "--status goes with MNT alone");
+		return;
+	}
+	if (!o->undo && !o->dataset)
+		cmd_missing(state, "DATASET");
+	if (!o->point)
+		cmd_missing(state, "MNT");
+	if (o->join && !o->command)
+		argp_error(state, "--join goes with COMMAND");
+	if (o->isatty && !o->command)
+		argp_error(state, "--isatty goes with COMMAND");
+	if (o->process && (o->command || o->undo))
+		argp_error(state, "--while goes with DATASET MNT alone");
+	if (o->command && (o->undo || o->foreground || o->allow_other))
+		argp_error(state, "COMMAND goes with neither -f, -u nor "
+				  "--allow-other");
+}
+
+/* As shells complete it, DIR may end in slashes. */
+static void trim(struct mount_options *o)
+{
+	static char *folder;
+	size_t n = o->folder ? strlen(o->folder) : 0;
+
+	while (n && o->folder[n - 1] == '/')
+		n--;
+	if (!o->folder || !o->folder[n])
+		return;
+	folder = strndup(o->folder, n);
+	if (!folder)
+		cmd_no_memory();
+	o->folder = folder;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct mount_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		return take(o, arg, state);
+	case ARGP_KEY_END:
+		trim(o);
+		complete(o, state);
+		return 0;
+	default:
+		return cmd_options_parse(options, key, arg, state);
+	}
+}
+
+static const struct argp argp = {
+	NULL,
+	parse,
+	"DATASET MNT -- COMMAND...\nDATASET MNT\n-u MNT\n--status [MNT]\n"
+	"--check",
+	"Mount a dataset as the tree that it was packed from.\v"
+	"With COMMAND the mount is COMMAND's and its children's alone, needs "
+	"no "
+	"helper, and ends with the last of them; hpdsl-mount becomes COMMAND.",
+	NULL,
+	NULL,
+	NULL
+};
+
+void mount_parse(int argc, char **argv, struct mount_options *ret)
+{
+	/* in order: else all arguments would be behind -- */
+	cmd_parse(options, &argp, argc, argv, ARGP_IN_ORDER, ret);
+}

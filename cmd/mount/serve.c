@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server's side: what it opens, and how it ends. */
+#include "mount.h"
+#include "session.h"
+#include "status.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+struct mount_server {
+	const struct mount_options *o;
+	struct mount_slots *slots;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_snapshot *snap;
+	struct mount_tree tree;
+	struct mount_bytes bytes;
+	struct mount_store store;
+	enum mount_fill_when fill;
+	bool plus;
+	bool refuses;
+};
+
+/* Folders have no time of their own: the newest of all is told of them. */
+static void newest(struct mount_server *s)
+{
+	struct hpdsl_snapshot_info info;
+	struct hpdsl_entry e;
+
+	hpdsl_snapshot_info(s->snap, &info);
+	for (uint64_t i = 0; i < info.entries; i++) {
+		if (hpdsl_snapshot_stat(s->snap, i, &e, NULL) < 0)
+			return;
+		if (e.mtime < s->tree.mtime ||
+		    (e.mtime == s->tree.mtime &&
+		     e.mtime_nsec <= s->tree.mtime_nsec))
+			continue;
+		s->tree.mtime = e.mtime;
+		s->tree.mtime_nsec = e.mtime_nsec;
+	}
+}
+
+static int open_all(struct mount_server *s, const struct mount_options *o,
+		    struct hpdsl_error *err)
+{
+	const char *folder = o->folder ? o->folder : "";
+	int r = cmd_open(o->dataset, o->foreign_owner, &s->ds, err);
+
+	if (r < 0)
+		return r;
+	r = mount_choose(o, s->ds, &s->snap, err);
+	if (r < 0)
+		return r;
+	r = mount_tree_init(&s->tree, s->snap, folder, err);
+	if (r < 0) {
+		snprintf(err->msg, sizeof(err->msg), "%s: no folder '%s' in it",
+			 o->dataset, folder);
+		return err->code = -ENOENT;
+	}
+	newest(s);
+	/* what the tree was made of */
+	malloc_trim(0);
+	r = mount_bytes_init(&s->bytes, s->ds, o->verify == MOUNT_VERIFY_ALL);
+	if (r < 0)
+		cmd_no_memory();
+	return 0;
+}
+
+static void server_free(struct mount_server *s)
+{
+	mount_bytes_release(&s->bytes);
+	hpdsl_snapshot_close(s->snap);
+	hpdsl_close(s->ds);
+	free(s);
+}
+
+/* Is it what the worker before this one has served? */
+static bool is_the_same(struct mount_server *s)
+{
+	struct mount_slots *a = s->slots;
+	struct hpdsl_counts n;
+	uint8_t digest[16];
+
+	hpdsl_count(s->ds, &n);
+	hpdsl_index_digest(s->ds, digest);
+	if (atomic_load(&a->opened))
+		return memcmp(digest, a->digest, sizeof(digest)) == 0 &&
+		       n.members == a->members;
+	memcpy(a->digest, digest, sizeof(digest));
+	a->members = n.members;
+	atomic_store(&a->opened, true);
+	return true;
+}
+
+/* Of other errors the next worker may see nothing. */
+static bool is_for_good(int code)
+{
+	return code == -ENOENT || code == -ENOTDIR || code == -EACCES ||
+	       code == -ENODATA || code <= HPDSL_ECORRUPT;
+}
+
+/* There is a mount, and nothing to serve. */
+static int refuse_all(struct mount_server *s, struct mount_server **ret)
+{
+	cmd_message("%s: all that is asked from now on fails", s->o->place);
+	s->refuses = true;
+	s->fill = MOUNT_FILL_OFF;
+	*ret = s;
+	return CMD_DONE;
+}
+
+int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
+		      struct mount_server **ret)
+{
+	struct mount_server *s = cmd_alloc(1, sizeof(*s));
+	struct hpdsl_error err;
+	int status;
+
+	memset(s, 0, sizeof(*s));
+	s->o = o;
+	s->slots = slots;
+	s->tree.uid = geteuid();
+	s->tree.gid = getegid();
+	s->plus = true;
+	s->fill = o->fill;
+	s->bytes.wrong = &slots->counts.wrong;
+	s->store.stored = &slots->counts.stored;
+	if (open_all(s, o, &err) < 0) {
+		status = cmd_tell(&err);
+		if (atomic_load(&slots->opened) && is_for_good(err.code))
+			return refuse_all(s, ret);
+		server_free(s);
+		return err.code == -ENODATA ? CMD_NO : status;
+	}
+	if (is_the_same(s)) {
+		*ret = s;
+		return CMD_DONE;
+	}
+	cmd_message("%s: it is another dataset than it was when it was mounted",
+		    o->dataset);
+	return refuse_all(s, ret);
+}
+
+/* The rest of a worker's life, when the mount is at hand. */
+static int serve(struct mount_server *s, struct mount_session *session)
+{
+	struct mount_status status = { .o = s->o, .slots = s->slots };
+	int r;
+
+	if (!s->refuses) {
+		s->store.fd = session->fd;
+		s->store.bytes = &s->bytes;
+		s->store.snap = s->snap;
+		mount_store_begin(&s->store, s->fill);
+	}
+	mount_status_begin(&status);
+	mount_while(s->o);
+	r = mount_session_run(session);
+	atomic_store(&s->slots->ended, true);
+	mount_status_end(&status);
+	return r;
+}
+
+int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
+		     void *arg)
+{
+	/* one that hangs in a read has it still */
+	struct mount_session *session = cmd_alloc(1, sizeof(*session));
+	uint64_t wrong;
+	int r;
+
+	*session = (struct mount_session){
+		.fd = fd,
+		.tree = &s->tree,
+		.bytes = &s->bytes,
+		.store = s->refuses ? NULL : &s->store,
+		.slots = s->slots,
+		.attrs = s->o->attrs ? s->ds : NULL,
+		.plus = s->plus,
+		.refuses = s->refuses,
+		.ready = atomic_load(&s->slots->greeted) ? NULL : ready,
+		.arg = arg,
+	};
+	r = serve(s, session);
+	wrong = atomic_load(&s->slots->counts.wrong);
+	if (r < 0)
+		cmd_message("/dev/fuse: %s", strerror(-r));
+	if (wrong > MOUNT_TOLD)
+		cmd_message("%s reads failed", cmd_thousands(wrong).s);
+	if (!session->hangs) {
+		server_free(s);
+		free(session);
+	}
+	return r < 0 ? CMD_TROUBLE : wrong ? CMD_NO : CMD_DONE;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel has asked, and nobody has answered yet, in memory that
+ * outlives the worker: one that dies is followed by another, which answers that
+ * first.  So whoever waits for a file notices no more than that it takes
+ * longer.
+ *
+ * Each slot is written by one thread of the worker; what is in it is the next
+ * worker's when all of them are gone.  A request may be in two of them for a
+ * moment, and be answered twice: the kernel knows the second answer for what it
+ * is.
+ */
+#ifndef MOUNT_SLOTS_H
+#define MOUNT_SLOTS_H
+
+#include "wire.h"
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+/* What was asked, by kind; for --status and for tests, which count. */
+struct mount_counts {
+	_Atomic uint64_t all, lookups, lists, reads, bytes, interrupted;
+	_Atomic uint64_t now;	   /* reads that were answered in place */
+	_Atomic uint64_t answered; /* of all */
+	_Atomic uint64_t wrong;	   /* reads that were answered EIO */
+	_Atomic uint64_t stored;   /* files that the kernel got unasked */
+	_Atomic uint64_t replaced; /* workers that died */
+};
+
+enum {
+	MOUNT_FRONT = 2,   /* threads that read the queue */
+	MOUNT_KEPT = 4096, /* reads that wait for another thread, at most */
+	/* So often a request may be at hand when a worker fails, and when one
+	 * is killed: by somebody, or for the memory that it takes. */
+	MOUNT_FAULTS = 2,
+	MOUNT_KILLS = 16,
+};
+
+/* Workers that ended with it at hand. */
+struct mount_blame {
+	uint32_t faults, kills;
+};
+
+/* What a thread has read last.  The kernel writes its size first, so that what
+ * was read is there even if the thread is not any more. */
+struct mount_slot {
+	union {
+		_Atomic uint32_t size; /* 0: it is answered, or kept */
+		uint8_t bytes[MOUNT_REQUEST_MOST];
+	};
+	struct mount_blame blame;
+};
+
+/* A read that waits for a thread, or that one has begun. */
+struct mount_kept {
+	_Atomic uint32_t is; /* enum mount_kept_is */
+	uint32_t size;
+	struct mount_blame blame;
+	uint64_t unique, member, offset;
+};
+
+enum mount_kept_is { MOUNT_KEPT_FREE, MOUNT_KEPT_WAITS, MOUNT_KEPT_BEGUN };
+
+struct mount_slots {
+	pid_t keeper;	      /* who begins workers, */
+	int64_t since;	      /* and since when; as time() */
+	_Atomic bool opened;  /* by a worker: digest and members are those */
+	_Atomic bool serves;  /* the worker does: requests are at hand */
+	_Atomic bool ended;   /* it is mounted no more: no other worker */
+	_Atomic bool greeted; /* the kernel was: whoever mounts knows */
+	uint8_t digest[16];
+	uint64_t members;
+	char socket[64]; /* of the worker, for --status */
+	struct mount_counts counts;
+	struct mount_slot slot[MOUNT_FRONT];
+	struct mount_kept kept[MOUNT_KEPT];
+};
+
+/* Shared with children; NULL: no memory. */
+struct mount_slots *mount_slots_new(void);
+
+/* A worker has failed by itself, or was killed: what it was at may be why. */
+void mount_slots_failed(struct mount_slots *s, bool killed);
+
+/* May it be tried once more? */
+static inline bool mount_may_try(const struct mount_blame *b)
+{
+	return b->faults < MOUNT_FAULTS && b->kills < MOUNT_KILLS;
+}
+
+#endif

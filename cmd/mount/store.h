@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole chunks into the kernel's page cache, by a thread of its own: it may
+ * wait for pages that somebody reads, and so for those who serve; none of them
+ * waits for it.
+ */
+#ifndef MOUNT_STORE_H
+#define MOUNT_STORE_H
+
+#include "bytes.h"
+#include "fill.h"
+
+#include <pthread.h>
+
+struct mount_store {
+	int fd; /* of /dev/fuse */
+	struct mount_bytes *bytes;
+	const struct hpdsl_snapshot *snap;
+	_Atomic uint64_t *stored; /* files that the kernel has got */
+
+	/* Its own: */
+	uint64_t memory; /* that there was when it began */
+	struct mount_fill fill;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	bool part; /* there are members that are not seen */
+	bool on, ends;
+	bool runs; /* under the lock */
+};
+
+/*
+ * Begins if that is wanted, and with MOUNT_FILL_AUTO if there is memory for all
+ * that is seen; if it cannot, nothing is stored, and that is all.
+ */
+void mount_store_begin(struct mount_store *s, enum mount_fill_when when);
+/* A file of the chunk is read.  Waits for nothing; any number of threads. */
+void mount_store_want(struct mount_store *s, uint64_t member);
+/* false: it hangs in a read for longer than until, and goes on to use s. */
+bool mount_store_end(struct mount_store *s, const struct timespec *until);
+
+#endif
