@@ -12,16 +12,17 @@ enum {
 };
 
 /* Members of a chunk, one behind the other. */
-struct batch {
+struct mount_batch {
+	uint32_t chunk;
+	bool last; /* of the chunk */
 	uint32_t n;
 	size_t bytes;
-	uint8_t *buf; /* READ_MOST */
+	uint8_t buf[READ_MOST];
 	struct hpdsl_member member[AT_ONCE];
 	struct hpdsl_request read[AT_ONCE];
 	struct hpdsl_path path[AT_ONCE];
 	struct hpdsl_entry entry[AT_ONCE];
 	int code[AT_ONCE];
-	uint64_t tried, known; /* of the chunk, so far */
 };
 
 static bool ends(struct mount_store *s)
@@ -34,43 +35,9 @@ static bool ends(struct mount_store *s)
 	return r;
 }
 
-/* ---- A batch ---------------------------------------------------------- */
+/* ---- A batch is read -------------------------------------------------- */
 
-/* Is the kernel interested?  Pages of it are locked meanwhile. */
-static bool store(struct mount_store *s, uint64_t entry, const void *buf,
-		  size_t n)
-{
-	uint8_t head[MOUNT_STORE_HEAD];
-	struct iovec v[2] = { { head, sizeof(head) }, { (void *)buf, n } };
-
-	mount_notify_store(head, entry + 1, n);
-	if (writev(s->fd, v, 2) < 0)
-		return false;
-	atomic_fetch_add(s->stored, 1);
-	return true;
-}
-
-static void store_batch(struct mount_store *s, struct batch *b)
-{
-	struct hpdsl_error err;
-
-	if (hpdsl_read_many(s->bytes->ds, b->read, b->n, 1, &err) < 0 ||
-	    hpdsl_snapshot_lookup_many(s->snap, b->path, b->n, b->entry,
-				       b->code, &err) < 0)
-		return;
-	for (uint32_t i = 0; i < b->n && !ends(s); i++) {
-		/* Who reads it is told what is wrong. */
-		if (b->read[i].code < 0 || b->code[i] < 0 ||
-		    b->entry[i].member != b->member[i].number)
-			continue;
-		mount_bytes_verified(s->bytes, b->member[i].number);
-		b->tried++;
-		b->known += store(s, b->entry[i].number, b->read[i].buf,
-				  b->read[i].size);
-	}
-}
-
-static void add(struct batch *b, const struct hpdsl_member *m)
+static void add(struct mount_batch *b, const struct hpdsl_member *m)
 {
 	uint32_t i = b->n++;
 
@@ -93,7 +60,7 @@ static bool is_seen(const struct mount_store *s, const struct hpdsl_member *m)
 }
 
 /* From member *at on, as many as there is room for. */
-static void collect(struct mount_store *s, struct batch *b, uint64_t *at,
+static void collect(struct mount_store *s, struct mount_batch *b, uint64_t *at,
 		    uint64_t end)
 {
 	struct hpdsl_error err;
@@ -112,32 +79,25 @@ static void collect(struct mount_store *s, struct batch *b, uint64_t *at,
 	}
 }
 
-/* ---- The thread ------------------------------------------------------- */
-
-static void fill_chunk(struct mount_store *s, struct batch *b, uint32_t chunk)
+/* What has been collected, and which entries it is; if it fails, nothing. */
+static void read_batch(struct mount_store *s, struct mount_batch *b)
 {
-	struct mount_memory memory = { .all = s->memory };
 	struct hpdsl_error err;
-	struct hpdsl_chunk c;
-	uint64_t at, end;
 
-	b->tried = b->known = 0;
-	if (hpdsl_chunk_get(s->bytes->ds, chunk, &c, &err) < 0)
-		return;
-	at = c.first_member;
-	end = at + c.members;
-	while (at < end && !ends(s)) {
-		memory.available = hpdsl_memory_left();
-		if (!mount_fill_goes_on(&memory))
-			return;
-		collect(s, b, &at, end);
-		if (b->n)
-			store_batch(s, b);
-	}
+	if (hpdsl_read_many(s->bytes->ds, b->read, b->n, 1, &err) < 0 ||
+	    hpdsl_snapshot_lookup_many(s->snap, b->path, b->n, b->entry,
+				       b->code, &err) < 0)
+		b->n = 0;
+	for (uint32_t i = 0; i < b->n; i++)
+		/* Who reads it is told what is wrong. */
+		if (b->read[i].code == 0)
+			mount_bytes_verified(s->bytes, b->member[i].number);
 }
 
+/* ---- The thread that reads -------------------------------------------- */
+
 /* The next chunk; false: it is to end. */
-static bool await(struct mount_store *s, uint32_t *ret)
+static bool await_chunk(struct mount_store *s, uint32_t *ret)
 {
 	bool r = false;
 
@@ -148,28 +108,149 @@ static bool await(struct mount_store *s, uint32_t *ret)
 	return r;
 }
 
-static void *filler(void *arg)
+/* One that has been given, and may be read anew; NULL: it is to end. */
+static struct mount_batch *await_room(struct mount_store *s)
 {
-	struct mount_store *s = arg;
-	struct batch *b = malloc(sizeof(*b));
-	uint8_t *buf = malloc(READ_MOST);
-	uint32_t chunk;
+	struct mount_batch *r;
 
-	while (b && buf && await(s, &chunk)) {
-		b->buf = buf;
-		fill_chunk(s, b, chunk);
-		pthread_mutex_lock(&s->lock);
-		mount_fill_done(&s->fill, chunk, b->tried, b->known);
-		pthread_mutex_unlock(&s->lock);
-	}
-	free(buf);
-	free(b);
 	pthread_mutex_lock(&s->lock);
-	s->runs = false;
+	while (!s->ends && s->read - s->given == MOUNT_BATCHES)
+		pthread_cond_wait(&s->more, &s->lock);
+	r = s->ends ? NULL : s->batch[s->read % MOUNT_BATCHES];
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+static void put(struct mount_store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->read++;
 	pthread_cond_broadcast(&s->more);
 	pthread_mutex_unlock(&s->lock);
+}
+
+static bool goes_on(const struct mount_store *s)
+{
+	const struct mount_memory memory = { s->memory, hpdsl_memory_left() };
+
+	return mount_fill_goes_on(&memory);
+}
+
+/* The last batch of it may be empty, but there is one. */
+static void read_chunk(struct mount_store *s, uint32_t chunk)
+{
+	struct hpdsl_chunk c = { .members = 0 };
+	struct mount_batch *b;
+	struct hpdsl_error err;
+	uint64_t at, end;
+
+	if (hpdsl_chunk_get(s->bytes->ds, chunk, &c, &err) < 0)
+		c.members = 0;
+	at = c.first_member;
+	end = at + c.members;
+	do {
+		b = await_room(s);
+		if (!b)
+			return;
+		b->chunk = chunk;
+		if (at < end && !goes_on(s))
+			end = at;
+		collect(s, b, &at, end);
+		if (b->n)
+			read_batch(s, b);
+		b->last = at >= end;
+		put(s);
+	} while (at < end);
+}
+
+static void ended(struct mount_store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->runs--;
+	pthread_cond_broadcast(&s->more);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *read_thread(void *arg)
+{
+	struct mount_store *s = arg;
+	uint32_t chunk;
+
+	while (await_chunk(s, &chunk))
+		read_chunk(s, chunk);
+	ended(s);
 	return NULL;
 }
+
+/* ---- The thread that gives -------------------------------------------- */
+
+/* Is the kernel interested?  Pages of it are locked meanwhile. */
+static bool give(struct mount_store *s, uint64_t entry, const void *buf,
+		 size_t n)
+{
+	uint8_t head[MOUNT_STORE_HEAD];
+	struct iovec v[2] = { { head, sizeof(head) }, { (void *)buf, n } };
+
+	mount_notify_store(head, entry + 1, n);
+	if (writev(s->fd, v, 2) < 0)
+		return false;
+	atomic_fetch_add(s->stored, 1);
+	return true;
+}
+
+/* Files that were given, or would have been, so far. */
+struct given {
+	uint64_t tried, known;
+};
+
+static void give_batch(struct mount_store *s, const struct mount_batch *b,
+		       struct given *g)
+{
+	for (uint32_t i = 0; i < b->n && !ends(s); i++) {
+		if (b->read[i].code < 0 || b->code[i] < 0 ||
+		    b->entry[i].member != b->member[i].number)
+			continue;
+		g->tried++;
+		g->known += give(s, b->entry[i].number, b->read[i].buf,
+				 b->read[i].size);
+	}
+}
+
+/* The next that has been read; NULL: it is to end. */
+static const struct mount_batch *await_batch(struct mount_store *s)
+{
+	const struct mount_batch *r;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->ends && s->read == s->given)
+		pthread_cond_wait(&s->more, &s->lock);
+	r = s->ends ? NULL : s->batch[s->given % MOUNT_BATCHES];
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+static void *give_thread(void *arg)
+{
+	struct mount_store *s = arg;
+	struct given g = { 0, 0 };
+	const struct mount_batch *b;
+
+	while ((b = await_batch(s))) {
+		give_batch(s, b, &g);
+		pthread_mutex_lock(&s->lock);
+		if (b->last) {
+			mount_fill_done(&s->fill, b->chunk, g.tried, g.known);
+			g = (struct given){ 0, 0 };
+		}
+		s->given++;
+		pthread_cond_broadcast(&s->more);
+		pthread_mutex_unlock(&s->lock);
+	}
+	ended(s);
+	return NULL;
+}
+
+/* ---- Both ------------------------------------------------------------- */
 
 static bool has_room(const struct mount_store *s,
 		     const struct hpdsl_snapshot_info *seen)
@@ -179,11 +260,43 @@ static bool has_room(const struct mount_store *s,
 	return mount_fill_fits(&m, seen->bytes, seen->files);
 }
 
+static void release(struct mount_store *s)
+{
+	mount_fill_release(&s->fill);
+	for (int i = 0; i < MOUNT_BATCHES; i++)
+		free(s->batch[i]);
+}
+
+static bool prepare(struct mount_store *s, uint32_t chunks)
+{
+	bool r = mount_fill_init(&s->fill, chunks) == 0;
+
+	for (int i = 0; i < MOUNT_BATCHES; i++) {
+		s->batch[i] = malloc(sizeof(*s->batch[i]));
+		r = r && s->batch[i];
+	}
+	return r;
+}
+
+static bool begin(struct mount_store *s, void *(*what)(void *))
+{
+	pthread_t t;
+	bool r;
+
+	pthread_mutex_lock(&s->lock);
+	r = pthread_create(&t, NULL, what, s) == 0;
+	if (r) {
+		pthread_detach(t);
+		s->runs++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
 void mount_store_begin(struct mount_store *s, enum mount_fill_when when)
 {
 	struct hpdsl_snapshot_info seen;
 	struct hpdsl_counts n;
-	pthread_t t;
 
 	s->memory = hpdsl_memory_left();
 	hpdsl_count(s->bytes->ds, &n);
@@ -192,15 +305,11 @@ void mount_store_begin(struct mount_store *s, enum mount_fill_when when)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->more, NULL);
 	if (when == MOUNT_FILL_OFF ||
-	    (when == MOUNT_FILL_AUTO && !has_room(s, &seen)) ||
-	    mount_fill_init(&s->fill, (uint32_t)n.chunks) < 0)
+	    (when == MOUNT_FILL_AUTO && !has_room(s, &seen)))
 		return;
-	s->runs = true;
-	s->on = pthread_create(&t, NULL, filler, s) == 0;
-	if (s->on)
-		pthread_detach(t);
-	else
-		s->runs = false;
+	/* One of them alone waits until the end. */
+	s->on = prepare(s, (uint32_t)n.chunks) && begin(s, give_thread) &&
+		begin(s, read_thread);
 }
 
 void mount_store_want(struct mount_store *s, uint64_t member)
@@ -212,8 +321,9 @@ void mount_store_want(struct mount_store *s, uint64_t member)
 	    !mount_fill_is_new(&s->fill, m.chunk))
 		return;
 	pthread_mutex_lock(&s->lock);
+	/* Both threads may wait, and the one must not be woken for the other. */
 	if (mount_fill_want(&s->fill, m.chunk))
-		pthread_cond_signal(&s->more);
+		pthread_cond_broadcast(&s->more);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -230,6 +340,6 @@ bool mount_store_end(struct mount_store *s, const struct timespec *until)
 	gone = !s->runs;
 	pthread_mutex_unlock(&s->lock);
 	if (gone)
-		mount_fill_release(&s->fill);
+		release(s);
 	return gone;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole chunks into the kernel's page cache, by a thread of its own: it may
- * wait for pages that somebody reads, and so for those who serve; none of them
- * waits for it.
+ * Whole chunks into the kernel's page cache, by two threads of its own: one
+ * reads what the other one gives to the kernel next.  That one may wait for
+ * pages that somebody reads, and so for those who serve; none of them waits for
+ * it.
  */
 #ifndef MOUNT_STORE_H
 #define MOUNT_STORE_H
@@ -12,6 +13,10 @@
 
 #include <pthread.h>
 
+struct mount_batch;
+
+enum { MOUNT_BATCHES = 2 };
+
 struct mount_store {
 	int fd; /* of /dev/fuse */
 	struct mount_bytes *bytes;
@@ -20,12 +25,15 @@ struct mount_store {
 
 	/* Its own: */
 	uint64_t memory; /* that there was when it began */
-	struct mount_fill fill;
-	pthread_mutex_t lock;
+	bool part;	 /* there are members that are not seen */
+	bool on;
+	struct mount_batch *batch[MOUNT_BATCHES]; /* by turns */
+	pthread_mutex_t lock;			  /* for all below */
 	pthread_cond_t more;
-	bool part; /* there are members that are not seen */
-	bool on, ends;
-	bool runs; /* under the lock */
+	struct mount_fill fill;
+	uint64_t read, given; /* batches */
+	unsigned runs;	      /* threads */
+	bool ends;
 };
 
 /*
