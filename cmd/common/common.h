@@ -127,6 +127,9 @@ void cmd_advise(char *text, size_t cap);
 void cmd_message_of(const char *whom);
 __attribute__((format(printf, 1, 2))) void cmd_message(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void cmd_warning(const char *fmt, ...);
+/* The line that cmd_message() writes of a text, for a file; its bytes. */
+enum { CMD_LINE_MOST = 8192 };
+size_t cmd_message_line(const char *text, char ret[CMD_LINE_MOST]);
 /* The exit status that belongs to a code of the library. */
 int cmd_status_of(int code);
 /* Tells the error and gives that status. */

@@ -41,26 +41,42 @@ void cmd_message_of(const char *whom)
 	pthread_mutex_unlock(&lock);
 }
 
-static void say(const char *kind, const char *fmt, va_list ap)
+static size_t put_line(const char *kind, const char *said,
+		       char line[CMD_LINE_MOST])
 {
-	char text[6000], line[8192], whom[sizeof(of)];
-	ssize_t done;
+	const size_t cap = CMD_LINE_MOST;
+	char text[6000], whom[sizeof(of)];
 	int n;
 
 	pthread_mutex_lock(&lock);
 	memcpy(whom, of, sizeof(whom));
 	pthread_mutex_unlock(&lock);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	snprintf(text, sizeof(text), "%s", said);
 	cmd_advise(text, sizeof(text));
 	/* exec gives a program any name, of any length */
-	n = snprintf(line, sizeof(line),
-		     "%.100s: ", program_invocation_short_name);
+	n = snprintf(line, cap, "%.100s: ", program_invocation_short_name);
 	n += (int)put_clean(line + n, sizeof(whom) + 5, whom);
-	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", kind);
-	n += (int)put_clean(line + n, sizeof(line) - (size_t)n - 1, text);
+	n += snprintf(line + n, cap - (size_t)n, "%s", kind);
+	n += (int)put_clean(line + n, cap - (size_t)n - 1, text);
 	line[n++] = '\n';
+	return (size_t)n;
+}
+
+size_t cmd_message_line(const char *text, char ret[CMD_LINE_MOST])
+{
+	return put_line("", text, ret);
+}
+
+static void say(const char *kind, const char *fmt, va_list ap)
+{
+	char text[6000], line[CMD_LINE_MOST];
+	ssize_t done;
+	size_t n;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	n = put_line(kind, text, line);
 	cmd_progress_clear();
-	done = write(STDERR_FILENO, line, (size_t)n);
+	done = write(STDERR_FILENO, line, n);
 	(void)done; /* there is nobody left to tell */
 }
 

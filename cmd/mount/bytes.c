@@ -57,13 +57,11 @@ void mount_bytes_verified(struct mount_bytes *b, uint64_t member)
 static int64_t tell(struct mount_bytes *b, uint64_t member,
 		    const struct hpdsl_error *err)
 {
-	uint64_t n = atomic_fetch_add(b->wrong, 1);
 	bool again = atomic_exchange(&b->told, member + 1) == member + 1;
 
-	if (n < MOUNT_TOLD && !again)
-		cmd_message("%s", err->msg);
-	if (n + 1 == MOUNT_TOLD)
-		cmd_message("more of this is counted, but not told");
+	atomic_fetch_add(b->wrong, 1);
+	if (!again)
+		mount_errors_tell(b->errors, err->msg);
 	return err->code == -ENOMEM ? -ENOMEM : -EIO;
 }
 

@@ -7,6 +7,8 @@
 #ifndef MOUNT_BYTES_H
 #define MOUNT_BYTES_H
 
+#include "errors.h"
+
 #include <hpdsl.h>
 #include <stdatomic.h>
 
@@ -18,9 +20,8 @@ struct mount_bytes {
 		told; /* the last member of which a line said so, + 1 */
 	_Atomic uint8_t *good;	 /* a bit a member: it was verified */
 	_Atomic uint64_t *wrong; /* reads that were answered EIO */
+	struct mount_errors *errors;
 };
-
-enum { MOUNT_TOLD = 100 /* lines, then it is counted only */ };
 
 /* 0, or -ENOMEM. */
 int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,

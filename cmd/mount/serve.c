@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server's side: what it opens, and how it ends. */
 #include "mount.h"
+#include "own_text.h"
 #include "session.h"
 #include "status.h"
 
@@ -18,6 +19,8 @@ struct mount_server {
 	struct mount_tree tree;
 	struct mount_bytes bytes;
 	struct mount_store store;
+	struct mount_status status;
+	struct mount_own own;
 	enum mount_fill_when fill;
 	bool plus;
 	bool refuses;
@@ -126,7 +129,12 @@ int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 	s->plus = true;
 	s->fill = o->fill;
 	s->bytes.wrong = &slots->counts.wrong;
+	s->bytes.errors = &slots->errors;
 	s->store.stored = &slots->counts.stored;
+	s->status = (struct mount_status){ .o = o, .slots = slots };
+	s->own = (struct mount_own){ .tree = &s->tree,
+				     .make = mount_own_text,
+				     .arg = &s->status };
 	if (open_all(s, o, &err) < 0) {
 		status = cmd_tell(&err);
 		if (atomic_load(&slots->opened) && is_for_good(err.code))
@@ -146,7 +154,6 @@ int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 /* The rest of a worker's life, when the mount is at hand. */
 static int serve(struct mount_server *s, struct mount_session *session)
 {
-	struct mount_status status = { .o = s->o, .slots = s->slots };
 	int r;
 
 	if (!s->refuses) {
@@ -154,12 +161,13 @@ static int serve(struct mount_server *s, struct mount_session *session)
 		s->store.bytes = &s->bytes;
 		s->store.snap = s->snap;
 		mount_store_begin(&s->store, s->fill);
+		mount_own_init(&s->own);
 	}
-	mount_status_begin(&status);
+	mount_status_begin(&s->status);
 	mount_while(s->o);
 	r = mount_session_run(session);
 	atomic_store(&s->slots->ended, true);
-	mount_status_end(&status);
+	mount_status_end(&s->status);
 	return r;
 }
 
@@ -178,6 +186,7 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 		.store = s->refuses ? NULL : &s->store,
 		.slots = s->slots,
 		.attrs = s->o->attrs ? s->ds : NULL,
+		.own = &s->own,
 		.plus = s->plus,
 		.refuses = s->refuses,
 		.ready = atomic_load(&s->slots->greeted) ? NULL : ready,
@@ -187,7 +196,7 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 	wrong = atomic_load(&s->slots->counts.wrong);
 	if (r < 0)
 		cmd_message("/dev/fuse: %s", strerror(-r));
-	if (wrong > MOUNT_TOLD)
+	if (atomic_load(&s->slots->errors.lines) > MOUNT_TOLD)
 		cmd_message("%s reads failed", cmd_thousands(wrong).s);
 	if (!session->hangs) {
 		server_free(s);

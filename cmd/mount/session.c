@@ -58,8 +58,9 @@ static void give(struct mount_session *s, uint64_t unique, uint8_t *buf,
 static void give_up(struct mount_session *s, uint64_t unique)
 {
 	atomic_fetch_add(&counts(s)->wrong, 1);
-	cmd_message("servers failed with it at hand, one after the other: a "
-		    "request is answered with an error");
+	mount_errors_tell(&s->slots->errors,
+			  "servers failed with it at hand, one after the "
+			  "other: a request is answered with an error");
 	refuse(s, unique, -EIO);
 }
 
@@ -289,7 +290,7 @@ static void begin_read(struct mount_session *s, const struct mount_request *r,
 	k.size = r->size < MOUNT_READ_MOST ? r->size : MOUNT_READ_MOST;
 	k.member = e.member;
 	if (code == HPDSL_ECORRUPT)
-		cmd_message("%s", err.msg);
+		mount_errors_tell(&s->slots->errors, err.msg);
 	if (code == 0)
 		mount_store_want(s->store, k.member);
 	if (code == 0 && !read_now(s, &k, buf))
@@ -348,6 +349,9 @@ static void answer(struct mount_session *s, const void *p, size_t size,
 	} else if (s->refuses) {
 		if (!mount_is_silent(r.op) && r.op != MOUNT_INTERRUPT)
 			refuse(s, r.unique, -EIO);
+	} else if (s->own && mount_own_is_asked(s->own, &r)) {
+		n = mount_own_answer(s->own, &r, buf);
+		send(s, buf, n);
 	} else if (r.op == MOUNT_READ) {
 		begin_read(s, &r, buf);
 	} else if (r.op == MOUNT_INTERRUPT) {
@@ -358,7 +362,7 @@ static void answer(struct mount_session *s, const void *p, size_t size,
 					       &err) :
 			    mount_tree_answer(s->tree, &r, buf, &err);
 		if (err.code == HPDSL_ECORRUPT)
-			cmd_message("%s", err.msg);
+			mount_errors_tell(&s->slots->errors, err.msg);
 		if (n)
 			send(s, buf, n);
 	}

@@ -9,6 +9,7 @@
 #define MOUNT_SESSION_H
 
 #include "bytes.h"
+#include "own.h"
 #include "slots.h"
 #include "store.h"
 #include "tree.h"
@@ -25,7 +26,8 @@ struct mount_session {
 	struct mount_slots *slots;
 	/* Of which extended attributes are told; NULL: there are none. */
 	const struct hpdsl_dataset *attrs;
-	bool plus;    /* listings come with attributes */
+	const struct mount_own *own; /* NULL: it has none */
+	bool plus;		     /* listings come with attributes */
 	bool refuses; /* all of it: there is nothing to serve any more */
 	/* Called once, when the kernel and this one agreed; may be NULL. */
 	void (*ready)(void *arg);

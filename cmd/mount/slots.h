@@ -13,6 +13,7 @@
 #ifndef MOUNT_SLOTS_H
 #define MOUNT_SLOTS_H
 
+#include "errors.h"
 #include "wire.h"
 
 #include <stdatomic.h>
@@ -73,6 +74,7 @@ struct mount_slots {
 	uint64_t members;
 	char socket[64]; /* of the worker, for --status */
 	struct mount_counts counts;
+	struct mount_errors errors;
 	struct mount_slot slot[MOUNT_FRONT];
 	struct mount_kept kept[MOUNT_KEPT];
 };

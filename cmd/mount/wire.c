@@ -185,7 +185,7 @@ static void put_entry(uint8_t *p, const struct mount_attr *a)
 	memset(p, 0, ENTRY);
 	put64(p, a->ino);
 	put64(p + 16, for_ever);
-	put64(p + 24, for_ever);
+	put64(p + 24, a->changes ? 0 : for_ever);
 	put_attr(p + 40, a);
 }
 
@@ -210,7 +210,7 @@ size_t mount_answer_attr(void *p, uint64_t unique, const struct mount_attr *a)
 	uint8_t *b = (uint8_t *)p + MOUNT_HEAD;
 
 	memset(b, 0, 16);
-	put64(b, for_ever);
+	put64(b, a->changes ? 0 : for_ever);
 	put_attr(b + 16, a);
 	return head(p, unique, 0, 16 + ATTR);
 }
@@ -244,8 +244,8 @@ static uint32_t wanted(bool plus)
 {
 	return MOUNT_ASYNC_READ | MOUNT_ASYNC_DIO | MOUNT_NO_OPEN |
 	       MOUNT_NO_OPENDIR | MOUNT_PARALLEL_DIROPS | MOUNT_MAX_PAGES |
-	       MOUNT_CACHE_SYMLINKS | MOUNT_EXPLICIT_INVAL |
-	       MOUNT_READDIRPLUS_DO | (plus ? 0 : MOUNT_READDIRPLUS_AUTO);
+	       MOUNT_CACHE_SYMLINKS | MOUNT_AUTO_INVAL | MOUNT_READDIRPLUS_DO |
+	       (plus ? 0 : MOUNT_READDIRPLUS_AUTO);
 }
 
 int mount_answer_init(void *p, const struct mount_request *init, bool plus,

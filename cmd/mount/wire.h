@@ -36,6 +36,8 @@ enum mount_op {
 /* What both can do, as bits of INIT. */
 enum {
 	MOUNT_ASYNC_READ = 1 << 0,
+	/* A time or size that is another one is that of another content. */
+	MOUNT_AUTO_INVAL = 1 << 12,
 	MOUNT_READDIRPLUS_DO = 1 << 13,
 	MOUNT_READDIRPLUS_AUTO = 1 << 14,
 	MOUNT_ASYNC_DIO = 1 << 15,
@@ -44,7 +46,6 @@ enum {
 	MOUNT_MAX_PAGES = 1 << 22,
 	MOUNT_CACHE_SYMLINKS = 1 << 23,
 	MOUNT_NO_OPENDIR = 1 << 24,
-	MOUNT_EXPLICIT_INVAL = 1 << 25,
 };
 
 enum {
@@ -105,6 +106,7 @@ struct mount_attr {
 	uint64_t ino, size;
 	int64_t mtime; /* seconds since 1970 */
 	uint32_t mtime_nsec, mode, nlink, uid, gid;
+	bool changes; /* it may not be kept: a read asks for it first */
 };
 
 struct mount_statfs {
@@ -120,7 +122,7 @@ struct mount_statfs {
 size_t mount_answer(void *p, uint64_t unique, int code);
 /* The head of n bytes that are behind it.  MOUNT_HEAD. */
 size_t mount_answer_bytes(void *p, uint64_t unique, size_t n);
-/* 144 bytes; the kernel may keep it for ever. */
+/* 144 bytes; the kernel may keep it for ever, but for what changes. */
 size_t mount_answer_entry(void *p, uint64_t unique, const struct mount_attr *a);
 /* A name that is not there, for ever.  144. */
 size_t mount_answer_nothing(void *p, uint64_t unique);

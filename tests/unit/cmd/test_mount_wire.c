@@ -60,7 +60,7 @@ static void test_numbers(void **unused)
 	assert_int_equal(MOUNT_MAX_PAGES, FUSE_MAX_PAGES);
 	assert_int_equal(MOUNT_CACHE_SYMLINKS, FUSE_CACHE_SYMLINKS);
 	assert_int_equal(MOUNT_NO_OPENDIR, FUSE_NO_OPENDIR_SUPPORT);
-	assert_int_equal(MOUNT_EXPLICIT_INVAL, FUSE_EXPLICIT_INVAL_DATA);
+	assert_int_equal(MOUNT_AUTO_INVAL, FUSE_AUTO_INVAL_DATA);
 	assert_int_equal(MOUNT_TOP, FUSE_ROOT_ID);
 	assert_int_equal(MOUNT_HEAD, sizeof(struct fuse_out_header));
 	assert_true(MOUNT_REQUEST_MOST >= FUSE_MIN_READ_BUFFER);
