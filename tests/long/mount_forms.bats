@@ -12,7 +12,7 @@ load ../kit/serve
 load ../kit/forms
 
 # no path is too long for diff, which compares contents
-how=sizes
+export how=sizes
 
 setup_file()
 {
@@ -49,6 +49,71 @@ images()
 need_images()
 {
 	[ -d "$from/images" ] || skip "no package dataset-fashion-mnist"
+}
+
+# What a program finds in all files of a folder: a digest, and how many.
+by_r()
+{
+	(cd "$1" && Rscript --vanilla - <<- 'END'
+		all <- list.files(".", recursive = TRUE, all.files = TRUE)
+		out <- pipe("sha256sum", "wb")
+		for (f in all) {
+			size <- file.size(f)
+			writeBin(charToRaw(paste(f, size)), out)
+			writeBin(readBin(f, "raw", size + 1), out)
+		}
+		close(out)
+		cat(length(all), "files\n")
+	END
+	)
+}
+
+by_opencv()
+{
+	(cd "$1" && "$python" -c '
+import glob, hashlib, cv2
+all, digest = sorted(glob.glob("*/*.png")), hashlib.sha256()
+for name in all:
+    image = cv2.imread(name, cv2.IMREAD_UNCHANGED)
+    digest.update(repr((name, image.shape, image.dtype)).encode())
+    digest.update(image.tobytes())
+print(digest.hexdigest(), len(all), "files")')
+}
+export -f by_r by_opencv
+
+# alike HOW DIR NAMES: what a program finds in the tree and in the mount; and not
+# in a tree where one of the files with such names is another one.
+alike()
+{
+	local files
+	"$1" "$2/tree" > want
+	timeout 600 hpdsl-mount "$2/ds" "$PWD/mnt" -- "$BASH" -ec "$1 mnt" > got
+	cat got
+	cmp want got
+	cp -rpl "$2/tree" other
+	find other -type f -name "$3" -size +0 | sort > files
+	cp "$(head -n 1 files)" x
+	mv -f x "$(tail -n 1 files)"
+	"$1" other > another
+	run ! cmp -s another got
+	files=$(grep -o '[0-9]* files$' got)
+	[ "$files" = "$(grep -o '[0-9]* files$' another)" ]
+	[ "${files% files}" -gt 1000 ]
+}
+
+@test "R: list.files and readBin of the kernel" {
+	need Rscript
+	alike by_r "$from/kernel" "*.c"
+}
+
+@test "OpenCV: imread of Fashion-MNIST" {
+	local p
+	need_images
+	for p in python3 /usr/bin/python3; do
+		! "$p" -c 'import cv2' 2> /dev/null || export python=$p
+	done
+	[ -n "${python:-}" ] || skip "no Python with OpenCV (python3-opencv)"
+	alike by_opencv "$from/images" "*.png"
 }
 
 @test "the kernel: plain" {
@@ -109,68 +174,4 @@ need_images()
 	need_images
 	need_serve
 	peer_served_is_tree "$from/images"
-}
-
-# by PROGRAM DIR: what a program finds in all files of DIR: a digest.
-by_r()
-{
-	(cd "$1" && Rscript --vanilla -e '
-		all <- list.files(".", recursive = TRUE, all.files = TRUE)
-		out <- pipe("sha256sum", "wb")
-		for (f in all) {
-			size <- file.size(f)
-			writeBin(charToRaw(paste(f, size)), out)
-			writeBin(readBin(f, "raw", size + 1), out)
-		}
-		close(out)
-		cat(length(all), "files\n")')
-}
-
-by_opencv()
-{
-	(cd "$1" && "$python" -c '
-import glob, hashlib, cv2
-all, digest = sorted(glob.glob("*/*.png")), hashlib.sha256()
-for name in all:
-    image = cv2.imread(name, cv2.IMREAD_UNCHANGED)
-    digest.update(repr((name, image.shape, image.dtype)).encode())
-    digest.update(image.tobytes())
-print(digest.hexdigest(), len(all), "files")')
-}
-export -f by_r by_opencv
-
-# alike HOW DIR: what the program finds in the tree and in the mount; and not in
-# one with a file more like another.
-alike()
-{
-	local victim
-	"$1" "$2/tree" > want
-	timeout 600 hpdsl-mount "$2/ds" "$PWD/mnt" -- "$BASH" -ec "$1 mnt" > got
-	cat want
-	cmp want got
-	[[ $(sed -n 's/ files$//p' want | awk '{ print $NF }') -gt 1000 ]]
-	cp -rpl "$2/tree" other
-	victim=$(find other -type f -name "*.${3:-*}" -size +0 | sort | tail -n 1)
-	cp "$(find other -type f -name "*.${3:-*}" -size +0 | sort | head -n 1)" x
-	mv -f x "$victim"
-	hpdsl-pack -q other ods
-	timeout 600 hpdsl-mount ods "$PWD/mnt" -- "$BASH" -ec "$1 mnt" > got
-	run ! cmp want got
-	[ "$(tail -n 1 want | awk '{ print $NF }')" = \
-		"$(tail -n 1 got | awk '{ print $NF }')" ]
-}
-
-@test "R: list.files and readBin of the kernel" {
-	need Rscript
-	alike by_r "$from/kernel"
-}
-
-@test "OpenCV: imread of Fashion-MNIST" {
-	local p
-	need_images
-	for p in python3 /usr/bin/python3; do
-		! "$p" -c 'import cv2' 2> /dev/null || export python=$p
-	done
-	[ -n "${python:-}" ] || skip "no Python with OpenCV (python3-opencv)"
-	alike by_opencv "$from/images" png
 }
