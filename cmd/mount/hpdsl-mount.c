@@ -61,6 +61,8 @@ static int look(struct mount_options *o)
 			o->point);
 		return CMD_TROUBLE;
 	}
+	/* A link would lead into the mount. */
+	o->no_links = o->no_links || is_in(o->data, o->place);
 	if (!o->process)
 		return CMD_DONE;
 	o->process_start = cmd_process_start((pid_t)o->process);

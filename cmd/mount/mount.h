@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+enum mount_view { MOUNT_VIEW_FILES, MOUNT_VIEW_CHUNKS };
 enum mount_verify { MOUNT_VERIFY_AUTO, MOUNT_VERIFY_ALL };
 
 struct mount_options {
@@ -23,6 +24,8 @@ struct mount_options {
 	bool join, isatty, foreground, undo, check, status, json;
 	bool attrs; /* --xattr */
 	bool allow_other, foreign_owner, no_plus;
+	bool no_links;	 /* or there can be none */
+	unsigned view;	 /* enum mount_view */
 	unsigned verify; /* enum mount_verify */
 	unsigned fill;	 /* enum mount_fill_when */
 };

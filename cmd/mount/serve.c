@@ -16,6 +16,8 @@ struct mount_server {
 	struct hpdsl_dataset *ds;
 	struct hpdsl_snapshot *snap;
 	struct mount_tree tree;
+	struct mount_chunks chunks; /* or these, instead of snap and tree */
+	struct mount_stretches stretches;
 	struct mount_bytes bytes;
 	struct mount_store store;
 	enum mount_fill_when fill;
@@ -42,15 +44,12 @@ static void newest(struct mount_server *s)
 	}
 }
 
-static int open_all(struct mount_server *s, const struct mount_options *o,
-		    struct hpdsl_error *err)
+static int open_tree(struct mount_server *s, const struct mount_options *o,
+		     struct hpdsl_error *err)
 {
 	const char *folder = o->folder ? o->folder : "";
-	int r = cmd_open(o->dataset, o->foreign_owner, &s->ds, err);
+	int r = mount_choose(o, s->ds, &s->snap, err);
 
-	if (r < 0)
-		return r;
-	r = mount_choose(o, s->ds, &s->snap, err);
 	if (r < 0)
 		return r;
 	r = mount_tree_init(&s->tree, s->snap, folder, err);
@@ -60,6 +59,21 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 		return err->code = -ENOENT;
 	}
 	newest(s);
+	return 0;
+}
+
+static int open_all(struct mount_server *s, const struct mount_options *o,
+		    struct hpdsl_error *err)
+{
+	int r = cmd_open(o->dataset, o->foreign_owner, &s->ds, err);
+
+	if (r < 0)
+		return r;
+	r = o->view == MOUNT_VIEW_CHUNKS ?
+		    mount_chunks_find(o, s->ds, &s->chunks, err) :
+		    open_tree(s, o, err);
+	if (r < 0)
+		return r;
 	/* what the tree was made of */
 	malloc_trim(0);
 	r = mount_bytes_init(&s->bytes, s->ds, o->verify == MOUNT_VERIFY_ALL);
@@ -70,6 +84,8 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 
 static void server_free(struct mount_server *s)
 {
+	mount_stretches_release(&s->stretches);
+	mount_chunks_release(&s->chunks);
 	mount_bytes_release(&s->bytes);
 	hpdsl_snapshot_close(s->snap);
 	hpdsl_close(s->ds);
@@ -126,6 +142,7 @@ int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 	s->plus = true;
 	s->fill = o->fill;
 	s->bytes.wrong = &slots->counts.wrong;
+	mount_stretches_init(&s->stretches, &s->bytes);
 	s->store.stored = &slots->counts.stored;
 	if (open_all(s, o, &err) < 0) {
 		status = cmd_tell(&err);
@@ -149,7 +166,7 @@ static int serve(struct mount_server *s, struct mount_session *session)
 	struct mount_status status = { .o = s->o, .slots = s->slots };
 	int r;
 
-	if (!s->refuses) {
+	if (session->store) {
 		s->store.fd = session->fd;
 		s->store.bytes = &s->bytes;
 		s->store.snap = s->snap;
@@ -168,6 +185,7 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 {
 	/* one that hangs in a read has it still */
 	struct mount_session *session = cmd_alloc(1, sizeof(*session));
+	const bool of_chunks = s->o->view == MOUNT_VIEW_CHUNKS;
 	uint64_t wrong;
 	int r;
 
@@ -175,7 +193,9 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 		.fd = fd,
 		.tree = &s->tree,
 		.bytes = &s->bytes,
-		.store = s->refuses ? NULL : &s->store,
+		.chunks = of_chunks ? &s->chunks : NULL,
+		.stretches = &s->stretches,
+		.store = s->refuses || of_chunks ? NULL : &s->store,
 		.slots = s->slots,
 		.attrs = s->o->attrs ? s->ds : NULL,
 		.plus = s->plus,

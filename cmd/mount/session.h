@@ -9,8 +9,10 @@
 #define MOUNT_SESSION_H
 
 #include "bytes.h"
+#include "chunks.h"
 #include "slots.h"
 #include "store.h"
+#include "stretch.h"
 #include "tree.h"
 
 #include <pthread.h>
@@ -21,6 +23,9 @@ struct mount_session {
 	int fd; /* of /dev/fuse, mounted */
 	const struct mount_tree *tree;
 	struct mount_bytes *bytes;
+	/* Instead of the tree and its files; NULL: those. */
+	const struct mount_chunks *chunks;
+	struct mount_stretches *stretches;
 	struct mount_store *store;
 	struct mount_slots *slots;
 	/* Of which extended attributes are told; NULL: there are none. */
