@@ -137,6 +137,14 @@ static int read_part(struct part *p)
 
 /* ---- Windows ---------------------------------------------------------- */
 
+/* Bytes of a window of the chunk. */
+static size_t size_of(const struct hpdsl_chunk *c, uint64_t number)
+{
+	const uint64_t left = c->plain_bytes - number * MOUNT_WINDOW;
+
+	return left < MOUNT_WINDOW ? (size_t)left : MOUNT_WINDOW;
+}
+
 /* Under the lock, which others get meanwhile. */
 static void load(struct mount_stretches *s, const struct hpdsl_chunk *c, int i)
 {
@@ -147,9 +155,7 @@ static void load(struct mount_stretches *s, const struct hpdsl_chunk *c, int i)
 		.b = s->bytes,
 		.chunk = c,
 		.begin = begin,
-		.end = c->plain_bytes - begin < MOUNT_WINDOW ?
-			       c->plain_bytes :
-			       begin + MOUNT_WINDOW,
+		.end = begin + w->size,
 		.err = &err,
 	};
 	bool good;
@@ -179,7 +185,8 @@ static bool take(struct mount_stretches *s, const struct hpdsl_chunk *c,
 	bool here;
 
 	if (is_new)
-		i = mount_windows_take(&s->windows, c->number, number);
+		i = mount_windows_take(&s->windows, c->number, number,
+				       size_of(c, number));
 	if (i < 0)
 		return false;
 	w = &s->windows.v[i];
@@ -195,7 +202,7 @@ static bool take(struct mount_stretches *s, const struct hpdsl_chunk *c,
 		pthread_mutex_lock(&s->lock);
 	}
 	w->users--;
-	mount_windows_given(&s->windows, i, n);
+	mount_windows_given(&s->windows, i, (size_t)(offset % MOUNT_WINDOW), n);
 	return here;
 }
 
@@ -299,7 +306,8 @@ void mount_stretch_ahead(struct mount_stretches *s, uint32_t chunk,
 		return;
 	pthread_mutex_lock(&s->lock);
 	while (find_ahead(s, &c, offset, &number)) {
-		int i = mount_windows_take(&s->windows, chunk, number);
+		int i = mount_windows_take(&s->windows, chunk, number,
+					   size_of(&c, number));
 
 		if (i < 0)
 			break;

@@ -59,10 +59,11 @@ static bool is_done(const struct mount_windows *w, const struct mount_window *v)
 	if (v->is == MOUNT_WINDOW_FREE)
 		return true;
 	return !v->users && v->is != MOUNT_WINDOW_COMING &&
-	       (v->given >= MOUNT_WINDOW || w->count - v->used > LONG);
+	       (v->ended || v->given >= v->size || w->count - v->used > LONG);
 }
 
-int mount_windows_take(struct mount_windows *w, uint32_t chunk, uint64_t number)
+int mount_windows_take(struct mount_windows *w, uint32_t chunk, uint64_t number,
+		       size_t size)
 {
 	int best = MOUNT_WINDOW_NONE;
 
@@ -76,13 +77,16 @@ int mount_windows_take(struct mount_windows *w, uint32_t chunk, uint64_t number)
 		.is = MOUNT_WINDOW_COMING,
 		.chunk = chunk,
 		.number = number,
+		.size = size,
 		.used = w->count,
 	};
 	return best;
 }
 
-void mount_windows_given(struct mount_windows *w, int i, size_t n)
+void mount_windows_given(struct mount_windows *w, int i, size_t offset,
+			 size_t n)
 {
 	w->v[i].given += n;
+	w->v[i].ended = w->v[i].ended || offset + n >= w->v[i].size;
 	w->v[i].used = w->count;
 }

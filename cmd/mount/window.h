@@ -28,7 +28,9 @@ struct mount_window {
 	enum mount_window_is is;
 	uint32_t chunk, users; /* who copies from it, or waits for it */
 	uint64_t number;       /* in the chunk */
-	uint64_t given;	       /* bytes that were asked for, of it */
+	size_t size;	       /* bytes of it */
+	size_t given;	       /* of these, those that were asked for */
+	bool ended;	       /* the last ones were */
 	uint64_t used;	       /* when, by the count of requests */
 };
 
@@ -58,9 +60,10 @@ int mount_windows_find(const struct mount_windows *w, uint32_t chunk,
  * One for it, that is COMING from now on; MOUNT_WINDOW_NONE: all are needed, by
  * others, more than that.
  */
-int mount_windows_take(struct mount_windows *w, uint32_t chunk,
-		       uint64_t number);
-/* n bytes of it were asked for. */
-void mount_windows_given(struct mount_windows *w, int i, size_t n);
+int mount_windows_take(struct mount_windows *w, uint32_t chunk, uint64_t number,
+		       size_t size);
+/* n bytes of it, from offset on, were asked for. */
+void mount_windows_given(struct mount_windows *w, int i, size_t offset,
+			 size_t n);
 
 #endif

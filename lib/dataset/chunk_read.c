@@ -3,6 +3,7 @@
  * Stretches of chunks as plain tars: headers, contents and all, whatever form a
  * chunk has and wherever it is.
  */
+#include "dataset/fetch.h"
 #include "dataset/member_source.h"
 
 #include "base/error.h"
@@ -11,8 +12,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* Of frames that are elsewhere many are fetched at a time, for so many bytes or
+ * more. */
+enum { MANY = 256 << 10 };
 
 struct stretch {
 	const struct hpdsl_dataset *ds;
@@ -95,6 +101,46 @@ static int read_bytes(const struct stretch *s, struct hpdsl_error *err)
 	return e;
 }
 
+/* Does each read of it take a while, however little it is? */
+static bool is_far(const struct stretch *s)
+{
+	enum hp_chunk_at at;
+
+	return s->ds->stage && !hp_stage_is_here(s->ds->stage, s->chunk, &at);
+}
+
+/*
+ * Compressed, and more than a frame or two: as if it were a member, too, whose
+ * checksum nobody compares.  False: not so, and who reads less at a time knows
+ * why.
+ */
+static bool read_frames(const struct stretch *s)
+{
+	const struct hp_fetch_options opt = { .cache = HPDSL_CACHE_KEEP,
+					      .unchecked = true };
+	struct hp_block_member m = {
+		.number = s->chunk->first_member,
+		.chunk = s->chunk->number,
+		.offset = s->begin,
+		.size = s->end - s->begin,
+	};
+	struct hp_block b = { .member = &m, .n = 1 };
+	struct hp_fetch *f;
+	bool good;
+
+	if (!s->chunk->compressed || m.size < MANY || !is_far(s))
+		return false;
+	f = hp_fetch_new(s->ds, &opt);
+	b.room = hp_fetch_room(&m, 1);
+	b.buf = aligned_alloc(HP_FETCH_PAGE, b.room);
+	good = f && b.buf && hp_fetch(f, &b) == 0;
+	if (good)
+		memcpy(s->buf, m.data, (size_t)m.size);
+	free(b.buf);
+	hp_fetch_free(f);
+	return good;
+}
+
 int hpdsl_chunk_read(const struct hpdsl_dataset *ds, uint32_t number,
 		     uint64_t offset, void *buf, size_t size,
 		     struct hpdsl_error *err)
@@ -111,7 +157,7 @@ int hpdsl_chunk_read(const struct hpdsl_dataset *ds, uint32_t number,
 			       chunk.name, chunk.plain_bytes);
 	if (!size)
 		return 0;
-	r = read_bytes(&s, err);
+	r = read_frames(&s) ? 0 : read_bytes(&s, err);
 	if (r == 0)
 		r = check(&s, err);
 	return hp_dataset_blame(ds, r, err);

@@ -23,15 +23,15 @@ struct hpdsl_dataset;
  *  - Replaced or removed by name: nothing; this one stays what it was.
  *  - Written to in place: no call crashes.  What hands out contents
  *    (hpdsl_member_read, hpdsl_chunk_read, hpdsl_member_stream,
- * hpdsl_sample_read, hpdsl_read_many, loaders, hpdsl_unpack), and
- * hpdsl_.._rows, goes by the index that was opened: it reads rows anew and
- * holds them against checksums kept since then.  Loaders do so with every row;
- * the others if size, mtime or ctime of the open index are not what they were
- * when that was last done, and so do not notice what is written through a
- * mapping, or within one tick of the file system's clock.  All others look
- * things up in the mapping: they give what is there now, and strings (path,
- * key, name in a chunk) point there: they change with the file, and lose the
- * NUL behind them.  Names of chunks and classes do not.
+ *    hpdsl_sample_read, hpdsl_read_many, loaders, hpdsl_unpack), and
+ *    hpdsl_.._rows, goes by the index that was opened: it reads rows anew and
+ *    holds them against checksums kept since then.  Loaders do so with every
+ *    row; the others if size, mtime or ctime of the open index are not what
+ *    they were when that was last done, and so do not notice what is written
+ *    through a mapping, or within one tick of the file system's clock.  All
+ *    others look things up in the mapping: they give what is there now, and
+ *    strings (path, key, name in a chunk) point there: they change with the
+ *    file, and lose the NUL behind them.  Names of chunks and classes do not.
  *  - Cut short: contents are an error; whatever else looks behind the new end
  *    is SIGBUS.
  * HPDSL_ECHANGED: what is read does not fit the opened index, and index.hpdsl

@@ -7,6 +7,7 @@ bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/mpi
 load ../kit/mount
+load ../kit/serve
 
 setup_file()
 {
@@ -136,6 +137,24 @@ offset()
 	[ "$n" -gt 0 ]
 }
 
+@test "what other nodes of a job have is read from them, and the origin is gone" {
+	local n
+	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
+	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
+	cp -r "$from/zst" origin
+	stage 2 -q --pretend-nodes=2 --mode=partition origin "$PWD/node%n"
+	for n in 0 1; do
+		hpdsl-serve -q "$PWD/node$n" 3>&- &
+		until_true has_port node$n
+	done
+	mv origin gone
+	mounted node0 same
+	for n in 0 1; do
+		hpdsl-serve -q --stop "$PWD/node$n"
+	done
+	wait
+}
+
 @test "any stretch, by several readers at a time" {
 	local ds
 	for ds in ds zst; do
@@ -259,7 +278,7 @@ offset()
 	done
 	wait
 	grep -q chunk-000000.tar chunks
-	! grep -q chunk-000000.tar files
+	run ! grep -q chunk-000000.tar files
 }
 
 @test "what does not go with it" {

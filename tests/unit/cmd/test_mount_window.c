@@ -10,6 +10,11 @@
 
 enum { ASKED = 128 << 10 };
 
+static int take(struct mount_windows *w, uint32_t chunk, uint64_t number)
+{
+	return mount_windows_take(w, chunk, number, MOUNT_WINDOW);
+}
+
 /* Who reads on is known to, whoever else reads; who jumps is not. */
 static void test_goes_on(void **state)
 {
@@ -39,26 +44,31 @@ static void test_take(void **state)
 
 	(void)state;
 	for (int i = 0; i < MOUNT_WINDOWS; i++) {
-		int is = mount_windows_take(&w, 7, (uint64_t)i);
+		int is = take(&w, 7, (uint64_t)i);
 
 		assert_true(is >= 0);
 		assert_int_equal(mount_windows_find(&w, 7, (uint64_t)i), is);
 		assert_int_equal(w.v[is].is, MOUNT_WINDOW_COMING);
 	}
 	assert_int_equal(mount_windows_find(&w, 8, 0), MOUNT_WINDOW_NONE);
-	assert_int_equal(mount_windows_take(&w, 8, 0), MOUNT_WINDOW_NONE);
+	assert_int_equal(take(&w, 8, 0), MOUNT_WINDOW_NONE);
 	for (int i = 0; i < MOUNT_WINDOWS; i++)
 		w.v[i].is = MOUNT_WINDOW_HERE;
-	assert_int_equal(mount_windows_take(&w, 8, 0), MOUNT_WINDOW_NONE);
+	assert_int_equal(take(&w, 8, 0), MOUNT_WINDOW_NONE);
 	/* given, but somebody copies from it */
 	w.v[5].users = 1;
-	mount_windows_given(&w, 5, MOUNT_WINDOW);
-	mount_windows_given(&w, 6, MOUNT_WINDOW - 1);
-	assert_int_equal(mount_windows_take(&w, 8, 0), MOUNT_WINDOW_NONE);
+	mount_windows_given(&w, 5, 0, MOUNT_WINDOW);
+	mount_windows_given(&w, 6, 0, MOUNT_WINDOW - 1);
+	assert_int_equal(take(&w, 8, 0), MOUNT_WINDOW_NONE);
 	w.v[5].users = 0;
-	assert_int_equal(mount_windows_take(&w, 8, 0), 5);
+	assert_int_equal(take(&w, 8, 0), 5);
 	assert_int_equal(mount_windows_find(&w, 7, 5), MOUNT_WINDOW_NONE);
 	assert_int_equal(mount_windows_find(&w, 8, 0), 5);
+	/* who is at its end has been in it */
+	w.v[5].is = MOUNT_WINDOW_HERE;
+	mount_windows_given(&w, 7, MOUNT_WINDOW - 9, 9);
+	assert_int_equal(take(&w, 8, 1), 7);
+	assert_int_equal(take(&w, 8, 2), MOUNT_WINDOW_NONE);
 }
 
 /* What nobody comes for is given up, the oldest first. */
@@ -68,17 +78,17 @@ static void test_forgotten(void **state)
 
 	(void)state;
 	for (int i = 0; i < MOUNT_WINDOWS; i++)
-		w.v[mount_windows_take(&w, 7, (uint64_t)i)].is =
+		w.v[take(&w, 7, (uint64_t)i)].is =
 			i % 2 ? MOUNT_WINDOW_HERE : MOUNT_WINDOW_BAD;
 	for (int i = 0; i < MOUNT_WINDOWS; i++) {
 		mount_windows_goes_on(&w, 1, (uint64_t)i << 30, ASKED);
-		mount_windows_given(&w, (i + 9) % MOUNT_WINDOWS, 1);
+		mount_windows_given(&w, (i + 9) % MOUNT_WINDOWS, 0, 1);
 	}
-	assert_int_equal(mount_windows_take(&w, 8, 0), MOUNT_WINDOW_NONE);
+	assert_int_equal(take(&w, 8, 0), MOUNT_WINDOW_NONE);
 	for (uint64_t i = 0; i < 5000; i++)
 		mount_windows_goes_on(&w, 1, i << 30, ASKED);
-	assert_int_equal(mount_windows_take(&w, 8, 0), 9);
-	assert_int_equal(mount_windows_take(&w, 8, 1), 10);
+	assert_int_equal(take(&w, 8, 0), 9);
+	assert_int_equal(take(&w, 8, 1), 10);
 }
 
 int main(void)
