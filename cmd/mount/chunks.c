@@ -4,28 +4,21 @@
 #include "tree.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* ---- Names ------------------------------------------------------------ */
 
-char *mount_chunk_name(const struct hpdsl_chunk *c, bool flat)
+char *mount_chunk_name(const struct hpdsl_chunk *c)
 {
-	const char *suffix = ".zst";
-	size_t n = strlen(c->name), end = strlen(suffix);
-	char *ret;
+	const char *slash = strrchr(c->name, '/'), *suffix = ".zst";
+	const char *name = slash ? slash + 1 : c->name;
+	size_t n = strlen(name), end = strlen(suffix);
 
-	if (!flat)
-		return asprintf(&ret, "chunk-%06" PRIu32 ".tar", c->number) <
-				       0 ?
-			       NULL :
-			       ret;
-	if (c->compressed && n > end && strcmp(c->name + n - end, suffix) == 0)
+	if (c->compressed && n > end && strcmp(name + n - end, suffix) == 0)
 		n -= end;
-	return strndup(c->name, n);
+	return strndup(name, n);
 }
 
 /* Less, equal or more than zero, as v is before, at or behind that place. */

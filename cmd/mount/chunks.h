@@ -51,11 +51,10 @@ int mount_chunks_file(const struct mount_chunks *c, uint64_t node,
 		      uint64_t *ret);
 
 /*
- * The name of a chunk in there, from the one it has in the dataset, where it
- * may be compressed, or lie in a folder if flat says that none does: malloc'ed;
- * NULL: no memory.
+ * The name of a chunk in there: without folders, which tars of others may have,
+ * and .zst.  malloc'ed; NULL: no memory.
  */
-char *mount_chunk_name(const struct hpdsl_chunk *c, bool flat);
+char *mount_chunk_name(const struct hpdsl_chunk *c);
 
 /* ---- chunks_find.c: what there is of a dataset ------------------------ */
 

@@ -12,17 +12,9 @@
 #include <unistd.h>
 
 /* The next thing, all zeros. */
-static struct mount_thing *add(struct mount_chunks *c, uint32_t *room)
+static struct mount_thing *add(struct mount_chunks *c)
 {
-	if (c->n == *room) {
-		struct mount_thing *v;
-
-		*room = *room * 2 + 64;
-		v = realloc(c->v, *room * sizeof(*v));
-		if (!v)
-			cmd_no_memory();
-		c->v = v;
-	}
+	c->v = cmd_grow(c->v, c->n, sizeof(*c->v));
 	c->v[c->n] = (struct mount_thing){ 0 };
 	return &c->v[c->n++];
 }
@@ -42,6 +34,21 @@ static char *below(const char *folder, const char *name)
 								      ret);
 }
 
+/*
+ * Where a link to that is to lead, which is freed; NULL: none can, as it would
+ * lead into the mount.
+ */
+static char *target(const struct mount_options *o, char *path)
+{
+	char *ret = realpath(path, NULL);
+
+	free(path);
+	if (!mount_is_in(ret, o->place))
+		return ret;
+	free(ret);
+	return NULL;
+}
+
 static void take_stat(struct mount_thing *v, const struct stat *st)
 {
 	v->size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
@@ -52,45 +59,25 @@ static void take_stat(struct mount_thing *v, const struct stat *st)
 
 /* ---- Chunks ----------------------------------------------------------- */
 
-/* Does no tar of others lie in a folder? */
-static int is_flat(const struct hpdsl_dataset *ds, uint64_t n, bool *ret,
-		   struct hpdsl_error *err)
-{
-	struct hpdsl_chunk c;
-
-	*ret = true;
-	for (uint32_t i = 0; i < n; i++) {
-		int r = hpdsl_chunk_get(ds, i, &c, err);
-
-		if (r < 0)
-			return r;
-		if (strchr(c.name, '/'))
-			*ret = false;
-	}
-	return 0;
-}
-
 static int find_chunks(const struct mount_options *o,
 		       const struct hpdsl_dataset *ds, struct mount_chunks *ret,
-		       uint32_t *room, struct hpdsl_error *err)
+		       struct hpdsl_error *err)
 {
 	char file[HPDSL_PATH_MAX + 1];
 	struct hpdsl_counts n;
 	struct hpdsl_chunk c;
-	bool flat;
-	int r;
+	int r = 0;
 
 	hpdsl_count(ds, &n);
-	r = is_flat(ds, n.chunks, &flat, err);
 	for (uint32_t i = 0; r == 0 && i < n.chunks; i++) {
 		struct mount_thing *v;
 
 		r = hpdsl_chunk_get(ds, i, &c, err);
 		if (r < 0)
 			break;
-		v = add(ret, room);
+		v = add(ret);
 		v->is = MOUNT_CHUNK;
-		v->name = dup_or_end(mount_chunk_name(&c, flat));
+		v->name = dup_or_end(mount_chunk_name(&c));
 		v->size = c.plain_bytes;
 		v->mode = 0644;
 		v->mtime = ret->v[0].mtime;
@@ -98,9 +85,9 @@ static int find_chunks(const struct mount_options *o,
 		r = o->no_links ? 0 :
 				  hpdsl_chunk_plain_file(ds, i, file,
 							 sizeof(file), err);
-		v->link = r > 0;
-		if (v->link)
-			v->path = below(o->data, file);
+		if (r > 0)
+			v->path = target(o, below(o->data, file));
+		v->link = v->path;
 		r = r < 0 ? r : 0;
 	}
 	ret->chunks = (uint32_t)n.chunks;
@@ -121,7 +108,7 @@ static bool is_beside(const char *path)
 
 /* Files of a folder, and at the top also one folder: that of other readers. */
 static void find_beside(const struct mount_options *o, struct mount_chunks *ret,
-			uint32_t *room, const char *path, uint32_t parent)
+			const char *path, uint32_t parent)
 {
 	DIR *d = opendir(path);
 	struct dirent *e;
@@ -140,15 +127,18 @@ static void find_beside(const struct mount_options *o, struct mount_chunks *ret,
 		    !(S_ISDIR(st.st_mode) ? strcmp(e->d_name, ".nv-meta") == 0 :
 					    is_beside(file)))
 			continue;
-		v = add(ret, room);
+		v = add(ret);
 		take_stat(v, &st);
 		v->is = S_ISDIR(st.st_mode) ? MOUNT_FOLDER : MOUNT_SIDE;
 		v->parent = parent;
 		v->name = dup_or_end(strdup(e->d_name));
-		v->path = dup_or_end(strdup(file));
-		v->link = v->is == MOUNT_SIDE && !o->no_links;
+		if (v->is == MOUNT_SIDE && !o->no_links)
+			v->path = target(o, dup_or_end(strdup(file)));
+		v->link = v->path;
+		if (!v->path)
+			v->path = dup_or_end(strdup(file));
 		if (v->is == MOUNT_FOLDER)
-			find_beside(o, ret, room, file, ret->n - 1);
+			find_beside(o, ret, file, ret->n - 1);
 	}
 	if (d)
 		closedir(d);
@@ -160,21 +150,20 @@ int mount_chunks_find(const struct mount_options *o,
 {
 	cmd_auto_free char *index = below(o->data, "index.hpdsl");
 	struct mount_thing *top;
-	uint32_t room = 0;
 	struct stat st;
 	int r;
 
 	*ret = (struct mount_chunks){ .uid = geteuid(), .gid = getegid() };
-	top = add(ret, &room);
+	top = add(ret);
 	top->name = dup_or_end(strdup(""));
 	if (stat(index, &st) == 0)
 		take_stat(top, &st);
 	top->size = 0;
 	top->mode = 0755;
-	r = find_chunks(o, ds, ret, &room, err);
+	r = find_chunks(o, ds, ret, err);
 	if (r < 0)
 		return r;
-	find_beside(o, ret, &room, o->data, 0);
+	find_beside(o, ret, o->data, 0);
 	if (mount_chunks_sort(ret) < 0)
 		cmd_no_memory();
 	return 0;

@@ -35,7 +35,7 @@ static void make_way(const struct mount_options *o)
 			    o->point);
 }
 
-static bool is_in(const char *path, const char *folder)
+bool mount_is_in(const char *path, const char *folder)
 {
 	const size_t n = strlen(folder);
 
@@ -54,15 +54,13 @@ static int look(struct mount_options *o)
 			    strerror(errno));
 		return CMD_TROUBLE;
 	}
-	if (!o->command && is_in(o->data, o->place)) {
+	if (!o->command && mount_is_in(o->data, o->place)) {
 		cmd_message(
 			"%s: the dataset is there, and would be hidden from "
 			"those who serve it",
 			o->point);
 		return CMD_TROUBLE;
 	}
-	/* A link would lead into the mount. */
-	o->no_links = o->no_links || is_in(o->data, o->place);
 	if (!o->process)
 		return CMD_DONE;
 	o->process_start = cmd_process_start((pid_t)o->process);

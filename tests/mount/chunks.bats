@@ -124,6 +124,25 @@ offset()
 		[ -z "$(find over -type l)" ]'
 }
 
+@test "tars of others have their names" {
+	mkdir -p tars/a tars/b
+	cp "$from/ds/chunk-000000.tar" tars/a/one.tar
+	cp "$from/ds/chunk-000001.tar" tars/b/two.tar
+	mkdir first
+	hpdsl-index -q -o first tars/a/one.tar tars/b/two.tar
+	mounted first '
+		[ "$(readlink mnt/one.tar)" = "$PWD/tars/a/one.tar" ]
+		cmp mnt/two.tar tars/b/two.tar'
+	# the dataset is not in the mount, and its tars are
+	mv tars/a mnt
+	mkdir index
+	hpdsl-index -q -o index mnt/a/one.tar tars/b/two.tar
+	mounted index '
+		[ ! -L mnt/one.tar ]
+		cmp mnt/one.tar "$from/ds/chunk-000000.tar"
+		[ -L mnt/two.tar ]'
+}
+
 @test "a stage directory: links to what is here, files of the rest" {
 	[ -x "$BUILD/hpdsl-stage" ] || skip "hpdsl-stage was not built"
 	local n ds
