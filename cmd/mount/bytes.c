@@ -54,8 +54,8 @@ void mount_bytes_verified(struct mount_bytes *b, uint64_t member)
 /* ---- What is wrong ---------------------------------------------------- */
 
 /* Whoever reads asks again for a part of what failed whole: told once. */
-static int64_t tell(struct mount_bytes *b, uint64_t member,
-		    const struct hpdsl_error *err)
+int64_t mount_bytes_tell(struct mount_bytes *b, uint64_t member,
+			 const struct hpdsl_error *err)
 {
 	bool again = atomic_exchange(&b->told, member + 1) == member + 1;
 
@@ -130,22 +130,36 @@ static int find(const struct mount_bytes *b, uint64_t member, uint64_t offset,
 	return 1;
 }
 
+int64_t mount_bytes_try(struct mount_bytes *b, uint64_t member, uint64_t offset,
+			void *buf, size_t n, struct hpdsl_error *err)
+{
+	struct hpdsl_member m;
+	int r = find(b, member, offset, &n, &m, err);
+
+	if (r <= 0)
+		return r;
+	r = is_good(b, member) ?
+		    hpdsl_member_read(b->ds, &m, offset, buf, n, err) :
+		    read_first(b, &m, offset, buf, n, err);
+	return r < 0 ? r : (int64_t)n;
+}
+
 int64_t mount_bytes_read(struct mount_bytes *b, uint64_t member,
 			 uint64_t offset, void *buf, size_t n)
 {
 	struct hpdsl_error err;
-	struct hpdsl_member m;
-	int r;
+	int64_t r;
 
 	if (member >= b->members)
 		return -EIO;
-	r = find(b, member, offset, &n, &m, &err);
-	if (r <= 0)
-		return r < 0 ? tell(b, member, &err) : 0;
-	r = is_good(b, member) ?
-		    hpdsl_member_read(b->ds, &m, offset, buf, n, &err) :
-		    read_first(b, &m, offset, buf, n, &err);
-	return r < 0 ? tell(b, member, &err) : (int64_t)n;
+	r = mount_bytes_try(b, member, offset, buf, n, &err);
+	return r < 0 ? mount_bytes_tell(b, member, &err) : r;
+}
+
+bool mount_bytes_is_unproven(const struct mount_bytes *b,
+			     const struct hpdsl_member *m)
+{
+	return !is_good(b, m->number) && (m->size <= WHOLE || b->all);
 }
 
 /* Of one that nobody has verified so far all is needed. */

@@ -39,6 +39,19 @@ void mount_bytes_verified(struct mount_bytes *b, uint64_t member);
 int64_t mount_bytes_read(struct mount_bytes *b, uint64_t member,
 			 uint64_t offset, void *buf, size_t n);
 
+/* For who reads chunks: the same, and what is wrong is in *err. */
+int64_t mount_bytes_try(struct mount_bytes *b, uint64_t member, uint64_t offset,
+			void *buf, size_t n, struct hpdsl_error *err);
+/* Is a part of it not to be given before all of it was looked at? */
+bool mount_bytes_is_unproven(const struct mount_bytes *b,
+			     const struct hpdsl_member *m);
+/*
+ * Tells, unless that was said last of that member, and counts: what the reader
+ * is to get.
+ */
+int64_t mount_bytes_tell(struct mount_bytes *b, uint64_t member,
+			 const struct hpdsl_error *err);
+
 /* The same if nothing has to be waited for, else -EAGAIN. */
 int64_t mount_bytes_now(struct mount_bytes *b, uint64_t member, uint64_t offset,
 			void *buf, size_t n);

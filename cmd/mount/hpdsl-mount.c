@@ -35,7 +35,7 @@ static void make_way(const struct mount_options *o)
 			    o->point);
 }
 
-static bool is_in(const char *path, const char *folder)
+bool mount_is_in(const char *path, const char *folder)
 {
 	const size_t n = strlen(folder);
 
@@ -54,7 +54,7 @@ static int look(struct mount_options *o)
 			    strerror(errno));
 		return CMD_TROUBLE;
 	}
-	if (!o->command && is_in(o->data, o->place)) {
+	if (!o->command && mount_is_in(o->data, o->place)) {
 		cmd_message(
 			"%s: the dataset is there, and would be hidden from "
 			"those who serve it",

@@ -56,6 +56,8 @@ static int name_of(const struct mount_options *o, char *ret, size_t cap,
 	struct stat data, point;
 
 	h = sum(h, &o->verify, sizeof(o->verify));
+	h = sum(h, &o->view, sizeof(o->view));
+	h = sum(h, &o->no_links, sizeof(o->no_links));
 	h = sum(h, &o->attrs, sizeof(o->attrs));
 	h = sum_strings(h, &o->include);
 	h = sum_strings(h, &o->exclude);

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+enum mount_view { MOUNT_VIEW_FILES, MOUNT_VIEW_CHUNKS };
 enum mount_verify { MOUNT_VERIFY_AUTO, MOUNT_VERIFY_ALL };
 
 struct mount_options {
@@ -23,11 +24,17 @@ struct mount_options {
 	bool join, isatty, foreground, undo, check, status, json;
 	bool attrs; /* --xattr */
 	bool allow_other, foreign_owner, no_plus;
+	bool no_links;
+	unsigned view;	 /* enum mount_view */
 	unsigned verify; /* enum mount_verify */
 	unsigned fill;	 /* enum mount_fill_when */
 };
 
 void mount_parse(int argc, char **argv, struct mount_options *ret);
+
+/* Is the one path, which may be NULL, the other one or below it?  Both are
+ * absolute.  hpdsl-mount.c */
+bool mount_is_in(const char *path, const char *folder);
 
 /* All give an exit status. */
 int mount_run(const struct mount_options *o);	     /* life.c */

@@ -9,6 +9,14 @@
 #define STRINGS(member) CMD_STRINGS(struct mount_options, member)
 
 static const struct cmd_option options[] = {
+	{ "view", "VIEW",
+	  "files: the tree that it was packed from; chunks: its chunks as "
+	  "plain tar files, and what lies beside them",
+	  CMD_WORD(struct mount_options, view, "files chunks",
+		   "neither files nor chunks") },
+	{ "no-links", NULL,
+	  "With --view=chunks: no symbolic links to plain chunks that are here",
+	  FLAG(no_links) },
 	{ "folder", "DIR", "Mount this folder of the dataset alone",
 	  CMD_STRING(struct mount_options, folder) },
 	{ "include", "GLOB", "Only files that match; may be repeated",
@@ -72,6 +80,20 @@ static error_t take(struct mount_options *o, char *arg,
 	return 0;
 }
 
+/* What is of files alone, or of chunks alone. */
+static void check_view(const struct mount_options *o, struct argp_state *state)
+{
+	if (o->view == MOUNT_VIEW_FILES) {
+		if (o->no_links)
+			argp_error(state, "--no-links goes with --view=chunks");
+		return;
+	}
+	if (o->folder || o->attrs || o->fill || mount_chooses(o))
+		argp_error(state,
+			   "--view=chunks goes with neither --folder, "
+			   "--include, --exclude, --label, --fill nor --xattr");
+}
+
 static void complete(const struct mount_options *o, struct argp_state *state)
 {
 	if (o->json && !o->status)
@@ -90,6 +112,7 @@ static void complete(const struct mount_options *o, struct argp_state *state)
 		cmd_missing(state, "DATASET");
 	if (!o->point)
 		cmd_missing(state, "MNT");
+	check_view(o, state);
 	if (o->join && !o->command)
 		argp_error(state, "--join goes with COMMAND");
 	if (o->isatty && !o->command)

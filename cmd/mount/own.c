@@ -25,8 +25,10 @@ void mount_own_init(struct mount_own *o)
 	const struct mount_tree *t = o->tree;
 	struct hpdsl_entry e;
 
-	/* one that is damaged is not to be hidden, either */
+	/* one that is damaged is not to be hidden, either; beside chunks there
+	 * is none */
 	o->hidden =
+		t->snap &&
 		hpdsl_snapshot_child(t->snap, t->top, folder_name,
 				     strlen(folder_name), &e, NULL) != -ENOENT;
 }

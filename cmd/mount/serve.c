@@ -17,6 +17,8 @@ struct mount_server {
 	struct hpdsl_dataset *ds;
 	struct hpdsl_snapshot *snap;
 	struct mount_tree tree;
+	struct mount_chunks chunks; /* or these, instead of snap and tree */
+	struct mount_stretches stretches;
 	struct mount_bytes bytes;
 	struct mount_store store;
 	struct mount_status status;
@@ -45,15 +47,12 @@ static void newest(struct mount_server *s)
 	}
 }
 
-static int open_all(struct mount_server *s, const struct mount_options *o,
-		    struct hpdsl_error *err)
+static int open_tree(struct mount_server *s, const struct mount_options *o,
+		     struct hpdsl_error *err)
 {
 	const char *folder = o->folder ? o->folder : "";
-	int r = cmd_open(o->dataset, o->foreign_owner, &s->ds, err);
+	int r = mount_choose(o, s->ds, &s->snap, err);
 
-	if (r < 0)
-		return r;
-	r = mount_choose(o, s->ds, &s->snap, err);
 	if (r < 0)
 		return r;
 	r = mount_tree_init(&s->tree, s->snap, folder, err);
@@ -63,6 +62,25 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 		return err->code = -ENOENT;
 	}
 	newest(s);
+	return 0;
+}
+
+static int open_all(struct mount_server *s, const struct mount_options *o,
+		    struct hpdsl_error *err)
+{
+	int r = cmd_open(o->dataset, o->foreign_owner, &s->ds, err);
+
+	if (r < 0)
+		return r;
+	r = o->view == MOUNT_VIEW_CHUNKS ?
+		    mount_chunks_find(o, s->ds, &s->chunks, err) :
+		    open_tree(s, o, err);
+	if (r < 0)
+		return r;
+	if (s->chunks.n) {
+		s->tree.mtime = s->chunks.v[0].mtime;
+		s->tree.mtime_nsec = s->chunks.v[0].mtime_nsec;
+	}
 	/* what the tree was made of */
 	malloc_trim(0);
 	r = mount_bytes_init(&s->bytes, s->ds, o->verify == MOUNT_VERIFY_ALL);
@@ -73,6 +91,8 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 
 static void server_free(struct mount_server *s)
 {
+	mount_stretches_release(&s->stretches);
+	mount_chunks_release(&s->chunks);
 	mount_bytes_release(&s->bytes);
 	hpdsl_snapshot_close(s->snap);
 	hpdsl_close(s->ds);
@@ -130,6 +150,7 @@ int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 	s->fill = o->fill;
 	s->bytes.wrong = &slots->counts.wrong;
 	s->bytes.errors = &slots->errors;
+	mount_stretches_init(&s->stretches, &s->bytes);
 	s->store.stored = &slots->counts.stored;
 	s->status = (struct mount_status){ .o = o, .slots = slots };
 	s->own = (struct mount_own){ .tree = &s->tree,
@@ -156,7 +177,7 @@ static int serve(struct mount_server *s, struct mount_session *session)
 {
 	int r;
 
-	if (!s->refuses) {
+	if (session->store) {
 		s->store.fd = session->fd;
 		s->store.bytes = &s->bytes;
 		s->store.snap = s->snap;
@@ -176,6 +197,7 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 {
 	/* one that hangs in a read has it still */
 	struct mount_session *session = cmd_alloc(1, sizeof(*session));
+	const bool of_chunks = s->o->view == MOUNT_VIEW_CHUNKS;
 	uint64_t wrong;
 	int r;
 
@@ -183,7 +205,9 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 		.fd = fd,
 		.tree = &s->tree,
 		.bytes = &s->bytes,
-		.store = s->refuses ? NULL : &s->store,
+		.chunks = of_chunks ? &s->chunks : NULL,
+		.stretches = &s->stretches,
+		.store = s->refuses || of_chunks ? NULL : &s->store,
 		.slots = s->slots,
 		.attrs = s->o->attrs ? s->ds : NULL,
 		.own = &s->own,

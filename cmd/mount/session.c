@@ -72,16 +72,40 @@ static void release(struct mount_kept *k)
 	atomic_store(&k->is, MOUNT_KEPT_FREE);
 }
 
+/* Of the other view a number is a thing's. */
+static int64_t read_thing(struct mount_session *s, const struct mount_kept *k,
+			  uint8_t *buf)
+{
+	const struct mount_thing *v = &s->chunks->v[k->member];
+
+	return v->is == MOUNT_CHUNK ?
+		       mount_stretch_read(s->stretches,
+					  mount_chunk_of(k->member), k->offset,
+					  buf, k->size) :
+		       mount_beside_read(s->bytes, v->path, k->offset, buf,
+					 k->size);
+}
+
+static int64_t read_any(struct mount_session *s, const struct mount_kept *k,
+			uint8_t *buf)
+{
+	if (s->chunks)
+		return k->member < s->chunks->n ? read_thing(s, k, buf) : -EIO;
+	return mount_bytes_read(s->bytes, k->member, k->offset, buf, k->size);
+}
+
 static void read_kept(struct mount_session *s, struct mount_kept *k,
 		      uint8_t *buf)
 {
-	int64_t n = mount_bytes_read(s->bytes, k->member, k->offset,
-				     buf + MOUNT_HEAD, k->size);
+	int64_t n = read_any(s, k, buf + MOUNT_HEAD);
 
 	if (n < 0)
 		refuse(s, k->unique, (int)n);
 	else
 		give(s, k->unique, buf, (size_t)n);
+	if (n > 0 && s->chunks && s->chunks->v[k->member].is == MOUNT_CHUNK)
+		mount_stretch_ahead(s->stretches, mount_chunk_of(k->member),
+				    k->offset, (size_t)n);
 }
 
 /* Under the lock: the first one that waits, or MOUNT_KEPT. */
@@ -269,9 +293,16 @@ static void begin_kept(struct mount_session *s)
 static bool read_now(struct mount_session *s, const struct mount_kept *k,
 		     uint8_t *buf)
 {
-	int64_t n = mount_bytes_now(s->bytes, k->member, k->offset,
-				    buf + MOUNT_HEAD, k->size);
+	int64_t n;
 
+	if (!s->chunks)
+		n = mount_bytes_now(s->bytes, k->member, k->offset,
+				    buf + MOUNT_HEAD, k->size);
+	else if (s->chunks->v[k->member].is == MOUNT_CHUNK)
+		n = mount_stretch_now(s->stretches, mount_chunk_of(k->member),
+				      k->offset, buf + MOUNT_HEAD, k->size);
+	else
+		n = -EAGAIN;
 	if (n < 0)
 		return false;
 	atomic_fetch_add(&counts(s)->now, 1);
@@ -279,20 +310,30 @@ static bool read_now(struct mount_session *s, const struct mount_kept *k,
 	return true;
 }
 
+/* The member, or the thing, of a node that is read. */
+static int find_read(struct mount_session *s, uint64_t node, uint64_t *ret)
+{
+	struct hpdsl_error err;
+	struct hpdsl_entry e;
+	int code;
+
+	if (s->chunks)
+		return mount_chunks_file(s->chunks, node, ret);
+	code = mount_tree_file(s->tree, node, &e, &err);
+	if (code == HPDSL_ECORRUPT)
+		mount_errors_tell(&s->slots->errors, err.msg);
+	if (code == 0)
+		mount_store_want(s->store, *ret = e.member);
+	return code;
+}
+
 static void begin_read(struct mount_session *s, const struct mount_request *r,
 		       uint8_t *buf)
 {
 	struct mount_kept k = { .unique = r->unique, .offset = r->offset };
-	struct hpdsl_error err;
-	struct hpdsl_entry e;
-	int code = mount_tree_file(s->tree, r->node, &e, &err);
+	int code = find_read(s, r->node, &k.member);
 
 	k.size = r->size < MOUNT_READ_MOST ? r->size : MOUNT_READ_MOST;
-	k.member = e.member;
-	if (code == HPDSL_ECORRUPT)
-		mount_errors_tell(&s->slots->errors, err.msg);
-	if (code == 0)
-		mount_store_want(s->store, k.member);
 	if (code == 0 && !read_now(s, &k, buf))
 		code = keep(s, &k);
 	if (code < 0)
@@ -357,10 +398,11 @@ static void answer(struct mount_session *s, const void *p, size_t size,
 	} else if (r.op == MOUNT_INTERRUPT) {
 		interrupt(s, r.interrupted);
 	} else {
-		n = s->attrs && is_attr(r.op) ?
-			    mount_attrs_answer(s->tree, s->attrs, &r, buf,
-					       &err) :
-			    mount_tree_answer(s->tree, &r, buf, &err);
+		n = s->chunks ? mount_chunks_answer(s->chunks, &r, buf) :
+		    s->attrs && is_attr(r.op) ?
+				mount_attrs_answer(s->tree, s->attrs, &r, buf,
+						   &err) :
+				mount_tree_answer(s->tree, &r, buf, &err);
 		if (err.code == HPDSL_ECORRUPT)
 			mount_errors_tell(&s->slots->errors, err.msg);
 		if (n)

@@ -9,9 +9,11 @@
 #define MOUNT_SESSION_H
 
 #include "bytes.h"
+#include "chunks.h"
 #include "own.h"
 #include "slots.h"
 #include "store.h"
+#include "stretch.h"
 #include "tree.h"
 
 #include <pthread.h>
@@ -22,6 +24,9 @@ struct mount_session {
 	int fd; /* of /dev/fuse, mounted */
 	const struct mount_tree *tree;
 	struct mount_bytes *bytes;
+	/* Instead of the tree and its files; NULL: those. */
+	const struct mount_chunks *chunks;
+	struct mount_stretches *stretches;
 	struct mount_store *store;
 	struct mount_slots *slots;
 	/* Of which extended attributes are told; NULL: there are none. */

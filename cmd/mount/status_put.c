@@ -49,6 +49,8 @@ static void put_words(const struct mount_status *s, const struct figures *f,
 
 		fprintf(out, ", folder %s", folder);
 	}
+	if (o->view == MOUNT_VIEW_CHUNKS)
+		fprintf(out, ", its chunks");
 	if (mount_chooses(o))
 		fprintf(out, ", some of its files");
 	fprintf(out, "\n  server %ld, for %s%s", (long)s->slots->keeper,
@@ -83,6 +85,8 @@ static void put_object(const struct mount_status *s, const struct figures *f,
 	put_name(&j, "mount", s->o->place);
 	put_name(&j, "dataset", dataset(s->o));
 	put_name(&j, "folder", s->o->folder);
+	cmd_json_string(&j, "view",
+			s->o->view == MOUNT_VIEW_CHUNKS ? "chunks" : "files");
 	cmd_json_bool(&j, "chosen", mount_chooses(s->o));
 	cmd_json_string(&j, "way", way(s->o));
 	cmd_json_u64(&j, "pid", (uint64_t)s->slots->keeper);

@@ -2,6 +2,8 @@
 # fish completion for hpdsl-mount
 
 complete -c hpdsl-mount -f -a '(__fish_complete_directories)'
+complete -c hpdsl-mount -l view -x -a 'files chunks' -d 'what is seen'
+complete -c hpdsl-mount -l no-links -d 'no symbolic links to plain chunks'
 complete -c hpdsl-mount -l folder -x -d 'this folder of the dataset alone'
 complete -c hpdsl-mount -l include -x -d 'only files that match'
 complete -c hpdsl-mount -l exclude -x -d 'no files or folders that match'

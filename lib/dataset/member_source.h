@@ -48,6 +48,13 @@ void hp_member_source_end(struct hp_member_source *r);
 int hp_member_source_go_on(struct hp_member_source *r,
 			   const struct hpdsl_error *why);
 
+/*
+ * Size bytes from offset of what it was begun with, from the file or, where
+ * that is of no use, from the next one; of no checksum.  It is in read.c.
+ */
+int hp_member_source_read(struct hp_member_source *r, uint64_t offset,
+			  void *buf, size_t size);
+
 /* All of such a member, into buf of its size; it is in read.c. */
 int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,
 		   void *buf, struct hpdsl_error *err);

@@ -60,8 +60,8 @@ static int read_file_at(struct hp_member_source *r, uint64_t offset, void *buf,
 	return 0;
 }
 
-static int read_at(struct hp_member_source *r, uint64_t offset, void *buf,
-		   size_t size)
+int hp_member_source_read(struct hp_member_source *r, uint64_t offset,
+			  void *buf, size_t size)
 {
 	struct hpdsl_error why;
 	int e;
@@ -102,7 +102,7 @@ static int hash_all(struct hp_member_source *r, void *buf, uint64_t *ret)
 	XXH3_64bits_reset(&hash);
 	while (at < r->m.size) {
 		size_t n = piece_at(r, at);
-		int e = read_at(r, at, buf, n);
+		int e = hp_member_source_read(r, at, buf, n);
 
 		if (e < 0)
 			return e;
@@ -139,7 +139,7 @@ static int read_checked(struct hp_member_source *r, uint64_t offset, void *buf,
 	int e;
 
 	do {
-		e = read_at(r, offset, buf, size);
+		e = hp_member_source_read(r, offset, buf, size);
 		if (e == 0 && size == r->m.size)
 			e = check(r, hp_hash64(buf, size));
 		else if (e == 0 && r->rest)
@@ -294,7 +294,7 @@ static int pass_on(struct hp_member_source *r, void *buf,
 	while (at < r->m.size) {
 		unsigned of = r->changes;
 		size_t n = piece_at(r, at);
-		int e = read_at(r, at, buf, n);
+		int e = hp_member_source_read(r, at, buf, n);
 
 		if (e == 0 && r->changes != of) {
 			/* Of the next one this is not known yet. */

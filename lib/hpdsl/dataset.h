@@ -22,16 +22,16 @@ struct hpdsl_dataset;
  * The index is mapped, and stays open.  What if somebody changes it?
  *  - Replaced or removed by name: nothing; this one stays what it was.
  *  - Written to in place: no call crashes.  What hands out contents
- *    (hpdsl_member_read, hpdsl_member_stream, hpdsl_sample_read,
- *    hpdsl_read_many, loaders, hpdsl_unpack), and hpdsl_.._rows, goes by the
- *    index that was opened: it reads rows anew and holds them against
- *    checksums kept since then.  Loaders do so with every row; the others if
- *    size, mtime or ctime of the open index are not what they were when that
- *    was last done, and so do not notice what is written through a mapping, or
- *    within one tick of the file system's clock.  All others look things up in
- *    the mapping: they give what is there now, and strings (path, key, name in
- *    a chunk) point there: they change with the file, and lose the NUL behind
- *    them.  Names of chunks and classes do not.
+ *    (hpdsl_member_read, hpdsl_chunk_read, hpdsl_member_stream,
+ *    hpdsl_sample_read, hpdsl_read_many, loaders, hpdsl_unpack), and
+ *    hpdsl_.._rows, goes by the index that was opened: it reads rows anew and
+ *    holds them against checksums kept since then.  Loaders do so with every
+ *    row; the others if size, mtime or ctime of the open index are not what
+ *    they were when that was last done, and so do not notice what is written
+ *    through a mapping, or within one tick of the file system's clock.  All
+ *    others look things up in the mapping: they give what is there now, and
+ *    strings (path, key, name in a chunk) point there: they change with the
+ *    file, and lose the NUL behind them.  Names of chunks and classes do not.
  *  - Cut short: contents are an error; whatever else looks behind the new end
  *    is SIGBUS.
  * HPDSL_ECHANGED: what is read does not fit the opened index, and index.hpdsl
@@ -162,6 +162,24 @@ struct hpdsl_chunk {
 
 HPDSL_API int hpdsl_chunk_get(const struct hpdsl_dataset *ds, uint32_t number,
 			      struct hpdsl_chunk *ret, struct hpdsl_error *err);
+
+/*
+ * Reads size bytes of the chunk's plain tar from offset into buf, also of one
+ * that is compressed, or not here; reading past its plain_bytes is -ERANGE.
+ * Members that are in there whole are verified: HPDSL_ECORRUPT.  Of headers,
+ * and of members that are there in part, no checksum is known.
+ */
+HPDSL_API int hpdsl_chunk_read(const struct hpdsl_dataset *ds, uint32_t number,
+			       uint64_t offset, void *buf, size_t size,
+			       struct hpdsl_error *err);
+/*
+ * Is the chunk's plain tar a file in the dataset's directory now, that anybody
+ * can open there?  1, and its name in ret; 0: it is compressed, or not here, or
+ * its name takes more than room bytes.  HPDSL_ECORRUPT, -ERANGE.
+ */
+HPDSL_API int hpdsl_chunk_plain_file(const struct hpdsl_dataset *ds,
+				     uint32_t number, char *ret, size_t room,
+				     struct hpdsl_error *err);
 
 /* Class name of a label.  NUL-terminated. -ERANGE past the end. */
 HPDSL_API int hpdsl_class_name(const struct hpdsl_dataset *ds, uint32_t label,
