@@ -35,14 +35,6 @@ static void make_way(const struct mount_options *o)
 			    o->point);
 }
 
-bool mount_is_in(const char *path, const char *folder)
-{
-	const size_t n = strlen(folder);
-
-	return path && strncmp(path, folder, n) == 0 &&
-	       (!path[n] || path[n] == '/' || n == 1);
-}
-
 /* The directory and the process are there; an exit status. */
 static int look(struct mount_options *o)
 {

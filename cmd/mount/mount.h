@@ -32,10 +32,6 @@ struct mount_options {
 
 void mount_parse(int argc, char **argv, struct mount_options *ret);
 
-/* Is the one path, which may be NULL, the other one or below it?  Both are
- * absolute.  hpdsl-mount.c */
-bool mount_is_in(const char *path, const char *folder);
-
 /* All give an exit status. */
 int mount_run(const struct mount_options *o);	     /* life.c */
 int mount_foreground(const struct mount_options *o); /* life.c */
@@ -52,6 +48,12 @@ void mount_while(const struct mount_options *o);
 
 /* Was it mounted by a server of ours, which is no more? */
 bool mount_is_dead(const char *point);
+
+/* ---- place.c ---------------------------------------------------------- */
+
+/* Is the path, which may be NULL, the folder's or below it?  Both are absolute.
+ */
+bool mount_is_in(const char *path, const char *folder);
 
 /* ---- preload.c -------------------------------------------------------- */
 
