@@ -321,8 +321,7 @@ void mount_store_want(struct mount_store *s, uint64_t member)
 	    !mount_fill_is_new(&s->fill, m.chunk))
 		return;
 	pthread_mutex_lock(&s->lock);
-	/* Both threads may wait, and the one must not be woken for the other.
-	 */
+	/* Both threads may wait, and only one of them for this. */
 	if (mount_fill_want(&s->fill, m.chunk))
 		pthread_cond_broadcast(&s->more);
 	pthread_mutex_unlock(&s->lock);
