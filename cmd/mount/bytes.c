@@ -12,13 +12,16 @@ enum {
 };
 
 int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,
-		     bool all)
+		     bool all, uint64_t room)
 {
 	struct hpdsl_counts n;
 
 	hpdsl_count(ds, &n);
 	b->ds = ds;
 	b->all = all;
+	b->room = b->left = room;
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->more, NULL);
 	b->members = n.members;
 	b->good = calloc(n.members / 8 + 1, 1);
 	return b->good ? 0 : -ENOMEM;
@@ -77,22 +80,43 @@ static int nowhere(void *arg, const void *buf, size_t n,
 	return 0;
 }
 
+/* Memory for so many bytes; each thread has one such at a time. */
+static uint8_t *take_room(struct mount_bytes *b, size_t n)
+{
+	pthread_mutex_lock(&b->lock);
+	while (b->left < n)
+		pthread_cond_wait(&b->more, &b->lock);
+	b->left -= n;
+	pthread_mutex_unlock(&b->lock);
+	return malloc(n);
+}
+
+static void put_room(struct mount_bytes *b, uint8_t *p, size_t n)
+{
+	free(p);
+	pthread_mutex_lock(&b->lock);
+	b->left += n;
+	pthread_cond_broadcast(&b->more);
+	pthread_mutex_unlock(&b->lock);
+}
+
 /* All of it is read once, for a part. */
 static int through_memory(struct mount_bytes *b, const struct hpdsl_member *m,
 			  uint64_t offset, void *buf, size_t n,
 			  struct hpdsl_error *err)
 {
-	uint8_t *all = malloc(m->size);
+	const size_t size = (size_t)m->size;
+	uint8_t *all = take_room(b, size);
 	int r;
 
 	if (!all) {
 		snprintf(err->msg, sizeof(err->msg), "out of memory");
-		return err->code = -ENOMEM;
+		err->code = -ENOMEM;
 	}
-	r = hpdsl_member_read(b->ds, m, 0, all, m->size, err);
+	r = all ? hpdsl_member_read(b->ds, m, 0, all, size, err) : -ENOMEM;
 	if (r == 0)
 		memcpy(buf, all + offset, n);
-	free(all);
+	put_room(b, all, size);
 	return r;
 }
 
@@ -100,12 +124,14 @@ static int read_first(struct mount_bytes *b, const struct hpdsl_member *m,
 		      uint64_t offset, void *buf, size_t n,
 		      struct hpdsl_error *err)
 {
+	const bool is_part = n < m->size, small = m->size <= WHOLE;
 	int r;
 
-	if (n < m->size && m->size <= WHOLE) {
+	if (is_part && small && m->size <= b->room) {
 		r = through_memory(b, m, offset, buf, n, err);
 	} else {
-		r = n < m->size && b->all ?
+		/* twice, rather than more memory than there is to be */
+		r = is_part && (small || b->all) ?
 			    hpdsl_member_stream(b->ds, m, nowhere, NULL, err) :
 			    0;
 		if (r == 0)

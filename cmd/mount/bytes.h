@@ -10,11 +10,17 @@
 #include "errors.h"
 
 #include <hpdsl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct mount_bytes {
 	const struct hpdsl_dataset *ds;
 	bool all; /* --verify=all */
+	/* For members that are read whole for a part: what there is of it, and
+	 * what is left. */
+	uint64_t room, left;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
 	uint64_t members;
 	_Atomic uint64_t
 		told; /* the last member of which a line said so, + 1 */
@@ -25,7 +31,7 @@ struct mount_bytes {
 
 /* 0, or -ENOMEM. */
 int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,
-		     bool all);
+		     bool all, uint64_t room);
 void mount_bytes_release(struct mount_bytes *b);
 
 /* Somebody else has held it against its checksum. */

@@ -19,6 +19,7 @@ struct mount_options {
 	struct cmd_strings include, exclude, labels;
 	char *place; /* of the point, absolute; NULL with undo, status, check */
 	char *data;  /* of the dataset, the same */
+	uint64_t memory;	/* bytes */
 	uint32_t process;	/* --while; 0: none */
 	uint64_t process_start; /* when that began */
 	bool join, isatty, foreground, undo, check, status, json;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mount.h"
+#include "share.h"
 
 #include "common/option_table.h"
 
@@ -37,6 +38,9 @@ static const struct cmd_option options[] = {
 	  "auto (if there is memory for all), on, off",
 	  CMD_WORD(struct mount_options, fill, "auto on off",
 		   "neither auto, on nor off") },
+	{ "memory", "SIZE",
+	  "Memory for bytes on their way to the kernel (default 64M)",
+	  CMD_SIZE(struct mount_options, memory, MOUNT_MEMORY_LEAST) },
 	{ "xattr", NULL,
 	  "Files have attributes user.hpdsl.* that say where their bytes are",
 	  FLAG(attrs) },
@@ -172,6 +176,7 @@ static const struct argp argp = {
 
 void mount_parse(int argc, char **argv, struct mount_options *ret)
 {
+	ret->memory = MOUNT_MEMORY;
 	/* in order: else all arguments would be behind -- */
 	cmd_parse(options, &argp, argc, argv, ARGP_IN_ORDER, ret);
 }

@@ -23,6 +23,7 @@ struct mount_server {
 	struct mount_store store;
 	struct mount_status status;
 	struct mount_own own;
+	struct mount_share share;
 	enum mount_fill_when fill;
 	bool plus;
 	bool refuses;
@@ -83,7 +84,8 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 	}
 	/* what the tree was made of */
 	malloc_trim(0);
-	r = mount_bytes_init(&s->bytes, s->ds, o->verify == MOUNT_VERIFY_ALL);
+	r = mount_bytes_init(&s->bytes, s->ds, o->verify == MOUNT_VERIFY_ALL,
+			     s->share.whole);
 	if (r < 0)
 		cmd_no_memory();
 	return 0;
@@ -150,7 +152,8 @@ int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 	s->fill = o->fill;
 	s->bytes.wrong = &slots->counts.wrong;
 	s->bytes.errors = &slots->errors;
-	mount_stretches_init(&s->stretches, &s->bytes);
+	s->share = mount_share_of(o->memory, o->view == MOUNT_VIEW_CHUNKS);
+	mount_stretches_init(&s->stretches, &s->bytes, s->share.windows);
 	s->store.stored = &slots->counts.stored;
 	s->status = (struct mount_status){ .o = o, .slots = slots };
 	s->own = (struct mount_own){ .tree = &s->tree,
@@ -180,6 +183,7 @@ static int serve(struct mount_server *s, struct mount_session *session)
 	if (session->store) {
 		s->store.fd = session->fd;
 		s->store.bytes = &s->bytes;
+		s->store.room = s->share.batch;
 		s->store.snap = s->snap;
 		mount_store_begin(&s->store, s->fill);
 		mount_own_init(&s->own);
@@ -209,6 +213,7 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 		.stretches = &s->stretches,
 		.store = s->refuses || of_chunks ? NULL : &s->store,
 		.slots = s->slots,
+		.most = s->share.readers,
 		.attrs = s->o->attrs ? s->ds : NULL,
 		.own = &s->own,
 		.plus = s->plus,

@@ -172,7 +172,7 @@ static void enough_readers(struct mount_session *s)
 {
 	pthread_t t;
 
-	if (s->idle || s->readers == MOUNT_READERS)
+	if (s->idle || s->readers == s->most)
 		return;
 	if (pthread_create(&t, NULL, reader, s) == 0) {
 		pthread_detach(t);

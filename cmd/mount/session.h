@@ -18,8 +18,6 @@
 
 #include <pthread.h>
 
-enum { MOUNT_READERS = 16 };
-
 struct mount_session {
 	int fd; /* of /dev/fuse, mounted */
 	const struct mount_tree *tree;
@@ -32,6 +30,7 @@ struct mount_session {
 	/* Of which extended attributes are told; NULL: there are none. */
 	const struct hpdsl_dataset *attrs;
 	const struct mount_own *own; /* NULL: it has none */
+	unsigned most;		     /* readers */
 	bool plus;		     /* listings come with attributes */
 	bool refuses; /* all of it: there is nothing to serve any more */
 	/* Called once, when the kernel and this one agreed; may be NULL. */

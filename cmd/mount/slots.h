@@ -14,6 +14,7 @@
 #define MOUNT_SLOTS_H
 
 #include "errors.h"
+#include "share.h"
 #include "wire.h"
 
 #include <stdatomic.h>
@@ -30,7 +31,6 @@ struct mount_counts {
 };
 
 enum {
-	MOUNT_FRONT = 2,   /* threads that read the queue */
 	MOUNT_KEPT = 4096, /* reads that wait for another thread, at most */
 	/* So often a request may be at hand when a worker fails, and when one
 	 * is killed: by somebody, or for the memory that it takes. */

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 
-enum {
-	AT_ONCE = 1024,	    /* members, and .. */
-	READ_MOST = 4 << 20 /* .. bytes of them; larger ones are left out */
-};
+enum { AT_ONCE = 1024 /* members */ };
 
 /* Members of a chunk, one behind the other. */
 struct mount_batch {
@@ -17,7 +14,7 @@ struct mount_batch {
 	bool last; /* of the chunk */
 	uint32_t n;
 	size_t bytes;
-	uint8_t buf[READ_MOST];
+	uint8_t *buf;
 	struct hpdsl_member member[AT_ONCE];
 	struct hpdsl_request read[AT_ONCE];
 	struct hpdsl_path path[AT_ONCE];
@@ -70,10 +67,10 @@ static void collect(struct mount_store *s, struct mount_batch *b, uint64_t *at,
 	b->bytes = 0;
 	for (; *at < end && b->n < AT_ONCE; ++*at) {
 		if (hpdsl_member_get(s->bytes->ds, *at, &m, &err) < 0 ||
-		    m.generated || !m.size || m.size > READ_MOST ||
+		    m.generated || !m.size || m.size > s->room ||
 		    !is_seen(s, &m))
 			continue;
-		if (m.size > READ_MOST - b->bytes)
+		if (m.size > s->room - b->bytes)
 			return;
 		add(b, &m);
 	}
@@ -263,8 +260,11 @@ static bool has_room(const struct mount_store *s,
 static void release(struct mount_store *s)
 {
 	mount_fill_release(&s->fill);
-	for (int i = 0; i < MOUNT_BATCHES; i++)
+	for (int i = 0; i < MOUNT_BATCHES; i++) {
+		if (s->batch[i])
+			free(s->batch[i]->buf);
 		free(s->batch[i]);
+	}
 }
 
 static bool prepare(struct mount_store *s, uint32_t chunks)
@@ -273,7 +273,9 @@ static bool prepare(struct mount_store *s, uint32_t chunks)
 
 	for (int i = 0; i < MOUNT_BATCHES; i++) {
 		s->batch[i] = malloc(sizeof(*s->batch[i]));
-		r = r && s->batch[i];
+		if (s->batch[i])
+			s->batch[i]->buf = malloc(s->room);
+		r = r && s->batch[i] && s->batch[i]->buf;
 	}
 	return r;
 }

@@ -10,18 +10,18 @@
 
 #include "bytes.h"
 #include "fill.h"
+#include "share.h"
 
 #include <pthread.h>
 
 struct mount_batch;
-
-enum { MOUNT_BATCHES = 2 };
 
 struct mount_store {
 	int fd; /* of /dev/fuse */
 	struct mount_bytes *bytes;
 	const struct hpdsl_snapshot *snap;
 	_Atomic uint64_t *stored; /* files that the kernel has got */
+	size_t room;		  /* for a batch; larger files are left out */
 
 	/* Its own: */
 	uint64_t memory; /* that there was when it began */

@@ -10,9 +10,11 @@
 
 enum { AHEAD = 2 }; /* windows */
 
-void mount_stretches_init(struct mount_stretches *s, struct mount_bytes *bytes)
+void mount_stretches_init(struct mount_stretches *s, struct mount_bytes *bytes,
+			  unsigned windows)
 {
-	*s = (struct mount_stretches){ .bytes = bytes };
+	*s = (struct mount_stretches){ .bytes = bytes,
+				       .windows = { .n = windows } };
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->more, NULL);
 }

@@ -23,7 +23,8 @@ struct mount_stretches {
 	uint8_t *buf[MOUNT_WINDOWS]; /* MOUNT_WINDOW each; NULL: not so far */
 };
 
-void mount_stretches_init(struct mount_stretches *s, struct mount_bytes *bytes);
+void mount_stretches_init(struct mount_stretches *s, struct mount_bytes *bytes,
+			  unsigned windows);
 /* Nobody may be reading any more. */
 void mount_stretches_release(struct mount_stretches *s);
 

@@ -46,7 +46,7 @@ bool mount_windows_goes_on(struct mount_windows *w, uint32_t chunk,
 int mount_windows_find(const struct mount_windows *w, uint32_t chunk,
 		       uint64_t number)
 {
-	for (int i = 0; i < MOUNT_WINDOWS; i++)
+	for (int i = 0; i < (int)w->n; i++)
 		if (w->v[i].is != MOUNT_WINDOW_FREE && w->v[i].chunk == chunk &&
 		    w->v[i].number == number)
 			return i;
@@ -67,7 +67,7 @@ int mount_windows_take(struct mount_windows *w, uint32_t chunk, uint64_t number,
 {
 	int best = MOUNT_WINDOW_NONE;
 
-	for (int i = 0; i < MOUNT_WINDOWS; i++)
+	for (int i = 0; i < (int)w->n; i++)
 		if (is_done(w, &w->v[i]) && (best == MOUNT_WINDOW_NONE ||
 					     w->v[i].used < w->v[best].used))
 			best = i;

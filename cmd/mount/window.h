@@ -6,13 +6,9 @@
 #ifndef MOUNT_WINDOW_H
 #define MOUNT_WINDOW_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "share.h"
 
 enum {
-	MOUNT_WINDOW = 1 << 20, /* bytes of each but a chunk's last one */
-	MOUNT_WINDOWS = 64,
 	MOUNT_STREAMS = 64, /* readers of whom it is known where they are */
 	MOUNT_WINDOW_NONE = -1,
 };
@@ -42,6 +38,7 @@ struct mount_stream {
 };
 
 struct mount_windows {
+	unsigned n; /* of these there may be */
 	struct mount_window v[MOUNT_WINDOWS];
 	struct mount_stream stream[MOUNT_STREAMS];
 	uint64_t count; /* of requests */

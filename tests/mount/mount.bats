@@ -328,6 +328,38 @@ else:
 	until_true no_server
 }
 
+@test "--memory: no more is taken for bytes under way, and all of them are right" {
+	local i
+	mkdir big
+	for i in 1 2 3 4 5 6 7 8 9; do
+		head -c 3000000 /dev/urandom > "big/$i"
+	done
+	hpdsl-pack -q --zstd --chunk-size=8M big packed
+	cat > parts <<- 'END'
+		for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		    for f in big/*; do
+		        cmp -i $((n * 99991)) -n 40000 "$f" "mnt/${f#big/}" || exit 1
+		    done &
+		    jobs+=($!)
+		done
+		for j in "${jobs[@]}"; do wait "$j"; done
+	END
+	peak() { hpdsl-mount "$@" packed "$PWD/mnt" -- bash -ec '
+		eval "$work"
+		of_worker VmHWM'; }
+	export -f of_worker field
+	none=$(work="ls -l mnt > ls" peak --fill=off)
+	least=$(work="source ./parts" peak --fill=off --memory=8M)
+	usual=$(work="source ./parts" peak --fill=off)
+	filled=$(work="ls -l mnt > ls; source ./parts" peak --fill=on --memory=8M)
+	echo "KiB: $none, $least, $filled of 8M, $usual of 64M"
+	# a few MiB are the library's
+	[ -n "${SAN:-}" ] || [ "$least" -le $((none + (8 + 3) * 1024)) ]
+	[ -n "${SAN:-}" ] || [ "$filled" -le $((none + (8 + 6) * 1024)) ]
+	run -2 hpdsl-mount --memory=7M packed mnt -- true
+	[[ $output == *"--memory: at least 8.0 MiB"* ]]
+}
+
 @test "as root: mounted, read by all who may, and unmounted" {
 	need_root
 	hpdsl-mount "$from/ds" mnt

@@ -18,7 +18,7 @@ static int take(struct mount_windows *w, uint32_t chunk, uint64_t number)
 /* Who reads on is known to, whoever else reads; who jumps is not. */
 static void test_goes_on(void **state)
 {
-	static struct mount_windows w;
+	static struct mount_windows w = { .n = MOUNT_WINDOWS };
 	const uint64_t far = 100 << 20;
 
 	(void)state;
@@ -40,7 +40,7 @@ static void test_goes_on(void **state)
 /* None is taken from who needs it. */
 static void test_take(void **state)
 {
-	static struct mount_windows w;
+	static struct mount_windows w = { .n = MOUNT_WINDOWS };
 
 	(void)state;
 	for (int i = 0; i < MOUNT_WINDOWS; i++) {
@@ -74,7 +74,7 @@ static void test_take(void **state)
 /* What nobody comes for is given up, the oldest first. */
 static void test_forgotten(void **state)
 {
-	static struct mount_windows w;
+	static struct mount_windows w = { .n = MOUNT_WINDOWS };
 
 	(void)state;
 	for (int i = 0; i < MOUNT_WINDOWS; i++)
