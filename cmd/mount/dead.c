@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mount that nobody serves any more. */
+/* Mounts of ours, and those that nobody serves any more. */
 #include "mount.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static char *absolute(const char *point)
 	return ret;
 }
 
-static bool is_ours(const char *place)
+bool mount_is_ours(const char *place)
 {
 	FILE *f = setmntent("/proc/self/mounts", "re");
 	struct mntent *m;
@@ -53,5 +53,5 @@ bool mount_is_dead(const char *point)
 	if (statfs(point, &s) == 0 || errno != ENOTCONN)
 		return false;
 	place = absolute(point);
-	return place && is_ours(place);
+	return place && mount_is_ours(place);
 }

@@ -47,6 +47,9 @@ void mount_while(const struct mount_options *o);
 
 /* ---- dead.c ----------------------------------------------------------- */
 
+/* Is it, by its absolute path, mounted by a server of ours?  That is not asked.
+ */
+bool mount_is_ours(const char *place);
 /* Was it mounted by a server of ours, which is no more? */
 bool mount_is_dead(const char *point);
 

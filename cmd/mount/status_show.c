@@ -215,6 +215,27 @@ static void ask_all(struct asker *a)
 		closedir(d);
 }
 
+static void ask_servers(struct asker *a)
+{
+	if (geteuid() == 0)
+		ask_all(a);
+	else
+		ask_mine(a);
+}
+
+/* Between a worker that was killed and the next one nobody hears. */
+static void ask_again(struct asker *a, const char *place)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+
+	for (int i = 0; i < 100 && !a->mounts && !a->silent; i++) {
+		if (!mount_is_ours(place))
+			return;
+		nanosleep(&nap, NULL);
+		ask_servers(a);
+	}
+}
+
 int mount_status_show(const struct mount_options *o)
 {
 	cmd_auto_free char *place = o->point ? realpath(o->point, NULL) : NULL;
@@ -235,10 +256,10 @@ int mount_status_show(const struct mount_options *o)
 	cmd_output_start();
 	if (a.json)
 		cmd_print("{\"mounts\": [");
-	if (geteuid() == 0)
-		ask_all(&a);
-	else
-		ask_mine(&a);
+	ask_servers(&a);
+	/* one that is dead has no absolute path */
+	if (place)
+		ask_again(&a, place);
 	if (a.json)
 		cmd_print("]}\n");
 	if (a.silent)

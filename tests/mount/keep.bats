@@ -54,6 +54,24 @@ export -f field of_mount replaced until_true
 	done < killed
 }
 
+@test "asked when a server was just killed, it is the next one that answers" {
+	timeout 100 hpdsl-mount "$from/ds" "$PWD/mnt" -- bash -ec '
+		before=$(of_mount worker)
+		for i in 1 2 3 4 5 6 7 8 9 10; do
+			kill -KILL "$before"
+			now=$(of_mount worker)
+			[ -n "$now" ]
+			# it may have been asked before it knew of its end
+			until_true replaced "$i"
+			before=$(of_mount worker)
+		done' 2> said
+	[ "$(grep -vc "and another one goes on" said)" = 0 ]
+	# of what is not mounted nothing is waited for
+	run -1 hpdsl-mount --status mnt
+	[ "$output" = "nothing is mounted there" ]
+	until_true none_left
+}
+
 @test "a request that servers fail with is answered with an error, others are not" {
 	[ -z "${SAN:-}" ] || skip "preloaded, it would be before the sanitizer"
 	cat > fails.c <<- 'END'
