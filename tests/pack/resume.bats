@@ -145,11 +145,14 @@ resumed_chunks()
 		sleep "$(awk -v ms="$ms" -v r="$RANDOM" \
 			'BEGIN { printf "%.4f", ms / 1000 * r / 32768 }')"
 		kill -KILL "$pid" 2> /dev/null || :
+		# the machine may be busier now than then, or less
 		if wait "$pid"; then
 			pid=
+			ms=$((ms * 9 / 10 + 1))
 			continue
 		fi
 		pid=
+		ms=$((ms * 51 / 50 + 1))
 		landed=$((landed + 1))
 		[ ! -e out/dataset.yaml ] || hpdsl-verify -q out
 		pack -q --resume
