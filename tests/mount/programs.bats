@@ -82,6 +82,21 @@ as_source()
 	python3 "$SRC/tests/kit/trees.py" same "$from/tree" "$1"
 }
 
+@test "a container: in name spaces within COMMAND's, bound to another place" {
+	mounted '
+		sums() { (cd "$1" && find . -type f -print0 | sort -z |
+			xargs -0 cat | cksum); }
+		export -f sums
+		mkdir "$to/seen"
+		unshare --user --map-root-user --mount bash -ec "
+			mount --bind \"$mnt\" \"$to/seen\"
+			sums \"$to/seen\"" > "$to/there"
+		sums "$mnt" > "$to/here"
+		cmp "$to/here" "$to/there"
+		[ "$(find "$to/seen" -mindepth 1)" = "" ]
+		[ "$(cut -d" " -f2 "$to/here")" -gt 1000000 ]'
+}
+
 @test "cp -a" {
 	mounted '
 		cp -a "$mnt" "$to/copy"
