@@ -80,44 +80,65 @@ static int nowhere(void *arg, const void *buf, size_t n,
 	return 0;
 }
 
-/* Memory for so many bytes; each thread has one such at a time. */
-static uint8_t *take_room(struct mount_bytes *b, size_t n)
+/* For so many bytes; each thread has one such at a time.  Nobody is overtaken,
+ * who wants more than others. */
+static void take_room(struct mount_bytes *b, size_t n)
 {
+	uint64_t ticket;
+
 	pthread_mutex_lock(&b->lock);
-	while (b->left < n)
+	ticket = b->tickets++;
+	while (ticket != b->turn || b->left < n)
 		pthread_cond_wait(&b->more, &b->lock);
+	b->turn++;
 	b->left -= n;
+	pthread_cond_broadcast(&b->more);
 	pthread_mutex_unlock(&b->lock);
-	return malloc(n);
 }
 
-static void put_room(struct mount_bytes *b, uint8_t *p, size_t n)
+static void put_room(struct mount_bytes *b, size_t n)
 {
-	free(p);
 	pthread_mutex_lock(&b->lock);
 	b->left += n;
 	pthread_cond_broadcast(&b->more);
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* All of it is read once, for a part. */
+static int read_whole(struct mount_bytes *b, const struct hpdsl_member *m,
+		      uint64_t offset, void *buf, size_t n,
+		      struct hpdsl_error *err)
+{
+	uint8_t *all = malloc(m->size);
+	int r;
+
+	if (!all) {
+		snprintf(err->msg, sizeof(err->msg), "out of memory");
+		return err->code = -ENOMEM;
+	}
+	r = hpdsl_member_read(b->ds, m, 0, all, m->size, err);
+	if (r == 0)
+		memcpy(buf, all + offset, n);
+	free(all);
+	return r;
+}
+
+/* All of it is read once, for a part, unless somebody did so meanwhile. */
 static int through_memory(struct mount_bytes *b, const struct hpdsl_member *m,
 			  uint64_t offset, void *buf, size_t n,
 			  struct hpdsl_error *err)
 {
 	const size_t size = (size_t)m->size;
-	uint8_t *all = take_room(b, size);
-	int r;
+	bool known;
+	int r = 0;
 
-	if (!all) {
-		snprintf(err->msg, sizeof(err->msg), "out of memory");
-		err->code = -ENOMEM;
-	}
-	r = all ? hpdsl_member_read(b->ds, m, 0, all, size, err) : -ENOMEM;
+	take_room(b, size);
+	known = is_good(b, m->number);
+	if (!known)
+		r = read_whole(b, m, offset, buf, n, err);
 	if (r == 0)
-		memcpy(buf, all + offset, n);
-	put_room(b, all, size);
-	return r;
+		set_good(b, m->number);
+	put_room(b, size);
+	return known ? hpdsl_member_read(b->ds, m, offset, buf, n, err) : r;
 }
 
 static int read_first(struct mount_bytes *b, const struct hpdsl_member *m,

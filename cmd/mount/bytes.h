@@ -19,6 +19,7 @@ struct mount_bytes {
 	/* For members that are read whole for a part: what there is of it, and
 	 * what is left. */
 	uint64_t room, left;
+	uint64_t tickets, turn; /* of those who want some, in order */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	uint64_t members;

@@ -54,15 +54,53 @@ int mount_chunks_sort(struct mount_chunks *c)
 	return 0;
 }
 
+static void free_thing(struct mount_thing *v)
+{
+	free(v->name);
+	free(v->path);
+}
+
 void mount_chunks_release(struct mount_chunks *c)
 {
-	for (uint32_t i = 0; i < c->n; i++) {
-		free(c->v[i].name);
-		free(c->v[i].path);
-	}
+	for (uint32_t i = 0; i < c->n; i++)
+		free_thing(&c->v[i]);
 	free(c->v);
 	free(c->order);
 	*c = (struct mount_chunks){ 0 };
+}
+
+/* ---- What lies beside them -------------------------------------------- */
+
+void mount_chunks_drop(struct mount_chunks *c)
+{
+	while (c->n > c->chunks + 1)
+		free_thing(&c->v[--c->n]);
+	c->changed = true;
+}
+
+/* FNV-1a */
+static uint64_t sum(uint64_t h, const void *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ ((const uint8_t *)p)[i]) * 0x100000001b3;
+	return h;
+}
+
+uint64_t mount_chunks_sum(const struct mount_chunks *c)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (uint32_t i = c->chunks + 1; i < c->n; i++) {
+		const struct mount_thing *v = &c->v[i];
+		const uint64_t is[] = {
+			v->parent, v->is,	  v->size, (uint64_t)v->mtime,
+			v->link,   v->mtime_nsec, v->dev,  v->ino,
+		};
+
+		h = sum(h, v->name, strlen(v->name) + 1);
+		h = sum(h, is, sizeof(is));
+	}
+	return h;
 }
 
 /* ---- Nodes ------------------------------------------------------------ */
@@ -99,11 +137,9 @@ int mount_chunks_file(const struct mount_chunks *c, uint64_t node,
 	const struct mount_thing *v = get(c, node);
 
 	if (!v)
-		return -ENOENT;
+		return c->changed ? -EIO : -ENOENT;
 	if (v->is == MOUNT_FOLDER)
 		return -EISDIR;
-	if (v->link)
-		return -EINVAL;
 	*ret = node - 1;
 	return 0;
 }

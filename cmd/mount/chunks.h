@@ -21,6 +21,7 @@ struct mount_thing {
 	int64_t mtime;
 	uint32_t mtime_nsec, mode; /* permission bits */
 	uint32_t parent;	   /* thing of its folder; the top's is 0 */
+	uint64_t dev, ino;	   /* of what lies beside them */
 	enum mount_thing_is is;
 };
 
@@ -30,6 +31,7 @@ struct mount_chunks {
 	uint32_t chunks; /* v[1] .. v[chunks] */
 	uint32_t *order; /* things by folder and name */
 	uint32_t uid, gid;
+	bool changed; /* there was more, whose nodes are EIO */
 };
 
 /* The chunk of a thing that is one. */
@@ -45,8 +47,11 @@ void mount_chunks_release(struct mount_chunks *c);
 /* As mount_tree_answer(); there is nothing that could be wrong with it. */
 size_t mount_chunks_answer(const struct mount_chunks *c,
 			   const struct mount_request *r, void *p);
-/* The thing of a node, of which bytes are read.  0, -ENOENT, -EISDIR, -EINVAL.
- */
+/* Of what lies beside them: which files these are, and their numbers. */
+uint64_t mount_chunks_sum(const struct mount_chunks *c);
+/* As if nothing lay there; before they are sorted. */
+void mount_chunks_drop(struct mount_chunks *c);
+/* The thing of a node, of which bytes are read.  0, -ENOENT, -EIO, -EISDIR. */
 int mount_chunks_file(const struct mount_chunks *c, uint64_t node,
 		      uint64_t *ret);
 
@@ -59,9 +64,11 @@ char *mount_chunk_name(const struct hpdsl_chunk *c);
 /* ---- chunks_find.c: what there is of a dataset ------------------------ */
 
 struct mount_options;
+struct mount_slots;
 
+/* With what a worker before this one found, if there was one. */
 int mount_chunks_find(const struct mount_options *o,
-		      const struct hpdsl_dataset *ds, struct mount_chunks *ret,
-		      struct hpdsl_error *err);
+		      const struct hpdsl_dataset *ds, struct mount_slots *slots,
+		      struct mount_chunks *ret, struct hpdsl_error *err);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "chunks.h"
 #include "mount.h"
+#include "slots.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,12 +56,30 @@ static void take_stat(struct mount_thing *v, const struct stat *st)
 	v->mtime = st->st_mtim.tv_sec;
 	v->mtime_nsec = (uint32_t)st->st_mtim.tv_nsec;
 	v->mode = st->st_mode & 0777;
+	v->dev = st->st_dev;
+	v->ino = st->st_ino;
 }
 
 /* ---- Chunks ----------------------------------------------------------- */
 
+/*
+ * Is it a link?  Once it is, or is not, it stays that: the kernel is told once.
+ * The path is where it leads, or NULL.
+ */
+static bool is_link(struct mount_slots *slots, uint32_t chunk, const char *path)
+{
+	const uint8_t bit = (uint8_t)(1u << chunk % 8);
+
+	if (chunk >= MOUNT_LINKS)
+		return false;
+	if (path && !atomic_load(&slots->opened))
+		slots->links[chunk / 8] |= bit;
+	return slots->links[chunk / 8] & bit;
+}
+
 static int find_chunks(const struct mount_options *o,
-		       const struct hpdsl_dataset *ds, struct mount_chunks *ret,
+		       const struct hpdsl_dataset *ds,
+		       struct mount_slots *slots, struct mount_chunks *ret,
 		       struct hpdsl_error *err)
 {
 	char file[HPDSL_PATH_MAX + 1];
@@ -87,7 +106,10 @@ static int find_chunks(const struct mount_options *o,
 							 sizeof(file), err);
 		if (r > 0)
 			v->path = target(o, below(o->data, file));
-		v->link = v->path;
+		v->link = is_link(slots, i, v->path);
+		/* it was here */
+		if (v->link && !v->path)
+			v->path = below(o->data, v->name);
 		r = r < 0 ? r : 0;
 	}
 	ret->chunks = (uint32_t)n.chunks;
@@ -106,47 +128,94 @@ static bool is_beside(const char *path)
 		kind == HPDSL_KIND_SIDE);
 }
 
-/* Files of a folder, and at the top also one folder: that of other readers. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int no_dots(const struct dirent *e)
+{
+	return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+}
+
+/* Chunks are not opened one by one to see that they are none of these. */
+static bool is_tar(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && (strcmp(dot, ".tar") == 0 || strcmp(dot, ".zst") == 0);
+}
+
+static void find_beside(const struct mount_options *o, struct mount_chunks *ret,
+			const char *path, uint32_t parent);
+
+static void look_at(const struct mount_options *o, struct mount_chunks *ret,
+		    const char *path, const char *name, uint32_t parent)
+{
+	cmd_auto_free char *file = below(path, name);
+	struct mount_thing *v;
+	struct stat st;
+
+	if (is_tar(name) || stat(file, &st) < 0 ||
+	    !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !parent)))
+		return;
+	if (!parent && !(S_ISDIR(st.st_mode) ? strcmp(name, ".nv-meta") == 0 :
+					       is_beside(file)))
+		return;
+	v = add(ret);
+	take_stat(v, &st);
+	v->is = S_ISDIR(st.st_mode) ? MOUNT_FOLDER : MOUNT_SIDE;
+	v->parent = parent;
+	v->name = dup_or_end(strdup(name));
+	if (v->is == MOUNT_SIDE && !o->no_links)
+		v->path = target(o, dup_or_end(strdup(file)));
+	v->link = v->path;
+	if (!v->path)
+		v->path = dup_or_end(strdup(file));
+	if (v->is == MOUNT_FOLDER)
+		find_beside(o, ret, file, ret->n - 1);
+}
+
+/*
+ * Files of a folder, and at the top also one folder: that of other readers.  In
+ * the order of their names: another worker is to find the same.
+ */
 static void find_beside(const struct mount_options *o, struct mount_chunks *ret,
 			const char *path, uint32_t parent)
 {
-	DIR *d = opendir(path);
-	struct dirent *e;
+	struct dirent **e;
+	int n = scandir(path, &e, no_dots, by_name);
 
-	while (d && (e = readdir(d))) {
-		cmd_auto_free char *file = below(path, e->d_name);
-		const bool dots = strcmp(e->d_name, ".") == 0 ||
-				  strcmp(e->d_name, "..") == 0;
-		struct mount_thing *v;
-		struct stat st;
-
-		if (dots || stat(file, &st) < 0 ||
-		    !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !parent)))
-			continue;
-		if (!parent &&
-		    !(S_ISDIR(st.st_mode) ? strcmp(e->d_name, ".nv-meta") == 0 :
-					    is_beside(file)))
-			continue;
-		v = add(ret);
-		take_stat(v, &st);
-		v->is = S_ISDIR(st.st_mode) ? MOUNT_FOLDER : MOUNT_SIDE;
-		v->parent = parent;
-		v->name = dup_or_end(strdup(e->d_name));
-		if (v->is == MOUNT_SIDE && !o->no_links)
-			v->path = target(o, dup_or_end(strdup(file)));
-		v->link = v->path;
-		if (!v->path)
-			v->path = dup_or_end(strdup(file));
-		if (v->is == MOUNT_FOLDER)
-			find_beside(o, ret, file, ret->n - 1);
+	for (int i = 0; i < n; i++) {
+		look_at(o, ret, path, e[i]->d_name, parent);
+		free(e[i]);
 	}
-	if (d)
-		closedir(d);
+	if (n >= 0)
+		free(e);
+}
+
+/* The kernel knows these by numbers, and will not forget them. */
+static void hold_beside(const struct mount_options *o,
+			struct mount_slots *slots, struct mount_chunks *c)
+{
+	const uint64_t sum = mount_chunks_sum(c);
+	char text[HPDSL_PATH_MAX + 200];
+
+	if (!atomic_load(&slots->opened))
+		slots->beside = sum;
+	if (slots->beside == sum)
+		return;
+	mount_chunks_drop(c);
+	snprintf(text, sizeof(text),
+		 "%s: what lies beside the chunks is not what it was when it "
+		 "was mounted: none of it is there any more",
+		 o->dataset);
+	mount_errors_tell(&slots->errors, text);
 }
 
 int mount_chunks_find(const struct mount_options *o,
-		      const struct hpdsl_dataset *ds, struct mount_chunks *ret,
-		      struct hpdsl_error *err)
+		      const struct hpdsl_dataset *ds, struct mount_slots *slots,
+		      struct mount_chunks *ret, struct hpdsl_error *err)
 {
 	cmd_auto_free char *index = below(o->data, "index.hpdsl");
 	struct mount_thing *top;
@@ -160,10 +229,11 @@ int mount_chunks_find(const struct mount_options *o,
 		take_stat(top, &st);
 	top->size = 0;
 	top->mode = 0755;
-	r = find_chunks(o, ds, ret, err);
+	r = find_chunks(o, ds, slots, ret, err);
 	if (r < 0)
 		return r;
 	find_beside(o, ret, o->data, 0);
+	hold_beside(o, slots, ret);
 	if (mount_chunks_sort(ret) < 0)
 		cmd_no_memory();
 	return 0;

@@ -74,7 +74,7 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 	if (r < 0)
 		return r;
 	r = o->view == MOUNT_VIEW_CHUNKS ?
-		    mount_chunks_find(o, s->ds, &s->chunks, err) :
+		    mount_chunks_find(o, s->ds, s->slots, &s->chunks, err) :
 		    open_tree(s, o, err);
 	if (r < 0)
 		return r;
@@ -144,6 +144,8 @@ int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 	int status;
 
 	memset(s, 0, sizeof(*s));
+	/* what is given back is the system's again, whatever thread it was */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	s->o = o;
 	s->slots = slots;
 	s->tree.uid = geteuid();

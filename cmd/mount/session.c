@@ -82,7 +82,7 @@ static int64_t read_thing(struct mount_session *s, const struct mount_kept *k,
 		       mount_stretch_read(s->stretches,
 					  mount_chunk_of(k->member), k->offset,
 					  buf, k->size) :
-		       mount_beside_read(s->bytes, v->path, k->offset, buf,
+		       mount_beside_read(s->bytes, v, k->member, k->offset, buf,
 					 k->size);
 }
 
@@ -97,15 +97,18 @@ static int64_t read_any(struct mount_session *s, const struct mount_kept *k,
 static void read_kept(struct mount_session *s, struct mount_kept *k,
 		      uint8_t *buf)
 {
+	const uint64_t thing = k->member, offset = k->offset;
 	int64_t n = read_any(s, k, buf + MOUNT_HEAD);
 
 	if (n < 0)
 		refuse(s, k->unique, (int)n);
 	else
 		give(s, k->unique, buf, (size_t)n);
-	if (n > 0 && s->chunks && s->chunks->v[k->member].is == MOUNT_CHUNK)
-		mount_stretch_ahead(s->stretches, mount_chunk_of(k->member),
-				    k->offset, (size_t)n);
+	/* What comes is not this one's fault. */
+	release(k);
+	if (n > 0 && s->chunks && s->chunks->v[thing].is == MOUNT_CHUNK)
+		mount_stretch_ahead(s->stretches, mount_chunk_of(thing), offset,
+				    (size_t)n);
 }
 
 /* Under the lock: the first one that waits, or MOUNT_KEPT. */
@@ -153,10 +156,11 @@ static void *reader(void *arg)
 	struct mount_kept *k;
 
 	while ((k = take(s))) {
-		if (buf)
+		if (buf) {
 			read_kept(s, k, buf);
-		else
-			refuse(s, k->unique, -ENOMEM);
+			continue;
+		}
+		refuse(s, k->unique, -ENOMEM);
 		release(k);
 	}
 	free(buf);

@@ -31,7 +31,8 @@ struct mount_counts {
 };
 
 enum {
-	MOUNT_KEPT = 4096, /* reads that wait for another thread, at most */
+	MOUNT_LINKS = 1 << 20, /* more than there may be chunks */
+	MOUNT_KEPT = 4096,     /* reads that wait for another thread, at most */
 	/* So often a request may be at hand when a worker fails, and when one
 	 * is killed: by somebody, or for the memory that it takes. */
 	MOUNT_FAULTS = 2,
@@ -72,6 +73,10 @@ struct mount_slots {
 	_Atomic bool greeted; /* the kernel was: whoever mounts knows */
 	uint8_t digest[16];
 	uint64_t members;
+	/* With --view=chunks: what lies beside them, as a sum, and which of
+	 * them are links, a bit each. */
+	uint64_t beside;
+	uint8_t links[MOUNT_LINKS / 8];
 	char socket[64]; /* of the worker, for --status */
 	struct mount_counts counts;
 	struct mount_errors errors;

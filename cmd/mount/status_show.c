@@ -21,7 +21,10 @@ struct asker {
 	bool json;
 	char prefix[32]; /* of the names of sockets that are asked */
 	unsigned mounts, silent;
+	bool warned;
 };
+
+#define warn(a, ...) ((a)->warned = true, cmd_warning(__VA_ARGS__))
 
 /* ---- One server ------------------------------------------------------- */
 
@@ -126,7 +129,7 @@ static void ask(struct asker *a, int dir, const char *folder, const char *name)
 		if (errno == ECONNREFUSED) /* its server was killed */
 			unlinkat(dir, name, 0);
 		else if (errno != ENOENT)
-			cmd_warning("%s/%s: %s", folder, name, strerror(errno));
+			warn(a, "%s/%s: %s", folder, name, strerror(errno));
 		close(fd);
 		return;
 	}
@@ -184,7 +187,7 @@ static void ask_mine(struct asker *a)
 		ask_in(a, dir, folder);
 		close(dir);
 	} else if (dir != -ENOENT) {
-		cmd_warning("%s", err.msg);
+		warn(a, "%s", err.msg);
 	}
 }
 
@@ -228,7 +231,8 @@ static void ask_again(struct asker *a, const char *place)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
 
-	for (int i = 0; i < 100 && !a->mounts && !a->silent; i++) {
+	for (int i = 0; i < 100 && !a->mounts && !a->silent && !a->warned;
+	     i++) {
 		if (!mount_is_ours(place))
 			return;
 		nanosleep(&nap, NULL);

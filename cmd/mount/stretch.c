@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { AHEAD = 2 }; /* windows */
@@ -354,27 +355,46 @@ int64_t mount_stretch_now(struct mount_stretches *s, uint32_t chunk,
 
 /* ---- Other files ------------------------------------------------------ */
 
-int64_t mount_beside_read(struct mount_bytes *b, const char *path,
-			  uint64_t offset, void *buf, size_t n)
+static bool is_what_it_was(int fd, const struct mount_thing *v)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == v->dev &&
+	       st.st_ino == v->ino && (uint64_t)st.st_size == v->size &&
+	       st.st_mtim.tv_sec == v->mtime &&
+	       (uint32_t)st.st_mtim.tv_nsec == v->mtime_nsec;
+}
+
+/* Bytes, or -errno. */
+static ssize_t read_fully(int fd, uint64_t offset, uint8_t *buf, size_t n)
+{
 	size_t at = 0;
-	ssize_t k = fd < 0 ? -1 : 1;
-	int why;
+	ssize_t k = 1;
 
 	while (at < n && k > 0) {
-		k = pread(fd, (char *)buf + at, n - at, (off_t)(offset + at));
+		k = pread(fd, buf + at, n - at, (off_t)(offset + at));
 		at += k > 0 ? (size_t)k : 0;
 	}
-	why = errno;
+	return k < 0 ? -errno : (ssize_t)at;
+}
+
+int64_t mount_beside_read(struct mount_bytes *b, const struct mount_thing *v,
+			  uint64_t thing, uint64_t offset, void *buf, size_t n)
+{
+	int fd = open(v->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct hpdsl_error err = { .code = -EIO };
+	ssize_t r = fd < 0 ? -errno : 0;
+
+	if (r == 0 && !is_what_it_was(fd, v))
+		r = -ESTALE;
+	if (r == 0)
+		r = read_fully(fd, offset, buf, n);
 	if (fd >= 0)
 		close(fd);
-	if (k < 0) {
-		struct hpdsl_error err = { .code = -EIO };
-
-		snprintf(err.msg, sizeof(err.msg), "%.900s: %s", path,
-			 strerror(why));
-		return mount_bytes_tell(b, UINT64_MAX - 1, &err);
-	}
-	return (int64_t)at;
+	if (r >= 0)
+		return r;
+	snprintf(err.msg, sizeof(err.msg), "%.900s: %s", v->path,
+		 r == -ESTALE ? "it is not what it was when it was mounted" :
+				strerror((int)-r));
+	return mount_bytes_tell(b, b->members + thing, &err);
 }

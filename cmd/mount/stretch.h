@@ -10,6 +10,7 @@
 #define MOUNT_STRETCH_H
 
 #include "bytes.h"
+#include "chunks.h"
 #include "window.h"
 
 #include <pthread.h>
@@ -37,8 +38,8 @@ int64_t mount_stretch_now(struct mount_stretches *s, uint32_t chunk,
 void mount_stretch_ahead(struct mount_stretches *s, uint32_t chunk,
 			 uint64_t offset, size_t n);
 
-/* Of a file that lies beside them, as it is. */
-int64_t mount_beside_read(struct mount_bytes *b, const char *path,
-			  uint64_t offset, void *buf, size_t n);
+/* Of a file that lies beside them, by its number, if it is what it was. */
+int64_t mount_beside_read(struct mount_bytes *b, const struct mount_thing *v,
+			  uint64_t thing, uint64_t offset, void *buf, size_t n);
 
 #endif

@@ -3,8 +3,9 @@
 
 enum {
 	SLACK = 1 << 20, /* requests of one reader are no further apart */
-	/* So many requests later nobody comes any more for the rest. */
-	LONG = 4096,
+	/* So many requests later, for each window that there may be, nobody
+	 * comes any more for the rest: as many as it has of 128 KiB. */
+	LONG = 8,
 };
 
 static uint64_t apart(uint64_t a, uint64_t b)
@@ -59,7 +60,8 @@ static bool is_done(const struct mount_windows *w, const struct mount_window *v)
 	if (v->is == MOUNT_WINDOW_FREE)
 		return true;
 	return !v->users && v->is != MOUNT_WINDOW_COMING &&
-	       (v->ended || v->given >= v->size || w->count - v->used > LONG);
+	       (v->ended || v->given >= v->size ||
+		w->count - v->used > LONG * (uint64_t)w->n);
 }
 
 int mount_windows_take(struct mount_windows *w, uint32_t chunk, uint64_t number,

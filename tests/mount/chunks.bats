@@ -53,7 +53,7 @@ links()
 {
 	[ "$(find mnt -name 'chunk-*.tar' -type l | wc -l)" = "$1" ]
 }
-export -f same links
+export -f same links field
 
 # mounted OPTION.. DATASET SCRIPT: in there.
 mounted()
@@ -280,6 +280,58 @@ offset()
 		echo "$((after - before)) of $stored"
 		# members across an end are read again, whole
 		[ $((after - before)) -lt $((stored * 3)) ]'
+}
+
+@test "a server that follows another one has the same files, by the same numbers" {
+	local i
+	cp -r "$from/ds" d
+	mkdir kept
+	mv d/chunk-000001.tar kept
+	mkdir -p d/.nv-meta
+	for i in aa bb; do
+		echo "this is $i" > "d/.nv-meta/$i"
+	done
+	cp d/dataset.yaml yaml
+	# it is absent, and then plain and here: what was a file stays one
+	timeout 60 hpdsl-mount --view=chunks d "$PWD/mnt" -- bash -ec '
+		[ ! -L mnt/chunk-000001.tar ] && [ -L mnt/chunk-000000.tar ]
+		mv kept/chunk-000001.tar d
+		kill -KILL "$(hpdsl-mount --status --json mnt | field worker)"
+		cmp mnt/chunk-000001.tar "$from/ds/chunk-000001.tar"
+		[ ! -L mnt/chunk-000001.tar ] && [ -L mnt/chunk-000000.tar ]
+		cmp mnt/.nv-meta/aa d/.nv-meta/aa' 2> said
+	# others lie there by then: errors, and never the bytes of another one
+	timeout 60 hpdsl-mount --view=chunks --no-links d "$PWD/mnt" -- bash -ec '
+		ls -lR mnt > /dev/null
+		for i in 0 a1 b1 c1; do echo "NEW $i" > "d/.nv-meta/$i"; done
+		kill -KILL "$(hpdsl-mount --status --json mnt | field worker)"
+		for f in .nv-meta/aa .nv-meta/bb dataset.yaml; do
+			! cat "mnt/$f" > part 2> error
+			grep "Input/output error\|No such file" error
+			[ ! -s part ]
+		done
+		cmp mnt/chunk-000001.tar "$from/ds/chunk-000001.tar"' 2> said
+	grep "what lies beside the chunks is not what it was" said
+}
+
+@test "a file that is replaced while it is read is an error, and is named" {
+	cp -r "$from/ds" d
+	mkdir -p d/.nv-meta
+	head -c 3000000 /dev/urandom > d/.nv-meta/aa
+	cp d/.nv-meta/aa d/.nv-meta/bb
+	timeout 60 hpdsl-mount --view=chunks --no-links d "$PWD/mnt" -- bash -ec '
+		exec 4< mnt/.nv-meta/aa
+		head -c 4096 <&4 > part
+		cmp -n 4096 part d/.nv-meta/aa
+		for f in aa bb; do
+			head -c 3000000 /dev/zero > d/new
+			mv d/new "d/.nv-meta/$f"
+			! cat "mnt/.nv-meta/$f" > part 2> error
+			grep "Input/output error" error
+		done
+		! cat <&4 > part 2> error' 2> said
+	[ "$(grep -c "/aa: it is not what it was when it was mounted" said)" -ge 1 ]
+	grep "/bb: it is not what it was when it was mounted" said
 }
 
 @test "--status says which view; --join shares one of a kind" {

@@ -356,6 +356,30 @@ else:
 	# a few MiB are the library's
 	[ -n "${SAN:-}" ] || [ "$least" -le $((none + (8 + 3) * 1024)) ]
 	[ -n "${SAN:-}" ] || [ "$filled" -le $((none + (8 + 6) * 1024)) ]
+	# memory that is given back is the system's, whichever thread had it
+	mkdir one
+	head -c 16000000 /dev/urandom > one/1
+	hpdsl-pack -q one large
+	cat > pages <<- 'END'
+		import os, threading
+		fd = os.open("mnt/1", os.O_RDONLY)
+		want = open("one/1", "rb").read()
+		bad = []
+		def part(at):
+		    if os.pread(fd, 4096, at) != want[at:at + 4096]:
+		        bad.append(at)
+		t = [threading.Thread(target=part, args=(i * 999424,)) for i in range(16)]
+		for x in t:
+		    x.start()
+		for x in t:
+		    x.join()
+		assert not bad, bad
+	END
+	usual=$(hpdsl-mount --fill=off large "$PWD/mnt" -- bash -ec '
+		python3 pages
+		of_worker VmHWM')
+	echo "KiB: $none, $usual of 64M, members of 16"
+	[ -n "${SAN:-}" ] || [ "$usual" -le $((none + (64 + 8) * 1024)) ]
 	run -2 hpdsl-mount --memory=7M packed mnt -- true
 	[[ $output == *"--memory: at least 8.0 MiB"* ]]
 }
