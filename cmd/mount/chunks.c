@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chunks.h"
 
+#include "sum.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -78,17 +79,9 @@ void mount_chunks_drop(struct mount_chunks *c)
 	c->changed = true;
 }
 
-/* FNV-1a */
-static uint64_t sum(uint64_t h, const void *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ ((const uint8_t *)p)[i]) * 0x100000001b3;
-	return h;
-}
-
 uint64_t mount_chunks_sum(const struct mount_chunks *c)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = MOUNT_SUM_BEGIN;
 
 	for (uint32_t i = c->chunks + 1; i < c->n; i++) {
 		const struct mount_thing *v = &c->v[i];
@@ -97,8 +90,8 @@ uint64_t mount_chunks_sum(const struct mount_chunks *c)
 			v->link,   v->mtime_nsec, v->dev,  v->ino,
 		};
 
-		h = sum(h, v->name, strlen(v->name) + 1);
-		h = sum(h, is, sizeof(is));
+		h = mount_sum(h, v->name, strlen(v->name) + 1);
+		h = mount_sum(h, is, sizeof(is));
 	}
 	return h;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "meet.h"
+#include "sum.h"
 
 #include "mount.h"
 
@@ -29,22 +30,12 @@ void mount_meet_folder(uid_t user, char ret[32])
 	snprintf(ret, 32, "/tmp/hpdsl-%u", (unsigned)user);
 }
 
-/* FNV-1a, of 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint64_t sum(uint64_t before, const void *bytes, size_t n)
-{
-	const uint8_t *b = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		before = (before ^ b[i]) * 0x100000001b3;
-	return before;
-}
-
 /* Each with its end, and an end of them all, which no string is. */
 static uint64_t sum_strings(uint64_t h, const struct cmd_strings *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		h = sum(h, s->v[i], strlen(s->v[i]) + 1);
-	return sum(h, "\xff", 2);
+		h = mount_sum(h, s->v[i], strlen(s->v[i]) + 1);
+	return mount_sum(h, "\xff", 2);
 }
 
 /* What is mounted where, and how: those who agree in all of it share it. */
@@ -52,13 +43,13 @@ static int name_of(const struct mount_options *o, char *ret, size_t cap,
 		   struct hpdsl_error *err)
 {
 	const char *folder = o->folder ? o->folder : "";
-	uint64_t h = sum(0xcbf29ce484222325, folder, strlen(folder));
+	uint64_t h = mount_sum(MOUNT_SUM_BEGIN, folder, strlen(folder));
 	struct stat data, point;
 
-	h = sum(h, &o->verify, sizeof(o->verify));
-	h = sum(h, &o->view, sizeof(o->view));
-	h = sum(h, &o->no_links, sizeof(o->no_links));
-	h = sum(h, &o->attrs, sizeof(o->attrs));
+	h = mount_sum(h, &o->verify, sizeof(o->verify));
+	h = mount_sum(h, &o->view, sizeof(o->view));
+	h = mount_sum(h, &o->no_links, sizeof(o->no_links));
+	h = mount_sum(h, &o->attrs, sizeof(o->attrs));
 	h = sum_strings(h, &o->include);
 	h = sum_strings(h, &o->exclude);
 	h = sum_strings(h, &o->labels);
