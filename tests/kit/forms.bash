@@ -91,20 +91,11 @@ half_staged_is_tree()
 # Two nodes have a half each, and the origin is gone.
 peer_served_is_tree()
 {
-	local n
-	cp -rl "$1/ds" origin
-	stage 2 -q --pretend-nodes=2 --mode=partition origin "$PWD/node%n"
-	for n in 0 1; do
-		[ "$(chunks node$n)" -lt "$(chunks origin)" ]
-		hpdsl-serve -q "$PWD/node$n" 3>&- &
-		until_true has_port node$n
-	done
-	rm -r origin
+	halves "$1/ds"
+	[ "$(chunks node0)" -lt "$(chunks "$1/ds")" ]
+	[ "$(chunks node1)" -lt "$(chunks "$1/ds")" ]
 	as_tree "$1/tree" node0
-	for n in 0 1; do
-		hpdsl-serve -q --stop "$PWD/node$n" &
-	done
-	wait
+	no_halves
 }
 
 need_stage()

@@ -7,3 +7,27 @@ has_port()
 {
 	hpdsl-serve --status --json "$1" 2> /dev/null | grep -q '"port": [1-9]'
 }
+
+# halves DATASET: node0 and node1 have one each, and serve it; the origin that
+# they were staged from is gone.
+halves()
+{
+	local n
+	cp -rl "$1" origin
+	stage 2 -q --pretend-nodes=2 --mode=partition origin "$PWD/node%n"
+	for n in 0 1; do
+		hpdsl-serve -q "$PWD/node$n" 3>&- &
+		until_true has_port "node$n"
+	done
+	rm -r origin
+}
+
+# no_halves: their servers end.
+no_halves()
+{
+	local n
+	for n in 0 1; do
+		hpdsl-serve -q --stop "$PWD/node$n" &
+	done
+	wait
+}

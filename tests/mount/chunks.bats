@@ -157,21 +157,11 @@ offset()
 }
 
 @test "what other nodes of a job have is read from them, and the origin is gone" {
-	local n
 	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
-	cp -r "$from/zst" origin
-	stage 2 -q --pretend-nodes=2 --mode=partition origin "$PWD/node%n"
-	for n in 0 1; do
-		hpdsl-serve -q "$PWD/node$n" 3>&- &
-		until_true has_port node$n
-	done
-	mv origin gone
+	halves "$from/zst"
 	mounted node0 same
-	for n in 0 1; do
-		hpdsl-serve -q --stop "$PWD/node$n"
-	done
-	wait
+	no_halves
 }
 
 @test "any stretch, by several readers at a time" {

@@ -170,23 +170,13 @@ in_mount()
 }
 
 @test "what other nodes of a job have is read from them, and the origin is gone" {
-	local n
 	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
-	cp -r "$from/ds" origin
-	stage 2 -q --pretend-nodes=2 --mode=partition origin "$PWD/node%n"
-	for n in 0 1; do
-		hpdsl-serve -q "$PWD/node$n" 3>&- &
-		until_true has_port node$n
-	done
-	mv origin gone
+	halves "$from/ds"
 	in_mount --fill=off node0 "$PWD/mnt" -- \
 		env from="$from" bash -ec "$(declare -f same); same mnt"
 	until_true no_server
-	for n in 0 1; do
-		hpdsl-serve -q --stop "$PWD/node$n"
-	done
-	wait
+	no_halves
 }
 
 @test "a folder alone; members that were made are no files" {
