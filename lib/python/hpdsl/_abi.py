@@ -228,6 +228,7 @@ FUNCTIONS = {
     "sources": (None, _P, _P),
     "patience": (None, _P, c_double),
     "key_length": (c_size_t, c_char_p, c_size_t),
+    "member_read": (c_int, _P, _P, c_uint64, _P, c_size_t, _P),
     "read_many": (c_int64, _P, _P, c_size_t, c_uint32, _P),
     "choose": (c_int, _P, _P, _P, _P),
     "choice_free": (None, _P),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import io
 import operator
 import os
 import struct
@@ -12,7 +13,7 @@ from array import array
 from typing import (Dict, Iterable, List, NamedTuple, Optional, Tuple,
                     Union)
 
-from . import _abi
+from . import _abi, _file
 from ._abi import lib
 from ._errors import DiffersError, RangeError, UsageError, checked, exception
 
@@ -120,6 +121,12 @@ class Sample:
 
     def __getitem__(self, suffix: str) -> bytes:
         return self.members[suffix]
+
+    def open(self, suffix: str) -> io.BytesIO:
+        """The content of that member as a file; f.name is its path.  It is in
+        memory, and verified: nothing is copied."""
+        path = f"{self.key}.{suffix}" if suffix else self.key
+        return _file.ContentFile(self.members[suffix], path)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{s}: {len(b)} bytes" for s, b in self.all)
@@ -265,14 +272,22 @@ class Dataset:
         return handle
 
     def _reopen(self, before: Handle) -> Handle:
+        self._handle = handle = self._anew(before)
+        return handle
+
+    def _anew(self, before: Handle) -> Handle:
         handle = Handle(raw(self.path), self._flags)
         if handle.digest() != before.digest():
             raise DiffersError(f"{self.path}: another pack than before the "
                                "fork")
-        self._handle = handle
         if self._patience is not None:
-            self.patience(self._patience)
-        return self._handle
+            lib.patience(handle.address, self._patience)
+        return handle
+
+    def _here(self, before: Handle) -> Handle:
+        """For a file, after a fork: the handle that this process has, or one
+        of the file's own where the dataset is closed."""
+        return self.handle() if self._handle else self._anew(before)
 
     def close(self) -> None:
         """What still uses it, such as a loader, keeps it open for itself."""
@@ -377,6 +392,41 @@ class Dataset:
         rows = Rows(lib.path_rows, handle, name, len(name))
         m = rows.member()
         return _read_member(handle, m.number, ctypes.addressof(m), m.size)
+
+    def open(self, member: Union[Path, Member], mode: str = "rb",
+             buffering: int = -1, encoding: Optional[str] = None,
+             errors: Optional[str] = None, newline: Optional[str] = None
+             ) -> Union[io.BufferedReader, io.RawIOBase, io.TextIOWrapper]:
+        """The member of this path, or one of members(), as a file for reading,
+        seekable; f.name is its path.  Other arguments are those of the built-in
+        open(), but for the mode: "rb" gives an io.BufferedReader, "r" text.
+        buffering=0: without a buffer, an io.RawIOBase, whose reads are offset
+        reads; -1: with one of 128 KiB at most.
+
+        NotFoundError: there is no such member."""
+        _file.check(mode, buffering)
+        raw_file = self._raw_file(member)
+        return _file.opened(raw_file, "rb" if "b" in mode else "r", buffering,
+                            encoding, errors, newline)
+
+    def _raw_file(self, member: Union[Path, Member]) -> "_file.MemberFile":
+        handle = self.handle()
+        if not isinstance(member, Member):
+            name = raw(member)
+            rows = Rows(lib.path_rows, handle, name, len(name))
+            return _file.MemberFile(self, handle, rows)
+        rows = Rows(lib.member_rows, handle, member.number)
+        if text(rows.member().name) != member.path:
+            raise UsageError(f"{self.path}: member {member.number} is not "
+                             f"{member.path!r}: it is another dataset's")
+        return _file.MemberFile(self, handle, rows)
+
+    def _open_member(self, number: int, buffering: int
+                     ) -> Union[io.BufferedReader, io.RawIOBase]:
+        handle = self.handle()
+        rows = Rows(lib.member_rows, handle, number)
+        return _file.opened(_file.MemberFile(self, handle, rows), "rb",
+                            buffering, None, None, None)
 
     def __getitem__(self, number: Union[int, slice]):
         if isinstance(number, slice):

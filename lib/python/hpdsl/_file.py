@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members as files: what open() gives, of what is in chunks."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import io
+import operator
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Optional, Union
+
+from ._abi import lib
+from ._errors import UsageError, checked
+
+if TYPE_CHECKING:
+    from ._dataset import Dataset, Handle, Rows
+
+SMALL = 1 << 20
+BUFFER = 128 << 10
+
+
+class MemberFile(io.RawIOBase):
+    """A member as a raw file, for reading: what Dataset.open() gives with
+    buffering=0, and what is below the buffer without it.
+
+    name    path of the member in the dataset
+    size    bytes
+
+    A member of up to 1 MiB is read whole and verified when something is read
+    for the first time, and kept until the file is closed.  Of a larger one it
+    is read what is asked for.  It keeps the dataset open for itself."""
+
+    mode = "rb"
+    _handle: Optional["Handle"] = None
+
+    def __init__(self, ds: "Dataset", handle: "Handle", rows: "Rows") -> None:
+        super().__init__()
+        member = rows.member()
+        self.name = member.name.decode("utf-8", "surrogateescape")
+        self.size = member.size
+        self._number = member.number
+        self._ds = ds
+        self._handle = handle
+        self._rows: Optional["Rows"] = rows
+        self._lock = threading.Lock()
+        self._content: Optional[memoryview] = None
+        self._at = 0
+
+    # ---- Open, closed, elsewhere
+
+    def _opened(self) -> "Handle":
+        """The handle; after a fork one of this process."""
+        handle = self._handle
+        if handle is None:
+            raise ValueError(f"{self.name}: the file is closed")
+        if handle.pid != os.getpid():
+            self._lock = threading.Lock()
+            self._handle = handle = self._ds._here(handle)
+        return handle
+
+    def close(self) -> None:
+        super().close()
+        self._handle = self._rows = self._content = None
+
+    def __reduce_ex__(self, _=None):
+        self._opened()
+        return _again, (self._ds, self._number, 0, self._at)
+
+    def __reduce__(self):
+        return self.__reduce_ex__()
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self.closed else ""
+        return f"<hpdsl.MemberFile {self.name!r}, {self.size} bytes{closed}>"
+
+    # ---- Where
+
+    def readable(self) -> bool:
+        self._opened()
+        return True
+
+    def seekable(self) -> bool:
+        self._opened()
+        return True
+
+    def tell(self) -> int:
+        self._opened()
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Behind the end there is nothing to be read, and no error."""
+        self._opened()
+        offset = operator.index(offset)
+        with self._lock:
+            if whence == os.SEEK_CUR:
+                offset += self._at
+            elif whence == os.SEEK_END:
+                offset += self.size
+            elif whence != os.SEEK_SET:
+                raise ValueError(f"whence {whence}: 0, 1 or 2")
+            if not 0 <= offset <= sys.maxsize:
+                raise OSError(errno.EINVAL, f"no position {offset}",
+                              self.name)
+            self._at = offset
+        return offset
+
+    # ---- Reading
+
+    def readinto(self, buffer) -> int:
+        handle = self._opened()
+        with memoryview(buffer) as given, given.cast("B") as view, self._lock:
+            n = max(0, min(len(view), self.size - self._at))
+            self._fill(handle, view[:n])
+            self._at += n
+        return n
+
+    def readall(self) -> bytes:
+        """What follows; at the start, all of it in one read, which is
+        verified."""
+        handle = self._opened()
+        with self._lock:
+            buf = bytearray(max(0, self.size - self._at))
+            with memoryview(buf) as view:
+                self._fill(handle, view)
+            self._at += len(buf)
+        return bytes(buf)
+
+    def _fill(self, handle: "Handle", view: memoryview) -> None:
+        """With what is there from here on, which is as much."""
+        if self.size <= SMALL:
+            if self._content is None:
+                content = bytearray(self.size)
+                self._read(handle, 0, memoryview(content))
+                self._content = memoryview(content).toreadonly()
+            view[:] = self._content[self._at:self._at + len(view)]
+        elif len(view):
+            self._read(handle, self._at, view)
+
+    def _read(self, handle: "Handle", offset: int, view: memoryview) -> None:
+        rows = self._rows
+        if rows is None:
+            raise ValueError(f"{self.name}: the file is closed")
+        start = (ctypes.c_char.from_buffer(view) if len(view) else
+                 ctypes.c_char())
+        checked(lib.member_read, handle.address,
+                ctypes.addressof(rows.member()), offset,
+                ctypes.addressof(start), len(view))
+
+
+class MemberReader(io.BufferedReader):
+    """The same with a buffer, in front of which there is peek() too."""
+
+    raw: MemberFile
+
+    def __init__(self, raw: MemberFile, buffering: int) -> None:
+        self._buffering = buffering
+        super().__init__(raw, min(BUFFER, raw.size or 1) if buffering < 0
+                         else buffering)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the member."""
+        return self.raw.size
+
+    def __reduce_ex__(self, _=None):
+        at = self.tell()
+        return _again, (self.raw._ds, self.raw._number, self._buffering, at)
+
+    def __reduce__(self):
+        return self.__reduce_ex__()
+
+    def __repr__(self) -> str:
+        return f"<hpdsl.MemberReader of {self.raw!r}>"
+
+
+class ContentFile(io.BytesIO):
+    """Bytes that are there already, as a file that has a name, for reading."""
+
+    mode = "rb"
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content)
+        self.name = name
+
+    def writable(self) -> bool:
+        super().writable()
+        return False
+
+    def write(self, _):
+        raise io.UnsupportedOperation("write")
+
+    def writelines(self, _):
+        raise io.UnsupportedOperation("write")
+
+    def truncate(self, _=None):
+        raise io.UnsupportedOperation("truncate")
+
+    def __reduce__(self):
+        return _content_again, (self.getvalue(), self.name, self.tell())
+
+    def __repr__(self) -> str:
+        return f"<hpdsl.ContentFile {self.name!r}>"
+
+
+def opened(raw: MemberFile, mode: str, buffering: int, encoding: Optional[str],
+           errors: Optional[str], newline: Optional[str]
+           ) -> Union[MemberFile, MemberReader, io.TextIOWrapper]:
+    """What open() gives for these."""
+    if mode == "rb":
+        if (encoding, errors, newline) != (None, None, None):
+            raise UsageError("encoding, errors and newline are for text, mode "
+                             "'r'")
+        return MemberReader(raw, buffering) if buffering else raw
+    if not buffering:
+        raise UsageError("text needs a buffer")
+    return io.TextIOWrapper(MemberReader(raw, max(buffering, -1)), encoding,
+                            errors, newline)
+
+
+def check(mode: str, buffering: int) -> None:
+    """Before anything is looked up."""
+    if mode not in ("rb", "br", "r", "rt", "tr"):
+        raise UsageError(f"mode {mode!r}: members are read only, 'rb', or 'r' "
+                         "for text")
+    if operator.index(buffering) < -1:
+        raise UsageError(f"a buffer of {buffering} bytes")
+
+
+def _again(ds: "Dataset", number: int, buffering: int, at: int
+           ) -> Union[MemberFile, MemberReader]:
+    """Opens what was pickled, where it was."""
+    f = ds._open_member(number, buffering)
+    f.seek(at)
+    return f
+
+
+def _content_again(content: bytes, name: str, at: int) -> ContentFile:
+    f = ContentFile(content, name)
+    f.seek(at)
+    return f
