@@ -36,6 +36,10 @@ load ../kit/python
 	cases test_dataset.Processes
 }
 
+@test "python: paths that lead into a dataset" {
+	cases test_place
+}
+
 @test "python: choices" {
 	cases test_order.Choices
 }

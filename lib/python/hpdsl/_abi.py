@@ -21,6 +21,8 @@ OPEN_FOREIGN_OWNER = 2
 OPEN_NO_PEERS = 4
 SPLIT_ONE = 1000000000
 STATE_MAX = 512
+KIND_DATASET = 1
+KIND_STAGE = 2
 BATCH_SIZE = 64
 LOADER_MEMORY = 1 << 30
 LOADER_MEMORY_LEAST = 16 << 20
@@ -225,6 +227,7 @@ FUNCTIONS = {
     "rows_free": (None, _P),
     "member_find": (c_int, _P, c_char_p, c_size_t, _P, _P),
     "class_name": (c_int, _P, c_uint32, _P, _P),
+    "kind_of": (c_int, c_char_p, _P, _P, _P),
     "sources": (None, _P, _P),
     "patience": (None, _P, c_double),
     "key_length": (c_size_t, c_char_p, c_size_t),
