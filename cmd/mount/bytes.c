@@ -33,12 +33,13 @@ void mount_bytes_release(struct mount_bytes *b)
 	b->good = NULL;
 }
 
-static bool is_good(const struct mount_bytes *b, uint64_t member)
+bool mount_bytes_is_good(const struct mount_bytes *b, uint64_t member)
 {
-	return atomic_load_explicit(&b->good[member / 8],
-				    memory_order_relaxed) >>
-		       (member % 8) &
-	       1;
+	return member < b->members &&
+	       (atomic_load_explicit(&b->good[member / 8],
+				     memory_order_relaxed) >>
+			(member % 8) &
+		1);
 }
 
 static void set_good(struct mount_bytes *b, uint64_t member)
@@ -132,7 +133,7 @@ static int through_memory(struct mount_bytes *b, const struct hpdsl_member *m,
 	int r = 0;
 
 	take_room(b, size);
-	known = is_good(b, m->number);
+	known = mount_bytes_is_good(b, m->number);
 	if (!known)
 		r = read_whole(b, m, offset, buf, n, err);
 	if (r == 0)
@@ -185,7 +186,7 @@ int64_t mount_bytes_try(struct mount_bytes *b, uint64_t member, uint64_t offset,
 
 	if (r <= 0)
 		return r;
-	r = is_good(b, member) ?
+	r = mount_bytes_is_good(b, member) ?
 		    hpdsl_member_read(b->ds, &m, offset, buf, n, err) :
 		    read_first(b, &m, offset, buf, n, err);
 	return r < 0 ? r : (int64_t)n;
@@ -206,7 +207,7 @@ int64_t mount_bytes_read(struct mount_bytes *b, uint64_t member,
 bool mount_bytes_is_unproven(const struct mount_bytes *b,
 			     const struct hpdsl_member *m)
 {
-	return !is_good(b, m->number) && (m->size <= WHOLE || b->all);
+	return !mount_bytes_is_good(b, m->number) && (m->size <= WHOLE || b->all);
 }
 
 /* Of one that nobody has verified so far all is needed. */
@@ -245,7 +246,7 @@ int64_t mount_bytes_now(struct mount_bytes *b, uint64_t member, uint64_t offset,
 	r = find(b, member, offset, &n, &m, &err);
 	if (r <= 0)
 		return r < 0 ? -EAGAIN : 0;
-	if (!is_good(b, member))
+	if (!mount_bytes_is_good(b, member))
 		r = first_now(b, &m, offset, buf, n);
 	else if (n <= NOW)
 		r = hpdsl_member_read_now(b->ds, &m, offset, buf, n, &err);

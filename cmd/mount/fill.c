@@ -64,6 +64,43 @@ void mount_fill_done(struct mount_fill *f, uint32_t chunk, uint64_t tried,
 	set(f, chunk, known < tried - known ? tries + 1 : MOUNT_FILL_TRIES);
 }
 
+/* ---- Frames ----------------------------------------------------------- */
+
+enum { FUTILE_MOST = 6 /* one of 64 is tried */ };
+
+bool mount_frames_want(struct mount_frames *f, const struct mount_run *run)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->run[(f->first + i) % MOUNT_FRAMES].first == run->first)
+			return false;
+	if (f->n == MOUNT_FRAMES || ++f->passed < 1u << f->futile)
+		return false;
+	f->passed = 0;
+	f->run[(f->first + f->n++) % MOUNT_FRAMES] = *run;
+	return true;
+}
+
+bool mount_frames_next(struct mount_frames *f, struct mount_run *ret)
+{
+	if (!f->n)
+		return false;
+	*ret = f->run[f->first];
+	f->first = (f->first + 1) % MOUNT_FRAMES;
+	f->n--;
+	return true;
+}
+
+void mount_frames_done(struct mount_frames *f, uint64_t tried, uint64_t known)
+{
+	/* One is known at least, which is read. */
+	if (known > tried / 4 + 1)
+		f->futile = 0;
+	else if (f->futile < FUTILE_MOST && tried > 4)
+		f->futile++;
+}
+
+/* ---- Memory ----------------------------------------------------------- */
+
 bool mount_fill_fits(const struct mount_memory *m, uint64_t bytes,
 		     uint64_t files)
 {

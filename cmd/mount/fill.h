@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which chunk is to be put into the kernel's page cache next, and for how long
- * that is a good idea: over memory alone, and nothing is waited for.
+ * Which chunk, or frame of one, is to be put into the kernel's page cache next,
+ * and for how long that is a good idea: over memory alone, and nothing is waited
+ * for.
  */
 #ifndef MOUNT_FILL_H
 #define MOUNT_FILL_H
@@ -37,6 +38,30 @@ bool mount_fill_next(struct mount_fill *f, uint32_t *ret);
  */
 void mount_fill_done(struct mount_fill *f, uint32_t chunk, uint64_t tried,
 		     uint64_t known);
+
+enum { MOUNT_FRAMES = 64 };
+
+/*
+ * Frames that were decoded for a reader of one of their files, who was given
+ * that: the others of them.  Of those that come faster than they can be taken
+ * the newest are left out.
+ */
+struct mount_frames {
+	struct mount_run {
+		uint64_t first, n; /* members */
+		bool again;	   /* those too that were there once */
+	} run[MOUNT_FRAMES];	   /* a ring */
+	unsigned first, n;
+	/* Where the kernel knows few of the names, most are let pass. */
+	unsigned futile, passed;
+};
+
+/* Is it one more that is queued? */
+bool mount_frames_want(struct mount_frames *f, const struct mount_run *run);
+/* Takes the next one; false: there is none. */
+bool mount_frames_next(struct mount_frames *f, struct mount_run *ret);
+/* Of so many files that were tried the kernel knew the names of known. */
+void mount_frames_done(struct mount_frames *f, uint64_t tried, uint64_t known);
 
 /* Memory in bytes, when it began and now; UINT64_MAX: nobody knows. */
 struct mount_memory {

@@ -98,6 +98,7 @@ static void read_kept(struct mount_session *s, struct mount_kept *k,
 		      uint8_t *buf)
 {
 	const uint64_t thing = k->member, offset = k->offset;
+	const bool again = s->store && mount_bytes_is_good(s->bytes, thing);
 	int64_t n = read_any(s, k, buf + MOUNT_HEAD);
 
 	if (n < 0)
@@ -106,6 +107,8 @@ static void read_kept(struct mount_session *s, struct mount_kept *k,
 		give(s, k->unique, buf, (size_t)n);
 	/* What comes is not this one's fault. */
 	release(k);
+	if (n > 0 && s->store && !offset)
+		mount_store_near(s->store, thing, (uint64_t)n, again);
 	if (n > 0 && s->chunks && s->chunks->v[thing].is == MOUNT_CHUNK)
 		mount_stretch_ahead(s->stretches, mount_chunk_of(thing), offset,
 				    (size_t)n);

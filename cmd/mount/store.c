@@ -8,10 +8,17 @@
 
 enum { AT_ONCE = 1024 /* members */ };
 
+/* A chunk, or the members that were decoded with one. */
+struct task {
+	bool is_chunk;
+	uint32_t chunk;
+	struct mount_run run;
+};
+
 /* Members of a chunk, one behind the other. */
 struct mount_batch {
-	uint32_t chunk;
-	bool last; /* of the chunk */
+	struct task of;
+	bool last; /* of the task */
 	uint32_t n;
 	size_t bytes;
 	uint8_t *buf;
@@ -56,6 +63,14 @@ static bool is_seen(const struct mount_store *s, const struct hpdsl_member *m)
 						 &e, NULL) == 0;
 }
 
+/* Has the kernel got it, as far as anybody knows? */
+static bool is_there(const struct mount_store *s, const struct task *t,
+		     uint64_t member)
+{
+	return !t->is_chunk && !t->run.again &&
+	       mount_bytes_is_good(s->bytes, member);
+}
+
 /* From member *at on, as many as there is room for. */
 static void collect(struct mount_store *s, struct mount_batch *b, uint64_t *at,
 		    uint64_t end)
@@ -68,7 +83,7 @@ static void collect(struct mount_store *s, struct mount_batch *b, uint64_t *at,
 	for (; *at < end && b->n < AT_ONCE; ++*at) {
 		if (hpdsl_member_get(s->bytes->ds, *at, &m, &err) < 0 ||
 		    m.generated || !m.size || m.size > s->room ||
-		    !is_seen(s, &m))
+		    is_there(s, &b->of, *at) || !is_seen(s, &m))
 			continue;
 		if (m.size > s->room - b->bytes)
 			return;
@@ -87,19 +102,29 @@ static void read_batch(struct mount_store *s, struct mount_batch *b)
 		b->n = 0;
 	for (uint32_t i = 0; i < b->n; i++)
 		/* Who reads it is told what is wrong. */
-		if (b->read[i].code == 0)
+		if (b->of.is_chunk && b->read[i].code == 0)
 			mount_bytes_verified(s->bytes, b->member[i].number);
 }
 
 /* ---- The thread that reads -------------------------------------------- */
 
-/* The next chunk; false: it is to end. */
-static bool await_chunk(struct mount_store *s, uint32_t *ret)
+/* Under the lock.  What is decoded will not be for long. */
+static bool next_task(struct mount_store *s, struct task *ret)
+{
+	ret->is_chunk = false;
+	if (mount_frames_next(&s->near, &ret->run))
+		return true;
+	ret->is_chunk = s->on && mount_fill_next(&s->fill, &ret->chunk);
+	return ret->is_chunk;
+}
+
+/* false: it is to end. */
+static bool await_task(struct mount_store *s, struct task *ret)
 {
 	bool r = false;
 
 	pthread_mutex_lock(&s->lock);
-	while (!s->ends && !(r = mount_fill_next(&s->fill, ret)))
+	while (!s->ends && !(r = next_task(s, ret)))
 		pthread_cond_wait(&s->more, &s->lock);
 	pthread_mutex_unlock(&s->lock);
 	return r;
@@ -133,23 +158,32 @@ static bool goes_on(const struct mount_store *s)
 	return mount_fill_goes_on(&memory);
 }
 
-/* The last batch of it may be empty, but there is one. */
-static void read_chunk(struct mount_store *s, uint32_t chunk)
+static struct mount_run members_of(const struct mount_store *s,
+				   const struct task *t)
 {
-	struct hpdsl_chunk c = { .members = 0 };
-	struct mount_batch *b;
+	const struct mount_run none = { .n = 0 };
 	struct hpdsl_error err;
-	uint64_t at, end;
+	struct hpdsl_chunk c;
 
-	if (hpdsl_chunk_get(s->bytes->ds, chunk, &c, &err) < 0)
-		c.members = 0;
-	at = c.first_member;
-	end = at + c.members;
+	if (!t->is_chunk)
+		return t->run;
+	if (hpdsl_chunk_get(s->bytes->ds, t->chunk, &c, &err) < 0)
+		return none;
+	return (struct mount_run){ .first = c.first_member, .n = c.members };
+}
+
+/* The last batch of it may be empty, but there is one. */
+static void read_task(struct mount_store *s, const struct task *t)
+{
+	const struct mount_run all = members_of(s, t);
+	uint64_t at = all.first, end = at + all.n;
+	struct mount_batch *b;
+
 	do {
 		b = await_room(s);
 		if (!b)
 			return;
-		b->chunk = chunk;
+		b->of = *t;
 		if (at < end && !goes_on(s))
 			end = at;
 		collect(s, b, &at, end);
@@ -171,10 +205,10 @@ static void ended(struct mount_store *s)
 static void *read_thread(void *arg)
 {
 	struct mount_store *s = arg;
-	uint32_t chunk;
+	struct task t;
 
-	while (await_chunk(s, &chunk))
-		read_chunk(s, chunk);
+	while (await_task(s, &t))
+		read_task(s, &t);
 	ended(s);
 	return NULL;
 }
@@ -208,8 +242,11 @@ static void give_batch(struct mount_store *s, const struct mount_batch *b,
 		    b->entry[i].member != b->member[i].number)
 			continue;
 		g->tried++;
-		g->known += give(s, b->entry[i].number, b->read[i].buf,
-				 b->read[i].size);
+		if (!give(s, b->entry[i].number, b->read[i].buf,
+			  b->read[i].size))
+			continue;
+		g->known++;
+		mount_bytes_verified(s->bytes, b->member[i].number);
 	}
 }
 
@@ -226,6 +263,16 @@ static const struct mount_batch *await_batch(struct mount_store *s)
 	return r;
 }
 
+/* Under the lock. */
+static void done(struct mount_store *s, const struct task *t,
+		 const struct given *g)
+{
+	if (t->is_chunk)
+		mount_fill_done(&s->fill, t->chunk, g->tried, g->known);
+	else
+		mount_frames_done(&s->near, g->tried, g->known);
+}
+
 static void *give_thread(void *arg)
 {
 	struct mount_store *s = arg;
@@ -236,7 +283,7 @@ static void *give_thread(void *arg)
 		give_batch(s, b, &g);
 		pthread_mutex_lock(&s->lock);
 		if (b->last) {
-			mount_fill_done(&s->fill, b->chunk, g.tried, g.known);
+			done(s, &b->of, &g);
 			g = (struct given){ 0, 0 };
 		}
 		s->given++;
@@ -295,6 +342,17 @@ static bool begin(struct mount_store *s, void *(*what)(void *))
 	return r;
 }
 
+static bool has_frames(const struct hpdsl_dataset *ds, uint32_t chunks)
+{
+	struct hpdsl_error err;
+	struct hpdsl_chunk c;
+
+	for (uint32_t i = 0; i < chunks; i++)
+		if (hpdsl_chunk_get(ds, i, &c, &err) == 0 && c.compressed)
+			return true;
+	return false;
+}
+
 void mount_store_begin(struct mount_store *s, enum mount_fill_when when)
 {
 	struct hpdsl_snapshot_info seen;
@@ -306,12 +364,16 @@ void mount_store_begin(struct mount_store *s, enum mount_fill_when when)
 	s->part = seen.files < n.members;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->more, NULL);
-	if (when == MOUNT_FILL_OFF ||
-	    (when == MOUNT_FILL_AUTO && !has_room(s, &seen)))
+	s->on = when == MOUNT_FILL_ON ||
+		(when == MOUNT_FILL_AUTO && has_room(s, &seen));
+	s->frames = has_frames(s->bytes->ds, (uint32_t)n.chunks);
+	if (!s->on && !s->frames)
 		return;
 	/* One of them alone waits until the end. */
-	s->on = prepare(s, (uint32_t)n.chunks) && begin(s, give_thread) &&
-		begin(s, read_thread);
+	if (prepare(s, (uint32_t)n.chunks) && begin(s, give_thread) &&
+	    begin(s, read_thread))
+		return;
+	s->on = s->frames = false;
 }
 
 void mount_store_want(struct mount_store *s, uint64_t member)
@@ -325,6 +387,27 @@ void mount_store_want(struct mount_store *s, uint64_t member)
 	pthread_mutex_lock(&s->lock);
 	/* Both threads may wait, and only one of them for this. */
 	if (mount_fill_want(&s->fill, m.chunk))
+		pthread_cond_broadcast(&s->more);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void mount_store_near(struct mount_store *s, uint64_t member, uint64_t bytes,
+		      bool again)
+{
+	struct hpdsl_error err;
+	struct hpdsl_member m;
+	struct mount_run run = { .again = again };
+
+	/* Of a larger file its reader wants more than its neighbours. */
+	if (!s->frames || hpdsl_member_get(s->bytes->ds, member, &m, &err) < 0 ||
+	    m.size != bytes ||
+	    (s->on && mount_fill_is_new(&s->fill, m.chunk)) ||
+	    hpdsl_member_mates(s->bytes->ds, member, &run.first, &run.n,
+			       &err) < 0 ||
+	    run.n < 2)
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (mount_frames_want(&s->near, &run))
 		pthread_cond_broadcast(&s->more);
 	pthread_mutex_unlock(&s->lock);
 }

@@ -4,6 +4,7 @@
  * chunk has and wherever it is.
  */
 #include "dataset/fetch.h"
+#include "dataset/member_behind.h"
 #include "dataset/member_source.h"
 
 #include "base/error.h"
@@ -27,29 +28,6 @@ struct stretch {
 	uint8_t *buf;
 };
 
-/* The first of the chunk's members that ends behind the stretch's begin. */
-static int find_first(const struct stretch *s, const struct hp_index *ix,
-		      uint64_t *ret, struct hpdsl_error *err)
-{
-	uint64_t low = s->chunk->first_member;
-	uint64_t high = low + s->chunk->members;
-
-	while (low < high) {
-		uint64_t mid = low + (high - low) / 2;
-		struct hpdsl_member m;
-		int r = hp_index_place(ix, mid, &m, err);
-
-		if (r < 0)
-			return r;
-		if (m.offset + m.size <= s->begin)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	*ret = low;
-	return 0;
-}
-
 /* One that is wrong is read anew, alone, which knows where else to look. */
 static int check_member(const struct stretch *s, const struct hpdsl_member *m,
 			struct hpdsl_error *err)
@@ -71,7 +49,7 @@ static int check(const struct stretch *s, struct hpdsl_error *err)
 	int r;
 
 	hp_index_copy_begin(&c, s->ds->index, false);
-	r = find_first(s, &c.ix, &i, err);
+	r = hp_member_behind(&c.ix, s->chunk, s->begin, &i, err);
 	for (; r == 0 && i < end; i++) {
 		r = hp_index_place(&c.ix, i, &m, err);
 		if (r < 0 || m.offset >= s->end)

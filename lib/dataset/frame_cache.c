@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-	WHOLE = 4 << 20, /* frames up to this are decoded at once */
 	PIECE = 256 *
 		1024, /* of larger ones: read, or passed over, at a time */
 	FEW = 8,      /* idle decoders: with less, a new one is made */
@@ -331,7 +330,7 @@ static int load(struct hp_decoder *d, uint64_t offset, struct hpdsl_error *err)
 		r = hp_index_frame(&c.ix, s->row, d->number, &d->frame, err);
 	if (r < 0)
 		return r;
-	d->large = d->frame.plain_end - d->frame.plain > WHOLE;
+	d->large = d->frame.plain_end - d->frame.plain > HP_FRAME_WHOLE;
 	r = d->large ? begin_large(d, &why) : decode_whole(d, &why);
 	d->has = r == 0;
 	return r < 0 ? fail(d, r, why.msg, err) : 0;

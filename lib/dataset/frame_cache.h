@@ -14,6 +14,8 @@
 struct hp_frame_cache;
 struct hp_decoder;
 
+enum { HP_FRAME_WHOLE = 4 << 20 /* larger ones are decoded in parts */ };
+
 struct hp_frame_cache *hp_frame_cache_new(void);
 /* Nobody may hold a decoder any more.  NULL is fine. */
 void hp_frame_cache_free(struct hp_frame_cache *cache);

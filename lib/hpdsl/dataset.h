@@ -181,6 +181,16 @@ HPDSL_API int hpdsl_chunk_plain_file(const struct hpdsl_dataset *ds,
 				     uint32_t number, char *ret, size_t room,
 				     struct hpdsl_error *err);
 
+/*
+ * Members that come with this one: whole in the frames of a compressed chunk
+ * that hold it, so that who reads it has them decoded, too.  Sets the first one
+ * and how many, itself with them.  Of a plain chunk, and where a frame is of
+ * more than 4 MiB, it is that member alone.  -ERANGE, HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_member_mates(const struct hpdsl_dataset *ds,
+				 uint64_t number, uint64_t *ret_first,
+				 uint64_t *ret_n, struct hpdsl_error *err);
+
 /* Class name of a label.  NUL-terminated. -ERANGE past the end. */
 HPDSL_API int hpdsl_class_name(const struct hpdsl_dataset *ds, uint32_t label,
 			       const char **ret, struct hpdsl_error *err);

@@ -318,6 +318,29 @@ else:
 	until_true no_server
 }
 
+@test "what was decoded with a file that is read is given to the kernel, too" {
+	local i
+	mkdir texts
+	for ((i = 0; i < 600; i++)); do
+		printf '%04d %0500d\n' $i $((i * i)) > "texts/$i"
+	done
+	hpdsl-pack -q --zstd --seed=1 texts packed
+	cat > all <<- 'END'
+		for f in texts/*; do cmp "$f" "mnt/${f#texts/}" || exit 1; done
+		hpdsl-mount --status --json mnt
+	END
+	# one frame is about 128 KiB: 60 files and their headers
+	work="ls -l mnt > ls; source ./all" bash -c '
+		hpdsl-mount --fill=off packed "$PWD/mnt" -- bash -c "$work"' > listed
+	[ "$(field reads < listed)" -le 200 ]
+	[ "$(field filled < listed)" -ge 400 ]
+	# nobody knows the others' names: few are tried
+	work="source ./all" bash -c '
+		hpdsl-mount --fill=off packed "$PWD/mnt" -- bash -c "$work"' > found
+	[ "$(field reads < found)" = 600 ]
+	[ "$(field filled < found)" -le 100 ]
+}
+
 @test "--memory: no more is taken for bytes under way, and all of them are right" {
 	local i
 	mkdir big

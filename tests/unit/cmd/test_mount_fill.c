@@ -79,6 +79,74 @@ static void test_done(void **state)
 	mount_fill_release(&f);
 }
 
+static bool want(struct mount_frames *f, uint64_t first)
+{
+	const struct mount_run run = { .first = first, .n = 3 };
+
+	return mount_frames_want(f, &run);
+}
+
+/* In order, none twice, and no more than there is room for. */
+static void test_frames(void **state)
+{
+	struct mount_frames f = { .n = 0 };
+	struct mount_run r;
+
+	(void)state;
+	for (uint64_t turn = 0; turn < 3; turn++) {
+		for (uint64_t i = 0; i < MOUNT_FRAMES; i++) {
+			assert_true(want(&f, 10 * i + turn));
+			assert_false(want(&f, 10 * i + turn));
+		}
+		assert_false(want(&f, 10000));
+		for (uint64_t i = 0; i < MOUNT_FRAMES; i++) {
+			assert_true(mount_frames_next(&f, &r));
+			assert_int_equal(r.first, 10 * i + turn);
+			assert_int_equal(r.n, 3);
+			/* the ring's begin moves */
+			if (i == turn)
+				assert_true(want(&f, 20000));
+		}
+		assert_true(mount_frames_next(&f, &r));
+		assert_int_equal(r.first, 20000);
+		assert_false(mount_frames_next(&f, &r));
+	}
+}
+
+/* Of so many that are wanted, these are taken. */
+static unsigned taken(struct mount_frames *f, unsigned n)
+{
+	struct mount_run r;
+	unsigned k = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		want(f, i);
+		k += mount_frames_next(f, &r);
+	}
+	return k;
+}
+
+/* The fewer names are known, the less often it is tried; until some are. */
+static void test_futile(void **state)
+{
+	struct mount_frames f = { .n = 0 };
+
+	(void)state;
+	mount_frames_done(&f, 30, 30);
+	mount_frames_done(&f, 0, 0);
+	mount_frames_done(&f, 2, 1);
+	assert_int_equal(taken(&f, 640), 640);
+	mount_frames_done(&f, 30, 8);
+	assert_int_equal(taken(&f, 640), 320);
+	mount_frames_done(&f, 30, 1);
+	assert_int_equal(taken(&f, 640), 160);
+	for (int i = 0; i < 100; i++)
+		mount_frames_done(&f, 30, 1);
+	assert_int_equal(taken(&f, 640), 10);
+	mount_frames_done(&f, 30, 9);
+	assert_int_equal(taken(&f, 640), 640);
+}
+
 static void test_memory(void **state)
 {
 	struct mount_memory m = { 80 << 20, 40 << 20 };
@@ -103,6 +171,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_done),
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_futile),
 		cmocka_unit_test(test_memory),
 	};
 

@@ -3,6 +3,7 @@
  * Stretches of chunks: bytes of the plain tar, whatever there is of it, and
  * what lies whole in them is verified.
  */
+#include "dataset/dataset.h"
 #include "packed.h"
 #include "staged.h"
 
@@ -252,6 +253,76 @@ static void test_expanded(void **state)
 	staged_end(&plain);
 }
 
+/* Members that lie whole in the frames that hold m, found one by one. */
+static void find_mates(const struct hpdsl_dataset *ds,
+		       const struct hpdsl_chunk *c,
+		       const struct hpdsl_member *m, uint64_t *first,
+		       uint64_t *n)
+{
+	uint64_t begin = 0, end = UINT64_MAX;
+	struct hpdsl_error err;
+
+	for (uint32_t i = 0; i < c->frames; i++) {
+		struct hp_frame f;
+
+		assert_int_equal(hp_index_frame(ds->index, c, i, &f, &err), 0);
+		if (f.plain <= m->offset)
+			begin = f.plain;
+		if (f.plain_end >= m->offset + m->size && end == UINT64_MAX)
+			end = f.plain_end;
+	}
+	*first = *n = 0;
+	for (uint64_t i = 0; i < c->members; i++) {
+		struct hpdsl_member other;
+
+		assert_int_equal(hpdsl_member_get(ds, c->first_member + i,
+						  &other, &err),
+				 0);
+		if (other.offset < begin || other.offset + other.size > end)
+			continue;
+		if (!(*n)++)
+			*first = other.number;
+	}
+}
+
+/* What is decoded with a member: of plain chunks nothing. */
+static void test_mates(void **state)
+{
+	uint64_t first, n, most = 0;
+	struct hpdsl_error err;
+
+	(void)state;
+	for (int zstd = 0; zstd <= 3; zstd += 3) {
+		struct hpdsl_dataset *ds;
+		struct hpdsl_member m;
+		struct hpdsl_chunk c;
+		struct staged f;
+
+		staged_begin(&f, zstd);
+		ds = staged_open(f.p.out, NULL);
+		for (uint64_t i = 0; i < f.n.members; i++) {
+			uint64_t want_first = i, want_n = 1;
+
+			assert_int_equal(hpdsl_member_get(ds, i, &m, &err), 0);
+			staged_chunk(&f, m.chunk, &c);
+			if (c.compressed && m.size)
+				find_mates(ds, &c, &m, &want_first, &want_n);
+			assert_int_equal(
+				hpdsl_member_mates(ds, i, &first, &n, &err), 0);
+			assert_int_equal(first, want_first);
+			assert_int_equal(n, want_n);
+			assert_true(first <= i && i < first + n);
+			most = n > most ? n : most;
+		}
+		assert_int_equal(most > 1, zstd > 0);
+		assert_int_equal(hpdsl_member_mates(ds, f.n.members, &first, &n,
+						    &err),
+				 -ERANGE);
+		hpdsl_close(ds);
+		staged_end(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_here_bad),
 		cmocka_unit_test(test_plain_file),
 		cmocka_unit_test(test_expanded),
+		cmocka_unit_test(test_mates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
