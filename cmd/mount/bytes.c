@@ -207,7 +207,8 @@ int64_t mount_bytes_read(struct mount_bytes *b, uint64_t member,
 bool mount_bytes_is_unproven(const struct mount_bytes *b,
 			     const struct hpdsl_member *m)
 {
-	return !mount_bytes_is_good(b, m->number) && (m->size <= WHOLE || b->all);
+	return !mount_bytes_is_good(b, m->number) &&
+	       (m->size <= WHOLE || b->all);
 }
 
 /* Of one that nobody has verified so far all is needed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which chunk, or frame of one, is to be put into the kernel's page cache next,
- * and for how long that is a good idea: over memory alone, and nothing is waited
- * for.
+ * and for how long that is a good idea: over memory alone, and nothing is
+ * waited for.
  */
 #ifndef MOUNT_FILL_H
 #define MOUNT_FILL_H

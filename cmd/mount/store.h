@@ -26,8 +26,8 @@ struct mount_store {
 	/* Its own: */
 	uint64_t memory; /* that there was when it began */
 	bool part;	 /* there are members that are not seen */
-	bool on;     /* whole chunks */
-	bool frames; /* there are compressed chunks */
+	bool on;	 /* whole chunks */
+	bool frames;	 /* there are compressed chunks */
 	struct mount_batch *batch[MOUNT_BATCHES]; /* by turns */
 	pthread_mutex_t lock;			  /* for all below */
 	pthread_cond_t more;
@@ -39,8 +39,8 @@ struct mount_store {
 };
 
 /*
- * Begins.  Whole chunks are stored if that is wanted, and with MOUNT_FILL_AUTO if
- * there is memory for all that is seen; if it cannot, nothing is stored, and
+ * Begins.  Whole chunks are stored if that is wanted, and with MOUNT_FILL_AUTO
+ * if there is memory for all that is seen; if it cannot, nothing is stored, and
  * that is all.
  */
 void mount_store_begin(struct mount_store *s, enum mount_fill_when when);

@@ -169,10 +169,8 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_done),
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_futile),
+		cmocka_unit_test(test_queue),  cmocka_unit_test(test_done),
+		cmocka_unit_test(test_frames), cmocka_unit_test(test_futile),
 		cmocka_unit_test(test_memory),
 	};
 

@@ -275,9 +275,9 @@ static void find_mates(const struct hpdsl_dataset *ds,
 	for (uint64_t i = 0; i < c->members; i++) {
 		struct hpdsl_member other;
 
-		assert_int_equal(hpdsl_member_get(ds, c->first_member + i,
-						  &other, &err),
-				 0);
+		assert_int_equal(
+			hpdsl_member_get(ds, c->first_member + i, &other, &err),
+			0);
 		if (other.offset < begin || other.offset + other.size > end)
 			continue;
 		if (!(*n)++)
@@ -315,9 +315,9 @@ static void test_mates(void **state)
 			most = n > most ? n : most;
 		}
 		assert_int_equal(most > 1, zstd > 0);
-		assert_int_equal(hpdsl_member_mates(ds, f.n.members, &first, &n,
-						    &err),
-				 -ERANGE);
+		assert_int_equal(
+			hpdsl_member_mates(ds, f.n.members, &first, &n, &err),
+			-ERANGE);
 		hpdsl_close(ds);
 		staged_end(&f);
 	}
