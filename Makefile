@@ -241,7 +241,7 @@ $(STAGE) $(STAGE_FAULTS): $(if $(findstring address,$(SAN)),$(call objs, \
 $(ORIGIN): $(wildcard tests/bed/origin*.c tests/bed/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(if $(FUSE_LIBS),$(call say,LD)$(CC) $(COMPILE_LINK) \
-		-o $@ $(filter %.c,$^) $(FUSE_LIBS),@echo \
+		-o $@ $(filter %.c,$^) $(FUSE_LIBS) -lm,@echo \
 		'  --      $@ is left out: there is no fuse3 here')
 
 $(EXAMPLES) $(BENCH_PROGRAMS): %: %.o $(BUILD)/libhpdsl.a

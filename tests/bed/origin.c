@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 static struct {
-	char *op_ms, *ops, *rate, *budget, *stats, *control, *mapped, *watch;
+	char *op_ms, *op_cv, *ops, *rate, *keep, *budget, *stats, *control,
+		*mapped, *watch;
 } opt; /* as on the command line; NULL: not given */
 static struct fuse_session *session;
 static const char *mount_point;
@@ -79,6 +80,7 @@ static void use_options(const char *folder)
 {
 	const struct costs c = {
 		.op_ns = number(opt.op_ms) * 1e6,
+		.op_cv = number(opt.op_cv),
 		.ops = number(opt.ops),
 		.rate = number(opt.rate),
 		.budget = opt.budget,
@@ -89,7 +91,8 @@ static void use_options(const char *folder)
 
 	if (!costs_begin(&c))
 		wrong = opt.budget ? opt.budget : "budget";
-	else if (!fs_begin(folder, opt.mapped ? opt.mapped : "index.hpdsl"))
+	else if (!fs_begin(folder, opt.mapped ? opt.mapped : "index.hpdsl",
+			   number(opt.keep)))
 		wrong = folder;
 	if (wrong) {
 		fprintf(stderr, "origin: %s: %s\n", wrong, strerror(errno));
@@ -145,9 +148,9 @@ int main(int argc, char **argv)
 #name "=%s", offsetof(__typeof__(opt), name), 0 \
 	}
 	static const struct fuse_opt specs[] = {
-		OPTION(op_ms),	OPTION(ops),   OPTION(rate),
-		OPTION(budget), OPTION(stats), OPTION(control),
-		OPTION(mapped), OPTION(watch), FUSE_OPT_END
+		OPTION(op_ms),	OPTION(op_cv),	OPTION(ops),   OPTION(rate),
+		OPTION(keep),	OPTION(budget), OPTION(stats), OPTION(control),
+		OPTION(mapped), OPTION(watch),	FUSE_OPT_END
 	};
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
 	struct fuse_cmdline_opts line;

@@ -24,11 +24,13 @@ enum count {
 	BYTES,
 	BUSY,
 	BUSIEST,
-	COUNTS
+	COUNTS,
+	OPERATIONS = READDIRS + 1 /* these and all before, in one */
 };
 
 struct costs {
-	double op_ns;	     /* of each metadata operation */
+	double op_ns;	     /* of each metadata operation, on average */
+	double op_cv;	     /* their standard deviation, in these */
 	double ops, rate;    /* of these and of bytes, a second; 0: no bound */
 	const char *budget;  /* a file, shared by those that name it; or NULL */
 	const char *control; /* a file of faults, or NULL */
@@ -52,8 +54,11 @@ struct fuse_lowlevel_ops;
 extern const struct fuse_lowlevel_ops fs_operations;
 enum { FS_THREADS = 64 };
 
-/* mapped: the name of files that go through the page cache.  False: errno. */
-bool fs_begin(const char *folder, const char *mapped);
+/*
+ * mapped: the name of files that go through the page cache; keep: seconds for
+ * which the kernel keeps names and attributes.  False: errno.
+ */
+bool fs_begin(const char *folder, const char *mapped, double keep);
 /* What was asked for: all of it, then of each file. */
 void fs_print_stats(FILE *out);
 

@@ -8,6 +8,8 @@
 #include "budget.h"
 #include "faults.h"
 
+#include <math.h>
+
 static const char *const count_names[COUNTS] = {
 	"lookups", "getattrs", "opens",	    "opendirs",	     "readdirs",
 	"reads",   "bytes",    "reads_now", "reads_at_once",
@@ -26,12 +28,36 @@ bool costs_begin(const struct costs *c)
 	return budget;
 }
 
+/* Of (0, 1), another one each time, the same ones in each run. */
+static double draw(void)
+{
+	static _Atomic uint64_t state;
+	uint64_t z = state += 0x9E3779B97F4A7C15;
+
+	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+	z = (z ^ z >> 27) * 0x94D049BB133111EB;
+	return ((double)((z ^ z >> 31) >> 11) + 0.5) * 0x1p-53;
+}
+
+/* Log-normal: most are less than the mean, and few much more. */
+static uint64_t op_takes(void)
+{
+	double variance = log1p(costs.op_cv * costs.op_cv), normal;
+
+	if (costs.op_cv <= 0)
+		return (uint64_t)costs.op_ns;
+	/* Box and Muller's */
+	normal = sqrt(-2 * log(draw())) * cos(2 * 3.14159265358979 * draw());
+	return (uint64_t)(costs.op_ns *
+			  exp(sqrt(variance) * normal - variance / 2));
+}
+
 void cost_pay(enum count what)
 {
 	uint64_t until = budget_take(&budget->ops, 1, costs.ops);
 
 	counts[what]++;
-	budget_wait(until + (uint64_t)costs.op_ns);
+	budget_wait(until + op_takes());
 }
 
 static void hang(const char *name)
@@ -87,6 +113,11 @@ ssize_t cost_read(const char *name, int fd, char *buf, size_t size, uint64_t at)
 
 void costs_print(FILE *out)
 {
+	uint64_t operations = 0;
+
+	for (int i = 0; i < OPERATIONS; i++)
+		operations += counts[i];
+	fprintf(out, "operations %" PRIu64 "\n", operations);
 	for (int i = 0; i < COUNTS; i++)
 		fprintf(out, "%s %" PRIu64 "\n", count_names[i], counts[i]);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A read-only view of a folder, of which the kernel keeps nothing, but for
- * files that are mapped; what it is asked for it pays in origin_costs.c.
+ * files that are mapped, and names and attributes for as long as was said; what
+ * it is asked for it pays in origin_costs.c.
  */
 #define FUSE_USE_VERSION 314
 #include "origin.h"
@@ -30,6 +31,7 @@ struct node {
 
 static int source = -1;
 static const char *mapped;
+static double keep;
 static pthread_mutex_t nodes_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *nodes; /* of tsearch */
 static struct node *top, *stats_node;
@@ -82,9 +84,10 @@ void fs_print_stats(FILE *out)
 	pthread_mutex_unlock(&nodes_lock);
 }
 
-bool fs_begin(const char *folder, const char *mapped_name)
+bool fs_begin(const char *folder, const char *mapped_name, double seconds)
 {
 	mapped = mapped_name;
+	keep = seconds;
 	source = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	top = node_find(NULL, ".");
 	stats_node = node_find(NULL, STATS);
@@ -105,15 +108,18 @@ static int node_stat(struct node *n, struct stat *ret)
 
 static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct fuse_entry_param e = { 0 };
 	struct node *n = node_find(node_of(parent), name);
+	const double seconds = n == stats_node ? 0 : keep;
+	struct fuse_entry_param e = { .entry_timeout = seconds,
+				      .attr_timeout = seconds };
 	int rc;
 
 	if (n != stats_node)
 		cost_pay(LOOKUPS);
 	rc = n ? node_stat(n, &e.attr) : ENOMEM;
-	e.ino = (uintptr_t)n;
-	if (rc)
+	/* Number 0: there is none, and that is kept, too. */
+	e.ino = rc ? 0 : (uintptr_t)n;
+	if (rc && (rc != ENOENT || seconds <= 0))
 		fuse_reply_err(req, rc);
 	else
 		fuse_reply_entry(req, &e);
@@ -132,7 +138,8 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino,
 	if (rc)
 		fuse_reply_err(req, rc);
 	else
-		fuse_reply_attr(req, &st, 0);
+		fuse_reply_attr(req, &st,
+				node_of(ino) == stats_node ? 0 : keep);
 }
 
 static void on_readlink(fuse_req_t req, fuse_ino_t ino)

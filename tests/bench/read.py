@@ -56,7 +56,7 @@ def cool_or_warm(state, paths):
         shell(f"cat {path} > /dev/null")
 
 
-def in_turn(text, commands, prepare):
+def in_turn(text, commands, prepare, after=lambda tool: None):
     """Medians of all commands, run in turn, each after prepare()."""
     times = Times(text)
     for rnd in range(ROUNDS):
@@ -64,6 +64,7 @@ def in_turn(text, commands, prepare):
         for tool, command in commands.items():
             prepare(tool)
             times.run(tool, command)
+            after(tool)
     return times
 
 
@@ -161,7 +162,7 @@ def bench_disk():
 
 def bench_origin():
     """Each metadata operation takes a millisecond."""
-    from stage import origin
+    from stage import operations, origin
 
     for name in SETS:
         tree, out = packed(name)
@@ -170,20 +171,33 @@ def bench_origin():
         paths, _, _ = list_files(tree)
         shell(f"shuf -z -n {some} --random-source={paths} {paths} >"
               f" {paths}.some")
-        with origin(os.path.dirname(tree), "op_ms=1,mapped=index.hpdsl") as mount:
+        options = "op_ms=1,keep=30,mapped=index.hpdsl"
+        with origin(os.path.dirname(tree), options) as mount:
             ds = os.path.join(mount, os.path.basename(out))
             shell(f"sed -z 's|^{os.path.dirname(tree)}|{mount}|' {paths}.some >"
                   f" {paths}.mounted")
+            asked, at = {}, [0]
+
+            def prepare(tool):
+                cool_or_warm("cold", [])
+                at[0] = operations(mount)
+
+            def count(tool):
+                asked[tool] = operations(mount) - at[0]
+
             times = in_turn(
-                f"epoch on the origin, {name}",
+                f"epoch on the origin ({options}), {name}",
                 {
                     "hpdsl-bench": f"hpdsl-bench -q {ds}",
                     f"raw files, {some} of them":
                         f"{TOOLS}/readall {THREADS} < {paths}.mounted",
                 },
-                lambda tool: cool_or_warm("cold", []),
+                prepare,
+                count,
             )
         show(times, size, samples)
+        for n, tool in zip((samples, some), asked):
+            print(f"  {tool}: {asked[tool] / n:.3f} operations a sample")
         ours, raw = (times.median(t) for t in times.runs)
         ratio_row("times the speed of raw files", raw * samples / some / ours,
                   50, True)

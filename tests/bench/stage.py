@@ -72,6 +72,11 @@ def origin(packed, options):
         shell(f"umount {mount}")
 
 
+def operations(mount):
+    with open(mount + "/.origin-stats", encoding="utf-8") as f:
+        return int(re.search(r"^operations (\d+)$", f.read(), re.M).group(1))
+
+
 def bytes_read(mount):
     with open(mount + "/.origin-stats", encoding="utf-8") as f:
         return int(re.search(r"^bytes (\d+)$", f.read(), re.M).group(1))

@@ -111,6 +111,65 @@ takes()
 	[ "$ms" -ge $(((asked - 5) * 10)) ]
 }
 
+asked()
+{
+	awk '$1 == "operations" { print $2 }' mnt/.origin-stats
+}
+
+@test "origin: names and attributes are kept for so long, also that there are none" {
+	need_origin
+	make_tree source 1 10
+	all='stat -t mnt/class0 mnt/class0/*.json > out; [ ! -e mnt/class0/none ]'
+	origin keep=1000
+	eval "$all"
+	before=$(asked)
+	[ "$before" -ge 12 ]
+	ls mnt/class0 > listed # the glob lists, whatever is kept
+	listing=$(($(asked) - before))
+	for i in 1 2 3; do eval "$all"; done
+	after=$(asked)
+	echo "$before, $listing a listing, $after"
+	[ $((after - before)) -le $((listing * 4)) ]
+	cat mnt/class0/*.json > out
+	cmp out <(cat source/class0/*.json)
+	fusermount3 -u mnt
+	origin op_ms=0
+	for i in 1 2 3 4; do eval "$all"; done
+	[ "$(asked)" -ge $((before * 3)) ]
+}
+
+# Of 300 operations one of the fastest, the middle and the mean, in ms.
+spread()
+{
+	python3 - <<- 'END'
+		import os, statistics, time
+		took = []
+		for _ in range(300):
+		    begin = time.monotonic()
+		    os.stat("mnt/class0")
+		    took.append(1e3 * (time.monotonic() - begin))
+		took.sort()
+		print(took[15], took[150], statistics.mean(took))
+	END
+}
+
+@test "origin: with op_cv= an operation takes now more, now less" {
+	need_origin
+	make_tree source 1 2
+	origin op_ms=4
+	spread > same
+	fusermount3 -u mnt
+	origin op_ms=4,op_cv=1
+	spread > said
+	cat same said
+	# the fastest are faster, and a mean stays a mean
+	python3 -c 'if True:
+		a, b = ([float(x) for x in open(f).read().split()]
+		        for f in ("same", "said"))
+		assert b[0] / b[1] < 0.8 * a[0] / a[1]
+		assert b[2] > 0.6 * a[2]'
+}
+
 @test "origin: faults come and go" {
 	need_origin
 	mkdir source
