@@ -6,7 +6,7 @@ usage: bench.py [NAME...]      (make bench BENCH="NAME...")
 
 NAME is pack-images, pack-small, pack-kernel, verify, lookup, from-tar,
 from-zst, from-gz, zstd, sample, adopt, sha256, create, metadata, stage,
-simulation, peers, read or mount; all of them without one.  Everything runs in
+simulation, peers, read, mount or python; all of them without one.  Everything runs in
 BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3; 5 for stage) times, the tools in turn, and ends
 on the disk: each command is followed by `sync -f`, inside the time; for
 snapshots the commands shown are all there is.  Before a cold run the caches are
@@ -34,6 +34,7 @@ import metadata
 import mount
 import packing
 import peers
+import python
 import read
 import simulation
 import stage
@@ -49,6 +50,7 @@ BENCHES = {
     **peers.BENCHES,
     **read.BENCHES,
     **mount.BENCHES,
+    **python.BENCHES,
 }
 VERSIONS = (
     "bsdtar", "cp", "find", "gzip", "hpdsl-pack", "mksquashfs", "rsync", "tar",
