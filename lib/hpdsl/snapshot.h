@@ -120,6 +120,28 @@ HPDSL_API int64_t hpdsl_snapshot_lookup_many(const struct hpdsl_snapshot *s,
 					     int *codes,
 					     struct hpdsl_error *err);
 
+#define HPDSL_NO_ENTRY UINT64_MAX
+
+/* Of each path its entry, size and mode: arrays, or NULL if not wanted. */
+struct hpdsl_found {
+	uint64_t *number; /* HPDSL_NO_ENTRY: there is none, */
+	uint64_t *size;	  /* and this is UINT64_MAX, */
+	uint32_t *mode;	  /* and this is 0 */
+};
+
+/*
+ * The same of n paths that lie one behind the other in size bytes, each with a
+ * NUL behind it.  Paths that come in the order of the snapshot's entries, or
+ * folder by folder in the order of names, are found several times as fast.
+ * Returns how many were found; HPDSL_EUSAGE (these are not n paths),
+ * HPDSL_ECORRUPT: then the arrays may have been written to.
+ */
+HPDSL_API int64_t hpdsl_snapshot_lookup_list(const struct hpdsl_snapshot *s,
+					     const char *paths, size_t size,
+					     size_t n,
+					     const struct hpdsl_found *ret,
+					     struct hpdsl_error *err);
+
 /*
  * The entries of a folder, in the order of their names: up to room of them from
  * *cursor on, which begins as 0 and is moved behind them; a cursor is a place
@@ -131,6 +153,28 @@ HPDSL_API int64_t hpdsl_snapshot_readdir(const struct hpdsl_snapshot *s,
 					 uint64_t folder, uint64_t *cursor,
 					 struct hpdsl_entry *ret, size_t room,
 					 struct hpdsl_error *err);
+
+/* Room for names and types, and what was put there. */
+struct hpdsl_name_list {
+	char *buf;	/* names, each with a NUL behind it */
+	size_t room;	/* bytes of it: at least HPDSL_PATH_MAX + 1 */
+	uint8_t *types; /* of each; as d_type of readdir(3): DT_REG, DT_DIR.. */
+	size_t most;	/* of these there is room for */
+	uint64_t first; /* the entry of the first; the others follow it */
+	uint64_t total; /* entries of the folder, given or not */
+	size_t used;	/* bytes of buf */
+};
+
+/*
+ * The same, names and types alone: as many as there is room for, which is for
+ * who makes strings of them.  They are copies.  Returns how many, 0 at the end;
+ * -ENOTDIR, -ERANGE, HPDSL_EUSAGE (less room), HPDSL_ECORRUPT: then *cursor is
+ * where it was, and buf and types may have been written to.
+ */
+HPDSL_API int64_t hpdsl_snapshot_names(const struct hpdsl_snapshot *s,
+				       uint64_t folder, uint64_t *cursor,
+				       struct hpdsl_name_list *names,
+				       struct hpdsl_error *err);
 
 /*
  * What a folder holds: its own entries are *ret_first .. *ret_first + *ret_n -
@@ -162,6 +206,28 @@ HPDSL_API int hpdsl_snapshot_target(const struct hpdsl_snapshot *s,
 HPDSL_API int hpdsl_snapshot_checksum(const struct hpdsl_snapshot *s,
 				      const struct hpdsl_entry *e,
 				      uint64_t *ret, struct hpdsl_error *err);
+
+/*
+ * Regular files by the ends of their names: what begins with the last dot that
+ * has something else than dots before it.  ".gz" of "a.tar.gz", "." of "a.",
+ * "" of "a", ".a" and "..a".
+ */
+struct hpdsl_extension {
+	const char *name; /* NUL-terminated */
+	size_t len;
+	uint64_t files, bytes;
+};
+
+/*
+ * Those of all files below a folder, the most frequent first, then by their
+ * bytes.  *ret is an array of as many as the call returns, to be freed by
+ * hpdsl_extensions_free.  -ENOTDIR, -ERANGE, -ENOMEM, HPDSL_ECORRUPT.
+ */
+HPDSL_API int64_t hpdsl_snapshot_extensions(const struct hpdsl_snapshot *s,
+					    uint64_t folder,
+					    struct hpdsl_extension **ret,
+					    struct hpdsl_error *err);
+HPDSL_API void hpdsl_extensions_free(struct hpdsl_extension *e);
 
 /*
  * Proves all of it: every block, every row, how they fit together, that each

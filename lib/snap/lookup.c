@@ -41,22 +41,6 @@ HP_COLD static int no_such_entry(const struct hpdsl_snapshot *s,
 
 /* ---- Comparing -------------------------------------------------------- */
 
-/* memcmp(a, b, n) == 0, without a call: names are short. */
-static inline bool same_bytes(const char *a, const char *b, size_t n)
-{
-	uint64_t other = 0;
-	size_t i = 0;
-
-	for (; i + 8 <= n; i += 8)
-		if (hp_get64(a + i) != hp_get64(b + i))
-			return false;
-	if (i)
-		return hp_get64(a + n - 8) == hp_get64(b + n - 8);
-	for (; i < n; i++)
-		other |= (uint8_t)(a[i] ^ b[i]);
-	return !other;
-}
-
 /*
  * Ends the first *len bytes of path with a name of n bytes?  Then they lose
  * that many, and the slash before it.
@@ -90,7 +74,7 @@ static inline int is_folder(const struct hpdsl_snapshot *s, uint64_t number,
 		/* There is no slash in a name. */
 		n = row.name_len;
 		if (!take_name(path, &len, n) ||
-		    !same_bytes(path + len + (len > 0), name, n))
+		    !hp_same_bytes(path + len + (len > 0), name, n))
 			return 0;
 		number = row.parent;
 	}
@@ -124,10 +108,19 @@ static inline int is_entry(const struct hpdsl_snapshot *s, uint64_t number,
 	name = hp_snap_raw_name(s, number, &row, err);
 	if (!name)
 		return HPDSL_ECORRUPT;
-	if (!same_bytes(q->path + q->len - n, name, n))
+	if (!hp_same_bytes(q->path + q->len - n, name, n))
 		return 0;
 	hp_snap_fill(number, &row, name, ret);
 	return 1;
+}
+
+bool hp_snap_is_at(const struct hpdsl_snapshot *s, uint64_t number,
+		   const struct hpdsl_path *path, struct hpdsl_entry *ret)
+{
+	const struct query q = { path->path, path->len, 0 };
+
+	return q.len && number < s->info.entries &&
+	       is_entry(s, number, &q, ret, NULL) > 0;
 }
 
 /* ---- One by one ------------------------------------------------------- */

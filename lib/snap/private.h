@@ -166,6 +166,22 @@ static inline const char *hp_snap_raw_name(const struct hpdsl_snapshot *s,
 	return name;
 }
 
+/* memcmp(a, b, n) == 0, without a call: names are short. */
+static inline bool hp_same_bytes(const char *a, const char *b, size_t n)
+{
+	uint64_t other = 0;
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8)
+		if (hp_get64(a + i) != hp_get64(b + i))
+			return false;
+	if (i)
+		return hp_get64(a + n - 8) == hp_get64(b + n - 8);
+	for (; i < n; i++)
+		other |= (uint8_t)(a[i] ^ b[i]);
+	return !other;
+}
+
 /* Is one of the eight bytes NUL? */
 static inline bool hp_name_word_bad(uint64_t v)
 {
@@ -207,6 +223,28 @@ static inline const char *hp_snap_name(const struct hpdsl_snapshot *s,
 	return name;
 }
 
+/*
+ * The same, copied with its NUL to where there is room for HPDSL_PATH_MAX + 1
+ * bytes; the copy is what was looked at.  false: told.
+ */
+static inline bool hp_snap_copy_name(const struct hpdsl_snapshot *s,
+				     uint64_t number,
+				     const struct hp_snap_row *row, char *to,
+				     struct hpdsl_error *err)
+{
+	const char *name = hp_snap_raw_name(s, number, row, err);
+	size_t len = row->name_len;
+
+	if (!name)
+		return false;
+	hp_copy_once(to, name, len);
+	to[len] = '\0';
+	if (hp_name_valid(to, len) && !memchr(to, '/', len))
+		return true;
+	hp_snap_bad_entry(s, number, "its name is impossible", err);
+	return false;
+}
+
 /* ---- Entries ---------------------------------------------------------- */
 
 /* What row and name of an entry, both checked, say. */
@@ -224,5 +262,12 @@ static inline void hp_snap_fill(uint64_t number, const struct hp_snap_row *row,
 	ret->name = name;
 	ret->name_len = row->name_len;
 }
+
+/*
+ * Is that the path of entry number?  Then *ret is it.  What is wrong with it is
+ * not told: no.
+ */
+bool hp_snap_is_at(const struct hpdsl_snapshot *s, uint64_t number,
+		   const struct hpdsl_path *path, struct hpdsl_entry *ret);
 
 #endif

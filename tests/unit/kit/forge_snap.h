@@ -504,6 +504,49 @@ static inline uint64_t snap_ask_entry(const struct hpdsl_snapshot *s,
 	return sum;
 }
 
+/* Names that can be cut at their NULs, and as many as entries. */
+static inline void snap_ask_names(const struct hpdsl_snapshot *s,
+				  uint64_t folder)
+{
+	struct hpdsl_name_list names = { .room = HPDSL_PATH_MAX + 1,
+					 .most = 3 };
+	uint64_t cursor = 0;
+	int64_t k;
+
+	names.buf = malloc(names.room);
+	names.types = malloc(names.most);
+	while ((k = hpdsl_snapshot_names(s, folder, &cursor, &names, NULL)) >
+	       0) {
+		const char *p = names.buf;
+
+		for (int64_t i = 0; i < k; i++) {
+			if (!*p || strchr(p, '/'))
+				abort();
+			p += strlen(p) + 1;
+		}
+		if (p != names.buf + names.used || names.first <= folder)
+			abort();
+	}
+	free(names.buf);
+	free(names.types);
+}
+
+static inline void snap_ask_lists(const struct hpdsl_snapshot *s)
+{
+	static const char paths[] = "a\0a/d\0a/d/g\0a/f\0b\0\0e";
+	struct hpdsl_extension *e = NULL;
+	struct hpdsl_found all = { NULL, NULL, NULL };
+	int64_t n = hpdsl_snapshot_extensions(s, 0, &e, NULL);
+
+	for (int64_t i = 0; i < n; i++)
+		if (strlen(e[i].name) != e[i].len || !e[i].files)
+			abort();
+	hpdsl_extensions_free(e);
+	if (hpdsl_snapshot_lookup_list(s, paths, sizeof paths, 7, &all, NULL) >
+	    7)
+		abort();
+}
+
 /* All that is below a folder; returns how many entries were met. */
 static inline uint64_t snap_ask_folder(const struct hpdsl_snapshot *s,
 				       uint64_t folder, uint64_t *left)
@@ -516,6 +559,7 @@ static inline uint64_t snap_ask_folder(const struct hpdsl_snapshot *s,
 	if (hpdsl_snapshot_folder(s, folder, &first, &n, &end, &err) == 0 &&
 	    (first <= folder || end < first + n))
 		abort();
+	snap_ask_names(s, folder);
 	while ((k = hpdsl_snapshot_readdir(s, folder, &cursor, e, 7, &err)) >
 	       0) {
 		for (int64_t i = 0; i < k && *left; i++) {
@@ -549,6 +593,7 @@ static inline uint64_t snap_ask_all(const struct hpdsl_snapshot *s)
 			sum += e.size;
 	if (snap_ask_folder(s, 0, &left) >= info.entries)
 		abort();
+	snap_ask_lists(s);
 	hpdsl_snapshot_verify(s, NULL, NULL, &err);
 	return sum;
 }

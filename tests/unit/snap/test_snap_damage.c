@@ -123,6 +123,42 @@ static bool is_sound(int code)
 	       code == HPDSL_ENOTOURS;
 }
 
+/* The same of what answers many at once. */
+static void lists_right_or_refused(const struct hpdsl_snapshot *s)
+{
+	static const char want[] = "a\0b\0e\0l", paths[] = "b/x\0a/d/g\0e\0no";
+	char buf[HPDSL_PATH_MAX + 1];
+	uint8_t types[ENTRIES];
+	uint64_t cursor = 0, number[4], size[4];
+	uint32_t mode[4];
+	struct hpdsl_found found = { number, size, mode };
+	struct hpdsl_name_list names = {
+		.buf = buf, .room = sizeof buf, .types = types, .most = ENTRIES
+	};
+	struct hpdsl_extension *e;
+	struct hpdsl_error err;
+	int64_t n = hpdsl_snapshot_names(s, 0, &cursor, &names, &err);
+
+	assert_true(n == HPDSL_ECORRUPT ||
+		    (n == 4 && names.first == 1 && names.total == 4 &&
+		     names.used == sizeof want &&
+		     !memcmp(buf, want, sizeof want) &&
+		     !memcmp(types, "\4\4\10\12", 4)));
+	n = hpdsl_snapshot_lookup_list(s, paths, sizeof paths, 4, &found, &err);
+	assert_true(n == HPDSL_ECORRUPT ||
+		    (n == 3 && number[0] == 8 && number[1] == 7 &&
+		     number[2] == 3 && number[3] == HPDSL_NO_ENTRY &&
+		     size[0] == 107 && size[1] == 108 && size[2] == 103 &&
+		     size[3] == UINT64_MAX && mode[1] == (S_IFREG | 0644) &&
+		     mode[3] == 0));
+	n = hpdsl_snapshot_extensions(s, 0, &e, &err);
+	assert_true(n == HPDSL_ECORRUPT || n == 1);
+	if (n == 1) {
+		assert_true(!e->len && e->files == 4 && e->bytes == 424);
+		hpdsl_extensions_free(e);
+	}
+}
+
 /* Whatever it answers is what a sound one does. */
 static void right_or_refused(const struct hpdsl_snapshot *s,
 			     const struct spec *v)
@@ -179,6 +215,7 @@ static void test_every_bit(void **state)
 		assert_int_equal(strncmp(err.msg, "it: ", 4), 0);
 		if (hp_snap_open(im.p, im.n, "it", &s, &err) == 0) {
 			right_or_refused(s, v);
+			lists_right_or_refused(s);
 			hpdsl_snapshot_close(s);
 		}
 		im.p[bit / 8] ^= (uint8_t)(1 << bit % 8);

@@ -121,6 +121,12 @@ static void look_up(const struct hpdsl_snapshot *s)
 	struct hpdsl_entry e[N];
 	int codes[N];
 
+	static const char list[] = "d0/f0.bin\0d0/f14.bin\0d0/f21.bin\0d1\0x";
+	uint64_t number[5];
+	const struct hpdsl_found found = { number, NULL, NULL };
+
+	known(hpdsl_snapshot_lookup_list(s, list, sizeof list, 5, &found,
+					 NULL));
 	known(hpdsl_snapshot_lookup_many(s, paths, N, e, codes, NULL));
 	for (int i = 0; i < N; i++) {
 		known(codes[i]);
@@ -128,6 +134,41 @@ static void look_up(const struct hpdsl_snapshot *s)
 			use(e[i].name, e[i].name_len + 1);
 		known(hpdsl_snapshot_lookup(s, paths[i].path, paths[i].len,
 					    &e[i], NULL));
+	}
+}
+
+/* What is copied is what was looked at: no NUL, no slash in a name. */
+static void each_name(const struct hpdsl_snapshot *s, uint64_t entries)
+{
+	static char buf[HPDSL_PATH_MAX + 1];
+	uint8_t types[64];
+	struct hpdsl_name_list names = {
+		.buf = buf, .room = sizeof buf, .types = types, .most = 64
+	};
+	struct hpdsl_extension *e;
+	int64_t n;
+
+	for (uint64_t i = 0; i < entries; i++) {
+		uint64_t cursor = 0;
+
+		while ((n = hpdsl_snapshot_names(s, i, &cursor, &names, NULL)) >
+		       0) {
+			const char *p = buf;
+
+			for (int64_t k = 0; k < n; k++) {
+				assert_true(hp_path_valid(p, strlen(p)));
+				assert_null(strchr(p, '/'));
+				p += strlen(p) + 1;
+			}
+			assert_ptr_equal(p, buf + names.used);
+		}
+		known(n);
+		n = hpdsl_snapshot_extensions(s, i, &e, NULL);
+		known(n);
+		for (int64_t k = 0; k < n; k++)
+			use(e[k].name, e[k].len + 1);
+		if (n >= 0)
+			hpdsl_extensions_free(e);
 	}
 }
 
@@ -207,6 +248,7 @@ static void race(const char *file, bool of_tree)
 	do {
 		each_entry(s, info.entries);
 		each_folder(s, info.entries);
+		each_name(s, info.entries);
 		look_up(s);
 		as_a_whole(s, other);
 		if (of_tree)
