@@ -11,6 +11,7 @@ nothing but the standard library.
         batch.data, batch.labels, batch.mask
 
 Dataset    samples by number, members by path
+Snapshot   the names in a tree or a dataset: os.walk, os.stat without them
 Choice     a subset, a split, weights
 Order      the parameters of an order; Epoch is an order as a function
 Loader     epochs in their order, batch by batch, read ahead by threads
@@ -23,16 +24,19 @@ from ._batch import NO_LABEL, Batch
 from ._choice import Choice
 from ._dataset import Counts, Dataset, Member, Sample, Sources
 from ._errors import (ChangedError, CorruptError, DiffersError, Error,
-                      NoMemoryError, NotFoundError, NotOursError, RangeError,
-                      StoppedError, SystemFailure, TooNewError, UsageError)
+                      NoMemoryError, NotFolderError, NotFoundError, NotOursError,
+                      RangeError, StoppedError, SystemFailure, TooNewError,
+                      UsageError)
 from ._loader import Loader
 from ._order import Cost, Epoch, Order, Place
 from ._running import Damage
+from ._snapshot import Entry, Snapshot, Status, Totals
 
 __all__ = [
     "Batch", "ChangedError", "Choice", "CorruptError", "Cost", "Counts",
-    "Damage", "Dataset", "DiffersError", "Epoch", "Error", "Loader", "Member",
-    "NO_LABEL", "NoMemoryError", "NotFoundError", "NotOursError", "Order",
-    "Place", "RangeError", "Sample", "Sources", "StoppedError",
-    "SystemFailure", "TooNewError", "UsageError", "__version__",
+    "Damage", "Dataset", "DiffersError", "Entry", "Epoch", "Error",
+    "Loader", "Member", "NO_LABEL", "NoMemoryError", "NotFolderError",
+    "NotFoundError", "NotOursError", "Order", "Place", "RangeError", "Sample",
+    "Snapshot", "Sources", "Status", "StoppedError", "SystemFailure",
+    "TooNewError", "Totals", "UsageError", "__version__",
 ]

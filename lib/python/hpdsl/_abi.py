@@ -23,6 +23,9 @@ SPLIT_ONE = 1000000000
 STATE_MAX = 512
 KIND_DATASET = 1
 KIND_STAGE = 2
+SNAPSHOT_COPY = 1
+NO_ENTRY = (1 << 64) - 1
+PATH_MAX = 4095
 BATCH_SIZE = 64
 LOADER_MEMORY = 1 << 30
 LOADER_MEMORY_LEAST = 16 << 20
@@ -209,6 +212,43 @@ class LoaderStats(Structure):
                 ("unchecked", c_bool), ("median_read", c_uint64)]
 
 
+class SnapshotInfo(Structure):
+    c_name = "hpdsl_snapshot_info"
+    _fields_ = [("entries", c_uint64), ("folders", c_uint64),
+                ("files", c_uint64), ("symlinks", c_uint64),
+                ("others", c_uint64), ("bytes", c_uint64),
+                ("file_bytes", c_uint64), ("digest", c_uint8 * 16),
+                ("files_digest", c_uint8 * 16), ("from_dataset", c_bool),
+                ("dataset_id", c_uint8 * 16), ("pack", c_uint8 * 16)]
+
+
+class Entry(Structure):
+    c_name = "hpdsl_entry"
+    _fields_ = [("number", c_uint64), ("parent", c_uint64),
+                ("size", c_uint64), ("mtime", c_int64),
+                ("mtime_nsec", c_uint32), ("mode", c_uint32),
+                ("member", c_uint64), ("name", c_void_p),
+                ("name_len", c_size_t)]
+
+
+class NameList(Structure):
+    c_name = "hpdsl_name_list"
+    _fields_ = [("buf", c_void_p), ("room", c_size_t), ("types", c_void_p),
+                ("most", c_size_t), ("first", c_uint64), ("total", c_uint64),
+                ("used", c_size_t)]
+
+
+class Found(Structure):
+    c_name = "hpdsl_found"
+    _fields_ = [("number", c_void_p), ("size", c_void_p), ("mode", c_void_p)]
+
+
+class Extension(Structure):
+    c_name = "hpdsl_extension"
+    _fields_ = [("name", c_void_p), ("len", c_size_t), ("files", c_uint64),
+                ("bytes", c_uint64)]
+
+
 _P = c_void_p
 FUNCTIONS = {
     "version": (c_char_p,),
@@ -258,6 +298,20 @@ FUNCTIONS = {
     "state_format": (c_size_t, _P, _P),
     "state_parse": (c_int, c_char_p, c_size_t, c_char_p, _P, _P),
     "state_check": (c_int, _P, _P, _P, c_char_p, _P),
+    "snapshot_open": (c_int, c_char_p, c_uint32, _P, _P, _P),
+    "snapshot_of": (c_int, _P, _P, _P, _P),
+    "snapshot_close": (None, _P),
+    "snapshot_info": (None, _P, _P),
+    "snapshot_stat": (c_int, _P, c_uint64, _P, _P),
+    "snapshot_lookup": (c_int, _P, c_char_p, c_size_t, _P, _P),
+    "snapshot_lookup_list": (c_int64, _P, c_char_p, c_size_t, c_size_t, _P,
+                             _P),
+    "snapshot_child": (c_int, _P, c_uint64, c_char_p, c_size_t, _P, _P),
+    "snapshot_names": (c_int64, _P, c_uint64, _P, _P, _P),
+    "snapshot_path": (c_int, _P, c_uint64, _P, _P, _P),
+    "snapshot_target": (c_int, _P, _P, _P, _P),
+    "snapshot_extensions": (c_int64, _P, c_uint64, _P, _P),
+    "extensions_free": (None, _P),
 }
 
 

@@ -81,6 +81,10 @@ class NotFoundError(SystemFailure, FileNotFoundError):
     """No such file, folder or member."""
 
 
+class NotFolderError(SystemFailure, NotADirectoryError):
+    """What should be a folder is none."""
+
+
 class RangeError(SystemFailure, IndexError):
     """No such sample, member, step or position."""
 
@@ -92,8 +96,8 @@ class NoMemoryError(SystemFailure, MemoryError):
 _OURS = {c.code: c for c in (CorruptError, NotOursError, TooNewError,
                              DiffersError, ChangedError, StoppedError,
                              UsageError)}
-_SYSTEM = {-errno.ENOENT: NotFoundError, -errno.ERANGE: RangeError,
-           -errno.ENOMEM: NoMemoryError}
+_SYSTEM = {-errno.ENOENT: NotFoundError, -errno.ENOTDIR: NotFolderError,
+           -errno.ERANGE: RangeError, -errno.ENOMEM: NoMemoryError}
 
 
 def exception(code: int, message: bytes) -> Error:
