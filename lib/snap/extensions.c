@@ -202,10 +202,11 @@ static int64_t hand_out(const struct count *c, struct hpdsl_extension **ret,
 {
 	size_t rows = c->n * sizeof **ret;
 	struct hpdsl_extension *e = malloc(rows + c->text.n + 1);
-	char *names = (char *)e + rows;
+	char *names;
 
 	if (!e)
 		return hp_fail_nomem(err);
+	names = (char *)e + rows;
 	if (c->text.n)
 		memcpy(names, c->text.p, c->text.n);
 	for (uint64_t i = 0; i < c->n; i++)
