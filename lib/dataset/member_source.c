@@ -169,6 +169,23 @@ int hp_member_source_begin(struct hp_member_source *r,
 				      open_file(r);
 }
 
+int hp_member_source_begin_same(struct hp_member_source *r,
+				const struct hpdsl_dataset *ds,
+				const struct hpdsl_member *m,
+				const struct hp_tried *tried,
+				struct hpdsl_error *err)
+{
+	hp_auto_index_copy c;
+	int e;
+
+	r->open = false;
+	hp_index_copy_begin_later(&c, ds->index);
+	do
+		e = hp_index_copy_same(&c, m, err);
+	while (hp_index_copy_again(&c, &e, err));
+	return e == 0 ? hp_member_source_begin(r, ds, m, tried, err) : e;
+}
+
 int hp_member_source_next(struct hp_member_source *r,
 			  const struct hpdsl_member *m)
 {

@@ -36,6 +36,13 @@ int hp_member_source_begin(struct hp_member_source *r,
 			   const struct hpdsl_member *m,
 			   const struct hp_tried *tried,
 			   struct hpdsl_error *err);
+/* The same of what a caller hands in: it is compared with the index, not
+ * believed. */
+int hp_member_source_begin_same(struct hp_member_source *r,
+				const struct hpdsl_dataset *ds,
+				const struct hpdsl_member *m,
+				const struct hp_tried *tried,
+				struct hpdsl_error *err);
 /* Another member of the same chunk: 0, or the file's. */
 int hp_member_source_next(struct hp_member_source *r,
 			  const struct hpdsl_member *m);
@@ -54,6 +61,19 @@ int hp_member_source_go_on(struct hp_member_source *r,
  */
 int hp_member_source_read(struct hp_member_source *r, uint64_t offset,
 			  void *buf, size_t size);
+
+/*
+ * Of what is left of a bad chunk, a part is as good as all of the member: 0, 1
+ * if it is bad and there is another file now.  It is in read.c.
+ */
+int hp_member_source_check_rest(struct hp_member_source *r);
+/*
+ * Of what was given, in parts, with that hash: it has become bad just now, and
+ * the next read goes to another source.  Of two it may be either.  It is in
+ * read.c.
+ */
+int hp_member_source_check_given(struct hp_member_source *r, uint64_t hash,
+				 bool of_two);
 
 /* All of such a member, into buf of its size; it is in read.c. */
 int hp_member_read(const struct hpdsl_dataset *ds, const struct hpdsl_member *m,

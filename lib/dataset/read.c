@@ -119,8 +119,7 @@ static int hash_all(struct hp_member_source *r, void *buf, uint64_t *ret)
 	return 0;
 }
 
-/* Of what is left of a bad chunk, a part is as good as all of the member. */
-static int check_rest(struct hp_member_source *r)
+int hp_member_source_check_rest(struct hp_member_source *r)
 {
 	hp_auto_free char *buf = hp_array(PIECE, 1);
 	uint64_t hash;
@@ -143,26 +142,9 @@ static int read_checked(struct hp_member_source *r, uint64_t offset, void *buf,
 		if (e == 0 && size == r->m.size)
 			e = check(r, hp_hash64(buf, size));
 		else if (e == 0 && r->rest)
-			e = check_rest(r);
+			e = hp_member_source_check_rest(r);
 	} while (e > 0);
 	return e;
-}
-
-/* What the caller hands in is compared with the index, not believed. */
-static int begin_same(struct hp_member_source *r,
-		      const struct hpdsl_dataset *ds,
-		      const struct hpdsl_member *m,
-		      const struct hp_tried *tried, struct hpdsl_error *err)
-{
-	hp_auto_index_copy c;
-	int e;
-
-	r->open = false;
-	hp_index_copy_begin_later(&c, ds->index);
-	do
-		e = hp_index_copy_same(&c, m, err);
-	while (hp_index_copy_again(&c, &e, err));
-	return e == 0 ? hp_member_source_begin(r, ds, m, tried, err) : e;
 }
 
 int hpdsl_member_read(const struct hpdsl_dataset *ds,
@@ -179,7 +161,7 @@ int hpdsl_member_read(const struct hpdsl_dataset *ds,
 			       m->number,
 			       hp_index_path_text(ds->index, m->number, name),
 			       m->size);
-	e = begin_same(&r, ds, m, NULL, err);
+	e = hp_member_source_begin_same(&r, ds, m, NULL, err);
 	if (e == 0)
 		e = read_checked(&r, offset, buf, size);
 	hp_member_source_end(&r);
@@ -210,7 +192,7 @@ int hp_member_read_on(const struct hpdsl_dataset *ds,
 		      void *buf, struct hpdsl_error *err)
 {
 	struct hp_member_source r = { .ds = ds, .err = err };
-	int e = begin_same(&r, ds, m, tried, err);
+	int e = hp_member_source_begin_same(&r, ds, m, tried, err);
 
 	e = read_all(&r, e, buf);
 	/* Whoever was blamed is so once. */
@@ -240,6 +222,25 @@ static int check_here(struct hp_member_source *r, void *buf)
 	return e;
 }
 
+int hp_member_source_check_given(struct hp_member_source *r, uint64_t hash,
+				 bool of_two)
+{
+	struct hpdsl_error why;
+	int e;
+
+	if (hash == r->m.checksum) {
+		hp_chunk_file_right(r->ds, &r->chunk, &r->tried);
+		return 0;
+	}
+	hp_member_source_fail(r, HPDSL_ECORRUPT,
+			      of_two ? "checksum differs, of what two sources "
+				       "gave" :
+				       "checksum differs",
+			      &why);
+	e = of_two ? 1 : hp_member_source_go_on(r, &why);
+	return e > 0 ? hp_fail(r->err, HPDSL_ECORRUPT, "%s", why.msg) : e;
+}
+
 struct sink {
 	int (*take)(void *arg, const void *buf, size_t n,
 		    struct hpdsl_error *err);
@@ -258,28 +259,6 @@ static int stream_small(struct hp_member_source *r, void *buf,
 	int e = read_checked(r, 0, buf, size);
 
 	return e == 0 && size ? sink->take(sink->arg, buf, size, r->err) : e;
-}
-
-/*
- * Of what was given: it has become bad just now, and the next read goes to
- * another source.  Of two it may be either.
- */
-static int check_given(struct hp_member_source *r, uint64_t hash, bool of_two)
-{
-	struct hpdsl_error why;
-	int e;
-
-	if (hash == r->m.checksum) {
-		hp_chunk_file_right(r->ds, &r->chunk, &r->tried);
-		return 0;
-	}
-	hp_member_source_fail(r, HPDSL_ECORRUPT,
-			      of_two ? "checksum differs, of what two sources "
-				       "gave" :
-				       "checksum differs",
-			      &why);
-	e = of_two ? 1 : hp_member_source_go_on(r, &why);
-	return e > 0 ? hp_fail(r->err, HPDSL_ECORRUPT, "%s", why.msg) : e;
 }
 
 /* What was found to be good, to the sink. */
@@ -308,7 +287,7 @@ static int pass_on(struct hp_member_source *r, void *buf,
 		if (e)
 			return e;
 	}
-	return check_given(r, XXH3_64bits_digest(&hash), of_two);
+	return hp_member_source_check_given(r, XXH3_64bits_digest(&hash), of_two);
 }
 
 static int stream(struct hp_member_source *r, const struct sink *sink)
@@ -351,7 +330,7 @@ int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 {
 	struct hp_member_source r;
 	struct given given = { sink, arg, 0 };
-	int e = begin_same(&r, ds, m, NULL, err);
+	int e = hp_member_source_begin_same(&r, ds, m, NULL, err);
 
 	if (e == 0)
 		e = stream(&r, &(struct sink){ give, &given });

@@ -23,15 +23,16 @@ struct hpdsl_dataset;
  *  - Replaced or removed by name: nothing; this one stays what it was.
  *  - Written to in place: no call crashes.  What hands out contents
  *    (hpdsl_member_read, hpdsl_chunk_read, hpdsl_member_stream,
- *    hpdsl_sample_read, hpdsl_read_many, loaders, hpdsl_unpack), and
- *    hpdsl_.._rows, goes by the index that was opened: it reads rows anew and
- *    holds them against checksums kept since then.  Loaders do so with every
- *    row; the others if size, mtime or ctime of the open index are not what
- *    they were when that was last done, and so do not notice what is written
- *    through a mapping, or within one tick of the file system's clock.  All
- *    others look things up in the mapping: they give what is there now, and
- *    strings (path, key, name in a chunk) point there: they change with the
- *    file, and lose the NUL behind them.  Names of chunks and classes do not.
+ *    hpdsl_reading_read, hpdsl_sample_read, hpdsl_read_many, loaders,
+ *    hpdsl_unpack), and hpdsl_.._rows, goes by the index that was opened: it
+ *    reads rows anew and holds them against checksums kept since then.
+ *    Loaders do so with every row; the others if size, mtime or ctime of the
+ *    open index are not what they were when that was last done, and so do not
+ *    notice what is written through a mapping, or within one tick of the file
+ *    system's clock.  All others look things up in the mapping: they give what
+ *    is there now, and strings (path, key, name in a chunk) point there: they
+ *    change with the file, and lose the NUL behind them.  Names of chunks and
+ *    classes do not.
  *  - Cut short: contents are an error; whatever else looks behind the new end
  *    is SIGBUS.
  * HPDSL_ECHANGED: what is read does not fit the opened index, and index.hpdsl
@@ -274,6 +275,30 @@ HPDSL_API int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 					      size_t n,
 					      struct hpdsl_error *err),
 				  void *arg, struct hpdsl_error *err);
+
+/*
+ * A member that is read in parts, as a file is, by one thread at a time.  m is
+ * copied, but for its path.  It belongs to no handle: each read is given one,
+ * which may be another one of the same pack, as after a fork.
+ */
+struct hpdsl_reading;
+HPDSL_API int hpdsl_reading_new(const struct hpdsl_member *m,
+				struct hpdsl_reading **ret,
+				struct hpdsl_error *err);
+/*
+ * Reads size bytes from offset into buf, and returns how many there were:
+ * fewer at the end, and none behind it.  Verified is what is read whole, and
+ * what is read from offset 0 to the end in sequence, whatever else is read
+ * between: the read that would have the last byte is HPDSL_ECORRUPT then.  So
+ * is from there on each that is not in sequence from 0, where it begins anew.
+ * Of a stage directory the next pass goes to another source.
+ */
+HPDSL_API int64_t hpdsl_reading_read(struct hpdsl_reading *r,
+				     const struct hpdsl_dataset *ds,
+				     uint64_t offset, void *buf, size_t size,
+				     struct hpdsl_error *err);
+/* NULL is harmless. */
+HPDSL_API void hpdsl_reading_free(struct hpdsl_reading *r);
 
 /*
  * Reads a whole sample, its members one behind the other in stored order, into
