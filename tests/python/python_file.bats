@@ -5,6 +5,54 @@
 load ../kit/lib
 load ../kit/python
 
+# reads MODULE: it takes files of members, if it is here.
+reads()
+{
+	"$PYTHON" -c "import $1" 2> /dev/null || skip "no Python module $1"
+	cases "test_file.Others.test_$1"
+}
+
 @test "python: files of members are as BytesIO of the same bytes" {
 	cases test_file.Model
+}
+
+@test "python: how a member is opened, where one reads, what is refused" {
+	cases test_file.Rules
+}
+
+@test "python: a flipped byte is told before the end of a file" {
+	cases test_file.Damage
+}
+
+@test "python: files of members forked, pickled, used by threads, dropped" {
+	forks_are_safe
+	cases test_file.Life
+}
+
+@test "python: contents of a sample as files" {
+	cases test_file.Samples
+}
+
+@test "python: zipfile, tarfile, gzip, wave, csv and others read members" {
+	cases test_file.Standard
+}
+
+@test "python: Pillow reads members" {
+	reads PIL
+}
+
+@test "python: NumPy reads members, npz too" {
+	reads numpy
+}
+
+@test "python: h5py reads members" {
+	reads h5py
+}
+
+@test "python: soundfile reads members" {
+	reads soundfile
+}
+
+@test "python: torch.load reads members" {
+	reads torch
 }

@@ -396,14 +396,24 @@ class Dataset:
     def open(self, member: Union[Path, Member], mode: str = "rb",
              buffering: int = -1, encoding: Optional[str] = None,
              errors: Optional[str] = None, newline: Optional[str] = None
-             ) -> Union[io.BufferedReader, io.RawIOBase, io.TextIOWrapper]:
+             ) -> Union[io.BufferedIOBase, io.RawIOBase, io.TextIOWrapper]:
         """The member of this path, or one of members(), as a file for reading,
-        seekable; f.name is its path.  Other arguments are those of the built-in
-        open(), but for the mode: "rb" gives an io.BufferedReader, "r" text.
-        buffering=0: without a buffer, an io.RawIOBase, whose reads are offset
-        reads; -1: with one of 128 KiB at most.
+        seekable; f.name is its path, f.size its bytes.  Other arguments are
+        those of the built-in open(), but for the mode: "rb" gives what has the
+        methods of an io.BufferedReader, "r" an io.TextIOWrapper.  buffering:
+        the buffer's bytes; -1: 128 KiB at most; 0: an io.RawIOBase, whose reads
+        are those of the chunk.
 
-        NotFoundError: there is no such member."""
+        A member of up to 1 MiB is verified before anything of it is handed
+        over.  A larger one is when read() has it whole, and when it is read
+        from the start to the end in sequence, before the end is told; other
+        parts of it are not.
+
+        The file keeps the dataset open for itself.  After a fork it goes on,
+        pickled it is opened anew, at the same position.
+
+        NotFoundError: there is no such member; UsageError: not for reading;
+        CorruptError, SystemFailure: from reads."""
         _file.check(mode, buffering)
         raw_file = self._raw_file(member)
         return _file.opened(raw_file, "rb" if "b" in mode else "r", buffering,
@@ -422,7 +432,7 @@ class Dataset:
         return _file.MemberFile(self, handle, rows)
 
     def _open_member(self, number: int, buffering: int
-                     ) -> Union[io.BufferedReader, io.RawIOBase]:
+                     ) -> Union[io.BufferedIOBase, io.RawIOBase]:
         handle = self.handle()
         rows = Rows(lib.member_rows, handle, number)
         return _file.opened(_file.MemberFile(self, handle, rows), "rb",

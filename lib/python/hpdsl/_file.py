@@ -22,6 +22,28 @@ SMALL = 1 << 20
 BUFFER = 128 << 10
 
 
+class Reading:
+    """A member of the library's that is read in parts: what has passed is
+    verified at the end.  It is of no handle, and a child goes on with it."""
+
+    def __init__(self, rows: "Rows") -> None:
+        self.address = None
+        ret = ctypes.c_void_p()
+        checked(lib.reading_new, ctypes.addressof(rows.member()),
+                ctypes.byref(ret))
+        self.address = ret.value
+
+    def read(self, handle: "Handle", offset: int, into: memoryview) -> None:
+        """As much as there is room for, which is there."""
+        at = (ctypes.addressof(ctypes.c_char.from_buffer(into)) if len(into)
+              else None)
+        checked(lib.reading_read, self.address, handle.address, offset, at,
+                len(into))
+
+    def __del__(self, free=lib.reading_free) -> None:
+        free(self.address)
+
+
 class MemberFile(io.RawIOBase):
     """A member as a raw file, for reading: what Dataset.open() gives with
     buffering=0, and what is below the buffer without it.
@@ -29,9 +51,17 @@ class MemberFile(io.RawIOBase):
     name    path of the member in the dataset
     size    bytes
 
-    A member of up to 1 MiB is read whole and verified when something is read
-    for the first time, and kept until the file is closed.  Of a larger one it
-    is read what is asked for.  It keeps the dataset open for itself."""
+    A member of up to 1 MiB is read whole, and verified, when something is read
+    of it for the first time, and kept until the file is closed.  Of a larger
+    one it is read what is asked for.  That is verified when it is all of it,
+    as with read(), and when it is read from the start to the end, one read
+    behind the other: CorruptError is raised in place of the last of them.
+    From there on others are refused, but for one at the start, with which it
+    begins anew.  What is read elsewhere, or not to the end, is not verified.
+
+    The file keeps the dataset open for itself.  After a fork it goes on where
+    it is, and pickled it is opened anew at the same position.  Threads may use
+    it: each read is at the one position that it has."""
 
     mode = "rb"
     _handle: Optional["Handle"] = None
@@ -45,8 +75,9 @@ class MemberFile(io.RawIOBase):
         self._ds = ds
         self._handle = handle
         self._rows: Optional["Rows"] = rows
+        self._reading: Optional[Reading] = Reading(rows)
         self._lock = threading.Lock()
-        self._content: Optional[memoryview] = None
+        self._content: Optional[bytearray] = None
         self._at = 0
 
     # ---- Open, closed, elsewhere
@@ -55,15 +86,17 @@ class MemberFile(io.RawIOBase):
         """The handle; after a fork one of this process."""
         handle = self._handle
         if handle is None:
-            raise ValueError(f"{self.name}: the file is closed")
+            raise ValueError(f"{self.name}: I/O operation on closed file")
         if handle.pid != os.getpid():
-            self._lock = threading.Lock()
+            if self._lock.locked():     # by a thread that is not here
+                self._lock = threading.Lock()
+                self._reading = Reading(self._rows)
             self._handle = handle = self._ds._here(handle)
         return handle
 
     def close(self) -> None:
         super().close()
-        self._handle = self._rows = self._content = None
+        self._handle = self._rows = self._reading = self._content = None
 
     def __reduce_ex__(self, _=None):
         self._opened()
@@ -110,60 +143,83 @@ class MemberFile(io.RawIOBase):
     # ---- Reading
 
     def readinto(self, buffer) -> int:
-        handle = self._opened()
+        self._opened()
         with memoryview(buffer) as given, given.cast("B") as view, self._lock:
             n = max(0, min(len(view), self.size - self._at))
-            self._fill(handle, view[:n])
-            self._at += n
+            with view[:n] as into:
+                self._fill(into)
         return n
 
     def readall(self) -> bytes:
         """What follows; at the start, all of it in one read, which is
         verified."""
-        handle = self._opened()
+        self._opened()
         with self._lock:
             buf = bytearray(max(0, self.size - self._at))
             with memoryview(buf) as view:
-                self._fill(handle, view)
-            self._at += len(buf)
+                self._fill(view)
         return bytes(buf)
 
-    def _fill(self, handle: "Handle", view: memoryview) -> None:
+    def _fill(self, into: memoryview) -> None:
         """With what is there from here on, which is as much."""
-        if self.size <= SMALL:
-            if self._content is None:
+        handle, reading, content = (self._opened(), self._reading,
+                                    self._content)
+        if reading is None:
+            raise ValueError(f"{self.name}: I/O operation on closed file")
+        if self.size > SMALL:
+            reading.read(handle, self._at, into)
+        else:
+            if content is None:
                 content = bytearray(self.size)
-                self._read(handle, 0, memoryview(content))
-                self._content = memoryview(content).toreadonly()
-            view[:] = self._content[self._at:self._at + len(view)]
-        elif len(view):
-            self._read(handle, self._at, view)
-
-    def _read(self, handle: "Handle", offset: int, view: memoryview) -> None:
-        rows = self._rows
-        if rows is None:
-            raise ValueError(f"{self.name}: the file is closed")
-        start = (ctypes.c_char.from_buffer(view) if len(view) else
-                 ctypes.c_char())
-        checked(lib.member_read, handle.address,
-                ctypes.addressof(rows.member()), offset,
-                ctypes.addressof(start), len(view))
+                with memoryview(content) as whole:
+                    reading.read(handle, 0, whole)
+                self._content = content
+            with memoryview(content) as whole:
+                into[:] = whole[self._at:self._at + len(into)]
+        self._at += len(into)
 
 
-class MemberReader(io.BufferedReader):
-    """The same with a buffer, in front of which there is peek() too."""
+class MemberReader(io.BufferedIOBase):
+    """The same with a buffer: what io.BufferedReader does, it does, and can.
 
-    raw: MemberFile
+    It is none itself: NumPy before 1.25 takes every io.BufferedReader for a
+    file of the system's, and asks for its descriptor."""
 
     def __init__(self, raw: MemberFile, buffering: int) -> None:
+        super().__init__()
+        self.raw = raw
         self._buffering = buffering
-        super().__init__(raw, min(BUFFER, raw.size or 1) if buffering < 0
-                         else buffering)
+        self._buffered = io.BufferedReader(
+            raw, min(BUFFER, raw.size or 1) if buffering < 0 else buffering)
+        # Called as they are, without a detour.
+        for method in ("peek", "read", "read1", "readable", "readinto",
+                       "readinto1", "readline", "readlines", "seek",
+                       "seekable", "tell"):
+            setattr(self, method, getattr(self._buffered, method))
+
+    def __del__(self) -> None:
+        """What it has goes with it; a method of it may be in use still."""
+
+    @property
+    def name(self) -> str:
+        """The member's path."""
+        return self.raw.name
+
+    @property
+    def mode(self) -> str:
+        return self.raw.mode
 
     @property
     def size(self) -> int:
         """Bytes of the member."""
         return self.raw.size
+
+    @property
+    def closed(self) -> bool:
+        return self._buffered.closed
+
+    def close(self) -> None:
+        self._buffered.close()
 
     def __reduce_ex__(self, _=None):
         at = self.tell()
