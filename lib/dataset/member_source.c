@@ -52,21 +52,12 @@ void hp_member_source_end(struct hp_member_source *r)
 }
 
 /* The file is there, in r->file. */
-static int opened(struct hp_member_source *r, struct hpdsl_error *err)
+static void opened(struct hp_member_source *r)
 {
 	r->open = true;
 	r->decoder = NULL;
 	r->sent = (struct hp_sent){ 0 };
 	r->file.sent = &r->sent;
-	if (!hp_source_has_frames(&r->file, &r->chunk))
-		return 0;
-	r->decoder = hp_decoder_get(r->ds->frames,
-				    hp_chunk_file_key(&r->chunk, r->file.at),
-				    r->m.offset);
-	if (r->decoder)
-		return 0;
-	hp_member_source_end(r);
-	return hp_fail_nomem(err);
 }
 
 /* The file has failed with this code. */
@@ -90,15 +81,13 @@ static enum hp_where_after after(const struct hp_member_source *r, int code)
  */
 static int take_rest(struct hp_member_source *r, const struct hpdsl_error *why)
 {
-	int e;
-
 	hp_member_source_end(r);
 	if (!hp_chunk_file_rest(r->ds, &r->chunk, &r->file))
 		return 0;
 	r->tried.origin = *why;
 	r->rest = true;
-	e = opened(r, r->err);
-	return e < 0 ? e : 1;
+	opened(r);
+	return 1;
 }
 
 /* The origin cannot be opened, for this reason. */
@@ -120,8 +109,10 @@ static int open_file(struct hp_member_source *r)
 				  &why);
 
 	r->rest = false;
-	if (e == 0)
-		return opened(r, r->err);
+	if (e == 0) {
+		opened(r);
+		return 0;
+	}
 	if (r->file.at != HP_AT_ORIGIN)
 		return hp_fail(r->err, e, "%s", why.msg);
 	if (after(r, e) == HP_AFTER_REST)

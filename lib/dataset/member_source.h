@@ -15,7 +15,7 @@ struct hp_member_source {
 	struct hpdsl_chunk chunk;
 	bool open;
 	struct hp_source file;
-	struct hp_decoder *decoder; /* NULL: the file is not compressed */
+	struct hp_decoder *decoder; /* NULL: nothing was decoded yet */
 	struct hp_tried tried;	    /* of a stage directory */
 	struct hp_sent sent;	    /* who sent what is read of the member */
 	bool looked;	  /* the member is bad here, not only its chunk */

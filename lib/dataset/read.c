@@ -30,9 +30,16 @@ static int decode_at(struct hp_member_source *r, uint64_t offset, void *buf,
 		.file = hp_chunk_file_key(&r->chunk, r->file.at),
 	};
 	struct hpdsl_error why;
-	int e = hp_decoder_read(r->decoder, &src, r->m.offset + offset, buf,
-				size, &why);
+	int e;
 
+	/* One that has come this far, if there is one. */
+	if (!r->decoder)
+		r->decoder = hp_decoder_get(r->ds->frames, src.file,
+					    r->m.offset + offset);
+	if (!r->decoder)
+		return hp_fail_nomem(err);
+	e = hp_decoder_read(r->decoder, &src, r->m.offset + offset, buf, size,
+			    &why);
 	if (r->ds->stage)
 		hp_stage_count(r->ds->stage, r->file.at, src.read);
 	if (e == 0)
@@ -47,7 +54,7 @@ static int read_file_at(struct hp_member_source *r, uint64_t offset, void *buf,
 {
 	ssize_t n;
 
-	if (r->decoder)
+	if (hp_source_has_frames(&r->file, &r->chunk))
 		return decode_at(r, offset, buf, size, err);
 	n = hp_source_read(&r->file, buf, size, r->m.offset + offset);
 	if (n < 0)
