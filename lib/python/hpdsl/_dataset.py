@@ -550,19 +550,22 @@ def _layout(row: Tuple) -> _Layout:
                    suffixes, wanted)
 
 
-def _address(buf: bytearray) -> int:
+def _address(buf: Union[bytearray, memoryview]) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(buf))
 
 
 def _read_member(handle: Handle, number: int, place: int, size: int) -> bytes:
     """The member of the row at place, which is held for as long."""
-    buf, request = bytearray(size or 1), bytearray(_REQUEST.size)
-    _REQUEST.pack_into(request, 0, number, _address(buf), size, place)
-    failure = _abi.Failure()
-    if lib.read_many(handle.address, _address(request), 1, 1,
-                     ctypes.byref(failure)) < 1:
-        raise exception(failure.code, failure.msg)
-    return bytes(memoryview(buf)[:size])
+    def fill(view: memoryview) -> None:
+        request = bytearray(_REQUEST.size)
+        _REQUEST.pack_into(request, 0, number, _address(view) if size else 0,
+                           size, place)
+        failure = _abi.Failure()
+        if lib.read_many(handle.address, _address(request), 1, 1,
+                         ctypes.byref(failure)) < 1:
+            raise exception(failure.code, failure.msg)
+
+    return _file.filled(size, fill)
 
 
 def _cut(buf: bytearray, sizes: List[int]) -> List[bytes]:

@@ -10,7 +10,7 @@ import operator
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Optional, Union
+from typing import TYPE_CHECKING, Callable, Optional, Union
 
 from ._abi import lib
 from ._errors import UsageError, checked
@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 
 SMALL = 1 << 20
 BUFFER = 128 << 10
+
+
+def filled(size: int, fill: Callable[[memoryview], None]) -> bytes:
+    """Bytes that fill has put there; large ones are not copied."""
+    if size < SMALL:
+        buf = bytearray(size)
+        with memoryview(buf) as view:
+            fill(view)
+        return bytes(buf)
+    made = io.BytesIO()
+    made.seek(size - 1)
+    made.write(b"\0")
+    with made.getbuffer() as view:
+        fill(view)
+    return made.getvalue()
 
 
 class Reading:
@@ -153,12 +168,16 @@ class MemberFile(io.RawIOBase):
     def readall(self) -> bytes:
         """What follows; at the start, all of it in one read, which is
         verified."""
+        return self.read()
+
+    def read(self, size: Optional[int] = -1) -> bytes:
+        """As many bytes as there are; -1, None: as readall()."""
         self._opened()
         with self._lock:
-            buf = bytearray(max(0, self.size - self._at))
-            with memoryview(buf) as view:
-                self._fill(view)
-        return bytes(buf)
+            n = max(0, self.size - self._at)
+            if size is not None and size >= 0:
+                n = min(n, size)
+            return filled(n, self._fill)
 
     def _fill(self, into: memoryview) -> None:
         """With what is there from here on, which is as much."""
