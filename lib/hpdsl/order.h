@@ -86,16 +86,25 @@ struct hpdsl_choice_options {
 	 * matches, but out if any of them matches exclude. */
 	const char *const *include, *const *exclude;
 	size_t n_include, n_exclude;
+	/*
+	 * Folders such as "val" or "train/cat": a sample is in if it lies below
+	 * one of them, as all of its members do.  Byte by byte; slashes at the
+	 * ends and "." components do not count.  Each has to have a sample,
+	 * whatever else is asked.
+	 */
+	const char *const *folders;
+	size_t n_folders;
 	/* Sample numbers, in any order; one that repeats counts once.  NULL: no
 	 * list. */
 	const uint64_t *samples;
 	uint64_t n_samples;
 	/*
-	 * A share of all n samples of the dataset, whatever else is asked:
-	 * sample s is in if floor(from n / ONE) <= P(s) < floor(to n / ONE),
-	 * ONE being HPDSL_SPLIT_ONE and P the permutation of n with key
-	 * H(split_seed, "split").  So shares that do not overlap have no sample
-	 * in common.  Both 0: no split.
+	 * A share of all n samples of the dataset, whatever else is asked, so
+	 * with folders about that share of each of them: sample s is in if
+	 * floor(from n / ONE) <= P(s) < floor(to n / ONE), ONE being
+	 * HPDSL_SPLIT_ONE and P the permutation of n with key H(split_seed,
+	 * "split").  So shares that do not overlap have no sample in common.
+	 * Both 0: no split.
 	 */
 	uint32_t split_from, split_to;
 	uint64_t split_seed;
@@ -113,9 +122,9 @@ struct hpdsl_choice_options {
 };
 
 /*
- * HPDSL_EUSAGE: no such class or sample, shares that are none, two kinds of
- * weights, a weight above HPDSL_WEIGHT_MOST, or not one sample is left;
- * HPDSL_ECORRUPT, -ENOMEM.
+ * HPDSL_EUSAGE: no such class, sample or folder, shares that are none, two
+ * kinds of weights, a weight above HPDSL_WEIGHT_MOST, or not one sample is
+ * left; HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_choose(const struct hpdsl_dataset *ds,
 			   const struct hpdsl_choice_options *opt,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking samples: a list, a share, classes, names.  Each takes from the bitmap
- * what does not pass, the cheap ones first.
+ * Taking samples: a list, a share, classes, folders, names.  Each takes from
+ * the bitmap what does not pass, the cheap ones first.
  */
 #include "order/choice.h"
 
@@ -13,11 +13,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-static void drop(struct hpdsl_choice *c, uint64_t sample)
-{
-	c->bits[sample / 64] &= ~(UINT64_C(1) << sample % 64);
-}
 
 static void take_all(struct hpdsl_choice *c)
 {
@@ -78,7 +73,7 @@ static int drop_share(struct hpdsl_choice *c,
 		hp_perm_range(&perm, s, n, at);
 		for (size_t i = 0; i < n; i++)
 			if (at[i] < from || at[i] >= to)
-				drop(c, s + i);
+				hp_choice_drop(c, s + i);
 	}
 	return 0;
 }
@@ -123,7 +118,7 @@ static int drop_labels(struct hpdsl_choice *c, const struct hp_index *ix,
 		if (r == 0 && row.label == HPDSL_NO_LABEL)
 			row.label = c->classes;
 		if (r == 0 && !wanted[row.label])
-			drop(c, s);
+			hp_choice_drop(c, s);
 	}
 	return r;
 }
@@ -176,7 +171,7 @@ static int drop_names(struct hpdsl_choice *c, const struct hp_index *ix,
 		if (r < 0)
 			return r;
 		if (r == 0)
-			drop(c, s);
+			hp_choice_drop(c, s);
 	}
 	return 0;
 }
@@ -194,6 +189,8 @@ int hp_choice_pick(struct hpdsl_choice *c, const struct hp_index *ix,
 		r = drop_share(c, opt, err);
 	if (r == 0 && opt->n_labels)
 		r = drop_labels(c, ix, opt, err);
+	if (r == 0 && opt->n_folders)
+		r = hp_choice_drop_folders(c, ix, opt, err);
 	if (r == 0 && (opt->n_include || opt->n_exclude))
 		r = drop_names(c, ix, opt, err);
 	return r;
