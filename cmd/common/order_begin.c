@@ -55,8 +55,9 @@ static int take_samples(struct cmd_order *o)
 
 static bool all_samples(const struct cmd_order *o)
 {
-	return !o->labels.n && !o->include.n && !o->exclude.n && !o->samples &&
-	       !o->choice.split_to && !o->choice.balanced;
+	return !o->labels.n && !o->folders.n && !o->include.n &&
+	       !o->exclude.n && !o->samples && !o->choice.split_to &&
+	       !o->choice.balanced;
 }
 
 static int choose(struct cmd_order *o, const struct hpdsl_dataset *ds,
@@ -74,6 +75,8 @@ static int choose(struct cmd_order *o, const struct hpdsl_dataset *ds,
 		status = take_samples(o);
 	if (status != CMD_DONE)
 		return status;
+	o->choice.folders = o->folders.v;
+	o->choice.n_folders = o->folders.n;
 	o->choice.include = o->include.v;
 	o->choice.n_include = o->include.n;
 	o->choice.exclude = o->exclude.v;
@@ -120,6 +123,7 @@ void cmd_order_release(struct cmd_order *o)
 	free((void *)o->choice.labels);
 	free((void *)o->choice.samples);
 	free(o->labels.v);
+	free(o->folders.v);
 	free(o->include.v);
 	free(o->exclude.v);
 }

@@ -82,6 +82,8 @@ static const struct cmd_option options[] = {
 	{ NULL, NULL, "Samples (those that pass all of these):", .group = 5 },
 	{ "label", "CLASS", "Of this class, by name or number; may be repeated",
 	  STRINGS(labels) },
+	{ "folder", "DIR", "In this folder of the dataset; may be repeated",
+	  STRINGS(folders) },
 	{ "include", "GLOB",
 	  "With a member whose path matches; may be repeated",
 	  STRINGS(include) },

@@ -179,12 +179,18 @@ bytes_of()
 	reads samples 80 --label=class2 --label=0 "$ds"
 	reads samples 40 --include='class1/*' "$ds"
 	reads samples 120 --exclude='class1/*' "$ds"
+	reads samples 40 --folder=class1 "$ds"
+	reads samples 80 --folder=./class1/ --folder=class2 "$ds"
+	reads samples 40 --folder=class1 --folder=class2 --label=1 "$ds"
 	printf '3\n159\n3\n' > list
 	reads samples 2 --samples=list "$ds"
 	reads samples 2 --samples=- "$ds" < list
 	reads samples 144 --split=0:0.9 "$ds"
 	reads samples 16 --split=0.9:1 "$ds"
 	fails 2 "no such class" hpdsl-bench --label=nobody "$ds"
+	fails 2 "no sample is in folder 'class9', there are class0, class1" \
+		hpdsl-bench --folder=class9 "$ds"
+	fails 2 "'' names no folder" hpdsl-bench --folder= "$ds"
 	fails 2 "--split: '0.9'" hpdsl-bench --split=0.9 "$ds"
 	fails 2 "" hpdsl-bench --label=class1 --include='class2/*' "$ds"
 }

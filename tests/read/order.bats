@@ -369,6 +369,63 @@ numbers()
 	fails 3 "nothing" hpdsl-order nothing
 }
 
+# folder DATASET DIR..: the paths of the samples that it chooses, sorted.
+folder()
+{
+	local ds=$1 options
+	shift
+	options=("${@/#/--folder=}")
+	hpdsl-order "${options[@]}" "$ds" | cut -f 3 | LC_ALL=C sort
+}
+
+@test "hpdsl-order --folder: train and val of one dataset, however it was made" {
+	local f
+	mkdir -p in/train/{cat,dog} in/val/{cat,'a:b'} in/train-2
+	for f in train/cat/{1..9} train/dog/{1..5} val/cat/{1..4} val/a:b/{1,2} \
+		train-2/{1..3} top; do
+		echo "$f" > "in/$f.jpg"
+		echo "$f, too" > "in/$f.x.json"
+	done
+	tar --sort=name -cf some.tar -C in ./train ./train-2 ./top.jpg ./top.x.json
+	tar --sort=name -cf others.tar -C in val
+	hpdsl-index -q -o adopted some.tar others.tar
+	hpdsl-pack -q --labels=dir:2 in packed
+	hpdsl-pack -q --names=portable --zstd in portable
+	hpdsl-pack -q --group=none in apart
+	for f in packed portable adopted; do
+		[ "$(folder $f train | wc -l)" = 14 ]
+		[ "$(folder $f val/ | wc -l)" = 6 ]
+		[ "$(folder $f ./val/a:b | wc -l)" = 2 ]
+		[ "$(folder $f train/dog train-2 val | wc -l)" = 14 ]
+		# nothing of train-2 is in train, and all of it somewhere
+		{ folder $f train; folder $f val; folder $f train-2; } |
+			LC_ALL=C sort > parts
+		hpdsl-order $f | cut -f 3 | grep -v '^top' | LC_ALL=C sort |
+			diff parts -
+		fails 2 "no sample is in folder 'tra', there are train, train-2, val" \
+			hpdsl-order --folder=tra $f
+	done
+	[ "$(folder apart train | wc -l)" = 28 ]
+	folder packed val | grep -vE '^val/(cat|a:b)/[0-9]' && false
+	# the state knows the choice by its samples
+	hpdsl-bench -q --batch=2 --steps=1 --folder=val --save=state packed
+	hpdsl-order --state=state --include='val/**' packed > /dev/null
+	fails 3 "state: the state is of another choice" hpdsl-order \
+		--state=state --folder=train packed
+	# a share is one of all samples: both sides of it make the folder
+	{ numbers_of --folder=train --split=0:0.5; \
+		numbers_of --folder=train --split=0.5:1; } | sort -n |
+		diff - <(numbers_of --folder=train | sort -n)
+	# one class of that name, whichever part it is in
+	[ "$(numbers_of --label=cat | wc -l)" = 13 ]
+	[ "$(numbers_of --label=cat --folder=val | wc -l)" = 4 ]
+}
+
+numbers_of()
+{
+	hpdsl-order "$@" packed | cut -f 2
+}
+
 @test "hpdsl-order --cost: chunk-mates meet as often as there are windows" {
 	local windows all reads mean=$((60 * 1024 / 50))
 	mkdir in
