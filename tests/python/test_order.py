@@ -3,6 +3,7 @@
 
 import collections
 import math
+import pathlib
 import pickle
 import unittest
 
@@ -207,6 +208,63 @@ class Choices(Packed):
         self.assertEqual((len(train), len(val)), (160, 40))
         self.assertEqual(train | val, set(range(200)))
         self.assertNotEqual(train, self.chosen(ds, split=(0, 0.8)))
+
+    def test_by_folder(self):
+        """One pack of train/ and val/: numbers and classes of the whole."""
+        tree, packed = (self._folder.name + "/parts" + of for of in ("-in", ""))
+        for part, samples in (("train", 90), ("val", 24), ("val-2", 9)):
+            make_tree(f"{tree}/{part}", samples)
+        pack(tree, packed, "--labels=dir:2", "--chunks=5")
+        ds = hpdsl.Dataset(packed)
+        keys = [ds.key(n) for n in range(len(ds))]
+
+        def below(*folders):
+            return {n for n, key in enumerate(keys)
+                    if key.startswith(tuple(of + "/" for of in folders))}
+
+        for folder, want in (
+                ("train", below("train")), ("val/", below("val")),
+                (b"./val", below("val")),
+                (pathlib.PurePath("val/class1"), below("val/class1")),
+                (["val", "train/class2"], below("val", "train/class2")),
+                (iter(["val", "val/class0"]), below("val"))):
+            with self.subTest(folder):
+                self.assertEqual(self.chosen(ds, folder=folder), want)
+        self.assertEqual(len(below("train")), 90)
+        self.assertEqual(ds.class_names, ["class0", "class1", "class2"])
+        self.assertEqual(
+            self.chosen(ds, folder="val", labels=["class1"]),
+            below("val/class1"))
+        halves = [self.chosen(ds, folder="train", split=split)
+                  for split in ((0, 0.5), (0.5, 1))]
+        self.assertEqual(halves[0] | halves[1], below("train"))
+        self.assertFalse(halves[0] & halves[1])
+        for of in "train", "val":
+            got = []
+            with hpdsl.Loader(ds, batch_size=16, seed=3,
+                              choice=hpdsl.Choice(ds, folder=of)) as loader:
+                for batch in loader:
+                    for sample, real in zip(batch.numbers, batch.mask):
+                        if real:
+                            got.append(sample)
+                    for sample, label in zip(batch.numbers, batch.labels):
+                        self.assertIn(f"/{ds.class_names[label]}/",
+                                      keys[sample])
+            self.assertEqual(sorted(got), sorted(below(of)))
+        for folder, text in (
+                ("vall", "no sample is in folder 'vall', there are train, val, "
+                 "val-2"),
+                (["train", "val/class7"], "in 'val' there are class0, class1, "
+                 "class2"),
+                ("Train", "there are train, val"), ("", "names no folder"),
+                (".", "names no folder"), ("train/../val", "names no folder"),
+                ("val\0", "a NUL"), ([], "folder: there are none")):
+            with self.subTest(folder), self.assertRaisesRegex(
+                    hpdsl.UsageError, text):
+                hpdsl.Choice(ds, folder=folder)
+        for folder in (5, [5], [None]):
+            with self.assertRaises(TypeError):
+                hpdsl.Choice(ds, folder=folder)
 
     def test_weights(self):
         ds = hpdsl.Dataset(self.packed)

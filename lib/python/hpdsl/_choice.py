@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import os
 from array import array
 from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Dataset, Handle, raw
+from ._dataset import Dataset, Handle, Path, raw
 from ._errors import DiffersError, UsageError, checked, wanted
 
 Label = Union[int, str, None]
@@ -37,13 +38,15 @@ class Choice:
     pass all that is given:
 
     labels    class numbers or names; None or -1: samples without a class
+    folder    a folder of the dataset, "val" or "train/cat", or a list of them:
+              all samples below; how one pack of train/ and val/ is read in parts
     include,  patterns as those of hpdsl-pack(1): a sample is in if one of its
     exclude   members' paths matches; exclude wins
     samples   sample numbers, in any order; one that repeats counts once
     split     (a, b), 0 <= a < b <= 1: the part from a to b of a shuffled list
               of all samples, whatever else is asked; with one split_seed, parts
               that do not overlap have no sample in common.  (0, 0.9) trains,
-              (0.9, 1) validates.
+              (0.9, 1) validates.  With a folder, about that share of it.
 
     and comes once in an epoch, or as often on average as one of these says:
 
@@ -61,6 +64,7 @@ class Choice:
 
     def __init__(self, dataset: Dataset, *,
                  labels: Optional[Iterable[Label]] = None,
+                 folder: Union[Path, Iterable[Path], None] = None,
                  include: Sequence[str] = (), exclude: Sequence[str] = (),
                  samples: Optional[Iterable[int]] = None,
                  split: Optional[Tuple[float, float]] = None,
@@ -75,6 +79,7 @@ class Choice:
         self._dataset = dataset
         self._given = dict(
             labels=None if labels is None else _listed("labels", labels),
+            folder=_folders(folder),
             include=_listed("include", include),
             exclude=_listed("exclude", exclude),
             samples=samples, split=split, split_seed=split_seed,
@@ -125,6 +130,18 @@ def _listed(name: str, given) -> list:
     return list(given)
 
 
+def _folders(given: Union[Path, Iterable[Path], None]) -> Optional[list]:
+    if given is None:
+        return None
+    if isinstance(given, (str, bytes, os.PathLike)):
+        given = [given]
+    folders = [raw(of) for of in given]
+    for of in folders:
+        if b"\0" in of:
+            raise UsageError(f"folder {of!r}: a NUL")
+    return folders
+
+
 def _numbers(given) -> array:
     try:
         return array("Q", given)
@@ -136,9 +153,9 @@ class _Options:
     """The options as the library takes them, with the arrays that they point
     to."""
 
-    def __init__(self, dataset: Dataset, labels, include, exclude, samples,
-                 split, split_seed, balanced, class_weight, sample_weight
-                 ) -> None:
+    def __init__(self, dataset: Dataset, labels, folder, include, exclude,
+                 samples, split, split_seed, balanced, class_weight,
+                 sample_weight) -> None:
         if not 0 <= split_seed < 1 << 64:
             raise UsageError(f"split_seed {split_seed}")
         self.c = c = _abi.ChoiceOptions(split_seed=split_seed,
@@ -150,6 +167,10 @@ class _Options:
             if not numbers:
                 raise UsageError("labels: there are none")
             c.labels, c.n_labels = self._keep(numbers)
+        if folder is not None:
+            if not folder:
+                raise UsageError("folder: there are none")
+            c.folders, c.n_folders = self._strings(folder)
         c.include, c.n_include = self._strings(include)
         c.exclude, c.n_exclude = self._strings(exclude)
         if samples is not None:
