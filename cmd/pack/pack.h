@@ -83,8 +83,9 @@ struct pack_list {
 	char s[64];
 } pack_readers(unsigned readers);
 
-/* Warns when the class folders look like train, val and test. */
-void pack_warn_splits(const struct pack *p);
+/* Where folders look like train, val and test: how they are read apart, and a
+ * warning if they would be the classes. */
+void pack_tell_splits(const struct pack *p);
 bool pack_is_split(const char *name);
 /* Without --labels: do folders look like classes? */
 void pack_hint_classes(const struct pack *p);

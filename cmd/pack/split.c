@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A frequent mistake: with --labels=dir on a tree of train/CLASS/.. and
- * val/CLASS/.. the classes would be train and val.
+ * A tree of train/CLASS/.. and val/CLASS/.. needs one pack, whose parts are
+ * read by --folder: that is said.  Frequent mistakes are, too: with
+ * --labels=dir the classes would be train and val, and of INPUTs train and val
+ * nobody could tell which sample was whose.
  */
 #include "pack.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -14,6 +17,8 @@ static const char *const splits[] = { "train",	 "training",   "val",
 				      "testing", "dev" };
 
 #define N_SPLITS (sizeof(splits) / sizeof(*splits))
+
+enum { LOOK = 4096 }; /* at no more names: a folder of more is none of splits */
 
 struct tops {
 	bool split[N_SPLITS];
@@ -57,14 +62,46 @@ static void see_list(struct tops *t, const struct cmd_names *names)
 static void see_folder(struct tops *t, const char *input)
 {
 	DIR *dir = opendir(input);
+	const struct tops others = *t;
 	const struct dirent *d;
+	int n = 0;
 
 	if (!dir) /* packing will say why */
 		return;
-	while ((d = readdir(dir)))
-		if (d->d_type == DT_DIR && d->d_name[0] != '.')
+	while (n <= LOOK && (d = readdir(dir))) {
+		if (d->d_name[0] == '.')
+			continue;
+		if (d->d_type == DT_DIR)
 			see(t, d->d_name, strlen(d->d_name));
+		n++;
+	}
 	closedir(dir);
+	if (n > LOOK) {
+		*t = others;
+		t->other = true;
+	}
+}
+
+/* By its own name, of which an archive leaves its suffix out. */
+static void see_input(struct tops *t, const char *input)
+{
+	size_t end = strlen(input), begin, n;
+	struct stat st;
+
+	while (end && input[end - 1] == '/')
+		end--;
+	for (begin = end; begin && input[begin - 1] != '/';)
+		begin--;
+	n = end - begin;
+	if (stat(input, &st) == 0 && !S_ISDIR(st.st_mode))
+		n = strcspn(input + begin, ".");
+	see(t, input + begin, n);
+}
+
+static void see_inputs(struct tops *t, const struct hpdsl_pack_options *o)
+{
+	for (size_t i = 0; i < o->n_inputs; i++)
+		see_input(t, o->inputs[i]);
 }
 
 /* What is damaged, packing will tell. */
@@ -79,31 +116,85 @@ static void see_snapshot(struct tops *t, const struct hpdsl_snapshot *s)
 			see(t, e.name, e.name_len);
 }
 
-void pack_warn_splits(const struct pack *p)
+/* Whatever the first folders of paths will be. */
+static void see_tops(struct tops *t, const struct pack *p)
+{
+	const struct hpdsl_pack_options *o = &p->opt;
+
+	if (o->prefix_input)
+		see_inputs(t, o);
+	else if (p->files_from)
+		see_list(t, &p->names);
+	else if (p->from)
+		see_snapshot(t, p->from);
+	else
+		for (size_t i = 0; i < o->n_inputs; i++)
+			see_folder(t, o->inputs[i]);
+}
+
+/* "train, val", and one of them that is read by itself. */
+struct list {
+	char s[128];
+	const char *one;
+};
+
+static struct list list(const struct tops *t)
+{
+	struct list l = { "", NULL };
+	int found = 0;
+
+	for (size_t i = 0; i < N_SPLITS; i++) {
+		size_t n = strlen(l.s);
+
+		if (!t->split[i])
+			continue;
+		snprintf(l.s + n, sizeof(l.s) - n, "%s%s", n ? ", " : "",
+			 splits[i]);
+		if (found++ < 2) /* the second, if there are more */
+			l.one = splits[i];
+	}
+	return l;
+}
+
+/* Samples of several INPUTs that are splits, in one heap. */
+static void tell_heap(const struct pack *p)
 {
 	const struct hpdsl_pack_options *o = &p->opt;
 	struct tops t = { 0 };
-	char names[128] = "";
+	char labels[40] = "";
 
-	if (o->labels != HPDSL_LABELS_DIR || o->label_dir > 1 ||
-	    o->prefix_input)
+	if (o->prefix_input || p->files_from || p->from || p->common.quiet)
 		return;
-	if (p->files_from)
-		see_list(&t, &p->names);
-	else if (p->from)
-		see_snapshot(&t, p->from);
-	else
-		for (size_t i = 0; i < o->n_inputs; i++)
-			see_folder(&t, o->inputs[i]);
+	see_inputs(&t, o);
+	if (t.n_split < 2 || t.other)
+		return;
+	if (o->labels == HPDSL_LABELS_DIR)
+		snprintf(labels, sizeof(labels), " --labels=dir:%" PRIu32,
+			 (o->label_dir ? o->label_dir : 1) + 1);
+	cmd_message("%s: no path will say from which of them it is; "
+		    "--prefix-input%s keeps them apart in one pack",
+		    list(&t).s, labels);
+}
+
+void pack_tell_splits(const struct pack *p)
+{
+	const struct hpdsl_pack_options *o = &p->opt;
+	struct tops t = { 0 };
+	struct list l;
+
+	tell_heap(p);
+	see_tops(&t, p);
 	/* one such name among others may well be a class: a train */
 	if (!t.n_split || (t.n_split == 1 && t.other))
 		return;
-	for (size_t i = 0; i < N_SPLITS; i++)
-		if (t.split[i])
-			snprintf(names + strlen(names),
-				 sizeof(names) - strlen(names), "%s%s",
-				 *names ? ", " : "", splits[i]);
-	cmd_warning("the class folders look like splits (%s): is "
-		    "--labels=dir:2 meant?",
-		    names);
+	l = list(&t);
+	if (o->labels == HPDSL_LABELS_DIR && o->label_dir <= 1)
+		cmd_warning("the class folders look like splits (%s): is "
+			    "--labels=dir:2 meant?",
+			    l.s);
+	if (t.n_split > 1 && !p->common.quiet)
+		cmd_message("one pack does for %s: --folder=%s, in Python "
+			    "hpdsl.Choice(ds, folder=\"%s\"), reads one of "
+			    "them",
+			    l.s, l.one, l.one);
 }

@@ -104,6 +104,62 @@ chunks()
 	[ ! -s err ]
 }
 
+# told OPTIONS.. INPUT..: what is said of splits.
+told()
+{
+	rm -rf out
+	hpdsl-pack "$@" out 2>&1 > /dev/null | grep -e split -e 'one pack' \
+		-e 'no path' | sed 's/^hpdsl-pack: //'
+}
+
+@test "splits: one pack does for all, and their classes are the same" {
+	local one='one pack does for train, val, test: --folder=val, in Python hpdsl.Choice(ds, folder="val"), reads one of them'
+	mkdir -p in/train/{cat,dog} in/val/{cat,dog} in/test/dog
+	for f in train/cat/a train/dog/a val/cat/b val/dog/c test/dog/d; do
+		echo $f > in/$f.x
+	done
+	[ "$(told --labels=dir:2 in)" = "$one" ]
+	hpdsl-ls --samples -l out | awk '{ print $(NF - 1) }' | sort | uniq -c |
+		tr -s ' ' | diff - <(printf ' 2 cat\n 3 dog\n')
+	[ "$(told in | grep 'one pack')" = "$one" ]
+	[ "$(told --labels=parent in)" = "$one" ]
+	find in -type f -printf '%P\n' > list
+	[ "$(told --labels=dir:2 --files-from=list in)" = "$one" ]
+	hpdsl-snapshot create -q in -o snap
+	[ "$(told --labels=dir:2 --from-snapshot=snap in)" = "$one" ]
+	# the mistake is a warning, also for who wants no other word
+	told --labels=dir in > lines
+	diff lines - <<- END
+	warning: the class folders look like splits (train, val, test): is --labels=dir:2 meant?
+	$one
+	END
+	[ "$(told -q --labels=dir in)" = "$(head -n 1 lines)" ]
+	[ -z "$(told -q --labels=dir:2 in)" ]
+	# one of them, or many names, are no splits
+	mkdir one && cp -R in/train one
+	[ -z "$(told --labels=dir:2 one)" ]
+	mkdir many && cp -R in/train in/val many && (cd many && seq 4095 | xargs touch)
+	[ -z "$(told --labels=none many)" ]
+}
+
+@test "splits as INPUTs: no path would tell them apart" {
+	mkdir -p in/train/cat in/val/cat in/more
+	for f in train/cat/a val/cat/b more/c; do echo $f > in/$f.x; done
+	[ "$(told --labels=dir in/train/ ./in/val)" = "train, val: no path will say from which of them it is; --prefix-input --labels=dir:2 keeps them apart in one pack" ]
+	[ "$(told in/train in/val)" = "train, val: no path will say from which of them it is; --prefix-input keeps them apart in one pack" ]
+	[ -z "$(told -q in/train in/val)" ]
+	[ -z "$(told in/train in/val in/more)" ]
+	[ -z "$(told in/train)" ]
+	# by their own names, an archive's without its suffix
+	told --prefix-input --labels=dir in/train in/val > lines
+	grep 'warning: .*(train, val): is --labels=dir:2 meant' lines
+	[[ "$(tail -n 1 lines)" = "one pack does for train, val: "* ]]
+	for f in train val; do tar cf $f.tar.gz -z -C in/$f .; done
+	told --prefix-input --labels=dir:2 train.tar.gz val.tar.gz > lines
+	[[ "$(cat lines)" = "one pack does for train, val: "* ]]
+	hpdsl-order --folder=val out | cut -f 3 | diff - <(echo val/cat/b)
+}
+
 @test "numbers: what is refused, exit 2 and nothing written" {
 	for bad in chunk-size=0 chunk-size=6x chunk-size=1KK chunk-size=-1 \
 		chunk-size=99999999T chunk-size= chunks=0 chunks=1K \
