@@ -310,6 +310,73 @@ HPDSL_API int hpdsl_sample_read(const struct hpdsl_dataset *ds,
 				size_t cap, size_t *ret_bytes,
 				struct hpdsl_error *err);
 
+/* ---- Folders ---------------------------------------------------------- */
+
+struct hpdsl_folders_options {
+	/* Below which members are wanted: below_len bytes, without a slash at
+	 * their ends; none: all of the dataset. */
+	const char *below;
+	size_t below_len;
+	/* What their names end in, n_suffixes strings, in each of which A to Z
+	 * of the name count as small letters; none: anything. */
+	const char *const *suffixes;
+	size_t n_suffixes;
+};
+
+struct hpdsl_folder {
+	const char *path; /* in the dataset, NUL-terminated; "" is its top */
+	size_t path_len;
+	uint64_t first;	  /* its members are member[first] .. */
+	uint64_t members; /* .. first + members - 1 of hpdsl_folders */
+	bool utf8;	  /* its path and the names of its members are UTF-8 */
+};
+
+struct hpdsl_folders {
+	const struct hpdsl_folder *folder;
+	uint64_t n;
+	const uint64_t *member; /* numbers */
+	uint64_t members;
+};
+
+/*
+ * Every folder that holds members, and their numbers, in the order of a program
+ * that takes the folders directly below the wanted one by their names, those
+ * that each of them holds by their whole paths, and in each the files by their
+ * names, all of them by bytes ("a/x", "a/x-y", "a/x/z", "a-b"); the wanted
+ * folder comes first.  Members without a wanted suffix are not there, but their
+ * folders are; what the packer made is not.  Of members of one path there is
+ * the one that hpdsl_member_find() gives.  20 bytes a member of the dataset
+ * are taken meanwhile, 8 for each that is given.  opt: NULL is all zero.
+ * -ENOENT: there is no such folder; HPDSL_ECORRUPT.
+ */
+HPDSL_API int hpdsl_folders_of(const struct hpdsl_dataset *ds,
+			       const struct hpdsl_folders_options *opt,
+			       struct hpdsl_folders **ret,
+			       struct hpdsl_error *err);
+/* NULL is harmless. */
+HPDSL_API void hpdsl_folders_free(struct hpdsl_folders *folders);
+
+/*
+ * Paths of n members, each with a NUL behind it, into buf of room bytes.
+ * Returns how many of them found room, from the first one on.  -ENOSPC: not
+ * one did; -ERANGE, HPDSL_ECORRUPT: buf may have been written to.
+ */
+HPDSL_API int64_t hpdsl_member_paths(const struct hpdsl_dataset *ds,
+				     const uint64_t *number, size_t n,
+				     char *buf, size_t room,
+				     struct hpdsl_error *err);
+
+/* Where a member is: in a sample, behind so many that the packer did not
+ * make. */
+struct hpdsl_seat {
+	uint64_t sample, before;
+};
+/* Of n members.  -ERANGE, HPDSL_ECORRUPT: ret may have been written to. */
+HPDSL_API int hpdsl_member_seats(const struct hpdsl_dataset *ds,
+				 const uint64_t *number, size_t n,
+				 struct hpdsl_seat *ret,
+				 struct hpdsl_error *err);
+
 /* ---- Random access ---------------------------------------------------- */
 
 /* A member to be read, whole, into buf of its size or more. */

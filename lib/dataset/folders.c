@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Members by folder: in the order in which a program that walks the tree, and
+ * sorts what it finds, has them.  Two walks over the index, the second one for
+ * names.  20 bytes a member are all that is kept of them meanwhile, names stay
+ * where they are; those of folders are copied, since somebody may be writing to
+ * the index and what is sorted has to stay as it is.
+ */
+#include "dataset/dataset.h"
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "format/lookup.h"
+#include "index/look.h"
+
+#include <errno.h>
+
+#define NO_FOLDER UINT32_MAX
+#define REPEATED UINT64_MAX
+
+/* A folder while its members are counted. */
+struct spot {
+	uint64_t hash;
+	const char *path;
+	const char *name; /* of a member: same bytes begin all of them */
+	uint64_t n, at;
+	uint16_t path_len, same;
+	bool utf8;
+};
+
+struct found {
+	const struct hpdsl_dataset *ds;
+	const struct hpdsl_folders_options *opt;
+	uint64_t members;
+	size_t below; /* bytes of a path before what is below the folder */
+	struct hp_arena *arena;
+	struct spot *spot;
+	uint32_t n, *slot;
+	uint64_t slots; /* a power of two */
+	uint32_t *of;	/* folder of each member, or NO_FOLDER */
+	struct hp_hashed *row;
+	uint64_t rows;
+};
+
+static void release(struct found *f)
+{
+	hp_arena_free(f->arena);
+	free(f->spot);
+	free(f->slot);
+	free(f->of);
+	free(f->row);
+}
+
+#define auto_found __attribute__((cleanup(release))) struct found
+
+/* ---- Which folder ----------------------------------------------------- */
+
+static void put_slot(struct found *f, uint32_t number)
+{
+	uint64_t at = f->spot[number].hash & (f->slots - 1);
+
+	while (f->slot[at] != NO_FOLDER)
+		at = (at + 1) & (f->slots - 1);
+	f->slot[at] = number;
+}
+
+static int more_slots(struct found *f, struct hpdsl_error *err)
+{
+	uint64_t slots = f->slots ? 2 * f->slots : 256;
+	uint32_t *slot = hp_array(slots, sizeof *slot);
+
+	if (!slot)
+		return hp_fail_nomem(err);
+	memset(slot, 0xff, slots * sizeof *slot);
+	free(f->slot);
+	f->slot = slot;
+	f->slots = slots;
+	for (uint32_t i = 0; i < f->n; i++)
+		put_slot(f, i);
+	return 0;
+}
+
+static int add_spot(struct found *f, const char *path, size_t len,
+		    uint64_t hash, struct hpdsl_error *err)
+{
+	struct spot *v;
+
+	if (f->n >= NO_FOLDER - 1)
+		return hp_fail(err, -EOVERFLOW, "%s: more than %u folders",
+			       f->ds->path, f->n);
+	v = hp_more(f->spot, f->n, sizeof *v);
+	if (!v)
+		return hp_fail_nomem(err);
+	f->spot = v;
+	path = hp_arena_add(f->arena, path, len);
+	if (!path)
+		return hp_fail_nomem(err);
+	v[f->n++] = (struct spot){
+		.hash = hash,
+		.path = path,
+		.path_len = (uint16_t)len,
+		.utf8 = true,
+	};
+	if (2 * (uint64_t)f->n > f->slots)
+		return more_slots(f, err);
+	put_slot(f, f->n - 1);
+	return 0;
+}
+
+static int find_spot(struct found *f, const char *path, size_t len,
+		     uint32_t *ret, struct hpdsl_error *err)
+{
+	uint64_t hash = hp_hash64(path, len), at = hash & (f->slots - 1);
+
+	for (; f->slot[at] != NO_FOLDER; at = (at + 1) & (f->slots - 1)) {
+		const struct spot *s = &f->spot[f->slot[at]];
+
+		if (s->hash == hash && s->path_len == len &&
+		    !memcmp(s->path, path, len)) {
+			*ret = f->slot[at];
+			return 0;
+		}
+	}
+	*ret = f->n;
+	return add_spot(f, path, len, hash, err);
+}
+
+/* ---- The first walk: who is wanted, and where ------------------------- */
+
+static size_t folder_len(const struct hp_index_look *m)
+{
+	const char *slash = memrchr(m->path, '/', m->path_len);
+
+	return slash ? (size_t)(slash - m->path) : 0;
+}
+
+/* Bytes of the name begin behind the slash, if there is one. */
+static const char *name_of(const struct hp_index_look *m, size_t *ret_len)
+{
+	size_t len = folder_len(m), at = len ? len + 1 : 0;
+
+	if (!len && m->path_len && m->path[0] == '/')
+		at = 1;
+	*ret_len = m->path_len - at;
+	return m->path + at;
+}
+
+static bool is_below(const struct found *f, const struct hp_index_look *m)
+{
+	size_t len = f->opt->below_len;
+
+	return !m->generated &&
+	       (!len || (m->path_len > len && m->path[len] == '/' &&
+			 !memcmp(m->path, f->opt->below, len)));
+}
+
+static char small(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
+static bool ends_in(const char *name, size_t len, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	if (n > len)
+		return false;
+	while (n > 0 && small(name[len - 1]) == suffix[n - 1]) {
+		len--;
+		n--;
+	}
+	return n == 0;
+}
+
+static bool has_suffix(const struct found *f, const char *name, size_t len)
+{
+	for (size_t i = 0; i < f->opt->n_suffixes; i++)
+		if (ends_in(name, len, f->opt->suffixes[i]))
+			return true;
+	return !f->opt->n_suffixes;
+}
+
+/* How much of its beginning all names of the folder share. */
+static void note_name(struct spot *s, const char *name, size_t len)
+{
+	size_t same = 0, most = s->n ? s->same : len;
+
+	if (!s->n)
+		s->name = name;
+	if (most > len)
+		most = len;
+	while (same < most && s->name[same] == name[same])
+		same++;
+	s->same = (uint16_t)same;
+	s->n++;
+}
+
+static int count(struct found *f, struct hpdsl_error *err)
+{
+	for (uint64_t i = 0; i < f->members; i++) {
+		struct hp_index_look m;
+		const char *name;
+		uint32_t of = 0;
+		size_t len;
+		int r = hp_index_look(f->ds->index, i, &m, err);
+
+		f->of[i] = NO_FOLDER;
+		if (r < 0)
+			return r;
+		if (!is_below(f, &m))
+			continue;
+		r = find_spot(f, m.path, folder_len(&m), &of, err);
+		if (r < 0)
+			return r;
+		name = name_of(&m, &len);
+		if (!has_suffix(f, name, len))
+			continue;
+		note_name(&f->spot[of], name, len);
+		f->of[i] = of;
+		f->rows++;
+	}
+	return 0;
+}
+
+/* ---- Folders in their order ------------------------------------------- */
+
+static int compare_bytes(const char *a, size_t a_len, const char *b,
+			 size_t b_len)
+{
+	size_t n = a_len < b_len ? a_len : b_len;
+	int c = n ? memcmp(a, b, n) : 0;
+
+	return c ? c : (a_len > b_len) - (a_len < b_len);
+}
+
+static size_t first_len(const char *path, size_t len)
+{
+	const char *slash = len ? memchr(path, '/', len) : NULL;
+
+	return slash ? (size_t)(slash - path) : len;
+}
+
+/* What is below the folder; of itself "". */
+static const char *rest_of(const struct spot *s, size_t below, size_t *ret_len)
+{
+	size_t at = s->path_len < below ? s->path_len : below;
+
+	*ret_len = s->path_len - at;
+	return s->path + at;
+}
+
+static int compare_spots(const void *x, const void *y, void *arg)
+{
+	size_t below = *(const size_t *)arg, a_len, b_len;
+	const char *a = rest_of(x, below, &a_len);
+	const char *b = rest_of(y, below, &b_len);
+	int c = compare_bytes(a, first_len(a, a_len), b, first_len(b, b_len));
+
+	return c ? c : compare_bytes(a, a_len, b, b_len);
+}
+
+static bool is_utf8(const char *s, size_t len)
+{
+	while (len > 0) {
+		size_t n = hp_utf8_char((const unsigned char *)s, len);
+
+		if (!n)
+			return false;
+		s += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* Members know their folders by the numbers of before. */
+static int sort_spots(struct found *f, struct hpdsl_error *err)
+{
+	hp_auto_free uint32_t *to = hp_array(f->n, sizeof *to);
+	uint64_t sum = 0;
+
+	if (!to)
+		return hp_fail_nomem(err);
+	for (uint32_t i = 0; i < f->n; i++)
+		f->spot[i].at = i;
+	qsort_r(f->spot, f->n, sizeof *f->spot, compare_spots, &f->below);
+	for (uint32_t i = 0; i < f->n; i++) {
+		to[f->spot[i].at] = i;
+		f->spot[i].at = sum;
+		sum += f->spot[i].n;
+		f->spot[i].utf8 = is_utf8(f->spot[i].path, f->spot[i].path_len);
+	}
+	for (uint64_t i = 0; i < f->members; i++)
+		if (f->of[i] != NO_FOLDER)
+			f->of[i] = to[f->of[i]];
+	return 0;
+}
+
+/* ---- The second walk: names ------------------------------------------- */
+
+/* As a number, in the order of bytes; what ends before is padded with 0. */
+static uint64_t key_at(const char *name, size_t len, size_t at)
+{
+	uint64_t key = 0;
+
+	if (at < len)
+		memcpy(&key, name + at, len - at < 8 ? len - at : 8);
+	return be64toh(key);
+}
+
+static int fill(struct found *f, struct hpdsl_error *err)
+{
+	for (uint64_t i = 0; i < f->members; i++) {
+		struct hp_index_look m;
+		const char *name;
+		struct spot *s;
+		size_t len;
+		int r;
+
+		if (f->of[i] == NO_FOLDER)
+			continue;
+		r = hp_index_look(f->ds->index, i, &m, err);
+		if (r < 0)
+			return r;
+		s = &f->spot[f->of[i]];
+		name = name_of(&m, &len);
+		s->utf8 = s->utf8 && is_utf8(name, len);
+		f->row[s->at++] = (struct hp_hashed){
+			key_at(name, len, s->same),
+			i,
+		};
+	}
+	return 0;
+}
+
+static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
+		     size_t at, struct hpdsl_error *err);
+
+/* Names that are the same in the bytes before at, and are keys from there. */
+static int sort_keys(const struct found *f, struct hp_hashed *v, uint64_t n,
+		     size_t at, struct hpdsl_error *err)
+{
+	int r = 0;
+
+	hp_lookup_sort(v, n);
+	for (uint64_t i = 0, end; i < n && r == 0; i = end) {
+		for (end = i + 1; end < n && v[end].hash == v[i].hash; end++)
+			;
+		if (end - i == 1)
+			continue;
+		if (v[i].hash & 0xff)
+			r = sort_ties(f, v + i, end - i, at + 8, err);
+		else /* one name: the first of them has it */
+			for (uint64_t k = i + 1; k < end; k++)
+				v[k].number = REPEATED;
+	}
+	return r;
+}
+
+static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
+		     size_t at, struct hpdsl_error *err)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		struct hp_index_look m;
+		const char *name;
+		size_t len;
+		int r = hp_index_look(f->ds->index, v[i].number, &m, err);
+
+		if (r < 0)
+			return r;
+		name = name_of(&m, &len);
+		v[i].hash = key_at(name, len, at);
+	}
+	return sort_keys(f, v, n, at, err);
+}
+
+static int sort_names(struct found *f, struct hpdsl_error *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < f->n && r == 0; i++) {
+		struct spot *s = &f->spot[i];
+
+		s->at -= s->n;
+		r = sort_keys(f, f->row + s->at, s->n, s->same, err);
+	}
+	return r;
+}
+
+/* ---- What is given out ------------------------------------------------ */
+
+struct given {
+	struct hpdsl_folders pub;
+	struct hp_arena *arena;
+	struct hpdsl_folder *folder;
+	uint64_t *member;
+};
+
+/* In place: a row is two numbers, of which one is left. */
+static uint64_t pack_members(struct found *f, uint64_t *member,
+			     struct hpdsl_folder *folder)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct spot *s = &f->spot[i];
+
+		folder[i] = (struct hpdsl_folder){
+			.path = s->path,
+			.path_len = s->path_len,
+			.first = n,
+			.utf8 = s->utf8,
+		};
+		for (uint64_t k = s->at; k < s->at + s->n; k++) {
+			uint64_t number = f->row[k].number;
+
+			if (number != REPEATED)
+				member[n++] = number;
+		}
+		folder[i].members = n - folder[i].first;
+	}
+	return n;
+}
+
+static int give(struct found *f, struct hpdsl_folders **ret,
+		struct hpdsl_error *err)
+{
+	struct given *g = calloc(1, sizeof *g);
+	uint64_t *less;
+
+	if (!g)
+		return hp_fail_nomem(err);
+	g->folder = hp_array(f->n, sizeof *g->folder);
+	if (!g->folder) {
+		free(g);
+		return hp_fail_nomem(err);
+	}
+	g->member = (uint64_t *)f->row;
+	g->pub.members = pack_members(f, g->member, g->folder);
+	f->row = NULL;
+	g->arena = hp_take(f->arena);
+	less = realloc(g->member, (g->pub.members + 1) * sizeof *less);
+	if (less)
+		g->member = less;
+	g->pub.folder = g->folder;
+	g->pub.member = g->member;
+	g->pub.n = f->n;
+	*ret = &g->pub;
+	return 0;
+}
+
+static int no_folder(const struct found *f, struct hpdsl_error *err)
+{
+	char buf[HP_PRINTABLE];
+
+	return hp_fail(err, -ENOENT, "%s: no folder '%s'", f->ds->path,
+		       hp_printable(f->opt->below, f->opt->below_len, buf));
+}
+
+static int look_for(struct found *f, struct hpdsl_error *err)
+{
+	int r;
+
+	f->of = hp_array(f->members, sizeof *f->of);
+	f->arena = hp_arena_new();
+	if (!f->of || !f->arena)
+		return hp_fail_nomem(err);
+	r = more_slots(f, err);
+	if (r == 0)
+		r = count(f, err);
+	if (r == 0 && !f->n && f->opt->below_len)
+		r = no_folder(f, err);
+	if (r == 0)
+		r = sort_spots(f, err);
+	if (r < 0)
+		return r;
+	f->row = hp_array(f->rows, sizeof *f->row);
+	if (!f->row)
+		return hp_fail_nomem(err);
+	r = fill(f, err);
+	free(hp_take(f->of));
+	return r < 0 ? r : sort_names(f, err);
+}
+
+int hpdsl_folders_of(const struct hpdsl_dataset *ds,
+		     const struct hpdsl_folders_options *opt,
+		     struct hpdsl_folders **ret, struct hpdsl_error *err)
+{
+	static const struct hpdsl_folders_options none;
+	struct hpdsl_counts n;
+	auto_found f = { .ds = ds, .opt = opt ? opt : &none };
+	int r;
+
+	hp_index_count(ds->index, &n);
+	f.members = n.members;
+	f.below = f.opt->below_len ? f.opt->below_len + 1 : 0;
+	r = look_for(&f, err);
+	if (r == 0)
+		r = give(&f, ret, err);
+	return hp_dataset_blame(ds, r, err);
+}
+
+void hpdsl_folders_free(struct hpdsl_folders *folders)
+{
+	struct given *g = (struct given *)folders;
+
+	if (!g)
+		return;
+	hp_arena_free(g->arena);
+	free(g->folder);
+	free(g->member);
+	free(g);
+}
