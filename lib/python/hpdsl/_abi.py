@@ -74,6 +74,30 @@ class Rows(Structure):
     _fields_ = [("sample", Sample), ("member", c_void_p), ("n", c_uint64)]
 
 
+class FoldersOptions(Structure):
+    c_name = "hpdsl_folders_options"
+    _fields_ = [("below", c_char_p), ("below_len", c_size_t),
+                ("suffixes", c_void_p), ("n_suffixes", c_size_t)]
+
+
+class Folder(Structure):
+    c_name = "hpdsl_folder"
+    _fields_ = [("path", c_void_p), ("path_len", c_size_t),
+                ("first", c_uint64), ("members", c_uint64),
+                ("utf8", c_bool)]
+
+
+class Folders(Structure):
+    c_name = "hpdsl_folders"
+    _fields_ = [("folder", c_void_p), ("n", c_uint64), ("member", c_void_p),
+                ("members", c_uint64)]
+
+
+class Seat(Structure):
+    c_name = "hpdsl_seat"
+    _fields_ = [("sample", c_uint64), ("before", c_uint64)]
+
+
 class Request(Structure):
     c_name = "hpdsl_request"
     _fields_ = [("member", c_uint64), ("buf", c_void_p), ("room", c_size_t),
@@ -267,6 +291,10 @@ FUNCTIONS = {
     "path_rows": (c_int, _P, c_char_p, c_size_t, _P, _P),
     "rows_free": (None, _P),
     "member_find": (c_int, _P, c_char_p, c_size_t, _P, _P),
+    "folders_of": (c_int, _P, _P, _P, _P),
+    "folders_free": (None, _P),
+    "member_paths": (c_int64, _P, _P, c_size_t, _P, c_size_t, _P),
+    "member_seats": (c_int, _P, _P, c_size_t, _P, _P),
     "class_name": (c_int, _P, c_uint32, _P, _P),
     "kind_of": (c_int, c_char_p, _P, _P, _P),
     "sources": (None, _P, _P),

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional
+from typing import (Any, Callable, Iterator, List, NamedTuple, Optional,
+                    Sequence)
 
 import torch
 import torch.utils.data as data
@@ -20,7 +21,8 @@ class Batch(NamedTuple):
 
     data         what collate made of n results of decode; with neither of
                  them Contents, the bytes of n samples
-    labels       tensor of n int64: class numbers, -1 without a class
+    labels       tensor of n int64: class numbers, -1 without a class; of a
+                 folder with a target_transform what default_collate makes
     numbers      tensor of n int64: of the samples in the dataset
     mask         tensor of n bools; False: fills the last step up, or could not
                  be read, and must not count
@@ -52,9 +54,7 @@ class Decoder:
               numbers: List[int], mask: List[bool], epoch: int, step: int):
         """A bad sample's place is taken by a good one of the step, which does
         not count there."""
-        decode = _first if self.raw else self.decode
-        made = [None if none else decode(*of)
-                for of, none in zip(members, bad)]
+        made = self.items(members, bad, numbers)
         if any(bad):
             if all(bad):
                 raise ValueError(f"epoch {epoch}, step {step}: no sample "
@@ -62,8 +62,19 @@ class Decoder:
             good = made[bad.index(False)]
             made = [good if none else one for one, none in zip(made, bad)]
             mask = [real and not none for real, none in zip(mask, bad)]
-        return finished(self.collate(made), labels, numbers, mask, epoch, step,
-                        bad)
+        return finished(self.collate(made), self.labels(labels, numbers),
+                        numbers, mask, epoch, step, bad)
+
+    def items(self, members: Iterator, bad: Sequence[bool],
+              numbers: Sequence[int]) -> List[Any]:
+        """What decode makes of each sample that is not bad, else None."""
+        decode = _first if self.raw else self.decode
+        return [None if none else decode(*of)
+                for of, none in zip(members, bad)]
+
+    def labels(self, labels: Sequence[int], numbers: Sequence[int]) -> Any:
+        """Numbers, of which a tensor is made, or (what stays as it is,)."""
+        return labels
 
 
 def _first(*members) -> memoryview:
@@ -80,9 +91,10 @@ def finished(*of):
     return (_batch if here else _Parcel)(*of)
 
 
-def _batch(made: Any, labels: List[int], numbers: List[int], mask: List[bool],
+def _batch(made: Any, labels: Any, numbers: List[int], mask: List[bool],
            epoch: int, step: int, bad: List[bool]) -> Batch:
-    return Batch(made, torch.tensor(labels, dtype=torch.int64),
+    return Batch(made, labels[0] if isinstance(labels, tuple) else
+                 torch.tensor(labels, dtype=torch.int64),
                  torch.tensor(numbers, dtype=torch.int64),
                  torch.tensor(mask, dtype=torch.bool), epoch, step,
                  torch.tensor(bad, dtype=torch.bool))

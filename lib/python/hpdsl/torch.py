@@ -16,6 +16,9 @@ its memory what they decode: any number of them reads the same and takes the sam
 memory once.  With nothing to decode a batch has Contents, views of that memory,
 and no workers are needed.
 
+ImageFolder and DatasetFolder are torchvision's, over a packed dataset; a Loader
+takes them, too.
+
 Samples and Sampler are the same order over a map-style dataset, for code that
 wants one: each sample is then read by itself or with its neighbours of the step,
 in the worker.
@@ -25,8 +28,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
-                    Optional, Union)
+import sys
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator,
+                    List, NamedTuple, Optional, Union)
 
 import torch.utils.data as data
 
@@ -35,14 +39,17 @@ from ._contents import Contents, contents_in
 from ._course import Course
 from ._dataset import Dataset, Sample
 from ._decoding import Failed
-from ._errors import DiffersError, wanted
+from ._errors import DiffersError, UsageError, wanted
 from ._order import size_of
 from ._orphan import watch_trainer
 from ._parcel import Batch, Decoder, finished
 from ._pump import Reader
 from ._session import Session, effective, only_dataloaders, same
 
-__all__ = ["Batch", "Contents", "Loader", "MapLoader", "Places", "Sampler",
+if TYPE_CHECKING:
+    from ._folder import DatasetFolder, ImageFolder
+
+__all__ = ["Batch", "Contents", "DatasetFolder", "ImageFolder", "Loader", "MapLoader", "Places", "Sampler",
            "Samples"]
 
 # Options of hpdsl.Loader that say how it reads, and not what.
@@ -167,6 +174,11 @@ class Loader(_Loop):
                  multiprocessing_context, worker_init_fn and timeout, are those
                  of DataLoader
 
+    dataset may be an ImageFolder: then the samples are those that it has now,
+    decode is its loader and its transform, and labels are its targets, by its
+    target_transform; decode, suffixes and choice are not to be given.  Each of
+    its files has to be of a sample of its own, and to come once: UsageError.
+
     Under the start method "spawn" decode and collate have to be picklable.
 
     It is no DataLoader: its batches are this rank's share already, and who
@@ -181,10 +193,14 @@ class Loader(_Loop):
 
     _session: Optional[Session] = None
 
-    def __init__(self, dataset: Dataset, batch_size: int = 0, *,
-                 decode: Optional[Callable] = None,
+    def __init__(self, dataset: Union[Dataset, "DatasetFolder"],
+                 batch_size: int = 0, *, decode: Optional[Callable] = None,
                  collate: Optional[Callable] = None, num_workers: int = 0,
                  **options) -> None:
+        reading = _reading_of(dataset, collate, decode, options)
+        if reading is not None:
+            dataset = reading.dataset
+            options.update(choice=reading.choice, suffixes=reading.suffixes)
         wanted(Dataset, "dataset", dataset)
         how = {name: options.pop(name) for name in _HOW if name in options}
         what = {name: options.pop(name) for name in list(options)
@@ -195,7 +211,9 @@ class Loader(_Loop):
         # Here, and not when it begins.
         how["suffixes"] = suffixes_of(how.get("suffixes") or ())
         self._memory = size_of(how.get("memory", 0))
-        self._decoder, self._how = Decoder(decode, collate), how
+        self._decoder = (Decoder(decode, collate) if reading is None
+                         else reading.decoder)
+        self._how = how
         self._options = effective(self._decoder, num_workers, options)
         # Behind a step that failed; None: where the course is.
         self._skipped = 0
@@ -367,6 +385,31 @@ class MapLoader(_Loop):
             self._handed(batch)
             yield batch
         self._ended(self.epoch)
+
+
+def _reading_of(dataset: Any, collate: Optional[Callable],
+                decode: Optional[Callable], options: Dict[str, Any]):
+    """What to read of a folder; None: it is none."""
+    module = sys.modules.get(__package__ + "._folder")
+    if module is None or not isinstance(dataset, module.DatasetFolder):
+        return None
+    given = dict(decode=decode, suffixes=options.get("suffixes"),
+                 choice=options.get("choice"))
+    for name, of in given.items():
+        if of is not None:
+            raise UsageError(f"{name}: an {type(dataset).__name__} says that "
+                             "itself")
+    from ._folder_reading import reading_of
+    return reading_of(dataset, collate)
+
+
+def __getattr__(name: str):
+    """torchvision takes its time, and is imported when it is asked for."""
+    if name in ("DatasetFolder", "ImageFolder"):
+        from . import _folder
+        globals()[name] = getattr(_folder, name)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _same_pack(one: Dataset, other: Dataset) -> bool:

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision's ImageFolder and DatasetFolder over a packed dataset."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple,
+                    Union)
+
+from ._dataset import Dataset, Path, raw, text
+from ._errors import NotFoundError, UsageError
+from ._listing import Listing, Samples, Targets, list_classes
+from ._orphan import watch_trainer
+from ._place import dataset_in
+from ._vision import VisionDataset
+
+IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif",
+                  ".tiff", ".webp")
+
+
+class MemberBytes(io.BytesIO):
+    """What a loader gets: a file's bytes, verified, as a file that is open for
+    reading.
+
+    name  its path, as in samples
+    """
+
+    mode = "rb"
+    name: Any = None
+
+    def __init__(self, content: Any, name: Any) -> None:
+        super().__init__(content)
+        self.name = name
+
+
+def default_loader(file: Any):
+    """A PIL image in RGB, decoded from memory, whatever image backend is set in
+    torchvision."""
+    from PIL import Image
+    return Image.open(file).convert("RGB")
+
+
+def _of_files(loader: Callable) -> Callable:
+    """torchvision's own take paths."""
+    if getattr(loader, "__module__", None) == "torchvision.datasets.folder":
+        return default_loader
+    return loader
+
+
+class DatasetFolder(VisionDataset):
+    """torchvision's DatasetFolder, of what was packed: one class for each folder
+    of root, and of each all files below it that have one of the extensions, or
+    for which is_valid_file(path) is true.
+
+    root           path of a packed dataset or stage directory, or of a folder
+                   in one, "packed/train"; or an open Dataset
+    loader         called with a binary file object, whose name is the path;
+                   returns the item.  torchvision's own loaders, which take
+                   paths, are taken for default_loader
+    extensions     in small letters, ".jpg"; either these or is_valid_file
+    transform, target_transform
+                   of the item, of the target
+    is_valid_file  called with a path, os.path.join(root, "a/1.jpg"), and nothing
+                   is there to be opened
+    allow_empty    classes without files are no error
+    folder         of an open Dataset: the folder in it
+    foreign_owner, peers, copy
+                   as for Dataset
+
+    classes and class_to_idx are what torchvision has for the tree that was
+    packed, and so is the order of the samples; the labels with which it was
+    packed do not matter.  Empty folders were not packed, so they are no
+    classes; what the packer made is no sample.
+
+    samples[i] is (path, target), targets[i] the target: sequences that are made
+    when they are asked for and cannot be changed.  Others can be put in their
+    place: folder[i] is then read as samples[i] says, whose path has to be that
+    of a file below root.
+
+    A million files take some 8 MB, which workers share, after a fork and where
+    they are started.  Pickled it goes by the dataset's path, which has to have
+    the same pack then: DiffersError; with is_valid_file it takes 8 bytes a
+    file.
+
+    Raises FileNotFoundError as torchvision does, and what Dataset does.
+    """
+
+    def __init__(self, root: Union[Path, Dataset],
+                 loader: Callable[[Any], Any],
+                 extensions: Union[str, Sequence[str], None] = None,
+                 transform: Optional[Callable] = None,
+                 target_transform: Optional[Callable] = None,
+                 is_valid_file: Optional[Callable[[str], bool]] = None,
+                 allow_empty: bool = False, *,
+                 folder: Optional[str] = None, **options: bool) -> None:
+        if (extensions is None) == (is_valid_file is None):
+            raise ValueError("Both extensions and is_valid_file cannot be None "
+                             "or not None at the same time")
+        if isinstance(extensions, str):
+            extensions = (extensions,)
+        dataset, whole, inside = _opened(root, folder, options)
+        super().__init__(whole, transform=transform,
+                         target_transform=target_transform)
+        self.dataset, self._inside = dataset, inside
+        self._all = self._listed(extensions or is_valid_file or ())
+        self.classes, self.class_to_idx = self.find_classes(self.root)
+        listing, labels = _chosen(self._all, self.class_to_idx)
+        if not allow_empty:
+            _refuse_empty(listing, self.class_to_idx, extensions)
+        self.loader = _of_files(loader)
+        self.extensions = extensions
+        self.samples: Sequence[Tuple[str, int]] = Samples(listing, labels)
+        self.targets: Sequence[int] = Targets(listing, labels)
+
+    def _listed(self, valid) -> Listing:
+        try:
+            return list_classes(self.dataset, os.fspath(self.root),
+                                self._inside, valid)
+        except NotFoundError as e:
+            raise NotFoundError(
+                f"Couldn't find any class folder in {self.root}.",
+                e.code) from e
+
+    def find_classes(self, directory: Path) -> Tuple[List[str],
+                                                     Dict[str, int]]:
+        """The names of the folders in root, sorted, and the target of each.  A
+        class made of this one may give some of them, or other targets."""
+        classes = [run.name for run in self._all.runs]
+        if not classes:
+            raise NotFoundError(
+                f"Couldn't find any class folder in {directory}.",
+                -errno.ENOENT)
+        return classes, {name: i for i, name in enumerate(classes)}
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> Tuple[Any, Any]:
+        watch_trainer()
+        path, target = self.samples[index]
+        item = self.loader(self.open(path))
+        if self.transform is not None:
+            item = self.transform(item)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return item, target
+
+    def open(self, path: Path) -> MemberBytes:
+        """A file by its path in samples, what the loader gets."""
+        return MemberBytes(self.dataset.read(self.inside_of(path)), path)
+
+    def inside_of(self, path: Path) -> str:
+        """The path in the dataset, of a file's in samples."""
+        inside = self._all.inside(text(raw(path)))
+        if inside is None:
+            raise NotFoundError(f"{os.fspath(path)}: not below {self.root}",
+                                -errno.ENOENT)
+        return inside
+
+
+class ImageFolder(DatasetFolder):
+    """torchvision's ImageFolder, of what was packed:
+
+        hpdsl.torch.ImageFolder("packed/train", transform=...)
+
+    Arguments are torchvision's, and those of DatasetFolder by their names; see
+    there.  Without is_valid_file, files with the suffixes of images are
+    samples, in letters of any size."""
+
+    def __init__(self, root: Union[Path, Dataset],
+                 transform: Optional[Callable] = None,
+                 target_transform: Optional[Callable] = None,
+                 loader: Callable[[Any], Any] = default_loader,
+                 is_valid_file: Optional[Callable[[str], bool]] = None,
+                 allow_empty: bool = False, **options: Any) -> None:
+        super().__init__(
+            root, loader, IMG_EXTENSIONS if is_valid_file is None else None,
+            transform=transform, target_transform=target_transform,
+            is_valid_file=is_valid_file, allow_empty=allow_empty, **options)
+        self.imgs = self.samples
+
+
+# As others ask for them; pickles too.
+for _kind in DatasetFolder, ImageFolder:
+    _kind.__module__ = "hpdsl.torch"
+
+
+def _opened(root: Union[Path, Dataset], folder: Optional[str],
+            options: Dict[str, bool]) -> Tuple[Dataset, Path, str]:
+    """The dataset, the path that samples' paths begin with, and what of it is
+    inside."""
+    if isinstance(root, Dataset):
+        if options:
+            raise UsageError(f"{next(iter(options))}: the dataset is open")
+        inside = (folder or "").strip("/")
+        return root, os.path.join(root.path, inside) if inside else (
+            root.path), inside
+    if folder is not None:
+        raise UsageError("folder: of a path, write the folder behind it: "
+                         f"{os.path.join(text(raw(root)), folder)}")
+    if isinstance(root, str):
+        root = os.path.expanduser(root)
+    path, inside = dataset_in(root)
+    return Dataset(path, **options), root, inside
+
+
+def _chosen(listing: Listing, class_to_idx: Dict[str, int]
+            ) -> Tuple[Listing, List[int]]:
+    """Those of the classes that are wanted, and the target of each run."""
+    if not class_to_idx:
+        raise ValueError("'class_to_index' must have at least one entry to "
+                         "collect any samples.")
+    names = [run.name for run in listing.runs]
+    if any(name not in class_to_idx for name in names):
+        listing = listing.only(class_to_idx)
+        names = [run.name for run in listing.runs]
+    return listing, [class_to_idx[name] for name in names]
+
+
+def _refuse_empty(listing: Listing, classes: Dict[str, int],
+                  extensions: Optional[Sequence[str]]) -> None:
+    empty = set(classes) - {run.name for run in listing.runs
+                            if run.first < run.end}
+    if not empty:
+        return
+    said = ("Found no valid file for the classes "
+            f"{', '.join(sorted(empty))}. ")
+    if extensions is not None:
+        said += f"Supported extensions are: {', '.join(extensions)}"
+    raise NotFoundError(said, -errno.ENOENT)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hpdsl.torch.Loader makes of an ImageFolder: which samples it reads, which
+member of each, and what becomes of it."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
+                    Optional, Sequence, Tuple)
+
+import torch.utils.data as data
+
+from . import _abi
+from ._abi import lib
+from ._choice import Choice
+from ._dataset import Dataset, raw, text
+from ._errors import UsageError, checked
+from ._folder import DatasetFolder, MemberBytes
+from ._listing import Samples, paths_of
+from ._parcel import Decoder
+
+_NONE = -1
+# Members of this many suffixes are read of a sample where its first one is not
+# the one that is wanted.
+_SUFFIXES = 16
+
+
+class Reading(NamedTuple):
+    """What Loader needs; choice None: all samples, suffixes (): the first
+    member."""
+
+    dataset: Dataset
+    choice: Optional[Choice]
+    suffixes: Sequence[str]
+    decoder: Decoder
+
+
+class _File(MemberBytes):
+    """Its name is looked up by who asks for it."""
+
+    @property
+    def name(self) -> str:
+        folder, number, which = self._of
+        files = [m for m in folder.dataset.members(number) if not m.generated]
+        return folder._all.outside(files[which].path)
+
+    @name.setter
+    def name(self, of: Any) -> None:
+        self._of = of
+
+
+class FolderDecoder(Decoder):
+    """Items and targets as the folder gives them.
+
+    target  of each sample of the dataset
+    before  how many members it has before the one that is wanted; None: none
+    which   which of the suffixes that has; None: it is the first member
+    """
+
+    def __init__(self, folder: DatasetFolder, target: array,
+                 before: Optional[array], which: Optional[bytearray],
+                 collate: Optional[Callable]) -> None:
+        super().__init__(self._item, collate)
+        self._folder, self._target = folder, target
+        self._before, self._which = before, which
+
+    def __getstate__(self):
+        return {**self.__dict__, "decode": None}
+
+    def __setstate__(self, state) -> None:
+        self.__dict__.update(state, decode=self._item)
+
+    def _item(self, content: memoryview, number: int) -> Any:
+        folder = self._folder
+        before = self._before[number] if self._before else 0
+        item = folder.loader(_File(content, (folder, number, before)))
+        return item if folder.transform is None else folder.transform(item)
+
+    def items(self, members: Iterator, bad: Sequence[bool],
+              numbers: Sequence[int]) -> List[Any]:
+        which = self._which
+        return [None if none else
+                self._item(of[which[number] if which else 0], number)
+                for of, none, number in zip(members, bad, numbers)]
+
+    def labels(self, labels: Sequence[int], numbers: Sequence[int]) -> Any:
+        targets = [self._target[number] for number in numbers]
+        transform = self._folder.target_transform
+        if transform is None:
+            return targets
+        return data.default_collate([transform(of) for of in targets]),
+
+
+def reading_of(folder: DatasetFolder, collate: Optional[Callable]) -> Reading:
+    """UsageError: it cannot be read in large reads."""
+    dataset, samples = folder.dataset, folder.samples
+    numbers, targets = _members(folder)
+    seats = (_abi.Seat * len(numbers))()
+    checked(lib.member_seats, dataset.handle().address,
+            numbers.buffer_info()[0], len(numbers), seats)
+    seat = memoryview(seats).cast("B").cast("Q")
+    target, taken = array("q", [_NONE]) * len(dataset), bytearray(len(dataset))
+    for k, (sample, of) in enumerate(zip(seat[::2], targets)):
+        if taken[sample]:
+            raise _twice(samples, seat, k)
+        taken[sample] = 1
+        try:
+            target[sample] = of
+        except (TypeError, OverflowError) as e:
+            raise UsageError(f"{samples[k][0]}: target {of!r}: wanted a whole "
+                             "number") from e
+    before = which = None
+    suffixes: List[str] = []
+    if any(seat[1::2]):
+        before, which, suffixes = _later(dataset, numbers, seat)
+    chosen = None if all(taken) else Choice(dataset, samples=seat[::2])
+    return Reading(dataset, chosen, suffixes, FolderDecoder(
+        folder, target, before, which, collate))
+
+
+def _members(folder: DatasetFolder) -> Tuple[array, Iterable]:
+    """Numbers of the files' members, and their targets."""
+    samples, dataset = folder.samples, folder.dataset
+    if not len(samples):
+        raise UsageError(f"{folder.root}: there are no samples")
+    if isinstance(samples, Samples):
+        return samples.numbers(), samples.targets()
+    numbers, targets = array("Q"), []
+    for path, target in samples:
+        numbers.append(dataset.find(folder.inside_of(path)).number)
+        targets.append(target)
+    return numbers, targets
+
+
+def _twice(samples: Sequence, seat: memoryview, k: int) -> UsageError:
+    one = samples[seat[::2].tolist().index(seat[2 * k])][0]
+    other = samples[k][0]
+    if one == other:
+        return UsageError(f"{one}: is there twice; a Choice with weights gives "
+                          "samples more often")
+    return UsageError(f"{one} and {other} are members of one sample; packed "
+                      "with --group=none each file is one")
+
+
+def _later(dataset: Dataset, numbers: array, seat: memoryview
+           ) -> Tuple[array, bytearray, List[str]]:
+    """Where the members that are wanted are not the first ones: they are asked
+    for by their suffixes."""
+    before, which = array("Q", [0]) * len(dataset), bytearray(len(dataset))
+    found: Dict[str, int] = {}
+    for path, sample, place in zip(paths_of(dataset, numbers), seat[::2],
+                                   seat[1::2]):
+        name = raw(path)
+        suffix = text(name[lib.key_length(name, len(name)) + 1:])
+        number = found.setdefault(suffix, len(found))
+        if number == _SUFFIXES:
+            raise UsageError(
+                f"{dataset.path}: files of more than {_SUFFIXES} suffixes are "
+                "in samples with others: packed with --group=none each file is "
+                "a sample")
+        before[sample], which[sample] = place, number
+    return before, which, list(found)
