@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Members by folder: in the order in which a program that walks the tree, and
- * sorts what it finds, has them.  Two walks over the index, the second one for
- * names.  20 bytes a member are all that is kept of them meanwhile, names stay
- * where they are; those of folders are copied, since somebody may be writing to
- * the index and what is sorted has to stay as it is.
+ * sorts what it finds, has them.  A first walk over the index counts what
+ * each folder has; then some folders at a time are sorted, so that but for 14
+ * bytes a member nothing is kept meanwhile.  Names stay where they are; those
+ * of folders are copied, since somebody may be writing to the index and what is
+ * sorted has to stay as it is.
  */
 #include "dataset/dataset.h"
 
@@ -20,6 +21,12 @@
 
 #define NO_FOLDER UINT32_MAX
 #define REPEATED UINT64_MAX
+
+enum {
+	GROUPS = 8, /* of folders that are sorted at a time, at least */
+	ROW_AHEAD = 48,
+	PATH_AHEAD = 16,
+};
 
 /* A folder while its members are counted. */
 struct spot {
@@ -41,8 +48,13 @@ struct found {
 	uint32_t n, *slot;
 	uint64_t slots; /* a power of two */
 	uint32_t *of;	/* folder of each member, or NO_FOLDER */
+	uint64_t wanted;
+	/* Folders first .. end - 1 are being sorted, all members of which are
+	 * rows; those of before are given. */
+	uint32_t first, end;
 	struct hp_hashed *row;
-	uint64_t rows;
+	struct hpdsl_folder *folder;
+	uint64_t *member, given;
 };
 
 static void release(struct found *f)
@@ -52,6 +64,8 @@ static void release(struct found *f)
 	free(f->slot);
 	free(f->of);
 	free(f->row);
+	free(f->folder);
+	free(f->member);
 }
 
 #define auto_found __attribute__((cleanup(release))) struct found
@@ -220,7 +234,7 @@ static int count(struct found *f, struct hpdsl_error *err)
 			continue;
 		note_name(&f->spot[of], name, len);
 		f->of[i] = of;
-		f->rows++;
+		f->wanted++;
 	}
 	return 0;
 }
@@ -264,6 +278,13 @@ static int compare_spots(const void *x, const void *y, void *arg)
 
 static bool is_utf8(const char *s, size_t len)
 {
+	uint64_t eight;
+
+	for (; len >= 8; s += 8, len -= 8) {
+		memcpy(&eight, s, 8);
+		if (eight & UINT64_C(0x8080808080808080))
+			break;
+	}
 	while (len > 0) {
 		size_t n = hp_utf8_char((const unsigned char *)s, len);
 
@@ -279,7 +300,6 @@ static bool is_utf8(const char *s, size_t len)
 static int sort_spots(struct found *f, struct hpdsl_error *err)
 {
 	hp_auto_free uint32_t *to = hp_array(f->n, sizeof *to);
-	uint64_t sum = 0;
 
 	if (!to)
 		return hp_fail_nomem(err);
@@ -288,8 +308,6 @@ static int sort_spots(struct found *f, struct hpdsl_error *err)
 	qsort_r(f->spot, f->n, sizeof *f->spot, compare_spots, &f->below);
 	for (uint32_t i = 0; i < f->n; i++) {
 		to[f->spot[i].at] = i;
-		f->spot[i].at = sum;
-		sum += f->spot[i].n;
 		f->spot[i].utf8 = is_utf8(f->spot[i].path, f->spot[i].path_len);
 	}
 	for (uint64_t i = 0; i < f->members; i++)
@@ -310,29 +328,51 @@ static uint64_t key_at(const char *name, size_t len, size_t at)
 	return be64toh(key);
 }
 
+static int add_row(struct found *f, uint64_t number, struct spot *s,
+		   struct hpdsl_error *err)
+{
+	struct hp_index_look m;
+	const char *name;
+	size_t len;
+	int r = hp_index_look(f->ds->index, number, &m, err);
+
+	if (r < 0)
+		return r;
+	name = name_of(&m, &len);
+	s->utf8 = s->utf8 && is_utf8(name, len);
+	f->row[s->at++] = (struct hp_hashed){
+		key_at(name, len, s->same),
+		number,
+	};
+	return 0;
+}
+
+static bool in_group(const struct found *f, uint64_t member)
+{
+	return member < f->members && f->of[member] >= f->first &&
+	       f->of[member] < f->end;
+}
+
+/* Members of the group's folders, in the order of these. */
 static int fill(struct found *f, struct hpdsl_error *err)
 {
-	for (uint64_t i = 0; i < f->members; i++) {
-		struct hp_index_look m;
-		const char *name;
-		struct spot *s;
-		size_t len;
-		int r;
+	const struct hp_index *ix = f->ds->index;
+	uint64_t sum = 0;
+	int r = 0;
 
-		if (f->of[i] == NO_FOLDER)
-			continue;
-		r = hp_index_look(f->ds->index, i, &m, err);
-		if (r < 0)
-			return r;
-		s = &f->spot[f->of[i]];
-		name = name_of(&m, &len);
-		s->utf8 = s->utf8 && is_utf8(name, len);
-		f->row[s->at++] = (struct hp_hashed){
-			key_at(name, len, s->same),
-			i,
-		};
+	for (uint32_t i = f->first; i < f->end; i++) {
+		f->spot[i].at = sum;
+		sum += f->spot[i].n;
 	}
-	return 0;
+	for (uint64_t i = 0; i < f->members && r == 0; i++) {
+		if (in_group(f, i + ROW_AHEAD))
+			hp_index_member_ahead(ix, i + ROW_AHEAD);
+		if (in_group(f, i + PATH_AHEAD))
+			hp_index_path_ahead(ix, i + PATH_AHEAD);
+		if (in_group(f, i))
+			r = add_row(f, i, &f->spot[f->of[i]], err);
+	}
+	return r;
 }
 
 static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
@@ -376,16 +416,66 @@ static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
 	return sort_keys(f, v, n, at, err);
 }
 
-static int sort_names(struct found *f, struct hpdsl_error *err)
+/* Of a folder all of whose members are rows. */
+static void give_folder(struct found *f, uint32_t number)
 {
-	int r = 0;
+	const struct spot *s = &f->spot[number];
+	uint64_t first = f->given;
 
-	for (uint32_t i = 0; i < f->n && r == 0; i++) {
+	for (uint64_t i = s->at; i < s->at + s->n; i++)
+		if (f->row[i].number != REPEATED)
+			f->member[f->given++] = f->row[i].number;
+	f->folder[number] = (struct hpdsl_folder){
+		.path = s->path,
+		.path_len = s->path_len,
+		.first = first,
+		.members = f->given - first,
+		.utf8 = s->utf8,
+	};
+}
+
+static int sort_group(struct found *f, struct hpdsl_error *err)
+{
+	int r = fill(f, err);
+
+	for (uint32_t i = f->first; i < f->end && r == 0; i++) {
 		struct spot *s = &f->spot[i];
 
 		s->at -= s->n;
 		r = sort_keys(f, f->row + s->at, s->n, s->same, err);
+		if (r == 0)
+			give_folder(f, i);
 	}
+	return r;
+}
+
+/* The next folders, as many as have room at once; false: there is none. */
+static bool next_group(struct found *f, uint64_t room)
+{
+	uint64_t n = 0;
+
+	f->first = f->end;
+	while (f->end < f->n &&
+	       (f->end == f->first || n + f->spot[f->end].n <= room))
+		n += f->spot[f->end++].n;
+	return f->end > f->first;
+}
+
+static int sort_all(struct found *f, struct hpdsl_error *err)
+{
+	uint64_t room = f->wanted / GROUPS + 1, most = room;
+	int r = 0;
+
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->spot[i].n > most)
+			most = f->spot[i].n;
+	f->row = hp_array(most, sizeof *f->row);
+	f->folder = hp_array(f->n, sizeof *f->folder);
+	f->member = hp_array(f->wanted, sizeof *f->member);
+	if (!f->row || !f->folder || !f->member)
+		return hp_fail_nomem(err);
+	while (r == 0 && next_group(f, room))
+		r = sort_group(f, err);
 	return r;
 }
 
@@ -398,55 +488,22 @@ struct given {
 	uint64_t *member;
 };
 
-/* In place: a row is two numbers, of which one is left. */
-static uint64_t pack_members(struct found *f, uint64_t *member,
-			     struct hpdsl_folder *folder)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < f->n; i++) {
-		const struct spot *s = &f->spot[i];
-
-		folder[i] = (struct hpdsl_folder){
-			.path = s->path,
-			.path_len = s->path_len,
-			.first = n,
-			.utf8 = s->utf8,
-		};
-		for (uint64_t k = s->at; k < s->at + s->n; k++) {
-			uint64_t number = f->row[k].number;
-
-			if (number != REPEATED)
-				member[n++] = number;
-		}
-		folder[i].members = n - folder[i].first;
-	}
-	return n;
-}
-
 static int give(struct found *f, struct hpdsl_folders **ret,
 		struct hpdsl_error *err)
 {
 	struct given *g = calloc(1, sizeof *g);
-	uint64_t *less;
 
 	if (!g)
 		return hp_fail_nomem(err);
-	g->folder = hp_array(f->n, sizeof *g->folder);
-	if (!g->folder) {
-		free(g);
-		return hp_fail_nomem(err);
-	}
-	g->member = (uint64_t *)f->row;
-	g->pub.members = pack_members(f, g->member, g->folder);
-	f->row = NULL;
 	g->arena = hp_take(f->arena);
-	less = realloc(g->member, (g->pub.members + 1) * sizeof *less);
-	if (less)
-		g->member = less;
-	g->pub.folder = g->folder;
-	g->pub.member = g->member;
-	g->pub.n = f->n;
+	g->folder = hp_take(f->folder);
+	g->member = hp_take(f->member);
+	g->pub = (struct hpdsl_folders){
+		.folder = g->folder,
+		.n = f->n,
+		.member = g->member,
+		.members = f->given,
+	};
 	*ret = &g->pub;
 	return 0;
 }
@@ -474,14 +531,7 @@ static int look_for(struct found *f, struct hpdsl_error *err)
 		r = no_folder(f, err);
 	if (r == 0)
 		r = sort_spots(f, err);
-	if (r < 0)
-		return r;
-	f->row = hp_array(f->rows, sizeof *f->row);
-	if (!f->row)
-		return hp_fail_nomem(err);
-	r = fill(f, err);
-	free(hp_take(f->of));
-	return r < 0 ? r : sort_names(f, err);
+	return r < 0 ? r : sort_all(f, err);
 }
 
 int hpdsl_folders_of(const struct hpdsl_dataset *ds,

@@ -345,8 +345,8 @@ struct hpdsl_folders {
  * names, all of them by bytes ("a/x", "a/x-y", "a/x/z", "a-b"); the wanted
  * folder comes first.  Members without a wanted suffix are not there, but their
  * folders are; what the packer made is not.  Of members of one path there is
- * the one that hpdsl_member_find() gives.  20 bytes a member of the dataset
- * are taken meanwhile, 8 for each that is given.  opt: NULL is all zero.
+ * the one that hpdsl_member_find() gives.  8 bytes a member are taken for good,
+ * 6 more meanwhile, but 20 where one folder has them all.  opt: NULL: zeros.
  * -ENOENT: there is no such folder; HPDSL_ECORRUPT.
  */
 HPDSL_API int hpdsl_folders_of(const struct hpdsl_dataset *ds,

@@ -50,4 +50,18 @@ static inline void hp_index_member_ahead(const struct hp_index *ix,
 			   number * HP_MEMBER_ROW);
 }
 
+/* A path, of a row that was asked for before; what is there now is believed,
+ * since nothing is looked at. */
+static inline void hp_index_path_ahead(const struct hp_index *ix,
+				       uint64_t number)
+{
+	const uint8_t *row = hp_index_section(ix, HP_SECTION_MEMBERS)->data +
+			     number * HP_MEMBER_ROW;
+
+	__builtin_prefetch(
+		(const void *)((uintptr_t)hp_index_section(ix, HP_SECTION_PATHS)
+				       ->data +
+			       hp_once48(row + 40)));
+}
+
 #endif
