@@ -294,7 +294,8 @@ static int pass_on(struct hp_member_source *r, void *buf,
 		if (e)
 			return e;
 	}
-	return hp_member_source_check_given(r, XXH3_64bits_digest(&hash), of_two);
+	return hp_member_source_check_given(r, XXH3_64bits_digest(&hash),
+					    of_two);
 }
 
 static int stream(struct hp_member_source *r, const struct sink *sink)

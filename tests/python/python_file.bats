@@ -13,11 +13,7 @@ reads()
 }
 
 @test "python: files of members are as BytesIO of the same bytes" {
-	cases test_file.Model
-}
-
-@test "python: how a member is opened, where one reads, what is refused" {
-	cases test_file.Rules
+	cases test_file.Model test_file.Rules test_file.Samples
 }
 
 @test "python: a flipped byte is told before the end of a file" {
@@ -27,10 +23,6 @@ reads()
 @test "python: files of members forked, pickled, used by threads, dropped" {
 	forks_are_safe
 	cases test_file.Life
-}
-
-@test "python: contents of a sample as files" {
-	cases test_file.Samples
 }
 
 @test "python: zipfile, tarfile, gzip, wave, csv and others read members" {

@@ -401,8 +401,8 @@ class Dataset:
         seekable; f.name is its path, f.size its bytes.  Other arguments are
         those of the built-in open(), but for the mode: "rb" gives what has the
         methods of an io.BufferedReader, "r" an io.TextIOWrapper.  buffering:
-        the buffer's bytes; -1: 128 KiB at most; 0: an io.RawIOBase, whose reads
-        are those of the chunk.
+        the buffer's bytes; -1: 128 KiB at most; 0: an io.RawIOBase, whose
+        reads are those of the chunk.
 
         A member of up to 1 MiB is verified before anything of it is handed
         over.  A larger one is when read() has it whole, and when it is read

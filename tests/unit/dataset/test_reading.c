@@ -207,10 +207,11 @@ static void test_what_is_left(void **state)
 	(void)state;
 	scene_begin(&s, 0, true);
 	/* Another member of the chunk, which makes it known as bad. */
-	assert_int_equal(hpdsl_member_get(s.ds, s.m.number ? s.m.number - 1 :
-							     s.m.number + 1,
-					  &other, NULL),
-			 0);
+	assert_int_equal(
+		hpdsl_member_get(s.ds,
+				 s.m.number ? s.m.number - 1 : s.m.number + 1,
+				 &other, NULL),
+		0);
 	if (other.chunk != s.m.chunk)
 		hpdsl_member_get(s.ds, s.m.number + 1, &other, NULL);
 	assert_int_equal(other.chunk, s.m.chunk);
