@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Members by folder: in the order in which a program that walks the tree, and
- * sorts what it finds, has them.  A first walk over the index counts what
- * each folder has; then some folders at a time are sorted, so that but for 14
- * bytes a member nothing is kept meanwhile.  Names stay where they are; those
- * of folders are copied, since somebody may be writing to the index and what is
- * sorted has to stay as it is.
+ * sorts what it finds, has them.  A walk over the index deals members out to
+ * their folders; then each folder's are sorted by the first eight bytes in
+ * which their names differ, and where these are the same by those behind them.
+ * Names stay where they are; those of folders are copied, since somebody may be
+ * writing to the index, and what is sorted has to stay as it is.
  */
 #include "dataset/dataset.h"
 
@@ -23,7 +23,6 @@
 #define REPEATED UINT64_MAX
 
 enum {
-	GROUPS = 8, /* of folders that are sorted at a time, at least */
 	ROW_AHEAD = 48,
 	PATH_AHEAD = 16,
 };
@@ -49,9 +48,6 @@ struct found {
 	uint64_t slots; /* a power of two */
 	uint32_t *of;	/* folder of each member, or NO_FOLDER */
 	uint64_t wanted;
-	/* Folders first .. end - 1 are being sorted, all members of which are
-	 * rows; those of before are given. */
-	uint32_t first, end;
 	struct hp_hashed *row;
 	struct hpdsl_folder *folder;
 	uint64_t *member, given;
@@ -328,51 +324,33 @@ static uint64_t key_at(const char *name, size_t len, size_t at)
 	return be64toh(key);
 }
 
-static int add_row(struct found *f, uint64_t number, struct spot *s,
-		   struct hpdsl_error *err)
-{
-	struct hp_index_look m;
-	const char *name;
-	size_t len;
-	int r = hp_index_look(f->ds->index, number, &m, err);
-
-	if (r < 0)
-		return r;
-	name = name_of(&m, &len);
-	s->utf8 = s->utf8 && is_utf8(name, len);
-	f->row[s->at++] = (struct hp_hashed){
-		key_at(name, len, s->same),
-		number,
-	};
-	return 0;
-}
-
-static bool in_group(const struct found *f, uint64_t member)
-{
-	return member < f->members && f->of[member] >= f->first &&
-	       f->of[member] < f->end;
-}
-
-/* Members of the group's folders, in the order of these. */
-static int fill(struct found *f, struct hpdsl_error *err)
+/* A row for each member of a folder. */
+static int fill(struct found *f, struct spot *s, struct hpdsl_error *err)
 {
 	const struct hp_index *ix = f->ds->index;
-	uint64_t sum = 0;
-	int r = 0;
+	const uint64_t *member = f->member + s->at;
 
-	for (uint32_t i = f->first; i < f->end; i++) {
-		f->spot[i].at = sum;
-		sum += f->spot[i].n;
+	for (uint64_t i = 0; i < s->n; i++) {
+		struct hp_index_look m;
+		const char *name;
+		size_t len;
+		int r;
+
+		if (i + ROW_AHEAD < s->n)
+			hp_index_member_ahead(ix, member[i + ROW_AHEAD]);
+		if (i + PATH_AHEAD < s->n)
+			hp_index_path_ahead(ix, member[i + PATH_AHEAD]);
+		r = hp_index_look(ix, member[i], &m, err);
+		if (r < 0)
+			return r;
+		name = name_of(&m, &len);
+		s->utf8 = s->utf8 && is_utf8(name, len);
+		f->row[i] = (struct hp_hashed){
+			key_at(name, len, s->same),
+			member[i],
+		};
 	}
-	for (uint64_t i = 0; i < f->members && r == 0; i++) {
-		if (in_group(f, i + ROW_AHEAD))
-			hp_index_member_ahead(ix, i + ROW_AHEAD);
-		if (in_group(f, i + PATH_AHEAD))
-			hp_index_path_ahead(ix, i + PATH_AHEAD);
-		if (in_group(f, i))
-			r = add_row(f, i, &f->spot[f->of[i]], err);
-	}
-	return r;
+	return 0;
 }
 
 static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
@@ -416,13 +394,13 @@ static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
 	return sort_keys(f, v, n, at, err);
 }
 
-/* Of a folder all of whose members are rows. */
+/* What is given is never behind what is still to be sorted. */
 static void give_folder(struct found *f, uint32_t number)
 {
 	const struct spot *s = &f->spot[number];
 	uint64_t first = f->given;
 
-	for (uint64_t i = s->at; i < s->at + s->n; i++)
+	for (uint64_t i = 0; i < s->n; i++)
 		if (f->row[i].number != REPEATED)
 			f->member[f->given++] = f->row[i].number;
 	f->folder[number] = (struct hpdsl_folder){
@@ -434,49 +412,52 @@ static void give_folder(struct found *f, uint32_t number)
 	};
 }
 
-static int sort_group(struct found *f, struct hpdsl_error *err)
+static int sort_names(struct found *f, struct hpdsl_error *err)
 {
-	int r = fill(f, err);
+	int r = 0;
 
-	for (uint32_t i = f->first; i < f->end && r == 0; i++) {
+	for (uint32_t i = 0; i < f->n && r == 0; i++) {
 		struct spot *s = &f->spot[i];
 
 		s->at -= s->n;
-		r = sort_keys(f, f->row + s->at, s->n, s->same, err);
+		r = fill(f, s, err);
+		if (r == 0)
+			r = sort_keys(f, f->row, s->n, s->same, err);
 		if (r == 0)
 			give_folder(f, i);
 	}
 	return r;
 }
 
-/* The next folders, as many as have room at once; false: there is none. */
-static bool next_group(struct found *f, uint64_t room)
+/* Members of each folder behind those of the one before. */
+static void deal(struct found *f)
 {
-	uint64_t n = 0;
+	uint64_t sum = 0;
 
-	f->first = f->end;
-	while (f->end < f->n &&
-	       (f->end == f->first || n + f->spot[f->end].n <= room))
-		n += f->spot[f->end++].n;
-	return f->end > f->first;
+	for (uint32_t i = 0; i < f->n; i++) {
+		f->spot[i].at = sum;
+		sum += f->spot[i].n;
+	}
+	for (uint64_t i = 0; i < f->members; i++)
+		if (f->of[i] != NO_FOLDER)
+			f->member[f->spot[f->of[i]].at++] = i;
+	free(hp_take(f->of));
 }
 
 static int sort_all(struct found *f, struct hpdsl_error *err)
 {
-	uint64_t room = f->wanted / GROUPS + 1, most = room;
-	int r = 0;
+	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < f->n; i++)
 		if (f->spot[i].n > most)
 			most = f->spot[i].n;
-	f->row = hp_array(most, sizeof *f->row);
 	f->folder = hp_array(f->n, sizeof *f->folder);
 	f->member = hp_array(f->wanted, sizeof *f->member);
-	if (!f->row || !f->folder || !f->member)
+	if (!f->folder || !f->member)
 		return hp_fail_nomem(err);
-	while (r == 0 && next_group(f, room))
-		r = sort_group(f, err);
-	return r;
+	deal(f);
+	f->row = hp_array(most, sizeof *f->row);
+	return f->row ? sort_names(f, err) : hp_fail_nomem(err);
 }
 
 /* ---- What is given out ------------------------------------------------ */

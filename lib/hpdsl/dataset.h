@@ -346,7 +346,7 @@ struct hpdsl_folders {
  * folder comes first.  Members without a wanted suffix are not there, but their
  * folders are; what the packer made is not.  Of members of one path there is
  * the one that hpdsl_member_find() gives.  8 bytes a member are taken for good,
- * 6 more meanwhile, but 20 where one folder has them all.  opt: NULL: zeros.
+ * 4 more meanwhile, and 16 for each of one folder.  opt: NULL is all zero.
  * -ENOENT: there is no such folder; HPDSL_ECORRUPT.
  */
 HPDSL_API int hpdsl_folders_of(const struct hpdsl_dataset *ds,
