@@ -262,6 +262,7 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 		return hp_fail_nomem(err);
 	report_plan(p);
 	hp_warn_of_samples(p);
+	hp_warn_of_zarr(p);
 	hp_warn_of_archives(p);
 	r = hp_warn_of_suffixes(p, err);
 	if (r == 0)

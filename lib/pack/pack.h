@@ -95,6 +95,8 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
 void hp_warn_of_samples(const struct hp_pack *p);
 /* .. with two members of one suffix, which are counted in the report, .. */
 int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err);
+/* .. of a zarr store, whose chunks 0.0 and 0.1 are one. */
+void hp_warn_of_zarr(const struct hp_pack *p);
 /* Most of the input is archives that stay as they are. */
 void hp_warn_of_archives(const struct hp_pack *p);
 /* .. and that everybody could read the copy of what only its owner may. */

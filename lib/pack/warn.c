@@ -106,6 +106,69 @@ void hp_warn_of_samples(const struct hp_pack *p)
 	odd_warn(p, &many, "of more than 64 members", "one with most");
 }
 
+/* A store of zarr says so in a file of one of these names. */
+static bool says_zarr(const struct hp_file *f)
+{
+	static const char *const names[] = { ".zarray", ".zgroup", ".zmetadata",
+					     "zarr.json" };
+	const char *slash = memrchr(f->path, '/', f->path_len);
+	const char *base = slash ? slash + 1 : f->path;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(base, names[i]))
+			return true;
+	return false;
+}
+
+/* A chunk of an array: 0.12.3, or c.0.12.3. */
+static bool is_zarr_chunk(const struct hp_file *f)
+{
+	const char *slash = memrchr(f->path, '/', f->path_len);
+	const char *s = slash ? slash + 1 : f->path;
+	size_t dots = 0;
+
+	if (!strncmp(s, "c.", 2))
+		s += 2;
+	for (;; s++, dots++) {
+		size_t digits = strspn(s, "0123456789");
+
+		s += digits;
+		if (!digits || (*s && *s != '.'))
+			return false;
+		if (!*s)
+			return dots > 0;
+	}
+}
+
+void hp_warn_of_zarr(const struct hp_pack *p)
+{
+	const struct hp_list *list = &p->w.list;
+	const struct hp_file *store = NULL, *first = NULL;
+	char of[HP_PRINTABLE], a[HP_PRINTABLE], b[HP_PRINTABLE];
+	uint64_t n = 0;
+
+	for (uint64_t s = 0; s < list->n_samples; s++) {
+		uint64_t i = list->samples[s], end = list->samples[s + 1];
+		const struct hp_file *f = &list->files[i];
+
+		if (end - i > 1 && is_zarr_chunk(f) && is_zarr_chunk(f + 1) &&
+		    !n++)
+			first = f;
+		for (; i < end && !store; i++)
+			if (says_zarr(&list->files[i]))
+				store = &list->files[i];
+	}
+	if (!store || !n)
+		return;
+	warn(p,
+	     "a zarr store ('%s') whose chunks share keys: %" PRIu64
+	     " sample%s of several, as '%s' and '%s'%s",
+	     hp_printable(store->path, store->path_len, of), n,
+	     n == 1 ? "" : "s", hp_printable(first->path, first->path_len, a),
+	     hp_printable(first[1].path, first[1].path_len, b),
+	     p->w.opt->cls ? "" : "; without groups each file is a sample");
+}
+
 /* Archives among the files: how many, and the first of them. */
 struct inner {
 	uint64_t n, bytes;

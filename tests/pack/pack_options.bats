@@ -87,6 +87,39 @@ chunks()
 	fails 3 "x: No such file" hpdsl-pack --labels x "$tree" b
 }
 
+@test "zarr stores whose chunks share keys are told of, nothing else is" {
+	local name
+	for name in .zarray .zgroup .zmetadata zarr.json; do
+		rm -rf in out
+		mkdir -p in/x.zarr/t
+		echo 1 > in/x.zarr/$name
+		touch in/x.zarr/t/{0,1}.0.{0,1}
+		hpdsl-pack -q in out 2> err
+		cat err
+		[ "$(grep -c warning err)" = 1 ]
+		grep -F "warning: a zarr store ('x.zarr/$name') whose chunks share keys: 2 samples of several, as 'x.zarr/t/0.0.0' and 'x.zarr/t/0.0.1'; without groups each file is a sample (--group=none)" err
+		hpdsl-pack -q --force --group=none in out 2> err
+		[ ! -s err ]
+	done
+	# in one file, an archive or a list too
+	tar -cf in.tar -C in .
+	hpdsl-pack -q --dry-run in.tar out2 2>&1 > /dev/null | grep 'a zarr store'
+	mv in/x.zarr/t/0.0.0 in/x.zarr/t/c.0.0
+	mv in/x.zarr/t/0.0.1 in/x.zarr/t/c.0.1
+	rm in/x.zarr/t/1.*
+	(cd in && find . -type f) | hpdsl-pack -q --files-from - in b 2> err
+	grep "1 sample of several, as 'x.zarr/t/c.0.0' and" err
+	# no chunks of several dimensions, or no store: nothing to tell
+	rm in/x.zarr/t/*
+	touch in/x.zarr/t/{0,1,2} in/x.zarr/{a.1,a.2,1.jpg,1.json,0..1}
+	hpdsl-pack -q in c 2> err
+	[ ! -s err ]
+	rm in/x.zarr/zarr.json
+	touch in/x.zarr/t/0.{0,1}
+	hpdsl-pack -q in d 2> err
+	[ ! -s err ]
+}
+
 @test "--labels=dir warns when folders look like splits" {
 	mkdir -p in/train/cat in/val/cat in/test/dog
 	for f in train/cat/a val/cat/b test/dog/c; do echo $f > in/$f.x; done
