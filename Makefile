@@ -354,6 +354,8 @@ INSTALLED = $(call into,755,$(filter-out $(STAGE) $(SERVE),$(PROGRAMS)),$(BINDIR
 	$(call into,644,$(BUILD)/hpdsl.pc,$(LIBDIR)/pkgconfig) \
 	$(call into,644,$(filter-out %/_where.py,$(wildcard $(addprefix \
 		lib/python/hpdsl/,*.py py.typed))) $(BUILD)/python/_where.py,$(PYTHONDIR)/hpdsl) \
+	$(call into,644,$(wildcard \
+		lib/python/hpdsl.dist-info/*),$(PYTHONDIR)/hpdsl-$(VERSION).dist-info) \
 	$(foreach s,1 3 5 7,$(call \
 		into,644,$(wildcard man/*.$(s)),$(MANDIR)/man$(s))) \
 	$(call completions,bash,bash-completion/completions) \

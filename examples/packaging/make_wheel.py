@@ -51,16 +51,13 @@ def package(library):
     return files
 
 
-def described(version, tag):
+def described(tag):
     """The files of PEP 427 that say what it is, and for whom."""
     return {
-        "METADATA": ("Metadata-Version: 2.1\nName: hpdsl\n"
-                     f"Version: {version}\n"
-                     "Summary: Read packed training datasets\n"
-                     "License: Apache-2.0\n"
-                     # No public index takes that, and none is meant to.
-                     "Classifier: Private :: Do Not Upload\n"
-                     "Requires-Python: >=3.8\n").encode(),
+        # METADATA has a classifier that no public index takes: none is meant
+        # to have it.
+        **{name: text(f"lib/python/hpdsl.dist-info/{name}").encode()
+           for name in ("METADATA", "entry_points.txt")},
         "WHEEL": ("Wheel-Version: 1.0\nGenerator: hpdsl\n"
                   f"Root-Is-Purelib: false\nTag: {tag}\n").encode(),
         "LICENSE": text("LICENSE").encode(),
@@ -98,7 +95,7 @@ def main():
     info = f"hpdsl-{version()}.dist-info"
     files = package(library)
     files.update({f"{info}/{name}": content for name, content
-                  in described(version(), tag).items()})
+                  in described(tag).items()})
     files = dict(sorted(files.items()))
     files[f"{info}/RECORD"] = record(files, f"{info}/RECORD")
     os.makedirs(folder, exist_ok=True)

@@ -163,6 +163,34 @@ print(*[d for d in site.getsitepackages() if d.startswith("/usr/lib/")][:1])')
 	[ ! -e "root$at/hpdsl/__pycache__" ]
 }
 
+@test "install: fsspec finds the file system, here and where it was installed" {
+	local at
+	mkdir in
+	echo one > in/1.txt
+	hpdsl-pack -q in packed
+	make_it install
+	mv root moved
+	at=$PWD/moved/opt/hpdsl/lib/python3/site-packages
+	[ "$(cd "$at" && echo hpdsl-*.dist-info)" = "hpdsl-$(version).dist-info" ]
+	for at in "$at" "$SRC/lib/python"; do
+		PACKAGE=$at py -c 'import sys
+from importlib.metadata import entry_points, version
+found = entry_points()
+found = (found.select(group="fsspec.specs") if hasattr(found, "select") else
+         found["fsspec.specs"])
+kind = {p.name: p.value for p in found}["hpdsl"]
+assert kind == "hpdsl.fs:HpdslFileSystem", kind
+assert version("hpdsl") == sys.argv[1], version("hpdsl")' "$(version)"
+	done
+	"$PYTHON" -c 'import fsspec' || skip "no fsspec for $PYTHON"
+	[ "$(PACKAGE=$PWD/moved/opt/hpdsl/lib/python3/site-packages py -c 'import sys
+import fsspec
+assert "hpdsl" not in sys.modules
+print(fsspec.open("hpdsl://packed/1.txt").open().read(),
+      sys.modules["hpdsl"].__file__)')" = \
+		"b'one\n' $PWD/moved/opt/hpdsl/lib/python3/site-packages/hpdsl/__init__.py" ]
+}
+
 @test "install: the shared library shows hpdsl_ names only" {
 	run bash -c "nm -D --defined-only '$BUILD/libhpdsl.so.0' |
 		grep -v -e ' hpdsl_' -e ' __odr_asan' -e ' A '"

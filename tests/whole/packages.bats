@@ -65,6 +65,8 @@ print(hpdsl.__file__, hpdsl._abi.lib.path, sep="\n")' > places
 		there = {n for n in os.listdir(at) if n.endswith((".py", ".typed"))}
 		assert {n for n in names if n.startswith("hpdsl/")} == {
 		    "hpdsl/" + n for n in there | {"libhpdsl.so.0"}}, names
+		points = [n for n in names if n.endswith("/entry_points.txt")]
+		assert b"hpdsl.fs:HpdslFileSystem" in wheel.read(points[0]), points
 	END
 }
 
@@ -130,6 +132,7 @@ files_of()
 @test "packages: all are of the version that the library has" {
 	grep -qF "hpdsl ($(version)-" <(head -n 1 "$packaging/debian/changelog")
 	grep -qF "version(\"$(version)\")" "$packaging/spack/package.py"
+	grep -qx "Version: $(version)" "$SRC/lib/python/hpdsl.dist-info/METADATA"
 }
 
 @test "packages: make deps installs what building them needs" {

@@ -16,6 +16,7 @@ Choice     a subset, a split, weights
 Order      the parameters of an order; Epoch is an order as a function
 Loader     epochs in their order, batch by batch, read ahead by threads
 hpdsl.feed what TensorFlow and DALI take; hpdsl.torch what PyTorch takes
+hpdsl.fs   a file system for fsspec, and so for zarr, xarray and pandas
 
 Errors are of class Error: their text is the library's, code its code."""
 

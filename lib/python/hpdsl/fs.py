@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed datasets as a file system of fsspec, for what opens its files by
+that: zarr, xarray, pandas.
+
+    zarr.open("hpdsl:///data/packed/x.zarr", mode="r")
+    pandas.read_csv("hpdsl:///data/packed/a/b.csv")
+    fsspec.filesystem("hpdsl").glob("/data/packed/**/*.csv")
+
+fsspec finds it by itself where the package is installed; elsewhere, import
+hpdsl.fs once."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import os
+import stat
+import threading
+from glob import has_magic
+from typing import Any, Dict, List, Optional, Tuple, Union
+from weakref import WeakValueDictionary
+
+import fsspec
+
+from ._abi import lib
+from ._dataset import Dataset, Handle, Member, Rows, raw, text
+from ._errors import NotFoundError, UsageError
+from ._folders import Names
+from ._pieces import Content, Found, Piece, read, unread
+from ._place import dataset_in
+
+Info = Dict[str, Any]
+
+
+class _Opened:
+    """A dataset, and once something is listed its folders: for all file
+    systems of this process."""
+
+    def __init__(self, path: str, options: Dict[str, bool]) -> None:
+        self.dataset = Dataset(path, **options)
+        self._names: Optional[Names] = None
+        self._making = os.getpid(), threading.Lock()
+
+    def handle(self) -> Handle:
+        """That there is none any more, after a fork, is no missing file."""
+        try:
+            return self.dataset.handle()
+        except OSError as e:
+            raise unread(e) from e
+
+    def names(self) -> Names:
+        pid, lock = self._making
+        if pid != os.getpid():
+            # Whoever had the other one at the fork is not here.
+            lock = threading.Lock()
+            self._making = os.getpid(), lock
+        with lock:
+            if self._names is None:
+                self._names = Names(self.dataset)
+            return self._names
+
+
+_everywhere: "WeakValueDictionary[Tuple, _Opened]" = WeakValueDictionary()
+
+
+def _absent(path: str) -> NotFoundError:
+    return NotFoundError(f"{path}: no such file or folder in a dataset",
+                         -errno.ENOENT)
+
+
+class HpdslFileSystem(fsspec.AbstractFileSystem):
+    """Packed datasets and stage directories, read only.
+
+    A path is that of a dataset and what follows it: of /data/packed/a/b.csv the
+    longest leading part that is a dataset.  A relative one begins at the
+    working directory.  A dataset that is open is not asked for others in it.
+
+    Options are those of hpdsl.Dataset: copy, foreign_owner, peers.
+
+    A dataset is opened when something in it is asked for, and stays open; who
+    packs it anew calls invalidate_cache(), which opens it again, and until then
+    has the old one, as far as it is there, or ChangedError.  File systems of
+    one process and the same options share it.  In another process, after a
+    fork or when they were pickled, it is opened anew.
+
+    Files are found by the index.  Folders are none of its things: when one is
+    listed, or what is asked for is no file, all names are read once, which
+    takes about 130 bytes for each.  Members that the packer made are not there.
+
+    cat() of a list, and what zarr asks with it, is one hpdsl_read_many().
+    Checksums are verified of what is read whole, and of files up to 1 MiB.
+    on_error of cat() is for what is not there.  What is there and cannot be
+    read is always raised, as hpdsl.Error and no OSError: zarr takes that for a
+    chunk that was never written, and gives its fill value.  cat_ranges()
+    returns it, if that is asked for.
+
+    checksum() is the XXH3-64 of the content, and so is ukey(), in hex digits.
+    modified() is in UTC.  What writes is OSError EROFS."""
+
+    protocol = "hpdsl"
+    root_marker = "/"
+
+    def __init__(self, *, copy: bool = False, foreign_owner: bool = False,
+                 peers: bool = True, **storage_options: Any) -> None:
+        if "fo" in storage_options or "target_protocol" in storage_options:
+            raise UsageError("hpdsl:// is a dataset in folders of this system: "
+                             "nothing follows it behind ::")
+        super().__init__(**storage_options)
+        self._options = {"copy": copy, "foreign_owner": foreign_owner,
+                         "peers": peers}
+        self._open_ones: Dict[str, _Opened] = {}
+
+    # ---- Paths
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        """Absolute, and of one form, as hpdsl.Dataset takes it."""
+        if isinstance(path, (list, tuple, set)):
+            return [cls._strip_protocol(p) for p in path]
+        path = fsspec.utils.stringify_path(path)
+        if isinstance(path, bytes):
+            path = text(path)
+        for before in ("hpdsl://", "hpdsl::"):
+            if path.startswith(before):
+                path = path[len(before):]
+        return os.path.abspath("/" + path.lstrip("/") if path[:1] == "/"
+                               else path)
+
+    def invalidate_cache(self, path=None) -> None:
+        """Opens what is at this path, or everything, anew when it is needed;
+        files that are open stay as they are."""
+        super().invalidate_cache(path)
+        at = None if path is None else self._strip_protocol(path)
+        kept = {}
+        for root, opened in self._open_ones.items():
+            if at is not None and not (_is_below(root, at) or
+                                       _is_below(at, root)):
+                kept[root] = opened
+            elif _everywhere.get(self._key(root)) is opened:
+                del _everywhere[self._key(root)]
+        self._open_ones = kept
+
+    def _key(self, root: str) -> Tuple:
+        return (root, *self._options.values())
+
+    def _at(self, path: str) -> Tuple[_Opened, str]:
+        """The dataset that a path leads into, and where in it."""
+        if "\0" in path:
+            raise _absent(path)
+        for root, opened in self._open_ones.items():
+            if _is_below(path, root):
+                return opened, path[len(root):].lstrip("/")
+        root, inside = dataset_in(path)
+        opened = _everywhere.get(self._key(root))
+        if opened is None:
+            opened = _Opened(root, self._options)
+            _everywhere[self._key(root)] = opened
+        # The longest first.  Another thread may look through the other one.
+        known = {**self._open_ones, root: opened}
+        self._open_ones = dict(sorted(known.items(), key=lambda k: -len(k[0])))
+        return opened, inside
+
+    # ---- What there is
+
+    def _file(self, path: str) -> Tuple[_Opened, str, Optional[Member]]:
+        """By the index alone; None: there is no such file."""
+        opened, inside = self._at(path)
+        try:
+            member = opened.dataset.find(inside)
+        except NotFoundError:
+            return opened, inside, None
+        return opened, inside, None if member.generated else member
+
+    def _member(self, path) -> Member:
+        path = self._strip_protocol(path)
+        opened, inside, member = self._file(path)
+        if member is None and _folder(opened, inside) is not None:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR),
+                                    path)
+        if member is None:
+            raise _absent(path)
+        return member
+
+    def info(self, path, **kwargs) -> Info:
+        """name, size, type ("file", "directory"), mode, mtime (seconds since
+        1970; not of a folder), islink."""
+        path = self._strip_protocol(path)
+        opened, inside, m = self._file(path)
+        if m is not None:
+            return _info(path, m.size, m.mode, m.mtime_ns)
+        if _folder(opened, inside) is None:
+            raise _absent(path)
+        return _folder_info(path)
+
+    def ls(self, path, detail: bool = True, **kwargs):
+        path = self._strip_protocol(path)
+        opened, inside, m = self._file(path)
+        if m is not None:
+            found = [_info(path, m.size, m.mode, m.mtime_ns)]
+            return found if detail else [path]
+        folder = _folder(opened, inside)
+        if folder is None:
+            raise _absent(path)
+        before = path.rstrip("/") + "/"
+        entries = opened.names().inside(folder)
+        if not detail:
+            return [before + e.name for e in entries]
+        return [_folder_info(before + e.name) if e.folder else
+                _info(before + e.name, e.size, e.mode, e.mtime_ns)
+                for e in entries]
+
+    def exists(self, path, **kwargs) -> bool:
+        try:
+            self.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def isfile(self, path) -> bool:
+        try:
+            return self._file(self._strip_protocol(path))[2] is not None
+        except FileNotFoundError:
+            return False
+
+    def isdir(self, path) -> bool:
+        try:
+            return self.info(path)["type"] == "directory"
+        except FileNotFoundError:
+            return False
+
+    def du(self, path, total: bool = True, maxdepth: Optional[int] = None,
+           withdirs: bool = False, **kwargs):
+        found = self.find(path, maxdepth=maxdepth, withdirs=withdirs,
+                          detail=True, **kwargs)
+        sizes = {name: (info or self.info(name))["size"]
+                 for name, info in found.items()}
+        return sum(sizes.values()) if total else sizes
+
+    def expand_path(self, path, recursive: bool = False,
+                    maxdepth: Optional[int] = None, **kwargs) -> List[str]:
+        """As fsspec does it, but a file's own name is no pattern."""
+        given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+        given = [self._strip_protocol(p) for p in given]
+        as_they_are = {p for p in given if not recursive and
+                       (not has_magic(p) or self.isfile(p))}
+        rest = [p for p in given if p not in as_they_are]
+        if rest or not given:
+            as_they_are.update(super().expand_path(rest, recursive, maxdepth,
+                                                   **kwargs))
+        return sorted(as_they_are)
+
+    def checksum(self, path) -> int:
+        return self._member(path).checksum
+
+    def ukey(self, path) -> str:
+        return f"{self.checksum(path):016x}"
+
+    def modified(self, path) -> datetime.datetime:
+        seconds, ns = divmod(self._member(path).mtime_ns, 10**9)
+        return datetime.datetime.fromtimestamp(
+            seconds, datetime.timezone.utc).replace(microsecond=ns // 1000)
+
+    # ---- Reading
+
+    def _open(self, path, mode="rb", block_size=None, autocommit=True,
+              cache_options=None, **kwargs):
+        if mode != "rb":
+            self._refuse(path)
+        member = self._member(path)
+        opened, _ = self._at(path)
+        return opened.dataset.open(member, buffering=block_size or -1)
+
+    def cat_file(self, path, start: Optional[int] = None,
+                 end: Optional[int] = None, **kwargs) -> bytes:
+        path = self._strip_protocol(path)
+        return read([Piece.of(self._found(path), start, end)])[0]
+
+    def cat(self, path, recursive: bool = False, on_error: str = "raise",
+            start: Optional[int] = None, end: Optional[int] = None, **kwargs):
+        single = isinstance(path, (str, os.PathLike))
+        given = [self._strip_protocol(p) for p in ([path] if single else path)]
+        paths = self._to_cat(given, recursive, kwargs)
+        if single and paths == given:
+            return self.cat_file(paths[0], start, end)
+        got: Dict[str, Content] = {}
+        pieces = {}
+        for p in paths:
+            try:
+                pieces[p] = Piece.of(self._found(p), start, end)
+            except FileNotFoundError as e:
+                if on_error == "raise":
+                    raise
+                if on_error == "return":
+                    got[p] = e
+        got.update(zip(pieces, read(list(pieces.values()))))
+        return got
+
+    def _to_cat(self, given: List[str], recursive: bool,
+                options: Dict[str, Any]) -> List[str]:
+        """Files that these are, or are in them, or match them; a pattern that
+        nothing matches is the name of a file that is not there."""
+        if recursive:
+            return [p for p in self.expand_path(given, True, **options)
+                    if self.isfile(p)]
+        paths = set()
+        for p in given:
+            paths.update([p] if not has_magic(p) or self.isfile(p) else
+                         self.glob(p, **options) or [p])
+        return sorted(paths)
+
+    def cat_ranges(self, paths, starts, ends, max_gap=None,
+                   on_error: str = "return", **kwargs) -> List[Content]:
+        if not isinstance(paths, list):
+            raise TypeError(f"paths: wanted a list, not {type(paths).__name__}")
+        n = len(paths)
+        starts = starts if isinstance(starts, list) else [starts] * n
+        ends = ends if isinstance(ends, list) else [ends] * n
+        if len(starts) != n or len(ends) != n:
+            raise ValueError(f"{n} paths, {len(starts)} starts and "
+                             f"{len(ends)} ends")
+        found: Dict[str, Union[Found, Exception]] = {}
+        wanted: List[Union[Piece, Exception]] = []
+        for path, start, end in zip(map(self._strip_protocol, paths), starts,
+                                    ends):
+            if path not in found:
+                try:
+                    found[path] = self._found(path)
+                except Exception as e:
+                    if on_error != "return":
+                        raise
+                    found[path] = e
+            one = found[path]
+            wanted.append(one if isinstance(one, Exception) else
+                          Piece.of(one, start, end))
+        contents = iter(read([p for p in wanted if isinstance(p, Piece)],
+                             on_error == "return"))
+        return [next(contents) if isinstance(p, Piece) else p for p in wanted]
+
+    def _found(self, path: str) -> Found:
+        """FileNotFoundError: there is no such file; it may be a folder."""
+        try:
+            opened, inside = self._at(path)
+            handle, name = opened.handle(), raw(inside)
+            rows = Rows(lib.path_rows, handle, name, len(name))
+        except NotFoundError as e:
+            raise _absent(path) from e
+        except OSError as e:
+            raise unread(e) from e
+        if rows.member().generated:
+            raise _absent(path)
+        return Found.of(handle, rows)
+
+    # ---- Writing
+
+    def _refuse(self, *paths, **_):
+        path = next((p for p in paths if isinstance(p, (str, os.PathLike))),
+                    "hpdsl://")
+        raise OSError(errno.EROFS, "packed datasets are read only", str(path))
+
+    mkdir = rmdir = rm = rm_file = _rm = cp_file = copy = mv = _refuse
+    pipe = pipe_file = put = put_file = touch = write_text = _refuse
+
+    def makedirs(self, path, exist_ok: bool = False) -> None:
+        if not exist_ok or not self.isdir(path):
+            self._refuse(path)
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path.startswith(root) and path[len(root):len(root) + 1] in (
+        "", "/") or root == "/"
+
+
+def _folder(opened: _Opened, inside: str) -> Optional[int]:
+    return opened.names().folder(inside) if inside else 0
+
+
+def _info(path: str, size: int, mode: int, mtime_ns: int) -> Info:
+    return {"name": path, "size": size, "type": "file",
+            "mode": stat.S_IFREG | stat.S_IMODE(mode),
+            "mtime": mtime_ns // 10**9 + 1e-9 * (mtime_ns % 10**9),
+            "islink": False}
+
+
+def _folder_info(path: str) -> Info:
+    return {"name": path, "size": 0, "type": "directory",
+            "mode": stat.S_IFDIR | 0o755, "islink": False}
+
+
+fsspec.register_implementation("hpdsl", HpdslFileSystem, clobber=True)
