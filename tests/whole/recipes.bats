@@ -68,12 +68,25 @@ type_it()
 	[ "$(hpdsl-ls --samples --label=n01443537 train | wc -l)" = 3 ]
 	[ "$(hpdsl-ls --samples --label=n01443537 val | wc -l)" = 3 ]
 	grep -q 'hpdsl-verify: sound' err
-	# from a tree
-	mkdir -p imagenet/train
-	mv n0* imagenet/train
-	hpdsl-pack -q --labels=dir imagenet/train tree
-	[ "$(hpdsl-pack --dry-run --json --labels=dir imagenet/train x | field classes)" = 3 ]
-	diff <(hpdsl-ls train | LC_ALL=C sort) <(hpdsl-ls tree | LC_ALL=C sort)
+}
+
+@test "train, val and test" {
+	local part
+	for part in train:30 val:10 test:5; do
+		make_tree imagenet/${part%:*} 2 ${part#*:}
+	done
+	type_it splits
+	grep '^val/' out > val
+	[ "$(wc -l < val)" -gt 0 ]
+	[ "$(wc -l < val)" = "$(find imagenet/val -name '*.png' | wc -l)" ]
+	[ "$(hpdsl-info --json packed | grep -o '"name": "class[01]"' | wc -l)" = 2 ]
+	grep -q 'one pack does for train, val, test: --folder=val' err
+	# from elsewhere, the same dataset
+	mkdir b && mv imagenet/val b
+	hpdsl-pack -q --prefix-input --labels=dir:2 imagenet/train b/val \
+		imagenet/test again
+	[ "$(field dataset_id < <(hpdsl-info --json again))" = \
+		"$(field dataset_id < <(hpdsl-info --json packed))" ]
 }
 
 @test "WebDataset shards" {
