@@ -126,7 +126,7 @@ asked()
 	[ "$before" -ge 12 ]
 	ls mnt/class0 > listed # the glob lists, whatever is kept
 	listing=$(($(asked) - before))
-	for i in 1 2 3; do eval "$all"; done
+	for _ in 1 2 3; do eval "$all"; done
 	after=$(asked)
 	echo "$before, $listing a listing, $after"
 	[ $((after - before)) -le $((listing * 4)) ]
@@ -134,7 +134,7 @@ asked()
 	cmp out <(cat source/class0/*.json)
 	fusermount3 -u mnt
 	origin op_ms=0
-	for i in 1 2 3 4; do eval "$all"; done
+	for _ in 1 2 3 4; do eval "$all"; done
 	[ "$(asked)" -ge $((before * 3)) ]
 }
 

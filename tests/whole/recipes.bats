@@ -76,9 +76,9 @@ type_it()
 		make_tree imagenet/${part%:*} 2 ${part#*:}
 	done
 	type_it splits
-	grep '^val/' out > val
-	[ "$(wc -l < val)" -gt 0 ]
-	[ "$(wc -l < val)" = "$(find imagenet/val -name '*.png' | wc -l)" ]
+	grep '^val/' out > seen
+	[ "$(wc -l < seen)" -gt 0 ]
+	[ "$(wc -l < seen)" = "$(find imagenet/val -name '*.png' | wc -l)" ]
 	[ "$(hpdsl-info --json packed | grep -o '"name": "class[01]"' | wc -l)" = 2 ]
 	grep -q 'one pack does for train, val, test: --folder=val' err
 	# from elsewhere, the same dataset

@@ -4,7 +4,6 @@ member of each, and what becomes of it."""
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
                     Optional, Sequence, Tuple)
