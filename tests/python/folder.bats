@@ -21,29 +21,20 @@ py()
 		PYTHONDONTWRITEBYTECODE=1 timeout -k 5 500 "$PYTHON" "$@"
 }
 
-@test "ImageFolder: the files, and their order, are those of the tree" {
-	cases test_folder.Order
+@test "ImageFolder: the files, their order, items, and its Loader, are those of the tree" {
+	if "$python" -c 'import torchvision' 2> /dev/null; then
+		export HPDSL_TORCHVISION=1
+	else
+		echo "# no torchvision: held against its rules alone" >&3
+	fi
+	cases test_folder.Order test_folder.Sequences test_folder.Items \
+		test_folder.Loaders
 }
 
-@test "ImageFolder: samples and targets are as lists, items as torchvision's" {
-	cases test_folder.Sequences test_folder.Items
-}
-
-@test "ImageFolder: what is wrong is said in torchvision's words" {
-	cases test_folder.Wrong
+@test "ImageFolder: where there is no torchvision; what is wrong is said in its words" {
+	cases test_folder.Wrong test_folder.Items
 }
 
 @test "ImageFolder: forks, spawned processes, pickles, threads" {
 	cases test_folder.Processes
-}
-
-@test "Loader of an ImageFolder: the same items and targets" {
-	cases test_folder.Loaders
-}
-
-@test "ImageFolder: all of it beside torchvision's own class" {
-	"$python" -c 'import torchvision' 2> /dev/null || skip "no torchvision"
-	export HPDSL_TORCHVISION=1
-	cases test_folder.Order test_folder.Sequences test_folder.Items \
-		test_folder.Wrong
 }
