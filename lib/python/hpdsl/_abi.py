@@ -303,6 +303,7 @@ FUNCTIONS = {
     "reading_new": (c_int, _P, _P, _P),
     "reading_read": (c_int64, _P, _P, c_uint64, _P, c_size_t, _P),
     "reading_free": (None, _P),
+    "member_read": (c_int, _P, _P, c_uint64, _P, c_size_t, _P),
     "read_many": (c_int64, _P, _P, c_size_t, c_uint32, _P),
     "choose": (c_int, _P, _P, _P, _P),
     "choice_free": (None, _P),
