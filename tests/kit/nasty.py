@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""nasty.py DIR: makes a tree of files whose names, sizes, modes and times are
-the hardest that are allowed."""
+"""nasty.py DIR [PART..]: makes a tree of files whose names, sizes, modes and
+times are the hardest that are allowed, or parts of it."""
 
 import os
 import random
@@ -19,19 +19,31 @@ def at(path, data=b"", mode=0o644, mtime_ns=1600000000123456789):
     os.utime(path, ns=(mtime_ns, mtime_ns))
 
 
-def names(rnd):
+def places():
+    """Around which a tar splits a path in two."""
+    return list(range(96, 104)) + list(range(250, 262)) + [154, 155, 156]
+
+
+def lengths(_):
     for n in range(1, 256):
         at(b"len/" + b"%03d" % n + b"x" * (n - 3) if n > 2 else
            b"len/" + b"y" * n, b"%d" % n)
-    for n in list(range(96, 104)) + list(range(250, 262)) + [154, 155, 156]:
+    for n in places():
         # without a place to split, and with one at every kind of place
         if n < 256:
             at(b"n" * n, b"flat")
         at(b"split/%03d/" % n + b"m" * (n - 10), b"deep") \
             if n < 260 else None
-        at((b"p/%03d/" % n + b"q/" * 200)[:n - 1] + b"r", b"deeper")
         at(b"P%03d" % n + b"u" * 100 + b"/" + b"v" * (n - 105), b"two") \
             if n > 105 else None
+
+
+def chains(_):
+    for n in places():
+        at((b"p/%03d/" % n + b"q/" * 200)[:n - 1] + b"r", b"deeper")
+
+
+def odd(_):
     for name in (b"new\nline", b"\n", b"two\n\nlines\n", b"tab\tbed",
                  b"back\\slash", b"\\n", b"\\", b"end\\", b" ", b"  lead",
                  b"trail ", b"a b c.jpg", b".hidden", b"..two", b"...",
@@ -47,6 +59,9 @@ def names(rnd):
                  b"__key__", b"UPPER", b"upper"):
         at(b"odd/" + name, b"content of " + name)
         at(b"odd dir/" + name + b"/" + name + b".bin", name * 3)
+
+
+def far(_):
     # 16 components of 255 bytes: 4,095 in all
     deep = b"/".join(b"%02d" % i + b"d" * 253 for i in range(16))
     top = os.open(".", os.O_RDONLY)
@@ -62,6 +77,9 @@ def names(rnd):
     path = path.replace(b"//", b"/x")
     os.makedirs(os.path.dirname(path))
     at(path[:4095], b"far")
+
+
+def noise(rnd):
     # a path of which each byte but / is odd
     at(b"/".join(bytes(rnd.choice([c for c in range(1, 256) if c != 47])
                        for _ in range(255)) for _ in range(3)), b"noise")
@@ -77,7 +95,7 @@ def contents(rnd):
         f.truncate(300000)
 
 
-def attributes():
+def attributes(_):
     for mode in range(0o400, 0o1000):
         at(b"mode/%03o" % mode, b"", mode)
     # Not packed: bits of which an unpacked file must have none
@@ -92,7 +110,7 @@ def attributes():
         at(b"time/" + name.encode(), b"", mtime_ns=ns)
 
 
-def links():
+def links(_):
     at(b"link/target", b"what links share", 0o640, 86400 * 10**9)
     os.symlink("target", "link/sym")
     os.symlink("sym", "link/sym2")
@@ -110,16 +128,17 @@ def samples(rnd):
             at(b"samples/%02d.%s" % (i, suffix), rnd.randbytes(3000))
 
 
+PARTS = (lengths, chains, odd, far, noise, contents, attributes, links, samples)
+
+
 def main():
     os.umask(0o022)
     os.makedirs(sys.argv[1])
     os.chdir(sys.argv[1])
     rnd = random.Random(7)
-    names(rnd)
-    contents(rnd)
-    attributes()
-    links()
-    samples(rnd)
+    for part in PARTS:
+        if not sys.argv[2:] or part.__name__ in sys.argv[2:]:
+            part(rnd)
 
 
 main()

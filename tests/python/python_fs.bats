@@ -9,39 +9,22 @@ load ../kit/python
 # need_module NAME..: for the interpreter; they are no part of it.
 need_module()
 {
-	local name
+	local none
 
-	for name; do
-		"$PYTHON" -W ignore -c "import $name" 2> /dev/null ||
-			skip "no $name for $PYTHON"
-	done
+	none=$("$PYTHON" -c 'import importlib.util, sys
+print(*(n for n in sys.argv[1:] if not importlib.util.find_spec(n)))' "$@")
+	[ -z "$none" ] || skip "no $none for $PYTHON"
 }
 
-@test "fsspec: names and contents are those of the tree" {
+@test "fsspec: names and contents are those of the tree, in all forms" {
 	need_module fsspec
-	cases test_fs.Tree
+	cases test_fs.Tree test_fs.Forms test_fs.Index
 }
 
-@test "fsspec: what the index is asked, one reading for many" {
-	need_module fsspec
-	cases test_fs.Index
-}
-
-@test "fsspec: in threads, pickled, after a fork, known without an import" {
+@test "fsspec: in threads, pickled, after a fork, damaged, packed anew" {
 	need_module fsspec
 	forks_are_safe
-	cases test_fs.Elsewhere
-}
-
-@test "fsspec: damage, a dataset that is packed anew" {
-	need_module fsspec
-	forks_are_safe
-	cases test_fs.Broken
-}
-
-@test "fsspec: compressed, staged, adopted" {
-	need_module fsspec
-	cases test_fs.Forms
+	cases test_fs.Elsewhere test_fs.Broken
 }
 
 @test "fsspec: zarr, xarray and pandas" {

@@ -25,9 +25,9 @@ import fsspec
 from ._abi import lib
 from ._dataset import Dataset, Handle, Member, Rows, raw, text
 from ._errors import NotFoundError, UsageError
-from ._folders import Names
 from ._pieces import Content, Found, Piece, read, unread
 from ._place import dataset_in
+from ._snapshot import Snapshot, Status
 
 Info = Dict[str, Any]
 
@@ -38,7 +38,7 @@ class _Opened:
 
     def __init__(self, path: str, options: Dict[str, bool]) -> None:
         self.dataset = Dataset(path, **options)
-        self._names: Optional[Names] = None
+        self._names: Optional[Snapshot] = None
         self._making = os.getpid(), threading.Lock()
 
     def handle(self) -> Handle:
@@ -48,7 +48,7 @@ class _Opened:
         except OSError as e:
             raise unread(e) from e
 
-    def names(self) -> Names:
+    def names(self) -> Snapshot:
         pid, lock = self._making
         if pid != os.getpid():
             # Whoever had the other one at the fork is not here.
@@ -56,8 +56,11 @@ class _Opened:
             self._making = os.getpid(), lock
         with lock:
             if self._names is None:
-                self._names = Names(self.dataset)
+                self._names = Snapshot(self.dataset)
             return self._names
+
+    def is_folder(self, inside: str) -> bool:
+        return not inside or self.names().isdir(inside)
 
 
 _everywhere: "WeakValueDictionary[Tuple, _Opened]" = WeakValueDictionary()
@@ -174,7 +177,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
     def _member(self, path) -> Member:
         path = self._strip_protocol(path)
         opened, inside, member = self._file(path)
-        if member is None and _folder(opened, inside) is not None:
+        if member is None and opened.is_folder(inside):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR),
                                     path)
         if member is None:
@@ -188,7 +191,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         opened, inside, m = self._file(path)
         if m is not None:
             return _info(path, m.size, m.mode, m.mtime_ns)
-        if _folder(opened, inside) is None:
+        if not opened.is_folder(inside):
             raise _absent(path)
         return _folder_info(path)
 
@@ -198,16 +201,14 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         if m is not None:
             found = [_info(path, m.size, m.mode, m.mtime_ns)]
             return found if detail else [path]
-        folder = _folder(opened, inside)
-        if folder is None:
+        if not opened.is_folder(inside):
             raise _absent(path)
         before = path.rstrip("/") + "/"
-        entries = opened.names().inside(folder)
         if not detail:
-            return [before + e.name for e in entries]
-        return [_folder_info(before + e.name) if e.folder else
-                _info(before + e.name, e.size, e.mode, e.mtime_ns)
-                for e in entries]
+            return [before + name for name in opened.names().listdir(inside)]
+        return [_folder_info(before + e.name) if e.is_dir() else
+                _stat_info(before + e.name, e.stat())
+                for e in opened.names().scandir(inside)]
 
     def exists(self, path, **kwargs) -> bool:
         try:
@@ -370,15 +371,15 @@ def _is_below(path: str, root: str) -> bool:
         "", "/") or root == "/"
 
 
-def _folder(opened: _Opened, inside: str) -> Optional[int]:
-    return opened.names().folder(inside) if inside else 0
-
-
 def _info(path: str, size: int, mode: int, mtime_ns: int) -> Info:
     return {"name": path, "size": size, "type": "file",
             "mode": stat.S_IFREG | stat.S_IMODE(mode),
             "mtime": mtime_ns // 10**9 + 1e-9 * (mtime_ns % 10**9),
             "islink": False}
+
+
+def _stat_info(path: str, s: Status) -> Info:
+    return _info(path, s.st_size, s.st_mode, s.st_mtime_ns)
 
 
 def _folder_info(path: str) -> Info:
