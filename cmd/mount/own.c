@@ -12,6 +12,7 @@ static const char folder_name[] = ".hpdsl";
 static const char *const names[MOUNT_OWN_FILES] = {
 	[MOUNT_OWN_STATUS] = "status",
 	[MOUNT_OWN_ERRORS] = "errors",
+	[MOUNT_OWN_MANIFEST] = "dataset.yaml",
 };
 
 static bool is(const struct mount_request *r, const char *name)
@@ -120,6 +121,8 @@ static size_t look_up(const struct mount_own *o, const struct mount_request *r,
 		found++;
 	}
 	code = own_attr(o, found, &a);
+	if (code == -ENOENT)
+		return mount_answer_nothing(p, r->unique);
 	return code < 0 ? mount_answer(p, r->unique, code) :
 			  mount_answer_entry(p, r->unique, &a);
 }
@@ -171,6 +174,8 @@ static size_t list_own(const struct mount_own *o, const struct mount_request *r,
 		int code = at < 2 ? 0 : own_attr(o, at - 1, &a);
 
 		a.ino = at == 1 ? MOUNT_TOP : a.ino;
+		if (code == -ENOENT)
+			continue;
 		if (code < 0 && !l.at)
 			return mount_answer(p, r->unique, code);
 		if (code < 0 || !mount_listing_add(&l, &a, name, strlen(name),

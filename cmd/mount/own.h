@@ -13,7 +13,12 @@
 /* Nodes from here on are these, in their order: no snapshot has so many. */
 #define MOUNT_OWN (UINT64_C(1) << 62)
 
-enum mount_own_file { MOUNT_OWN_STATUS, MOUNT_OWN_ERRORS, MOUNT_OWN_FILES };
+enum mount_own_file {
+	MOUNT_OWN_STATUS,
+	MOUNT_OWN_ERRORS,
+	MOUNT_OWN_MANIFEST,
+	MOUNT_OWN_FILES
+};
 
 /* What is in one of them now.  One that changes has another time. */
 struct mount_own_text {
@@ -25,7 +30,8 @@ struct mount_own_text {
 
 struct mount_own {
 	const struct mount_tree *tree;
-	/* 0, or -errno; waits for nothing, any number of threads. */
+	/* 0, or -errno; waits for nothing, any number of threads.  -ENOENT:
+	 * there is no such file. */
 	int (*make)(void *arg, enum mount_own_file file,
 		    struct mount_own_text *ret);
 	void *arg;

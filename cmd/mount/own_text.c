@@ -65,10 +65,36 @@ static int errors(const struct mount_status *s, struct mount_own_text *ret)
 	return 0;
 }
 
+/* As it was when the dataset was opened. */
+static int manifest(const struct mount_status *s, struct mount_own_text *ret)
+{
+	char *text;
+
+	if (!s->manifest)
+		return -ENOENT;
+	text = malloc(s->manifest_bytes + 1);
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, s->manifest, s->manifest_bytes);
+	*ret = (struct mount_own_text){
+		.bytes = text,
+		.n = s->manifest_bytes,
+		.mtime = s->slots->since,
+	};
+	return 0;
+}
+
 int mount_own_text(void *arg, enum mount_own_file file,
 		   struct mount_own_text *ret)
 {
 	const struct mount_status *s = arg;
 
-	return file == MOUNT_OWN_STATUS ? status(s, ret) : errors(s, ret);
+	switch (file) {
+	case MOUNT_OWN_STATUS:
+		return status(s, ret);
+	case MOUNT_OWN_ERRORS:
+		return errors(s, ret);
+	default:
+		return manifest(s, ret);
+	}
 }

@@ -66,6 +66,19 @@ static int open_tree(struct mount_server *s, const struct mount_options *o,
 	return 0;
 }
 
+/* Without it there is one file less to look at. */
+static void read_manifest(struct mount_server *s, const char *dataset)
+{
+	cmd_auto_free char *path = NULL;
+	struct hpdsl_error err;
+
+	if (asprintf(&path, "%s/dataset.yaml", dataset) < 0)
+		path = NULL;
+	else
+		cmd_file_read(path, &s->status.manifest,
+			      &s->status.manifest_bytes, &err);
+}
+
 static int open_all(struct mount_server *s, const struct mount_options *o,
 		    struct hpdsl_error *err)
 {
@@ -73,6 +86,7 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 
 	if (r < 0)
 		return r;
+	read_manifest(s, o->dataset);
 	r = o->view == MOUNT_VIEW_CHUNKS ?
 		    mount_chunks_find(o, s->ds, s->slots, &s->chunks, err) :
 		    open_tree(s, o, err);
@@ -98,6 +112,7 @@ static void server_free(struct mount_server *s)
 	mount_bytes_release(&s->bytes);
 	hpdsl_snapshot_close(s->snap);
 	hpdsl_close(s->ds);
+	free(s->status.manifest);
 	free(s);
 }
 

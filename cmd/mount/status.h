@@ -15,6 +15,8 @@ struct mount_options;
 struct mount_status {
 	const struct mount_options *o;
 	struct mount_slots *slots;
+	char *manifest; /* of the dataset; NULL: too large, or gone */
+	size_t manifest_bytes;
 	/* Its own: */
 	int socket; /* -1: none */
 	pthread_t thread;

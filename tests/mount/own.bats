@@ -50,7 +50,8 @@ export -f field now is_now until_true
 @test "it is found by its name, and in no listing" {
 	timeout 60 hpdsl-mount "$from/ds" "$PWD/mnt" -- bash -ec '
 		[ "$(echo $(ls -a mnt))" = ". .. cats dogs" ]
-		[ "$(echo $(ls mnt/.hpdsl))" = "errors status" ]
+		[ "$(echo $(ls mnt/.hpdsl))" = "dataset.yaml errors status" ]
+		cmp mnt/.hpdsl/dataset.yaml "$from/ds/dataset.yaml"
 		# nor when the kernel knows it
 		[ "$(echo $(ls -a mnt))" = ". .. cats dogs" ]
 		[ -z "$(find mnt -name "*hpdsl*")" ]
@@ -76,7 +77,7 @@ for folder, folders, files in os.walk(\"mnt\"):
 	timeout 60 hpdsl-mount --folder=dogs --xattr "$from/ds" "$PWD/mnt" -- \
 		bash -ec '
 		[ "$(ls -a mnt | wc -l)" = 5 ]
-		[ "$(ls -l mnt/.hpdsl 2>&1 | wc -l)" = 3 ]
+		[ "$(ls -l mnt/.hpdsl 2>&1 | wc -l)" = 4 ]
 		[ "$(now folder)" = dogs ]'
 	until_true none_left
 }

@@ -36,6 +36,8 @@ static int make(void *arg, enum mount_own_file file, struct mount_own_text *ret)
 	assert_true(file < MOUNT_OWN_FILES);
 	if (w->fails)
 		return w->fails;
+	if (!w->text[file])
+		return -ENOENT;
 	*ret = (struct mount_own_text){ .n = strlen(w->text[file]),
 					.mtime = 77,
 					.mtime_nsec = 5 };
@@ -47,7 +49,7 @@ static void begin(struct world *w, const char *name, uint32_t mode)
 {
 	struct hpdsl_error err;
 
-	*w = (struct world){ .text = { "what is asked\n", "" } };
+	*w = (struct world){ .text = { "what is asked\n", "", NULL } };
 	w->tree = (struct mount_tree){ .uid = 7, .gid = 8, .mtime = 5 };
 	model_begin(&w->model, true, 1);
 	model_add(&w->model, name, mode);
@@ -235,6 +237,10 @@ static void test_listed(void **unused)
 		assert_string_equal(seen, "./../a/");
 		list_into(&w, MOUNT_OWN, op, sizes[i / 2], seen);
 		assert_string_equal(seen, "./../status/errors/");
+		w.text[MOUNT_OWN_MANIFEST] = "a: 1\n";
+		list_into(&w, MOUNT_OWN, op, sizes[i / 2], seen);
+		assert_string_equal(seen, "./../status/errors/dataset.yaml/");
+		w.text[MOUNT_OWN_MANIFEST] = NULL;
 	}
 	w.fails = -ENOMEM;
 	/* what came before is told first, and then that */
@@ -258,8 +264,8 @@ static void test_odd(void **unused)
 	struct mount_request attr = { .unique = 1,
 				      .op = MOUNT_LISTXATTR,
 				      .node = MOUNT_OWN + 1 };
-	const uint64_t none[] = { MOUNT_OWN + 3, MOUNT_OWN - 1, MOUNT_OWN * 2,
-				  UINT64_MAX };
+	const uint64_t none[] = { MOUNT_OWN + 1 + MOUNT_OWN_FILES,
+				  MOUNT_OWN - 1, MOUNT_OWN * 2, UINT64_MAX };
 	char longer[300];
 	struct world w;
 
