@@ -35,9 +35,9 @@ int mount_bytes_init(struct mount_bytes *b, const struct hpdsl_dataset *ds,
 		     bool all, uint64_t room);
 void mount_bytes_release(struct mount_bytes *b);
 
-/* Somebody else has held it against its checksum. */
 /* Was it read, or verified, before? */
 bool mount_bytes_is_good(const struct mount_bytes *b, uint64_t member);
+/* Somebody else has held it against its checksum. */
 void mount_bytes_verified(struct mount_bytes *b, uint64_t member);
 
 /*

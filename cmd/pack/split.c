@@ -86,6 +86,7 @@ static void see_folder(struct tops *t, const char *input)
 static void see_input(struct tops *t, const char *input)
 {
 	size_t end = strlen(input), begin, n;
+	const char *suffix = NULL;
 	struct stat st;
 
 	while (end && input[end - 1] == '/')
@@ -93,8 +94,13 @@ static void see_input(struct tops *t, const char *input)
 	for (begin = end; begin && input[begin - 1] != '/';)
 		begin--;
 	n = end - begin;
-	if (stat(input, &st) == 0 && !S_ISDIR(st.st_mode))
-		n = strcspn(input + begin, ".");
+	if (stat(input, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		suffix = strstr(input + begin, ".tar");
+		if (!suffix)
+			suffix = strrchr(input + begin, '.');
+	}
+	if (suffix)
+		n = (size_t)(suffix - (input + begin));
 	see(t, input + begin, n);
 }
 
@@ -192,7 +198,8 @@ void pack_tell_splits(const struct pack *p)
 		cmd_warning("the class folders look like splits (%s): is "
 			    "--labels=dir:2 meant?",
 			    l.s);
-	if (t.n_split > 1 && !p->common.quiet)
+	/* what is left out may be just these */
+	if (t.n_split > 1 && !p->common.quiet && !o->n_include && !o->n_exclude)
 		cmd_message("one pack does for %s: --folder=%s, in Python "
 			    "hpdsl.Choice(ds, folder=\"%s\"), reads one of "
 			    "them",

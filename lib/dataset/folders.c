@@ -377,15 +377,41 @@ static int sort_keys(const struct found *f, struct hp_hashed *v, uint64_t n,
 	return r;
 }
 
-static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
-		     size_t at, struct hpdsl_error *err)
+/* Where names that are the same before at are not any more. */
+static int find_end_of_same(const struct found *f, const struct hp_hashed *v,
+			    uint64_t n, size_t at, size_t *ret,
+			    struct hpdsl_error *err)
 {
+	struct spot s = { .n = 0 };
+
 	for (uint64_t i = 0; i < n; i++) {
 		struct hp_index_look m;
 		const char *name;
 		size_t len;
 		int r = hp_index_look(f->ds->index, v[i].number, &m, err);
 
+		if (r < 0)
+			return r;
+		name = name_of(&m, &len);
+		note_name(&s, name, len);
+	}
+	*ret = s.same > at ? s.same : at;
+	return 0;
+}
+
+static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
+		     size_t at, struct hpdsl_error *err)
+{
+	int r = find_end_of_same(f, v, n, at, &at, err);
+
+	if (r < 0)
+		return r;
+	for (uint64_t i = 0; i < n; i++) {
+		struct hp_index_look m;
+		const char *name;
+		size_t len;
+
+		r = hp_index_look(f->ds->index, v[i].number, &m, err);
 		if (r < 0)
 			return r;
 		name = name_of(&m, &len);

@@ -3,7 +3,9 @@
 #include "dataset/dataset.h"
 #include "dataset/member_behind.h"
 
-/* The frames that hold it, as one: 1; 0: one of them is large. */
+#include "base/error.h"
+
+/* The frames that hold it, as one: 1; 0: it is large, or has large ones. */
 static int find_frames(const struct hp_index *ix, const struct hpdsl_chunk *c,
 		       const struct hpdsl_member *m, struct hp_frame *ret,
 		       struct hpdsl_error *err)
@@ -21,7 +23,8 @@ static int find_frames(const struct hp_index *ix, const struct hpdsl_chunk *c,
 		r = hp_index_frame(ix, c, b, &last, err);
 	if (r < 0)
 		return r;
-	if (ret->plain_end - ret->plain > HP_FRAME_WHOLE ||
+	if (m->size > HP_FRAME_WHOLE ||
+	    ret->plain_end - ret->plain > HP_FRAME_WHOLE ||
 	    last.plain_end - last.plain > HP_FRAME_WHOLE)
 		return 0;
 	ret->plain_end = last.plain_end;
@@ -58,7 +61,11 @@ int hpdsl_member_mates(const struct hpdsl_dataset *ds, uint64_t number,
 	if (r < 0)
 		return r;
 	/* The first of them may have begun before. */
-	*ret_first = first + (first < number && m.offset < f.plain);
-	*ret_n = end - *ret_first;
+	first += first < number && m.offset < f.plain;
+	if (first > number || end <= number)
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "members of %s are in no order", c.name);
+	*ret_first = first;
+	*ret_n = end - first;
 	return 0;
 }

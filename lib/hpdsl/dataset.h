@@ -186,7 +186,8 @@ HPDSL_API int hpdsl_chunk_plain_file(const struct hpdsl_dataset *ds,
  * Members that come with this one: whole in the frames of a compressed chunk
  * that hold it, so that who reads it has them decoded, too.  Sets the first one
  * and how many, itself with them.  Of a plain chunk, and where a frame is of
- * more than 4 MiB, it is that member alone.  -ERANGE, HPDSL_ECORRUPT.
+ * more than 4 MiB, or it is as large, it is that member alone.  -ERANGE,
+ * HPDSL_ECORRUPT.
  */
 HPDSL_API int hpdsl_member_mates(const struct hpdsl_dataset *ds,
 				 uint64_t number, uint64_t *ret_first,
@@ -279,7 +280,7 @@ HPDSL_API int hpdsl_member_stream(const struct hpdsl_dataset *ds,
 /*
  * A member that is read in parts, as a file is, by one thread at a time.  m is
  * copied, but for its path.  It belongs to no handle: each read is given one,
- * which may be another one of the same pack, as after a fork.
+ * which may be another one of the same pack, as after a fork.  -ENOMEM.
  */
 struct hpdsl_reading;
 HPDSL_API int hpdsl_reading_new(const struct hpdsl_member *m,
@@ -291,7 +292,8 @@ HPDSL_API int hpdsl_reading_new(const struct hpdsl_member *m,
  * what is read from offset 0 to the end in sequence, whatever else is read
  * between: the read that would have the last byte is HPDSL_ECORRUPT then.  So
  * is from there on each that is not in sequence from 0, where it begins anew.
- * Of a stage directory the next pass goes to another source.
+ * Of a stage directory the next pass goes to another source.  -errno,
+ * HPDSL_ECHANGED: it cannot be read.
  */
 HPDSL_API int64_t hpdsl_reading_read(struct hpdsl_reading *r,
 				     const struct hpdsl_dataset *ds,
@@ -347,7 +349,9 @@ struct hpdsl_folders {
  * folders are; what the packer made is not.  Of members of one path there is
  * the one that hpdsl_member_find() gives.  8 bytes a member are taken for good,
  * 4 more meanwhile, and 16 for each of one folder.  opt: NULL is all zero.
- * -ENOENT: there is no such folder; HPDSL_ECORRUPT.
+ * *ret is freed by hpdsl_folders_free(), and needs ds no more.  -ENOENT: there
+ * is no such folder; -EOVERFLOW: more than 2^32 of them; -ENOMEM,
+ * HPDSL_ECORRUPT.
  */
 HPDSL_API int hpdsl_folders_of(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_folders_options *opt,

@@ -140,6 +140,21 @@ static bool is_zarr_chunk(const struct hp_file *f)
 	}
 }
 
+static size_t folder_len(const struct hp_file *f)
+{
+	const char *slash = memrchr(f->path, '/', f->path_len);
+
+	return slash ? (size_t)(slash - f->path) : 0;
+}
+
+static bool has_folder_of(const struct hp_file *f, const struct hp_file *other)
+{
+	size_t n = folder_len(other);
+
+	return folder_len(f) == n && !memcmp(f->path, other->path, n);
+}
+
+/* Of the first array whose chunks do that. */
 void hp_warn_of_zarr(const struct hp_pack *p)
 {
 	const struct hp_list *list = &p->w.list;
@@ -151,14 +166,19 @@ void hp_warn_of_zarr(const struct hp_pack *p)
 		uint64_t i = list->samples[s], end = list->samples[s + 1];
 		const struct hp_file *f = &list->files[i];
 
-		if (end - i > 1 && is_zarr_chunk(f) && is_zarr_chunk(f + 1) &&
-		    !n++)
+		if (end - i < 2 || !is_zarr_chunk(f) || !is_zarr_chunk(f + 1))
+			continue;
+		if (!first)
 			first = f;
-		for (; i < end && !store; i++)
-			if (says_zarr(&list->files[i]))
-				store = &list->files[i];
+		n += has_folder_of(f, first);
 	}
-	if (!store || !n)
+	if (!first)
+		return;
+	for (uint64_t i = 0; i < list->n_files && !store; i++)
+		if (says_zarr(&list->files[i]) &&
+		    has_folder_of(&list->files[i], first))
+			store = &list->files[i];
+	if (!store)
 		return;
 	warn(p,
 	     "a zarr store ('%s') whose chunks share keys: %" PRIu64
