@@ -11,8 +11,9 @@ from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple,
 
 from ._dataset import Dataset, Path, raw, text
 from ._errors import NotFoundError, UsageError
-from ._listing import Listing, Samples, Targets, list_classes
+from ._listing import Listing, Samples, Targets
 from ._orphan import watch_trainer
+from ._packed import Packed
 from ._place import dataset_in
 from ._vision import VisionDataset
 
@@ -100,10 +101,10 @@ class DatasetFolder(VisionDataset):
                              "or not None at the same time")
         if isinstance(extensions, str):
             extensions = (extensions,)
-        dataset, whole, inside = _opened(root, folder, options)
+        self._source, whole = _opened(root, folder, options)
         super().__init__(whole, transform=transform,
                          target_transform=target_transform)
-        self.dataset, self._inside = dataset, inside
+        self.dataset = self._source.dataset
         self._all = self._listed(extensions or is_valid_file or ())
         self.classes, self.class_to_idx = self.find_classes(self.root)
         listing, labels = _chosen(self._all, self.class_to_idx)
@@ -116,8 +117,7 @@ class DatasetFolder(VisionDataset):
 
     def _listed(self, valid) -> Listing:
         try:
-            return list_classes(self.dataset, os.fspath(self.root),
-                                self._inside, valid)
+            return self._source.classes(os.fspath(self.root), valid)
         except NotFoundError as e:
             raise NotFoundError(
                 f"Couldn't find any class folder in {self.root}.",
@@ -149,7 +149,7 @@ class DatasetFolder(VisionDataset):
 
     def open(self, path: Path) -> MemberBytes:
         """A file by its path in samples, what the loader gets."""
-        return MemberBytes(self.dataset.read(self.inside_of(path)), path)
+        return MemberBytes(self._source.read(self.inside_of(path), path), path)
 
     def inside_of(self, path: Path) -> str:
         """The path in the dataset, of a file's in samples."""
@@ -188,22 +188,21 @@ for _kind in DatasetFolder, ImageFolder:
 
 
 def _opened(root: Union[Path, Dataset], folder: Optional[str],
-            options: Dict[str, bool]) -> Tuple[Dataset, Path, str]:
-    """The dataset, the path that samples' paths begin with, and what of it is
-    inside."""
+            options: Dict[str, bool]) -> Tuple[Packed, Path]:
+    """What has the files, and the path that samples' paths begin with."""
     if isinstance(root, Dataset):
         if options:
             raise UsageError(f"{next(iter(options))}: the dataset is open")
         inside = (folder or "").strip("/")
-        return root, os.path.join(root.path, inside) if inside else (
-            root.path), inside
+        return Packed(root, inside), os.path.join(
+            root.path, inside) if inside else root.path
     if folder is not None:
         raise UsageError("folder: of a path, write the folder behind it: "
                          f"{os.path.join(text(raw(root)), folder)}")
     if isinstance(root, str):
         root = os.path.expanduser(root)
     path, inside = dataset_in(root)
-    return Dataset(path, **options), root, inside
+    return Packed(Dataset(path, **options), inside), root
 
 
 def _chosen(listing: Listing, class_to_idx: Dict[str, int]

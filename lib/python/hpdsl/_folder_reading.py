@@ -16,7 +16,8 @@ from ._choice import Choice
 from ._dataset import Dataset, raw, text
 from ._errors import UsageError, checked
 from ._folder import DatasetFolder, MemberBytes
-from ._listing import Samples, paths_of
+from ._listing import Samples
+from ._packed import paths_of
 from ._parcel import Decoder
 
 _NONE = -1

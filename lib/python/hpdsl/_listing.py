@@ -1,37 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files the class folders of a dataset have, and in which order: by
-torchvision's rules, without a string for each of them.
+"""The files of class folders, in torchvision's order, as numbers of what has
+them: without a string for each.
 
 A million files are eight bytes each, in memory that children of a fork, and
 processes that multiprocessing starts, share."""
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
-import struct
 from array import array
 from bisect import bisect_right
 from collections import abc
 from itertools import repeat
 from multiprocessing import context
 from operator import index
-from typing import (Any, Callable, Container, Iterator, List, NamedTuple, Optional,
+from typing import (Callable, Container, Iterator, List, NamedTuple, Optional,
                     Sequence, Tuple, Union)
 
-from . import _abi
-from ._abi import lib
-from ._dataset import Dataset, raw, text
-from ._errors import checked
 from ._lend import File
 
-# Paths are asked for so many at a time, or bytes; a path is shorter.
-_MANY, _ROOM = 4096, 1 << 18
-_FOLDER = struct.Struct("=QQQQ?7x")
-assert _FOLDER.size == ctypes.sizeof(_abi.Folder)
+_MANY = 4096  # paths are asked for so many at a time
 
-Valid = Callable[[str], bool]
+# What the paths of files end in once they are in small letters, or a function
+# of a path.
+Valid = Union[Sequence[str], Callable[[str], bool]]
 
 
 class Run(NamedTuple):
@@ -43,69 +36,37 @@ class Run(NamedTuple):
     end: int
 
 
-class _Numbers(ctypes.c_uint64 * (1 << 58)):  # type: ignore[misc]
-    """Numbers in somebody's memory, for as long as they are needed; made by
-    from_address()."""
+class Files:
+    """What has the files of a listing, by numbers."""
 
-    owner: Any = None
+    def path(self, number: int) -> str:
+        raise NotImplementedError
 
-
-class _Folders:
-    """The library's."""
-
-    address: Optional[int] = None
-
-    def __init__(self, dataset: Dataset, inside: str,
-                 suffixes: Sequence[str]) -> None:
-        below, ret = raw(inside), ctypes.c_void_p()
-        names = (ctypes.c_char_p * len(suffixes))(*map(raw, suffixes))
-        options = _abi.FoldersOptions(
-            below, len(below), ctypes.addressof(names) if names else None,
-            len(names))
-        checked(lib.folders_of, dataset.handle().address,
-                ctypes.byref(options), ctypes.byref(ret))
-        self.address = ret.value
-        self._c = _abi.Folders.from_address(ret.value)
-
-    def each(self) -> Iterator[Tuple[str, int, int, bool]]:
-        """Path, first member, members, and whether all is UTF-8."""
-        if self._c.n:
-            found = ctypes.string_at(self._c.folder,
-                                     self._c.n * _FOLDER.size)
-            for path, size, first, n, utf8 in _FOLDER.iter_unpack(found):
-                yield text(ctypes.string_at(path, size)), first, n, utf8
-
-    def numbers(self) -> memoryview:
-        if not self._c.members:
-            return memoryview(array("Q"))
-        here = _Numbers.from_address(self._c.member)
-        here.owner = self
-        return memoryview(here).cast("B").cast("Q")[:self._c.members]
-
-    def __del__(self, free=lib.folders_free) -> None:
-        if self.address is not None:
-            free(self.address)
+    def paths(self, numbers: array) -> Iterator[str]:
+        """Of many."""
+        raise NotImplementedError
 
 
 class Listing:
     """The files of class folders, one class behind the other, in torchvision's
     order.
 
-    dataset  what they are members of
+    files    what has them
     root     path of the folder as it was given; files' paths begin with it
-    folder   the same in the dataset; "": all of it
+    folder   path with which those that `files` gives begin; "": none
     runs     a Run for each class folder, in the order of their names
+    again    function that makes it again, and its arguments; None: nobody
+             knows
 
     Never changes; any number of threads may use it.
     """
 
-    def __init__(self, dataset: Dataset, root: str, folder: str,
-                 runs: List[Run], numbers: memoryview,
-                 extensions: Optional[Tuple[str, ...]] = None) -> None:
-        self.dataset, self.root, self.folder = dataset, root, folder
+    def __init__(self, files: Files, root: str, folder: str, runs: List[Run],
+                 numbers: memoryview,
+                 again: Optional[Tuple[Callable, tuple]] = None) -> None:
+        self.files, self.root, self.folder = files, root, folder
         self.runs, self.numbers = runs, numbers
-        # With which it can be made again; None: nobody knows.
-        self._extensions = extensions
+        self._again = again
         self._before = os.path.join(root, "")
         self._skip = len(folder) + 1 if folder else 0
         self._firsts = [run.first for run in runs]
@@ -125,31 +86,28 @@ class Listing:
                 first = len(kept)
                 kept.extend(self.numbers[run.first:run.end])
                 runs.append(Run(run.name, first, len(kept)))
-        return Listing(self.dataset, self.root, self.folder, runs,
+        return Listing(self.files, self.root, self.folder, runs,
                        memoryview(kept))
 
     # ---- Paths
 
     def path(self, place: int) -> str:
-        handle, m = self.dataset.handle(), _abi.Member()
-        checked(lib.member_get, handle.address, self.numbers[place],
-                ctypes.byref(m))
-        return self.outside(text(m.name))
+        return self.outside(self.files.path(self.numbers[place]))
 
     def paths(self, places: range) -> Iterator[str]:
         """Many at a time: a fraction of what one by one takes."""
         for first in range(0, len(places), _MANY):
             wanted = array("Q", self.some(places[first:first + _MANY]))
-            yield from map(self.outside, paths_of(self.dataset, wanted))
+            yield from map(self.outside, self.files.paths(wanted))
 
     def some(self, places: range) -> Sequence[int]:
-        """Numbers of these members."""
+        """Numbers of these files."""
         if places.step == 1:
             return self.numbers[places.start:places.stop]
         return [self.numbers[i] for i in places]
 
     def outside(self, path: str) -> str:
-        """A file's path, of the member's in the dataset."""
+        """A file's path, of the one that `files` gives."""
         return self._before + path[self._skip:]
 
     def inside(self, path: str) -> Optional[str]:
@@ -163,12 +121,11 @@ class Listing:
 
     def __reduce__(self):
         if context.get_spawning_popen() is not None:
-            return _from_file, (self.dataset, self.root, self.folder,
+            return _from_file, (self.files, self.root, self.folder,
                                 self.runs, self._file(), len(self))
-        if self._extensions is not None:
-            return list_classes, (self.dataset, self.root, self.folder,
-                                  self._extensions)
-        return _from_bytes, (self.dataset, self.root, self.folder, self.runs,
+        if self._again is not None:
+            return self._again
+        return _from_bytes, (self.files, self.root, self.folder, self.runs,
                              self.numbers.tobytes())
 
     def _file(self) -> File:
@@ -186,127 +143,28 @@ class Listing:
             os.close(file.fd)
 
 
-def paths_of(dataset: Dataset, numbers: array) -> Iterator[str]:
-    """Of members, in the dataset."""
-    handle, buf = dataset.handle(), ctypes.create_string_buffer(_ROOM)
-    at, left = numbers.buffer_info()
-    while left:
-        n = checked(lib.member_paths, handle.address, at, left, buf, _ROOM)
-        yield from text(buf.raw).split("\0", n)[:n]
-        at, left = at + 8 * n, left - n
-
-
-def _from_bytes(dataset: Dataset, root: str, inside: str, runs: List[Run],
+def _from_bytes(files: Files, root: str, folder: str, runs: List[Run],
                 numbers: bytes) -> Listing:
-    return Listing(dataset, root, inside, runs, memoryview(numbers).cast("Q"))
+    return Listing(files, root, folder, runs, memoryview(numbers).cast("Q"))
 
 
-def _from_file(dataset: Dataset, root: str, inside: str, runs: List[Run],
+def _from_file(files: Files, root: str, folder: str, runs: List[Run],
                file: File, n: int) -> Listing:
     numbers = memoryview(array("Q"))
     if n:
         numbers = memoryview(mmap.mmap(file.fd, 8 * n, prot=mmap.PROT_READ)
                              ).cast("Q")
-    listing = Listing(dataset, root, inside, runs, numbers)
+    listing = Listing(files, root, folder, runs, numbers)
     listing._shared = file
     return listing
 
 
-# ---- What torchvision finds
-
-
-class _Part(NamedTuple):
-    """A folder that holds files: its path below the wanted one, where they are
-    among the numbers, and whether all of it is UTF-8."""
-
-    path: str
-    first: int
-    n: int
-    utf8: bool
-
-    @property
-    def name(self) -> str:
-        """Of the class."""
-        return self.path.partition("/")[0]
-
-
-def list_classes(dataset: Dataset, root: str, inside: str,
-                 valid: Union[Sequence[str], Valid, None]) -> Listing:
-    """valid: what the paths of files end in once they are in small letters, or
-    a function of a path; None: all files.  NotFoundError: there is no such
-    folder."""
-    if valid is not None and (callable(valid) or not valid or
-                              not all(map(_is_plain, valid))):
-        return _sieved(list_classes(dataset, root, inside, None), valid)
-    folders = _Folders(dataset, inside, valid or ())
-    skip = len(inside) + 1 if inside else 0
-    parts = [_Part(path[skip:], *others) for path, *others in folders.each()]
-    numbers = folders.numbers()
-    # What lies in the wanted folder itself is of no class, and comes first.
-    if parts and not parts[0].path:
-        parts, numbers = _without(parts, numbers)
-    if not all(part.utf8 for part in parts):
-        parts, numbers = _as_strings(dataset, parts, numbers)
-    return Listing(dataset, root, inside, _runs(parts), numbers,
-                   None if valid is None else tuple(valid))
-
-
-def _is_plain(suffix: str) -> bool:
-    """Whether it is enough to take A to Z for small ones.  Of characters that
-    are no ASCII the Kelvin sign alone becomes one."""
-    return suffix.isascii() and not set(suffix) & set("k/\0")
-
-
-def _without(parts: List[_Part], numbers: memoryview
-             ) -> Tuple[List[_Part], memoryview]:
-    above = parts[0].n
-    return ([part._replace(first=part.first - above) for part in parts[1:]],
-            numbers[above:])
-
-
-def _runs(parts: List[_Part]) -> List[Run]:
-    runs: List[Run] = []
-    for part in parts:
-        first = part.first
-        if runs and runs[-1].name == part.name:
-            first = runs.pop().first
-        runs.append(Run(part.name, first, part.first + part.n))
-    return runs
-
-
-def _as_strings(dataset: Dataset, parts: List[_Part], numbers: memoryview
-                ) -> Tuple[List[_Part], memoryview]:
-    """Bytes that are no UTF-8 have another place in the order of strings than
-    in that of bytes."""
-    again, made = array("Q"), []
-    for part in sorted(parts, key=lambda part: (part.name, part.path)):
-        some = numbers[part.first:part.first + part.n]
-        made.append(part._replace(first=len(again)))
-        if part.utf8:
-            again.extend(some)
-            continue
-        whole = Listing(dataset, "", "", [], some)
-        named = zip(whole.paths(range(part.n)), some)
-        again.extend(number for _, number in sorted(named))
-    return made, memoryview(again)
-
-
-def _sieved(of: Listing, valid: Union[Sequence[str], Valid]) -> Listing:
-    """What is valid of it."""
-    if not callable(valid):
-        suffixes = tuple(valid)
-
-        def valid(path: str) -> bool:
-            return path.lower().endswith(suffixes)
-
-    kept, runs = array("Q"), []
-    for run in of.runs:
-        first = len(kept)
-        places = range(run.first, run.end)
-        kept.extend(number for path, number in zip(
-            of.paths(places), of.numbers[run.first:run.end]) if valid(path))
-        runs.append(Run(run.name, first, len(kept)))
-    return Listing(of.dataset, of.root, of.folder, runs, memoryview(kept))
+def sieve(valid: Valid) -> Callable[[str], bool]:
+    """As a function of a path."""
+    if callable(valid):
+        return valid
+    suffixes = tuple(valid)
+    return lambda path: path.lower().endswith(suffixes)
 
 
 # ---- What it looks like
@@ -368,7 +226,7 @@ class Samples(_Sequence):
     changed; slices are of this kind too."""
 
     def numbers(self) -> array:
-        """Of the members in their dataset."""
+        """Of what has the files."""
         return array("Q", self._listing.some(self._places))
 
     def _at(self, place: int) -> Tuple[str, int]:
