@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# hpdsl.torch.ImageFolder; the tests themselves are in tests/python/test_folder.py.
+# hpdsl.torch.ImageFolder; the tests themselves are in tests/python/test_folder.py
+# and, of trees with a snapshot, test_folder_tree.py.
 
 load ../kit/lib
 load ../kit/torch
@@ -28,13 +29,13 @@ py()
 		echo "# no torchvision: held against its rules alone" >&3
 	fi
 	cases test_folder.Order test_folder.Sequences test_folder.Items \
-		test_folder.Loaders
+		test_folder.Loaders test_folder_tree.Files
 }
 
 @test "ImageFolder: where there is no torchvision; what is wrong is said in its words" {
-	cases test_folder.Wrong test_folder.Items
+	cases test_folder.Wrong test_folder.Items test_folder_tree.Refused
 }
 
 @test "ImageFolder: forks, spawned processes, pickles, threads" {
-	cases test_folder.Processes
+	cases test_folder.Processes test_folder_tree.Elsewhere
 }

@@ -585,12 +585,18 @@ class Processes(Trees):
         fds = len(os.listdir("/proc/self/fd"))
         folders = [self.ours, ImageFolder(self.pack_at, loader=content,
                                           is_valid_file=os.path.basename)]
-        process = start.Process(target=told, args=(folders, queue))
+        os.symlink("../b", self.root + "/a/b")
+        snap = os.path.join(self.at, "snap")
+        command("hpdsl-snapshot", "create", "-q", self.root, "-o", snap)
+        tree = ImageFolder(self.root, loader=content, snapshot=snap)
+        process = start.Process(target=told, args=([*folders, tree], queue))
         process.start()
         self.assertEqual([queue.get() for _ in folders], [wanted] * 2)
+        self.assertEqual(len(tree), 67)
+        self.assertEqual(queue.get(), (whole(tree), list(tree.samples), True))
         process.join()
         self.assertEqual(process.exitcode, 0)
-        del folders, self.ours, process
+        del folders, tree, self.ours, process
         gc.collect()
         self.assertLessEqual(len(os.listdir("/proc/self/fd")), fds)
 

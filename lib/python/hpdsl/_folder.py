@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's ImageFolder and DatasetFolder over a packed dataset."""
+"""torchvision's ImageFolder and DatasetFolder over a packed dataset, or over a
+tree of which there is a snapshot."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from ._listing import Listing, Samples, Targets
 from ._orphan import watch_trainer
 from ._packed import Packed
 from ._place import dataset_in
+from ._snapshot import Snapshot
+from ._tree import Tree
 from ._vision import VisionDataset
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif",
@@ -22,8 +25,8 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif",
 
 
 class MemberBytes(io.BytesIO):
-    """What a loader gets: a file's bytes, verified, as a file that is open for
-    reading.
+    """What a loader gets: a file's bytes, of a dataset verified, as a file that
+    is open for reading.
 
     name  its path, as in samples
     """
@@ -51,12 +54,14 @@ def _of_files(loader: Callable) -> Callable:
 
 
 class DatasetFolder(VisionDataset):
-    """torchvision's DatasetFolder, of what was packed: one class for each folder
-    of root, and of each all files below it that have one of the extensions, or
-    for which is_valid_file(path) is true.
+    """torchvision's DatasetFolder, of what was packed, or of a tree by its
+    snapshot: one class for each folder of root, and of each all files below it
+    that have one of the extensions, or for which is_valid_file(path) is true.
 
     root           path of a packed dataset or stage directory, or of a folder
-                   in one, "packed/train"; or an open Dataset
+                   in one, "packed/train"; or an open Dataset; with snapshot,
+                   path of the tree: of the folder that was given to
+                   hpdsl-snapshot(1), wherever it lies now
     loader         called with a binary file object, whose name is the path;
                    returns the item.  torchvision's own loaders, which take
                    paths, are taken for default_loader
@@ -66,7 +71,9 @@ class DatasetFolder(VisionDataset):
     is_valid_file  called with a path, os.path.join(root, "a/1.jpg"), and nothing
                    is there to be opened
     allow_empty    classes without files are no error
-    folder         of an open Dataset: the folder in it
+    snapshot       path of a snapshot of the tree, or a Snapshot
+    folder         of an open Dataset, or with snapshot: the folder in it, whose
+                   folders are the classes
     foreign_owner, peers, copy
                    as for Dataset
 
@@ -75,17 +82,29 @@ class DatasetFolder(VisionDataset):
     packed do not matter.  Empty folders were not packed, so they are no
     classes; what the packer made is no sample.
 
+    With a snapshot they are what torchvision had for the tree when that was
+    made, empty classes too.  Nothing is asked of the tree before an item is:
+    then its file is read, whole, and has to be there and to have the size that
+    the snapshot says, else it is a ChangedError.  Links to folders are followed
+    where they lead to one in the snapshot.  Any other link is a file, as it is
+    for torchvision but where it leads to a folder outside.  A link that leads
+    out is read as whatever it leads to then.
+
     samples[i] is (path, target), targets[i] the target: sequences that are made
     when they are asked for and cannot be changed.  Others can be put in their
     place: folder[i] is then read as samples[i] says, whose path has to be that
     of a file below root.
 
     A million files take some 8 MB, which workers share, after a fork and where
-    they are started.  Pickled it goes by the dataset's path, which has to have
-    the same pack then: DiffersError; with is_valid_file it takes 8 bytes a
-    file.
+    they are started.  Pickled it goes by the path of the dataset or snapshot,
+    which has to be the same pack or snapshot then: DiffersError; with
+    is_valid_file it takes 8 bytes a file.
 
-    Raises FileNotFoundError as torchvision does, and what Dataset does.
+    dataset   the Dataset; None: it is of a tree
+    snapshot  the tree's Snapshot; None: it is of a dataset
+
+    Raises FileNotFoundError as torchvision does, and what Dataset or Snapshot
+    does.
     """
 
     def __init__(self, root: Union[Path, Dataset],
@@ -95,16 +114,20 @@ class DatasetFolder(VisionDataset):
                  target_transform: Optional[Callable] = None,
                  is_valid_file: Optional[Callable[[str], bool]] = None,
                  allow_empty: bool = False, *,
+                 snapshot: Union[Path, Snapshot, None] = None,
                  folder: Optional[str] = None, **options: bool) -> None:
         if (extensions is None) == (is_valid_file is None):
             raise ValueError("Both extensions and is_valid_file cannot be None "
                              "or not None at the same time")
         if isinstance(extensions, str):
             extensions = (extensions,)
-        self._source, whole = _opened(root, folder, options)
+        self._source, whole = (
+            _opened(root, folder, options) if snapshot is None else
+            _by_snapshot(root, snapshot, folder, options))
         super().__init__(whole, transform=transform,
                          target_transform=target_transform)
         self.dataset = self._source.dataset
+        self.snapshot = self._source.snapshot
         self._all = self._listed(extensions or is_valid_file or ())
         self.classes, self.class_to_idx = self.find_classes(self.root)
         listing, labels = _chosen(self._all, self.class_to_idx)
@@ -152,7 +175,7 @@ class DatasetFolder(VisionDataset):
         return MemberBytes(self._source.read(self.inside_of(path), path), path)
 
     def inside_of(self, path: Path) -> str:
-        """The path in the dataset, of a file's in samples."""
+        """The path in the dataset or snapshot, of a file's in samples."""
         inside = self._all.inside(text(raw(path)))
         if inside is None:
             raise NotFoundError(f"{os.fspath(path)}: not below {self.root}",
@@ -161,9 +184,11 @@ class DatasetFolder(VisionDataset):
 
 
 class ImageFolder(DatasetFolder):
-    """torchvision's ImageFolder, of what was packed:
+    """torchvision's ImageFolder, of what was packed, or of a tree by its
+    snapshot:
 
         hpdsl.torch.ImageFolder("packed/train", transform=...)
+        hpdsl.torch.ImageFolder("tree", snapshot="tree.snap", folder="train")
 
     Arguments are torchvision's, and those of DatasetFolder by their names; see
     there.  Without is_valid_file, files with the suffixes of images are
@@ -193,9 +218,8 @@ def _opened(root: Union[Path, Dataset], folder: Optional[str],
     if isinstance(root, Dataset):
         if options:
             raise UsageError(f"{next(iter(options))}: the dataset is open")
-        inside = (folder or "").strip("/")
-        return Packed(root, inside), os.path.join(
-            root.path, inside) if inside else root.path
+        inside, whole = _inside(root.path, folder)
+        return Packed(root, inside), whole
     if folder is not None:
         raise UsageError("folder: of a path, write the folder behind it: "
                          f"{os.path.join(text(raw(root)), folder)}")
@@ -203,6 +227,27 @@ def _opened(root: Union[Path, Dataset], folder: Optional[str],
         root = os.path.expanduser(root)
     path, inside = dataset_in(root)
     return Packed(Dataset(path, **options), inside), root
+
+
+def _by_snapshot(root: Union[Path, Dataset], snapshot: Union[Path, Snapshot],
+                 folder: Optional[str], options: Dict[str, bool]
+                 ) -> Tuple[Tree, Path]:
+    """The same."""
+    if isinstance(root, Dataset):
+        raise UsageError("snapshot: the root is a dataset, and no tree")
+    if options:
+        raise UsageError(f"{next(iter(options))}: no argument for a tree")
+    if not isinstance(snapshot, Snapshot):
+        snapshot = Snapshot(snapshot)
+    if isinstance(root, str):
+        root = os.path.expanduser(root)
+    inside, whole = _inside(root, folder)
+    return Tree(snapshot, inside), whole
+
+
+def _inside(root: Path, folder: Optional[str]) -> Tuple[str, Path]:
+    inside = (folder or "").strip("/")
+    return inside, os.path.join(root, inside) if inside else root
 
 
 def _chosen(listing: Listing, class_to_idx: Dict[str, int]

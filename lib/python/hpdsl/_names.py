@@ -12,6 +12,9 @@ from ._abi import lib
 from ._errors import CorruptError, checked, fail
 
 FOLDER, LINK, REGULAR = 4, 10, 8  # types of entries: DT_DIR, DT_LNK, DT_REG
+# For types.translate().
+IS_FOLDER = bytes(i == FOLDER for i in range(256))
+IS_OTHER = bytes(i != FOLDER for i in range(256))
 
 
 class SnapshotHandle:
@@ -65,6 +68,19 @@ class Names:
             names += more
             types += their
         return names, types, first
+
+    def some(self, handle: SnapshotHandle, folder: int, place: int, most: int
+             ) -> Tuple[List[str], int]:
+        """At most so many names, from a place among a folder's entries on, and
+        the number of the first."""
+        self._cursor.value = place
+        room = self._list.most
+        self._list.most = min(room, most)
+        try:
+            names, _, first = self._some(handle, folder)
+        finally:
+            self._list.most = room
+        return names, first
 
     def _some(self, handle: SnapshotHandle, folder: int
               ) -> Tuple[List[str], bytes, int]:

@@ -30,6 +30,7 @@ class Packed:
 
     def __init__(self, dataset: Dataset, inside: str) -> None:
         self.dataset, self.inside = dataset, inside
+        self.snapshot = None
 
     def classes(self, root: str, valid: Valid) -> Listing:
         return list_members(self.dataset, root, self.inside, valid)

@@ -17,13 +17,11 @@ from ._abi import lib
 from ._dataset import Dataset, Path, raw, text
 from ._errors import (DiffersError, NotFolderError, NotFoundError,
                       SystemFailure, UsageError, checked, fail)
-from ._names import FOLDER, LINK, REGULAR, Names, SnapshotHandle
+from ._names import (FOLDER, IS_FOLDER, IS_OTHER, LINK, REGULAR, Names,
+                     SnapshotHandle)
 
 LINKS_MOST = 40  # symbolic links on the way to an entry, as Linux has it
 TOGETHER = 2048  # paths: their bytes stay in the cache
-
-_IS_FOLDER = bytes(i == FOLDER for i in range(256))
-_IS_OTHER = bytes(i != FOLDER for i in range(256))
 
 
 class Status:
@@ -451,9 +449,9 @@ class Snapshot:
         numbers = range(first, first + len(names))
         if n == len(names):
             return names, [], numbers
-        is_folder = types.translate(_IS_FOLDER)
+        is_folder = types.translate(IS_FOLDER)
         return (list(compress(names, is_folder)),
-                list(compress(names, types.translate(_IS_OTHER))),
+                list(compress(names, types.translate(IS_OTHER))),
                 list(compress(numbers, is_folder)))
 
     def _split_links(self, handle: SnapshotHandle, folder: int,

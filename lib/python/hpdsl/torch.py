@@ -16,8 +16,8 @@ its memory what they decode: any number of them reads the same and takes the sam
 memory once.  With nothing to decode a batch has Contents, views of that memory,
 and no workers are needed.
 
-ImageFolder and DatasetFolder are torchvision's, over a packed dataset; a Loader
-takes them, too.
+ImageFolder and DatasetFolder are torchvision's, over a packed dataset, which a
+Loader takes, too, or over a tree of which there is a snapshot.
 
 Samples and Sampler are the same order over a map-style dataset, for code that
 wants one: each sample is then read by itself or with its neighbours of the step,
@@ -174,10 +174,11 @@ class Loader(_Loop):
                  multiprocessing_context, worker_init_fn and timeout, are those
                  of DataLoader
 
-    dataset may be an ImageFolder: then the samples are those that it has now,
-    decode is its loader and its transform, and labels are its targets, by its
-    target_transform; decode, suffixes and choice are not to be given.  Each of
-    its files has to be of a sample of its own, and to come once: UsageError.
+    dataset may be an ImageFolder, of a dataset: then the samples are those that
+    it has now, decode is its loader and its transform, and labels are its
+    targets, by its target_transform; decode, suffixes and choice are not to be
+    given.  Each of its files has to be of a sample of its own, and to come
+    once: UsageError; so is one of a tree.
 
     Under the start method "spawn" decode and collate have to be picklable.
 
@@ -399,6 +400,9 @@ def _reading_of(dataset: Any, collate: Optional[Callable],
         if of is not None:
             raise UsageError(f"{name}: an {type(dataset).__name__} says that "
                              "itself")
+    if dataset.dataset is None:
+        raise UsageError(f"{dataset.root}: a tree has no chunks to read: pack "
+                         "it, or take torch.utils.data.DataLoader")
     from ._folder_reading import reading_of
     return reading_of(dataset, collate)
 
