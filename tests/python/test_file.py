@@ -9,6 +9,7 @@ import os
 import pickle
 import random
 import shutil
+import signal
 import tarfile
 import tempfile
 import threading
@@ -205,6 +206,13 @@ class Model(Sizes):
                 self.assertEqual(bytes(into), want[17:57])
             with self.assertRaises((TypeError, BufferError)):
                 f.readinto(bytes(40))
+            f.seek(17)
+            for shape in (0,), (2, 0), (0, 2), (3, 0, 1):
+                into = (ctypes.c_char * 0)()
+                for n in reversed(shape):
+                    into = (type(into) * n)()
+                self.assertEqual(memoryview(into).nbytes, 0)
+                self.assertEqual((f.readinto(into), f.tell()), (0, 17))
 
     def test_text(self):
         ds = hpdsl.Dataset(self.kinds["zst"])
@@ -234,9 +242,10 @@ class Rules(Sizes):
             for call in (f.fileno, lambda: f.truncate(3)):
                 with self.assertRaises(io.UnsupportedOperation):
                     call()
-            if buffering:
+            for call in (lambda: f.write(b"x"),
+                         lambda: f.writelines([b"x"])):
                 with self.assertRaises(io.UnsupportedOperation):
-                    f.write(b"x")
+                    call()
 
     def test_what_it_is_opened_with(self):
         for mode in "w", "wb", "a", "r+b", "", "x", "rbb", "U":
@@ -294,6 +303,9 @@ class Rules(Sizes):
                          f.fileno, f.isatty, lambda: iter(f).__next__()):
                 with self.assertRaises(ValueError):
                     call()
+            with self.assertRaisesRegex(ValueError, "" if buffering else
+                                        "closed file"):
+                f.write(b"x")
             with self.assertRaises(ValueError):
                 with f:
                     pass
@@ -311,8 +323,21 @@ class Rules(Sizes):
             self.assertEqual(f[name].read(), want)
 
         self.assertEqual(forked(g.read), self.content["511.txt"][11:])
-        with self.assertRaisesRegex(ValueError, "closed"):
-            pickle.dumps(g)
+
+    def test_pickled_with_a_closed_dataset(self):
+        for buffering in -1, 0:
+            for there in False, True:
+                with hpdsl.Dataset(self.kinds["plain"]) as ds:
+                    f = ds.open("511.txt", buffering=buffering)
+                    f.seek(11)
+                    if there:
+                        pickle.dumps(ds)
+                for dump in (pickle.dumps, lambda f: forked(
+                        lambda: pickle.dumps(f))):
+                    again = pickle.loads(dump(f))
+                    self.assertEqual(again.read(),
+                                     self.content["511.txt"][11:])
+                self.assertEqual(f.tell(), 11)
 
 
 class Damage(Sizes):
@@ -479,6 +504,37 @@ class Life(Sizes):
                     f.tell() == size // 2 and f.read() == want[size // 2:] and
                     f.seek(0) == 0 and f.read() == want)))
                 self.assertEqual(half + f.read(), want)
+
+    def test_a_lock_of_a_thread_that_is_not_in_the_child(self):
+        class Late:
+            """A thread has got it, but not come to say so."""
+
+            def __init__(self):
+                self._lock = threading.Lock()
+                self.acquire = self._lock.acquire
+                self.release = self._lock.release
+
+            def locked(self):
+                return False
+
+            def __enter__(self):
+                self.acquire()
+
+            def __exit__(self, *_):
+                self.release()
+
+        name = f"{3 * SMALL + 77}.txt"
+
+        def read(f):
+            signal.alarm(20)
+            return f.seek(5), f.read(9)
+        for lock in Late(), threading.Lock():
+            f = self.ds.open(name, buffering=0)
+            f.read(3)
+            f._lock = lock
+            lock.acquire(False)
+            self.assertEqual(forked(lambda: read(f)),
+                             (5, self.content[name][5:14]))
 
     def test_a_child_has_what_passed_before(self):
         name = f"{3 * SMALL + 77}.txt"

@@ -75,8 +75,10 @@ class MemberFile(io.RawIOBase):
     begins anew.  What is read elsewhere, or not to the end, is not verified.
 
     The file keeps the dataset open for itself.  After a fork it goes on where
-    it is, and pickled it is opened anew at the same position.  Threads may use
-    it: each read is at the one position that it has."""
+    it is, and pickled it is opened anew at the same position, also when the
+    dataset is closed.  Threads may use it: each read is at the one position
+    that it has.  With a buffer, a process that forks while one of its threads
+    reads leaves the buffer's lock to the child, which waits for it for ever."""
 
     mode = "rb"
     _handle: Optional["Handle"] = None
@@ -103,7 +105,10 @@ class MemberFile(io.RawIOBase):
         if handle is None:
             raise ValueError(f"{self.name}: I/O operation on closed file")
         if handle.pid != os.getpid():
-            if self._lock.locked():     # by a thread that is not here
+            # locked() is told late of a thread that has just got it.
+            if self._lock.acquire(False):
+                self._lock.release()
+            else:                       # by a thread that is not here
                 self._lock = threading.Lock()
                 self._reading = Reading(self._rows)
             self._handle = handle = self._ds._here(handle)
@@ -113,9 +118,15 @@ class MemberFile(io.RawIOBase):
         super().close()
         self._handle = self._rows = self._reading = self._content = None
 
+    def _dataset(self) -> "Dataset":
+        """For pickle, which a closed one would refuse but for its pack."""
+        handle = self._opened()
+        if self._ds._pack is None:
+            self._ds._pack = handle.pack()
+        return self._ds
+
     def __reduce_ex__(self, _=None):
-        self._opened()
-        return _again, (self._ds, self._number, 0, self._at)
+        return _again, (self._dataset(), self._number, 0, self._at)
 
     def __reduce__(self):
         return self.__reduce_ex__()
@@ -159,7 +170,7 @@ class MemberFile(io.RawIOBase):
 
     def readinto(self, buffer) -> int:
         self._opened()
-        with memoryview(buffer) as given, given.cast("B") as view, self._lock:
+        with memoryview(buffer) as given, _flat(given) as view, self._lock:
             n = max(0, min(len(view), self.size - self._at))
             with view[:n] as into:
                 self._fill(into)
@@ -196,6 +207,22 @@ class MemberFile(io.RawIOBase):
             with memoryview(content) as whole:
                 into[:] = whole[self._at:self._at + len(into)]
         self._at += len(into)
+
+    # ---- Writing
+
+    def write(self, _):
+        self._opened()
+        raise io.UnsupportedOperation("write")
+
+    def writelines(self, _):
+        self._opened()
+        raise io.UnsupportedOperation("write")
+
+
+def _flat(view: memoryview) -> memoryview:
+    """Its bytes; without any, cast() takes one dimension only."""
+    return view.cast("B") if view.nbytes or view.ndim == 1 else \
+        memoryview(bytearray())
 
 
 class MemberReader(io.BufferedIOBase):
@@ -242,7 +269,8 @@ class MemberReader(io.BufferedIOBase):
 
     def __reduce_ex__(self, _=None):
         at = self.tell()
-        return _again, (self.raw._ds, self.raw._number, self._buffering, at)
+        return _again, (self.raw._dataset(), self.raw._number,
+                        self._buffering, at)
 
     def __reduce__(self):
         return self.__reduce_ex__()
