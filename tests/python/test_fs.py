@@ -276,8 +276,8 @@ class Tree(Like):
                      self.tree + "/a.txt", "/"):
             for ask in fs.open, fs.cat, fs.cat_file, fs.checksum:
                 with self.subTest(path, ask=ask.__name__), self.assertRaises(
-                        IsADirectoryError if path.endswith("/b") and ask in
-                        (fs.open, fs.checksum) else FileNotFoundError):
+                        IsADirectoryError if path.endswith("/b") else
+                        FileNotFoundError):
                     ask(path)
             if not path.endswith("/b"):
                 for ask in fs.info, fs.ls:
@@ -304,6 +304,32 @@ class Tree(Like):
             fs.cat_ranges([none], [0, 1], 2)
         with self.assertRaises(IsADirectoryError):
             fs.modified(at + "/a/b")
+
+    def test_folders_are_no_files(self):
+        fs, local, at = self.fs, self.local, self.packed
+        for path in at + "/a/b", at:
+            for ask in (fs.cat, fs.cat_file, lambda p: fs.cat_file(p, 0, 1),
+                        lambda p: fs.cat([at + "/a.txt", p]),
+                        lambda p: fs.cat_ranges([p], 0, 1, on_error="raise")):
+                with self.assertRaises(IsADirectoryError) as raised:
+                    ask(path)
+                self.assertEqual(raised.exception.filename, path)
+        # Where it is none of those that are asked for, nobody looks for it.
+        for got in (fs.cat_ranges([at + "/a/b"], 0, 1)[0],
+                    fs.cat([at + "/a/b"], on_error="return")[at + "/a/b"]):
+            self.assertRegex(str(got), "no such file in a dataset$")
+        self.assertEqual(fs.cat([at + "/a/b"], on_error="omit"), {})
+        with self.assertRaises(IsADirectoryError):
+            local.cat(self.tree + "/a/b")
+
+    def test_patterns_that_match_nothing(self):
+        for some in (["a.txt", "none*"], ["none*", "a.txt", "a/b/1.0.?"]):
+            self.assertNames(
+                self.fs.expand_path([f"{self.packed}/{p}" for p in some]),
+                self.local.expand_path([f"{self.tree}/{p}" for p in some]))
+        for none in ["none*"], ["none*", "[none]"]:
+            with self.assertRaises(FileNotFoundError):
+                self.fs.expand_path([f"{self.packed}/{p}" for p in none])
 
     def test_nothing_is_written(self):
         fs, at = self.fs, self.packed
@@ -521,6 +547,56 @@ class Broken(Packed):
             forked(lambda: self.fs.cat(self.names, on_error="return"))
         self.assertNotIsInstance(raised.exception, OSError)
 
+    def test_a_dataset_that_is_gone_is_no_missing_file(self):
+        fs, one, away = self.fs, self.names[0], self.ds + ".away"
+        content, mapper = fs.cat(one), fs.get_mapper(self.ds)
+        inside = one[len(self.ds) + 1:]
+        os.rename(self.ds, away)
+        asks = [lambda ask=ask, path=path: ask(path)
+                for ask in (fs.cat, fs.cat_file, fs.exists, fs.isfile, fs.isdir,
+                            fs.info, fs.ls, fs.find, fs.open)
+                for path in (one, one + "x", self.ds)]
+        asks += [lambda: fs.cat([one], on_error="omit"),
+                 lambda: fs.cat([one], on_error="return"),
+                 lambda: fs.cat_ranges([one], 0, 1, on_error="raise"),
+                 lambda: mapper[inside], lambda: mapper.get(inside, b""),
+                 lambda: mapper.getitems([inside], on_error="omit")]
+
+        def assertGone(ask):
+            with self.assertRaises(hpdsl.Error) as raised:
+                ask()
+            self.assertNotIsInstance(raised.exception, OSError)
+            self.assertIn(self.ds, str(raised.exception))
+
+        for ask in asks[:4] + asks[-2:]:
+            assertGone(lambda: forked(ask))
+        for path in self.ds, None:
+            fs.invalidate_cache(path)
+            for ask in asks:
+                assertGone(ask)
+        self.assertNotIsInstance(fs.cat_ranges([one], 0, 1)[0], OSError)
+        # where it is no path of a folder, and where another dataset begins
+        with open(self.ds, "wb"):
+            assertGone(lambda: fs.cat([one], on_error="omit"))
+        os.remove(self.ds)
+        pack(self.tree, self.at + "/outer")
+        for name in os.listdir(self.at + "/outer"):
+            os.rename(f"{self.at}/outer/{name}", f"{self.at}/{name}")
+        for ask in asks:
+            assertGone(ask)
+        other = fsspec.filesystem("hpdsl", skip_instance_cache=True)
+        self.assertFalse(other.exists(one))
+        os.rename(away, self.ds)
+        self.assertEqual(fs.cat(one), content)
+        self.assertFalse(fs.exists(one + "x"))
+
+    def test_names_that_cannot_be_kept(self):
+        self.fs.invalidate_cache()
+        failed = hpdsl.NotFoundError("no TMPDIR", -errno.ENOENT)
+        with mock.patch.object(hpdsl_fs, "Snapshot", side_effect=failed):
+            with self.assertRaisesRegex(hpdsl.Error, "no TMPDIR"):
+                self.fs.exists(self.names[0] + "x")
+
     def test_packed_anew(self):
         one = self.names[0]
         before = self.fs.cat(one)
@@ -611,6 +687,35 @@ class Forms(Like):
                     os.listdir(self.top + "/tree")))
         command("hpdsl-index", "-q", self.top + "/tars")
         self.all_of(self.top + "/tars")
+
+    def test_adopted_with_a_path_twice(self):
+        tars = self.top + "/tars"
+        os.mkdir(tars)
+        for name in "one", "two":
+            command("tar", "-cf", f"{tars}/{name}.tar", "-C",
+                    self.top + "/tree", "a")
+        command("hpdsl-index", "-q", tars)
+        fs = fsspec.filesystem("hpdsl", skip_instance_cache=True)
+        path, none = tars + "/a/2.csv", tars + "/a/none"
+        with open(self.top + "/tree/a/2.csv", "rb") as f:
+            content = f.read()
+        with mock.patch.object(hpdsl_fs, "Snapshot",
+                               wraps=hpdsl.Snapshot) as made:
+            self.assertEqual(fs.cat([path, none], on_error="omit"),
+                             {path: content})
+            with fs.open(path) as f:
+                self.assertEqual(f.read(), content)
+            self.assertTrue(fs.exists(path))
+            self.assertFalse(fs.isfile(none))
+            self.assertEqual(made.call_count, 0)
+            for ask in fs.cat, fs.open, fs.checksum:
+                with self.assertRaisesRegex(hpdsl.NotFoundError,
+                                            "no such file in a dataset"):
+                    ask(none)
+            for ask in fs.exists, fs.ls, fs.find, fs.glob:
+                with self.assertRaisesRegex(hpdsl.UsageError, "twice"):
+                    ask(none + "*")
+            self.assertEqual(made.call_count, 1)
 
     def test_one_dataset_in_another(self):
         command("hpdsl-pack", "-q", self.top + "/tree", self.top + "/packed")

@@ -147,6 +147,23 @@ class Readers(unittest.TestCase):
             with self.assertRaises(hpdsl.CorruptError):
                 a[some]
 
+    def test_a_dataset_that_is_gone_is_no_fill_value(self):
+        packed = self.top + "/gone"
+        command("cp", "-r", self.packed, packed)
+        arrays = [zarr.open(self.url("x.zarr/" + name, packed), mode="r")
+                  for name in ("sparse", "a/b", "plain")]
+        os.rename(packed, packed + ".away")
+        for a in arrays:
+            a.store.fs.invalidate_cache()
+            for some in slice(None), slice(12, 13):
+                with self.assertRaises(hpdsl.Error) as raised:
+                    a[some]
+                self.assertNotIsInstance(raised.exception, OSError)
+                with self.assertRaises(hpdsl.Error):
+                    forked(lambda: a[some])
+        os.rename(packed + ".away", packed)
+        self.assertEqual(arrays[0][12, 12], 1)
+
     def test_xarray(self):
         for packed in self.forms:
             for name, consolidated in ("w.zarr", True), ("w.zarr", False), (

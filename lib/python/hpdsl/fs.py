@@ -17,13 +17,13 @@ import os
 import stat
 import threading
 from glob import has_magic
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Set, Tuple, Union
 from weakref import WeakValueDictionary
 
 import fsspec
 
 from ._abi import lib
-from ._dataset import Dataset, Handle, Member, Rows, raw, text
+from ._dataset import Dataset, Handle, Member, Rows, _member, raw, text
 from ._errors import NotFoundError, UsageError
 from ._pieces import Content, Found, Piece, read, unread
 from ._place import dataset_in
@@ -39,6 +39,7 @@ class _Opened:
     def __init__(self, path: str, options: Dict[str, bool]) -> None:
         self.dataset = Dataset(path, **options)
         self._names: Optional[Snapshot] = None
+        self._nameless = ""  # why it has no folders
         self._making = os.getpid(), threading.Lock()
 
     def handle(self) -> Handle:
@@ -48,6 +49,26 @@ class _Opened:
         except OSError as e:
             raise unread(e) from e
 
+    def member(self, inside: str) -> Optional[Member]:
+        """Of those that were packed; None: there is no such file."""
+        handle = self.handle()
+        try:
+            member = _member(self.dataset._find(handle, inside))
+        except NotFoundError:
+            return None
+        return None if member.generated else member
+
+    def found(self, inside: str) -> Optional[Found]:
+        """The same, for reading; what else fails is no OSError."""
+        handle, name = self.handle(), raw(inside)
+        try:
+            rows = Rows(lib.path_rows, handle, name, len(name))
+        except NotFoundError:
+            return None
+        except OSError as e:
+            raise unread(e) from e
+        return None if rows.member().generated else Found.of(handle, rows)
+
     def names(self) -> Snapshot:
         pid, lock = self._making
         if pid != os.getpid():
@@ -55,8 +76,16 @@ class _Opened:
             lock = threading.Lock()
             self._making = os.getpid(), lock
         with lock:
+            if self._nameless:  # all names were read for that
+                raise UsageError(self._nameless)
             if self._names is None:
-                self._names = Snapshot(self.dataset)
+                try:
+                    self._names = Snapshot(self.dataset)
+                except UsageError as e:
+                    self._nameless = str(e)
+                    raise
+                except OSError as e:
+                    raise unread(e) from e
             return self._names
 
     def is_folder(self, inside: str) -> bool:
@@ -66,9 +95,19 @@ class _Opened:
 _everywhere: "WeakValueDictionary[Tuple, _Opened]" = WeakValueDictionary()
 
 
-def _absent(path: str) -> NotFoundError:
-    return NotFoundError(f"{path}: no such file or folder in a dataset",
-                         -errno.ENOENT)
+def _absent(path: str, what: str = "file or folder") -> NotFoundError:
+    return NotFoundError(f"{path}: no such {what} in a dataset", -errno.ENOENT)
+
+
+def _no_file(path: str, opened: _Opened, inside: str) -> OSError:
+    """What there is in place of a file."""
+    try:
+        folder = opened.is_folder(inside)
+    except UsageError:  # adopted tars that have a path twice
+        return _absent(path, "file")
+    if folder:
+        return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    return _absent(path)
 
 
 class HpdslFileSystem(fsspec.AbstractFileSystem):
@@ -82,9 +121,11 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
 
     A dataset is opened when something in it is asked for, and stays open; who
     packs it anew calls invalidate_cache(), which opens it again, and until then
-    has the old one, as far as it is there, or ChangedError.  File systems of
-    one process and the same options share it.  In another process, after a
-    fork or when they were pickled, it is opened anew.
+    has the old one, as far as it is there, or ChangedError.  What once was a
+    dataset for this file system and cannot be opened again is an error, no
+    missing file.  File systems of one process and the same options share it.
+    In another process, after a fork or when they were pickled, it is opened
+    anew.
 
     Files are found by the index.  Folders are none of its things: when one is
     listed, or what is asked for is no file, all names are read once, which
@@ -92,10 +133,12 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
 
     cat() of a list, and what zarr asks with it, is one hpdsl_read_many().
     Checksums are verified of what is read whole, and of files up to 1 MiB.
-    on_error of cat() is for what is not there.  What is there and cannot be
-    read is always raised, as hpdsl.Error and no OSError: zarr takes that for a
-    chunk that was never written, and gives its fill value.  cat_ranges()
-    returns it, if that is asked for.
+    on_error of cat() is for what is not there; a folder is IsADirectoryError
+    where it is raised, and as any name that is no file where it is returned or
+    left out, for which no names are read.  What is there and cannot be read is
+    always raised, as hpdsl.Error and no OSError: zarr takes that for a chunk
+    that was never written, and gives its fill value.  cat_ranges() returns it,
+    if that is asked for.
 
     checksum() is the XXH3-64 of the content, and so is ukey(), in hex digits.
     modified() is in UTC.  What writes is OSError EROFS."""
@@ -112,6 +155,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         self._options = {"copy": copy, "foreign_owner": foreign_owner,
                          "peers": peers}
         self._open_ones: Dict[str, _Opened] = {}
+        self._once: Set[str] = set()  # all that were
 
     # ---- Paths
 
@@ -140,7 +184,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
                                        _is_below(at, root)):
                 kept[root] = opened
             elif _everywhere.get(self._key(root)) is opened:
-                del _everywhere[self._key(root)]
+                _everywhere.pop(self._key(root), None)
         self._open_ones = kept
 
     def _key(self, root: str) -> Tuple:
@@ -153,35 +197,47 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         for root, opened in self._open_ones.items():
             if _is_below(path, root):
                 return opened, path[len(root):].lstrip("/")
-        root, inside = dataset_in(path)
+        root, inside = self._leads_to(path)
         opened = _everywhere.get(self._key(root))
         if opened is None:
-            opened = _Opened(root, self._options)
+            try:
+                opened = _Opened(root, self._options)
+            except (FileNotFoundError, NotADirectoryError) as e:
+                raise unread(e) from e
             _everywhere[self._key(root)] = opened
+        self._once.add(root)
         # The longest first.  Another thread may look through the other one.
         known = {**self._open_ones, root: opened}
         self._open_ones = dict(sorted(known.items(), key=lambda k: -len(k[0])))
         return opened, inside
+
+    def _leads_to(self, path: str) -> Tuple[str, str]:
+        """As dataset_in(), but what was a dataset is one for ever: if it is
+        gone, opening it says so."""
+        once = max((r for r in tuple(self._once) if _is_below(path, r)),
+                   key=len, default="")
+        try:
+            root, inside = dataset_in(path)
+        except OSError:
+            if not once:
+                raise
+            root, inside = "", path
+        if len(root) < len(once):
+            return once, path[len(once):].lstrip("/")
+        return root, inside
 
     # ---- What there is
 
     def _file(self, path: str) -> Tuple[_Opened, str, Optional[Member]]:
         """By the index alone; None: there is no such file."""
         opened, inside = self._at(path)
-        try:
-            member = opened.dataset.find(inside)
-        except NotFoundError:
-            return opened, inside, None
-        return opened, inside, None if member.generated else member
+        return opened, inside, opened.member(inside)
 
     def _member(self, path) -> Member:
         path = self._strip_protocol(path)
         opened, inside, member = self._file(path)
-        if member is None and opened.is_folder(inside):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR),
-                                    path)
         if member is None:
-            raise _absent(path)
+            raise _no_file(path, opened, inside)
         return member
 
     def info(self, path, **kwargs) -> Info:
@@ -246,8 +302,12 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
                        (not has_magic(p) or self.isfile(p))}
         rest = [p for p in given if p not in as_they_are]
         if rest or not given:
-            as_they_are.update(super().expand_path(rest, recursive, maxdepth,
-                                                   **kwargs))
+            try:
+                as_they_are.update(super().expand_path(rest, recursive,
+                                                       maxdepth, **kwargs))
+            except FileNotFoundError:
+                if not as_they_are:
+                    raise
         return sorted(as_they_are)
 
     def checksum(self, path) -> int:
@@ -287,7 +347,8 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         pieces = {}
         for p in paths:
             try:
-                pieces[p] = Piece.of(self._found(p), start, end)
+                pieces[p] = Piece.of(self._found(p, on_error == "raise"),
+                                     start, end)
             except FileNotFoundError as e:
                 if on_error == "raise":
                     raise
@@ -325,7 +386,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
                                     ends):
             if path not in found:
                 try:
-                    found[path] = self._found(path)
+                    found[path] = self._found(path, on_error != "return")
                 except Exception as e:
                     if on_error != "return":
                         raise
@@ -337,19 +398,20 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
                              on_error == "return"))
         return [next(contents) if isinstance(p, Piece) else p for p in wanted]
 
-    def _found(self, path: str) -> Found:
-        """FileNotFoundError: there is no such file; it may be a folder."""
+    def _found(self, path: str, or_folder: bool = True) -> Found:
+        """FileNotFoundError: there is no such file; or_folder: nor such a
+        folder, which would be IsADirectoryError."""
         try:
             opened, inside = self._at(path)
-            handle, name = opened.handle(), raw(inside)
-            rows = Rows(lib.path_rows, handle, name, len(name))
-        except NotFoundError as e:
+        except FileNotFoundError as e:
             raise _absent(path) from e
         except OSError as e:
             raise unread(e) from e
-        if rows.member().generated:
-            raise _absent(path)
-        return Found.of(handle, rows)
+        found = opened.found(inside)
+        if found is None:
+            raise (_no_file(path, opened, inside) if or_folder else
+                   _absent(path, "file"))
+        return found
 
     # ---- Writing
 
