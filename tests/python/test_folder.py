@@ -248,6 +248,11 @@ class Order(Trees):
                              loader=content)
         by_path = ImageFolder(os.path.join(self.pack_at, "val"),
                               loader=content)
+        for root, inside in ((hpdsl.Dataset(self.pack_at), "./val//"),
+                             (os.path.join(self.pack_at, "val").encode(),
+                              None)):
+            other = ImageFolder(root, folder=inside)
+            self.assertEqual(other.samples, by_path.samples)
         self.assertEqual(opened.samples, by_path.samples)
         self.assertEqual(opened[4], by_path[4])
         with self.assertRaisesRegex(hpdsl.UsageError, "out/val"):
@@ -788,6 +793,26 @@ class Loaders(Trees):
         for name in "decode", "suffixes", "choice":
             with self.assertRaisesRegex(hpdsl.UsageError, name):
                 hpdsl.torch.Loader(ours, batch_size=2, **{name: ["jpg"]})
+
+    def test_two_members_of_one_suffix(self):
+        self.put("a/1", "a/1.", "a/2.")
+        self.packed_as()
+        for name in "1", "1.":
+            ours = hpdsl.torch.DatasetFolder(
+                self.pack_at, item_of,
+                is_valid_file=lambda p, n=name: p.endswith((n, "2.")))
+            if name == "1":
+                self.same_as(ours)
+                continue
+            # By its suffix the other one would be read.
+            with self.assertRaisesRegex(hpdsl.UsageError, r"a/1\.: .*=none"):
+                hpdsl.torch.Loader(ours, batch_size=2)
+
+    def test_one_sample_of_many(self):
+        self.put(*(f"a/1.{n}.png" for n in range(3000)))
+        self.packed_as()
+        with self.assertRaisesRegex(hpdsl.UsageError, "of one sample"):
+            hpdsl.torch.Loader(ImageFolder(self.pack_at), batch_size=2)
 
 
 if __name__ == "__main__":

@@ -410,7 +410,7 @@ class Dataset:
         parts of it are not.
 
         The file keeps the dataset open for itself.  After a fork it goes on,
-        pickled it is opened anew, at the same position.
+        pickled it is opened anew, at the same position, if it is one of bytes.
 
         NotFoundError: there is no such member; UsageError: not for reading;
         CorruptError, SystemFailure: from reads."""

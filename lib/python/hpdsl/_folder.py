@@ -223,8 +223,7 @@ def _opened(root: Union[Path, Dataset], folder: Optional[str],
     if folder is not None:
         raise UsageError("folder: of a path, write the folder behind it: "
                          f"{os.path.join(text(raw(root)), folder)}")
-    if isinstance(root, str):
-        root = os.path.expanduser(root)
+    root = _as_text(root)
     path, inside = dataset_in(root)
     return Packed(Dataset(path, **options), inside), root
 
@@ -239,14 +238,21 @@ def _by_snapshot(root: Union[Path, Dataset], snapshot: Union[Path, Snapshot],
         raise UsageError(f"{next(iter(options))}: no argument for a tree")
     if not isinstance(snapshot, Snapshot):
         snapshot = Snapshot(snapshot)
-    if isinstance(root, str):
-        root = os.path.expanduser(root)
+    root = _as_text(root)
     inside, whole = _inside(root, folder)
     return Tree(snapshot, inside), whole
 
 
+def _as_text(root: Path) -> Path:
+    """Others' paths stay what they are, as torchvision's roots do."""
+    if isinstance(root, bytes):
+        root = text(root)
+    return os.path.expanduser(root) if isinstance(root, str) else root
+
+
 def _inside(root: Path, folder: Optional[str]) -> Tuple[str, Path]:
-    inside = (folder or "").strip("/")
+    inside = "/".join(part for part in (folder or "").split("/")
+                      if part not in ("", "."))
     return inside, os.path.join(root, inside) if inside else root
 
 

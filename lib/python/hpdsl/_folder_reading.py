@@ -143,6 +143,13 @@ def _twice(samples: Sequence, seat: memoryview, k: int) -> UsageError:
                       "with --group=none each file is one")
 
 
+def _has(dataset: Dataset, sample: int, n: int, suffix: str) -> bool:
+    """Is a suffix that of one of the first n files of a sample?"""
+    size = len(raw(dataset.key(sample))) + 1
+    files = [m for m in dataset.members(sample) if not m.generated]
+    return any(text(raw(m.path)[size:]) == suffix for m in files[:n])
+
+
 def _later(dataset: Dataset, numbers: array, seat: memoryview
            ) -> Tuple[array, bytearray, List[str]]:
     """Where the members that are wanted are not the first ones: they are asked
@@ -153,6 +160,10 @@ def _later(dataset: Dataset, numbers: array, seat: memoryview
                                    seat[1::2]):
         name = raw(path)
         suffix = text(name[lib.key_length(name, len(name)) + 1:])
+        # The first member of a suffix is what is read.
+        if place and _has(dataset, sample, place, suffix):
+            raise UsageError(f"{path}: a member before it in its sample has its "
+                             "suffix; packed with --group=none each file is one")
         number = found.setdefault(suffix, len(found))
         if number == _SUFFIXES:
             raise UsageError(

@@ -398,8 +398,8 @@ def _reading_of(dataset: Any, collate: Optional[Callable],
                  choice=options.get("choice"))
     for name, of in given.items():
         if of is not None:
-            raise UsageError(f"{name}: an {type(dataset).__name__} says that "
-                             "itself")
+            raise UsageError(f"{name}: {type(dataset).__name__} itself says "
+                             "that")
     if dataset.dataset is None:
         raise UsageError(f"{dataset.root}: a tree has no chunks to read: pack "
                          "it, or take torch.utils.data.DataLoader")
