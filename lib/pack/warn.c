@@ -154,6 +154,15 @@ static bool has_folder_of(const struct hp_file *f, const struct hp_file *other)
 	return folder_len(f) == n && !memcmp(f->path, other->path, n);
 }
 
+/* Is the one in a folder that the other one is in or below? */
+static bool is_above(const struct hp_file *f, const struct hp_file *other)
+{
+	size_t n = folder_len(f);
+
+	return !n || (n <= folder_len(other) && other->path[n] == '/' &&
+		      !memcmp(f->path, other->path, n));
+}
+
 /* Of the first array whose chunks do that. */
 void hp_warn_of_zarr(const struct hp_pack *p)
 {
@@ -176,7 +185,7 @@ void hp_warn_of_zarr(const struct hp_pack *p)
 		return;
 	for (uint64_t i = 0; i < list->n_files && !store; i++)
 		if (says_zarr(&list->files[i]) &&
-		    has_folder_of(&list->files[i], first))
+		    is_above(&list->files[i], first))
 			store = &list->files[i];
 	if (!store)
 		return;

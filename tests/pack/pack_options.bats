@@ -118,6 +118,11 @@ chunks()
 	touch in/x.zarr/t/0.{0,1}
 	hpdsl-pack -q in d 2> err
 	[ ! -s err ]
+	# nor is a store elsewhere one of them
+	mkdir in/y.zarr
+	touch in/y.zarr/.zgroup
+	hpdsl-pack -q in e 2> err
+	[ ! -s err ]
 }
 
 @test "--labels=dir warns when folders look like splits" {
