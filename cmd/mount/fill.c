@@ -32,6 +32,13 @@ bool mount_fill_is_new(const struct mount_fill *f, uint32_t chunk)
 		       MOUNT_FILL_TRIES;
 }
 
+bool mount_fill_is_over(const struct mount_fill *f, uint32_t chunk)
+{
+	return chunk < f->chunks &&
+	       __atomic_load_n(&f->state[chunk], __ATOMIC_RELAXED) ==
+		       MOUNT_FILL_TRIES;
+}
+
 static void set(struct mount_fill *f, uint32_t chunk, unsigned state)
 {
 	__atomic_store_n(&f->state[chunk], (uint8_t)state, __ATOMIC_RELAXED);

@@ -28,6 +28,8 @@ void mount_fill_release(struct mount_fill *f);
 
 /* Is there any use in wanting it?  May be asked without a lock. */
 bool mount_fill_is_new(const struct mount_fill *f, uint32_t chunk);
+/* Neither is it queued, nor is it filled at the moment.  As above. */
+bool mount_fill_is_over(const struct mount_fill *f, uint32_t chunk);
 /* A file of the chunk is read.  Is it one more that is queued? */
 bool mount_fill_want(struct mount_fill *f, uint32_t chunk);
 /* Takes the next one; false: there is none. */

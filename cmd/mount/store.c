@@ -402,7 +402,7 @@ void mount_store_near(struct mount_store *s, uint64_t member, uint64_t bytes,
 	if (!s->frames ||
 	    hpdsl_member_get(s->bytes->ds, member, &m, &err) < 0 ||
 	    m.size != bytes ||
-	    (s->on && mount_fill_is_new(&s->fill, m.chunk)) ||
+	    (s->on && !mount_fill_is_over(&s->fill, m.chunk)) ||
 	    hpdsl_member_mates(s->bytes->ds, member, &run.first, &run.n, &err) <
 		    0 ||
 	    run.n < 2)

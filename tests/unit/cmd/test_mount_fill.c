@@ -34,6 +34,10 @@ static void test_queue(void **state)
 				  tries[want] < MOUNT_FILL_TRIES;
 
 			assert_int_equal(mount_fill_is_new(&f, want), is);
+			assert_int_equal(mount_fill_is_over(&f, want),
+					 want < CHUNKS &&
+						 tries[want] ==
+							 MOUNT_FILL_TRIES);
 			assert_int_equal(mount_fill_want(&f, want), is);
 			if (is) {
 				in[want] = true;
@@ -45,6 +49,7 @@ static void test_queue(void **state)
 			memmove(queue, queue + 1, --n * sizeof *queue);
 			/* While it is filled it is not wanted. */
 			assert_false(mount_fill_want(&f, c));
+			assert_false(mount_fill_is_over(&f, c));
 			in[c] = false;
 			mount_fill_done(&f, c, 9, draw(&seed, 2) ? 5 : 4);
 			if (!mount_fill_is_new(&f, c))
