@@ -5,13 +5,13 @@ tree of which there is a snapshot."""
 from __future__ import annotations
 
 import errno
-import io
 import os
 from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple,
                     Union)
 
 from ._dataset import Dataset, Path, raw, text
 from ._errors import NotFoundError, UsageError
+from ._file import ContentFile
 from ._listing import Listing, Samples, Targets
 from ._orphan import watch_trainer
 from ._packed import Packed
@@ -22,21 +22,6 @@ from ._vision import VisionDataset
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif",
                   ".tiff", ".webp")
-
-
-class MemberBytes(io.BytesIO):
-    """What a loader gets: a file's bytes, of a dataset verified, as a file that
-    is open for reading.
-
-    name  its path, as in samples
-    """
-
-    mode = "rb"
-    name: Any = None
-
-    def __init__(self, content: Any, name: Any) -> None:
-        super().__init__(content)
-        self.name = name
 
 
 def default_loader(file: Any):
@@ -170,9 +155,9 @@ class DatasetFolder(VisionDataset):
             target = self.target_transform(target)
         return item, target
 
-    def open(self, path: Path) -> MemberBytes:
+    def open(self, path: Path) -> ContentFile:
         """A file by its path in samples, what the loader gets."""
-        return MemberBytes(self._source.read(self.inside_of(path), path), path)
+        return ContentFile(self._source.read(self.inside_of(path), path), path)
 
     def inside_of(self, path: Path) -> str:
         """The path in the dataset or snapshot, of a file's in samples."""

@@ -15,7 +15,8 @@ from ._abi import lib
 from ._choice import Choice
 from ._dataset import Dataset, raw, text
 from ._errors import UsageError, checked
-from ._folder import DatasetFolder, MemberBytes
+from ._file import ContentFile
+from ._folder import DatasetFolder
 from ._listing import Samples
 from ._packed import paths_of
 from ._parcel import Decoder
@@ -36,7 +37,7 @@ class Reading(NamedTuple):
     decoder: Decoder
 
 
-class _File(MemberBytes):
+class _File(ContentFile):
     """Its name is looked up by who asks for it."""
 
     @property
