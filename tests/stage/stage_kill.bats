@@ -31,11 +31,13 @@ print(sum(n["origin_bytes"] for n in json.load(open("report"))["nodes"]))')
 	check_stage placed "$1" replicate "- -" node0 node1
 }
 
-# pause SECONDS: some part of it.
-pause()
+# so_far PID CHUNKS: a node has so many of them, or it has all ended.
+so_far()
 {
-	sleep "$(awk -v s="$1" -v r="$RANDOM" \
-		'BEGIN { printf "%.3f", s * r / 32768 }')"
+	local there
+	there=$(compgen -G "node?/*.tar*" | cut -d/ -f 1 | sort | uniq -c |
+		sort -rn | awk 'NR == 1 { print $1 }')
+	[ ! -e "/proc/$1" ] || [ "${there:-0}" -ge "$2" ]
 }
 
 # one_kill WHAT PID: a rank, the launcher, a pretend node.
@@ -79,11 +81,11 @@ nobody()
 		ds=$from/ds
 		[ $((landed % 2)) = 0 ] || ds=$from/zst
 		rm -rf node*
-		stage 4 -q --pretend-nodes=2 --mode=replicate --rate=2M "$ds" \
+		stage 4 -q --pretend-nodes=2 --mode=replicate --rate=1M "$ds" \
 			"$PWD/node%n" 2> /dev/null 3>&- &
 		pid=$!
 		until_true ready "$what" "$pid"
-		pause 1.6
+		until_true so_far "$pid" $((RANDOM % 28))
 		status=0
 		one_kill "$what" "$pid" || :
 		wait "$pid" || status=$?

@@ -199,9 +199,10 @@ fails_verify()
 	[ ! -e "$(cat place)" ]
 }
 
-# ready_with_sides DIR: polls while it is filled: wherever a state file says
-# that a chunk is here, so are its side files, and from the first state file on
-# those of the whole.  Prints how many chunks it saw coming.
+# ready_with_sides DIR: polls it while it is filled, from when DIR.polled is there:
+# wherever a state file says that a chunk is here, so are its side files, and from
+# the first state file on those of the whole.  Prints how many chunks it saw
+# coming.
 ready_with_sides()
 {
 	python3 - "$@" <<- 'END'
@@ -210,7 +211,8 @@ ready_with_sides()
 		whole = ("shards.json", "SHA256SUMS", ".nv-meta/.info.json",
 		         ".nv-meta/split.yaml", ".nv-meta/dataset.yaml")
 		seen, states = set(), 0
-		end = time.monotonic() + 60
+		open(at + ".polled", "w").close()
+		end = time.monotonic() + 200
 		while len(seen) < 7 and time.monotonic() < end:
 		    try:
 		        with open(at + "/stage.hpdsl", "rb") as f:
@@ -233,10 +235,11 @@ ready_with_sides()
 }
 
 @test "they are there before readers are told of chunks" {
-	hpdsl-stage -q --rate=400K "$from/ds" here 3>&- &
-	pid=$!
-	ready_with_sides here
-	wait $pid
+	ready_with_sides here 3>&- &
+	poller=$!
+	until_true test -e here.polled
+	hpdsl-stage -q --rate=200K "$from/ds" here
+	wait $poller
 	check_stage placed "$from/ds" replicate - here
 }
 
