@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which phase a step of a measured job is of.  All ranks must play the same
+ * phase at the same step, or a barrier would mix them: so the schedule is fixed
+ * by one of them, before its first step comes, and where a step is in it
+ * depends on nothing but the step's number.
+ *
+ * A round plays each phase once, so that a drift of the machine is in all of
+ * them.  A phase has steps that lead in, which do not count, and then blocks of
+ * steps that do.
+ */
+#ifndef HP_STALL_SCHEDULE_H
+#define HP_STALL_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* In the order in which a round plays them. */
+enum hp_stall_phase {
+	HP_STALL_REPLAY, /* batches that are kept, again and again: compute */
+	HP_STALL_LOAD,	 /* the same while the loader reads on: interference */
+	HP_STALL_WARM,	 /* from memory: preparation */
+	HP_STALL_COLD,	 /* past all caches: a first epoch */
+	HP_STALL_REAL,	 /* what the job does by itself */
+	HP_STALL_PHASES
+};
+
+struct hp_stall_schedule {
+	uint64_t from; /* the first step of the first round */
+	uint32_t rounds;
+	uint32_t blocks; /* of a phase in a round */
+	/* Steps of a phase that lead in, and of each of its blocks; 0: the
+	 * phase is not played. */
+	uint32_t lead[HP_STALL_PHASES], steps[HP_STALL_PHASES];
+};
+
+enum hp_stall_time { HP_STALL_BEFORE, HP_STALL_IN, HP_STALL_BEHIND };
+
+struct hp_stall_place {
+	enum hp_stall_time time;
+	/* If it is in: */
+	enum hp_stall_phase phase;
+	uint32_t round;
+	bool begins; /* the first step of its phase in this round */
+	bool counts; /* it is of a block .. */
+	uint32_t block;
+	bool first, last; /* .. and of its steps */
+};
+
+/* Steps of a phase in a round; 0: it is not played. */
+uint64_t hp_stall_phase_steps(const struct hp_stall_schedule *s,
+			      enum hp_stall_phase phase);
+
+/* Steps of all rounds. */
+uint64_t hp_stall_steps(const struct hp_stall_schedule *s);
+
+struct hp_stall_place hp_stall_at(const struct hp_stall_schedule *s,
+				  uint64_t step);
+
+#endif
