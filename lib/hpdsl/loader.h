@@ -134,6 +134,18 @@ HPDSL_API void hpdsl_loader_freep(struct hpdsl_loader **l);
 HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				const struct hpdsl_batch **ret,
 				struct hpdsl_error *err);
+/*
+ * The next batch will be of this step of this epoch, whatever came before, and
+ * what comes behind it is what a loader that was made to begin there gives: the
+ * epochs that epochs counts begin with it.  What was read ahead is dropped,
+ * after reads that are under way; threads, memory and statistics are kept, and
+ * batches that are out stay valid.  HPDSL_EUSAGE: the epoch has no such step,
+ * and is not so long either; the loader is of another process; HPDSL_ECORRUPT,
+ * -ENOMEM, HPDSL_ESTOPPED: after all of these it goes on where it was.  The
+ * thread that calls hpdsl_loader_next().
+ */
+HPDSL_API int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch,
+				uint64_t step, struct hpdsl_error *err);
 /* Any thread, in any order; in a child nothing is done.  NULL is harmless. */
 HPDSL_API void hpdsl_batch_release(const struct hpdsl_batch *b);
 /*

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 static struct hp_shares_options options(const struct hpdsl_loader *l,
@@ -142,6 +143,15 @@ int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
 	else
 		*ret = n;
 	return r;
+}
+
+int hp_load_check_step(uint64_t step, uint64_t steps, struct hpdsl_error *err)
+{
+	if (step <= steps)
+		return 0;
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "no step %" PRIu64 ", the epoch has %" PRIu64, step,
+		       steps);
 }
 
 struct hp_load_lane *hp_load_lane(struct hp_load_epoch *e, uint64_t lane)

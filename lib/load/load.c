@@ -120,11 +120,9 @@ static int check_step(const struct hpdsl_loader *l, struct hpdsl_error *err)
 	const struct hp_load_epoch *e = l->caller.epoch;
 	uint64_t steps = hpdsl_epoch_steps(e->e, l->opt.end);
 
-	if (l->order.step > steps)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "no step %" PRIu64 ", the epoch has %" PRIu64,
-			       l->order.step, steps);
-	return hp_load_check_places(l->places, l->memory, err);
+	int r = hp_load_check_step(l->order.step, steps, err);
+
+	return r < 0 ? r : hp_load_check_places(l->places, l->memory, err);
 }
 
 static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)

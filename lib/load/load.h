@@ -109,7 +109,6 @@ struct hpdsl_loader {
 	/* Never changed once it is made. */
 	const struct hpdsl_dataset *ds;
 	struct hpdsl_loader_options opt;
-	struct hpdsl_order order; /* of the first epoch, filled */
 	char **suffix;		  /* owned */
 	struct hp_fetch *fetch;
 	uint64_t memory;
@@ -119,6 +118,9 @@ struct hpdsl_loader {
 	double began;
 	struct hpdsl_sources before;
 
+	/* Of the first epoch, filled.  Changed by the caller, when nobody is
+	 * planning. */
+	struct hpdsl_order order;
 	struct hp_load_planner planner;
 	struct hp_load_caller caller;
 
@@ -130,6 +132,7 @@ struct hpdsl_loader {
 	uint32_t threads; /* none: the caller does all */
 	uint32_t asleep;  /* of these: they wait for work */
 	bool ending;
+	bool seeking; /* nothing is begun any more, for now */
 
 	struct hp_arena arena;
 	struct hp_load_queue queue;
@@ -172,6 +175,8 @@ int hp_load_epoch_new(const struct hpdsl_loader *l, const struct hpdsl_order *o,
 		      struct hpdsl_error *err);
 /* Under the lock: with all that its lanes hold. */
 void hp_load_epoch_free(struct hpdsl_loader *l, struct hp_load_epoch *e);
+/* Has an epoch of so many steps this one, or is it its end? */
+int hp_load_check_step(uint64_t step, uint64_t steps, struct hpdsl_error *err);
 /* The lane of a share, or of own slots. */
 struct hp_load_lane *hp_load_lane(struct hp_load_epoch *e, uint64_t lane);
 /* Under the lock: one user less. */

@@ -135,7 +135,7 @@ bool hp_load_work(struct hpdsl_loader *l)
 {
 	struct hp_load_unit *u;
 
-	if (hp_stopped(&l->opt.watch))
+	if (l->seeking || hp_stopped(&l->opt.watch))
 		return false;
 	if (hp_load_has_to_plan(l)) {
 		plan(l);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Going on at another step.  What is new is made beside what is there, and only
+ * then that is dropped: an error changes nothing.
+ */
+#include "load/load.h"
+
+#include "base/error.h"
+#include "sys/clock.h"
+#include "sys/meter.h"
+
+/* So often it is looked whether somebody has stopped it. */
+#define POLL .05
+
+/* Under the lock: until nobody reads or plans. */
+static int wait_for_workers(struct hpdsl_loader *l, struct hpdsl_error *err)
+{
+	while (l->reading || l->planning) {
+		struct timespec until = hp_deadline(POLL);
+
+		if (hp_stopped(&l->opt.watch))
+			return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+		l->waiting = true;
+		pthread_cond_timedwait(&l->ready, &l->lock, &until);
+		l->waiting = false;
+	}
+	return 0;
+}
+
+/* Under the lock: what was planned, read or begun, but for what is out. */
+static void drop_all(struct hpdsl_loader *l)
+{
+	struct hp_load_epoch *e;
+
+	if (l->caller.half)
+		hp_load_put_batch(l, l->caller.half);
+	l->caller.half = NULL;
+	l->caller.over = NULL;
+	l->caller.held = 0;
+	l->queue = (struct hp_load_queue){ 0 };
+	l->ahead = 0;
+	l->over = false;
+	l->awaited = NULL;
+	while ((e = l->caller.epoch)) {
+		l->caller.epoch = e->next;
+		hp_load_epoch_free(l, e);
+	}
+}
+
+/* Under the lock: as if it had just been made. */
+static void begin_at(struct hpdsl_loader *l, const struct hpdsl_order *o,
+		     struct hp_load_epoch *e)
+{
+	l->order = l->reached = *o;
+	l->caller.epoch = l->planner.epoch = e;
+	l->planner.epochs = 1;
+	l->turn = l->planned = 0;
+	l->planned_all = false;
+	l->failed = 0;
+	hp_load_wake(l);
+}
+
+/* Under the lock. */
+static int seek(struct hpdsl_loader *l, const struct hpdsl_order *o,
+		struct hp_load_epoch *e, struct hpdsl_error *err)
+{
+	int r;
+
+	l->seeking = true;
+	r = wait_for_workers(l, err);
+	l->seeking = false;
+	if (r == 0) {
+		drop_all(l);
+		begin_at(l, o, e);
+	} else {
+		hp_load_wake(l);
+	}
+	return r;
+}
+
+static int check_step(const struct hpdsl_loader *l,
+		      const struct hp_load_epoch *e, uint64_t step,
+		      struct hpdsl_error *err)
+{
+	return hp_load_check_step(step, hpdsl_epoch_steps(e->e, l->opt.end),
+				  err);
+}
+
+int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
+		      struct hpdsl_error *err)
+{
+	struct hp_load_epoch *e = NULL;
+	struct hpdsl_order o;
+	int r;
+
+	if (!l)
+		return hp_fail(err, HPDSL_ESTOPPED, "the loader was freed");
+	if (!hp_load_is_ours(l))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "the loader is of another process");
+	if (hp_stopped(&l->opt.watch))
+		return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+	o = l->order;
+	o.epoch = epoch;
+	o.step = step;
+	r = hp_load_epoch_new(l, &o, 0, &e, err);
+	if (r < 0)
+		return r;
+	r = check_step(l, e, step, err);
+	pthread_mutex_lock(&l->lock);
+	if (r == 0)
+		r = seek(l, &o, e, err);
+	if (r < 0)
+		hp_load_epoch_free(l, e);
+	pthread_mutex_unlock(&l->lock);
+	return r;
+}
