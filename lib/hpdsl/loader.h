@@ -136,8 +136,9 @@ HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
 				struct hpdsl_error *err);
 /*
  * The next batch will be of this step of this epoch, whatever came before, and
- * what comes behind it is what a loader that was made to begin there gives: the
- * epochs that epochs counts begin with it.  What was read ahead is dropped,
+ * what comes behind it is what a loader that was made to begin there gives. The
+ * last epoch is the same as before; at one that is behind it there is nothing.
+ * What was read ahead is dropped,
  * after reads that are under way; threads, memory and statistics are kept, and
  * batches that are out stay valid.  HPDSL_EUSAGE: the epoch has no such step,
  * and is not so long either; the loader is of another process; HPDSL_ECORRUPT,

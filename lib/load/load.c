@@ -142,7 +142,10 @@ static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	l->caller.epoch = l->planner.epoch = e;
-	l->planner.epochs = 1;
+	l->planner.next = l->order.epoch + 1;
+	if (!l->opt.epochs ||
+	    __builtin_add_overflow(l->order.epoch, l->opt.epochs, &l->until))
+		l->until = UINT64_MAX;
 	l->division = e->division;
 	l->stats.lanes = hp_shares_lanes(e->shares);
 	hp_epoch_slots(e->e, &l->opt.share, &l->slot, &end);

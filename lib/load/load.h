@@ -92,7 +92,7 @@ struct hp_load_queue {
 /* Who is planning, one thread at a time, has these without the lock. */
 struct hp_load_planner {
 	struct hp_load_epoch *epoch; /* the last one that is kept */
-	uint64_t epochs;	     /* begun so far */
+	uint64_t next;		     /* the number of the epoch behind it */
 };
 
 /* The caller of hpdsl_loader_next() has these without the lock. */
@@ -114,6 +114,7 @@ struct hpdsl_loader {
 	uint64_t memory;
 	struct hp_load_division division;
 	pid_t pid;	       /* that made it */
+	uint64_t until;	       /* no epoch from this one on */
 	uint32_t slot, places; /* of a step: the first one, and how many */
 	double began;
 	struct hpdsl_sources before;

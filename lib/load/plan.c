@@ -63,16 +63,15 @@ static int next_epoch(struct hpdsl_loader *l, struct news *n,
 	int r;
 
 	n->planned = last->end;
-	n->over = is_barren(l, last) ||
-		  (l->opt.epochs && p->epochs == l->opt.epochs);
+	n->over = is_barren(l, last) || p->next >= l->until;
 	if (n->over)
 		return 0;
-	o.epoch += p->epochs;
+	o.epoch = p->next;
 	o.step = 0;
 	r = hp_load_epoch_new(l, &o, last->end, &e, err);
 	if (r < 0)
 		return r;
-	p->epochs++;
+	p->next++;
 	if (e->end > e->base) {
 		n->epoch = p->epoch = e;
 		return 0;

@@ -53,9 +53,9 @@ static void begin_at(struct hpdsl_loader *l, const struct hpdsl_order *o,
 {
 	l->order = l->reached = *o;
 	l->caller.epoch = l->planner.epoch = e;
-	l->planner.epochs = 1;
+	l->planner.next = o->epoch + 1;
 	l->turn = l->planned = 0;
-	l->planned_all = false;
+	l->planned_all = o->epoch >= l->until;
 	l->failed = 0;
 	hp_load_wake(l);
 }

@@ -566,6 +566,49 @@ class States(Packed):
             self.assertEqual(loader.state_dict(first)["step"], 1)
             self.assertEqual(loader.state_dict()["step"], 2)
 
+    def test_seek(self):
+        """As a loader that went on from a state of there."""
+        ds = hpdsl.Dataset(self.packed)
+        for rank, ranks, worker, workers in ((0, 1, 0, 1), (1, 2, 2, 3)):
+            with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), rank=rank,
+                              ranks=ranks, worker=worker, workers=workers,
+                              epochs=3) as loader:
+                def rest():
+                    got = []
+                    while (batch := loader.next_batch()) is not None:
+                        got.append((batch.epoch, batch.step,
+                                    tuple(batch.numbers), bytes(batch.mask)))
+                    return got
+
+                kept = loader.next_batch()
+                bytes_of = [bytes(sample or b"") for sample in kept.data]
+                for epoch, step in ((0, 0), (1, 7), (0, 12), (2, 12), (0, 3),
+                                    (3, 0), (2, 11), (3, 1), (9, 0)):
+                    state = {"epoch": epoch, "step": step, "batch": 18}
+                    loader.load_state_dict(state)
+                    wanted, over = rest(), loader.state_dict()
+                    loader.seek(epoch, step)
+                    self.assertEqual(rest(), wanted)
+                    loader.seek(1)
+                    self.assertEqual(loader.epoch, 1)
+                    loader.seek(epoch, step)
+                    self.assertEqual(rest(), wanted)
+                    if wanted:
+                        self.assertEqual(loader.state_dict(), over)
+                self.assertEqual(bytes_of,
+                                 [bytes(sample or b"") for sample in kept.data])
+                loader.load_state_dict({"epoch": 3, "batch": 18})
+                for _ in range(2):  # at the end, and not
+                    with self.assertRaisesRegex(hpdsl.UsageError,
+                                                "no step 13, .* has 12"):
+                        loader.seek(1, 13)
+                    loader.seek(1)
+                with self.assertRaises(hpdsl.UsageError):
+                    loader.seek(-1)
+                self.assertEqual(loader.epoch, 1)
+        with self.assertRaisesRegex(ValueError, "closed"):
+            loader.seek(0)
+
     def test_text_and_what_is_missing(self):
         ds = hpdsl.Dataset(self.packed)
         with hpdsl.Loader(ds) as loader:

@@ -324,6 +324,7 @@ FUNCTIONS = {
     "loader_next": (c_int, _P, _P, _P),
     "loader_mapping": (c_int, _P, _P, _P, _P, _P),
     "batch_release": (None, _P),
+    "loader_seek": (c_int, _P, c_uint64, c_uint64, _P),
     "loader_steps": (c_uint64, _P, c_uint64),
     "loader_state": (None, _P, _P),
     "loader_stats": (None, _P, _P),

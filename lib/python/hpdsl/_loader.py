@@ -345,6 +345,32 @@ class Loader:
         self._end = end
         self._start(order)
 
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """Goes on with this step of this epoch, forwards or back: behind steps
+        that are to be left out, or, after load_state_dict(), where that loader
+        was; nothing between is read.  The last epoch is the same as before.
+        UsageError: the epoch has no such step, and is not so long either.
+
+            if loss.isnan():
+                loader.seek(batch.epoch, batch.step + 100)
+        """
+        epoch, step = number("epoch", epoch, 64), number("step", step, 64)
+        running = self._live()
+        if self._over:  # it was stopped, for good
+            if self._until <= epoch:
+                return
+            if step > self.steps(epoch):
+                raise UsageError(f"no step {step}, the epoch has "
+                                 f"{self.steps(epoch)}")
+            self.close()
+            self._start(replace(self.order, epoch=epoch, step=step))
+            return
+        running.seek(epoch, step)
+        worker = self._share.worker
+        reached = self._normal(epoch, step)
+        self._at = self._at._replace(
+            reached=reached, next=(reached[0], reached[1] + worker))
+
     def plan(self) -> Dict[str, Any]:
         """What this loader does in the epoch that it is in, counted and not
         read: rank, ranks, and ranks_from, who said so; batch, of all ranks, and

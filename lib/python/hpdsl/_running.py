@@ -124,6 +124,12 @@ class Running:
             room.hold()
             return room
 
+    def seek(self, epoch: int, step: int) -> None:
+        """What next() could not return is of no use then."""
+        with self.lock:
+            checked(lib.loader_seek, self.threads, epoch, step)
+            self._drop()
+
     def took(self) -> None:
         self.room = None
 
