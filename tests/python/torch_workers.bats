@@ -1,0 +1,54 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl.torch under PyTorch's DataLoader: what workers get and send, and how it
+# ends, well or badly.
+
+load ../kit/lib
+load ../kit/torch
+
+setup_file()
+{
+	torch_sets
+}
+
+setup()
+{
+	need_torch
+	ds=$BATS_FILE_TMPDIR/ds
+	large=$BATS_FILE_TMPDIR/large.ds
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+@test "contents that nothing decodes are views, and stay as they are" {
+	torch_cases "$ds" contents one_of_them
+	torch_cases "$large" contents
+}
+
+@test "what a worker keeps of lent memory is copied, or an error" {
+	torch_cases "$ds" borrowed
+	torch_cases "$large" borrowed
+}
+
+@test "how what a worker makes of a batch is sent" {
+	torch_cases "$ds" views
+}
+
+@test "arguments that make no sense" {
+	torch_cases "$ds" wrong distributed
+}
+
+@test "a damaged sample, a decoder that fails, a worker that is killed" {
+	cp -r "$ds" damaged
+	at=$(LC_ALL=C grep -obUaHF '"class": 1, "n": 77}' damaged/chunk-*.tar)
+	IFS=: read -r file at _ <<< "$at"
+	printf X | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
+	torch_cases damaged bad
+	torch_cases "$ds" decoder_fails connection lender_gone worker_killed
+	torch_cases "$large" worker_killed:SHORT
+}
+
+@test "Ctrl-C, and SIGKILL of the trainer, leave nothing" {
+	torch_cases "$ds" stopped:SIGINT stopped:SIGKILL
+	torch_cases "$large" stopped:SIGINT:SHORT stopped:SIGKILL:SHORT
+	torch_cases "$large" orphans not_orphans
+}
