@@ -128,19 +128,30 @@ static void complete(const struct mount_options *o, struct argp_state *state)
 				  "--allow-other");
 }
 
-/* As shells complete it, DIR may end in slashes. */
+/* As shells complete it, and as scripts put it together: "./train//". */
 static void trim(struct mount_options *o)
 {
 	static char *folder;
-	size_t n = o->folder ? strlen(o->folder) : 0;
+	const char *given = o->folder;
+	size_t n = 0;
 
-	while (n && o->folder[n - 1] == '/')
-		n--;
-	if (!o->folder || !o->folder[n])
+	if (!given)
 		return;
-	folder = strndup(o->folder, n);
-	if (!folder)
-		cmd_no_memory();
+	folder = cmd_alloc(strlen(given) + 1, 1);
+	for (;;) {
+		size_t len = strcspn(given, "/");
+
+		if (len && !(len == 1 && *given == '.')) {
+			if (n)
+				folder[n++] = '/';
+			memcpy(folder + n, given, len);
+			n += len;
+		}
+		if (!given[len])
+			break;
+		given += len + 1;
+	}
+	folder[n] = '\0';
 	o->folder = folder;
 }
 

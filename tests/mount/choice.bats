@@ -54,9 +54,9 @@ sees()
 		'(' -path './val/*' -o -path './*/class1/*.json' ')'
 	sees . --exclude='class[02]/' --exclude='*.txt' --fill=off -- \
 		! -path '*/class[02]/*' ! -name '*.txt'
-	sees . --include=train/LICENSE --exclude=val -- -name LICENSE
+	sees . --folder=./ --include=train/LICENSE --exclude=val -- -name LICENSE
 	# a pattern is for the whole path, whatever the top is
-	sees train --folder=train --include='train/*/*.json' --exclude=class1 \
+	sees train --folder=.//train/./ --include='train/*/*.json' --exclude=class1 \
 		-- -path './class[02]/*.json'
 }
 
