@@ -111,7 +111,7 @@ staged_on_all()
 @test "plain srun: --deadline ends it early, and all of it" {
 	in_long
 	open_mpi
-	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=150K
+	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=40K
 	"$slurm" mpi "$bed" none
 	run step -K1 hpdsl-stage --deadline=2 "$DATASET" "$bed/ssd/stage"
 	[ "$status" = 75 ]
@@ -121,7 +121,7 @@ staged_on_all()
 
 @test "plain srun: signals reach it, and its status is right" {
 	open_mpi
-	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=150K
+	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=40K
 	"$slurm" mpi "$bed" none
 	for how in ${HPDSL_LONG:+'USR1 75'} 'TERM 143'; do
 		step hpdsl-stage "$DATASET" "$bed/ssd/$how" 2> out 3>&- &
@@ -150,7 +150,7 @@ staged_on_all()
 @test "plain srun: a signal for a task that waits goes to the ranks" {
 	in_long
 	open_mpi
-	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=150K
+	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=40K
 	"$slurm" mpi "$bed" pmi2
 	step hpdsl-stage "$DATASET" "$bed/ssd/stage" 2> out 3>&- &
 	until_true there 1 1 "$bed/ssd" 'chunk-*.tar'

@@ -31,27 +31,27 @@ print(sum(n["origin_bytes"] for n in json.load(open("report"))["nodes"]))')
 	check_stage placed "$1" replicate "- -" node0 node1
 }
 
-# so_far PID CHUNKS: a node has so many of them, or it has all ended.
+# so_far PID CHUNKS: a node has so many of them, or it has all ended.  Looks
+# without beginning a process: it must not take long.
 so_far()
 {
-	local there
-	there=$(compgen -G "node?/*.tar*" | cut -d/ -f 1 | sort | uniq -c |
-		sort -rn | awk 'NR == 1 { print $1 }')
-	[ ! -e "/proc/$1" ] || [ "${there:-0}" -ge "$2" ]
+	local n there
+	[ -e "/proc/$1" ] || return 0
+	for n in node0 node1; do
+		there=("$n"/*.tar*)
+		[ ! -e "${there[0]}" ] || [ "${#there[@]}" -lt "$2" ] || return 0
+	done
+	[ "$2" = 0 ]
 }
 
-# one_kill WHAT PID: a rank, the launcher, a pretend node.
-one_kill()
+# victims WHAT PID: a rank, the launcher, a pretend node.
+victims()
 {
-	local list
-	list=$(ranks_of "$2")
 	case $1 in
-	rank) kill -KILL "$(shuf -n 1 <<< "$list" | cut -d' ' -f 2)" ;;
-	mpirun) kill -KILL "$(launcher_of "$2")" ;;
-	node) # shellcheck disable=SC2046
-		kill -KILL $(awk -v n=$((RANDOM % 2)) \
-			'$1 % 2 == n { print $2 }' <<< "$list") ;;
-	esac 2> /dev/null
+	rank) ranks_of "$2" | shuf -n 1 | cut -d' ' -f 2 ;;
+	mpirun) launcher_of "$2" ;;
+	node) ranks_of "$2" | awk -v n=$((RANDOM % 2)) '$1 % 2 == n { print $2 }' ;;
+	esac
 }
 
 # ready WHAT PID: all that may be killed is there, or it has all ended.
@@ -67,7 +67,7 @@ nobody()
 }
 
 @test "SIGKILL of a rank, of mpirun, of a whole node" {
-	local kills landed=0 tries=0 what ds pid status
+	local kills landed=0 tries=0 what ds pid status them
 	kills=$(rounds 10 6 200)
 	[ -z "${LONG_SECONDS:-}" ] || kills=1
 	while [ "$landed" -lt "$kills" ] || longer; do
@@ -81,13 +81,15 @@ nobody()
 		ds=$from/ds
 		[ $((landed % 2)) = 0 ] || ds=$from/zst
 		rm -rf node*
-		stage 4 -q --pretend-nodes=2 --mode=replicate --rate=1M "$ds" \
+		stage 4 -q --pretend-nodes=2 --mode=replicate --rate=700K "$ds" \
 			"$PWD/node%n" 2> /dev/null 3>&- &
 		pid=$!
 		until_true ready "$what" "$pid"
+		them=$(victims "$what" "$pid")
 		until_true so_far "$pid" $((RANDOM % 28))
 		status=0
-		one_kill "$what" "$pid" || :
+		# shellcheck disable=SC2086
+		kill -KILL $them 2> /dev/null || :
 		wait "$pid" || status=$?
 		[ "$status" != 0 ] || continue
 		until_true nobody
@@ -107,7 +109,8 @@ nobody()
 			"$from/ds" "$PWD/node%n" 2> /dev/null 3>&- &
 		pid=$!
 		until_true chunks_at_least node1 $((tries * 5))
-		one_kill rank "$pid" || : # it was done
+		# shellcheck disable=SC2046
+		kill -KILL $(victims rank "$pid") 2> /dev/null || : # it was done
 		wait "$pid" || :
 		until_true nobody
 		check_stage named "$from/ds" node0 node1
