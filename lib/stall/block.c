@@ -58,10 +58,3 @@ void hp_stall_end(struct hp_stall_blocking *g,
 	g->b.hand_over = hand_over(g);
 	*ret = g->b;
 }
-
-double hp_stall_made_rate(const struct hp_stall_block *b)
-{
-	if (b->making <= 0 || !b->made || !b->out)
-		return 0;
-	return (double)b->made / (double)b->out * b->steps / b->making;
-}

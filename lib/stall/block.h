@@ -16,7 +16,8 @@
 /* Of a rank, ever growing. */
 struct hp_stall_counters {
 	double now; /* seconds, on the clock of whoever takes batches */
-	/* Bytes that the loader made ready to be handed out, and handed out. */
+	/* Bytes that the loader made ready to be handed out, and handed out:
+	 * of members, without what is read around them. */
 	uint64_t made, out;
 	/* Seconds in which it made nothing because it had no room. */
 	double blocked;
@@ -64,8 +65,5 @@ void hp_stall_step(struct hp_stall_blocking *g, double waited, bool was_ready,
 void hp_stall_end(struct hp_stall_blocking *g,
 		  const struct hp_stall_counters *at,
 		  struct hp_stall_block *ret);
-
-/* Steps a second that the loader can make; 0: it cannot be told. */
-double hp_stall_made_rate(const struct hp_stall_block *b);
 
 #endif

@@ -10,8 +10,8 @@
 /* A block of the job: its ranks' slowest, and what the loader made that made
  * least in all blocks of its phase. */
 struct block {
-	double seconds, steps; /* of the slowest rank */
-	double made, making;   /* steps, seconds */
+	double seconds, steps;		 /* of the slowest rank */
+	double made, out, taken, making; /* bytes, steps that took them, s */
 	double hand_over;
 };
 
@@ -55,12 +55,12 @@ static int by_size(const void *x, const void *y)
 	return (*a > *b) - (*a < *b);
 }
 
-static double most(double a, double b)
+static double larger(double a, double b)
 {
 	return a > b ? a : b;
 }
 
-static double least(double a, double b)
+static double smaller(double a, double b)
 {
 	return a < b ? a : b;
 }
@@ -77,10 +77,13 @@ static bool same_place(const struct hp_stall_block *a,
 	       a->block == b->block;
 }
 
-/* The steps whose batches it made. */
-static double steps_made(const struct hp_stall_block *b)
+/* Steps a second, of the bytes that were made in so many seconds, where steps
+ * took out bytes; 0: that cannot be told. */
+static double rate_of(double made, double making, double out, double steps)
 {
-	return b->out ? (double)b->made / (double)b->out * b->steps : 0;
+	if (making <= 0 || made <= 0 || out <= 0)
+		return 0;
+	return made / making / (out / steps);
 }
 
 /* How many blocks from here on are of the same place. */
@@ -107,7 +110,9 @@ static struct block join(const struct hp_stall_of_rank *of, size_t n,
 			j.steps = b->steps;
 		}
 		if (of[i].rank == slowest) {
-			j.made = steps_made(b);
+			j.made = (double)b->made;
+			j.out = (double)b->out;
+			j.taken = b->steps;
 			j.making = b->making;
 		}
 		if (b->hand_over > j.hand_over)
@@ -120,7 +125,8 @@ static struct block join(const struct hp_stall_of_rank *of, size_t n,
 
 struct speed {
 	uint32_t rank;
-	double made, making;
+	double made, making, out, steps;
+	double rate;
 };
 
 static int by_rank(const void *x, const void *y)
@@ -130,44 +136,61 @@ static int by_rank(const void *x, const void *y)
 	return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static double rate_of(double made, double making)
+static int by_rate(const void *x, const void *y)
 {
-	return making > 0 ? made / making : 0;
+	const struct speed *a = x, *b = y;
+
+	return (a->rate > b->rate) - (a->rate < b->rate);
 }
 
-/* Of n blocks of a phase, which rank makes least, and how much less than those
- * in the middle. */
-static int find_slowest(const struct hp_stall_of_rank *of, size_t n,
-			struct phase *ret)
+/* Sums by rank, of n blocks; returns how many ranks. */
+static size_t add_up(struct speed *s, size_t n)
 {
-	hp_auto_free struct speed *s = hp_array(n, sizeof *s);
-	hp_auto_free double *rates = hp_array(n, sizeof *rates);
-	size_t ranks = 0, least = 0;
+	size_t ranks = 0;
 
-	if (!s || !rates)
-		return -1;
-	for (size_t i = 0; i < n; i++)
-		s[i] = (struct speed){ of[i].rank, steps_made(&of[i].b),
-				       of[i].b.making };
 	qsort(s, n, sizeof *s, by_rank);
 	for (size_t i = 0; i < n; i++) {
 		if (ranks && s[ranks - 1].rank == s[i].rank) {
 			s[ranks - 1].made += s[i].made;
 			s[ranks - 1].making += s[i].making;
+			s[ranks - 1].out += s[i].out;
+			s[ranks - 1].steps += s[i].steps;
 		} else {
 			s[ranks++] = s[i];
 		}
 	}
+	return ranks;
+}
+
+/*
+ * Of n blocks of a phase, which rank makes least, and how much less than those
+ * in the middle.  Who made nothing for want of room is not slow, and not known
+ * to be fast.
+ */
+static int find_slowest(const struct hp_stall_of_rank *of, size_t n,
+			struct phase *ret)
+{
+	hp_auto_free struct speed *s = hp_array(n, sizeof *s);
+	size_t ranks, known = 0;
+
+	if (!s)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		s[i] = (struct speed){ .rank = of[i].rank,
+				       .made = (double)of[i].b.made,
+				       .making = of[i].b.making,
+				       .out = (double)of[i].b.out,
+				       .steps = of[i].b.steps };
+	ranks = add_up(s, n);
 	for (size_t i = 0; i < ranks; i++) {
-		rates[i] = rate_of(s[i].made, s[i].making);
-		if (rates[i] < rates[least])
-			least = i;
+		s[i].rate =
+			rate_of(s[i].made, s[i].making, s[i].out, s[i].steps);
+		if (s[i].rate > 0)
+			s[known++] = s[i];
 	}
-	ret->slowest = s[least].rank;
-	ret->slowness = rates[least];
-	qsort(rates, ranks, sizeof *rates, by_size);
-	ret->slowness =
-		ret->slowness > 0 ? rates[ranks / 2] / ret->slowness : 0;
+	qsort(s, known, sizeof *s, by_rate);
+	ret->slowest = known ? s[0].rank : of->rank;
+	ret->slowness = known ? s[known / 2].rate / s[0].rate : 0;
 	return 0;
 }
 
@@ -252,9 +275,11 @@ static void find_step(struct job *j, unsigned i, bool drawn)
 		all.steps += b->steps;
 		all.made += b->made;
 		all.making += b->making;
+		all.out += b->out;
+		all.taken += b->taken;
 	}
 	step = all.steps ? all.seconds / all.steps : 0;
-	rate = rate_of(all.made, all.making);
+	rate = rate_of(all.made, all.making, all.out, all.taken);
 	/* What lives on its stock would not go on so. */
 	if (i >= HP_STALL_WARM && rate > 0 && step < 1 / rate)
 		step = 1 / rate;
@@ -278,7 +303,7 @@ static void find_parts(struct job *j, bool drawn)
 	left = j->step[HP_STALL_WARM] - load;
 	j->part[HP_STALL_COMPUTE] = j->step[HP_STALL_REPLAY];
 	j->part[HP_STALL_INTERFERENCE] = load - j->step[HP_STALL_REPLAY];
-	j->part[HP_STALL_HAND_OVER] = most(0, least(j->hand_over, left));
+	j->part[HP_STALL_HAND_OVER] = larger(0, smaller(j->hand_over, left));
 	j->part[HP_STALL_PREPARATION] = left - j->part[HP_STALL_HAND_OVER];
 	j->part[HP_STALL_FETCH] =
 		j->step[HP_STALL_COLD] - j->step[HP_STALL_WARM];
@@ -327,14 +352,19 @@ static void find_figures(struct job *j, struct hp_stall_split *s)
 	for (unsigned i = 0; i < HP_STALL_PARTS; i++)
 		s->part[i].is = j->part[i];
 	s->knows_hand_over = j->hand_over >= 0;
-	s->hand_over = most(0, j->hand_over);
+	s->hand_over = larger(0, j->hand_over);
 	s->warm_rate = j->rate[HP_STALL_WARM];
 	s->cold_rate = j->rate[HP_STALL_COLD];
 	busy = load_of(j) + s->hand_over;
-	s->warm_model = s->warm_rate > 0 ? most(busy, 1 / s->warm_rate) : busy;
-	s->cold_model = s->cold_rate > 0 ? most(busy, 1 / s->cold_rate) : busy;
+	s->warm_model =
+		s->warm_rate > 0 ? larger(busy, 1 / s->warm_rate) : busy;
+	s->cold_model =
+		s->cold_rate > 0 ? larger(busy, 1 / s->cold_rate) : busy;
 	s->slowest = j->phase[HP_STALL_COLD].slowest;
 	s->slowness = j->phase[HP_STALL_COLD].slowness;
+	s->enough = true;
+	for (unsigned i = 0; i < HP_STALL_PHASES; i++)
+		s->enough &= !j->phase[i].n || j->phase[i].n >= HP_STALL_ENOUGH;
 }
 
 static bool matters(const struct hp_stall_split *s, enum hp_stall_part i)

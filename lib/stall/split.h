@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a step is made of: from blocks of all ranks to parts that add up to a
- *step of a first epoch.  With the seconds of a step of each phase,
+ * step of a first epoch.  With the seconds of a step of each phase,
  *
  *	cold = replay                     compute
  *	     + (load - replay)            interference
@@ -9,10 +9,10 @@
  *	     + (warm - load - h)          preparation stall
  *	     + (cold - warm)              fetch stall
  *
- * where h is what it takes to hand over a batch that is there.  It is the
- * differential analysis of DS-Analyzer (Mohan et al., Analyzing and Mitigating
- * Data Stalls in DNN Training, VLDB 2021), with the blocks interleaved in one
- *run and what is in hand accounted for.
+ * where h is what it takes to hand over a batch that is there, at most warm -
+ * load.  It is the differential analysis of DS-Analyzer (Mohan et al., Analyzing
+ * and Mitigating Data Stalls in DNN Training, VLDB 2021), with the blocks
+ * interleaved in one run and what is in hand accounted for.
  *
  * Beside it, from other figures, what warm and cold would be: where read-ahead
  * hides all jitter, a step takes as long as the slowest of what it needs,
@@ -45,6 +45,9 @@ struct hp_stall_of_rank {
 	struct hp_stall_block b;
 };
 
+/* Of fewer blocks of a phase an interval says nothing. */
+#define HP_STALL_ENOUGH 3
+
 /* A figure, and between what it is with a probability of 95 %. */
 struct hp_stall_figure {
 	double is, low, high;
@@ -59,6 +62,7 @@ struct hp_stall_split {
 	bool knows_hand_over;	     /* or no batch was ever there in time */
 	double warm_rate, cold_rate; /* P and Q, steps a second; 0: not known */
 	double warm_model, cold_model; /* seconds of a step, by these */
+	bool enough; /* blocks of all phases that were played */
 	/* What a cold step is as long as it is for: compute, preparation or
 	 * fetch. It takes more than its interval and a hundredth of the step to
 	 * be one of the latter two. */

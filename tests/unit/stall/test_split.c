@@ -328,6 +328,53 @@ static void add(uint32_t rank, unsigned phase, unsigned block, double step,
 	o->b.hand_over = -1;
 }
 
+/* Batches of other sizes than those before and behind them are in hand: the
+ * rate is of bytes, by what a batch has in the mean. */
+static void sizes_of_batches_differ(void **state)
+{
+	struct hp_stall_split s;
+
+	(void)state;
+	n_of = 0;
+	for (unsigned b = 0; b < 40; b++) {
+		add(0, HP_STALL_REPLAY, b, .1, 50);
+		add(0, HP_STALL_WARM, b, .1, 50);
+		add(0, HP_STALL_COLD, b, .2, 5);
+		of[n_of - 1].b.out = b % 2 ? 30 * BYTES : 10 * BYTES;
+		of[n_of - 1].b.made = b % 4 < 2 ? 30 * BYTES : 10 * BYTES;
+		of[n_of - 1].b.making =
+			(double)of[n_of - 1].b.made / BYTES / 20 * 2;
+	}
+	s = split();
+	assert_true(fabs(s.cold_rate - 5) < .01);
+}
+
+/* One whose loader had no room, and made nothing, is neither slow nor does it
+ * hide who is. */
+static void who_made_nothing_is_not_slow(void **state)
+{
+	struct hp_stall_split s;
+
+	(void)state;
+	n_of = 0;
+	for (unsigned b = 0; b < 3; b++)
+		for (uint32_t r = 0; r < 4; r++) {
+			add(r, HP_STALL_COLD, b, .1, r == 2 ? 1 / .3 : 20);
+			if (r == 0)
+				of[n_of - 1].b.made = 0;
+			if (r == 0)
+				of[n_of - 1].b.making = 0;
+			add(r, HP_STALL_WARM, b, .1, 50);
+			add(r, HP_STALL_REPLAY, b, .1, 50);
+		}
+	s = split();
+	assert_int_equal(s.slowest, 2);
+	assert_true(fabs(s.slowness - 6) < 1e-6);
+	same(s.step[HP_STALL_COLD].is, .3, &s);
+	same(s.cold_model, .3, &s);
+	assert_true(s.enough);
+}
+
 /* All wait for it in every step; its loader is the one that is always busy. */
 static void one_slow_rank_of_four(void **state)
 {
@@ -382,6 +429,7 @@ static void a_phase_that_is_missing_is_an_error(void **state)
 	assert_non_null(strstr(err.msg, "warm"));
 	add(0, HP_STALL_WARM, 0, .1, 50);
 	assert_int_equal(hp_stall_split(of, n_of, &s, &err), 0);
+	assert_false(s.enough);
 }
 
 /* Counters that stand still, and blocks without a step. */
@@ -409,6 +457,8 @@ int main(void)
 		cmocka_unit_test(twelve_jobs_are_taken_apart),
 		cmocka_unit_test(a_pause_hides_no_stall),
 		cmocka_unit_test(intervals_hold_what_is_true),
+		cmocka_unit_test(sizes_of_batches_differ),
+		cmocka_unit_test(who_made_nothing_is_not_slow),
 		cmocka_unit_test(one_slow_rank_of_four),
 		cmocka_unit_test(phases_that_disagree_are_told),
 		cmocka_unit_test(a_phase_that_is_missing_is_an_error),
