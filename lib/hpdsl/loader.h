@@ -138,12 +138,13 @@ HPDSL_API int hpdsl_loader_next(struct hpdsl_loader *l,
  * The next batch will be of this step of this epoch, whatever came before, and
  * what comes behind it is what a loader that was made to begin there gives. The
  * last epoch is the same as before; at one that is behind it there is nothing.
- * What was read ahead is dropped,
- * after reads that are under way; threads, memory and statistics are kept, and
- * batches that are out stay valid.  HPDSL_EUSAGE: the epoch has no such step,
- * and is not so long either; the loader is of another process; HPDSL_ECORRUPT,
- * -ENOMEM, HPDSL_ESTOPPED: after all of these it goes on where it was.  The
- * thread that calls hpdsl_loader_next().
+ * What was read ahead is dropped; threads, memory and statistics are kept, and
+ * batches that are out stay valid.  Reads that are under way are not waited
+ * for, and hold their memory until they are done.  HPDSL_EUSAGE: the epoch has
+ * no such step, and is not so long either; the loader is of another process;
+ * HPDSL_ECORRUPT, -ENOMEM, HPDSL_ESTOPPED: after all of these it goes on where
+ * it was.  The thread that calls hpdsl_loader_next(), and not within bad or
+ * watch.warn.
  */
 HPDSL_API int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch,
 				uint64_t step, struct hpdsl_error *err);

@@ -80,7 +80,9 @@ uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l, uint64_t epoch)
 
 	if (!l)
 		return 0;
+	pthread_mutex_lock(lock_of(l));
 	o = l->order;
+	pthread_mutex_unlock(lock_of(l));
 	o.epoch = epoch;
 	if (hpdsl_epoch_new(l->ds, l->opt.choice, &o, &e, NULL) < 0)
 		return 0;

@@ -41,8 +41,7 @@ static void free_lane_bytes(struct hpdsl_loader *l, struct hp_load_lane *lane)
 		free_bytes(l, u);
 }
 
-/* The batch that was to be made. */
-static void free_half(struct hpdsl_loader *l)
+void hp_load_free_half(struct hpdsl_loader *l)
 {
 	if (l->caller.half)
 		hp_load_put_batch(l, l->caller.half);
@@ -60,7 +59,7 @@ static void free_unlent(struct hpdsl_loader *l)
 	hp_arena_trim(&l->arena);
 }
 
-static void free_epochs(struct hpdsl_loader *l)
+void hp_load_free_epochs(struct hpdsl_loader *l)
 {
 	struct hp_load_epoch *e;
 
@@ -74,7 +73,7 @@ static void free_epochs(struct hpdsl_loader *l)
 static void free_rest(struct hpdsl_loader *l)
 {
 	free_batches(l);
-	free_epochs(l);
+	hp_load_free_epochs(l);
 	hp_arena_release(&l->arena);
 	pthread_cond_destroy(&l->ready);
 	pthread_cond_destroy(&l->work);
@@ -103,7 +102,7 @@ void hpdsl_loader_free(struct hpdsl_loader *l)
 	pthread_mutex_lock(&l->lock);
 	l->freed = true;
 	last = !l->out;
-	free_half(l);
+	hp_load_free_half(l);
 	if (!last)
 		free_unlent(l);
 	pthread_mutex_unlock(&l->lock);

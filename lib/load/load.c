@@ -119,7 +119,6 @@ static int check_step(const struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	const struct hp_load_epoch *e = l->caller.epoch;
 	uint64_t steps = hpdsl_epoch_steps(e->e, l->opt.end);
-
 	int r = hp_load_check_step(l->order.step, steps, err);
 
 	return r < 0 ? r : hp_load_check_places(l->places, l->memory, err);

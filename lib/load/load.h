@@ -109,7 +109,7 @@ struct hpdsl_loader {
 	/* Never changed once it is made. */
 	const struct hpdsl_dataset *ds;
 	struct hpdsl_loader_options opt;
-	char **suffix;		  /* owned */
+	char **suffix; /* owned */
 	struct hp_fetch *fetch;
 	uint64_t memory;
 	struct hp_load_division division;
@@ -138,6 +138,7 @@ struct hpdsl_loader {
 	struct hp_arena arena;
 	struct hp_load_queue queue;
 	uint32_t reading; /* units */
+	uint32_t making;  /* of these: their epoch is needed */
 	uint64_t ahead;	  /* bytes of units, read or not, that no turn needs so
 			     far */
 	bool cached;	  /* the page cache had what was read last */
@@ -180,7 +181,7 @@ void hp_load_epoch_free(struct hpdsl_loader *l, struct hp_load_epoch *e);
 int hp_load_check_step(uint64_t step, uint64_t steps, struct hpdsl_error *err);
 /* The lane of a share, or of own slots. */
 struct hp_load_lane *hp_load_lane(struct hp_load_epoch *e, uint64_t lane);
-/* Under the lock: one user less. */
+/* Under the lock: one user less; the last one gives it back. */
 void hp_load_unit_drop(struct hpdsl_loader *l, struct hp_load_unit *u);
 
 /* ---- Planning: plan.c ------------------------------------------------- */
@@ -204,6 +205,15 @@ bool hp_load_has_room(const struct hpdsl_loader *l,
 void hp_load_wake(struct hpdsl_loader *l);
 /* A thread: works until the loader ends. */
 void *hp_load_worker(void *loader);
+
+/* ---- Ends: free.c, next.c --------------------------------------------- */
+
+/* Under the lock: the batch that was to be made. */
+void hp_load_free_half(struct hpdsl_loader *l);
+/* Under the lock: all of them, with their units. */
+void hp_load_free_epochs(struct hpdsl_loader *l);
+/* HPDSL_ESTOPPED, once nobody tells anything any more. */
+int hp_load_stopped(struct hpdsl_loader *l, struct hpdsl_error *err);
 
 /* ---- Batches: batch.c, fill.c, tell.c --------------------------------- */
 

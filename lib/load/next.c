@@ -246,7 +246,7 @@ static int next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 }
 
 /* A thread that is just telling something is waited for; none begins to. */
-static int stopped(struct hpdsl_loader *l, struct hpdsl_error *err)
+int hp_load_stopped(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	pthread_mutex_lock(&l->warn_lock);
 	pthread_mutex_unlock(&l->warn_lock);
@@ -264,9 +264,9 @@ int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "the loader is of another process");
 	if (hp_stopped(&l->opt.watch))
-		return stopped(l, err);
+		return hp_load_stopped(l, err);
 	pthread_mutex_lock(&l->lock);
 	r = next(l, ret, err);
 	pthread_mutex_unlock(&l->lock);
-	return r == HPDSL_ESTOPPED ? stopped(l, err) : r;
+	return r == HPDSL_ESTOPPED ? hp_load_stopped(l, err) : r;
 }

@@ -6,45 +6,27 @@
 #include "load/load.h"
 
 #include "base/error.h"
-#include "sys/clock.h"
 #include "sys/meter.h"
 
-/* So often it is looked whether somebody has stopped it. */
-#define POLL .05
-
-/* Under the lock: until nobody reads or plans. */
-static int wait_for_workers(struct hpdsl_loader *l, struct hpdsl_error *err)
+/* Under the lock: until nobody plans, or makes a unit's rows.  What is being
+ * read is read, and given back then. */
+static void wait_for_workers(struct hpdsl_loader *l)
 {
-	while (l->reading || l->planning) {
-		struct timespec until = hp_deadline(POLL);
-
-		if (hp_stopped(&l->opt.watch))
-			return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
-		l->waiting = true;
-		pthread_cond_timedwait(&l->ready, &l->lock, &until);
-		l->waiting = false;
-	}
-	return 0;
+	while (l->making || l->planning)
+		pthread_cond_wait(&l->ready, &l->lock);
 }
 
 /* Under the lock: what was planned, read or begun, but for what is out. */
 static void drop_all(struct hpdsl_loader *l)
 {
-	struct hp_load_epoch *e;
-
-	if (l->caller.half)
-		hp_load_put_batch(l, l->caller.half);
-	l->caller.half = NULL;
+	hp_load_free_half(l);
 	l->caller.over = NULL;
 	l->caller.held = 0;
 	l->queue = (struct hp_load_queue){ 0 };
 	l->ahead = 0;
 	l->over = false;
 	l->awaited = NULL;
-	while ((e = l->caller.epoch)) {
-		l->caller.epoch = e->next;
-		hp_load_epoch_free(l, e);
-	}
+	hp_load_free_epochs(l);
 }
 
 /* Under the lock: as if it had just been made. */
@@ -60,22 +42,14 @@ static void begin_at(struct hpdsl_loader *l, const struct hpdsl_order *o,
 	hp_load_wake(l);
 }
 
-/* Under the lock. */
-static int seek(struct hpdsl_loader *l, const struct hpdsl_order *o,
-		struct hp_load_epoch *e, struct hpdsl_error *err)
+static void seek(struct hpdsl_loader *l, const struct hpdsl_order *o,
+		 struct hp_load_epoch *e)
 {
-	int r;
-
 	l->seeking = true;
-	r = wait_for_workers(l, err);
+	wait_for_workers(l);
 	l->seeking = false;
-	if (r == 0) {
-		drop_all(l);
-		begin_at(l, o, e);
-	} else {
-		hp_load_wake(l);
-	}
-	return r;
+	drop_all(l);
+	begin_at(l, o, e);
 }
 
 static int check_step(const struct hpdsl_loader *l,
@@ -99,7 +73,7 @@ int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "the loader is of another process");
 	if (hp_stopped(&l->opt.watch))
-		return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+		return hp_load_stopped(l, err);
 	o = l->order;
 	o.epoch = epoch;
 	o.step = step;
@@ -109,8 +83,8 @@ int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
 	r = check_step(l, e, step, err);
 	pthread_mutex_lock(&l->lock);
 	if (r == 0)
-		r = seek(l, &o, e, err);
-	if (r < 0)
+		seek(l, &o, e);
+	else
 		hp_load_epoch_free(l, e);
 	pthread_mutex_unlock(&l->lock);
 	return r;

@@ -52,7 +52,7 @@ struct hp_load_unit {
 	/* Under the loader's lock: */
 	uint64_t bytes; /* that it is charged for, but for its place: from when
 			   somebody reads it */
-	uint32_t refs;	/* its lane, and batches */
+	uint32_t refs;	/* its lane, batches, and who reads it */
 	uint32_t lent;	/* of these, batches that the caller has */
 	bool read;
 	int code; /* once it is read: -ENOMEM, and there is nothing of it */

@@ -59,6 +59,8 @@ static struct hp_load_unit *take_unit(struct hpdsl_loader *l)
 		l->queue.tail = NULL;
 	l->queue.n--;
 	l->reading++;
+	l->making++;
+	u->refs++; /* nobody may be waiting for it any more when it is read */
 	/* With that one gone there may be another one to read, or to plan. */
 	hp_load_wake(l);
 	return u;
@@ -98,6 +100,8 @@ static void read_unit(struct hpdsl_loader *l, struct hp_load_unit *u)
 	r = hp_load_unit_make(u);
 	pthread_mutex_lock(&l->lock);
 	fit_place(l, u);
+	if (!--l->making && l->seeking)
+		pthread_cond_signal(&l->ready);
 	pthread_mutex_unlock(&l->lock);
 	u->b.buf = u->place.p;
 	if (u->b.buf && r == 0)
@@ -111,6 +115,7 @@ static void read_unit(struct hpdsl_loader *l, struct hp_load_unit *u)
 	l->cached = u->b.cached;
 	if (l->waiting && u == l->awaited)
 		pthread_cond_signal(&l->ready);
+	hp_load_unit_drop(l, u);
 }
 
 /* ---- Workers ---------------------------------------------------------- */
@@ -124,6 +129,8 @@ static void wake_some(struct hpdsl_loader *l, uint32_t n)
 static void plan(struct hpdsl_loader *l)
 {
 	hp_load_plan(l);
+	if (l->seeking)
+		pthread_cond_signal(&l->ready);
 	/* To plan on one is enough, who is awake. */
 	if (next_unit(l))
 		wake_some(l, l->asleep);

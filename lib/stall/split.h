@@ -10,9 +10,9 @@
  *	     + (cold - warm)              fetch stall
  *
  * where h is what it takes to hand over a batch that is there, at most warm -
- * load.  It is the differential analysis of DS-Analyzer (Mohan et al., Analyzing
- * and Mitigating Data Stalls in DNN Training, VLDB 2021), with the blocks
- * interleaved in one run and what is in hand accounted for.
+ * load.  It is the differential analysis of DS-Analyzer (Mohan et al.,
+ * Analyzing and Mitigating Data Stalls in DNN Training, VLDB 2021), with the
+ * blocks interleaved in one run and what is in hand accounted for.
  *
  * Beside it, from other figures, what warm and cold would be: where read-ahead
  * hides all jitter, a step takes as long as the slowest of what it needs,

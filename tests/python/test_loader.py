@@ -600,7 +600,7 @@ class States(Packed):
                 loader.load_state_dict({"epoch": 3, "batch": 18})
                 for _ in range(2):  # at the end, and not
                     with self.assertRaisesRegex(hpdsl.UsageError,
-                                                "no step 13, .* has 12"):
+                                                "no step 13, epoch 1 has 12"):
                         loader.seek(1, 13)
                     loader.seek(1)
                 with self.assertRaises(hpdsl.UsageError):
@@ -608,6 +608,44 @@ class States(Packed):
                 self.assertEqual(loader.epoch, 1)
         with self.assertRaisesRegex(ValueError, "closed"):
             loader.seek(0)
+
+    def test_seek_and_ctrl_c(self):
+        """Whenever it comes, the loader is here or there, and knows where."""
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL)) as loader:
+            running, seek = loader._running, loader._running.seek
+
+            def before(*_):
+                raise KeyboardInterrupt
+
+            def behind(*there):
+                seek(*there)
+                raise KeyboardInterrupt
+
+            for way, expected in (before, 1), (behind, 5):
+                loader.seek(0, 0)
+                loader.next_batch()
+                running.seek = way
+                with self.assertRaises(KeyboardInterrupt):
+                    loader.seek(0, 5)
+                del running.seek
+                self.assertEqual(loader.state_dict()["step"], expected)
+                self.assertEqual(loader.next_batch().step, expected)
+
+    def test_no_seek_from_within(self):
+        ds = hpdsl.Dataset(self.packed)
+        said = []
+
+        def tell(_):
+            with self.assertRaisesRegex(RuntimeError, "while it tells"):
+                loader.seek(0, 5)
+            said.append(1)
+
+        with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL),
+                          on_warning=tell) as loader:
+            loader._running.told.append("a warning")
+            self.assertEqual(loader.next_batch().step, 0)
+        self.assertEqual(said, [1])
 
     def test_text_and_what_is_missing(self):
         ds = hpdsl.Dataset(self.packed)

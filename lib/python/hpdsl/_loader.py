@@ -110,6 +110,7 @@ class Loader:
     _running: Optional[Running] = None
     _lease: Optional[Lease] = None
     _wait_ms = WAIT_MS
+    _telling = False
 
     def __init__(self, dataset: Dataset, batch_size: int = 0, *,
                  rank: Optional[int] = None, ranks: Optional[int] = None,
@@ -159,11 +160,14 @@ class Loader:
     # ---- Beginning and ending
 
     def _start(self, order: Order) -> None:
+        first = order
+        if self._epochs and order.epoch >= self._until:
+            first = replace(order, epoch=self._until - 1, step=0)
         choice, names = self.choice, (ctypes.c_char_p * len(self.suffixes))(
             *map(raw, self.suffixes))
         options = _abi.LoaderOptions(
-            order=order._c(), end=end_number(self._end), share=self._share,
-            epochs=max(1, self._until - order.epoch) if self._epochs else 0,
+            order=first._c(), end=end_number(self._end), share=self._share,
+            epochs=self._until - first.epoch if self._epochs else 0,
             choice=address_of(choice, self.dataset),
             suffixes=ctypes.addressof(names) if names else None,
             n_suffixes=len(names), wait_ms=self._wait_ms, **self._plain)
@@ -173,9 +177,8 @@ class Loader:
                           choice and choice.chosen)
         self._running, self._lease = running, Lease.of(running)
         # A state of the very end: there is nothing to read.
-        self._over = bool(self._epochs) and order.epoch >= self._until
-        if self._over:
-            running.stop.value = 1
+        if order.epoch > first.epoch:
+            running.seek(order.epoch, order.step)
         self._steps: Dict[int, int] = {}
         reached = self._normal(order.epoch, order.step)
         self._at = _At(reached, (reached[0], reached[1] + self._share.worker),
@@ -265,8 +268,6 @@ class Loader:
 
     def _next_soon(self, running: Running) -> Optional[Batch]:
         """Again: it has not come within _wait_ms."""
-        if self._over:
-            return None
         while True:
             try:
                 room = self._next_room(running)
@@ -310,12 +311,16 @@ class Loader:
         return running.next()
 
     def _tell(self, running: Running) -> None:
-        while running.told:
-            told = running.told.popleft()
-            if isinstance(told, str):
-                self._on_warning(told)
-            elif self._on_bad is not None:
-                self._on_bad(told)
+        self._telling = True
+        try:
+            while running.told:
+                told = running.told.popleft()
+                if isinstance(told, str):
+                    self._on_warning(told)
+                elif self._on_bad is not None:
+                    self._on_bad(told)
+        finally:
+            self._telling = False
 
     # ---- State and statistics
 
@@ -346,30 +351,33 @@ class Loader:
         self._start(order)
 
     def seek(self, epoch: int, step: int = 0) -> None:
-        """Goes on with this step of this epoch, forwards or back: behind steps
-        that are to be left out, or, after load_state_dict(), where that loader
-        was; nothing between is read.  The last epoch is the same as before.
-        UsageError: the epoch has no such step, and is not so long either.
+        """Goes on with this step of this epoch, forwards or back, as behind steps
+        that are to be left out; nothing between is read.  The last epoch is the
+        same as before.  UsageError: the epoch has no such step, and is not so
+        long either.  Not within on_bad and on_warning.
 
             if loss.isnan():
-                loader.seek(batch.epoch, batch.step + 100)
+                behind = batch.step + 100
+                loader.seek(batch.epoch, min(behind, loader.steps(batch.epoch)))
         """
         epoch, step = number("epoch", epoch, 64), number("step", step, 64)
         running = self._live()
-        if self._over:  # it was stopped, for good
-            if self._until <= epoch:
-                return
-            if step > self.steps(epoch):
-                raise UsageError(f"no step {step}, the epoch has "
-                                 f"{self.steps(epoch)}")
-            self.close()
-            self._start(replace(self.order, epoch=epoch, step=step))
-            return
-        running.seek(epoch, step)
-        worker = self._share.worker
-        reached = self._normal(epoch, step)
-        self._at = self._at._replace(
-            reached=reached, next=(reached[0], reached[1] + worker))
+        if self._telling:
+            raise RuntimeError("a loader cannot seek() while it tells something")
+        steps = self.steps(epoch)
+        if step > steps:
+            raise UsageError(f"no step {step}, epoch {epoch} has {steps}")
+        before, reached = self._at, self._normal(epoch, step)
+        there = before._replace(
+            reached=reached, next=(reached[0], reached[1] + self._share.worker))
+        try:
+            running.seek(epoch, step)
+            self._at = there
+        except BaseException:
+            # Ctrl-C may have come when it was there.
+            at = running.reached()
+            self._at = there if at == (epoch, step) else before
+            raise
 
     def plan(self) -> Dict[str, Any]:
         """What this loader does in the epoch that it is in, counted and not

@@ -14,7 +14,7 @@ import itertools
 import os
 import threading
 from collections import deque
-from typing import Deque, Dict, NamedTuple, Optional, Union
+from typing import Deque, Dict, NamedTuple, Optional, Tuple, Union
 
 from . import _abi
 from ._abi import lib
@@ -127,8 +127,14 @@ class Running:
     def seek(self, epoch: int, step: int) -> None:
         """What next() could not return is of no use then."""
         with self.lock:
-            checked(lib.loader_seek, self.threads, epoch, step)
             self._drop()
+            checked(lib.loader_seek, self.threads, epoch, step)
+
+    def reached(self) -> Tuple[int, int]:
+        """Epoch and step that the library's loader has come to."""
+        state = _abi.State()
+        lib.loader_state(self.threads, ctypes.byref(state))
+        return state.order.epoch, state.order.step
 
     def took(self) -> None:
         self.room = None

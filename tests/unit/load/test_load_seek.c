@@ -9,9 +9,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateio.h"
 #include "load/load.h"
 #include "load_work.h"
 #include "shell.h"
@@ -171,6 +173,52 @@ static void batches_that_are_out_stay(void **state)
 	hpdsl_close(ds);
 }
 
+/* Reads that hang are not waited for, whether a batch was begun or not, and
+ * what they bring in the end is nobody's. */
+static void reads_that_hang_are_left_alone(void **state)
+{
+	struct hpdsl_loader_options opt = load_base();
+	struct hpdsl_dataset *ds;
+	const struct hpdsl_batch *b;
+	struct hpdsl_loader_stats st;
+	struct hpdsl_error err;
+	struct hpdsl_loader *l;
+	struct gateio g;
+
+	(void)state;
+	gateio_init(&g);
+	g.name[0] = "chunk-";
+	ds = load_open(load_plain, &g.io);
+	opt.wait_ms = 1;
+	opt.epochs = 40;
+	l = load_new(ds, &opt);
+	for (uint64_t k = 0; k < 30; k++) {
+		int r;
+
+		gateio_shut(&g, true);
+		go(l, k, k % 9);
+		gateio_await(&g, 1);
+		if (k % 2)
+			while ((r = hpdsl_loader_next(l, &b, &err)) == 1)
+				hpdsl_batch_release(b);
+		if (k % 2)
+			assert_int_equal(r, -EAGAIN);
+		go(l, k + 1, k % 7);
+		gateio_shut(&g, false);
+		do
+			r = hpdsl_loader_next(l, &b, &err);
+		while (r == -EAGAIN);
+		assert_int_equal(r, 1);
+		assert_int_equal(b->epoch, k + 1);
+		assert_int_equal(b->step, k % 7);
+		hpdsl_batch_release(b);
+	}
+	hpdsl_loader_stats(l, &st);
+	assert_true(st.memory_peak <= st.memory);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+}
+
 static void errors_change_nothing(void **state)
 {
 	struct hpdsl_loader_options opt = load_base();
@@ -214,6 +262,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gives_what_a_new_one_gives),
 		cmocka_unit_test(batches_that_are_out_stay),
+		cmocka_unit_test(reads_that_hang_are_left_alone),
 		cmocka_unit_test(errors_change_nothing),
 	};
 
