@@ -301,7 +301,7 @@ FOR_BATS := all $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM) $(SPARSE)
 needs = $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
 # The longest first, so that none of them is left for the end.
 prove = @rm -rf $(BUILD)/tap; tests/python_first '$(BUILD)/tests/path'; \
-	$(TEST_ENV) prove --timer -j$(TEST_JOBS) -e tests/run \
+	$(TEST_ENV) HPDSL_FEW="$$(tests/slow)" prove --timer -j$(TEST_JOBS) -e tests/run \
 	$$(tests/longest $(BUILD)/seconds $(or $(call prog,$(1)),$(error no tests)))
 
 check-build: $(call needs,$(TESTS_HERE))

@@ -88,12 +88,12 @@ dataset_digest()
 }
 
 # rounds SOME FEW MANY: how many of what is only repeated: few under a
-# sanitizer, where each takes longer, many in check-long.
+# sanitizer and on a slow machine, where each takes longer, many in check-long.
 rounds()
 {
 	if [ -n "${HPDSL_LONG:-}" ]; then
 		echo "$3"
-	elif [ -n "${SAN:-}" ]; then
+	elif [ -n "${SAN:-}${HPDSL_FEW:-}" ]; then
 		echo "$2"
 	else
 		echo "$1"
