@@ -26,6 +26,7 @@
 #include "hpdsl/peers.h"
 #include "hpdsl/order.h"
 #include "hpdsl/loader.h"
+#include "hpdsl/metrics.h"
 #include "hpdsl/look.h"
 
 #define HPDSL_VERSION "0.1.0"
