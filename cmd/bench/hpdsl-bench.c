@@ -186,7 +186,7 @@ static int with_loader(struct bench *r)
 	int status;
 
 	set_options(r, bad);
-	if (r->save)
+	if (r->save || getenv("HPDSL_METRICS"))
 		cmd_signals_wait();
 	if (hpdsl_loader_new(r->ds, &r->opt, &r->loader, &err) < 0) {
 		bench_bad_end(bad);
@@ -195,6 +195,8 @@ static int with_loader(struct bench *r)
 	status = drain(r);
 	/* first of all: who was told to end has not much time */
 	status = cmd_worse(status, save(r));
+	if (cmd_signals_came())
+		hpdsl_loader_free(r->loader); /* and what it shows */
 	cmd_signals_end();
 	status = conclude(r, bad, status);
 	hpdsl_loader_free(r->loader);

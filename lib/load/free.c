@@ -98,6 +98,7 @@ void hpdsl_loader_free(struct hpdsl_loader *l)
 	if (!l || !hp_load_is_ours(l))
 		return;
 	end_threads(l);
+	hp_load_metrics_end(l);
 	free_reading(l);
 	pthread_mutex_lock(&l->lock);
 	l->freed = true;

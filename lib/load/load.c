@@ -209,6 +209,7 @@ int hpdsl_loader_new(const struct hpdsl_dataset *ds,
 		hpdsl_loader_free(l);
 		return r;
 	}
+	hp_load_metrics_begin(l);
 	*ret = l;
 	return 0;
 }

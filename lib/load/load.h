@@ -15,6 +15,7 @@
 #ifndef HP_LOAD_H
 #define HP_LOAD_H
 
+#include "hpdsl/metrics.h"
 #include "load/divide.h"
 #include "load/unit.h"
 
@@ -103,6 +104,7 @@ struct hp_load_caller {
 	uint64_t held;		     /* bytes of units that turns have needed
 					and may need again */
 	bool warned_over;	     /* that more memory is taken */
+	double stalls;		     /* since when it waits; 0: it does not */
 };
 
 struct hpdsl_loader {
@@ -118,6 +120,7 @@ struct hpdsl_loader {
 	uint32_t slot, places; /* of a step: the first one, and how many */
 	double began;
 	struct hpdsl_sources before;
+	struct hpdsl_metrics *metrics; /* the caller's; NULL: none */
 
 	/* Of the first epoch, filled.  Changed by the caller, when nobody is
 	 * planning. */
@@ -244,5 +247,12 @@ void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 		      size_t i, const struct hpdsl_error *why);
 /* Tells the caller's watch, one call at a time, unless that has stopped. */
 void hp_load_warn(void *loader, const char *text);
+
+/* ---- Metrics: metrics.c ----------------------------------------------- */
+
+/* All of these are the caller's, without the lock. */
+void hp_load_metrics_begin(struct hpdsl_loader *l);
+void hp_load_metrics_put(struct hpdsl_loader *l);
+void hp_load_metrics_end(struct hpdsl_loader *l);
 
 #endif

@@ -61,6 +61,16 @@ static void pause_for_work(struct hpdsl_loader *l, double seconds)
 	l->waiting = false;
 }
 
+/* Under the lock, which it gives up meanwhile: who waits long is seen to. */
+static void tell_metrics(struct hpdsl_loader *l)
+{
+	if (!hpdsl_metrics_due(l->metrics))
+		return;
+	pthread_mutex_unlock(&l->lock);
+	hp_load_metrics_put(l);
+	pthread_mutex_lock(&l->lock);
+}
+
 /* Under the lock: waits for that. */
 static int wait_until(struct hpdsl_loader *l, double began,
 		      bool (*done)(struct hpdsl_loader *l),
@@ -87,6 +97,7 @@ static int wait_until(struct hpdsl_loader *l, double began,
 		} else {
 			hp_load_work(l);
 		}
+		tell_metrics(l);
 	}
 	return 0;
 }
@@ -115,8 +126,9 @@ static int stall(struct hpdsl_loader *l, bool (*done)(struct hpdsl_loader *l),
 
 	if (done(l))
 		return 0;
-	began = hp_now();
+	began = l->caller.stalls = hp_now();
 	r = wait_until(l, began, done, err);
+	l->caller.stalls = 0;
 	l->stats.stall_seconds += hp_now() - began;
 	return r;
 }
@@ -267,6 +279,7 @@ int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 		return hp_load_stopped(l, err);
 	pthread_mutex_lock(&l->lock);
 	r = next(l, ret, err);
+	tell_metrics(l);
 	pthread_mutex_unlock(&l->lock);
 	return r == HPDSL_ESTOPPED ? hp_load_stopped(l, err) : r;
 }
