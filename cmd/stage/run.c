@@ -110,6 +110,8 @@ static void tick(void *arg)
 	struct stage_run *r = arg;
 
 	hpdsl_stage_beat(r->stage);
+	if (hpdsl_metrics_due(r->metrics.m))
+		stage_metrics_put(r);
 }
 
 static int carry(struct stage_run *r)
@@ -151,6 +153,7 @@ static int prepare(struct stage_run *r)
 		ret = run_lock(r);
 	if (ret)
 		return ret;
+	stage_metrics_begin(r);
 	r->j->tick = tick;
 	r->j->tick_arg = r;
 	ret = run_index(r);
@@ -238,6 +241,7 @@ static int close_all(struct stage_run *r)
 {
 	struct stage_failure was = r->failure;
 
+	stage_metrics_end(r);
 	__atomic_store_n(&cmd_stop, 0, __ATOMIC_RELAXED);
 	r->j->wish = false;
 	r->j->tick = NULL;

@@ -6,6 +6,8 @@
 #include "auto.h"
 #include "job.h"
 
+#include "common/metrics.h"
+
 /* place_of_run.c: what auto has found. */
 struct auto_place {
 	bool found;
@@ -62,6 +64,8 @@ struct stage_run {
 		*peers; /* rank 0: all nodes, best address first */
 	uint32_t port;	/* of their servers; 0: no book */
 
+	struct cmd_metrics metrics; /* metrics.c */
+
 	/* report.c, on rank 0 */
 	struct stage_row *rows;
 	bool report_failed;
@@ -100,6 +104,10 @@ struct stage_row {
 	double seconds;
 	char host[STAGE_HOST];
 };
+/* metrics.c: the same while it runs, for Prometheus. */
+void stage_metrics_begin(struct stage_run *r);
+void stage_metrics_put(struct stage_run *r);
+void stage_metrics_end(struct stage_run *r);
 void report_progress(void *arg);
 void report_plan(struct stage_run *r);
 /* place_out.c: LOCALDIR where it is not on the command line: rank 0 prints it;

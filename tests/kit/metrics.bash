@@ -33,7 +33,7 @@ until_more()
 	while [ "$SECONDS" -lt "$end" ]; do
 		while read -r line; do
 			[[ $line != "$2{"* || ${line##* } -le $1 ]] || return 0
-		done < "$3"
+		done < "$3" || :
 		sleep 0.3
 	done
 	echo "never more than $1: $2"
@@ -88,4 +88,29 @@ exported()
 	grep -x 'node_scrape_collector_success{collector="textfile"} 1' scraped
 	! grep -i 'level=err' exporter.log
 	families scraped | grep ^hpdsl_ > given
+}
+
+# same_as JSON OBJECT PART FILE: what the file shows is in the object, an
+# expression on the document d, under the keys that the names are of.  Prints
+# those that it has not, and what else it has.
+same_as()
+{
+	python3 - "$@" <<- 'END'
+		import json, re, sys
+		d = json.load(open(sys.argv[1]))
+		said = dict(eval(sys.argv[2]))
+		part = sys.argv[3]
+		rows = [re.fullmatch(rf"hpdsl_{part}_(\w+){{.*}} (.*)\n", line)
+		        for line in open(sys.argv[4]) if line[0] != "#"]
+		for name, value in (row.groups() for row in rows):
+		    name = re.sub("_total$", "", name)
+		    key = name if name in said else re.sub("_bytes$", "", name)
+		    if key not in said:
+		        print("no", key)
+		        continue
+		    same = abs(float(said.pop(key)) - float(value)) < 2e-3
+		    # time goes on between the two
+		    assert same or key == "seconds", (key, value)
+		print(*sorted(said))
+	END
 }
