@@ -298,6 +298,7 @@ static void say(struct serve_life *l)
 static int serve(struct serve_life *l, enum serve_end *ret, int *ret_signal,
 		 struct hpdsl_error *err)
 {
+	serve_metrics_begin(l);
 	*ret = SERVE_GOES_ON;
 	while (!*ret) {
 		int signal =
@@ -309,6 +310,7 @@ static int serve(struct serve_life *l, enum serve_end *ret, int *ret_signal,
 		*ret = judge(l, signal, r);
 		*ret_signal = signal;
 		say(l);
+		serve_metrics_look(l);
 	}
 	return 0;
 }
@@ -348,6 +350,7 @@ static int finish(struct serve_life *l, enum serve_end e, int signal,
 	alarm(END_MOST);
 	/* before it is told: then it is so */
 	serve_listeners_close(l);
+	serve_metrics_end(l);
 	if (err->code < 0 && !e) {
 		status = cmd_tell(err);
 		l->end = err->msg;

@@ -9,6 +9,8 @@
 #include "hosts.h"
 #include "serve.h"
 
+#include "common/metrics.h"
+
 #include <pthread.h>
 #include <sys/types.h>
 #include <sys/un.h>
@@ -130,6 +132,7 @@ struct serve_life {
 	double said;	  /* the last line of progress */
 	uint64_t said_of; /* what it was about */
 	struct serve_holder self;
+	struct cmd_metrics metrics;
 	/* What threads that answer read. */
 	pthread_mutex_t mutex;
 	uint16_t port;	    /* 0: none */
@@ -151,6 +154,13 @@ char *serve_status_json(void *arg);
 /* "12 requests, 3.4 MiB, of other nodes, ..", malloc'ed. */
 char *serve_summary(const struct hpdsl_serve_stats *s);
 int serve_report(struct serve_life *l);
+
+/* ---- metrics.c: for Prometheus; from when it serves until it ends ------- */
+
+void serve_metrics_begin(struct serve_life *l);
+/* To be called once a second. */
+void serve_metrics_look(struct serve_life *l);
+void serve_metrics_end(struct serve_life *l);
 
 /* ---- peers.c: what readers of this node saw of the others -------------- */
 
