@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's side: a thread that serves nothing else. */
+/*
+ * The server's side: a thread that serves nothing else, and wakes now and then
+ * where there are metrics to be written.
+ */
 #include "status.h"
 
 #include "meet.h"
@@ -7,10 +10,13 @@
 #include "status_socket.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { LOOK_MS = 1000 };
 
 /* Who asks nothing is not waited for. */
 static void limit(int fd)
@@ -73,12 +79,26 @@ static void answer(const struct mount_status *s, int fd)
 		tell(fd, text, n);
 }
 
+/* Somebody asks, or it was shut down. */
+static void wait_for_asker(const struct mount_status *s)
+{
+	struct pollfd p = { .fd = s->socket, .events = POLLIN };
+
+	while (poll(&p, 1, LOOK_MS) <= 0)
+		mount_metrics_look(&s->metrics, s->slots);
+	mount_metrics_look(&s->metrics, s->slots);
+}
+
 static void *thread(void *arg)
 {
 	const struct mount_status *s = arg;
 
 	for (;;) {
-		int fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC);
+		int fd;
+
+		if (s->metrics.m)
+			wait_for_asker(s);
+		fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd >= 0) {
 			answer(s, fd);
@@ -168,11 +188,15 @@ void mount_status_begin(struct mount_status *s)
 	}
 	s->socket = listen_in(s, dir);
 	close(dir);
-	if (s->socket < 0)
+	if (s->socket < 0) {
 		cmd_warning("%s: %s: --status will not know this mount", folder,
 			    strerror(-s->socket));
-	else if (pthread_create(&s->thread, NULL, thread, s)) {
+		return;
+	}
+	mount_metrics_begin(&s->metrics, s->slots);
+	if (pthread_create(&s->thread, NULL, thread, s)) {
 		cmd_warning("no thread: --status will not know this mount");
+		mount_metrics_end(&s->metrics, s->slots);
 		close(s->socket);
 		s->socket = -1;
 	}
@@ -195,4 +219,5 @@ void mount_status_end(struct mount_status *s)
 	shutdown(s->socket, SHUT_RDWR);
 	pthread_join(s->thread, NULL);
 	close(s->socket);
+	mount_metrics_end(&s->metrics, s->slots);
 }

@@ -6,6 +6,7 @@
 #ifndef MOUNT_STATUS_H
 #define MOUNT_STATUS_H
 
+#include "metrics.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct mount_status {
 	/* Its own: */
 	int socket; /* -1: none */
 	pthread_t thread;
+	struct cmd_metrics metrics; /* the thread's, while there is one */
 };
 
 /* Without it the mount works: what is wrong is a warning. */
