@@ -203,6 +203,73 @@ hold()
 		cmp - <(LC_ALL=C sort -zu "$top/cleaned")
 }
 
+# epilog_metrics NODE: as on that node of two.
+epilog_metrics()
+{
+	rm -f told
+	SLURM_JOB_ID=17 SLURM_JOB_USER=nobody SLURM_JOB_NODELIST='n[1-2]' \
+		SLURMD_NODENAME=$1 HPDSL_METRICS=$top/m SCONTROL=$top/scontrol \
+		"$SRC/examples/epilog_metrics.sh"
+}
+
+# left DIR: two files.
+left()
+{
+	local of=("$1"/*.prom)
+	[ "${#of[@]}" = 2 ] || { echo "${of[@]}"; return 1; }
+}
+
+@test "epilog_metrics.sh: one line of what a job has counted" {
+	need_root
+	need runuser
+	id nobody > /dev/null || skip "no user nobody"
+	top=$(mktemp -d /tmp/epilog.XXXXXX)
+	chmod 755 "$top"
+	mkdir "$top/m" "$top/m/last"
+	cat > "$top/scontrol" <<- END
+		#!/bin/sh
+		case \$1 in
+		show) [ "\$3" = 'n[1-2]' ] && printf 'n1\nn2\n' ;;
+		update) printf '%s\n' "\$@" > "$PWD/told" ;;
+		esac
+	END
+	chmod 755 "$top/scontrol"
+	make_tree tree 2 30
+	hpdsl-pack -q tree packed
+	export HPDSL_METRICS=$top/m
+	for job in 17 17 18; do
+		SLURM_JOB_ID=$job hpdsl-bench -q --epochs=2 packed
+	done
+	# one that was killed, and what users may come up with
+	cp "$top"/m/last/*.prom "$top/m"
+	# shellcheck disable=SC2016
+	printf 'hpdsl_loader_steps_total{job="17",x="%s"} $(touch bad)\n' a \
+		> "$top/m/hpdsl-bad.prom"
+	ln -s /etc/passwd "$top/m/hpdsl-link.prom"
+	chown -hR nobody "$top/m"
+	echo '{job="17",' > "$top/m/last/hpdsl-roots.prom"
+	chown root "$top/m" "$top/m/last"
+	chmod 1777 "$top/m" "$top/m/last"
+	cp -a "$top/m" "$top/before"
+
+	epilog_metrics n2
+	[ ! -e told ]
+	left "$top/m" # of job 18, and the link
+	left "$top/m/last" # of job 18, and root's
+	rm -r "$top/m"
+	mv "$top/before" "$top/m"
+	epilog_metrics n1
+	cat told
+	[ "$(head -n 2 told | tr '\n' ' ')" = "update JobId=17 " ]
+	[ "$(wc -l < told)" = 3 ]
+	grep -qE '^Comment=hpdsl: 4 loaders, 480 samples, [0-9.]+ MB, waited [0-9.]+ % for data; read [0-9.]+ MB, of the origin 0.0 MB, of other nodes 0.0 MB$' told
+	left "$top/m/last"
+	[ ! -e bad ] && [ -s /etc/passwd ]
+	# nothing left of it: nothing is told
+	epilog_metrics n1
+	[ ! -e told ]
+}
+
 @test "fashion_mnist_to_png.py: PNG files in class folders" {
 	[ -d /usr/share/datasets/fashion-mnist ] ||
 		skip "no package dataset-fashion-mnist"
