@@ -108,7 +108,7 @@ newcomer()
 		"${CC:-gcc}" -std=c11 -pedantic -Wall -Wextra -Werror \
 			-fsyntax-only sheet.c $(pc --cflags)
 	done
-	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 12 ]
+	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 13 ]
 }
 
 @test "install: pkg-config knows where it is, also when it was moved" {
