@@ -215,8 +215,9 @@ void *hp_load_worker(void *loader);
 void hp_load_free_half(struct hpdsl_loader *l);
 /* Under the lock: all of them, with their units. */
 void hp_load_free_epochs(struct hpdsl_loader *l);
-/* HPDSL_ESTOPPED, once nobody tells anything any more. */
-int hp_load_stopped(struct hpdsl_loader *l, struct hpdsl_error *err);
+/* Nobody freed it, or forked, or stopped it: HPDSL_ESTOPPED, once nobody tells
+ * anything any more; HPDSL_EUSAGE. */
+int hp_load_may_go_on(struct hpdsl_loader *l, struct hpdsl_error *err);
 
 /* ---- Batches: batch.c, fill.c, tell.c --------------------------------- */
 

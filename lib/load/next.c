@@ -258,28 +258,35 @@ static int next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 }
 
 /* A thread that is just telling something is waited for; none begins to. */
-int hp_load_stopped(struct hpdsl_loader *l, struct hpdsl_error *err)
+static int stopped(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	pthread_mutex_lock(&l->warn_lock);
 	pthread_mutex_unlock(&l->warn_lock);
 	return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
 }
 
-int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
-		      struct hpdsl_error *err)
+int hp_load_may_go_on(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
-	int r;
-
 	if (!l)
 		return hp_fail(err, HPDSL_ESTOPPED, "the loader was freed");
 	if (!hp_load_is_ours(l))
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "the loader is of another process");
 	if (hp_stopped(&l->opt.watch))
-		return hp_load_stopped(l, err);
+		return stopped(l, err);
+	return 0;
+}
+
+int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
+		      struct hpdsl_error *err)
+{
+	int r = hp_load_may_go_on(l, err);
+
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&l->lock);
 	r = next(l, ret, err);
 	tell_metrics(l);
 	pthread_mutex_unlock(&l->lock);
-	return r == HPDSL_ESTOPPED ? hp_load_stopped(l, err) : r;
+	return r == HPDSL_ESTOPPED ? stopped(l, err) : r;
 }

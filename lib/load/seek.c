@@ -5,9 +5,6 @@
  */
 #include "load/load.h"
 
-#include "base/error.h"
-#include "sys/meter.h"
-
 /* Under the lock: until nobody plans, or makes a unit's rows.  What is being
  * read is read, and given back then. */
 static void wait_for_workers(struct hpdsl_loader *l)
@@ -65,15 +62,10 @@ int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
 {
 	struct hp_load_epoch *e = NULL;
 	struct hpdsl_order o;
-	int r;
+	int r = hp_load_may_go_on(l, err);
 
-	if (!l)
-		return hp_fail(err, HPDSL_ESTOPPED, "the loader was freed");
-	if (!hp_load_is_ours(l))
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "the loader is of another process");
-	if (hp_stopped(&l->opt.watch))
-		return hp_load_stopped(l, err);
+	if (r < 0)
+		return r;
 	o = l->order;
 	o.epoch = epoch;
 	o.step = step;

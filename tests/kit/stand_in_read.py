@@ -72,5 +72,8 @@ def folder(at, tree):
 
 
 if __name__ == "__main__":
+    seed = int(os.environ.get("SEED") or random.randrange(1 << 32))
+    print("SEED", seed)
+    random.seed(seed)
     {"files": files, "fsspec": fsspec, "folder": folder}[sys.argv[1]](
         *sys.argv[2:])

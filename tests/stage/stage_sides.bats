@@ -201,8 +201,7 @@ fails_verify()
 
 # ready_with_sides DIR: polls it while it is filled, from when DIR.polled is there:
 # wherever a state file says that a chunk is here, so are its side files, and from
-# the first state file on those of the whole.  Prints how many chunks it saw
-# coming.
+# the first state file on those of the whole.
 ready_with_sides()
 {
 	python3 - "$@" <<- 'END'
@@ -218,6 +217,7 @@ ready_with_sides()
 		        with open(at + "/stage.hpdsl", "rb") as f:
 		            data = f.read()[4736:]
 		    except FileNotFoundError:
+		        time.sleep(0.001)
 		        continue
 		    states += 1
 		    for name in whole:
@@ -238,7 +238,7 @@ ready_with_sides()
 	ready_with_sides here 3>&- &
 	poller=$!
 	until_true test -e here.polled
-	hpdsl-stage -q --rate=200K "$from/ds" here
+	hpdsl-stage -q --rate=200K "$from/ds" here || { kill $poller; false; }
 	wait $poller
 	check_stage placed "$from/ds" replicate - here
 }
