@@ -33,6 +33,7 @@ const struct front_word front_words[] = {
 	  "read epochs of a dataset as a training job would, and time it" },
 	{ "format", 5, NULL },
 	{ "python", 7, NULL },
+	{ "metrics", 7, NULL },
 	{ "recipes", 7, NULL },
 	{ "order.7", 7, NULL }, /* order is the command's */
 	{ "hpdsl", 7, NULL },
