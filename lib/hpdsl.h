@@ -27,6 +27,7 @@
 #include "hpdsl/order.h"
 #include "hpdsl/loader.h"
 #include "hpdsl/metrics.h"
+#include "hpdsl/stall.h"
 #include "hpdsl/look.h"
 
 #define HPDSL_VERSION "0.1.0"

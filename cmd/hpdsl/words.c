@@ -31,6 +31,7 @@ const struct front_word front_words[] = {
 	  "print the order in which an epoch reads a packed dataset" },
 	{ "bench", 1,
 	  "read epochs of a dataset as a training job would, and time it" },
+	{ "stall", 1, "measure how much of a training step waits for data" },
 	{ "format", 5, NULL },
 	{ "python", 7, NULL },
 	{ "metrics", 7, NULL },

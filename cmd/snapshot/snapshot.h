@@ -6,15 +6,7 @@
 #ifndef CMD_SNAPSHOT_H
 #define CMD_SNAPSHOT_H
 
-#include "common/option_table.h"
-
-struct snapshot_command {
-	const char *name;
-	int (*run)(int argc, char **argv); /* gives an exit status */
-	/* Its doc, up to \v, is one line that says what the command does. */
-	const struct argp *argp;
-	const struct cmd_option *options[2]; /* its own, those of a walk */
-};
+#include "common/subcommand.h"
 
 int snapshot_create(int argc, char **argv);
 int snapshot_check(int argc, char **argv);
@@ -36,14 +28,6 @@ extern const struct cmd_option snapshot_create_options[],
 	snapshot_ls_options[], snapshot_stat_options[], snapshot_find_options[],
 	snapshot_du_options[], snapshot_load_options[],
 	snapshot_verify_options[], snapshot_walk_options[];
-
-/* help.c */
-
-/*
- * The commands with all their options, for --help, in memory that the caller
- * frees.  The table ends with a row of zeros.
- */
-char *snapshot_help(const struct snapshot_command *commands);
 
 /* shared.c */
 

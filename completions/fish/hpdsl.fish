@@ -21,9 +21,10 @@ complete -c hpdsl -n __fish_use_subcommand -a serve -d 'serve what this node has
 complete -c hpdsl -n __fish_use_subcommand -a mount -d 'mount a packed dataset as the tree that it was'
 complete -c hpdsl -n __fish_use_subcommand -a order -d 'print the order of an epoch'
 complete -c hpdsl -n __fish_use_subcommand -a bench -d 'read epochs as a training job would'
+complete -c hpdsl -n __fish_use_subcommand -a stall -d 'measure what a training step waits for'
 complete -c hpdsl -n __fish_use_subcommand -a help -d 'show the manual of a command'
 complete -c hpdsl -n '__fish_seen_subcommand_from help' \
-    -a 'info pack verify ls cat unpack index snapshot stage serve mount order bench format python metrics recipes order.7 hpdsl libhpdsl'
+    -a 'info pack verify ls cat unpack index snapshot stage serve mount order bench stall format python metrics recipes order.7 hpdsl libhpdsl'
 complete -c hpdsl -n 'not __fish_use_subcommand; and not __fish_seen_subcommand_from help' \
     -a '(__hpdsl_rest)'
 complete -c hpdsl -n __fish_use_subcommand -s '?' -l help -d 'give this help list'

@@ -3,6 +3,7 @@
 #include "dataset/fetch_private.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 struct hp_fetch *hp_fetch_new(const struct hpdsl_dataset *ds,
@@ -37,6 +38,7 @@ void hp_fetch_free(struct hp_fetch *f)
 	if (!f)
 		return;
 	hp_fetch_desks_free(f);
+	hp_fetch_store_free(f->store);
 	hp_fd_cache_free(f->files);
 	pthread_mutex_destroy(&f->lock);
 	free(f->told);
@@ -100,4 +102,21 @@ void hp_fetch_count(const struct hp_fetch *f, struct hp_fetch_counts *ret)
 	for (size_t i = 0; i < sizeof *ret / sizeof *to; i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 	ret->median_read = hp_sizes_median(&f->sizes);
+}
+
+int hp_fetch_from(struct hp_fetch *f, enum hp_fetch_from from)
+{
+	if (from == HP_FETCH_FROM_MEMORY && !f->store)
+		f->store = hp_fetch_store_new();
+	if (from == HP_FETCH_FROM_MEMORY && !f->store)
+		return -ENOMEM;
+	__atomic_store_n(&f->from, from, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void hp_fetch_was_cached(const struct hp_fetch *f, struct hp_fetch_cached *ret)
+{
+	ret->asked = __atomic_load_n(&f->cached.asked, __ATOMIC_RELAXED);
+	ret->there = __atomic_load_n(&f->cached.there, __ATOMIC_RELAXED);
+	ret->unknown = __atomic_load_n(&f->cached.unknown, __ATOMIC_RELAXED);
 }

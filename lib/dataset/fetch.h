@@ -117,4 +117,19 @@ struct hp_fetch_counts {
 };
 void hp_fetch_count(const struct hp_fetch *f, struct hp_fetch_counts *ret);
 
+/* For a while, in place of what the options say: for whoever measures. */
+enum hp_fetch_from {
+	HP_FETCH_AS_IT_IS,
+	HP_FETCH_FROM_MEMORY, /* what was read so before; the rest is kept */
+	HP_FETCH_PAST_ALL,    /* what the page cache has is dropped first */
+};
+/* By one thread.  -ENOMEM: it is as before. */
+int hp_fetch_from(struct hp_fetch *f, enum hp_fetch_from from);
+/* Of the bytes that were to be read, since it was made, those that the page
+ * cache or memory had, and those of which that cannot be known. */
+struct hp_fetch_cached {
+	uint64_t asked, there, unknown;
+};
+void hp_fetch_was_cached(const struct hp_fetch *f, struct hp_fetch_cached *ret);
+
 #endif

@@ -143,13 +143,18 @@ static uint8_t *no_way(const struct hp_fetch_file *k)
 	return &k->f->no_direct[k->file.at];
 }
 
+static bool keeps(const struct hp_fetch *f)
+{
+	return f->opt.cache == HPDSL_CACHE_KEEP &&
+	       hp_fetch_is_from(f) != HP_FETCH_PAST_ALL;
+}
+
 /* Is there a descriptor to do so?  If not, another one serves as well. */
 static bool can_pass(struct hp_fetch_file *k)
 {
 	int r;
 
-	if (k->f->opt.cache == HPDSL_CACHE_KEEP ||
-	    __atomic_load_n(no_way(k), __ATOMIC_RELAXED))
+	if (keeps(k->f) || __atomic_load_n(no_way(k), __ATOMIC_RELAXED))
 		return false;
 	r = get_own(k, HP_FETCH_DIRECT);
 	if (is_no_way(r))
@@ -228,13 +233,36 @@ static bool is_most(int64_t have, uint64_t of)
 	return have > 0 && (uint64_t)have >= of / 2;
 }
 
+/* Out of the page cache, if it goes: what is mapped or not yet written stays.
+ */
+static void evict(struct hp_fetch_file *k, uint64_t at, uint64_t n)
+{
+	const struct hp_io *io = k->f->ds->io;
+
+	if (k->file.fd.fd >= 0)
+		io->advise(io, k->file.fd.fd, at, n, POSIX_FADV_DONTNEED);
+}
+
+static void count_cached(struct hp_fetch *f, uint64_t n, int64_t have)
+{
+	__atomic_fetch_add(&f->cached.asked, n, __ATOMIC_RELAXED);
+	if (have < 0)
+		__atomic_fetch_add(&f->cached.unknown, n, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(&f->cached.there, (uint64_t)have,
+				   __ATOMIC_RELAXED);
+}
+
 /* Asks about the next stretch of the file. */
 static void find_way(struct hp_fetch_file *k, uint64_t at, uint64_t end)
 {
 	int64_t have;
 
 	k->known = hp_fetch_read_end(at, end);
+	if (hp_fetch_is_from(k->f) == HP_FETCH_PAST_ALL)
+		evict(k, at, k->known - at);
 	have = k->file.ops->cached(&k->file, at, k->known - at);
+	count_cached(k->f, k->known - at, have);
 	if (is_most(have, k->known - at))
 		k->way = HP_FETCH_FROM_CACHE;
 	else if (have >= 0 && can_pass(k))
@@ -246,8 +274,8 @@ static void find_way(struct hp_fetch_file *k, uint64_t at, uint64_t end)
 		get_own(k, HP_FETCH_LARGE);
 }
 
-int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
-		  uint8_t *page, uint64_t *ret, struct hpdsl_error *err)
+static int read_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
+		     uint8_t *page, uint64_t *ret, struct hpdsl_error *err)
 {
 	uint64_t to;
 	int r;
@@ -265,4 +293,33 @@ int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
 	if (r == 0)
 		*ret = to;
 	return r;
+}
+
+/* What was read before comes from there, the rest gets there. */
+static int read_stored(struct hp_fetch_file *k, uint64_t at, uint64_t end,
+		       uint8_t *page, uint64_t *ret, struct hpdsl_error *err)
+{
+	uint64_t key = hp_chunk_file_key(k->chunk, k->file.at);
+	uint8_t *p = page + (at - hp_fetch_page(at));
+	uint64_t n = hp_fetch_store_get(k->f->store, key, at, end - at, p);
+	int r;
+
+	if (n) {
+		k->way = HP_FETCH_FROM_CACHE;
+		count_cached(k->f, n, (int64_t)n);
+		*ret = at + n;
+		return 0;
+	}
+	r = read_next(k, at, end, page, ret, err);
+	if (r == 0)
+		hp_fetch_store_put(k->f->store, key, at, p, *ret - at);
+	return r;
+}
+
+int hp_fetch_next(struct hp_fetch_file *k, uint64_t at, uint64_t end,
+		  uint8_t *page, uint64_t *ret, struct hpdsl_error *err)
+{
+	return hp_fetch_is_from(k->f) == HP_FETCH_FROM_MEMORY ?
+		       read_stored(k, at, end, page, ret, err) :
+		       read_next(k, at, end, page, ret, err);
 }

@@ -27,9 +27,17 @@ struct hp_fetch {
 	bool quit;		       /* nobody waits for what is coming */
 	struct hp_fetch_counts count;  /* but for median_read: sizes say that */
 	struct hp_sizes sizes;
+	enum hp_fetch_from from;
+	struct hp_fetch_store *store; /* NULL until it was wanted */
+	struct hp_fetch_cached cached;
 	pthread_mutex_t lock;
 	struct hp_fetch_desk *idle; /* under the lock */
 };
+
+static inline enum hp_fetch_from hp_fetch_is_from(const struct hp_fetch *f)
+{
+	return __atomic_load_n(&f->from, __ATOMIC_ACQUIRE);
+}
 
 /* Where members lie: fetch_room.c */
 
@@ -93,6 +101,19 @@ void hp_fetch_tell_peers(struct hp_fetch *f);
 /* n bytes of the file were read at once. */
 void hp_fetch_file_count(const struct hp_fetch_file *k, uint64_t n,
 			 bool direct);
+
+/* Reads that are kept: fetch_store.c */
+
+/* NULL: no memory. */
+struct hp_fetch_store *hp_fetch_store_new(void);
+void hp_fetch_store_free(struct hp_fetch_store *s); /* NULL is harmless */
+/* The read of a file that began there, if it is no longer than that: its bytes.
+ * 0: there is none. */
+uint64_t hp_fetch_store_get(struct hp_fetch_store *s, uint64_t key, uint64_t at,
+			    uint64_t most, uint8_t *to);
+/* If there is memory. */
+void hp_fetch_store_put(struct hp_fetch_store *s, uint64_t key, uint64_t at,
+			const uint8_t *bytes, uint64_t size);
 
 /* A stretch of members: fetch_stretch.c */
 

@@ -98,7 +98,8 @@ struct hpdsl_batch {
  * The dataset must outlive the loader.  HPDSL_EUSAGE: an order, a share or a
  * step that make no sense, ranks that do not divide the batch (but see uneven),
  * memory below HPDSL_LOADER_MEMORY_LEAST, more threads than HPDSL_THREADS_MOST;
- * HPDSL_ECORRUPT, -ENOMEM.
+ * HPDSL_STALL in the environment names no hpdsl-stall(1) that is alive, or the
+ * loader is none that it can measure; HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_loader_options *opt,
@@ -169,10 +170,14 @@ HPDSL_API uint64_t hpdsl_loader_steps(const struct hpdsl_loader *l,
  * HPDSL_STATE_MAX with the closing NUL.
  */
 #define HPDSL_STATE_MAX 512
+#define HPDSL_STATE_MEASURED 0xff
 struct hpdsl_state {
 	struct hpdsl_order order; /* its step is the next one */
 	enum hpdsl_end end;
-	uint8_t pack[16]; /* XXH3-128 of the index; all zero: not known */
+	/* XXH3-128 of the index; all zero: not known; each byte
+	 * HPDSL_STATE_MEASURED: of a run that hpdsl-stall measured, which
+	 * trained nothing, so nothing goes on from there. */
+	uint8_t pack[16];
 	bool has_choice;
 	uint8_t choice[16];
 };

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "sys/clock.h"
 
+#include <string.h>
+
 /* It is only the lock that changes. */
 static pthread_mutex_t *lock_of(const struct hpdsl_loader *l)
 {
@@ -67,6 +69,8 @@ void hpdsl_loader_state(const struct hpdsl_loader *l, struct hpdsl_state *ret)
 	pthread_mutex_unlock(lock_of(l));
 	/* The whole index is read for it, once: not before somebody asks. */
 	hpdsl_pack_id(l->ds, ret->pack);
+	if (l->play)
+		memset(ret->pack, HPDSL_STATE_MEASURED, sizeof ret->pack);
 	ret->has_choice = l->opt.choice;
 	if (ret->has_choice)
 		hpdsl_choice_digest(l->opt.choice, ret->choice);

@@ -74,6 +74,7 @@ static void free_rest(struct hpdsl_loader *l)
 {
 	free_batches(l);
 	hp_load_free_epochs(l);
+	hp_load_play_free(l);
 	hp_arena_release(&l->arena);
 	pthread_cond_destroy(&l->ready);
 	pthread_cond_destroy(&l->work);
@@ -97,6 +98,7 @@ void hpdsl_loader_free(struct hpdsl_loader *l)
 
 	if (!l || !hp_load_is_ours(l))
 		return;
+	hp_load_play_end(l);
 	end_threads(l);
 	hp_load_metrics_end(l);
 	free_reading(l);

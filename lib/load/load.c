@@ -186,7 +186,8 @@ static int make(struct hpdsl_loader *l, struct hpdsl_error *err)
 		return hp_fail_errno(err, r, "memory for the loader");
 	hp_arena_charge(&l->arena, (int64_t)hp_load_planned_bytes(l));
 	warn_of_memory(l);
-	return start(l, err);
+	r = hp_load_play_new(l, err);
+	return r < 0 ? r : start(l, err);
 }
 
 int hpdsl_loader_new(const struct hpdsl_dataset *ds,

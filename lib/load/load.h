@@ -105,6 +105,7 @@ struct hp_load_caller {
 					and may need again */
 	bool warned_over;	     /* that more memory is taken */
 	double stalls;		     /* since when it waits; 0: it does not */
+	bool hasty;		     /* it takes only what is there */
 };
 
 struct hpdsl_loader {
@@ -121,6 +122,8 @@ struct hpdsl_loader {
 	double began;
 	struct hpdsl_sources before;
 	struct hpdsl_metrics *metrics; /* the caller's; NULL: none */
+	struct hp_load_play *play;     /* the caller's; NULL: no job is measured
+					*/
 
 	/* Of the first epoch, filled.  Changed by the caller, when nobody is
 	 * planning. */
@@ -137,6 +140,7 @@ struct hpdsl_loader {
 	uint32_t asleep;  /* of these: they wait for work */
 	bool ending;
 	bool seeking; /* nothing is begun any more, for now */
+	bool paused;  /* .. nor for longer */
 
 	struct hp_arena arena;
 	struct hp_load_queue queue;
@@ -144,6 +148,9 @@ struct hpdsl_loader {
 	uint32_t making;  /* of these: their epoch is needed */
 	uint64_t ahead;	  /* bytes of units, read or not, that no turn needs so
 			     far */
+	uint64_t made;	  /* bytes of members that were read */
+	double full;	  /* since when nothing is read for want of room; 0: */
+	double blocked;	  /* .. it is; and seconds of that before */
 	bool cached;	  /* the page cache had what was read last */
 	bool over;	  /* the next unit may exceed the memory */
 
@@ -218,6 +225,8 @@ void hp_load_free_epochs(struct hpdsl_loader *l);
 /* Nobody freed it, or forked, or stopped it: HPDSL_ESTOPPED, once nobody tells
  * anything any more; HPDSL_EUSAGE. */
 int hp_load_may_go_on(struct hpdsl_loader *l, struct hpdsl_error *err);
+/* HPDSL_ESTOPPED, once nobody tells anything any more. */
+int hp_load_stopped(struct hpdsl_loader *l, struct hpdsl_error *err);
 
 /* ---- Batches: batch.c, fill.c, tell.c --------------------------------- */
 
@@ -248,6 +257,30 @@ void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 		      size_t i, const struct hpdsl_error *why);
 /* Tells the caller's watch, one call at a time, unless that has stopped. */
 void hp_load_warn(void *loader, const char *text);
+
+/* ---- One step: next.c, seek.c ------------------------------------------ */
+
+/* As hpdsl_loader_next() and _seek(), whatever is played; the first one under
+ * the lock. */
+int hp_load_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
+		 struct hpdsl_error *err);
+int hp_load_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
+		 struct hpdsl_error *err);
+
+/* ---- A job that is measured: play_new.c, play.c ---------------------------
+ */
+
+/* l->play stays NULL where none is. */
+int hp_load_play_new(struct hpdsl_loader *l, struct hpdsl_error *err);
+/* The caller, without the lock: as hpdsl_loader_next(). */
+int hp_load_play_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
+		      struct hpdsl_error *err);
+/* The same for hpdsl_loader_seek(): true if that is all there is to do. */
+bool hp_load_play_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step);
+/* It says that it goes. */
+void hp_load_play_end(struct hpdsl_loader *l);
+/* When no batch is out any more. */
+void hp_load_play_free(struct hpdsl_loader *l);
 
 /* ---- Metrics: metrics.c ----------------------------------------------- */
 

@@ -79,6 +79,8 @@ static int wait_until(struct hpdsl_loader *l, double began,
 	while (!done(l)) {
 		if (hp_stopped(&l->opt.watch))
 			return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
+		if (l->caller.hasty)
+			return hp_fail(err, -EAGAIN, "it is not here yet");
 		if (l->opt.wait_ms && hp_now() - began >= l->opt.wait_ms / 1e3)
 			return hp_fail(err, -EAGAIN,
 				       "the next step is not here"
@@ -257,8 +259,17 @@ static int next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 	return 1;
 }
 
+int hp_load_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
+		 struct hpdsl_error *err)
+{
+	int r = next(l, ret, err);
+
+	tell_metrics(l);
+	return r;
+}
+
 /* A thread that is just telling something is waited for; none begins to. */
-static int stopped(struct hpdsl_loader *l, struct hpdsl_error *err)
+int hp_load_stopped(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	pthread_mutex_lock(&l->warn_lock);
 	pthread_mutex_unlock(&l->warn_lock);
@@ -273,20 +284,6 @@ int hp_load_may_go_on(struct hpdsl_loader *l, struct hpdsl_error *err)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "the loader is of another process");
 	if (hp_stopped(&l->opt.watch))
-		return stopped(l, err);
+		return hp_load_stopped(l, err);
 	return 0;
-}
-
-int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
-		      struct hpdsl_error *err)
-{
-	int r = hp_load_may_go_on(l, err);
-
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&l->lock);
-	r = next(l, ret, err);
-	tell_metrics(l);
-	pthread_mutex_unlock(&l->lock);
-	return r == HPDSL_ESTOPPED ? stopped(l, err) : r;
 }

@@ -39,8 +39,8 @@ static void begin_at(struct hpdsl_loader *l, const struct hpdsl_order *o,
 	hp_load_wake(l);
 }
 
-static void seek(struct hpdsl_loader *l, const struct hpdsl_order *o,
-		 struct hp_load_epoch *e)
+static void go_to(struct hpdsl_loader *l, const struct hpdsl_order *o,
+		  struct hp_load_epoch *e)
 {
 	l->seeking = true;
 	wait_for_workers(l);
@@ -57,16 +57,13 @@ static int check_step(const struct hpdsl_loader *l,
 				  err);
 }
 
-int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
-		      struct hpdsl_error *err)
+int hp_load_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
+		 struct hpdsl_error *err)
 {
 	struct hp_load_epoch *e = NULL;
-	struct hpdsl_order o;
-	int r = hp_load_may_go_on(l, err);
+	struct hpdsl_order o = l->order;
+	int r;
 
-	if (r < 0)
-		return r;
-	o = l->order;
 	o.epoch = epoch;
 	o.step = step;
 	r = hp_load_epoch_new(l, &o, 0, &e, err);
@@ -75,7 +72,7 @@ int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
 	r = check_step(l, e, step, err);
 	pthread_mutex_lock(&l->lock);
 	if (r == 0)
-		seek(l, &o, e);
+		go_to(l, &o, e);
 	else
 		hp_load_epoch_free(l, e);
 	pthread_mutex_unlock(&l->lock);

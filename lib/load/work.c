@@ -3,6 +3,7 @@
 #include "load/load.h"
 
 #include "base/error.h"
+#include "sys/clock.h"
 #include "sys/meter.h"
 
 #include <errno.h>
@@ -48,6 +49,9 @@ static struct hp_load_unit *take_unit(struct hpdsl_loader *l)
 
 	if (!u)
 		return NULL;
+	if (l->full > 0)
+		l->blocked += hp_now() - l->full;
+	l->full = 0;
 	hp_arena_get(&l->arena, hp_load_unit_room(u), &u->place);
 	charge(l, u, sizeof *u + hp_load_unit_arrays(u));
 	u->ahead = u->first > l->turn;
@@ -85,6 +89,17 @@ static void fit_place(struct hpdsl_loader *l, struct hp_load_unit *u)
 		hp_arena_get(&l->arena, room, &u->place);
 }
 
+/* Bytes that are there to be handed out. */
+static uint64_t good_bytes(const struct hp_load_unit *u)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < u->b.n; i++)
+		if (u->member[i].code >= 0)
+			sum += u->member[i].size;
+	return sum;
+}
+
 /* There is no memory for it: all its samples are bad. */
 static void spoil(struct hp_load_unit *u)
 {
@@ -94,6 +109,7 @@ static void spoil(struct hp_load_unit *u)
 
 static void read_unit(struct hpdsl_loader *l, struct hp_load_unit *u)
 {
+	uint64_t made;
 	int r;
 
 	pthread_mutex_unlock(&l->lock);
@@ -108,7 +124,9 @@ static void read_unit(struct hpdsl_loader *l, struct hp_load_unit *u)
 		hp_fetch(l->fetch, &u->b);
 	else
 		spoil(u);
+	made = good_bytes(u);
 	pthread_mutex_lock(&l->lock);
+	l->made += made;
 	l->reading--;
 	u->code = r;
 	u->read = true;
@@ -142,7 +160,7 @@ bool hp_load_work(struct hpdsl_loader *l)
 {
 	struct hp_load_unit *u;
 
-	if (l->seeking || hp_stopped(&l->opt.watch))
+	if (l->seeking || l->paused || hp_stopped(&l->opt.watch))
 		return false;
 	if (hp_load_has_to_plan(l)) {
 		plan(l);
@@ -172,6 +190,8 @@ void *hp_load_worker(void *loader)
 			continue;
 		if (l->waiting && !l->reading)
 			pthread_cond_signal(&l->ready);
+		if (!l->reading && !l->planning && l->full <= 0)
+			l->full = hp_now();
 		l->asleep++;
 		pthread_cond_wait(&l->work, &l->lock);
 		l->asleep--;

@@ -45,6 +45,14 @@ static bool of_any_pack(const struct hpdsl_state *s)
 	return memcmp(s->pack, unknown, sizeof s->pack) == 0;
 }
 
+static bool is_measured(const struct hpdsl_state *s)
+{
+	for (size_t i = 0; i < sizeof s->pack; i++)
+		if (s->pack[i] != HPDSL_STATE_MEASURED)
+			return false;
+	return true;
+}
+
 static int check_pack(const struct hpdsl_state *s,
 		      const struct hpdsl_dataset *ds, const char *name,
 		      struct hpdsl_error *err)
@@ -54,6 +62,11 @@ static int check_pack(const struct hpdsl_state *s,
 
 	if (of_any_pack(s))
 		return 0;
+	if (is_measured(s))
+		return hp_fail(err, HPDSL_EDIFFERS,
+			       "%s: the state is of a run that hpdsl-stall "
+			       "measured: it trained nothing",
+			       name);
 	hpdsl_pack_id(ds, pack);
 	if (memcmp(s->pack, pack, sizeof pack) == 0)
 		return 0;

@@ -45,7 +45,7 @@ static double hand_over(struct hp_stall_blocking *g)
 
 void hp_stall_end(struct hp_stall_blocking *g,
 		  const struct hp_stall_counters *at,
-		  struct hp_stall_block *ret)
+		  struct hpdsl_stall_block *ret)
 {
 	double took = at->now - g->at.now;
 

@@ -30,24 +30,9 @@ struct hp_stall_counters {
  * checkpoint. */
 #define HP_STALL_PAUSE 10
 
-struct hp_stall_block {
-	enum hp_stall_phase phase;
-	uint32_t round, block;
-	uint32_t steps;
-	double seconds;	    /* without interruptions */
-	double interrupted; /* seconds of these */
-	double waited;	    /* of seconds: until batches were there */
-	/* Bytes made and handed out; seconds in which some could be made. */
-	uint64_t made, out;
-	double making;
-	/* What it took to hand over a batch that was there: of the steps for
-	 * which one was, the least but a tenth.  Negative: there was none. */
-	double hand_over;
-};
-
 /* A block that is going on. */
 struct hp_stall_blocking {
-	struct hp_stall_block b;
+	struct hpdsl_stall_block b;
 	struct hp_stall_counters at; /* when it began */
 	uint32_t seen;		     /* steps for which a batch was there */
 	double ready[HP_STALL_READY];
@@ -64,6 +49,6 @@ void hp_stall_step(struct hp_stall_blocking *g, double waited, bool was_ready,
 
 void hp_stall_end(struct hp_stall_blocking *g,
 		  const struct hp_stall_counters *at,
-		  struct hp_stall_block *ret);
+		  struct hpdsl_stall_block *ret);
 
 #endif

@@ -3,7 +3,7 @@
 #include "stall/schedule.h"
 
 uint64_t hp_stall_phase_steps(const struct hp_stall_schedule *s,
-			      enum hp_stall_phase phase)
+			      enum hpdsl_stall_phase phase)
 {
 	if (!s->steps[phase])
 		return 0;
@@ -14,7 +14,7 @@ static uint64_t round_steps(const struct hp_stall_schedule *s)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < HP_STALL_PHASES; i++)
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++)
 		n += hp_stall_phase_steps(s, i);
 	return n;
 }

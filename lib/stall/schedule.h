@@ -12,18 +12,7 @@
 #ifndef HP_STALL_SCHEDULE_H
 #define HP_STALL_SCHEDULE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-/* In the order in which a round plays them. */
-enum hp_stall_phase {
-	HP_STALL_REPLAY, /* batches that are kept, again and again: compute */
-	HP_STALL_LOAD,	 /* the same while the loader reads on: interference */
-	HP_STALL_WARM,	 /* from memory: preparation */
-	HP_STALL_COLD,	 /* past all caches: a first epoch */
-	HP_STALL_REAL,	 /* what the job does by itself */
-	HP_STALL_PHASES
-};
+#include "hpdsl/stall.h"
 
 struct hp_stall_schedule {
 	uint64_t from; /* the first step of the first round */
@@ -31,7 +20,7 @@ struct hp_stall_schedule {
 	uint32_t blocks; /* of a phase in a round */
 	/* Steps of a phase that lead in, and of each of its blocks; 0: the
 	 * phase is not played. */
-	uint32_t lead[HP_STALL_PHASES], steps[HP_STALL_PHASES];
+	uint32_t lead[HPDSL_STALL_PHASES], steps[HPDSL_STALL_PHASES];
 };
 
 enum hp_stall_time { HP_STALL_BEFORE, HP_STALL_IN, HP_STALL_BEHIND };
@@ -39,7 +28,7 @@ enum hp_stall_time { HP_STALL_BEFORE, HP_STALL_IN, HP_STALL_BEHIND };
 struct hp_stall_place {
 	enum hp_stall_time time;
 	/* If it is in: */
-	enum hp_stall_phase phase;
+	enum hpdsl_stall_phase phase;
 	uint32_t round;
 	bool begins; /* the first step of its phase in this round */
 	bool counts; /* it is of a block .. */
@@ -49,7 +38,7 @@ struct hp_stall_place {
 
 /* Steps of a phase in a round; 0: it is not played. */
 uint64_t hp_stall_phase_steps(const struct hp_stall_schedule *s,
-			      enum hp_stall_phase phase);
+			      enum hpdsl_stall_phase phase);
 
 /* Steps of all rounds. */
 uint64_t hp_stall_steps(const struct hp_stall_schedule *s);

@@ -24,9 +24,9 @@ struct phase {
 
 /* All that is known of the job, and one drawing of its blocks. */
 struct job {
-	struct phase phase[HP_STALL_PHASES];
-	double step[HP_STALL_PHASES], rate[HP_STALL_PHASES];
-	double part[HP_STALL_PARTS];
+	struct phase phase[HPDSL_STALL_PHASES];
+	double step[HPDSL_STALL_PHASES], rate[HPDSL_STALL_PHASES];
+	double part[HPDSL_STALL_PARTS];
 	double hand_over;
 	uint64_t dice;
 };
@@ -65,13 +65,13 @@ static double smaller(double a, double b)
 	return a < b ? a : b;
 }
 
-static double per_step(const struct hp_stall_block *b)
+static double per_step(const struct hpdsl_stall_block *b)
 {
 	return b->steps ? b->seconds / b->steps : 0;
 }
 
-static bool same_place(const struct hp_stall_block *a,
-		       const struct hp_stall_block *b)
+static bool same_place(const struct hpdsl_stall_block *a,
+		       const struct hpdsl_stall_block *b)
 {
 	return a->phase == b->phase && a->round == b->round &&
 	       a->block == b->block;
@@ -103,7 +103,7 @@ static struct block join(const struct hp_stall_of_rank *of, size_t n,
 	struct block j = { .hand_over = -1 };
 
 	for (size_t i = 0; i < n; i++) {
-		const struct hp_stall_block *b = &of[i].b;
+		const struct hpdsl_stall_block *b = &of[i].b;
 
 		if (!j.steps || per_step(b) > j.seconds / j.steps) {
 			j.seconds = b->seconds;
@@ -240,12 +240,12 @@ static int find_hand_over(struct job *j)
 	size_t n = 0, k = 0;
 	hp_auto_free double *h = NULL;
 
-	for (unsigned i = HP_STALL_WARM; i < HP_STALL_PHASES; i++)
+	for (unsigned i = HPDSL_STALL_WARM; i < HPDSL_STALL_PHASES; i++)
 		n += j->phase[i].n;
 	h = hp_array(n, sizeof *h);
 	if (!h)
 		return -1;
-	for (unsigned i = HP_STALL_WARM; i < HP_STALL_PHASES; i++)
+	for (unsigned i = HPDSL_STALL_WARM; i < HPDSL_STALL_PHASES; i++)
 		for (size_t b = 0; b < j->phase[i].n; b++)
 			if (j->phase[i].block[b].hand_over >= 0)
 				h[k++] = j->phase[i].block[b].hand_over;
@@ -281,7 +281,7 @@ static void find_step(struct job *j, unsigned i, bool drawn)
 	step = all.steps ? all.seconds / all.steps : 0;
 	rate = rate_of(all.made, all.making, all.out, all.taken);
 	/* What lives on its stock would not go on so. */
-	if (i >= HP_STALL_WARM && rate > 0 && step < 1 / rate)
+	if (i >= HPDSL_STALL_WARM && rate > 0 && step < 1 / rate)
 		step = 1 / rate;
 	j->step[i] = step;
 	j->rate[i] = rate;
@@ -289,28 +289,29 @@ static void find_step(struct job *j, unsigned i, bool drawn)
 
 static double load_of(const struct job *j)
 {
-	return j->step[j->phase[HP_STALL_LOAD].n ? HP_STALL_LOAD :
-						   HP_STALL_REPLAY];
+	return j->step[j->phase[HPDSL_STALL_LOAD].n ? HPDSL_STALL_LOAD :
+						      HPDSL_STALL_REPLAY];
 }
 
 static void find_parts(struct job *j, bool drawn)
 {
 	double load, left;
 
-	for (unsigned i = 0; i < HP_STALL_PHASES; i++)
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++)
 		find_step(j, i, drawn);
 	load = load_of(j);
-	left = j->step[HP_STALL_WARM] - load;
-	j->part[HP_STALL_COMPUTE] = j->step[HP_STALL_REPLAY];
-	j->part[HP_STALL_INTERFERENCE] = load - j->step[HP_STALL_REPLAY];
-	j->part[HP_STALL_HAND_OVER] = larger(0, smaller(j->hand_over, left));
-	j->part[HP_STALL_PREPARATION] = left - j->part[HP_STALL_HAND_OVER];
-	j->part[HP_STALL_FETCH] =
-		j->step[HP_STALL_COLD] - j->step[HP_STALL_WARM];
+	left = j->step[HPDSL_STALL_WARM] - load;
+	j->part[HPDSL_STALL_COMPUTE] = j->step[HPDSL_STALL_REPLAY];
+	j->part[HPDSL_STALL_INTERFERENCE] = load - j->step[HPDSL_STALL_REPLAY];
+	j->part[HPDSL_STALL_HAND_OVER] = larger(0, smaller(j->hand_over, left));
+	j->part[HPDSL_STALL_PREPARATION] =
+		left - j->part[HPDSL_STALL_HAND_OVER];
+	j->part[HPDSL_STALL_FETCH] =
+		j->step[HPDSL_STALL_COLD] - j->step[HPDSL_STALL_WARM];
 }
 
 /* 95 of 100 drawings are between these; v is sorted for it. */
-static void bracket(double *v, struct hp_stall_figure *f)
+static void bracket(double *v, struct hpdsl_stall_figure *f)
 {
 	qsort(v, DRAWINGS, sizeof *v, by_size);
 	f->low = v[DRAWINGS * 25 / 1000];
@@ -319,79 +320,80 @@ static void bracket(double *v, struct hp_stall_figure *f)
 
 /* The bootstrap of Efron: as if the blocks were drawn from all that could have
  * been, which are as these are. */
-static int find_intervals(struct job *j, struct hp_stall_split *s)
+static int find_intervals(struct job *j, struct hpdsl_stall_split *s)
 {
-	enum { FIGURES = HP_STALL_PHASES + HP_STALL_PARTS };
+	enum { FIGURES = HPDSL_STALL_PHASES + HPDSL_STALL_PARTS };
 	hp_auto_free double *v = hp_array(FIGURES * DRAWINGS, sizeof *v);
 
 	if (!v)
 		return -1;
 	for (size_t d = 0; d < DRAWINGS; d++) {
 		find_parts(j, true);
-		for (unsigned i = 0; i < HP_STALL_PHASES; i++)
+		for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++)
 			v[i * DRAWINGS + d] = j->step[i];
-		for (unsigned i = 0; i < HP_STALL_PARTS; i++)
-			v[(HP_STALL_PHASES + i) * DRAWINGS + d] = j->part[i];
+		for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++)
+			v[(HPDSL_STALL_PHASES + i) * DRAWINGS + d] = j->part[i];
 	}
-	for (unsigned i = 0; i < HP_STALL_PHASES; i++)
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++)
 		bracket(v + i * DRAWINGS, &s->step[i]);
-	for (unsigned i = 0; i < HP_STALL_PARTS; i++)
-		bracket(v + (HP_STALL_PHASES + i) * DRAWINGS, &s->part[i]);
+	for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++)
+		bracket(v + (HPDSL_STALL_PHASES + i) * DRAWINGS, &s->part[i]);
 	return 0;
 }
 
-static void find_figures(struct job *j, struct hp_stall_split *s)
+static void find_figures(struct job *j, struct hpdsl_stall_split *s)
 {
 	double busy;
 
 	find_parts(j, false);
-	for (unsigned i = 0; i < HP_STALL_PHASES; i++) {
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++) {
 		s->has[i] = j->phase[i].n;
 		s->step[i].is = j->step[i];
 	}
-	for (unsigned i = 0; i < HP_STALL_PARTS; i++)
+	for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++)
 		s->part[i].is = j->part[i];
 	s->knows_hand_over = j->hand_over >= 0;
 	s->hand_over = larger(0, j->hand_over);
-	s->warm_rate = j->rate[HP_STALL_WARM];
-	s->cold_rate = j->rate[HP_STALL_COLD];
+	s->warm_rate = j->rate[HPDSL_STALL_WARM];
+	s->cold_rate = j->rate[HPDSL_STALL_COLD];
 	busy = load_of(j) + s->hand_over;
 	s->warm_model =
 		s->warm_rate > 0 ? larger(busy, 1 / s->warm_rate) : busy;
 	s->cold_model =
 		s->cold_rate > 0 ? larger(busy, 1 / s->cold_rate) : busy;
-	s->slowest = j->phase[HP_STALL_COLD].slowest;
-	s->slowness = j->phase[HP_STALL_COLD].slowness;
+	s->slowest = j->phase[HPDSL_STALL_COLD].slowest;
+	s->slowness = j->phase[HPDSL_STALL_COLD].slowness;
 	s->enough = true;
-	for (unsigned i = 0; i < HP_STALL_PHASES; i++)
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++)
 		s->enough &= !j->phase[i].n || j->phase[i].n >= HP_STALL_ENOUGH;
 }
 
-static bool matters(const struct hp_stall_split *s, enum hp_stall_part i)
+static bool matters(const struct hpdsl_stall_split *s, enum hpdsl_stall_part i)
 {
 	return s->part[i].low > 0 &&
-	       s->part[i].is > s->step[HP_STALL_COLD].is / 100;
+	       s->part[i].is > s->step[HPDSL_STALL_COLD].is / 100;
 }
 
-static void judge(struct hp_stall_split *s)
+static void judge(struct hpdsl_stall_split *s)
 {
-	s->bound = matters(s, HP_STALL_FETCH)	    ? HP_STALL_FETCH :
-		   matters(s, HP_STALL_PREPARATION) ? HP_STALL_PREPARATION :
-						      HP_STALL_COMPUTE;
-	for (unsigned i = 0; i < HP_STALL_PARTS; i++)
+	s->bound = matters(s, HPDSL_STALL_FETCH) ? HPDSL_STALL_FETCH :
+		   matters(s, HPDSL_STALL_PREPARATION) ?
+						   HPDSL_STALL_PREPARATION :
+						   HPDSL_STALL_COMPUTE;
+	for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++)
 		if (s->part[i].high < 0 &&
-		    s->part[i].is < -s->step[HP_STALL_COLD].is / 100)
+		    s->part[i].is < -s->step[HPDSL_STALL_COLD].is / 100)
 			s->disagrees = true;
 }
 
 /* ---- All of it -------------------------------------------------------- */
 
 static int find_all(struct job *j, const struct hp_stall_of_rank *of, size_t n,
-		    struct hp_stall_split *s)
+		    struct hpdsl_stall_split *s)
 {
-	static const enum hp_stall_phase must[] = { HP_STALL_REPLAY,
-						    HP_STALL_WARM,
-						    HP_STALL_COLD };
+	static const enum hpdsl_stall_phase must[] = { HPDSL_STALL_REPLAY,
+						       HPDSL_STALL_WARM,
+						       HPDSL_STALL_COLD };
 
 	if (join_all(of, n, j) < 0)
 		return -ENOMEM;
@@ -409,11 +411,11 @@ static int find_all(struct job *j, const struct hp_stall_of_rank *of, size_t n,
 }
 
 int hp_stall_split(const struct hp_stall_of_rank *of, size_t n,
-		   struct hp_stall_split *ret, struct hpdsl_error *err)
+		   struct hpdsl_stall_split *ret, struct hpdsl_error *err)
 {
 	hp_auto_free struct hp_stall_of_rank *sorted =
 		hp_array(n, sizeof *sorted);
-	struct hp_stall_split s = { 0 };
+	struct hpdsl_stall_split s = { 0 };
 	struct job j = { 0 };
 	int r = -ENOMEM;
 
@@ -422,7 +424,7 @@ int hp_stall_split(const struct hp_stall_of_rank *of, size_t n,
 		qsort(sorted, n, sizeof *sorted, by_place);
 		r = find_all(&j, sorted, n, &s);
 	}
-	for (unsigned i = 0; i < HP_STALL_PHASES; i++)
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++)
 		free(j.phase[i].block);
 	if (r == -ENOMEM)
 		return hp_fail_nomem(err);

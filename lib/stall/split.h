@@ -30,50 +30,14 @@
 
 #include <stddef.h>
 
-enum hp_stall_part {
-	HP_STALL_COMPUTE,
-	HP_STALL_INTERFERENCE,
-	HP_STALL_HAND_OVER,
-	HP_STALL_PREPARATION,
-	HP_STALL_FETCH,
-	HP_STALL_PARTS
-};
-
 /* A block of a rank. */
 struct hp_stall_of_rank {
 	uint32_t rank;
-	struct hp_stall_block b;
+	struct hpdsl_stall_block b;
 };
 
 /* Of fewer blocks of a phase an interval says nothing. */
 #define HP_STALL_ENOUGH 3
-
-/* A figure, and between what it is with a probability of 95 %. */
-struct hp_stall_figure {
-	double is, low, high;
-};
-
-struct hp_stall_split {
-	bool has[HP_STALL_PHASES];
-	struct hp_stall_figure step[HP_STALL_PHASES]; /* seconds */
-	struct hp_stall_figure part[HP_STALL_PARTS];  /* seconds; their sum is
-							 the cold step */
-	double hand_over;			      /* seconds */
-	bool knows_hand_over;	     /* or no batch was ever there in time */
-	double warm_rate, cold_rate; /* P and Q, steps a second; 0: not known */
-	double warm_model, cold_model; /* seconds of a step, by these */
-	bool enough; /* blocks of all phases that were played */
-	/* What a cold step is as long as it is for: compute, preparation or
-	 * fetch. It takes more than its interval and a hundredth of the step to
-	 * be one of the latter two. */
-	enum hp_stall_part bound;
-	/* A part is less than nothing, beyond its interval: phases were not
-	 * alike. */
-	bool disagrees;
-	uint32_t ranks;
-	uint32_t slowest; /* the rank whose loader makes least in cold blocks */
-	double slowness;  /* what ranks in the middle make, to what it makes */
-};
 
 /*
  * Of n blocks, in any order.  Replay, warm and cold must be there; without load
@@ -81,6 +45,6 @@ struct hp_stall_split {
  * has no blocks; -ENOMEM.
  */
 int hp_stall_split(const struct hp_stall_of_rank *of, size_t n,
-		   struct hp_stall_split *ret, struct hpdsl_error *err);
+		   struct hpdsl_stall_split *ret, struct hpdsl_error *err);
 
 #endif

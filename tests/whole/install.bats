@@ -102,13 +102,13 @@ newcomer()
 	local sheet
 	make_it install
 	for sheet in core pack dataset verify unpack snapshot stage order loader \
-		look peers serve; do
+		look peers serve metrics stall; do
 		echo "#include <hpdsl/$sheet.h>" > sheet.c
 		# shellcheck disable=SC2046
 		"${CC:-gcc}" -std=c11 -pedantic -Wall -Wextra -Werror \
 			-fsyntax-only sheet.c $(pc --cflags)
 	done
-	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 13 ]
+	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 14 ]
 }
 
 @test "install: pkg-config knows where it is, also when it was moved" {

@@ -34,7 +34,7 @@ example()
 @test "libhpdsl(3) has each call in its table and in its synopsis, once" {
 	local sheet
 	for sheet in core pack dataset verify unpack snapshot stage peers serve \
-		order loader metrics look; do
+		order loader metrics stall look; do
 		echo "hpdsl/$sheet.h"
 		grep -A1 HPDSL_API "$SRC/lib/hpdsl/$sheet.h" |
 			grep -oE 'hpdsl_[a-z0-9_]+\(' | tr -d '(' | LC_ALL=C sort

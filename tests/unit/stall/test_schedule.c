@@ -13,7 +13,7 @@ static void walk(const struct hp_stall_schedule *s)
 	uint64_t step = s->from;
 
 	for (uint32_t r = 0; r < s->rounds; r++)
-		for (unsigned i = 0; i < HP_STALL_PHASES; i++) {
+		for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++) {
 			uint64_t n = hp_stall_phase_steps(s, i);
 
 			for (uint64_t k = 0; k < n; k++) {
@@ -56,8 +56,8 @@ static void every_step_has_its_place(void **state)
 	walk(&(struct hp_stall_schedule){
 		.rounds = 1,
 		.blocks = 1,
-		.lead = { [HP_STALL_LOAD] = 9 },
-		.steps = { [HP_STALL_REPLAY] = 1, [HP_STALL_REAL] = 2 },
+		.lead = { [HPDSL_STALL_LOAD] = 9 },
+		.steps = { [HPDSL_STALL_REPLAY] = 1, [HPDSL_STALL_REAL] = 2 },
 	});
 }
 
@@ -66,14 +66,14 @@ static void what_is_not_played_has_no_step(void **state)
 	struct hp_stall_schedule s = {
 		.rounds = 2,
 		.blocks = 3,
-		.lead = { [HP_STALL_LOAD] = 100 },
-		.steps = { [HP_STALL_WARM] = 1 },
+		.lead = { [HPDSL_STALL_LOAD] = 100 },
+		.steps = { [HPDSL_STALL_WARM] = 1 },
 	};
 
 	(void)state;
-	assert_int_equal(hp_stall_phase_steps(&s, HP_STALL_LOAD), 0);
+	assert_int_equal(hp_stall_phase_steps(&s, HPDSL_STALL_LOAD), 0);
 	assert_int_equal(hp_stall_steps(&s), 6);
-	s.steps[HP_STALL_WARM] = 0;
+	s.steps[HPDSL_STALL_WARM] = 0;
 	assert_int_equal(hp_stall_steps(&s), 0);
 	assert_int_equal(hp_stall_at(&s, 0).time, HP_STALL_BEHIND);
 }
@@ -85,7 +85,8 @@ static void large_numbers(void **state)
 		.from = UINT64_C(1) << 62,
 		.rounds = 2,
 		.blocks = 1000000,
-		.steps = { [HP_STALL_COLD] = UINT32_MAX, [HP_STALL_REAL] = 1 },
+		.steps = { [HPDSL_STALL_COLD] = UINT32_MAX,
+			   [HPDSL_STALL_REAL] = 1 },
 	};
 	uint64_t round = s.blocks * (UINT32_MAX + UINT64_C(1));
 	struct hp_stall_place p;
@@ -95,7 +96,7 @@ static void large_numbers(void **state)
 	p = hp_stall_at(&s,
 			s.from + round + s.blocks * (uint64_t)UINT32_MAX - 1);
 	assert_int_equal(p.round, 1);
-	assert_int_equal(p.phase, HP_STALL_COLD);
+	assert_int_equal(p.phase, HPDSL_STALL_COLD);
 	assert_int_equal(p.block, s.blocks - 1);
 	assert_true(p.last);
 }

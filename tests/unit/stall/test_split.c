@@ -128,18 +128,18 @@ static struct hp_stall_counters count_now(void)
 
 static void one_step(struct hp_stall_place p, struct hp_stall_blocking *g)
 {
-	bool loads = p.phase != HP_STALL_REPLAY, ready = true;
+	bool loads = p.phase != HPDSL_STALL_REPLAY, ready = true;
 	double waited = 0, compute = jittered(sim.j.compute);
 
-	if (p.phase >= HP_STALL_WARM)
-		waited = take(p.phase != HP_STALL_WARM, &ready);
+	if (p.phase >= HPDSL_STALL_WARM)
+		waited = take(p.phase != HPDSL_STALL_WARM, &ready);
 	if (loads)
 		compute += sim.j.interference;
 	if (p.counts && p.first && p.block == 0 && p.phase == sim.j.pause_in)
 		compute += sim.j.pause;
 	sim.now += compute;
 	if (p.counts)
-		hp_stall_step(g, waited, ready && p.phase >= HP_STALL_WARM,
+		hp_stall_step(g, waited, ready && p.phase >= HPDSL_STALL_WARM,
 			      compute, sim.j.compute);
 }
 
@@ -174,9 +174,9 @@ static void play(const struct job *j)
 	assert_int_equal(blocks, 5 * 9);
 }
 
-static struct hp_stall_split split(void)
+static struct hpdsl_stall_split split(void)
 {
-	struct hp_stall_split s;
+	struct hpdsl_stall_split s;
 	struct hpdsl_error err;
 
 	assert_int_equal(hp_stall_split(of, n_of, &s, &err), 0);
@@ -189,49 +189,49 @@ static double most(double a, double b)
 }
 
 /* Within a thousandth of a step. */
-static void same(double is, double should, const struct hp_stall_split *s)
+static void same(double is, double should, const struct hpdsl_stall_split *s)
 {
-	if (fabs(is - should) > s->step[HP_STALL_COLD].is / 1000)
+	if (fabs(is - should) > s->step[HPDSL_STALL_COLD].is / 1000)
 		fail_msg("%g instead of %g", is, should);
 }
 
-static void adds_up(const struct hp_stall_split *s)
+static void adds_up(const struct hpdsl_stall_split *s)
 {
 	double sum = 0;
 
-	for (unsigned i = 0; i < HP_STALL_PARTS; i++) {
+	for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++) {
 		sum += s->part[i].is;
 		assert_true(s->part[i].low <= s->part[i].is + 1e-9);
 		assert_true(s->part[i].high >= s->part[i].is - 1e-9);
 	}
-	assert_true(fabs(sum - s->step[HP_STALL_COLD].is) < 1e-9);
+	assert_true(fabs(sum - s->step[HPDSL_STALL_COLD].is) < 1e-9);
 }
 
 static void check(struct job j)
 {
 	double busy = j.compute + j.interference + j.hand_over;
 	double warm = most(busy, j.prepare), cold = most(warm, j.fetch);
-	struct hp_stall_split s;
+	struct hpdsl_stall_split s;
 
 	play(&j);
 	s = split();
 	adds_up(&s);
-	same(s.step[HP_STALL_REPLAY].is, j.compute, &s);
-	same(s.part[HP_STALL_COMPUTE].is, j.compute, &s);
-	same(s.part[HP_STALL_INTERFERENCE].is, j.interference, &s);
-	same(s.step[HP_STALL_WARM].is, warm, &s);
-	same(s.step[HP_STALL_COLD].is, cold, &s);
-	same(s.step[HP_STALL_REAL].is, cold, &s);
-	same(s.part[HP_STALL_FETCH].is, cold - warm, &s);
+	same(s.step[HPDSL_STALL_REPLAY].is, j.compute, &s);
+	same(s.part[HPDSL_STALL_COMPUTE].is, j.compute, &s);
+	same(s.part[HPDSL_STALL_INTERFERENCE].is, j.interference, &s);
+	same(s.step[HPDSL_STALL_WARM].is, warm, &s);
+	same(s.step[HPDSL_STALL_COLD].is, cold, &s);
+	same(s.step[HPDSL_STALL_REAL].is, cold, &s);
+	same(s.part[HPDSL_STALL_FETCH].is, cold - warm, &s);
 	same(s.warm_model, warm, &s);
 	same(s.cold_model, cold, &s);
 	if (s.knows_hand_over) {
 		same(s.hand_over, j.hand_over, &s);
-		same(s.part[HP_STALL_PREPARATION].is, warm - busy, &s);
+		same(s.part[HPDSL_STALL_PREPARATION].is, warm - busy, &s);
 	}
-	assert_int_equal(s.bound, cold > warm ? HP_STALL_FETCH :
-				  warm > busy ? HP_STALL_PREPARATION :
-						HP_STALL_COMPUTE);
+	assert_int_equal(s.bound, cold > warm ? HPDSL_STALL_FETCH :
+				  warm > busy ? HPDSL_STALL_PREPARATION :
+						HPDSL_STALL_COMPUTE);
 	/* Who has no room is not slow. */
 	if (j.prepare < busy)
 		assert_true(fabs(s.warm_rate * j.prepare - 1) < .1);
@@ -263,14 +263,14 @@ static void a_pause_hides_no_stall(void **state)
 			 .fetch = .32,
 			 .ahead = 24,
 			 .pause = 8,
-			 .pause_in = HP_STALL_COLD };
-	struct hp_stall_split s;
+			 .pause_in = HPDSL_STALL_COLD };
+	struct hpdsl_stall_split s;
 	double naive = 0, steps = 0, share;
 
 	(void)state;
 	play(&j);
 	for (size_t i = 0; i < n_of; i++)
-		if (of[i].b.phase == HP_STALL_COLD && of[i].b.block == 0) {
+		if (of[i].b.phase == HPDSL_STALL_COLD && of[i].b.block == 0) {
 			naive += of[i].b.seconds;
 			steps += of[i].b.steps;
 			assert_true(fabs(of[i].b.interrupted - 8) < .5);
@@ -278,9 +278,9 @@ static void a_pause_hides_no_stall(void **state)
 	/* Whoever looks at these blocks alone sees half of it or less. */
 	assert_true((naive / steps - j.compute) / (naive / steps) < .35);
 	s = split();
-	share = s.part[HP_STALL_FETCH].is / s.step[HP_STALL_COLD].is;
+	share = s.part[HPDSL_STALL_FETCH].is / s.step[HPDSL_STALL_COLD].is;
 	assert_true(fabs(share - (.32 - .1) / .32) < .05);
-	assert_int_equal(s.bound, HP_STALL_FETCH);
+	assert_int_equal(s.bound, HPDSL_STALL_FETCH);
 }
 
 /* Of many such jobs the interval has the truth in it in most. */
@@ -296,15 +296,15 @@ static void intervals_hold_what_is_true(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < of_all; i++) {
-		struct hp_stall_split s;
+		struct hpdsl_stall_split s;
 
 		play(&j);
 		s = split();
 		adds_up(&s);
-		in += s.step[HP_STALL_REPLAY].low <= j.compute &&
-		      j.compute <= s.step[HP_STALL_REPLAY].high;
-		assert_int_equal(s.bound, HP_STALL_FETCH);
-		assert_true(fabs(s.part[HP_STALL_FETCH].is - .09) < .03);
+		in += s.step[HPDSL_STALL_REPLAY].low <= j.compute &&
+		      j.compute <= s.step[HPDSL_STALL_REPLAY].high;
+		assert_int_equal(s.bound, HPDSL_STALL_FETCH);
+		assert_true(fabs(s.part[HPDSL_STALL_FETCH].is - .09) < .03);
 	}
 	assert_true(in >= 85);
 	assert_true(in < of_all);
@@ -332,14 +332,14 @@ static void add(uint32_t rank, unsigned phase, unsigned block, double step,
  * rate is of bytes, by what a batch has in the mean. */
 static void sizes_of_batches_differ(void **state)
 {
-	struct hp_stall_split s;
+	struct hpdsl_stall_split s;
 
 	(void)state;
 	n_of = 0;
 	for (unsigned b = 0; b < 40; b++) {
-		add(0, HP_STALL_REPLAY, b, .1, 50);
-		add(0, HP_STALL_WARM, b, .1, 50);
-		add(0, HP_STALL_COLD, b, .2, 5);
+		add(0, HPDSL_STALL_REPLAY, b, .1, 50);
+		add(0, HPDSL_STALL_WARM, b, .1, 50);
+		add(0, HPDSL_STALL_COLD, b, .2, 5);
 		of[n_of - 1].b.out = b % 2 ? 30 * BYTES : 10 * BYTES;
 		of[n_of - 1].b.made = b % 4 < 2 ? 30 * BYTES : 10 * BYTES;
 		of[n_of - 1].b.making =
@@ -353,24 +353,24 @@ static void sizes_of_batches_differ(void **state)
  * hide who is. */
 static void who_made_nothing_is_not_slow(void **state)
 {
-	struct hp_stall_split s;
+	struct hpdsl_stall_split s;
 
 	(void)state;
 	n_of = 0;
 	for (unsigned b = 0; b < 3; b++)
 		for (uint32_t r = 0; r < 4; r++) {
-			add(r, HP_STALL_COLD, b, .1, r == 2 ? 1 / .3 : 20);
+			add(r, HPDSL_STALL_COLD, b, .1, r == 2 ? 1 / .3 : 20);
 			if (r == 0)
 				of[n_of - 1].b.made = 0;
 			if (r == 0)
 				of[n_of - 1].b.making = 0;
-			add(r, HP_STALL_WARM, b, .1, 50);
-			add(r, HP_STALL_REPLAY, b, .1, 50);
+			add(r, HPDSL_STALL_WARM, b, .1, 50);
+			add(r, HPDSL_STALL_REPLAY, b, .1, 50);
 		}
 	s = split();
 	assert_int_equal(s.slowest, 2);
 	assert_true(fabs(s.slowness - 6) < 1e-6);
-	same(s.step[HP_STALL_COLD].is, .3, &s);
+	same(s.step[HPDSL_STALL_COLD].is, .3, &s);
 	same(s.cold_model, .3, &s);
 	assert_true(s.enough);
 }
@@ -378,56 +378,56 @@ static void who_made_nothing_is_not_slow(void **state)
 /* All wait for it in every step; its loader is the one that is always busy. */
 static void one_slow_rank_of_four(void **state)
 {
-	struct hp_stall_split s;
+	struct hpdsl_stall_split s;
 
 	(void)state;
 	n_of = 0;
 	for (unsigned b = 0; b < 3; b++)
 		for (uint32_t r = 0; r < 4; r++) {
-			add(r, HP_STALL_COLD, b, .3, r == 2 ? 1 / .3 : 20);
-			add(r, HP_STALL_WARM, b, .1, 50);
-			add(r, HP_STALL_REPLAY, b, r == 1 ? .1 : .09, 50);
+			add(r, HPDSL_STALL_COLD, b, .3, r == 2 ? 1 / .3 : 20);
+			add(r, HPDSL_STALL_WARM, b, .1, 50);
+			add(r, HPDSL_STALL_REPLAY, b, r == 1 ? .1 : .09, 50);
 		}
 	s = split();
 	assert_int_equal(s.ranks, 4);
 	assert_int_equal(s.slowest, 2);
 	assert_true(fabs(s.slowness - 6) < 1e-6);
-	same(s.part[HP_STALL_COMPUTE].is, .1, &s);
-	same(s.part[HP_STALL_FETCH].is, .2, &s);
+	same(s.part[HPDSL_STALL_COMPUTE].is, .1, &s);
+	same(s.part[HPDSL_STALL_FETCH].is, .2, &s);
 	same(s.cold_model, .3, &s);
-	assert_int_equal(s.bound, HP_STALL_FETCH);
+	assert_int_equal(s.bound, HPDSL_STALL_FETCH);
 }
 
 static void phases_that_disagree_are_told(void **state)
 {
-	struct hp_stall_split s;
+	struct hpdsl_stall_split s;
 
 	(void)state;
 	n_of = 0;
 	for (unsigned b = 0; b < 3; b++) {
-		add(0, HP_STALL_REPLAY, b, .1, 50);
-		add(0, HP_STALL_WARM, b, .2, 50);
-		add(0, HP_STALL_COLD, b, .15, 50);
+		add(0, HPDSL_STALL_REPLAY, b, .1, 50);
+		add(0, HPDSL_STALL_WARM, b, .2, 50);
+		add(0, HPDSL_STALL_COLD, b, .15, 50);
 	}
 	s = split();
 	assert_true(s.disagrees);
 	adds_up(&s);
-	assert_int_equal(s.bound, HP_STALL_PREPARATION);
+	assert_int_equal(s.bound, HPDSL_STALL_PREPARATION);
 }
 
 static void a_phase_that_is_missing_is_an_error(void **state)
 {
-	struct hp_stall_split s;
+	struct hpdsl_stall_split s;
 	struct hpdsl_error err;
 
 	(void)state;
 	n_of = 0;
 	assert_int_equal(hp_stall_split(of, 0, &s, &err), HPDSL_EUSAGE);
-	add(0, HP_STALL_REPLAY, 0, .1, 50);
-	add(0, HP_STALL_COLD, 0, .1, 50);
+	add(0, HPDSL_STALL_REPLAY, 0, .1, 50);
+	add(0, HPDSL_STALL_COLD, 0, .1, 50);
 	assert_int_equal(hp_stall_split(of, n_of, &s, &err), HPDSL_EUSAGE);
 	assert_non_null(strstr(err.msg, "warm"));
-	add(0, HP_STALL_WARM, 0, .1, 50);
+	add(0, HPDSL_STALL_WARM, 0, .1, 50);
 	assert_int_equal(hp_stall_split(of, n_of, &s, &err), 0);
 	assert_false(s.enough);
 }
@@ -435,20 +435,20 @@ static void a_phase_that_is_missing_is_an_error(void **state)
 /* Counters that stand still, and blocks without a step. */
 static void nothing_is_divided_by_zero(void **state)
 {
-	struct hp_stall_split s;
+	struct hpdsl_stall_split s;
 
 	(void)state;
 	n_of = 0;
-	for (unsigned i = 0; i < HP_STALL_PHASES; i++) {
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++) {
 		add(0, i, 0, 0, 1);
 		of[i].b.steps = 0;
 		of[i].b.made = of[i].b.out = 0;
 		of[i].b.making = 0;
 	}
 	s = split();
-	for (unsigned i = 0; i < HP_STALL_PARTS; i++)
+	for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++)
 		assert_true(s.part[i].is == 0);
-	assert_int_equal(s.bound, HP_STALL_COMPUTE);
+	assert_int_equal(s.bound, HPDSL_STALL_COMPUTE);
 }
 
 int main(void)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The job that is measured, as a process of this one. */
+#include "stall.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PASS_ON "OMPI_MCA_mca_base_env_list"
+
+enum {
+	POLL_MS = 20,
+	GRACE = 10, /* seconds between TERM and KILL */
+};
+
+/* Open MPI hands on what it is told to; others hand on all. */
+static void hand_on(const char *beat)
+{
+	const char *was = getenv(PASS_ON);
+	char list[4096];
+
+	snprintf(list, sizeof(list), "%s%sHPDSL_STALL", was ? was : "",
+		 was && *was ? ";" : "");
+	if (setenv("HPDSL_STALL", beat, 1) < 0 || setenv(PASS_ON, list, 1) < 0)
+		cmd_no_memory();
+}
+
+/* What happens behind the fork is told through a pipe that exec closes. */
+static void become(char **command, int tell)
+{
+	sigset_t none;
+	ssize_t n;
+	int why;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execvp(command[0], command);
+	why = errno;
+	n = write(tell, &why, sizeof(why));
+	(void)n;
+	_exit(127);
+}
+
+pid_t stall_start(char **command, const char *beat)
+{
+	int tell[2], why = 0;
+	pid_t pid;
+	ssize_t n;
+
+	if (pipe2(tell, O_CLOEXEC) < 0) {
+		cmd_message("%s", strerror(errno));
+		return -1;
+	}
+	hand_on(beat);
+	pid = fork();
+	if (pid == 0)
+		become(command, tell[1]);
+	why = pid < 0 ? errno : 0;
+	close(tell[1]);
+	do
+		n = read(tell[0], &why, sizeof(why));
+	while (n < 0 && errno == EINTR);
+	close(tell[0]);
+	if (!why)
+		return pid;
+	cmd_message("%s: %s", command[0], strerror(why));
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return -1;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+bool stall_has_ended(pid_t pid, double seconds, int *ret)
+{
+	const struct timespec poll = { .tv_nsec = POLL_MS * 1000000L };
+	double until = now() + seconds;
+
+	for (;;) {
+		int status;
+		pid_t r = waitpid(pid, &status, WNOHANG);
+
+		if (r == pid || (r < 0 && errno != EINTR)) {
+			*ret = r < 0		   ? 0 :
+			       WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+						     WEXITSTATUS(status);
+			return true;
+		}
+		if (now() >= until ||
+		    __atomic_load_n(&cmd_stop, __ATOMIC_RELAXED))
+			return false;
+		nanosleep(&poll, NULL);
+	}
+}
+
+void stall_end(pid_t pid)
+{
+	const struct timespec poll = { .tv_nsec = POLL_MS * 1000000L };
+	double until = now() + GRACE;
+
+	kill(pid, SIGTERM);
+	while (waitpid(pid, NULL, WNOHANG) == 0) {
+		if (now() >= until)
+			kill(pid, SIGKILL);
+		nanosleep(&poll, NULL);
+	}
+}

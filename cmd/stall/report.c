@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was measured, for people: the first line says what to do. */
+#include "stall.h"
+
+#include <string.h>
+
+const char *const stall_phases[HPDSL_STALL_PHASES] = { "replay", "load", "warm",
+						       "cold", "real" };
+const char *const stall_parts[HPDSL_STALL_PARTS] = { "compute", "interference",
+						     "hand-over",
+						     "preparation stall",
+						     "fetch stall" };
+
+struct hpdsl_stall_cache stall_cache(const struct hpdsl_stall *s,
+				     enum hpdsl_stall_phase phase)
+{
+	struct hpdsl_stall_cache sum = { 0 };
+	struct hpdsl_stall_rank rank;
+
+	for (size_t i = 0; hpdsl_stall_rank(s, i, &rank); i++) {
+		sum.asked += rank.cache[phase].asked;
+		sum.there += rank.cache[phase].there;
+		sum.unknown += rank.cache[phase].unknown;
+	}
+	return sum;
+}
+
+static double share(const struct hpdsl_stall_split *s, double seconds)
+{
+	double cold = s->step[HPDSL_STALL_COLD].is;
+
+	return cold > 0 ? 100 * seconds / cold : 0;
+}
+
+/* ---- The first line --------------------------------------------------- */
+
+#define LITTLE 3 /* percent */
+
+static void put_verdict(FILE *out, const struct hpdsl_stall_split *s)
+{
+	double part = share(s, s->part[s->bound].is);
+
+	/* What may be gained is not worth it. */
+	switch (part < LITTLE ? HPDSL_STALL_COMPUTE : s->bound) {
+	case HPDSL_STALL_FETCH:
+		fprintf(out,
+			"%.0f %% of a step waits for storage: hpdsl-stage(1) "
+			"brings the data near\n",
+			part);
+		break;
+	case HPDSL_STALL_PREPARATION:
+		fprintf(out,
+			"%.0f %% of a step waits for the loader's work: it "
+			"needs more cores, not faster storage\n",
+			part);
+		break;
+	default:
+		fprintf(out, "a step does not wait for data: nothing is to be "
+			     "gained from storage or cores\n");
+	}
+}
+
+/* ---- Parts ------------------------------------------------------------ */
+
+/* What is less than it may be wrong by is only known not to be more. */
+static void put_part(FILE *out, const struct hpdsl_stall_split *s,
+		     enum hpdsl_stall_part i)
+{
+	const struct hpdsl_stall_figure *f = &s->part[i];
+
+	fprintf(out, "  %-18s", stall_parts[i]);
+	if (s->enough && f->low <= 0 && f->high >= 0)
+		fprintf(out, " < %8.1f ms  < %3.0f %%\n", 1e3 * f->high,
+			share(s, f->high));
+	else if (s->enough)
+		fprintf(out, " %10.1f ms  %5.0f %%   %.1f to %.1f ms\n",
+			1e3 * f->is, share(s, f->is), 1e3 * f->low,
+			1e3 * f->high);
+	else
+		fprintf(out, " %10.1f ms  %5.0f %%\n", 1e3 * f->is,
+			share(s, f->is));
+}
+
+static void put_parts(FILE *out, const struct stall_report *r)
+{
+	const struct hpdsl_stall_split *s = &r->split;
+
+	fprintf(out, "a step of a first epoch %9.1f ms, of %s:\n",
+		1e3 * s->step[HPDSL_STALL_COLD].is,
+		cmd_many(s->ranks, "rank").s);
+	for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++)
+		if (i != HPDSL_STALL_INTERFERENCE || s->has[HPDSL_STALL_LOAD])
+			put_part(out, s, i);
+}
+
+/* ---- The rest --------------------------------------------------------- */
+
+static void put_others(FILE *out, const struct hpdsl_stall_split *s)
+{
+	fprintf(out, "from memory it takes %.1f ms (by rates %.1f)",
+		1e3 * s->step[HPDSL_STALL_WARM].is, 1e3 * s->warm_model);
+	fprintf(out, ", from storage %.1f ms (by rates %.1f)",
+		1e3 * s->step[HPDSL_STALL_COLD].is, 1e3 * s->cold_model);
+	if (s->has[HPDSL_STALL_REAL])
+		fprintf(out, ", as the job reads %.1f ms",
+			1e3 * s->step[HPDSL_STALL_REAL].is);
+	fputc('\n', out);
+}
+
+static double percent(uint64_t part, uint64_t of)
+{
+	return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+/* Was a phase what it is called?  More than this says no. */
+#define COLD_MOST 2
+#define WARM_LEAST 90
+
+static const char *is_cold(const struct hpdsl_stall_cache *c)
+{
+	if (!c->asked || c->unknown > c->asked / 50)
+		return "unknown";
+	return percent(c->there, c->asked) > COLD_MOST ? "no" : "yes";
+}
+
+static const char *is_warm(const struct hpdsl_stall_cache *c)
+{
+	if (!c->asked || c->unknown > c->asked / 50)
+		return "unknown";
+	return percent(c->there, c->asked) < WARM_LEAST ? "no" : "yes";
+}
+
+static void put_cache(FILE *out, const struct stall_report *r)
+{
+	struct hpdsl_stall_cache cold = stall_cache(r->stall, HPDSL_STALL_COLD);
+	struct hpdsl_stall_cache warm = stall_cache(r->stall, HPDSL_STALL_WARM);
+
+	fprintf(out,
+		"cold was cold: %s (%.1f %% of %s was in the page cache); warm "
+		"was warm: %s (%.0f %% of %s)\n",
+		is_cold(&cold), percent(cold.there, cold.asked),
+		cmd_bytes(cold.asked).s, is_warm(&warm),
+		percent(warm.there, warm.asked), cmd_bytes(warm.asked).s);
+}
+
+static void put_slowest(FILE *out, const struct stall_report *r)
+{
+	struct hpdsl_stall_rank rank;
+
+	if (r->split.ranks < 2 ||
+	    !hpdsl_stall_rank(r->stall, r->split.slowest, &rank))
+		return;
+	fprintf(out,
+		"the slowest loader is that of rank %u on %s: half of the "
+		"others read %.1f times as fast or faster\n",
+		rank.rank, rank.node, r->split.slowness);
+}
+
+static void put_doubts(FILE *out, const struct stall_report *r)
+{
+	if (!r->split.enough)
+		fprintf(out, "too few blocks for intervals\n");
+	if (r->split.disagrees)
+		fprintf(out, "phases disagree: a part is less than nothing, so "
+			     "something else changed between them\n");
+	if (r->progress.unsteady)
+		fprintf(out, "steps were never alike before measuring began\n");
+}
+
+void stall_report_text(FILE *out, const struct stall_report *r)
+{
+	put_verdict(out, &r->split);
+	put_parts(out, r);
+	put_others(out, &r->split);
+	put_cache(out, r);
+	put_slowest(out, r);
+	put_doubts(out, r);
+}

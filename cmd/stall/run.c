@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpdsl-stall run: a job that is measured, and ended when it has been. */
+#include "stall.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define TICK 0.5    /* seconds between two looks at what ranks say */
+#define END_SELF 10 /* .. that ranks and launcher have to end by themselves */
+
+struct run {
+	struct hpdsl_stall_options opt;
+	struct cmd_common common;
+	const char *output;
+	uint64_t deadline;
+	char **command;
+	/* While it runs: */
+	struct hpdsl_stall *stall;
+	pid_t pid;
+	struct hpdsl_stall_progress progress;
+	enum hpdsl_stall_state told; /* of it, to the user */
+};
+
+#define FLAG(member) CMD_FLAG(struct run, member)
+#define NUMBER(member) CMD_NUMBER(struct run, member, 1, 1000000)
+
+const struct cmd_option stall_run_options[] = {
+	{ "dir", "DIR",
+	  "Where ranks and hpdsl-stall meet: a folder that all nodes of the "
+	  "job see (default: the current one)",
+	  CMD_STRING(struct run, opt.parent) },
+	{ "rounds", "N", "Play all phases N times (default: 3)",
+	  NUMBER(opt.rounds) },
+	{ "blocks", "N", "Blocks of a phase in a round (default: 3)",
+	  NUMBER(opt.blocks) },
+	{ "steps", "N",
+	  "Steps of a block (default: what is read at a time, or 5 seconds)",
+	  NUMBER(opt.steps) },
+	{ "no-load", NULL,
+	  "Do not tell interference from preparation, which is quicker",
+	  FLAG(opt.no_load) },
+	{ "output", "FILE", "Write the report there, not to standard output",
+	  CMD_STRING(struct run, output), .letter = 'o' },
+	{ "deadline", "TIME",
+	  "End with status 75 before TIME has passed: seconds or [D-]HH:MM:SS",
+	  CMD_DEADLINE(struct run, deadline) },
+	{ "quiet", NULL, "Only warnings and errors, beside the report",
+	  FLAG(common.quiet), .letter = 'q' },
+	{ "json", NULL, "The report as one JSON object on one line",
+	  FLAG(common.json) },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct run *r = state->input;
+	error_t ret = cmd_options_parse(stall_run_options, key, arg, state);
+
+	if (ret != ARGP_ERR_UNKNOWN)
+		return ret;
+	switch (key) {
+	case ARGP_KEY_ARG:
+		/* what follows is the job's */
+		r->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		cmd_missing(state, "COMMAND");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp stall_run_argp = {
+	NULL,
+	parse,
+	"-- COMMAND [ARGUMENT...]",
+	"Run a training job that uses HPDSL's loader, measure it, and end it.\v"
+	"COMMAND is what starts the job, as mpirun, srun, torchrun or python, "
+	"with all its arguments. Its ranks train on a few batches again and "
+	"again: nothing that they write is of any use. Exit status: 0 it was "
+	"measured, 1 it made no loader of HPDSL, 3 trouble, or it ended "
+	"before, "
+	"75 stopped early.",
+	NULL,
+	NULL,
+	NULL
+};
+
+/* ---- While it runs ---------------------------------------------------- */
+
+static void tell_state(struct run *r)
+{
+	const struct hpdsl_stall_progress *p = &r->progress;
+
+	if (r->told == p->state || r->common.quiet)
+		return;
+	r->told = p->state;
+	if (p->state == HPDSL_STALL_PLAYING)
+		cmd_message("%s, alike by now: measuring takes each %s, about "
+			    "%s",
+			    cmd_many(p->started, "rank").s,
+			    cmd_many(p->steps, "step").s,
+			    cmd_seconds(p->seconds).s);
+	else
+		cmd_message("measured; now the job is killed, whatever its "
+			    "launcher says of that");
+}
+
+/* The job came to its end before it was measured. */
+static int ended_early(const struct run *r, int status)
+{
+	const struct hpdsl_stall_progress *p = &r->progress;
+
+	if (!p->loaders) {
+		cmd_message("%s ended with exit status %d, and made no loader "
+			    "of HPDSL",
+			    r->command[0], status);
+		return CMD_NO;
+	}
+	if (p->state == HPDSL_STALL_WAITING)
+		cmd_message("%s ended with exit status %d before its loaders "
+			    "had handed out 20 steps that were alike",
+			    r->command[0], status);
+	else
+		cmd_message("%s ended with exit status %d when %llu of %llu "
+			    "blocks had been measured, which take %llu steps "
+			    "a rank: more epochs, or --steps, make it do",
+			    r->command[0], status,
+			    (unsigned long long)p->blocks,
+			    (unsigned long long)p->of,
+			    (unsigned long long)p->steps);
+	return CMD_TROUBLE;
+}
+
+/* Ranks kill themselves; launchers see that, or not. */
+static void see_end(struct run *r)
+{
+	struct hpdsl_error err;
+	int status;
+
+	for (unsigned i = 0; i < END_SELF / TICK; i++) {
+		if (stall_has_ended(r->pid, TICK, &status))
+			return;
+		hpdsl_stall_tend(r->stall, &r->progress, &err);
+	}
+	stall_end(r->pid);
+}
+
+/* An exit status; 0: it has been measured, and has ended. */
+static int watch(struct run *r)
+{
+	struct hpdsl_error err;
+	int status = 0;
+
+	for (;;) {
+		bool ended = stall_has_ended(r->pid, TICK, &status);
+
+		if (__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED)) {
+			stall_end(r->pid);
+			return CMD_STOPPED;
+		}
+		if (hpdsl_stall_tend(r->stall, &r->progress, &err) < 0) {
+			if (!ended)
+				stall_end(r->pid);
+			cmd_message("%s", err.msg);
+			return CMD_TROUBLE;
+		}
+		tell_state(r);
+		if (r->progress.state == HPDSL_STALL_MEASURED) {
+			if (!ended)
+				see_end(r);
+			return CMD_DONE;
+		}
+		if (ended)
+			return ended_early(r, status);
+	}
+}
+
+/* ---- The report ------------------------------------------------------- */
+
+static int write_file(const char *file, const char *text, size_t size,
+		      struct hpdsl_error *err)
+{
+	struct cmd_file f;
+	int r = cmd_file_open(&f, file, err);
+
+	if (r < 0)
+		return r;
+	fwrite(text, 1, size, f.out); /* closing tells what went wrong */
+	return cmd_file_close(&f, err);
+}
+
+static int report(const struct run *r)
+{
+	struct stall_report s = { .stall = r->stall,
+				  .progress = r->progress,
+				  .command = r->command };
+	struct hpdsl_error err;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	int status = CMD_DONE;
+
+	if (hpdsl_stall_split(r->stall, &s.split, &err) < 0)
+		return cmd_tell(&err);
+	out = open_memstream(&text, &size);
+	if (!out)
+		cmd_no_memory();
+	if (r->common.json)
+		stall_report_json(out, &s);
+	else
+		stall_report_text(out, &s);
+	if (fclose(out) != 0)
+		cmd_no_memory();
+	if (!r->output)
+		cmd_write(text, size);
+	else if (write_file(r->output, text, size, &err) < 0)
+		status = cmd_tell(&err);
+	free(text);
+	return status;
+}
+
+int stall_run(int argc, char **argv)
+{
+	struct run r = { 0 };
+	struct hpdsl_error err;
+	int status;
+
+	cmd_parse(stall_run_options, &stall_run_argp, argc, argv, ARGP_IN_ORDER,
+		  &r);
+	cmd_output_start();
+	if (r.output && cmd_file_try(r.output, &err) < 0)
+		return cmd_tell(&err);
+	cmd_signals(r.command[0], "");
+	cmd_signals_wait();
+	if (r.deadline)
+		cmd_deadline(r.deadline);
+	if (hpdsl_stall_new(&r.opt, &r.stall, &err) < 0)
+		return cmd_tell(&err);
+	r.pid = stall_start(r.command, hpdsl_stall_beat(r.stall));
+	status = r.pid < 0 ? CMD_TROUBLE : watch(&r);
+	if (status == CMD_DONE)
+		status = report(&r);
+	hpdsl_stall_free(r.stall);
+	cmd_signals_end();
+	return status;
+}

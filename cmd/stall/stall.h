@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpdsl-stall: its commands, and what they share. */
+#ifndef CMD_STALL_H
+#define CMD_STALL_H
+
+#include "common/subcommand.h"
+
+int stall_run(int argc, char **argv);
+
+extern const struct argp stall_run_argp;
+extern const struct cmd_option stall_run_options[];
+
+/* child.c: the job. */
+
+/* Starts it, with HPDSL_STALL, for all its ranks: its process, or -1, told. */
+pid_t stall_start(char **command, const char *beat);
+/* Has it ended, within so many seconds?  *ret is then its exit status as a
+ * shell has it. */
+bool stall_has_ended(pid_t pid, double seconds, int *ret);
+/* TERM, and in the end KILL. */
+void stall_end(pid_t pid);
+
+/* report.c, report_json.c: what was measured. */
+
+struct stall_report {
+	const struct hpdsl_stall *stall;
+	struct hpdsl_stall_split split;
+	struct hpdsl_stall_progress progress;
+	char **command;
+};
+
+/* Ten lines, or a few more. */
+void stall_report_text(FILE *out, const struct stall_report *r);
+/* One line. */
+void stall_report_json(FILE *out, const struct stall_report *r);
+/* Of all ranks. */
+struct hpdsl_stall_cache stall_cache(const struct hpdsl_stall *s,
+				     enum hpdsl_stall_phase phase);
+extern const char *const stall_phases[HPDSL_STALL_PHASES];
+extern const char *const stall_parts[HPDSL_STALL_PARTS];
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much of a training job's steps waits for data: a job whose loaders play
+ * phases that whoever holds one of these gives them.  hpdsl-stall(1) tells what
+ * the phases are and what follows from them.
+ */
+#ifndef HPDSL_STALL_H
+#define HPDSL_STALL_H
+
+#include "core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In the order in which a round plays them. */
+enum hpdsl_stall_phase {
+	HPDSL_STALL_REPLAY, /* batches that are kept, again and again: compute
+			     */
+	HPDSL_STALL_LOAD,   /* the same while the loader reads on: interference
+			     */
+	HPDSL_STALL_WARM,   /* from memory: preparation */
+	HPDSL_STALL_COLD,   /* past all caches: a first epoch */
+	HPDSL_STALL_REAL,   /* what the job does by itself */
+	HPDSL_STALL_PHASES
+};
+
+/* What a step is made of. */
+enum hpdsl_stall_part {
+	HPDSL_STALL_COMPUTE,
+	HPDSL_STALL_INTERFERENCE,
+	HPDSL_STALL_HAND_OVER,
+	HPDSL_STALL_PREPARATION,
+	HPDSL_STALL_FETCH,
+	HPDSL_STALL_PARTS
+};
+
+/* Some steps of a rank, one after the other. */
+struct hpdsl_stall_block {
+	enum hpdsl_stall_phase phase;
+	uint32_t round, block;
+	uint32_t steps;
+	double seconds;	    /* without interruptions */
+	double interrupted; /* seconds of these */
+	double waited;	    /* of seconds: until batches were there */
+	/* Bytes of members made ready and handed out; seconds in which some
+	 * could be made. */
+	uint64_t made, out;
+	double making;
+	/* What it took to hand over a batch that was there: of the steps for
+	 * which one was, the least but a tenth.  Negative: there was none. */
+	double hand_over;
+};
+
+/* A figure, and between what it is with a probability of 95 %. */
+struct hpdsl_stall_figure {
+	double is, low, high;
+};
+
+struct hpdsl_stall_split {
+	bool has[HPDSL_STALL_PHASES];
+	struct hpdsl_stall_figure step[HPDSL_STALL_PHASES]; /* seconds */
+	struct hpdsl_stall_figure part[HPDSL_STALL_PARTS];  /* seconds; their
+							sum is the cold step */
+	double hand_over;				    /* seconds */
+	bool knows_hand_over;	       /* or no batch was ever there in time */
+	double warm_rate, cold_rate;   /* steps a second that the loader makes;
+					  0: not known */
+	double warm_model, cold_model; /* seconds of a step, by these */
+	bool enough; /* blocks of all phases that were played */
+	/* What a cold step is as long as it is for: compute, preparation or
+	 * fetch. It takes more than its interval and a hundredth of the step to
+	 * be one of the latter two. */
+	enum hpdsl_stall_part bound;
+	/* A part is less than nothing, beyond its interval: phases were not
+	 * alike. */
+	bool disagrees;
+	uint32_t ranks;
+	uint32_t slowest; /* the one, as hpdsl_stall_rank() counts them, whose
+			     loader makes least in cold blocks */
+	double slowness;  /* what ranks in the middle make, to what it makes */
+};
+
+struct hpdsl_stall;
+
+struct hpdsl_stall_options {
+	/* The folder in which its own is made, that all nodes of the job see;
+	 * NULL: "." */
+	const char *parent;
+	uint32_t rounds, blocks, steps; /* of a block; 0: as many as make sense
+					 */
+	bool no_load;		/* interference is not told from preparation */
+	const struct hp_io *io; /* NULL: the system's */
+};
+
+/* Makes a folder that nobody else may enter.  -errno, -ENOMEM. */
+HPDSL_API int hpdsl_stall_new(const struct hpdsl_stall_options *opt,
+			      struct hpdsl_stall **ret,
+			      struct hpdsl_error *err);
+/* What HPDSL_STALL has to be in the environment of the job; its own. */
+HPDSL_API const char *hpdsl_stall_beat(const struct hpdsl_stall *s);
+
+enum hpdsl_stall_state {
+	HPDSL_STALL_WAITING, /* until the steps of all ranks are alike */
+	HPDSL_STALL_PLAYING,
+	HPDSL_STALL_MEASURED, /* and told: ranks end themselves */
+};
+
+struct hpdsl_stall_progress {
+	enum hpdsl_stall_state state;
+	uint32_t loaders;	 /* processes of the job that made one */
+	uint32_t started, ranks; /* of so many, as far as is known */
+	uint64_t blocks, of;	 /* that have been played */
+	uint64_t steps;		 /* that all of it takes a rank .. */
+	double seconds;		 /* .. and about how long */
+	uint32_t late; /* times that ranks got the schedule too late */
+	bool unsteady; /* the steps of some never became alike */
+};
+
+/*
+ * Reads what ranks have written, tells them what is next, and that somebody is
+ * there: to be called once a second; who has not called for a minute is taken
+ * for dead.  HPDSL_EUSAGE: *err says why it cannot be measured: a rank is
+ * missing, its loader ended, there is too little memory; HPDSL_ECORRUPT: a rank
+ * wrote what makes no sense; -errno, -ENOMEM.
+ */
+HPDSL_API int hpdsl_stall_tend(struct hpdsl_stall *s,
+			       struct hpdsl_stall_progress *ret,
+			       struct hpdsl_error *err);
+
+/* A rank that was measured. */
+struct hpdsl_stall_rank {
+	uint32_t rank;
+	const char *node; /* and its process there; the object's */
+	int64_t pid;
+	const struct hpdsl_stall_block *block;
+	size_t blocks;
+	/* Of the bytes that phases read, those that the page cache had, and
+	 * those of which that cannot be known. */
+	struct hpdsl_stall_cache {
+		uint64_t asked, there, unknown;
+	} cache[HPDSL_STALL_PHASES];
+};
+
+/* Rank i of those that started, in the order of their numbers; false: there
+ * are not so many.  Valid until the next call of hpdsl_stall_tend(). */
+HPDSL_API bool hpdsl_stall_rank(const struct hpdsl_stall *s, size_t i,
+				struct hpdsl_stall_rank *ret);
+/* What all of it says.  HPDSL_EUSAGE: it has not been measured; -ENOMEM. */
+HPDSL_API int hpdsl_stall_split(const struct hpdsl_stall *s,
+				struct hpdsl_stall_split *ret,
+				struct hpdsl_error *err);
+/* Takes the folder away.  NULL is harmless. */
+HPDSL_API void hpdsl_stall_free(struct hpdsl_stall *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank of a measured job: what it says and what it is told. */
+#include "measure/rank.h"
+
+#include "base/error.h"
+#include "measure/folder.h"
+#include "metrics/labels.h"
+#include "stall/start.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Seconds between two looks; the last ones wait for nothing else. */
+#define LOOK 1.0
+#define LOOK_LAST 0.1
+
+enum state {
+	UNKNOWN, /* its steps are not alike yet */
+	OFF,	 /* another one of this process is measured */
+	STARTED, /* it said so */
+	TOLD,	 /* it has a schedule */
+	DONE,	 /* all of it was played */
+};
+
+struct hp_measure {
+	const struct hp_io *io;
+	int dir;
+	char folder[HPDSL_PATH_MAX], name[HP_MEASURE_NAME];
+	pid_t pid;
+	uint32_t rank, ranks, lead;
+	enum state state;
+	/* What hpdsl-stall said last. */
+	int64_t beat;
+	double beat_at, looked;
+	bool over;
+	uint32_t serial;
+	struct hp_stall_schedule schedule;
+	/* The step that is going on, or is asked for. */
+	uint64_t step;
+	bool entered, left;
+	double at, got; /* it was entered, and had its batch */
+	bool was_ready;
+	struct hp_stall_place place;
+	struct hp_stall_steady steady;
+	double usual;
+	bool blocking;
+	struct hp_stall_blocking g;
+};
+
+static int fail(const struct hp_measure *m, int r, const char *name,
+		struct hpdsl_error *err)
+{
+	return hp_fail_errno(err, r, "%s/%s", m->folder, name);
+}
+
+static int say(struct hp_measure *m, const struct hp_stall_record *line,
+	       struct hpdsl_error *err)
+{
+	int r = hp_measure_append(m->io, m->dir, m->name, line);
+
+	return r < 0 ? fail(m, r, m->name, err) : 0;
+}
+
+static int say_plain(struct hp_measure *m, const char *word, uint64_t a,
+		     uint64_t b, unsigned n, struct hpdsl_error *err)
+{
+	struct hp_stall_record line;
+
+	hp_stall_put(word, a, b, n, &line);
+	return say(m, &line, err);
+}
+
+/* ---- What hpdsl-stall says -------------------------------------------- */
+
+static int take_schedule(struct hp_measure *m, uint32_t serial,
+			 const struct hp_stall_schedule *s,
+			 struct hpdsl_error *err)
+{
+	if (serial <= m->serial || m->state < STARTED)
+		return 0;
+	m->serial = serial;
+	if (s->from <= m->step)
+		return say_plain(m, "late", serial, m->step, 2, err);
+	m->schedule = *s;
+	m->state = TOLD;
+	m->blocking = false;
+	return 0;
+}
+
+static int take(struct hp_measure *m, const char *text, size_t n,
+		struct hpdsl_error *err)
+{
+	struct hp_stall_schedule s;
+	struct hp_stall_record line;
+	uint32_t serial;
+	size_t one;
+	int r = 0;
+
+	for (; r == 0 && (one = hp_stall_record_parse(text, n, &line));
+	     text += one, n -= one) {
+		if (hp_stall_record_is(&line, "beat", 1) &&
+		    line.v[0] != m->beat) {
+			m->beat = line.v[0];
+			m->beat_at = hp_now();
+		} else if (hp_stall_record_is(&line, "over", 1)) {
+			m->over = true;
+		} else if (hp_stall_get_schedule(&line, &serial, &s)) {
+			r = take_schedule(m, serial, &s, err);
+		}
+	}
+	return r;
+}
+
+static int dead(const struct hp_measure *m, struct hpdsl_error *err)
+{
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "HPDSL_STALL is set to %s, and no hpdsl-stall is alive "
+		       "there: what it measures trains nothing, so nothing is "
+		       "read",
+		       m->folder);
+}
+
+/* Between looks a step may have taken any time: it is dead if then nothing is
+ * new, and has not been for so long. */
+static int look(struct hp_measure *m, struct hpdsl_error *err)
+{
+	size_t n = 0;
+	char *text;
+	int r = hp_measure_read(m->io, m->dir, HP_MEASURE_BEAT, 0, &text, &n);
+
+	m->looked = hp_now();
+	if (r == -ENOENT)
+		return dead(m, err);
+	if (r < 0)
+		return fail(m, r, HP_MEASURE_BEAT, err);
+	r = take(m, text, n, err);
+	free(text);
+	if (r == 0 && m->looked - m->beat_at > HP_MEASURE_DEAD)
+		return dead(m, err);
+	return r;
+}
+
+/* ---- New and free ----------------------------------------------------- */
+
+/* How long ago was the beat written?  By the clock of the file system, which
+ * makes a file now: a mark that here is a loader. */
+static int check_beat(struct hp_measure *m, struct hpdsl_error *err)
+{
+	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
+						{ .tv_nsec = UTIME_NOW } };
+	char mark[HP_MEASURE_NAME + 16];
+	struct stat beat, is;
+	int fd, r = hp_io_stat(m->io, m->dir, HP_MEASURE_BEAT, &beat,
+			       AT_SYMLINK_NOFOLLOW);
+
+	if (r < 0)
+		return dead(m, err);
+	snprintf(mark, sizeof mark, HP_MEASURE_MARK "%s", m->name);
+	fd = m->io->open(m->io, m->dir, mark,
+			 O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return fail(m, fd, mark, err);
+	m->io->set_times(m->io, fd, now);
+	r = hp_io_fstat(m->io, fd, &is);
+	m->io->close(m->io, fd);
+	if (r < 0)
+		return fail(m, r, mark, err);
+	return is.st_mtime - beat.st_mtime > HP_MEASURE_DEAD ? dead(m, err) : 0;
+}
+
+static int open_folder(struct hp_measure *m, struct hpdsl_error *err)
+{
+	struct stat st;
+	int r;
+
+	m->dir =
+		m->io->open(m->io, AT_FDCWD, m->folder,
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, 0);
+	if (m->dir < 0)
+		return dead(m, err);
+	r = hp_io_fstat(m->io, m->dir, &st);
+	if (r < 0)
+		return fail(m, r, "", err);
+	if (st.st_uid != geteuid() || st.st_mode & 077)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "HPDSL_STALL is set to %s, which is another "
+			       "user's, or others have rights to it",
+			       m->folder);
+	return check_beat(m, err);
+}
+
+int hp_measure_new(const struct hp_measure_options *opt,
+		   struct hp_measure **ret, struct hpdsl_error *err)
+{
+	const char *folder = secure_getenv("HPDSL_STALL");
+	struct hp_metrics_self self;
+	struct hp_measure *m;
+	int r;
+
+	*ret = NULL;
+	if (!folder || !*folder)
+		return 0;
+	m = calloc(1, sizeof *m);
+	if (!m)
+		return hp_fail_nomem(err);
+	m->io = hp_io_or_system(opt->io);
+	m->dir = -1;
+	m->pid = getpid();
+	m->rank = opt->rank;
+	m->ranks = opt->ranks;
+	m->beat = -1;
+	m->beat_at = m->looked = hp_now();
+	snprintf(m->folder, sizeof m->folder, "%s", folder);
+	hp_metrics_self(&self);
+	snprintf(m->name, sizeof m->name, HP_MEASURE_RANK "%s.%s", self.node,
+		 self.pid);
+	r = open_folder(m, err);
+	if (r < 0)
+		hp_measure_free(m);
+	else
+		*ret = m;
+	return r;
+}
+
+void hp_measure_free(struct hp_measure *m)
+{
+	if (!m)
+		return;
+	/* The next loader of this process may be measured in its place. */
+	if (m->pid == getpid() && m->state == STARTED)
+		m->io->unlink(m->io, m->dir, m->name, 0);
+	if (m->pid == getpid() && m->state == TOLD)
+		say_plain(m, "gone", m->step, 0, 1, NULL);
+	if (m->dir >= 0)
+		m->io->close(m->io, m->dir);
+	free(m);
+}
+
+void hp_measure_lead(struct hp_measure *m, uint32_t lead)
+{
+	m->lead = lead;
+}
+
+uint64_t hp_measure_steps(const struct hp_measure *m,
+			  enum hpdsl_stall_phase phase)
+{
+	return hp_stall_phase_steps(&m->schedule, phase);
+}
+
+/* ---- Steps ------------------------------------------------------------ */
+
+/* Its file is made by the first of a process. */
+static int start(struct hp_measure *m, const struct hp_stall_counters *at,
+		 bool unsteady, struct hpdsl_error *err)
+{
+	struct hp_stall_start s = {
+		.rank = m->rank,
+		.ranks = m->ranks,
+		.step = m->step,
+		.step_seconds = hp_stall_steady_step(&m->steady),
+		.lead = m->lead,
+		.batch_bytes = at->out / m->step,
+		.room = hp_memory_left(m->io),
+		.unsteady = unsteady,
+	};
+	struct hp_stall_record line;
+	int fd = m->io->open(m->io, m->dir, m->name,
+			     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd == -EEXIST) {
+		m->state = OFF;
+		return 0;
+	}
+	if (fd < 0)
+		return fail(m, fd, m->name, err);
+	m->io->close(m->io, fd);
+	m->state = STARTED;
+	m->usual = hp_stall_steady_computed(&m->steady);
+	hp_stall_put_start(&s, &line);
+	return say(m, &line, err);
+}
+
+/* The step before is over. */
+static void count_step(struct hp_measure *m, double now)
+{
+	double waited = m->got - m->at, computed = now - m->got;
+
+	if (m->blocking)
+		hp_stall_step(&m->g, waited, m->was_ready, computed, m->usual);
+	else if (m->state == UNKNOWN)
+		hp_stall_steady_add(&m->steady, now - m->at, waited);
+}
+
+static int end_block(struct hp_measure *m, const struct hp_stall_counters *at,
+		     struct hpdsl_error *err)
+{
+	struct hpdsl_stall_block b;
+	struct hp_stall_record line;
+
+	m->blocking = false;
+	hp_stall_end(&m->g, at, &b);
+	hp_stall_put_block(m->serial, &b, &line);
+	return say(m, &line, err);
+}
+
+/* All was said: once that is known, nothing of this process may stay. */
+static int end(struct hp_measure *m, struct hpdsl_error *err)
+{
+	int r = 0;
+
+	if (m->state != DONE) {
+		m->state = DONE;
+		return say_plain(m, "done", m->serial, 0, 1, err);
+	}
+	if (hp_now() - m->looked >= LOOK_LAST)
+		r = look(m, err);
+	if (m->over)
+		kill(getpid(), SIGKILL);
+	return r;
+}
+
+static int between_steps(struct hp_measure *m,
+			 const struct hp_stall_counters *at,
+			 struct hpdsl_error *err)
+{
+	bool unsteady;
+	int r = 0;
+
+	if (m->left) {
+		count_step(m, at->now);
+		m->left = false;
+		m->step++;
+		if (m->blocking && m->place.last)
+			r = end_block(m, at, err);
+	}
+	if (r == 0 && m->state == UNKNOWN &&
+	    hp_stall_steady_is(&m->steady, 2 * (uint64_t)m->lead, &unsteady))
+		r = start(m, at, unsteady, err);
+	if (r == 0 && m->state != OFF && at->now - m->looked >= LOOK)
+		r = look(m, err);
+	return r;
+}
+
+int hp_measure_enter(struct hp_measure *m, const struct hp_stall_counters *at,
+		     struct hp_stall_place *ret, struct hpdsl_error *err)
+{
+	int r;
+
+	if (m->state == DONE) {
+		*ret = m->place;
+		return end(m, err);
+	}
+	if (!m->entered) {
+		r = between_steps(m, at, err);
+		if (r < 0)
+			return r;
+		m->entered = true;
+		m->at = at->now;
+		m->place = (struct hp_stall_place){ .time = HP_STALL_BEFORE };
+		if (m->state == TOLD)
+			m->place = hp_stall_at(&m->schedule, m->step);
+		if (m->place.first) {
+			hp_stall_begin(&m->g, m->place, at);
+			m->blocking = true;
+		}
+	}
+	*ret = m->place;
+	return m->place.time == HP_STALL_BEHIND ? end(m, err) : 0;
+}
+
+void hp_measure_leave(struct hp_measure *m, double now, bool was_ready)
+{
+	m->got = now;
+	m->was_ready = was_ready;
+	m->entered = false;
+	m->left = true;
+}
+
+int hp_measure_cache(struct hp_measure *m, enum hpdsl_stall_phase phase,
+		     const struct hpdsl_stall_cache *c, struct hpdsl_error *err)
+{
+	struct hp_stall_record line;
+
+	hp_stall_put_cache(m->serial, phase, c, &line);
+	return say(m, &line, err);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a job's steps are alike, and from this which schedule its ranks are to
+ * play.  Pure.
+ */
+#ifndef HP_STALL_START_H
+#define HP_STALL_START_H
+
+#include "stall/record.h"
+
+#include "hpdsl/core.h"
+
+/* The last steps, which are compared. */
+#define HP_STALL_LAST 10
+/* Steps before any counts, for compilers and allocators; and after so many
+ * seconds and three times as many steps, what is not alike never will be. */
+#define HP_STALL_FIRST 20
+#define HP_STALL_PATIENCE 60
+
+struct hp_stall_steady {
+	uint64_t steps;
+	double seconds; /* of all of them */
+	double took[HP_STALL_LAST], computed[HP_STALL_LAST];
+};
+
+/* A step took so long, of which so long until its batch was there. */
+void hp_stall_steady_add(struct hp_stall_steady *s, double took, double waited);
+/*
+ * Are they?  A straight line through the last ones (least squares) rises or
+ * falls by less than a twentieth of them, and at least so many steps are over.
+ * *ret_unsteady: no, but they never will be.
+ */
+bool hp_stall_steady_is(const struct hp_stall_steady *s, uint64_t least,
+			bool *ret_unsteady);
+/* In the middle of the last ones: what a step takes; without its batch. */
+double hp_stall_steady_step(const struct hp_stall_steady *s);
+double hp_stall_steady_computed(const struct hp_stall_steady *s);
+
+/* A rank's start, on a node that so many ranks are on, and for how long it has
+ * gone on since it was written. */
+struct hp_stall_ready {
+	struct hp_stall_start s;
+	uint32_t on_node;
+	double since;
+};
+
+struct hp_stall_wish {
+	uint32_t rounds, blocks; /* 0: as many as make sense */
+	uint32_t steps;		 /* of a block; 0: as many as make sense */
+	bool load;		 /* interference is told from preparation */
+	double margin;		 /* seconds until all ranks have seen it */
+};
+
+/*
+ * A block of warm, cold and real steps lasts as long as what is read of a lane
+ * at a time, or five seconds, whichever is less.  HPDSL_EUSAGE: the steps that
+ * a phase from memory takes do not fit into a third of it.
+ */
+int hp_stall_decide(const struct hp_stall_ready *of, size_t n,
+		    const struct hp_stall_wish *wish,
+		    struct hp_stall_schedule *ret, struct hpdsl_error *err);
+
+#endif

@@ -1,0 +1,192 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpdsl-stall: what it says of jobs whose truth is known, what becomes of the
+# job, and that nothing is left.
+
+bats_require_minimum_version 1.5.0
+load ../kit/lib
+load ../kit/python
+
+setup_file()
+{
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	export OMPI_MCA_rmaps_base_oversubscribe=1
+	cd "$BATS_FILE_TMPDIR" || return 1
+	"$BUILD/tests/bench/gen" tree 4000 20 bin 3000-30000 > gen.out
+	hpdsl-pack -q --labels=dir --chunks=8 tree ds
+	rm -r tree
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	ds=$BATS_FILE_TMPDIR/ds
+}
+
+teardown()
+{
+	[ ! -d slow ] || fusermount3 -uq slow || :
+}
+
+# The least that there are intervals of.
+stall()
+{
+	hpdsl-stall run -q --rounds=1 --steps=8 "$@"
+}
+
+bench()
+{
+	echo hpdsl-bench -q --memory=16M --batch-size=16 --epochs=40
+}
+
+nothing_left()
+{
+	[ -z "$(find . -name 'hpdsl-stall.*')" ]
+}
+
+# share PART: of a cold step, in percent.
+share()
+{
+	"$PYTHON" - "$1" <<- 'EOF'
+		import json, sys
+		r = json.load(open("report"))
+		print(round(100 * r["parts"][sys.argv[1]]["ms"] /
+		            r["steps"]["cold"]["ms"]))
+	EOF
+}
+
+# within PART FROM TO, and the parts add up.
+within()
+{
+	local is
+	is=$(share "$1")
+	echo "$1: $is %"
+	[ "$is" -ge "$2" ] && [ "$is" -le "$3" ]
+}
+
+adds_up()
+{
+	"$PYTHON" - <<- 'EOF'
+		import json
+		r = json.load(open("report"))
+		parts = sum(p["ms"] for p in r["parts"].values())
+		assert abs(parts - r["steps"]["cold"]["ms"]) < 0.01, parts
+		for rank in r["ranks"]:
+		    phases = [b["phase"] for b in rank["blocks"]]
+		    assert phases == [p for p in ("replay", "load", "warm",
+		                                  "cold", "real")
+		                      for _ in range(3)], phases
+	EOF
+}
+
+@test "storage that is slow: named, with its share, one of three times" {
+	local i
+	[ -x "$BUILD/tests/bed/origin" ] || skip "no fuse3"
+	mkdir slow
+	"$BUILD/tests/bed/origin" "$ds" slow -o "rate=13M,keep=30,watch=$$"
+	for i in 1 2 3; do
+		# 264 KB a step take 20 ms, and are read as 275; blocks of
+		# fewer steps than what is read at a time would be uneven
+		# shellcheck disable=SC2046
+		stall --steps=40 --json -o report -- $(bench) --compute=0.005 slow
+		adds_up
+		[ "$i" = 3 ] || within fetch 65 85 || continue
+		within fetch 65 85
+		break
+	done
+	grep -q '"bound": "fetch"' report
+	nothing_left
+}
+
+@test "a job that computes: its steps wait for nothing" {
+	# shellcheck disable=SC2046
+	stall -o text -- $(bench) --compute=0.03 "$ds"
+	cat text
+	grep -q '^a step does not wait for data' text
+	grep -qE '^  compute +3[0-9]\.[0-9] ms' text
+	grep -q 'warm was warm: yes' text
+	[ "$(wc -l < text)" -le 12 ]
+	nothing_left
+}
+
+@test "two ranks play the same steps" {
+	command -v mpirun > /dev/null || skip "no mpirun"
+	# shellcheck disable=SC2016
+	stall --json -o report -- mpirun -n 2 sh -c 'exec hpdsl-bench -q \
+		--memory=16M --batch-size=32 --epochs=40 --compute=0.02 --ranks=2 \
+		--rank=$OMPI_COMM_WORLD_RANK "$0"' "$ds" || status=$?
+	[ "${status:-0}" = 0 ]
+	adds_up
+	[ "$(grep -o '"rank": [0-9]*' report | sort -u | wc -l)" = 2 ]
+	nothing_left
+}
+
+@test "a job that ends early, that has no loader, that is none" {
+	# shellcheck disable=SC2046
+	fails 3 "before its loaders had handed out 20 steps" \
+		stall -- $(bench) --steps=5 "$ds"
+	# shellcheck disable=SC2046
+	fails 3 "ended at step 399, and measuring takes until step" stall -- $(bench) --steps=400 \
+		--compute=0.01 "$ds"
+	fails 1 "made no loader of HPDSL" stall -- true
+	fails 3 "no-such-program: No such file" stall -- no-such-program
+	fails 3 "no-such-folder: No such file" stall --dir=no-such-folder -- true
+	nothing_left
+}
+
+@test "SIGTERM and a deadline: job and folder are gone" {
+	local status=0
+	# shellcheck disable=SC2046
+	hpdsl-stall run -q -- $(bench) --compute=0.05 "$ds" 3>&- &
+	sleep 2
+	kill -TERM $!
+	wait $! || status=$?
+	[ "$status" = 143 ]
+	nothing_left
+	status=0
+	# shellcheck disable=SC2046
+	stall --deadline=3 -- $(bench) --compute=0.05 "$ds" || status=$?
+	[ "$status" = 75 ]
+	nothing_left
+	! pgrep -f "hpdsl-bench.*$ds" || return 1
+}
+
+@test "HPDSL_STALL without an hpdsl-stall that is alive is an error" {
+	HPDSL_STALL=$PWD/gone fails 2 "no hpdsl-stall is alive" hpdsl-bench -q "$ds"
+	mkdir -m 700 stale
+	touch -d '2 minutes ago' stale/beat
+	HPDSL_STALL=$PWD/stale fails 2 "no hpdsl-stall is alive" \
+		hpdsl-bench -q "$ds"
+	chmod 755 stale
+	HPDSL_STALL=$PWD/stale fails 2 "others have rights to it" \
+		hpdsl-bench -q "$ds"
+}
+
+@test "Python: what the script sees goes on, and its state is refused" {
+	cat > job.py <<- 'EOF'
+		import sys, time
+		import hpdsl
+		ds = hpdsl.Dataset(sys.argv[1])
+		seen = []
+		with hpdsl.Loader(ds, batch_size=16, memory=16 << 20,
+		                  epochs=40) as loader:
+		    for epoch in range(40):
+		        for batch in loader:
+		            assert batch.epoch == epoch, (batch.epoch, epoch)
+		            if seen and seen[-1][0] == epoch:
+		                assert batch.step == seen[-1][1] + 1
+		            seen.append((batch.epoch, batch.step))
+		            assert len(batch.data[0]) > 0
+		            time.sleep(0.005)
+		            if len(seen) == 60:
+		                with open("state", "w") as f:
+		                    f.write(hpdsl_json(loader.state_dict()))
+	EOF
+	sed -i 's/^import hpdsl$/import hpdsl\nfrom json import dumps as hpdsl_json/' \
+		job.py
+	export PYTHONPATH=$SRC/lib/python PYTHONDONTWRITEBYTECODE=1
+	with_library stall --json -o report -- "$PYTHON" job.py "$ds"
+	adds_up
+	nothing_left
+	fails 3 "it trained nothing" hpdsl-bench -q --state=state "$ds"
+}

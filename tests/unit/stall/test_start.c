@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When steps are alike, and which schedule follows. */
+#include "stall/start.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct hp_stall_steady after(unsigned n, double first, double more)
+{
+	struct hp_stall_steady s = { 0 };
+
+	for (unsigned i = 0; i < n; i++)
+		hp_stall_steady_add(&s, first + i * more, first / 4);
+	return s;
+}
+
+static void steps_have_to_be_alike(void **state)
+{
+	struct hp_stall_steady s = after(HP_STALL_FIRST - 1, 0.1, 0);
+	bool unsteady;
+
+	(void)state;
+	assert_false(hp_stall_steady_is(&s, 0, &unsteady));
+	s = after(HP_STALL_FIRST, 0.1, 0);
+	assert_true(hp_stall_steady_is(&s, 0, &unsteady));
+	assert_false(unsteady);
+	assert_false(hp_stall_steady_is(&s, HP_STALL_FIRST + 1, &unsteady));
+	assert_true(hp_stall_steady_step(&s) == 0.1);
+	assert_true(hp_stall_steady_computed(&s) == 0.1 - 0.1 / 4);
+	/* each a tenth longer than the one before, or shorter */
+	s = after(40, 0.1, 0.01);
+	assert_false(hp_stall_steady_is(&s, 0, &unsteady));
+	s = after(40, 1, -0.02);
+	assert_false(hp_stall_steady_is(&s, 0, &unsteady));
+	assert_false(unsteady);
+	/* a hundredth in all is nothing */
+	s = after(40, 1, 0.001);
+	assert_true(hp_stall_steady_is(&s, 0, &unsteady));
+	/* and who waits for a minute waits no longer */
+	s = after(60, 1, 0.1);
+	assert_true(hp_stall_steady_is(&s, 0, &unsteady));
+	assert_true(unsteady);
+}
+
+static struct hp_stall_ready rank(double step, uint32_t lead)
+{
+	return (struct hp_stall_ready){
+		.s = { .ranks = 1,
+		       .step = 30,
+		       .step_seconds = step,
+		       .lead = lead,
+		       .batch_bytes = 1000,
+		       .room = 3000000 },
+		.on_node = 1,
+	};
+}
+
+static void the_slowest_rank_decides(void **state)
+{
+	struct hp_stall_ready of[] = { rank(0.1, 12), rank(0.5, 40) };
+	const struct hp_stall_wish wish = { .load = true, .margin = 3 };
+	struct hp_stall_schedule s;
+
+	(void)state;
+	of[0].since = 10; /* 100 steps on, the other may be at 30 */
+	assert_int_equal(hp_stall_decide(of, 2, &wish, &s, NULL), 0);
+	assert_int_equal(s.rounds, 3);
+	assert_int_equal(s.blocks, 3);
+	/* five seconds, of the longest steps */
+	assert_int_equal(s.steps[HPDSL_STALL_COLD], 10);
+	assert_int_equal(s.lead[HPDSL_STALL_COLD], 40);
+	assert_int_equal(s.steps[HPDSL_STALL_LOAD], 10);
+	assert_int_equal(s.from, 130 + 6 + 2);
+}
+
+static void what_is_wished_holds(void **state)
+{
+	struct hp_stall_ready of = rank(0.1, 12);
+	const struct hp_stall_wish wish = { .rounds = 2,
+					    .blocks = 5,
+					    .steps = 7 };
+	struct hp_stall_schedule s;
+
+	(void)state;
+	assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, NULL), 0);
+	assert_int_equal(s.rounds, 2);
+	assert_int_equal(s.blocks, 5);
+	assert_int_equal(s.steps[HPDSL_STALL_REAL], 7);
+	assert_int_equal(s.steps[HPDSL_STALL_LOAD], 0);
+}
+
+/* A third of the memory, of all ranks of the node. */
+static void warm_steps_have_to_fit(void **state)
+{
+	struct hp_stall_ready of = rank(0.1, 12);
+	const struct hp_stall_wish wish = { .steps = 1000 };
+	struct hp_stall_schedule s;
+	struct hpdsl_error err;
+
+	(void)state;
+	assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, &err), 0);
+	assert_int_equal(s.steps[HPDSL_STALL_COLD], 1000);
+	assert_int_equal(s.steps[HPDSL_STALL_WARM], (1000 - 12) / 3);
+	of.on_node = 10;
+	assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, &err), 0);
+	assert_int_equal(s.steps[HPDSL_STALL_WARM], (100 - 12) / 3);
+	of.on_node = 60;
+	assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, &err),
+			 HPDSL_EUSAGE);
+	assert_string_equal(err.msg,
+			    "steps from memory cannot be measured: they take "
+			    "24 batches, and a third of what a node has free "
+			    "holds 16");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_have_to_be_alike),
+		cmocka_unit_test(the_slowest_rank_decides),
+		cmocka_unit_test(what_is_wished_holds),
+		cmocka_unit_test(warm_steps_have_to_fit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
