@@ -300,9 +300,9 @@ static int play(struct hpdsl_loader *l, const struct hp_stall_place *place,
 	/* Who is asked again has begun. */
 	if (place->begins && !p->begun)
 		r = begin_phase(l, place->phase, err);
-	p->begun = place->begins;
 	if (r < 0)
 		return r;
+	p->begun = place->begins;
 	switch (place->phase) {
 	case HPDSL_STALL_REPLAY:
 		return play_replay(l, ret, err);
