@@ -84,6 +84,7 @@ static double now(void)
 bool stall_has_ended(pid_t pid, double seconds, int *ret)
 {
 	const struct timespec poll = { .tv_nsec = POLL_MS * 1000000L };
+	bool was_stopped = __atomic_load_n(&cmd_stop, __ATOMIC_RELAXED);
 	double until = now() + seconds;
 
 	for (;;) {
@@ -97,7 +98,8 @@ bool stall_has_ended(pid_t pid, double seconds, int *ret)
 			return true;
 		}
 		if (now() >= until ||
-		    __atomic_load_n(&cmd_stop, __ATOMIC_RELAXED))
+		    (!was_stopped &&
+		     __atomic_load_n(&cmd_stop, __ATOMIC_RELAXED)))
 			return false;
 		nanosleep(&poll, NULL);
 	}

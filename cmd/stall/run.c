@@ -148,6 +148,21 @@ static void see_end(struct run *r)
 	stall_end(r->pid);
 }
 
+/*
+ * A job that replays must not be told to end: it would keep what it has
+ * "trained".  One that does not yet may.
+ */
+static void give_up(struct run *r)
+{
+	struct hpdsl_error err;
+
+	if (r->progress.state == HPDSL_STALL_WAITING ||
+	    hpdsl_stall_give_up(r->stall, &err) < 0)
+		stall_end(r->pid);
+	else
+		see_end(r);
+}
+
 /* An exit status; 0: it has been measured, and has ended. */
 static int watch(struct run *r)
 {
@@ -158,12 +173,13 @@ static int watch(struct run *r)
 		bool ended = stall_has_ended(r->pid, TICK, &status);
 
 		if (__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED)) {
-			stall_end(r->pid);
+			if (!ended)
+				give_up(r);
 			return CMD_STOPPED;
 		}
 		if (hpdsl_stall_tend(r->stall, &r->progress, &err) < 0) {
 			if (!ended)
-				stall_end(r->pid);
+				give_up(r);
 			cmd_message("%s", err.msg);
 			return CMD_TROUBLE;
 		}

@@ -14,8 +14,8 @@ extern const struct cmd_option stall_run_options[];
 
 /* Starts it, with HPDSL_STALL, for all its ranks: its process, or -1, told. */
 pid_t stall_start(char **command, const char *beat);
-/* Has it ended, within so many seconds?  *ret is then its exit status as a
- * shell has it. */
+/* Has it ended, within so many seconds, or until cmd_stop is set meanwhile?
+ * *ret is then its exit status as a shell has it. */
 bool stall_has_ended(pid_t pid, double seconds, int *ret);
 /* TERM, and in the end KILL. */
 void stall_end(pid_t pid);

@@ -150,6 +150,11 @@ HPDSL_API bool hpdsl_stall_rank(const struct hpdsl_stall *s, size_t i,
 HPDSL_API int hpdsl_stall_split(const struct hpdsl_stall *s,
 				struct hpdsl_stall_split *ret,
 				struct hpdsl_error *err);
+/* Early: ranks that may have been handed batches again end themselves, as they
+ * do when it has been measured, within a second and a step; it has to be tended
+ * meanwhile.  -errno. */
+HPDSL_API int hpdsl_stall_give_up(struct hpdsl_stall *s,
+				  struct hpdsl_error *err);
 /* Takes the folder away.  NULL is harmless. */
 HPDSL_API void hpdsl_stall_free(struct hpdsl_stall *s);
 

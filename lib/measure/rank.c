@@ -345,6 +345,9 @@ static int between_steps(struct hp_measure *m,
 		r = start(m, at, unsteady, err);
 	if (r == 0 && m->state != OFF && at->now - m->looked >= LOOK)
 		r = look(m, err);
+	/* It was given up: what was trained is as worthless. */
+	if (r == 0 && m->over && m->state == TOLD)
+		kill(getpid(), SIGKILL);
 	return r;
 }
 

@@ -27,7 +27,7 @@ struct hpdsl_stall {
 	int dir;
 	int64_t beat;
 	double beat_at;
-	bool over, decided;
+	bool over, gave_up, decided;
 	uint32_t late;
 	struct hp_measure_crowd crowd;
 	struct hp_stall_schedule schedule;
@@ -424,6 +424,12 @@ int hpdsl_stall_tend(struct hpdsl_stall *s, struct hpdsl_stall_progress *ret,
 	return r;
 }
 
+int hpdsl_stall_give_up(struct hpdsl_stall *s, struct hpdsl_error *err)
+{
+	s->over = s->gave_up = true;
+	return tell(s, err);
+}
+
 /* ---- Results ---------------------------------------------------------- */
 
 bool hpdsl_stall_rank(const struct hpdsl_stall *s, size_t i,
@@ -451,7 +457,7 @@ int hpdsl_stall_split(const struct hpdsl_stall *s,
 	hp_auto_free struct hp_stall_of_rank *of = NULL;
 	size_t n = 0, at = 0;
 
-	if (!s->over)
+	if (!s->over || s->gave_up)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "the job has not been measured");
 	for (size_t i = 0; i < s->crowd.n; i++)

@@ -134,6 +134,37 @@ adds_up()
 	nothing_left
 }
 
+# What it has replayed must not be kept.
+@test "SIGTERM while it is played: the job keeps nothing" {
+	cat > job.py <<- 'EOF'
+		import signal, sys, time
+		import hpdsl
+		def keep(*_):
+		    open("kept", "w").close()
+		    sys.exit()
+		signal.signal(signal.SIGTERM, keep)
+		ds = hpdsl.Dataset(sys.argv[1])
+		with hpdsl.Loader(ds, batch_size=16, memory=16 << 20) as loader:
+		    while True:
+		        loader.next_batch()
+		        time.sleep(0.02)
+	EOF
+	export PYTHONPATH=$SRC/lib/python PYTHONDONTWRITEBYTECODE=1
+	local status=0 i
+	with_library hpdsl-stall run --steps=100 -- "$PYTHON" job.py "$ds" \
+		2> err 3>&- &
+	for ((i = 0; i < 600; i++)); do
+		! grep -q 'alike by now' err || break
+		sleep 0.1
+	done
+	sleep 1
+	pkill -TERM -f "hpdsl-stall run --steps=100 -- $PYTHON job.py $ds"
+	wait $! || status=$?
+	[ "$status" = 143 ]
+	[ ! -e kept ]
+	nothing_left
+}
+
 @test "SIGTERM and a deadline: job and folder are gone" {
 	local status=0
 	# shellcheck disable=SC2046
