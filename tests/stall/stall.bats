@@ -12,7 +12,15 @@ setup_file()
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 	export OMPI_MCA_rmaps_base_oversubscribe=1
 	cd "$BATS_FILE_TMPDIR" || return 1
-	"$BUILD/tests/bench/gen" tree 4000 20 bin 3000-30000 > gen.out
+	"$PYTHON" - <<- 'EOF'
+		import os, random
+		dice = random.Random(22)
+		for i in range(4000):
+		    folder = f"tree/class{i % 20}"
+		    os.makedirs(folder, exist_ok=True)
+		    with open(f"{folder}/{i:04}.bin", "wb") as f:
+		        f.write(dice.randbytes(dice.randint(3000, 30000)))
+	EOF
 	hpdsl-pack -q --labels=dir --chunks=8 tree ds
 	rm -r tree
 }
