@@ -21,10 +21,11 @@ enum {
 static void hand_on(const char *beat)
 {
 	const char *was = getenv(PASS_ON);
-	char list[4096];
+	cmd_auto_free char *list = NULL;
 
-	snprintf(list, sizeof(list), "%s%sHPDSL_STALL", was ? was : "",
-		 was && *was ? ";" : "");
+	if (asprintf(&list, "%s%sHPDSL_STALL", was ? was : "",
+		     was && *was ? ";" : "") < 0)
+		cmd_no_memory();
 	if (setenv("HPDSL_STALL", beat, 1) < 0 || setenv(PASS_ON, list, 1) < 0)
 		cmd_no_memory();
 }

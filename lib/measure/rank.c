@@ -354,13 +354,10 @@ static int between_steps(struct hp_measure *m,
 int hp_measure_enter(struct hp_measure *m, const struct hp_stall_counters *at,
 		     struct hp_stall_place *ret, struct hpdsl_error *err)
 {
+	bool again = m->entered;
 	int r;
 
-	if (m->state == DONE) {
-		*ret = m->place;
-		return end(m, err);
-	}
-	if (!m->entered) {
+	if (!again) {
 		r = between_steps(m, at, err);
 		if (r < 0)
 			return r;
@@ -375,7 +372,8 @@ int hp_measure_enter(struct hp_measure *m, const struct hp_stall_counters *at,
 		}
 	}
 	*ret = m->place;
-	return m->place.time == HP_STALL_BEHIND ? end(m, err) : 0;
+	/* Not at once: its loader has something to say yet. */
+	return again && m->place.time == HP_STALL_BEHIND ? end(m, err) : 0;
 }
 
 void hp_measure_leave(struct hp_measure *m, double now, bool was_ready)

@@ -81,6 +81,7 @@ adds_up()
 		assert abs(parts - r["steps"]["cold"]["ms"]) < 0.01, parts
 		for rank in r["ranks"]:
 		    phases = [b["phase"] for b in rank["blocks"]]
+		    assert set(rank["page_cache"]) >= {"warm", "cold", "real"}
 		    assert phases == [p for p in ("replay", "load", "warm",
 		                                  "cold", "real")
 		                      for _ in range(3)], phases
