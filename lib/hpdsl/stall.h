@@ -128,6 +128,12 @@ HPDSL_API int hpdsl_stall_tend(struct hpdsl_stall *s,
 			       struct hpdsl_stall_progress *ret,
 			       struct hpdsl_error *err);
 
+/* Of the bytes that a phase read, those that the page cache had, and those of
+ * which that cannot be known. */
+struct hpdsl_stall_cache {
+	uint64_t asked, there, unknown;
+};
+
 /* A rank that was measured. */
 struct hpdsl_stall_rank {
 	uint32_t rank;
@@ -135,11 +141,7 @@ struct hpdsl_stall_rank {
 	int64_t pid;
 	const struct hpdsl_stall_block *block;
 	size_t blocks;
-	/* Of the bytes that phases read, those that the page cache had, and
-	 * those of which that cannot be known. */
-	struct hpdsl_stall_cache {
-		uint64_t asked, there, unknown;
-	} cache[HPDSL_STALL_PHASES];
+	struct hpdsl_stall_cache cache[HPDSL_STALL_PHASES];
 };
 
 /* Rank i of those that started, in the order of their numbers; false: there
@@ -157,6 +159,98 @@ HPDSL_API int hpdsl_stall_give_up(struct hpdsl_stall *s,
 				  struct hpdsl_error *err);
 /* Takes the folder away.  NULL is harmless. */
 HPDSL_API void hpdsl_stall_free(struct hpdsl_stall *s);
+
+/* ---- A rank that is measured ------------------------------------------- */
+
+/* Loaders do this by themselves; it is for those who hand out batches above
+ * one, as from processes that decode, or without one. */
+
+/* Of a rank, ever growing. */
+struct hpdsl_stall_counters {
+	double now; /* seconds, on the clock of whoever takes batches */
+	/* Bytes that were made ready to be handed out, and handed out: of
+	 * members, without what is read around them. */
+	uint64_t made, out;
+	/* Seconds in which nothing was made because there was no room. */
+	double blocked;
+};
+
+enum hpdsl_stall_time {
+	HPDSL_STALL_BEFORE,
+	HPDSL_STALL_IN,
+	HPDSL_STALL_BEHIND
+};
+
+struct hpdsl_stall_place {
+	enum hpdsl_stall_time time;
+	/* If it is in: */
+	enum hpdsl_stall_phase phase;
+	uint32_t round;
+	bool begins; /* the first step of its phase in this round */
+	bool counts; /* it is of a block .. */
+	uint32_t block;
+	bool first, last; /* .. and of its steps */
+};
+
+struct hpdsl_measured;
+
+struct hpdsl_measured_options {
+	uint32_t rank, ranks;
+	const struct hp_io *io; /* NULL: the system's */
+};
+
+/*
+ * *ret is NULL, and 0 is returned, where HPDSL_STALL is not set, or the program
+ * has more rights than its caller.  HPDSL_EUSAGE: it names no folder of a
+ * hpdsl-stall that is alive, and is this user's; -errno, -ENOMEM.  Of a process
+ * one is measured, the first whose steps are alike; of the others all steps are
+ * before.
+ */
+HPDSL_API int hpdsl_measured_new(const struct hpdsl_measured_options *opt,
+				 struct hpdsl_measured **ret,
+				 struct hpdsl_error *err);
+/* It goes: if it was to be measured yet, that is said.  NULL is harmless. */
+HPDSL_API void hpdsl_measured_free(struct hpdsl_measured *m);
+/* Steps until what was in hand is used up behind a change of what is read; may
+ * be changed until a step is first entered. */
+HPDSL_API void hpdsl_measured_lead(struct hpdsl_measured *m, uint32_t lead);
+/*
+ * A batch is asked for: which phase its step is of.  If that is behind all of
+ * them, it has to be asked again, until the process ends, by SIGKILL.  Asked
+ * again before hpdsl_measured_leave() it is the same step.  HPDSL_EUSAGE:
+ * hpdsl-stall is no longer there, nothing may be played any more; -errno.
+ */
+HPDSL_API int hpdsl_measured_enter(struct hpdsl_measured *m,
+				   const struct hpdsl_stall_counters *at,
+				   struct hpdsl_stall_place *ret,
+				   struct hpdsl_error *err);
+/* It was there, at once or not. */
+HPDSL_API void hpdsl_measured_leave(struct hpdsl_measured *m, double now,
+				    bool was_ready);
+/* What the page cache had in blocks of a phase. */
+HPDSL_API int hpdsl_measured_cache(struct hpdsl_measured *m,
+				   enum hpdsl_stall_phase phase,
+				   const struct hpdsl_stall_cache *c,
+				   struct hpdsl_error *err);
+/* How many steps a phase takes in a round. */
+HPDSL_API uint64_t hpdsl_measured_steps(const struct hpdsl_measured *m,
+					enum hpdsl_stall_phase phase);
+
+struct hpdsl_loader;
+
+/*
+ * Of a loader of a measured job that other processes share, which plays nothing
+ * by itself: the next batches are of this phase, whose warm steps are so many;
+ * HPDSL_STALL_PHASES: as it reads by itself.  *ret_lead (may be NULL): steps
+ * for which what it reads first lasts; *ret (may be NULL): what the page cache
+ * had of the phase before.  -EAGAIN, with wait_ms: to be called again;
+ * HPDSL_EUSAGE: it is no such loader; and what reading gives.
+ */
+HPDSL_API int hpdsl_loader_play(struct hpdsl_loader *l,
+				enum hpdsl_stall_phase phase,
+				uint64_t warm_steps, uint32_t *ret_lead,
+				struct hpdsl_stall_cache *ret,
+				struct hpdsl_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a loader's caller asks for: its own order, or what a measured job plays.
  */
-#include "load/load.h"
+#include "load/play.h"
 
 int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 		      struct hpdsl_error *err)
@@ -10,7 +10,7 @@ int hpdsl_loader_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 
 	if (r < 0)
 		return r;
-	if (l->play) {
+	if (l->play && l->play->m) {
 		r = hp_load_play_next(l, ret, err);
 	} else {
 		pthread_mutex_lock(&l->lock);
@@ -27,7 +27,7 @@ int hpdsl_loader_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
 
 	if (r < 0)
 		return r;
-	if (l->play && hp_load_play_seek(l, epoch, step))
+	if (l->play && l->play->m && hp_load_play_seek(l, epoch, step))
 		return 0;
 	return hp_load_seek(l, epoch, step, err);
 }

@@ -267,8 +267,7 @@ int hp_load_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 int hp_load_seek(struct hpdsl_loader *l, uint64_t epoch, uint64_t step,
 		 struct hpdsl_error *err);
 
-/* ---- A job that is measured: play_new.c, play.c ---------------------------
- */
+/* ---- A job that is measured: play*.c ------------------------------------- */
 
 /* l->play stays NULL where none is. */
 int hp_load_play_new(struct hpdsl_loader *l, struct hpdsl_error *err);

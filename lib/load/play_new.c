@@ -7,22 +7,23 @@
 
 static int check_kind(const struct hpdsl_loader *l, struct hpdsl_error *err)
 {
-	if (!l->opt.shared && l->opt.share.workers <= 1)
+	if (l->opt.share.workers <= 1)
 		return 0;
 	return hp_fail(err, HPDSL_EUSAGE,
-		       "hpdsl-stall measures no loader that works for other "
-		       "processes: run the job without workers");
+		       "hpdsl-stall measures no loader that is one of several "
+		       "workers': run the job without workers, or with "
+		       "hpdsl.torch.Loader's");
 }
 
 int hp_load_play_new(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
-	const struct hp_measure_options opt = {
+	const struct hpdsl_measured_options opt = {
 		.rank = l->opt.share.rank,
 		.ranks = l->opt.share.ranks,
 		.io = l->opt.watch.io,
 	};
-	struct hp_measure *m;
-	int r = hp_measure_new(&opt, &m, err);
+	struct hpdsl_measured *m;
+	int r = hpdsl_measured_new(&opt, &m, err);
 
 	if (r < 0 || !m)
 		return r;
@@ -30,10 +31,14 @@ int hp_load_play_new(struct hpdsl_loader *l, struct hpdsl_error *err)
 	if (r == 0)
 		l->play = calloc(1, sizeof *l->play);
 	if (!l->play) {
-		hp_measure_free(m);
+		hpdsl_measured_free(m);
 		return r < 0 ? r : hp_fail_nomem(err);
 	}
-	l->play->m = m;
+	/* Who lends batches to other processes plays above it. */
+	if (l->opt.shared)
+		hpdsl_measured_free(m);
+	else
+		l->play->m = m;
 	return 0;
 }
 
@@ -41,7 +46,7 @@ void hp_load_play_end(struct hpdsl_loader *l)
 {
 	if (!l->play)
 		return;
-	hp_measure_free(l->play->m);
+	hpdsl_measured_free(l->play->m);
 	l->play->m = NULL;
 	l->paused = false;
 }

@@ -29,7 +29,7 @@ enum state {
 	DONE,	 /* all of it was played */
 };
 
-struct hp_measure {
+struct hpdsl_measured {
 	const struct hp_io *io;
 	int dir;
 	char folder[HPDSL_PATH_MAX], name[HP_MEASURE_NAME];
@@ -47,20 +47,20 @@ struct hp_measure {
 	bool entered, left;
 	double at, got; /* it was entered, and had its batch */
 	bool was_ready;
-	struct hp_stall_place place;
+	struct hpdsl_stall_place place;
 	struct hp_stall_steady steady;
 	double usual;
 	bool blocking;
 	struct hp_stall_blocking g;
 };
 
-static int fail(const struct hp_measure *m, int r, const char *name,
+static int fail(const struct hpdsl_measured *m, int r, const char *name,
 		struct hpdsl_error *err)
 {
 	return hp_fail_errno(err, r, "%s/%s", m->folder, name);
 }
 
-static int say(struct hp_measure *m, const struct hp_stall_record *line,
+static int say(struct hpdsl_measured *m, const struct hp_stall_record *line,
 	       struct hpdsl_error *err)
 {
 	int r = hp_measure_append(m->io, m->dir, m->name, line);
@@ -68,7 +68,7 @@ static int say(struct hp_measure *m, const struct hp_stall_record *line,
 	return r < 0 ? fail(m, r, m->name, err) : 0;
 }
 
-static int say_plain(struct hp_measure *m, const char *word, uint64_t a,
+static int say_plain(struct hpdsl_measured *m, const char *word, uint64_t a,
 		     uint64_t b, unsigned n, struct hpdsl_error *err)
 {
 	struct hp_stall_record line;
@@ -79,7 +79,7 @@ static int say_plain(struct hp_measure *m, const char *word, uint64_t a,
 
 /* ---- What hpdsl-stall says -------------------------------------------- */
 
-static int take_schedule(struct hp_measure *m, uint32_t serial,
+static int take_schedule(struct hpdsl_measured *m, uint32_t serial,
 			 const struct hp_stall_schedule *s,
 			 struct hpdsl_error *err)
 {
@@ -94,7 +94,7 @@ static int take_schedule(struct hp_measure *m, uint32_t serial,
 	return 0;
 }
 
-static int take(struct hp_measure *m, const char *text, size_t n,
+static int take(struct hpdsl_measured *m, const char *text, size_t n,
 		struct hpdsl_error *err)
 {
 	struct hp_stall_schedule s;
@@ -118,7 +118,7 @@ static int take(struct hp_measure *m, const char *text, size_t n,
 	return r;
 }
 
-static int dead(const struct hp_measure *m, struct hpdsl_error *err)
+static int dead(const struct hpdsl_measured *m, struct hpdsl_error *err)
 {
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "HPDSL_STALL is set to %s, and no hpdsl-stall is alive "
@@ -129,7 +129,7 @@ static int dead(const struct hp_measure *m, struct hpdsl_error *err)
 
 /* Between looks a step may have taken any time: it is dead if then nothing is
  * new, and has not been for so long. */
-static int look(struct hp_measure *m, struct hpdsl_error *err)
+static int look(struct hpdsl_measured *m, struct hpdsl_error *err)
 {
 	size_t n = 0;
 	char *text;
@@ -151,7 +151,7 @@ static int look(struct hp_measure *m, struct hpdsl_error *err)
 
 /* How long ago was the beat written?  By the clock of the file system, which
  * makes a file now: a mark that here is a loader. */
-static int check_beat(struct hp_measure *m, struct hpdsl_error *err)
+static int check_beat(struct hpdsl_measured *m, struct hpdsl_error *err)
 {
 	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
 						{ .tv_nsec = UTIME_NOW } };
@@ -175,7 +175,7 @@ static int check_beat(struct hp_measure *m, struct hpdsl_error *err)
 	return is.st_mtime - beat.st_mtime > HP_MEASURE_DEAD ? dead(m, err) : 0;
 }
 
-static int open_folder(struct hp_measure *m, struct hpdsl_error *err)
+static int open_folder(struct hpdsl_measured *m, struct hpdsl_error *err)
 {
 	struct stat st;
 	int r;
@@ -196,12 +196,12 @@ static int open_folder(struct hp_measure *m, struct hpdsl_error *err)
 	return check_beat(m, err);
 }
 
-int hp_measure_new(const struct hp_measure_options *opt,
-		   struct hp_measure **ret, struct hpdsl_error *err)
+int hpdsl_measured_new(const struct hpdsl_measured_options *opt,
+		       struct hpdsl_measured **ret, struct hpdsl_error *err)
 {
 	const char *folder = secure_getenv("HPDSL_STALL");
 	struct hp_metrics_self self;
-	struct hp_measure *m;
+	struct hpdsl_measured *m;
 	int r;
 
 	*ret = NULL;
@@ -223,13 +223,13 @@ int hp_measure_new(const struct hp_measure_options *opt,
 		 self.pid);
 	r = open_folder(m, err);
 	if (r < 0)
-		hp_measure_free(m);
+		hpdsl_measured_free(m);
 	else
 		*ret = m;
 	return r;
 }
 
-void hp_measure_free(struct hp_measure *m)
+void hpdsl_measured_free(struct hpdsl_measured *m)
 {
 	if (!m)
 		return;
@@ -243,13 +243,13 @@ void hp_measure_free(struct hp_measure *m)
 	free(m);
 }
 
-void hp_measure_lead(struct hp_measure *m, uint32_t lead)
+void hpdsl_measured_lead(struct hpdsl_measured *m, uint32_t lead)
 {
 	m->lead = lead;
 }
 
-uint64_t hp_measure_steps(const struct hp_measure *m,
-			  enum hpdsl_stall_phase phase)
+uint64_t hpdsl_measured_steps(const struct hpdsl_measured *m,
+			      enum hpdsl_stall_phase phase)
 {
 	return hp_stall_phase_steps(&m->schedule, phase);
 }
@@ -257,8 +257,9 @@ uint64_t hp_measure_steps(const struct hp_measure *m,
 /* ---- Steps ------------------------------------------------------------ */
 
 /* Its file is made by the first of a process. */
-static int start(struct hp_measure *m, const struct hp_stall_counters *at,
-		 bool unsteady, struct hpdsl_error *err)
+static int start(struct hpdsl_measured *m,
+		 const struct hpdsl_stall_counters *at, bool unsteady,
+		 struct hpdsl_error *err)
 {
 	struct hp_stall_start s = {
 		.rank = m->rank,
@@ -288,7 +289,7 @@ static int start(struct hp_measure *m, const struct hp_stall_counters *at,
 }
 
 /* The step before is over. */
-static void count_step(struct hp_measure *m, double now)
+static void count_step(struct hpdsl_measured *m, double now)
 {
 	double waited = m->got - m->at, computed = now - m->got;
 
@@ -298,7 +299,8 @@ static void count_step(struct hp_measure *m, double now)
 		hp_stall_steady_add(&m->steady, now - m->at, waited);
 }
 
-static int end_block(struct hp_measure *m, const struct hp_stall_counters *at,
+static int end_block(struct hpdsl_measured *m,
+		     const struct hpdsl_stall_counters *at,
 		     struct hpdsl_error *err)
 {
 	struct hpdsl_stall_block b;
@@ -311,7 +313,7 @@ static int end_block(struct hp_measure *m, const struct hp_stall_counters *at,
 }
 
 /* All was said: once that is known, nothing of this process may stay. */
-static int end(struct hp_measure *m, struct hpdsl_error *err)
+static int end(struct hpdsl_measured *m, struct hpdsl_error *err)
 {
 	int r = 0;
 
@@ -326,8 +328,8 @@ static int end(struct hp_measure *m, struct hpdsl_error *err)
 	return r;
 }
 
-static int between_steps(struct hp_measure *m,
-			 const struct hp_stall_counters *at,
+static int between_steps(struct hpdsl_measured *m,
+			 const struct hpdsl_stall_counters *at,
 			 struct hpdsl_error *err)
 {
 	bool unsteady;
@@ -351,8 +353,9 @@ static int between_steps(struct hp_measure *m,
 	return r;
 }
 
-int hp_measure_enter(struct hp_measure *m, const struct hp_stall_counters *at,
-		     struct hp_stall_place *ret, struct hpdsl_error *err)
+int hpdsl_measured_enter(struct hpdsl_measured *m,
+			 const struct hpdsl_stall_counters *at,
+			 struct hpdsl_stall_place *ret, struct hpdsl_error *err)
 {
 	bool again = m->entered;
 	int r;
@@ -363,7 +366,9 @@ int hp_measure_enter(struct hp_measure *m, const struct hp_stall_counters *at,
 			return r;
 		m->entered = true;
 		m->at = at->now;
-		m->place = (struct hp_stall_place){ .time = HP_STALL_BEFORE };
+		m->place = (struct hpdsl_stall_place){
+			.time = HPDSL_STALL_BEFORE
+		};
 		if (m->state == TOLD)
 			m->place = hp_stall_at(&m->schedule, m->step);
 		if (m->place.first) {
@@ -373,10 +378,10 @@ int hp_measure_enter(struct hp_measure *m, const struct hp_stall_counters *at,
 	}
 	*ret = m->place;
 	/* Not at once: its loader has something to say yet. */
-	return again && m->place.time == HP_STALL_BEHIND ? end(m, err) : 0;
+	return again && m->place.time == HPDSL_STALL_BEHIND ? end(m, err) : 0;
 }
 
-void hp_measure_leave(struct hp_measure *m, double now, bool was_ready)
+void hpdsl_measured_leave(struct hpdsl_measured *m, double now, bool was_ready)
 {
 	m->got = now;
 	m->was_ready = was_ready;
@@ -384,8 +389,9 @@ void hp_measure_leave(struct hp_measure *m, double now, bool was_ready)
 	m->left = true;
 }
 
-int hp_measure_cache(struct hp_measure *m, enum hpdsl_stall_phase phase,
-		     const struct hpdsl_stall_cache *c, struct hpdsl_error *err)
+int hpdsl_measured_cache(struct hpdsl_measured *m, enum hpdsl_stall_phase phase,
+			 const struct hpdsl_stall_cache *c,
+			 struct hpdsl_error *err)
 {
 	struct hp_stall_record line;
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hp_stall_begin(struct hp_stall_blocking *g, struct hp_stall_place place,
-		    const struct hp_stall_counters *at)
+void hp_stall_begin(struct hp_stall_blocking *g, struct hpdsl_stall_place place,
+		    const struct hpdsl_stall_counters *at)
 {
 	memset(g, 0, sizeof *g);
 	g->b.phase = place.phase;
@@ -44,7 +44,7 @@ static double hand_over(struct hp_stall_blocking *g)
 }
 
 void hp_stall_end(struct hp_stall_blocking *g,
-		  const struct hp_stall_counters *at,
+		  const struct hpdsl_stall_counters *at,
 		  struct hpdsl_stall_block *ret)
 {
 	double took = at->now - g->at.now;

@@ -13,16 +13,6 @@
 
 #include "stall/schedule.h"
 
-/* Of a rank, ever growing. */
-struct hp_stall_counters {
-	double now; /* seconds, on the clock of whoever takes batches */
-	/* Bytes that the loader made ready to be handed out, and handed out:
-	 * of members, without what is read around them. */
-	uint64_t made, out;
-	/* Seconds in which it made nothing because it had no room. */
-	double blocked;
-};
-
 /* The most steps whose ready batches a block remembers. */
 #define HP_STALL_READY 64
 
@@ -33,13 +23,13 @@ struct hp_stall_counters {
 /* A block that is going on. */
 struct hp_stall_blocking {
 	struct hpdsl_stall_block b;
-	struct hp_stall_counters at; /* when it began */
-	uint32_t seen;		     /* steps for which a batch was there */
+	struct hpdsl_stall_counters at; /* when it began */
+	uint32_t seen;			/* steps for which a batch was there */
 	double ready[HP_STALL_READY];
 };
 
-void hp_stall_begin(struct hp_stall_blocking *g, struct hp_stall_place place,
-		    const struct hp_stall_counters *at);
+void hp_stall_begin(struct hp_stall_blocking *g, struct hpdsl_stall_place place,
+		    const struct hpdsl_stall_counters *at);
 
 /* A step of it is over: it took so many seconds until it had its batch, which
  * was there before or not, and then so many; usual is what these are mostly, or
@@ -48,7 +38,7 @@ void hp_stall_step(struct hp_stall_blocking *g, double waited, bool was_ready,
 		   double computed, double usual);
 
 void hp_stall_end(struct hp_stall_blocking *g,
-		  const struct hp_stall_counters *at,
+		  const struct hpdsl_stall_counters *at,
 		  struct hpdsl_stall_block *ret);
 
 #endif

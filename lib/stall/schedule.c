@@ -26,7 +26,7 @@ uint64_t hp_stall_steps(const struct hp_stall_schedule *s)
 
 /* Step i of a phase. */
 static void place_in_phase(const struct hp_stall_schedule *s, uint64_t i,
-			   struct hp_stall_place *p)
+			   struct hpdsl_stall_place *p)
 {
 	uint32_t lead = s->lead[p->phase], steps = s->steps[p->phase];
 
@@ -40,19 +40,19 @@ static void place_in_phase(const struct hp_stall_schedule *s, uint64_t i,
 	p->last = i % steps == steps - 1;
 }
 
-struct hp_stall_place hp_stall_at(const struct hp_stall_schedule *s,
-				  uint64_t step)
+struct hpdsl_stall_place hp_stall_at(const struct hp_stall_schedule *s,
+				     uint64_t step)
 {
-	struct hp_stall_place p = { .time = HP_STALL_BEFORE };
+	struct hpdsl_stall_place p = { .time = HPDSL_STALL_BEFORE };
 	uint64_t i, n;
 
 	if (step < s->from)
 		return p;
 	if (step - s->from >= hp_stall_steps(s)) {
-		p.time = HP_STALL_BEHIND;
+		p.time = HPDSL_STALL_BEHIND;
 		return p;
 	}
-	p.time = HP_STALL_IN;
+	p.time = HPDSL_STALL_IN;
 	p.round = (uint32_t)((step - s->from) / round_steps(s));
 	i = (step - s->from) % round_steps(s);
 	while (i >= (n = hp_stall_phase_steps(s, p.phase))) {

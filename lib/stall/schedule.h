@@ -23,19 +23,6 @@ struct hp_stall_schedule {
 	uint32_t lead[HPDSL_STALL_PHASES], steps[HPDSL_STALL_PHASES];
 };
 
-enum hp_stall_time { HP_STALL_BEFORE, HP_STALL_IN, HP_STALL_BEHIND };
-
-struct hp_stall_place {
-	enum hp_stall_time time;
-	/* If it is in: */
-	enum hpdsl_stall_phase phase;
-	uint32_t round;
-	bool begins; /* the first step of its phase in this round */
-	bool counts; /* it is of a block .. */
-	uint32_t block;
-	bool first, last; /* .. and of its steps */
-};
-
 /* Steps of a phase in a round; 0: it is not played. */
 uint64_t hp_stall_phase_steps(const struct hp_stall_schedule *s,
 			      enum hpdsl_stall_phase phase);
@@ -43,7 +30,7 @@ uint64_t hp_stall_phase_steps(const struct hp_stall_schedule *s,
 /* Steps of all rounds. */
 uint64_t hp_stall_steps(const struct hp_stall_schedule *s);
 
-struct hp_stall_place hp_stall_at(const struct hp_stall_schedule *s,
-				  uint64_t step);
+struct hpdsl_stall_place hp_stall_at(const struct hp_stall_schedule *s,
+				     uint64_t step);
 
 #endif

@@ -238,6 +238,30 @@ class LoaderStats(Structure):
                 ("unchecked", c_bool), ("median_read", c_uint64)]
 
 
+class StallCounters(Structure):
+    c_name = "hpdsl_stall_counters"
+    _fields_ = [("now", c_double), ("made", c_uint64), ("out", c_uint64),
+                ("blocked", c_double)]
+
+
+class StallPlace(Structure):
+    c_name = "hpdsl_stall_place"
+    _fields_ = [("time", c_int), ("phase", c_int), ("round", c_uint32),
+                ("begins", c_bool), ("counts", c_bool), ("block", c_uint32),
+                ("first", c_bool), ("last", c_bool)]
+
+
+class StallCache(Structure):
+    c_name = "hpdsl_stall_cache"
+    _fields_ = [("asked", c_uint64), ("there", c_uint64),
+                ("unknown", c_uint64)]
+
+
+class MeasuredOptions(Structure):
+    c_name = "hpdsl_measured_options"
+    _fields_ = [("rank", c_uint32), ("ranks", c_uint32), ("io", c_void_p)]
+
+
 class SnapshotInfo(Structure):
     c_name = "hpdsl_snapshot_info"
     _fields_ = [("entries", c_uint64), ("folders", c_uint64),
@@ -328,6 +352,14 @@ FUNCTIONS = {
     "loader_seek": (c_int, _P, c_uint64, c_uint64, _P),
     "loader_steps": (c_uint64, _P, c_uint64),
     "loader_state": (None, _P, _P),
+    "loader_play": (c_int, _P, c_int, c_uint64, _P, _P, _P),
+    "measured_new": (c_int, _P, _P, _P),
+    "measured_free": (None, _P),
+    "measured_lead": (None, _P, c_uint32),
+    "measured_enter": (c_int, _P, _P, _P, _P),
+    "measured_leave": (None, _P, c_double, c_bool),
+    "measured_cache": (c_int, _P, c_int, _P, _P),
+    "measured_steps": (c_uint64, _P, c_int),
     "loader_stats": (None, _P, _P),
     "state_format": (c_size_t, _P, _P),
     "state_parse": (c_int, c_char_p, c_size_t, c_char_p, _P, _P),

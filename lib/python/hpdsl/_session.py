@@ -5,6 +5,7 @@ and the turns between them."""
 from __future__ import annotations
 
 import inspect
+import sys
 import traceback
 from typing import Any, Callable, Dict, Iterator, Optional
 
@@ -12,18 +13,27 @@ import torch.utils.data as data
 
 from ._decoding import Asked, Here, There
 from ._lend import Board, File, Lent
+from ._measured import Measured, Player
 from ._parcel import Decoder
 from ._pump import Pump, Reader
+from ._turns import CountingPump, Turns
 
 
 class Session:
     """What is open while a loop goes on: a reader, and those who decode.  It
-    begins with turn 0 and ends with close()."""
+    begins with turn 0 and ends with close().
+
+    One that is measured goes on over the borders of epochs, as its reader has to:
+    what its player has of it is not of the epoch that the loop is in."""
+
+    player: Optional[Player] = None
 
     def __init__(self, reader: Reader, decoder: Decoder, suffixes,
-                 options: Dict[str, Any]) -> None:
+                 options: Dict[str, Any],
+                 measured: Optional[Measured] = None) -> None:
         self.turn = 0
         self.rest: Optional[Iterator] = None
+        self._left = 0
         workers = options["num_workers"]
         self.pump: Optional[Pump] = None
         self.reader = reader
@@ -31,7 +41,11 @@ class Session:
             ahead = options.get("prefetch_factor") or 2
             board = Board(workers * ahead + workers + 8)
             mapping = reader._live().mapping
-            self.pump = Pump(reader, board, workers + 2)
+            if measured is None:
+                self.pump = Pump(reader, board, workers + 2)
+            else:
+                self._play(measured, CountingPump(
+                    reader, board, workers + 2, workers), workers * ahead)
             dataset: data.Dataset = There(board, Lent(
                 File(mapping.fd), mapping.size), decoder)
             self.asked = Asked(self.pump.ask)
@@ -42,8 +56,19 @@ class Session:
                                       sampler=self.asked, collate_fn=same,
                                       **options)
 
+    def _play(self, measured: Measured, pump: CountingPump, ahead: int
+              ) -> None:
+        self.pump = pump
+        self.player = Player(measured, Turns(pump, self._take, ahead))
+
     def begin(self, steps: int) -> None:
         """Of an epoch so many steps are left."""
+        if self.player is not None:
+            self._left = steps
+            if self.rest is None:
+                self.asked.end = sys.maxsize
+                self.rest = iter(self.loader)
+            return
         if self.rest is not None and self.turn == self.asked.end:
             # Its last turn was taken, and then nobody asked for the end.
             next(self.rest, None)
@@ -55,6 +80,14 @@ class Session:
 
     def next(self):
         """StopIteration: the epoch is over."""
+        if self.player is None:
+            return self._take()
+        if not self._left:
+            raise StopIteration
+        self._left -= 1
+        return self.player.next()
+
+    def _take(self):
         assert self.rest is not None
         try:
             made = next(self.rest)
@@ -69,8 +102,14 @@ class Session:
         self.turn += 1
         return made
 
+    def plays(self) -> bool:
+        """Whether what next() gives is of another step than the loop's."""
+        return self.player is not None and self.player.plays
+
     def close(self) -> None:
         """First those who wait for turns, then who waits for them."""
+        if self.player is not None:
+            self.player.measured.close()
         if self.pump is not None:
             self.pump.board.stop()
         rest, self.rest = self.rest, None

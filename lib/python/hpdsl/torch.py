@@ -40,6 +40,7 @@ from ._course import Course
 from ._dataset import Dataset, Sample
 from ._decoding import Failed
 from ._errors import DiffersError, UsageError, wanted
+from ._measured import Measured, is_measured
 from ._order import size_of
 from ._orphan import watch_trainer
 from ._parcel import Batch, Decoder, finished
@@ -237,6 +238,13 @@ class Loader(_Loop):
                 session.reader._running.pid == os.getpid()):
             session.close()
 
+    def seek(self, epoch: int, step: int = 0) -> None:
+        # What is played is of no epoch.
+        if self._session is not None and self._session.plays():
+            self.course.seek(epoch, step)
+        else:
+            super().seek(epoch, step)
+
     def __del__(self) -> None:
         self.close()
 
@@ -262,9 +270,13 @@ class Loader(_Loop):
                     self.close()
                 made.throw()
             self._skip()
+            if session.plays():
+                made = made._replace(epoch=course.epoch, step=course.step)
             self._handed(made)
+            here = course.epoch, course.step
             yield made
-            if self._session is not session:
+            if self._session is not session or (
+                    here != (course.epoch, course.step)):
                 return  # it was sought meanwhile
         self._skip()
         self._ended(epoch)
@@ -278,13 +290,16 @@ class Loader(_Loop):
     def _open(self) -> Session:
         course = self.course
         rank, ranks, _ = course.ranks
+        workers = self._options["num_workers"]
+        measured = Measured(rank, ranks) if workers and is_measured() else None
         reader = Reader(
-            self.dataset, order=course.at(), epochs=course.left(),
+            self.dataset, order=course.at(),
+            epochs=course.left() if measured is None else None,
             choice=course.choice, end=course.end, rank=rank, ranks=ranks,
-            uneven=course.uneven, shared=bool(self._options["num_workers"]),
+            uneven=course.uneven, shared=bool(workers),
             **self._how)
         self._session = Session(reader, self._decoder, self._how["suffixes"],
-                                 self._options)
+                                 self._options, measured)
         return self._session
 
 

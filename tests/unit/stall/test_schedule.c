@@ -17,11 +17,11 @@ static void walk(const struct hp_stall_schedule *s)
 			uint64_t n = hp_stall_phase_steps(s, i);
 
 			for (uint64_t k = 0; k < n; k++) {
-				struct hp_stall_place p =
+				struct hpdsl_stall_place p =
 					hp_stall_at(s, step++);
 				uint64_t in = k - s->lead[i];
 
-				assert_int_equal(p.time, HP_STALL_IN);
+				assert_int_equal(p.time, HPDSL_STALL_IN);
 				assert_int_equal(p.phase, i);
 				assert_int_equal(p.round, r);
 				assert_int_equal(p.begins, k == 0);
@@ -36,11 +36,11 @@ static void walk(const struct hp_stall_schedule *s)
 			}
 		}
 	assert_int_equal(step, s->from + hp_stall_steps(s));
-	assert_int_equal(hp_stall_at(s, step).time, HP_STALL_BEHIND);
-	assert_int_equal(hp_stall_at(s, UINT64_MAX).time, HP_STALL_BEHIND);
+	assert_int_equal(hp_stall_at(s, step).time, HPDSL_STALL_BEHIND);
+	assert_int_equal(hp_stall_at(s, UINT64_MAX).time, HPDSL_STALL_BEHIND);
 	if (s->from)
 		assert_int_equal(hp_stall_at(s, s->from - 1).time,
-				 HP_STALL_BEFORE);
+				 HPDSL_STALL_BEFORE);
 }
 
 static void every_step_has_its_place(void **state)
@@ -75,7 +75,7 @@ static void what_is_not_played_has_no_step(void **state)
 	assert_int_equal(hp_stall_steps(&s), 6);
 	s.steps[HPDSL_STALL_WARM] = 0;
 	assert_int_equal(hp_stall_steps(&s), 0);
-	assert_int_equal(hp_stall_at(&s, 0).time, HP_STALL_BEHIND);
+	assert_int_equal(hp_stall_at(&s, 0).time, HPDSL_STALL_BEHIND);
 }
 
 /* 64 bits: a job that has run for ever, blocks as long as they can be. */
@@ -89,7 +89,7 @@ static void large_numbers(void **state)
 			   [HPDSL_STALL_REAL] = 1 },
 	};
 	uint64_t round = s.blocks * (UINT32_MAX + UINT64_C(1));
-	struct hp_stall_place p;
+	struct hpdsl_stall_place p;
 
 	(void)state;
 	assert_int_equal(hp_stall_steps(&s), 2 * round);

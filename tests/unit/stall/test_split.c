@@ -116,9 +116,9 @@ static struct hp_stall_of_rank of[1000];
 static size_t n_of;
 
 /* Since the last seek; no block has one in it. */
-static struct hp_stall_counters count_now(void)
+static struct hpdsl_stall_counters count_now(void)
 {
-	return (struct hp_stall_counters){
+	return (struct hpdsl_stall_counters){
 		.now = sim.now,
 		.made = made_by_now() * BYTES,
 		.out = (uint64_t)sim.gone * BYTES,
@@ -126,7 +126,7 @@ static struct hp_stall_counters count_now(void)
 	};
 }
 
-static void one_step(struct hp_stall_place p, struct hp_stall_blocking *g)
+static void one_step(struct hpdsl_stall_place p, struct hp_stall_blocking *g)
 {
 	bool loads = p.phase != HPDSL_STALL_REPLAY, ready = true;
 	double waited = 0, compute = jittered(sim.j.compute);
@@ -146,7 +146,7 @@ static void one_step(struct hp_stall_place p, struct hp_stall_blocking *g)
 static void play(const struct job *j)
 {
 	struct hp_stall_blocking g;
-	struct hp_stall_counters at;
+	struct hpdsl_stall_counters at;
 	uint64_t steps = hp_stall_steps(&schedule), blocks = 0;
 
 	sim.now = 0;
@@ -155,7 +155,7 @@ static void play(const struct job *j)
 	n_of = 0;
 	seek();
 	for (uint64_t step = 0; step < steps; step++) {
-		struct hp_stall_place p = hp_stall_at(&schedule, step);
+		struct hpdsl_stall_place p = hp_stall_at(&schedule, step);
 
 		if (p.begins)
 			seek();
