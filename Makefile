@@ -109,8 +109,8 @@ HTTPD_CFLAGS = $(call once,HTTPD_CFLAGS,$(PKG_CONFIG) --cflags libmicrohttpd 2> 
 # The file system that plays a shared one in tests, where there is fuse3.
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
-# What hpdsl-mount puts in front of a command's libraries, and where it looks for it.
-PRELOADS := $(patsubst cmd/mount/%.c,$(BUILD)/%.so,$(wildcard cmd/mount/preload/*.c))
+# What commands put in front of a command's libraries, and where they look for it.
+PRELOADS := $(patsubst %.c,$(BUILD)/preload/%.so,$(notdir $(wildcard cmd/*/preload/*.c)))
 PRELOADDIR = $(abspath $(BINDIR)/../libexec/hpdsl)
 LIBS := $(BUILD)/libhpdsl.a $(BUILD)/$(SONAME)
 UNIT := $(wildcard tests/unit/*/test_*.c)
@@ -209,7 +209,8 @@ $(BUILD)/$(SONAME): $(LIB_OBJS)
 		$(if $(SAN),,-Wl$(comma)-z,defs) $(LINK_RPATH) -o $@ $^ $(DEP_LIBS)
 
 # Without a sanitizer: the command has none.
-$(PRELOADS): $(BUILD)/preload/%.so: cmd/mount/preload/%.c $(BUILD)/flags
+vpath %.c cmd/mount/preload cmd/stall/preload
+$(PRELOADS): $(BUILD)/preload/%.so: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) $(CPPFLAGS) \
 		$(HARDEN_LINK) $(LDFLAGS) -fPIC -shared -o $@ $<
@@ -355,6 +356,7 @@ INSTALLED = $(call into,755,$(filter-out $(STAGE) $(SERVE),$(PROGRAMS)),$(BINDIR
 	$(call into,644,$(BUILD)/hpdsl.pc,$(LIBDIR)/pkgconfig) \
 	$(call into,644,$(filter-out %/_where.py,$(wildcard $(addprefix \
 		lib/python/hpdsl/,*.py py.typed))) $(BUILD)/python/_where.py,$(PYTHONDIR)/hpdsl) \
+	$(call into,644,lib/python/hpdsl/_hook/sitecustomize.py,$(PYTHONDIR)/hpdsl/_hook) \
 	$(call into,644,$(wildcard \
 		lib/python/hpdsl.dist-info/*),$(PYTHONDIR)/hpdsl-$(VERSION).dist-info) \
 	$(foreach s,1 3 5 7,$(call \
@@ -406,7 +408,8 @@ TO_USE = 'To use it, here and in ~/.bashrc:' \
 	'  module use "$(MODULEDIR)" && module load hpdsl'
 
 uninstall: ## remove what install put there
-	@rm -rf '$(DESTDIR)$(PYTHONDIR)/hpdsl/__pycache__'
+	@rm -rf '$(DESTDIR)$(PYTHONDIR)/hpdsl'/__pycache__ \
+		'$(DESTDIR)$(PYTHONDIR)/hpdsl'/_hook/__pycache__
 	@tests/put out $(PUT)
 
 TARBALL = dist/hpdsl-$(VERSION).tar

@@ -185,6 +185,16 @@ uint64_t cmd_process_start(pid_t pid);
  */
 int cmd_own_folder(const char *folder, bool make, struct hpdsl_error *err);
 
+/* ---- preload.c -------------------------------------------------------- */
+
+/* The folder of this program, without links: an exit status, told. */
+int cmd_program_folder(char *ret, size_t room);
+/*
+ * From now on LD_PRELOAD begins with that library of ours: an exit status, what
+ * is wrong has been told.
+ */
+int cmd_preload(const char *name);
+
 /* ---- quote.c ---------------------------------------------------------- */
 
 /* s as one word of a shell, printable; the caller frees it. */

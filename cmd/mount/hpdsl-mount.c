@@ -65,7 +65,7 @@ static int look(struct mount_options *o)
 
 static int do_mount(struct mount_options *o)
 {
-	int status = o->isatty ? mount_preload("isatty.so") : CMD_DONE;
+	int status = o->isatty ? cmd_preload("isatty.so") : CMD_DONE;
 
 	if (!status)
 		status = look(o);

@@ -59,14 +59,6 @@ bool mount_is_dead(const char *point);
  */
 bool mount_is_in(const char *path, const char *folder);
 
-/* ---- preload.c -------------------------------------------------------- */
-
-/*
- * From now on LD_PRELOAD begins with that library of ours: an exit status, what
- * is wrong has been told.
- */
-int mount_preload(const char *name);
-
 /* ---- ranks.c ---------------------------------------------------------- */
 
 /* Is this the first of several processes that a launcher began on the node? */

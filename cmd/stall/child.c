@@ -17,16 +17,21 @@ enum {
 	GRACE = 10, /* seconds between TERM and KILL */
 };
 
-/* Open MPI hands on what it is told to; others hand on all. */
-static void hand_on(const char *beat)
+/* Open MPI hands on what it is told to, and warns of what is not there; others
+ * hand on all. */
+static void hand_on(const char *beat, bool keep_saves)
 {
 	const char *was = getenv(PASS_ON);
 	cmd_auto_free char *list = NULL;
 
-	if (asprintf(&list, "%s%sHPDSL_STALL", was ? was : "",
-		     was && *was ? ";" : "") < 0)
+	if (asprintf(&list, "%s%sHPDSL_STALL;HPDSL_STALL_SAVES%s%s",
+		     was ? was : "", was && *was ? ";" : "",
+		     getenv("PYTHONPATH") ? ";PYTHONPATH" : "",
+		     getenv("LD_PRELOAD") ? ";LD_PRELOAD" : "") < 0)
 		cmd_no_memory();
-	if (setenv("HPDSL_STALL", beat, 1) < 0 || setenv(PASS_ON, list, 1) < 0)
+	if (setenv("HPDSL_STALL", beat, 1) < 0 ||
+	    setenv("HPDSL_STALL_SAVES", keep_saves ? "1" : "", 1) < 0 ||
+	    setenv(PASS_ON, list, 1) < 0)
 		cmd_no_memory();
 }
 
@@ -46,7 +51,7 @@ static void become(char **command, int tell)
 	_exit(127);
 }
 
-pid_t stall_start(char **command, const char *beat)
+pid_t stall_start(char **command, const char *beat, bool keep_saves)
 {
 	int tell[2], why = 0;
 	pid_t pid;
@@ -56,7 +61,7 @@ pid_t stall_start(char **command, const char *beat)
 		cmd_message("%s", strerror(errno));
 		return -1;
 	}
-	hand_on(beat);
+	hand_on(beat, keep_saves);
 	pid = fork();
 	if (pid == 0)
 		become(command, tell[1]);

@@ -32,27 +32,107 @@ static double share(const struct hpdsl_stall_split *s, double seconds)
 	return cold > 0 ? 100 * seconds / cold : 0;
 }
 
+/* ---- Was a phase what it is called? ----------------------------------- */
+
+static double percent(uint64_t part, uint64_t of)
+{
+	return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+/* More, or less, than this says no. */
+#define COLD_MOST 2
+#define WARM_LEAST 90
+
+static const char *is_cold(const struct hpdsl_stall_cache *c)
+{
+	if (!c->asked || c->unknown > c->asked / 50)
+		return "unknown";
+	return percent(c->there, c->asked) > COLD_MOST ? "no" : "yes";
+}
+
+static const char *is_warm(const struct hpdsl_stall_cache *c)
+{
+	if (!c->asked || c->unknown > c->asked / 50)
+		return "unknown";
+	return percent(c->there, c->asked) < WARM_LEAST ? "no" : "yes";
+}
+
+/* Of all ranks, in cold steps. */
+static struct hpdsl_stall_asks cold_asks(const struct hpdsl_stall *s)
+{
+	struct hpdsl_stall_asks sum = { 0 };
+	struct hpdsl_stall_rank r;
+
+	for (size_t i = 0; hpdsl_stall_rank(s, i, &r); i++) {
+		const struct hpdsl_stall_asks *a = &r.asks[HPDSL_STALL_COLD];
+
+		sum.batches += a->batches;
+		sum.opens += a->opens;
+		sum.stats += a->stats;
+		sum.entries += a->entries;
+		sum.reads += a->reads;
+		sum.bytes += a->bytes;
+		sum.all_bytes += a->all_bytes;
+	}
+	return sum;
+}
+
 /* ---- The first line --------------------------------------------------- */
 
 #define LITTLE 3 /* percent */
 
-static void put_verdict(FILE *out, const struct hpdsl_stall_split *s)
+static double part_of(const struct hpdsl_stall_split *s,
+		      enum hpdsl_stall_part i)
 {
-	double part = share(s, s->part[s->bound].is);
+	return share(s, s->part[i].is);
+}
+
+/* Steps from memory that may not have been from memory tell nothing of what is
+ * left when storage is fast. */
+static void put_unknown(FILE *out, const struct hpdsl_stall_split *s)
+{
+	double data = part_of(s, HPDSL_STALL_FETCH) +
+		      part_of(s, HPDSL_STALL_PREPARATION);
+
+	fprintf(out,
+		"%.0f %% of a step waits for data: for storage, or for the "
+		"loader's work, as steps from memory may have been none\n",
+		data);
+}
+
+static void put_verdict(FILE *out, const struct stall_report *r)
+{
+	const struct hpdsl_stall_split *s = &r->split;
+	struct hpdsl_stall_cache warm = stall_cache(r->stall, HPDSL_STALL_WARM);
+	double fetch = part_of(s, HPDSL_STALL_FETCH);
+	double prepare = part_of(s, HPDSL_STALL_PREPARATION);
+	enum hpdsl_stall_part bound = s->bound;
 
 	/* What may be gained is not worth it. */
-	switch (part < LITTLE ? HPDSL_STALL_COMPUTE : s->bound) {
+	if (part_of(s, bound) < LITTLE)
+		bound = HPDSL_STALL_COMPUTE;
+	if (bound != HPDSL_STALL_COMPUTE &&
+	    strcmp(is_warm(&warm), "yes") != 0) {
+		put_unknown(out, s);
+		return;
+	}
+	switch (bound) {
 	case HPDSL_STALL_FETCH:
-		fprintf(out,
-			"%.0f %% of a step waits for storage: hpdsl-stage(1) "
-			"brings the data near\n",
-			part);
+		fprintf(out, "%.0f %% of a step waits for storage", fetch);
+		if (prepare >= LITTLE)
+			fprintf(out, ", and %.0f %% for the loader's work",
+				prepare);
+		fprintf(out, ": %shpdsl-stage(1) brings the data near%s\n",
+			cold_asks(r->stall).batches ?
+				"hpdsl-pack(1) makes few large reads of it, " :
+				"",
+			prepare >= LITTLE ? "; then it needs more cores" : "");
 		break;
 	case HPDSL_STALL_PREPARATION:
 		fprintf(out,
 			"%.0f %% of a step waits for the loader's work: it "
 			"needs more cores, not faster storage\n",
-			part);
+			prepare);
 		break;
 	default:
 		fprintf(out, "a step does not wait for data: nothing is to be "
@@ -95,39 +175,25 @@ static void put_parts(FILE *out, const struct stall_report *r)
 
 /* ---- The rest --------------------------------------------------------- */
 
+/* Beside a step, what it would be by what the loader makes a second. */
+static void put_rate(FILE *out, double rate, double seconds)
+{
+	if (rate > 0)
+		fprintf(out, " (by rates %.1f)", 1e3 * seconds);
+}
+
 static void put_others(FILE *out, const struct hpdsl_stall_split *s)
 {
-	fprintf(out, "from memory it takes %.1f ms (by rates %.1f)",
-		1e3 * s->step[HPDSL_STALL_WARM].is, 1e3 * s->warm_model);
-	fprintf(out, ", from storage %.1f ms (by rates %.1f)",
-		1e3 * s->step[HPDSL_STALL_COLD].is, 1e3 * s->cold_model);
+	fprintf(out, "from memory it takes %.1f ms",
+		1e3 * s->step[HPDSL_STALL_WARM].is);
+	put_rate(out, s->warm_rate, s->warm_model);
+	fprintf(out, ", from storage %.1f ms",
+		1e3 * s->step[HPDSL_STALL_COLD].is);
+	put_rate(out, s->cold_rate, s->cold_model);
 	if (s->has[HPDSL_STALL_REAL])
 		fprintf(out, ", as the job reads %.1f ms",
 			1e3 * s->step[HPDSL_STALL_REAL].is);
 	fputc('\n', out);
-}
-
-static double percent(uint64_t part, uint64_t of)
-{
-	return of ? 100.0 * (double)part / (double)of : 0;
-}
-
-/* Was a phase what it is called?  More than this says no. */
-#define COLD_MOST 2
-#define WARM_LEAST 90
-
-static const char *is_cold(const struct hpdsl_stall_cache *c)
-{
-	if (!c->asked || c->unknown > c->asked / 50)
-		return "unknown";
-	return percent(c->there, c->asked) > COLD_MOST ? "no" : "yes";
-}
-
-static const char *is_warm(const struct hpdsl_stall_cache *c)
-{
-	if (!c->asked || c->unknown > c->asked / 50)
-		return "unknown";
-	return percent(c->there, c->asked) < WARM_LEAST ? "no" : "yes";
 }
 
 static void put_cache(FILE *out, const struct stall_report *r)
@@ -141,6 +207,32 @@ static void put_cache(FILE *out, const struct stall_report *r)
 		is_cold(&cold), percent(cold.there, cold.asked),
 		cmd_bytes(cold.asked).s, is_warm(&warm),
 		percent(warm.there, warm.asked), cmd_bytes(warm.asked).s);
+}
+
+/* What one batch asks storage for; what reading has beyond the calls that were
+ * seen is of the C library's own streams, or of programs linked statically. */
+static void put_asks(FILE *out, const struct stall_report *r)
+{
+	struct hpdsl_stall_asks a = cold_asks(r->stall);
+	double n = (double)a.batches;
+	uint64_t beyond = a.all_bytes > a.bytes ? a.all_bytes - a.bytes : 0;
+
+	if (!a.batches)
+		return;
+	if (a.opens)
+		fprintf(out,
+			"a batch opens %.1f files, asks for %.1f statuses and "
+			"%.1f names, and reads %s in %.1f reads",
+			(double)a.opens / n, (double)a.stats / n,
+			(double)a.entries / n,
+			cmd_bytes((uint64_t)((double)a.bytes / n)).s,
+			(double)a.reads / n);
+	else
+		fprintf(out, "which files a batch opens was not seen");
+	if (beyond > a.all_bytes / 100)
+		fprintf(out, ", and %s by calls that were not seen",
+			cmd_bytes((uint64_t)((double)beyond / n)).s);
+	fputc('\n', out);
 }
 
 static void put_slowest(FILE *out, const struct stall_report *r)
@@ -169,10 +261,11 @@ static void put_doubts(FILE *out, const struct stall_report *r)
 
 void stall_report_text(FILE *out, const struct stall_report *r)
 {
-	put_verdict(out, &r->split);
+	put_verdict(out, r);
 	put_parts(out, r);
 	put_others(out, &r->split);
 	put_cache(out, r);
+	put_asks(out, r);
 	put_slowest(out, r);
 	put_doubts(out, r);
 }

@@ -81,6 +81,27 @@ static void put_cache(struct cmd_json *j, const struct hpdsl_stall_cache *all)
 	cmd_json_close(j, '}');
 }
 
+static void put_asks(struct cmd_json *j, const struct hpdsl_stall_asks *all)
+{
+	cmd_json_open(j, "asks", '{');
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++) {
+		if (!all[i].batches)
+			continue;
+		cmd_json_open(j, stall_phases[i], '{');
+		cmd_json_u64(j, "batches", all[i].batches);
+		cmd_json_u64(j, "opens", all[i].opens);
+		cmd_json_u64(j, "stats", all[i].stats);
+		cmd_json_u64(j, "entries", all[i].entries);
+		cmd_json_u64(j, "reads", all[i].reads);
+		cmd_json_u64(j, "bytes", all[i].bytes);
+		cmd_json_u64(j, "all_reads", all[i].all_reads);
+		cmd_json_u64(j, "all_bytes", all[i].all_bytes);
+		cmd_json_u64(j, "from_storage", all[i].from_storage);
+		cmd_json_close(j, '}');
+	}
+	cmd_json_close(j, '}');
+}
+
 static void put_ranks(struct cmd_json *j, const struct hpdsl_stall *s)
 {
 	struct hpdsl_stall_rank r;
@@ -92,6 +113,7 @@ static void put_ranks(struct cmd_json *j, const struct hpdsl_stall *s)
 		cmd_json_name(j, "node", r.node, strlen(r.node));
 		cmd_json_i64(j, "pid", r.pid);
 		put_cache(j, r.cache);
+		put_asks(j, r.asks);
 		cmd_json_open(j, "blocks", '[');
 		for (size_t k = 0; k < r.blocks; k++)
 			put_block(j, &r.block[k]);

@@ -12,6 +12,7 @@ struct run {
 	struct hpdsl_stall_options opt;
 	struct cmd_common common;
 	const char *output;
+	bool keep_saves;
 	uint64_t deadline;
 	char **command;
 	/* While it runs: */
@@ -39,6 +40,10 @@ const struct cmd_option stall_run_options[] = {
 	{ "no-load", NULL,
 	  "Do not tell interference from preparation, which is quicker",
 	  FLAG(opt.no_load) },
+	{ "keep-saves", NULL,
+	  "Let torch.save() write what it is told to, of a job that trains "
+	  "nothing",
+	  FLAG(keep_saves) },
 	{ "output", "FILE", "Write the report there, not to standard output",
 	  CMD_STRING(struct run, output), .letter = 'o' },
 	{ "deadline", "TIME",
@@ -76,11 +81,12 @@ const struct argp stall_run_argp = {
 	NULL,
 	parse,
 	"-- COMMAND [ARGUMENT...]",
-	"Run a training job that uses HPDSL's loader, measure it, and end it.\v"
+	"Run a training job that uses HPDSL's loader or PyTorch's, measure it, "
+	"and end it.\v"
 	"COMMAND is what starts the job, as mpirun, srun, torchrun or python, "
 	"with all its arguments. Its ranks train on a few batches again and "
 	"again: nothing that they write is of any use. Exit status: 0 it was "
-	"measured, 1 it made no loader of HPDSL, 3 trouble, or it ended "
+	"measured, 1 it made no such loader, 3 trouble, or it ended "
 	"before, "
 	"75 stopped early.",
 	NULL,
@@ -115,7 +121,8 @@ static int ended_early(const struct run *r, int status)
 
 	if (!p->loaders) {
 		cmd_message("%s ended with exit status %d, and made no loader "
-			    "of HPDSL",
+			    "of HPDSL, and no DataLoader of PyTorch's that "
+			    "could be seen (python -I and -E do not look)",
 			    r->command[0], status);
 		return CMD_NO;
 	}
@@ -255,7 +262,8 @@ int stall_run(int argc, char **argv)
 		cmd_deadline(r.deadline);
 	if (hpdsl_stall_new(&r.opt, &r.stall, &err) < 0)
 		return cmd_tell(&err);
-	r.pid = stall_start(r.command, hpdsl_stall_beat(r.stall));
+	stall_hook();
+	r.pid = stall_start(r.command, hpdsl_stall_beat(r.stall), r.keep_saves);
 	status = r.pid < 0 ? CMD_TROUBLE : watch(&r);
 	if (status == CMD_DONE)
 		status = report(&r);

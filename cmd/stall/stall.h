@@ -12,13 +12,21 @@ extern const struct cmd_option stall_run_options[];
 
 /* child.c: the job. */
 
-/* Starts it, with HPDSL_STALL, for all its ranks: its process, or -1, told. */
-pid_t stall_start(char **command, const char *beat);
+/* Starts it, with HPDSL_STALL, and what measures loaders of others, for all its
+ * ranks: its process, or -1, told. */
+pid_t stall_start(char **command, const char *beat, bool keep_saves);
 /* Has it ended, within so many seconds, or until cmd_stop is set meanwhile?
  * *ret is then its exit status as a shell has it. */
 bool stall_has_ended(pid_t pid, double seconds, int *ret);
 /* TERM, and in the end KILL. */
 void stall_end(pid_t pid);
+
+/* hook.c */
+
+/* From now on Python imports what measures PyTorch's DataLoader, and programs
+ * have what counts the files that they open; where that is not installed it is
+ * told. */
+void stall_hook(void);
 
 /* report.c, report_json.c: what was measured. */
 

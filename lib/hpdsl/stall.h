@@ -134,6 +134,15 @@ struct hpdsl_stall_cache {
 	uint64_t asked, there, unknown;
 };
 
+/* What a rank's processes asked file systems for in a phase, as far as their
+ * calls were seen, and what the kernel counts of their reads: zero where nobody
+ * knows. */
+struct hpdsl_stall_asks {
+	uint64_t batches; /* that this was for */
+	uint64_t opens, stats, entries, reads, bytes;
+	uint64_t all_reads, all_bytes, from_storage; /* reads, bytes, bytes */
+};
+
 /* A rank that was measured. */
 struct hpdsl_stall_rank {
 	uint32_t rank;
@@ -142,6 +151,7 @@ struct hpdsl_stall_rank {
 	const struct hpdsl_stall_block *block;
 	size_t blocks;
 	struct hpdsl_stall_cache cache[HPDSL_STALL_PHASES];
+	struct hpdsl_stall_asks asks[HPDSL_STALL_PHASES];
 };
 
 /* Rank i of those that started, in the order of their numbers; false: there
@@ -232,6 +242,11 @@ HPDSL_API int hpdsl_measured_cache(struct hpdsl_measured *m,
 				   enum hpdsl_stall_phase phase,
 				   const struct hpdsl_stall_cache *c,
 				   struct hpdsl_error *err);
+/* What was asked for in a phase. */
+HPDSL_API int hpdsl_measured_asks(struct hpdsl_measured *m,
+				  enum hpdsl_stall_phase phase,
+				  const struct hpdsl_stall_asks *a,
+				  struct hpdsl_error *err);
 /* How many steps a phase takes in a round. */
 HPDSL_API uint64_t hpdsl_measured_steps(const struct hpdsl_measured *m,
 					enum hpdsl_stall_phase phase);

@@ -77,12 +77,27 @@ static void add_cache(struct hpdsl_stall_cache *to,
 	to->unknown += c->unknown;
 }
 
+static void add_asks(struct hpdsl_stall_asks *to,
+		     const struct hpdsl_stall_asks *a)
+{
+	to->batches += a->batches;
+	to->opens += a->opens;
+	to->stats += a->stats;
+	to->entries += a->entries;
+	to->reads += a->reads;
+	to->bytes += a->bytes;
+	to->all_reads += a->all_reads;
+	to->all_bytes += a->all_bytes;
+	to->from_storage += a->from_storage;
+}
+
 /* HPDSL_ECORRUPT without a text. */
 static int hear_line(struct hp_measure_crowd *c, struct hp_measure_one *o,
 		     const struct hp_stall_record *line, double now)
 {
 	enum hpdsl_stall_phase phase;
 	struct hpdsl_stall_cache cache;
+	struct hpdsl_stall_asks asks;
 	struct hpdsl_stall_block b;
 	uint32_t serial;
 
@@ -96,6 +111,11 @@ static int hear_line(struct hp_measure_crowd *c, struct hp_measure_one *o,
 	if (hp_stall_get_cache(line, &serial, &phase, &cache)) {
 		if (serial == c->serial)
 			add_cache(&o->cache[phase], &cache);
+		return 0;
+	}
+	if (hp_stall_get_asks(line, &serial, &phase, &asks)) {
+		if (serial == c->serial)
+			add_asks(&o->asks[phase], &asks);
 		return 0;
 	}
 	if (hp_stall_record_is(line, "late", 2)) {
@@ -142,6 +162,7 @@ void hp_measure_anew(struct hp_measure_crowd *c, uint32_t serial)
 		c->of[i].n = 0;
 		c->of[i].done = false;
 		memset(c->of[i].cache, 0, sizeof c->of[i].cache);
+		memset(c->of[i].asks, 0, sizeof c->of[i].asks);
 	}
 }
 

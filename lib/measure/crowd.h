@@ -23,6 +23,7 @@ struct hp_measure_one {
 	struct hpdsl_stall_block *block;
 	size_t n;
 	struct hpdsl_stall_cache cache[HPDSL_STALL_PHASES];
+	struct hpdsl_stall_asks asks[HPDSL_STALL_PHASES];
 };
 
 struct hp_measure_crowd {

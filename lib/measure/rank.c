@@ -389,6 +389,16 @@ void hpdsl_measured_leave(struct hpdsl_measured *m, double now, bool was_ready)
 	m->left = true;
 }
 
+int hpdsl_measured_asks(struct hpdsl_measured *m, enum hpdsl_stall_phase phase,
+			const struct hpdsl_stall_asks *a,
+			struct hpdsl_error *err)
+{
+	struct hp_stall_record line;
+
+	hp_stall_put_asks(m->serial, phase, a, &line);
+	return say(m, &line, err);
+}
+
 int hpdsl_measured_cache(struct hpdsl_measured *m, enum hpdsl_stall_phase phase,
 			 const struct hpdsl_stall_cache *c,
 			 struct hpdsl_error *err)

@@ -448,6 +448,7 @@ bool hpdsl_stall_rank(const struct hpdsl_stall *s, size_t i,
 		.blocks = o->n,
 	};
 	memcpy(ret->cache, o->cache, sizeof ret->cache);
+	memcpy(ret->asks, o->asks, sizeof ret->asks);
 	return true;
 }
 

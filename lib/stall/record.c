@@ -285,3 +285,45 @@ bool hp_stall_get_cache(const struct hp_stall_record *r, uint32_t *ret_serial,
 	};
 	return !g.wrong;
 }
+
+void hp_stall_put_asks(uint32_t serial, enum hpdsl_stall_phase phase,
+		       const struct hpdsl_stall_asks *a,
+		       struct hp_stall_record *ret)
+{
+	begin(ret, "asks");
+	add(ret, serial);
+	add(ret, phase);
+	add(ret, a->batches);
+	add(ret, a->opens);
+	add(ret, a->stats);
+	add(ret, a->entries);
+	add(ret, a->reads);
+	add(ret, a->bytes);
+	add(ret, a->all_reads);
+	add(ret, a->all_bytes);
+	add(ret, a->from_storage);
+}
+
+bool hp_stall_get_asks(const struct hp_stall_record *r, uint32_t *ret_serial,
+		       enum hpdsl_stall_phase *ret_phase,
+		       struct hpdsl_stall_asks *ret)
+{
+	struct reading g = { .r = r };
+
+	if (!hp_stall_record_is(r, "asks", 11))
+		return false;
+	*ret_serial = get32(&g);
+	*ret_phase = get(&g, HPDSL_STALL_PHASES - 1);
+	*ret = (struct hpdsl_stall_asks){
+		.batches = get64(&g),
+		.opens = get64(&g),
+		.stats = get64(&g),
+		.entries = get64(&g),
+		.reads = get64(&g),
+		.bytes = get64(&g),
+		.all_reads = get64(&g),
+		.all_bytes = get64(&g),
+		.from_storage = get64(&g),
+	};
+	return !g.wrong;
+}

@@ -10,6 +10,8 @@
  *	block SERIAL PHASE ROUND BLOCK STEPS NS INTERRUPTED_NS WAITED_NS
  *		MADE OUT MAKING_NS HAND_OVER_NS
  *	cache SERIAL PHASE ASKED THERE UNKNOWN
+ *	asks SERIAL PHASE BATCHES OPENS STATS ENTRIES READS BYTES ALL_READS
+ *		ALL_BYTES FROM_STORAGE
  *	done SERIAL
  *	gone STEP
  *
@@ -80,6 +82,12 @@ void hp_stall_put_cache(uint32_t serial, enum hpdsl_stall_phase phase,
 bool hp_stall_get_cache(const struct hp_stall_record *r, uint32_t *ret_serial,
 			enum hpdsl_stall_phase *ret_phase,
 			struct hpdsl_stall_cache *ret);
+void hp_stall_put_asks(uint32_t serial, enum hpdsl_stall_phase phase,
+		       const struct hpdsl_stall_asks *a,
+		       struct hp_stall_record *ret);
+bool hp_stall_get_asks(const struct hp_stall_record *r, uint32_t *ret_serial,
+		       enum hpdsl_stall_phase *ret_phase,
+		       struct hpdsl_stall_asks *ret);
 /* "late", "done", "gone", "beat", "over". */
 void hp_stall_put(const char *word, uint64_t a, uint64_t b, unsigned n,
 		  struct hp_stall_record *ret);

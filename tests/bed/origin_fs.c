@@ -189,7 +189,8 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	n->opens++;
 	fi->fh = (uint64_t)fd;
-	fi->direct_io = strcmp(n->name, mapped) != 0;
+	fi->keep_cache = strcmp(mapped, "*") == 0;
+	fi->direct_io = !fi->keep_cache && strcmp(n->name, mapped) != 0;
 	if (fuse_reply_open(req, fi))
 		close(fd);
 }

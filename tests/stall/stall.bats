@@ -22,13 +22,56 @@ setup_file()
 		        f.write(dice.randbytes(dice.randint(3000, 30000)))
 	EOF
 	hpdsl-pack -q --labels=dir --chunks=8 tree ds
-	rm -r tree
 }
 
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	ds=$BATS_FILE_TMPDIR/ds
+	# Our library that counts calls comes before it, and does no harm.
+	[ -z "${SAN:-}" ] || export ASAN_OPTIONS+=:verify_asan_link_order=0
+}
+
+need_torch_here()
+{
+	"$PYTHON" -c 'import torch' 2> no || skip "no torch: $(tail -n 1 no)"
+}
+
+# files_job WORKERS OPTIONS: a script that knows nothing of HPDSL.
+files_job()
+{
+	cat > job.py <<- EOF
+		import glob, sys, time
+		import torch
+		from torch.utils.data import DataLoader, Dataset
+		class Files(Dataset):
+		    def __init__(self, root):
+		        self.names = sorted(glob.glob(root + "/*/*.bin"))
+		    def __len__(self):
+		        return len(self.names)
+		    def __getitem__(self, i):
+		        with open(self.names[i], "rb") as f:
+		            return torch.tensor([len(f.read()), i])
+		def loop():
+		    options = dict(num_workers=$1, $2)
+		    train = DataLoader(Files(sys.argv[1]), 16, shuffle=True, **options)
+		    test = DataLoader(Files(sys.argv[1]), 512, **options)
+		    kind = "_SingleProcess" if $1 == 0 else "_MultiProcessing"
+		    for epoch in range(40):
+		        it, n = iter(train), 0
+		        assert type(it).__name__ == kind + "DataLoaderIter", it
+		        for batch in it:
+		            assert batch.shape == (16, 2) and batch.min() >= 0
+		            n += 1
+		            time.sleep(0.005)
+		        assert n == len(train) == 250, n
+		        assert sum(1 for batch in test) == len(test) == 8
+		        torch.save({"epoch": epoch}, "saved")
+		        with open("seen", "a") as f:
+		            print(epoch, file=f)
+		if __name__ == "__main__":
+		    loop()
+	EOF
 }
 
 teardown()
@@ -150,7 +193,7 @@ adds_up()
 # Sixteen samples of 3 ms, by two workers, and 5 ms of the loop.
 @test "hpdsl.torch: what workers do is named, one of three times" {
 	local i
-	"$PYTHON" -c 'import torch' 2> no || skip "no torch: $(tail -n 1 no)"
+	need_torch_here
 	cat > job.py <<- 'EOF'
 		import sys, time
 		import torch, hpdsl, hpdsl.torch
@@ -183,6 +226,64 @@ adds_up()
 		break
 	done
 	grep -q '"bound": "preparation"' report
+	nothing_left
+}
+
+@test "a DataLoader over files: what it waits for, one of three times" {
+	local i
+	need_torch_here
+	[ -x "$BUILD/tests/bed/origin" ] || skip "no fuse3"
+	mkdir slow site
+	"$BUILD/tests/bed/origin" "$BATS_FILE_TMPDIR/tree" slow -o \
+		"rate=13M,keep=30,mapped=*,watch=$$"
+	files_job 2 ""
+	# the site's own has its turn
+	echo 'open("site/was here", "w").close()' > site/sitecustomize.py
+	export PYTHONPATH=$PWD/site PYTHONDONTWRITEBYTECODE=1
+	for i in 1 2 3; do
+		# 264 KB a step take 20 ms, of which the loop computes 5
+		with_library stall --steps=20 --json -o report -- \
+			"$PYTHON" job.py slow
+		adds_up
+		[ "$i" = 3 ] || within fetch 40 85 || continue
+		within fetch 40 85
+		break
+	done
+	grep -q '"bound": "fetch"' report
+	[ -e 'site/was here' ]
+	[ -s seen ] && [ ! -e saved ]
+	"$PYTHON" - <<- 'EOF'
+		import json
+		rank, = json.load(open("report"))["ranks"]
+		cold = rank["asks"]["cold"]
+		n = cold["batches"]
+		assert n >= 60, n
+		assert 15 * n <= cold["opens"] <= 20 * n, cold
+		assert 15 * n <= cold["stats"], cold
+		assert 200000 * n < cold["bytes"] < 350000 * n, cold
+		assert cold["reads"] >= 15 * n and not cold["entries"], cold
+		assert rank["page_cache"]["cold"]["bytes"] > 200000 * n
+	EOF
+	nothing_left
+}
+
+@test "a DataLoader: spawned, kept workers; none; a Python that does not look" {
+	need_torch_here
+	files_job 2 'multiprocessing_context="spawn", persistent_workers=True'
+	export PYTHONDONTWRITEBYTECODE=1
+	with_library stall -o text -- "$PYTHON" job.py "$BATS_FILE_TMPDIR/tree"
+	cat text
+	grep -q '^a batch opens 1[5-9]' text
+	files_job 0 ""
+	with_library stall --keep-saves -o text -- "$PYTHON" job.py \
+		"$BATS_FILE_TMPDIR/tree"
+	grep -q '^a batch opens 1[5-9]' text
+	! grep -q 'by rates' text || return 1
+	[ ! -s seen ] || [ -s saved ]
+	echo 'from torch.utils.data import DataLoader; list(DataLoader([1]))' \
+		> short.py
+	with_library fails 1 "python -I and -E do not look" stall -- \
+		"$PYTHON" -I short.py
 	nothing_left
 }
 

@@ -73,7 +73,8 @@ newcomer()
 	[ -L lib/libhpdsl.so ] && [ -f lib/libhpdsl.so.0 ]
 	[ -f share/man/man5/hpdsl-format.5 ]
 	# and is found from where it is
-	[ -f libexec/hpdsl/isatty.so ]
+	[ -f libexec/hpdsl/isatty.so ] && [ -f libexec/hpdsl/count.so ]
+	[ -f lib/python3/site-packages/hpdsl/_hook/sitecustomize.py ]
 	run -3 bin/hpdsl-mount --isatty absent share -- true
 	[[ $output != *isatty* ]]
 	[ "$(cd include && find . -type f | LC_ALL=C sort)" = \

@@ -257,6 +257,13 @@ class StallCache(Structure):
                 ("unknown", c_uint64)]
 
 
+class StallAsks(Structure):
+    c_name = "hpdsl_stall_asks"
+    _fields_ = [(name, c_uint64) for name in (
+        "batches", "opens", "stats", "entries", "reads", "bytes", "all_reads",
+        "all_bytes", "from_storage")]
+
+
 class MeasuredOptions(Structure):
     c_name = "hpdsl_measured_options"
     _fields_ = [("rank", c_uint32), ("ranks", c_uint32), ("io", c_void_p)]
@@ -359,6 +366,7 @@ FUNCTIONS = {
     "measured_enter": (c_int, _P, _P, _P, _P),
     "measured_leave": (None, _P, c_double, c_bool),
     "measured_cache": (c_int, _P, c_int, _P, _P),
+    "measured_asks": (c_int, _P, c_int, _P, _P),
     "measured_steps": (c_uint64, _P, c_int),
     "loader_stats": (None, _P, _P),
     "state_format": (c_size_t, _P, _P),

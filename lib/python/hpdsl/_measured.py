@@ -102,6 +102,10 @@ class Measured:
         checked(lib.measured_cache, self._handle, phase,
                 ctypes.byref(_abi.StallCache(*cache)))
 
+    def asks(self, phase: int, batches: int, of: Tuple[int, ...]) -> None:
+        checked(lib.measured_asks, self._handle, phase,
+                ctypes.byref(_abi.StallAsks(batches, *of)))
+
     def warm_steps(self) -> int:
         return lib.measured_steps(self._handle, WARM)
 
@@ -130,10 +134,14 @@ class Player:
             self._end_phase()
             time.sleep(_POLL)
 
-    def close(self) -> None:
+    def hold(self) -> None:
+        """Nobody takes until go_on()."""
         if self._taker is not None:
             self._taker.end()
-        self.measured.close()
+
+    def go_on(self) -> None:
+        if self._taker is not None:
+            self._taker = _Taker(self.source)
 
     def _step(self, place: _abi.StallPlace) -> Any:
         ready = False

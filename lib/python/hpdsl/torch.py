@@ -397,7 +397,13 @@ class MapLoader(_Loop):
     def __iter__(self) -> Iterator[Batch]:
         if not self._begin():
             return
+        steps = self.course.steps(self.epoch)
         for batch in self.loader:
+            if is_measured():
+                # Steps that are played are of no epoch, and have no end.
+                if self.step >= steps:
+                    break
+                batch = batch._replace(epoch=self.epoch, step=self.step)
             self._handed(batch)
             yield batch
         self._ended(self.epoch)

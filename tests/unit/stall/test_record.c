@@ -106,6 +106,25 @@ static void block_comes_back(void **state)
 	assert_true(b.hand_over == -1);
 }
 
+static void asks_come_back(void **state)
+{
+	const struct hpdsl_stall_asks is = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+	struct hpdsl_stall_asks a;
+	struct hp_stall_record r;
+	enum hpdsl_stall_phase phase;
+	uint32_t serial;
+
+	(void)state;
+	hp_stall_put_asks(3, HPDSL_STALL_REAL, &is, &r);
+	again(&r);
+	assert_true(hp_stall_get_asks(&r, &serial, &phase, &a));
+	assert_int_equal(serial, 3);
+	assert_int_equal(phase, HPDSL_STALL_REAL);
+	assert_memory_equal(&a, &is, sizeof a);
+	r.v[1] = HPDSL_STALL_PHASES;
+	assert_false(hp_stall_get_asks(&r, &serial, &phase, &a));
+}
+
 /* Lines as a rank of another version, or nobody, writes. */
 static void what_is_none_is_not_taken(void **state)
 {
@@ -157,6 +176,7 @@ int main(void)
 		cmocka_unit_test(start_comes_back),
 		cmocka_unit_test(schedule_comes_back),
 		cmocka_unit_test(block_comes_back),
+		cmocka_unit_test(asks_come_back),
 		cmocka_unit_test(what_is_none_is_not_taken),
 	};
 

@@ -3,7 +3,7 @@
  * Libraries of ours that COMMAND is to have in front of its own: found from
  * where this program lies, so that all may be moved together.
  */
-#include "mount.h"
+#include "common.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,19 +12,18 @@
 /* Beside the programs as they are built, as they are installed. */
 static const char *const places[] = { "preload", "../libexec/hpdsl" };
 
-/* The folder of this program; false: told. */
-static bool own_folder(char *ret, size_t room)
+int cmd_program_folder(char *ret, size_t room)
 {
 	ssize_t n = readlink("/proc/self/exe", ret, room);
 
 	if (n < 0 || (size_t)n == room) {
 		cmd_message("/proc/self/exe: %s",
 			    strerror(n < 0 ? errno : ENAMETOOLONG));
-		return false;
+		return CMD_TROUBLE;
 	}
 	ret[n] = '\0';
 	*strrchr(ret, '/') = '\0';
-	return true;
+	return CMD_DONE;
 }
 
 /* To be freed; NULL: told. */
@@ -32,7 +31,7 @@ static char *find(const char *name)
 {
 	char folder[4096], *real;
 
-	if (!own_folder(folder, sizeof(folder)))
+	if (cmd_program_folder(folder, sizeof(folder)) != CMD_DONE)
 		return NULL;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		cmd_auto_free char *file = NULL;
@@ -48,7 +47,7 @@ static char *find(const char *name)
 	return NULL;
 }
 
-int mount_preload(const char *name)
+int cmd_preload(const char *name)
 {
 	const char *had = getenv("LD_PRELOAD");
 	cmd_auto_free char *file = find(name), *all = NULL;

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's own DataLoader in a job that hpdsl-stall measures.
+
+Its iterators stay what they are; what they do for a step, and which samples they
+ask their workers for, goes through a Loop here, one for each DataLoader.  So the
+loop of the script sees as many steps as ever."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import weakref
+from typing import Any, Callable, Iterator, List, Optional
+
+from ._files import OPS, Asks, Ops, Worker, cache_of, kernel_counts
+from ._measured import (NONE, WARM, Cache, Counters, Measured, Player, Source)
+from ._rank import ranks_of
+
+# As long as it is not known how many bytes a batch has.
+_BATCH_BYTES = 1 << 20
+
+_loops: "weakref.WeakKeyDictionary[Any, Loop]" = weakref.WeakKeyDictionary()
+# While an iterator is made, which begins to ask for samples at once.
+_beginning: Optional["Loop"] = None
+
+
+def _worker_info():
+    return sys.modules["torch.utils.data._utils.worker"].get_worker_info()
+
+
+# Of this process.
+_ops: Optional[Ops] = None
+
+
+def _shared() -> Ops:
+    """Of this process: a child has its own."""
+    global _ops
+    if _ops is None or _ops.pid != os.getpid():
+        _ops = Ops()
+    return _ops
+
+
+class Files(Source):
+    """A DataLoader, whatever its workers do for a batch.  Warm steps are samples
+    that were read before, cold ones those that the sampler has not named yet."""
+
+    def __init__(self, loader: Any, take: Callable[[Any], Any]) -> None:
+        self._take = take
+        self.workers = loader.num_workers
+        self.ahead = (loader.prefetch_factor or 2) * self.workers
+        self.it: Any = None
+        self.plays = False
+        self._mode = NONE
+        self._warm: List[Any] = []
+        self._at = 0
+        self._taken, self._bytes = 0, _BATCH_BYTES
+        self.ops = _shared()
+        self.number = self.ops.new_loader()
+        self._before: Optional[_Count] = None
+        self.tell_asks: Callable[[int, int, Asks], None]
+
+    # ---- Which samples
+
+    def index(self, it: Any, own: Callable[[Any], Any]) -> Any:
+        if self._mode != WARM:
+            return self._fresh(it, own)
+        self._at += 1
+        return self._warm[(self._at - 1) % len(self._warm)]
+
+    def _fresh(self, it: Any, own: Callable[[Any], Any]) -> Any:
+        try:
+            return own(it)
+        except StopIteration:
+            if not self.plays:
+                raise
+        it._sampler_iter = iter(it._index_sampler)
+        return own(it)
+
+    # ---- What a Player asks
+
+    def take(self) -> Any:
+        made = self._take(self.it)
+        self._taken += 1
+        return made
+
+    def ready(self) -> bool:
+        """As far as that is known: others may be done before the next one is."""
+        return bool(self.workers) and self._did()[1] > self._taken
+
+    def lead(self) -> int:
+        return self.ahead + 2
+
+    def counters(self) -> Counters:
+        if not self.workers:
+            return Counters(0, self._taken * self._bytes, 0.0)
+        busy, made = self._did()
+        return Counters(made * self._bytes, self._taken * self._bytes,
+                        time.monotonic() - busy / 1e9 / self.workers)
+
+    def _did(self) -> tuple:
+        return self.ops.workers_did(self.number)
+
+    def _pids(self) -> List[int]:
+        workers = getattr(self.it, "_workers", ())
+        return [os.getpid(), *(w.pid for w in workers)]
+
+    def look_at_bytes(self) -> None:
+        """About how many bytes a batch takes, which says how much memory warm
+        steps need."""
+        read = self.ops.seen(NONE)[4]
+        if not read:
+            read = (kernel_counts(self._pids()) or [0, 0, 0])[1]
+        if read:
+            self._bytes = max(1, read // (self._taken + self.ahead))
+
+    def play(self, phase: int, warm_steps: int) -> Cache:
+        self.ops.phase(phase, self.number)
+        self._mode = phase
+        if phase == WARM and not self._warm:
+            self.ops.phase(NONE, 0)
+            self._read_warm(warm_steps + self.ahead)
+            self.ops.phase(WARM, self.number)
+        if phase == WARM:
+            self._at = 0
+        before, self._before = self._before, _Count(self, phase)
+        if before is None or before.phase == NONE:
+            return Cache()
+        cache, asks = self._before.since(before)
+        self.tell_asks(before.phase, self._before.taken - before.taken, asks)
+        return cache
+
+    def _read_warm(self, n: int) -> None:
+        """Draws samples, and has them read once."""
+        own = type(self.it)._next_index.hpdsl_own
+        self._warm = [self._fresh(self.it, own) for _ in range(n)]
+        self._at = 0
+        for _ in range(n + self.ahead):
+            self.take()
+
+
+class _Count:
+    """All that was counted when a phase began."""
+
+    def __init__(self, of: Files, phase: int) -> None:
+        self.phase, self.taken = phase, of._taken
+        self._seen = {p: of.ops.seen(p) for p in range(NONE)}
+        self._pids = of._pids()
+        self._kernel = kernel_counts(self._pids)
+
+    def since(self, before: "_Count") -> "tuple[Cache, Asks]":
+        seen = [now - was for now, was in zip(
+            self._seen[before.phase], before._seen[before.phase])]
+        kernel = [0, 0, 0]
+        if self._kernel and before._kernel and self._pids == before._pids:
+            kernel = [now - was for now, was in zip(self._kernel,
+                                                    before._kernel)]
+        return cache_of(seen), Asks(*seen[:5], *kernel)
+
+
+class Loop:
+    """Of one DataLoader, over all of its iterators."""
+
+    def __init__(self, loader: Any, take: Callable[[Any], Any]) -> None:
+        self.source = Files(loader, take)
+        self.player: Optional[Player] = None
+        self._shown, self._steps, self._pid = 0, 0, os.getpid()
+        self._looks = 8
+
+    def begin(self, it: Any) -> None:
+        self.source.it = it
+        self._shown = 0
+        try:
+            self._steps = len(it._index_sampler)
+        except TypeError:
+            self._steps = 0  # then it never ends by itself
+
+    def hold(self) -> None:
+        if self.player is not None:
+            self.player.hold()
+
+    def go_on(self) -> None:
+        if self.player is not None:
+            self.player.go_on()
+
+    def next(self, it: Any, take: Callable[[Any], Any]) -> Any:
+        if it is not self.source.it or self._pid != os.getpid():
+            return take(it)  # an older one, or of a process that was forked
+        player = self.player
+        if player is None:
+            player = self._play()
+        if self.source.plays and self._steps and self._shown >= self._steps:
+            raise StopIteration
+        if not player.plays and self.source._taken >= self._looks:
+            self.source.look_at_bytes()
+            self._looks *= 2
+        made = player.next()
+        self.source.plays = player.plays
+        self._shown += 1
+        return made
+
+
+    def _play(self) -> Player:
+        # As late as this: torch.distributed knows by now.
+        rank, ranks, _ = ranks_of()
+        measured = Measured(rank, ranks)
+        self.source.tell_asks = measured.asks
+        self.player = Player(measured, self.source)
+        return self.player
+
+
+# ---- What of PyTorch is changed ---------------------------------------------
+
+def _is_ours(loader: Any) -> bool:
+    """One within hpdsl.torch.Loader, which plays by itself; or in a worker."""
+    return type(loader.dataset).__module__ == "hpdsl._decoding" or (
+        _worker_info() is not None)
+
+
+def _can_play(loader: Any, module: Any) -> bool:
+    return loader._dataset_kind == module._DatasetKind.Map
+
+
+def change_dataloader(module: Any) -> None:
+    base, begin = module._BaseDataLoaderIter, module.DataLoader.__iter__
+    take, index = base.__next__, base._next_index
+
+    def __iter__(self) -> Iterator:
+        global _beginning
+        if _is_ours(self):
+            return begin(self)
+        if not _can_play(self, module):
+            _say_once("a DataLoader over an IterableDataset is not measured: "
+                      "there is no telling which samples it has read")
+            return begin(self)
+        loop = _loops.get(self)
+        if loop is None:
+            loop = _loops[self] = Loop(self, take)
+        loop.hold()
+        loop.source.ops.begin(loop.source.number)
+        _beginning = loop
+        try:
+            it = begin(self)
+        finally:
+            _beginning = None
+        it.__dict__["_hpdsl_loop"] = loop
+        loop.begin(it)
+        loop.go_on()
+        return it
+
+    def __next__(self) -> Any:
+        loop = self.__dict__.get("_hpdsl_loop")
+        return take(self) if loop is None else loop.next(self, take)
+
+    def _next_index(self) -> Any:
+        loop = self.__dict__.get("_hpdsl_loop") or _beginning
+        return index(self) if loop is None else loop.source.index(self, index)
+
+    _next_index.hpdsl_own = index
+    module.DataLoader.__iter__ = __iter__
+    base.__next__, base._next_index = __next__, _next_index
+    _change_fetchers(module)
+
+
+def _change_fetchers(module: Any) -> None:
+    """They make batches, in workers: how long for, that is counted."""
+    fetcher = module._utils.fetch._MapDatasetFetcher
+    fetch = fetcher.fetch
+
+    def counting(self, index: Any) -> Any:
+        info = _worker_info()
+        if info is None or not os.environ.get(OPS):
+            return fetch(self, index)
+        worker = self.__dict__.get("_hpdsl_worker")
+        if worker is None:
+            worker = self.__dict__["_hpdsl_worker"] = Worker(info.id)
+        begin = time.monotonic_ns()
+        made = fetch(self, index)
+        worker.did(time.monotonic_ns() - begin)
+        return made
+
+    fetcher.fetch = counting
+
+
+def change_save(module: Any) -> None:
+    """A measured run trains nothing: nothing of it is to be kept."""
+    if os.environ.get("HPDSL_STALL_SAVES"):
+        return
+
+    own = module.save
+
+    def save(obj: Any, f: Any, *others: Any, **named: Any) -> None:
+        if not _is_file(f):
+            return own(obj, f, *others, **named)  # PyTorch does, within
+        _say_once("torch.save() writes nothing, of a job that trains nothing "
+                  "(--keep-saves: it does)")
+
+    module.save = save
+
+
+def _is_file(f: Any) -> bool:
+    if isinstance(f, (str, bytes, os.PathLike)):
+        return True
+    try:
+        return f.fileno() >= 0
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+_said = set()
+
+
+def _say_once(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        sys.stderr.write(f"hpdsl-stall: {text}\n")
