@@ -145,6 +145,7 @@ static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	if (!l->opt.epochs ||
 	    __builtin_add_overflow(l->order.epoch, l->opt.epochs, &l->until))
 		l->until = UINT64_MAX;
+	l->most = UINT64_MAX;
 	l->division = e->division;
 	l->stats.lanes = hp_shares_lanes(e->shares);
 	hp_epoch_slots(e->e, &l->opt.share, &l->slot, &end);

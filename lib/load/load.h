@@ -161,6 +161,7 @@ struct hpdsl_loader {
 	struct hpdsl_error err;
 
 	uint64_t turn;		      /* the caller's: it alone changes it */
+	uint64_t most; /* what only this turn and later ones need is not read */
 	bool waiting;		      /* the caller is */
 	struct hp_load_unit *awaited; /* for this one, at least */
 

@@ -131,6 +131,16 @@ int hp_load_play_stretch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	return 1;
 }
 
+/* Warm steps are all that is read meanwhile: what was read ahead of them would
+ * come from storage, and be kept. */
+static void read_but(struct hpdsl_loader *l, uint64_t turns)
+{
+	pthread_mutex_lock(&l->lock);
+	l->most = turns;
+	hp_load_wake(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* ---- Phases ----------------------------------------------------------- */
 
 void hp_load_play_leave(struct hpdsl_loader *l, struct hpdsl_stall_cache *ret)
@@ -141,6 +151,7 @@ void hp_load_play_leave(struct hpdsl_loader *l, struct hpdsl_stall_cache *ret)
 	*ret = (struct hpdsl_stall_cache){ 0 };
 	p->in = p->begun = false;
 	hp_fetch_from(l->fetch, HP_FETCH_AS_IT_IS);
+	read_but(l, UINT64_MAX);
 	hp_load_play_pause(l, false);
 	if (p->phase < HPDSL_STALL_WARM)
 		return;
@@ -162,6 +173,7 @@ int hp_load_play_enter(struct hpdsl_loader *l, enum hpdsl_stall_phase phase,
 		find_fresh(l, warm_steps);
 		if (hp_fetch_from(l->fetch, HP_FETCH_FROM_MEMORY) < 0)
 			return hp_fail_nomem(err);
+		read_but(l, warm_steps + p->lead);
 		r = seek(l, p->warm, err);
 	} else if (phase == HPDSL_STALL_COLD) {
 		hp_fetch_from(l->fetch, HP_FETCH_PAST_ALL);

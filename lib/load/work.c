@@ -23,12 +23,12 @@ static bool is_early(const struct hpdsl_loader *l, const struct hp_load_unit *u)
 	return l->cached && l->ahead >= HP_LOAD_NEAR && u->first > l->turn + 1;
 }
 
-/* The unit that is needed first, if there is memory for it. */
+/* The unit that is needed first, if it is to be read, and there is memory. */
 static struct hp_load_unit *next_unit(const struct hpdsl_loader *l)
 {
 	struct hp_load_unit *u = l->queue.head;
 
-	if (!u || is_early(l, u) || (!l->over && !hp_load_has_room(l, u)))
+	if (!u || u->first >= l->most || is_early(l, u) || (!l->over && !hp_load_has_room(l, u)))
 		return NULL;
 	return u;
 }
