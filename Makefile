@@ -49,7 +49,7 @@ WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)
 # Asked for when first needed: `make deps all` installs pkg-config itself.
-once = $(eval $(1) := $$(shell $(2)))$($(1))
+once = $(if $(filter simple,$(flavor $(1))),,$(eval $(1) := $$(shell $(2))))$($(1))
 # What tests/needed has found, CPPFLAGS first.
 DEP_CFLAGS = $(call once,DEP_CFLAGS,$(call found,cflags))
 DEP_LIBS = $(call once,DEP_LIBS,$(call found,libs))

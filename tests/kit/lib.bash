@@ -53,11 +53,12 @@ with_library()
 # folders, contents and sizes the same on every run.
 make_tree()
 {
-	local c s at
+	local c s at n
 	for ((c = 0; c < $2; c++)); do
 		mkdir -p "$1/class$c"
 		for ((s = 0; s < $3; s++)); do
-			at=$1/class$c/$(printf '%05d' "$s")
+			printf -v n '%05d' "$s"
+			at=$1/class$c/$n
 			printf '%*s' $(((c * 7919 + s * 104729) % 5000)) \
 				"$c.$s" > "$at.png"
 			printf '{"class": %d, "n": %d}\n' "$c" "$s" > "$at.json"

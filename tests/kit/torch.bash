@@ -10,9 +10,14 @@ need_torch()
 
 	[[ ${SAN:-} != *thread* && ${SAN:-} != *address* ]] ||
 		skip "the library has a sanitizer, Python has not"
-	for p in python3 /usr/bin/python3; do
-		! "$p" -c 'import torch, PIL' 2> /dev/null || python=$p
-	done
+	# looked for once a file: it takes seconds
+	if [ ! -e "$BATS_FILE_TMPDIR/.torch" ]; then
+		for p in python3 /usr/bin/python3; do
+			! "$p" -c 'import torch, PIL' 2> /dev/null || python=$p
+		done
+		echo "${python:-}" > "$BATS_FILE_TMPDIR/.torch"
+	fi
+	read -r python < "$BATS_FILE_TMPDIR/.torch"
 	[ -n "${python:-}" ] || skip "no Python with torch and PIL"
 }
 

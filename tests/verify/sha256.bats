@@ -53,11 +53,10 @@ sums_pass()
 # members_agree DIR TREE: ls tells the SHA-256 that sha256sum does.
 members_agree()
 {
-	local path
-	hpdsl-ls -0 "$1" | LC_ALL=C sort -z > paths
-	while IFS= read -r -d '' path; do
-		sha256sum < "$2/$path" | cut -c 1-64
-	done < paths > want
+	hpdsl-ls -0 "$1" > paths
+	(cd "$2" && xargs -0 sha256sum -z --) < paths | tr '\0\n' '\n?' |
+		cut -c 1-64 > want
+	[ "$(wc -l < want)" = "$(tr -dc '\0' < paths | wc -c)" ]
 	hpdsl-ls --json "$1" | LC_ALL=C sed -n \
 		's/^{"path": "\(.*\)", "size".*"sha256": "\([0-9a-f]*\)".*/\2/p' |
 		sort > got
