@@ -229,6 +229,9 @@ static void put_asks(FILE *out, const struct stall_report *r)
 			(double)a.reads / n);
 	else
 		fprintf(out, "which files a batch opens was not seen");
+	if (r->split.names > 0)
+		fprintf(out, "; %.1f ms of a step are for names",
+			1e3 * r->split.names);
 	if (beyond > a.all_bytes / 100)
 		fprintf(out, ", and %s by calls that were not seen",
 			cmd_bytes((uint64_t)((double)beyond / n)).s);

@@ -38,6 +38,7 @@ static void put_split(struct cmd_json *j, const struct hpdsl_stall_split *s)
 	cmd_json_close(j, '}');
 	if (s->knows_hand_over)
 		cmd_json_real(j, "hand_over_ms", 1e3 * s->hand_over);
+	cmd_json_real(j, "names_ms", 1e3 * s->names);
 	cmd_json_real(j, "warm_model_ms", 1e3 * s->warm_model);
 	cmd_json_real(j, "cold_model_ms", 1e3 * s->cold_model);
 	cmd_json_real(j, "warm_steps_a_second", s->warm_rate);
@@ -97,6 +98,7 @@ static void put_asks(struct cmd_json *j, const struct hpdsl_stall_asks *all)
 		cmd_json_u64(j, "all_reads", all[i].all_reads);
 		cmd_json_u64(j, "all_bytes", all[i].all_bytes);
 		cmd_json_u64(j, "from_storage", all[i].from_storage);
+		cmd_json_real(j, "names_ms", 1e3 * all[i].names);
 		cmd_json_close(j, '}');
 	}
 	cmd_json_close(j, '}');

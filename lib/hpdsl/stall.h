@@ -63,6 +63,8 @@ struct hpdsl_stall_split {
 	struct hpdsl_stall_figure part[HPDSL_STALL_PARTS];  /* seconds; their
 							sum is the cold step */
 	double hand_over;				    /* seconds */
+	double names; /* seconds of the fetch stall that are of steps from
+			 memory, too: files are opened */
 	bool knows_hand_over;	       /* or no batch was ever there in time */
 	double warm_rate, cold_rate;   /* steps a second that the loader makes;
 					  0: not known */
@@ -141,6 +143,10 @@ struct hpdsl_stall_asks {
 	uint64_t batches; /* that this was for */
 	uint64_t opens, stats, entries, reads, bytes;
 	uint64_t all_reads, all_bytes, from_storage; /* reads, bytes, bytes */
+	/* What opens and stats took, by as many processes as do so side by
+	 * side.
+	 */
+	double names;
 };
 
 /* A rank that was measured. */

@@ -89,6 +89,7 @@ static void add_asks(struct hpdsl_stall_asks *to,
 	to->all_reads += a->all_reads;
 	to->all_bytes += a->all_bytes;
 	to->from_storage += a->from_storage;
+	to->names += a->names;
 }
 
 /* HPDSL_ECORRUPT without a text. */

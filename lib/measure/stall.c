@@ -452,11 +452,27 @@ bool hpdsl_stall_rank(const struct hpdsl_stall *s, size_t i,
 	return true;
 }
 
+/* A batch of the rank for which that takes longest. */
+static double names_of_a_step(const struct hpdsl_stall *s)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < s->crowd.n; i++) {
+		const struct hpdsl_stall_asks *a =
+			&s->crowd.of[i].asks[HPDSL_STALL_WARM];
+		double one = a->batches ? a->names / (double)a->batches : 0;
+
+		most = one > most ? one : most;
+	}
+	return most;
+}
+
 int hpdsl_stall_split(const struct hpdsl_stall *s,
 		      struct hpdsl_stall_split *ret, struct hpdsl_error *err)
 {
 	hp_auto_free struct hp_stall_of_rank *of = NULL;
 	size_t n = 0, at = 0;
+	int r;
 
 	if (!s->over || s->gave_up)
 		return hp_fail(err, HPDSL_EUSAGE,
@@ -471,5 +487,8 @@ int hpdsl_stall_split(const struct hpdsl_stall *s,
 			of[at++] = (struct hp_stall_of_rank){
 				(uint32_t)i, s->crowd.of[i].block[k]
 			};
-	return hp_stall_split(of, n, ret, err);
+	r = hp_stall_split(of, n, ret, err);
+	if (r == 0)
+		hp_stall_move_names(ret, names_of_a_step(s));
+	return r;
 }

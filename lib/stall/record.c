@@ -302,6 +302,7 @@ void hp_stall_put_asks(uint32_t serial, enum hpdsl_stall_phase phase,
 	add(ret, a->all_reads);
 	add(ret, a->all_bytes);
 	add(ret, a->from_storage);
+	add_seconds(ret, a->names);
 }
 
 bool hp_stall_get_asks(const struct hp_stall_record *r, uint32_t *ret_serial,
@@ -310,7 +311,7 @@ bool hp_stall_get_asks(const struct hp_stall_record *r, uint32_t *ret_serial,
 {
 	struct reading g = { .r = r };
 
-	if (!hp_stall_record_is(r, "asks", 11))
+	if (!hp_stall_record_is(r, "asks", 12))
 		return false;
 	*ret_serial = get32(&g);
 	*ret_phase = get(&g, HPDSL_STALL_PHASES - 1);
@@ -324,6 +325,7 @@ bool hp_stall_get_asks(const struct hp_stall_record *r, uint32_t *ret_serial,
 		.all_reads = get64(&g),
 		.all_bytes = get64(&g),
 		.from_storage = get64(&g),
+		.names = get_seconds(&g),
 	};
 	return !g.wrong;
 }

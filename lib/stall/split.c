@@ -435,3 +435,20 @@ int hp_stall_split(const struct hp_stall_of_rank *of, size_t n,
 	*ret = s;
 	return 0;
 }
+
+static void shift(struct hpdsl_stall_figure *f, double by)
+{
+	f->is += by;
+	f->low += by;
+	f->high += by;
+}
+
+void hp_stall_move_names(struct hpdsl_stall_split *s, double seconds)
+{
+	double most = larger(0, s->part[HPDSL_STALL_PREPARATION].is);
+
+	s->names = smaller(larger(0, seconds), most);
+	shift(&s->part[HPDSL_STALL_PREPARATION], -s->names);
+	shift(&s->part[HPDSL_STALL_FETCH], s->names);
+	judge(s);
+}

@@ -47,4 +47,11 @@ struct hp_stall_of_rank {
 int hp_stall_split(const struct hp_stall_of_rank *of, size_t n,
 		   struct hpdsl_stall_split *ret, struct hpdsl_error *err);
 
+/*
+ * Of steps from memory so many seconds went into opening files and asking for
+ * their status, which memory does not have: as far as that is waited for, it is
+ * no preparation.
+ */
+void hp_stall_move_names(struct hpdsl_stall_split *s, double seconds);
+
 #endif

@@ -13,8 +13,8 @@ teardown()
 		fusermount3 -uq "$BATS_TEST_TMPDIR/slow" || :
 }
 
-# Steps of 32 images, which take some 10 ms; to open them, by two workers, takes
-# 80 ms, and to read them packed, 16.
+# Steps of 32 images take some ms; to open them, by two workers, takes 30 ms and
+# more, and to read them packed a few.
 @test "Fashion-MNIST: raw, packed and staged are measured" {
 	[ -d /usr/share/datasets/fashion-mnist ] ||
 		skip "no package dataset-fashion-mnist"
@@ -28,7 +28,7 @@ teardown()
 		/usr/share/datasets/fashion-mnist 6000
 	hpdsl-pack -q --labels=dir --chunks=8 real/png real/ds
 	"$BUILD/tests/bed/origin" real slow -o \
-		"rate=1M,ops=400,keep=30,mapped=*,watch=$$"
+		"rate=8M,ops=1000,keep=30,mapped=*,watch=$$"
 	export PYTHON STALL_OPTIONS="--rounds=1 --steps=8 --no-load"
 	export TRAIN_OPTIONS=--batch=32
 	export PYTHONPATH=$SRC/lib/python PYTHONDONTWRITEBYTECODE=1

@@ -7,9 +7,10 @@
  * HPDSL_STALL_OPS names a file that the trainer and its workers map: 64-bit
  * words, of which the first is the phase that is played, as hpdsl/stall.h
  * counts them, the second the loader that is measured, as HPDSL_STALL_LOADER
- * has it, or 0, and eight times I words on, I from 1, are those of phase I - 1:
+ * has it, or 0, and ten times I words on, I from 1, are those of phase I - 1:
  * opens, stats, entries of folders, reads, bytes; bytes of files that were
- * opened, of these in the page cache, and of which that cannot be known.
+ * opened, of these in the page cache, and of which that cannot be known;
+ * nanoseconds that opens and stats took.
  * Without it nothing is done.
  */
 #define _GNU_SOURCE 1
@@ -25,10 +26,22 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { WARM = 2, COLD = 3, REAL = 4, PHASES = 6 };
-enum { OPENS, STATS, ENTRIES, READS, BYTES, ASKED, THERE, UNKNOWN, WORDS };
+enum {
+	OPENS,
+	STATS,
+	ENTRIES,
+	READS,
+	BYTES,
+	ASKED,
+	THERE,
+	UNKNOWN,
+	NAMES,
+	WORDS = 10
+};
 enum { TRIES = 4, SYS_CACHESTAT = 451 };
 
 #define SIZE ((PHASES + 1) * WORDS * sizeof(uint64_t))
@@ -94,6 +107,28 @@ static void add(unsigned what, uint64_t n)
 				   __ATOMIC_RELAXED);
 }
 
+/* 0: nobody counts. */
+static uint64_t since(void)
+{
+	struct timespec t;
+
+	if (!words())
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void took(unsigned what, uint64_t begin)
+{
+	int was = errno;
+
+	if (begin) {
+		add(what, 1);
+		add(NAMES, since() - begin);
+	}
+	errno = was;
+}
+
 /* ---- Files that are opened -------------------------------------------- */
 
 /* How much of it the page cache has: since Linux 6.5 that is counted, else, and
@@ -154,18 +189,18 @@ static void look(int fd)
 	errno = was;
 }
 
-static int opened(int fd, int flags)
+static int opened(int fd, int flags, uint64_t begin)
 {
-	add(OPENS, 1);
+	took(OPENS, begin);
 	if (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY &&
 	    !(flags & (O_DIRECTORY | O_PATH)))
 		look(fd);
 	return fd;
 }
 
-static FILE *opened_file(FILE *f, const char *mode)
+static FILE *opened_file(FILE *f, const char *mode, uint64_t begin)
 {
-	add(OPENS, 1);
+	took(OPENS, begin);
 	if (f && *mode == 'r')
 		look(fileno(f));
 	return f;
@@ -177,65 +212,70 @@ static mode_t mode_of(int flags, va_list ap)
 	return flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
 }
 
-#define OPEN(name)                                             \
-	PUBLIC int name(const char *path, int flags, ...)      \
-	{                                                      \
-		va_list ap;                                    \
-		mode_t mode;                                   \
-		NEXT(name);                                    \
-                                                               \
-		va_start(ap, flags);                           \
-		mode = mode_of(flags, ap);                     \
-		va_end(ap);                                    \
-		return opened(next(path, flags, mode), flags); \
+#define OPEN(name)                                                    \
+	PUBLIC int name(const char *path, int flags, ...)             \
+	{                                                             \
+		uint64_t begin = since();                             \
+		va_list ap;                                           \
+		mode_t mode;                                          \
+		NEXT(name);                                           \
+                                                                      \
+		va_start(ap, flags);                                  \
+		mode = mode_of(flags, ap);                            \
+		va_end(ap);                                           \
+		return opened(next(path, flags, mode), flags, begin); \
 	}
 OPEN(open)
 OPEN(open64)
 
-#define OPENAT(name)                                                \
-	PUBLIC int name(int dir, const char *path, int flags, ...)  \
-	{                                                           \
-		va_list ap;                                         \
-		mode_t mode;                                        \
-		NEXT(name);                                         \
-                                                                    \
-		va_start(ap, flags);                                \
-		mode = mode_of(flags, ap);                          \
-		va_end(ap);                                         \
-		return opened(next(dir, path, flags, mode), flags); \
+#define OPENAT(name)                                                       \
+	PUBLIC int name(int dir, const char *path, int flags, ...)         \
+	{                                                                  \
+		uint64_t begin = since();                                  \
+		va_list ap;                                                \
+		mode_t mode;                                               \
+		NEXT(name);                                                \
+                                                                           \
+		va_start(ap, flags);                                       \
+		mode = mode_of(flags, ap);                                 \
+		va_end(ap);                                                \
+		return opened(next(dir, path, flags, mode), flags, begin); \
 	}
 OPENAT(openat)
 OPENAT(openat64)
 
 /* What programs that were compiled with _FORTIFY_SOURCE call. */
-#define OPEN_2(name)                                     \
-	PUBLIC int name(const char *path, int flags);    \
-	PUBLIC int name(const char *path, int flags)     \
-	{                                                \
-		NEXT(name);                              \
-                                                         \
-		return opened(next(path, flags), flags); \
+#define OPEN_2(name)                                            \
+	PUBLIC int name(const char *path, int flags);           \
+	PUBLIC int name(const char *path, int flags)            \
+	{                                                       \
+		uint64_t begin = since();                       \
+		NEXT(name);                                     \
+                                                                \
+		return opened(next(path, flags), flags, begin); \
 	}
 OPEN_2(__open_2)
 OPEN_2(__open64_2)
 
-#define OPENAT_2(name)                                         \
-	PUBLIC int name(int dir, const char *path, int flags); \
-	PUBLIC int name(int dir, const char *path, int flags)  \
-	{                                                      \
-		NEXT(name);                                    \
-                                                               \
-		return opened(next(dir, path, flags), flags);  \
+#define OPENAT_2(name)                                               \
+	PUBLIC int name(int dir, const char *path, int flags);       \
+	PUBLIC int name(int dir, const char *path, int flags)        \
+	{                                                            \
+		uint64_t begin = since();                            \
+		NEXT(name);                                          \
+                                                                     \
+		return opened(next(dir, path, flags), flags, begin); \
 	}
 OPENAT_2(__openat_2)
 OPENAT_2(__openat64_2)
 
-#define FOPEN(name)                                           \
-	PUBLIC FILE *name(const char *path, const char *mode) \
-	{                                                     \
-		NEXT(name);                                   \
-                                                              \
-		return opened_file(next(path, mode), mode);   \
+#define FOPEN(name)                                                \
+	PUBLIC FILE *name(const char *path, const char *mode)      \
+	{                                                          \
+		uint64_t begin = since();                          \
+		NEXT(name);                                        \
+                                                                   \
+		return opened_file(next(path, mode), mode, begin); \
 	}
 FOPEN(fopen)
 FOPEN(fopen64)
@@ -245,10 +285,13 @@ FOPEN(fopen64)
 #define STAT(name, type)                             \
 	PUBLIC int name(const char *path, type *ret) \
 	{                                            \
+		uint64_t begin = since();            \
+		int r;                               \
 		NEXT(name);                          \
                                                      \
-		add(STATS, 1);                       \
-		return next(path, ret);              \
+		r = next(path, ret);                 \
+		took(STATS, begin);                  \
+		return r;                            \
 	}
 STAT(stat, struct stat)
 STAT(lstat, struct stat)
@@ -258,10 +301,13 @@ STAT(lstat64, struct stat64)
 #define FSTAT(name, type)                  \
 	PUBLIC int name(int fd, type *ret) \
 	{                                  \
+		uint64_t begin = since();  \
+		int r;                     \
 		NEXT(name);                \
                                            \
-		add(STATS, 1);             \
-		return next(fd, ret);      \
+		r = next(fd, ret);         \
+		took(STATS, begin);        \
+		return r;                  \
 	}
 FSTAT(fstat, struct stat)
 FSTAT(fstat64, struct stat64)
@@ -269,10 +315,13 @@ FSTAT(fstat64, struct stat64)
 #define FSTATAT(name, type)                                              \
 	PUBLIC int name(int dir, const char *path, type *ret, int flags) \
 	{                                                                \
+		uint64_t begin = since();                                \
+		int r;                                                   \
 		NEXT(name);                                              \
                                                                          \
-		add(STATS, 1);                                           \
-		return next(dir, path, ret, flags);                      \
+		r = next(dir, path, ret, flags);                         \
+		took(STATS, begin);                                      \
+		return r;                                                \
 	}
 FSTATAT(fstatat, struct stat)
 FSTATAT(fstatat64, struct stat64)
@@ -280,10 +329,13 @@ FSTATAT(fstatat64, struct stat64)
 PUBLIC int statx(int dir, const char *path, int flags, unsigned mask,
 		 struct statx *ret)
 {
+	uint64_t begin = since();
+	int r;
 	NEXT(statx);
 
-	add(STATS, 1);
-	return next(dir, path, flags, mask, ret);
+	r = next(dir, path, flags, mask, ret);
+	took(STATS, begin);
+	return r;
 }
 
 /* The C library's before 2.33, which programs of that time call. */
@@ -291,10 +343,13 @@ PUBLIC int statx(int dir, const char *path, int flags, unsigned mask,
 	PUBLIC int name(int version, what of, type *ret); \
 	PUBLIC int name(int version, what of, type *ret)  \
 	{                                                 \
+		uint64_t begin = since();                 \
+		int r;                                    \
 		NEXT(name);                               \
                                                           \
-		add(STATS, 1);                            \
-		return next(version, of, ret);            \
+		r = next(version, of, ret);               \
+		took(STATS, begin);                       \
+		return r;                                 \
 	}
 XSTAT(__xstat, const char *, struct stat)
 XSTAT(__lxstat, const char *, struct stat)

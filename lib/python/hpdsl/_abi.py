@@ -261,7 +261,7 @@ class StallAsks(Structure):
     c_name = "hpdsl_stall_asks"
     _fields_ = [(name, c_uint64) for name in (
         "batches", "opens", "stats", "entries", "reads", "bytes", "all_reads",
-        "all_bytes", "from_storage")]
+        "all_bytes", "from_storage")] + [("names", c_double)]
 
 
 class MeasuredOptions(Structure):

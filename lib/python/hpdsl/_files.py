@@ -17,7 +17,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional
 from ._measured import Cache
 
 _PHASES = 6
-_WORDS = 8  # of a phase, as of the head
+_WORDS = 10  # of a phase, as of the head
 _SLOT = struct.Struct("QQ")
 _LOADERS = 15
 OPS, _LOADER = "HPDSL_STALL_OPS", "HPDSL_STALL_LOADER"
@@ -34,6 +34,7 @@ class Asks(NamedTuple):
     all_reads: int = 0
     all_bytes: int = 0
     from_storage: int = 0
+    names: float = 0.0
 
 
 class Ops:

@@ -145,6 +145,7 @@ class _Count:
     def __init__(self, of: Files, phase: int) -> None:
         self.phase, self.taken = phase, of._taken
         self._seen = {p: of.ops.seen(p) for p in range(NONE)}
+        self._beside = max(1, of.workers)
         self._pids = of._pids()
         self._kernel = kernel_counts(self._pids)
 
@@ -155,7 +156,8 @@ class _Count:
         if self._kernel and before._kernel and self._pids == before._pids:
             kernel = [now - was for now, was in zip(self._kernel,
                                                     before._kernel)]
-        return cache_of(seen), Asks(*seen[:5], *kernel)
+        return cache_of(seen), Asks(*seen[:5], *kernel,
+                                    seen[8] / 1e9 / self._beside)
 
 
 class Loop:

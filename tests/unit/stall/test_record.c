@@ -108,7 +108,7 @@ static void block_comes_back(void **state)
 
 static void asks_come_back(void **state)
 {
-	const struct hpdsl_stall_asks is = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+	const struct hpdsl_stall_asks is = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 0.5 };
 	struct hpdsl_stall_asks a;
 	struct hp_stall_record r;
 	enum hpdsl_stall_phase phase;
