@@ -382,7 +382,7 @@ static void judge(struct hpdsl_stall_split *s)
 						   HPDSL_STALL_COMPUTE;
 	for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++)
 		if (s->part[i].high < 0 &&
-		    s->part[i].is < -s->step[HPDSL_STALL_COLD].is / 100)
+		    s->part[i].is < -s->step[HPDSL_STALL_COLD].is * 3 / 100)
 			s->disagrees = true;
 }
 

@@ -104,6 +104,22 @@ need_server()
 	done
 }
 
+@test "hpdsl-stall: ranks that srun starts on two hosts" {
+	cat > job.sbatch <<- 'END'
+		#!/bin/bash
+		hpdsl-stall run -q --rounds=1 --steps=8 --no-load --json -o report -- \
+			srun bash -c 'exec hpdsl-bench -q --batch-size=16 \
+				--memory=16M --epochs=10000 --compute=0.01 \
+				--ranks=2 --rank=$SLURM_PROCID "$DATASET"'
+	END
+	"$slurm" run "$bed" sbatch -W --output=job.out --nodes=2 \
+		--ntasks-per-node=1 job.sbatch
+	[ "$(grep -o '"rank": [0-9]*, "node": "[^"]*"' report | sort |
+		tr -d '\n')" = "$(printf '"rank": %d, "node": "%s"' \
+		0 bed-n001 1 bed-n002)" ] || { cat report; return 1; }
+	[ -z "$(find . -name 'hpdsl-stall.*')" ]
+}
+
 @test "stage_then_train.sbatch: read once, trained on all, cleaned" {
 	before=$(asked)
 	job stage_then_train.sbatch --nodes=3 --ntasks-per-node=2

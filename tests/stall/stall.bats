@@ -161,6 +161,8 @@ adds_up()
 	grep -q '^a step does not wait for data' text
 	grep -qE '^  compute +3[0-9]\.[0-9] ms' text
 	grep -q 'warm was warm: yes' text
+	# what is asked to be dropped stays in a file system of memory
+	[ "$(stat -f -c %T "$ds")" != tmpfs ] || grep -q 'cold was cold: no' text
 	[ "$(wc -l < text)" -le 12 ]
 	nothing_left
 }
@@ -174,6 +176,27 @@ adds_up()
 	[ "${status:-0}" = 0 ]
 	adds_up
 	[ "$(grep -o '"rank": [0-9]*' report | sort -u | wc -l)" = 2 ]
+	nothing_left
+}
+
+@test "the dataset of somebody else, who keeps others from writing" {
+	need_root
+	need setpriv
+	mkdir mine
+	chown 65533 mine
+	chmod 755 . .. ../.. "$BATS_FILE_TMPDIR"
+	chmod -R a+rX "$ds"
+	set -- setpriv --reuid=65533 --regid=65533 --clear-groups
+	"$@" test -r . -a -x "$BUILD/hpdsl-stall" ||
+		skip "user 65533 cannot come here"
+	cd mine
+	# shellcheck disable=SC2046
+	"$@" hpdsl-stall run -q \
+		--rounds=1 --steps=8 --no-load -o text -- $(bench) \
+		--compute=0.01 "$ds"
+	cat text
+	# by RWF_NOWAIT, as cachestat() says no
+	grep -q '^cold was cold: [yn].*; warm was warm: yes' text
 	nothing_left
 }
 

@@ -415,6 +415,32 @@ static void phases_that_disagree_are_told(void **state)
 	assert_int_equal(s.bound, HPDSL_STALL_PREPARATION);
 }
 
+/* Opening files is no preparation, as far as it is waited for. */
+static void names_are_moved(void **state)
+{
+	struct hpdsl_stall_split s = { 0 };
+
+	(void)state;
+	s.step[HPDSL_STALL_COLD].is = 0.1;
+	s.part[HPDSL_STALL_PREPARATION] =
+		(struct hpdsl_stall_figure){ 0.05, 0.04, 0.06 };
+	s.part[HPDSL_STALL_FETCH] =
+		(struct hpdsl_stall_figure){ 0, -0.001, 0.001 };
+	hp_stall_move_names(&s, 0.03);
+	assert_true(s.names == 0.03);
+	assert_true(s.part[HPDSL_STALL_PREPARATION].is > 0.0199 &&
+		    s.part[HPDSL_STALL_PREPARATION].is < 0.0201);
+	assert_true(s.part[HPDSL_STALL_FETCH].low > 0.0289 &&
+		    s.part[HPDSL_STALL_FETCH].low < 0.0291);
+	assert_int_equal(s.bound, HPDSL_STALL_FETCH);
+	/* No more than is there. */
+	hp_stall_move_names(&s, 1);
+	assert_true(s.part[HPDSL_STALL_PREPARATION].is < 1e-9 &&
+		    s.part[HPDSL_STALL_PREPARATION].is > -1e-9);
+	hp_stall_move_names(&s, -1);
+	assert_true(s.names == 0);
+}
+
 static void a_phase_that_is_missing_is_an_error(void **state)
 {
 	struct hpdsl_stall_split s;
@@ -461,6 +487,7 @@ int main(void)
 		cmocka_unit_test(who_made_nothing_is_not_slow),
 		cmocka_unit_test(one_slow_rank_of_four),
 		cmocka_unit_test(phases_that_disagree_are_told),
+		cmocka_unit_test(names_are_moved),
 		cmocka_unit_test(a_phase_that_is_missing_is_an_error),
 		cmocka_unit_test(nothing_is_divided_by_zero),
 	};
