@@ -6,7 +6,7 @@ usage: bench.py [NAME...]      (make bench BENCH="NAME...")
 
 NAME is pack-images, pack-small, pack-kernel, verify, lookup, from-tar,
 from-zst, from-gz, zstd, sample, adopt, sha256, create, metadata, stage,
-simulation, peers, read, mount or python; all of them without one.  Everything runs in
+simulation, peers, read, mount, python or stall; all of them without one.  Everything runs in
 BENCH_DIR ($BUILD/bench), BENCH_ROUNDS (3; 5 for stage) times, the tools in turn, and ends
 on the disk: each command is followed by `sync -f`, inside the time; for
 snapshots the commands shown are all there is.  Before a cold run the caches are
@@ -38,6 +38,7 @@ import python
 import read
 import simulation
 import stage
+import stalls
 from measure import BUILD, DIR, ROUNDS, SCALE, results
 
 BENCHES = {
@@ -51,6 +52,7 @@ BENCHES = {
     **read.BENCHES,
     **mount.BENCHES,
     **python.BENCHES,
+    **stalls.BENCHES,
 }
 VERSIONS = (
     "bsdtar", "cp", "find", "gzip", "hpdsl-pack", "mksquashfs", "rsync", "tar",
