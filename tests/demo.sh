@@ -132,7 +132,7 @@ show 'hpdsl-bench --state=state --ranks=2 --rank=1 packed'
 
 say "What do its steps wait for?  hpdsl-stall measures a job, and ends it"
 show "hpdsl-stall run -q --rounds=1 --steps=8 -- hpdsl-bench -q \\
-    --batch-size=64 --memory=16M --epochs=100 --compute=0.005 packed"
+    --batch-size=64 --memory=16M --epochs=100000 --compute=0.005 packed"
 
 say "On four pretend nodes, every byte read once, and verified on each"
 stage='mpirun -q --oversubscribe -n 4 hpdsl-stage --pretend-nodes=4'

@@ -264,8 +264,8 @@ struct hpdsl_loader;
  * by itself: the next batches are of this phase, whose warm steps are so many;
  * HPDSL_STALL_PHASES: as it reads by itself.  *ret_lead (may be NULL): steps
  * for which what it reads first lasts; *ret (may be NULL): what the page cache
- * had of the phase before.  -EAGAIN, with wait_ms: to be called again;
- * HPDSL_EUSAGE: it is no such loader; and what reading gives.
+ * had of the phase before.  -EAGAIN, with wait_ms, and -ENOBUFS: to be called
+ * again; HPDSL_EUSAGE: it is no such loader; and what reading gives.
  */
 HPDSL_API int hpdsl_loader_play(struct hpdsl_loader *l,
 				enum hpdsl_stall_phase phase,

@@ -283,7 +283,7 @@ static int play_above(struct hpdsl_loader *l, enum hpdsl_stall_phase phase,
 		p->begun = true;
 	}
 	r = phase == HPDSL_STALL_WARM ? hp_load_play_stretch(l, err) : 1;
-	if (r != -EAGAIN)
+	if (r != -EAGAIN && r != -ENOBUFS)
 		p->begun = false;
 	if (phase == HPDSL_STALL_REPLAY && r > 0)
 		hp_load_play_pause(l, true);

@@ -28,7 +28,8 @@ static struct hp_load_unit *next_unit(const struct hpdsl_loader *l)
 {
 	struct hp_load_unit *u = l->queue.head;
 
-	if (!u || u->first >= l->most || is_early(l, u) || (!l->over && !hp_load_has_room(l, u)))
+	if (!u || u->first >= l->most || is_early(l, u) ||
+	    (!l->over && !hp_load_has_room(l, u)))
 		return NULL;
 	return u;
 }

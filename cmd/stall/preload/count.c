@@ -14,11 +14,15 @@
  * Without it nothing is done.
  */
 #define _GNU_SOURCE 1
+/* Both names of each function are here. */
+#undef _FILE_OFFSET_BITS
+#undef _TIME_BITS
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,46 +58,51 @@ enum { TRIES = 4, SYS_CACHESTAT = 451 };
 	if (!next)                     \
 	next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
-/* Only the page is shared: a child of vfork() or clone() does no harm here. */
 static uint64_t *volatile page;
+static volatile uint64_t loader; /* that this process works for, or 0 */
+
+/* From now on, and in what is forked; a page that was there before stays, as
+ * others may be writing into it. */
+PUBLIC void hpdsl_stall_counts(const char *path, uint64_t number);
+PUBLIC void hpdsl_stall_counts(const char *path, uint64_t number)
+{
+	void *at;
+	int fd;
+	NEXT(open);
+
+	loader = number;
+	fd = next(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (at != MAP_FAILED)
+		page = at;
+}
+
+/* A worker that is no fork of the trainer; nobody changes the environment yet.
+ */
+__attribute__((constructor)) static void begin(void)
+{
+	const char *path = secure_getenv("HPDSL_STALL_OPS");
+	const char *number = secure_getenv("HPDSL_STALL_LOADER");
+
+	if (path && *path && number)
+		hpdsl_stall_counts(path, strtoull(number, NULL, 10));
+}
 
 static uint64_t *words(void)
 {
-	static volatile int failed;
-	const char *path;
-	void *at;
-	int fd, was = errno;
-
-	if (page || failed)
-		return page;
-	path = secure_getenv("HPDSL_STALL_OPS");
-	if (!path || !*path)
-		return NULL;
-	{
-		NEXT(open);
-		fd = next(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	}
-	at = fd < 0 ? MAP_FAILED :
-		      mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			   0);
-	if (fd >= 0)
-		close(fd);
-	if (at == MAP_FAILED)
-		failed = 1;
-	else
-		page = at;
-	errno = was;
 	return page;
 }
 
 static unsigned phase_of(const uint64_t *w)
 {
 	uint64_t phase = __atomic_load_n(w, __ATOMIC_RELAXED);
-	uint64_t loader = __atomic_load_n(w + 1, __ATOMIC_RELAXED);
-	const char *mine = loader ? secure_getenv("HPDSL_STALL_LOADER") : NULL;
+	uint64_t measured = __atomic_load_n(w + 1, __ATOMIC_RELAXED);
 
 	/* A job may have several loaders, of which one is measured. */
-	if (mine && strtoull(mine, NULL, 10) != loader)
+	if (measured && measured != loader)
 		return PHASES - 1;
 	return phase < PHASES ? (unsigned)phase : PHASES - 1;
 }
@@ -189,8 +198,32 @@ static void look(int fd)
 	errno = was;
 }
 
+/* Descriptors that were opened by a path, unlike pipes and sockets. */
+enum { FDS = 1 << 16 };
+static uint64_t files[FDS / 64];
+
+static void mark(int fd, bool is_file)
+{
+	uint64_t bit = UINT64_C(1) << (fd & 63);
+
+	if (fd < 0 || fd >= FDS)
+		return;
+	if (is_file)
+		__atomic_fetch_or(&files[fd / 64], bit, __ATOMIC_RELAXED);
+	else if (__atomic_load_n(&files[fd / 64], __ATOMIC_RELAXED) & bit)
+		__atomic_fetch_and(&files[fd / 64], ~bit, __ATOMIC_RELAXED);
+}
+
+static bool is_marked(int fd)
+{
+	return fd >= 0 && fd < FDS &&
+	       __atomic_load_n(&files[fd / 64], __ATOMIC_RELAXED) >> (fd & 63) &
+		       1;
+}
+
 static int opened(int fd, int flags, uint64_t begin)
 {
+	mark(fd, true);
 	took(OPENS, begin);
 	if (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY &&
 	    !(flags & (O_DIRECTORY | O_PATH)))
@@ -209,7 +242,9 @@ static FILE *opened_file(FILE *f, const char *mode, uint64_t begin)
 /* What a mode comes from, if there is one. */
 static mode_t mode_of(int flags, va_list ap)
 {
-	return flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
+	bool has = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+
+	return has ? va_arg(ap, mode_t) : 0;
 }
 
 #define OPEN(name)                                                    \
@@ -358,6 +393,23 @@ XSTAT(__xstat64, const char *, struct stat64)
 XSTAT(__lxstat64, const char *, struct stat64)
 XSTAT(__fxstat64, int, struct stat64)
 
+#define XSTATAT(name, type)                                                \
+	PUBLIC int name(int version, int dir, const char *path, type *ret, \
+			int flags);                                        \
+	PUBLIC int name(int version, int dir, const char *path, type *ret, \
+			int flags)                                         \
+	{                                                                  \
+		uint64_t begin = since();                                  \
+		int r;                                                     \
+		NEXT(name);                                                \
+                                                                           \
+		r = next(version, dir, path, ret, flags);                  \
+		took(STATS, begin);                                        \
+		return r;                                                  \
+	}
+XSTATAT(__fxstatat, struct stat)
+XSTATAT(__fxstatat64, struct stat64)
+
 #define READDIR(name, type)                  \
 	PUBLIC type *name(DIR *dir)          \
 	{                                    \
@@ -373,9 +425,22 @@ READDIR(readdir64, struct dirent64)
 
 /* ---- Bytes ------------------------------------------------------------ */
 
-static ssize_t was_read(ssize_t n)
+PUBLIC int close(int fd)
 {
+	NEXT(close);
+
+	mark(fd, false);
+	return next(fd);
+}
+
+static ssize_t was_read(int fd, ssize_t n)
+{
+	int was = errno;
+
+	if (!is_marked(fd))
+		return n;
 	add(READS, 1);
+	errno = was;
 	if (n > 0)
 		add(BYTES, (uint64_t)n);
 	return n;
@@ -385,7 +450,7 @@ PUBLIC ssize_t read(int fd, void *buf, size_t n)
 {
 	NEXT(read);
 
-	return was_read(next(fd, buf, n));
+	return was_read(fd, next(fd, buf, n));
 }
 
 #define PREAD(name, type)                                         \
@@ -393,7 +458,7 @@ PUBLIC ssize_t read(int fd, void *buf, size_t n)
 	{                                                         \
 		NEXT(name);                                       \
                                                                   \
-		return was_read(next(fd, buf, n, at));            \
+		return was_read(fd, next(fd, buf, n, at));        \
 	}
 PREAD(pread, off_t)
 PREAD(pread64, off64_t)
@@ -402,7 +467,7 @@ PUBLIC ssize_t readv(int fd, const struct iovec *v, int n)
 {
 	NEXT(readv);
 
-	return was_read(next(fd, v, n));
+	return was_read(fd, next(fd, v, n));
 }
 
 #define PREADV(name, type)                                                 \
@@ -410,15 +475,27 @@ PUBLIC ssize_t readv(int fd, const struct iovec *v, int n)
 	{                                                                  \
 		NEXT(name);                                                \
                                                                            \
-		return was_read(next(fd, v, n, at));                       \
+		return was_read(fd, next(fd, v, n, at));                   \
 	}
 PREADV(preadv, off_t)
 PREADV(preadv64, off64_t)
+
+#define PREAD_CHK(name, type)                                                  \
+	PUBLIC ssize_t name(int fd, void *buf, size_t n, type at,              \
+			    size_t room);                                      \
+	PUBLIC ssize_t name(int fd, void *buf, size_t n, type at, size_t room) \
+	{                                                                      \
+		NEXT(name);                                                    \
+                                                                               \
+		return was_read(fd, next(fd, buf, n, at, room));               \
+	}
+PREAD_CHK(__pread_chk, off_t)
+PREAD_CHK(__pread64_chk, off64_t)
 
 PUBLIC ssize_t __read_chk(int fd, void *buf, size_t n, size_t room);
 PUBLIC ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
 {
 	NEXT(__read_chk);
 
-	return was_read(next(fd, buf, n, room));
+	return was_read(fd, next(fd, buf, n, room));
 }

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a measured job's processes ask file systems for: in memory that the
-trainer and its workers share, by whatever start method, in hpdsl-stall's folder,
-which goes away as a whole.
+trainer and its workers share, forked or spawned, and that goes with them.
 
 Its first page is the preload library's (cmd/stall/preload/count.c), those behind
 it have what workers of a DataLoader each have done."""
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
-import socket
 import struct
 from typing import Dict, Iterable, List, NamedTuple, Optional
 
@@ -37,24 +36,31 @@ class Asks(NamedTuple):
     names: float = 0.0
 
 
+def _counts(path: str, loader: int) -> None:
+    """Tells the preload library, if this process has it."""
+    try:
+        tell = ctypes.CDLL(None).hpdsl_stall_counts
+    except (AttributeError, OSError):
+        return
+    tell.argtypes, tell.restype = (ctypes.c_char_p, ctypes.c_uint64), None
+    tell(path.encode(), loader)
+
+
 class Ops:
     """The trainer's: one of a process."""
 
     def __init__(self) -> None:
-        name = f"ops.{socket.gethostname()}.{os.getpid()}"
-        path = os.path.join(os.environ["HPDSL_STALL"], name)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            size = (1 + _LOADERS) * mmap.PAGESIZE
-            os.ftruncate(fd, size)
-            self._map = mmap.mmap(fd, size)
-        finally:
-            os.close(fd)
+        self.pid = os.getpid()
+        self._fd = os.memfd_create("hpdsl-stall", os.MFD_CLOEXEC)
+        size = (1 + _LOADERS) * mmap.PAGESIZE
+        os.ftruncate(self._fd, size)
+        self._map = mmap.mmap(self._fd, size)
         self._words = memoryview(self._map).cast("Q")
         self._words[0] = _PHASES - 1
-        self._loaders = 0
-        self.pid = os.getpid()
-        os.environ[OPS] = path
+        self._loaders = self._now = 0
+        # For workers, also those that are no fork of this process.
+        self._path = f"/proc/{self.pid}/fd/{self._fd}"
+        os.environ[OPS] = self._path
 
     def phase(self, number: int, loader: int) -> None:
         self._words[1] = loader
@@ -71,8 +77,12 @@ class Ops:
         return (self._loaders - 1) % _LOADERS + 1
 
     def begin(self, loader: int) -> None:
-        """Workers that begin now are that one's."""
-        os.environ[_LOADER] = str(loader)
+        """Workers that begin now are that one's, and so is what this process
+        asks for itself."""
+        if loader != self._now:
+            self._now = loader
+            os.environ[_LOADER] = str(loader)
+            _counts(self._path, loader)
 
     def workers_did(self, loader: int) -> tuple:
         """Nanoseconds, and batches."""

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 import weakref
 from typing import Any, Callable, Iterator, List, Optional
 
 from ._files import OPS, Asks, Ops, Worker, cache_of, kernel_counts
-from ._measured import (NONE, WARM, Cache, Counters, Measured, Player, Source)
+from ._measured import (NONE, WARM, Cache, Counters, Gone, Measured, Player,
+                        Source)
 from ._rank import ranks_of
 
 # As long as it is not known how many bytes a batch has.
 _BATCH_BYTES = 1 << 20
 
 _loops: "weakref.WeakKeyDictionary[Any, Loop]" = weakref.WeakKeyDictionary()
-# While an iterator is made, which begins to ask for samples at once.
-_beginning: Optional["Loop"] = None
+
+
+class _Beginning(threading.local):
+    """While an iterator is made, which begins to ask for samples at once."""
+
+    loop: Optional["Loop"] = None
+
+
+_beginning = _Beginning()
 
 
 def _worker_info():
@@ -49,7 +58,8 @@ class Files(Source):
         self._take = take
         self.workers = loader.num_workers
         self.ahead = (loader.prefetch_factor or 2) * self.workers
-        self.it: Any = None
+        # Not kept: without it workers end.
+        self._it: Callable[[], Any] = lambda: None
         self.plays = False
         self._mode = NONE
         self._warm: List[Any] = []
@@ -59,6 +69,9 @@ class Files(Source):
         self.number = self.ops.new_loader()
         self._before: Optional[_Count] = None
         self.tell_asks: Callable[[int, int, Asks], None]
+
+    def begin(self, it: Any) -> None:
+        self._it = weakref.ref(it)
 
     # ---- Which samples
 
@@ -80,13 +93,27 @@ class Files(Source):
     # ---- What a Player asks
 
     def take(self) -> Any:
-        made = self._take(self.it)
+        it = self._it()
+        if it is None:
+            raise Gone
+        if not self.workers:
+            self.ops.begin(self.number)  # another one may have been looked at
+        made = self._take(it)
         self._taken += 1
         return made
 
+    def reads_ahead(self) -> bool:
+        return self.workers > 0
+
     def ready(self) -> bool:
-        """As far as that is known: others may be done before the next one is."""
-        return bool(self.workers) and self._did()[1] > self._taken
+        """Of an older PyTorch, or a newer one, nobody knows."""
+        it = self._it()
+        try:
+            return self.workers > 0 and (
+                len(it._task_info.get(it._rcvd_idx, ())) == 2 or
+                not it._data_queue.empty())
+        except (AttributeError, OSError):
+            return False
 
     def lead(self) -> int:
         return self.ahead + 2
@@ -102,7 +129,7 @@ class Files(Source):
         return self.ops.workers_did(self.number)
 
     def _pids(self) -> List[int]:
-        workers = getattr(self.it, "_workers", ())
+        workers = getattr(self._it(), "_workers", ())
         return [os.getpid(), *(w.pid for w in workers)]
 
     def look_at_bytes(self) -> None:
@@ -117,12 +144,10 @@ class Files(Source):
     def play(self, phase: int, warm_steps: int) -> Cache:
         self.ops.phase(phase, self.number)
         self._mode = phase
-        if phase == WARM and not self._warm:
-            self.ops.phase(NONE, 0)
-            self._read_warm(warm_steps + self.ahead)
-            self.ops.phase(WARM, self.number)
         if phase == WARM:
-            self._at = 0
+            self.ops.phase(NONE, 0)
+            self._begin_warm(warm_steps + self.ahead)
+            self.ops.phase(WARM, self.number)
         before, self._before = self._before, _Count(self, phase)
         if before is None or before.phase == NONE:
             return Cache()
@@ -130,12 +155,15 @@ class Files(Source):
         self.tell_asks(before.phase, self._before.taken - before.taken, asks)
         return cache
 
-    def _read_warm(self, n: int) -> None:
-        """Draws samples, and has them read once."""
-        own = type(self.it)._next_index.hpdsl_own
-        self._warm = [self._fresh(self.it, own) for _ in range(n)]
+    def _begin_warm(self, n: int) -> None:
+        """Draws samples, once, and has them read; then, and each time, until what
+        was asked for before is out of the way."""
+        first, it = not self._warm, self._it()
+        if first:
+            own = type(it)._next_index.hpdsl_own
+            self._warm = [self._fresh(it, own) for _ in range(n)]
         self._at = 0
-        for _ in range(n + self.ahead):
+        for _ in range((n if first else 0) + self.ahead):
             self.take()
 
 
@@ -164,17 +192,19 @@ class Loop:
     """Of one DataLoader, over all of its iterators."""
 
     def __init__(self, loader: Any, take: Callable[[Any], Any]) -> None:
-        self.source = Files(loader, take)
+        self.source, self._of = Files(loader, take), weakref.ref(loader)
         self.player: Optional[Player] = None
         self._shown, self._steps, self._pid = 0, 0, os.getpid()
         self._looks = 8
+        self._it: Callable[[], Any] = lambda: None
 
     def begin(self, it: Any) -> None:
-        self.source.it = it
+        self.source.begin(it)
+        self._it = weakref.ref(it)
         self._shown = 0
         try:
             self._steps = len(it._index_sampler)
-        except TypeError:
+        except Exception:  # as samplers without a length raise
             self._steps = 0  # then it never ends by itself
 
     def hold(self) -> None:
@@ -186,7 +216,7 @@ class Loop:
             self.player.go_on()
 
     def next(self, it: Any, take: Callable[[Any], Any]) -> Any:
-        if it is not self.source.it or self._pid != os.getpid():
+        if it is not self._it() or self._pid != os.getpid():
             return take(it)  # an older one, or of a process that was forked
         player = self.player
         if player is None:
@@ -199,6 +229,8 @@ class Loop:
         made = player.next()
         self.source.plays = player.plays
         self._shown += 1
+        if not player.plays and self._shown > self._steps:
+            self._steps = 0  # it has no end, whatever its length says
         return made
 
 
@@ -207,6 +239,10 @@ class Loop:
         rank, ranks, _ = ranks_of()
         measured = Measured(rank, ranks)
         self.source.tell_asks = measured.asks
+        loader = self._of()
+        if loader is not None:
+            # The next one may be measured in its place.
+            weakref.finalize(loader, measured.close)
         self.player = Player(measured, self.source)
         return self.player
 
@@ -224,11 +260,13 @@ def _can_play(loader: Any, module: Any) -> bool:
 
 
 def change_dataloader(module: Any) -> None:
+    # All of them, before anything is changed.
     base, begin = module._BaseDataLoaderIter, module.DataLoader.__iter__
     take, index = base.__next__, base._next_index
+    fetcher = module._utils.fetch._MapDatasetFetcher
+    fetch, _ = fetcher.fetch, module._DatasetKind.Map
 
     def __iter__(self) -> Iterator:
-        global _beginning
         if _is_ours(self):
             return begin(self)
         if not _can_play(self, module):
@@ -240,11 +278,15 @@ def change_dataloader(module: Any) -> None:
             loop = _loops[self] = Loop(self, take)
         loop.hold()
         loop.source.ops.begin(loop.source.number)
-        _beginning = loop
+        before, _beginning.loop = _beginning.loop, loop
         try:
             it = begin(self)
         finally:
-            _beginning = None
+            _beginning.loop = before
+        if not isinstance(it, base):
+            _say_once(f"a {type(self).__name__} with iterators of its own is "
+                      "not measured")
+            return it
         it.__dict__["_hpdsl_loop"] = loop
         loop.begin(it)
         loop.go_on()
@@ -255,24 +297,24 @@ def change_dataloader(module: Any) -> None:
         return take(self) if loop is None else loop.next(self, take)
 
     def _next_index(self) -> Any:
-        loop = self.__dict__.get("_hpdsl_loop") or _beginning
+        loop = self.__dict__.get("_hpdsl_loop") or _beginning.loop
         return index(self) if loop is None else loop.source.index(self, index)
 
     _next_index.hpdsl_own = index
     module.DataLoader.__iter__ = __iter__
     base.__next__, base._next_index = __next__, _next_index
-    _change_fetchers(module)
+    fetcher.fetch = _counting(fetch)
 
 
-def _change_fetchers(module: Any) -> None:
-    """They make batches, in workers: how long for, that is counted."""
-    fetcher = module._utils.fetch._MapDatasetFetcher
-    fetch = fetcher.fetch
+def _counting(fetch: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Makes a batch, in a worker: how long that takes is counted."""
+    from ._orphan import watch_trainer  # of PyTorch, which is there by now
 
     def counting(self, index: Any) -> Any:
         info = _worker_info()
         if info is None or not os.environ.get(OPS):
             return fetch(self, index)
+        watch_trainer()
         worker = self.__dict__.get("_hpdsl_worker")
         if worker is None:
             worker = self.__dict__["_hpdsl_worker"] = Worker(info.id)
@@ -281,7 +323,7 @@ def _change_fetchers(module: Any) -> None:
         worker.did(time.monotonic_ns() - begin)
         return made
 
-    fetcher.fetch = counting
+    return counting
 
 
 def change_save(module: Any) -> None:

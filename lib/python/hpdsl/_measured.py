@@ -47,8 +47,20 @@ class Counters(NamedTuple):
     blocked: float = 0.0
 
 
+class Gone(Exception):
+    """There is nothing left to take from, and nobody who wants it."""
+
+
 class Source:
     """What a Player plays on."""
+
+    def reads_ahead(self) -> bool:
+        """Whether others go on making batches while the loop computes."""
+        return True
+
+    def keeps(self, batch: Any) -> bool:
+        """Whether it may be handed out again."""
+        return True
 
     def take(self) -> Any:
         """The next batch, with what that takes."""
@@ -78,6 +90,9 @@ class Measured:
         options = _abi.MeasuredOptions(rank=rank, ranks=ranks)
         found = ctypes.c_void_p()
         checked(lib.measured_new, ctypes.byref(options), ctypes.byref(found))
+        if not found:
+            raise RuntimeError("HPDSL_STALL is set, and this program has more "
+                               "rights than its caller: it is not measured")
         self._handle, self._pid = found, os.getpid()
         self._place = _abi.StallPlace()
 
@@ -118,6 +133,7 @@ class Player:
         self.measured, self.source = measured, source
         self.plays = False
         self._phase: Optional[int] = None
+        self._begun = False  # a step that failed may be asked for again
         self._lead = 0
         self._kept: List[Any] = []
         self._handed = 0
@@ -147,13 +163,20 @@ class Player:
         ready = False
         if place.time == _IN:
             self.plays = True
-            if place.begins:
+            if place.begins and not self._begun:
                 self._begin_phase(place.phase)
-        if place.time == _IN and place.phase <= LOAD:
-            batch = self._again()
-        else:
-            ready = self.source.ready()
-            batch = self.source.take()
+            self._begun = place.begins
+        try:
+            if place.time == _IN and place.phase <= LOAD:
+                batch = self._again()
+            else:
+                ready = self.source.ready()
+                batch = self.source.take()
+        except Exception as e:
+            # One that failed is behind us, too, but at an epoch's end.
+            if not isinstance(e, StopIteration):
+                self.measured.leave(False)
+            raise
         self.measured.leave(ready)
         return batch
 
@@ -163,7 +186,7 @@ class Player:
         # A replay needs something to hand out before reading stops for it.
         if phase != REPLAY or len(self._kept) == _KEPT:
             self._play(phase)
-        if phase == LOAD:
+        if phase == LOAD and self.source.reads_ahead():
             self._taker = _Taker(self.source)
 
     def _play(self, phase: int) -> Cache:
@@ -184,10 +207,12 @@ class Player:
         """The first ones are the source's.  They are handed out as they are: to
         copy them takes time that no step takes by itself."""
         if len(self._kept) < _KEPT:
-            self._kept.append(self.source.take())
+            batch = self.source.take()
+            if self.source.keeps(batch):
+                self._kept.append(batch)
             if len(self._kept) == _KEPT and self._phase == REPLAY:
                 self._play(REPLAY)
-            return self._kept[-1]
+            return batch
         if self._taker is not None:
             self._taker.drop()
         self._handed += 1
@@ -208,6 +233,8 @@ class _Taker:
         while not self._stop:
             try:
                 got = True, self._source.take()
+            except Gone:
+                return
             except BaseException as e:  # the loop's to see
                 got = False, e
             self._got.put(got)

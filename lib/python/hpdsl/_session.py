@@ -112,6 +112,8 @@ class Session:
             self.player.measured.close()
         if self.pump is not None:
             self.pump.board.stop()
+        if self.player is not None:
+            self.player.hold()
         rest, self.rest = self.rest, None
         # An exception that is under way may keep it longer.
         getattr(rest, "_shutdown_workers", _nothing_at_all)()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict
 
+from ._decoding import Failed
 from ._lend import Board
 from ._measured import NONE, Cache, Counters, Source
 from ._pump import Pump, Reader
@@ -61,6 +62,9 @@ class Turns(Source):
         self._out += self._pump.sizes.pop(self._turn, 0)
         self._turn += 1
         return made
+
+    def keeps(self, batch: Any) -> bool:
+        return not isinstance(batch, Failed)
 
     def ready(self) -> bool:
         return self._pump.board.is_done(self._turn)

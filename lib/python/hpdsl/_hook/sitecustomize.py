@@ -21,21 +21,26 @@ def _without_this(path):
 
 
 class _Finder:
-    """Finds nothing, but learns when something is there."""
+    """Finds nothing by itself, but learns when something is there."""
 
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        change = _WANTED.pop(name, None)
-        if change is None:
+    _asking = set()
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name not in _WANTED or name in cls._asking:
             return None
-        spec = importlib.util.find_spec(name)
-        if spec is None or not hasattr(spec.loader, "exec_module"):
+        cls._asking.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            cls._asking.discard(name)
+        run = getattr(spec and spec.loader, "exec_module", None)
+        if run is None:
             return spec
-        run = spec.loader.exec_module
 
         def exec_module(module):
             run(module)
-            _hooked(change, module)
+            _hooked(_WANTED[name], module)
 
         spec.loader.exec_module = exec_module
         return spec
@@ -48,9 +53,9 @@ def _hooked(change, module):
     try:
         from hpdsl import _hooked as hooked
         getattr(hooked, change)(module)
-    except ImportError as e:
-        sys.stderr.write("hpdsl-stall: %s is not measured: %s\n"
-                         % (module.__name__, e))
+    except Exception as e:  # of a version that is not known here
+        sys.stderr.write("hpdsl-stall: %s is not measured: %s: %s\n"
+                         % (module.__name__, type(e).__name__, e))
     finally:
         sys.path[:] = path
 
