@@ -38,9 +38,8 @@ teardown()
 	cat said raw.txt packed.txt staged.txt
 	[ "$(wc -l < said)" = 3 ]
 	grep -q '^raw .* a step: [0-9]* % of a step waits for storage' said
-	# each is faster than the one before
-	awk '{ print $2 }' said > steps
-	LC_ALL=C sort -rg -c steps
+	# the others differ by less than what else this machine may be doing
+	awk 'NR == 1 { raw = $2 } NR > 1 && $2 > raw / 2 { exit 1 }' said
 	grep -q '^a batch opens 3[0-9]' raw.txt
 	! grep -q '^a batch opens' packed.txt || return 1
 	fails 2 'usage: measure_fashion_mnist.sh' \
