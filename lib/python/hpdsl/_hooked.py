@@ -152,7 +152,8 @@ class Files(Source):
         if before is None or before.phase == NONE:
             return Cache()
         cache, asks = self._before.since(before)
-        self.tell_asks(before.phase, self._before.taken - before.taken, asks)
+        self.tell_asks(before.phase, self._before.batches - before.batches,
+                       asks)
         return cache
 
     def _begin_warm(self, n: int) -> None:
@@ -171,7 +172,9 @@ class _Count:
     """All that was counted when a phase began."""
 
     def __init__(self, of: Files, phase: int) -> None:
-        self.phase, self.taken = phase, of._taken
+        self.phase = phase
+        # Those that it was for: the loop takes them later.
+        self.batches = of._did()[1] if of.workers else of._taken
         self._seen = {p: of.ops.seen(p) for p in range(NONE)}
         self._beside = max(1, of.workers)
         self._pids = of._pids()
