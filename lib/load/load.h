@@ -160,9 +160,9 @@ struct hpdsl_loader {
 	int failed;	  /* and why there are no more */
 	struct hpdsl_error err;
 
-	uint64_t turn;		      /* the caller's: it alone changes it */
+	uint64_t turn; /* the caller's: it alone changes it */
 	uint64_t most; /* what only this turn and later ones need is not read */
-	bool waiting;		      /* the caller is */
+	bool waiting;  /* the caller is */
 	struct hp_load_unit *awaited; /* for this one, at least */
 
 	struct hp_load_batch *idle; /* batches to be filled again */
