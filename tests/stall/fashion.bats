@@ -16,12 +16,12 @@ teardown()
 # Steps of 32 images take some ms; to open them, by two workers, takes 30 ms and
 # more, and to read them packed a few.
 @test "Fashion-MNIST: raw, packed and staged are measured" {
+	forks_are_safe
 	[ -d /usr/share/datasets/fashion-mnist ] ||
 		skip "no package dataset-fashion-mnist"
 	"$PYTHON" -c 'import torch, PIL' 2> no || skip "no torch: $(tail -n 1 no)"
 	[ -x "$BUILD/tests/bed/origin" ] || skip "no fuse3"
 	[ -x "$BUILD/hpdsl-stage" ] || skip "no MPI"
-	[ -z "${SAN:-}" ] || export ASAN_OPTIONS+=:verify_asan_link_order=0
 	cd "$BATS_TEST_TMPDIR"
 	mkdir real slow
 	"$SRC/examples/fashion_mnist_to_png.py" real/png \

@@ -34,6 +34,7 @@ setup()
 
 need_torch_here()
 {
+	forks_are_safe
 	"$PYTHON" -c 'import torch' 2> no || skip "no torch: $(tail -n 1 no)"
 }
 
