@@ -52,14 +52,14 @@ def _shared() -> Ops:
 
 class Files(Source):
     """A DataLoader, whatever its workers do for a batch.  Warm steps are samples
-    that were read before, cold ones those that the sampler has not named yet."""
+    that were read before, cold ones what comes next of the sampler."""
 
     def __init__(self, loader: Any, take: Callable[[Any], Any]) -> None:
         self._take = take
         self.workers = loader.num_workers
         self.ahead = (loader.prefetch_factor or 2) * self.workers
         # Not kept: without it workers end.
-        self._it: Callable[[], Any] = lambda: None
+        self.it: Callable[[], Any] = lambda: None
         self.plays = False
         self._mode = NONE
         self._warm: List[Any] = []
@@ -71,7 +71,7 @@ class Files(Source):
         self.tell_asks: Callable[[int, int, Asks], None]
 
     def begin(self, it: Any) -> None:
-        self._it = weakref.ref(it)
+        self.it = weakref.ref(it)
 
     # ---- Which samples
 
@@ -93,7 +93,7 @@ class Files(Source):
     # ---- What a Player asks
 
     def take(self) -> Any:
-        it = self._it()
+        it = self.it()
         if it is None:
             raise Gone
         if not self.workers:
@@ -107,7 +107,7 @@ class Files(Source):
 
     def ready(self) -> bool:
         """Of an older PyTorch, or a newer one, nobody knows."""
-        it = self._it()
+        it = self.it()
         try:
             return self.workers > 0 and (
                 len(it._task_info.get(it._rcvd_idx, ())) == 2 or
@@ -129,7 +129,7 @@ class Files(Source):
         return self.ops.workers_did(self.number)
 
     def _pids(self) -> List[int]:
-        workers = getattr(self._it(), "_workers", ())
+        workers = getattr(self.it(), "_workers", ())
         return [os.getpid(), *(w.pid for w in workers)]
 
     def look_at_bytes(self) -> None:
@@ -159,7 +159,7 @@ class Files(Source):
     def _begin_warm(self, n: int) -> None:
         """Draws samples, once, and has them read; then, and each time, until what
         was asked for before is out of the way."""
-        first, it = not self._warm, self._it()
+        first, it = not self._warm, self.it()
         if first:
             own = type(it)._next_index.hpdsl_own
             self._warm = [self._fresh(it, own) for _ in range(n)]
@@ -199,11 +199,9 @@ class Loop:
         self.player: Optional[Player] = None
         self._shown, self._steps, self._pid = 0, 0, os.getpid()
         self._looks = 8
-        self._it: Callable[[], Any] = lambda: None
 
     def begin(self, it: Any) -> None:
         self.source.begin(it)
-        self._it = weakref.ref(it)
         self._shown = 0
         try:
             self._steps = len(it._index_sampler)
@@ -219,7 +217,7 @@ class Loop:
             self.player.go_on()
 
     def next(self, it: Any, take: Callable[[Any], Any]) -> Any:
-        if it is not self._it() or self._pid != os.getpid():
+        if it is not self.source.it() or self._pid != os.getpid():
             return take(it)  # an older one, or of a process that was forked
         player = self.player
         if player is None:
@@ -235,7 +233,6 @@ class Loop:
         if not player.plays and self._shown > self._steps:
             self._steps = 0  # it has no end, whatever its length says
         return made
-
 
     def _play(self) -> Player:
         # As late as this: torch.distributed knows by now.
