@@ -106,12 +106,20 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
+/* Rounded up; ceil() may want -lm. */
+static uint64_t up(double x)
+{
+	uint64_t n = (uint64_t)x;
+
+	return n + ((double)n < x);
+}
+
 static void join(struct all *a, const struct hp_stall_ready *r)
 {
 	double step = larger(r->s.step_seconds, 1e-6);
 	uint64_t bytes = r->s.batch_bytes ? r->s.batch_bytes : 1;
 	uint64_t warm = r->s.room / 3 / (r->on_node ? r->on_node : 1) / bytes;
-	uint64_t next = r->s.step + (uint64_t)ceil(r->since / step);
+	uint64_t next = r->s.step + up(r->since / step);
 
 	a->step = larger(a->step, step);
 	if (r->s.lead > a->lead)
@@ -125,7 +133,7 @@ static void join(struct all *a, const struct hp_stall_ready *r)
 /* Steps of a block. */
 static uint32_t block_steps(const struct all *a, uint32_t wish)
 {
-	double n = ceil(BLOCK_SECONDS / a->step);
+	uint64_t n = up(BLOCK_SECONDS / a->step);
 
 	if (wish)
 		return wish;
@@ -169,7 +177,7 @@ int hp_stall_decide(const struct hp_stall_ready *of, size_t n,
 		s.steps[HPDSL_STALL_LOAD] = 0;
 	if (s.steps[HPDSL_STALL_WARM] > fits)
 		s.steps[HPDSL_STALL_WARM] = (uint32_t)fits;
-	s.from = a.next + (uint64_t)ceil(wish->margin / a.step) + 2;
+	s.from = a.next + up(wish->margin / a.step) + 2;
 	*ret = s;
 	return 0;
 }

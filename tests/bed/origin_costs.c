@@ -32,7 +32,8 @@ bool costs_begin(const struct costs *c)
 static double draw(void)
 {
 	static _Atomic uint64_t state;
-	uint64_t z = state += 0x9E3779B97F4A7C15;
+	const uint64_t step = 0x9E3779B97F4A7C15;
+	uint64_t z = atomic_fetch_add(&state, step) + step;
 
 	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
 	z = (z ^ z >> 27) * 0x94D049BB133111EB;

@@ -14,9 +14,10 @@
  * Without it nothing is done.
  */
 #define _GNU_SOURCE 1
-/* Both names of each function are here. */
+/* Both names of each function are here, and none as an inline function. */
 #undef _FILE_OFFSET_BITS
 #undef _TIME_BITS
+#undef _FORTIFY_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
