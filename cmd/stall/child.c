@@ -19,7 +19,7 @@ enum {
 
 /* Open MPI hands on what it is told to, and warns of what is not there; others
  * hand on all. */
-static void hand_on(const char *beat, bool keep_saves)
+void stall_hand_on(bool keep_saves)
 {
 	const char *was = getenv(PASS_ON);
 	cmd_auto_free char *list = NULL;
@@ -29,8 +29,7 @@ static void hand_on(const char *beat, bool keep_saves)
 		     getenv("PYTHONPATH") ? ";PYTHONPATH" : "",
 		     getenv("LD_PRELOAD") ? ";LD_PRELOAD" : "") < 0)
 		cmd_no_memory();
-	if (setenv("HPDSL_STALL", beat, 1) < 0 ||
-	    setenv("HPDSL_STALL_SAVES", keep_saves ? "1" : "", 1) < 0 ||
+	if (setenv("HPDSL_STALL_SAVES", keep_saves ? "1" : "", 1) < 0 ||
 	    setenv(PASS_ON, list, 1) < 0)
 		cmd_no_memory();
 }
@@ -51,7 +50,7 @@ static void become(char **command, int tell)
 	_exit(127);
 }
 
-pid_t stall_start(char **command, const char *beat, bool keep_saves)
+pid_t stall_start(char **command, const char *beat)
 {
 	int tell[2], why = 0;
 	pid_t pid;
@@ -61,7 +60,8 @@ pid_t stall_start(char **command, const char *beat, bool keep_saves)
 		cmd_message("%s", strerror(errno));
 		return -1;
 	}
-	hand_on(beat, keep_saves);
+	if (setenv("HPDSL_STALL", beat, 1) < 0)
+		cmd_no_memory();
 	pid = fork();
 	if (pid == 0)
 		become(command, tell[1]);

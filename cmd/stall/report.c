@@ -196,6 +196,34 @@ static void put_others(FILE *out, const struct hpdsl_stall_split *s)
 	fputc('\n', out);
 }
 
+/* Of the rank that waits longest for its first batch. */
+static void put_epoch(FILE *out, const struct stall_report *r)
+{
+	const struct hpdsl_stall_split *s = &r->split;
+	struct hpdsl_stall_rank one, rank = { 0 };
+	double n, cold = s->step[HPDSL_STALL_COLD].is;
+	double busy = cold - s->part[HPDSL_STALL_PREPARATION].is -
+		      s->part[HPDSL_STALL_FETCH].is;
+
+	for (size_t i = 0; hpdsl_stall_rank(r->stall, i, &one); i++)
+		if (i == 0 || one.first_seconds > rank.first_seconds)
+			rank = one;
+	if (!rank.epoch)
+		return;
+	n = (double)rank.epoch;
+	fprintf(out, "an epoch of %s: %s, of which %s wait for data",
+		cmd_many(rank.epoch, "step").s, cmd_seconds(n * cold).s,
+		cmd_seconds(cold > busy ? n * (cold - busy) : 0).s);
+	if (rank.lead > rank.epoch && s->cold_rate > 0)
+		fprintf(out,
+			"; the loader's memory holds all of it, and reads it "
+			"in %s beside %s of compute",
+			cmd_seconds(n / s->cold_rate).s,
+			cmd_seconds(n * busy).s);
+	fprintf(out, "; the first batch came after %s\n",
+		cmd_seconds(rank.first_seconds).s);
+}
+
 static void put_cache(FILE *out, const struct stall_report *r)
 {
 	struct hpdsl_stall_cache cold = stall_cache(r->stall, HPDSL_STALL_COLD);
@@ -267,6 +295,7 @@ void stall_report_text(FILE *out, const struct stall_report *r)
 	put_verdict(out, r);
 	put_parts(out, r);
 	put_others(out, &r->split);
+	put_epoch(out, r);
 	put_cache(out, r);
 	put_asks(out, r);
 	put_slowest(out, r);

@@ -114,6 +114,10 @@ static void put_ranks(struct cmd_json *j, const struct hpdsl_stall *s)
 		cmd_json_u64(j, "rank", r.rank);
 		cmd_json_name(j, "node", r.node, strlen(r.node));
 		cmd_json_i64(j, "pid", r.pid);
+		if (r.epoch)
+			cmd_json_u64(j, "epoch_steps", r.epoch);
+		cmd_json_u64(j, "lead_steps", r.lead);
+		cmd_json_real(j, "first_batch_ms", 1e3 * r.first_seconds);
 		put_cache(j, r.cache);
 		put_asks(j, r.asks);
 		cmd_json_open(j, "blocks", '[');
@@ -152,6 +156,7 @@ void stall_report_json(FILE *out, const struct stall_report *r)
 
 	cmd_json_open(&j, NULL, '{');
 	put_split(&j, &r->split);
+	cmd_json_bool(&j, "separate", r->progress.runs > 1);
 	cmd_json_u64(&j, "late", r->progress.late);
 	cmd_json_bool(&j, "unsteady", r->progress.unsteady);
 	put_machine(&j);

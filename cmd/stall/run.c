@@ -40,6 +40,10 @@ const struct cmd_option stall_run_options[] = {
 	{ "no-load", NULL,
 	  "Do not tell interference from preparation, which is quicker",
 	  FLAG(opt.no_load) },
+	{ "separate", NULL,
+	  "Start the job anew for each phase, so that none is played beside "
+	  "another",
+	  FLAG(opt.separate) },
 	{ "keep-saves", NULL,
 	  "Let torch.save() write what it is told to, of a job that trains "
 	  "nothing",
@@ -96,6 +100,16 @@ const struct argp stall_run_argp = {
 
 /* ---- While it runs ---------------------------------------------------- */
 
+static const char *which_run(const struct run *r)
+{
+	static char which[40];
+
+	if (r->progress.runs > 1)
+		snprintf(which, sizeof(which), "run %u of %u: ",
+			 r->progress.run + 1, r->progress.runs);
+	return which;
+}
+
 static void tell_state(struct run *r)
 {
 	const struct hpdsl_stall_progress *p = &r->progress;
@@ -103,15 +117,18 @@ static void tell_state(struct run *r)
 	if (r->told == p->state || r->common.quiet)
 		return;
 	r->told = p->state;
+	if (p->state == HPDSL_STALL_WAITING)
+		return;
 	if (p->state == HPDSL_STALL_PLAYING)
-		cmd_message("%s, alike by now: measuring takes each %s, about "
+		cmd_message("%s%s, alike by now: measuring takes each %s, about "
 			    "%s",
-			    cmd_many(p->started, "rank").s,
+			    which_run(r), cmd_many(p->started, "rank").s,
 			    cmd_many(p->steps, "step").s,
 			    cmd_seconds(p->seconds).s);
 	else
-		cmd_message("measured; now the job is killed, whatever its "
-			    "launcher says of that");
+		cmd_message("%smeasured; now the job is killed, whatever its "
+			    "launcher says of that",
+			    which_run(r));
 }
 
 /* The job came to its end before it was measured. */
@@ -120,21 +137,21 @@ static int ended_early(const struct run *r, int status)
 	const struct hpdsl_stall_progress *p = &r->progress;
 
 	if (!p->loaders) {
-		cmd_message("%s ended with exit status %d, and made no loader "
+		cmd_message("%s%s ended with exit status %d, and made no loader "
 			    "of HPDSL, and no DataLoader of PyTorch's that "
 			    "could be seen (python -I and -E do not look)",
-			    r->command[0], status);
+			    which_run(r), r->command[0], status);
 		return CMD_NO;
 	}
 	if (p->state == HPDSL_STALL_WAITING)
-		cmd_message("%s ended with exit status %d before its loaders "
+		cmd_message("%s%s ended with exit status %d before its loaders "
 			    "had handed out 20 steps that were alike",
-			    r->command[0], status);
+			    which_run(r), r->command[0], status);
 	else
-		cmd_message("%s ended with exit status %d when %llu of %llu "
+		cmd_message("%s%s ended with exit status %d when %llu of %llu "
 			    "blocks had been measured, which take %llu steps "
 			    "a rank: more epochs, or --steps, make it do",
-			    r->command[0], status,
+			    which_run(r), r->command[0], status,
 			    (unsigned long long)p->blocks,
 			    (unsigned long long)p->of,
 			    (unsigned long long)p->steps);
@@ -201,6 +218,24 @@ static int watch(struct run *r)
 	}
 }
 
+/* An exit status, as watch() has it, of as many runs as it takes. */
+static int measure(struct run *r)
+{
+	struct hpdsl_error err;
+	int status, again;
+
+	do {
+		r->pid = stall_start(r->command, hpdsl_stall_beat(r->stall));
+		if (r->pid < 0)
+			return CMD_TROUBLE;
+		status = watch(r);
+		if (status != CMD_DONE)
+			return status;
+		again = hpdsl_stall_again(r->stall, &err);
+	} while (again > 0);
+	return again < 0 ? cmd_tell(&err) : CMD_DONE;
+}
+
 /* ---- The report ------------------------------------------------------- */
 
 static int write_file(const char *file, const char *text, size_t size,
@@ -263,8 +298,8 @@ int stall_run(int argc, char **argv)
 	if (hpdsl_stall_new(&r.opt, &r.stall, &err) < 0)
 		return cmd_tell(&err);
 	stall_hook();
-	r.pid = stall_start(r.command, hpdsl_stall_beat(r.stall), r.keep_saves);
-	status = r.pid < 0 ? CMD_TROUBLE : watch(&r);
+	stall_hand_on(r.keep_saves);
+	status = measure(&r);
 	if (status == CMD_DONE)
 		status = report(&r);
 	hpdsl_stall_free(r.stall);

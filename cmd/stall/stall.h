@@ -12,9 +12,10 @@ extern const struct cmd_option stall_run_options[];
 
 /* child.c: the job. */
 
-/* Starts it, with HPDSL_STALL, and what measures loaders of others, for all its
- * ranks: its process, or -1, told. */
-pid_t stall_start(char **command, const char *beat, bool keep_saves);
+/* Of the environment, what its ranks are to have too. */
+void stall_hand_on(bool keep_saves);
+/* Starts it, with HPDSL_STALL: its process, or -1, told. */
+pid_t stall_start(char **command, const char *beat);
 /* Has it ended, within so many seconds, or until cmd_stop is set meanwhile?
  * *ret is then its exit status as a shell has it. */
 bool stall_has_ended(pid_t pid, double seconds, int *ret);

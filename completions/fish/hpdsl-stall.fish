@@ -15,6 +15,8 @@ complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
 complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
     -l no-load -d 'leave interference out'
 complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
+    -l separate -d 'start the job anew for each phase'
+complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
     -l keep-saves -d 'let torch.save() write'
 complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
     -s o -l output -r -F -d 'write the report there'

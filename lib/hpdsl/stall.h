@@ -92,6 +92,7 @@ struct hpdsl_stall_options {
 	uint32_t rounds, blocks, steps; /* of a block; 0: as many as make sense
 					 */
 	bool no_load;		/* interference is not told from preparation */
+	bool separate;		/* the job is started anew for each phase */
 	const struct hp_io *io; /* NULL: the system's */
 };
 
@@ -115,7 +116,8 @@ struct hpdsl_stall_progress {
 	uint64_t blocks, of;	 /* that have been played */
 	uint64_t steps;		 /* that all of it takes a rank .. */
 	double seconds;		 /* .. and about how long */
-	uint32_t late; /* times that ranks got the schedule too late */
+	unsigned run, runs; /* that the job is started for */
+	uint32_t late;	    /* times that ranks got the schedule too late */
 	bool unsteady; /* the steps of some never became alike */
 };
 
@@ -129,6 +131,15 @@ struct hpdsl_stall_progress {
 HPDSL_API int hpdsl_stall_tend(struct hpdsl_stall *s,
 			       struct hpdsl_stall_progress *ret,
 			       struct hpdsl_error *err);
+
+/*
+ * When a run of the job has been measured and has ended: 1: it is to be started
+ * once more, with hpdsl_stall_beat() as that is now; 0: all has been measured.
+ * Only with separate is there more than one; replay and load share theirs.
+ * -errno, -ENOMEM.
+ */
+HPDSL_API int hpdsl_stall_again(struct hpdsl_stall *s,
+				struct hpdsl_error *err);
 
 /* Of the bytes that a phase read, those that the page cache had, and those of
  * which that cannot be known. */
@@ -154,14 +165,18 @@ struct hpdsl_stall_rank {
 	uint32_t rank;
 	const char *node; /* and its process there; the object's */
 	int64_t pid;
+	uint64_t epoch;	      /* steps; 0: not known */
+	uint32_t lead;	      /* for which what it reads first lasts */
+	double first_seconds; /* until its first batch was there */
 	const struct hpdsl_stall_block *block;
 	size_t blocks;
 	struct hpdsl_stall_cache cache[HPDSL_STALL_PHASES];
 	struct hpdsl_stall_asks asks[HPDSL_STALL_PHASES];
 };
 
-/* Rank i of those that started, in the order of their numbers; false: there
- * are not so many.  Valid until the next call of hpdsl_stall_tend(). */
+/* Rank i of those that have been measured, in the order of their numbers, by all
+ * runs so far; false: there are not so many.  Valid until the next call of
+ * hpdsl_stall_tend(). */
 HPDSL_API bool hpdsl_stall_rank(const struct hpdsl_stall *s, size_t i,
 				struct hpdsl_stall_rank *ret);
 /* What all of it says.  HPDSL_EUSAGE: it has not been measured; -ENOMEM. */
@@ -227,9 +242,10 @@ HPDSL_API int hpdsl_measured_new(const struct hpdsl_measured_options *opt,
 				 struct hpdsl_error *err);
 /* It goes: if it was to be measured yet, that is said.  NULL is harmless. */
 HPDSL_API void hpdsl_measured_free(struct hpdsl_measured *m);
-/* Steps until what was in hand is used up behind a change of what is read; may
- * be changed until a step is first entered. */
-HPDSL_API void hpdsl_measured_lead(struct hpdsl_measured *m, uint32_t lead);
+/* Steps until what was in hand is used up behind a change of what is read, and
+ * of an epoch, 0: not known; may be changed until they are alike. */
+HPDSL_API void hpdsl_measured_lead(struct hpdsl_measured *m, uint32_t lead,
+				   uint64_t epoch);
 /*
  * A batch is asked for: which phase its step is of.  If that is behind all of
  * them, it has to be asked again, until the process ends, by SIGKILL.  Asked

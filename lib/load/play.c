@@ -243,7 +243,9 @@ int hp_load_play_next(struct hpdsl_loader *l, const struct hpdsl_batch **ret,
 		count(l, &now);
 		if (!p->lead && l->stats.steps) {
 			hp_load_play_find_lead(l);
-			hpdsl_measured_lead(p->m, p->lead);
+			hpdsl_measured_lead(
+				p->m, p->lead,
+				hpdsl_loader_steps(l, l->order.epoch));
 		}
 		r = hpdsl_measured_enter(p->m, &now, &place, err);
 		if (r < 0)

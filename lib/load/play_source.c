@@ -176,6 +176,8 @@ int hp_load_play_enter(struct hpdsl_loader *l, enum hpdsl_stall_phase phase,
 		read_but(l, warm_steps + p->lead);
 		r = seek(l, p->warm, err);
 	} else if (phase == HPDSL_STALL_COLD) {
+		if (!p->has_warm) /* in a run without them */
+			p->fresh = hp_load_play_advance(l, p->next, p->lead);
 		hp_fetch_from(l->fetch, HP_FETCH_PAST_ALL);
 		r = seek(l, p->fresh, err);
 	}

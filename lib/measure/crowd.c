@@ -3,6 +3,7 @@
 #include "measure/crowd.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -193,6 +194,65 @@ void hp_measure_sort(struct hp_measure_crowd *c)
 {
 	if (c->n)
 		qsort(c->of, c->n, sizeof *c->of, by_rank);
+}
+
+static int check_run(const struct hp_measure_crowd *to,
+		     const struct hp_measure_crowd *from,
+		     struct hpdsl_error *err)
+{
+	if (to->n != from->n)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "the job had %zu ranks, and when it was started "
+			       "again %zu",
+			       to->n, from->n);
+	for (size_t i = 0; i < to->n; i++)
+		if (to->of[i].start.rank != from->of[i].start.rank)
+			return hp_fail(err, HPDSL_EUSAGE,
+				       "the job had a rank %u, and none when "
+				       "it was started again",
+				       to->of[i].start.rank);
+	return 0;
+}
+
+/* As ranks that have said nothing yet. */
+static int add_ranks(struct hp_measure_crowd *to,
+		     const struct hp_measure_crowd *from)
+{
+	to->of = hp_array(from->n, sizeof *to->of);
+	if (!to->of)
+		return -ENOMEM;
+	to->n = from->n;
+	for (size_t i = 0; i < to->n; i++)
+		to->of[i].start = from->of[i].start;
+	return 0;
+}
+
+static int add_one(struct hp_measure_one *to, const struct hp_measure_one *from)
+{
+	memcpy(to->node, from->node, sizeof to->node);
+	to->pid = from->pid;
+	for (size_t k = 0; k < from->n; k++)
+		if (!add_block(to, &from->block[k]))
+			return -ENOMEM;
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++) {
+		add_cache(&to->cache[i], &from->cache[i]);
+		add_asks(&to->asks[i], &from->asks[i]);
+	}
+	return 0;
+}
+
+int hp_measure_add_run(struct hp_measure_crowd *to,
+		       const struct hp_measure_crowd *from,
+		       struct hpdsl_error *err)
+{
+	int r = to->n ? check_run(to, from, err) : add_ranks(to, from);
+
+	if (r == -ENOMEM)
+		return hp_fail_nomem(err);
+	for (size_t i = 0; r == 0 && i < from->n; i++)
+		if (add_one(&to->of[i], &from->of[i]) < 0)
+			return hp_fail_nomem(err);
+	return r;
 }
 
 void hp_measure_crowd_release(struct hp_measure_crowd *c)

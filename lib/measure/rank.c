@@ -35,6 +35,7 @@ struct hpdsl_measured {
 	char folder[HPDSL_PATH_MAX], name[HP_MEASURE_NAME];
 	pid_t pid;
 	uint32_t rank, ranks, lead;
+	uint64_t epoch;
 	enum state state;
 	/* What hpdsl-stall said last. */
 	int64_t beat;
@@ -46,6 +47,7 @@ struct hpdsl_measured {
 	uint64_t step;
 	bool entered, left;
 	double at, got; /* it was entered, and had its batch */
+	double first;	/* seconds until the first one had */
 	bool was_ready;
 	struct hpdsl_stall_place place;
 	struct hp_stall_steady steady;
@@ -243,9 +245,11 @@ void hpdsl_measured_free(struct hpdsl_measured *m)
 	free(m);
 }
 
-void hpdsl_measured_lead(struct hpdsl_measured *m, uint32_t lead)
+void hpdsl_measured_lead(struct hpdsl_measured *m, uint32_t lead,
+			 uint64_t epoch)
 {
 	m->lead = lead;
+	m->epoch = epoch;
 }
 
 uint64_t hpdsl_measured_steps(const struct hpdsl_measured *m,
@@ -266,7 +270,10 @@ static int start(struct hpdsl_measured *m,
 		.ranks = m->ranks,
 		.step = m->step,
 		.step_seconds = hp_stall_steady_step(&m->steady),
+		.pace = hp_stall_steady_pace(&m->steady),
 		.lead = m->lead,
+		.epoch = m->epoch,
+		.first_seconds = m->first,
 		.batch_bytes = at->out / m->step,
 		.room = hp_memory_left(m->io),
 		.unsteady = unsteady,
@@ -293,6 +300,8 @@ static void count_step(struct hpdsl_measured *m, double now)
 {
 	double waited = m->got - m->at, computed = now - m->got;
 
+	if (m->step == 0)
+		m->first = waited;
 	if (m->blocking)
 		hp_stall_step(&m->g, waited, m->was_ready, computed, m->usual);
 	else if (m->state == UNKNOWN)

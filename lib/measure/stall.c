@@ -2,7 +2,7 @@
 /* Who measures a job: its folder, its beat, the schedule, the end. */
 #include "base/error.h"
 #include "base/mem.h"
-#include "measure/crowd.h"
+#include "measure/stall.h"
 #include "sys/clock.h"
 #include "sys/dir.h"
 
@@ -17,22 +17,9 @@ enum {
 	BEAT_EVERY = 5,	   /* seconds */
 	RANKS_WITHIN = 60, /* of the first one */
 	MARGIN = 3,  /* seconds until all have looked; ranks look each second */
-	TRIES = 100, /* of a name for the folder */
+	LATE_MOST = 7,	/* times that this is doubled */
+	TRIES = 100,	/* of a name for the folder */
 	FILES_A_SECOND = 500, /* of ranks that are looked into, about */
-};
-
-struct hpdsl_stall {
-	const struct hp_io *io;
-	struct hpdsl_stall_options opt;
-	char folder[HPDSL_PATH_MAX];
-	int dir;
-	int64_t beat;
-	double beat_at, looked_at;
-	bool over, gave_up, decided;
-	uint32_t late;
-	struct hp_measure_crowd crowd;
-	struct hp_stall_schedule schedule;
-	double step; /* seconds, about */
 };
 
 static int fail(const struct hpdsl_stall *s, int r, const char *name,
@@ -160,17 +147,48 @@ static int remove_one(void *arg, const char *name)
 	return 0;
 }
 
+static void remove_folder(struct hpdsl_stall *s)
+{
+	if (s->dir < 0)
+		return;
+	list(s, remove_one, s);
+	s->io->close(s->io, s->dir);
+	s->io->unlink(s->io, AT_FDCWD, s->folder, AT_REMOVEDIR);
+	s->dir = -1;
+}
+
 void hpdsl_stall_free(struct hpdsl_stall *s)
 {
 	if (!s)
 		return;
-	if (s->dir >= 0) {
-		list(s, remove_one, s);
-		s->io->close(s->io, s->dir);
-		s->io->unlink(s->io, AT_FDCWD, s->folder, AT_REMOVEDIR);
-	}
+	remove_folder(s);
 	hp_measure_crowd_release(&s->crowd);
+	hp_measure_crowd_release(&s->heard);
 	free(s);
+}
+
+/* In another folder: who is left of the run before finds nobody. */
+int hpdsl_stall_again(struct hpdsl_stall *s, struct hpdsl_error *err)
+{
+	hp_auto_free char *parent = NULL;
+	int r;
+
+	if (!s->over || s->gave_up || !s->opt.separate ||
+	    s->run + 1 >= HP_STALL_RUNS)
+		return 0;
+	r = find_parent(s, &parent, err);
+	if (r < 0)
+		return r;
+	remove_folder(s);
+	hp_measure_crowd_release(&s->crowd);
+	s->run++;
+	s->over = s->decided = false;
+	s->late = 0;
+	s->step = 0;
+	r = make_folder(s, parent, err);
+	if (r == 0)
+		r = tell(s, err);
+	return r < 0 ? r : 1;
 }
 
 /* ---- What ranks say --------------------------------------------------- */
@@ -318,7 +336,10 @@ static int decide(struct hpdsl_stall *s, struct hpdsl_error *err)
 		.blocks = s->opt.blocks,
 		.steps = s->opt.steps,
 		.load = !s->opt.no_load,
-		.margin = (double)((uint64_t)MARGIN << (s->late & 7)),
+		.phases = s->opt.separate ? hp_stall_run[s->run] : 0,
+		.margin = (double)(MARGIN
+				   << (s->late < LATE_MOST ? s->late :
+							     LATE_MOST)),
 	};
 	size_t n = s->crowd.n;
 	hp_auto_free struct hp_stall_ready *of = hp_array(n, sizeof *of);
@@ -335,8 +356,8 @@ static int decide(struct hpdsl_stall *s, struct hpdsl_error *err)
 			.on_node = on_node(s, o->node),
 			.since = now - o->started_at,
 		};
-		if (o->start.step_seconds > s->step)
-			s->step = o->start.step_seconds;
+		if (o->start.pace > s->step)
+			s->step = o->start.pace;
 	}
 	r = hp_stall_decide(of, n, &wish, &s->schedule, err);
 	if (r < 0)
@@ -363,6 +384,16 @@ static bool all_done(const struct hpdsl_stall *s)
 	return s->crowd.n && s->decided;
 }
 
+static int end_run(struct hpdsl_stall *s, struct hpdsl_error *err)
+{
+	int r = hp_measure_add_run(&s->heard, &s->crowd, err);
+
+	if (r < 0)
+		return r;
+	s->over = true;
+	return tell(s, err);
+}
+
 static int next(struct hpdsl_stall *s, struct hpdsl_error *err)
 {
 	double first = 0;
@@ -372,10 +403,10 @@ static int next(struct hpdsl_stall *s, struct hpdsl_error *err)
 		s->late++;
 		return decide(s, err);
 	}
-	if (s->decided) {
-		s->over |= all_done(s);
-		return s->over ? tell(s, err) : 0;
-	}
+	if (s->decided && all_done(s))
+		return end_run(s, err);
+	if (s->decided)
+		return 0;
 	if (n && n >= ranks && n == s->crowd.n)
 		return decide(s, err);
 	return n && hp_now() - first > RANKS_WITHIN ? missing(s, ranks, err) :
@@ -395,6 +426,8 @@ static void fill(const struct hpdsl_stall *s, struct hpdsl_stall_progress *p)
 		.started = count_started(s, &first),
 		.ranks = ranks_of(s),
 		.late = s->late,
+		.run = s->run,
+		.runs = s->opt.separate ? HP_STALL_RUNS : 1,
 	};
 	for (size_t i = 0; i < s->crowd.n; i++) {
 		p->blocks += s->crowd.of[i].n;
@@ -441,67 +474,4 @@ int hpdsl_stall_give_up(struct hpdsl_stall *s, struct hpdsl_error *err)
 {
 	s->over = s->gave_up = true;
 	return tell(s, err);
-}
-
-/* ---- Results ---------------------------------------------------------- */
-
-bool hpdsl_stall_rank(const struct hpdsl_stall *s, size_t i,
-		      struct hpdsl_stall_rank *ret)
-{
-	const struct hp_measure_one *o;
-
-	if (i >= s->crowd.n)
-		return false;
-	o = &s->crowd.of[i];
-	*ret = (struct hpdsl_stall_rank){
-		.rank = o->start.rank,
-		.node = o->node,
-		.pid = o->pid,
-		.block = o->block,
-		.blocks = o->n,
-	};
-	memcpy(ret->cache, o->cache, sizeof ret->cache);
-	memcpy(ret->asks, o->asks, sizeof ret->asks);
-	return true;
-}
-
-/* A batch of the rank for which that takes longest. */
-static double names_of_a_step(const struct hpdsl_stall *s)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < s->crowd.n; i++) {
-		const struct hpdsl_stall_asks *a =
-			&s->crowd.of[i].asks[HPDSL_STALL_WARM];
-		double one = a->batches ? a->names / (double)a->batches : 0;
-
-		most = one > most ? one : most;
-	}
-	return most;
-}
-
-int hpdsl_stall_split(const struct hpdsl_stall *s,
-		      struct hpdsl_stall_split *ret, struct hpdsl_error *err)
-{
-	hp_auto_free struct hp_stall_of_rank *of = NULL;
-	size_t n = 0, at = 0;
-	int r;
-
-	if (!s->over || s->gave_up)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "the job has not been measured");
-	for (size_t i = 0; i < s->crowd.n; i++)
-		n += s->crowd.of[i].n;
-	of = hp_array(n, sizeof *of);
-	if (!of)
-		return hp_fail_nomem(err);
-	for (size_t i = 0; i < s->crowd.n; i++)
-		for (size_t k = 0; k < s->crowd.of[i].n; k++)
-			of[at++] = (struct hp_stall_of_rank){
-				(uint32_t)i, s->crowd.of[i].block[k]
-			};
-	r = hp_stall_split(of, n, ret, err);
-	if (r == 0)
-		hp_stall_move_names(ret, names_of_a_step(s));
-	return r;
 }

@@ -153,7 +153,10 @@ void hp_stall_put_start(const struct hp_stall_start *s,
 	add(ret, s->ranks);
 	add(ret, s->step);
 	add_seconds(ret, s->step_seconds);
+	add_seconds(ret, s->pace);
 	add(ret, s->lead);
+	add(ret, s->epoch);
+	add_seconds(ret, s->first_seconds);
 	add(ret, s->batch_bytes);
 	add(ret, s->room);
 	add(ret, s->unsteady);
@@ -164,14 +167,17 @@ bool hp_stall_get_start(const struct hp_stall_record *r,
 {
 	struct reading g = { .r = r };
 
-	if (!hp_stall_record_is(r, "start", 8))
+	if (!hp_stall_record_is(r, "start", 11))
 		return false;
 	*ret = (struct hp_stall_start){
 		.rank = get32(&g),
 		.ranks = get32(&g),
 		.step = get64(&g),
 		.step_seconds = get_seconds(&g),
+		.pace = get_seconds(&g),
 		.lead = get32(&g),
+		.epoch = get64(&g),
+		.first_seconds = get_seconds(&g),
 		.batch_bytes = get64(&g),
 		.room = get64(&g),
 		.unsteady = get(&g, 1),

@@ -5,7 +5,8 @@
  *
  * A rank's file, which only grows, has
  *
- *	start RANK RANKS STEP STEP_NS LEAD BATCH_BYTES ROOM UNSTEADY
+ *	start RANK RANKS STEP STEP_NS PACE_NS LEAD EPOCH FIRST_NS
+ *		BATCH_BYTES ROOM UNSTEADY
  *	late SERIAL STEP
  *	block SERIAL PHASE ROUND BLOCK STEPS NS INTERRUPTED_NS WAITED_NS
  *		MADE OUT MAKING_NS HAND_OVER_NS
@@ -56,9 +57,12 @@ struct hp_stall_start {
 	uint32_t rank, ranks;
 	uint64_t step; /* the next one */
 	double step_seconds;
+	double pace; /* seconds of a step, with what is only now and then */
 	/* Steps until what was in hand, or was the first to be read behind a
 	 * seek, is used up. */
 	uint32_t lead;
+	uint64_t epoch;	      /* steps; 0: not known */
+	double first_seconds; /* until its first batch was there */
 	uint64_t batch_bytes; /* about */
 	uint64_t room;	      /* bytes of memory that are free on its node */
 	bool unsteady;	      /* they never became alike */

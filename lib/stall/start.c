@@ -26,7 +26,8 @@ void hp_stall_steady_add(struct hp_stall_steady *s, double took, double waited)
 {
 	s->took[s->steps % HP_STALL_LAST] = took;
 	s->computed[s->steps % HP_STALL_LAST] = took - waited;
-	s->steps++;
+	if (s->steps++ < HP_STALL_LAST)
+		s->early += took;
 	s->seconds += took;
 }
 
@@ -91,11 +92,23 @@ double hp_stall_steady_computed(const struct hp_stall_steady *s)
 	return median(s->computed);
 }
 
+double hp_stall_steady_pace(const struct hp_stall_steady *s)
+{
+	return (s->seconds - s->early) / (double)(s->steps - HP_STALL_LAST);
+}
+
 /* ---- The schedule ----------------------------------------------------- */
+
+const unsigned hp_stall_run[HP_STALL_RUNS] = {
+	HP_STALL_IS(HPDSL_STALL_REPLAY) | HP_STALL_IS(HPDSL_STALL_LOAD),
+	HP_STALL_IS(HPDSL_STALL_WARM),
+	HP_STALL_IS(HPDSL_STALL_COLD),
+	HP_STALL_IS(HPDSL_STALL_REAL),
+};
 
 /* Of all ranks: the slowest, the longest, the least. */
 struct all {
-	double step; /* seconds */
+	double step, pace; /* seconds */
 	uint32_t lead;
 	uint64_t warm; /* steps that a third of the memory holds */
 	uint64_t next; /* the step that none has passed */
@@ -117,11 +130,13 @@ static uint64_t up(double x)
 static void join(struct all *a, const struct hp_stall_ready *r)
 {
 	double step = larger(r->s.step_seconds, 1e-6);
+	double pace = larger(r->s.pace, step);
 	uint64_t bytes = r->s.batch_bytes ? r->s.batch_bytes : 1;
 	uint64_t warm = r->s.room / 3 / (r->on_node ? r->on_node : 1) / bytes;
-	uint64_t next = r->s.step + up(r->since / step);
+	uint64_t next = r->s.step + up(r->since / pace);
 
 	a->step = larger(a->step, step);
+	a->pace = larger(a->pace, pace);
 	if (r->s.lead > a->lead)
 		a->lead = r->s.lead;
 	if (warm < a->warm)
@@ -152,6 +167,7 @@ int hp_stall_decide(const struct hp_stall_ready *of, size_t n,
 		.rounds = wish->rounds ? wish->rounds : ROUNDS,
 		.blocks = wish->blocks ? wish->blocks : BLOCKS,
 	};
+	unsigned phases = wish->phases ? wish->phases : ~0U;
 	struct all a = { .warm = UINT64_MAX };
 	uint64_t fits;
 	uint32_t steps;
@@ -160,7 +176,7 @@ int hp_stall_decide(const struct hp_stall_ready *of, size_t n,
 		join(&a, &of[i]);
 	steps = block_steps(&a, wish->steps);
 	fits = a.warm > a.lead ? (a.warm - a.lead) / s.blocks : 0;
-	if (fits < BLOCK_LEAST)
+	if (fits < BLOCK_LEAST && phases & HP_STALL_IS(HPDSL_STALL_WARM))
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "steps from memory cannot be measured: they "
 			       "take %" PRIu64 " batches, and a third of what "
@@ -169,7 +185,7 @@ int hp_stall_decide(const struct hp_stall_ready *of, size_t n,
 			       a.warm);
 	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++) {
 		s.lead[i] = a.lead;
-		s.steps[i] = steps;
+		s.steps[i] = phases & HP_STALL_IS(i) ? steps : 0;
 	}
 	s.lead[HPDSL_STALL_REPLAY] = LEAD_REPLAY;
 	s.lead[HPDSL_STALL_LOAD] = LEAD_LOAD;
@@ -177,7 +193,7 @@ int hp_stall_decide(const struct hp_stall_ready *of, size_t n,
 		s.steps[HPDSL_STALL_LOAD] = 0;
 	if (s.steps[HPDSL_STALL_WARM] > fits)
 		s.steps[HPDSL_STALL_WARM] = (uint32_t)fits;
-	s.from = a.next + up(wish->margin / a.step) + 2;
+	s.from = a.next + up(wish->margin / a.pace) + 2;
 	*ret = s;
 	return 0;
 }

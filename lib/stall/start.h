@@ -20,6 +20,7 @@
 struct hp_stall_steady {
 	uint64_t steps;
 	double seconds; /* of all of them */
+	double early;	/* of the first HP_STALL_LAST */
 	double took[HP_STALL_LAST], computed[HP_STALL_LAST];
 };
 
@@ -35,6 +36,9 @@ bool hp_stall_steady_is(const struct hp_stall_steady *s, uint64_t least,
 /* In the middle of the last ones: what a step takes; without its batch. */
 double hp_stall_steady_step(const struct hp_stall_steady *s);
 double hp_stall_steady_computed(const struct hp_stall_steady *s);
+/* The mean of all but the first ones: how long steps come to take, with what is
+ * only now and then. */
+double hp_stall_steady_pace(const struct hp_stall_steady *s);
 
 /* A rank's start, on a node that so many ranks are on, and for how long it has
  * gone on since it was written. */
@@ -44,12 +48,20 @@ struct hp_stall_ready {
 	double since;
 };
 
+#define HP_STALL_IS(phase) (1U << (phase))
+
 struct hp_stall_wish {
 	uint32_t rounds, blocks; /* 0: as many as make sense */
 	uint32_t steps;		 /* of a block; 0: as many as make sense */
 	bool load;		 /* interference is told from preparation */
+	unsigned phases;	 /* HP_STALL_IS() of those to play; 0: all */
 	double margin;		 /* seconds until all ranks have seen it */
 };
+
+/* Phases, as HP_STALL_IS() has them, of the runs of a job that is started anew
+ * for each: what replay keeps load hands out. */
+#define HP_STALL_RUNS 4
+extern const unsigned hp_stall_run[HP_STALL_RUNS];
 
 /*
  * A block of warm, cold and real steps lasts as long as what is read of a lane

@@ -44,15 +44,6 @@ def made():
     return out
 
 
-def batch_bytes_of(packed):
-    """What is read for a batch, with what is read around it."""
-    said = subprocess.run(
-        ["hpdsl-bench", "--json", "--memory=16M", f"--batch-size={BATCH}",
-         packed], capture_output=True, text=True, check=True).stdout
-    epoch = json.loads(said)
-    return epoch["read_bytes"] / epoch["steps"]
-
-
 def measured(job, *options):
     """The report, and seconds."""
     begin = time.monotonic()
@@ -68,9 +59,23 @@ def fetch_share(report):
     return 100 * report["parts"]["fetch"]["ms"] / report["steps"]["cold"]["ms"]
 
 
-def bench_job(source, compute):
+def bench_job(source, compute, epochs=1000):
     return ["hpdsl-bench", "-q", "--memory=16M", f"--batch-size={BATCH}",
-            "--epochs=1000", f"--compute={compute}", source]
+            f"--epochs={epochs}", f"--compute={compute}", source]
+
+
+def step_of(source, compute):
+    """Of the job by itself, as it says, behind its first batch."""
+    said = json.loads(subprocess.run(
+        [*bench_job(source, compute, 5), "--json"], capture_output=True,
+        text=True, check=True).stdout)
+    return (said["seconds"] - said["first_batch_seconds"]) / (said["steps"] - 1)
+
+
+def truth_of(packed, mount, compute):
+    """Of a step from this storage, what is no longer there from local files."""
+    cold = step_of(mount, compute)
+    return 100 * max(0, 1 - step_of(packed, compute) / cold)
 
 
 def row(name, is_, wanted, unit, good):
@@ -80,14 +85,13 @@ def row(name, is_, wanted, unit, good):
                                 wanted=wanted, good=good))
 
 
-def known_truth(packed, batch_bytes):
-    """Reading alone bounds a cold step of a job that waits for it."""
+def known_truth(packed):
     print(f"\nstall: {len(JOBS)} jobs whose fetch stall is known, medians of "
           f"{ROUNDS}; points of a cold step")
     worst = spread = longest = 0
     for compute, rate in JOBS:
-        truth = 100 * max(0, 1 - compute / max(compute, batch_bytes / rate))
         with origin(packed, f"rate={rate},mapped=index.hpdsl") as mount:
+            truth = truth_of(packed, mount, compute)
             said = [measured(bench_job(mount, compute), "--rounds=1",
                              "--steps=40") for _ in range(ROUNDS)]
         shares = [fetch_share(report) for report, _ in said]
@@ -108,15 +112,15 @@ def known_truth(packed, batch_bytes):
         longest <= SECONDS)
 
 
-def hidden_stock(packed, batch_bytes):
+def hidden_stock(packed):
     rate, compute = 13 * MIB, 0.005
-    truth = 100 * (1 - compute * rate / batch_bytes)
     path = os.path.join(DIR, "pausing.py")
     with open(path, "w", encoding="utf-8") as f:
         f.write(PAUSING)
     os.environ["PYTHONPATH"] = os.path.join(os.path.dirname(
         os.path.abspath(__file__)), "../../lib/python")
     with origin(packed, f"rate={rate},mapped=index.hpdsl") as mount:
+        truth = truth_of(packed, mount, compute)
         report, _ = measured([sys.executable, path, mount, str(compute)],
                              "--rounds=1", "--steps=20", "--no-load")
     wrong = abs(fetch_share(report) - truth)
@@ -128,7 +132,7 @@ def overhead(packed):
     """Of a rank that waits for another one, so that nothing is played: pure
     reading, which no compute hides."""
     took = {"with": [], "without": []}
-    steps = max(2000, int(20000 * SCALE))
+    steps = max(20000, int(100000 * SCALE))
     job = ["hpdsl-bench", "--cache=keep", "--memory=64M", "--batch-size=4",
            "--epochs=1000", f"--steps={steps}", "--ranks=2", "--rank=0",
            "--json", packed]
@@ -149,9 +153,8 @@ def bench_stall():
         note("stall left out: no bed")
         return
     packed = made()
-    batch_bytes = batch_bytes_of(packed)
-    known_truth(packed, batch_bytes)
-    hidden_stock(packed, batch_bytes)
+    known_truth(packed)
+    hidden_stock(packed)
     overhead(packed)
 
 

@@ -116,6 +116,35 @@ within()
 	[ "$is" -ge "$2" ] && [ "$is" -le "$3" ]
 }
 
+# Two runs of the same (A/A): whether this machine can be measured now.
+alike()
+{
+	local i
+	for i in 1 2; do
+		hpdsl-bench -q --json --memory=16M --batch-size=16 --steps=200 \
+			--compute=0.005 "$ds" > "aa.$i"
+	done
+	"$PYTHON" - <<- 'EOF'
+		import json
+		a, b = (json.load(open(f"aa.{i}"))["seconds"] for i in (1, 2))
+		print(f"A/A: {a:.2f} and {b:.2f} s")
+		raise SystemExit(abs(a - b) > 0.05 * min(a, b))
+	EOF
+}
+
+# one_of_three CHECK OPTION.. -- JOB: a report, of three, that the check takes.
+one_of_three()
+{
+	local i check=$1
+	shift
+	for i in 1 2 3; do
+		with_library stall -o report "$@"
+		! "$check" || return 0
+	done
+	alike || skip "A/A: two runs of the same differ by more than 5 %"
+	return 1
+}
+
 adds_up()
 {
 	"$PYTHON" - <<- 'EOF'
@@ -202,6 +231,111 @@ adds_up()
 	else
 		grep -q '^cold was cold: [yn].*; warm was warm: yes' text
 	fi
+	nothing_left
+}
+
+# The phases of a run of its own begin as those that follow others.
+@test "--separate: a run for each phase, and none beside another" {
+	[ -x "$BUILD/tests/bed/origin" ] || skip "no fuse3"
+	mkdir slow
+	"$BUILD/tests/bed/origin" "$ds" slow -o "rate=13M,keep=30,watch=$$"
+	waits()
+	{
+		adds_up
+		within fetch 50 90
+	}
+	# shellcheck disable=SC2016
+	one_of_three waits --separate --json -- sh -c 'echo >> starts
+		exec hpdsl-bench -q --memory=16M --batch-size=16 --epochs=40 \
+			--compute=0.005 slow'
+	[ "$(($(wc -l < starts) % 4))" = 0 ]
+	grep -q '"separate": true' report
+	"$PYTHON" - <<- 'EOF'
+		import json
+		cold = json.load(open("report"))["ranks"][0]["page_cache"]["cold"]
+		assert cold["bytes"] > 24 * 200000, cold
+	EOF
+	# the second run has no rank, and says so
+	# shellcheck disable=SC2016
+	fails 3 "run 2 of 4: sh ended with exit status 0 before its" \
+		stall --separate -- \
+		sh -c '[ ! -e once ] || exec hpdsl-bench -q --steps=5 "$0"
+		touch once; exec hpdsl-bench -q --memory=16M --batch-size=16 \
+			--epochs=40 --compute=0.005 "$0"' "$ds"
+	nothing_left
+}
+
+# Three read local files, one the bed.
+@test "one slow rank of four is named" {
+	command -v mpirun > /dev/null || skip "no mpirun"
+	[ -x "$BUILD/tests/bed/origin" ] || skip "no fuse3"
+	mkdir slow
+	"$BUILD/tests/bed/origin" "$ds" slow -o "rate=13M,keep=30,watch=$$"
+	waits_for_it()
+	{
+		adds_up
+		within fetch 50 90 &&
+			grep -q '"bound": "fetch".*"slowest": 2, ' report
+	}
+	# shellcheck disable=SC2016
+	one_of_three waits_for_it --json -- mpirun -n 4 sh -c '
+		[ "$OMPI_COMM_WORLD_RANK" = 2 ] && from=slow || from=$0
+		exec hpdsl-bench -q --memory=16M --batch-size=16 --epochs=40 \
+			--compute=0.005 --ranks=4 \
+			--rank=$OMPI_COMM_WORLD_RANK "$from"' "$ds"
+	nothing_left
+}
+
+# What expands takes the core that computes, which makes its steps longer, and
+# would not be so with another core: that is no stall.
+@test "interference on one core, one of three times" {
+	[ -z "${SAN:-}" ] || skip "sanitizers take the core, too"
+	need taskset
+	"$PYTHON" - <<- 'EOF'
+		import os
+		os.mkdir("words")
+		line = b" ".join(b"%d" % (i * i) for i in range(20000))
+		for i in range(512):
+		    with open(f"words/{i:03}.txt", "wb") as f:
+		        f.write(line[i:] + line[:i])
+	EOF
+	hpdsl-pack -q --zstd --chunks=8 words zst
+	cat > job.py <<- 'EOF'
+		import sys, time, hpdsl
+		spin = float(sys.argv[2])
+		with hpdsl.Loader(hpdsl.Dataset(sys.argv[1]), batch_size=32,
+		                  memory=64 << 20, epochs=400) as it:
+		    begin, n, end = time.monotonic(), 0, int(sys.argv[3])
+		    while it.epoch < end:
+		        for batch in it:
+		            until = time.thread_time() + spin
+		            while time.thread_time() < until:
+		                pass
+		            n += 1
+		print((time.monotonic() - begin) / n)
+	EOF
+	export PYTHONPATH=$SRC/lib/python PYTHONDONTWRITEBYTECODE=1
+	cpu=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
+	with_library taskset -c "$cpu" "$PYTHON" job.py zst 0 10 > expands
+	with_library taskset -c "$cpu" "$PYTHON" job.py zst 0.02 10 > both
+	shared()
+	{
+		adds_up
+		"$PYTHON" - <<- 'EOF'
+			import json
+			r = json.load(open("report"))
+			expands, both = (float(open(f).read()) for f in
+			                 ("expands", "both"))
+			is_ = {k: v["ms"] for k, v in r["parts"].items()}
+			print(expands, both, is_)
+			truth = 100 * (both - 0.02) / both
+			said = 100 * is_["interference"] / sum(is_.values())
+			print("truth", truth, "said", said)
+			raise SystemExit(abs(truth - said) > 10)
+		EOF
+	}
+	one_of_three shared --json -- taskset -c "$cpu" "$PYTHON" job.py zst \
+		0.02 400
 	nothing_left
 }
 

@@ -362,7 +362,7 @@ FUNCTIONS = {
     "loader_play": (c_int, _P, c_int, c_uint64, _P, _P, _P),
     "measured_new": (c_int, _P, _P, _P),
     "measured_free": (None, _P),
-    "measured_lead": (None, _P, c_uint32),
+    "measured_lead": (None, _P, c_uint32, c_uint64),
     "measured_enter": (c_int, _P, _P, _P, _P),
     "measured_leave": (None, _P, c_double, c_bool),
     "measured_cache": (c_int, _P, c_int, _P, _P),

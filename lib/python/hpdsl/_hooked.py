@@ -207,6 +207,7 @@ class Loop:
             self._steps = len(it._index_sampler)
         except Exception:  # as samplers without a length raise
             self._steps = 0  # then it never ends by itself
+        self.source.steps = self._steps
 
     def hold(self) -> None:
         if self.player is not None:

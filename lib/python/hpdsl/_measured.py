@@ -54,6 +54,8 @@ class Gone(Exception):
 class Source:
     """What a Player plays on."""
 
+    steps = 0  # of an epoch; 0: not known
+
     def reads_ahead(self) -> bool:
         """Whether others go on making batches while the loop computes."""
         return True
@@ -101,8 +103,8 @@ class Measured:
         if handle and self._pid == os.getpid():
             lib.measured_free(handle)
 
-    def lead(self, steps: int) -> None:
-        lib.measured_lead(self._handle, steps)
+    def lead(self, steps: int, epoch: int) -> None:
+        lib.measured_lead(self._handle, steps, epoch)
 
     def enter(self, at: Counters) -> _abi.StallPlace:
         counters = _abi.StallCounters(time.monotonic(), *at)
@@ -143,7 +145,7 @@ class Player:
         while True:
             if not self.plays and self.source.lead() != self._lead:
                 self._lead = self.source.lead()
-                self.measured.lead(self._lead)
+                self.measured.lead(self._lead, self.source.steps)
             place = self.measured.enter(self.source.counters())
             if place.time != _BEHIND:
                 return self._step(place)

@@ -65,6 +65,7 @@ class Session:
         """Of an epoch so many steps are left."""
         if self.player is not None:
             self._left = steps
+            self.player.source.steps = max(self.player.source.steps, steps)
             if self.rest is None:
                 self.asked.end = sys.maxsize
                 self.rest = iter(self.loader)

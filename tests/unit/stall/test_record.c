@@ -27,7 +27,10 @@ static void start_comes_back(void **state)
 		.ranks = UINT32_MAX,
 		.step = 4711,
 		.step_seconds = 0.25,
+		.pace = 8.5,
 		.lead = 17,
+		.epoch = UINT64_C(1) << 33,
+		.first_seconds = 1.5,
 		.batch_bytes = 1000000007,
 		.room = UINT64_C(1) << 45,
 		.unsteady = true,
@@ -43,7 +46,10 @@ static void start_comes_back(void **state)
 	assert_int_equal(s.ranks, UINT32_MAX);
 	assert_int_equal(s.step, 4711);
 	assert_true(s.step_seconds == 0.25);
+	assert_true(s.pace == 8.5);
 	assert_int_equal(s.lead, 17);
+	assert_int_equal(s.epoch, UINT64_C(1) << 33);
+	assert_true(s.first_seconds == 1.5);
 	assert_int_equal(s.batch_bytes, 1000000007);
 	assert_int_equal(s.room, UINT64_C(1) << 45);
 	assert_true(s.unsteady);
@@ -129,14 +135,14 @@ static void asks_come_back(void **state)
 static void what_is_none_is_not_taken(void **state)
 {
 	static const char *const bad[] = {
-		"start 0 1 20 5 2 100 100\n",
-		"start 0 1 20 5 2 100 100 2\n",
-		"start 4294967296 1 20 5 2 100 100 0\n",
-		"start -1 1 20 5 2 100 100 0\n",
-		"start 0 1 20 5 2 100 100 0 \n",
-		"start  0 1 20 5 2 100 100 0\n",
-		"start 0 1 20 5 2 100 1000000000000000000 0\n",
-		"start 0 1 20 5 2 100 0x10 0\n",
+		"start 0 1 20 5 6 2 9 7 100 100\n",
+		"start 0 1 20 5 6 2 9 7 100 100 2\n",
+		"start 4294967296 1 20 5 6 2 9 7 100 100 0\n",
+		"start -1 1 20 5 6 2 9 7 100 100 0\n",
+		"start 0 1 20 5 6 2 9 7 100 100 0 \n",
+		"start  0 1 20 5 6 2 9 7 100 100 0\n",
+		"start 0 1 20 5 6 2 9 7 100 1000000000000000000 0\n",
+		"start 0 1 20 5 6 2 9 7 100 0x10 0\n",
 		"block 1 5 0 0 10 5 0 0 1 1 1 1\n",
 		"block 1 3 0 0 0 5 0 0 1 1 1 1\n",
 		"block 1 3 0 0 10 5 0 0 1 1 1 -2\n",

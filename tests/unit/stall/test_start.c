@@ -92,6 +92,57 @@ static void what_is_wished_holds(void **state)
 	assert_int_equal(s.steps[HPDSL_STALL_LOAD], 0);
 }
 
+/* Eight seconds after twenty steps of 5 ms: it takes few of them until all have
+ * looked. */
+static void what_is_only_now_and_then_counts(void **state)
+{
+	const struct hp_stall_wish wish = { .steps = 20, .margin = 3 };
+	struct hp_stall_ready of = rank(0.005, 12);
+	struct hp_stall_steady steady = after(HP_STALL_FIRST, 0.005, 0);
+	struct hp_stall_schedule s;
+
+	(void)state;
+	hp_stall_steady_add(&steady, 8.005, 0.001);
+	for (unsigned i = 0; i < HP_STALL_LAST - 1; i++)
+		hp_stall_steady_add(&steady, 0.005, 0.001);
+	assert_true(hp_stall_steady_step(&steady) == 0.005);
+	of.s.pace = hp_stall_steady_pace(&steady);
+	assert_true(of.s.pace > 0.4 && of.s.pace < 0.41);
+	of.since = 8;
+	assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, NULL), 0);
+	assert_int_equal(s.from, 30 + 20 + 8 + 2);
+}
+
+/* What replay keeps load hands out. */
+static void phases_may_be_of_runs_of_their_own(void **state)
+{
+	struct hp_stall_ready of = rank(0.1, 12);
+	struct hp_stall_wish wish = { .load = true, .steps = 9 };
+	struct hp_stall_schedule s;
+	uint64_t whole, sum = 0;
+
+	(void)state;
+	assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, NULL), 0);
+	whole = hp_stall_steps(&s);
+	for (unsigned i = 0; i < HP_STALL_RUNS; i++) {
+		wish.phases = hp_stall_run[i];
+		assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, NULL), 0);
+		for (unsigned k = 0; k < HPDSL_STALL_PHASES; k++)
+			assert_int_equal(s.steps[k] > 0,
+					 (wish.phases & HP_STALL_IS(k)) > 0);
+		assert_true(hp_stall_at(&s, s.from).begins);
+		sum += hp_stall_steps(&s);
+	}
+	assert_int_equal(sum, whole);
+	/* only steps from memory need some */
+	of.s.room = 1000;
+	wish.phases = HP_STALL_IS(HPDSL_STALL_COLD);
+	assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, NULL), 0);
+	wish.phases = HP_STALL_IS(HPDSL_STALL_WARM);
+	assert_int_equal(hp_stall_decide(&of, 1, &wish, &s, NULL),
+			 HPDSL_EUSAGE);
+}
+
 /* A third of the memory, of all ranks of the node. */
 static void warm_steps_have_to_fit(void **state)
 {
@@ -122,6 +173,8 @@ int main(void)
 		cmocka_unit_test(steps_have_to_be_alike),
 		cmocka_unit_test(the_slowest_rank_decides),
 		cmocka_unit_test(what_is_wished_holds),
+		cmocka_unit_test(what_is_only_now_and_then_counts),
+		cmocka_unit_test(phases_may_be_of_runs_of_their_own),
 		cmocka_unit_test(warm_steps_have_to_fit),
 	};
 
