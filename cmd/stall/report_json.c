@@ -147,6 +147,8 @@ static void put_machine(struct cmd_json *j)
 	cmd_json_u64(j, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		cmd_json_u64(j, "cpus_allowed", (uint64_t)CPU_COUNT(&set));
+	if (hpdsl_cpu_limit() != UINT64_MAX)
+		cmd_json_real(j, "cpu_limit", (double)hpdsl_cpu_limit() / 1e3);
 	cmd_json_u64(j, "memory_left", hpdsl_memory_left());
 }
 

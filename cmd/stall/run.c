@@ -105,8 +105,9 @@ static const char *which_run(const struct run *r)
 	static char which[40];
 
 	if (r->progress.runs > 1)
-		snprintf(which, sizeof(which), "run %u of %u: ",
-			 r->progress.run + 1, r->progress.runs);
+		snprintf(which, sizeof(which),
+			 "run %u of %u: ", r->progress.run + 1,
+			 r->progress.runs);
 	return which;
 }
 
@@ -120,11 +121,12 @@ static void tell_state(struct run *r)
 	if (p->state == HPDSL_STALL_WAITING)
 		return;
 	if (p->state == HPDSL_STALL_PLAYING)
-		cmd_message("%s%s, alike by now: measuring takes each %s, about "
-			    "%s",
-			    which_run(r), cmd_many(p->started, "rank").s,
-			    cmd_many(p->steps, "step").s,
-			    cmd_seconds(p->seconds).s);
+		cmd_message(
+			"%s%s, alike by now: measuring takes each %s, about "
+			"%s",
+			which_run(r), cmd_many(p->started, "rank").s,
+			cmd_many(p->steps, "step").s,
+			cmd_seconds(p->seconds).s);
 	else
 		cmd_message("%smeasured; now the job is killed, whatever its "
 			    "launcher says of that",
@@ -137,10 +139,11 @@ static int ended_early(const struct run *r, int status)
 	const struct hpdsl_stall_progress *p = &r->progress;
 
 	if (!p->loaders) {
-		cmd_message("%s%s ended with exit status %d, and made no loader "
-			    "of HPDSL, and no DataLoader of PyTorch's that "
-			    "could be seen (python -I and -E do not look)",
-			    which_run(r), r->command[0], status);
+		cmd_message(
+			"%s%s ended with exit status %d, and made no loader "
+			"of HPDSL, and no DataLoader of PyTorch's that "
+			"could be seen (python -I and -E do not look)",
+			which_run(r), r->command[0], status);
 		return CMD_NO;
 	}
 	if (p->state == HPDSL_STALL_WAITING)

@@ -50,6 +50,11 @@ HPDSL_API const char *hpdsl_version(void);
  * caches files counts as free.  UINT64_MAX: nobody tells.
  */
 HPDSL_API uint64_t hpdsl_memory_left(void);
+/*
+ * Thousandths of a processor whose time the control groups of version 2 leave
+ * this process, whatever processors it may run on.  UINT64_MAX: no limit.
+ */
+HPDSL_API uint64_t hpdsl_cpu_limit(void);
 
 /*
  * What a long operation tells its caller, and how it is told to stop.  Zero

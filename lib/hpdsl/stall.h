@@ -116,8 +116,8 @@ struct hpdsl_stall_progress {
 	uint64_t blocks, of;	 /* that have been played */
 	uint64_t steps;		 /* that all of it takes a rank .. */
 	double seconds;		 /* .. and about how long */
-	unsigned run, runs; /* that the job is started for */
-	uint32_t late;	    /* times that ranks got the schedule too late */
+	unsigned run, runs;	 /* that the job is started for */
+	uint32_t late; /* times that ranks got the schedule too late */
 	bool unsteady; /* the steps of some never became alike */
 };
 
@@ -138,8 +138,7 @@ HPDSL_API int hpdsl_stall_tend(struct hpdsl_stall *s,
  * Only with separate is there more than one; replay and load share theirs.
  * -errno, -ENOMEM.
  */
-HPDSL_API int hpdsl_stall_again(struct hpdsl_stall *s,
-				struct hpdsl_error *err);
+HPDSL_API int hpdsl_stall_again(struct hpdsl_stall *s, struct hpdsl_error *err);
 
 /* Of the bytes that a phase read, those that the page cache had, and those of
  * which that cannot be known. */
@@ -174,8 +173,8 @@ struct hpdsl_stall_rank {
 	struct hpdsl_stall_asks asks[HPDSL_STALL_PHASES];
 };
 
-/* Rank i of those that have been measured, in the order of their numbers, by all
- * runs so far; false: there are not so many.  Valid until the next call of
+/* Rank i of those that have been measured, in the order of their numbers, by
+ * all runs so far; false: there are not so many.  Valid until the next call of
  * hpdsl_stall_tend(). */
 HPDSL_API bool hpdsl_stall_rank(const struct hpdsl_stall *s, size_t i,
 				struct hpdsl_stall_rank *ret);

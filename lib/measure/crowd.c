@@ -3,7 +3,6 @@
 #include "measure/crowd.h"
 
 #include "base/error.h"
-#include "base/mem.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -218,7 +217,7 @@ static int check_run(const struct hp_measure_crowd *to,
 static int add_ranks(struct hp_measure_crowd *to,
 		     const struct hp_measure_crowd *from)
 {
-	to->of = hp_array(from->n, sizeof *to->of);
+	to->of = calloc(from->n, sizeof *to->of);
 	if (!to->of)
 		return -ENOMEM;
 	to->n = from->n;

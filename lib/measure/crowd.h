@@ -47,9 +47,9 @@ void hp_measure_anew(struct hp_measure_crowd *c, uint32_t serial);
 void hp_measure_forget_unseen(struct hp_measure_crowd *c);
 /* By rank, and then by node and process. */
 void hp_measure_sort(struct hp_measure_crowd *c);
-/* What was heard of the same job's run before is of these, too: rank by rank, in
- * their order.  HPDSL_EUSAGE: they are other ranks; -ENOMEM.  from stays as it
- * is. */
+/* What was heard of the same job's run before is of these, too: rank by rank,
+ * in their order.  HPDSL_EUSAGE: they are other ranks; -ENOMEM.  from stays as
+ * it is. */
 int hp_measure_add_run(struct hp_measure_crowd *to,
 		       const struct hp_measure_crowd *from,
 		       struct hpdsl_error *err);

@@ -16,9 +16,9 @@
 enum {
 	BEAT_EVERY = 5,	   /* seconds */
 	RANKS_WITHIN = 60, /* of the first one */
-	MARGIN = 3,  /* seconds until all have looked; ranks look each second */
-	LATE_MOST = 7,	/* times that this is doubled */
-	TRIES = 100,	/* of a name for the folder */
+	MARGIN = 3, /* seconds until all have looked; ranks look each second */
+	LATE_MOST = 7,	      /* times that this is doubled */
+	TRIES = 100,	      /* of a name for the folder */
 	FILES_A_SECOND = 500, /* of ranks that are looked into, about */
 };
 
@@ -78,8 +78,11 @@ static int make_folder(struct hpdsl_stall *s, const char *parent,
 		if (r != -EEXIST)
 			break;
 	}
-	if (r < 0)
-		return hp_fail_errno(err, r, "%s", s->folder);
+	if (r < 0) {
+		r = hp_fail_errno(err, r, "%s", s->folder);
+		*s->folder = '\0';
+		return r;
+	}
 	s->dir =
 		s->io->open(s->io, AT_FDCWD, s->folder,
 			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, 0);
@@ -149,12 +152,14 @@ static int remove_one(void *arg, const char *name)
 
 static void remove_folder(struct hpdsl_stall *s)
 {
-	if (s->dir < 0)
-		return;
-	list(s, remove_one, s);
-	s->io->close(s->io, s->dir);
-	s->io->unlink(s->io, AT_FDCWD, s->folder, AT_REMOVEDIR);
-	s->dir = -1;
+	if (s->dir >= 0) {
+		list(s, remove_one, s);
+		s->io->close(s->io, s->dir);
+		s->dir = -1;
+	}
+	if (*s->folder)
+		s->io->unlink(s->io, AT_FDCWD, s->folder, AT_REMOVEDIR);
+	*s->folder = '\0';
 }
 
 void hpdsl_stall_free(struct hpdsl_stall *s)
@@ -337,9 +342,8 @@ static int decide(struct hpdsl_stall *s, struct hpdsl_error *err)
 		.steps = s->opt.steps,
 		.load = !s->opt.no_load,
 		.phases = s->opt.separate ? hp_stall_run[s->run] : 0,
-		.margin = (double)(MARGIN
-				   << (s->late < LATE_MOST ? s->late :
-							     LATE_MOST)),
+		.margin = (double)(MARGIN << (s->late < LATE_MOST ? s->late :
+								    LATE_MOST)),
 	};
 	size_t n = s->crowd.n;
 	hp_auto_free struct hp_stall_ready *of = hp_array(n, sizeof *of);

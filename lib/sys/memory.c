@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 256 * 1024 };
-
 /* ---- Texts ------------------------------------------------------------ */
 
 /* The line after this one, or its end. */
@@ -207,56 +205,59 @@ static const struct names of_v2 = {
 	{ "inactive_file", "active_file" },
 };
 
-static bool read_file(const struct hp_io *io, const char *dir, const char *name,
-		      char *text)
+bool hp_cgroup_file(const struct hp_io *io, const char *dir, const char *name,
+		    char *text)
 {
 	char path[2100];
 	int n = snprintf(path, sizeof path, "%s/%s", dir, name);
 
 	return n < (int)sizeof path &&
-	       hp_kernel_file(io, path, text, TEXT) >= 0;
+	       hp_kernel_file(io, path, text, HP_CGROUP_TEXT) >= 0;
 }
 
 /* Left in one group. */
-static uint64_t group_left(const struct hp_io *io, const char *dir,
-			   const struct names *names, char *text)
+static uint64_t group_left(const struct hp_io *io, bool v2, const char *dir,
+			   char *text)
 {
+	const struct names *names = v2 ? &of_v2 : &of_v1;
 	uint64_t limit, usage, cache = 0;
 
-	limit = read_file(io, dir, names->limit, text) ?
+	limit = hp_cgroup_file(io, dir, names->limit, text) ?
 			hp_memory_number(text) :
 			UINT64_MAX;
 	/* Version 1 writes a number for no limit, too. */
 	if (limit >= UINT64_C(1) << 62)
 		return UINT64_MAX;
-	if (!read_file(io, dir, names->usage, text))
+	if (!hp_cgroup_file(io, dir, names->usage, text))
 		return limit;
 	usage = hp_memory_number(text);
-	if (usage != UINT64_MAX && read_file(io, dir, "memory.stat", text))
+	if (usage != UINT64_MAX && hp_cgroup_file(io, dir, "memory.stat", text))
 		cache = hp_memory_stat(text, names->cache[0]) +
 			hp_memory_stat(text, names->cache[1]);
 	usage -= cache < usage ? cache : usage;
 	return usage < limit ? limit - usage : 0;
 }
 
-/* The least of a group and all above it. */
-static uint64_t groups_left(const struct hp_io *io, bool v2, const char *mounts,
-			    char *text)
+uint64_t hp_cgroup_least(const struct hp_io *io, bool v2, hp_cgroup_says *says)
 {
+	hp_auto_free char *text = malloc(HP_CGROUP_TEXT);
 	struct hp_cgroup_mount m;
 	const char *path;
 	char dir[2048];
 	uint64_t least = UINT64_MAX;
 	size_t len;
 
-	if (!hp_cgroup_mount(mounts, v2, &m) ||
-	    hp_kernel_file(io, "/proc/self/cgroup", text, TEXT) < 0)
+	if (!text ||
+	    hp_kernel_file(io, "/proc/self/mountinfo", text, HP_CGROUP_TEXT) <
+		    0 ||
+	    !hp_cgroup_mount(text, v2, &m) ||
+	    hp_kernel_file(io, "/proc/self/cgroup", text, HP_CGROUP_TEXT) < 0)
 		return least;
 	path = hp_cgroup_path(text, v2, &len);
 	if (!path || !hp_cgroup_dir(&m, path, len, dir, sizeof dir))
 		return least;
 	for (size_t stop = strlen(m.at);;) {
-		uint64_t left = group_left(io, dir, v2 ? &of_v2 : &of_v1, text);
+		uint64_t left = says(io, v2, dir, text);
 		char *slash = strrchr(dir, '/');
 
 		least = left < least ? left : least;
@@ -268,17 +269,15 @@ static uint64_t groups_left(const struct hp_io *io, bool v2, const char *mounts,
 
 uint64_t hp_memory_left(const struct hp_io *io)
 {
-	hp_auto_free char *text = malloc(TEXT), *mounts = malloc(TEXT);
+	hp_auto_free char *text = malloc(HP_CGROUP_TEXT);
 	uint64_t least = UINT64_MAX;
 
-	if (!text || !mounts)
+	if (!text)
 		return least;
-	if (hp_kernel_file(io, "/proc/meminfo", text, TEXT) >= 0)
+	if (hp_kernel_file(io, "/proc/meminfo", text, HP_CGROUP_TEXT) >= 0)
 		least = hp_meminfo(text, "MemAvailable");
-	if (hp_kernel_file(io, "/proc/self/mountinfo", mounts, TEXT) < 0)
-		return least;
 	for (int v2 = 0; v2 < 2; v2++) {
-		uint64_t left = groups_left(io, v2, mounts, text);
+		uint64_t left = hp_cgroup_least(io, v2, group_left);
 
 		least = left < least ? left : least;
 	}

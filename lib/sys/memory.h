@@ -39,6 +39,18 @@ bool hp_cgroup_mount(const char *text, bool v2, struct hp_cgroup_mount *ret);
 bool hp_cgroup_dir(const struct hp_cgroup_mount *m, const char *path,
 		   size_t len, char *ret, size_t size);
 
+/* Room for a file of the kernel's. */
+#define HP_CGROUP_TEXT (256 * 1024)
+/* A file of a group's directory; text has that room. */
+bool hp_cgroup_file(const struct hp_io *io, const char *dir, const char *name,
+		    char *text);
+/* What a group says; UINT64_MAX: nothing. */
+typedef uint64_t hp_cgroup_says(const struct hp_io *io, bool v2,
+				const char *dir, char *text);
+/* The least that this process's group, of this version, and all above it say.
+ */
+uint64_t hp_cgroup_least(const struct hp_io *io, bool v2, hp_cgroup_says *says);
+
 /* All of it together: bytes; UINT64_MAX if nobody tells. */
 uint64_t hp_memory_left(const struct hp_io *io);
 

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "memio.h"
+#include "sys/cpus.h"
 #include "sys/memory.h"
 #include "stage/private.h"
 #include "sys/boot.h"
@@ -528,6 +529,30 @@ static void test_cgroup_mount(void **unused)
 	assert_false(hp_cgroup_mount("", false, &m));
 }
 
+static void test_cpu_limit(void **unused)
+{
+	struct memio *m = memio_new();
+	const struct hp_io *io = memio_io(m);
+
+	(void)unused;
+	assert_int_equal(hp_cpu_max("max 100000\n"), UINT64_MAX);
+	assert_int_equal(hp_cpu_max("150000 100000\n"), 1500);
+	assert_int_equal(hp_cpu_max("150000 0\n"), UINT64_MAX);
+	assert_int_equal(hp_cpu_max("150000\n"), UINT64_MAX);
+	assert_int_equal(hp_cpu_max("18446744073709551615 1\n"), UINT64_MAX);
+	assert_int_equal(hp_cpu_max(""), UINT64_MAX);
+	assert_int_equal(hp_cpu_limit(io), UINT64_MAX);
+	put(m, "proc/self/mountinfo", "1 1 0:1 / /cg rw - cgroup2 none rw\n");
+	put(m, "proc/self/cgroup", "0::/a/b\n");
+	assert_int_equal(hp_cpu_limit(io), UINT64_MAX);
+	put(m, "cg/a/b/cpu.max", "max 100000\n");
+	put(m, "cg/a/cpu.max", "400000 100000\n");
+	assert_int_equal(hp_cpu_limit(io), 4000);
+	put(m, "cg/a/b/cpu.max", "50000 100000\n");
+	assert_int_equal(hp_cpu_limit(io), 500);
+	memio_free(m);
+}
+
 /* The tightest of the groups above the process, of either version. */
 static void test_memory_left(void **unused)
 {
@@ -583,6 +608,7 @@ int main(void)
 		cmocka_unit_test(test_cgroup_path),
 		cmocka_unit_test(test_cgroup_mount),
 		cmocka_unit_test(test_memory_left),
+		cmocka_unit_test(test_cpu_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

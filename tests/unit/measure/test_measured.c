@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpdsl-stall and a rank, over real files and a clock of their own. */
+#include "hpdsl/stall.h"
+#include "stall/schedule.h"
+#include "sys/clock.h"
+#include "faultio.h"
+#include "tmp.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Seconds until a batch is there, and of compute. */
+static const double waits[HPDSL_STALL_PHASES] = { 0, 0.02, 0.03, 0.5, 0.25 };
+#define COMPUTE 0.125
+
+struct job {
+	struct faultio f;
+	char parent[TMP_NAME];
+	struct hpdsl_stall *stall;
+	struct hpdsl_stall_progress progress;
+	unsigned runs;
+	double now;
+	struct hpdsl_stall_counters at;
+	struct hpdsl_error err;
+};
+
+static size_t files_in(const char *folder)
+{
+	DIR *d = opendir(folder);
+	size_t n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2;
+}
+
+static int tend(struct job *j)
+{
+	usleep(3000); /* looks are no more frequent than files allow */
+	return hpdsl_stall_tend(j->stall, &j->progress, &j->err);
+}
+
+/* Asked again behind all, it says so; not a third time: that would kill. */
+static int end(struct job *j, struct hpdsl_measured *m)
+{
+	struct hpdsl_stall_place place;
+	int r = hpdsl_measured_enter(m, &j->at, &place, &j->err);
+
+	if (r < 0)
+		return r;
+	assert_int_equal(place.time, HPDSL_STALL_BEHIND);
+	r = tend(j);
+	return r < 0 ? r : 1;
+}
+
+/* 1: there are no more. */
+static int one_step(struct job *j, struct hpdsl_measured *m)
+{
+	struct hpdsl_stall_cache cache = { 100, 1, 0 };
+	struct hpdsl_stall_place place;
+	double wait = 0.25;
+	int r;
+
+	j->at.now = j->now;
+	r = hpdsl_measured_enter(m, &j->at, &place, &j->err);
+	if (r < 0)
+		return r;
+	if (place.time == HPDSL_STALL_BEHIND)
+		return end(j, m);
+	if (place.time == HPDSL_STALL_IN) {
+		wait = waits[place.phase];
+		r = place.begins ?
+			    hpdsl_measured_cache(m, place.phase, &cache,
+						 &j->err) :
+			    0;
+	}
+	j->now += wait;
+	j->at.made += 1000;
+	j->at.out += 1000;
+	hpdsl_measured_leave(m, j->now, false);
+	j->now += COMPUTE;
+	return r;
+}
+
+static int rank(struct job *j)
+{
+	const struct hpdsl_measured_options opt = { .ranks = 1,
+						    .io = &j->f.io };
+	struct hpdsl_measured *m;
+	int r;
+
+	setenv("HPDSL_STALL", hpdsl_stall_beat(j->stall), 1);
+	r = hpdsl_measured_new(&opt, &m, &j->err);
+	unsetenv("HPDSL_STALL");
+	if (r < 0)
+		return r;
+	assert_non_null(m);
+	hpdsl_measured_lead(m, 2, 50);
+	for (unsigned i = 0; r == 0 && i < 500; i++) {
+		r = one_step(j, m);
+		if (r == 0 && i % 10 == 0)
+			r = tend(j);
+	}
+	hpdsl_measured_free(m);
+	return r < 0 ? r : 0;
+}
+
+/* The whole job, or up to what fails. */
+static int measure(struct job *j, bool separate)
+{
+	const struct hpdsl_stall_options opt = { .parent = j->parent,
+						 .rounds = 1,
+						 .blocks = 3,
+						 .steps = 4,
+						 .separate = separate,
+						 .io = &j->f.io };
+	int r = hpdsl_stall_new(&opt, &j->stall, &j->err);
+
+	if (r < 0)
+		return r;
+	j->now = hp_now();
+	do {
+		memset(&j->progress, 0, sizeof j->progress);
+		r = rank(j);
+		j->runs++;
+		if (r == 0 && j->progress.state == HPDSL_STALL_MEASURED)
+			r = hpdsl_stall_again(j->stall, &j->err);
+		else if (r == 0)
+			r = HPDSL_EUSAGE;
+	} while (r > 0);
+	return r;
+}
+
+static void begin(struct job *j, long fail_at)
+{
+	memset(j, 0, sizeof *j);
+	faultio_init(&j->f, fail_at, false, -EIO);
+	assert_non_null(tmp_folder(j->parent, sizeof j->parent, "stall"));
+}
+
+static void is_about(const struct hpdsl_stall_figure *f, double is)
+{
+	assert_true(f->is > is - 1e-6 && f->is < is + 1e-6);
+}
+
+static void check_all(const struct job *j)
+{
+	struct hpdsl_stall_split s;
+	struct hpdsl_stall_rank one;
+
+	assert_int_equal(hpdsl_stall_split(j->stall, &s, NULL), 0);
+	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++) {
+		assert_true(s.has[i]);
+		is_about(&s.step[i], COMPUTE + waits[i]);
+	}
+	is_about(&s.part[HPDSL_STALL_COMPUTE], COMPUTE);
+	is_about(&s.part[HPDSL_STALL_INTERFERENCE], 0.02);
+	is_about(&s.part[HPDSL_STALL_PREPARATION], 0.01);
+	is_about(&s.part[HPDSL_STALL_FETCH], 0.47);
+	assert_int_equal(s.ranks, 1);
+	assert_true(hpdsl_stall_rank(j->stall, 0, &one));
+	assert_false(hpdsl_stall_rank(j->stall, 1, &one));
+	assert_int_equal(one.epoch, 50);
+	assert_int_equal(one.lead, 2);
+	assert_true(one.first_seconds == 0.25);
+	assert_int_equal(one.blocks, 15);
+	assert_int_equal(one.pid, getpid());
+	assert_int_equal(one.cache[HPDSL_STALL_COLD].asked, 100);
+	assert_int_equal(one.cache[HPDSL_STALL_COLD].there, 1);
+}
+
+static void all_is_said_and_nothing_left(void **state)
+{
+	struct job j;
+
+	(void)state;
+	for (unsigned separate = 0; separate < 2; separate++) {
+		begin(&j, 0);
+		assert_int_equal(measure(&j, separate), 0);
+		assert_int_equal(j.runs, separate ? 4 : 1);
+		check_all(&j);
+		hpdsl_stall_free(j.stall);
+		assert_int_equal(files_in(j.parent), 0);
+		assert_int_equal(rmdir(j.parent), 0);
+	}
+}
+
+/* Between looks, of which there is one a second, a step costs none. */
+static void steps_take_no_calls(void **state)
+{
+	struct hpdsl_stall_options opt = { 0 };
+	struct hpdsl_measured_options who = { .ranks = 1 };
+	struct hpdsl_measured *m;
+	struct job j;
+	double first;
+	long before;
+
+	(void)state;
+	begin(&j, 0);
+	opt.parent = j.parent;
+	opt.io = who.io = &j.f.io;
+	assert_int_equal(hpdsl_stall_new(&opt, &j.stall, &j.err), 0);
+	setenv("HPDSL_STALL", hpdsl_stall_beat(j.stall), 1);
+	assert_int_equal(hpdsl_measured_new(&who, &m, &j.err), 0);
+	unsetenv("HPDSL_STALL");
+	before = j.f.count;
+	first = hp_now();
+	for (unsigned i = 0; i < 1000; i++) {
+		struct hpdsl_stall_place place;
+
+		j.at.now = first + i * 0.0005;
+		assert_int_equal(hpdsl_measured_enter(m, &j.at, &place, NULL),
+				 0);
+		assert_int_equal(place.time, HPDSL_STALL_BEFORE);
+		hpdsl_measured_leave(m, j.at.now, true);
+		if (i == 19)
+			assert_int_equal(j.f.count, before);
+		if (i == 20)
+			before = j.f.count; /* it has started, and said so */
+	}
+	assert_int_equal(j.f.count, before);
+	hpdsl_measured_free(m);
+	hpdsl_stall_free(j.stall);
+	rmdir(j.parent);
+}
+
+/* Any operation may fail: that is said, and it is over, and nothing is left. */
+static void whatever_fails_is_said(void **state)
+{
+	long all, step;
+	struct job j;
+
+	(void)state;
+	begin(&j, 0);
+	assert_int_equal(measure(&j, true), 0);
+	all = j.f.count;
+	hpdsl_stall_free(j.stall);
+	rmdir(j.parent);
+	step = getenv("HPDSL_LONG") ? 1 : all / 24;
+	for (long k = 1; k <= all; k += step) {
+		int r;
+
+		begin(&j, k);
+		r = measure(&j, true);
+		assert_int_equal(j.f.failed, 1);
+		if (r == 0)
+			check_all(&j);
+		else
+			assert_true(*j.err.msg);
+		hpdsl_stall_free(j.stall);
+		/* unless it was to take away what is of a run before */
+		assert_true(files_in(j.parent) <= (r == 0));
+		rmdir(j.parent);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_is_said_and_nothing_left),
+		cmocka_unit_test(steps_take_no_calls),
+		cmocka_unit_test(whatever_fails_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
