@@ -228,6 +228,7 @@ static int measure(struct run *r)
 	int status, again;
 
 	do {
+		memset(&r->progress, 0, sizeof(r->progress));
 		r->pid = stall_start(r->command, hpdsl_stall_beat(r->stall));
 		if (r->pid < 0)
 			return CMD_TROUBLE;

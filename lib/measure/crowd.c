@@ -230,6 +230,7 @@ static int add_one(struct hp_measure_one *to, const struct hp_measure_one *from)
 {
 	memcpy(to->node, from->node, sizeof to->node);
 	to->pid = from->pid;
+	to->start.unsteady |= from->start.unsteady;
 	for (size_t k = 0; k < from->n; k++)
 		if (!add_block(to, &from->block[k]))
 			return -ENOMEM;

@@ -437,6 +437,8 @@ static void fill(const struct hpdsl_stall *s, struct hpdsl_stall_progress *p)
 		p->blocks += s->crowd.of[i].n;
 		p->unsteady |= s->crowd.of[i].start.unsteady;
 	}
+	for (size_t i = 0; i < s->heard.n; i++)
+		p->unsteady |= s->heard.of[i].start.unsteady;
 	if (!s->decided)
 		return;
 	for (unsigned i = 0; i < HPDSL_STALL_PHASES; i++)

@@ -79,10 +79,9 @@ static int one_step(struct job *j, struct hpdsl_measured *m)
 		return end(j, m);
 	if (place.time == HPDSL_STALL_IN) {
 		wait = waits[place.phase];
-		r = place.begins ?
-			    hpdsl_measured_cache(m, place.phase, &cache,
-						 &j->err) :
-			    0;
+		r = place.begins ? hpdsl_measured_cache(m, place.phase, &cache,
+							&j->err) :
+				   0;
 	}
 	j->now += wait;
 	j->at.made += 1000;
