@@ -284,8 +284,8 @@ static void put_doubts(FILE *out, const struct stall_report *r)
 	struct hpdsl_stall_cache cold = stall_cache(r->stall, HPDSL_STALL_COLD);
 
 	if (strcmp(is_cold(&cold), "no") == 0)
-		fprintf(out, "cold steps were not cold: a first epoch waits "
-			     "longer than this\n");
+		fprintf(out, "cold steps were not cold: a first epoch may "
+			     "wait longer than this\n");
 	if (!r->split.enough)
 		fprintf(out, "too few blocks for intervals\n");
 	if (r->split.disagrees)

@@ -241,8 +241,7 @@ adds_up()
 	"$BUILD/tests/bed/origin" "$ds" slow -o "rate=13M,keep=30,watch=$$"
 	waits()
 	{
-		adds_up
-		within fetch 50 90
+		adds_up && within fetch 50 90
 	}
 	# shellcheck disable=SC2016
 	one_of_three waits --separate --json -- sh -c 'echo >> starts
@@ -273,8 +272,7 @@ adds_up()
 	"$BUILD/tests/bed/origin" "$ds" slow -o "rate=13M,keep=30,watch=$$"
 	waits_for_it()
 	{
-		adds_up
-		within fetch 50 90 &&
+		adds_up && within fetch 50 90 &&
 			grep -q '"bound": "fetch".*"slowest": 2, ' report
 	}
 	# shellcheck disable=SC2016
@@ -319,7 +317,7 @@ adds_up()
 	cpu=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
 	shared()
 	{
-		adds_up
+		adds_up || return 1
 		with_library taskset -c "$cpu" "$PYTHON" job.py zst 0.02 8 > both
 		"$PYTHON" - <<- 'EOF'
 			import json
