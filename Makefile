@@ -300,10 +300,7 @@ SPARSE := $(BUILD)/tests/bench/gen_sparse
 # A bats file may call whatever there is; a program is what it needs.
 FOR_BATS := all $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM) $(SPARSE)
 needs = $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
-# The longest first, so that none of them is left for the end.
-prove = @rm -rf $(BUILD)/tap; tests/python_first '$(BUILD)/tests/path'; \
-	$(TEST_ENV) HPDSL_FEW="$$(tests/slow)" prove --timer -j$(TEST_JOBS) -e tests/run \
-	$$(tests/longest $(BUILD)/seconds $(or $(call prog,$(1)),$(error no tests)))
+prove = @$(TEST_ENV) tests/all $(TEST_JOBS) $(or $(call prog,$(1)),$(error no tests))
 
 check-build: $(call needs,$(TESTS_HERE))
 

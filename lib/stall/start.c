@@ -22,13 +22,29 @@ enum {
 
 /* ---- Are they alike? -------------------------------------------------- */
 
+/* Full, two sums become one. */
+static void sum_up(struct hp_stall_steady *s, double took)
+{
+	if (!s->in_sum)
+		s->in_sum = 1;
+	if (s->steps == s->in_sum * HP_STALL_SUMS) {
+		for (unsigned i = 0; i < HP_STALL_SUMS / 2; i++)
+			s->sum[i] = s->sum[2 * i] + s->sum[2 * i + 1];
+		memset(s->sum + HP_STALL_SUMS / 2, 0, sizeof s->sum / 2);
+		s->in_sum *= 2;
+	}
+	s->sum[s->steps / s->in_sum] += took;
+}
+
 void hp_stall_steady_add(struct hp_stall_steady *s, double took, double waited)
 {
 	s->took[s->steps % HP_STALL_LAST] = took;
 	s->computed[s->steps % HP_STALL_LAST] = took - waited;
-	if (s->steps++ < HP_STALL_LAST)
+	if (s->steps < HP_STALL_LAST)
 		s->early += took;
 	s->seconds += took;
+	sum_up(s, took);
+	s->steps++;
 }
 
 /* What the line through the last ones rises from its first to its last. */
@@ -48,6 +64,22 @@ static double rise(const struct hp_stall_steady *s, double *ret_mean)
 	return fabs(top / below * (HP_STALL_LAST - 1));
 }
 
+/* The last quarter of them, of 20 and more, and the one before it. */
+static bool quarters_are_alike(const struct hp_stall_steady *s)
+{
+	size_t end = s->in_sum ? (size_t)(s->steps / s->in_sum) : 0;
+	size_t quarter = end / 4;
+	double last = 0, before = 0;
+
+	if (quarter * s->in_sum < 2 * HP_STALL_LAST)
+		return false;
+	for (size_t i = 1; i <= quarter; i++) {
+		last += s->sum[end - i];
+		before += s->sum[end - quarter - i];
+	}
+	return fabs(last - before) < last / 20;
+}
+
 bool hp_stall_steady_is(const struct hp_stall_steady *s, uint64_t least,
 			bool *ret_unsteady)
 {
@@ -59,7 +91,7 @@ bool hp_stall_steady_is(const struct hp_stall_steady *s, uint64_t least,
 	if (s->steps < least)
 		return false;
 	by = rise(s, &mean);
-	if (by < mean / 20)
+	if (by < mean / 20 || quarters_are_alike(s))
 		return true;
 	*ret_unsteady =
 		s->steps >= 3 * least && s->seconds >= HP_STALL_PATIENCE;

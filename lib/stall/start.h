@@ -16,19 +16,26 @@
  * seconds and three times as many steps, what is not alike never will be. */
 #define HP_STALL_FIRST 20
 #define HP_STALL_PATIENCE 60
+/* All steps, the same number in each sum but the last. */
+#define HP_STALL_SUMS 32
 
 struct hp_stall_steady {
 	uint64_t steps;
 	double seconds; /* of all of them */
 	double early;	/* of the first HP_STALL_LAST */
 	double took[HP_STALL_LAST], computed[HP_STALL_LAST];
+	double sum[HP_STALL_SUMS]; /* seconds */
+	uint64_t in_sum;	   /* steps; 0: one */
 };
 
 /* A step took so long, of which so long until its batch was there. */
 void hp_stall_steady_add(struct hp_stall_steady *s, double took, double waited);
 /*
- * Are they?  A straight line through the last ones (least squares) rises or
- * falls by less than a twentieth of them, and at least so many steps are over.
+ * Are they?  At least so many steps are over, and either a straight line through
+ * the last ones (least squares) rises or falls by less than a twentieth of them,
+ * or the last quarter of all steps took what the quarter before it took, but for
+ * a twentieth: batches that some workers make side by side come in bursts, which
+ * tilt any line through a few.
  * *ret_unsteady: no, but they never will be.
  */
 bool hp_stall_steady_is(const struct hp_stall_steady *s, uint64_t least,

@@ -45,6 +45,57 @@ static void steps_have_to_be_alike(void **state)
 	assert_true(unsteady);
 }
 
+/* Workers that begin together end together; jitter is of the case's own dice. */
+static unsigned burst_until(unsigned workers, double jitter)
+{
+	struct hp_stall_steady s = { 0 };
+	uint32_t dice = 1;
+	bool unsteady;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		double took = i % workers ? 0.005 : 0.005 + 0.02 * workers;
+
+		dice = dice * 1664525 + 1013904223;
+		took *= 1 + jitter * ((double)(dice >> 8) / (1 << 23) - 1);
+		hp_stall_steady_add(&s, took, took / 2);
+		if (hp_stall_steady_is(&s, 0, &unsteady)) {
+			assert_false(unsteady);
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+static void bursts_are_alike(void **state)
+{
+	(void)state;
+	for (unsigned workers = 2; workers <= 16; workers++) {
+		assert_in_range(burst_until(workers, 0.01), HP_STALL_FIRST,
+				60 * workers);
+		assert_in_range(burst_until(workers, 0.2), HP_STALL_FIRST,
+				60 * workers);
+	}
+}
+
+/* However many: none is lost in the sums, and what rises is seen to rise. */
+static void sums_have_all_steps(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n < 3000; n += n < 100 ? 1 : 37) {
+		struct hp_stall_steady s = after(n, 1, 0.05);
+		double sum = 0;
+		bool unsteady;
+
+		for (unsigned i = 0; i < HP_STALL_SUMS; i++)
+			sum += s.sum[i];
+		assert_true(sum > s.seconds * 0.999999);
+		assert_true(sum < s.seconds * 1.000001);
+		assert_true((s.steps - 1) / s.in_sum < HP_STALL_SUMS);
+		assert_false(n > 80 && n < 120 &&
+			     hp_stall_steady_is(&s, 0, &unsteady) && !unsteady);
+	}
+}
+
 static struct hp_stall_ready rank(double step, uint32_t lead)
 {
 	return (struct hp_stall_ready){
@@ -171,6 +222,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_have_to_be_alike),
+		cmocka_unit_test(bursts_are_alike),
+		cmocka_unit_test(sums_have_all_steps),
 		cmocka_unit_test(the_slowest_rank_decides),
 		cmocka_unit_test(what_is_wished_holds),
 		cmocka_unit_test(what_is_only_now_and_then_counts),
