@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Members by folder: in the order in which a program that walks the tree, and
- * sorts what it finds, has them.  A walk over the index deals members out to
- * their folders; then each folder's are sorted by the first eight bytes in
- * which their names differ, and where these are the same by those behind them.
+ * sorts what it finds, has them.  One walk over the index notes the folder of
+ * each member, and the first eight bytes in which its name differs from those
+ * that the folder had until then; members are dealt out to their folders, and
+ * each folder's are sorted by these bytes, and where they are the same by those
+ * behind them.  The few names that were noted before the folder had one that
+ * differs earlier are looked at again.
  * Names stay where they are; those of folders are copied, since somebody may be
  * writing to the index, and what is sorted has to stay as it is.
  */
@@ -13,6 +16,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/suffix.h"
 #include "base/utf8.h"
 #include "format/lookup.h"
 #include "index/look.h"
@@ -33,6 +37,7 @@ struct spot {
 	const char *path;
 	const char *name; /* of a member: same bytes begin all of them */
 	uint64_t n, at;
+	uint64_t stale; /* the first of them, whose keys begin elsewhere */
 	uint16_t path_len, same;
 	bool utf8;
 };
@@ -40,6 +45,7 @@ struct spot {
 struct found {
 	const struct hpdsl_dataset *ds;
 	const struct hpdsl_folders_options *opt;
+	struct hp_suffix *suffix;
 	uint64_t members;
 	size_t below; /* bytes of a path before what is below the folder */
 	struct hp_arena *arena;
@@ -47,10 +53,11 @@ struct found {
 	uint32_t n, *slot;
 	uint64_t slots; /* a power of two */
 	uint32_t *of;	/* folder of each member, or NO_FOLDER */
+	uint64_t *key;	/* of each member's name */
 	uint64_t wanted;
-	struct hp_hashed *row;
+	struct hp_hashed *row; /* key and number of each that is wanted */
 	struct hpdsl_folder *folder;
-	uint64_t *member, given;
+	uint64_t given;
 };
 
 static void release(struct found *f)
@@ -58,10 +65,11 @@ static void release(struct found *f)
 	hp_arena_free(f->arena);
 	free(f->spot);
 	free(f->slot);
+	free(f->suffix);
 	free(f->of);
+	free(f->key);
 	free(f->row);
 	free(f->folder);
-	free(f->member);
 }
 
 #define auto_found __attribute__((cleanup(release))) struct found
@@ -167,30 +175,43 @@ static bool is_below(const struct found *f, const struct hp_index_look *m)
 			 !memcmp(m->path, f->opt->below, len)));
 }
 
-static char small(char c)
+/* Of a member, whose name has so many bytes. */
+static bool has_suffix(const struct found *f, const struct hp_index_look *m,
+		       size_t len)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+	size_t n = f->opt->n_suffixes;
+
+	return !n || hp_has_suffix(m->path, m->path_len, len, f->suffix, n);
 }
 
-static bool ends_in(const char *name, size_t len, const char *suffix)
+static bool is_utf8(const char *s, size_t len)
 {
-	size_t n = strlen(suffix);
+	uint64_t eight;
 
-	if (n > len)
-		return false;
-	while (n > 0 && small(name[len - 1]) == suffix[n - 1]) {
-		len--;
-		n--;
+	for (; len >= 8; s += 8, len -= 8) {
+		memcpy(&eight, s, 8);
+		if (eight & UINT64_C(0x8080808080808080))
+			break;
 	}
-	return n == 0;
+	while (len > 0) {
+		size_t n = hp_utf8_char((const unsigned char *)s, len);
+
+		if (!n)
+			return false;
+		s += n;
+		len -= n;
+	}
+	return true;
 }
 
-static bool has_suffix(const struct found *f, const char *name, size_t len)
+/* As a number, in the order of bytes; what ends before is padded with 0. */
+static uint64_t key_at(const char *name, size_t len, size_t at)
 {
-	for (size_t i = 0; i < f->opt->n_suffixes; i++)
-		if (ends_in(name, len, f->opt->suffixes[i]))
-			return true;
-	return !f->opt->n_suffixes;
+	uint64_t key = 0;
+
+	if (at < len)
+		memcpy(&key, name + at, len - at < 8 ? len - at : 8);
+	return be64toh(key);
 }
 
 /* How much of its beginning all names of the folder share. */
@@ -204,6 +225,8 @@ static void note_name(struct spot *s, const char *name, size_t len)
 		most = len;
 	while (same < most && s->name[same] == name[same])
 		same++;
+	if (same != s->same)
+		s->stale = s->n;
 	s->same = (uint16_t)same;
 	s->n++;
 }
@@ -213,10 +236,14 @@ static int count(struct found *f, struct hpdsl_error *err)
 	for (uint64_t i = 0; i < f->members; i++) {
 		struct hp_index_look m;
 		const char *name;
+		struct spot *s;
 		uint32_t of = 0;
 		size_t len;
-		int r = hp_index_look(f->ds->index, i, &m, err);
+		int r;
 
+		if (i + PATH_AHEAD < f->members)
+			hp_index_path_ahead(f->ds->index, i + PATH_AHEAD);
+		r = hp_index_look(f->ds->index, i, &m, err);
 		f->of[i] = NO_FOLDER;
 		if (r < 0)
 			return r;
@@ -226,9 +253,12 @@ static int count(struct found *f, struct hpdsl_error *err)
 		if (r < 0)
 			return r;
 		name = name_of(&m, &len);
-		if (!has_suffix(f, name, len))
+		if (!has_suffix(f, &m, len))
 			continue;
-		note_name(&f->spot[of], name, len);
+		s = &f->spot[of];
+		note_name(s, name, len);
+		s->utf8 = s->utf8 && is_utf8(name, len);
+		f->key[i] = key_at(name, len, s->same);
 		f->of[i] = of;
 		f->wanted++;
 	}
@@ -272,26 +302,6 @@ static int compare_spots(const void *x, const void *y, void *arg)
 	return c ? c : compare_bytes(a, a_len, b, b_len);
 }
 
-static bool is_utf8(const char *s, size_t len)
-{
-	uint64_t eight;
-
-	for (; len >= 8; s += 8, len -= 8) {
-		memcpy(&eight, s, 8);
-		if (eight & UINT64_C(0x8080808080808080))
-			break;
-	}
-	while (len > 0) {
-		size_t n = hp_utf8_char((const unsigned char *)s, len);
-
-		if (!n)
-			return false;
-		s += n;
-		len -= n;
-	}
-	return true;
-}
-
 /* Members know their folders by the numbers of before. */
 static int sort_spots(struct found *f, struct hpdsl_error *err)
 {
@@ -304,7 +314,8 @@ static int sort_spots(struct found *f, struct hpdsl_error *err)
 	qsort_r(f->spot, f->n, sizeof *f->spot, compare_spots, &f->below);
 	for (uint32_t i = 0; i < f->n; i++) {
 		to[f->spot[i].at] = i;
-		f->spot[i].utf8 = is_utf8(f->spot[i].path, f->spot[i].path_len);
+		f->spot[i].utf8 = f->spot[i].utf8 &&
+				  is_utf8(f->spot[i].path, f->spot[i].path_len);
 	}
 	for (uint64_t i = 0; i < f->members; i++)
 		if (f->of[i] != NO_FOLDER)
@@ -312,43 +323,29 @@ static int sort_spots(struct found *f, struct hpdsl_error *err)
 	return 0;
 }
 
-/* ---- The second walk: names ------------------------------------------- */
+/* ---- Names in their order --------------------------------------------- */
 
-/* As a number, in the order of bytes; what ends before is padded with 0. */
-static uint64_t key_at(const char *name, size_t len, size_t at)
-{
-	uint64_t key = 0;
-
-	if (at < len)
-		memcpy(&key, name + at, len - at < 8 ? len - at : 8);
-	return be64toh(key);
-}
-
-/* A row for each member of a folder. */
-static int fill(struct found *f, struct spot *s, struct hpdsl_error *err)
+/* Keys that were noted before it was known where they begin. */
+static int renew(struct found *f, const struct spot *s, struct hpdsl_error *err)
 {
 	const struct hp_index *ix = f->ds->index;
-	const uint64_t *member = f->member + s->at;
+	struct hp_hashed *row = f->row + s->at;
 
-	for (uint64_t i = 0; i < s->n; i++) {
+	for (uint64_t i = 0; i < s->stale; i++) {
 		struct hp_index_look m;
 		const char *name;
 		size_t len;
 		int r;
 
-		if (i + ROW_AHEAD < s->n)
-			hp_index_member_ahead(ix, member[i + ROW_AHEAD]);
-		if (i + PATH_AHEAD < s->n)
-			hp_index_path_ahead(ix, member[i + PATH_AHEAD]);
-		r = hp_index_look(ix, member[i], &m, err);
+		if (i + ROW_AHEAD < s->stale)
+			hp_index_member_ahead(ix, row[i + ROW_AHEAD].number);
+		if (i + PATH_AHEAD < s->stale)
+			hp_index_path_ahead(ix, row[i + PATH_AHEAD].number);
+		r = hp_index_look(ix, row[i].number, &m, err);
 		if (r < 0)
 			return r;
 		name = name_of(&m, &len);
-		s->utf8 = s->utf8 && is_utf8(name, len);
-		f->row[i] = (struct hp_hashed){
-			key_at(name, len, s->same),
-			member[i],
-		};
+		row[i].hash = key_at(name, len, s->same);
 	}
 	return 0;
 }
@@ -420,15 +417,20 @@ static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
 	return sort_keys(f, v, n, at, err);
 }
 
-/* What is given is never behind what is still to be sorted. */
+/* Numbers alone, from the array's beginning: none is put where a row is that is
+ * still to be sorted. */
 static void give_folder(struct found *f, uint32_t number)
 {
 	const struct spot *s = &f->spot[number];
-	uint64_t first = f->given;
+	const struct hp_hashed *row = f->row + s->at;
+	uint64_t *member = (uint64_t *)f->row, first = f->given;
 
-	for (uint64_t i = 0; i < s->n; i++)
-		if (f->row[i].number != REPEATED)
-			f->member[f->given++] = f->row[i].number;
+	for (uint64_t i = 0; i < s->n; i++) {
+		uint64_t is = row[i].number;
+
+		if (is != REPEATED)
+			member[f->given++] = is;
+	}
 	f->folder[number] = (struct hpdsl_folder){
 		.path = s->path,
 		.path_len = s->path_len,
@@ -446,9 +448,9 @@ static int sort_names(struct found *f, struct hpdsl_error *err)
 		struct spot *s = &f->spot[i];
 
 		s->at -= s->n;
-		r = fill(f, s, err);
+		r = renew(f, s, err);
 		if (r == 0)
-			r = sort_keys(f, f->row, s->n, s->same, err);
+			r = sort_keys(f, f->row + s->at, s->n, s->same, err);
 		if (r == 0)
 			give_folder(f, i);
 	}
@@ -466,24 +468,22 @@ static void deal(struct found *f)
 	}
 	for (uint64_t i = 0; i < f->members; i++)
 		if (f->of[i] != NO_FOLDER)
-			f->member[f->spot[f->of[i]].at++] = i;
+			f->row[f->spot[f->of[i]].at++] = (struct hp_hashed){
+				f->key[i],
+				i,
+			};
 	free(hp_take(f->of));
+	free(hp_take(f->key));
 }
 
 static int sort_all(struct found *f, struct hpdsl_error *err)
 {
-	uint64_t most = 0;
-
-	for (uint32_t i = 0; i < f->n; i++)
-		if (f->spot[i].n > most)
-			most = f->spot[i].n;
 	f->folder = hp_array(f->n, sizeof *f->folder);
-	f->member = hp_array(f->wanted, sizeof *f->member);
-	if (!f->folder || !f->member)
+	f->row = hp_array(f->wanted, sizeof *f->row);
+	if (!f->folder || !f->row)
 		return hp_fail_nomem(err);
 	deal(f);
-	f->row = hp_array(most, sizeof *f->row);
-	return f->row ? sort_names(f, err) : hp_fail_nomem(err);
+	return sort_names(f, err);
 }
 
 /* ---- What is given out ------------------------------------------------ */
@@ -495,6 +495,14 @@ struct given {
 	uint64_t *member;
 };
 
+/* Half of the rows or more are not needed any more. */
+static uint64_t *few(void *rows, uint64_t n)
+{
+	uint64_t *less = n ? realloc(rows, n * sizeof *less) : NULL;
+
+	return less ? less : rows;
+}
+
 static int give(struct found *f, struct hpdsl_folders **ret,
 		struct hpdsl_error *err)
 {
@@ -504,7 +512,7 @@ static int give(struct found *f, struct hpdsl_folders **ret,
 		return hp_fail_nomem(err);
 	g->arena = hp_take(f->arena);
 	g->folder = hp_take(f->folder);
-	g->member = hp_take(f->member);
+	g->member = few(hp_take(f->row), f->given);
 	g->pub = (struct hpdsl_folders){
 		.folder = g->folder,
 		.n = f->n,
@@ -528,9 +536,13 @@ static int look_for(struct found *f, struct hpdsl_error *err)
 	int r;
 
 	f->of = hp_array(f->members, sizeof *f->of);
+	f->key = hp_array(f->members, sizeof *f->key);
+	f->suffix = hp_array(f->opt->n_suffixes, sizeof *f->suffix);
 	f->arena = hp_arena_new();
-	if (!f->of || !f->arena)
+	if (!f->of || !f->key || !f->suffix || !f->arena)
 		return hp_fail_nomem(err);
+	for (size_t i = 0; i < f->opt->n_suffixes; i++)
+		f->suffix[i] = hp_suffix(f->opt->suffixes[i]);
 	r = more_slots(f, err);
 	if (r == 0)
 		r = count(f, err);

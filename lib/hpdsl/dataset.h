@@ -348,7 +348,7 @@ struct hpdsl_folders {
  * folder comes first.  Members without a wanted suffix are not there, but their
  * folders are; what the packer made is not.  Of members of one path there is
  * the one that hpdsl_member_find() gives.  8 bytes a member are taken for good,
- * 4 more meanwhile, and 16 for each of one folder.  opt: NULL is all zero.
+ * and 20 more meanwhile.  opt: NULL is all zero.
  * *ret is freed by hpdsl_folders_free(), and needs ds no more.  -ENOENT: there
  * is no such folder; -EOVERFLOW: more than 2^32 of them; -ENOMEM,
  * HPDSL_ECORRUPT.

@@ -31,12 +31,12 @@ struct hp_stall_steady {
 /* A step took so long, of which so long until its batch was there. */
 void hp_stall_steady_add(struct hp_stall_steady *s, double took, double waited);
 /*
- * Are they?  At least so many steps are over, and either a straight line through
- * the last ones (least squares) rises or falls by less than a twentieth of them,
- * or the last quarter of all steps took what the quarter before it took, but for
- * a twentieth: batches that some workers make side by side come in bursts, which
- * tilt any line through a few.
- * *ret_unsteady: no, but they never will be.
+ * Are they?  At least so many steps are over, and either a straight line
+ * through the last ones (least squares) rises or falls by less than a twentieth
+ * of them, or the last quarter of all steps took what the quarter before it
+ * took, but for a twentieth: batches that some workers make side by side come
+ * in bursts, which tilt any line through a few. *ret_unsteady: no, but they
+ * never will be.
  */
 bool hp_stall_steady_is(const struct hp_stall_steady *s, uint64_t least,
 			bool *ret_unsteady);

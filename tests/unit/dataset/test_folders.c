@@ -170,7 +170,8 @@ static uint64_t next(uint64_t below)
 static void any_name(uint64_t i, char *path)
 {
 	static const char *const part[] = { "a", "a-b", "a.b", "ab", "b", "A" };
-	static const char *const end[] = { ".jpg", ".JPG", ".txt", ".cls", "" };
+	static const char *const end[] = { ".jpg", ".JPG", ".txt",
+					   ".cls", "",	   ".Jpeg-2000" };
 	size_t n = 0;
 
 	for (uint64_t k = next(4); k > 0; k--)
@@ -178,7 +179,7 @@ static void any_name(uint64_t i, char *path)
 	if (next(2))
 		n += (size_t)sprintf(path + n, "12345678abcdefgh");
 	sprintf(path + n, "%x-%d%s", (unsigned)next(40) * 0x1111, (int)i,
-		end[next(5)]);
+		end[next(6)]);
 }
 
 static void test_any(void **s)
@@ -197,6 +198,7 @@ static void test_any(void **s)
 			expect(&f, below[i], NULL);
 			expect(&f, below[i], ".jpg");
 			expect(&f, below[i], "7.txt");
+			expect(&f, below[i], ".jpeg-2000");
 		}
 		tear_down(&f);
 		state = seed + 1;

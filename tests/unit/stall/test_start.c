@@ -45,7 +45,8 @@ static void steps_have_to_be_alike(void **state)
 	assert_true(unsteady);
 }
 
-/* Workers that begin together end together; jitter is of the case's own dice. */
+/* Workers that begin together end together; jitter is of the case's own dice.
+ */
 static unsigned burst_until(unsigned workers, double jitter)
 {
 	struct hp_stall_steady s = { 0 };
