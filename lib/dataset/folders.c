@@ -18,27 +18,25 @@
 #include "base/mem.h"
 #include "base/suffix.h"
 #include "base/utf8.h"
-#include "format/lookup.h"
-#include "index/look.h"
+#include "dataset/name_order.h"
+#include "sys/huge.h"
 
 #include <errno.h>
 
 #define NO_FOLDER UINT32_MAX
-#define REPEATED UINT64_MAX
 
 enum {
 	ROW_AHEAD = 48,
 	PATH_AHEAD = 16,
 };
 
-/* A folder while its members are counted. */
+/* A folder while its members are noted. */
 struct spot {
 	uint64_t hash;
 	const char *path;
-	const char *name; /* of a member: same bytes begin all of them */
-	uint64_t n, at;
-	uint64_t stale; /* the first of them, whose keys begin elsewhere */
-	uint16_t path_len, same;
+	uint64_t at;
+	struct hp_names names;
+	uint16_t path_len;
 	bool utf8;
 };
 
@@ -56,6 +54,7 @@ struct found {
 	uint64_t *key;	/* of each member's name */
 	uint64_t wanted;
 	struct hp_hashed *row; /* key and number of each that is wanted */
+	struct hp_hashed *room;
 	struct hpdsl_folder *folder;
 	uint64_t given;
 };
@@ -69,6 +68,7 @@ static void release(struct found *f)
 	free(f->of);
 	free(f->key);
 	free(f->row);
+	free(f->room);
 	free(f->folder);
 }
 
@@ -148,24 +148,6 @@ static int find_spot(struct found *f, const char *path, size_t len,
 
 /* ---- The first walk: who is wanted, and where ------------------------- */
 
-static size_t folder_len(const struct hp_index_look *m)
-{
-	const char *slash = memrchr(m->path, '/', m->path_len);
-
-	return slash ? (size_t)(slash - m->path) : 0;
-}
-
-/* Bytes of the name begin behind the slash, if there is one. */
-static const char *name_of(const struct hp_index_look *m, size_t *ret_len)
-{
-	size_t len = folder_len(m), at = len ? len + 1 : 0;
-
-	if (!len && m->path_len && m->path[0] == '/')
-		at = 1;
-	*ret_len = m->path_len - at;
-	return m->path + at;
-}
-
 static bool is_below(const struct found *f, const struct hp_index_look *m)
 {
 	size_t len = f->opt->below_len;
@@ -175,7 +157,15 @@ static bool is_below(const struct found *f, const struct hp_index_look *m)
 			 !memcmp(m->path, f->opt->below, len)));
 }
 
-/* Of a member, whose name has so many bytes. */
+/* Of a member, whose name has so many bytes: those before its slash. */
+static size_t folder_len(const struct hp_index_look *m, size_t name_len)
+{
+	size_t len = m->path_len - name_len;
+
+	return len ? len - 1 : 0;
+}
+
+/* The same: does it end in what is wanted? */
 static bool has_suffix(const struct found *f, const struct hp_index_look *m,
 		       size_t len)
 {
@@ -204,33 +194,6 @@ static bool is_utf8(const char *s, size_t len)
 	return true;
 }
 
-/* As a number, in the order of bytes; what ends before is padded with 0. */
-static uint64_t key_at(const char *name, size_t len, size_t at)
-{
-	uint64_t key = 0;
-
-	if (at < len)
-		memcpy(&key, name + at, len - at < 8 ? len - at : 8);
-	return be64toh(key);
-}
-
-/* How much of its beginning all names of the folder share. */
-static void note_name(struct spot *s, const char *name, size_t len)
-{
-	size_t same = 0, most = s->n ? s->same : len;
-
-	if (!s->n)
-		s->name = name;
-	if (most > len)
-		most = len;
-	while (same < most && s->name[same] == name[same])
-		same++;
-	if (same != s->same)
-		s->stale = s->n;
-	s->same = (uint16_t)same;
-	s->n++;
-}
-
 static int count(struct found *f, struct hpdsl_error *err)
 {
 	for (uint64_t i = 0; i < f->members; i++) {
@@ -249,16 +212,16 @@ static int count(struct found *f, struct hpdsl_error *err)
 			return r;
 		if (!is_below(f, &m))
 			continue;
-		r = find_spot(f, m.path, folder_len(&m), &of, err);
+		name = hp_name_of(&m, &len);
+		r = find_spot(f, m.path, folder_len(&m, len), &of, err);
 		if (r < 0)
 			return r;
-		name = name_of(&m, &len);
 		if (!has_suffix(f, &m, len))
 			continue;
 		s = &f->spot[of];
-		note_name(s, name, len);
+		hp_names_add(&s->names, name, len);
 		s->utf8 = s->utf8 && is_utf8(name, len);
-		f->key[i] = key_at(name, len, s->same);
+		f->key[i] = hp_name_key(name, len, s->names.same);
 		f->of[i] = of;
 		f->wanted++;
 	}
@@ -331,90 +294,19 @@ static int renew(struct found *f, const struct spot *s, struct hpdsl_error *err)
 	const struct hp_index *ix = f->ds->index;
 	struct hp_hashed *row = f->row + s->at;
 
-	for (uint64_t i = 0; i < s->stale; i++) {
-		struct hp_index_look m;
-		const char *name;
-		size_t len;
+	for (uint64_t i = 0; i < s->names.stale; i++) {
 		int r;
 
-		if (i + ROW_AHEAD < s->stale)
+		if (i + ROW_AHEAD < s->names.stale)
 			hp_index_member_ahead(ix, row[i + ROW_AHEAD].number);
-		if (i + PATH_AHEAD < s->stale)
+		if (i + PATH_AHEAD < s->names.stale)
 			hp_index_path_ahead(ix, row[i + PATH_AHEAD].number);
-		r = hp_index_look(ix, row[i].number, &m, err);
+		r = hp_name_key_of(ix, row[i].number, s->names.same,
+				   &row[i].hash, err);
 		if (r < 0)
 			return r;
-		name = name_of(&m, &len);
-		row[i].hash = key_at(name, len, s->same);
 	}
 	return 0;
-}
-
-static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
-		     size_t at, struct hpdsl_error *err);
-
-/* Names that are the same in the bytes before at, and are keys from there. */
-static int sort_keys(const struct found *f, struct hp_hashed *v, uint64_t n,
-		     size_t at, struct hpdsl_error *err)
-{
-	int r = 0;
-
-	hp_lookup_sort(v, n);
-	for (uint64_t i = 0, end; i < n && r == 0; i = end) {
-		for (end = i + 1; end < n && v[end].hash == v[i].hash; end++)
-			;
-		if (end - i == 1)
-			continue;
-		if (v[i].hash & 0xff)
-			r = sort_ties(f, v + i, end - i, at + 8, err);
-		else /* one name: the first of them has it */
-			for (uint64_t k = i + 1; k < end; k++)
-				v[k].number = REPEATED;
-	}
-	return r;
-}
-
-/* Where names that are the same before at are not any more. */
-static int find_end_of_same(const struct found *f, const struct hp_hashed *v,
-			    uint64_t n, size_t at, size_t *ret,
-			    struct hpdsl_error *err)
-{
-	struct spot s = { .n = 0 };
-
-	for (uint64_t i = 0; i < n; i++) {
-		struct hp_index_look m;
-		const char *name;
-		size_t len;
-		int r = hp_index_look(f->ds->index, v[i].number, &m, err);
-
-		if (r < 0)
-			return r;
-		name = name_of(&m, &len);
-		note_name(&s, name, len);
-	}
-	*ret = s.same > at ? s.same : at;
-	return 0;
-}
-
-static int sort_ties(const struct found *f, struct hp_hashed *v, uint64_t n,
-		     size_t at, struct hpdsl_error *err)
-{
-	int r = find_end_of_same(f, v, n, at, &at, err);
-
-	if (r < 0)
-		return r;
-	for (uint64_t i = 0; i < n; i++) {
-		struct hp_index_look m;
-		const char *name;
-		size_t len;
-
-		r = hp_index_look(f->ds->index, v[i].number, &m, err);
-		if (r < 0)
-			return r;
-		name = name_of(&m, &len);
-		v[i].hash = key_at(name, len, at);
-	}
-	return sort_keys(f, v, n, at, err);
 }
 
 /* Numbers alone, from the array's beginning: none is put where a row is that is
@@ -425,10 +317,10 @@ static void give_folder(struct found *f, uint32_t number)
 	const struct hp_hashed *row = f->row + s->at;
 	uint64_t *member = (uint64_t *)f->row, first = f->given;
 
-	for (uint64_t i = 0; i < s->n; i++) {
+	for (uint64_t i = 0; i < s->names.n; i++) {
 		uint64_t is = row[i].number;
 
-		if (is != REPEATED)
+		if (is != HP_REPEATED)
 			member[f->given++] = is;
 	}
 	f->folder[number] = (struct hpdsl_folder){
@@ -447,10 +339,12 @@ static int sort_names(struct found *f, struct hpdsl_error *err)
 	for (uint32_t i = 0; i < f->n && r == 0; i++) {
 		struct spot *s = &f->spot[i];
 
-		s->at -= s->n;
+		s->at -= s->names.n;
 		r = renew(f, s, err);
 		if (r == 0)
-			r = sort_keys(f, f->row + s->at, s->n, s->same, err);
+			r = hp_sort_names(f->ds->index, f->row + s->at,
+					  s->names.n, s->names.same, f->room,
+					  err);
 		if (r == 0)
 			give_folder(f, i);
 	}
@@ -464,7 +358,7 @@ static void deal(struct found *f)
 
 	for (uint32_t i = 0; i < f->n; i++) {
 		f->spot[i].at = sum;
-		sum += f->spot[i].n;
+		sum += f->spot[i].names.n;
 	}
 	for (uint64_t i = 0; i < f->members; i++)
 		if (f->of[i] != NO_FOLDER)
@@ -479,8 +373,9 @@ static void deal(struct found *f)
 static int sort_all(struct found *f, struct hpdsl_error *err)
 {
 	f->folder = hp_array(f->n, sizeof *f->folder);
-	f->row = hp_array(f->wanted, sizeof *f->row);
-	if (!f->folder || !f->row)
+	f->row = hp_huge_array(f->wanted, sizeof *f->row);
+	f->room = hp_array(HP_NAMES_ROOM, sizeof *f->room);
+	if (!f->folder || !f->row || !f->room)
 		return hp_fail_nomem(err);
 	deal(f);
 	return sort_names(f, err);
@@ -535,8 +430,8 @@ static int look_for(struct found *f, struct hpdsl_error *err)
 {
 	int r;
 
-	f->of = hp_array(f->members, sizeof *f->of);
-	f->key = hp_array(f->members, sizeof *f->key);
+	f->of = hp_huge_array(f->members, sizeof *f->of);
+	f->key = hp_huge_array(f->members, sizeof *f->key);
 	f->suffix = hp_array(f->opt->n_suffixes, sizeof *f->suffix);
 	f->arena = hp_arena_new();
 	if (!f->of || !f->key || !f->suffix || !f->arena)

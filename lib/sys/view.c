@@ -4,33 +4,14 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "sys/huge.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20 };
-
-/* What is large is in large pages, where there are: it is read at random. */
-static void *get_memory(uint64_t size)
-{
-	uint64_t rounded;
-	void *p;
-
-	if (size < HUGE_PAGE)
-		return hp_array(size, 1);
-	if (__builtin_add_overflow(size, HUGE_PAGE - 1, &rounded) ||
-	    rounded > SIZE_MAX)
-		return NULL;
-	rounded -= rounded % HUGE_PAGE;
-	p = aligned_alloc(HUGE_PAGE, rounded);
-	if (p)
-		madvise(p, rounded, MADV_HUGEPAGE);
-	return p;
-}
-
 static int view_read(struct hp_view *v, int fd)
 {
-	hp_auto_free void *buf = get_memory(v->size);
+	hp_auto_free void *buf = hp_huge_array(v->size, 1);
 	ssize_t n;
 
 	if (!buf)

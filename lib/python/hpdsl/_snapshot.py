@@ -21,7 +21,7 @@ from ._names import (FOLDER, IS_FOLDER, IS_OTHER, LINK, REGULAR, Names,
                      SnapshotHandle)
 
 LINKS_MOST = 40  # symbolic links on the way to an entry, as Linux has it
-TOGETHER = 2048  # paths: their bytes stay in the cache
+TOGETHER = 8192  # paths: their bytes stay in the cache
 
 
 class Status:
@@ -550,7 +550,7 @@ class Snapshot:
         if not isinstance(paths, list):
             paths = list(paths)
         sizes = array("q")
-        few = _Few()
+        few = _Few(min(len(paths), TOGETHER))
         for i in range(0, len(paths), TOGETHER):
             some = paths[i:i + TOGETHER]
             if few.look_up(handle, some) < len(some) or handle.info.symlinks:
@@ -577,9 +577,9 @@ class Snapshot:
 class _Few:
     """Sizes and modes of paths that are looked up together."""
 
-    def __init__(self) -> None:
-        self.sizes = array("q", bytes(8 * TOGETHER))
-        self.modes = array("I", bytes(4 * TOGETHER))
+    def __init__(self, most: int) -> None:
+        self.sizes = array("q", bytes(8 * most))
+        self.modes = array("I", bytes(4 * most))
         self.bytes = memoryview(self.sizes).cast("B")
         self._into = _abi.Found(None, self.sizes.buffer_info()[0],
                                 self.modes.buffer_info()[0])
