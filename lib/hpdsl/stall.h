@@ -255,6 +255,9 @@ HPDSL_API int hpdsl_measured_enter(struct hpdsl_measured *m,
 				   const struct hpdsl_stall_counters *at,
 				   struct hpdsl_stall_place *ret,
 				   struct hpdsl_error *err);
+/* Nothing is measured now: of the next hpdsl_measured_enter() only .now counts,
+ * and hpdsl_measured_leave()'s does not. */
+HPDSL_API bool hpdsl_measured_idle(const struct hpdsl_measured *m);
 /* It was there, at once or not. */
 HPDSL_API void hpdsl_measured_leave(struct hpdsl_measured *m, double now,
 				    bool was_ready);

@@ -174,10 +174,15 @@ static int play(struct hpdsl_loader *l, const struct hpdsl_stall_place *place,
 
 /* ---- A step ----------------------------------------------------------- */
 
+/* A step is a few microseconds where nothing else is done. */
 static void count(struct hpdsl_loader *l, struct hpdsl_stall_counters *ret)
 {
 	double now = hp_now();
 
+	if (hpdsl_measured_idle(l->play->m)) {
+		*ret = (struct hpdsl_stall_counters){ .now = now };
+		return;
+	}
 	pthread_mutex_lock(&l->lock);
 	*ret = (struct hpdsl_stall_counters){
 		.now = now,
@@ -213,7 +218,8 @@ static int one_step(struct hpdsl_loader *l,
 		show(l, (struct hpdsl_batch *)*ret);
 	/* One that failed is behind us, too. */
 	if (r > 0 || l->stats.failed_steps > failed)
-		hpdsl_measured_leave(p->m, hp_now(),
+		hpdsl_measured_leave(p->m,
+				     hpdsl_measured_idle(p->m) ? 0 : hp_now(),
 				     l->stats.stall_seconds <= stalled);
 	return r;
 }

@@ -390,6 +390,12 @@ int hpdsl_measured_enter(struct hpdsl_measured *m,
 	return again && m->place.time == HPDSL_STALL_BEHIND ? end(m, err) : 0;
 }
 
+/* A schedule that comes meanwhile begins behind the step that sees it. */
+bool hpdsl_measured_idle(const struct hpdsl_measured *m)
+{
+	return m->state == STARTED || m->state == OFF;
+}
+
 void hpdsl_measured_leave(struct hpdsl_measured *m, double now, bool was_ready)
 {
 	m->got = now;

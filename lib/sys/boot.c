@@ -3,28 +3,13 @@
 #include "sys/boot.h"
 
 #include "base/hash.h"
+#include "sys/kernel_file.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-ssize_t hp_kernel_file(const struct hp_io *io, const char *path, char *buf,
-		       size_t size)
-{
-	hp_auto_fd f = { io, io->open(io, AT_FDCWD, path, O_RDONLY | O_NONBLOCK,
-				      0) };
-	ssize_t n;
-
-	if (f.fd < 0)
-		return f.fd;
-	/* Such files say that they are empty. */
-	n = hp_io_pread_full(io, f.fd, buf, size - 1, 0);
-	if (n >= 0)
-		buf[n] = '\0';
-	return n;
-}
 
 /* "4f1c...-....": 32 digits, and dashes anywhere. */
 static bool parse_id(const char *text, uint8_t ret[16])

@@ -8,9 +8,6 @@
 /* This boot's id; zeros and -errno where the system does not tell. */
 int hp_boot_id(const struct hp_io *io, uint8_t ret[16]);
 
-/* A small file of the kernel's, a NUL behind it: how many bytes, or -errno. */
-ssize_t hp_kernel_file(const struct hp_io *io, const char *path, char *buf,
-		       size_t size);
 /* When a process began, clock ticks since boot, from its stat; 0: no idea. */
 uint64_t hp_parse_start(const char *stat);
 uint64_t hp_pid_start(const struct hp_io *io);

@@ -3,18 +3,19 @@
 #include "sys/cpus.h"
 
 #include "hpdsl/core.h"
-#include "sys/memory.h"
+#include "sys/cgroup.h"
+#include "sys/kernel_file.h"
 
 #include <string.h>
 
 uint64_t hp_cpu_max(const char *text)
 {
-	uint64_t quota = hp_memory_number(text), period;
+	uint64_t quota = hp_kernel_number(text), period;
 	const char *second = strchr(text, ' ');
 
 	if (quota > UINT64_MAX / 1000 || !second)
 		return UINT64_MAX;
-	period = hp_memory_number(second);
+	period = hp_kernel_number(second);
 	return period && period != UINT64_MAX ? quota * 1000 / period :
 						UINT64_MAX;
 }

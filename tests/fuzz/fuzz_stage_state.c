@@ -6,6 +6,8 @@
  */
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "sys/cgroup.h"
+#include "sys/kernel_file.h"
 #include "sys/memory.h"
 #include "stage/private.h"
 #include "sys/boot.h"
@@ -80,7 +82,7 @@ static void try_texts(const char *text)
 
 	hp_meminfo(text, "MemAvailable");
 	hp_memory_stat(text, "inactive_file");
-	hp_memory_number(text);
+	hp_kernel_number(text);
 	hp_parse_start(text);
 	for (int v2 = 0; v2 < 2; v2++) {
 		const char *path = hp_cgroup_path(text, v2, &len);

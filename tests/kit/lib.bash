@@ -18,9 +18,9 @@ fails()
 {
 	local want=$1 text=$2 status=0 out
 	shift 2
-	out=$("$@" 2> "$BATS_TEST_TMPDIR/.stderr") || status=$?
-	message=$(cat "$BATS_TEST_TMPDIR/.stderr")
-	rm "$BATS_TEST_TMPDIR/.stderr"
+	# without a process of their own: tests call this thousands of times
+	out=$("$@" 2> "$BATS_RUN_TMPDIR/stderr") || status=$?
+	message=$(< "$BATS_RUN_TMPDIR/stderr")
 	if [ "$status" != "$want" ] || [ -n "$out" ] ||
 		[[ $message != *"$text"* ]]; then
 		echo "wanted exit $want and on stderr: $text"

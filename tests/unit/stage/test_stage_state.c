@@ -7,7 +7,9 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "memio.h"
+#include "sys/cgroup.h"
 #include "sys/cpus.h"
+#include "sys/kernel_file.h"
 #include "sys/memory.h"
 #include "stage/private.h"
 #include "sys/boot.h"
@@ -453,11 +455,11 @@ static void test_memory_texts(void **unused)
 	assert_int_equal(hp_meminfo(info, "Odd"), UINT64_MAX);
 	assert_int_equal(hp_meminfo(info, "Huge"), UINT64_MAX);
 	assert_int_equal(hp_meminfo("", "MemAvailable"), UINT64_MAX);
-	assert_int_equal(hp_memory_number("max\n"), UINT64_MAX);
-	assert_int_equal(hp_memory_number("12\n"), 12);
-	assert_int_equal(hp_memory_number("12x\n"), UINT64_MAX);
-	assert_int_equal(hp_memory_number("-1\n"), UINT64_MAX);
-	assert_int_equal(hp_memory_number(""), UINT64_MAX);
+	assert_int_equal(hp_kernel_number("max\n"), UINT64_MAX);
+	assert_int_equal(hp_kernel_number("12\n"), 12);
+	assert_int_equal(hp_kernel_number("12x\n"), UINT64_MAX);
+	assert_int_equal(hp_kernel_number("-1\n"), UINT64_MAX);
+	assert_int_equal(hp_kernel_number(""), UINT64_MAX);
 	assert_int_equal(
 		hp_memory_stat("anon 1\ninactive_file 22\n", "inactive_file"),
 		22);
