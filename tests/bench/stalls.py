@@ -134,9 +134,9 @@ def overhead(packed):
     """Of a rank that waits for another one, so that nothing is played: pure
     reading, which no compute hides."""
     took = {"with": [], "without": [], "again": []}
-    steps = max(200000, int(400000 * SCALE))  # some seconds
-    job = ["hpdsl-bench", "--cache=keep", "--memory=64M", "--batch-size=4",
-           "--epochs=1000", f"--steps={steps}", "--ranks=2", "--rank=0",
+    steps = max(50000, int(100000 * SCALE))  # some seconds
+    job = ["hpdsl-bench", "--cache=keep", "--memory=64M",
+           f"--batch-size={BATCH}", "--epochs=1000", f"--steps={steps}", "--ranks=2", "--rank=0",
            "--json", packed]
     for _ in range(2 * ROUNDS):
         for way, front in (("with", ["hpdsl-stall", "run", "-q", "--"]),
