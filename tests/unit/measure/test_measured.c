@@ -26,7 +26,7 @@ struct job {
 	char parent[TMP_NAME];
 	struct hpdsl_stall *stall;
 	struct hpdsl_stall_progress progress;
-	unsigned runs;
+	unsigned runs, was_idle;
 	double now;
 	struct hpdsl_stall_counters at;
 	struct hpdsl_error err;
@@ -63,6 +63,17 @@ static int end(struct job *j, struct hpdsl_measured *m)
 	return r < 0 ? r : 1;
 }
 
+/* While nothing is measured, what is counted is not looked at. */
+static int enter(struct job *j, struct hpdsl_measured *m,
+		 struct hpdsl_stall_place *ret)
+{
+	const struct hpdsl_stall_counters any = { j->now, UINT64_MAX, 1, 1e9 };
+
+	j->at.now = j->now;
+	return hpdsl_measured_enter(m, hpdsl_measured_idle(m) ? &any : &j->at,
+				    ret, &j->err);
+}
+
 /* 1: there are no more. */
 static int one_step(struct job *j, struct hpdsl_measured *m)
 {
@@ -71,8 +82,7 @@ static int one_step(struct job *j, struct hpdsl_measured *m)
 	double wait = 0.25;
 	int r;
 
-	j->at.now = j->now;
-	r = hpdsl_measured_enter(m, &j->at, &place, &j->err);
+	r = enter(j, m, &place);
 	if (r < 0)
 		return r;
 	if (place.time == HPDSL_STALL_BEHIND)
@@ -86,7 +96,8 @@ static int one_step(struct job *j, struct hpdsl_measured *m)
 	j->now += wait;
 	j->at.made += 1000;
 	j->at.out += 1000;
-	hpdsl_measured_leave(m, j->now, false);
+	j->was_idle += hpdsl_measured_idle(m);
+	hpdsl_measured_leave(m, hpdsl_measured_idle(m) ? -1e9 : j->now, false);
 	j->now += COMPUTE;
 	return r;
 }
@@ -186,6 +197,7 @@ static void all_is_said_and_nothing_left(void **state)
 	for (unsigned separate = 0; separate < 2; separate++) {
 		begin(&j, 0);
 		assert_int_equal(measure(&j, separate), 0);
+		assert_true(j.was_idle > 0);
 		assert_int_equal(j.runs, separate ? 4 : 1);
 		check_all(&j);
 		hpdsl_stall_free(j.stall);
