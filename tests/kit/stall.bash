@@ -102,7 +102,7 @@ share()
 	EOF
 }
 
-# within PART FROM TO, and the parts add up.
+# within PART FROM TO: its share.
 within()
 {
 	local is
