@@ -128,23 +128,23 @@ static void complete(const struct mount_options *o, struct argp_state *state)
 				  "--allow-other");
 }
 
-/* As shells complete it, and as scripts put it together: "./train//". */
+/* As shells complete it, and as scripts put it together: "./train//".  It
+ * becomes no longer, so it stays where main() was given it. */
 static void trim(struct mount_options *o)
 {
-	static char *folder;
+	char *folder = (char *)o->folder;
 	const char *given = o->folder;
 	size_t n = 0;
 
 	if (!given)
 		return;
-	folder = cmd_alloc(strlen(given) + 1, 1);
 	for (;;) {
 		size_t len = strcspn(given, "/");
 
 		if (len && !(len == 1 && *given == '.')) {
 			if (n)
 				folder[n++] = '/';
-			memcpy(folder + n, given, len);
+			memmove(folder + n, given, len);
 			n += len;
 		}
 		if (!given[len])
@@ -152,7 +152,6 @@ static void trim(struct mount_options *o)
 		given += len + 1;
 	}
 	folder[n] = '\0';
-	o->folder = folder;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
