@@ -8,6 +8,7 @@ import gc
 import io
 import multiprocessing
 import os
+import pathlib
 import pickle
 import random
 import shutil
@@ -530,6 +531,35 @@ class Items(Trees):
         self.assertEqual(got, ours.dataset.read(
             os.path.relpath(path, self.pack_at)))
         self.assertEqual(seen, [(path, "rb", got[:2], 2, 0, True)])
+
+    def test_what_torchvisions_own_tests_ask(self):
+        """What its DatasetFolderTestCase and ImageFolderTestCase have, of
+        test/test_datasets.py: by extensions and by is_valid_file, with its own
+        loader, classes, numbers, kinds, transforms and what is printed."""
+        loader = hpdsl._folder.default_loader
+        if os.environ.get("HPDSL_TORCHVISION"):
+            from torchvision.datasets.folder import pil_loader as loader
+        for extensions in ("png", "jpeg"), ("png",), ("jpeg",), ("jpeg", "bmp"):
+            def valid(path):
+                return pathlib.Path(path).suffix[1:] in extensions
+
+            for options in dict(extensions=extensions), dict(
+                    extensions=None, is_valid_file=valid):
+                with self.assertRaisesRegex(FileNotFoundError,
+                                            "Found no valid file"):
+                    DatasetFolder(self.pack_at, loader, **options)
+                ours = DatasetFolder(
+                    self.pack_at, loader, allow_empty=True,
+                    transform=lambda image: (type(image), image.size),
+                    target_transform=lambda target: (type(target), target),
+                    **options)
+                self.assertEqual(ours.classes, ["a", "b", "c"])
+                self.assertEqual(len(ours), 4 * len(extensions))
+                self.assertEqual(
+                    set(whole(ours)),
+                    {((Image.Image, (5, 4)), (int, "png jpeg bmp".split()
+                                              .index(e))) for e in extensions})
+                self.assertIn(f"Number of datapoints: {len(ours)}", str(ours))
 
     def test_classes_of_ones_own(self):
         ours = Some(self.pack_at, loader=content)
