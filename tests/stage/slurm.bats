@@ -105,8 +105,6 @@ need_server()
 }
 
 @test "hpdsl-stall: ranks that srun starts on two hosts" {
-	# our library that counts calls comes before it, and does no harm
-	[ -z "${SAN:-}" ] || export ASAN_OPTIONS+=:verify_asan_link_order=0
 	cat > job.sbatch <<- 'END'
 		#!/bin/bash
 		hpdsl-stall run -q --rounds=1 --steps=8 --no-load --json -o report -- \
