@@ -20,7 +20,7 @@ struct line {
 	size_t length;
 };
 
-static struct line bus_line, int_line, term_line;
+static struct line bus_line, int_line, term_line, hup_line;
 
 /* Mapped snapshots, which the handler asks; s is written last, and atomically.
  */
@@ -59,7 +59,9 @@ static void line_write(const struct line *l)
 /* mpirun leaves a rank one second: no tidying up, and none is needed. */
 static void on_end(int signal)
 {
-	line_write(signal == SIGINT ? &int_line : &term_line);
+	line_write(signal == SIGINT ? &int_line :
+		   signal == SIGHUP ? &hup_line :
+				      &term_line);
 	_exit(128 + signal);
 }
 
@@ -135,6 +137,7 @@ void cmd_signals(const char *dataset, const char *after)
 	line_set(&bus_line, BUS_ERROR, dataset);
 	line_set(&int_line, "ended by SIGINT%s", after);
 	line_set(&term_line, "ended by SIGTERM%s", after);
+	line_set(&hup_line, "ended by SIGHUP%s", after);
 	catch_unless_ignored(SIGINT, on_end);
 	catch_unless_ignored(SIGTERM, on_end);
 	catch (SIGUSR1, on_stop);
@@ -145,6 +148,7 @@ void cmd_signals_wait(void)
 {
 	catch_unless_ignored(SIGINT, on_end_later);
 	catch_unless_ignored(SIGTERM, on_end_later);
+	catch_unless_ignored(SIGHUP, on_end_later);
 }
 
 bool cmd_signals_came(void)

@@ -80,6 +80,7 @@ static struct hpdsl_stall_asks cold_asks(const struct hpdsl_stall *s)
 /* ---- The first line --------------------------------------------------- */
 
 #define LITTLE 3 /* percent */
+#define NONSENSE 10
 
 static double part_of(const struct hpdsl_stall_split *s,
 		      enum hpdsl_stall_part i)
@@ -100,14 +101,31 @@ static void put_unknown(FILE *out, const struct hpdsl_stall_split *s)
 		data);
 }
 
+/* Is a step from memory so much longer than one from storage, or another part
+ * so much less than nothing, that nothing is to be made of the others? */
+static bool is_nonsense(const struct hpdsl_stall_split *s)
+{
+	for (unsigned i = 0; i < HPDSL_STALL_PARTS; i++)
+		if (part_of(s, i) < -NONSENSE)
+			return true;
+	return false;
+}
+
 static void put_verdict(FILE *out, const struct stall_report *r)
 {
 	const struct hpdsl_stall_split *s = &r->split;
 	struct hpdsl_stall_cache warm = stall_cache(r->stall, HPDSL_STALL_WARM);
+	struct hpdsl_stall_cache cold = stall_cache(r->stall, HPDSL_STALL_COLD);
 	double fetch = part_of(s, HPDSL_STALL_FETCH);
 	double prepare = part_of(s, HPDSL_STALL_PREPARATION);
 	enum hpdsl_stall_part bound = s->bound;
 
+	if (is_nonsense(s)) {
+		fprintf(out, "what a step waits for is not known: something "
+			     "else changed between the phases, so measure "
+			     "again, on a machine that does nothing else\n");
+		return;
+	}
 	/* What may be gained is not worth it. */
 	if (part_of(s, bound) < LITTLE)
 		bound = HPDSL_STALL_COMPUTE;
@@ -131,8 +149,10 @@ static void put_verdict(FILE *out, const struct stall_report *r)
 	case HPDSL_STALL_PREPARATION:
 		fprintf(out,
 			"%.0f %% of a step waits for the loader's work: it "
-			"needs more cores, not faster storage\n",
-			prepare);
+			"needs more cores%s\n",
+			prepare,
+			strcmp(is_cold(&cold), "yes") ? "" :
+							", not faster storage");
 		break;
 	default:
 		fprintf(out, "a step does not wait for data: nothing is to be "
@@ -286,6 +306,10 @@ static void put_doubts(FILE *out, const struct stall_report *r)
 	if (strcmp(is_cold(&cold), "no") == 0)
 		fprintf(out, "cold steps were not cold: a first epoch may "
 			     "wait longer than this\n");
+	if (!cold.asked)
+		fprintf(out, "what cold steps read was not seen, and may have "
+			     "been in memory: a first epoch may wait longer "
+			     "than this\n");
 	if (!r->split.enough)
 		fprintf(out, "too few blocks for intervals\n");
 	if (r->split.disagrees)

@@ -133,28 +133,41 @@ static void tell_state(struct run *r)
 			    which_run(r));
 }
 
+/* "exit status 1"; as shells have them, those of signals are 128 more. */
+static const char *how(int status)
+{
+	static char text[80];
+
+	if (status > 128 && status < 128 + 65)
+		snprintf(text, sizeof(text), "exit status %d (%s)", status,
+			 strsignal(status - 128));
+	else
+		snprintf(text, sizeof(text), "exit status %d", status);
+	return text;
+}
+
 /* The job came to its end before it was measured. */
 static int ended_early(const struct run *r, int status)
 {
 	const struct hpdsl_stall_progress *p = &r->progress;
 
 	if (!p->loaders) {
-		cmd_message(
-			"%s%s ended with exit status %d, and made no loader "
-			"of HPDSL, and no DataLoader of PyTorch's that "
-			"could be seen (python -I and -E do not look)",
-			which_run(r), r->command[0], status);
+		cmd_message("%s%s ended with %s, and made no loader "
+			    "of HPDSL, and no DataLoader of PyTorch's that "
+			    "could be seen (python -I and -E do not look)",
+			    which_run(r), r->command[0], how(status));
 		return CMD_NO;
 	}
 	if (p->state == HPDSL_STALL_WAITING)
-		cmd_message("%s%s ended with exit status %d before its loaders "
-			    "had handed out 20 steps that were alike",
-			    which_run(r), r->command[0], status);
+		cmd_message("%s%s ended with %s before its loaders had handed "
+			    "out 20 steps that were alike: let it run for more "
+			    "epochs",
+			    which_run(r), r->command[0], how(status));
 	else
-		cmd_message("%s%s ended with exit status %d when %llu of %llu "
+		cmd_message("%s%s ended with %s when %llu of %llu "
 			    "blocks had been measured, which take %llu steps "
 			    "a rank: more epochs, or --steps, make it do",
-			    which_run(r), r->command[0], status,
+			    which_run(r), r->command[0], how(status),
 			    (unsigned long long)p->blocks,
 			    (unsigned long long)p->of,
 			    (unsigned long long)p->steps);
@@ -202,6 +215,11 @@ static int watch(struct run *r)
 		if (__atomic_load_n(&cmd_stop, __ATOMIC_RELAXED)) {
 			if (!ended)
 				give_up(r);
+			if (!cmd_signals_came())
+				cmd_message("stopped early, by SIGUSR1 or "
+					    "--deadline, before %s was "
+					    "measured",
+					    r->command[0]);
 			return CMD_STOPPED;
 		}
 		if (hpdsl_stall_tend(r->stall, &r->progress, &err) < 0) {

@@ -86,13 +86,17 @@ void hp_load_batch_free(struct hp_load_batch *b)
 
 /* ---- Gathering -------------------------------------------------------- */
 
-/* The lane's unit that has this, which is planned. */
+/* The lane's unit that has this, which is planned: as a rank's samples come in
+ * the order of a lane, not far from the one before. */
 static struct hp_load_unit *unit_at(struct hp_load_lane *lane, uint64_t x)
 {
-	struct hp_load_unit *u = lane->head;
+	struct hp_load_unit *u = lane->near;
 
+	if (!u || x < u->share.x)
+		u = lane->head;
 	while (x >= u->share.x + u->share.samples)
 		u = u->next;
+	lane->near = u;
 	return u;
 }
 
@@ -147,6 +151,7 @@ static void drop_over(struct hpdsl_loader *l, struct hp_load_lane *lane)
 {
 	struct hp_load_unit *u;
 
+	lane->near = NULL;
 	while ((u = lane->head) && u->last <= l->turn) {
 		lane->head = u->next;
 		if (!u->next)

@@ -33,6 +33,7 @@
  */
 struct hp_load_lane {
 	struct hp_load_unit *head, *tail;
+	struct hp_load_unit *near; /* where a sample of the turn was, or NULL */
 };
 
 /* An epoch that is being loaded, as far as it is this reader's. */

@@ -53,6 +53,9 @@ load ../kit/stall
 	fails 3 "ended at step 399, and measuring takes until step" stall -- $(bench) --steps=400 \
 		--compute=0.01 "$ds"
 	fails 1 "made no loader of HPDSL" stall -- true
+	# shellcheck disable=SC2016
+	fails 1 "sh ended with exit status 139 (Segmentation fault)" \
+		stall -- sh -c 'kill -SEGV $$'
 	fails 3 "no-such-program: No such file" stall -- no-such-program
 	fails 3 "no-such-folder: No such file" stall --dir=no-such-folder -- true
 	nothing_left
@@ -109,19 +112,22 @@ load ../kit/stall
 	nothing_left
 }
 
-@test "SIGTERM and a deadline: job and folder are gone" {
-	local status=0
+@test "SIGTERM, SIGHUP and a deadline: job and folder are gone" {
+	local status signal
+	for signal in TERM HUP; do
+		# shellcheck disable=SC2046
+		hpdsl-stall run -q -- $(bench) --compute=0.05 "$ds" 2> err 3>&- &
+		sleep 2
+		kill -$signal $!
+		status=0
+		wait $! || status=$?
+		[ "$status" = $((128 + $(kill -l $signal))) ]
+		grep -q "ended by SIG$signal" err
+		nothing_left
+	done
 	# shellcheck disable=SC2046
-	hpdsl-stall run -q -- $(bench) --compute=0.05 "$ds" 3>&- &
-	sleep 2
-	kill -TERM $!
-	wait $! || status=$?
-	[ "$status" = 143 ]
-	nothing_left
-	status=0
-	# shellcheck disable=SC2046
-	stall --deadline=3 -- $(bench) --compute=0.05 "$ds" || status=$?
-	[ "$status" = 75 ]
+	fails 75 "stopped early, by SIGUSR1 or --deadline, before hpdsl-bench" \
+		stall --deadline=3 -- $(bench) --compute=0.05 "$ds"
 	nothing_left
 	! pgrep -f "hpdsl-bench.*$ds" || return 1
 }
