@@ -273,7 +273,8 @@ static int check_gone(const struct hpdsl_stall *s, struct hpdsl_error *err)
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "the loader of rank %u (process %" PRId64 " on %s) "
 		       "ended at step %" PRIu64 ", and measuring takes until "
-		       "step %" PRIu64 ": more epochs, or --steps, make it do",
+		       "step %" PRIu64
+		       ": more epochs, or shorter blocks, make it do",
 		       o->start.rank, o->pid, o->node, o->gone_at,
 		       s->schedule.from + hp_stall_steps(&s->schedule));
 }
