@@ -188,14 +188,18 @@ id_of()
 	local z
 	for z in --zstd --names=keep; do
 		pack -q $z "$in" want.$z
-		hpdsl-pack -q -j 1 --readers 1 --chunks "$CHUNKS" \
-			--memory 8M --digest=sha256 $z "$in" out &
-		pid=$!
-		while [ ! -e out/journal.hpdsl ]; do sleep 0.01; done
-		while [ "$(find out -name 'chunk-*' | wc -l)" -lt 5 ] &&
-			kill -0 "$pid" 2> /dev/null; do sleep 0.005; done
-		kill -KILL "$pid" 2> /dev/null || :
-		wait "$pid" || :
+		# it may be done before it is killed: then once more
+		until [ -e out/journal.hpdsl ]; do
+			rm -rf out
+			hpdsl-pack -q -j 1 --readers 1 --chunks "$CHUNKS" \
+				--memory 8M --digest=sha256 $z "$in" out &
+			pid=$!
+			while [ ! -e out/chunk-000006.tar ] &&
+				[ ! -e out/chunk-000006.tar.zst ] &&
+				kill -0 "$pid" 2> /dev/null; do :; done
+			kill -KILL "$pid" 2> /dev/null || :
+			wait "$pid" || :
+		done
 		pack --json --resume $z "$in" out > report
 		[ "$(field resumed_chunks < report)" -ge 4 ]
 		diff -r out want.$z
