@@ -1,55 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Members of one folder in the order of their names.  Keys of a folder that is
- * not large are sorted by each byte in which some of them differ, the last one
- * first, into another array and back, which keeps the order of those that are
- * the same; others, and few, as hashes are.
- */
+/* Members of one folder in the order of their names. */
 #include "dataset/name_order.h"
-
-enum { FEW = 48 };
-
-/* By the byte at shift, in another place. */
-static void sort_byte(const struct hp_hashed *v, uint64_t n, unsigned shift,
-		      struct hp_hashed *to)
-{
-	uint32_t at[256] = { 0 }, sum = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		at[v[i].hash >> shift & 255]++;
-	for (unsigned b = 0; b < 256; b++) {
-		uint32_t count = at[b];
-
-		at[b] = sum;
-		sum += count;
-	}
-	for (uint64_t i = 0; i < n; i++)
-		to[at[v[i].hash >> shift & 255]++] = v[i];
-}
-
-static void sort_by_key(struct hp_hashed *v, uint64_t n, struct hp_hashed *room)
-{
-	struct hp_hashed *from = v, *to = room;
-	uint64_t differ = 0;
-
-	if (n <= FEW || n > HP_NAMES_ROOM) {
-		hp_lookup_sort(v, n);
-		return;
-	}
-	for (uint64_t i = 1; i < n; i++)
-		differ |= v[i].hash ^ v[0].hash;
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		struct hp_hashed *other = from;
-
-		if (!(differ >> shift & 255))
-			continue;
-		sort_byte(from, n, shift, to);
-		from = to;
-		to = other;
-	}
-	if (from != v)
-		memcpy(v, from, n * sizeof *v);
-}
 
 int hp_name_key_of(const struct hp_index *ix, uint64_t member, size_t at,
 		   uint64_t *ret, struct hpdsl_error *err)
@@ -103,7 +54,7 @@ int hp_sort_names(const struct hp_index *ix, struct hp_hashed *v, uint64_t n,
 {
 	int r = 0;
 
-	sort_by_key(v, n, room);
+	hp_lookup_sort_room(v, n, room, HP_NAMES_ROOM);
 	for (uint64_t i = 0, end; i < n && r == 0; i = end) {
 		for (end = i + 1; end < n && v[end].hash == v[i].hash; end++)
 			;

@@ -8,6 +8,7 @@
 #include "format/lookup.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FEW = 32, AHEAD = 128 /* bytes */ };
 
@@ -63,12 +64,13 @@ static void distribute(struct hp_hashed *v, unsigned shift, uint64_t at[256],
 	}
 }
 
-/* By the byte at shift; ends of the buckets. */
-static void split(struct hp_hashed *v, uint64_t n, unsigned shift,
-		  uint64_t end[256])
+/* Where the buckets of the byte at shift begin. */
+static void find_buckets(const struct hp_hashed *v, uint64_t n, unsigned shift,
+			 uint64_t at[256])
 {
-	uint64_t at[256] = { 0 }, sum = 0;
+	uint64_t sum = 0;
 
+	memset(at, 0, 256 * sizeof *at);
 	for (uint64_t i = 0; i < n; i++)
 		at[v[i].hash >> shift & 255]++;
 	for (unsigned b = 0; b < 256; b++) {
@@ -76,8 +78,18 @@ static void split(struct hp_hashed *v, uint64_t n, unsigned shift,
 
 		at[b] = sum;
 		sum += count;
-		end[b] = sum;
 	}
+}
+
+/* By the byte at shift; ends of the buckets. */
+static void split(struct hp_hashed *v, uint64_t n, unsigned shift,
+		  uint64_t end[256])
+{
+	uint64_t at[256];
+
+	find_buckets(v, n, shift, at);
+	memcpy(end, at + 1, 255 * sizeof *end);
+	end[255] = n;
 	distribute(v, shift, at, end);
 }
 
@@ -109,6 +121,36 @@ static void sort_from(struct hp_hashed *v, uint64_t n, unsigned shift)
 void hp_lookup_sort(struct hp_hashed *v, uint64_t n)
 {
 	sort_from(v, n, 56);
+}
+
+/* By each byte in which some differ, the last one first, into the room and
+ * back, which keeps the order of those that are the same. */
+void hp_lookup_sort_room(struct hp_hashed *v, uint64_t n,
+			 struct hp_hashed *room, uint64_t n_room)
+{
+	struct hp_hashed *from = v, *to = room;
+	uint64_t differ = 0;
+
+	if (n <= FEW || n > n_room) {
+		hp_lookup_sort(v, n);
+		return;
+	}
+	for (uint64_t i = 1; i < n; i++)
+		differ |= v[i].hash ^ v[0].hash;
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		struct hp_hashed *other = from;
+		uint64_t at[256];
+
+		if (!(differ >> shift & 255))
+			continue;
+		find_buckets(from, n, shift, at);
+		for (uint64_t i = 0; i < n; i++)
+			to[at[from[i].hash >> shift & 255]++] = from[i];
+		from = to;
+		to = other;
+	}
+	if (from != v)
+		memcpy(v, from, n * sizeof *v);
 }
 
 void hp_lookup_sort_split(struct hp_hashed *v, uint64_t n)

@@ -37,6 +37,11 @@ struct hp_hashed {
 
 /* Orders by (hash, number), in place. */
 void hp_lookup_sort(struct hp_hashed *v, uint64_t n);
+/* The same of rows that are in the order of their numbers, with room for so
+ * many more: faster where few bytes of the hashes differ, as of keys that are
+ * text. */
+void hp_lookup_sort_room(struct hp_hashed *v, uint64_t n,
+			 struct hp_hashed *room, uint64_t n_room);
 
 struct hp_findings;
 
