@@ -129,7 +129,7 @@ BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
 	$(call with,$(w)) 2> /dev/null),$(w)))))
 with = $(firstword $(subst -, ,$(patsubst with_%,%,$(basename $(notdir $(1))))))
 
-.PHONY: all deps demo check quick check-mpi check-long check-build lint fuzz \
+.PHONY: all deps demo check quick check-more check-time check-long check-build lint fuzz \
 	fuzz-programs fuzz-run bench install \
 	uninstall dist deb wheel help clean
 .DELETE_ON_ERROR:
@@ -274,7 +274,7 @@ ifneq ($(words $(TESTS_HERE)),$(words $(sort $(notdir $(TESTS_HERE)))))
 $(error two test files have one name)
 endif
 # All, or those of AREA=FOLDER, or TESTS=FILE.
-CHOSEN := $(if $(and $(filter check,$(MAKECMDGOALS)),$(TESTS)$(AREA)),$(sort $(foreach t,$(TESTS),$(or $(filter \
+CHOSEN := $(if $(and $(filter check check-more check-time,$(MAKECMDGOALS)),$(TESTS)$(AREA)),$(sort $(foreach t,$(TESTS),$(or $(filter \
 	$(TESTS_HERE) tests/long/%,$(wildcard $(t))),$(error $(t) is no test))) \
 	$(foreach a,$(AREA),$(or $(filter tests/unit/$(a)/% tests/$(a)/%,\
 	$(TESTS_HERE)),$(error AREA=$(a): no tests in tests/$(a) or tests/unit/$(a))))),\
@@ -282,12 +282,8 @@ CHOSEN := $(if $(and $(filter check,$(MAKECMDGOALS)),$(TESTS)$(AREA)),$(sort $(f
 # What takes long and is worth it before a push.
 SLOW := $(patsubst %,test_%.c,compress fault fault_readers fetch frames scan_io \
 	scatter snap_write stage_faults stage_read stager walk)
-QUICK_BATS := $(addsuffix .bats,contract errors golden format roundtrip ls cat \
-	verify index order bench snapshot pages python stage_plan stage_reads \
-	names emit)
 QUICK := $(foreach t,$(UNIT) $(FUZZ),$(if $(filter $(notdir \
-	$(t)),$(SLOW)),,$(t))) $(foreach t,$(BATS),$(if $(filter $(notdir \
-	$(t)),$(QUICK_BATS)),$(t)))
+	$(t)),$(SLOW)),,$(t))) $(BATS)
 # Some wait for disks and for each other.
 TEST_JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
@@ -300,18 +296,21 @@ SPARSE := $(BUILD)/tests/bench/gen_sparse
 # A bats file may call whatever there is; a program is what it needs.
 FOR_BATS := all $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM) $(SPARSE)
 needs = $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
-prove = @$(TEST_ENV) tests/all $(TEST_JOBS) $(or $(call prog,$(1)),$(error no tests))
+prove = @$(TEST_ENV) tests/all $(1) $(2) $(or $(call prog,$(3)),$(error no tests))
 
 check-build: $(call needs,$(TESTS_HERE))
 
 check: $(call needs,$(CHOSEN)) ## run the tests (AREA=stage, TESTS=tests/read/ls.bats: just those)
-	$(call prove,$(CHOSEN))
+	$(call prove,check,$(TEST_JOBS),$(CHOSEN))
+
+check-more: $(call needs,$(CHOSEN)) ## what check leaves out or does only in part
+	$(call prove,more,$(TEST_JOBS),$(CHOSEN))
+
+check-time: $(call needs,$(CHOSEN)) ## what measures time; wants the machine for itself
+	$(call prove,time,1,$(CHOSEN))
 
 quick: $(call needs,$(QUICK)) ## the tests that take no three minutes together
-	$(call prove,$(QUICK))
-
-check-mpi: $(FOR_BATS) ## run the tests of hpdsl-stage alone
-	$(call prove,$(filter tests/stage/stage%,$(BATS)))
+	$(call prove,quick,$(TEST_JOBS),$(QUICK))
 
 # Built before the time counts.
 LONG ?= 1h

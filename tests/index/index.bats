@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-index: index and manifest made anew from the chunks, what is lost by
 # that, and when it refuses.
+# bats file_tags=quick
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

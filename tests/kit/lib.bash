@@ -88,13 +88,24 @@ dataset_digest()
 		xargs -0 sha256sum | sha256sum)
 }
 
-# rounds SOME FEW MANY: how many of what is only repeated: few under a
-# sanitizer and on a slow machine, where each takes longer, many in check-long.
+# at_level LEVEL: is this run of that level, or of one that does more: check, more,
+# long.
+at_level()
+{
+	case ${HPDSL_LEVEL:-check} in
+	long) true ;;
+	more) [ "$1" != long ] ;;
+	*) [ "$1" = check ] ;;
+	esac
+}
+
+# rounds FEW SOME MANY: how many of what is only repeated: in check, check-more,
+# check-long.
 rounds()
 {
-	if [ -n "${HPDSL_LONG:-}" ]; then
+	if at_level long; then
 		echo "$3"
-	elif [ -n "${SAN:-}${HPDSL_FEW:-}" ]; then
+	elif at_level more; then
 		echo "$2"
 	else
 		echo "$1"

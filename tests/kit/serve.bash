@@ -31,3 +31,23 @@ no_halves()
 	done
 	wait
 }
+
+# free_ports N: the first of N ports in a row that nobody has, below those that
+# servers of ours and the kernel draw.
+free_ports()
+{
+	python3 - "$1" <<- 'END'
+		import contextlib, random, socket, sys
+		while True:
+		    base = random.randrange(10000, 20000 - int(sys.argv[1]))
+		    with contextlib.ExitStack() as all_of_them:
+		        try:
+		            for port in range(base, base + int(sys.argv[1])):
+		                s = all_of_them.enter_context(socket.socket())
+		                s.bind(("", port))
+		        except OSError:
+		            continue
+		    print(base)
+		    break
+	END
+}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage at full speed, with chunks of a usual size: killed at any moment,
 # on many nodes, and with readers.  tests/stage/stage_kill.bats and
-# tests/stage/stage.bats have longer versions of their own with HPDSL_LONG.
+# tests/stage/stage.bats have longer versions of their own with HPDSL_LEVEL=long.
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -126,7 +126,7 @@ in_mount()
 	local root=(unshare --mount) seed=${SEED:-7}
 	[ "$(id -u)" = 0 ] || root=(unshare --user --map-root-user --mount)
 	mkdir src
-	[ -z "${HPDSL_LONG:-}" ] || [ "$(id -u)" != 0 ] || group $((64 << 20))
+	! at_level long || [ "$(id -u)" != 0 ] || group $((64 << 20))
 	# so that to write has one answer, too
 	grouped "${root[@]}" bash -ec '
 		mount --bind "$from/tree" src
@@ -134,7 +134,7 @@ in_mount()
 		hpdsl-mount "$from/ds" "$PWD/mnt" -- timeout "$@"
 	' - $((${LONG_SECONDS:-0} + 200)) \
 		python3 "$SRC/tests/mount/model.py" src mnt \
-		"$(rounds 50000 10000 1000000)" "$seed" "${LONG_SECONDS:-}" \
+		"$(rounds 10000 50000 1000000)" "$seed" "${LONG_SECONDS:-}" \
 		"${group:-}" > said || { cat said; return 1; }
 	cat said >&3
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-pack --emit: index files of other readers, held against the chunks as
 # Python's tarfile reads them.
+# bats file_tags=quick
 
 load ../kit/lib
 

@@ -82,7 +82,7 @@ make_links()
 		head -c 7)" = "the end" ]
 	[ "$(hpdsl-cat packed small.json)" = '{"a": 1}' ]
 	hpdsl-verify -q --quick packed
-	if [ -n "${HPDSL_LONG:-}" ]; then
+	if at_level long; then
 		at_most "$(peak hpdsl-verify -q packed)" $((80 * MiB))
 		at_most "$(peak hpdsl-unpack -q packed restored)" \
 			$((80 * MiB))
@@ -93,7 +93,7 @@ make_links()
 @test "a file takes 100 bytes and its path" {
 	# Few are enough to fill all buffers, which are no file's.
 	local few=10000 many=100000 path=49 # with its NUL
-	[ -z "${HPDSL_LONG:-}" ] || many=1000000
+	! at_level long || many=1000000
 	make_links few $few
 	make_links many $many
 	local more=$(((many - few) * (100 + path) / 1024))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Names in chunks: those at risk in other readers, portable ones and the way
 # back, classes from a file, members of class numbers.
+# bats file_tags=quick
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -130,7 +130,7 @@ resumed_chunks()
 
 @test "SIGKILL at random moments, then --resume: the bytes of an undisturbed run" {
 	local kills landed=0 tries=0 start ms=
-	kills=$(rounds 10 4 200)
+	kills=$(rounds 4 10 200)
 	start=$(date +%s%N)
 	pack -q
 	ms=$((($(date +%s%N) - start) / 1000000))
@@ -191,7 +191,7 @@ resumed_chunks()
 @test "killed before every rename, removal and sync of a pack" {
 	need strace
 	local call k status step=1
-	[ -n "${HPDSL_LONG:-}" ] || step=5
+	at_level long || step=5
 	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
 	for call in renameat2,rename,renameat unlinkat,unlink fsync; do
 		for ((k = 1; ; k += step)); do
@@ -436,7 +436,7 @@ again()
 @test "a torn end of the journal costs one chunk, garbage behind it none" {
 	need strace
 	local n all cuts="1 20 39"
-	[ -z "${HPDSL_LONG:-}" ] || cuts=$(seq 39)
+	! at_level long || cuts=$(seq 39)
 	in=$small CHUNKS=12
 	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
 	traced -f -o /dev/null -e trace=renameat,renameat2 \
@@ -590,7 +590,7 @@ is_old_or_new()
 @test "killed at any rename, removal or sync of a replacement: one of both is there, whole" {
 	need strace
 	local call k step=1 old
-	[ -n "${HPDSL_LONG:-}" ] || step=4
+	at_level long || step=4
 	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
 	hpdsl-pack -q --chunks 2 --seed 3 "$small" old
 	old=$(dataset_digest old)

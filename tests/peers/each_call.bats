@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # F1: the k-th call that sends or receives fails, in the reader and in the server
-# that it asks.  With HPDSL_LONG=1 for every k, else for some.
+# that it asks.  In check-long for every k, else for some.
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib
@@ -106,7 +106,7 @@ setup()
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
 	cd "$BATS_FILE_TMPDIR" || return 1
 	servers=() step=13
-	[ -z "${HPDSL_LONG:-}" ] || step=1
+	! at_level long || step=1
 }
 
 teardown()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Python package: datasets, choices, orders, and its view of hpdsl.h.  The
 # tests themselves are in tests/python.
+# bats file_tags=quick
 
 load ../kit/lib
 load ../kit/python

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-bench: what it reads, what it says of it, how it stops and goes on.
+# bats file_tags=quick
 
 load ../kit/lib
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-cat, and how ls, cat and unpack compose.
+# bats file_tags=quick
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

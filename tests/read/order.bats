@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The order of an epoch: the library's vectors are those of a second
 # implementation.
+# bats file_tags=quick
 
 load ../kit/lib
 load ../kit/python

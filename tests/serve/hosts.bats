@@ -75,8 +75,10 @@ print({o["node"]: o for o in json.load(open("json"))["others"]}[
 
 @test "each other node is asked whether it answers, and why not" {
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
-	local port net=127.$((1 + $$ / 256 % 254)).$(($$ % 256))
+	local port base last net=127.$((1 + $$ / 256 % 254)).$(($$ % 256))
 	cd "$BATS_TEST_TMPDIR"
+	base=$(free_ports 16)
+	last=$((base + 15))
 	hpdsl-stage -q --interface=lo "$BATS_FILE_TMPDIR/away" node0
 	for n in 0 1 2 3; do
 		[ "$n" = 0 ] || cp -Rp node0 "node$n"
@@ -86,19 +88,19 @@ print({o["node"]: o for o in json.load(open("json"))["others"]}[
 	sed -i '1s/$/ 127.0.0.1/' hosts
 	cp -p "$BATS_FILE_TMPDIR/secret" secret
 	(umask 077 && rev secret > wrong)
-	begin 0 --interface=127.0.0.0/8 --peer-port=29000
-	begin 1 --interface=127.0.0.0/8 --peer-port=29000
+	begin 0 --interface=127.0.0.0/8 --peer-port="$base"
+	begin 1 --interface=127.0.0.0/8 --peer-port="$base"
 	port=$(hpdsl-serve --status --json node1 | field port)
-	hpdsl-serve -q --hosts=hosts --secret=wrong --node=2 --peer-port=29000 \
+	hpdsl-serve -q --hosts=hosts --secret=wrong --node=2 --peer-port="$base" \
 		--interface=127.0.0.0/8 node2 3>&- &
 	servers+=($!)
 	until_true has_port node2
 	run -1 hpdsl-serve --probe node0
 	[[ ${lines[0]} = "node 1 (h1), $net.2 port $port: answers, "*" ms, 6 chunks, "*" at "*/s ]]
-	[ "${lines[1]}" = "node 2 (h2), $net.3 ports 29000 to 29015: a server with another book, or of another job" ]
-	[ "${lines[2]}" = "node 3 (h3), $net.4 ports 29000 to 29015: refused: there is no server, or a firewall" ]
+	[ "${lines[1]}" = "node 2 (h2), $net.3 ports $base to $last: a server with another book, or of another job" ]
+	[ "${lines[2]}" = "node 3 (h3), $net.4 ports $base to $last: refused: there is no server, or a firewall" ]
 	[[ ${lines[3]} = "1 of 3 other nodes answer; the slowest, node 1, at "* ]]
-	[ "${lines[4]}" = "between all nodes TCP ports 29000 to 29015 are to be open" ]
+	[ "${lines[4]}" = "between all nodes TCP ports $base to $last are to be open" ]
 	run -1 hpdsl-serve -q --probe node0
 	[ "${#lines[@]}" = 4 ]
 	# the same for programs
@@ -107,8 +109,8 @@ print({o["node"]: o for o in json.load(open("json"))["others"]}[
 	[ "$(is 1 port) $(is 1 chunks) $(is 3 rate)" = "$port 6 None" ]
 	# whoever has its server, and who asks without one
 	kill "${servers[2]}" && wait "${servers[2]}" || :
-	begin 2 --interface=127.0.0.0/8 --peer-port=29000
-	begin 3 --interface=127.0.0.0/8 --peer-port=29000
+	begin 2 --interface=127.0.0.0/8 --peer-port="$base"
+	begin 3 --interface=127.0.0.0/8 --peer-port="$base"
 	kill "${servers[0]}" && wait "${servers[0]}" || :
 	hpdsl-serve -q --probe node0 > all
 	[ "$(wc -l < all)" = 1 ]

@@ -83,15 +83,16 @@ his_port()
 @test "two users' jobs on the same hosts, with the same ports" {
 	need_root
 	need setpriv
-	local n
+	local n base
+	base=$(free_ports 16)
 	other=(setpriv --reuid=65532 --regid=65532 --clear-groups)
 	chmod 755 . "$from" "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/*/
 	"${other[@]}" hpdsl-serve --version ||
 		skip "other users cannot get to what was built"
-	served ds --peer-port=24000
+	served ds --peer-port="$base"
 	mkdir his
 	chown 65532 his
-	stage 2 -q --pretend-nodes=2 --mode=partition --peer-port=24000 \
+	stage 2 -q --pretend-nodes=2 --mode=partition --peer-port="$base" \
 		"$from/ds" his/node%n
 	chown -R 65532 his
 	for n in 0 1; do

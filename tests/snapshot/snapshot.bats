@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-snapshot create, check, diff, dump, load, verify: what they say, and with
 # which exit status.
+# bats file_tags=quick
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -63,7 +63,7 @@ paths()
 
 @test "one large folder: the same bytes for any -j" {
 	local many=20000 j
-	[ -z "${HPDSL_LONG:-}" ] || many=200000
+	! at_level long || many=200000
 	mkdir tree
 	python3 - "$many" <<- 'END'
 		import os, sys

@@ -45,13 +45,13 @@ setup()
 }
 
 @test "flips and cuts through the commands: right or refused" {
-	python snapshot_damage.py commands snap "$(rounds 100 20 1000)" 1
-	python snapshot_damage.py commands snap-packed "$(rounds 60 20 600)" 2
+	python snapshot_damage.py commands snap "$(rounds 20 100 1000)" 1
+	python snapshot_damage.py commands snap-packed "$(rounds 20 60 600)" 2
 }
 
 @test "random lies with fitting checksums: every question has an end" {
-	python snapshot_damage.py lie snap "$(rounds 4000 300 40000)" 3
-	python snapshot_damage.py lie snap-packed "$(rounds 2000 300 20000)" 4
+	python snapshot_damage.py lie snap "$(rounds 300 4000 40000)" 3
+	python snapshot_damage.py lie snap-packed "$(rounds 300 2000 20000)" 4
 }
 
 @test "forgeries: verify finds each, and every command ends" {

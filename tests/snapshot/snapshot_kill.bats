@@ -47,7 +47,7 @@ old_or_new()
 
 @test "SIGKILL at random moments: the old one or the new one" {
 	local kills landed=0 parts=0 tries=0 start us pid new old i
-	kills=$(rounds 50 15 500)
+	kills=$(rounds 15 50 500)
 	cp "$from/one.snap" out/snap
 	start=$(date +%s%N)
 	hpdsl-snapshot create -q "$from/two" -o out/snap
@@ -111,7 +111,7 @@ at_each_call()
 	}
 	local call step=1
 	for call in pwrite64 fsync rename,renameat,renameat2 openat close; do
-		[ -n "${HPDSL_LONG:-}" ] || [[ $call != @(openat|close) ]] ||
+		at_level long || [[ $call != @(openat|close) ]] ||
 			step=5
 		at_each_call signal=KILL "$call" hpdsl-snapshot create -q \
 			-j 0 "$from/small" -o out/snap

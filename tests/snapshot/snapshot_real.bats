@@ -86,7 +86,7 @@ agrees_with_find()
 
 @test "a folder of very many files, many folders of some" {
 	local n=40000 folders=60
-	if [ -n "${HPDSL_LONG:-}" ]; then
+	if at_level long; then
 		n=1000000 folders=1000
 	elif [ -n "${SAN:-}" ]; then
 		n=5000 folders=20
@@ -103,7 +103,7 @@ agrees_with_find()
 		2> /dev/null | head -n 1)
 	[ -n "$from" ] || skip "no package linux-source"
 	mkdir tree
-	if [ -n "${HPDSL_LONG:-}" ]; then
+	if at_level long; then
 		tar xJf "$from" -C tree --strip-components=1
 	else
 		# the first of it, and an end in the middle of a file
@@ -180,7 +180,7 @@ same_without_walk()
 }
 
 @test "Fashion-MNIST: 70,000 images" {
-	[ -n "${HPDSL_LONG:-}" ] || skip "only in check-long"
+	at_level long || skip "only in check-long"
 	[ -d /usr/share/datasets/fashion-mnist ] ||
 		skip "no package dataset-fashion-mnist"
 	"$SRC/examples/fashion_mnist_to_png.py" tree

@@ -79,6 +79,7 @@ takes()
 	[ "$(counter opens counters)" = $((opens + 1)) ]
 }
 
+# bats test_tags=time
 @test "origin: bytes a second are bounded, for all mounts of a budget" {
 	need_origin
 	mkdir source other
@@ -91,6 +92,7 @@ takes()
 	takes 900 120000 eval 'cat mnt/a > /dev/null; wait $!'
 }
 
+# bats test_tags=time
 @test "origin: questions cost time, and are bounded" {
 	need_origin
 	make_tree source 1 10
@@ -153,6 +155,7 @@ spread()
 	END
 }
 
+# bats test_tags=time
 @test "origin: with op_cv= an operation takes now more, now less" {
 	need_origin
 	make_tree source 1 2
@@ -235,6 +238,7 @@ spread()
 	[ "$(find bed | wc -l)" = 1 ]
 }
 
+# bats test_tags=time
 @test "nodes: links are as fast as they are said to be, and can be cut" {
 	need_root
 	need mpirun

@@ -308,10 +308,10 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	before=$(asked)
 	export STAGE_OPTIONS=--rate=300K
 	# by Slurm itself, after a minute, or 30 seconds more
-	[ -z "${HPDSL_LONG:-}" ] || STAGE_OPTIONS=--rate=15K more=(--time=3)
+	! at_level long || STAGE_OPTIONS=--rate=15K more=(--time=3)
 	"$slurm" run "$bed" sbatch --parsable --output=job.out --nodes=2 \
 		"${more[@]}" "$SRC/examples/early_warning.sbatch" > id
-	if [ -z "${HPDSL_LONG:-}" ]; then
+	if ! at_level long; then
 		until_true there 1 3 "$SHARED" 'chunk-*.tar'
 		warn "$(cat id)"
 	fi

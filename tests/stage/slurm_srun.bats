@@ -24,7 +24,7 @@ open_mpi()
 # The other ways, and ends.
 in_long()
 {
-	[ -n "${HPDSL_LONG:-}" ] || skip "only in check-long"
+	at_level long || skip "only in check-long"
 }
 
 # step OPTION..: in three nodes' plain srun, for a minute at most.
@@ -69,13 +69,13 @@ staged_on_all()
 	# shellcheck disable=SC2016
 	printf '#!/bin/bash\nsrun hpdsl-stage "$DATASET" %s\n' \
 		"$bed/ssd/stage" > script
-	for type in none ${HPDSL_LONG:+pmi2 pmix}; do
+	for type in none $(rounds "" "" "pmi2 pmix"); do
 		"$slurm" mpi "$bed" "$type"
 		before=$(asked)
 		step hpdsl-stage "$DATASET" "$bed/ssd/stage" 2> out
 		staged_on_all out
 	done
-	for type in ${HPDSL_LONG:+none pmi2 pmix}; do
+	for type in $(rounds "" "" "none pmi2 pmix"); do
 		"$slurm" mpi "$bed" "$type"
 		before=$(asked)
 		timeout -k 5 60 "$slurm" run "$bed" sbatch -W -N3 \
@@ -123,7 +123,9 @@ staged_on_all()
 	open_mpi
 	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=40K
 	"$slurm" mpi "$bed" none
-	for how in ${HPDSL_LONG:+'USR1 75'} 'TERM 143'; do
+	local ways=('TERM 143')
+	! at_level long || ways+=('USR1 75')
+	for how in "${ways[@]}"; do
 		step hpdsl-stage "$DATASET" "$bed/ssd/$how" 2> out 3>&- &
 		until_true there 1 1 "$bed/ssd/$how" 'chunk-*.tar'
 		# those who wait are there as long as the ranks

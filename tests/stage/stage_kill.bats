@@ -68,7 +68,7 @@ nobody()
 
 @test "SIGKILL of a rank, of mpirun, of a whole node" {
 	local kills landed=0 tries=0 what ds pid status them
-	kills=$(rounds 10 6 200)
+	kills=$(rounds 6 10 200)
 	[ -z "${LONG_SECONDS:-}" ] || kills=1
 	while [ "$landed" -lt "$kills" ] || longer; do
 		tries=$((tries + 1))

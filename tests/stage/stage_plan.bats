@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage --plan, without a launcher: its figures, against what follows from
 # the sizes of the chunks.
+# bats file_tags=quick
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

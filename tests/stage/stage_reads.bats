@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each byte of the dataset leaves the origin at most once, as the kernel sees
 # it: chunks, index and manifest, on any number of nodes.
+# bats file_tags=quick
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

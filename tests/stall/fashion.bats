@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # examples/measure_fashion_mnist.sh: raw files, packed, staged, from a slow file
 # system.
+# bats file_tags=time
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stall: what it says of jobs whose truth is known.
-# alone: what others do beside them would be measured, too.
+# bats file_tags=time
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

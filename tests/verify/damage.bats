@@ -76,12 +76,12 @@ only_parts_of()
 }
 
 @test "single bits flipped at random: each is found and named" {
-	"$SRC/tests/kit/damage.py" flip packed "$(rounds 500 100 5000)" 1
+	"$SRC/tests/kit/damage.py" flip packed "$(rounds 100 500 5000)" 1
 	hpdsl-verify -q packed
 }
 
 @test "files cut at random places: each is found and named" {
-	"$SRC/tests/kit/damage.py" cut packed "$(rounds 100 25 1000)" 2
+	"$SRC/tests/kit/damage.py" cut packed "$(rounds 25 100 1000)" 2
 	hpdsl-verify -q packed
 }
 
@@ -92,8 +92,8 @@ only_parts_of()
 	hpdsl-verify -q full
 	[ -e full/chunk-000001.tar.zst ]
 	[ -e full/.nv-meta/split.yaml ]
-	"$SRC/tests/kit/damage.py" flip full "$(rounds 300 60 5000)" 3
-	"$SRC/tests/kit/damage.py" cut full "$(rounds 60 20 1000)" 4
+	"$SRC/tests/kit/damage.py" flip full "$(rounds 60 300 5000)" 3
+	"$SRC/tests/kit/damage.py" cut full "$(rounds 20 60 1000)" 4
 	hpdsl-verify -q full
 }
 

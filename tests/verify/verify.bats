@@ -3,6 +3,7 @@
 # hpdsl-verify: its modes, what it prints, its exit statuses.  What damage it
 # finds is in damage.bats.
 # need_disk: extended attributes, which not every tmpfs has.
+# bats file_tags=quick
 
 bats_require_minimum_version 1.5.0
 

@@ -3,6 +3,7 @@
 # What holds for every command, and every one that a command has: help, version,
 # usage errors, and that each option is told in the manual page and completed in
 # three shells.
+# bats file_tags=quick
 
 load ../kit/lib
 

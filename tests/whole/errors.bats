@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Bad input: the documented exit status, one line that names what is wrong,
 # nothing new on disk and nothing old touched.
+# bats file_tags=quick
 
 load ../kit/lib
 load ../kit/stopped

@@ -4,6 +4,7 @@
 # example is made again and compared byte for byte, the vectors are computed
 # again, and readers that were written from the page alone read datasets and
 # snapshots of all kinds.
+# bats file_tags=quick
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The worked example of other people's formats: two samples whose places in the
 # chunk and in every side file are known to the byte.
+# bats file_tags=quick
 
 load ../kit/lib
 

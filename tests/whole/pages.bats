@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the manual pages and the README promise besides options: programs that
 # compile, files and targets that exist.
+# bats file_tags=quick
 
 load ../kit/lib
 

@@ -104,7 +104,7 @@ check_all()
 	[ -d /usr/share/datasets/fashion-mnist ] ||
 		skip "no package dataset-fashion-mnist"
 	# all of them only in check-long
-	[ -n "${HPDSL_LONG:-}" ] || half=10000
+	at_level long || half=10000
 	[ -z "${SAN:-}" ] || half=1000
 	"$SRC/examples/fashion_mnist_to_png.py" tree \
 		/usr/share/datasets/fashion-mnist "$half"
@@ -123,7 +123,7 @@ check_all()
 		2> /dev/null | head -n 1)
 	[ -n "$from" ] || skip "no package linux-source"
 	mkdir tree
-	if [ -n "${HPDSL_LONG:-}" ]; then
+	if at_level long; then
 		tar xJf "$from" -C tree --strip-components=1
 	else
 		tar xJf "$from" -C tree --strip-components=1 --wildcards \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Whatever was packed comes back, by every way out: tar, bsdtar, Python's
 # tarfile, hpdsl-unpack, hpdsl-cat; whatever the names are.
+# bats file_tags=quick
 
 load ../kit/lib
 

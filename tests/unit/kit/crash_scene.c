@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "crash_scene.h"
+#include "level.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +164,7 @@ void scene_play(struct scene *s)
 {
 	static struct crash c;
 	static uint8_t fate[CRASH_OPS];
-	bool thorough = getenv("HPDSL_LONG") != NULL;
+	bool thorough = at_level("long");
 	uint64_t all, step = 1, i = 0, states = 0;
 
 	tell();

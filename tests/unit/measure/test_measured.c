@@ -4,6 +4,7 @@
 #include "stall/schedule.h"
 #include "sys/clock.h"
 #include "faultio.h"
+#include "level.h"
 #include "tmp.h"
 
 #include <dirent.h>
@@ -257,7 +258,7 @@ static void whatever_fails_is_said(void **state)
 	all = j.f.count;
 	hpdsl_stall_free(j.stall);
 	rmdir(j.parent);
-	step = getenv("HPDSL_LONG") ? 1 : all / 24;
+	step = at_level("long") ? 1 : all / 24;
 	for (long k = 1; k <= all; k += step) {
 		int r;
 

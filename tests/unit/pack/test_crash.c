@@ -2,7 +2,7 @@
 /*
  * After a power failure at any moment, whatever of what was not synced is lost,
  * what is there is refused or right, and the same command again ends where an
- * undisturbed one does.  HPDSL_LONG=1: all states; else a thousand of them.
+ * undisturbed one does.  In check-long all states; else a thousand of them.
  */
 #include "crash_pack.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exchange, played by many nodes in random order, with and without faults.
  */
+#include "level.h"
 #include "play.h"
 
 #include <setjmp.h>
@@ -16,10 +17,10 @@ static const enum hpdsl_stage_mode modes[] = {
 	HPDSL_STAGE_COPIES,
 };
 
-/* HPDSL_LONG=1: ten times as many. */
+/* In check-long ten times as many. */
 static uint64_t games(uint64_t n)
 {
-	return getenv("HPDSL_LONG") ? 10 * n : n;
+	return at_level("long") ? 10 * n : n;
 }
 
 static void fine(struct play *p, uint64_t seed)

@@ -8,6 +8,7 @@
 #include "stager_net.h"
 
 #include "each_fault.h"
+#include "level.h"
 #include "shell.h"
 #include "sys/clock.h"
 
@@ -746,7 +747,7 @@ static void test_every_fault(void **state)
 	struct net_options o = { .nodes = 2, .mode = HPDSL_STAGE_REPLICATE };
 	int failures = 0;
 	struct each_fault e = { .in_turn = true,
-				.step = getenv("HPDSL_LONG") ? 1 : 29 };
+				.step = at_level("long") ? 1 : 29 };
 
 	(void)state;
 	while (each_fault(&e)) {
@@ -768,7 +769,7 @@ static void test_no_memory(void **state)
 	int failures = 0;
 
 	(void)state;
-	for (long k = 1; k < 400; k += getenv("HPDSL_LONG") ? 1 : 13) {
+	for (long k = 1; k < 400; k += at_level("long") ? 1 : 13) {
 		struct net n;
 
 		net_begin(&n, &zipped, &o);
