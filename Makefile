@@ -239,6 +239,12 @@ $(STAGE) $(STAGE_FAULTS): $(if $(findstring address,$(SAN)),$(call objs, \
 		'  --      $@ is left out: no $(MPICC) here (libopenmpi-dev on' \
 		'Debian, elsewhere often module load openmpi)')
 
+# What tests/run runs each of them through.
+REAP := $(BUILD)/tests/kit/reap
+$(REAP): tests/kit/reap.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) -O2 $(WARN) $(WERROR) -o $@ $<
+
 $(ORIGIN): $(wildcard tests/bed/origin*.c tests/bed/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(if $(FUSE_LIBS),$(call say,LD)$(CC) $(COMPILE_LINK) \
@@ -295,7 +301,7 @@ SIM := $(BUILD)/tests/bench/sim_stage
 SPARSE := $(BUILD)/tests/bench/gen_sparse
 # A bats file may call whatever there is; a program is what it needs.
 FOR_BATS := all $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM) $(SPARSE)
-needs = $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
+needs = $(REAP) $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
 prove = @$(TEST_ENV) tests/all $(1) $(2) $(or $(call prog,$(3)),$(error no tests))
 
 check-build: $(call needs,$(TESTS_HERE))

@@ -121,7 +121,7 @@ longer()
 # until_true COMMAND..: polls it, for as long as a busy machine may take.
 until_true()
 {
-	local end=$((SECONDS + 200))
+	local end=$((SECONDS + ${PATIENCE:-600}))
 	until "$@"; do
 		[ "$SECONDS" -lt "$end" ] || { echo "never: $*"; return 1; }
 		sleep 0.05

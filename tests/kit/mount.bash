@@ -98,7 +98,11 @@ as_user()
 		mount --bind "$build" /mnt/build
 		mount --bind /mnt/fuse /dev/fuse
 		chown 65534 /mnt/tree
-		chmod 755 /mnt /mnt/from /mnt/build
+		chmod 755 /mnt /mnt/from
+		case $(stat -c %a /mnt/build) in
+		*5) ;; # it may be read-only
+		*) chmod 755 /mnt/build ;;
+		esac
 		cd /mnt
 		PATH=/mnt/build:$PATH
 		exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
