@@ -97,15 +97,16 @@ LIB_OBJS := $(call objs,$(wildcard lib/*.c lib/*/*.c))
 MAINS := $(wildcard cmd/*/hpdsl.c cmd/*/hpdsl-*.c)
 PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(notdir $(MAINS)))
 COMMON := $(call objs,$(wildcard cmd/common/*.c))
-# hpdsl-stage, and the same with faults from HPDSL_FAULT, for the tests.
 STAGE := $(BUILD)/hpdsl-stage
-STAGE_FAULTS := $(BUILD)/tests/bed/hpdsl-stage
 STAGE_OBJS := $(call objs,$(wildcard cmd/stage/*.c))
 # hpdsl-serve alone needs libmicrohttpd, which pkg-config has to know.
 SERVE := $(BUILD)/hpdsl-serve
 SERVE_OBJS := $(call objs,$(wildcard cmd/serve/*.c))
 HTTPD_LIBS = $(call once,HTTPD_LIBS,$(PKG_CONFIG) --libs libmicrohttpd 2> /dev/null)
 HTTPD_CFLAGS = $(call once,HTTPD_CFLAGS,$(PKG_CONFIG) --cflags libmicrohttpd 2> /dev/null)
+# These with faults from HPDSL_FAULT, for the tests.
+BED := $(BUILD)/tests/bed
+FAULTY := $(addprefix $(BED)/hpdsl-,pack snapshot serve mount stage)
 # The file system that plays a shared one in tests, where there is fuse3.
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
@@ -215,23 +216,25 @@ $(PRELOADS): $(BUILD)/preload/%.so: %.c $(BUILD)/flags
 	$(call say,LD)$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) $(CPPFLAGS) \
 		$(HARDEN_LINK) $(LDFLAGS) -fPIC -shared -o $@ $<
 
+# tests/bed/faults.c stands between the library and the system's file operations.
+$(FAULTY): private LINK_FLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
+	hp_io_or_system stage_io stage_version)
+$(FAULTY): $(BED)/faults.o
 define program
-$(BUILD)/$(basename $(notdir $(1))): $(call objs,$(wildcard $(dir $(1))*.c)) $(COMMON) \
-	$(BUILD)/libhpdsl.a
+$(addsuffix /$(basename $(notdir $(1))),$(BUILD) $(BED)): $(call objs, \
+	$(wildcard $(dir $(1))*.c)) $(COMMON) $(BUILD)/libhpdsl.a
 endef
 $(foreach m,$(MAINS),$(eval $(call program,$(m))))
-$(filter-out $(STAGE) $(SERVE),$(PROGRAMS)):
+$(filter-out %/hpdsl-stage %/hpdsl-serve,$(PROGRAMS) $(FAULTY)):
 	$(call say,LD)$(LINK) -o $@ $^ $(DEP_LIBS)
 
-$(SERVE):
+$(SERVE) $(BED)/hpdsl-serve:
 	@mkdir -p $(@D)
 	$(if $(HTTPD_LIBS),$(call say,LD)$(LINK) -o $@ $^ $(HTTPD_LIBS) $(DEP_LIBS),@echo \
 		'  --      $@ is left out: no libmicrohttpd here (libmicrohttpd-dev on' \
 		'Debian, libmicrohttpd-devel elsewhere)')
 
-$(STAGE_FAULTS): $(filter-out %/stage/io.o,$(STAGE_OBJS)) \
-	$(BUILD)/tests/bed/stage_faults.o $(COMMON) $(BUILD)/libhpdsl.a
-$(STAGE) $(STAGE_FAULTS): $(if $(findstring address,$(SAN)),$(call objs, \
+$(STAGE) $(BED)/hpdsl-stage: $(if $(findstring address,$(SAN)),$(call objs, \
 	tests/bed/beside_asan.c))
 	@mkdir -p $(@D)
 	$(if $(MPI),$(call say,LD)$(MPI) $(PIE) $(LINK_FLAGS) \
@@ -300,7 +303,7 @@ TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 SIM := $(BUILD)/tests/bench/sim_stage
 SPARSE := $(BUILD)/tests/bench/gen_sparse
 # A bats file may call whatever there is; a program is what it needs.
-FOR_BATS := all $(EXAMPLES) $(STAGE_FAULTS) $(ORIGIN) $(SIM) $(SPARSE)
+FOR_BATS := all $(EXAMPLES) $(FAULTY) $(ORIGIN) $(SIM) $(SPARSE)
 needs = $(REAP) $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
 prove = @$(TEST_ENV) tests/all $(1) $(2) $(or $(call prog,$(3)),$(error no tests))
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file operations of hpdsl-stage with faults, in place of cmd/stage/io.o.
+ * Faults in the system's file operations: build/tests/bed/hpdsl-NAME is
+ * hpdsl-NAME with this in place of hp_io_or_system() and stage_io().
  * HPDSL_FAULT holds them, ";" between two; each is a list of
  *
  *	op=NAME		which operation of struct hp_io: open read pread write
- *			pwrite fsync truncate allocate lock stat statvfs rename
- *			unlink mkdir map; needed
- *	node=N		on this node only
+ *			pwrite fsync truncate allocate lock stat statvfs
+ *			getdents rename unlink mkdir map; needed
+ *	node=N		on this node of hpdsl-stage only
  *	after=K		not the first K [0]
  *	times=N		so many of them, 0: all that follow [1]
  *	name=TEXT	files whose path holds TEXT only (the path that the
@@ -18,11 +19,13 @@
  *	flip=N		the Nth byte that it moves (or the last) is another one
  *	hang		it never returns
  *	slow=MS		it takes that much longer
+ *	wait=FILE	a gate: it goes on when FILE is gone, which is made
+ *			now and holds the id of the process
  *	kill		the process is gone, as by SIGKILL
  *
  * Those left out are as they were: error=EIO when nothing else is said.
  */
-#include "cmd/stage/stage.h"
+#include "common/common.h"
 #include "sys/io.h"
 
 #include <errno.h>
@@ -35,7 +38,7 @@
 #define FAULTS 16
 
 struct fault {
-	char op[16], name[64];
+	char op[16], name[64], wait[256];
 	long node, after, times, count;
 	long flip, slow_ms;
 	int error;
@@ -46,7 +49,8 @@ static struct {
 	struct hp_io io;
 	struct fault fault[FAULTS];
 	int n;
-} bed;
+	long node;
+} bed = { .node = -1 };
 
 static int error_number(const char *s)
 {
@@ -75,6 +79,8 @@ static void set(struct fault *f, const char *key, const char *value)
 		snprintf(f->name, sizeof(f->name), "%s", value);
 	else if (!strcmp(key, "node"))
 		f->node = atol(value);
+	else if (!strcmp(key, "wait"))
+		snprintf(f->wait, sizeof(f->wait), "%s", value);
 	else if (!strcmp(key, "after"))
 		f->after = atol(value);
 	else if (!strcmp(key, "times"))
@@ -109,23 +115,19 @@ static void parse_one(char *text, struct fault *f)
 			*value++ = '\0';
 		set(f, w, value ? value : "");
 	}
-	if (!f->error && !f->flips && !f->hang && !f->kill && !f->slow_ms)
+	if (!f->error && !f->flips && !f->hang && !f->kill && !f->slow_ms &&
+	    !*f->wait)
 		f->error = EIO;
 }
 
-static void parse(uint32_t node)
+static void parse(const char *faults)
 {
-	char text[1024], *save = NULL;
+	char text[4096], *save = NULL;
 
-	snprintf(text, sizeof(text), "%s", getenv("HPDSL_FAULT"));
+	snprintf(text, sizeof(text), "%s", faults);
 	for (char *w = strtok_r(text, ";", &save); w && bed.n < FAULTS;
-	     w = strtok_r(NULL, ";", &save)) {
-		struct fault *f = &bed.fault[bed.n];
-
-		parse_one(w, f);
-		if (f->node < 0 || f->node == (long)node)
-			bed.n++;
-	}
+	     w = strtok_r(NULL, ";", &save))
+		parse_one(w, &bed.fault[bed.n++]);
 }
 
 static bool named(const struct fault *f, int fd, const char *name)
@@ -150,6 +152,23 @@ static void sleep_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
+/* The file is there at once with what it holds. */
+static void gate(const char *file)
+{
+	char mine[300];
+	FILE *f;
+
+	snprintf(mine, sizeof(mine), "%s.%d", file, gettid());
+	f = fopen(mine, "w");
+	if (!f || fprintf(f, "%d\n", getpid()) < 0 || fclose(f) ||
+	    rename(mine, file) < 0) {
+		fprintf(stderr, "HPDSL_FAULT: %s: %s\n", file, strerror(errno));
+		_exit(CMD_USAGE);
+	}
+	while (!access(file, F_OK))
+		sleep_ms(2);
+}
+
 /* The error to give, or 0; *ret_flip: the byte to change, -1: none. */
 static int fault(const char *op, int fd, const char *name, long *ret_flip)
 {
@@ -157,11 +176,15 @@ static int fault(const char *op, int fd, const char *name, long *ret_flip)
 		struct fault *f = &bed.fault[i];
 		long n;
 
-		if (strcmp(f->op, op) != 0 || !named(f, fd, name))
+		if (strcmp(f->op, op) != 0 ||
+		    (f->node >= 0 && f->node != bed.node) ||
+		    !named(f, fd, name))
 			continue;
 		n = __atomic_fetch_add(&f->count, 1, __ATOMIC_RELAXED);
 		if (n < f->after || (f->times && n >= f->after + f->times))
 			continue;
+		if (*f->wait)
+			gate(f->wait);
 		if (f->kill)
 			raise(SIGKILL);
 		while (f->hang)
@@ -290,6 +313,14 @@ static int f_statvfs(const struct hp_io *io, int fd, struct statvfs *ret)
 	return r ? r : BASE.statvfs(&BASE, fd, ret);
 }
 
+static ssize_t f_getdents(const struct hp_io *io, int fd, void *buf, size_t n)
+{
+	int r = fault("getdents", fd, NULL, NULL);
+
+	(void)io;
+	return r ? r : BASE.getdents(&BASE, fd, buf, n);
+}
+
 static int f_rename(const struct hp_io *io, int old_dir, const char *old_name,
 		    int new_dir, const char *new_name, unsigned flags)
 {
@@ -327,20 +358,15 @@ static int f_map(const struct hp_io *io, int fd, size_t size, const void **ret)
 	return r ? r : BASE.map(&BASE, fd, size, ret);
 }
 
-/* HPDSL_FAULT_VERSION: this rank is of another version. */
-const char *stage_version(void)
+/* Without faults all is as in the program itself. */
+__attribute__((constructor)) static void begin(void)
 {
-	const char *other = getenv("HPDSL_FAULT_VERSION");
+	const char *faults = getenv("HPDSL_FAULT");
 
-	return other ? other : hpdsl_version();
-}
-
-const struct hp_io *stage_io(uint32_t node)
-{
-	if (!getenv("HPDSL_FAULT"))
-		return NULL;
-	parse(node);
 	bed.io = hp_io_system; /* what has no faults does not use io */
+	if (!faults)
+		return;
+	parse(faults);
 	bed.io.open = f_open;
 	bed.io.read = f_read;
 	bed.io.pread = f_pread;
@@ -352,9 +378,33 @@ const struct hp_io *stage_io(uint32_t node)
 	bed.io.lock = f_lock;
 	bed.io.stat = f_stat;
 	bed.io.statvfs = f_statvfs;
+	bed.io.getdents = f_getdents;
 	bed.io.rename = f_rename;
 	bed.io.unlink = f_unlink;
 	bed.io.mkdir = f_mkdir;
 	bed.io.map = f_map;
+}
+
+/* What the linker puts in place of the functions of these names (--wrap). */
+const struct hp_io *__wrap_hp_io_or_system(const struct hp_io *io);
+const struct hp_io *__wrap_stage_io(uint32_t node);
+const char *__wrap_stage_version(void);
+
+const struct hp_io *__wrap_hp_io_or_system(const struct hp_io *io)
+{
+	return io ? io : &bed.io;
+}
+
+const struct hp_io *__wrap_stage_io(uint32_t node)
+{
+	bed.node = node;
 	return &bed.io;
+}
+
+/* HPDSL_FAULT_VERSION: this rank is of another version. */
+const char *__wrap_stage_version(void)
+{
+	const char *other = getenv("HPDSL_FAULT_VERSION");
+
+	return other ? other : hpdsl_version();
 }
