@@ -11,6 +11,38 @@ teardown()
 	[ -z "$pid" ] || kill -KILL "$pid" 2> /dev/null || :
 }
 
+# at_gate FAULT COMMAND..: it stands still at this place of tests/bed/faults.c, as
+# process $pid; its other threads may go on until they wait for that one.
+at_gate()
+{
+	HPDSL_FAULT=$1,wait=$PWD/gate "$BUILD/tests/bed/$2" "${@:3}" \
+		> stdout 2> stderr 3>&- &
+	pid=$! tracer=$!
+	until_true is_at_gate
+	[ -e gate ] || {
+		echo "it never came to $1"
+		cat stderr
+		return 1
+	}
+}
+
+# is_at_gate: or has ended.
+is_at_gate()
+{
+	[ -e gate ] || [ ! -e "/proc/$pid" ]
+}
+
+# killed_at FAULT COMMAND..: it is killed at this place; fails if it was not.
+killed_at()
+{
+	local status=0
+	HPDSL_FAULT=$1,kill "$BUILD/tests/bed/$2" "${@:3}" || status=$?
+	[ "$status" = 137 ] || {
+		echo "exit $status, it never came to $1"
+		return 1
+	}
+}
+
 # stopped_at N CALL [STRACE-OPTION..] COMMAND..: runs it until it makes its Nth
 # system call CALL, and leaves it stopped there, as process $pid.
 stopped_at()
@@ -47,14 +79,18 @@ is_stopped()
 goes_on()
 {
 	local status=0
-	# strace counts for each thread: others may stop, too
-	while kill -CONT "$pid" 2> /dev/null && [ -e "/proc/$tracer" ]; do
-		sleep 0.02
-	done
+	rm -f gate
+	until_true has_gone_on
 	wait "$tracer" || status=$?
 	pid=
 	# shellcheck disable=SC2034
 	message=$(cat stderr)
-	rm stderr stdout pid trace
+	rm -f stderr stdout pid trace
 	return "$status"
+}
+
+# strace counts for each thread: others may stop, too.
+has_gone_on()
+{
+	! kill -CONT "$pid" 2> /dev/null || [ ! -e "/proc/$tracer" ]
 }

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compressed archives on their way into the chunks: mixed with other inputs,
 # killed, stopped, changed, resumed; few open files, little room.
-# need_disk: kills come while a disk is waited for.
+# need_disk: kills at random come while a disk is waited for.
 
 load ../kit/lib
+load ../kit/stopped
 
-FILES=120 # of the archive that is slow to decompress, in 20 chunks
+FILES=60 # of the archive that is slow to decompress, in 20 chunks
 
 setup_file()
 {
@@ -17,7 +18,7 @@ setup_file()
 		head -c $((40000 + i * 50)) /dev/urandom > "slow/$i.bin"
 	done
 	find slow -exec touch -h -d '2022-02-02 02:02:02.123456789' {} +
-	tar --format=pax -C slow -cjf slow.tar.bz2 .
+	tar --format=pax -C slow -I 'bzip2 -1' -cf slow.tar.bz2 .
 	hpdsl-pack -q --chunks 20 slow slow.ref
 }
 
@@ -26,13 +27,6 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 	slow=$BATS_FILE_TMPDIR/slow.tar.bz2
 	ref=$BATS_FILE_TMPDIR/slow.ref
-	pid=
-}
-
-teardown()
-{
-	[ -z "$pid" ] || kill -KILL "$pid" 2> /dev/null || :
-	[ -z "$pid" ] || kill -CONT "$pid" 2> /dev/null || :
 }
 
 pack()
@@ -62,89 +56,47 @@ position()
 	END
 }
 
-rows()
+# The first row says that nothing is done yet.
+some_are_noted()
 {
-	grep -ao STRM out/journal.hpdsl 2> /dev/null | wc -l
+	[ "$(grep -ao STRM out/journal.hpdsl | wc -l)" -gt 1 ]
 }
 
-# writing OPTION..: begins a pack as $pid, which stands still where it puts the
-# archive's files into the chunks.  Fails if it was too fast.
+# writing N OPTION..: a pack as $pid, which stands still where it puts file N of
+# those that it writes into its chunk.
 writing()
 {
-	hpdsl-pack --chunks 20 "$@" "$slow" out > stdout 2> stderr 3>&- &
-	pid=$!
-	# the first row, of no files, comes before any of them
-	while [ ! -e out/journal.hpdsl ] || [ "$(rows)" = 0 ] ||
-		! find "/proc/$pid/fd" -lname '*.tar.part' 2> /dev/null |
-		grep -q .; do
-		[ -e "/proc/$pid/fd/1" ] || break
-	done
-	kill -STOP "$pid" 2> /dev/null && [ ! -e out/dataset.yaml ] && return
-	echo "too fast: $*"
-	return 1
+	at_gate "op=pwrite,name=.tar.part,after=$1" hpdsl-pack -q --chunks 20 \
+		"${@:2}" "$slow" out
 }
 
-# noted OPTION..: the same, until the journal says that some files are done,
-# as it does when enough time has passed.
-noted()
-{
-	local had
-	writing "$@" || return 1
-	# the first one says that nothing is done: it may come only now
-	had=$(rows)
-	[ "$had" -gt 0 ] || had=1
-	sleep 1.1
-	kill -CONT "$pid"
-	while [ "$(rows)" -le "$had" ]; do
-		[ -e "/proc/$pid/fd/1" ] || break
-	done
-	kill -STOP "$pid" 2> /dev/null && [ ! -e out/dataset.yaml ] && return
-	echo "too fast: $*"
-	return 1
-}
+# The pieces of the archive that are read for its form and for its names come
+# before those of its contents.
+READ=20
 
-# resuming OPTION..: the same for a pack that resumes out; again from there
-# until it is not too fast, ten times over.
-resuming()
+# killed_noted N: the same, with small buffers, where it reads piece N of the
+# archive; killed when the journal says that some files are done.
+killed_noted()
 {
-	local i
-	rm -rf before
-	cp -a out before
-	for i in {1..10}; do
-		! writing --resume "$@" || return 0
-		wait "$pid" || :
-		pid=
-		rm -rf out
-		cp -a before out
-	done
-	return 1
+	at_gate "op=pread,name=tar.bz2,after=$((READ + $1))" hpdsl-pack -q \
+		--memory=8M --chunks 20 "$slow" out
+	until_true some_are_noted
+	gone KILL || :
+	files=$(position)
+	echo "$files files are noted"
+	[ "$files" -gt 0 ] && [ "$files" -lt "$FILES" ]
 }
 
 # gone SIGNAL: what has come of $pid after that.
 gone()
 {
-	local status=0
 	kill -"$1" "$pid"
-	kill -CONT "$pid" 2> /dev/null || :
-	wait "$pid" || status=$?
-	pid=
-	return "$status"
+	goes_on
 }
 
-# again COMMAND..: until it is not too fast, ten times over.
-again()
-{
-	local i
-	for i in {1..10}; do
-		rm -rf out
-		! "$@" || return 0
-		wait "$pid" || :
-		pid=
-	done
-	return 1
-}
-
+# bats test_tags=wide
 @test "a tree, a dataset, tars and streams together: as one tree" {
+	local j js=(0 1 4) n=0 o t
 	make_tree a 2 20
 	make_tree b/x 2 30
 	make_tree c/y 1 40
@@ -166,10 +118,11 @@ again()
 		rm -rf ref
 		# shellcheck disable=SC2086
 		hpdsl-pack -q --chunks=6 $o all ref 2> /dev/null
-		for j in 0 1 4; do
+		n=$((n + 1))
+		for j in $(rounds "${js[n % 3]}" "${js[*]}" "${js[*]}"); do
 			rm -rf out
 			# shellcheck disable=SC2086
-			hpdsl-pack -q -j $j --chunks=6 $o a b.tar.gz c.tar \
+			hpdsl-pack -q -j "$j" --chunks=6 $o a b.tar.gz c.tar \
 				d.tar.xz e.ds out 2> /dev/null
 			diff -r ref out
 			[ -z "$(find out -name '*.part')" ]
@@ -197,15 +150,12 @@ again()
 	done
 }
 
+# bats test_tags=wide
 @test "SIGKILL in the middle, then --resume: the same bytes, nothing written twice" {
-	local files kept
-	for _ in {1..8}; do
-		again noted -q
-		gone KILL || :
-		files=$(position)
-		echo "$files files are noted"
-		[ "$files" -gt 0 ]
-		[ "$files" -lt "$FILES" ]
+	local at kept
+	for at in $(rounds "9 14" "9 10 11 12 13 14" "9 10 11 12 13 14"); do
+		rm -rf out
+		killed_noted "$at"
 		kept=$(pack -q --json --resume | field resumed_members)
 		[ "$kept" = "$files" ]
 		is_ref
@@ -213,11 +163,9 @@ again()
 }
 
 @test "what is written after a SIGKILL lies behind the position" {
-	local files n
+	local n
 	need strace
-	again noted -q
-	gone KILL || :
-	files=$(position)
+	killed_noted 12
 	traced -f -y -e trace=pwrite64 -o calls hpdsl-pack -q --resume \
 		--chunks 20 "$slow" out
 	# no file is larger than what is written at once
@@ -227,6 +175,20 @@ again()
 	is_ref
 }
 
+@test "killed at one place after the other, again and again" {
+	local at
+	for at in op=mkdir op=lock op=pwrite,name=journal op=fsync,after=3 \
+		op=open,name=.tar.part,after=9 op=pwrite,name=.tar.part,after=30 \
+		op=fsync,name=.tar.part,after=7 op=rename,after=9 \
+		op=rename,name=index op=rename,name=dataset \
+		op=unlink,name=journal; do
+		killed_at "$at" hpdsl-pack -q --resume --chunks 20 "$slow" out
+	done
+	pack -q --resume
+	is_ref
+}
+
+# bats test_tags=more
 @test "SIGKILL at random moments, again and again" {
 	local ms start i
 	start=$(date +%s%N)
@@ -247,15 +209,13 @@ again()
 }
 
 @test "positions only go forward: killed while it compares" {
-	local before after
-	again noted -q
-	gone KILL || :
-	before=$(position)
-	for _ in 1 2 3; do
-		resuming -q
-		gone KILL || :
-		after=$(position)
-		[ "$after" -ge "$before" ]
+	local at before
+	killed_noted 12
+	before=$files
+	for at in op=pread,name=.tar.part op=pread,name=.tar.part,after=9 \
+		op=pwrite,name=.tar.part; do
+		killed_at "$at" hpdsl-pack -q --resume --chunks 20 "$slow" out
+		[ "$(position)" -ge "$before" ]
 	done
 	[ "$(pack -q --json --resume | field resumed_members)" -ge "$before" ]
 	is_ref
@@ -263,22 +223,23 @@ again()
 
 @test "SIGUSR1 and --deadline: synced, noted, exit 75, completed" {
 	local status=0
-	again writing -q
+	writing 20
 	gone USR1 || status=$?
-	cat stderr
+	echo "$message"
 	[ "$status" = 75 ]
-	grep -q 'files of compressed archives are done' stderr
-	grep -q -- '--resume completes it' stderr
+	[[ $message = *"files of compressed archives are done"* ]]
+	[[ $message = *"--resume completes it"* ]]
 	[ ! -e out/dataset.yaml ]
+	[ "$(position)" -gt 0 ]
 	pack -q --resume
 	is_ref
 
 	rm -r out
-	again writing -q --deadline=6
-	sleep 6
+	# each write takes as long as it has
 	status=0
-	gone CONT || status=$?
-	cat stderr
+	HPDSL_FAULT=op=pwrite,name=.tar.part,slow=200,times=0 \
+		"$BUILD/tests/bed/hpdsl-pack" -q --chunks 20 --deadline=1 \
+		"$slow" out || status=$?
 	[ "$status" = 75 ]
 	pack -q --resume
 	is_ref
@@ -288,17 +249,15 @@ again()
 	local status=0
 	cp -p "$slow" a.tar.bz2
 	slow=a.tar.bz2
-	again noted -q
-	gone KILL || :
+	killed_noted 12
 	touch -d 2001-01-01 a.tar.bz2
 	fails 3 "a.tar.bz2 is another archive" pack -q --resume
 	touch -r "$BATS_FILE_TMPDIR/slow.tar.bz2" a.tar.bz2
-	resuming -q
+	writing 1 --resume
 	echo more >> a.tar.bz2
-	gone CONT || status=$?
-	cat stderr
+	goes_on || status=$?
 	[ "$status" = 3 ]
-	grep -q '^hpdsl-pack: a.tar.bz2: changed since it was scanned$' stderr
+	[ "$message" = "hpdsl-pack: a.tar.bz2: changed since it was scanned" ]
 	cp -p "$BATS_FILE_TMPDIR/slow.tar.bz2" a.tar.bz2
 	pack -q --resume
 	is_ref
@@ -308,14 +267,15 @@ again()
 	local status=0
 	cp -p "$slow" a.tar.bz2
 	slow=a.tar.bz2
-	again writing -q
+	# it is scanned, and not yet read for its contents
+	at_gate op=open,name=.tar.part hpdsl-pack -q --chunks 20 "$slow" out
 	: > a.tar.bz2
-	gone CONT || status=$?
-	cat stderr
+	goes_on || status=$?
+	echo "$message"
 	[ "$status" = 3 ]
-	grep -q '^hpdsl-pack: a.tar.bz2: changed since it was scanned$' stderr
+	[[ $message = *"a.tar.bz2: changed since it was scanned" ]]
 	# nothing was noted, so nothing is kept
-	[ -z "$(find out -name '*.part')" ] || [ "$(position)" -gt 0 ]
+	[ -z "$(find out -name '*.part')" ]
 }
 
 @test "a wrong checksum in the middle of a stream: told, nothing is left" {
@@ -348,15 +308,9 @@ open('t.tar.gz', 'wb').write(data)"
 # In a file system of its own: room for one output, not for two.
 little_room()
 {
-	mount -t tmpfs -o size=8M none disk || exit 1
-	hpdsl-pack -q --chunks 20 "$slow" disk/out 3>&- &
-	pid=$!
-	while [ ! -e disk/out/journal.hpdsl ] ||
-		! grep -aq STRM disk/out/journal.hpdsl; do
-		[ -e "/proc/$pid/fd/1" ] || exit 1
-	done
-	kill -KILL "$pid"
-	wait "$pid" || :
+	mount -t tmpfs -o size=4M none disk || exit 1
+	killed_at op=pwrite,name=.tar.part,after=30 hpdsl-pack -q --chunks 20 \
+		"$slow" disk/out || exit 1
 	df -k disk | tail -1
 	# the temporary files are part of what is needed
 	hpdsl-pack -q --chunks 20 --resume "$slow" disk/out || exit 1
@@ -367,7 +321,7 @@ little_room()
 	need_root
 	unshare -m true 2> /dev/null || skip "no mount namespaces"
 	mkdir disk
-	export -f little_room
+	export -f little_room killed_at
 	export slow ref
-	timeout 240 unshare -m bash -uc little_room
+	unshare -m bash -uc little_room
 }
