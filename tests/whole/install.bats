@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # make install, a stranger's program against what it installs, make uninstall.
+# uses: build
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -3,6 +3,7 @@
 # What examples/packaging makes of the tree: the wheel, read from; the lists of
 # Debian's packages, without building them, which tests/long/packages.bats does; the
 # recipe for Spack, which nobody here can run.
+# uses: build
 
 load ../kit/lib
 load ../kit/python
