@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walks through all that can fail: in round k the k-th operation, or the
- * k-th allocation, until there is none.  k is 0 before the first round, and in
- * the last one nothing fails:
+ * k-th allocation, until there is none (below check-more only each seventh of
+ *those behind the 64th).  k is 0 before the first round, and in the last one
+ *nothing fails:
  *
  *	for (struct each_fault e = { .code = -EIO }; each_fault(&e);) {
  *		r = try_it(&e.f.io);
