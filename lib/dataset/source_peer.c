@@ -138,14 +138,13 @@ static void look(struct hp_peer_source *p)
  */
 static void await(struct hp_peer_source *p)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
 	pid_t who = 0;
 
 	for (int i = 0; i < 1000; i++) {
 		who = __atomic_load_n(&p->looking, __ATOMIC_ACQUIRE);
 		if (!who)
 			return;
-		nanosleep(&ms, NULL);
+		hp_sleep(1000000);
 	}
 	if (who != getpid())
 		__atomic_store_n(&p->looking, 0, __ATOMIC_RELEASE);

@@ -89,14 +89,6 @@ void hp_stage_count(struct hp_stage_read *s, enum hp_chunk_at at, uint64_t n)
 
 /* ---- Doing what is decided -------------------------------------------- */
 
-static void nap(uint64_t ns)
-{
-	struct timespec t = { .tv_sec = (time_t)(ns / SECOND),
-			      .tv_nsec = (long)(ns % SECOND) };
-
-	nanosleep(&t, NULL);
-}
-
 static void look(struct hp_stage_read *s, uint32_t chunk,
 		 struct hp_where_known *k)
 {
@@ -131,7 +123,7 @@ static bool search(struct hp_stage_read *s, const struct hpdsl_chunk *c,
 		step = hp_where_next(w, &k);
 	}
 	if (step.what == HP_WHERE_WAIT) {
-		nap(step.ns);
+		hp_sleep(step.ns);
 		/* The stager may have been replaced by one that is faster to
 		 * bring it than the old one's death to be certain. */
 		hp_stage_watch_renew(&s->watch, SECOND);

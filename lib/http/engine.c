@@ -173,7 +173,6 @@ static struct hp_http *get(void)
 static void at_exit(void)
 {
 	struct hp_http *e = get();
-	const struct timespec ms = { .tv_nsec = 1000000 };
 
 	if (!e)
 		return;
@@ -182,7 +181,7 @@ static void at_exit(void)
 		return;
 	hp_http_poke(e);
 	for (int i = 0; i < PARK_MS && !atomic_load(&e->parked); i++)
-		nanosleep(&ms, NULL);
+		hp_sleep(1000000);
 }
 
 bool hp_http_is_over(void)

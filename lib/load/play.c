@@ -10,7 +10,6 @@
 #include "sys/meter.h"
 
 #include <errno.h>
-#include <time.h>
 
 enum {
 	POLL_MS = 50, /* at the end */
@@ -227,11 +226,9 @@ static int one_step(struct hpdsl_loader *l,
 /* All was played: the process is to end. */
 static int wait_for_end(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
-	const struct timespec poll = { .tv_nsec = POLL_MS * 1000000L };
-
 	if (hp_stopped(&l->opt.watch))
 		return hp_fail(err, HPDSL_ESTOPPED, "stopped early");
-	nanosleep(&poll, NULL);
+	hp_sleep(POLL_MS * 1000000L);
 	return l->opt.wait_ms ?
 		       hp_fail(err, -EAGAIN, "hpdsl-stall ends the job") :
 		       0;

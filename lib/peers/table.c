@@ -5,11 +5,11 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "peers/health.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A row that was read is good for so long, and what changes all the time is
  * written no more often; longer where there are many nodes. */
@@ -444,12 +444,10 @@ static void add_all(struct hp_table *t)
 
 void hp_table_add(struct hp_table *t, bool last)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
 	add_all(t);
 	for (int i = 0; last && t->fd >= 0 && t->owed != NONE && i < LAST_TRIES;
 	     i++) {
-		nanosleep(&ms, NULL);
+		hp_sleep(1000000);
 		add_all(t);
 	}
 }

@@ -7,7 +7,6 @@
 #include "sys/pool.h"
 
 #include <errno.h>
-#include <time.h>
 
 enum { ORIGIN_THREADS = 8, SERVE_THREADS = 2, CHUNK_THREADS = 2 };
 
@@ -168,7 +167,6 @@ int hp_stager_threads(struct hpdsl_stager *s, uint32_t threads,
 bool hp_stager_join(struct hpdsl_stager *s)
 {
 	double end = hp_now() + s->patience;
-	struct timespec pause = { .tv_nsec = 1000000 };
 	uint32_t alive;
 
 	pthread_mutex_lock(&s->shared.lock);
@@ -180,7 +178,7 @@ bool hp_stager_join(struct hpdsl_stager *s)
 	alive = s->shared.alive;
 	pthread_mutex_unlock(&s->shared.lock);
 	while (alive && hp_now() < end) {
-		nanosleep(&pause, NULL);
+		hp_sleep(1000000);
 		pthread_mutex_lock(&s->shared.lock);
 		alive = s->shared.alive;
 		pthread_mutex_unlock(&s->shared.lock);

@@ -38,3 +38,11 @@ struct timespec hp_deadline(double seconds)
 	t.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9);
 	return t;
 }
+
+void hp_sleep(uint64_t ns)
+{
+	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
+				    .tv_nsec = (long)(ns % 1000000000) };
+
+	nanosleep(&t, NULL);
+}

@@ -17,4 +17,7 @@ void hp_cond_init(pthread_cond_t *cond);
 /* In so many seconds. */
 struct timespec hp_deadline(double seconds);
 
+/* Nanoseconds. */
+void hp_sleep(uint64_t ns);
+
 #endif

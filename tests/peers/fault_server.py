@@ -42,6 +42,8 @@ class Node:
         self.have = None
         self.asked = self.adopt = 0
         self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        self.held = 0
         self.listener = None
         self.open = set()
 
@@ -248,6 +250,22 @@ class Request:
             pass
         return False
 
+    def do_hold(self):
+        """The same, until another is told; "do" is done when it was sent."""
+        half = len(self.body) // 2
+        self.say(206, self.body, self.well, send=self.body[:half])
+        with self.node.changed:
+            self.node.held += 1
+            self.node.changed.wait_for(lambda: self.node.fault != "hold")
+        try:
+            self.c.sendall(self.body[half:])
+        except OSError:
+            pass
+        with self.node.changed:
+            self.node.held -= 1
+            self.node.changed.notify_all()
+        return False
+
     def do_pause(self, seconds):
         """The same, for a while."""
         half = len(self.body) // 2
@@ -389,6 +407,9 @@ def obey(nodes, word):
         if word[0] == "do":
             node.fault = word[2]
             node.times = int(word[3]) if word[3:] else None
+            node.changed.notify_all()
+            if node.fault != "hold":
+                node.changed.wait_for(lambda: not node.held)
         elif word[0] == "have":
             node.have = bytes.fromhex(word[2])
         elif word[0] == "asked":

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl-serve: who sleeps is woken once, in time, whatever ends. */
 #include "cmd/serve/pacer.c"
+#include "until.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +38,7 @@ static void put(struct serve_pacer *p, struct one *o, uint64_t until)
 
 static void test_in_time(void **state)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
+	struct until u = { 0 };
 	uint64_t begun = now();
 	struct serve_pacer p;
 
@@ -47,7 +48,7 @@ static void test_in_time(void **state)
 	for (unsigned i = 0; i < MANY; i++)
 		put(&p, &all[i], begun + (i * 7919 % MANY) * 500000);
 	while (count < MANY)
-		nanosleep(&ms, NULL);
+		until_next(&u);
 	pacer_quit(&p);
 	pacer_end(&p);
 	for (unsigned i = 0; i < MANY; i++) {

@@ -7,9 +7,10 @@
 #include "fetching.h"
 #include "packed.h"
 #include "staged.h"
-#include "sys/clock.h"
+#include "clock.h"
 #include "sys/io.h"
 #include "each_fault.h"
+#include "until.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,14 +27,6 @@
 enum { CHUNKS = STAGED_CHUNKS, LARGE = STAGED_LARGE, READERS = 4 };
 
 #define SECOND UINT64_C(1000000000)
-
-static void nap(unsigned ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000,
-			      .tv_nsec = ms % 1000 * 1000000L };
-
-	nanosleep(&t, NULL);
-}
 
 /* ---- Reading ---------------------------------------------------------- */
 
@@ -187,7 +179,7 @@ static void test_other_boot(void **state)
 	/* A stager has read it again. */
 	f.header.boot_id[0] ^= 1;
 	staged_state(&f, HP_CHUNK_READY);
-	nap(1100);
+	clock_pass(1.1);
 	staged_hide_origin(&f);
 	read_all(ds);
 	hpdsl_close(ds);
@@ -506,9 +498,11 @@ static void test_patience(void **state)
 	staged_state(&f, HP_CHUNK_COMING);
 	ds = staged_open(f.dir, NULL);
 	hpdsl_patience(ds, 0.2);
+	clock_still(true);
 	start = hp_monotonic();
 	read_member(ds, staged_first(&f, 0));
 	took = hp_monotonic() - start;
+	clock_still(false);
 	assert_true(took >= SECOND / 5);
 	s = staged_sources(ds);
 	assert_true(s.wait_seconds >= 0.2 &&
@@ -527,7 +521,6 @@ static void test_patience(void **state)
 	assert_true(staged_sources(ds).local_bytes > s.local_bytes);
 	assert_int_equal(staged_sources(ds).origin_bytes, s.origin_bytes);
 	hpdsl_patience(ds, 0);
-	start = hp_monotonic();
 	for (uint32_t c = 1; c < CHUNKS; c++)
 		read_member(ds, staged_first(&f, c));
 	staged_expect(ds, 0, CHUNKS, 0);
@@ -576,7 +569,8 @@ static void *read_much(void *arg)
 	uint64_t x = (uintptr_t)arg | 1;
 
 	__atomic_store_n(&r->begun, 1, __ATOMIC_RELAXED);
-	for (; r->code == 0; r->reads++) {
+	for (; r->code == 0;
+	     __atomic_add_fetch(&r->reads, 1, __ATOMIC_RELAXED)) {
 		uint64_t i = r->reads;
 
 		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
@@ -604,9 +598,30 @@ static void start_readers(struct reader *r, const struct hpdsl_dataset *ds,
 			pthread_create(&r[i].thread, NULL, read_much, &r[i]),
 			0);
 	}
-	for (int i = 0; i < READERS; i++)
+	for (int i = 0; i < READERS; i++) {
+		struct until u = { 0 };
+
 		while (!__atomic_load_n(&r[i].begun, __ATOMIC_RELAXED))
-			nap(1);
+			until_next(&u);
+	}
+}
+
+static uint64_t reads_of(struct reader *r)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < READERS; i++)
+		n += __atomic_load_n(&r[i].reads, __ATOMIC_RELAXED);
+	return n;
+}
+
+/* While they go on: each begins one, at least, or another one two. */
+static void await_reads(struct reader *r)
+{
+	const uint64_t was = reads_of(r);
+
+	for (struct until u = { 0 }; reads_of(r) < was + 2 * READERS;)
+		until_next(&u);
 }
 
 static void join_readers(struct reader *r)
@@ -641,7 +656,7 @@ static void test_published_meanwhile(void **state)
 		ds = staged_open(f.dir, k ? &unmapped : NULL);
 		start_readers(r, ds, NULL);
 		for (uint32_t c = CHUNKS; c-- > 0;) {
-			nap(30);
+			clock_await_waiter();
 			staged_put(&f, c);
 			hp_state_set(f.state, c, HP_CHUNK_READY);
 			hp_state_beat(f.state, hp_monotonic());
@@ -674,10 +689,11 @@ static void test_replaced_meanwhile(void **state)
 	for (int g = 0; g < 20; g++) {
 		staged_state(&f, g % 2 ? HP_CHUNK_COMING : HP_CHUNK_ABSENT);
 		hp_state_end(f.state, HP_STAGE_STOPPED);
-		nap(10);
+		await_reads(r);
 	}
 	staged_put_all(&f);
-	nap(1200);
+	clock_pass(1.2);
+	await_reads(r);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	join_readers(r);
 	staged_hide_origin(&f);
@@ -702,7 +718,7 @@ static void test_next_stager(void **state)
 	ds = staged_open(f.dir, NULL);
 	staged_hide_origin(&f);
 	start_readers(r, ds, NULL);
-	nap(50);
+	clock_await_waiter();
 	staged_show_origin(&f);
 	for (uint32_t c = 0; c < CHUNKS; c++)
 		staged_put(&f, c);
@@ -731,15 +747,16 @@ static void test_cleaned_meanwhile(void **state)
 	start_readers(r, ds, &stop);
 	for (int k = 0; k < 3; k++) {
 		for (uint32_t c = 0; c < CHUNKS; c++) {
-			nap(2);
+			await_reads(r);
 			hp_state_set(f.state, c, HP_CHUNK_ABSENT);
 			staged_drop(&f, c);
 		}
 		unlink(staged_at(&f, HP_STATE_NAME));
-		nap(20);
+		await_reads(r);
 		f.header.generation = 0;
 		staged_put_all(&f);
-		nap(1100);
+		clock_pass(1.1);
+		await_reads(r);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	join_readers(r);
@@ -749,20 +766,10 @@ static void test_cleaned_meanwhile(void **state)
 	staged_end(&f);
 }
 
-struct later {
-	struct staged *f;
-	unsigned ms;
-	int asked; /* atomic: it counts from then on */
-};
-
 static void *put_later(void *arg)
 {
-	struct later *l = arg;
-
-	while (!__atomic_load_n(&l->asked, __ATOMIC_RELAXED))
-		nap(1);
-	nap(l->ms);
-	staged_put_all(l->f);
+	clock_await_waiter();
+	staged_put_all(arg);
 	return NULL;
 }
 
@@ -771,15 +778,13 @@ static void test_unborn(void **state)
 {
 	struct hpdsl_dataset *ds;
 	struct staged f;
-	struct later l = { &f, 200, 0 };
 	pthread_t t;
 
 	(void)state;
 	staged_begin(&f, 0);
 	packed_put(staged_at(&f, HP_STAGE_LOCK), "x\n", 2);
 	ds = staged_open(f.dir, NULL);
-	assert_int_equal(pthread_create(&t, NULL, put_later, &l), 0);
-	__atomic_store_n(&l.asked, 1, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_create(&t, NULL, put_later, &f), 0);
 	read_member(ds, 0);
 	pthread_join(t, NULL);
 	read_all(ds);

@@ -9,6 +9,7 @@
 
 #include "scan/scan.h"
 #include "tmp.h"
+#include "until.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -169,6 +170,7 @@ struct tricks {
 	bool interrupt;		       /* every second call is -EINTR */
 	int *stop, stop_at;	       /* is set at that call */
 	unsigned sleep_us;	       /* in each stat */
+	int together;		       /* files are in stat at once, once */
 	int fds, fds_most, stats, stats_most;
 	bool elsewhere; /* called from another thread than home */
 	pthread_t home;
@@ -205,6 +207,16 @@ static inline void trick_count(struct tricks *t, int *n, int *most, int by)
 	pthread_mutex_unlock(&t->lock);
 }
 
+static inline int trick_most(struct tricks *t)
+{
+	int most;
+
+	pthread_mutex_lock(&t->lock);
+	most = t->stats_most;
+	pthread_mutex_unlock(&t->lock);
+	return most;
+}
+
 static inline int trick_open(const struct hp_io *io, int dir, const char *name,
 			     int flags, mode_t mode)
 {
@@ -233,6 +245,9 @@ static inline int trick_stat(const struct hp_io *io, int dir, const char *name,
 	int r = trick(t, name, true);
 
 	trick_count(t, &t->stats, &t->stats_most, 1);
+	for (struct until u = { 0 };
+	     name[0] == 'f' && trick_most(t) < t->together;)
+		until_next(&u);
 	if (t->sleep_us)
 		usleep(t->sleep_us);
 	if (r == 0)

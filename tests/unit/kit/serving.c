@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serving.h"
 
+#include "until.h"
+
 #include "peers/table.h"
 
 #include <setjmp.h>
@@ -78,17 +80,16 @@ static void woken(void *arg)
 
 void serving_await(struct sleeper *z, unsigned n)
 {
-	struct timespec t;
-	bool late = false;
+	struct until u = { 0 };
+	bool late;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_sec += 20;
-	pthread_mutex_lock(&z->lock);
-	while (z->woken < n && !late)
-		late = pthread_cond_timedwait(&z->wake, &z->lock, &t);
-	pthread_mutex_unlock(&z->lock);
-	if (late)
-		fail_msg("not woken");
+	do {
+		pthread_mutex_lock(&z->lock);
+		late = z->woken < n;
+		pthread_mutex_unlock(&z->lock);
+		if (late)
+			until_next(&u);
+	} while (late);
 }
 
 struct hp_ask serving_ask_for(uint32_t chunk, bool plain, uint64_t first,

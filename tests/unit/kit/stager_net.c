@@ -2,6 +2,8 @@
 /* Stagers in one process, and the network between them. */
 #include "stager_net.h"
 
+#include "until.h"
+
 #include "base/hash.h"
 #include "sys/clock.h"
 #include "wrap.h"
@@ -74,10 +76,9 @@ static int n_open(const struct hp_io *io, int dir, const char *name, int flags,
 
 static void wait_here(const struct net_io *f)
 {
-	struct timespec t = { .tv_nsec = 1000000 };
-
-	while (!__atomic_load_n(&f->let_go, __ATOMIC_RELAXED))
-		nanosleep(&t, NULL);
+	for (struct until u = { 0 };
+	     !__atomic_load_n(&f->let_go, __ATOMIC_RELAXED);)
+		until_next(&u);
 }
 
 static ssize_t n_pread(const struct hp_io *io, int fd, void *buf, size_t n,
@@ -453,26 +454,14 @@ static void stop_all(struct net *n, bool at_once)
 		hpdsl_stager_stop(n->node[i].stager, at_once);
 }
 
-static void fail_at_end(const struct net *n)
-{
-	for (uint32_t i = 0; i < n->nodes; i++)
-		print_message("# node %u: %sidle, %u jobs, %s %s\n", i,
-			      n->node[i].report.idle ? "" : "not ",
-			      n->node[i].stager->own.jobs,
-			      n->node[i].report.stuck,
-			      n->node[i].failed ? n->node[i].err.msg : "");
-	fail_msg("no end");
-}
-
 void net_run(struct net *n, uint64_t stop_at, bool at_once)
 {
-	struct timespec pause = { .tv_nsec = 20000 };
-	double end = hp_now() + 240;
+	struct until u = { 0 };
 	bool stopped = false;
 
 	for (;;) {
 		if (!net_step(n))
-			nanosleep(&pause, NULL);
+			until_next(&u);
 		if (all_idle(n))
 			break;
 		if (any_failed(n) && !stopped)
@@ -481,8 +470,6 @@ void net_run(struct net *n, uint64_t stop_at, bool at_once)
 			stop_at = 0;
 			stop_all(n, at_once);
 		}
-		if (hp_now() > end)
-			fail_at_end(n);
 	}
 	/* A failure is told by one call, whatever else there is. */
 	for (uint32_t i = 0; i < n->nodes; i++)

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "load_work.h"
 #include "shell.h"
+#include "until.h"
 
 /* ---- The same batches ------------------------------------------------- */
 
@@ -101,7 +102,7 @@ static void fork_other(struct other *o, const struct hpdsl_loader *l)
 	assert_int_equal(pipe(from), 0);
 	o->pid = fork();
 	if (o->pid == 0) {
-		alarm(100);
+		alarm(UNTIL_SECONDS);
 		close(to[1]);
 		_exit(child(to[0], from[1], fd, base, o->size));
 	}

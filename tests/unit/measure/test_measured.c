@@ -2,7 +2,7 @@
 /* hpdsl-stall and a rank, over real files and a clock of their own. */
 #include "hpdsl/stall.h"
 #include "stall/schedule.h"
-#include "sys/clock.h"
+#include "clock.h"
 #include "faultio.h"
 #include "level.h"
 #include "tmp.h"
@@ -47,7 +47,7 @@ static size_t files_in(const char *folder)
 
 static int tend(struct job *j)
 {
-	usleep(3000); /* looks are no more frequent than files allow */
+	clock_pass(0.003); /* looks are no more frequent than files allow */
 	return hpdsl_stall_tend(j->stall, &j->progress, &j->err);
 }
 
@@ -284,5 +284,6 @@ int main(void)
 		cmocka_unit_test(whatever_fails_is_said),
 	};
 
+	clock_still(true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

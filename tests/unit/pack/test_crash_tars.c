@@ -5,6 +5,7 @@
  * written.
  */
 #include "chunk/tar.h"
+#include "clock.h"
 #include "crash_pack.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cmocka.h>
@@ -143,7 +143,7 @@ static ssize_t pwrite_late(const struct hp_io *io, int fd, const void *buf,
 			   size_t n, uint64_t off)
 {
 	if (n > 500000 && ++writes == 2)
-		usleep(1100000);
+		clock_pass(1.1);
 	return pwrite_now(io, fd, buf, n, off);
 }
 

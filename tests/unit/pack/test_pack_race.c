@@ -4,6 +4,7 @@
  * something else first, or fails while others go on.
  */
 #include "packed.h"
+#include "until.h"
 
 #include "sys/io.h"
 
@@ -19,6 +20,7 @@
 #include <cmocka.h>
 
 #define BASE hp_io_system
+#define RELAXED __ATOMIC_RELAXED
 
 enum { SEGMENT = 512 << 10, MEMORY = 8 << 20 };
 
@@ -27,7 +29,8 @@ struct trick {
 	struct hp_io io;
 	struct packed *p;
 	unsigned calls;
-	int code; /* of the pack that ran meanwhile */
+	bool lost; /* the first segment */
+	int code;  /* of the pack that ran meanwhile */
 	struct hpdsl_error err;
 };
 
@@ -100,13 +103,25 @@ static void test_not_empty(void **state)
 	}
 }
 
-/* The first segment cannot be written, the others are on their way. */
+/* The first segment cannot be written while the next is on its way. */
 static ssize_t first_fails(const struct hp_io *io, int fd, const void *buf,
 			   size_t n, uint64_t off)
 {
-	if (n == SEGMENT)
-		usleep(off ? 100000 : 20000);
-	return n == SEGMENT && !off ? -EIO : BASE.pwrite(io, fd, buf, n, off);
+	struct trick *t = (struct trick *)io;
+	struct until u = { 0 };
+
+	if (n != SEGMENT || (off && __atomic_load_n(&t->lost, RELAXED)))
+		return BASE.pwrite(io, fd, buf, n, off);
+	if (off) {
+		__atomic_add_fetch(&t->calls, 1, RELAXED);
+		while (!__atomic_load_n(&t->lost, RELAXED))
+			until_next(&u);
+		return BASE.pwrite(io, fd, buf, n, off);
+	}
+	while (!__atomic_load_n(&t->calls, RELAXED))
+		until_next(&u);
+	__atomic_store_n(&t->lost, true, RELAXED);
+	return -EIO;
 }
 
 static void test_lost_segment(void **state)

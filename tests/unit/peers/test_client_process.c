@@ -11,6 +11,7 @@
 #include "peers/table.h"
 #include "peers/whom.h"
 #include "shell.h"
+#include "until.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -317,6 +318,40 @@ static void parent_and_child_read_on(void **state)
 }
 
 /* In the midst of its work, and nothing is closed. */
+/* So many of them are done; what was asked for next is under way. */
+static void await_done(struct peer_read *r, unsigned n, unsigned done)
+{
+	struct until u = { 0 };
+	unsigned is;
+
+	do {
+		is = 0;
+		for (unsigned i = 0; i < n; i++)
+			is += peer_read_is_done(&r[i]);
+		if (is < done)
+			until_next(&u);
+	} while (is < done);
+}
+
+static void forget_asked(void)
+{
+	unsigned asked, adopt;
+
+	for (uint32_t node = 1; node < 3; node++)
+		fault_nodes_asked(&three, node, &asked, &adopt);
+}
+
+static void await_asked(void)
+{
+	struct until u = { 0 };
+	unsigned asked = 0, adopt;
+
+	for (uint32_t node = 1; !asked; node = 3 - node) {
+		fault_nodes_asked(&three, node, &asked, &adopt);
+		until_next(&u);
+	}
+}
+
 static void a_process_ends(void **state)
 {
 	enum { MANY = 20 };
@@ -338,7 +373,7 @@ static void a_process_ends(void **state)
 			for (uint32_t k = 0; k < MANY; k++)
 				peer_read_begin(&r[k], c, k % FN_CHUNKS, 0,
 						FN_SMALL, 0);
-			usleep((useconds_t)i * 1000);
+			await_done(r, MANY, (unsigned)i);
 			exit(0);
 		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -384,7 +419,7 @@ static void what_comes_after_the_end(void **state)
 		skip();
 	fault_nodes_tell(&three, "do 2 silent");
 	fault_nodes_tell(&three, "do 1 stall");
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 16; i++) {
 		struct hp_client *c = fault_nodes_client(&three);
 		int status;
 		pid_t pid;
@@ -393,15 +428,18 @@ static void what_comes_after_the_end(void **state)
 		pid = fork();
 		assert_true(pid >= 0);
 		if (!pid) {
-			alarm(30);
+			alarm(UNTIL_SECONDS);
 			ending.c = c;
 			ending.waits = i & 1;
 			ending.reads = i & 2;
 			/* of its own engine, or of one that nobody began */
-			if (i & 4 || ending.waits)
+			forget_asked();
+			if (i & 4 || ending.waits) {
 				peer_read_begin(&ending.under_way, c, 0, 0,
 						FN_LARGE, 0);
-			usleep((useconds_t)i * 3000);
+				if (i & 8)
+					await_asked();
+			}
 			exit(2);
 		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -472,9 +510,10 @@ static void what_is_under_way_is_given_up(void **state)
 	(void)state;
 	fault_nodes_tell(&three, "do 1 stall");
 	fault_nodes_tell(&three, "do 2 silent");
+	forget_asked();
 	for (uint32_t i = 0; i < MANY; i++)
 		peer_read_begin(&r[i], c, i % FN_CHUNKS, 0, FN_SMALL, 0);
-	usleep(100000);
+	await_asked();
 	fault_nodes_close(&three, c);
 	for (uint32_t i = 0; i < MANY; i++) {
 		assert_true(r[i].done);

@@ -7,6 +7,7 @@
 #include "stage_work.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -311,7 +312,8 @@ static void contend(unsigned who, int *inside)
 			if (__atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST) !=
 			    1)
 				_exit(2);
-			usleep(200);
+			for (int k = 0; k < 50; k++)
+				sched_yield();
 			__atomic_sub_fetch(inside, 1, __ATOMIC_SEQ_CST);
 		}
 		hpdsl_stage_close(s);

@@ -5,7 +5,9 @@
  * the origin; reads that fail and disks that are full; stops.  Nothing wrong
  * ever has a final name, and the origin is read once.
  */
+#include "clock.h"
 #include "stager_net.h"
+#include "until.h"
 
 #include "each_fault.h"
 #include "level.h"
@@ -18,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -596,24 +597,15 @@ static bool still_alive(struct hpdsl_stager *s)
 	return alive;
 }
 
-/* Between two looks at what comes sooner or later: it must within a minute. */
-static void wait_a_little(double began)
-{
-	struct timespec pause = { .tv_nsec = 1000000 };
-
-	assert_true(hp_now() - began < 60);
-	nanosleep(&pause, NULL);
-}
-
 /* Until that many reads were begun. */
 static void step_to_read(struct net *n, int reads)
 {
-	double began = hp_now();
+	struct until u = { 0 };
 
 	net_step(n);
 	while (__atomic_load_n(&n->node[0].io.reads, __ATOMIC_RELAXED) <
 	       reads) {
-		wait_a_little(began);
+		until_next(&u);
 		net_step(n);
 	}
 }
@@ -623,21 +615,21 @@ static void test_stuck(void **state)
 {
 	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
 	struct hpdsl_stager_report report;
+	struct until u = { 0 };
 	struct net n;
-	double began;
 
 	(void)state;
 	net_begin(&n, &plain, &o);
 	n.node[0].io.slow_read = 2;
 	net_start(&n, &o);
 	step_to_read(&n, 2);
-	began = hp_now();
+	clock_pass(0.2);
 	hpdsl_stager_report(n.node[0].stager, &report);
 	/* A disk may be stuck before, too. */
 	while (report.stuck_seconds <= 0.2 ||
 	       strncmp(report.stuck, "reading chunk-0", 15)) {
 		assert_false(report.idle);
-		wait_a_little(began);
+		until_next(&u);
 		hpdsl_stager_report(n.node[0].stager, &report);
 	}
 	hpdsl_stager_stop(n.node[0].stager, true);
@@ -668,7 +660,6 @@ static void test_left_behind(void **state)
 	static struct hpdsl_stager *left;
 	static struct net n;
 	struct net_options o = { .nodes = 1, .mode = HPDSL_STAGE_REPLICATE };
-	double began;
 
 	(void)state;
 	net_begin(&n, &plain, &o);
@@ -681,9 +672,8 @@ static void test_left_behind(void **state)
 	assert_true(left->abandoned);
 	assert_true(is_locked(n.node[0].path));
 	__atomic_store_n(&n.node[0].io.let_go, true, __ATOMIC_RELAXED);
-	began = hp_now();
-	while (still_alive(left))
-		wait_a_little(began);
+	for (struct until u = { 0 }; still_alive(left);)
+		until_next(&u);
 	run("rm -f %s/node0/.*.part", plain.top);
 	net_check(&n);
 	clean(&plain);
@@ -864,14 +854,17 @@ static void test_rate(void **state)
 				 .mode = HPDSL_STAGE_REPLICATE,
 				 .rate = plain_bytes };
 	struct hp_pace pace = { .rate = 100 };
-	double before = hp_now();
+	double before;
 	uint64_t bytes;
 
 	(void)state;
 	assert_true(hp_pace_take(&pace, 1000, 50) <= 0);
 	assert_true(hp_pace_take(&pace, 1000, 50) > 0.39);
 	assert_true(hp_pace_take(&pace, 1001, 50) <= 0);
+	clock_still(true);
+	before = hp_now();
 	stage(&plain, &o, &bytes);
+	clock_still(false);
 	/* A second, but for the burst and what is read last. */
 	assert_true(hp_now() - before > 0.5);
 	clean(&plain);

@@ -3,12 +3,13 @@
 #include "sys/pool.h"
 
 #include "base/error.h"
+#include "shell.h"
+#include "until.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -19,10 +20,10 @@ static const uint32_t threads[] = { HPDSL_SERIAL, 1, 4 };
 struct work {
 	int done[JOBS]; /* atomic, as all here */
 	uint64_t stop_at;
-	int stop, failed;
+	int stop, failed, threads;
 };
 
-static int run(void *arg, uint64_t number, struct hpdsl_error *err)
+static int do_one(void *arg, uint64_t number, struct hpdsl_error *err)
 {
 	struct work *w = arg;
 
@@ -40,10 +41,12 @@ static void test_each_once(void **state)
 		struct work w = { .stop_at = JOBS - 1 };
 
 		assert_int_equal(
-			hp_pool_run(threads[i], 0, run, &w, &w.stop, NULL), 0);
+			hp_pool_run(threads[i], 0, do_one, &w, &w.stop, NULL),
+			0);
 		/* Stopped when nothing is left to do: that is no stop. */
 		assert_int_equal(
-			hp_pool_run(threads[i], JOBS, run, &w, NULL, NULL), 0);
+			hp_pool_run(threads[i], JOBS, do_one, &w, NULL, NULL),
+			0);
 		for (int k = 0; k < JOBS; k++)
 			assert_int_equal(w.done[k], 1);
 	}
@@ -56,16 +59,16 @@ static void test_stop(void **state)
 
 	(void)state;
 	assert_int_equal(
-		hp_pool_run(HPDSL_SERIAL, JOBS, run, &w, &w.stop, &err),
+		hp_pool_run(HPDSL_SERIAL, JOBS, do_one, &w, &w.stop, &err),
 		HPDSL_ESTOPPED);
 	assert_int_equal(w.done[10], 1);
 	assert_int_equal(w.done[11], 0);
 	for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
 		memset(&w, 0, sizeof w);
 		w.stop = 1;
-		assert_int_equal(
-			hp_pool_run(threads[i], JOBS, run, &w, &w.stop, &err),
-			HPDSL_ESTOPPED);
+		assert_int_equal(hp_pool_run(threads[i], JOBS, do_one, &w,
+					     &w.stop, &err),
+				 HPDSL_ESTOPPED);
 		for (int k = 0; k < JOBS; k++)
 			assert_int_equal(w.done[k], 0);
 	}
@@ -77,12 +80,12 @@ static int fail_late(void *arg, uint64_t number, struct hpdsl_error *err)
 	struct work *w = arg;
 
 	if (number == 0) {
-		for (int i = 0; i < 10000; i++) {
-			if (__atomic_load_n(&w->failed, __ATOMIC_RELAXED))
-				break;
-			usleep(1000);
-		}
-		usleep(20000);
+		struct until u = { 0 };
+
+		/* Whose thread is gone has told of it. */
+		while (!__atomic_load_n(&w->failed, __ATOMIC_RELAXED) ||
+		       count_threads() > w->threads + 1)
+			until_next(&u);
 		return hp_fail(err, -EIO, "job 0");
 	}
 	__atomic_store_n(&w->failed, 1, __ATOMIC_RELAXED);
@@ -92,7 +95,7 @@ static int fail_late(void *arg, uint64_t number, struct hpdsl_error *err)
 /* What is told does not depend on who was faster. */
 static void test_lowest_failure(void **state)
 {
-	struct work w = { .stop_at = JOBS };
+	struct work w = { .stop_at = JOBS, .threads = count_threads() };
 	struct hpdsl_error err;
 
 	(void)state;
