@@ -62,7 +62,7 @@ static int error_number(const char *s)
 		{ "EACCES", EACCES }, { "EDQUOT", EDQUOT },
 		{ "ESTALE", ESTALE }, { "EROFS", EROFS },
 		{ "ENOENT", ENOENT }, { "EPERM", EPERM },
-		{ "EINTR", EINTR },
+		{ "EINTR", EINTR },   { "EINVAL", EINVAL },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)

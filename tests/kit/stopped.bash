@@ -15,8 +15,9 @@ teardown()
 # process $pid; its other threads may go on until they wait for that one.
 at_gate()
 {
-	HPDSL_FAULT=$1,wait=$PWD/gate "$BUILD/tests/bed/$2" "${@:3}" \
-		> stdout 2> stderr 3>&- &
+	# a shell's background jobs ignore SIGINT
+	HPDSL_FAULT=$1,wait=$PWD/gate env --default-signal=INT \
+		"$BUILD/tests/bed/$2" "${@:3}" > stdout 2> stderr 3>&- &
 	pid=$! tracer=$!
 	until_true is_at_gate
 	[ -e gate ] || {

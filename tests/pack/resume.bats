@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # A pack that was stopped, killed or disturbed is completed to the bytes of an
 # undisturbed one, or refused with the reason.
-# need_disk: kills come while a disk is waited for.
+# need_disk: kills at random come while a disk is waited for.
 
 load ../kit/lib
+load ../kit/stopped
 
-CHUNKS=160
+CHUNKS=60
 
 setup_file()
 {
 	cd "$BATS_FILE_TMPDIR" || return 1
-	make_tree in 5 160
+	make_tree in 4 60
 	find in -exec touch -d '2022-02-02 02:02:02.123456789' {} +
 	hpdsl-pack -q --chunks "$CHUNKS" in ref
 	dataset_digest ref > digest
@@ -25,11 +26,6 @@ setup()
 	in=$BATS_FILE_TMPDIR/in
 	small=$BATS_FILE_TMPDIR/small
 	want=$(cat "$BATS_FILE_TMPDIR/digest")
-}
-
-teardown()
-{
-	[ -z "${pid:-}" ] || kill -KILL "$pid" 2> /dev/null || :
 }
 
 pack()
@@ -64,63 +60,25 @@ chunks_there()
 	echo "${#names[@]}"
 }
 
-# at_chunk N DIR SIGNAL COMMAND..: sends it as soon as N chunks are in DIR.
-# The process is $pid then; fails if the command was faster, five times over
-# where it begins a DIR that was not there.
-at_chunk()
+# chunk N: where that one, counted from 0, is about to get its name.
+chunk()
 {
-	local dir=$2 try tries=5
-	[ ! -e "$dir" ] || tries=1
-	for ((try = 1; try < tries; try++)); do
-		! at_chunk_once "$@" || return 0
-		wait "$pid" || return 1
-		rm -rf "$dir"
-	done
-	at_chunk_once "$@"
+	echo "op=rename,name=chunk-,after=$1"
 }
 
-at_chunk_once()
-{
-	local n=$1 dir=$2 signal=$3 names
-	shift 3
-	"$@" > stdout 2> stderr 3>&- &
-	pid=$!
-	shopt -s nullglob
-	while names=("$dir"/chunk-*.tar) && [ "${#names[@]}" -lt "$n" ]; do
-		[ -e "/proc/$pid" ] || break
-	done
-	shopt -u nullglob
-	kill -"$signal" "$pid" 2> /dev/null || {
-		echo "too fast: $*"
-		return 1
-	}
-}
-
-# ended: the exit status of $pid.
-ended()
-{
-	local status=0
-	wait "$pid" || status=$?
-	pid=
-	echo "exit status $status"
-	cat stderr
-	return "$status"
-}
-
-# unfinished N: an output that was killed with N chunks or some more.
+# unfinished N: an output that was killed with N chunks.
 unfinished()
 {
-	local try
-	for try in {1..20}; do
-		rm -rf out
-		at_chunk "$1" out KILL hpdsl-pack -q -j 1 --readers 1 \
-			--chunks "$CHUNKS" "$in" out || :
-		wait "$pid" || :
-		pid=
-		[ -e out/dataset.yaml ] || return 0
-	done
-	echo "$try times too fast"
-	return 1
+	rm -rf out
+	killed_at "$(chunk "$1")" hpdsl-pack -q -j 0 --chunks "$CHUNKS" \
+		"$in" out
+}
+
+# packing N OPTION..: one that stands still with N chunks, as $pid.
+packing()
+{
+	at_gate "$(chunk "$1")" hpdsl-pack -q -j 1 --readers 1 \
+		--chunks "$CHUNKS" "${@:2}" "$in" out
 }
 
 resumed_chunks()
@@ -128,9 +86,10 @@ resumed_chunks()
 	pack -q --json --resume | field resumed_chunks
 }
 
+# bats test_tags=more
 @test "SIGKILL at random moments, then --resume: the bytes of an undisturbed run" {
 	local kills landed=0 tries=0 start ms=
-	kills=$(rounds 4 10 200)
+	kills=$(rounds 10 10 200)
 	start=$(date +%s%N)
 	pack -q
 	ms=$((($(date +%s%N) - start) / 1000000))
@@ -178,30 +137,28 @@ resumed_chunks()
 @test "killed again while resuming, again and again" {
 	local n
 	unfinished 5
-	for n in 20 50 90 130; do
-		at_chunk "$n" out KILL hpdsl-pack -q -j 1 --readers 1 \
-			--chunks "$CHUNKS" --resume "$in" out || :
-		wait "$pid" || :
-		pid=
+	for n in 10 10 15 15; do
+		killed_at "$(chunk "$n")" hpdsl-pack -q -j 1 --readers 1 \
+			--chunks "$CHUNKS" --resume "$in" out
 	done
 	pack -q --resume
 	is_ref out
 }
 
+# bats test_tags=wide
 @test "killed before every rename, removal and sync of a pack" {
-	need strace
-	local call k status step=1
-	at_level long || step=5
+	local call k status step
+	step=$(rounds 4 1 1)
 	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
-	for call in renameat2,rename,renameat unlinkat,unlink fsync; do
-		for ((k = 1; ; k += step)); do
+	for call in rename unlink fsync; do
+		for ((k = 0; ; k += step)); do
 			rm -rf out
 			status=0
-			traced -f -o /dev/null -e trace="$call" \
-				-e inject="$call:signal=KILL:when=$k" \
-				hpdsl-pack -q -j 0 --chunks 12 "$small" out \
-				2> /dev/null || status=$?
+			HPDSL_FAULT=op=$call,after=$k,kill \
+				"$BUILD/tests/bed/hpdsl-pack" -q -j 0 \
+				--chunks 12 "$small" out || status=$?
 			[ "$status" != 0 ] || break
+			[ "$status" = 137 ]
 			[ ! -e out/dataset.yaml ] || hpdsl-verify -q out
 			hpdsl-pack -q --chunks 12 --resume "$small" out
 			[ "$(dataset_digest out)" = "$want" ] || {
@@ -211,7 +168,7 @@ resumed_chunks()
 			}
 			nothing_beside out
 		done
-		[ "$k" -gt 1 ]
+		[ "$k" -gt 0 ]
 	done
 }
 
@@ -301,19 +258,7 @@ git_back()
 	is_ref out
 }
 
-# killed_at K INPUT..: a pack that is killed at its K-th change of a name.
-killed_at()
-{
-	local k=$1 status=0
-	shift
-	traced -f -o /dev/null -e trace=renameat2,rename,renameat \
-		-e inject="renameat2,rename,renameat:signal=KILL:when=$k" \
-		hpdsl-pack -q -j 0 --chunks 12 "$@" out 2> /dev/null || status=$?
-	[ "$status" != 0 ] && [ -e out/journal.hpdsl ]
-}
-
 @test "--resume refuses another tar or dataset with the same names, sizes and times" {
-	need strace
 	local form word
 	cp -a "$small" tree
 	tar --format=pax -C tree -cf a.tar .
@@ -328,14 +273,15 @@ killed_at()
 		[ $form = tar ] || word=dataset
 		rm -rf out input
 		cp -a a.$form input
-		killed_at 5 input
+		killed_at "$(chunk 4)" hpdsl-pack -q -j 0 --chunks 12 input out
 		rm -r input
 		cp -a b.$form input
 		fails 3 "the interrupted run: input is another $word" \
 			hpdsl-pack -q --resume --chunks 12 input out
 		rm -r input
 		cp -a a.$form input
-		killed_at 2 --resume input
+		killed_at "$(chunk 1)" hpdsl-pack -q -j 0 --chunks 12 --resume \
+			input out
 		hpdsl-pack -q --resume --chunks 12 input out
 		diff -r "$BATS_FILE_TMPDIR/small.ref" out
 	done
@@ -351,15 +297,13 @@ killed_at()
 }
 
 @test "SIGUSR1: exit 75, then --resume completes" {
-	at_chunk 10 out STOP hpdsl-pack -q -j 1 --readers 1 \
-		--chunks "$CHUNKS" "$in" out
+	local status=0 there
+	packing 10
 	kill -USR1 "$pid"
-	kill -CONT "$pid"
-	status=0
-	ended || status=$?
+	goes_on || status=$?
 	[ "$status" = 75 ]
-	[ "$(wc -l < stderr)" = 1 ]
-	[[ $(cat stderr) = "hpdsl-pack: "* ]]
+	[ "$(wc -l <<< "$message")" = 1 ]
+	[[ $message = "hpdsl-pack: "* ]]
 	[ ! -e out/dataset.yaml ]
 	# what was open is finished, not left
 	! find out -name '*.part' | grep . || return 1
@@ -370,13 +314,13 @@ killed_at()
 
 @test "--deadline: exit 75 in time, then --resume completes" {
 	local status=0
-	at_chunk 5 out STOP hpdsl-pack -q -j 1 --readers 1 --deadline 1 \
-		--chunks "$CHUNKS" "$in" out
-	sleep 1
-	kill -CONT "$pid"
-	ended || status=$?
+	# each chunk takes as long as it has
+	HPDSL_FAULT="$(chunk 5),slow=1000,times=0" \
+		"$BUILD/tests/bed/hpdsl-pack" -q -j 1 --readers 1 --deadline 1 \
+		--chunks "$CHUNKS" "$in" out || status=$?
 	[ "$status" = 75 ]
-	[ "$(resumed_chunks)" -ge 5 ]
+	[ ! -e out/dataset.yaml ]
+	pack -q --resume
 	is_ref out
 }
 
@@ -385,12 +329,12 @@ killed_at()
 	for signal in TERM INT; do
 		rm -rf out
 		status=0
-		# a shell's background jobs ignore SIGINT
-		at_chunk 5 out STOP env --default-signal=INT hpdsl-pack -q \
-			-j 1 --readers 1 --chunks "$CHUNKS" "$in" out
+		packing 5
 		kill -"$signal" "$pid"
-		kill -CONT "$pid"
-		ended || status=$?
+		# the gate is closed
+		wait "$pid" || status=$?
+		pid=
+		rm gate
 		[ "$status" = $((128 + $(kill -l "$signal"))) ]
 		pack -q --resume
 		is_ref out
@@ -434,14 +378,13 @@ again()
 }
 
 @test "a torn end of the journal costs one chunk, garbage behind it none" {
-	need strace
 	local n all cuts="1 20 39"
 	! at_level long || cuts=$(seq 39)
 	in=$small CHUNKS=12
 	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
-	traced -f -o /dev/null -e trace=renameat,renameat2 \
-		-e inject=renameat,renameat2:signal=USR1:when=8 \
-		hpdsl-pack -q -j 0 --chunks 12 "$in" out || [ $? = 75 ]
+	at_gate "$(chunk 7)" hpdsl-pack -q -j 0 --chunks 12 "$in" out
+	kill -USR1 "$pid"
+	goes_on || [ $? = 75 ]
 	[ ! -e out/dataset.yaml ]
 	mv out u
 	again
@@ -467,12 +410,14 @@ again()
 	is_ref out
 }
 
+# bats test_tags=wide
 @test "a damaged journal: refused or begun afresh, never believed" {
 	local at size
 	unfinished 10
 	mv out u
 	size=$(stat -c %s u/journal.hpdsl)
-	for at in 0 9 100 250 5000 $((size / 3)); do
+	for at in $(rounds "9 250" "0 9 100 250" "0 9 100 250") \
+		$((size / 3)) $((size - 100)); do
 		again
 		flip out/journal.hpdsl "$at"
 		if pack -q --resume 2> err; then
@@ -484,7 +429,8 @@ again()
 			is_ref out
 		fi
 	done
-	for at in 0 1 63 64 191 192 5000; do
+	for at in $(rounds "1 64 192" "0 1 63 64 191 192" \
+		"0 1 63 64 191 192") $((size - 100)); do
 		again
 		truncate -s "$at" out/journal.hpdsl
 		if ! pack -q --resume 2> err; then
@@ -504,70 +450,47 @@ again()
 }
 
 @test "two packers at once: the second is refused and names the process" {
-	at_chunk 5 out STOP hpdsl-pack -q -j 1 --readers 1 \
-		--chunks "$CHUNKS" "$in" out
+	packing 5
 	for o in -q --resume --force; do
 		fails 3 "process $pid" pack -q $o
 		[[ $message = *out* ]]
 	done
-	kill -CONT "$pid"
-	ended
+	goes_on
 	is_ref out
 }
 
 @test "two packers at once that replace a dataset: the second is refused" {
 	hpdsl-pack -q "$small" out
-	at_chunk 5 .out.hpdsl-new STOP hpdsl-pack -q -j 1 --readers 1 \
-		--chunks "$CHUNKS" --force "$in" out
+	packing 5 --force
 	fails 3 "process $pid" pack -q --force
 	hpdsl-verify -q --source "$small" out
-	kill -CONT "$pid"
-	ended
+	goes_on
 	is_ref out
-}
-
-# replacing_at N: out, whose replacement was killed when it had N chunks; again
-# if that was done by then.
-replacing_at()
-{
-	local try
-	for try in {1..20}; do
-		rm -rf out
-		hpdsl-pack -q "$small" out
-		at_chunk_once "$1" .out.hpdsl-new KILL hpdsl-pack -q -j 1 \
-			--readers 1 --chunks "$CHUNKS" --force "$in" out || :
-		wait "$pid" || :
-		pid=
-		[ ! -e .out.hpdsl-new ] ||
-			[ "$(chunks_there out)" = "$CHUNKS" ] || return 0
-	done
-	echo "$try times too fast"
-	return 1
 }
 
 @test "killed while a dataset is replaced: the old one is sound until then" {
 	local n
-	for n in 1 30 100; do
-		replacing_at "$n"
+	hpdsl-pack -q "$small" out
+	for n in 1 20 50; do
+		killed_at "$(chunk "$n")" hpdsl-pack -q -j 0 --chunks "$CHUNKS" \
+			--force "$in" out
 		hpdsl-verify -q --source "$small" out
 	done
 	pack -q --force --resume --json > json
-	[ "$(field resumed_chunks < json)" -gt 50 ]
+	[ "$(field resumed_chunks < json)" -gt 40 ]
 	is_ref out
 }
 
-# replace_killed CALL K STRACE-OPTIONS..: a dataset is replaced and that is killed
-# at its Kth CALL; fails if there was none.
+# replace_killed CALL K [FAULT]: a dataset is replaced and that is killed at its
+# Kth CALL, from 0; fails if there was none.
 replace_killed()
 {
-	local call=$1 k=$2 status=0
-	shift 2
+	local status=0
 	rm -rf out .out*
 	cp -a old out
-	traced -f -o /dev/null -e trace="$call",renameat2 "$@" \
-		-e inject="$call:signal=KILL:when=$k" \
-		hpdsl-pack -q -j 0 --chunks 12 --force "$small" out \
-		2> /dev/null || status=$?
+	HPDSL_FAULT="op=$1,after=$2,kill;${3:-}" \
+		"$BUILD/tests/bed/hpdsl-pack" -q -j 0 --chunks 12 --force \
+		"$small" out || status=$?
 	[ "$status" != 0 ]
 }
 
@@ -587,35 +510,33 @@ is_old_or_new()
 	esac
 }
 
+# bats test_tags=wide
 @test "killed at any rename, removal or sync of a replacement: one of both is there, whole" {
-	need strace
-	local call k step=1 old
-	at_level long || step=4
+	local call k step old
+	step=$(rounds 3 1 1)
 	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
 	hpdsl-pack -q --chunks 2 --seed 3 "$small" old
 	old=$(dataset_digest old)
-	for call in renameat,renameat2 unlinkat fsync; do
-		for ((k = 1; ; k += step)); do
+	for call in rename unlink fsync; do
+		for ((k = 0; ; k += step)); do
 			replace_killed "$call" "$k" || break
 			is_old_or_new out
 			hpdsl-pack -q --chunks 12 --force --resume "$small" out
 			is_ref out
 		done
 		is_ref out
-		[ "$k" -gt 1 ]
+		[ "$k" -gt 0 ]
 	done
 }
 
 @test "the same on a file system that cannot exchange names" {
-	need strace
-	local call k old here
-	local no=(-e inject=renameat2:error=EINVAL)
+	local k old here no=op=rename,name=out,error=EINVAL
 	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
 	hpdsl-pack -q --chunks 2 --seed 3 "$small" old
 	old=$(dataset_digest old)
-	# 12 chunks, index, manifest; then out of the way, and in
-	for k in 14 15 16; do
-		replace_killed renameat "$k" "${no[@]}"
+	# 12 chunks, index, manifest, the exchange; then out of the way, and in
+	for k in 13 14 15 16; do
+		replace_killed rename "$k" "$no"
 		here=out
 		[ -e out ] || here=.out.hpdsl-old
 		is_old_or_new "$here"
@@ -623,14 +544,14 @@ is_old_or_new()
 		[ "$(dataset_digest out)" = "$want" ]
 		nothing_beside out
 	done
-	! replace_killed renameat 17 "${no[@]}" || return 1
+	! replace_killed rename 17 "$no" || return 1
 	is_ref out
 	# the old one is half removed when it ends; the next one takes it away
-	replace_killed unlinkat 5 "${no[@]}"
+	replace_killed unlink 4 "$no"
 	[ -e .out.hpdsl-old ]
 	is_old_or_new out
-	traced -f -o /dev/null -e trace=renameat2 "${no[@]}" \
-		hpdsl-pack -q --chunks 12 --force "$small" out
+	HPDSL_FAULT=$no "$BUILD/tests/bed/hpdsl-pack" -q -j 0 --chunks 12 \
+		--force "$small" out
 	is_ref out
 }
 

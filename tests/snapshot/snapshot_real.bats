@@ -62,6 +62,7 @@ agrees_with_find()
 	agrees_with_find tree
 }
 
+# bats test_tags=more
 @test "the same tree made in another order, on another file system" {
 	local shm i
 	"$SRC/tests/kit/snapshot_trees.py" nasty tree
@@ -84,6 +85,7 @@ agrees_with_find()
 	hpdsl-snapshot diff snap other
 }
 
+# bats test_tags=more
 @test "a folder of very many files, many folders of some" {
 	local n=40000 folders=60
 	if at_level long; then
@@ -98,6 +100,7 @@ agrees_with_find()
 	agrees_with_find tree
 }
 
+# bats test_tags=more
 @test "a kernel's source tree" {
 	from=$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.xz' \
 		2> /dev/null | head -n 1)
@@ -143,6 +146,7 @@ same_without_walk()
 	rm -r unwalked
 }
 
+# bats test_tags=more
 @test "a dataset has what its tree has: every kind of dataset" {
 	python3 "$SRC/tests/kit/nasty.py" tree
 	find tree -type l -delete
@@ -172,6 +176,7 @@ same_without_walk()
 	same_without_walk --labels=dir --cls --chunks=3
 }
 
+# bats test_tags=more
 @test "links that a pack follows: the tree's snapshot packs the same" {
 	python3 "$SRC/tests/kit/nasty.py" tree
 	create tree -o snap
@@ -179,6 +184,7 @@ same_without_walk()
 	same_without_walk --symlinks=follow-all
 }
 
+# bats test_tags=more
 @test "Fashion-MNIST: 70,000 images" {
 	at_level long || skip "only in check-long"
 	[ -d /usr/share/datasets/fashion-mnist ] ||

@@ -100,6 +100,7 @@ newcomer()
 	[ "$(PKG_CONFIG_LIBDIR=none pc --libs | xargs)" = "$(pc --libs | xargs)" ]
 }
 
+# bats test_tags=more
 @test "install: each sheet of the header is enough by itself" {
 	local sheet
 	make_it install
@@ -113,6 +114,7 @@ newcomer()
 	[ "$(grep -c '#include "hpdsl/' "$SRC/lib/hpdsl.h")" = 14 ]
 }
 
+# bats test_tags=more
 @test "install: pkg-config knows where it is, also when it was moved" {
 	local at
 	for at in /opt/hpdsl /usr/local; do
@@ -138,6 +140,7 @@ newcomer()
 	grep -qx prefix=/usr root/usr/lib/pkgconfig/hpdsl.pc
 }
 
+# bats test_tags=more
 @test "install: the Python package finds the library, wherever both are" {
 	local at
 	mkdir in
@@ -153,6 +156,7 @@ print(hpdsl.Dataset("packed").read("1.txt"), hpdsl.__file__)')" = \
 	done
 }
 
+# bats test_tags=more
 @test "install: the Python package goes where the system looks for it" {
 	local python=/usr/bin/python3 at
 	[ -x "$python" ] || python=python3
@@ -165,6 +169,7 @@ print(*[d for d in site.getsitepackages() if d.startswith("/usr/lib/")][:1])')
 	[ ! -e "root$at/hpdsl/__pycache__" ]
 }
 
+# bats test_tags=more
 @test "install: fsspec finds the file system, here and where it was installed" {
 	local at
 	mkdir in
@@ -200,6 +205,7 @@ print(fsspec.open("hpdsl://packed/1.txt").open().read(),
 	[ -z "$output" ]
 }
 
+# bats test_tags=more
 @test "install: the lines that it prints work when they are pasted" {
 	at_home install > said
 	grep '^  export ' said > lines
@@ -235,6 +241,7 @@ print(fsspec.open("hpdsl://packed/1.txt").open().read(),
 	[ "$(grep -c export said)" = 0 ]
 }
 
+# bats test_tags=more
 @test "install: man finds our pages and the system's, by the line for it" {
 	need manpath
 	at_home install > said
@@ -306,11 +313,13 @@ modules()
 	! grep -rqF "$PWD/home" "$at/lib/pkgconfig" "$at/lib/python3"
 }
 
+# bats test_tags=more
 @test "install: the modulefile in Tcl, also when it was moved" {
 	need tclsh
 	modules tcl "$(version)"
 }
 
+# bats test_tags=more
 @test "install: the modulefile in Lua, also when it was moved" {
 	for lua in lua lua5.4 lua5.3 lua5.2 lua5.1 luajit texlua; do
 		! command -v "$lua" > /dev/null || break
@@ -327,6 +336,7 @@ modules()
 	[ ! -e root ]
 }
 
+# bats test_tags=more
 @test "uninstall: what was there before stays, and what others put there" {
 	mkdir -p root/opt/hpdsl/share/man/man1 root/opt/hpdsl/empty
 	echo mine > root/opt/hpdsl/share/man/man1/mine.1
@@ -344,6 +354,7 @@ modules()
 	diff -r before root
 }
 
+# bats test_tags=more
 @test "uninstall: of a folder that was moved, and what is around it stays" {
 	mkdir other
 	at_home install > /dev/null
@@ -353,6 +364,7 @@ modules()
 	[ -d home ]
 }
 
+# bats test_tags=more
 @test "install: no record of folders with RECORD=" {
 	make_it RECORD= install
 	[ ! -e root/opt/hpdsl/share/hpdsl ]
@@ -360,6 +372,7 @@ modules()
 	[ -z "$(find root ! -type d)" ]
 }
 
+# bats test_tags=more
 @test "install: a PREFIX with ~ or a slash at its end is what it means" {
 	HOME=$PWD/home flock "$BUILD" make -s -C "$SRC" PREFIX='~/hpdsl/' install > /dev/null
 	[ -x home/hpdsl/bin/hpdsl-pack ]

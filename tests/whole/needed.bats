@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What make looks for before it builds, what it says of what is missing, and where
 # programs find libraries that are not the system's.
+# bats file_tags=more
 
 load ../kit/lib
 

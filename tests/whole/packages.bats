@@ -4,6 +4,7 @@
 # Debian's packages, without building them, which tests/long/packages.bats does; the
 # recipe for Spack, which nobody here can run.
 # uses: build
+# bats file_tags=more
 
 load ../kit/lib
 load ../kit/python

@@ -99,6 +99,7 @@ check_all()
 	tarfile_agrees "$1"
 }
 
+# bats test_tags=more
 @test "Fashion-MNIST: tens of thousands of images" {
 	local half=60000 n
 	[ -d /usr/share/datasets/fashion-mnist ] ||
@@ -118,6 +119,7 @@ check_all()
 	hpdsl-cat packed Bag/t10k-00018.png | cmp - tree/Bag/t10k-00018.png
 }
 
+# bats test_tags=more
 @test "a kernel's source tree: dot files, links, empty files" {
 	from=$(find /usr/src -maxdepth 1 -name 'linux-source-*.tar.xz' \
 		2> /dev/null | head -n 1)
