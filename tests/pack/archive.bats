@@ -118,6 +118,7 @@ python_tar()
 	[ "$status" = 1 ]
 }
 
+# bats test_tags=wide
 @test "hard names, sizes, modes and times" {
 	python3 "$SRC/tests/kit/nasty.py" tree
 	hpdsl-pack -q --group=none --chunks=3 tree ref
@@ -129,7 +130,7 @@ python_tar()
 		    for name in os.listdir(b"."):
 		        t.add(os.fsdecode(name))
 	END
-	for locale in C C.UTF-8; do
+	for locale in $(rounds C "C C.UTF-8" "C C.UTF-8"); do
 		LC_ALL=$locale hpdsl-pack -q --group=none --chunks=3 pax.tar out
 		diff -r ref out
 		rm -r out
@@ -174,7 +175,7 @@ python_tar()
 	mv odd.2 "$(printf 'all/\xff\xfe')"
 	mv odd.4 "$(printf 'all/caf\xe9')"
 	chmod -R u=rwX,go=rX tree all
-	for locale in C C.UTF-8 POSIX; do
+	for locale in C C.UTF-8; do
 		export LC_ALL=$locale
 		rm -rf of all.d tree.d
 		hpdsl-pack -q --group=none all all.d
@@ -588,7 +589,7 @@ make_links()
 	cat > script <<- 'END'
 		mount -t tmpfs -o size=10M none disk
 		for f in one.tar.gz many.tar.gz pax.tar.gz one.tar.zst nest.tar.gz; do
-			timeout 60 hpdsl-pack -q --nested $f disk/out
+			timeout 600 hpdsl-pack -q --nested $f disk/out
 			echo $?
 		done
 	END
@@ -601,11 +602,17 @@ make_links()
 @test "memory: 100 bytes and the path for each file of an archive" {
 	[ -z "${SAN:-}" ] || skip "sanitizers need memory of their own"
 	python3 - <<- 'END'
-		import gzip, tarfile
+		import tarfile
+		zero = bytearray(tarfile.TarInfo("0").tobuf(tarfile.USTAR_FORMAT))
+		zero[:1] = b"\0"
+		zero[148:156] = b" " * 8
+		rest = sum(zero)
 		with open("a.tar", "wb") as f:
 		    for k in range(200000):
-		        i = tarfile.TarInfo(f"{k // 1000:06}/{k % 1000:030}.bin")
-		        f.write(i.tobuf(tarfile.USTAR_FORMAT))
+		        name = b"%06d/%030d.bin" % (k // 1000, k % 1000)
+		        zero[:len(name)] = name
+		        zero[148:156] = b"%06o\0 " % (rest + sum(name))
+		        f.write(zero)
 		    f.write(bytes(10240))
 	END
 	python3 - hpdsl-pack -q --dry-run --memory=16M a.tar out <<- 'END' > said
@@ -620,12 +627,13 @@ make_links()
 	[ "$(cat peak)" -le $((16 * 1024 + 33000 + 24000)) ]
 }
 
+# bats test_tags=wide
 @test "memory: targets of links that are longer than any path are not kept" {
 	[ -z "${SAN:-}" ] || skip "sanitizers need memory of their own"
-	python3 - <<- 'END'
-		import gzip, tarfile
+	python3 - "$(rounds 120 300 300)" <<- 'END'
+		import gzip, sys, tarfile
 		with gzip.open("a.tar.gz", "wb", 1) as f:
-		    for k in range(300):
+		    for k in range(int(sys.argv[1])):
 		        i = tarfile.TarInfo(f"{k}.x")
 		        i.type = tarfile.SYMTYPE
 		        i.linkname = "t/" * 400000
@@ -638,7 +646,7 @@ make_links()
 		assert done.returncode == 3, done
 		print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 	END
-	# 240 MB of them
+	# 96 MB of them, or more
 	tail -n 1 said > peak
 	echo "peak: $(cat peak) KiB"
 	[ "$(cat peak)" -le 80000 ]
@@ -692,6 +700,7 @@ archives, as '1.tar', packed as they are; to pack what is in them: ask for neste
 	done
 }
 
+# bats test_tags=time
 @test "many links to one folder, many files in it: not each with each" {
 	python3 - <<- 'END'
 		import tarfile

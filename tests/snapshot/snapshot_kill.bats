@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A writer of snapshots that is killed, fails or finds no room: the file is the
 # old one or the new one, and the next run leaves nothing behind.
-# need_disk: kills come while a disk is waited for.
+# need_disk: kills at random come while a disk is waited for.
 
 load ../kit/lib
 load ../kit/snapshot
@@ -45,9 +45,10 @@ old_or_new()
 	hpdsl-snapshot verify -q out/snap
 }
 
+# bats test_tags=more
 @test "SIGKILL at random moments: the old one or the new one" {
 	local kills landed=0 parts=0 tries=0 start us pid new old i
-	kills=$(rounds 15 50 500)
+	kills=$(rounds 50 50 500)
 	cp "$from/one.snap" out/snap
 	start=$(date +%s%N)
 	hpdsl-snapshot create -q "$from/two" -o out/snap
@@ -76,32 +77,31 @@ old_or_new()
 	nothing_beside out
 }
 
-# at_each_call INJECT CALLS COMMAND..: runs it with INJECT at the k-th of these
-# calls, for every k (every $step-th) until there are no more; then each.
-at_each_call()
+# at_each FAULT CALL COMMAND..: runs it with FAULT at the k-th CALL, for every k
+# (every $step-th) until there are no more; then each.
+at_each()
 {
-	local inject=$1 calls=$2 k status
-	shift 2
-	for ((k = 1; k < 400; k += ${step:-1})); do
+	local fault=$1 call=$2 command=$BUILD/tests/bed/$3 k status=1
+	shift 3
+	for ((k = 0; status; k += ${step:-1})); do
 		cp "$from/one.snap" out/snap
 		rm -f out/.snap.part
 		status=0
-		traced -f -qq -o trace -e trace="$calls" \
-			-e inject="$calls:$inject:when=$k" "$@" > said 2>&1 ||
-			status=$?
-		each "$status" "$k" || {
-			echo "$calls $inject, call $k: exit $status"
+		HPDSL_FAULT=op=$call,after=$k,$fault "$command" "$@" \
+			> said 2>&1 || status=$?
+		each "$status" || {
+			echo "$call $fault, call $k: exit $status"
 			cat said
 			return 1
 		}
-		grep -q -e INJECTED -e '+++ killed' trace || break
 	done
-	[ "$k" -gt 1 ] && [ "$k" -lt 400 ]
+	[ "$k" -gt "${step:-1}" ]
+	# that was the last, and not one that did no harm
+	HPDSL_FAULT=op=$call,after=$((k - ${step:-1})),kill "$command" "$@"
 }
 
+# bats test_tags=wide
 @test "killed at every call that writes, renames or syncs" {
-	need strace
-	strace -qq -o /dev/null true || skip "strace may not trace"
 	each()
 	{
 		old_or_new one small &&
@@ -110,19 +110,19 @@ at_each_call()
 			cmp out/snap "$from/small.snap" && nothing_beside out
 	}
 	local call step=1
-	for call in pwrite64 fsync rename,renameat,renameat2 openat close; do
-		at_level long || [[ $call != @(openat|close) ]] ||
-			step=5
-		at_each_call signal=KILL "$call" hpdsl-snapshot create -q \
-			-j 0 "$from/small" -o out/snap
+	for call in pwrite fsync rename unlink open; do
+		[ $call != open ] || step=$(rounds 5 1 1)
+		at_each kill $call hpdsl-snapshot create -q -j 0 \
+			"$from/small" -o out/snap
 	done
-	at_each_call signal=KILL fsync,rename,renameat,renameat2 \
-		hpdsl-snapshot load -q "$from/small.text" -o out/snap
+	step=1
+	for call in fsync rename; do
+		at_each kill $call hpdsl-snapshot load -q "$from/small.text" \
+			-o out/snap
+	done
 }
 
 @test "every call that writes, renames or syncs fails: exit 3, the old one" {
-	need strace
-	strace -qq -o /dev/null true || skip "strace may not trace"
 	each()
 	{
 		old_or_new one small && nothing_beside out || return
@@ -135,30 +135,27 @@ at_each_call()
 	}
 	local errno call
 	for errno in EIO ENOSPC; do
-		for call in pwrite64 fsync rename,renameat,renameat2; do
-			at_each_call "error=$errno" "$call" hpdsl-snapshot \
-				create -q -j 0 "$from/small" -o out/snap
-			at_each_call "error=$errno" "$call" hpdsl-snapshot \
-				load -q "$from/small.text" -o out/snap
+		for call in pwrite fsync rename; do
+			at_each "error=$errno" $call hpdsl-snapshot create -q \
+				-j 0 "$from/small" -o out/snap
+			at_each "error=$errno" $call hpdsl-snapshot load -q \
+				"$from/small.text" -o out/snap
 		done
 	done
 }
 
 # A walk that cannot see everything writes nothing, and says what it was.
 @test "a folder that cannot be opened, listed or asked for: nothing is written" {
-	need strace
-	strace -qq -o /dev/null true || skip "strace may not trace"
 	local call j
 	cp "$from/one.snap" out/snap
 	for j in 0 4; do
-		for call in openat getdents64; do
+		for call in open getdents; do
 			status=0
-			traced -f -qq -o trace -P "$from/small/class1" \
-				-P class1 -e trace="$call" -e "inject=$call:error=EACCES" \
-				hpdsl-snapshot create -q -j "$j" "$from/small" \
-				-o out/snap > said 2>&1 || status=$?
-			cat trace said
-			grep -q INJECTED trace
+			HPDSL_FAULT=op=$call,name=class1,error=EACCES \
+				"$BUILD/tests/bed/hpdsl-snapshot" create -q \
+				-j "$j" "$from/small" -o out/snap > said 2>&1 ||
+				status=$?
+			cat said
 			[ "$status" = 3 ]
 			[ "$(wc -l < said)" = 1 ]
 			grep -q "class1.*Permission denied" said
@@ -224,7 +221,7 @@ at_each_call()
 			fails 3 "out" hpdsl-snapshot $way -o out
 			fails 3 "/dev/null" hpdsl-snapshot $way -o /dev/null
 			mkfifo pipe
-			fails 3 "pipe" timeout 10 hpdsl-snapshot $way -o pipe
+			fails 3 "pipe" timeout 600 hpdsl-snapshot $way -o pipe
 			[ -p pipe ]
 			rm pipe
 			fails 3 "/proc" hpdsl-snapshot $way -o /proc/snap
@@ -260,9 +257,10 @@ at_each_call()
 	[ "$(grep -c snap names)" = 0 ]
 }
 
+# bats test_tags=wide
 @test "two writers of one file at a time: one of them wins" {
 	local i pids status
-	for i in {1..10}; do
+	for ((i = 0; i < $(rounds 3 10 10); i++)); do
 		hpdsl-snapshot create -q "$from/one" -o out/snap 2> err1 3>&- &
 		pids=($!)
 		hpdsl-snapshot create -q "$from/two" -o out/snap 2> err2 3>&- &
