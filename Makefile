@@ -111,7 +111,7 @@ HTTPD_LIBS = $(call once,HTTPD_LIBS,$(PKG_CONFIG) --libs libmicrohttpd 2> /dev/n
 HTTPD_CFLAGS = $(call once,HTTPD_CFLAGS,$(PKG_CONFIG) --cflags libmicrohttpd 2> /dev/null)
 # These with faults from HPDSL_FAULT, for the tests.
 BED := $(BUILD)/tests/bed
-FAULTY := $(addprefix $(BED)/hpdsl-,pack snapshot serve mount stage)
+FAULTY := $(addprefix $(BED)/hpdsl-,index pack snapshot serve mount stage)
 # The file system that plays a shared one in tests, where there is fuse3.
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)

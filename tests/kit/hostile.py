@@ -21,7 +21,7 @@ import sys
 
 # For hpdsl-pack and archives.  Sanitizers reserve more than any limit.
 MEMORY = None if os.environ.get("SAN") else 1500000 << 10
-SECONDS = 60
+SECONDS = 600
 
 
 def lines_of(path):

@@ -5,6 +5,7 @@
 # bats file_tags=quick
 
 load ../kit/lib
+load ../kit/stopped
 
 all=dali,energon,wids
 
@@ -228,16 +229,14 @@ taken()
 	[ "$(find . -mindepth 1 -maxdepth 1 | wc -l)" = 2 ]
 }
 
+# bats test_tags=wide
 @test "emit: resumed, with the same bytes" {
 	make_tree tree 2 40
 	hpdsl-pack -q --chunks=6 --emit=$all tree want
-	need strace
-	strace -qq -o /dev/null true || skip "strace may not trace"
-	for k in 3 9 20 31 40; do
-		traced -f -qq -o trace -e trace=fsync \
-			-e inject=fsync:signal=SIGKILL:when=$k \
-			hpdsl-pack -q -j 1 --chunks=6 --emit=$all tree got || true
-		[ ! -e got/journal.hpdsl ] || [ $k -gt 20 ] ||
+	for k in $(rounds "2 19" "2 8 19" "2 8 19") 30; do
+		killed_at op=fsync,after="$k" hpdsl-pack -q -j 1 --chunks=6 \
+			--emit=$all tree got
+		[ ! -e got/journal.hpdsl ] || [ "$k" -gt 19 ] ||
 			fails 3 "--emit is not given now, was 'dali,energon" \
 				hpdsl-pack -q --resume --chunks=6 tree got
 		hpdsl-pack -q --resume --chunks=6 --emit=$all tree got

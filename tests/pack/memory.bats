@@ -99,7 +99,7 @@ make_links()
 	local few=10000 many path=49 # with its NUL
 	many=$(rounds 40000 100000 1000000)
 	make_links few $few
-	make_links many $many
+	make_links many "$many"
 	local more=$(((many - few) * (100 + path) / 1024))
 	# in one thread, which touches the same on every run
 	base=$(peak hpdsl-pack -q -j 0 --memory=8M --chunks=2 few packed0)

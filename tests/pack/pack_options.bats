@@ -354,7 +354,6 @@ start_waiting()
 		2> err &
 	pid=$!
 	exec 5> list # the pack has its handlers when this returns
-	sleep 0.2
 }
 
 @test "SIGTERM: a line that says so, and exit 143 at once" {
@@ -393,8 +392,8 @@ start_waiting()
 }
 
 @test "--deadline: exit 75, and a rerun completes it" {
-	start_waiting --deadline=1
-	sleep 1
+	start_waiting --deadline=1000
+	kill -ALRM "$pid" # as its clock does
 	(cd "$tree" && find . -type f) >&5
 	exec 5>&-
 	status=0

@@ -148,15 +148,17 @@ of()
 	[ -z "$(hpdsl-order --state=state ds)" ]
 }
 
+# bats test_tags=wide
 @test "the program in the page gives the model's orders" {
 	block PYTHON > page.py
 	grep -q '^def order' page.py
-	PYTHONPATH=$SRC/tests/kit python3 -B - <<- 'END'
-		import itertools
+	PYTHONPATH=$SRC/tests/kit python3 -B - "$(rounds 60 150 1500)" <<- 'END'
+		import itertools, sys
 		import order_model as m
 		page = {"key_of": m.key_of, "permutation": m.permutation}
 		exec(open("page.py").read(), page)
-		for order, sizes, times in itertools.islice(m.epoch_cases(), 150):
+		for order, sizes, times in itertools.islice(
+		        m.epoch_cases(), int(sys.argv[1])):
 		    first = list(itertools.accumulate([0] + sizes))
 		    chunks = [list(range(*pair)) for pair in zip(first, first[1:])]
 		    of = times.__getitem__ if times else lambda s: 1
@@ -189,9 +191,8 @@ of()
 	page_dataset
 	printf '%s\n' 0 3 5 6 7 9 12 13 15 17 20 22 > list
 	mkdir many
-	for ((i = 0; i < 2000; i++)); do
-		head -c "$((i * 7 % 5000))" /dev/zero > "many/$i.bin"
-	done
+	python3 -c 'for i in range(2000):
+	open(f"many/{i}.bin", "wb").write(bytes(i * 7 % 5000))'
 	hpdsl-pack -q --chunks=70 many shuffled
 	hpdsl-pack -q --chunks=70 --shuffle=none many sorted
 	for rule in ds sorted shuffled; do

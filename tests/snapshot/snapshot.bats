@@ -241,13 +241,19 @@ differs()
 	END
 }
 
+# later FILE: is what is made now later than it, by the clock of files?
+later()
+{
+	touch now
+	[ now -nt "$1" ]
+}
+
 @test "check --since: what was added is found, what was not touched is kept" {
 	mkdir -p tree/old/deep tree/busy
 	printf 1 > tree/old/deep/a
 	printf 1 > tree/busy/a
-	sleep 0.05
+	until_true later tree/busy
 	hpdsl-snapshot create -q tree -o snap
-	sleep 0.05
 	touch after
 	run --separate-stderr hpdsl-snapshot check --since=after snap tree
 	[ "$status" = 0 ] && [ -z "$output" ]

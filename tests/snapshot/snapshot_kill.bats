@@ -10,8 +10,8 @@ load ../kit/snapshot
 setup_file()
 {
 	cd "$BATS_FILE_TMPDIR" || return 1
-	"$SRC/tests/kit/snapshot_trees.py" many one 4 1000
-	"$SRC/tests/kit/snapshot_trees.py" many two 10 500
+	"$SRC/tests/kit/snapshot_trees.py" many one 4 "$(rounds 250 1000 1000)"
+	"$SRC/tests/kit/snapshot_trees.py" many two 10 "$(rounds 100 500 500)"
 	make_tree small 2 2
 	hpdsl-snapshot create -q one -o one.snap
 	hpdsl-snapshot create -q two -o two.snap
@@ -122,6 +122,7 @@ at_each()
 	done
 }
 
+# bats test_tags=wide
 @test "every call that writes, renames or syncs fails: exit 3, the old one" {
 	each()
 	{
@@ -135,12 +136,17 @@ at_each()
 	}
 	local errno call
 	for errno in EIO ENOSPC; do
-		for call in pwrite fsync rename; do
-			at_each "error=$errno" $call hpdsl-snapshot create -q \
+		for call in $(rounds pwrite "pwrite fsync rename" \
+			"pwrite fsync rename"); do
+			at_each "error=$errno" "$call" hpdsl-snapshot create -q \
 				-j 0 "$from/small" -o out/snap
-			at_each "error=$errno" $call hpdsl-snapshot load -q \
+			at_each "error=$errno" "$call" hpdsl-snapshot load -q \
 				"$from/small.text" -o out/snap
 		done
+	done
+	at_level more || for call in fsync rename; do
+		at_each error=EIO $call hpdsl-snapshot create -q -j 0 \
+			"$from/small" -o out/snap
 	done
 }
 
@@ -192,7 +198,7 @@ at_each()
 	need_root
 	unshare -m true 2> /dev/null || skip "no mount namespaces"
 	cat > script <<- 'END'
-		mount -t tmpfs -o size=256k none out
+		mount -t tmpfs -o size=64k none out
 		cp "$from/small.snap" out/snap
 		status=0
 		hpdsl-snapshot create -q "$from/one" -o out/snap || status=$?

@@ -75,16 +75,19 @@ only_parts_of()
 	done
 }
 
+# bats test_tags=wide
 @test "single bits flipped at random: each is found and named" {
-	"$SRC/tests/kit/damage.py" flip packed "$(rounds 100 500 5000)" 1
+	"$SRC/tests/kit/damage.py" flip packed "$(rounds 50 500 5000)" 1
 	hpdsl-verify -q packed
 }
 
+# bats test_tags=wide
 @test "files cut at random places: each is found and named" {
-	"$SRC/tests/kit/damage.py" cut packed "$(rounds 25 100 1000)" 2
+	"$SRC/tests/kit/damage.py" cut packed "$(rounds 15 100 1000)" 2
 	hpdsl-verify -q packed
 }
 
+# bats test_tags=wide
 @test "flips and cuts of a dataset with all there is: each is found and named" {
 	printf 'b' > "tree/class0/My Img.v2.PNG"
 	hpdsl-pack -q --labels=dir --cls --names=portable --zstd \
@@ -92,8 +95,8 @@ only_parts_of()
 	hpdsl-verify -q full
 	[ -e full/chunk-000001.tar.zst ]
 	[ -e full/.nv-meta/split.yaml ]
-	"$SRC/tests/kit/damage.py" flip full "$(rounds 60 300 5000)" 3
-	"$SRC/tests/kit/damage.py" cut full "$(rounds 20 60 1000)" 4
+	"$SRC/tests/kit/damage.py" flip full "$(rounds 30 300 5000)" 3
+	"$SRC/tests/kit/damage.py" cut full "$(rounds 10 60 1000)" 4
 	hpdsl-verify -q full
 }
 
@@ -120,9 +123,9 @@ only_parts_of()
 	grep -q '^chunk-000001.tar: .*(samples 6-10)' out
 	rmdir packed/chunk-000001.tar
 	mkfifo packed/chunk-000001.tar
-	verdict 1 timeout 10 hpdsl-verify -q packed
+	verdict 1 timeout 600 hpdsl-verify -q packed
 	grep -q '^chunk-000001.tar: .*(samples 6-10)' out
-	verdict 1 timeout 10 hpdsl-unpack packed some
+	verdict 1 timeout 600 hpdsl-unpack packed some
 	only_parts_of some tree
 }
 

@@ -474,7 +474,7 @@ behind()
 	mkdir more
 	echo 5 > more/5.txt
 	ln -s ../packed far/packed
-	timeout 60 hpdsl-verify --source=tree packed > said 2> err ||
+	timeout 600 hpdsl-verify --source=tree packed > said 2> err ||
 		[ $? = 1 ] || { cat err; return 1; }
 	# "up" leads to all that lies here, but the tree and the dataset
 	sed 's,^.*/,,' said | sort > names

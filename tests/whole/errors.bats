@@ -130,7 +130,7 @@ need_plain()
 @test "FIFO, socket, device: named, never opened" {
 	local made=1
 	mkfifo in/a/fifo
-	refuses 3 "in/a/fifo: is a FIFO" timeout 60 hpdsl-pack -q in out
+	refuses 3 "in/a/fifo: is a FIFO" timeout 600 hpdsl-pack -q in out
 	hpdsl-pack -q --exclude fifo in out
 	rm -r in/a/fifo out
 	python3 -c 'import socket, sys
@@ -243,11 +243,12 @@ changes()
 	rm -r out
 }
 
+# bats test_tags=wide
 @test "a file that grows, shrinks, changes or vanishes while it is packed" {
 	local j
 	hpdsl-pack -q --chunks 3 in ref
 	want=$(dataset_digest ref)
-	for j in 0 2; do
+	for j in $(rounds 2 "0 2" "0 2"); do
 		changes 'echo more >> in/b/4.bin'
 		changes 'truncate -s -1 in/b/4.bin'
 		changes ': > in/b/4.bin'
@@ -314,7 +315,7 @@ changes()
 	mkdir -p holds/folder
 	refuses 3 "holds: is there, not empty" hpdsl-pack -q --force in holds
 	mkfifo fifo
-	refuses 3 "fifo" timeout 60 hpdsl-pack -q in fifo
+	refuses 3 "fifo" timeout 600 hpdsl-pack -q in fifo
 	ln -s nowhere link
 	refuses 3 "link" hpdsl-pack -q in link
 	refuses 3 "no/such" hpdsl-pack -q in no/such/out
@@ -385,7 +386,7 @@ on_tmpfs()
 		inodes full_at_work
 	unshare -m true 2> /dev/null || skip "no mount namespaces"
 	# shellcheck disable=SC2016
-	options=$options timeout 240 unshare -m bash -euc '
+	options=$options timeout 600 unshare -m bash -euc '
 		mount -t tmpfs -o "$options" none disk
 		"$@"
 	' bash "$@"
@@ -439,7 +440,7 @@ full_at_work()
 
 @test "a disk that fills up at work: finished chunks stay, --resume completes" {
 	need strace
-	export -f traced stopped_at is_stopped goes_on need until_true
+	export -f traced stopped_at is_stopped goes_on has_gone_on need until_true
 	for i in 1 2 3 4 5; do
 		head -c 60K /dev/zero > "in/a/$i.txt"
 	done
@@ -561,7 +562,7 @@ bad()
 		status=0
 		rm -rf u
 		# shellcheck disable=SC2086
-		timeout 60 $c > stdout 2> stderr || status=$?
+		timeout 600 $c > stdout 2> stderr || status=$?
 		told=$(cat stderr)
 		# verify's findings are its data, and may be several
 		[[ $c != hpdsl-verify* ]] || told=$(grep "$2" stdout stderr |
@@ -663,7 +664,7 @@ flip()
 	rm ds/dataset.yaml
 	fails_told hpdsl-verify -q ds
 	mkfifo ds/dataset.yaml
-	fails_told timeout 60 hpdsl-verify -q ds
+	fails_told timeout 600 hpdsl-verify -q ds
 	# bombs of YAML
 	rm ds/dataset.yaml
 	{
@@ -673,9 +674,9 @@ flip()
 			echo "$i: &$i [*$p,*$p,*$p,*$p,*$p,*$p,*$p,*$p,*$p]"
 		done
 	} > ds/dataset.yaml
-	fails_told timeout 60 hpdsl-verify -q ds
+	fails_told timeout 600 hpdsl-verify -q ds
 	head -c 1M /dev/zero | tr '\0' '[' > ds/dataset.yaml
-	fails_told timeout 60 hpdsl-verify -q ds
+	fails_told timeout 600 hpdsl-verify -q ds
 }
 
 # fails_told COMMAND: exit 1, one line in all, about the manifest.

@@ -42,16 +42,23 @@ make_live()
 	find live -exec touch -h -d @1700000000.000000005 {} +
 }
 
-# Tries each file of bad/KIND; compares with what is expected.
+of_this_level()
+{
+	awk -v every="$(rounds 3 100000 100000)" 'NR % every'
+}
+
+# Tries the files of bad/KIND, two of three in check; compares with what is
+# expected.
 try_all()
 {
-	local files=("$data/bad/$1"/*)
+	local files
+	mapfile -t files < <(printf '%s\n' "$data/bad/$1"/* | of_this_level)
 	touch out err got before
 	around > before
 	"$SRC/tests/kit/hostile.py" "$1" "$good" "${files[@]}" > got
 	around | diff before -
-	[ "${#files[@]}" -gt 25 ]
-	diff "$data/bad/$1.expected" got
+	[ "${#files[@]}" -gt 16 ]
+	of_this_level < "$data/bad/$1.expected" | diff - got
 	run grep '!' got
 	[ "$status" = 1 ]
 }
@@ -97,6 +104,7 @@ try_all()
 	[ "$output" = "dataset.yaml: line 22: a key that is not known" ]
 }
 
+# bats test_tags=wide
 @test "hostile indexes" {
 	try_all index
 }
@@ -107,14 +115,17 @@ try_all()
 	fails 1 "h/index.hpdsl: the lookup table has no end" hpdsl-cat h absent
 }
 
+# bats test_tags=wide
 @test "hostile manifests" {
 	try_all manifest
 }
 
+# bats test_tags=wide
 @test "hostile journals" {
 	try_all journal
 }
 
+# bats test_tags=wide
 @test "hostile archives" {
 	try_all archive
 }
@@ -133,6 +144,7 @@ try_all()
 	cmp snapshot.loaded "$good/snapshot"
 }
 
+# bats test_tags=wide
 @test "hostile snapshots" {
 	make_live
 	try_all snapshot

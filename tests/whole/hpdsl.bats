@@ -224,7 +224,7 @@ commands()
 		zpty -d z
 	END
 	status=0
-	timeout 60 zsh -f session > seen || status=$?
+	timeout 600 zsh -f session > seen || status=$?
 	[ "$status" != 9 ] || skip "no zsh/zpty"
 	cat -v seen
 	grep -q -e '--group' seen

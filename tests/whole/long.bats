@@ -10,6 +10,7 @@ run_loops()
 		> table 2> err
 }
 
+# bats test_tags=time
 @test "check-long: a table, and 1 if a loop has failed" {
 	cat > loops <<- 'END'
 		# NAME SHARE HOW COUNTED COMMAND
