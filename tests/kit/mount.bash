@@ -88,7 +88,7 @@ as_user()
 {
 	need_root
 	need setpriv
-	timeout 120 unshare --mount bash -ec '
+	timeout 600 unshare --mount bash -ec '
 		from=$1 build=$2
 		shift 2
 		mount -t tmpfs none /mnt

@@ -8,6 +8,24 @@ has_port()
 	hpdsl-serve --status --json "$1" 2> /dev/null | grep -q '"port": [1-9]'
 }
 
+# waited PID: how often its threads have waited for something.
+waited()
+{
+	awk '/^voluntary/ { n += $2 } END { print n }' /proc/"$1"/task/*/status
+}
+
+has_waited()
+{
+	[ "$(waited "$1")" -ge "$2" ]
+}
+
+# looks_on PID: one that waits between two looks at something has looked again,
+# twice at least.
+looks_on()
+{
+	until_true has_waited "$1" $(($(waited "$1") + 3))
+}
+
 # halves DATASET: node0 and node1 have one each, and serve it; the origin that
 # they were staged from is gone.
 halves()

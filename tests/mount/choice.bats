@@ -39,7 +39,7 @@ sees()
 	(cd "$from/tree/$dir" && find . -type f "$@" -print0 |
 		xargs -0 cp -p --parents -t "$BATS_TEST_TMPDIR/want")
 	for ds in ${packs:-ds}; do
-		timeout 60 hpdsl-mount "${options[@]}" "$from/$ds" "$PWD/mnt" \
+		timeout 600 hpdsl-mount "${options[@]}" "$from/$ds" "$PWD/mnt" \
 			-- bash -ec '
 			diff -r want mnt
 			[ "$(stat -f -c %b mnt)" -gt 0 ]
@@ -118,9 +118,10 @@ assert m["chosen"] is True and m["filled"] <= 40, m'
 }
 
 @test "--join: another choice is another mount" {
-	hpdsl-mount --join --include='*.png' "$from/ds" "$PWD/mnt" -- sh -c '
+	export -f until_true
+	hpdsl-mount --join --include='*.png' "$from/ds" "$PWD/mnt" -- bash -c '
 		readlink /proc/self/ns/mnt > one
-		until [ -e end ]; do sleep 0.02; done' 3>&- &
+		until_true test -e end' 3>&- &
 	until_true test -s one
 	hpdsl-mount --join --include='*.png' "$from/ds" "$PWD/mnt" -- \
 		readlink /proc/self/ns/mnt > same

@@ -35,7 +35,7 @@ setup_file()
 
 in_mount()
 {
-	timeout 60 hpdsl-mount --view=chunks "$@"
+	timeout 600 hpdsl-mount --view=chunks "$@"
 }
 
 # same: chunks are those of ds, and no others.
@@ -283,7 +283,7 @@ offset()
 	done
 	cp d/dataset.yaml yaml
 	# it is absent, and then plain and here: what was a file stays one
-	timeout 60 hpdsl-mount --view=chunks d "$PWD/mnt" -- bash -ec '
+	timeout 600 hpdsl-mount --view=chunks d "$PWD/mnt" -- bash -ec '
 		[ ! -L mnt/chunk-000001.tar ] && [ -L mnt/chunk-000000.tar ]
 		mv kept/chunk-000001.tar d
 		kill -KILL "$(hpdsl-mount --status --json mnt | field worker)"
@@ -291,7 +291,7 @@ offset()
 		[ ! -L mnt/chunk-000001.tar ] && [ -L mnt/chunk-000000.tar ]
 		cmp mnt/.nv-meta/aa d/.nv-meta/aa' 2> said
 	# others lie there by then: errors, and never the bytes of another one
-	timeout 60 hpdsl-mount --view=chunks --no-links d "$PWD/mnt" -- bash -ec '
+	timeout 600 hpdsl-mount --view=chunks --no-links d "$PWD/mnt" -- bash -ec '
 		ls -lR mnt > /dev/null
 		for i in 0 a1 b1 c1; do echo "NEW $i" > "d/.nv-meta/$i"; done
 		kill -KILL "$(hpdsl-mount --status --json mnt | field worker)"
@@ -309,7 +309,7 @@ offset()
 	mkdir -p d/.nv-meta
 	head -c 3000000 /dev/urandom > d/.nv-meta/aa
 	cp d/.nv-meta/aa d/.nv-meta/bb
-	timeout 60 hpdsl-mount --view=chunks --no-links d "$PWD/mnt" -- bash -ec '
+	timeout 600 hpdsl-mount --view=chunks --no-links d "$PWD/mnt" -- bash -ec '
 		exec 4< mnt/.nv-meta/aa
 		head -c 4096 <&4 > part
 		cmp -n 4096 part d/.nv-meta/aa
@@ -326,17 +326,22 @@ offset()
 
 @test "--status says which view; --join shares one of a kind" {
 	local view
+	export -f until_true
 	mounted "$from/zst" '
 		hpdsl-mount --status mnt | grep -q "zst, its chunks"
 		hpdsl-mount --status --json mnt | grep -q "\"view\": *\"chunks\""'
-	timeout 60 hpdsl-mount "$from/zst" "$PWD/mnt" -- bash -ec '
+	timeout 600 hpdsl-mount "$from/zst" "$PWD/mnt" -- bash -ec '
 		hpdsl-mount --status mnt > said
 		[ "$(grep -c "its chunks" said)" = 0 ]
 		hpdsl-mount --status --json mnt | grep -q "\"view\": *\"files\""'
 	for view in files chunks; do
-		timeout 60 hpdsl-mount --join --view=$view "$from/zst" \
-			"$PWD/mnt" -- bash -ec 'ls mnt; sleep 2' > $view 3>&- &
+		timeout 600 hpdsl-mount --join --view=$view "$from/zst" \
+			"$PWD/mnt" -- bash -ec '
+			ls mnt
+			until_true test -e end' > $view 3>&- &
 	done
+	until_true test -s chunks -a -s files
+	touch end
 	wait
 	grep -q chunk-000000.tar chunks
 	run ! grep -q chunk-000000.tar files

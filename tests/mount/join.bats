@@ -8,6 +8,7 @@ bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/mpi
 load ../kit/mount
+load ../kit/serve
 
 setup_file()
 {
@@ -20,8 +21,6 @@ setup_file()
 teardown()
 {
 	touch end.1 end.2 end.3 end.4 end.5 end.6 end.7 end.8 end.9
-	# where it was not seen, it is still there
-	[[ $BATS_TEST_DESCRIPTION != *"root sees"* ]] || touch "$from/seen"
 	[ -z "$(ls mnt 2> /dev/null)" ] || umount -l mnt
 }
 
@@ -41,13 +40,15 @@ none_left()
 		! pgrep -f "^hpdsl-mount .*$BATS_TEST_TMPDIR" > left
 }
 
+export -f until_true
+
 # rank N: joins, says in which name space it is, and waits for a file "end".
 rank()
 {
-	hpdsl-mount --join "$from/ds" "$PWD/mnt" -- sh -c '
+	hpdsl-mount --join "$from/ds" "$PWD/mnt" -- bash -c '
 		cat $(find mnt -type f | sort) | cksum > sum.$1
 		readlink /proc/self/ns/mnt > space.$1
-		until [ -e end.$1 ]; do sleep 0.02; done' - "$1" 3>&-
+		until_true test -e end.$1' - "$1" 3>&-
 }
 
 @test "--join: eight come at once, and there is one mount, one server" {
@@ -72,7 +73,8 @@ rank()
 	wait
 	until_true none_left
 	# nor is the file by which they met
-	[ -z "$(find "/tmp/hpdsl-$(id -u)" -name '*.join' -newer mnt)" ]
+	[ -z "$(find "/tmp/hpdsl-$(id -u)" \
+		-name "*-$(printf %x "$(stat -c %i mnt)")-*.join")" ]
 }
 
 @test "--join: another folder, or a dead server: a mount of its own" {
@@ -94,7 +96,7 @@ rank()
 
 @test "--join where no folder can be had: mounted all the same, and said" {
 	need_root
-	timeout 60 unshare --mount bash -ec '
+	timeout 600 unshare --mount bash -ec '
 		mount -t tmpfs none /mnt
 		cp -r "$1" /mnt/ds
 		mkdir /mnt/tree
@@ -112,15 +114,22 @@ rank()
 @test "--join as another user" {
 	as_user bash -ec '
 		for i in 1 2 3; do
-			hpdsl-mount --join from/ds tree -- sh -c "
+			hpdsl-mount --join from/ds tree -- bash -c "
 				grep CapEff /proc/self/status >&2
 				readlink /proc/self/ns/mnt /proc/self/ns/user
-				sleep 1" &
+				until_true test -e from/joined" &
 		done
-		wait' 3>&- > spaces 2> rights
-	[ "$(wc -l < spaces)" = 6 ]
+		wait' 3>&- > spaces 2> rights &
+	until_true all_joined
+	touch "$from/joined"
+	wait $!
 	[ "$(sort -u spaces | wc -l)" = 2 ]
 	[ "$(sort -u rights)" = "CapEff:	0000000000000000" ]
+}
+
+all_joined()
+{
+	[ "$(wc -l < spaces)" = 6 ]
 }
 
 @test "--status: root sees what others have mounted" {
@@ -128,7 +137,7 @@ rank()
 	as_user bash -ec '
 		mkdir tree/his
 		exec hpdsl-mount from/ds tree/his -- \
-			sh -c "until [ -e from/seen ]; do sleep 0.1; done"
+			bash -c "until_true test -e from/seen"
 	' 3>&- &
 	until_true his_mount
 	touch "$from/seen"
@@ -197,10 +206,10 @@ EOF
 }
 
 @test "--status: what a stranger answers drives no terminal, nor takes long" {
-	local dir pid
-	dir=/tmp/hpdsl-$(id -u)
+	local dir=/tmp/hpdsl-$(id -u) at pid
 	mkdir -m 700 "$dir" 2> /dev/null || :
-	rm -f "$dir/mount-x.sock"
+	at=$dir/mount-$$.sock
+	rm -f "$at"
 	python3 -c '
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX)
@@ -219,9 +228,9 @@ while True:
         c.sendall(answer)
     except OSError:
         pass
-    c.close()' "$dir/mount-x.sock" 3>&- &
+    c.close()' "$at" 3>&- &
 	pid=$!
-	until_true test -S "$dir/mount-x.sock"
+	until_true test -S "$at"
 	# 3: other tests may have one that hangs
 	hpdsl-mount --status > out || [ $? = 3 ]
 	grep -qx 'red ?\[31m ??2J ? text ä' out
@@ -232,17 +241,17 @@ while True:
 	wait "$pid" || :
 	# it is dead now
 	hpdsl-mount --status > out || [ $? != 2 ]
-	[ ! -e "$dir/mount-x.sock" ]
+	[ ! -e "$at" ]
 }
 
 @test "--while: it goes with the process, and not before" {
 	local pid
 	need_root
-	sleep 100 3>&- &
+	sleep infinity 3>&- &
 	pid=$!
 	hpdsl-mount --while=$pid "$from/ds" mnt
 	[ -n "$(ls mnt)" ]
-	sleep 1.5
+	looks_on "$(hpdsl-mount --status --json mnt | field worker)"
 	[ -n "$(ls mnt)" ]
 	kill $pid
 	wait $pid || :

@@ -48,7 +48,7 @@ export -f listing
 
 in_mount()
 {
-	timeout 120 hpdsl-mount "$@"
+	timeout 600 hpdsl-mount "$@"
 }
 
 @test "COMMAND sees the tree, and nobody else does" {
@@ -209,7 +209,7 @@ has_all()
 		until_true has_all mnt 60
 		# the server answers nothing now
 		pkill -STOP -f "^hpdsl-mount .*$BATS_TEST_TMPDIR"
-		timeout 60 diff -r "$from/tree/some" mnt
+		timeout 600 diff -r "$from/tree/some" mnt
 		pkill -CONT -f "^hpdsl-mount .*$BATS_TEST_TMPDIR"'
 	hpdsl-mount --fill=off one "$PWD/mnt" -- bash -ec '
 		ls -l mnt > /dev/null

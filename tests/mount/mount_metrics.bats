@@ -24,7 +24,7 @@ setup_file()
 	export HPDSL_METRICS=$PWD/m PBS_JOBID=7.pbs
 	export -f until_true until_more
 	# shellcheck disable=SC2016
-	timeout 60 hpdsl-mount "$from/ds" "$PWD/mnt" -- bash -ec '
+	timeout 600 hpdsl-mount "$from/ds" "$PWD/mnt" -- bash -ec '
 		until_true compgen -G "m/*.prom" > /dev/null
 		cat mnt/*.txt | cmp - <(cat "$from"/tree/*.txt)
 		for i in {1..30}; do

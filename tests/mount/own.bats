@@ -48,7 +48,7 @@ is_now()
 export -f field now is_now until_true
 
 @test "it is found by its name, and in no listing" {
-	timeout 60 hpdsl-mount "$from/ds" "$PWD/mnt" -- bash -ec '
+	timeout 600 hpdsl-mount "$from/ds" "$PWD/mnt" -- bash -ec '
 		[ "$(echo $(ls -a mnt))" = ". .. cats dogs" ]
 		[ "$(echo $(ls mnt/.hpdsl))" = "dataset.yaml errors status" ]
 		cmp mnt/.hpdsl/dataset.yaml "$from/ds/dataset.yaml"
@@ -74,7 +74,7 @@ for folder, folders, files in os.walk(\"mnt\"):
 		grep -q "No such file" said
 		! touch mnt/.hpdsl/new 2> said
 		grep -q "Read-only" said'
-	timeout 60 hpdsl-mount --folder=dogs --xattr "$from/ds" "$PWD/mnt" -- \
+	timeout 600 hpdsl-mount --folder=dogs --xattr "$from/ds" "$PWD/mnt" -- \
 		bash -ec '
 		[ "$(ls -a mnt | wc -l)" = 5 ]
 		[ "$(ls -l mnt/.hpdsl 2>&1 | wc -l)" = 4 ]
@@ -83,7 +83,7 @@ for folder, folders, files in os.walk(\"mnt\"):
 }
 
 @test "status says what it is now, and what --status says" {
-	timeout 60 hpdsl-mount --fill=off "$from/ds" "$PWD/mnt" -- bash -ec '
+	timeout 600 hpdsl-mount --fill=off "$from/ds" "$PWD/mnt" -- bash -ec '
 		cat mnt/.hpdsl/status > first
 		cat mnt/cats/00000.bin mnt/cats/00001.bin > /dev/null
 		cat mnt/.hpdsl/status > second
@@ -117,7 +117,7 @@ assert json.loads(text)[\"mounts\"][0][\"requests\"] > had[-1], text"'
 }
 
 @test "it costs other files nothing: what was read is not asked for again" {
-	timeout 60 hpdsl-mount --fill=off "$from/ds" "$PWD/mnt" -- python3 -c '
+	timeout 600 hpdsl-mount --fill=off "$from/ds" "$PWD/mnt" -- python3 -c '
 import json, os
 def requests():
     with open("mnt/.hpdsl/status", "rb", 0) as f:
@@ -140,7 +140,7 @@ assert c - b == b - a, (a, b, c)'
 }
 
 @test "errors has the lines that were told, and each worker's" {
-	timeout 100 hpdsl-mount --fill=off "$from/bad" "$PWD/mnt" -- bash -c '
+	timeout 600 hpdsl-mount --fill=off "$from/bad" "$PWD/mnt" -- bash -c '
 		cat mnt/.hpdsl/errors > before
 		stat -c %s mnt/.hpdsl/errors >> sizes
 		cat mnt/cats/00003.bin 2> error && exit 1
@@ -164,7 +164,7 @@ assert c - b == b - a, (a, b, c)'
 }
 
 @test "a hundred lines, and then how many it was" {
-	timeout 100 hpdsl-mount --fill=off "$from/bad" "$PWD/mnt" -- bash -c '
+	timeout 600 hpdsl-mount --fill=off "$from/bad" "$PWD/mnt" -- bash -c '
 		for f in mnt/cats/*; do
 			cat "$f" 2> error && exit 1
 			[ "$f" != mnt/cats/00100.bin ] ||
@@ -187,12 +187,12 @@ assert c - b == b - a, (a, b, c)'
 	mkdir tree
 	echo "a file" > tree/.hpdsl
 	hpdsl-pack -q tree ds
-	timeout 60 hpdsl-mount ds "$PWD/mnt" -- diff -r tree mnt
+	timeout 600 hpdsl-mount ds "$PWD/mnt" -- diff -r tree mnt
 	rm tree/.hpdsl
 	mkdir tree/.hpdsl
 	echo content > tree/.hpdsl/status
 	hpdsl-pack -q tree ds2
-	timeout 60 hpdsl-mount ds2 "$PWD/mnt" -- bash -ec '
+	timeout 600 hpdsl-mount ds2 "$PWD/mnt" -- bash -ec '
 		diff -r tree mnt
 		[ "$(ls mnt/.hpdsl)" = status ]
 		[ "$(ls -A mnt)" = .hpdsl ]'

@@ -71,7 +71,7 @@ mounted()
 		as_user hpdsl-mount from/ds tree -- env mnt=/mnt/tree \
 			from=/mnt/from to="/mnt/from/${to##*/}" bash -ec "$1"
 	else
-		timeout 120 hpdsl-mount "$from/ds" "$PWD/mnt" -- \
+		timeout 600 hpdsl-mount "$from/ds" "$PWD/mnt" -- \
 			env mnt="$PWD/mnt" from="$from" to="$to" bash -ec "$1"
 	fi
 }

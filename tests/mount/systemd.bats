@@ -26,13 +26,13 @@ unit()
 @test "hpdsl-mount@.service: nothing that systemd does not know" {
 	need systemd-analyze
 	unit > hpdsl-mount@mnt-tree.service
-	timeout 60 systemd-analyze verify --man=no \
+	timeout 600 systemd-analyze verify --man=no \
 		./hpdsl-mount@mnt-tree.service > said 2>&1
 	cat said
 	[ ! -s said ]
 	# it would have said so
 	sed -i s/^Type=forking/Type=forkin/ hpdsl-mount@mnt-tree.service
-	timeout 60 systemd-analyze verify --man=no \
+	timeout 600 systemd-analyze verify --man=no \
 		./hpdsl-mount@mnt-tree.service > said 2>&1 || :
 	[ -s said ]
 }
@@ -46,7 +46,7 @@ unit()
 		-e 's|^\(Exec[A-Za-z]*\)=\(.*\)|\1() { \2; }|p' > lines
 	[ "$(grep -c '^Exec' lines)" = 3 ]
 	export -f field until_true
-	DATASET=$from/ds timeout 120 unshare --mount bash -ec '
+	DATASET=$from/ds timeout 600 unshare --mount bash -ec '
 		. ./lines
 		status() { hpdsl-mount --status --json /mnt/tree | field pid; }
 		gone() { [ ! -e "/proc/$pid" ]; }

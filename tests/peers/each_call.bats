@@ -128,7 +128,7 @@ begin()
 reads()
 {
 	rm -rf got
-	env "$@" timeout 60 hpdsl-unpack -q node0 got
+	env "$@" timeout 600 hpdsl-unpack -q node0 got
 	diff -r tree got
 }
 

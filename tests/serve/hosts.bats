@@ -141,7 +141,7 @@ book_is_back()
 # refused STATUS TEXT ARG..: with a line that has TEXT.
 refused()
 {
-	run -"$1" timeout 30 hpdsl-serve "${@:3}" node0
+	run -"$1" timeout 600 hpdsl-serve "${@:3}" node0
 	[[ $output == *"$2"* ]] || { echo "$output"; return 1; }
 }
 

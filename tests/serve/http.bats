@@ -103,7 +103,7 @@ get()
 
 @test "connections that drip are closed, and others served meanwhile" {
 	served ds
-	timeout 100 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl drip
+	timeout 600 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl drip
 }
 
 @test "two hundred that read nothing hold up nobody, nor fill the memory" {
@@ -115,7 +115,7 @@ get()
 	chunk=$(find node0 -name 'chunk-*.tar' | head -n 1)
 	before=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' \
 		"/proc/${servers[0]}/status")
-	timeout 100 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl slow \
+	timeout 600 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl slow \
 		"$((10#${chunk//[^0-9]/}))" \
 		$((4 << 20)) "${servers[0]}" \
 		> body 2> after || { cat after; return 1; }
@@ -147,7 +147,7 @@ limited()
 	# who has been heard of is not waited for
 	hpdsl-unpack -q node1 first
 	limited 500000 "$pid"
-	timeout 100 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl slow 0 \
+	timeout 600 python3 "$SRC/tests/serve/node.py" node0/peers.hpdsl slow 0 \
 		1000 "$pid" > body 2> said || :
 	# one that was not would be ended by this
 	kill "$pid" 2> /dev/null || :
@@ -165,7 +165,7 @@ limited()
 	rm -f node0/.stage.lock
 	for c in "$ds"/chunk-*; do
 		u=http://x/${c##*/}
-		get --connect-timeout 30 --retry 30 --retry-delay 2 -f -s -L \
+		get --connect-timeout 600 --retry 30 --retry-delay 2 -f -s -L \
 			"$u" | cmp - "$c"
 		get -r 512-1535 "$u" | cmp - <(tail -c +513 "$c" | head -c 1024)
 		get -r -100 "$u" | cmp - <(tail -c 100 "$c")

@@ -6,6 +6,7 @@
 bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/mpi
+load ../kit/serve
 
 setup_file()
 {
@@ -74,7 +75,7 @@ get()
 	local socket=$1 name=$2
 	shift 2
 	need curl
-	curl -s -f -m 60 "$@" --unix-socket "$socket" "http://x/$name"
+	curl -s -f "$@" --unix-socket "$socket" "http://x/$name"
 }
 
 @test "it serves each chunk to curl, says so, and leaves when asked" {
@@ -159,12 +160,12 @@ get()
 
 @test "it waits for a directory, and writes nothing into it before" {
 	fails 3 "is a packed dataset, and not what hpdsl-stage makes" \
-		timeout 60 hpdsl-serve "$BATS_FILE_TMPDIR/ds"
+		timeout 600 hpdsl-serve "$BATS_FILE_TMPDIR/ds"
 	hpdsl-serve in 2> log 3>&- &
 	server=$!
 	until_true grep -q 'waiting for a stage directory at in' log
 	mkdir -m 700 in
-	sleep 0.5
+	looks_on "$server"
 	[ -z "$(ls -A in)" ]
 	staged in
 	until_true serves
@@ -191,7 +192,7 @@ get()
 
 @test "it ends with who has started it" {
 	staged in
-	bash -c 'hpdsl-serve in 2> log 3>&- & echo $! > pid; while :; do sleep 0.1; done' 3>&- &
+	bash -c 'hpdsl-serve in 2> log & wait' 3>&- &
 	parent=$!
 	until_true grep -qs ': serving, socket ' log
 	kill -9 "$parent"
@@ -272,7 +273,7 @@ get()
 	[ -d "/tmp/hpdsl-$(id -u)" ] || mkdir -m 700 "/tmp/hpdsl-$(id -u)"
 	# it is his in this name space alone
 	in_his() {
-		timeout 30 unshare --mount bash -c "
+		timeout 600 unshare --mount bash -c "
 			mount --bind his /tmp/hpdsl-$(id -u) || exit
 			exec hpdsl-serve $* $long/in"
 	}
