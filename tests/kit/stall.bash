@@ -28,7 +28,8 @@ setup()
 need_torch_here()
 {
 	forks_are_safe
-	"$PYTHON" -c 'import torch' 2> no || skip "no torch: $(tail -n 1 no)"
+	"$PYTHON" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("torch"))' ||
+		skip "no torch for $PYTHON"
 }
 
 # files_job WORKERS OPTIONS: a script that knows nothing of HPDSL.

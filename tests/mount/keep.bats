@@ -52,7 +52,7 @@ after_storm()
 }
 
 # bats test_tags=wide
-@test "servers are killed at each read but some: nothing is wrong, none missing" {
+@test "a server dies at each read but some: nothing is wrong, none missing" {
 	local k
 	for k in $(rounds "1 5" "1 2 3 5 8" "$(seq 10)"); do
 		rm -f killed

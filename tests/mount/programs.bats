@@ -211,6 +211,7 @@ images()
 	images torch
 }
 
+# bats test_tags=more
 @test "torchvision: ImageFolder, in a DataLoader with workers" {
 	need_torch
 	"$python" -c 'import torchvision' 2> /dev/null || skip "no torchvision"

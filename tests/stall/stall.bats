@@ -61,23 +61,30 @@ load ../kit/stall
 	nothing_left
 }
 
-@test "a DataLoader: spawned, kept workers; none; a Python that does not look" {
+# bats test_tags=more
+@test "a DataLoader: spawned, kept workers; a Python that does not look" {
 	need_torch_here
 	files_job 2 'multiprocessing_context="spawn", persistent_workers=True'
 	export PYTHONDONTWRITEBYTECODE=1
 	with_library stall -o text -- "$PYTHON" job.py "$BATS_FILE_TMPDIR/tree"
 	cat text
 	grep -q '^a batch opens 1[5-9]' text
+	echo 'from torch.utils.data import DataLoader; list(DataLoader([1]))' \
+		> short.py
+	with_library fails 1 "python -I and -E do not look" stall -- \
+		"$PYTHON" -I short.py
+	nothing_left
+}
+
+@test "a DataLoader without workers" {
+	need_torch_here
 	files_job 0 ""
+	export PYTHONDONTWRITEBYTECODE=1
 	with_library stall --keep-saves -o text -- "$PYTHON" job.py \
 		"$BATS_FILE_TMPDIR/tree"
 	grep -q '^a batch opens 1[5-9]' text
 	! grep -q 'by rates' text || return 1
 	[ ! -s seen ] || [ -s saved ]
-	echo 'from torch.utils.data import DataLoader; list(DataLoader([1]))' \
-		> short.py
-	with_library fails 1 "python -I and -E do not look" stall -- \
-		"$PYTHON" -I short.py
 	nothing_left
 }
 
@@ -97,14 +104,10 @@ load ../kit/stall
 		        time.sleep(0.02)
 	EOF
 	export PYTHONPATH=$SRC/lib/python PYTHONDONTWRITEBYTECODE=1
-	local status=0 i
+	local status=0
 	with_library hpdsl-stall run --steps=100 -- "$PYTHON" job.py "$ds" \
 		2> err 3>&- &
-	for ((i = 0; i < 600; i++)); do
-		! grep -q 'alike by now' err || break
-		sleep 0.1
-	done
-	sleep 1
+	until_true grep -qs 'alike by now' err
 	pkill -TERM -f "hpdsl-stall run --steps=100 -- $PYTHON job.py $ds"
 	wait $! || status=$?
 	[ "$status" = 143 ]
@@ -116,8 +119,9 @@ load ../kit/stall
 	local status signal
 	for signal in TERM HUP; do
 		# shellcheck disable=SC2046
-		hpdsl-stall run -q -- $(bench) --compute=0.05 "$ds" 2> err 3>&- &
-		sleep 2
+		env --default-signal=$signal hpdsl-stall run -q -- $(bench) \
+			--compute=0.05 "$ds" 2> err 3>&- &
+		until_true pgrep -f "^hpdsl-bench .*$ds"
 		kill -$signal $!
 		status=0
 		wait $! || status=$?
