@@ -342,9 +342,53 @@ static void test_fewer_reads(void **state)
 	hp_exchange_free(x);
 }
 
+/* A kind has what it is for, and nothing that it has no use for. */
+static void test_what_a_message_must_be(void **state)
+{
+	enum { CREDITS = 1, OFFSET = 2, LENGTH = 4, PLAIN = 8, ALL = 16 };
+	static const struct {
+		uint8_t kind, must, may;
+	} rules[] = {
+		{ HP_MSG_REQUEST, CREDITS, CREDITS },
+		{ HP_MSG_CREDIT, CREDITS, CREDITS },
+		{ HP_MSG_DATA, LENGTH, OFFSET | LENGTH | PLAIN },
+		{ HP_MSG_SORRY, 0, 0 },
+		{ HP_MSG_CANCEL, 0, 0 },
+		{ HP_MSG_AGAIN, 0, 0 },
+		{ HP_MSG_LOST, 0, 0 },
+		{ 0, ALL, 0 },
+		{ HP_MSG_LOST + 1, ALL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		for (unsigned has = 0; has < ALL; has++) {
+			bool fine = !(rules[i].must & ~has) &&
+				    !(has & ~(unsigned)rules[i].may);
+			struct hp_message got, m = {
+				.kind = rules[i].kind,
+				.plain = has & PLAIN,
+				.credits = has & CREDITS ? 3 : 0,
+				.offset = has & OFFSET ? 512 : 0,
+				.length = has & LENGTH ? 7 : 0,
+			};
+			uint8_t b[HP_MESSAGE_HEADER];
+			size_t n = sizeof(b) + m.length;
+
+			hp_message_put(&m, b);
+			assert_int_equal(hp_message_get(b, n, &got),
+					 fine ? 0 : HPDSL_ECORRUPT);
+			assert_int_equal(hp_message_get(b, n + 1, &got),
+					 HPDSL_ECORRUPT);
+			assert_int_equal(hp_message_get(b, n - 1, &got),
+					 HPDSL_ECORRUPT);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_a_message_must_be),
 		cmocka_unit_test(test_nothing_fails),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_faults),
