@@ -309,11 +309,6 @@ CHOSEN := $(if $(and $(filter check check-more check-time,$(MAKECMDGOALS)),$(TES
 	$(foreach a,$(AREA),$(or $(filter tests/unit/$(a)/% tests/$(a)/%,\
 	$(TESTS_HERE)),$(error AREA=$(a): no tests in tests/$(a) or tests/unit/$(a))))),\
 	$(TESTS_HERE))
-# What takes long and is worth it before a push.
-SLOW := $(patsubst %,test_%.c,compress fault fault_readers fetch frames scan_io \
-	scatter snap_write stage_faults stage_read stager walk)
-QUICK := $(foreach t,$(UNIT) $(FUZZ),$(if $(filter $(notdir \
-	$(t)),$(SLOW)),,$(t))) $(BATS)
 # Some wait for disks and for each other.
 TEST_JOBS ?= $(shell echo $$(($$(nproc) + 2)))
 TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
@@ -339,8 +334,8 @@ check-more: $(call needs,$(CHOSEN)) ## what check leaves out or does only in par
 check-time: $(call needs,$(CHOSEN)) ## what measures time; wants the machine for itself
 	$(call prove,time,1,$(CHOSEN))
 
-quick: $(call needs,$(QUICK)) ## the tests that take no three minutes together
-	$(call prove,quick,$(TEST_JOBS),$(QUICK))
+quick: $(call needs,$(TESTS_HERE)) ## all unit tests and the quickest of commands: two minutes
+	$(call prove,quick,$(TEST_JOBS),$(TESTS_HERE))
 
 # Built before the time counts.
 LONG ?= 1h
