@@ -20,6 +20,7 @@
 
 #include "chunk/seek_table.h"
 #include "each_fault.h"
+#include "folders.h"
 #include "index/index.h"
 #include "packed.h"
 #include "shell.h"
@@ -307,11 +308,12 @@ static size_t lying(ZSTD_CCtx *c, ZSTD_outBuffer *out, ZSTD_inBuffer *in,
 /* Every file under a final name in out is that of top/z. */
 static void check_finals(const struct packed *p)
 {
-	run("cd %s && if [ -d out ]; then cd out; for f in *; do "
-	    "[ ! -e \"$f\" ] || [ \"$f\" = journal.hpdsl ] || "
-	    "cmp -s \"$f\" ../z/\"$f\" || "
-	    "{ echo \"bad: $f\" >&2; exit 1; }; done; fi",
-	    p->top);
+	folder_check(p->out, packed_at(p, "z"), true);
+}
+
+static void check_same(const struct packed *p)
+{
+	folder_check(p->out, packed_at(p, "z"), false);
 }
 
 static void recover(struct packed *p)
@@ -322,7 +324,7 @@ static void recover(struct packed *p)
 	opt.resume = true;
 	if (packed_try(p, opt, &err) < 0)
 		fail_msg("resume: %s", err.msg);
-	run("diff -r %s/z %s", p->top, p->out);
+	check_same(p);
 }
 
 static void lies(uint32_t threads)
@@ -336,13 +338,13 @@ static void lies(uint32_t threads)
 		struct hpdsl_error err;
 		int r;
 
-		run("rm -rf %s", small.out);
+		folder_remove(small.out);
 		call = 0;
 		r = packed_try(&small, opt, &err);
 		check_finals(&small);
 		if (r == 0) {
 			/* It was asked to end a frame: nothing went in. */
-			run("diff -r %s/z %s", small.top, small.out);
+			check_same(&small);
 			if (call < lie_at)
 				break;
 			continue;
@@ -379,13 +381,13 @@ static void faults(bool forever, uint32_t threads, int code)
 		struct hpdsl_error err;
 		int r;
 
-		run("rm -rf %s", small.out);
+		folder_remove(small.out);
 		opt.watch.io = &e.f.io;
 		r = packed_try(&small, opt, &err);
 		assert_false(e.f.synced_again);
 		check_finals(&small);
 		if (r == 0)
-			run("diff -r %s/z %s", small.top, small.out);
+			check_same(&small);
 		else
 			assert_true(err.msg[0]);
 		if (e.f.failed == 0)
@@ -416,13 +418,13 @@ static void no_memory(bool forever, uint32_t threads)
 		struct hpdsl_error err;
 		int r;
 
-		run("rm -rf %s", small.out);
+		folder_remove(small.out);
 		each_alloc_begin(&e);
 		r = packed_try(&small, opt, &err);
 		each_alloc_end(&e);
 		check_finals(&small);
 		if (r == 0)
-			run("diff -r %s/z %s", small.top, small.out);
+			check_same(&small);
 		else
 			assert_true(err.msg[0]);
 		if (e.last)

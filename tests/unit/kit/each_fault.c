@@ -3,20 +3,18 @@
 
 #include "level.h"
 
-/* Where nearly all has failed once, check leaves to check-more what is between.
- */
-static long step_behind(long k)
+long each_next(long k)
 {
-	return k < 64 || at_level("more") ? 1 : 7;
+	return k < 64 || at_level("more") ? k + 1 : k + 7;
 }
 
 bool each_fault(struct each_fault *e)
 {
-	const long step = e->step > 1 ? e->step : step_behind(e->k);
+	const long next = each_next(e->k);
 
 	if (e->k && !e->f.failed)
 		return false;
-	e->k += e->k ? step : 1;
+	e->k = e->k && next < e->k + e->step ? e->k + e->step : next;
 	faultio_init(&e->f, e->k, e->forever || (e->in_turn && e->k % 2),
 		     e->code);
 	return true;
@@ -26,7 +24,7 @@ bool each_alloc(struct each_alloc *e)
 {
 	if (e->last)
 		return false;
-	e->k += step_behind(e->k);
+	e->k = each_next(e->k);
 	return true;
 }
 

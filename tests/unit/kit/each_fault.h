@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walks through all that can fail: in round k the k-th operation, or the
- * k-th allocation, until there is none (below check-more only each seventh of
- *those behind the 64th).  k is 0 before the first round, and in the last one
- *nothing fails:
+ * k-th allocation, until there is none.  k is 0 before the first round, and in
+ * the last one nothing fails:
  *
  *	for (struct each_fault e = { .code = -EIO }; each_fault(&e);) {
  *		r = try_it(&e.f.io);
@@ -16,12 +15,16 @@
 #include "faultio.h"
 #include "wrap.h"
 
+/* What is tried behind the k-th: the next; below check-more, where all are
+ * tried, only each seventh of those behind the 64th. */
+long each_next(long k);
+
 struct each_fault {
 	struct faultio f; /* of this round; failed is 0 in the last one */
 	int code;	  /* it fails with this */
 	bool forever;	  /* and all that follow it fail, too, .. */
 	bool in_turn;	  /* .. or they do in odd rounds */
-	long step;	  /* only each step-th; 0: each */
+	long step;	  /* only each step-th, at most; 0: each */
 	long k;
 };
 

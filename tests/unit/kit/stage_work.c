@@ -2,6 +2,8 @@
 /* A stager of one node that needs no messages, and what it stages. */
 #include "stage_work.h"
 
+#include "folders.h"
+
 #include "shell.h"
 
 #include <setjmp.h>
@@ -265,7 +267,7 @@ bool work_has(const char *name)
 
 void work_fresh(void)
 {
-	run("rm -rf %s", work_dir);
+	folder_remove(work_dir);
 }
 
 int work_setup(void **unused)

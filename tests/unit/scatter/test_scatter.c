@@ -99,12 +99,18 @@ static void recover(void)
 	check_same();
 }
 
-/* begin, if any, makes out as each run is to find it; every step-th operation
- * fails. */
-static void faults(const char *begin, long step, bool forever, uint32_t threads,
+static void put_half(void)
+{
+	char half[sizeof top + 8];
+
+	snprintf(half, sizeof half, "%s/half", top);
+	folder_copy(half, out);
+}
+
+/* resume: each run finds a half of it; every step-th operation fails. */
+static void faults(bool resume, long step, bool forever, uint32_t threads,
 		   int code)
 {
-	bool resume = begin != NULL;
 	int fds = count_fds();
 	struct each_fault e = { .forever = forever,
 				.code = code,
@@ -115,8 +121,8 @@ static void faults(const char *begin, long step, bool forever, uint32_t threads,
 		int r;
 
 		folder_remove_output(top);
-		if (begin)
-			run("cd %s && %s", top, begin);
+		if (resume)
+			put_half();
 		r = pack_quietly(&e.f.io, resume, threads, &err);
 		check_pack(&e.f, r, &err, fds);
 		if (e.f.failed == 0)
@@ -131,39 +137,38 @@ static void faults(const char *begin, long step, bool forever, uint32_t threads,
 static void test_once(void **state)
 {
 	(void)state;
-	faults(NULL, 1, false, HPDSL_SERIAL, -EIO);
+	faults(false, 1, false, HPDSL_SERIAL, -EIO);
 }
 
 static void test_for_ever(void **state)
 {
 	(void)state;
-	faults(NULL, 2, true, HPDSL_SERIAL, -ENOSPC);
+	faults(false, 2, true, HPDSL_SERIAL, -ENOSPC);
 }
 
 static void test_threads(void **state)
 {
 	(void)state;
-	faults(NULL, 3, true, 2, -EIO);
+	faults(false, 3, true, 2, -EIO);
 }
 
 static void test_resumed(void **state)
 {
 	(void)state;
-	faults("cp -a half out", 1, false, HPDSL_SERIAL, -EIO);
-	faults("cp -a half out", 3, true, 2, -EIO);
+	faults(true, 1, false, HPDSL_SERIAL, -EIO);
+	faults(true, 3, true, 2, -EIO);
 }
 
 static void test_compressed(void **state)
 {
 	(void)state;
 	zstd = 1;
-	faults(NULL, 2, false, HPDSL_SERIAL, -EIO);
+	faults(false, 2, false, HPDSL_SERIAL, -EIO);
 	zstd = 0;
 }
 
-static void no_memory(const char *begin, bool forever, uint32_t threads)
+static void no_memory(bool resume, bool forever, uint32_t threads)
 {
-	bool resume = begin != NULL;
 	int fds = count_fds();
 
 	for (struct each_alloc e = { .forever = forever }; each_alloc(&e);) {
@@ -171,8 +176,8 @@ static void no_memory(const char *begin, bool forever, uint32_t threads)
 		int r;
 
 		folder_remove_output(top);
-		if (begin)
-			run("cd %s && %s", top, begin);
+		if (resume)
+			put_half();
 		each_alloc_begin(&e);
 		r = pack_quietly(NULL, resume, threads, &err);
 		each_alloc_end(&e);
@@ -192,9 +197,9 @@ static void no_memory(const char *begin, bool forever, uint32_t threads)
 static void test_memory(void **state)
 {
 	(void)state;
-	no_memory(NULL, false, HPDSL_SERIAL);
-	no_memory(NULL, true, 2);
-	no_memory("cp -a half out", true, HPDSL_SERIAL);
+	no_memory(false, false, HPDSL_SERIAL);
+	no_memory(false, true, 2);
+	no_memory(true, true, HPDSL_SERIAL);
 }
 
 /* ---- Stops ------------------------------------------------------------ */
@@ -231,11 +236,11 @@ static void stops(uint32_t threads)
 	struct hpdsl_pack_report report;
 	long all, n = 0;
 
-	run("rm -rf %s", out);
+	folder_remove(out);
 	assert_int_equal(pack_until(0, false, threads, &report), 0);
 	all = writes;
 	check_same();
-	for (long k = 1; k < all; k++) {
+	for (long k = 1; k < all; k = each_next(k)) {
 		long first;
 		int r;
 
@@ -340,7 +345,7 @@ static void make_half(void)
 	struct hpdsl_pack_report report;
 
 	for (long k = 1;; k++) {
-		run("rm -rf %s", out);
+		folder_remove(out);
 		assert_int_equal(pack_until(k, false, HPDSL_SERIAL, &report),
 				 HPDSL_ESTOPPED);
 		run("cd %s && rm -rf half && cp -a out half", top);

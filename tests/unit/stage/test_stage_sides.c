@@ -4,6 +4,7 @@
  * none has a name that it does not deserve, whatever fails.
  */
 #include "each_fault.h"
+#include "folders.h"
 #include "shell.h"
 #include "stage_work.h"
 
@@ -170,13 +171,33 @@ static void test_manifest(void **state)
 
 /* ---- In a directory --------------------------------------------------- */
 
+static bool is_part(const char *name)
+{
+	return strstr(name, ".part") != NULL;
+}
+
+/* Of .nv-meta. */
+static bool is_final(const char *name)
+{
+	return name[0] != '.' || name[1] == 'i';
+}
+
+static bool comes(const char *name)
+{
+	return name[0] != '.' && !strstr(name, ".zst") &&
+	       strcmp(name, "SHA256SUMS") != 0 &&
+	       strcmp(name, "index.hpdsl") != 0;
+}
+
 static void check_complete(const char *from)
 {
-	run("cd %s && for f in * .nv-meta/* .nv-meta/.i*; do case $f in "
-	    "*.zst | SHA256SUMS | index.hpdsl) ;; "
-	    "*) [ -d $f ] || cmp $f %s/$f || exit 1 ;; esac; done",
-	    from, work_dir);
-	run("cd %s && [ -z \"$(find . -name '.*.part')\" ]", work_dir);
+	char meta[300];
+
+	folder_check_files(from, work_dir, comes);
+	snprintf(meta, sizeof meta, "%s/.nv-meta", from);
+	folder_check_files(meta, work_at(".nv-meta"), is_final);
+	folder_check_files(work_dir, "no part", is_part);
+	folder_check_files(work_at(".nv-meta"), "no part", is_part);
 }
 
 static void test_pieces(void **state)
@@ -402,14 +423,30 @@ static void test_order_of_calls(void **state)
 
 /* ---- What fails ------------------------------------------------------- */
 
+static bool is_of_origin(const char *name)
+{
+	return name[0] != '.' && strcmp(name, "stage.hpdsl") != 0;
+}
+
+/* With a part of a side file. */
+static void put_full(void)
+{
+	char full[300];
+
+	snprintf(full, sizeof full, "%s/full", work_fix.top);
+	folder_copy(full, work_dir);
+	packed_put(work_at(".nv-meta/.split.yaml.part"), "", 0);
+}
+
 /* Nothing has a name that it does not deserve; and whose chunk readers are told
  * of has its side files, but for those that the origin did not give. */
 static void check_no_lie(const struct work *w)
 {
-	run("cd %s 2>/dev/null || exit 0; for f in * .nv-meta/.i* "
-	    ".nv-meta/[a-z]*; do [ ! -f \"$f\" ] || [ $f = stage.hpdsl ] || "
-	    "cmp $f %s/$f || exit 1; done",
-	    work_dir, one);
+	char meta[300];
+
+	folder_check_files(work_dir, one, is_of_origin);
+	snprintf(meta, sizeof meta, "%s/.nv-meta", one);
+	folder_check_files(work_at(".nv-meta"), meta, is_final);
 	if (!work_has("stage.hpdsl") || w->lost || !work_status().ready)
 		return;
 	assert_true(work_has("chunk-000000.idx"));
@@ -434,7 +471,8 @@ static void faults(int step, int code, const char *before, bool recheck)
 		int r;
 
 		work_fresh();
-		run("%s", before);
+		if (before)
+			run("%s", before);
 		r = work_stage(&w, one, work_dir, &e.f.io, &err);
 		assert_int_equal(count_fds(), fds);
 		if (r)
@@ -456,8 +494,8 @@ static void test_faults(void **state)
 	struct work w = { .job = NULL };
 
 	(void)state;
-	faults(1, -EIO, "true", false);
-	faults(3, -ENOSPC, "true", false);
+	faults(1, -EIO, NULL, false);
+	faults(3, -ENOSPC, NULL, false);
 	work_fresh();
 	work_must(&w, one);
 	run("rm -rf %s/half && mv %s %s/half", work_fix.top, work_dir,
@@ -484,15 +522,14 @@ static void test_replaced_faults(void **state)
 	work_must(&w, ds);
 	run("rm -rf %s/full && mv %s %s/full", work_fix.top, work_dir,
 	    work_fix.top);
-	for (long k = 1;; k++) {
+	for (long k = 1;; k = each_next(k)) {
 		struct hpdsl_error err;
 		struct faultio f;
 		uint64_t n[3];
 
 		w = (struct work){ .job = NULL };
 		work_fresh();
-		run("cp -r %s/full %s && touch %s", work_fix.top, work_dir,
-		    work_at(".nv-meta/.split.yaml.part"));
+		put_full();
 		faultio_init(&f, k, k % 2, -EIO);
 		work_stage(&w, none, work_dir, &f.io, &err);
 		assert_int_equal(count_fds(), fds);
@@ -526,8 +563,7 @@ static void test_clean_faults(void **state)
 		uint64_t n[3];
 
 		work_fresh();
-		run("cp -r %s/full %s && touch %s", work_fix.top, work_dir,
-		    work_at(".nv-meta/.split.yaml.part"));
+		put_full();
 		hpdsl_stage_clean(work_dir, &e.f.io, n, n + 1, n + 2, &err);
 		assert_int_equal(count_fds(), fds);
 		if (!e.f.failed)
