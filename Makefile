@@ -199,7 +199,8 @@ $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags $(PUBLIC)
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags | $(PUBLIC)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -iquote lib -iquote . -iquote cmd \
-		$(if $(filter test_%,$(*F)),-include tests/unit/kit/unit_file.h) \
+		$(if $(filter test_%,$(*F)),-include tests/unit/kit/unit_file.h \
+			-DUNIT_NAME='"$(*F)"') \
 		-iquote tests/unit/kit -I$(BUILD)/include $(DEP_CFLAGS) $(OWN) -c -o $@ $< \
 		$(if $(OWN),&& objcopy -G main $@)
 

@@ -27,11 +27,8 @@ static const char *base(const char *path)
 /* The one of this name, or NULL. */
 static const struct unit *find(const char *name)
 {
-	const size_t n = strlen(name);
-
 	for (const struct unit *u = units; u; u = u->next)
-		if (strncmp(base(u->file), name, n) == 0 &&
-		    strcmp(base(u->file) + n, ".c") == 0)
+		if (strcmp(u->name, name) == 0)
 			return u;
 	return NULL;
 }
@@ -46,7 +43,7 @@ int main(int argc, char **argv)
 		return u->run();
 	fprintf(stderr, "one of these, please:");
 	for (u = units; u; u = u->next)
-		fprintf(stderr, " %s", base(u->file));
+		fprintf(stderr, " %s", u->name);
 	fprintf(stderr, "\n");
 	return 2;
 }

@@ -4,7 +4,7 @@
 #define UNIT_H
 
 struct unit {
-	const char *file;
+	const char *name;
 	int (*run)(void);
 	struct unit *next;
 };

@@ -11,7 +11,7 @@ static int unit_main(void);
 
 __attribute__((constructor)) static void unit_begin(void)
 {
-	static struct unit u = { __BASE_FILE__, unit_main, 0 };
+	static struct unit u = { UNIT_NAME, unit_main, 0 };
 
 	unit_known(&u);
 }

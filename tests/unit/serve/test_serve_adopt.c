@@ -478,7 +478,7 @@ static void test_rehomes(void **state)
 	assert_null(all->coming);
 	all->rehome.since[1] -= 30000 * ms;
 	/* Not while somebody has to wait, nor while it leaves. */
-	all->pace.asked = hp_monotonic();
+	all->pace.asked = hp_monotonic() + 3600 * 1000 * ms;
 	look_again(&c);
 	assert_null(all->coming);
 	all->pace.asked = 0;

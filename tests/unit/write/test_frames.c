@@ -269,8 +269,7 @@ static void test_stretches(void **state)
 	struct made one, other;
 
 	(void)state;
-	for (size_t l = 0; l < sizeof levels / sizeof *levels;
-	     l += step) {
+	for (size_t l = 0; l < sizeof levels / sizeof *levels; l += step) {
 		must_make(levels[l], (uint32_t)bytes, false, &one);
 		check(&one);
 		for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
