@@ -199,7 +199,7 @@ COMMANDS = [["verify", "-q", None], ["dump", None], ["ls", "-lR", None],
 def run(command, file):
     done = subprocess.run(
         ["hpdsl-snapshot", *(a or file for a in command)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
     return done.returncode, done.stdout, done.stderr
 
 
