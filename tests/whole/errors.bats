@@ -226,7 +226,7 @@ changes()
 	local status=0
 	cp -a in saved
 	# the first is the journal's: all is scanned, and nothing is read
-	stopped_at 1 fsync hpdsl-pack -q -j "$j" --chunks 3 in out || return 1
+	at_gate op=fsync hpdsl-pack -q -j "$j" --chunks 3 in out || return 1
 	eval "$1"
 	goes_on || status=$?
 	echo "$1 -> $status: $message"
@@ -273,7 +273,7 @@ changes()
 @test "a large file that changes while it is read" {
 	local status=0
 	truncate -s 40M in/b/big
-	stopped_at 7 pwrite64 hpdsl-pack -q -j 0 --memory 8M --chunks 1 in out
+	at_gate op=pwrite,after=7 hpdsl-pack -q -j 0 --memory 8M --chunks 1 in out
 	ls out/.chunk*
 	echo >> in/b/big
 	goes_on || status=$?
@@ -282,6 +282,7 @@ changes()
 	[ ! -e out/dataset.yaml ] && [ ! -e out/chunk-000000.tar ]
 }
 
+# bats test_tags=wide
 @test "a folder that vanishes during the scan, a file that comes: no crash" {
 	# whatever is scanned while names come and go is packed, or refused
 	for ((i = 0; i < 300; i++)); do
@@ -289,7 +290,7 @@ changes()
 	done
 	(while mv in/a in/c && mv in/c in/a; do :; done) 2> /dev/null 3>&- &
 	pid=$!
-	for ((i = 0; i < 20; i++)); do
+	for ((i = 0; i < $(rounds 5 20 20); i++)); do
 		status=0
 		hpdsl-pack -q in out 2> err || status=$?
 		[ "$status" = 0 ] || [ "$status" = 3 ]
@@ -414,7 +415,7 @@ full_at_work()
 	local status=0
 	hpdsl-pack -q --chunks 5 in ref
 	# all is well when it is checked; when it writes, the disk is full
-	stopped_at 5 fsync hpdsl-pack -q -j 0 --chunks 5 in disk/out
+	at_gate op=fsync,after=5 hpdsl-pack -q -j 0 --chunks 5 in disk/out
 	head -c 100M /dev/zero > disk/filler 2> /dev/null || :
 	goes_on || status=$?
 	echo "$status: $message"
@@ -439,8 +440,7 @@ full_at_work()
 }
 
 @test "a disk that fills up at work: finished chunks stay, --resume completes" {
-	need strace
-	export -f traced stopped_at is_stopped goes_on has_gone_on need until_true
+	export -f at_gate is_at_gate goes_on has_gone_on until_true
 	for i in 1 2 3 4 5; do
 		head -c 60K /dev/zero > "in/a/$i.txt"
 	done
@@ -486,12 +486,15 @@ usage()
 	[ "$before" = "$(snapshot)" ]
 }
 
+# bats test_tags=wide
 @test "numbers that are none" {
-	local o v
+	local o v values some=("" 0 1x 18446744073709551616)
+	local all=("${some[@]}" -1 +1 x 1.5 " 1" "1 " 0x10 1e3 99999999999999999999999)
 	for o in chunks samples-per-chunk multiple-of readers chunk-size memory \
 		deadline; do
-		for v in "" 0 -1 +1 x 1x 1.5 " 1" "1 " 0x10 1e3 \
-			18446744073709551616 99999999999999999999999; do
+		values=("${some[@]}")
+		! at_level more && [ $o != chunks ] || values=("${all[@]}")
+		for v in "${values[@]}"; do
 			usage "$o" hpdsl-pack -q "--$o=$v" in out || {
 				echo "--$o='$v'"
 				return 1
@@ -606,12 +609,13 @@ flip()
 	done
 }
 
+# bats test_tags=wide
 @test "a damaged index: every command says so" {
 	local size at
 	hpdsl-pack -q --labels=dir in ds
 	cp -a ds sound
 	size=$(stat -c %s ds/index.hpdsl)
-	for at in 0 5 17 40 100 $((size / 2)) $((size - 1)); do
+	for at in $(rounds "17 100" "0 5 17 40 100" "0 5 17 40 100") $((size / 2)); do
 		rm -rf ds
 		cp -a sound ds
 		flip ds/index.hpdsl "$at"
@@ -619,7 +623,7 @@ flip()
 		[ "$status" = 1 ] || [ "$status" = 3 ]
 		[[ $output = *index.hpdsl* ]]
 	done
-	for at in 0 1 8 63 200 $((size / 2)) $((size - 1)); do
+	for at in $(rounds "0 63" "0 1 8 63 200" "0 1 8 63 200") $((size - 1)); do
 		rm -rf ds
 		cp -a sound ds
 		truncate -s "$at" ds/index.hpdsl
