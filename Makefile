@@ -229,8 +229,9 @@ $(PRELOADS): $(BUILD)/preload/%.so: %.c $(BUILD)/flags
 
 # tests/bed/faults.c stands between the library and the system's file operations.
 $(FAULTY): private LINK_FLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
-	hp_io_or_system stage_io stage_version)
-$(FAULTY): $(BED)/faults.o
+	hp_io_or_system stage_io stage_version stage_now \
+	hp_now hp_monotonic pthread_cond_timedwait setitimer)
+$(FAULTY): $(BED)/faults.o $(BED)/faults_clock.o
 define program
 $(addsuffix /$(basename $(notdir $(1))),$(BUILD) $(BED)): $(call objs, \
 	$(wildcard $(dir $(1))*.c)) $(COMMON) $(BUILD)/libhpdsl.a

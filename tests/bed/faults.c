@@ -20,7 +20,8 @@
  *	hang		it never returns
  *	slow=MS		it takes that much longer
  *	wait=FILE	a gate: it goes on when FILE is gone, which is made
- *			now and holds the id of the process
+ *			now and holds the id of the process; with times=0 all
+ *			that come meanwhile wait, and then no more do
  *	kill		the process is gone, as by SIGKILL
  *
  * Those left out are as they were: error=EIO when nothing else is said.
@@ -29,6 +30,7 @@
 #include "sys/io.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -42,7 +44,7 @@ struct fault {
 	long node, after, times, count;
 	long flip, slow_ms;
 	int error;
-	bool flips, hang, kill;
+	bool flips, hang, kill, made;
 };
 
 static struct {
@@ -153,7 +155,7 @@ static void sleep_ms(long ms)
 }
 
 /* The file is there at once with what it holds. */
-static void gate(const char *file)
+static void make_gate(const char *file)
 {
 	char mine[300];
 	FILE *f;
@@ -165,7 +167,18 @@ static void gate(const char *file)
 		fprintf(stderr, "HPDSL_FAULT: %s: %s\n", file, strerror(errno));
 		_exit(CMD_USAGE);
 	}
-	while (!access(file, F_OK))
+}
+
+static void gate(struct fault *f)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	if (f->times || !f->made)
+		make_gate(f->wait);
+	f->made = true;
+	pthread_mutex_unlock(&lock);
+	while (!access(f->wait, F_OK))
 		sleep_ms(2);
 }
 
@@ -184,7 +197,7 @@ static int fault(const char *op, int fd, const char *name, long *ret_flip)
 		if (n < f->after || (f->times && n >= f->after + f->times))
 			continue;
 		if (*f->wait)
-			gate(f->wait);
+			gate(f);
 		if (f->kill)
 			raise(SIGKILL);
 		while (f->hang)

@@ -47,7 +47,7 @@ job_down()
 # job_stage [OPTION..]: on all hosts.
 job_stage()
 {
-	timeout -k 5 240 "$nodes" run bed \
+	timeout -k 5 600 "$nodes" run bed \
 		mpirun -q --mca oob_tcp_keepalive_time 0 --map-by ppr:1:node \
 		hpdsl-stage -q "$@" "$PWD/bed/origin" "$PWD/bed/ssd/in" < /dev/null
 }
@@ -62,7 +62,7 @@ on()
 serve()
 {
 	# a parent would be stopped with it, and not go on
-	on "$1" timeout 90 hpdsl-serve -q --detach "${@:2}" "$PWD/bed/ssd/in" 3>&- \
+	on "$1" timeout 600 hpdsl-serve -q --detach "${@:2}" "$PWD/bed/ssd/in" 3>&- \
 		2>> "served$1"
 	until_true on "$1" hpdsl-serve --status --json "$PWD/bed/ssd/in" \
 		> "status$1"

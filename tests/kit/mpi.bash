@@ -7,6 +7,8 @@
 : "${MPICC:=mpicc}"
 : "${MPIRUN:=${MPICC%mpicc*}mpirun${MPICC##*mpicc}}"
 export MPIRUN
+# with faults, gates and a clock of tests: tests/bed/faults.c
+STAGE_FAULTS=$BUILD/tests/bed/hpdsl-stage
 # More ranks than cores, and root in a container, are what tests are run with.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
@@ -40,7 +42,7 @@ launch()
 	case $("$MPIRUN" --version 2>&1) in
 	*"Open MPI"* | *OpenRTE*) quiet=(-q --oversubscribe) ;;
 	esac
-	timeout -k 5 "${STAGE_LIMIT:-240}" "$MPIRUN" "${quiet[@]}" "$@" < /dev/null
+	timeout -k 5 "${STAGE_LIMIT:-600}" "$MPIRUN" "${quiet[@]}" "$@" < /dev/null
 }
 
 # stage RANKS ARG..: hpdsl-stage under the launcher, of this name or $STAGE.
@@ -63,6 +65,46 @@ stage_each()
 		line+=("$@")
 	done
 	launch "${line[@]}"
+}
+
+# at_gate FAULT RANKS ARG..: a stager in the background, pid $stager, stands still
+# at this place of tests/bed/faults.c until `rm gate`.  What it says is in `said`.
+at_gate()
+{
+	rm -f gate clock.runs
+	in_our_time "$1,wait=$PWD/gate" "${@:2}"
+	until_true is_at_gate
+	[ -e gate ] || { echo "it never came to $1"; cat said; return 1; }
+}
+
+# is_at_gate: or has ended.
+is_at_gate()
+{
+	[ -e gate ] || [ ! -e "/proc/$stager" ]
+}
+
+# in_our_time FAULT RANKS ARG..: a stager in the background, pid $stager, whose time
+# is that of tests/bed/faults_clock.c from `time_runs` on.
+in_our_time()
+{
+	[ -x "$STAGE_FAULTS" ] || skip "no $STAGE_FAULTS"
+	: > clock
+	HPDSL_FAULT=$1 HPDSL_FAULT_CLOCK=$PWD/clock STAGE=${STAGE:-$STAGE_FAULTS} \
+		stage "${@:2}" 2> said 3>&- &
+	stager=$!
+}
+
+# time_stands: with --rate a stager then reads what that allows at once, and no more.
+time_stands()
+{
+	time_runs -1
+}
+
+# time_runs [PID..]: as fast as all but these can follow.
+time_runs()
+{
+	echo "$@" > clock.new
+	mv clock.new clock.runs
 }
 
 check_stage()
@@ -142,6 +184,20 @@ rank_of()
 {
 	tr '\0' '\n' 2> /dev/null < "/proc/$1/environ" |
 		sed -n 's/^\(OMPI_COMM_WORLD_RANK\|PMI_RANK\)=//p' | head -n 1
+}
+
+# sees PID: a process begun by it has the state of a stage directory open, or it has
+# ended.
+sees()
+{
+	local pid
+	[ -e "/proc/$1" ] || return 0
+	find "/proc/$1/fd" -lname '*/stage.hpdsl' 2> /dev/null | grep -q . &&
+		return
+	for pid in $(pgrep -P "$1"); do
+		! sees "$pid" || return 0
+	done
+	false
 }
 
 # begun DIR: the first chunk is being written there, or is there.
