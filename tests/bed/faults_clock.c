@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock by which hpdsl-stage tells who is silent, stuck or late, where a test
- * sets it.  HPDSL_FAULT_CLOCK=FILE, an empty file, is for all ranks: as soon as
- * FILE.runs is there, time is what they count together.  It goes on by STEP
- * whenever each of them has looked at it some times, but for those whose process
- * ids are in FILE.runs: these are stopped.  So nobody is ever late because the
- * machine is busy, and a minute takes a second.  With -1 in it, time stands still.
+ * The clock by which hpdsl-stage tells who is silent, stuck or late, where a
+ * test sets it.  HPDSL_FAULT_CLOCK=FILE, an empty file, is for all ranks: as
+ * soon as FILE.runs is there, time is what they count together.  It goes on by
+ * STEP whenever each of them has looked at it some times, but for those whose
+ * process ids are in FILE.runs: these are stopped.  So nobody is ever late
+ * because the machine is busy, and a minute takes a second.  With -1 in it,
+ * time stands still.
  *
  * Where MPI does not return nobody looks at a clock: as soon as
- * HPDSL_FAULT_GUARD=FILE is there, who waits for a time waits for a moment.  Else
- * who does looks at the clock meanwhile.
+ * HPDSL_FAULT_GUARD=FILE is there, who waits for a time waits for a moment.
+ * Else who does looks at the clock meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,10 +89,9 @@ __attribute__((constructor)) static void join(void)
 	for (int i = 0; i < SLOTS && !bed.mine; i++) {
 		pid_t none = 0;
 
-		if (__atomic_compare_exchange_n(&s->slot[i].pid, &none,
-						getpid(), false,
-						__ATOMIC_SEQ_CST,
-						__ATOMIC_SEQ_CST))
+		if (__atomic_compare_exchange_n(
+			    &s->slot[i].pid, &none, getpid(), false,
+			    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			bed.mine = &s->slot[i];
 	}
 	snprintf(bed.runs, sizeof(bed.runs), "%s.runs", name);
@@ -143,8 +143,7 @@ static void go_on(uint64_t time)
 
 static void look(void)
 {
-	uint64_t time =
-		__atomic_load_n(&bed.shared->time, __ATOMIC_SEQ_CST);
+	uint64_t time = __atomic_load_n(&bed.shared->time, __ATOMIC_SEQ_CST);
 
 	if (time != bed.time)
 		bed.looks = 0;

@@ -97,13 +97,16 @@ need_server()
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
 }
 
+# bats test_tags=wide
 @test "the scripts are sound" {
 	for f in "$SRC"/examples/{*.sbatch,*.pbs,*.sh}; do
 		bash -n "$f"
-		! command -v shellcheck > /dev/null || shellcheck "$f"
+		! at_level more || ! command -v shellcheck > /dev/null ||
+			shellcheck "$f"
 	done
 }
 
+# bats test_tags=more
 @test "hpdsl-stall: ranks that srun starts on two hosts" {
 	cat > job.sbatch <<- 'END'
 		#!/bin/bash
@@ -130,6 +133,7 @@ need_server()
 	nothing_staged
 }
 
+# bats test_tags=more
 @test "stage_then_train.sbatch: does not train on what is not there" {
 	export DATASET=$PWD/absent
 	run job stage_then_train.sbatch --nodes=3 --ntasks-per-node=2
@@ -138,6 +142,7 @@ need_server()
 	run ! grep trained job.out
 }
 
+# bats test_tags=more
 @test "stage_and_train.sbatch: trains while the chunks come" {
 	before=$(asked)
 	export STAGE_OPTIONS=--rate=1M
@@ -146,12 +151,14 @@ need_server()
 	[ $(($(asked) - before)) = "$(size)" ]
 }
 
+# bats test_tags=more
 @test "stage_and_train.sbatch: does not train on what is not there" {
 	export DATASET=$PWD/absent
 	run job stage_and_train.sbatch --nodes=2 --ntasks-per-node=2
 	[ "$status" = 3 ]
 }
 
+# bats test_tags=more
 @test "train_while_staging.sbatch: trains at once, and goes on in another job" {
 	cat > train.py <<- 'END'
 		import os, socket, subprocess, sys
@@ -205,6 +212,7 @@ each_served()
 	nothing_staged
 }
 
+# bats test_tags=more
 @test "mount_and_train.sbatch: a script for a tree, one mount a node" {
 	need_fuse
 	local p python=python3
@@ -228,6 +236,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	done
 }
 
+# bats test_tags=more
 @test "serve_and_train.sbatch: a half on each node, read as a whole" {
 	need_server
 	before=$(asked)
@@ -236,6 +245,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	each_served job.out
 }
 
+# bats test_tags=more
 @test "servers whose step is killed: the origin is read, and nothing is left" {
 	need_server
 	cat > killed.sbatch <<- 'END'
@@ -265,6 +275,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	nothing_staged
 }
 
+# bats test_tags=more
 @test "serve_and_train.pbs: the same, with a node file, as PBS has it" {
 	need_server
 	printf 'bed-n001\nbed-n001\nbed-n002\nbed-n002\n' > nodefile
@@ -276,6 +287,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	each_served job.out
 }
 
+# bats test_tags=more
 @test "stage_array.sbatch: jobs on a node share one copy" {
 	before=$(asked)
 	job stage_array.sbatch --array=0-3 --cpus-per-task=2 \
@@ -286,6 +298,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	grep -q ' 24 of 24 chunks.*all that was planned' status
 }
 
+# bats test_tags=more
 @test "stage_job.sbatch: training follows on the same nodes" {
 	before=$(asked)
 	job stage_job.sbatch --nodes=2
@@ -302,6 +315,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	[ -z "$(find . -name 'slurm-*.out')" ]
 }
 
+# bats test_tags=more
 @test "early_warning.sbatch: a job that is warned comes back and completes" {
 	local more=()
 
@@ -324,6 +338,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	[ $(($(asked) - before)) = "$(size)" ]
 }
 
+# bats test_tags=more
 @test "epilog.sh: takes away what its own job left, and nothing else" {
 	cat > leave <<- 'END'
 		#!/bin/bash
@@ -334,7 +349,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 		touch "$mine/own/file" /dev/shm/{vader_segment.a,other}
 		echo "$mine" > mine
 	END
-	touch_held='exec 9> /dev/shm/vader_segment.b; exec sleep 1000'
+	touch_held='exec 9> /dev/shm/vader_segment.b; exec sleep infinity'
 	"$nodes" on "$bed" 1 bash -c "$touch_held" 3>&- &
 	until_true there 1 1 /dev/shm vader_segment.b
 	"$slurm" run "$bed" sbatch --output=job.out --nodelist=bed-n001 leave
@@ -349,6 +364,7 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	kill $!
 }
 
+# bats test_tags=more
 @test "stage.pbs: with a node file, as PBS has it" {
 	for n in 1 2 3; do
 		printf 'bed-n00%d\nbed-n00%d\n' $n $n

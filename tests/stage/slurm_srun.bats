@@ -27,10 +27,10 @@ in_long()
 	at_level long || skip "only in check-long"
 }
 
-# step OPTION..: in three nodes' plain srun, for a minute at most.
+# step OPTION..: in three nodes' plain srun.
 step()
 {
-	timeout -k 5 60 "$slurm" run "$bed" srun --ntasks-per-node=1 -N3 "$@"
+	timeout -k 5 600 "$slurm" run "$bed" srun --ntasks-per-node=1 -N3 "$@"
 }
 
 # tasks N: so many processes of hpdsl-stage on the hosts.
@@ -78,7 +78,7 @@ staged_on_all()
 	for type in $(rounds "" "" "none pmi2 pmix"); do
 		"$slurm" mpi "$bed" "$type"
 		before=$(asked)
-		timeout -k 5 60 "$slurm" run "$bed" sbatch -W -N3 \
+		timeout -k 5 600 "$slurm" run "$bed" sbatch -W -N3 \
 			--ntasks-per-node=2 --output=job.out script
 		staged_on_all job.out
 	done
@@ -97,7 +97,7 @@ staged_on_all()
 		srun -N1 -n3 -w bed-n003 hpdsl-stage --pretend-nodes=3 \
 		    "\$DATASET" $bed/ssd/s%n
 	END
-	timeout -k 5 60 "$slurm" run "$bed" sbatch -W -N3 --ntasks-per-node=4 \
+	timeout -k 5 600 "$slurm" run "$bed" sbatch -W -N3 --ntasks-per-node=4 \
 		--output=job.out script
 	grep -q ' to 2 nodes' job.out
 	grep -q ' to 3 nodes' job.out
@@ -119,6 +119,7 @@ staged_on_all()
 	nothing_left
 }
 
+# bats test_tags=more
 @test "plain srun: signals reach it, and its status is right" {
 	open_mpi
 	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=40K

@@ -90,7 +90,7 @@ on_each()
 # mpi RANKS-A-HOST COMMAND..: on all hosts.
 mpi()
 {
-	timeout -k 5 240 "$hosts" run "$bed" mpirun -q --map-by "ppr:$1:node" \
+	timeout -k 5 600 "$hosts" run "$bed" mpirun -q --map-by "ppr:$1:node" \
 		"${@:2}" < /dev/null
 }
 
@@ -328,6 +328,7 @@ assert [n["chunks"] for n in r["nodes"]] == [0, 12, 0], r["nodes"]'
 	none_but
 }
 
+# bats test_tags=more
 @test "hosts: --plan under a launcher looks, and writes nothing" {
 	need_hosts
 	auto "JOBFS=$bed/origin TMPDIR=$disk" --plan "$ds" auto:in > out
@@ -339,6 +340,7 @@ assert [n["chunks"] for n in r["nodes"]] == [0, 12, 0], r["nodes"]'
 		auto "TMPDIR=$disk" --plan --nodes=9 "$ds" auto
 }
 
+# bats test_tags=more
 @test "hosts: no place, and why none of them is one" {
 	need_hosts
 	fails 3 "hpdsl-stage: LOCALDIR auto: there is no place: \$SLURM_TMPDIR ($from/shared) has another node's file on node 0 (bed-n001); " \
@@ -353,6 +355,7 @@ assert [n["chunks"] for n in r["nodes"]] == [0, 12, 0], r["nodes"]'
 	none_but
 }
 
+# bats test_tags=wide
 @test "hosts: one path for all, or it is refused with the two" {
 	need_hosts
 	cat > each <<- 'END'
@@ -372,6 +375,7 @@ assert [n["chunks"] for n in r["nodes"]] == [0, 12, 0], r["nodes"]'
 	none_but
 	OTHER='' fails 2 "LOCALDIR auto: \$TMPDIR is $DISK on node 0 (bed-n001), and not set on node 1 (bed-n002)" \
 		mpi 1 "$PWD/each" "$ds" auto
+	at_level more || return 0
 	DISK='' fails 2 "LOCALDIR auto: \$TMPDIR is not set on node 0 (bed-n001), and $OTHER on node 1 (bed-n002)" \
 		mpi 1 "$PWD/each" "$ds" auto
 	# what is before it decides; as a variable it may differ
@@ -390,6 +394,7 @@ assert [n["chunks"] for n in r["nodes"]] == [0, 12, 0], r["nodes"]'
 		mpi 1 "$PWD/each" "$ds" '$TMPDIR/in'
 }
 
+# bats test_tags=more
 @test "hosts: memory is taken last, the first of it that has room" {
 	need_hosts
 	# the ssd of a host has 1 MiB, and is memory, as is its tmp
@@ -408,6 +413,7 @@ assert [n["chunks"] for n in r["nodes"]] == [0, 12, 0], r["nodes"]'
 		"$bed/tmp/hpdsl-0-b" "$bed/tmp/hpdsl-0-d"
 }
 
+# bats test_tags=more
 @test "hosts: a node where it is another one's is named" {
 	need_hosts
 	"$hosts" on "$bed" 2 mkdir "$disk/hpdsl-0-in"

@@ -27,19 +27,32 @@ stager()
 {
 	stage make "$@" keep-beating 3>&- &
 	echo $! > stager.pid
-	until [ -e "$2/stage.hpdsl" ]; do
-		sleep 0.01
-	done
+	until_true test -e "$2/stage.hpdsl"
 }
 
-# opened PID: when it looks at the state of st.
+# opened PID: it looks at the state of st.
 opened()
 {
-	until find "/proc/$1/fd" -lname '*/st/stage.hpdsl' 2> /dev/null |
-		grep -q .; do
-		kill -0 "$1"
-		sleep 0.01
-	done
+	find "/proc/$1/fd" -lname '*/st/stage.hpdsl' 2> /dev/null | grep -q .
+}
+
+# naps PID: how often it has gone to sleep.
+naps()
+{
+	cat "/proc/$1/task/"*/status 2> /dev/null |
+		awk '/^voluntary/ { n += $2 } END { print n + 0 }'
+}
+
+has_napped()
+{
+	[ "$(naps "$1")" -ge "$2" ]
+}
+
+# waits PID: it has the state of st, and looks at it again and again.
+waits()
+{
+	until_true opened "$1"
+	until_true has_napped "$1" $(($(naps "$1") + 5))
 }
 
 # all_of DIR: every member is what it was.
@@ -258,12 +271,14 @@ missing()
 	done
 }
 
+# bats test_tags=wide
 @test "nobody waits for a dead stager, whatever it left behind" {
-	for how in beat=20 beat=never end=1 end=2 end=3 end=77; do
+	for how in beat=20 end=77 $(rounds "" "beat=never end=1 end=2 end=3" \
+		"beat=never end=1 end=2 end=3"); do
 		rm -rf st
 		stage make out st here=0 coming=1-5 beat=20 "$how"
 		[ "$how" != end=77 ] || stage end st 77
-		timeout 10 hpdsl-unpack -q st all
+		timeout 600 hpdsl-unpack -q st all
 		diff -r in all
 		rm -r all
 	done
@@ -274,9 +289,7 @@ missing()
 	mv out gone
 	hpdsl-cat --sample 59 st > got 2> text 3>&- &
 	reader=$!
-	opened $reader
-	sleep 0.5
-	kill -0 $reader
+	waits $reader
 	mkdir out
 	cp gone/chunk-000005.tar out
 	stage bring st 5
@@ -293,9 +306,7 @@ missing()
 	stager out st here=0-4 coming=5
 	hpdsl-cat --sample 59 st > got 3>&- &
 	reader=$!
-	opened $reader
-	sleep 0.3
-	kill -0 $reader
+	waits $reader
 	stage set st 5 absent
 	stage end st 2
 	wait $reader
@@ -307,7 +318,7 @@ missing()
 	mv out gone
 	hpdsl-cat --sample 59 st > got 3>&- &
 	reader=$!
-	opened $reader
+	waits $reader
 	cp gone/chunk-000005.tar st
 	stage renew st here=5
 	wait $reader
@@ -408,6 +419,7 @@ missing()
 	grep -q 'not staged here: 2 chunks' text
 }
 
+# bats test_tags=more
 @test "chunks that are taken away meanwhile are no damage" {
 	stage make out st here=0-4 coming=5
 	# Taken away, as hpdsl-stage --clean does it: the byte, then the file.

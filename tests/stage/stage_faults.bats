@@ -21,9 +21,6 @@ setup_file()
 begin()
 {
 	bed=$BUILD/tests/bed/hpdsl-stage
-	# seconds of silence that a busy machine does not make by itself
-	silence=5
-	[ -z "${SAN:-}" ] || silence=20
 }
 
 # fault FAULT STATUS TEXT ARG..: on two nodes, or as `stage` takes it.
@@ -122,10 +119,10 @@ completes()
 	END
 }
 
+# bats test_tags=wide
 @test "no space, in any of the calls that can tell" {
 	local op
-	for op in write pwrite allocate; do
-		[ "$op" != write ] || continue
+	for op in pwrite $(rounds "" allocate allocate); do
 		faulty "op=$op,node=1,after=6,times=0,error=ENOSPC,name=chunk-" \
 			3 'node 1 ('
 		[[ $message == *chunk-*"No space left on device"* ]]
@@ -163,12 +160,15 @@ without()
 	rm -r node*
 }
 
+# bats test_tags=wide
 @test "a chunk that is short, missing, or no file, at the origin" {
 	cp -r "$from/ds" ds
 	truncate -s 1000 ds/chunk-000004.tar
 	without chunk-000004.tar 'is 1000 bytes, was '
-	rm ds/chunk-000007.tar
-	without chunk-000007.tar 'is missing'
+	if at_level more; then
+		rm ds/chunk-000007.tar
+		without chunk-000007.tar 'is missing'
+	fi
 	rm ds/chunk-000002.tar
 	mkdir ds/chunk-000002.tar
 	fails 1 'is no regular file' stage 2 -q --pretend-nodes=2 "$PWD/ds" node%n
@@ -219,14 +219,17 @@ without()
 	one_line
 }
 
+# bats test_tags=wide
 @test "a byte changed on its way: fetched again, and counted" {
 	# by who reads the origin, so by all that get it from there
 	healed "op=pread,flip=100,after=3,name=/ds/chunk-"
 	[ "$(sum refetch_bytes)" -gt 0 ]
+	at_level more || return 0
 	healed "op=pread,node=1,flip=100,times=3,name=/ds/chunk-" --memory=4M
 	[ "$(sum refetch_bytes)" -gt 0 ]
 }
 
+# bats test_tags=wide
 @test "a read that fails is tried again; then its chunk is given up" {
 	healed "op=pread,node=1,after=2,error=EIO,name=/ds/chunk-"
 	[ "$(sum retries)" = 1 ]
@@ -235,6 +238,7 @@ without()
 	[[ $message == *chunk-*"cannot be read: Input/output error"* ]]
 	[ "$(chunks_in node0)" = 20 ]
 	completes
+	at_level more || return 0
 	faulty "op=pread,node=0,times=0,error=EACCES,name=/ds/chunk-00001" 1 \
 		'node 0 ('
 	[[ $message == *chunk-00001*"Permission denied"* ]]
@@ -242,27 +246,28 @@ without()
 	completes
 }
 
+# bats test_tags=wide
 @test "the rename, the lock, the state file cannot be done" {
 	faulty "op=rename,node=1,after=4,times=0,error=EIO" 3 'node 1 ('
 	completes
-	faulty "op=map,node=1,times=0,error=EIO" 3 'node 1 (' || :
-	completes
+	if at_level more; then
+		faulty "op=map,node=1,times=0,error=EIO" 3 'node 1 (' || :
+		completes
+	fi
 	faulty "op=mkdir,node=1,error=EROFS,times=0" 3 'node 1 ('
 	[[ $message == *"Read-only"* ]]
 	faulty "op=statvfs,node=1,error=EIO,times=0" 3 'node 1 ('
 }
 
-# ends_named STATUS TEXT PID: a job in the background does so, long before the
-# launcher's own limit.
+# ends_named TEXT: the stager does so, after a minute of time_runs.
 ends_named()
 {
-	local status=0 began=$SECONDS
-	wait "$3" || status=$?
+	local status=0
+	wait "$stager" || status=$?
 	cat said
-	echo "exit $status after $((SECONDS - began)) s"
-	[ "$status" = "$1" ]
-	[ $((SECONDS - began)) -le $((silence + 100)) ]
-	grep -q "$2" said
+	[ "$status" = 3 ]
+	grep -q "$1" said
+	until_true nobody
 }
 
 nobody()
@@ -275,40 +280,45 @@ stopped_rank()
 {
 	local pid
 	rm -rf node*
-	stage 3 -q --pretend-nodes=3 --mode=replicate --rate=100K --timeout="$silence" \
-		"$from/ds" "$PWD/node%n" 2> said 3>&- &
-	pid=$!
-	until_true begun node1
-	kill -STOP "$(ranks_of "$pid" | sed -n "s/^$1 //p")"
-	ends_named 3 "node $2 (" "$pid"
-	until_true nobody
+	at_gate op=pwrite,node=1,after=4,name=chunk- 3 -q --pretend-nodes=3 \
+		--mode=replicate --timeout=60 "$from/ds" "$PWD/node%n"
+	pid=$(ranks_of "$stager" | sed -n "s/^$1 //p")
+	kill -STOP "$pid"
+	rm gate
+	time_runs "$pid"
+	ends_named "node $2 ("
 	check_stage named "$from/ds" node0 node1 node2
 }
 
+# bats test_tags=wide
 @test "a stopped rank is named, and ends the job after --timeout" {
-	stopped_rank 1 1
 	stopped_rank 2 2
+	! at_level more || stopped_rank 1 1
 }
 
 @test "rank 0 stopped: so does the lowest other leader" {
 	stopped_rank 0 0
 }
 
+# bats test_tags=wide
 @test "a read that never returns" {
-	[ -x "$bed" ] || skip "no $bed"
-	HPDSL_FAULT="op=pread,node=1,after=4,hang,name=/ds/chunk-" STAGE=$bed \
-		stage 2 -q --pretend-nodes=2 --mode=replicate --timeout="$silence" \
-		"$from/ds" "$PWD/node%n" 2> said 3>&- &
-	ends_named 3 'node 1 (.*reading chunk-0000.*tar' $!
-	until_true nobody
+	at_gate op=pread,node=1,after=4,name=/ds/chunk- 2 -q --pretend-nodes=2 \
+		--mode=replicate --timeout=60 "$from/ds" "$PWD/node%n"
+	time_runs
+	ends_named 'node 1 (.*reading chunk-0000.*tar'
 	completes
+	at_level more || return 0
 	rm -r node*
-	HPDSL_FAULT="op=pwrite,node=0,after=4,hang,name=chunk-" STAGE=$bed \
-		stage 2 -q --pretend-nodes=2 --mode=replicate --timeout="$silence" \
-		"$from/ds" "$PWD/node%n" 2> said 3>&- &
-	ends_named 3 'node 0 (.*writing.*chunk-0000.*tar' $!
-	until_true nobody
+	at_gate op=pwrite,node=0,after=4,name=chunk- 2 -q --pretend-nodes=2 \
+		--mode=replicate --timeout=60 "$from/ds" "$PWD/node%n"
+	time_runs
+	ends_named 'node 0 (.*writing.*chunk-0000.*tar'
 	completes
+}
+
+both_stuck()
+{
+	[ "$(compgen -G "now.*" | wc -l)" = 2 ]
 }
 
 @test "a call of MPI that never returns, on all nodes" {
@@ -316,6 +326,7 @@ stopped_rank()
 	cat > stuck.c <<- 'END'
 		#define _GNU_SOURCE
 		#include <dlfcn.h>
+		#include <stdio.h>
 		#include <stdlib.h>
 		#include <unistd.h>
 		int MPI_Improbe(int from, int tag, void *comm, int *flag, void *m,
@@ -323,34 +334,39 @@ stopped_rank()
 		{
 			int (*real)(int, int, void *, int *, void *, void *) =
 				dlsym(RTLD_NEXT, "MPI_Improbe");
-			while (access(getenv("STUCK"), F_OK) == 0)
+			while (access(getenv("STUCK"), F_OK) == 0) {
+				char name[4096];
+				snprintf(name, sizeof(name), "%s.%d",
+					 getenv("STUCK"), getpid());
+				fclose(fopen(name, "w"));
 				pause();
+			}
 			return real(from, tag, comm, flag, m, status);
 		}
 	END
 	cc -shared -fPIC -o stuck.so stuck.c -ldl
 	cat > stuck <<- 'END'
 		#!/bin/sh
-		LD_PRELOAD="$LD_PRELOAD $PWD/stuck.so" exec hpdsl-stage "$@"
+		LD_PRELOAD="$LD_PRELOAD $PWD/stuck.so" \
+			exec "$BUILD/tests/bed/hpdsl-stage" "$@"
 	END
 	chmod +x stuck
-	STUCK=$PWD/now STAGE=$PWD/stuck stage 2 -q --pretend-nodes=2 \
-		--mode=replicate --rate=100K --timeout="$silence" "$from/ds" \
-		"$PWD/node%n" 2> said 3>&- &
-	until_true begun node1
+	export STUCK=$PWD/now HPDSL_FAULT_GUARD=$PWD/guard
+	STAGE=$PWD/stuck at_gate op=pwrite,node=1,after=4,name=chunk- 2 -q \
+		--pretend-nodes=2 --mode=replicate --timeout=60 "$from/ds" \
+		"$PWD/node%n"
 	touch now
-	ends_named 3 'rank [01] (.*): MPI has not returned for [0-9]* s' $!
-	until_true nobody
+	until_true both_stuck
+	touch guard
+	ends_named 'rank [01] (.*): MPI has not returned for [0-9]* s'
 	completes
 }
 
 @test "a system call before the staging that never returns" {
-	[ -x "$bed" ] || skip "no $bed"
-	HPDSL_FAULT="op=mkdir,node=1,hang" STAGE=$bed \
-		stage 2 -q --pretend-nodes=2 --timeout="$silence" \
-		"$from/ds" "$PWD/node%n" 2> said 3>&- &
-	ends_named 3 'node 1 (' $!
-	until_true nobody
+	at_gate op=mkdir,node=1 2 -q --pretend-nodes=2 --timeout=60 \
+		"$from/ds" "$PWD/node%n"
+	time_runs
+	ends_named 'node 1 ('
 }
 
 @test "LOCALDIR: a link, somebody else's, no directory, not writable" {
@@ -386,21 +402,19 @@ stopped_rank()
 	END
 }
 
-# replacing RATE COMMAND: while `many` is staged from ds.
+# replacing COMMAND: while `many` is staged from ds.
 replacing()
 {
-	local pid rate=$1
-	shift
 	rm -rf ds old new node*
 	cp -r "$from/many" ds
 	cp -r "$from/other" new
-	stage 2 -q --pretend-nodes=2 --mode=replicate --rate="$rate" "$PWD/ds" \
-		"$PWD/node%n" 2> said 3>&- &
-	pid=$!
-	until_true chunks_at_least node1 2
+	at_gate op=pread,node=1,after=5,times=0,name=/ds/chunk- 2 -q \
+		--pretend-nodes=2 --mode=replicate "$PWD/ds" "$PWD/node%n"
+	until_true chunks_at_least node0 2
 	"$@"
+	rm gate
 	status=0
-	wait "$pid" || status=$?
+	wait "$stager" || status=$?
 	cat said
 }
 
@@ -415,16 +429,18 @@ rename_each()
 	mv new/* ds/
 }
 
+# bats test_tags=wide
 @test "the dataset is replaced while it is staged" {
-	replacing 100K rename_each
+	replacing rename_each
 	[ "$status" = 3 ]
 	tail -n 1 said | grep -q 'replaced while it was staged'
 	[ "$(grep -vc ': warning: ' said)" = 1 ]
 	check_stage named "$from/many" node0 node1
 	[ "$(chunks_in node0)" -ge 2 ]
 	completes many
+	at_level more || return 0
 	# a folder that is renamed may still be read to the end
-	replacing 400K rename_all
+	replacing rename_all
 	[ "$status" = 0 ] || grep -q 'replaced while it was staged' said
 	check_stage named "$from/many" node0 node1
 	completes many

@@ -58,7 +58,7 @@ on_each()
 # mpi RANKS-A-NODE NODES COMMAND..
 mpi()
 {
-	timeout 240 "$nodes" run "$bed" mpirun -q -n $(($1 * $2)) \
+	timeout 600 "$nodes" run "$bed" mpirun -q -n $(($1 * $2)) \
 		--map-by "ppr:$1:node" "${@:3}"
 }
 
@@ -101,12 +101,14 @@ holds()
 	on_each hpdsl-verify -q "$bed/ssd/stage"
 }
 
+# bats test_tags=more
 @test "replicate on 4 hosts: each byte once, everything everywhere" {
 	which=packed
 	once stage 1 4 --mode=replicate
 	holds 120
 }
 
+# bats test_tags=more
 @test "side files on 4 hosts: each byte once, all of them everywhere" {
 	which=sides
 	once stage 1 4 --mode=replicate
@@ -114,6 +116,7 @@ holds()
 	on_each hpdsl-verify -q "$bed/ssd/stage"
 }
 
+# bats test_tags=more
 @test "partition on 4 hosts of 2 ranks: each byte once, each chunk once" {
 	which=packed
 	once stage 2 4 --mode=partition
@@ -132,6 +135,7 @@ holds()
 	holds 120
 }
 
+# bats test_tags=more
 @test "replicate on 3 hosts of compressed chunks: each byte once" {
 	which=compressed
 	once stage 1 3 --mode=replicate
@@ -169,6 +173,7 @@ hiccups()
 	done 2> /dev/null
 }
 
+# bats test_tags=more
 @test "a host that loses its network is named, and the others end" {
 	local lost ended=0
 	which=packed

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# hpdsl-stage killed at random moments: what has its name verifies, and the rerun
-# reads only what no node has.
+# hpdsl-stage killed at any moment: what has its name verifies, and the rerun reads
+# only what no node has.
 # need_disk: kills come while a disk is waited for.
 
 load ../kit/lib
@@ -66,9 +66,29 @@ nobody()
 	! pgrep -f "hpdsl-stage.* $BATS_TEST_TMPDIR/" > /dev/null
 }
 
-@test "SIGKILL of a rank, of mpirun, of a whole node" {
+@test "SIGKILL of a rank, of mpirun, of a whole node, each at its call" {
+	local what ds op
+	while read -r what ds op; do
+		rm -rf node*
+		ds=$from/$ds
+		at_gate "op=$op" 4 -q --pretend-nodes=2 --mode=replicate \
+			"$ds" "$PWD/node%n"
+		# shellcheck disable=SC2046
+		kill -KILL $(victims "$what" "$stager")
+		wait "$stager" && false
+		until_true nobody
+		rerun "$ds" 4
+	done <<- 'END'
+		rank ds pwrite,node=1,after=9,times=0,name=chunk-
+		mpirun zst rename,node=0,after=5,times=0,name=chunk-
+		node ds pread,node=1,after=6,times=0,name=/ds/chunk-
+	END
+}
+
+# bats test_tags=more
+@test "SIGKILL of a rank, of mpirun, of a whole node, at random" {
 	local kills landed=0 tries=0 what ds pid status them
-	kills=$(rounds 6 10 200)
+	kills=$(rounds 10 10 200)
 	[ -z "${LONG_SECONDS:-}" ] || kills=1
 	while [ "$landed" -lt "$kills" ] || longer; do
 		tries=$((tries + 1))
@@ -102,16 +122,13 @@ nobody()
 }
 
 @test "killed again and again, it gets there" {
-	local tries=0 pid
-	until [ "$tries" -ge 3 ]; do
-		tries=$((tries + 1))
-		stage 2 -q --pretend-nodes=2 --mode=replicate --rate=700K \
-			"$from/ds" "$PWD/node%n" 2> /dev/null 3>&- &
-		pid=$!
-		until_true chunks_at_least node1 $((tries * 5))
+	for _ in 1 2 3; do
+		at_gate op=rename,node=1,after=5,times=0,name=chunk- 2 -q \
+			--pretend-nodes=2 --mode=replicate "$from/ds" \
+			"$PWD/node%n"
 		# shellcheck disable=SC2046
-		kill -KILL $(victims rank "$pid") 2> /dev/null || : # it was done
-		wait "$pid" || :
+		kill -KILL $(victims rank "$stager")
+		wait "$stager" && false
 		until_true nobody
 		check_stage named "$from/ds" node0 node1
 	done
@@ -119,13 +136,11 @@ nobody()
 }
 
 @test "mpirun's status tells of a rank that was killed" {
-	local status=0 pid
-	stage 3 -q --pretend-nodes=3 --rate=100K "$from/ds" "$PWD/node%n" \
-		2> said 3>&- &
-	pid=$!
-	until_true begun node2
-	kill -KILL "$(ranks_of "$pid" | sed -n 's/^1 //p')"
-	wait "$pid" || status=$?
+	local status=0
+	at_gate op=pwrite,node=1,after=2,name=chunk- 3 -q --pretend-nodes=3 \
+		"$from/ds" "$PWD/node%n"
+	kill -KILL "$(cat gate)"
+	wait "$stager" || status=$?
 	cat said
 	[ "$status" != 0 ]
 	case $("$MPIRUN" --version) in

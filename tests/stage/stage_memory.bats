@@ -15,11 +15,12 @@ setup_file()
 	cd "$BATS_FILE_TMPDIR" || return 1
 	make_random tree 96 700000
 	hpdsl-pack -q --chunks=24 tree ds
+	watcher
+	at_level more || return 0
 	hpdsl-pack -q --chunks=24 --zstd tree zst
 	hpdsl-pack -q --chunks=24 --names=portable --emit=dali tree sides
 	"$SRC/tests/kit/side_forge.py" sides shards.json=60000000 \
 		chunk-000003.idx=30000000 chunk-000004.idx=20000000
-	watcher
 }
 
 # A library between program and MPI that writes, for each rank, the KiB of
@@ -120,21 +121,26 @@ within()
 	rm -r node*
 }
 
+# bats test_tags=wide
 @test "2 nodes: 32M, and the default" {
 	within 32 "$from/ds" 2 2 --mode=replicate --memory=32M
+	at_level more || return 0
 	within 256 "$from/ds" 2 2 --mode=replicate
 	within 32 "$from/ds" 6 2 --mode=replicate --memory=32M
 }
 
+# bats test_tags=more
 @test "16 nodes: 32M, and the default" {
 	within 32 "$from/ds" 16 16 --mode=copies=4 --memory=32M
 	within 256 "$from/ds" 16 16 --mode=copies=4
 }
 
+# bats test_tags=more
 @test "compressed chunks, many threads" {
 	within 32 "$from/zst" 2 2 --mode=replicate --memory=32M -j 8
 }
 
+# bats test_tags=more
 @test "the least there is" {
 	within 4 "$from/ds" 2 2 --mode=replicate --memory=4M || {
 		echo "beyond its buffers it may take 2 MiB"
@@ -142,6 +148,7 @@ within()
 	}
 }
 
+# bats test_tags=more
 @test "side files of tens of MiB go through a few" {
 	within 8 "$from/sides" 3 3 --mode=replicate --memory=4M
 	within 8 "$from/sides" 5 5 --mode=copies=2 --memory=4M

@@ -25,15 +25,16 @@ begin()
 
 # Of both nodes, while it runs, and then in the report.
 @test "stage: what it shows is its row of the report" {
-	local node file files pid
-	PBS_JOBID=7.pbs stage 2 -q --pretend-nodes=2 --mode=partition \
-		--rate=25K --report=report "$from/ds" node%n 3>&- &
-	pid=$!
+	local node file files
+	PBS_JOBID=7.pbs at_gate op=pread,node=1,after=1,times=0,name=/ds/chunk- 2 -q \
+		--pretend-nodes=2 --mode=partition --report=report "$from/ds" \
+		node%n
 	until_true compgen -G 'm/*.prom'
 	files=(m/*.prom)
 	until_more 1 hpdsl_stage_origin_bytes_total "${files[0]}"
 	checked m stage
-	wait "$pid"
+	rm gate
+	wait "$stager"
 	[ "$(ls m)" = last ]
 	checked m/last stage
 	for node in 0 1; do

@@ -24,8 +24,6 @@ begin()
 	[ -z "$why" ] || skip "$why"
 	nodes=$SRC/tests/bed/nodes
 	ds=$from/ds
-	# seconds of silence that a busy machine does not make by itself
-	silence=6
 }
 
 teardown()
@@ -44,9 +42,12 @@ up()
 # mpirun must not find out first that a host is lost: it gives no name.
 hosts_stage()
 {
-	timeout -k 5 240 "$nodes" run bed \
+	: "${HPDSL_FAULT=}" "${HPDSL_FAULT_CLOCK=}"
+	export HPDSL_FAULT HPDSL_FAULT_CLOCK
+	timeout -k 5 600 "$nodes" run bed \
 		mpirun -q --mca oob_tcp_keepalive_time 0 --map-by "ppr:$1:node" \
-		hpdsl-stage "${@:2}" "$PWD/bed/origin" "$PWD/bed/ssd/in" \
+		-x HPDSL_FAULT -x HPDSL_FAULT_CLOCK \
+		"${STAGE:-hpdsl-stage}" "${@:2}" "$PWD/bed/origin" "$PWD/bed/ssd/in" \
 		< /dev/null
 }
 
@@ -83,6 +84,7 @@ asked_once()
 	grep -q '"host": "bed-n00[1-4]"' report
 }
 
+# bats test_tags=more
 @test "partition and copies, 3 ranks a host" {
 	up 3
 	hosts_stage 3 -q --mode=partition --report="$PWD/report"
@@ -100,6 +102,7 @@ asked_once()
 	}
 }
 
+# bats test_tags=more
 @test "hosts with little room: as many parts as that takes" {
 	up 4 --ssd=900k
 	hosts_stage 1 -q --report="$PWD/report"
@@ -155,6 +158,7 @@ each_host()
 	[ "$(books 3 | sort -u)" = "10.84.0.1 10.84.0.2 10.84.0.3" ]
 }
 
+# bats test_tags=more
 @test "hosts in no common subnet: the address that leads to the next one" {
 	up 3
 	# an0 comes first by its name, and leads nowhere
@@ -180,12 +184,15 @@ each_host()
 
 @test "a host that is cut off is named, and ends the job" {
 	local status=0 pid
-	up 3 --options=rate=200000
-	hosts_stage 1 --mode=replicate --timeout="$silence" 2> said 3>&- &
+	up 3
+	: > clock
+	STAGE=$BUILD/tests/bed/hpdsl-stage HPDSL_FAULT_CLOCK=$PWD/clock \
+		HPDSL_FAULT="op=pwrite,node=1,after=2,times=0,name=chunk-,wait=$PWD/gate" \
+		hosts_stage 1 --mode=replicate --timeout=60 2> said 3>&- &
 	pid=$!
-	until_true "$nodes" on bed 2 sh -c \
-		"ls -A $PWD/bed/ssd/in 2> /dev/null | grep -q chunk-"
+	until_true test -e gate
 	"$nodes" link bed 2 down
+	time_runs
 	until_true grep -Eq '^hpdsl-stage: node 1 \(bed-n002\).* for [0-9]+ s' \
 		said
 	# the launcher waits for its daemon there
@@ -206,10 +213,14 @@ slow()
 @test "a read that never returns: in time, and the rerun names who holds the lock" {
 	local status=0 left
 	: > control
-	slow "control=$PWD/control,rate=2000000"
+	slow "control=$PWD/control"
 	echo 'hang chunk-000009.tar' > control
-	stage 2 --pretend-nodes=2 --mode=replicate --timeout="$silence" "$PWD/slow" \
-		"$PWD/node%n" 2> said 3>&- || status=$?
+	rm -f clock.runs
+	in_our_time "" 2 --pretend-nodes=2 --mode=replicate --timeout=60 \
+		"$PWD/slow" "$PWD/node%n"
+	until_true grep -q 'chunk-000009\.tar$' slow/.origin-stats
+	time_runs
+	wait "$stager" || status=$?
 	cat said
 	[ "$status" = 3 ]
 	grep -q 'node [01] (.*reading chunk-000009.tar' said

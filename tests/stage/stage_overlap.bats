@@ -23,13 +23,6 @@ begin()
 	sum=$(cat "$from"/ds/chunk-* | wc -c)
 }
 
-# slowly RANKS ARG..: a stager in the background, pid $stager.
-slowly()
-{
-	stage "$@" 2> said 3>&- &
-	stager=$!
-}
-
 # reader NAME DIR TREE ARG..: in the background; says what it found in NAME.  It
 # waits for DIR when this returns: however slow the machine, it then sees the
 # stager's first steps.
@@ -42,6 +35,17 @@ reader()
 	readers+=($!)
 	until_true test -e "$name.ready"
 	rm "$name.ready"
+}
+
+# going_on: the stager, when all readers have seen that it is at work.
+going_on()
+{
+	local pid
+	for pid in "${readers[@]}"; do
+		until_true sees "$pid"
+	done
+	rm gate
+	all_end
 }
 
 # all_end: of the readers and the stager.
@@ -73,34 +77,36 @@ origin()
 	reader a node0 "$tree"
 	reader b node1 "$tree"
 	reader c node1 "$tree" --order=number
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=1M \
-		--report=report "$from/ds" node%n
-	all_end
+	at_gate op=pread,node=1,after=4,times=0,name=/ds/chunk- 2 -q \
+		--pretend-nodes=2 --mode=replicate --report=report \
+		"$from/ds" node%n
+	going_on
 	for r in a b c; do
 		holds "$r" "staged and origin_bytes == 0 and absent_chunks == 0
-and overtaken_chunks == 0 and failed_chunks == 0 and wait_seconds > 0.1"
+and overtaken_chunks == 0 and failed_chunks == 0"
 	done
 	origin "$sum"
 }
 
 @test "compressed chunks, expanded or kept, while they come" {
 	reader a node1 "$from/text"
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=20K \
-		--report=report "$from/zst" node%n
-	all_end
+	at_gate op=pread,node=1,times=0,name=/zst/chunk- 2 -q --pretend-nodes=2 \
+		--mode=replicate --report=report "$from/zst" node%n
+	going_on
 	holds a 'staged and origin_bytes == 0 and overtaken_chunks == 0'
 	reader a kept0 "$from/text"
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=20K \
-		--keep-compressed --report=report "$from/zst" kept%n
-	all_end
+	at_gate op=pread,node=1,times=0,name=/zst/chunk- 2 -q --pretend-nodes=2 \
+		--mode=replicate --keep-compressed --report=report \
+		"$from/zst" kept%n
+	going_on
 	holds a 'staged and origin_bytes == 0 and overtaken_chunks == 0'
 }
 
 @test "partition: a reader waits for its part, and reads the rest from the origin" {
 	reader a node1 "$tree"
-	slowly 3 -q --pretend-nodes=3 --mode=partition --rate=1M \
-		--report=report "$from/ds" node%n
-	all_end
+	at_gate op=pwrite,node=1,after=3,times=0,name=chunk- 3 -q --pretend-nodes=3 \
+		--mode=partition --report=report "$from/ds" node%n
+	going_on
 	holds a 'absent_chunks == 16 and overtaken_chunks == 0 and
 failed_chunks == 0 and local_bytes > 0'
 	origin "$sum"
@@ -108,7 +114,11 @@ failed_chunks == 0 and local_bytes > 0'
 
 @test "out of patience: what was overtaken is counted, and nothing else is read" {
 	reader a node0 "$tree" --patience=0.05
-	slowly 1 -q --rate=500K --report=report "$from/ds" node0
+	at_gate op=pwrite,after=9,times=0,name=chunk- 1 -q --report=report "$from/ds" \
+		node0
+	wait "${readers[0]}" || { cat a.err; return 1; }
+	rm gate
+	readers=()
 	all_end
 	holds a 'overtaken_chunks > 0 and absent_chunks == 0 and
 failed_chunks == 0 and origin_bytes > 0'
@@ -117,10 +127,11 @@ failed_chunks == 0 and origin_bytes > 0'
 
 @test "a stager that is killed: readers go on from the origin" {
 	reader a node0 "$tree"
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=200K \
-		"$from/ds" "$PWD/node%n"
+	at_gate op=pwrite,node=0,after=9,times=0,name=chunk- 2 -q \
+		--pretend-nodes=2 --mode=replicate "$from/ds" "$PWD/node%n"
 	until_true chunks_at_least node0 2
-	kill -KILL "$(ranks_of "$stager" | sed -n 's/^0 //p')"
+	until_true sees "${readers[0]}"
+	kill -KILL "$(cat gate)"
 	wait "$stager" || :
 	wait "${readers[0]}" || { cat ./*.err; return 1; }
 	holds a 'overtaken_chunks > 0 and local_bytes > 0 and origin_bytes > 0'
@@ -129,15 +140,18 @@ failed_chunks == 0 and origin_bytes > 0'
 @test "a stager that stops early lets its readers go to the origin at once" {
 	local status=0
 	reader a node1 "$tree"
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=200K \
+	time_stands
+	in_our_time "" 2 -q --pretend-nodes=2 --mode=replicate --rate=4K \
 		"$from/ds" "$PWD/node%n"
-	until_true chunks_at_least node1 2
+	until_true chunks_at_least node1 1
+	until_true sees "${readers[0]}"
 	kill -USR1 "$(launcher_of "$stager")"
+	time_runs
 	wait "$stager" || status=$?
 	[ "$status" = 75 ]
 	wait "${readers[0]}" || { cat ./*.err; return 1; }
 	# Those that the reader had not yet looked at were never coming.
-	holds a 'overtaken_chunks + absent_chunks > 0 and wait_seconds < 30'
+	holds a 'overtaken_chunks + absent_chunks > 0 and origin_bytes > 0'
 }
 
 @test "--clean under a reader's feet: it goes to the origin" {
@@ -153,14 +167,16 @@ overtaken_chunks + absent_chunks >= 22'
 
 @test "verify, ls and cat while it comes" {
 	local name
-	slowly 2 -q --pretend-nodes=2 --mode=replicate --rate=250K \
-		"$from/ds" "$PWD/node%n"
+	at_gate op=pwrite,node=1,after=9,times=0,name=chunk- 2 -q \
+		--pretend-nodes=2 --mode=replicate "$from/ds" "$PWD/node%n"
 	until_true chunks_at_least node1 3
 	hpdsl-verify node1 > said.verify
 	cat said.verify
-	[ "$(chunks_in node1)" -lt 24 ] || skip "it was too quick"
+	[ "$(chunks_in node1)" -lt 24 ]
 	diff <(hpdsl-ls node1) <(hpdsl-ls "$from/ds")
 	name=$(hpdsl-ls node1 | tail -n 1)
+	# what is not here comes from the origin once it is out of patience
+	rm gate
 	hpdsl-cat node1 "$name" | cmp - "$tree/$name"
 	all_end
 	hpdsl-verify -q node1

@@ -48,15 +48,17 @@ part()
 	[ "$(held node0)" = $((half + third - both)) ]
 }
 
+# bats test_tags=wide
 @test "the automatic mode stays within the room, whatever was there" {
 	local n capacity
-	for capacity in 200000 350000 500000 700000; do
+	for capacity in $(rounds 350000 "200000 350000 500000 700000" \
+		"200000 350000 500000 700000"); do
 		for n in 1 2 4 3; do
-			stage $n -q --pretend-nodes=$n --capacity=$capacity \
+			stage $n -q --pretend-nodes=$n --capacity="$capacity" \
 				"$from/ds" node%n
 			for node in $(nodes node $n); do
 				hpdsl-verify -q "$node"
-				[ "$(held "$node")" -le $capacity ]
+				[ "$(held "$node")" -le "$capacity" ]
 			done
 		done
 	done
