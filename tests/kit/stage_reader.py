@@ -22,7 +22,7 @@ import hpdsl
 
 def opened(directory):
     """As soon as it can be."""
-    end = time.monotonic() + 240
+    end = time.monotonic() + 600
     while True:
         try:
             return hpdsl.Dataset(directory)

@@ -354,6 +354,7 @@ assert (s["part"], s["last_part"], s["parts"]) == (1, 1, 2), s'
 	[ "$(ls -A other)" = thing ]
 }
 
+# bats test_tags=wide
 @test "usage errors" {
 	fails 2 'Try `hpdsl-stage --help' hpdsl-stage
 	fails 2 'Try `hpdsl-stage --help' hpdsl-stage "$from/ds"
@@ -371,13 +372,7 @@ assert (s["part"], s["last_part"], s["parts"]) == (1, 1, 2), s'
 	fails 2 speed stage 3 --speed "$from/ds" a
 	[ "$(grep -c 'speed' <<< "$message")" = 1 ]
 	# though rank 0 comes later than the others have seen it
-	cat > late <<- 'END'
-		#!/bin/sh
-		[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || sleep 1
-		exec hpdsl-stage "$@"
-	END
-	chmod +x late
-	STAGE=./late fails 2 speed stage 3 --speed "$from/ds" a
+	! at_level more || comes_late
 	[ "$(stage 3 --help | grep -c '^Usage:')" = 1 ]
 	# that of another rank alone; MPICH waits for a rank that has ended
 	case $("$MPIRUN" --version 2>&1) in
@@ -388,6 +383,17 @@ assert (s["part"], s["last_part"], s["parts"]) == (1, 1, 2), s'
 	fails 2 pretend stage 2 --pretend-nodes=3 "$from/ds" a%n
 	fails 3 nothing hpdsl-stage "$PWD/nothing" a
 	[ -z "$(find . -mindepth 1 -maxdepth 1 ! -name tmp ! -name late)" ]
+}
+
+comes_late()
+{
+	cat > late <<- 'END'
+		#!/bin/sh
+		[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || sleep 1
+		exec hpdsl-stage "$@"
+	END
+	chmod +x late
+	STAGE=./late fails 2 speed stage 3 --speed "$from/ds" a
 }
 
 # bats test_tags=wide
