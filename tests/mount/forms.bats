@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-mount of a dataset in each of its forms is the tree that was packed: one
-# with the hardest names, sizes, modes and times, and in it a real one, ours.
+# with the hardest names, sizes, modes and times, and in it a real one, of ours.
+# bats file_tags=wide
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib
@@ -16,7 +17,8 @@ setup_file()
 	cd "$BATS_FILE_TMPDIR" || return 1
 	python3 "$SRC/tests/kit/nasty.py" tree
 	mkdir tree/real
-	tar -C "$SRC" --exclude=./build --exclude=./dist --exclude=./.git -cf - . |
+	tar -C "$SRC" --exclude=./build --exclude=./dist --exclude=./.git -cf - \
+		"$(rounds man . .)" |
 		tar -C tree/real --no-same-owner -xpf -
 	packed . --chunk-size=1M
 }

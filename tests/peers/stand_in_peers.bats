@@ -4,6 +4,7 @@
 # each: the other half comes from the other host, and from the origin when that is
 # gone.  What Python does there is in tests/kit/stand_in_read.py.
 # need_disk: hosts have a /dev/shm of their own
+# bats file_tags=more
 
 load ../kit/lib
 load ../kit/mpi

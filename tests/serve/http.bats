@@ -21,16 +21,19 @@ setup_file()
 	hpdsl-pack -q --chunks=6 --zstd=3 text zst
 }
 
-# served DS [OPTION..]: its chunks on two pretended nodes of this machine, a
+# served DS [OPTION]: its chunks on two pretended nodes of this machine, a
 # server each.
 served()
 {
 	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
 	ds=$BATS_FILE_TMPDIR/$1
-	stage 2 -q --pretend-nodes=2 --mode=partition --interface=lo \
-		"${@:2}" "$ds" node%n 2> said || { cat said; return 1; }
+	staged=$BATS_FILE_TMPDIR/$1${2:-}.
+	[ -e "${staged}1" ] || stage 2 -q --pretend-nodes=2 --mode=partition \
+		--interface=lo "${@:2}" "$ds" "$staged%n" 2> said ||
+		{ cat said; return 1; }
 	servers=()
 	for n in 0 1; do
+		cp -aT "$staged$n" "node$n"
 		hpdsl-serve -q "node$n" 3>&- &
 		servers+=($!)
 		until_true serves "node$n"

@@ -119,6 +119,7 @@ peer_case()
 	peer_case spawned
 }
 
+# bats test_tags=more
 @test "workers of a DataLoader" {
 	load ../kit/torch
 	need_torch

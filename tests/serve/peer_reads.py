@@ -38,13 +38,11 @@ def port_of(place):
 
 
 def until(true, what):
-    """In bounded time."""
-    for _ in range(600):
-        got = true()
-        if got:
-            return got
+    """Polled; an alarm ends it all."""
+    print("until", what)
+    while not (got := true()):
         time.sleep(0.05)
-    raise AssertionError(f"never {what}")
+    return got
 
 
 @contextlib.contextmanager
