@@ -25,19 +25,20 @@ value()
 	sed -n "s/^$name{.*} //p" "$@" | head -n 1
 }
 
-# until_more N NAME FILE: it was written again, and counts more than that.  A file
-# that is replaced is read seldom, and no process is begun for it.
+# is_more N NAME FILE: it counts more than that; no process is begun for it.
+is_more()
+{
+	local line
+	while read -r line; do
+		[[ $line != "$2{"* || ${line##* } -le $1 ]] || return 0
+	done < "$3"
+	return 1
+}
+
+# until_more N NAME FILE: it was written again.
 until_more()
 {
-	local line end=$((SECONDS + 200))
-	while [ "$SECONDS" -lt "$end" ]; do
-		while read -r line; do
-			[[ $line != "$2{"* || ${line##* } -le $1 ]] || return 0
-		done < "$3" || :
-		sleep 0.3
-	done
-	echo "never more than $1: $2"
-	return 1
+	until_true is_more "$@"
 }
 
 # checked DIR PART: the files of a part are what the page says, and what promtool
@@ -52,6 +53,12 @@ checked()
 		! command -v promtool > /dev/null ||
 			promtool check metrics < "$file"
 	done
+}
+
+exports_or_ended()
+{
+	curl -s -o /dev/null "http://$exporter" ||
+		! kill -0 "$exporter_pid" 2> /dev/null
 }
 
 # exporter DIR: a node_exporter of that folder alone, at http://$exporter.
@@ -70,11 +77,8 @@ print(s.getsockname()[1])')
 			2> exporter.log 3>&- &
 		exporter_pid=$!
 		exporter=127.0.0.1:$port
-		until curl -s -o /dev/null "http://$exporter"; do
-			kill -0 "$exporter_pid" 2> /dev/null || continue 2
-			sleep 0.2
-		done
-		return
+		until_true exports_or_ended
+		! kill -0 "$exporter_pid" 2> /dev/null || return 0
 	done
 	cat exporter.log
 	return 1

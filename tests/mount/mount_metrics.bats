@@ -22,7 +22,7 @@ setup_file()
 @test "mount: what it shows is what --status says, and goes with it" {
 	mkdir -p m/last
 	export HPDSL_METRICS=$PWD/m PBS_JOBID=7.pbs
-	export -f until_true until_more
+	export -f until_true until_more is_more
 	# shellcheck disable=SC2016
 	timeout 600 hpdsl-mount "$from/ds" "$PWD/mnt" -- bash -ec '
 		until_true compgen -G "m/*.prom" > /dev/null
@@ -31,6 +31,7 @@ setup_file()
 			[ ! -e "mnt/none$i" ]
 		done
 		until_more 29 hpdsl_mount_lookups_total m/hpdsl-mount.*.prom
+		until_more 0 hpdsl_mount_filled_total m/hpdsl-mount.*.prom
 		cp m/*.prom seen.prom
 		cp mnt/.hpdsl/status status'
 	mkdir seen
