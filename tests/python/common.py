@@ -3,11 +3,27 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+
+
+def rounds(few, many):
+    """How many of what is only repeated: in check, and in levels that do more."""
+    return many if os.environ.get("HPDSL_LEVEL") in ("more", "long") else few
+
+
+def until_true(what, *given):
+    """Polls what(*given), for as long as a busy machine may take."""
+    end = time.monotonic() + 600
+    while not what(*given):
+        if time.monotonic() > end:
+            raise AssertionError(f"never: {what}")
+        time.sleep(0.005)
 
 
 def content(number, suffix):
@@ -50,7 +66,7 @@ def flip(path, offset, mask=1):
 def run(program, *arguments, **options):
     """Another interpreter, with the same library; all of its output."""
     return subprocess.run([sys.executable, "-W", "error", "-c", program,
-                           *arguments], check=False, timeout=300,
+                           *arguments], check=False, timeout=600,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, **options)
 
@@ -61,7 +77,7 @@ def forked(function):
     out, into = os.pipe()
     pid = os.fork()
     if pid == 0:
-        signal.alarm(300)
+        signal.alarm(600)
         try:
             got = True, function()
         except BaseException as e:
@@ -79,6 +95,19 @@ def forked(function):
     if not returned:
         raise got
     return got
+
+
+def in_shm(pid="self"):
+    """What a process has in /dev/shm by a name, and would leave behind."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+        has = f.read().split("\n")
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            has.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:
+            continue
+    return [name for name in has if re.search("/dev/shm/[^/]*$", name) and
+            not name.endswith(" (deleted)")]
 
 
 class Packed(unittest.TestCase):

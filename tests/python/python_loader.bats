@@ -31,6 +31,11 @@ load ../kit/python
 	cases test_process.Exits
 }
 
+# bats test_tags=more
+@test "python: a process ends while another thread loads" {
+	cases test_process.ExitsUnderThreads
+}
+
 @test "python: loaders and children" {
 	forks_are_safe
 	cases test_process.Forks

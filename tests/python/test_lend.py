@@ -9,11 +9,10 @@ import resource
 import signal
 import struct
 import threading
-import time
 import unittest
 
 from hpdsl import _lend
-from common import forked
+from common import forked, in_shm, until_true
 from hpdsl._lend import Board, File, Lent, Stopped, read_turn
 
 BASE = 1 << 40
@@ -142,29 +141,27 @@ class Processes(unittest.TestCase):
             for worker in workers:
                 worker.start()
             for turn in range(20):
-                while turn > 3 and not board.is_done(turn - 4):
-                    time.sleep(0.001)
+                if turn > 3:
+                    until_true(board.is_done, turn - 4)
                 board.tell(turn, telling(turn, [(turn, 2), (turn + 9, 1)]))
-            got = sorted(into.get(timeout=300) for _ in range(20))
+            got = sorted(into.get(timeout=600) for _ in range(20))
             self.assertEqual(got, [
                 (t, t, [[content[t:t + 2]], [content[t + 9:t + 10]]])
                 for t in range(20)])
             for worker in workers:
-                worker.join(300)
+                worker.join(600)
                 self.assertEqual(worker.exitcode, 0)
 
     def test_killed_it_leaves_nothing(self):
-        before = set(os.listdir("/dev/shm"))
         board, lent = Board(4), memory(b"abc")
         context = multiprocessing.get_context("fork")
         into = context.Queue()
         worker = context.Process(target=work, args=(board, lent, 0, 2, into))
         worker.start()
+        self.assertEqual(in_shm() + in_shm(worker.pid), [])
         os.kill(worker.pid, signal.SIGKILL)
-        worker.join(300)
-        mine = [n for n in set(os.listdir("/dev/shm")) - before
-                if "hpdsl" in n]
-        self.assertEqual(mine, [])
+        worker.join(600)
+        self.assertEqual(worker.exitcode, -signal.SIGKILL)
 
 
 if __name__ == "__main__":

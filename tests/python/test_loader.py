@@ -5,16 +5,16 @@ import errno
 import gc
 import json
 import os
+import queue
 import random
 import shutil
 import threading
-import time
 import unittest
 import warnings
 from unittest import mock
 
 import hpdsl
-from common import Packed, command, content, flip, pack
+from common import Packed, command, content, flip, pack, until_true
 
 SMALL = {"batch": 18, "lanes": 6, "piece": 3, "windows": 2}
 
@@ -425,22 +425,14 @@ class Memory(Packed):
         t = threading.Thread(target=views.clear)
         t.start()
         t.join()
-        while threads() > before:
-            time.sleep(0.01)
+        until_true(lambda: threads() <= before)
 
     def test_batches_released_by_many_threads(self):
         with self.batches() as loader:
-            batches, wrong = [], []
-            lock = threading.Lock()
-            done = threading.Event()
+            batches, wrong = queue.Queue(2), []
 
             def look():
-                while not done.is_set() or batches:
-                    with lock:
-                        batch = batches.pop() if batches else None
-                    if batch is None:
-                        time.sleep(0.0001)
-                        continue
+                while (batch := batches.get()) is not None:
                     for view in batch.data:
                         if view[:100] != bytes([view[-1]]) * 100:
                             wrong.append(batch.step)
@@ -451,14 +443,9 @@ class Memory(Packed):
             for t in those:
                 t.start()
             for _ in range(400):
-                while len(batches) > 1:
-                    time.sleep(0.0001)
-                batch = None
-                batch = loader.next_batch()
-                with lock:
-                    batches.append(batch)
-            batch = None
-            done.set()
+                batches.put(loader.next_batch())
+            for _ in those:
+                batches.put(None)
             for t in those:
                 t.join()
             self.assertEqual(wrong, [])

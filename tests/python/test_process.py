@@ -11,7 +11,7 @@ import threading
 import unittest
 
 import hpdsl
-from common import Packed, forked, run
+from common import Packed, forked, in_shm, rounds, run
 
 ORDER = "hpdsl.Order(batch=18, lanes=6, piece=3, windows=2)"
 BEGIN = f"""
@@ -20,10 +20,12 @@ import hpdsl
 ds = hpdsl.Dataset(sys.argv[1])
 loader = hpdsl.Loader(ds, order={ORDER})
 """
-# The library reads chunks only when the file in GATE is gone.
+# The library reads chunks only when the pipe in GATE has a writer, or is gone.
 GATE = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +36,9 @@ static void wait_for(int fd)
 	char link[40], name[4096] = "";
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	if (readlink(link, name, sizeof name - 1) > 0 && strstr(name, "/chunk-"))
-		while (access(getenv("GATE"), F_OK) == 0)
-			usleep(1000);
+		do
+			fd = open(getenv("GATE"), O_RDONLY);
+		while (fd < 0 && errno == EINTR);
 }
 #define READS(type, name, with, give) \\
 	type name with \\
@@ -55,6 +58,12 @@ READS(ssize_t, preadv2, (int fd, const struct iovec *v, int n, off_t at,
 READS(ssize_t, preadv64v2, (int fd, const struct iovec *v, int n, off_t at,
       int flags), (fd, v, n, at, flags))
 """
+AT_GATE = BEGIN + """
+def open_gate():
+    global gate
+    gate = os.open(os.environ["GATE"], os.O_RDWR)
+    os.unlink(os.environ["GATE"])
+"""
 
 
 class CtrlC(Packed):
@@ -69,15 +78,14 @@ class CtrlC(Packed):
     def setUp(self):
         super().setUp()
         self.gate = self.at + "/gate"
-        with open(self.gate, "w", encoding="ascii"):
-            pass
+        os.mkfifo(self.gate)
         before = os.environ.get("LD_PRELOAD")
         self.environ = dict(os.environ, GATE=self.gate, LD_PRELOAD=" ".join(
             filter(None, (before, self.shim))))
 
     def test_in_next_and_nothing_is_lost(self):
         """A timer of the process's own: it is in next() when that comes."""
-        got = run(BEGIN + """
+        got = run(AT_GATE + """
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for n in range(5):
     try:
@@ -86,7 +94,7 @@ for n in range(5):
         print("it did not wait")
     except KeyboardInterrupt:
         print("interrupted")
-os.unlink(os.environ["GATE"])
+open_gate()
 print([b.step for b in loader])
 """, self.packed, env=self.environ)
         self.assertEqual(got.stdout, "interrupted\n" * 5 +
@@ -95,14 +103,15 @@ print([b.step for b in loader])
 
     def test_none_is_lost(self):
         """Wherever a fast loop is: not in a finalizer, where it would be."""
-        got = run(BEGIN + """
+        many = rounds(100, 200)
+        got = run(BEGIN + f"many = {many}" + """
 came = heard = 0
 def ring(*_):
     global came
     came += 1
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, ring)
-while came < 200:
+while came < many:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.001)
         while came == heard:
@@ -111,10 +120,11 @@ while came < 200:
         heard += 1
 print(came, heard)
 """, self.packed)
-        self.assertEqual((got.stdout, got.returncode), ("200 200\n", 0))
+        self.assertEqual((got.stdout, got.returncode),
+                         (f"{many} {many}\n", 0))
 
     def test_no_step_is_lost_or_comes_twice(self):
-        got = run(BEGIN + """
+        got = run(BEGIN + f"many = {rounds(100, 300)}" + """
 import random
 from dataclasses import replace
 def ring(*_): raise KeyboardInterrupt
@@ -132,7 +142,7 @@ def epoch(n):
         epochs[n] = hpdsl.Epoch(ds, replace(loader.order, epoch=n))
     return epochs[n]
 heard = 0
-while heard < 300:
+while heard < many:
     place = None
     try:
         signal.setitimer(signal.ITIMER_REAL, random.uniform(2e-6, 1e-4))
@@ -155,7 +165,7 @@ print("all")
 
     def test_while_it_begins_or_ends(self):
         """Whatever is not heard, as finalizers can tell nobody: it ends."""
-        got = run(BEGIN + """
+        got = run(BEGIN + f"many = {rounds(130, 400)}" + """
 import random
 sys.unraisablehook = lambda _: None
 loader.close()
@@ -163,7 +173,7 @@ def threads(): return len(os.listdir("/proc/self/task"))
 before = threads()
 def ring(*_): raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, ring)
-for n in range(400):
+for n in range(many):
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 2e-3))
@@ -180,12 +190,17 @@ print("all")
         self.assertEqual((got.stdout, got.returncode), ("all\n", 0))
 
     def test_a_handler_may_close_it(self):
-        got = run(BEGIN + """
-def end(*_):
-    os.unlink(os.environ["GATE"])
+        got = run(AT_GATE + """
+def end(_, frame):
+    while frame and frame.f_code.co_name != "_wait":
+        frame = frame.f_back
+    if frame is None: # not there yet
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        return
+    open_gate()
     loader.close()
 signal.signal(signal.SIGALRM, end)
-signal.setitimer(signal.ITIMER_REAL, 0.2)
+signal.setitimer(signal.ITIMER_REAL, 0.01)
 try:
     loader.next_batch()
 except hpdsl.StoppedError as e:
@@ -195,19 +210,19 @@ except hpdsl.StoppedError as e:
                          ("the loader was freed\n", 0))
 
     def test_a_loop_ends(self):
-        with subprocess.Popen([sys.executable, "-c", BEGIN + """
+        with subprocess.Popen([sys.executable, "-c", AT_GATE + """
 try:
     print("waiting", flush=True)
     for batch in loader:
         print("it did not wait")
 finally:
-    os.unlink(os.environ["GATE"])
+    open_gate()
 """] + [self.packed], env=self.environ, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as child:
             self.assertEqual(child.stdout.readline(), "waiting\n")
             child.send_signal(signal.SIGINT)
             try:
-                out, err = child.communicate(timeout=300)
+                out, err = child.communicate(timeout=600)
             finally:
                 child.kill()
         self.assertEqual(out, "")
@@ -215,10 +230,10 @@ finally:
         self.assertEqual(child.returncode, -signal.SIGINT)
 
     def test_other_threads_run_meanwhile(self):
-        got = run(BEGIN + """
+        got = run(AT_GATE + """
 def later():
     print("other thread")
-    os.unlink(os.environ["GATE"])
+    open_gate()
 threading.Timer(0.1, later).start()
 print(loader.next_batch().step)
 """, self.packed, env=self.environ)
@@ -226,23 +241,13 @@ print(loader.next_batch().step)
                          ("other thread\n0\n", 0))
 
 
-def shared():
-    """Files in /dev/shm, but for what MPI and torch have there: tests of these
-    may run beside.  Folders are other tests' own."""
-    others = ("vader_segment", "osc_", "open_mpi.", "mpich", "sem.", "torch_",
-              "pym-", "psm_")
-    return {f.name for f in os.scandir("/dev/shm")
-            if not f.name.startswith(others) and
-            not f.is_dir(follow_symlinks=False)}
-
-
-class Exits(Packed):
+class Ends(Packed):
     def ends(self, program, status=0, out="ready\n"):
-        before = shared()
         got = run(BEGIN + program, self.packed)
         self.assertEqual((got.returncode, got.stdout), (status, out))
-        self.assertEqual(shared() - before, set())
 
+
+class Exits(Ends):
     def test_with_an_unfinished_loader(self):
         self.ends("next(iter(loader)); print('ready')")
         self.ends("print('ready')")
@@ -261,21 +266,6 @@ class Exits(Packed):
                   "        assert len(bytes(batch.data[0])) >= 0\n"
                   "        sys.stdout.write('ready\\n')\n"
                   "late = Late()")
-
-    def test_with_threads_that_load(self):
-        self.ends("""
-def load():
-    while True:
-        loader.next_batch()
-t = threading.Thread(target=load, daemon=True)
-t.start()
-while loader.stats()['steps'] < 50:
-    time.sleep(0.001)
-def quiet(args):
-    pass
-threading.excepthook = quiet
-print('ready')
-""")
 
     def test_out_of_an_exception(self):
         got = run(BEGIN + "for b in loader:\n    raise KeyError('mine')",
@@ -296,11 +286,12 @@ late = Late()
 """)
 
     def test_killed(self):
-        before = shared()
+        """What it has in memory has no name that could be left."""
         files = sorted(os.listdir(self.packed))
-        for _ in range(3):
+        for shared in False, True:
             with subprocess.Popen(
-                    [sys.executable, "-c", BEGIN + """
+                    [sys.executable, "-c", BEGIN + f"""
+loader = hpdsl.Loader(ds, order={ORDER}, shared={shared})
 for _ in range(3):
     batch = loader.next_batch()
 print("ready", flush=True)
@@ -308,10 +299,29 @@ while True:
     batch = loader.next_batch()
 """] + [self.packed], stdout=subprocess.PIPE, text=True) as child:
                 self.assertEqual(child.stdout.readline(), "ready\n")
+                has = in_shm(child.pid)
                 child.kill()
-        self.assertEqual(shared() - before, set())
+            self.assertEqual(has, [])
         self.assertEqual(sorted(os.listdir(self.packed)), files)
         self.ends("print('ready')")
+
+
+class ExitsUnderThreads(Ends):
+    def test_with_threads_that_load(self):
+        self.ends("""
+loads = threading.Event()
+def load():
+    while True:
+        if loader.next_batch().step == 11:
+            loads.set()
+t = threading.Thread(target=load, daemon=True)
+t.start()
+loads.wait()
+def quiet(args):
+    pass
+threading.excepthook = quiet
+print('ready')
+""")
 
 
 class Loads(Packed):
@@ -362,7 +372,7 @@ class Forks(Loads):
         for _ in range(5):
             child = context.Process(target=len, args=(batch.data,))
             child.start()
-            child.join(300)
+            child.join(600)
             self.assertEqual(child.exitcode, 0)
         got = run(BEGIN + """
 batch = loader.next_batch()

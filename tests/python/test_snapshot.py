@@ -11,12 +11,11 @@ import sys
 import tarfile
 import tempfile
 import threading
-import time
 import unittest
 
 import hpdsl
 from hpdsl import _names
-from common import Packed, command, flip, forked, pack
+from common import Packed, command, flip, forked, pack, until_true
 
 
 def by_bytes(names):
@@ -530,8 +529,7 @@ class Plain(Packed):
                        for ask in asks]
             for t in threads:
                 t.start()
-            while len(seen) < 20:
-                time.sleep(0.001)
+            until_true(lambda: len(seen) >= 20)
             snap.close()
             for t in threads:
                 t.join()
