@@ -6,6 +6,22 @@
 # Debian's, which has Debian's modules, whatever else is first in PATH.
 PYTHON=${PYTHON:-$(command -v /usr/bin/python3 || command -v python3)}
 
+# lacks MODULE..: prints those that it has not.  None is imported: that may take
+# seconds.
+lacks()
+{
+	"$PYTHON" -c 'import importlib.util, sys
+print(*(n for n in sys.argv[1:] if not importlib.util.find_spec(n)))' "$@"
+}
+
+need_module()
+{
+	local none
+
+	none=$(lacks "$@")
+	[ -z "$none" ] || skip "no $none for $PYTHON"
+}
+
 # py ARGUMENT..: the interpreter with the package of the source tree, over the
 # library under test, or with the one in the folder PACKAGE.
 py()

@@ -2,23 +2,32 @@
 # For bats files that need PyTorch: $python has it, and this tree's package.
 # shellcheck shell=bash
 
-export PYTHONPATH=$SRC/lib/python PYTHONDONTWRITEBYTECODE=1
+# shellcheck source=tests/kit/python.bash
+source "$SRC/tests/kit/python.bash"
+python=$PYTHON
+export PYTHONPATH=$SRC/lib/python:$SRC/tests/python PYTHONDONTWRITEBYTECODE=1
 
 need_torch()
 {
-	local p
-
 	[[ ${SAN:-} != *thread* && ${SAN:-} != *address* ]] ||
 		skip "the library has a sanitizer, Python has not"
-	# looked for once a file: it takes seconds
-	if [ ! -e "$BATS_FILE_TMPDIR/.torch" ]; then
-		for p in python3 /usr/bin/python3; do
-			! "$p" -c 'import torch, PIL' 2> /dev/null || python=$p
-		done
-		echo "${python:-}" > "$BATS_FILE_TMPDIR/.torch"
-	fi
-	read -r python < "$BATS_FILE_TMPDIR/.torch"
-	[ -n "${python:-}" ] || skip "no Python with torch and PIL"
+	need_module torch PIL
+}
+
+# torch_once: in setup_file: what torch_python runs is a child of this one.
+torch_once()
+{
+	[ -z "$(lacks torch PIL)" ] || return 0
+	export ONE_PYTHON=$BATS_FILE_TMPDIR/.python
+	"$python" "$SRC/tests/kit/one_python.py" keep "$ONE_PYTHON" torch \
+		torch.utils.data PIL.Image 3>&- 4>&- &
+	until_true test -S "$ONE_PYTHON"
+}
+
+# torch_python PROGRAM..: as $python does, without an import of torch of its own.
+torch_python()
+{
+	"$python" -IS "$SRC/tests/kit/one_python.py" run "$ONE_PYTHON" "$@"
 }
 
 # torch_sets: in a file's folder, one of small samples and one of large ones.
@@ -35,8 +44,8 @@ torch_sets()
 	hpdsl-pack -q --chunks=13 large large.ds
 }
 
-# torch_cases DATASET CASE..: of tests/kit/torch_cases.py; one that hangs ends.
+# torch_cases DATASET CASE..: of tests/kit/torch_cases.py.
 torch_cases()
 {
-	timeout -k 5 500 "$python" "$SRC/tests/kit/torch_cases.py" "$@"
+	torch_python "$SRC/tests/kit/torch_cases.py" "$@"
 }

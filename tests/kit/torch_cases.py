@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import warnings
 from unittest import mock
 
@@ -29,6 +28,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 
 import hpdsl
 import hpdsl.torch
+from common import rounds, until_true
 from hpdsl import _contents, _orphan, _parcel
 from hpdsl.torch import Contents, Loader, MapLoader, Sampler, Samples
 
@@ -92,8 +92,8 @@ def once(ds, kind="steps"):
     """Every sample exactly once, the same steps, on 1 to 4 ranks with 0 to 3
     workers each."""
     make = {"steps": steps_loader, "map": map_loader}[kind]
-    for ranks, workers in [(1, 0), (1, 2), (2, 0), (2, 1), (2, 2), (2, 3),
-                           (4, 0)]:
+    for ranks, workers in [(1, 0), (2, 2), (2, 3), (4, 0), *rounds(
+            (), ((1, 2), (2, 0), (2, 1)))]:
         seen = {}
         for rank in range(ranks):
             loader = make(ds, workers, rank=rank, ranks=ranks)
@@ -130,8 +130,9 @@ def resume(ds, kind="steps"):
     the steps are the same as undisturbed."""
     make = {"steps": steps_loader, "map": map_loader}[kind]
     rng = random.Random(7)
-    for plan in ([(2, 2), (1, 3), (4, 0)], [(1, 1), (2, 3), (1, 0)],
-                 [(3, 0), (2, 1), (1, 2)]):
+    plans = ([(2, 2), (1, 3), (4, 0)], [(1, 1), (2, 3), (1, 0)],
+             [(3, 0), (2, 1), (1, 2)])
+    for plan in plans[:rounds(1, 3)]:
         seen, state = {}, None
         for ranks, workers in plan:
             stop, states = rng.randrange(1, 9), []
@@ -184,11 +185,18 @@ def go_on(ds):
 
 def ahead(ds):
     """Workers are ahead of the loop, and its state does not follow them."""
-    loader = steps_loader(ds, 2, loading={"prefetch_factor": 4})
+    made = multiprocessing.Value("i", 0)
+
+    def decode(content):
+        with made:
+            made.value += 1
+        return bytes(content)
+
+    loader = steps_loader(ds, 2, decode=decode, loading={"prefetch_factor": 4})
     running = iter(loader)
     for k in range(3):
         next(running)
-        time.sleep(0.2)
+        until_true(lambda: made.value >= (k + 4) * ORDER.batch)
         assert loader.state_dict()["step"] == k + 1
 
 
@@ -351,13 +359,11 @@ def checkpointed(ds):
     assert next(iter(other)).step == 1
 
 
-def settled(loader, name):
-    """That statistic when it has not changed for a while."""
-    seen = []
-    while len(seen) < 10 or len(set(seen[-10:])) > 1:
-        time.sleep(0.03)
-        seen.append(loader.stats()[name])
-    return seen[-1]
+def far_ahead(loader, reads):
+    """All of these have been made, or there is no more memory for them."""
+    stats = loader.stats()
+    return (stats["reads"] == reads or
+            stats["memory_peak"] > 0.95 * stats["memory"])
 
 
 def same_reading(ds):
@@ -366,7 +372,8 @@ def same_reading(ds):
     for it; also in the least memory."""
     for memory in 1 << 30, 16 << 20:
         found = {}
-        for workers, fetched in ((0, None), (2, 2), (2, 4), (8, 2), (8, 4)):
+        for workers, fetched in ((0, None), (2, 4), (8, 2), *rounds(
+                (), ((2, 2), (8, 4)))):
             loader = steps_loader(
                 ds, workers, hpdsl.Order(seed=5, batch=16), epochs=2,
                 memory=memory, loading={"prefetch_factor": fetched})
@@ -375,7 +382,7 @@ def same_reading(ds):
                 batches.append((batch.epoch, batch.step,
                                 batch.numbers.tolist(), batch.data))
                 if len(batches) == 1:
-                    settled(loader, "memory_peak")
+                    until_true(far_ahead, loader, 2 * loader.plan()["reads"])
             stats = loader.stats()
             found[workers, fetched] = batches
             first = found[0, None]
@@ -511,7 +518,7 @@ def spawned(ds):
     """Workers that begin anew, and are kept over epochs."""
     seen = {}
     loader = steps_loader(
-        ds, 2, choice=hpdsl.Choice(ds, split=(0, 0.3)), epochs=2,
+        ds, rounds(1, 2), choice=hpdsl.Choice(ds, split=(0, 0.3)), epochs=2,
         loading={"multiprocessing_context": "spawn",
                  "persistent_workers": True})
     for _ in range(2):
@@ -553,7 +560,7 @@ def contents(ds):
     for workers in 0, 2:
         for loader in (Loader(ds, order=SHORT, num_workers=workers),
                        map_loader(ds, workers, SHORT)):
-            for batch in itertools.islice(loader, 0, None, 7):
+            for batch in itertools.islice(loader, 0, None, rounds(21, 7)):
                 same_bytes(ds, batch)
                 wanted = [ds[n].data for n in batch.numbers.tolist()]
                 as_list(batch.data, wanted)
@@ -780,8 +787,7 @@ def stopped(ds, name, order="ORDER"):
         assert child.returncode == -number or (
             number == signal.SIGINT and "exited unexpectedly" in said), said
         assert number != signal.SIGINT or "KeyboardInterrupt" in said, said
-        while any(map(alive, pids)):
-            time.sleep(0.05)
+        until_true(lambda: not any(map(alive, pids)))
         mine = [f"torch_{pid}_" for pid in pids + [child.pid]]
         left = [f for f in os.listdir("/dev/shm")
                 if f.startswith(tuple(mine))]
@@ -796,11 +802,10 @@ def asleep(ds, make, context):
               if make == "steps" else
               MapLoader(Samples(ds, decode=bytes), Sampler(ds, order=SHORT),
                         num_workers=2, **loading))
-    running, parent = iter(loader), os.getppid()
+    running = iter(loader)
     assert sum(map(len, next(running).data)) > 128 << 10
     print(*(c.pid for c in multiprocessing.active_children()), flush=True)
-    while os.getppid() == parent:
-        time.sleep(0.05)
+    sys.stdin.read()
 
 
 def orphans(ds):
@@ -808,7 +813,7 @@ def orphans(ds):
     killed; whichever way they were started."""
     trainers = [subprocess.Popen(
         [sys.executable, __file__, ds.path, f"asleep:{how}"],
-        stdout=subprocess.PIPE, text=True)
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for how in ("steps:fork", "map:fork", "steps:spawn", "map:forkserver")]
     pids = []
     for trainer in trainers:
@@ -816,13 +821,11 @@ def orphans(ds):
         trainer.kill()
         trainer.wait()
     assert len(pids) == 2 * len(trainers)
-    until = time.monotonic() + 200
-    while any(map(alive, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
-    left = list(filter(alive, pids))
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    assert not left, left
+    try:
+        until_true(lambda: not any(map(alive, pids)))
+    finally:
+        for pid in filter(alive, pids):
+            os.kill(pid, signal.SIGKILL)
 
 
 def at_once(worker):
@@ -860,8 +863,7 @@ def main():
         assert not left, left
         gc.collect()
         # DataLoader gives those that fail some seconds.
-        while multiprocessing.active_children():
-            time.sleep(0.05)
+        until_true(lambda: not multiprocessing.active_children())
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# hpdsl.torch.ImageFolder; the tests themselves are in tests/python/test_folder.py
-# and, of trees with a snapshot, test_folder_tree.py.
+# hpdsl.torch.ImageFolder, and torch.load; the tests themselves are in
+# tests/python/test_folder.py and, of trees with a snapshot, test_folder_tree.py.
 
 load ../kit/lib
 load ../kit/torch
-load ../kit/python
+
+setup_file()
+{
+	torch_once
+}
 
 setup()
 {
 	need_torch
-	PYTHON=$python
 	export HPDSL_TORCHVISION=
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
@@ -18,12 +21,11 @@ setup()
 # Without -W error: torch and torchvision have warnings of their own.
 py()
 {
-	PYTHONPATH=$SRC/lib/python:$SRC/tests/python:$SRC/tests/kit \
-		PYTHONDONTWRITEBYTECODE=1 timeout -k 5 500 "$PYTHON" "$@"
+	PYTHONPATH=$PYTHONPATH:$SRC/tests/kit torch_python "$@"
 }
 
 @test "ImageFolder: the files, their order, items, and its Loader, are those of the tree" {
-	if "$python" -c 'import torchvision' 2> /dev/null; then
+	if [ -z "$(lacks torchvision)" ]; then
 		export HPDSL_TORCHVISION=1
 	else
 		echo "# no torchvision: held against its rules alone" >&3
@@ -34,6 +36,10 @@ py()
 
 @test "ImageFolder: where there is no torchvision; what is wrong is said in its words" {
 	cases test_folder.Wrong test_folder.Items test_folder_tree.Refused
+}
+
+@test "torch.load reads members" {
+	cases test_file.Others.test_torch
 }
 
 @test "ImageFolder: forks, spawned processes, pickles, threads" {

@@ -9,7 +9,7 @@ load ../kit/python
 reads()
 {
 	[ -z "${SAN:-}" ] || skip "$1 has no sanitizer"
-	"$PYTHON" -c "import $1" 2> /dev/null || skip "no Python module $1"
+	need_module "$1"
 	cases "test_file.Others.test_$1"
 }
 
@@ -44,8 +44,4 @@ reads()
 
 @test "python: soundfile reads members" {
 	reads soundfile
-}
-
-@test "python: torch.load reads members" {
-	reads torch
 }

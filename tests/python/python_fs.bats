@@ -6,16 +6,6 @@
 load ../kit/lib
 load ../kit/python
 
-# need_module NAME..: for the interpreter; they are no part of it.
-need_module()
-{
-	local none
-
-	none=$("$PYTHON" -c 'import importlib.util, sys
-print(*(n for n in sys.argv[1:] if not importlib.util.find_spec(n)))' "$@")
-	[ -z "$none" ] || skip "no $none for $PYTHON"
-}
-
 @test "fsspec: names and contents are those of the tree, in all forms" {
 	need_module fsspec
 	cases test_fs.Tree test_fs.Forms test_fs.Index

@@ -5,6 +5,11 @@
 load ../kit/lib
 load ../kit/torch
 
+setup_file()
+{
+	torch_once
+}
+
 @test "examples/stand_ins.py: each line of the table does what the tree would" {
 	need_torch
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -19,7 +24,7 @@ load ../kit/torch
 		open("data/a.csv", "w").write("name,n\nx,1\n")
 	END
 	hpdsl-pack -q --labels=dir:2 data packed
-	"$python" "$SRC/examples/stand_ins.py" packed > out 2> err
+	torch_python "$SRC/examples/stand_ins.py" packed > out 2> err
 	cat out err
 	diff - <(grep -v '^the largest\|bytes$' out | grep -v a.csv) <<- 'END'
 		train: 2 folders, 0 files
@@ -38,7 +43,7 @@ load ../kit/torch
 	[ -s err ] || grep -qx '/.*/packed/a.csv: name,n' out
 	[ ! -s err ] || grep -qx "left out: table: No module named 'fsspec'" err
 	# elsewhere a name is enough to be told
-	run "$python" "$SRC/examples/stand_ins.py" nowhere
+	run torch_python "$SRC/examples/stand_ins.py" nowhere
 	[ "$status" -ne 0 ]
 	[[ $output == *nowhere* ]]
 }

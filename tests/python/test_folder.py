@@ -28,7 +28,7 @@ if not os.environ.get("HPDSL_TORCHVISION"):
 
 import hpdsl
 import hpdsl.torch
-from common import command, forked, run
+from common import command, forked
 from foreign import add, tarfile
 from hpdsl._folder import IMG_EXTENSIONS
 from hpdsl.torch import DatasetFolder, ImageFolder
@@ -571,22 +571,27 @@ class Items(Trees):
                          ours.samples)
 
     def test_with_torchvision_or_without(self):
-        found = run("import sys, hpdsl.torch\n"
-                    "assert 'torchvision' not in sys.modules\n"
-                    "print(hpdsl.torch.ImageFolder.__mro__[2].__module__)\n"
-                    "import hpdsl.torch as t\n"
-                    "print(t.ImageFolder is t.ImageFolder)\n"
-                    "try: t.Other\n"
-                    "except AttributeError as e: print(e)\n"
-                    if os.environ.get("HPDSL_TORCHVISION") else
-                    "import sys; sys.modules['torchvision'] = None\n"
-                    "import hpdsl.torch\n"
-                    "print(hpdsl.torch.ImageFolder.__mro__[2].__module__)\n"
-                    "print(True)\n"
-                    "print(\"module 'hpdsl.torch' has no attribute 'Other'\")")
-        self.assertEqual(found.stdout.split("\n")[:3], [
-            "torchvision.datasets.vision"
-            if os.environ.get("HPDSL_TORCHVISION") else "hpdsl._vision",
+        there = bool(os.environ.get("HPDSL_TORCHVISION"))
+        # What has not imported anything of ours yet.
+        got = subprocess.run([
+            sys.executable, "-IS", os.path.join(os.path.dirname(
+                __file__), "../kit/one_python.py"), "run",
+            os.environ["ONE_PYTHON"], "-"], check=True, text=True,
+            stdout=subprocess.PIPE, input=f"""
+import sys
+if not {there}:
+    sys.modules["torchvision"] = None
+import hpdsl.torch as t
+assert not sys.modules.get("torchvision")
+print(t.ImageFolder.__mro__[2].__module__)
+print(t.ImageFolder is t.ImageFolder)
+try:
+    t.Other
+except AttributeError as e:
+    print(e)
+""")
+        self.assertEqual(got.stdout.split("\n")[:3], [
+            "torchvision.datasets.vision" if there else "hpdsl._vision",
             "True", "module 'hpdsl.torch' has no attribute 'Other'"])
         self.assertTrue(issubclass(ImageFolder, data.Dataset))
 

@@ -7,6 +7,7 @@ load ../kit/torch
 
 setup_file()
 {
+	torch_once
 	torch_sets
 }
 
@@ -18,14 +19,17 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
+# bats test_tags=wide
 @test "every sample once, on ranks with workers" {
 	torch_cases "$ds" once once:map subset
 }
 
+# bats test_tags=wide
 @test "stopped in mid-epoch, and on elsewhere" {
 	torch_cases "$ds" resume resume:map go_on ahead finite epochs_that_are_set
 }
 
+# bats test_tags=wide
 @test "any number of workers reads the same once, in any memory" {
 	torch_cases "$ds" same_reading
 	torch_cases "$large" same_reading two_kept
@@ -45,6 +49,7 @@ setup()
 	torch_cases "$ds" other:other
 }
 
+# bats test_tags=wide
 @test "DataLoaders of one's own, several members, spawned workers" {
 	torch_cases "$ds" plain members spawned
 }

@@ -8,6 +8,7 @@ load ../kit/torch
 
 setup_file()
 {
+	torch_once
 	torch_sets
 }
 
@@ -19,6 +20,7 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
+# bats test_tags=wide
 @test "contents that nothing decodes are views, and stay as they are" {
 	torch_cases "$ds" contents one_of_them
 	torch_cases "$large" contents
@@ -37,18 +39,28 @@ setup()
 	torch_cases "$ds" wrong distributed
 }
 
-@test "a damaged sample, a decoder that fails, a worker that is killed" {
+@test "a damaged sample, a decoder that fails, a worker that has gone" {
 	cp -r "$ds" damaged
 	at=$(LC_ALL=C grep -obUaHF '"class": 1, "n": 77}' damaged/chunk-*.tar)
 	IFS=: read -r file at _ <<< "$at"
 	printf X | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
 	torch_cases damaged bad
-	torch_cases "$ds" decoder_fails connection lender_gone worker_killed
-	torch_cases "$large" worker_killed:SHORT
+	torch_cases "$ds" decoder_fails connection lender_gone
 }
 
+# bats test_tags=wide
+@test "a worker that is killed" {
+	torch_cases "$ds" worker_killed
+	! at_level more || torch_cases "$large" worker_killed:SHORT
+}
+
+# bats test_tags=more
 @test "Ctrl-C, and SIGKILL of the trainer, leave nothing" {
 	torch_cases "$ds" stopped:SIGINT stopped:SIGKILL
 	torch_cases "$large" stopped:SIGINT:SHORT stopped:SIGKILL:SHORT
+}
+
+# bats test_tags=more
+@test "workers end with their trainer, and not before" {
 	torch_cases "$large" orphans not_orphans
 }

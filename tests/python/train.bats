@@ -9,12 +9,12 @@ load ../kit/torch
 
 setup_file()
 {
+	torch_once
 	[ -d /usr/share/datasets/fashion-mnist ] || return 0
 	cd "$BATS_FILE_TMPDIR" || return 1
-	"$SRC/examples/fashion_mnist_to_png.py" png \
+	"$python" "$SRC/examples/fashion_mnist_to_png.py" png \
 		/usr/share/datasets/fashion-mnist 3000
 	hpdsl-pack -q --labels=dir --chunks=24 png packed
-	hpdsl-pack -q --labels=dir --include='train-*' --chunks=24 png half
 }
 
 setup()
@@ -29,7 +29,7 @@ setup()
 # train OPTION..: two epochs of 12 steps.
 train()
 {
-	"$python" "$SRC/examples/train_fashion_mnist.py" --epochs=2 "$@" \
+	torch_python "$SRC/examples/train_fashion_mnist.py" --epochs=2 "$@" \
 		"$data/packed"
 }
 
@@ -69,7 +69,7 @@ same_share()
 # rounding.
 same_net()
 {
-	"$python" - "$@" <<- 'END'
+	torch_python - "$@" <<- 'END'
 		import sys, torch
 		a, b = map(torch.load, sys.argv[1:])
 		assert a["loader"] == b["loader"], (a["loader"], b["loader"])
@@ -121,6 +121,7 @@ same_losses()
 	done
 }
 
+# bats test_tags=more
 @test "stopped and begun again it is the same, also on other processes" {
 	train --checkpoint=whole > whole.out
 	train --checkpoint=net --steps=5
@@ -137,15 +138,13 @@ same_losses()
 	run ! grep '^epoch' out
 }
 
+# bats test_tags=more
 @test "from a stage directory while it is being filled" {
 	need mpirun
 	[ -x "$BUILD/hpdsl-stage" ] || skip "no hpdsl-stage"
 	train --checkpoint=whole > whole.out
 	hpdsl-stage -q --rate=500K "$data/packed" copy 3>&- &
-	until [ -e copy/stage.hpdsl ]; do
-		kill -0 $!
-		sleep 0.05
-	done
+	until_true test -e copy/stage.hpdsl
 	data=$PWD
 	ln -s copy packed
 	train --checkpoint=net > out
@@ -153,8 +152,10 @@ same_losses()
 	same_net whole net
 }
 
+# bats test_tags=more
 @test "any order but none is as good as a full shuffle" {
-	"$python" "$SRC/tests/long/accuracy.py" --seeds=1 --epochs=3 \
-		--jobs=1 "$data/png" "$data/half" > table
+	hpdsl-pack -q --labels=dir --include='train-*' --chunks=24 "$data/png" half
+	torch_python "$SRC/tests/long/accuracy.py" --seeds=1 --epochs=3 \
+		--jobs=1 "$data/png" half > table
 	[ "$(grep -c ' +- ' table)" = 5 ]
 }
