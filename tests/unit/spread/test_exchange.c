@@ -342,6 +342,92 @@ static void test_fewer_reads(void **state)
 	hp_exchange_free(x);
 }
 
+/* Node 0, which wants chunk 0 of node 1 and has asked for it. */
+static struct hp_exchange *who_asked(bool early)
+{
+	static const uint32_t want[] = { 0 }, from[] = { 1 };
+	const struct hp_exchange_config c = {
+		.chunks = 2,
+		.segment = 100,
+		.in_streams = 1,
+		.in_buffers = 2,
+		.origin_streams = 1,
+		.origin_buffers = 1,
+		.out_buffers = 2,
+		.early = early,
+		.want = want,
+		.from = from,
+		.n_want = 1,
+		.bytes = two_segments,
+		.held = nothing_held,
+	};
+	struct hp_exchange *x;
+	struct hp_action a;
+
+	assert_int_equal(hp_exchange_new(&c, &x, NULL), 0);
+	assert_int_equal(hp_exchange_next(x, &a), 1);
+	assert_int_equal(a.msg.kind, HP_MSG_REQUEST);
+	return x;
+}
+
+/* What is of another stream is thrown away; what nobody sends is refused. */
+static void test_whose_messages(void **state)
+{
+	struct hp_exchange *x = who_asked(false);
+	struct hp_message data = { .kind = HP_MSG_DATA, .length = 100 };
+	struct hp_message later = data, none = data;
+
+	(void)state;
+	later.attempt = 1;
+	none.kind = HP_MSG_CANCEL;
+	none.chunk = 2;
+	assert_int_equal(hp_exchange_message(x, 2, &data), 0);
+	assert_int_equal(hp_exchange_message(x, 1, &later), 0);
+	assert_int_equal(hp_exchange_message(x, 0, &data), HPDSL_ECORRUPT);
+	assert_int_equal(hp_exchange_message(x, 1, &none), HPDSL_ECORRUPT);
+	none.chunk = 1;
+	assert_int_equal(hp_exchange_message(x, 1, &none), 0);
+	assert_int_equal(hp_exchange_message(x, 1, &data), 1);
+	hp_exchange_free(x);
+}
+
+/* How many segments are sent now. */
+static uint32_t sent_now(struct hp_exchange *x)
+{
+	struct hp_action a;
+	uint32_t n = 0;
+
+	while (hp_exchange_next(x, &a) > 0)
+		n += a.kind == HP_ACT_SEND && a.msg.kind == HP_MSG_DATA;
+	return n;
+}
+
+/*
+ * A segment is passed on when it is written; early, as soon as it is here,
+ * unless one will not be written at all.
+ */
+static void test_passed_on(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		bool early = way > 0, torn = way > 1;
+		struct hp_exchange *x = who_asked(early);
+		struct hp_message m = { .kind = HP_MSG_DATA, .length = 100 };
+		struct hp_message ask = { .kind = HP_MSG_REQUEST,
+					  .credits = 2 };
+
+		assert_int_equal(hp_exchange_message(x, 1, &m), 1);
+		if (torn)
+			hp_exchange_event(x, HP_EV_FREE, 0, 0, 100, false);
+		assert_int_equal(hp_exchange_message(x, 2, &ask), 0);
+		assert_int_equal(sent_now(x), early && !torn);
+		if (!torn)
+			hp_exchange_event(x, HP_EV_WRITTEN, 0, 0, 100, false);
+		assert_int_equal(sent_now(x), !early);
+		hp_exchange_free(x);
+	}
+}
+
 /* A kind has what it is for, and nothing that it has no use for. */
 static void test_what_a_message_must_be(void **state)
 {
@@ -389,6 +475,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_message_must_be),
+		cmocka_unit_test(test_whose_messages),
+		cmocka_unit_test(test_passed_on),
 		cmocka_unit_test(test_nothing_fails),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_faults),
