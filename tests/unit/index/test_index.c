@@ -491,6 +491,18 @@ static void test_later_section(void **state)
 
 /* ---- The writer's duties ---------------------------------------------- */
 
+static int one_more(void *arg, struct hp_index_member *ret,
+		    struct hpdsl_error *err)
+{
+	struct corpus *c = arg;
+
+	(void)err;
+	if (c->at > c->src.members)
+		return 0;
+	*ret = c->members[c->at++];
+	return 1;
+}
+
 static void test_write_refuses(void **state)
 {
 	struct hpdsl_error err;
@@ -516,6 +528,12 @@ static void test_write_refuses(void **state)
 	c.src.samples++;
 	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
 	c.src.samples--;
+	c.src.members--;
+	c.src.next = one_more;
+	assert_int_equal(image_write(&c, &im, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "there are more than promised"));
+	c.src.members++;
+	c.src.next = corpus_next;
 	assert_int_equal(image_write(&c, &im, &err), 0);
 	free(im.p);
 	corpus_free(&c);
