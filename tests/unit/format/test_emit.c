@@ -60,6 +60,7 @@ static void dali_blanks(void **state)
 				 strchr(" \t\n\v\f\r", c) != NULL);
 	}
 	assert_false(hp_emit_dali_blank("", 0));
+	assert_false(hp_emit_dali_blank("ab ", 2));
 }
 
 static void energon_golden(void **state)

@@ -8,7 +8,9 @@
 
 #include "base/hash.h"
 #include "format/manifest.h"
+#include "format/yaml_writer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -880,10 +882,24 @@ static void test_manifest_compare(void **state)
 	free(text);
 }
 
+/* A map that ends and has not begun: the writer keeps what the emitter says. */
+static void test_writer_refuses(void **state)
+{
+	struct hp_yaml_writer w;
+
+	(void)state;
+	assert_true(hp_yaml_begin(&w, 1000));
+	hp_yaml_end_map(&w);
+	hp_yaml_end(&w);
+	assert_int_equal(w.fail, -EINVAL);
+	free(w.buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_writer_refuses),
 		cmocka_unit_test(test_text_of_files),
 		cmocka_unit_test(test_round_trip_empty),
 		cmocka_unit_test(test_round_trip_files),
