@@ -342,6 +342,107 @@ static void test_fewer_reads(void **state)
 	hp_exchange_free(x);
 }
 
+static uint64_t no_bytes(void *arg, uint64_t chunk, bool plain)
+{
+	(void)arg;
+	(void)chunk;
+	(void)plain;
+	return 0;
+}
+
+/* Of a file without bytes nothing is read: it is done when it begins. */
+static void test_no_bytes(void **state)
+{
+	const uint32_t want[] = { 0 }, from[] = { 0 };
+	const struct hp_exchange_config c = {
+		.chunks = 1,
+		.segment = 100,
+		.in_streams = 1,
+		.in_buffers = 1,
+		.origin_streams = 1,
+		.origin_buffers = 1,
+		.out_buffers = 1,
+		.want = want,
+		.from = from,
+		.n_want = 1,
+		.bytes = no_bytes,
+		.held = nothing_held,
+	};
+	struct hp_exchange_counts k;
+	struct hp_exchange *x;
+	struct hp_action a;
+
+	(void)state;
+	assert_int_equal(hp_exchange_new(&c, &x, NULL), 0);
+	assert_int_equal(hp_exchange_next(x, &a), 1);
+	assert_int_equal(a.kind, HP_ACT_BEGIN);
+	assert_int_equal(hp_exchange_next(x, &a), 1);
+	assert_int_equal(a.kind, HP_ACT_FINISH);
+	assert_int_equal(hp_exchange_next(x, &a), 0);
+	hp_exchange_event(x, HP_EV_VERIFIED, 0, 0, 0, false);
+	hp_exchange_count(x, &k);
+	assert_true(k.idle);
+	hp_exchange_free(x);
+}
+
+static uint64_t two_forms(void *arg, uint64_t chunk, bool plain)
+{
+	(void)arg;
+	(void)chunk;
+	return plain ? 300 : 200;
+}
+
+/* How many actions of a kind there are now; of others none is looked at. */
+static uint32_t acts(struct hp_exchange *x, enum hp_action_kind kind)
+{
+	struct hp_action a;
+	uint32_t n = 0;
+
+	while (hp_exchange_next(x, &a) > 0)
+		n += a.kind == kind;
+	return n;
+}
+
+/* What another node will ask for is open, as it came, until that has got it. */
+static void test_kept_for_who_asks(void **state)
+{
+	const uint32_t want[] = { 0 }, from[] = { 0 };
+	const bool asked[] = { true };
+	const struct hp_exchange_config c = {
+		.chunks = 1,
+		.segment = 200,
+		.in_streams = 1,
+		.in_buffers = 1,
+		.origin_streams = 1,
+		.origin_buffers = 1,
+		.out_buffers = 1,
+		.want = want,
+		.from = from,
+		.n_want = 1,
+		.asked = asked,
+		.keep = 1,
+		.bytes = two_forms,
+		.held = nothing_held,
+	};
+	const struct hp_message ask = { .kind = HP_MSG_REQUEST, .credits = 1 };
+	struct hp_exchange *x;
+
+	(void)state;
+	assert_int_equal(hp_exchange_new(&c, &x, NULL), 0);
+	assert_int_equal(acts(x, HP_ACT_READ), 1);
+	hp_exchange_event(x, HP_EV_READ, 0, 0, 200, false);
+	hp_exchange_event(x, HP_EV_WRITTEN, 0, 0, 200, false);
+	hp_exchange_event(x, HP_EV_FREE, 0, 0, 200, false);
+	assert_int_equal(acts(x, HP_ACT_FINISH), 1);
+	hp_exchange_event(x, HP_EV_VERIFIED, 0, 0, 0, true);
+	assert_int_equal(acts(x, HP_ACT_CLOSE), 0);
+	assert_int_equal(hp_exchange_message(x, 2, &ask), 0);
+	assert_int_equal(acts(x, HP_ACT_SEND), 1);
+	hp_exchange_event(x, HP_EV_SENT, 0, 0, 200, false);
+	assert_int_equal(acts(x, HP_ACT_CLOSE), 1);
+	hp_exchange_free(x);
+}
+
 /* Node 0, which wants chunk 0 of node 1 and has asked for it. */
 static struct hp_exchange *who_asked(bool early)
 {
@@ -477,6 +578,8 @@ int main(void)
 		cmocka_unit_test(test_what_a_message_must_be),
 		cmocka_unit_test(test_whose_messages),
 		cmocka_unit_test(test_passed_on),
+		cmocka_unit_test(test_no_bytes),
+		cmocka_unit_test(test_kept_for_who_asks),
 		cmocka_unit_test(test_nothing_fails),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_faults),
