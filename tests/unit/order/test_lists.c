@@ -367,6 +367,11 @@ static void mixing_is_counted(void **state)
 		all = hp_deal_steps(hp_seq_deal(s), HPDSL_END_MASK);
 		first = draw(all);
 		steps = 1 + draw(all - first);
+		wrap_fail_at(1 + i % 2, false);
+		assert_int_equal(
+			hp_seq_mixing(s, &set.lists, first, steps, &got, NULL),
+			-ENOMEM);
+		wrap_fail_at(0, false);
 		assert_int_equal(
 			hp_seq_mixing(s, &set.lists, first, steps, &got, NULL),
 			0);
