@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl_verify: what is sound passes, what is not is found and named. */
 #include "hpdsl.h"
+#include "level.h"
 #include "memdir.h"
 #include "packed.h"
 
@@ -494,13 +495,15 @@ enum { STEP = 1 };
 static void test_every_bit(void **state)
 {
 	static struct memdir mem;
+	/* In check each bit of a byte, but not of each byte. */
+	const size_t step = STEP > 1 || at_level("more") ? STEP : 3;
 
 	(void)state;
 	make_memory(&mem);
 	for (int i = 0; i < mem.n; i++) {
 		struct memdir_file *f = &mem.files[i];
 
-		for (size_t bit = 0; bit < f->size * 8; bit += STEP) {
+		for (size_t bit = 0; bit < f->size * 8; bit += step) {
 			int r;
 
 			f->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
