@@ -236,7 +236,6 @@ sys.exit(not i.find_spec("torchvision"))' || python=$p
 	done
 }
 
-# bats test_tags=more
 @test "serve_and_train.sbatch: a half on each node, read as a whole" {
 	need_server
 	before=$(asked)
