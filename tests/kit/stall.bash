@@ -58,7 +58,7 @@ files_job()
 		        for batch in it:
 		            assert batch.shape == (16, 2) and batch.min() >= 0
 		            n += 1
-		            time.sleep(0.005)
+		            time.sleep(0.005)  # clock: what it computes
 		        assert n == len(train) == 250, n
 		        assert sum(1 for batch in test) == len(test) == 8
 		        torch.save({"epoch": epoch}, "saved")

@@ -206,7 +206,8 @@ EOF
 }
 
 @test "--status: what a stranger answers drives no terminal, nor takes long" {
-	local dir=/tmp/hpdsl-$(id -u) at pid
+	local dir at pid
+	dir=/tmp/hpdsl-$(id -u)
 	mkdir -m 700 "$dir" 2> /dev/null || :
 	at=$dir/mount-$$.sock
 	rm -f "$at"

@@ -227,7 +227,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' \
 			if (n > 100000)
 				rename("slow", "held");
 			while (n > 100000 && !access("held", F_OK))
-				usleep(20000);
+				usleep(20000); /* clock: a gate */
 			return real(fd, p, n);
 		}
 	END

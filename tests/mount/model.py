@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""model.py TREE MNT N [SEED [SECONDS [GROUP]]]: asks N things of both, at
+"""model.py TREE MNT N [SEED [LIMIT [GROUP]]]: asks N things of both, at
 random, and compares.  TREE is mounted read only, since what would write is asked
-for, too.  SECONDS: it ends then at the latest.  GROUP: the folder of a control
+for, too.  LIMIT: of seconds; it ends then.  GROUP: the folder of a control
 group, of which all caches are dropped now and then."""
 
 import ctypes
@@ -248,7 +248,7 @@ def main():
     """Each at random, for a path that is there, or nearly."""
     tree, mnt, n, seed, seconds, group = (sys.argv[1:] + [""] * 3)[:6]
     n, rnd = int(n), random.Random(int(seed or 7))
-    end = time.monotonic() + float(seconds or "inf")
+    end = time.monotonic() + float(seconds or "inf")  # clock: in check-long
     # some paths are as long as can be
     assert len(tree) == len(mnt)
     for top in (tree, mnt):
@@ -266,7 +266,7 @@ def main():
     assert total.f_blocks * total.f_frsize >= sum(
         os.path.getsize(os.path.join(mnt, p)) for p in files), total
     refused = done = 0
-    while done < n and (done % 256 or time.monotonic() < end):
+    while done < n and (done % 256 or time.monotonic() < end):  # clock: in check-long
         if group and done % 20000 == 0:
             dropped(group)
         path = rnd.choice(files if rnd.random() < 0.7 else paths)

@@ -106,7 +106,7 @@ def main():
     counts = Counts()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     pids = {begun(me, counts): me for me in range(READERS)}
-    since, before, bad = [time.monotonic()] * READERS, counts.all(), []
+    since, before, bad = [time.monotonic()] * READERS, counts.all(), []  # clock: of a hang
     while pids and not bad:
         signal.sigtimedwait([signal.SIGCHLD], 1)
         for pid, me in list(pids.items()):
@@ -115,8 +115,8 @@ def main():
                 del pids[pid]
                 bad += [(me, status)] if status else []
             elif counts.all()[me] != before[me]:
-                since[me] = time.monotonic()
-            elif time.monotonic() - since[me] > PATIENCE:
+                since[me] = time.monotonic()  # clock: of a hang
+            elif time.monotonic() - since[me] > PATIENCE:  # clock: of a hang
                 bad.append((me, "stuck"))
                 stuck(pid, device)
         before = counts.all()

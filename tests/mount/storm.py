@@ -48,7 +48,7 @@ def storm():
         now = worker()
         if now in (0, before):
             continue
-        time.sleep(dice.random() * 0.02)
+        time.sleep(dice.random() * 0.02)  # clock: in check-more
         with open("killed", "a", encoding="ascii") as f:
             print(now, file=f)
         os.kill(now, signal.SIGKILL)
@@ -85,7 +85,7 @@ def reader(number):
         name = dice.choice(names)
         with open(os.path.join(TREE, name), "rb") as f:
             want = f.read()
-        begin = time.monotonic()
+        begin = time.monotonic()  # clock: told
         try:
             got = past_the_cache(os.path.join(MNT, name), len(want))
             there = os.path.exists(os.path.join(MNT, f"no{number}.{i}"))
@@ -94,7 +94,7 @@ def reader(number):
         except OSError as e:
             wrong.append(f"{name}: {e}")
             return
-        took.append(time.monotonic() - begin)
+        took.append(time.monotonic() - begin)  # clock: told
         if got != want or there:
             wrong.append(f"{name}: wrong")
         i += 1

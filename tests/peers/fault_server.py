@@ -212,7 +212,7 @@ class Request:
         if self.node.have is not None:
             have = self.node.have
         if self.node.fault == "silent":
-            time.sleep(LONG)
+            time.sleep(LONG)  # clock: a fault that is played
         if self.node.fault == "nothave":
             return self.say(404, b"no list\n")
         return self.say(200, bytes(have), (tag,))
@@ -227,17 +227,17 @@ class Request:
 
     def do_slow(self, seconds):
         """It takes a while."""
-        time.sleep(float(seconds))
+        time.sleep(float(seconds))  # clock: a fault that is played
         return self.do_well()
 
     def do_silent(self):
         """No answer, ever."""
-        time.sleep(LONG)
+        time.sleep(LONG)  # clock: a fault that is played
 
     def do_stall(self):
         """In the middle of the body."""
         self.say(206, self.body, self.well, send=self.body[: len(self.body) // 2])
-        time.sleep(LONG)
+        time.sleep(LONG)  # clock: a fault that is played
 
     def do_drip(self):
         """A byte now and then, as long as somebody takes it."""
@@ -245,7 +245,7 @@ class Request:
         try:
             for i in range(len(self.body)):
                 self.c.sendall(self.body[i : i + 1])
-                time.sleep(0.2)
+                time.sleep(0.2)  # clock: a fault that is played
         except OSError:
             pass
         return False
@@ -270,7 +270,7 @@ class Request:
         """The same, for a while."""
         half = len(self.body) // 2
         self.say(206, self.body, self.well, send=self.body[:half])
-        time.sleep(float(seconds))
+        time.sleep(float(seconds))  # clock: a fault that is played
         self.c.sendall(self.body[half:])
         return True
 

@@ -73,7 +73,7 @@ peer_case()
 			snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 			while (readlink(link, path, sizeof path - 1) > 0 &&
 			       strstr(path, "/chunk-") && !access("hang", F_OK))
-				usleep(20000);
+				usleep(20000); /* clock: a gate */
 		}
 
 		ssize_t pread(int fd, void *p, size_t n, off_t off)

@@ -41,7 +41,7 @@ def until(true, what):
     """Polled; an alarm ends it all."""
     print("until", what)
     while not (got := true()):
-        time.sleep(0.05)
+        time.sleep(0.05)  # clock: a poll
     return got
 
 

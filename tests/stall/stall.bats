@@ -101,7 +101,7 @@ load ../kit/stall
 		with hpdsl.Loader(ds, batch_size=16, memory=16 << 20) as loader:
 		    while True:
 		        loader.next_batch()
-		        time.sleep(0.02)
+		        time.sleep(0.02)  # clock: what it computes
 	EOF
 	export PYTHONPATH=$SRC/lib/python PYTHONDONTWRITEBYTECODE=1
 	local status=0
@@ -162,7 +162,7 @@ load ../kit/stall
 		                assert batch.step == seen[-1][1] + 1
 		            seen.append((batch.epoch, batch.step))
 		            assert len(batch.data[0]) > 0
-		            time.sleep(0.005)
+		            time.sleep(0.005)  # clock: what it computes
 		            if len(seen) == 60:
 		                with open("state", "w") as f:
 		                    f.write(hpdsl_json(loader.state_dict()))
