@@ -19,7 +19,7 @@ def rounds(few, many):
 
 def until_true(what, *given):
     """Polls what(*given), for as long as a busy machine may take."""
-    end = time.monotonic() + 600
+    end = time.monotonic() + int(os.environ.get("PATIENCE") or 600)
     while not what(*given):
         if time.monotonic() > end:
             raise AssertionError(f"never: {what}")
