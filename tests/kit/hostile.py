@@ -21,7 +21,7 @@ import sys
 
 # For hpdsl-pack and archives.  Sanitizers reserve more than any limit.
 MEMORY = None if os.environ.get("SAN") else 1500000 << 10
-SECONDS = 600
+PATIENCE = 600
 
 
 def lines_of(path):
@@ -53,7 +53,7 @@ def run(args, little=False):
         finally:
             resource.setrlimit(resource.RLIMIT_AS, limits)
     try:
-        status = child.wait(SECONDS)
+        status = child.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()

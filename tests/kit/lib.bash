@@ -112,6 +112,12 @@ rounds()
 	fi
 }
 
+# figure NAME VALUE: what check-time measured (tests/figures).
+figure()
+{
+	echo "# figure $1 $2" >&3
+}
+
 # longer: in check-long, is there time left for one more of them?
 longer()
 {

@@ -8,7 +8,7 @@ usage: stage_dir.py make DATASET DIR [WORD...]   DATASET is the origin
            claim=LIST      whose byte says that they are here, without a file
            expanded        compressed chunks are here as the plain tar
            compressed      .. as the dataset stores them (default)
-           beat=SECONDS    age of the last beat; never: there is none
+           beat=AGE        age of the last beat; never: there is none
            keep-beating    go on until killed, a beat a second
            end=N           0 at work (default with coming), 1 (default) ..
            boot=other      written in another boot; unknown: zeros
@@ -222,7 +222,7 @@ def apply(state, words):
 def keep_beating(folder):
     while True:
         poke(folder, BEAT, struct.pack("<Q", beat_now()))
-        time.sleep(1)
+        time.sleep(1) # clock: its beat, of the clock that readers look at
 
 
 def make(origin, folder, words):
@@ -237,7 +237,8 @@ def make(origin, folder, words):
     expanded = "expanded" in words
     state = State()
     state.pack, state.boot, state.generation = pack, boot_id(), 1
-    state.started, state.pid_start, state.pid = int(time.time()), 1, os.getpid()
+    state.started = int(time.time())  # clock: a date
+    state.pid_start, state.pid = 1, os.getpid()
     state.node, state.nodes, state.parts, state.part = 0, 1, 1, 0
     state.host, state.job = os.uname().nodename, "a test"
     state.origin = os.path.abspath(origin)

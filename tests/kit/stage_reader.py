@@ -4,7 +4,7 @@
 be opened, compares it with the tree that was packed, and prints where the bytes
 came from, as JSON.
 
-usage: stage_reader.py DIR TREE [--order=use|number] [--patience=SECONDS]
+usage: stage_reader.py DIR TREE [--order=use|number] [--patience=S]
                        [--pause=FILE] [--ready=FILE]
 
 With --pause it makes that FILE after the first sample, and goes on when it is
@@ -22,14 +22,14 @@ import hpdsl
 
 def opened(directory):
     """As soon as it can be."""
-    end = time.monotonic() + 600
+    end = time.monotonic() + 600 # clock: bound of a poll
     while True:
         try:
             return hpdsl.Dataset(directory)
         except hpdsl.Error:
-            if time.monotonic() > end:
+            if time.monotonic() > end: # clock: bound of a poll
                 raise
-        time.sleep(0.001)
+        time.sleep(0.001) # clock: a poll
 
 
 def in_order(ds, order):
@@ -55,7 +55,7 @@ def pause(path):
     with open(path, "w", encoding="ascii"):
         pass
     while os.path.exists(path):
-        time.sleep(0.01)
+        time.sleep(0.01) # clock: a poll
 
 
 def main(words):

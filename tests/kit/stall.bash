@@ -107,6 +107,7 @@ within()
 	local is
 	is=$(share "$1")
 	echo "$1: $is %"
+	figure "stall.$BATS_TEST_NUMBER.$1.percent" "$is"
 	[ "$is" -ge "$2" ] && [ "$is" -le "$3" ]
 }
 

@@ -46,12 +46,13 @@ bytes_of()
 # Runs a command; it must take from $1 to $2 milliseconds.
 takes()
 {
-	local begin=${EPOCHREALTIME/./} ms from=$1 to=$2
+	local begin=${EPOCHREALTIME/./} ms from=$1 to=$2 # clock: check-time's
 
 	shift 2
 	"$@"
-	ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
+	ms=$(((${EPOCHREALTIME/./} - begin) / 1000)) # clock: check-time's
 	echo "$ms ms: $*"
+	figure "bed.$BATS_TEST_NUMBER.ms" "$ms"
 	[ "$ms" -ge "$from" ] && [ "$ms" -le "$to" ]
 }
 
@@ -147,9 +148,9 @@ spread()
 		import os, statistics, time
 		took = []
 		for _ in range(300):
-		    begin = time.monotonic()
+		    begin = time.monotonic() # clock: check-time's
 		    os.stat("mnt/class0")
-		    took.append(1e3 * (time.monotonic() - begin))
+		    took.append(1e3 * (time.monotonic() - begin)) # clock: check-time's
 		took.sort()
 		print(took[15], took[150], statistics.mean(took))
 	END

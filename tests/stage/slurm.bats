@@ -41,11 +41,11 @@ train_stand_in()
 		[ "$1 $2" = "train.py --data" ] || exit 2
 		if [ -n "$SERVED" ]; then
 			until hpdsl-serve --status "$3" > /dev/null 2>&1; do
-				sleep 0.1
+				sleep 0.1 # clock: a poll
 			done
 			touch "served.$(hostname)"
 			until [ "$(ls served.* | wc -l)" = "$SERVED" ]; do
-				sleep 0.1
+				sleep 0.1 # clock: a poll
 			done
 		fi
 		hpdsl-ls "$3" | hpdsl-cat --files-from=- "$3" | sha256sum |

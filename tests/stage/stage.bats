@@ -389,7 +389,7 @@ comes_late()
 {
 	cat > late <<- 'END'
 		#!/bin/sh
-		[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || sleep 1
+		[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || sleep 1 # clock: late, not waited for
 		exec hpdsl-stage "$@"
 	END
 	chmod +x late

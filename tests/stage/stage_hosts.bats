@@ -167,9 +167,9 @@ hiccups()
 	pid=$(ps -C hpdsl-stage -o netns=,pid= |
 		awk -v ns="$there" '$1 == ns { print $2; exit }')
 	while kill -STOP "$pid"; do
-		sleep 0.5
+		sleep 0.5 # clock: in check-more
 		kill -CONT "$pid"
-		sleep 2
+		sleep 2 # clock: in check-more
 	done 2> /dev/null
 }
 

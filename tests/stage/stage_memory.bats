@@ -58,7 +58,7 @@ watcher()
 				long n = now();
 				if (n > most)
 					most = n;
-				usleep(2000);
+				usleep(2000); /* clock: looks, as often as it can */
 			}
 			return arg;
 		}

@@ -141,7 +141,7 @@ each_host()
 		ip link set other0 up
 		ip link set fast0 up
 		until ip link show fast0 | grep -q "state UP"; do
-			sleep 0.02
+			sleep 0.02 # clock: a poll
 		done'
 	hosts_stage 2 -q --mode=partition 2> said
 	cat said
@@ -169,7 +169,7 @@ each_host()
 			ip address add 10.${i#*=}.N.1/24 dev ${i%=*}
 			ip link set ${i%=*} up
 			until ip link show ${i%=*} | grep -q "state UP"; do
-				sleep 0.02
+				sleep 0.02 # clock: a poll
 			done
 		done
 		for to in 1 2 3; do

@@ -213,13 +213,13 @@ ready_with_sides()
 		         ".nv-meta/split.yaml", ".nv-meta/dataset.yaml")
 		seen = set()
 		open(at + ".polled", "w").close()
-		end = time.monotonic() + 600
-		while len(seen) < 7 and time.monotonic() < end:
+		end = time.monotonic() + 600 # clock: bound of a poll
+		while len(seen) < 7 and time.monotonic() < end: # clock: bound of a poll
 		    try:
 		        with open(at + "/stage.hpdsl", "rb") as f:
 		            data = f.read()[4736:]
 		    except FileNotFoundError:
-		        time.sleep(0.001)
+		        time.sleep(0.001) # clock: a poll
 		        continue
 		    for name in whole:
 		        assert os.path.exists(f"{at}/{name}"), name
@@ -229,7 +229,7 @@ ready_with_sides()
 		            for end_ in (".idx", ".tar.idx"):
 		                name = f"{at}/chunk-{c:06}{end_}"
 		                assert os.path.exists(name), name
-		    time.sleep(0.001)
+		    time.sleep(0.001) # clock: a poll
 		assert len(seen) == 7, seen
 	END
 }

@@ -38,6 +38,9 @@ teardown()
 		slow/png slow/ds copy > said
 	cat said raw.txt packed.txt staged.txt
 	[ "$(wc -l < said)" = 3 ]
+	while read -r what ms _; do
+		figure "fashion.$what.ms" "$ms"
+	done < said
 	grep -q '^raw .* a step: [0-9]* % of a step waits for storage' said
 	# the others differ by less than what else this machine may be doing
 	awk 'NR == 1 { raw = $2 } NR > 1 && $2 > raw / 2 { exit 1 }' said

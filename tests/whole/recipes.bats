@@ -144,7 +144,7 @@ type_it()
 		where = os.readlink("/proc/self/ns/mnt")
 		open("here.%d" % os.getpid(), "w").close()
 		while sum(f.startswith("here.") for f in os.listdir(".")) < 3:
-		    time.sleep(0.02)
+		    time.sleep(0.02) # clock: a poll
 		n = 0
 		for d, folders, files in os.walk(sys.argv[1]):
 		    for f in files:
@@ -238,7 +238,7 @@ one_task()
 		import subprocess, sys, time
 		serve = ["hpdsl-serve", "--status", sys.argv[1]]
 		while subprocess.run(serve, capture_output=True).returncode:
-		    time.sleep(0.1)
+		    time.sleep(0.1) # clock: a poll
 		subprocess.run(["curl", "-sf", "-o", "got", "--unix-socket",
 		                sys.argv[1] + "/serve.sock",
 		                "http://x/chunk-000003.tar"], check=True)

@@ -249,7 +249,7 @@ static inline int trick_stat(const struct hp_io *io, int dir, const char *name,
 	     name[0] == 'f' && trick_most(t) < t->together;)
 		until_next(&u);
 	if (t->sleep_us)
-		usleep(t->sleep_us);
+		usleep(t->sleep_us); /* clock: slow, not waited for */
 	if (r == 0)
 		r = hp_io_system.stat(io, dir, name, ret, flags);
 	trick_count(t, &t->stats, NULL, -1);

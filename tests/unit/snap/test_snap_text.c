@@ -605,7 +605,7 @@ static double milliseconds(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t); /* clock: only told */
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
