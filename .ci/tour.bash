@@ -2,6 +2,7 @@
 # For .ci/run: the commands on a tree of 2,000 files, as somebody would use them one
 # after another, under whatever finds mistakes in them.
 # shellcheck shell=bash
+: "${logs:=build/ci}"
 
 # tour BIN COMMAND..: of programs in BIN, COMMAND in front of each.
 tour()
