@@ -326,6 +326,13 @@ static void shares_that_cannot_be(void **state)
 		-ENOSPC);
 	assert_string_equal(err.msg, "a step of 96 places, room for 4");
 	unmake(&m);
+	/* A batch whose root is one of its divisors. */
+	o.batch = o.lanes = 36;
+	draw_set(&m, ALL);
+	make(&m, ALL, o);
+	for (uint32_t ranks = 1; ranks < 36; ranks++)
+		refused_ranks(&m, 36, ranks);
+	unmake(&m);
 }
 
 static void cannot_be(struct made *m, struct hpdsl_order o, const char *why)
