@@ -258,7 +258,7 @@ $(STAGE) $(BED)/hpdsl-stage: $(if $(findstring address,$(SAN)),$(call objs, \
 REAP := $(BUILD)/tests/kit/reap
 $(REAP): tests/kit/reap.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) -O2 $(WARN) $(WERROR) -o $@ $<
+	$(call say,LD)$(CC) -O2 -D_GNU_SOURCE $(WARN) $(WERROR) -o $@ $<
 
 $(ORIGIN): $(wildcard tests/bed/origin*.c tests/bed/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
