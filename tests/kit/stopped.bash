@@ -12,11 +12,11 @@ teardown()
 }
 
 # at_gate FAULT COMMAND..: it stands still at this place of tests/bed/faults.c, as
-# process $pid; its other threads may go on until they wait for that one.
+# process $pid, and so does each of its threads that comes there, too.
 at_gate()
 {
 	# a shell's background jobs ignore SIGINT
-	HPDSL_FAULT=$1,wait=$PWD/gate env --default-signal=INT \
+	HPDSL_FAULT=$1,times=0,wait=$PWD/gate env --default-signal=INT \
 		"$BUILD/tests/bed/$2" "${@:3}" > stdout 2> stderr 3>&- &
 	pid=$! tracer=$!
 	until_true is_at_gate
@@ -31,6 +31,18 @@ at_gate()
 is_at_gate()
 {
 	[ -e gate ] || [ ! -e "/proc/$pid" ]
+}
+
+# signalled SIGNAL: $pid has taken it, before anything else goes on.
+signalled()
+{
+	kill -"$1" "$pid"
+	until_true has_taken_it
+}
+
+has_taken_it()
+{
+	! grep -qsE '^(Sig|Shd)Pnd:.*[1-9a-f]' "/proc/$pid/status"
 }
 
 # killed_at FAULT COMMAND..: it is killed at this place; fails if it was not.

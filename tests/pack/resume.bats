@@ -74,10 +74,12 @@ unfinished()
 		"$in" out
 }
 
-# packing N OPTION..: one that stands still with N chunks, as $pid.
+# packing N OPTION..: one that stands still where it has read what N chunks hold, of
+# four samples each, as $pid.  Where it writes it would read on, and a stop would come
+# when all is under way.
 packing()
 {
-	at_gate "$(chunk "$1")" hpdsl-pack -q -j 1 --readers 1 \
+	at_gate "op=open,name=.png,after=$((4 * $1))" hpdsl-pack -q -j 1 --readers 1 \
 		--chunks "$CHUNKS" "${@:2}" "$in" out
 }
 
@@ -299,7 +301,7 @@ git_back()
 @test "SIGUSR1: exit 75, then --resume completes" {
 	local status=0 there
 	packing 10
-	kill -USR1 "$pid"
+	signalled USR1
 	goes_on || status=$?
 	[ "$status" = 75 ]
 	[ "$(wc -l <<< "$message")" = 1 ]
@@ -383,7 +385,7 @@ again()
 	in=$small CHUNKS=12
 	want=$(dataset_digest "$BATS_FILE_TMPDIR/small.ref")
 	at_gate "$(chunk 7)" hpdsl-pack -q -j 0 --chunks 12 "$in" out
-	kill -USR1 "$pid"
+	signalled USR1
 	goes_on || [ $? = 75 ]
 	[ ! -e out/dataset.yaml ]
 	mv out u

@@ -90,7 +90,7 @@ killed_noted()
 # gone SIGNAL: what has come of $pid after that.
 gone()
 {
-	kill -"$1" "$pid"
+	signalled "$1"
 	goes_on
 }
 
