@@ -62,24 +62,22 @@ some_are_noted()
 	[ "$(grep -ao STRM out/journal.hpdsl | wc -l)" -gt 1 ]
 }
 
-# writing N OPTION..: a pack as $pid, which stands still where it puts file N of
-# those that it writes into its chunk.
-writing()
-{
-	at_gate "op=pwrite,name=.tar.part,after=$1" hpdsl-pack -q --chunks 20 \
-		"${@:2}" "$slow" out
-}
-
 # The pieces of the archive that are read for its form and for its names come
 # before those of its contents.
 READ=20
 
-# killed_noted N: the same, with small buffers, where it reads piece N of the
-# archive; killed when the journal says that some files are done.
-killed_noted()
+# reading N OPTION..: a pack with small buffers, as $pid, which stands still where it
+# reads piece N of the archive; where it writes it might have read all.
+reading()
 {
 	at_gate "op=pread,name=tar.bz2,after=$((READ + $1))" hpdsl-pack -q \
-		--memory=8M --chunks 20 "$slow" out
+		--memory=8M --chunks 20 "${@:2}" "$slow" out
+}
+
+# killed_noted N: killed there, when the journal says that some files are done.
+killed_noted()
+{
+	reading "$1"
 	until_true some_are_noted
 	gone KILL || :
 	files=$(position)
@@ -223,7 +221,7 @@ gone()
 
 @test "SIGUSR1 and --deadline: synced, noted, exit 75, completed" {
 	local status=0
-	writing 20
+	reading 12
 	gone USR1 || status=$?
 	echo "$message"
 	[ "$status" = 75 ]
@@ -253,9 +251,7 @@ gone()
 	touch -d 2001-01-01 a.tar.bz2
 	fails 3 "a.tar.bz2 is another archive" pack -q --resume
 	touch -r "$BATS_FILE_TMPDIR/slow.tar.bz2" a.tar.bz2
-	# not where it writes: by then all may have been read
-	at_gate "op=pread,name=tar.bz2,after=$((READ + 2))" hpdsl-pack -q \
-		--memory=8M --chunks 20 --resume "$slow" out
+	reading 2 --resume
 	echo more >> a.tar.bz2
 	goes_on || status=$?
 	[ "$status" = 3 ]
