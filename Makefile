@@ -302,7 +302,8 @@ $(call prog,$(FUZZ)): %: %.o $(BUILD)/tests/fuzz/replay.o $(BUILD)/libhpdsl.a
 BATS := $(filter-out tests/long/%,$(wildcard tests/*/*.bats))
 TESTS_HERE := $(UNIT) $(FUZZ) $(BATS)
 # What tests/run leaves goes by their names.
-ifneq ($(words $(TESTS_HERE)),$(words $(sort $(notdir $(TESTS_HERE)))))
+NAMES := $(notdir $(TESTS_HERE) $(wildcard tests/long/*.bats))
+ifneq ($(words $(NAMES)),$(words $(sort $(NAMES))))
 $(error two test files have one name)
 endif
 # All, or those of AREA=FOLDER, or TESTS=FILE.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What hpdsl-order --cost prints is what the loader does: one small cell of each
-# shape.  The sizes that people have are in tests/long/cost.bats.
+# shape.  The sizes that people have are in tests/long/cost_long.bats.
 # need_disk: chunks are holes, read past the page cache
 
 load ../kit/lib

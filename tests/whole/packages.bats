@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What examples/packaging makes of the tree: the wheel, read from; the lists of
-# Debian's packages, without building them, which tests/long/packages.bats does; the
+# Debian's packages, without building them, which tests/long/packages_long.bats does; the
 # recipe for Spack, which nobody here can run.
 # uses: build
 # bats file_tags=more
