@@ -185,9 +185,8 @@ same_without_walk()
 	same_without_walk --symlinks=follow-all
 }
 
-# bats test_tags=more
+# bats test_tags=long
 @test "Fashion-MNIST: 70,000 images" {
-	at_level long || skip "only in check-long"
 	[ -d /usr/share/datasets/fashion-mnist ] ||
 		skip "no package dataset-fashion-mnist"
 	"$SRC/examples/fashion_mnist_to_png.py" tree

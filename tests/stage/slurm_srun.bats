@@ -21,12 +21,6 @@ open_mpi()
 		skip "not with another MPI than Open MPI"
 }
 
-# The other ways, and ends.
-in_long()
-{
-	at_level long || skip "only in check-long"
-}
-
 # step OPTION..: in three nodes' plain srun.
 step()
 {
@@ -85,8 +79,8 @@ staged_on_all()
 	nothing_left
 }
 
+# bats test_tags=long
 @test "plain srun: a step of fewer nodes than its job, and --pretend-nodes" {
-	in_long
 	open_mpi
 	export TMPDIR=$bed/tmp
 	"$slurm" mpi "$bed" none
@@ -108,8 +102,8 @@ staged_on_all()
 	nothing_left
 }
 
+# bats test_tags=long
 @test "plain srun: --deadline ends it early, and all of it" {
-	in_long
 	open_mpi
 	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=40K
 	"$slurm" mpi "$bed" none
@@ -150,8 +144,8 @@ staged_on_all()
 	done
 }
 
+# bats test_tags=long
 @test "plain srun: a signal for a task that waits goes to the ranks" {
-	in_long
 	open_mpi
 	export TMPDIR=$bed/tmp STAGE_OPTIONS=--rate=40K
 	"$slurm" mpi "$bed" pmi2
@@ -169,8 +163,8 @@ staged_on_all()
 	nothing_left
 }
 
+# bats test_tags=long
 @test "plain srun: where it cannot, the line to type; and errors once" {
-	in_long
 	open_mpi
 	export TMPDIR=$bed/tmp HPDSL_STAGE=$BUILD/hpdsl-stage
 	no='hpdsl-stage: Slurm gave this step no PMIx, and'

@@ -79,9 +79,9 @@ all_there()
 	staged 7 5 copies=2
 }
 
+# bats test_tags=long
 @test "all of that in all combinations, in small and large pieces" {
 	local n mode ranks memory
-	at_level long || skip "only in check-long"
 	for n in 1 2 3 4 5 8 16; do
 		for mode in replicate partition copies=1 copies=2 copies=3 auto; do
 			case $n$mode in
