@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-mount: a choice of a dataset's files, and nothing else of it.
 # shellcheck disable=SC2016,SC2154
+# uses: meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

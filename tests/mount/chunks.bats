@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-mount --view=chunks: plain tar files of a dataset, whatever form it has.
 # shellcheck disable=SC2016
+# uses: meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

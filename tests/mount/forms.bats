@@ -3,6 +3,7 @@
 # hpdsl-mount of a dataset in each of its forms is the tree that was packed: one
 # with the hardest names, sizes, modes and times, and in it a real one, of ours.
 # bats file_tags=wide
+# uses: ports, meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -3,6 +3,7 @@
 # hpdsl-mount: one mount for the processes of a node, what --status says of
 # mounts, and when those without a command end.
 # shellcheck disable=SC2016,SC2154
+# uses: meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -3,6 +3,7 @@
 # hpdsl-mount: a server that dies is followed by another one, and whoever reads
 # notices no more than that it takes a little longer.
 # shellcheck disable=SC2016,SC2154
+# uses: meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -4,6 +4,7 @@
 # /dev/fuse may be root's alone: as root, tests as another user bind a node that
 # is everybody's over it, in a name space of their own.
 # shellcheck disable=SC2016
+# uses: meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -3,6 +3,7 @@
 # hpdsl-mount: MNT/.hpdsl, which is found by name and in no listing, says how the
 # mount is doing at the moment.
 # shellcheck disable=SC2016,SC2154
+# uses: meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

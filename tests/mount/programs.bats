@@ -3,6 +3,7 @@
 # hpdsl-mount: programs that know nothing of it find what they find in the tree
 # that was packed.  They are an ordinary user's.
 # shellcheck disable=SC2016,SC2154
+# uses: meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

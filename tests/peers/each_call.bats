@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # F1: the k-th call that sends or receives fails, in the reader and in the server
 # that it asks.  In check-long for every k, else for some.
+# uses: ports
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

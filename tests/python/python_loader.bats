@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Python package: loaders and their batches, in one process and over its
 # end.  The tests themselves are in tests/python.
+# uses: shm
 
 load ../kit/lib
 load ../kit/python

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # examples/train_fashion_mnist.py, and the study of what an order does to a
 # network's accuracy, on few images; tests/long/accuracy.bats has all of them.
+# uses: ports
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-serve --hosts: a job's nodes without the book that staging makes.
+# uses: ports, meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

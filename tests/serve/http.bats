@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-serve as others see it: another node, made from hpdsl-format(5) alone,
 # and tools that know HTTP.
+# uses: ports, meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

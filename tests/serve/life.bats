@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-serve: when it begins and ends, whose directory it takes, and what it
 # says of itself.
+# uses: ports, meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Readers of a node, of what another one has, when something goes wrong: the
 # cases are in peer_reads.py.
+# uses: ports, meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What readers of a node saw of the others: added up in peers.health, and told
 # by the node's server.
+# uses: ports, meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

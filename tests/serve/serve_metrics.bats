@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What hpdsl-serve shows to Prometheus.
+# uses: ports, meet
 
 load ../kit/lib
 load ../kit/mpi

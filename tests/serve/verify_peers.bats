@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-verify --peers: on one node, all that the nodes of a job have.
+# uses: ports, meet
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

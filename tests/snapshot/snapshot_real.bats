@@ -4,6 +4,7 @@
 # ones, real ones, and of what was packed from them.  The same tree gives the
 # same bytes.
 # need_disk: its trees are on two kinds of file systems.
+# uses: shm
 
 load ../kit/lib
 load ../kit/snapshot

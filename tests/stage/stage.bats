@@ -3,6 +3,7 @@
 # hpdsl-stage: in every mode, on any number of nodes, chunks are where the plan
 # says and nowhere else, and every node's directory is a dataset.
 # need_disk: a stage directory on a disk, and O_DIRECT.
+# uses: shm
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

@@ -3,6 +3,7 @@
 # hpdsl-stage finds LOCALDIR: the word auto, variables of the nodes; on this
 # machine, and on hosts of their own, which have folders that others do not see.
 # need_disk: what is memory is told from what is not.
+# uses: shm
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

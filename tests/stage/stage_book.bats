@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # hpdsl-stage: the book of the nodes that it leaves in each LOCALDIR.
+# uses: ports
 
 bats_require_minimum_version 1.5.0
 load ../kit/lib

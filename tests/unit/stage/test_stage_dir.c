@@ -2,6 +2,7 @@
 /*
  * A stage directory from its making to its cleaning, with real files: who may
  * take it, and that nothing goes away that a stager has not brought.
+ * uses: shm
  */
 #include "shell.h"
 #include "stage_work.h"
