@@ -319,6 +319,10 @@ TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 	WERROR='$(WERROR)' MPICC='$(MPICC)' \
 	$(if $(filter-out file,$(origin RPATH)),RPATH='$(RPATH)')
 
+# What tests/again looks at is of this run, even where something fails before it.
+$(if $(filter check check-more check-time quick,$(MAKECMDGOALS)),$(shell \
+	rm -f $(BUILD)/tests/chosen))
+
 SIM := $(BUILD)/tests/bench/sim_stage
 SPARSE := $(BUILD)/tests/bench/gen_sparse
 # A bats file may call whatever there is; a program is what it needs.
