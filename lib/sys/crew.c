@@ -3,11 +3,11 @@
 #include "sys/crew.h"
 
 #include "base/error.h"
+#include "sys/clock.h"
 #include "sys/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define TELL_EVERY 200000000 /* nanoseconds */
 
@@ -220,14 +220,12 @@ static void progress(const struct hp_crew *c)
 
 void hp_crew_tick(struct hp_crew *c, uint64_t n)
 {
-	struct timespec t;
 	uint64_t now;
 
 	if (!c->watch->progress)
 		return;
 	__atomic_fetch_add(&c->done, n, __ATOMIC_RELAXED);
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	now = hp_monotonic();
 	if (pthread_mutex_trylock(&c->tell))
 		return; /* somebody is telling something */
 	if (now >= c->next_tell) {

@@ -7,6 +7,7 @@
 #ifndef SCAN_TREE_H
 #define SCAN_TREE_H
 
+#include "clock.h"
 #include "scan/scan.h"
 #include "tmp.h"
 #include "until.h"
@@ -169,7 +170,7 @@ struct tricks {
 	bool shuffle, untyped;	       /* what getdents gives */
 	bool interrupt;		       /* every second call is -EINTR */
 	int *stop, stop_at;	       /* is set at that call */
-	unsigned sleep_us;	       /* in each stat */
+	double passes;		       /* seconds, in each stat */
 	int together;		       /* files are in stat at once, once */
 	int fds, fds_most, stats, stats_most;
 	bool elsewhere; /* called from another thread than home */
@@ -248,8 +249,7 @@ static inline int trick_stat(const struct hp_io *io, int dir, const char *name,
 	for (struct until u = { 0 };
 	     name[0] == 'f' && trick_most(t) < t->together;)
 		until_next(&u);
-	if (t->sleep_us)
-		usleep(t->sleep_us); /* clock: slow, not waited for */
+	clock_pass(t->passes);
 	if (r == 0)
 		r = hp_io_system.stat(io, dir, name, ret, flags);
 	trick_count(t, &t->stats, NULL, -1);
