@@ -109,9 +109,9 @@ SERVE := $(BUILD)/hpdsl-serve
 SERVE_OBJS := $(call objs,$(wildcard cmd/serve/*.c))
 HTTPD_LIBS = $(call once,HTTPD_LIBS,$(PKG_CONFIG) --libs libmicrohttpd 2> /dev/null)
 HTTPD_CFLAGS = $(call once,HTTPD_CFLAGS,$(PKG_CONFIG) --cflags libmicrohttpd 2> /dev/null)
-# These with faults from HPDSL_FAULT, for the tests.
+# These with faults from HPDSL_FAULT, for the tests; the library with their clock, too.
 BED := $(BUILD)/tests/bed
-FAULTY := $(addprefix $(BED)/hpdsl-,index pack snapshot serve mount stage)
+FAULTY := $(addprefix $(BED)/hpdsl-,index mount pack serve snapshot stage unpack verify)
 # The file system that plays a shared one in tests, where there is fuse3.
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
@@ -216,7 +216,8 @@ $(PUBLIC): $(BUILD)/include/%: lib/%
 $(BUILD)/libhpdsl.a: $(LIB_OBJS)
 	$(call say,AR)rm -f $@ && $(AR) qcs $@ $^
 
-$(BUILD)/$(SONAME): $(LIB_OBJS)
+$(BUILD)/$(SONAME) $(BED)/$(SONAME): $(LIB_OBJS)
+	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(SONAME) \
 		$(if $(SAN),,-Wl$(comma)-z,defs) $(LINK_RPATH) -o $@ $^ $(DEP_LIBS)
 
@@ -228,10 +229,14 @@ $(PRELOADS): $(BUILD)/preload/%.so: %.c $(BUILD)/flags
 		$(HARDEN_LINK) $(LDFLAGS) -fPIC -shared -o $@ $<
 
 # tests/bed/faults.c stands between the library and the system's file operations.
-$(FAULTY): private LINK_FLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
-	hp_io_or_system stage_io stage_version stage_now \
-	hp_now hp_monotonic pthread_cond_timedwait setitimer)
+wrap = $(patsubst %,-Wl$(comma)--wrap=%,$(1))
+CLOCKS = hp_now hp_monotonic pthread_cond_timedwait setitimer
+$(FAULTY): private LINK_FLAGS += $(call wrap, \
+	hp_io_or_system stage_io stage_version stage_now $(CLOCKS))
 $(FAULTY): $(BED)/faults.o $(BED)/faults_clock.o
+$(BED)/$(SONAME): private LINK_FLAGS += $(call wrap,$(CLOCKS))
+$(BED)/$(SONAME): $(BED)/faults_clock.o
+$(BED)/faults_clock.o: private ALL_CFLAGS += -fPIC
 define program
 $(addsuffix /$(basename $(notdir $(1))),$(BUILD) $(BED)): $(call objs, \
 	$(wildcard $(dir $(1))*.c)) $(COMMON) $(BUILD)/libhpdsl.a
@@ -279,7 +284,7 @@ $(call prog,$(WITH)): $(BUILD)/tests/bench/with_%: $(BUILD)/tests/bench/with_%.o
 # tests/unit/kit/wrap.c stands between the library and these.
 WRAPPED = malloc calloc realloc reallocarray aligned_alloc strdup strndup \
 	ZSTD_compressStream2
-WRAP = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPPED))
+WRAP = $(call wrap,$(WRAPPED))
 # One program a folder: linking costs as much as compiling.  A test file is a
 # link to it, and runs by its name (tests/unit/kit/unit.c).
 $(call objs,$(UNIT)): tests/unit/kit/unit_file.h
@@ -326,7 +331,7 @@ $(if $(filter check check-more check-time quick,$(MAKECMDGOALS)),$(shell \
 SIM := $(BUILD)/tests/bench/sim_stage
 SPARSE := $(BUILD)/tests/bench/gen_sparse
 # A bats file may call whatever there is; a program is what it needs.
-FOR_BATS := all $(EXAMPLES) $(FAULTY) $(ORIGIN) $(SIM) $(SPARSE)
+FOR_BATS := all $(EXAMPLES) $(FAULTY) $(BED)/$(SONAME) $(ORIGIN) $(SIM) $(SPARSE)
 needs = $(REAP) $(call prog,$(filter %.c,$(1))) $(if $(filter %.bats,$(1)),$(FOR_BATS))
 prove = @$(TEST_ENV) tests/all $(1) $(2) $(or $(call prog,$(3)),$(error no tests))
 

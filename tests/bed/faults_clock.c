@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock by which hpdsl-stage tells who is silent, stuck or late, where a
- * test sets it.  HPDSL_FAULT_CLOCK=FILE, an empty file, is for all ranks: as
+ * The clock by which commands tell who is silent, stuck or late, where a test
+ * sets it.
+ *
+ * HPDSL_FAULT_SLOW=N: a second of it takes N.  What a busy machine holds up for
+ * seconds is then not late.
+ *
+ * HPDSL_FAULT_CLOCK=FILE, an empty file, is for all ranks of hpdsl-stage: as
  * soon as FILE.runs is there, time is what they count together.  It goes on by
  * STEP whenever each of them has looked at it some times, but for those whose
  * process ids are in FILE.runs: these are stopped.  So nobody is ever late
@@ -49,6 +54,7 @@ static struct {
 	uint64_t time;
 	int looks;
 	double alarm_at; /* 0: none is set */
+	double slow, slow_from;
 } bed;
 
 double __wrap_stage_now(void);
@@ -69,6 +75,19 @@ static double real_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+__attribute__((constructor)) static void slow(void)
+{
+	const char *by = getenv("HPDSL_FAULT_SLOW");
+
+	bed.slow = by ? atof(by) : 1;
+	bed.slow_from = real_now();
+}
+
+static double own_now(void)
+{
+	return bed.slow_from + (real_now() - bed.slow_from) / bed.slow;
 }
 
 __attribute__((constructor)) static void join(void)
@@ -161,7 +180,7 @@ double __wrap_stage_now(void)
 	double now;
 
 	if (!bed.shared || (bed.begin <= 0 && !(main && begins())))
-		return real_now();
+		return own_now();
 	if (main && stands())
 		begins();
 	if (main)

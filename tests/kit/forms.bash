@@ -90,7 +90,7 @@ peer_served_is_tree()
 	halves "$1/ds"
 	[ "$(chunks node0)" -lt "$(chunks "$1/ds")" ]
 	[ "$(chunks node1)" -lt "$(chunks "$1/ds")" ]
-	as_tree "$1/tree" node0
+	unhurried as_tree "$1/tree" node0
 	no_halves
 }
 

@@ -23,10 +23,12 @@ need_module()
 }
 
 # py ARGUMENT..: the interpreter with the package of the source tree, over the
-# library under test, or with the one in the folder PACKAGE.
+# library under test (`unhurried`: with its clock of tests), or with the one in the
+# folder PACKAGE.
 py()
 {
-	PYTHONPATH=${PACKAGE:-$SRC/lib/python}:$SRC/tests/python:$SRC/tests/kit \
+	BUILD=$BUILD${HPDSL_FAULT_SLOW:+/tests/bed} \
+		PYTHONPATH=${PACKAGE:-$SRC/lib/python}:$SRC/tests/python:$SRC/tests/kit \
 		PYTHONDONTWRITEBYTECODE=1 with_library "$PYTHON" -W error "$@"
 }
 

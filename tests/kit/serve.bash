@@ -8,6 +8,13 @@ has_port()
 	hpdsl-serve --status --json "$1" 2> /dev/null | grep -q '"port": [1-9]'
 }
 
+# unhurried COMMAND..: nobody is late for it because the machine is busy, as a second
+# of its time takes a minute (tests/bed/faults_clock.c).
+unhurried()
+{
+	HPDSL_FAULT_SLOW=60 PATH=$BUILD/tests/bed:$PATH "$@"
+}
+
 # waited PID: how often its threads have waited for something.
 waited()
 {

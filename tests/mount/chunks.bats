@@ -161,7 +161,7 @@ offset()
 	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
 	halves "$from/zst"
-	mounted node0 same
+	unhurried mounted node0 same
 	no_halves
 }
 

@@ -171,7 +171,7 @@ in_mount()
 	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
 	halves "$from/ds"
-	in_mount --fill=off node0 "$PWD/mnt" -- \
+	unhurried in_mount --fill=off node0 "$PWD/mnt" -- \
 		env from="$from" bash -ec "$(declare -f same); same mnt"
 	until_true no_server
 	no_halves

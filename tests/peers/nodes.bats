@@ -11,6 +11,7 @@ load ../kit/lib
 load ../kit/mpi
 load ../kit/python
 load ../kit/job
+load ../kit/serve
 
 setup_file()
 {
@@ -48,7 +49,7 @@ adopted()
 	local staged lost
 	staged=$(from_origin)
 	[ "$staged" = "$(cat "$ds"/chunk-* | wc -c)" ]
-	epoch one
+	unhurried epoch one
 	holds one "len(r) == 4 and total('origin_bytes') == 0"
 	holds one "total('peer_failed') == 0 and all(not x['bad'] for x in r)"
 	holds one "all(x['peer_bytes'] > 2 * x['local_bytes'] for x in r)"
@@ -62,13 +63,13 @@ adopted()
 	holds two "len(r) == 4 and total('adopted') > 0 and all(not x['bad'] for x in r)"
 	holds two "any('bed-n003' in w for x in r for w in x['warnings'])"
 	# by the next one all that it had was needed again, once for all
-	epoch three
+	unhurried epoch three
 	until_true adopted 10
 	lost=$(from_origin)
 	echo "of $staged bytes $((lost - staged)) were asked for again"
 	[ "$lost" -gt "$staged" ]
 	[ $((lost - staged)) -le $((staged * 105 / 400)) ]
-	epoch four
+	unhurried epoch four
 	[ "$(from_origin)" = "$lost" ]
 
 	# it comes back, on the same host
@@ -101,7 +102,7 @@ print(*("%s %d" % (o["is"], o["node"]) for o in
 	holds five "len(r) == 4 and all(not x['bad'] for x in r) and total('adopted') > 0"
 	"$nodes" link bed 4 down
 	# the first host sees why each of them does not answer
-	probed "mute 1, well 2, silent 3"
+	until_true probed "mute 1, well 2, silent 3"
 	server 2 CONT
 	epoch six
 	cat six.[1-4]

@@ -11,6 +11,7 @@ load ../kit/mpi
 load ../kit/python
 load ../kit/torch
 load ../kit/job
+load ../kit/serve
 
 setup_file()
 {
@@ -53,7 +54,7 @@ from_others()
 	staged=$(from_origin)
 	[ "$staged" = "$(cat "$ds"/chunk-* | wc -c)" ]
 	for what; do
-		reads "$what"
+		unhurried reads "$what"
 	done
 	[ "$(from_origin)" = "$staged" ]
 	server 2 KILL

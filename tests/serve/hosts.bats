@@ -49,8 +49,8 @@ begin()
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
 	begin 0 --interface=127.0.0.0/8
 	begin 1 --interface=127.0.0.0/8
-	hpdsl-verify -q --peers node0
-	hpdsl-unpack -q node0 "$BATS_TEST_TMPDIR/all"
+	unhurried hpdsl-verify -q --peers node0
+	unhurried hpdsl-unpack -q node0 "$BATS_TEST_TMPDIR/all"
 	diff -r tree "$BATS_TEST_TMPDIR/all"
 	# each at the same port, of its own address
 	for n in 0 1; do
@@ -96,16 +96,16 @@ print({o["node"]: o for o in json.load(open("json"))["others"]}[
 		--interface=127.0.0.0/8 node2 3>&- &
 	servers+=($!)
 	until_true has_port node2
-	run -1 hpdsl-serve --probe node0
+	run -1 unhurried hpdsl-serve --probe node0
 	[[ ${lines[0]} = "node 1 (h1), $net.2 port $port: answers, "*" ms, 6 chunks, "*" at "*/s ]]
 	[ "${lines[1]}" = "node 2 (h2), $net.3 ports $base to $last: a server with another book, or of another job" ]
 	[ "${lines[2]}" = "node 3 (h3), $net.4 ports $base to $last: refused: there is no server, or a firewall" ]
 	[[ ${lines[3]} = "1 of 3 other nodes answer; the slowest, node 1, at "* ]]
 	[ "${lines[4]}" = "between all nodes TCP ports $base to $last are to be open" ]
-	run -1 hpdsl-serve -q --probe node0
+	run -1 unhurried hpdsl-serve -q --probe node0
 	[ "${#lines[@]}" = 4 ]
 	# the same for programs
-	hpdsl-serve --probe --json node0 > json || [ $? = 1 ]
+	unhurried hpdsl-serve --probe --json node0 > json || [ $? = 1 ]
 	[ "$(is 1 is) $(is 2 is) $(is 3 is)" = "well denied refused" ]
 	[ "$(is 1 port) $(is 1 chunks) $(is 3 rate)" = "$port 6 None" ]
 	# whoever has its server, and who asks without one
@@ -113,10 +113,10 @@ print({o["node"]: o for o in json.load(open("json"))["others"]}[
 	begin 2 --interface=127.0.0.0/8 --peer-port="$base"
 	begin 3 --interface=127.0.0.0/8 --peer-port="$base"
 	kill "${servers[0]}" && wait "${servers[0]}" || :
-	hpdsl-serve -q --probe node0 > all
+	unhurried hpdsl-serve -q --probe node0 > all
 	[ "$(wc -l < all)" = 1 ]
 	grep -q '^3 of 3 other nodes answer; ' all
-	run -1 hpdsl-serve -q --probe node1
+	run -1 unhurried hpdsl-serve -q --probe node1
 	[[ ${lines[0]} = "node 0 (h0), 127.0.0.1 ports "*": refused: "* ]]
 	rm node3/peers.hpdsl
 	run -1 hpdsl-serve --probe node3

@@ -7,6 +7,7 @@
 bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/mpi
+load ../kit/serve
 
 setup_file()
 {
@@ -35,7 +36,7 @@ served()
 	servers=()
 	for n in 0 1; do
 		cp -aT "$staged$n" "node$n"
-		hpdsl-serve -q "node$n" 3>&- &
+		unhurried exec hpdsl-serve -q "node$n" 3>&- &
 		servers+=($!)
 		until_true serves "node$n"
 	done

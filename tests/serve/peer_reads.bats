@@ -44,15 +44,15 @@ peer_case()
 }
 
 @test "bits that flip on the way: found, read elsewhere, the node left alone" {
-	peer_case flips
+	unhurried peer_case flips
 }
 
 @test "what the other node has goes away under way, and so does it" {
-	peer_case removed
+	unhurried peer_case removed
 }
 
 @test "a reader that is killed in the middle of an answer leaves nothing" {
-	peer_case killed
+	unhurried peer_case killed
 }
 
 @test "a disk of the other node that hangs: read elsewhere, and it lives on" {
@@ -113,16 +113,16 @@ peer_case()
 
 @test "forked children of a process that reads" {
 	forks_are_safe
-	peer_case forked
+	unhurried peer_case forked
 }
 
 @test "spawned children of a process that reads" {
-	peer_case spawned
+	unhurried peer_case spawned
 }
 
 # bats test_tags=more
 @test "workers of a DataLoader" {
 	load ../kit/torch
 	need_torch
-	PYTHON=$python peer_case torch
+	PYTHON=$python unhurried peer_case torch
 }

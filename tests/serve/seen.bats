@@ -7,6 +7,7 @@
 bats_require_minimum_version 1.5.0
 load ../kit/lib
 load ../kit/mpi
+load ../kit/serve
 
 setup()
 {
@@ -29,11 +30,6 @@ teardown()
 {
 	[ ${#servers[@]} = 0 ] || kill "${servers[@]}" 2> /dev/null || :
 	wait
-}
-
-has_port()
-{
-	hpdsl-serve --status --json "$1" 2> /dev/null | grep -q '"port": [1-9]'
 }
 
 # seen FILE PYTHON: of the object in FILE, as s, with its nodes as p.
@@ -64,8 +60,8 @@ EOF
 # read_all: everything, by two processes at a time.
 read_all()
 {
-	hpdsl-verify -q --peers node0 &
-	hpdsl-verify -q --peers node0
+	unhurried hpdsl-verify -q --peers node0 &
+	unhurried hpdsl-verify -q --peers node0
 	wait $!
 }
 
@@ -96,14 +92,14 @@ read_all()
 }
 
 @test "peers.health cut and removed: readers go on, the server makes it anew" {
-	hpdsl-verify -q --peers node0
+	unhurried hpdsl-verify -q --peers node0
 	: > node0/peers.health
 	hpdsl-ls node0 > /dev/null
 	until_true test -s node0/peers.health
-	hpdsl-verify -q --peers node0
+	unhurried hpdsl-verify -q --peers node0
 	rm node0/peers.health
 	until_true test -s node0/peers.health
-	hpdsl-verify -q --peers node0
+	unhurried hpdsl-verify -q --peers node0
 	hpdsl-serve --status --json node0 > after
 	seen after 'p[1]["reads"] > 0 and p[1]["to_origin"] == 0'
 	grep -q 'peers.health: was removed, cut or spoilt, and is made anew$' said0

@@ -49,7 +49,7 @@ served()
 verified()
 {
 	local status=0
-	json=$(hpdsl-verify --peers --json "$2" 2> err) || status=$?
+	json=$(unhurried hpdsl-verify --peers --json "$2" 2> err) || status=$?
 	[ "$status" = "$1" ] || { echo "exit $status: $json"; cat err; return 1; }
 }
 
@@ -70,7 +70,8 @@ has()
 		has unsent_chunks 0
 		has members 40
 	done
-	hpdsl-verify --peers node0 2>&1 | grep -q 'of these from other nodes: 3 chunks$'
+	unhurried hpdsl-verify --peers node0 2>&1 |
+		grep -q 'of these from other nodes: 3 chunks$'
 	# alone they are not here
 	hpdsl-verify node0 2>&1 | grep -q 'not staged here: 3 chunks$'
 }
@@ -108,7 +109,7 @@ his_port()
 		[ ! -s err ]
 		has peer_chunks 3
 		has unsent_chunks 0
-		"${other[@]}" hpdsl-verify --peers "his/node$n" 2> his.err
+		unhurried "${other[@]}" hpdsl-verify --peers "his/node$n" 2> his.err
 		grep -q 'of these from other nodes: 3 chunks$' his.err
 		# nobody has asked the other one's servers for a chunk in vain
 		[ "$(hpdsl-serve --status --json node$n | field absent)" = 0 ]
