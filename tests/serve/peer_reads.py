@@ -187,7 +187,8 @@ def hangs():
     with served(THERE, env=hung) as server:
         ds = hpdsl.Dataset(HERE)
         with hpdsl.Dataset(ORIGIN) as origin:
-            until(lambda: compare(ds, origin, 0, 4) or ds.sources().peer_bytes, "read there")
+            until(lambda: compare(ds, origin, 0, 4) or ds.sources().peer_bytes,
+                  "read there")
             with open("hang", "w", encoding="ascii"):
                 pass
             compare(ds, origin)

@@ -201,45 +201,40 @@ fails_verify()
 	[ ! -e "$(cat place)" ]
 }
 
-# ready_with_sides DIR: polls it while it is filled, from when DIR.polled is there:
-# wherever a state file says that a chunk is here, so are its side files, and from
-# the first state file on those of the whole.
+# ready_with_sides DIR: wherever its state file says that a chunk is here, so are its
+# side files, and those of the whole; prints how many chunks that are.
 ready_with_sides()
 {
 	python3 - "$@" <<- 'END'
-		import os, sys, time
+		import os, sys
 		at = sys.argv[1]
 		whole = ("shards.json", "SHA256SUMS", ".nv-meta/.info.json",
 		         ".nv-meta/split.yaml", ".nv-meta/dataset.yaml")
-		seen = set()
-		open(at + ".polled", "w").close()
-		end = time.monotonic() + 600 # clock: bound of a poll
-		while len(seen) < 7 and time.monotonic() < end: # clock: bound of a poll
-		    try:
-		        with open(at + "/stage.hpdsl", "rb") as f:
-		            data = f.read()[4736:]
-		    except FileNotFoundError:
-		        time.sleep(0.001) # clock: a poll
-		        continue
-		    for name in whole:
-		        assert os.path.exists(f"{at}/{name}"), name
-		    for c, is_ in enumerate(data):
-		        if is_ in (2, 3):
-		            seen.add(c)
-		            for end_ in (".idx", ".tar.idx"):
-		                name = f"{at}/chunk-{c:06}{end_}"
-		                assert os.path.exists(name), name
-		    time.sleep(0.001) # clock: a poll
-		assert len(seen) == 7, seen
+		with open(at + "/stage.hpdsl", "rb") as f:
+		    here = [c for c, is_ in enumerate(f.read()[4736:]) if is_ in (2, 3)]
+		for name in whole:
+		    assert os.path.exists(f"{at}/{name}"), name
+		for c in here:
+		    for end in (".idx", ".tar.idx"):
+		        name = f"{at}/chunk-{c:06}{end}"
+		        assert os.path.exists(name), name
+		print(len(here))
 	END
 }
 
 @test "they are there before readers are told of chunks" {
-	ready_with_sides here 3>&- &
-	poller=$!
-	until_true test -e here.polled
-	hpdsl-stage -q --rate=200K "$from/ds" here || { kill $poller; false; }
-	wait $poller
+	# at the first chunk's name, and two later ones, behind those of side files
+	local gate=op=rename,name=chunk-,wait=$PWD/gate
+	at_gate "$gate,after=14;$gate,after=17;$gate,after=20" 1 -q -j 0 \
+		"$from/ds" here
+	for _ in 1 2 3; do
+		[ -e gate ]
+		ready_with_sides here
+		rm gate
+		until_true is_at_gate
+	done
+	wait "$stager"
+	[ "$(ready_with_sides here)" = 7 ]
 	check_stage placed "$from/ds" replicate - here
 }
 
