@@ -6,14 +6,20 @@
 bats_require_minimum_version 1.5.0
 load ../kit/lib
 
-setup()
+setup_file()
 {
-	cd "$BATS_TEST_TMPDIR" || return 1
+	cd "$BATS_FILE_TMPDIR" || return 1
 	make_tree tree 3 5
 	# what tar holds: so nothing is lost with the index
 	find tree -exec touch -d '2020-01-01 12:00:00' {} +
 	hpdsl-pack -q --seed=9 --chunks=3 tree packed
 	cp -a packed was
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	cp -a "$BATS_FILE_TMPDIR/." .
 }
 
 # flags DIR: those of the index's header.

@@ -11,14 +11,13 @@ load ../kit/lib
 setup_file()
 {
 	cd "$BATS_FILE_TMPDIR" || return 1
-	local long name n=0
+	local long name files=()
 	long=$(printf 'x%.0s' {1..60})
 	while IFS= read -r name; do
-		name=$(printf '%b.' "$name")
-		name=tree/${name%.}
-		mkdir -p "${name%/*}"
-		printf 'file %d\n' $((n++)) > "$name"
-		touch -d "@$((1700000000 + n)).5" "$name"
+		printf -v name 'tree/%b' "$name"
+		[ -d "${name%/*}" ] || mkdir -p "${name%/*}"
+		echo "file ${#files[@]}" > "$name"
+		files+=("$name")
 	done <<- END
 		plain/1.jpg
 		plain/1.json
@@ -76,6 +75,9 @@ setup_file()
 		bytes/\\x01.jpg
 		bytes/-rf.jpg
 	END
+	python3 -c 'import os, sys
+for n, name in enumerate(sys.argv[1:], 1700000001):
+    os.utime(name, (n + 0.5, n + 0.5))' "${files[@]}"
 }
 
 setup()

@@ -5,11 +5,19 @@
 
 load ../kit/lib
 
+setup_file()
+{
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_tree in 2 30
+	hpdsl-pack -q --chunks 6 in out
+	hpdsl-pack -q --chunks 6 --zstd in zout
+}
+
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
-	make_tree in 2 30
-	hpdsl-pack -q --chunks 6 in out
+	from=$BATS_FILE_TMPDIR
+	cp -a "$from/in" "$from/out" .
 }
 
 teardown()
@@ -89,7 +97,7 @@ lacks()
 }
 
 @test "expanded chunks are read as plain tars" {
-	hpdsl-pack -q --chunks 6 --zstd in zout
+	cp -a "$from/zout" .
 	stage make zout st expanded here=1-4
 	all_of st
 	hpdsl-verify --thorough --source in st 2> text
@@ -109,7 +117,7 @@ lacks()
 @test "a chunk that is damaged, cut or missing here comes from the origin" {
 	stage make out st here=0-4 claim=5 damage=1 cut=2
 	all_of st
-	hpdsl-pack -q --chunks 6 --zstd in zout
+	cp -a "$from/zout" .
 	for form in expanded compressed; do
 		rm -rf st2
 		stage make zout st2 $form here=0-4 claim=5 damage=1 cut=2
@@ -134,7 +142,7 @@ lacks()
 	hpdsl-verify --json st > json || true
 	[ "$(field absent_chunks < json)" = 1 ]
 	[ "$(field damaged_chunks < json)" = 3 ]
-	hpdsl-pack -q --chunks 6 --zstd in zout
+	cp -a "$from/zout" .
 	stage make zout st2 expanded here=0-3 damage=1
 	fails_with_damage st2
 	[ "$(grep -vc '^chunk-000001.tar: ' lines)" = 0 ]
@@ -376,7 +384,7 @@ missing()
 }
 
 @test "--compat looks at the tars that are here" {
-	hpdsl-pack -q --chunks 6 --zstd in zout
+	cp -a "$from/zout" .
 	stage make zout st expanded here=0-2
 	[ "$(hpdsl-verify --compat=webdataset st)" = \
 		"webdataset: takes all of it" ]
@@ -402,7 +410,7 @@ missing()
 }
 
 @test "with a damaged index or manifest what is here is still checked" {
-	hpdsl-pack -q --chunks 6 --zstd in zout
+	cp -a "$from/zout" .
 	stage make zout st expanded here=0-3 damage=2
 	cp -r st st2
 	printf X | dd of=st/index.hpdsl bs=1 seek=3000 conv=notrunc status=none

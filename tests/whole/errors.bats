@@ -9,15 +9,21 @@ load ../kit/stopped
 
 export BATS_TEST_TIMEOUT=$((${#SAN} ? 900 : 300))
 
-setup()
+setup_file()
 {
-	cd "$BATS_TEST_TMPDIR" || return 1
+	cd "$BATS_FILE_TMPDIR" || return 1
 	mkdir -p in/a in/b
 	for i in 1 2 3 4 5 6; do
 		echo "file $i" > "in/a/$i.txt"
 		head -c "$((i * 700))" /dev/zero > "in/b/$i.bin"
 	done
 	touch -d '2021-01-01' in/*/*
+}
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	cp -a "$BATS_FILE_TMPDIR/in" .
 }
 
 # All that is here, with everything that a write would change.
