@@ -67,6 +67,22 @@ make_tree()
 	done
 }
 
+# make_random TREE FILES BYTES: files of about so many bytes, the same on every
+# run, which nothing makes smaller.
+make_random()
+{
+	python3 - "$@" <<- 'END'
+		import os, random, sys
+		tree, files, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+		r = random.Random(f"{files} {size}")
+		os.makedirs(tree)
+		for i in range(files):
+		    n = size // 2 + r.randrange(size)
+		    with open(f"{tree}/{i:05}.bin", "wb") as f:
+		        f.write(r.randbytes(n))
+	END
+}
+
 # same_trees A B: the same regular files, contents, modes and mtimes.
 same_trees()
 {

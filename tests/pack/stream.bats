@@ -11,12 +11,8 @@ FILES=60 # of the archive that is slow to decompress, in 20 chunks
 
 setup_file()
 {
-	local i
 	cd "$BATS_FILE_TMPDIR" || return 1
-	mkdir slow
-	for ((i = 0; i < FILES; i++)); do
-		head -c $((40000 + i * 50)) /dev/urandom > "slow/$i.bin"
-	done
+	make_random slow "$FILES" 41000
 	find slow -exec touch -h -d '2022-02-02 02:02:02.123456789' {} +
 	tar --format=pax -C slow -I 'bzip2 -1' -cf slow.tar.bz2 .
 	hpdsl-pack -q --chunks 20 slow slow.ref
