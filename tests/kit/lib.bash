@@ -83,6 +83,16 @@ make_random()
 	END
 }
 
+# standard NAME: its folder, in $set: a set of tests/sets, to be read.  What is its
+# own `tree` and `ds` a test copies, as `cp -r --no-preserve=mode` does.
+standard()
+{
+	set=$BUILD/tests/sets/$1
+	# where this is no name space of a file, it may be run by no tests/all
+	[ ! -w "$BUILD" ] || "$SRC/tests/sets" "$BATS_TEST_FILENAME" || return
+	[ -d "$set" ] || { echo "tests/sets has made no $1"; return 1; }
+}
+
 # same_trees A B: the same regular files, contents, modes and mtimes.
 same_trees()
 {

@@ -30,20 +30,6 @@ torch_python()
 	"$python" -IS "$SRC/tests/kit/one_python.py" run "$ONE_PYTHON" "$@"
 }
 
-# torch_sets: in a file's folder, one of small samples and one of large ones.
-torch_sets()
-{
-	local i
-	cd "$BATS_FILE_TMPDIR" || return 1
-	make_tree tree 3 167
-	hpdsl-pack -q --labels=dir --chunks=13 tree ds
-	mkdir large
-	for ((i = 0; i < 144; i++)); do
-		head -c $((60000 + i * 300)) /dev/urandom > large/$i.bin
-	done
-	hpdsl-pack -q --chunks=13 large large.ds
-}
-
 # torch_cases DATASET CASE..: of tests/kit/torch_cases.py.
 torch_cases()
 {

@@ -13,8 +13,9 @@ setup_file()
 {
 	[ -z "$(unable)" ] || return 0
 	cd "$BATS_FILE_TMPDIR" || return 1
-	make_random tree 400 400000
-	hpdsl-pack -q --chunk-size=4M tree ds
+	standard large
+	# a disk's pages would be of its group, too
+	cp -r "$set"/{tree,ds} .
 }
 
 # A server that hangs, too, ends.

@@ -16,15 +16,13 @@ load ../kit/serve
 setup_file()
 {
 	[ -z "$(job_unable)" ] || return 0
-	cd "$BATS_FILE_TMPDIR" || return 1
-	make_random tree 400 300000
-	hpdsl-pack -q --chunks=40 tree ds
+	standard large
+	export ds=$set/ds
 }
 
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
-	ds=$BATS_FILE_TMPDIR/ds
 	job_up 4
 	job_stage --mode=partition
 	serve_all

@@ -8,14 +8,15 @@ load ../kit/torch
 setup_file()
 {
 	torch_once
-	torch_sets
+	standard samples
+	export ds=$set/ds tree=$set/tree
+	standard blobs
+	export large=$set/ds
 }
 
 setup()
 {
 	need_torch
-	ds=$BATS_FILE_TMPDIR/ds
-	large=$BATS_FILE_TMPDIR/large.ds
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
@@ -44,8 +45,7 @@ setup()
 }
 
 @test "a state of another dataset or choice is refused" {
-	hpdsl-pack -q --labels=dir --seed=1 --chunks=13 \
-		"$BATS_FILE_TMPDIR/tree" other
+	hpdsl-pack -q --labels=dir --seed=1 --chunks=13 "$tree" other
 	torch_cases "$ds" other:other
 }
 

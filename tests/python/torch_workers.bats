@@ -9,14 +9,15 @@ load ../kit/torch
 setup_file()
 {
 	torch_once
-	torch_sets
+	standard samples
+	export ds=$set/ds
+	standard blobs
+	export large=$set/ds
 }
 
 setup()
 {
 	need_torch
-	ds=$BATS_FILE_TMPDIR/ds
-	large=$BATS_FILE_TMPDIR/large.ds
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
@@ -40,7 +41,7 @@ setup()
 }
 
 @test "a damaged sample, a decoder that fails, a worker that has gone" {
-	cp -r "$ds" damaged
+	cp -r --no-preserve=mode "$ds" damaged
 	at=$(LC_ALL=C grep -obUaHF '"class": 1, "n": 77}' damaged/chunk-*.tar)
 	IFS=: read -r file at _ <<< "$at"
 	printf X | dd of="$file" bs=1 seek="$at" conv=notrunc status=none

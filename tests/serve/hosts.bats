@@ -13,8 +13,9 @@ setup_file()
 	[ -x "$BUILD/hpdsl-stage" ] || return 0
 	[ -x "$BUILD/hpdsl-serve" ] || return 0
 	cd "$BATS_FILE_TMPDIR" || return 1
-	make_random tree 40 30000
-	hpdsl-pack -q --chunks=6 tree ds
+	standard noise
+	export tree=$set/tree
+	cp -r "$set/ds" .
 	stage 2 -q --pretend-nodes=2 --mode=partition "$PWD/ds" node%n
 	rm node?/peers.hpdsl
 	mv ds away
@@ -51,7 +52,7 @@ begin()
 	begin 1 --interface=127.0.0.0/8
 	unhurried hpdsl-verify -q --peers node0
 	unhurried hpdsl-unpack -q node0 "$BATS_TEST_TMPDIR/all"
-	diff -r tree "$BATS_TEST_TMPDIR/all"
+	diff -r "$tree" "$BATS_TEST_TMPDIR/all"
 	# each at the same port, of its own address
 	for n in 0 1; do
 		hpdsl-serve --status --json "node$n" > "$BATS_TEST_TMPDIR/$n"

@@ -13,13 +13,18 @@ setup_file()
 {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	[ -x "$BUILD/hpdsl-stage" ] || return 0
-	make_random tree 60 20000
-	hpdsl-pack -q --chunks=6 tree ds
+	standard noise
+	export tree=$set/tree
+	cp -r "$set/ds" .
 	# texts, which are worth to be compressed
 	mkdir text
-	for i in $(seq 200); do
-		seq "$i" "$((i + 900))" > "text/$i.txt"
-	done
+	awk 'BEGIN {
+		for (i = 1; i <= 200; i++) {
+			for (n = i; n <= i + 900; n++)
+				print n > "text/" i ".txt"
+			close("text/" i ".txt")
+		}
+	}'
 	hpdsl-pack -q --chunks=6 --zstd=3 text zst
 }
 
@@ -161,7 +166,7 @@ limited()
 	rmdir cg/hptest.*
 	# all of it, at a node that has the other half
 	hpdsl-unpack -q node1 back
-	diff -r "$BATS_FILE_TMPDIR/tree" back
+	diff -r "$tree" back
 }
 
 @test "a tool reads all chunks of a partitioned stage, as WebDataset does" {

@@ -9,15 +9,19 @@ load ../kit/lib
 load ../kit/mpi
 load ../kit/serve
 
+setup_file()
+{
+	standard noise
+	export noise=$set
+}
+
 setup()
 {
 	[ -x "$BUILD/hpdsl-serve" ] || skip "hpdsl-serve was not built"
 	[ -x "$BUILD/hpdsl-stage" ] || skip "hpdsl-stage was not built"
 	ldconfig -p | grep -q 'libcurl\.so\.4' || skip "no libcurl"
 	cd "$BATS_TEST_TMPDIR" || return 1
-	make_random tree 40 30000
-	hpdsl-pack -q --chunks=6 tree ds
-	stage 2 -q --pretend-nodes=2 --mode=partition --interface=lo ds node%n
+	stage 2 -q --pretend-nodes=2 --mode=partition --interface=lo "$noise/ds" node%n
 	servers=()
 	for n in 0 1; do
 		hpdsl-serve -q --report="report$n" "node$n" 2> "said$n" 3>&- &

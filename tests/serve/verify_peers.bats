@@ -12,8 +12,8 @@ setup_file()
 {
 	[ -x "$BUILD/hpdsl-stage" ] || return 0
 	cd "$BATS_FILE_TMPDIR" || return 1
-	make_random tree 40 30000
-	hpdsl-pack -q --chunks=6 tree ds
+	standard noise
+	export noise=$set
 	make_tree text 2 40
 	hpdsl-pack -q --zstd --chunks=4 text zst
 }
@@ -35,7 +35,7 @@ served()
 {
 	local ds=$1 n
 	shift
-	stage 2 -q --pretend-nodes=2 --mode=partition "$@" "$from/$ds" node%n
+	stage 2 -q --pretend-nodes=2 --mode=partition "$@" "$ds" node%n
 	for n in 0 1; do
 		hpdsl-serve -q "$PWD/node$n" 3>&- &
 		servers+=($!)
@@ -59,7 +59,7 @@ has()
 }
 
 @test "all chunks, from this node and from the other one" {
-	served ds
+	served "$noise/ds"
 	local n
 	for n in 0 1; do
 		verified 0 node$n
@@ -91,11 +91,11 @@ his_port()
 	chmod 755 . "$from" "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/*/
 	"${other[@]}" hpdsl-serve --version ||
 		skip "other users cannot get to what was built"
-	served ds --peer-port="$base"
+	served "$noise/ds" --peer-port="$base"
 	mkdir his
 	chown 65532 his
 	stage 2 -q --pretend-nodes=2 --mode=partition --peer-port="$base" \
-		"$from/ds" his/node%n
+		"$noise/ds" his/node%n
 	chown -R 65532 his
 	for n in 0 1; do
 		"${other[@]}" hpdsl-serve -q "$PWD/his/node$n" 3>&- &
@@ -117,21 +117,21 @@ his_port()
 }
 
 @test "compressed chunks, as they are stored and as plain tars" {
-	served zst --keep-compressed
+	served "$from/zst" --keep-compressed
 	verified 0 node0
 	has peer_chunks 2
 	kill "${servers[@]}"
 	wait
 	rm -r node?
 	servers=()
-	served zst
+	served "$from/zst"
 	verified 0 node0
 	has peer_chunks 2
 	has absent_chunks 0
 }
 
 @test "another node's damage is found, and whose it is" {
-	served ds
+	served "$noise/ds"
 	flip node1/chunk-000001.tar 5000
 	verified 1 node0
 	has damaged_chunks 1
@@ -139,7 +139,7 @@ his_port()
 }
 
 @test "what nobody sends was not verified: status 3, the rest is" {
-	served ds
+	served "$noise/ds"
 	# who was never heard of may just not be up yet
 	verified 0 node0
 	# a living one fetches for all what the other one had
@@ -154,9 +154,9 @@ his_port()
 }
 
 @test "nobody to ask, or nothing to ask for" {
-	stage 2 -q --pretend-nodes=2 --mode=partition "$from/ds" node%n
+	stage 2 -q --pretend-nodes=2 --mode=partition "$noise/ds" node%n
 	fails 3 "node0: there are no other nodes to ask" hpdsl-verify --peers node0
-	fails 2 "is no stage directory" hpdsl-verify --peers "$from/ds"
+	fails 2 "is no stage directory" hpdsl-verify --peers "$noise/ds"
 	local option
 	for option in --quick --thorough --source=x --compat=all; do
 		fails 2 "--peers reads chunks: not with --compat, --quick" \
