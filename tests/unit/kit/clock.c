@@ -4,15 +4,20 @@
 #include "until.h"
 
 /* Nanoseconds; when it stands, stood is when it was stopped. */
-static uint64_t ahead, stood;
-static unsigned waits;
+static uint64_t ahead, stood, slow_from;
+static unsigned waits, slow = 1;
 
-static uint64_t real(void)
+static uint64_t really(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t real(void)
+{
+	return slow_from + (really() - slow_from) / slow;
 }
 
 static uint64_t stands(void)
@@ -33,6 +38,12 @@ void clock_pass(double seconds)
 void clock_still(bool still)
 {
 	__atomic_store_n(&stood, still ? real() : 0, __ATOMIC_RELAXED);
+}
+
+void clock_slow(unsigned n)
+{
+	slow_from = really();
+	slow = n;
 }
 
 void clock_await_waiter(void)
@@ -58,8 +69,9 @@ double hp_now(void)
 
 void hp_sleep(uint64_t ns)
 {
-	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
-				    .tv_nsec = (long)(ns % 1000000000) };
+	const uint64_t takes = ns * slow;
+	const struct timespec t = { .tv_sec = (time_t)(takes / 1000000000),
+				    .tv_nsec = (long)(takes % 1000000000) };
 
 	__atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
 	if (stands())
@@ -89,7 +101,7 @@ struct timespec hp_deadline(double seconds)
 		pass((uint64_t)((seconds > 0 ? seconds : 0) * 1e9) + 100);
 		return (struct timespec){ .tv_sec = 0 };
 	}
-	at = real() + (uint64_t)((seconds > 0 ? seconds : 0) * 1e9);
+	at = really() + (uint64_t)((seconds > 0 ? seconds : 0) * slow * 1e9);
 	return (struct timespec){ .tv_sec = (time_t)(at / 1000000000),
 				  .tv_nsec = (long)(at % 1000000000) };
 }
