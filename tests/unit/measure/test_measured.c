@@ -258,8 +258,9 @@ static void whatever_fails_is_said(void **state)
 	all = j.f.count;
 	hpdsl_stall_free(j.stall);
 	rmdir(j.parent);
-	step = at_level("long") ? 1 : all / 24;
-	for (long k = 1; k <= all; k += step) {
+	/* Odd, as some calls come every second time. */
+	step = at_level("long") ? 1 : all / 24 | 1;
+	for (long k = 1; k <= all; k += k < 8 ? 1 : step) {
 		int r;
 
 		begin(&j, k);
