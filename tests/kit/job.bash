@@ -31,9 +31,9 @@ job_unable()
 job_up()
 {
 	local why
-	: "${ds:?}"
 	why=$(job_unable | head -n 1)
 	[ -z "$why" ] || skip "$why"
+	: "${ds:?}"
 	nodes=$SRC/tests/bed/nodes hosts=$1
 	"$nodes" up bed "$1" --origin="$ds" --watch=$$ "${@:2}" 3>&- ||
 		skip "no hosts can be made here"
