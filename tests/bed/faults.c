@@ -26,6 +26,8 @@
  *
  * Those left out are as they were: error=EIO when nothing else is said.
  */
+#include "faults_clock.h"
+
 #include "common/common.h"
 #include "sys/io.h"
 
@@ -218,6 +220,17 @@ static ssize_t flip_read(void *buf, ssize_t n, long flip)
 	return n;
 }
 
+/* What a disk of the node does takes the time that it takes, and that is none.
+ */
+#define HELD(call)                     \
+	({                             \
+		__typeof__(call) r_;   \
+		faults_clock_hold(1);  \
+		r_ = (call);           \
+		faults_clock_hold(-1); \
+		r_;                    \
+	})
+
 static int f_open(const struct hp_io *io, int dir, const char *name, int flags,
 		  mode_t mode)
 {
@@ -252,7 +265,7 @@ static ssize_t f_write(const struct hp_io *io, int fd, const void *buf,
 	int r = fault("write", fd, NULL, NULL);
 
 	(void)io;
-	return r ? r : BASE.write(&BASE, fd, buf, n);
+	return r ? r : HELD(BASE.write(&BASE, fd, buf, n));
 }
 
 /* Another byte reaches the disk than the one that was there. */
@@ -267,7 +280,7 @@ static ssize_t f_pwrite(const struct hp_io *io, int fd, const void *buf,
 	(void)io;
 	if (r)
 		return r;
-	done = BASE.pwrite(&BASE, fd, buf, n, off);
+	done = HELD(BASE.pwrite(&BASE, fd, buf, n, off));
 	if (done <= 0 || flip < 0)
 		return done;
 	if (flip >= done)
@@ -282,7 +295,7 @@ static int f_fsync(const struct hp_io *io, int fd)
 	int r = fault("fsync", fd, NULL, NULL);
 
 	(void)io;
-	return r ? r : BASE.fsync(&BASE, fd);
+	return r ? r : HELD(BASE.fsync(&BASE, fd));
 }
 
 static int f_truncate(const struct hp_io *io, int fd, uint64_t size)
@@ -290,7 +303,7 @@ static int f_truncate(const struct hp_io *io, int fd, uint64_t size)
 	int r = fault("truncate", fd, NULL, NULL);
 
 	(void)io;
-	return r ? r : BASE.truncate(&BASE, fd, size);
+	return r ? r : HELD(BASE.truncate(&BASE, fd, size));
 }
 
 static int f_allocate(const struct hp_io *io, int fd, uint64_t size)
@@ -298,7 +311,7 @@ static int f_allocate(const struct hp_io *io, int fd, uint64_t size)
 	int r = fault("allocate", fd, NULL, NULL);
 
 	(void)io;
-	return r ? r : BASE.allocate(&BASE, fd, size);
+	return r ? r : HELD(BASE.allocate(&BASE, fd, size));
 }
 
 static int f_lock(const struct hp_io *io, int fd)
@@ -341,8 +354,8 @@ static int f_rename(const struct hp_io *io, int old_dir, const char *old_name,
 
 	(void)io;
 	return r ? r :
-		   BASE.rename(&BASE, old_dir, old_name, new_dir, new_name,
-			       flags);
+		   HELD(BASE.rename(&BASE, old_dir, old_name, new_dir, new_name,
+				    flags));
 }
 
 static int f_unlink(const struct hp_io *io, int dir, const char *name,
@@ -351,7 +364,7 @@ static int f_unlink(const struct hp_io *io, int dir, const char *name,
 	int r = fault("unlink", -1, name, NULL);
 
 	(void)io;
-	return r ? r : BASE.unlink(&BASE, dir, name, flags);
+	return r ? r : HELD(BASE.unlink(&BASE, dir, name, flags));
 }
 
 static int f_mkdir(const struct hp_io *io, int dir, const char *name,
@@ -360,7 +373,7 @@ static int f_mkdir(const struct hp_io *io, int dir, const char *name,
 	int r = fault("mkdir", -1, name, NULL);
 
 	(void)io;
-	return r ? r : BASE.mkdir(&BASE, dir, name, mode);
+	return r ? r : HELD(BASE.mkdir(&BASE, dir, name, mode));
 }
 
 static int f_map(const struct hp_io *io, int fd, size_t size, const void **ret)

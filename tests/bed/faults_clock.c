@@ -9,14 +9,16 @@
  * HPDSL_FAULT_CLOCK=FILE, an empty file, is for all ranks of hpdsl-stage: as
  * soon as FILE.runs is there, time is what they count together.  It goes on by
  * STEP whenever each of them has looked at it some times, but for those whose
- * process ids are in FILE.runs: these are stopped.  So nobody is ever late
- * because the machine is busy, and a minute takes a second.  With -1 in it,
- * time stands still.
+ * process ids are in FILE.runs: these are stopped; and not while one of them
+ * writes to its disk.  So nobody is ever late because the machine is busy, and
+ * a minute takes a second.  With -1 in it, time stands still.
  *
  * Where MPI does not return nobody looks at a clock: as soon as
  * HPDSL_FAULT_GUARD=FILE is there, who waits for a time waits for a moment.
  * Else who does looks at the clock meanwhile.
  */
+#include "faults_clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -55,7 +57,13 @@ static struct {
 	int looks;
 	double alarm_at; /* 0: none is set */
 	double slow, slow_from;
+	int held; /* threads that write to a disk */
 } bed;
+
+void faults_clock_hold(int more)
+{
+	__atomic_add_fetch(&bed.held, more, __ATOMIC_SEQ_CST);
+}
 
 double __wrap_stage_now(void);
 double __wrap_hp_now(void);
@@ -167,6 +175,8 @@ static void look(void)
 	if (time != bed.time)
 		bed.looks = 0;
 	bed.time = time;
+	if (__atomic_load_n(&bed.held, __ATOMIC_SEQ_CST))
+		bed.looks = 0;
 	if (++bed.looks < LOOKS)
 		return;
 	__atomic_store_n(&bed.mine->seen, time, __ATOMIC_SEQ_CST);

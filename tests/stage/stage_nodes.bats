@@ -233,8 +233,8 @@ slow()
 			--pretend-nodes=2 --deadline=60 "$ds" "$PWD/node%n"
 		until_true is_at_gate
 		time_runs
-		rm -f gate
 		status=0
+		until_true gone_on
 		wait "$stager" || status=$?
 		cat said
 		[ "$status" = 75 ] && grep 'another stager' said ||
@@ -244,6 +244,13 @@ slow()
 	until_true nobody
 	stage 2 -q --pretend-nodes=2 --mode=replicate "$ds" "$PWD/node%n"
 	check_stage placed "$ds" replicate "- -" node0 node1
+}
+
+# gone_on: to its end, whichever of its ranks comes to the gate, and when.
+gone_on()
+{
+	rm -f gate
+	[ ! -e "/proc/$stager" ]
 }
 
 nobody()

@@ -255,7 +255,7 @@ print(sum(n["peer_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]))' \
 		--report=first "$from/ds" node%n
 	first=$stager
 	# the second asks for the lock once more
-	STAGE=$STAGE_FAULTS HPDSL_FAULT="op=lock,after=1,wait=$PWD/gate2" \
+	STAGE=$STAGE_FAULTS HPDSL_FAULT="op=lock,node=0,after=1,wait=$PWD/gate2" \
 		stage 3 --pretend-nodes=3 --report=second "$from/ds" node%n \
 		2> said 3>&- &
 	stager=$!
@@ -275,7 +275,7 @@ print(sum(n["peer_bytes"] for n in json.load(open(sys.argv[1]))["nodes"]))' \
 	local status=0 waiting
 	at_gate op=pwrite,after=3,name=chunk- 1 -q "$from/ds" node0
 	: > second
-	HPDSL_FAULT="op=lock,after=1,wait=$PWD/gate2" STAGE=$STAGE_FAULTS \
+	HPDSL_FAULT="op=lock,node=0,after=1,wait=$PWD/gate2" STAGE=$STAGE_FAULTS \
 		HPDSL_FAULT_CLOCK=$PWD/second stage 2 -q --pretend-nodes=2 \
 		--deadline=60 "$from/ds" node%n 2> text 3>&- &
 	waiting=$!
