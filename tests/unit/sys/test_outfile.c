@@ -68,10 +68,11 @@ static void each_fault_is_told(void **state)
 		}
 }
 
-/* A file system that takes O_DIRECT, and then refuses to write so. */
+/* One that takes O_DIRECT, and then refuses to write so; or has no room. */
 struct odd {
 	struct hp_io io;
 	int switched;
+	int no_room;
 };
 
 static int odd_open(const struct hp_io *io, int at, const char *name, int flags,
@@ -136,11 +137,45 @@ static void a_directory_that_cannot_be_synced(void **state)
 	}
 }
 
+static int odd_allocate(const struct hp_io *io, int fd, uint64_t size)
+{
+	(void)fd;
+	assert_int_equal(size, 4096);
+	return ((const struct odd *)io)->no_room;
+}
+
+/* What cannot be reserved, for want of the call, is no error. */
+static void no_room_is_an_error_at_once(void **state)
+{
+	static const struct {
+		int code;
+		bool is_error;
+	} cases[] = { { -ENOSPC, true },     { -EDQUOT, true },
+		      { -EFBIG, true },	     { -EIO, true },
+		      { -EINVAL, false },    { -ENOSYS, false },
+		      { -EOPNOTSUPP, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct odd o = { .io = hp_io_system, .no_room = cases[i].code };
+		struct hp_outfile f;
+
+		o.io.allocate = odd_allocate;
+		assert_int_equal(hp_outfile_open(&f, &o.io, dir, "file", 4096,
+						 false, NULL),
+				 cases[i].is_error ? cases[i].code : 0);
+		assert_int_equal(is_there(".file.part"), !cases[i].is_error);
+		hp_outfile_abandon(&f);
+		assert_false(is_there(".file.part"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_fault_is_told),
 		cmocka_unit_test(direct_is_given_up),
+		cmocka_unit_test(no_room_is_an_error_at_once),
 		cmocka_unit_test(a_directory_that_cannot_be_synced),
 	};
 
