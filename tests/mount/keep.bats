@@ -88,10 +88,10 @@ after_storm()
 			before=$(of_mount worker)
 		done' 2> said
 	[ "$(grep -vc "and another one goes on" said)" = 0 ]
-	# of what is not mounted nothing is waited for
+	# of what is not mounted nothing is waited for; until they are gone they answer
+	until_true none_left
 	run -1 hpdsl-mount --status mnt
 	[ "$output" = "nothing is mounted there" ]
-	until_true none_left
 }
 
 @test "a request that servers fail with is answered with an error, others are not" {
