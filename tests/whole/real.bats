@@ -40,11 +40,11 @@ with_bsdtar()
 }
 
 # GNU tar compares with the tree, which is faster than to write another one.
-# Owners are not kept.
+# Owners are not kept: it says so, and returns 1, to whoever is not root.
 tar_agrees()
 {
 	for chunk in packed/chunk-*.tar; do
-		tar dhf "$chunk" -C "$1"
+		tar dhf "$chunk" -C "$1" || [ $? = 1 ]
 	done > differences 2>&1
 	[ "$(grep -vc ': [GU]id differs$' differences)" = 0 ]
 }
