@@ -327,29 +327,71 @@ def _counting(fetch: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return counting
 
 
+# A pickle of its own: whoever loads it looks for a module of that name, and says
+# that there is none.
+_MARK = (b"\x80\x02cwritten by a job that hpdsl-stall measured: no result, do not "
+         b"use\nit\n.")
+
+
+class _Behind:
+    """What of a file is behind the mark, as torch.load() reads it."""
+
+    def __init__(self, f: Any, begin: int) -> None:
+        self._f, self._begin = f, begin
+        self.read, self.readline = f.read, f.readline
+
+    def tell(self) -> int:
+        return self._f.tell() - self._begin
+
+    def seek(self, to: int, whence: int = 0) -> int:
+        if whence == 0:
+            to += self._begin
+        self._f.seek(to, whence)
+        return self.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+
+def _behind(f: Any) -> Any:
+    """As it is, where it has no mark."""
+    if not hasattr(f, "seek"):
+        return f
+    begin = f.tell()
+    if f.read(len(_MARK)) == _MARK:
+        return _Behind(f, begin + len(_MARK))
+    f.seek(begin)
+    return f
+
+
 def change_save(module: Any) -> None:
-    """A measured run trains nothing: nothing of it is to be kept."""
+    """A measured run trains nothing: nothing that it saves is to be taken for a
+    result.  Within the job it can be loaded, as of the best model so far."""
     if os.environ.get("HPDSL_STALL_SAVES"):
         return
 
-    own = module.save
+    own_save, own_load = module.save, module.load
 
     def save(obj: Any, f: Any, *others: Any, **named: Any) -> None:
-        if not _is_file(f):
-            return own(obj, f, *others, **named)  # PyTorch does, within
-        _say_once("torch.save() writes nothing, of a job that trains nothing "
-                  "(--keep-saves: it does)")
+        if isinstance(f, (str, bytes, os.PathLike)):
+            with open(f, "wb") as out:
+                return save(obj, out, *others, **named)
+        _say_once("torch.save() marks what it writes: torch.load() refuses it "
+                  "but in this job (--keep-saves: it is not marked)")
+        f.write(_MARK)
+        return own_save(obj, f, *others, **named)
 
-    module.save = save
+    def load(f: Any, *others: Any, **named: Any) -> Any:
+        if not isinstance(f, (str, bytes, os.PathLike)):
+            return own_load(_behind(f), *others, **named)
+        with open(f, "rb") as file:
+            found = _behind(file)
+            if found is not file:
+                named.pop("mmap", None)  # it needs a file of its own
+                return own_load(found, *others, **named)
+        return own_load(f, *others, **named)
 
-
-def _is_file(f: Any) -> bool:
-    if isinstance(f, (str, bytes, os.PathLike)):
-        return True
-    try:
-        return f.fileno() >= 0
-    except (AttributeError, OSError, ValueError):
-        return False
+    module.save, module.load = save, load
 
 
 _said = set()
