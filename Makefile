@@ -116,7 +116,8 @@ FAULTY := $(addprefix $(BED)/hpdsl-,index mount pack serve snapshot stage unpack
 ORIGIN := $(BUILD)/tests/bed/origin
 FUSE_LIBS = $(call once,FUSE_LIBS,$(PKG_CONFIG) --libs fuse3 2> /dev/null)
 # What commands put in front of a command's libraries, and where they look for it.
-PRELOADS := $(patsubst %.c,$(BUILD)/preload/%.so,$(notdir $(wildcard cmd/*/preload/*.c)))
+PRELOADS := $(patsubst %.c,$(BUILD)/preload/%.so,$(notdir $(wildcard cmd/*/preload/*.c))) \
+	$(BUILD)/preload/guard.so
 PRELOADDIR = $(abspath $(BINDIR)/../libexec/hpdsl)
 LIBS := $(BUILD)/libhpdsl.a $(BUILD)/$(SONAME)
 UNIT := $(wildcard tests/unit/*/test_*.c)
@@ -223,10 +224,12 @@ $(BUILD)/$(SONAME) $(BED)/$(SONAME): $(LIB_OBJS)
 
 # Without a sanitizer: the command has none.
 vpath %.c cmd/mount/preload cmd/stall/preload
-$(PRELOADS): $(BUILD)/preload/%.so: %.c $(BUILD)/flags
+$(filter-out %/guard.so,$(PRELOADS)): $(BUILD)/preload/%.so: %.c
+$(BUILD)/preload/guard.so: $(sort $(wildcard cmd/stall/preload/guard/*.[ch]))
+$(PRELOADS): $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) $(CPPFLAGS) \
-		$(HARDEN_LINK) $(LDFLAGS) -fPIC -shared -o $@ $<
+		$(HARDEN_LINK) $(LDFLAGS) -fPIC -shared -o $@ $(filter %.c,$^)
 
 # tests/bed/faults.c stands between the library and the system's file operations.
 wrap = $(patsubst %,-Wl$(comma)--wrap=%,$(1))

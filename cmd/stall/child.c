@@ -17,18 +17,47 @@ enum {
 	GRACE = 10, /* seconds between TERM and KILL */
 };
 
+/* Lines, each a glob of whole paths: one without a slash is of names, wherever
+ * these are, and one that does not begin with it of what is here. */
+static void allow_globs(const struct cmd_strings *allow)
+{
+	cmd_auto_free char *here = getcwd(NULL, 0), *all = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&all, &n);
+
+	if (!out)
+		cmd_no_memory();
+	for (size_t i = 0; i < allow->n; i++) {
+		const char *glob = allow->v[i];
+
+		fprintf(out, "%s%s%s\n",
+			*glob == '/' || !strchr(glob, '/') ? "" :
+			here				   ? here :
+							     "",
+			*glob == '/'	  ? "" :
+			strchr(glob, '/') ? "/" :
+					    "*/",
+			glob);
+	}
+	if (fclose(out) != 0 || setenv("HPDSL_STALL_ALLOW", all, 1) < 0)
+		cmd_no_memory();
+}
+
 /* Open MPI hands on what it is told to, and warns of what is not there; others
  * hand on all. */
-void stall_hand_on(bool keep_saves)
+void stall_hand_on(bool keep_saves, const struct cmd_strings *allow)
 {
 	const char *was = getenv(PASS_ON);
 	cmd_auto_free char *list = NULL;
 
-	if (asprintf(&list, "%s%sHPDSL_STALL;HPDSL_STALL_SAVES%s%s",
+	if (asprintf(&list,
+		     "%s%sHPDSL_STALL;HPDSL_STALL_SAVES;"
+		     "HPDSL_STALL_ALLOW%s%s",
 		     was ? was : "", was && *was ? ";" : "",
 		     getenv("PYTHONPATH") ? ";PYTHONPATH" : "",
 		     getenv("LD_PRELOAD") ? ";LD_PRELOAD" : "") < 0)
 		cmd_no_memory();
+	allow_globs(allow);
 	if (setenv("HPDSL_STALL_SAVES", keep_saves ? "1" : "", 1) < 0 ||
 	    setenv(PASS_ON, list, 1) < 0)
 		cmd_no_memory();

@@ -46,13 +46,13 @@ static void put_in_front(const char *name, const char *what)
 		cmd_no_memory();
 }
 
-void stall_hook(void)
+int stall_hook(bool keep_saves)
 {
 	char folder[4096];
 	cmd_auto_free char *hook = NULL;
 
 	if (cmd_program_folder(folder, sizeof(folder)) != CMD_DONE)
-		return;
+		return CMD_TROUBLE;
 	hook = find_hook(folder);
 	if (hook)
 		put_in_front("PYTHONPATH", hook);
@@ -61,4 +61,5 @@ void stall_hook(void)
 			    "this program: only HPDSL's own loaders are "
 			    "measured");
 	cmd_preload("count.so"); /* told; then opens are not counted */
+	return keep_saves ? CMD_DONE : cmd_preload("guard.so");
 }

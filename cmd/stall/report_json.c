@@ -157,10 +157,17 @@ void stall_report_json(FILE *out, const struct stall_report *r)
 	struct cmd_json j = { .out = out };
 
 	cmd_json_open(&j, NULL, '{');
-	put_split(&j, &r->split);
-	cmd_json_bool(&j, "separate", r->progress.runs > 1);
-	cmd_json_u64(&j, "late", r->progress.late);
-	cmd_json_bool(&j, "unsteady", r->progress.unsteady);
+	cmd_json_bool(&j, "dry_run", r->dry);
+	if (r->dry) {
+		cmd_json_u64(&j, "loaders", r->progress.loaders);
+		cmd_json_u64(&j, "status", (uint64_t)r->status);
+	} else {
+		put_split(&j, &r->split);
+		cmd_json_bool(&j, "separate", r->progress.runs > 1);
+		cmd_json_u64(&j, "late", r->progress.late);
+		cmd_json_bool(&j, "unsteady", r->progress.unsteady);
+	}
+	stall_told_json(&j, r->told);
 	put_machine(&j);
 	cmd_json_open(&j, "command", '[');
 	for (char **c = r->command; *c; c++)

@@ -13,13 +13,16 @@ struct run {
 	struct cmd_common common;
 	const char *output;
 	bool keep_saves;
+	struct cmd_strings allow;
 	uint64_t deadline;
 	char **command;
 	/* While it runs: */
 	struct hpdsl_stall *stall;
 	pid_t pid;
 	struct hpdsl_stall_progress progress;
-	enum hpdsl_stall_state told; /* of it, to the user */
+	enum hpdsl_stall_state said; /* of it, to the user */
+	struct stall_told told;	     /* of files, by the job */
+	int status;		     /* of the job, in a dry run */
 };
 
 #define FLAG(member) CMD_FLAG(struct run, member)
@@ -45,9 +48,17 @@ const struct cmd_option stall_run_options[] = {
 	  "another",
 	  FLAG(opt.separate) },
 	{ "keep-saves", NULL,
-	  "Let torch.save() write what it is told to, of a job that trains "
-	  "nothing",
+	  "Guard nothing: let the job change and replace what was there "
+	  "before",
 	  FLAG(keep_saves) },
+	{ "allow", "GLOB",
+	  "Let the job change files of these names or paths that were there "
+	  "before",
+	  CMD_STRINGS(struct run, allow) },
+	{ "dry-run", NULL,
+	  "Measure nothing: let the job train to its end, and tell which files "
+	  "that were there before it would change",
+	  FLAG(opt.dry) },
 	{ "output", "FILE", "Write the report there, not to standard output",
 	  CMD_STRING(struct run, output), .letter = 'o' },
 	{ "deadline", "TIME",
@@ -115,9 +126,9 @@ static void tell_state(struct run *r)
 {
 	const struct hpdsl_stall_progress *p = &r->progress;
 
-	if (r->told == p->state || r->common.quiet)
+	if (r->said == p->state || r->common.quiet)
 		return;
-	r->told = p->state;
+	r->said = p->state;
 	if (p->state == HPDSL_STALL_WAITING)
 		return;
 	if (p->state == HPDSL_STALL_PLAYING)
@@ -234,6 +245,10 @@ static int watch(struct run *r)
 				see_end(r);
 			return CMD_DONE;
 		}
+		if (ended && r->opt.dry && r->progress.loaders) {
+			r->status = status;
+			return CMD_DONE;
+		}
 		if (ended)
 			return ended_early(r, status);
 	}
@@ -251,6 +266,10 @@ static int measure(struct run *r)
 		if (r->pid < 0)
 			return CMD_TROUBLE;
 		status = watch(r);
+		if (stall_told_read(&r->told, hpdsl_stall_beat(r->stall)) !=
+			    CMD_DONE &&
+		    status == CMD_DONE)
+			status = CMD_TROUBLE;
 		if (status != CMD_DONE)
 			return status;
 		again = hpdsl_stall_again(r->stall, &err);
@@ -272,24 +291,78 @@ static int write_file(const char *file, const char *text, size_t size,
 	return cmd_file_close(&f, err);
 }
 
+/* Beside the report: what an xargs -0 rm takes. */
+static int write_made(const struct run *r, char **ret)
+{
+	const struct stall_paths *made = &r->told.of[STALL_MADE];
+	struct hpdsl_error err;
+	cmd_auto_free char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+
+	if (!out)
+		cmd_no_memory();
+	for (size_t i = 0; i < made->n; i++)
+		fwrite(made->v[i], 1, strlen(made->v[i]) + 1, out);
+	if (fclose(out) != 0 ||
+	    (r->output ?
+		     asprintf(ret, "%s.made", r->output) :
+		     asprintf(ret, "hpdsl-stall-made.%ld", (long)getpid())) < 0)
+		cmd_no_memory();
+	return write_file(*ret, text, n, &err) < 0 ? cmd_tell(&err) : CMD_DONE;
+}
+
+/* Whatever became of the job: an exit status. */
+static int tell_files(struct run *r)
+{
+	cmd_auto_free char *list = NULL;
+	int status = CMD_DONE;
+
+	stall_told_end(&r->told);
+	if (r->told.of[STALL_MADE].n)
+		status = write_made(r, &list);
+	stall_told_show(&r->told, list);
+	return status;
+}
+
+static void report_dry(FILE *out, const struct run *r)
+{
+	const struct stall_told *t = &r->told;
+
+	fprintf(out,
+		"all %s that made a loader were guarded; %s ended with %s\n"
+		"of files that were there before %zu would be written to, %zu "
+		"changed in place, %zu removed, moved or replaced; %zu would "
+		"be "
+		"made\n",
+		cmd_many(r->progress.loaders, "process").s, r->command[0],
+		how(r->status), t->of[STALL_ASIDE].n, t->of[STALL_REFUSED].n,
+		t->of[STALL_KEPT].n, t->of[STALL_MADE].n);
+}
+
 static int report(const struct run *r)
 {
 	struct stall_report s = { .stall = r->stall,
 				  .progress = r->progress,
-				  .command = r->command };
+				  .command = r->command,
+				  .told = &r->told,
+				  .dry = r->opt.dry,
+				  .status = r->status };
 	struct hpdsl_error err;
 	char *text = NULL;
 	size_t size;
 	FILE *out;
 	int status = CMD_DONE;
 
-	if (hpdsl_stall_split(r->stall, &s.split, &err) < 0)
+	if (!r->opt.dry && hpdsl_stall_split(r->stall, &s.split, &err) < 0)
 		return cmd_tell(&err);
 	out = open_memstream(&text, &size);
 	if (!out)
 		cmd_no_memory();
 	if (r->common.json)
 		stall_report_json(out, &s);
+	else if (r->opt.dry)
+		report_dry(out, r);
 	else
 		stall_report_text(out, &s);
 	if (fclose(out) != 0)
@@ -306,7 +379,7 @@ int stall_run(int argc, char **argv)
 {
 	struct run r = { 0 };
 	struct hpdsl_error err;
-	int status;
+	int status, files = CMD_DONE;
 
 	cmd_parse(stall_run_options, &stall_run_argp, argc, argv, ARGP_IN_ORDER,
 		  &r);
@@ -319,12 +392,18 @@ int stall_run(int argc, char **argv)
 		cmd_deadline(r.deadline);
 	if (hpdsl_stall_new(&r.opt, &r.stall, &err) < 0)
 		return cmd_tell(&err);
-	stall_hook();
-	stall_hand_on(r.keep_saves);
-	status = measure(&r);
+	status = stall_hook(r.keep_saves);
+	stall_hand_on(r.keep_saves, &r.allow);
+	if (status == CMD_DONE) {
+		status = measure(&r);
+		files = tell_files(&r);
+	}
 	if (status == CMD_DONE)
 		status = report(&r);
+	if (status == CMD_DONE)
+		status = files;
 	hpdsl_stall_free(r.stall);
+	stall_told_release(&r.told);
 	cmd_signals_end();
 	return status;
 }

@@ -4,6 +4,7 @@
 #define CMD_STALL_H
 
 #include "common/subcommand.h"
+#include "told.h"
 
 int stall_run(int argc, char **argv);
 
@@ -12,8 +13,9 @@ extern const struct cmd_option stall_run_options[];
 
 /* child.c: the job. */
 
-/* Of the environment, what its ranks are to have too. */
-void stall_hand_on(bool keep_saves);
+/* Of the environment, what its ranks are to have too.  allow: globs of files
+ * that the job may change. */
+void stall_hand_on(bool keep_saves, const struct cmd_strings *allow);
 /* Starts it, with HPDSL_STALL: its process, or -1, told. */
 pid_t stall_start(char **command, const char *beat);
 /* Has it ended, within so many seconds, or until cmd_stop is set meanwhile?
@@ -25,9 +27,10 @@ void stall_end(pid_t pid);
 /* hook.c */
 
 /* From now on Python imports what measures PyTorch's DataLoader, and programs
- * have what counts the files that they open; where that is not installed it is
- * told. */
-void stall_hook(void);
+ * have what counts the files that they open, and what guards those that were
+ * there before; where that is not installed it is told, and without the last an
+ * exit status but for keep_saves. */
+int stall_hook(bool keep_saves);
 
 /* report.c, report_json.c: what was measured. */
 
@@ -36,6 +39,9 @@ struct stall_report {
 	struct hpdsl_stall_split split;
 	struct hpdsl_stall_progress progress;
 	char **command;
+	const struct stall_told *told;
+	bool dry; /* nothing was measured; the job's status then */
+	int status;
 };
 
 /* Ten lines, or a few more. */

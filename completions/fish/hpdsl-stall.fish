@@ -17,7 +17,11 @@ complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
 complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
     -l separate -d 'start the job anew for each phase'
 complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
-    -l keep-saves -d 'let torch.save() write'
+    -l keep-saves -d 'let the job change what was there before'
+complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
+    -l allow -x -d 'let it change such files'
+complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
+    -l dry-run -d 'measure nothing, tell what the job would change'
 complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \
     -s o -l output -r -F -d 'write the report there'
 complete -c hpdsl-stall -n '__fish_seen_subcommand_from run' \

@@ -93,6 +93,7 @@ struct hpdsl_stall_options {
 					 */
 	bool no_load;		/* interference is not told from preparation */
 	bool separate;		/* the job is started anew for each phase */
+	bool dry;		/* nothing is played: ranks train as ever */
 	const struct hp_io *io; /* NULL: the system's */
 };
 
@@ -232,9 +233,10 @@ struct hpdsl_measured_options {
 /*
  * *ret is NULL, and 0 is returned, where HPDSL_STALL is not set, or the program
  * has more rights than its caller.  HPDSL_EUSAGE: it names no folder of a
- * hpdsl-stall that is alive, and is this user's; -errno, -ENOMEM.  Of a process
- * one is measured, the first whose steps are alike; of the others all steps are
- * before.
+ * hpdsl-stall that is alive, and is this user's; -errno, -ENOMEM.  A process
+ * that is not guarded, as hpdsl-stall(1) says, ends here by SIGKILL.  Of a
+ * process one is measured, the first whose steps are alike; of the others all
+ * steps are before.
  */
 HPDSL_API int hpdsl_measured_new(const struct hpdsl_measured_options *opt,
 				 struct hpdsl_measured **ret,

@@ -5,6 +5,7 @@
  *	beat			hpdsl-stall's: a count, the schedule, the end
  *	rank.NODE.PID		a rank's, appended to
  *	loader-rank.NODE.PID	empty: a process that made a loader
+ *	bare-rank.NODE.PID	empty: one that had no guard, and killed itself
  *
  * It is on whatever file system all nodes see, so files are small, few, opened
  * by name for each look, and one process writes each.
@@ -18,6 +19,9 @@
 #define HP_MEASURE_BEAT "beat"
 #define HP_MEASURE_RANK "rank."
 #define HP_MEASURE_MARK "loader-"
+#define HP_MEASURE_BARE "bare-"
+/* What hpdsl_stall_guard() of cmd/stall/preload/guard/open.c has to return. */
+#define HP_MEASURE_GUARD 1
 /* Of a file's name, and a NUL. */
 #define HP_MEASURE_NAME 128
 

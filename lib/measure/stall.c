@@ -203,6 +203,18 @@ struct looking {
 	struct hpdsl_error *err;
 };
 
+static int unguarded(const char *name, struct hpdsl_error *err)
+{
+	return hp_fail(
+		err, HPDSL_EUSAGE,
+		"%s: a process of the job has no guard in front of its "
+		"libraries, which keeps what was there before from being "
+		"changed (a container without HPDSL's folder, a static "
+		"program, LD_PRELOAD cleared, the folder where they meet "
+		"on a file system that maps no memory)",
+		name + strlen(HP_MEASURE_BARE HP_MEASURE_RANK));
+}
+
 static int look_at(void *arg, const char *name)
 {
 	struct looking *l = arg;
@@ -214,6 +226,9 @@ static int look_at(void *arg, const char *name)
 
 	if (strncmp(name, HP_MEASURE_MARK, strlen(HP_MEASURE_MARK)) == 0)
 		s->crowd.loaders++;
+	if (strncmp(name, HP_MEASURE_BARE HP_MEASURE_RANK,
+		    strlen(HP_MEASURE_BARE HP_MEASURE_RANK)) == 0)
+		return unguarded(name, l->err);
 	if (strncmp(name, HP_MEASURE_RANK, strlen(HP_MEASURE_RANK)) != 0)
 		return 0;
 	r = hp_measure_meet(&s->crowd, name, &o, l->err);
@@ -410,7 +425,7 @@ static int next(struct hpdsl_stall *s, struct hpdsl_error *err)
 	}
 	if (s->decided && all_done(s))
 		return end_run(s, err);
-	if (s->decided)
+	if (s->decided || s->opt.dry)
 		return 0;
 	if (n && n >= ranks && n == s->crowd.n)
 		return decide(s, err);

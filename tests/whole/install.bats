@@ -75,6 +75,7 @@ newcomer()
 	[ -f share/man/man5/hpdsl-format.5 ]
 	# and is found from where it is
 	[ -f libexec/hpdsl/isatty.so ] && [ -f libexec/hpdsl/count.so ]
+	[ -f libexec/hpdsl/guard.so ]
 	[ -f lib/python3/site-packages/hpdsl/_hook/sitecustomize.py ]
 	run -3 bin/hpdsl-mount --isatty absent share -- true
 	[[ $output != *isatty* ]]
