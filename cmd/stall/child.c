@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,7 +53,7 @@ void stall_hand_on(bool keep_saves, const struct cmd_strings *allow)
 
 	if (asprintf(&list,
 		     "%s%sHPDSL_STALL;HPDSL_STALL_SAVES;"
-		     "HPDSL_STALL_ALLOW%s%s",
+		     "HPDSL_STALL_ALLOW;HPDSL_STALL_RUN%s%s",
 		     was ? was : "", was && *was ? ";" : "",
 		     getenv("PYTHONPATH") ? ";PYTHONPATH" : "",
 		     getenv("LD_PRELOAD") ? ";LD_PRELOAD" : "") < 0)
@@ -64,11 +65,16 @@ void stall_hand_on(bool keep_saves, const struct cmd_strings *allow)
 }
 
 /* What happens behind the fork is told through a pipe that exec closes. */
-static void become(char **command, int tell)
+static void become(char **command, int tell, pid_t parent)
 {
 	sigset_t none;
 	ssize_t n;
 	int why;
+
+	/* What is linked statically has no bond. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -82,7 +88,7 @@ static void become(char **command, int tell)
 pid_t stall_start(char **command, const char *beat)
 {
 	int tell[2], why = 0;
-	pid_t pid;
+	pid_t pid, parent = getpid();
 	ssize_t n;
 
 	if (pipe2(tell, O_CLOEXEC) < 0) {
@@ -93,7 +99,7 @@ pid_t stall_start(char **command, const char *beat)
 		cmd_no_memory();
 	pid = fork();
 	if (pid == 0)
-		become(command, tell[1]);
+		become(command, tell[1], parent);
 	why = pid < 0 ? errno : 0;
 	close(tell[1]);
 	do
@@ -136,6 +142,7 @@ bool stall_has_ended(pid_t pid, double seconds, int *ret)
 		    (!was_stopped &&
 		     __atomic_load_n(&cmd_stop, __ATOMIC_RELAXED)))
 			return false;
+		stall_bond_tend();
 		nanosleep(&poll, NULL);
 	}
 }

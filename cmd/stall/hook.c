@@ -46,7 +46,7 @@ static void put_in_front(const char *name, const char *what)
 		cmd_no_memory();
 }
 
-int stall_hook(bool keep_saves)
+int stall_hook(void)
 {
 	char folder[4096];
 	cmd_auto_free char *hook = NULL;
@@ -61,5 +61,5 @@ int stall_hook(bool keep_saves)
 			    "this program: only HPDSL's own loaders are "
 			    "measured");
 	cmd_preload("count.so"); /* told; then opens are not counted */
-	return keep_saves ? CMD_DONE : cmd_preload("guard.so");
+	return cmd_preload("guard.so");
 }

@@ -392,7 +392,10 @@ int stall_run(int argc, char **argv)
 		cmd_deadline(r.deadline);
 	if (hpdsl_stall_new(&r.opt, &r.stall, &err) < 0)
 		return cmd_tell(&err);
-	status = stall_hook(r.keep_saves);
+	/* What trains as ever may go on. */
+	if (!r.opt.dry)
+		stall_bond();
+	status = stall_hook();
 	stall_hand_on(r.keep_saves, &r.allow);
 	if (status == CMD_DONE) {
 		status = measure(&r);

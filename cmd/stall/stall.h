@@ -24,13 +24,21 @@ bool stall_has_ended(pid_t pid, double seconds, int *ret);
 /* TERM, and in the end KILL. */
 void stall_end(pid_t pid);
 
+/* bond.c */
+
+/* From now on processes of the job end with this one, however that ends. */
+void stall_bond(void);
+/* Takes those that have come, and lets those go that have ended; to be called
+ * some times a second. */
+void stall_bond_tend(void);
+
 /* hook.c */
 
 /* From now on Python imports what measures PyTorch's DataLoader, and programs
  * have what counts the files that they open, and what guards those that were
  * there before; where that is not installed it is told, and without the last an
- * exit status but for keep_saves. */
-int stall_hook(bool keep_saves);
+ * exit status. */
+int stall_hook(void);
 
 /* report.c, report_json.c: what was measured. */
 

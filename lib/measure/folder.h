@@ -16,6 +16,8 @@
 #include "stall/record.h"
 #include "sys/io.h"
 
+/* How its name begins. */
+#define HP_MEASURE_RUN "hpdsl-stall."
 #define HP_MEASURE_BEAT "beat"
 #define HP_MEASURE_RANK "rank."
 #define HP_MEASURE_MARK "loader-"

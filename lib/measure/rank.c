@@ -121,8 +121,12 @@ static int take(struct hpdsl_measured *m, const char *text, size_t n,
 	return r;
 }
 
+/* Who may have been handed batches again must not see an error, at which
+ * scripts save. */
 static int dead(const struct hpdsl_measured *m, struct hpdsl_error *err)
 {
+	if (m->state >= TOLD)
+		kill(getpid(), SIGKILL);
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "HPDSL_STALL is set to %s, and no hpdsl-stall is alive "
 		       "there: what it measures trains nothing, so nothing is "

@@ -2,6 +2,7 @@
 /* Who measures a job: its folder, its beat, the schedule, the end. */
 #include "base/error.h"
 #include "base/mem.h"
+#include "measure/clean.h"
 #include "measure/stall.h"
 #include "sys/clock.h"
 #include "sys/dir.h"
@@ -67,7 +68,7 @@ static int make_folder(struct hpdsl_stall *s, const char *parent,
 
 	for (unsigned i = 0; i < TRIES; i++) {
 		int n = snprintf(s->folder, sizeof s->folder,
-				 "%s/hpdsl-stall.%ld.%u", parent,
+				 "%s/" HP_MEASURE_RUN "%ld.%u", parent,
 				 (long)getpid(), i);
 
 		if (n < 0 || (size_t)n >= sizeof s->folder)
@@ -119,6 +120,8 @@ int hpdsl_stall_new(const struct hpdsl_stall_options *opt,
 		r = make_folder(s, parent, err);
 	if (r == 0)
 		r = tell(s, err);
+	if (r == 0)
+		hp_measure_remove_dead(s->io, parent, s->dir);
 	if (r < 0)
 		hpdsl_stall_free(s);
 	else
@@ -131,34 +134,13 @@ const char *hpdsl_stall_beat(const struct hpdsl_stall *s)
 	return s->folder;
 }
 
-/* From its beginning, each time. */
-static int list(struct hpdsl_stall *s, int (*each)(void *arg, const char *name),
-		void *arg)
-{
-	hp_auto_fd f = { s->io,
-			 s->io->open(s->io, s->dir, ".",
-				     O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) };
-
-	return f.fd < 0 ? f.fd : hp_listdir(s->io, f.fd, each, arg);
-}
-
-static int remove_one(void *arg, const char *name)
-{
-	struct hpdsl_stall *s = arg;
-
-	s->io->unlink(s->io, s->dir, name, 0);
-	return 0;
-}
-
 static void remove_folder(struct hpdsl_stall *s)
 {
-	if (s->dir >= 0) {
-		list(s, remove_one, s);
-		s->io->close(s->io, s->dir);
-		s->dir = -1;
-	}
-	if (*s->folder)
+	if (s->dir >= 0)
+		hp_measure_remove(s->io, s->dir, AT_FDCWD, s->folder);
+	else if (*s->folder)
 		s->io->unlink(s->io, AT_FDCWD, s->folder, AT_REMOVEDIR);
+	s->dir = -1;
 	*s->folder = '\0';
 }
 
@@ -255,7 +237,7 @@ static int look(struct hpdsl_stall *s, struct hpdsl_error *err)
 		s->crowd.of[i].seen = false;
 	l.err = &none;
 	none.code = 0;
-	r = list(s, look_at, &l);
+	r = hp_measure_list(s->io, s->dir, look_at, &l);
 	if (r < 0 && none.code == r) {
 		if (err)
 			*err = none;

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process of the job does not outlive hpdsl-stall: whoever may have been
+ * handed batches again must keep nothing, and would, at an exception or a
+ * signal that it can catch.
+ *
+ * Each has a connection to hpdsl-stall's socket, in the abstract name space, as
+ * the run's folder may be on a file system that has no sockets.  When
+ * hpdsl-stall ends, however it does, the kernel closes the other end, and sends
+ * what F_SETSIG says: it takes no thread and no look, and comes in a loop, a
+ * write and a sleep alike.  On another node, or in another network name space,
+ * there is no such socket, and the steps of a rank look at the beat.
+ */
+#include "next.h"
+
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Where programs that count descriptors do not come by. */
+enum { HIGH = 900 };
+
+static int bond = -1;
+
+static int connected(const char *name)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int n = snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1,
+			 "hpdsl-stall.%s", name);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				     1 + (size_t)n);
+	struct ucred who;
+	socklen_t room = sizeof(who);
+	int fd;
+
+	if (n < 0 || (size_t)n >= sizeof(to.sun_path) - 1)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	/* Anybody may have a socket of any name. */
+	if (connect(fd, (struct sockaddr *)&to, size) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &room) < 0 ||
+	    who.uid != geteuid()) {
+		guard_raw_close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void hold(void)
+{
+	const char *name = secure_getenv("HPDSL_STALL_RUN");
+	int was = errno, fd = name && *name ? connected(name) : -1;
+
+	if (fd >= 0) {
+		bond = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+		if (bond < 0)
+			bond = fd;
+		else
+			guard_raw_close(fd);
+		if (fcntl(bond, F_SETSIG, SIGKILL) < 0 ||
+		    fcntl(bond, F_SETOWN, getpid()) < 0 ||
+		    fcntl(bond, F_SETFL, O_ASYNC | O_NONBLOCK) < 0) {
+			guard_raw_close(bond);
+			bond = -1;
+		}
+	}
+	errno = was;
+}
+
+/* It ended before it could be told. */
+static void end_if_alone(void)
+{
+	ssize_t n;
+	char byte;
+
+	if (bond < 0)
+		return;
+	n = recv(bond, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno == ECONNRESET))
+		raise(SIGKILL);
+}
+
+/* The signal goes to the one that asked for it. */
+static void in_child(void)
+{
+	int was = errno;
+
+	if (bond >= 0) {
+		guard_raw_close(bond);
+		bond = -1;
+		hold();
+		end_if_alone();
+	}
+	errno = was;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	hold();
+	end_if_alone();
+	if (bond >= 0)
+		pthread_atfork(NULL, NULL, in_child);
+}
