@@ -235,7 +235,7 @@ $(PRELOADS): $(BUILD)/flags
 wrap = $(patsubst %,-Wl$(comma)--wrap=%,$(1))
 CLOCKS = hp_now hp_monotonic pthread_cond_timedwait setitimer
 $(FAULTY): private LINK_FLAGS += $(call wrap, \
-	hp_io_or_system stage_io stage_version stage_now $(CLOCKS))
+	hp_io_or_system stage_io stage_version stage_now write writev $(CLOCKS))
 $(FAULTY): $(BED)/faults.o $(BED)/faults_clock.o
 $(BED)/$(SONAME): private LINK_FLAGS += $(call wrap,$(CLOCKS))
 $(BED)/$(SONAME): $(BED)/faults_clock.o

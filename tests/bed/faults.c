@@ -6,7 +6,9 @@
  *
  *	op=NAME		which operation of struct hp_io: open read pread write
  *			pwrite fsync truncate allocate lock stat statvfs
- *			getdents rename unlink mkdir map; needed
+ *			getdents rename unlink mkdir map; of hpdsl-mount also
+ *			answer, which has more than 64 KiB, as only a READ's
+ *			has, and give, of a file that nobody asked for; needed
  *	node=N		on this node of hpdsl-stage only
  *	after=K		not the first K [0]
  *	times=N		so many of them, 0: all that follow [1]
@@ -35,6 +37,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -419,6 +422,30 @@ __attribute__((constructor)) static void begin(void)
 const struct hp_io *__wrap_hp_io_or_system(const struct hp_io *io);
 const struct hp_io *__wrap_stage_io(uint32_t node);
 const char *__wrap_stage_version(void);
+
+ssize_t __real_write(int fd, const void *buf, size_t n);
+ssize_t __wrap_write(int fd, const void *buf, size_t n);
+ssize_t __real_writev(int fd, const struct iovec *v, int n);
+ssize_t __wrap_writev(int fd, const struct iovec *v, int n);
+
+static bool fails(const char *op, int fd)
+{
+	int r = fault(op, fd, NULL, NULL);
+
+	if (r)
+		errno = -r;
+	return r;
+}
+
+ssize_t __wrap_write(int fd, const void *buf, size_t n)
+{
+	return n > 65536 && fails("answer", fd) ? -1 : __real_write(fd, buf, n);
+}
+
+ssize_t __wrap_writev(int fd, const struct iovec *v, int n)
+{
+	return fails("give", fd) ? -1 : __real_writev(fd, v, n);
+}
 
 const struct hp_io *__wrap_hp_io_or_system(const struct hp_io *io)
 {
