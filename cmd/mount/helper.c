@@ -83,15 +83,16 @@ int mount_by_helper(const struct mount_point *m, struct hpdsl_error *err)
 		m->path,
 		NULL
 	};
-	int ends[2], status, fd;
+	struct mount_device d = { -1, -1 };
+	int ends[2], status, r;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return failed(-errno, m->path, err);
 	status = run_and_wait(argv, ends[0]);
 	close(ends[0]);
-	fd = status == 0 ? mount_take_fd(ends[1]) : -1;
+	r = status == 0 ? mount_take_device(ends[1], &d) : status;
 	close(ends[1]);
-	return fd < 0 ? failed(status ? status : fd, m->path, err) : fd;
+	return r ? failed(r, m->path, err) : d.fd;
 }
 
 int mount_undo_by_helper(const char *path, struct hpdsl_error *err)

@@ -81,7 +81,8 @@ static int work(const struct mount_keeper *k, int link)
 {
 	const sigset_t set = awaited(k->o);
 	struct mount_server *s;
-	int status, fd;
+	struct mount_device d;
+	int status;
 
 	/* Without the keeper nobody would follow it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -94,10 +95,10 @@ static int work(const struct mount_keeper *k, int link)
 	mount_say(link, status);
 	if (status)
 		return status;
-	fd = mount_take_fd(link);
-	if (fd < 0) /* it could not be mounted, and that was told */
+	/* That it could not be mounted was told. */
+	if (mount_take_device(link, &d) < 0)
 		return CMD_TROUBLE;
-	return mount_server_run(s, fd, say_ready, &link);
+	return mount_server_run(s, &d, say_ready, &link);
 }
 
 /* 0, or -errno: there is none. */
@@ -139,7 +140,7 @@ int mount_keep_begin(struct mount_keeper *k, const struct mount_options *o)
 	const sigset_t set = awaited(o);
 	int r, status;
 
-	*k = (struct mount_keeper){ .o = o, .fd = -1, .link = -1 };
+	*k = (struct mount_keeper){ .o = o, .link = -1 };
 	k->slots = mount_slots_new();
 	if (!k->slots)
 		cmd_no_memory();
@@ -163,12 +164,12 @@ int mount_keep_begin(struct mount_keeper *k, const struct mount_options *o)
 	return CMD_TROUBLE;
 }
 
-/* The worker gets the descriptor; one that is not the first says before how its
- * opening went. */
+/* The worker gets the descriptors; one that is not the first says before how
+ * its opening went. */
 static void hand_over(struct mount_keeper *k, bool first,
 		      void (*ready)(void *arg), void *arg)
 {
-	if (mount_send_fd(k->link, k->fd) == 0 &&
+	if (mount_send_device(k->link, &k->device) == 0 &&
 	    !atomic_load(&k->slots->greeted) &&
 	    (first || mount_hear(k->link) == CMD_DONE) &&
 	    mount_hear(k->link) == CMD_DONE) {
@@ -328,13 +329,13 @@ static bool replace(struct mount_keeper *k, int status)
 	return true;
 }
 
-int mount_keep_run(struct mount_keeper *k, int fd, void (*ready)(void *arg),
-		   void *arg)
+int mount_keep_run(struct mount_keeper *k, const struct mount_device *d,
+		   void (*ready)(void *arg), void *arg)
 {
 	bool first = true;
 	int status;
 
-	k->fd = fd;
+	k->device = *d;
 	if (!k->o->foreground)
 		outlive();
 	for (;;) {

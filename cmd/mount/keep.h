@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that keeps a mount alive: it holds the descriptor, opens no
- * dataset, and serves nothing.  A worker, its child, does that; one that dies
- * is followed by another.  It has one thread.
+ * The process that keeps a mount alive: it holds the descriptors, opens
+ * no dataset, and serves nothing.  A worker, its child, does that; one that
+ * dies is followed by another.  It has one thread.
  */
 #ifndef MOUNT_KEEP_H
 #define MOUNT_KEEP_H
@@ -13,8 +13,8 @@
 struct mount_keeper {
 	const struct mount_options *o;
 	struct mount_slots *slots;
-	int fd;	  /* of /dev/fuse; -1: not yet */
-	int link; /* to the worker */
+	struct mount_device device; /* once it is mounted */
+	int link;		    /* to the worker */
 	pid_t worker;
 	uint64_t answered; /* when the last worker died */
 	unsigned in_vain;  /* workers that died one after the other, since */
@@ -28,8 +28,8 @@ int mount_keep_begin(struct mount_keeper *k, const struct mount_options *o);
  * answered, once.  In the foreground, signals that end others unmount.  An exit
  * status.
  */
-int mount_keep_run(struct mount_keeper *k, int fd, void (*ready)(void *arg),
-		   void *arg);
+int mount_keep_run(struct mount_keeper *k, const struct mount_device *d,
+		   void (*ready)(void *arg), void *arg);
 
 /* One byte over a socket, and -1 where nobody is any more. */
 void mount_say(int socket, int status);

@@ -128,15 +128,13 @@ static void enough_readers(struct mount_session *s)
 	}
 }
 
-/* Under the lock: one that is free, or MOUNT_KEPT. */
+/* Under the lock: the first one that is free, so that those that are not are
+ * few to look at; or MOUNT_KEPT. */
 static uint32_t find_free(struct mount_session *s)
 {
-	for (uint32_t n = 0; n < MOUNT_KEPT; n++) {
-		const uint32_t i = s->free++ % MOUNT_KEPT;
-
+	for (uint32_t i = 0; i < MOUNT_KEPT; i++)
 		if (atomic_load(&s->slots->kept[i].is) == MOUNT_KEPT_FREE)
 			return i;
-	}
 	return MOUNT_KEPT;
 }
 
@@ -151,8 +149,10 @@ int mount_kept_add(struct mount_session *s, const struct mount_kept *what)
 	i = s->readers ? find_free(s) : MOUNT_KEPT;
 	if (i != MOUNT_KEPT) {
 		k = &s->slots->kept[i];
+		if (i >= atomic_load(&s->slots->kept_most))
+			atomic_store(&s->slots->kept_most, i + 1);
 		k->unique = what->unique;
-		k->member = what->member;
+		atomic_store(&k->member, atomic_load(&what->member));
 		k->offset = what->offset;
 		k->size = what->size;
 		atomic_store(&k->is, MOUNT_KEPT_WAITS);

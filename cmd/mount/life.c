@@ -47,8 +47,9 @@ static int serve(const struct mount_options *o, const struct mount_meeting *m,
 		 int socket)
 {
 	const int32_t me = getpid();
+	struct mount_device d;
 	struct mount_keeper k;
-	int status, fd;
+	int status;
 
 	leave_all(&socket);
 	status = mount_keep_begin(&k, o);
@@ -56,10 +57,10 @@ static int serve(const struct mount_options *o, const struct mount_meeting *m,
 	if (status)
 		return status;
 	send(socket, &me, sizeof(me), MSG_NOSIGNAL);
-	fd = mount_take_fd(socket);
-	if (fd < 0) /* it could not be mounted, and that was told */
+	/* That it could not be mounted was told. */
+	if (mount_take_device(socket, &d) < 0)
 		return CMD_TROUBLE;
-	status = mount_keep_run(&k, fd, say_ready, &socket);
+	status = mount_keep_run(&k, &d, say_ready, &socket);
 	if (*m->name)
 		mount_meet_end(m);
 	return status;
@@ -98,15 +99,20 @@ static int tell(const struct hpdsl_error *err)
 	return CMD_TROUBLE;
 }
 
-static int do_mount(const struct mount_options *o, struct hpdsl_error *err)
+static int do_mount(const struct mount_options *o, struct mount_device *ret,
+		    struct hpdsl_error *err)
 {
 	const struct mount_point m = { o->point, o->allow_other };
 	int r = o->command ? mount_space_enter(err) : 0;
 
 	if (r < 0)
 		return r;
-	return o->command || geteuid() == 0 ? mount_space_mount(&m, err) :
-					      mount_by_helper(&m, err);
+	ret->fd = o->command || geteuid() == 0 ? mount_space_mount(&m, err) :
+						 mount_by_helper(&m, err);
+	if (ret->fd < 0)
+		return ret->fd;
+	ret->clone = mount_space_clone(ret->fd);
+	return 0;
 }
 
 /* The folder may be one that is mounted on now. */
@@ -162,8 +168,9 @@ static bool join(const struct mount_options *o, struct mount_meeting *m)
 /* Mounted, and answering: an exit status. */
 static int mount_here(const struct mount_options *o, struct mount_meeting *m)
 {
+	int socket = begin(o, m), status, r;
+	struct mount_device d;
 	struct hpdsl_error err;
-	int socket = begin(o, m), status, fd;
 	pid_t server = 0;
 
 	if (socket < 0)
@@ -171,10 +178,13 @@ static int mount_here(const struct mount_options *o, struct mount_meeting *m)
 	status = hear_server(socket, &server);
 	if (status)
 		return status;
-	fd = do_mount(o, &err);
-	if (fd < 0)
+	if (do_mount(o, &d, &err) < 0)
 		return tell(&err);
-	if (mount_send_fd(socket, fd) < 0 || (close(fd), mount_hear(socket))) {
+	r = mount_send_device(socket, &d);
+	close(d.fd);
+	if (d.clone >= 0)
+		close(d.clone);
+	if (r < 0 || mount_hear(socket)) {
 		cmd_message("%s: the server ended early", o->point);
 		return CMD_TROUBLE;
 	}
@@ -210,12 +220,14 @@ int mount_run(const struct mount_options *o)
 
 int mount_foreground(const struct mount_options *o)
 {
+	struct mount_device d;
 	struct hpdsl_error err;
 	struct mount_keeper k;
-	int status = mount_keep_begin(&k, o), fd;
+	int status = mount_keep_begin(&k, o);
 
 	if (status)
 		return status;
-	fd = do_mount(o, &err);
-	return fd < 0 ? tell(&err) : mount_keep_run(&k, fd, NULL, NULL);
+	if (do_mount(o, &d, &err) < 0)
+		return tell(&err);
+	return mount_keep_run(&k, &d, NULL, NULL);
 }

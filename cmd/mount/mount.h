@@ -89,10 +89,10 @@ struct mount_slots;
 int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 		      struct mount_server **ret);
 /*
- * Serves the descriptor until it is mounted no more; ready() is called when the
+ * Serves the device until it is mounted no more; ready() is called when the
  * kernel has been answered, if it was not before.  An exit status; s is gone.
  */
-int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
-		     void *arg);
+int mount_server_run(struct mount_server *s, const struct mount_device *d,
+		     void (*ready)(void *arg), void *arg);
 
 #endif

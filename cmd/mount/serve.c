@@ -86,6 +86,7 @@ static int open_all(struct mount_server *s, const struct mount_options *o,
 
 	if (r < 0)
 		return r;
+	hpdsl_patience(s->ds, MOUNT_PATIENCE);
 	read_manifest(s, o->dataset);
 	r = o->view == MOUNT_VIEW_CHUNKS ?
 		    mount_chunks_find(o, s->ds, s->slots, &s->chunks, err) :
@@ -171,7 +172,7 @@ int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 	s->bytes.errors = &slots->errors;
 	s->share = mount_share_of(o->memory, o->view == MOUNT_VIEW_CHUNKS);
 	mount_stretches_init(&s->stretches, &s->bytes, s->share.windows);
-	s->store.stored = &slots->counts.stored;
+	s->store.slots = slots;
 	s->status = (struct mount_status){ .o = o, .slots = slots };
 	s->own = (struct mount_own){ .tree = &s->tree,
 				     .make = mount_own_text,
@@ -193,18 +194,21 @@ int mount_server_open(const struct mount_options *o, struct mount_slots *slots,
 }
 
 /* The rest of a worker's life, when the mount is at hand. */
-static int serve(struct mount_server *s, struct mount_session *session)
+static int serve(struct mount_server *s, struct mount_session *session,
+		 int clone)
 {
 	int r;
 
 	if (session->store) {
-		s->store.fd = session->fd;
+		s->store.clone = clone;
 		s->store.bytes = &s->bytes;
 		s->store.room = s->share.batch;
 		s->store.snap = s->snap;
 		mount_store_begin(&s->store, s->fill);
 		mount_own_init(&s->own);
 	}
+	if (clone >= 0)
+		close(clone);
 	mount_status_begin(&s->status);
 	mount_while(s->o);
 	r = mount_session_run(session);
@@ -213,8 +217,8 @@ static int serve(struct mount_server *s, struct mount_session *session)
 	return r;
 }
 
-int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
-		     void *arg)
+int mount_server_run(struct mount_server *s, const struct mount_device *d,
+		     void (*ready)(void *arg), void *arg)
 {
 	/* one that hangs in a read has it still */
 	struct mount_session *session = cmd_alloc(1, sizeof(*session));
@@ -223,7 +227,7 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 	int r;
 
 	*session = (struct mount_session){
-		.fd = fd,
+		.fd = d->fd,
 		.tree = &s->tree,
 		.bytes = &s->bytes,
 		.chunks = of_chunks ? &s->chunks : NULL,
@@ -238,7 +242,7 @@ int mount_server_run(struct mount_server *s, int fd, void (*ready)(void *arg),
 		.ready = atomic_load(&s->slots->greeted) ? NULL : ready,
 		.arg = arg,
 	};
-	r = serve(s, session);
+	r = serve(s, session, d->clone);
 	wrong = atomic_load(&s->slots->counts.wrong);
 	if (r < 0)
 		cmd_message("/dev/fuse: %s", strerror(-r));

@@ -36,7 +36,8 @@ static bool read_now(struct mount_session *s, const struct mount_kept *k,
 }
 
 /* The member, or the thing, of a node that is read. */
-static int find_read(struct mount_session *s, uint64_t node, uint64_t *ret)
+static int find_read(struct mount_session *s, struct mount_slot *in,
+		     uint64_t node, uint64_t *ret)
 {
 	struct hpdsl_error err;
 	struct hpdsl_entry e;
@@ -47,17 +48,21 @@ static int find_read(struct mount_session *s, uint64_t node, uint64_t *ret)
 	code = mount_tree_file(s->tree, node, &e, &err);
 	if (code == HPDSL_ECORRUPT)
 		mount_errors_tell(&s->slots->errors, err.msg);
-	if (code == 0)
+	if (code == 0) {
+		atomic_store(&in->reads, e.member + 1);
 		mount_store_want(s->store, *ret = e.member);
+	}
 	return code;
 }
 
-static void begin_read(struct mount_session *s, const struct mount_request *r,
-		       uint8_t *buf)
+static void begin_read(struct mount_session *s, struct mount_slot *in,
+		       const struct mount_request *r, uint8_t *buf)
 {
 	struct mount_kept k = { .unique = r->unique, .offset = r->offset };
-	int code = find_read(s, r->node, &k.member);
+	uint64_t what = 0;
+	int code = find_read(s, in, r->node, &what);
 
+	atomic_init(&k.member, what);
 	k.size = r->size < MOUNT_READ_MOST ? r->size : MOUNT_READ_MOST;
 	if (code == 0 && !read_now(s, &k, buf))
 		code = mount_kept_add(s, &k);
@@ -69,10 +74,15 @@ static void begin_read(struct mount_session *s, const struct mount_request *r,
 static void begin(struct mount_session *s, const struct mount_request *r,
 		  void *buf)
 {
+	const struct mount_offer offer = {
+		.plus = s->plus,
+		.give = mount_slots_decide(s->slots, false),
+		.end = MOUNT_REQUEST_SECONDS,
+	};
 	struct mount_agreed agreed;
 	size_t n;
 
-	if (mount_answer_init(buf, r, s->plus, &n, &agreed) < 0)
+	if (mount_answer_init(buf, r, &offer, &n, &agreed) < 0)
 		cmd_message("the kernel speaks FUSE %u.%u, 7.%u is needed",
 			    r->init.major, r->init.minor, MOUNT_MINOR_LEAST);
 	mount_send(s, buf, n);
@@ -97,12 +107,12 @@ static bool is_attr(uint32_t op)
 	return op == MOUNT_GETXATTR || op == MOUNT_LISTXATTR;
 }
 
-static void answer(struct mount_session *s, const void *p, size_t size,
+static void answer(struct mount_session *s, struct mount_slot *in, size_t size,
 		   uint8_t *buf)
 {
 	struct hpdsl_error err = { 0 };
 	struct mount_request r;
-	int code = mount_decode(p, size, &r);
+	int code = mount_decode(in->bytes, size, &r);
 	size_t n;
 
 	count(s, r.op);
@@ -120,7 +130,7 @@ static void answer(struct mount_session *s, const void *p, size_t size,
 		n = mount_own_answer(s->own, &r, buf);
 		mount_send(s, buf, n);
 	} else if (r.op == MOUNT_READ) {
-		begin_read(s, &r, buf);
+		begin_read(s, in, &r, buf);
 	} else if (r.op == MOUNT_INTERRUPT) {
 		mount_kept_interrupt(s, r.interrupted);
 	} else {
@@ -136,6 +146,14 @@ static void answer(struct mount_session *s, const void *p, size_t size,
 	}
 }
 
+/* It is answered, or kept. */
+static void empty(struct mount_slot *in)
+{
+	in->blame = (struct mount_blame){ 0 };
+	atomic_store(&in->reads, 0);
+	atomic_store(&in->size, 0);
+}
+
 /* What a thread had read, in a worker that died. */
 static void answer_again(struct mount_session *s, struct mount_slot *in,
 			 uint8_t *buf)
@@ -148,13 +166,12 @@ static void answer_again(struct mount_session *s, struct mount_slot *in,
 		if (!buf)
 			mount_refuse(s, unique, -ENOMEM);
 		else if (mount_may_try(&in->blame))
-			answer(s, in->bytes, size, buf);
+			answer(s, in, size, buf);
 		else
 			mount_give_up(s, unique);
 	}
-	in->blame = (struct mount_blame){ 0 };
 	/* A page that is not there yet is none to be killed at. */
-	atomic_store(&in->size, 0);
+	empty(in);
 	memset(in->bytes, 0, sizeof(in->bytes));
 }
 
@@ -177,11 +194,10 @@ static int front(struct mount_session *s, struct mount_slot *in)
 	while (buf) {
 		ssize_t n;
 
-		in->blame = (struct mount_blame){ 0 };
-		atomic_store(&in->size, 0);
+		empty(in);
 		n = read(s->fd, in->bytes, MOUNT_REQUEST_MOST);
 		if (n >= 0)
-			answer(s, in->bytes, (size_t)n, buf);
+			answer(s, in, (size_t)n, buf);
 		else if (errno == ENODEV)
 			break;
 		/* ENOENT: who asked was gone before it was read. */

@@ -42,7 +42,6 @@ struct mount_session {
 	pthread_cond_t more;
 	/* Kept reads that wait, by number; MOUNT_KEPT: none. */
 	uint32_t first, last, next[MOUNT_KEPT];
-	uint32_t free;		/* where a free one is looked for */
 	unsigned idle, readers; /* threads that wait, that there are */
 	bool ends;
 	bool hangs; /* one is left behind */

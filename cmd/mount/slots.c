@@ -29,3 +29,26 @@ void mount_slots_failed(struct mount_slots *s, bool killed)
 		if (atomic_load(&s->kept[i].is) == MOUNT_KEPT_BEGUN)
 			blame(&s->kept[i].blame, killed);
 }
+
+bool mount_slots_has_read(const struct mount_slots *s, uint64_t member)
+{
+	const uint32_t most = atomic_load(&s->kept_most);
+
+	for (int i = 0; i < MOUNT_FRONT; i++)
+		if (atomic_load(&s->slot[i].reads) == member + 1)
+			return true;
+	for (uint32_t i = 0; i < most; i++)
+		if (atomic_load(&s->kept[i].is) != MOUNT_KEPT_FREE &&
+		    atomic_load(&s->kept[i].member) == member)
+			return true;
+	return false;
+}
+
+bool mount_slots_decide(struct mount_slots *s, bool giver)
+{
+	int was = MOUNT_GIVER_OPEN;
+
+	atomic_compare_exchange_strong(
+		&s->giver, &was, giver ? MOUNT_GIVER_IS : MOUNT_GIVER_NONE);
+	return atomic_load(&s->giver) == MOUNT_GIVER_IS;
+}

@@ -51,6 +51,7 @@ struct mount_slot {
 		_Atomic uint32_t size; /* 0: it is answered, or kept */
 		uint8_t bytes[MOUNT_REQUEST_MOST];
 	};
+	_Atomic uint64_t reads; /* this member, + 1; 0: it is no READ of one */
 	struct mount_blame blame;
 };
 
@@ -59,10 +60,15 @@ struct mount_kept {
 	_Atomic uint32_t is; /* enum mount_kept_is */
 	uint32_t size;
 	struct mount_blame blame;
-	uint64_t unique, member, offset;
+	_Atomic uint64_t member;
+	uint64_t unique, offset;
 };
 
 enum mount_kept_is { MOUNT_KEPT_FREE, MOUNT_KEPT_WAITS, MOUNT_KEPT_BEGUN };
+
+/* Does anybody give pages (store.h)?  The kernel is told once, with INIT, so
+ * that it is decided once, for all workers. */
+enum mount_giver { MOUNT_GIVER_OPEN, MOUNT_GIVER_NONE, MOUNT_GIVER_IS };
 
 struct mount_slots {
 	pid_t keeper;	      /* who begins workers, */
@@ -71,6 +77,7 @@ struct mount_slots {
 	_Atomic bool serves;  /* the worker does: requests are at hand */
 	_Atomic bool ended;   /* it is mounted no more: no other worker */
 	_Atomic bool greeted; /* the kernel was: whoever mounts knows */
+	_Atomic int giver;    /* enum mount_giver */
 	uint8_t digest[16];
 	uint64_t members;
 	/* With --view=chunks: what lies beside them, as a sum, and which of
@@ -81,6 +88,7 @@ struct mount_slots {
 	struct mount_counts counts;
 	struct mount_errors errors;
 	struct mount_slot slot[MOUNT_FRONT];
+	_Atomic uint32_t kept_most; /* those behind so many are free */
 	struct mount_kept kept[MOUNT_KEPT];
 };
 
@@ -89,6 +97,11 @@ struct mount_slots *mount_slots_new(void);
 
 /* A worker has failed by itself, or was killed: what it was at may be why. */
 void mount_slots_failed(struct mount_slots *s, bool killed);
+
+/* Is a READ of it at hand?  One that comes meanwhile may be missed. */
+bool mount_slots_has_read(const struct mount_slots *s, uint64_t member);
+/* Is there one who gives?  Decided so now, unless it was before. */
+bool mount_slots_decide(struct mount_slots *s, bool giver);
 
 /* May it be tried once more? */
 static inline bool mount_may_try(const struct mount_blame *b)

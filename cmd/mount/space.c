@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -108,6 +110,17 @@ int mount_space_mount(const struct mount_point *m, struct hpdsl_error *err)
 	     strerror(errno));
 	close(fd);
 	return err->code;
+}
+
+int mount_space_clone(int fd)
+{
+	uint32_t of = (uint32_t)fd;
+	int r = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (r < 0 || ioctl(r, FUSE_DEV_IOC_CLONE, &of) == 0)
+		return r;
+	close(r);
+	return -1;
 }
 
 int mount_undo(const char *path, struct hpdsl_error *err)

@@ -3,10 +3,15 @@
 
 #include "wire.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
-enum { AT_ONCE = 1024 /* members */ };
+enum {
+	AT_ONCE = 1024, /* members */
+	CLONE = 0,	/* the only descriptor of who gives */
+};
 
 /* A chunk, or the members that were decoded with one. */
 struct task {
@@ -215,6 +220,16 @@ static void *read_thread(void *arg)
 
 /* ---- The thread that gives -------------------------------------------- */
 
+/* In a table of descriptors of its own, with nothing but the clone in it; why:
+ * store.h. */
+static bool stand_apart(int clone)
+{
+	if (unshare(CLONE_FILES) < 0 || dup2(clone, CLONE) < 0)
+		return false;
+	closefrom(CLONE + 1);
+	return true;
+}
+
 /* Is the kernel interested?  Pages of it are locked meanwhile. */
 static bool give(struct mount_store *s, uint64_t entry, const void *buf,
 		 size_t n)
@@ -223,9 +238,9 @@ static bool give(struct mount_store *s, uint64_t entry, const void *buf,
 	struct iovec v[2] = { { head, sizeof(head) }, { (void *)buf, n } };
 
 	mount_notify_store(head, entry + 1, n);
-	if (writev(s->fd, v, 2) < 0)
+	if (writev(CLONE, v, 2) < 0)
 		return false;
-	atomic_fetch_add(s->stored, 1);
+	atomic_fetch_add(&s->slots->counts.stored, 1);
 	return true;
 }
 
@@ -239,7 +254,8 @@ static void give_batch(struct mount_store *s, const struct mount_batch *b,
 {
 	for (uint32_t i = 0; i < b->n && !ends(s); i++) {
 		if (b->read[i].code < 0 || b->code[i] < 0 ||
-		    b->entry[i].member != b->member[i].number)
+		    b->entry[i].member != b->member[i].number ||
+		    mount_slots_has_read(s->slots, b->member[i].number))
 			continue;
 		g->tried++;
 		if (!give(s, b->entry[i].number, b->read[i].buf,
@@ -273,9 +289,8 @@ static void done(struct mount_store *s, const struct task *t,
 		mount_frames_done(&s->near, g->tried, g->known);
 }
 
-static void *give_thread(void *arg)
+static void give_all(struct mount_store *s)
 {
-	struct mount_store *s = arg;
 	struct given g = { 0, 0 };
 	const struct mount_batch *b;
 
@@ -289,6 +304,19 @@ static void *give_thread(void *arg)
 		s->given++;
 		pthread_cond_broadcast(&s->more);
 		pthread_mutex_unlock(&s->lock);
+	}
+}
+
+static void *give_thread(void *arg)
+{
+	struct mount_store *s = arg;
+
+	if (stand_apart(s->clone)) {
+		pthread_mutex_lock(&s->lock);
+		s->apart = true;
+		pthread_cond_broadcast(&s->more);
+		pthread_mutex_unlock(&s->lock);
+		give_all(s);
 	}
 	ended(s);
 	return NULL;
@@ -342,6 +370,21 @@ static bool begin(struct mount_store *s, void *(*what)(void *))
 	return r;
 }
 
+/* false: there is nobody who may give. */
+static bool begin_to_give(struct mount_store *s)
+{
+	bool r;
+
+	if (!begin(s, give_thread))
+		return false;
+	pthread_mutex_lock(&s->lock);
+	while (s->runs && !s->apart)
+		pthread_cond_wait(&s->more, &s->lock);
+	r = s->apart;
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
 static bool has_frames(const struct hpdsl_dataset *ds, uint32_t chunks)
 {
 	struct hpdsl_error err;
@@ -357,6 +400,7 @@ void mount_store_begin(struct mount_store *s, enum mount_fill_when when)
 {
 	struct hpdsl_snapshot_info seen;
 	struct hpdsl_counts n;
+	bool can;
 
 	s->memory = hpdsl_memory_left();
 	hpdsl_count(s->bytes->ds, &n);
@@ -367,13 +411,13 @@ void mount_store_begin(struct mount_store *s, enum mount_fill_when when)
 	s->on = when == MOUNT_FILL_ON ||
 		(when == MOUNT_FILL_AUTO && has_room(s, &seen));
 	s->frames = has_frames(s->bytes->ds, (uint32_t)n.chunks);
-	if (!s->on && !s->frames)
-		return;
 	/* One of them alone waits until the end. */
-	if (prepare(s, (uint32_t)n.chunks) && begin(s, give_thread) &&
-	    begin(s, read_thread))
-		return;
-	s->on = s->frames = false;
+	can = (s->on || s->frames) && s->clone >= 0 &&
+	      atomic_load(&s->slots->giver) != MOUNT_GIVER_NONE &&
+	      prepare(s, (uint32_t)n.chunks) && begin_to_give(s) &&
+	      begin(s, read_thread);
+	if (!mount_slots_decide(s->slots, can) || !can)
+		s->on = s->frames = false;
 }
 
 void mount_store_want(struct mount_store *s, uint64_t member)

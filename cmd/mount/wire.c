@@ -89,6 +89,8 @@ static int take_init(const uint8_t *p, size_t n, struct mount_request *ret)
 	ret->init.minor = get32(p + 4);
 	ret->init.max_readahead = get32(p + 8);
 	ret->init.flags = get32(p + 12);
+	if (n >= 20 && ret->init.flags & MOUNT_INIT_EXT)
+		ret->init.flags2 = get32(p + 16);
 	return 0;
 }
 
@@ -240,16 +242,19 @@ size_t mount_answer_statfs(void *p, uint64_t unique,
 
 /* ---- INIT ------------------------------------------------------------- */
 
-static uint32_t wanted(bool plus)
+/* Why not all of it for who gives: store.h. */
+static uint32_t wanted(const struct mount_offer *o)
 {
-	return MOUNT_ASYNC_READ | MOUNT_ASYNC_DIO | MOUNT_NO_OPEN |
-	       MOUNT_NO_OPENDIR | MOUNT_PARALLEL_DIROPS | MOUNT_MAX_PAGES |
-	       MOUNT_CACHE_SYMLINKS | MOUNT_AUTO_INVAL | MOUNT_READDIRPLUS_DO |
-	       (plus ? 0 : MOUNT_READDIRPLUS_AUTO);
+	return MOUNT_ASYNC_DIO | MOUNT_NO_OPEN | MOUNT_NO_OPENDIR |
+	       MOUNT_PARALLEL_DIROPS | MOUNT_MAX_PAGES | MOUNT_CACHE_SYMLINKS |
+	       MOUNT_AUTO_INVAL | MOUNT_READDIRPLUS_DO |
+	       (o->give ? 0 : MOUNT_ASYNC_READ) |
+	       (o->plus ? 0 : MOUNT_READDIRPLUS_AUTO);
 }
 
-int mount_answer_init(void *p, const struct mount_request *init, bool plus,
-		      size_t *ret_n, struct mount_agreed *ret)
+int mount_answer_init(void *p, const struct mount_request *init,
+		      const struct mount_offer *offer, size_t *ret_n,
+		      struct mount_agreed *ret)
 {
 	uint8_t *b = (uint8_t *)p + MOUNT_HEAD;
 	uint32_t minor = init->init.minor;
@@ -261,7 +266,10 @@ int mount_answer_init(void *p, const struct mount_request *init, bool plus,
 	}
 	memset(b, 0, 64);
 	ret->minor = minor < MOUNT_MINOR ? minor : MOUNT_MINOR;
-	ret->flags = wanted(plus) & init->init.flags;
+	ret->flags2 =
+		offer->give ? MOUNT_REQUEST_TIMEOUT & init->init.flags2 : 0;
+	ret->flags = (wanted(offer) | (ret->flags2 ? MOUNT_INIT_EXT : 0)) &
+		     init->init.flags;
 	put32(b, MOUNT_MAJOR);
 	/* A kernel of a later major asks again, by ours. */
 	put32(b + 4, init->init.major > MOUNT_MAJOR ? MOUNT_MINOR : ret->minor);
@@ -272,6 +280,9 @@ int mount_answer_init(void *p, const struct mount_request *init, bool plus,
 	put32(b + 20, 4096); /* bytes of a write: there are none */
 	put32(b + 24, 1);    /* times to the nanosecond */
 	put16(b + 28, MOUNT_READ_MOST / 4096);
+	put32(b + 32, ret->flags2);
+	if (ret->flags2)
+		put16(b + 40, offer->end);
 	*ret_n = head(p, init->unique, 0, 64);
 	return 0;
 }

@@ -46,6 +46,12 @@ enum {
 	MOUNT_MAX_PAGES = 1 << 22,
 	MOUNT_CACHE_SYMLINKS = 1 << 23,
 	MOUNT_NO_OPENDIR = 1 << 24,
+	MOUNT_INIT_EXT = 1 << 30, /* there are more, in flags2 */
+};
+
+/* Of flags2. */
+enum {
+	MOUNT_REQUEST_TIMEOUT = 1 << 10,
 };
 
 enum {
@@ -80,6 +86,7 @@ struct mount_request {
 		};
 		struct {
 			uint32_t major, minor, max_readahead, flags;
+			uint32_t flags2; /* 0 without MOUNT_INIT_EXT */
 		} init;
 		uint64_t interrupted; /* INTERRUPT: unique of that one */
 		struct {
@@ -137,11 +144,17 @@ size_t mount_answer_statfs(void *p, uint64_t unique,
  * To INIT: what both can do.  80 bytes; *ret is what was agreed on.  -EPROTO: a
  * kernel that is too old (or of another protocol).
  */
-struct mount_agreed {
-	uint32_t minor, flags;
+struct mount_offer {
+	bool plus;    /* listings come with attributes */
+	bool give;    /* pages come unasked (store.h): */
+	uint16_t end; /* .. and requests end after so many seconds */
 };
-int mount_answer_init(void *p, const struct mount_request *init, bool plus,
-		      size_t *ret_n, struct mount_agreed *ret);
+struct mount_agreed {
+	uint32_t minor, flags, flags2;
+};
+int mount_answer_init(void *p, const struct mount_request *init,
+		      const struct mount_offer *offer, size_t *ret_n,
+		      struct mount_agreed *ret);
 
 /*
  * Nobody asked: size bytes that follow are the node's content from its first

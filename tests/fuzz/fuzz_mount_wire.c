@@ -22,12 +22,14 @@ static void check_name(const struct mount_request *r, const uint8_t *p,
 static void try_init(const struct mount_request *r)
 {
 	uint8_t out[80];
+	const struct mount_offer offer = { .plus = true, .give = r->node & 1 };
 	struct mount_agreed agreed;
 	size_t n;
-	int code = mount_answer_init(out, r, true, &n, &agreed);
+	int code = mount_answer_init(out, r, &offer, &n, &agreed);
 
 	if (n > sizeof(out) || (code && code != -EPROTO) ||
-	    (code == 0 && agreed.flags & ~r->init.flags))
+	    (code == 0 && (agreed.flags & ~r->init.flags ||
+			   agreed.flags2 & ~r->init.flags2)))
 		abort();
 }
 

@@ -10,11 +10,10 @@ import os
 import random
 import signal
 import struct
-import subprocess
 import sys
 import time
 
-from model import anew, answer, direct, mapped, pread, sent
+from model import anew, answer, cut_off, direct, mapped, pread, sent
 
 READERS = 8
 # Seconds for one read where many others are at work.
@@ -90,14 +89,7 @@ def stuck(pid, device):
                 print(name, f.read(), file=sys.stderr)
         except OSError as e:
             print(name, e, file=sys.stderr)
-    top = "/sys/fs/fuse/connections"
-    if not os.listdir(top):
-        subprocess.run(["mount", "-t", "fusectl", "none", top], check=False)
-    try:
-        with open("%s/%d/abort" % (top, device), "w", encoding="ascii") as f:
-            f.write("1")
-    except OSError as e:
-        print(e, file=sys.stderr)
+    cut_off(device)
 
 
 def main():

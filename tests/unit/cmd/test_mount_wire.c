@@ -60,6 +60,7 @@ static void test_numbers(void **unused)
 	assert_int_equal(MOUNT_MAX_PAGES, FUSE_MAX_PAGES);
 	assert_int_equal(MOUNT_CACHE_SYMLINKS, FUSE_CACHE_SYMLINKS);
 	assert_int_equal(MOUNT_NO_OPENDIR, FUSE_NO_OPENDIR_SUPPORT);
+	assert_int_equal(MOUNT_INIT_EXT, FUSE_INIT_EXT);
 	assert_int_equal(MOUNT_AUTO_INVAL, FUSE_AUTO_INVAL_DATA);
 	assert_int_equal(MOUNT_TOP, FUSE_ROOT_ID);
 	assert_int_equal(MOUNT_HEAD, sizeof(struct fuse_out_header));
@@ -71,7 +72,7 @@ static void test_numbers(void **unused)
 static void test_asked(void **unused)
 {
 	const struct fuse_read_in read = { .offset = 1 << 20, .size = 4096 };
-	const struct fuse_init_in init = { 7, 38, 131072, 0xf0f0, 1, { 0 } };
+	struct fuse_init_in init = { 7, 38, 131072, 0xf0f0, 1, { 0 } };
 	const uint64_t other = 12;
 	struct mount_request r;
 	uint8_t p[256], attr[15];
@@ -111,6 +112,14 @@ static void test_asked(void **unused)
 	assert_int_equal(r.init.minor, 38);
 	assert_int_equal(r.init.max_readahead, 131072);
 	assert_int_equal(r.init.flags, 0xf0f0);
+	assert_int_equal(r.init.flags2, 0);
+	init.flags |= FUSE_INIT_EXT;
+	n = asked(p, FUSE_INIT, &init, sizeof init);
+	assert_int_equal(mount_decode(p, n, &r), 0);
+	assert_int_equal(r.init.flags2, 1);
+	assert_int_equal(mount_decode(p, asked(p, FUSE_INIT, &init, 16), &r),
+			 0);
+	assert_int_equal(r.init.flags2, 0);
 
 	n = asked(p, FUSE_INTERRUPT, &other, sizeof other);
 	assert_int_equal(mount_decode(p, n, &r), 0);
@@ -253,6 +262,8 @@ static void test_store(void **unused)
 
 static void test_init(void **unused)
 {
+	const struct mount_offer plain = { .plus = true };
+	const struct mount_offer none = { .plus = false };
 	const struct fuse_init_out *o = (const void *)(out + 16);
 	struct mount_request r = { .unique = 77 };
 	struct mount_agreed agreed;
@@ -262,8 +273,8 @@ static void test_init(void **unused)
 	r.init.major = 7;
 	r.init.minor = 44;
 	r.init.max_readahead = 131072;
-	r.init.flags = ~0u;
-	assert_int_equal(mount_answer_init(out, &r, true, &n, &agreed), 0);
+	r.init.flags = r.init.flags2 = ~0u;
+	assert_int_equal(mount_answer_init(out, &r, &plain, &n, &agreed), 0);
 	assert_int_equal(n, 16 + sizeof *o);
 	check_head(n, 0);
 	assert_int_equal(o->major, 7);
@@ -273,26 +284,63 @@ static void test_init(void **unused)
 	assert_int_equal(o->time_gran, 1);
 	assert_true(o->flags & FUSE_NO_OPENDIR_SUPPORT);
 	assert_false(o->flags & FUSE_READDIRPLUS_AUTO);
+	assert_true(o->flags & FUSE_ASYNC_READ);
+	assert_false(o->flags & FUSE_INIT_EXT);
+	assert_int_equal(o->flags2, 0);
 	assert_int_equal(o->flags, agreed.flags);
 
 	/* nothing that an older one does not know */
 	r.init.minor = 27;
+	r.init.flags2 = 0;
 	r.init.flags = FUSE_ASYNC_READ | FUSE_NO_OPEN_SUPPORT;
-	assert_int_equal(mount_answer_init(out, &r, false, &n, &agreed), 0);
+	assert_int_equal(mount_answer_init(out, &r, &none, &n, &agreed), 0);
 	assert_int_equal(o->minor, 27);
 	assert_int_equal(o->flags, r.init.flags);
 
 	r.init.minor = MOUNT_MINOR_LEAST - 1;
-	assert_int_equal(mount_answer_init(out, &r, true, &n, &agreed),
+	assert_int_equal(mount_answer_init(out, &r, &plain, &n, &agreed),
 			 -EPROTO);
 	assert_int_equal(n, 16);
 	check_head(n, -EPROTO);
 
 	r.init.major = 8; /* is told ours, and asks again */
 	r.init.minor = 0;
-	assert_int_equal(mount_answer_init(out, &r, true, &n, &agreed), 0);
+	assert_int_equal(mount_answer_init(out, &r, &plain, &n, &agreed), 0);
 	assert_int_equal(o->major, 7);
 	assert_int_equal(o->minor, MOUNT_MINOR);
+}
+
+/* Where pages are given, no READ may be nobody's, and none is for ever. */
+static void test_init_give(void **unused)
+{
+	const struct fuse_init_out *o = (const void *)(out + 16);
+	const struct mount_offer give = { .give = true, .end = 660 };
+	struct mount_request r = { .unique = 77 };
+	struct mount_agreed agreed;
+	uint16_t end;
+	size_t n;
+
+	(void)unused;
+	r.init.major = 7;
+	r.init.minor = 45;
+	r.init.flags = r.init.flags2 = ~0u;
+	assert_int_equal(mount_answer_init(out, &r, &give, &n, &agreed), 0);
+	assert_false(o->flags & FUSE_ASYNC_READ);
+	assert_true(o->flags & FUSE_ASYNC_DIO);
+	assert_true(o->flags & FUSE_INIT_EXT);
+	/* FUSE_REQUEST_TIMEOUT, which a header of 7.42 does not know */
+	assert_int_equal(o->flags2, UINT64_C(1) << 42 >> 32);
+	/* request_timeout, behind max_stack_depth */
+	memcpy(&end, out + 16 + 40, sizeof end);
+	assert_int_equal(end, 660);
+
+	/* a kernel that does not know it has zeros there */
+	r.init.flags2 = ~(uint32_t)MOUNT_REQUEST_TIMEOUT;
+	assert_int_equal(mount_answer_init(out, &r, &give, &n, &agreed), 0);
+	assert_false(o->flags & (FUSE_INIT_EXT | FUSE_ASYNC_READ));
+	assert_int_equal(o->flags2, 0);
+	memcpy(&end, out + 16 + 40, sizeof end);
+	assert_int_equal(end, 0);
 }
 
 /* ---- Listings --------------------------------------------------------- */
@@ -350,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_init),
+		cmocka_unit_test(test_init_give),
 		cmocka_unit_test(test_listing),
 		cmocka_unit_test(test_listing_plus),
 	};
