@@ -90,16 +90,19 @@ static bool try_helper(char *why, size_t room)
 int mount_check(void)
 {
 	char why[4200];
-	bool root = geteuid() == 0, command, helper;
+	bool command, other;
 
 	cmd_output_start();
 	command = try_command(why, sizeof(why));
 	show("-- COMMAND", command,
 	     command ? "a mount of the command's own, gone with it" : why);
-	helper = !root && try_helper(why, sizeof(why));
-	if (!root)
-		show("fusermount3", helper, why);
-	else
-		show("root", access("/dev/fuse", R_OK | W_OK) == 0, "mount(2)");
-	return command || helper || root ? CMD_DONE : CMD_NO;
+	if (geteuid() == 0) {
+		/* It was tried just now, where nobody saw it. */
+		other = command;
+		show("root", other, other ? "mount(2)" : why);
+	} else {
+		other = try_helper(why, sizeof(why));
+		show("fusermount3", other, why);
+	}
+	return command || other ? CMD_DONE : CMD_NO;
 }

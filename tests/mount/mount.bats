@@ -463,6 +463,13 @@ gone()
 	! pgrep -u 65534 hpdsl-mount
 }
 
+@test "root without the device: --check says that no way works, and why" {
+	need_root
+	run -1 unshare --mount bash -c 'mount -t tmpfs none /dev; hpdsl-mount --check'
+	[ "$(grep -c "  no  */dev/fuse: No such file" <<< "$output")" = 2 ]
+	[ "${#lines[@]}" = 2 ]
+}
+
 @test "as another user: by fusermount3, for himself alone" {
 	need fusermount3
 	as_user bash -ec '
