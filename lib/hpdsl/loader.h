@@ -121,6 +121,14 @@ HPDSL_API void hpdsl_loader_free(struct hpdsl_loader *l);
  */
 HPDSL_API void hpdsl_loader_freep(struct hpdsl_loader **l);
 /*
+ * For a process that is about to end, and nobody else is using the loader, once
+ * what watch.stop points to is set: reads that are under way are not waited
+ * for, as on storage that hangs, and no memory goes back.  When it returns
+ * nothing is told any more, nor anything new begun.  Dataset and options have
+ * to stay as long as the process, or until hpdsl_loader_free(), which waits.
+ */
+HPDSL_API void hpdsl_loader_leave(struct hpdsl_loader *l);
+/*
  * The next batch: 1; 0: the last epoch's last step was handed out.  A bad
  * sample is HPDSL_ECORRUPT or -errno, *err names chunk and sample, and the next
  * call goes on behind that step, which counts as reached when it has;

@@ -4,13 +4,19 @@
 
 #include "base/mem.h"
 
-static void end_threads(struct hpdsl_loader *l)
+/* They begin nothing any more. */
+static void stop_threads(struct hpdsl_loader *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->ending = true;
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
 	hp_fetch_quit(l->fetch);
+}
+
+static void end_threads(struct hpdsl_loader *l)
+{
+	stop_threads(l);
 	for (uint32_t i = 0; i < l->threads; i++)
 		pthread_join(l->thread[i], NULL);
 	free(l->thread);
@@ -111,6 +117,16 @@ void hpdsl_loader_free(struct hpdsl_loader *l)
 	pthread_mutex_unlock(&l->lock);
 	if (last)
 		free_rest(l);
+}
+
+void hpdsl_loader_leave(struct hpdsl_loader *l)
+{
+	if (!l || !hp_load_is_ours(l))
+		return;
+	hp_load_play_end(l);
+	stop_threads(l);
+	hp_load_metrics_end(l);
+	hp_load_stopped(l, NULL);
 }
 
 void hpdsl_loader_freep(struct hpdsl_loader **l)

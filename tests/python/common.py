@@ -26,6 +26,20 @@ def until_true(what, *given):
         time.sleep(0.005)
 
 
+def threads():
+    """How many there are, without those that were joined: these are listed for
+    a while longer, as exiting (Linux's PF_EXITING)."""
+    alive = 0
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{thread}/stat", "rb") as f:
+                fields = f.read().rpartition(b")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        alive += not int(fields[6]) & 4
+    return alive
+
+
 def content(number, suffix):
     """Bytes that tell their sample and member, of many sizes, 0 too."""
     head = f"{number} {suffix} ".encode()

@@ -14,7 +14,8 @@ import warnings
 from unittest import mock
 
 import hpdsl
-from common import Packed, command, content, flip, pack, until_true
+from common import (Packed, command, content, flip, pack, threads,
+                    until_true)
 
 SMALL = {"batch": 18, "lanes": 6, "piece": 3, "windows": 2}
 
@@ -22,20 +23,6 @@ SMALL = {"batch": 18, "lanes": 6, "piece": 3, "windows": 2}
 def numbers(batches):
     """Of the samples that count, in order."""
     return [n for b in batches for n, real in zip(b.numbers, b.mask) if real]
-
-
-def threads():
-    """How many there are, without those that were joined: these are listed for
-    a while longer, as exiting (Linux's PF_EXITING)."""
-    alive = 0
-    for thread in os.listdir("/proc/self/task"):
-        try:
-            with open(f"/proc/self/task/{thread}/stat", "rb") as f:
-                fields = f.read().rpartition(b")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        alive += not int(fields[6]) & 4
-    return alive
 
 
 class Batches(Packed):

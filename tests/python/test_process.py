@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaders and the life of a process: Ctrl-C, forks, exits, kills."""
 
+import ctypes
 import multiprocessing
 import os
 import pickle
@@ -9,9 +10,11 @@ import subprocess
 import sys
 import threading
 import unittest
+from unittest import mock
 
 import hpdsl
-from common import Packed, forked, in_shm, rounds, run
+from common import Packed, forked, in_shm, rounds, run, threads, until_true
+from hpdsl import _abi, _pump
 
 ORDER = "hpdsl.Order(batch=18, lanes=6, piece=3, windows=2)"
 BEGIN = f"""
@@ -21,6 +24,7 @@ ds = hpdsl.Dataset(sys.argv[1])
 loader = hpdsl.Loader(ds, order={ORDER})
 """
 # The library reads chunks only when the pipe in GATE has a writer, or is gone.
+# Whoever comes there makes the file AT_GATE, if one is named.
 GATE = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -35,10 +39,14 @@ static void wait_for(int fd)
 {
 	char link[40], name[4096] = "";
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	if (readlink(link, name, sizeof name - 1) > 0 && strstr(name, "/chunk-"))
-		do
-			fd = open(getenv("GATE"), O_RDONLY);
-		while (fd < 0 && errno == EINTR);
+	if (readlink(link, name, sizeof name - 1) <= 0 ||
+	    !strstr(name, "/chunk-"))
+		return;
+	if (getenv("AT_GATE"))
+		close(open(getenv("AT_GATE"), O_CREAT | O_WRONLY, 0600));
+	do
+		fd = open(getenv("GATE"), O_RDONLY);
+	while (fd < 0 && errno == EINTR);
 }
 #define READS(type, name, with, give) \\
 	type name with \\
@@ -229,6 +237,32 @@ finally:
         self.assertRegex(err, r"\nKeyboardInterrupt\n$")
         self.assertEqual(child.returncode, -signal.SIGINT)
 
+    def test_the_end_waits_for_no_storage(self):
+        """That hangs: for the library's threads, Ctrl-C behind it, or a daemon
+        thread that reads by itself."""
+        self.environ["AT_GATE"] = self.at + "/at-gate"
+        for loader, program, status in (
+                ("", "wait()", 0),
+                (", threads=1", "wait()\nsignal.setitimer(signal.ITIMER_REAL, "
+                 "0.01)\nloader.next_batch()", -signal.SIGINT),
+                (", threads=0xffffffff", "threading.Thread(target="
+                 "loader.next_batch, daemon=True).start()\nwait()", 0)):
+            got = run(f"""
+import os, signal, sys, threading
+import hpdsl
+from common import until_true
+def wait():
+    until_true(os.path.exists, os.environ["AT_GATE"])
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+hpdsl._running.PATIENCE = 0
+loader = hpdsl.Loader(hpdsl.Dataset(sys.argv[1]){loader})
+{program}
+""", self.packed, env=self.environ)
+            self.assertRegex(got.stdout, r"\A(Traceback[^\0]*\n"
+                             r"KeyboardInterrupt\n)?\Z")
+            self.assertEqual(got.returncode, status, got.stdout)
+            os.remove(self.environ["AT_GATE"])
+
     def test_other_threads_run_meanwhile(self):
         got = run(AT_GATE + """
 def later():
@@ -307,6 +341,32 @@ while True:
 
 
 class ExitsUnderThreads(Ends):
+    def test_with_one_that_watches(self):
+        """It has read the loader's address, and goes on behind the exit handlers
+        of the package; what was freed would be overwritten."""
+        with mock.patch.dict(os.environ, MALLOC_PERTURB_="165"):
+            got = run("""
+import atexit, ctypes, sys, threading
+inside, gate, done = (threading.Event() for _ in range(3))
+atexit.register(lambda: (gate.set(), done.wait()))
+import hpdsl
+lib = hpdsl._abi.lib
+real = lib.loader_stats
+def slow(handle, *others):
+    address = ctypes.c_void_p(handle.value)
+    inside.set()
+    gate.wait()
+    real(address, *others)
+lib.loader_stats = slow
+loader = hpdsl.Loader(hpdsl.Dataset(sys.argv[1]))
+def watch():
+    print(loader.stats()["lanes"] == loader.order.lanes)
+    done.set()
+threading.Thread(target=watch, daemon=True).start()
+inside.wait()
+""", self.packed)
+        self.assertEqual((got.stdout, got.returncode), ("True\n", 0))
+
     def test_with_threads_that_load(self):
         self.ends("""
 loads = threading.Event()
@@ -328,6 +388,81 @@ class Loads(Packed):
     def loader(self):
         return hpdsl.Loader(hpdsl.Dataset(self.packed), order=hpdsl.Order(
             batch=18, lanes=6, piece=3, windows=2))
+
+
+class Inside(Loads):
+    """Somebody is in a call of the library's when another thread ends the
+    loader: it is freed when that call is over, and not before."""
+
+    def held(self, name, call, loader=None):
+        """The thread in which call() comes to that function is held there, when
+        it has read the loader's address."""
+        before = threads()
+        loader = loader or self.loader()
+        lib, has = _abi.lib, threads()
+        real, inside, gate = getattr(lib, name), *map(
+            lambda _: threading.Event(), range(2))
+
+        def slow(handle, *others):
+            address = ctypes.c_void_p(handle.value)
+            inside.set()
+            gate.wait()
+            return real(address, *others)
+
+        def run():
+            try:
+                got.append(call(loader))
+            except hpdsl.CorruptError as e:
+                got.append(e)
+
+        got, t = [], threading.Thread(target=run)
+        with mock.patch.object(lib, name, slow):
+            t.start()
+            inside.wait()
+        try:
+            loader.close()
+            self.assertEqual(threads(), has + 1)
+        finally:
+            gate.set()
+            t.join()
+        until_true(lambda: threads() <= before)
+        return got[0]
+
+    def test_statistics(self):
+        self.assertEqual(self.held("loader_stats", hpdsl.Loader.stats)["lanes"],
+                         6)
+
+    def test_steps(self):
+        self.assertEqual(self.held("loader_steps",
+                                   lambda loader: loader.steps(7)), 12)
+
+    def test_where_it_is(self):
+        """As seek() asks when Ctrl-C came."""
+        self.assertEqual(self.held("loader_state",
+                                   lambda loader: loader._running.reached()),
+                         (0, 0))
+
+    def failing(self, loader):
+        return mock.patch.object(loader._running, "next",
+                                 side_effect=hpdsl.CorruptError("mine"))
+
+    def test_what_follows_an_error(self):
+        def fail(loader):
+            with self.failing(loader):
+                loader.next_batch()
+
+        self.assertEqual(str(self.held("loader_stats", fail)), "mine")
+
+    def test_a_pump(self):
+        """As hpdsl.torch has one, in a thread of its own."""
+        def fail(reader):
+            with self.failing(reader):
+                return _pump.Pump._tell(pump)
+
+        pump = mock.Mock(_out={})
+        pump.reader = _pump.Reader(hpdsl.Dataset(self.packed), 18)
+        self.held("loader_stats", fail, pump.reader)
+        self.assertEqual(str(pump._told_error.call_args[0][0]), "mine")
 
 
 class Forks(Loads):

@@ -353,6 +353,7 @@ FUNCTIONS = {
     "epoch_cost": (c_int, _P, _P, _P, _P, _P),
     "loader_new": (c_int, _P, _P, _P, _P),
     "loader_freep": (None, POINTER(_P)),
+    "loader_leave": (None, _P),
     "loader_next": (c_int, _P, _P, _P),
     "loader_mapping": (c_int, _P, _P, _P, _P, _P),
     "batch_release": (None, _P),

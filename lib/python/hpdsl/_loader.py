@@ -17,7 +17,8 @@ from ._abi import lib
 from ._batch import Batch, suffixes_of
 from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
-from ._errors import Error, SystemFailure, UsageError, number, wanted
+from ._errors import (Error, StoppedError, SystemFailure, UsageError, number,
+                      wanted)
 from ._job import check_shares, end_of, order_of
 from ._order import (Epoch, Order, Size, end_number, filled, share_of,
                      size_of)
@@ -225,8 +226,7 @@ class Loader:
         """Steps of an epoch, of all workers, the same for every rank."""
         epoch = self.epoch if epoch is None else epoch
         if epoch not in self._steps:
-            self._steps = {epoch: lib.loader_steps(self._live().threads,
-                                                   epoch)}
+            self._steps = {epoch: self._live().ask(lib.loader_steps, epoch)}
         return self._steps[epoch]
 
     def __len__(self) -> int:
@@ -271,6 +271,8 @@ class Loader:
         while True:
             try:
                 room = self._next_room(running)
+            except StoppedError:
+                raise
             except Error:
                 running.took()
                 self._see_failed(running)
@@ -294,7 +296,7 @@ class Loader:
         to come?  For want of memory it may be either, so no code tells.  It
         counts as reached only when a later one is handed out."""
         c, at = _abi.LoaderStats(), self._at
-        lib.loader_stats(running.threads, ctypes.byref(c))
+        running.ask(lib.loader_stats, ctypes.byref(c))
         if c.steps + c.failed_steps > at.turns:
             self._at = at._replace(next=self._behind(*at.next),
                                    turns=at.turns + 1)
@@ -404,7 +406,7 @@ class Loader:
         was read ahead; lanes that have samples of this rank, and share_bytes,
         read of one at a time, at most; unchecked."""
         c = _abi.LoaderStats()
-        lib.loader_stats(self._live().threads, ctypes.byref(c))
+        self._live().ask(lib.loader_stats, ctypes.byref(c))
         told = {name: getattr(c, name) for name, _ in c._fields_}
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)

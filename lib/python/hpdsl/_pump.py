@@ -42,7 +42,7 @@ class Reader(Loader):
         with running.lock:
             running._drop()
             try:
-                checked(lib.loader_play, running.threads, phase, warm_steps,
+                checked(running.ask, lib.loader_play, phase, warm_steps,
                         ctypes.byref(lead), ctypes.byref(cache))
             except SystemFailure as e:
                 if e.errno not in (errno.EAGAIN, errno.ENOBUFS):

@@ -13,6 +13,7 @@ import errno
 import itertools
 import os
 import threading
+import time
 from collections import deque
 from typing import Deque, Dict, NamedTuple, Optional, Tuple, Union
 
@@ -20,10 +21,13 @@ from . import _abi
 from ._abi import lib
 from ._batch import Room, method
 from ._dataset import Handle, text
-from ._errors import checked, exception
+from ._errors import StoppedError, checked, exception
 
 # How long next() is deaf to Ctrl-C.
 WAIT_MS = 50
+# Seconds that the end of the interpreter waits for whoever is in next(): it is
+# out of there at once, unless it hangs in storage.
+PATIENCE = 2.0
 
 
 class Again(Exception):
@@ -43,7 +47,9 @@ class Damage(NamedTuple):
 class Threads(ctypes.c_void_p):
     """The library's loader, NULL when there is none any more.  The library
     fills it in and takes it back in one step each, so Ctrl-C finds it there or
-    not.  needs: what its threads use, which goes after them."""
+    not.  It goes when nobody refers to this any more, so whoever calls the
+    library with it keeps it for that long, whatever becomes of its Running.
+    needs: what its threads use, which goes after them."""
 
     needs: tuple = ()
     __del__ = method(lib.loader_freep)
@@ -94,9 +100,10 @@ class Running:
 
     def __init__(self, dataset: Handle, options: _abi.LoaderOptions, *needs
                  ) -> None:
-        self.threads = Threads()
+        self._threads = Threads()
         self.pid, self.thread = os.getpid(), threading.get_ident()
-        # What a signal's handler calls may come here again.
+        # For next(), and what must not come between.  What a signal's handler
+        # calls may come here again.
         self.lock = threading.RLock()
         self._rooms = itertools.count(1)
         self.stop = ctypes.c_int(0)
@@ -104,10 +111,18 @@ class Running:
         self.told: Deque[Union[str, Damage]] = deque()
         options.bad, options.watch.warn = _tellers(self.told)
         options.watch.stop = ctypes.pointer(self.stop)
-        self.threads.needs = dataset, options, self.stop, needs
+        self._threads.needs = dataset, options, self.stop, needs
         checked(lib.loader_new, dataset.address, ctypes.byref(options),
-                ctypes.byref(self.threads))
-        self.mapping = _mapping(self.threads) if options.shared else None
+                ctypes.byref(self._threads))
+        self.mapping = _mapping(self._threads) if options.shared else None
+
+    def ask(self, function, *arguments):
+        """Calls a function of the library with its loader.  Any thread, at any
+        time: a loader that is ended meanwhile is freed when this is over."""
+        threads = self._threads
+        if not threads:
+            raise StoppedError("the loader was freed")
+        return function(threads, *arguments)
 
     def next(self) -> Optional[Room]:
         """The next batch; None at the end.  The same again until took(): Ctrl-C
@@ -128,12 +143,16 @@ class Running:
         """What next() could not return is of no use then."""
         with self.lock:
             self._drop()
-            checked(lib.loader_seek, self.threads, epoch, step)
+            checked(self.ask, lib.loader_seek, epoch, step)
 
-    def reached(self) -> Tuple[int, int]:
-        """Epoch and step that the library's loader has come to."""
+    def reached(self) -> Optional[Tuple[int, int]]:
+        """Epoch and step that the library's loader has come to; None: it was
+        ended."""
         state = _abi.State()
-        lib.loader_state(self.threads, ctypes.byref(state))
+        try:
+            self.ask(lib.loader_state, ctypes.byref(state))
+        except StoppedError:
+            return None
         return state.order.epoch, state.order.step
 
     def took(self) -> None:
@@ -141,8 +160,8 @@ class Running:
 
     def _wait(self, room: Room) -> bool:
         failure = _abi.Failure()
-        code = lib.loader_next(self.threads, ctypes.byref(room.batch),
-                               ctypes.byref(failure))
+        code = self.ask(lib.loader_next, ctypes.byref(room.batch),
+                        ctypes.byref(failure))
         if code == -errno.EAGAIN:
             raise Again
         if code < 0:
@@ -154,8 +173,25 @@ class Running:
         self.stop.value = 1
         if self.pid == os.getpid():
             with self.lock:
-                lib.loader_freep(self.threads)
+                self._threads = Threads()
                 self._drop()
+
+    def leave(self, until: float) -> None:
+        """The interpreter ends.  It waits neither for a thread that hangs in
+        storage, one of the library's or one that is in next() beyond that time,
+        nor for a daemon thread that is somewhere else in the library: these go
+        on with what they have, so it is never freed."""
+        self.stop.value = 1
+        if self.pid != os.getpid():
+            return
+        threads, self._threads = self._threads, Threads()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(threads))
+        if self.lock.acquire(timeout=max(0, until - time.monotonic())):
+            try:
+                lib.loader_leave(threads)
+                self._drop()
+            finally:
+                self.lock.release()
 
     def _drop(self) -> None:
         """What next() could not return."""
@@ -168,8 +204,8 @@ class Running:
         if threading.get_ident() != self.thread and self.pid == os.getpid():
             # This may be a thread of the loader's own, collecting garbage
             # while it tells something: it cannot wait for itself.
-            last = [self.threads]
-            del self.threads
+            last = [self._threads]
+            del self._threads
             threading.Thread(target=last.clear).start()
 
 
@@ -191,5 +227,6 @@ def _tellers(told: Deque[Union[str, Damage]]):
 @atexit.register
 def _end_all() -> None:
     """While there is an interpreter that they can tell something."""
+    until = time.monotonic() + PATIENCE
     for running in list(_leased.values()):
-        running.end()
+        running.leave(until)

@@ -279,6 +279,37 @@ static void test_silence(void **state)
 	hpdsl_close(ds);
 }
 
+/* Reads that hang are not waited for, and nothing is told behind it. */
+static void test_leave(void **state)
+{
+	struct hpdsl_loader_options opt = load_base();
+	int stop = 0, told = 0;
+	const struct hpdsl_batch *b;
+	struct hpdsl_dataset *ds;
+	struct hpdsl_loader *l;
+	struct gate g;
+
+	(void)state;
+	gate_init(&g);
+	ds = open_gated(&g);
+	gate_set(&g, true);
+	opt.watch.stop = &stop;
+	opt.watch.warn = count_warning;
+	opt.watch.arg = &told;
+	l = load_new(ds, &opt);
+	gate_wait(&g);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	hpdsl_loader_leave(l);
+	assert_int_equal(hpdsl_loader_next(l, &b, NULL), HPDSL_ESTOPPED);
+	hp_load_warn(l, "behind");
+	assert_int_equal(told, 0);
+	hpdsl_loader_leave(NULL);
+	hpdsl_loader_leave(l);
+	gate_set(&g, false);
+	hpdsl_loader_free(l);
+	hpdsl_close(ds);
+}
+
 static void *open_gate(void *arg)
 {
 	gate_set(arg, false);
@@ -442,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_wakes),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_leave),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_end_keeps_little),
 		cmocka_unit_test(test_none),
