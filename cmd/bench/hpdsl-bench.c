@@ -139,19 +139,6 @@ static void tell_nothing(const struct bench *r)
 			    (unsigned long long)epoch);
 }
 
-/* A suffix with a dot too many would give a fine benchmark of nothing. */
-static int check_suffixes(const struct bench *r)
-{
-	struct hpdsl_loader_stats s;
-
-	hpdsl_loader_stats(r->loader, &s);
-	if (!r->suffixes.n || !s.samples || s.bytes || s.bad_samples)
-		return CMD_DONE;
-	cmd_message("not one of these samples has anything with such a "
-		    "--suffix");
-	return CMD_NO;
-}
-
 static void set_options(struct bench *r, struct bench_bad *bad)
 {
 	r->opt.order = r->order.order;
@@ -172,7 +159,6 @@ static int conclude(struct bench *r, struct bench_bad *bad, int status)
 
 	if (status == CMD_DONE && !r->n_waits)
 		tell_nothing(r);
-	status = cmd_worse(status, check_suffixes(r));
 	if (status == CMD_DONE && any_bad)
 		status = CMD_NO;
 	bench_report(r, status);

@@ -30,6 +30,7 @@ static void print_json(const struct bench *r, int status,
 	cmd_json_u64(&j, "samples", s->samples);
 	cmd_json_u64(&j, "bytes", s->bytes);
 	cmd_json_u64(&j, "bad_samples", s->bad_samples);
+	cmd_json_u64(&j, "lacking", s->lacking);
 	cmd_json_u64(&j, "filling_samples", r->filling);
 	cmd_json_real(&j, "seconds", r->seconds);
 	cmd_json_real(&j, "first_batch_seconds", r->first);

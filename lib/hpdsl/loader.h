@@ -40,11 +40,17 @@ struct hpdsl_loader_options {
 	struct hpdsl_share share;
 	/*
 	 * Members that are wanted, by their suffixes ("jpg"), in this order;
-	 * what a sample lacks has no bytes, and of two members of one suffix it
-	 * is the first.  None: all members but those that the packer made.
+	 * one dot in front is passed over (".jpg").  Of two members of one
+	 * suffix it is the first.  None: all members but those that the packer
+	 * made.  A suffix that not one sample of the choice has is an error: of
+	 * 10 million of them, as far as their rows are sound; one that some
+	 * lack is not.  What a sample lacks has no bytes, is counted, and is
+	 * told to watch.warn once for each suffix, unless may_lack says that
+	 * this is no news.
 	 */
 	const char *const *suffixes;
 	size_t n_suffixes;
+	bool may_lack;
 	/*
 	 * Bytes for what was read; 0: HPDSL_LOADER_MEMORY.  Two thirds are for
 	 * what lanes have next, the rest is for reading ahead: with less memory
@@ -95,11 +101,20 @@ struct hpdsl_batch {
 };
 
 /*
+ * What hpdsl_loader_new() looks at first: would it refuse these options with
+ * any order and share?  Of them memory, threads, end, choice and suffixes
+ * count. HPDSL_EUSAGE: yes; -ENOMEM.
+ */
+HPDSL_API int hpdsl_loader_check(const struct hpdsl_dataset *ds,
+				 const struct hpdsl_loader_options *opt,
+				 struct hpdsl_error *err);
+/*
  * The dataset must outlive the loader.  HPDSL_EUSAGE: an order, a share or a
  * step that make no sense, ranks that do not divide the batch (but see uneven),
- * memory below HPDSL_LOADER_MEMORY_LEAST, more threads than HPDSL_THREADS_MOST;
- * HPDSL_STALL in the environment names no hpdsl-stall(1) that is alive, or the
- * loader is none that it can measure; HPDSL_ECORRUPT, -ENOMEM.
+ * memory below HPDSL_LOADER_MEMORY_LEAST, more threads than HPDSL_THREADS_MOST,
+ * a suffix that no sample has; HPDSL_STALL in the environment names no
+ * hpdsl-stall(1) that is alive, or the loader is none that it can measure;
+ * HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_loader_new(const struct hpdsl_dataset *ds,
 			       const struct hpdsl_loader_options *opt,
@@ -218,6 +233,8 @@ struct hpdsl_loader_stats {
 	/* Handed out, but for what fills a step up; bytes of members. */
 	uint64_t steps, samples, bytes;
 	uint64_t bad_samples;  /* of these samples: they came without bytes */
+	uint64_t lacking;      /* wanted members that these samples, but for bad
+				  ones, have not */
 	uint64_t failed_steps; /* that gave an error in place of a batch */
 	struct hpdsl_sources sources; /* since the loader was made */
 	uint64_t reads, read_bytes;   /* of chunk files */

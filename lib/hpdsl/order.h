@@ -228,7 +228,7 @@ struct hpdsl_cost_options {
 	enum hpdsl_end end;
 	uint64_t first,
 		steps; /* these steps; 0 steps: to the end of the epoch */
-	/* As a loader's: members that are wanted. */
+	/* As a loader's: members that are wanted, of which there are some. */
 	const char *const *suffixes;
 	size_t n_suffixes;
 };
@@ -259,8 +259,8 @@ struct hpdsl_epoch_cost {
 };
 /*
  * By the loader's own planner, reading nothing.  HPDSL_EUSAGE: a share that
- * makes no sense, or a memory that is too small; -ERANGE: no such steps;
- * HPDSL_ECORRUPT, -ENOMEM.
+ * makes no sense, a memory that is too small, or a suffix that no sample has;
+ * -ERANGE: no such steps; HPDSL_ECORRUPT, -ENOMEM.
  */
 HPDSL_API int hpdsl_epoch_cost(const struct hpdsl_epoch *e,
 			       const struct hpdsl_dataset *ds,

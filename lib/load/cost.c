@@ -123,8 +123,12 @@ int hpdsl_epoch_cost(const struct hpdsl_epoch *e,
 		.fill = opt->end != HPDSL_END_DROP,
 	};
 	struct hpdsl_epoch_cost cost = { .mates = NAN };
+	const struct hp_load_wanted w = { opt->suffixes,
+					  (uint32_t)opt->n_suffixes };
 	int r = check(e, opt, all, err);
 
+	if (r == 0)
+		r = hp_load_look(ds, hp_epoch_choice(e), &w, HP_LOAD_LOOK, err);
 	if (r == 0)
 		r = count(e, ds, opt, &own, &cost, err);
 	if (r == 0 && own.end > opt->first)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/extent.h"
 
-#include <string.h>
-
 static const struct hp_extent nowhere;
 
 /* NULL: the index is damaged there. */
@@ -18,17 +16,6 @@ static const struct hpdsl_chunk *chunk_of(struct hp_load_extents *x,
 		return NULL;
 	x->known = c + UINT64_C(1);
 	return &x->chunk;
-}
-
-bool hp_load_has_suffix(const struct hpdsl_member *m, const char *suffix)
-{
-	size_t key = hpdsl_key_length(m->path, m->path_len);
-
-	/* The dot between them belongs to neither. */
-	if (key < m->path_len)
-		key++;
-	return strlen(suffix) == m->path_len - key &&
-	       !memcmp(m->path + key, suffix, m->path_len - key);
 }
 
 /* ---- A sample --------------------------------------------------------- */

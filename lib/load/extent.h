@@ -17,8 +17,20 @@ struct hp_load_wanted {
 	uint32_t n_suffixes;
 };
 
-/* Is the member wanted for this suffix? */
+/* Is the member wanted for this suffix, which may have its dot?  wanted.c */
 bool hp_load_has_suffix(const struct hpdsl_member *m, const char *suffix);
+static inline const char *hp_load_without_dot(const char *suffix)
+{
+	return suffix + (*suffix == '.');
+}
+
+#define HP_LOAD_LOOK UINT64_C(10000000) /* samples, in about a second */
+/* Has one of the choice's samples, of at most so many, a member for each of
+ * these suffixes?  As hpdsl_loader_check() has it; wanted.c. */
+int hp_load_look(const struct hpdsl_dataset *ds,
+		 const struct hpdsl_choice *choice,
+		 const struct hp_load_wanted *w, uint64_t most,
+		 struct hpdsl_error *err);
 
 struct hp_load_extents {
 	const struct hpdsl_epoch *e;

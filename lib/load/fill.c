@@ -72,13 +72,12 @@ static int make_room(const struct hpdsl_loader *l, struct hp_load_batch *b,
 	return 0;
 }
 
-/* Returns the bytes. */
-static uint64_t fill_sample(const struct hpdsl_loader *l,
-			    struct hp_load_batch *b, size_t i)
+/* Adds what it has, and what it lacks. */
+static void fill_sample(struct hpdsl_loader *l, struct hp_load_batch *b,
+			size_t i, struct hp_load_counts *sum)
 {
 	size_t at = b->first[i];
 	uint32_t n = width(l, b->row[i]);
-	uint64_t sum = 0;
 
 	for (uint32_t k = 0; k < n; k++, at++) {
 		const struct hp_block_member *m = member_at(l, b, i, k);
@@ -87,12 +86,16 @@ static uint64_t fill_sample(const struct hpdsl_loader *l,
 		b->member_number[at] = m ? m->number : UINT64_MAX;
 		b->member_data[at] = has ? m->data : NULL;
 		b->member_size[at] = has ? m->size : 0;
-		sum += b->member_size[at];
+		sum->bytes += b->member_size[at];
+		if (m || b->bad[i] || !b->mask[i])
+			continue;
+		sum->lacking++;
+		if (!l->caller.told_lacking[k])
+			hp_load_tell_lacking(l, b, i, k);
 	}
 	b->data[i] = n ? b->member_data[b->first[i]] : NULL;
 	b->size[i] = n ? b->member_size[b->first[i]] : 0;
 	b->first[i + 1] = at;
-	return sum;
 }
 
 /* It is this process that lacks something, not the sample. */
@@ -129,16 +132,17 @@ int hp_load_fill(struct hpdsl_loader *l, struct hp_load_batch *b,
 	b->first[0] = 0;
 	for (size_t i = 0; i < b->pub.n && r == 0; i++) {
 		int code = code_of(b, i);
-		uint64_t bytes;
+		struct hp_load_counts of = { 0 };
 
 		b->bad[i] = 0;
 		if (code < 0)
 			r = bad_sample(l, b, i, code, err);
-		bytes = fill_sample(l, b, i);
+		fill_sample(l, b, i, &of);
 		if (!b->mask[i])
 			continue;
 		n.samples++;
-		n.bytes += bytes;
+		n.bytes += of.bytes;
+		n.lacking += of.lacking;
 		n.bad += b->bad[i];
 	}
 	if (r < 0)

@@ -96,6 +96,7 @@ static void free_reading(struct hpdsl_loader *l)
 	for (size_t i = 0; l->suffix && i < l->opt.n_suffixes; i++)
 		free(l->suffix[i]);
 	free(l->suffix);
+	free(l->caller.told_lacking);
 }
 
 void hpdsl_loader_free(struct hpdsl_loader *l)

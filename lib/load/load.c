@@ -32,33 +32,50 @@ static void fill(struct hpdsl_loader *l)
 	hpdsl_sources(l->ds, &l->before);
 }
 
-static int check_limits(const struct hpdsl_loader *l, struct hpdsl_error *err)
+static int check_limits(const struct hpdsl_loader_options *opt,
+			struct hpdsl_error *err)
 {
-	uint32_t threads = l->opt.threads;
-
-	if (l->memory < HPDSL_LOADER_MEMORY_LEAST)
+	if (opt->memory && opt->memory < HPDSL_LOADER_MEMORY_LEAST)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "a loader needs a memory of 16 MiB or more, not "
 			       "%" PRIu64 " bytes",
-			       l->memory);
-	if (threads > HPDSL_THREADS_MOST && threads != HPDSL_SERIAL)
+			       opt->memory);
+	if (opt->threads > HPDSL_THREADS_MOST && opt->threads != HPDSL_SERIAL)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "%u threads are too many: %d at most", threads,
-			       HPDSL_THREADS_MOST);
+			       "%u threads are too many: %d at most",
+			       opt->threads, HPDSL_THREADS_MOST);
+	if ((unsigned)opt->end > HPDSL_END_DROP)
+		return hp_fail(
+			err, HPDSL_EUSAGE,
+			"no such end of an epoch: %u, and %d is the last",
+			(unsigned)opt->end, HPDSL_END_DROP);
+	if (opt->n_suffixes > UINT16_MAX)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%zu suffixes are too many: %d at most",
+			       opt->n_suffixes, UINT16_MAX);
 	return 0;
+}
+
+int hpdsl_loader_check(const struct hpdsl_dataset *ds,
+		       const struct hpdsl_loader_options *opt,
+		       struct hpdsl_error *err)
+{
+	const struct hp_load_wanted w = { opt->suffixes,
+					  (uint32_t)opt->n_suffixes };
+	int r = check_limits(opt, err);
+
+	return r < 0 ? r : hp_load_look(ds, opt->choice, &w, HP_LOAD_LOOK, err);
 }
 
 static int copy_suffixes(struct hpdsl_loader *l, struct hpdsl_error *err)
 {
 	size_t n = l->opt.n_suffixes;
 
-	if (n > UINT16_MAX)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "%zu suffixes are too many: %d at most", n,
-			       UINT16_MAX);
 	l->suffix = calloc(n ? n : 1, sizeof(*l->suffix));
-	if (!l->suffix)
+	l->caller.told_lacking = calloc(n ? n : 1, 1);
+	if (!l->suffix || !l->caller.told_lacking)
 		return hp_fail_nomem(err);
+	memset(l->caller.told_lacking, l->opt.may_lack, n);
 	for (size_t i = 0; i < n; i++) {
 		l->suffix[i] = strdup(l->opt.suffixes[i]);
 		if (!l->suffix[i])
@@ -130,11 +147,6 @@ static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	uint32_t end;
 	int r;
 
-	if ((unsigned)l->opt.end > HPDSL_END_DROP)
-		return hp_fail(
-			err, HPDSL_EUSAGE,
-			"no such end of an epoch: %u, and %d is the last",
-			(unsigned)l->opt.end, HPDSL_END_DROP);
 	r = fill_order(l, err);
 	if (r == 0)
 		r = hp_load_epoch_new(l, &l->order, 0, &e, err);
@@ -171,7 +183,7 @@ static int make(struct hpdsl_loader *l, struct hpdsl_error *err)
 		.warn = hp_load_warn,
 		.arg = l,
 	};
-	int r = check_limits(l, err);
+	int r = hpdsl_loader_check(l->ds, &l->opt, err);
 
 	if (r == 0)
 		r = copy_suffixes(l, err);

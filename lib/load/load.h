@@ -107,6 +107,7 @@ struct hp_load_caller {
 	bool warned_over;	     /* that more memory is taken */
 	double stalls;		     /* since when it waits; 0: it does not */
 	bool hasty;		     /* it takes only what is there */
+	bool *told_lacking; /* of each suffix: that a sample lacks it */
 };
 
 struct hpdsl_loader {
@@ -244,7 +245,7 @@ void hp_load_end_turn(struct hpdsl_loader *l);
 void hp_load_put_batch(struct hpdsl_loader *l, struct hp_load_batch *b);
 /* What a batch counts for; what fills its step up does not. */
 struct hp_load_counts {
-	uint64_t samples, bytes, bad;
+	uint64_t samples, bytes, bad, lacking;
 };
 /*
  * All units have been read: fills the batch.
@@ -257,6 +258,9 @@ int hp_load_why(struct hpdsl_loader *l, const struct hp_load_batch *b, size_t i,
 		int code, struct hpdsl_error *err);
 void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 		      size_t i, const struct hpdsl_error *why);
+/* The caller: that sample i has no member of suffix k, once for each. */
+void hp_load_tell_lacking(struct hpdsl_loader *l, const struct hp_load_batch *b,
+			  size_t i, uint32_t k);
 /* Tells the caller's watch, one call at a time, unless that has stopped. */
 void hp_load_warn(void *loader, const char *text);
 

@@ -31,6 +31,7 @@ static const struct {
 	COUNTED(samples, "Samples handed out"),
 	COUNTED(bytes, "Bytes of members handed out"),
 	COUNTED(bad_samples, "Samples that came without bytes"),
+	COUNTED(lacking, "Wanted members that samples have not"),
 	COUNTED(failed_steps, "Steps that gave an error"),
 	AT(REAL, COUNTER, "stall_seconds_total", stall_seconds,
 	   "Time that the training loop waited for data"),

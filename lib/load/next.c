@@ -236,6 +236,7 @@ static int finish_batch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	l->stats.samples += n.samples;
 	l->stats.bytes += n.bytes;
 	l->stats.bad_samples += n.bad;
+	l->stats.lacking += n.lacking;
 	return 0;
 }
 

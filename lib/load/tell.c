@@ -13,6 +13,7 @@
 #include "sys/meter.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,6 +129,27 @@ void hp_load_tell_bad(struct hpdsl_loader *l, const struct hp_load_batch *b,
 	if (is && hp_index_member(&copy.ix, is->number, &m, NULL) == 0)
 		d.path = m.path;
 	l->opt.bad(l->opt.arg, &d);
+}
+
+void hp_load_tell_lacking(struct hpdsl_loader *l, const struct hp_load_batch *b,
+			  size_t i, uint32_t k)
+{
+	const char *suffix = hp_load_without_dot(l->suffix[k]);
+	char key[HP_PRINTABLE] = "?", shown[HP_PRINTABLE],
+	     text[2 * HP_PRINTABLE + 200];
+	hp_auto_index_copy copy;
+	struct hpdsl_sample s;
+
+	l->caller.told_lacking[k] = true;
+	hp_index_copy_begin(&copy, l->ds->index, false);
+	if (hp_index_sample(&copy.ix, b->number[i], &s, NULL) == 0)
+		hp_printable(s.key, s.key_len, key);
+	snprintf(text, sizeof text,
+		 "sample %" PRIu64 " '%s' has no member of suffix '%s': such "
+		 "samples come without its bytes, and count as lacking",
+		 b->number[i], key,
+		 hp_printable(suffix, strlen(suffix), shown));
+	hp_load_warn(l, text);
 }
 
 void hp_load_warn(void *loader, const char *text)

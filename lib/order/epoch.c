@@ -164,6 +164,11 @@ const struct hp_seq *hp_epoch_seq(const struct hpdsl_epoch *e)
 	return e->seq;
 }
 
+const struct hpdsl_choice *hp_epoch_choice(const struct hpdsl_epoch *e)
+{
+	return e->lists.draw.choice;
+}
+
 uint64_t hp_epoch_longest(const struct hpdsl_epoch *e)
 {
 	uint64_t most = 0;

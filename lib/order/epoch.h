@@ -13,6 +13,9 @@
 /* Positions, lanes and lists; lives as long as the epoch. */
 const struct hp_seq *hp_epoch_seq(const struct hpdsl_epoch *e);
 
+/* What it was made with; NULL: all samples. */
+const struct hpdsl_choice *hp_epoch_choice(const struct hpdsl_epoch *e);
+
 /* Samples of the longest list. */
 uint64_t hp_epoch_longest(const struct hpdsl_epoch *e);
 /* The chunk of a list. */

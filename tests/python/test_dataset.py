@@ -176,6 +176,11 @@ class Twice(unittest.TestCase):
                 ("txt", b"2 a.txt"), ("jpg", b"3 a.jpg")])
             self.assertEqual(sample["jpg"], b"1 a.jpg")
             self.assertEqual(sample.data, b"0 a.txt")
+        self.assertEqual(sample[".jpg"], sample["jpg"])
+        self.assertEqual(sample.open(".jpg").name, "a.jpg")
+        with self.assertRaisesRegex(KeyError, r"sample 0 'a' has no 'png': "
+                                    "there are 'txt', 'jpg'"):
+            sample["png"]
         self.assertEqual(ds.read("a.jpg"), b"1 a.jpg")
         self.assertEqual(ds[1].all, [("txt", b"4 b.txt")])
 
@@ -190,9 +195,9 @@ class Twice(unittest.TestCase):
         for path, suffix, want in ((self.adopted, "jpg", b"1 a.jpg"),
                                    (self.adopted, "txt", b"0 a.txt"),
                                    (self.packed, "", b"c")):
-            for suffixes in None, (suffix,), ("no", suffix):
-                with hpdsl.Loader(hpdsl.Dataset(path),
-                                  suffixes=suffixes) as loader:
+            for suffixes in None, (suffix,), ("txt", "." + suffix):
+                with hpdsl.Loader(hpdsl.Dataset(path), suffixes=suffixes,
+                                  on_warning=str) as loader:
                     batch = loader.next_batch()
                     at = batch.numbers.index(0)
                     self.assertEqual(bytes(batch.members(suffix)[at]), want)

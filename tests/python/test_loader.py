@@ -14,6 +14,7 @@ import warnings
 from unittest import mock
 
 import hpdsl
+import hpdsl.feed
 from common import (Packed, command, content, flip, pack, threads,
                     until_true)
 
@@ -26,6 +27,10 @@ def numbers(batches):
 
 
 class Batches(Packed):
+    def setUp(self):
+        super().setUp()
+        self.told = []
+
     def test_a_batch_is_a_step_of_the_order(self):
         ds = hpdsl.Dataset(self.packed)
         for end in "mask", "repeat", "drop":
@@ -195,7 +200,8 @@ class Batches(Packed):
         ds = hpdsl.Dataset(self.packed)
         with hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=1) as plain, \
                 hpdsl.Loader(ds, order=hpdsl.Order(**SMALL), epochs=1,
-                             suffixes=["txt", "bin"]) as chosen:
+                             suffixes=["txt", "bin"],
+                             on_warning=self.told.append) as chosen:
             for a, b in zip(plain, chosen):
                 of = [self.keys[ds.key(n)] for n in a.numbers]
                 for suffix in "bin", "json":
@@ -206,15 +212,63 @@ class Batches(Packed):
                     self.assertEqual([bytes(v) for v in
                                       batch.members("txt")], text)
                 self.assertEqual([bytes(v) for v in b.data], text)
-                self.assertEqual([bytes(v) for v in b.members("bin")],
-                                 [content(n, "bin") for n in of])
-                with self.assertRaises(KeyError):
+                for suffix in "bin", ".bin":
+                    self.assertEqual([bytes(v) for v in b.members(suffix)],
+                                     [content(n, "bin") for n in of])
+                with self.assertRaisesRegex(KeyError, "given 'txt', 'bin'"):
                     b.members("json")
                 for wrong in 3, ["bin"], b"gif":
                     for batch in a, b:
                         with self.assertRaises(TypeError):
                             batch.members(wrong)
-                self.assertEqual(len(a.members("gif")), len(a))
+
+    def test_a_suffix_of_no_sample(self):
+        """Said before the first batch, with those that there are: of a choice
+        too, and where a loader that was given none is asked for one."""
+        ds = hpdsl.Dataset(self.packed)
+        has = "there are 'bin', 'json', 'txt'$"
+        for wrong in "jpg", ".jpg", "..bin", "BIN", "bin ", "":
+            with self.assertRaisesRegex(hpdsl.UsageError, has):
+                hpdsl.Loader(ds, suffixes=["bin", wrong])
+            with self.assertRaisesRegex(hpdsl.UsageError, has):
+                hpdsl.Epoch(ds).cost(suffixes=[wrong])
+        choice = hpdsl.Choice(ds, labels=["class1"])
+        self.assertGreater(len(choice), 0)
+        has = ("'txt': none of the samples chosen has such a member; there are "
+               "'bin', 'json'$")
+        with self.assertRaisesRegex(hpdsl.UsageError, has):
+            hpdsl.Loader(ds, suffixes=[".txt"], choice=choice)
+        with hpdsl.Loader(ds, choice=choice) as loader:
+            batch = loader.next_batch()
+            for _ in range(2):
+                with self.assertRaisesRegex(hpdsl.UsageError, has):
+                    batch.members("txt")
+            for make in hpdsl.feed.samples, hpdsl.feed.batches, hpdsl.feed.Dali:
+                with self.assertRaisesRegex(hpdsl.UsageError, has):
+                    make(loader, "bin", "txt")
+        with hpdsl.Loader(ds, suffixes=["bin"]) as loader:
+            with self.assertRaisesRegex(KeyError, "given 'bin'"):
+                hpdsl.feed.samples(loader, "json")
+
+    def test_a_suffix_that_some_lack(self):
+        """Counted, and told once."""
+        ds = hpdsl.Dataset(self.packed)
+        with hpdsl.Loader(ds, 20, epochs=2, suffixes=[".txt", "json", "txt"],
+                          on_warning=self.told.append) as loader:
+            for _ in range(2):
+                batches = list(loader)
+            stats = loader.stats()
+        lack = sum(n % 3 > 0 for n in self.keys.values())
+        self.assertEqual(stats["lacking"], 4 * lack)
+        self.assertEqual(stats["bad_samples"], 0)
+        self.assertEqual(len(self.told), 2)
+        for told in self.told:
+            self.assertRegex(told, "sample [0-9]+ 'class[12]/[0-9]+' has no "
+                             "member of suffix 'txt': ")
+        self.assertEqual([bytes(v) for b in batches for v in b.members("txt")],
+                         [b"" if self.keys[ds.key(n)] % 3 else
+                          content(self.keys[ds.key(n)], "txt")
+                          for b in batches for n in b.numbers])
 
     def test_compressed_and_keeping_the_cache(self):
         pack(self.tree, self.at + "/z", "--zstd", "--chunks=3")

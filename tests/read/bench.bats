@@ -100,7 +100,8 @@ bytes_of()
 	reads bytes "$(bytes_of -name '*.png')" --suffix=png "$ds"
 	reads bytes "$(bytes_of ! -name '*.png')" --suffix=json --suffix=txt "$zst"
 	reads bytes 160 --suffix=cls "$zst"
-	fails 1 "not one of these samples has anything with such a --suffix" \
+	reads lacking 0 --suffix=.png "$ds"
+	fails 2 "suffix 'none': no sample has such a member; there are '" \
 		hpdsl-bench -q --suffix=none "$ds"
 }
 

@@ -11,18 +11,19 @@ import ctypes
 from array import array
 from functools import cached_property
 from itertools import accumulate
-from typing import Iterable, List, Sequence, Tuple
+from typing import Any, Iterable, List, Sequence, Set, Tuple
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Handle, Rows, text
+from ._dataset import Handle, Rows, raw, text, without_dot
+from ._errors import checked
 
 NO_LABEL = -1
 
 
 def suffixes_of(given: Iterable[str]) -> Tuple[str, ...]:
     """As they were given, but what is no suffix is said here, and not where one
-    is looked for and not found."""
+    is looked for and not found; check_options() says the rest."""
     if isinstance(given, (str, bytes)):
         raise TypeError("suffixes are a list, not one string")
     return tuple(map(_real_suffix, given))
@@ -33,6 +34,40 @@ def _real_suffix(given: str) -> str:
         raise TypeError(f"suffix {given!r}: wanted str, not "
                         f"{type(given).__name__}")
     return given
+
+
+def check_options(handle: Handle, chosen: Any, suffixes: Sequence[str],
+                  **others) -> None:
+    """Whether the library would take them for a loader: see
+    hpdsl_loader_check().  chosen: of a Choice, or None."""
+    names = (ctypes.c_char_p * len(suffixes))(*map(raw, suffixes))
+    options = _abi.LoaderOptions(
+        choice=chosen and chosen.address, suffixes=ctypes.addressof(names),
+        n_suffixes=len(names), **others)
+    checked(lib.loader_check, handle.address, ctypes.byref(options))
+
+
+class Wanted:
+    """What a loader's batches can be asked for: its suffixes, or, where it was
+    given none, any that some of its samples have."""
+
+    def __init__(self, handle: Handle, chosen: Any, suffixes: Sequence[str]
+                 ) -> None:
+        self.suffixes = tuple(map(without_dot, suffixes))
+        self._handle, self._chosen = handle, chosen
+        self._known: Set[str] = set()
+
+    def check(self, given: str) -> str:
+        """The suffix without its dot.  KeyError: it is none of the loader's;
+        UsageError: no sample has it."""
+        suffix = without_dot(_real_suffix(given))
+        if self.suffixes and suffix not in self.suffixes:
+            raise KeyError(f"{given!r}: the loader was given "
+                           f"{', '.join(map(repr, self.suffixes))}")
+        if not self.suffixes and suffix not in self._known:
+            check_options(self._handle, self._chosen, ("." + suffix,))
+            self._known.add(suffix)
+        return suffix
 
 
 # Of a function that is no Python, one that a class can have.
@@ -98,11 +133,11 @@ class Batch:
     gone.  To keep contents for long, copy them: bytes(view).
     """
 
-    def __init__(self, room: Room, handle: Handle, suffixes: Sequence[str],
+    def __init__(self, room: Room, handle: Handle, wanted: Wanted,
                  mapping=None) -> None:
         self._c = c = _abi.Batch.from_address(room.batch.value)
         self._memory = memoryview(room).cast("B").toreadonly()
-        self._handle, self._suffixes = handle, suffixes
+        self._handle, self._wanted = handle, wanted
         self._mapping = mapping
         self.epoch: int = c.epoch
         self.step: int = c.step
@@ -160,13 +195,13 @@ class Batch:
         """Of each sample the first member with this suffix, empty where it has
         none or is bad.  KeyError if it is not among the suffixes that the loader was
         given; a loader that was given none looks every name up, which takes
-        some microseconds a member."""
+        some microseconds a member, and raises UsageError if none of its samples
+        has one."""
         first, views = self._first, self._member_views
-        if not self._suffixes:
-            return self._by_name(_real_suffix(suffix))
-        if suffix not in self._suffixes:
-            raise KeyError(_real_suffix(suffix))
-        k = self._suffixes.index(suffix)
+        suffix, given = self._wanted.check(suffix), self._wanted.suffixes
+        if not given:
+            return self._by_name(suffix)
+        k = given.index(suffix)
         return [views[at + k] for at in first[:-1]]
 
     @cached_property

@@ -86,6 +86,11 @@ class Sources(NamedTuple):
         return cls(*(getattr(c, name) for name in cls._fields))
 
 
+def without_dot(suffix: str) -> str:
+    """As the library takes suffixes: ".jpg" is "jpg"."""
+    return suffix[suffix.startswith("."):]
+
+
 class Sample:
     """A sample and the contents of its members.
 
@@ -120,11 +125,20 @@ class Sample:
         return self.all[0][1] if self.all else b""
 
     def __getitem__(self, suffix: str) -> bytes:
-        return self.members[suffix]
+        return self.members[self._suffix(suffix)]
+
+    def _suffix(self, given: str) -> str:
+        if given in self.members:
+            return given
+        if isinstance(given, str) and without_dot(given) in self.members:
+            return without_dot(given)
+        raise KeyError(f"sample {self.number} {self.key!r} has no {given!r}: "
+                       f"there are {', '.join(map(repr, self.members))}")
 
     def open(self, suffix: str) -> io.BytesIO:
         """The content of that member as a file; f.name is its path.  It is in
         memory, and verified: nothing is copied."""
+        suffix = self._suffix(suffix)
         path = f"{self.key}.{suffix}" if suffix else self.key
         return _file.ContentFile(self.members[suffix], path)
 
@@ -466,12 +480,14 @@ class Dataset:
         return made
 
     def _read_one_member(self, numbers: Iterable[int], suffix: Optional[str]
-                         ) -> Tuple[bytearray, List[int], List[int]]:
+                         ) -> Tuple[bytearray, List[int], List[int],
+                                    List[Tuple[int, str]]]:
         """For hpdsl.torch: of each sample the member with this suffix, or with
         None the first one, nothing where there is none.  Returns all contents,
-        one behind the other and maybe more bytes, their sizes, and labels."""
+        one behind the other and maybe more bytes, their sizes, labels, and the
+        numbers and keys of those that have none."""
         handle = self.handle()
-        wanted, sizes, labels = [], [], []
+        wanted, sizes, labels, lacking = [], [], [], []
         rows, layouts = self._layouts(handle, numbers)
         for layout in layouts:
             labels.append(layout.label)
@@ -481,7 +497,10 @@ class Dataset:
                     wanted.append(layout.wanted[k])
                     sizes[-1] = layout.wanted[k][2]
                     break
-        return self._read_members(handle, rows, wanted, 0), sizes, labels
+            else:
+                lacking.append((layout.number, layout.key))
+        return (self._read_members(handle, rows, wanted, 0), sizes, labels,
+                lacking)
 
     def _number(self, number: int) -> int:
         n = operator.index(number)

@@ -172,4 +172,5 @@ def _later(dataset: Dataset, numbers: array, seat: memoryview
                 "in samples with others: packed with --group=none each file is "
                 "a sample")
         before[sample], which[sample] = place, number
-    return before, which, list(found)
+    # A dot in front is passed over, and a suffix may begin with one.
+    return before, which, ["." + suffix for suffix in found]

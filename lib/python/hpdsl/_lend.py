@@ -133,8 +133,8 @@ class Board:
 def turn_of(batch) -> bytes:
     """The telling of an hpdsl.Batch."""
     c, memory, base = batch._c, batch._memory, batch._mapping.base
-    n, wide = c.n, len(batch._suffixes) or 1
-    data, size = ((c.member_data, c.member_size) if batch._suffixes else
+    n, wide = c.n, len(batch._wanted.suffixes) or 1
+    data, size = ((c.member_data, c.member_size) if batch._wanted.suffixes else
                   (c.data, c.size))
     arrays = ((data, 8 * wide * n), (size, 8 * wide * n), (c.number, 8 * n),
               (c.label, 4 * n), (c.mask, n), (c.bad, n))

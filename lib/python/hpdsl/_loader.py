@@ -14,7 +14,7 @@ from typing import (Any, Callable, Dict, Iterator, Mapping, NamedTuple,
 
 from . import _abi
 from ._abi import lib
-from ._batch import Batch, suffixes_of
+from ._batch import Batch, Wanted, suffixes_of
 from ._choice import Choice, address_of
 from ._dataset import Dataset, Sources, raw
 from ._errors import (Error, StoppedError, SystemFailure, UsageError, number,
@@ -80,8 +80,10 @@ class Loader:
                 a sample
     worker,     of a rank's steps this loader has every workers-th, from step +
     workers     worker on: for processes that have to read for themselves
-    suffixes    of the members that are wanted, in this order; None: all but
-                those that the packer made
+    suffixes    of the members that are wanted, in this order, "jpg" or
+                ".jpg"; None: all but those that the packer made.  One that none
+                of the samples has is a UsageError; what some lack is empty,
+                stats() has how often, and on_warning is called once
     memory      bytes for what was read, at least 16 MiB, as a number or as in
                 "2G"; 0: 1 GiB.  With less, reads are smaller, and on_warning
                 says so
@@ -111,7 +113,7 @@ class Loader:
     _running: Optional[Running] = None
     _lease: Optional[Lease] = None
     _wait_ms = WAIT_MS
-    _telling = False
+    _may_lack = _telling = False
 
     def __init__(self, dataset: Dataset, batch_size: int = 0, *,
                  rank: Optional[int] = None, ranks: Optional[int] = None,
@@ -130,21 +132,16 @@ class Loader:
         wanted(Dataset, "dataset", dataset)
         order = order_of(order, shuffle=shuffle, seed=seed, windows=windows,
                          lanes=lanes, piece=piece, parts=parts)
-        if cache not in _abi.CACHES:
-            raise UsageError(f"cache {cache!r}: not one of "
-                             f"{', '.join(_abi.CACHES)}")
-        memory, epochs = size_of(memory), number("epochs", epochs or 0, 64)
-        threads = number("threads", threads)
+        epochs = number("epochs", epochs or 0, 64)
+        self._plain = dict(reads_of(memory, threads, check, skip_bad, cache),
+                           shared=shared, may_lack=self._may_lack)
         batch_size = number("batch_size", batch_size)
         self.dataset, self.choice = dataset, choice
         self.suffixes = suffixes_of(suffixes or ())
         self.rank, self.ranks, self.ranks_from = ranks_of(rank, ranks, group)
         self._share = share_of(self.rank, self.ranks, worker, workers, uneven)
-        self._batch_size, self._memory = batch_size, memory
+        self._batch_size, self._memory = batch_size, self._plain["memory"]
         self._epochs, self._end = epochs, end_of(end, drop_last)
-        self._plain = dict(memory=memory, threads=threads,
-                           unchecked=not check, skip_bad=skip_bad,
-                           cache=_abi.CACHES[cache], shared=shared)
         self._on_bad, self._on_warning = on_bad, on_warning
         self._until = order.epoch + epochs
         self._start(self._fits(order, order.batch and batch_size))
@@ -174,8 +171,9 @@ class Loader:
             n_suffixes=len(names), wait_ms=self._wait_ms, **self._plain)
         self.order = order
         self._handle = self.dataset.handle()
-        running = Running(self._handle, options, names,
-                          choice and choice.chosen)
+        chosen = choice and choice.chosen
+        self._wanted = Wanted(self._handle, chosen, self.suffixes)
+        running = Running(self._handle, options, names, chosen)
         self._running, self._lease = running, Lease.of(running)
         # A state of the very end: there is nothing to read.
         if order.epoch > first.epoch:
@@ -281,7 +279,7 @@ class Loader:
                 self._tell(running)
             if room is None:
                 return None
-            batch = Batch(room, self._handle, self.suffixes,
+            batch = Batch(room, self._handle, self._wanted,
                           running.mapping)
             # Ctrl-C came between the two lines that are next.
             before = room.number == self._at.room
@@ -396,7 +394,8 @@ class Loader:
 
     def stats(self) -> Dict[str, Any]:
         """Since the loader was made: steps, samples and bytes handed out;
-        bad_samples, of these, that came without bytes; failed_steps, which
+        bad_samples, of these, that came without bytes; lacking, members that
+        suffixes named and these samples have not; failed_steps, which
         raised an error and were not handed out; sources, see
         Dataset.sources(); reads of chunk files, their read_bytes, half of
         which are in reads of no more than median_read, and direct_bytes, past
@@ -411,6 +410,17 @@ class Loader:
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)
         return told
+
+
+def reads_of(memory: Size = 0, threads: int = 0, check: bool = True,
+             skip_bad: bool = False, cache: str = "auto") -> Dict[str, Any]:
+    """How a loader reads, whatever it reads, as the library's options."""
+    if cache not in _abi.CACHES:
+        raise UsageError(f"cache {cache!r}: not one of "
+                         f"{', '.join(_abi.CACHES)}")
+    return dict(memory=size_of(memory), threads=number("threads", threads),
+                unchecked=not check, skip_bad=skip_bad,
+                cache=_abi.CACHES[cache])
 
 
 def plan_of(epoch: Epoch, share: _abi.Share, memory: int, end: str,

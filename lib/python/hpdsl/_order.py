@@ -12,6 +12,7 @@ from typing import List, NamedTuple, Optional, Sequence, Union
 
 from . import _abi
 from ._abi import lib
+from ._batch import suffixes_of
 from ._choice import Choice, address_of
 from ._dataset import Dataset, raw
 from ._errors import (NotFoundError, RangeError, UsageError, checked, number,
@@ -253,7 +254,8 @@ class Epoch:
              suffixes: Sequence[str] = ()) -> Cost:
         """What a loader of this share and memory, and of these suffixes, does
         for the steps from first on; 0 steps: to the end of the epoch.  Reads
-        nothing."""
+        nothing.  UsageError: no sample has such a suffix."""
+        suffixes = suffixes_of(suffixes)
         names = (ctypes.c_char_p * len(suffixes))(*map(raw, suffixes))
         for name, n in (("first", first), ("steps", steps)):
             if not 0 <= n < 1 << 64:

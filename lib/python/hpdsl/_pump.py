@@ -28,9 +28,14 @@ _POLL = 0.5
 
 
 class Reader(Loader):
-    """One that comes back soon where there is nothing yet."""
+    """One that comes back soon where there is nothing yet.  may_lack: that
+    samples have not all suffixes is no news."""
 
     _wait_ms = _WAIT_MS
+
+    def __init__(self, *given, may_lack: bool = False, **options) -> None:
+        self._may_lack = may_lack
+        super().__init__(*given, **options)
 
     def place(self) -> tuple:
         """Of the step that comes next."""

@@ -150,13 +150,31 @@ def _converter(decoder: Decoder, suffixes) -> Callable:
     return convert
 
 
-def only_dataloaders(options: Dict[str, Any]) -> None:
-    """What is left has to be DataLoader's, and not what is decided here."""
-    known = inspect.signature(data.DataLoader).parameters
-    ours = ("dataset", "sampler", "batch_sampler", "collate_fn")
+# What is decided here, and by which argument.
+_OURS = {"dataset": "dataset", "sampler": "order and choice",
+         "batch_sampler": "order and batch_size", "collate_fn": "collate",
+         "generator": "seed", "in_order": "order"}
+
+
+def not_ours(options: Dict[str, Any]) -> None:
+    """What DataLoader would take, and what would have no effect."""
+    for name, instead in _OURS.items():
+        if name in options:
+            raise TypeError(f"Loader has no argument {name!r}: what comes is "
+                            f"said by {instead}")
+
+
+def only_dataloaders(num_workers: int, options: Dict[str, Any]) -> None:
+    """What is left has to be DataLoader's, and not what is decided here; and
+    what that refuses is refused now."""
+    not_ours(options)
     for name in options:
-        if name not in known or name in ours:
+        if name not in inspect.signature(data.DataLoader).parameters:
             raise TypeError(f"Loader has no argument {name!r}")
+    if options.get("timeout") and not num_workers:
+        raise ValueError("timeout: there are no workers that could be late")
+    data.DataLoader([], batch_size=None, sampler=[], num_workers=num_workers,
+                    **options)
 
 
 def effective(decoder: Decoder, num_workers: int,

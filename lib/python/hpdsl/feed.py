@@ -28,6 +28,14 @@ from ._batch import Batch, suffixes_of
 from ._loader import Loader
 
 
+def _wanted(loader: Loader, given: Sequence[str]) -> Tuple[str, ...]:
+    """What there is none of is said here, and not at the first batch."""
+    suffixes = suffixes_of(given)
+    for suffix in suffixes:
+        loader._wanted.check(suffix)
+    return suffixes
+
+
 def _members(batch: Batch, suffixes: Sequence[str]) -> List[List[memoryview]]:
     """For each suffix those of all samples; none given: the first members."""
     return [batch.members(s) for s in suffixes] or [batch.data]
@@ -38,7 +46,7 @@ def samples(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
     sample at a time: bytes of its first member, or of each of the members with
     these suffixes, and its label (-1: none).  What has no bytes because it is
     bad, or only fills the last step up, is left out."""
-    suffixes = suffixes_of(suffixes)
+    suffixes = _wanted(loader, suffixes)
 
     def epoch() -> Iterator[tuple]:
         for batch in loader:
@@ -55,7 +63,7 @@ def batches(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
     """The same, a step at a time: a list of bytes for each member asked for,
     the list of labels and that of the mask, which is also False for what is
     bad."""
-    suffixes = suffixes_of(suffixes)
+    suffixes = _wanted(loader, suffixes)
 
     def epoch() -> Iterator[tuple]:
         for batch in loader:
@@ -82,7 +90,7 @@ class Dali:
     """
 
     def __init__(self, loader: Loader, *suffixes: str) -> None:
-        self._loader, self._suffixes = loader, suffixes_of(suffixes)
+        self._loader, self._suffixes = loader, _wanted(loader, suffixes)
 
     def __iter__(self) -> Iterator[Tuple]:
         import numpy as np

@@ -29,23 +29,25 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import warnings
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator,
-                    List, NamedTuple, Optional, Union)
+                    List, NamedTuple, Optional, Set, Union)
 
 import torch.utils.data as data
 
-from ._batch import suffixes_of
+from ._batch import check_options, suffixes_of
 from ._contents import Contents, contents_in
 from ._course import Course
-from ._dataset import Dataset, Sample
+from ._dataset import Dataset, Sample, without_dot
 from ._decoding import Failed
 from ._errors import DiffersError, UsageError, wanted
 from ._measured import Measured, is_measured
-from ._order import size_of
+from ._loader import reads_of
 from ._orphan import watch_trainer
 from ._parcel import Batch, Decoder, finished
 from ._pump import Reader
-from ._session import Session, effective, only_dataloaders, same
+from ._session import (Session, effective, not_ours, only_dataloaders,
+                       same)
 
 if TYPE_CHECKING:
     from ._folder import DatasetFolder, ImageFolder
@@ -54,8 +56,8 @@ __all__ = ["Batch", "Contents", "DatasetFolder", "ImageFolder", "Loader", "MapLo
            "Samples"]
 
 # Options of hpdsl.Loader that say how it reads, and not what.
-_HOW = ("suffixes", "memory", "threads", "check", "skip_bad", "cache",
-        "on_bad", "on_warning")
+_READS = "memory", "threads", "check", "skip_bad", "cache"
+_HOW = ("suffixes", "on_bad", "on_warning", *_READS)
 
 
 class Places(NamedTuple):
@@ -173,7 +175,9 @@ class Loader(_Loop):
                  there are none
     dataloader   others, as prefetch_factor, persistent_workers, pin_memory,
                  multiprocessing_context, worker_init_fn and timeout, are those
-                 of DataLoader
+                 of DataLoader, which refuses those of workers where there
+                 are none; generator is none of them: what comes depends on
+                 seed alone
 
     dataset may be an ImageFolder, of a dataset: then the samples are those that
     it has now, decode is its loader and its transform, and labels are its
@@ -207,12 +211,15 @@ class Loader(_Loop):
         how = {name: options.pop(name) for name in _HOW if name in options}
         what = {name: options.pop(name) for name in list(options)
                 if name in inspect.signature(Course).parameters}
-        only_dataloaders(options)
+        only_dataloaders(num_workers, options)
         self.dataset = dataset
         self.course = Course(dataset, batch_size, **what)
         # Here, and not when it begins.
         how["suffixes"] = suffixes_of(how.get("suffixes") or ())
-        self._memory = size_of(how.get("memory", 0))
+        reads = reads_of(**{name: how[name] for name in _READS if name in how})
+        check_options(dataset.handle(), self.course.choice and
+                      self.course.choice.chosen, how["suffixes"], **reads)
+        self._memory, self._may_lack = reads["memory"], reading is not None
         self._decoder = (Decoder(decode, collate) if reading is None
                          else reading.decoder)
         self._how = how
@@ -297,7 +304,7 @@ class Loader(_Loop):
             epochs=course.left() if measured is None else None,
             choice=course.choice, end=course.end, rank=rank, ranks=ranks,
             uneven=course.uneven, shared=bool(workers),
-            **self._how)
+            may_lack=self._may_lack, **self._how)
         self._session = Session(reader, self._decoder, self._how["suffixes"],
                                  self._options, measured)
         return self._session
@@ -308,15 +315,21 @@ class Samples(data.Dataset):
     samples[places] the Batch of a step that Sampler has yielded.
 
     decode, collate  as for Loader
-    suffixes         of the members that decode gets; None: the first one
+    suffixes         of the members that decode gets; None: the first one.  One
+                     that no sample has is a UsageError; what some lack is
+                     empty, and a RuntimeWarning, once
     """
 
     def __init__(self, dataset: Dataset, *,
                  decode: Optional[Callable] = None,
                  collate: Optional[Callable] = None,
                  suffixes: Optional[Iterable[str]] = None) -> None:
+        wanted(Dataset, "dataset", dataset)
         self.dataset = dataset
         self.suffixes = suffixes_of(suffixes or ()) or None
+        self._names = tuple(map(without_dot, self.suffixes or ()))
+        check_options(dataset.handle(), None, self.suffixes or ())
+        self._told: Set[str] = set()
         self._decoder = Decoder(decode, collate)
 
     def __len__(self) -> int:
@@ -330,15 +343,28 @@ class Samples(data.Dataset):
         return self._decoder.decode(*self._members(sample)), sample.label
 
     def _members(self, sample: Sample) -> List[memoryview]:
-        wanted = ([sample.data] if self.suffixes is None else
-                  [sample.members.get(s, b"") for s in self.suffixes])
-        return [memoryview(content) for content in wanted]
+        if not self._names:
+            return [memoryview(sample.data)]
+        for name in self._names:
+            if name not in sample.members:
+                self._tell(name, sample.number, sample.key)
+        return [memoryview(sample.members.get(name, b""))
+                for name in self._names]
+
+    def _tell(self, name: str, number: int, key: str) -> None:
+        if name not in self._told:
+            self._told.add(name)
+            warnings.warn(f"sample {number} {key!r} has no member of suffix "
+                          f"{name!r}: such samples come without its bytes",
+                          RuntimeWarning)
 
     def _batch(self, places: Places):
         if self._decoder.raw:
-            wanted = None if self.suffixes is None else self.suffixes[0]
-            whole, sizes, labels = self.dataset._read_one_member(
-                places.numbers, wanted)
+            name = self._names[0] if self._names else None
+            whole, sizes, labels, lacking = self.dataset._read_one_member(
+                places.numbers, name)
+            if lacking and name is not None:
+                self._tell(name, *lacking[0])
             return finished(contents_in(whole, sizes), labels, *places,
                             [False] * len(labels))
         samples = self.dataset.read_many(places.numbers)
@@ -389,6 +415,7 @@ class MapLoader(_Loop):
             raise DiffersError(
                 f"sampler: of {sampler.dataset.path}, which is another pack "
                 f"than {samples.dataset.path}")
+        not_ours(options)
         self.dataset, self.course = samples.dataset, sampler.course
         self.loader = data.DataLoader(samples, batch_size=None,
                                       sampler=sampler, collate_fn=same,

@@ -12,6 +12,9 @@ extern struct packed load_fix, load_fix_big;
 extern char load_plain[200], load_zst[200], load_big[200];
 
 enum { LOAD_SAMPLES = 103, LOAD_BIG = 48, LOAD_BIG_SIZE = 700000 };
+/* Of the first tree a quarter of the samples has no txt, one alone has a png,
+ * of no bytes. */
+enum { LOAD_NO_TXT = 26, LOAD_PNG = 50 };
 
 /* For cmocka. */
 int load_setup(void **unused);
@@ -32,9 +35,9 @@ struct load_case {
 	uint32_t hold;
 	/* Set: */
 	struct hpdsl_loader_stats stats;
-	uint32_t told_small, told_over; /* how often: of reads that are smaller
-					   than pieces, and of steps that do
-					   not fit */
+	/* How often: of reads that are smaller than pieces, of steps that do
+	 * not fit, of samples that lack a suffix. */
+	uint32_t told_small, told_over, told_lacking;
 };
 
 /* The order of such a loader: what it does not say filled in. */

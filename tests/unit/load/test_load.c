@@ -329,7 +329,7 @@ static void test_barren_choice(void **state)
 
 static void test_suffixes(void **state)
 {
-	static const char *const both[] = { "txt", "jpg" };
+	static const char *const both[] = { "txt", ".jpg" };
 	static const char *const cls[] = { "cls" };
 	static const char *const none[] = { "png", "txt", "txt" };
 	struct load_case c = base();
@@ -338,16 +338,108 @@ static void test_suffixes(void **state)
 	c.opt.suffixes = both;
 	c.opt.n_suffixes = 2;
 	load_check(load_plain, &c);
+	assert_int_equal(c.stats.lacking, 2 * LOAD_NO_TXT);
+	assert_int_equal(c.told_lacking, 1);
+	c.opt.may_lack = true;
+	load_check(load_plain, &c);
+	assert_int_equal(c.stats.lacking, 2 * LOAD_NO_TXT);
+	assert_int_equal(c.told_lacking, 0);
+	c.opt.may_lack = false;
 	c.opt.suffixes = cls;
 	c.opt.n_suffixes = 1;
 	load_check(load_plain, &c);
+	assert_int_equal(c.stats.lacking + c.told_lacking, 0);
 	c.opt.suffixes = none; /* the second of two equal ones gets it, too */
 	c.opt.n_suffixes = 3;
 	load_check(load_plain, &c);
+	assert_int_equal(c.stats.lacking,
+			 2 * (LOAD_SAMPLES - 1 + 2 * LOAD_NO_TXT));
+	assert_int_equal(c.told_lacking, 3);
 	c.opt.n_suffixes = 1; /* of no sample anything is read */
 	load_check(load_plain, &c);
 	assert_int_equal(c.stats.bytes, 0);
 	assert_int_equal(c.stats.reads, 0);
+}
+
+/* A loader, the check alone and a count of its costs: all refuse it. */
+static void all_refuse(const struct hpdsl_loader_options *opt, const char *text)
+{
+	const struct hpdsl_cost_options cost = { .suffixes = opt->suffixes,
+						 .n_suffixes = opt->n_suffixes,
+						 .memory = opt->memory };
+	struct hpdsl_dataset *ds = load_open(load_plain, NULL);
+	struct hpdsl_epoch *e = load_epoch(ds, opt);
+	struct hpdsl_loader *l = NULL;
+	struct hpdsl_epoch_cost of;
+	struct hpdsl_error err;
+
+	assert_int_equal(hpdsl_loader_new(ds, opt, &l, &err), HPDSL_EUSAGE);
+	assert_null(l);
+	assert_string_equal(err.msg, text);
+	assert_int_equal(hpdsl_loader_check(ds, opt, &err), HPDSL_EUSAGE);
+	assert_string_equal(err.msg, text);
+	assert_int_equal(hpdsl_epoch_cost(e, ds, &cost, &of, &err),
+			 HPDSL_EUSAGE);
+	assert_string_equal(err.msg, text);
+	hpdsl_epoch_free(e);
+	hpdsl_close(ds);
+}
+
+/* The samples that have no txt. */
+static struct hpdsl_choice *choose_no_txt(const struct hpdsl_dataset *ds)
+{
+	uint64_t few[LOAD_SAMPLES];
+	struct hpdsl_choice *ret;
+	struct hpdsl_sample s;
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < LOAD_SAMPLES; i++) {
+		assert_int_equal(hpdsl_sample_get(ds, i, &s, NULL), 0);
+		if (atoi(s.key + strlen("c0/s")) % 4 == 0)
+			few[n++] = i;
+	}
+	assert_int_equal(n, LOAD_NO_TXT);
+	assert_int_equal(hpdsl_choose(ds,
+				      &(struct hpdsl_choice_options){
+					      .samples = few, .n_samples = n },
+				      &ret, NULL),
+			 0);
+	return ret;
+}
+
+/* Who mistypes one is told, and is not given samples of no bytes. */
+static void test_suffixes_of_none(void **state)
+{
+	static const char *const wrong[] = { "jpg", ".jpgg", "txt" };
+	struct hpdsl_dataset *ds = load_open(load_plain, NULL);
+	struct hpdsl_choice *choice = choose_no_txt(ds);
+	struct hpdsl_loader_options opt = load_base();
+	const struct hp_load_wanted w = { wrong, 2 };
+
+	(void)state;
+	opt.suffixes = wrong;
+	opt.n_suffixes = 1;
+	opt.memory = 1000;
+	all_refuse(&opt, "a loader needs a memory of 16 MiB or more, not 1000 "
+			 "bytes");
+	opt.memory = 0;
+	opt.n_suffixes = 3;
+	all_refuse(&opt,
+		   "suffix 'jpgg': no sample has such a member; there are "
+		   "'cls', 'jpg', 'png', 'txt'");
+	opt.choice = choice;
+	opt.suffixes = wrong + 2;
+	opt.n_suffixes = 1;
+	all_refuse(&opt, "suffix 'txt': none of the samples chosen has such a "
+			 "member; there are 'cls', 'jpg'");
+	opt.choice = NULL;
+	assert_int_equal(hpdsl_loader_check(ds, &opt, NULL), 0);
+	/* Where there are too many to look at all, nobody knows. */
+	assert_int_equal(hp_load_look(ds, NULL, &w, LOAD_SAMPLES, NULL),
+			 HPDSL_EUSAGE);
+	assert_int_equal(hp_load_look(ds, NULL, &w, LOAD_SAMPLES - 1, NULL), 0);
+	hpdsl_choice_free(choice);
+	hpdsl_close(ds);
 }
 
 static void test_compressed(void **state)
@@ -429,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_barren),
 		cmocka_unit_test(test_barren_choice),
 		cmocka_unit_test(test_suffixes),
+		cmocka_unit_test(test_suffixes_of_none),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_choices),
 	};

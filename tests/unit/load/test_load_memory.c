@@ -91,8 +91,8 @@ static void test_empty(void **state)
  */
 static void test_nothing_to_read(void **state)
 {
-	static const char *const none[] = { "png" };
-	struct cell c = { .opt = { .suffixes = none,
+	static const char *const all[] = { "m0" };
+	struct cell c = { .opt = { .suffixes = all,
 				   .n_suffixes = 1,
 				   .threads = HPDSL_SERIAL,
 				   .memory = 16 * MIB } };
@@ -108,6 +108,7 @@ static void test_nothing_to_read(void **state)
 	ds = forged_open(&f);
 	l = cell_begin(ds, &c);
 	l->opt.epochs = 0;
+	strcpy(l->suffix[0], "m9");
 	pthread_mutex_lock(&l->lock);
 	while (hp_load_work(l))
 		assert_true(n++ < 100000);
