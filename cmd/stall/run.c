@@ -319,7 +319,8 @@ static int tell_files(struct run *r)
 	int status = CMD_DONE;
 
 	stall_told_end(&r->told);
-	if (r->told.of[STALL_MADE].n)
+	/* One of an earlier run would name what may be results by now. */
+	if (r->told.of[STALL_MADE].n || r->output)
 		status = write_made(r, &list);
 	stall_told_show(&r->told, list);
 	return status;

@@ -16,6 +16,8 @@ static int kind_of(char letter)
 		return STALL_REFUSED;
 	case 'k':
 		return STALL_KEPT;
+	case 'e':
+		return STALL_FILLED;
 	case 'm':
 	case 'l':
 		return STALL_MADE;
@@ -59,11 +61,15 @@ void stall_told_add(struct stall_told *t, const char *text, size_t n)
 	for (; text < end && (nul = memchr(text, '\0', (size_t)(end - text)));
 	     text = nul + 1) {
 		int kind = kind_of(*text);
+		const char *path = text + 1;
 
-		if (kind >= 0 && text[1] == '/')
-			stall_paths_add(&t->of[kind], text + 1);
+		if (path < nul)
+			path += strspn(path, "0123456789abcdef");
+		if (kind >= 0 && path < nul && *path == '/')
+			stall_paths_add(&t->of[kind],
+					kind < STALL_MADE ? path : text + 1);
 	}
-	for (unsigned i = 0; i < STALL_TOLD_KINDS; i++)
+	for (unsigned i = 0; i < STALL_TOLD_ALL; i++)
 		stall_paths_sort(&t->of[i]);
 }
 
@@ -77,6 +83,6 @@ void stall_paths_release(struct stall_paths *p)
 
 void stall_told_release(struct stall_told *t)
 {
-	for (unsigned i = 0; i < STALL_TOLD_KINDS; i++)
+	for (unsigned i = 0; i < STALL_TOLD_ALL; i++)
 		stall_paths_release(&t->of[i]);
 }

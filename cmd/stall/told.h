@@ -6,11 +6,13 @@
 #include "common/common.h"
 
 enum stall_told_kind {
-	STALL_ASIDE,   /* old files that were written to, beside */
-	STALL_REFUSED, /* .. that were to be changed in place */
-	STALL_KEPT,    /* .. that were to be removed, moved or replaced */
-	STALL_MADE,    /* by the job */
-	STALL_TOLD_KINDS
+	STALL_ASIDE,	  /* old files that were written to, beside */
+	STALL_REFUSED,	  /* .. that were to be changed in place */
+	STALL_KEPT,	  /* .. that were to be removed, moved or replaced */
+	STALL_MADE,	  /* by the job */
+	STALL_TOLD_KINDS, /* of which the user is told */
+	STALL_FILLED = STALL_TOLD_KINDS, /* made, where not empty any more */
+	STALL_TOLD_ALL
 };
 
 struct stall_paths {
@@ -18,9 +20,10 @@ struct stall_paths {
 	size_t n;
 };
 
-/* Of each kind absolute paths, sorted, each once. */
+/* Of each kind absolute paths, sorted, each once; of what was made until
+ * stall_told_end() behind the inode's number in hexadecimal digits. */
 struct stall_told {
-	struct stall_paths of[STALL_TOLD_KINDS];
+	struct stall_paths of[STALL_TOLD_ALL];
 };
 
 /* ---- told.c: over memory ---------------------------------------------- */

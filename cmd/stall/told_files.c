@@ -56,9 +56,10 @@ int stall_told_read(struct stall_told *t, const char *folder)
 	return r < 0 ? CMD_TROUBLE : CMD_DONE;
 }
 
-static void add_there(struct stall_paths *p, const char *path);
+static void add_there(struct stall_paths *p, const char *path,
+		      const dev_t *within);
 
-static void add_files(struct stall_paths *p, const char *folder)
+static void add_files(struct stall_paths *p, const char *folder, dev_t dev)
 {
 	DIR *d = opendir(folder);
 	const struct dirent *e;
@@ -70,30 +71,53 @@ static void add_files(struct stall_paths *p, const char *folder)
 			continue;
 		if (asprintf(&path, "%s/%s", folder, e->d_name) < 0)
 			cmd_no_memory();
-		add_there(p, path);
+		add_there(p, path, &dev);
 	}
 	if (d)
 		closedir(d);
 }
 
-static void add_there(struct stall_paths *p, const char *path)
+/* within: of what is mounted in a folder nothing is the job's. */
+static void add_there(struct stall_paths *p, const char *path,
+		      const dev_t *within)
 {
 	struct stat st;
 
-	if (lstat(path, &st) < 0)
+	if (lstat(path, &st) < 0 || (within && st.st_dev != *within))
 		return;
 	if (S_ISDIR(st.st_mode))
-		add_files(p, path);
+		add_files(p, path, st.st_dev);
 	else
 		stall_paths_add(p, path);
+}
+
+/* Is what the job made still there by that name, in this mount namespace?
+ * Another file may have taken the name since, as by a link in place of a
+ * folder, or have it outside the job's container. */
+static bool is_that(const char *record, const char *path, struct stat *ret)
+{
+	return path && lstat(path, ret) == 0 &&
+	       ret->st_ino == strtoull(record, NULL, 16);
 }
 
 void stall_told_end(struct stall_told *t)
 {
 	struct stall_paths there = { 0 }, *made = &t->of[STALL_MADE];
+	const struct stall_paths *filled = &t->of[STALL_FILLED];
+	struct stat st;
 
-	for (size_t i = 0; i < made->n; i++)
-		add_there(&there, made->v[i]);
+	for (size_t i = 0; i < made->n; i++) {
+		const char *path = strchr(made->v[i], '/');
+
+		if (is_that(made->v[i], path, &st))
+			add_there(&there, path, NULL);
+	}
+	for (size_t i = 0; i < filled->n; i++) {
+		const char *path = strchr(filled->v[i], '/');
+
+		if (is_that(filled->v[i], path, &st) && st.st_size)
+			stall_paths_add(&there, path);
+	}
 	stall_paths_sort(&there);
 	stall_paths_release(made);
 	*made = there;

@@ -118,6 +118,50 @@ has()
 	nothing_left
 }
 
+@test "an old file by another name: of a descriptor, moved folders, a link in their place" {
+	old=$(printf 'old %.0s' {1..30})
+	mkdir -p run/sub tree unmounted
+	local f
+	for f in by-fd by-folder run/model run/sub/x tree/y touched unmounted/z; do
+		echo "$old" > "$f"
+	done
+	: > marker
+	printf stale > report.made
+	cat > job.sh <<- 'EOF'
+		set -e
+		exec 3< by-fd
+		echo 1 > /dev/fd/3
+		echo 1 > /proc/self/cwd/by-folder
+		mv tree tree.before
+		mkdir tree
+		touch touched marker
+		[ "$(wc -l < touched)" = 1 ]
+		mkdir current
+		echo 1 > current/model
+		rm -r current
+		ln -s run current
+		mkdir new
+		rm -r run
+		"$1" -c 'import ctypes, os
+		os.rename("new", "run")
+		os.mkdir("new")
+		c = ctypes.CDLL(None)
+		assert c.unlink(None) == -1 and not c.fopen(b"odd", b"z")'
+		unshare --mount sh -c 'mount -t tmpfs none unmounted
+			echo 1 > unmounted/z' || :
+		echo ended
+	EOF
+	guarded -o report -- sh -c 'sh job.sh "$1" > out' - "$PYTHON"
+	grep -q ended out
+	has by-fd by-folder run/model run/sub/x tree/y touched unmounted/z
+	tr '\0' '\n' < report.made | sed "s|^$PWD/||" |
+		diff - <(printf "%s\n" current out)
+	# A list of an earlier run names what may be results by now.
+	guarded -o report -- true
+	[ -e report.made ] && [ ! -s report.made ]
+	nothing_left
+}
+
 @test "--allow, --keep-saves: files that the job may change" {
 	old=$(printf 'old %.0s' {1..30})
 	mkdir -p a/b

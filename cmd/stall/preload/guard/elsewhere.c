@@ -25,12 +25,13 @@ static bool has_record(const char *text, size_t size, const char *path)
 	size_t n = strlen(path) + 1; /* with its NUL */
 
 	for (const char *at = text, *end = text + size; at < end;) {
-		const char *nul = memchr(at, '\0', (size_t)(end - at));
+		const char *nul = memchr(at, '\0', (size_t)(end - at)), *is;
 
 		if (!nul)
 			return false;
-		if (*at == GUARD_MADE && (size_t)(nul - at) == n &&
-		    memcmp(at + 1, path, n) == 0)
+		is = at + 1 + strspn(at + 1, "0123456789abcdef");
+		if ((*at == GUARD_MADE || *at == GUARD_FILLED) && is < nul &&
+		    (size_t)(nul + 1 - is) == n && memcmp(is, path, n) == 0)
 			return true;
 		at = nul + 1;
 	}

@@ -10,7 +10,8 @@
  *
  *	guard.NODE		struct guard_page
  *	aside.NODE.DEV.INO	what the job wrote to an old file
- *	told.NODE		records for hpdsl-stall: a letter, a path, a NUL
+ *	told.NODE		records for hpdsl-stall: a letter, the inode in
+ *				hexadecimal digits, a path, a NUL
  *
  * All here goes by system calls, so that nothing is guarded or counted twice.
  */
@@ -33,6 +34,7 @@ enum {
 
 /* Letters of records. */
 #define GUARD_MADE 'm'	  /* a file, or a folder of such, by that name now */
+#define GUARD_FILLED 'e'  /* one that was empty, opened to be written */
 #define GUARD_LINK 'l'	  /* a name, of a file that may be old */
 #define GUARD_ASIDE 'a'	  /* an old one that was written to */
 #define GUARD_REFUSED 'r' /* .. that was to be changed in place */
@@ -63,17 +65,21 @@ void guard_forget_made(const struct guard_file *f);
 /* Pretended to be removed. */
 bool guard_is_gone(const struct guard_file *f);
 void guard_set_gone(const struct guard_file *f);
+/* Was it so?  It is not any more. */
+bool guard_take_gone(const struct guard_file *f);
 /* Is anything of this node set aside? */
 bool guard_has_aside(void);
+/* .. this one, so that it is read from there?  Not while nothing is in it, and
+ * nobody has emptied it: touch(1) has only opened it. */
 bool guard_is_aside(const struct guard_file *f);
 
 /* A file, folder or link that this job makes, at that path if it is to be
- * listed, or NULL. */
-void guard_make(const struct guard_file *f, const char *path);
+ * listed, or NULL; is_new: it was not there, empty. */
+void guard_make(const struct guard_file *f, const char *path, bool is_new);
 /* Tells of an old file, once; and the user of the first of each kind. */
 void guard_tell(char letter, const struct guard_file *f, const char *path);
 /* GUARD_MADE, GUARD_LINK: a name. */
-void guard_note(char letter, const char *path);
+void guard_note(char letter, const struct guard_file *f, const char *path);
 /* Has a process on another node made what is there? */
 bool guard_was_made_elsewhere(const struct guard_file *f, const char *path);
 /* May it be changed in place, as it is small, or was when it first was? */

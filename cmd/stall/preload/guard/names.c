@@ -131,13 +131,22 @@ static bool keeps_both(int from_dir, const char *from, int to_dir,
 	char real[GUARD_PATH];
 
 	if (is_old(from_dir, from, &f, real)) {
+		guard_set_gone(&f);
+		set_parent_gone(real);
 		guard_tell(GUARD_KEPT, &f, real);
 		return true;
 	}
 	if (flags & RENAME_NOREPLACE ||
 	    !guard_stat(from_dir, from, false, &f) ||
-	    !is_old(to_dir, to, &target, real) ||
-	    (S_ISDIR(target.mode) && !(flags & RENAME_EXCHANGE)) ||
+	    !is_old(to_dir, to, &target, real))
+		return false;
+	/* A folder that the job takes for removed: the new one stays, too. */
+	if (S_ISDIR(f.mode) && S_ISDIR(target.mode) &&
+	    !(flags & RENAME_EXCHANGE) && guard_is_gone(&target)) {
+		guard_set_gone(&f);
+		return true;
+	}
+	if ((S_ISDIR(target.mode) && !(flags & RENAME_EXCHANGE)) ||
 	    (S_ISDIR(f.mode) && !(flags & RENAME_EXCHANGE)))
 		return false;
 	guard_tell(GUARD_KEPT, &target, real);
@@ -156,7 +165,7 @@ static void note_moved(int dir, const char *to)
 
 	if (guard_stat(dir, to, false, &f) && guard_was_made(&f)) {
 		guard_path(dir, to, false, real);
-		guard_note(GUARD_MADE, real);
+		guard_note(GUARD_MADE, &f, real);
 	}
 	errno = was;
 }
@@ -225,7 +234,7 @@ static int made_name(int r, int dir, const char *path, bool is_listed)
 		return guard_is_gone(&f) ? 0 : -1;
 	}
 	guard_path(dir, path, false, real);
-	guard_make(&f, is_listed ? real : NULL);
+	guard_make(&f, is_listed ? real : NULL, true);
 	errno = was;
 	return r;
 }
@@ -278,11 +287,11 @@ static int made_link(int r, int dir, const char *path)
 
 	if (!guard_on())
 		return r;
-	if (r == 0) {
+	if (r == 0 && guard_stat(dir, path, false, &f)) {
 		guard_path(dir, path, false, real);
-		guard_note(GUARD_LINK, real);
-	} else if (errno == EEXIST && guard_stat(dir, path, false, &f) &&
-		   guard_is_gone(&f)) {
+		guard_note(GUARD_LINK, &f, real);
+	} else if (r < 0 && errno == EEXIST &&
+		   guard_stat(dir, path, false, &f) && guard_is_gone(&f)) {
 		r = 0;
 	}
 	errno = was;

@@ -23,6 +23,27 @@ static bool is_device(const char *path)
 	       begins(path, "/proc/");
 }
 
+/* A descriptor that may be written to, by a name that leads to it: to open that
+ * anew changes no more than it did.  By another one, or by a working directory,
+ * /proc leads to any file. */
+static bool is_writable_fd(const char *path)
+{
+	static const char *const names[] = { "/dev/stdin", "/dev/stdout",
+					     "/dev/stderr" };
+	char fd[] = "/proc/self/fd/0", real[GUARD_PATH];
+	struct guard_file f;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(path, names[i]) == 0) {
+			fd[sizeof(fd) - 2] = (char)('0' + i);
+			path = fd;
+		}
+	guard_path(AT_FDCWD, path, false, real);
+	return begins(real, "/proc/") && strstr(real, "/fd/") &&
+	       guard_stat(AT_FDCWD, path, false, &f) && S_ISLNK(f.mode) &&
+	       f.mode & S_IWUSR;
+}
+
 /* ---- Caches, which do not depend on what was trained ------------------- */
 
 static bool is_below(const char *path, const char *folder)
@@ -146,7 +167,9 @@ enum guard_is guard_look(int dir, const char *path, bool follow,
 			 struct guard_file *ret, char *ret_path)
 {
 	*ret_path = '\0';
-	if (is_device(path) || !guard_stat(dir, path, follow, ret))
+	/* First: a path that nobody can read from fails there. */
+	if (!guard_stat(dir, path, follow, ret) ||
+	    (is_device(path) && is_writable_fd(path)))
 		return GUARD_NONE;
 	if (guard_was_made(ret) || !may_be_old(dir, path, ret))
 		return GUARD_FREE;

@@ -55,7 +55,7 @@ static bool writes(int flags)
 }
 
 /* What was empty is as good as new. */
-static void made_fd(int fd, bool has_name)
+static void made_fd(int fd, bool has_name, bool is_new)
 {
 	char path[GUARD_PATH];
 	struct guard_file f;
@@ -64,9 +64,17 @@ static void made_fd(int fd, bool has_name)
 	if (guard_stat_fd(fd, &f) && S_ISREG(f.mode) && !f.size) {
 		if (has_name)
 			guard_path_fd(fd, path);
-		guard_make(&f, has_name ? path : NULL);
+		guard_make(&f, has_name ? path : NULL, is_new);
 	}
 	errno = was;
+}
+
+/* The system refuses it, too.  Not by another error: where a container does not
+ * know the call, it fails whatever the file is. */
+static bool may_not_write(int dir, const char *path)
+{
+	return faccessat(dir, path, W_OK, AT_EACCESS) < 0 &&
+	       (errno == EACCES || errno == EROFS);
 }
 
 /* One that is there. */
@@ -77,7 +85,7 @@ static struct opening open_old(int dir, const char *path, int flags)
 
 	if (guard_look(dir, path, !(flags & O_NOFOLLOW), &f, real) !=
 		    GUARD_OLD ||
-	    !S_ISREG(f.mode) || faccessat(dir, path, W_OK, AT_EACCESS) < 0)
+	    !S_ISREG(f.mode) || may_not_write(dir, path))
 		return write_it;
 	if ((flags & O_ACCMODE) == O_RDONLY && !(flags & O_TRUNC))
 		return read_it;
@@ -96,7 +104,7 @@ static struct opening open_new(int dir, const char *path, int flags,
 	char real[GUARD_PATH];
 
 	if (fd >= 0) {
-		made_fd(fd, true);
+		made_fd(fd, true, true);
 		return done(fd);
 	}
 	if (errno != EEXIST)
@@ -105,7 +113,7 @@ static struct opening open_new(int dir, const char *path, int flags,
 		return open_old(dir, path, flags);
 	/* The job takes it for removed. */
 	if (guard_look(dir, path, false, &f, real) == GUARD_OLD &&
-	    S_ISREG(f.mode) && guard_is_gone(&f))
+	    S_ISREG(f.mode) && guard_take_gone(&f))
 		return done(guard_open_aside(&f, real, flags | O_TRUNC));
 	errno = EEXIST;
 	return done(-1);
@@ -153,7 +161,7 @@ static void turn_aside(int fd, int flags)
 static int opened(struct opening o, int fd, int flags)
 {
 	if (fd >= 0 && o.how == WRITE)
-		made_fd(fd, !is_unnamed(flags));
+		made_fd(fd, !is_unnamed(flags), is_unnamed(flags));
 	else if (fd >= 0 && guard_has_aside() &&
 		 !(flags & (O_DIRECTORY | O_PATH)))
 		turn_aside(fd, flags);
@@ -245,17 +253,17 @@ OPENAT_2(__openat64_2)
 CREAT(creat)
 CREAT(creat64)
 
-#define MADE(name, args, call)             \
-	PUBLIC int name args;              \
-	PUBLIC int name args               \
-	{                                  \
-		int fd;                    \
-		NEXT(name);                \
-                                           \
-		fd = next call;            \
-		if (fd >= 0 && guard_on()) \
-			made_fd(fd, true); \
-		return fd;                 \
+#define MADE(name, args, call)                   \
+	PUBLIC int name args;                    \
+	PUBLIC int name args                     \
+	{                                        \
+		int fd;                          \
+		NEXT(name);                      \
+                                                 \
+		fd = next call;                  \
+		if (fd >= 0 && guard_on())       \
+			made_fd(fd, true, true); \
+		return fd;                       \
 	}
 MADE(mkstemp, (char *path), (path))
 MADE(mkstemp64, (char *path), (path))
@@ -282,8 +290,9 @@ static int flags_of(const char *mode)
 
 static struct opening opens_stream(const char *path, const char *mode)
 {
-	return path && *mode ? opens(AT_FDCWD, path, flags_of(mode), 0666) :
-			       read_it;
+	return path && *mode && strchr("rwa", *mode) ?
+		       opens(AT_FDCWD, path, flags_of(mode), 0666) :
+		       read_it;
 }
 
 static FILE *opened_stream(struct opening o, FILE *f, const char *mode)
@@ -333,10 +342,20 @@ static FILE *reopen(FILE *(*next)(const char *, const char *, FILE *), int fd,
 	return f;
 }
 
+/* Without a path the file that it has is opened anew. */
+static struct opening opens_again(const char *path, const char *mode, FILE *was)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d",
+		 path ? -1 : fileno_unlocked(was));
+	return opens_stream(path ? path : name, mode);
+}
+
 #define FREOPEN(name)                                                    \
 	PUBLIC FILE *name(const char *path, const char *mode, FILE *was) \
 	{                                                                \
-		struct opening o = opens_stream(path, mode);             \
+		struct opening o = opens_again(path, mode, was);         \
 		NEXT(name);                                              \
                                                                          \
 		if (o.how == DONE)                                       \

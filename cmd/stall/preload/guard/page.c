@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Slots: a file in which nothing is written takes no room. */
-enum { MADE = 1 << 18, FEW = 1 << 14 };
+enum { MADE = 1 << 20, FEW = 1 << 14 };
 enum { LINES = 20 }; /* of a node, that name what is refused */
 
 struct guard_page {
@@ -31,7 +31,8 @@ struct guard_page {
 static struct guard_page *page;
 static char folder[GUARD_PATH]; /* "": none */
 static char node[sizeof(((struct utsname *)0)->nodename)];
-static int state; /* 0: nobody has looked; OFF, ON */
+static struct guard_file errors; /* standard error, as the process began */
+static int state;		 /* 0: nobody has looked; OFF, ON */
 enum { LOOKING = 1, OFF, ON };
 
 #define SET(name)                        \
@@ -75,6 +76,7 @@ static int begin(void)
 
 	if (!at || !*at || (keep && *keep))
 		return OFF;
+	guard_stat_fd(2, &errors);
 	guard_path(AT_FDCWD, at, true, folder);
 	if (uname(&u) == 0)
 		memcpy(node, u.nodename, sizeof(node));
@@ -135,34 +137,33 @@ void guard_set_gone(const struct guard_file *f)
 		guard_set_add(SET(gone), f->dev, f->ino);
 }
 
+bool guard_take_gone(const struct guard_file *f)
+{
+	return page && guard_set_drop(SET(gone), f->dev, f->ino);
+}
+
 bool guard_has_aside(void)
 {
 	return page && __atomic_load_n(&page->asides, __ATOMIC_ACQUIRE);
 }
 
-bool guard_is_aside(const struct guard_file *f)
-{
-	return guard_has_aside() && guard_set_has(SET(aside), f->dev, f->ino);
-}
-
 /* ---- What is told ----------------------------------------------------- */
 
 /* One write, so that those of several processes do not mix. */
-static void record(char letter, const char *path)
+static void record(char letter, const struct guard_file *f, const char *path)
 {
-	char name[GUARD_PATH], text[GUARD_PATH + 2];
-	size_t n = strlen(path);
+	char name[GUARD_PATH], text[GUARD_PATH + 20];
+	int n = snprintf(text, sizeof(text), "%c%" PRIx64 "%s", letter, f->ino,
+			 path);
 	int fd;
 
-	if (!name_of("told", name))
+	if (n < 0 || (size_t)n >= sizeof(text) || !name_of("told", name))
 		return;
 	fd = guard_raw_open(AT_FDCWD, name,
 			    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	*text = letter;
-	memcpy(text + 1, path, n + 1);
-	syscall(SYS_write, fd, text, n + 2);
+	syscall(SYS_write, fd, text, (size_t)n + 1);
 	guard_raw_close(fd);
 }
 
@@ -171,12 +172,15 @@ static void say(const char *path, const char *what)
 	char text[2 * GUARD_PATH];
 	int n = snprintf(text, sizeof(text), "hpdsl-stall: %s %s\n", path,
 			 what);
+	struct guard_file f;
 
 	/* Names may have what a terminal obeys. */
 	for (int i = 0; i < n - 1; i++)
 		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
 			text[i] = '?';
-	if (n > 0 && (size_t)n < sizeof(text))
+	/* A process that closed it has what it opened next there. */
+	if (n > 0 && (size_t)n < sizeof(text) && guard_stat_fd(2, &f) &&
+	    f.dev == errors.dev && f.ino == errors.ino)
 		syscall(SYS_write, 2, text, n);
 }
 
@@ -214,9 +218,9 @@ static bool is_said(char letter)
 	return is_first(letter);
 }
 
-static void tell(char letter, const char *path)
+static void tell(char letter, const struct guard_file *f, const char *path)
 {
-	record(letter, path);
+	record(letter, f, path);
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++)
 		if (sentences[i].letter == letter && is_said(letter))
 			say(path, sentences[i].text);
@@ -231,19 +235,22 @@ static uint64_t key_of(char letter, const struct guard_file *f)
 void guard_tell(char letter, const struct guard_file *f, const char *path)
 {
 	if (!page || guard_set_add(SET(told), key_of(letter, f), f->ino))
-		tell(letter, path);
+		tell(letter, f, path);
 }
 
-void guard_note(char letter, const char *path)
+void guard_note(char letter, const struct guard_file *f, const char *path)
 {
 	if (*path && !guard_leaves(path))
-		tell(letter, path);
+		tell(letter, f, path);
 }
 
-void guard_make(const struct guard_file *f, const char *path)
+/* Inodes are used again, and a set that is full takes none: what is new is told
+ * of in any case. */
+void guard_make(const struct guard_file *f, const char *path, bool is_new)
 {
-	if (page && guard_set_add(SET(made), f->dev, f->ino) && path)
-		guard_note(GUARD_MADE, path);
+	if (page && (guard_set_add(SET(made), f->dev, f->ino) || is_new) &&
+	    path)
+		guard_note(is_new ? GUARD_MADE : GUARD_FILLED, f, path);
 }
 
 bool guard_passes(const struct guard_file *f)
@@ -278,8 +285,23 @@ void guard_aside_path(const struct guard_file *f, char *ret)
 		*ret = '\0';
 }
 
-static void set_aside(const struct guard_file *f)
+bool guard_is_aside(const struct guard_file *f)
 {
+	char name[GUARD_PATH];
+	struct guard_file is;
+
+	if (!guard_has_aside() || !guard_set_has(SET(aside), f->dev, f->ino))
+		return false;
+	if (guard_set_has(SET(told), key_of('t', f), f->ino))
+		return true;
+	guard_aside_path(f, name);
+	return guard_stat(AT_FDCWD, name, false, &is) && is.size > 0;
+}
+
+static void set_aside(const struct guard_file *f, bool anew)
+{
+	if (anew)
+		guard_set_add(SET(told), key_of('t', f), f->ino);
 	guard_set_add(SET(aside), f->dev, f->ino);
 	__atomic_store_n(&page->asides, 1, __ATOMIC_RELEASE);
 }
@@ -296,7 +318,7 @@ int guard_open_aside(const struct guard_file *f, const char *path, int flags)
 		errno = EROFS;
 		return -1;
 	}
-	set_aside(f);
+	set_aside(f, flags & O_TRUNC);
 	guard_tell(GUARD_ASIDE, f, path);
 	return fd;
 }
@@ -318,7 +340,7 @@ bool guard_move_aside(const struct guard_file *f, int dir, const char *path)
 	    !S_ISREG(new.mode) || !*name ||
 	    syscall(SYS_renameat2, dir, path, AT_FDCWD, name, 0) < 0)
 		return false;
-	set_aside(f);
+	set_aside(f, true);
 	return true;
 }
 
@@ -327,5 +349,6 @@ int guard_truncate_aside(const struct guard_file *f, off_t size)
 	char name[GUARD_PATH];
 
 	guard_aside_path(f, name);
+	set_aside(f, true);
 	return (int)syscall(SYS_truncate, name, size);
 }

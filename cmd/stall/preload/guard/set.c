@@ -88,10 +88,12 @@ bool guard_set_add(struct guard_set s, uint64_t dev, uint64_t ino)
 	return false;
 }
 
-void guard_set_drop(struct guard_set s, uint64_t dev, uint64_t ino)
+bool guard_set_drop(struct guard_set s, uint64_t dev, uint64_t ino)
 {
 	struct guard_slot *slot = find(s, dev, ino);
+	uint64_t had = kept(dev);
 
-	if (slot)
-		__atomic_store_n(&slot->dev, DROPPED, __ATOMIC_RELEASE);
+	return slot &&
+	       __atomic_compare_exchange_n(&slot->dev, &had, DROPPED, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }

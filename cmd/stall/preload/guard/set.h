@@ -27,7 +27,8 @@ struct guard_set {
 bool guard_set_has(struct guard_set s, uint64_t dev, uint64_t ino);
 /* Was it not there before?  A set that is full takes nothing. */
 bool guard_set_add(struct guard_set s, uint64_t dev, uint64_t ino);
-void guard_set_drop(struct guard_set s, uint64_t dev, uint64_t ino);
+/* Was it there? */
+bool guard_set_drop(struct guard_set s, uint64_t dev, uint64_t ino);
 
 #pragma GCC visibility pop
 
