@@ -129,7 +129,7 @@ static void show(const struct stall_paths *p, const char *what)
 {
 	if (!p->n)
 		return;
-	cmd_message("%s %s", cmd_many(p->n, "file").s, what);
+	cmd_message("%s: %s", what, cmd_many(p->n, "file").s);
 	for (size_t i = 0; i < p->n && i < SHOWN; i++) {
 		cmd_auto_free char *name = cmd_quoted(p->v[i]);
 
@@ -144,16 +144,15 @@ void stall_told_show(const struct stall_told *t, const char *list)
 	cmd_auto_free char *name = list ? cmd_quoted(list) : NULL;
 	cmd_auto_free char *made = NULL;
 
-	show(&t->of[STALL_ASIDE],
-	     "that were there before were written to; that was set aside, and "
-	     "is removed");
+	show(&t->of[STALL_ASIDE], "there before, and written to, which was set "
+				  "aside and is removed");
 	show(&t->of[STALL_REFUSED],
-	     "that were there before were not opened to be changed in place");
+	     "there before, and not opened to be changed in place");
 	show(&t->of[STALL_KEPT],
-	     "that were there before stay, and were to be removed, moved or "
-	     "replaced");
-	if (asprintf(&made, "that the job made, which are no results%s%s",
-		     name ? ": xargs -0 rm -f < " : "", name ? name : "") < 0)
+	     "there before, and neither removed, moved nor replaced");
+	if (asprintf(&made, "made by the job, and no results%s%s%s",
+		     name ? " (xargs -0 rm -f < " : "", name ? name : "",
+		     name ? ")" : "") < 0)
 		cmd_no_memory();
 	show(&t->of[STALL_MADE], made);
 }

@@ -151,6 +151,7 @@ has()
 			echo 1 > unmounted/z' || :
 		echo ended
 	EOF
+	# shellcheck disable=SC2016
 	guarded -o report -- sh -c 'sh job.sh "$1" > out' - "$PYTHON"
 	grep -q ended out
 	has by-fd by-folder run/model run/sub/x tree/y touched unmounted/z

@@ -698,7 +698,7 @@ int main(void)
 		AT_ANY_PACE(the_other_form_is_told),
 		AT_ANY_PACE(without_a_list_it_is_asked_all_the_same),
 		cmocka_unit_test(who_is_busy_holds_up_nobody_else),
-		cmocka_unit_test(what_was_seen_is_added_up),
+		SLOWLY(what_was_seen_is_added_up),
 		cmocka_unit_test(without_a_table_it_reads_on),
 		AT_ANY_PACE(who_sends_wrong_bytes_is_left_alone),
 		AT_ANY_PACE(a_server_at_another_port_is_found),
