@@ -408,6 +408,7 @@ int stall_run(int argc, char **argv)
 		status = files;
 	hpdsl_stall_free(r.stall);
 	stall_told_release(&r.told);
+	free(r.allow.v);
 	cmd_signals_end();
 	return status;
 }
