@@ -21,7 +21,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@
 enum { HIGH = 900 };
 
 static int bond = -1;
+static pid_t whose; /* hpdsl-stall, as this process sees it; 0: it cannot */
 
 static int connected(const char *name)
 {
@@ -53,6 +56,7 @@ static int connected(const char *name)
 		guard_raw_close(fd);
 		return -1;
 	}
+	whose = who.pid;
 	return fd;
 }
 
@@ -77,17 +81,44 @@ static void hold(void)
 	errno = was;
 }
 
-/* It ended before it could be told. */
-static void end_if_alone(void)
+/* Is it at its end?  The kernel closes one socket after the other, and a
+ * process may see its child killed before its own turn: but not before this is
+ * so. */
+static bool is_ending(pid_t pid)
 {
+	enum { EXITING = 4 }; /* of the flags in proc_pid_stat(5) */
+	char name[40], text[512], *at;
+	unsigned flags;
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%ld/stat", (long)pid);
+	fd = guard_raw_open(AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return errno == ENOENT && access("/proc/self/stat", F_OK) == 0;
+	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
+	guard_raw_close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* Behind the name, which may have anything in it. */
+	at = strrchr(text, ')');
+	return at &&
+	       sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & EXITING;
+}
+
+void guard_end_if_alone(void)
+{
+	int was = errno;
 	ssize_t n;
 	char byte;
 
 	if (bond < 0)
 		return;
 	n = recv(bond, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	if (n == 0 || (n < 0 && errno == ECONNRESET))
+	if (n == 0 || (n < 0 && errno == ECONNRESET) ||
+	    (whose > 0 && is_ending(whose)))
 		raise(SIGKILL);
+	errno = was;
 }
 
 /* The signal goes to the one that asked for it. */
@@ -99,7 +130,7 @@ static void in_child(void)
 		guard_raw_close(bond);
 		bond = -1;
 		hold();
-		end_if_alone();
+		guard_end_if_alone();
 	}
 	errno = was;
 }
@@ -107,7 +138,7 @@ static void in_child(void)
 __attribute__((constructor)) static void begin(void)
 {
 	hold();
-	end_if_alone();
+	guard_end_if_alone();
 	if (bond >= 0)
 		pthread_atfork(NULL, NULL, in_child);
 }

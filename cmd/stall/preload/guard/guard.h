@@ -42,6 +42,7 @@ enum {
 
 struct guard_file {
 	uint64_t dev, ino, size;
+	int64_t mtime;
 	mode_t mode;
 };
 
@@ -93,6 +94,11 @@ bool guard_move_aside(const struct guard_file *f, int dir, const char *path);
 int guard_truncate_aside(const struct guard_file *f, off_t size);
 /* Its path: a name in the run's folder. */
 void guard_aside_path(const struct guard_file *f, char *ret);
+
+/* ---- bond.c ----------------------------------------------------------- */
+
+/* SIGKILL, where hpdsl-stall has ended: asked before anything is kept. */
+void guard_end_if_alone(void);
 
 /* ---- elsewhere.c ------------------------------------------------------ */
 

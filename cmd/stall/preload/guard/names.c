@@ -181,8 +181,10 @@ static bool stays(int from_dir, const char *from, int to_dir, const char *to,
 		  unsigned flags)
 {
 	int was = errno;
-	bool is = guard_on() && keeps_both(from_dir, from, to_dir, to, flags);
+	bool is;
 
+	guard_end_if_alone();
+	is = guard_on() && keeps_both(from_dir, from, to_dir, to, flags);
 	errno = was;
 	return is;
 }

@@ -129,7 +129,10 @@ static struct opening opens(int dir, const char *path, int flags, mode_t mode)
 	struct opening o = read_it;
 	int was = errno;
 
-	if (!path || !writes(flags) || flags & O_PATH || !guard_on())
+	if (!path || !writes(flags) || flags & O_PATH)
+		return o;
+	guard_end_if_alone();
+	if (!guard_on())
 		return o;
 	if (is_unnamed(flags))
 		return write_it;

@@ -14,11 +14,15 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Slots: a file in which nothing is written takes no room. */
 enum { MADE = 1 << 20, FEW = 1 << 14 };
-enum { LINES = 20 }; /* of a node, that name what is refused */
+enum {
+	LINES = 20,	  /* of a node, that name what is refused */
+	LONG_AGO = 86400, /* seconds, more than clocks differ */
+};
 
 struct guard_page {
 	uint64_t said; /* bits, by letter */
@@ -263,10 +267,14 @@ bool guard_passes(const struct guard_file *f)
 	       (page && guard_set_has(SET(told), key, f->ino));
 }
 
-/* Asked once of a file that is old: what was there before stays so. */
+/* Asked once of a file that is old: what was there before stays so.  Of what
+ * was last written to long ago it is not asked at all: each node would open the
+ * records of all others.  Where that is wrong, a file of the job's is guarded.
+ */
 bool guard_was_made_elsewhere(const struct guard_file *f, const char *path)
 {
-	if (!page || guard_set_has(SET(told), key_of('o', f), f->ino))
+	if (!page || f->mtime < time(NULL) - LONG_AGO ||
+	    guard_set_has(SET(told), key_of('o', f), f->ino))
 		return false;
 	if (guard_told_elsewhere(path))
 		return true;

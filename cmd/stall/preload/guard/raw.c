@@ -26,12 +26,13 @@ static bool stat_at(int dir, const char *path, int flags,
 	struct statx st;
 
 	if (syscall(SYS_statx, dir, path, flags,
-		    STATX_TYPE | STATX_INO | STATX_SIZE, &st) < 0)
+		    STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME, &st) < 0)
 		return false;
 	*ret = (struct guard_file){
 		.dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor,
 		.ino = st.stx_ino,
 		.size = st.stx_size,
+		.mtime = st.stx_mtime.tv_sec,
 		.mode = st.stx_mode,
 	};
 	return true;
