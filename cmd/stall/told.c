@@ -69,6 +69,10 @@ void stall_told_add(struct stall_told *t, const char *text, size_t n)
 			stall_paths_add(&t->of[kind],
 					kind < STALL_MADE ? path : text + 1);
 	}
+}
+
+void stall_told_sort(struct stall_told *t)
+{
 	for (unsigned i = 0; i < STALL_TOLD_ALL; i++)
 		stall_paths_sort(&t->of[i]);
 }

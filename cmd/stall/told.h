@@ -31,6 +31,8 @@ struct stall_told {
 /* Adds records, as cmd/stall/preload/guard/guard.h has them; what is behind the
  * last NUL, or makes no sense, is left out. */
 void stall_told_add(struct stall_told *t, const char *text, size_t n);
+/* Behind the last of them. */
+void stall_told_sort(struct stall_told *t);
 void stall_told_release(struct stall_told *t);
 
 /* A copy of it, at the end. */

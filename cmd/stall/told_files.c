@@ -51,6 +51,7 @@ int stall_told_read(struct stall_told *t, const char *folder)
 			r = read_file(t, dirfd(d), e->d_name);
 	if (d)
 		closedir(d);
+	stall_told_sort(t);
 	if (r < 0)
 		cmd_message("%s: %s", folder, strerror(-r));
 	return r < 0 ? CMD_TROUBLE : CMD_DONE;

@@ -24,12 +24,14 @@ static void test_kinds(void **state)
 	(void)state;
 	/* The last one has no end yet; and then it has. */
 	stall_told_add(&t, text, sizeof(text) - 1);
+	stall_told_sort(&t);
 	assert_int_equal(t.of[STALL_MADE].n, 3);
 	assert_string_equal(t.of[STALL_MADE].v[0], "1/a");
 	assert_string_equal(t.of[STALL_MADE].v[1], "1f/b");
 	assert_string_equal(t.of[STALL_MADE].v[2], "2/link");
 	assert_int_equal(t.of[STALL_KEPT].n, 1);
 	stall_told_add(&t, text, sizeof(text));
+	stall_told_sort(&t);
 	assert_int_equal(t.of[STALL_MADE].n, 3);
 	assert_int_equal(t.of[STALL_KEPT].n, 1);
 	assert_int_equal(t.of[STALL_ASIDE].n, 1);
