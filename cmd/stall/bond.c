@@ -12,7 +12,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { WAITING = 4096 }; /* that connect between two looks */
+enum {
+	WAITING = 4096, /* that connect between two looks */
+	HELD = 512,	/* more wait, which holds them as well: files have to be
+			   opened, too */
+};
 
 /* The first one is what listens. */
 static struct pollfd *held;
@@ -33,8 +37,12 @@ void stall_bond(void)
 	int size, fd = socket(AF_UNIX,
 			      SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 || getrandom(&number, sizeof(number), 0) < 0)
+	if (fd < 0)
 		return;
+	if (getrandom(&number, sizeof(number), 0) < 0) {
+		close(fd);
+		return;
+	}
 	snprintf(name, sizeof(name), "%016llx", (unsigned long long)number);
 	size = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1,
 			"hpdsl-stall.%s", name);
@@ -57,7 +65,8 @@ void stall_bond_tend(void)
 
 	if (!n)
 		return;
-	while ((fd = accept4(held[0].fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+	while (n < HELD &&
+	       (fd = accept4(held[0].fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		take(fd);
 	if (poll(held, n, 0) <= 0)
 		return;

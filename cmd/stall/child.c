@@ -53,8 +53,9 @@ void stall_hand_on(bool keep_saves, const struct cmd_strings *allow)
 
 	if (asprintf(&list,
 		     "%s%sHPDSL_STALL;HPDSL_STALL_SAVES;"
-		     "HPDSL_STALL_ALLOW;HPDSL_STALL_RUN%s%s",
+		     "HPDSL_STALL_ALLOW%s%s%s",
 		     was ? was : "", was && *was ? ";" : "",
+		     getenv("HPDSL_STALL_RUN") ? ";HPDSL_STALL_RUN" : "",
 		     getenv("PYTHONPATH") ? ";PYTHONPATH" : "",
 		     getenv("LD_PRELOAD") ? ";LD_PRELOAD" : "") < 0)
 		cmd_no_memory();

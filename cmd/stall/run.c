@@ -333,9 +333,8 @@ static void report_dry(FILE *out, const struct run *r)
 	fprintf(out,
 		"all %s that made a loader were guarded; %s ended with %s\n"
 		"of files that were there before %zu would be written to, %zu "
-		"changed in place, %zu removed, moved or replaced; %zu would "
-		"be "
-		"made\n",
+		"changed in place, %zu removed, moved or replaced; it made "
+		"%zu\n",
 		cmd_many(r->progress.loaders, "process").s, r->command[0],
 		how(r->status), t->of[STALL_ASIDE].n, t->of[STALL_REFUSED].n,
 		t->of[STALL_KEPT].n, t->of[STALL_MADE].n);
