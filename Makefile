@@ -225,7 +225,10 @@ $(BUILD)/$(SONAME) $(BED)/$(SONAME): $(LIB_OBJS)
 # Without a sanitizer: the command has none.
 vpath %.c cmd/mount/preload cmd/stall/preload
 $(filter-out %/guard.so,$(PRELOADS)): $(BUILD)/preload/%.so: %.c
-$(BUILD)/preload/guard.so: $(sort $(wildcard cmd/stall/preload/guard/*.[ch]))
+# One rule for all that watch hpdsl-stall.
+$(BUILD)/preload/guard.so: $(sort $(wildcard cmd/stall/preload/guard/*.[ch])) \
+	lib/measure/alive.c lib/measure/alive.h
+$(BUILD)/preload/guard.so: private ALL_CFLAGS += -fvisibility=hidden -iquote lib
 $(PRELOADS): $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) $(CPPFLAGS) \

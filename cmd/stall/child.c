@@ -13,10 +13,7 @@
 
 #define PASS_ON "OMPI_MCA_mca_base_env_list"
 
-enum {
-	POLL_MS = 20,
-	GRACE = 10, /* seconds between TERM and KILL */
-};
+enum { POLL_MS = 20 };
 
 /* Lines, each a glob of whole paths: one without a slash is of names, wherever
  * these are, and one that does not begin with it of what is here. */
@@ -144,19 +141,6 @@ bool stall_has_ended(pid_t pid, double seconds, int *ret)
 		     __atomic_load_n(&cmd_stop, __ATOMIC_RELAXED)))
 			return false;
 		stall_bond_tend();
-		nanosleep(&poll, NULL);
-	}
-}
-
-void stall_end(pid_t pid)
-{
-	const struct timespec poll = { .tv_nsec = POLL_MS * 1000000L };
-	double until = now() + GRACE;
-
-	kill(pid, SIGTERM);
-	while (waitpid(pid, NULL, WNOHANG) == 0) {
-		if (now() >= until)
-			kill(pid, SIGKILL);
 		nanosleep(&poll, NULL);
 	}
 }

@@ -2,11 +2,14 @@
 /* hpdsl-stall run: a job that is measured, and ended when it has been. */
 #include "stall.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK 0.5    /* seconds between two looks at what ranks say */
-#define END_SELF 10 /* .. that ranks and launcher have to end by themselves */
+#define TICK 0.5 /* seconds between two looks at what ranks say */
+#define GRACE 10 /* .. that ranks and launcher have to end by themselves */
 
 struct run {
 	struct hpdsl_stall_options opt;
@@ -185,18 +188,39 @@ static int ended_early(const struct run *r, int status)
 	return CMD_TROUBLE;
 }
 
-/* Ranks kill themselves; launchers see that, or not. */
-static void see_end(struct run *r)
+/* Has it ended, within GRACE?  Its ranks see all the time that somebody lives.
+ */
+static bool ends(struct run *r)
 {
 	struct hpdsl_error err;
 	int status;
 
-	for (unsigned i = 0; i < END_SELF / TICK; i++) {
+	for (unsigned i = 0; i < GRACE / TICK; i++) {
 		if (stall_has_ended(r->pid, TICK, &status))
-			return;
+			return true;
 		hpdsl_stall_tend(r->stall, &r->progress, &err);
 	}
-	stall_end(r->pid);
+	return false;
+}
+
+/* Without the processes that it has here, which may not hear of a TERM: a
+ * launcher's are elsewhere, and its own end is what those see. */
+static void end_launcher(struct run *r)
+{
+	stall_bond_anew(r->pid);
+	kill(r->pid, SIGTERM);
+	if (ends(r))
+		return;
+	kill(r->pid, SIGKILL);
+	while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Ranks kill themselves; launchers see that, or not. */
+static void see_end(struct run *r)
+{
+	if (!ends(r))
+		end_launcher(r);
 }
 
 /*
@@ -206,12 +230,15 @@ static void see_end(struct run *r)
 static void give_up(struct run *r)
 {
 	struct hpdsl_error err;
+	bool trains = r->progress.state == HPDSL_STALL_WAITING;
+	bool knows = hpdsl_stall_give_up(r->stall, &err) == 0;
 
-	if (r->progress.state == HPDSL_STALL_WAITING ||
-	    hpdsl_stall_give_up(r->stall, &err) < 0)
-		stall_end(r->pid);
-	else
+	if (trains)
+		kill(r->pid, SIGTERM);
+	if (trains || knows)
 		see_end(r);
+	else
+		end_launcher(r);
 }
 
 /* An exit status; 0: it has been measured, and has ended. */

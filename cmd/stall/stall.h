@@ -21,8 +21,6 @@ pid_t stall_start(char **command, const char *beat);
 /* Has it ended, within so many seconds, or until cmd_stop is set meanwhile?
  * *ret is then its exit status as a shell has it. */
 bool stall_has_ended(pid_t pid, double seconds, int *ret);
-/* TERM, and in the end KILL. */
-void stall_end(pid_t pid);
 
 /* bond.c */
 
@@ -31,6 +29,9 @@ void stall_bond(void);
 /* Takes those that have come, and lets those go that have ended; to be called
  * some times a second. */
 void stall_bond_tend(void);
+/* They end now, but for that one; what is started from now on has another bond.
+ */
+void stall_bond_anew(pid_t but);
 
 /* hook.c */
 

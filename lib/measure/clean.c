@@ -3,7 +3,6 @@
 #include "measure/clean.h"
 
 #include "measure/folder.h"
-#include "measure/rank.h"
 #include "sys/dir.h"
 
 #include <errno.h>
@@ -61,7 +60,7 @@ static bool is_dead(const struct looking_for_dead *l, int dir)
 	       !(st.st_mode & 077) &&
 	       hp_io_stat(io, dir, HP_MEASURE_BEAT, &beat,
 			  AT_SYMLINK_NOFOLLOW) == 0 &&
-	       l->now - beat.st_mtime > HP_MEASURE_DEAD;
+	       l->now - beat.st_mtime > HP_MEASURE_STALE;
 }
 
 static int remove_dead(void *arg, const char *name)

@@ -14,7 +14,7 @@ int hp_measure_list(const struct hp_io *io, int dir,
 void hp_measure_remove(const struct hp_io *io, int dir, int in,
 		       const char *name);
 /* Removes those in parent that are this user's and have had no beat for
- * HP_MEASURE_DEAD seconds before that of the one that dir is. */
+ * HP_MEASURE_STALE seconds before that of the one that dir is. */
 void hp_measure_remove_dead(const struct hp_io *io, const char *parent,
 			    int dir);
 

@@ -22,6 +22,8 @@
 #define HP_MEASURE_RANK "rank."
 #define HP_MEASURE_MARK "loader-"
 #define HP_MEASURE_BARE "bare-"
+/* Seconds, by the file system's clock, after which a beat is a dead one's. */
+#define HP_MEASURE_STALE 60
 /* What hpdsl_stall_guard() of cmd/stall/preload/guard/open.c has to return. */
 #define HP_MEASURE_GUARD 1
 /* Of a file's name, and a NUL. */

@@ -3,6 +3,7 @@
 #include "measure/rank.h"
 
 #include "base/error.h"
+#include "measure/ear.h"
 #include "measure/folder.h"
 #include "metrics/labels.h"
 #include "stall/start.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Seconds between two looks; the last ones wait for nothing else. */
@@ -38,10 +40,9 @@ struct hpdsl_measured {
 	uint32_t rank, ranks, lead;
 	uint64_t epoch;
 	enum state state;
-	/* What hpdsl-stall said last. */
-	int64_t beat;
-	double beat_at, looked;
-	bool over;
+	struct hp_measure_ear ear;
+	double looked;
+	/* What holds. */
 	uint32_t serial;
 	struct hp_stall_schedule schedule;
 	/* The step that is going on, or is asked for. */
@@ -82,51 +83,32 @@ static int say_plain(struct hpdsl_measured *m, const char *word, uint64_t a,
 
 /* ---- What hpdsl-stall says -------------------------------------------- */
 
-static int take_schedule(struct hpdsl_measured *m, uint32_t serial,
-			 const struct hp_stall_schedule *s,
-			 struct hpdsl_error *err)
+static int take_schedule(struct hpdsl_measured *m, struct hpdsl_error *err)
 {
-	if (serial <= m->serial || m->state < STARTED)
+	if (m->ear.serial <= m->serial || m->state < STARTED)
 		return 0;
-	m->serial = serial;
-	if (s->from <= m->step)
-		return say_plain(m, "late", serial, m->step, 2, err);
-	m->schedule = *s;
+	m->serial = m->ear.serial;
+	if (m->ear.schedule.from <= m->step)
+		return say_plain(m, "late", m->serial, m->step, 2, err);
+	m->schedule = m->ear.schedule;
 	m->state = TOLD;
 	m->blocking = false;
 	return 0;
 }
 
-static int take(struct hpdsl_measured *m, const char *text, size_t n,
-		struct hpdsl_error *err)
+/* Not by an error, at which scripts save.  The first process of a name space
+ * cannot kill itself, and ends without a handler. */
+static void die(void)
 {
-	struct hp_stall_schedule s;
-	struct hp_stall_record line;
-	uint32_t serial;
-	size_t one;
-	int r = 0;
-
-	for (; r == 0 && (one = hp_stall_record_parse(text, n, &line));
-	     text += one, n -= one) {
-		if (hp_stall_record_is(&line, "beat", 1) &&
-		    line.v[0] != m->beat) {
-			m->beat = line.v[0];
-			m->beat_at = hp_now();
-		} else if (hp_stall_record_is(&line, "over", 1)) {
-			m->over = true;
-		} else if (hp_stall_get_schedule(&line, &serial, &s)) {
-			r = take_schedule(m, serial, &s, err);
-		}
-	}
-	return r;
+	kill(getpid(), SIGKILL);
+	syscall(SYS_exit_group, 128 + SIGKILL);
 }
 
-/* Who may have been handed batches again must not see an error, at which
- * scripts save. */
+/* Who may have been handed batches again must not see one. */
 static int dead(const struct hpdsl_measured *m, struct hpdsl_error *err)
 {
 	if (m->state >= TOLD)
-		kill(getpid(), SIGKILL);
+		die();
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "HPDSL_STALL is set to %s, and no hpdsl-stall is alive "
 		       "there: what it measures trains nothing, so nothing is "
@@ -134,24 +116,18 @@ static int dead(const struct hpdsl_measured *m, struct hpdsl_error *err)
 		       m->folder);
 }
 
-/* Between looks a step may have taken any time: it is dead if then nothing is
- * new, and has not been for so long. */
 static int look(struct hpdsl_measured *m, struct hpdsl_error *err)
 {
-	size_t n = 0;
-	char *text;
-	int r = hp_measure_read(m->io, m->dir, HP_MEASURE_BEAT, 0, &text, &n);
+	int r = hp_measure_listen(&m->ear);
 
 	m->looked = hp_now();
-	if (r == -ENOENT)
+	/* Without a run's name it is a dry one, which trains as ever. */
+	if (r > 0 && (m->state >= TOLD || secure_getenv("HPDSL_STALL_RUN")))
 		return dead(m, err);
-	if (r < 0)
+	/* Nor this one; what cannot be read now may be in a second. */
+	if (r < 0 && m->state < TOLD)
 		return fail(m, r, HP_MEASURE_BEAT, err);
-	r = take(m, text, n, err);
-	free(text);
-	if (r == 0 && m->looked - m->beat_at > HP_MEASURE_DEAD)
-		return dead(m, err);
-	return r;
+	return r ? 0 : take_schedule(m, err);
 }
 
 /* ---- New and free ----------------------------------------------------- */
@@ -179,7 +155,8 @@ static int check_beat(struct hpdsl_measured *m, struct hpdsl_error *err)
 	m->io->close(m->io, fd);
 	if (r < 0)
 		return fail(m, r, mark, err);
-	return is.st_mtime - beat.st_mtime > HP_MEASURE_DEAD ? dead(m, err) : 0;
+	return is.st_mtime - beat.st_mtime > HP_MEASURE_STALE ? dead(m, err) :
+								0;
 }
 
 static int open_folder(struct hpdsl_measured *m, struct hpdsl_error *err)
@@ -214,7 +191,6 @@ static bool is_guarded(void)
 	return (saves && *saves) || (guard && guard() == HP_MEASURE_GUARD);
 }
 
-/* Not by an error, at which a script may save. */
 static int end_unguarded(struct hpdsl_measured *m, struct hpdsl_error *err)
 {
 	char bare[HP_MEASURE_NAME + 16];
@@ -226,7 +202,7 @@ static int end_unguarded(struct hpdsl_measured *m, struct hpdsl_error *err)
 	if (fd < 0)
 		return fail(m, fd, bare, err);
 	m->io->close(m->io, fd);
-	kill(getpid(), SIGKILL);
+	die();
 	return 0;
 }
 
@@ -249,8 +225,6 @@ int hpdsl_measured_new(const struct hpdsl_measured_options *opt,
 	m->pid = getpid();
 	m->rank = opt->rank;
 	m->ranks = opt->ranks;
-	m->beat = -1;
-	m->beat_at = m->looked = hp_now();
 	snprintf(m->folder, sizeof m->folder, "%s", folder);
 	hp_metrics_self(&self);
 	snprintf(m->name, sizeof m->name, HP_MEASURE_RANK "%s.%s", self.node,
@@ -258,11 +232,14 @@ int hpdsl_measured_new(const struct hpdsl_measured_options *opt,
 	r = open_folder(m, err);
 	if (r == 0 && !is_guarded())
 		r = end_unguarded(m, err);
-	if (r < 0)
+	if (r < 0) {
 		hpdsl_measured_free(m);
-	else
-		*ret = m;
-	return r;
+		return r;
+	}
+	hp_measure_ear_begin(&m->ear, m->io, m->dir);
+	m->looked = m->ear.alive.looked;
+	*ret = m;
+	return 0;
 }
 
 void hpdsl_measured_free(struct hpdsl_measured *m)
@@ -366,8 +343,8 @@ static int end(struct hpdsl_measured *m, struct hpdsl_error *err)
 	}
 	if (hp_now() - m->looked >= LOOK_LAST)
 		r = look(m, err);
-	if (m->over)
-		kill(getpid(), SIGKILL);
+	if (m->ear.over)
+		die();
 	return r;
 }
 
@@ -391,8 +368,8 @@ static int between_steps(struct hpdsl_measured *m,
 	if (r == 0 && m->state != OFF && at->now - m->looked >= LOOK)
 		r = look(m, err);
 	/* It was given up: what was trained is as worthless. */
-	if (r == 0 && m->over && m->state == TOLD)
-		kill(getpid(), SIGKILL);
+	if (r == 0 && m->ear.over && m->state == TOLD)
+		die();
 	return r;
 }
 
@@ -408,6 +385,8 @@ int hpdsl_measured_enter(struct hpdsl_measured *m,
 		if (r < 0)
 			return r;
 		m->entered = true;
+		if (m->ear.step)
+			m->ear.step();
 		m->at = at->now;
 		m->place = (struct hpdsl_stall_place){
 			.time = HPDSL_STALL_BEFORE

@@ -11,7 +11,4 @@
 
 #include "hpdsl/stall.h"
 
-/* The longest time without a beat of hpdsl-stall, seconds. */
-#define HP_MEASURE_DEAD 60
-
 #endif

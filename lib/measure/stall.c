@@ -2,6 +2,7 @@
 /* Who measures a job: its folder, its beat, the schedule, the end. */
 #include "base/error.h"
 #include "base/mem.h"
+#include "measure/alive.h"
 #include "measure/clean.h"
 #include "measure/stall.h"
 #include "sys/clock.h"
@@ -15,8 +16,7 @@
 #include <unistd.h>
 
 enum {
-	BEAT_EVERY = 5,	   /* seconds */
-	RANKS_WITHIN = 60, /* of the first one */
+	RANKS_WITHIN = 60, /* seconds, of the first one */
 	MARGIN = 3, /* seconds until all have looked; ranks look each second */
 	LATE_MOST = 7,	      /* times that this is doubled */
 	TRIES = 100,	      /* of a name for the folder */
@@ -56,6 +56,11 @@ static int tell(struct hpdsl_stall *s, struct hpdsl_error *err)
 	s->beat_at = hp_now();
 	r = hp_measure_replace(s->io, s->dir, HP_MEASURE_BEAT, text, n);
 	return r < 0 ? fail(s, r, HP_MEASURE_BEAT, err) : 0;
+}
+
+static int beat(struct hpdsl_stall *s, struct hpdsl_error *err)
+{
+	return hp_now() - s->beat_at < HP_MEASURE_BEAT_EVERY ? 0 : tell(s, err);
 }
 
 /* ---- New and free ----------------------------------------------------- */
@@ -223,7 +228,8 @@ static int look_at(void *arg, const char *name)
 		return fail(s, r, name, l->err);
 	r = hp_measure_hear(&s->crowd, o, text, n, hp_now(), l->err);
 	free(text);
-	return r;
+	/* All files of a large job take a while. */
+	return r < 0 ? r : beat(s, l->err);
 }
 
 static int look(struct hpdsl_stall *s, struct hpdsl_error *err)
@@ -451,7 +457,8 @@ static bool looks_now(struct hpdsl_stall *s)
 {
 	double now = hp_now();
 
-	if (s->over || now - s->looked_at < (double)s->crowd.n / FILES_A_SECOND)
+	if (s->over || s->gave_up ||
+	    now - s->looked_at < (double)s->crowd.n / FILES_A_SECOND)
 		return false;
 	s->looked_at = now;
 	return true;
@@ -467,8 +474,8 @@ int hpdsl_stall_tend(struct hpdsl_stall *s, struct hpdsl_stall_progress *ret,
 		r = check_gone(s, err);
 	if (r == 0 && looks)
 		r = next(s, err);
-	if (r == 0 && hp_now() - s->beat_at >= BEAT_EVERY)
-		r = tell(s, err);
+	if (r == 0)
+		r = beat(s, err);
 	if (r == 0)
 		fill(s, ret);
 	return r;
@@ -476,6 +483,7 @@ int hpdsl_stall_tend(struct hpdsl_stall *s, struct hpdsl_stall_progress *ret,
 
 int hpdsl_stall_give_up(struct hpdsl_stall *s, struct hpdsl_error *err)
 {
-	s->over = s->gave_up = true;
+	s->gave_up = true;
+	s->over = s->decided;
 	return tell(s, err);
 }

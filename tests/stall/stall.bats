@@ -136,51 +136,6 @@ load ../kit/stall
 	! pgrep -f "hpdsl-bench.*$ds" || return 1
 }
 
-# killed_stall JOB..: hpdsl-stall is killed while it is played.
-killed_stall()
-{
-	with_library hpdsl-stall run --steps=100 -- "$@" 2> err 3>&- &
-	until_true grep -qs 'alike by now' err
-	pkill -KILL -f "^hpdsl-stall run --steps=100 -- .*$ds"
-	wait $! || [ $? = 137 ]
-	until_true gone
-	[ ! -e kept ] || { echo "kept: $*"; return 1; }
-}
-
-gone()
-{
-	! pgrep -f "$ds" > /dev/null
-}
-
-@test "SIGKILL of hpdsl-stall: all of the job is gone, and keeps nothing" {
-	cat > job.py <<- 'EOF'
-		import sys, time
-		import hpdsl
-		ds = hpdsl.Dataset(sys.argv[1])
-		try:
-		    with hpdsl.Loader(ds, batch_size=16, memory=16 << 20) as loader:
-		        for i in range(1000000):
-		            loader.next_batch()
-		            time.sleep(0.01)  # clock: what it computes
-		finally:
-		    open("kept", "w").close()
-	EOF
-	local many
-	many="$(bench) --compute=0.01"
-	export PYTHONPATH=$SRC/lib/python PYTHONDONTWRITEBYTECODE=1
-	killed_stall "$PYTHON" job.py "$ds"
-	killed_stall sh -c "$many $ds; : > kept"
-	# an agent, in a session of its own
-	killed_stall setsid -w sh -c "$many $ds & wait; : > kept"
-	! command -v mpirun > /dev/null ||
-		killed_stall mpirun -n 2 sh -c "$many --ranks=2 \
-			--rank=\$OMPI_COMM_WORLD_RANK $ds; : > kept"
-	# what it leaves goes with the next run
-	touch -d '2 minutes ago' hpdsl-stall.*/beat
-	fails 1 "made no loader of HPDSL" stall -- true
-	nothing_left
-}
-
 @test "HPDSL_STALL without an hpdsl-stall that is alive is an error" {
 	HPDSL_STALL=$PWD/gone fails 2 "no hpdsl-stall is alive" hpdsl-bench -q "$ds"
 	mkdir -m 700 stale

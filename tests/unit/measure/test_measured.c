@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpdsl-stall and a rank, over real files and a clock of their own. */
 #include "hpdsl/stall.h"
+#include "measure/alive.h"
 #include "stall/schedule.h"
 #include "clock.h"
 #include "faultio.h"
+#include "folders.h"
 #include "level.h"
 #include "tmp.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -246,6 +250,104 @@ static void steps_take_no_calls(void **state)
 	rmdir(j.parent);
 }
 
+/* Steps of a second, and so many of hpdsl-stall's looks; then it has ended. */
+static int alone_after(struct job *j, unsigned looks, unsigned most)
+{
+	const struct hpdsl_stall_options opt = { .parent = j->parent,
+						 .rounds = 1,
+						 .blocks = 3,
+						 .steps = 100,
+						 .io = &j->f.io };
+	struct hpdsl_measured_options who = { .ranks = 1, .io = &j->f.io };
+	struct hpdsl_measured *m;
+	unsigned i = 0;
+	int r;
+
+	assert_int_equal(hpdsl_stall_new(&opt, &j->stall, &j->err), 0);
+	j->now = hp_now();
+	setenv("HPDSL_STALL", hpdsl_stall_beat(j->stall), 1);
+	assert_int_equal(hpdsl_measured_new(&who, &m, &j->err), 0);
+	unsetenv("HPDSL_STALL");
+	hpdsl_measured_lead(m, 2, 50);
+	do {
+		r = one_step(j, m);
+		clock_pass(1);
+		j->now = hp_now();
+		if (r == 0 && i < looks)
+			r = tend(j);
+	} while (r == 0 && ++i < looks + most);
+	hpdsl_measured_free(m);
+	assert_in_range(i, looks + 9, looks + (r ? 12 : most));
+	return r;
+}
+
+/* Where the kernel does not see to it: an error is what it may save at. */
+static void who_may_have_replayed_is_killed(void **state)
+{
+	struct job j;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	/* of a dry run, which has no name, none is killed, and none has an
+	 * error */
+	begin(&j, 0);
+	assert_int_equal(alone_after(&j, 10, 100), 0);
+	hpdsl_stall_free(j.stall);
+	rmdir(j.parent);
+
+	setenv("HPDSL_STALL_RUN", "1", 1);
+	begin(&j, 0);
+	assert_int_equal(alone_after(&j, 10, 100), HPDSL_EUSAGE);
+	assert_non_null(strstr(j.err.msg, "no hpdsl-stall is alive"));
+	assert_int_equal(j.progress.state, HPDSL_STALL_WAITING);
+	hpdsl_stall_free(j.stall);
+	rmdir(j.parent);
+
+	begin(&j, 0);
+	pid = fork();
+	if (pid == 0) {
+		alone_after(&j, 40, 100);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	folder_remove(j.parent);
+	unsetenv("HPDSL_STALL_RUN");
+}
+
+/* A beat is opened for each look, and not for each step; what hangs, and comes
+ * back, ends nobody, and neither does what stands still for all. */
+static void time_counts_that_it_could_be_seen(void **state)
+{
+	struct hp_measure_alive a = { 100, 100, 0 };
+	double t = 100;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		/* half a minute without an answer; a beat soon after */
+		assert_int_equal(hp_measure_looked(&a, t + 1, t + 31, false),
+				 HP_MEASURE_UNSURE);
+		assert_int_equal(
+			hp_measure_looked(&a, t + 31.2, t + 31.2, false),
+			HP_MEASURE_UNSURE);
+		assert_int_equal(hp_measure_looked(&a, t + 32, t + 32, true),
+				 HP_MEASURE_ALIVE);
+		t += 32;
+	}
+	/* the job was stopped for an hour, and hpdsl-stall with it */
+	t += 3600;
+	assert_int_equal(hp_measure_looked(&a, t, t, false), HP_MEASURE_UNSURE);
+	assert_true(a.silent == HP_MEASURE_IN_TIME);
+	for (unsigned i = 0; i < 7; i++)
+		assert_int_equal(
+			hp_measure_looked(&a, t + i + 1, t + i + 1, false),
+			HP_MEASURE_UNSURE);
+	assert_int_equal(hp_measure_looked(&a, t + 8, t + 8, false),
+			 HP_MEASURE_ENDED);
+}
+
 /* Any operation may fail: that is said, and it is over, and nothing is left. */
 static void whatever_fails_is_said(void **state)
 {
@@ -282,6 +384,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_said_and_nothing_left),
 		cmocka_unit_test(steps_take_no_calls),
+		cmocka_unit_test(who_may_have_replayed_is_killed),
+		cmocka_unit_test(time_counts_that_it_could_be_seen),
 		cmocka_unit_test(whatever_fails_is_said),
 	};
 

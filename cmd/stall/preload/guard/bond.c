@@ -9,7 +9,7 @@
  * hpdsl-stall ends, however it does, the kernel closes the other end, and sends
  * what F_SETSIG says: it takes no thread and no look, and comes in a loop, a
  * write and a sleep alike.  On another node, or in another network name space,
- * there is no such socket, and the steps of a rank look at the beat.
+ * there is no such socket: see beat.c.
  */
 #include "next.h"
 
@@ -32,6 +32,17 @@ enum { HIGH = 900 };
 
 static int bond = -1;
 static pid_t whose; /* hpdsl-stall, as this process sees it; 0: it cannot */
+
+/* The kernel says a process's number as this name space has it, or 0; /proc may
+ * be another one's. */
+static bool sees_processes(void)
+{
+	char text[24];
+	ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return strtol(text, NULL, 10) == getpid();
+}
 
 static int connected(const char *name)
 {
@@ -56,29 +67,32 @@ static int connected(const char *name)
 		guard_raw_close(fd);
 		return -1;
 	}
-	whose = who.pid;
+	whose = sees_processes() ? who.pid : 0;
 	return fd;
 }
 
-static void hold(void)
+/* A bond, or -1.  The first process of a name space takes no such signal. */
+static int hold(void)
 {
 	const char *name = secure_getenv("HPDSL_STALL_RUN");
-	int was = errno, fd = name && *name ? connected(name) : -1;
+	int fd, high;
 
-	if (fd >= 0) {
-		bond = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
-		if (bond < 0)
-			bond = fd;
-		else
-			guard_raw_close(fd);
-		if (fcntl(bond, F_SETSIG, SIGKILL) < 0 ||
-		    fcntl(bond, F_SETOWN, getpid()) < 0 ||
-		    fcntl(bond, F_SETFL, O_ASYNC | O_NONBLOCK) < 0) {
-			guard_raw_close(bond);
-			bond = -1;
-		}
+	if (!name || !*name || getpid() == 1)
+		return -1;
+	fd = connected(name);
+	if (fd < 0)
+		return -1;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+	if (high >= 0) {
+		guard_raw_close(fd);
+		fd = high;
 	}
-	errno = was;
+	if (fcntl(fd, F_SETSIG, SIGKILL) == 0 &&
+	    fcntl(fd, F_SETOWN, getpid()) == 0 &&
+	    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0)
+		return fd;
+	guard_raw_close(fd);
+	return -1;
 }
 
 /* Is it at its end?  The kernel closes one socket after the other, and a
@@ -95,7 +109,7 @@ static bool is_ending(pid_t pid)
 	snprintf(name, sizeof(name), "/proc/%ld/stat", (long)pid);
 	fd = guard_raw_open(AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		return errno == ENOENT && access("/proc/self/stat", F_OK) == 0;
+		return errno == ENOENT && sees_processes();
 	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
 	guard_raw_close(fd);
 	text[n > 0 ? n : 0] = '\0';
@@ -106,39 +120,74 @@ static bool is_ending(pid_t pid)
 	       flags & EXITING;
 }
 
-void guard_end_if_alone(void)
+/* A program may have closed it, and have something else by that number. */
+static bool is_bound(void)
 {
 	int was = errno;
-	ssize_t n;
-	char byte;
 
-	if (bond < 0)
-		return;
-	n = recv(bond, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (bond >= 0 && fcntl(bond, F_GETSIG) != SIGKILL) {
+		bond = -1;
+		guard_first_beat();
+	}
+	errno = was;
+	return bond >= 0;
+}
+
+static void end_if_alone(int fd)
+{
+	int was = errno;
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
 	if (n == 0 || (n < 0 && errno == ECONNRESET) ||
 	    (whose > 0 && is_ending(whose)))
-		raise(SIGKILL);
+		guard_die();
 	errno = was;
+}
+
+void guard_end_if_alone(int dir, const char *path, bool adds)
+{
+	if (is_bound())
+		end_if_alone(bond);
+	else
+		guard_await_beat(dir, path, adds);
+}
+
+/* For the library, in the same process. */
+PUBLIC unsigned hpdsl_stall_bond(void);
+PUBLIC unsigned hpdsl_stall_bond(void)
+{
+	return is_bound();
+}
+
+static void begin(void)
+{
+	bond = hold();
+	if (bond >= 0)
+		end_if_alone(bond);
+	else
+		guard_first_beat();
 }
 
 /* The signal goes to the one that asked for it. */
 static void in_child(void)
 {
-	int was = errno;
+	int was = errno, old = bond;
 
-	if (bond >= 0) {
-		guard_raw_close(bond);
-		bond = -1;
-		hold();
-		guard_end_if_alone();
+	if (is_bound()) {
+		begin();
+		end_if_alone(old);
+		guard_raw_close(old);
 	}
 	errno = was;
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void begin_early(void)
 {
-	hold();
-	guard_end_if_alone();
+	int was = errno;
+
+	begin();
 	if (bond >= 0)
 		pthread_atfork(NULL, NULL, in_child);
+	errno = was;
 }

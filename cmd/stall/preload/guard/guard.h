@@ -20,6 +20,7 @@
 
 #include "set.h"
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Not for the job to see. */
@@ -44,6 +45,12 @@ struct guard_file {
 	uint64_t dev, ino, size;
 	int64_t mtime;
 	mode_t mode;
+};
+
+/* Two that change by themselves; 0: unknown. */
+struct guard_beat {
+	uint64_t look;	/* the last, as beat.c has it */
+	uint64_t alive; /* ms, by CLOCK_MONOTONIC: not before, it was */
 };
 
 /* What is found at a path. */
@@ -94,11 +101,24 @@ bool guard_move_aside(const struct guard_file *f, int dir, const char *path);
 int guard_truncate_aside(const struct guard_file *f, off_t size);
 /* Its path: a name in the run's folder. */
 void guard_aside_path(const struct guard_file *f, char *ret);
+/* What processes of this node know of hpdsl-stall's beat. */
+struct guard_beat *guard_beat(void);
 
 /* ---- bond.c ----------------------------------------------------------- */
 
-/* SIGKILL, where hpdsl-stall has ended: asked before anything is kept. */
-void guard_end_if_alone(void);
+/* SIGKILL, where hpdsl-stall has ended: asked before anything is kept at that
+ * path.  adds: only to what is there. */
+void guard_end_if_alone(int dir, const char *path, bool adds);
+
+/* ---- beat.c: where there is no bond ----------------------------------- */
+
+/* As a process begins, or its bond ends. */
+void guard_first_beat(void);
+/* Returns when hpdsl-stall is alive. */
+void guard_await_beat(int dir, const char *path, bool adds);
+/* SIGKILL; the first process of a name space is none the worse for it, and
+ * ends without a handler. */
+void guard_die(void);
 
 /* ---- elsewhere.c ------------------------------------------------------ */
 

@@ -183,7 +183,7 @@ static bool stays(int from_dir, const char *from, int to_dir, const char *to,
 	int was = errno;
 	bool is;
 
-	guard_end_if_alone();
+	guard_end_if_alone(to_dir, to, false);
 	is = guard_on() && keeps_both(from_dir, from, to_dir, to, flags);
 	errno = was;
 	return is;
@@ -270,6 +270,7 @@ PUBLIC int symlink(const char *to, const char *path)
 {
 	NEXT(symlink);
 
+	guard_end_if_alone(AT_FDCWD, path, false);
 	return made_name(next(to, path), AT_FDCWD, path, true);
 }
 
@@ -277,6 +278,7 @@ PUBLIC int symlinkat(const char *to, int dir, const char *path)
 {
 	NEXT(symlinkat);
 
+	guard_end_if_alone(dir, path, false);
 	return made_name(next(to, dir, path), dir, path, true);
 }
 
@@ -304,6 +306,7 @@ PUBLIC int link(const char *from, const char *to)
 {
 	NEXT(link);
 
+	guard_end_if_alone(AT_FDCWD, to, false);
 	return made_link(next(from, to), AT_FDCWD, to);
 }
 
@@ -312,6 +315,7 @@ PUBLIC int linkat(int from_dir, const char *from, int to_dir, const char *to,
 {
 	NEXT(linkat);
 
+	guard_end_if_alone(to_dir, to, false);
 	return made_link(next(from_dir, from, to_dir, to, flags), to_dir, to);
 }
 
@@ -322,6 +326,7 @@ static int truncates(const char *path, off64_t size)
 	char real[GUARD_PATH];
 	int was = errno;
 
+	guard_end_if_alone(AT_FDCWD, path, false);
 	if (!guard_on() ||
 	    guard_look(AT_FDCWD, path, true, &f, real) != GUARD_OLD ||
 	    !S_ISREG(f.mode)) {

@@ -131,7 +131,7 @@ static struct opening opens(int dir, const char *path, int flags, mode_t mode)
 
 	if (!path || !writes(flags) || flags & O_PATH)
 		return o;
-	guard_end_if_alone();
+	guard_end_if_alone(dir, path, flags & O_APPEND && !(flags & O_TRUNC));
 	if (!guard_on())
 		return o;
 	if (is_unnamed(flags))
@@ -256,17 +256,18 @@ OPENAT_2(__openat64_2)
 CREAT(creat)
 CREAT(creat64)
 
-#define MADE(name, args, call)                   \
-	PUBLIC int name args;                    \
-	PUBLIC int name args                     \
-	{                                        \
-		int fd;                          \
-		NEXT(name);                      \
-                                                 \
-		fd = next call;                  \
-		if (fd >= 0 && guard_on())       \
-			made_fd(fd, true, true); \
-		return fd;                       \
+#define MADE(name, args, call)                             \
+	PUBLIC int name args;                              \
+	PUBLIC int name args                               \
+	{                                                  \
+		int fd;                                    \
+		NEXT(name);                                \
+                                                           \
+		guard_end_if_alone(AT_FDCWD, path, false); \
+		fd = next call;                            \
+		if (fd >= 0 && guard_on())                 \
+			made_fd(fd, true, true);           \
+		return fd;                                 \
 	}
 MADE(mkstemp, (char *path), (path))
 MADE(mkstemp64, (char *path), (path))

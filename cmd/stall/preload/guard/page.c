@@ -28,6 +28,7 @@ struct guard_page {
 	uint64_t said; /* bits, by letter */
 	uint64_t refused;
 	uint64_t asides; /* at least one, if it is not 0 */
+	struct guard_beat beat;
 	struct guard_slot made[MADE], aside[FEW], gone[FEW], told[FEW];
 };
 
@@ -115,6 +116,13 @@ __attribute__((constructor)) static void look_early(void)
 const char *guard_folder(void)
 {
 	return folder;
+}
+
+struct guard_beat *guard_beat(void)
+{
+	static struct guard_beat own;
+
+	return page ? &page->beat : &own;
 }
 
 /* ---- Sets ------------------------------------------------------------- */
