@@ -212,6 +212,11 @@ static void what_is_left_alone_waits_for_nothing(void **state)
 	assert_int_equal(awaits_at(AT_FDCWD, "a", false), 0);
 	assert_int_equal(looks, 1);
 	assert_in_range(awaits_at(7, "a", false), 1, 1200);
+	/* and nothing is let through behind it, or behind a log */
+	ms += 100;
+	assert_int_equal(awaits_at(AT_FDCWD, "/cache/a", false), 0);
+	assert_int_equal(adds(), 0);
+	assert_in_range(awaits(), 1, 1200);
 }
 
 static void while_ranks_look_logs_wait_for_nothing(void **state)

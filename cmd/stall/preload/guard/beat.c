@@ -213,12 +213,19 @@ static void await(bool adds)
 void guard_await_beat(int dir, const char *path, bool adds)
 {
 	int was = errno;
+	bool follows, is = false;
 
 	if (!is_watched || !path)
 		return;
-	adds |= now() - __atomic_load_n(&last, __ATOMIC_RELAXED) <= BURST;
-	if (!(adds && is_fresh()) && !is_left(dir, path))
-		await(adds);
-	__atomic_store_n(&last, now(), __ATOMIC_RELAXED);
+	follows = now() - __atomic_load_n(&last, __ATOMIC_RELAXED) <= BURST;
+	if ((adds || follows) && is_fresh()) {
+		is = true;
+	} else if (!is_left(dir, path)) {
+		await(adds || follows);
+		is = true;
+	}
+	/* Nothing follows what did not wait itself. */
+	if (is && !adds)
+		__atomic_store_n(&last, now(), __ATOMIC_RELAXED);
 	errno = was;
 }
