@@ -127,7 +127,8 @@ failed_chunks == 0 and origin_bytes > 0'
 
 @test "a stager that is killed: readers go on from the origin" {
 	reader a node0 "$tree"
-	at_gate op=pwrite,node=0,after=9,times=0,name=chunk- 2 -q \
+	# of several that are written at once none may be whole
+	at_gate op=rename,node=0,after=2,times=0,name=chunk- 2 -q \
 		--pretend-nodes=2 --mode=replicate "$from/ds" "$PWD/node%n"
 	until_true chunks_at_least node0 2
 	until_true sees "${readers[0]}"
@@ -167,7 +168,7 @@ overtaken_chunks + absent_chunks >= 22'
 
 @test "verify, ls and cat while it comes" {
 	local name
-	at_gate op=pwrite,node=1,after=9,times=0,name=chunk- 2 -q \
+	at_gate op=rename,node=1,after=3,times=0,name=chunk- 2 -q \
 		--pretend-nodes=2 --mode=replicate "$from/ds" "$PWD/node%n"
 	until_true chunks_at_least node1 3
 	hpdsl-verify node1 > said.verify
