@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -205,6 +206,31 @@ ssize_t hp_archive_read(struct hp_archive *a, void *buf, size_t n,
 	return r;
 }
 
+int hp_archive_try(struct hp_archive *a, const struct hp_archive_entry *e,
+		   struct hpdsl_error *err)
+{
+	uint64_t *tried = &a->tried[e->method / 64 % 2];
+	uint64_t bit = UINT64_C(1) << e->method % 64;
+	struct hpdsl_error why = { .code = 0 };
+	char name[HP_PRINTABLE], text[HP_PRINTABLE + 200];
+	uint8_t byte;
+	ssize_t n;
+
+	if (!e->method || !e->size || (e->method < 128 && *tried & bit))
+		return 0;
+	*tried |= bit;
+	n = hp_archive_read(a, &byte, 1, &why);
+	if (n >= 0)
+		return 0;
+	if (!strstr(why.msg, "Unsupported"))
+		return hp_fail(err, why.code, "%s", why.msg);
+	snprintf(text, sizeof text,
+		 "member '%s': compressed by method %d, which cannot be "
+		 "decoded here: unpack it (unzip, 7z x) and pack the tree",
+		 hp_printable(e->path, e->path_len, name), e->method);
+	return hp_archive_fail(a, -ENOTSUP, text, err);
+}
+
 /* ---- The archive file ------------------------------------------------- */
 
 static int open_file(struct hp_archive *a, int dir, struct hpdsl_error *err)
@@ -308,6 +334,13 @@ void hp_archive_set_enter(struct hp_archive *a, bool (*enter)(void *arg),
 {
 	a->enter = enter;
 	a->enter_arg = arg;
+}
+
+void hp_archive_set_tell(struct hp_archive *a,
+			 void (*tell)(void *arg, const char *text), void *arg)
+{
+	a->tell = tell;
+	a->tell_arg = arg;
 }
 
 void hp_archive_set_endless(struct hp_archive *a)

@@ -37,6 +37,7 @@ struct hp_archive_entry {
 	bool sparse;	  /* the content has holes that are not stored */
 	bool in_place;	  /* the content lies at .. */
 	uint64_t offset;  /* .. of the archive file, as it is */
+	uint16_t method;  /* of a zip: 0 is stored */
 	bool has_crc;	  /* a zip says that its CRC-32 is .. */
 	uint32_t crc;	  /* .. this; in place nobody else checks it */
 };
@@ -81,6 +82,21 @@ void hp_archive_set_stop(struct hp_archive *a, const int *stop);
  */
 void hp_archive_set_enter(struct hp_archive *a, bool (*enter)(void *arg),
 			  void *arg);
+
+/*
+ * Asked to tell what is taken though it is not as it should be, each a line as
+ * an error has it, while hp_archive_next() runs.
+ */
+void hp_archive_set_tell(struct hp_archive *a,
+			 void (*tell)(void *arg, const char *text), void *arg);
+
+/*
+ * Can the file that the walk is at be decoded at all?  Zips have many methods,
+ * and libarchive knows some: of each that occurs a first byte is read.
+ * -ENOTSUP, HPDSL_ECORRUPT, -errno.  Who calls it does not read this file.
+ */
+int hp_archive_try(struct hp_archive *a, const struct hp_archive_entry *e,
+		   struct hpdsl_error *err);
 
 /* A tar may end without its end mark, as one that was adopted so may. */
 void hp_archive_set_endless(struct hp_archive *a);

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,9 +32,24 @@ static void set_target(struct hp_archive_entry *ret, const char *s)
 	ret->target_len = s ? strlen(s) : 0;
 }
 
+static void tell_half(struct hp_archive *a, const char *name, size_t n)
+{
+	char printed[HP_PRINTABLE], text[HP_PRINTABLE + 160];
+
+	if (a->top->zip.told_half)
+		return;
+	a->top->zip.told_half = true;
+	snprintf(text, sizeof text,
+		 "names in no known encoding with a backslash that may be half "
+		 "a letter, which is kept, first '%s': 'unzip -O CODEPAGE' "
+		 "knows better",
+		 hp_printable(name, n, printed));
+	hp_archive_tell(a, text);
+}
+
+/* The path goes to its place, as the zip means it. */
 static int fill_zip(struct hp_archive *a, struct hp_archive_entry *ret,
-		    const char **path, size_t *path_len,
-		    struct hpdsl_error *err)
+		    size_t *path_len, struct hpdsl_error *err)
 {
 	struct hp_zip_facts z;
 	int r = hp_zip_facts(a->top, &z);
@@ -44,11 +60,18 @@ static int fill_zip(struct hp_archive *a, struct hp_archive_entry *ret,
 		ret->mtime = z.mtime;
 		ret->nsec = 0;
 	}
-	/* libarchive takes backslashes for slashes, whoever made the zip. */
-	if (!*path || (!z.dos && memchr(z.path, '\\', z.path_len))) {
-		*path = z.path;
-		*path_len = z.path_len;
-	}
+	ret->method = z.method;
+	r = path_set(a, a->top->prefix_len, z.path, z.path_len, err);
+	if (r < 0)
+		return r;
+	*path_len = z.path_len;
+	if (hp_zip_part(&z, a->path + a->top->prefix_len, z.path_len))
+		tell_half(a, z.path, z.path_len);
+	/* libarchive does not know such names, but to have a slash at the end.
+	 */
+	if (ret->type == HP_ARCHIVE_FILE && !ret->size && z.path_len &&
+	    a->path[a->top->prefix_len + z.path_len - 1] == '/')
+		ret->type = HP_ARCHIVE_FOLDER;
 	if (ret->type == HP_ARCHIVE_SYMLINK && z.target) {
 		ret->target = z.target;
 		ret->target_len = z.target_len;
@@ -57,6 +80,18 @@ static int fill_zip(struct hp_archive *a, struct hp_archive_entry *ret,
 	ret->has_crc = ret->in_place;
 	ret->crc = z.crc;
 	return 0;
+}
+
+static int fail_encrypted(struct hp_archive *a,
+			  const struct hp_archive_entry *e,
+			  struct hpdsl_error *err)
+{
+	char name[HP_PRINTABLE], text[HP_PRINTABLE + 80];
+
+	snprintf(text, sizeof text,
+		 "member '%s' is encrypted: unpack it (7z x) and pack the tree",
+		 hp_printable(e->path, e->path_len, name));
+	return hp_archive_fail(a, -ENOTSUP, text, err);
 }
 
 /* The layer's entry as ours; its path behind the layer's folder. */
@@ -94,8 +129,8 @@ int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 	else if (ret->type == HP_ARCHIVE_HARDLINK)
 		set_target(ret, archive_entry_hardlink(e));
 	if (l->feed.zip)
-		r = fill_zip(a, ret, &path, &len, err);
-	if (r == 0)
+		r = fill_zip(a, ret, &len, err);
+	else
 		r = path_set(a, l->prefix_len, path, len, err);
 	if (r < 0)
 		return r;
@@ -105,7 +140,7 @@ int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 		return hp_archive_fail(a, HPDSL_ECORRUPT, "a size is negative",
 				       err);
 	if (archive_entry_is_encrypted(e))
-		return hp_archive_fail(a, -ENOTSUP, "is encrypted", err);
+		return fail_encrypted(a, ret, err);
 	if (ret->in_place &&
 	    !hp_within(ret->offset - l->feed.base, ret->size, l->feed.len))
 		return hp_archive_fail(a, HPDSL_ECORRUPT, "is cut off", err);

@@ -60,6 +60,8 @@ static ssize_t region_take(struct hp_feed *f, const uint8_t **ret)
 			       "shrank while it was read");
 	if (f->step < STEP_MAX)
 		f->step *= 2;
+	if (f->one_at && f->one_at >= f->at && f->one_at - f->at < (uint64_t)r)
+		f->buf[f->one_at - f->at] = 1;
 	f->at += (uint64_t)r;
 	*ret = f->buf;
 	return r;
@@ -213,7 +215,7 @@ int hp_feed_keep(struct hp_feed *f, uint64_t n)
 	free(f->buf);
 	f->buf = NULL;
 	f->kind = HP_FEED_MEMORY;
-	f->len = at;
+	f->len = f->kept = at;
 	f->at = 0;
 	a->memory += at;
 	return 0;
@@ -223,7 +225,7 @@ void hp_feed_release(struct hp_feed *f)
 {
 	hp_filter_free(f->decoder);
 	if (f->kind == HP_FEED_MEMORY)
-		f->a->memory -= f->len;
+		f->a->memory -= f->kept;
 	free(f->memory);
 	free(f->buf);
 	memset(f, 0, sizeof *f);

@@ -77,6 +77,16 @@ int hp_archive_fail(const struct hp_archive *a, int code, const char *why,
 		       hp_printable(a->path, n, inner), why);
 }
 
+void hp_archive_tell(const struct hp_archive *a, const char *why)
+{
+	struct hpdsl_error line;
+
+	if (!a->tell)
+		return;
+	hp_archive_fail(a, 0, why, &line);
+	a->tell(a->tell_arg, line.msg);
+}
+
 /* What a callback noted, or else the reader. */
 int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
 			   struct hpdsl_error *err)
@@ -115,7 +125,7 @@ void hp_layer_free(struct hp_layer *l)
 	hp_feed_release(&l->feed);
 	hp_feed_release(&l->member);
 	hp_headers_free(l->headers);
-	free(l->names);
+	free(l->zip.names);
 	free(l);
 }
 
@@ -151,6 +161,8 @@ int hp_layer_push(struct hp_archive *a, struct hp_layer *l,
 
 	if (r > 0 && l->feed.zip && !hp_feed_seekable(&l->feed) &&
 	    hp_feed_keep(&l->feed, l->feed.len) < 0)
+		r = a->failed.code;
+	if (r > 0 && l->feed.zip && hp_zip_begin(l) < 0)
 		r = a->failed.code;
 	if (r < 0)
 		return hp_archive_fail(a, r, a->failed.msg, err);
@@ -235,7 +247,7 @@ int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err)
 	hp_feed_release(&l->member);
 	if (l->feed.zip && hp_zip_is_empty(l))
 		return 0;
-	if (l->feed.zip && !l->entries && hp_zip_first(l) < 0)
+	if (l->feed.zip && !l->entries && hp_zip_load_names(l) < 0)
 		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
 	if (l->entry)
 		r = archive_read_data_skip(l->reader);

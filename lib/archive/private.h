@@ -42,10 +42,33 @@ struct hp_feed {
 	struct archive *from; /* MEMBER */
 	uint8_t *memory;      /* MEMORY: owned */
 	uint8_t *buf;
-	size_t step; /* bytes read at a time: few after a jump */
+	size_t step;	 /* bytes read at a time: few after a jump */
+	uint64_t kept;	 /* MEMORY: bytes that count, whatever len is */
+	uint64_t one_at; /* the byte there is read as 1; 0: none */
 	struct hp_ahead raw, plain;
 	struct hp_filter *decoder; /* or NULL: the bytes are those of .. */
 	bool zip;		   /* .. a zip, or of a tar */
+};
+
+/* What the end of a zip says, and what the walk has seen of its bytes. */
+struct hp_zip {
+	uint64_t end;	 /* of the directory or the zip64 record behind it */
+	uint64_t begin;	 /* of the directory, .. */
+	uint64_t size;	 /* .. and its bytes; */
+	bool placed;	 /* it does lie there */
+	uint64_t shift;	 /* bytes in front of what its offsets count */
+	uint64_t count;	 /* members that it says there are, .. */
+	uint64_t modulo; /* .. or so many more; 0: exactly */
+	uint64_t
+		rest[2]; /* of no record, between directory and end: from, to */
+	struct hp_zip_name *names; /* in the directory: owned */
+	size_t n_names;
+	/* The walk: */
+	uint64_t behind; /* the last member, or 0 */
+	bool described;	 /* by up to 24 bytes behind its content */
+	bool lost;	 /* its end is not known */
+	uint64_t gaps, gap_bytes, first_gap;
+	bool told_half; /* of a backslash that may be half a letter */
 };
 
 struct hp_layer {
@@ -59,8 +82,7 @@ struct hp_layer {
 	uint64_t content; /* in the feed: where the last one began */
 	uint64_t next;	  /* in the feed: where a tar's next header is */
 	struct hp_headers *headers; /* of a tar */
-	struct hp_zip_name *names;  /* in a zip's directory: owned */
-	size_t n_names;
+	struct hp_zip zip;
 	/* Piece handed out last: what the reader left of it is the tail. */
 	const uint8_t *piece;
 	size_t piece_len;
@@ -76,6 +98,9 @@ struct hp_archive {
 	const int *stop;
 	bool (*enter)(void *arg); /* NULL: into all */
 	void *enter_arg;
+	void (*tell)(void *arg, const char *text); /* or NULL */
+	void *tell_arg;
+	uint64_t tried[2]; /* methods of zips, a bit each */
 	locale_t locale;
 	struct hp_layer *top;
 	unsigned depth;
@@ -96,6 +121,8 @@ struct hp_archive {
 /* "name: why", or "name: in inner/: why" */
 int hp_archive_fail(const struct hp_archive *a, int code, const char *why,
 		    struct hpdsl_error *err);
+/* To who asked for it: what is taken, but not as it should be. */
+void hp_archive_tell(const struct hp_archive *a, const char *why);
 /* What a callback noted, or else the reader. */
 int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
 			   struct hpdsl_error *err);
@@ -175,7 +202,10 @@ ssize_t hp_filter_take(struct hp_filter *d, const uint8_t **ret);
 
 /* What libarchive does not tell of a zip's member, or not as it is. */
 struct hp_zip_facts {
-	bool dos;      /* made where a backslash parts folders */
+	bool dos;     /* made where a backslash parts folders */
+	bool slashes; /* header and directory differ in slashes alone */
+	bool utf8;    /* the path is: no backslash is half a letter */
+	uint16_t method;
 	bool stored;   /* not compressed, and .. */
 	uint32_t crc;  /* .. this is the CRC-32 of it */
 	bool has_time; /* of an unknown zone, read as UTC: */
@@ -187,12 +217,38 @@ struct hp_zip_facts {
 
 /* The layer's reader is behind a member's header, or behind a link. */
 int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret);
-/* Before the first member. */
-int hp_zip_first(struct hp_layer *l);
+/*
+ * The raw path in path[n], a backslash being a slash where it is meant so; true
+ * if one was left that may be half a letter.
+ */
+bool hp_zip_part(const struct hp_zip_facts *z, char *path, size_t n);
+
+/* ---- zip_end.c -------------------------------------------------------- */
+
+/*
+ * Before libarchive sees it: finds the end, and takes from the feed what
+ * libarchive would trip over.  0 or a code; a zip without an end is
+ * libarchive's to refuse.
+ */
+int hp_zip_begin(struct hp_layer *l);
 /* Is nothing in it?  libarchive would not know. */
-bool hp_zip_is_empty(struct hp_layer *l);
+bool hp_zip_is_empty(const struct hp_layer *l);
 /* At the end: were it as many members as there should be? */
 int hp_zip_check_count(struct hp_layer *l);
+
+/* ---- zip_gap.c -------------------------------------------------------- */
+
+/* The first sign of a zip's directory or end in these bytes, or NULL. */
+const uint8_t *hp_zip_find_sign(const uint8_t *p, size_t n);
+/*
+ * The walk is at a member from offset on; its content ends at end, which may be
+ * UINT64_MAX: nobody knows.  What lies before it and belongs to no member is
+ * looked at.
+ */
+int hp_zip_pass(struct hp_layer *l, uint64_t offset, uint64_t end,
+		bool described);
+/* At the end: the same of what lies around the directory; tells of it all. */
+int hp_zip_pass_end(struct hp_layer *l);
 
 /* ---- zip_link.c ------------------------------------------------------- */
 
@@ -210,13 +266,17 @@ int hp_zip_inflate_target(struct hp_layer *l, const struct hp_zip_stored *s,
 /* What the directory says of the member whose header is at an offset. */
 struct hp_zip_name {
 	uint64_t offset;
-	uint64_t hash; /* XXH3-64 of the name */
-	uint32_t stored, size, crc;
+	uint64_t hash; /* XXH3-64 of the name, */
+	uint64_t same; /* and with slashes for its backslashes */
+	uint64_t stored;
+	uint32_t size, crc;
 	uint8_t system; /* that it was made on */
 };
 
-/* end: the record that ends the zip. */
-int hp_zip_load_names(struct hp_layer *l, const uint8_t *end);
+/* From the directory, before the first member. */
+int hp_zip_load_names(struct hp_layer *l);
+/* Of a name as it stands in a zip: hp_zip_name.same. */
+uint64_t hp_zip_hash_slashes(const uint8_t *name, size_t n);
 /* NULL: nothing is known of it. */
 const struct hp_zip_name *hp_zip_find_name(const struct hp_layer *l,
 					   uint64_t offset);

@@ -11,15 +11,14 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
+#include <zlib.h>
 
 enum {
 	HEADER = 30,
 	NEAR = 4096, /* nearly always enough */
-	END = 22,
-	END_NEAR = 16384 + END, /* as far as libarchive looks */
-	AT_COUNT = 10,
 	WINDOW = HEADER + 3 * 65535,
 	/* Of the header: */
 	AT_FLAGS = 6,
@@ -70,7 +69,7 @@ static bool ends_there(const uint8_t *h, size_t n, struct hp_layer *l,
 		       uint64_t offset, bool link)
 {
 	const struct hp_zip_name *name;
-	uint32_t stored;
+	uint64_t stored;
 
 	if (header_size(h) > n)
 		return false;
@@ -79,9 +78,8 @@ static bool ends_there(const uint8_t *h, size_t n, struct hp_layer *l,
 	name = hp_zip_find_name(l, offset);
 	stored = name ? name->stored : hp_get32(h + AT_STORED);
 	n -= header_size(h);
-	return n == stored ||
-	       (hp_get16(h + AT_METHOD) && n == (uint64_t)stored * 2 &&
-		is_named(h, archive_entry_pathname(l->entry)));
+	return n == stored || (hp_get16(h + AT_METHOD) && n == stored * 2 &&
+			       is_named(h, archive_entry_pathname(l->entry)));
 }
 
 /* A header that ends at offset at; the last one counts. */
@@ -177,10 +175,38 @@ static void find_path(const uint8_t *h, struct hp_zip_facts *ret)
 
 	ret->path = (const char *)h + HEADER;
 	ret->path_len = hp_get16(h + AT_NAME_LEN);
-	if (x && n > 5 && !(hp_get16(h + AT_FLAGS) & UTF8)) {
+	ret->utf8 = hp_get16(h + AT_FLAGS) & UTF8;
+	/* One that was renamed by who does not know the field has a stale one.
+	 */
+	if (x && n > 5 && !ret->utf8 && x[0] == 1 &&
+	    hp_get32(x + 1) == crc32_z(0, h + HEADER, ret->path_len)) {
 		ret->path = (const char *)x + 5;
 		ret->path_len = n - 5;
+		ret->utf8 = true;
 	}
+}
+
+/*
+ * As libarchive has it where it can: of a name without a slash.  In the code
+ * pages of East Asia 0x5c is the second half of many letters, and a zip does
+ * not say which one is its own.
+ */
+bool hp_zip_part(const struct hp_zip_facts *z, char *path, size_t n)
+{
+	enum { LEAD = 0x81 }; /* the least first half of a letter */
+	bool left = false;
+
+	if (!z->slashes && (!z->dos || memchr(path, '/', n)))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (path[i] != '\\')
+			continue;
+		if (!z->utf8 && i && (uint8_t)path[i - 1] >= LEAD)
+			left = true;
+		else
+			path[i] = '/';
+	}
+	return left;
 }
 
 /* The CRC of a stored content; false: then it is not in place. */
@@ -201,58 +227,7 @@ static bool find_crc(struct hp_layer *l, const uint8_t *h, uint64_t at,
 	return true;
 }
 
-/* The record that ends a zip; NULL: libarchive knows better. */
-static const uint8_t *find_end(struct hp_layer *l)
-{
-	struct hp_archive *a = l->feed.a;
-	uint64_t n = l->feed.len < END_NEAR ? l->feed.len : END_NEAR;
-
-	if (!a->window)
-		a->window = malloc(WINDOW);
-	if (!a->window) {
-		hp_fail_nomem(&a->failed);
-		return NULL;
-	}
-	if (hp_feed_peek(&l->feed, a->window, (size_t)n, l->feed.len - n) !=
-	    (ssize_t)n)
-		return NULL;
-	for (size_t i = n < END ? 0 : (size_t)n - END + 1; i-- > 0;)
-		if (!memcmp(a->window + i, "PK\5\6", 4))
-			return a->window + i;
-	return NULL;
-}
-
-bool hp_zip_is_empty(struct hp_layer *l)
-{
-	const uint8_t *e = l->feed.len == END ? find_end(l) : NULL;
-
-	return e && !hp_get16(e + AT_COUNT);
-}
-
-int hp_zip_first(struct hp_layer *l)
-{
-	const uint8_t *e = find_end(l);
-
-	return e ? hp_zip_load_names(l, e) : l->feed.a->failed.code;
-}
-
-int hp_zip_check_count(struct hp_layer *l)
-{
-	const uint8_t *e = find_end(l);
-	struct hpdsl_error *err = &l->feed.a->failed;
-	uint16_t count;
-
-	if (!e)
-		return err->code;
-	count = hp_get16(e + AT_COUNT);
-	/* All bits: more than that, the number is elsewhere. */
-	if (count == UINT16_MAX || count == (uint16_t)l->entries)
-		return 0;
-	return hp_fail(err, HPDSL_ECORRUPT,
-		       "the zip's directory has other members than it says");
-}
-
-/* What libarchive made of backslashes is right where they part folders. */
+/* Does a backslash part folders there? */
 static bool is_dos(const struct hp_zip_name *name)
 {
 	enum { FAT = 0, HPFS = 6, NTFS = 10, VFAT = 14 };
@@ -268,7 +243,8 @@ static int find_target(struct hp_layer *l, const uint8_t *h, uint64_t offset,
 	const struct hp_zip_name *name = hp_zip_find_name(l, offset);
 	struct hp_zip_stored s = {
 		.at = offset + header_size(h),
-		.len = name ? name->stored : hp_get32(h + AT_STORED),
+		.len = (uint32_t)(name ? name->stored :
+					 hp_get32(h + AT_STORED)),
 		.size = name ? name->size : hp_get32(h + AT_PLAIN),
 		.crc = name ? name->crc : hp_get32(h + AT_CRC),
 	};
@@ -283,16 +259,34 @@ static int find_target(struct hp_layer *l, const uint8_t *h, uint64_t offset,
 }
 
 static int check_name(struct hp_layer *l, const uint8_t *h,
-		      const struct hp_zip_name *name)
+		      const struct hp_zip_name *name, struct hp_zip_facts *ret)
 {
-	struct hpdsl_error *err = &l->feed.a->failed;
+	size_t n = hp_get16(h + AT_NAME_LEN);
+	char text[HP_PRINTABLE];
 
-	if (name &&
-	    name->hash != hp_hash64(h + HEADER, hp_get16(h + AT_NAME_LEN)))
-		return hp_fail(err, HPDSL_ECORRUPT,
-			       "the zip's directory has another name for a "
-			       "member than its header");
-	return 0;
+	if (!name || name->hash == hp_hash64(h + HEADER, n))
+		return 0;
+	/* Some writers part folders so here and so there. */
+	ret->slashes = name->same == hp_zip_hash_slashes(h + HEADER, n);
+	if (ret->slashes)
+		return 0;
+	return hp_fail(&l->feed.a->failed, HPDSL_ECORRUPT,
+		       "member '%s': the zip's directory has another name for "
+		       "it than its header",
+		       hp_printable((const char *)h + HEADER, n, text));
+}
+
+/* Where the content ends; UINT64_MAX: the header does not say. */
+static uint64_t content_end(const uint8_t *h, const struct hp_zip_name *name,
+			    uint64_t offset)
+{
+	uint64_t stored = name ? name->stored : hp_get32(h + AT_STORED);
+	bool known = name || !(hp_get16(h + AT_FLAGS) & DESCRIPTOR);
+
+	if (!known || stored == UINT32_MAX ||
+	    __builtin_add_overflow(offset + header_size(h), stored, &stored))
+		return UINT64_MAX;
+	return stored;
 }
 
 int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
@@ -312,15 +306,20 @@ int hp_zip_facts(struct hp_layer *l, struct hp_zip_facts *ret)
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "a member's header is not where it should be");
 	name = hp_zip_find_name(l, offset);
-	if (check_name(l, h, name) < 0)
+	if (check_name(l, h, name, ret) < 0 ||
+	    hp_zip_pass(l, offset, content_end(h, name, offset),
+			hp_get16(h + AT_FLAGS) & DESCRIPTOR) < 0)
 		return err->code;
 	find_time(h, ret);
 	find_path(h, ret);
 	if (memchr(ret->path, '\0', ret->path_len))
-		return hp_fail(err, HPDSL_ECORRUPT, "a name holds a NUL byte");
+		return hp_fail(err, HPDSL_ECORRUPT,
+			       "member at offset %" PRIu64
+			       ": its name holds a NUL byte",
+			       offset);
 	ret->dos = is_dos(name);
-	ret->stored = !hp_get16(h + AT_METHOD) &&
-		      !(hp_get16(h + AT_FLAGS) & ENCRYPTED);
+	ret->method = hp_get16(h + AT_METHOD);
+	ret->stored = !ret->method && !(hp_get16(h + AT_FLAGS) & ENCRYPTED);
 	if (link)
 		return find_target(l, h, offset, ret);
 	ret->stored = ret->stored && find_crc(l, h, at, size, &ret->crc);

@@ -15,9 +15,6 @@
 enum {
 	RECORD = 46,
 	LARGEST = 64 << 20, /* directory that is looked at */
-	/* Of the record at the end: */
-	AT_SIZE = 12,
-	AT_BEGIN = 16,
 	/* Of a record: */
 	AT_SYSTEM = 5,
 	AT_CRC = 16,
@@ -27,12 +24,6 @@ enum {
 	AT_EXTRA_LEN = 30,
 	AT_COMMENT_LEN = 32,
 	AT_OFFSET = 42,
-	/* Of a zip64, before that record: */
-	LOCATOR = 20,
-	AT_END64 = 8,
-	END64 = 56,
-	AT_SIZE64 = 40,
-	AT_BEGIN64 = 48,
 	EXTRA_ZIP64 = 1,
 };
 
@@ -64,37 +55,21 @@ static size_t count_records(const uint8_t *p, size_t n)
 	return count;
 }
 
-/* Where it is: of a zip64 another record says so. */
-static int find_directory(struct hp_layer *l, const uint8_t *end, uint64_t *at,
-			  uint64_t *size)
+/*
+ * What is too large for its field is in an extra one, in this order: size,
+ * stored bytes, offset.  UINT64_MAX: it is not there either.
+ */
+static uint64_t get_large(const uint8_t *p, int field)
 {
-	struct hp_archive *a = l->feed.a;
-	uint8_t more[END64];
-
-	*size = hp_get32(end + AT_SIZE);
-	*at = hp_get32(end + AT_BEGIN);
-	if (end - a->window < LOCATOR || memcmp(end - LOCATOR, "PK\6\7", 4))
-		return 0;
-	if (hp_feed_peek(&l->feed, more, END64,
-			 hp_get64(end - LOCATOR + AT_END64)) == END64 &&
-	    !memcmp(more, "PK\6\6", 4)) {
-		*size = hp_get64(more + AT_SIZE64);
-		*at = hp_get64(more + AT_BEGIN64);
-	}
-	return a->failed.code;
-}
-
-/* Of the member's header; what is too large for its field is in an extra one,
- * behind the sizes that are. */
-static uint64_t get_offset(const uint8_t *p)
-{
+	static const uint8_t fields[] = { AT_PLAIN, AT_STORED, AT_OFFSET };
 	const uint8_t *x = p + RECORD + hp_get16(p + AT_NAME_LEN);
 	const uint8_t *end = x + hp_get16(p + AT_EXTRA_LEN);
-	size_t at = 8 * ((size_t)(hp_get32(p + AT_STORED) == UINT32_MAX) +
-			 (hp_get32(p + AT_PLAIN) == UINT32_MAX));
+	size_t at = 0;
 
-	if (hp_get32(p + AT_OFFSET) != UINT32_MAX)
-		return hp_get32(p + AT_OFFSET);
+	if (hp_get32(p + field) != UINT32_MAX)
+		return hp_get32(p + field);
+	for (int i = 0; fields[i] != field; i++)
+		at += 8 * (size_t)(hp_get32(p + fields[i]) == UINT32_MAX);
 	while (end - x >= 4) {
 		size_t n = hp_get16(x + 2);
 
@@ -107,42 +82,63 @@ static uint64_t get_offset(const uint8_t *p)
 	return UINT64_MAX;
 }
 
-int hp_zip_load_names(struct hp_layer *l, const uint8_t *end)
+uint64_t hp_zip_hash_slashes(const uint8_t *name, size_t n)
+{
+	uint8_t same[UINT16_MAX];
+
+	for (size_t i = 0; i < n; i++)
+		same[i] = name[i] == '\\' ? '/' : name[i];
+	return hp_hash64(same, n);
+}
+
+static struct hp_zip_name get_name(const uint8_t *p, uint64_t shift)
+{
+	size_t n = hp_get16(p + AT_NAME_LEN);
+	struct hp_zip_name name = {
+		.offset = get_large(p, AT_OFFSET),
+		.hash = hp_hash64(p + RECORD, n),
+		.stored = get_large(p, AT_STORED),
+		.size = hp_get32(p + AT_PLAIN),
+		.crc = hp_get32(p + AT_CRC),
+		.system = p[AT_SYSTEM],
+	};
+
+	name.offset = name.offset > UINT64_MAX - shift ? UINT64_MAX :
+							 name.offset + shift;
+	name.same = memchr(p + RECORD, '\\', n) ?
+			    hp_zip_hash_slashes(p + RECORD, n) :
+			    name.hash;
+	return name;
+}
+
+int hp_zip_load_names(struct hp_layer *l)
 {
 	struct hpdsl_error *err = &l->feed.a->failed;
-	uint64_t at, size;
+	struct hp_zip *z = &l->zip;
 	hp_auto_free uint8_t *buf = NULL;
 	const uint8_t *p;
 	size_t n = 0;
 
-	if (find_directory(l, end, &at, &size) < 0)
-		return err->code;
 	/* One that is too large, or not there, is believed. */
-	if (size > LARGEST || !hp_within(at, size, l->feed.len))
+	if (!z->placed || z->size > LARGEST)
 		return 0;
-	buf = malloc((size_t)size + 1);
+	buf = malloc((size_t)z->size + 1);
 	if (!buf)
 		return hp_fail_nomem(err);
-	if (hp_feed_peek(&l->feed, buf, (size_t)size, at) != (ssize_t)size)
+	if (hp_feed_peek(&l->feed, buf, (size_t)z->size, z->begin) !=
+	    (ssize_t)z->size)
 		return err->code;
-	l->names = hp_array(count_records(buf, (size_t)size), sizeof *l->names);
-	if (!l->names)
+	z->names =
+		hp_array(count_records(buf, (size_t)z->size), sizeof *z->names);
+	if (!z->names)
 		return hp_fail_nomem(err);
 	p = buf;
-	for (size_t len, left = (size_t)size; (len = record_length(p, left));
+	for (size_t len, left = (size_t)z->size; (len = record_length(p, left));
 	     p += len, left -= len)
-		l->names[n++] = (struct hp_zip_name){
-			.offset = get_offset(p),
-			.hash = hp_hash64(p + RECORD,
-					  hp_get16(p + AT_NAME_LEN)),
-			.stored = hp_get32(p + AT_STORED),
-			.size = hp_get32(p + AT_PLAIN),
-			.crc = hp_get32(p + AT_CRC),
-			.system = p[AT_SYSTEM],
-		};
-	l->n_names = n;
+		z->names[n++] = get_name(p, z->shift);
+	z->n_names = n;
 	if (n)
-		qsort(l->names, n, sizeof *l->names, by_offset);
+		qsort(z->names, n, sizeof *z->names, by_offset);
 	return 0;
 }
 
@@ -151,7 +147,8 @@ const struct hp_zip_name *hp_zip_find_name(const struct hp_layer *l,
 {
 	struct hp_zip_name key = { .offset = offset };
 
-	if (!l->n_names)
+	if (!l->zip.n_names)
 		return NULL;
-	return bsearch(&key, l->names, l->n_names, sizeof key, by_offset);
+	return bsearch(&key, l->zip.names, l->zip.n_names, sizeof key,
+		       by_offset);
 }

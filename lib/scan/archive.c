@@ -288,6 +288,11 @@ static void walk(struct hp_archive_walk *k)
 	while (!hp_crew_over(&s->crew) &&
 	       (r = hp_archive_next(k->a, &e, &err)) > 0) {
 		take(k, &e);
+		/* Told now, not when all before it has been packed. */
+		if (e.type == HP_ARCHIVE_FILE && !e.in_place)
+			r = hp_archive_try(k->a, &e, &err);
+		if (r < 0)
+			break;
 		if (e.type != HP_ARCHIVE_FILE && hp_archive_decoded(k->a) &&
 		    !has_room(k, 0))
 			return;
@@ -304,6 +309,15 @@ static void walk(struct hp_archive_walk *k)
 	if (hp_scan_archive_links(k))
 		hp_archive_tell_absent(k);
 	settle(k);
+}
+
+static void tell(void *arg, const char *text)
+{
+	struct hp_archive_walk *k = arg;
+	struct hpdsl_error line;
+
+	hp_fail(&line, 0, "%s", text);
+	hp_crew_warning(&k->w->s->crew, &line);
 }
 
 void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job)
@@ -327,6 +341,7 @@ void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job)
 	hp_archive_set_stop(k.a, s->opt->watch.stop ? s->opt->watch.stop :
 						      &s->crew.over);
 	hp_archive_set_enter(k.a, may_enter, &k);
+	hp_archive_set_tell(k.a, tell, &k);
 	walk(&k);
 	hp_archive_close(k.a);
 	free(k.files.v);

@@ -503,6 +503,52 @@ is_("zip64-extra-short", zip_of((b"x", b"content\n",
                                   "extra": Z64[:8]},
                                  {"size": 2**32 - 1, "stored": 2**32 - 1,
                                   "extra": Z64[:8]})))
+
+
+def zip64_of(*members, disks=1, count=None, skip=0):
+    """The same of a zip64; its directory is said to begin skip bytes late."""
+    data = zip_of(*members)[:-22]
+    begin = data.index(b"PK\1\2")
+    count = len(members) if count is None else count
+    return data + struct.pack(
+        "<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count,
+        len(data) - begin - skip, begin + skip) + struct.pack(
+        "<4sIQI", b"PK\6\7", 0, len(data), disks) + struct.pack(
+        "<4s4H2IH", b"PK\5\6", 0, 0, 65535, 65535, 2**32 - 1, 2**32 - 1, 0)
+
+
+Y = both(b"other")
+is_("zip64-of-explorer", zip64_of(Z, Y, disks=0))
+is_("zip64-count-too-large", zip64_of(Z, Y, count=3))
+is_("zip64-directory-at-second", zip64_of(Z, Y, skip=50))
+is_("zip-joined", zip_of(Z) + zip_of(Y))
+is_("zip-joined-empty-first", zip_of() + zip_of(Y))
+is_("zip64-joined", zip64_of(Z) + zip64_of(Y))
+is_("zip-inside-of-one-that-is-cut",
+    zip_of((b"x.zip", zip_of(Z), {}, {}))[:-22 - 46 - 5])
+GAP = (b"good", b"content\n", {"data": b"content\n" + bytes(999)}, {})
+is_("zip-gap", zip_of(GAP, Y))
+is_("zip-gap-with-an-end", zip_of(
+    (b"good", b"content\n", {"data": b"content\n" + bytes(70000) + zip_of(Y)}, {}),
+    Y))
+DOS = {"system": 0}
+SJIS = b"cat\\\x83\\.jpg"
+is_("zip-path-backslash-half", zip_of((SJIS, b"1", {}, DOS)))
+is_("zip-path-backslash-utf8", zip_of(
+    ("cat\\\u00e9\\\u00e8.jpg".encode(), b"1", {"flags": 0x800},
+     {"flags": 0x800, **DOS})))
+UP = "cat\\\u30bd\\a.jpg".encode()
+for name, crc in ("", 0), ("-stale", 1):
+    extra = struct.pack("<HHBI", 0x7075, 5 + len(UP), 1, zlib.crc32(SJIS) ^ crc) + UP
+    is_("zip-path-unicode" + name, zip_of(
+        (SJIS, b"1", {"extra": extra}, {"extra": extra, **DOS})))
+is_("zip-path-folder-backslash", zip_of(
+    (b"\x84a\\", b"", {}, {**DOS, "mode": 0}), (b"\x84a\\b", b"1", {}, DOS)))
+is_("zip-slashes-differ", zip_of(
+    (b"a/b/c", b"1", {}, {"name": b"a\\b\\c"}),
+    (b"a\\b/d", b"2", {}, {"name": b"a/b\\d"})))
+is_("zip-method-9", zip_of(squeezed(b"first", b"c" * 1000),
+                           squeezed(b"x", b"c" * 1000, method=9)))
 D = struct.pack("<4sIII", b"PK\7\10", zlib.crc32(b"content\n"), 8, 8)
 is_("zip-descriptor-good", zip_of(
     (b"x", b"content\n", {"flags": 8, "crc": 0, "size": 0, "stored": 0,
