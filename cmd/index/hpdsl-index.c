@@ -105,6 +105,7 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_u64(&j, "folders", r->folders);
 	cmd_json_u64(&j, "specials", r->specials);
 	cmd_json_u64(&j, "repeated_keys", r->repeated_keys);
+	cmd_json_u64(&j, "replaced", r->replaced);
 	cmd_json_u64(&j, "repeated_paths", r->repeated_paths);
 	cmd_json_u64(&j, "repeated_suffixes", r->repeated_suffixes);
 	cmd_json_bool(&j, "unchanged", r->unchanged);

@@ -158,6 +158,10 @@ static const struct cmd_option options[] = {
 	  FLAG(opt.prefix_input) },
 	{ "nested", NULL, "Unpack archives that lie in an archive, too",
 	  FLAG(opt.nested) },
+	{ "strict", NULL,
+	  "Refuse archives that are taken with a warning else, as a tar "
+	  "without its end mark",
+	  FLAG(opt.strict) },
 
 	{ NULL, NULL, "Samples and chunks:", .group = 2 },
 	{ "group", "HOW",

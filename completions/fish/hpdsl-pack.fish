@@ -17,6 +17,7 @@ complete -c hpdsl-pack -l group -x -a 'key none' -d 'what makes a sample'
 complete -c hpdsl-pack -l labels -r -F -a 'none dir dir: parent' \
     -d 'what is the class'
 complete -c hpdsl-pack -l nested -d 'unpack archives in an archive too'
+complete -c hpdsl-pack -l strict -d 'refuse archives that are odd'
 complete -c hpdsl-pack -l cls -d 'add members with the class number'
 complete -c hpdsl-pack -l for -x -a 'webdataset dali energon wids torch' \
     -d 'as these readers want it'

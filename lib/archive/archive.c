@@ -343,11 +343,6 @@ void hp_archive_set_tell(struct hp_archive *a,
 	a->tell_arg = arg;
 }
 
-void hp_archive_set_endless(struct hp_archive *a)
-{
-	a->endless = true;
-}
-
 uint64_t hp_archive_decoded(const struct hp_archive *a)
 {
 	return a->decoded;

@@ -98,9 +98,6 @@ void hp_archive_set_tell(struct hp_archive *a,
 int hp_archive_try(struct hp_archive *a, const struct hp_archive_entry *e,
 		   struct hpdsl_error *err);
 
-/* A tar may end without its end mark, as one that was adopted so may. */
-void hp_archive_set_endless(struct hp_archive *a);
-
 /* Bytes that came out of decoders so far, of all layers. */
 uint64_t hp_archive_decoded(const struct hp_archive *a);
 

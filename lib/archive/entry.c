@@ -121,6 +121,7 @@ int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 		ret->mtime--;
 		ret->nsec = 1000000000 - ret->nsec;
 	}
+	hp_headers_say(l, ret, &path, &len);
 	ret->in_place = ret->type == HP_ARCHIVE_FILE && !ret->sparse &&
 			!hp_headers_sparse(l) &&
 			l->feed.kind == HP_FEED_REGION && !l->feed.decoder;

@@ -19,6 +19,8 @@ enum { KEPT_FIRST = 4 << 10, KEPT_MAX = 64 << 20 };
 
 struct hp_headers {
 	struct hp_foreign foreign;
+	struct hp_foreign_member m; /* the last one, but for a sparse file */
+	struct hp_tar_seen seen;
 	/* What libarchive took and has not gone past. */
 	uint8_t *kept;
 	size_t n, room;
@@ -143,6 +145,9 @@ void hp_headers_add_tail(const struct hp_layer *l, uint64_t at,
 	const struct hp_headers *h = l->headers;
 	uint64_t end = h->from + h->n, begin = l->given - l->piece_len;
 
+	t->seen_before = &h->seen;
+	t->mark = l->next;
+	t->at = at;
 	if (at < end)
 		hp_tar_tail_add(t, h->kept + (at - h->from),
 				(size_t)(end - at));
@@ -169,6 +174,11 @@ static int parse_sparse(struct hp_layer *l, const uint8_t *block, size_t n)
 	struct hp_headers *h = l->headers;
 	uint64_t map = n - HP_TAR_BLOCK;
 
+	/* Our reader stops here, and libarchive knows no such header. */
+	if (h->foreign.global.path_len || h->foreign.global.has_mtime)
+		return refuse(l, -EOPNOTSUPP,
+			      "a sparse file behind a pax header with a path "
+			      "or time for all members");
 	h->sparse = true;
 	h->stored = h->foreign.stored;
 	/* Of type S it does not count. */
@@ -192,6 +202,7 @@ static int parse(struct hp_layer *l, size_t n, struct hp_foreign_member *ret)
 
 		if (n - at < HP_TAR_BLOCK)
 			return hp_fail(err, HPDSL_ECORRUPT, "damaged header");
+		hp_tar_seen_add(&h->seen, h->from + at, h->kept + at);
 		r = hp_foreign_header(&h->foreign, h->kept + at, ret, &why);
 		if (r == -EOPNOTSUPP && h->foreign.mapped)
 			return parse_sparse(l, h->kept + at, n - at);
@@ -266,6 +277,7 @@ int hp_headers_end(struct hp_layer *l)
 		r = compare(l, &m);
 	if (!h->sparse)
 		h->stored = m.size;
+	h->m = m;
 	drop(h, l->content);
 	return r;
 }
@@ -306,6 +318,21 @@ int hp_headers_check_room(struct hp_layer *l, uint64_t used)
 			      "a sparse file whose map does not fit its "
 			      "content");
 	return 0;
+}
+
+void hp_headers_say(const struct hp_layer *l, struct hp_archive_entry *ret,
+		    const char **path, size_t *len)
+{
+	const struct hp_headers *h = l->headers;
+
+	if (!h || h->sparse)
+		return;
+	ret->mtime = h->m.mtime;
+	ret->nsec = h->m.nsec;
+	if (!h->foreign.global.path_len)
+		return;
+	*path = h->m.name;
+	*len = h->m.name_len;
 }
 
 bool hp_headers_sparse(const struct hp_layer *l)

@@ -198,9 +198,10 @@ void hp_layer_pop(struct hp_archive *a)
 /* ---- The end of a tar ------------------------------------------------- */
 
 /*
- * A tar without its end mark was cut off, between two members; what is behind
- * the mark is read to see that decoders have no complaint, and that it is not
- * a second tar, of which libarchive would tell nothing.
+ * A tar without its end mark may have been cut off, between two members, or was
+ * never closed by its writer: that is told.  What is behind the mark is read to
+ * see that decoders have no complaint, and that it is not a second tar, of
+ * which libarchive would tell nothing.
  */
 static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 {
@@ -215,12 +216,12 @@ static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 			       hp_archive_fail(a, a->failed.code, a->failed.msg,
 					       err) :
 			       0;
-	if (at == l->next)
-		return a->endless ? 0 :
-				    hp_archive_fail(a, HPDSL_ECORRUPT,
-						    "the tar has no end mark: "
-						    "it was cut off",
-						    err);
+	if (at == l->next) {
+		hp_archive_tell(a, "the tar has no end mark: it was cut off "
+				   "behind a file, or its writer did not close "
+				   "it");
+		return 0;
+	}
 	hp_headers_add_tail(l, at, &t);
 	while (t.seen < HP_TAR_TAIL_MAX && !t.more) {
 		n = hp_feed_take(&l->feed, &p);

@@ -108,8 +108,7 @@ struct hp_archive {
 	uint64_t memory;     /* bytes of zips kept in memory */
 	uint64_t size, done; /* of the file the walk is at */
 	bool in_file, sparse;
-	bool endless; /* tars need no end mark */
-	char *path;   /* folders of inner archives, then the path */
+	char *path; /* folders of inner archives, then the path */
 	size_t path_cap;
 	uint8_t *window;	   /* of a zip, around a local header */
 	uint8_t *target;	   /* of a zip's link */
@@ -152,6 +151,12 @@ int hp_headers_end(struct hp_layer *l);
 /* From there on, at the end: what libarchive was given. */
 void hp_headers_add_tail(const struct hp_layer *l, uint64_t at,
 			 struct hp_tar_tail *t);
+/*
+ * What our reader found and libarchive has otherwise: times just before 1970,
+ * and what a global pax header says, which it passes over.
+ */
+void hp_headers_say(const struct hp_layer *l, struct hp_archive_entry *ret,
+		    const char **path, size_t *len);
 /* Is the last one a sparse file? */
 bool hp_headers_sparse(const struct hp_layer *l);
 /* It was gone past: is what it took what the headers say? */

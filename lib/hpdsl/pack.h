@@ -56,6 +56,7 @@ struct hpdsl_pack_options {
 	const struct hpdsl_snapshot *snapshot;
 	bool prefix_input; /* put each input's base name in front */
 	bool nested;	   /* archives in an archive are unpacked too */
+	bool strict;	   /* what is odd about an archive is an error */
 	enum hpdsl_symlinks symlinks;
 	/* fnmatch patterns, see hpdsl-pack(1); exclude wins. */
 	const char *const *include, *const *exclude;

@@ -64,6 +64,7 @@ struct hpdsl_reindex_report {
 	 * path came before; samples with two members of one suffix. */
 	bool adopted;
 	uint64_t links, folders, specials;
+	uint64_t replaced; /* members whose tar has their path again */
 	uint64_t repeated_keys, repeated_paths, repeated_suffixes;
 	double seconds;
 	uint8_t dataset_id[16];

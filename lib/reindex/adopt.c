@@ -49,9 +49,23 @@ static void tell_skipped(struct hp_reindex *x, uint64_t n, const char *what,
 			where->made.name);
 }
 
+static void tell_replaced(struct hp_reindex *x, const struct hp_found *where)
+{
+	const char *first = where->adopted->first_replaced;
+	uint64_t n = x->adoption->replaced;
+	char name[HP_PRINTABLE];
+
+	hp_reindex_warn(x,
+			"%" PRIu64 " member%s passed over, because the same "
+			"tar has the path again behind: the last one counts, "
+			"first '%s' in %s",
+			n, plural(n), hp_printable(first, strlen(first), name),
+			where->made.name);
+}
+
 static void add_up(struct hp_reindex *x)
 {
-	const struct hp_found *link = NULL, *special = NULL;
+	const struct hp_found *link = NULL, *special = NULL, *old = NULL;
 	struct hp_adoption *a = x->adoption;
 
 	for (uint32_t i = 0; i < x->n_chunks; i++) {
@@ -61,6 +75,9 @@ static void add_up(struct hp_reindex *x)
 			link = c;
 		if (!a->specials && c->adopted->specials)
 			special = c;
+		if (!a->replaced && c->adopted->replaced)
+			old = c;
+		a->replaced += c->adopted->replaced;
 		a->links += c->adopted->links;
 		a->folders += c->adopted->folders;
 		a->specials += c->adopted->specials;
@@ -72,6 +89,8 @@ static void add_up(struct hp_reindex *x)
 	if (special)
 		tell_skipped(x, a->specials, "special file", special,
 			     special->adopted->first_special);
+	if (old)
+		tell_replaced(x, old);
 }
 
 int hp_adopt_drop(struct hp_reindex *x, struct hpdsl_error *err)

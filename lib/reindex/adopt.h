@@ -20,8 +20,9 @@ struct hp_adopted_place {
 struct hp_adopted {
 	struct hp_adopted_place *places; /* as many as files */
 	/* What is passed over. */
-	uint64_t links, folders, specials;
-	const char *first_link, *first_special; /* in the chunk's arena */
+	uint64_t links, folders, specials, replaced;
+	/* In the chunk's arena. */
+	const char *first_link, *first_special, *first_replaced;
 	bool no_end;	 /* there is no end-of-archive block */
 	uint64_t behind; /* offset of what is behind it, or 0 */
 };
@@ -30,7 +31,7 @@ struct hp_adoption {
 	const char *source; /* directory given with -o, or NULL */
 	bool made;	    /* the output directory is ours */
 	bool in_place;	    /* index and manifest lie beside the tars */
-	uint64_t links, folders, specials;
+	uint64_t links, folders, specials, replaced;
 	uint64_t repeated_keys, repeated_paths, repeated_suffixes;
 };
 
@@ -78,6 +79,12 @@ int hp_adopt_relative(const char *from, const char *to, char *out);
 
 /* As hp_reindex_chunk, for a tar of any writer. */
 int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err);
+
+/*
+ * Of a path that a tar has more than once the last member counts, as to all who
+ * unpack it: the others are passed over.
+ */
+int hp_adopt_replace(struct hp_found *c, struct hpdsl_error *err);
 
 /* Leaves out tars without files; tells what is odd about the others. */
 int hp_adopt_drop(struct hp_reindex *x, struct hpdsl_error *err);

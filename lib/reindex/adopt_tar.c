@@ -24,6 +24,7 @@ struct parse {
 	struct hp_adopted *tar;
 	struct hp_foreign headers;
 	struct hp_foreign_member m;
+	struct hp_tar_seen seen;
 	char path[HP_FOREIGN_NAME + 1];
 };
 
@@ -241,6 +242,7 @@ static int parse_one(struct parse *p, struct hpdsl_error *err)
 		return r->header ? damaged(p, why_not, err) :
 				   no_tar(p, why_not, err);
 	}
+	hp_tar_seen_add(&p->seen, p->r.header, r->pass.at);
 	k = hp_foreign_header(&p->headers, r->pass.at, &p->m, &why);
 	if (k < 0)
 		return bad_header(p, k, why.msg, err);
@@ -270,7 +272,9 @@ static size_t zeros(const uint8_t *p, size_t n)
 static int parse_rest(struct parse *p, struct hpdsl_error *err)
 {
 	struct hp_pass *pass = &p->r.pass;
-	struct hp_tar_tail tail = { .n = 0 };
+	struct hp_tar_tail tail = { .seen_before = &p->seen,
+				    .mark = p->r.header,
+				    .at = pass->offset };
 
 	for (;;) {
 		int k = hp_reading_need(&p->r, 1, err);
@@ -300,7 +304,9 @@ static int parse(struct hp_reading *r, struct hpdsl_error *err)
 	do
 		k = parse_one(p, err);
 	while (k > 0);
-	return k < 0 ? k : parse_rest(p, err);
+	if (k == 0)
+		k = parse_rest(p, err);
+	return k < 0 ? k : hp_adopt_replace(r->chunk, err);
 }
 
 int hp_adopt_tar(void *arg, uint64_t number, struct hpdsl_error *err)

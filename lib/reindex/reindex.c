@@ -289,6 +289,7 @@ static void report(const struct hp_reindex *x, struct hpdsl_reindex_report *ret)
 	ret->folders = a->folders;
 	ret->specials = a->specials;
 	ret->repeated_keys = a->repeated_keys;
+	ret->replaced = a->replaced;
 	ret->repeated_paths = a->repeated_paths;
 	ret->repeated_suffixes = a->repeated_suffixes;
 }

@@ -316,8 +316,11 @@ static void tell(void *arg, const char *text)
 	struct hp_archive_walk *k = arg;
 	struct hpdsl_error line;
 
-	hp_fail(&line, 0, "%s", text);
-	hp_crew_warning(&k->w->s->crew, &line);
+	hp_fail(&line, HPDSL_ECORRUPT, "%s", text);
+	if (k->w->s->opt->strict)
+		hp_crew_problem(&k->w->s->crew, &line);
+	else
+		hp_crew_warning(&k->w->s->crew, &line);
 }
 
 void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job)

@@ -14,6 +14,9 @@ struct hp_archive_link {
 	size_t path_len, target_len, final_len;
 	size_t inner_len; /* of path: prefix and folders of inner archives */
 	bool hard, wanted;
+	bool self; /* a hard link to its own path: nothing new, if .. */
+	bool drop; /* .. a file of this path came before, among .. */
+	uint64_t before[2]; /* .. so many files, and so many left out */
 	/* Of hard ones: */
 	struct hp_archive_link *next; /* the link that it is another name of */
 	struct hp_archive_link *last; /* of the row of hard links from here */
@@ -77,6 +80,12 @@ struct hp_archive_link *hp_archive_find_link(const struct hp_archive_walk *k,
 /* 0, -EXDEV, -ENAMETOOLONG. */
 int hp_archive_hard_target(const struct hp_archive_link *l,
 			   struct hp_archive_target *ret);
+/*
+ * GNU tar stores a file that it is given twice as a hard link to itself: such
+ * links go, where the file is there before.
+ */
+void hp_archive_drop_selves(struct hp_archive_walk *k,
+			    struct hp_archive_target *scratch);
 /* Sets last, or row_fault, of all hard links. */
 void hp_archive_end_rows(struct hp_archive_walk *k,
 			 struct hp_archive_target *scratch);

@@ -56,6 +56,53 @@ int hp_archive_hard_target(const struct hp_archive_link *l,
 	return ret->len > HPDSL_PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
+static bool is_self(const struct hp_archive_link *l,
+		    struct hp_archive_target *at)
+{
+	return l->hard && hp_archive_hard_target(l, at) == 0 &&
+	       !hp_archive_compare(at->path, at->len, l->path, l->path_len);
+}
+
+/* The file is number i of its kind: links to itself behind it say nothing. */
+static void drop_selves_of(struct hp_archive_walk *k, const struct hp_file *f,
+			   uint64_t i, int kind)
+{
+	struct hp_archive_link *l =
+		hp_archive_find_link(k, f->path, f->path_len);
+
+	/* Another file of this path was there before: it has said it all. */
+	if (!l || !l->before[kind])
+		return;
+	while (l > k->links && !by_path(l - 1, l))
+		l--;
+	for (; l < k->links + k->n_links &&
+	       !hp_archive_compare(l->path, l->path_len, f->path, f->path_len);
+	     l++) {
+		l->drop |= l->self && i < l->before[kind];
+		l->before[kind] = 0;
+	}
+}
+
+void hp_archive_drop_selves(struct hp_archive_walk *k,
+			    struct hp_archive_target *scratch)
+{
+	uint64_t n = 0;
+	bool any = false;
+
+	for (uint64_t i = 0; i < k->n_links; i++)
+		any |= k->links[i].self = is_self(&k->links[i], scratch);
+	if (!any)
+		return;
+	for (uint64_t i = k->first; i < k->end; i++)
+		drop_selves_of(k, &k->w->files[i], i, 0);
+	for (uint64_t i = 0; i < k->files.n; i++)
+		drop_selves_of(k, &k->files.v[i], i, 1);
+	for (uint64_t i = 0; i < k->n_links; i++)
+		if (!k->links[i].drop)
+			k->links[n++] = k->links[i];
+	k->n_links = n;
+}
+
 /* From first on, until it is known how the row ends; marks what it passes. */
 static void walk_row(const struct hp_archive_walk *k,
 		     struct hp_archive_link *first,

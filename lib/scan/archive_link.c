@@ -325,6 +325,7 @@ bool hp_scan_archive_links(struct hp_archive_walk *k)
 
 	if (ok) {
 		hp_archive_sort_links(k);
+		hp_archive_drop_selves(k, &t->target);
 		hp_archive_end_rows(k, &t->target);
 	}
 	for (uint64_t i = 0; ok && i < k->n_links; i++) {

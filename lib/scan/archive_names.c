@@ -94,6 +94,7 @@ void hp_archive_keep_link(struct hp_archive_walk *k,
 		.target_len = len,
 		.inner_len = inner,
 		.hard = e->type == HP_ARCHIVE_HARDLINK,
+		.before = { k->w->n, k->files.n },
 		.wanted = wanted,
 	};
 	if (l->path && l->target)

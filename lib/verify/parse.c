@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "chunk/tar_foreign.h"
 #include "chunk/tar.h"
 #include "dataset/chunk_walk.h"
@@ -101,6 +102,30 @@ static int next_row(struct hp_parse *p, const char **ret_name, size_t *ret_len,
 	return 0;
 }
 
+/* Has the index this path at a place further behind in the chunk? */
+static bool is_old(struct hp_parse *p, const struct hp_found_member *f)
+{
+	uint64_t end = p->row->first_member + p->row->members, n = p->number;
+	const struct hp_index *ix = p->v->index;
+	char path[HP_FOREIGN_NAME + 1];
+	int len = f->len > HP_FOREIGN_NAME ?
+			  -1 :
+			  hp_path_clean(f->name, f->len, path);
+	struct hpdsl_member m;
+
+	/* Mostly it is the one that is found by the path, or the next. */
+	if (len < 0 || hp_index_find(ix, path, (size_t)len, &n, NULL) < 0)
+		return false;
+	if (n < p->number || n >= end)
+		n = p->number;
+	for (; n < end; n++)
+		if (hp_index_member(ix, n, &m, NULL) == 0 &&
+		    m.path_len == (size_t)len &&
+		    !memcmp(m.path, path, m.path_len))
+			return f->offset < m.offset;
+	return false;
+}
+
 int hp_parse_compare(struct hp_parse *p, const struct hp_found_member *f,
 		     struct hpdsl_error *err)
 {
@@ -113,6 +138,8 @@ int hp_parse_compare(struct hp_parse *p, const struct hp_found_member *f,
 
 	if (p->number == p->row->first_member + p->row->members)
 		return hp_parse_stranger(p, f->name, f->len);
+	if (p->foreign && is_old(p, f))
+		return HP_PARSE_OLD;
 	r = next_row(p, &name, &len, err);
 	if (r < 0)
 		return r;
@@ -211,6 +238,9 @@ static int take_member(struct ours *o, const struct hp_found_member *f,
 	struct hp_parse *p = o->p;
 	int r = hp_parse_compare(p, f, err);
 
+	if (r == HP_PARSE_OLD)
+		return hp_chunk_walk_over(&o->walk, hp_tar_padded(f->size),
+					  err);
 	if (r)
 		return r;
 	XXH3_64bits_reset(&p->hash);
@@ -248,7 +278,7 @@ static int next_of_ours(struct ours *o, bool *end, struct hpdsl_error *err)
 		      take_member(o,
 				  &(struct hp_found_member){ t.path, t.path_len,
 							     t.size, t.mtime,
-							     t.mode },
+							     t.mode, 0 },
 				  err);
 }
 
@@ -293,7 +323,8 @@ static int next_foreign(struct ours *o, bool *end, struct hpdsl_error *err)
 		return hp_chunk_walk_over(&o->walk, hp_tar_padded(m.size), err);
 	return take_member(o,
 			   &(struct hp_found_member){ m.name, m.name_len,
-						      m.size, m.mtime, m.mode },
+						      m.size, m.mtime, m.mode,
+						      pass->offset },
 			   err);
 }
 

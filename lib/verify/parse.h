@@ -13,6 +13,7 @@ struct hp_found_member {
 	uint64_t size;
 	int64_t mtime;
 	uint32_t mode;
+	uint64_t offset; /* of the content, in a tar of others */
 };
 
 /* Samples that the first reader told, ascending. */
@@ -38,8 +39,13 @@ struct hp_parse {
 
 /* Beside 0 and errors: this reader is of no more use here. */
 enum { HP_PARSE_LOST = 1 };
+/* A tar of others has this path again behind, and that one counts. */
+enum { HP_PARSE_OLD = 2 };
 
-/* The member that is found next: 0, or HP_PARSE_LOST if it is another one. */
+/*
+ * The member that is found next: 0, or HP_PARSE_LOST if it is another one, or
+ * HP_PARSE_OLD.
+ */
 int hp_parse_compare(struct hp_parse *p, const struct hp_found_member *f,
 		     struct hpdsl_error *err);
 /* Its content has gone through p->hash. */

@@ -45,8 +45,8 @@ static int walk_archive(struct hp_parse *p, struct hp_archive *a, uint8_t *buf,
 	int r;
 
 	while ((r = hp_archive_next(a, &e, &why)) > 0) {
-		struct hp_found_member f = { e.path, e.path_len, e.size,
-					     e.mtime, e.mode };
+		struct hp_found_member f = { e.path,  e.path_len, e.size,
+					     e.mtime, e.mode,	  e.offset };
 
 		/* Whoever wrote the tar put these in; the index has none. */
 		if (e.type != HP_ARCHIVE_FILE && p->foreign)
@@ -54,6 +54,8 @@ static int walk_archive(struct hp_parse *p, struct hp_archive *a, uint8_t *buf,
 		r = e.type == HP_ARCHIVE_FILE ?
 			    hp_parse_compare(p, &f, err) :
 			    hp_parse_stranger(p, f.name, f.len);
+		if (r == HP_PARSE_OLD)
+			continue;
 		if (r == 0)
 			r = hash_archive(p, a, buf, err);
 		if (r)
@@ -73,8 +75,6 @@ static int with_libarchive(struct hp_parse *p, uint8_t *buf,
 	if (r < 0)
 		return hp_parse_failed(p, r, &why, err);
 	hp_archive_set_stop(a, p->v->opt->watch.stop);
-	if (p->foreign)
-		hp_archive_set_endless(a);
 	r = walk_archive(p, a, buf, err);
 	hp_archive_close(a);
 	return r;

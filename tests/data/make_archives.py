@@ -114,6 +114,9 @@ is_("link-loop", tar(symlink(b"a", b"b"), symlink(b"b", b"a")))
 is_("link-itself", tar(symlink(b"a", b"a")))
 is_("link-chain-41", tar(GOOD, *(symlink(b"l%d" % i, b"l%d" % (i - 1) if i else
                                          b"good") for i in range(41))))
+is_("link-hard-to-itself", tar(GOOD, file(b"a"), hardlink(b"./a", b"a"),
+                               hardlink(b"b", b"a"), hardlink(b"a", b"a")))
+is_("link-hard-to-itself-before", tar(hardlink(b"a", b"a"), file(b"a")))
 is_("link-doubles", tar(GOOD, *(symlink(b"d%d" % i, b"d%d/../d%d" % (i + 1, i + 1))
                                 for i in range(60))))
 is_("link-empty", tar(GOOD, symlink(b"l", b"")))
@@ -162,6 +165,11 @@ is_("pax-40-in-a-row", tar(*(pax((b"comment", b"%d" % i)) for i in range(40)),
                            GOOD))
 is_("pax-100-in-a-row", tar(*[pax((b"comment", b"c"))] * 100, GOOD))
 is_("pax-then-end", tar(GOOD, pax((b"path", b"x"))))
+is_("pax-mtime-before-1970", tar(
+    pax((b"mtime", b"-0.25")), file(b"x"), pax((b"mtime", b"-100.25")), file(b"y")))
+is_("pax-global", tar(pax((b"mtime", b"77.5"), kind=b"g"), file(b"x"),
+                      pax((b"mtime", b"5")), file(b"y"),
+                      pax((b"path", b"all"), kind=b"g"), file(b"z")))
 is_("pax-mtime-odd", tar(pax((b"mtime", b"99999999999999999999999.5")),
                          file(b"x"), pax((b"mtime", b"abc")), file(b"y")))
 is_("pax-binary", tar(pax((b"hdrcharset", b"BINARY"), (b"path", b"\xff\xfe")),
@@ -271,6 +279,13 @@ is_("text", b"Not an archive at all.\n" * 50)
 is_("zeros", bytes(10240))
 is_("one-zero-block", bytes(512))
 is_("end-missing", GOOD + file(b"x"))
+STALE = b"".join(file(b"f%02d" % i) for i in range(25))
+END_AT = len(STALE) + 1024
+LEFT = (STALE + bytes(1024))[END_AT - 10240:30720 - 10240]
+is_("end-then-a-stale-record", STALE + bytes(1024) + LEFT)
+is_("end-then-a-stale-record-changed", STALE + bytes(1024) +
+    LEFT.replace(file(b"f17"), file(b"g17")))
+is_("end-then-a-stale-record-and-more", STALE + bytes(1024) + LEFT + file(b"f00"))
 is_("end-one-block", GOOD + bytes(512))
 is_("end-then-another-tar", tar(GOOD) + bytes(8192) + tar(file(b"x")))
 is_("end-one-block-then-a-header", GOOD + bytes(512) + tar(file(b"x")))

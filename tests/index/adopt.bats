@@ -410,6 +410,36 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 	hpdsl-verify -q --source=u d
 }
 
+@test "a path twice in one tar: the last one counts, as to all others" {
+	mkdir t t/d g
+	for i in 1 2 3; do
+		echo "old $i" > t/d/$i.txt
+	done
+	tar -C t -cf x.tar d
+	echo new > t/d/2.txt
+	tar -C t -rf x.tar ./d/2.txt
+	echo newer > t/d/2.txt
+	echo 'new 3' > t/d/3.txt
+	tar -C t -rf x.tar d/2.txt d/3.txt
+	hpdsl-index -o a x.tar 2> err
+	grep -q "warning: a: 3 members passed over, because the same tar has the path again behind: the last one counts, first 'd/[23].txt' in ../x.tar" err
+	tar -C g -xf x.tar
+	hpdsl-unpack -q a u
+	diff -r g/d u/d
+	[ "$(hpdsl-cat a d/2.txt)" = newer ]
+	[ "$(hpdsl-ls a | sort | uniq -d)" = "" ]
+	hpdsl-verify -q --thorough a
+	hpdsl-pack -q a p
+	hpdsl-unpack -q p v
+	diff -r g/d v/d
+	# what the index never had is no older member
+	echo more > t/d/4.txt
+	tar -C t -cf y.tar d/1.txt
+	hpdsl-index -q -o b y.tar
+	tar -C t -cf y.tar d/4.txt
+	run -1 hpdsl-verify -q --thorough b
+}
+
 @test "two members of one suffix: counted, and the first is read" {
 	mkdir d
 	PYTHONPATH=$SRC/tests/kit python3 - <<- END
@@ -419,10 +449,11 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 		        add(t, name, b"%d" % len(t.getnames()))
 	END
 	hpdsl-index --json d > out 2> err
-	grep -q "warning: d: 2 samples have two members of one suffix, first 'b' in x.tar; by its suffix only the first member is read" err
-	[ "$(field repeated_suffixes < out)" = 2 ]
-	[ "$(hpdsl-cat d c.jpg)" = 3 ]
-	# of c the first, of the others nothing
+	grep -q "warning: d: 1 sample has two members of one suffix, first 'b' in x.tar; by its suffix only the first member is read" err
+	[ "$(field repeated_suffixes < out)" = 1 ]
+	# c.jpg is one that was replaced
+	[ "$(field replaced < out)" = 1 ]
+	[ "$(hpdsl-cat d c.jpg)" = 5 ]
 	[ "$(hpdsl-bench --json --suffix=jpg d | field bytes)" = 1 ]
 }
 
