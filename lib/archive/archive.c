@@ -20,8 +20,9 @@ enum { DEPTH_MAX = 16 };
 size_t hp_archive_suffix(const char *name, size_t len)
 {
 	static const char *const suffixes[] = {
-		".tar",	   ".tar.gz", ".tgz",	  ".tar.bz2", ".tbz2", ".tbz",
-		".tar.xz", ".txz",    ".tar.zst", ".tzst",    ".zip",
+		".tar", ".tar.gz", ".tgz", ".tar.bz2",	".tbz2",
+		".tbz", ".tar.xz", ".txz", ".tar.zst",	".tzst",
+		".zip", ".tar.lz", ".tlz", ".tar.lzma", ".7z",
 	};
 	size_t best = 0;
 
@@ -206,6 +207,13 @@ ssize_t hp_archive_read(struct hp_archive *a, void *buf, size_t n,
 	return r;
 }
 
+/* libarchive's texts for what it could decode if it knew how. */
+static bool is_unsupported(const char *why)
+{
+	return strstr(why, "Unsupported") || strstr(why, "not supported") ||
+	       strstr(why, "Unknown codec");
+}
+
 int hp_archive_try(struct hp_archive *a, const struct hp_archive_entry *e,
 		   struct hpdsl_error *err)
 {
@@ -222,12 +230,21 @@ int hp_archive_try(struct hp_archive *a, const struct hp_archive_entry *e,
 	n = hp_archive_read(a, &byte, 1, &why);
 	if (n >= 0)
 		return 0;
-	if (!strstr(why.msg, "Unsupported"))
+	if (!is_unsupported(why.msg))
 		return hp_fail(err, why.code, "%s", why.msg);
-	snprintf(text, sizeof text,
-		 "member '%s': compressed by method %d, which cannot be "
-		 "decoded here: unpack it (unzip, 7z x) and pack the tree",
-		 hp_printable(e->path, e->path_len, name), e->method);
+	hp_printable(e->path, e->path_len, name);
+	if (e->method == UINT16_MAX)
+		snprintf(text, sizeof text,
+			 "member '%s': compressed or encrypted in a way that "
+			 "cannot be decoded here: unpack it (7z x) and pack "
+			 "the tree",
+			 name);
+	else
+		snprintf(text, sizeof text,
+			 "member '%s': compressed by method %d, which cannot "
+			 "be decoded here: unpack it (unzip, 7z x) and pack "
+			 "the tree",
+			 name, e->method);
 	return hp_archive_fail(a, -ENOTSUP, text, err);
 }
 
@@ -253,6 +270,34 @@ static int open_file(struct hp_archive *a, int dir, struct hpdsl_error *err)
 	return 0;
 }
 
+/* It is no archive that is read here: what then? */
+static int refuse_other(struct hp_archive *a, struct hp_layer *l,
+			struct hpdsl_error *err)
+{
+	enum { VOLUME_AT = 32769 };
+	const struct hp_ahead *h = &l->feed.raw;
+	const char *what = hp_archive_kind(h->head, h->len);
+	char text[256], volume[5];
+	unsigned disk;
+
+	if (!a->st.st_size)
+		return hp_archive_fail(a, HPDSL_ENOTOURS,
+				       "is empty, so it is no archive", err);
+	if (!what && hp_feed_peek(&l->feed, volume, 5, VOLUME_AT) == 5 &&
+	    !memcmp(volume, "CD001", 5))
+		what = "an image of a disc (ISO 9660): unpack it (bsdtar -xf) "
+		       "and pack the tree";
+	if (!what && hp_zip_find_disk(l, &disk))
+		what = hp_archive_kind_by_end(h->head, h->len, disk);
+	if (a->failed.code)
+		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
+	snprintf(text, sizeof text, "is %s",
+		 what ? what :
+			"neither a tar nor a zip nor a 7z: what is packed as "
+			"it is has to lie in a folder that is the input");
+	return hp_archive_fail(a, HPDSL_ENOTOURS, text, err);
+}
+
 static int open_bottom(struct hp_archive *a, struct hpdsl_error *err)
 {
 	struct hp_layer *l = calloc(1, sizeof *l);
@@ -266,13 +311,10 @@ static int open_bottom(struct hp_archive *a, struct hpdsl_error *err)
 	r = hp_layer_push(a, l, err);
 	if (r > 0)
 		return 0;
+	if (r == 0)
+		r = refuse_other(a, l, err);
 	hp_layer_free(l);
-	return r < 0 ? r :
-		       hp_archive_fail(a, HPDSL_ENOTOURS,
-				       a->st.st_size ?
-					       "is neither a tar nor a zip" :
-					       "is empty, so it is no archive",
-				       err);
+	return r;
 }
 
 int hp_archive_open(const struct hp_io *io, int dir, const char *name,

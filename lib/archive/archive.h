@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One archive file, walked front to back through libarchive: tar and zip, plain
- * or behind gzip, bzip2, xz or zstd, and with nested the archives inside it, as
- * if they were folders.  The walk is the same every time, so a file can be
- * named by its number in it.  Names are bytes, whatever the locale; times of
- * zip are UTC.
+ * One archive file, walked front to back through libarchive: zip, 7z, and tar,
+ * plain or behind gzip, bzip2, xz, zstd, lzip or lzma, and with nested the
+ * archives inside it, but for 7z, as if they were folders.  The walk is the
+ * same every time, so a file can be named by its number in it.  Names are
+ * bytes, whatever the locale; times of zip are UTC.
  */
 #ifndef HP_ARCHIVE_H
 #define HP_ARCHIVE_H
@@ -37,7 +37,7 @@ struct hp_archive_entry {
 	bool sparse;	  /* the content has holes that are not stored */
 	bool in_place;	  /* the content lies at .. */
 	uint64_t offset;  /* .. of the archive file, as it is */
-	uint16_t method;  /* of a zip: 0 is stored */
+	uint16_t method;  /* of a zip: 0 is stored; of 7z: all bits */
 	bool has_crc;	  /* a zip says that its CRC-32 is .. */
 	uint32_t crc;	  /* .. this; in place nobody else checks it */
 };
@@ -46,6 +46,15 @@ struct hp_archive;
 
 /* Does the name end as an archive's does?  Returns the suffix's length. */
 size_t hp_archive_suffix(const char *name, size_t len);
+
+/*
+ * What else a file is that begins with these n bytes (512 are enough), as "a
+ * RAR archive: unpack it ..", static; NULL: nothing that is known.
+ */
+const char *hp_archive_kind(const void *head, size_t n);
+/* The same of one that ends as a zip does, this being its last disk's number.
+ */
+const char *hp_archive_kind_by_end(const void *head, size_t n, unsigned disk);
 
 /*
  * Opens the file name, relative to dir.  HPDSL_ENOTOURS: no archive of these

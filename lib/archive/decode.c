@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is around a tar: gzip through zlib, because libarchive's filter does not
- * check gzip's checksums; bzip2, xz and zstd through libarchive's filters, over
- * a reader that takes their bytes for what they are.
+ * check gzip's checksums; the others through libarchive's filters, over a
+ * reader that takes their bytes for what they are.
  */
 #include "archive/private.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -140,8 +141,7 @@ static ssize_t filter_failed(struct hp_filter *d)
 		return hp_fail_nomem(err);
 	/* All that there was are frames without anything in them. */
 	if (why && !strcmp(why, "Unrecognized archive format"))
-		return hp_fail(err, HPDSL_ENOTOURS,
-			       "is compressed, but not a tar");
+		return hp_fail(err, HPDSL_ENOTOURS, HP_NO_TAR_INSIDE);
 	return hp_fail(err, HPDSL_ECORRUPT, "%s",
 		       why ? why : "compressed data is damaged");
 }
@@ -211,6 +211,25 @@ static bool is_xz(const uint8_t *p, size_t n)
 	return n >= 6 && !memcmp(p, "\3757zXZ\0", 6);
 }
 
+static bool is_lzip(const uint8_t *p, size_t n)
+{
+	return n >= 6 && !memcmp(p, "LZIP", 4) && p[4] <= 1;
+}
+
+/*
+ * No magic: the properties that nearly all have, a dictionary of 4 KiB to 1 GiB
+ * that is a power of two or half as much more, and no size or a sound one.
+ */
+static bool is_lzma(const uint8_t *p, size_t n)
+{
+	uint32_t dict = n >= 13 ? hp_get32(p + 1) : 0, rest = dict & (dict - 1);
+	uint64_t size = n >= 13 ? hp_get64(p + 5) : 0;
+
+	return n >= 13 && p[0] == 0x5d && dict >= 1 << 12 && dict <= 1 << 30 &&
+	       (!rest || (rest & (rest - 1)) == 0) &&
+	       (size == UINT64_MAX || (size && size < UINT64_C(1) << 48));
+}
+
 static const struct magic {
 	bool (*is)(const uint8_t *p, size_t n);
 	int (*support)(struct archive *filter); /* NULL: gzip */
@@ -219,12 +238,15 @@ static const struct magic {
 	{ is_bzip2, archive_read_support_filter_bzip2 },
 	{ is_xz, archive_read_support_filter_xz },
 	{ is_zstd, archive_read_support_filter_zstd },
+	{ is_lzip, archive_read_support_filter_lzip },
+	{ is_lzma, archive_read_support_filter_lzma },
 };
 
 int hp_filter_new(struct hp_feed *f, hp_feed_taker *take, const uint8_t *head,
 		  size_t n, struct hp_filter **ret)
 {
-	const struct magic *m = magics, *end = m + 4;
+	const struct magic *m = magics;
+	const struct magic *end = m + sizeof magics / sizeof *magics;
 	struct hp_filter *d;
 	int r;
 

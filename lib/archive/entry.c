@@ -82,6 +82,17 @@ static int fill_zip(struct hp_archive *a, struct hp_archive_entry *ret,
 	return 0;
 }
 
+/* They are UTF-16 there; and how a file is compressed nobody tells. */
+static const char *name_of_seven(struct hp_archive_entry *ret,
+				 struct archive_entry *e, size_t *len)
+{
+	const char *path = archive_entry_pathname_utf8(e);
+
+	ret->method = UINT16_MAX;
+	*len = path ? strlen(path) : 0;
+	return path;
+}
+
 static int fail_encrypted(struct hp_archive *a,
 			  const struct hp_archive_entry *e,
 			  struct hpdsl_error *err)
@@ -123,12 +134,17 @@ int hp_layer_entry(struct hp_archive *a, struct hp_archive_entry *ret,
 	}
 	hp_headers_say(l, ret, &path, &len);
 	ret->in_place = ret->type == HP_ARCHIVE_FILE && !ret->sparse &&
-			!hp_headers_sparse(l) &&
+			!hp_headers_sparse(l) && !l->feed.seven &&
 			l->feed.kind == HP_FEED_REGION && !l->feed.decoder;
 	if (ret->type == HP_ARCHIVE_SYMLINK)
 		set_target(ret, archive_entry_symlink(e));
 	else if (ret->type == HP_ARCHIVE_HARDLINK)
 		set_target(ret, archive_entry_hardlink(e));
+	if (l->feed.seven)
+		path = name_of_seven(ret, e, &len);
+	if (!path && l->feed.seven)
+		return hp_archive_fail(a, HPDSL_ECORRUPT, "a name is no text",
+				       err);
 	if (l->feed.zip)
 		r = fill_zip(a, ret, &len, err);
 	else

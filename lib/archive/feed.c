@@ -263,6 +263,11 @@ static bool is_zip(const uint8_t *p, size_t n)
 	return n >= 22 && (!memcmp(p, "PK\3\4", 4) || !memcmp(p, "PK\5\6", 4));
 }
 
+static bool is_seven(const uint8_t *p, size_t n)
+{
+	return n >= 32 && !memcmp(p, "7z\xbc\xaf\x27\x1c", 6);
+}
+
 static bool is_tar(const uint8_t *p, size_t n)
 {
 	if (n < 512)
@@ -288,11 +293,12 @@ int hp_feed_recognise(struct hp_feed *f)
 			return r;
 		if (!is_tar(f->plain.head, f->plain.len))
 			return hp_fail(&f->a->failed, HPDSL_ENOTOURS,
-				       "is compressed, but not a tar");
+				       HP_NO_TAR_INSIDE);
 		return 1;
 	}
 	f->zip = is_zip(f->raw.head, f->raw.len);
-	if (!f->zip && !is_tar(f->raw.head, f->raw.len))
+	f->seven = !f->a->top && is_seven(f->raw.head, f->raw.len);
+	if (!f->zip && !f->seven && !is_tar(f->raw.head, f->raw.len))
 		return 0;
 	if (f->kind != HP_FEED_MEMBER)
 		hp_feed_seek(f, 0);

@@ -8,6 +8,7 @@
 #include "chunk/tar_tail.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,21 +130,39 @@ void hp_layer_free(struct hp_layer *l)
 	free(l);
 }
 
+/*
+ * libarchive makes UTF-8 of a 7z's names only where that is the locale's; a
+ * system without such a locale can read names of ASCII alone.
+ */
+static void use_utf8(struct hp_archive *a)
+{
+	locale_t utf8 = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
+
+	if (!utf8)
+		return;
+	uselocale(utf8);
+	freelocale(a->locale);
+	a->locale = utf8;
+}
+
 static int layer_begin(struct hp_layer *l)
 {
-	bool zip = l->feed.zip;
+	bool zip = l->feed.zip, seven = l->feed.seven;
 	int r;
 
+	if (seven)
+		use_utf8(l->feed.a);
 	l->reader = archive_read_new();
-	if (!l->reader || (!zip && hp_headers_new(l) < 0))
+	if (!l->reader || (!zip && !seven && hp_headers_new(l) < 0))
 		return -ENOMEM;
-	r = zip ? archive_read_support_format_zip_seekable(l->reader) :
-		  archive_read_support_format_tar(l->reader);
+	r = zip	  ? archive_read_support_format_zip_seekable(l->reader) :
+	    seven ? archive_read_support_format_7zip(l->reader) :
+		    archive_read_support_format_tar(l->reader);
 	if (r == ARCHIVE_OK)
 		r = archive_read_set_read_callback(l->reader, layer_read);
 	if (r == ARCHIVE_OK)
 		r = archive_read_set_skip_callback(l->reader, layer_skip);
-	if (r == ARCHIVE_OK && zip)
+	if (r == ARCHIVE_OK && (zip || seven))
 		r = archive_read_set_seek_callback(l->reader, layer_seek);
 	if (r == ARCHIVE_OK)
 		r = archive_read_set_callback_data(l->reader, l);
@@ -209,13 +228,16 @@ static int check_end(struct hp_archive *a, struct hpdsl_error *err)
 	uint64_t at = (uint64_t)archive_filter_bytes(l->reader, 0);
 	struct hp_tar_tail t = { .n = 0 };
 	const uint8_t *p = NULL;
+	char text[160];
 	ssize_t n;
 
-	if (l->feed.zip)
-		return hp_zip_check_count(l) < 0 ?
-			       hp_archive_fail(a, a->failed.code, a->failed.msg,
-					       err) :
-			       0;
+	if (l->feed.zip && hp_zip_check_count(l) < 0)
+		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
+	if (l->feed.zip && hp_zip_say_gaps(l, text, sizeof text))
+		hp_archive_tell(a, text);
+	/* Its headers have a checksum, and each content, as it was read. */
+	if (l->feed.zip || l->feed.seven)
+		return 0;
 	if (at == l->next) {
 		hp_archive_tell(a, "the tar has no end mark: it was cut off "
 				   "behind a file, or its writer did not close "

@@ -15,6 +15,9 @@
 #include <archive_entry.h>
 
 #define HP_FEED_HEAD 512
+#define HP_NO_TAR_INSIDE                                                      \
+	"is compressed, but not a tar: decompress it and pack what comes of " \
+	"it"
 
 enum hp_feed_kind {
 	HP_FEED_REGION, /* of the archive file */
@@ -47,7 +50,7 @@ struct hp_feed {
 	uint64_t one_at; /* the byte there is read as 1; 0: none */
 	struct hp_ahead raw, plain;
 	struct hp_filter *decoder; /* or NULL: the bytes are those of .. */
-	bool zip;		   /* .. a zip, or of a tar */
+	bool zip, seven;	   /* .. a zip, or 7z, or a tar */
 };
 
 /* What the end of a zip says, and what the walk has seen of its bytes. */
@@ -236,6 +239,8 @@ bool hp_zip_part(const struct hp_zip_facts *z, char *path, size_t n);
  * libarchive's to refuse.
  */
 int hp_zip_begin(struct hp_layer *l);
+/* The number of the disk that has the end; false: it does not end as a zip. */
+bool hp_zip_find_disk(struct hp_layer *l, unsigned *ret);
 /* Is nothing in it?  libarchive would not know. */
 bool hp_zip_is_empty(const struct hp_layer *l);
 /* At the end: were it as many members as there should be? */
@@ -252,8 +257,10 @@ const uint8_t *hp_zip_find_sign(const uint8_t *p, size_t n);
  */
 int hp_zip_pass(struct hp_layer *l, uint64_t offset, uint64_t end,
 		bool described);
-/* At the end: the same of what lies around the directory; tells of it all. */
+/* At the end: the same of what lies around the directory. */
 int hp_zip_pass_end(struct hp_layer *l);
+/* Then: what there is to tell of it all; false: nothing. */
+bool hp_zip_say_gaps(const struct hp_layer *l, char *text, size_t n);
 
 /* ---- zip_link.c ------------------------------------------------------- */
 

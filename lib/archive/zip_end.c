@@ -18,6 +18,7 @@ enum {
 	LOCATOR = 20,
 	END64 = 56,
 	/* Of the record at the end: */
+	AT_DISK_END = 4,
 	AT_COUNT = 10,
 	AT_SIZE = 12,
 	AT_BEGIN = 16,
@@ -53,6 +54,16 @@ static uint64_t find_end(struct hp_layer *l, uint8_t ret[END])
 			break;
 		}
 	return at;
+}
+
+bool hp_zip_find_disk(struct hp_layer *l, unsigned *ret)
+{
+	uint8_t e[END];
+
+	if (find_end(l, e) == UINT64_MAX)
+		return false;
+	*ret = hp_get16(e + AT_DISK_END);
+	return true;
 }
 
 /* Explorer counts no disks where all others count one. */

@@ -119,23 +119,25 @@ int hp_zip_pass(struct hp_layer *l, uint64_t offset, uint64_t end,
 int hp_zip_pass_end(struct hp_layer *l)
 {
 	struct hp_zip *z = &l->zip;
-	uint64_t end = z->begin + z->size;
-	char text[160];
 	int r = 0;
 
 	if (z->placed || !z->count)
 		r = look_behind(l, z->begin);
 	if (r == 0 && z->placed)
-		r = look(l, end, z->end);
-	if (r == 0)
-		r = look(l, z->rest[0], z->rest[1]);
-	if (r < 0 || !z->gaps)
-		return r;
-	snprintf(text, sizeof text,
+		r = look(l, z->begin + z->size, z->end);
+	return r < 0 ? r : look(l, z->rest[0], z->rest[1]);
+}
+
+bool hp_zip_say_gaps(const struct hp_layer *l, char *text, size_t n)
+{
+	const struct hp_zip *z = &l->zip;
+
+	if (!z->gaps)
+		return false;
+	snprintf(text, n,
 		 "%" PRIu64 " bytes that are of no member are passed over, "
 		 "in %" PRIu64 " place%s, first at offset %" PRIu64,
 		 z->gap_bytes, z->gaps, z->gaps == 1 ? "" : "s",
 		 l->feed.base + z->first_gap);
-	hp_archive_tell(l->feed.a, text);
-	return 0;
+	return true;
 }

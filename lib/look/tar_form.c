@@ -20,6 +20,7 @@ static const struct magic {
 	  "7zXZ",
 	  6, HPDSL_TAR_COMPRESSED },
 	{ "\x28\xb5\x2f\xfd", 4, HPDSL_TAR_COMPRESSED },
+	{ "LZIP", 4, HPDSL_TAR_COMPRESSED },
 	{ "PK\3\4", 4, HPDSL_TAR_ZIP },
 	{ "PK\5\6", 4, HPDSL_TAR_ZIP }, /* with nothing in it */
 };

@@ -62,7 +62,9 @@ static bool is_compressed(const char *name)
 {
 	static const char *const ends[] = { ".tar.gz", ".tgz",	   ".tar.bz2",
 					    ".tbz2",   ".tar.xz",  ".txz",
-					    ".tzst",   ".tar.zst", ".zip" };
+					    ".tzst",   ".tar.zst", ".zip",
+					    ".tar.lz", ".tlz",	   ".tar.lzma",
+					    ".7z" };
 
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		if (ends_with(name, ends[i]))

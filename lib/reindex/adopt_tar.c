@@ -6,6 +6,7 @@
  */
 #include "reindex/adopt.h"
 
+#include "archive/archive.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -49,6 +50,7 @@ static const struct magic magics[] = {
 	  "7zXZ",
 	  6, "xz", "xz -d" },
 	{ "\x28\xb5\x2f\xfd", 4, "zstd", "zstd -d" },
+	{ "LZIP", 4, "lzip", "lzip -d" },
 };
 
 static bool begins_with(const struct parse *p, const char *bytes, size_t n)
@@ -62,6 +64,8 @@ static int no_tar(const struct parse *p, const char *why,
 {
 	const char *name = p->r.chunk->made.name;
 	char given[HP_PRINTABLE];
+	const char *kind;
+	bool zip;
 
 	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
 		const struct magic *k = &magics[i];
@@ -73,11 +77,16 @@ static int no_tar(const struct parse *p, const char *why,
 				       name, k->what, k->program,
 				       hp_adopt_given(p->r.x, name, given));
 	}
-	if (begins_with(p, "PK\3\4", 4))
+	zip = begins_with(p, "PK\3\4", 4);
+	if (zip || begins_with(p, "7z\xbc\xaf", 4))
 		return hp_fail(err, HPDSL_ENOTOURS,
-			       "%s: a zip archive: repack it: hpdsl-pack %s "
+			       "%s: a %s archive: repack it: hpdsl-pack %s "
 			       "OUTPUT",
-			       name, hp_adopt_given(p->r.x, name, given));
+			       name, zip ? "zip" : "7z",
+			       hp_adopt_given(p->r.x, name, given));
+	kind = hp_archive_kind(p->r.pass.at, p->r.pass.have);
+	if (kind)
+		return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", name, kind);
 	return damaged(p, why, err);
 }
 

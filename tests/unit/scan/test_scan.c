@@ -280,7 +280,10 @@ static void test_refused_inputs(void **state)
 		     "x.tar.gz: is empty, so it is no archive");
 	make_file("x.jpg", "JPEG");
 	scan_one(&o, "x.jpg", NULL);
-	expect_error(&o, HPDSL_EUSAGE, "x.jpg: is neither a tar nor a zip");
+	expect_error(
+		&o, HPDSL_EUSAGE,
+		"x.jpg: is neither a tar nor a zip nor a 7z: what is "
+		"packed as it is has to lie in a folder that is the input");
 	make_dir("in");
 	make_file("in/dataset.yaml", "");
 	scan_one(&o, "in", NULL);

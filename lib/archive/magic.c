@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What lies where an archive should be, by its first bytes, with what makes it
+ * one that is read here.
+ */
+#include "archive/archive.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define UNPACK(with) ": unpack it (" with ") and pack the tree"
+#define SEND "as servers send where something is wrong: get it again"
+
+static const struct kind {
+	const char *bytes;
+	size_t n;
+	const char *what;
+} kinds[] = {
+	{ "Rar!\x1a\x07", 6, "a RAR archive" UNPACK("unrar x, 7z x") },
+	{ "\x04\x22\x4d\x18", 4, "compressed with lz4: lz4 -d it first" },
+	{ "\x1f\x9d", 2, "compressed with compress: gzip -d it first" },
+	{ "PK\7\x8", 4,
+	  "the first part of a split zip: join the parts (zip -s 0 PARTS.zip "
+	  "-O WHOLE.zip) and pack that" },
+	{ "PK00PK", 6, "a zip with the mark of a split one" UNPACK("unzip") },
+	{ "070701", 6, "a cpio archive" UNPACK("bsdtar -xf") },
+	{ "070702", 6, "a cpio archive" UNPACK("bsdtar -xf") },
+	{ "070707", 6, "a cpio archive" UNPACK("bsdtar -xf") },
+	{ "\xc7\x71", 2, "a cpio archive" UNPACK("bsdtar -xf") },
+	{ "!<arch>\n", 8, "an ar archive" UNPACK("ar x") },
+	{ "version https://git-lfs.github.com/spec/", 40,
+	  "a Git LFS pointer, not the data: git lfs pull gets it" },
+};
+
+/* A page or a message, blanks and a byte order mark before it. */
+static const char *text_kind(const char *p, size_t n)
+{
+	size_t at = n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? 3 : 0;
+
+	while (at < n && strchr(" \t\r\n", p[at]) && p[at])
+		at++;
+	p += at;
+	n -= at;
+	if ((n >= 14 && !strncasecmp(p, "<!doctype html", 14)) ||
+	    (n >= 5 && !strncasecmp(p, "<html", 5)))
+		return "an HTML page, " SEND;
+	if (n >= 5 && !memcmp(p, "<?xml", 5))
+		return "an XML text, " SEND;
+	return NULL;
+}
+
+const char *hp_archive_kind(const void *head, size_t n)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (n >= kinds[i].n &&
+		    !memcmp(head, kinds[i].bytes, kinds[i].n))
+			return kinds[i].what;
+	return text_kind(head, n);
+}
+
+const char *hp_archive_kind_by_end(const void *head, size_t n, unsigned disk)
+{
+	const char *p = head;
+
+	if (disk && disk != UINT16_MAX)
+		return "the last part of a split zip: join the parts (zip -s 0 "
+		       "PARTS.zip -O WHOLE.zip) and pack that";
+	if ((n >= 2 && (!memcmp(p, "MZ", 2) || !memcmp(p, "#!", 2))) ||
+	    (n >= 4 && !memcmp(p,
+			       "\x7f"
+			       "ELF",
+			       4)))
+		return "a self-extracting zip: take the program off (zip -J), "
+		       "or unzip it and pack the tree";
+	return "a zip behind other bytes: unzip it and pack the tree";
+}
