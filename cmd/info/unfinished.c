@@ -74,8 +74,9 @@ static bool is_usual(const struct hpdsl_pair *p)
 		if (!strcmp(p->key, usual[k].key) &&
 		    !strcmp(p->value, usual[k].value))
 			return true;
-	/* of the file that --labels names */
-	return strcmp(p->key, "labels_xxh3_128") == 0;
+	/* of the file that --labels names, and what the inputs say */
+	return strcmp(p->key, "labels_xxh3_128") == 0 ||
+	       strcmp(p->key, "label_numbers") == 0;
 }
 
 static void add_option(struct info *i, const struct hpdsl_pair *p)

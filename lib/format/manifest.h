@@ -89,16 +89,26 @@ int hp_manifest_look(const struct hp_io *io, int dir, const char *path,
 int hp_manifest_missing(const struct hp_io *io, int dir, const char *path,
 			struct hpdsl_error *err);
 
+/* What the inputs say of the classes; zero, or no such thing: nothing. */
+struct hp_labels_known {
+	bool kept;     /* samples have the classes of packed inputs */
+	bool by_value; /* whole numbers keep their value: hp_list.by_value */
+	const uint8_t *checksum; /* XXH3-128 of the labels file, or NULL */
+};
+
+/* By_value, as key and value of an option. */
+#define HP_LABEL_NUMBERS "label_numbers"
+#define HP_LABEL_NUMBERS_VALUE "value"
+
 /*
  * The options of a pack that shape its bytes, as pairs (keys are the long
  * options' names with _ for -), always with the value that takes effect.  seed
  * and meta (as "KEY=VALUE") are among them; in the manifest they have places
  * of their own: hp_manifest_format passes these two over, and a parsed
- * manifest's options are without them.  kept: samples have the classes of
- * packed inputs.  labels: XXH3-128 of the labels file, or NULL.
+ * manifest's options are without them.
  */
-int hp_options_pairs(const struct hpdsl_pack_options *opt, bool kept,
-		     const uint8_t *labels, struct hp_pairs *ret,
+int hp_options_pairs(const struct hpdsl_pack_options *opt,
+		     const struct hp_labels_known *known, struct hp_pairs *ret,
 		     struct hpdsl_error *err);
 /* opt->meta taken apart, for hp_manifest.meta.  HPDSL_EUSAGE. */
 int hp_meta_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,

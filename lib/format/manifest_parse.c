@@ -126,11 +126,25 @@ static int read_meta(struct hp_yaml_reader *r, void *into)
 static int place_of(const char *key)
 {
 	static const char *const names[] = {
-		"shuffle",    "group",	      "labels", "labels_xxh3_128",
-		"symlinks",   "prefix_input", "chunks", "samples_per_chunk",
-		"chunk_size", "multiple_of",  "nested", "names",
-		"cls",	      "zstd",	      "digest", "emit",
-		"include",    "exclude",
+		"shuffle",
+		"group",
+		"labels",
+		"labels_xxh3_128",
+		HP_LABEL_NUMBERS,
+		"symlinks",
+		"prefix_input",
+		"chunks",
+		"samples_per_chunk",
+		"chunk_size",
+		"multiple_of",
+		"nested",
+		"names",
+		"cls",
+		"zstd",
+		"digest",
+		"emit",
+		"include",
+		"exclude",
 	};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)

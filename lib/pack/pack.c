@@ -50,28 +50,6 @@ static int check_options(const struct hpdsl_pack_options *opt,
 	return r;
 }
 
-static int label(struct hp_pack *p, struct hpdsl_error *err)
-{
-	const struct hpdsl_pack_options *opt = p->w.opt;
-	struct hp_labels_told told;
-	int r;
-
-	if (opt->labels != HPDSL_LABELS_FILE)
-		return hp_list_label(&p->w.list, opt->labels,
-				     opt->label_dir ? opt->label_dir : 1, err);
-	r = hp_list_label_file(&p->w.list, &p->labels, &told, err);
-	if (r == 0)
-		hp_warn_of_labels(p, &told);
-	return r;
-}
-
-/* Do samples keep the classes that they have in packed inputs? */
-static bool keeps_labels(const struct hp_pack *p)
-{
-	return p->w.opt->labels == HPDSL_LABELS_KEEP &&
-	       hp_list_has_classes(&p->w.list);
-}
-
 /* One tree has no name twice: not as a file and as a folder either. */
 static bool may_clash(const struct hp_list *list)
 {
@@ -91,10 +69,8 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_list_check_folders(&p->w.list, err);
 	if (r == 0)
 		r = hp_list_group(&p->w.list, opt->group, err);
-	if (r == 0 && keeps_labels(p))
-		r = hp_list_keep_labels(&p->w.list, err);
 	if (r == 0)
-		r = label(p, err);
+		r = hp_pack_labels(p, err);
 	if (r == 0 && opt->names == HPDSL_NAMES_PORTABLE)
 		r = hp_list_portable(&p->w.list, opt->group, err);
 	if (r == 0 && opt->cls)
@@ -246,15 +222,15 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 
 	if (r == 0 && !opt->dry_run)
 		r = hp_target_check(opt, err);
+	if (r == 0)
+		r = hp_was_open(&p->was, opt, err);
 	if (r == 0 && opt->labels == HPDSL_LABELS_FILE)
 		r = hp_labels_file_read(&p->labels, p->w.io, opt->label_file,
 					err);
 	if (r == 0)
 		r = make_plan(p, err);
 	if (r == 0)
-		r = hp_options_pairs(opt, keeps_labels(p),
-				     p->labels.text ? p->labels.checksum : NULL,
-				     &p->options, err);
+		r = hp_options_pairs(opt, &p->known, &p->options, err);
 	if (r < 0)
 		return r;
 	p->w.archives = hp_fd_cache_new(p->w.io, ARCHIVES_OPEN);
@@ -314,6 +290,7 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	hp_plan_release(&p.w.plan);
 	hp_list_release(&p.w.list);
 	hp_labels_file_release(&p.labels);
+	hp_was_close(&p.was);
 	if (r == 0 || r == HPDSL_ESTOPPED)
 		*ret = report;
 	return r;

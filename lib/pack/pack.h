@@ -4,6 +4,7 @@
 #define HP_PACK_H
 
 #include "format/manifest.h"
+#include "pack/was.h"
 #include "plan/labels_file.h"
 #include "write/run.h"
 
@@ -29,7 +30,9 @@ struct hp_target {
 
 struct hp_pack {
 	struct hp_writing w;
+	struct hp_was was; /* what this run goes on with */
 	struct hp_labels_file labels;
+	struct hp_labels_known known; /* set by hp_pack_labels */
 	struct hp_pairs options;
 	struct hp_target target;
 	/* Side files, once they are written; their names are in one block. */
@@ -90,6 +93,12 @@ int hp_emit_write(struct hp_pack *p, struct hpdsl_error *err);
 
 /* Index, then manifest. */
 int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
+
+/*
+ * Gives the grouped samples their classes, and decides how these are numbered;
+ * tells what the user should know of both.
+ */
+int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err);
 
 /* Warnings: of samples larger than a chunk or of very many members, .. */
 void hp_warn_of_samples(const struct hp_pack *p);

@@ -4,7 +4,24 @@
 #include "base/mem.h"
 #include "plan/list.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+bool hp_class_number(const char *name, size_t len, uint32_t *ret)
+{
+	uint32_t n = 0;
+
+	if (!len || len > 5 || (len > 1 && *name == '0'))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return false;
+		n = 10 * n + (uint32_t)(name[i] - '0');
+	}
+	*ret = n;
+	return n <= HP_CLASS_NUMBER_MAX;
+}
 
 /*
  * Neighbours in the list mostly share their folder, so names are collected run
@@ -115,20 +132,67 @@ static const char **copy_names(struct hp_list *list, const struct run *v,
 	return names;
 }
 
+/* How many classes there are if each is called its number; 0: they are not. */
+static uint32_t count_by_value(const struct hp_list *list, const struct run *v,
+			       uint32_t n)
+{
+	uint32_t value, most = 0;
+
+	if (!list->by_value || !n)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!hp_class_number(v[i].name, v[i].len, &value))
+			return 0;
+		most = value > most ? value : most;
+	}
+	return most + 1;
+}
+
+/* Names 0 to n - 1, and the ranks that class_of[] has become values. */
+static const char **names_by_value(struct hp_list *list,
+				   const struct runs *runs, uint32_t n,
+				   uint32_t *class_of)
+{
+	const char **names = hp_array(n, sizeof *names);
+
+	for (uint32_t i = 0; names && i < n; i++) {
+		char text[16];
+		int len = snprintf(text, sizeof text, "%" PRIu32, i);
+
+		names[i] = hp_arena_add(list->arena, text, (size_t)len);
+		if (!names[i]) {
+			free(names);
+			return NULL;
+		}
+	}
+	for (uint64_t i = 0; names && i < runs->n; i++) {
+		const struct run *run;
+
+		if (class_of[i] == HPDSL_NO_LABEL)
+			continue;
+		run = runs->v + class_of[i];
+		hp_class_number(run->name, run->len, &class_of[i]);
+	}
+	return names;
+}
+
 /* Takes over labels. */
 static int set_labels(struct hp_list *list, struct runs *runs,
 		      uint32_t **labels, struct hpdsl_error *err)
 {
 	uint32_t *hp_auto_free class_of = hp_array(runs->n, sizeof *class_of);
 	const char **names;
-	uint32_t n;
+	uint32_t n, values;
 
 	if (!class_of)
 		return hp_fail_nomem(err);
 	n = rank(runs, class_of);
-	names = copy_names(list, runs->v, n);
+	values = count_by_value(list, runs->v, n);
+	names = values ? names_by_value(list, runs, values, class_of) :
+			 copy_names(list, runs->v, n);
 	if (!names)
 		return hp_fail_nomem(err);
+	n = values ? values : n;
 	for (uint64_t s = 0; s < list->n_samples; s++)
 		(*labels)[s] = class_of[(*labels)[s]];
 	free(list->labels);

@@ -98,7 +98,12 @@ struct hp_list {
 	uint64_t *samples; /* n_samples + 1 of them */
 	uint64_t n_samples;
 
-	/* Set by hp_list_label: class of each sample, names sorted by bytes. */
+	/*
+	 * Set by hp_list_label: class of each sample.  Names are sorted by
+	 * bytes; with by_value, which is set before, class n is called n if all
+	 * are whole numbers.
+	 */
+	bool by_value;
 	uint32_t *labels; /* or NULL */
 	const char **classes;
 	uint32_t n_classes;
@@ -190,6 +195,13 @@ int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 int hp_list_same_suffixes(const struct hp_list *list, uint64_t *ret_samples,
 			  uint64_t *ret_first, struct hpdsl_error *err);
 
+/*
+ * Is the name of a class a whole number, 0 to HP_CLASS_NUMBER_MAX, in decimal
+ * digits without a zero in front?
+ */
+#define HP_CLASS_NUMBER_MAX 65534
+bool hp_class_number(const char *name, size_t len, uint32_t *ret);
+
 /* The name of a sample's class; NULL: it has none. */
 struct hp_class {
 	const char *name; /* len bytes, not terminated; until the list's end */
@@ -201,7 +213,9 @@ typedef int hp_class_fn(void *arg, uint64_t sample, struct hp_class *ret,
 /*
  * Sets labels and classes: name() gives the class of each sample, asked for in
  * order.  Classes are numbered by the bytes of their names, which are copied
- * into the list's arena.  On failure the list is as it was.
+ * into the list's arena; with list->by_value, if all of them are whole numbers
+ * as hp_class_number has it, each keeps its own, and the numbers between are
+ * classes without a sample.  On failure the list is as it was.
  */
 int hp_list_classify(struct hp_list *list, hp_class_fn *name, void *arg,
 		     struct hpdsl_error *err);

@@ -32,8 +32,7 @@ struct builder {
 /* What is to be told: of these, what a function needs. */
 struct telling {
 	const struct hpdsl_pack_options *opt;
-	bool kept;
-	const uint8_t *labels;
+	const struct hp_labels_known *known;
 	const struct hp_manifest *manifest;
 };
 
@@ -90,8 +89,8 @@ static void add_copies(struct builder *b, const char *key, const char *const *v,
 		add(b, key, copy(b, v[i], strlen(v[i])));
 }
 
-static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt,
-		       bool kept, const uint8_t *labels)
+static void add_how(struct builder *b, const struct hpdsl_pack_options *opt,
+		    const struct hp_labels_known *known)
 {
 	static const char *const names[] = { [HPDSL_LABELS_KEEP] = "none",
 					     [HPDSL_LABELS_NONE] = "none",
@@ -101,20 +100,28 @@ static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt,
 
 	if (opt->labels == HPDSL_LABELS_FILE) {
 		add(b, "labels", "file");
-		if (!labels)
+		if (!known->checksum)
 			return;
-		hp_hex128(labels, text);
+		hp_hex128(known->checksum, text);
 		add(b, "labels_xxh3_128", copy(b, text, sizeof text - 1));
 		return;
 	}
 
 	if (opt->labels != HPDSL_LABELS_DIR) {
-		add(b, "labels", kept ? "keep" : names[opt->labels]);
+		add(b, "labels", known->kept ? "keep" : names[opt->labels]);
 		return;
 	}
 	n = snprintf(text, sizeof text, "dir:%" PRIu32,
 		     opt->label_dir ? opt->label_dir : 1);
 	add(b, "labels", copy(b, text, (size_t)n));
+}
+
+static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt,
+		       const struct hp_labels_known *known)
+{
+	add_how(b, opt, known);
+	if (known->by_value)
+		add(b, HP_LABEL_NUMBERS, HP_LABEL_NUMBERS_VALUE);
 }
 
 static void add_chunking(struct builder *b,
@@ -169,7 +176,7 @@ static void add_all(struct builder *b, const struct telling *t)
 	    opt->shuffle == HPDSL_SHUFFLE_NONE ? "none" : "global");
 	add_number(b, "seed", opt->seed);
 	add(b, "group", opt->group == HPDSL_GROUP_NONE ? "none" : "key");
-	add_labels(b, opt, t->kept, t->labels);
+	add_labels(b, opt, t->known);
 	add(b, "symlinks",
 	    opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ? "follow-all" :
 							 "follow");
@@ -181,11 +188,12 @@ static void add_all(struct builder *b, const struct telling *t)
 	add_copies(b, "meta", opt->meta, opt->n_meta);
 }
 
-int hp_options_pairs(const struct hpdsl_pack_options *opt, bool kept,
-		     const uint8_t *labels, struct hp_pairs *ret,
+int hp_options_pairs(const struct hpdsl_pack_options *opt,
+		     const struct hp_labels_known *known, struct hp_pairs *ret,
 		     struct hpdsl_error *err)
 {
-	struct telling t = { .opt = opt, .kept = kept, .labels = labels };
+	const struct hp_labels_known nothing = { .kept = false };
+	struct telling t = { .opt = opt, .known = known ? known : &nothing };
 
 	return build(add_all, &t, ret, err);
 }

@@ -8,6 +8,7 @@
 #include "format/names.h"
 #include "index/index.h"
 #include "plan/frame_cut.h"
+#include "plan/list.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -29,10 +30,25 @@ static void check_sections(struct hp_rules *r)
 					needed[i].name);
 }
 
+/* Is each class called its number? */
+static bool are_numbers(const struct hp_rules *r, const struct hpdsl_counts *n)
+{
+	const char *name;
+	uint32_t value;
+
+	for (uint32_t i = 0; i < n->classes; i++)
+		if (hp_index_class(r->ix, i, &name, NULL) < 0 ||
+		    !hp_class_number(name, strlen(name), &value) || value != i)
+			return false;
+	return true;
+}
+
 static void check_classes(struct hp_rules *r, const struct hpdsl_counts *n)
 {
 	const char *last = NULL, *name;
 
+	if (are_numbers(r, n))
+		return;
 	for (uint32_t i = 0;
 	     i < n->classes && !hp_findings_enough(&r->findings); i++) {
 		int d;

@@ -186,8 +186,7 @@ static void test_text(void **state)
 	char *text;
 
 	(void)state;
-	assert_int_equal(hp_options_pairs(&opt, false, NULL, &m.options, NULL),
-			 0);
+	assert_int_equal(hp_options_pairs(&opt, NULL, &m.options, NULL), 0);
 	assert_int_equal(hp_meta_pairs(&opt, &m.meta, NULL), 0);
 	m.classes = classes;
 	m.n_classes = 2;
@@ -703,7 +702,7 @@ static void expect_pairs(const struct hpdsl_pack_options *opt,
 	struct hp_pairs p;
 	size_t n = 0;
 
-	assert_int_equal(hp_options_pairs(opt, false, NULL, &p, NULL), 0);
+	assert_int_equal(hp_options_pairs(opt, NULL, &p, NULL), 0);
 	for (size_t i = 0; i < p.n; i++)
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s=%s ",
 				      p.v[i].key, p.v[i].value);
@@ -789,8 +788,8 @@ static void expect_difference(const struct hpdsl_pack_options *now,
 	struct hp_pairs a, b;
 	int r;
 
-	assert_int_equal(hp_options_pairs(now, false, NULL, &a, NULL), 0);
-	assert_int_equal(hp_options_pairs(was, false, NULL, &b, NULL), 0);
+	assert_int_equal(hp_options_pairs(now, NULL, &a, NULL), 0);
+	assert_int_equal(hp_options_pairs(was, NULL, &b, NULL), 0);
 	r = hp_pairs_compare(&a, &b, &err);
 	assert_int_equal(r, msg ? HPDSL_EDIFFERS : 0);
 	assert_string_equal(err.msg, msg ? msg : "");
@@ -853,7 +852,7 @@ static void test_manifest_compare(void **state)
 	char *text;
 
 	(void)state;
-	assert_int_equal(hp_options_pairs(&opt, false, NULL, &now, NULL), 0);
+	assert_int_equal(hp_options_pairs(&opt, NULL, &now, NULL), 0);
 	assert_int_equal(hp_meta_pairs(&opt, &m.meta, NULL), 0);
 	m.options = now;
 	text = format(&m, &n);
@@ -862,7 +861,7 @@ static void test_manifest_compare(void **state)
 	assert_int_equal(hp_manifest_compare(&back, &now, &err), 0);
 	hp_pairs_release(&now);
 	opt.n_meta = 1;
-	assert_int_equal(hp_options_pairs(&opt, false, NULL, &now, NULL), 0);
+	assert_int_equal(hp_options_pairs(&opt, NULL, &now, NULL), 0);
 	assert_int_equal(hp_manifest_compare(&back, &now, &err),
 			 HPDSL_EDIFFERS);
 	assert_string_equal(err.msg, "meta is 'b=1' now, was 'b=1', 'a=\\x01'");

@@ -203,6 +203,46 @@ static void test_label_names(void **state)
 	hp_list_release(&list);
 }
 
+static void check_numbers(bool by_value, const char *last,
+			  const uint32_t want[4], uint32_t n_classes)
+{
+	struct hp_list list;
+	char name[32];
+
+	list_begin(&list, 5);
+	for (const char *const *c =
+		     (const char *const[]){ "0", "10", "2", last, NULL };
+	     *c; c++) {
+		snprintf(name, sizeof name, "%s/x", *c);
+		list_add(&list, name);
+	}
+	list_add(&list, "none");
+	list.by_value = by_value;
+	group(&list, HPDSL_GROUP_KEY);
+	assert_int_equal(hp_list_label(&list, HPDSL_LABELS_DIR, 1, NULL), 0);
+	for (int s = 0; s < 4; s++)
+		assert_int_equal(list.labels[s], want[s]);
+	assert_int_equal(list.labels[4], HPDSL_NO_LABEL);
+	assert_int_equal(list.n_classes, n_classes);
+	assert_string_equal(list.classes[want[3]], last);
+	assert_string_equal(list.classes[0], "0");
+	hp_list_release(&list);
+}
+
+/* Whole numbers, asked for, keep their value if all are such. */
+static void test_label_numbers(void **state)
+{
+	(void)state;
+	check_numbers(true, "3", (uint32_t[]){ 0, 10, 2, 3 }, 11);
+	check_numbers(false, "3", (uint32_t[]){ 0, 1, 2, 3 }, 4);
+	check_numbers(true, "65534", (uint32_t[]){ 0, 10, 2, 65534 }, 65535);
+	check_numbers(true, "65535", (uint32_t[]){ 0, 1, 2, 3 }, 4);
+	check_numbers(true, "3x", (uint32_t[]){ 0, 1, 2, 3 }, 4);
+	check_numbers(true, "30000000000", (uint32_t[]){ 0, 1, 2, 3 }, 4);
+	check_numbers(true, "204", (uint32_t[]){ 0, 10, 2, 204 }, 205);
+	check_numbers(true, "20.4", (uint32_t[]){ 0, 1, 2, 3 }, 4);
+}
+
 /* A folder beside a file at each step: every sample starts a run. */
 static void test_many_classes(void **state)
 {
@@ -359,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_same_suffixes_apart),
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_label_names),
+		cmocka_unit_test(test_label_numbers),
 		cmocka_unit_test(test_many_classes),
 		cmocka_unit_test(test_id),
 		cmocka_unit_test(test_id_of_nothing),

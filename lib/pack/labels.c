@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Classes: where they come from, and whether whole numbers among them keep
+ * their value.  A pack that is gone on with keeps the numbers that were.
+ */
+#include "base/error.h"
+#include "pack/pack.h"
+
+#include <string.h>
+
+/* Do samples keep the classes that they have in packed inputs? */
+static bool keeps_labels(const struct hp_pack *p)
+{
+	return p->w.opt->labels == HPDSL_LABELS_KEEP &&
+	       hp_list_has_classes(&p->w.list);
+}
+
+/* More than ten classes that are called their numbers are in no other order. */
+static bool tells_by_index(const struct hpdsl_dataset *ds, uint64_t classes)
+{
+	const char *name;
+	uint32_t value;
+
+	for (uint32_t i = 0; i < classes; i++)
+		if (hpdsl_class_name(ds, i, &name, NULL) < 0 ||
+		    !hp_class_number(name, strlen(name), &value) || value != i)
+			return false;
+	return classes > 10;
+}
+
+static bool tells_by_manifest(const struct hp_root *root,
+			      const struct hp_io *io)
+{
+	struct hpdsl_manifest_info info;
+	struct hp_was is = { .manifest = NULL };
+	bool ret;
+
+	if (hpdsl_manifest_open(root->name, io, &is.manifest, NULL) < 0)
+		return false;
+	hpdsl_manifest_info(is.manifest, &info);
+	is.options = info.options;
+	ret = hp_was_option(&is, HP_LABEL_NUMBERS) != NULL;
+	hp_was_close(&is);
+	return ret;
+}
+
+/* Have all inputs with classes numbers that are values? */
+static bool inputs_by_value(const struct hp_pack *p)
+{
+	for (size_t i = 0; i < p->w.list.n_roots; i++) {
+		const struct hp_root *root = &p->w.list.roots[i];
+		struct hpdsl_counts n;
+
+		if (root->kind != HP_ROOT_DATASET)
+			continue;
+		hpdsl_count(root->dataset, &n);
+		if (n.classes && !tells_by_index(root->dataset, n.classes) &&
+		    !tells_by_manifest(root, p->w.opt->watch.io))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Is labels what it was in the pack that is gone on with?  Else that one does
+ * not matter: it is refused, or replaced.
+ */
+static bool goes_on(const struct hp_pack *p, const char *labels)
+{
+	const char *was = hp_was_option(&p->was, "labels");
+
+	return was && strcmp(was, labels) == 0;
+}
+
+static bool by_value(const struct hp_pack *p)
+{
+	if (!p->known.kept)
+		return false;
+	if (goes_on(p, "keep"))
+		return hp_was_option(&p->was, HP_LABEL_NUMBERS);
+	return inputs_by_value(p);
+}
+
+static int label_by_file(struct hp_pack *p, struct hpdsl_error *err)
+{
+	struct hp_labels_told told;
+	int r = hp_list_label_file(&p->w.list, &p->labels, &told, err);
+
+	p->known.checksum = p->labels.checksum;
+	if (r == 0)
+		hp_warn_of_labels(p, &told);
+	return r;
+}
+
+int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
+{
+	const struct hpdsl_pack_options *opt = p->w.opt;
+
+	p->known.kept = keeps_labels(p);
+	p->known.by_value = p->w.list.by_value = by_value(p);
+	if (p->known.kept)
+		return hp_list_keep_labels(&p->w.list, err);
+	if (opt->labels == HPDSL_LABELS_FILE)
+		return label_by_file(p, err);
+	return hp_list_label(&p->w.list, opt->labels,
+			     opt->label_dir ? opt->label_dir : 1, err);
+}

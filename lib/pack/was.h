@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of what --resume goes on with. */
+#ifndef HP_WAS_H
+#define HP_WAS_H
+
+#include "hpdsl/look.h"
+#include "hpdsl/pack.h"
+
+/* Zero: nothing is gone on with, or nothing is known of it. */
+struct hp_was {
+	struct hpdsl_manifest *manifest;
+	struct hpdsl_unfinished *unfinished;
+	struct hpdsl_pairs options; /* n is 0 where they are not known */
+};
+
+/* -ENOMEM alone is an error; w is zero before. */
+int hp_was_open(struct hp_was *w, const struct hpdsl_pack_options *opt,
+		struct hpdsl_error *err);
+/* The first value of an option's key in a manifest; NULL: it was not given. */
+const char *hp_was_option(const struct hp_was *w, const char *key);
+void hp_was_close(struct hp_was *w);
+
+#endif
