@@ -33,6 +33,8 @@ static const struct advice {
 	{ "pack", "; without groups each file is a sample", NO_GROUPS },
 	{ "pack", "ask for nested archives", " (--nested)" },
 	{ "pack", "portable names are taken", " (--names=portable)" },
+	{ "pack", "; another folder of the path may name the class",
+	  ": --labels=dir:2; --labels=dir:1 takes this one" },
 	{ "pack", "the folder that names a class: no sample has one",
 	  " (--labels)" },
 	{ "pack", "the file of labels is not what it was", " (--labels)" },

@@ -212,6 +212,14 @@ struct cmd_text {
 	char s[48];
 };
 
+/* splits.c: "train, val" of hpdsl_split()'s bits; how many, and one that would
+ * be read by itself: the second, if there are more. */
+struct cmd_splits {
+	char s[64];
+	const char *one;
+	int n;
+} cmd_splits(unsigned splits);
+
 struct cmd_text cmd_bytes(uint64_t bytes);	       /* 36.9 MiB */
 struct cmd_text cmd_many(uint64_t n, const char *one); /* 1 chunk, 2 chunks */
 struct cmd_text cmd_thousands(uint64_t n);	       /* 21,875 */

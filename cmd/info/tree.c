@@ -25,6 +25,10 @@ struct walk {
 	uint64_t files, folders, others;
 	uint64_t top_files, below; /* in the tree itself, in its folders */
 	uint64_t class_folders;	   /* at the top, with files in them */
+	uint64_t split_classes;	   /* folders with files in those at the top */
+	unsigned splits;	   /* at the top: of hpdsl_split() */
+	bool no_split;		   /* .. and a folder of another name */
+	uint64_t below_split;
 	uint64_t tars;
 	bool ended; /* by a bound */
 	struct timespec begin;
@@ -78,6 +82,7 @@ static void take_file(struct walk *w, const char *name, const char *path,
 	w->files++;
 	w->top_files += depth == 0;
 	w->below += depth == 1;
+	w->below_split += depth == 2;
 	info_suffixes_add(&w->suffixes, name, strlen(name));
 	if (!is_tar(name) || depth == 0)
 		return;
@@ -93,7 +98,7 @@ static void take_folder(struct walk *w, int dir, const char *name,
 			const char *path, unsigned depth)
 {
 	cmd_auto_free char *below = NULL;
-	uint64_t before = w->below;
+	uint64_t before = w->below, before_split = w->below_split;
 
 	w->folders++;
 	if (depth == DEPTH)
@@ -102,6 +107,7 @@ static void take_folder(struct walk *w, int dir, const char *name,
 		cmd_no_memory();
 	walk_folder(w, dir, name, below, depth + 1);
 	w->class_folders += depth == 0 && w->below > before;
+	w->split_classes += depth == 1 && w->below_split > before_split;
 }
 
 /* hpdsl-pack follows those alone that lead to files inside. */
@@ -182,11 +188,42 @@ static void walk_folder(struct walk *w, int at, const char *name,
 	closedir(dir);
 }
 
+/* Folders at the top, all of them: the walk may not get beyond the first. */
+static void see_splits(struct walk *w)
+{
+	DIR *dir = opendir(w->root);
+	const struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		unsigned bit = hpdsl_split(d->d_name, strlen(d->d_name));
+
+		if (d->d_name[0] == '.' || type_of(dirfd(dir), d) != DT_DIR)
+			continue;
+		w->splits |= bit;
+		w->no_split |= !bit;
+	}
+	if (dir)
+		closedir(dir);
+}
+
 /* ---- Told ------------------------------------------------------------- */
 
-static bool has_classes(const struct walk *w)
+static bool has_splits(const struct walk *w)
 {
-	return w->class_folders > 1 && !w->top_files;
+	return cmd_splits(w->splits).n > 1 || (w->splits && !w->no_split);
+}
+
+/* The folder of a path that looks like a class, from 1; 0: none does. */
+static int class_folder(const struct walk *w)
+{
+	if (has_splits(w))
+		return w->split_classes > 1 ? 2 : 0;
+	return w->class_folders > 1 && !w->top_files ? 1 : 0;
+}
+
+static uint64_t classes(const struct walk *w)
+{
+	return class_folder(w) == 2 ? w->split_classes : w->class_folders;
 }
 
 static void put_json(struct cmd_json *j, const struct walk *w)
@@ -195,31 +232,38 @@ static void put_json(struct cmd_json *j, const struct walk *w)
 	cmd_json_u64(j, "folders", w->folders);
 	cmd_json_u64(j, "others", w->others);
 	cmd_json_bool(j, "at_least", w->ended);
-	if (has_classes(w))
-		cmd_json_u64(j, "class_folders", w->class_folders);
+	if (class_folder(w))
+		cmd_json_u64(j, "class_folders", classes(w));
 }
 
 static void put_text(struct info *i, const struct walk *w)
 {
 	const char *least = w->ended ? "at least " : "";
+	bool split = class_folder(w) == 2;
 
 	info_row(i, "files", "%s%s", least, cmd_thousands(w->files).s);
 	info_row(i, "folders", "%s%s", least, cmd_thousands(w->folders).s);
 	if (w->others)
 		info_row(i, "others", "%s%s, links or special", least,
 			 cmd_thousands(w->others).s);
-	if (has_classes(w))
-		info_row(i, "classes", "%s%llu folders look like them", least,
-			 (unsigned long long)w->class_folders);
+	if (class_folder(w))
+		info_row(i, "classes", "%s%llu folders%s%s look like them",
+			 least, (unsigned long long)classes(w),
+			 split ? " in " : "",
+			 split ? cmd_splits(w->splits).s : "");
 }
 
 /* With what makes hpdsl-pack take what is no file, or pass it over. */
 static void next_pack(struct info *i, const struct walk *w)
 {
+	static const char *const pack[] = { "hpdsl-pack",
+					    "hpdsl-pack --labels=dir",
+					    "hpdsl-pack --labels=dir:2" };
+
 	for (uint64_t k = 0; k < w->n_specials; k++)
 		if (k == SPECIALS || !w->specials[k])
 			return;
-	info_next(i, has_classes(w) ? "hpdsl-pack --labels=dir" : "hpdsl-pack");
+	info_next(i, pack[class_folder(w)]);
 	if (w->outside)
 		info_next_more(i, " --symlinks=follow-all");
 	for (uint64_t k = 0; k < w->n_specials; k++)
@@ -255,6 +299,7 @@ void info_tree(struct info *i)
 		cmd_no_memory();
 	w.root = path;
 	w.real = realpath(path, NULL);
+	see_splits(&w);
 	clock_gettime(CLOCK_MONOTONIC, &w.begin);
 	walk_folder(&w, AT_FDCWD, i->path, path, 0);
 	info_says(i, "a directory of files, not packed");

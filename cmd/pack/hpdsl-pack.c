@@ -108,7 +108,9 @@ static int run(struct pack *p)
 
 	/* Each INPUT and each reader takes one: a thousand class folders. */
 	cmd_allow_open_files();
-	pack_tell_splits(p);
+	ret = pack_tell_splits(p);
+	if (ret)
+		return ret;
 	pack_hint_classes(p);
 	ret = hpdsl_pack(&p->opt, &report, &err);
 	if (ret < 0) {

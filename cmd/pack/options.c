@@ -14,7 +14,7 @@ static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 		       struct cmd_why *why)
 {
 	struct pack *p = to;
-	uint64_t dir = 1;
+	uint64_t dir = 0; /* 1, but not spelled out */
 
 	p->opt.label_file = NULL;
 	if (strcmp(arg, "none") == 0) {

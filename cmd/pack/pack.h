@@ -83,9 +83,9 @@ struct pack_list {
 	char s[64];
 } pack_readers(unsigned readers);
 
-/* Where folders look like train, val and test: how they are read apart, and a
- * warning if they would be the classes. */
-void pack_tell_splits(const struct pack *p);
+/* Where folders look like train, val and test: how they are read apart.  Exit
+ * status: a usage error if they would be the classes. */
+int pack_tell_splits(const struct pack *p);
 bool pack_is_split(const char *name);
 /* Without --labels: do folders look like classes? */
 void pack_hint_classes(const struct pack *p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tree of train/CLASS/.. and val/CLASS/.. needs one pack, whose parts are
- * read by --folder: that is said.  Frequent mistakes are, too: with
- * --labels=dir the classes would be train and val, and of INPUTs train and val
- * nobody could tell which sample was whose.
+ * read by --folder: that is said.  Of frequent mistakes one is refused before
+ * the scan: with --labels=dir the classes would be train and val; and of INPUTs
+ * train and val nobody could tell which sample was whose.
  */
 #include "pack.h"
 
@@ -12,38 +12,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const splits[] = { "train",	 "training",   "val",
-				      "valid",	 "validation", "test",
-				      "testing", "dev" };
-
-#define N_SPLITS (sizeof(splits) / sizeof(*splits))
-
 enum { LOOK = 4096 }; /* at no more names: a folder of more is none of splits */
 
 struct tops {
-	bool split[N_SPLITS];
-	size_t n_split;
-	bool other; /* there is a folder of another name */
+	unsigned splits; /* of hpdsl_split() */
+	bool other;	 /* there is a folder of another name */
 };
 
 bool pack_is_split(const char *name)
 {
-	for (size_t i = 0; i < N_SPLITS; i++)
-		if (strcmp(splits[i], name) == 0)
-			return true;
-	return false;
+	return hpdsl_split(name, strlen(name));
 }
 
 static void see(struct tops *t, const char *name, size_t len)
 {
-	for (size_t i = 0; i < N_SPLITS; i++) {
-		if (strlen(splits[i]) != len || memcmp(splits[i], name, len))
-			continue;
-		t->n_split += !t->split[i];
-		t->split[i] = true;
-		return;
-	}
-	t->other = true;
+	unsigned bit = hpdsl_split(name, len);
+
+	t->splits |= bit;
+	t->other |= !bit;
 }
 
 static void see_list(struct tops *t, const struct cmd_names *names)
@@ -138,30 +124,6 @@ static void see_tops(struct tops *t, const struct pack *p)
 			see_folder(t, o->inputs[i]);
 }
 
-/* "train, val", and one of them that is read by itself. */
-struct list {
-	char s[128];
-	const char *one;
-};
-
-static struct list list(const struct tops *t)
-{
-	struct list l = { "", NULL };
-	int found = 0;
-
-	for (size_t i = 0; i < N_SPLITS; i++) {
-		size_t n = strlen(l.s);
-
-		if (!t->split[i])
-			continue;
-		snprintf(l.s + n, sizeof(l.s) - n, "%s%s", n ? ", " : "",
-			 splits[i]);
-		if (found++ < 2) /* the second, if there are more */
-			l.one = splits[i];
-	}
-	return l;
-}
-
 /* Samples of several INPUTs that are splits, in one heap. */
 static void tell_heap(const struct pack *p)
 {
@@ -172,36 +134,40 @@ static void tell_heap(const struct pack *p)
 	if (o->prefix_input || p->files_from || p->from || p->common.quiet)
 		return;
 	see_inputs(&t, o);
-	if (t.n_split < 2 || t.other)
+	if (cmd_splits(t.splits).n < 2 || t.other)
 		return;
 	if (o->labels == HPDSL_LABELS_DIR)
 		snprintf(labels, sizeof(labels), " --labels=dir:%" PRIu32,
 			 (o->label_dir ? o->label_dir : 1) + 1);
 	cmd_message("%s: no path will say from which of them it is; "
 		    "--prefix-input%s keeps them apart in one pack",
-		    list(&t).s, labels);
+		    cmd_splits(t.splits).s, labels);
 }
 
-void pack_tell_splits(const struct pack *p)
+int pack_tell_splits(const struct pack *p)
 {
 	const struct hpdsl_pack_options *o = &p->opt;
+	struct cmd_splits all;
 	struct tops t = { 0 };
-	struct list l;
 
 	tell_heap(p);
 	see_tops(&t, p);
-	/* one such name among others may well be a class: a train */
-	if (!t.n_split || (t.n_split == 1 && t.other))
-		return;
-	l = list(&t);
-	if (o->labels == HPDSL_LABELS_DIR && o->label_dir <= 1)
-		cmd_warning("the class folders look like splits (%s): is "
-			    "--labels=dir:2 meant?",
-			    l.s);
-	/* what is left out may be just these */
-	if (t.n_split > 1 && !p->common.quiet && !o->n_include && !o->n_exclude)
+	all = cmd_splits(t.splits);
+	/* What is left out may be just these; and one such name among others
+	 * may well be a class: a train.  In the end the library looks, too. */
+	if (all.n < 2 || o->n_include || o->n_exclude)
+		return CMD_DONE;
+	if (o->labels == HPDSL_LABELS_DIR && !o->label_dir) {
+		cmd_message("the class folders look like splits (%s): "
+			    "--labels=dir:2 takes the folders in them, "
+			    "--labels=dir:1 these",
+			    all.s);
+		return CMD_USAGE;
+	}
+	if (!p->common.quiet)
 		cmd_message("one pack does for %s: --folder=%s, in Python "
 			    "hpdsl.Choice(ds, folder=\"%s\"), reads one of "
 			    "them",
-			    l.s, l.one, l.one);
+			    all.s, all.one, all.one);
+	return CMD_DONE;
 }

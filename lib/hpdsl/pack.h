@@ -72,7 +72,11 @@ struct hpdsl_pack_options {
 	uint64_t seed;
 	enum hpdsl_group group;
 	enum hpdsl_labels labels;
-	uint32_t label_dir; /* with HPDSL_LABELS_DIR: folder 1, 2, ..; 0: 1 */
+	/*
+	 * With HPDSL_LABELS_DIR: folder 1, 2, ..; 0: 1, unless two or more of
+	 * the classes are train, val, test and the like: HPDSL_EUSAGE.
+	 */
+	uint32_t label_dir;
 	const char *label_file; /* with HPDSL_LABELS_FILE: path or key, class */
 	bool cls;		/* add a member .cls with the class number */
 	enum hpdsl_names names;
@@ -120,6 +124,14 @@ struct hpdsl_name_risk {
 	/* The first of them, made fit to print and to this size. */
 	char first[HPDSL_NAME_EXAMPLE];
 };
+
+/*
+ * Names of folders that divide a dataset: train, training, val, valid,
+ * validation, test, testing, dev.  The bit of such a name of len bytes, or 0;
+ * and the name of the lowest bit, static, NULL if there is none.
+ */
+HPDSL_API unsigned hpdsl_split(const char *name, size_t len);
+HPDSL_API const char *hpdsl_split_name(unsigned splits);
 
 struct hpdsl_pack_report {
 	uint64_t samples, members, bytes, chunks, classes;

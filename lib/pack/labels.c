@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "pack/pack.h"
+#include "plan/splits.h"
 
 #include <string.h>
 
@@ -92,6 +93,41 @@ static int label_by_file(struct hp_pack *p, struct hpdsl_error *err)
 	return r;
 }
 
+/*
+ * Folders that nobody asked for by their number, and that are train and val: a
+ * pack of hours would have these as classes.  One alone may be meant so.
+ */
+static int look_for_splits(const struct hp_pack *p, struct hpdsl_error *err)
+{
+	const struct hp_list *list = &p->w.list;
+	char names[HP_SPLITS_TEXT];
+	unsigned splits = 0;
+
+	for (uint32_t i = 0; i < list->n_classes; i++)
+		splits |=
+			hpdsl_split(list->classes[i], strlen(list->classes[i]));
+	hp_splits_text(splits, names);
+	if (splits & (splits - 1))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "the class folders look like splits (%s); "
+			       "another folder of the path may name the class",
+			       names);
+	if (splits && list->n_classes == 1)
+		hp_warn_of_split(p, names);
+	return 0;
+}
+
+static int label_by_folder(struct hp_pack *p, struct hpdsl_error *err)
+{
+	const struct hpdsl_pack_options *opt = p->w.opt;
+	int r = hp_list_label(&p->w.list, opt->labels,
+			      opt->label_dir ? opt->label_dir : 1, err);
+
+	if (r == 0 && opt->labels == HPDSL_LABELS_DIR && !opt->label_dir)
+		r = look_for_splits(p, err);
+	return r;
+}
+
 int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = p->w.opt;
@@ -102,6 +138,5 @@ int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
 		return hp_list_keep_labels(&p->w.list, err);
 	if (opt->labels == HPDSL_LABELS_FILE)
 		return label_by_file(p, err);
-	return hp_list_label(&p->w.list, opt->labels,
-			     opt->label_dir ? opt->label_dir : 1, err);
+	return label_by_folder(p, err);
 }

@@ -111,6 +111,8 @@ void hp_warn_of_archives(const struct hp_pack *p);
 /* .. and that everybody could read the copy of what only its owner may. */
 void hp_warn_of_privacy(const struct hp_pack *p);
 
+/* The one class there is, called so, looks like a split. */
+void hp_warn_of_split(const struct hp_pack *p, const char *name);
 /* .. and what a file of labels does not label. */
 void hp_warn_of_labels(const struct hp_pack *p,
 		       const struct hp_labels_told *told);

@@ -247,6 +247,14 @@ void hp_warn_of_archives(const struct hp_pack *p)
 			   "ask for nested archives");
 }
 
+void hp_warn_of_split(const struct hp_pack *p, const char *name)
+{
+	warn(p,
+	     "the one class folder looks like a split (%s); another folder of "
+	     "the path may name the class",
+	     name);
+}
+
 void hp_warn_of_labels(const struct hp_pack *p,
 		       const struct hp_labels_told *told)
 {

@@ -631,6 +631,17 @@ print([r["reader"] for r in json.load(open("all.json"))["readers"] if r["trips"]
 		"('tree', 48, 3, 3)"
 	is 'd["at_least"], d["suffixes"][0]' \
 		"(False, {'suffix': 'json', 'files': 18})"
+	mkdir -p imagenet/{train,val}/{cat,dog}
+	for f in imagenet/*/*; do touch $f/1.jpg; done
+	touch imagenet/LICENCE
+	told 0 imagenet
+	has "classes 4 folders in train, val look like them" \
+		"next hpdsl-pack --labels=dir:2 imagenet imagenet.hpdsl"
+	typed
+	rm -r imagenet.hpdsl imagenet/*/*/
+	touch imagenet/train/1.jpg imagenet/val/2.jpg
+	told 0 imagenet
+	has "next hpdsl-pack imagenet imagenet.hpdsl"
 	mkdir flat
 	touch flat/a.txt flat/b.txt
 	ln -s a.txt flat/link
