@@ -35,6 +35,8 @@ static const struct advice {
 	{ "pack", "portable names are taken", " (--names=portable)" },
 	{ "pack", "; another folder of the path may name the class",
 	  ": --labels=dir:2; --labels=dir:1 takes this one" },
+	{ "pack", "; the two have to be named",
+	  ": --label-columns=NAME,CLASS" },
 	{ "pack", "the folder that names a class: no sample has one",
 	  " (--labels)" },
 	{ "pack", "the file of labels is not what it was", " (--labels)" },
@@ -72,9 +74,10 @@ static void add_behind(char *text, size_t cap)
 /* Fields of hpdsl_pack()'s options are options with dashes at a shell. */
 static void name_option(char *text, size_t cap)
 {
-	static const char *const fields[] = { "memory: ",   "cls: ",
-					      "cls needs ", "cls does ",
-					      "meta '",	    "emit=" };
+	static const char *const fields[] = {
+		"memory: ", "cls: ", "cls needs ",   "cls does ",
+		"meta '",   "emit=", "label_columns"
+	};
 	size_t n = 0, len = strlen(text);
 	bool is = false;
 

@@ -171,8 +171,11 @@ static const struct cmd_option options[] = {
 	{ "labels", "HOW",
 	  "none (default); dir[:N]: the class is the Nth folder of the path; "
 	  "parent: the folder that holds the file; FILE: lines of path or key "
-	  "and class",
+	  "and class, .csv or .tsv with a header",
 	  .take = take_labels },
+	{ "label-columns", "NAME,CLASS",
+	  "Columns of a FILE called .csv or .tsv, by their names or numbers",
+	  STRING(opt.label_columns) },
 	{ "cls", NULL,
 	  "Add to each sample a member .cls with the number of its class",
 	  FLAG(opt.cls) },

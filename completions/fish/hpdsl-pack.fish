@@ -16,6 +16,8 @@ complete -c hpdsl-pack -l prefix-input \
 complete -c hpdsl-pack -l group -x -a 'key none' -d 'what makes a sample'
 complete -c hpdsl-pack -l labels -r -F -a 'none dir dir: parent' \
     -d 'what is the class'
+complete -c hpdsl-pack -l label-columns -x \
+    -d 'columns of a file with a header: NAME,CLASS'
 complete -c hpdsl-pack -l nested -d 'unpack archives in an archive too'
 complete -c hpdsl-pack -l strict -d 'refuse archives that are odd'
 complete -c hpdsl-pack -l cls -d 'add members with the class number'

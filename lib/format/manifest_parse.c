@@ -131,6 +131,7 @@ static int place_of(const char *key)
 		"labels",
 		"labels_xxh3_128",
 		HP_LABEL_NUMBERS,
+		"label_columns",
 		"symlinks",
 		"prefix_input",
 		"chunks",

@@ -19,6 +19,8 @@ enum hpdsl_labels {
 	HPDSL_LABELS_DIR,
 	HPDSL_LABELS_PARENT,
 	HPDSL_LABELS_FILE,
+	HPDSL_LABELS_CLS,  /* what the sample's member .cls holds */
+	HPDSL_LABELS_JSON, /* a field of its member .json */
 };
 enum hpdsl_symlinks { HPDSL_SYMLINKS_FOLLOW, HPDSL_SYMLINKS_FOLLOW_ALL };
 enum hpdsl_names { HPDSL_NAMES_KEEP, HPDSL_NAMES_PORTABLE };
@@ -77,8 +79,14 @@ struct hpdsl_pack_options {
 	 * the classes are train, val, test and the like: HPDSL_EUSAGE.
 	 */
 	uint32_t label_dir;
-	const char *label_file; /* with HPDSL_LABELS_FILE: path or key, class */
-	bool cls;		/* add a member .cls with the class number */
+	/*
+	 * With HPDSL_LABELS_FILE: lines of path or key and class; a table with
+	 * a header if it is called .csv or .tsv.  label_columns: NULL, or which
+	 * two of its columns are meant, as a line of CSV.
+	 */
+	const char *label_file, *label_columns;
+	const char *label_field; /* with HPDSL_LABELS_JSON: at the top level */
+	bool cls;		 /* add a member .cls with the class number */
 	enum hpdsl_names names;
 	int zstd; /* level; 0: chunks are not compressed */
 	enum hpdsl_digest digest;

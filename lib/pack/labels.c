@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "pack/pack.h"
+#include "plan/labels_table.h"
 #include "plan/splits.h"
 
 #include <string.h>
@@ -73,8 +74,32 @@ static bool goes_on(const struct hp_pack *p, const char *labels)
 	return was && strcmp(was, labels) == 0;
 }
 
+int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
+{
+	const struct hpdsl_pack_options *opt = p->w.opt;
+	char comma, name[HP_PRINTABLE];
+	int r;
+
+	if (opt->labels != HPDSL_LABELS_FILE)
+		return 0;
+	comma = hp_labels_comma(opt->label_file);
+	if (opt->label_columns && !comma)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "label_columns: %s is no table (.csv, .tsv)",
+			       hp_printable(opt->label_file,
+					    strlen(opt->label_file), name));
+	r = hp_labels_file_read(&p->labels, p->w.io, opt->label_file, err);
+	/* Of old a file was lines, whatever its name. */
+	if (r < 0 || !comma ||
+	    (goes_on(p, "file") && !hp_was_option(&p->was, HP_LABEL_NUMBERS)))
+		return r;
+	return hp_labels_table_read(&p->labels, comma, opt->label_columns, err);
+}
+
 static bool by_value(const struct hp_pack *p)
 {
+	if (p->labels.table)
+		return true;
 	if (!p->known.kept)
 		return false;
 	if (goes_on(p, "keep"))
@@ -88,8 +113,10 @@ static int label_by_file(struct hp_pack *p, struct hpdsl_error *err)
 	int r = hp_list_label_file(&p->w.list, &p->labels, &told, err);
 
 	p->known.checksum = p->labels.checksum;
-	if (r == 0)
+	if (r == 0) {
 		hp_warn_of_labels(p, &told);
+		hp_warn_of_numbers(p);
+	}
 	return r;
 }
 

@@ -224,9 +224,8 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_target_check(opt, err);
 	if (r == 0)
 		r = hp_was_open(&p->was, opt, err);
-	if (r == 0 && opt->labels == HPDSL_LABELS_FILE)
-		r = hp_labels_file_read(&p->labels, p->w.io, opt->label_file,
-					err);
+	if (r == 0)
+		r = hp_pack_labels_read(p, err);
 	if (r == 0)
 		r = make_plan(p, err);
 	if (r == 0)

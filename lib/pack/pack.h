@@ -94,6 +94,8 @@ int hp_emit_write(struct hp_pack *p, struct hpdsl_error *err);
 /* Index, then manifest. */
 int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
 
+/* Reads the file of labels, if there is to be one; after hp_was_open. */
+int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err);
 /*
  * Gives the grouped samples their classes, and decides how these are numbered;
  * tells what the user should know of both.
@@ -113,6 +115,8 @@ void hp_warn_of_privacy(const struct hp_pack *p);
 
 /* The one class there is, called so, looks like a split. */
 void hp_warn_of_split(const struct hp_pack *p, const char *name);
+/* Whole numbers that are classes have others for labels. */
+void hp_warn_of_numbers(const struct hp_pack *p);
 /* .. and what a file of labels does not label. */
 void hp_warn_of_labels(const struct hp_pack *p,
 		       const struct hp_labels_told *told);

@@ -255,35 +255,96 @@ void hp_warn_of_split(const struct hp_pack *p, const char *name)
 	     name);
 }
 
+/* Rows of a table: more than one line may be said of them. */
+static void warn_of_rows(const struct hp_pack *p, const char *file,
+			 const struct hp_labels_told *told)
+{
+	char text[HP_LABELS_TEXT];
+
+	if (told->unmatched)
+		warn(p,
+		     "%s: %" PRIu64 " of %" PRIu64
+		     " rows name no sample, or more than one: %s%s",
+		     file, told->unmatched, told->lines,
+		     hp_labels_list_first(told->first, told->unmatched, text),
+		     told->unmatched * 2 > told->lines ?
+			     "; are these paths below the input?" :
+			     "");
+	if (told->classless)
+		warn(p,
+		     "%s: %" PRIu64 " of %" PRIu64
+		     " rows have no class that is text or a whole number: %s",
+		     file, told->classless, told->lines,
+		     hp_labels_list_first(told->first_classless,
+					  told->classless, text));
+}
+
+static bool has_comma(const struct hp_labels_told *told)
+{
+	const struct hp_labels_first *f = &told->first[0];
+
+	return told->unmatched && f->line == 1 &&
+	       memchr(f->name.s, ',', f->name.len);
+}
+
 void hp_warn_of_labels(const struct hp_pack *p,
 		       const struct hp_labels_told *told)
 {
-	char file[HP_PRINTABLE], name[HP_PRINTABLE], text[700] = "";
 	const char *title = p->labels.name;
-	size_t n = 0;
+	char file[HP_PRINTABLE], text[HP_LABELS_TEXT];
 
 	hp_printable(title, strlen(title), file);
-	if (told->unmatched == told->lines) {
+	if (p->labels.table) {
+		warn_of_rows(p, file, told);
+		return;
+	}
+	if (told->unmatched == told->lines)
 		warn(p,
 		     "%s: no line names a member or a key: no sample has a "
 		     "class",
 		     file);
-		return;
-	}
-	for (uint64_t i = 0; i < told->unmatched && i < HP_LABELS_FIRST; i++)
-		if (n < sizeof text)
-			n += (size_t)snprintf(
-				text + n, sizeof text - n,
-				"%sline %" PRIu32 " '%.180s'", i ? ", " : "",
-				told->first[i].line,
-				hp_printable(told->first[i].name.s,
-					     told->first[i].name.len, name));
-	if (told->unmatched)
+	else if (told->unmatched)
 		warn(p,
 		     "%s: %" PRIu64 " of %" PRIu64
-		     " lines name no member and no key: %s%s",
-		     file, told->unmatched, told->lines, text,
-		     told->unmatched > HP_LABELS_FIRST ? ", ..." : "");
+		     " lines name no member and no key: %s",
+		     file, told->unmatched, told->lines,
+		     hp_labels_list_first(told->first, told->unmatched, text));
+	if (has_comma(told))
+		warn(p,
+		     "%s: line 1 has a comma: is it a table with a header "
+		     "(.csv)?",
+		     file);
+}
+
+void hp_warn_of_numbers(const struct hp_pack *p)
+{
+	const struct hp_list *list = &p->w.list;
+	const char *text = NULL, *moved = NULL;
+	uint32_t value, label = 0;
+	char name[HP_PRINTABLE];
+
+	for (uint32_t i = 0; i < list->n_classes; i++) {
+		const char *c = list->classes[i];
+
+		if (!hp_class_number(c, strlen(c), &value)) {
+			text = text ? text : c;
+		} else if (value != i && !moved) {
+			moved = c;
+			label = i;
+		}
+	}
+	if (moved && !p->labels.table)
+		warn(p,
+		     "class '%s' has the label %" PRIu32
+		     ": a file of lines numbers classes by their bytes; a "
+		     "table with a header (.csv, .tsv) keeps whole numbers",
+		     moved, label);
+	else if (moved && text)
+		warn(p,
+		     "class '%s' has the label %" PRIu32
+		     ": classes are numbered by their bytes, as not all are "
+		     "whole numbers from 0 to 65534: '%s' is none",
+		     moved, label, hp_printable(text, strlen(text), name));
 }
 
 void hp_warn_of_privacy(const struct hp_pack *p)

@@ -34,6 +34,21 @@ int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 	return 0;
 }
 
+uint64_t hp_list_sample_of(const struct hp_list *list, uint64_t file)
+{
+	uint64_t low = 0, high = list->n_samples;
+
+	while (high - low > 1) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (list->samples[mid] <= file)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 struct folder {
 	const struct hp_list *list;
 	enum hpdsl_labels how;

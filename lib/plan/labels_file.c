@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "plan/base_names.h"
+#include "plan/labels_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -47,7 +49,9 @@ int hp_labels_file_read(struct hp_labels_file *f, const struct hp_io *io,
 void hp_labels_file_release(struct hp_labels_file *f)
 {
 	free(f->text);
+	free(f->rows);
 	f->text = NULL;
+	f->rows = NULL;
 }
 
 /* ---- Lines ------------------------------------------------------------ */
@@ -137,21 +141,6 @@ static uint64_t find_path(const struct hp_list *list,
 	return list->n_files;
 }
 
-static uint64_t sample_of(const struct hp_list *list, uint64_t file)
-{
-	uint64_t low = 0, high = list->n_samples;
-
-	while (high - low > 1) {
-		uint64_t mid = low + (high - low) / 2;
-
-		if (list->samples[mid] <= file)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 static int compare_key(const struct hp_list *list, uint64_t sample,
 		       const struct hp_name *key)
 {
@@ -185,13 +174,35 @@ struct labelling {
 	uint32_t n_lines;
 	uint32_t *line_of; /* of each sample; 0: none, else from 1 */
 	struct hp_labels_told *told;
+	struct hp_base_names base; /* of a table, once it is needed */
 };
+
+static struct line row_at(const struct hp_labels_file *f, uint32_t number)
+{
+	const char *name = f->text + f->rows[number - 1].at;
+	size_t len = strlen(name);
+	const char *class = name + len + 1;
+	struct line ret = { clean(name, len), { NULL, 0 } };
+
+	if (*class)
+		ret.class = (struct hp_name){ class, strlen(class) };
+	return ret;
+}
 
 static struct line line_at(const struct labelling *l, uint32_t number)
 {
-	uint32_t at = l->starts[number - 1];
+	uint32_t at;
 
+	if (l->file->table)
+		return row_at(l->file, number);
+	at = l->starts[number - 1];
 	return take_apart(l->file->text + at, l->starts[number] - at - 1);
+}
+
+/* Where it is in the file. */
+static uint32_t line_number(const struct labelling *l, uint32_t number)
+{
+	return l->file->table ? l->file->rows[number - 1].line : number;
 }
 
 static int fail_line(const struct labelling *l, uint32_t number,
@@ -201,7 +212,7 @@ static int fail_line(const struct labelling *l, uint32_t number,
 
 	return hp_fail(err, HPDSL_EUSAGE, "%s: line %" PRIu32 ": %s",
 		       hp_printable(l->file->name, strlen(l->file->name), name),
-		       number, what);
+		       line_number(l, number), what);
 }
 
 static int give(struct labelling *l, uint64_t sample, uint32_t number,
@@ -220,20 +231,47 @@ static int give(struct labelling *l, uint64_t sample, uint32_t number,
 		return 0;
 	snprintf(text, sizeof text,
 		 "the sample of '%s' has another class in line %" PRIu32,
-		 hp_printable(f->path, f->path_len, name), l->line_of[sample]);
+		 hp_printable(f->path, f->path_len, name),
+		 line_number(l, l->line_of[sample]));
 	return fail_line(l, number, text, err);
 }
 
-static void note_unmatched(struct labelling *l, uint32_t number,
-			   const struct hp_name *name)
+static void note(const struct labelling *l, uint32_t number,
+		 struct hp_labels_first *first, uint64_t *n)
 {
-	struct hp_labels_told *told = l->told;
+	if (*n < HP_LABELS_FIRST)
+		first[*n] = (struct hp_labels_first){ line_number(l, number),
+						      line_at(l, number).name };
+	++*n;
+}
 
-	if (told->unmatched < HP_LABELS_FIRST) {
-		told->first[told->unmatched].line = number;
-		told->first[told->unmatched].name = *name;
-	}
-	told->unmatched++;
+static void note_unmatched(struct labelling *l, uint32_t number)
+{
+	note(l, number, l->told->first, &l->told->unmatched);
+}
+
+/* What is neither a path nor a key. */
+static int label_by_base(struct labelling *l, uint32_t number,
+			 const struct hp_name *name, struct hpdsl_error *err)
+{
+	uint64_t sample;
+	int r = hp_base_names_find(&l->base, l->list, name, &sample, err);
+
+	if (r == 0)
+		note_unmatched(l, number);
+	return r > 0 ? give(l, sample, number, err) : r;
+}
+
+/* A comma may show that it is a table that is called otherwise. */
+static int fail_no_class(const struct labelling *l, uint32_t number,
+			 const struct hp_name *name, struct hpdsl_error *err)
+{
+	return fail_line(l, number,
+			 number == 1 && memchr(name->s, ',', name->len) ?
+				 "there is no class behind a tab or a blank; "
+				 "is it a table with a header (.csv)?" :
+				 "there is no class",
+			 err);
 }
 
 static int label_line(struct labelling *l, uint32_t number,
@@ -247,16 +285,23 @@ static int label_line(struct labelling *l, uint32_t number,
 	if (!line.name.len && !line.class.s)
 		return 0;
 	l->told->lines++;
+	if (!line.class.s && l->file->table) {
+		note(l, number, l->told->first_classless, &l->told->classless);
+		return 0;
+	}
 	if (!line.class.s)
-		return fail_line(l, number, "there is no class", err);
+		return fail_no_class(l, number, &line.name, err);
 	if (line.class.len > CLASS_MAX)
 		return fail_line(l, number, "the class is too long", err);
 	i = find_path(list, &line.name);
 	if (i < list->n_files)
-		return give(l, sample_of(list, i), number, err);
+		return give(l, hp_list_sample_of(list, i), number, err);
 	i = find_key(list, &line.name);
-	if (i == list->n_samples || compare_key(list, i, &line.name))
-		note_unmatched(l, number, &line.name);
+	if (i == list->n_samples || compare_key(list, i, &line.name)) {
+		if (l->file->table)
+			return label_by_base(l, number, &line.name, err);
+		note_unmatched(l, number);
+	}
 	for (;
 	     r == 0 && i < list->n_samples && !compare_key(list, i, &line.name);
 	     i++)
@@ -300,19 +345,68 @@ static int class_of(void *arg, uint64_t sample, struct hp_class *ret,
 	return 0;
 }
 
+/* "line 4 'x', line 5 'y', ..." of n. */
+const char *hp_labels_list_first(const struct hp_labels_first *first,
+				 uint64_t n, char ret[HP_LABELS_TEXT])
+{
+	char name[HP_PRINTABLE];
+	size_t at = 0;
+
+	*ret = '\0';
+	for (uint64_t i = 0; i < n && i < HP_LABELS_FIRST; i++)
+		at += (size_t)snprintf(
+			ret + at, HP_LABELS_TEXT - at,
+			"%sline %" PRIu32 " '%.180s'", i ? ", " : "",
+			first[i].line,
+			hp_printable(first[i].name.s, first[i].name.len, name));
+	if (n > HP_LABELS_FIRST)
+		snprintf(ret + at, HP_LABELS_TEXT - at, ", ...");
+	return ret;
+}
+
+/* A table that labels nothing is not the one that was meant. */
+static int check_table(const struct labelling *l, struct hpdsl_error *err)
+{
+	const struct hp_labels_told *told = l->told;
+	char file[HP_PRINTABLE], text[HP_LABELS_TEXT];
+	bool unmatched = told->unmatched > 0;
+
+	if (!l->file->table || told->lines > told->unmatched + told->classless)
+		return 0;
+	hp_printable(l->file->name, strlen(l->file->name), file);
+	if (!told->lines)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "%s: there is nothing but a header", file);
+	return hp_fail(err, HPDSL_EUSAGE, "%s: none of its rows %s: %s", file,
+		       unmatched ? "names a member or a key" :
+				   "has a class that is text or a whole number",
+		       hp_labels_list_first(
+			       unmatched ? told->first : told->first_classless,
+			       unmatched ? told->unmatched : told->classless,
+			       text));
+}
+
 int hp_list_label_file(struct hp_list *list, const struct hp_labels_file *f,
 		       struct hp_labels_told *ret, struct hpdsl_error *err)
 {
 	struct hp_labels_told told = { 0 };
 	struct labelling l = { .list = list, .file = f, .told = &told };
-	int r;
+	int r = 0;
 
 	l.line_of = calloc(list->n_samples + 1, sizeof *l.line_of);
-	r = l.line_of ? find_lines(&l, err) : hp_fail_nomem(err);
+	if (!l.line_of)
+		r = hp_fail_nomem(err);
+	else if (f->table)
+		l.n_lines = f->n_rows;
+	else
+		r = find_lines(&l, err);
 	for (uint32_t i = 1; r == 0 && i <= l.n_lines; i++)
 		r = label_line(&l, i, err);
 	if (r == 0)
+		r = check_table(&l, err);
+	if (r == 0)
 		r = hp_list_classify(list, class_of, &l, err);
+	hp_base_names_release(&l.base);
 	free(l.starts);
 	free(l.line_of);
 	if (r == 0)

@@ -187,6 +187,9 @@ int hp_list_check_folders(const struct hp_list *list, struct hpdsl_error *err);
 int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 		  struct hpdsl_error *err);
 
+/* The sample that a file is a member of.  After hp_list_group. */
+uint64_t hp_list_sample_of(const struct hp_list *list, uint64_t file);
+
 /*
  * How many samples have two members of one suffix, and which is the first of
  * them.  After hp_list_group; 8 bytes for each member of the largest sample

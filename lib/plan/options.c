@@ -122,6 +122,8 @@ static void add_labels(struct builder *b, const struct hpdsl_pack_options *opt,
 	add_how(b, opt, known);
 	if (known->by_value)
 		add(b, HP_LABEL_NUMBERS, HP_LABEL_NUMBERS_VALUE);
+	if (opt->labels == HPDSL_LABELS_FILE && opt->label_columns)
+		add_copies(b, "label_columns", &opt->label_columns, 1);
 }
 
 static void add_chunking(struct builder *b,

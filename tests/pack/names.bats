@@ -451,6 +451,50 @@ line 1" hpdsl-pack --labels=labels t out
 	[ ! -e out ]
 }
 
+@test "--labels=FILE.csv: whole numbers stay what they are, wherever it goes" {
+	few x/i{0,1,2,3,10}.jpg
+	printf '\xef\xbb\xbf"Label",id\r\n0,i0\r\n1,i1.jpg\r\n2,x/i2\r\n10,x/i10.jpg\r\n1.5,i3\r\n7,i4\r\n' > l.csv
+	hpdsl-pack -q --labels=l.csv t out 2> err
+	diff err - <<- 'END'
+	hpdsl-pack: warning: l.csv: 1 of 6 rows name no sample, or more than one: line 7 'i4'
+	hpdsl-pack: warning: l.csv: 1 of 6 rows have no class that is text or a whole number: line 6 'i3'
+	END
+	grep '^  label_numbers: value$' out/dataset.yaml
+	classes()
+	{
+		hpdsl-ls --samples -l "$1" | awk '{ print $NF, $(NF - 1) }' | sort
+	}
+	classes out | diff - <(printf 'x/i%s\n' '0 0' '1 1' '10 10' '2 2' '3 -')
+	hpdsl-ls --samples --json out | grep '"label": 10, "class": "10"'
+	hpdsl-verify --thorough out
+	python3 "$SRC/tests/kit/read_dataset.py" check out > got
+	# packed again, in part, and a part of that; the index rebuilt
+	hpdsl-pack -q --exclude='*i10*' out part
+	hpdsl-pack -q --exclude='*i1*' part again
+	classes again | diff - <(printf 'x/i%s\n' '0 0' '2 2' '3 -')
+	hpdsl-ls --samples --json again | grep '"label": 2, "class": "2"'
+	rm again/dataset.yaml
+	hpdsl-index -q again
+	hpdsl-ls --samples --json again | grep '"label": 2, "class": "2"'
+	# with another name it is read as lines
+	cp l.csv l
+	fails 2 "--label-columns: l is no table" \
+		hpdsl-pack --labels=l --label-columns=1,2 t no
+	fails 2 "is it a table with a header (.csv)?" hpdsl-pack --labels=l t no
+	sed -i s/Label/breed/ l.csv
+	fails 2 "columns 'breed', 'id' none is called class, label, category or \
+target; the two have to be named: --label-columns=NAME,CLASS" \
+		hpdsl-pack --labels=l.csv t no
+	hpdsl-pack -q --labels=l.csv --label-columns=id,breed t named
+	grep '^  label_columns: ' named/dataset.yaml
+	# what a version before began goes on by its rules: lines, by bytes
+	printf 'path\tclass\nx/i2\t2\nx/i10\t10\n' > l.tsv
+	cp l.tsv lines
+	hpdsl-pack -q --labels=lines t of-old 2> err
+	grep "class '10' has the label 0: a file of lines numbers" err
+	hpdsl-pack -q --resume --labels=l.tsv t of-old
+}
+
 @test "--resume: a labels file that has changed is a difference" {
 	few a/1.jpg a/2.jpg
 	printf 'a/1 x\na/2 y\n' > labels
