@@ -632,7 +632,7 @@ print([r["reader"] for r in json.load(open("all.json"))["readers"] if r["trips"]
 	is 'd["at_least"], d["suffixes"][0]' \
 		"(False, {'suffix': 'json', 'files': 18})"
 	mkdir -p imagenet/{train,val}/{cat,dog}
-	for f in imagenet/*/*; do touch $f/1.jpg; done
+	for f in imagenet/*/*; do touch "$f/1.jpg"; done
 	touch imagenet/LICENCE
 	told 0 imagenet
 	has "classes 4 folders in train, val look like them" \
