@@ -30,6 +30,7 @@ static const struct advice {
 	{ "pack", "; it can be replaced", " (--force)" },
 	{ "pack", "cls needs classes", ": see --labels" },
 	{ "pack", "cls does not go with group none", NO_GROUPS },
+	{ "pack", "classes of members do not go with group none", NO_GROUPS },
 	{ "pack", "; without groups each file is a sample", NO_GROUPS },
 	{ "pack", "ask for nested archives", " (--nested)" },
 	{ "pack", "portable names are taken", " (--names=portable)" },

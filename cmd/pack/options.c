@@ -27,10 +27,16 @@ static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 		    dir <= HPDSL_PATH_MAX)) {
 		p->opt.labels = HPDSL_LABELS_DIR;
 		p->opt.label_dir = (uint32_t)dir;
-	} else if (strncmp(arg, "dir:", 4) == 0 || !*arg) {
+	} else if (strcmp(arg, "cls") == 0) {
+		p->opt.labels = HPDSL_LABELS_CLS;
+	} else if (strncmp(arg, "json:", 5) == 0 && arg[5]) {
+		p->opt.labels = HPDSL_LABELS_JSON;
+		p->opt.label_field = arg + 5;
+	} else if (strncmp(arg, "dir:", 4) == 0 || !*arg ||
+		   strcmp(arg, "json:") == 0) {
 		return cmd_refuse(why,
 				  "%s: '%s' is not none, dir, dir:N, "
-				  "parent or a file",
+				  "parent, cls, json:FIELD or a file",
 				  o->name, arg);
 	} else {
 		p->opt.labels = HPDSL_LABELS_FILE;
@@ -170,7 +176,8 @@ static const struct cmd_option options[] = {
 	  WORD(opt.group, "key none", "not key or none") },
 	{ "labels", "HOW",
 	  "none (default); dir[:N]: the class is the Nth folder of the path; "
-	  "parent: the folder that holds the file; FILE: lines of path or key "
+	  "parent: the folder that holds the file; cls, json:FIELD: what "
+	  "members say; FILE: lines of path or key "
 	  "and class, .csv or .tsv with a header",
 	  .take = take_labels },
 	{ "label-columns", "NAME,CLASS",

@@ -124,7 +124,9 @@ static void tell(const struct pack *p, const char *who)
 				n ? "," : " --emit=", files[i].text);
 	cmd_message("--for=%s sets --names=portable%s%s%s", who,
 		    p->opt.cls ? " --cls" : "", emit,
-		    p->opt.cls ? "" : "; no members .cls without --labels");
+		    p->opt.cls || p->opt.labels == HPDSL_LABELS_CLS ?
+			    "" :
+			    "; no members .cls without --labels");
 }
 
 void pack_for(struct pack *p, const struct argp_state *state)
@@ -142,7 +144,8 @@ void pack_for(struct pack *p, const struct argp_state *state)
 				    all.s);
 		return;
 	}
-	labels = has_labels(p);
+	/* with cls they are there */
+	labels = has_labels(p) && p->opt.labels != HPDSL_LABELS_CLS;
 	check(p, of_tar.s, labels, state);
 	p->opt.names = HPDSL_NAMES_PORTABLE;
 	p->opt.cls |= labels;

@@ -14,7 +14,7 @@ complete -c hpdsl-pack -l symlinks -x -a 'follow follow-all' \
 complete -c hpdsl-pack -l prefix-input \
     -d 'begin paths with the name of their INPUT'
 complete -c hpdsl-pack -l group -x -a 'key none' -d 'what makes a sample'
-complete -c hpdsl-pack -l labels -r -F -a 'none dir dir: parent' \
+complete -c hpdsl-pack -l labels -r -F -a 'none dir dir: parent cls json:' \
     -d 'what is the class'
 complete -c hpdsl-pack -l label-columns -x \
     -d 'columns of a file with a header: NAME,CLASS'

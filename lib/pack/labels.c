@@ -96,9 +96,15 @@ int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
 	return hp_labels_table_read(&p->labels, comma, opt->label_columns, err);
 }
 
+static bool of_members(const struct hpdsl_pack_options *opt)
+{
+	return opt->labels == HPDSL_LABELS_CLS ||
+	       opt->labels == HPDSL_LABELS_JSON;
+}
+
 static bool by_value(const struct hp_pack *p)
 {
-	if (p->labels.table)
+	if (p->labels.table || of_members(p->w.opt))
 		return true;
 	if (!p->known.kept)
 		return false;
@@ -155,6 +161,15 @@ static int label_by_folder(struct hp_pack *p, struct hpdsl_error *err)
 	return r;
 }
 
+static int label_by_members(struct hp_pack *p, struct hpdsl_error *err)
+{
+	int r = hp_pack_labels_of_members(p, err);
+
+	if (r == 0)
+		hp_warn_of_numbers(p);
+	return r;
+}
+
 int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = p->w.opt;
@@ -165,5 +180,7 @@ int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
 		return hp_list_keep_labels(&p->w.list, err);
 	if (opt->labels == HPDSL_LABELS_FILE)
 		return label_by_file(p, err);
+	if (of_members(opt))
+		return label_by_members(p, err);
 	return label_by_folder(p, err);
 }

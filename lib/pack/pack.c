@@ -39,6 +39,13 @@ static int check_options(const struct hpdsl_pack_options *opt,
 			       opt->memory);
 	if (opt->labels == HPDSL_LABELS_FILE && !opt->label_file)
 		return hp_fail(err, HPDSL_EUSAGE, "no file of labels");
+	if (opt->labels == HPDSL_LABELS_JSON && !opt->label_field)
+		return hp_fail(err, HPDSL_EUSAGE, "no field of labels");
+	if (opt->group == HPDSL_GROUP_NONE &&
+	    (opt->labels == HPDSL_LABELS_CLS ||
+	     opt->labels == HPDSL_LABELS_JSON))
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "classes of members do not go with group none");
 	if (opt->cls && opt->group == HPDSL_GROUP_NONE)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "cls does not go with group none");
@@ -226,15 +233,16 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_was_open(&p->was, opt, err);
 	if (r == 0)
 		r = hp_pack_labels_read(p, err);
-	if (r == 0)
-		r = make_plan(p, err);
-	if (r == 0)
-		r = hp_options_pairs(opt, &p->known, &p->options, err);
 	if (r < 0)
 		return r;
 	p->w.archives = hp_fd_cache_new(p->w.io, ARCHIVES_OPEN);
 	if (!p->w.archives)
 		return hp_fail_nomem(err);
+	r = make_plan(p, err);
+	if (r == 0)
+		r = hp_options_pairs(opt, &p->known, &p->options, err);
+	if (r < 0)
+		return r;
 	report_plan(p);
 	hp_warn_of_samples(p);
 	hp_warn_of_zarr(p);

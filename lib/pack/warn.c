@@ -316,6 +316,15 @@ void hp_warn_of_labels(const struct hp_pack *p,
 		     file);
 }
 
+void hp_warn_of_members(const struct hp_pack *p, const char *suffix, uint64_t n,
+			uint64_t all, const char *first)
+{
+	warn(p,
+	     "%" PRIu64 " of %" PRIu64 " members %s say no class that is text "
+	     "or a whole number: %s%s",
+	     n, all, suffix, first, n > 3 ? ", ..." : "");
+}
+
 void hp_warn_of_numbers(const struct hp_pack *p)
 {
 	const struct hp_list *list = &p->w.list;
@@ -333,7 +342,7 @@ void hp_warn_of_numbers(const struct hp_pack *p)
 			label = i;
 		}
 	}
-	if (moved && !p->labels.table)
+	if (moved && p->w.opt->labels == HPDSL_LABELS_FILE && !p->labels.table)
 		warn(p,
 		     "class '%s' has the label %" PRIu32
 		     ": a file of lines numbers classes by their bytes; a "

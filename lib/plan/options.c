@@ -89,12 +89,24 @@ static void add_copies(struct builder *b, const char *key, const char *const *v,
 		add(b, key, copy(b, v[i], strlen(v[i])));
 }
 
+static void add_json(struct builder *b, const char *field)
+{
+	static const char front[] = "json:";
+	char *p = copy(b, front, sizeof front - 1);
+
+	/* Both, without the NUL between. */
+	b->bytes--;
+	copy(b, field, strlen(field));
+	add(b, "labels", p);
+}
+
 static void add_how(struct builder *b, const struct hpdsl_pack_options *opt,
 		    const struct hp_labels_known *known)
 {
 	static const char *const names[] = { [HPDSL_LABELS_KEEP] = "none",
 					     [HPDSL_LABELS_NONE] = "none",
-					     [HPDSL_LABELS_PARENT] = "parent" };
+					     [HPDSL_LABELS_PARENT] = "parent",
+					     [HPDSL_LABELS_CLS] = "cls" };
 	char text[HEX];
 	int n;
 
@@ -107,6 +119,10 @@ static void add_how(struct builder *b, const struct hpdsl_pack_options *opt,
 		return;
 	}
 
+	if (opt->labels == HPDSL_LABELS_JSON) {
+		add_json(b, opt->label_field);
+		return;
+	}
 	if (opt->labels != HPDSL_LABELS_DIR) {
 		add(b, "labels", known->kept ? "keep" : names[opt->labels]);
 		return;

@@ -495,6 +495,48 @@ target; the two have to be named: --label-columns=NAME,CLASS" \
 	hpdsl-pack -q --resume --labels=l.tsv t of-old
 }
 
+@test "--labels=cls and json: from members, wherever they are" {
+	local i
+	mkdir t
+	for i in 0 1 2 10; do
+		touch t/$i.jpg
+		echo " $i" > t/$i.cls
+		printf '{"x": ["label"], "n": 1, "label": %s}' $i > t/$i.json
+	done
+	touch t/none.jpg
+	of()
+	{
+		hpdsl-ls --samples -l "$1" | awk '{ print $NF, $(NF - 1) }' | sort
+	}
+	want=$(printf '%s\n' '0 0' '1 1' '10 10' '2 2' 'none -')
+	hpdsl-pack -q --labels=cls t cls
+	grep '^  labels: cls$' cls/dataset.yaml
+	hpdsl-pack -q --labels=json:label t json
+	grep "^  labels: .\?json:label" json/dataset.yaml
+	tar czf t.tgz -C t .
+	hpdsl-pack -q --labels=json:label t.tgz stream
+	hpdsl-pack -q --labels=cls cls again
+	for i in cls json stream again; do [ "$(of $i)" = "$want" ]; done
+	hpdsl-pack -q --resume --labels=json:label t json
+	fails 3 "--labels is json:n now, was json:label" \
+		hpdsl-pack -q --resume --labels=json:n t json
+	# neither text nor a whole number
+	printf '{"label": 1.5}' > t/10.json
+	printf '{"label": null}' > t/2.json
+	hpdsl-pack -q --labels=json:label t some 2> err
+	grep -F "warning: 2 of 4 members .json say no class that is text or a whole number: '10.json', '2.json'" err
+	fails 2 "no member .json says a class that is text or a whole number: '0.json', '1.json', '10.json'" \
+		hpdsl-pack -q --labels=json:no t no
+	rm t/*.cls
+	fails 2 "no sample has a member .cls" hpdsl-pack -q --labels=cls t no
+	fails 2 "(--group=none)" \
+		hpdsl-pack -q --group=none --labels=json:label t no
+	mkdir d && cd d
+	echo '0 x' > cls
+	hpdsl-pack -q --labels=./cls ../t file
+	[ "$(of file | head -n 1)" = "0 x" ]
+}
+
 @test "--resume: a labels file that has changed is a difference" {
 	few a/1.jpg a/2.jpg
 	printf 'a/1 x\na/2 y\n' > labels
