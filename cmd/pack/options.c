@@ -178,10 +178,10 @@ static const struct cmd_option options[] = {
 	  "none (default); dir[:N]: the class is the Nth folder of the path; "
 	  "parent: the folder that holds the file; cls, json:FIELD: what "
 	  "members say; FILE: lines of path or key "
-	  "and class, .csv or .tsv with a header",
+	  "and class; .csv, .tsv, .jsonl: a table",
 	  .take = take_labels },
 	{ "label-columns", "NAME,CLASS",
-	  "Columns of a FILE called .csv or .tsv, by their names or numbers",
+	  "Columns of a FILE called .csv, .tsv or .jsonl, by name or number",
 	  STRING(opt.label_columns) },
 	{ "cls", NULL,
 	  "Add to each sample a member .cls with the number of its class",

@@ -84,10 +84,11 @@ int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
 		return 0;
 	comma = hp_labels_comma(opt->label_file);
 	if (opt->label_columns && !comma)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "label_columns: %s is no table (.csv, .tsv)",
-			       hp_printable(opt->label_file,
-					    strlen(opt->label_file), name));
+		return hp_fail(
+			err, HPDSL_EUSAGE,
+			"label_columns: %s is no table (.csv, .tsv, .jsonl)",
+			hp_printable(opt->label_file, strlen(opt->label_file),
+				     name));
 	r = hp_labels_file_read(&p->labels, p->w.io, opt->label_file, err);
 	/* Of old a file was lines, whatever its name. */
 	if (r < 0 || !comma ||

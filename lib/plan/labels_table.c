@@ -9,13 +9,18 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "plan/csv.h"
+#include "plan/json_field.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-enum { COLUMNS = 4096, SHOWN = 16 };
+enum {
+	COLUMNS = 4096,
+	SHOWN = 16,
+	LINES = 1000, /* of JSON, looked at for names of fields */
+};
 
 static const char *const sample_names[] = { "path",	 "file",  "filename",
 					    "file_name", "image", "name",
@@ -29,55 +34,9 @@ char hp_labels_comma(const char *name)
 
 	if (n > 4 && !strcasecmp(name + n - 4, ".csv"))
 		return ',';
+	if (n > 6 && !strcasecmp(name + n - 6, ".jsonl"))
+		return '{';
 	return n > 4 && !strcasecmp(name + n - 4, ".tsv") ? '\t' : '\0';
-}
-
-/* ---- Values ----------------------------------------------------------- */
-
-static size_t digits(const char *s, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && s[i] >= '0' && s[i] <= '9')
-		i++;
-	return i;
-}
-
-/* 1.5, -2e3: of digits, one of the two, and more digits. */
-static bool is_fraction(const char *s, size_t n)
-{
-	size_t i = n && (*s == '-' || *s == '+'), before, behind = 0;
-	bool point = false, power = false;
-
-	before = digits(s + i, n - i);
-	i += before;
-	if (i < n && s[i] == '.') {
-		point = true;
-		behind = digits(s + i + 1, n - i - 1);
-		i += 1 + behind;
-	}
-	if (i < n && (s[i] == 'e' || s[i] == 'E')) {
-		size_t at = i + 1;
-		size_t sign = at < n && (s[at] == '-' || s[at] == '+');
-		size_t k = digits(s + at + sign, n - at - sign);
-
-		power = k > 0;
-		i = at + sign + k;
-	}
-	return i == n && before + behind && (point || power);
-}
-
-bool hp_label_is_class(const char *s, size_t n)
-{
-	static const char *const nothing[] = { "null", "NaN", "nan" };
-
-	for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
-		if (strlen(nothing[i]) == n && !memcmp(nothing[i], s, n))
-			return false;
-	if (n > 1 &&
-	    ((*s == '[' && s[n - 1] == ']') || (*s == '{' && s[n - 1] == '}')))
-		return false;
-	return n && !is_fraction(s, n);
 }
 
 /* ---- Columns ---------------------------------------------------------- */
@@ -209,7 +168,7 @@ static int find_given(const struct table *t, const char *given, size_t *ret,
 			*ret = i;
 	if (!found)
 		found = count_known(t, names, ret);
-	if (!found && n && n < 5 && digits(given, n) == n) {
+	if (!found && n && n < 5 && strspn(given, "0123456789") == n) {
 		for (const char *d = given; *d; d++)
 			number = 10 * number + (size_t)(*d - '0');
 		found = number && number <= t->columns;
@@ -223,13 +182,13 @@ static int find_given(const struct table *t, const char *given, size_t *ret,
 	return fail_columns(t, text, err);
 }
 
-/* "NAME,CLASS", itself a line of CSV. */
-static int find_columns(struct table *t, const char *columns,
-			struct hpdsl_error *err)
+/* "NAME,CLASS", itself a line of CSV: as strings into the two cells. */
+static int split_columns(struct table *t, const char *columns,
+			 struct hpdsl_error *err)
 {
 	struct hp_csv c = { columns, columns + strlen(columns), ',', 1 };
 	const char *why = NULL;
-	int more = 1, n, r = 0;
+	int more = 1, n;
 
 	for (n = 0; more == 1 && n < 2; n++) {
 		more = hp_csv_field(&c, &t->cell[n], &why);
@@ -240,7 +199,16 @@ static int find_columns(struct table *t, const char *columns,
 	if (more || n != 2)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "label_columns is not NAME,CLASS");
-	r = find_given(t, t->cell[0].p, &t->name, err);
+	return 0;
+}
+
+static int find_columns(struct table *t, const char *columns,
+			struct hpdsl_error *err)
+{
+	int r = split_columns(t, columns, err);
+
+	if (r == 0)
+		r = find_given(t, t->cell[0].p, &t->name, err);
 	if (r == 0)
 		r = find_given(t, t->cell[1].p, &t->class, err);
 	if (r == 0 && t->name == t->class)
@@ -278,14 +246,12 @@ static int keep_row(struct table *t, uint32_t line, char **to,
 	struct hp_labels_row *rows = hp_more(f->rows, f->n_rows, sizeof *rows);
 	size_t n = t->cell[1].n;
 
-	if (!rows)
+	if (!rows || t->cell[0].failed || t->cell[1].failed)
 		return hp_fail_nomem(err);
 	f->rows = rows;
 	rows[f->n_rows++] =
 		(struct hp_labels_row){ .at = (uint32_t)(*to - f->text),
 					.line = line };
-	if (!hp_label_is_class(t->cell[1].p, n))
-		n = 0;
 	for (int k = 0; k < 2; k++) {
 		size_t len = k ? n : t->cell[0].n;
 
@@ -320,11 +286,127 @@ static int read_rows(struct table *t, struct hpdsl_error *err)
 				 fields, fields == 1 ? "" : "s", t->columns);
 			return fail_at(t, line, text, err);
 		}
+		if (!hp_label_is_class(t->cell[1].p, t->cell[1].n))
+			t->cell[1].n = 0;
 		r = keep_row(t, line, &to, err);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+/* ---- Lines of JSON ---------------------------------------------------- */
+
+/* The next line that is not empty; its length, the newline not counted. */
+static const char *next_line(struct hp_csv *c, size_t *ret_len)
+{
+	while (c->at < c->end) {
+		const char *s = c->at;
+		const char *newline = memchr(s, '\n', (size_t)(c->end - s));
+
+		*ret_len = (size_t)((newline ? newline : c->end) - s);
+		c->at = newline ? newline + 1 : c->end;
+		c->line++;
+		if (strspn(s, " \t\r") < *ret_len)
+			return s;
+	}
+	return NULL;
+}
+
+/* The known names among the fields of the first lines, as a header. */
+static int look_at_lines(struct table *t, struct hpdsl_error *err)
+{
+	const char *const *const all[] = { sample_names, class_names };
+	uint32_t seen[2] = { 0, 0 };
+	struct hp_csv c = t->csv;
+	const char *s;
+	size_t n;
+
+	for (int i = 0; i < LINES && (s = next_line(&c, &n)); i++)
+		for (int k = 0; k < 2; k++)
+			for (int w = 0; all[k][w]; w++)
+				if (!(seen[k] & 1u << w) &&
+				    hp_json_field(s, n, all[k][w], &t->other)) {
+					seen[k] |= 1u << w;
+					t->columns++;
+					hp_text_puts(&t->header, all[k][w]);
+					hp_text_add(&t->header, "", 1);
+				}
+	return t->header.failed || t->other.failed ? hp_fail_nomem(err) : 0;
+}
+
+static const char *column_name(const struct table *t, size_t number)
+{
+	const char *s = t->header.p;
+
+	while (number--)
+		s += strlen(s) + 1;
+	return s;
+}
+
+/* name and class: their fields. */
+static int read_lines(struct table *t, const char *name, const char *class,
+		      struct hpdsl_error *err)
+{
+	char *to = t->f->text;
+	const char *s;
+	size_t n;
+
+	while ((s = next_line(&t->csv, &n))) {
+		int r;
+
+		if (!hp_json_field(s, n, name, &t->cell[0]) &&
+		    !t->cell[0].failed)
+			return fail_at(t, t->csv.line - 1,
+				       "it is no object that names a sample",
+				       err);
+		if (!hp_json_field(s, n, class, &t->cell[1]))
+			t->cell[1].n = 0;
+		r = keep_row(t, t->csv.line - 1, &to, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_json(struct table *t, const char *columns,
+		     struct hpdsl_error *err)
+{
+	hp_auto_free char *name = NULL, *class = NULL;
+	int r;
+
+	if (columns) {
+		r = split_columns(t, columns, err);
+		if (r < 0)
+			return r;
+		name = strdup(t->cell[0].p);
+		class = strdup(t->cell[1].p);
+	} else {
+		r = look_at_lines(t, err);
+		if (r == 0)
+			r = find_known(t, err);
+		if (r < 0)
+			return r;
+		name = strdup(column_name(t, t->name));
+		class = strdup(column_name(t, t->class));
+	}
+	if (!name || !class)
+		return hp_fail_nomem(err);
+	if (!strcmp(name, class)) /* there would be no room for both */
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "label_columns is not NAME,CLASS");
+	return read_lines(t, name, class, err);
+}
+
+static int read_csv(struct table *t, const char *columns,
+		    struct hpdsl_error *err)
+{
+	int r = read_header(t, err);
+
+	if (r == 0)
+		r = columns ? find_columns(t, columns, err) :
+			      find_known(t, err);
+	return r < 0 ? r : read_rows(t, err);
 }
 
 int hp_labels_table_read(struct hp_labels_file *f, char comma,
@@ -337,12 +419,8 @@ int hp_labels_table_read(struct hp_labels_file *f, char comma,
 	f->table = true;
 	if (f->len >= 3 && !memcmp(f->text, "\xef\xbb\xbf", 3))
 		t.csv.at += 3;
-	r = read_header(&t, err);
-	if (r == 0)
-		r = columns ? find_columns(&t, columns, err) :
-			      find_known(&t, err);
-	if (r == 0)
-		r = read_rows(&t, err);
+	r = comma == '{' ? read_json(&t, columns, err) :
+			   read_csv(&t, columns, err);
 	hp_text_release(&t.header);
 	hp_text_release(&t.cell[0]);
 	hp_text_release(&t.cell[1]);

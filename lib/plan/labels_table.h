@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of labels with a header: CSV and TSV. */
+/* Files of labels that name their columns: CSV, TSV, JSON lines. */
 #ifndef HP_LABELS_TABLE_H
 #define HP_LABELS_TABLE_H
 
 #include "plan/labels_file.h"
 
-/* What is between columns of the file of this name; 0: it is no table. */
+/*
+ * What is between columns of the file of this name; '{': each line is a JSON
+ * object; 0: it is no table.
+ */
 char hp_labels_comma(const char *name);
 
 /*

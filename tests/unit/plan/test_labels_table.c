@@ -74,10 +74,12 @@ static void test_values(void **state)
 
 /* ---- Tables ----------------------------------------------------------- */
 
+/* A text that begins with a brace is lines of JSON. */
 static int read_table(struct hp_labels_file *f, const char *text,
 		      const char *columns, struct hpdsl_error *err)
 {
-	*f = (struct hp_labels_file){ .name = "t.csv",
+	*f = (struct hp_labels_file){ .name = *text == '{' ? "t.jsonl" :
+							     "t.csv",
 				      .text = strdup(text),
 				      .len = strlen(text) };
 	return f->text ? hp_labels_table_read(f, hp_labels_comma(f->name),
@@ -163,6 +165,20 @@ static void test_rows(void **state)
 	gives("path,class\na/1,x\na/1.json,x\n", NULL, "a/1=x:0", 0, 0);
 }
 
+static void test_json(void **state)
+{
+	(void)state;
+	gives("{\"file_name\":\"a/1.jpg\",\"label\":10}\r\n\n"
+	      "{\"x\":\"4\",\"label\":2,\"file_name\":\"4.jpg\"}\n"
+	      "{\"file_name\":\"no\",\"label\":1}\n"
+	      "{\"file_name\":\"b/3\",\"label\":1.5}",
+	      NULL, "4=2:2 a/1=10:10", 1, 1);
+	/* the first label is none; text that is no number in JSON */
+	gives("{\"id\":4,\"class\":null}\n{\"id\":\"a/2\",\"class\":\"1.5\"}",
+	      NULL, "a/2=1.5:0", 0, 1);
+	gives("{\"i\":4,\"a,b\":\"x\"}\n", "i,\"a,b\"", "4=x:0", 0, 0);
+}
+
 static void test_numbers(void **state)
 {
 	(void)state;
@@ -236,11 +252,27 @@ static void test_refused(void **state)
 		"number: line 2 '4'");
 }
 
+static void test_json_refused(void **state)
+{
+	(void)state;
+	refused("{\"file_name\":\"4\",\"n\":1}\n", NULL,
+		"t.jsonl: of its columns 'file_name' none is called class, "
+		"label, category or target; the two have to be named");
+	refused("{\"id\":4,\"label\":1}\n\n[]\n", NULL,
+		"t.jsonl: line 3: it is no object that names a sample");
+	refused("{\"id\":\"01234567890123456789\"}\n{\"id\":1}", "id,id",
+		"label_columns is not NAME,CLASS");
+	refused("{\"id\":4,\"label\":null}\n", "id,label",
+		"t.jsonl: none of its rows has a class that is text or a whole "
+		"number: line 1 '4'");
+}
+
 static void test_names(void **state)
 {
 	(void)state;
 	assert_int_equal(hp_labels_comma("x/a.csv"), ',');
 	assert_int_equal(hp_labels_comma("a.TSV"), '\t');
+	assert_int_equal(hp_labels_comma("metadata.jsonl"), '{');
 	assert_int_equal(hp_labels_comma(".csv"), 0);
 	assert_int_equal(hp_labels_comma("a.csv.txt"), 0);
 	assert_int_equal(hp_labels_comma("csv"), 0);
@@ -276,6 +308,8 @@ int main(void)
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_refused),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_no_memory),
