@@ -33,6 +33,11 @@ static const struct advice {
 	{ "pack", "classes of members do not go with group none", NO_GROUPS },
 	{ "pack", "; without groups each file is a sample", NO_GROUPS },
 	{ "pack", "ask for nested archives", " (--nested)" },
+	{ "pack", ", not a file", " (--exclude=GLOB leaves it out)" },
+	{ "pack", ": changed since it was scanned",
+	  " (--force begins afresh; --resume goes on once it is as it was)" },
+	{ "pack", "with their names in front", " (--prefix-input)" },
+	{ "mount", ": is there twice", " (--view=chunks shows the tars)" },
 	{ "pack", "portable names are taken", " (--names=portable)" },
 	{ "pack", "; another folder of the path may name the class",
 	  ": --labels=dir:2; --labels=dir:1 takes this one" },
@@ -47,6 +52,17 @@ static const struct advice {
 	{ "stage", "; the other one has to make room",
 	  " (hpdsl-stage --clean)" },
 	{ "stage", " planned for it", " (--mode=auto stages what fits)" },
+};
+
+/* What such a text has inside; the first that is there counts. */
+static const struct advice inside[] = {
+	{ "pack", ": link leads outside the input: ",
+	  " (--symlinks=follow-all follows it; in an archive, leaves it out)" },
+	{ "pack", ": dangling link to ",
+	  " (--symlinks=follow-all leaves it out)" },
+	{ "pack", ", which have one name: ", "" },
+	{ "pack", ": one from ",
+	  " (--prefix-input puts the name of each INPUT in front)" },
 };
 
 static bool is_of(const char *command)
@@ -68,6 +84,12 @@ static void add_behind(char *text, size_t cap)
 		    !is_of(advice[i].of))
 			continue;
 		snprintf(text + len, cap - len, "%s", advice[i].add);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(inside) / sizeof(*inside); i++) {
+		if (!strstr(text, inside[i].end) || !is_of(inside[i].of))
+			continue;
+		snprintf(text + len, cap - len, "%s", inside[i].add);
 		return;
 	}
 }

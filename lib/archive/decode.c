@@ -142,6 +142,9 @@ static ssize_t filter_failed(struct hp_filter *d)
 	/* All that there was are frames without anything in them. */
 	if (why && !strcmp(why, "Unrecognized archive format"))
 		return hp_fail(err, HPDSL_ENOTOURS, HP_NO_TAR_INSIDE);
+	/* liblzma's words for data that end too early. */
+	if (why && strstr(why, "No progress is possible"))
+		why = "compressed data is cut off";
 	return hp_fail(err, HPDSL_ECORRUPT, "%s",
 		       why ? why : "compressed data is damaged");
 }

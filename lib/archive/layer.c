@@ -8,7 +8,9 @@
 #include "chunk/tar_tail.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +105,34 @@ int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
 		why = "a symbolic link's target is damaged";
 	return hp_archive_fail(a, HPDSL_ECORRUPT, why ? why : "is damaged",
 			       err);
+}
+
+/* The same at a tar's header that the walk is at. */
+static int fail_header(const struct hp_archive *a, const struct hp_layer *l,
+		       struct hpdsl_error *err)
+{
+	const char *why = archive_error_string(l->reader);
+	char text[sizeof err->msg];
+
+	/* What a decoder says has no place in the tar. */
+	if (!l->headers || a->failed.code || archive_errno(l->reader) == ENOMEM)
+		return hp_archive_fail_reader(a, l->reader, err);
+	snprintf(text, sizeof text, "at offset %" PRIu64 ": %s", l->next,
+		 why ? why : "is damaged");
+	return hp_archive_fail(a, HPDSL_ECORRUPT, text, err);
+}
+
+/* What our reader says of the headers there; most texts name the member. */
+static int fail_ours(struct hp_archive *a, const struct hp_layer *l, int r,
+		     struct hpdsl_error *err)
+{
+	char text[sizeof err->msg];
+
+	if (r != HPDSL_ECORRUPT || !strncmp(a->failed.msg, "member ", 7))
+		return hp_archive_fail(a, r, a->failed.msg, err);
+	snprintf(text, sizeof text, "at offset %" PRIu64 ": %.200s", l->next,
+		 a->failed.msg);
+	return hp_archive_fail(a, r, text, err);
 }
 
 /*
@@ -288,7 +318,7 @@ int hp_layer_next(struct hp_archive *a, struct hpdsl_error *err)
 	l->content = (uint64_t)archive_filter_bytes(l->reader, 0);
 	l->entries++;
 	if (r != ARCHIVE_OK && (r != ARCHIVE_WARN || !is_harmless(l->reader)))
-		return hp_archive_fail_reader(a, l->reader, err);
+		return fail_header(a, l, err);
 	r = hp_headers_end(l);
-	return r < 0 ? hp_archive_fail(a, r, a->failed.msg, err) : 1;
+	return r < 0 ? fail_ours(a, l, r, err) : 1;
 }

@@ -218,6 +218,23 @@ static bool load_words(const struct sorter *s, uint64_t first, uint64_t n,
 	return sorted;
 }
 
+/* Behind "two files would become 'x': both from y": what can be done. */
+static const char *way_out(const struct hp_root *root)
+{
+	switch (root->kind) {
+	case HP_ROOT_TAR:
+	case HP_ROOT_STREAM:
+		return ": a tar can be adopted (hpdsl-index -o DIR TAR), the "
+		       "last one counts then, and DIR be packed; else unpack "
+		       "it, and pack the tree";
+	case HP_ROOT_DATASET:
+		return ": its tars can be packed themselves, with their names "
+		       "in front";
+	default:
+		return "";
+	}
+}
+
 static int fail_equal(const struct sorter *s, uint64_t first, uint64_t n,
 		      struct hpdsl_error *err)
 {
@@ -241,13 +258,17 @@ static int fail_equal(const struct sorter *s, uint64_t first, uint64_t n,
 	hp_printable(list->roots[low].name, strlen(list->roots[low].name), one);
 	if (low == next)
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "two files would become '%s': both from %s",
-			       path, one);
+			       "two files would become '%s': both from %s%s",
+			       path, one, way_out(&list->roots[low]));
 	hp_printable(list->roots[next].name, strlen(list->roots[next].name),
 		     two);
-	return hp_fail(err, HPDSL_EUSAGE,
-		       "two files would become '%s': one from %s, one from %s",
-		       path, one, two);
+	return hp_fail(
+		err, HPDSL_EUSAGE,
+		"two files would become '%s': one from %s, one from %s%s", path,
+		one, two,
+		list->roots[low].prefix_len && list->roots[next].prefix_len ?
+			", which have one name: rename one of them" :
+			"");
 }
 
 /* Files of one path: in the order of the list. */

@@ -184,9 +184,10 @@ static bool has_room(struct hp_archive_walk *k, uint64_t size)
 	}
 	snprintf(text, sizeof text,
 		 "%s: its contents need more than the space that is free where "
-		 "the output goes",
+		 "the output goes, %.1f MiB",
 		 hp_printable(s->list->roots[k->root].name,
-			      strlen(s->list->roots[k->root].name), name));
+			      strlen(s->list->roots[k->root].name), name),
+		 (double)s->room / (1 << 20));
 	hp_crew_abort(&s->crew, -ENOSPC, text);
 	return false;
 }

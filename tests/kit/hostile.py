@@ -246,6 +246,8 @@ def try_archive(file, good):
             if ": warning: " not in s
         )
     os.remove(name)
+    # How much room there is depends on the machine.
+    message = re.sub("goes, [0-9.]+ MiB", "goes, N MiB", message)
     said = message
     if message.startswith(name + ": "):
         said = message[len(name) + 2 :]

@@ -298,7 +298,8 @@ static void test_memory_file(void **state)
 	EXPECT_FILES(&o, "a", "b");
 	memio_resize(m, "x", 1024 + 100);
 	scan_one(&o, "x", &opt);
-	expect_error(&o, HPDSL_ECORRUPT, "x: Truncated tar archive");
+	expect_error(&o, HPDSL_ECORRUPT,
+		     "x: at offset 1024: Truncated tar archive");
 	assert_int_equal(memio_open_count(m), 0);
 	memio_free(m);
 }

@@ -40,6 +40,18 @@ static void test_ends(void **state)
 	is("pack", "an unfinished pack is there, too",
 	   "an unfinished pack is there, too");
 	is("ls", "", "");
+	is("pack", "in/a: link leads outside the input: /x",
+	   "in/a: link leads outside the input: /x (--symlinks=follow-all "
+	   "follows it; in an archive, leaves it out)");
+	is("pack", "two files would become 'x': one from a, one from b",
+	   "two files would become 'x': one from a, one from b "
+	   "(--prefix-input puts the name of each INPUT in front)");
+	is("pack",
+	   "two files would become 'x': one from a/d, one from b/d, which have "
+	   "one name: rename one of them",
+	   "two files would become 'x': one from a/d, one from b/d, which have "
+	   "one name: rename one of them");
+	is("verify", "in/a: dangling link to x", "in/a: dangling link to x");
 }
 
 static void test_options(void **state)
