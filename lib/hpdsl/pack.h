@@ -81,8 +81,9 @@ struct hpdsl_pack_options {
 	uint32_t label_dir;
 	/*
 	 * With HPDSL_LABELS_FILE: lines of path or key and class; a table with
-	 * a header if it is called .csv or .tsv.  label_columns: NULL, or which
-	 * two of its columns are meant, as a line of CSV.
+	 * a header if it is called .csv or .tsv, JSON objects if .jsonl.
+	 * label_columns: NULL, or which two of its columns are meant, as a
+	 * line of CSV.
 	 */
 	const char *label_file, *label_columns;
 	const char *label_field; /* with HPDSL_LABELS_JSON: at the top level */

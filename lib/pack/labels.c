@@ -4,6 +4,7 @@
  * their value.  A pack that is gone on with keeps the numbers that were.
  */
 #include "base/error.h"
+#include "base/hash.h"
 #include "pack/pack.h"
 #include "plan/labels_table.h"
 #include "plan/splits.h"
@@ -74,6 +75,17 @@ static bool goes_on(const struct hp_pack *p, const char *labels)
 	return was && strcmp(was, labels) == 0;
 }
 
+/* Of old a file was lines, whatever its name.  This very file? */
+static bool were_lines(const struct hp_pack *p)
+{
+	const char *was = hp_was_option(&p->was, "labels_xxh3_128");
+	char is[33];
+
+	hp_hex128(p->labels.checksum, is);
+	return goes_on(p, "file") && was && !strcmp(was, is) &&
+	       !hp_was_option(&p->was, HP_LABEL_NUMBERS);
+}
+
 int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = p->w.opt;
@@ -81,7 +93,11 @@ int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
 	int r;
 
 	if (opt->labels != HPDSL_LABELS_FILE)
-		return 0;
+		return !opt->label_columns ?
+			       0 :
+			       hp_fail(err, HPDSL_EUSAGE,
+				       "label_columns: there is no file of "
+				       "labels");
 	comma = hp_labels_comma(opt->label_file);
 	if (opt->label_columns && !comma)
 		return hp_fail(
@@ -90,9 +106,7 @@ int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
 			hp_printable(opt->label_file, strlen(opt->label_file),
 				     name));
 	r = hp_labels_file_read(&p->labels, p->w.io, opt->label_file, err);
-	/* Of old a file was lines, whatever its name. */
-	if (r < 0 || !comma ||
-	    (goes_on(p, "file") && !hp_was_option(&p->was, HP_LABEL_NUMBERS)))
+	if (r < 0 || !comma || were_lines(p))
 		return r;
 	return hp_labels_table_read(&p->labels, comma, opt->label_columns, err);
 }
@@ -109,7 +123,8 @@ static bool by_value(const struct hp_pack *p)
 		return true;
 	if (!p->known.kept)
 		return false;
-	if (goes_on(p, "keep"))
+	/* With force a new one may come of it, from what the inputs are now. */
+	if (!p->w.opt->force && goes_on(p, "keep"))
 		return hp_was_option(&p->was, HP_LABEL_NUMBERS);
 	return inputs_by_value(p);
 }

@@ -480,6 +480,8 @@ line 1" hpdsl-pack --labels=labels t out
 	cp l.csv l
 	fails 2 "--label-columns: l is no table" \
 		hpdsl-pack --labels=l --label-columns=1,2 t no
+	fails 2 "--label-columns: there is no file of labels" \
+		hpdsl-pack --labels=dir --label-columns=1,2 t no
 	fails 2 "is it a table with a header (.csv)?" hpdsl-pack --labels=l t no
 	sed -i s/Label/breed/ l.csv
 	fails 2 "columns 'breed', 'id' none is called class, label, category or \
