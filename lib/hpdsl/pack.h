@@ -12,7 +12,13 @@ extern "C" {
 struct hpdsl_snapshot;
 
 enum hpdsl_shuffle { HPDSL_SHUFFLE_GLOBAL, HPDSL_SHUFFLE_NONE };
-enum hpdsl_group { HPDSL_GROUP_KEY, HPDSL_GROUP_NONE };
+enum hpdsl_group {
+	HPDSL_GROUP_KEY,
+	HPDSL_GROUP_NONE,
+	/* What packed inputs have; else by key, but HPDSL_EUSAGE where the look
+	 * at the names refuses that: see hpdsl_group_look(). */
+	HPDSL_GROUP_LOOK,
+};
 enum hpdsl_labels {
 	HPDSL_LABELS_KEEP, /* those of packed inputs; others have none */
 	HPDSL_LABELS_NONE,
@@ -142,7 +148,44 @@ struct hpdsl_name_risk {
 HPDSL_API unsigned hpdsl_split(const char *name, size_t len);
 HPDSL_API const char *hpdsl_split_name(unsigned splits);
 
+/* What names say of their grouping by key. */
+enum hpdsl_look {
+	HPDSL_LOOK_PASS,
+	HPDSL_LOOK_DIFFER, /* nothing merges, but hardly a suffix is there
+			      twice of those with a dot */
+	HPDSL_LOOK_TELL,   /* a few files look like samples of their own, */
+	HPDSL_LOOK_REFUSE, /* and so many that a person has to say it */
+};
+
+#define HPDSL_LOOK_EXAMPLE 400
+struct hpdsl_group_look {
+	enum hpdsl_look verdict;
+	uint64_t samples;
+	uint64_t files, of_files; /* that look so, and all of them */
+	/* A sample that shows it, else one with several members, fit to print:
+	 * "'a/1': jpg json"; "" if each file is a sample. */
+	char example[HPDSL_LOOK_EXAMPLE];
+};
+
+/* "pass", "differ", "tell", "refuse"; static. */
+HPDSL_API const char *hpdsl_look_word(enum hpdsl_look verdict);
+
+/* What there is to be said, in one line; "" of what passes.  Returns ret. */
+#define HPDSL_LOOK_TEXT 600
+HPDSL_API const char *hpdsl_look_text(const struct hpdsl_group_look *look,
+				      char ret[HPDSL_LOOK_TEXT]);
+
+/*
+ * The look that hpdsl_pack() takes with HPDSL_GROUP_LOOK, at n members' paths
+ * in any order; the rule is in hpdsl-pack(1), "What a sample is".  Zeros for
+ * none.  64 bytes a path meanwhile; only memory can fail.
+ */
+HPDSL_API int hpdsl_group_look(const char *const *paths, size_t n,
+			       struct hpdsl_group_look *ret,
+			       struct hpdsl_error *err);
+
 struct hpdsl_pack_report {
+	struct hpdsl_group_look look;
 	uint64_t samples, members, bytes, chunks, classes;
 	uint64_t tar_bytes;    /* all chunks, headers and padding included */
 	uint64_t stored_bytes; /* all chunks as stored */

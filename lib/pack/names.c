@@ -9,36 +9,6 @@
 
 #include <string.h>
 
-/* One sample's names; room for the largest. */
-struct names {
-	struct hp_name *v;
-	uint64_t n, room;
-};
-
-static int fill(struct names *names, const struct hp_list *list, uint64_t s,
-		struct hpdsl_error *err)
-{
-	uint64_t first = list->samples[s];
-
-	names->n = list->samples[s + 1] - first;
-	if (names->n > names->room) {
-		uint64_t room = names->n + names->n / 2 + 16;
-		struct hp_name *v = hp_array(room, sizeof *v);
-
-		if (!v)
-			return hp_fail_nomem(err);
-		free(names->v);
-		names->v = v;
-		names->room = room;
-	}
-	for (uint64_t i = 0; i < names->n; i++) {
-		const char *name = hp_stored_name(list, first + i);
-
-		names->v[i] = (struct hp_name){ name, strlen(name) };
-	}
-	return 0;
-}
-
 static bool same_key(const struct hp_list *list, uint64_t a, uint64_t b)
 {
 	const struct hp_file *f = &list->files[list->samples[a]];
@@ -58,7 +28,7 @@ static bool key_again(const struct hp_list *list, uint64_t s)
 static int count(const struct hp_list *list, struct hp_risk_counts *counts,
 		 struct hpdsl_error *err)
 {
-	struct names names = { 0 };
+	struct hp_sample_names names = { 0 };
 	int r = 0;
 
 	for (uint64_t s = 0; s < list->n_samples && r == 0; s++) {
@@ -66,12 +36,12 @@ static int count(const struct hp_list *list, struct hp_risk_counts *counts,
 					UINT32_C(1) << HP_RISK_KEY_AGAIN :
 					0;
 
-		r = fill(&names, list, s, err);
+		r = hp_sample_names(&names, list, s, true, err);
 		if (r == 0)
 			r = hp_risk_counts_add(counts, names.v, (size_t)names.n,
 					       also, err);
 	}
-	free(names.v);
+	hp_sample_names_release(&names);
 	return r;
 }
 

@@ -205,6 +205,24 @@ int hp_list_same_suffixes(const struct hp_list *list, uint64_t *ret_samples,
 #define HP_CLASS_NUMBER_MAX 65534
 bool hp_class_number(const char *name, size_t len, uint32_t *ret);
 
+/* Names of one sample's members, with room for the largest; zero at first. */
+struct hp_sample_names {
+	struct hp_name *v;
+	uint64_t n, room;
+};
+
+/* Those of sample s: its paths, or with stored what they are in the chunk. */
+int hp_sample_names(struct hp_sample_names *names, const struct hp_list *list,
+		    uint64_t s, bool stored, struct hpdsl_error *err);
+void hp_sample_names_release(struct hp_sample_names *names);
+
+/*
+ * What the names say of the samples that hp_list_group made by key; a sample at
+ * least.
+ */
+int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
+		 struct hpdsl_error *err);
+
 /* The name of a sample's class; NULL: it has none. */
 struct hp_class {
 	const char *name; /* len bytes, not terminated; until the list's end */
