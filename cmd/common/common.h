@@ -268,6 +268,11 @@ void cmd_json_hex(struct cmd_json *j, const char *name, const uint8_t *bytes,
 void cmd_json_name(struct cmd_json *j, const char *name, const char *s,
 		   size_t len);
 
+/* ---- look.c: what names say of samples -------------------------------- */
+
+/* The field group_look. */
+void cmd_json_look(struct cmd_json *j, const struct hpdsl_group_look *look);
+
 /* ---- stage_fields.c: a stage directory --------------------------------- */
 
 /* Its fields, but for those that a dataset has, too. */

@@ -63,7 +63,11 @@ static int take_names(struct pack *p)
 
 static void planned(void *arg, const struct hpdsl_pack_report *plan)
 {
-	pack_tell_names(arg, plan);
+	const struct pack *p = arg;
+
+	if (!p->common.json)
+		pack_tell_sample(plan);
+	pack_tell_names(p, plan);
 }
 
 static int prepare(struct pack *p)
@@ -74,6 +78,8 @@ static int prepare(struct pack *p)
 	if (status)
 		return status;
 	check(p);
+	if (!pack_has(p, "group"))
+		o->group = HPDSL_GROUP_LOOK;
 	cmd_signals(o->output,
 		    o->dry_run ? "" :
 				 "; the same command with --resume completes "

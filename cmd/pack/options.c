@@ -171,8 +171,8 @@ static const struct cmd_option options[] = {
 
 	{ NULL, NULL, "Samples and chunks:", .group = 2 },
 	{ "group", "HOW",
-	  "key (default): files that differ only behind the first dot are one "
-	  "sample; none: each file is one",
+	  "key (default, where names do not look otherwise): files that differ "
+	  "only behind the first dot are one sample; none: each file is one",
 	  WORD(opt.group, "key none", "not key or none") },
 	{ "labels", "HOW",
 	  "none (default); dir[:N]: the class is the Nth folder of the path; "

@@ -92,6 +92,8 @@ void pack_hint_classes(const struct pack *p);
 /* What to type next, where a person sees it. */
 void pack_tell_next(const struct pack *p);
 
+/* What a sample is: when all is planned, and when it is done. */
+void pack_tell_sample(const struct hpdsl_pack_report *r);
 /* Before a byte is written: names that other readers trip over. */
 void pack_tell_names(const struct pack *p, const struct hpdsl_pack_report *r);
 /* The same as lines of the plan, and in the JSON object. */

@@ -93,6 +93,18 @@ static void tell_compressed(const struct hpdsl_pack_report *r)
 		    100 * (double)r->stored_bytes / (double)r->tar_bytes);
 }
 
+/* "2 samples; 'a': jpg json": with none, each file is one. */
+static const char *example(const struct hpdsl_pack_report *r)
+{
+	return *r->look.example ? r->look.example : "each file is one";
+}
+
+void pack_tell_sample(const struct hpdsl_pack_report *r)
+{
+	cmd_progress_end();
+	cmd_message("%s; %s", cmd_many(r->samples, "sample").s, example(r));
+}
+
 static void tell_summary(const struct pack *p,
 			 const struct hpdsl_pack_report *r)
 {
@@ -107,6 +119,7 @@ static void tell_summary(const struct pack *p,
 		    cmd_many(r->chunks, "chunk").s, cmd_bytes(r->tar_bytes).s,
 		    cmd_seconds(r->seconds).s, all ? ", " : "",
 		    all ? cmd_speed(r->members, r->bytes, r->seconds).s : "");
+	pack_tell_sample(r);
 	if (p->opt.zstd)
 		tell_compressed(r);
 	if (r->resumed_chunks)
@@ -136,6 +149,7 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_print("input:    %s, ", cmd_many(r->samples, "sample").s);
 	cmd_print("%s, %s\n", cmd_many(r->members, "member").s,
 		  cmd_bytes(r->bytes).s);
+	cmd_print("sample:   %s\n", example(r));
 	cmd_print("chunks:   %llu; smallest %s, ", (LLU)r->chunks,
 		  cmd_bytes(r->chunk_min).s);
 	cmd_print("median %s, ", cmd_bytes(r->chunk_median).s);
@@ -228,6 +242,7 @@ static void print_json(const struct pack *p, const struct hpdsl_pack_report *r)
 				     sizeof(r->dataset_id_sha256));
 	}
 	json_kept(&j, r);
+	cmd_json_look(&j, &r->look);
 	pack_snapshot_json(&j, p);
 	pack_json_names(&j, r);
 	cmd_json_line(&j);

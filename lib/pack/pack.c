@@ -22,6 +22,20 @@ enum { ARCHIVES_OPEN = 64 };
 
 static const uint64_t memory_min = 8 << 20;
 
+static int check_group(const struct hpdsl_pack_options *opt,
+		       struct hpdsl_error *err)
+{
+	if (opt->group != HPDSL_GROUP_NONE)
+		return 0;
+	if (opt->labels == HPDSL_LABELS_CLS || opt->labels == HPDSL_LABELS_JSON)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "classes of members do not go with group none");
+	if (opt->cls)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "cls does not go with group none");
+	return 0;
+}
+
 static int check_options(const struct hpdsl_pack_options *opt,
 			 struct hpdsl_error *err)
 {
@@ -41,14 +55,9 @@ static int check_options(const struct hpdsl_pack_options *opt,
 		return hp_fail(err, HPDSL_EUSAGE, "no file of labels");
 	if (opt->labels == HPDSL_LABELS_JSON && !opt->label_field)
 		return hp_fail(err, HPDSL_EUSAGE, "no field of labels");
-	if (opt->group == HPDSL_GROUP_NONE &&
-	    (opt->labels == HPDSL_LABELS_CLS ||
-	     opt->labels == HPDSL_LABELS_JSON))
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "classes of members do not go with group none");
-	if (opt->cls && opt->group == HPDSL_GROUP_NONE)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "cls does not go with group none");
+	r = check_group(opt, err);
+	if (r < 0)
+		return r;
 	if (opt->cls && opt->labels == HPDSL_LABELS_NONE)
 		return hp_fail(err, HPDSL_EUSAGE, "cls needs classes");
 	/* The manifest, at the end of it all, would be late for that. */
@@ -70,12 +79,18 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 	int r;
 
 	r = hp_scan(&p->w.list, opt, p->w.report, err);
+	if (r == 0 && opt->group == HPDSL_GROUP_LOOK)
+		r = hp_pack_group(&p->w.list, &p->opt.group, err);
+	if (r == 0)
+		r = check_group(opt, err);
 	if (r == 0)
 		r = hp_list_sort(&p->w.list, err);
 	if (r == 0 && may_clash(&p->w.list))
 		r = hp_list_check_folders(&p->w.list, err);
 	if (r == 0)
 		r = hp_list_group(&p->w.list, opt->group, err);
+	if (r == 0)
+		r = hp_pack_look(p, err);
 	if (r == 0)
 		r = hp_pack_labels(p, err);
 	if (r == 0 && opt->names == HPDSL_NAMES_PORTABLE)
@@ -278,7 +293,8 @@ int hpdsl_pack(const struct hpdsl_pack_options *opt,
 	       struct hpdsl_pack_report *ret, struct hpdsl_error *err)
 {
 	struct hpdsl_pack_report report = { 0 };
-	struct hp_pack p = { .w = { .opt = opt,
+	struct hp_pack p = { .opt = *opt,
+			     .w = { .opt = &p.opt,
 				    .io = hp_io_or_system(opt->watch.io),
 				    .report = &report },
 			     .target = { .parent = -1, .dir = -1 } };

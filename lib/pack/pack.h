@@ -31,6 +31,7 @@ struct hp_target {
 struct hp_pack {
 	struct hp_writing w;
 	struct hp_was was; /* what this run goes on with */
+	struct hpdsl_pack_options opt; /* as given, and how it is grouped */
 	struct hp_labels_file labels;
 	struct hp_labels_known known; /* set by hp_pack_labels */
 	struct hp_pairs options;
@@ -102,10 +103,24 @@ int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err);
  */
 int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err);
 
+/*
+ * How files become samples where nobody has said it: as in packed inputs.
+ * HPDSL_EUSAGE where these differ.
+ */
+int hp_pack_group(const struct hp_list *list, enum hpdsl_group *group,
+		  struct hpdsl_error *err);
+/*
+ * Sets what the report says of the names of grouped files; a line of them, or
+ * HPDSL_EUSAGE where a person has to say what a sample is.
+ */
+int hp_pack_look(const struct hp_pack *p, struct hpdsl_error *err);
+
 /* Warnings: of samples larger than a chunk or of very many members, .. */
 void hp_warn_of_samples(const struct hp_pack *p);
 /* .. with two members of one suffix, which are counted in the report, .. */
 int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err);
+/* .. that look like several, or whose suffixes find nothing, .. */
+void hp_warn_of_look(const struct hp_pack *p);
 /* .. of a zarr store, whose chunks 0.0 and 0.1 are one. */
 void hp_warn_of_zarr(const struct hp_pack *p);
 /* Most of the input is archives that stay as they are. */

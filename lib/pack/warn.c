@@ -106,6 +106,18 @@ void hp_warn_of_samples(const struct hp_pack *p)
 	odd_warn(p, &many, "of more than 64 members", "one with most");
 }
 
+void hp_warn_of_look(const struct hp_pack *p)
+{
+	const struct hpdsl_group_look *look = &p->w.report->look;
+	char text[HPDSL_LOOK_TEXT];
+
+	if (look->verdict != HPDSL_LOOK_PASS)
+		warn(p, "%s%s", hpdsl_look_text(look, text),
+		     look->files && !p->w.opt->cls ?
+			     "; without groups each file is a sample" :
+			     "");
+}
+
 /* A store of zarr says so in a file of one of these names. */
 static bool says_zarr(const struct hp_file *f)
 {

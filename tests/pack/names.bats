@@ -152,7 +152,8 @@ few()
 @test "a pack tells them before it writes, -q does not" {
 	few a/README a/1.jpg
 	hpdsl-pack t out 2> err
-	sed -n 1,2p err | diff - <(echo "hpdsl-pack: names: 1 of 2 would trip \
+	sed -n 1,3p err | diff - <(echo "hpdsl-pack: 2 samples; 'a/1': jpg
+hpdsl-pack: names: 1 of 2 would trip \
 other readers; --names=portable avoids that
 hpdsl-pack:   1: no suffix (all readers), as 'a/README'")
 	hpdsl-pack -q --force t out 2> err

@@ -94,7 +94,8 @@ chunks()
 		mkdir -p in/x.zarr/t
 		echo 1 > in/x.zarr/$name
 		touch in/x.zarr/t/{0,1}.0.{0,1}
-		hpdsl-pack -q in out 2> err
+		fails 2 "first 'x.zarr/t/0': " hpdsl-pack -q in out
+		hpdsl-pack -q --group=key in out 2> err
 		cat err
 		[ "$(grep -c warning err)" = 1 ]
 		grep -F "warning: a zarr store ('x.zarr/$name') whose chunks share keys: 2 samples of several, as 'x.zarr/t/0.0.0' and 'x.zarr/t/0.0.1'; without groups each file is a sample (--group=none)" err
@@ -103,26 +104,67 @@ chunks()
 	done
 	# in one file, an archive or a list too
 	tar -cf in.tar -C in .
-	hpdsl-pack -q --dry-run in.tar out2 2>&1 > /dev/null | grep 'a zarr store'
+	run ! hpdsl-pack -q --dry-run in.tar out2
+	[[ $output = *"a zarr store"*$'\n'"hpdsl-pack: 4 of 5 files "* ]]
 	mv in/x.zarr/t/0.0.0 in/x.zarr/t/c.0.0
 	mv in/x.zarr/t/0.0.1 in/x.zarr/t/c.0.1
 	rm in/x.zarr/t/1.*
-	(cd in && find . -type f) | hpdsl-pack -q --files-from - in b 2> err
+	(cd in && find . -type f) |
+		hpdsl-pack -q --group=key --files-from - in b 2> err
 	grep "1 sample of several, as 'x.zarr/t/c.0.0' and" err
 	# no chunks of several dimensions, or no store: nothing to tell
 	rm in/x.zarr/t/*
-	touch in/x.zarr/t/{0,1,2} in/x.zarr/{a.1,a.2,1.jpg,1.json,0..1}
+	touch in/x.zarr/t/{0,1,2} in/x.zarr/{a.1,a.x,1.jpg,1.json,0..1}
 	hpdsl-pack -q in c 2> err
 	[ ! -s err ]
 	rm in/x.zarr/zarr.json
 	touch in/x.zarr/t/0.{0,1}
-	hpdsl-pack -q in d 2> err
+	hpdsl-pack -q --group=key in d 2> err
 	[ ! -s err ]
 	# nor is a store elsewhere one of them
 	mkdir in/y.zarr
 	touch in/y.zarr/.zgroup
-	hpdsl-pack -q in e 2> err
+	hpdsl-pack -q --group=key in e 2> err
 	[ ! -s err ]
+}
+
+@test "--group: names that look like samples of their own have to be told what they are" {
+	local way="; what a sample is has to be said (--group=none: each file \
+is one; --group=key: as here)" line
+	mkdir -p t v
+	touch t/patient-{a,b}.slice{1..40}.png v/{1305031102,1305031103}.{175304,211214}.png
+	line="'patient-a': slice1.png slice10.png slice11.png and 37 more"
+	fails 2 "80 of 80 files look like samples of their own that share a \
+key, first $line$way" hpdsl-pack -q t out
+	[ ! -e out ]
+	fails 2 "first '1305031102': 175304.png 211214.png$way" \
+		hpdsl-pack -q --names=portable v out
+	hpdsl-pack --group=key t out 2> err
+	[ "$(grep -cxF "hpdsl-pack: 2 samples; $line" err)" = 2 ]
+	run ! grep warning err
+	echo "group: key" > c.yaml
+	hpdsl-pack -n --config=c.yaml t x > plan
+	grep -xF "sample:   $line" plan
+	hpdsl-pack --json --force --group=key t out > json
+	json json 'j["group_look"]["verdict"] == "refuse"'
+	json json 'j["group_look"]["files"] == 80'
+	json json 'j["group_look"]["example"].startswith("\x27patient-a\x27: ")'
+	# what was packed so is no error, and hands on what its samples are
+	hpdsl-pack -q out again 2> err
+	grep "warning: 80 of 80 files .*; without groups .* (--group=none)" err
+	hpdsl-pack -q --group=none t none
+	hpdsl-pack --json none none2 > json
+	json json 'j["samples"] == 80 and j["group_look"]["verdict"] == "pass"'
+	grep 'group: none' none2/dataset.yaml
+	fails 2 "how they are grouped has to be said (--group)" \
+		hpdsl-pack none v out2
+	fails 2 "--cls does not go with group none" \
+		hpdsl-pack --cls --labels=parent none out2
+	# few are only told of
+	mkdir -p few/b
+	touch few/a.{0,1}.jpg few/b/{00..38}.jpg 
+	hpdsl-pack -q few out3 2> err
+	grep "warning: 2 of 41 files .* first 'a': 0.jpg 1.jpg; without" err
 }
 
 @test "--labels=dir is refused where folders look like splits" {

@@ -68,7 +68,7 @@ class Readers(unittest.TestCase):
         cls.forms = [cls.packed]
         for name, *options in (("zstd", "--group=none", "--zstd"),
                                # by their paths, all are found here, too
-                               ("keys",)):
+                               ("keys", "--group=key")):
             cls.forms.append(f"{cls.top}/{name}")
             command("hpdsl-pack", "-q", *options,
                     tree, cls.forms[-1])

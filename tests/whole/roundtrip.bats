@@ -195,12 +195,12 @@ for line in sys.stdin.buffer.read().split(b"\n")[:-1]:
 		echo "$i" > "many/s.$i"
 	done
 	echo > many/t.1
-	hpdsl-pack -q --chunks 2 many out 2> err
+	hpdsl-pack -q --group=key --chunks 2 many out 2> err
 	[ "$(wc -l < err)" = 1 ]
 	grep "more than 64 members.*'s\..*--group=none" err
 	hpdsl-verify -q --source many out
 	rm many/s.64
-	hpdsl-pack -q many out64 2> err
+	hpdsl-pack -q --group=key many out64 2> err
 	[ ! -s err ]
 	hpdsl-pack -q --group=none many none
 	[ "$(hpdsl-ls --samples none | wc -l)" = 65 ]
