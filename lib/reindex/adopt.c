@@ -210,6 +210,21 @@ static int see_suffixes(struct hp_reindex *x, struct hpdsl_error *err)
 	return 0;
 }
 
+/* Who wrote the tars has grouped them. */
+static int see_names(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	struct hpdsl_group_look look;
+	char text[HPDSL_LOOK_TEXT];
+	int r = hp_list_look(&x->list, &look, err);
+
+	if (r == 0 && look.verdict != HPDSL_LOOK_PASS)
+		hp_reindex_warn(
+			x, "%s%s", hpdsl_look_text(&look, text),
+			look.files ? "; without groups each file is a sample" :
+				     "");
+	return r;
+}
+
 int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	struct hp_adoption *a = x->adoption;
@@ -229,5 +244,6 @@ int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err)
 	if (r < 0)
 		return r;
 	tell_repeats(x, false, a->repeated_paths, first);
-	return see_suffixes(x, err);
+	r = see_suffixes(x, err);
+	return r < 0 ? r : see_names(x, err);
 }
