@@ -167,6 +167,7 @@ void info_pack_tell(struct info *i, const struct info_pack *p)
 	tell_counts(i, p);
 	tell_chunks(i, p);
 	tell_shuffled(i, p);
+	info_look_dataset(i, p);
 	if (p->ds)
 		info_classes(i, p->ds);
 	if (p->manifest)

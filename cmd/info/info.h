@@ -138,6 +138,10 @@ void info_suffixes_tell(struct info *i, struct info_suffixes *s,
 			const char *field);
 void info_suffixes_free(struct info_suffixes *s);
 
+/* look.c: what a sample is, and what is odd about that. */
+void info_look(struct info *i, const struct hpdsl_group_look *look);
+void info_look_dataset(struct info *i, const struct info_pack *p);
+
 /* readers.c: who takes it. */
 struct info_readers {
 	const char *const *paths;

@@ -33,6 +33,8 @@ struct walk {
 	bool ended; /* by a bound */
 	struct timespec begin;
 	struct info_suffixes suffixes;
+	struct cmd_strings names; /* of files, below the tree; allocated */
+	struct hpdsl_group_look look;
 	char *first; /* folder with tar files */
 	const char *root;
 	char *real; /* of the tree, or NULL */
@@ -76,6 +78,18 @@ static bool is_tar(const char *name)
 	return tar && tar > name && (!tar[4] || tar[4] == '.');
 }
 
+/* The path of what is in folder path, as a member's. */
+static char *below(const struct walk *w, const char *path, const char *name)
+{
+	const char *folder = path + strlen(w->root);
+	char *ret;
+
+	folder += *folder == '/';
+	if (asprintf(&ret, "%s%s%s", folder, *folder ? "/" : "", name) < 0)
+		cmd_no_memory();
+	return ret;
+}
+
 static void take_file(struct walk *w, const char *name, const char *path,
 		      unsigned depth)
 {
@@ -84,6 +98,7 @@ static void take_file(struct walk *w, const char *name, const char *path,
 	w->below += depth == 1;
 	w->below_split += depth == 2;
 	info_suffixes_add(&w->suffixes, name, strlen(name));
+	cmd_strings_add(&w->names, below(w, path, name));
 	if (!is_tar(name) || depth == 0)
 		return;
 	w->tars++;
@@ -97,15 +112,15 @@ static void take_file(struct walk *w, const char *name, const char *path,
 static void take_folder(struct walk *w, int dir, const char *name,
 			const char *path, unsigned depth)
 {
-	cmd_auto_free char *below = NULL;
+	cmd_auto_free char *folder = NULL;
 	uint64_t before = w->below, before_split = w->below_split;
 
 	w->folders++;
 	if (depth == DEPTH)
 		return;
-	if (asprintf(&below, "%s/%s", path, name) < 0)
+	if (asprintf(&folder, "%s/%s", path, name) < 0)
 		cmd_no_memory();
-	walk_folder(w, dir, name, below, depth + 1);
+	walk_folder(w, dir, name, folder, depth + 1);
 	w->class_folders += depth == 0 && w->below > before;
 	w->split_classes += depth == 1 && w->below_split > before_split;
 }
@@ -136,13 +151,9 @@ static void take_link(struct walk *w, int dir, const char *name,
 
 static void take_special(struct walk *w, const char *name, const char *path)
 {
-	const char *below = path + strlen(w->root);
-	char *rest;
+	char *rest = below(w, path, name);
 
 	w->others++;
-	below += *below == '/';
-	if (asprintf(&rest, "%s%s%s", below, *below ? "/" : "", name) < 0)
-		cmd_no_memory();
 	if (w->n_specials < SPECIALS && !strpbrk(rest, "*?[]\\"))
 		w->specials[w->n_specials] = rest;
 	else
@@ -264,6 +275,8 @@ static void next_pack(struct info *i, const struct walk *w)
 		if (k == SPECIALS || !w->specials[k])
 			return;
 	info_next(i, pack[class_folder(w)]);
+	if (w->look.verdict == HPDSL_LOOK_REFUSE)
+		info_next_more(i, " --group=none");
 	if (w->outside)
 		info_next_more(i, " --symlinks=follow-all");
 	for (uint64_t k = 0; k < w->n_specials; k++)
@@ -284,6 +297,22 @@ static void set_next(struct info *i, const struct walk *w)
 		return;
 	}
 	next_pack(i, w);
+}
+
+/* What hpdsl-pack would make of the names. */
+static void look(struct info *i, struct walk *w)
+{
+	struct hpdsl_error err;
+
+	if (!w->names.n)
+		return;
+	if (hpdsl_group_look(w->names.v, w->names.n, &w->look, &err) < 0)
+		info_failed(i, &err);
+	else
+		info_look(i, &w->look);
+	for (size_t k = 0; k < w->names.n; k++)
+		free((char *)w->names.v[k]);
+	free(w->names.v);
 }
 
 void info_tree(struct info *i)
@@ -308,6 +337,7 @@ void info_tree(struct info *i)
 	else
 		put_text(i, &w);
 	info_suffixes_tell(i, &w.suffixes, "files");
+	look(i, &w);
 	if (w.unread) {
 		w.err.code = -1;
 		snprintf(w.err.msg, sizeof(w.err.msg),

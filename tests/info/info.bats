@@ -125,6 +125,23 @@ tars()
 	done
 }
 
+@test "trees and datasets: what a sample is" {
+	mkdir t
+	touch t/p-{a,b}.slice{1..20}.png
+	told 0 t
+	has "sample 'p-a': slice1.png slice10.png slice11.png and 17 more" \
+		"next hpdsl-pack --group=none t t.hpdsl"
+	grep '^  names  *40 of 40 files look like samples' <<< "$output"
+	is 'd["group_look"]["verdict"]' refuse
+	is 'd["group_look"]["files"]' 40
+	typed
+	told 0 t.hpdsl
+	has "sample each file is one"
+	told 0 "$from/ds"
+	has "sample 'class0/00000': json png"
+	is 'd["group_look"]["example"]' "'class0/00000': json png"
+}
+
 @test "a packed dataset" {
 	told 0 "$from/ds"
 	has "$from/ds: a packed dataset" "holds 18 samples, 48 members, $(
