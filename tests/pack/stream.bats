@@ -251,7 +251,7 @@ gone()
 	echo more >> a.tar.bz2
 	goes_on || status=$?
 	[ "$status" = 3 ]
-	[ "$message" = "hpdsl-pack: a.tar.bz2: changed since it was scanned" ]
+	[[ $message = "hpdsl-pack: a.tar.bz2: changed since it was scanned"* ]]
 	cp -p "$BATS_FILE_TMPDIR/slow.tar.bz2" a.tar.bz2
 	pack -q --resume
 	is_ref
@@ -267,7 +267,7 @@ gone()
 	goes_on || status=$?
 	echo "$message"
 	[ "$status" = 3 ]
-	[[ $message = *"a.tar.bz2: changed since it was scanned" ]]
+	[[ $message = *"a.tar.bz2: changed since it was scanned"* ]]
 	# nothing was noted, so nothing is kept
 	[ -z "$(find out -name '*.part')" ]
 }
