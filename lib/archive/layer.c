@@ -107,13 +107,22 @@ int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
 			       err);
 }
 
-/* The same at a tar's header that the walk is at. */
+/* The same at a header that the walk is at: of a tar with its place. */
 static int fail_header(const struct hp_archive *a, const struct hp_layer *l,
 		       struct hpdsl_error *err)
 {
 	const char *why = archive_error_string(l->reader);
 	char text[sizeof err->msg];
 
+	if (l->feed.seven && !a->failed.code) {
+		snprintf(text, sizeof text,
+			 "the 7z cannot be read: %.150s: join its parts if "
+			 "there "
+			 "are several (cat), or unpack it (7z x) and pack the "
+			 "tree",
+			 why ? why : "it is damaged or cut off");
+		return hp_archive_fail(a, HPDSL_ECORRUPT, text, err);
+	}
 	/* What a decoder says has no place in the tar. */
 	if (!l->headers || a->failed.code || archive_errno(l->reader) == ENOMEM)
 		return hp_archive_fail_reader(a, l->reader, err);

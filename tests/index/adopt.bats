@@ -325,6 +325,11 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 	rm only/gnu-ustar.tar.gz
 	echo x | gzip > only/x.tar
 	fails 3 "only: x.tar: compressed with gzip" hpdsl-index only
+	echo '<html>404</html>' > only/x.tar
+	fails 3 "only: x.tar: an HTML page" hpdsl-index only
+	printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\n' > only/x.tar
+	fails 3 "only: x.tar: a Git LFS pointer, not the data: git lfs pull" \
+		hpdsl-index only
 	[ ! -e new ]
 	truncate -s 1M holes
 	echo end >> holes
