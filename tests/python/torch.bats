@@ -54,7 +54,7 @@ setup()
 	torch_cases "$ds" plain members spawned
 }
 
-@test "two members of one suffix: the first" {
+@test "a path twice in an adopted tar: the last" {
 	mkdir twice
 	PYTHONPATH+=:$SRC/tests/kit "$python" - <<- END
 		from foreign import add, tarfile
@@ -65,5 +65,5 @@ setup()
 		        add(tar, f"{n}.txt", b"second")
 	END
 	hpdsl-index -q twice
-	torch_cases twice first_of_two
+	torch_cases twice last_of_two
 }
