@@ -162,7 +162,7 @@ key, first $line$way" hpdsl-pack -q t out
 		hpdsl-pack --cls --labels=parent none out2
 	# few are only told of
 	mkdir -p few/b
-	touch few/a.{0,1}.jpg few/b/{00..38}.jpg 
+	touch few/a.{0,1}.jpg few/b/{00..38}.jpg
 	hpdsl-pack -q few out3 2> err
 	grep "warning: 2 of 41 files .* first 'a': 0.jpg 1.jpg; without" err
 }

@@ -157,7 +157,7 @@ class Order(Trees):
                  .strip(".") + "_" for _ in range(900)}
         names |= {f"d/{'same' * 30}{n}/{n % 7}{'x' * 99}" for n in range(99)}
         self.put(*names)
-        self.packed_as()
+        self.packed_as("--group=key")
         self.same(is_valid_file=lambda path: True)
 
     def test_suffixes_in_letters_of_any_size(self):
@@ -239,7 +239,7 @@ class Order(Trees):
         self.put(*(f"{part}/{c}/{n}.png" for part in ("train", "train/deep",
                                                       "val", "trainx")
                    for c in "ab" for n in range(3)))
-        self.packed_as("--labels=dir")
+        self.packed_as("--labels=dir:1")
         self.same(inside="train")
         self.same(inside="train/deep")
         self.same(inside="val/")
@@ -845,7 +845,7 @@ class Loaders(Trees):
 
     def test_one_sample_of_many(self):
         self.put(*(f"a/1.{n}.png" for n in range(3000)))
-        self.packed_as()
+        self.packed_as("--group=key")
         with self.assertRaisesRegex(hpdsl.UsageError, "of one sample"):
             hpdsl.torch.Loader(ImageFolder(self.pack_at), batch_size=2)
 

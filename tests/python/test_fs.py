@@ -171,7 +171,8 @@ class Tree(Like):
         cls.top = top.name
         for name, make in (("small", small), ("nasty", nasty)):
             make(os.path.join(top.name, name))
-            command("hpdsl-pack", "-q", os.path.join(top.name, name),
+            command("hpdsl-pack", "-q", "--group=key",
+                    os.path.join(top.name, name),
                     os.path.join(top.name, name + ".packed"))
         cls.trees = {name: (os.path.join(top.name, name),
                             os.path.join(top.name, name + ".packed"))
@@ -263,7 +264,7 @@ class Tree(Like):
             f.write("ä\n" * 3)
         with open(tree + "/b", "w", encoding="latin-1") as f:
             f.write("ä\n" * 3)
-        command("hpdsl-pack", "-q", tree, packed)
+        command("hpdsl-pack", "-q", "--group=key", tree, packed)
         with fsspec.open("hpdsl://" + packed + "/a.gz", "r",
                          compression="infer", encoding="utf-8") as f:
             self.assertEqual(list(f), ["ä\n"] * 3)
@@ -668,14 +669,16 @@ class Forms(Like):
         # Names that compress well, so that some chunks are.
         with open(self.top + "/tree/a/zeros", "wb") as f:
             f.write(bytes(1 << 20))
-        command("hpdsl-pack", "-q", "--zstd", "--chunks=3", self.top + "/tree",
+        command("hpdsl-pack", "-q", "--group=key", "--zstd", "--chunks=3",
+                self.top + "/tree",
                 self.top + "/packed")
         self.assertTrue([n for n in os.listdir(self.top + "/packed")
                          if n.endswith(".zst")])
         self.all_of(self.top + "/packed")
 
     def test_staged_in_part(self):
-        command("hpdsl-pack", "-q", "--chunks=4", self.top + "/tree",
+        command("hpdsl-pack", "-q", "--group=key", "--chunks=4",
+                self.top + "/tree",
                 self.top + "/packed")
         staged(self.top + "/packed", self.top + "/stage", "here=0,2")
         self.all_of(self.top + "/stage")
@@ -718,8 +721,9 @@ class Forms(Like):
             self.assertEqual(made.call_count, 1)
 
     def test_one_dataset_in_another(self):
-        command("hpdsl-pack", "-q", self.top + "/tree", self.top + "/packed")
+        command("hpdsl-pack", "-q", "--group=key", self.top + "/tree",
+                self.top + "/packed")
         inner = self.top + "/packed/inner"
-        command("hpdsl-pack", "-q", self.top + "/tree/a", inner)
+        command("hpdsl-pack", "-q", "--group=key", self.top + "/tree/a", inner)
         self.start(self.top + "/tree/a", inner)
         self.assertListings()
