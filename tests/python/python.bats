@@ -25,7 +25,7 @@ load ../kit/python
 	cases test_dataset.Others
 }
 
-@test "python: of two members of one suffix the first one wins" {
+@test "python: of two members of one suffix the first one wins, of one path twice the last" {
 	cases test_dataset.Twice
 }
 
