@@ -30,7 +30,7 @@ struct hp_target {
 
 struct hp_pack {
 	struct hp_writing w;
-	struct hp_was was; /* what this run goes on with */
+	struct hp_was was;	       /* what this run goes on with */
 	struct hpdsl_pack_options opt; /* as given, and how it is grouped */
 	struct hp_labels_file labels;
 	struct hp_labels_known known; /* set by hp_pack_labels */

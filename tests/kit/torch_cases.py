@@ -488,7 +488,6 @@ def last_of_two(ds):
             Loader(ds, order=ORDER, suffixes=["txt"], **given),
             MapLoader(Samples(ds, suffixes=["txt"], **given),
                       Sampler(ds, order=ORDER)),
-            Loader(ds, order=ORDER, **given),
         ):
             for batch in loader:
                 assert {bytes(one) for one in batch.data} == {b"second"}

@@ -53,6 +53,7 @@ has_mpirun()
 	[ -n "$(lacks torch)" ] || kinds="$kinds torch workers workers"
 	for i in $(seq 5); do
 		mkdir "$i"
+		# shellcheck disable=SC2086
 		(cd "$i" && killed $kinds)
 	done
 }

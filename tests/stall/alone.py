@@ -47,11 +47,11 @@ def batches():
             yield loader.next_batch()
 try:
     for step, batch in enumerate(batches()):
-        time.sleep(0.01)
-        last = time.monotonic()
+        time.sleep(0.01)  # clock: what it computes
+        last = time.monotonic()  # clock: before or behind the kill
         if kind == "gate" and os.path.exists("shut"):
             while not os.path.exists("go"):
-                time.sleep(0.001)
+                time.sleep(0.001)  # clock: a poll of a job's own
             open("kept", "w").close()
         if kind == "peer" and select.select([sys.stdin], [], [], 0)[0]:
             raise ConnectionResetError("the other rank")
