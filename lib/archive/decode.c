@@ -214,9 +214,11 @@ static bool is_xz(const uint8_t *p, size_t n)
 	return n >= 6 && !memcmp(p, "\3757zXZ\0", 6);
 }
 
+/* Of a dictionary of 4 KiB to 512 MiB: a tar may begin with a file LZIP. */
 static bool is_lzip(const uint8_t *p, size_t n)
 {
-	return n >= 6 && !memcmp(p, "LZIP", 4) && p[4] <= 1;
+	return n >= 6 && !memcmp(p, "LZIP", 4) && p[4] <= 1 &&
+	       (p[5] & 31) >= 12 && (p[5] & 31) <= 29;
 }
 
 /*

@@ -281,6 +281,7 @@ static bool is_tar(const uint8_t *p, size_t n)
 int hp_feed_recognise(struct hp_feed *f)
 {
 	int r = look(f, &f->raw, take_raw);
+	bool tar;
 
 	if (r == 0)
 		r = hp_filter_new(f, take_raw, f->raw.head, f->raw.len,
@@ -297,8 +298,10 @@ int hp_feed_recognise(struct hp_feed *f)
 		return 1;
 	}
 	f->zip = is_zip(f->raw.head, f->raw.len);
-	f->seven = !f->a->top && is_seven(f->raw.head, f->raw.len);
-	if (!f->zip && !f->seven && !is_tar(f->raw.head, f->raw.len))
+	/* A tar's header has a checksum, and its first name any bytes. */
+	tar = !f->zip && is_tar(f->raw.head, f->raw.len);
+	f->seven = !tar && !f->a->top && is_seven(f->raw.head, f->raw.len);
+	if (!f->zip && !f->seven && !tar)
 		return 0;
 	if (f->kind != HP_FEED_MEMBER)
 		hp_feed_seek(f, 0);

@@ -152,6 +152,31 @@ static void test_lzma(void **state)
 	damage(archive_write_set_format_ustar, archive_write_add_filter_lzma);
 }
 
+/* The first file of a tar may have any name, also one that others begin with.
+ */
+static void test_names_of_tars(void **state)
+{
+	static const char *const names[] = { "LZIP", "LZIP\1",
+					     "7z\274\257'\034", "]",
+					     "Rar!\032\007" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t n = make(archive_write_set_format_ustar, NULL);
+		unsigned sum = 8 * ' ';
+		struct ways got;
+
+		memset(good, 0, 100);
+		memcpy(good, names[i], strlen(names[i]));
+		for (int k = 0; k < 512; k++)
+			sum += k >= 148 && k < 156 ? 0 : good[k];
+		snprintf((char *)good + 148, 8, "%06o", sum);
+		ways_pack(&got, good, n, false);
+		if (got.code || got.files != FILES)
+			fail_msg("%s: %d", names[i], got.code);
+	}
+}
+
 static void expect_kind(const char *head, size_t n, const char *want)
 {
 	const char *kind = hp_archive_kind(head, n);
@@ -190,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_seven),
 		cmocka_unit_test(test_lzip),
 		cmocka_unit_test(test_lzma),
+		cmocka_unit_test(test_names_of_tars),
 		cmocka_unit_test(test_kinds),
 	};
 
