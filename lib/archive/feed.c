@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <zlib.h>
 
 enum {
 	STEP_FIRST = 4 << 10, /* after a jump: a header and little more */
@@ -268,6 +269,13 @@ static bool is_seven(const uint8_t *p, size_t n)
 	return n >= 32 && !memcmp(p, "7z\xbc\xaf\x27\x1c", 6);
 }
 
+/* Where its directory lies; libarchive takes one of no bytes for an archive
+ * without files, before it looks at this. */
+static bool has_sound_head(const uint8_t *seven)
+{
+	return hp_get32(seven + 8) == crc32_z(0, seven + 12, 20);
+}
+
 static bool is_tar(const uint8_t *p, size_t n)
 {
 	if (n < 512)
@@ -303,6 +311,9 @@ int hp_feed_recognise(struct hp_feed *f)
 	f->seven = !tar && !f->a->top && is_seven(f->raw.head, f->raw.len);
 	if (!f->zip && !f->seven && !tar)
 		return 0;
+	if (f->seven && !has_sound_head(f->raw.head))
+		return hp_fail(&f->a->failed, HPDSL_ECORRUPT,
+			       "a 7z whose head is damaged: copy it again");
 	if (f->kind != HP_FEED_MEMBER)
 		hp_feed_seek(f, 0);
 	return 1;

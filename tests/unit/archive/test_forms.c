@@ -136,8 +136,16 @@ static void damage(int (*format)(struct archive *),
 
 static void test_seven(void **state)
 {
+	struct ways got;
+	size_t n;
+
 	(void)state;
 	damage(archive_write_set_format_7zip, NULL);
+	/* a directory of no bytes is not an archive without files */
+	n = make(archive_write_set_format_7zip, NULL);
+	memset(good + 20, 0, 8);
+	ways_pack(&got, good, n, false);
+	assert_int_equal(got.code, HPDSL_ECORRUPT);
 }
 
 static void test_lzip(void **state)

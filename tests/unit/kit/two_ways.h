@@ -185,12 +185,13 @@ static inline uint8_t *ways_gzip(const uint8_t *p, size_t n, size_t *ret_n)
 	return out;
 }
 
-/* Is it compressed already, or a zip?  Then it is nothing for gzip. */
+/* Is it compressed already, or a zip or 7z?  Then it is nothing for gzip. */
 static inline bool ways_is_tar(const uint8_t *p, size_t n)
 {
 	return n >= 512 && memcmp(p, "PK", 2) && memcmp(p, "\x1f\x8b", 2) &&
 	       memcmp(p, "BZh", 3) && memcmp(p, "\x28\xb5\x2f\xfd", 4) &&
-	       memcmp(p, "\3757zXZ", 6) && memcmp(p + 1, "\x2a\x4d\x18", 3);
+	       memcmp(p, "\3757zXZ", 6) && memcmp(p + 1, "\x2a\x4d\x18", 3) &&
+	       memcmp(p, "7z\xbc\xaf\x27\x1c", 6) && memcmp(p, "LZIP", 4);
 }
 
 /* false: they differ; both are told. */
