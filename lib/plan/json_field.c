@@ -170,8 +170,10 @@ static bool find(struct json *j, const char *field, struct hp_text *ret,
 
 		if (!take(j, '"') || !take_string(j, scratch) || !take(j, ':'))
 			return false;
-		wanted = scratch->n == strlen(field) &&
-			 !memcmp(scratch->p, field, scratch->n);
+		/* An empty text has no bytes to point at. */
+		wanted =
+			scratch->n == strlen(field) &&
+			(!scratch->n || !memcmp(scratch->p, field, scratch->n));
 		if (!take_value(j, wanted ? ret : scratch, &is))
 			return false;
 		if (wanted)
