@@ -203,12 +203,11 @@ static bool ends(struct run *r)
 	return false;
 }
 
-/* Without the processes that it has here, which may not hear of a TERM: a
- * launcher's are elsewhere, and its own end is what those see. */
+/* Without the processes that it has here, a launcher sees its own end.  What
+ * was started may as well be a rank itself, which a TERM would tell to save. */
 static void end_launcher(struct run *r)
 {
 	stall_bond_anew(r->pid);
-	kill(r->pid, SIGTERM);
 	if (ends(r))
 		return;
 	kill(r->pid, SIGKILL);

@@ -124,7 +124,7 @@ static int look(struct hpdsl_measured *m, struct hpdsl_error *err)
 	/* Without a run's name it is a dry one, which trains as ever. */
 	if (r > 0 && (m->state >= TOLD || secure_getenv("HPDSL_STALL_RUN")))
 		return dead(m, err);
-	/* Nor this one; what cannot be read now may be in a second. */
+	/* What cannot be read now may be in a second: no error for that. */
 	if (r < 0 && m->state < TOLD)
 		return fail(m, r, HP_MEASURE_BEAT, err);
 	return r ? 0 : take_schedule(m, err);
