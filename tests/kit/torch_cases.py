@@ -7,6 +7,7 @@ usage: torch_cases.py DATASET CASE...
 CASE is the name of a function below, with arguments behind colons; its doc
 string says what it holds.
 """
+import copy
 import gc
 import itertools
 import json
@@ -24,12 +25,13 @@ from unittest import mock
 
 import torch
 import torch.utils.data
+from torch.utils import _pytree
 from torch.utils.data._utils.pin_memory import pin_memory
 
 import hpdsl
 import hpdsl.torch
 from common import rounds, until_true
-from hpdsl import _contents, _orphan, _parcel
+from hpdsl import _contents, _orphan, _parcel, _torch_batch
 from hpdsl.torch import Contents, Loader, MapLoader, Sampler, Samples
 
 ORDER = hpdsl.Order(seed=5, batch=36, lanes=12, piece=3, windows=2)
@@ -79,6 +81,10 @@ def got(into, epoch=0):
     steps = sorted(s for e, s in into if e == epoch)
     assert steps == list(range(len(steps))), steps
     return [sorted(into[epoch, s]) for s in steps]
+
+
+def place(batch):
+    return batch.epoch, batch.step
 
 
 def same_bytes(ds, batch):
@@ -172,7 +178,7 @@ def go_on(ds):
             if batch.step == steps - 1:
                 break  # the end of the epoch is never asked for
         assert (loader.epoch, loader.step) == (2, steps)
-        assert next(iter(loader))[4:6] == (3, 0)
+        assert place(next(iter(loader))) == (3, 0)
         loader.seek(7, steps - 1)
         for batch in loader:
             assert (batch.epoch, batch.step) == (7, steps - 1)
@@ -450,7 +456,7 @@ def plain(ds):
         all_of(mine, seen)
         assert got(seen) == reference(ds)
         sampler.seek(1, 2)
-        assert next(iter(mine))[4:6] == (1, 2)
+        assert place(next(iter(mine))) == (1, 2)
     samples = torch.utils.data.DataLoader(Samples(ds), batch_size=8)
     first, labels = next(iter(samples))
     assert list(first) == [ds[n].data for n in range(8)]
@@ -527,6 +533,261 @@ def spawned(ds):
                                              choice=loader.course.choice)
 
 
+def refused(kind, text, call):
+    try:
+        call()
+    except kind as e:
+        assert text in str(e), e
+    else:
+        raise AssertionError(text)
+
+
+def image_and_mask(content):
+    """As a decoder of several things returns them."""
+    image = torch.full((2, 3), float(len(content)))
+    return image, {"mask": image > 0, "n": len(content)}
+
+
+def a_pair(ds):
+    """A batch is two, whatever decode returns, and has the rest by name."""
+    for workers in 0, 2:
+        for loader in (
+            steps_loader(ds, workers, decode=image_and_mask, collate=None),
+            MapLoader(Samples(ds, decode=image_and_mask),
+                      Sampler(ds, order=ORDER), num_workers=workers),
+        ):
+            seen = 0
+            for (images, masks), labels in loader:
+                assert images.shape == masks["mask"].shape == (36, 2, 3)
+                assert images[:, 0, 0].tolist() == masks["n"].tolist()
+                seen += len(labels)
+            assert seen == 36 * len(loader)
+            batch = next(iter(loader))
+            assert batch[0] is batch.data and batch[1] is batch.labels
+            assert len(batch) == 36 and tuple(batch)[1] is batch.labels
+            for kind, of in ((IndexError, 2), (IndexError, -1),
+                             (TypeError, slice(4, 6)), (TypeError, "data")):
+                refused(kind, "numbers, mask, bad, epoch, step, ranks, whole",
+                        lambda: batch[of])
+    tensors = [batch.data[0], batch.data[1]["n"], batch.labels, batch.numbers,
+               batch.mask, batch.bad]
+    others = {
+        "copy": copy.copy(batch), "deepcopy": copy.deepcopy(batch),
+        "pickle": pickle.loads(pickle.dumps(batch)),
+        "to": batch.to("cpu", non_blocking=True),
+        "tree": _pytree.tree_unflatten(*_pytree.tree_flatten(batch)),
+        "replace": batch._replace(step=batch.step)}
+    for how, one in others.items():
+        assert type(one) is hpdsl.torch.Batch, how
+        of = [one.data[0], one.data[1]["n"], one.labels, one.numbers,
+              one.mask, one.bad]
+        assert all(map(torch.equal, of, tensors)), how
+        assert place(one) == place(batch), how
+        assert (one.ranks, one.whole) == (1, 36), how
+    assert len(_pytree.tree_flatten(batch)[0]) == 7
+    there = batch.to("meta")
+    assert {of.device.type for of in (
+        there.data[0], there.data[1]["n"], there.labels, there.mask,
+        there.bad, there.numbers)} == {"meta"}
+    assert place(batch._replace(epoch=7, step=1)) == (7, 1)
+    refused(TypeError, "no 'place'", lambda: batch._replace(place=1))
+    assert repr(batch) == (f"<hpdsl.torch.Batch of epoch {batch.epoch}, step "
+                           f"{batch.step}, 36 samples>")
+    for text, of in ("batch_size=None", batch), ("Samples(ds", ds[0]):
+        refused(TypeError, text,
+                lambda: torch.utils.data.default_collate([of]))
+
+
+def boxes(content):
+    return torch.ones(3), torch.ones(len(content) % 5, 4)
+
+
+def no_form(batch):
+    raise LookupError("of step %d" % batch.step)
+
+
+def formed(ds):
+    """What the loop gets in the batch's place, behind the count of steps; and
+    what has no common size, in lists."""
+    steps = len(reference(ds))
+    for workers in 0, 2:
+        given = {"decode": length, "collate": None}
+        mapped = (Samples(ds, decode=length), Sampler(ds, order=ORDER))
+        for loader in (steps_loader(ds, workers, form=tuple, **given),
+                       MapLoader(*mapped, form=tuple, num_workers=workers)):
+            for k, got in enumerate(loader):
+                assert type(got) is tuple and got[0].shape == got[1].shape
+                assert loader.step == k + 1
+            assert k + 1 == steps
+        loader = steps_loader(ds, workers, form=no_form, **given)
+        for k in range(steps):
+            refused(LookupError, f"of step {k}", lambda: next(iter(loader)))
+            assert loader.step == k + 1
+        refused(LookupError, "of step 0", lambda: next(iter(loader)))
+        assert loader.epoch == 1
+        loader = steps_loader(ds, workers, decode=boxes, collate="list")
+        for (images, found), labels in loader:
+            assert type(images) is type(found) is list
+            assert len(images) == len(found) == len(labels)
+            assert images[0].shape == (3,) and found[-1].shape[1] == 4
+        refused(RuntimeError, "collate=\"list\"", lambda: next(iter(
+            steps_loader(ds, workers, decode=boxes, collate=None))))
+
+
+# Seven steps of 8 places, and two samples in the last of them.
+FEW = hpdsl.Order(seed=5, batch=8)
+
+
+def few(ds, rank, ranks, **given):
+    return Loader(ds, order=FEW, choice=hpdsl.Choice(ds, samples=range(50)),
+                  decode=features, rank=rank, ranks=ranks, uneven=True, **given)
+
+
+def features(content):
+    return torch.tensor([len(content), sum(content[:64])]).double() / 1000
+
+
+def model_for(ds):
+    torch.manual_seed(3)
+    return torch.nn.Linear(2, max(2, len(ds.class_names))).double()
+
+
+def losses_of(model, batch):
+    data, labels = batch.data, batch.labels.clamp(min=0)
+    return torch.nn.functional.cross_entropy(model(data), labels,
+                                             reduction="none")
+
+
+def gradient(model, loss):
+    parts = torch.autograd.grad(loss, list(model.parameters()))
+    return torch.cat([part.flatten() for part in parts])
+
+
+def shares(ds):
+    """The mean over ranks of what each has of a step's mean loss is that of one
+    process, and so is its gradient, of several steps, too; also where a rank
+    has nothing that counts."""
+    model = model_for(ds)
+    of_one = list(few(ds, 0, 1, epochs=1))
+    for ranks in 2, 3, 5:
+        batches = [list(few(ds, rank, ranks, epochs=1))
+                   for rank in range(ranks)]
+        assert not batches[-1][-1].mask.any()
+        for step, together in enumerate(zip(*batches)):
+            assert {(b.ranks, b.whole) for b in together} == {
+                (ranks, 2 if step == 6 else 8)}
+            assert sum(int(b.mask.sum()) for b in together) == (
+                together[0].whole)
+        for steps in 1, 4:
+            for begin in range(0, 7, steps):
+                window = slice(begin, begin + steps)
+                real = [losses_of(model, b)[b.mask] for b in of_one[window]]
+                wanted = gradient(model, torch.cat(real).mean())
+                found = sum(gradient(model, b.mean(losses_of(model, b), steps))
+                            for of in batches for b in of[window]) / ranks
+                assert torch.allclose(found, wanted, rtol=0, atol=1e-12), (
+                    ranks, steps, begin)
+    last = batches[-1][-1]
+    assert last.mean(losses_of(model, last)).item() == 0
+    # Whatever else a sample's losses are, of each it is their mean.
+    images = torch.rand(len(of_one[0]), 3, 5)
+    assert torch.allclose(of_one[0].mean(images), images.mean())
+    for text, call in (("wanted one of each of 8", lambda: of_one[0].mean(
+            images.mean())), ("steps 0", lambda: of_one[0].mean(images, 0))):
+        refused(hpdsl.UsageError, text, call)
+    # Of a DataLoader of one's own, and by hand.
+    for batch in torch.utils.data.DataLoader(
+            Samples(ds), batch_size=None, sampler=Sampler(
+                ds, order=ORDER, rank=1, ranks=2, end="repeat")):
+        assert (batch.ranks, batch.whole) == (2, 36)
+    one = of_one[0]
+    alone = hpdsl.torch.Batch(*one, one.numbers, one.mask, one.epoch, one.step,
+                              one.bad)
+    assert (alone.ranks, alone.whole) == (1, 8)
+
+
+def idle(ds):
+    """A batch of which nothing counts is told when it is unpacked, once, also
+    behind to(); its share is no nan."""
+    for moved in False, True:
+        _torch_batch._told.clear()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for times in range(2):
+                for batch in few(ds, 1, 2, epochs=1):
+                    if moved:
+                        batch = batch.to("meta")
+                    assert len(batch.data) == 4 and len(told) == times
+                    data, labels = batch
+        assert [str(one.message)[:16] for one in told] == ["epoch 0, step 6:"]
+        assert told[0].category is RuntimeWarning
+        assert told[0].filename == __file__, told[0].filename
+
+
+def trained(ds, wrap, rank, ranks, steps):
+    """The loop of the manual page, for two epochs."""
+    model = wrap(model_for(ds))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    loader = few(ds, rank, ranks, epochs=2)
+    while loader.epoch < 2:
+        for batch in loader:
+            batch.mean(losses_of(model, batch), steps=steps).backward()
+            if (batch.step % steps == steps - 1 or
+                    batch.step + 1 == len(loader)):
+                optimizer.step()
+                optimizer.zero_grad()
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def trains(ds, file, rank, ranks, found):
+    """Not a case: a rank of a job."""
+    torch.distributed.init_process_group(
+        "gloo", init_method="file://" + file, rank=rank, world_size=ranks)
+    wrap = torch.nn.parallel.DistributedDataParallel
+    found.put([trained(ds, wrap, rank, ranks, steps).tolist()
+               for steps in (1, 4)])
+    torch.distributed.destroy_process_group()
+
+
+def ddp(ds):
+    """Weights that ranks have trained together are those of one process."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    of, every = multiprocessing.get_context("fork"), {}
+    for ranks in 2, 3, 5:
+        with tempfile.TemporaryDirectory() as at:
+            found = of.Queue()
+            jobs = [of.Process(target=trains, args=(
+                ds, at + "/meet", rank, ranks, found))
+                for rank in range(ranks)]
+            for job in jobs:
+                job.start()
+            every[ranks] = [torch.tensor(found.get(), dtype=torch.float64)
+                            for _ in jobs]
+            for job in jobs:
+                job.join()
+    # Behind these: a child has no use for what backward() begins.
+    wanted = [trained(ds, lambda model: model, 0, 1, steps)
+              for steps in (1, 4)]
+    for ranks, all_ranks in every.items():
+        for got in all_ranks:
+            for one, right in zip(got, wanted):
+                assert torch.allclose(one, right, rtol=0, atol=1e-12), ranks
+
+
+def like_others(ds):
+    """Loaders have what a DataLoader has, and take a path."""
+    mapped = MapLoader(Samples(ds), Sampler(ds, 9))
+    with Loader(ds.path, 9, decode=bytes, num_workers=2) as loader:
+        for one in loader, mapped:
+            assert one.batch_size == 9 and one.dataset.path == ds.path
+            assert len(one) == -(-len(ds) // 9)
+        next(iter(loader))
+        assert loader._session
+    assert not loader._session
+    assert Loader(ds, order=FEW, rank=0, ranks=3, uneven=True).batch_size == 3
+    assert hpdsl.__getattr__("torch") is hpdsl.torch
+
+
 def as_list(contents, wanted):
     """Contents are what this list of bytes is, in each of their forms."""
     assert type(contents) is Contents and len(contents) == len(wanted)
@@ -565,7 +826,7 @@ def contents(ds):
                 as_list(batch.data, wanted)
                 as_list(pickle.loads(pickle.dumps(batch)).data, wanted)
                 copy = pin_memory(batch)
-                assert copy[4:6] == batch[4:6]
+                assert place(copy) == place(batch)
                 del batch
                 gc.collect()
                 as_list(copy.data, wanted)
@@ -594,7 +855,23 @@ def views(ds):
 def wrong(ds):
     """What makes no sense is said at once, and not in a worker."""
     for text, make in (
-            ("foo", lambda: Loader(ds, foo=1)),
+            ("no argument 'foo'", lambda: Loader(ds, foo=1)),
+            ("'epoch': is it epochs?", lambda: Loader(ds, epoch=1)),
+            ("it is called collate, and gets what decode has made of n",
+             lambda: Loader(ds, collate_fn=list)),
+            ("it is called collate", lambda: MapLoader(
+                Samples(ds), Sampler(ds), collate_fn=list)),
+            ("it is called decode, and gets the bytes of a sample",
+             lambda: Loader(ds, transform=len)),
+            ("it is called ranks", lambda: Loader(ds, world_size=2)),
+            ("Sampler has no argument 'world_size': it is called ranks",
+             lambda: Sampler(ds, world_size=2)),
+            ("it is called num_workers", lambda: Loader(ds, workers=2)),
+            ("batch.to(device)", lambda: Loader(ds, device="cuda")),
+            ("collate 'tuple': wanted", lambda: Loader(ds, collate="tuple")),
+            ("choice=hpdsl.Choice(ds, folder='a')",
+             lambda: Loader(ds.path + "/a")),
+            ("No such file", lambda: Loader("nowhere")),
             ("'sampler'", lambda: Loader(ds, sampler=[1])),
             ("rank 5 of 1", lambda: Loader(ds, rank=5, ranks=1)),
             ("both or neither", lambda: Loader(ds, rank=1)),
@@ -620,7 +897,7 @@ def wrong(ds):
             ("suffix 3", lambda: Samples(ds, suffixes=["json", 3])),
             ("epochs -1", lambda: Loader(ds, epochs=-1)),
             ("memory '2X'", lambda: Loader(ds, memory="2X")),
-            ("hpdsl.Dataset", lambda: Loader(ds.path)),
+            ("wanted hpdsl.Dataset, not int", lambda: Loader(5)),
             ("wanted hpdsl.Choice", lambda: Loader(ds, choice=[1])),
             ("3 ranks do not divide it; 2 or 4 do", lambda: Loader(
                 ds, order=hpdsl.Order(batch=4), rank=0, ranks=3)),
@@ -628,7 +905,7 @@ def wrong(ds):
             ("wanted Samples and", lambda: MapLoader(ds, Sampler(ds)))):
         try:
             make()
-        except (TypeError, ValueError) as e:
+        except (TypeError, ValueError, OSError) as e:
             assert text in str(e), e
         else:
             raise AssertionError(text)
@@ -664,6 +941,8 @@ def bad(ds):
                 break
         counts = batch.mask.tolist()
         assert counts.count(False) == 1
+        # Other ranks do not know of it.
+        assert batch.whole == 36
         # What is not there says so, wherever the batch was made.
         assert batch.bad.dtype == torch.bool
         assert batch.bad.tolist() == [not real for real in counts]

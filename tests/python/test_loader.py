@@ -8,6 +8,7 @@ import os
 import queue
 import random
 import shutil
+import sys
 import threading
 import unittest
 import warnings
@@ -87,6 +88,59 @@ class Batches(Packed):
                               uneven=True) as loader:
                 seen += numbers(loader)
         self.assertEqual(sorted(seen), list(range(200)))
+
+    def test_a_batch_is_two(self):
+        with hpdsl.Loader(self.packed, 30, shuffle=False, epochs=1) as loader:
+            self.assertEqual((loader.batch_size, len(loader)), (30, 7))
+            self.assertEqual(loader.dataset.path,
+                             hpdsl.Dataset(self.packed).path)
+            n = 0
+            for data, labels in loader:
+                self.assertEqual((len(data), len(labels)), (30, 30))
+                n += 1
+            self.assertEqual(n, 7)
+            loader.seek(0)
+            batch = next(iter(loader))
+            loader.set_epoch(0)
+            self.assertEqual(next(iter(loader)).step, 1)
+            loader.set_epoch(0)
+            self.assertEqual((batch[0], batch[1]), tuple(batch))
+            for kind, of in ((IndexError, 2), (TypeError, slice(2)),
+                             (TypeError, "mask")):
+                with self.assertRaisesRegex(kind, "numbers, mask, bad, epoch"):
+                    batch[of]
+        with hpdsl.Loader(self.packed) as loader:
+            loader.set_epoch(3)
+            self.assertEqual(next(iter(loader)).epoch, 3)
+            loader.set_epoch(3)
+            self.assertEqual(next(iter(loader)).step, 1)
+
+    def test_names_of_others(self):
+        for text, given in (
+                ("it is called ranks", {"world_size": 2}),
+                ("it is called memory, in bytes", {"cache_limit": "1G"}),
+                ("hpdsl.torch.Loader has collate, and gets",
+                 {"collate_fn": list}),
+                ("hpdsl.torch.Loader has num_workers", {"num_workers": 2}),
+                ("it is called choice, as", {"split": (0, 1)}),
+                ("'bacth_size': is it batch_size", {"bacth_size": 2}),
+                ("'foo'$", {"foo": 2})):
+            with self.assertRaisesRegex(TypeError, "^Loader has no .*" + text):
+                hpdsl.Loader(self.packed, **given)
+        for path, text in ((self.packed + "/a/b", "folder='a/b'"),
+                           (os.path.dirname(self.packed), "not a dataset")):
+            with self.assertRaisesRegex(hpdsl.Error, text):
+                hpdsl.Loader(path)
+
+    def test_modules_come_when_they_are_asked_for(self):
+        feed = sys.modules.pop("hpdsl.feed")
+        del hpdsl.feed
+        try:
+            self.assertEqual(hpdsl.feed.__name__, "hpdsl.feed")
+            with self.assertRaisesRegex(AttributeError, "no attribute 'food'"):
+                hpdsl.food
+        finally:
+            sys.modules["hpdsl.feed"] = hpdsl.feed = feed
 
     def test_in_words(self):
         """What most people say, and what comes of it."""

@@ -9,7 +9,7 @@ from unittest import mock
 
 import hpdsl
 from hpdsl import _rank
-from hpdsl._job import check_shares, end_of, order_of
+from hpdsl._job import Dealt, check_shares, end_of, order_of
 from hpdsl._order import size_of
 from hpdsl._rank import ranks_of
 
@@ -124,6 +124,15 @@ class Shares(unittest.TestCase):
                                    (32, True, "batch_size=64, not 32")):
             with self.assertRaisesRegex(hpdsl.UsageError, text):
                 check_shares(256, size, 4, uneven)
+
+    def test_what_counts_of_steps(self):
+        # 50 samples, in steps of 8
+        of = Dealt(3, 8, 50)
+        self.assertEqual([of.whole(step) for step in range(7)],
+                         [8] * 6 + [2])
+        self.assertEqual([of.whole(step, 4) for step in range(7)],
+                         [32] * 4 + [18] * 3)
+        self.assertEqual(of.whole(5, 100), 50)
 
     def test_words(self):
         self.assertEqual(end_of(None, True), end_of("drop", True), "drop")

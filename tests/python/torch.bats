@@ -40,6 +40,19 @@ setup()
 	torch_cases "$ds" prepared
 }
 
+@test "a batch is data and labels, and has the rest by name" {
+	torch_cases "$ds" a_pair formed like_others
+}
+
+@test "ranks' shares of a step's mean loss are that of one process" {
+	torch_cases "$ds" shares idle
+}
+
+# bats test_tags=more
+@test "ranks of DDP train the weights of one process" {
+	torch_cases "$ds" ddp
+}
+
 @test "a state goes through what keeps checkpoints" {
 	torch_cases "$ds" checkpointed
 }

@@ -7,7 +7,9 @@ nothing but the standard library.
 
     train = hpdsl.Choice(ds, split=(0, 0.9))
     loader = hpdsl.Loader(ds, batch_size=64, seed=1, choice=train)
-    for batch in loader:                    # an epoch
+    for data, labels in loader:             # an epoch
+        ...
+    for batch in loader:                    # the next one
         batch.data, batch.labels, batch.mask
 
 Dataset    samples by number, members by path
@@ -19,6 +21,9 @@ hpdsl.feed what TensorFlow and DALI take; hpdsl.torch what PyTorch takes
 hpdsl.fs   a file system for fsspec, and so for zarr, xarray and pandas
 
 Errors are of class Error: their text is the library's, code its code."""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
 from ._abi import VERSION as __version__
 from ._batch import NO_LABEL, Batch
@@ -41,3 +46,13 @@ __all__ = [
     "Snapshot", "Sources", "Status", "StoppedError", "SystemFailure",
     "TooNewError", "Totals", "UsageError", "__version__",
 ]
+
+if TYPE_CHECKING:
+    from . import feed, fs, torch
+    _LATE = feed, fs, torch
+else:
+    def __getattr__(name):
+        """These need other packages, and are imported when they are asked for."""
+        if name in ("feed", "fs", "torch"):
+            return _import_module("." + name, __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ import ctypes
 from array import array
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Iterable, List, Sequence, Set, Tuple
+from typing import Any, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from . import _abi
 from ._abi import lib
@@ -108,8 +108,30 @@ class Room(ctypes.c_ubyte * (1 << 62)):  # type: ignore[misc]
             self._holds.extend(map(Hold, (address,)))
 
 
-class Batch:
-    """A step's samples, those of this rank.
+class Pair:
+    """What a loop takes as two, `for data, labels in loader`, whatever else it
+    has: that is FIELDS.  Of no kind of its own, as a tuple or a list is, it is
+    one thing to those who look into these."""
+
+    __slots__ = ()
+    FIELDS: Tuple[str, ...] = ()
+    data: Any
+    labels: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.data, self.labels))
+
+    def __getitem__(self, which: int) -> Any:
+        if isinstance(which, int) and 0 <= which < 2:
+            return self.labels if which else self.data
+        kind = IndexError if isinstance(which, int) else TypeError
+        raise kind(f"batch[{which!r}]: [0] is its data and [1] its labels; the "
+                   f"rest has names: {', '.join(self.FIELDS)}")
+
+
+class Batch(Pair):
+    """A step's samples, those of this rank.  Unpacked, and as [0] and [1], it is
+    two: `for data, labels in loader`.
 
     epoch, step  where it belongs
     len(batch)   n, the number of samples; the rest are lists of n:
@@ -132,6 +154,9 @@ class Batch:
     memory goes back to the loader when they, their slices and the batch are all
     gone.  To keep contents for long, copy them: bytes(view).
     """
+
+    FIELDS = ("numbers", "mask", "bad", "epoch", "step", "members", "buffer",
+              "offsets", "sizes")
 
     def __init__(self, room: Room, handle: Handle, wanted: Wanted,
                  mapping=None) -> None:

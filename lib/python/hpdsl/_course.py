@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any, Dict, Optional, Sequence
 
 from ._choice import Choice, address_of
+from ._called import by_its_names
 from ._dataset import Dataset
 from ._errors import RangeError, number, wanted
-from ._job import check_shares, end_of, order_of
-from ._loader import plan_of
+from ._job import Dealt, check_shares, end_of, order_of, plan_of
 from ._order import Epoch, Order, filled, share_of
 from ._rank import Ranks, ranks_of
 from ._state import make_state, read_state
@@ -28,6 +28,7 @@ class Course:
     epoch, step  of the batch that is next; step may be that of an epoch's end
     """
 
+    @by_its_names("Sampler")
     def __init__(self, dataset: Dataset, batch_size: int = 0, *,
                  rank: Optional[int] = None, ranks: Optional[int] = None,
                  group: Any = None, drop_last: bool = False,
@@ -89,6 +90,9 @@ class Course:
     def steps(self, epoch: int) -> int:
         """Steps of that epoch, the same for every rank."""
         return self.epoch_of(epoch).steps(self.end)
+
+    def dealt(self, epoch: int) -> Dealt:
+        return Dealt.of(self.epoch_of(epoch), self.end, self.ranks.ranks)
 
     def over(self) -> bool:
         """Whether it is behind the last epoch."""

@@ -251,6 +251,9 @@ class Dataset:
     What it has not got comes from the job's other nodes, where they serve,
     else from the origin; peers=False: from the origin.
 
+    For PyTorch's DataLoader it is hpdsl.torch.Samples(ds), and in the place of
+    one hpdsl.torch.Loader(ds).
+
     Raises NotOursError, CorruptError, TooNewError, ChangedError, and
     SystemFailure or a kind of it, such as NotFoundError, a FileNotFoundError,
     or RangeError, an IndexError.

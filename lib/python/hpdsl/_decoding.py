@@ -16,6 +16,7 @@ from ._errors import UsageError
 from ._lend import Board, Lent, read_turn
 from ._orphan import watch_trainer
 from ._parcel import Decoder
+from ._torch_batch import mapped
 
 
 class Failed:
@@ -108,17 +109,14 @@ class There(data.Dataset):
 
 def own(made: Any, lent: Lent) -> Any:
     """The same with copies of what is a part of the memory that was lent."""
-    if isinstance(made, memoryview):
-        return bytes(made)
-    if isinstance(made, torch.Tensor):
-        return made.clone() if lent.has(made.data_ptr()) else made
-    if hasattr(made, "__array_interface__") and hasattr(made, "copy"):
-        at = made.__array_interface__["data"][0]
-        return made.copy() if lent.has(at) else made
-    if isinstance(made, dict):
-        return {name: own(of, lent) for name, of in made.items()}
-    if isinstance(made, tuple) and hasattr(made, "_fields"):
-        return type(made)(*(own(of, lent) for of in made))
-    if isinstance(made, (list, tuple)):
-        return type(made)(own(of, lent) for of in made)
-    return made
+    def copy(of: Any) -> Any:
+        if isinstance(of, memoryview):
+            return bytes(of)
+        if isinstance(of, torch.Tensor):
+            return of.clone() if lent.has(of.data_ptr()) else of
+        if hasattr(of, "__array_interface__") and hasattr(of, "copy"):
+            at = of.__array_interface__["data"][0]
+            return of.copy() if lent.has(at) else of
+        return of
+
+    return mapped(made, copy)

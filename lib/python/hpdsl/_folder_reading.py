@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from array import array
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
-                    Optional, Sequence, Tuple)
+                    Optional, Sequence, Tuple, Union)
 
 import torch.utils.data as data
 
@@ -61,7 +61,7 @@ class FolderDecoder(Decoder):
 
     def __init__(self, folder: DatasetFolder, target: array,
                  before: Optional[array], which: Optional[bytearray],
-                 collate: Optional[Callable]) -> None:
+                 collate: Union[Callable, str, None]) -> None:
         super().__init__(self._item, collate)
         self._folder, self._target = folder, target
         self._before, self._which = before, which
@@ -93,7 +93,8 @@ class FolderDecoder(Decoder):
         return data.default_collate([transform(of) for of in targets]),
 
 
-def reading_of(folder: DatasetFolder, collate: Optional[Callable]) -> Reading:
+def reading_of(folder: DatasetFolder, collate: Union[Callable, str, None]
+               ) -> Reading:
     """UsageError: it cannot be read in large reads."""
     dataset, samples = folder.dataset, folder.samples
     numbers, targets = _members(folder)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a run's steps are shared out, whoever reads them: what may be said of an
-order in words, and which numbers of ranks its batch allows."""
+order in words, which numbers of ranks its batch allows, and what of a step counts."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import List, Optional
+from dataclasses import asdict, replace
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from ._errors import UsageError, wanted
-from ._order import Order, end_number
+from . import _abi
+from ._errors import UsageError, number, wanted
+from ._order import Epoch, Order, Size, end_number, size_of
 
 
 def order_of(order: Optional[Order], **given) -> Order:
@@ -45,6 +46,30 @@ def check_shares(batch: int, batch_size: int, ranks: int, uneven: bool) -> None:
                          f"{batch_size}")
 
 
+class Dealt(NamedTuple):
+    """How an epoch's positions come to ranks: in steps of `batch` positions, of
+    which each rank has its share.  The first `counted` positions count; what is
+    behind them only fills the last step up."""
+
+    ranks: int
+    batch: int
+    counted: int
+
+    @classmethod
+    def of(cls, epoch: Epoch, end: str, ranks: int) -> "Dealt":
+        batch = epoch.batch
+        return cls(ranks, batch, len(epoch) if end == "mask" else
+                   epoch.steps(end) * batch)
+
+    def whole(self, step: int, steps: int = 1) -> int:
+        """How many positions of a step count, those of all ranks together; of
+        several steps: of the window that it is in, where windows of so many
+        follow each other from step 0 on, and the epoch's end cuts the last."""
+        first = step - step % steps
+        return min((first + steps) * self.batch, self.counted) - (
+            first * self.batch)
+
+
 def _that_do(batch: int, ranks: int) -> str:
     """The next ones on both sides: 1 and batch are some."""
     those = _divisors(batch)
@@ -56,3 +81,31 @@ def _that_do(batch: int, ranks: int) -> str:
 def _divisors(n: int) -> List[int]:
     small = [d for d in range(1, int(n ** 0.5) + 2) if n % d == 0]
     return small + [n // d for d in small]
+
+
+def reads_of(memory: Size = 0, threads: int = 0, check: bool = True,
+             skip_bad: bool = False, cache: str = "auto") -> Dict[str, Any]:
+    """How a loader reads, whatever it reads, as the library's options."""
+    if cache not in _abi.CACHES:
+        raise UsageError(f"cache {cache!r}: not one of "
+                         f"{', '.join(_abi.CACHES)}")
+    return dict(memory=size_of(memory), threads=number("threads", threads),
+                unchecked=not check, skip_bad=skip_bad,
+                cache=_abi.CACHES[cache])
+
+
+def plan_of(epoch: Epoch, share: _abi.Share, memory: int, end: str,
+            ranks_from: str, suffixes: Sequence[str] = ()) -> Dict[str, Any]:
+    cost = epoch.cost(memory=memory, end=end, suffixes=suffixes, **{
+        name: getattr(share, name) for name, _ in share._fields_})
+    of = asdict(epoch.order)
+    return {
+        "rank": share.rank, "ranks": share.ranks, "ranks_from": ranks_from,
+        "batch": epoch.batch, "batch_size": -(-epoch.batch // share.ranks),
+        "lanes": cost.lanes, **{name: of[name] for name in (
+            "piece", "windows", "parts")},
+        "steps": cost.steps, "reads": cost.reads,
+        "read_bytes": cost.read_bytes, "median_read": cost.median_read,
+        "held_peak": cost.held_peak, "first_batch_bytes": cost.first_batch,
+        "mates": cost.mates,
+    }

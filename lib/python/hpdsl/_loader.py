@@ -8,20 +8,20 @@ import errno
 import gc
 import os
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import (Any, Callable, Dict, Iterator, Mapping, NamedTuple,
                     Optional, Sequence, Tuple, Union)
 
 from . import _abi
 from ._abi import lib
 from ._batch import Batch, Wanted, suffixes_of
+from ._called import by_its_names
 from ._choice import Choice, address_of
-from ._dataset import Dataset, Sources, raw
-from ._errors import (Error, StoppedError, SystemFailure, UsageError, number,
-                      wanted)
-from ._job import check_shares, end_of, order_of
-from ._order import (Epoch, Order, Size, end_number, filled, share_of,
-                     size_of)
+from ._dataset import Dataset, Path, Sources, raw
+from ._errors import Error, StoppedError, SystemFailure, UsageError, number
+from ._job import check_shares, end_of, order_of, plan_of, reads_of
+from ._order import Epoch, Order, Size, end_number, filled, share_of
+from ._place import opened
 from ._rank import ranks_of
 from ._running import WAIT_MS, Again, Damage, Lease, Room, Running
 from ._state import make_state, read_state
@@ -47,13 +47,14 @@ class Loader:
 
         with hpdsl.Loader(dataset, batch_size=64, seed=1) as loader:
             for epoch in range(90):
-                for batch in loader:
+                for data, labels in loader:
                     ...
 
-    `for` gives the rest of the epoch that the loader is in; the next one gives
-    the next epoch, and reading ahead does not stop at the border.
+    or `for batch in loader`: a Batch has more than these two.  `for` gives the
+    rest of the epoch that the loader is in; the next one gives the next epoch,
+    and reading ahead does not stop at the border.
 
-    dataset     a Dataset
+    dataset     a Dataset, or the path of one
     batch_size  samples of a step of this rank; 0: 64, or, of a run that goes
                 on, the share of one rank
     rank, ranks who reads: both, or neither
@@ -115,7 +116,8 @@ class Loader:
     _wait_ms = WAIT_MS
     _may_lack = _telling = False
 
-    def __init__(self, dataset: Dataset, batch_size: int = 0, *,
+    @by_its_names("Loader")
+    def __init__(self, dataset: Union[Dataset, Path], batch_size: int = 0, *,
                  rank: Optional[int] = None, ranks: Optional[int] = None,
                  group: Any = None, drop_last: bool = False,
                  shuffle: Optional[bool] = None, seed: Optional[int] = None,
@@ -129,7 +131,7 @@ class Loader:
                  cache: str = "auto", shared: bool = False,
                  on_bad: Optional[Callable[[Damage], Any]] = None,
                  on_warning: Callable[[str], Any] = _warn) -> None:
-        wanted(Dataset, "dataset", dataset)
+        dataset = opened(dataset)
         order = order_of(order, shuffle=shuffle, seed=seed, windows=windows,
                          lanes=lanes, piece=piece, parts=parts)
         epochs = number("epochs", epochs or 0, 64)
@@ -219,6 +221,11 @@ class Loader:
     def epoch(self) -> int:
         """The epoch that the next `for` gives, or the rest of."""
         return self._at.next[0]
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of a step of this rank, at most."""
+        return -(-self.order.batch // self._share.ranks)
 
     def steps(self, epoch: Optional[int] = None) -> int:
         """Steps of an epoch, of all workers, the same for every rank."""
@@ -392,6 +399,12 @@ class Loader:
             self.order, epoch=self.epoch, step=0), self.choice), self._share,
             self._memory, self._end, self.ranks_from, self.suffixes)
 
+    def set_epoch(self, epoch: int) -> None:
+        """seek() to its beginning, unless the loader is in it: for those who say
+        it before each epoch, also after load_state_dict()."""
+        if epoch != self.epoch:
+            self.seek(epoch)
+
     def stats(self) -> Dict[str, Any]:
         """Since the loader was made: steps, samples and bytes handed out;
         bad_samples, of these, that came without bytes; lacking, members that
@@ -410,34 +423,6 @@ class Loader:
         told["sources"] = Sources._of(c.sources)
         told["read_sizes"] = list(c.read_sizes)
         return told
-
-
-def reads_of(memory: Size = 0, threads: int = 0, check: bool = True,
-             skip_bad: bool = False, cache: str = "auto") -> Dict[str, Any]:
-    """How a loader reads, whatever it reads, as the library's options."""
-    if cache not in _abi.CACHES:
-        raise UsageError(f"cache {cache!r}: not one of "
-                         f"{', '.join(_abi.CACHES)}")
-    return dict(memory=size_of(memory), threads=number("threads", threads),
-                unchecked=not check, skip_bad=skip_bad,
-                cache=_abi.CACHES[cache])
-
-
-def plan_of(epoch: Epoch, share: _abi.Share, memory: int, end: str,
-            ranks_from: str, suffixes: Sequence[str] = ()) -> Dict[str, Any]:
-    cost = epoch.cost(memory=memory, end=end, suffixes=suffixes, **{
-        name: getattr(share, name) for name, _ in share._fields_})
-    of = asdict(epoch.order)
-    return {
-        "rank": share.rank, "ranks": share.ranks, "ranks_from": ranks_from,
-        "batch": epoch.batch, "batch_size": -(-epoch.batch // share.ranks),
-        "lanes": cost.lanes, **{name: of[name] for name in (
-            "piece", "windows", "parts")},
-        "steps": cost.steps, "reads": cost.reads,
-        "read_bytes": cost.read_bytes, "median_read": cost.median_read,
-        "held_peak": cost.held_peak, "first_batch_bytes": cost.first_batch,
-        "mates": cost.mates,
-    }
 
 
 class _Rest:

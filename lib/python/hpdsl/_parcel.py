@@ -1,57 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hpdsl.torch's batches: what they are made of, and how they leave a worker."""
+"""How hpdsl.torch's batches are made, and how they leave a worker."""
 
 from __future__ import annotations
 
 import pickle
-from typing import (Any, Callable, Iterator, List, NamedTuple, Optional,
-                    Sequence)
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 import torch
 import torch.utils.data as data
 
 from ._contents import Contents
+from ._errors import UsageError
+from ._job import Dealt
+from ._torch_batch import Batch
 
 # From here on torch's shared memory is faster than a pipe.
 _LARGE = 1 << 20
-
-
-class Batch(NamedTuple):
-    """A step's samples, those of this rank: n of them.
-
-    data         what collate made of n results of decode; with neither of
-                 them Contents, the bytes of n samples
-    labels       tensor of n int64: class numbers, -1 without a class; of a
-                 folder with a target_transform what default_collate makes
-    numbers      tensor of n int64: of the samples in the dataset
-    mask         tensor of n bools; False: fills the last step up, or could not
-                 be read, and must not count
-    epoch, step  where it belongs
-    bad          tensor of n bools; True: could not be read, and data has another
-                 sample of the step in its place
-    """
-
-    data: Any
-    labels: torch.Tensor
-    numbers: torch.Tensor
-    mask: torch.Tensor
-    epoch: int
-    step: int
-    bad: torch.Tensor
 
 
 class Decoder:
     """Makes what a training loop gets from what was read."""
 
     def __init__(self, decode: Optional[Callable],
-                 collate: Optional[Callable]) -> None:
+                 collate: Union[Callable, str, None]) -> None:
+        if isinstance(collate, str) and collate != "list":
+            raise UsageError(f"collate {collate!r}: wanted a function, or "
+                             "\"list\"")
         self.raw = decode is None and collate is None
         self.decode = decode or _first_bytes
-        self.collate = (Contents if self.raw else
-                        collate or data.default_collate)
+        self.collate = (Contents if self.raw else listed if collate == "list"
+                        else collate or stacked)
 
     def batch(self, members: Iterator, bad: List[bool], labels: List[int],
-              numbers: List[int], mask: List[bool], epoch: int, step: int):
+              numbers: List[int], mask: List[bool], epoch: int, step: int,
+              dealt: Optional[Dealt] = None):
         """A bad sample's place is taken by a good one of the step, which does
         not count there."""
         made = self.items(members, bad, numbers)
@@ -63,7 +45,7 @@ class Decoder:
             made = [good if none else one for one, none in zip(made, bad)]
             mask = [real and not none for real, none in zip(mask, bad)]
         return finished(self.collate(made), self.labels(labels, numbers),
-                        numbers, mask, epoch, step, bad)
+                        numbers, mask, epoch, step, bad, dealt)
 
     def items(self, members: Iterator, bad: Sequence[bool],
               numbers: Sequence[int]) -> List[Any]:
@@ -85,6 +67,30 @@ def _first_bytes(*members) -> bytes:
     return bytes(members[0])
 
 
+def stacked(made: List[Any]) -> Any:
+    """As DataLoader does it; what does not go so may be had otherwise."""
+    try:
+        return data.default_collate(made)
+    except (RuntimeError, TypeError) as e:
+        if type(e) not in (RuntimeError, TypeError):
+            raise
+        raise type(e)(f"{e}: collate=\"list\" leaves what decode returned in "
+                      "lists, collate=f is called with n of them") from e
+
+
+def listed(made: List[Any]) -> Any:
+    """As DataLoader does it with tuples and dicts; what is in them, of n
+    samples, comes in lists, of any sizes."""
+    first = made[0]
+    if isinstance(first, dict):
+        return {name: listed([one[name] for one in made]) for name in first}
+    if isinstance(first, tuple):
+        parts = map(listed, map(list, zip(*made)))
+        return (type(first)(*parts) if hasattr(first, "_fields") else
+                tuple(parts))
+    return made
+
+
 def finished(*of):
     """A Batch; in a worker what is one when it arrives."""
     here = data.get_worker_info() is None
@@ -92,12 +98,15 @@ def finished(*of):
 
 
 def _batch(made: Any, labels: Any, numbers: List[int], mask: List[bool],
-           epoch: int, step: int, bad: List[bool]) -> Batch:
-    return Batch(made, labels[0] if isinstance(labels, tuple) else
-                 torch.tensor(labels, dtype=torch.int64),
-                 torch.tensor(numbers, dtype=torch.int64),
-                 torch.tensor(mask, dtype=torch.bool), epoch, step,
-                 torch.tensor(bad, dtype=torch.bool))
+           epoch: int, step: int, bad: List[bool],
+           dealt: Optional[Dealt] = None) -> Batch:
+    batch = Batch(made, labels[0] if isinstance(labels, tuple) else
+                  torch.tensor(labels, dtype=torch.int64),
+                  torch.tensor(numbers, dtype=torch.int64),
+                  torch.tensor(mask, dtype=torch.bool), epoch, step,
+                  torch.tensor(bad, dtype=torch.bool), dealt)
+    batch._idle = not any(mask)
+    return batch
 
 
 class _Parcel:

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that lead into a dataset: which one, and where in it."""
+"""Paths that lead into a dataset: which one, and where in it; and datasets for
+which a path is given."""
 
 from __future__ import annotations
 
 import ctypes
 import errno
 import os
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Path, raw, text
-from ._errors import NotFoundError, SystemFailure, UsageError, checked
+from ._dataset import Dataset, Path, raw, text
+from ._errors import (Error, NotFoundError, SystemFailure, UsageError, checked,
+                      wanted)
 
 _DATASETS = (_abi.KIND_DATASET, _abi.KIND_STAGE)
 # The path of a member may be longer than a path of the system, or have a file
@@ -45,6 +47,30 @@ def dataset_in(path: Path) -> Tuple[str, str]:
         raise unseen
     raise NotFoundError(f"{text(raw(path))}: not in a packed dataset or stage "
                         "directory", -errno.ENOENT)
+
+
+def opened(given: Any) -> Dataset:
+    """A Dataset as it is; that of a path, opened."""
+    if not isinstance(given, (str, bytes, os.PathLike)):
+        wanted(Dataset, "dataset", given)
+        return given
+    try:
+        return Dataset(given)
+    except Error as e:
+        _advise(given, e)
+        raise
+
+
+def _advise(path: Path, error: Error) -> None:
+    """UsageError: what it leads into is a dataset."""
+    try:
+        dataset, inside = dataset_in(path)
+    except Error:
+        return
+    if inside:
+        raise UsageError(
+            f"{text(raw(path))}: the dataset is {dataset}; of a folder in it "
+            f"choice=hpdsl.Choice(ds, folder={inside!r})") from error
 
 
 def _is_dataset(path: str) -> bool:

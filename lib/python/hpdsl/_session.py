@@ -7,10 +7,11 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional
 
 import torch.utils.data as data
 
+from ._called import no_argument
 from ._decoding import Asked, Here, There
 from ._lend import Board, File, Lent
 from ._measured import Measured, Player
@@ -152,25 +153,29 @@ def _converter(decoder: Decoder, suffixes) -> Callable:
 
 # What is decided here, and by which argument.
 _OURS = {"dataset": "dataset", "sampler": "order and choice",
-         "batch_sampler": "order and batch_size", "collate_fn": "collate",
-         "generator": "seed", "in_order": "order"}
+         "batch_sampler": "order and batch_size", "generator": "seed",
+         "in_order": "order"}
 
 
 def not_ours(options: Dict[str, Any]) -> None:
     """What DataLoader would take, and what would have no effect."""
+    if "collate_fn" in options:
+        raise no_argument("Loader", "collate_fn", ["collate"])
     for name, instead in _OURS.items():
         if name in options:
             raise TypeError(f"Loader has no argument {name!r}: what comes is "
                             f"said by {instead}")
 
 
-def only_dataloaders(num_workers: int, options: Dict[str, Any]) -> None:
+def only_dataloaders(num_workers: int, options: Dict[str, Any],
+                     ours: Iterable[str]) -> None:
     """What is left has to be DataLoader's, and not what is decided here; and
     what that refuses is refused now."""
     not_ours(options)
+    theirs = inspect.signature(data.DataLoader).parameters
     for name in options:
-        if name not in inspect.signature(data.DataLoader).parameters:
-            raise TypeError(f"Loader has no argument {name!r}")
+        if name not in theirs:
+            raise no_argument("Loader", name, [*ours, *theirs])
     if options.get("timeout") and not num_workers:
         raise ValueError("timeout: there are no workers that could be late")
     data.DataLoader([], batch_size=None, sampler=[], num_workers=num_workers,

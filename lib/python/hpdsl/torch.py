@@ -2,11 +2,13 @@
 """Epochs for PyTorch: whole steps in the order that hpdsl-order(7) defines, on
 any number of ranks and of DataLoader's workers.
 
-    dataset = hpdsl.Dataset("imagenet.hpdsl")
-    loader = hpdsl.torch.Loader(dataset, batch_size=64, seed=1, epochs=90,
-                                decode=my_decode, num_workers=8)
+    loader = hpdsl.torch.Loader("imagenet.hpdsl", batch_size=64, seed=1,
+                                epochs=90, decode=my_decode, num_workers=8)
     while loader.epoch < 90:
         for batch in loader:
+            images, labels = batch
+            losses = cross_entropy(model(images), labels, reduction="none")
+            batch.mean(losses).backward()
             ...
             if it_is_time:
                 torch.save({..., "loader": loader.state_dict()}, path)
@@ -29,135 +31,43 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import warnings
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator,
-                    List, NamedTuple, Optional, Set, Union)
-
-import torch.utils.data as data
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional,
+                    Union)
 
 from ._batch import check_options, suffixes_of
-from ._contents import Contents, contents_in
+from ._contents import Contents
 from ._course import Course
-from ._dataset import Dataset, Sample, without_dot
+from ._dataset import Dataset, Path
 from ._decoding import Failed
-from ._errors import DiffersError, UsageError, wanted
+from ._errors import UsageError
+from ._job import reads_of
+from ._loop import Loop
+from ._map_style import MapLoader, Places, Sampler, Samples
 from ._measured import Measured, is_measured
-from ._loader import reads_of
-from ._orphan import watch_trainer
-from ._parcel import Batch, Decoder, finished
+from ._parcel import Decoder
+from ._place import opened
 from ._pump import Reader
-from ._session import (Session, effective, not_ours, only_dataloaders,
-                       same)
+from ._session import Session, effective, only_dataloaders
+from ._torch_batch import Batch
 
 if TYPE_CHECKING:
     from ._folder import DatasetFolder, ImageFolder
 
-__all__ = ["Batch", "Contents", "DatasetFolder", "ImageFolder", "Loader", "MapLoader", "Places", "Sampler",
-           "Samples"]
+__all__ = ["Batch", "Contents", "DatasetFolder", "ImageFolder", "Loader",
+           "MapLoader", "Places", "Sampler", "Samples"]
 
 # Options of hpdsl.Loader that say how it reads, and not what.
 _READS = "memory", "threads", "check", "skip_bad", "cache"
 _HOW = ("suffixes", "on_bad", "on_warning", *_READS)
+_OWN = "decode", "collate", "form", "num_workers"
 
 
-class Places(NamedTuple):
-    """What Sampler yields: the sample numbers of a step, those of this rank,
-    and whether they count."""
-
-    numbers: List[int]
-    mask: List[bool]
-    epoch: int
-    step: int
-
-
-class _Loop:
-    """What loaders have in common: where the loop is."""
-
-    course: Course
-
-    @property
-    def epoch(self) -> int:
-        """Of the batch that is next; within the loop's body that is the one
-        behind the batch at hand, though workers are ahead of it.  The next
-        epoch begins when the `for` has ended: behind the last batch step is
-        len(loader)."""
-        return self.course.epoch
-
-    @property
-    def step(self) -> int:
-        return self.course.step
-
-    @property
-    def order(self):
-        """The Order, with all of its numbers."""
-        return self.course.order
-
-    def __len__(self) -> int:
-        """Steps of the epoch: all of them, not those that are left."""
-        return self.course.steps(self.epoch)
-
-    def seek(self, epoch: int, step: int = 0) -> None:
-        """The next `for` gives the rest of that epoch."""
-        self.course.seek(epoch, step)
-        self.close()
-
-    def set_epoch(self, epoch: int) -> None:
-        """The same, but where the loop is in that epoch it stays: for those who
-        say it before each epoch, also after load_state_dict()."""
-        if epoch != self.epoch:
-            self.seek(epoch)
-
-    def state_dict(self) -> Dict[str, Any]:
-        """Where the loop is, counted by the steps that it was handed: numbers
-        and strings only, for load_state_dict() of a loader with the same
-        dataset and choice, on any number of ranks and workers.  As JSON in a
-        file, hpdsl-stage --order-from takes it too."""
-        return self.course.state_dict()
-
-    def load_state_dict(self, state: Union[str, Dict[str, Any]]) -> None:
-        """Not while a `for` is under way.  Raises DiffersError: of another pack
-        or choice; UsageError: this many ranks cannot share its batch, or
-        batch_size says another one."""
-        self.course.load_state_dict(state)
-        self.close()
-
-    def close(self) -> None:
-        """Ends workers and reading; the next `for` begins them anew."""
-
-    def __reduce__(self):
-        raise TypeError("a loader belongs to the process that made it: pass on "
-                        "its dataset, and its state_dict()")
-
-    def _begin(self) -> bool:
-        """False: there is nothing left."""
-        course = self.course
-        if course.step >= course.steps(course.epoch):
-            course.seek(course.epoch + 1)
-        return not course.over()
-
-    def _handed(self, batch: Batch) -> None:
-        here = self.course.epoch, self.course.step
-        if (batch.epoch, batch.step) != here:
-            raise RuntimeError(f"epoch {batch.epoch}, step {batch.step} has "
-                               f"come in the place of epoch {here[0]}, step "
-                               f"{here[1]}")
-        self.course.behind(*here)
-
-    def _ended(self, epoch: int) -> None:
-        course, steps = self.course, self.course.steps(epoch)
-        if (course.epoch, course.step) != (epoch, steps):
-            self.close()
-            raise RuntimeError(f"epoch {epoch} has ended at step "
-                               f"{course.step} of {steps}")
-        course.seek(epoch + 1)
-
-
-class Loader(_Loop):
+class Loader(Loop):
     """Steps as Batches, decoded by workers.
 
-    `for batch in loader` gives the rest of the epoch in which the loop is, the
-    next one the next epoch, and behind the last of `epochs` nothing; after a
-    `break` it goes on where it was.
+    `for images, labels in loader`, or `for batch in loader`, gives the rest of
+    the epoch in which the loop is, the next one the next epoch, and behind the
+    last of `epochs` nothing; after a `break` it goes on where it was.
 
     dataset, batch_size
                  and most others as for hpdsl.Loader, as are memory, 1 GiB of
@@ -169,8 +79,13 @@ class Loader(_Loop):
                  returns has to be its own, not another view: tensors, arrays
                  and views in lists, tuples and dicts are copied, of anything
                  else it is an error.  None: bytes
-    collate      makes one of the n results; None: default_collate, or, where
-                 nothing is decoded either, Contents
+    collate      makes one of the n results; None: as DataLoader does, also of
+                 tuples and dicts, or, where nothing is decoded either,
+                 Contents; "list": the same, but with lists of n, of what has no
+                 common size, as boxes
+    form         called with each Batch, in this process, when it is handed out
+                 and counts as a step done: what it returns is what the loop
+                 gets, as of form=tuple a tuple (data, labels)
     num_workers  processes that decode; 0: this one.  With nothing to decode
                  there are none
     dataloader   others, as prefetch_factor, persistent_workers, pin_memory,
@@ -199,20 +114,22 @@ class Loader(_Loop):
 
     _session: Optional[Session] = None
 
-    def __init__(self, dataset: Union[Dataset, "DatasetFolder"],
+    def __init__(self, dataset: Union[Dataset, "DatasetFolder", Path],
                  batch_size: int = 0, *, decode: Optional[Callable] = None,
-                 collate: Optional[Callable] = None, num_workers: int = 0,
-                 **options) -> None:
+                 collate: Union[Callable, str, None] = None,
+                 form: Optional[Callable[[Batch], Any]] = None,
+                 num_workers: int = 0, **options) -> None:
         reading = _reading_of(dataset, collate, decode, options)
         if reading is not None:
             dataset = reading.dataset
             options.update(choice=reading.choice, suffixes=reading.suffixes)
-        wanted(Dataset, "dataset", dataset)
+        dataset = opened(dataset)
         how = {name: options.pop(name) for name in _HOW if name in options}
+        courses = inspect.signature(Course).parameters
         what = {name: options.pop(name) for name in list(options)
-                if name in inspect.signature(Course).parameters}
-        only_dataloaders(num_workers, options)
-        self.dataset = dataset
+                if name in courses}
+        only_dataloaders(num_workers, options, [*_OWN, *_HOW, *courses])
+        self.dataset, self.form = dataset, form
         self.course = Course(dataset, batch_size, **what)
         # Here, and not when it begins.
         how["suffixes"] = suffixes_of(how.get("suffixes") or ())
@@ -279,7 +196,7 @@ class Loader(_Loop):
             self._skip()
             if session.plays():
                 made = made._replace(epoch=course.epoch, step=course.step)
-            self._handed(made)
+            made = self._handed(made)
             here = course.epoch, course.step
             yield made
             if self._session is not session or (
@@ -310,133 +227,7 @@ class Loader(_Loop):
         return self._session
 
 
-class Samples(data.Dataset):
-    """A dataset, map style: samples[n] is (what decode made of it, its label),
-    samples[places] the Batch of a step that Sampler has yielded.
-
-    decode, collate  as for Loader
-    suffixes         of the members that decode gets; None: the first one.  One
-                     that no sample has is a UsageError; what some lack is
-                     empty, and a RuntimeWarning, once
-    """
-
-    def __init__(self, dataset: Dataset, *,
-                 decode: Optional[Callable] = None,
-                 collate: Optional[Callable] = None,
-                 suffixes: Optional[Iterable[str]] = None) -> None:
-        wanted(Dataset, "dataset", dataset)
-        self.dataset = dataset
-        self.suffixes = suffixes_of(suffixes or ()) or None
-        self._names = tuple(map(without_dot, self.suffixes or ()))
-        check_options(dataset.handle(), None, self.suffixes or ())
-        self._told: Set[str] = set()
-        self._decoder = Decoder(decode, collate)
-
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def __getitem__(self, index: Union[int, Places]):
-        watch_trainer()
-        if isinstance(index, Places):
-            return self._batch(index)
-        sample = self.dataset[index]
-        return self._decoder.decode(*self._members(sample)), sample.label
-
-    def _members(self, sample: Sample) -> List[memoryview]:
-        if not self._names:
-            return [memoryview(sample.data)]
-        for name in self._names:
-            if name not in sample.members:
-                self._tell(name, sample.number, sample.key)
-        return [memoryview(sample.members.get(name, b""))
-                for name in self._names]
-
-    def _tell(self, name: str, number: int, key: str) -> None:
-        if name not in self._told:
-            self._told.add(name)
-            warnings.warn(f"sample {number} {key!r} has no member of suffix "
-                          f"{name!r}: such samples come without its bytes",
-                          RuntimeWarning)
-
-    def _batch(self, places: Places):
-        if self._decoder.raw:
-            name = self._names[0] if self._names else None
-            whole, sizes, labels, lacking = self.dataset._read_one_member(
-                places.numbers, name)
-            if lacking and name is not None:
-                self._tell(name, *lacking[0])
-            return finished(contents_in(whole, sizes), labels, *places,
-                            [False] * len(labels))
-        samples = self.dataset.read_many(places.numbers)
-        return self._decoder.batch(
-            map(self._members, samples), [False] * len(samples),
-            [sample.label for sample in samples], *places)
-
-
-class Sampler(data.Sampler):
-    """The same steps for a map-style dataset:
-    DataLoader(samples, sampler=sampler, batch_size=None).  Each iteration gives
-    the rest of the epoch that seek() set, as Places.  Arguments, as far as they
-    say which samples come, are those of Loader."""
-
-    def __init__(self, dataset: Dataset, batch_size: int = 0, **options
-                 ) -> None:
-        self.dataset = dataset
-        self.course = Course(dataset, batch_size, **options)
-
-    def seek(self, epoch: int, step: int = 0) -> None:
-        self.course.seek(epoch, step)
-
-    def __len__(self) -> int:
-        """Steps of the epoch that seek() set, all of them."""
-        course = self.course
-        return course.epoch_of(course.epoch).steps(course.end)
-
-    def __iter__(self) -> Iterator[Places]:
-        course = self.course
-        epoch, first = course.epoch, course.step
-        order, repeat = course.epoch_of(epoch), course.end == "repeat"
-        rank, ranks, _ = course.ranks
-        for number in range(first, order.steps(course.end)):
-            places = order.step(number, rank=rank, ranks=ranks,
-                                end=course.end, uneven=course.uneven)
-            yield Places([p.sample for p in places],
-                         [p.real or repeat for p in places], epoch, number)
-
-
-class MapLoader(_Loop):
-    """As Loader, of Samples and a Sampler: workers read for themselves.
-    loader is the DataLoader, to which the options go."""
-
-    def __init__(self, samples: Samples, sampler: Sampler, **options) -> None:
-        if not isinstance(samples, Samples) or not isinstance(sampler, Sampler):
-            raise TypeError("wanted Samples and a Sampler")
-        if not _same_pack(samples.dataset, sampler.dataset):
-            raise DiffersError(
-                f"sampler: of {sampler.dataset.path}, which is another pack "
-                f"than {samples.dataset.path}")
-        not_ours(options)
-        self.dataset, self.course = samples.dataset, sampler.course
-        self.loader = data.DataLoader(samples, batch_size=None,
-                                      sampler=sampler, collate_fn=same,
-                                      **options)
-
-    def __iter__(self) -> Iterator[Batch]:
-        if not self._begin():
-            return
-        steps = self.course.steps(self.epoch)
-        for batch in self.loader:
-            if is_measured():
-                # Steps that are played are of no epoch, and have no end.
-                if self.step >= steps:
-                    break
-                batch = batch._replace(epoch=self.epoch, step=self.step)
-            self._handed(batch)
-            yield batch
-        self._ended(self.epoch)
-
-
-def _reading_of(dataset: Any, collate: Optional[Callable],
+def _reading_of(dataset: Any, collate: Union[Callable, str, None],
                 decode: Optional[Callable], options: Dict[str, Any]):
     """What to read of a folder; None: it is none."""
     module = sys.modules.get(__package__ + "._folder")
@@ -462,8 +253,3 @@ def __getattr__(name: str):
         globals()[name] = getattr(_folder, name)
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _same_pack(one: Dataset, other: Dataset) -> bool:
-    """Cheaper to see than by the packs' names."""
-    return one.handle().digest() == other.handle().digest()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hpdsl.torch's loaders have in common: where the loop is, and what it
+gets."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional, Union
+
+from ._course import Course
+from ._dataset import Dataset
+from ._torch_batch import Batch
+
+
+class Loop:
+    """What loaders have in common: where the loop is, and what it gets.
+
+    dataset  is what is read
+    """
+
+    dataset: Dataset
+    course: Course
+    # What the loop gets of a batch; None: the batch.
+    form: Optional[Callable[[Batch], Any]] = None
+
+    @property
+    def epoch(self) -> int:
+        """Of the batch that is next; within the loop's body that is the one
+        behind the batch at hand, though workers are ahead of it.  The next
+        epoch begins when the `for` has ended: behind the last batch step is
+        len(loader)."""
+        return self.course.epoch
+
+    @property
+    def step(self) -> int:
+        return self.course.step
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of a step of this rank, at most.  Where it was given, nobody
+        looks for the rank yet."""
+        course = self.course
+        return course.batch_size or -(-course.order.batch // course.ranks.ranks)
+
+    @property
+    def order(self):
+        """The Order, with all of its numbers."""
+        return self.course.order
+
+    def __len__(self) -> int:
+        """Steps of the epoch: all of them, not those that are left."""
+        return self.course.steps(self.epoch)
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """The next `for` gives the rest of that epoch."""
+        self.course.seek(epoch, step)
+        self.close()
+
+    def set_epoch(self, epoch: int) -> None:
+        """The same, but where the loop is in that epoch it stays: for those who
+        say it before each epoch, also after load_state_dict()."""
+        if epoch != self.epoch:
+            self.seek(epoch)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Where the loop is, counted by the steps that it was handed: numbers
+        and strings only, for load_state_dict() of a loader with the same
+        dataset and choice, on any number of ranks and workers.  As JSON in a
+        file, hpdsl-stage --order-from takes it too."""
+        return self.course.state_dict()
+
+    def load_state_dict(self, state: Union[str, Dict[str, Any]]) -> None:
+        """Not while a `for` is under way.  Raises DiffersError: of another pack
+        or choice; UsageError: this many ranks cannot share its batch, or
+        batch_size says another one."""
+        self.course.load_state_dict(state)
+        self.close()
+
+    def close(self) -> None:
+        """Ends workers and reading; the next `for` begins them anew."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __reduce__(self):
+        raise TypeError("a loader belongs to the process that made it: pass on "
+                        "its dataset, and its state_dict()")
+
+    def _begin(self) -> bool:
+        """False: there is nothing left."""
+        course = self.course
+        if course.step >= course.steps(course.epoch):
+            course.seek(course.epoch + 1)
+        return not course.over()
+
+    def _handed(self, batch: Batch) -> Any:
+        """What the loop gets, which counts as handed out from here on."""
+        here = self.course.epoch, self.course.step
+        if (batch.epoch, batch.step) != here:
+            raise RuntimeError(f"epoch {batch.epoch}, step {batch.step} has "
+                               f"come in the place of epoch {here[0]}, step "
+                               f"{here[1]}")
+        batch._dealt = self.course.dealt(batch.epoch)
+        self.course.behind(*here)
+        return batch if self.form is None else self.form(batch)
+
+    def _ended(self, epoch: int) -> None:
+        course, steps = self.course, self.course.steps(epoch)
+        if (course.epoch, course.step) != (epoch, steps):
+            self.close()
+            raise RuntimeError(f"epoch {epoch} has ended at step "
+                               f"{course.step} of {steps}")
+        course.seek(epoch + 1)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset, map style, for PyTorch, and the steps of an order over it: workers
+read for themselves."""
+
+from __future__ import annotations
+
+import warnings
+from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
+                    Optional, Set, Union)
+
+import torch.utils.data as data
+
+from ._batch import check_options, suffixes_of
+from ._contents import contents_in
+from ._course import Course
+from ._dataset import Dataset, Sample, without_dot
+from ._errors import DiffersError, wanted
+from ._job import Dealt
+from ._loop import Loop
+from ._measured import is_measured
+from ._orphan import watch_trainer
+from ._parcel import Decoder, finished
+from ._session import not_ours, same
+from ._torch_batch import Batch
+
+
+class Places(NamedTuple):
+    """What Sampler yields: the sample numbers of a step, those of this rank,
+    whether they count, and how the epoch is dealt to all ranks."""
+
+    numbers: List[int]
+    mask: List[bool]
+    epoch: int
+    step: int
+    dealt: Dealt
+
+
+class Samples(data.Dataset):
+    """A dataset, map style: samples[n] is (what decode made of it, its label),
+    samples[places] the Batch of a step that Sampler has yielded.
+
+    decode, collate  as for Loader
+    suffixes         of the members that decode gets; None: the first one.  One
+                     that no sample has is a UsageError; what some lack is
+                     empty, and a RuntimeWarning, once
+    """
+
+    def __init__(self, dataset: Dataset, *,
+                 decode: Optional[Callable] = None,
+                 collate: Union[Callable, str, None] = None,
+                 suffixes: Optional[Iterable[str]] = None) -> None:
+        wanted(Dataset, "dataset", dataset)
+        self.dataset = dataset
+        self.suffixes = suffixes_of(suffixes or ()) or None
+        self._names = tuple(map(without_dot, self.suffixes or ()))
+        check_options(dataset.handle(), None, self.suffixes or ())
+        self._told: Set[str] = set()
+        self._decoder = Decoder(decode, collate)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: Union[int, Places]):
+        watch_trainer()
+        if isinstance(index, Places):
+            return self._batch(index)
+        sample = self.dataset[index]
+        return self._decoder.decode(*self._members(sample)), sample.label
+
+    def _members(self, sample: Sample) -> List[memoryview]:
+        if not self._names:
+            return [memoryview(sample.data)]
+        for name in self._names:
+            if name not in sample.members:
+                self._tell(name, sample.number, sample.key)
+        return [memoryview(sample.members.get(name, b""))
+                for name in self._names]
+
+    def _tell(self, name: str, number: int, key: str) -> None:
+        if name not in self._told:
+            self._told.add(name)
+            warnings.warn(f"sample {number} {key!r} has no member of suffix "
+                          f"{name!r}: such samples come without its bytes",
+                          RuntimeWarning)
+
+    def _batch(self, places: Places):
+        if self._decoder.raw:
+            name = self._names[0] if self._names else None
+            whole, sizes, labels, lacking = self.dataset._read_one_member(
+                places.numbers, name)
+            if lacking and name is not None:
+                self._tell(name, *lacking[0])
+            return finished(contents_in(whole, sizes), labels, *places[:4],
+                            [False] * len(labels), places.dealt)
+        samples = self.dataset.read_many(places.numbers)
+        return self._decoder.batch(
+            map(self._members, samples), [False] * len(samples),
+            [sample.label for sample in samples], *places)
+
+
+class Sampler(data.Sampler):
+    """The same steps for a map-style dataset:
+    DataLoader(samples, sampler=sampler, batch_size=None).  Each iteration gives
+    the rest of the epoch that seek() set, as Places.  Arguments, as far as they
+    say which samples come, are those of Loader."""
+
+    def __init__(self, dataset: Dataset, batch_size: int = 0, **options
+                 ) -> None:
+        self.dataset = dataset
+        self.course = Course(dataset, batch_size, **options)
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        self.course.seek(epoch, step)
+
+    def __len__(self) -> int:
+        """Steps of the epoch that seek() set, all of them."""
+        course = self.course
+        return course.epoch_of(course.epoch).steps(course.end)
+
+    def __iter__(self) -> Iterator[Places]:
+        course = self.course
+        epoch, first = course.epoch, course.step
+        order, repeat = course.epoch_of(epoch), course.end == "repeat"
+        rank, ranks, _ = course.ranks
+        dealt = course.dealt(epoch)
+        for number in range(first, order.steps(course.end)):
+            places = order.step(number, rank=rank, ranks=ranks,
+                                end=course.end, uneven=course.uneven)
+            yield Places([p.sample for p in places],
+                         [p.real or repeat for p in places], epoch, number,
+                         dealt)
+
+
+class MapLoader(Loop):
+    """As Loader, of Samples and a Sampler: workers read for themselves.
+    loader is the DataLoader, to which the options go."""
+
+    def __init__(self, samples: Samples, sampler: Sampler, *,
+                 form: Optional[Callable[[Batch], Any]] = None,
+                 **options) -> None:
+        if not isinstance(samples, Samples) or not isinstance(sampler, Sampler):
+            raise TypeError("wanted Samples and a Sampler")
+        if not _same_pack(samples.dataset, sampler.dataset):
+            raise DiffersError(
+                f"sampler: of {sampler.dataset.path}, which is another pack "
+                f"than {samples.dataset.path}")
+        not_ours(options)
+        self.form = form
+        self.dataset, self.course = samples.dataset, sampler.course
+        self.loader = data.DataLoader(samples, batch_size=None,
+                                      sampler=sampler, collate_fn=same,
+                                      **options)
+
+    def __iter__(self) -> Iterator[Batch]:
+        if not self._begin():
+            return
+        steps = self.course.steps(self.epoch)
+        for batch in self.loader:
+            if is_measured():
+                # Steps that are played are of no epoch, and have no end.
+                if self.step >= steps:
+                    break
+                batch = batch._replace(epoch=self.epoch, step=self.step)
+            yield self._handed(batch)
+        self._ended(self.epoch)
+
+
+def _same_pack(one: Dataset, other: Dataset) -> bool:
+    """Cheaper to see than by the packs' names."""
+    return one.handle().digest() == other.handle().digest()

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hpdsl.torch's batches: what a loop gets of a step."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, Iterator, List, Optional, Tuple, Union
+
+import torch
+from torch.utils.data._utils.pin_memory import pin_memory
+
+from ._batch import Pair
+from ._dataset import Sample
+from ._errors import UsageError, number
+from ._job import Dealt
+
+# Of a batch that no loader has dealt all places count.
+_ALONE = 1 << 62
+
+_told: set = set()
+
+
+class Batch(Pair):
+    """A step's samples, those of this rank: n of them.  Unpacked, and as [0] and
+    [1], it is two, `for images, labels in loader`, whatever decode returns: of a
+    pair it is `for (image, mask), label in loader`.
+
+    data         what collate made of n results of decode; with neither of
+                 them Contents, the bytes of n samples
+    labels       tensor of n int64: class numbers, -1 without a class; of a
+                 folder with a target_transform what default_collate makes
+    numbers      tensor of n int64: of the samples in the dataset
+    mask         tensor of n bools; False: fills the last step up, or could not
+                 be read, and must not count
+    epoch, step  where it belongs
+    bad          tensor of n bools; True: could not be read, and data has another
+                 sample of the step in its place
+    ranks        how many share the step
+    whole        how many of the step's samples count, on all ranks together: as
+                 many as it has, less in the last step, which others fill up.  A
+                 sample that could not be read is one of them
+
+    The loss that is right on any number of ranks is batch.mean(losses).
+
+    It is no tuple.  to(), pin_memory(), copy, pickle and torch.utils._pytree do
+    with it what they do with a tuple of tensors; for those who want a tuple
+    there is tuple(batch), or form=tuple of the loader.
+    """
+
+    __module__ = "hpdsl.torch"
+    __slots__ = ("data", "labels", "numbers", "mask", "epoch", "step", "bad",
+                 "_dealt", "_idle", "__weakref__")
+    FIELDS = ("numbers", "mask", "bad", "epoch", "step", "ranks", "whole")
+
+    data: Any
+    labels: Any
+    numbers: torch.Tensor
+    mask: torch.Tensor
+    epoch: int
+    step: int
+    bad: torch.Tensor
+    # Set by whoever hands it out.
+    _dealt: Dealt
+    # Whether none of the samples counts; None: nobody has looked yet.
+    _idle: Optional[bool]
+
+    def __init__(self, data: Any, labels: Any, numbers: torch.Tensor,
+                 mask: torch.Tensor, epoch: int, step: int,
+                 bad: torch.Tensor, dealt: Optional[Dealt] = None) -> None:
+        self.data, self.labels, self.numbers = data, labels, numbers
+        self.mask, self.bad = mask, bad
+        self.epoch, self.step = epoch, step
+        self._dealt = dealt or Dealt(1, len(numbers), _ALONE)
+        self._idle = None
+
+    @property
+    def ranks(self) -> int:
+        return self._dealt.ranks
+
+    @property
+    def whole(self) -> int:
+        return self._dealt.whole(self.step)
+
+    def mean(self, losses: torch.Tensor, steps: int = 1) -> torch.Tensor:
+        """This rank's share of the mean of the step's losses, over all ranks,
+        of the samples that count: the mean over ranks of what this gives, which
+        is what DDP and FSDP make of gradients, is that mean, also with
+        uneven=.  No rank waits for another, and one of whose samples none
+        counts gets 0, and gradients of 0.
+
+        losses  of each of the n samples: n numbers, as reduction="none" gives
+                them; of more than one dimension the mean of each sample's
+        steps   for gradients that are added up over so many steps before the
+                optimizer's: the share of the mean over all of these, by which
+                nothing is divided any more.  They are those from a multiple of
+                steps on, and fewer at the epoch's end:
+
+            batch.mean(losses, steps=4).backward()
+            if batch.step % 4 == 3 or batch.step + 1 == len(loader):
+                optimizer.step()
+                optimizer.zero_grad()
+        """
+        steps = number("steps", steps)
+        if not steps:
+            raise UsageError("steps 0")
+        if losses.shape[:1] != (len(self),):
+            raise UsageError(
+                f"losses of shape {tuple(losses.shape)}: wanted one of each of "
+                f"{len(self)} samples, as reduction=\"none\" gives them")
+        each = losses if losses.dim() == 1 else losses.flatten(1).mean(1)
+        mask = self.mask.to(device=each.device, dtype=torch.bool)
+        whole = self._dealt.whole(self.step, steps)
+        return each.masked_fill(~mask, 0).sum() * (self.ranks / whole)
+
+    def to(self, device: Union[str, int, torch.device],
+           non_blocking: bool = False) -> "Batch":
+        """With all of its tensors there, and those in lists, tuples and dicts."""
+        def moved(of: Any) -> Any:
+            return (of.to(device, non_blocking=non_blocking) if _moves(of)
+                    else of)
+
+        self._counts_nothing()  # no GPU is asked for that
+        return self._each(lambda of: mapped(of, moved, _moves))
+
+    def pin_memory(self) -> "Batch":
+        return self._each(pin_memory)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._counts_nothing() and not _told:
+            _told.add(True)
+            warnings.warn(
+                f"epoch {self.epoch}, step {self.step}: no sample of this rank "
+                "counts, as the last step's go to the first ranks: a mean over "
+                "batch.mask is 0/0 here; batch.mean(losses) is right",
+                RuntimeWarning, stacklevel=2)
+        return super().__iter__()
+
+    def _counts_nothing(self) -> bool:
+        if self._idle is None and self.mask.device.type == "cpu":
+            self._idle = not bool(self.mask.any())
+        return bool(self._idle)
+
+    def _each(self, change: Callable[[Any], Any]) -> "Batch":
+        made = Batch(*map(change, _parts(self)), self._dealt)
+        made._idle = self._idle
+        return made
+
+    def _replace(self, **others: Any) -> "Batch":
+        """The same with other fields."""
+        for name in others:
+            if name not in _NAMES:
+                raise TypeError(f"a batch has no {name!r} to be replaced: there "
+                                f"are {', '.join(_NAMES)}")
+        fields = dict(zip(_NAMES, _parts(self)), **others)
+        made = Batch(**fields, dealt=self._dealt)
+        if "mask" not in others:
+            made._idle = self._idle
+        return made
+
+    def __reduce__(self):
+        return Batch, (*_parts(self), self._dealt)
+
+    def __repr__(self) -> str:
+        return (f"<hpdsl.torch.Batch of epoch {self.epoch}, step {self.step}, "
+                f"{len(self)} samples>")
+
+
+_NAMES = "data", "labels", "numbers", "mask", "epoch", "step", "bad"
+
+
+def _parts(batch: Batch) -> Tuple[Any, ...]:
+    return tuple(getattr(batch, name) for name in _NAMES)
+
+
+def _moves(of: Any) -> bool:
+    return hasattr(of, "to")
+
+
+def mapped(made: Any, change: Callable[[Any], Any],
+           is_one: Callable[[Any], bool] = lambda of: False) -> Any:
+    """The same with what change makes of each thing in dicts, lists and tuples,
+    but for those that are one."""
+    if not is_one(made):
+        if isinstance(made, dict):
+            return {name: mapped(of, change, is_one)
+                    for name, of in made.items()}
+        if isinstance(made, tuple) and hasattr(made, "_fields"):
+            return type(made)(*(mapped(of, change, is_one) for of in made))
+        if isinstance(made, (list, tuple)):
+            return type(made)(mapped(of, change, is_one) for of in made)
+    return change(made)
+
+
+# ---- What torch is told of it
+
+_TENSORS = "data", "labels", "numbers", "mask", "bad"
+
+
+def _flatten(batch: Batch) -> Tuple[List[Any], Tuple]:
+    return ([getattr(batch, name) for name in _TENSORS],
+            (batch.epoch, batch.step, batch._dealt, batch._idle))
+
+
+def _unflatten(values: List[Any], context: Tuple) -> Batch:
+    epoch, step, dealt, idle = context
+    data, labels, numbers, mask, bad = values
+    batch = Batch(data, labels, numbers, mask, epoch, step, bad, dealt)
+    # Nobody looks at what may be no real tensors.
+    batch._idle = idle
+    return batch
+
+
+def _whole_already(batch: List[Any], *, collate_fn_map: Any = None) -> Any:
+    raise TypeError("default_collate: an hpdsl.torch.Batch is a step already: "
+                    "wanted DataLoader(.., batch_size=None)")
+
+
+def _no_samples(batch: List[Any], *, collate_fn_map: Any = None) -> Any:
+    raise TypeError("default_collate: an hpdsl.Sample is not decoded: wanted "
+                    "DataLoader(hpdsl.torch.Samples(ds, decode=..)), or "
+                    "hpdsl.torch.Loader(ds, decode=..)")
+
+
+def _tell_torch() -> None:
+    """Neither of these is promised by every torch."""
+    try:
+        from torch.utils import _pytree
+        register = getattr(_pytree, "register_pytree_node", None) or (
+            _pytree._register_pytree_node)
+        register(Batch, _flatten, _unflatten)
+    except (ImportError, AttributeError):
+        pass
+    try:
+        from torch.utils.data._utils.collate import default_collate_fn_map
+    except ImportError:
+        return
+    default_collate_fn_map[Batch] = _whole_already
+    default_collate_fn_map[Sample] = _no_samples
+
+
+_tell_torch()
