@@ -62,16 +62,16 @@ def rate(highest, done):
 
 
 def train_step(net, optimizer, batch):
-    """Places that only fill the last step up have mask 0 and count nothing.  So
-    that all samples weigh the same, also on several processes, the sum is
-    divided by the number of places, which is the same in every process.
-    Returns the sum, and how many places count."""
-    loss = F.cross_entropy(net(batch.data), batch.labels, reduction="none")
-    loss = loss * batch.mask
+    """What only fills the last step up has mask False and does not count; of
+    some processes that may be all of it.  batch.mean() is this one's share of
+    the step's mean.  Returns the sum of losses, and how many count."""
+    images, labels = batch.data, batch.labels
+    losses = F.cross_entropy(net(images), labels, reduction="none")
     optimizer.zero_grad()
-    loss.mean().backward()
+    batch.mean(losses).backward()
     optimizer.step()
-    return torch.tensor([loss.sum().item(), batch.mask.sum().item()])
+    counts = losses.detach()[batch.mask]
+    return torch.tensor([counts.sum().item(), len(counts)])
 
 
 def mean(total):

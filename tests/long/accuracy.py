@@ -41,6 +41,8 @@ import torch
 from PIL import Image
 
 import hpdsl
+from hpdsl._job import Dealt
+from hpdsl.torch import Batch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NODES = 4
@@ -97,14 +99,14 @@ class FullShuffle:
 
     def steps(self, n, seed, epoch):
         drawn = torch.Generator().manual_seed(1000 * seed + epoch)
-        return [(numbers, torch.ones(len(numbers)))
+        return [(numbers, torch.ones(len(numbers), dtype=torch.bool))
                 for numbers in torch.randperm(
                     n, generator=drawn).split(self.batch)]
 
 
 class NotShuffled(FullShuffle):
     def steps(self, n, seed, epoch):
-        return [(numbers, torch.ones(len(numbers)))
+        return [(numbers, torch.ones(len(numbers), dtype=torch.bool))
                 for numbers in torch.arange(n).split(self.batch)]
 
 
@@ -127,7 +129,7 @@ class Packed:
                       for place in order.step(step, rank=rank,
                                               ranks=self.parts)]
             yield (torch.tensor([p.sample for p in places]),
-                   torch.tensor([float(p.real) for p in places]))
+                   torch.tensor([p.real for p in places]))
 
 
 def own_share(order, chunk_of):
@@ -148,14 +150,14 @@ def train(example, order, data, seed, epochs):
     net = example.network()
     optimizer = torch.optim.Adam(net.parameters())
     n = len(data.labels)
-    batch = namedtuple("Batch", "data labels mask")
     for epoch in range(epochs):
         for step, (numbers, mask) in enumerate(order.steps(n, seed, epoch)):
             done = (epoch + step * order.batch / n) / epochs
             for group in optimizer.param_groups:
                 group["lr"] = example.rate(0.006, done)
-            example.train_step(net, optimizer, batch(
-                data.pixels[numbers], data.labels[numbers], mask))
+            example.train_step(net, optimizer, Batch(
+                data.pixels[numbers], data.labels[numbers], numbers, mask,
+                epoch, step, ~mask, Dealt(1, len(mask), n)))
     return net
 
 
