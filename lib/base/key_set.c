@@ -59,6 +59,11 @@ int hp_key_set_add(struct hp_key_set *set, uint64_t hash)
 	return 1;
 }
 
+bool hp_key_set_has(const struct hp_key_set *set, uint64_t hash)
+{
+	return set->n && *slot_of(set->slots, set->cap, hash);
+}
+
 void hp_key_set_release(struct hp_key_set *set)
 {
 	free(set->slots);

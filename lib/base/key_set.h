@@ -6,6 +6,7 @@
 #ifndef HP_KEY_SET_H
 #define HP_KEY_SET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct hp_key_set {
 uint64_t hp_key_hash(const char *key, size_t len);
 /* 1 if it is new, 0 if it was there, -ENOMEM. */
 int hp_key_set_add(struct hp_key_set *set, uint64_t hash);
+bool hp_key_set_has(const struct hp_key_set *set, uint64_t hash);
 void hp_key_set_release(struct hp_key_set *set);
 
 #endif

@@ -28,6 +28,12 @@ enum hpdsl_labels {
 	HPDSL_LABELS_CLS,  /* what the sample's member .cls holds */
 	HPDSL_LABELS_JSON, /* a field of its member .json */
 };
+/* What desktops and file systems leave behind: hpdsl-pack(1), "Litter". */
+enum hpdsl_litter_how {
+	HPDSL_LITTER_LEAVE, /* it is left out */
+	HPDSL_LITTER_KEEP,
+	HPDSL_LITTER_OLD, /* kept, as packs did that knew of none */
+};
 enum hpdsl_symlinks { HPDSL_SYMLINKS_FOLLOW, HPDSL_SYMLINKS_FOLLOW_ALL };
 enum hpdsl_names { HPDSL_NAMES_KEEP, HPDSL_NAMES_PORTABLE };
 enum hpdsl_digest { HPDSL_DIGEST_XXH3, HPDSL_DIGEST_SHA256 };
@@ -66,6 +72,7 @@ struct hpdsl_pack_options {
 	bool nested;	   /* archives in an archive are unpacked too */
 	bool strict;	   /* what is odd about an archive is an error */
 	enum hpdsl_symlinks symlinks;
+	enum hpdsl_litter_how litter; /* of a list nothing is left out */
 	/* fnmatch patterns, see hpdsl-pack(1); exclude wins. */
 	const char *const *include, *const *exclude;
 	size_t n_include, n_exclude;
@@ -184,8 +191,48 @@ HPDSL_API int hpdsl_group_look(const char *const *paths, size_t n,
 			       struct hpdsl_group_look *ret,
 			       struct hpdsl_error *err);
 
+/* What was left out as litter. */
+struct hpdsl_litter {
+	uint64_t files, bytes;
+	uint64_t folders;  /* not looked into */
+	uint64_t included; /* files that an include pattern kept */
+	unsigned kinds;	   /* of all these, a bit each */
+};
+
+/*
+ * The row of that list, from 0, which a file or folder of this name fits; -1:
+ * none.  at_top: it lies in the input itself, not in a folder there.  Of
+ * HPDSL_LITTER_TWIN the caller has to see whether the name without its first
+ * two bytes is in the same folder: else it is none.
+ */
+enum { HPDSL_LITTER_TWIN = 1 };
+HPDSL_API int hpdsl_litter_name(const char *name, size_t len, bool is_folder,
+				bool at_top);
+
+/* Kinds in the order of hpdsl-pack(1): "__MACOSX/ ._*".  Returns ret. */
+#define HPDSL_LITTER_TEXT 256
+HPDSL_API const char *hpdsl_litter_text(unsigned kinds,
+					char ret[HPDSL_LITTER_TEXT]);
+
+/* Files packed again under other names, by links to them. */
+#define HPDSL_TWICE_NAME 320
+struct hpdsl_twice {
+	uint64_t links, bytes;		   /* more than once */
+	char example[2][HPDSL_TWICE_NAME]; /* names of one, fit to print */
+};
+
+/* Files that few mean to pack, and that are packed. */
+enum { HPDSL_DOUBTFUL = 5 };
+struct hpdsl_doubtful {
+	const char *pattern; /* ".git/", "*.part": for exclude; static */
+	uint64_t files, bytes;
+};
+
 struct hpdsl_pack_report {
 	struct hpdsl_group_look look;
+	struct hpdsl_litter litter;
+	struct hpdsl_twice twice;
+	struct hpdsl_doubtful doubtful[HPDSL_DOUBTFUL];
 	uint64_t samples, members, bytes, chunks, classes;
 	uint64_t tar_bytes;    /* all chunks, headers and padding included */
 	uint64_t stored_bytes; /* all chunks as stored */
