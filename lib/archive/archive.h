@@ -52,6 +52,11 @@ size_t hp_archive_suffix(const char *name, size_t len);
  * RAR archive: unpack it ..", static; NULL: nothing that is known.
  */
 const char *hp_archive_kind(const void *head, size_t n);
+/*
+ * The same of what stands where data should be, a Git LFS pointer or a page as
+ * servers send; *pointer says which.
+ */
+const char *hp_archive_hollow(const void *head, size_t n, bool *pointer);
 /* The same of one that ends as a zip does, this being its last disk's number.
  */
 const char *hp_archive_kind_by_end(const void *head, size_t n, unsigned disk);

@@ -28,9 +28,17 @@ static const struct kind {
 	{ "070707", 6, "a cpio archive" UNPACK("bsdtar -xf") },
 	{ "\xc7\x71", 2, "a cpio archive" UNPACK("bsdtar -xf") },
 	{ "!<arch>\n", 8, "an ar archive" UNPACK("ar x") },
-	{ "version https://git-lfs.github.com/spec/", 40,
-	  "a Git LFS pointer, not the data: git lfs pull gets it" },
 };
+
+static const char *pointer_kind(const char *p, size_t n)
+{
+	static const char begin[] = "version https://git-lfs.github.com/spec/";
+	size_t len = sizeof begin - 1;
+
+	return n >= len && !memcmp(p, begin, len) ?
+		       "a Git LFS pointer, not the data: git lfs pull gets it" :
+		       NULL;
+}
 
 /* A page or a message, blanks and a byte order mark before it. */
 static const char *text_kind(const char *p, size_t n)
@@ -49,13 +57,23 @@ static const char *text_kind(const char *p, size_t n)
 	return NULL;
 }
 
+const char *hp_archive_hollow(const void *head, size_t n, bool *pointer)
+{
+	const char *what = pointer_kind(head, n);
+
+	*pointer = what;
+	return what ? what : text_kind(head, n);
+}
+
 const char *hp_archive_kind(const void *head, size_t n)
 {
+	bool pointer;
+
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (n >= kinds[i].n &&
 		    !memcmp(head, kinds[i].bytes, kinds[i].n))
 			return kinds[i].what;
-	return text_kind(head, n);
+	return hp_archive_hollow(head, n, &pointer);
 }
 
 const char *hp_archive_kind_by_end(const void *head, size_t n, unsigned disk)

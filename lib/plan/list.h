@@ -29,6 +29,9 @@ enum {
 				  chunk, low64 is what was put there */
 };
 
+/* The byte of full that is 1 for a file with several names. */
+enum { HP_FULL_LINKED = 15 };
+
 struct hp_file {
 	const char *path; /* of the member; NUL-terminated, in an arena */
 	uint64_t size;
@@ -36,7 +39,8 @@ struct hp_file {
 	uint32_t nsec;
 	uint32_t stamp;	  /* hp_file_stamp at the scan; of a snapshot's file
 			     when it was first read, before that 0 */
-	uint8_t full[16]; /* XXH3-128 of the content, once read */
+	uint8_t full[16]; /* XXH3-128 of the content, once read; before
+			     that HP_FULL_LINKED says something */
 	union {
 		uint64_t low64;	 /* XXH3-64 of it */
 		uint64_t source; /* before that: see enum hp_root_kind */
