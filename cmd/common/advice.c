@@ -37,6 +37,8 @@ static const struct advice {
 	{ "pack", "; how they are grouped has to be said", " (--group)" },
 	{ "pack", "ask for nested archives", " (--nested)" },
 	{ "pack", ", not a file", " (--exclude=GLOB leaves it out)" },
+	{ "pack", "; excluding these leaves them out", " (--exclude=GLOB)" },
+	{ "pack", " left out as litter", " (--keep-litter packs it)" },
 	{ "pack", ": changed since it was scanned",
 	  " (--force begins afresh; --resume goes on once it is as it was)" },
 	{ "pack", "with their names in front", " (--prefix-input)" },

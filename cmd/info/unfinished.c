@@ -68,6 +68,7 @@ static bool is_usual(const struct hpdsl_pair *p)
 		{ "group", "key" },	     { "labels", "none" },
 		{ "labels", "keep" },	     { "symlinks", "follow" },
 		{ "prefix_input", "false" }, { "chunk_size", "67108864" },
+		{ "litter", "1" },
 	};
 
 	for (size_t k = 0; k < sizeof(usual) / sizeof(*usual); k++)
@@ -87,6 +88,10 @@ static void add_option(struct info *i, const struct hpdsl_pair *p)
 		return;
 	if (!strcmp(p->key, "labels") && !strcmp(p->value, "file")) {
 		info_next_more(i, " --labels=FILE");
+		return;
+	}
+	if (!strcmp(p->key, "litter")) {
+		info_next_more(i, " --keep-litter");
 		return;
 	}
 	if (strcmp(p->value, "true") != 0) {

@@ -41,6 +41,14 @@ static void see_name(struct folder *f, const struct dirent *d)
 	f->folders += is_folder(f, d);
 }
 
+static bool is_litter(const char *name)
+{
+	size_t len = strlen(name);
+
+	return hpdsl_litter_name(name, len, true, true) >= 0 ||
+	       hpdsl_litter_name(name, len, false, true) >= 0;
+}
+
 /*
  * At most so many names, and none behind the first file if folders are wanted.
  * What cannot be read is an empty folder: packing will say why.
@@ -57,7 +65,7 @@ static void see(struct folder *f, const char *path, const char *name,
 	dir = opendir(f->path);
 	while (dir && f->names.n < most && (d = readdir(dir)) &&
 	       (!folders || f->folders == f->names.n))
-		if (d->d_name[0] != '.')
+		if (d->d_name[0] != '.' && !is_litter(d->d_name))
 			see_name(f, d);
 	if (dir)
 		closedir(dir);

@@ -65,8 +65,11 @@ static void planned(void *arg, const struct hpdsl_pack_report *plan)
 {
 	const struct pack *p = arg;
 
-	if (!p->common.json)
+	if (!p->common.json) {
 		pack_tell_sample(plan);
+		pack_tell_litter(plan);
+	}
+	pack_tell_inside(plan);
 	pack_tell_names(p, plan);
 }
 
@@ -97,6 +100,8 @@ static int prepare(struct pack *p)
 	o->n_exclude = p->exclude.n;
 	o->meta = p->meta.v;
 	o->n_meta = p->meta.n;
+	if (p->keep_litter)
+		o->litter = HPDSL_LITTER_KEEP;
 	o->threads = p->common.threads;
 	o->foreign_owner = p->common.foreign_owner;
 	cmd_watch(&o->watch, p->common.quiet);

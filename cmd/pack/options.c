@@ -156,6 +156,10 @@ static const struct cmd_option options[] = {
 	  STRINGS(include) },
 	{ "exclude", "GLOB", "No files or folders that match; may be repeated",
 	  STRINGS(exclude) },
+	{ "keep-litter", NULL,
+	  "Pack what desktops and file systems leave among files, too: ._*, "
+	  ".DS_Store, __MACOSX and the like",
+	  FLAG(keep_litter) },
 	{ "symlinks", "HOW",
 	  "follow (default): a link to a file becomes its data, if that is "
 	  "inside INPUT; follow-all: wherever it is",

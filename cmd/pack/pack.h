@@ -26,7 +26,7 @@ struct pack {
 	const char *from_snapshot, *snapshot_file;
 	uint64_t shard_size; /* --chunk-size by another name */
 	unsigned readers;    /* of --for: enum pack_reader */
-	bool null;
+	bool null, keep_litter;
 	uint64_t deadline;  /* seconds; 0: none */
 	uint64_t given;	    /* options seen, a bit each: see pack_given() */
 	uint64_t in_config; /* the same, in the file of --config */
@@ -92,6 +92,12 @@ void pack_hint_classes(const struct pack *p);
 /* What to type next, where a person sees it. */
 void pack_tell_next(const struct pack *p);
 
+/* inside.c: of the files, before a byte is written, what might not be meant. */
+void pack_tell_inside(const struct hpdsl_pack_report *r);
+void pack_print_inside(const struct hpdsl_pack_report *r);
+void pack_json_inside(struct cmd_json *j, const struct hpdsl_pack_report *r);
+/* What was left out as litter; nothing, if nothing was. */
+void pack_tell_litter(const struct hpdsl_pack_report *r);
 /* What a sample is: when all is planned, and when it is done. */
 void pack_tell_sample(const struct hpdsl_pack_report *r);
 /* Before a byte is written: names that other readers trip over. */

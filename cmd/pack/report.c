@@ -133,6 +133,7 @@ static void tell_summary(const struct pack *p,
 			    (LLU)r->classes,
 			    cmd_many(r->unlabelled, "sample").s);
 	tell_lost(r);
+	pack_tell_litter(r);
 	cmd_message("dataset id %s", id);
 	if (r->has_sha256) {
 		cmd_hex(id, r->dataset_id_sha256, sizeof(r->dataset_id_sha256));
@@ -164,6 +165,7 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 	if (has_classes(p, r))
 		cmd_print("classes:  %llu; without a class: %s\n",
 			  (LLU)r->classes, cmd_many(r->unlabelled, "sample").s);
+	pack_print_inside(r);
 	pack_print_names(p, r);
 	cmd_print("scan:     %s\n", cmd_seconds(r->scan_seconds).s);
 	if (r->estimate_seconds > 0)
@@ -189,6 +191,7 @@ static void json_kept(struct cmd_json *j, const struct hpdsl_pack_report *r)
 	json_known(j, "xattrs", r->xattrs);
 	cmd_json_u64(j, "excluded", r->excluded);
 	cmd_json_u64(j, "excluded_folders", r->excluded_dirs);
+	pack_json_inside(j, r);
 	cmd_json_u64(j, "unlabelled", r->unlabelled);
 	cmd_json_u64(j, "repeated_suffixes", r->repeated_suffixes);
 }

@@ -16,6 +16,8 @@ void verify_json_not_kept(struct cmd_json *j, const struct hpdsl_not_kept *n)
 	cmd_json_open(j, "not_kept", '{');
 	cmd_json_u64(j, "excluded", n->excluded);
 	cmd_json_u64(j, "excluded_folders", n->excluded_dirs);
+	cmd_json_u64(j, "litter", n->litter);
+	cmd_json_u64(j, "litter_folders", n->litter_dirs);
 	cmd_json_u64(j, "symlinks_to_folders", n->symlinks_to_dirs);
 	cmd_json_u64(j, "linked_files", n->linked_files);
 	cmd_json_u64(j, "specials", n->specials);
@@ -42,6 +44,8 @@ void verify_not_kept(const struct hpdsl_not_kept *n, char out[VERIFY_NOT_KEPT])
 	} lost[] = {
 		{ n->excluded, "file left out", "files left out", "" },
 		{ n->excluded_dirs, "folder left out", "folders left out", "" },
+		{ n->litter, "file of litter", "files of litter", "" },
+		{ n->litter_dirs, "folder of litter", "folders of litter", "" },
 		{ n->symlinks_to_dirs, "linked folder", "linked folders",
 		  behind },
 		{ n->specials, "special file", "special files", "" },

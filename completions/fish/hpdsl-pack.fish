@@ -11,6 +11,8 @@ complete -c hpdsl-pack -l include -x -d 'only files that match'
 complete -c hpdsl-pack -l exclude -x -d 'no files or folders that match'
 complete -c hpdsl-pack -l symlinks -x -a 'follow follow-all' \
     -d 'what becomes of links'
+complete -c hpdsl-pack -l keep-litter \
+    -d 'pack what desktops and file systems leave behind, too'
 complete -c hpdsl-pack -l prefix-input \
     -d 'begin paths with the name of their INPUT'
 complete -c hpdsl-pack -l group -x -a 'key none' -d 'what makes a sample'

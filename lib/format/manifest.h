@@ -100,6 +100,10 @@ struct hp_labels_known {
 #define HP_LABEL_NUMBERS "label_numbers"
 #define HP_LABEL_NUMBERS_VALUE "value"
 
+/* What was left out as litter: a version, or that; absent: as before. */
+#define HP_LITTER "litter"
+#define HP_LITTER_KEPT "keep"
+
 /*
  * The options of a pack that shape its bytes, as pairs (keys are the long
  * options' names with _ for -), always with the value that takes effect.  seed

@@ -134,6 +134,7 @@ static int place_of(const char *key)
 		"label_columns",
 		"symlinks",
 		"prefix_input",
+		HP_LITTER,
 		"chunks",
 		"samples_per_chunk",
 		"chunk_size",

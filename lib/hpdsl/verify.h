@@ -39,6 +39,7 @@ struct hpdsl_verify_options {
  */
 struct hpdsl_not_kept {
 	uint64_t excluded, excluded_dirs; /* by the patterns of the pack */
+	uint64_t litter, litter_dirs;	  /* if the pack left out litter */
 	uint64_t symlinks_to_dirs;
 	uint64_t linked_files; /* behind those that lead outside */
 	uint64_t specials;     /* and what is no file there */

@@ -31,22 +31,6 @@ static bool tells_by_index(const struct hpdsl_dataset *ds, uint64_t classes)
 	return classes > 10;
 }
 
-static bool tells_by_manifest(const struct hp_root *root,
-			      const struct hp_io *io)
-{
-	struct hpdsl_manifest_info info;
-	struct hp_was is = { .manifest = NULL };
-	bool ret;
-
-	if (hpdsl_manifest_open(root->name, io, &is.manifest, NULL) < 0)
-		return false;
-	hpdsl_manifest_info(is.manifest, &info);
-	is.options = info.options;
-	ret = hp_was_option(&is, HP_LABEL_NUMBERS) != NULL;
-	hp_was_close(&is);
-	return ret;
-}
-
 /* Have all inputs with classes numbers that are values? */
 static bool inputs_by_value(const struct hp_pack *p)
 {
@@ -58,7 +42,9 @@ static bool inputs_by_value(const struct hp_pack *p)
 			continue;
 		hpdsl_count(root->dataset, &n);
 		if (n.classes && !tells_by_index(root->dataset, n.classes) &&
-		    !tells_by_manifest(root, p->w.opt->watch.io))
+		    !hp_was_input_option(root, p->w.opt->watch.io,
+					 HP_LABEL_NUMBERS,
+					 HP_LABEL_NUMBERS_VALUE))
 			return false;
 	}
 	return true;

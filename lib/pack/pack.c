@@ -9,7 +9,9 @@
 #include "base/mem.h"
 #include "chunk/seek_table.h"
 #include "index/write.h"
+#include "plan/doubtful.h"
 #include "plan/portable.h"
+#include "plan/twice.h"
 #include "scan/scan.h"
 #include "scatter/scatter.h"
 #include "sys/clock.h"
@@ -73,12 +75,25 @@ static bool may_clash(const struct hp_list *list)
 	       list->roots[0].kind == HP_ROOT_STREAM;
 }
 
+/* What is odd about the files, but no reason not to pack them. */
+static int tell_of_files(struct hp_pack *p, struct hpdsl_error *err)
+{
+	struct hpdsl_pack_report *rep = p->w.report;
+
+	hp_list_doubtful(&p->w.list, rep->doubtful);
+	if (!rep->symlinks_followed && !rep->hard_links)
+		return 0;
+	return hp_list_twice(&p->w.list, &rep->twice, err);
+}
+
 static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = p->w.opt;
 	int r;
 
 	r = hp_scan(&p->w.list, opt, p->w.report, err);
+	if (r == 0)
+		hp_pack_litter_of_inputs(p);
 	if (r == 0 && opt->group == HPDSL_GROUP_LOOK)
 		r = hp_pack_group(&p->w.list, &p->opt.group, err);
 	if (r == 0)
@@ -91,6 +106,8 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_list_group(&p->w.list, opt->group, err);
 	if (r == 0)
 		r = hp_pack_look(p, err);
+	if (r == 0)
+		r = tell_of_files(p, err);
 	if (r == 0)
 		r = hp_pack_labels(p, err);
 	if (r == 0 && opt->names == HPDSL_NAMES_PORTABLE)
@@ -250,6 +267,7 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 		r = hp_pack_labels_read(p, err);
 	if (r < 0)
 		return r;
+	hp_pack_litter(p);
 	p->w.archives = hp_fd_cache_new(p->w.io, ARCHIVES_OPEN);
 	if (!p->w.archives)
 		return hp_fail_nomem(err);
@@ -261,6 +279,7 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	report_plan(p);
 	hp_warn_of_samples(p);
 	hp_warn_of_zarr(p);
+	hp_warn_of_litter(p);
 	hp_warn_of_archives(p);
 	r = hp_warn_of_suffixes(p, err);
 	if (r == 0)

@@ -31,7 +31,7 @@ struct hp_target {
 struct hp_pack {
 	struct hp_writing w;
 	struct hp_was was;	       /* what this run goes on with */
-	struct hpdsl_pack_options opt; /* as given, and how it is grouped */
+	struct hpdsl_pack_options opt; /* as given, and what was decided */
 	struct hp_labels_file labels;
 	struct hp_labels_known known; /* set by hp_pack_labels */
 	struct hp_pairs options;
@@ -95,6 +95,14 @@ int hp_emit_write(struct hp_pack *p, struct hpdsl_error *err);
 /* Index, then manifest. */
 int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
 
+/*
+ * Sets p->opt.litter to what this run does, after hp_was_open; and, once the
+ * inputs are known, to what the manifest says: packed inputs are packed as they
+ * are, so theirs is what a comparison with their source has to go by.
+ */
+void hp_pack_litter(struct hp_pack *p);
+void hp_pack_litter_of_inputs(struct hp_pack *p);
+
 /* Reads the file of labels, if there is to be one; after hp_was_open. */
 int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err);
 /*
@@ -123,6 +131,8 @@ int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err);
 void hp_warn_of_look(const struct hp_pack *p);
 /* .. of a zarr store, whose chunks 0.0 and 0.1 are one. */
 void hp_warn_of_zarr(const struct hp_pack *p);
+/* .. of what looks like litter, and is packed. */
+void hp_warn_of_litter(const struct hp_pack *p);
 /* Most of the input is archives that stay as they are. */
 void hp_warn_of_archives(const struct hp_pack *p);
 /* .. and that everybody could read the copy of what only its owner may. */

@@ -259,6 +259,20 @@ void hp_warn_of_archives(const struct hp_pack *p)
 			   "ask for nested archives");
 }
 
+void hp_warn_of_litter(const struct hp_pack *p)
+{
+	const struct hpdsl_litter *l = &p->w.report->litter;
+	char kinds[HPDSL_LITTER_TEXT];
+
+	if (l->included)
+		warn(p,
+		     "%" PRIu64 " file%s to include look%s like litter (%s); "
+		     "excluding these leaves them out",
+		     l->included, l->included == 1 ? "" : "s",
+		     l->included == 1 ? "s" : "",
+		     hpdsl_litter_text(l->kinds, kinds));
+}
+
 void hp_warn_of_split(const struct hp_pack *p, const char *name)
 {
 	warn(p,

@@ -6,6 +6,8 @@
  */
 #include "pack/was.h"
 
+#include "plan/list.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -77,6 +79,24 @@ const char *hp_was_option(const struct hp_was *w, const char *key)
 		if (!strcmp(w->options.v[i].key, key))
 			return w->options.v[i].value;
 	return NULL;
+}
+
+bool hp_was_input_option(const struct hp_root *root, const struct hp_io *io,
+			 const char *key, const char *value)
+{
+	struct hpdsl_manifest_info info;
+	struct hp_was is = { .manifest = NULL };
+	const char *found;
+	bool ret;
+
+	if (hpdsl_manifest_open(root->name, io, &is.manifest, NULL) < 0)
+		return false;
+	hpdsl_manifest_info(is.manifest, &info);
+	is.options = info.options;
+	found = hp_was_option(&is, key);
+	ret = found && !strcmp(found, value);
+	hp_was_close(&is);
+	return ret;
 }
 
 void hp_was_close(struct hp_was *w)

@@ -19,5 +19,9 @@ int hp_was_open(struct hp_was *w, const struct hpdsl_pack_options *opt,
 /* The first value of an option's key in a manifest; NULL: it was not given. */
 const char *hp_was_option(const struct hp_was *w, const char *key);
 void hp_was_close(struct hp_was *w);
+struct hp_root;
+/* Has the manifest of a packed input this option, with this value? */
+bool hp_was_input_option(const struct hp_root *root, const struct hp_io *io,
+			 const char *key, const char *value);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/litter.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -199,6 +200,10 @@ static void add_all(struct builder *b, const struct telling *t)
 	    opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ? "follow-all" :
 							 "follow");
 	add(b, "prefix_input", opt->prefix_input ? "true" : "false");
+	if (opt->litter != HPDSL_LITTER_OLD)
+		add(b, HP_LITTER,
+		    opt->litter == HPDSL_LITTER_KEEP ? HP_LITTER_KEPT :
+						       HP_LITTER_VERSION);
 	add_chunking(b, opt);
 	add_form(b, opt);
 	add_copies(b, "include", opt->include, opt->n_include);

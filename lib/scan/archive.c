@@ -240,7 +240,8 @@ static void take(struct hp_archive_walk *k, const struct hp_archive_entry *e)
 	pruned = hp_scan_pruned(w, prefix);
 	wanted = hp_archive_is_listed(k, prefix);
 	if (e->type == HP_ARCHIVE_FOLDER) {
-		take_folder(k, wanted && !pruned);
+		take_folder(k, wanted && !pruned &&
+				       !hp_archive_is_litter(k, e, prefix));
 		return;
 	}
 	/* What a folder leaves out is not counted, as nobody looks there. */
@@ -248,7 +249,7 @@ static void take(struct hp_archive_walk *k, const struct hp_archive_entry *e)
 		w->counts.excluded++;
 		wanted = false;
 	}
-	wanted = wanted && !pruned;
+	wanted = wanted && !pruned && !hp_archive_is_litter(k, e, prefix);
 	if (e->type == HP_ARCHIVE_FILE)
 		take_file(k, e, wanted);
 	else if (e->type != HP_ARCHIVE_SPECIAL)
@@ -268,6 +269,7 @@ static void settle(struct hp_archive_walk *k)
 	root->kind = k->in_place ? HP_ROOT_TAR : HP_ROOT_STREAM;
 	for (uint64_t i = k->first; i < k->w->n; i++) {
 		struct hp_file *f = &k->w->files[i];
+		uint8_t linked = f->full[HP_FULL_LINKED];
 
 		if (!k->in_place) {
 			memcpy(&f->source, f->full, sizeof f->source);
@@ -276,6 +278,7 @@ static void settle(struct hp_archive_walk *k)
 			f->stamp = 0;
 		}
 		memset(f->full, 0, sizeof f->full);
+		f->full[HP_FULL_LINKED] = linked;
 	}
 }
 
@@ -309,6 +312,7 @@ static void walk(struct hp_archive_walk *k)
 	hp_archive_count_empty(k);
 	if (hp_scan_archive_links(k))
 		hp_archive_tell_absent(k);
+	hp_archive_drop_twins(k);
 	settle(k);
 }
 
@@ -351,5 +355,6 @@ void hp_scan_archive(struct hp_scan_worker *w, const struct hp_scan_job *job)
 	free(k.files.v);
 	free(k.folders.v);
 	free(k.links);
+	free(k.twins);
 	hp_arena_free(k.arena);
 }

@@ -47,7 +47,19 @@ struct hp_archive_walk {
 	struct hp_arena *arena; /* of these names */
 	uint64_t contents;	/* bytes that had to be decoded */
 	bool in_place;
+	/* Of w->files: those that are litter if another name is there. */
+	uint64_t *twins;
+	uint64_t n_twins;
 };
+
+/*
+ * archive_litter.c: is what is at w->path left out as litter?  Counts files and
+ * links.  One that depends on another name, which may follow, is not yet.
+ */
+bool hp_archive_is_litter(struct hp_archive_walk *k,
+			  const struct hp_archive_entry *e, size_t prefix);
+/* Takes these out, now that all names are known. */
+void hp_archive_drop_twins(struct hp_archive_walk *k);
 
 /* archive_names.c: keeps w->path, with what f says. */
 void hp_archive_keep_name(struct hp_archive_walk *k,

@@ -266,6 +266,8 @@ static void tell(struct hp_archive_walk *k, const struct hp_archive_link *l)
 		 hp_printable(l->target, l->target_len, target));
 	if (!l->hard && w->s->opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL)
 		hp_scan_warning(w, k->root, what);
+	else if (code == -EXDEV)
+		hp_scan_outside(w, k->root, what);
 	else
 		hp_scan_problem(w, k->root, code, what);
 }
@@ -287,6 +289,7 @@ static void finish(struct hp_archive_walk *k, struct hp_archive_link *l)
 		w->counts.symlinks_to_dirs++;
 		return;
 	}
+	f.full[HP_FULL_LINKED] = l->same;
 	if (!l->same) {
 		w->counts.symlinks_followed++;
 		f.flags |= HP_FILE_FOLLOW;

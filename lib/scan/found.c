@@ -127,6 +127,7 @@ void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 			       .root = root,
 			       .mode = st->st_mode & 07777,
 			       .flags = (uint16_t)(flags & 0xf),
+			       .full = { [HP_FULL_LINKED] = st->st_nlink > 1 },
 		       });
 	w->counts.hard_links += st->st_nlink > 1;
 	w->counts.sparse += hp_file_sparse(st);

@@ -37,12 +37,13 @@ static bool leads_inside(struct hp_scan_worker *w, uint16_t root, int fd)
 		hp_crew_no_memory(&w->s->crew);
 		return false;
 	}
-	if (r == 0)
-		snprintf(what, sizeof what, "link leads outside the input: %s",
-			 hp_printable(real, strlen(real), buf));
-	else
-		snprintf(what, sizeof what, "cannot tell where the link leads");
-	hp_scan_problem(w, root, r ? r : -EXDEV, what);
+	if (r < 0) {
+		hp_scan_problem(w, root, r, "cannot tell where the link leads");
+		return false;
+	}
+	snprintf(what, sizeof what, "link leads outside the input: %s",
+		 hp_printable(real, strlen(real), buf));
+	hp_scan_outside(w, root, what);
 	return false;
 }
 

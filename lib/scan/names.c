@@ -27,7 +27,7 @@ void hp_scan_meet(struct hp_scan_worker *w, uint16_t root)
 {
 	if (hp_glob_pruned(w->s->opt, w->path))
 		w->counts.excluded_dirs++;
-	else
+	else if (!hp_scan_litter_folder(w, root))
 		hp_scan_enter(w, root);
 }
 
@@ -83,6 +83,8 @@ void hp_scan_name(struct hp_scan_worker *w, uint16_t root, unsigned char type,
 		take_folder(w, root, &st, listed);
 	else if (!known && !hp_glob_wanted(w->s->opt, w->path))
 		leave_out(w, root, r == 0 ? st.st_mode : 0);
+	else if (hp_scan_litter_file(w, root, r < 0 ? NULL : &st))
+		return; /* it may well vanish */
 	else if (r == -ENOENT && !listed)
 		hp_scan_problem(w, root, HPDSL_ECHANGED,
 				"vanished during the scan");

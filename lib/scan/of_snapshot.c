@@ -64,7 +64,8 @@ static int enter(struct hp_scan_worker *w, uint64_t entry, struct folder *ret,
 		w->path[w->len++] = '/';
 	w->path[w->len] = '\0';
 	ret->len = w->len;
-	ret->skipped = hp_scan_pruned(w, prefix);
+	ret->skipped = hp_scan_pruned(w, prefix) ||
+		       hp_scan_in_litter(w, prefix, prefix + n);
 	return 0;
 }
 
@@ -101,6 +102,8 @@ static int count_folder(struct hp_scan_worker *w, const struct hpdsl_entry *e,
 		w->counts.excluded_dirs++;
 		return 0;
 	}
+	if (hp_scan_litter_folder(w, 0))
+		return 0;
 	r = hpdsl_snapshot_folder(w->s->opt->snapshot, e->number, &first, &n,
 				  &end, err);
 	if (r < 0)
@@ -151,6 +154,11 @@ static int take_entry(struct hp_scan_worker *w, const struct folder *in,
 		return count_folder(w, e, err);
 	if (!hp_glob_wanted(w->s->opt, w->path))
 		w->counts.excluded++;
+	else if (hp_scan_litter_file(
+			 w, 0,
+			 &(struct stat){ .st_mode = e->mode,
+					 .st_size = (off_t)e->size }))
+		return 0;
 	else if (S_ISLNK(e->mode))
 		hp_scan_link(w, 0); /* what it leads to, nobody recorded */
 	else if (S_ISREG(e->mode))

@@ -77,13 +77,15 @@ struct hp_scan_worker {
 	struct hp_file *files;
 	uint64_t n, cap, told;
 	struct hp_arena *arena;
-	struct hpdsl_pack_report counts; /* dirs .. sparse, excluded */
+	struct hpdsl_pack_report counts; /* dirs .. sparse, excluded, litter */
 	uint32_t ticks;
 	bool opens_closed;   /* has opened a file that looked closed */
 	unsigned char opens; /* FROZEN: files whose modes let read so; bits */
 	char *dents;	     /* for getdents */
-	struct hp_scan_job *batch; /* being filled */
-	size_t len;		   /* of path */
+	uint64_t outside;    /* links that lead outside, .. */
+	struct hpdsl_error *outside_first; /* .. and what is said of one */
+	struct hp_scan_job *batch;	   /* being filled */
+	size_t len;			   /* of path */
 	char path[HPDSL_PATH_MAX + 1 + HP_SCAN_NAME_MAX + 1];
 };
 
@@ -134,6 +136,21 @@ void hp_scan_enter(struct hp_scan_worker *w, uint16_t root);
 /* The same for one that the walk met, unless a pattern leaves it out. */
 void hp_scan_meet(struct hp_scan_worker *w, uint16_t root);
 
+/*
+ * litter.c: is the folder at w->path left out as litter?  Counts it.  And is
+ * one that the folder at w->path is in, or itself, which the walk has met?
+ */
+bool hp_scan_litter_folder(struct hp_scan_worker *w, uint16_t root);
+bool hp_scan_in_litter(const struct hp_scan_worker *w, size_t prefix,
+		       size_t len);
+/* The same for the file or link at w->path; st NULL: it is not to be had. */
+bool hp_scan_litter_file(struct hp_scan_worker *w, uint16_t root,
+			 const struct stat *st);
+/* For who knows how it fits the list, and that it counts: is it left out? */
+bool hp_scan_count_litter(struct hp_scan_worker *w, int row, uint64_t bytes);
+/* Does the rule hold here at all? */
+bool hp_scan_leaves_litter(const struct hp_scan_worker *w);
+
 /* found.c: the file at w->path is to be packed. */
 void hp_scan_add(struct hp_scan_worker *w, uint16_t root, const struct stat *st,
 		 unsigned flags);
@@ -159,6 +176,10 @@ void hp_scan_linked(struct hp_scan_worker *w);
 void hp_scan_problem(struct hp_scan_worker *w, uint16_t root, int code,
 		     const char *what);
 void hp_scan_warning(struct hp_scan_worker *w, uint16_t root, const char *what);
+/* The link at w->path leads out of the input: many are one problem. */
+void hp_scan_outside(struct hp_scan_worker *w, uint16_t root, const char *what);
+/* Tells of those of all n workers. */
+void hp_scan_tell_outside(struct hp_scan_worker *w, uint32_t n);
 /* Now and then: progress. */
 void hp_scan_tick(struct hp_scan_worker *w);
 

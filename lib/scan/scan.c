@@ -113,6 +113,15 @@ static void join_arenas(struct hp_list *list, struct hp_scan_worker *w,
 	}
 }
 
+static void join_litter(struct hpdsl_litter *to, const struct hpdsl_litter *l)
+{
+	to->files += l->files;
+	to->bytes += l->bytes;
+	to->folders += l->folders;
+	to->included += l->included;
+	to->kinds |= l->kinds;
+}
+
 static void join_counts(struct hpdsl_pack_report *to,
 			const struct hp_scan_worker *w, uint32_t n)
 {
@@ -129,6 +138,7 @@ static void join_counts(struct hpdsl_pack_report *to,
 		sum.sparse += c->sparse;
 		sum.excluded += c->excluded;
 		sum.excluded_dirs += c->excluded_dirs;
+		join_litter(&sum.litter, &c->litter);
 	}
 	to->dirs = sum.dirs;
 	to->empty_dirs = sum.empty_dirs;
@@ -138,6 +148,7 @@ static void join_counts(struct hpdsl_pack_report *to,
 	to->sparse = sum.sparse;
 	to->excluded = sum.excluded;
 	to->excluded_dirs = sum.excluded_dirs;
+	to->litter = sum.litter;
 	to->xattrs = UINT64_MAX;
 	if (w->s->opt->snapshot)
 		to->hard_links = to->sparse = UINT64_MAX;
@@ -169,13 +180,21 @@ static int seed(struct hp_scan *s, struct hp_scan_worker *w,
 	return 0;
 }
 
-static int fail_empty(const struct hp_scan *s, uint64_t excluded,
+static int fail_empty(const struct hp_scan *s,
+		      const struct hpdsl_pack_report *report,
 		      struct hpdsl_error *err)
 {
 	const char *name = s->opt->n_inputs ? s->opt->inputs[0] : "list";
+	uint64_t excluded = report->excluded + report->excluded_dirs;
+	uint64_t litter = report->litter.files + report->litter.folders;
 	char buf[HP_PRINTABLE];
 
 	hp_printable(name, strlen(name), buf);
+	if (litter)
+		return hp_fail(err, -ENODATA,
+			       "%s: no files to pack (%" PRIu64
+			       " excluded), %" PRIu64 " left out as litter",
+			       buf, excluded, litter);
 	if (excluded)
 		return hp_fail(err, -ENODATA,
 			       "%s: no files to pack (%" PRIu64 " excluded)",
@@ -197,6 +216,7 @@ static int walk(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n,
 		r = hp_crew_run(&s->crew, w, sizeof *w, n, err);
 	if (r < 0)
 		return r;
+	hp_scan_tell_outside(w, n);
 	s->crew.done = 0;
 	for (uint32_t i = 0; i < n; i++)
 		s->crew.done += w[i].n;
@@ -212,7 +232,7 @@ static int walk(struct hp_scan *s, struct hp_scan_worker *w, uint32_t n,
 		      sizeof(*s->list->linked), by_path);
 	if (s->list->n_files || s->list->note_linked)
 		return 0;
-	return fail_empty(s, report->excluded + report->excluded_dirs, err);
+	return fail_empty(s, report, err);
 }
 
 static void workers_free(struct hp_scan_worker *w, uint32_t n)
@@ -220,6 +240,7 @@ static void workers_free(struct hp_scan_worker *w, uint32_t n)
 	for (uint32_t i = 0; w && i < n; i++) {
 		free(w[i].files);
 		free(w[i].dents);
+		free(w[i].outside_first);
 		free(w[i].batch);
 		hp_arena_free(w[i].arena);
 	}

@@ -4,6 +4,11 @@
 
 #include "base/error.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
 /* "input/a/b: what", or with the text of code. */
 static void line_format(struct hp_scan_worker *w, uint16_t root, int code,
 			const char *what, struct hpdsl_error *ret)
@@ -25,6 +30,43 @@ void hp_scan_problem(struct hp_scan_worker *w, uint16_t root, int code,
 	struct hpdsl_error line;
 
 	line_format(w, root, code, what, &line);
+	hp_crew_problem(&w->s->crew, &line);
+}
+
+void hp_scan_outside(struct hp_scan_worker *w, uint16_t root, const char *what)
+{
+	struct hpdsl_error line;
+
+	if (!w->outside_first)
+		w->outside_first = calloc(1, sizeof *w->outside_first);
+	if (!w->outside_first) {
+		hp_crew_no_memory(&w->s->crew);
+		return;
+	}
+	line_format(w, root, -EXDEV, what, &line);
+	/* The first by name, whoever was first. */
+	if (!w->outside++ || strcmp(line.msg, w->outside_first->msg) < 0)
+		*w->outside_first = line;
+}
+
+void hp_scan_tell_outside(struct hp_scan_worker *w, uint32_t n)
+{
+	const struct hpdsl_error *first = NULL;
+	struct hpdsl_error line;
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (w[i].outside &&
+		    (!first || strcmp(w[i].outside_first->msg, first->msg) < 0))
+			first = w[i].outside_first;
+		all += w[i].outside;
+	}
+	if (!all)
+		return;
+	line = *first;
+	if (all > 1)
+		hp_fail(&line, first->code, "%s, as %" PRIu64 " more link%s",
+			first->msg, all - 1, all == 2 ? " does" : "s do");
 	hp_crew_problem(&w->s->crew, &line);
 }
 

@@ -71,6 +71,32 @@ static bool is_walked(const struct walk *k)
 	       (k->real[n] == '/' || k->real[n] == '\0');
 }
 
+/* ---- Litter ----------------------------------------------------------- */
+
+/* The row of the list for the name at k->path; -1: none, or it is not left out.
+ * What the patterns of the pack include is not looked for here. */
+static int litter_row(const struct walk *k, bool is_folder)
+{
+	size_t base = k->dir_len + 1;
+
+	if (k->w->opt->litter != HPDSL_LITTER_LEAVE || k->w->opt->n_include)
+		return -1;
+	return hpdsl_litter_name(k->path + base, k->len - base, is_folder,
+				 false);
+}
+
+static bool is_litter(const struct walk *k)
+{
+	int row = litter_row(k, false);
+	struct stat st;
+
+	/* X of ._X, in the same folder. */
+	return row >= 0 &&
+	       (row != HPDSL_LITTER_TWIN ||
+		hp_io_stat(k->w->io, k->fd, k->path + k->dir_len + 3, &st,
+			   AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0);
+}
+
 /* ---- A name in a folder ----------------------------------------------- */
 
 static int push(struct walk *k)
@@ -96,10 +122,18 @@ static int take(struct walk *k, const struct stat *st, const char *real)
 	struct hp_linked_file f = { k->path, k->len, real, st };
 	int r;
 
+	if (S_ISDIR(st->st_mode) && litter_row(k, true) >= 0) {
+		k->w->litter_dirs++;
+		return 0;
+	}
 	if (S_ISDIR(st->st_mode))
 		return push(k);
 	if (!hp_glob_wanted(k->w->opt, k->path)) {
 		k->w->excluded++;
+		return 0;
+	}
+	if (is_litter(k)) {
+		k->w->litter++;
 		return 0;
 	}
 	if (!S_ISREG(st->st_mode)) {

@@ -25,7 +25,7 @@ struct hp_linked_walk {
 		    struct hpdsl_error *err);
 	void *arg;
 	/* Counted. */
-	uint64_t excluded, excluded_dirs, specials;
+	uint64_t excluded, excluded_dirs, litter, litter_dirs, specials;
 };
 
 /*

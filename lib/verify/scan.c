@@ -6,6 +6,7 @@
 #include "verify/source.h"
 
 #include "base/error.h"
+#include "base/litter.h"
 #include "base/mem.h"
 #include "scan/scan.h"
 
@@ -36,6 +37,23 @@ static size_t values(const struct hp_verify *v, const char *key,
 	return n;
 }
 
+/* A list of a later version has other rows. */
+static int take_litter(const struct hp_verify *v,
+		       struct hpdsl_pack_options *opt, struct hpdsl_error *err)
+{
+	const char *is = option(v, HP_LITTER);
+
+	opt->litter = !strcmp(is, HP_LITTER_VERSION) ? HPDSL_LITTER_LEAVE :
+						       HPDSL_LITTER_OLD;
+	if (opt->litter == HPDSL_LITTER_OLD && *is &&
+	    strcmp(is, HP_LITTER_KEPT))
+		return hp_fail(err, HPDSL_ETOONEW,
+			       "the packer left out litter of version %s, and "
+			       "only version " HP_LITTER_VERSION " is known",
+			       is);
+	return 0;
+}
+
 /* How the packer walked it, as far as the manifest tells. */
 static int make_options(struct hp_compare *c, struct hpdsl_error *err)
 {
@@ -62,7 +80,7 @@ static int make_options(struct hp_compare *c, struct hpdsl_error *err)
 	};
 	if (!strcmp(option(v, "symlinks"), "follow-all"))
 		opt->symlinks = HPDSL_SYMLINKS_FOLLOW_ALL;
-	return 0;
+	return take_litter(v, opt, err);
 }
 
 /* Attributes are counted where files are read; nobody knows those of others. */
@@ -74,6 +92,8 @@ static void note_counts(struct hp_compare *c,
 	c->v->report->not_kept = (struct hpdsl_not_kept){
 		.excluded = counts->excluded,
 		.excluded_dirs = counts->excluded_dirs,
+		.litter = counts->litter.files,
+		.litter_dirs = counts->litter.folders,
 		.symlinks_to_dirs = counts->symlinks_to_dirs,
 		.empty_dirs = counts->empty_dirs,
 		.xattrs = dir ? 0 : UINT64_MAX,

@@ -146,6 +146,8 @@ int hp_compare_linked(struct hp_compare *c, struct hpdsl_error *err)
 	r = hp_linked_walk(&w, err);
 	counts->excluded += w.excluded;
 	counts->excluded_dirs += w.excluded_dirs;
+	counts->litter += w.litter;
+	counts->litter_dirs += w.litter_dirs;
 	counts->specials += w.specials;
 	return r;
 }

@@ -330,9 +330,9 @@ stopped()
 		--exclude='*.z' --meta=a=b --meta=c=d plain two one.tar
 	records journal out/journal.hpdsl plain two one.tar > told
 	cat told
-	head -n 12 told | cut -d ' ' -f 2- | diff - <(printf '%s\n' \
+	head -n 13 told | cut -d ' ' -f 2- | diff - <(printf '%s\n' \
 		'shuffle none' 'seed 0' 'group key' 'labels dir:1' \
-		'symlinks follow' 'prefix_input true' 'chunks 2' 'cls true' \
+		'symlinks follow' 'prefix_input true' 'litter 1' 'chunks 2' 'cls true' \
 		'exclude *.y' 'exclude *.z' 'meta a=b' 'meta c=d')
 	grep -qx 'file 4751 1 -315619200.250000000 two/a/2' told
 	grep -qx 'file 4751 1 -315619200.250000000 two/a/2.cls' told
@@ -396,7 +396,8 @@ stopped()
 	python3 "$SRC/tests/kit/portable_names.py" tree in 700
 	(cd in && find . -type f -printf '%P\0') > paths
 	for group in key none; do
-		hpdsl-pack -q --names=portable --group="$group" in "$group"
+		hpdsl-pack -q --keep-litter --names=portable --group="$group" in \
+			"$group"
 		python3 "$SRC/tests/kit/portable_names.py" "$group" < paths > want
 		[ "$(wc -l < want)" -gt 400 ]
 		grep -q -- '-[0-9a-f]\{8\}\.' want

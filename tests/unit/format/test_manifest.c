@@ -206,6 +206,7 @@ static void test_text(void **state)
 		      "  labels: dir:1\n"
 		      "  symlinks: follow\n"
 		      "  prefix_input: false\n"
+		      "  litter: '1'\n"
 		      "  chunk_size: 67108864\n"
 		      "  include:\n"
 		      "  - '*.jpg'\n"
@@ -718,7 +719,7 @@ static void test_options(void **state)
 
 	(void)state;
 	expect_pairs(&opt, "shuffle=global seed=0 group=key labels=none "
-			   "symlinks=follow prefix_input=false "
+			   "symlinks=follow prefix_input=false litter=1 "
 			   "chunk_size=67108864 ");
 	opt.shuffle = HPDSL_SHUFFLE_NONE;
 	opt.seed = UINT64_MAX;
@@ -727,6 +728,7 @@ static void test_options(void **state)
 	opt.label_dir = UINT32_MAX;
 	opt.symlinks = HPDSL_SYMLINKS_FOLLOW_ALL;
 	opt.prefix_input = true;
+	opt.litter = HPDSL_LITTER_KEEP;
 	opt.chunks = UINT64_MAX;
 	opt.multiple_of = UINT64_MAX;
 	opt.include = opt.exclude = patterns;
@@ -734,14 +736,16 @@ static void test_options(void **state)
 	opt.n_exclude = 1;
 	opt.meta = meta;
 	opt.n_meta = 2;
-	expect_pairs(&opt,
-		     "shuffle=none seed=18446744073709551615 group=none "
-		     "labels=dir:4294967295 symlinks=follow-all "
-		     "prefix_input=true chunks=18446744073709551615 "
-		     "multiple_of=18446744073709551615 include=*.jpg include=a "
-		     "exclude=*.jpg meta=a=b=c meta=d= ");
+	expect_pairs(
+		&opt,
+		"shuffle=none seed=18446744073709551615 group=none "
+		"labels=dir:4294967295 symlinks=follow-all "
+		"prefix_input=true litter=keep chunks=18446744073709551615 "
+		"multiple_of=18446744073709551615 include=*.jpg include=a "
+		"exclude=*.jpg meta=a=b=c meta=d= ");
 	memset(&opt, 0, sizeof opt);
 	opt.labels = HPDSL_LABELS_PARENT;
+	opt.litter = HPDSL_LITTER_OLD;
 	opt.samples_per_chunk = 7;
 	opt.multiple_of = 1;
 	expect_pairs(&opt, "shuffle=global seed=0 group=key labels=parent "

@@ -197,6 +197,79 @@ static void test_untyped_globs(void **state)
 	}
 }
 
+/* Nor does litter hang on that; and what is none of ours may be gone. */
+static void test_litter(void **state)
+{
+	static const char nfs[] = ".nfs000000000000123400000001";
+	const char *include = "*";
+	struct hpdsl_pack_options opt = { 0 };
+	struct tricks t;
+
+	(void)state;
+	make_dir("in");
+	make_file("in/a", "1");
+	make_file("in/._a", "12");
+	make_file("in/._b", "1");
+	make_link("in/.DS_Store", "nowhere");
+	make_files("in/.snapshot", 2);
+	make_files("in/d", 1);
+	make_dir("in/d/lost+found");
+	make_file("in/d/lost+found/.nfs000000000000123400000001", "123");
+	tricks_init(&t);
+	opt.watch.io = &t.io;
+	for (int i = 0; i < 4; i++) {
+		char name[64];
+
+		t.untyped = i & 1;
+		t.fail_code = -ENOENT;
+		t.name = i & 2 ? name : NULL;
+		snprintf(name, sizeof name, "d/lost+found/%s", nfs);
+		scan_one(&o, "in", &opt);
+		assert_int_equal(o.report.litter.files, 3);
+		assert_int_equal(o.report.litter.bytes, i & 2 ? 2 : 5);
+		assert_int_equal(o.report.litter.folders, 1);
+		EXPECT_FILES(&o, "._b", "a", "d/f0");
+	}
+	t.name = NULL;
+	opt.include = &include;
+	opt.n_include = 1;
+	opt.symlinks = HPDSL_SYMLINKS_FOLLOW_ALL;
+	scan_one(&o, "in", &opt);
+	assert_int_equal(o.report.litter.files + o.report.litter.folders, 0);
+	assert_int_equal(o.report.litter.included, 5);
+	assert_int_equal(o.list.n_files, 7);
+	hp_list_release(&o.list);
+	opt.litter = HPDSL_LITTER_OLD;
+	scan_one(&o, "in", &opt);
+	assert_int_equal(o.report.litter.included, 0);
+	assert_int_equal(o.list.n_files, 7);
+	hp_list_release(&o.list);
+	assert_int_equal(t.fds, 0);
+}
+
+/* Many links that lead outside are one problem, named by the first. */
+static void test_outside_many(void **state)
+{
+	const char *first = "in/d/l10: link leads outside the input: /";
+	char name[32];
+
+	(void)state;
+	make_dir("in");
+	make_dir("in/d");
+	make_file("f", "");
+	for (int i = 10; i < 60; i++) {
+		snprintf(name, sizeof name, "in/d/l%d", i);
+		make_link(name, "../../f");
+	}
+	make_link("in/x", "gone");
+	scan_one(&o, "in", NULL);
+	assert_int_equal(o.code, -EXDEV);
+	assert_int_equal(o.warned, 2);
+	assert_non_null(strstr(o.err.msg, "2 problems in the input"));
+	assert_non_null(strstr(o.warnings, first));
+	assert_non_null(strstr(o.warnings, "f, as 49 more links do\n"));
+}
+
 /* One folder keeps many readers busy. */
 static void test_parallel(void **state)
 {
@@ -387,6 +460,7 @@ int main(void)
 		TEST(test_progress),	TEST(test_stop),
 		TEST(test_unreadable),	TEST(test_fail_each),
 		TEST(test_bad_records), TEST(test_untyped_globs),
+		TEST(test_litter),	TEST(test_outside_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
