@@ -38,6 +38,7 @@ struct walk {
 	char *first; /* folder with tar files */
 	const char *root;
 	char *real; /* of the tree, or NULL */
+	struct hpdsl_litter litter;
 	uint64_t links;
 	bool outside; /* a link to a file leads there, or nowhere */
 	/* What is no file, folder or link, below the tree. */
@@ -161,11 +162,30 @@ static void take_special(struct walk *w, const char *name, const char *path)
 	w->n_specials++;
 }
 
+/* What hpdsl-pack would leave out. */
+static bool is_litter(struct walk *w, int dir, const char *name,
+		      unsigned char type, unsigned depth)
+{
+	bool folder = type == DT_DIR;
+	int row = hpdsl_litter_name(name, strlen(name), folder, depth == 0);
+
+	if (row < 0 || (!folder && type != DT_REG && type != DT_LNK) ||
+	    (row == HPDSL_LITTER_TWIN &&
+	     faccessat(dir, name + 2, F_OK, AT_SYMLINK_NOFOLLOW) < 0))
+		return false;
+	w->litter.kinds |= 1u << row;
+	w->litter.folders += folder;
+	w->litter.files += !folder;
+	return true;
+}
+
 static void take(struct walk *w, int dir, const struct dirent *d,
 		 const char *path, unsigned depth)
 {
 	unsigned char type = type_of(dir, d);
 
+	if (is_litter(w, dir, d->d_name, type, depth))
+		return;
 	if (type == DT_DIR)
 		take_folder(w, dir, d->d_name, path, depth);
 	else if (type == DT_REG)
@@ -211,7 +231,9 @@ static void see_splits(struct walk *w)
 		if (d->d_name[0] == '.' || type_of(dirfd(dir), d) != DT_DIR)
 			continue;
 		w->splits |= bit;
-		w->no_split |= !bit;
+		w->no_split |=
+			!bit && hpdsl_litter_name(d->d_name, strlen(d->d_name),
+						  true, true) < 0;
 	}
 	if (dir)
 		closedir(dir);
@@ -242,9 +264,25 @@ static void put_json(struct cmd_json *j, const struct walk *w)
 	cmd_json_u64(j, "files", w->files);
 	cmd_json_u64(j, "folders", w->folders);
 	cmd_json_u64(j, "others", w->others);
+	cmd_json_u64(j, "litter_files", w->litter.files);
+	cmd_json_u64(j, "litter_folders", w->litter.folders);
 	cmd_json_bool(j, "at_least", w->ended);
 	if (class_folder(w))
 		cmd_json_u64(j, "class_folders", classes(w));
+}
+
+static void put_litter(struct info *i, const struct walk *w)
+{
+	const struct hpdsl_litter *l = &w->litter;
+	char kinds[HPDSL_LITTER_TEXT];
+
+	if (l->files || l->folders)
+		info_row(i, "litter", "%s%s%s%s%s, which a pack leaves out: %s",
+			 w->ended ? "at least " : "",
+			 cmd_many(l->files, "file").s, l->folders ? ", " : "",
+			 l->folders ? cmd_many(l->folders, "folder").s : "",
+			 l->folders ? " with all below" : "",
+			 hpdsl_litter_text(l->kinds, kinds));
 }
 
 static void put_text(struct info *i, const struct walk *w)
@@ -257,6 +295,7 @@ static void put_text(struct info *i, const struct walk *w)
 	if (w->others)
 		info_row(i, "others", "%s%s, links or special", least,
 			 cmd_thousands(w->others).s);
+	put_litter(i, w);
 	if (class_folder(w))
 		info_row(i, "classes", "%s%llu folders%s%s look like them",
 			 least, (unsigned long long)classes(w),

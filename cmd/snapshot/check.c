@@ -11,6 +11,7 @@ struct check {
 	const char *args[2]; /* FILE, SOURCE */
 	struct hpdsl_snapshot *s;
 	struct stat file;
+	bool keep_litter;
 };
 
 static int take_since(const struct cmd_option *o, void *to, const char *arg,
@@ -33,6 +34,10 @@ const struct cmd_option snapshot_check_options[] = {
 	  "Do not list folders again that have not changed since TIME: a date "
 	  "and time in UTC, @SECONDS, or a file whose time it is",
 	  .take = take_since },
+	{ "keep-litter", NULL,
+	  "Of a packed dataset's snapshot: tell of what hpdsl-pack leaves out "
+	  "as litter, too",
+	  CMD_FLAG(struct check, keep_litter) },
 	{ "null", NULL, "End lines with a NUL byte and do not escape names",
 	  CMD_FLAG(struct check, found.null), .letter = '0' },
 	{ 0 }
@@ -72,6 +77,7 @@ static void print_json(const struct check *c, struct cmd_json *j,
 	cmd_json_i64(j, "written", c->file.st_mtim.tv_sec);
 	cmd_json_u64(j, "excluded", r->walk.excluded);
 	cmd_json_u64(j, "mounts", r->walk.mounts);
+	cmd_json_u64(j, "litter", r->litter);
 	if (c->opt.has_since)
 		cmd_json_u64(j, "folders_kept", r->walk.folders_kept);
 	cmd_json_real(j, "walk_seconds", r->walk.walk_seconds);
@@ -88,6 +94,9 @@ static void tell_summary(const struct check *c,
 		cmd_message("not listed again: %s",
 			    cmd_many(r->walk.folders_kept, "folder").s);
 	snapshot_tell_passed(&r->walk);
+	if (r->litter)
+		cmd_message("passed over as litter: %s",
+			    cmd_many(r->litter, "name").s);
 }
 
 static int compare(struct check *c)
@@ -126,6 +135,7 @@ int snapshot_check(int argc, char **argv)
 	c.opt.diff.watch = c.walk.opt.watch;
 	c.opt.diff.difference = snapshot_difference;
 	c.opt.diff.arg = &c.found;
+	c.opt.diff.pass_litter = !c.keep_litter;
 	status = snapshot_open(c.args[0], &c.s);
 	if (status == CMD_DONE) {
 		if (stat(c.args[0], &c.file) < 0)

@@ -29,6 +29,8 @@ complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from load' \
     -s j -l threads -x -d 'threads for CPU work'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from check' \
     -l since -r -F -d 'not folders unchanged since'
+complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from check' \
+    -l keep-litter -d 'tell of litter, too'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from check diff ls stat find du' \
     -s 0 -l null -d 'end lines with NUL'
 complete -c hpdsl-snapshot -n '__fish_seen_subcommand_from create check diff load verify' \

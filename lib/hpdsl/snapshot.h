@@ -344,6 +344,12 @@ struct hpdsl_difference {
 };
 
 struct hpdsl_diff_options {
+	/*
+	 * Of a snapshot of a dataset and one of a tree behind it: what
+	 * hpdsl_pack() leaves out as litter is no difference where the first
+	 * has nothing of that name.
+	 */
+	bool pass_litter;
 	/* Called for each difference, folders before what they hold, names
 	 * sorted. */
 	void (*difference)(void *arg, const struct hpdsl_difference *d);
@@ -354,8 +360,9 @@ struct hpdsl_diff_options {
 struct hpdsl_diff_report {
 	uint64_t compared; /* entries that are in both, of those compared */
 	uint64_t added, removed, changed;
-	int64_t newest; /* mtime of the newest of what was added or changed; 0
-			   if nothing was */
+	uint64_t litter; /* names passed over; a folder is one */
+	int64_t newest;	 /* mtime of the newest of what was added or changed; 0
+			    if nothing was */
 	uint32_t newest_nsec;
 	struct hpdsl_snapshot_report walk; /* of hpdsl_snapshot_check */
 };

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
+#include "hpdsl/pack.h"
 #include "snap/siblings.h"
 #include "sys/meter.h"
 
@@ -25,6 +26,7 @@ struct diff {
 	struct hp_meter meter;
 	uint32_t mode_mask;
 	bool folders; /* are compared, too */
+	bool litter;  /* is passed over */
 	bool any_newest;
 	struct hpdsl_diff_report report;
 	struct hpdsl_entry e[2]; /* at the ranges' next, if have */
@@ -271,6 +273,22 @@ static int visit(struct diff *d, const struct hpdsl_entry *e[2],
 	return enter(d, e, err);
 }
 
+/* Is it litter, by the list of hpdsl-pack(1), which the other side lacks? */
+static bool is_litter(const struct diff *d, const struct hpdsl_entry *e)
+{
+	bool top = !d->levels[d->depth - 1].path_len;
+	struct hpdsl_entry twin;
+	int row;
+
+	if (!d->litter)
+		return false;
+	row = hpdsl_litter_name(e->name, e->name_len, S_ISDIR(e->mode), top);
+	return row >= 0 &&
+	       (row != HPDSL_LITTER_TWIN ||
+		hpdsl_snapshot_child(d->snap[AFTER], e->parent, e->name + 2,
+				     e->name_len - 2, &twin, NULL) == 0);
+}
+
 /* The next path of the innermost folders; at their end, out of them. */
 static int step(struct diff *d, struct hpdsl_error *err)
 {
@@ -286,6 +304,11 @@ static int step(struct diff *d, struct hpdsl_error *err)
 		return 0;
 	}
 	keep_first(e);
+	if (!e[BEFORE] && is_litter(d, e[AFTER])) {
+		d->report.litter++;
+		take(d, AFTER);
+		return 0;
+	}
 	side = e[BEFORE] ? BEFORE : AFTER;
 	r = set_path(d, side, e[side], err);
 	return r < 0 ? r : visit(d, e, err);
@@ -329,6 +352,7 @@ int hpdsl_snapshot_diff(const struct hpdsl_snapshot *before,
 	d->snap[AFTER] = after;
 	d->opt = opt;
 	d->folders = !a.from_dataset && !b.from_dataset;
+	d->litter = opt->pass_litter && a.from_dataset && !b.from_dataset;
 	d->mode_mask = d->folders ? 07777 : 0777;
 	hp_meter_init(&d->meter, &opt->watch);
 	hp_meter_phase(&d->meter, "comparing",

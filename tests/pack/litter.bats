@@ -141,6 +141,29 @@ assert l["kinds"].split()[:2] == ["__MACOSX/", "._*"], l'
 	fails 3 "--litter is 1 now, was keep" hpdsl-pack -q --resume t ds
 }
 
+@test "litter is no difference of a tree from a dataset's snapshot, nor counted by info" {
+	litter_tree t
+	hpdsl-pack -q --snapshot=ds.snap t ds
+	hpdsl-snapshot check ds.snap t 2> err
+	grep 'passed over as litter: 9 names' err
+	status=0
+	hpdsl-snapshot check -q --keep-litter ds.snap t > out || status=$?
+	[ $status = 1 ] && [ "$(wc -l < out)" = 10 ]
+	# one that was packed is compared
+	hpdsl-pack -q --keep-litter --snapshot=keep.snap t keep
+	hpdsl-snapshot check -q keep.snap t
+	echo more >> t/.DS_Store
+	status=0
+	hpdsl-snapshot check -q keep.snap t > out || status=$?
+	[ $status = 1 ] && grep -c '^~ .DS_Store' out
+	hpdsl-info t > out
+	grep '^  files        6$' out
+	grep '^  litter       6 files, 3 folders with all below, which a pack leaves out' out
+	hpdsl-info --json t | python3 -c 'import json, sys
+j = json.load(sys.stdin)
+assert (j["files"], j["litter_files"], j["litter_folders"]) == (6, 6, 3), j'
+}
+
 @test "what links make twice, and lead to, is told before a byte is written" {
 	m=models--a--b
 	s=$m/snapshots/0123
