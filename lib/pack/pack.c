@@ -107,6 +107,8 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 	if (r == 0)
 		r = hp_pack_look(p, err);
 	if (r == 0)
+		r = hp_pack_hollow(p, err);
+	if (r == 0)
 		r = tell_of_files(p, err);
 	if (r == 0)
 		r = hp_pack_labels(p, err);

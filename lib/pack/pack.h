@@ -103,6 +103,12 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
 void hp_pack_litter(struct hp_pack *p);
 void hp_pack_litter_of_inputs(struct hp_pack *p);
 
+/*
+ * Looks into some files of the sorted list: HPDSL_EUSAGE if those of a suffix
+ * are pointers or error pages in place of data; a warning if a few are.
+ */
+int hp_pack_hollow(const struct hp_pack *p, struct hpdsl_error *err);
+
 /* Reads the file of labels, if there is to be one; after hp_was_open. */
 int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err);
 /*

@@ -164,6 +164,39 @@ j = json.load(sys.stdin)
 assert (j["files"], j["litter_files"], j["litter_folders"]) == (6, 6, 3), j'
 }
 
+# pointer FILE: of Git LFS.
+pointer()
+{
+	printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize %d\n' \
+		7 123456 > "$1"
+}
+
+@test "pointers and error pages in place of data" {
+	mkdir t
+	echo '{}' > t/config.json
+	for i in 1 2 3; do pointer "t/model-$i.safetensors"; done
+	fails 2 "t/model-1.safetensors: is a Git LFS pointer, not the data: git lfs \
+pull gets it; so are 3 of 3 files called .safetensors" hpdsl-pack -q t no
+	tar cf t.tar -C t .
+	fails 2 "git lfs pull gets it" hpdsl-pack -q t.tar no
+	[ ! -e no ]
+	# a few are told
+	for i in 4 5 6; do head -c 5000 /dev/zero > "t/model-$i.safetensors"; done
+	hpdsl-pack -q t few 2> err
+	grep 'warning: t/model-1.safetensors: is a Git LFS pointer.*; 3 of .* are such$' err
+	mkdir web
+	for i in {1..40}; do
+		printf '\n<!DOCTYPE html><title>404</title>%*s' $((i * 20)) . > "web/$i.jpg"
+	done
+	fails 2 "is an HTML page, as servers send where something is wrong: get it again" \
+		hpdsl-pack -q web no
+	[[ $message = *"of "*" files called .jpg that were looked at"* ]]
+	# pages may be what is meant
+	for i in web/*; do mv "$i" "${i%.jpg}.txt"; done
+	hpdsl-pack -q web pages 2> err
+	[ ! -s err ]
+}
+
 @test "what links make twice, and lead to, is told before a byte is written" {
 	m=models--a--b
 	s=$m/snapshots/0123
