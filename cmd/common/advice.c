@@ -12,6 +12,7 @@
 #define COMPLETES " (hpdsl-pack --resume completes it)"
 #define INDEXES(what) " (hpdsl-index makes " what " from the chunks)"
 #define EMITS " (hpdsl-pack --emit=LIST DIR OUTPUT makes such again)"
+#define INFO " (hpdsl-info says what is there, and what comes next)"
 #define NO_GROUPS " (--group=none)"
 
 /* How a text of the library ends, and what goes behind it. */
@@ -43,6 +44,9 @@ static const struct advice {
 	  " (--force begins afresh; --resume goes on once it is as it was)" },
 	{ "pack", "with their names in front", " (--prefix-input)" },
 	{ "mount", ": is there twice", " (--view=chunks shows the tars)" },
+	{ NULL, "; a dataset is one", INFO },
+	{ "index", "not a dataset, and no tar files", INFO },
+	{ "pack", ": no files to pack", INFO },
 	{ "pack", "portable names are taken", " (--names=portable)" },
 	{ "pack", "; another folder of the path may name the class",
 	  ": --labels=dir:2; --labels=dir:1 takes this one" },
@@ -68,6 +72,8 @@ static const struct advice inside[] = {
 	{ "pack", ": dangling link to ",
 	  " (--symlinks=follow-all leaves it out)" },
 	{ "pack", ", which have one name: ", "" },
+	{ NULL, "not a dataset (", INFO },
+	{ NULL, "no member '", " (hpdsl-ls DATASET lists them)" },
 	{ "pack", ": one from ",
 	  " (--prefix-input puts the name of each INPUT in front)" },
 };

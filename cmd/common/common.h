@@ -382,6 +382,7 @@ int cmd_open(const char *dataset, bool foreign_owner,
 struct cmd_selection {
 	uint64_t *members;
 	size_t n;
+	uint64_t absent; /* paths that were asked for and are not there */
 };
 
 void cmd_select_add(struct cmd_selection *sel, uint64_t member);

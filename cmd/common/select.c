@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { FEW = 3 }; /* that are not there, and get a longer line */
+
 void cmd_select_add(struct cmd_selection *sel, uint64_t member)
 {
 	sel->members = cmd_grow(sel->members, sel->n, sizeof(*sel->members));
@@ -49,12 +51,21 @@ int cmd_select_path(struct cmd_selection *sel, const struct hpdsl_dataset *ds,
 {
 	struct hpdsl_member m;
 	struct hpdsl_error err;
-	int ret = hpdsl_member_find(ds, path, strlen(path), &m, &err);
+	/* what is near costs time: of a long list, for the first ones alone */
+	bool few = sel->absent < FEW;
+	int ret = hpdsl_member_find(ds, path, strlen(path), &m,
+				    few ? &err : NULL);
 
 	if (ret == -ENOENT) {
-		cmd_message("%s: no such member", path);
+		sel->absent++;
+		if (few)
+			cmd_tell(&err);
+		else
+			cmd_message("no member '%s'", path);
 		return CMD_NO;
 	}
+	if (ret < 0 && !few)
+		ret = hpdsl_member_find(ds, path, strlen(path), &m, &err);
 	if (ret < 0)
 		return cmd_tell(&err);
 	cmd_select_add(sel, m.number);
@@ -106,14 +117,23 @@ static bool any_matches(char *const *patterns, size_t n, bool *hit,
 	return any;
 }
 
-static int tell_absent(char *const *patterns, size_t n, const bool *hit)
+/* What a path looks like here, for who took it for another one. */
+static int tell_absent(const struct hpdsl_dataset *ds, char *const *patterns,
+		       size_t n, const bool *hit)
 {
+	struct hpdsl_member m = { .path = "" };
 	int status = CMD_DONE;
 
 	for (size_t i = 0; i < n; i++) {
 		if (hit[i])
 			continue;
-		cmd_message("%s: no member matches", patterns[i]);
+		if (status == CMD_DONE &&
+		    hpdsl_member_get(ds, 0, &m, NULL) == 0)
+			cmd_message("%s: no member matches; the first is '%s' "
+				    "(hpdsl-ls DATASET lists them)",
+				    patterns[i], m.path);
+		else
+			cmd_message("%s: no member matches", patterns[i]);
 		status = CMD_NO;
 	}
 	return status;
@@ -144,7 +164,7 @@ static int scan_patterns(struct cmd_selection *sel,
 			status = cmd_worse(status, cmd_tell(&err));
 		}
 	}
-	return cmd_worse(status, tell_absent(patterns, n, hit));
+	return cmd_worse(status, tell_absent(ds, patterns, n, hit));
 }
 
 /* A pattern that can only match the path it spells. */
@@ -175,28 +195,23 @@ int cmd_select_patterns(struct cmd_selection *sel,
 int cmd_select_class(const struct hpdsl_dataset *ds, const char *text,
 		     uint32_t *ret, struct hpdsl_error *err)
 {
+	struct hpdsl_error why;
 	struct hpdsl_counts counts;
-	const char *name;
+	int r = hpdsl_class_find(ds, text, ret, &why);
 	uint64_t n;
 
+	if (r == 0)
+		return 0;
 	hpdsl_count(ds, &counts);
-	for (uint32_t i = 0; i < counts.classes; i++) {
-		int r = hpdsl_class_name(ds, i, &name, err);
-
-		if (r < 0)
-			return r;
-		if (strcmp(name, text) == 0) {
-			*ret = i;
-			return 0;
-		}
+	if (r == -ENOENT && cmd_parse_count(text, &n) == 0 &&
+	    n < counts.classes) {
+		*ret = (uint32_t)n;
+		return 0;
 	}
-	if (cmd_parse_count(text, &n) < 0 || n >= counts.classes) {
-		snprintf(err->msg, sizeof(err->msg),
-			 "--label=%.800s: there is no such class", text);
-		return err->code = -ENOENT;
-	}
-	*ret = (uint32_t)n;
-	return 0;
+	snprintf(err->msg, sizeof(err->msg), "%s%.*s",
+		 r == -ENOENT ? "--label: " : "", (int)sizeof(why.msg) - 16,
+		 why.msg);
+	return err->code = r;
 }
 
 static int compare(const void *a, const void *b)

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 enum {
@@ -13,48 +12,23 @@ enum {
 	HEADS = 1000,  /* that are asked for their first bytes */
 };
 
-struct ending {
-	const char *text;
-	bool looked; /* hpdsl_compat() looks at files of this kind */
-};
-
-/* NULL: it does not end like an archive. */
-static const struct ending *ending(const char *name)
-{
-	static const struct ending ends[] = {
-		{ ".tar", true },     { ".tar.gz", true }, { ".tgz", true },
-		{ ".tar.bz2", true }, { ".tbz2", false },  { ".tbz", false },
-		{ ".tar.xz", true },  { ".txz", false },   { ".zip", false },
-		{ ".tar.zst", true }, { ".tzst", false },
-	};
-	size_t n = strlen(name);
-
-	for (size_t k = 0; k < sizeof(ends) / sizeof(*ends); k++) {
-		size_t e = strlen(ends[k].text);
-
-		if (n > e && !strcasecmp(name + n - e, ends[k].text))
-			return &ends[k];
-	}
-	return NULL;
-}
-
 const char *tars_ending(const char *name)
 {
-	const struct ending *end = ending(name);
+	size_t len = strlen(name), n = hpdsl_archive_suffix(name, len, NULL);
 
-	return end ? name + strlen(name) - strlen(end->text) : NULL;
+	return n ? name + len - n : NULL;
 }
 
 /* What its first bytes say; of one that nobody asked, its name. */
 static void look_at(struct info *i, const struct tars *t, struct tar *one)
 {
 	cmd_auto_free char *path = NULL;
-	const struct ending *end = ending(one->name);
 	struct hpdsl_error err;
+	unsigned is;
 
-	one->form = end && strcmp(end->text, ".tar") != 0 ?
-			    HPDSL_TAR_COMPRESSED :
-			    HPDSL_TAR_PLAIN;
+	hpdsl_archive_suffix(one->name, strlen(one->name), &is);
+	one->form = is & HPDSL_ARCHIVE_PACKED ? HPDSL_TAR_COMPRESSED :
+						HPDSL_TAR_PLAIN;
 	if (t->n > HEADS)
 		return;
 	path = tars_path(t, t->n - 1);
@@ -67,12 +41,11 @@ static void look_at(struct info *i, const struct tars *t, struct tar *one)
 /* Of a directory hpdsl_compat() looks at names that end just so. */
 static bool is_looked_at(const struct tars *t, const struct tar *one)
 {
-	const struct ending *end = ending(one->name);
+	unsigned is;
 
-	if (one->form == HPDSL_TAR_ZIP)
-		return false;
-	return !t->dir || (end && end->looked &&
-			   !strcmp(tars_ending(one->name), end->text));
+	hpdsl_archive_suffix(one->name, strlen(one->name), &is);
+	return one->form != HPDSL_TAR_ZIP &&
+	       (!t->dir || is & HPDSL_ARCHIVE_READ);
 }
 
 static void add(struct info *i, struct tars *t, const char *name, uint64_t size)
@@ -107,7 +80,7 @@ void tars_list(struct info *i, struct tars *t)
 
 	t->dir = i->path;
 	while (dir && !t->cut && (d = readdir(dir))) {
-		if (d->d_name[0] == '.' || !ending(d->d_name) ||
+		if (d->d_name[0] == '.' || !tars_ending(d->d_name) ||
 		    fstatat(dirfd(dir), d->d_name, &st, 0) < 0 ||
 		    !S_ISREG(st.st_mode))
 			continue;

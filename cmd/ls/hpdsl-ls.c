@@ -175,8 +175,6 @@ static int list(struct ls *l)
 /* Looks up --label, and how wide the columns of -l must be. */
 static int look_at_classes(struct ls *l)
 {
-	bool found = !l->label;
-
 	for (uint32_t i = 0; i < l->count.classes; i++) {
 		const char *name;
 		int len;
@@ -186,14 +184,11 @@ static int look_at_classes(struct ls *l)
 		len = (int)strnlen(name, 24);
 		if (len > l->label_width)
 			l->label_width = len;
-		if (l->label && strcmp(name, l->label) == 0) {
-			l->label_number = i;
-			found = true;
-		}
 	}
-	if (found)
+	if (!l->label ||
+	    hpdsl_class_find(l->ds, l->label, &l->label_number, &l->err) == 0)
 		return CMD_DONE;
-	cmd_message("%s: no such class", l->label);
+	cmd_tell(&l->err);
 	return CMD_NO;
 }
 

@@ -48,6 +48,26 @@ static void newest(struct mount_server *s)
 	}
 }
 
+/* With the folders that there are. */
+static int no_folder(const struct mount_server *s,
+		     const struct mount_options *o, struct hpdsl_error *err)
+{
+	struct hpdsl_choice_options opt = { .folders = &o->folder,
+					    .n_folders = 1 };
+	struct hpdsl_choice *choice = NULL;
+	struct hpdsl_error why;
+	bool told = hpdsl_choose(s->ds, &opt, &choice, &why) < 0;
+
+	hpdsl_choice_free(choice);
+	if (told)
+		snprintf(err->msg, sizeof(err->msg), "%.300s: %.700s",
+			 o->dataset, why.msg);
+	else
+		snprintf(err->msg, sizeof(err->msg), "%s: no folder '%s' in it",
+			 o->dataset, o->folder);
+	return err->code = -ENOENT;
+}
+
 static int open_tree(struct mount_server *s, const struct mount_options *o,
 		     struct hpdsl_error *err)
 {
@@ -57,11 +77,8 @@ static int open_tree(struct mount_server *s, const struct mount_options *o,
 	if (r < 0)
 		return r;
 	r = mount_tree_init(&s->tree, s->snap, folder, err);
-	if (r < 0) {
-		snprintf(err->msg, sizeof(err->msg), "%s: no folder '%s' in it",
-			 o->dataset, folder);
-		return err->code = -ENOENT;
-	}
+	if (r < 0)
+		return no_folder(s, o, err);
 	newest(s);
 	return 0;
 }

@@ -7,34 +7,15 @@
  */
 #include "archive/private.h"
 
+#include "base/archive_name.h"
 #include "base/mem.h"
 
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 enum { DEPTH_MAX = 16 };
-
-size_t hp_archive_suffix(const char *name, size_t len)
-{
-	static const char *const suffixes[] = {
-		".tar", ".tar.gz", ".tgz", ".tar.bz2",	".tbz2",
-		".tbz", ".tar.xz", ".txz", ".tar.zst",	".tzst",
-		".zip", ".tar.lz", ".tlz", ".tar.lzma", ".7z",
-	};
-	size_t best = 0;
-
-	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		size_t n = strlen(suffixes[i]);
-
-		if (n > best && n < len && name[len - n - 1] != '/' &&
-		    !strncasecmp(name + len - n, suffixes[i], n))
-			best = n;
-	}
-	return best;
-}
 
 /* Is the file an archive to go into?  1 and a new top, or 0. */
 static int descend(struct hp_archive *a, const struct hp_archive_entry *e,

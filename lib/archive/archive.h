@@ -44,8 +44,8 @@ struct hp_archive_entry {
 
 struct hp_archive;
 
-/* Does the name end as an archive's does?  Returns the suffix's length. */
-size_t hp_archive_suffix(const char *name, size_t len);
+/* Do n bytes begin what is compressed, by any means that is decoded here? */
+bool hp_archive_is_compressed(const void *head, size_t n);
 
 /*
  * What else a file is that begins with these n bytes (512 are enough), as "a

@@ -247,18 +247,28 @@ static const struct magic {
 	{ is_lzma, archive_read_support_filter_lzma },
 };
 
+static const struct magic *magic_of(const uint8_t *head, size_t n)
+{
+	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+		if (magics[i].is(head, n))
+			return &magics[i];
+	return NULL;
+}
+
+bool hp_archive_is_compressed(const void *head, size_t n)
+{
+	return magic_of(head, n);
+}
+
 int hp_filter_new(struct hp_feed *f, hp_feed_taker *take, const uint8_t *head,
 		  size_t n, struct hp_filter **ret)
 {
-	const struct magic *m = magics;
-	const struct magic *end = m + sizeof magics / sizeof *magics;
+	const struct magic *m = magic_of(head, n);
 	struct hp_filter *d;
 	int r;
 
-	while (m < end && !m->is(head, n))
-		m++;
 	*ret = NULL;
-	if (m == end)
+	if (!m)
 		return 0;
 	d = calloc(1, sizeof *d);
 	if (!d)

@@ -2,6 +2,7 @@
 /* Datasets, folders and files given to hpdsl_compat, as a list of tars. */
 #include "compat/private.h"
 
+#include "base/archive_name.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "format/emit.h"
@@ -48,17 +49,6 @@ static bool ends_in(const char *name, const char *end)
 	return n > k && strcmp(name + n - k, end) == 0;
 }
 
-static bool is_tar_name(const char *name)
-{
-	static const char *const ends[] = { ".tar",	".tgz",	   ".tar.gz",
-					    ".tar.bz2", ".tar.xz", ".tar.zst" };
-
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (ends_in(name, ends[i]))
-			return true;
-	return false;
-}
-
 struct names {
 	struct hp_compat *c;
 	const struct hp_compat_folder *in;
@@ -70,7 +60,7 @@ static int note_tar(void *arg, const char *name)
 	struct names *s = arg;
 	struct stat st;
 
-	if (!is_tar_name(name) || name[0] == '.' ||
+	if (!hp_archive_is_read(name, strlen(name)) || name[0] == '.' ||
 	    s->c->io->stat(s->c->io, s->in->dir, name, &st, 0) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return 0;

@@ -6,6 +6,7 @@
  */
 #include "compat/compat.h"
 
+#include "archive/archive.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -87,7 +88,7 @@ static enum hp_trip packing(const uint8_t *p, size_t n)
 	if (n >= 4 && (p[0] & 0xf0) == 0x50 &&
 	    memcmp(p + 1, "\x2a\x4d\x18", 3) == 0)
 		return HP_TRIP_ZSTD;
-	return HP_TRIPS;
+	return hp_archive_is_compressed(p, n) ? HP_TRIP_PACKED : HP_TRIPS;
 }
 
 /* ---- Headers ---------------------------------------------------------- */

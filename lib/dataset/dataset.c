@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "format/manifest.h"
 #include "format/names.h"
+#include "index/beside.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -124,6 +125,9 @@ static int fill(struct hpdsl_dataset *ds, const char *path,
 		return hp_fail_nomem(err);
 	ds->dir =
 		ds->io->open(ds->io, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+	if (ds->dir == -ENOTDIR)
+		return hp_fail(err, -ENOTDIR,
+			       "%s: Not a directory; a dataset is one", path);
 	if (ds->dir < 0)
 		return hp_fail_errno(err, ds->dir, "%s", path);
 	return open_index(ds, err);
@@ -254,6 +258,8 @@ int hpdsl_member_find(const struct hpdsl_dataset *ds, const char *path,
 	uint64_t number;
 	int r = hp_index_find(ds->index, path, path_len, &number, err);
 
+	if (r == -ENOENT)
+		hp_index_tell_near(ds->index, path, path_len, err);
 	return r < 0 ? r : hp_index_member(ds->index, number, ret, err);
 }
 
@@ -267,6 +273,40 @@ int hpdsl_class_name(const struct hpdsl_dataset *ds, uint32_t label,
 		     const char **ret, struct hpdsl_error *err)
 {
 	return hp_index_class(ds->index, label, ret, err);
+}
+
+HP_COLD static int no_class(const char *name, struct hp_near *near,
+			    struct hpdsl_error *err)
+{
+	char shown[HP_PRINTABLE], text[HP_NEAR_TEXT];
+	const char *list = near->n ? hp_near_list(near, text) : "none";
+
+	return hp_fail(err, -ENOENT, "no class '%s'; there are %s",
+		       hp_printable(name, strlen(name), shown), list);
+}
+
+int hpdsl_class_find(const struct hpdsl_dataset *ds, const char *name,
+		     uint32_t *ret, struct hpdsl_error *err)
+{
+	struct hp_near near;
+	struct hpdsl_counts n;
+
+	hp_near_begin(&near, name, strlen(name));
+	hp_index_count(ds->index, &n);
+	for (uint32_t i = 0; i < n.classes; i++) {
+		const char *have;
+		int r = hp_index_class(ds->index, i, &have, err);
+
+		if (r < 0)
+			return r;
+		if (strcmp(have, name) == 0) {
+			*ret = i;
+			return 0;
+		}
+		if (err)
+			hp_near_add(&near, have, strlen(have));
+	}
+	return no_class(name, &near, err);
 }
 
 int hpdsl_member_stored(const struct hpdsl_dataset *ds,

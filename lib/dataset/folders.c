@@ -19,6 +19,7 @@
 #include "base/suffix.h"
 #include "base/utf8.h"
 #include "dataset/name_order.h"
+#include "index/beside.h"
 #include "sys/huge.h"
 
 #include <errno.h>
@@ -420,10 +421,13 @@ static int give(struct found *f, struct hpdsl_folders **ret,
 
 static int no_folder(const struct found *f, struct hpdsl_error *err)
 {
-	char buf[HP_PRINTABLE];
+	const char *below = f->opt->below;
+	size_t len = f->opt->below_len;
+	char buf[HP_PRINTABLE], beside[HP_BESIDE];
 
-	return hp_fail(err, -ENOENT, "%s: no folder '%s'", f->ds->path,
-		       hp_printable(f->opt->below, f->opt->below_len, buf));
+	return hp_fail(err, -ENOENT, "%s: no folder '%s', %s", f->ds->path,
+		       hp_printable(below, len, buf),
+		       hp_index_beside(f->ds->index, below, len, beside));
 }
 
 static int look_for(struct found *f, struct hpdsl_error *err)

@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "index/beside.h"
 #include "index/copy.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Rows, and behind them their members and strings, which are said by where they
@@ -218,10 +220,14 @@ int hpdsl_path_rows(const struct hpdsl_dataset *ds, const char *path,
 		    size_t path_len, struct hpdsl_rows **ret,
 		    struct hpdsl_error *err)
 {
-	return ask(ds,
-		   &(struct question){
-			   .path = path, .path_len = path_len, .n = 1 },
-		   ret, err);
+	int r = ask(ds,
+		    &(struct question){
+			    .path = path, .path_len = path_len, .n = 1 },
+		    ret, err);
+
+	if (r == -ENOENT)
+		hp_index_tell_near(ds->index, path, path_len, err);
+	return r;
 }
 
 void hpdsl_rows_free(struct hpdsl_rows *rows)

@@ -6,9 +6,11 @@
  */
 #include "format/manifest.h"
 
+#include "base/archive_name.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "format/names.h"
+#include "sys/dir.h"
 #include "sys/io.h"
 
 #include <errno.h>
@@ -17,6 +19,8 @@
 /* How the manifests of this version begin: what need not be read. */
 static const char head[] = "format: hpdsl-dataset\nversion: 1\n";
 
+enum { NAMES = 1000 }; /* of a folder that are looked at */
+
 static bool exists(const struct hp_io *io, int dir, const char *name)
 {
 	struct stat st;
@@ -24,10 +28,36 @@ static bool exists(const struct hp_io *io, int dir, const char *name)
 	return io->stat(io, dir, name, &st, 0) == 0;
 }
 
+struct names {
+	unsigned n, archives;
+};
+
+static int count_name(void *arg, const char *name)
+{
+	struct names *c = arg;
+
+	c->archives +=
+		name[0] != '.' && hp_archive_suffix(name, strlen(name)) > 0;
+	return ++c->n == NAMES;
+}
+
+/* What lies there instead, as far as a short look tells. */
+static const char *instead(const struct hp_io *io, int dir)
+{
+	struct names c = { 0 };
+
+	if (hp_listdir(io, dir, count_name, &c) < 0)
+		return "";
+	if (!c.n)
+		return ": it is empty";
+	return 4 * c.archives >= c.n ? ": archives are in it" :
+				       ": other files are in it";
+}
+
 int hp_manifest_missing(const struct hp_io *io, int dir, const char *path,
 			struct hpdsl_error *err)
 {
-	const char *what = "not a dataset (no " HP_MANIFEST_NAME ")";
+	const char *what = NULL;
 
 	if (exists(io, dir, HP_JOURNAL_NAME))
 		what = "an unfinished pack";
@@ -35,7 +65,11 @@ int hp_manifest_missing(const struct hp_io *io, int dir, const char *path,
 		 exists(io, dir, HP_CHUNK_FIRST) ||
 		 exists(io, dir, HP_CHUNK_ZST_FIRST))
 		what = "not a dataset: " HP_MANIFEST_NAME " is missing";
-	return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", path, what);
+	if (what)
+		return hp_fail(err, HPDSL_ENOTOURS, "%s: %s", path, what);
+	return hp_fail(err, HPDSL_ENOTOURS,
+		       "%s: not a dataset (no " HP_MANIFEST_NAME ")%s", path,
+		       instead(io, dir));
 }
 
 /* Does it begin so?  Or it cannot be read, which is somebody else's worry. */

@@ -131,9 +131,22 @@ HPDSL_API void hpdsl_unfinished_info(const struct hpdsl_unfinished *u,
 enum hpdsl_tar_form {
 	HPDSL_TAR_NONE, /* nothing that is known; or it is empty */
 	HPDSL_TAR_PLAIN,
-	HPDSL_TAR_COMPRESSED, /* by gzip, bzip2, xz or zstd; maybe no tar */
-	HPDSL_TAR_ZIP,
+	/* By gzip, bzip2, xz, zstd, lzip or lzma; maybe no tar. */
+	HPDSL_TAR_COMPRESSED,
+	HPDSL_TAR_ZIP, /* or 7z: files one by one */
 };
+
+enum {
+	HPDSL_ARCHIVE_PACKED = 1, /* more than a plain tar */
+	HPDSL_ARCHIVE_READ = 2,	  /* hpdsl_compat() takes it of a folder */
+};
+
+/*
+ * Does a file's name say that it is an archive which hpdsl_pack() takes?  The
+ * length of its suffix, ".tar.gz", or 0; ret_is, which may be NULL, has which.
+ */
+HPDSL_API size_t hpdsl_archive_suffix(const char *name, size_t len,
+				      unsigned *ret_is);
 
 /*
  * By its first bytes, not by its name.  -EINVAL: no regular file; -errno.
@@ -142,10 +155,10 @@ HPDSL_API int hpdsl_tar_form(const char *path, const struct hp_io *io,
 			     enum hpdsl_tar_form *ret, struct hpdsl_error *err);
 
 /*
- * The files in the tar file, compressed or not, or zip archive path, from the
- * first on.  0: these were all; 1: each returned true, which ends it, or about
- * as many bytes were read that had to be.  Links and the like are passed over.
- * HPDSL_ENOTOURS: it is no archive; HPDSL_ECORRUPT: damaged, or cut off;
+ * The files in the tar file, compressed or not, zip or 7z archive path, from
+ * the first on.  0: these were all; 1: each returned true, which ends it, or
+ * about as many bytes were read that had to be.  Links and the like are passed
+ * over. HPDSL_ENOTOURS: it is no archive; HPDSL_ECORRUPT: damaged, or cut off;
  * -errno.
  */
 HPDSL_API int hpdsl_tar_names(const char *path, uint64_t bytes,

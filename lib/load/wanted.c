@@ -5,18 +5,13 @@
  */
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "dataset/dataset.h"
 #include "hpdsl/loader.h"
 #include "index/copy.h"
 #include "load/extent.h"
 
-#include <stdio.h>
 #include <string.h>
-
-enum {
-	NAMES = 16, /* that are told of those that there are */
-	NAME = 40,  /* bytes of one */
-};
 
 /* Of what follows the key the dot between them belongs to neither. */
 static size_t suffix_at(const struct hpdsl_member *m)
@@ -38,38 +33,22 @@ bool hp_load_has_suffix(const struct hpdsl_member *m, const char *suffix)
 
 struct look {
 	struct hp_load_wanted w;
-	bool *seen;		/* of each that is wanted */
-	uint32_t left;		/* are not */
-	char name[NAMES][NAME]; /* of those that there are */
-	unsigned names;
-	bool more;   /* than these */
-	bool unsure; /* not all samples could be looked at */
+	bool *seen;	     /* of each that is wanted */
+	uint32_t left;	     /* are not */
+	struct hp_near near; /* of those that there are */
+	bool unsure;	     /* not all samples could be looked at */
 };
-
-static void note(struct look *k, const struct hpdsl_member *m)
-{
-	size_t at = suffix_at(m), n = m->path_len - at;
-
-	n = n < NAME - 1 ? n : NAME - 1;
-	for (unsigned i = 0; i < k->names; i++)
-		if (!k->name[i][n] && !memcmp(k->name[i], m->path + at, n))
-			return;
-	if (k->names == NAMES) {
-		k->more = true;
-		return;
-	}
-	memcpy(k->name[k->names], m->path + at, n);
-	k->name[k->names++][n] = '\0';
-}
 
 static void see_member(struct look *k, const struct hpdsl_member *m)
 {
+	size_t at = suffix_at(m);
+
 	for (uint32_t i = 0; i < k->w.n_suffixes; i++)
 		if (!k->seen[i] && hp_load_has_suffix(m, k->w.suffixes[i])) {
 			k->seen[i] = true;
 			k->left--;
 		}
-	note(k, m);
+	hp_near_add(&k->near, m->path + at, m->path_len - at);
 }
 
 /* A sample whose rows are damaged is no proof. */
@@ -90,45 +69,19 @@ static void see_sample(struct look *k, const struct hp_index *ix,
 			see_member(k, &m);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* "'jpg', 'json'": as many as fit. */
-static void list(struct look *k, char *buf, size_t room)
-{
-	char shown[HP_PRINTABLE];
-	size_t at = 0;
-
-	qsort(k->name, k->names, NAME, by_name);
-	for (unsigned i = 0; i < k->names; i++) {
-		size_t n = strlen(
-			hp_printable(k->name[i], strlen(k->name[i]), shown));
-
-		if (at + n + sizeof "'', " > room) {
-			k->more = true;
-			return;
-		}
-		at += (size_t)snprintf(buf + at, room - at, "%s'%s'",
-				       at ? ", " : "", shown);
-	}
-}
-
 static int tell(struct look *k, const char *which, struct hpdsl_error *err)
 {
-	char text[500] = "", shown[HP_PRINTABLE];
+	char text[HP_NEAR_TEXT], shown[HP_PRINTABLE];
 	const char *want;
 	uint32_t i = 0;
 
 	while (k->seen[i])
 		i++;
 	want = hp_load_without_dot(k->w.suffixes[i]);
-	list(k, text, sizeof text);
 	return hp_fail(err, HPDSL_EUSAGE,
-		       "suffix '%s': %s has such a member; there are %s%s",
-		       hp_printable(want, strlen(want), shown), which, text,
-		       k->more ? " and others" : "");
+		       "suffix '%s': %s has such a member; there are %s",
+		       hp_printable(want, strlen(want), shown), which,
+		       hp_near_list(&k->near, text));
 }
 
 /* Most often the first one has them all. */
@@ -158,6 +111,7 @@ int hp_load_look(const struct hpdsl_dataset *ds,
 {
 	hp_auto_free bool *seen = NULL;
 	struct look k = { .w = *w, .left = w->n_suffixes };
+	const char *want;
 
 	if (!k.left)
 		return 0;
@@ -165,8 +119,10 @@ int hp_load_look(const struct hpdsl_dataset *ds,
 	if (!seen)
 		return hp_fail_nomem(err);
 	k.seen = seen;
+	want = hp_load_without_dot(w->suffixes[0]);
+	hp_near_begin(&k.near, want, strlen(want));
 	look(&k, ds, choice, most);
-	if (!k.left || k.unsure || !k.names)
+	if (!k.left || k.unsure || !k.near.n)
 		return 0;
 	return tell(&k, choice ? "none of the samples chosen" : "no sample",
 		    err);

@@ -4,7 +4,7 @@
  * what most of its names are; of a file its first block, and where that says
  * nothing its name.
  */
-#include "archive/archive.h"
+#include "base/archive_name.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "chunk/tar.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a tar file of anybody is by its first bytes, whatever it is called. */
+#include "archive/archive.h"
+#include "base/archive_name.h"
 #include "base/error.h"
 #include "chunk/tar.h"
 #include "chunk/tar_tail.h"
@@ -9,40 +11,38 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct magic {
-	const char *bytes;
-	size_t n;
-	enum hpdsl_tar_form form;
-} magics[] = {
-	{ "\x1f\x8b", 2, HPDSL_TAR_COMPRESSED },
-	{ "BZh", 3, HPDSL_TAR_COMPRESSED },
-	{ "\xfd"
-	  "7zXZ",
-	  6, HPDSL_TAR_COMPRESSED },
-	{ "\x28\xb5\x2f\xfd", 4, HPDSL_TAR_COMPRESSED },
-	{ "LZIP", 4, HPDSL_TAR_COMPRESSED },
-	{ "PK\3\4", 4, HPDSL_TAR_ZIP },
-	{ "PK\5\6", 4, HPDSL_TAR_ZIP }, /* with nothing in it */
-};
-
 static bool is_zero(const uint8_t *p, size_t n)
 {
 	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
 }
 
+static bool begins(const uint8_t *p, size_t n, const char *with, size_t len)
+{
+	return n >= len && !memcmp(p, with, len);
+}
+
 static enum hpdsl_tar_form form_of(const uint8_t *p, size_t n)
 {
-	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-		if (n >= magics[i].n &&
-		    memcmp(p, magics[i].bytes, magics[i].n) == 0)
-			return magics[i].form;
-	/* a frame of zstd to be skipped */
-	if (n >= 4 && (p[0] & 0xf0) == 0x50 &&
-	    memcmp(p + 1, "\x2a\x4d\x18", 3) == 0)
+	if (hp_archive_is_compressed(p, n))
 		return HPDSL_TAR_COMPRESSED;
-	return n == HP_TAR_BLOCK && (hp_tar_looks_like(p) || is_zero(p, n)) ?
-		       HPDSL_TAR_PLAIN :
-		       HPDSL_TAR_NONE;
+	if (begins(p, n, "PK\3\4", 4) || begins(p, n, "PK\5\6", 4))
+		return HPDSL_TAR_ZIP;
+	if (n == HP_TAR_BLOCK && (hp_tar_looks_like(p) || is_zero(p, n)))
+		return HPDSL_TAR_PLAIN;
+	/* a tar's first name may be any bytes */
+	return begins(p, n, "7z\xbc\xaf\x27\x1c", 6) ? HPDSL_TAR_ZIP :
+						       HPDSL_TAR_NONE;
+}
+
+size_t hpdsl_archive_suffix(const char *name, size_t len, unsigned *ret_is)
+{
+	if (ret_is)
+		*ret_is = (hp_archive_is_packed(name, len) ?
+				   HPDSL_ARCHIVE_PACKED :
+				   0) |
+			  (hp_archive_is_read(name, len) ? HPDSL_ARCHIVE_READ :
+							   0);
+	return hp_archive_suffix(name, len);
 }
 
 int hpdsl_tar_form(const char *path, const struct hp_io *io,

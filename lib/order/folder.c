@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "index/beside.h"
 #include "index/look.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* One that was asked for; its path has a slash at the end. */
 struct folder {
@@ -171,113 +171,14 @@ static int drop_others(struct hpdsl_choice *c, const struct hp_index *ix,
 
 /* ---- One that is not there -------------------------------------------- */
 
-enum { FEW = 5, SHORT = 64 };
-
-/* The first of the names there are, in order. */
-struct names {
-	char name[FEW + 1][SHORT]; /* the last one: room for another */
-	size_t n;
-	bool more;
-};
-
-static void add(struct names *t, const char *name, size_t len)
+HP_COLD static int absent(const struct hp_index *ix, const struct folder *f,
+			  struct hpdsl_error *err)
 {
-	char own[SHORT];
-	size_t at = 0;
+	char shown[HP_PRINTABLE], beside[HP_BESIDE];
 
-	if (len >= SHORT) {
-		t->more = true;
-		return;
-	}
-	memcpy(own, name, len);
-	own[len] = '\0';
-	while (at < t->n && strcmp(t->name[at], own) < 0)
-		at++;
-	if (at < t->n && strcmp(t->name[at], own) == 0)
-		return;
-	memmove(t->name[at + 1], t->name[at], (t->n - at) * SHORT);
-	if (at < FEW)
-		memcpy(t->name[at], own, SHORT);
-	t->more |= t->n == FEW;
-	t->n += t->n < FEW;
-}
-
-/* How much of both is alike, to the end of a component. */
-static size_t alike(const struct folder *f, const char *path, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->len && i < len && f->path[i] == path[i]; i++)
-		if (path[i] == '/')
-			n = i + 1;
-	return n;
-}
-
-/* The folders beside the first component of f that there is not, and where in
- * its path that begins. */
-static int look_beside(const struct hp_index *ix, uint64_t n,
-		       const struct folder *f, struct names *ret,
-		       struct hpdsl_error *err)
-{
-	size_t there = 0;
-	struct hp_index_look m;
-
-	for (uint64_t s = 0; s < n; s++) {
-		int r = first_path(ix, s, &m, err);
-		const char *name, *slash;
-		size_t same;
-
-		if (r < 0)
-			return r;
-		same = alike(f, m.path, m.path_len);
-		if (same < there)
-			continue;
-		if (same > there)
-			memset(ret, 0, sizeof *ret);
-		there = same;
-		name = m.path + there;
-		slash = memchr(name, '/', m.path_len - there);
-		if (slash)
-			add(ret, name, (size_t)(slash - name));
-	}
-	return (int)there;
-}
-
-static void list(const struct names *t, char *to, size_t room)
-{
-	char shown[HP_PRINTABLE];
-	size_t at = 0;
-
-	for (size_t i = 0; i < t->n && at < room; i++)
-		at += (size_t)snprintf(
-			to + at, room - at, "%s%s", i ? ", " : "",
-			hp_printable(t->name[i], strlen(t->name[i]), shown));
-	if (at < room)
-		snprintf(to + at, room - at, "%s%s",
-			 t->n && t->more ? ", " : "",
-			 t->more ? "others" :
-			 t->n	 ? "" :
-				   "no folders");
-}
-
-HP_COLD static int absent(const struct hp_index *ix, uint64_t n,
-			  const struct folder *f, struct hpdsl_error *err)
-{
-	char shown[HP_PRINTABLE], in[HP_PRINTABLE], text[400];
-	struct names there = { .n = 0 };
-	int r = look_beside(ix, n, f, &there, err);
-
-	if (r < 0)
-		return r;
-	list(&there, text, sizeof text);
-	hp_printable(f->path, f->len - 1, shown);
-	if (r == 0)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "no sample is in folder '%s', there are %s",
-			       shown, text);
-	return hp_fail(err, HPDSL_EUSAGE,
-		       "no sample is in folder '%s', in '%s' there are %s",
-		       shown, hp_printable(f->path, (size_t)r - 1, in), text);
+	return hp_fail(err, HPDSL_EUSAGE, "no sample is in folder '%s', %s",
+		       hp_printable(f->path, f->len - 1, shown),
+		       hp_index_beside(ix, f->path, f->len - 1, beside));
 }
 
 /* What is left has none of them: has the dataset? */
@@ -298,7 +199,7 @@ static int tell_absent(const struct hp_index *ix, uint64_t n,
 		while (i < f->n && f->v[i].found)
 			i++;
 	}
-	return i < f->n ? absent(ix, n, &f->v[i], err) : 0;
+	return i < f->n ? absent(ix, &f->v[i], err) : 0;
 }
 
 int hp_choice_drop_folders(struct hpdsl_choice *c, const struct hp_index *ix,

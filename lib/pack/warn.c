@@ -2,7 +2,7 @@
 /* What a packer's user should know before the first byte is written. */
 #include "pack/pack.h"
 
-#include "archive/archive.h"
+#include "base/archive_name.h"
 #include "base/error.h"
 
 #include <inttypes.h>

@@ -5,6 +5,7 @@
  */
 #include "reindex/adopt.h"
 
+#include "base/archive_name.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "format/names.h"
@@ -58,20 +59,6 @@ static bool ends_with(const char *name, const char *end)
 	return n > k && !strcmp(name + n - k, end);
 }
 
-static bool is_compressed(const char *name)
-{
-	static const char *const ends[] = { ".tar.gz", ".tgz",	   ".tar.bz2",
-					    ".tbz2",   ".tar.xz",  ".txz",
-					    ".tzst",   ".tar.zst", ".zip",
-					    ".tar.lz", ".tlz",	   ".tar.lzma",
-					    ".7z" };
-
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (ends_with(name, ends[i]))
-			return true;
-	return false;
-}
-
 struct listing {
 	struct tars *t;
 	int dir;
@@ -88,7 +75,7 @@ static int note_name(void *arg, const char *name)
 	if (name[0] == '.')
 		return 0;
 	/* By name, not by chance: the order of a listing is any. */
-	if (is_compressed(name) &&
+	if (hp_archive_is_packed(name, strlen(name)) &&
 	    (!t->compressed++ || strcmp(name, t->first) < 0))
 		snprintf(t->first, sizeof t->first, "%s", name);
 	if (!ends_with(name, ".tar") ||

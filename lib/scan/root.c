@@ -6,6 +6,7 @@
 #include "scan/private.h"
 
 #include "archive/archive.h"
+#include "base/archive_name.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "dataset/dataset.h"

@@ -38,8 +38,11 @@ static int is_dataset(struct hp_verify *v, bool absent, struct hpdsl_error *err)
 		return hp_fail(err, HPDSL_ENOTOURS,
 			       "%s: not a dataset: %s and %s are missing",
 			       v->path, HP_MANIFEST_NAME, HP_INDEX_NAME);
-	return hp_fail(err, HPDSL_ENOTOURS, "%s: not a dataset (no %s)",
-		       v->path, HP_MANIFEST_NAME);
+	if (absent)
+		return hp_manifest_missing(v->io, v->dir, v->path, err);
+	return hp_fail(err, HPDSL_ENOTOURS,
+		       "%s: not a dataset (%s is another program's)", v->path,
+		       HP_MANIFEST_NAME);
 }
 
 static int read_manifest(struct hp_verify *v, struct hpdsl_error *err)

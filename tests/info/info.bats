@@ -485,6 +485,26 @@ zipfile.ZipFile("z.zip", "w").writestr("1.txt", "one")'
 	is 'd["first_member"]' 1.txt
 }
 
+@test "archives of all kinds that hpdsl-pack takes" {
+	local end
+	tars in 1
+	mkdir one
+	for end in 7z tar.lz tar.lzma; do
+		case $end in
+		7z) bsdtar --format=7zip -cf one/a.7z @in/000.tar ;;
+		tar.lz) bsdtar --lzip -cf one/a.tar.lz @in/000.tar ;;
+		*) bsdtar --lzma -cf one/a.tar.lzma @in/000.tar ;;
+		esac
+		told 0 "one/a.$end"
+		has "one/a.$end: a compressed archive"
+		typed
+		rm -r a.hpdsl
+		told 0 one
+		has "one: a directory of compressed archives"
+		rm one/*
+	done
+}
+
 @test "first bytes say what an archive is, names do not" {
 	local name
 	tars in 3

@@ -107,9 +107,9 @@ assert m["chosen"] is True and m["filled"] <= 40, m'
 		--include=LICENSE "$from/ds" "$PWD/mnt" -- true
 	fails 1 "no file in folder 'val' is chosen" hpdsl-mount --folder=val \
 		--exclude=val/ "$from/ds" "$PWD/mnt" -- true
-	fails 3 "no folder 'va' in it" hpdsl-mount --folder=va \
+	fails 3 "no sample is in folder 'va', there are '" hpdsl-mount --folder=va \
 		--exclude=val/ "$from/ds" "$PWD/mnt" -- true
-	fails 1 "--label=class3: there is no such class" \
+	fails 1 "--label: no class 'class3'; there are 'class0', 'class1', 'class2'" \
 		hpdsl-mount --label=class3 "$from/ds" "$PWD/mnt" -- true
 	hpdsl-mount --include=LICENSE --include='*.none' "$from/ds" \
 		"$PWD/mnt" -- find mnt -type f > found 2> said

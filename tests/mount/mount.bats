@@ -181,9 +181,9 @@ in_mount()
 	hpdsl-pack -q --labels=parent "$from/tree/some" "$PWD/made" || :
 	in_mount --folder=some/ "$from/ds" "$PWD/mnt" -- \
 		diff -r "$from/tree/some" mnt
-	fails 3 "no folder 'large' in it" \
+	fails 3 "folder 'large'" \
 		hpdsl-mount --folder=large "$from/ds" "$PWD/mnt" -- true
-	fails 3 "no folder 'x/y' in it" \
+	fails 3 "no sample is in folder 'x/y', there are '" \
 		hpdsl-mount --folder=x/y "$from/ds" "$PWD/mnt" -- true
 }
 

@@ -318,8 +318,11 @@ class Wrong(Trees):
             root = os.path.join(self.pack_at, inside)
             with self.assertRaises(FileNotFoundError) as ours:
                 ImageFolder(root)
-            self.assertEqual(str(ours.exception),
-                             f"Couldn't find any class folder in {root}.")
+            said = f"Couldn't find any class folder in {root}."
+            if inside in ("none", "a.png"):
+                said += (f" {self.pack_at}: no folder '{inside}', "
+                         "there are 'b', 'x'")
+            self.assertEqual(str(ours.exception), said)
         with self.assertRaises(FileNotFoundError) as theirs:
             torchvisions("ImageFolder", self.root, of_path)
         with self.assertRaises(FileNotFoundError) as ours:

@@ -280,8 +280,8 @@ class Refused(Snapshots):
         for folder in "no", "a", "a/1.png", "a/1.png/x", "deep/er":
             with self.assertRaises(hpdsl.NotFoundError) as ours:
                 self.ours(folder=folder)
-            self.assertEqual(str(ours.exception), "Couldn't find any class "
-                             f"folder in {self.root}/{folder}.")
+            self.assertIn("Couldn't find any class folder in "
+                          f"{self.root}/{folder}.", str(ours.exception))
         with self.assertRaisesRegex(hpdsl.NotFoundError, "none.snap"):
             ImageFolder(self.root, snapshot=self.at + "/none.snap")
 

@@ -252,11 +252,11 @@ class Choices(Packed):
                                       keys[sample])
             self.assertEqual(sorted(got), sorted(below(of)))
         for folder, text in (
-                ("vall", "no sample is in folder 'vall', there are train, val, "
-                 "val-2"),
-                (["train", "val/class7"], "in 'val' there are class0, class1, "
-                 "class2"),
-                ("Train", "there are train, val"), ("", "names no folder"),
+                ("vall", "no sample is in folder 'vall', there are 'train', "
+                 "'val', 'val-2'"),
+                (["train", "val/class7"], "in 'val' there are 'class0', "
+                 "'class1', 'class2'"),
+                ("Train", "there are 'train', 'val'"), ("", "names no folder"),
                 (".", "names no folder"), ("train/../val", "names no folder"),
                 ("val\0", "a NUL"), ([], "folder: there are none")):
             with self.subTest(folder), self.assertRaisesRegex(
@@ -288,7 +288,7 @@ class Choices(Packed):
     def test_errors(self):
         ds = hpdsl.Dataset(self.packed)
         for options, text in (
-                ({"labels": ["class9"]}, "no class 'class9'"),
+                ({"labels": ["class9"]}, "no class 'class9'; there are 'class0', "),
                 ({"labels": [3]}, "no class 3, there are 3"),
                 ({"labels": []}, "labels"),
                 ({"samples": []}, "samples"),

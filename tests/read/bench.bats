@@ -189,7 +189,7 @@ bytes_of()
 	reads samples 2 --samples=- "$ds" < list
 	reads samples 144 --split=0:0.9 "$ds"
 	reads samples 16 --split=0.9:1 "$ds"
-	fails 2 "no such class" hpdsl-bench --label=nobody "$ds"
+	fails 2 "--label: no class 'nobody'; there are '" hpdsl-bench --label=nobody "$ds"
 	fails 2 "no sample is in folder 'class9', there are class0, class1" \
 		hpdsl-bench --folder=class9 "$ds"
 	fails 2 "'' names no folder" hpdsl-bench --folder= "$ds"

@@ -48,7 +48,7 @@ setup()
 	run --separate-stderr hpdsl-cat ds no/such class0/00001.json
 	[ "$status" = 1 ]
 	[ "$output" = "$(cat tree/class0/00001.json)" ]
-	[[ $stderr = "hpdsl-cat: no/such: "* ]]
+	[[ $stderr = "hpdsl-cat: no member 'no/such'; there are "* ]]
 	fails 1 "99999" hpdsl-cat ds --sample 99999
 	fails 1 "99999" hpdsl-cat ds --member 99999
 }
@@ -97,7 +97,7 @@ assert json.load(open(sys.argv[1]))["members"] >= 1' "$out.json"
 
 @test "unpack: what is absent is named, the rest restored, exit 1" {
 	out=$BATS_TEST_TMPDIR/out
-	fails 1 "no/such: no such member" \
+	fails 1 "no member 'no/such'; there are 'class" \
 		hpdsl-unpack -q ds "$out" no/such class0/00001.json
 	cmp "$out/class0/00001.json" tree/class0/00001.json
 	[ "$(find "$out" -type f | wc -l)" = 1 ]
@@ -129,7 +129,7 @@ assert json.load(open(sys.argv[1]))["members"] >= 1' "$out.json"
 	printf class0/00001.json | hpdsl-cat --files-from=- ds |
 		cmp - tree/class0/00001.json
 	printf 'class0/00001.json\r\n' > "$BATS_TEST_TMPDIR/list"
-	fails 1 'class0/00001.json\x0d: no such member' \
+	fails 1 "no member 'class0/00001.json\\x0d'; there are 'class0/00001.json'" \
 		hpdsl-cat --files-from "$BATS_TEST_TMPDIR/list" ds
 }
 

@@ -356,7 +356,7 @@ numbers()
 	{ numbers --split=0:0.3:8; numbers --split=0.3:1:8; } | sort -n |
 		diff - <(seq 0 22)
 	numbers --no-shuffle | diff - <(seq 0 22)
-	fails 2 "no such class" hpdsl-order --label=nobody ds
+	fails 2 "--label: no class 'nobody'; there are '" hpdsl-order --label=nobody ds
 	fails 2 "not one sample of 23 is chosen" hpdsl-order --include=x ds
 	fails 2 "--from and --count are for the list" hpdsl-order --cost \
 		--from=3 ds
@@ -404,7 +404,7 @@ folder()
 			LC_ALL=C sort > parts
 		hpdsl-order $f | cut -f 3 | grep -v '^top' | LC_ALL=C sort |
 			diff parts -
-		fails 2 "no sample is in folder 'tra', there are train, train-2, val" \
+		fails 2 "no sample is in folder 'tra', there are 'train', 'train-2', 'val'" \
 			hpdsl-order --folder=tra $f
 	done
 	[ "$(folder apart train | wc -l)" = 28 ]

@@ -216,8 +216,11 @@ assert "new\nline.txt" in [x["path"] for x in d]'
 @test "what is no dataset, or cannot be read: exit 3, one line" {
 	mkdir empty
 	fails 3 "hpdsl-verify: absent: No such file" hpdsl-verify absent
-	fails 3 "hpdsl-verify: empty: not a dataset" hpdsl-verify empty
-	fails 3 "hpdsl-verify: tree: not a dataset" hpdsl-verify tree
+	fails 3 "hpdsl-verify: empty: not a dataset (no dataset.yaml): it is empty $(
+		)(hpdsl-info says what is there, and what comes next)" \
+		hpdsl-verify empty
+	fails 3 "tree: not a dataset (no dataset.yaml): other files are in it" \
+		hpdsl-verify tree
 	fails 3 "Not a directory" hpdsl-verify packed/index.hpdsl
 	fails 3 "hpdsl-verify: nowhere: No such file" \
 		hpdsl-verify --source=nowhere packed

@@ -727,7 +727,7 @@ fails_told()
 	hpdsl-pack -q in ds
 	run hpdsl-cat ds a/1.txt a/none a/2.txt
 	[ "$status" = 1 ]
-	[ "${lines[*]}" = "hpdsl-cat: a/none: no such member file 1 file 2" ] ||
+	[ "${lines[*]}" = "hpdsl-cat: no member 'a/none'; there are 'a/1.txt', 'a/2.txt' (hpdsl-ls DATASET lists them) file 1 file 2" ] ||
 		[ "${#lines[@]}" = 3 ]
 	fails 1 "none" hpdsl-cat ds none
 	one_line hpdsl-cat

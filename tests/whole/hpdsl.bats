@@ -80,7 +80,7 @@ fake_man()
 		sed 's/[0-9.,]* s, .*//' | diff one -
 	[ "$(hpdsl pack --version)" = "$(hpdsl-pack --version)" ]
 	fails 2 "hpdsl-ls: unrecognized option '--no-such'" hpdsl ls --no-such
-	fails 1 "absent: " hpdsl cat out absent
+	fails 1 "no member 'absent'" hpdsl cat out absent
 	printf 'one\n' > in.txt
 	run -0 hpdsl ls --json out
 	[ "$output" = "$(hpdsl-ls --json out)" ]

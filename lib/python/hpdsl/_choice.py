@@ -12,7 +12,8 @@ from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
 from . import _abi
 from ._abi import lib
 from ._dataset import Dataset, Handle, Path, raw
-from ._errors import DiffersError, UsageError, checked, wanted
+from ._errors import (DiffersError, NotFoundError, UsageError, checked,
+                      wanted)
 
 Label = Union[int, str, None]
 
@@ -205,12 +206,21 @@ def _label(dataset: Dataset, of: Label) -> int:
         return -1
     if isinstance(of, str):
         if of not in dataset.class_names:
-            raise UsageError(f"{dataset.path}: no class {of!r}")
+            raise _no_class(dataset, of)
         return dataset.class_names.index(of)
     if not -1 <= of < dataset.counts.classes:
         raise UsageError(f"{dataset.path}: no class {of}, there are "
                          f"{dataset.counts.classes}")
     return operator.index(of)
+
+
+def _no_class(dataset: Dataset, of: str) -> UsageError:
+    try:
+        checked(lib.class_find, dataset.handle().address, raw(of),
+                ctypes.byref(ctypes.c_uint32()))
+    except NotFoundError as e:
+        return UsageError(f"{dataset.path}: {e}")
+    return UsageError(f"{dataset.path}: no class {of!r}")  # with a NUL
 
 
 def _split(split: Tuple[float, float]) -> Tuple[int, int]:

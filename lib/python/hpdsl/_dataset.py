@@ -394,6 +394,17 @@ class Dataset:
         """The member of this path; NotFoundError if there is none."""
         return _member(self._find(self.handle(), path))
 
+    def _find_or_none(self, handle: Handle, path: Path
+                      ) -> Optional[_abi.Member]:
+        """For who asks whether it is there, which may be often: nobody looks
+        for what is near to it."""
+        m, name = _abi.Member(), raw(path)
+        code = lib.member_find(handle.address, name, len(name),
+                               ctypes.byref(m), None)
+        if code == -errno.ENOENT:
+            return None
+        return m if code == 0 else self._find(handle, path)
+
     def _find(self, handle: Handle, path: Path) -> _abi.Member:
         m, name = _abi.Member(), raw(path)
         checked(lib.member_find, handle.address, name, len(name),
@@ -506,7 +517,15 @@ class Dataset:
                 lacking)
 
     def _number(self, number: int) -> int:
-        n = operator.index(number)
+        try:
+            n = operator.index(number)
+        except TypeError as e:
+            if not isinstance(number, (str, bytes, os.PathLike)):
+                raise
+            raise TypeError(
+                f"{number!r}: a dataset has samples by their numbers, as "
+                f"ds[0]; a member by its path is ds.read({number!r}) or "
+                f"ds.open({number!r})") from e
         if n < 0:
             n += len(self)
         if not 0 <= n < len(self):

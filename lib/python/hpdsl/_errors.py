@@ -100,9 +100,20 @@ _SYSTEM = {-errno.ENOENT: NotFoundError, -errno.ENOTDIR: NotFolderError,
            -errno.ERANGE: RangeError, -errno.ENOMEM: NoMemoryError}
 
 
+# How a text of the library goes on, where a command knows more.
+_ADVICE = (("not a dataset (", " (hpdsl-info says what is there, and what "
+                               "comes next)"),
+           ("; a dataset is one", " (hpdsl-info says what this is)"))
+
+
 def exception(code: int, message: bytes) -> Error:
     kind = _OURS.get(code) or _SYSTEM.get(code, SystemFailure)
-    return kind(message.decode("utf-8", "surrogateescape"), code)
+    said = message.decode("utf-8", "surrogateescape")
+    for has, more in _ADVICE:
+        if has in said and kind in (NotOursError, NotFolderError):
+            said += more
+            break
+    return kind(said, code)
 
 
 def fail(failure: _abi.Failure) -> NoReturn:

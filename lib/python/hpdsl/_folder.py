@@ -128,7 +128,7 @@ class DatasetFolder(VisionDataset):
             return self._source.classes(os.fspath(self.root), valid)
         except NotFoundError as e:
             raise NotFoundError(
-                f"Couldn't find any class folder in {self.root}.",
+                f"Couldn't find any class folder in {self.root}. {e}",
                 e.code) from e
 
     def find_classes(self, directory: Path) -> Tuple[List[str],

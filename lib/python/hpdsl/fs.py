@@ -51,12 +51,9 @@ class _Opened:
 
     def member(self, inside: str) -> Optional[Member]:
         """Of those that were packed; None: there is no such file."""
-        handle = self.handle()
-        try:
-            member = _member(self.dataset._find(handle, inside))
-        except NotFoundError:
-            return None
-        return None if member.generated else member
+        found = self.dataset._find_or_none(self.handle(), inside)
+        member = None if found is None else _member(found)
+        return None if member is None or member.generated else member
 
     def found(self, inside: str) -> Optional[Found]:
         """The same, for reading; what else fails is no OSError."""

@@ -139,7 +139,7 @@ static void test_open_fails(void **state)
 	f.io = memio_io(f.m);
 	expect_open(&f, -ENOENT, "out: No such file or directory");
 	memio_add(f.m, "out", "", 0);
-	expect_open(&f, -ENOTDIR, "out: Not a directory");
+	expect_open(&f, -ENOTDIR, "out: Not a directory; a dataset is one");
 	tear_down(&f, NULL);
 }
 
@@ -398,6 +398,53 @@ static void test_every_bit(void **state)
 	tear_down(&f, ds);
 }
 
+static void expect_absent(const struct hpdsl_dataset *ds, const char *path,
+			  const char *msg)
+{
+	struct hpdsl_rows *rows = NULL;
+	struct hpdsl_member m;
+	struct hpdsl_error err;
+
+	assert_int_equal(hpdsl_member_find(ds, path, strlen(path), &m, &err),
+			 -ENOENT);
+	assert_string_equal(err.msg, msg);
+	assert_int_equal(hpdsl_path_rows(ds, path, strlen(path), &rows, &err),
+			 -ENOENT);
+	assert_string_equal(err.msg, msg);
+	assert_int_equal(hpdsl_member_find(ds, path, strlen(path), &m, NULL),
+			 -ENOENT);
+}
+
+/* What is asked for and not there is told with what is near to it. */
+static void test_near(void **state)
+{
+	uint32_t label = 7;
+	struct hpdsl_error err;
+	struct hpdsl_dataset *ds;
+	struct fixture f;
+
+	(void)state;
+	set_up(&f, 5, 2, 0);
+	ds = open_it(&f);
+	expect_absent(ds, "packed/in/s000000.m0",
+		      "no member 'packed/in/s000000.m0'; there is "
+		      "'in/s000000.m0'");
+	expect_absent(ds, "S000001.m2",
+		      "no member 'S000001.m2'; there are 's000001.m0', "
+		      "'s000001.m1', 's000003.m0' and others");
+	expect_absent(ds, "",
+		      "no member ''; there are 's000001.m0', 's000001.m1', "
+		      "'s000003.m0' and others");
+	assert_int_equal(hpdsl_class_find(ds, "class 1", &label, &err), 0);
+	assert_int_equal(label, 1);
+	assert_int_equal(hpdsl_class_find(ds, "clss 1", &label, &err), -ENOENT);
+	assert_string_equal(err.msg, "no class 'clss 1'; there are 'class 0', "
+				     "'class 1'");
+	assert_int_equal(hpdsl_class_find(ds, "class", &label, NULL), -ENOENT);
+	assert_int_equal(label, 1);
+	tear_down(&f, ds);
+}
+
 static void expect_read(struct fixture *f, int want, const char *msg)
 {
 	struct hpdsl_dataset *ds = open_it(f);
@@ -550,6 +597,7 @@ int main(void)
 		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_chunk_fails),
 		cmocka_unit_test(test_cut_while_open),

@@ -345,6 +345,9 @@ static void test_forms(void **state)
 	    "xz -c a.zip > xz.tar && printf 'PK\\003\\004....' > z.tar && "
 	    "printf '\\050\\265\\057\\375..' > zst.tar && "
 	    "printf '\\120\\052\\115\\030..' > skip.tar && > empty.tar && "
+	    "lzma -c a.zip > lzma.tar && "
+	    "printf 'LZIP\\001\\024..' > lz.tar && "
+	    "printf '7z\\274\\257\\047\\034..' > 7z.tar && "
 	    "head -c 1024 /dev/zero > zero.gz && head -c 511 /dev/zero > few",
 	    packed.top);
 	is_form("forms/a.zip", HPDSL_TAR_PLAIN);
@@ -354,7 +357,10 @@ static void test_forms(void **state)
 	is_form("forms/xz.tar", HPDSL_TAR_COMPRESSED);
 	is_form("forms/zst.tar", HPDSL_TAR_COMPRESSED);
 	is_form("forms/skip.tar", HPDSL_TAR_COMPRESSED);
+	is_form("forms/lzma.tar", HPDSL_TAR_COMPRESSED);
+	is_form("forms/lz.tar", HPDSL_TAR_COMPRESSED);
 	is_form("forms/z.tar", HPDSL_TAR_ZIP);
+	is_form("forms/7z.tar", HPDSL_TAR_ZIP);
 	is_form("forms/empty.tar", HPDSL_TAR_NONE);
 	is_form("forms/few", HPDSL_TAR_NONE);
 	is_form("out/index.hpdsl", HPDSL_TAR_NONE);

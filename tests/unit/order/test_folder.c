@@ -226,6 +226,8 @@ static void digest_is_of_the_samples(void **state)
 
 /* ---- What makes no sense ---------------------------------------------- */
 
+#define ALL "'Val', 'train', 'train-2', 'train.d', 'val', '\xff\\n'"
+
 static void refused(const char *of, const char *want)
 {
 	const char *const two[] = { "train", of };
@@ -246,21 +248,18 @@ static void no_such_folder(void **state)
 	char longest[HPDSL_PATH_MAX + 2];
 
 	(void)state;
-	refused("vall", "no sample is in folder 'vall', there are Val, train, "
-			"train-2, train.d, val, others");
-	refused("VAL", "no sample is in folder 'VAL', there are Val, train, "
-		       "train-2, train.d, val, others");
+	refused("vall", "no sample is in folder 'vall', there are " ALL);
+	refused("VAL", "no sample is in folder 'VAL', there are " ALL);
 	refused("train/c/x/", "no sample is in folder 'train/c/x', in 'train' "
-			      "there are ca, cat, dog");
+			      "there are 'ca', 'cat', 'dog'");
 	refused("train/cat/no", "no sample is in folder 'train/cat/no', in "
-				"'train/cat' there are deep");
+				"'train/cat' there are 'deep'");
 	refused("train/ca/no", "no sample is in folder 'train/ca/no', in "
 			       "'train/ca' there are no folders");
 	/* a file is no folder, a part of a name neither */
-	refused("s000004.m5", "no sample is in folder 's000004.m5', there are "
-			      "Val, train, train-2, train.d, val, others");
-	refused("\xff", "no sample is in folder '\xff', there are Val, train, "
-			"train-2, train.d, val, others");
+	refused("s000004.m5",
+		"no sample is in folder 's000004.m5', there are " ALL);
+	refused("\xff", "no sample is in folder '\xff', there are " ALL);
 	refused("", "'' names no folder");
 	refused(".//", "'.//' names no folder");
 	refused("train/../val", "'train/../val' names no folder");
@@ -300,7 +299,7 @@ static void none_that_passes(void **state)
 	opt.n_folders = 2;
 	assert_int_equal(hp_choose(ix, &opt, &c, &err), HPDSL_EUSAGE);
 	assert_string_equal(err.msg, "no sample is in folder 'train/cow', in "
-				     "'train' there are ca, cat, dog");
+				     "'train' there are 'ca', 'cat', 'dog'");
 	assert_null(c);
 }
 
