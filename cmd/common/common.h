@@ -199,6 +199,9 @@ int cmd_preload(const char *name);
 
 /* s as one word of a shell, printable; the caller frees it. */
 char *cmd_quoted(const char *s);
+/* s as a string of Python's, which the caller frees; NULL: it has what is not
+ * to be printed. */
+char *cmd_python_string(const char *s);
 
 /* ---- size.c: numbers as people write and read them -------------------- */
 
@@ -270,6 +273,13 @@ void cmd_json_name(struct cmd_json *j, const char *name, const char *s,
 
 /* ---- look.c: what names say of samples -------------------------------- */
 
+/*
+ * Which suffixes samples have together, and what of one name lies in two
+ * folders, in a line each, which the caller frees; NULL: there is nothing that
+ * is worth one.
+ */
+char *cmd_look_sets(const struct hpdsl_group_look *look);
+char *cmd_look_parted(const struct hpdsl_group_look *look);
 /* The field group_look. */
 void cmd_json_look(struct cmd_json *j, const struct hpdsl_group_look *look);
 

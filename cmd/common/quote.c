@@ -95,3 +95,23 @@ char *cmd_quoted(const char *s)
 		cmd_no_memory();
 	return text;
 }
+
+char *cmd_python_string(const char *s)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	if (!is_printable(s))
+		return NULL;
+	out = open_memstream(&text, &size);
+	if (!out)
+		cmd_no_memory();
+	fputc('"', out);
+	for (; *s; s++)
+		fprintf(out, "%s%c", *s == '"' || *s == '\\' ? "\\" : "", *s);
+	fputc('"', out);
+	if (fclose(out) != 0)
+		cmd_no_memory();
+	return text;
+}

@@ -163,13 +163,17 @@ static void tell_manifest(struct info *i, const struct hpdsl_manifest_info *m)
 
 void info_pack_tell(struct info *i, const struct info_pack *p)
 {
+	struct hpdsl_group_look look;
+
 	tell_ids(i, p);
 	tell_counts(i, p);
 	tell_chunks(i, p);
 	tell_shuffled(i, p);
-	info_look_dataset(i, p);
-	if (p->ds)
+	info_look_dataset(i, p, &look);
+	if (p->ds) {
+		info_contents(i, p->ds, &look);
 		info_classes(i, p->ds);
+	}
 	if (p->manifest)
 		tell_manifest(i, &p->m);
 }

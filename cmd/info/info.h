@@ -122,25 +122,61 @@ void info_sizes_tell(struct info *i, const char *label, const char *field,
 		     struct info_sizes *s);
 void info_sizes_free(struct info_sizes *s);
 
-/* suffixes.c: how many names have which suffix. */
-struct info_suffix {
-	char *suffix;
+/* counts.c: how many there are of which name. */
+struct info_count {
+	char *name;
 	uint64_t n;
 };
-struct info_suffixes {
-	struct info_suffix *v;
+struct info_counts {
+	struct info_count *v;
 	size_t n;
-	uint64_t rest; /* names of more suffixes than are kept */
+	uint64_t rest; /* of more names than are kept, or longer ones */
 };
-void info_suffixes_add(struct info_suffixes *s, const char *name, size_t len);
-/* The most frequent first; field of the number: "files" or "members". */
-void info_suffixes_tell(struct info *i, struct info_suffixes *s,
+/* What they are called: the row, the array and its fields in JSON, and what has
+ * the name "". */
+struct info_words {
+	const char *label, *array, *name, *number, *none;
+};
+void info_counts_add(struct info_counts *c, const char *name, size_t len);
+void info_suffixes_add(struct info_counts *c, const char *name, size_t len);
+/* The most frequent first. */
+void info_counts_tell(struct info *i, struct info_counts *c,
+		      const struct info_words *w);
+/* The same of suffixes; field of the number: "files" or "members". */
+void info_suffixes_tell(struct info *i, struct info_counts *c,
 			const char *field);
-void info_suffixes_free(struct info_suffixes *s);
+void info_counts_free(struct info_counts *c);
+
+/* guess.c: what a tree looks like. */
+enum info_looks {
+	INFO_NOTHING,
+	INFO_CACHE, /* of Hugging Face */
+	INFO_ZARR,
+	INFO_COCO,
+	INFO_PARTED, /* pictures and labels in folders of their own */
+	INFO_LARGE,  /* files, and few */
+	/* The next are not guessed, but counted. */
+	INFO_SHARDS,
+	INFO_SPLITS, /* with classes in them */
+	INFO_CLASSES,
+};
+struct info_guess {
+	enum info_looks is;
+	char *snapshot; /* of a cache: what is to be packed, or NULL; owned */
+};
+/* By the names of its files, below root; all: these are all of them. */
+void info_guess(const char *root, const struct cmd_strings *names, bool all,
+		const struct hpdsl_group_look *look, struct info_guess *ret);
+void info_guess_tell(struct info *i, const struct info_guess *g);
+
+/* contents.c: suffixes, folders, a line of Python; look says of its samples. */
+void info_contents(struct info *i, const struct hpdsl_dataset *ds,
+		   const struct hpdsl_group_look *look);
 
 /* look.c: what a sample is, and what is odd about that. */
 void info_look(struct info *i, const struct hpdsl_group_look *look);
-void info_look_dataset(struct info *i, const struct info_pack *p);
+void info_look_dataset(struct info *i, const struct info_pack *p,
+		       struct hpdsl_group_look *ret);
 
 /* readers.c: who takes it. */
 struct info_readers {

@@ -8,6 +8,8 @@ enum { MEMBERS = 16384 }; /* of a dataset that are looked at, about */
 
 void info_look(struct info *i, const struct hpdsl_group_look *look)
 {
+	cmd_auto_free char *sets = cmd_look_sets(look);
+	cmd_auto_free char *parted = cmd_look_parted(look);
 	char text[HPDSL_LOOK_TEXT];
 
 	if (info_json(i)) {
@@ -18,6 +20,10 @@ void info_look(struct info *i, const struct hpdsl_group_look *look)
 		 *look->example ? look->example : "each file is one");
 	if (look->verdict != HPDSL_LOOK_PASS)
 		info_row(i, "names", "%s", hpdsl_look_text(look, text));
+	if (sets)
+		info_row(i, "sets", "%s", sets);
+	if (parted)
+		info_row(i, "apart", "%s", parted);
 }
 
 static bool is_each_file(const struct hpdsl_pairs *options)
@@ -52,23 +58,24 @@ static bool add_paths(struct info *i, const struct hpdsl_dataset *ds,
 	return true;
 }
 
-void info_look_dataset(struct info *i, const struct info_pack *p)
+void info_look_dataset(struct info *i, const struct info_pack *p,
+		       struct hpdsl_group_look *ret)
 {
-	struct hpdsl_group_look look = { 0 };
 	struct cmd_strings paths = { 0 };
 	struct hpdsl_error err;
 
+	*ret = (struct hpdsl_group_look){ 0 };
 	if (!p->ds)
 		return;
 	if (p->manifest && is_each_file(&p->m.options)) {
-		info_look(i, &look);
+		info_look(i, ret);
 		return;
 	}
 	if (add_paths(i, p->ds, &paths)) {
-		if (hpdsl_group_look(paths.v, paths.n, &look, &err) < 0)
+		if (hpdsl_group_look(paths.v, paths.n, ret, &err) < 0)
 			info_failed(i, &err);
 		else
-			info_look(i, &look);
+			info_look(i, ret);
 	}
 	free(paths.v);
 }

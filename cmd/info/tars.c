@@ -136,7 +136,7 @@ static void release(struct tars *t)
 {
 	tars_free(t);
 	free(t->first);
-	info_suffixes_free(&t->suffixes);
+	info_counts_free(&t->suffixes);
 }
 
 void info_tars(struct info *i)

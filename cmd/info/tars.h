@@ -25,7 +25,7 @@ struct tars {
 	struct info_sizes sizes;
 	/* Of the first one that has files in it: */
 	size_t shown;
-	struct info_suffixes suffixes;
+	struct info_counts suffixes;
 	char *first;
 	uint64_t names;
 	bool whole; /* they were all of it, and of all */

@@ -32,9 +32,10 @@ struct walk {
 	uint64_t tars;
 	bool ended; /* by a bound */
 	struct timespec begin;
-	struct info_suffixes suffixes;
+	struct info_counts suffixes;
 	struct cmd_strings names; /* of files, below the tree; allocated */
 	struct hpdsl_group_look look;
+	struct info_guess guess;
 	char *first; /* folder with tar files */
 	const char *root;
 	char *real; /* of the tree, or NULL */
@@ -249,9 +250,19 @@ static bool has_splits(const struct walk *w)
 /* The folder of a path that looks like a class, from 1; 0: none does. */
 static int class_folder(const struct walk *w)
 {
+	/* folders of another meaning have files in them, too */
+	if (w->guess.is == INFO_CACHE || w->guess.is == INFO_ZARR ||
+	    w->guess.is == INFO_COCO || w->guess.is == INFO_PARTED)
+		return 0;
 	if (has_splits(w))
 		return w->split_classes > 1 ? 2 : 0;
 	return w->class_folders > 1 && !w->top_files ? 1 : 0;
+}
+
+/* Sets of tar files in folders of their own. */
+static bool has_shards(const struct walk *w)
+{
+	return w->first && 4 * w->tars >= w->files;
 }
 
 static uint64_t classes(const struct walk *w)
@@ -303,6 +314,16 @@ static void put_text(struct info *i, const struct walk *w)
 			 split ? cmd_splits(w->splits).s : "");
 }
 
+/* Of a cache only one snapshot, and of that the files that its links mean. */
+static void next_snapshot(struct info *i, const struct walk *w)
+{
+	if (!w->guess.snapshot)
+		return;
+	info_next(i, "hpdsl-pack --symlinks=follow-all");
+	info_next_path(i, w->guess.snapshot);
+	info_next_output(i, i->path);
+}
+
 /* With what makes hpdsl-pack take what is no file, or pass it over. */
 static void next_pack(struct info *i, const struct walk *w)
 {
@@ -313,8 +334,12 @@ static void next_pack(struct info *i, const struct walk *w)
 	for (uint64_t k = 0; k < w->n_specials; k++)
 		if (k == SPECIALS || !w->specials[k])
 			return;
+	if (w->guess.is == INFO_CACHE) {
+		next_snapshot(i, w);
+		return;
+	}
 	info_next(i, pack[class_folder(w)]);
-	if (w->look.verdict == HPDSL_LOOK_REFUSE)
+	if (w->look.verdict == HPDSL_LOOK_REFUSE || w->guess.is == INFO_ZARR)
 		info_next_more(i, " --group=none");
 	if (w->outside)
 		info_next_more(i, " --symlinks=follow-all");
@@ -329,8 +354,7 @@ static void set_next(struct info *i, const struct walk *w)
 	/* nor does hpdsl-pack get by what cannot be read */
 	if (!w->files || w->unread)
 		return;
-	/* sets of tar files in folders of their own */
-	if (w->first && 4 * w->tars >= w->files) {
+	if (has_shards(w)) {
 		info_next(i, "hpdsl-info");
 		info_next_path(i, w->first);
 		return;
@@ -347,8 +371,11 @@ static void look(struct info *i, struct walk *w)
 		return;
 	if (hpdsl_group_look(w->names.v, w->names.n, &w->look, &err) < 0)
 		info_failed(i, &err);
-	else
-		info_look(i, &w->look);
+	info_guess(w->root, &w->names, !w->ended, &w->look, &w->guess);
+	if (has_shards(w))
+		w->guess.is = INFO_SHARDS;
+	else if (w->guess.is == INFO_NOTHING && class_folder(w))
+		w->guess.is = class_folder(w) == 2 ? INFO_SPLITS : INFO_CLASSES;
 	for (size_t k = 0; k < w->names.n; k++)
 		free((char *)w->names.v[k]);
 	free(w->names.v);
@@ -371,12 +398,15 @@ void info_tree(struct info *i)
 	clock_gettime(CLOCK_MONOTONIC, &w.begin);
 	walk_folder(&w, AT_FDCWD, i->path, path, 0);
 	info_says(i, "a directory of files, not packed");
+	look(i, &w);
+	info_guess_tell(i, &w.guess);
 	if (info_json(i))
 		put_json(info_json(i), &w);
 	else
 		put_text(i, &w);
 	info_suffixes_tell(i, &w.suffixes, "files");
-	look(i, &w);
+	if (w.names.n)
+		info_look(i, &w.look);
 	if (w.unread) {
 		w.err.code = -1;
 		snprintf(w.err.msg, sizeof(w.err.msg),
@@ -386,9 +416,10 @@ void info_tree(struct info *i)
 		info_failed(i, &w.err);
 	}
 	set_next(i, &w);
-	info_suffixes_free(&w.suffixes);
+	info_counts_free(&w.suffixes);
 	free(w.first);
 	free(w.real);
+	free(w.guess.snapshot);
 	for (size_t k = 0; k < SPECIALS; k++)
 		free(w.specials[k]);
 }

@@ -3,6 +3,7 @@
 #include "pack.h"
 
 #define LLU unsigned long long
+#define MUCH (UINT64_C(1) << 20) /* bytes of which it is worth a word */
 
 /* The manifest is about this long: a head, and a line for each chunk. */
 static uint64_t manifest_bytes(uint64_t chunks)
@@ -142,6 +143,30 @@ static void tell_summary(const struct pack *p,
 	pack_snapshot_tell(p);
 }
 
+/*
+ * A tar has a header of 512 bytes and up to 511 of padding for each file, which
+ * zstd takes away; but a chunk that would save less than a 20th stays a tar.
+ */
+static bool gives_back(const struct pack *p, const struct hpdsl_pack_report *r)
+{
+	uint64_t over = r->tar_bytes > r->bytes ? r->tar_bytes - r->bytes : 0;
+
+	return !p->opt.zstd && !(p->readers & PACK_OF_TAR) && over >= MUCH &&
+	       over >= r->tar_bytes / 12;
+}
+
+/* What is odd about samples, where something is. */
+static void print_sets(const struct hpdsl_pack_report *r)
+{
+	cmd_auto_free char *sets = cmd_look_sets(&r->look);
+	cmd_auto_free char *parted = cmd_look_parted(&r->look);
+
+	if (sets)
+		cmd_print("suffixes: %s\n", sets);
+	if (parted)
+		cmd_print("apart:    %s\n", parted);
+}
+
 /* The plan is what a dry run was asked for: it goes to standard output. */
 static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 {
@@ -151,14 +176,16 @@ static void print_plan(const struct pack *p, const struct hpdsl_pack_report *r)
 	cmd_print("%s, %s\n", cmd_many(r->members, "member").s,
 		  cmd_bytes(r->bytes).s);
 	cmd_print("sample:   %s\n", example(r));
+	print_sets(r);
 	cmd_print("chunks:   %llu; smallest %s, ", (LLU)r->chunks,
 		  cmd_bytes(r->chunk_min).s);
 	cmd_print("median %s, ", cmd_bytes(r->chunk_median).s);
 	cmd_print("largest %s\n", cmd_bytes(r->chunk_max).s);
 	cmd_print("tar:      %s, ", cmd_bytes(r->tar_bytes).s);
-	cmd_print("%s (%.1f %%) of it headers and padding\n", cmd_bytes(over).s,
-		  r->tar_bytes ? 100 * (double)over / (double)r->tar_bytes :
-				 0.0);
+	cmd_print(
+		"%s (%.1f %%) of it headers and padding%s\n", cmd_bytes(over).s,
+		r->tar_bytes ? 100 * (double)over / (double)r->tar_bytes : 0.0,
+		gives_back(p, r) ? ", nearly all of which --zstd saves" : "");
 	cmd_print("needs:    %s%s and %llu inodes\n",
 		  p->opt.zstd ? "at most " : "", cmd_bytes(space(p, r)).s,
 		  (LLU)inodes(p, r));
@@ -200,6 +227,7 @@ static void json_plan(struct cmd_json *j, const struct pack *p,
 		      const struct hpdsl_pack_report *r)
 {
 	cmd_json_u64(j, "space_bytes", space(p, r));
+	cmd_json_bool(j, "zstd_saves_headers", gives_back(p, r));
 	cmd_json_u64(j, "inodes", inodes(p, r));
 	if (r->estimate_seconds > 0)
 		cmd_json_real(j, "estimate_seconds", r->estimate_seconds);

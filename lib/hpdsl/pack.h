@@ -164,6 +164,17 @@ enum hpdsl_look {
 	HPDSL_LOOK_REFUSE, /* and so many that a person has to say it */
 };
 
+#define HPDSL_LOOK_KEY 96 /* of a key fit to print */
+/* Samples that have the same suffixes. */
+struct hpdsl_suffix_set {
+	uint64_t samples;
+	/* Fit to print, with a newline between two; "" for none. */
+	char suffixes[96];
+	size_t suffixes_more;	    /* that there was no room for */
+	char first[HPDSL_LOOK_KEY]; /* the key of the first such sample */
+};
+#define HPDSL_LOOK_SETS 4
+
 #define HPDSL_LOOK_EXAMPLE 400
 struct hpdsl_group_look {
 	enum hpdsl_look verdict;
@@ -172,6 +183,18 @@ struct hpdsl_group_look {
 	/* A sample that shows it, else one with several members, fit to print:
 	 * "'a/1': jpg json"; "" if each file is a sample. */
 	char example[HPDSL_LOOK_EXAMPLE];
+	/* The most frequent sets of suffixes, and samples of all others. */
+	size_t n_sets;
+	struct hpdsl_suffix_set sets[HPDSL_LOOK_SETS];
+	uint64_t other_sets;
+	/*
+	 * Of 1,024 samples or fewer, spread over all, those in a folder called
+	 * images or so, and of these those of whose name there is another one
+	 * in a folder called labels or so in its place: two samples of what is
+	 * one. The first such pair, fit to print; "": none.
+	 */
+	uint64_t images, parted;
+	char parted_keys[2][HPDSL_LOOK_KEY];
 };
 
 /* "pass", "differ", "tell", "refuse"; static. */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "plan/group_look.h"
 #include "plan/list.h"
+#include "plan/suffix_sets.h"
 
 #include <string.h>
 
@@ -43,18 +44,92 @@ void hp_sample_names_release(struct hp_sample_names *names)
 
 /* Calls hp_group_look_add for each sample. */
 static int see_samples(const struct hp_list *list, struct hp_group_look *look,
+		       struct hp_suffix_sets *sets,
 		       struct hp_sample_names *names, struct hpdsl_error *err)
 {
 	int r = 0;
 
 	for (uint64_t s = 0; s < list->n_samples && r == 0; s++) {
+		size_t key = list->files[list->samples[s]].key_len;
+
 		r = hp_sample_names(names, list, s, false, err);
-		if (r == 0)
-			hp_group_look_add(
-				look, names->v, (size_t)names->n,
-				list->files[list->samples[s]].key_len);
+		if (r < 0)
+			break;
+		hp_group_look_add(look, names->v, (size_t)names->n, key);
+		hp_suffix_sets_add(sets, names->v, (size_t)names->n, key);
 	}
 	return r;
+}
+
+static int say_sets(const struct hp_list *list, struct hp_suffix_sets *sets,
+		    struct hp_sample_names *names, struct hpdsl_group_look *ret,
+		    struct hpdsl_error *err)
+{
+	int r = 0;
+
+	hp_suffix_sets_end(sets, ret);
+	for (size_t i = 0; i < ret->n_sets && r == 0; i++) {
+		uint64_t s = sets->v[i].first;
+
+		r = hp_sample_names(names, list, s, false, err);
+		if (r == 0)
+			hp_suffix_set_text(
+				names->v, (size_t)names->n,
+				list->files[list->samples[s]].key_len,
+				&ret->sets[i]);
+	}
+	return r;
+}
+
+/* ---- What lies in two folders ----------------------------------------- */
+
+/* Samples are in the order of their keys. */
+static bool has_key(const struct hp_list *list, const char *key, size_t len)
+{
+	uint64_t from = 0, to = list->n_samples;
+
+	while (from < to) {
+		uint64_t mid = from + (to - from) / 2;
+		const struct hp_file *f = &list->files[list->samples[mid]];
+		size_t n = f->key_len < len ? f->key_len : len;
+		int d = memcmp(f->path, key, n);
+
+		if (!d && f->key_len == len)
+			return true;
+		if (d < 0 || (!d && f->key_len < len))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return false;
+}
+
+static void see_key(const struct hp_list *list, const struct hp_file *f,
+		    struct hpdsl_group_look *ret)
+{
+	char other[HPDSL_PATH_MAX + 1];
+	size_t len;
+
+	for (unsigned k = 0;; k++) {
+		len = hp_parted_key(f->path, f->key_len, k, other);
+		ret->images += len && !k;
+		if (!len)
+			return;
+		if (has_key(list, other, len))
+			break;
+	}
+	if (ret->parted++)
+		return;
+	hp_key_text(f->path, f->key_len, ret->parted_keys[0]);
+	hp_key_text(other, len, ret->parted_keys[1]);
+}
+
+static void see_keys(const struct hp_list *list, struct hpdsl_group_look *ret)
+{
+	uint64_t step = list->n_samples / HP_PARTED_OF + 1;
+
+	for (uint64_t s = 0; s < list->n_samples; s += step)
+		see_key(list, &list->files[list->samples[s]], ret);
 }
 
 int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
@@ -62,8 +137,9 @@ int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 {
 	struct hp_sample_names names = { 0 };
 	struct hp_group_look look = { 0 };
+	struct hp_suffix_sets sets = { 0 };
 	uint64_t example = 0;
-	int r = see_samples(list, &look, &names, err);
+	int r = see_samples(list, &look, &sets, &names, err);
 
 	if (r == 0) {
 		example = hp_group_look_end(&look, ret);
@@ -74,6 +150,10 @@ int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 			names.v, (size_t)names.n,
 			list->files[list->samples[example]].key_len,
 			ret->example);
+	if (r == 0)
+		r = say_sets(list, &sets, &names, ret, err);
+	if (r == 0)
+		see_keys(list, ret);
 	hp_sample_names_release(&names);
 	return r;
 }

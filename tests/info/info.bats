@@ -3,6 +3,7 @@
 # hpdsl-info on every kind of thing that needs no stager, whole and damaged.
 
 load ../kit/lib
+load ../kit/python
 load ../kit/stopped
 
 setup_file()
@@ -164,6 +165,46 @@ tars()
 	[ "$(value 'd["dataset_id"]')" = \
 		"$(sed -n 's/^dataset_id: //p' "$from/ds/dataset.yaml")" ]
 	[ "$(value 'd["chunk_bytes"]')" = "$(cat "$from"/ds/*.tar | wc -c)" ]
+}
+
+# pasted SAMPLES: the line of Python reads so many in an epoch.
+pasted()
+{
+	local line
+	line=$(sed -n 's/^  python  *//p' <<< "$output")
+	[ "$line" = "$(value 'd["python"]')" ]
+	[ "$(py -W error -c "$line
+print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
+		{ echo "pasted: $line"; return 1; }
+}
+
+@test "what a dataset holds, and a line of Python that reads it" {
+	told 0 "$from/ds"
+	has "suffixes 18 json, 18 png, 12 txt" \
+		"folders 6 class0, 6 class1, 6 class2"
+	is 'd["top_folders"][2]' "{'folder': 'class2', 'samples': 6}"
+	is 'd["suffixes"][0]' "{'suffix': 'json', 'members': 18}"
+	pasted 18
+	mkdir -p "it's/train" "it's/val" "it's/test"
+	for i in {1..9}; do
+		echo "$i" > "it's/train/$i.jpg"
+		echo "$i" > "it's/train/$i.txt"
+	done
+	rm "it's/train/"[78].txt
+	touch "it's/train/x.JPG" "it's/val/1.jpg" "it's/README"
+	hpdsl-pack -q "it's" 'a "pack"'
+	told 0 'a "pack"'
+	has "folders 10 train, 1 at the top, 1 val" \
+		"sets 7 of 12 samples have jpg and txt; 3 jpg alone, first 'train/7'; $(
+		)1 no suffix, first 'README'; 1 JPG alone, first 'train/x'"
+	[[ $output = *'batch_size=64, choice='*'folder="train"))'* ]]
+	is 'd["group_look"]["suffix_sets"][0]' \
+		"{'suffixes': ['jpg', 'txt'], 'more': 0, 'samples': 7, 'first': 'train/1'}"
+	pasted 10
+	hpdsl-pack -q --include='train/[1-6].*' "it's" all
+	told 0 all
+	[[ $output = *'suffixes=["jpg", "txt"])'* ]]
+	pasted 6
 }
 
 @test "the pack id is that of a stage directory and of a snapshot" {
@@ -693,6 +734,56 @@ print([r["reader"] for r in json.load(open("all.json"))["readers"] if r["trips"]
 	tars sets/val 1
 	told 0 sets
 	[[ $(value 'd["next"]') = "hpdsl-info sets/"* ]]
+}
+
+# looks WORD TEXT: what a tree looks like.
+looks()
+{
+	has "looks like $2"
+	is 'd["looks_like"]' "$1"
+}
+
+@test "what a tree looks like, and how it is packed" {
+	local i
+	mkdir -p z/a "h u/models--a--b/"{blobs,refs,snapshots/0123abc} \
+		coco/{annotations,train2017,val2017} yolo/{images,labels}/val \
+		large splits/{train,val}/{cat,dog}
+	for i in z/.zgroup z/a/{.zarray,0.0,0.1,1.0} coco/{train,val}2017/{1,2}.jpg \
+		coco/annotations/instances_val.json yolo/images/val/{1,2}.jpg \
+		yolo/labels/val/{1,2}.txt splits/{train,val}/{cat,dog}/1.jpg; do
+		echo "$i" > "$i"
+	done
+	told 0 z
+	looks zarr "a zarr store, of which each file is a sample"
+	typed
+	told 0 z.hpdsl
+	is 'd["samples"]' 5
+	i="h u/models--a--b"
+	printf 0123abc > "$i/refs/main"
+	echo weights > "$i/blobs/5a"
+	ln -s ../../blobs/5a "$i/snapshots/0123abc/model.bin"
+	told 0 "h u"
+	looks hf-cache "a Hugging Face cache, whose snapshots are links"
+	typed
+	[ "$(hpdsl-ls "h u.hpdsl")" = model.bin ]
+	told 0 coco
+	is 'd["looks_like"], "class_folders" in d' "('coco', False)"
+	typed
+	told 0 yolo
+	looks images-labels "pictures and labels in folders of their own"
+	has "apart 'images/val/1' and 'labels/val/1' are two samples, and so $(
+		)are 100 % of those of images; in one folder they would be one"
+	is 'd["group_look"]["parted"]' 1.0
+	typed
+	truncate -s 40M large/{1,2}.mp4
+	told 0 large
+	looks large-files "large files: packing them brings little, but for staging"
+	told 0 splits
+	looks imagefolder-splits "ImageFolder, with splits"
+	typed
+	tars shards/train 2
+	told 0 shards
+	looks shards "archives, as shards of WebDataset"
 }
 
 @test "trees with what hpdsl-pack does not take as it is" {

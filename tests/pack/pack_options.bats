@@ -394,6 +394,25 @@ print(json.load(open("json"))["dataset_id"])')" c/dataset.yaml
 	json plan.json "j['space_bytes'] >= $(cat out/* | wc -c)"
 }
 
+@test "--dry-run: labels that are missing, and what tar costs" {
+	mkdir t
+	(cd t && for i in {0001..1500}; do : > "$i.jpg"; done
+	for i in {0001..1000}; do : > "$i.txt"; done)
+	hpdsl-pack -n t out > plan
+	grep "^suffixes: 1,000 of 1,500 samples have jpg and txt; 500 jpg alone, first '1001'$" plan
+	grep '^tar: .* of it headers and padding, nearly all of which --zstd saves$' plan
+	hpdsl-pack -n --json t out > plan.json
+	json plan.json 'j["zstd_saves_headers"]'
+	json plan.json '[s["samples"] for s in j["group_look"]["suffix_sets"]] == [1000, 500]'
+	hpdsl-pack -n --zstd t out > plan
+	run ! grep -q 'zstd saves' plan
+	hpdsl-pack -n --for=dali t out > plan
+	run ! grep -q 'zstd saves' plan
+	# where nothing is odd, nothing is said
+	hpdsl-pack -n --exclude='*.txt' t out > plan
+	run ! grep -q '^suffixes' plan
+}
+
 # Starts a pack in the background that waits for its list of files; $pid.
 start_waiting()
 {
