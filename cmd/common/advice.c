@@ -14,6 +14,10 @@
 #define EMITS " (hpdsl-pack --emit=LIST DIR OUTPUT makes such again)"
 #define INFO " (hpdsl-info says what is there, and what comes next)"
 #define NO_GROUPS " (--group=none)"
+#define PREFIX " (--prefix-input puts the name of each INPUT in front)"
+#define EXCLUDE(what) " (--exclude=GLOB leaves " what " out)"
+#define AGAIN " (it has to be copied again)"
+#define TREE " (unpack the archive, and pack the tree)"
 
 /* How a text of the library ends, and what goes behind it. */
 static const struct advice {
@@ -37,9 +41,15 @@ static const struct advice {
 	  " (--group=none: each file is one; --group=key: as here)" },
 	{ "pack", "; how they are grouped has to be said", " (--group)" },
 	{ "pack", "ask for nested archives", " (--nested)" },
-	{ "pack", ", not a file", " (--exclude=GLOB leaves it out)" },
 	{ "pack", "; excluding these leaves them out", " (--exclude=GLOB)" },
 	{ "pack", " left out as litter", " (--keep-litter packs it)" },
+	{ "pack", ", not a file", EXCLUDE("it") },
+	{ "pack", " is cut off", AGAIN },
+	{ "pack", ": content differs from its CRC-32 in the archive", AGAIN },
+	{ "pack", ": no member can have this path", TREE },
+	{ "pack", ": a member has no name", TREE },
+	{ "pack", " that began in another archive",
+	  " (tar -xM unpacks all volumes)" },
 	{ "pack", ": changed since it was scanned",
 	  " (--force begins afresh; --resume goes on once it is as it was)" },
 	{ "pack", "with their names in front", " (--prefix-input)" },
@@ -48,15 +58,20 @@ static const struct advice {
 	{ "index", "not a dataset, and no tar files", INFO },
 	{ "pack", ": no files to pack", INFO },
 	{ "pack", "portable names are taken", " (--names=portable)" },
-	{ "pack", "; another folder of the path may name the class",
+	{ NULL, "; another folder of the path may name the class",
 	  ": --labels=dir:2; --labels=dir:1 takes this one" },
-	{ "pack", "; the two have to be named",
-	  ": --label-columns=NAME,CLASS" },
-	{ "pack", "the folder that names a class: no sample has one",
+	{ NULL, "; the two have to be named",
+	  ": --label-columns=NAME,CLASS, or numbers, as 1,2, which also do "
+	  "where there is no header" },
+	{ NULL, "the folder that names a class: no sample has one",
 	  " (--labels)" },
-	{ "pack", "the file of labels is not what it was", " (--labels)" },
+	{ NULL, "the file of labels is not what it was", " (--labels)" },
 	{ "index", "; without groups each file is a sample",
 	  " (hpdsl-pack --group=none DIR OUTPUT)" },
+	{ "index", "; classes are given when they are packed again",
+	  ": hpdsl-pack --labels=HOW DIR OUTPUT" },
+	{ "index", "; they have to be given again",
+	  " (--labels=FILE, or --labels=none)" },
 	{ "index", "; decompress it", " (zstd -d --rm)" },
 	{ "index", "the manifest that listed it is lost", EMITS },
 	{ "index", "the manifest that listed them is lost", EMITS },
@@ -74,8 +89,14 @@ static const struct advice inside[] = {
 	{ "pack", ", which have one name: ", "" },
 	{ NULL, "not a dataset (", INFO },
 	{ NULL, "no member '", " (hpdsl-ls DATASET lists them)" },
-	{ "pack", ": one from ",
-	  " (--prefix-input puts the name of each INPUT in front)" },
+	{ "pack", ": one from ", PREFIX },
+	{ "pack", ", and a folder, from ", PREFIX },
+	{ "pack", " would be a file and a folder, both from ", EXCLUDE("one") },
+	{ "pack", ": link loop, through ",
+	  " (--symlinks=follow-all leaves it out)" },
+	{ "pack",
+	  ": hard link to what is not in the archive: ", EXCLUDE("it") },
+	{ "pack", ": Truncated ", AGAIN },
 };
 
 static bool is_of(const char *command)

@@ -146,6 +146,21 @@ static ssize_t read_some(struct hp_archive *a, void *buf, size_t n)
 	return hp_reader_take(l->reader, buf, n, a->sparse);
 }
 
+/* In libarchive's words, which name no member. */
+static int fail_content(const struct hp_archive *a, struct hpdsl_error *err)
+{
+	const char *why = archive_error_string(a->top->reader);
+	const char *path = a->path + a->top->prefix_len;
+	char name[HP_PRINTABLE], text[HP_PRINTABLE + 200];
+
+	if (!why || a->failed.code || archive_errno(a->top->reader) == ENOMEM)
+		return hp_archive_fail_reader(a, a->top->reader, err);
+	snprintf(text, sizeof text, "member '%s': %.*s",
+		 hp_printable(path, strlen(path), name),
+		 (int)strcspn(why, "\n"), why);
+	return hp_archive_fail(a, HPDSL_ECORRUPT, text, err);
+}
+
 static ssize_t read_file(struct hp_archive *a, void *buf, size_t n,
 			 struct hpdsl_error *err)
 {
@@ -158,7 +173,7 @@ static ssize_t read_file(struct hp_archive *a, void *buf, size_t n,
 		n = (size_t)(a->size - a->done);
 	k = read_some(a, buf, n);
 	if (k < 0)
-		return hp_archive_fail_reader(a, a->top->reader, err);
+		return fail_content(a, err);
 	if (k == 0)
 		return hp_archive_fail(
 			a, HPDSL_ECORRUPT,
@@ -170,7 +185,7 @@ static ssize_t read_file(struct hp_archive *a, void *buf, size_t n,
 	n = (size_t)k;
 	k = read_some(a, &more, 1);
 	if (k < 0)
-		return hp_archive_fail_reader(a, a->top->reader, err);
+		return fail_content(a, err);
 	if (k > 0)
 		return hp_archive_fail(
 			a, HPDSL_ECORRUPT,
@@ -191,8 +206,9 @@ ssize_t hp_archive_read(struct hp_archive *a, void *buf, size_t n,
 /* libarchive's texts for what it could decode if it knew how. */
 static bool is_unsupported(const char *why)
 {
-	return strstr(why, "Unsupported") || strstr(why, "not supported") ||
-	       strstr(why, "Unknown codec");
+	return why &&
+	       (strstr(why, "Unsupported") || strstr(why, "not supported") ||
+		strstr(why, "Unknown codec"));
 }
 
 int hp_archive_try(struct hp_archive *a, const struct hp_archive_entry *e,
@@ -211,7 +227,7 @@ int hp_archive_try(struct hp_archive *a, const struct hp_archive_entry *e,
 	n = hp_archive_read(a, &byte, 1, &why);
 	if (n >= 0)
 		return 0;
-	if (!is_unsupported(why.msg))
+	if (!is_unsupported(archive_error_string(a->top->reader)))
 		return hp_fail(err, why.code, "%s", why.msg);
 	hp_printable(e->path, e->path_len, name);
 	if (e->method == UINT16_MAX)

@@ -90,19 +90,26 @@ void hp_archive_tell(const struct hp_archive *a, const char *why)
 	a->tell(a->tell_arg, line.msg);
 }
 
+/* It calls what it cannot inflate a method that it does not know. */
+static const char *reason_of(struct archive *reader)
+{
+	const char *why = archive_error_string(reader);
+
+	return why && strstr(why, "of link entry (8:") ?
+		       "a symbolic link's target is damaged" :
+		       why;
+}
+
 /* What a callback noted, or else the reader. */
 int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
 			   struct hpdsl_error *err)
 {
-	const char *why = archive_error_string(reader);
+	const char *why = reason_of(reader);
 
 	if (a->failed.code)
 		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
 	if (archive_errno(reader) == ENOMEM)
 		return hp_fail_nomem(err);
-	/* It calls what it cannot inflate a method that it does not know. */
-	if (why && strstr(why, "of link entry (8:"))
-		why = "a symbolic link's target is damaged";
 	return hp_archive_fail(a, HPDSL_ECORRUPT, why ? why : "is damaged",
 			       err);
 }
@@ -111,7 +118,7 @@ int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
 static int fail_header(const struct hp_archive *a, const struct hp_layer *l,
 		       struct hpdsl_error *err)
 {
-	const char *why = archive_error_string(l->reader);
+	const char *why = reason_of(l->reader);
 	char text[sizeof err->msg];
 
 	if (l->feed.seven && !a->failed.code) {
@@ -121,6 +128,14 @@ static int fail_header(const struct hp_archive *a, const struct hp_layer *l,
 			 "are several (cat), or unpack it (7z x) and pack the "
 			 "tree",
 			 why ? why : "it is damaged or cut off");
+		return hp_archive_fail(a, HPDSL_ECORRUPT, text, err);
+	}
+	/* libarchive goes through a zip in the order of its members. */
+	if (l->feed.zip && !a->failed.code && why && l->entries &&
+	    l->entries <= l->zip.n_names &&
+	    archive_errno(l->reader) != ENOMEM) {
+		snprintf(text, sizeof text, "member at offset %" PRIu64 ": %s",
+			 l->zip.names[l->entries - 1].offset, why);
 		return hp_archive_fail(a, HPDSL_ECORRUPT, text, err);
 	}
 	/* What a decoder says has no place in the tar. */

@@ -27,7 +27,12 @@ static const struct kind {
 	{ "070702", 6, "a cpio archive" UNPACK("bsdtar -xf") },
 	{ "070707", 6, "a cpio archive" UNPACK("bsdtar -xf") },
 	{ "\xc7\x71", 2, "a cpio archive" UNPACK("bsdtar -xf") },
+	{ "\x71\xc7", 2, "a cpio archive" UNPACK("bsdtar -xf") },
 	{ "!<arch>\n", 8, "an ar archive" UNPACK("ar x") },
+	{ "MSCF", 4, "a cabinet" UNPACK("7z x, bsdtar -xf") },
+	{ "\xed\xab\xee\xdb", 4, "an RPM package" UNPACK("bsdtar -xf") },
+	{ "\x89LZO", 4, "compressed with lzop: lzop -d it first" },
+	{ "LRZI", 4, "compressed with lrzip: lrzip -d it first" },
 };
 
 static const char *pointer_kind(const char *p, size_t n)
@@ -73,6 +78,10 @@ const char *hp_archive_kind(const void *head, size_t n)
 		if (n >= kinds[i].n &&
 		    !memcmp(head, kinds[i].bytes, kinds[i].n))
 			return kinds[i].what;
+	/* Behind the length and checksum of its first header. */
+	if (n >= 7 && !memcmp((const char *)head + 2, "-lh", 3) &&
+	    ((const char *)head)[6] == '-')
+		return "an LHA archive" UNPACK("7z x, bsdtar -xf");
 	return hp_archive_hollow(head, n, &pointer);
 }
 

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum {
@@ -157,6 +158,7 @@ int hp_zip_check_count(struct hp_layer *l)
 			      l->entries < UINT16_MAX))
 		return hp_fail(err, HPDSL_ECORRUPT,
 			       "the zip's directory has other members than it "
-			       "says");
+			       "says: %" PRIu64 ", not %" PRIu64,
+			       n, z->count);
 	return hp_zip_pass_end(l);
 }

@@ -65,10 +65,15 @@ static int fail(const struct hp_list *list, const struct hp_file *file,
 			       "from %s",
 			       hp_printable(file->path, file->path_len, path),
 			       b);
+	hp_printable(file->path, file->path_len, path);
+	if (file->root == inside->root)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "'%s' would be a file and a folder, both from "
+			       "%s",
+			       path, b);
 	return hp_fail(err, HPDSL_EUSAGE,
 		       "'%s' would be a file, from %s, and a folder, from %s",
-		       hp_printable(file->path, file->path_len, path),
-		       hp_printable(one, strlen(one), a), b);
+		       path, hp_printable(one, strlen(one), a), b);
 }
 
 /* The folders above f that are not those of the path before. */

@@ -266,7 +266,7 @@ for name in "b", "empty", "large":
 	echo 1 > one/x/a
 	echo 2 > two/x/a/b
 	echo 3 > 'three/x!'
-	fails 2 "'x/a' would be a file, from one, and a folder, from two" \
+	fails 2 "'x/a' would be a file, from one, and a folder, from two (--prefix-input puts" \
 		hpdsl-pack -q one two three out
 	[ ! -e out ]
 	python3 - <<'END'
@@ -279,7 +279,7 @@ with tarfile.open("odd.tar", "w") as t:
         i.size = 3
         t.addfile(i, io.BytesIO(b"abc"))
 END
-	fails 2 "'d/f' would be a file, from odd.tar, and a folder, from odd.tar" \
+	fails 2 "'d/f' would be a file and a folder, both from odd.tar (--exclude=GLOB leaves one out)" \
 		hpdsl-pack -q odd.tar out
 	[ ! -e out ]
 	# names that only begin alike are fine

@@ -205,6 +205,10 @@ static void test_kinds(void **state)
 	EXPECT_KIND("Rar!\x1a\x07\x01", "RAR");
 	EXPECT_KIND("\x1f\x9d\x90", "gzip -d");
 	EXPECT_KIND("\x04\x22\x4d\x18", "lz4 -d");
+	EXPECT_KIND("MSCF\0\0", "a cabinet");
+	EXPECT_KIND("\x89LZO", "lzop -d");
+	EXPECT_KIND("5\0-lh5-", "an LHA archive");
+	EXPECT_KIND("5\0-lh5", NULL);
 	EXPECT_KIND("PK\7\x8PK\3\4", "the first part of a split zip");
 	EXPECT_KIND("version https://git-lfs.github.com/spec/v1\noid",
 		    "git lfs pull");

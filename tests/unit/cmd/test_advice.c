@@ -51,6 +51,12 @@ static void test_ends(void **state)
 	   "one name: rename one of them",
 	   "two files would become 'x': one from a/d, one from b/d, which have "
 	   "one name: rename one of them");
+	is("pack", "'q' would be a file, from a, and a folder, from b",
+	   "'q' would be a file, from a, and a folder, from b "
+	   "(--prefix-input puts the name of each INPUT in front)");
+	is("pack", "'q' would be a file and a folder, both from a.tar",
+	   "'q' would be a file and a folder, both from a.tar "
+	   "(--exclude=GLOB leaves one out)");
 	is("verify", "in/a: dangling link to x", "in/a: dangling link to x");
 }
 
