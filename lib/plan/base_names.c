@@ -91,12 +91,14 @@ int hp_base_names_find(struct hp_base_names *b, const struct hp_list *list,
 		while (is_at(&b->files, ++at, name))
 			if (hp_list_sample_of(list, b->files.order[at]) !=
 			    *ret_sample)
-				return 0;
+				return 2;
 		return 1;
 	}
 	at = find(&b->samples, name);
-	if (!is_at(&b->samples, at, name) || is_at(&b->samples, at + 1, name))
+	if (!is_at(&b->samples, at, name))
 		return 0;
+	if (is_at(&b->samples, at + 1, name))
+		return 2;
 	*ret_sample = b->samples.order[at];
 	return 1;
 }

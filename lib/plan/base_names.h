@@ -21,7 +21,7 @@ struct hp_base_names {
 
 /*
  * 1 and the sample: some of its files have this base name, else its key has it,
- * and no other sample does.  0: none, or several.  -ENOMEM.
+ * and no other sample does.  0: none; 2: several.  -ENOMEM.
  */
 int hp_base_names_find(struct hp_base_names *b, const struct hp_list *list,
 		       const struct hp_name *name, uint64_t *ret_sample,

@@ -257,9 +257,24 @@ static int label_by_base(struct labelling *l, uint32_t number,
 	uint64_t sample;
 	int r = hp_base_names_find(&l->base, l->list, name, &sample, err);
 
-	if (r == 0)
+	if (r == 1)
+		return give(l, sample, number, err);
+	if (r >= 0)
 		note_unmatched(l, number);
-	return r > 0 ? give(l, sample, number, err) : r;
+	return r < 0 ? r : 0;
+}
+
+/* Is there anything of that name?  1, 0 or a code. */
+static int is_known(struct labelling *l, const struct hp_name *name,
+		    struct hpdsl_error *err)
+{
+	const struct hp_list *list = l->list;
+	uint64_t key = find_key(list, name);
+
+	if (find_path(list, name) < list->n_files ||
+	    (key < list->n_samples && !compare_key(list, key, name)))
+		return 1;
+	return hp_base_names_find(&l->base, list, name, &key, err);
 }
 
 /* A comma may show that it is a table that is called otherwise. */
@@ -284,6 +299,12 @@ static int label_line(struct labelling *l, uint32_t number,
 
 	if (!line.name.len && !line.class.s)
 		return 0;
+	if (number == 1 && l->file->maybe_header) {
+		r = is_known(l, &line.name, err);
+		if (r <= 0)
+			return r;
+		r = 0;
+	}
 	l->told->lines++;
 	if (!line.class.s && l->file->table) {
 		note(l, number, l->told->first_classless, &l->told->classless);

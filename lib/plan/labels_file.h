@@ -23,6 +23,7 @@ struct hp_labels_file {
 	size_t len;
 	uint8_t checksum[16]; /* XXH3-128 of the file */
 	bool table;
+	bool maybe_header; /* its first row, unless that names a sample */
 	struct hp_labels_row *rows; /* n_rows, of a table */
 	uint32_t n_rows;
 };

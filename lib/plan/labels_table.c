@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file of labels with a header: which of its columns name sample and class,
- * and its rows.  These are rewritten in place, as two strings that end with a
- * NUL byte, which is never longer than the row was.
+ * A file of labels with a header, and its rows.  These are rewritten in place,
+ * as two strings that end with a NUL byte, which is never longer than the row
+ * was.
  */
 #include "plan/labels_table.h"
 
@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "plan/csv.h"
 #include "plan/json_field.h"
+#include "plan/labels_columns.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,15 +19,8 @@
 
 enum {
 	COLUMNS = 4096,
-	SHOWN = 16,
 	LINES = 1000, /* of JSON, looked at for names of fields */
 };
-
-static const char *const sample_names[] = { "path",	 "file",  "filename",
-					    "file_name", "image", "name",
-					    "key",	 "id",	  NULL };
-static const char *const class_names[] = { "class", "label", "category",
-					   "target", NULL };
 
 char hp_labels_comma(const char *name)
 {
@@ -39,15 +33,12 @@ char hp_labels_comma(const char *name)
 	return n > 4 && !strcasecmp(name + n - 4, ".tsv") ? '\t' : '\0';
 }
 
-/* ---- Columns ---------------------------------------------------------- */
-
 struct table {
 	struct hp_labels_file *f;
 	struct hp_csv csv;
-	struct hp_text header; /* the names, a NUL behind each */
-	size_t columns;
-	size_t name, class;	       /* which of them, from 0 */
+	struct hp_label_columns all;
 	struct hp_text cell[2], other; /* of a row: name and class */
+	char *to;		       /* where the next row is kept */
 };
 
 static int fail_at(const struct table *t, uint32_t line, const char *what,
@@ -69,151 +60,14 @@ static int read_header(struct table *t, struct hpdsl_error *err)
 		more = hp_csv_field(&t->csv, &t->other, &why);
 		if (more < 0)
 			return fail_at(t, t->csv.line, why, err);
-		if (++t->columns > COLUMNS)
+		if (++t->all.n > COLUMNS)
 			return fail_at(t, 1, "more than 4096 columns", err);
-		hp_text_add(&t->header, t->other.p, t->other.n);
-		hp_text_add(&t->header, "", 1);
-		if (t->header.failed || t->other.failed)
+		hp_text_add(&t->all.header, t->other.p, t->other.n);
+		hp_text_add(&t->all.header, "", 1);
+		if (t->all.header.failed || t->other.failed)
 			return hp_fail_nomem(err);
 	}
 	return 0;
-}
-
-/* "'id', 'breed'": what there is, for a message. */
-static void list_columns(const struct table *t, char *ret, size_t cap)
-{
-	const char *s = t->header.p;
-	char name[HP_PRINTABLE];
-	size_t n = 0;
-
-	*ret = '\0';
-	for (size_t i = 0; i < t->columns && n < cap; i++) {
-		if (i == SHOWN) {
-			snprintf(ret + n, cap - n, ", ..");
-			return;
-		}
-		n += (size_t)snprintf(ret + n, cap - n, "%s'%.40s'",
-				      i ? ", " : "",
-				      hp_printable(s, strlen(s), name));
-		s += strlen(s) + 1;
-	}
-}
-
-static int fail_columns(const struct table *t, const char *what,
-			struct hpdsl_error *err)
-{
-	char file[HP_PRINTABLE], all[1024];
-
-	list_columns(t, all, sizeof all);
-	return hp_fail(err, HPDSL_EUSAGE,
-		       "%s: of its columns %s %s; the two have to be named",
-		       hp_printable(t->f->name, strlen(t->f->name), file), all,
-		       what);
-}
-
-static bool is_one_of(const char *s, const char *const *names)
-{
-	for (; *names; names++)
-		if (!strcasecmp(s, *names))
-			return true;
-	return false;
-}
-
-/* How many columns are called so; *ret is the first of them. */
-static size_t count_known(const struct table *t, const char *const *names,
-			  size_t *ret)
-{
-	const char *s = t->header.p;
-	size_t found = 0;
-
-	for (size_t i = 0; i < t->columns; i++, s += strlen(s) + 1)
-		if (is_one_of(s, names) && !found++)
-			*ret = i;
-	return found;
-}
-
-static int find_known(struct table *t, struct hpdsl_error *err)
-{
-	size_t names = count_known(t, sample_names, &t->name);
-	size_t classes = count_known(t, class_names, &t->class);
-
-	if (!names)
-		return fail_columns(t,
-				    "none is called path, file, filename, "
-				    "file_name, image, name, key or id",
-				    err);
-	if (!classes)
-		return fail_columns(t,
-				    "none is called class, label, category or "
-				    "target",
-				    err);
-	if (names > 1)
-		return fail_columns(t, "several may name the sample", err);
-	if (classes > 1)
-		return fail_columns(t, "several may name the class", err);
-	return 0;
-}
-
-/* A column by its name, which has to be that of one alone, or its number. */
-static int find_given(const struct table *t, const char *given, size_t *ret,
-		      struct hpdsl_error *err)
-{
-	const char *const names[] = { given, NULL };
-	char text[HP_PRINTABLE + 40], name[HP_PRINTABLE];
-	const char *s = t->header.p;
-	size_t found = 0, n = strlen(given), number = 0;
-
-	for (size_t i = 0; i < t->columns; i++, s += strlen(s) + 1)
-		if (!strcmp(s, given) && !found++)
-			*ret = i;
-	if (!found)
-		found = count_known(t, names, ret);
-	if (!found && n && n < 5 && strspn(given, "0123456789") == n) {
-		for (const char *d = given; *d; d++)
-			number = 10 * number + (size_t)(*d - '0');
-		found = number && number <= t->columns;
-		*ret = number - 1;
-	}
-	if (found == 1)
-		return 0;
-	snprintf(text, sizeof text, "%s is '%s'",
-		 found ? "more than one" : "none",
-		 hp_printable(given, n, name));
-	return fail_columns(t, text, err);
-}
-
-/* "NAME,CLASS", itself a line of CSV: as strings into the two cells. */
-static int split_columns(struct table *t, const char *columns,
-			 struct hpdsl_error *err)
-{
-	struct hp_csv c = { columns, columns + strlen(columns), ',', 1 };
-	const char *why = NULL;
-	int more = 1, n;
-
-	for (n = 0; more == 1 && n < 2; n++) {
-		more = hp_csv_field(&c, &t->cell[n], &why);
-		hp_text_add(&t->cell[n], "", 1);
-		if (t->cell[n].failed)
-			return hp_fail_nomem(err);
-	}
-	if (more || n != 2)
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "label_columns is not NAME,CLASS");
-	return 0;
-}
-
-static int find_columns(struct table *t, const char *columns,
-			struct hpdsl_error *err)
-{
-	int r = split_columns(t, columns, err);
-
-	if (r == 0)
-		r = find_given(t, t->cell[0].p, &t->name, err);
-	if (r == 0)
-		r = find_given(t, t->cell[1].p, &t->class, err);
-	if (r == 0 && t->name == t->class)
-		r = fail_columns(t, "one is given twice", err);
-	return r;
 }
 
 /* ---- Rows ------------------------------------------------------------- */
@@ -226,9 +80,9 @@ static int read_row(struct table *t, size_t *ret_fields,
 	int more = 1;
 
 	for (*ret_fields = 0; more == 1; ++*ret_fields) {
-		struct hp_text *to = *ret_fields == t->name  ? &t->cell[0] :
-				     *ret_fields == t->class ? &t->cell[1] :
-							       &t->other;
+		struct hp_text *to = *ret_fields == t->all.name	 ? &t->cell[0] :
+				     *ret_fields == t->all.class ? &t->cell[1] :
+								   &t->other;
 
 		more = hp_csv_field(&t->csv, to, &why);
 		if (more < 0)
@@ -239,8 +93,7 @@ static int read_row(struct table *t, size_t *ret_fields,
 	return 0;
 }
 
-static int keep_row(struct table *t, uint32_t line, char **to,
-		    struct hpdsl_error *err)
+static int keep_row(struct table *t, uint32_t line, struct hpdsl_error *err)
 {
 	struct hp_labels_file *f = t->f;
 	struct hp_labels_row *rows = hp_more(f->rows, f->n_rows, sizeof *rows);
@@ -250,22 +103,22 @@ static int keep_row(struct table *t, uint32_t line, char **to,
 		return hp_fail_nomem(err);
 	f->rows = rows;
 	rows[f->n_rows++] =
-		(struct hp_labels_row){ .at = (uint32_t)(*to - f->text),
+		(struct hp_labels_row){ .at = (uint32_t)(t->to - f->text),
 					.line = line };
 	for (int k = 0; k < 2; k++) {
 		size_t len = k ? n : t->cell[0].n;
 
 		if (len)
-			memcpy(*to, t->cell[k].p, len);
-		(*to)[len] = '\0';
-		*to += len + 1;
+			memcpy(t->to, t->cell[k].p, len);
+		t->to[len] = '\0';
+		t->to += len + 1;
 	}
 	return 0;
 }
 
 static int read_rows(struct table *t, struct hpdsl_error *err)
 {
-	char *to = t->f->text, text[80];
+	char text[80];
 
 	while (t->csv.at < t->csv.end) {
 		const char *begin = t->csv.at;
@@ -280,15 +133,15 @@ static int read_rows(struct table *t, struct hpdsl_error *err)
 		    strspn(begin, " \t\r") == (size_t)(t->csv.at - begin) -
 						      (t->csv.at[-1] == '\n'))
 			continue;
-		if (fields != t->columns) {
+		if (fields != t->all.n) {
 			snprintf(text, sizeof text,
 				 "%zu column%s, where the header has %zu",
-				 fields, fields == 1 ? "" : "s", t->columns);
+				 fields, fields == 1 ? "" : "s", t->all.n);
 			return fail_at(t, line, text, err);
 		}
 		if (!hp_label_is_class(t->cell[1].p, t->cell[1].n))
 			t->cell[1].n = 0;
-		r = keep_row(t, line, &to, err);
+		r = keep_row(t, line, err);
 		if (r < 0)
 			return r;
 	}
@@ -316,7 +169,8 @@ static const char *next_line(struct hp_csv *c, size_t *ret_len)
 /* The known names among the fields of the first lines, as a header. */
 static int look_at_lines(struct table *t, struct hpdsl_error *err)
 {
-	const char *const *const all[] = { sample_names, class_names };
+	const char *const *const all[] = { hp_label_sample_names,
+					   hp_label_class_names };
 	uint32_t seen[2] = { 0, 0 };
 	struct hp_csv c = t->csv;
 	const char *s;
@@ -328,27 +182,17 @@ static int look_at_lines(struct table *t, struct hpdsl_error *err)
 				if (!(seen[k] & 1u << w) &&
 				    hp_json_field(s, n, all[k][w], &t->other)) {
 					seen[k] |= 1u << w;
-					t->columns++;
-					hp_text_puts(&t->header, all[k][w]);
-					hp_text_add(&t->header, "", 1);
+					t->all.n++;
+					hp_text_puts(&t->all.header, all[k][w]);
+					hp_text_add(&t->all.header, "", 1);
 				}
-	return t->header.failed || t->other.failed ? hp_fail_nomem(err) : 0;
-}
-
-static const char *column_name(const struct table *t, size_t number)
-{
-	const char *s = t->header.p;
-
-	while (number--)
-		s += strlen(s) + 1;
-	return s;
+	return t->all.header.failed || t->other.failed ? hp_fail_nomem(err) : 0;
 }
 
 /* name and class: their fields. */
 static int read_lines(struct table *t, const char *name, const char *class,
 		      struct hpdsl_error *err)
 {
-	char *to = t->f->text;
 	const char *s;
 	size_t n;
 
@@ -362,7 +206,7 @@ static int read_lines(struct table *t, const char *name, const char *class,
 				       err);
 		if (!hp_json_field(s, n, class, &t->cell[1]))
 			t->cell[1].n = 0;
-		r = keep_row(t, t->csv.line - 1, &to, err);
+		r = keep_row(t, t->csv.line - 1, err);
 		if (r < 0)
 			return r;
 	}
@@ -376,7 +220,7 @@ static int read_json(struct table *t, const char *columns,
 	int r;
 
 	if (columns) {
-		r = split_columns(t, columns, err);
+		r = hp_label_columns_split(columns, t->cell, err);
 		if (r < 0)
 			return r;
 		name = strdup(t->cell[0].p);
@@ -384,11 +228,11 @@ static int read_json(struct table *t, const char *columns,
 	} else {
 		r = look_at_lines(t, err);
 		if (r == 0)
-			r = find_known(t, err);
+			r = hp_label_columns_known(&t->all, err);
 		if (r < 0)
 			return r;
-		name = strdup(column_name(t, t->name));
-		class = strdup(column_name(t, t->class));
+		name = strdup(hp_label_column(&t->all, t->all.name));
+		class = strdup(hp_label_column(&t->all, t->all.class));
 	}
 	if (!name || !class)
 		return hp_fail_nomem(err);
@@ -398,14 +242,43 @@ static int read_json(struct table *t, const char *columns,
 	return read_lines(t, name, class, err);
 }
 
+/* What stands where a header would, as a row. */
+static int keep_first(struct table *t, struct hpdsl_error *err)
+{
+	const size_t columns[] = { t->all.name, t->all.class };
+
+	for (int k = 0; k < 2; k++) {
+		t->cell[k].n = 0;
+		hp_text_puts(&t->cell[k], hp_label_column(&t->all, columns[k]));
+	}
+	if (t->cell[1].n && !hp_label_is_class(t->cell[1].p, t->cell[1].n))
+		t->cell[1].n = 0;
+	return keep_row(t, 1, err);
+}
+
+static int find_columns(struct table *t, const char *columns,
+			struct hpdsl_error *err)
+{
+	int r;
+
+	if (!columns)
+		return hp_label_columns_known(&t->all, err);
+	r = hp_label_columns_split(columns, t->cell, err);
+	return r < 0 ? r :
+		       hp_label_columns_given(&t->all, t->cell[0].p,
+					      t->cell[1].p, err);
+}
+
 static int read_csv(struct table *t, const char *columns,
 		    struct hpdsl_error *err)
 {
 	int r = read_header(t, err);
 
 	if (r == 0)
-		r = columns ? find_columns(t, columns, err) :
-			      find_known(t, err);
+		r = find_columns(t, columns, err);
+	t->f->maybe_header = t->all.numbers;
+	if (r == 0 && t->all.numbers)
+		r = keep_first(t, err);
 	return r < 0 ? r : read_rows(t, err);
 }
 
@@ -413,7 +286,9 @@ int hp_labels_table_read(struct hp_labels_file *f, char comma,
 			 const char *columns, struct hpdsl_error *err)
 {
 	struct table t = { .f = f,
-			   .csv = { f->text, f->text + f->len, comma, 1 } };
+			   .csv = { f->text, f->text + f->len, comma, 1 },
+			   .all = { .file = f->name },
+			   .to = f->text };
 	int r;
 
 	f->table = true;
@@ -421,7 +296,7 @@ int hp_labels_table_read(struct hp_labels_file *f, char comma,
 		t.csv.at += 3;
 	r = comma == '{' ? read_json(&t, columns, err) :
 			   read_csv(&t, columns, err);
-	hp_text_release(&t.header);
+	hp_text_release(&t.all.header);
 	hp_text_release(&t.cell[0]);
 	hp_text_release(&t.cell[1]);
 	hp_text_release(&t.other);

@@ -486,10 +486,13 @@ line 1" hpdsl-pack --labels=labels t out
 	fails 2 "is it a table with a header (.csv)?" hpdsl-pack --labels=l t no
 	sed -i s/Label/breed/ l.csv
 	fails 2 "columns 'breed', 'id' none is called class, label, category or \
-target; the two have to be named: --label-columns=NAME,CLASS" \
+target; the two have to be named: --label-columns=NAME,CLASS, or numbers, as 1,2" \
 		hpdsl-pack --labels=l.csv t no
 	hpdsl-pack -q --labels=l.csv --label-columns=id,breed t named
 	grep '^  label_columns: ' named/dataset.yaml
+	sed -i 1d l.csv
+	hpdsl-pack -q --labels=l.csv --label-columns=2,1 t no-header
+	classes no-header | grep '^x/i0 0$'
 	# what a version before began goes on by its rules: lines, by bytes
 	printf 'path\tclass\nx/i2\t2\nx/i10\t10\n' > l.tsv
 	cp l.tsv lines

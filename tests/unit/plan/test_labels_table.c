@@ -146,6 +146,11 @@ static void test_columns(void **state)
 	gives("id,file,label\n9,4,cat", "2,3", "4=cat:0", 0, 0);
 	/* a name goes before a number, one as it is written before another */
 	gives("2,1\n4,cat", "2,1", "4=cat:0", 0, 0);
+	/* by numbers alone: a header, or a row that names a sample */
+	gives("4,cat\nno,dog\n2.jpg,x\n", "1,2", "4=cat:0", 2, 0);
+	gives("2.jpg,cat\n4,dog\n", "1,2", "4=dog:0", 1, 0);
+	gives("name,class\n4,cat\n", "1,2", "4=cat:0", 0, 0);
+	gives("1.5,4\n2,./a/1.jpg\n", "2,1", "a/1=2:2", 0, 1);
 	gives("X,x,k\n9,4,cat", "x,K", "4=cat:0", 0, 0);
 	gives("\"a,b\",k\n4,cat", "\"a,b\",k", "4=cat:0", 0, 0);
 }
@@ -244,6 +249,10 @@ static void test_refused(void **state)
 		"t.csv: line 5: the sample of '4.jpg' has another class in "
 		"line 2");
 	refused("path,class\n", NULL, "t.csv: there is nothing but a header");
+	refused("a,b\n", "1,2", "t.csv: there is nothing but a header");
+	refused("4,b\n", "2,2",
+		"t.csv: of its columns '4', 'b' one is given twice; the two "
+		"have to be named");
 	refused("path,class\n9,x\n4,1.5\n2,y\n", NULL,
 		"t.csv: none of its rows names a member or a key: line 2 '9', "
 		"line 4 '2'");
