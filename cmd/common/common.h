@@ -97,6 +97,14 @@ __attribute__((format(printf, 2, 3))) int cmd_refuse(struct cmd_why *why,
 int cmd_value_count(const char *name, const char *arg, uint64_t least,
 		    uint64_t *ret, struct cmd_why *why);
 int cmd_value_deadline(const char *arg, uint64_t *ret, struct cmd_why *why);
+/* Where classes come from, as hpdsl_pack() has it. */
+struct cmd_labels {
+	enum hpdsl_labels how;
+	uint32_t dir; /* 0: 1, and not spelled out */
+	const char *file, *field;
+};
+int cmd_value_labels(const char *name, const char *arg, struct cmd_labels *ret,
+		     struct cmd_why *why);
 
 /* Sets option key; 0, -1 (why says why) or ARGP_ERR_UNKNOWN. */
 int cmd_common_set(struct cmd_common *c, int key, const char *arg,

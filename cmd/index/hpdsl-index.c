@@ -14,6 +14,21 @@ struct index {
 	struct hpdsl_reindex_options opt;
 };
 
+static int take_labels(const struct cmd_option *o, void *to, const char *arg,
+		       struct cmd_why *why)
+{
+	struct index *x = to;
+	struct cmd_labels labels;
+
+	if (cmd_value_labels(o->name, arg, &labels, why) < 0)
+		return -1;
+	x->opt.labels = labels.how;
+	x->opt.label_dir = labels.dir;
+	x->opt.label_file = labels.file;
+	x->opt.label_field = labels.field;
+	return 0;
+}
+
 static const struct cmd_option options[] = {
 	{ "output", "DIR",
 	  "Put index and manifest of tar files of others into DIR",
@@ -25,6 +40,13 @@ static const struct cmd_option options[] = {
 	  "left, "
 	  "shuffled their samples",
 	  CMD_FLAG(struct index, opt.shuffled) },
+	{ "labels", "HOW",
+	  "Classes of tar files of others, as hpdsl-pack has them: dir[:N], "
+	  "parent, cls, json:FIELD, FILE, or none",
+	  .take = take_labels },
+	{ "label-columns", "NAME,CLASS",
+	  "Columns of a FILE called .csv, .tsv or .jsonl, by name or number",
+	  CMD_STRING(struct index, opt.label_columns) },
 	{ 0 }
 };
 
@@ -108,6 +130,10 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_u64(&j, "replaced", r->replaced);
 	cmd_json_u64(&j, "repeated_paths", r->repeated_paths);
 	cmd_json_u64(&j, "repeated_suffixes", r->repeated_suffixes);
+	cmd_json_u64(&j, "classes", r->classes);
+	cmd_json_u64(&j, "unlabelled", r->unlabelled);
+	cmd_json_u64(&j, "label_members", r->label_members);
+	cmd_json_u64(&j, "label_bytes", r->label_bytes);
 	cmd_json_bool(&j, "unchanged", r->unchanged);
 	cmd_json_bool(&j, "shuffled", r->shuffled);
 	cmd_json_string(&j, "lost", r->lost ? r->lost : "");
@@ -128,6 +154,14 @@ static void print_summary(const struct hpdsl_reindex_report *r)
 		    cmd_many(r->samples, "sample").s,
 		    cmd_many(r->members, "member").s, cmd_bytes(r->bytes).s,
 		    cmd_many(r->chunks, "chunk").s, cmd_seconds(r->seconds).s);
+	if (r->label_members)
+		cmd_message("for the classes %s were read once more, %s",
+			    cmd_many(r->label_members, "member").s,
+			    cmd_bytes(r->label_bytes).s);
+	if (r->adopted && r->classes)
+		cmd_message("classes: %llu, %s without",
+			    (unsigned long long)r->classes,
+			    cmd_many(r->unlabelled, "sample").s);
 	if (r->lost && *r->lost)
 		cmd_message("lost: %s", r->lost);
 	if (r->shuffle_lost)

@@ -14,34 +14,14 @@ static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 		       struct cmd_why *why)
 {
 	struct pack *p = to;
-	uint64_t dir = 0; /* 1, but not spelled out */
+	struct cmd_labels labels;
 
-	p->opt.label_file = NULL;
-	if (strcmp(arg, "none") == 0) {
-		p->opt.labels = HPDSL_LABELS_NONE;
-	} else if (strcmp(arg, "parent") == 0) {
-		p->opt.labels = HPDSL_LABELS_PARENT;
-	} else if (strcmp(arg, "dir") == 0 ||
-		   (strncmp(arg, "dir:", 4) == 0 &&
-		    cmd_parse_count(arg + 4, &dir) == 0 && dir &&
-		    dir <= HPDSL_PATH_MAX)) {
-		p->opt.labels = HPDSL_LABELS_DIR;
-		p->opt.label_dir = (uint32_t)dir;
-	} else if (strcmp(arg, "cls") == 0) {
-		p->opt.labels = HPDSL_LABELS_CLS;
-	} else if (strncmp(arg, "json:", 5) == 0 && arg[5]) {
-		p->opt.labels = HPDSL_LABELS_JSON;
-		p->opt.label_field = arg + 5;
-	} else if (strncmp(arg, "dir:", 4) == 0 || !*arg ||
-		   strcmp(arg, "json:") == 0) {
-		return cmd_refuse(why,
-				  "%s: '%s' is not none, dir, dir:N, "
-				  "parent, cls, json:FIELD or a file",
-				  o->name, arg);
-	} else {
-		p->opt.labels = HPDSL_LABELS_FILE;
-		p->opt.label_file = arg;
-	}
+	if (cmd_value_labels(o->name, arg, &labels, why) < 0)
+		return -1;
+	p->opt.labels = labels.how;
+	p->opt.label_dir = labels.dir;
+	p->opt.label_file = labels.file;
+	p->opt.label_field = labels.field;
 	return 0;
 }
 

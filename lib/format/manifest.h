@@ -114,6 +114,10 @@ struct hp_labels_known {
 int hp_options_pairs(const struct hpdsl_pack_options *opt,
 		     const struct hp_labels_known *known, struct hp_pairs *ret,
 		     struct hpdsl_error *err);
+/* Those of its classes alone. */
+int hp_label_pairs(const struct hpdsl_pack_options *opt,
+		   const struct hp_labels_known *known, struct hp_pairs *ret,
+		   struct hpdsl_error *err);
 /* opt->meta taken apart, for hp_manifest.meta.  HPDSL_EUSAGE. */
 int hp_meta_pairs(const struct hpdsl_pack_options *opt, struct hp_pairs *ret,
 		  struct hpdsl_error *err);

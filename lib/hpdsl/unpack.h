@@ -4,6 +4,7 @@
 #define HPDSL_UNPACK_H
 
 #include "core.h"
+#include "pack.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,6 +51,13 @@ struct hpdsl_reindex_options {
 	const char *output; /* where index and manifest go; NULL: beside */
 	bool foreign_owner; /* that directory may be anybody's */
 	bool shuffled;	    /* the chunks' author shuffled their samples */
+	/*
+	 * Classes of foreign tars, as in struct hpdsl_pack_options.
+	 * HPDSL_LABELS_KEEP: as they were, found again or out of the old index.
+	 */
+	enum hpdsl_labels labels;
+	uint32_t label_dir;
+	const char *label_file, *label_columns, *label_field;
 	uint32_t threads;
 	struct hpdsl_watch watch;
 };
@@ -66,6 +74,10 @@ struct hpdsl_reindex_report {
 	uint64_t links, folders, specials;
 	uint64_t replaced; /* members whose tar has their path again */
 	uint64_t repeated_keys, repeated_paths, repeated_suffixes;
+	uint64_t classes,
+		unlabelled; /* samples without one, if there are any */
+	/* Members .cls or .json that were read once more for them. */
+	uint64_t label_members, label_bytes;
 	double seconds;
 	uint8_t dataset_id[16];
 	bool has_sha256; /* the next */
@@ -82,7 +94,8 @@ struct hpdsl_reindex_report {
  * for opt->tars (path is NULL then).  HPDSL_EDIFFERS: a chunk contradicts the
  * index that is there (see force); HPDSL_ECORRUPT; HPDSL_ENOTOURS: no dataset,
  * or archives that are compressed; -EOPNOTSUPP: a sparse file; HPDSL_EUSAGE:
- * also where opt->shuffled is not what the manifest says.
+ * also where opt->shuffled is not what the manifest says, or labels are asked
+ * for of what was packed.
  */
 HPDSL_API int hpdsl_reindex(const char *path,
 			    const struct hpdsl_reindex_options *opt,

@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "pack/pack.h"
-#include "plan/labels_table.h"
-#include "plan/splits.h"
+#include "plan/labels.h"
 
 #include <string.h>
 
@@ -74,38 +73,16 @@ static bool were_lines(const struct hp_pack *p)
 
 int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
 {
-	const struct hpdsl_pack_options *opt = p->w.opt;
-	char comma, name[HP_PRINTABLE];
-	int r;
+	int r = hp_labels_read(&p->labels, p->w.io, p->w.opt, err);
 
-	if (opt->labels != HPDSL_LABELS_FILE)
-		return !opt->label_columns ?
-			       0 :
-			       hp_fail(err, HPDSL_EUSAGE,
-				       "label_columns: there is no file of "
-				       "labels");
-	comma = hp_labels_comma(opt->label_file);
-	if (opt->label_columns && !comma)
-		return hp_fail(
-			err, HPDSL_EUSAGE,
-			"label_columns: %s is no table (.csv, .tsv, .jsonl)",
-			hp_printable(opt->label_file, strlen(opt->label_file),
-				     name));
-	r = hp_labels_file_read(&p->labels, p->w.io, opt->label_file, err);
-	if (r < 0 || !comma || were_lines(p))
+	if (r < 0 || were_lines(p))
 		return r;
-	return hp_labels_table_read(&p->labels, comma, opt->label_columns, err);
-}
-
-static bool of_members(const struct hpdsl_pack_options *opt)
-{
-	return opt->labels == HPDSL_LABELS_CLS ||
-	       opt->labels == HPDSL_LABELS_JSON;
+	return hp_labels_take_table(&p->labels, p->w.opt, err);
 }
 
 static bool by_value(const struct hp_pack *p)
 {
-	if (p->labels.table || of_members(p->w.opt))
+	if (p->labels.table || hp_labels_of_members(p->w.opt))
 		return true;
 	if (!p->known.kept)
 		return false;
@@ -113,63 +90,6 @@ static bool by_value(const struct hp_pack *p)
 	if (!p->w.opt->force && goes_on(p, "keep"))
 		return hp_was_option(&p->was, HP_LABEL_NUMBERS);
 	return inputs_by_value(p);
-}
-
-static int label_by_file(struct hp_pack *p, struct hpdsl_error *err)
-{
-	struct hp_labels_told told;
-	int r = hp_list_label_file(&p->w.list, &p->labels, &told, err);
-
-	p->known.checksum = p->labels.checksum;
-	if (r == 0) {
-		hp_warn_of_labels(p, &told);
-		hp_warn_of_numbers(p);
-	}
-	return r;
-}
-
-/*
- * Folders that nobody asked for by their number, and that are train and val: a
- * pack of hours would have these as classes.  One alone may be meant so.
- */
-static int look_for_splits(const struct hp_pack *p, struct hpdsl_error *err)
-{
-	const struct hp_list *list = &p->w.list;
-	char names[HP_SPLITS_TEXT];
-	unsigned splits = 0;
-
-	for (uint32_t i = 0; i < list->n_classes; i++)
-		splits |=
-			hpdsl_split(list->classes[i], strlen(list->classes[i]));
-	hp_splits_text(splits, names);
-	if (splits & (splits - 1))
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "the class folders look like splits (%s); "
-			       "another folder of the path may name the class",
-			       names);
-	if (splits && list->n_classes == 1)
-		hp_warn_of_split(p, names);
-	return 0;
-}
-
-static int label_by_folder(struct hp_pack *p, struct hpdsl_error *err)
-{
-	const struct hpdsl_pack_options *opt = p->w.opt;
-	int r = hp_list_label(&p->w.list, opt->labels,
-			      opt->label_dir ? opt->label_dir : 1, err);
-
-	if (r == 0 && opt->labels == HPDSL_LABELS_DIR && !opt->label_dir)
-		r = look_for_splits(p, err);
-	return r;
-}
-
-static int label_by_members(struct hp_pack *p, struct hpdsl_error *err)
-{
-	int r = hp_pack_labels_of_members(p, err);
-
-	if (r == 0)
-		hp_warn_of_numbers(p);
-	return r;
 }
 
 int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
@@ -180,9 +100,11 @@ int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
 	p->known.by_value = p->w.list.by_value = by_value(p);
 	if (p->known.kept)
 		return hp_list_keep_labels(&p->w.list, err);
-	if (opt->labels == HPDSL_LABELS_FILE)
-		return label_by_file(p, err);
-	if (of_members(opt))
-		return label_by_members(p, err);
-	return label_by_folder(p, err);
+	if (opt->labels == HPDSL_LABELS_FILE) {
+		p->known.checksum = p->labels.checksum;
+		return hp_labels_by_file(&p->w.list, &p->labels, opt, err);
+	}
+	if (hp_labels_of_members(opt))
+		return hp_pack_labels_of_members(p, err);
+	return hp_labels_by_folder(&p->w.list, opt, err);
 }

@@ -53,10 +53,6 @@ static int check_options(const struct hpdsl_pack_options *opt,
 			       "memory: %" PRIu64 " bytes are too few, "
 			       "at least 8M are needed",
 			       opt->memory);
-	if (opt->labels == HPDSL_LABELS_FILE && !opt->label_file)
-		return hp_fail(err, HPDSL_EUSAGE, "no file of labels");
-	if (opt->labels == HPDSL_LABELS_JSON && !opt->label_field)
-		return hp_fail(err, HPDSL_EUSAGE, "no field of labels");
 	r = check_group(opt, err);
 	if (r < 0)
 		return r;

@@ -144,18 +144,8 @@ void hp_warn_of_archives(const struct hp_pack *p);
 /* .. and that everybody could read the copy of what only its owner may. */
 void hp_warn_of_privacy(const struct hp_pack *p);
 
-/* The one class there is, called so, looks like a split. */
-void hp_warn_of_split(const struct hp_pack *p, const char *name);
-/* The same from members of the samples: HPDSL_LABELS_CLS, _JSON. */
+/* Classes from members of the samples: HPDSL_LABELS_CLS, _JSON. */
 int hp_pack_labels_of_members(struct hp_pack *p, struct hpdsl_error *err);
-/* Members of this suffix, n of all, give no class; first are text. */
-void hp_warn_of_members(const struct hp_pack *p, const char *suffix, uint64_t n,
-			uint64_t all, const char *first);
-/* Whole numbers that are classes have others for labels. */
-void hp_warn_of_numbers(const struct hp_pack *p);
-/* .. and what a file of labels does not label. */
-void hp_warn_of_labels(const struct hp_pack *p,
-		       const struct hp_labels_told *told);
 
 /* Sets what the report says of names: those at risk, or those changed. */
 int hp_pack_names(struct hp_pack *p, struct hpdsl_error *err);

@@ -83,6 +83,28 @@ int hp_warn_of_suffixes(const struct hp_pack *p, struct hpdsl_error *err)
 	return 0;
 }
 
+/* Keys that begin at 0 in each input would be that. */
+static void warn_of_joined(const struct hp_pack *p)
+{
+	const struct hp_list *list = &p->w.list;
+	const struct hp_file *one, *two;
+	char key[HP_PRINTABLE], a[HP_PRINTABLE], b[HP_PRINTABLE];
+	uint64_t n = hp_list_joined(list, &one, &two);
+
+	/* Pictures and their labels come from two places, all of them. */
+	if (!n || n == list->n_samples || p->w.opt->prefix_input)
+		return;
+	warn(p,
+	     "%" PRIu64 " of %" PRIu64
+	     " samples have members of several inputs, first '%s' of %.200s "
+	     "and %.200s; these are kept apart with their names in front",
+	     n, list->n_samples, hp_printable(one->path, one->key_len, key),
+	     hp_printable(list->roots[one->root].name,
+			  strlen(list->roots[one->root].name), a),
+	     hp_printable(list->roots[two->root].name,
+			  strlen(list->roots[two->root].name), b));
+}
+
 void hp_warn_of_samples(const struct hp_pack *p)
 {
 	const struct hp_list *list = &p->w.list;
@@ -104,6 +126,7 @@ void hp_warn_of_samples(const struct hp_pack *p)
 			"no sample has one");
 	odd_warn(p, &large, "larger than the mean chunk", "largest");
 	odd_warn(p, &many, "of more than 64 members", "one with most");
+	warn_of_joined(p);
 }
 
 void hp_warn_of_look(const struct hp_pack *p)
@@ -271,115 +294,6 @@ void hp_warn_of_litter(const struct hp_pack *p)
 		     l->included, l->included == 1 ? "" : "s",
 		     l->included == 1 ? "s" : "",
 		     hpdsl_litter_text(l->kinds, kinds));
-}
-
-void hp_warn_of_split(const struct hp_pack *p, const char *name)
-{
-	warn(p,
-	     "the one class folder looks like a split (%s); another folder of "
-	     "the path may name the class",
-	     name);
-}
-
-/* Rows of a table: more than one line may be said of them. */
-static void warn_of_rows(const struct hp_pack *p, const char *file,
-			 const struct hp_labels_told *told)
-{
-	char text[HP_LABELS_TEXT];
-
-	if (told->unmatched)
-		warn(p,
-		     "%s: %" PRIu64 " of %" PRIu64
-		     " rows name no sample, or more than one: %s%s",
-		     file, told->unmatched, told->lines,
-		     hp_labels_list_first(told->first, told->unmatched, text),
-		     told->unmatched * 2 > told->lines ?
-			     "; are these paths below the input?" :
-			     "");
-	if (told->classless)
-		warn(p,
-		     "%s: %" PRIu64 " of %" PRIu64
-		     " rows have no class that is text or a whole number: %s",
-		     file, told->classless, told->lines,
-		     hp_labels_list_first(told->first_classless,
-					  told->classless, text));
-}
-
-static bool has_comma(const struct hp_labels_told *told)
-{
-	const struct hp_labels_first *f = &told->first[0];
-
-	return told->unmatched && f->line == 1 &&
-	       memchr(f->name.s, ',', f->name.len);
-}
-
-void hp_warn_of_labels(const struct hp_pack *p,
-		       const struct hp_labels_told *told)
-{
-	const char *title = p->labels.name;
-	char file[HP_PRINTABLE], text[HP_LABELS_TEXT];
-
-	hp_printable(title, strlen(title), file);
-	if (p->labels.table) {
-		warn_of_rows(p, file, told);
-		return;
-	}
-	if (told->unmatched == told->lines)
-		warn(p,
-		     "%s: no line names a member or a key: no sample has a "
-		     "class",
-		     file);
-	else if (told->unmatched)
-		warn(p,
-		     "%s: %" PRIu64 " of %" PRIu64
-		     " lines name no member and no key: %s",
-		     file, told->unmatched, told->lines,
-		     hp_labels_list_first(told->first, told->unmatched, text));
-	if (has_comma(told))
-		warn(p,
-		     "%s: line 1 has a comma: is it a table with a header "
-		     "(.csv)?",
-		     file);
-}
-
-void hp_warn_of_members(const struct hp_pack *p, const char *suffix, uint64_t n,
-			uint64_t all, const char *first)
-{
-	warn(p,
-	     "%" PRIu64 " of %" PRIu64 " members %s say no class that is text "
-	     "or a whole number: %s%s",
-	     n, all, suffix, first, n > 3 ? ", ..." : "");
-}
-
-void hp_warn_of_numbers(const struct hp_pack *p)
-{
-	const struct hp_list *list = &p->w.list;
-	const char *text = NULL, *moved = NULL;
-	uint32_t value, label = 0;
-	char name[HP_PRINTABLE];
-
-	for (uint32_t i = 0; i < list->n_classes; i++) {
-		const char *c = list->classes[i];
-
-		if (!hp_class_number(c, strlen(c), &value)) {
-			text = text ? text : c;
-		} else if (value != i && !moved) {
-			moved = c;
-			label = i;
-		}
-	}
-	if (moved && p->w.opt->labels == HPDSL_LABELS_FILE && !p->labels.table)
-		warn(p,
-		     "class '%s' has the label %" PRIu32
-		     ": a file of lines numbers classes by their bytes; a "
-		     "table with a header (.csv, .tsv) keeps whole numbers",
-		     moved, label);
-	else if (moved && text)
-		warn(p,
-		     "class '%s' has the label %" PRIu32
-		     ": classes are numbered by their bytes, as not all are "
-		     "whole numbers from 0 to 65534: '%s' is none",
-		     moved, label, hp_printable(text, strlen(text), name));
 }
 
 void hp_warn_of_privacy(const struct hp_pack *p)

@@ -34,6 +34,33 @@ int hp_list_group(struct hp_list *list, enum hpdsl_group group,
 	return 0;
 }
 
+static const struct hp_file *of_another(const struct hp_list *list, uint64_t s)
+{
+	uint64_t first = list->samples[s];
+
+	for (uint64_t i = first + 1; i < list->samples[s + 1]; i++)
+		if (list->files[i].root != list->files[first].root)
+			return &list->files[i];
+	return NULL;
+}
+
+uint64_t hp_list_joined(const struct hp_list *list,
+			const struct hp_file **ret_one,
+			const struct hp_file **ret_two)
+{
+	uint64_t n = 0;
+
+	for (uint64_t s = 0; list->n_roots > 1 && s < list->n_samples; s++) {
+		const struct hp_file *two = of_another(list, s);
+
+		if (!two || n++)
+			continue;
+		*ret_one = &list->files[list->samples[s]];
+		*ret_two = two;
+	}
+	return n;
+}
+
 uint64_t hp_list_sample_of(const struct hp_list *list, uint64_t file)
 {
 	uint64_t low = 0, high = list->n_samples;

@@ -227,6 +227,14 @@ void hp_sample_names_release(struct hp_sample_names *names);
 int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 		 struct hpdsl_error *err);
 
+/*
+ * How many samples have members of several roots; two such members of the first
+ * of them.
+ */
+uint64_t hp_list_joined(const struct hp_list *list,
+			const struct hp_file **ret_one,
+			const struct hp_file **ret_two);
+
 /* The name of a sample's class; NULL: it has none. */
 struct hp_class {
 	const char *name; /* len bytes, not terminated; until the list's end */

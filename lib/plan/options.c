@@ -221,6 +221,20 @@ int hp_options_pairs(const struct hpdsl_pack_options *opt,
 	return build(add_all, &t, ret, err);
 }
 
+static void add_labels_alone(struct builder *b, const struct telling *t)
+{
+	add_labels(b, t->opt, t->known);
+}
+
+int hp_label_pairs(const struct hpdsl_pack_options *opt,
+		   const struct hp_labels_known *known, struct hp_pairs *ret,
+		   struct hpdsl_error *err)
+{
+	struct telling t = { .opt = opt, .known = known };
+
+	return build(add_labels_alone, &t, ret, err);
+}
+
 /* KEY=VALUE, and no key twice. */
 static int check_meta(const char *const *meta, size_t i,
 		      struct hpdsl_error *err)

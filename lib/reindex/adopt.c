@@ -228,14 +228,11 @@ static int see_names(struct hp_reindex *x, struct hpdsl_error *err)
 int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	struct hp_adoption *a = x->adoption;
-	uint64_t n = x->list.n_samples, first;
-	int r;
+	uint64_t first;
+	int r = hp_adopt_label(x, err);
 
-	x->list.labels = hp_array(n, sizeof *x->list.labels);
-	if (!x->list.labels)
-		return hp_fail_nomem(err);
-	for (uint64_t s = 0; s < n; s++)
-		x->list.labels[s] = HPDSL_NO_LABEL;
+	if (r < 0)
+		return r;
 	r = count_repeats(x, true, &a->repeated_keys, &first, err);
 	if (r < 0)
 		return r;

@@ -6,6 +6,7 @@
 #ifndef HP_ADOPT_H
 #define HP_ADOPT_H
 
+#include "plan/labels_file.h"
 #include "reindex/reindex.h"
 
 #include <string.h>
@@ -33,6 +34,11 @@ struct hp_adoption {
 	bool in_place;	    /* index and manifest lie beside the tars */
 	uint64_t links, folders, specials, replaced;
 	uint64_t repeated_keys, repeated_paths, repeated_suffixes;
+	/* Classes: how they are to be had, and what was read for that. */
+	struct hpdsl_pack_options ask;
+	struct hp_labels_file labels;
+	struct hp_labels_known known;
+	uint64_t label_members, label_bytes;
 };
 
 /* Is it asked for by the options, or what the dataset there is? */
@@ -92,7 +98,22 @@ int hp_adopt_drop(struct hp_reindex *x, struct hpdsl_error *err);
 /* As hp_reindex_compare: by name. */
 int hp_adopt_compare(struct hp_reindex *x, struct hpdsl_error *err);
 
-/* No labels; counts and tells what is repeated. */
+/*
+ * What classes are asked for, and the file that has them; before the tars are
+ * read.  HPDSL_EUSAGE: they are asked for of chunks of ours.
+ */
+int hp_adopt_labels_read(struct hp_reindex *x, struct hpdsl_error *err);
+/*
+ * Classes of the samples.  HPDSL_EUSAGE: there are none of what was asked for,
+ * or those that were are lost; HPDSL_ECHANGED.
+ */
+int hp_adopt_label(struct hp_reindex *x, struct hpdsl_error *err);
+/* Is what the manifest says of them new?  Then it is this, to be released. */
+bool hp_adopt_relabels(const struct hp_reindex *x);
+int hp_adopt_label_pairs(const struct hp_reindex *x, struct hp_pairs *ret,
+			 struct hpdsl_error *err);
+
+/* Gives labels; counts and tells what is repeated. */
 int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err);
 
 /* The place of a file in chunk c; NULL if that is a chunk of ours. */

@@ -182,5 +182,6 @@ void hp_adopt_release(struct hp_reindex *x, bool failed)
 	/* A directory that is still empty. */
 	if (failed && x->adoption->made)
 		x->io->unlink(x->io, AT_FDCWD, x->opt->output, AT_REMOVEDIR);
+	hp_labels_file_release(&x->adoption->labels);
 	free(x->adoption);
 }

@@ -20,8 +20,7 @@ static void take_row(struct hp_file *f, const struct hpdsl_member *m)
 		f->mode = m->mode & 07777;
 }
 
-/* Class names of the old index; false if they are not all there. */
-static bool take_classes(struct hp_reindex *x)
+bool hp_reindex_take_classes(struct hp_reindex *x)
 {
 	struct hpdsl_counts n = { 0 };
 
@@ -38,9 +37,8 @@ static bool take_classes(struct hp_reindex *x)
 	return x->list.classes;
 }
 
-/* The label of sample s, from the row of its first file. */
-static bool take_label(struct hp_reindex *x, uint64_t s,
-		       const struct hpdsl_member *m)
+bool hp_reindex_take_label(struct hp_reindex *x, uint64_t s,
+			   const struct hpdsl_member *m)
 {
 	struct hpdsl_sample old;
 
@@ -65,7 +63,8 @@ static void take_rows(struct hp_reindex *x, bool classes)
 			take_row(&x->list.files[i], &m);
 		else
 			x->lost |= HP_LOST_TIMES;
-		if (first && classes && (!found || !take_label(x, s, &m)))
+		if (first && classes &&
+		    (!found || !hp_reindex_take_label(x, s, &m)))
 			x->lost |= HP_LOST_LABELS;
 		s += first;
 	}
@@ -114,7 +113,7 @@ int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)
 		return hp_fail_nomem(err);
 	for (uint64_t s = 0; s < n; s++)
 		x->list.labels[s] = HPDSL_NO_LABEL;
-	take_rows(x, take_classes(x));
+	take_rows(x, hp_reindex_take_classes(x));
 	r = hp_reindex_names(x, err);
 	/* Folders, too, have other names in the chunks. */
 	if (r == 0 && x->lost & HP_LOST_LABELS && !(x->lost & HP_LOST_NAMES))

@@ -227,10 +227,19 @@ static int check_owner(struct hp_reindex *x, struct hpdsl_error *err)
 static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	static step_fn *const steps[] = {
-		check_owner,	 refuse_staged,	   lock,
-		hp_reindex_load, refuse_shuffled,  refuse_unfinished,
-		hp_reindex_find, parse_chunks,	   understand,
-		make_id,	 hp_reindex_write, NULL,
+		check_owner,
+		refuse_staged,
+		lock,
+		hp_reindex_load,
+		refuse_shuffled,
+		refuse_unfinished,
+		hp_reindex_find,
+		hp_adopt_labels_read,
+		parse_chunks,
+		understand,
+		make_id,
+		hp_reindex_write,
+		NULL,
 	};
 	struct hpdsl_error why = { 0 };
 	int r = run(x, steps, &why);
@@ -281,10 +290,15 @@ static void report(const struct hp_reindex *x, struct hpdsl_reindex_report *ret)
 		.shuffled = hp_reindex_shuffled(x),
 		.shuffle_lost = hp_reindex_shuffle_lost(x),
 	};
+	ret->classes = x->list.n_classes;
+	for (uint64_t s = 0; ret->classes && s < x->list.n_samples; s++)
+		ret->unlabelled += x->list.labels[s] == HPDSL_NO_LABEL;
 	memcpy(ret->dataset_id, x->dataset_id, 16);
 	memcpy(ret->dataset_id_sha256, x->dataset_id_sha256, 32);
 	if (!x->adopt)
 		return;
+	ret->label_members = a->label_members;
+	ret->label_bytes = a->label_bytes;
 	ret->links = a->links;
 	ret->folders = a->folders;
 	ret->specials = a->specials;

@@ -141,6 +141,12 @@ bool hp_reindex_shuffle_lost(const struct hp_reindex *x);
  */
 int hp_reindex_compare(struct hp_reindex *x, struct hpdsl_error *err);
 
+/* Class names of the old index; false if they are not all there. */
+bool hp_reindex_take_classes(struct hp_reindex *x);
+/* The label of sample s, from the old row of a member of it. */
+bool hp_reindex_take_label(struct hp_reindex *x, uint64_t s,
+			   const struct hpdsl_member *m);
+
 /* Takes over times, modes and labels.  Sets x->lost. */
 int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err);
 

@@ -141,14 +141,21 @@ static int foresee_index(const struct hp_index_source *src,
 	return 0;
 }
 
+static bool is_of_labels(const struct hp_pair *p)
+{
+	return !strncmp(p->key, "label", 5);
+}
+
 /*
  * What is known of the options goes on being known, and what of it the index
  * says stands here, too.  ret_memory is theirs.
  */
-static int take_options(const struct hp_reindex *x, struct hp_pairs *options,
+static int take_options(const struct hp_reindex *x,
+			const struct hp_pairs *labels, struct hp_pairs *options,
 			struct hp_pair **ret_memory, struct hpdsl_error *err)
 {
-	struct hp_pair *v = hp_array(options->n + 2, sizeof *v);
+	struct hp_pair *v = hp_array(options->n + labels->n + 2, sizeof *v);
+	bool relabels = hp_adopt_relabels(x);
 	size_t n = 0;
 
 	if (!v)
@@ -156,11 +163,15 @@ static int take_options(const struct hp_reindex *x, struct hp_pairs *options,
 	if (hp_reindex_shuffled(x) && !*hp_reindex_option(x, "shuffle"))
 		v[n++] = (struct hp_pair){ "shuffle", "global" };
 	for (size_t i = 0; i < options->n; i++)
-		v[n++] = options->v[i];
+		if (!relabels || !is_of_labels(&options->v[i]))
+			v[n++] = options->v[i];
 	if (!options->n)
 		v[n++] = (struct hp_pair){ "group", hp_reindex_group_none(x) ?
 							    "none" :
 							    "key" };
+	/* Of adopted tars they come behind the others. */
+	for (size_t i = 0; i < labels->n; i++)
+		v[n++] = labels->v[i];
 	*options = (struct hp_pairs){ v, n };
 	*ret_memory = v;
 	return 0;
@@ -169,6 +180,7 @@ static int take_options(const struct hp_reindex *x, struct hp_pairs *options,
 static int write_manifest(struct hp_reindex *x,
 			  const struct hp_index_source *src,
 			  const struct hp_manifest_file *index,
+			  const struct hp_pairs *labels,
 			  struct hpdsl_error *err)
 {
 	hp_auto_free struct hp_pair *options = NULL;
@@ -183,7 +195,7 @@ static int write_manifest(struct hp_reindex *x,
 	r = hp_manifest_of(src, index, x->dataset_id_sha256, &m, err);
 	chunks = m.chunks;
 	if (r == 0)
-		r = take_options(x, &m.options, &options, err);
+		r = take_options(x, labels, &m.options, &options, err);
 	/* What was adopted is made from the tars, now as before. */
 	m.adopted = x->adopt;
 	m.rebuilt = !x->adopt;
@@ -197,14 +209,33 @@ static int write_manifest(struct hp_reindex *x,
 	return hp_outfile_put(x->io, x->dir, HP_MANIFEST_NAME, text, len, err);
 }
 
+/* Says the manifest what it should of the classes? */
+static bool labels_stand(const struct hp_reindex *x,
+			 const struct hp_pairs *labels)
+{
+	const struct hp_pairs *p = &x->manifest.options;
+	size_t n = 0;
+
+	if (!hp_adopt_relabels(x))
+		return true;
+	for (size_t i = 0; i < p->n; i++)
+		n += is_of_labels(&p->v[i]);
+	for (size_t i = 0; i < labels->n; i++)
+		if (strcmp(hp_reindex_option(x, labels->v[i].key),
+			   labels->v[i].value) != 0)
+			return false;
+	return n == labels->n;
+}
+
 /* Is the manifest that is there right about all of it? */
 static bool manifest_stands(const struct hp_reindex *x,
-			    const struct hp_manifest_file *index)
+			    const struct hp_manifest_file *index,
+			    const struct hp_pairs *labels)
 {
 	const struct hp_manifest *m = &x->manifest;
 
-	return x->has_manifest && x->manifest_agrees &&
-	       m->adopted == x->adopt &&
+	return x->has_manifest && labels_stand(x, labels) &&
+	       x->manifest_agrees && m->adopted == x->adopt &&
 	       hp_reindex_shuffled(x) ==
 		       !strcmp(hp_reindex_option(x, "shuffle"), "global") &&
 	       m->index.bytes == index->bytes &&
@@ -253,7 +284,7 @@ static void tell_old_sums(struct hp_reindex *x)
 }
 
 static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
-		       struct hpdsl_error *err)
+		       const struct hp_pairs *labels, struct hpdsl_error *err)
 {
 	struct hp_manifest_file index = { 0 };
 	int r = foresee_index(src, &index, err);
@@ -262,7 +293,7 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 		return r;
 	x->wrote_index = index.bytes != x->index_bytes ||
 			 memcmp(index.checksum, x->index_checksum, 16) != 0;
-	x->wrote_manifest = !manifest_stands(x, &index);
+	x->wrote_manifest = !manifest_stands(x, &index, labels);
 	if (x->wrote_manifest && x->has_manifest)
 		hp_reindex_files(x);
 	if (x->wrote_manifest && !x->has_manifest && !x->adopt)
@@ -273,7 +304,7 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 	 * nobody says so would pass for the one that was packed, were this run
 	 * to end between the two. */
 	if (x->wrote_manifest && !x->adopt)
-		r = write_manifest(x, src, &index, err);
+		r = write_manifest(x, src, &index, labels, err);
 	if (r == 0 && x->wrote_index)
 		r = hp_index_save(src, x->io, x->dir, &index.bytes,
 				  index.checksum, NULL, err);
@@ -281,7 +312,7 @@ static int write_files(struct hp_reindex *x, const struct hp_index_source *src,
 		r = mend_sums(x, err);
 	/* Of what was adopted nothing is lost: it comes last, as in a pack. */
 	if (r == 0 && x->wrote_manifest && x->adopt)
-		r = write_manifest(x, src, &index, err);
+		r = write_manifest(x, src, &index, labels, err);
 	return r;
 }
 
@@ -300,6 +331,8 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 		.begin = source_begin,
 		.next = source_next,
 	};
+	struct hp_pairs labels = { NULL, 0 };
+	int r = 0;
 
 	if (!rows)
 		return hp_fail_nomem(err);
@@ -307,5 +340,10 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 	for (uint32_t c = 0; c < x->n_chunks; c++)
 		rows[c] = x->chunks[c].made;
 	hp_index_of_list(&x->list, rows, x->n_chunks, &src);
-	return write_files(x, &src, err);
+	if (hp_adopt_relabels(x))
+		r = hp_adopt_label_pairs(x, &labels, err);
+	if (r == 0)
+		r = write_files(x, &src, &labels, err);
+	hp_pairs_release(&labels);
+	return r;
 }

@@ -60,7 +60,12 @@ static bool options_fit(const struct hp_manifest *m)
 		v++;
 		n--;
 	}
-	return n == 1 && !strcmp(v->key, "group");
+	if (!n || strcmp(v->key, "group") != 0)
+		return false;
+	for (size_t i = 1; i < n; i++)
+		if (strncmp(v[i].key, "label", 5) != 0)
+			return false;
+	return true;
 }
 
 static void wrong(struct hp_verify *v, bool *told, const char *what)

@@ -445,6 +445,67 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 	run -1 hpdsl-verify -q --thorough b
 }
 
+@test "--labels: classes of adopted tars, which the next run keeps" {
+	local i
+	mkdir t d
+	for i in 0 2 10 3; do
+		echo $i > t/i$i.cls
+		printf '{"n": "c%s"}' $i > t/i$i.json
+		touch t/i$i.jpg
+	done
+	rm t/i3.cls
+	tar -C t -cf d/x.tar ./i0.jpg ./i0.cls i0.json i10.jpg i10.cls i10.json
+	tar -C t -cf d/y.tar i2.jpg i2.cls i2.json i3.jpg i3.json i0.jpg
+	of()
+	{
+		hpdsl-ls --samples -l "$1" | awk '{ print $NF, $(NF - 1) }'
+	}
+	hpdsl-index --labels=cls d 2> err
+	grep 'for the classes 3 members were read once more, 7 bytes' err
+	grep 'classes: 11, 2 samples without' err
+	of d | diff - <(printf 'i%s\n' '0 0' '10 10' '2 2' '3 -' '0 -')
+	grep -A2 '^  labels: cls$' d/dataset.yaml | grep '^  label_numbers: value$'
+	hpdsl-verify -q d
+	python3 "$SRC/tests/kit/read_dataset.py" check d > got
+	cp -a d was
+	flip d/index.hpdsl 50
+	hpdsl-index -q d
+	diff -r was d
+	rm d/index.hpdsl
+	hpdsl-index -q -j 0 d
+	diff -r was d
+	hpdsl-pack -q --exclude='*i0*' d p
+	of p | grep '^i10 10$'
+
+	# a table; what it said is in the index alone
+	printf 'i10,ten\ni0.jpg,null\ni2.json,"two, 2"\nx/i0.jpg,zero\n' > l.csv
+	hpdsl-index -q --labels=l.csv --label-columns=1,2 d 2> err
+	grep -F "l.csv: 1 of 4 rows name no sample, or more than one: line 4 'x/i0.jpg'" err
+	of d | diff - <(printf 'i%s\n' '0 -' '10 ten' '2 2' '3 -' '0 -')
+	hpdsl-verify -q d
+	cp -a d table
+	hpdsl-index -q d
+	diff -r table d
+	rm d/index.hpdsl
+	fails 2 "they have to be given again (--labels=FILE, or --labels=none)" \
+		hpdsl-index -q d
+	cp table/index.hpdsl d
+	rm d/dataset.yaml
+	hpdsl-index -q d
+	grep '^  labels: keep$' d/dataset.yaml
+	cmp table/index.hpdsl d/index.hpdsl
+
+	hpdsl-index -q --labels=json:n d
+	of d | head -n 1 | grep '^i0 c0$'
+	hpdsl-index -q --labels=none d
+	rm was/dataset.yaml was/index.hpdsl
+	hpdsl-index -q was
+	diff -r was d
+	fails 2 "labels: 'json:' is not none" hpdsl-index --labels=json: d
+	fails 2 "given when they are packed again: hpdsl-pack --labels=HOW DIR OUTPUT" \
+		hpdsl-index -q --labels=cls p
+}
+
 @test "two members of one suffix: counted, and the first is read" {
 	mkdir d
 	PYTHONPATH=$SRC/tests/kit python3 - <<- END

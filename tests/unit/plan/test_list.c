@@ -45,6 +45,26 @@ static void test_group_key(void **state)
 	hp_list_release(&list);
 }
 
+static void test_joined(void **state)
+{
+	const struct hp_file *one = NULL, *two = NULL;
+	struct hp_list list;
+
+	(void)state;
+	LIST_OF(&list, "0.jpg", "0.json", "0.txt", "1.jpg", "1.txt", "2.jpg");
+	list.n_roots = 2;
+	list.files[2].root = list.files[4].root = 1;
+	group(&list, HPDSL_GROUP_KEY);
+	assert_int_equal(hp_list_joined(&list, &one, &two), 2);
+	assert_string_equal(one->path, "0.jpg");
+	assert_string_equal(two->path, "0.txt");
+	assert_int_equal(two->root, 1);
+	group(&list, HPDSL_GROUP_NONE);
+	assert_int_equal(hp_list_joined(&list, &one, &two), 0);
+	list.n_roots = 0;
+	hp_list_release(&list);
+}
+
 static void test_group_none(void **state)
 {
 	struct hp_list list;
@@ -393,6 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_group_key),
+		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_group_none),
 		cmocka_unit_test(test_group_nothing),
 		cmocka_unit_test(test_same_suffixes),

@@ -35,8 +35,8 @@ static void look(struct hpdsl_group_look *ret)
 {
 	struct hpdsl_error err;
 
-	assert_int_equal(hpdsl_group_look((const char *const *)paths.v, paths.n,
-					  ret, &err),
+	assert_int_equal(hpdsl_group_look(NULL, (const char *const *)paths.v,
+					  paths.n, ret, &err),
 			 0);
 	while (paths.n)
 		free(paths.v[--paths.n]);
