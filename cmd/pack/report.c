@@ -144,15 +144,16 @@ static void tell_summary(const struct pack *p,
 }
 
 /*
- * A tar has a header of 512 bytes and up to 511 of padding for each file, which
- * zstd takes away; but a chunk that would save less than a 20th stays a tar.
+ * A tar has a header of 512 bytes and up to 511 of padding for each file, of
+ * which zstd leaves some 30; but a chunk that would save less than a 20th stays
+ * a tar, so that of files which do not compress it takes a little more of these.
  */
 static bool gives_back(const struct pack *p, const struct hpdsl_pack_report *r)
 {
 	uint64_t over = r->tar_bytes > r->bytes ? r->tar_bytes - r->bytes : 0;
 
 	return !p->opt.zstd && !(p->readers & PACK_OF_TAR) && over >= MUCH &&
-	       over >= r->tar_bytes / 12;
+	       over >= r->tar_bytes / 16;
 }
 
 /* What is odd about samples, where something is. */
