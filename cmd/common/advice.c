@@ -37,8 +37,13 @@ static const struct advice {
 	{ "pack", "cls does not go with group none", NO_GROUPS },
 	{ "pack", "classes of members do not go with group none", NO_GROUPS },
 	{ "pack", "; without groups each file is a sample", NO_GROUPS },
+	{ "pack", HPDSL_LOOK_MENDS "; what a sample is has to be said",
+	  " (--group=last; --group=none: each file is one; --group=key: as "
+	  "here)" },
 	{ "pack", "; what a sample is has to be said",
 	  " (--group=none: each file is one; --group=key: as here)" },
+	{ NULL, HPDSL_LOOK_MENDS,
+	  " (--group=last; --group=none: each file is one)" },
 	{ "pack", "; how they are grouped has to be said", " (--group)" },
 	{ "pack", "ask for nested archives", " (--nested)" },
 	{ "pack", "; excluding these leaves them out", " (--exclude=GLOB)" },
@@ -67,7 +72,11 @@ static const struct advice {
 	  " (--labels)" },
 	{ NULL, "the file of labels is not what it was", " (--labels)" },
 	{ "index", "; without groups each file is a sample",
-	  " (hpdsl-pack --group=none DIR OUTPUT)" },
+	  " (--group=none)" },
+	{ "index",
+	  "; manifest and index are lost: what a sample is has to be "
+	  "said",
+	  " (--group=key, last or none, as it was packed)" },
 	{ "index", "; classes are given when they are packed again",
 	  ": hpdsl-pack --labels=HOW DIR OUTPUT" },
 	{ "index", "; they have to be given again",
@@ -132,8 +141,8 @@ static void add_behind(char *text, size_t cap)
 static void name_option(char *text, size_t cap)
 {
 	static const char *const fields[] = {
-		"memory: ", "cls: ", "cls needs ",   "cls does ",
-		"meta '",   "emit=", "label_columns"
+		"memory: ", "cls: ", "cls needs ",    "cls does ",
+		"meta '",   "emit=", "label_columns", "double_suffix: "
 	};
 	size_t n = 0, len = strlen(text);
 	bool is = false;
@@ -143,7 +152,7 @@ static void name_option(char *text, size_t cap)
 	while (islower((unsigned char)text[n]) || text[n] == '_')
 		n++;
 	is |= n && !strncmp(text + n, " is ", 4) && strstr(text, " now, was ");
-	if (!is || len + 3 > cap || !is_of("pack"))
+	if (!is || len + 3 > cap || (!is_of("pack") && !is_of("index")))
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (text[i] == '_')

@@ -109,6 +109,7 @@ void cmd_json_look(struct cmd_json *j, const struct hpdsl_group_look *look)
 	cmd_json_open(j, "group_look", '{');
 	cmd_json_string(j, "verdict", hpdsl_look_word(look->verdict));
 	cmd_json_u64(j, "files", look->files);
+	cmd_json_bool(j, "last", look->last);
 	cmd_json_name(j, "example", look->example, strlen(look->example));
 	json_sets(j, look);
 	if (look->images)

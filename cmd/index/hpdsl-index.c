@@ -5,11 +5,13 @@
  */
 #include "common/option_table.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 struct index {
 	struct cmd_common common;
 	struct cmd_strings args;
+	struct cmd_strings double_suffix;
 	const char *dataset; /* a directory, or NULL: tar files */
 	struct hpdsl_reindex_options opt;
 };
@@ -26,6 +28,24 @@ static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 	x->opt.label_dir = labels.dir;
 	x->opt.label_file = labels.file;
 	x->opt.label_field = labels.field;
+	return 0;
+}
+
+static int take_group(const struct cmd_option *o, void *to, const char *arg,
+		      struct cmd_why *why)
+{
+	struct index *x = to;
+
+	x->opt.has_group = true;
+	if (strcmp(arg, "key") == 0)
+		x->opt.group = HPDSL_GROUP_KEY;
+	else if (strcmp(arg, "none") == 0)
+		x->opt.group = HPDSL_GROUP_NONE;
+	else if (strcmp(arg, "last") == 0)
+		x->opt.group = HPDSL_GROUP_LAST;
+	else
+		return cmd_refuse(why, "%s: '%s' is not key, last or none",
+				  o->name, arg);
 	return 0;
 }
 
@@ -47,6 +67,13 @@ static const struct cmd_option options[] = {
 	{ "label-columns", "NAME,CLASS",
 	  "Columns of a FILE called .csv, .tsv or .jsonl, by name or number",
 	  CMD_STRING(struct index, opt.label_columns) },
+	{ "group", "HOW",
+	  "How files become samples, where index and manifest do not say it: "
+	  "key, last or none, as hpdsl-pack has it",
+	  .take = take_group },
+	{ "double-suffix", "SUFFIX",
+	  "With --group=last: a suffix with a dot inside; may be repeated",
+	  CMD_STRINGS(struct index, double_suffix) },
 	{ 0 }
 };
 
@@ -135,6 +162,7 @@ static void print_json(const struct hpdsl_reindex_report *r)
 	cmd_json_u64(&j, "label_members", r->label_members);
 	cmd_json_u64(&j, "label_bytes", r->label_bytes);
 	cmd_json_bool(&j, "unchanged", r->unchanged);
+	cmd_json_string(&j, "group", hpdsl_group_word(r->group));
 	cmd_json_bool(&j, "shuffled", r->shuffled);
 	cmd_json_string(&j, "lost", r->lost ? r->lost : "");
 	cmd_json_real(&j, "seconds", r->seconds);
@@ -183,12 +211,15 @@ int main(int argc, char **argv)
 	cmd_start(argv);
 	cmd_parse(options, &argp, argc, argv, 0, &x);
 	cmd_signals(x.opt.output ? x.opt.output : x.args.v[0], "");
+	x.opt.double_suffix = x.double_suffix.v;
+	x.opt.n_double_suffix = x.double_suffix.n;
 	x.opt.threads = x.common.threads;
 	x.opt.foreign_owner = x.common.foreign_owner;
 	cmd_watch(&x.opt.watch, x.common.quiet);
 	ret = hpdsl_reindex(x.dataset, &x.opt, &report, &err);
 	cmd_progress_end();
 	free(x.args.v);
+	free(x.double_suffix.v);
 	if (ret < 0)
 		return cmd_tell(&err);
 	if (x.common.json)

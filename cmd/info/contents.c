@@ -46,7 +46,9 @@ static bool look(struct info *i, const struct hpdsl_dataset *ds,
 		}
 		c->members++;
 		if (!m.generated)
-			info_suffixes_add(&c->suffixes, m.path, m.path_len);
+			info_suffixes_add(&c->suffixes, m.path, m.path_len,
+					  hpdsl_dataset_key_length(ds, m.path,
+								   m.path_len));
 		if (m.sample != last)
 			info_counts_add(&c->folders, m.path, folder_len(&m));
 		c->samples += m.sample != last;

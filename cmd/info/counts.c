@@ -28,11 +28,10 @@ void info_counts_add(struct info_counts *c, const char *name, size_t len)
 		cmd_no_memory();
 }
 
-void info_suffixes_add(struct info_counts *c, const char *name, size_t len)
+void info_suffixes_add(struct info_counts *c, const char *name, size_t len,
+		       size_t key)
 {
-	size_t key = hpdsl_key_length(name, len);
 	bool has = key < len;
-
 	size_t n = has ? len - key - 1 : 0;
 
 	/* names with dots inside have one each */

@@ -138,7 +138,9 @@ struct info_words {
 	const char *label, *array, *name, *number, *none;
 };
 void info_counts_add(struct info_counts *c, const char *name, size_t len);
-void info_suffixes_add(struct info_counts *c, const char *name, size_t len);
+/* What follows the key, of key bytes, and the dot behind it. */
+void info_suffixes_add(struct info_counts *c, const char *name, size_t len,
+		       size_t key);
 /* The most frequent first. */
 void info_counts_tell(struct info *i, struct info_counts *c,
 		      const struct info_words *w);

@@ -19,7 +19,8 @@ void info_look(struct info *i, const struct hpdsl_group_look *look)
 	info_row(i, "sample", "%s",
 		 *look->example ? look->example : "each file is one");
 	if (look->verdict != HPDSL_LOOK_PASS)
-		info_row(i, "names", "%s", hpdsl_look_text(look, text));
+		info_row(i, "names", "%s%s", hpdsl_look_text(look, text),
+			 look->last ? HPDSL_LOOK_MENDS " (--group=last)" : "");
 	if (sets)
 		info_row(i, "sets", "%s", sets);
 	if (parted)
@@ -72,7 +73,7 @@ void info_look_dataset(struct info *i, const struct info_pack *p,
 		return;
 	}
 	if (add_paths(i, p->ds, &paths)) {
-		if (hpdsl_group_look(paths.v, paths.n, ret, &err) < 0)
+		if (hpdsl_group_look(p->ds, paths.v, paths.n, ret, &err) < 0)
 			info_failed(i, &err);
 		else
 			info_look(i, ret);

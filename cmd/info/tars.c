@@ -29,7 +29,7 @@ static bool take_name(void *arg, const char *name, size_t len, uint64_t size)
 		if (!t->first)
 			cmd_no_memory();
 	}
-	info_suffixes_add(&t->suffixes, name, len);
+	info_suffixes_add(&t->suffixes, name, len, hpdsl_key_length(name, len));
 	return ++t->names == NAMES;
 }
 

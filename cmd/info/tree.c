@@ -99,7 +99,8 @@ static void take_file(struct walk *w, const char *name, const char *path,
 	w->top_files += depth == 0;
 	w->below += depth == 1;
 	w->below_split += depth == 2;
-	info_suffixes_add(&w->suffixes, name, strlen(name));
+	info_suffixes_add(&w->suffixes, name, strlen(name),
+			  hpdsl_key_length(name, strlen(name)));
 	cmd_strings_add(&w->names, below(w, path, name));
 	if (!is_tar(name) || depth == 0)
 		return;
@@ -339,8 +340,11 @@ static void next_pack(struct info *i, const struct walk *w)
 		return;
 	}
 	info_next(i, pack[class_folder(w)]);
-	if (w->look.verdict == HPDSL_LOOK_REFUSE || w->guess.is == INFO_ZARR)
+	if (w->guess.is == INFO_ZARR)
 		info_next_more(i, " --group=none");
+	else if (w->look.verdict == HPDSL_LOOK_REFUSE)
+		info_next_more(i, w->look.last ? " --group=last" :
+						 " --group=none");
 	if (w->outside)
 		info_next_more(i, " --symlinks=follow-all");
 	for (uint64_t k = 0; k < w->n_specials; k++)
@@ -369,7 +373,7 @@ static void look(struct info *i, struct walk *w)
 
 	if (!w->names.n)
 		return;
-	if (hpdsl_group_look(w->names.v, w->names.n, &w->look, &err) < 0)
+	if (hpdsl_group_look(NULL, w->names.v, w->names.n, &w->look, &err) < 0)
 		info_failed(i, &err);
 	info_guess(w->root, &w->names, !w->ended, &w->look, &w->guess);
 	if (has_shards(w))

@@ -102,6 +102,8 @@ static int prepare(struct pack *p)
 	o->n_meta = p->meta.n;
 	if (p->keep_litter)
 		o->litter = HPDSL_LITTER_KEEP;
+	o->double_suffix = p->double_suffix.v;
+	o->n_double_suffix = p->double_suffix.n;
 	o->threads = p->common.threads;
 	o->foreign_owner = p->common.foreign_owner;
 	cmd_watch(&o->watch, p->common.quiet);
@@ -151,6 +153,7 @@ static void release(struct pack *p)
 	free(p->include.v);
 	free(p->exclude.v);
 	free(p->meta.v);
+	free(p->double_suffix.v);
 	free(p->names.bytes);
 }
 

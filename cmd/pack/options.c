@@ -156,8 +156,15 @@ static const struct cmd_option options[] = {
 	{ NULL, NULL, "Samples and chunks:", .group = 2 },
 	{ "group", "HOW",
 	  "key (default, where names do not look otherwise): files that differ "
-	  "only behind the first dot are one sample; none: each file is one",
-	  WORD(opt.group, "key none", "not key or none") },
+	  "only behind the first dot are one sample; last: behind the last "
+	  "dot; "
+	  "none: each file is one",
+	  WORD(opt.group, "key none last", "not key, last or none") },
+	{ "double-suffix", "SUFFIX",
+	  "With --group=last: a suffix with a dot inside, such as seg.png; may "
+	  "be "
+	  "repeated",
+	  STRINGS(double_suffix) },
 	{ "labels", "HOW",
 	  "none (default); dir[:N]: the class is the Nth folder of the path; "
 	  "parent: the folder that holds the file; cls, json:FIELD: what "

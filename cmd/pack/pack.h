@@ -21,7 +21,7 @@ struct pack {
 	struct cmd_common common;
 	struct hpdsl_pack_options opt;
 	struct cmd_strings args; /* INPUT... OUTPUT */
-	struct cmd_strings include, exclude, meta;
+	struct cmd_strings include, exclude, meta, double_suffix;
 	const char *files_from, *config;
 	const char *from_snapshot, *snapshot_file;
 	uint64_t shard_size; /* --chunk-size by another name */

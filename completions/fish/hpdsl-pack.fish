@@ -15,7 +15,8 @@ complete -c hpdsl-pack -l keep-litter \
     -d 'pack what desktops and file systems leave behind, too'
 complete -c hpdsl-pack -l prefix-input \
     -d 'begin paths with the name of their INPUT'
-complete -c hpdsl-pack -l group -x -a 'key none' -d 'what makes a sample'
+complete -c hpdsl-pack -l group -x -a 'key last none' -d 'what makes a sample'
+complete -c hpdsl-pack -l double-suffix -x -d 'a suffix with a dot inside'
 complete -c hpdsl-pack -l labels -r -F -a 'none dir dir: parent cls json:' \
     -d 'what is the class'
 complete -c hpdsl-pack -l label-columns -x \

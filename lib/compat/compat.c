@@ -22,6 +22,17 @@ enum { DALI_TARS = 1000 /* the usual limit of open files is 1024 */ };
 
 /* ---- One tar ---------------------------------------------------------- */
 
+/* Readers take it for one with the sample before it, if that has its key. */
+static bool is_apart(const struct hpdsl_dataset *ds,
+		     const struct hpdsl_member *m)
+{
+	struct hp_sample_row row;
+
+	return hp_index_flags(ds->index) & HP_INDEX_LAST &&
+	       hp_index_sample_row(ds->index, m->sample, &row, NULL) == 0 &&
+	       row.first == m->number;
+}
+
 /* A member of ours: its header is what our writer makes of it. */
 static int lint_row(struct hp_lint *l, const struct hpdsl_dataset *ds,
 		    uint64_t number, struct hpdsl_error *err)
@@ -42,6 +53,7 @@ static int lint_row(struct hp_lint *l, const struct hpdsl_dataset *ds,
 	t.size = m.size;
 	if (m.size > HP_TAR_NUMBER_MAX)
 		lint.form |= HP_FORM_PAX_SIZE;
+	lint.apart = is_apart(ds, &m);
 	return hp_lint_add(l, &lint, err);
 }
 

@@ -74,6 +74,8 @@ struct hp_lint_member {
 	enum hp_foreign_kind kind;
 	char type; /* of the header */
 	unsigned form;
+	/* Begins a sample of a dataset whose keys end at the last dot. */
+	bool apart;
 };
 
 /* The trips of a member by itself: bit 1 << trip. */

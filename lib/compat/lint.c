@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/key.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -248,13 +249,16 @@ static int add_alone(struct hp_lint *l, const struct hp_name *name,
 }
 
 static int add_to_run(struct hp_lint *l, const struct hp_name *name,
-		      size_t key_len, struct hpdsl_error *err)
+		      size_t key_len, bool apart, struct hpdsl_error *err)
 {
 	int r = 0;
 
 	if (l->run_n &&
 	    (key_len != l->key_len || memcmp(l->run.p, name->s, key_len) != 0))
 		r = end_run(l, err);
+	else if (l->run_n && apart)
+		r = tally_bits(l, 0, UINT32_C(1) << HP_RISK_KEY_AGAIN, name,
+			       err);
 	if (!l->run_n)
 		l->samples += hp_key_hash(name->s, key_len) != l->alone;
 	l->key_len = key_len;
@@ -268,7 +272,7 @@ int hp_lint_add(struct hp_lint *l, const struct hp_lint_member *m,
 		struct hpdsl_error *err)
 {
 	struct hp_name name = { m->name, m->len };
-	size_t key_len = hpdsl_key_length(m->name, m->len);
+	size_t key_len = hp_key_first(m->name, m->len);
 	const char *slash = memrchr(m->name, '/', m->len);
 	int r = tally_bits(l, HP_RISKS, hp_lint_of_member(m), &name, err);
 
@@ -281,7 +285,7 @@ int hp_lint_add(struct hp_lint *l, const struct hp_lint_member *m,
 		return r;
 	if (key_len + 1 >= m->len || (slash ? slash[1] : m->name[0]) == '.')
 		return add_alone(l, &name, key_len, err);
-	return add_to_run(l, &name, key_len, err);
+	return add_to_run(l, &name, key_len, m->apart, err);
 }
 
 void hp_lint_cut(struct hp_lint *l)

@@ -213,6 +213,12 @@ void hpdsl_index_digest(const struct hpdsl_dataset *ds, uint8_t ret[16])
 	hp_index_digest(ds->index, ret);
 }
 
+size_t hpdsl_dataset_key_length(const struct hpdsl_dataset *ds,
+				const char *path, size_t path_len)
+{
+	return hp_index_key_length(ds->index, path, path_len);
+}
+
 int hp_dataset_blame(const struct hpdsl_dataset *ds, int code,
 		     struct hpdsl_error *err)
 {

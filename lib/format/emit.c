@@ -9,6 +9,7 @@
 #include "format/sha256sums.h"
 
 #include "base/hash.h"
+#include "base/key.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +98,7 @@ void hp_emit_dali_begin(struct hp_text *t, uint64_t samples, bool names)
 void hp_emit_dali_member(struct hp_text *t, const struct hp_emit_member *m,
 			 bool names)
 {
-	size_t key = hpdsl_key_length(m->name, m->name_len);
+	size_t key = hp_key_first(m->name, m->name_len);
 
 	hp_text_puts(t, m->first ? "\n" : " ");
 	hp_text_add(t, m->name + key + 1, m->name_len - key - 1);

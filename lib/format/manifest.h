@@ -96,6 +96,9 @@ struct hp_labels_known {
 	const uint8_t *checksum; /* XXH3-128 of the labels file, or NULL */
 };
 
+/* The option that lists suffixes, of a dataset grouped by the last dot. */
+#define HP_DOUBLE_SUFFIX "double_suffix"
+
 /* By_value, as key and value of an option. */
 #define HP_LABEL_NUMBERS "label_numbers"
 #define HP_LABEL_NUMBERS_VALUE "value"

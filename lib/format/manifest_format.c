@@ -66,7 +66,8 @@ static size_t run_of(const struct hp_pairs *p, size_t i)
 /* A list for the patterns even if there is one, so that the type stays. */
 static bool is_list(const char *key, size_t n)
 {
-	return n > 1 || !strcmp(key, "include") || !strcmp(key, "exclude");
+	return n > 1 || !strcmp(key, "include") || !strcmp(key, "exclude") ||
+	       !strcmp(key, HP_DOUBLE_SUFFIX);
 }
 
 static void put_options(struct hp_yaml_writer *w, const struct hp_pairs *p)

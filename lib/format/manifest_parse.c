@@ -128,6 +128,7 @@ static int place_of(const char *key)
 	static const char *const names[] = {
 		"shuffle",
 		"group",
+		HP_DOUBLE_SUFFIX,
 		"labels",
 		"labels_xxh3_128",
 		HP_LABEL_NUMBERS,

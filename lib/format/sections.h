@@ -25,7 +25,7 @@ enum {
 	HP_BLOCK = 65536,
 	HP_TABLE_ROW = 32, /* bytes of a row of the section table */
 	HP_TABLE_MAX = 64, /* most sections */
-	HP_KINDS_MAX = 13, /* most kinds that a layout names */
+	HP_KINDS_MAX = 14, /* most kinds that a layout names */
 	/* Flag of a section: refuse the file if its kind is unknown. */
 	HP_SECTION_REQUIRED = 1,
 };

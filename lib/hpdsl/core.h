@@ -94,7 +94,8 @@ struct hpdsl_watch {
 
 /*
  * Length of the key of a path: up to the first dot of its base name, leading
- * dots belonging to the key.  The suffix is what follows that dot.
+ * dots belonging to the key.  The suffix is what follows that dot.  A dataset
+ * may have another rule: hpdsl_dataset_key_length().
  */
 HPDSL_API size_t hpdsl_key_length(const char *path, size_t path_len);
 

@@ -15,10 +15,15 @@ enum hpdsl_shuffle { HPDSL_SHUFFLE_GLOBAL, HPDSL_SHUFFLE_NONE };
 enum hpdsl_group {
 	HPDSL_GROUP_KEY,
 	HPDSL_GROUP_NONE,
+	HPDSL_GROUP_LAST, /* keys end at the last dot, but for double suffixes
+			   */
 	/* What packed inputs have; else by key, but HPDSL_EUSAGE where the look
 	 * at the names refuses that: see hpdsl_group_look(). */
 	HPDSL_GROUP_LOOK,
 };
+/* "key", "none", "last"; static.  Where nobody has said it, it is by key. */
+HPDSL_API const char *hpdsl_group_word(enum hpdsl_group group);
+
 enum hpdsl_labels {
 	HPDSL_LABELS_KEEP, /* those of packed inputs; others have none */
 	HPDSL_LABELS_NONE,
@@ -86,6 +91,12 @@ struct hpdsl_pack_options {
 	enum hpdsl_shuffle shuffle;
 	uint64_t seed;
 	enum hpdsl_group group;
+	/*
+	 * With HPDSL_GROUP_LAST: suffixes that have a dot inside, as "seg.png";
+	 * at most 64, of at most 255 bytes.  The longest that fits counts.
+	 */
+	const char *const *double_suffix;
+	size_t n_double_suffix;
 	enum hpdsl_labels labels;
 	/*
 	 * With HPDSL_LABELS_DIR: folder 1, 2, ..; 0: 1, unless two or more of
@@ -180,6 +191,8 @@ struct hpdsl_group_look {
 	enum hpdsl_look verdict;
 	uint64_t samples;
 	uint64_t files, of_files; /* that look so, and all of them */
+	/* It does not pass, and with HPDSL_GROUP_LAST it would: looked at. */
+	bool last;
 	/* A sample that shows it, else one with several members, fit to print:
 	 * "'a/1': jpg json"; "" if each file is a sample. */
 	char example[HPDSL_LOOK_EXAMPLE];
@@ -202,15 +215,22 @@ HPDSL_API const char *hpdsl_look_word(enum hpdsl_look verdict);
 
 /* What there is to be said, in one line; "" of what passes.  Returns ret. */
 #define HPDSL_LOOK_TEXT 600
+/* What is said behind it if look.last. */
+#define HPDSL_LOOK_MENDS "; keys that end at the last dot mend it"
 HPDSL_API const char *hpdsl_look_text(const struct hpdsl_group_look *look,
 				      char ret[HPDSL_LOOK_TEXT]);
 
+struct hpdsl_dataset;
+
 /*
  * The look that hpdsl_pack() takes with HPDSL_GROUP_LOOK, at n members' paths
- * in any order; the rule is in hpdsl-pack(1), "What a sample is".  Zeros for
- * none.  64 bytes a path meanwhile; only memory can fail.
+ * in any order; the rule is in hpdsl-pack(1), "What a sample is".  of: the
+ * dataset that they are of, by whose keys they make samples; NULL: none, by the
+ * first dot.  Zeros for no paths.  64 bytes a path meanwhile; only memory can
+ * fail.
  */
-HPDSL_API int hpdsl_group_look(const char *const *paths, size_t n,
+HPDSL_API int hpdsl_group_look(const struct hpdsl_dataset *of,
+			       const char *const *paths, size_t n,
 			       struct hpdsl_group_look *ret,
 			       struct hpdsl_error *err);
 

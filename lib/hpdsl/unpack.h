@@ -52,6 +52,13 @@ struct hpdsl_reindex_options {
 	bool foreign_owner; /* that directory may be anybody's */
 	bool shuffled;	    /* the chunks' author shuffled their samples */
 	/*
+	 * How files become samples, else as manifest or index say, else by
+	 * key; double_suffix as in struct hpdsl_pack_options.
+	 */
+	bool has_group;
+	enum hpdsl_group group;
+	const char *const *double_suffix;
+	size_t n_double_suffix;
 	 * Classes of foreign tars, as in struct hpdsl_pack_options.
 	 * HPDSL_LABELS_KEEP: as they were, found again or out of the old index.
 	 */
@@ -83,6 +90,7 @@ struct hpdsl_reindex_report {
 	bool has_sha256; /* the next */
 	uint8_t dataset_id_sha256[32];
 	bool shuffled; /* as of hpdsl_counts */
+	enum hpdsl_group group;
 	/* It was packed, and neither index nor manifest says if shuffled: if
 	 * it was, this index is that of another pack. */
 	bool shuffle_lost;
@@ -94,8 +102,10 @@ struct hpdsl_reindex_report {
  * for opt->tars (path is NULL then).  HPDSL_EDIFFERS: a chunk contradicts the
  * index that is there (see force); HPDSL_ECORRUPT; HPDSL_ENOTOURS: no dataset,
  * or archives that are compressed; -EOPNOTSUPP: a sparse file; HPDSL_EUSAGE:
- * also where opt->shuffled is not what the manifest says, or labels are asked
- * for of what was packed.
+ * also where opt->shuffled or opt->group is not what the manifest says, where
+ * neither manifest nor index is left to say how files were grouped and the names
+ * do not look as if it were by key, and where labels are asked for of what was
+ * packed.
  */
 HPDSL_API int hpdsl_reindex(const char *path,
 			    const struct hpdsl_reindex_options *opt,

@@ -22,6 +22,7 @@ static const struct hp_kind kinds[] = {
 	{ "FRAMES", HP_FRAME_ROW, false, 0 },
 	{ "STORED_PATHS", 0, false, 0 },
 	{ "CHUNK_SHA256", HP_SHA256_ROW, true, 0 },
+	{ "DOUBLES", 0, false, 0 },
 };
 
 const struct hp_layout hp_index_layout = {
@@ -29,12 +30,14 @@ const struct hp_layout hp_index_layout = {
 	.magic = HP_INDEX_MAGIC,
 	.version = HP_INDEX_VERSION,
 	.fixed = HP_INDEX_FIXED,
-	.flags = HP_INDEX_GROUP_NONE | HP_INDEX_FOREIGN | HP_INDEX_SHUFFLED,
+	.flags = HP_INDEX_GROUP_NONE | HP_INDEX_FOREIGN | HP_INDEX_SHUFFLED |
+		 HP_INDEX_LAST,
 	.firm = HP_INDEX_FIRM,
 	.n_kinds = HP_INDEX_KINDS,
 	.kinds = kinds,
 	.kept = 1u << HP_SECTION_CHUNKS | 1u << HP_SECTION_NAMES |
-		1u << HP_SECTION_CLASSES | 1u << HP_SECTION_CLASS_NAMES,
+		1u << HP_SECTION_CLASSES | 1u << HP_SECTION_CLASS_NAMES |
+		1u << HP_SECTION_DOUBLES,
 };
 
 static bool has_rows(const struct hp_index *ix, enum hp_index_section kind,
@@ -62,6 +65,60 @@ static bool extras_fit(const struct hp_index *ix)
 		has_rows(ix, HP_SECTION_MEMBER_SHA256, n->members)) &&
 	       (!hp_index_has(ix, HP_SECTION_CHUNK_SHA256) ||
 		has_rows(ix, HP_SECTION_CHUNK_SHA256, n->chunks));
+}
+
+/* ---- How keys end ----------------------------------------------------- */
+
+static int bad_doubles(const struct hp_index *ix, struct hpdsl_error *err)
+{
+	return hp_fail(err, HPDSL_ECORRUPT,
+		       "%s: section DOUBLES: is no list of suffixes", ix->name);
+}
+
+/* len bytes: strings that ascend, each with its NUL. */
+static int take_doubles(struct hp_index *ix, const char *p, uint64_t len,
+			struct hpdsl_error *err)
+{
+	const char *end = p + len, *last = NULL;
+
+	while (p < end) {
+		const char *nul = memchr(p, '\0', (size_t)(end - p));
+
+		if (!nul || ix->key.n == HP_DOUBLES ||
+		    !hp_double_valid(p, (size_t)(nul - p)) ||
+		    (last && strcmp(last, p) >= 0))
+			return bad_doubles(ix, err);
+		ix->doubles[ix->key.n++] = last = p;
+		p = nul + 1;
+	}
+	return 0;
+}
+
+/* Whoever has the index must not split a path otherwise: a list that cannot be
+ * had is an error at once, and what it is stays. */
+static int read_key_rule(struct hp_index *ix, struct hpdsl_error *err)
+{
+	uint64_t len = hp_index_section(ix, HP_SECTION_DOUBLES)->length;
+	const uint8_t *p;
+	int r;
+
+	ix->key.last = ix->flags & HP_INDEX_LAST;
+	if (ix->key.last && ix->flags & HP_INDEX_GROUP_NONE)
+		return hp_sections_bad_header(ix->sections,
+					      "its flags contradict", err);
+	if (!hp_index_has(ix, HP_SECTION_DOUBLES))
+		return 0;
+	if (!ix->key.last)
+		return hp_sections_bad_header(
+			ix->sections, "flags and sections disagree", err);
+	if (!len || len > HP_DOUBLES * (HP_DOUBLE_MAX + 1))
+		return bad_doubles(ix, err);
+	ix->doubles = hp_array(HP_DOUBLES, sizeof *ix->doubles);
+	if (!ix->doubles)
+		return hp_fail_nomem(err);
+	ix->key.doubles = ix->doubles;
+	r = hp_index_bytes(ix, HP_SECTION_DOUBLES, 0, len, &p, err);
+	return r < 0 ? r : take_doubles(ix, (const char *)p, len, err);
 }
 
 static int check_counts(struct hp_index *ix, struct hpdsl_error *err)
@@ -125,7 +182,10 @@ static int open_at(const struct hp_view *v, const char *name,
 	ix->sections = s;
 	fill(ix);
 	r = check_counts(ix, err);
+	if (r == 0)
+		r = read_key_rule(ix, err);
 	if (r < 0) {
+		free(ix->doubles);
 		hp_sections_release(s);
 		return r;
 	}
@@ -154,6 +214,7 @@ void hp_index_free(struct hp_index *ix)
 		return;
 	hp_sections_release(ix->sections);
 	free(ix->sections);
+	free(ix->doubles);
 	free(ix);
 }
 
@@ -165,4 +226,9 @@ void hp_index_count(const struct hp_index *ix, struct hpdsl_counts *ret)
 uint32_t hp_index_flags(const struct hp_index *ix)
 {
 	return ix->flags;
+}
+
+const struct hp_key_rule *hp_index_key_rule(const struct hp_index *ix)
+{
+	return &ix->key;
 }

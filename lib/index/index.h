@@ -16,6 +16,7 @@
 #ifndef HP_INDEX_H
 #define HP_INDEX_H
 
+#include "base/key.h"
 #include "hpdsl/dataset.h"
 #include "sys/view.h"
 
@@ -37,6 +38,7 @@ enum hp_index_section {
 	HP_SECTION_FRAMES = 11,	       /* rows of 16 */
 	HP_SECTION_STORED_PATHS = 12,  /* each with a NUL behind it */
 	HP_SECTION_CHUNK_SHA256 = 13,  /* rows of 32 */
+	HP_SECTION_DOUBLES = 14,       /* declared suffixes, each with a NUL */
 };
 
 /* Header flags. */
@@ -46,6 +48,7 @@ enum {
 	 * may repeat. */
 	HP_INDEX_FOREIGN = 2,
 	HP_INDEX_SHUFFLED = 4, /* neighbours are as good as drawn */
+	HP_INDEX_LAST = 8,     /* keys end at the last dot: hp_index_key_rule */
 };
 /* Flags in the upper bits of a member's mode field. */
 enum { HP_MEMBER_GENERATED = 1 << 12 };
@@ -81,6 +84,13 @@ bool hp_index_replaced(const struct hp_index *ix, const struct hp_io *io,
 
 void hp_index_count(const struct hp_index *ix, struct hpdsl_counts *ret);
 uint32_t hp_index_flags(const struct hp_index *ix);
+/* How its keys end; the index's, and private memory. */
+const struct hp_key_rule *hp_index_key_rule(const struct hp_index *ix);
+static inline size_t hp_index_key_length(const struct hp_index *ix,
+					 const char *path, size_t len)
+{
+	return hp_key_length(hp_index_key_rule(ix), path, len);
+}
 
 /* As the hpdsl_ functions of the same name. */
 int hp_index_sample(const struct hp_index *ix, uint64_t number,

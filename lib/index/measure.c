@@ -127,6 +127,24 @@ static int check_names(struct measuring *w)
 	return 0;
 }
 
+/* A reader refuses any other list. */
+static int check_doubles(struct measuring *w)
+{
+	const struct hp_key_rule *k = &w->src->key;
+
+	for (uint32_t i = 0; i < k->n; i++) {
+		size_t len = strlen(k->doubles[i]);
+
+		if (!k->last || k->n > HP_DOUBLES ||
+		    !hp_double_valid(k->doubles[i], len) ||
+		    (i && strcmp(k->doubles[i - 1], k->doubles[i]) >= 0))
+			return hp_fail(w->err, -EINVAL,
+				       "cannot index: no list of suffixes");
+		w->is->length[HP_SECTION_DOUBLES] += len + 1;
+	}
+	return 0;
+}
+
 static int check_chunks(struct measuring *w)
 {
 	for (uint32_t i = 0; i < w->src->n_chunks; i++) {
@@ -171,6 +189,7 @@ static void measure_sections(struct measuring *w)
 	has[HP_SECTION_STORED] = has[HP_SECTION_STORED_PATHS] =
 		length[HP_SECTION_STORED] > 0;
 	has[HP_SECTION_FRAMES] = length[HP_SECTION_FRAMES] > 0;
+	has[HP_SECTION_DOUBLES] = length[HP_SECTION_DOUBLES] > 0;
 	has[HP_SECTION_MEMBER_SHA256] = has[HP_SECTION_CHUNK_SHA256] =
 		src->sha256;
 }
@@ -201,6 +220,8 @@ int hp_index_measure(const struct hp_index_source *src,
 
 	if (r == 0)
 		r = check_names(&w);
+	if (r == 0)
+		r = check_doubles(&w);
 	if (r == 0)
 		r = check_chunks(&w);
 	if (r < 0)

@@ -15,7 +15,7 @@
 enum {
 	HP_INDEX_FIXED = 80, /* bytes of the header before the table */
 	HP_INDEX_FIRM = 8,   /* sections that are always there, kinds 1 .. */
-	HP_INDEX_KINDS = 13, /* kinds of version 1 */
+	HP_INDEX_KINDS = 14, /* kinds of version 1 */
 	HP_SAMPLE_ROW = 16,
 	HP_MEMBER_ROW = 52,
 	HP_CHUNK_ROW = 88,
@@ -41,6 +41,8 @@ struct hp_index {
 	struct hpdsl_counts count;
 	uint32_t flags;
 	uint64_t slots, homes;
+	struct hp_key_rule key;
+	const char **doubles; /* key's, into the section that is kept */
 };
 
 static inline const struct hp_section *hp_index_section(

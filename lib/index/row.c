@@ -110,7 +110,7 @@ int hp_index_sample(const struct hp_index *ix, uint64_t number,
 		.chunk = row.chunk,
 		.label = row.label,
 		.key = first.path,
-		.key_len = hpdsl_key_length(first.path, first.path_len),
+		.key_len = hp_key_length(&ix->key, first.path, first.path_len),
 	};
 	return 0;
 }

@@ -81,7 +81,7 @@ static int write_header(struct writer *w)
 	hp_put32(h + 48, src->n_chunks);
 	hp_put32(h + 52, src->n_classes);
 	hp_put32(h + 56, w->is.sections);
-	hp_put32(h + 60, src->flags);
+	hp_put32(h + 60, src->flags | (src->key.last ? HP_INDEX_LAST : 0));
 	memcpy(h + 64, src->dataset_id, 16);
 	put_table(w, h + HP_INDEX_FIXED);
 	hp_put64(h + n - 8, hp_hash64(h, n - 8));
@@ -339,6 +339,18 @@ static int write_class_names(struct writer *w)
 	return end_section(w);
 }
 
+static int write_doubles(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->src->key.n; i++) {
+		const char *s = w->src->key.doubles[i];
+		int r = put(w, s, strlen(s) + 1);
+
+		if (r < 0)
+			return r;
+	}
+	return end_section(w);
+}
+
 static int write_section(struct writer *w, enum hp_index_section kind)
 {
 	static add_fn *const of_members[HP_INDEX_KINDS + 1] = {
@@ -357,6 +369,7 @@ static int write_section(struct writer *w, enum hp_index_section kind)
 		[HP_SECTION_CLASS_NAMES] = write_class_names,
 		[HP_SECTION_FRAMES] = write_frames,
 		[HP_SECTION_CHUNK_SHA256] = write_chunk_sha256,
+		[HP_SECTION_DOUBLES] = write_doubles,
 	};
 
 	hp_section_begin(&w->out, &w->place[kind], 0, w->place[kind].length);

@@ -6,6 +6,7 @@
 #ifndef HP_INDEX_WRITE_H
 #define HP_INDEX_WRITE_H
 
+#include "base/key.h"
 #include "chunk/seek_table.h"
 #include "sys/io.h"
 
@@ -43,9 +44,10 @@ struct hp_chunk_made {
 struct hp_index_source {
 	uint64_t samples, members, bytes;
 	uint8_t dataset_id[16];
-	uint32_t flags; /* HP_INDEX_GROUP_NONE, .. */
-	bool sha256;	/* members and chunks have them */
-	bool stored;	/* some members have names of their own */
+	uint32_t flags; /* HP_INDEX_GROUP_NONE, ..; LAST is key's to say */
+	struct hp_key_rule key;
+	bool sha256; /* members and chunks have them */
+	bool stored; /* some members have names of their own */
 	const struct hp_chunk_made *chunks;
 	uint32_t n_chunks;
 	const char *const *classes;

@@ -40,7 +40,7 @@ static bool is_wanted(const struct hp_load_extents *x,
 		      const struct hpdsl_member *m)
 {
 	for (uint32_t i = 0; i < x->wanted.n_suffixes; i++)
-		if (hp_load_has_suffix(m, x->wanted.suffixes[i]))
+		if (hp_load_has_suffix(x->index, m, x->wanted.suffixes[i]))
 			return true;
 	return false;
 }

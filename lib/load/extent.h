@@ -17,8 +17,10 @@ struct hp_load_wanted {
 	uint32_t n_suffixes;
 };
 
-/* Is the member wanted for this suffix, which may have its dot?  wanted.c */
-bool hp_load_has_suffix(const struct hpdsl_member *m, const char *suffix);
+/* Is the index's member wanted for this suffix, which may have its dot?
+ * wanted.c */
+bool hp_load_has_suffix(const struct hp_index *ix, const struct hpdsl_member *m,
+			const char *suffix);
 static inline const char *hp_load_without_dot(const char *suffix)
 {
 	return suffix + (*suffix == '.');

@@ -80,7 +80,7 @@ static bool is_wanted(const struct making *m, const struct hpdsl_member *is,
 		return !is->generated;
 	for (uint32_t i = 0; i < w->n_suffixes; i++)
 		if (pick[i] == HP_LOAD_NONE &&
-		    hp_load_has_suffix(is, w->suffixes[i])) {
+		    hp_load_has_suffix(&m->copy.ix, is, w->suffixes[i])) {
 			pick[i] = m->u->members;
 			wanted = true;
 		}

@@ -14,17 +14,18 @@
 #include <string.h>
 
 /* Of what follows the key the dot between them belongs to neither. */
-static size_t suffix_at(const struct hpdsl_member *m)
+static size_t suffix_at(const struct hp_index *ix, const struct hpdsl_member *m)
 {
-	size_t key = hpdsl_key_length(m->path, m->path_len);
+	size_t key = hp_index_key_length(ix, m->path, m->path_len);
 
 	return key < m->path_len ? key + 1 : key;
 }
 
-bool hp_load_has_suffix(const struct hpdsl_member *m, const char *suffix)
+bool hp_load_has_suffix(const struct hp_index *ix, const struct hpdsl_member *m,
+			const char *suffix)
 {
 	const char *want = hp_load_without_dot(suffix);
-	size_t at = suffix_at(m), n = strlen(want);
+	size_t at = suffix_at(ix, m), n = strlen(want);
 
 	return n == m->path_len - at && !memcmp(m->path + at, want, n);
 }
@@ -32,6 +33,7 @@ bool hp_load_has_suffix(const struct hpdsl_member *m, const char *suffix)
 /* ---- Are there any? --------------------------------------------------- */
 
 struct look {
+	const struct hp_index *ix;
 	struct hp_load_wanted w;
 	bool *seen;	     /* of each that is wanted */
 	uint32_t left;	     /* are not */
@@ -41,10 +43,11 @@ struct look {
 
 static void see_member(struct look *k, const struct hpdsl_member *m)
 {
-	size_t at = suffix_at(m);
+	size_t at = suffix_at(k->ix, m);
 
 	for (uint32_t i = 0; i < k->w.n_suffixes; i++)
-		if (!k->seen[i] && hp_load_has_suffix(m, k->w.suffixes[i])) {
+		if (!k->seen[i] &&
+		    hp_load_has_suffix(k->ix, m, k->w.suffixes[i])) {
 			k->seen[i] = true;
 			k->left--;
 		}
@@ -110,7 +113,7 @@ int hp_load_look(const struct hpdsl_dataset *ds,
 		 struct hpdsl_error *err)
 {
 	hp_auto_free bool *seen = NULL;
-	struct look k = { .w = *w, .left = w->n_suffixes };
+	struct look k = { .ix = ds->index, .w = *w, .left = w->n_suffixes };
 	const char *want;
 
 	if (!k.left)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "chunk/tar.h"
 #include "format/emit.h"
+#include "plan/keys_again.h"
 #include "plan/name_risk.h"
 
 #include <inttypes.h>
@@ -40,6 +41,7 @@ struct broken {
 
 struct names {
 	const struct hp_pack *p;
+	struct hp_keys_again again;
 	struct broken broken[RULES];
 	uint64_t blanks; /* names with a blank that DALI can be spared */
 	/* Of the sample that is looked at; room for it. */
@@ -65,27 +67,20 @@ static int make_room(struct names *s, size_t n, struct hpdsl_error *err)
 	return s->v && s->risks ? 0 : hp_fail_nomem(err);
 }
 
-/* The key of the file before it, which makes a sample of its own? */
-static bool is_key_again(const struct names *s, uint64_t file)
-{
-	const struct hp_list *list = &s->p->w.list;
-	const struct hp_file *f = &list->files[file];
+/* A file of a sample, with what is odd about its name. */
+struct odd {
+	uint64_t sample, file;
+	const struct hp_name *name;
+	uint32_t risks;
+};
 
-	/* Portable names have a key each. */
-	return s->p->w.opt->group == HPDSL_GROUP_NONE && !list->stored &&
-	       file &&
-	       hpdsl_key_length(f->path, f->path_len) ==
-		       hpdsl_key_length(f[-1].path, f[-1].path_len) &&
-	       memcmp(f->path, f[-1].path,
-		      hpdsl_key_length(f->path, f->path_len)) == 0;
-}
-
-/* Why file cannot stand in a file for this reader; NULL if it can. */
-static const char *fault(struct names *s, const struct rule *rule,
-			 uint64_t file, const struct hp_name *name,
-			 uint32_t risks)
+/* Why it cannot stand in a file for this reader; NULL if it can. */
+static const char *fault(const struct names *s, const struct rule *rule,
+			 const struct odd *odd)
 {
-	size_t key = hpdsl_key_length(name->s, name->len);
+	const struct hp_name *name = odd->name;
+	size_t key = hp_key_first(name->s, name->len);
+	uint32_t risks = odd->risks;
 	uint32_t found = risks & rule->risks;
 
 	if (key + 1 >= name->len)
@@ -96,18 +91,20 @@ static const char *fault(struct names *s, const struct rule *rule,
 		return hp_emit_dali_blank(name->s + key, name->len - key) ?
 			       "a blank in the suffix" :
 			       NULL;
-	if (is_key_again(s, file))
+	/* Portable names have a key each. */
+	if (!s->p->w.list.stored && hp_key_is_again(&s->again, odd->sample))
 		return "the key of another sample, too";
 	if (rule->emit == HPDSL_EMIT_WIDS &&
-	    s->p->w.list.files[file].size > HP_TAR_NUMBER_MAX)
+	    s->p->w.list.files[odd->file].size > HP_TAR_NUMBER_MAX)
 		return "8 GiB or more";
 	return NULL;
 }
 
-static int check_sample(struct names *s, uint64_t first, uint64_t end,
+static int check_sample(struct names *s, uint64_t sample,
 			struct hpdsl_error *err)
 {
-	size_t n = (size_t)(end - first);
+	uint64_t first = s->p->w.list.samples[sample];
+	size_t n = (size_t)(s->p->w.list.samples[sample + 1] - first);
 	struct hp_tar_member m;
 	int r = make_room(s, n, err);
 
@@ -118,11 +115,13 @@ static int check_sample(struct names *s, uint64_t first, uint64_t end,
 	if (r == 0)
 		r = hp_risks_find(s->v, n, s->risks, err);
 	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct odd odd = { sample, first + i, &s->v[i],
+					 s->risks[i] };
+
 		for (int k = 0; k < RULES; k++) {
 			struct broken *b = &s->broken[k];
 			const char *why = s->p->w.opt->emit & rules[k].emit ?
-						  fault(s, &rules[k], first + i,
-							&s->v[i], s->risks[i]) :
+						  fault(s, &rules[k], &odd) :
 						  NULL;
 
 			if (why && !b->names++) {
@@ -177,16 +176,18 @@ static void tell_blanks(const struct names *s)
 int hp_emit_check(const struct hp_pack *p, struct hpdsl_error *err)
 {
 	struct names s = { .p = p };
-	int r = 0;
+	int r = p->w.opt->emit ?
+			hp_keys_again_begin(&s.again, &p->w.list, err) :
+			0;
 
 	for (uint64_t i = 0;
 	     p->w.opt->emit && r == 0 && i < p->w.list.n_samples; i++)
-		r = check_sample(&s, p->w.list.samples[i],
-				 p->w.list.samples[i + 1], err);
+		r = check_sample(&s, i, err);
 	if (r == 0)
 		r = tell_broken(&s, err);
 	if (r == 0)
 		tell_blanks(&s);
+	hp_keys_again_end(&s.again);
 	names_release(&s);
 	return r;
 }

@@ -5,38 +5,90 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
 
-static size_t count_datasets(const struct hp_list *list, uint32_t flags)
+/* How an input was grouped: by key, if it is no dataset. */
+struct rule {
+	bool none;
+	struct hp_key_rule key;
+};
+
+static struct rule rule_of(const struct hp_root *root)
 {
-	size_t n = 0;
+	const struct hp_index *ix;
 
-	for (size_t i = 0; i < list->n_roots; i++) {
-		const struct hp_root *root = &list->roots[i];
-
-		n += root->kind == HP_ROOT_DATASET &&
-		     (hp_index_flags(root->dataset->index) & flags) == flags;
-	}
-	return n;
+	if (root->kind != HP_ROOT_DATASET)
+		return (struct rule){ .none = false };
+	ix = root->dataset->index;
+	return (struct rule){ hp_index_flags(ix) & HP_INDEX_GROUP_NONE,
+			      *hp_index_key_rule(ix) };
 }
 
-int hp_pack_group(const struct hp_list *list, enum hpdsl_group *group,
+static const char *how(const struct rule *rule)
+{
+	return rule->none     ? "each file is a sample" :
+	       rule->key.last ? "keys end at the last dot" :
+				"keys end at the first dot";
+}
+
+static int differ(const struct rule *a, const struct rule *b,
 		  struct hpdsl_error *err)
 {
-	size_t none = count_datasets(list, HP_INDEX_GROUP_NONE);
-
-	if (none && none < list->n_roots)
+	if (a->key.last && b->key.last)
 		return hp_fail(
 			err, HPDSL_EUSAGE,
-			"in some inputs each file is a sample, in others "
-			"not; how they are grouped has to be said");
-	if (none)
-		*group = HPDSL_GROUP_NONE;
+			"the inputs differ in their double suffixes; how "
+			"they are grouped has to be said");
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "in some inputs %s, in others %s; how they are grouped "
+		       "has to be said",
+		       how(a), how(b));
+}
+
+/* The rule that all inputs have. */
+static int take_rule(struct hp_pack *p, struct hpdsl_error *err)
+{
+	const struct hp_list *list = &p->w.list;
+	struct rule first = rule_of(&list->roots[0]);
+
+	for (size_t i = 1; i < list->n_roots; i++) {
+		struct rule other = rule_of(&list->roots[i]);
+
+		if (first.none != other.none ||
+		    !hp_key_rule_same(&first.key, &other.key))
+			return differ(&first, &other, err);
+	}
+	if (first.none)
+		p->opt.group = HPDSL_GROUP_NONE;
+	if (first.key.last)
+		p->opt.group = HPDSL_GROUP_LAST;
+	p->opt.double_suffix = first.key.doubles;
+	p->opt.n_double_suffix = first.key.n;
 	return 0;
+}
+
+int hp_pack_group(struct hp_pack *p, struct hpdsl_error *err)
+{
+	int r = p->opt.group == HPDSL_GROUP_LOOK && p->w.list.n_roots ?
+			take_rule(p, err) :
+			0;
+
+	if (r == 0)
+		r = hp_list_rule(&p->w.list, p->opt.group, p->opt.double_suffix,
+				 p->opt.n_double_suffix, err);
+	/* As index and manifest have them. */
+	p->opt.double_suffix = p->w.list.key.doubles;
+	p->opt.n_double_suffix = p->w.list.key.n;
+	return r;
 }
 
 /* Who packed an input has seen what its samples are. */
 static bool may_refuse(const struct hp_pack *p)
 {
-	return count_datasets(&p->w.list, 0) < p->w.list.n_roots;
+	size_t n = 0;
+
+	while (n < p->w.list.n_roots &&
+	       p->w.list.roots[n].kind == HP_ROOT_DATASET)
+		n++;
+	return n < p->w.list.n_roots;
 }
 
 int hp_pack_look(const struct hp_pack *p, struct hpdsl_error *err)
@@ -53,8 +105,9 @@ int hp_pack_look(const struct hp_pack *p, struct hpdsl_error *err)
 	if (look->verdict == HPDSL_LOOK_REFUSE && may_refuse(p)) {
 		hp_warn_of_zarr(p);
 		return hp_fail(err, HPDSL_EUSAGE,
-			       "%s; what a sample is has to be said",
-			       hpdsl_look_text(look, text));
+			       "%s%s; what a sample is has to be said",
+			       hpdsl_look_text(look, text),
+			       look->last ? HPDSL_LOOK_MENDS : "");
 	}
 	hp_warn_of_look(p);
 	return 0;

@@ -4,35 +4,19 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "plan/keys_again.h"
 #include "plan/name_risk.h"
 #include "plan/portable.h"
-
-#include <string.h>
-
-static bool same_key(const struct hp_list *list, uint64_t a, uint64_t b)
-{
-	const struct hp_file *f = &list->files[list->samples[a]];
-	const struct hp_file *g = &list->files[list->samples[b]];
-
-	return f->key_len == g->key_len &&
-	       memcmp(f->path, g->path, f->key_len) == 0;
-}
-
-/* With --group=none: samples are sorted by key. */
-static bool key_again(const struct hp_list *list, uint64_t s)
-{
-	return (s && same_key(list, s - 1, s)) ||
-	       (s + 1 < list->n_samples && same_key(list, s, s + 1));
-}
 
 static int count(const struct hp_list *list, struct hp_risk_counts *counts,
 		 struct hpdsl_error *err)
 {
 	struct hp_sample_names names = { 0 };
-	int r = 0;
+	struct hp_keys_again again;
+	int r = hp_keys_again_begin(&again, list, err);
 
 	for (uint64_t s = 0; s < list->n_samples && r == 0; s++) {
-		uint32_t also = key_again(list, s) ?
+		uint32_t also = hp_key_is_again(&again, s) ?
 					UINT32_C(1) << HP_RISK_KEY_AGAIN :
 					0;
 
@@ -42,6 +26,7 @@ static int count(const struct hp_list *list, struct hp_risk_counts *counts,
 					       also, err);
 	}
 	hp_sample_names_release(&names);
+	hp_keys_again_end(&again);
 	return r;
 }
 

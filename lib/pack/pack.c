@@ -90,8 +90,8 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 	r = hp_scan(&p->w.list, opt, p->w.report, err);
 	if (r == 0)
 		hp_pack_litter_of_inputs(p);
-	if (r == 0 && opt->group == HPDSL_GROUP_LOOK)
-		r = hp_pack_group(&p->w.list, &p->opt.group, err);
+	if (r == 0)
+		r = hp_pack_group(p, err);
 	if (r == 0)
 		r = check_group(opt, err);
 	if (r == 0)
@@ -257,6 +257,9 @@ static int run(struct hp_pack *p, struct hpdsl_error *err)
 	const struct hpdsl_pack_options *opt = p->w.opt;
 	int r = check_options(opt, err);
 
+	/* What is no suffix is told before the scan. */
+	if (r == 0)
+		r = hp_pack_group(p, err);
 	if (r == 0 && !opt->dry_run)
 		r = hp_target_check(opt, err);
 	if (r == 0)

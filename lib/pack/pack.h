@@ -118,11 +118,11 @@ int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err);
 int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err);
 
 /*
- * How files become samples where nobody has said it: as in packed inputs.
- * HPDSL_EUSAGE where these differ.
+ * How files become samples, with a list that is scanned also where nobody has
+ * said it: as in packed inputs.  HPDSL_EUSAGE where these differ.  Sets how
+ * keys end, in the list and in p->opt.
  */
-int hp_pack_group(const struct hp_list *list, enum hpdsl_group *group,
-		  struct hpdsl_error *err);
+int hp_pack_group(struct hp_pack *p, struct hpdsl_error *err);
 /*
  * Sets what the report says of the names of grouped files; a line of them, or
  * HPDSL_EUSAGE where a person has to say what a sample is.

@@ -136,9 +136,10 @@ void hp_warn_of_look(const struct hp_pack *p)
 
 	if (look->verdict != HPDSL_LOOK_PASS)
 		warn(p, "%s%s", hpdsl_look_text(look, text),
+		     look->last ? HPDSL_LOOK_MENDS :
 		     look->files && !p->w.opt->cls ?
-			     "; without groups each file is a sample" :
-			     "");
+				  "; without groups each file is a sample" :
+				  "");
 }
 
 /* A store of zarr says so in a file of one of these names. */

@@ -77,7 +77,16 @@ static int name_it(struct hp_list *list, uint64_t first, struct made *m,
 	m->file.path_len = (uint16_t)(f->key_len + strlen(SUFFIX));
 	m->stored = list->stored ? add_name(list, name, hp_portable_key(name)) :
 				   m->file.path;
-	return m->file.path && m->stored ? 0 : hp_fail_nomem(err);
+	if (!m->file.path || !m->stored)
+		return hp_fail_nomem(err);
+	/* By a double suffix that ends in it, as "x.cls". */
+	return hp_key_length(&list->key, m->file.path, m->file.path_len) <
+			       f->key_len ?
+		       fail(f,
+			    "is of a sample whose new member would be "
+			    "another's",
+			    err) :
+		       0;
 }
 
 /* Where it goes, and that neither path nor name is there. */

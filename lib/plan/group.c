@@ -6,6 +6,70 @@
 
 #include <string.h>
 
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* In order, each once. */
+static uint32_t put_in_order(const char **v, size_t n)
+{
+	uint32_t kept = 0;
+
+	qsort(v, n, sizeof *v, by_bytes);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || strcmp(v[kept - 1], v[i]) != 0)
+			v[kept++] = v[i];
+	return kept;
+}
+
+static int check_doubles(enum hpdsl_group group, const char *const *v, size_t n,
+			 struct hpdsl_error *err)
+{
+	char text[HP_PRINTABLE];
+
+	if (n && group != HPDSL_GROUP_LAST)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "double_suffix: goes with group last alone");
+	for (size_t i = 0; i < n; i++)
+		if (!hp_double_valid(v[i], strlen(v[i])))
+			return hp_fail(
+				err, HPDSL_EUSAGE,
+				"double_suffix: '%s' is no suffix with a "
+				"dot inside, such as seg.png",
+				hp_printable(v[i], strlen(v[i]), text));
+	return 0;
+}
+
+int hp_list_rule(struct hp_list *list, enum hpdsl_group group,
+		 const char *const *doubles, size_t n, struct hpdsl_error *err)
+{
+	int r = check_doubles(group, doubles, n, err);
+	const char **v;
+	uint32_t kept;
+
+	if (r < 0)
+		return r;
+	v = hp_array(n, sizeof *v);
+	if (!v)
+		return hp_fail_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		v[i] = doubles[i];
+	kept = put_in_order(v, n);
+	if (kept > HP_DOUBLES) {
+		free(v);
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "double_suffix: there are more than %d",
+			       HP_DOUBLES);
+	}
+	free(list->doubles);
+	list->doubles = v;
+	list->key = (struct hp_key_rule){ .last = group == HPDSL_GROUP_LAST,
+					  .doubles = v,
+					  .n = kept };
+	return 0;
+}
+
 static bool same_key(const struct hp_file *a, const struct hp_file *b)
 {
 	return a->key_len == b->key_len &&

@@ -4,16 +4,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/key.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- One suffix ------------------------------------------------------- */
-
-/* All that only packs what has an extension of its own. */
-static const char *const compressors[] = { "gz",  "bz2", "xz",	 "zst",
-					   "lz4", "br",	 "lzma", "Z" };
 
 /* What the suffix of a file says. */
 struct says {
@@ -38,19 +35,6 @@ static size_t last_part(const char *s, size_t len)
 	const char *dot = memrchr(s, '.', len);
 
 	return dot ? (size_t)(dot - s) + 1 : 0;
-}
-
-/* The length without a compressor's suffix and its dot. */
-static size_t without_compressor(const char *s, size_t len)
-{
-	size_t at = last_part(s, len);
-
-	for (size_t i = 0; at && i < sizeof compressors / sizeof *compressors;
-	     i++)
-		if (strlen(compressors[i]) == len - at &&
-		    !memcmp(s + at, compressors[i], len - at))
-			return at - 1;
-	return len;
 }
 
 /* FNV-1a, as the letters are made small one by one. */
@@ -80,7 +64,7 @@ static uint64_t extension(const char *s, size_t at, size_t end, size_t len)
 
 static struct says what_says(const char *s, size_t len)
 {
-	size_t end = without_compressor(s, len);
+	size_t end = hp_without_compressor(s, len);
 	size_t at = last_part(s, end);
 	struct says says = { .extension = extension(s, at, end, len) };
 

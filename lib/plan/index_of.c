@@ -15,6 +15,7 @@ void hp_index_of_list(const struct hp_list *list, struct hp_chunk_made *chunks,
 	ret->classes = list->classes;
 	ret->n_classes = list->n_classes;
 	ret->sha256 = list->sha256 != NULL;
+	ret->key = list->key;
 	ret->chunks = chunks;
 	ret->n_chunks = n_chunks;
 	for (uint32_t c = 0; c < n_chunks; c++)

@@ -11,7 +11,8 @@
 #include "plan/list.h"
 
 /*
- * Fills in what the list knows, and the chunks, which are borrowed.  Bytes,
+ * Fills in what the list knows, how keys end too, and the chunks, which are
+ * borrowed.  Bytes,
  * dataset id, flags, stored and the functions for members are the caller's.
  */
 void hp_index_of_list(const struct hp_list *list, struct hp_chunk_made *chunks,

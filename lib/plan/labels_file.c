@@ -124,7 +124,7 @@ static int compare_path(const struct hp_file *f, const struct hp_name *path,
 static uint64_t find_path(const struct hp_list *list,
 			  const struct hp_name *path)
 {
-	size_t key_len = hpdsl_key_length(path->s, path->len);
+	size_t key_len = hp_key_length(&list->key, path->s, path->len);
 	uint64_t low = 0, high = list->n_files;
 
 	while (low < high) {

@@ -22,6 +22,7 @@ void hp_list_release(struct hp_list *list)
 	}
 	free(list->roots);
 	free(list->files);
+	free(list->doubles);
 	free(list->samples);
 	free(list->labels);
 	free(list->classes);

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/key.h"
 #include "hpdsl/dataset.h"
 #include "hpdsl/pack.h"
 #include "sys/io.h"
@@ -85,7 +86,9 @@ struct hp_list {
 	size_t n_roots;
 	struct hp_file *files;
 	uint64_t n_files;
-	bool repeats; /* equal paths are no error */
+	bool repeats;		/* equal paths are no error */
+	struct hp_key_rule key; /* by hp_list_rule, before it is sorted */
+	const char **doubles;	/* key's; their strings are borrowed */
 	struct hp_arena *arena;
 	/* Links to folders, as members' paths, in the order of their bytes;
 	 * for who asks for them, and to whom no files are no error. */
@@ -160,6 +163,15 @@ const char *hp_input_name(const struct hp_root *root, const char *below,
 			  size_t len, char buf[HP_INPUT_NAME]);
 
 /*
+ * Says how keys end: with HPDSL_GROUP_LAST by the last dot but for n double
+ * suffixes, whose strings stay the caller's; others have none.  Sets list->key,
+ * where each of them is there once, in order.  HPDSL_EUSAGE names one that is
+ * no such suffix.
+ */
+int hp_list_rule(struct hp_list *list, enum hpdsl_group group,
+		 const char *const *doubles, size_t n, struct hpdsl_error *err);
+
+/*
  * Sets the files' key_len and orders by the bytes of (key, path).  Two equal
  * paths: HPDSL_EUSAGE, naming the path and both roots; the order is then as it
  * was.  The order depends on nothing but the paths.  16 bytes a file meanwhile.
@@ -221,8 +233,9 @@ int hp_sample_names(struct hp_sample_names *names, const struct hp_list *list,
 void hp_sample_names_release(struct hp_sample_names *names);
 
 /*
- * What the names say of the samples that hp_list_group made by key; a sample at
- * least.
+ * What the names say of the samples that hp_list_group made by key, and, where
+ * that does not pass, whether it would if keys ended at the last dot; a sample
+ * at least.
  */
 int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 		 struct hpdsl_error *err);

@@ -2,6 +2,7 @@
 /* The look at the names of a list, or of paths that are to become one. */
 #include "base/error.h"
 #include "base/mem.h"
+#include "dataset/dataset.h"
 #include "plan/group_look.h"
 #include "plan/list.h"
 #include "plan/suffix_sets.h"
@@ -81,6 +82,60 @@ static int say_sets(const struct hp_list *list, struct hp_suffix_sets *sets,
 	return r;
 }
 
+/* ---- With keys that end at the last dot ------------------------------- */
+
+static const struct hp_key_rule by_last = { .last = true };
+
+static struct hp_name key_of(const struct hp_name *name)
+{
+	return (struct hp_name){ name->s,
+				 hp_key_length(&by_last, name->s, name->len) };
+}
+
+static int compare(const struct hp_name *a, const struct hp_name *b)
+{
+	int r = memcmp(a->s, b->s, a->len < b->len ? a->len : b->len);
+
+	return r ? r : (a->len > b->len) - (a->len < b->len);
+}
+
+static int compare_keys(const void *va, const void *vb)
+{
+	struct hp_name a = key_of(va), b = key_of(vb);
+	int r = compare(&a, &b);
+
+	return r ? r : compare(va, vb);
+}
+
+/*
+ * The same look at what each sample would fall into: files of one key by the
+ * last dot have one by the first.
+ */
+static int see_last(const struct hp_list *list, struct hp_group_look *look,
+		    struct hp_sample_names *names, struct hpdsl_error *err)
+{
+	int r = 0;
+
+	for (uint64_t s = 0; s < list->n_samples && r == 0; s++) {
+		r = hp_sample_names(names, list, s, false, err);
+		if (r < 0)
+			break;
+		qsort(names->v, names->n, sizeof *names->v, compare_keys);
+		for (uint64_t i = 0, end; i < names->n; i = end) {
+			struct hp_name key = key_of(&names->v[i]), other;
+
+			for (end = i + 1; end < names->n; end++) {
+				other = key_of(&names->v[end]);
+				if (compare(&key, &other))
+					break;
+			}
+			hp_group_look_add(look, &names->v[i], (size_t)(end - i),
+					  key.len);
+		}
+	}
+	return r;
+}
+
 /* ---- What lies in two folders ----------------------------------------- */
 
 /* Samples are in the order of their keys. */
@@ -132,6 +187,20 @@ static void see_keys(const struct hp_list *list, struct hpdsl_group_look *ret)
 		see_key(list, &list->files[list->samples[s]], ret);
 }
 
+static int try_last(const struct hp_list *list, struct hp_sample_names *names,
+		    bool *ret, struct hpdsl_error *err)
+{
+	struct hp_group_look look = { 0 };
+	struct hpdsl_group_look found;
+	int r = see_last(list, &look, names, err);
+
+	if (r < 0)
+		return r;
+	hp_group_look_end(&look, &found);
+	*ret = found.verdict == HPDSL_LOOK_PASS;
+	return 0;
+}
+
 int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 		 struct hpdsl_error *err)
 {
@@ -143,8 +212,11 @@ int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 
 	if (r == 0) {
 		example = hp_group_look_end(&look, ret);
-		r = hp_sample_names(&names, list, example, false, err);
+		if (ret->verdict != HPDSL_LOOK_PASS && !list->key.last)
+			r = try_last(list, &names, &ret->last, err);
 	}
+	if (r == 0)
+		r = hp_sample_names(&names, list, example, false, err);
 	if (r == 0)
 		hp_group_look_example(
 			names.v, (size_t)names.n,
@@ -158,12 +230,15 @@ int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 	return r;
 }
 
-int hpdsl_group_look(const char *const *paths, size_t n,
-		     struct hpdsl_group_look *ret, struct hpdsl_error *err)
+int hpdsl_group_look(const struct hpdsl_dataset *of, const char *const *paths,
+		     size_t n, struct hpdsl_group_look *ret,
+		     struct hpdsl_error *err)
 {
 	struct hp_list list = { .repeats = true };
 	int r = 0;
 
+	if (of)
+		list.key = *hp_index_key_rule(of->index);
 	*ret = (struct hpdsl_group_look){ 0 };
 	list.files = calloc(n ? n : 1, sizeof *list.files);
 	if (!list.files)

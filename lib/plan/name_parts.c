@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/key.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -23,17 +24,23 @@ static size_t part_end(const struct hp_name *name, size_t at)
 	return dot ? (size_t)(dot - name->s) : name->len;
 }
 
-/* Does name keep a part, if all up to end, where a dot is, go to the key? */
+/*
+ * Does name keep a part, if all up to end, where a dot is, go to the key?  One
+ * that a compressor's suffix follows has to be left with it.
+ */
 static bool agrees(const struct hp_name *name, const struct hp_name *first,
 		   size_t from, size_t end)
 {
+	static const struct hp_key_rule last = { .last = true };
+
 	return name->len > end && name->s[end] == '.' &&
-	       memcmp(name->s + from, first->s + from, end - from) == 0;
+	       memcmp(name->s + from, first->s + from, end - from) == 0 &&
+	       end <= hp_key_length(&last, name->s, name->len);
 }
 
 size_t hp_shared_parts(const struct hp_name *names, size_t n)
 {
-	size_t end = hpdsl_key_length(names->s, names->len);
+	size_t end = hp_key_first(names->s, names->len);
 
 	while (end < names->len) {
 		size_t next = part_end(names, end + 1);

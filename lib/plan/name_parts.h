@@ -14,7 +14,8 @@ size_t hp_base_at(const struct hp_name *name);
 /*
  * Bytes of names[0] up to the end of the leading parts that all members share,
  * as long as each keeps one part; at least up to the end of the first part.
- * The names share a key; a single one keeps its last part, if it has two.
+ * The names share a key; a single one keeps its last part, if it has two, with
+ * the part before a compressor's suffix.
  */
 size_t hp_shared_parts(const struct hp_name *names, size_t n);
 

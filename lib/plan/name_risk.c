@@ -8,6 +8,7 @@
 #include "plan/name_risk.h"
 
 #include "base/error.h"
+#include "base/key.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "chunk/tar.h"
@@ -190,7 +191,7 @@ static uint32_t risks_of_name(const struct hp_name *name)
 	const struct hp_tar_member m = { .path = name->s,
 					 .path_len = name->len };
 	size_t base = hp_base_at(name);
-	size_t key = hpdsl_key_length(name->s, name->len);
+	size_t key = hp_key_first(name->s, name->len);
 	uint32_t found = risks_of_bytes(name);
 
 	/* Of a hidden name the readers take all for the suffix. */
@@ -266,8 +267,7 @@ int hp_risks_find(const struct hp_name *names, size_t n, uint32_t *ret,
 
 	if (!n)
 		return 0;
-	dots = hp_shared_parts(names, n) >
-	       hpdsl_key_length(names->s, names->len);
+	dots = hp_shared_parts(names, n) > hp_key_first(names->s, names->len);
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = risks_of_name(&names[i]) | (dots ? BIT(DOTS) : 0);
 		upper |= ret[i] & BIT(UPPER);

@@ -60,9 +60,9 @@ struct hp_name {
 
 /*
  * What is odd about the members of one sample: bit 1 << risk of ret[i] for
- * names[i].  A sample is what our key rule makes of them (hpdsl_key_length), or
- * one member.  HP_RISK_KEY_AGAIN is never set here.  Only memory can fail; 16
- * bytes a name meanwhile.
+ * names[i].  The members of a sample have one key, whose rule may be another
+ * than that of the readers, or it is one member.  HP_RISK_KEY_AGAIN is never
+ * set here.  Only memory can fail; 16 bytes a name meanwhile.
  */
 int hp_risks_find(const struct hp_name *names, size_t n, uint32_t *ret,
 		  struct hpdsl_error *err);

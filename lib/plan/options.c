@@ -187,6 +187,23 @@ static void add_form(struct builder *b, const struct hpdsl_pack_options *opt)
 	add_emit(b, opt->emit);
 }
 
+const char *hpdsl_group_word(enum hpdsl_group group)
+{
+	static const char *const words[] = { [HPDSL_GROUP_KEY] = "key",
+					     [HPDSL_GROUP_NONE] = "none",
+					     [HPDSL_GROUP_LAST] = "last",
+					     [HPDSL_GROUP_LOOK] = "key" };
+
+	return words[group];
+}
+
+static void add_group(struct builder *b, const struct hpdsl_pack_options *opt)
+{
+	add(b, "group", hpdsl_group_word(opt->group));
+	add_copies(b, HP_DOUBLE_SUFFIX, opt->double_suffix,
+		   opt->n_double_suffix);
+}
+
 static void add_all(struct builder *b, const struct telling *t)
 {
 	const struct hpdsl_pack_options *opt = t->opt;
@@ -194,7 +211,7 @@ static void add_all(struct builder *b, const struct telling *t)
 	add(b, "shuffle",
 	    opt->shuffle == HPDSL_SHUFFLE_NONE ? "none" : "global");
 	add_number(b, "seed", opt->seed);
-	add(b, "group", opt->group == HPDSL_GROUP_NONE ? "none" : "key");
+	add_group(b, opt);
 	add_labels(b, opt, t->known);
 	add(b, "symlinks",
 	    opt->symlinks == HPDSL_SYMLINKS_FOLLOW_ALL ? "follow-all" :

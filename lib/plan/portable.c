@@ -252,7 +252,8 @@ static int enter(struct work *w, uint64_t sample, char *key, size_t *ret_len,
 
 		w->names[i] = (struct hp_name){ f->path, f->path_len };
 	}
-	w->key_end = hp_shared_parts(w->names, w->n);
+	w->key_end = w->list->key.last ? w->list->files[first[0]].key_len :
+					 hp_shared_parts(w->names, w->n);
 	original = (struct hp_name){ w->names[0].s, w->key_end };
 	*ret_len = plain_key(&original, key);
 	return make_suffixes(w, err);

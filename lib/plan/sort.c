@@ -365,7 +365,8 @@ int hp_list_sort(struct hp_list *list, struct hpdsl_error *err)
 	for (uint64_t i = 0; i < list->n_files; i++) {
 		struct hp_file *f = list->files + i;
 
-		f->key_len = (uint16_t)hpdsl_key_length(f->path, f->path_len);
+		f->key_len = (uint16_t)hp_key_length(&list->key, f->path,
+						     f->path_len);
 	}
 	r = sort_all(list, true, order, err);
 	if (r < 0)

@@ -142,8 +142,8 @@ static bool is_repeated(const struct hp_reindex *x, const struct hp_hashed *v,
 	return false;
 }
 
-static int count_repeats(const struct hp_reindex *x, bool keys, uint64_t *ret,
-			 uint64_t *ret_first, struct hpdsl_error *err)
+int hp_reindex_repeats(const struct hp_reindex *x, bool keys, uint64_t *ret,
+		       uint64_t *ret_first, struct hpdsl_error *err)
 {
 	uint64_t n = keys ? x->list.n_samples : x->list.n_files;
 	hp_auto_free struct hp_hashed *v = hp_array(n, sizeof *v);
@@ -210,16 +210,20 @@ static int see_suffixes(struct hp_reindex *x, struct hpdsl_error *err)
 	return 0;
 }
 
-/* Who wrote the tars has grouped them. */
+/* Who wrote the tars has grouped them, unless the caller says it. */
 static int see_names(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	struct hpdsl_group_look look;
 	char text[HPDSL_LOOK_TEXT];
-	int r = hp_list_look(&x->list, &look, err);
+	int r;
 
+	if (x->opt->has_group || x->group == HPDSL_GROUP_NONE)
+		return 0;
+	r = hp_list_look(&x->list, &look, err);
 	if (r == 0 && look.verdict != HPDSL_LOOK_PASS)
 		hp_reindex_warn(
 			x, "%s%s", hpdsl_look_text(&look, text),
+			look.last  ? HPDSL_LOOK_MENDS :
 			look.files ? "; without groups each file is a sample" :
 				     "");
 	return r;
@@ -233,11 +237,11 @@ int hp_adopt_finish(struct hp_reindex *x, struct hpdsl_error *err)
 
 	if (r < 0)
 		return r;
-	r = count_repeats(x, true, &a->repeated_keys, &first, err);
+	r = hp_reindex_repeats(x, true, &a->repeated_keys, &first, err);
 	if (r < 0)
 		return r;
 	tell_repeats(x, true, a->repeated_keys, first);
-	r = count_repeats(x, false, &a->repeated_paths, &first, err);
+	r = hp_reindex_repeats(x, false, &a->repeated_paths, &first, err);
 	if (r < 0)
 		return r;
 	tell_repeats(x, false, a->repeated_paths, first);

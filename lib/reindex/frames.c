@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames of compressed chunks as a witness: they hold whole samples.  One that
- * begins between two members of one key says that keys do not make samples
+ * begins between two members of one key says that such keys do not make samples
  * here; one that begins elsewhere was not made by the packer.
  */
 #include "reindex/reindex.h"
@@ -30,9 +30,10 @@ static void next_member(struct members *m)
 	m->file++;
 }
 
-/* Have the member at hand and the one before it one key? */
-static bool one_key(const struct members *m)
+/* Have the member at hand and the one before it one key, by this rule? */
+static bool one_key(const struct members *m, bool last)
 {
+	const struct hp_key_rule rule = { .last = last };
 	const struct hp_file *a, *b;
 	size_t n;
 
@@ -40,9 +41,16 @@ static bool one_key(const struct members *m)
 		return false;
 	b = &m->list->files[m->file];
 	a = b - 1;
-	n = hpdsl_key_length(b->path, b->path_len);
-	return n == hpdsl_key_length(a->path, a->path_len) &&
+	n = hp_key_length(&rule, b->path, b->path_len);
+	return n == hp_key_length(&rule, a->path, a->path_len) &&
 	       memcmp(a->path, b->path, n) == 0;
+}
+
+static void hear(struct hp_reindex *x, const struct members *m)
+{
+	x->frames_apart |= one_key(m, false);
+	if (x->group == HPDSL_GROUP_LOOK && one_key(m, true))
+		x->group = HPDSL_GROUP_NONE;
 }
 
 static int check_frames(struct hp_reindex *x, const struct hp_found *c,
@@ -67,7 +75,7 @@ static int check_frames(struct hp_reindex *x, const struct hp_found *c,
 				       "compressed by hpdsl-pack; decompress "
 				       "it",
 				       c->made.name, i);
-		x->frames_ungroup |= one_key(&m);
+		hear(x, &m);
 	}
 	return 0;
 }

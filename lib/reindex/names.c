@@ -35,7 +35,8 @@ static bool take_sample(struct hp_reindex *x, uint64_t s)
 		list->stored[i] = f->path;
 		f->path = m.path;
 		f->path_len = (uint16_t)m.path_len;
-		f->key_len = (uint16_t)hpdsl_key_length(m.path, m.path_len);
+		f->key_len =
+			(uint16_t)hp_key_length(&list->key, m.path, m.path_len);
 	}
 	return true;
 }

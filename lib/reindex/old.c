@@ -128,17 +128,6 @@ const char *hp_reindex_option(const struct hp_reindex *x, const char *key)
 	return "";
 }
 
-bool hp_reindex_group_none(const struct hp_reindex *x)
-{
-	const char *group = hp_reindex_option(x, "group");
-
-	if (*group)
-		return !strcmp(group, "none");
-	if (x->frames_ungroup)
-		return true;
-	return x->index && hp_index_flags(x->index) & HP_INDEX_GROUP_NONE;
-}
-
 bool hp_reindex_shuffled(const struct hp_reindex *x)
 {
 	const char *shuffle = hp_reindex_option(x, "shuffle");

@@ -89,6 +89,17 @@ static int join(struct hp_reindex *x, struct hpdsl_error *err)
 	return make_roots(x, err);
 }
 
+/* Portable names have theirs at the first dot, whatever the paths have. */
+static const struct hp_key_rule *rule_of(const struct hp_reindex *x)
+{
+	static const struct hp_key_rule first;
+	bool portable =
+		!strcmp(hp_reindex_option(x, "names"), "portable") ||
+		(x->index && !x->adopt && hp_index_has_stored(x->index));
+
+	return portable ? &first : &x->list.key;
+}
+
 static bool same_key(const struct hp_file *a, const struct hp_file *b)
 {
 	return a->key_len == b->key_len &&
@@ -98,7 +109,8 @@ static bool same_key(const struct hp_file *a, const struct hp_file *b)
 /* Samples are runs of one key, and never cross chunks. */
 static int group(struct hp_reindex *x, struct hpdsl_error *err)
 {
-	bool none = hp_reindex_group_none(x);
+	bool none = x->group == HPDSL_GROUP_NONE;
+	const struct hp_key_rule *rule = rule_of(x);
 	struct hp_list *list = &x->list;
 	uint64_t n = 0;
 
@@ -114,15 +126,15 @@ static int group(struct hp_reindex *x, struct hpdsl_error *err)
 				&list->files[k->made.first_member + i];
 
 			f->key_len = none ? f->path_len :
-					    (uint16_t)hpdsl_key_length(
-						    f->path, f->path_len);
+					    (uint16_t)hp_key_length(
+						    rule, f->path, f->path_len);
 			if (i == 0 || none || !same_key(f - 1, f))
 				list->samples[n++] = k->made.first_member + i;
 		}
 	}
 	list->samples[n] = list->n_files;
 	list->n_samples = n;
-	return 0;
+	return hp_reindex_grouped(x, err);
 }
 
 /* Finds equal paths on its way. */
@@ -232,6 +244,7 @@ static int reindex(struct hp_reindex *x, struct hpdsl_error *err)
 		lock,
 		hp_reindex_load,
 		refuse_shuffled,
+		hp_reindex_rule,
 		refuse_unfinished,
 		hp_reindex_find,
 		hp_adopt_labels_read,
@@ -287,6 +300,7 @@ static void report(const struct hp_reindex *x, struct hpdsl_reindex_report *ret)
 		.unchanged =
 			!x->wrote_index && !x->wrote_manifest && !x->wrote_sums,
 		.has_sha256 = x->sha256,
+		.group = x->group,
 		.shuffled = hp_reindex_shuffled(x),
 		.shuffle_lost = hp_reindex_shuffle_lost(x),
 	};

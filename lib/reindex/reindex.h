@@ -59,7 +59,8 @@ struct hp_reindex {
 	uint64_t index_bytes;	    /* of the file, */
 	uint8_t index_checksum[16]; /* 0 bytes if there is none */
 	bool manifest_agrees;	    /* with all chunks */
-	bool frames_ungroup;	    /* see hp_reindex_frames */
+	bool frames_apart;	    /* see hp_reindex_frames */
+	enum hpdsl_group group;	    /* LOOK: nobody has said it so far */
 	bool sha256;		    /* there were, so there will be */
 	unsigned lost;		    /* HP_LOST_ */
 	bool wrote_index, wrote_manifest, wrote_sums;
@@ -117,16 +118,28 @@ bool hp_reindex_row(const struct hp_reindex *x, uint64_t i,
 int hp_reindex_names(struct hp_reindex *x, struct hpdsl_error *err);
 
 /*
- * Looks at where frames of compressed chunks begin: HPDSL_ECORRUPT, or it sets
- * x->frames_ungroup if keys do not make samples.  After the list is made.
+ * Looks at where frames of compressed chunks begin: HPDSL_ECORRUPT.  Where
+ * nobody has said how files are grouped, one that begins between two of one key
+ * does: by the last dot, too, x->group becomes NONE; by the first alone sets
+ * x->frames_apart.  After the list is made.
  */
 int hp_reindex_frames(struct hp_reindex *x, struct hpdsl_error *err);
 
 /*
- * Does a sound manifest, or the index, or the frames, say that keys do not make
- * samples?
+ * How files become samples, as the caller, a sound manifest or the index says:
+ * x->group, and the list's rule.  HPDSL_EUSAGE: the caller says something else
+ * than who packed it.
  */
-bool hp_reindex_group_none(const struct hp_reindex *x);
+int hp_reindex_rule(struct hp_reindex *x, struct hpdsl_error *err);
+/* Where nobody has said it samples are made by key.  HPDSL_EUSAGE: those that
+ * came of it speak against that. */
+int hp_reindex_grouped(struct hp_reindex *x, struct hpdsl_error *err);
+/*
+ * How many samples have the key, or members the path, of one before, and which
+ * is the first of them.  16 bytes each meanwhile.  adopt.c
+ */
+int hp_reindex_repeats(const struct hp_reindex *x, bool keys, uint64_t *ret,
+		       uint64_t *ret_first, struct hpdsl_error *err);
 
 /*
  * Is it shuffled, as the caller, a sound manifest or the index says?

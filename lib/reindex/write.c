@@ -154,21 +154,28 @@ static int take_options(const struct hp_reindex *x,
 			const struct hp_pairs *labels, struct hp_pairs *options,
 			struct hp_pair **ret_memory, struct hpdsl_error *err)
 {
-	struct hp_pair *v = hp_array(options->n + labels->n + 2, sizeof *v);
+	const struct hp_key_rule *key = &x->list.key;
+	struct hp_pair *v =
+		hp_array(options->n + labels->n + 2 + key->n, sizeof *v);
+	const char *shuffle = hp_reindex_option(x, "shuffle");
 	bool relabels = hp_adopt_relabels(x);
 	size_t n = 0;
 
 	if (!v)
 		return hp_fail_nomem(err);
-	if (hp_reindex_shuffled(x) && !*hp_reindex_option(x, "shuffle"))
-		v[n++] = (struct hp_pair){ "shuffle", "global" };
+	if (hp_reindex_shuffled(x) && !*shuffle)
+		shuffle = "global";
+	if (*shuffle)
+		v[n++] = (struct hp_pair){ "shuffle", shuffle };
+	v[n++] = (struct hp_pair){ "group", hpdsl_group_word(x->group) };
+	for (uint32_t i = 0; i < key->n; i++)
+		v[n++] = (struct hp_pair){ HP_DOUBLE_SUFFIX, key->doubles[i] };
 	for (size_t i = 0; i < options->n; i++)
-		if (!relabels || !is_of_labels(&options->v[i]))
+		if (strcmp(options->v[i].key, "shuffle") &&
+		    strcmp(options->v[i].key, "group") &&
+		    strcmp(options->v[i].key, HP_DOUBLE_SUFFIX) &&
+		    (!relabels || !is_of_labels(&options->v[i])))
 			v[n++] = options->v[i];
-	if (!options->n)
-		v[n++] = (struct hp_pair){ "group", hp_reindex_group_none(x) ?
-							    "none" :
-							    "key" };
 	/* Of adopted tars they come behind the others. */
 	for (size_t i = 0; i < labels->n; i++)
 		v[n++] = labels->v[i];
@@ -323,7 +330,8 @@ int hp_reindex_write(struct hp_reindex *x, struct hpdsl_error *err)
 	struct source s = { .x = x };
 	struct hp_index_source src = {
 		.bytes = x->bytes,
-		.flags = (hp_reindex_group_none(x) ? HP_INDEX_GROUP_NONE : 0) |
+		.flags = (x->group == HPDSL_GROUP_NONE ? HP_INDEX_GROUP_NONE :
+							 0) |
 			 (x->adopt ? HP_INDEX_FOREIGN : 0) |
 			 (hp_reindex_shuffled(x) ? HP_INDEX_SHUFFLED : 0),
 		.stored = x->adopt || hp_list_renamed(&x->list) > 0,

@@ -94,7 +94,8 @@ static void count_generated(struct hp_rules *r)
 
 /* ---- One sample ------------------------------------------------------- */
 
-/* Of adopted tars: a sample is a longest run of one key. */
+/* Of adopted tars: a sample is a longest run of one key, or each file is one.
+ */
 static void check_run(struct hp_rules *r)
 {
 	if (r->last_key.s && r->last_chunk == r->row.chunk &&
@@ -109,7 +110,7 @@ static void check_member(struct hp_rules *r, uint64_t number,
 			 const struct hp_rule_row *m)
 {
 	if (number > r->row.first) {
-		if (hp_name_compare(r->key, hp_key_of(m->path)) != 0)
+		if (hp_name_compare(r->key, hp_key_of(r->ix, m->path)) != 0)
 			bad_member(r, number,
 				   "has another key than its sample");
 		else if (r->packed && hp_name_compare(r->last, m->path) >= 0)
@@ -135,10 +136,10 @@ static int check_sample(struct hp_rules *r, struct hpdsl_error *err)
 		if (k < 0)
 			return k;
 		if (i == r->row.first)
-			r->key = hp_key_of(m.path);
+			r->key = hp_key_of(r->ix, m.path);
 		check_member(r, i, &m);
 	}
-	if (r->adopted)
+	if (r->adopted && !(hp_index_flags(r->ix) & HP_INDEX_GROUP_NONE))
 		check_run(r);
 	if (r->cls || r->generated)
 		count_generated(r);
@@ -171,7 +172,7 @@ static struct hp_name sample_key(const void *arg, uint64_t number)
 	if (hp_index_sample_row(r->ix, number, &row, NULL) < 0 ||
 	    hp_rule_row(r->ix, row.first, &m, NULL) < 0)
 		return (struct hp_name){ "", 0 };
-	return hp_key_of(m.path);
+	return hp_key_of(r->ix, m.path);
 }
 
 int hp_rules_unique(struct hp_rules *r, struct hpdsl_error *err)

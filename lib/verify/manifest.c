@@ -20,18 +20,41 @@ const char *hp_rules_option(const struct hp_verify *v, const char *key)
 	return "";
 }
 
-/* Says the manifest of the keys what bit 0 of the index's flags says? */
+/* Says the manifest of the keys what bits 0 and 3 of the index's flags say? */
 static bool group_agrees(const struct hp_verify *v)
 {
 	const char *group = hp_rules_option(v, "group");
+	uint32_t flags = v->index ? hp_index_flags(v->index) : 0;
+	enum hpdsl_group is = flags & HP_INDEX_GROUP_NONE ? HPDSL_GROUP_NONE :
+			      flags & HP_INDEX_LAST	  ? HPDSL_GROUP_LAST :
+							    HPDSL_GROUP_KEY;
 
 	if (!*group)
 		return v->manifest.rebuilt;
-	if (strcmp(group, "none") != 0 && strcmp(group, "key") != 0)
-		return false;
-	return !v->index ||
-	       !strcmp(group, "none") ==
-		       !!(hp_index_flags(v->index) & HP_INDEX_GROUP_NONE);
+	if (v->index)
+		return !strcmp(group, hpdsl_group_word(is));
+	return !strcmp(group, "none") || !strcmp(group, "key") ||
+	       !strcmp(group, "last");
+}
+
+/* And of double suffixes what its section says? */
+static bool doubles_agree(const struct hp_verify *v)
+{
+	const struct hp_pairs *p = &v->manifest.options;
+	const struct hp_key_rule *rule;
+	uint32_t n = 0;
+
+	if (!v->index)
+		return true;
+	rule = hp_index_key_rule(v->index);
+	for (size_t i = 0; i < p->n; i++) {
+		if (strcmp(p->v[i].key, HP_DOUBLE_SUFFIX) != 0)
+			continue;
+		if (n == rule->n || strcmp(p->v[i].value, rule->doubles[n]))
+			return false;
+		n++;
+	}
+	return n == rule->n;
 }
 
 /* Says it of the order of samples what bit 2 of them says? */
@@ -63,7 +86,8 @@ static bool options_fit(const struct hp_manifest *m)
 	if (!n || strcmp(v->key, "group") != 0)
 		return false;
 	for (size_t i = 1; i < n; i++)
-		if (strncmp(v[i].key, "label", 5) != 0)
+		if (strcmp(v[i].key, HP_DOUBLE_SUFFIX) != 0 &&
+		    strncmp(v[i].key, "label", 5) != 0)
 			return false;
 	return true;
 }
@@ -90,6 +114,8 @@ void hp_rules_manifest(struct hp_verify *v)
 		wrong(v, &told, "names another index than " HP_INDEX_NAME);
 	if (!group_agrees(v))
 		wrong(v, &told, "group is not what the index says");
+	if (!doubles_agree(v))
+		wrong(v, &told, "double_suffix is not what the index says");
 	if (!shuffle_agrees(v))
 		wrong(v, &told, "shuffle is not what the index says");
 	if (!options_fit(m))

@@ -113,7 +113,7 @@ static int add_sample(struct hp_verify *v, uint64_t sample, struct sorted *is,
 		is->paths &= hp_name_compare(is->path, m.path) < 0;
 		is->path = m.path;
 		if (i == row.first && is->keys) {
-			struct hp_name key = hp_key_of(m.path);
+			struct hp_name key = hp_key_of(v->index, m.path);
 
 			is->keys = hp_name_compare(is->key, key) < 0;
 			is->key = key;

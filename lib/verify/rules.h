@@ -60,9 +60,12 @@ static inline int hp_name_compare(struct hp_name a, struct hp_name b)
 	return d ? d : (a.len > b.len) - (a.len < b.len);
 }
 
-static inline struct hp_name hp_key_of(struct hp_name path)
+/* By the index's own rule. */
+static inline struct hp_name hp_key_of(const struct hp_index *ix,
+				       struct hp_name path)
 {
-	return (struct hp_name){ path.s, hpdsl_key_length(path.s, path.len) };
+	return (struct hp_name){ path.s,
+				 hp_index_key_length(ix, path.s, path.len) };
 }
 
 /* "sample 7: why", unless enough was found. */

@@ -125,14 +125,15 @@ static int compare_bytes(const char *a, size_t an, const char *b, size_t bn)
 }
 
 /* The order of hp_list_sort. */
-static int compare_paths(const char *a, size_t an, const char *b, size_t bn)
+static int compare_paths(const struct hp_key_rule *rule, const char *a,
+			 size_t an, const char *b, size_t bn)
 {
 	int r;
 
 	if (an == bn && !memcmp(a, b, an))
 		return 0;
-	r = compare_bytes(a, hpdsl_key_length(a, an), b,
-			  hpdsl_key_length(b, bn));
+	r = compare_bytes(a, hp_key_length(rule, a, an), b,
+			  hp_key_length(rule, b, bn));
 	return r ? r : compare_bytes(a, an, b, bn);
 }
 
@@ -187,7 +188,8 @@ static int merge(struct source *s, const struct hp_list *list,
 		int order = have == 0 ? 1 : -1;
 
 		if (have && i < list->n_files)
-			order = compare_paths(was.path, was.path_len, now->path,
+			order = compare_paths(&list->key, was.path,
+					      was.path_len, now->path,
 					      now->path_len);
 		if (order < 0) {
 			d->removed++;

@@ -62,7 +62,8 @@ static void name_all(struct hp_list *list, enum hpdsl_group group)
 {
 	const char *wrong;
 
-	if (hp_list_sort(list, NULL) < 0 ||
+	if (hp_list_rule(list, group, NULL, 0, NULL) < 0 ||
+	    hp_list_sort(list, NULL) < 0 ||
 	    hp_list_group(list, group, NULL) < 0 ||
 	    hp_list_portable(list, group, NULL) < 0)
 		abort();
@@ -121,17 +122,21 @@ static void label(struct hp_list *list, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	for (int group = 0; group < 2; group++) {
+	static const enum hpdsl_group groups[] = { HPDSL_GROUP_KEY,
+						   HPDSL_GROUP_LAST,
+						   HPDSL_GROUP_NONE };
+
+	for (int i = 0; i < 3; i++) {
 		struct hp_list list;
 		size_t at;
 
 		list_begin(&list, FILES_MAX);
 		at = fill(&list, data, size);
-		name_all(&list, group ? HPDSL_GROUP_NONE : HPDSL_GROUP_KEY);
+		name_all(&list, groups[i]);
 		label(&list, data + at, size - at);
 		label_all(&list);
 		/* It may be there already. */
-		if (!group && hp_list_cls(&list, NULL) == 0)
+		if (i < 2 && hp_list_cls(&list, NULL) == 0)
 			check_members(&list);
 		hp_list_release(&list);
 	}

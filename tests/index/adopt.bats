@@ -124,6 +124,16 @@ offset()
 	END
 	diff - <(hpdsl-ls --chunks d) <<< $'a.tar\nb.tar'
 	grep -q "warning: d: 1 sample has the key of one before, first 'x/.hid' in a.tar" err
+	# By the last dot, or each file: said anew, and then it stays so.
+	hpdsl-index -q --group=last d
+	diff <(hpdsl-ls --samples d) - <<< $'x/.hid\ny\nx/.hid\ns1\ns2\ns2.sub'
+	hpdsl-verify -q d
+	hpdsl-index --json d | grep '"unchanged": true.*"group": "last"'
+	hpdsl-index -q --group=none d
+	[ "$(hpdsl-ls --samples d | wc -l)" = 8 ]
+	hpdsl-verify -q d
+	hpdsl-index -q --group=key d
+	diff <(hpdsl-ls --samples d) out
 	# No labels are made up.
 	hpdsl-ls -l --samples d | grep -v ' - ' && return 1
 	hpdsl-verify -q d

@@ -132,6 +132,54 @@ flip_content()
 	diff <(hpdsl-ls --samples single.was) <(hpdsl-ls --samples single)
 }
 
+@test "--group: what neither manifest nor index says any more has to be said" {
+	local group i
+	mkdir in
+	for i in run{1..9}.{1..6}; do echo "$i" > "in/$i.npy"; echo > "in/$i.json"; done
+	for group in last none; do
+		hpdsl-pack -q --group=$group --chunks=3 in $group
+		hpdsl-ls --samples $group > samples
+		cp $group/dataset.yaml .
+		# the manifest alone says it, and so does the index
+		rm $group/index.hpdsl
+		hpdsl-index -q $group
+		hpdsl-verify -q $group
+		diff samples <(hpdsl-ls --samples $group)
+		rm $group/dataset.yaml
+		hpdsl-index -q $group
+		diff samples <(hpdsl-ls --samples $group)
+		rm $group/dataset.yaml $group/index.hpdsl
+		fails 2 "what a sample is has to be said (--group=key, last or none, as it was packed)" \
+			hpdsl-index -q $group
+		[ ! -e $group/index.hpdsl ]
+		hpdsl-index -q --group=$group $group
+		hpdsl-verify -q $group
+		diff samples <(hpdsl-ls --samples $group)
+		# what was rebuilt wrongly can be mended
+		hpdsl-index -q --group=key $group
+		[ "$(hpdsl-ls --samples $group | wc -l)" != "$(wc -l < samples)" ]
+		hpdsl-index --json --group=$group $group > json
+		grep "\"group\": \"$group\"" json
+		hpdsl-verify -q $group
+		diff samples <(hpdsl-ls --samples $group)
+		rm $group/index.hpdsl
+		cp dataset.yaml $group
+		fails 2 "it was packed with group $group" \
+			hpdsl-index -q --group=key $group
+	done
+	# double suffixes stay, or are given again
+	hpdsl-pack -q --group=last --double-suffix=a.json --chunks=1 in d
+	hpdsl-pack -q --group=last --double-suffix=b.json --chunks=1 in e
+	rm d/index.hpdsl d/dataset.yaml
+	hpdsl-index -q --group=last --double-suffix=a.json d
+	grep -x '  - a.json' d/dataset.yaml
+	rm d/index.hpdsl
+	hpdsl-index -q --group=last d
+	hpdsl-verify -q d
+	fails 2 "and other double suffixes" \
+		hpdsl-index -q --group=last --double-suffix=a.json e
+}
+
 @test "odd names come back, long ones and ones of any bytes" {
 	python3 - <<- 'END'
 		import os

@@ -131,13 +131,13 @@ tars()
 	touch t/p-{a,b}.slice{1..20}.png
 	told 0 t
 	has "sample 'p-a': slice1.png slice10.png slice11.png and 17 more" \
-		"next hpdsl-pack --group=none t t.hpdsl"
+		"next hpdsl-pack --group=last t t.hpdsl"
 	grep '^  names  *40 of 40 files look like samples' <<< "$output"
 	is 'd["group_look"]["verdict"]' refuse
 	is 'd["group_look"]["files"]' 40
 	typed
 	told 0 t.hpdsl
-	has "sample each file is one"
+	has "sample 'p-a.slice1': png"
 	told 0 "$from/ds"
 	has "sample 'class0/00000': json png"
 	is 'd["group_look"]["example"]' "'class0/00000': json png"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Portable names, by the rules of hpdsl-format(5) alone.
 
-usage: portable_names.py key | none    paths on stdin, each with a NUL byte
+usage: portable_names.py key | last | none    paths on stdin, each with a NUL byte
        behind it: a line of path, tab, name for each, sorted as lines
        portable_names.py tree DIR N    N files with all sorts of names
 """
@@ -11,7 +11,7 @@ import random
 import re
 import sys
 
-from read_dataset import key_of, xxh3_64
+from read_dataset import key_of, key_of_last, xxh3_64
 
 ROOM = 100
 
@@ -29,6 +29,9 @@ def cut_of(paths):
         dots = [path.find(b".", end + 1) for path in paths]
         if min(dots) < 0 or len({path[:dot]
                                  for path, dot in zip(paths, dots)}) > 1:
+            return end
+        if any(dot > len(key_of_last(path))
+               for path, dot in zip(paths, dots)):
             return end
         end = dots[0]
 
@@ -69,12 +72,12 @@ def plain_key(raw):
     return re.sub(rb"(^|/)__", rb"\1x__", name)
 
 
-def names_of(samples, by_path):
+def names_of(samples, group):
     """Rule 5: a list of names for each sample, of the list in its order."""
     taken, result = set(), [None] * len(samples)
     work = []
     for paths in samples:
-        cut = cut_of(paths)
+        cut = len(key_of_last(paths[0])) if group == "last" else cut_of(paths)
         suffixes = suffixes_of(paths, cut)
         room = ROOM - 1 - max([3] + [len(s) for s in suffixes])
         work.append((paths[0][:cut], suffixes, room))
@@ -94,7 +97,8 @@ def names_of(samples, by_path):
         key, counter = plain_key(raw), 0
         if result[i] or take(i, key):
             continue
-        hashed = samples[i][0] if by_path else key_of(samples[i][0])
+        hashed = samples[i][0] if group == "none" else \
+            (key_of_last if group == "last" else key_of)(samples[i][0])
         while not take(i, key[:room - 9] + mark(hashed, counter)):
             counter += 1
     return result
@@ -117,17 +121,17 @@ def make_tree(top, n):
 
 def print_names(group):
     paths = sys.stdin.buffer.read().split(b"\0")[:-1]
-    paths.sort(key=lambda path: (key_of(path), path))
+    key = key_of_last if group == "last" else key_of
+    paths.sort(key=lambda path: (key(path), path))
     samples = []
     for path in paths:
-        if group == "key" and samples and \
-                key_of(samples[-1][0]) == key_of(path):
+        if group != "none" and samples and key(samples[-1][0]) == key(path):
             samples[-1].append(path)
         else:
             samples.append([path])
     lines = []
     for sample, (_, names) in zip(samples,
-                                  names_of(samples, group == "none")):
+                                  names_of(samples, group)):
         lines += [path + b"\t" + name for path, name in zip(sample, names)]
     lines = [line.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")
              for line in lines]

@@ -22,7 +22,7 @@ import sys
 MASK = (1 << 64) - 1
 BLOCK = 65536
 ROWS = {1: 16, 2: 52, 3: 0, 4: 8, 5: 88, 6: 0, 7: 8, 8: 0, 9: 16, 11: 16,
-        12: 0}
+        12: 0, 14: 0}
 OPTIONAL = {10: 32, 13: 32}
 NO_LABEL = 0xFFFFFFFF
 
@@ -122,6 +122,13 @@ def check_vectors(lines):
             need(is_ == want, f"{line}: is {is_}")
             need(p.at(n - 1) == int(m[4]), f"{line}: ends otherwise")
             need(p.inverse(p.at(n // 2)) == n // 2, f"{line}: inverse")
+        elif m := re.fullmatch(r'\.It "(.*)" Ta "(.*)" Ta "(.*)"', line):
+            path, key, suffix = (s.encode() for s in m.groups())
+            is_ = key_of_last(path, (b"seg.png", b"a.seg.png"))
+            need(is_ == key and path[len(key) + 1:] == suffix,
+                 f"{line}: is {is_}")
+        elif line.startswith((".Bl", ".El")):
+            continue
         else:
             raise Bad(f"{line}: not understood")
         count += 1
@@ -143,6 +150,23 @@ def key_of(path):
         base += 1
     dot = path.find(b".", base)
     return path if dot < 0 else path[:dot]
+
+
+def key_of_last(path, doubles=()):
+    """--group=last"""
+    base = path.rfind(b"/") + 1
+    while path[base:base + 1] == b".":
+        base += 1
+    rest = path[base:]
+    if b"." not in rest:
+        return path
+    packed = re.search(rb"\.[A-Za-z][A-Za-z0-9]{0,7}\."
+                       rb"(?:gz|bz2|xz|zst|lz4|br|lzma|Z)\Z", rest)
+    suffix = packed[0] if packed else rest[rest.rfind(b"."):]
+    for double in doubles:
+        if rest[1:].endswith(b"." + double) and len(double) >= len(suffix):
+            suffix = b"." + double
+    return path[:len(path) - len(suffix)]
 
 
 # ---- Index ----------------------------------------------------------------
@@ -173,8 +197,8 @@ class Index:
              struct.unpack_from("<Q", d, length - 8)[0],
              "index: header checksum")
         need(size == len(d), "index: file size")
-        need(8 <= self.n_sections <= 64 and self.flags <= 7,
-             "index: sections, flags")
+        need(8 <= self.n_sections <= 64 and self.flags <= 15 and
+             self.flags & 9 != 9, "index: sections, flags")
         self.single, self.adopted = self.flags & 1, self.flags & 2
         self.header_length = length
 
@@ -206,7 +230,26 @@ class Index:
             need(len(self.sections[10]) == 32 * self.members and
                  len(self.sections[13]) == 32 * self.chunks,
                  "index: number of SHA-256")
+        self.read_doubles()
         self.read_stored()
+
+    def read_doubles(self):
+        """Double suffixes."""
+        strings = self.sections.get(14, b"").split(b"\0")
+        self.doubles = strings[:-1]
+        need(strings[-1] == b"" and
+             (14 in self.sections) == bool(self.doubles) and
+             self.doubles == sorted(set(self.doubles)) and
+             len(self.doubles) <= 64, "DOUBLES: order")
+        need(self.flags & 8 or not self.doubles, "DOUBLES: out of place")
+        for s in self.doubles:
+            need(3 <= len(s) <= 255 and b"/" not in s and b"." in s[1:-1] and
+                 s[:1] != b"." and s[-1:] != b".", f"DOUBLES: {s}")
+
+    def key_of(self, path):
+        if self.flags & 8:
+            return key_of_last(path, self.doubles)
+        return key_of(path)
 
     def read_stored(self):
         """Names in chunks that are not the paths."""
@@ -579,7 +622,7 @@ def check_samples(index):
             m = index.member(k)
             need(m["sample"] == n and m["path_at"] == path_at,
                  f"member {k}: sample, path")
-            keys.add(key_of(m["path"]))
+            keys.add(index.key_of(m["path"]))
             path_at += len(m["path"]) + 1
         need(len(keys) == 1, f"sample {n}: keys")
         # Of adopted tars a sample is a run that could not be longer.

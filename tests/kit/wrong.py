@@ -19,9 +19,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from forge import h64, h128
-from wrong_model import (CHUNK_SHA256, CHUNKS, CLASS_NAMES, FRAMES, LOOKUP,
-                         MEMBER_SHA256, MEMBERS, NAMES, PATHS, SAMPLES, STORED,
-                         STORED_PATHS, Dataset, frame)
+from wrong_model import (CHUNK_SHA256, CHUNKS, CLASS_NAMES, DOUBLES, FRAMES,
+                         LOOKUP, MEMBER_SHA256, MEMBERS, NAMES, PATHS, SAMPLES,
+                         STORED, STORED_PATHS, Dataset, frame)
 
 CASES = []
 
@@ -105,6 +105,10 @@ edit("group", "plain", "group is not what the index says",
      "^  group: key", "  group: none")
 edit("group", "single", "group is not what the index says",
      "^  group: none", "  group: key")
+edit("group", "plain", "group is not what the index says",
+     "^  group: key", "  group: last")
+edit("double-suffix", "plain", "double_suffix is not what the index says",
+     "^  group: key", "  group: key\n  double_suffix:\n  - seg.png")
 edit("shuffle", "bare", "shuffle is not what the index says",
      "^  shuffle: global", "  shuffle: none")
 edit("shuffle", "bare", "shuffle is not what the index says",
@@ -264,6 +268,29 @@ def empty(base, says, *kinds):
         def _(part):
             part.update((kind, bytearray()) for kind in kinds)
 
+
+@wrong("doubles", "plain", "index.hpdsl: header: its flags contradict")
+def _(d):
+    d.flags |= 9
+
+
+def doubles(says, flags, strings):
+    @wrong("doubles", "plain", "index.hpdsl: " + says)
+    def _(d):
+        d.flags |= flags
+
+        @d.on("sections")
+        def _(part):
+            part[DOUBLES] = bytearray(strings)
+
+
+NO_LIST = "section DOUBLES: is no list of suffixes"
+doubles("header: flags and sections disagree", 0, b"seg.png\0")
+doubles(NO_LIST, 8, b"seg.png\0a.b\0")
+doubles(NO_LIST, 8, b"seg.png\0seg.png\0")
+doubles(NO_LIST, 8, b"png\0")
+doubles(NO_LIST, 8, b"seg.png")
+doubles(NO_LIST, 8, b"")
 
 empty("plain", "STORED", STORED, STORED_PATHS)
 empty("plain", "STORED_PATHS", STORED, STORED_PATHS)

@@ -164,7 +164,7 @@ taken()
 	echo a > tree/a.txt
 	echo a > tree/a.json
 	for e in energon wids; do
-		fails 2 "$e: its index cannot hold 'a.txt': the key of another" \
+		fails 2 "$e: its index cannot hold 'a.json': the key of another" \
 			hpdsl-pack -q --group=none --emit=$e tree no
 	done
 	hpdsl-pack -q --group=none --shuffle=none --emit=dali tree out

@@ -129,8 +129,8 @@ chunks()
 }
 
 @test "--group: names that look like samples of their own have to be told what they are" {
-	local way="; what a sample is has to be said (--group=none: each file \
-is one; --group=key: as here)" line
+	local way="; keys that end at the last dot mend it; what a sample is has \
+to be said (--group=last; --group=none: each file is one; --group=key: as here)" line
 	mkdir -p t v
 	touch t/patient-{a,b}.slice{1..40}.png v/{1305031102,1305031103}.{175304,211214}.png
 	line="'patient-a': slice1.png slice10.png slice11.png and 37 more"
@@ -147,11 +147,11 @@ key, first $line$way" hpdsl-pack -q t out
 	grep -xF "sample:   $line" plan
 	hpdsl-pack --json --force --group=key t out > json
 	json json 'j["group_look"]["verdict"] == "refuse"'
-	json json 'j["group_look"]["files"] == 80'
+	json json 'j["group_look"]["files"] == 80 and j["group_look"]["last"]'
 	json json 'j["group_look"]["example"].startswith("\x27patient-a\x27: ")'
 	# what was packed so is no error, and hands on what its samples are
 	hpdsl-pack -q out again 2> err
-	grep "warning: 80 of 80 files .*; without groups .* (--group=none)" err
+	grep "warning: 80 of 80 files .* mend it (--group=last; --group=none: each" err
 	hpdsl-pack -q --group=none t none
 	hpdsl-pack --json none none2 > json
 	json json 'j["samples"] == 80 and j["group_look"]["verdict"] == "pass"'
@@ -164,7 +164,13 @@ key, first $line$way" hpdsl-pack -q t out
 	mkdir -p few/b
 	touch few/a.{0,1}.jpg few/b/{00..38}.jpg
 	hpdsl-pack -q few out3 2> err
-	grep "warning: 2 of 41 files .* first 'a': 0.jpg 1.jpg; without" err
+	grep "warning: 2 of 41 files .* first 'a': 0.jpg 1.jpg; keys" err
+	# the advice is tried: here the last dot mends nothing
+	mkdir shards
+	touch shards/train.tfrecord-{00..19}-of-20
+	fails 2 "; what a sample is has to be said (--group=none: each file is one;" \
+		hpdsl-pack -q shards out4
+	[[ $message != *mend* ]]
 }
 
 @test "--labels=dir is refused where folders look like splits" {

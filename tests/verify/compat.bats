@@ -53,7 +53,7 @@ setup()
 	says 1 webdataset keep <<- END
 		webdataset: trips
 		webdataset: drops 5 members: no suffix, first 'long/$m' in chunk-000000.tar
-		webdataset: renames 7 members: dots inside the base name, first 'compressed/a.txt.gz' in chunk-000000.tar
+		webdataset: renames 3 members: dots inside the base name, first 'dots/Track 2.0 x.mp3' in chunk-000000.tar
 		webdataset: splits or mixes 3 members: leading dot, first 'hidden/..two.x' in chunk-000000.tar
 		webdataset: drops 2 members: first component __x__, first '__meta__/a.jpg' in chunk-000000.tar
 		webdataset: refuses 2 members: suffix begins with __, first 'field/a.__key__' in chunk-000000.tar

@@ -49,15 +49,17 @@ make_bases()
 	python3 "$SRC/tests/kit/wrong.py" "$SRC/man/hpdsl-format.5" bases
 }
 
-# rebuilt DATASET LOST..: without these files, made again: it is sound.
+# rebuilt DATASET LOST..: without these files, made again: it is sound.  Of one of
+# which each file is a sample somebody has to say so, where nothing else is left.
 rebuilt()
 {
-	local ds=$1
+	local ds=$1 how=()
 	shift
+	[ "$ds $#" != "bases/single 2" ] || how=(--group=none)
 	rm -rf again
 	cp -R "$ds" again
 	(cd again && rm -f "$@")
-	hpdsl-index -q again 2> log || { cat log; return 1; }
+	hpdsl-index -q "${how[@]}" again 2> log || { cat log; return 1; }
 	hpdsl-verify -q again
 }
 

@@ -200,6 +200,7 @@ covered()
 @test "the vectors of the page" {
 	[ "$(block VECTORS key | reader vectors)" = 4 ]
 	[ "$(block VECTORS permutation | reader vectors)" = 9 ]
+	[ "$(block VECTORS last | reader vectors)" = 27 ]
 }
 
 @test "packed order is the permutation of the sorted list" {
@@ -395,7 +396,7 @@ stopped()
 	local group
 	python3 "$SRC/tests/kit/portable_names.py" tree in 700
 	(cd in && find . -type f -printf '%P\0') > paths
-	for group in key none; do
+	for group in key last none; do
 		hpdsl-pack -q --keep-litter --names=portable --group="$group" in \
 			"$group"
 		python3 "$SRC/tests/kit/portable_names.py" "$group" < paths > want

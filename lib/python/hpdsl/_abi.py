@@ -333,7 +333,7 @@ FUNCTIONS = {
     "kind_of": (c_int, c_char_p, _P, _P, _P),
     "sources": (None, _P, _P),
     "patience": (None, _P, c_double),
-    "key_length": (c_size_t, c_char_p, c_size_t),
+    "dataset_key_length": (c_size_t, _P, c_char_p, c_size_t),
     "reading_new": (c_int, _P, _P, _P),
     "reading_read": (c_int64, _P, _P, c_uint64, _P, c_size_t, _P),
     "reading_free": (None, _P),

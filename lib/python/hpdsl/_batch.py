@@ -253,7 +253,8 @@ class Batch(Pair):
     def _suffix(self, member: int) -> str:
         rows = Rows(lib.member_rows, self._handle, member)
         path = rows.member().name
-        return text(path[lib.key_length(path, len(path)) + 1:])
+        return text(path[lib.dataset_key_length(self._handle.address, path,
+                                                len(path)) + 1:])
 
     def _array(self, address: int, n: int, kind: str, size: int) -> list:
         return self._memory[address:address + n * size].cast(kind).tolist()

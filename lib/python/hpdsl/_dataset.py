@@ -95,7 +95,8 @@ class Sample:
     """A sample and the contents of its members.
 
     number      of the sample in its dataset
-    key         path of its members up to the first dot of their base name
+    key         path of its members up to the first dot of their base name, or
+                the last one, as it was packed
     label       class number, -1 without a class
     class_name  str, None without a class
     members     {suffix: bytes}, in stored order; sample["jpg"] is one of them.

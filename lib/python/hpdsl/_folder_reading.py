@@ -156,12 +156,14 @@ def _later(dataset: Dataset, numbers: array, seat: memoryview
            ) -> Tuple[array, bytearray, List[str]]:
     """Where the members that are wanted are not the first ones: they are asked
     for by their suffixes."""
+    handle = dataset.handle()
     before, which = array("Q", [0]) * len(dataset), bytearray(len(dataset))
     found: Dict[str, int] = {}
     for path, sample, place in zip(paths_of(dataset, numbers), seat[::2],
                                    seat[1::2]):
         name = raw(path)
-        suffix = text(name[lib.key_length(name, len(name)) + 1:])
+        suffix = text(name[lib.dataset_key_length(handle.address, name,
+                                                  len(name)) + 1:])
         # The first member of a suffix is what is read.
         if place and _has(dataset, sample, place, suffix):
             raise UsageError(f"{path}: a member before it in its sample has its "

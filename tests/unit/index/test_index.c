@@ -104,7 +104,7 @@ static void compare_samples(const struct corpus *c, const struct hp_index *ix)
 		assert_int_equal(s.members, n);
 		assert_int_equal(s.chunk, chunk_of(c, i));
 		assert_int_equal(s.label, c->members[member].label);
-		len = hpdsl_key_length(path, len);
+		len = hp_key_length(&c->src.key, path, len);
 		assert_int_equal(s.key_len, len);
 		assert_memory_equal(s.key, path, len);
 		member += n;
@@ -320,6 +320,68 @@ static void test_round_trip(void **state)
 	round_trip(20000, 17, 1000, 0);
 	round_trip(20000, 5000, 0, HP_INDEX_GROUP_NONE);
 	round_trip(100, 3, 2, HP_INDEX_SHUFFLED);
+	round_trip(100, 3, 2, HP_INDEX_LAST);
+}
+
+/* Who does not know the rule refuses it, by the flag and by the section. */
+static void test_doubles(void **state)
+{
+	static const char *const suffixes[] = { "5.m0", "seg.png" };
+	struct hp_sections old = { .n = 0 };
+	struct hp_layout layout = hp_index_layout;
+	struct hpdsl_sample s;
+	struct hp_index *ix;
+	struct corpus c;
+	struct image im;
+	uint64_t len;
+
+	(void)state;
+	corpus_make(&c, 3, 1, 0, HP_INDEX_LAST);
+	c.src.key.doubles = suffixes;
+	c.src.key.n = 2;
+	write_and_compare(&c);
+	write_image(&c, &im);
+	ix = open_image(&im);
+	assert_int_equal(hp_index_sample(ix, 0, &s, NULL), 0);
+	assert_int_equal(s.key_len, strlen("in/s000000"));
+	hp_index_free(ix);
+	assert_memory_equal(image_section(&im, HP_SECTION_DOUBLES, &len),
+			    "5.m0\0seg.png", 13);
+	assert_int_equal(len, 13);
+	layout.n_kinds = HP_SECTION_CHUNK_SHA256;
+	layout.kept &= ~(1u << HP_SECTION_DOUBLES);
+	assert_int_equal(hp_sections_open(&old, &layout, im.p, im.n, "x", NULL),
+			 HPDSL_ETOONEW);
+	layout = hp_index_layout;
+	layout.flags &= ~(uint32_t)HP_INDEX_LAST;
+	assert_int_equal(hp_sections_open(&old, &layout, im.p, im.n, "x", NULL),
+			 HPDSL_ETOONEW);
+	free(im.p);
+	corpus_free(&c);
+}
+
+static void refuses_doubles(const char *a, const char *b, bool last)
+{
+	const char *suffixes[] = { a, b };
+	struct corpus c;
+	struct image im;
+
+	corpus_make(&c, 3, 1, 0, last ? HP_INDEX_LAST : 0);
+	c.src.key.doubles = suffixes;
+	c.src.key.n = 2;
+	assert_int_equal(image_write(&c, &im, NULL), -EINVAL);
+	free(im.p);
+	corpus_free(&c);
+}
+
+/* No writer of ours makes them. */
+static void test_doubles_refused(void **state)
+{
+	(void)state;
+	refuses_doubles("a.b", "b.c", false);
+	refuses_doubles("b.c", "a.b", true);
+	refuses_doubles("a.b", "a.b", true);
+	refuses_doubles("a.b", "png", true);
 }
 
 /* No members: nothing packs that, but the format can hold it. */
@@ -407,11 +469,12 @@ static void test_open_refuses(void **state)
 		{ 0, 0, HPDSL_ENOTOURS },
 		{ 4, 0, HPDSL_ENOTOURS },
 		{ 8, 2, HPDSL_ETOONEW },
-		{ 60, 8, HPDSL_ETOONEW },
+		{ 60, 16, HPDSL_ETOONEW },
+		{ 60, 9, HPDSL_ECORRUPT }, /* each file, and the last dot */
 		{ 60, 0x80000000, HPDSL_ETOONEW },
 		{ 80 + 4, 3, HPDSL_ETOONEW },	 /* a flag not known */
 		{ 80 + 4, 0, HPDSL_ECORRUPT },	 /* not required? */
-		{ 80 + 224, 14, HPDSL_ETOONEW }, /* a kind not known */
+		{ 80 + 224, 15, HPDSL_ETOONEW }, /* a kind not known */
 		{ 12, 80, HPDSL_ECORRUPT },	 /* header length */
 		{ 16, 4096, HPDSL_ECORRUPT },	 /* file size */
 		{ 20, 1, HPDSL_ECORRUPT },	 /* its upper half */
@@ -470,7 +533,7 @@ static void test_later_section(void **state)
 	(void)state;
 	corpus_make(&c, 9, 2, 2, 0);
 	write_image(&c, &im);
-	add_section(&im, 14, 0);
+	add_section(&im, 15, 0);
 	ix = open_image(&im);
 	for (uint64_t i = 0; i < c.src.members; i++)
 		compare_member(&c, ix, i);
@@ -479,11 +542,11 @@ static void test_later_section(void **state)
 	free(im.p);
 
 	write_image(&c, &im);
-	add_section(&im, 14, HP_SECTION_REQUIRED);
+	add_section(&im, 15, HP_SECTION_REQUIRED);
 	assert_int_equal(hp_index_open(im.p, im.n, "index.hpdsl", &ix, &err),
 			 HPDSL_ETOONEW);
 	assert_string_equal(err.msg,
-			    "index.hpdsl: section 14 of a later version is "
+			    "index.hpdsl: section 15 of a later version is "
 			    "needed to read it");
 	free(im.p);
 	corpus_free(&c);
@@ -747,6 +810,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_doubles),
+		cmocka_unit_test(test_doubles_refused),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_open_reads_header_only),

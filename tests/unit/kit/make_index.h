@@ -58,8 +58,8 @@ static inline void corpus_member(struct corpus *c, uint64_t i, uint64_t s,
 				 uint64_t k)
 {
 	/* Every other sample lies deeper, some sizes are zero. */
-	snprintf(c->paths[i], MADE_PATH, s % 2 ? "s%06u.m%u" : "in/s%06u.m%u",
-		 (unsigned)s, (unsigned)k);
+	snprintf(c->paths[i], MADE_PATH, "%ss%06u%s.m%u", s % 2 ? "" : "in/",
+		 (unsigned)s, c->src.key.last ? ".5" : "", (unsigned)k);
 	c->members[i] = (struct hp_index_member){
 		.path = c->paths[i],
 		.path_len = strlen(c->paths[i]),
@@ -109,6 +109,7 @@ static inline void corpus_make(struct corpus *c, uint64_t samples,
 				       .begin = corpus_begin,
 				       .next = corpus_next } };
 	c->src.arg = c;
+	c->src.key.last = flags & HP_INDEX_LAST;
 	memcpy(c->src.dataset_id, "0123456789abcdef", 16);
 	c->members = calloc(samples * 3 + 1, sizeof *c->members);
 	c->paths = calloc(samples * 3 + 1, sizeof *c->paths);
@@ -343,7 +344,8 @@ static inline void image_exercise(const struct hp_index *ix)
 
 		if (hp_index_member(ix, i, &m, &err) < 0)
 			continue;
-		slot_sum += strlen(m.path) + image_exercise_member(ix, i);
+		slot_sum += strlen(m.path) + image_exercise_member(ix, i) +
+			    hp_index_key_length(ix, m.path, m.path_len);
 		hp_index_find(ix, m.path, m.path_len, &number, &err);
 	}
 	for (uint64_t i = 0; i <= n.samples && i < 100; i++) {

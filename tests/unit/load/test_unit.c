@@ -90,7 +90,8 @@ static uint64_t sample_at(const struct reader *r, const struct hp_share *s,
 static bool is_wanted(const struct reader *r, const struct hpdsl_member *m)
 {
 	for (uint32_t i = 0; i < r->plan.wanted.n_suffixes; i++)
-		if (hp_load_has_suffix(m, r->plan.wanted.suffixes[i]))
+		if (hp_load_has_suffix(r->ds->index, m,
+				       r->plan.wanted.suffixes[i]))
 			return true;
 	return !r->plan.wanted.n_suffixes && !m->generated;
 }

@@ -123,8 +123,8 @@ static void add(const char *pattern)
 
 static void look(struct hpdsl_group_look *ret)
 {
-	assert_int_equal(hpdsl_group_look((const char *const *)paths.v, paths.n,
-					  ret, NULL),
+	assert_int_equal(hpdsl_group_look(NULL, (const char *const *)paths.v,
+					  paths.n, ret, NULL),
 			 0);
 	assert_int_equal(ret->of_files, paths.n);
 }
@@ -138,8 +138,11 @@ struct layout {
 
 /* Where the verdict is known to be wrong. */
 static unsigned refused_falsely, missed, told, layouts;
+/* Advised to end keys at the last dot, where that is meant, and where each file
+ * is one, which comes to the same. */
+static unsigned last_right, last_none;
 
-static void count(const struct layout *l)
+static void count(const struct layout *l, bool last)
 {
 	bool as_it_is = !strcmp(l->want, "any") || !strcmp(l->want, "key");
 
@@ -148,6 +151,8 @@ static void count(const struct layout *l)
 	missed += !as_it_is && !strcmp(l->verdict, "pass");
 	told += !as_it_is &&
 		(!strcmp(l->verdict, "tell") || !strcmp(l->verdict, "differ"));
+	last_right += last && !strcmp(l->want, "last");
+	last_none += last && !strcmp(l->want, "none");
 }
 
 static void check(const struct layout *l)
@@ -157,8 +162,8 @@ static void check(const struct layout *l)
 
 	if (!*l->name)
 		return;
-	count(l);
 	look(&is);
+	count(l, is.last);
 	snprintf(key, sizeof key, "'%s': ", l->key);
 	if (strcmp(hpdsl_look_word(is.verdict), l->verdict) ||
 	    is.files != l->files || paths.n != l->all ||
@@ -204,6 +209,8 @@ static void test_layouts(void **state)
 	assert_int_equal(refused_falsely, 7);
 	assert_int_equal(missed, 9);
 	assert_int_equal(told, 6);
+	assert_int_equal(last_right, 54);
+	assert_int_equal(last_none, 3);
 }
 
 /* ---- Bounds ----------------------------------------------------------- */

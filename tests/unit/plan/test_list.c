@@ -80,6 +80,55 @@ static void test_group_none(void **state)
 	hp_list_release(&list);
 }
 
+/* By the last dot, and in the order of these keys. */
+static void test_group_last(void **state)
+{
+	static const char *const twice[] = { "seg.png", "a.b", "seg.png" };
+	static const char *const first[] = {
+		"a.jpg",   "a-1.jpg",	"a.1.jpg",
+		"a.2.jpg", "b.seg.jpg", "c.nii.gz"
+	};
+	static const uint64_t files[] = { 1, 1, 3, 1, 1, 1 };
+	struct hp_list list;
+
+	(void)state;
+	LIST_OF(&list, "a.2.jpg", "a.jpg", "c.nii.gz", "a.1.seg.png",
+		"b.seg.jpg", "a.1.jpg", "a-1.jpg", "a.1.json");
+	assert_int_equal(hp_list_rule(&list, HPDSL_GROUP_LAST, twice, 3, NULL),
+			 0);
+	assert_int_equal(list.key.n, 2);
+	assert_string_equal(list.key.doubles[0], "a.b");
+	assert_string_equal(list.key.doubles[1], "seg.png");
+	group(&list, HPDSL_GROUP_LAST);
+	assert_int_equal(list.n_samples, 6);
+	for (int s = 0; s < 6; s++) {
+		uint64_t at = list.samples[s];
+
+		assert_string_equal(list.files[at].path, first[s]);
+		assert_int_equal(list.samples[s + 1] - at, files[s]);
+	}
+	hp_list_release(&list);
+}
+
+static void test_rule_refused(void **state)
+{
+	static const char *const bad[] = { "seg.png", "png" };
+	static const char *const good[] = { "seg.png" };
+	struct hpdsl_error err = { 0 };
+	struct hp_list list;
+
+	(void)state;
+	list_begin(&list, 0);
+	assert_int_equal(hp_list_rule(&list, HPDSL_GROUP_LAST, bad, 2, &err),
+			 HPDSL_EUSAGE);
+	assert_non_null(strstr(err.msg, "'png'"));
+	for (int group = 0; group < 4; group++)
+		assert_int_equal(hp_list_rule(&list, (enum hpdsl_group)group,
+					      good, 1, &err),
+				 group == HPDSL_GROUP_LAST ? 0 : HPDSL_EUSAGE);
+	hp_list_release(&list);
+}
+
 static void test_group_nothing(void **state)
 {
 	struct hp_list list;
@@ -415,6 +464,8 @@ int main(void)
 		cmocka_unit_test(test_group_key),
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_group_none),
+		cmocka_unit_test(test_group_last),
+		cmocka_unit_test(test_rule_refused),
 		cmocka_unit_test(test_group_nothing),
 		cmocka_unit_test(test_same_suffixes),
 		cmocka_unit_test(test_same_suffixes_apart),

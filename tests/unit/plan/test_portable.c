@@ -67,6 +67,9 @@ static const struct {
 	{ "dot/e.x", "dot/e.x" },
 	{ "dot/f.x.y", "dot/f_x.y" },
 	{ "dot/f.x.z.w", "dot/f_x.z.w" },
+	{ "dot/h.nii.gz", "dot/h.nii.gz" },
+	{ "dot/i.1.tar.gz", "dot/i_1.tar.gz" },
+	{ "dot/j.1.2.gz", "dot/j_1_2.gz" },
 	{ "dot/g", "dot/g.bin" },
 	{ "dot/g.jpg", "dot/g.jpg" },
 	{ "dot.s/v1.0/a.jpg", "dot_s/v1_0/a.jpg" },
@@ -109,6 +112,35 @@ static void test_table(void **state)
 					    table[i].name);
 		hp_list_release(&list);
 	}
+}
+
+/* Cut where the dataset's keys end. */
+static void test_last(void **state)
+{
+	static const char *const doubles[] = { "Seg.png" };
+	static const char *const names[][2] = {
+		{ "1.5.jpg", "1_5.jpg" },
+		{ "1.5.json", "1_5.json" },
+		{ "1.5.Seg.png", "1_5.seg.png" },
+		{ "1.6.jpg", "1_6.jpg" },
+		{ "1.jpg", "1.jpg" },
+		{ "x.nii.gz", "x.nii.gz" },
+		{ "y.2", "y.2" },
+		{ "z", "z.bin" },
+	};
+	enum { N = sizeof names / sizeof *names };
+	struct hp_list list;
+
+	(void)state;
+	list_begin(&list, N);
+	for (size_t i = 0; i < N; i++)
+		list_add(&list, names[i][0]);
+	assert_int_equal(
+		hp_list_rule(&list, HPDSL_GROUP_LAST, doubles, 1, NULL), 0);
+	make(&list, HPDSL_GROUP_LAST);
+	for (size_t i = 0; i < N; i++)
+		assert_string_equal(name_of(&list, names[i][0]), names[i][1]);
+	hp_list_release(&list);
 }
 
 static void test_not_stored(void **state)
@@ -432,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_counter),
 		cmocka_unit_test(test_group_none),
+		cmocka_unit_test(test_last),
 		cmocka_unit_test(test_length),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_again),
