@@ -208,7 +208,8 @@ static bool is_unsupported(const char *why)
 {
 	return why &&
 	       (strstr(why, "Unsupported") || strstr(why, "not supported") ||
-		strstr(why, "Unknown codec"));
+		strstr(why, "Unknown codec") ||
+		strstr(why, "Unexpected codec"));
 }
 
 int hp_archive_try(struct hp_archive *a, const struct hp_archive_entry *e,
@@ -286,6 +287,8 @@ static int refuse_other(struct hp_archive *a, struct hp_layer *l,
 		       "and pack the tree";
 	if (!what && hp_zip_find_disk(l, &disk))
 		what = hp_archive_kind_by_end(h->head, h->len, disk);
+	if (!what)
+		what = hp_archive_part(a->name);
 	if (a->failed.code)
 		return hp_archive_fail(a, a->failed.code, a->failed.msg, err);
 	snprintf(text, sizeof text, "is %s",

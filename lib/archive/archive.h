@@ -60,6 +60,8 @@ const char *hp_archive_hollow(const void *head, size_t n, bool *pointer);
 /* The same of one that ends as a zip does, this being its last disk's number.
  */
 const char *hp_archive_kind_by_end(const void *head, size_t n, unsigned disk);
+/* The same of what is called as a part of one: a.7z.001, a.tar.gz.002. */
+const char *hp_archive_part(const char *name);
 
 /*
  * Opens the file name, relative to dir.  HPDSL_ENOTOURS: no archive of these

@@ -114,6 +114,29 @@ int hp_archive_fail_reader(const struct hp_archive *a, struct archive *reader,
 			       err);
 }
 
+/* A 7z of which not even the names are to be had. */
+static int fail_seven(const struct hp_archive *a, const char *why,
+		      struct hpdsl_error *err)
+{
+	const char *part = hp_archive_part(a->name);
+	char text[sizeof err->msg];
+
+	if (why && strstr(why, "encrypted"))
+		return hp_archive_fail(a, -ENOTSUP,
+				       "its names are encrypted: unpack it (7z "
+				       "x) and pack the tree",
+				       err);
+	snprintf(text, sizeof text, "%s%.150s%s",
+		 part ? "is " : "the 7z cannot be read: ",
+		 part ? part :
+		 why  ? why :
+			"it is damaged or cut off",
+		 part ? "" :
+			": join its parts if there are several (cat), or "
+			"unpack it (7z x) and pack the tree");
+	return hp_archive_fail(a, HPDSL_ECORRUPT, text, err);
+}
+
 /* The same at a header that the walk is at: of a tar with its place. */
 static int fail_header(const struct hp_archive *a, const struct hp_layer *l,
 		       struct hpdsl_error *err)
@@ -121,15 +144,8 @@ static int fail_header(const struct hp_archive *a, const struct hp_layer *l,
 	const char *why = reason_of(l->reader);
 	char text[sizeof err->msg];
 
-	if (l->feed.seven && !a->failed.code) {
-		snprintf(text, sizeof text,
-			 "the 7z cannot be read: %.150s: join its parts if "
-			 "there "
-			 "are several (cat), or unpack it (7z x) and pack the "
-			 "tree",
-			 why ? why : "it is damaged or cut off");
-		return hp_archive_fail(a, HPDSL_ECORRUPT, text, err);
-	}
+	if (l->feed.seven && !a->failed.code)
+		return fail_seven(a, why, err);
 	/* libarchive goes through a zip in the order of its members. */
 	if (l->feed.zip && !a->failed.code && why && l->entries &&
 	    l->entries <= l->zip.n_names &&
@@ -223,6 +239,20 @@ static int layer_begin(struct hp_layer *l)
 	return r == ARCHIVE_OK ? archive_read_open1(l->reader) : r;
 }
 
+static int fail_no_directory(const struct hp_archive *a,
+			     struct hpdsl_error *err)
+{
+	const char *part = hp_archive_part(a->name);
+	char text[160];
+
+	snprintf(text, sizeof text, "%s%s",
+		 part ? "is " :
+			"the zip's directory is not there: it was cut off, or "
+			"is damaged",
+		 part ? part : "");
+	return hp_archive_fail(a, HPDSL_ECORRUPT, text, err);
+}
+
 /*
  * Puts a layer on top if its feed is an archive: 1, or 0 if it is none, and
  * then it is untouched but for what was looked at.
@@ -246,11 +276,7 @@ int hp_layer_push(struct hp_archive *a, struct hp_layer *l,
 		return hp_fail_nomem(err);
 	if (r != ARCHIVE_OK && l->feed.zip && !a->failed.code &&
 	    archive_errno(l->reader) != ENOMEM)
-		return hp_archive_fail(
-			a, HPDSL_ECORRUPT,
-			"the zip's directory is not there: it was cut off, "
-			"or is damaged",
-			err);
+		return fail_no_directory(a, err);
 	if (r != ARCHIVE_OK)
 		return hp_archive_fail_reader(a, l->reader, err);
 	l->below = a->top;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lies where an archive should be, by its first bytes, with what makes it
- * one that is read here.
+ * What lies where an archive should be, by its first bytes or its name, with
+ * what makes it one that is read here.
  */
 #include "archive/archive.h"
+
+#include "base/archive_name.h"
 
 #include <string.h>
 #include <strings.h>
@@ -18,6 +20,7 @@ static const struct kind {
 } kinds[] = {
 	{ "Rar!\x1a\x07", 6, "a RAR archive" UNPACK("unrar x, 7z x") },
 	{ "\x04\x22\x4d\x18", 4, "compressed with lz4: lz4 -d it first" },
+	{ "\x02\x21\x4c\x18", 4, "compressed with lz4: lz4 -d it first" },
 	{ "\x1f\x9d", 2, "compressed with compress: gzip -d it first" },
 	{ "PK\7\x8", 4,
 	  "the first part of a split zip: join the parts (zip -s 0 PARTS.zip "
@@ -100,4 +103,15 @@ const char *hp_archive_kind_by_end(const void *head, size_t n, unsigned disk)
 		return "a self-extracting zip: take the program off (zip -J), "
 		       "or unzip it and pack the tree";
 	return "a zip behind other bytes: unzip it and pack the tree";
+}
+
+const char *hp_archive_part(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n < 5 || name[n - 4] != '.' ||
+	    strspn(name + n - 3, "0123456789") != 3 ||
+	    !hp_archive_suffix(name, n - 4))
+		return NULL;
+	return "a part of a split archive: join the parts (cat) and pack that";
 }

@@ -59,6 +59,7 @@ struct hpdsl_reindex_options {
 	enum hpdsl_group group;
 	const char *const *double_suffix;
 	size_t n_double_suffix;
+	/*
 	 * Classes of foreign tars, as in struct hpdsl_pack_options.
 	 * HPDSL_LABELS_KEEP: as they were, found again or out of the old index.
 	 */

@@ -209,6 +209,11 @@ static void test_kinds(void **state)
 	EXPECT_KIND("\x89LZO", "lzop -d");
 	EXPECT_KIND("5\0-lh5-", "an LHA archive");
 	EXPECT_KIND("5\0-lh5", NULL);
+	assert_non_null(hp_archive_part("x/a.7z.001"));
+	assert_non_null(hp_archive_part("a.TAR.gz.012"));
+	assert_null(hp_archive_part("slice.001"));
+	assert_null(hp_archive_part("a.7z.1"));
+	assert_null(hp_archive_part(".7z.001"));
 	EXPECT_KIND("PK\7\x8PK\3\4", "the first part of a split zip");
 	EXPECT_KIND("version https://git-lfs.github.com/spec/v1\noid",
 		    "git lfs pull");
