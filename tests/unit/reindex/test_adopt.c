@@ -231,6 +231,57 @@ static void test_no_memory(void **state)
 	memio_free(mem);
 }
 
+/* By members and by a table; kept where there is no memory the first times. */
+static void label_without_memory(struct hpdsl_reindex_options opt,
+				 uint64_t members)
+{
+	static const char table[] = "key,class\na/x,1\nb,3\nno,2\n";
+	static uint8_t tar[8192];
+	struct memio *mem = two_tars();
+	struct hpdsl_reindex_report r = { 0 };
+	struct each_alloc e = { .k = 0 };
+	int code = -ENOMEM;
+	size_t n = 0;
+
+	memset(tar, 0, sizeof tar);
+	append(tar, &n, "c.jpg", "x");
+	append(tar, &n, "c.cls", " 3\n");
+	append(tar, &n, "e.cls", "1.5");
+	memio_add(mem, "d/x.tar", tar, n + 1024);
+	memio_add(mem, "l.csv", table, sizeof table - 1);
+	opt.threads = HPDSL_SERIAL;
+	opt.watch.io = memio_io(mem);
+	while (code && each_alloc(&e)) {
+		each_alloc_begin(&e);
+		code = hpdsl_reindex("d", &opt, &r, NULL);
+		each_alloc_end(&e);
+		if (code < 0)
+			assert_int_equal(code, -ENOMEM);
+		assert_int_equal(memio_open_count(mem), 0);
+	}
+	assert_int_equal(code, 0);
+	assert_int_equal(r.classes, 4);
+	assert_int_equal(r.label_members, members);
+	assert_int_equal(r.label_bytes, members ? 6 : 0);
+	assert_int_equal(verify(mem), 0);
+	opt.labels = HPDSL_LABELS_KEEP;
+	assert_int_equal(hpdsl_reindex("d", &opt, &r, NULL), 0);
+	assert_true(r.unchanged);
+	assert_int_equal(r.classes, 4);
+	memio_free(mem);
+}
+
+static void test_labels(void **state)
+{
+	struct hpdsl_reindex_options opt = { .labels = HPDSL_LABELS_CLS };
+
+	(void)state;
+	label_without_memory(opt, 2);
+	opt.labels = HPDSL_LABELS_FILE;
+	opt.label_file = "l.csv";
+	label_without_memory(opt, 0);
+}
+
 /* ---- Any operation fails ---------------------------------------------- */
 
 static struct packed packed;
@@ -365,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_any_bit_is_found),
 		cmocka_unit_test(test_any_length),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_labels),
 		cmocka_unit_test_setup_teardown(test_faults, begin, end),
 		cmocka_unit_test_setup_teardown(test_usage, begin, end),
 	};
