@@ -151,7 +151,7 @@ HPDSL_API int hpdsl_member_get(const struct hpdsl_dataset *ds, uint64_t number,
 
 /*
  * Member by path (path_len bytes).  -ENOENT if there is none; *err then has the
- * nearest of 4,096 members, too, which takes about a millisecond: who only asks
+ * nearest of 4,096 members, too, which takes some milliseconds: who only asks
  * whether it is there gives no err.
  */
 HPDSL_API int hpdsl_member_find(const struct hpdsl_dataset *ds,

@@ -46,7 +46,8 @@ def dataset_in(path: Path) -> Tuple[str, str]:
     if unseen is not None:
         raise unseen
     raise NotFoundError(f"{text(raw(path))}: not in a packed dataset or stage "
-                        "directory", -errno.ENOENT)
+                        "directory (hpdsl-info says what is there, and what "
+                        "comes next)", -errno.ENOENT)
 
 
 def opened(given: Any) -> Dataset:

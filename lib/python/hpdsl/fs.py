@@ -104,7 +104,11 @@ def _no_file(path: str, opened: _Opened, inside: str) -> OSError:
         return _absent(path, "file")
     if folder:
         return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    return _absent(path)
+    try:
+        opened.dataset.find(inside)
+    except NotFoundError as e:
+        return NotFoundError(f"{_absent(path)}: {e}", e.code)
+    return _absent(path)  # the packer made it
 
 
 class HpdslFileSystem(fsspec.AbstractFileSystem):
