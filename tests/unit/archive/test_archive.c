@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "archive/archive.h"
+#include "base/archive_name.h"
 #include "chunk/tar.h"
 #include "each_fault.h"
 #include "memio.h"
