@@ -2,6 +2,7 @@
 /* What names say of the samples that they make, in the JSON of a command. */
 #include "common/common.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { TOLD = 20 }; /* a 20th of the samples is worth a line */
@@ -31,6 +32,41 @@ static void put_suffixes(FILE *out, const struct hpdsl_suffix_set *set)
 		fputs(" alone", out);
 }
 
+/* In small letters, and without the e of jpeg. */
+static void as_meant(const struct hpdsl_suffix_set *set, char *ret)
+{
+	char *jpeg;
+	size_t n = 0;
+
+	for (const char *s = set->suffixes; *s; s++)
+		ret[n++] = (char)tolower((unsigned char)*s);
+	ret[n] = '\0';
+	while ((jpeg = strstr(ret, "jpeg")))
+		memmove(jpeg + 2, jpeg + 3, strlen(jpeg + 3) + 1);
+}
+
+/*
+ * Files that are samples by themselves have what suffixes they may: these are
+ * counted elsewhere.  Odd is what samples of several files lack, or one suffix
+ * that is written in two ways.
+ */
+static bool are_odd(const struct hpdsl_group_look *look)
+{
+	char of[HPDSL_LOOK_SETS][sizeof(look->sets->suffixes)];
+
+	for (size_t k = 0; k < look->n_sets; k++) {
+		const struct hpdsl_suffix_set *set = &look->sets[k];
+
+		if (set->suffixes_more || strchr(set->suffixes, '\n'))
+			return look->n_sets > 1;
+		as_meant(set, of[k]);
+		for (size_t j = 0; j < k; j++)
+			if (!strcmp(of[j], of[k]))
+				return true;
+	}
+	return false;
+}
+
 static bool is_apart(const struct hpdsl_group_look *look)
 {
 	return look->parted && look->parted * TOLD >= look->images;
@@ -42,9 +78,8 @@ char *cmd_look_sets(const struct hpdsl_group_look *look)
 	size_t size;
 	FILE *out;
 
-	/* one set says nothing that the sample does not; too many neither, and
-	 * of what lies apart another line tells */
-	if (look->n_sets < 2 || 2 * look->other_sets > look->samples ||
+	/* too many say nothing; of what lies apart another line tells */
+	if (!are_odd(look) || 2 * look->other_sets > look->samples ||
 	    is_apart(look))
 		return NULL;
 	out = open_memstream(&text, &size);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-	MEMBERS = 1000000, /* that are looked at */
-	WANTED = 4,	   /* suffixes that are named to a loader */
+	MEMBERS = 262144, /* that are looked at */
+	WANTED = 4,	  /* suffixes that are named to a loader */
 };
 
 struct contents {

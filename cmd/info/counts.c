@@ -11,8 +11,7 @@ void info_counts_add(struct info_counts *c, const char *name, size_t len)
 	struct info_count *x;
 
 	for (size_t i = 0; i < c->n; i++) {
-		if (strlen(c->v[i].name) != len ||
-		    memcmp(c->v[i].name, name, len) != 0)
+		if (c->v[i].len != len || memcmp(c->v[i].name, name, len) != 0)
 			continue;
 		c->v[i].n++;
 		return;
@@ -23,7 +22,7 @@ void info_counts_add(struct info_counts *c, const char *name, size_t len)
 	}
 	c->v = cmd_grow(c->v, c->n, sizeof(*c->v));
 	x = &c->v[c->n++];
-	*x = (struct info_count){ strndup(name, len), 1 };
+	*x = (struct info_count){ strndup(name, len), len, 1 };
 	if (!x->name)
 		cmd_no_memory();
 }

@@ -125,6 +125,7 @@ void info_sizes_free(struct info_sizes *s);
 /* counts.c: how many there are of which name. */
 struct info_count {
 	char *name;
+	size_t len;
 	uint64_t n;
 };
 struct info_counts {

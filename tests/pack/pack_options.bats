@@ -414,7 +414,13 @@ print(json.load(open("json"))["dataset_id"])')" c/dataset.yaml
 	run ! grep -q 'zstd saves' plan
 	hpdsl-pack -n --for=dali t out > plan
 	run ! grep -q 'zstd saves' plan
+	# one suffix written in two ways
+	touch t/{1,2}.JPEG
+	hpdsl-pack -n --exclude='*.txt' t out > plan
+	grep "^suffixes: 1,500 of 1,502 samples have jpg alone; 2 JPEG alone, first '1'$" plan
 	# where nothing is odd, nothing is said
+	touch t/x.bin
+	rm t/*.JPEG
 	hpdsl-pack -n --exclude='*.txt' t out > plan
 	run ! grep -q '^suffixes' plan
 }
