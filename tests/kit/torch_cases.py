@@ -741,6 +741,7 @@ def trained(ds, wrap, rank, ranks, steps):
 
 def trains(ds, file, rank, ranks, found):
     """Not a case: a rank of a job."""
+    torch.set_num_threads(1)
     torch.distributed.init_process_group(
         "gloo", init_method="file://" + file, rank=rank, world_size=ranks)
     wrap = torch.nn.parallel.DistributedDataParallel
@@ -750,7 +751,8 @@ def trains(ds, file, rank, ranks, found):
 
 
 def ddp(ds):
-    """Weights that ranks have trained together are those of one process."""
+    """Weights that ranks have trained together are those of one process.  Not
+    behind another case: what has called backward() cannot fork one that does."""
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     of, every = multiprocessing.get_context("fork"), {}
     for ranks in 2, 3, 5:
@@ -765,7 +767,6 @@ def ddp(ds):
                             for _ in jobs]
             for job in jobs:
                 job.join()
-    # Behind these: a child has no use for what backward() begins.
     wanted = [trained(ds, lambda model: model, 0, 1, steps)
               for steps in (1, 4)]
     for ranks, all_ranks in every.items():

@@ -28,8 +28,9 @@ class Decoder:
                              "\"list\"")
         self.raw = decode is None and collate is None
         self.decode = decode or _first_bytes
-        self.collate = (Contents if self.raw else listed if collate == "list"
-                        else collate or stacked)
+        self.collate: Callable[[List[Any]], Any] = (
+            Contents if self.raw else listed if isinstance(collate, str)
+            else collate or stacked)
 
     def batch(self, members: Iterator, bad: List[bool], labels: List[int],
               numbers: List[int], mask: List[bool], epoch: int, step: int,

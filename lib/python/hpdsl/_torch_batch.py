@@ -144,7 +144,8 @@ class Batch(Pair):
         return bool(self._idle)
 
     def _each(self, change: Callable[[Any], Any]) -> "Batch":
-        made = Batch(*map(change, _parts(self)), self._dealt)
+        fields = dict(zip(_NAMES, map(change, _parts(self))))
+        made = Batch(**fields, dealt=self._dealt)
         made._idle = self._idle
         return made
 
