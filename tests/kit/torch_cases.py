@@ -611,27 +611,29 @@ def formed(ds):
     what has no common size, in lists."""
     steps = len(reference(ds))
     for workers in 0, 2:
-        given = {"decode": length, "collate": None}
-        mapped = (Samples(ds, decode=length), Sampler(ds, order=ORDER))
-        for loader in (steps_loader(ds, workers, form=tuple, **given),
-                       MapLoader(*mapped, form=tuple, num_workers=workers)):
+        loaders = [steps_loader(ds, workers, decode=length, collate=None,
+                                form=tuple)]
+        if not workers:
+            loaders.append(MapLoader(Samples(ds, decode=length),
+                                     Sampler(ds, order=ORDER), form=tuple))
+        for loader in loaders:
             for k, got in enumerate(loader):
                 assert type(got) is tuple and got[0].shape == got[1].shape
                 assert loader.step == k + 1
             assert k + 1 == steps
-        loader = steps_loader(ds, workers, form=no_form, **given)
-        for k in range(steps):
-            refused(LookupError, f"of step {k}", lambda: next(iter(loader)))
-            assert loader.step == k + 1
-        refused(LookupError, "of step 0", lambda: next(iter(loader)))
-        assert loader.epoch == 1
-        loader = steps_loader(ds, workers, decode=boxes, collate="list")
-        for (images, found), labels in loader:
-            assert type(images) is type(found) is list
-            assert len(images) == len(found) == len(labels)
-            assert images[0].shape == (3,) and found[-1].shape[1] == 4
+        (images, found), labels = next(iter(
+            steps_loader(ds, workers, decode=boxes, collate="list")))
+        assert type(images) is type(found) is list
+        assert len(images) == len(found) == len(labels)
+        assert images[0].shape == (3,) and found[-1].shape[1] == 4
         refused(RuntimeError, "collate=\"list\"", lambda: next(iter(
             steps_loader(ds, workers, decode=boxes, collate=None))))
+    loader = steps_loader(ds, form=no_form)
+    for k in range(steps):
+        refused(LookupError, f"of step {k}", lambda: next(iter(loader)))
+        assert loader.step == k + 1
+    refused(LookupError, "of step 0", lambda: next(iter(loader)))
+    assert loader.epoch == 1
 
 
 # Seven steps of 8 places, and two samples in the last of them.

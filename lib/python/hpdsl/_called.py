@@ -4,7 +4,6 @@ here."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from typing import Any, Callable, Dict, Iterable, Sequence, TypeVar, cast
@@ -61,6 +60,8 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
     if here in _TORCHS:
         return TypeError(f"{text}: hpdsl.torch.Loader has {here}"
                          f"{_MORE.get(here, '')}")
+    import difflib  # it takes its time
+
     close = difflib.get_close_matches(name, known, 1)
     return TypeError(f"{text}: is it {close[0]}?" if close else text)
 
