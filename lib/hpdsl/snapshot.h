@@ -346,8 +346,8 @@ struct hpdsl_difference {
 struct hpdsl_diff_options {
 	/*
 	 * Of a snapshot of a dataset and one of a tree behind it: what
-	 * hpdsl_pack() leaves out as litter is no difference where the first
-	 * has nothing of that name.
+	 * hpdsl_pack() leaves out as litter is no difference, unless the first
+	 * has litter, too: then it was not left out.
 	 */
 	bool pass_litter;
 	/* Called for each difference, folders before what they hold, names

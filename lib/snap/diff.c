@@ -273,20 +273,44 @@ static int visit(struct diff *d, const struct hpdsl_entry *e[2],
 	return enter(d, e, err);
 }
 
-/* Is it litter, by the list of hpdsl-pack(1), which the other side lacks? */
-static bool is_litter(const struct diff *d, const struct hpdsl_entry *e)
-{
-	bool top = !d->levels[d->depth - 1].path_len;
-	struct hpdsl_entry twin;
-	int row;
+/* ---- Litter ----------------------------------------------------------- */
 
-	if (!d->litter)
-		return false;
-	row = hpdsl_litter_name(e->name, e->name_len, S_ISDIR(e->mode), top);
+/* By the list of hpdsl-pack(1), with X beside ._X. */
+static bool is_litter(const struct hpdsl_snapshot *s,
+		      const struct hpdsl_entry *e)
+{
+	struct hpdsl_entry twin;
+	int row = hpdsl_litter_name(e->name, e->name_len, S_ISDIR(e->mode),
+				    e->parent == 0);
+
 	return row >= 0 &&
 	       (row != HPDSL_LITTER_TWIN ||
-		hpdsl_snapshot_child(d->snap[AFTER], e->parent, e->name + 2,
-				     e->name_len - 2, &twin, NULL) == 0);
+		hpdsl_snapshot_child(s, e->parent, e->name + 2, e->name_len - 2,
+				     &twin, NULL) == 0);
+}
+
+/* A dataset that has any was packed with all of it.  Asked once, if at all. */
+static bool has_litter(const struct hpdsl_snapshot *s)
+{
+	struct hpdsl_snapshot_info info;
+	struct hpdsl_entry e;
+
+	hpdsl_snapshot_info(s, &info);
+	for (uint64_t i = 1; i < info.entries; i++)
+		if (hpdsl_snapshot_stat(s, i, &e, NULL) == 0 &&
+		    is_litter(s, &e))
+			return true;
+	return false;
+}
+
+/* Is it left out by the pack that the other side, which lacks it, is of? */
+static bool passes_over(struct diff *d, const struct hpdsl_entry *e)
+{
+	if (!d->litter || !is_litter(d->snap[AFTER], e))
+		return false;
+	if (!d->report.litter)
+		d->litter = !has_litter(d->snap[BEFORE]);
+	return d->litter;
 }
 
 /* The next path of the innermost folders; at their end, out of them. */
@@ -304,7 +328,7 @@ static int step(struct diff *d, struct hpdsl_error *err)
 		return 0;
 	}
 	keep_first(e);
-	if (!e[BEFORE] && is_litter(d, e[AFTER])) {
+	if (!e[BEFORE] && passes_over(d, e[AFTER])) {
 		d->report.litter++;
 		take(d, AFTER);
 		return 0;

@@ -141,9 +141,10 @@ def seen(folder):
 
 
 def pack_again(good):
+    # a list, which is all: the data are of before litter was left out
     return (
         "hpdsl-pack", "-q", "--resume", "--shuffle=none", "--chunks=2",
-        "--labels=dir", good + "/tree", "h",
+        "--labels=dir", "--files-from=all", good + "/tree", "h",
     )
 
 

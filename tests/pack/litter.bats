@@ -153,9 +153,12 @@ assert l["kinds"].split()[:2] == ["__MACOSX/", "._*"], l'
 	hpdsl-pack -q --keep-litter --snapshot=keep.snap t keep
 	hpdsl-snapshot check -q keep.snap t
 	echo more >> t/.DS_Store
+	touch t/a/desktop.ini
 	status=0
 	hpdsl-snapshot check -q keep.snap t > out || status=$?
-	[ $status = 1 ] && grep -c '^~ .DS_Store' out
+	[ $status = 1 ] && [ "$(wc -l < out)" = 2 ]
+	grep '^~ .DS_Store' out && grep '^+ a/desktop.ini' out
+	rm t/a/desktop.ini
 	hpdsl-info t > out
 	grep '^  files        6$' out
 	grep '^  litter       6 files, 3 folders with all below, which a pack leaves out' out
@@ -239,4 +242,47 @@ assert json.load(sys.stdin)["twice"] == {"links": 2, "bytes": 3000003}'
 	[ "$(hpdsl-ls ds | wc -l)" = 5 ]
 	hpdsl-pack -n t no 2> /dev/null | grep "^doubtful: $line (--exclude=GLOB)$"
 	hpdsl-pack --json -q ds again | grep '"doubtful": \[\]'
+}
+
+# bats test_tags=more
+@test "litter at random: trees, snapshots and archives are packed alike" {
+	cat > trees.py <<- 'END'
+		import os, random, sys
+		r = random.Random(int(sys.argv[1]))
+		names = ("a.jpg b ._a.jpg ._b ._c ._d1 d1 ._._a.jpg .DS_Store Thumbs.db "
+		         ".nfs000000000012345600000001 x.txt ._x.txt").split()
+		folders = ("d1 d2 __MACOSX @eaDir lost+found PaxHeaders.7 .snapshot "
+		           ".Trash-0 ._d1 n").split()
+		made = ["t"]
+		os.mkdir("t")
+		open("t/keep.txt", "w").write("k")
+		for i in range(r.randrange(20)):
+		    path = os.path.join(r.choice(made), r.choice(folders if i % 3 else names))
+		    if os.path.lexists(path):
+		        continue
+		    if i % 3:
+		        os.mkdir(path)
+		        made.append(path)
+		    else:
+		        open(path, "w").write(str(r.random()))
+	END
+	for ((i = 0; i < $(rounds 0 20 200); i++)); do
+		rm -rf t t.* s
+		python3 "$BATS_TEST_TMPDIR/trees.py" $i
+		tar cf t.tar -C t .
+		(cd t && zip -qrD ../t.zip . && find . -type f) | shuf > list
+		tar czf t.tgz -C t -T list
+		hpdsl-snapshot create -q t -o s
+		for opt in --chunks=1 --exclude=._b --include=\*.*; do
+			hpdsl-pack -q --group=none "$opt" t t.ds 2> t.err
+			for from in t.tar t.tgz t.zip --from-snapshot=s; do
+				[ -e "$from" ] || set -- "$from" t
+				[ ! -e "$from" ] || set -- "$from"
+				hpdsl-pack -q --group=none "$opt" "$@" t.of 2> t.other
+				diff <(hpdsl-ls t.ds) <(hpdsl-ls t.of) || { echo "$i $opt $from"; return 1; }
+				rm -r t.of
+			done
+			rm -r t.ds
+		done
+	done
 }

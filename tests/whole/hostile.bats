@@ -18,6 +18,7 @@ setup()
 	good=$PWD/good
 	mkdir box
 	cd box || return 1
+	echo . > all
 }
 
 # What is in the folders around the one that files are restored to.
@@ -74,14 +75,15 @@ try_all()
 }
 
 @test "the good dataset is what hpdsl-pack makes" {
-	hpdsl-pack -q --shuffle=none --chunks=2 --labels=dir "$good/tree" h
+	hpdsl-pack -q --shuffle=none --chunks=2 --labels=dir --files-from=all \
+		"$good/tree" h
 	diff -r h "$good/tiny"
 	hpdsl-verify -q --source="$good/tree" h
 }
 
 @test "the good dataset with SHA-256 is what hpdsl-pack makes" {
 	hpdsl-pack -q --shuffle=none --chunks=2 --labels=dir --digest=sha256 \
-		"$good/tree" h
+		--files-from=all "$good/tree" h
 	cp "$good"/tiny/chunk-* "$good/sha256"
 	diff -r h "$good/sha256"
 	(cd h && sha256sum --quiet -c SHA256SUMS)

@@ -157,12 +157,20 @@ for line in sys.stdin.buffer.read().split(b"\n")[:-1]:
 	trees same part out2
 }
 
+# but_litter A B: the same dataset, though of one nothing would be left out.
+but_litter()
+{
+	diff -r -x dataset.yaml "$1" "$2"
+	diff <(grep -av '^  litter: \|^checksum: ' "$1/dataset.yaml") \
+		<(grep -av '^  litter: \|^checksum: ' "$2/dataset.yaml")
+}
+
 @test "hpdsl-ls | hpdsl-pack --files-from: the same dataset" {
 	hpdsl-ls "$ds" |
 		hpdsl-pack -q --chunk-size 256K --files-from - "$in" a
-	[ "$(dataset_digest a)" = "$(dataset_digest "$ds")" ]
+	but_litter a "$ds"
 	names | hpdsl-pack -q --chunk-size 256K -0 --files-from - "$in" b
-	[ "$(dataset_digest b)" = "$(dataset_digest "$ds")" ]
+	but_litter b "$ds"
 }
 
 @test "--files-from without INPUT: from the current folder; ./ and / are dropped" {
