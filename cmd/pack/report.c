@@ -145,8 +145,8 @@ static void tell_summary(const struct pack *p,
 
 /*
  * A tar has a header of 512 bytes and up to 511 of padding for each file, of
- * which zstd leaves some 30; but a chunk that would save less than a 20th stays
- * a tar, so that of files which do not compress it takes a little more of these.
+ * which zstd leaves some 30.  But a chunk that would save less than a 20th
+ * stays a tar: where files do not compress, these have to be more than that.
  */
 static bool gives_back(const struct pack *p, const struct hpdsl_pack_report *r)
 {
