@@ -57,6 +57,30 @@ packages()
 		>> apt.log 2>&1 || { tail -n 20 apt.log; return 1; }
 }
 
+# debian_sources DIR NAME..: what the authors of these packages put out, unpacked in
+# DIR; without root, and nothing of the system's apt is touched.
+debian_sources()
+{
+	local dir=$1 get file
+	shift
+	need apt-get
+	mkdir -p "$dir/lists/partial" "$dir/archives/partial"
+	echo "deb-src $MIRROR $SUITE main" > "$dir/sources.list"
+	get=(apt-get -q -o "Dir::Etc::sourcelist=$PWD/$dir/sources.list"
+		-o Dir::Etc::sourceparts=- -o "Dir::State::lists=$PWD/$dir/lists"
+		-o "Dir::Cache=$PWD/$dir" -o Debug::NoLocking=1
+		-o "APT::Sandbox::User=$(id -un)")
+	if ! "${get[@]}" update > "$dir/log" 2>&1 ||
+		! (cd "$dir" && "${get[@]}" source --download-only "$@") \
+			>> "$dir/log" 2>&1; then
+		tail -n 5 "$dir/log" >&3
+		skip "no source packages of $* from $MIRROR"
+	fi
+	for file in "$dir"/*.orig.tar.*z; do
+		tar -C "$dir" -xf "$file"
+	done
+}
+
 # source_tree DIR: as a clone has it, and no commit of it is needed.
 source_tree()
 {
