@@ -110,6 +110,10 @@ int hp_reindex_rule(struct hp_reindex *x, struct hpdsl_error *err)
 			is = (struct said){ opt->group, opt->double_suffix,
 					    opt->n_double_suffix };
 	}
+	/* Names in chunks are all that is left: they end at the first dot. */
+	if (is.group == HPDSL_GROUP_LAST && !x->index &&
+	    !strcmp(hp_reindex_option(x, "names"), "portable"))
+		is = (struct said){ .group = HPDSL_GROUP_KEY };
 	x->group = is.group;
 	return r < 0 ? r :
 		       hp_list_rule(&x->list, is.group, is.doubles, is.n, err);

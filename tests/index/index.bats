@@ -176,6 +176,15 @@ flip_content()
 	rm d/index.hpdsl
 	hpdsl-index -q --group=last d
 	hpdsl-verify -q d
+	# where only portable names are left, these have their keys
+	hpdsl-pack -q --group=last --names=portable --double-suffix=7.json \
+		--double-suffix=1.json --chunks=1 in f
+	hpdsl-ls --samples f | wc -l > samples
+	rm f/index.hpdsl
+	hpdsl-index -q f
+	hpdsl-verify -q f
+	grep -x '  group: key' f/dataset.yaml
+	hpdsl-ls --samples f | wc -l | diff samples -
 	fails 2 "and other double suffixes" \
 		hpdsl-index -q --group=last --double-suffix=a.json e
 }
