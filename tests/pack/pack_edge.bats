@@ -289,6 +289,17 @@ END
 	[ "$(hpdsl-ls out | sort | tr '\n' ' ')" = 'x! x/a x/b/c ' ]
 }
 
+@test "samples of several inputs are told, unless all are" {
+	mkdir one two
+	touch one/7.jpg one/8.jpg two/7.png
+	hpdsl-pack -q one two out 2> err
+	grep -F "1 of 2 samples have members of several inputs, first '7' of one and two; these are kept apart with their names in front (--prefix-input)" err
+	hpdsl-pack -q --prefix-input one two apart 2> err
+	touch two/8.png
+	hpdsl-pack -q one two all 2>> err
+	[ ! -s err ]
+}
+
 @test "two members of one suffix are packed, and told with a count" {
 	local said
 	mkdir -p t/b
