@@ -134,6 +134,7 @@ static const uint8_t *find_extra(const uint8_t *h, unsigned id, size_t *ret_n)
 	const uint8_t *p = h + HEADER + hp_get16(h + AT_NAME_LEN);
 	const uint8_t *end = p + hp_get16(h + AT_EXTRA_LEN);
 
+	*ret_n = 0;
 	while (end - p >= 4) {
 		size_t n = hp_get16(p + 2);
 
