@@ -190,7 +190,7 @@ bytes_of()
 	reads samples 144 --split=0:0.9 "$ds"
 	reads samples 16 --split=0.9:1 "$ds"
 	fails 2 "--label: no class 'nobody'; there are '" hpdsl-bench --label=nobody "$ds"
-	fails 2 "no sample is in folder 'class9', there are class0, class1" \
+	fails 2 "no sample is in folder 'class9', there are 'class0', 'class1'" \
 		hpdsl-bench --folder=class9 "$ds"
 	fails 2 "'' names no folder" hpdsl-bench --folder= "$ds"
 	fails 2 "--split: '0.9'" hpdsl-bench --split=0.9 "$ds"

@@ -914,8 +914,7 @@ static void test_reindex(void **state)
 	for (int i = 0; i < 200; i++) {
 		char name[64];
 
-		snprintf(name, sizeof name, "%03d.x", i / 2);
-		snprintf(name + 4, sizeof name - 4, "%d", i % 2);
+		snprintf(name, sizeof name, "%03d.%c", i / 2, 'a' + i % 2);
 		packed_file(&packed, name, (size_t)i * 50, 0644, i, 0);
 	}
 	pack(3);
