@@ -902,6 +902,10 @@ def wrong(ds):
             ("memory '2X'", lambda: Loader(ds, memory="2X")),
             ("wanted hpdsl.Dataset, not int", lambda: Loader(5)),
             ("wanted hpdsl.Choice", lambda: Loader(ds, choice=[1])),
+            ("Subset: wanted choice=hpdsl.Choice(ds, samples=subset.indices)",
+             lambda: Loader(torch.utils.data.Subset(Samples(ds), [1, 2]))),
+            ("samples=subset.indices)", lambda: Loader(
+                ds, choice=torch.utils.data.Subset(ds, [1, 2]))),
             ("3 ranks do not divide it; 2 or 4 do", lambda: Loader(
                 ds, order=hpdsl.Order(batch=4), rank=0, ranks=3)),
             ("wanted Samples and", lambda: MapLoader(Samples(ds), 5)),

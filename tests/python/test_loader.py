@@ -10,6 +10,7 @@ import random
 import shutil
 import sys
 import threading
+import types
 import unittest
 import warnings
 from unittest import mock
@@ -123,10 +124,15 @@ class Batches(Packed):
                  {"collate_fn": list}),
                 ("hpdsl.torch.Loader has num_workers", {"num_workers": 2}),
                 ("it is called choice, as", {"split": (0, 1)}),
+                ("it is called choice, as", {"classes": ["class1"]}),
                 ("'bacth_size': is it batch_size", {"bacth_size": 2}),
                 ("'foo'$", {"foo": 2})):
             with self.assertRaisesRegex(TypeError, "^Loader has no .*" + text):
                 hpdsl.Loader(self.packed, **given)
+        subset = types.SimpleNamespace(dataset=hpdsl.Dataset(self.packed),
+                                       indices=[1])
+        with self.assertRaisesRegex(TypeError, r"hpdsl\.Choice\(ds, samples="):
+            hpdsl.Loader(subset)
         for path, text in ((self.packed + "/a/b", "folder='a/b'"),
                            (os.path.dirname(self.packed), "not a dataset")):
             with self.assertRaisesRegex(hpdsl.Error, text):

@@ -165,6 +165,16 @@ class Orders(Packed):
 
 
 class Choices(Packed):
+    def test_names_of_others(self):
+        ds = hpdsl.Dataset(self.packed)
+        for text, given in (("called labels", {"classes": ["class1"]}),
+                            ("called samples", {"numbers": [1]}),
+                            ("called samples", {"indices": [1]}),
+                            ("called split_seed", {"seed": 1})):
+            with self.assertRaisesRegex(
+                    TypeError, "^Choice has no argument .*: it is " + text):
+                hpdsl.Choice(ds, **given)
+
     def chosen(self, ds, **options):
         choice = hpdsl.Choice(ds, **options)
         got = {n for n in range(-2, len(ds) + 2) if n in choice}

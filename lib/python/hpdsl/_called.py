@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Dict, Iterable, Sequence, TypeVar, cast
+from typing import Any, Callable, Dict, Iterable, List, Sequence, TypeVar, cast
 
 # What is only hpdsl.torch.Loader's.
 _TORCHS = ("decode", "collate", "form", "num_workers", "pin_memory",
@@ -16,26 +16,35 @@ _TORCHS = ("decode", "collate", "form", "num_workers", "pin_memory",
 # Streaming, LitData, Hugging Face's datasets, Grain, FFCV, torchvision.
 _OTHERS: Dict[str, Sequence[str]] = {
     "batch_size": ("batch", "bs", "global_batch_size"),
-    "choice": ("subset", "indices", "split", "split_dirs"),
+    "choice": ("subset", "indices", "split", "split_dirs", "samples", "numbers",
+               "labels", "classes", "folder"),
     "collate": ("collate_fn", "collation_fn"),
     "dataset": ("root", "path", "url", "urls", "input_dir", "local", "remote"),
     "decode": ("transform", "transforms", "map_fn", "preprocess", "decoder",
                "operations", "pipelines"),
     "drop_last": ("drop_remainder",),
     "epochs": ("num_epochs", "n_epochs", "max_epochs", "repeat"),
+    "folder": ("folders", "subdir", "prefix"),
     "group": ("process_group", "process_group_name"),
+    "labels": ("classes", "class_names", "targets"),
     "memory": ("cache_limit", "max_cache_size", "predownload", "prefetch",
                "buffer_bytes"),
     "num_workers": ("workers", "num_proc", "worker_count", "nworkers"),
     "ranks": ("world_size", "num_replicas", "num_ranks", "shard_count"),
     "rank": ("shard_index", "node_rank", "local_rank"),
+    "sample_weight": ("weights", "sample_weights"),
+    "samples": ("numbers", "indices", "ids"),
     "seed": ("random_seed", "shuffle_seed", "generator"),
     "skip_bad": ("handler", "error_handler", "ignore_errors"),
+    "split_seed": ("seed", "random_state", "generator"),
     "suffixes": ("extensions", "columns", "keys", "fields", "exts"),
     "windows": ("buffer_size", "shuffle_buffer", "shuffle_block_size",
                 "shuffle_size"),
 }
-_HERE = {name: here for here, names in _OTHERS.items() for name in names}
+_HERE: Dict[str, List[str]] = {}
+for _here, _names in _OTHERS.items():
+    for _name in _names:
+        _HERE.setdefault(_name, []).append(_here)
 _MORE = {
     "choice": ", as choice=hpdsl.Choice(ds, split=(0, 0.9))",
     "collate": ", and gets what decode has made of n samples; their labels are "
@@ -51,7 +60,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
     """That it has no argument of this name, and what helps."""
-    here, known = _HERE.get(name, name), list(known)
+    known = list(known)
+    heres = _HERE.get(name, [name])
+    here = next((one for one in heres if one in known), heres[0])
     text = f"{of} has no argument {name!r}"
     if name == "device":
         return TypeError(f"{text}: batch.to(device) is on one")

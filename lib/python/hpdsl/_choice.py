@@ -11,6 +11,7 @@ from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._abi import lib
+from ._called import by_its_names
 from ._dataset import Dataset, Handle, Path, raw
 from ._errors import (DiffersError, NotFoundError, UsageError, checked,
                       wanted)
@@ -63,6 +64,7 @@ class Choice:
     Raises UsageError for what makes no sense, or leaves not one sample.
     """
 
+    @by_its_names("Choice")
     def __init__(self, dataset: Dataset, *,
                  labels: Optional[Iterable[Label]] = None,
                  folder: Union[Path, Iterable[Path], None] = None,

@@ -10,14 +10,17 @@ import operator
 import os
 import struct
 from array import array
-from typing import (Dict, Iterable, List, NamedTuple, Optional, Tuple,
-                    Union)
+from typing import (Any, Dict, ItemsView, Iterable, KeysView, List,
+                    NamedTuple, NoReturn, Optional, Set, Tuple, Union, ValuesView)
 
 from . import _abi, _file
 from ._abi import lib
-from ._errors import DiffersError, RangeError, UsageError, checked, exception
+from ._errors import (DiffersError, NotFoundError, RangeError, UsageError,
+                      checked, exception)
 
 THREADS_MOST = 4096
+# Samples in which the suffixes of keys are looked for, and how many at once.
+_KEYS_LOOK, _KEYS_TOGETHER = 1 << 17, 1 << 13
 
 Path = Union[str, bytes, "os.PathLike[str]"]
 
@@ -92,7 +95,8 @@ def without_dot(suffix: str) -> str:
 
 
 class Sample:
-    """A sample and the contents of its members.
+    """A sample and the contents of its members, by their suffixes: sample["jpg"],
+    "jpg" in sample, dict(sample), sample.keys(), .values(), .items(), .get().
 
     number      of the sample in its dataset
     key         path of its members up to the first dot of their base name, or
@@ -103,6 +107,10 @@ class Sample:
                 Of two members of one suffix it has the first
     all         [(suffix, bytes), ..]: every member, in stored order
     data        bytes of the first member
+
+    It is no collections.abc.Mapping, as a DataLoader's default_collate would
+    take it for a dict, and drop its label; and `img, label = sample` is an error,
+    as it would be two suffixes.  Two of them are equal if they are the same one.
     """
 
     __slots__ = ("number", "key", "label", "class_name", "members", "all")
@@ -127,6 +135,36 @@ class Sample:
 
     def __getitem__(self, suffix: str) -> bytes:
         return self.members[self._suffix(suffix)]
+
+    def __contains__(self, suffix: Any) -> bool:
+        return suffix in self.members or (
+            isinstance(suffix, str) and without_dot(suffix) in self.members)
+
+    def get(self, suffix: str, default: Any = None) -> Any:
+        return self[suffix] if suffix in self else default
+
+    def keys(self) -> KeysView[str]:
+        """The suffixes, in stored order."""
+        return self.members.keys()
+
+    def values(self) -> ValuesView[bytes]:
+        return self.members.values()
+
+    def items(self) -> ItemsView[str, bytes]:
+        return self.members.items()
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> NoReturn:
+        first = next(iter(self.members), "jpg")
+        raise TypeError(
+            f"sample {self.number} {self.key!r} is not to be unpacked: wanted "
+            f"sample[{first!r}], sample.label, or sample.keys() and "
+            "sample.items(), of suffixes and bytes")
 
     def _suffix(self, given: str) -> str:
         if given in self.members:
@@ -234,8 +272,17 @@ class Dataset:
     """A packed dataset, or a stage directory.
 
     len(ds) is its number of samples, ds[i] reads sample i (0 .. len - 1;
-    negative numbers count from the end), ds[i:j] several, ds.read(path) one
-    member.  Checksums are verified whenever something is read.
+    negative numbers count from the end), ds[i:j] and ds[[i, j, k]] several,
+    ds.read(path) one member.  Checksums are verified whenever something is read.
+
+    ds["class/key"] is a sample by its key, as is a key in the place of any
+    number; "class/key" in ds asks for one.  It is looked up in the index, once
+    with each suffix that the samples have.  These are found when the first key
+    is asked for, in 131,072 samples at the most, which takes up to a second; in
+    a larger dataset they are taken at equal distances, and a sample of which
+    all suffixes are in none of them is not found by its key.
+    TypeError: it is the path of a member, which ds.read() takes; NotFoundError:
+    no sample has this key; UsageError: two samples have it.
 
     Any number of threads may use it.  It goes to other processes by its path:
     pickled, and after a fork, it is opened anew, and must be the same pack.
@@ -272,6 +319,7 @@ class Dataset:
         self._patience: Optional[float] = None
         self._pack: Optional[str] = None
         self._class_names: Optional[List[str]] = None
+        self._known_suffixes: Optional[Set[bytes]] = None
         n = _abi.Counts()
         lib.count(self._handle.address, ctypes.byref(n))
         self.counts = Counts(n.samples, n.members, n.chunks, n.classes,
@@ -467,9 +515,13 @@ class Dataset:
         return _file.opened(_file.MemberFile(self, handle, rows), "rb",
                             buffering, None, None, None)
 
-    def __getitem__(self, number: Union[int, slice]):
+    def __getitem__(self, number: Union[int, slice, Path, Iterable[int]]):
         if isinstance(number, slice):
             return self.read_many(range(*number.indices(len(self))))
+        if type(number) is not int and (
+                isinstance(number, (list, range, array)) or
+                getattr(number, "ndim", 0) == 1):
+            return self.read_many(_listed(number))
         handle = self.handle()
         rows = Rows(lib.sample_rows, handle, self._number(number))
         layout = _layout(_ROWS.unpack(_bytes_at(rows.address, _ROWS.size)))
@@ -517,16 +569,66 @@ class Dataset:
         return (self._read_members(handle, rows, wanted, 0), sizes, labels,
                 lacking)
 
-    def _number(self, number: int) -> int:
+    def __contains__(self, key: Path) -> bool:
+        return bool(self._numbers_of(raw(key)))
+
+    def _of_key(self, key: Path) -> int:
+        found = self._numbers_of(raw(key))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(
+                f"{self.path}: samples {' and '.join(map(str, found))} have "
+                f"the key {key!r}: wanted ds[{found[0]}] or ds[{found[1]}]")
+        try:
+            m = self._find(self.handle(), key)
+        except NotFoundError as e:
+            raise NotFoundError(f"{self.path}: no sample has the key {key!r}: "
+                                f"{e}", e.code) from None
+        raise TypeError(
+            f"{key!r}: that is a member, of sample {m.sample} "
+            f"{self.key(m.sample)!r}: a member by its path is ds.read({key!r}) "
+            f"or ds.open({key!r})")
+
+    def _numbers_of(self, key: bytes) -> List[int]:
+        """Of the samples of this key: of two whose members are of different
+        suffixes both, as tars of others may have them."""
+        handle, sample, found = self.handle(), _abi.Sample(), set()
+        for suffix in self._suffixes(handle):
+            m = self._find_or_none(handle, key + suffix)
+            if m is not None:
+                found.add(m.sample)
+        # What is behind the key may have a dot, so that it is none here.
+        for number in list(found):
+            checked(lib.sample_get, handle.address, number,
+                    ctypes.byref(sample))
+            if ctypes.string_at(sample.key, sample.key_len) != key:
+                found.remove(number)
+        return sorted(found)
+
+    def _suffixes(self, handle: Handle) -> Set[bytes]:
+        """What may follow a key, dots included."""
+        if self._known_suffixes is None:
+            found: Set[str] = set()
+            some = range(0, len(self), -(-len(self) // _KEYS_LOOK) or 1)
+            for at in range(0, len(some), _KEYS_TOGETHER):
+                _, layouts = self._layouts(handle, some[at:at + _KEYS_TOGETHER])
+                for layout in layouts:
+                    found.update(layout.suffixes)
+            self._known_suffixes = {raw("." + suffix) for suffix in found}
+            if "" in found:
+                self._known_suffixes.add(b"")
+        return self._known_suffixes
+
+    def _number(self, number: Union[int, Path]) -> int:
         try:
             n = operator.index(number)
         except TypeError as e:
-            if not isinstance(number, (str, bytes, os.PathLike)):
-                raise
+            if isinstance(number, (str, bytes, os.PathLike)):
+                return self._of_key(number)
             raise TypeError(
-                f"{number!r}: a dataset has samples by their numbers, as "
-                f"ds[0]; a member by its path is ds.read({number!r}) or "
-                f"ds.open({number!r})") from e
+                f"{number!r}: wanted the number of a sample, as ds[0], or its "
+                "key, or a list of them") from e
         if n < 0:
             n += len(self)
         if not 0 <= n < len(self):
@@ -590,6 +692,15 @@ def _layout(row: Tuple) -> _Layout:
         place += _MEMBER.size
     return _Layout(sample, label, text(_bytes_at(key, key_len)),
                    suffixes, wanted)
+
+
+def _listed(numbers: Any) -> list:
+    """Of an array's, too; of a mask samples 0 and 1 would come."""
+    listed = numbers.tolist() if hasattr(numbers, "tolist") else list(numbers)
+    if any(isinstance(one, bool) for one in listed):
+        raise TypeError("wanted numbers of samples, not a mask: "
+                        "[n for n, yes in enumerate(mask) if yes]")
+    return listed
 
 
 def _address(buf: Union[bytearray, memoryview]) -> int:

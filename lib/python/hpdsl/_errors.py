@@ -145,4 +145,15 @@ def wanted(kind: type, name: str, given: Any) -> None:
     """A line that says so, in place of one about an attribute."""
     if not isinstance(given, kind):
         raise TypeError(f"{name}: wanted hpdsl.{kind.__name__}, not "
-                        f"{type(given).__name__}")
+                        f"{type(given).__name__}{_subset(given)}")
+
+
+def _subset(given: Any) -> str:
+    """How torch.utils.data.Subset is said here."""
+    of = getattr(given, "dataset", None)
+    if of is None or not hasattr(given, "indices"):
+        return ""
+    if hasattr(of, "samples"):
+        return (": of an ImageFolder, set folder.samples to those that are "
+                "wanted")
+    return ": wanted choice=hpdsl.Choice(ds, samples=subset.indices)"
