@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -972,15 +973,72 @@ fail_at_ten.calls = 0
 
 
 def decoder_fails(ds):
-    """What decode raises is raised in the loop."""
-    for workers in 0, 2:
-        fail_at_ten.calls = 0
-        try:
-            list(steps_loader(ds, workers, decode=fail_at_ten))
-        except KeyError as e:
-            assert "no such thing" in str(e)
-        else:
-            raise AssertionError("not noticed")
+    """What decode raises is raised in the loop, as what it is, with a note of
+    its sample."""
+    for make in steps_loader, map_decoder:
+        for workers in 0, 2:
+            fail_at_ten.calls = 0
+            loader = make(ds, workers, decode=fail_at_ten)
+            try:
+                list(loader)
+            except KeyError as e:
+                assert "no such thing" in str(e)
+                told = note_of(e) if not (workers and make is map_decoder) else (
+                    str(e).replace("\\n", "\n").replace("\\'", "'"))
+                assert re.search(r"decode of sample \d+ 'class\d/\d+', suffix "
+                                 "'json'", told), told
+            else:
+                raise AssertionError("not noticed")
+            del loader
+            gc.collect()  # before others are forked
+
+
+def map_decoder(ds, workers=0, decode=None):
+    return MapLoader(Samples(ds, decode=decode, collate=list), Sampler(
+        ds, order=ORDER), num_workers=workers)
+
+
+def note_of(e):
+    return "".join(getattr(e, "__notes__", ()))
+
+
+class Ours(Exception):
+    """Is not made of one text."""
+
+    def __init__(self, path, code):
+        super().__init__(path, code)
+        self.code = code
+
+
+def fail_of_two(*members):
+    raise Ours("a", 5) from ZeroDivisionError("first")
+
+
+def which_fails(ds):
+    """The exception itself without workers, with all that it has; of several
+    suffixes all of them; of one sample its own."""
+    e = raised(lambda: list(steps_loader(
+        ds, decode=fail_of_two, suffixes=["json", ".png"])), Ours)
+    assert e.code == 5 and isinstance(e.__cause__, ZeroDivisionError)
+    number = int(re.search(r"sample (\d+)", note_of(e)).group(1))
+    assert note_of(e) == (f"decode of sample {number} {ds.key(number)!r}, "
+                          "suffixes 'json', 'png'"), note_of(e)
+    e = raised(lambda: list(steps_loader(ds, 1, decode=fail_of_two)),
+               RuntimeError)
+    assert "Ours: ('a', 5)" in str(e) and "first" in str(e), e
+    assert re.match("decode of sample", note_of(e)), note_of(e)
+    e = raised(lambda: Samples(ds, decode=fail_of_two)[3], Ours)
+    assert f"sample 3 {ds.key(3)!r}" in note_of(e), note_of(e)
+    e = raised(lambda: list(steps_loader(ds, collate=fail_of_two)), Ours)
+    assert not note_of(e), note_of(e)
+
+
+def raised(call, kind):
+    try:
+        call()
+    except kind as e:
+        return e
+    raise AssertionError(f"no {kind}")
 
 
 def no_connection(*members):

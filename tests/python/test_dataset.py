@@ -12,12 +12,14 @@ import shutil
 import tarfile
 import tempfile
 import threading
+import traceback
 import unittest
 from array import array
 
 import hpdsl
 from common import Packed, command, content, flip, forked, pack
 from foreign import add
+from hpdsl import _errors
 
 
 class Reading(Packed):
@@ -300,6 +302,29 @@ class Errors(Packed):
             again = pickle.loads(pickle.dumps(e))
             self.assertEqual((type(again), again.code, str(again)),
                              (type(e), e.code, str(e)))
+
+    def test_notes(self):
+        """Of an exception that stays what it is, in any Python."""
+        class Old(ValueError):
+            add_note = None
+
+        for kind in ValueError, Old:
+            try:
+                try:
+                    {}["first"]
+                except KeyError:
+                    raise kind("then")
+            except kind as e:
+                error = e
+            _errors.annotate(error, "of a")
+            self.assertEqual((str(error), error.__notes__), ("then", ["of a"]))
+            self.assertRegex("".join(traceback.format_exception(
+                kind, error, error.__traceback__)), "(?s)first.*then")
+        first = error.__context__
+        self.assertEqual(str(first.__cause__), "of a")
+        first.__cause__ = error  # a ring ends, too
+        _errors.annotate(error, "of b")
+        self.assertEqual(error.__notes__, ["of a", "of b"])
 
     def test_numbers(self):
         ds = hpdsl.Dataset(self.packed)

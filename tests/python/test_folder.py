@@ -784,6 +784,20 @@ class Loaders(Trees):
             self.same_as(ours)
             self.same_as(ours, num_workers=1)
 
+    def test_an_item_that_fails_is_named(self):
+        for n in range(4):
+            self.put(f"a/{n}.bin", f"a/{n}.png")
+        self.packed_as()
+
+        def fails(file):
+            raise ValueError("of what?")
+
+        ours = ImageFolder(self.pack_at, loader=fails)
+        with self.assertRaisesRegex(ValueError, "^of what[?]$") as raised:
+            list(hpdsl.torch.Loader(ours, batch_size=4))
+        note, = raised.exception.__notes__
+        self.assertRegex(note, rf"^sample \d, '{self.pack_at}/a/\d\.png'$")
+
     def test_targets(self):
         self.put(*(f"{'abc'[n % 3]}/{n}.png" for n in range(20)))
         self.packed_as("--labels=dir")

@@ -138,6 +138,29 @@ class Batches(Packed):
             with self.assertRaisesRegex(hpdsl.Error, text):
                 hpdsl.Loader(path)
 
+    def test_a_json_among_pictures(self):
+        """comes without a picture, and a choice leaves it out."""
+        tree = os.path.join(self.at, "coco")
+        for name in "annotations/all.json", "train/0.jpg", "train/1.jpg":
+            path = os.path.join(tree, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="ascii") as f:
+                f.write(name)
+        packed = os.path.join(self.at, "packed")
+        command("hpdsl-pack", "-q", tree, packed)
+        ds, told = hpdsl.Dataset(packed), []
+        pictures = hpdsl.Choice(ds, include=["*.jpg"])
+        for choice, empty in (None, 1), (pictures, 0):
+            with hpdsl.Loader(ds, 4, suffixes=["jpg"], choice=choice, epochs=1,
+                              on_warning=told.append) as loader:
+                batch = next(iter(loader))
+                found = [bytes(d) for d, real in zip(batch.data, batch.mask)
+                         if real]
+            self.assertEqual(sorted(found), [b""] * empty + [
+                b"train/0.jpg", b"train/1.jpg"])
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "'annotations/all' has no member of suffix")
+
     def test_modules_come_when_they_are_asked_for(self):
         feed = sys.modules.pop("hpdsl.feed")
         del hpdsl.feed

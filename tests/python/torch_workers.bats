@@ -46,7 +46,7 @@ setup()
 	IFS=: read -r file at _ <<< "$at"
 	printf X | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
 	torch_cases damaged bad
-	torch_cases "$ds" decoder_fails connection lender_gone
+	torch_cases "$ds" decoder_fails which_fails connection lender_gone
 }
 
 # bats test_tags=wide

@@ -36,6 +36,13 @@ def _real_suffix(given: str) -> str:
     return given
 
 
+def leave_out(suffix: str) -> str:
+    """What to type where samples lack it, such as a JSON of all pictures' boxes
+    that lies among them."""
+    return (f"choice=hpdsl.Choice(ds, include=['*.{suffix}']) leaves them out"
+            if suffix else "a Choice leaves them out")
+
+
 def check_options(handle: Handle, chosen: Any, suffixes: Sequence[str],
                   **others) -> None:
     """Whether the library would take them for a loader: see

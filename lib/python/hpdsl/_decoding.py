@@ -6,30 +6,39 @@ from __future__ import annotations
 
 import os
 import pickle
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, NoReturn, Optional
 
 import torch
 import torch.utils.data as data
 from torch._utils import ExceptionWrapper
 
-from ._errors import UsageError
+from ._errors import UsageError, annotate
 from ._lend import Board, Lent, read_turn
 from ._orphan import watch_trainer
-from ._parcel import Decoder
+from ._parcel import Decoder, sample_of
 from ._torch_batch import mapped
 
 
 class Failed:
     """An error on its way to the loop, behind which the next turn comes; fatal:
-    nothing does."""
+    nothing does.  sample: of which decode raised it; None: something else did."""
 
-    def __init__(self, error: Any, fatal: bool = False) -> None:
-        self.error, self.fatal = error, fatal
+    def __init__(self, error: Any, fatal: bool = False,
+                 sample: Optional[int] = None) -> None:
+        self.error, self.fatal, self.sample = error, fatal, sample
 
-    def throw(self) -> None:
-        if isinstance(self.error, ExceptionWrapper):
-            self.error.reraise()
-        raise self.error
+    def throw(self, where: Callable[[int], str]) -> NoReturn:
+        """The very exception that was raised here; of a worker's one of the same
+        type, made of its traceback's text, or where that cannot be made so a
+        RuntimeError.  With a note of where() its sample is."""
+        try:
+            if isinstance(self.error, ExceptionWrapper):
+                self.error.reraise()
+            raise self.error
+        except Exception as e:
+            if self.sample is not None:
+                annotate(e, where(self.sample))
+            raise
 
 
 class Asked(data.Sampler):
@@ -63,7 +72,7 @@ class Here(data.Dataset):
         try:
             made = [self._convert(batch)]
         except Exception as e:
-            return Failed(e)
+            return Failed(e, sample=sample_of(e))
         # The library gets its memory back.
         del batch
         return made.pop()
@@ -82,9 +91,10 @@ class There(data.Dataset):
         telling = self._board.wait(number, lambda: os.getppid() != parent)
         try:
             return self._made(telling)
-        except Exception:
+        except Exception as e:
+            sample = sample_of(e)
             return Failed(ExceptionWrapper(
-                where=f"in worker {data.get_worker_info().id}"))
+                where=f"in worker {data.get_worker_info().id}"), sample=sample)
         finally:
             self._board.done(number)
 

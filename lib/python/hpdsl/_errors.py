@@ -4,7 +4,7 @@
 import ctypes
 import errno
 import operator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Set
 
 from . import _abi
 
@@ -128,6 +128,30 @@ def checked(function, *arguments) -> int:
     if code < 0:
         fail(failure)
     return code
+
+
+class _Note(Exception):
+    """What Python before 3.11 prints of an exception's note."""
+
+
+def annotate(error: BaseException, text: str) -> None:
+    """Says more of an exception that stays what it is, so that whoever catches
+    its type, or has it in hand, finds what was raised.  Before Python 3.11,
+    which knows no notes, as the first of its causes besides."""
+    add = getattr(error, "add_note", None)
+    if add is not None:
+        add(text)
+        return
+    notes = getattr(error, "__notes__", [])
+    error.__notes__ = [*notes, text]  # type: ignore[attr-defined]
+    seen: Set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        behind = error.__cause__ or error.__context__
+        if behind is None:
+            error.__cause__ = _Note(text)
+            break
+        error = behind
 
 
 def number(name: str, given: Any, bits: int = 32) -> int:

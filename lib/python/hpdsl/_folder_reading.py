@@ -5,8 +5,8 @@ member of each, and what becomes of it."""
 from __future__ import annotations
 
 from array import array
-from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
-                    Optional, Sequence, Tuple, Union)
+from typing import (Any, Callable, Dict, Iterable, List, NamedTuple, Optional,
+                    Sequence, Tuple, Union)
 
 import torch.utils.data as data
 
@@ -72,18 +72,22 @@ class FolderDecoder(Decoder):
     def __setstate__(self, state) -> None:
         self.__dict__.update(state, decode=self._item)
 
+    def _place(self, number: int) -> int:
+        return self._before[number] if self._before else 0
+
     def _item(self, content: memoryview, number: int) -> Any:
-        folder = self._folder
-        before = self._before[number] if self._before else 0
+        folder, before = self._folder, self._place(number)
         item = folder.loader(_File(content, (folder, number, before)))
         return item if folder.transform is None else folder.transform(item)
 
-    def items(self, members: Iterator, bad: Sequence[bool],
-              numbers: Sequence[int]) -> List[Any]:
+    def item(self, members: Sequence[memoryview], number: int) -> Any:
         which = self._which
-        return [None if none else
-                self._item(of[which[number] if which else 0], number)
-                for of, none, number in zip(members, bad, numbers)]
+        return self._item(members[which[number] if which else 0], number)
+
+    def where(self, dataset: Dataset, number: int, suffixes: Sequence[str]
+              ) -> str:
+        file = _File(b"", (self._folder, number, self._place(number)))
+        return f"sample {number}, {file.name!r}"
 
     def labels(self, labels: Sequence[int], numbers: Sequence[int]) -> Any:
         targets = [self._target[number] for number in numbers]

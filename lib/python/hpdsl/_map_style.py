@@ -10,16 +10,16 @@ from typing import (Any, Callable, Iterable, Iterator, List, NamedTuple,
 
 import torch.utils.data as data
 
-from ._batch import check_options, suffixes_of
+from ._batch import check_options, leave_out, suffixes_of
 from ._contents import contents_in
 from ._course import Course
 from ._dataset import Dataset, Sample, without_dot
-from ._errors import DiffersError, wanted
+from ._errors import DiffersError, annotate, wanted
 from ._job import Dealt
 from ._loop import Loop
 from ._measured import is_measured
 from ._orphan import watch_trainer
-from ._parcel import Decoder, finished
+from ._parcel import Decoder, finished, sample_of
 from ._session import not_ours, same
 from ._torch_batch import Batch
 
@@ -65,7 +65,15 @@ class Samples(data.Dataset):
         if isinstance(index, Places):
             return self._batch(index)
         sample = self.dataset[index]
-        return self._decoder.decode(*self._members(sample)), sample.label
+        members = self._members(sample)
+        try:
+            return self._decoder.decode(*members), sample.label
+        except Exception as e:
+            annotate(e, self._where(sample.number))
+            raise
+
+    def _where(self, number: int) -> str:
+        return self._decoder.where(self.dataset, number, self._names)
 
     def _members(self, sample: Sample) -> List[memoryview]:
         if not self._names:
@@ -80,7 +88,8 @@ class Samples(data.Dataset):
         if name not in self._told:
             self._told.add(name)
             warnings.warn(f"sample {number} {key!r} has no member of suffix "
-                          f"{name!r}: such samples come without its bytes",
+                          f"{name!r}: such samples come without its bytes"
+                          f"; {leave_out(name)}",
                           RuntimeWarning)
 
     def _batch(self, places: Places):
@@ -93,9 +102,15 @@ class Samples(data.Dataset):
             return finished(contents_in(whole, sizes), labels, *places[:4],
                             [False] * len(labels), places.dealt)
         samples = self.dataset.read_many(places.numbers)
-        return self._decoder.batch(
-            map(self._members, samples), [False] * len(samples),
-            [sample.label for sample in samples], *places)
+        try:
+            return self._decoder.batch(
+                map(self._members, samples), [False] * len(samples),
+                [sample.label for sample in samples], *places)
+        except Exception as e:
+            number = sample_of(e)
+            if number is not None:
+                annotate(e, self._where(number))
+            raise
 
 
 class Sampler(data.Sampler):

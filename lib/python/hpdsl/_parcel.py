@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import pickle
+from itertools import islice
 from typing import Any, Callable, Iterator, List, Optional, Sequence, Union
 
 import torch
 import torch.utils.data as data
 
 from ._contents import Contents
+from ._dataset import Dataset, without_dot
 from ._errors import UsageError
 from ._job import Dealt
 from ._torch_batch import Batch
@@ -50,18 +52,49 @@ class Decoder:
 
     def items(self, members: Iterator, bad: Sequence[bool],
               numbers: Sequence[int]) -> List[Any]:
-        """What decode makes of each sample that is not bad, else None."""
-        decode = _first if self.raw else self.decode
-        return [None if none else decode(*of)
-                for of, none in zip(members, bad)]
+        """What decode makes of each sample that is not bad, else None.  What it
+        raises knows its sample: sample_of()."""
+        if self.raw:
+            return [None if none else of[0] for of, none in zip(members, bad)]
+        made: List[Any] = []
+        for of, none, number in zip(members, bad, numbers):
+            try:
+                made.append(None if none else self.item(of, number))
+            except Exception as e:
+                _mark(e, number)
+                raise
+        return made
+
+    def item(self, members: Sequence[memoryview], number: int) -> Any:
+        return self.decode(*members)
+
+    def where(self, dataset: Dataset, number: int, suffixes: Sequence[str]
+              ) -> str:
+        """What decode had, for whoever reads what it raised."""
+        key = dataset.key(number)
+        if not suffixes:
+            paths = (m.path for m in dataset.members(number) if not m.generated)
+            suffixes = [path[len(key) + 1:] for path in islice(paths, 1)]
+        names = ", ".join(repr(without_dot(suffix)) for suffix in suffixes)
+        return (f"decode of sample {number} {key!r}, suffix"
+                f"{'es' if len(suffixes) > 1 else ''} {names}")
 
     def labels(self, labels: Sequence[int], numbers: Sequence[int]) -> Any:
         """Numbers, of which a tensor is made, or (what stays as it is,)."""
         return labels
 
 
-def _first(*members) -> memoryview:
-    return members[0]
+def _mark(error: Exception, number: int) -> None:
+    try:
+        error._hpdsl_sample = number  # type: ignore[attr-defined]
+    except AttributeError:
+        pass  # of a class that wants none: its sample is not said
+
+
+def sample_of(error: Exception) -> Optional[int]:
+    """The sample of which decode raised it; None: something else did.  Once: it
+    may be raised again, for something else."""
+    return getattr(error, "__dict__", {}).pop("_hpdsl_sample", None)
 
 
 def _first_bytes(*members) -> bytes:

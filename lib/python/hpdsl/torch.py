@@ -39,7 +39,7 @@ from ._contents import Contents
 from ._course import Course
 from ._dataset import Dataset, Path
 from ._decoding import Failed
-from ._errors import UsageError
+from ._errors import Error, UsageError
 from ._job import reads_of
 from ._loop import Loop
 from ._map_style import MapLoader, Places, Sampler, Samples
@@ -109,7 +109,10 @@ class Loader(Loop):
     A worker that dies, whatever the reason, is a RuntimeError.  What decode
     raises is raised in the loop, as is a bad sample; the next `for` goes on
     behind that step, while state_dict() still has it until another is handed
-    out.
+    out.  A note says of which sample, by number, key and suffix.  Without
+    workers it is the very exception; from a worker it comes as DataLoader has
+    it: of its type, with the worker's traceback as its text, or, of a type that
+    is not made of one text, as a RuntimeError.
     """
 
     _session: Optional[Session] = None
@@ -192,7 +195,7 @@ class Loader(Loop):
                 self._skipped += 1
                 if made.fatal:
                     self.close()
-                made.throw()
+                made.throw(self._where)
             self._skip()
             if session.plays():
                 made = made._replace(epoch=course.epoch, step=course.step)
@@ -204,6 +207,13 @@ class Loader(Loop):
                 return  # it was sought meanwhile
         self._skip()
         self._ended(epoch)
+
+    def _where(self, number: int) -> str:
+        try:
+            return self._decoder.where(self.dataset, number,
+                                       self._how["suffixes"])
+        except (Error, ValueError):  # it was changed or closed meanwhile
+            return f"sample {number}"
 
     def _skip(self) -> None:
         """Steps that failed are behind us when a later one has come."""
