@@ -124,7 +124,9 @@ class Batches(Packed):
                  {"collate_fn": list}),
                 ("hpdsl.torch.Loader has num_workers", {"num_workers": 2}),
                 ("it is called choice, as", {"split": (0, 1)}),
-                ("it is called choice, as", {"classes": ["class1"]}),
+                ("Choice\\(ds, labels=\\.\\.\\)", {"classes": ["class1"]}),
+                ("Choice\\(ds, samples=\\.\\.\\)", {"indices": [1]}),
+                ("Choice\\(ds, folder=\\.\\.\\)", {"folder": "val"}),
                 ("'bacth_size': is it batch_size", {"bacth_size": 2}),
                 ("'foo'$", {"foo": 2})):
             with self.assertRaisesRegex(TypeError, "^Loader has no .*" + text):

@@ -12,7 +12,7 @@ nothing but the standard library.
     for batch in loader:                    # the next one
         batch.data, batch.labels, batch.mask
 
-Dataset    samples by number, members by path
+Dataset    samples by number or key, members by path
 Snapshot   the names in a tree or a dataset: os.walk, os.stat without them
 Choice     a subset, a split, weights
 Order      the parameters of an order; Epoch is an order as a function

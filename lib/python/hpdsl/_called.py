@@ -12,6 +12,8 @@ from typing import Any, Callable, Dict, Iterable, List, Sequence, TypeVar, cast
 _TORCHS = ("decode", "collate", "form", "num_workers", "pin_memory",
            "prefetch_factor", "persistent_workers", "worker_init_fn",
            "multiprocessing_context", "timeout")
+# What a Choice is asked for, and a loader by way of one.
+_CHOICES = "labels", "samples", "folder"
 # By whose names people come: of DataLoader, DistributedSampler, WebDataset,
 # Streaming, LitData, Hugging Face's datasets, Grain, FFCV, torchvision.
 _OTHERS: Dict[str, Sequence[str]] = {
@@ -63,14 +65,18 @@ def no_argument(of: str, name: str, known: Iterable[str]) -> TypeError:
     known = list(known)
     heres = _HERE.get(name, [name])
     here = next((one for one in heres if one in known), heres[0])
+    more = _MORE.get(here, "")
+    if here == "choice":
+        for one in name, *heres:
+            if one in _CHOICES:
+                more = f", as choice=hpdsl.Choice(ds, {one}=..)"
     text = f"{of} has no argument {name!r}"
     if name == "device":
         return TypeError(f"{text}: batch.to(device) is on one")
     if here in known:
-        return TypeError(f"{text}: it is called {here}{_MORE.get(here, '')}")
+        return TypeError(f"{text}: it is called {here}{more}")
     if here in _TORCHS:
-        return TypeError(f"{text}: hpdsl.torch.Loader has {here}"
-                         f"{_MORE.get(here, '')}")
+        return TypeError(f"{text}: hpdsl.torch.Loader has {here}{more}")
     import difflib  # it takes its time
 
     close = difflib.get_close_matches(name, known, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset, map style: samples by number, members by path."""
+"""A dataset, map style: samples by number or key, members by path."""
 
 from __future__ import annotations
 
