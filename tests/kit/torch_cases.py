@@ -1027,6 +1027,7 @@ def which_fails(ds):
                RuntimeError)
     assert "Ours: ('a', 5)" in str(e) and "first" in str(e), e
     assert re.match("decode of sample", note_of(e)), note_of(e)
+    assert f"in worker 0, {note_of(e)}.\n" in str(e), e
     e = raised(lambda: Samples(ds, decode=fail_of_two)[3], Ours)
     assert f"sample 3 {ds.key(3)!r}" in note_of(e), note_of(e)
     e = raised(lambda: list(steps_loader(ds, collate=fail_of_two)), Ours)

@@ -30,14 +30,18 @@ class Failed:
     def throw(self, where: Callable[[int], str]) -> NoReturn:
         """The very exception that was raised here; of a worker's one of the same
         type, made of its traceback's text, or where that cannot be made so a
-        RuntimeError.  With a note of where() its sample is."""
+        RuntimeError.  With a note of where() its sample is, which that text has,
+        too."""
+        note = None if self.sample is None else where(self.sample)
         try:
             if isinstance(self.error, ExceptionWrapper):
+                if note is not None:
+                    self.error.where += ", " + note
                 self.error.reraise()
             raise self.error
         except Exception as e:
-            if self.sample is not None:
-                annotate(e, where(self.sample))
+            if note is not None:
+                annotate(e, note)
             raise
 
 
