@@ -106,7 +106,7 @@ wrong()
 }
 
 @test "options: a value that is none, words of no option" {
-	wrong "--group: 'x' is not key or none" hpdsl-pack --group=x in out
+	wrong "--group: 'x' is not key, last or none" hpdsl-pack --group=x in out
 	wrong "--shard-size: '7y' is no size such as 1000000 or 64M" \
 		hpdsl-pack --shard-size=7y in out
 	wrong "unrecognized option '--no-such'" hpdsl-ls --no-such
