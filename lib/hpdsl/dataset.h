@@ -100,8 +100,8 @@ HPDSL_API void hpdsl_index_digest(const struct hpdsl_dataset *ds,
 
 /*
  * Length of the key of a path, by the rule that the dataset was packed with:
- * hpdsl_key_length(), or up to the last dot but for double suffixes.  The suffix
- * is what follows that dot.  Members of a sample have the sample's key.
+ * hpdsl_key_length(), or up to the last dot but for double suffixes.  The
+ * suffix is what follows that dot.  Members of a sample have the sample's key.
  */
 HPDSL_API size_t hpdsl_dataset_key_length(const struct hpdsl_dataset *ds,
 					  const char *path, size_t path_len);

@@ -104,9 +104,9 @@ struct hpdsl_reindex_report {
  * index that is there (see force); HPDSL_ECORRUPT; HPDSL_ENOTOURS: no dataset,
  * or archives that are compressed; -EOPNOTSUPP: a sparse file; HPDSL_EUSAGE:
  * also where opt->shuffled or opt->group is not what the manifest says, where
- * neither manifest nor index is left to say how files were grouped and the names
- * do not look as if it were by key, and where labels are asked for of what was
- * packed.
+ * neither manifest nor index is left to say how files were grouped and the
+ * names do not look as if it were by key, and where labels are asked for of
+ * what was packed.
  */
 HPDSL_API int hpdsl_reindex(const char *path,
 			    const struct hpdsl_reindex_options *opt,
