@@ -70,6 +70,8 @@ static const struct advice {
 	  "where there is no header" },
 	{ NULL, "the folder that names a class: no sample has one",
 	  " (--labels)" },
+	{ "pack", " classes, as its files have in their datasets",
+	  " (--labels says what the class is)" },
 	{ NULL, "the file of labels is not what it was", " (--labels)" },
 	{ "index", "; without groups each file is a sample",
 	  " (--group=none)" },

@@ -191,7 +191,8 @@ int hp_list_label(struct hp_list *list, enum hpdsl_labels how, uint32_t dir,
 	return hp_list_classify(list, folder_of, &z, err);
 }
 
-/* The class that the sample's first labelled file has in its dataset. */
+/* The class that the sample's files have in their datasets, where they may have
+ * been of several samples. */
 static int kept_class(void *arg, uint64_t sample, struct hp_class *ret,
 		      struct hpdsl_error *err)
 {
@@ -201,8 +202,10 @@ static int kept_class(void *arg, uint64_t sample, struct hp_class *ret,
 	     i++) {
 		const struct hp_file *f = &list->files[i];
 		const struct hp_root *root = &list->roots[f->root];
+		char path[HP_PRINTABLE];
 		struct hpdsl_member m;
 		struct hpdsl_sample was;
+		const char *name;
 		int r;
 
 		if (root->kind != HP_ROOT_DATASET)
@@ -214,11 +217,18 @@ static int kept_class(void *arg, uint64_t sample, struct hp_class *ret,
 		if (r == 0 && was.label == HPDSL_NO_LABEL)
 			continue;
 		if (r == 0)
-			r = hpdsl_class_name(root->dataset, was.label,
-					     &ret->name, err);
-		if (r == 0)
-			ret->len = (uint32_t)strlen(ret->name);
-		return r;
+			r = hpdsl_class_name(root->dataset, was.label, &name,
+					     err);
+		if (r < 0)
+			return r;
+		if (ret->name && strcmp(ret->name, name) != 0)
+			return hp_fail(
+				err, HPDSL_EUSAGE,
+				"the sample of '%s' would have two "
+				"classes, as its files have in their "
+				"datasets",
+				hp_printable(f->path, f->path_len, path));
+		*ret = (struct hp_class){ name, (uint32_t)strlen(name) };
 	}
 	return 0;
 }

@@ -24,6 +24,16 @@ static void warn(void *arg, const char *text)
 	hp_reindex_warn(arg, "%s", text);
 }
 
+/* The manifest may be older than the index, where a run ended between them. */
+static bool has_classes(const struct hp_reindex *x)
+{
+	struct hpdsl_counts n = { 0 };
+
+	if (x->index)
+		hp_index_count(x->index, &n);
+	return n.classes;
+}
+
 /* What the manifest has; what it cannot say again is in the index alone. */
 static void ask_as_before(struct hp_reindex *x, struct hpdsl_pack_options *ask)
 {
@@ -41,7 +51,7 @@ static void ask_as_before(struct hp_reindex *x, struct hpdsl_pack_options *ask)
 		ask->labels = HPDSL_LABELS_PARENT;
 	} else if (!strcmp(was, "cls")) {
 		ask->labels = HPDSL_LABELS_CLS;
-	} else if (x->has_manifest && !*was) {
+	} else if (x->has_manifest && !*was && !has_classes(x)) {
 		ask->labels = HPDSL_LABELS_NONE;
 	}
 }
@@ -221,20 +231,60 @@ static int label_by_members(struct hp_reindex *x, struct hpdsl_error *err)
 
 /* ---- As they were ----------------------------------------------------- */
 
-/* The row of a member by its path, wherever it was. */
-static bool find_row(const struct hp_reindex *x, uint64_t i,
-		     struct hpdsl_member *m)
+/* The row of a member by its path, wherever it was.  -ENOENT: it has none. */
+static int find_row(const struct hp_reindex *x, uint64_t i,
+		    struct hpdsl_member *m)
 {
 	const struct hp_file *f = &x->list.files[i];
 	uint64_t number;
+	int r;
 
 	if (hp_index_member(x->index, i, m, NULL) == 0 &&
 	    m->path_len == f->path_len &&
 	    !memcmp(m->path, f->path, f->path_len))
-		return true;
-	return hp_index_find(x->index, f->path, f->path_len, &number, NULL) ==
-		       0 &&
-	       hp_index_member(x->index, number, m, NULL) == 0;
+		return 0;
+	r = hp_index_find(x->index, f->path, f->path_len, &number, NULL);
+	return r < 0 ? r : hp_index_member(x->index, number, m, NULL);
+}
+
+static int are_lost(struct hpdsl_error *err)
+{
+	return hp_fail(err, HPDSL_EUSAGE,
+		       "its classes were in the index, which is lost; they "
+		       "have to be given again");
+}
+
+/* The class that all of a sample's members had which were there.  Samples may
+ * be others than they were.  -ENOENT: none was there. */
+static int keep_of(struct hp_reindex *x, uint64_t s, struct hpdsl_error *err)
+{
+	uint32_t *label = &x->list.labels[s], was = HPDSL_NO_LABEL;
+	bool found = false;
+
+	for (uint64_t i = x->list.samples[s]; i < x->list.samples[s + 1]; i++) {
+		const struct hp_file *f = &x->list.files[i];
+		char path[HP_PRINTABLE];
+		struct hpdsl_member m;
+		int r = find_row(x, i, &m);
+
+		if (r == -ENOENT)
+			continue;
+		if (r < 0 || !hp_reindex_take_label(x, s, &m))
+			return are_lost(err);
+		found = true;
+		if (*label == HPDSL_NO_LABEL || was == *label) {
+			*label = was;
+			continue;
+		}
+		if (was != HPDSL_NO_LABEL)
+			return hp_fail(
+				err, HPDSL_EUSAGE,
+				"the sample of '%s' would have two "
+				"classes; they have to be given again",
+				hp_printable(f->path, f->path_len, path));
+		was = *label;
+	}
+	return found ? 0 : -ENOENT;
 }
 
 static int keep(struct hp_reindex *x, struct hpdsl_error *err)
@@ -244,15 +294,13 @@ static int keep(struct hp_reindex *x, struct hpdsl_error *err)
 	if (!x->index && !x->has_manifest)
 		return 0;
 	if (!hp_reindex_take_classes(x))
-		return hp_fail(err, HPDSL_EUSAGE,
-			       "its classes were in the index, which is lost; "
-			       "they have to be given again");
+		return are_lost(err);
 	for (uint64_t s = 0; x->list.n_classes && s < x->list.n_samples; s++) {
-		struct hpdsl_member m;
+		int r = keep_of(x, s, err);
 
-		if (!find_row(x, x->list.samples[s], &m) ||
-		    !hp_reindex_take_label(x, s, &m))
-			without++;
+		if (r < 0 && r != -ENOENT)
+			return r;
+		without += r < 0;
 	}
 	if (without)
 		hp_reindex_warn(x,
@@ -266,6 +314,7 @@ int hp_adopt_label(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *ask = &x->adoption->ask;
 	uint64_t n = x->list.n_samples;
+	int r;
 
 	x->list.by_value = x->adoption->known.by_value;
 	x->list.labels = hp_array(n, sizeof *x->list.labels);
@@ -279,7 +328,11 @@ int hp_adopt_label(struct hp_reindex *x, struct hpdsl_error *err)
 		return label_by_file(x, err);
 	if (hp_labels_of_members(ask))
 		return label_by_members(x, err);
-	return hp_labels_by_folder(&x->list, ask, err);
+	r = hp_labels_by_folder(&x->list, ask, err);
+	if (r == 0 && ask->labels != HPDSL_LABELS_NONE && !x->list.n_classes)
+		hp_reindex_warn(x, "no file has the folder that names a class: "
+				   "no sample has one");
+	return r;
 }
 
 bool hp_adopt_relabels(const struct hp_reindex *x)

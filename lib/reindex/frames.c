@@ -30,26 +30,32 @@ static void next_member(struct members *m)
 	m->file++;
 }
 
-/* Have the member at hand and the one before it one key, by this rule? */
-static bool one_key(const struct members *m, bool last)
+/* Of the key that the member at hand and the one before it have, by this rule:
+ * its length, or 0. */
+static size_t one_key(const struct members *m, bool last)
 {
 	const struct hp_key_rule rule = { .last = last };
 	const struct hp_file *a, *b;
 	size_t n;
 
 	if (m->file == m->first || m->file == m->end)
-		return false;
+		return 0;
 	b = &m->list->files[m->file];
 	a = b - 1;
 	n = hp_key_length(&rule, b->path, b->path_len);
 	return n == hp_key_length(&rule, a->path, a->path_len) &&
-	       memcmp(a->path, b->path, n) == 0;
+			       memcmp(a->path, b->path, n) == 0 ?
+		       n :
+		       0;
 }
 
+/* A longer key may have been parted by a suffix that was declared. */
 static void hear(struct hp_reindex *x, const struct members *m)
 {
-	x->frames_apart |= one_key(m, false);
-	if (x->group == HPDSL_GROUP_LOOK && one_key(m, true))
+	size_t key = one_key(m, false);
+
+	x->frames_apart |= key > 0;
+	if (x->group == HPDSL_GROUP_LOOK && key && one_key(m, true) == key)
 		x->group = HPDSL_GROUP_NONE;
 }
 

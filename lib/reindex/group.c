@@ -76,12 +76,23 @@ static bool agrees(const struct hpdsl_reindex_options *opt,
 	return same;
 }
 
+/* Is it said by whoever packed it?  What was rebuilt may have been guessed, but
+ * where names are stored the index alone knows how they were grouped. */
+static bool is_packers(const struct hp_reindex *x)
+{
+	if (x->adopt)
+		return false;
+	if (x->index && (!x->has_manifest || hp_index_has_stored(x->index)))
+		return true;
+	return x->has_manifest && !x->manifest.rebuilt && !x->manifest.adopted;
+}
+
 /* Who packed it knows better than the caller. */
 static int refuse_other(const struct hp_reindex *x, const struct said *was,
 			struct hpdsl_error *err)
 {
-	if (!x->has_manifest || x->manifest.rebuilt || x->manifest.adopted ||
-	    was->group == HPDSL_GROUP_LOOK || agrees(x->opt, was))
+	if (!is_packers(x) || was->group == HPDSL_GROUP_LOOK ||
+	    agrees(x->opt, was))
 		return 0;
 	return hp_fail(err, HPDSL_EUSAGE, "it was packed with group %s%s",
 		       hpdsl_group_word(was->group),
@@ -100,6 +111,9 @@ int hp_reindex_rule(struct hp_reindex *x, struct hpdsl_error *err)
 
 	if (!room)
 		return hp_fail_nomem(err);
+	if (!opt->has_group && opt->n_double_suffix)
+		return hp_fail(err, HPDSL_EUSAGE,
+			       "double_suffix: goes with group last alone");
 	is = of_manifest(x, room);
 	if (is.group == HPDSL_GROUP_LOOK && x->index)
 		is = of_index(x);
@@ -111,7 +125,8 @@ int hp_reindex_rule(struct hp_reindex *x, struct hpdsl_error *err)
 					    opt->n_double_suffix };
 	}
 	/* Names in chunks are all that is left: they end at the first dot. */
-	if (is.group == HPDSL_GROUP_LAST && !x->index &&
+	if (is.group == HPDSL_GROUP_LAST &&
+	    !(x->index && hp_index_has_stored(x->index)) &&
 	    !strcmp(hp_reindex_option(x, "names"), "portable"))
 		is = (struct said){ .group = HPDSL_GROUP_KEY };
 	x->group = is.group;
@@ -121,19 +136,16 @@ int hp_reindex_rule(struct hp_reindex *x, struct hpdsl_error *err)
 
 /* ---- Nobody says it --------------------------------------------------- */
 
-/* What speaks against keys that end at the first dot, in words; or "". */
-static int see_doubt(struct hp_reindex *x, char text[HPDSL_LOOK_TEXT],
-		     struct hpdsl_error *err)
+/* What was packed has each key once: else in words, or "". */
+static int see_repeats(struct hp_reindex *x, char text[HPDSL_LOOK_TEXT],
+		       struct hpdsl_error *err)
 {
-	struct hpdsl_group_look look;
 	uint64_t n = 0, first = 0;
 	char key[HP_PRINTABLE];
 	int r = hp_reindex_repeats(x, true, &n, &first, err);
 
 	*text = '\0';
-	if (r < 0)
-		return r;
-	if (n) {
+	if (r == 0 && n) {
 		const struct hp_file *f =
 			&x->list.files[x->list.samples[first]];
 
@@ -142,12 +154,39 @@ static int see_doubt(struct hp_reindex *x, char text[HPDSL_LOOK_TEXT],
 			 "'%s'",
 			 n, n == 1 ? " has" : "s have",
 			 hp_printable(f->path, f->key_len, key));
-		return 0;
 	}
+	return r;
+}
+
+/* What speaks against keys that end at the first dot, in words; or "". */
+static int see_doubt(struct hp_reindex *x, char text[HPDSL_LOOK_TEXT],
+		     struct hpdsl_error *err)
+{
+	struct hpdsl_group_look look;
+	int r = see_repeats(x, text, err);
+
+	if (r < 0 || *text)
+		return r;
 	r = hp_list_look(&x->list, &look, err);
-	if (r == 0 && look.verdict == HPDSL_LOOK_REFUSE)
+	if (r == 0 && (look.verdict == HPDSL_LOOK_REFUSE ||
+		       look.verdict == HPDSL_LOOK_TELL))
 		hpdsl_look_text(&look, text);
 	return r;
+}
+
+/* The caller says it: the chunks may say that it is not so. */
+static int check_given(struct hp_reindex *x, struct hpdsl_error *err)
+{
+	char text[HPDSL_LOOK_TEXT];
+	int r;
+
+	if (!x->opt->has_group || x->adopt || x->group == HPDSL_GROUP_NONE)
+		return 0;
+	r = see_repeats(x, text, err);
+	if (r < 0 || !*text)
+		return r;
+	return hp_fail(err, HPDSL_EUSAGE, "%s: it was not packed with group %s",
+		       text, hpdsl_group_word(x->group));
 }
 
 int hp_reindex_grouped(struct hp_reindex *x, struct hpdsl_error *err)
@@ -156,7 +195,7 @@ int hp_reindex_grouped(struct hp_reindex *x, struct hpdsl_error *err)
 	int r;
 
 	if (x->group != HPDSL_GROUP_LOOK)
-		return 0;
+		return check_given(x, err);
 	x->group = HPDSL_GROUP_KEY;
 	if (x->adopt)
 		return 0;

@@ -516,6 +516,38 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 		hpdsl-index -q --labels=cls p
 }
 
+@test "--labels: what cannot be kept is asked for" {
+	local name
+	mkdir t d
+	for name in 1.a 1.b 2.a 2.b; do
+		echo "$name" > "t/$name.jpg"
+	done
+	tar -C t -cf d/x.tar 1.a.jpg 1.b.jpg 2.a.jpg 2.b.jpg
+	printf 'id,class\n1.a.jpg,A\n1.b.jpg,B\n2.a.jpg,A\n2.b.jpg,B\n' > l.csv
+	hpdsl-index -q --group=none --labels=l.csv d
+	cp -a d was
+	# coarser samples
+	fails 2 "the sample of '1.b.jpg' would have two classes; they have to be given again (--labels=FILE, or --labels=none)" \
+		hpdsl-index -q --group=key d
+	diff -r was d
+	# an index of which a part is lost
+	flip d/index.hpdsl 400
+	fails 2 "they have to be given again" hpdsl-index -q d
+	[[ $message = *'section SAMPLES, block 0: checksum differs'* ]]
+	# a manifest that is older than the index
+	cp was/index.hpdsl d
+	sed -i '/^  label/d' d/dataset.yaml
+	hpdsl-index -q d
+	cmp was/index.hpdsl d/index.hpdsl
+	# no folder
+	hpdsl-index -q --labels=dir:5 d 2> err
+	grep 'no file has the folder that names a class: no sample has one' err
+	# two samples of datasets that become one
+	hpdsl-pack -q was p
+	fails 2 "would have two classes, as its files have in their datasets (--labels says what the class is)" \
+		hpdsl-pack -q --group=key p q
+}
+
 @test "two members of one suffix: counted, and the first is read" {
 	mkdir d
 	PYTHONPATH=$SRC/tests/kit python3 - <<- END

@@ -155,9 +155,11 @@ flip_content()
 		hpdsl-index -q --group=$group $group
 		hpdsl-verify -q $group
 		diff samples <(hpdsl-ls --samples $group)
+		# keys repeat by it
+		fails 2 "it was not packed with group key" \
+			hpdsl-index -q --group=key $group
 		# what was rebuilt wrongly can be mended
-		hpdsl-index -q --group=key $group
-		[ "$(hpdsl-ls --samples $group | wc -l)" != "$(wc -l < samples)" ]
+		hpdsl-index -q --group=none $group
 		hpdsl-index --json --group=$group $group > json
 		grep "\"group\": \"$group\"" json
 		hpdsl-verify -q $group
@@ -185,8 +187,46 @@ flip_content()
 	hpdsl-verify -q f
 	grep -x '  group: key' f/dataset.yaml
 	hpdsl-ls --samples f | wc -l | diff samples -
+	hpdsl-index -q --group=last f
+	hpdsl-verify -q f
+	fails 2 "double_suffix: goes with group last alone" \
+		hpdsl-index -q --double-suffix=a.json e
 	fails 2 "and other double suffixes" \
 		hpdsl-index -q --group=last --double-suffix=a.json e
+}
+
+@test "what is little doubt when it is packed is one when all else is lost" {
+	local i
+	mkdir in
+	for i in {1..200} ; do
+		echo $i > in/$i.jpg
+	done
+	for i in 2 3 4; do
+		echo $i > in/run1.$i.npy
+	done
+	hpdsl-pack -q --shuffle=none --group=last in d
+	rm d/index.hpdsl d/dataset.yaml
+	fails 2 "what a sample is has to be said" hpdsl-index -q d
+	# the index says it, where it alone is left
+	hpdsl-pack -q --group=last in e
+	rm e/dataset.yaml
+	fails 2 "it was packed with group last" hpdsl-index -q --group=none e
+	hpdsl-index -q e
+	[ "$(hpdsl-ls --samples e | wc -l)" = 203 ]
+}
+
+@test "compressed apart by a declared suffix: what a sample is has to be said" {
+	local i
+	mkdir in
+	for i in 1 2 3 4; do
+		head -c 60000 /dev/zero | tee in/$i.jpg in/$i.seg.png > in/$i.seg.json
+	done
+	hpdsl-pack -q --zstd --shuffle=none --group=last --double-suffix=seg.png \
+		in d
+	rm d/index.hpdsl d/dataset.yaml
+	fails 2 "what a sample is has to be said" hpdsl-index -q d
+	hpdsl-index -q --group=last --double-suffix=seg.png d
+	[ "$(hpdsl-ls --samples d | wc -l)" = 8 ]
 }
 
 @test "odd names come back, long ones and ones of any bytes" {
