@@ -97,6 +97,9 @@ static const struct advice inside[] = {
 	  " (--symlinks=follow-all follows it; in an archive, leaves it out)" },
 	{ "pack", ": dangling link to ",
 	  " (--symlinks=follow-all leaves it out)" },
+	{ "pack", "; so are ",
+	  " (--exclude=GLOB leaves them out, --files-from packs what it "
+	  "names)" },
 	{ "pack", ", which have one name: ", "" },
 	{ NULL, "not a dataset (", INFO },
 	{ NULL, "no member '", " (hpdsl-ls DATASET lists them)" },

@@ -75,7 +75,7 @@ static const char *split(const struct contents *c)
 static void put_suffixes(FILE *out, const struct hpdsl_group_look *look)
 {
 	const char *s = look->sets->suffixes;
-	char one[sizeof(look->sets->suffixes)];
+	char one[sizeof(look->sets->suffixes) + 1];
 
 	if (!strchr(s, '\n'))
 		return;
@@ -84,8 +84,9 @@ static void put_suffixes(FILE *out, const struct hpdsl_group_look *look)
 		size_t n = strcspn(s, "\n");
 		cmd_auto_free char *string = NULL;
 
-		memcpy(one, s, n);
-		one[n] = '\0';
+		/* Of ".jpg" the dot would be taken for the one before it. */
+		snprintf(one, sizeof(one), "%s%.*s", *s == '.' ? "." : "",
+			 (int)n, s);
 		string = cmd_python_string(one);
 		fprintf(out, "%s%s", k ? ", " : "", string ? string : "\"\"");
 		if (!s[n])

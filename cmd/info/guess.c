@@ -85,7 +85,7 @@ static char *snapshot_of(const char *root, const char *ref, size_t before)
 		return NULL;
 	size = strnlen(commit, size);
 	size -= size && commit[size - 1] == '\n';
-	if (!size || memchr(commit, '/', size))
+	if (!size || *commit == '.' || memchr(commit, '/', size))
 		return NULL;
 	if (asprintf(&folder, "%s/%.*ssnapshots/%.*s", root, (int)before, ref,
 		     (int)size, commit) < 0)
@@ -99,17 +99,27 @@ static char *snapshot_of(const char *root, const char *ref, size_t before)
 static bool is_cache(const char *root, const struct cmd_strings *names,
 		     struct info_guess *ret)
 {
+	const char *first = NULL;
+	size_t len = 0;
+
 	for (size_t k = 0; k < names->n; k++) {
 		size_t before = before_refs(names->v[k]);
 
 		if (before == SIZE_MAX ||
 		    !has_blobs(names, names->v[k], before))
 			continue;
+		if (first && before == len && !strncmp(first, names->v[k], len))
+			continue;
 		free(ret->snapshot);
-		ret->snapshot = snapshot_of(root, names->v[k], before);
-		return true;
+		ret->snapshot = NULL;
+		/* None of several repositories is the one that is meant. */
+		if (first)
+			return true;
+		first = names->v[k];
+		len = before;
+		ret->snapshot = snapshot_of(root, first, len);
 	}
-	return false;
+	return first;
 }
 
 static bool are_large(const char *root, const struct cmd_strings *names)

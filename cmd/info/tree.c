@@ -157,10 +157,11 @@ static void take_special(struct walk *w, const char *name, const char *path)
 	char *rest = below(w, path, name);
 
 	w->others++;
-	if (w->n_specials < SPECIALS && !strpbrk(rest, "*?[]\\"))
-		w->specials[w->n_specials] = rest;
-	else
-		free(rest);
+	/* A slash ties it to the top: without one it is a name anywhere. */
+	if (w->n_specials < SPECIALS && !strpbrk(rest, "*?[]\\") &&
+	    asprintf(&w->specials[w->n_specials], "/%s", rest) < 0)
+		cmd_no_memory();
+	free(rest);
 	w->n_specials++;
 }
 

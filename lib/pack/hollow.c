@@ -175,7 +175,8 @@ static int judge(struct look *l, struct hpdsl_error *err)
 		first = first ? first : &l->v[i];
 	}
 	s = hp_hollow_judge(&l->h, &kind);
-	if (s)
+	/* Who names files means them; what was begun is gone on with. */
+	if (s && !l->p->w.opt->list && !l->p->was.options.n)
 		return refuse(l, s, kind, err);
 	if (!first || !w->warn)
 		return 0;

@@ -28,6 +28,7 @@ void hp_pack_litter_of_inputs(struct hp_pack *p)
 					     root, p->w.opt->watch.io,
 					     HP_LITTER, HP_LITTER_VERSION));
 	}
-	if (all && old && p->opt.litter == HPDSL_LITTER_LEAVE)
-		p->opt.litter = HPDSL_LITTER_OLD;
+	/* That is decided, whatever is asked for; so is what was begun. */
+	if (all && !p->was.options.n)
+		p->opt.litter = old ? HPDSL_LITTER_OLD : HPDSL_LITTER_LEAVE;
 }

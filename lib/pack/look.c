@@ -80,11 +80,13 @@ int hp_pack_group(struct hp_pack *p, struct hpdsl_error *err)
 	return r;
 }
 
-/* Who packed an input has seen what its samples are. */
+/* Who packed an input has seen what its samples are; so has who began this. */
 static bool may_refuse(const struct hp_pack *p)
 {
 	size_t n = 0;
 
+	if (hp_was_option(&p->was, "group"))
+		return false;
 	while (n < p->w.list.n_roots &&
 	       p->w.list.roots[n].kind == HP_ROOT_DATASET)
 		n++;

@@ -179,10 +179,20 @@ pointer()
 	echo '{}' > t/config.json
 	for i in 1 2 3; do pointer "t/model-$i.safetensors"; done
 	fails 2 "t/model-1.safetensors: is a Git LFS pointer, not the data: git lfs \
-pull gets it; so are 3 of 3 files called .safetensors" hpdsl-pack -q t no
+pull gets it; so are 3 of 3 files called .safetensors (--exclude=GLOB leaves them out, \
+--files-from packs what it names)" hpdsl-pack -q t no
 	tar cf t.tar -C t .
 	fails 2 "git lfs pull gets it" hpdsl-pack -q t.tar no
 	[ ! -e no ]
+	# who names files means them, and what was begun is gone on with
+	echo . > all
+	hpdsl-pack -q --files-from=all t named 2> err
+	grep 'warning: t/model-1.safetensors: is a Git LFS pointer' err
+	hpdsl-pack -q --resume t named
+	mkdir mixed
+	touch mixed/run1.{1,2,3}.npy
+	hpdsl-pack -q --group=key mixed begun
+	hpdsl-pack -q --resume mixed begun
 	# a few are told
 	for i in 4 5 6; do head -c 5000 /dev/zero > "t/model-$i.safetensors"; done
 	hpdsl-pack -q t few 2> err
