@@ -269,6 +269,16 @@ int hpdsl_member_find(const struct hpdsl_dataset *ds, const char *path,
 	return r < 0 ? r : hp_index_member(ds->index, number, ret, err);
 }
 
+int hpdsl_member_next(const struct hpdsl_dataset *ds, const char *path,
+		      size_t path_len, uint64_t after, struct hpdsl_member *ret,
+		      struct hpdsl_error *err)
+{
+	uint64_t number;
+	int r = hp_index_next(ds->index, path, path_len, after, &number, err);
+
+	return r < 0 ? r : hp_index_member(ds->index, number, ret, err);
+}
+
 int hpdsl_chunk_get(const struct hpdsl_dataset *ds, uint32_t number,
 		    struct hpdsl_chunk *ret, struct hpdsl_error *err)
 {

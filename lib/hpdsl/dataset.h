@@ -159,6 +159,15 @@ HPDSL_API int hpdsl_member_find(const struct hpdsl_dataset *ds,
 				struct hpdsl_member *ret,
 				struct hpdsl_error *err);
 
+/*
+ * Of several members of this path, as adopted tars may have them, the first
+ * whose number is greater than after.  -ENOENT: there is none.
+ */
+HPDSL_API int hpdsl_member_next(const struct hpdsl_dataset *ds,
+				const char *path, size_t path_len,
+				uint64_t after, struct hpdsl_member *ret,
+				struct hpdsl_error *err);
+
 struct hpdsl_chunk {
 	uint32_t number;
 	const char *name; /* file name, NUL-terminated */

@@ -14,6 +14,7 @@
 struct query {
 	const char *path;
 	size_t len;
+	uint64_t from; /* members before it are none */
 	struct hpdsl_error *err;
 };
 
@@ -23,6 +24,10 @@ __attribute__((cold, noinline)) static int not_found(const struct query *q)
 
 	if (!q->err)
 		return -ENOENT;
+	if (q->from)
+		return hp_fail(q->err, -ENOENT,
+			       "no member '%s' from number %" PRIu64 " on",
+			       hp_printable(q->path, q->len, buf), q->from);
 	return hp_fail(q->err, -ENOENT, "no member '%s'",
 		       hp_printable(q->path, q->len, buf));
 }
@@ -114,6 +119,8 @@ static inline __attribute__((always_inline)) int find(const struct hp_index *ix,
 			continue;
 		/* One with a tag and no number wraps, and is too large. */
 		number = (slot & HP_SLOT_NUMBER) - 1;
+		if (number < q->from)
+			continue;
 		r = copy ? copy_has_path(ix, number, q) :
 			   has_path(ix, number, q);
 		if (r < 0)
@@ -137,9 +144,20 @@ __attribute__((noinline)) static int find_in_copy(const struct hp_index *ix,
 int hp_index_find(const struct hp_index *ix, const char *path, size_t path_len,
 		  uint64_t *ret, struct hpdsl_error *err)
 {
-	struct query q = { path, path_len, err };
+	struct query q = { path, path_len, 0, err };
 
 	if (path_len == 0 || path_len > HPDSL_PATH_MAX)
 		return not_found(&q);
 	return ix->copy ? find_in_copy(ix, &q, ret) : find(ix, &q, false, ret);
+}
+
+/* Those of one path have one hash, and its slots are in the members' order. */
+int hp_index_next(const struct hp_index *ix, const char *path, size_t path_len,
+		  uint64_t after, uint64_t *ret, struct hpdsl_error *err)
+{
+	struct query q = { path, path_len, after + 1, err };
+
+	if (path_len == 0 || path_len > HPDSL_PATH_MAX || after == UINT64_MAX)
+		return not_found(&q);
+	return find(ix, &q, ix->copy != NULL, ret);
 }

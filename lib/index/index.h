@@ -102,6 +102,8 @@ int hp_index_place(const struct hp_index *ix, uint64_t number,
 		   struct hpdsl_member *ret, struct hpdsl_error *err);
 int hp_index_find(const struct hp_index *ix, const char *path, size_t path_len,
 		  uint64_t *ret, struct hpdsl_error *err);
+int hp_index_next(const struct hp_index *ix, const char *path, size_t path_len,
+		  uint64_t after, uint64_t *ret, struct hpdsl_error *err);
 int hp_index_chunk(const struct hp_index *ix, uint32_t number,
 		   struct hpdsl_chunk *ret, struct hpdsl_error *err);
 int hp_index_class(const struct hp_index *ix, uint32_t label, const char **ret,

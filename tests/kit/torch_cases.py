@@ -709,6 +709,25 @@ def shares(ds):
     assert (alone.ranks, alone.whole) == (1, 8)
 
 
+def played(ds):
+    """A step that hpdsl-stall plays in another's place, forth and back: of it
+    counts what counted in its own."""
+    for make in steps_loader, map_loader:
+        batches = list(make(ds))
+        full, last = batches[0], batches[-1]
+        assert (full.whole, last.whole) == (36, int(last.mask.sum()))
+        assert last.whole < 36
+        for batch, at in (last, (0, 0)), (full, (3, len(batches) - 1)):
+            loader = make(ds)
+            loader.seek(*at)
+            found = loader._handed(batch, played=True)
+            assert (place(found), place(batch)[0]) == (at, 0)
+            assert (found.ranks, found.whole) == (1, batch.whole)
+            ones = torch.ones(len(found))
+            assert found.mean(ones).item() == 1
+            assert torch.isclose(4 * found.mean(ones, steps=4), torch.tensor(1.))
+
+
 def idle(ds):
     """A batch of which nothing counts is told when it is unpacked, once, also
     behind to(); its share is no nan."""

@@ -255,6 +255,28 @@ class Twice(unittest.TestCase):
         packed = hpdsl.Dataset(self.packed)
         self.assertEqual(packed["c"].number, 0)
 
+    def test_key_of_equal_paths(self):
+        """Shards that count from 0 each: of one path there are several."""
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            for shard, names in enumerate((
+                    ("0.jpg", "0.jpg", "1.jpg"), ("0.jpg", "2.jpg", "2.jpg"),
+                    ("0.jpg",))):
+                with tarfile.open(f"{folder}/{shard}.tar", "w") as tar:
+                    for name in names:
+                        add(tar, name, b"%d" % shard)
+            command("hpdsl-index", "-q", folder)
+            for copy in False, True:
+                ds = hpdsl.Dataset(folder, copy=copy)
+                self.assertEqual([ds.key(n) for n in range(len(ds))],
+                                 ["0", "1", "0", "2", "0"])
+                with self.assertRaisesRegex(
+                        hpdsl.UsageError, r"samples 0 and 2 have the key '0': "
+                        r"wanted ds\[0\] or ds\[2\]"):
+                    ds["0"]
+                self.assertIn("0", ds)
+                # Twice in one sample is no other one.
+                self.assertEqual([ds["1"].number, ds["2"].number], [1, 3])
+
     def test_without_suffix(self):
         sample = hpdsl.Dataset(self.packed)[0]
         self.assertEqual(sample.members, {"": b"c", "txt": b"c.txt"})
@@ -325,6 +347,16 @@ class Errors(Packed):
         first.__cause__ = error  # a ring ends, too
         _errors.annotate(error, "of b")
         self.assertEqual(error.__notes__, ["of a", "of b"])
+        try:
+            try:
+                {}["first"]
+            except KeyError:
+                raise Old("then") from None
+        except Old as e:
+            error = e
+        _errors.annotate(error, "of a")
+        self.assertRegex("".join(traceback.format_exception(
+            Old, error, error.__traceback__)), "(?s)of a.*then")
 
     def test_numbers(self):
         ds = hpdsl.Dataset(self.packed)

@@ -45,7 +45,7 @@ setup()
 }
 
 @test "ranks' shares of a step's mean loss are that of one process" {
-	torch_cases "$ds" shares idle
+	torch_cases "$ds" shares played idle
 }
 
 # bats test_tags=more

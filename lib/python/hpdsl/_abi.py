@@ -324,6 +324,7 @@ FUNCTIONS = {
     "path_rows": (c_int, _P, c_char_p, c_size_t, _P, _P),
     "rows_free": (None, _P),
     "member_find": (c_int, _P, c_char_p, c_size_t, _P, _P),
+    "member_next": (c_int, _P, c_char_p, c_size_t, c_uint64, _P, _P),
     "folders_of": (c_int, _P, _P, _P, _P),
     "folders_free": (None, _P),
     "member_paths": (c_int64, _P, _P, c_size_t, _P, c_size_t, _P),

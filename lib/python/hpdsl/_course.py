@@ -50,6 +50,7 @@ class Course:
         self._said = rank, ranks, group
         self._ranks: Optional[Ranks] = None
         self._epoch: Optional[Epoch] = None
+        self._dealt: Dict[int, Dealt] = {}
         self._order: Optional[Order] = None
         self.epoch, self.step = self.given.epoch, self.given.step
         self._until = self.given.epoch + self.epochs
@@ -79,6 +80,7 @@ class Course:
         """Before anything is read: it may be known by now which rank this is."""
         if self._ranks is not None and ranks_of(*self._said) != self._ranks:
             self._ranks = self._order = self._epoch = None
+            self._dealt = {}
 
     def epoch_of(self, number: int) -> Epoch:
         """The order of that epoch."""
@@ -92,7 +94,11 @@ class Course:
         return self.epoch_of(epoch).steps(self.end)
 
     def dealt(self, epoch: int) -> Dealt:
-        return Dealt.of(self.epoch_of(epoch), self.end, self.ranks.ranks)
+        """Kept of each: a step that is played may be of another epoch."""
+        if epoch not in self._dealt:
+            self._dealt[epoch] = Dealt.of(self.epoch_of(epoch), self.end,
+                                          self.ranks.ranks)
+        return self._dealt[epoch]
 
     def over(self) -> bool:
         """Whether it is behind the last epoch."""
@@ -129,7 +135,7 @@ class Course:
                                 self.batch_size, ranks)
         check_shares(order.batch, self.batch_size, ranks, self.uneven)
         self.given = self._order = replace(order, step=0)
-        self.end, self._epoch = end, None
+        self.end, self._epoch, self._dealt = end, None, {}
         self.seek(order.epoch, order.step)
 
     def plan(self, memory: int, suffixes: Sequence[str]) -> Dict[str, Any]:

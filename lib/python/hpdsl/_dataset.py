@@ -454,6 +454,20 @@ class Dataset:
             return None
         return m if code == 0 else self._find(handle, path)
 
+    @staticmethod
+    def _next_sample(handle: Handle, path: bytes, m: _abi.Member) -> List[int]:
+        """The next one that has this path, too, as m has it: one or none."""
+        found, failure = _abi.Member.from_buffer_copy(m), _abi.Failure()
+        while found.sample == m.sample:
+            code = lib.member_next(handle.address, path, len(path),
+                                   found.number, ctypes.byref(found),
+                                   ctypes.byref(failure))
+            if code == -errno.ENOENT:
+                return []
+            if code < 0:
+                raise exception(failure.code, failure.msg)
+        return [found.sample]
+
     def _find(self, handle: Handle, path: Path) -> _abi.Member:
         m, name = _abi.Member(), raw(path)
         checked(lib.member_find, handle.address, name, len(name),
@@ -591,13 +605,14 @@ class Dataset:
             f"or ds.open({key!r})")
 
     def _numbers_of(self, key: bytes) -> List[int]:
-        """Of the samples of this key: of two whose members are of different
-        suffixes both, as tars of others may have them."""
+        """Of the samples of this key, one or two for each suffix: tars of others
+        may have it more than once, with other suffixes or with the same."""
         handle, sample, found = self.handle(), _abi.Sample(), set()
         for suffix in self._suffixes(handle):
             m = self._find_or_none(handle, key + suffix)
             if m is not None:
                 found.add(m.sample)
+                found.update(self._next_sample(handle, key + suffix, m))
         # What is behind the key may have a dot, so that it is none here.
         for number in list(found):
             checked(lib.sample_get, handle.address, number,

@@ -147,7 +147,8 @@ def annotate(error: BaseException, text: str) -> None:
     seen: Set[int] = set()
     while id(error) not in seen:
         seen.add(id(error))
-        behind = error.__cause__ or error.__context__
+        behind = error.__cause__ or (
+            None if error.__suppress_context__ else error.__context__)
         if behind is None:
             error.__cause__ = _Note(text)
             break

@@ -46,6 +46,10 @@ def check_shares(batch: int, batch_size: int, ranks: int, uneven: bool) -> None:
                          f"{batch_size}")
 
 
+# As many positions as there never are.
+ENDLESS = 1 << 62
+
+
 class Dealt(NamedTuple):
     """How an epoch's positions come to ranks: in steps of `batch` positions, of
     which each rank has its share.  The first `counted` positions count; what is
@@ -68,6 +72,10 @@ class Dealt(NamedTuple):
         first = step - step % steps
         return min((first + steps) * self.batch, self.counted) - (
             first * self.batch)
+
+    def alike(self, step: int) -> "Dealt":
+        """As many of every step count as of this one, and none is the last."""
+        return self._replace(batch=self.whole(step), counted=ENDLESS)
 
 
 def _that_do(batch: int, ranks: int) -> str:

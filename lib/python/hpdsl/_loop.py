@@ -95,14 +95,19 @@ class Loop:
             course.seek(course.epoch + 1)
         return not course.over()
 
-    def _handed(self, batch: Batch) -> Any:
-        """What the loop gets, which counts as handed out from here on."""
+    def _handed(self, batch: Batch, played: bool = False) -> Any:
+        """What the loop gets, which counts as handed out from here on.  played:
+        it may be another step's, and then as many count as do there."""
         here = self.course.epoch, self.course.step
-        if (batch.epoch, batch.step) != here:
+        dealt = self.course.dealt(batch.epoch)
+        if played:
+            dealt = dealt.alike(batch.step)
+            batch = batch._replace(epoch=here[0], step=here[1])
+        elif (batch.epoch, batch.step) != here:
             raise RuntimeError(f"epoch {batch.epoch}, step {batch.step} has "
                                f"come in the place of epoch {here[0]}, step "
                                f"{here[1]}")
-        batch._dealt = self.course.dealt(batch.epoch)
+        batch._dealt = dealt
         self.course.behind(*here)
         return batch if self.form is None else self.form(batch)
 

@@ -171,12 +171,11 @@ class MapLoader(Loop):
             return
         steps = self.course.steps(self.epoch)
         for batch in self.loader:
-            if is_measured():
-                # Steps that are played are of no epoch, and have no end.
-                if self.step >= steps:
-                    break
-                batch = batch._replace(epoch=self.epoch, step=self.step)
-            yield self._handed(batch)
+            # Steps that are played are of no epoch, and have no end.
+            played = is_measured()
+            if played and self.step >= steps:
+                break
+            yield self._handed(batch, played)
         self._ended(self.epoch)
 
 

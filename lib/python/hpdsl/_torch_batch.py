@@ -12,10 +12,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 from ._batch import Pair
 from ._dataset import Sample
 from ._errors import UsageError, number
-from ._job import Dealt
-
-# Of a batch that no loader has dealt all places count.
-_ALONE = 1 << 62
+from ._job import ENDLESS, Dealt
 
 _told: set = set()
 
@@ -70,7 +67,8 @@ class Batch(Pair):
         self.data, self.labels, self.numbers = data, labels, numbers
         self.mask, self.bad = mask, bad
         self.epoch, self.step = epoch, step
-        self._dealt = dealt or Dealt(1, len(numbers), _ALONE)
+        # Of a batch that no loader has dealt all places count.
+        self._dealt = dealt or Dealt(1, len(numbers), ENDLESS)
         self._idle = None
 
     @property

@@ -197,9 +197,7 @@ class Loader(Loop):
                     self.close()
                 made.throw(self._where)
             self._skip()
-            if session.plays():
-                made = made._replace(epoch=course.epoch, step=course.step)
-            made = self._handed(made)
+            made = self._handed(made, session.plays())
             here = course.epoch, course.step
             yield made
             if self._session is not session or (

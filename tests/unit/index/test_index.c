@@ -66,6 +66,8 @@ static void compare_member(const struct corpus *c, const struct hp_index *ix,
 	assert_int_equal(hp_index_find(ix, m.path, m.path_len, &found, NULL),
 			 0);
 	assert_int_equal(found, i);
+	assert_int_equal(hp_index_next(ix, m.path, m.path_len, i, &found, NULL),
+			 -ENOENT);
 }
 
 static void compare_extra(const struct corpus *c, const struct hp_index *ix,
@@ -760,6 +762,47 @@ static void test_sort(void **state)
 	free(w);
 }
 
+/* From each member of a path the next one is found, behind the last none. */
+static void test_equal_paths(void **state)
+{
+	struct hpdsl_error err;
+	struct hp_index *ix;
+	struct corpus c;
+	struct image im;
+	uint64_t found, n;
+
+	(void)state;
+	corpus_make(&c, 400, 3, 2, 0);
+	n = c.src.members;
+	for (uint64_t i = 5; i < n; i++) {
+		strcpy(c.paths[i], c.paths[i % 5]);
+		c.members[i].path_len = strlen(c.paths[i]);
+	}
+	c.src.flags |= HP_INDEX_FOREIGN;
+	assert_int_equal(image_write(&c, &im, &err), 0);
+	assert_int_equal(hp_index_open(im.p, im.n, "an index", &ix, &err), 0);
+	for (uint64_t i = 0; i < n; i++) {
+		int r = hp_index_next(ix, c.members[i].path,
+				      c.members[i].path_len, i, &found, &err);
+
+		assert_int_equal(r, i + 5 < n ? 0 : -ENOENT);
+		if (r == 0)
+			assert_int_equal(found, i + 5);
+	}
+	assert_non_null(strstr(err.msg, "no member 'in/s"));
+	assert_int_equal(hp_index_next(ix, "absent", 6, 0, &found, &err),
+			 -ENOENT);
+	assert_string_equal(err.msg, "no member 'absent' from number 1 on");
+	assert_int_equal(hp_index_next(ix, c.members[0].path,
+				       c.members[0].path_len, UINT64_MAX,
+				       &found, &err),
+			 -ENOENT);
+	assert_int_equal(hp_index_next(ix, "", 0, 0, &found, NULL), -ENOENT);
+	hp_index_free(ix);
+	free(im.p);
+	corpus_free(&c);
+}
+
 /* ---- Threads ---------------------------------------------------------- */
 
 static void *ask_all(void *arg)
@@ -822,6 +865,7 @@ int main(void)
 		cmocka_unit_test(test_allocations_fail),
 		cmocka_unit_test(test_save),
 		cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_equal_paths),
 		cmocka_unit_test(test_threads),
 	};
 
