@@ -223,11 +223,13 @@ HPDSL_API const char *hpdsl_look_text(const struct hpdsl_group_look *look,
 struct hpdsl_dataset;
 
 /*
- * The look that hpdsl_pack() takes with HPDSL_GROUP_LOOK, at n members' paths
- * in any order; the rule is in hpdsl-pack(1), "What a sample is".  of: the
- * dataset that they are of, by whose keys they make samples; NULL: none, by the
- * first dot.  Zeros for no paths.  64 bytes a path meanwhile; only memory can
- * fail.
+ * The look that hpdsl_pack() takes with HPDSL_GROUP_LOOK, at n members' paths;
+ * the rule is in hpdsl-pack(1), "What a sample is".  of: the dataset that they
+ * are of, by whose keys they make samples, in the order of its members: a
+ * sample is neighbours of one key, with group none each path; keys may repeat,
+ * but two samples of one key that are neighbours count as one.  NULL: none;
+ * paths in any order, by the first dot.  Zeros for no paths.  64 bytes a path
+ * meanwhile; only memory can fail.
  */
 HPDSL_API int hpdsl_group_look(const struct hpdsl_dataset *of,
 			       const char *const *paths, size_t n,

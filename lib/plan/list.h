@@ -235,7 +235,8 @@ void hp_sample_names_release(struct hp_sample_names *names);
 /*
  * What the names say of the samples that hp_list_group made by key, and, where
  * that does not pass, whether it would if keys ended at the last dot; a sample
- * at least.
+ * at least.  images and parted are right if samples are in the order of keys,
+ * which may repeat.
  */
 int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 		 struct hpdsl_error *err);

@@ -230,6 +230,71 @@ int hp_list_look(const struct hp_list *list, struct hpdsl_group_look *ret,
 	return r;
 }
 
+/* ---- Paths that are no list yet --------------------------------------- */
+
+static int compare_file_keys(const struct hp_file *a, const struct hp_file *b)
+{
+	return compare(&(struct hp_name){ a->path, a->key_len },
+		       &(struct hp_name){ b->path, b->key_len });
+}
+
+/* By key, of one key by sample. */
+static int compare_files(const void *va, const void *vb)
+{
+	const struct hp_file *a = va, *b = vb;
+	int r = compare_file_keys(a, b);
+
+	if (!r)
+		r = (a->source > b->source) - (a->source < b->source);
+	return r ? r : strcmp(a->path, b->path);
+}
+
+/*
+ * Makes samples of a dataset's files, which are in its order: of neighbours of
+ * one key, as shards may each count from 0, so that keys repeat.  If one ends
+ * and the next one begins with samples of one key, paths do not tell them
+ * apart: they become one.  Samples are then put in the order of their keys.
+ * A file's source is meanwhile the number of its sample.
+ */
+static int group_stored(struct hp_list *list, bool each,
+			struct hpdsl_error *err)
+{
+	struct hp_file *f = list->files, *end = f + list->n_files;
+	uint64_t n = 0;
+
+	for (; f < end; f++) {
+		f->key_len = (uint16_t)hp_key_length(&list->key, f->path,
+						     f->path_len);
+		n += f == list->files || each || compare_file_keys(f - 1, f);
+		f->source = n;
+	}
+	list->samples = hp_array(n + 1, sizeof *list->samples);
+	if (!list->samples)
+		return hp_fail_nomem(err);
+	qsort(list->files, list->n_files, sizeof *list->files, compare_files);
+	for (f = list->files; f < end; f++)
+		if (f == list->files || f[-1].source != f->source)
+			list->samples[list->n_samples++] =
+				(uint64_t)(f - list->files);
+	list->samples[list->n_samples] = list->n_files;
+	return 0;
+}
+
+static int group_paths(struct hp_list *list, const struct hpdsl_dataset *of,
+		       struct hpdsl_error *err)
+{
+	int r;
+
+	if (of) {
+		list->key = *hp_index_key_rule(of->index);
+		return group_stored(
+			list, hp_index_flags(of->index) & HP_INDEX_GROUP_NONE,
+			err);
+	}
+	r = hp_list_sort(list, err);
+	return r < 0 ? r : hp_list_group(list, HPDSL_GROUP_KEY, err);
+}
+
 int hpdsl_group_look(const struct hpdsl_dataset *of, const char *const *paths,
 		     size_t n, struct hpdsl_group_look *ret,
 		     struct hpdsl_error *err)
@@ -237,8 +302,6 @@ int hpdsl_group_look(const struct hpdsl_dataset *of, const char *const *paths,
 	struct hp_list list = { .repeats = true };
 	int r = 0;
 
-	if (of)
-		list.key = *hp_index_key_rule(of->index);
 	*ret = (struct hpdsl_group_look){ 0 };
 	list.files = calloc(n ? n : 1, sizeof *list.files);
 	if (!list.files)
@@ -253,9 +316,7 @@ int hpdsl_group_look(const struct hpdsl_dataset *of, const char *const *paths,
 		list.files[list.n_files++].path_len = (uint16_t)len;
 	}
 	if (list.n_files)
-		r = hp_list_sort(&list, err);
-	if (r == 0 && list.n_files)
-		r = hp_list_group(&list, HPDSL_GROUP_KEY, err);
+		r = group_paths(&list, of, err);
 	if (r == 0 && list.n_files)
 		r = hp_list_look(&list, ret, err);
 	hp_list_release(&list);

@@ -508,6 +508,29 @@ print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
 	is 'd["kind"]' tar
 }
 
+@test "tars that each count from 0: keys repeat, samples are told as they are" {
+	local i k
+	mkdir t shards
+	for k in 0 1; do
+		for i in 00000{0..3}; do
+			echo "$k" > "t/$i.cls"
+			echo "image $k $i" > "t/$i.jpg"
+		done
+		# in a sample the image comes first
+		(cd t && tar -cf "../shards/$k.tar" 00000{0..3}.{jpg,cls})
+	done
+	hpdsl-index -q shards
+	told 0 shards
+	has "sample '000000': cls jpg" "suffixes 8 cls, 8 jpg"
+	[[ $output = *'holds '*'8 samples, 16 members,'* ]]
+	[ -z "$(grep -E '^  (names|sets|apart) ' <<< "$output")" ]
+	is 'd["group_look"]["verdict"], d["group_look"]["files"]' "('pass', 0)"
+	is 'd["group_look"]["suffix_sets"]' \
+		"[{'suffixes': ['cls', 'jpg'], 'more': 0, 'samples': 8, 'first': '000000'}]"
+	[[ $output = *'suffixes=["cls", "jpg"])'* ]]
+	pasted 8
+}
+
 @test "compressed archives, and a zip, are packed" {
 	tars shards 2
 	gzip shards/*.tar
@@ -725,7 +748,7 @@ print([r["reader"] for r in json.load(open("all.json"))["readers"] if r["trips"]
 	ln -s a.txt flat/link
 	mkfifo flat/fifo
 	told 0 flat
-	has "next hpdsl-pack --exclude=fifo flat flat.hpdsl" \
+	has "next hpdsl-pack --exclude=/fifo flat flat.hpdsl" \
 		"others 2, links or special"
 	typed
 	rm -r flat.hpdsl flat/fifo
@@ -791,8 +814,8 @@ looks()
 	touch odd/a.txt odd/sub/b.txt out.txt
 	mkfifo "odd/sub/a fifo"
 	told 0 odd
-	has "next hpdsl-pack '--exclude=sub/a fifo' odd odd.hpdsl" ||
-		has "next hpdsl-pack --exclude='sub/a fifo' odd odd.hpdsl"
+	has "next hpdsl-pack '--exclude=/sub/a fifo' odd odd.hpdsl" ||
+		has "next hpdsl-pack --exclude='/sub/a fifo' odd odd.hpdsl"
 	typed
 	rm "odd/sub/a fifo"
 	ln -s ../a.txt odd/sub/inside
