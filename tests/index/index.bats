@@ -198,11 +198,11 @@ flip_content()
 @test "what is little doubt when it is packed is one when all else is lost" {
 	local i
 	mkdir in
-	for i in {1..200} ; do
-		echo $i > in/$i.jpg
+	for i in {1..200}; do
+		echo "$i" > "in/$i.jpg"
 	done
 	for i in 2 3 4; do
-		echo $i > in/run1.$i.npy
+		echo "$i" > "in/run1.$i.npy"
 	done
 	hpdsl-pack -q --shuffle=none --group=last in d
 	rm d/index.hpdsl d/dataset.yaml
@@ -219,7 +219,8 @@ flip_content()
 	local i
 	mkdir in
 	for i in 1 2 3 4; do
-		head -c 60000 /dev/zero | tee in/$i.jpg in/$i.seg.png > in/$i.seg.json
+		head -c 60000 /dev/zero |
+			tee "in/$i.jpg" "in/$i.seg.png" > "in/$i.seg.json"
 	done
 	hpdsl-pack -q --zstd --shuffle=none --group=last --double-suffix=seg.png \
 		in d

@@ -523,7 +523,8 @@ print(sum(sum(b.mask) for b in loader))")" = "$1" ] ||
 	told 0 shards
 	has "sample '000000': cls jpg" "suffixes 8 cls, 8 jpg"
 	[[ $output = *'holds '*'8 samples, 16 members,'* ]]
-	[ -z "$(grep -E '^  (names|sets|apart) ' <<< "$output")" ]
+	[[ $output != *$'\n  names '* && $output != *$'\n  sets '* ]]
+	[[ $output != *$'\n  apart '* ]]
 	is 'd["group_look"]["verdict"], d["group_look"]["files"]' "('pass', 0)"
 	is 'd["group_look"]["suffix_sets"]' \
 		"[{'suffixes': ['cls', 'jpg'], 'more': 0, 'samples': 8, 'first': '000000'}]"
