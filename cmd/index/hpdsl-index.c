@@ -31,24 +31,6 @@ static int take_labels(const struct cmd_option *o, void *to, const char *arg,
 	return 0;
 }
 
-static int take_group(const struct cmd_option *o, void *to, const char *arg,
-		      struct cmd_why *why)
-{
-	struct index *x = to;
-
-	x->opt.has_group = true;
-	if (strcmp(arg, "key") == 0)
-		x->opt.group = HPDSL_GROUP_KEY;
-	else if (strcmp(arg, "none") == 0)
-		x->opt.group = HPDSL_GROUP_NONE;
-	else if (strcmp(arg, "last") == 0)
-		x->opt.group = HPDSL_GROUP_LAST;
-	else
-		return cmd_refuse(why, "%s: '%s' is not key, last or none",
-				  o->name, arg);
-	return 0;
-}
-
 static const struct cmd_option options[] = {
 	{ "output", "DIR",
 	  "Put index and manifest of tar files of others into DIR",
@@ -70,7 +52,8 @@ static const struct cmd_option options[] = {
 	{ "group", "HOW",
 	  "How files become samples, where index and manifest do not say it: "
 	  "key, last or none, as hpdsl-pack has it",
-	  .take = take_group },
+	  CMD_WORD(struct index, opt.group, "key none last",
+		   "not key, last or none") },
 	{ "double-suffix", "SUFFIX",
 	  "With --group=last: a suffix with a dot inside; may be repeated",
 	  CMD_STRINGS(struct index, double_suffix) },
@@ -203,7 +186,7 @@ static void print_summary(const struct hpdsl_reindex_report *r)
 
 int main(int argc, char **argv)
 {
-	struct index x = { 0 };
+	struct index x = { .opt.group = HPDSL_GROUP_LOOK };
 	struct hpdsl_reindex_report report = { 0 };
 	struct hpdsl_error err;
 	int ret;
@@ -211,6 +194,7 @@ int main(int argc, char **argv)
 	cmd_start(argv);
 	cmd_parse(options, &argp, argc, argv, 0, &x);
 	cmd_signals(x.opt.output ? x.opt.output : x.args.v[0], "");
+	x.opt.has_group = x.opt.group != HPDSL_GROUP_LOOK;
 	x.opt.double_suffix = x.double_suffix.v;
 	x.opt.n_double_suffix = x.double_suffix.n;
 	x.opt.threads = x.common.threads;
