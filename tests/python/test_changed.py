@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 import hpdsl
-from hpdsl import _dataset
+from hpdsl import _rows
 
 from common import forked, make_tree, pack
 
@@ -32,7 +32,7 @@ class Changed(unittest.TestCase):
     def test_swapped_between_opening_and_looking(self):
         """What a child compares is what was opened, not what had its name a
         moment later."""
-        checked = _dataset.checked
+        checked = _rows.checked
 
         def swapping(function, *arguments):
             code = checked(function, *arguments)
@@ -40,7 +40,7 @@ class Changed(unittest.TestCase):
                 self.swap()
             return code
 
-        with mock.patch.object(_dataset, "checked", swapping):
+        with mock.patch.object(_rows, "checked", swapping):
             ds = hpdsl.Dataset(self.path)
         with self.assertRaisesRegex(hpdsl.DiffersError, "before the fork"):
             forked(lambda: ds[0].key)

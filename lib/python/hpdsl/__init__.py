@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from ._abi import VERSION as __version__
 from ._batch import NO_LABEL, Batch
 from ._choice import Choice
-from ._dataset import Counts, Dataset, Member, Sample, Sources
+from ._dataset import Dataset
 from ._errors import (ChangedError, CorruptError, DiffersError, Error,
                       NoMemoryError, NotFolderError, NotFoundError, NotOursError,
                       RangeError, StoppedError, SystemFailure, TooNewError,
@@ -36,6 +36,7 @@ from ._errors import (ChangedError, CorruptError, DiffersError, Error,
 from ._loader import Loader
 from ._order import Cost, Epoch, Order, Place
 from ._running import Damage
+from ._sample import Counts, Member, Sample, Sources
 from ._snapshot import Entry, Snapshot, Status, Totals
 
 __all__ = [

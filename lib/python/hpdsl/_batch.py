@@ -15,8 +15,9 @@ from typing import Any, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Handle, Rows, raw, text, without_dot
 from ._errors import checked
+from ._rows import Handle, Rows
+from ._sample import raw, text, without_dot
 
 NO_LABEL = -1
 

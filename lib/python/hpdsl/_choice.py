@@ -12,9 +12,11 @@ from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
 from . import _abi
 from ._abi import lib
 from ._called import by_its_names
-from ._dataset import Dataset, Handle, Path, raw
+from ._dataset import Dataset
 from ._errors import (DiffersError, NotFoundError, UsageError, checked,
                       wanted)
+from ._rows import Handle
+from ._sample import Path, raw
 
 Label = Union[int, str, None]
 

@@ -8,264 +8,20 @@ import errno
 import io
 import operator
 import os
-import struct
 from array import array
-from typing import (Any, Dict, ItemsView, Iterable, KeysView, List,
-                    NamedTuple, NoReturn, Optional, Set, Tuple, Union, ValuesView)
+from typing import Any, Iterable, List, Optional, Set, Tuple, Union
 
 from . import _abi, _file
 from ._abi import lib
 from ._errors import (DiffersError, NotFoundError, RangeError, UsageError,
-                      checked, exception)
+                      checked)
+from ._keys import find, numbers_of, suffixes_in
+from ._rows import (ROWS, Handle, Layout, Rows, bytes_at, cut, layout_of,
+                    layouts_of, read_member, read_members)
+from ._sample import (Counts, Member, Path, Sample, Sources, member_of, raw,
+                      text)
 
 THREADS_MOST = 4096
-# Samples in which the suffixes of keys are looked for, and how many at once.
-_KEYS_LOOK, _KEYS_TOGETHER = 1 << 17, 1 << 13
-
-Path = Union[str, bytes, "os.PathLike[str]"]
-
-
-def text(name: bytes) -> str:
-    """Names may hold any byte: what is no UTF-8 survives both ways."""
-    return name.decode("utf-8", "surrogateescape")
-
-
-def raw(name: Path) -> bytes:
-    name = os.fspath(name)
-    return name if isinstance(name, bytes) else name.encode(
-        "utf-8", "surrogateescape")
-
-
-class Counts(NamedTuple):
-    """What a dataset has; bytes are those of all members' contents."""
-
-    samples: int
-    members: int
-    chunks: int
-    classes: int
-    bytes: int
-    dataset_id: str
-
-
-class Member(NamedTuple):
-    """A file that was packed.  offset is that of its first byte in the plain
-    tar of its chunk, checksum the XXH3-64 of its content, mtime_ns is in
-    nanoseconds since 1970; generated: the packer made it."""
-
-    number: int
-    sample: int
-    chunk: int
-    mode: int
-    generated: bool
-    offset: int
-    size: int
-    checksum: int
-    mtime_ns: int
-    path: str
-
-
-class Sources(NamedTuple):
-    """Where bytes came from, since the dataset was opened; staged: it is a
-    stage directory, else the rest is 0.  wait_seconds: for chunks that were
-    coming, by all threads.  peer_..: from the job's other nodes, where they
-    serve (hpdsl-serve); peer_failed requests went to the origin after all."""
-
-    staged: bool
-    local_bytes: int
-    origin_bytes: int
-    absent_chunks: int
-    overtaken_chunks: int
-    failed_chunks: int
-    wait_seconds: float
-    peer_bytes: int
-    peer_chunks: int
-    peer_reads: int
-    peer_failed: int
-    hedged: int
-    adopted: int
-
-    @classmethod
-    def _of(cls, c: _abi.Sources) -> "Sources":
-        return cls(*(getattr(c, name) for name in cls._fields))
-
-
-def without_dot(suffix: str) -> str:
-    """As the library takes suffixes: ".jpg" is "jpg"."""
-    return suffix[suffix.startswith("."):]
-
-
-class Sample:
-    """A sample and the contents of its members, by their suffixes: sample["jpg"],
-    "jpg" in sample, dict(sample), sample.keys(), .values(), .items(), .get().
-
-    number      of the sample in its dataset
-    key         path of its members up to the first dot of their base name, or
-                the last one, as it was packed
-    label       class number, -1 without a class
-    class_name  str, None without a class
-    members     {suffix: bytes}, in stored order; sample["jpg"] is one of them.
-                Of two members of one suffix it has the first
-    all         [(suffix, bytes), ..]: every member, in stored order
-    data        bytes of the first member
-
-    It is no collections.abc.Mapping, as a DataLoader's default_collate would
-    take it for a dict, and drop its label; and `img, label = sample` is an error,
-    as it would be two suffixes.  Two of them are equal if they are the same one.
-    """
-
-    __slots__ = ("number", "key", "label", "class_name", "members", "all")
-
-    def __init__(self, number: int, key: str, label: int,
-                 class_name: Optional[str], all: List[Tuple[str, bytes]]
-                 ) -> None:
-        self.number = number
-        self.key = key
-        self.label = label
-        self.class_name = class_name
-        self.all = all
-        self.members: Dict[str, bytes] = dict(all)
-        if len(self.members) < len(all):
-            self.members = {}
-            for suffix, content in all:
-                self.members.setdefault(suffix, content)
-
-    @property
-    def data(self) -> bytes:
-        return self.all[0][1] if self.all else b""
-
-    def __getitem__(self, suffix: str) -> bytes:
-        return self.members[self._suffix(suffix)]
-
-    def __contains__(self, suffix: Any) -> bool:
-        return suffix in self.members or (
-            isinstance(suffix, str) and without_dot(suffix) in self.members)
-
-    def get(self, suffix: str, default: Any = None) -> Any:
-        return self[suffix] if suffix in self else default
-
-    def keys(self) -> KeysView[str]:
-        """The suffixes, in stored order."""
-        return self.members.keys()
-
-    def values(self) -> ValuesView[bytes]:
-        return self.members.values()
-
-    def items(self) -> ItemsView[str, bytes]:
-        return self.members.items()
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __iter__(self) -> NoReturn:
-        first = next(iter(self.members), "jpg")
-        raise TypeError(
-            f"sample {self.number} {self.key!r} is not to be unpacked: wanted "
-            f"sample[{first!r}], sample.label, or sample.keys() and "
-            "sample.items(), of suffixes and bytes")
-
-    def _suffix(self, given: str) -> str:
-        if given in self.members:
-            return given
-        if isinstance(given, str) and without_dot(given) in self.members:
-            return without_dot(given)
-        raise KeyError(f"sample {self.number} {self.key!r} has no {given!r}: "
-                       f"there are {', '.join(map(repr, self.members))}")
-
-    def open(self, suffix: str) -> io.BytesIO:
-        """The content of that member as a file; f.name is its path.  It is in
-        memory, and verified: nothing is copied."""
-        suffix = self._suffix(suffix)
-        path = f"{self.key}.{suffix}" if suffix else self.key
-        return _file.ContentFile(self.members[suffix], path)
-
-    def __repr__(self) -> str:
-        sizes = ", ".join(f"{s}: {len(b)} bytes" for s, b in self.all)
-        return f"<hpdsl.Sample {self.number} {self.key!r} {{{sizes}}}>"
-
-
-class Handle:
-    """An open dataset of the library, closed when nobody needs it any more,
-    but not by a child: what it has was copied at the fork, locks included."""
-
-    def __init__(self, path: bytes, flags: int = 0) -> None:
-        ret = ctypes.c_void_p()
-        self.address = None
-        self.pid = os.getpid()
-        checked(lib.open_with, path, flags, None, ctypes.byref(ret))
-        self.address = ret.value
-
-    def pack(self) -> str:
-        ret = (ctypes.c_uint8 * 16)()
-        lib.pack_id(self.address, ret)
-        return bytes(ret).hex()
-
-    def digest(self) -> bytes:
-        """Another one for every pack, of what was read when it was opened:
-        cheaper than the pack, and to be had by a child, too."""
-        ret = (ctypes.c_uint8 * 16)()
-        lib.index_digest(self.address, ret)
-        return bytes(ret)
-
-    def __del__(self, close=lib.close, getpid=os.getpid) -> None:
-        if self.address is not None and self.pid == getpid():
-            close(self.address)
-
-
-class Rows:
-    """Samples and members of them, which are surely the opened index's; they
-    are no more when this is gone."""
-
-    def __init__(self, function, handle: Handle, *wanted) -> None:
-        self.address = None
-        ret = ctypes.c_void_p()
-        checked(function, handle.address, *wanted, ctypes.byref(ret))
-        self.address = ret.value
-
-    def member(self) -> _abi.Member:
-        """The first one of the first sample."""
-        at = _abi.Rows.from_address(self.address).member
-        return _abi.Member.from_address(at)
-
-    def __del__(self, free=lib.rows_free) -> None:
-        free(self.address)
-
-
-class _Layout(NamedTuple):
-    """What is to be read for a sample; label -1: without a class.  wanted: of
-    each member its number, where its row is as long as there are the Rows, and
-    its size."""
-
-    number: int
-    label: int
-    key: str
-    suffixes: List[str]
-    wanted: List[Tuple[int, int, int]]
-
-
-_CODES = {1: "?", 4: "i", 8: "Q"}
-
-
-def _some(kind: type, *names: str) -> struct.Struct:
-    """These fields, at once: far faster than one by one."""
-    form, at = "=", 0
-    for name in names:
-        field = getattr(kind, name)
-        form += f"{field.offset - at}x{_CODES[field.size]}"
-        at = field.offset + field.size
-    return struct.Struct(f"{form}{ctypes.sizeof(kind) - at}x")
-
-
-# a sample, and what follows it in Rows
-_ROWS = struct.Struct(
-    _some(_abi.Sample, "number", "label", "key", "key_len").format + "QQ")
-_MEMBER = _some(_abi.Member, "number", "generated", "size", "path", "path_len")
-_REQUEST = _some(_abi.Request, "member", "buf", "room", "row")
-_bytes_at = ctypes.string_at
-assert (_ROWS.size == ctypes.sizeof(_abi.Rows) and
-        _abi.Rows.n.offset == _ROWS.size - 8)
 
 
 class Dataset:
@@ -436,43 +192,12 @@ class Dataset:
         for k in range(sample.members):
             checked(lib.member_get, handle.address, sample.first_member + k,
                     ctypes.byref(m))
-            found.append(_member(m))
+            found.append(member_of(m))
         return found
 
     def find(self, path: Path) -> Member:
         """The member of this path; NotFoundError if there is none."""
-        return _member(self._find(self.handle(), path))
-
-    def _find_or_none(self, handle: Handle, path: Path
-                      ) -> Optional[_abi.Member]:
-        """For who asks whether it is there, which may be often: nobody looks
-        for what is near to it."""
-        m, name = _abi.Member(), raw(path)
-        code = lib.member_find(handle.address, name, len(name),
-                               ctypes.byref(m), None)
-        if code == -errno.ENOENT:
-            return None
-        return m if code == 0 else self._find(handle, path)
-
-    @staticmethod
-    def _next_sample(handle: Handle, path: bytes, m: _abi.Member) -> List[int]:
-        """The next one that has this path, too, as m has it: one or none."""
-        found, failure = _abi.Member.from_buffer_copy(m), _abi.Failure()
-        while found.sample == m.sample:
-            code = lib.member_next(handle.address, path, len(path),
-                                   found.number, ctypes.byref(found),
-                                   ctypes.byref(failure))
-            if code == -errno.ENOENT:
-                return []
-            if code < 0:
-                raise exception(failure.code, failure.msg)
-        return [found.sample]
-
-    def _find(self, handle: Handle, path: Path) -> _abi.Member:
-        m, name = _abi.Member(), raw(path)
-        checked(lib.member_find, handle.address, name, len(name),
-                ctypes.byref(m))
-        return m
+        return member_of(find(self.handle(), path))
 
     # ---- Reading
 
@@ -482,7 +207,7 @@ class Dataset:
         name = raw(path)
         rows = Rows(lib.path_rows, handle, name, len(name))
         m = rows.member()
-        return _read_member(handle, m.number, ctypes.addressof(m), m.size)
+        return read_member(handle, m.number, ctypes.addressof(m), m.size)
 
     def open(self, member: Union[Path, Member], mode: str = "rb",
              buffering: int = -1, encoding: Optional[str] = None,
@@ -538,7 +263,7 @@ class Dataset:
             return self.read_many(_listed(number))
         handle = self.handle()
         rows = Rows(lib.sample_rows, handle, self._number(number))
-        layout = _layout(_ROWS.unpack(_bytes_at(rows.address, _ROWS.size)))
+        layout = layout_of(ROWS.unpack(bytes_at(rows.address, ROWS.size)))
         return self._made(layout, self._read_sample(handle, rows, layout))
 
     def read_many(self, numbers: Iterable[int], threads: int = 0
@@ -551,8 +276,8 @@ class Dataset:
         handle = self.handle()
         rows, layouts = self._layouts(handle, numbers)
         wanted = [w for layout in layouts for w in layout.wanted]
-        contents = _cut(self._read_members(handle, rows, wanted, threads),
-                        [size for _, _, size in wanted])
+        contents = cut(read_members(handle, rows, wanted, threads),
+                       [size for _, _, size in wanted])
         made, at = [], 0
         for layout in layouts:
             end = at + len(layout.wanted)
@@ -580,14 +305,20 @@ class Dataset:
                     break
             else:
                 lacking.append((layout.number, layout.key))
-        return (self._read_members(handle, rows, wanted, 0), sizes, labels,
+        return (read_members(handle, rows, wanted, 0), sizes, labels,
                 lacking)
 
     def __contains__(self, key: Path) -> bool:
-        return bool(self._numbers_of(raw(key)))
+        return bool(self._numbers_of(key))
+
+    def _numbers_of(self, key: Path) -> List[int]:
+        handle = self.handle()
+        if self._known_suffixes is None:
+            self._known_suffixes = suffixes_in(handle, len(self))
+        return numbers_of(handle, raw(key), self._known_suffixes)
 
     def _of_key(self, key: Path) -> int:
-        found = self._numbers_of(raw(key))
+        found = self._numbers_of(key)
         if len(found) == 1:
             return found[0]
         if found:
@@ -595,7 +326,7 @@ class Dataset:
                 f"{self.path}: samples {' and '.join(map(str, found))} have "
                 f"the key {key!r}: wanted ds[{found[0]}] or ds[{found[1]}]")
         try:
-            m = self._find(self.handle(), key)
+            m = find(self.handle(), key)
         except NotFoundError as e:
             raise NotFoundError(f"{self.path}: no sample has the key {key!r}: "
                                 f"{e}", e.code) from None
@@ -603,37 +334,6 @@ class Dataset:
             f"{key!r}: that is a member, of sample {m.sample} "
             f"{self.key(m.sample)!r}: a member by its path is ds.read({key!r}) "
             f"or ds.open({key!r})")
-
-    def _numbers_of(self, key: bytes) -> List[int]:
-        """Of the samples of this key, one or two for each suffix: tars of others
-        may have it more than once, with other suffixes or with the same."""
-        handle, sample, found = self.handle(), _abi.Sample(), set()
-        for suffix in self._suffixes(handle):
-            m = self._find_or_none(handle, key + suffix)
-            if m is not None:
-                found.add(m.sample)
-                found.update(self._next_sample(handle, key + suffix, m))
-        # What is behind the key may have a dot, so that it is none here.
-        for number in list(found):
-            checked(lib.sample_get, handle.address, number,
-                    ctypes.byref(sample))
-            if ctypes.string_at(sample.key, sample.key_len) != key:
-                found.remove(number)
-        return sorted(found)
-
-    def _suffixes(self, handle: Handle) -> Set[bytes]:
-        """What may follow a key, dots included."""
-        if self._known_suffixes is None:
-            found: Set[str] = set()
-            some = range(0, len(self), -(-len(self) // _KEYS_LOOK) or 1)
-            for at in range(0, len(some), _KEYS_TOGETHER):
-                _, layouts = self._layouts(handle, some[at:at + _KEYS_TOGETHER])
-                for layout in layouts:
-                    found.update(layout.suffixes)
-            self._known_suffixes = {raw("." + suffix) for suffix in found}
-            if "" in found:
-                self._known_suffixes.add(b"")
-        return self._known_suffixes
 
     def _number(self, number: Union[int, Path]) -> int:
         try:
@@ -652,61 +352,25 @@ class Dataset:
         return n
 
     def _layouts(self, handle: Handle, numbers: Iterable[int]
-                 ) -> Tuple[Rows, List[_Layout]]:
+                 ) -> Tuple[Rows, List[Layout]]:
         there = len(self)
         wanted = array("Q", [
             n if type(n) is int and 0 <= n < there else self._number(n)
             for n in numbers])
-        rows = Rows(lib.samples_rows, handle, wanted.buffer_info()[0],
-                    len(wanted))
-        found = _bytes_at(rows.address, _ROWS.size * len(wanted))
-        return rows, [_layout(row) for row in _ROWS.iter_unpack(found)]
+        return layouts_of(handle, wanted)
 
-    def _made(self, layout: _Layout, contents: List[bytes]) -> Sample:
+    def _made(self, layout: Layout, contents: List[bytes]) -> Sample:
         label = layout.label
         return Sample(layout.number, layout.key, label,
                       self.class_names[label] if label >= 0 else None,
                       list(zip(layout.suffixes, contents)))
 
-    def _read_sample(self, handle: Handle, rows: Rows, layout: _Layout
+    def _read_sample(self, handle: Handle, rows: Rows, layout: Layout
                      ) -> List[bytes]:
         if len(layout.wanted) == 1:
-            return [_read_member(handle, *layout.wanted[0])]
-        return _cut(self._read_members(handle, rows, layout.wanted, 1),
-                    [size for _, _, size in layout.wanted])
-
-    @staticmethod
-    def _read_members(handle: Handle, rows: Rows,
-                      wanted: List[Tuple[int, int, int]], threads: int
-                      ) -> bytearray:
-        """Members, by number, place of their row, and size; rows are held
-        for as long as this takes."""
-        buf = bytearray(sum(size for _, _, size in wanted) or 1)
-        at = _address(buf)
-        requests = bytearray(_REQUEST.size * len(wanted) or 1)
-        for k, (member, place, size) in enumerate(wanted):
-            _REQUEST.pack_into(requests, k * _REQUEST.size, member, at, size,
-                               place)
-            at += size
-        failure = _abi.Failure()
-        n = lib.read_many(handle.address, _address(requests), len(wanted),
-                          threads, ctypes.byref(failure))
-        if n < len(wanted):
-            raise exception(failure.code, failure.msg)
-        return buf
-
-
-def _layout(row: Tuple) -> _Layout:
-    sample, label, key, key_len, place, n = row
-    suffixes, wanted = [], []
-    for number, generated, size, path, length in _MEMBER.iter_unpack(
-            _bytes_at(place, n * _MEMBER.size)):
-        if not generated:
-            suffixes.append(text(_bytes_at(path, length)[key_len + 1:]))
-            wanted.append((number, place, size))
-        place += _MEMBER.size
-    return _Layout(sample, label, text(_bytes_at(key, key_len)),
-                   suffixes, wanted)
+            return [read_member(handle, *layout.wanted[0])]
+        return cut(read_members(handle, rows, layout.wanted, 1),
+                   [size for _, _, size in layout.wanted])
 
 
 def _listed(numbers: Any) -> list:
@@ -716,38 +380,6 @@ def _listed(numbers: Any) -> list:
         raise TypeError("wanted numbers of samples, not a mask: "
                         "[n for n, yes in enumerate(mask) if yes]")
     return listed
-
-
-def _address(buf: Union[bytearray, memoryview]) -> int:
-    return ctypes.addressof(ctypes.c_char.from_buffer(buf))
-
-
-def _read_member(handle: Handle, number: int, place: int, size: int) -> bytes:
-    """The member of the row at place, which is held for as long."""
-    def fill(view: memoryview) -> None:
-        request = bytearray(_REQUEST.size)
-        _REQUEST.pack_into(request, 0, number, _address(view) if size else 0,
-                           size, place)
-        failure = _abi.Failure()
-        if lib.read_many(handle.address, _address(request), 1, 1,
-                         ctypes.byref(failure)) < 1:
-            raise exception(failure.code, failure.msg)
-
-    return _file.filled(size, fill)
-
-
-def _cut(buf: bytearray, sizes: List[int]) -> List[bytes]:
-    view, at, pieces = memoryview(buf), 0, []
-    for size in sizes:
-        pieces.append(bytes(view[at:at + size]))
-        at += size
-    return pieces
-
-
-def _member(m: _abi.Member) -> Member:
-    return Member(m.number, m.sample, m.chunk, m.mode, m.generated, m.offset,
-                  m.size, m.checksum, m.mtime * 10**9 + m.mtime_nsec,
-                  text(m.name))
 
 
 def _again(path: str, pack: str, patience: Optional[float],

@@ -16,7 +16,8 @@ from ._abi import lib
 from ._errors import UsageError, checked
 
 if TYPE_CHECKING:
-    from ._dataset import Dataset, Handle, Rows
+    from ._dataset import Dataset
+    from ._rows import Handle, Rows
 
 SMALL = 1 << 20
 BUFFER = 128 << 10

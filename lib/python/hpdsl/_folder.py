@@ -9,13 +9,14 @@ import os
 from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple,
                     Union)
 
-from ._dataset import Dataset, Path, raw, text
+from ._dataset import Dataset
 from ._errors import NotFoundError, UsageError
 from ._file import ContentFile
 from ._listing import Listing, Samples, Targets
 from ._orphan import watch_trainer
 from ._packed import Packed
 from ._place import dataset_in
+from ._sample import Path, raw, text
 from ._snapshot import Snapshot
 from ._tree import Tree
 from ._vision import VisionDataset

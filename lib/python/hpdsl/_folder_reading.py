@@ -13,13 +13,14 @@ import torch.utils.data as data
 from . import _abi
 from ._abi import lib
 from ._choice import Choice
-from ._dataset import Dataset, raw, text
+from ._dataset import Dataset
 from ._errors import UsageError, checked
 from ._file import ContentFile
 from ._folder import DatasetFolder
 from ._listing import Samples
 from ._packed import paths_of
 from ._parcel import Decoder
+from ._sample import raw, text
 
 _NONE = -1
 # Members of this many suffixes are read of a sample where its first one is not

@@ -17,13 +17,14 @@ from ._abi import lib
 from ._batch import Batch, Wanted, suffixes_of
 from ._called import by_its_names
 from ._choice import Choice, address_of
-from ._dataset import Dataset, Path, Sources, raw
+from ._dataset import Dataset
 from ._errors import Error, StoppedError, SystemFailure, UsageError, number
 from ._job import check_shares, end_of, order_of, plan_of, reads_of
 from ._order import Epoch, Order, Size, end_number, filled, share_of
 from ._place import opened
 from ._rank import ranks_of
 from ._running import WAIT_MS, Again, Damage, Lease, Room, Running
+from ._sample import Path, Sources, raw
 from ._state import make_state, read_state
 
 

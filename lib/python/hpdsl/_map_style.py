@@ -13,13 +13,14 @@ import torch.utils.data as data
 from ._batch import check_options, leave_out, suffixes_of
 from ._contents import contents_in
 from ._course import Course
-from ._dataset import Dataset, Sample, without_dot
+from ._dataset import Dataset
 from ._errors import DiffersError, annotate, wanted
 from ._job import Dealt
 from ._loop import Loop
 from ._measured import is_measured
 from ._orphan import watch_trainer
 from ._parcel import Decoder, finished, sample_of
+from ._sample import Sample, without_dot
 from ._session import not_ours, same
 from ._torch_batch import Batch
 

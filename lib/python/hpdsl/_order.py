@@ -14,9 +14,10 @@ from . import _abi
 from ._abi import lib
 from ._batch import suffixes_of
 from ._choice import Choice, address_of
-from ._dataset import Dataset, raw
+from ._dataset import Dataset
 from ._errors import (NotFoundError, RangeError, UsageError, checked, number,
                       wanted)
+from ._sample import raw
 
 Size = Union[int, str]
 _SIZE = re.compile(r"([0-9]{1,20})([KMGTkmgt]?)")

@@ -12,9 +12,10 @@ from typing import (Any, Callable, Iterator, List, NamedTuple, Optional,
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Dataset, raw, text
+from ._dataset import Dataset
 from ._errors import checked
 from ._listing import Files, Listing, Run, Valid, sieve
+from ._sample import raw, text
 
 _ROOM = 1 << 18  # bytes of paths that are asked for at a time; one is shorter
 _FOLDER = struct.Struct("=QQQQ?7x")

@@ -11,9 +11,10 @@ import torch
 import torch.utils.data as data
 
 from ._contents import Contents
-from ._dataset import Dataset, without_dot
+from ._dataset import Dataset
 from ._errors import UsageError
 from ._job import Dealt
+from ._sample import without_dot
 from ._torch_batch import Batch
 
 # From here on torch's shared memory is faster than a pipe.

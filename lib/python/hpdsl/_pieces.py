@@ -9,9 +9,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
 from . import _abi
 from ._abi import lib
-from ._dataset import _REQUEST, Handle, Rows, _address, _read_member
 from ._errors import Error, checked, exception
 from ._file import SMALL
+from ._rows import REQUEST, Handle, Rows, read_member, start_of
 
 Content = Union[bytes, Exception]
 
@@ -93,12 +93,12 @@ def read(pieces: Sequence[Piece], each: bool = False) -> List[Content]:
 def _whole(handle: Handle, members: List[Found], each: bool) -> List[Content]:
     # Each to where it stays: as one, all of it would be touched twice.
     contents: List[Content] = [_new_bytes(None, m.size) for m in members]
-    requests = bytearray(_REQUEST.size * len(members))
+    requests = bytearray(REQUEST.size * len(members))
     for k, (m, content) in enumerate(zip(members, contents)):
-        _REQUEST.pack_into(requests, k * _REQUEST.size, m.number,
+        REQUEST.pack_into(requests, k * REQUEST.size, m.number,
                            _bytes_at(content), m.size, m.place)
     failure = _abi.Failure()
-    n = lib.read_many(handle.address, _address(requests), len(members), 0,
+    n = lib.read_many(handle.address, start_of(requests), len(members), 0,
                       ctypes.byref(failure))
     if n == len(members):
         return contents
@@ -106,7 +106,7 @@ def _whole(handle: Handle, members: List[Found], each: bool) -> List[Content]:
         raise unread(exception(failure.code, failure.msg))
     for k, m in enumerate(members):
         code = ctypes.c_int.from_buffer(requests,
-                                        k * _REQUEST.size + _REQUEST_CODE)
+                                        k * REQUEST.size + _REQUEST_CODE)
         if code.value:
             contents[k] = _alone(m)
     return contents
@@ -115,7 +115,7 @@ def _whole(handle: Handle, members: List[Found], each: bool) -> List[Content]:
 def _alone(m: Found) -> Content:
     """One that could not be read together with others, for its own error."""
     try:
-        return _read_member(m.handle, m.number, m.place, m.size)
+        return read_member(m.handle, m.number, m.place, m.size)
     except Exception as e:
         return unread(e)
 

@@ -11,9 +11,10 @@ from typing import Any, Optional, Tuple
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Dataset, Path, raw, text
+from ._dataset import Dataset
 from ._errors import (Error, NotFoundError, SystemFailure, UsageError, checked,
                       wanted)
+from ._sample import Path, raw, text
 
 _DATASETS = (_abi.KIND_DATASET, _abi.KIND_STAGE)
 # The path of a member may be longer than a path of the system, or have a file

@@ -20,8 +20,9 @@ from typing import Deque, Dict, NamedTuple, Optional, Tuple, Union
 from . import _abi
 from ._abi import lib
 from ._batch import Room, method
-from ._dataset import Handle, text
 from ._errors import StoppedError, checked, exception
+from ._rows import Handle
+from ._sample import text
 
 # How long next() is deaf to Ctrl-C.
 WAIT_MS = 50

@@ -14,11 +14,12 @@ from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
 
 from . import _abi
 from ._abi import lib
-from ._dataset import Dataset, Path, raw, text
+from ._dataset import Dataset
 from ._errors import (DiffersError, NotFolderError, NotFoundError,
                       SystemFailure, UsageError, checked, fail)
 from ._names import (FOLDER, IS_FOLDER, IS_OTHER, LINK, REGULAR, Names,
                      SnapshotHandle)
+from ._sample import Path, raw, text
 
 LINKS_MOST = 40  # symbolic links on the way to an entry, as Linux has it
 TOGETHER = 8192  # paths: their bytes stay in the cache

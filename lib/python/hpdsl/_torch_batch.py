@@ -10,9 +10,9 @@ import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from ._batch import Pair
-from ._dataset import Sample
 from ._errors import UsageError, number
 from ._job import ENDLESS, Dealt
+from ._sample import Sample
 
 _told: set = set()
 

@@ -15,11 +15,11 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _abi
 from ._abi import lib
-from ._dataset import raw, text
 from ._errors import (ChangedError, NotFolderError, NotFoundError,
                       SystemFailure, UsageError, checked)
 from ._listing import Files, Listing, Run, Valid, sieve
 from ._names import FOLDER, IS_FOLDER, IS_OTHER, LINK, Names
+from ._sample import raw, text
 from ._snapshot import Snapshot, Status
 
 # A number is that of an entry.  Where the way to it leads through a link to a

@@ -23,10 +23,13 @@ from weakref import WeakValueDictionary
 import fsspec
 
 from ._abi import lib
-from ._dataset import Dataset, Handle, Member, Rows, _member, raw, text
+from ._dataset import Dataset
 from ._errors import NotFoundError, UsageError
+from ._keys import find_or_none
 from ._pieces import Content, Found, Piece, read, unread
 from ._place import dataset_in
+from ._rows import Handle, Rows
+from ._sample import Member, member_of, raw, text
 from ._snapshot import Snapshot, Status
 
 Info = Dict[str, Any]
@@ -51,8 +54,8 @@ class _Opened:
 
     def member(self, inside: str) -> Optional[Member]:
         """Of those that were packed; None: there is no such file."""
-        found = self.dataset._find_or_none(self.handle(), inside)
-        member = None if found is None else _member(found)
+        found = find_or_none(self.handle(), inside)
+        member = None if found is None else member_of(found)
         return None if member is None or member.generated else member
 
     def found(self, inside: str) -> Optional[Found]:

@@ -37,7 +37,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional,
 from ._batch import check_options, suffixes_of
 from ._contents import Contents
 from ._course import Course
-from ._dataset import Dataset, Path
+from ._dataset import Dataset
 from ._decoding import Failed
 from ._errors import Error, UsageError
 from ._job import reads_of
@@ -47,6 +47,7 @@ from ._measured import Measured, is_measured
 from ._parcel import Decoder
 from ._place import opened
 from ._pump import Reader
+from ._sample import Path
 from ._session import Session, effective, only_dataloaders
 from ._torch_batch import Batch
 
