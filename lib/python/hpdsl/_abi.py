@@ -10,6 +10,7 @@ import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p,
                     c_double, c_int, c_int64, c_size_t, c_uint8, c_uint32,
                     c_uint64, c_void_p, string_at)
+from typing import TYPE_CHECKING, Any
 
 from . import _where
 
@@ -396,6 +397,9 @@ FUNCTIONS = {
 
 class Library:
     """Each function of hpdsl.h under its name without the prefix."""
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, path: str) -> None:
         # Where it was installed, or else where the system finds libraries.

@@ -7,7 +7,8 @@ import ctypes
 import operator
 import os
 from array import array
-from typing import Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import (Any, Callable, Dict, Iterable, List, Mapping, Optional,
+                    Sequence, Tuple, TypeVar, Union)
 
 from . import _abi
 from ._abi import lib
@@ -19,6 +20,7 @@ from ._rows import Handle
 from ._sample import Path, raw
 
 Label = Union[int, str, None]
+_T = TypeVar("_T")
 
 
 class Chosen:
@@ -32,7 +34,7 @@ class Chosen:
                 ctypes.byref(ret))
         self.address = ret.value
 
-    def __del__(self, free=lib.choice_free) -> None:
+    def __del__(self, free: Callable[..., Any] = lib.choice_free) -> None:
         if self.address is not None:
             free(self.address)
 
@@ -82,7 +84,7 @@ class Choice:
         if sample_weight is not None:
             sample_weight = array("d", sample_weight)
         self._dataset = dataset
-        self._given = dict(
+        self._given: Dict[str, Any] = dict(
             labels=None if labels is None else _listed("labels", labels),
             folder=_folders(folder),
             include=_listed("include", include),
@@ -104,7 +106,7 @@ class Choice:
         return 0 <= number < len(self._dataset) and lib.choice_has(
             self.chosen.address, number)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return _again, (self._dataset, self._given)
 
     def __repr__(self) -> str:
@@ -125,17 +127,18 @@ def address_of(choice: Optional[Choice], dataset: Dataset) -> Optional[int]:
     return choice.chosen.address
 
 
-def _again(dataset: Dataset, given: dict) -> Choice:
+def _again(dataset: Dataset, given: Dict[str, Any]) -> Choice:
     return Choice(dataset, **given)
 
 
-def _listed(name: str, given) -> list:
+def _listed(name: str, given: Iterable[_T]) -> List[_T]:
     if isinstance(given, (str, bytes)):
         raise TypeError(f"{name}: wanted a list, not one string")
     return list(given)
 
 
-def _folders(given: Union[Path, Iterable[Path], None]) -> Optional[list]:
+def _folders(given: Union[Path, Iterable[Path], None]
+             ) -> Optional[List[bytes]]:
     if given is None:
         return None
     if isinstance(given, (str, bytes, os.PathLike)):
@@ -147,7 +150,7 @@ def _folders(given: Union[Path, Iterable[Path], None]) -> Optional[list]:
     return folders
 
 
-def _numbers(given) -> array:
+def _numbers(given: Iterable[int]) -> array[int]:
     try:
         return array("Q", given)
     except OverflowError as e:
@@ -158,14 +161,17 @@ class _Options:
     """The options as the library takes them, with the arrays that they point
     to."""
 
-    def __init__(self, dataset: Dataset, labels, folder, include, exclude,
-                 samples, split, split_seed, balanced, class_weight,
-                 sample_weight) -> None:
+    def __init__(self, dataset: Dataset, labels: Optional[List[Label]],
+                 folder: Optional[List[bytes]], include: List[str],
+                 exclude: List[str], samples: Optional[array[int]],
+                 split: Optional[Tuple[float, float]], split_seed: int,
+                 balanced: bool, class_weight: Optional[Mapping[Label, float]],
+                 sample_weight: Optional[array[float]]) -> None:
         if not 0 <= split_seed < 1 << 64:
             raise UsageError(f"split_seed {split_seed}")
         self.c = c = _abi.ChoiceOptions(split_seed=split_seed,
                                         balanced=balanced)
-        self.kept: list = []
+        self.kept: List[Any] = []
         if labels is not None:
             numbers = array("I", (_label(dataset, of) & 0xffffffff
                                   for of in labels))
@@ -193,11 +199,11 @@ class _Options:
                                  f"{len(dataset)} samples")
             c.sample_weight, _ = self._keep(_weights(sample_weight))
 
-    def _keep(self, numbers: array) -> Tuple[int, int]:
+    def _keep(self, numbers: array[int]) -> Tuple[int, int]:
         self.kept.append(numbers)
         return numbers.buffer_info()
 
-    def _strings(self, strings) -> Tuple[Optional[int], int]:
+    def _strings(self, strings: Sequence[Path]) -> Tuple[Optional[int], int]:
         if not strings:
             return None, 0
         kept = (ctypes.c_char_p * len(strings))(*map(raw, strings))
@@ -240,7 +246,8 @@ def _split(split: Tuple[float, float]) -> Tuple[int, int]:
     return begin, end
 
 
-def _of_classes(dataset: Dataset, given: Mapping[Label, float]) -> list:
+def _of_classes(dataset: Dataset, given: Mapping[Label, float]
+                ) -> List[float]:
     """A weight for each class, and at the end for samples without one."""
     weights = [1.0] * (dataset.counts.classes + 1)
     for of, weight in given.items():
@@ -248,7 +255,7 @@ def _of_classes(dataset: Dataset, given: Mapping[Label, float]) -> list:
     return weights
 
 
-def _weights(given: Iterable[float]) -> array:
+def _weights(given: Iterable[float]) -> array[int]:
     try:
         return array("Q", (round(w * _abi.WEIGHT_ONE) for w in given))
     except (OverflowError, ValueError) as e:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import replace
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from ._choice import Choice, address_of
 from ._called import by_its_names
@@ -129,7 +129,7 @@ class Course:
         return make_state(replace(self.order, epoch=epoch, step=step),
                           self.end, self.dataset, self.choice)
 
-    def load_state_dict(self, state) -> None:
+    def load_state_dict(self, state: Union[str, Mapping[str, Any]]) -> None:
         ranks = self.ranks.ranks
         order, end = read_state(state, self.dataset, self.choice,
                                 self.batch_size, ranks)

@@ -9,7 +9,8 @@ import io
 import operator
 import os
 from array import array
-from typing import Any, Iterable, List, Optional, Set, Tuple, Union
+from typing import (Any, Iterable, List, Literal, Optional, Protocol, Set,
+                    SupportsIndex, Tuple, Union, overload)
 
 from . import _abi, _file
 from ._abi import lib
@@ -22,6 +23,24 @@ from ._sample import (Counts, Member, Path, Sample, Sources, member_of, raw,
                       text)
 
 THREADS_MOST = 4096
+
+# A sample: its number, or its key.
+Number = Union[SupportsIndex, Path]
+
+
+class _Array(Protocol):
+    """Of one dimension: NumPy's, a tensor."""
+
+    @property
+    def ndim(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def tolist(self) -> Any: ...
+
+
+# Several of them.
+Numbers = Union[slice, range, List[Any], "array[int]", _Array]
 
 
 class Dataset:
@@ -118,10 +137,10 @@ class Dataset:
     def __enter__(self) -> "Dataset":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return _again, (self.path, self.pack, self._patience, self._flags)
 
     def __repr__(self) -> str:
@@ -168,7 +187,7 @@ class Dataset:
         return self._class_names
 
     @property
-    def labels(self) -> array:
+    def labels(self) -> array[int]:
         """Class number of each sample, -1 without a class; a new array('i')
         of len(ds), from the index alone."""
         handle, ret = self.handle(), array("i", bytes(4 * len(self)))
@@ -176,14 +195,14 @@ class Dataset:
                 ret.buffer_info()[0])
         return ret
 
-    def key(self, number: int) -> str:
+    def key(self, number: Number) -> str:
         """Key of a sample."""
         handle, sample = self.handle(), _abi.Sample()
         checked(lib.sample_get, handle.address, self._number(number),
                 ctypes.byref(sample))
         return text(ctypes.string_at(sample.key, sample.key_len))
 
-    def members(self, number: int) -> List[Member]:
+    def members(self, number: Number) -> List[Member]:
         """All members of a sample, those that the packer made too."""
         handle, sample, m = self.handle(), _abi.Sample(), _abi.Member()
         checked(lib.sample_get, handle.address, self._number(number),
@@ -209,10 +228,34 @@ class Dataset:
         m = rows.member()
         return read_member(handle, m.number, ctypes.addressof(m), m.size)
 
+    @overload
+    def open(self, member: Union[Path, Member],
+             mode: Literal["rb", "br"] = "rb", *, buffering: Literal[0]
+             ) -> _file.MemberFile: ...
+
+    @overload
+    def open(self, member: Union[Path, Member],
+             mode: Literal["rb", "br"] = "rb", buffering: Literal[-1] = -1
+             ) -> _file.MemberReader: ...
+
+    @overload
+    def open(self, member: Union[Path, Member],
+             mode: Literal["r", "rt", "tr"], buffering: int = -1,
+             encoding: Optional[str] = None, errors: Optional[str] = None,
+             newline: Optional[str] = None) -> io.TextIOWrapper: ...
+
+    @overload
     def open(self, member: Union[Path, Member], mode: str = "rb",
              buffering: int = -1, encoding: Optional[str] = None,
              errors: Optional[str] = None, newline: Optional[str] = None
-             ) -> Union[io.BufferedIOBase, io.RawIOBase, io.TextIOWrapper]:
+             ) -> Union[_file.MemberFile, _file.MemberReader,
+                        io.TextIOWrapper]: ...
+
+    def open(self, member: Union[Path, Member], mode: str = "rb",
+             buffering: int = -1, encoding: Optional[str] = None,
+             errors: Optional[str] = None, newline: Optional[str] = None
+             ) -> Union[_file.MemberFile, _file.MemberReader,
+                        io.TextIOWrapper]:
         """The member of this path, or one of members(), as a file for reading,
         seekable; f.name is its path, f.size its bytes.  Other arguments are
         those of the built-in open(), but for the mode: "rb" gives what has the
@@ -248,13 +291,20 @@ class Dataset:
         return _file.MemberFile(self, handle, rows)
 
     def _open_member(self, number: int, buffering: int
-                     ) -> Union[io.BufferedIOBase, io.RawIOBase]:
+                     ) -> Union[_file.MemberFile, _file.MemberReader]:
         handle = self.handle()
         rows = Rows(lib.member_rows, handle, number)
-        return _file.opened(_file.MemberFile(self, handle, rows), "rb",
-                            buffering, None, None, None)
+        f = _file.MemberFile(self, handle, rows)
+        return _file.MemberReader(f, buffering) if buffering else f
 
-    def __getitem__(self, number: Union[int, slice, Path, Iterable[int]]):
+    @overload
+    def __getitem__(self, number: Numbers) -> List[Sample]: ...
+
+    @overload
+    def __getitem__(self, number: Number) -> Sample: ...
+
+    def __getitem__(self, number: Union[Number, Numbers]
+                    ) -> Union[Sample, List[Sample]]:
         if isinstance(number, slice):
             return self.read_many(range(*number.indices(len(self))))
         if type(number) is not int and (
@@ -266,7 +316,7 @@ class Dataset:
         layout = layout_of(ROWS.unpack(bytes_at(rows.address, ROWS.size)))
         return self._made(layout, self._read_sample(handle, rows, layout))
 
-    def read_many(self, numbers: Iterable[int], threads: int = 0
+    def read_many(self, numbers: Iterable[Number], threads: int = 0
                   ) -> List[Sample]:
         """Reads samples in the order in which they lie in the chunks, with
         that many threads (0: one for each core), and returns them in the
@@ -335,7 +385,7 @@ class Dataset:
             f"{self.key(m.sample)!r}: a member by its path is ds.read({key!r}) "
             f"or ds.open({key!r})")
 
-    def _number(self, number: Union[int, Path]) -> int:
+    def _number(self, number: Any) -> int:
         try:
             n = operator.index(number)
         except TypeError as e:
@@ -351,7 +401,7 @@ class Dataset:
                              f"{len(self)}", -errno.ERANGE)
         return n
 
-    def _layouts(self, handle: Handle, numbers: Iterable[int]
+    def _layouts(self, handle: Handle, numbers: Iterable[Number]
                  ) -> Tuple[Rows, List[Layout]]:
         there = len(self)
         wanted = array("Q", [
@@ -373,7 +423,7 @@ class Dataset:
                    [size for _, _, size in layout.wanted])
 
 
-def _listed(numbers: Any) -> list:
+def _listed(numbers: Any) -> List[Any]:
     """Of an array's, too; of a mask samples 0 and 1 would come."""
     listed = numbers.tolist() if hasattr(numbers, "tolist") else list(numbers)
     if any(isinstance(one, bool) for one in listed):

@@ -64,10 +64,10 @@ class Asked(data.Sampler):
 class Here(data.Dataset):
     """In the process that reads.  convert: of an hpdsl.Batch."""
 
-    def __init__(self, reader: Any, convert: Callable) -> None:
+    def __init__(self, reader: Any, convert: Callable[..., Any]) -> None:
         self._reader, self._convert = reader, convert
 
-    def __getitem__(self, turn: int):
+    def __getitem__(self, turn: int) -> Any:
         before = self._reader.place()
         try:
             batch = self._reader.next_batch()
@@ -89,7 +89,7 @@ class There(data.Dataset):
     def __init__(self, board: Board, lent: Lent, decoder: Decoder) -> None:
         self._board, self._lent, self._decoder = board, lent, decoder
 
-    def __getitem__(self, number: int):
+    def __getitem__(self, number: int) -> Any:
         watch_trainer()
         parent = os.getppid()
         telling = self._board.wait(number, lambda: os.getppid() != parent)
@@ -102,7 +102,7 @@ class There(data.Dataset):
         finally:
             self._board.done(number)
 
-    def _made(self, telling: bytes):
+    def _made(self, telling: bytes) -> Any:
         turn, lent = read_turn(telling), self._lent
         if turn is None:
             return Failed(*pickle.loads(telling[1:]))

@@ -4,7 +4,7 @@
 import ctypes
 import errno
 import operator
-from typing import Any, NoReturn, Set
+from typing import Any, Callable, Dict, NoReturn, Set, Tuple, Type
 
 from . import _abi
 
@@ -22,7 +22,7 @@ class Error(Exception):
     def __str__(self) -> str:
         return str(self.args[0])
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (str(self), self.code)
 
 
@@ -93,11 +93,12 @@ class NoMemoryError(SystemFailure, MemoryError):
     """Not enough memory."""
 
 
-_OURS = {c.code: c for c in (CorruptError, NotOursError, TooNewError,
-                             DiffersError, ChangedError, StoppedError,
-                             UsageError)}
-_SYSTEM = {-errno.ENOENT: NotFoundError, -errno.ENOTDIR: NotFolderError,
-           -errno.ERANGE: RangeError, -errno.ENOMEM: NoMemoryError}
+_OURS: Dict[int, Type[Error]] = {
+    c.code: c for c in (CorruptError, NotOursError, TooNewError, DiffersError,
+                        ChangedError, StoppedError, UsageError)}
+_SYSTEM: Dict[int, Type[Error]] = {
+    -errno.ENOENT: NotFoundError, -errno.ENOTDIR: NotFolderError,
+    -errno.ERANGE: RangeError, -errno.ENOMEM: NoMemoryError}
 
 
 # How a text of the library goes on, where a command knows more.
@@ -107,7 +108,7 @@ _ADVICE = (("not a dataset (", " (hpdsl-info says what is there, and what "
 
 
 def exception(code: int, message: bytes) -> Error:
-    kind = _OURS.get(code) or _SYSTEM.get(code, SystemFailure)
+    kind = _OURS.get(code) or _SYSTEM.get(code) or SystemFailure
     said = message.decode("utf-8", "surrogateescape")
     for has, more in _ADVICE:
         if has in said and kind in (NotOursError, NotFolderError):
@@ -121,7 +122,7 @@ def fail(failure: _abi.Failure) -> NoReturn:
     raise exception(failure.code, failure.msg)
 
 
-def checked(function, *arguments) -> int:
+def checked(function: Callable[..., int], *arguments: Any) -> int:
     """Calls a function of the library whose last argument is the error."""
     failure = _abi.Failure()
     code = function(*arguments, ctypes.addressof(failure))
@@ -166,7 +167,7 @@ def number(name: str, given: Any, bits: int = 32) -> int:
     return value
 
 
-def wanted(kind: type, name: str, given: Any) -> None:
+def wanted(kind: Type[Any], name: str, given: Any) -> None:
     """A line that says so, in place of one about an attribute."""
     if not isinstance(given, kind):
         raise TypeError(f"{name}: wanted hpdsl.{kind.__name__}, not "

@@ -10,7 +10,8 @@ import operator
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Callable, Optional, Union
+from typing import (IO, TYPE_CHECKING, Any, Callable, NoReturn, Optional, Tuple,
+                    Union, cast)
 
 from ._abi import lib
 from ._errors import UsageError, checked
@@ -18,6 +19,7 @@ from ._errors import UsageError, checked
 if TYPE_CHECKING:
     from ._dataset import Dataset
     from ._rows import Handle, Rows
+    from ._sample import Path
 
 SMALL = 1 << 20
 BUFFER = 128 << 10
@@ -43,7 +45,7 @@ class Reading:
     verified at the end.  It is of no handle, and a child goes on with it."""
 
     def __init__(self, rows: "Rows") -> None:
-        self.address = None
+        self.address: Optional[int] = None
         ret = ctypes.c_void_p()
         checked(lib.reading_new, ctypes.addressof(rows.member()),
                 ctypes.byref(ret))
@@ -56,7 +58,7 @@ class Reading:
         checked(lib.reading_read, self.address, handle.address, offset, at,
                 len(into))
 
-    def __del__(self, free=lib.reading_free) -> None:
+    def __del__(self, free: Callable[..., Any] = lib.reading_free) -> None:
         free(self.address)
 
 
@@ -111,6 +113,7 @@ class MemberFile(io.RawIOBase):
                 self._lock.release()
             else:                       # by a thread that is not here
                 self._lock = threading.Lock()
+                assert self._rows is not None
                 self._reading = Reading(self._rows)
             self._handle = handle = self._ds._here(handle)
         return handle
@@ -126,10 +129,10 @@ class MemberFile(io.RawIOBase):
             self._ds._pack = handle.pack()
         return self._ds
 
-    def __reduce_ex__(self, _=None):
+    def __reduce_ex__(self, _: object = None) -> Tuple[Any, ...]:
         return _again, (self._dataset(), self._number, 0, self._at)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return self.__reduce_ex__()
 
     def __repr__(self) -> str:
@@ -169,7 +172,7 @@ class MemberFile(io.RawIOBase):
 
     # ---- Reading
 
-    def readinto(self, buffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         self._opened()
         with memoryview(buffer) as given, _flat(given) as view, self._lock:
             n = max(0, min(len(view), self.size - self._at))
@@ -211,11 +214,11 @@ class MemberFile(io.RawIOBase):
 
     # ---- Writing
 
-    def write(self, _):
+    def write(self, _: Any) -> NoReturn:
         self._opened()
         raise io.UnsupportedOperation("write")
 
-    def writelines(self, _):
+    def writelines(self, _: Any) -> NoReturn:
         self._opened()
         raise io.UnsupportedOperation("write")
 
@@ -231,6 +234,8 @@ class MemberReader(io.BufferedIOBase):
 
     It is none itself: NumPy before 1.25 takes every io.BufferedReader for a
     file of the system's, and asks for its descriptor."""
+
+    raw: MemberFile
 
     def __init__(self, raw: MemberFile, buffering: int) -> None:
         super().__init__()
@@ -268,12 +273,12 @@ class MemberReader(io.BufferedIOBase):
     def close(self) -> None:
         self._buffered.close()
 
-    def __reduce_ex__(self, _=None):
+    def __reduce_ex__(self, _: object = None) -> Tuple[Any, ...]:
         at = self.tell()
         return _again, (self.raw._dataset(), self.raw._number,
                         self._buffering, at)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return self.__reduce_ex__()
 
     def __repr__(self) -> str:
@@ -285,7 +290,7 @@ class ContentFile(io.BytesIO):
 
     mode = "rb"
 
-    def __init__(self, content: bytes, name: str) -> None:
+    def __init__(self, content: Union[bytes, memoryview], name: Path) -> None:
         super().__init__(content)
         self.name = name
 
@@ -293,16 +298,16 @@ class ContentFile(io.BytesIO):
         super().writable()
         return False
 
-    def write(self, _):
+    def write(self, _: Any) -> NoReturn:
         raise io.UnsupportedOperation("write")
 
-    def writelines(self, _):
+    def writelines(self, _: Any) -> NoReturn:
         raise io.UnsupportedOperation("write")
 
-    def truncate(self, _=None):
+    def truncate(self, _: Any = None) -> NoReturn:
         raise io.UnsupportedOperation("truncate")
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return _content_again, (self.getvalue(), self.name, self.tell())
 
     def __repr__(self) -> str:
@@ -320,8 +325,9 @@ def opened(raw: MemberFile, mode: str, buffering: int, encoding: Optional[str],
         return MemberReader(raw, buffering) if buffering else raw
     if not buffering:
         raise UsageError("text needs a buffer")
-    return io.TextIOWrapper(MemberReader(raw, max(buffering, -1)), encoding,
-                            errors, newline)
+    return io.TextIOWrapper(
+        cast("IO[bytes]", MemberReader(raw, max(buffering, -1))), encoding,
+        errors, newline)
 
 
 def check(mode: str, buffering: int) -> None:
@@ -341,7 +347,7 @@ def _again(ds: "Dataset", number: int, buffering: int, at: int
     return f
 
 
-def _content_again(content: bytes, name: str, at: int) -> ContentFile:
+def _content_again(content: bytes, name: Path, at: int) -> ContentFile:
     f = ContentFile(content, name)
     f.seek(at)
     return f

@@ -11,7 +11,7 @@ import ctypes
 import mmap
 import os
 import struct
-from typing import Dict, Iterable, List, NamedTuple, Optional
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ._measured import Cache
 
@@ -84,7 +84,7 @@ class Ops:
             os.environ[_LOADER] = str(loader)
             _counts(self._path, loader)
 
-    def workers_did(self, loader: int) -> tuple:
+    def workers_did(self, loader: int) -> Tuple[int, int]:
         """Nanoseconds, and batches."""
         at = loader * mmap.PAGESIZE // 8
         words = self._words[at:at + mmap.PAGESIZE // 8].tolist()

@@ -12,7 +12,7 @@ from typing import (Any, Callable, Dict, List, Optional, Sequence, Tuple,
 from ._dataset import Dataset
 from ._errors import NotFoundError, UsageError
 from ._file import ContentFile
-from ._listing import Listing, Samples, Targets
+from ._listing import Listing, Samples, Targets, Valid
 from ._orphan import watch_trainer
 from ._packed import Packed
 from ._place import dataset_in
@@ -25,14 +25,14 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif",
                   ".tiff", ".webp")
 
 
-def default_loader(file: Any):
+def default_loader(file: Any) -> Any:
     """A PIL image in RGB, decoded from memory, whatever image backend is set in
     torchvision."""
     from PIL import Image
     return Image.open(file).convert("RGB")
 
 
-def _of_files(loader: Callable) -> Callable:
+def _of_files(loader: Callable[..., Any]) -> Callable[..., Any]:
     """torchvision's own take paths."""
     if getattr(loader, "__module__", None) == "torchvision.datasets.folder":
         return default_loader
@@ -96,8 +96,8 @@ class DatasetFolder(VisionDataset):
     def __init__(self, root: Union[Path, Dataset],
                  loader: Callable[[Any], Any],
                  extensions: Union[str, Sequence[str], None] = None,
-                 transform: Optional[Callable] = None,
-                 target_transform: Optional[Callable] = None,
+                 transform: Optional[Callable[..., Any]] = None,
+                 target_transform: Optional[Callable[..., Any]] = None,
                  is_valid_file: Optional[Callable[[str], bool]] = None,
                  allow_empty: bool = False, *,
                  snapshot: Union[Path, Snapshot, None] = None,
@@ -107,9 +107,11 @@ class DatasetFolder(VisionDataset):
                              "or not None at the same time")
         if isinstance(extensions, str):
             extensions = (extensions,)
-        self._source, whole = (
-            _opened(root, folder, options) if snapshot is None else
-            _by_snapshot(root, snapshot, folder, options))
+        self._source: Union[Packed, Tree]
+        if snapshot is None:
+            self._source, whole = _opened(root, folder, options)
+        else:
+            self._source, whole = _by_snapshot(root, snapshot, folder, options)
         super().__init__(whole, transform=transform,
                          target_transform=target_transform)
         self.dataset = self._source.dataset
@@ -124,7 +126,7 @@ class DatasetFolder(VisionDataset):
         self.samples: Sequence[Tuple[str, int]] = Samples(listing, labels)
         self.targets: Sequence[int] = Targets(listing, labels)
 
-    def _listed(self, valid) -> Listing:
+    def _listed(self, valid: Valid) -> Listing:
         try:
             return self._source.classes(os.fspath(self.root), valid)
         except NotFoundError as e:
@@ -139,7 +141,7 @@ class DatasetFolder(VisionDataset):
         classes = [run.name for run in self._all.runs]
         if not classes:
             raise NotFoundError(
-                f"Couldn't find any class folder in {directory}.",
+                f"Couldn't find any class folder in {text(raw(directory))}.",
                 -errno.ENOENT)
         return classes, {name: i for i, name in enumerate(classes)}
 
@@ -164,7 +166,7 @@ class DatasetFolder(VisionDataset):
         """The path in the dataset or snapshot, of a file's in samples."""
         inside = self._all.inside(text(raw(path)))
         if inside is None:
-            raise NotFoundError(f"{os.fspath(path)}: not below {self.root}",
+            raise NotFoundError(f"{text(raw(path))}: not below {self.root}",
                                 -errno.ENOENT)
         return inside
 
@@ -181,8 +183,8 @@ class ImageFolder(DatasetFolder):
     samples, in letters of any size."""
 
     def __init__(self, root: Union[Path, Dataset],
-                 transform: Optional[Callable] = None,
-                 target_transform: Optional[Callable] = None,
+                 transform: Optional[Callable[..., Any]] = None,
+                 target_transform: Optional[Callable[..., Any]] = None,
                  loader: Callable[[Any], Any] = default_loader,
                  is_valid_file: Optional[Callable[[str], bool]] = None,
                  allow_empty: bool = False, **options: Any) -> None:
@@ -236,7 +238,7 @@ def _as_text(root: Path) -> Path:
     return os.path.expanduser(root) if isinstance(root, str) else root
 
 
-def _inside(root: Path, folder: Optional[str]) -> Tuple[str, Path]:
+def _inside(root: Any, folder: Optional[str]) -> Tuple[str, Path]:
     inside = "/".join(part for part in (folder or "").split("/")
                       if part not in ("", "."))
     return inside, os.path.join(root, inside) if inside else root

@@ -41,7 +41,10 @@ class Reading(NamedTuple):
 class _File(ContentFile):
     """Its name is looked up by who asks for it."""
 
-    @property
+    def __init__(self, content: Union[bytes, memoryview], of: Any) -> None:
+        super().__init__(content, of)
+
+    @property  # type: ignore[override]
     def name(self) -> str:
         folder, number, which = self._of
         files = [m for m in folder.dataset.members(number) if not m.generated]
@@ -60,17 +63,17 @@ class FolderDecoder(Decoder):
     which   which of the suffixes that has; None: it is the first member
     """
 
-    def __init__(self, folder: DatasetFolder, target: array,
-                 before: Optional[array], which: Optional[bytearray],
-                 collate: Union[Callable, str, None]) -> None:
+    def __init__(self, folder: DatasetFolder, target: array[int],
+                 before: Optional[array[int]], which: Optional[bytearray],
+                 collate: Union[Callable[..., Any], str, None]) -> None:
         super().__init__(self._item, collate)
         self._folder, self._target = folder, target
         self._before, self._which = before, which
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return {**self.__dict__, "decode": None}
 
-    def __setstate__(self, state) -> None:
+    def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state, decode=self._item)
 
     def _place(self, number: int) -> int:
@@ -98,11 +101,12 @@ class FolderDecoder(Decoder):
         return data.default_collate([transform(of) for of in targets]),
 
 
-def reading_of(folder: DatasetFolder, collate: Union[Callable, str, None]
-               ) -> Reading:
+def reading_of(folder: DatasetFolder,
+               collate: Union[Callable[..., Any], str, None]) -> Reading:
     """UsageError: it cannot be read in large reads."""
     dataset, samples = folder.dataset, folder.samples
-    numbers, targets = _members(folder)
+    assert dataset is not None  # that of a tree was refused
+    numbers, targets = _members(folder, dataset)
     seats = (_abi.Seat * len(numbers))()
     checked(lib.member_seats, dataset.handle().address,
             numbers.buffer_info()[0], len(numbers), seats)
@@ -126,9 +130,10 @@ def reading_of(folder: DatasetFolder, collate: Union[Callable, str, None]
         folder, target, before, which, collate))
 
 
-def _members(folder: DatasetFolder) -> Tuple[array, Iterable]:
+def _members(folder: DatasetFolder, dataset: Dataset
+             ) -> Tuple[array[int], Iterable[Any]]:
     """Numbers of the files' members, and their targets."""
-    samples, dataset = folder.samples, folder.dataset
+    samples = folder.samples
     if not len(samples):
         raise UsageError(f"{folder.root}: there are no samples")
     if isinstance(samples, Samples):
@@ -140,7 +145,7 @@ def _members(folder: DatasetFolder) -> Tuple[array, Iterable]:
     return numbers, targets
 
 
-def _twice(samples: Sequence, seat: memoryview, k: int) -> UsageError:
+def _twice(samples: Sequence[Tuple[str, Any]], seat: memoryview, k: int) -> UsageError:
     one = samples[seat[::2].tolist().index(seat[2 * k])][0]
     other = samples[k][0]
     if one == other:
@@ -157,8 +162,8 @@ def _has(dataset: Dataset, sample: int, n: int, suffix: str) -> bool:
     return any(text(raw(m.path)[size:]) == suffix for m in files[:n])
 
 
-def _later(dataset: Dataset, numbers: array, seat: memoryview
-           ) -> Tuple[array, bytearray, List[str]]:
+def _later(dataset: Dataset, numbers: array[int], seat: memoryview
+           ) -> Tuple[array[int], bytearray, List[str]]:
     """Where the members that are wanted are not the first ones: they are asked
     for by their suffixes."""
     handle = dataset.handle()

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
 from ._files import OPS, Asks, Ops, Worker, cache_of, kernel_counts
 from ._measured import (NONE, WARM, Cache, Counters, Gone, Measured, Player,
@@ -34,7 +34,7 @@ class _Beginning(threading.local):
 _beginning = _Beginning()
 
 
-def _worker_info():
+def _worker_info() -> Any:
     return sys.modules["torch.utils.data._utils.worker"].get_worker_info()
 
 
@@ -125,7 +125,7 @@ class Files(Source):
         return Counters(made * self._bytes, self._taken * self._bytes,
                         time.monotonic() - busy / 1e9 / self.workers)
 
-    def _did(self) -> tuple:
+    def _did(self) -> Tuple[int, int]:
         return self.ops.workers_did(self.number)
 
     def _pids(self) -> List[int]:
@@ -187,8 +187,8 @@ class _Count:
         if self._kernel and before._kernel and self._pids == before._pids:
             kernel = [now - was for now, was in zip(self._kernel,
                                                     before._kernel)]
-        return cache_of(seen), Asks(*seen[:5], *kernel,
-                                    seen[8] / 1e9 / self._beside)
+        return cache_of(seen), Asks._make(
+            (*seen[:5], *kernel, seen[8] / 1e9 / self._beside))
 
 
 class Loop:
@@ -267,7 +267,7 @@ def change_dataloader(module: Any) -> None:
     fetcher = module._utils.fetch._MapDatasetFetcher
     fetch, _ = fetcher.fetch, module._DatasetKind.Map
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self: Any) -> Iterator[Any]:
         if _is_ours(self):
             return begin(self)
         if not _can_play(self, module):
@@ -293,15 +293,15 @@ def change_dataloader(module: Any) -> None:
         loop.go_on()
         return it
 
-    def __next__(self) -> Any:
+    def __next__(self: Any) -> Any:
         loop = self.__dict__.get("_hpdsl_loop")
         return take(self) if loop is None else loop.next(self, take)
 
-    def _next_index(self) -> Any:
+    def _next_index(self: Any) -> Any:
         loop = self.__dict__.get("_hpdsl_loop") or _beginning.loop
         return index(self) if loop is None else loop.source.index(self, index)
 
-    _next_index.hpdsl_own = index
+    _next_index.hpdsl_own = index  # type: ignore[attr-defined]
     module.DataLoader.__iter__ = __iter__
     base.__next__, base._next_index = __next__, _next_index
     fetcher.fetch = _counting(fetch)
@@ -311,7 +311,7 @@ def _counting(fetch: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Makes a batch, in a worker: how long that takes is counted."""
     from ._orphan import watch_trainer  # of PyTorch, which is there by now
 
-    def counting(self, index: Any) -> Any:
+    def counting(self: Any, index: Any) -> Any:
         info = _worker_info()
         if info is None or not os.environ.get(OPS):
             return fetch(self, index)
@@ -394,7 +394,7 @@ def change_save(module: Any) -> None:
     module.save, module.load = save, load
 
 
-_said = set()
+_said: Set[str] = set()
 
 
 def _say_once(text: str) -> None:

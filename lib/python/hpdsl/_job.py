@@ -12,7 +12,7 @@ from ._errors import UsageError, number, wanted
 from ._order import Epoch, Order, Size, end_number, size_of
 
 
-def order_of(order: Optional[Order], **given) -> Order:
+def order_of(order: Optional[Order], **given: Any) -> Order:
     """The order, and what was said beside it; None: nothing."""
     if order is None:
         order = Order()
@@ -105,7 +105,7 @@ def reads_of(memory: Size = 0, threads: int = 0, check: bool = True,
 def plan_of(epoch: Epoch, share: _abi.Share, memory: int, end: str,
             ranks_from: str, suffixes: Sequence[str] = ()) -> Dict[str, Any]:
     cost = epoch.cost(memory=memory, end=end, suffixes=suffixes, **{
-        name: getattr(share, name) for name, _ in share._fields_})
+        field[0]: getattr(share, field[0]) for field in share._fields_})
     of = asdict(epoch.order)
     return {
         "rank": share.rank, "ranks": share.ranks, "ranks_from": ranks_from,

@@ -11,12 +11,11 @@ import mmap
 import os
 from array import array
 from bisect import bisect_right
-from collections import abc
 from itertools import repeat
 from multiprocessing import context
 from operator import index
-from typing import (Callable, Container, Iterator, List, NamedTuple, Optional,
-                    Sequence, Tuple, Union)
+from typing import (Any, Callable, Container, Iterable, Iterator, List, NamedTuple,
+                    Optional, Sequence, Tuple, TypeVar, Union, overload)
 
 from ._lend import File
 
@@ -25,6 +24,7 @@ _MANY = 4096  # paths are asked for so many at a time
 # What the paths of files end in once they are in small letters, or a function
 # of a path.
 Valid = Union[Sequence[str], Callable[[str], bool]]
+_T = TypeVar("_T")
 
 
 class Run(NamedTuple):
@@ -42,7 +42,7 @@ class Files:
     def path(self, number: int) -> str:
         raise NotImplementedError
 
-    def paths(self, numbers: array) -> Iterator[str]:
+    def paths(self, numbers: array[int]) -> Iterator[str]:
         """Of many."""
         raise NotImplementedError
 
@@ -63,7 +63,8 @@ class Listing:
 
     def __init__(self, files: Files, root: str, folder: str, runs: List[Run],
                  numbers: memoryview,
-                 again: Optional[Tuple[Callable, tuple]] = None) -> None:
+                 again: Optional[Tuple[Callable[..., Any], Tuple[Any, ...]]] = None
+                 ) -> None:
         self.files, self.root, self.folder = files, root, folder
         self.runs, self.numbers = runs, numbers
         self._again = again
@@ -119,7 +120,7 @@ class Listing:
 
     # ---- Elsewhere
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         if context.get_spawning_popen() is not None:
             return _from_file, (self.files, self.root, self.folder,
                                 self.runs, self._file(), len(self))
@@ -170,7 +171,7 @@ def sieve(valid: Valid) -> Callable[[str], bool]:
 # ---- What it looks like
 
 
-class _Sequence(abc.Sequence):
+class _Sequence(Sequence[_T]):
     """Some of a listing's files."""
 
     def __init__(self, listing: Listing, labels: Sequence[int],
@@ -182,12 +183,18 @@ class _Sequence(abc.Sequence):
     def __len__(self) -> int:
         return len(self._places)
 
-    def __getitem__(self, i):
+    @overload
+    def __getitem__(self, i: int) -> _T: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> Sequence[_T]: ...
+
+    def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return type(self)(self._listing, self._labels, self._places[i])
         return self._at(self._places[index(i)])
 
-    def _at(self, place: int):
+    def _at(self, place: int) -> _T:
         raise NotImplementedError
 
     def targets(self) -> Iterator[int]:
@@ -201,7 +208,7 @@ class _Sequence(abc.Sequence):
             n = min(run.end, places.stop) - max(run.first, places.start)
             yield from repeat(label, max(0, n))
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: object) -> bool:
         if isinstance(other, _Sequence):
             if (type(other), other._listing, other._places) == (
                     type(self), self._listing, self._places) and (
@@ -214,18 +221,18 @@ class _Sequence(abc.Sequence):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __add__(self, other) -> list:
+    def __add__(self, other: Iterable[Any]) -> List[Any]:
         return [*self, *other]
 
-    def __radd__(self, other) -> list:
+    def __radd__(self, other: Iterable[Any]) -> List[Any]:
         return [*other, *self]
 
 
-class Samples(_Sequence):
+class Samples(_Sequence[Tuple[str, int]]):
     """(path, target) of each file, made when it is asked for.  Cannot be
     changed; slices are of this kind too."""
 
-    def numbers(self) -> array:
+    def numbers(self) -> array[int]:
         """Of what has the files."""
         return array("Q", self._listing.some(self._places))
 
@@ -240,7 +247,7 @@ class Samples(_Sequence):
         return f"<{len(self)} samples of {self._listing.root!r}>"
 
 
-class Targets(_Sequence):
+class Targets(_Sequence[int]):
     """The target of each file: an int.  Cannot be changed; slices are of this
     kind too; numpy.asarray() of it is fast."""
 
@@ -250,7 +257,7 @@ class Targets(_Sequence):
     def __iter__(self) -> Iterator[int]:
         return self.targets()
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         import numpy
         runs = self._listing.runs
         every = numpy.repeat(

@@ -47,8 +47,8 @@ class Samples(data.Dataset):
     """
 
     def __init__(self, dataset: Dataset, *,
-                 decode: Optional[Callable] = None,
-                 collate: Union[Callable, str, None] = None,
+                 decode: Optional[Callable[..., Any]] = None,
+                 collate: Union[Callable[..., Any], str, None] = None,
                  suffixes: Optional[Iterable[str]] = None) -> None:
         wanted(Dataset, "dataset", dataset)
         self.dataset = dataset
@@ -61,7 +61,7 @@ class Samples(data.Dataset):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: Union[int, Places]):
+    def __getitem__(self, index: Union[int, Places]) -> Any:
         watch_trainer()
         if isinstance(index, Places):
             return self._batch(index)
@@ -93,7 +93,7 @@ class Samples(data.Dataset):
                           f"; {leave_out(name)}",
                           RuntimeWarning)
 
-    def _batch(self, places: Places):
+    def _batch(self, places: Places) -> Any:
         if self._decoder.raw:
             name = self._names[0] if self._names else None
             whole, sizes, labels, lacking = self.dataset._read_one_member(
@@ -120,8 +120,8 @@ class Sampler(data.Sampler):
     the rest of the epoch that seek() set, as Places.  Arguments, as far as they
     say which samples come, are those of Loader."""
 
-    def __init__(self, dataset: Dataset, batch_size: int = 0, **options
-                 ) -> None:
+    def __init__(self, dataset: Dataset, batch_size: int = 0,
+                 **options: Any) -> None:
         self.dataset = dataset
         self.course = Course(dataset, batch_size, **options)
 
@@ -153,7 +153,7 @@ class MapLoader(Loop):
 
     def __init__(self, samples: Samples, sampler: Sampler, *,
                  form: Optional[Callable[[Batch], Any]] = None,
-                 **options) -> None:
+                 **options: Any) -> None:
         if not isinstance(samples, Samples) or not isinstance(sampler, Sampler):
             raise TypeError("wanted Samples and a Sampler")
         if not _same_pack(samples.dataset, sampler.dataset):

@@ -95,7 +95,8 @@ class Measured:
         if not found:
             raise RuntimeError("HPDSL_STALL is set, and this program has more "
                                "rights than its caller: it is not measured")
-        self._handle, self._pid = found, os.getpid()
+        self._handle: Optional[ctypes.c_void_p] = found
+        self._pid = os.getpid()
         self._place = _abi.StallPlace()
 
     def close(self) -> None:
@@ -119,7 +120,7 @@ class Measured:
         checked(lib.measured_cache, self._handle, phase,
                 ctypes.byref(_abi.StallCache(*cache)))
 
-    def asks(self, phase: int, batches: int, of: Tuple[int, ...]) -> None:
+    def asks(self, phase: int, batches: int, of: Tuple[float, ...]) -> None:
         checked(lib.measured_asks, self._handle, phase,
                 ctypes.byref(_abi.StallAsks(batches, *of)))
 

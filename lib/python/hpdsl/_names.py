@@ -5,7 +5,7 @@ are made in one decoding and one split, which is what walking fast is about."""
 from __future__ import annotations
 
 import ctypes
-from typing import List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from . import _abi
 from ._abi import lib
@@ -23,14 +23,14 @@ class SnapshotHandle:
 
     address: Optional[int] = None
 
-    def __init__(self, function, *source) -> None:
+    def __init__(self, function: Callable[..., int], *source: Any) -> None:
         ret = ctypes.c_void_p()
         checked(function, *source, None, ctypes.byref(ret))
         self.address = ret.value
         self.info = _abi.SnapshotInfo()
         lib.snapshot_info(self.address, ctypes.byref(self.info))
 
-    def __del__(self, close=lib.snapshot_close) -> None:
+    def __del__(self, close: Callable[..., Any] = lib.snapshot_close) -> None:
         if self.address is not None:
             close(self.address)
 

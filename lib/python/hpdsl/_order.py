@@ -8,7 +8,8 @@ import errno
 import operator
 import re
 from dataclasses import dataclass
-from typing import List, NamedTuple, Optional, Sequence, Union
+from typing import (Any, Callable, Dict, Iterator, List, NamedTuple, Optional,
+                    Sequence, Tuple, Union)
 
 from . import _abi
 from ._abi import lib
@@ -72,8 +73,8 @@ class Order:
             name: getattr(c, name) for name in _NUMBERS})
 
 
-_NUMBERS = {name: kind for name, kind in _abi.Order._fields_
-            if name != "plain"}
+_NUMBERS: Dict[str, Any] = {field[0]: field[1] for field in _abi.Order._fields_
+                            if field[0] != "plain"}
 
 
 def filled(order: Order, dataset: Dataset, choice: Optional[Choice] = None,
@@ -101,7 +102,8 @@ def share_of(rank: int, ranks: int, worker: int, workers: int, uneven: bool
     share = [number(name, n) for name, n in (
         ("rank", rank), ("ranks", ranks), ("worker", worker),
         ("workers", workers))]
-    for name, of, n in ("rank", *share[:2]), ("worker", *share[2:]):
+    for name, of, n in (("rank", share[0], share[1]),
+                        ("worker", share[2], share[3])):
         if of >= n:
             raise UsageError(f"{name} {of} of {n}")
     return _abi.Share(*share, uneven)
@@ -183,11 +185,11 @@ class Epoch:
         self.chunks, self._samples = info.chunks, info.samples
         self.batch = self.order.batch
 
-    def __del__(self, free=lib.epoch_free) -> None:
+    def __del__(self, free: Callable[..., Any] = lib.epoch_free) -> None:
         if self.address is not None:
             free(self.address)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return Epoch, (self._dataset, self.order, self._choice)
 
     def __len__(self) -> int:
@@ -204,7 +206,7 @@ class Epoch:
         checked(lib.epoch_at, self.address, position, ctypes.byref(ret))
         return ret.value
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         for step in range(self.steps()):
             for place in self.step(step):
                 if place.real:

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import threading
 import time
+from typing import Any
 
 import torch.utils.data as data
 
@@ -32,7 +33,7 @@ def watch_trainer() -> None:
                          name="hpdsl-orphan", daemon=True).start()
 
 
-def _watch(trainer, parent: int) -> None:
+def _watch(trainer: Any, parent: int) -> None:
     """Under "forkserver" the parent is not the trainer; under "fork" siblings
     keep the pipe open that tells of the trainer's end."""
     while trainer.is_alive() and os.getppid() == parent:

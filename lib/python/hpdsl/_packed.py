@@ -15,7 +15,7 @@ from ._abi import lib
 from ._dataset import Dataset
 from ._errors import checked
 from ._listing import Files, Listing, Run, Valid, sieve
-from ._sample import raw, text
+from ._sample import Path, raw, text
 
 _ROOM = 1 << 18  # bytes of paths that are asked for at a time; one is shorter
 _FOLDER = struct.Struct("=QQQQ?7x")
@@ -36,7 +36,7 @@ class Packed:
     def classes(self, root: str, valid: Valid) -> Listing:
         return list_members(self.dataset, root, self.inside, valid)
 
-    def read(self, inside: str, path: str) -> bytes:
+    def read(self, inside: str, path: Path) -> bytes:
         return self.dataset.read(inside)
 
 
@@ -51,11 +51,11 @@ class Members(Files):
         checked(lib.member_get, handle.address, number, ctypes.byref(m))
         return text(m.name)
 
-    def paths(self, numbers: array) -> Iterator[str]:
+    def paths(self, numbers: array[int]) -> Iterator[str]:
         return paths_of(self.dataset, numbers)
 
 
-def paths_of(dataset: Dataset, numbers: array) -> Iterator[str]:
+def paths_of(dataset: Dataset, numbers: array[int]) -> Iterator[str]:
     """Of members, in the dataset."""
     handle, buf = dataset.handle(), ctypes.create_string_buffer(_ROOM)
     at, left = numbers.buffer_info()
@@ -87,7 +87,7 @@ class _Folders:
         checked(lib.folders_of, dataset.handle().address,
                 ctypes.byref(options), ctypes.byref(ret))
         self.address = ret.value
-        self._c = _abi.Folders.from_address(ret.value)
+        self._c = _abi.Folders.from_address(ret.value or 0)
 
     def each(self) -> Iterator[Tuple[str, int, int, bool]]:
         """Path, first member, members, and whether all is UTF-8."""
@@ -104,7 +104,7 @@ class _Folders:
         here.owner = self
         return memoryview(here).cast("B").cast("Q")[:self._c.members]
 
-    def __del__(self, free=lib.folders_free) -> None:
+    def __del__(self, free: Callable[..., Any] = lib.folders_free) -> None:
         if self.address is not None:
             free(self.address)
 
@@ -135,7 +135,8 @@ def list_members(dataset: Dataset, root: str, inside: str,
         return _sieved(list_members(dataset, root, inside, None), sieve(valid))
     folders = _Folders(dataset, inside, valid or ())
     skip = len(inside) + 1 if inside else 0
-    parts = [_Part(path[skip:], *others) for path, *others in folders.each()]
+    parts = [_Part(path[skip:], first, n, utf8)
+             for path, first, n, utf8 in folders.each()]
     numbers = folders.numbers()
     # What lies in the wanted folder itself is of no class, and comes first.
     if parts and not parts[0].path:

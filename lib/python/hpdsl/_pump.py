@@ -33,11 +33,12 @@ class Reader(Loader):
 
     _wait_ms = _WAIT_MS
 
-    def __init__(self, *given, may_lack: bool = False, **options) -> None:
+    def __init__(self, *given: Any, may_lack: bool = False,
+                 **options: Any) -> None:
         self._may_lack = may_lack
         super().__init__(*given, **options)
 
-    def place(self) -> tuple:
+    def place(self) -> Tuple[int, int]:
         """Of the step that comes next."""
         return self._at.next
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional, Set
 
 from ._errors import UsageError, number
 
@@ -19,7 +19,7 @@ _LAUNCHERS = (("RANK", "WORLD_SIZE"),
 _NO_STEP = 0xfffffff0
 
 _log = logging.getLogger("hpdsl")
-_told: set = set()
+_told: Set[Any] = set()
 
 
 class Ranks(NamedTuple):

@@ -8,7 +8,7 @@ import ctypes
 import os
 import struct
 from array import array
-from typing import List, NamedTuple, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from . import _abi, _file
 from ._abi import lib
@@ -22,7 +22,7 @@ class Handle:
 
     def __init__(self, path: bytes, flags: int = 0) -> None:
         ret = ctypes.c_void_p()
-        self.address = None
+        self.address: Optional[int] = None
         self.pid = os.getpid()
         checked(lib.open_with, path, flags, None, ctypes.byref(ret))
         self.address = ret.value
@@ -39,7 +39,8 @@ class Handle:
         lib.index_digest(self.address, ret)
         return bytes(ret)
 
-    def __del__(self, close=lib.close, getpid=os.getpid) -> None:
+    def __del__(self, close: Callable[..., Any] = lib.close,
+                getpid: Callable[[], int] = os.getpid) -> None:
         if self.address is not None and self.pid == getpid():
             close(self.address)
 
@@ -48,18 +49,20 @@ class Rows:
     """Samples and members of them, which are surely the opened index's; they
     are no more when this is gone."""
 
-    def __init__(self, function, handle: Handle, *wanted) -> None:
-        self.address = None
+    address = 0
+
+    def __init__(self, function: Callable[..., int], handle: Handle,
+                 *wanted: Any) -> None:
         ret = ctypes.c_void_p()
         checked(function, handle.address, *wanted, ctypes.byref(ret))
-        self.address = ret.value
+        self.address = ret.value or 0
 
     def member(self) -> _abi.Member:
         """The first one of the first sample."""
         at = _abi.Rows.from_address(self.address).member
         return _abi.Member.from_address(at)
 
-    def __del__(self, free=lib.rows_free) -> None:
+    def __del__(self, free: Callable[..., Any] = lib.rows_free) -> None:
         free(self.address)
 
 
@@ -98,7 +101,7 @@ assert (ROWS.size == ctypes.sizeof(_abi.Rows) and
         _abi.Rows.n.offset == ROWS.size - 8)
 
 
-def layout_of(row: Tuple) -> Layout:
+def layout_of(row: Tuple[Any, ...]) -> Layout:
     sample, label, key, key_len, place, n = row
     suffixes, wanted = [], []
     for number, generated, size, path, length in _MEMBER.iter_unpack(
@@ -111,7 +114,8 @@ def layout_of(row: Tuple) -> Layout:
                    suffixes, wanted)
 
 
-def layouts_of(handle: Handle, numbers: array) -> Tuple[Rows, List[Layout]]:
+def layouts_of(handle: Handle, numbers: array[int]
+               ) -> Tuple[Rows, List[Layout]]:
     """Of samples that there are, by their numbers, an array("Q")."""
     rows = Rows(lib.samples_rows, handle, numbers.buffer_info()[0],
                 len(numbers))

@@ -15,7 +15,8 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Deque, Dict, NamedTuple, Optional, Tuple, Union
+from typing import (Any, Callable, Deque, Dict, NamedTuple, Optional, Tuple,
+                    Union)
 
 from . import _abi
 from ._abi import lib
@@ -52,7 +53,7 @@ class Threads(ctypes.c_void_p):
     library with it keeps it for that long, whatever becomes of its Running.
     needs: what its threads use, which goes after them."""
 
-    needs: tuple = ()
+    needs: Tuple[Any, ...] = ()
     __del__ = method(lib.loader_freep)
 
 
@@ -68,7 +69,7 @@ def _mapping(threads: Threads) -> Mapping:
     fd, base, size = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_size_t()
     checked(lib.loader_mapping, threads, ctypes.byref(fd), ctypes.byref(base),
             ctypes.byref(size))
-    return Mapping(fd.value, base.value, size.value)
+    return Mapping(fd.value, base.value or 0, size.value)
 
 
 _leased: "Dict[int, Running]" = {}
@@ -99,8 +100,8 @@ class Running:
     room: Optional[Room] = None
     pid = thread = 0
 
-    def __init__(self, dataset: Handle, options: _abi.LoaderOptions, *needs
-                 ) -> None:
+    def __init__(self, dataset: Handle, options: _abi.LoaderOptions,
+                 *needs: Any) -> None:
         self._threads = Threads()
         self.pid, self.thread = os.getpid(), threading.get_ident()
         # For next(), and what must not come between.  What a signal's handler
@@ -117,7 +118,7 @@ class Running:
                 ctypes.byref(self._threads))
         self.mapping = _mapping(self._threads) if options.shared else None
 
-    def ask(self, function, *arguments):
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function of the library with its loader.  Any thread, at any
         time: a loader that is ended meanwhile is freed when this is over."""
         threads = self._threads
@@ -210,16 +211,16 @@ class Running:
             threading.Thread(target=last.clear).start()
 
 
-def _tellers(told: Deque[Union[str, Damage]]):
+def _tellers(told: Deque[Union[str, Damage]]) -> Tuple[Any, Any]:
     """They must not know the loader, or it would never go."""
 
-    def bad(_, damage) -> None:
+    def bad(_: Any, damage: Any) -> None:
         d = damage.contents
         told.append(Damage(d.file and text(d.file),
                            None if d.sample == _abi.NO_MEMBER else d.sample,
                            d.path and text(d.path), text(d.reason)))
 
-    def warn(_, message: bytes) -> None:
+    def warn(_: Any, message: bytes) -> None:
         told.append(text(message))
 
     return _abi.TELL_BAD(bad), _abi.TELL_WARNING(warn)

@@ -48,7 +48,7 @@ class Status:
         self.st_mtime = e.mtime + 1e-9 * e.mtime_nsec
         self.st_mtime_ns = e.mtime * 10**9 + e.mtime_nsec
 
-    def _all(self) -> tuple:
+    def _all(self) -> Tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)
 
     def __eq__(self, other: object) -> bool:
@@ -148,7 +148,7 @@ class Scan(Iterator[Entry]):
     def __enter__(self) -> "Scan":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -239,6 +239,7 @@ class Snapshot:
         return handle
 
     def _make_again(self) -> SnapshotHandle:
+        assert self._dataset is not None
         handle = SnapshotHandle(lib.snapshot_of,
                                 self._dataset.handle().address)
         if bytes(handle.info.digest).hex() != self.digest:
@@ -255,10 +256,10 @@ class Snapshot:
     def __enter__(self) -> "Snapshot":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         if self._closed:
             raise ValueError(f"{self.path}: the snapshot is closed")
         if self._dataset is None:
@@ -373,7 +374,7 @@ class Snapshot:
         ret = ctypes.c_void_p()
         checked(lib.snapshot_target, handle.address, ctypes.byref(e),
                 ctypes.byref(ret))
-        return ctypes.string_at(ret.value, e.size)
+        return ctypes.string_at(ret, e.size)
 
     # ---- Folders
 
@@ -410,11 +411,11 @@ class Snapshot:
         they lead out of the snapshot, they are among files.  A top that is not
         there is told to onerror, or to nobody; damage is raised."""
         reader = Names()
-        todo: List[tuple] = [(text(raw(top)), None)]
+        todo: List[Tuple[Any, ...]] = [(text(raw(top)), None)]
         while todo:
             root, number, *given = todo.pop()
             if given:
-                yield (root, *given)
+                yield root, given[0], given[1]
                 continue
             handle = self.handle()
             if number is None:
@@ -480,7 +481,7 @@ class Snapshot:
             return False
         return _stat.S_ISDIR(e.mode)
 
-    def _descend(self, todo: List[tuple], root: str, dirs: List[str],
+    def _descend(self, todo: List[Tuple[Any, ...]], root: str, dirs: List[str],
                  numbers: Iterable[Optional[int]], followlinks: bool) -> None:
         """Number None: a link, or a name that the caller put there."""
         prefix = _with_slash(root)
@@ -539,11 +540,11 @@ class Snapshot:
                     self._folder(handle, top), ctypes.byref(ret))
         try:
             return {text(ctypes.string_at(e.name, e.len)): e.files for e in
-                    (_abi.Extension * n).from_address(ret.value)}
+                    (_abi.Extension * n).from_address(ret.value or 0)}
         finally:
             lib.extensions_free(ret)
 
-    def lookup_many(self, paths: Iterable[Path]) -> array:
+    def lookup_many(self, paths: Iterable[Path]) -> array[int]:
         """getsize() of many paths, as an array('q'): -1 where nothing is.  It
         is several times as fast for paths in the order of files() or walk()
         as for others, and many times as fast as one by one."""
@@ -559,8 +560,8 @@ class Snapshot:
             sizes.frombytes(few.bytes[:8 * len(some)])
         return sizes
 
-    def _look_closer(self, handle: SnapshotHandle, paths: list, few: "_Few"
-                     ) -> None:
+    def _look_closer(self, handle: SnapshotHandle, paths: List[Path],
+                     few: "_Few") -> None:
         """At links, and at what is not there by that path."""
         links = handle.info.symlinks
         for i, path in enumerate(paths):
@@ -588,7 +589,7 @@ class _Few:
         self._places = (ctypes.addressof(self._into),
                         ctypes.addressof(self._failure))
 
-    def look_up(self, handle: SnapshotHandle, paths: list) -> int:
+    def look_up(self, handle: SnapshotHandle, paths: List[Any]) -> int:
         try:
             joined = "\0".join(paths).encode("utf-8", "surrogateescape")
         except TypeError:

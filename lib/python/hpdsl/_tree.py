@@ -19,7 +19,7 @@ from ._errors import (ChangedError, NotFolderError, NotFoundError,
                       SystemFailure, UsageError, checked)
 from ._listing import Files, Listing, Run, Valid, sieve
 from ._names import FOLDER, IS_FOLDER, IS_OTHER, LINK, Names
-from ._sample import raw, text
+from ._sample import Path, raw, text
 from ._snapshot import Snapshot, Status
 
 # A number is that of an entry.  Where the way to it leads through a link to a
@@ -43,7 +43,7 @@ class Tree:
     def classes(self, root: str, valid: Valid) -> Listing:
         return list_entries(self.snapshot, root, self.inside, valid)
 
-    def read(self, inside: str, path: str) -> bytes:
+    def read(self, inside: str, path: Path) -> bytes:
         """ChangedError: it is not there, or another one than in the
         snapshot."""
         known = self._status(inside)
@@ -80,7 +80,7 @@ class Tree:
                 raise
             return None
 
-    def _changed(self, path: str, how: str) -> ChangedError:
+    def _changed(self, path: Path, how: str) -> ChangedError:
         return ChangedError(f"{text(raw(path))}: {how}; it changed since "
                             f"{self.snapshot.path} was made")
 
@@ -101,7 +101,7 @@ class Entries(Files):
             return self.snapshot._path(self.snapshot.handle(), entry)
         return next(self.paths(array("Q", [number])))
 
-    def paths(self, numbers: array) -> Iterator[str]:
+    def paths(self, numbers: array[int]) -> Iterator[str]:
         """Names that lie together are made together: the more of them, the more
         of the last ones were wanted."""
         near = _Near(self.snapshot, self._ways)
@@ -188,7 +188,7 @@ class _Walk:
         except NotFolderError as e:
             raise NotFoundError(str(e), e.code) from e
         self.top = snapshot._path(self._handle, self._top)
-        self.numbers, self.ways = array("Q"), []  # type: array, List[str]
+        self.numbers, self.ways = array("Q"), []  # type: array[int], List[str]
         self._before = os.path.join(root, "")
         self._reader = Names()
         # Of names or, where these do not say it, of paths.
@@ -267,7 +267,7 @@ class _Walk:
         return ends
 
     def _choose(self, folder: _Folder, names: List[str],
-                numbers: Sequence[int]) -> array:
+                numbers: Sequence[int]) -> array[int]:
         """Those that are valid, in the order of their names."""
         if names != sorted(names):
             # Bytes that are no UTF-8 have another place among strings.

@@ -5,7 +5,7 @@ as a source that phases are played on."""
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Tuple
 
 from ._decoding import Failed
 from ._lend import Board
@@ -80,6 +80,7 @@ class Turns(Source):
     def play(self, phase: int, warm_steps: int) -> Cache:
         return self._reader_plays(phase, warm_steps)[0]
 
-    def _reader_plays(self, phase: int, warm_steps: int):
+    def _reader_plays(self, phase: int, warm_steps: int
+                      ) -> Tuple[Cache, int]:
         pump = self._pump
         return pump.call(lambda: pump.reader.play(phase, warm_steps))

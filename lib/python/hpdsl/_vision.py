@@ -14,8 +14,8 @@ __all__ = ["VisionDataset"]
 class _Both:
     """Transforms of an item and of its target, as one."""
 
-    def __init__(self, transform: Optional[Callable],
-                 target_transform: Optional[Callable]) -> None:
+    def __init__(self, transform: Optional[Callable[..., Any]],
+                 target_transform: Optional[Callable[..., Any]]) -> None:
         self.transform = transform
         self.target_transform = target_transform
 
@@ -40,9 +40,9 @@ class _Both:
 class _Plain(data.Dataset):
     """Of this, what class folders need."""
 
-    def __init__(self, root: Any, transforms: Optional[Callable] = None,
-                 transform: Optional[Callable] = None,
-                 target_transform: Optional[Callable] = None) -> None:
+    def __init__(self, root: Any, transforms: Optional[Callable[..., Any]] = None,
+                 transform: Optional[Callable[..., Any]] = None,
+                 target_transform: Optional[Callable[..., Any]] = None) -> None:
         either = transform is not None or target_transform is not None
         if transforms is not None and either:
             raise ValueError("Only transforms or transform/target_transform "

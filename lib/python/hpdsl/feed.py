@@ -22,7 +22,7 @@ DALI's external source takes arrays, and begins anew when an epoch has ended:
 
 from __future__ import annotations
 
-from typing import Callable, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Sequence, Tuple
 
 from ._batch import Batch, suffixes_of
 from ._loader import Loader
@@ -41,14 +41,14 @@ def _members(batch: Batch, suffixes: Sequence[str]) -> List[List[memoryview]]:
     return [batch.members(s) for s in suffixes] or [batch.data]
 
 
-def samples(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
+def samples(loader: Loader, *suffixes: str) -> Callable[[], Iterator[Tuple[Any, ...]]]:
     """A function for from_generator.  Each call gives the rest of the epoch, a
     sample at a time: bytes of its first member, or of each of the members with
     these suffixes, and its label (-1: none).  What has no bytes because it is
     bad, or only fills the last step up, is left out."""
     suffixes = _wanted(loader, suffixes)
 
-    def epoch() -> Iterator[tuple]:
+    def epoch() -> Iterator[Tuple[Any, ...]]:
         for batch in loader:
             rows = zip(batch.mask, batch.bad, batch.labels,
                        *_members(batch, suffixes))
@@ -59,13 +59,13 @@ def samples(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
     return epoch
 
 
-def batches(loader: Loader, *suffixes: str) -> Callable[[], Iterator[tuple]]:
+def batches(loader: Loader, *suffixes: str) -> Callable[[], Iterator[Tuple[Any, ...]]]:
     """The same, a step at a time: a list of bytes for each member asked for,
     the list of labels and that of the mask, which is also False for what is
     bad."""
     suffixes = _wanted(loader, suffixes)
 
-    def epoch() -> Iterator[tuple]:
+    def epoch() -> Iterator[Tuple[Any, ...]]:
         for batch in loader:
             yield (*([bytes(v) for v in views]
                      for views in _members(batch, suffixes)),
@@ -92,7 +92,7 @@ class Dali:
     def __init__(self, loader: Loader, *suffixes: str) -> None:
         self._loader, self._suffixes = loader, _wanted(loader, suffixes)
 
-    def __iter__(self) -> Iterator[Tuple]:
+    def __iter__(self) -> Iterator[Tuple[Any, ...]]:
         import numpy as np
 
         for batch in self._loader:

@@ -17,7 +17,8 @@ import os
 import stat
 import threading
 from glob import has_magic
-from typing import Any, Dict, List, Optional, Set, Tuple, Union
+from typing import (Any, Dict, Iterable, List, NoReturn, Optional, Set, Tuple,
+                    Union, cast)
 from weakref import WeakValueDictionary
 
 import fsspec
@@ -33,6 +34,7 @@ from ._sample import Member, member_of, raw, text
 from ._snapshot import Snapshot, Status
 
 Info = Dict[str, Any]
+Paths = Union[str, "os.PathLike[str]", Iterable[str]]
 
 
 class _Opened:
@@ -92,7 +94,7 @@ class _Opened:
         return not inside or self.names().isdir(inside)
 
 
-_everywhere: "WeakValueDictionary[Tuple, _Opened]" = WeakValueDictionary()
+_everywhere: "WeakValueDictionary[Tuple[Any, ...], _Opened]" = WeakValueDictionary()
 
 
 def _absent(path: str, what: str = "file or folder") -> NotFoundError:
@@ -164,7 +166,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
     # ---- Paths
 
     @classmethod
-    def _strip_protocol(cls, path):
+    def _strip_protocol(cls, path: Any) -> Any:
         """Absolute, and of one form, as hpdsl.Dataset takes it."""
         if isinstance(path, (list, tuple, set)):
             return [cls._strip_protocol(p) for p in path]
@@ -177,7 +179,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         return os.path.abspath("/" + path.lstrip("/") if path[:1] == "/"
                                else path)
 
-    def invalidate_cache(self, path=None) -> None:
+    def invalidate_cache(self, path: Any = None) -> None:
         """Opens what is at this path, or everything, anew when it is needed;
         files that are open stay as they are."""
         super().invalidate_cache(path)
@@ -191,16 +193,16 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
                 _everywhere.pop(self._key(root), None)
         self._open_ones = kept
 
-    def _key(self, root: str) -> Tuple:
+    def _key(self, root: str) -> Tuple[Any, ...]:
         return (root, *self._options.values())
 
     def _at(self, path: str) -> Tuple[_Opened, str]:
         """The dataset that a path leads into, and where in it."""
         if "\0" in path:
             raise _absent(path)
-        for root, opened in self._open_ones.items():
+        for root, one in self._open_ones.items():
             if _is_below(path, root):
-                return opened, path[len(root):].lstrip("/")
+                return one, path[len(root):].lstrip("/")
         root, inside = self._leads_to(path)
         opened = _everywhere.get(self._key(root))
         if opened is None:
@@ -237,14 +239,14 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         opened, inside = self._at(path)
         return opened, inside, opened.member(inside)
 
-    def _member(self, path) -> Member:
+    def _member(self, path: str) -> Member:
         path = self._strip_protocol(path)
         opened, inside, member = self._file(path)
         if member is None:
             raise _no_file(path, opened, inside)
         return member
 
-    def info(self, path, **kwargs) -> Info:
+    def info(self, path: str, **kwargs: Any) -> Info:
         """name, size, type ("file", "directory"), mode, mtime (seconds since
         1970; not of a folder), islink."""
         path = self._strip_protocol(path)
@@ -255,12 +257,11 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
             raise _absent(path)
         return _folder_info(path)
 
-    def ls(self, path, detail: bool = True, **kwargs):
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> List[Any]:
         path = self._strip_protocol(path)
         opened, inside, m = self._file(path)
         if m is not None:
-            found = [_info(path, m.size, m.mode, m.mtime_ns)]
-            return found if detail else [path]
+            return [_info(path, m.size, m.mode, m.mtime_ns) if detail else path]
         if not opened.is_folder(inside):
             raise _absent(path)
         before = path.rstrip("/") + "/"
@@ -270,38 +271,38 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
                 _stat_info(before + e.name, e.stat())
                 for e in opened.names().scandir(inside)]
 
-    def exists(self, path, **kwargs) -> bool:
+    def exists(self, path: str, **kwargs: Any) -> bool:
         try:
             self.info(path)
         except FileNotFoundError:
             return False
         return True
 
-    def isfile(self, path) -> bool:
+    def isfile(self, path: str) -> bool:
         try:
             return self._file(self._strip_protocol(path))[2] is not None
         except FileNotFoundError:
             return False
 
-    def isdir(self, path) -> bool:
+    def isdir(self, path: str) -> bool:
         try:
             return self.info(path)["type"] == "directory"
         except FileNotFoundError:
             return False
 
-    def du(self, path, total: bool = True, maxdepth: Optional[int] = None,
-           withdirs: bool = False, **kwargs):
+    def du(self, path: str, total: bool = True, maxdepth: Optional[int] = None,
+           withdirs: bool = False, **kwargs: Any) -> Union[int, Dict[str, int]]:
         found = self.find(path, maxdepth=maxdepth, withdirs=withdirs,
                           detail=True, **kwargs)
         sizes = {name: (info or self.info(name))["size"]
                  for name, info in found.items()}
         return sum(sizes.values()) if total else sizes
 
-    def expand_path(self, path, recursive: bool = False,
-                    maxdepth: Optional[int] = None, **kwargs) -> List[str]:
+    def expand_path(self, path: Paths, recursive: bool = False,
+                    maxdepth: Optional[int] = None, **kwargs: Any
+                    ) -> List[str]:
         """As fsspec does it, but a file's own name is no pattern."""
-        given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-        given = [self._strip_protocol(p) for p in given]
+        given: List[str] = list(map(self._strip_protocol, _several(path)))
         as_they_are = {p for p in given if not recursive and
                        (not has_magic(p) or self.isfile(p))}
         rest = [p for p in given if p not in as_they_are]
@@ -314,36 +315,39 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
                     raise
         return sorted(as_they_are)
 
-    def checksum(self, path) -> int:
+    def checksum(self, path: str) -> int:
         return self._member(path).checksum
 
-    def ukey(self, path) -> str:
+    def ukey(self, path: str) -> str:
         return f"{self.checksum(path):016x}"
 
-    def modified(self, path) -> datetime.datetime:
+    def modified(self, path: str) -> datetime.datetime:
         seconds, ns = divmod(self._member(path).mtime_ns, 10**9)
         return datetime.datetime.fromtimestamp(
             seconds, datetime.timezone.utc).replace(microsecond=ns // 1000)
 
     # ---- Reading
 
-    def _open(self, path, mode="rb", block_size=None, autocommit=True,
-              cache_options=None, **kwargs):
+    def _open(self, path: str, mode: str = "rb",
+              block_size: Optional[int] = None, autocommit: bool = True,
+              cache_options: Any = None, **kwargs: Any) -> Any:
         if mode != "rb":
             self._refuse(path)
         member = self._member(path)
         opened, _ = self._at(path)
         return opened.dataset.open(member, buffering=block_size or -1)
 
-    def cat_file(self, path, start: Optional[int] = None,
-                 end: Optional[int] = None, **kwargs) -> bytes:
+    def cat_file(self, path: str, start: Optional[int] = None,
+                 end: Optional[int] = None, **kwargs: Any) -> bytes:
         path = self._strip_protocol(path)
-        return read([Piece.of(self._found(path), start, end)])[0]
+        return cast(bytes, read([Piece.of(self._found(path), start, end)])[0])
 
-    def cat(self, path, recursive: bool = False, on_error: str = "raise",
-            start: Optional[int] = None, end: Optional[int] = None, **kwargs):
+    def cat(self, path: Paths, recursive: bool = False,
+            on_error: str = "raise", start: Optional[int] = None,
+            end: Optional[int] = None, **kwargs: Any
+            ) -> Union[bytes, Dict[str, Content]]:
         single = isinstance(path, (str, os.PathLike))
-        given = [self._strip_protocol(p) for p in ([path] if single else path)]
+        given: List[str] = list(map(self._strip_protocol, _several(path)))
         paths = self._to_cat(given, recursive, kwargs)
         if single and paths == given:
             return self.cat_file(paths[0], start, end)
@@ -368,14 +372,15 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
         if recursive:
             return [p for p in self.expand_path(given, True, **options)
                     if self.isfile(p)]
-        paths = set()
+        paths: Set[str] = set()
         for p in given:
             paths.update([p] if not has_magic(p) or self.isfile(p) else
                          self.glob(p, **options) or [p])
         return sorted(paths)
 
-    def cat_ranges(self, paths, starts, ends, max_gap=None,
-                   on_error: str = "return", **kwargs) -> List[Content]:
+    def cat_ranges(self, paths: List[str], starts: Any, ends: Any,
+                   max_gap: Optional[int] = None, on_error: str = "return",
+                   **kwargs: Any) -> List[Content]:
         if not isinstance(paths, list):
             raise TypeError(f"paths: wanted a list, not {type(paths).__name__}")
         n = len(paths)
@@ -419,7 +424,7 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
 
     # ---- Writing
 
-    def _refuse(self, *paths, **_):
+    def _refuse(self, *paths: Any, **_: Any) -> NoReturn:
         path = next((p for p in paths if isinstance(p, (str, os.PathLike))),
                     "hpdsl://")
         raise OSError(errno.EROFS, "packed datasets are read only", str(path))
@@ -427,9 +432,13 @@ class HpdslFileSystem(fsspec.AbstractFileSystem):
     mkdir = rmdir = rm = rm_file = _rm = cp_file = copy = mv = _refuse
     pipe = pipe_file = put = put_file = touch = write_text = _refuse
 
-    def makedirs(self, path, exist_ok: bool = False) -> None:
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
         if not exist_ok or not self.isdir(path):
             self._refuse(path)
+
+
+def _several(paths: Paths) -> List[Any]:
+    return [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
 
 
 def _is_below(path: str, root: str) -> bool:
