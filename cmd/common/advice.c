@@ -83,6 +83,8 @@ static const struct advice {
 	  ": hpdsl-pack --labels=HOW DIR OUTPUT" },
 	{ "index", "; they have to be given again",
 	  " (--labels=FILE, or --labels=none)" },
+	{ "index", " .cls may say them",
+	  " (hpdsl-pack --labels=cls DIR OUTPUT)" },
 	{ "index", "; decompress it", " (zstd -d --rm)" },
 	{ "index", "the manifest that listed it is lost", EMITS },
 	{ "index", "the manifest that listed them is lost", EMITS },

@@ -5,8 +5,10 @@
  */
 #include "base/error.h"
 #include "base/hash.h"
+#include "dataset/dataset.h"
 #include "pack/pack.h"
 #include "plan/labels.h"
+#include "plan/lost.h"
 
 #include <string.h>
 
@@ -17,36 +19,38 @@ static bool keeps_labels(const struct hp_pack *p)
 	       hp_list_has_classes(&p->w.list);
 }
 
-/* More than ten classes that are called their numbers are in no other order. */
-static bool tells_by_index(const struct hpdsl_dataset *ds, uint64_t classes)
+static int input_by_value(const struct hp_pack *p, const struct hp_root *root,
+			  bool *ret, struct hpdsl_error *err)
 {
-	const char *name;
-	uint32_t value;
+	struct hp_was is;
+	int r = hp_was_input(&is, root, p->w.opt->watch.io, err);
 
-	for (uint32_t i = 0; i < classes; i++)
-		if (hpdsl_class_name(ds, i, &name, NULL) < 0 ||
-		    !hp_class_number(name, strlen(name), &value) || value != i)
-			return false;
-	return classes > 10;
+	if (r < 0)
+		return r;
+	*ret = hp_lost_by_value(root->dataset->index,
+				hp_was_lost_option(&is, HP_LABEL_NUMBERS));
+	hp_was_close(&is);
+	return 0;
 }
 
 /* Have all inputs with classes numbers that are values? */
-static bool inputs_by_value(const struct hp_pack *p)
+static int inputs_by_value(const struct hp_pack *p, bool *ret,
+			   struct hpdsl_error *err)
 {
-	for (size_t i = 0; i < p->w.list.n_roots; i++) {
+	int r = 0;
+
+	*ret = true;
+	for (size_t i = 0; i < p->w.list.n_roots && r == 0 && *ret; i++) {
 		const struct hp_root *root = &p->w.list.roots[i];
 		struct hpdsl_counts n;
 
 		if (root->kind != HP_ROOT_DATASET)
 			continue;
 		hpdsl_count(root->dataset, &n);
-		if (n.classes && !tells_by_index(root->dataset, n.classes) &&
-		    !hp_was_input_option(root, p->w.opt->watch.io,
-					 HP_LABEL_NUMBERS,
-					 HP_LABEL_NUMBERS_VALUE))
-			return false;
+		if (n.classes)
+			r = input_by_value(p, root, ret, err);
 	}
-	return true;
+	return r;
 }
 
 /*
@@ -80,24 +84,28 @@ int hp_pack_labels_read(struct hp_pack *p, struct hpdsl_error *err)
 	return hp_labels_take_table(&p->labels, p->w.opt, err);
 }
 
-static bool by_value(const struct hp_pack *p)
+static int by_value(const struct hp_pack *p, bool *ret, struct hpdsl_error *err)
 {
-	if (p->labels.table || hp_labels_of_members(p->w.opt))
-		return true;
-	if (!p->known.kept)
-		return false;
+	*ret = p->labels.table || hp_labels_of_members(p->w.opt);
+	if (*ret || !p->known.kept)
+		return 0;
 	/* With force a new one may come of it, from what the inputs are now. */
-	if (!p->w.opt->force && goes_on(p, "keep"))
-		return hp_was_option(&p->was, HP_LABEL_NUMBERS);
-	return inputs_by_value(p);
+	if (p->w.opt->force || !goes_on(p, "keep"))
+		return inputs_by_value(p, ret, err);
+	*ret = hp_was_option(&p->was, HP_LABEL_NUMBERS);
+	return 0;
 }
 
 int hp_pack_labels(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *opt = p->w.opt;
+	int r;
 
 	p->known.kept = keeps_labels(p);
-	p->known.by_value = p->w.list.by_value = by_value(p);
+	r = by_value(p, &p->known.by_value, err);
+	if (r < 0)
+		return r;
+	p->w.list.by_value = p->known.by_value;
 	if (p->known.kept)
 		return hp_list_keep_labels(&p->w.list, err);
 	if (opt->labels == HPDSL_LABELS_FILE) {

@@ -4,6 +4,8 @@
 
 #include "base/litter.h"
 
+#include <string.h>
+
 void hp_pack_litter(struct hp_pack *p)
 {
 	enum hpdsl_litter_how *how = &p->opt.litter;
@@ -15,20 +17,37 @@ void hp_pack_litter(struct hp_pack *p)
 		*how = HPDSL_LITTER_OLD;
 }
 
-void hp_pack_litter_of_inputs(struct hp_pack *p)
+static int leaves_litter(const struct hp_pack *p, const struct hp_root *root,
+			 bool *ret, struct hpdsl_error *err)
+{
+	struct hp_was is;
+	const char *was;
+	int r = hp_was_input(&is, root, p->w.opt->watch.io, err);
+
+	if (r < 0)
+		return r;
+	was = hp_was_option(&is, HP_LITTER);
+	*ret = was && !strcmp(was, HP_LITTER_VERSION);
+	hp_was_close(&is);
+	return 0;
+}
+
+int hp_pack_litter_of_inputs(struct hp_pack *p, struct hpdsl_error *err)
 {
 	const struct hp_list *list = &p->w.list;
-	bool all = true, old = false;
+	bool leaves = true;
+	int r = 0;
 
-	for (size_t i = 0; i < list->n_roots && all; i++) {
-		const struct hp_root *root = &list->roots[i];
-
-		all = root->kind == HP_ROOT_DATASET;
-		old = old || (all && !hp_was_input_option(
-					     root, p->w.opt->watch.io,
-					     HP_LITTER, HP_LITTER_VERSION));
-	}
-	/* That is decided, whatever is asked for; so is what was begun. */
-	if (all && !p->was.options.n)
-		p->opt.litter = old ? HPDSL_LITTER_OLD : HPDSL_LITTER_LEAVE;
+	/* What was begun is decided. */
+	if (p->was.options.n)
+		return 0;
+	for (size_t i = 0; i < list->n_roots; i++)
+		if (list->roots[i].kind != HP_ROOT_DATASET)
+			return 0;
+	for (size_t i = 0; i < list->n_roots && r == 0 && leaves; i++)
+		r = leaves_litter(p, &list->roots[i], &leaves, err);
+	/* So is that, whatever is asked for. */
+	if (r == 0)
+		p->opt.litter = leaves ? HPDSL_LITTER_LEAVE : HPDSL_LITTER_OLD;
+	return r;
 }

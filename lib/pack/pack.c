@@ -89,7 +89,7 @@ static int make_plan(struct hp_pack *p, struct hpdsl_error *err)
 
 	r = hp_scan(&p->w.list, opt, p->w.report, err);
 	if (r == 0)
-		hp_pack_litter_of_inputs(p);
+		r = hp_pack_litter_of_inputs(p, err);
 	if (r == 0)
 		r = hp_pack_group(p, err);
 	if (r == 0)

@@ -101,7 +101,7 @@ int hp_write_index(struct hp_pack *p, struct hpdsl_error *err);
  * are, so theirs is what a comparison with their source has to go by.
  */
 void hp_pack_litter(struct hp_pack *p);
-void hp_pack_litter_of_inputs(struct hp_pack *p);
+int hp_pack_litter_of_inputs(struct hp_pack *p, struct hpdsl_error *err);
 
 /*
  * Looks into some files of the sorted list: HPDSL_EUSAGE if those of a suffix

@@ -7,6 +7,7 @@
 #include "pack/was.h"
 
 #include "plan/list.h"
+#include "plan/lost.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -81,22 +82,30 @@ const char *hp_was_option(const struct hp_was *w, const char *key)
 	return NULL;
 }
 
-bool hp_was_input_option(const struct hp_root *root, const struct hp_io *io,
-			 const char *key, const char *value)
+int hp_was_input(struct hp_was *w, const struct hp_root *root,
+		 const struct hp_io *io, struct hpdsl_error *err)
 {
-	struct hpdsl_manifest_info info;
-	struct hp_was is = { .manifest = NULL };
-	const char *found;
-	bool ret;
+	struct hpdsl_manifest_info info = { .lost = NULL };
+	int r;
 
-	if (hpdsl_manifest_open(root->name, io, &is.manifest, NULL) < 0)
-		return false;
-	hpdsl_manifest_info(is.manifest, &info);
-	is.options = info.options;
-	found = hp_was_option(&is, key);
-	ret = found && !strcmp(found, value);
-	hp_was_close(&is);
-	return ret;
+	*w = (struct hp_was){ .manifest = NULL };
+	r = hpdsl_manifest_open(root->name, io, &w->manifest, err);
+	if (r == HPDSL_ECORRUPT) {
+		w->lost = true;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	hpdsl_manifest_info(w->manifest, &info);
+	w->lost = hp_lost_options(info.lost);
+	w->options = info.options;
+	return 0;
+}
+
+struct hp_lost_option hp_was_lost_option(const struct hp_was *w,
+					 const char *key)
+{
+	return (struct hp_lost_option){ hp_was_option(w, key), w->lost };
 }
 
 void hp_was_close(struct hp_was *w)

@@ -11,6 +11,7 @@ struct hp_was {
 	struct hpdsl_manifest *manifest;
 	struct hpdsl_unfinished *unfinished;
 	struct hpdsl_pairs options; /* n is 0 where they are not known */
+	bool lost; /* of an input: nor are they in its manifest */
 };
 
 /* -ENOMEM alone is an error; w is zero before. */
@@ -20,8 +21,13 @@ int hp_was_open(struct hp_was *w, const struct hpdsl_pack_options *opt,
 const char *hp_was_option(const struct hp_was *w, const char *key);
 void hp_was_close(struct hp_was *w);
 struct hp_root;
-/* Has the manifest of a packed input this option, with this value? */
-bool hp_was_input_option(const struct hp_root *root, const struct hp_io *io,
-			 const char *key, const char *value);
+struct hp_lost_option;
+/* The options of a packed input, to be closed.  Of a manifest that is damaged
+ * they are lost; -errno: it cannot be read. */
+int hp_was_input(struct hp_was *w, const struct hp_root *root,
+		 const struct hp_io *io, struct hpdsl_error *err);
+/* One of them, as lib/plan/lost.h wants it. */
+struct hp_lost_option hp_was_lost_option(const struct hp_was *w,
+					 const char *key);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "plan/labels.h"
+#include "plan/lost.h"
 #include "sys/pool.h"
 
 #include <errno.h>
@@ -38,8 +39,13 @@ static bool has_classes(const struct hp_reindex *x)
 static void ask_as_before(struct hp_reindex *x, struct hpdsl_pack_options *ask)
 {
 	const char *was = hp_reindex_option(x, "labels");
+	const char *numbers = hp_reindex_option(x, HP_LABEL_NUMBERS);
 
-	x->adoption->known.by_value = *hp_reindex_option(x, HP_LABEL_NUMBERS);
+	x->adoption->known.by_value = *numbers;
+	/* Nor does it say how they are numbered, if it is lost. */
+	if (x->index && !x->has_manifest)
+		x->adoption->known.by_value = hp_lost_by_value(
+			x->index, (struct hp_lost_option){ .lost = true });
 	ask->labels = HPDSL_LABELS_KEEP;
 	if (!strncmp(was, "dir:", 4)) {
 		ask->labels = HPDSL_LABELS_DIR;

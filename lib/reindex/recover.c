@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "chunk/tar.h"
+#include "plan/lost.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +95,7 @@ static void lost_before(struct hp_reindex *x)
 {
 	const char *lost = x->has_manifest ? x->manifest.lost : NULL;
 
-	if (!x->has_manifest || (lost && strstr(lost, "options")))
+	if (!x->has_manifest || hp_lost_options(lost))
 		x->lost |= HP_LOST_OPTIONS;
 	if (lost && strstr(lost, "nanoseconds"))
 		x->lost |= HP_LOST_TIMES;
@@ -101,6 +103,25 @@ static void lost_before(struct hp_reindex *x)
 		x->lost |= HP_LOST_LABELS;
 	if (lost && strstr(lost, "original names"))
 		x->lost |= HP_LOST_NAMES;
+}
+
+/* Members that may say the classes again: a packer's own are not packed again.
+ */
+static void tell_cls(struct hp_reindex *x)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < x->list.n_files; i++) {
+		const struct hp_file *f = &x->list.files[i];
+
+		n += !(f->flags & HP_FILE_GENERATED) &&
+		     !strcmp(f->path + f->key_len, ".cls");
+	}
+	if (n)
+		hp_reindex_warn(x,
+				"labels are lost, and %" PRIu64
+				" member%s .cls may say them",
+				n, n == 1 ? "" : "s");
 }
 
 int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)
@@ -118,6 +139,8 @@ int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err)
 	/* Folders, too, have other names in the chunks. */
 	if (r == 0 && x->lost & HP_LOST_LABELS && !(x->lost & HP_LOST_NAMES))
 		r = relabel(x, err);
+	if (r == 0 && x->lost & HP_LOST_LABELS)
+		tell_cls(x);
 	lost_before(x);
 	return r;
 }

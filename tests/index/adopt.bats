@@ -484,6 +484,11 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 	rm d/index.hpdsl
 	hpdsl-index -q -j 0 d
 	diff -r was d
+	# of the manifest alone: how they are numbered is not lost
+	rm d/dataset.yaml
+	hpdsl-index -q d
+	grep -A1 '^  labels: keep$' d/dataset.yaml | grep '^  label_numbers: value$'
+	cp was/dataset.yaml d
 	hpdsl-pack -q --exclude='*i0*' d p
 	of p | grep '^i10 10$'
 

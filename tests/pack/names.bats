@@ -474,9 +474,18 @@ line 1" hpdsl-pack --labels=labels t out
 	hpdsl-pack -q --exclude='*i1*' part again
 	classes again | diff - <(printf 'x/i%s\n' '0 0' '2 2' '3 -')
 	hpdsl-ls --samples --json again | grep '"label": 2, "class": "2"'
+	# without a manifest, and with one that is damaged or was rebuilt, the
+	# classes are three by now, and called their numbers
+	cp -a again damaged
+	printf x | dd of=damaged/dataset.yaml bs=1 seek=40 conv=notrunc status=none
 	rm again/dataset.yaml
 	hpdsl-index -q again
-	hpdsl-ls --samples --json again | grep '"label": 2, "class": "2"'
+	for i in again damaged; do
+		hpdsl-pack -q --exclude='*i0*' $i of-$i
+		classes of-$i | diff - <(printf 'x/i%s\n' '2 2' '3 -')
+		hpdsl-ls --samples --json of-$i | grep '"label": 2, "class": "2"'
+		grep '^  label_numbers: value$' of-$i/dataset.yaml
+	done
 	# with another name it is read as lines
 	cp l.csv l
 	fails 2 "--label-columns: l is no table" \
@@ -522,6 +531,11 @@ target; the two have to be named: --label-columns=NAME,CLASS, or numbers, as 1,2
 	tar czf t.tgz -C t .
 	hpdsl-pack -q --labels=json:label t.tgz stream
 	hpdsl-pack -q --labels=cls cls again
+	cp -a cls lost && rm lost/dataset.yaml lost/index.hpdsl
+	hpdsl-index lost 2> err
+	grep 'warning: lost: labels are lost, and 4 members .cls may say them (hpdsl-pack --labels=cls DIR OUTPUT)' err
+	hpdsl-pack -q --labels=cls lost found
+	[ "$(of found)" = "$want" ]
 	for i in cls json stream again; do [ "$(of $i)" = "$want" ]; done
 	hpdsl-pack -q --resume --labels=json:label t json
 	fails 3 "--labels is json:n now, was json:label" \
