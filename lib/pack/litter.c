@@ -2,9 +2,8 @@
 /* Is litter left out, and what does the manifest say of it? */
 #include "pack/pack.h"
 
-#include "base/litter.h"
-
-#include <string.h>
+#include "dataset/dataset.h"
+#include "plan/lost.h"
 
 void hp_pack_litter(struct hp_pack *p)
 {
@@ -20,16 +19,17 @@ void hp_pack_litter(struct hp_pack *p)
 static int leaves_litter(const struct hp_pack *p, const struct hp_root *root,
 			 bool *ret, struct hpdsl_error *err)
 {
+	enum hpdsl_litter_how how = HPDSL_LITTER_OLD;
 	struct hp_was is;
-	const char *was;
 	int r = hp_was_input(&is, root, p->w.opt->watch.io, err);
 
 	if (r < 0)
 		return r;
-	was = hp_was_option(&is, HP_LITTER);
-	*ret = was && !strcmp(was, HP_LITTER_VERSION);
+	r = hp_lost_litter(root->dataset->index,
+			   hp_was_lost_option(&is, HP_LITTER), &how, err);
+	*ret = how == HPDSL_LITTER_LEAVE;
 	hp_was_close(&is);
-	return 0;
+	return r;
 }
 
 int hp_pack_litter_of_inputs(struct hp_pack *p, struct hpdsl_error *err)

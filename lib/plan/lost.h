@@ -7,6 +7,7 @@
 #ifndef HP_LOST_H
 #define HP_LOST_H
 
+#include "hpdsl/pack.h"
 #include "index/index.h"
 
 /* An option as the manifest has it. */
@@ -25,5 +26,13 @@ bool hp_lost_options(const char *lost);
  */
 bool hp_lost_by_value(const struct hp_index *ix,
 		      struct hp_lost_option label_numbers);
+
+/*
+ * Was litter left out, by the list that is known here?  Where nobody says it,
+ * it was, if there is none among the members: so it is with a snapshot, too
+ * (snap/diff.c).  All paths are read then: HPDSL_ECORRUPT, -ENOMEM.
+ */
+int hp_lost_litter(const struct hp_index *ix, struct hp_lost_option litter,
+		   enum hpdsl_litter_how *ret, struct hpdsl_error *err);
 
 #endif

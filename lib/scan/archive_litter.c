@@ -5,8 +5,8 @@
  */
 #include "scan/archive.h"
 
-#include "base/key_set.h"
 #include "base/litter.h"
+#include "base/twins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,78 +52,51 @@ bool hp_archive_is_litter(struct hp_archive_walk *k,
 
 /* ---- Is X there? ------------------------------------------------------ */
 
-/* Hashes of names: of each X that is asked for, and of those that are there. */
-struct names {
-	struct hp_key_set asked, there;
-	const char *last; /* whose folders were seen last, .. */
-	size_t last_len;  /* .. so many bytes of it */
-	bool failed;
-};
-
-static uint64_t twin_hash(const struct hp_file *f)
+static int ask_all(const struct hp_archive_walk *k, struct hp_twins *t)
 {
-	const char *slash = memrchr(f->path, '/', f->path_len);
-	size_t base = slash ? (size_t)(slash - f->path) + 1 : 0;
-	char twin[HPDSL_PATH_MAX + 1];
+	int r = 0;
 
-	memcpy(twin, f->path, base);
-	memcpy(twin + base, f->path + base + 2, f->path_len - base - 2u);
-	return hp_key_hash(twin, f->path_len - 2u);
+	for (uint64_t i = 0; i < k->n_twins && r == 0; i++) {
+		const struct hp_file *f = &k->w->files[k->twins[i]];
+
+		r = hp_twins_ask(t, f->path, f->path_len);
+	}
+	return r;
 }
 
-static void see_name(struct names *n, const char *path, size_t len)
-{
-	uint64_t hash = hp_key_hash(path, len);
-
-	if (hp_key_set_has(&n->asked, hash) &&
-	    hp_key_set_add(&n->there, hash) < 0)
-		n->failed = true;
-}
-
-/* Folders above it, too: an archive need not have them. */
-static void see(struct names *n, const char *path, size_t len)
-{
-	const char *slash = memrchr(path, '/', len);
-	size_t in = slash ? (size_t)(slash - path) : 0;
-
-	see_name(n, path, len);
-	if (n->last && n->last_len == in && !memcmp(n->last, path, in))
-		return;
-	n->last = path;
-	n->last_len = in;
-	for (size_t i = 1; i <= in; i++)
-		if (i == in || path[i] == '/')
-			see_name(n, path, i);
-}
-
-static void see_all(const struct hp_archive_walk *k, struct names *n)
+/* An archive need not have the folders of what is in it. */
+static int see_all(const struct hp_archive_walk *k, struct hp_twins *t)
 {
 	const struct hp_archive_names *left[] = { &k->files, &k->folders };
+	int r = 0;
 
-	for (uint64_t i = k->first; i < k->w->n; i++)
-		see(n, k->w->files[i].path, k->w->files[i].path_len);
+	for (uint64_t i = k->first; i < k->w->n && r == 0; i++)
+		r = hp_twins_see(t, k->w->files[i].path,
+				 k->w->files[i].path_len);
 	for (int s = 0; s < 2; s++)
-		for (uint64_t i = 0; i < left[s]->n; i++)
-			see(n, left[s]->v[i].path, left[s]->v[i].path_len);
-	for (uint64_t i = 0; i < k->n_links; i++)
-		see(n, k->links[i].path, k->links[i].path_len);
+		for (uint64_t i = 0; i < left[s]->n && r == 0; i++)
+			r = hp_twins_see(t, left[s]->v[i].path,
+					 left[s]->v[i].path_len);
+	for (uint64_t i = 0; i < k->n_links && r == 0; i++)
+		r = hp_twins_see(t, k->links[i].path, k->links[i].path_len);
+	return r;
 }
 
 /* ---- What comes of it ------------------------------------------------- */
 
-static bool is_left_out(struct hp_archive_walk *k, const struct names *n,
+static bool is_left_out(struct hp_archive_walk *k, const struct hp_twins *t,
 			const struct hp_file *f)
 {
 	size_t prefix = k->w->s->list->roots[k->root].prefix_len;
 
-	return hp_key_set_has(&n->there, twin_hash(f)) &&
+	return hp_twins_has(t, f->path, f->path_len) &&
 	       hp_scan_count_litter(k->w,
 				    hp_litter_path(f->path + prefix,
 						   f->path_len - prefix, false),
 				    f->size);
 }
 
-static void take_out(struct hp_archive_walk *k, const struct names *n)
+static void take_out(struct hp_archive_walk *k, const struct hp_twins *t)
 {
 	struct hp_scan_worker *w = k->w;
 	uint64_t to = k->first, next = 0;
@@ -133,7 +106,7 @@ static void take_out(struct hp_archive_walk *k, const struct names *n)
 
 		if (next < k->n_twins && k->twins[next] == i) {
 			next++;
-			if (is_left_out(k, n, f))
+			if (is_left_out(k, t, f))
 				continue;
 		}
 		w->files[to++] = *f;
@@ -145,18 +118,17 @@ static void take_out(struct hp_archive_walk *k, const struct names *n)
 
 void hp_archive_drop_twins(struct hp_archive_walk *k)
 {
-	struct names n = { .failed = false };
+	struct hp_twins t = { .last = NULL };
+	int r;
 
-	for (uint64_t i = 0; i < k->n_twins && !n.failed; i++)
-		n.failed = hp_key_set_add(
-				   &n.asked,
-				   twin_hash(&k->w->files[k->twins[i]])) < 0;
-	if (k->n_twins && !n.failed)
-		see_all(k, &n);
-	if (n.failed)
+	if (!k->n_twins)
+		return;
+	r = ask_all(k, &t);
+	if (r == 0)
+		r = see_all(k, &t);
+	if (r < 0)
 		hp_crew_no_memory(&k->w->s->crew);
-	else if (k->n_twins)
-		take_out(k, &n);
-	hp_key_set_release(&n.asked);
-	hp_key_set_release(&n.there);
+	else
+		take_out(k, &t);
+	hp_twins_release(&t);
 }

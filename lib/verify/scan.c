@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/litter.h"
 #include "base/mem.h"
+#include "plan/lost.h"
 #include "scan/scan.h"
 
 #include <string.h>
@@ -43,15 +44,18 @@ static int take_litter(const struct hp_verify *v,
 {
 	const char *is = option(v, HP_LITTER);
 
-	opt->litter = !strcmp(is, HP_LITTER_VERSION) ? HPDSL_LITTER_LEAVE :
-						       HPDSL_LITTER_OLD;
-	if (opt->litter == HPDSL_LITTER_OLD && *is &&
-	    strcmp(is, HP_LITTER_KEPT))
+	if (*is && strcmp(is, HP_LITTER_VERSION) && strcmp(is, HP_LITTER_KEPT))
 		return hp_fail(err, HPDSL_ETOONEW,
 			       "the packer left out litter of version %s, and "
 			       "only version " HP_LITTER_VERSION " is known",
 			       is);
-	return 0;
+	return hp_lost_litter(v->index,
+			      (struct hp_lost_option){
+				      .value = *is ? is : NULL,
+				      .lost = !v->has_manifest ||
+					      hp_lost_options(v->manifest.lost),
+			      },
+			      &opt->litter, err);
 }
 
 /* How the packer walked it, as far as the manifest tells. */

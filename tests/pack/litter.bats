@@ -101,6 +101,24 @@ assert l["kinds"].split()[:2] == ["__MACOSX/", "._*"], l'
 	status=0
 	hpdsl-verify -q --source=t keep > out || status=$?
 	[ $status = 1 ] && grep '^a/desktop.ini: is not in the dataset$' out
+	# options that are lost: what has none left it out, what has any did not
+	rm t/a/desktop.ini keep/dataset.yaml of/dataset.yaml ds/index.hpdsl
+	printf x | dd of=ds/dataset.yaml bs=1 seek=40 conv=notrunc status=none
+	hpdsl-pack -q --include=._a --include=a/1.jpg t twin && has twin ._a a/1.jpg
+	rm twin/dataset.yaml
+	for i in keep of ds twin; do hpdsl-index -q $i; done
+	for i in of ds; do
+		hpdsl-verify --source=t $i 2> err
+		grep 'not kept: 6 files of litter, 3 folders of litter' err
+		hpdsl-pack -q $i again-$i && grep "^  litter: '1'$" again-$i/dataset.yaml
+	done
+	touch t/a/desktop.ini
+	run -1 hpdsl-verify -q --source=t keep
+	[ "$(grep -c 'is not in the dataset' <<< "$output")" = 1 ]
+	run -1 hpdsl-verify -q --source=t twin
+	[[ $output != *absent* ]]
+	hpdsl-pack -q keep again-keep && run ! grep litter again-keep/dataset.yaml
+	hpdsl-pack -q --force t ds
 	# a later version has another list
 	cp -r ds later
 	python3 - later/dataset.yaml <<- 'END'
