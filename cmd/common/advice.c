@@ -45,6 +45,7 @@ static const struct advice {
 	{ NULL, HPDSL_LOOK_MENDS,
 	  " (--group=last; --group=none: each file is one)" },
 	{ "pack", "; how they are grouped has to be said", " (--group)" },
+	{ "pack", "; these have to be said", " (--double-suffix)" },
 	{ "pack", "ask for nested archives", " (--nested)" },
 	{ "pack", "; excluding these leaves them out", " (--exclude=GLOB)" },
 	{ "pack", " left out as litter", " (--keep-litter packs it)" },

@@ -65,12 +65,38 @@ static int take_rule(struct hp_pack *p, struct hpdsl_error *err)
 	return 0;
 }
 
+/* The suffixes of all inputs that end keys at the last dot, too: what was one
+ * there is one here.  Other inputs have none to differ in. */
+static int take_doubles(struct hp_pack *p, struct hpdsl_error *err)
+{
+	const struct hp_list *list = &p->w.list;
+	struct rule first = { .none = false };
+
+	for (size_t i = 0; i < list->n_roots; i++) {
+		struct rule other = rule_of(&list->roots[i]);
+
+		if (!other.key.last)
+			continue;
+		if (first.key.last && !hp_key_rule_same(&first.key, &other.key))
+			return hp_fail(err, HPDSL_EUSAGE,
+				       "the inputs differ in their double "
+				       "suffixes; these have to be said");
+		first = other;
+	}
+	p->opt.double_suffix = first.key.doubles;
+	p->opt.n_double_suffix = first.key.n;
+	return 0;
+}
+
 int hp_pack_group(struct hp_pack *p, struct hpdsl_error *err)
 {
-	int r = p->opt.group == HPDSL_GROUP_LOOK && p->w.list.n_roots ?
-			take_rule(p, err) :
-			0;
+	int r = 0;
 
+	if (p->w.list.n_roots && p->opt.group == HPDSL_GROUP_LOOK)
+		r = take_rule(p, err);
+	else if (p->w.list.n_roots && p->opt.group == HPDSL_GROUP_LAST &&
+		 !p->opt.n_double_suffix)
+		r = take_doubles(p, err);
 	if (r == 0)
 		r = hp_list_rule(&p->w.list, p->opt.group, p->opt.double_suffix,
 				 p->opt.n_double_suffix, err);

@@ -128,8 +128,16 @@ want=$'a/brain.t1\na/run1.1\na/run1.10\na/run1.2\nb/1305031102.175304\nb/1305031
 	hpdsl-pack -q --group=last tree "$out/single"
 	fails 2 "the inputs differ in their double suffixes" \
 		hpdsl-pack -q --prefix-input last "$out/single" "$out/x"
-	hpdsl-pack -q --prefix-input --group=last last key "$out/x"
-	[ "$(hpdsl-ls --samples "$out/x" | wc -l)" = 26 ]
+	fails 2 "the inputs differ in their double suffixes; these have to be said (--double-suffix)" \
+		hpdsl-pack -q --prefix-input --group=last last "$out/single" "$out/x"
+	# what was one suffix is one, also where --group=last is spelled out
+	hpdsl-pack -q --group=last last "$out/spelled"
+	cmp "$out/spelled/index.hpdsl" "$out/again/index.hpdsl"
+	hpdsl-pack -q --prefix-input --group=last last key tree "$out/x"
+	[ "$(hpdsl-ls --samples "$out/x" | wc -l)" = 21 ]
+	hpdsl-pack -q --prefix-input --group=last --double-suffix=a.b last \
+		"$out/single" "$out/other"
+	[ "$(hpdsl-ls --samples "$out/other" | wc -l)" = 26 ]
 }
 
 @test "other readers know the first dot alone" {
