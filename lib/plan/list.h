@@ -267,6 +267,15 @@ typedef int hp_class_fn(void *arg, uint64_t sample, struct hp_class *ret,
 int hp_list_classify(struct hp_list *list, hp_class_fn *name, void *arg,
 		     struct hpdsl_error *err);
 
+/*
+ * A sample keeps the class that its files had, whose samples may have been
+ * others than they are: the one of all that had any.  is is that of those
+ * before f, name that of f, or NULL.  HPDSL_EUSAGE: it is another; why goes
+ * behind that.
+ */
+int hp_class_keep(struct hp_class *is, const char *name,
+		  const struct hp_file *f, const char *why,
+		  struct hpdsl_error *err);
 /* Has a packed input classes?  Takes them over, before contents are read. */
 bool hp_list_has_classes(const struct hp_list *list);
 int hp_list_keep_labels(struct hp_list *list, struct hpdsl_error *err);

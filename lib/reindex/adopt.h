@@ -108,6 +108,10 @@ int hp_adopt_labels_read(struct hp_reindex *x, struct hpdsl_error *err);
  * or those that were are lost; HPDSL_ECHANGED.
  */
 int hp_adopt_label(struct hp_reindex *x, struct hpdsl_error *err);
+/* Those that they have in the old index: adopt_kept.c. */
+int hp_adopt_keep_labels(struct hp_reindex *x, struct hpdsl_error *err);
+/* There is none that has them: HPDSL_EUSAGE. */
+int hp_adopt_labels_lost(struct hpdsl_error *err);
 /* Is what the manifest says of them new?  Then it is this, to be released. */
 bool hp_adopt_relabels(const struct hp_reindex *x);
 int hp_adopt_label_pairs(const struct hp_reindex *x, struct hp_pairs *ret,

@@ -2,7 +2,7 @@
 /*
  * Classes of adopted samples, as hpdsl_pack() gives them.  Whoever does not ask
  * for any gets those that were: found again the same way, or, where a file gave
- * them, out of the old index.
+ * them, out of the old index (adopt_kept.c).
  */
 #include "reindex/adopt.h"
 
@@ -235,87 +235,6 @@ static int label_by_members(struct hp_reindex *x, struct hpdsl_error *err)
 	return r;
 }
 
-/* ---- As they were ----------------------------------------------------- */
-
-/* The row of a member by its path, wherever it was.  -ENOENT: it has none. */
-static int find_row(const struct hp_reindex *x, uint64_t i,
-		    struct hpdsl_member *m)
-{
-	const struct hp_file *f = &x->list.files[i];
-	uint64_t number;
-	int r;
-
-	if (hp_index_member(x->index, i, m, NULL) == 0 &&
-	    m->path_len == f->path_len &&
-	    !memcmp(m->path, f->path, f->path_len))
-		return 0;
-	r = hp_index_find(x->index, f->path, f->path_len, &number, NULL);
-	return r < 0 ? r : hp_index_member(x->index, number, m, NULL);
-}
-
-static int are_lost(struct hpdsl_error *err)
-{
-	return hp_fail(err, HPDSL_EUSAGE,
-		       "its classes were in the index, which is lost; they "
-		       "have to be given again");
-}
-
-/* The class that all of a sample's members had which were there.  Samples may
- * be others than they were.  -ENOENT: none was there. */
-static int keep_of(struct hp_reindex *x, uint64_t s, struct hpdsl_error *err)
-{
-	uint32_t *label = &x->list.labels[s], was = HPDSL_NO_LABEL;
-	bool found = false;
-
-	for (uint64_t i = x->list.samples[s]; i < x->list.samples[s + 1]; i++) {
-		const struct hp_file *f = &x->list.files[i];
-		char path[HP_PRINTABLE];
-		struct hpdsl_member m;
-		int r = find_row(x, i, &m);
-
-		if (r == -ENOENT)
-			continue;
-		if (r < 0 || !hp_reindex_take_label(x, s, &m))
-			return are_lost(err);
-		found = true;
-		if (*label == HPDSL_NO_LABEL || was == *label) {
-			*label = was;
-			continue;
-		}
-		if (was != HPDSL_NO_LABEL)
-			return hp_fail(
-				err, HPDSL_EUSAGE,
-				"the sample of '%s' would have two "
-				"classes; they have to be given again",
-				hp_printable(f->path, f->path_len, path));
-		was = *label;
-	}
-	return found ? 0 : -ENOENT;
-}
-
-static int keep(struct hp_reindex *x, struct hpdsl_error *err)
-{
-	uint64_t without = 0;
-
-	if (!x->index && !x->has_manifest)
-		return 0;
-	if (!hp_reindex_take_classes(x))
-		return are_lost(err);
-	for (uint64_t s = 0; x->list.n_classes && s < x->list.n_samples; s++) {
-		int r = keep_of(x, s, err);
-
-		if (r < 0 && r != -ENOENT)
-			return r;
-		without += r < 0;
-	}
-	if (without)
-		hp_reindex_warn(x,
-				"%" PRIu64 " sample%s in no index before, and "
-				"without a class",
-				without, without == 1 ? " was" : "s were");
-	return 0;
-}
-
 int hp_adopt_label(struct hp_reindex *x, struct hpdsl_error *err)
 {
 	const struct hpdsl_pack_options *ask = &x->adoption->ask;
@@ -329,7 +248,7 @@ int hp_adopt_label(struct hp_reindex *x, struct hpdsl_error *err)
 	for (uint64_t s = 0; s < n; s++)
 		x->list.labels[s] = HPDSL_NO_LABEL;
 	if (ask->labels == HPDSL_LABELS_KEEP)
-		return keep(x, err);
+		return hp_adopt_keep_labels(x, err);
 	if (ask->labels == HPDSL_LABELS_FILE)
 		return label_by_file(x, err);
 	if (hp_labels_of_members(ask))

@@ -39,15 +39,15 @@ bool hp_reindex_take_classes(struct hp_reindex *x)
 	return x->list.classes;
 }
 
-bool hp_reindex_take_label(struct hp_reindex *x, uint64_t s,
-			   const struct hpdsl_member *m)
+bool hp_reindex_old_label(const struct hp_reindex *x,
+			  const struct hpdsl_member *m, uint32_t *ret)
 {
 	struct hpdsl_sample old;
 
 	if (hp_index_sample(x->index, m->sample, &old, NULL) < 0 ||
 	    (old.label != HPDSL_NO_LABEL && old.label >= x->list.n_classes))
 		return false;
-	x->list.labels[s] = old.label;
+	*ret = old.label;
 	return true;
 }
 
@@ -66,7 +66,8 @@ static void take_rows(struct hp_reindex *x, bool classes)
 		else
 			x->lost |= HP_LOST_TIMES;
 		if (first && classes &&
-		    (!found || !hp_reindex_take_label(x, s, &m)))
+		    (!found ||
+		     !hp_reindex_old_label(x, &m, &x->list.labels[s])))
 			x->lost |= HP_LOST_LABELS;
 		s += first;
 	}

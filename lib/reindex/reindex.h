@@ -156,9 +156,9 @@ int hp_reindex_compare(struct hp_reindex *x, struct hpdsl_error *err);
 
 /* Class names of the old index; false if they are not all there. */
 bool hp_reindex_take_classes(struct hp_reindex *x);
-/* The label of sample s, from the old row of a member of it. */
-bool hp_reindex_take_label(struct hp_reindex *x, uint64_t s,
-			   const struct hpdsl_member *m);
+/* The label of the sample that this old row is of; false: it is damaged. */
+bool hp_reindex_old_label(const struct hp_reindex *x,
+			  const struct hpdsl_member *m, uint32_t *ret);
 
 /* Takes over times, modes and labels.  Sets x->lost. */
 int hp_reindex_recover(struct hp_reindex *x, struct hpdsl_error *err);

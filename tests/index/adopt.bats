@@ -553,6 +553,35 @@ zipfile.ZipFile("small.zip", "w").writestr("a", "x")'
 		hpdsl-pack -q --group=key p q
 }
 
+@test "--labels: kept where paths repeat, and tars come and go" {
+	local i
+	mkdir t d
+	# shards that count from 0 each, with other classes
+	for i in a b c e; do
+		printf '%s0' $i > t/0.jpg && printf '%s1' $i > t/1.jpg
+		printf 'x%s' $i > t/0.cls && printf 'y%s' $i > t/1.cls
+		tar -C t -cf d/$i.tar 0.jpg 0.cls 1.jpg 1.cls
+	done
+	mv d/e.tar .
+	hpdsl-index -q --labels=cls d
+	rm d/dataset.yaml
+	hpdsl-index -q d
+	of()
+	{
+		hpdsl-ls --samples --json d |
+			sed -n 's/.*"class": "\(.*\)"}/\1/p' | paste -sd ' '
+	}
+	[ "$(of)" = "xa ya xb yb xc yc" ]
+	# one gone, one renamed, one new that has the paths of all
+	rm d/a.tar
+	mv d/b.tar d/z.tar
+	mv e.tar d
+	hpdsl-index --force d 2> err
+	grep 'warning: d: 2 samples were in no index before, and without a class' err
+	[ "$(of)" = "xc yc xb yb" ]
+	hpdsl-verify -q d
+}
+
 @test "two members of one suffix: counted, and the first is read" {
 	mkdir d
 	PYTHONPATH=$SRC/tests/kit python3 - <<- END
