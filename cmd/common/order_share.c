@@ -60,9 +60,9 @@ static const struct cmd_option options[] = {
 	  NUMBER(order.parts, 1) },
 	{ "end", "HOW",
 	  "What the last step lacks: mask or repeat fill it up, drop leaves "
-	  "the step out (default: mask)",
-	  CMD_WORD(struct cmd_order, end, "mask repeat drop",
-		   "none of mask, repeat and drop") },
+	  "the step out, short has fewer samples (default: mask)",
+	  CMD_WORD(struct cmd_order, end, "mask repeat drop short",
+		   "none of mask, repeat, drop and short") },
 	{ "state", "FILE",
 	  "All of this from a loader's state; what is given besides must agree",
 	  CMD_STRING(struct cmd_order, state) },

@@ -58,7 +58,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct hpdsl_error *err,
 static int tell_conflict(const struct told *t, const char *name,
 			 struct hpdsl_error *err)
 {
-	static const char *const ends[] = { "mask", "repeat", "drop" };
+	static const char *const ends[] = { "mask", "repeat", "drop", "short" };
 
 	if (strcmp(t->name, "end") == 0)
 		return refuse(err,

@@ -14,7 +14,8 @@ static uint64_t memory_of(const struct order *w)
 /* Places of the last step that have samples of before, of all ranks. */
 static uint64_t filling(const struct order *w)
 {
-	return w->steps && w->o.end != HPDSL_END_DROP ?
+	return w->steps && w->o.end != HPDSL_END_DROP &&
+			       w->o.end != HPDSL_END_SHORT ?
 		       w->steps * w->info.order.batch - w->info.samples :
 		       0;
 }
@@ -144,7 +145,7 @@ int order_cost(struct order *w, struct cmd_json *j)
 	struct hpdsl_epoch_cost cost;
 	int64_t samples = 0;
 
-	/* All steps are alike, if there are any. */
+	/* All steps are alike, if there are any, but for a short last one. */
 	if (w->steps)
 		samples = hpdsl_epoch_step(w->e, w->o.end, 0, &w->o.share, NULL,
 					   0, &w->err);

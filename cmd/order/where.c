@@ -37,9 +37,13 @@ static void print(const struct order *w, uint64_t position)
 {
 	uint64_t batch = w->info.order.batch, ranks = w->o.share.ranks;
 	uint64_t step = position / batch, slot = position % batch;
+	/* that ranks share: of a short step, what is left */
+	uint64_t of =
+		w->o.end == HPDSL_END_SHORT && w->info.samples / batch == step ?
+			w->info.samples % batch :
+			batch;
 	/* that one whose first slot is the last one not behind it */
-	uint64_t rank =
-		ranks ? ((slot + 1) * ranks + batch - 1) / batch - 1 : 0;
+	uint64_t rank = ranks ? ((slot + 1) * ranks + of - 1) / of - 1 : 0;
 	struct cmd_json j = { .out = stdout };
 
 	if (!w->json) {

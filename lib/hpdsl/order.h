@@ -153,6 +153,7 @@ enum hpdsl_end {
 	HPDSL_END_MASK,	  /* filled with samples that came before; mask 0 */
 	HPDSL_END_REPEAT, /* the same, with mask 1 */
 	HPDSL_END_DROP,	  /* there is no such step */
+	HPDSL_END_SHORT,  /* it has what is left, dealt to the ranks anew */
 };
 
 /*
@@ -210,10 +211,12 @@ struct hpdsl_place {
  * The places of a step that are rank's of ranks, in order of its slots: how
  * many, at most room.  With ranks 1, or no share (NULL), it is the whole step.
  * A rank has the same number of places, batch / ranks, in each step, if ranks
- * divides batch; ask for it with ret NULL and room 0.  Workers take whole steps
- * in turn, and change nothing here.  -ERANGE: no such step; HPDSL_EUSAGE: no
- * such rank or worker, more ranks than batch, ranks that do not divide batch
- * (but see uneven); -ENOSPC.
+ * divides batch; ask for it with ret NULL and room 0.  With HPDSL_END_SHORT the
+ * last step may have fewer, 1 at least, and a rank of which it has no sample
+ * has one that is not real; no step has more than batch / ranks, rounded up.
+ * Workers take whole steps in turn, and change nothing here.  -ERANGE: no such
+ * step; HPDSL_EUSAGE: no such rank or worker, more ranks than batch, ranks that
+ * do not divide batch (but see uneven); -ENOSPC.
  */
 HPDSL_API int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e,
 				   enum hpdsl_end end, uint64_t step,

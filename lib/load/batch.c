@@ -52,7 +52,6 @@ struct hp_load_batch *hp_load_batch_new(const struct hpdsl_loader *l)
 		hp_load_batch_free(b);
 		return NULL;
 	}
-	b->pub.n = l->places;
 	b->pub.data = b->data;
 	b->pub.size = b->size;
 	b->pub.number = b->number;
@@ -107,10 +106,14 @@ static void gather_slot(struct hpdsl_loader *l, struct hp_load_batch *b,
 	struct hp_load_epoch *e = l->caller.epoch;
 	const struct hp_own *own = e->plan.own;
 	struct hp_deal_place at = hp_own_place(own, b->pub.step, l->slot + i);
-	bool real = !own->fill || b->pub.step != own->fill_step ||
-		    l->slot + i < own->fill_slot;
+	bool filled = own->fill && b->pub.step == own->fill_step;
+	bool real = !filled || l->slot + i < own->fill_slot;
 
-	if (!real && own->fill == HP_OWN_APART)
+	if (filled && own->fill == HP_OWN_DEALT) {
+		at = (struct hp_deal_place){ HP_SHARE_APART,
+					     own->fill_slot + i };
+		real = !own->idle;
+	} else if (!real && own->fill == HP_OWN_APART)
 		at = (struct hp_deal_place){ HP_SHARE_APART, l->slot + i };
 	else if (!real)
 		at.x -= own->in_step;
@@ -136,6 +139,7 @@ void hp_load_gather(struct hpdsl_loader *l, struct hp_load_batch *b)
 {
 	b->pub.epoch = l->caller.epoch->number;
 	b->pub.step = hp_load_step(l->caller.epoch, l->turn);
+	b->pub.n = hp_own_places(l->caller.epoch->plan.own, b->pub.step);
 	b->units = 0;
 	for (uint32_t i = 0; i < b->pub.n; i++) {
 		gather_slot(l, b, i);

@@ -120,7 +120,8 @@ int hpdsl_epoch_cost(const struct hpdsl_epoch *e,
 		.first = opt->first + opt->share.worker,
 		.stride = of(opt->share.workers),
 		.end = opt->steps ? opt->first + opt->steps : all,
-		.fill = opt->end != HPDSL_END_DROP,
+		.fill = hp_deal_fills(opt->end),
+		.may_be_short = opt->end == HPDSL_END_SHORT,
 	};
 	struct hpdsl_epoch_cost cost = { .mates = NAN };
 	const struct hp_load_wanted w = { opt->suffixes,

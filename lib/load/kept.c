@@ -95,6 +95,7 @@ static void fill(struct hp_load_batch *b, const struct hpdsl_batch *k)
 {
 	size_t n = k->n, members = k->first[n];
 
+	b->pub.n = n;
 	memcpy(b->data, k->data, n * sizeof(*b->data));
 	memcpy(b->size, k->size, n * sizeof *b->size);
 	memcpy(b->number, k->number, n * sizeof *b->number);

@@ -44,11 +44,11 @@ static int check_limits(const struct hpdsl_loader_options *opt,
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "%u threads are too many: %d at most",
 			       opt->threads, HPDSL_THREADS_MOST);
-	if ((unsigned)opt->end > HPDSL_END_DROP)
+	if ((unsigned)opt->end > HPDSL_END_SHORT)
 		return hp_fail(
 			err, HPDSL_EUSAGE,
 			"no such end of an epoch: %u, and %d is the last",
-			(unsigned)opt->end, HPDSL_END_DROP);
+			(unsigned)opt->end, HPDSL_END_SHORT);
 	if (opt->n_suffixes > UINT16_MAX)
 		return hp_fail(err, HPDSL_EUSAGE,
 			       "%zu suffixes are too many: %d at most",
@@ -162,6 +162,9 @@ static int open_epoch(struct hpdsl_loader *l, struct hpdsl_error *err)
 	l->stats.lanes = hp_shares_lanes(e->shares);
 	hp_epoch_slots(e->e, &l->opt.share, &l->slot, &end);
 	l->places = end - l->slot;
+	/* Of uneven ranks another one may have one more of a short step. */
+	if (l->opt.end == HPDSL_END_SHORT)
+		l->places = (l->order.batch - 1) / l->opt.share.ranks + 1;
 	return check_step(l, err);
 }
 

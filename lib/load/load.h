@@ -120,7 +120,7 @@ struct hpdsl_loader {
 	struct hp_load_division division;
 	pid_t pid;	       /* that made it */
 	uint64_t until;	       /* no epoch from this one on */
-	uint32_t slot, places; /* of a step: the first one, and how many */
+	uint32_t slot, places; /* of a step: the first, and how many at most */
 	double began;
 	struct hpdsl_sources before;
 	struct hpdsl_metrics *metrics; /* the caller's; NULL: none */

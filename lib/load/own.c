@@ -17,11 +17,32 @@ static void init_fill(struct hp_own *o)
 	o->fill = HP_OWN_NO_FILL;
 	o->fill_step = step;
 	o->fill_slot = has > o->slot ? has : o->slot;
+	o->fill_end = o->slot_end;
 	if (!has || !is_own(o, step) || o->fill_slot >= o->slot_end)
 		return;
 	o->fill = step >= o->every && is_own(o, step - o->every) ?
 			  HP_OWN_BEFORE :
 			  HP_OWN_APART;
+}
+
+/* One rank alone has what is left in its own lanes. */
+static void init_short(struct hp_own *o, uint32_t rank, uint32_t ranks)
+{
+	uint64_t step = o->d->samples / o->d->batch;
+	struct hp_deal_slots is =
+		hp_deal_slots(o->d, HPDSL_END_SHORT, step, rank, ranks);
+
+	if (o->d->samples % o->d->batch == 0)
+		return;
+	o->is_short = true;
+	o->fill_step = step;
+	o->fill_slot = is.first;
+	o->fill_end = is.end;
+	if (ranks == 1 || !is_own(o, step))
+		return;
+	o->fill = HP_OWN_DEALT;
+	o->idle = is.idle;
+	o->until = step;
 }
 
 /* Of the rows that have samples, those that have own slots. */
@@ -53,10 +74,13 @@ void hp_own_init(struct hp_own *o, const struct hp_deal *d,
 		.first = opt->first,
 		.stride = opt->stride ? opt->stride : 1,
 		.end = opt->end,
+		.until = opt->end,
 	};
 	init_lanes(o, &rows);
 	if (opt->fill)
 		init_fill(o);
+	if (opt->may_be_short)
+		init_short(o, opt->rank, opt->ranks);
 }
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
@@ -112,7 +136,7 @@ uint64_t hp_own_from(const struct hp_own *o, uint64_t lane, uint64_t x)
 		uint64_t step = i * o->every + turn;
 
 		x = i * o->in_step + at;
-		if (step >= o->end || x >= hp_deal_lane(o->d, lane))
+		if (step >= o->until || x >= hp_deal_lane(o->d, lane))
 			break;
 		if ((step - o->first) % o->stride == 0)
 			return x;

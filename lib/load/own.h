@@ -13,6 +13,9 @@ enum hp_own_fill {
 	HP_OWN_NO_FILL, /* nothing lacks, or it is not to be filled */
 	HP_OWN_BEFORE,	/* the sample before in its lane, which is own, too */
 	HP_OWN_APART,	/* one that is none of the own ones */
+	/* Nothing fills it up: what it has is dealt anew, and is not read as
+	 * the lanes' but sample by sample. */
+	HP_OWN_DEALT,
 };
 
 struct hp_own {
@@ -22,19 +25,23 @@ struct hp_own {
 	uint32_t slot, slot_end; /* of each step */
 	/* Steps first, first + stride, .. below end. */
 	uint64_t first, stride, end;
+	uint64_t until;		 /* lanes are read for those below it */
 	uint64_t lane, lane_end; /* that have any of these slots, and samples */
 	uint64_t turns;		 /* of every lanes from there so many have */
-	/* The last step, if it is own and lacks samples, and the first slot
-	 * that does. */
+	/* The last step, if it is own and lacks samples, and the slots that
+	 * do, or, where it is short, those that are dealt to this reader. */
 	enum hp_own_fill fill;
 	uint64_t fill_step;
-	uint32_t fill_slot;
+	uint32_t fill_slot, fill_end;
+	bool is_short; /* it has these slots alone .. */
+	bool idle;     /* .. of which none has a sample of this step */
 };
 
 struct hp_own_options {
 	uint32_t rank, ranks;
 	uint64_t first, stride, end; /* 0 stride: 1 */
 	bool fill;		     /* the last step is filled up */
+	bool may_be_short;	     /* it has what is left */
 };
 
 void hp_own_init(struct hp_own *o, const struct hp_deal *d,
@@ -44,6 +51,14 @@ void hp_own_init(struct hp_own *o, const struct hp_deal *d,
 static inline uint64_t hp_own_steps(const struct hp_own *o)
 {
 	return o->first < o->end ? (o->end - o->first - 1) / o->stride + 1 : 0;
+}
+
+/* Places of one of its steps. */
+static inline uint32_t hp_own_places(const struct hp_own *o, uint64_t step)
+{
+	return o->is_short && step == o->fill_step ?
+		       o->fill_end - o->fill_slot :
+		       o->slot_end - o->slot;
 }
 
 /* How many lanes have own steps; of these some may be too short for them. */

@@ -19,7 +19,9 @@ struct hp_shares {
 	struct hp_own own;
 	struct lane *lane; /* those that have samples left: a heap */
 	uint64_t n, lanes;
-	uint32_t apart; /* the next slot that is filled from elsewhere */
+	/* Slots of the last step, the next one of them and their end, whose
+	 * samples are not read as the lanes'. */
+	uint32_t apart, apart_end;
 	struct hp_seq_memo memo;
 };
 
@@ -108,7 +110,7 @@ static uint64_t next_own(const struct hp_shares *s, const struct lane *lane,
 static uint64_t in_steps(const struct hp_own *o, const struct lane *lane)
 {
 	uint64_t turn = lane->number % o->every;
-	uint64_t end = (o->end - turn + o->every - 1) / o->every;
+	uint64_t end = (o->until - turn + o->every - 1) / o->every;
 
 	return end - lane->x;
 }
@@ -192,7 +194,7 @@ static struct hp_share cut(struct hp_shares *s, const struct lane *lane,
 	if (cut_dense(s, lane, t.samples, most, &c.share))
 		return c.share;
 	while (x - lane->x < t.samples &&
-	       hp_own_step(&s->own, lane->number, x) < s->own.end &&
+	       hp_own_step(&s->own, lane->number, x) < s->own.until &&
 	       add(&c, x,
 		   o->extent(o->arg, t.first.list,
 			     t.first.index + (x - lane->x))))
@@ -271,7 +273,9 @@ static int begin(struct hp_shares *s, struct hpdsl_error *err)
 	s->lanes = s->n;
 	for (uint64_t i = s->n / 2; i-- > 0;)
 		sink(s, i);
-	s->apart = o->fill == HP_OWN_APART ? o->fill_slot : o->slot_end;
+	s->apart = s->apart_end = o->fill_end;
+	if (o->fill == HP_OWN_APART || o->fill == HP_OWN_DEALT)
+		s->apart = o->fill_slot;
 	return 0;
 }
 
@@ -312,10 +316,14 @@ static struct hp_share take_apart(struct hp_shares *s)
 				  .samples = 1,
 				  .need = o->fill_step,
 				  .until = o->fill_step };
+	uint32_t slot = (uint32_t)share.x;
 	bool real;
-	uint64_t at =
-		hp_deal_slot(o->d, o->fill_step, (uint32_t)share.x, &real);
-	struct hp_seq_spot spot = hp_seq_at(s->opt.seq, &s->memo, at);
+	uint64_t at = hp_deal_slot(o->d, o->fill_step, slot, &real);
+	struct hp_seq_spot spot;
+
+	if (o->idle)
+		at = hp_deal_fill(o->d, o->fill_step, slot);
+	spot = hp_seq_at(s->opt.seq, &s->memo, at);
 
 	share.list = spot.list;
 	share.index = spot.index;
@@ -328,13 +336,13 @@ uint64_t hp_shares_need(const struct hp_shares *s)
 {
 	if (s->n)
 		return s->lane[0].need;
-	return s->apart < s->own.slot_end ? s->own.fill_step : UINT64_MAX;
+	return s->apart < s->apart_end ? s->own.fill_step : UINT64_MAX;
 }
 
 bool hp_shares_next(struct hp_shares *s, struct hp_share *ret)
 {
 	if (!s->n) {
-		if (s->apart >= s->own.slot_end)
+		if (s->apart >= s->apart_end)
 			return false;
 		*ret = take_apart(s);
 		return true;

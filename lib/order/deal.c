@@ -206,10 +206,31 @@ uint64_t hp_deal_slot(const struct hp_deal *d, uint64_t step, uint32_t slot,
 	uint64_t position = step * d->batch + slot;
 
 	*ret_real = position < d->samples;
-	if (*ret_real)
-		return position;
+	return *ret_real ? position : hp_deal_fill(d, step, slot);
+}
+
+uint64_t hp_deal_fill(const struct hp_deal *d, uint64_t step, uint32_t slot)
+{
 	/* The one before it in its own lane is still in memory. */
 	if (step >= every(d))
-		return position - every(d) * d->batch;
+		return (step - every(d)) * d->batch + slot;
 	return slot % d->samples;
+}
+
+struct hp_deal_slots hp_deal_slots(const struct hp_deal *d, enum hpdsl_end end,
+				   uint64_t step, uint32_t rank, uint32_t ranks)
+{
+	const struct hp_deal left = { .batch = (uint32_t)(d->samples %
+							  d->batch) };
+	struct hp_deal_slots is = { hp_deal_rank(d, rank, ranks),
+				    hp_deal_rank(d, rank + 1, ranks), false };
+
+	if (end != HPDSL_END_SHORT || step < d->samples / d->batch ||
+	    !left.batch)
+		return is;
+	is.end = hp_deal_rank(&left, rank + 1, ranks);
+	if (hp_deal_rank(&left, rank, ranks) == is.end)
+		return (struct hp_deal_slots){ is.first, is.first + 1, true };
+	is.first = hp_deal_rank(&left, rank, ranks);
+	return is;
 }

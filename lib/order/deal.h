@@ -67,12 +67,20 @@ uint64_t hp_deal_run(const struct hp_deal *d, const struct hp_deal_part *p,
 
 uint64_t hp_deal_steps(const struct hp_deal *d, enum hpdsl_end end);
 
+/* Is the last step, if samples do not fill it, filled with others? */
+static inline bool hp_deal_fills(enum hpdsl_end end)
+{
+	return end == HPDSL_END_MASK || end == HPDSL_END_REPEAT;
+}
+
 /*
  * The position that a slot of a step holds.  *ret_real: false where it came
  * before, which only HPDSL_END_REPEAT counts.
  */
 uint64_t hp_deal_slot(const struct hp_deal *d, uint64_t step, uint32_t slot,
 		      bool *ret_real);
+/* What that is where there is none for it. */
+uint64_t hp_deal_fill(const struct hp_deal *d, uint64_t step, uint32_t slot);
 
 /* The first slot of a rank, 0 .. ranks; that behind the last is batch. */
 static inline uint32_t hp_deal_rank(const struct hp_deal *d, uint32_t rank,
@@ -80,5 +88,18 @@ static inline uint32_t hp_deal_rank(const struct hp_deal *d, uint32_t rank,
 {
 	return (uint32_t)((uint64_t)d->batch * rank / ranks);
 }
+
+/*
+ * The slots of a step that are a rank's.  idle: that is a single one, and it
+ * does not hold its own position but what would fill it up.
+ */
+struct hp_deal_slots {
+	uint32_t first, end;
+	bool idle;
+};
+
+struct hp_deal_slots hp_deal_slots(const struct hp_deal *d, enum hpdsl_end end,
+				   uint64_t step, uint32_t rank,
+				   uint32_t ranks);
 
 #endif

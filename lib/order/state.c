@@ -15,6 +15,7 @@ size_t hpdsl_state_format(const struct hpdsl_state *s, char *buf)
 		[HPDSL_END_MASK] = "mask",
 		[HPDSL_END_REPEAT] = "repeat",
 		[HPDSL_END_DROP] = "drop",
+		[HPDSL_END_SHORT] = "short",
 	};
 	const struct hpdsl_order *o = &s->order;
 	char pack[33], choice[33];

@@ -90,8 +90,11 @@ static int read_end(struct hp_yaml_reader *r, void *into)
 		*end = HPDSL_END_REPEAT;
 	else if (is(r, "drop"))
 		*end = HPDSL_END_DROP;
+	else if (is(r, "short"))
+		*end = HPDSL_END_SHORT;
 	else
-		return hp_yaml_bad(r, "mask, repeat or drop was expected");
+		return hp_yaml_bad(r,
+				   "mask, repeat, drop or short was expected");
 	return 0;
 }
 

@@ -89,14 +89,11 @@ static int check(const struct hpdsl_epoch *e, enum hpdsl_end end, uint64_t step,
 }
 
 static void put(const struct hpdsl_epoch *e, struct hp_seq_memo *memo,
-		enum hpdsl_end end, uint64_t step, uint32_t slot,
-		struct hpdsl_place *ret)
+		uint64_t position, struct hpdsl_place *ret)
 {
 	struct hp_seq_spot at;
-	bool real;
 
-	ret->position = hp_deal_slot(hp_seq_deal(e->seq), step, slot, &real);
-	ret->real = real || end == HPDSL_END_REPEAT;
+	ret->position = position;
 	at = hp_seq_at(e->seq, memo, ret->position);
 	hp_lists_samples(&e->lists, at.list, at.index, 1, &ret->sample);
 }
@@ -106,19 +103,27 @@ int64_t hpdsl_epoch_step(const struct hpdsl_epoch *e, enum hpdsl_end end,
 			 struct hpdsl_place *ret, size_t room,
 			 struct hpdsl_error *err)
 {
+	const struct hp_deal *d = hp_seq_deal(e->seq);
+	struct hp_deal_slots is;
 	struct hp_seq_memo memo;
-	uint32_t first, last;
 	int r = check(e, end, step, share, err);
 
 	if (r < 0)
 		return r;
-	hp_epoch_slots(e, share, &first, &last);
-	if (ret && last - first > room)
+	is = hp_deal_slots(d, end, step, share ? share->rank : 0,
+			   of(share ? share->ranks : 1));
+	if (ret && is.end - is.first > room)
 		return hp_fail(err, -ENOSPC,
 			       "a step of %" PRIu32 " places, room for %zu",
-			       last - first, room);
+			       is.end - is.first, room);
 	hp_seq_memo_init(&memo);
-	for (uint32_t slot = first; ret && slot < last; slot++)
-		put(e, &memo, end, step, slot, ret++);
-	return last - first;
+	for (uint32_t slot = is.first; ret && slot < is.end; slot++, ret++) {
+		uint64_t position = hp_deal_slot(d, step, slot, &ret->real);
+
+		ret->real |= end == HPDSL_END_REPEAT;
+		ret->real &= !is.idle;
+		put(e, &memo, is.idle ? hp_deal_fill(d, step, slot) : position,
+		    ret);
+	}
+	return is.end - is.first;
 }

@@ -5,7 +5,7 @@
 A second implementation, slow and plain, written from the text of hpdsl-order(7)
 and not from its listing or the library.  Prints the vectors of that page:
 
-    order_model.py page|ends|weights|times|digests|nodes|defaults
+    order_model.py page|ends|short|weights|times|digests|nodes|defaults
 
 or the order of a dataset, a line of samples by position:
 
@@ -209,6 +209,9 @@ def steps_of(N, G, end):
 def places_of(N, G, L, end, step, rank=0, ranks=1):
     """(position, mask) of a rank's slots in a step.  A plain order has an L of
     1."""
+    left = N % G
+    if end == "short" and left and step == N // G:
+        return _short(N, G, L, rank, ranks)
     places = []
     for slot in range(rank * G // ranks, (rank + 1) * G // ranks):
         position = step * G + slot
@@ -219,6 +222,16 @@ def places_of(N, G, L, end, step, rank=0, ranks=1):
                 position = slot % N
         places.append((position, real or end == "repeat"))
     return places
+
+
+def _short(N, G, L, rank, ranks):
+    """Of the last step, of which N does not fill all."""
+    step, left = divmod(N, G)
+    places = [(step * G + i, True)
+              for i in range(rank * left // ranks, (rank + 1) * left // ranks)]
+    slot = rank * G // ranks
+    back = (step - max(1, L // G)) * G + slot
+    return places or [(back if back >= 0 else slot % N, False)]
 
 
 # ---- Defaults -------------------------------------------------------------
@@ -342,10 +355,16 @@ PAGE_ENDS = [
     "--batch=4 --no-shuffle --end=repeat --step=5",
     "--batch=4 --lanes=4 --end=mask --step=5",
     "--batch=4 --lanes=4 --end=drop --step=4",
+    "--batch=4 --lanes=4 --end=short --step=5",
+    "--batch=16 --lanes=32 --end=short --ranks=3 --uneven --rank=2 --step=1",
     "--batch=7 --lanes=7 --ranks=3 --uneven --rank=1",
     "--batch=7 --lanes=7 --ranks=3 --uneven --rank=2",
     "--batch=4 --lanes=8 --ranks=2 --rank=1 --workers=3 --worker=1 --step=1",
 ]
+# G, L and R, of 23 samples.
+PAGE_SHORT = [(4, 4, 1), (4, 4, 2), (4, 8, 4), (5, 5, 5), (16, 32, 3),
+              (11, 11, 3), (8, 2, 5), (22, 22, 2), (32, 32, 5), (32, 64, 32),
+              (4, 1, 3)]
 PAGE_NODES = [(2, 8), (4, 2), (3, 2), (5, 3)]
 IMAGES = 1281167, 1281167 * 110900, 2115
 LARGE = 100000000, 10 ** 13, 32768
@@ -456,6 +475,16 @@ def print_ends():
                            step, of["rank"], of["ranks"]) if counts])
 
 
+def print_short():
+    N = sum(PAGE_CHUNKS)
+    for G, L, R in PAGE_SHORT:
+        told = (" ".join(str(position) if counts else f"({position})"
+                         for position, counts in places_of(
+                             N, G, L, "short", N // G, t, R))
+                for t in range(R))
+        print(textwrap.fill(f"{G} {L} {R}: " + " | ".join(told), 72))
+
+
 def print_weights():
     order = order_in(words("--seed=5 --batch=4 --lanes=4 --piece=2"))
     print_numbers(epoch_of(order, lists_of(PAGE_CHUNKS, PAGE_TIMES)))
@@ -493,9 +522,9 @@ def print_defaults():
 
 
 def main():
-    prints = {"page": print_page, "ends": print_ends, "weights": print_weights,
-              "times": print_times, "digests": print_digests,
-              "nodes": print_nodes, "defaults": print_defaults}
+    prints = {"page": print_page, "ends": print_ends, "short": print_short,
+              "weights": print_weights, "times": print_times,
+              "digests": print_digests, "nodes": print_nodes, "defaults": print_defaults}
     if sys.argv[1:] and sys.argv[1] in prints:
         prints[sys.argv[1]]()
         return

@@ -35,7 +35,7 @@ class Batches(Packed):
 
     def test_a_batch_is_a_step_of_the_order(self):
         ds = hpdsl.Dataset(self.packed)
-        for end in "mask", "repeat", "drop":
+        for end in "mask", "repeat", "drop", "short":
             order = hpdsl.Order(seed=9, **SMALL)
             epoch = hpdsl.Epoch(ds, order)
             with hpdsl.Loader(ds, order=order, epochs=1, end=end) as loader:

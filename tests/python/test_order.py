@@ -2,12 +2,15 @@
 """Choices, and the order of an epoch beside the second implementation."""
 
 import collections
+import fractions
+import itertools
 import math
 import pathlib
 import pickle
 import unittest
 
 import hpdsl
+from hpdsl._job import Dealt
 from common import Packed, make_tree, pack
 
 
@@ -89,6 +92,44 @@ class Orders(Packed):
                                for r in range(ranks)]
                         self.assertEqual({len(of) for of in got}, {G // ranks})
                         self.assertEqual(sum(got, []), want)
+
+    def test_short_steps_of_the_page(self):
+        ds = hpdsl.Dataset(self.small)
+        page = pathlib.Path(__file__).parents[2] / "man/hpdsl-order.7"
+        block = page.read_text().split('.\\" SHORT\n.Bd -literal -compact\n')[1]
+        rows = block.split("\n.Ed")[0].replace("\n| ", " | ").replace(
+            "21\n22", "21 22").splitlines()
+        self.assertEqual(len(rows), 11)
+        for row in rows:
+            numbers, want = row.split(": ")
+            batch, lanes, ranks = map(int, numbers.split())
+            e = hpdsl.Epoch(ds, hpdsl.Order(batch=batch, lanes=lanes))
+            self.assertEqual(want, " | ".join(
+                " ".join(f"{p.position}" if p.real else f"({p.position})"
+                         for p in e.step(23 // batch, rank=rank, ranks=ranks,
+                                         end="short", uneven=True))
+                for rank in range(ranks)))
+
+    def test_what_counts_of_a_step_on_all_ranks(self):
+        """As Batch.whole has it, whatever the end and the ranks."""
+        ds = hpdsl.Dataset(self.packed)
+        for end, ranks, batch in itertools.product(
+                ("mask", "short", "repeat", "drop"), (1, 2, 3, 5),
+                (5, 9, 33, 256)):
+            e = hpdsl.Epoch(ds, hpdsl.Order(batch=batch))
+            dealt = Dealt.of(e, end, ranks)
+            for step in range(e.steps(end)):
+                places = [e.step(step, rank=rank, ranks=ranks, end=end,
+                                 uneven=True) for rank in range(ranks)]
+                real = [sum(p.real for p in of) for of in places]
+                self.assertEqual(sum(real), dealt.whole(step))
+                self.assertTrue(all(places))
+                # the mean over ranks of their shares is the step's mean
+                share = [ranks * fractions.Fraction(n, dealt.whole(step))
+                         for n in real]
+                self.assertEqual(sum(share), ranks)
+                if end == "short" and dealt.whole(step) >= ranks:
+                    self.assertTrue(all(real))
 
     def test_stored_order(self):
         ds = hpdsl.Dataset(self.packed)

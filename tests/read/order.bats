@@ -49,7 +49,7 @@ page_dataset()
 @test "the page's vectors are those of the model" {
 	local kind
 	for kind in VECTORS:page DIGESTS:digests WEIGHTS:weights TIMES:times \
-		ENDS:ends NODES:nodes DEFAULTS:defaults; do
+		ENDS:ends SHORT:short NODES:nodes DEFAULTS:defaults; do
 		block "${kind%:*}" > theirs
 		[ "$(wc -l < theirs)" -gt 1 ]
 		"$SRC/tests/kit/order_model.py" "${kind#*:}" | diff theirs -
@@ -173,6 +173,10 @@ of()
 		    for s in range(-(-N // G)):
 		        assert list(page["slots"](N, s, G, L)) == m.places_of(
 		            N, G, L, "mask", s), (N, s, G, L)
+		        for R in range(1, G + 1):
+		            for t in range(R) if s == N // G else ():
+		                assert page["short"](N, s, G, L, R, t) == \
+		                    m.places_of(N, G, L, "short", s, t, R)
 		chunks = [range(0, 6), range(6, 12), range(12, 18), range(18, 23)]
 		for line in m.PAGE_VECTORS:
 		    o, choice = m.order_in(m.words(line)), m.chosen(m.words(line), 23)
@@ -271,6 +275,12 @@ numbers()
 	# what was in its lane before
 	hpdsl-order "${order[@]}" --end=repeat ds |
 		diff - <(cat all; sed -n 20p all)
+	# dealt anew, and nothing lost
+	hpdsl-order "${order[@]}" --end=short ds | diff - all
+	for rank in 0 1 2; do
+		hpdsl-order "${order[@]}" --end=short --ranks=3 --uneven \
+			--rank=$rank ds | tail -n 1
+	done | diff - <(tail -n 3 all)
 	# three ranks: only if asked to
 	fails 2 "a batch of 4: 3 ranks do not divide it; 2 or 4 do" hpdsl-order \
 		"${order[@]}" --ranks=3 ds
@@ -306,6 +316,13 @@ numbers()
 		hpdsl-order "${order[@]}" --ranks=2 --rank=$rank ds |
 			grep -q "^$position	$n	"
 	done < all
+	# a short step is dealt anew: rank 0 has one of its three
+	order+=(--end=short --ranks=2)
+	n=$(sed -n 22p all | cut -f 2)
+	hpdsl-order "${order[@]}" --where="$n" ds | cut -f 1,4 |
+		diff - <(printf '21\t1\n')
+	hpdsl-order "${order[@]}" --rank=0 --step=5 ds | diff - <(sed -n 21p all)
+	order=("${order[@]:0:5}")
 	# each time that it comes
 	order+=(--balanced)
 	hpdsl-order "${order[@]}" ds > all

@@ -31,7 +31,7 @@ PATH_MAX = 4095
 BATCH_SIZE = 64
 LOADER_MEMORY = 1 << 30
 LOADER_MEMORY_LEAST = 16 << 20
-ENDS = {"mask": 0, "repeat": 1, "drop": 2}
+ENDS = {"mask": 0, "repeat": 1, "drop": 2, "short": 3}
 CACHES = {"auto": 0, "keep": 1}
 
 

@@ -62,7 +62,7 @@ class Dealt(NamedTuple):
     @classmethod
     def of(cls, epoch: Epoch, end: str, ranks: int) -> "Dealt":
         batch = epoch.batch
-        return cls(ranks, batch, len(epoch) if end == "mask" else
+        return cls(ranks, batch, len(epoch) if end in ("mask", "short") else
                    epoch.steps(end) * batch)
 
     def whole(self, step: int, steps: int = 1) -> int:

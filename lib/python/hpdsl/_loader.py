@@ -77,7 +77,10 @@ class Loader:
     choice      a Choice of the dataset; None: all samples
     end         where samples do not fill the last step: "mask": it is filled
                 with other samples, whose mask is False; "repeat": the same, but
-                they count; "drop": there is no such step
+                they count; "drop": there is no such step; "short": it has
+                what is left and no more, which ranks share anew, so that each
+                has a sample where there are as many, else one whose mask is
+                False
     uneven      ranks that do not divide a run's batch are taken: they differ by
                 a sample
     worker,     of a rank's steps this loader has every workers-th, from step +

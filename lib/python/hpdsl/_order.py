@@ -233,8 +233,8 @@ class Epoch:
     def step(self, step: int, *, rank: int = 0, ranks: int = 1,
              end: str = "mask", uneven: bool = False) -> List[Place]:
         """The places of a step that are this rank's, in its order.  ranks has
-        to divide the batch unless uneven; end is "mask", "repeat" or "drop",
-        see Loader."""
+        to divide the batch unless uneven; end is "mask", "repeat", "drop" or
+        "short", see Loader."""
         share = share_of(rank, ranks, 0, 1, uneven)
         if step < 0:
             raise RangeError(f"no step {step}, the epoch has "

@@ -136,7 +136,7 @@ static inline void draw_sequence(struct set *set)
 static inline void draw_options(struct set *set, struct hp_shares_options *opt)
 {
 	const struct hp_deal *d = hp_seq_deal(set->seq);
-	bool drop = draw(2);
+	bool drop = draw(2), is_short = drop && draw(2);
 
 	*opt = (struct hp_shares_options){
 		.seq = set->seq,
@@ -145,12 +145,15 @@ static inline void draw_options(struct set *set, struct hp_shares_options *opt)
 		.arg = set,
 		.own = { .ranks = (uint32_t)(1 + draw(d->batch)),
 			 .stride = draw(2) ? 1 : 1 + draw(4),
-			 .fill = !drop },
+			 .fill = !drop,
+			 .may_be_short = is_short },
 		.bytes = 1 + draw(draw(2) ? 3000 : 600000),
 	};
 	if (!draw(4))
 		opt->bytes = 6000000;
-	opt->own.end = hp_deal_steps(d, drop ? HPDSL_END_DROP : HPDSL_END_MASK);
+	opt->own.end = hp_deal_steps(d, is_short ? HPDSL_END_SHORT :
+					drop	 ? HPDSL_END_DROP :
+						   HPDSL_END_MASK);
 	assert_true(opt->own.end < STEPS_MAX);
 }
 

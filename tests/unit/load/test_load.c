@@ -75,7 +75,7 @@ static const struct hpdsl_order orders[] = {
 };
 
 static const enum hpdsl_end ends[] = { HPDSL_END_MASK, HPDSL_END_REPEAT,
-				       HPDSL_END_DROP };
+				       HPDSL_END_DROP, HPDSL_END_SHORT };
 
 static void test_orders(void **state)
 {
@@ -132,7 +132,7 @@ static void check_shares(const struct hpdsl_order *o, enum hpdsl_end end,
 		load_check(load_plain, &c);
 		samples += c.stats.samples;
 	}
-	if (end == HPDSL_END_MASK)
+	if (end == HPDSL_END_MASK || end == HPDSL_END_SHORT)
 		assert_int_equal(samples, LOAD_SAMPLES);
 	if (end == HPDSL_END_DROP)
 		assert_int_equal(samples, LOAD_SAMPLES / o->batch * o->batch);
@@ -237,8 +237,8 @@ static void test_refused_shares(void **state)
 	c.opt.order.step = 9;
 	c.opt.end = HPDSL_END_DROP;
 	refused(&c.opt, "no step 9, the epoch has 8");
-	c.opt.end = (enum hpdsl_end)3;
-	refused(&c.opt, "no such end of an epoch: 3, and 2 is the last");
+	c.opt.end = (enum hpdsl_end)4;
+	refused(&c.opt, "no such end of an epoch: 4, and 3 is the last");
 }
 
 static void test_refused_orders(void **state)

@@ -111,8 +111,9 @@ static void check_grid(struct forged *f, const struct hpdsl_choice *choice)
 		struct cell c = { .opt = { .order = orders[i / COUNT(memory)],
 					   .memory = memory[i % COUNT(memory)],
 					   .choice = choice,
-					   .end = i % 3 ? HPDSL_END_MASK :
-							  HPDSL_END_DROP,
+					   .end = i % 3 == 0 ? HPDSL_END_DROP :
+						  i % 3 == 1 ? HPDSL_END_MASK :
+							       HPDSL_END_SHORT,
 					   .threads = 2 } };
 
 		c.opt.order.step = i % 5 == 3 ? 2 : 0;

@@ -68,9 +68,25 @@ static void check_samples(struct set *set, const struct hp_shares *s,
 	assert_int_equal(wanted, t->wanted);
 }
 
-/* A single sample, which fills the last step up. */
-static void check_apart(struct set *set, const struct hp_share *t,
-			struct seen *seen)
+/* Of a short step the reader's own, or the one that is masked. */
+static uint64_t position_dealt(const struct hp_deal *d,
+			       const struct hp_own_options *o,
+			       const struct hp_share *t, struct seen *seen)
+{
+	struct hp_deal_slots is =
+		hp_deal_slots(d, HPDSL_END_SHORT, t->need, o->rank, o->ranks);
+	uint64_t p = t->need * d->batch + t->x;
+
+	assert_in_range(t->x, is.first, is.end - 1);
+	if (is.idle)
+		return hp_deal_fill(d, t->need, (uint32_t)t->x);
+	seen->times[p]++;
+	return p;
+}
+
+/* A single sample of the last step, which fills it up or was dealt to it. */
+static void check_apart(struct set *set, const struct hp_shares_options *opt,
+			const struct hp_share *t, struct seen *seen)
 {
 	const struct hp_deal *d = hp_seq_deal(set->seq);
 	struct hp_seq_memo memo = { 0 };
@@ -78,7 +94,12 @@ static void check_apart(struct set *set, const struct hp_share *t,
 	bool real;
 	uint64_t p = hp_deal_slot(d, t->need, (uint32_t)t->x, &real);
 
-	assert_false(real);
+	if (opt->own.may_be_short) {
+		p = position_dealt(d, &opt->own, t, seen);
+	} else {
+		assert_false(real);
+		seen->filled[p]++;
+	}
 	assert_int_equal(t->samples, 1);
 	assert_int_equal(t->need, t->until);
 	spot = hp_seq_at(set->seq, &memo, p);
@@ -86,7 +107,6 @@ static void check_apart(struct set *set, const struct hp_share *t,
 	assert_int_equal(spot.index, t->index);
 	assert_memory_equal(&t->at, &set->at[t->list][t->index], sizeof t->at);
 	assert_int_equal(t->wanted, t->at.end - t->at.begin);
-	seen->filled[p]++;
 }
 
 /* It has no more bytes than it may, unless it cannot be cut. */
@@ -186,7 +206,7 @@ static void check_reader(struct set *set, const struct hp_shares_options *opt,
 		assert_true(is_own_step(opt, t.need));
 		assert_true(is_own_step(opt, t.until));
 		if (t.lane == HP_SHARE_APART)
-			check_apart(set, &t, seen);
+			check_apart(set, opt, &t, seen);
 		else
 			check_samples(set, s, &t, seen);
 		check_size(set, s, &t, opt->bytes);

@@ -183,6 +183,57 @@ static void check_ranks(const struct made *m, enum hpdsl_end end, uint64_t step,
 	assert_true(most - least <= (m->o.batch % ranks != 0));
 }
 
+/* What ranks have of a short step, but for what is masked, is the step. */
+static void check_short(const struct made *m, uint64_t step, uint32_t ranks)
+{
+	uint64_t left = m->total - step * m->o.batch, at = step * m->o.batch;
+	struct hpdsl_place got[1024];
+
+	if (left > m->o.batch)
+		left = m->o.batch;
+	for (uint32_t rank = 0; rank < ranks; rank++) {
+		struct hpdsl_share share = { .rank = rank,
+					     .ranks = ranks,
+					     .uneven = true };
+		int64_t n = hpdsl_epoch_step(m->e, HPDSL_END_SHORT, step,
+					     &share, got, 1024, NULL);
+
+		assert_in_range(n, 1, (m->o.batch - 1) / ranks + 1);
+		assert_true(n > 1 || got[0].real || left < ranks);
+		for (int64_t i = 0; i < n; i++) {
+			uint64_t sample;
+
+			hpdsl_epoch_at(m->e, got[i].position, &sample, NULL);
+			assert_int_equal(got[i].sample, sample);
+			if (got[i].real)
+				assert_int_equal(got[i].position, at++);
+			else
+				assert_int_equal(n, 1);
+		}
+	}
+	assert_int_equal(at, step * m->o.batch + left);
+}
+
+static void short_ends_lose_nothing(void **state)
+{
+	static const uint32_t ranks[] = { 1, 2, 3, 5, 16, 100, 512 };
+
+	(void)state;
+	dice = 4;
+	for (int i = 0; i < 42; i++) {
+		uint32_t r = ranks[i % 7];
+		enum kind kind = (enum kind)(i / 7 % 3);
+		struct made m;
+
+		draw_set(&m, kind);
+		make(&m, kind, draw_order(r + (uint32_t)draw(1024 - r)));
+		for (uint64_t s = 0;
+		     s < hpdsl_epoch_steps(m.e, HPDSL_END_SHORT); s++)
+			check_short(&m, s, r);
+		unmake(&m);
+	}
+}
+
 /* Every position once; what fills the last step up came before it. */
 static void check_steps(const struct made *m, enum hpdsl_end end,
 			uint32_t ranks)
@@ -398,6 +449,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sample_where_it_is),
 		cmocka_unit_test(ranks_have_neighbours),
+		cmocka_unit_test(short_ends_lose_nothing),
 		cmocka_unit_test(parts_are_local),
 		cmocka_unit_test(shares_that_cannot_be),
 		cmocka_unit_test(orders_that_cannot_be),

@@ -442,6 +442,66 @@ static void test_ends(void **state)
 	}
 }
 
+/* What is left of the positions comes once, and each rank has something. */
+static void check_short(const struct hp_deal *d, uint32_t ranks)
+{
+	uint64_t step = d->samples / d->batch, next = step * d->batch;
+	uint64_t left = d->samples - next;
+	uint32_t most = (d->batch - 1) / ranks + 1;
+
+	for (uint32_t t = 0; t < ranks; t++) {
+		struct hp_deal_slots is =
+			hp_deal_slots(d, HPDSL_END_SHORT, step, t, ranks);
+
+		assert_in_range(is.end - is.first, 1, most);
+		if (is.idle) {
+			assert_true(left < ranks);
+			assert_int_equal(is.end - is.first, 1);
+			assert_int_equal(is.first, hp_deal_rank(d, t, ranks));
+			assert_in_range(hp_deal_fill(d, step, is.first), 0,
+					d->samples - 1);
+			continue;
+		}
+		assert_int_equal(step * d->batch + is.first, next);
+		assert_true(is.end - is.first <= left / ranks + 1);
+		next += is.end - is.first;
+	}
+	assert_int_equal(next, d->samples);
+}
+
+/* It is as every step where nothing lacks, or another end was asked for. */
+static void check_long(const struct hp_deal *d, uint32_t ranks, uint64_t step,
+		       enum hpdsl_end end)
+{
+	for (uint32_t t = 0; t < ranks; t++) {
+		struct hp_deal_slots is = hp_deal_slots(d, end, step, t, ranks);
+
+		assert_false(is.idle);
+		assert_int_equal(is.first, hp_deal_rank(d, t, ranks));
+		assert_int_equal(is.end, hp_deal_rank(d, t + 1, ranks));
+	}
+}
+
+static void test_short(void **state)
+{
+	(void)state;
+	dice = 5;
+	for (int i = 0; i < 3000; i++) {
+		struct hp_seq_order o = draw_order(20);
+		struct hp_deal d = { 1 + draw(300), o.batch, o.lanes, o.piece };
+		uint32_t ranks = (uint32_t)(1 + draw(o.batch));
+		uint64_t whole = d.samples / d.batch;
+
+		assert_int_equal(hp_deal_steps(&d, HPDSL_END_SHORT),
+				 hp_deal_steps(&d, HPDSL_END_MASK));
+		if (d.samples % d.batch)
+			check_short(&d, ranks);
+		if (whole)
+			check_long(&d, ranks, draw(whole), HPDSL_END_SHORT);
+		check_long(&d, ranks, whole, HPDSL_END_MASK);
+	}
+}
+
 static void test_ranks(void **state)
 {
 	(void)state;
@@ -543,6 +603,7 @@ int main(void)
 		cmocka_unit_test(test_least),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_even),
 		cmocka_unit_test(test_refused),

@@ -203,6 +203,13 @@ static void states_are_written(void **state)
 		"\"epoch\": 0, \"step\": 9, \"batch\": 256, \"lanes\": 512, "
 		"\"piece\": 37, \"windows\": 16, \"parts\": 4, \"end\": "
 		"\"mask\"}");
+	s.end = HPDSL_END_SHORT;
+	formats(&s,
+		"{\"format\": \"hpdsl-state\", \"version\": 2, \"pack\": "
+		"\"1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a\", \"seed\": 42, "
+		"\"epoch\": 0, \"step\": 9, \"batch\": 256, \"lanes\": 512, "
+		"\"piece\": 37, \"windows\": 16, \"parts\": 4, \"end\": "
+		"\"short\"}");
 	/* the longest there is */
 	s = (struct hpdsl_state){
 		.order = { .seed = UINT64_MAX,
