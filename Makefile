@@ -136,7 +136,8 @@ BENCH_MORE = $(if $(filter bench,$(MAKECMDGOALS)),$(call prog,$(foreach \
 	$(call with,$(w)) 2> /dev/null),$(w)))))
 with = $(firstword $(subst -, ,$(patsubst with_%,%,$(basename $(notdir $(1))))))
 
-.PHONY: all deps demo check quick check-more check-time check-long check-build lint fuzz \
+.PHONY: all deps demo check quick check-more check-time check-long check-build \
+	check-libraries libraries lint fuzz \
 	fuzz-programs fuzz-run bench install \
 	uninstall dist deb wheel help clean
 .DELETE_ON_ERROR:
@@ -318,7 +319,7 @@ ifneq ($(words $(NAMES)),$(words $(sort $(NAMES))))
 $(error two test files have one name)
 endif
 # All, or those of AREA=FOLDER, or TESTS=FILE.
-CHOSEN := $(if $(and $(filter check check-more check-time,$(MAKECMDGOALS)),$(TESTS)$(AREA)),$(sort $(foreach t,$(TESTS),$(or $(filter \
+CHOSEN := $(if $(and $(filter check check-more check-time check-libraries,$(MAKECMDGOALS)),$(TESTS)$(AREA)),$(sort $(foreach t,$(TESTS),$(or $(filter \
 	$(TESTS_HERE) tests/long/%,$(wildcard $(t))),$(error $(t) is no test))) \
 	$(foreach a,$(AREA),$(or $(filter tests/unit/$(a)/% tests/$(a)/%,\
 	$(TESTS_HERE)),$(error AREA=$(a): no tests in tests/$(a) or tests/unit/$(a))))),\
@@ -331,7 +332,7 @@ TEST_ENV = SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' CC='$(CC)' SAN='$(SAN)' \
 	$(if $(filter-out file,$(origin RPATH)),RPATH='$(RPATH)')
 
 # What tests/again looks at is of this run, even where something fails before it.
-$(if $(filter check check-more check-time quick,$(MAKECMDGOALS)),$(shell \
+$(if $(filter check check-more check-time check-libraries quick,$(MAKECMDGOALS)),$(shell \
 	rm -f $(BUILD)/tests/chosen))
 
 SIM := $(BUILD)/tests/bench/sim_stage
@@ -351,6 +352,16 @@ check-more: $(call needs,$(CHOSEN)) ## what check leaves out or does only in par
 
 check-time: $(call needs,$(CHOSEN)) ## what measures time; wants the machine for itself
 	$(call prove,time,1,$(CHOSEN))
+
+# Libraries of others, from PyPI, in a virtual environment.  LIBRARIES=: one elsewhere.
+LIBRARIES ?= build/libraries
+libraries: $(LIBRARIES)/made ## a virtual environment of others' libraries, from PyPI
+$(LIBRARIES)/made: tests/libraries/requirements.txt
+	@tests/libraries/environment $(PYTHON) $(@D)
+
+check-libraries: $(LIBRARIES)/made $(call needs,$(CHOSEN)) ## what needs those libraries
+	@PYTHON='$(abspath $(LIBRARIES))/bin/python' $(TEST_ENV) \
+		tests/all libraries $(TEST_JOBS) $(call prog,$(CHOSEN))
 
 quick: $(call needs,$(TESTS_HERE)) ## all unit tests and the quickest of commands: two minutes
 	$(call prove,quick,$(TEST_JOBS),$(TESTS_HERE))
