@@ -28,7 +28,8 @@ static bool is_apart(const struct hpdsl_dataset *ds,
 {
 	struct hp_sample_row row;
 
-	return hp_index_flags(ds->index) & HP_INDEX_LAST &&
+	return hp_index_flags(ds->index) &
+		       (HP_INDEX_LAST | HP_INDEX_GROUP_NONE) &&
 	       hp_index_sample_row(ds->index, m->sample, &row, NULL) == 0 &&
 	       row.first == m->number;
 }

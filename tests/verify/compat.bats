@@ -169,6 +169,13 @@ setup()
 		hf: trips
 		hf: drops 1 member: a name again in its sample, first 'f/1.txt' in tars/twice.tar
 	END
+	# samples of ours that others take for one
+	mkdir t && touch t/1.jpg t/1.txt t/2.jpg
+	hpdsl-pack -q --group=none --shuffle=none t none
+	says 1 webdataset none <<- END
+		webdataset: trips
+		webdataset: splits or mixes 1 member: key of another sample, first '1.txt' in chunk-000000.tar
+	END
 }
 
 @test "compat: forms of headers" {
