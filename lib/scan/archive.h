@@ -58,6 +58,8 @@ struct hp_archive_walk {
  */
 bool hp_archive_is_litter(struct hp_archive_walk *k,
 			  const struct hp_archive_entry *e, size_t prefix);
+/* The same of the file that a link at w->path is about to become. */
+void hp_archive_note_link(struct hp_archive_walk *k);
 /* Takes these out, now that all names are known. */
 void hp_archive_drop_twins(struct hp_archive_walk *k);
 

@@ -289,6 +289,7 @@ static void finish(struct hp_archive_walk *k, struct hp_archive_link *l)
 		w->counts.symlinks_to_dirs++;
 		return;
 	}
+	hp_archive_note_link(k);
 	f.full[HP_FULL_LINKED] = l->same;
 	if (!l->same) {
 		w->counts.symlinks_followed++;

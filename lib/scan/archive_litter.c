@@ -50,6 +50,17 @@ bool hp_archive_is_litter(struct hp_archive_walk *k,
 	return false;
 }
 
+void hp_archive_note_link(struct hp_archive_walk *k)
+{
+	struct hp_scan_worker *w = k->w;
+	size_t prefix = w->s->list->roots[k->root].prefix_len;
+
+	if (hp_scan_leaves_litter(w) &&
+	    hp_litter_path(w->path + prefix, w->len - prefix, false) ==
+		    HPDSL_LITTER_TWIN)
+		note_twin(k);
+}
+
 /* ---- Is X there? ------------------------------------------------------ */
 
 static int ask_all(const struct hp_archive_walk *k, struct hp_twins *t)

@@ -59,6 +59,13 @@ assert l["kinds"].split()[:2] == ["__MACOSX/", "._*"], l'
 		grep 'left out as litter: 10 files (10 bytes): __MACOSX/' err
 		hpdsl-verify -q --source=t.$form ds
 	done
+	# another name of a file, as tar has it, is one of a file
+	mkdir h && echo 1 > h/._1.jpg && ln h/._1.jpg h/._2.jpg && ln -s ._1.jpg h/._3.jpg
+	touch h/{1,2,3}.jpg && ln h/1.jpg h/._4.jpg
+	tar cf h.tar -C h . && tar czf h.tgz -C h .
+	for i in h h.tar h.tgz; do
+		hpdsl-pack -q $i of-$i && has of-$i ._4.jpg 1.jpg 2.jpg 3.jpg
+	done
 	# below a name in front the top is the top
 	hpdsl-pack -q --prefix-input t front
 	[ "$(hpdsl-ls front | wc -l)" = 6 ]
