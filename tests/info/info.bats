@@ -790,6 +790,11 @@ looks()
 	looks hf-cache "a Hugging Face cache, whose snapshots are links"
 	typed
 	[ "$(hpdsl-ls "h u.hpdsl")" = model.bin ]
+	# of several repositories none is the one that is meant
+	cp -a "$i" "h u/models--a--c"
+	told 0 "h u"
+	looks hf-cache "a Hugging Face cache, whose snapshots are links"
+	is 'd["next"]' None
 	told 0 coco
 	is 'd["looks_like"], "class_folders" in d' "('coco', False)"
 	typed

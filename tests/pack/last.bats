@@ -165,6 +165,8 @@ want=$'a/brain.t1\na/run1.1\na/run1.10\na/run1.2\nb/1305031102.175304\nb/1305031
 		hpdsl-pack -q --double-suffix=seg.png tree x
 	fails 2 "--double-suffix: 'png' is no suffix with a dot inside" \
 		hpdsl-pack -q --group=last --double-suffix=png tree x
+	fails 2 "--double-suffix: '.seg.png' is no suffix with a dot inside" \
+		hpdsl-pack -q --group=last --double-suffix=.seg.png tree x
 	fails 2 "is not key, last or none" hpdsl-pack --group=first tree x
 	fails 3 "--group is key now, was last" \
 		hpdsl-pack -q --resume --group=key --chunks=2 tree last

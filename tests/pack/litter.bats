@@ -87,6 +87,10 @@ assert l["kinds"].split()[:2] == ["__MACOSX/", "._*"], l'
 	run ! grep litter listed/dataset.yaml
 	hpdsl-pack -q keep repacked
 	[ "$(hpdsl-ls repacked | wc -l)" = 16 ]
+	# of a dataset that is decided: what it left out nobody can keep
+	hpdsl-pack -q t none && hpdsl-pack -q --keep-litter none none.kept
+	grep "^  litter: '1'$" none.kept/dataset.yaml
+	hpdsl-pack -q --keep-litter keep kept && run ! grep litter kept/dataset.yaml
 	hpdsl-pack -q --include='*.jpg' t some 2> err
 	has some __MACOSX/a/._1.jpg __MACOSX/a/x.jpg a/._1.jpg a/._2.jpg a/1.jpg \
 		a/PaxHeaders.12/1.jpg a/lost+found/3.jpg
