@@ -98,6 +98,10 @@ struct hpdsl_batch {
 	const void *const *member_data;
 	const size_t *member_size;
 	const uint64_t *member_number; /* UINT64_MAX: the sample has none */
+	/* Samples of the step that count, those of all ranks together: bad ones
+	 * are among them.  In a job that hpdsl-stall measures it may be another
+	 * step that is handed out in this one's place; then it is of that. */
+	uint64_t whole;
 };
 
 /*

@@ -140,6 +140,8 @@ void hp_load_gather(struct hpdsl_loader *l, struct hp_load_batch *b)
 	b->pub.epoch = l->caller.epoch->number;
 	b->pub.step = hp_load_step(l->caller.epoch, l->turn);
 	b->pub.n = hp_own_places(l->caller.epoch->plan.own, b->pub.step);
+	b->pub.whole = hp_deal_whole(l->caller.epoch->plan.own->d, l->opt.end,
+				     b->pub.step);
 	b->units = 0;
 	for (uint32_t i = 0; i < b->pub.n; i++) {
 		gather_slot(l, b, i);

@@ -21,6 +21,7 @@ static bool copy_arrays(const struct hpdsl_batch *b, struct hpdsl_batch *k)
 	size_t members = b->first[b->n];
 
 	k->n = b->n;
+	k->whole = b->whole;
 	k->data = copy(b->data, b->n, sizeof(*b->data));
 	k->size = copy(b->size, b->n, sizeof *b->size);
 	k->number = copy(b->number, b->n, sizeof *b->number);
@@ -96,6 +97,7 @@ static void fill(struct hp_load_batch *b, const struct hpdsl_batch *k)
 	size_t n = k->n, members = k->first[n];
 
 	b->pub.n = n;
+	b->pub.whole = k->whole;
 	memcpy(b->data, k->data, n * sizeof(*b->data));
 	memcpy(b->size, k->size, n * sizeof *b->size);
 	memcpy(b->number, k->number, n * sizeof *b->number);

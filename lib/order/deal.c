@@ -200,6 +200,14 @@ uint64_t hp_deal_steps(const struct hp_deal *d, enum hpdsl_end end)
 	       (end != HPDSL_END_DROP && d->samples % d->batch);
 }
 
+uint64_t hp_deal_whole(const struct hp_deal *d, enum hpdsl_end end,
+		       uint64_t step)
+{
+	return end == HPDSL_END_REPEAT ?
+		       d->batch :
+		       min(d->batch, d->samples - step * d->batch);
+}
+
 uint64_t hp_deal_slot(const struct hp_deal *d, uint64_t step, uint32_t slot,
 		      bool *ret_real)
 {

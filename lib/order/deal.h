@@ -73,6 +73,10 @@ static inline bool hp_deal_fills(enum hpdsl_end end)
 	return end == HPDSL_END_MASK || end == HPDSL_END_REPEAT;
 }
 
+/* Places of a step that count, of all ranks. */
+uint64_t hp_deal_whole(const struct hp_deal *d, enum hpdsl_end end,
+		       uint64_t step);
+
 /*
  * The position that a slot of a step holds.  *ret_real: false where it came
  * before, which only HPDSL_END_REPEAT counts.

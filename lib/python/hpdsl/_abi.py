@@ -217,7 +217,7 @@ class Batch(Structure):
                 ("number", c_size_t), ("label", c_size_t),
                 ("mask", c_size_t), ("bad", c_size_t), ("first", c_size_t),
                 ("member_data", c_size_t), ("member_size", c_size_t),
-                ("member_number", c_size_t)]
+                ("member_number", c_size_t), ("whole", c_uint64)]
 
 
 class State(Structure):

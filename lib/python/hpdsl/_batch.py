@@ -142,6 +142,7 @@ class Batch(Pair):
     two: `for data, labels in loader`.
 
     epoch, step  where it belongs
+    whole        how many of the step's samples count, on all ranks together
     len(batch)   n, the number of samples; the rest are lists of n:
     data         a read-only memoryview of bytes of each sample: its first
                  wanted member; empty if it has none or is bad
@@ -163,8 +164,8 @@ class Batch(Pair):
     gone.  To keep contents for long, copy them: bytes(view).
     """
 
-    FIELDS = ("numbers", "mask", "bad", "epoch", "step", "members", "buffer",
-              "offsets", "sizes")
+    FIELDS = ("numbers", "mask", "bad", "epoch", "step", "whole", "members",
+              "buffer", "offsets", "sizes")
 
     def __init__(self, room: Room, handle: Handle, wanted: Wanted,
                  mapping=None) -> None:
@@ -174,6 +175,7 @@ class Batch(Pair):
         self._mapping = mapping
         self.epoch: int = c.epoch
         self.step: int = c.step
+        self.whole: int = c.whole
         self._n: int = c.n
 
     def __len__(self) -> int:

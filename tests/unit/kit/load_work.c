@@ -189,6 +189,27 @@ static void check_sample(const struct hpdsl_dataset *ds,
 	}
 }
 
+/* What counts of the step, whoever has it. */
+static void check_whole(const struct hpdsl_loader_options *opt,
+			const struct hpdsl_epoch *e,
+			const struct hpdsl_batch *b)
+{
+	uint32_t ranks = opt->share.ranks ? opt->share.ranks : 1;
+	struct hpdsl_share share = { .ranks = ranks, .uneven = true };
+	struct hpdsl_place place[1024];
+	uint64_t whole = 0;
+
+	for (share.rank = 0; share.rank < ranks; share.rank++) {
+		int64_t n = hpdsl_epoch_step(e, opt->end, b->step, &share,
+					     place, 1024, NULL);
+
+		assert_true(n > 0);
+		for (int64_t i = 0; i < n; i++)
+			whole += place[i].real;
+	}
+	assert_int_equal(b->whole, whole);
+}
+
 void load_check_batch(const struct hpdsl_dataset *ds,
 		      const struct hpdsl_loader_options *opt,
 		      const struct hpdsl_epoch *e, const struct hpdsl_batch *b)
@@ -201,6 +222,7 @@ void load_check_batch(const struct hpdsl_dataset *ds,
 	if (hpdsl_epoch_step(e, opt->end, b->step, &share, place, b->n, &err) !=
 	    (int64_t)b->n)
 		fail_msg("step %llu: %s", (unsigned long long)b->step, err.msg);
+	check_whole(opt, e, b);
 	assert_int_equal(b->first[0], 0);
 	for (size_t i = 0; i < b->n; i++) {
 		assert_int_equal(b->number[i], place[i].sample);
