@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# examples/train_fashion_mnist.py, and the study of what an order does to a
-# network's accuracy, on few images; tests/long/accuracy.bats has all of them.
+# examples/train_fashion_mnist.py, the programs of hpdsl-python(7), and the study
+# of what an order does to a network's accuracy, on few images;
+# tests/long/accuracy.bats has all of them.
 # uses: ports
 
 bats_require_minimum_version 1.5.0
@@ -37,6 +38,12 @@ train()
 # ranks N OPTION..: the same in N processes; what the first one says.
 ranks()
 {
+	each_of "$1" train "${@:2}"
+}
+
+# each_of N COMMAND..
+each_of()
+{
 	local n=$1 r pids=() pid port
 
 	port=$("$python" -c 'import socket
@@ -46,11 +53,11 @@ print(s.getsockname()[1])')
 
 	for ((r = 1; r < n; r++)); do
 		RANK=$r WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 \
-			MASTER_PORT=$port train "${@:2}" > "rank$r" 2>&1 3>&- &
+			MASTER_PORT=$port "${@:2}" > "rank$r" 2>&1 3>&- &
 		pids+=($!)
 	done
 	RANK=0 WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-		train "${@:2}"
+		"${@:2}"
 	for pid in "${pids[@]}"; do
 		wait "$pid"
 	done
@@ -104,6 +111,38 @@ same_losses()
 	same_losses out
 }
 
+# programs: those of hpdsl-python(7), as they stand there, and what they read:
+# 200 images to train on and 200 to evaluate, on 3 ranks of 64 two steps, of which
+# the second is one rank's alone.
+programs()
+{
+	local class
+
+	"$python" "$SRC/tests/kit/programs.py" "$SRC/man/hpdsl-python.7" .
+	mkdir -p tree/train tree/val
+	for class in "$data"/png/*; do
+		mkdir "tree/train/${class##*/}" "tree/val/${class##*/}"
+		cp "$class"/train-00[01]* "tree/train/${class##*/}"
+		cp "$class"/t10k-00[01]* "tree/val/${class##*/}"
+	done
+	hpdsl-pack -q --labels=dir:2 tree packed
+	export OMP_NUM_THREADS=1
+}
+
+@test "the programs of hpdsl-python(7) run as they stand there" {
+	programs
+	each_of 3 torch_python train.py
+	torch_python plain_dataloader.py
+	torch_python resume.py
+	torch_python - <<- 'END'
+		import torch
+		last = torch.load("last.pt")
+		for net in torch.load("model.pt"), last["net"]:
+		    assert all(of.isfinite().all() for of in net.values())
+		assert last["loader"]["epoch"] == 3, last["loader"]
+	END
+}
+
 @test "--every=0: checkpoints where epochs end, and where it stops" {
 	train --checkpoint=net --every=0 --steps=15
 	grep -q '"epoch": 1, "step": 3' net.order
@@ -120,6 +159,66 @@ same_losses()
 		[ "${#lines[@]}" = 1 ]
 		[[ $output = "$file: cannot be written: "* ]]
 	done
+}
+
+# same_weights A B: of networks, but for rounding.
+same_weights()
+{
+	torch_python - "$@" <<- 'END'
+		import sys, torch
+		a, b = (torch.load(name) for name in sys.argv[1:])
+		a, b = (of.get("net", of) for of in (a, b))
+		for name in a:
+		    assert torch.allclose(a[name], b[name], atol=1e-5), name
+	END
+}
+
+# bats test_tags=more
+@test "the programs of hpdsl-python(7) train the same on any ranks" {
+	programs
+	each_of 3 torch_python train.py
+	mv model.pt three.pt
+	sed -i 's/batch_size=64/batch_size=192/' train.py plain_dataloader.py
+	torch_python train.py
+	same_weights model.pt three.pt
+	rm model.pt
+	sed -i 's/^\( *\)optimizer.zero_grad()$/&\n\1torch.save(model.state_dict(), "model.pt")/' \
+		plain_dataloader.py
+	torch_python plain_dataloader.py
+	same_weights model.pt three.pt
+}
+
+# ended_early PROGRAM: when it has saved its state for the third time.
+ended_early()
+{
+	run -9 torch_python - "$1" <<- 'END'
+		import os, runpy, sys
+		sys.path.insert(0, "")
+		replace, left = os.replace, [3]
+		def replaced(*paths):
+		    replace(*paths)
+		    left[0] -= 1
+		    left[0] or os._exit(9)
+		os.replace = replaced
+		runpy.run_path(sys.argv[1], run_name="__main__")
+	END
+}
+
+# bats test_tags=more
+@test "the one that resumes, ended and begun again on other ranks, is the same" {
+	programs
+	torch_python resume.py
+	mv last.pt whole.pt
+	# so that one is in mid-epoch
+	sed -i 's/% 100/% 3/' resume.py
+	ended_early resume.py
+	torch_python - <<- 'END'
+		import torch
+		loader = torch.load("last.pt")["loader"]
+		assert (loader["epoch"], loader["step"]) == (1, 3), loader
+	END
+	each_of 3 torch_python resume.py
+	same_weights last.pt whole.pt
 }
 
 # bats test_tags=more
